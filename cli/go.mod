@@ -1,0 +1,3 @@
+module keelson.dev/cli
+
+go 1.26.0

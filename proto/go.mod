@@ -1,0 +1,3 @@
+module keelson.dev/proto
+
+go 1.26.0

@@ -1,0 +1,3 @@
+module keelson.dev/test
+
+go 1.26.0

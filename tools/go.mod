@@ -1,0 +1,3 @@
+module keelson.dev/tools
+
+go 1.26.0
