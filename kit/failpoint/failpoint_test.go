@@ -1,0 +1,89 @@
+package failpoint
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+func TestInjectUsesTermsFromLeftToRight(t *testing.T) {
+	const name = "test/write.before"
+	if err := Arm(name, "2*off->1*error(disk full)->1*off->error(gone)"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { Disarm(name) })
+	want := []string{"", "", "disk full", "", "gone", "gone"}
+	for i, text := range want {
+		err := Inject(name)
+		if (err == nil) != (text == "") {
+			t.Fatalf("call %d: got %v, want %q", i, err, text)
+		}
+		if err != nil && (!errors.Is(err, ErrInjected) || !strings.Contains(err.Error(), text)) {
+			t.Errorf("call %d: got %v, want an injected failure %q", i, err, text)
+		}
+	}
+	Disarm(name)
+	if err := Inject(name); err != nil {
+		t.Errorf("disarmed place returned %v", err)
+	}
+}
+
+func TestArmRefusesWhatItCannotRead(t *testing.T) {
+	for program, sentence := range map[string]string{
+		"0*off":       "above 0",
+		"x*off":       "above 0",
+		"explode":     "allowed are off, error(TEXT), sleep(DURATION), crash",
+		"error(a":     "closing parenthesis",
+		"sleep(soon)": "invalid duration",
+	} {
+		err := Arm("test/refused", program)
+		if err == nil || !strings.Contains(err.Error(), sentence) {
+			t.Errorf("%s: got %v, want an error that says %q", program, err, sentence)
+		}
+	}
+	if got := Armed(); len(got) != 0 {
+		t.Errorf("refused programs armed %v", got)
+	}
+}
+
+func TestArmAllReadsTheEnvironmentForm(t *testing.T) {
+	if err := ArmAll(" test/a=off ; test/b=error(x);"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { Disarm("test/a"); Disarm("test/b") })
+	if got := strings.Join(Armed(), " "); got != "test/a test/b" {
+		t.Errorf("armed %q", got)
+	}
+	if err := ArmAll("test/c"); err == nil {
+		t.Error("an item without a program was accepted")
+	}
+}
+
+func TestCrashEndsTheProcessAtOnce(t *testing.T) {
+	if os.Getenv(EnvVar) != "" {
+		if err := ArmAll(os.Getenv(EnvVar)); err != nil {
+			t.Fatal(err)
+		}
+		defer os.Exit(0) // Must not run.
+		_ = Inject("test/crash")
+		return
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^TestCrashEndsTheProcessAtOnce$")
+	cmd.Env = append(os.Environ(), EnvVar+"=test/crash=crash")
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+		t.Fatalf("got %v, want the process killed", err)
+	}
+}
+
+func BenchmarkInjectDisarmed(b *testing.B) {
+	for b.Loop() {
+		if err := Inject("test/none"); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
