@@ -1,0 +1,69 @@
+package table
+
+import (
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/duration"
+)
+
+// What a cell shows when there is nothing to show, and when the value is not known.
+const (
+	None    = "<none>"
+	Unknown = "<unknown>"
+)
+
+// Since shows how long ago t was, such as 5m or 3d; a zero t is unknown.
+func Since(t metav1.Time, now time.Time) string {
+	if t.IsZero() {
+		return Unknown
+	}
+	return duration.HumanDuration(now.Sub(t.Time))
+}
+
+// SinceMicro is Since for a time with microseconds.
+func SinceMicro(t metav1.MicroTime, now time.Time) string {
+	return Since(metav1.Time{Time: t.Time}, now)
+}
+
+// Joined shows a list joined by separator, or <none>.
+func Joined(items []string, separator string) string {
+	if len(items) == 0 {
+		return None
+	}
+	return strings.Join(items, separator)
+}
+
+// Labels shows a label map as key=value pairs in key order, or <none>.
+func Labels(set map[string]string) string {
+	if len(set) == 0 {
+		return None
+	}
+	return labels.Set(set).String()
+}
+
+// Selector shows a label selector in its string form; one that cannot be parsed is shown as <error>.
+func Selector(selector *metav1.LabelSelector) string {
+	return metav1.FormatLabelSelector(selector)
+}
+
+// ContainerNames shows the names of the containers, joined by commas.
+func ContainerNames(containers []corev1.Container) string {
+	names := make([]string, 0, len(containers))
+	for i := range containers {
+		names = append(names, containers[i].Name)
+	}
+	return strings.Join(names, ",")
+}
+
+// ContainerImages shows the images of the containers, joined by commas.
+func ContainerImages(containers []corev1.Container) string {
+	images := make([]string, 0, len(containers))
+	for i := range containers {
+		images = append(images, containers[i].Image)
+	}
+	return strings.Join(images, ",")
+}
