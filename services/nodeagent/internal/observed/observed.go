@@ -1,0 +1,117 @@
+// Package observed describes what the container runtime reports about a Pod: plain values without any behaviour of
+// their own that reaches outside. Decisions read them; only package runtime and its implementations make them.
+package observed
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// ContainerState is the state of one container instance.
+type ContainerState string
+
+// The states of a container instance. An instance only moves from left to right:
+//
+//	Created -> Running -> Exited
+//
+// Unknown stands beside them: the runtime has lost track, so the process may be alive.
+const (
+	Created ContainerState = "Created"
+	Running ContainerState = "Running"
+	Exited  ContainerState = "Exited"
+	Unknown ContainerState = "Unknown"
+)
+
+// Sandbox is one sandbox of a Pod.
+type Sandbox struct {
+	ID        string
+	PodUID    string
+	Namespace string
+	Name      string
+	Attempt   uint32
+	Ready     bool
+	CreatedAt time.Time
+	// IPs are the Pod's addresses, the primary one first; empty for a Pod on the host's network.
+	IPs []string
+}
+
+// Container is one instance of a container: a restart makes a new instance with the next attempt number.
+type Container struct {
+	ID        string
+	SandboxID string
+	PodUID    string
+	Name      string
+	Attempt   uint32
+	State     ContainerState
+	CreatedAt time.Time
+	// StartedAt and FinishedAt are zero until the instance has started or finished.
+	StartedAt  time.Time
+	FinishedAt time.Time
+	ExitCode   int32
+	// Reason and Message are the runtime's words about the end of the instance, for example OOMKilled.
+	Reason  string
+	Message string
+	// Image is the reference that was asked for, ImageID the image that runs.
+	Image   string
+	ImageID string
+	LogPath string
+	// Annotations are those that the instance was created with.
+	Annotations map[string]string
+}
+
+// Live tells whether a process of the instance may exist now or later. Only an exited instance is certain not to
+// have one: a created instance may be about to start, an unknown one may be running.
+func (c *Container) Live() bool { return c.State != Exited }
+
+// Pod is everything that the runtime has of one Pod.
+type Pod struct {
+	UID       string
+	Namespace string
+	Name      string
+	// Sandboxes and Containers are sorted newest first (Sort).
+	Sandboxes  []Sandbox
+	Containers []Container
+}
+
+// Sort orders sandboxes and containers newest first: by attempt, then by creation time, then by ID.
+func (p *Pod) Sort() {
+	slices.SortFunc(p.Sandboxes, func(a, b Sandbox) int {
+		return cmp.Or(cmp.Compare(b.Attempt, a.Attempt), b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(a.ID, b.ID))
+	})
+	slices.SortFunc(p.Containers, func(a, b Container) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(b.Attempt, a.Attempt),
+			b.CreatedAt.Compare(a.CreatedAt), cmp.Compare(a.ID, b.ID))
+	})
+}
+
+// Empty tells whether the runtime has nothing of the Pod.
+func (p *Pod) Empty() bool { return len(p.Sandboxes) == 0 && len(p.Containers) == 0 }
+
+// Sandbox returns the newest sandbox, or nil.
+func (p *Pod) Sandbox() *Sandbox {
+	if len(p.Sandboxes) == 0 {
+		return nil
+	}
+	return &p.Sandboxes[0]
+}
+
+// Latest returns the newest instance of the named container, or nil.
+func (p *Pod) Latest(name string) *Container {
+	for i := range p.Containers {
+		if p.Containers[i].Name == name {
+			return &p.Containers[i]
+		}
+	}
+	return nil
+}
+
+// ByID returns the instance with the given ID, or nil.
+func (p *Pod) ByID(id string) *Container {
+	for i := range p.Containers {
+		if p.Containers[i].ID == id {
+			return &p.Containers[i]
+		}
+	}
+	return nil
+}

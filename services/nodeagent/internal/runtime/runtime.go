@@ -1,0 +1,161 @@
+// Package runtime is the contract between the nodeagent and a container runtime: what the agent asks for and what it
+// may rely on. Its values are those of CRI v1 where the agent passes a configuration through, and those of package
+// observed where it learns something. Implementations: runtime/cri (a real runtime over its socket) and runtime/fake
+// (in memory, programmable). Both pass runtime/conformance.
+package runtime
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"keelson.dev/services/nodeagent/internal/observed"
+)
+
+// Labels that every sandbox and container carries, so that an agent which starts finds its Pods again. They are the
+// field's own, so the field's tools (crictl) show them.
+const (
+	LabelPodName       = "io.kubernetes.pod.name"
+	LabelPodNamespace  = "io.kubernetes.pod.namespace"
+	LabelPodUID        = "io.kubernetes.pod.uid"
+	LabelContainerName = "io.kubernetes.container.name"
+)
+
+// Annotations that a container carries from its creation on.
+const (
+	// AnnotationImage is the image reference of the Pod spec that the instance was created from.
+	AnnotationImage = "nodeagent.keelson.dev/image"
+	// AnnotationTerminationMessagePath is the host's path of the file that holds the termination message.
+	AnnotationTerminationMessagePath = "nodeagent.keelson.dev/termination-message-file"
+)
+
+// ErrNotFound is wrapped by errors about a sandbox, container or image that the runtime does not have.
+var ErrNotFound = errors.New("not found in the container runtime")
+
+// ErrImage kinds are wrapped by PullImage: why an image cannot be had.
+var (
+	ErrInvalidImageName    = errors.New("invalid image name")
+	ErrRegistryUnavailable = errors.New("image registry unavailable")
+	ErrSignatureInvalid    = errors.New("image signature invalid")
+)
+
+// Runtime is a container runtime. Every method may be called from many goroutines at once. Stop and remove calls are
+// idempotent: what is already gone is no error.
+type Runtime interface {
+	Pods
+	Sandboxes
+	Containers
+	Images
+	Streams
+
+	// Version names the runtime.
+	Version(ctx context.Context) (Version, error)
+	// Status tells whether the runtime and its network can run Pods.
+	Status(ctx context.Context) (Status, error)
+	// UpdatePodCIDR hands the node's Pod range to the runtime.
+	UpdatePodCIDR(ctx context.Context, cidr string) error
+}
+
+// Pods is the read side of a runtime.
+type Pods interface {
+	// ListPods returns every Pod of which the runtime has a sandbox or container. Container details beyond ID, name,
+	// attempt and state may be missing: ask PodState.
+	ListPods(ctx context.Context) ([]observed.Pod, error)
+	// PodState returns all that the runtime has of one Pod, sorted; an empty Pod if it has nothing.
+	PodState(ctx context.Context, podUID string) (observed.Pod, error)
+	// Watch calls notify for each change of a container or sandbox until the context ends or the stream breaks, and
+	// returns why it ended. Events may be lost between two calls: list again after each.
+	Watch(ctx context.Context, notify func(Event)) error
+}
+
+// Sandboxes makes and removes the shared environments of Pods.
+type Sandboxes interface {
+	// RunSandbox creates and starts a sandbox with its network and returns its ID.
+	RunSandbox(ctx context.Context, config *cri.PodSandboxConfig, handler string) (string, error)
+	// StopSandbox ends all that runs in the sandbox and frees its network.
+	StopSandbox(ctx context.Context, id string) error
+	// RemoveSandbox removes a sandbox and its containers.
+	RemoveSandbox(ctx context.Context, id string) error
+}
+
+// Containers makes, starts, stops and removes container instances.
+type Containers interface {
+	// CreateContainer makes an instance in a sandbox without starting it and returns its ID.
+	CreateContainer(ctx context.Context, sandboxID string, config *cri.ContainerConfig, sandbox *cri.PodSandboxConfig) (string, error)
+	// StartContainer starts a created instance.
+	StartContainer(ctx context.Context, id string) error
+	// StopContainer sends the image's stop signal (TERM by default), waits up to timeout for the end and then kills.
+	// It returns when the instance has exited. If ctx ends first the instance may run on: call again.
+	StopContainer(ctx context.Context, id string, timeout time.Duration) error
+	// RemoveContainer removes an instance that has exited or never started.
+	RemoveContainer(ctx context.Context, id string) error
+	// ReopenLog makes the runtime write to a new log file after the old one was moved away.
+	ReopenLog(ctx context.Context, id string) error
+	// ExecSync runs a command in an instance and waits for its end. A command that runs and fails is no error: see
+	// ExecResult.ExitCode.
+	ExecSync(ctx context.Context, id string, command []string, timeout time.Duration) (ExecResult, error)
+}
+
+// Images keeps the images of the node.
+type Images interface {
+	// ImageStatus returns the image of a reference; ok is false if the node does not have it.
+	ImageStatus(ctx context.Context, ref string) (image Image, ok bool, err error)
+	// PullImage fetches an image and returns its ID.
+	PullImage(ctx context.Context, ref string, auth *cri.AuthConfig, sandbox *cri.PodSandboxConfig) (string, error)
+	// ListImages returns all images of the node.
+	ListImages(ctx context.Context) ([]Image, error)
+	// RemoveImage removes an image by its ID.
+	RemoveImage(ctx context.Context, id string) error
+}
+
+// Streams hands out URLs at which the runtime serves one interactive session.
+type Streams interface {
+	ExecURL(ctx context.Context, req *cri.ExecRequest) (string, error)
+	AttachURL(ctx context.Context, req *cri.AttachRequest) (string, error)
+	PortForwardURL(ctx context.Context, req *cri.PortForwardRequest) (string, error)
+}
+
+// Version names a runtime, for example containerd v2.3.7.
+type Version struct {
+	Name    string
+	Version string
+}
+
+// Status is the readiness of a runtime. An empty problem means that the part works.
+type Status struct {
+	RuntimeProblem string
+	NetworkProblem string
+	// CgroupDriver is "cgroupfs" or "systemd", empty if the runtime does not say.
+	CgroupDriver string
+	// UserNamespaces tells whether the default handler can run Pods in a user namespace.
+	UserNamespaces bool
+	// RecursiveReadOnlyMounts tells whether the default handler can make mounts read-only recursively.
+	RecursiveReadOnlyMounts bool
+}
+
+// Event says that something about a Pod's containers has changed. It carries no state: ask PodState.
+type Event struct {
+	PodUID      string
+	ContainerID string
+}
+
+// ExecResult is the outcome of a command that ran to its end.
+type ExecResult struct {
+	Stdout   []byte
+	Stderr   []byte
+	ExitCode int32
+}
+
+// Image is an image on the node.
+type Image struct {
+	ID      string
+	Tags    []string
+	Digests []string
+	Size    uint64
+	Pinned  bool
+	// UID and User are the image's configured user: the number, or else the name; both empty mean root.
+	UID  *int64
+	User string
+}
