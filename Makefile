@@ -1,0 +1,92 @@
+# Keelson. `make` alone lists what there is.
+
+ROOT := $(patsubst %/,%,$(dir $(abspath $(lastword $(MAKEFILE_LIST)))))
+BIN  := $(ROOT)/bin
+GO   ?= go
+
+# One set of build flags everywhere, so that build, test and lint share the compile cache.
+export GOFLAGS := -trimpath -buildvcs=false
+export PATH := $(BIN):$(PATH)
+
+DATA_DIR ?= .keelson
+NODES    ?= 1
+DAEMONS  := apiserver scheduler workload-controllers nodeagent podgc
+MODULES  := $(shell sed -n 's|^[[:space:]]*\./||p' $(ROOT)/go.work)
+
+VERSION := $(shell git -C $(ROOT) describe --tags --always --dirty 2>/dev/null || echo unknown)
+STAMP   := -X keelson.dev/kit/daemon.Version=$(VERSION)
+LDFLAGS := -s -w $(STAMP)
+
+# Generated code and the folders of the tests' toy modules are nobody's business.
+TESTFLAGS ?= -shuffle=on
+
+.DEFAULT_GOAL := help
+.PHONY: help
+help: ## list the targets
+	@echo "Keelson: the Kubernetes workload API as a mesh of five daemons."; echo
+	@sed -n 's/^\([a-z][a-z0-9-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-24s %s\n", $$1, $$2}'
+	@echo; echo "DATA_DIR=$(DATA_DIR) and NODES=$(NODES) go to up and down."
+
+include tools/tools.mk
+
+.PHONY: up
+up: build images ## build everything, start the mesh, leave the sample Deployment running
+	@$(BIN)/keel up --data-dir $(DATA_DIR) --nodes $(NODES)
+
+.PHONY: down
+down: ## end what `make up` started
+	@if [ -x $(BIN)/keel ]; then $(BIN)/keel down --data-dir $(DATA_DIR); elif [ -e $(DATA_DIR)/keel.json ]; then \
+	  echo "bin/keel is missing: run make build first" >&2; exit 1; else echo "nothing is up"; fi
+
+.PHONY: build
+build: tools ## build the daemons, keel and the tools they need into bin/
+	@echo "==> building the daemons and keel ($(VERSION))"
+	@mkdir -p $(BIN)
+	@for d in $(DAEMONS); do echo "    keelson-$$d"; \
+	  (cd $(ROOT)/services/$$d && $(GO) build -ldflags "$(LDFLAGS)" -o $(BIN)/keelson-$$d ./cmd/keelson-$$d) || exit 1; done
+	@echo "    keel"; cd $(ROOT)/cli && $(GO) build -ldflags "$(LDFLAGS)" -o $(BIN)/keel ./cmd/keel
+
+IMAGES := $(BIN)/images/pause.tar
+IMAGE_SOURCES := $(shell find $(ROOT)/test/images -type f ! -name '*_test.go')
+.PHONY: images
+images: $(IMAGES) ## build the images of tests and samples into bin/images, without a registry
+$(IMAGES): $(IMAGE_SOURCES)
+	@echo "==> building the images"
+	@cd $(ROOT)/test/images && GOWORK=off $(GO) run ./cmd/mkimages --out $(BIN)/images
+
+.PHONY: test
+test: test-unit test-integration test-e2e ## run every test
+
+.PHONY: test-unit
+test-unit: ## run the tests of every module but test/ (no cluster needed)
+	@for m in $(filter-out test,$(MODULES)) test/images; do echo "==> testing $$m"; \
+	  (cd $(ROOT)/$$m && $(GO) test $(TESTFLAGS) ./...) || fail=1; done; exit $${fail:-0}
+
+.PHONY: test-integration
+test-integration: ## run the scenarios with all daemons in one process and simulated nodes
+	@echo "==> testing test/integration"; cd $(ROOT)/test && $(GO) test $(TESTFLAGS) -timeout 20m ./integration/...
+
+.PHONY: test-e2e
+test-e2e: build images $(STAMPS)/helm ## run the scenarios with real daemons and real containers (root)
+	@echo "==> testing test/e2e"; cd $(ROOT)/test && KEELSON_BIN=$(BIN) $(GO) test $(TESTFLAGS) -timeout 30m -v ./e2e/...
+
+.PHONY: bench
+bench: build images ## measure, print one table, write docs/benchmarks.md
+	@cd $(ROOT)/test && KEELSON_BIN=$(BIN) $(GO) run ./bench --out $(ROOT)/docs/benchmarks.md
+
+.PHONY: lint
+lint: ## check the rules of the repository
+	@echo todo
+
+.PHONY: generate
+generate: $(STAMPS)/codegen ## regenerate proto/ and the OpenAPI definitions
+	@echo "==> generating proto"; cd $(ROOT)/proto && PATH=$(BIN)/codegen:$$PATH buf lint && PATH=$(BIN)/codegen:$$PATH buf generate
+	@for m in $(MODULES); do (cd $(ROOT)/$$m && PATH=$(BIN)/codegen:$$PATH $(GO) generate ./...) || exit 1; done
+
+.PHONY: chart
+chart: $(STAMPS)/helm ## check and package the Helm chart into bin/
+	@$(BIN)/helm lint $(ROOT)/deploy/helm/keelson && $(BIN)/helm package -d $(BIN) $(ROOT)/deploy/helm/keelson
+
+.PHONY: clean
+clean: ## remove bin/ (the data directory stays: use make down)
+	rm -rf $(BIN)

@@ -1,0 +1,55 @@
+# Everything that is not ours, built from source at pinned versions. Each folder of tools/pins is a module of its own, outside
+# the workspace, so that go.sum checks every byte and no version leaks into the product. A stamp per tool makes a second
+# `make` free.
+
+PINS   := $(ROOT)/tools/pins
+STAMPS := $(BIN)/.stamps
+
+containerd_version = $(call pinned,containerd,github.com/containerd/containerd/v2)
+kubectl_version    = $(call pinned,kubectl,k8s.io/kubectl)
+helm_version       = $(call pinned,helm,helm.sh/helm/v3)
+# A kubectl whose stamp is younger than its server's by more than one minor warns; the library modules are v0.X of v1.X.
+kubernetes_version = $(patsubst v0.%,v1.%,$(kubectl_version))
+
+# pinned PIN,MODULE: the version of MODULE that the pin's go.mod names.
+pinned = $(shell sed -n 's|^[[:space:]]*\(require \)\{0,1\}$(2) \(v[^ ]*\).*|\2|p' $(PINS)/$(1)/go.mod)
+
+# pin_build PIN,PACKAGES,FOLDER,FLAGS,NOTE
+define pin_build
+	@echo "==> building $(5)"
+	@mkdir -p $(STAMPS) $(3)
+	@cd $(PINS)/$(1) && GOWORK=off $(GO) build $(4) -o $(3)/ $(2)
+	@touch $@
+endef
+
+pin_files = $(PINS)/$(1)/go.mod $(PINS)/$(1)/go.sum $(ROOT)/tools/tools.mk
+
+.PHONY: tools runtime
+runtime: $(STAMPS)/containerd $(STAMPS)/runc $(STAMPS)/cni
+tools: runtime $(STAMPS)/kubectl
+
+CONTAINERD := github.com/containerd/containerd/v2
+$(STAMPS)/containerd: $(call pin_files,containerd)
+	$(call pin_build,containerd,$(CONTAINERD)/cmd/containerd $(CONTAINERD)/cmd/containerd-shim-runc-v2 $(CONTAINERD)/cmd/ctr,$(BIN),-tags "no_btrfs no_zfs no_aufs no_devmapper" -ldflags "-s -w -X $(CONTAINERD)/version.Version=$(containerd_version)",containerd $(containerd_version) (runs the containers; the longest part of a first build))
+
+# runc filters system calls only where the libseccomp headers are installed; it runs containers with and without.
+RUNC_TAGS := $(shell pkg-config --exists libseccomp 2>/dev/null && echo seccomp)
+$(STAMPS)/runc: $(call pin_files,runc)
+	$(call pin_build,runc,github.com/opencontainers/runc,$(BIN),-tags "$(RUNC_TAGS)" -ldflags "-s -w",runc $(call pinned,runc,github.com/opencontainers/runc))
+
+CNI := github.com/containernetworking/plugins
+$(STAMPS)/cni: $(call pin_files,cni)
+	$(call pin_build,cni,$(CNI)/plugins/main/bridge $(CNI)/plugins/main/loopback $(CNI)/plugins/ipam/host-local $(CNI)/plugins/meta/portmap,$(BIN)/cni,-ldflags "-s -w -X $(CNI)/pkg/utils/buildversion.BuildVersion=$(call pinned,cni,$(CNI))",the CNI plugins $(call pinned,cni,$(CNI)))
+
+VERSION_PKG := k8s.io/component-base/version
+$(STAMPS)/kubectl: $(call pin_files,kubectl) $(PINS)/kubectl/main.go
+	$(call pin_build,kubectl,.,$(BIN),-ldflags "-s -w -X $(VERSION_PKG).gitVersion=$(kubernetes_version) -X $(VERSION_PKG).gitMajor=1 -X $(VERSION_PKG).gitMinor=$(word 2,$(subst ., ,$(kubernetes_version)))",kubectl $(kubernetes_version))
+
+$(STAMPS)/helm: $(call pin_files,helm)
+	$(call pin_build,helm,helm.sh/helm/v3/cmd/helm,$(BIN),-ldflags "-s -w -X helm.sh/helm/v3/internal/version.version=$(helm_version)",helm $(helm_version) (for the chart's tests))
+
+$(STAMPS)/golangci-lint: $(call pin_files,golangci-lint)
+	$(call pin_build,golangci-lint,github.com/golangci/golangci-lint/v2/cmd/golangci-lint,$(BIN),-ldflags "-s -w",golangci-lint $(call pinned,golangci-lint,github.com/golangci/golangci-lint/v2))
+
+$(STAMPS)/codegen: $(call pin_files,codegen)
+	$(call pin_build,codegen,github.com/bufbuild/buf/cmd/buf google.golang.org/protobuf/cmd/protoc-gen-go google.golang.org/grpc/cmd/protoc-gen-go-grpc k8s.io/kube-openapi/cmd/openapi-gen,$(BIN)/codegen,-ldflags "-s -w",the code generators)
