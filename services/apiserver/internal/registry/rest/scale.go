@@ -1,0 +1,180 @@
+package rest
+
+import (
+	"context"
+	"fmt"
+
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
+	genericrest "k8s.io/apiserver/pkg/registry/rest"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+// Replicated says how a kind's replicas are read and written by /scale.
+type Replicated[O Object] struct {
+	// APIVersion is the version whose managed fields /scale maintains, for example "apps/v1".
+	APIVersion string
+	// Spec and SetSpec read and write spec.replicas.
+	Spec    func(O) int32
+	SetSpec func(O, int32)
+	// Status is the count of replicas that exist.
+	Status func(O) int32
+	// Selector selects the replicas, in string form.
+	Selector func(O) (string, error)
+}
+
+// Scale is the /scale subresource of a resource with replicas.
+type Scale[O Object] struct {
+	store      *genericregistry.Store
+	replicated Replicated[O]
+}
+
+var (
+	_ genericrest.Getter                   = &Scale[Object]{}
+	_ genericrest.Patcher                  = &Scale[Object]{}
+	_ genericrest.GroupVersionKindProvider = &Scale[Object]{}
+	_ genericrest.TableConvertor           = &Scale[Object]{}
+)
+
+// NewScale returns the /scale of a resource's storage.
+func NewScale[O Object](s *Storage, r Replicated[O]) *Scale[O] {
+	return &Scale[O]{store: s.Store, replicated: r}
+}
+
+// New returns an empty Scale.
+func (s *Scale[O]) New() runtime.Object { return &autoscalingv1.Scale{} }
+
+// Destroy leaves the store, which belongs to the parent resource, open.
+func (s *Scale[O]) Destroy() {}
+
+// GroupVersionKind tells that the object is a Scale, whatever the parent is.
+func (s *Scale[O]) GroupVersionKind(schema.GroupVersion) schema.GroupVersionKind {
+	return autoscalingv1.SchemeGroupVersion.WithKind("Scale")
+}
+
+// Get returns the Scale of the object called name.
+func (s *Scale[O]) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
+	obj, err := s.store.Get(ctx, name, options)
+	if err != nil {
+		return nil, err
+	}
+	return s.replicated.scaleOf(obj.(O))
+}
+
+// Update writes spec.replicas of the object called name.
+func (s *Scale[O]) Update(ctx context.Context, name string, objInfo genericrest.UpdatedObjectInfo, createValidation genericrest.ValidateObjectFunc, updateValidation genericrest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
+	info := &scaledObject[O]{request: objInfo, replicated: s.replicated, validate: updateValidation}
+	obj, _, err := s.store.Update(ctx, name, info, createValidation, genericrest.ValidateAllObjectUpdateFunc, false, options)
+	if err != nil {
+		return nil, false, err
+	}
+	scale, err := s.replicated.scaleOf(obj.(O))
+	return scale, false, err
+}
+
+// ConvertToTable prints name and age.
+func (s *Scale[O]) ConvertToTable(ctx context.Context, object, options runtime.Object) (*metav1.Table, error) {
+	return tableConvertor[*autoscalingv1.Scale]{Columns[*autoscalingv1.Scale]{}.withDefaults()}.ConvertToTable(ctx, object, options)
+}
+
+// scaledObject turns the update of a Scale into the update of its parent.
+type scaledObject[O Object] struct {
+	request    genericrest.UpdatedObjectInfo
+	replicated Replicated[O]
+	validate   genericrest.ValidateObjectUpdateFunc
+}
+
+// Preconditions are those of the request: a Scale has its parent's UID and resourceVersion.
+func (u *scaledObject[O]) Preconditions() *metav1.Preconditions { return u.request.Preconditions() }
+
+// UpdatedObject returns the parent with the replicas that the request asks for.
+func (u *scaledObject[O]) UpdatedObject(ctx context.Context, existing runtime.Object) (runtime.Object, error) {
+	old := existing.(O)
+	parent := existing.DeepCopyObject().(O)
+	oldScale, err := u.replicated.scaleOf(old)
+	if err != nil {
+		return nil, err
+	}
+	fields := managedfields.NewScaleHandler(parent.GetManagedFields(), metav1GroupVersion(u.replicated.APIVersion), managedfields.ResourcePathMappings{
+		u.replicated.APIVersion: fieldpath.MakePathOrDie("spec", "replicas"),
+	})
+	if oldScale.ManagedFields, err = fields.ToSubresource(); err != nil {
+		return nil, fmt.Errorf("mapping managed fields to the scale: %w", err)
+	}
+	scale, err := u.requested(ctx, oldScale)
+	if err != nil {
+		return nil, err
+	}
+	u.replicated.SetSpec(parent, scale.Spec.Replicas)
+	parent.SetResourceVersion(scale.ResourceVersion)
+	entries, err := fields.ToParent(scale.ManagedFields)
+	if err != nil {
+		return nil, fmt.Errorf("mapping managed fields of the scale: %w", err)
+	}
+	parent.SetManagedFields(entries)
+	return parent, nil
+}
+
+// requested is the Scale that the request turns old into, checked and admitted.
+func (u *scaledObject[O]) requested(ctx context.Context, old *autoscalingv1.Scale) (*autoscalingv1.Scale, error) {
+	obj, err := u.request.UpdatedObject(ctx, old.DeepCopy())
+	if err != nil {
+		return nil, err
+	}
+	scale, ok := obj.(*autoscalingv1.Scale)
+	if !ok {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("expected a Scale, got %T", obj))
+	}
+	if errs := validateScale(scale, old); len(errs) > 0 {
+		return nil, apierrors.NewInvalid(autoscalingv1.SchemeGroupVersion.WithKind("Scale").GroupKind(), old.Name, errs)
+	}
+	if u.validate != nil {
+		if err := u.validate(ctx, scale, old); err != nil {
+			return nil, err
+		}
+	}
+	return scale, nil
+}
+
+func validateScale(scale, old *autoscalingv1.Scale) field.ErrorList {
+	var errs field.ErrorList
+	if scale.Name != old.Name {
+		errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), scale.Name, "must be "+old.Name))
+	}
+	if scale.Spec.Replicas < 0 {
+		errs = append(errs, field.Invalid(field.NewPath("spec", "replicas"), scale.Spec.Replicas, "must be greater than or equal to 0"))
+	}
+	return errs
+}
+
+func (r Replicated[O]) scaleOf(obj O) (*autoscalingv1.Scale, error) {
+	selector, err := r.Selector(obj)
+	if err != nil {
+		return nil, fmt.Errorf("reading the selector of %s: %w", obj.GetName(), err)
+	}
+	return &autoscalingv1.Scale{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:              obj.GetName(),
+			Namespace:         obj.GetNamespace(),
+			UID:               obj.GetUID(),
+			ResourceVersion:   obj.GetResourceVersion(),
+			CreationTimestamp: obj.GetCreationTimestamp(),
+		},
+		Spec:   autoscalingv1.ScaleSpec{Replicas: r.Spec(obj)},
+		Status: autoscalingv1.ScaleStatus{Replicas: r.Status(obj), Selector: selector},
+	}, nil
+}
+
+func metav1GroupVersion(apiVersion string) schema.GroupVersion {
+	gv, err := schema.ParseGroupVersion(apiVersion)
+	if err != nil {
+		panic(fmt.Sprintf("a resource's Replicated.APIVersion is %q", apiVersion))
+	}
+	return gv
+}

@@ -1,0 +1,167 @@
+package rest
+
+import (
+	"context"
+
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	genericrest "k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/storage/names"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+// Strategy holds the rules for writing one kind of object. Every function is
+// pure and may be nil. The order on create is PrepareForCreate, Validate,
+// Warnings, Canonicalize; on update PrepareForUpdate, ValidateUpdate,
+// WarningsOnUpdate, Canonicalize.
+type Strategy[O Object] struct {
+	// ClusterScoped is true for objects without a namespace.
+	ClusterScoped bool
+	// Name says what a valid metadata.name is; nil: a DNS subdomain. The rest
+	// of the metadata is checked by the API machinery.
+	Name apivalidation.ValidateNameFunc
+
+	// PrepareForCreate drops what a client must not set, such as the status,
+	// and sets metadata.generation where the kind has one.
+	PrepareForCreate func(obj O)
+	// PrepareForUpdate takes what the request must not change from old.
+	PrepareForUpdate func(obj, old O)
+	// Validate and ValidateUpdate return every violation with its path.
+	Validate       func(obj O) field.ErrorList
+	ValidateUpdate func(obj, old O) field.ErrorList
+	// Warnings and WarningsOnUpdate are shown to the client that writes.
+	Warnings         func(obj O) []string
+	WarningsOnUpdate func(obj, old O) []string
+	// Canonicalize brings a valid object into the form in which it is stored.
+	Canonicalize func(obj O)
+
+	// CreateOnUpdate lets a PUT create the object.
+	CreateOnUpdate bool
+	// RequireResourceVersion refuses updates that name no resourceVersion.
+	RequireResourceVersion bool
+	// Graceful is called before a delete. It returns true, with
+	// options.GracePeriodSeconds set, if the object stays for that time.
+	Graceful func(obj O, options *metav1.DeleteOptions) bool
+	// Dependents says what a delete without a propagation policy does; empty: dependents go too.
+	Dependents genericrest.GarbageCollectionPolicy
+	// ResetFields are, per API version, the fields that this strategy takes
+	// from the stored object, so that no manager comes to own them.
+	ResetFields map[string][]string
+}
+
+// strategy makes a Strategy what the API machinery asks for.
+type strategy[O Object] struct {
+	runtime.ObjectTyper
+	Strategy[O]
+}
+
+// gracefulStrategy is a strategy whose objects may outlive their delete.
+type gracefulStrategy[O Object] struct{ strategy[O] }
+
+var (
+	_ genericrest.RESTCreateUpdateStrategy        = strategy[Object]{}
+	_ genericrest.RESTDeleteStrategy              = strategy[Object]{}
+	_ genericrest.GarbageCollectionDeleteStrategy = strategy[Object]{}
+	_ genericrest.RESTGracefulDeleteStrategy      = gracefulStrategy[Object]{}
+	_ genericrest.UpdateResetFieldsStrategy       = strategy[Object]{}
+)
+
+// NewUpdateStrategy is for subresources that write their parent with rules of their own.
+func NewUpdateStrategy[O Object](o Options, s Strategy[O]) genericrest.UpdateResetFieldsStrategy {
+	return strategy[O]{ObjectTyper: o.Scheme, Strategy: s}
+}
+
+func (s strategy[O]) forDelete() genericrest.RESTDeleteStrategy {
+	if s.Graceful == nil {
+		return s
+	}
+	return gracefulStrategy[O]{s}
+}
+
+func (s strategy[O]) GenerateName(base string) string {
+	return names.SimpleNameGenerator.GenerateName(base)
+}
+
+func (s strategy[O]) NamespaceScoped() bool { return !s.ClusterScoped }
+
+func (s strategy[O]) PrepareForCreate(_ context.Context, obj runtime.Object) {
+	if s.Strategy.PrepareForCreate != nil {
+		s.Strategy.PrepareForCreate(obj.(O))
+	}
+}
+
+func (s strategy[O]) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
+	if s.Strategy.PrepareForUpdate != nil {
+		s.Strategy.PrepareForUpdate(obj.(O), old.(O))
+	}
+}
+
+func (s strategy[O]) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
+	o := obj.(O)
+	isName := s.Name
+	if isName == nil {
+		isName = apivalidation.NameIsDNSSubdomain
+	}
+	errs := apivalidation.ValidateObjectMetaAccessor(o, s.NamespaceScoped(), isName, field.NewPath("metadata"))
+	if s.Strategy.Validate != nil {
+		errs = append(errs, s.Strategy.Validate(o)...)
+	}
+	return errs
+}
+
+func (s strategy[O]) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
+	if s.Strategy.ValidateUpdate == nil {
+		return nil
+	}
+	return s.Strategy.ValidateUpdate(obj.(O), old.(O))
+}
+
+func (s strategy[O]) WarningsOnCreate(_ context.Context, obj runtime.Object) []string {
+	if s.Warnings == nil {
+		return nil
+	}
+	return s.Warnings(obj.(O))
+}
+
+func (s strategy[O]) WarningsOnUpdate(_ context.Context, obj, old runtime.Object) []string {
+	if s.Strategy.WarningsOnUpdate == nil {
+		return nil
+	}
+	return s.Strategy.WarningsOnUpdate(obj.(O), old.(O))
+}
+
+func (s strategy[O]) Canonicalize(obj runtime.Object) {
+	if s.Strategy.Canonicalize != nil {
+		s.Strategy.Canonicalize(obj.(O))
+	}
+}
+
+func (s strategy[O]) AllowCreateOnUpdate(context.Context) bool { return s.CreateOnUpdate }
+
+func (s strategy[O]) AllowUnconditionalUpdate(context.Context) bool { return !s.RequireResourceVersion }
+
+func (s strategy[O]) DefaultGarbageCollectionPolicy(context.Context) genericrest.GarbageCollectionPolicy {
+	if s.Dependents == "" {
+		return genericrest.DeleteDependents
+	}
+	return s.Dependents
+}
+
+func (s gracefulStrategy[O]) CheckGracefulDelete(_ context.Context, obj runtime.Object, options *metav1.DeleteOptions) bool {
+	return s.Graceful(obj.(O), options)
+}
+
+// GetResetFields implements the API machinery's ResetFieldsStrategy.
+func (s strategy[O]) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
+	out := make(map[fieldpath.APIVersion]*fieldpath.Set, len(s.ResetFields))
+	for version, names := range s.ResetFields {
+		set := fieldpath.NewSet()
+		for _, name := range names {
+			set.Insert(fieldpath.MakePathOrDie(name))
+		}
+		out[fieldpath.APIVersion(version)] = set
+	}
+	return out
+}
