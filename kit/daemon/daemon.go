@@ -1,0 +1,172 @@
+// Package daemon is the one way to write a Keelson daemon: a command with flags, environment and a config file, logging,
+// signals, the status address and an ordered stop.
+//
+//	func main() {
+//		options := app.NewOptions()
+//		os.Exit(daemon.Main(daemon.Daemon{Name: "scheduler", Short: "...", Options: options, Run: options.Run}))
+//	}
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"go.uber.org/zap"
+
+	"keelson.dev/kit/failpoint"
+	"keelson.dev/kit/introspect"
+	"keelson.dev/kit/logging"
+	"keelson.dev/kit/telemetry"
+)
+
+// Exit statuses of Main.
+const (
+	exitFailure = 1
+	exitUsage   = 2
+)
+
+// Options are a daemon's own flags.
+type Options interface {
+	// AddFlags binds the flags, defaults included.
+	AddFlags(*pflag.FlagSet)
+	// Validate says what is wrong with their values; the message begins with the flag, "--name: ".
+	Validate() error
+}
+
+// Daemon describes one program.
+type Daemon struct {
+	// Name is the service's folder; the binary is "keelson-" + Name.
+	Name string
+	// Short is one line of help.
+	Short string
+	// Options are its flags.
+	Options Options
+	// Run does the work until ctx ends and returns when all of it has stopped.
+	Run func(ctx context.Context, e *Environment) error
+}
+
+// Environment is what a running daemon gets from this package.
+type Environment struct {
+	// Log is the process's logger; Logr is the same for libraries that take one.
+	Log  *zap.Logger
+	Logr logr.Logger
+	// Status is the status address: add health checks and metrics.
+	Status *telemetry.Server
+	// State is what introspection shows.
+	State *introspect.State
+}
+
+// UsageError marks an error as the user's: a wrong flag, file or environment. Main then ends with status 2.
+func UsageError(err error) error {
+	if err == nil {
+		return nil
+	}
+	return usageError{err}
+}
+
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+// Main runs the daemon with the process's arguments and returns the exit status: 0 after a clean stop, 1 after a failure
+// and 2 after wrong usage, each with one line on standard error. SIGINT and SIGTERM stop it; a second one ends it at once.
+func Main(d Daemon) int {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-signals
+		cancel()
+		<-signals
+		os.Exit(exitFailure)
+	}()
+	return Execute(ctx, d, os.Args[1:], os.Stderr)
+}
+
+// Execute is Main with its surroundings given.
+func Execute(ctx context.Context, d Daemon, args []string, stderr io.Writer) int {
+	command := d.command(stderr)
+	command.SetArgs(args)
+	err := command.ExecuteContext(ctx)
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintf(stderr, "keelson-%s: %v\n", d.Name, err)
+	if errors.As(err, &usageError{}) {
+		return exitUsage
+	}
+	return exitFailure
+}
+
+func (d Daemon) command(stderr io.Writer) *cobra.Command {
+	common := newCommonFlags()
+	command := &cobra.Command{
+		Use: "keelson-" + d.Name, Short: d.Short, Version: Version(),
+		SilenceErrors: true, SilenceUsage: true,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return UsageError(fmt.Errorf("unexpected argument %q, only flags are taken", args[0]))
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, _ []string) error { return d.start(c.Context(), c.Flags(), common, stderr) },
+	}
+	common.addFlags(command.Flags())
+	d.Options.AddFlags(command.Flags())
+	command.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return UsageError(err) })
+	return command
+}
+
+func (d Daemon) start(ctx context.Context, flags *pflag.FlagSet, common *commonFlags, stderr io.Writer) error {
+	if err := errors.Join(fill(flags, common.config, os.LookupEnv)); err != nil {
+		return UsageError(err)
+	}
+	if err := common.logging.Validate(); err != nil {
+		return UsageError(err)
+	}
+	if err := d.Options.Validate(); err != nil {
+		return UsageError(err)
+	}
+	if err := failpoint.ArmAll(os.Getenv(failpoint.EnvVar)); err != nil {
+		return UsageError(err)
+	}
+	log, err := logging.New(common.logging, stderr)
+	if err != nil {
+		return UsageError(err)
+	}
+	defer func() { _ = log.Sync() }()
+	log = log.Named(d.Name)
+	status, err := telemetry.Listen(common.status, telemetry.NewMetrics(d.Name, Version()))
+	if err != nil {
+		return UsageError(err)
+	}
+	e := &Environment{Log: log, Logr: logging.Capture(log), Status: status, State: introspect.NewState(d.Name, Version())}
+	e.State.Register(status.GRPC)
+	return d.run(ctx, e)
+}
+
+// run keeps the status address up until the daemon's own work has stopped.
+func (d Daemon) run(ctx context.Context, e *Environment) error {
+	e.Log.Info("starting", zap.String("version", Version()), zap.String("statusAddress", e.Status.Address()), zap.Int("pid", os.Getpid()))
+	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopServing()
+	served := make(chan error, 1)
+	go func() { served <- e.Status.Serve(serving) }()
+
+	err := d.Run(ctx, e)
+	stopServing()
+	if err := errors.Join(err, <-served); err != nil {
+		return err
+	}
+	e.Log.Info("stopped")
+	return nil
+}

@@ -1,0 +1,144 @@
+// Package election lets at most one replica lead each role, by a Lease per role. Losing a role ends that role's work, not
+// the process, and the process stands for it again.
+package election
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/google/uuid"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+)
+
+// Timing of a Lease. A standby looks every RetryPeriod to 2.2 times that (client-go's jitter) and takes over when it has seen
+// no renewal for LeaseDuration: a killed leader is replaced after at most LeaseDuration + 4.4 RetryPeriod.
+type Timing struct {
+	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
+}
+
+// DefaultTiming hands a role over within 20 s after its leader was killed.
+var DefaultTiming = Timing{LeaseDuration: 9 * time.Second, RenewDeadline: 6 * time.Second, RetryPeriod: 2 * time.Second}
+
+// Namespace holds the Leases.
+const Namespace = "kube-system"
+
+// restartPause keeps a role whose work ends at once from spinning.
+const restartPause = time.Second
+
+// Observer is told of every change; introspect.State is one. Calls come from one goroutine per role.
+type Observer interface {
+	Campaigning(role string)
+	Leading(role, identity string)
+	Lost(role string)
+	Elected(role, holder string)
+	Failed(role string, err error)
+}
+
+// Elector campaigns for roles with one identity.
+type Elector struct {
+	// Identity is unique to the process.
+	Identity string
+	Timing   Timing
+	client   kubernetes.Interface
+	observer Observer
+}
+
+// New returns an elector whose identity is the host name and a random part.
+func New(config *rest.Config, observer Observer) (*Elector, error) {
+	config = rest.CopyConfig(config)
+	// A renewal that hangs longer than its deadline is worth nothing.
+	config.Timeout = DefaultTiming.RenewDeadline / 2
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("building the election client: %w", err)
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, fmt.Errorf("naming the elector: %w", err)
+	}
+	return &Elector{Identity: host + "_" + uuid.NewString(), Timing: DefaultTiming, client: client, observer: observer}, nil
+}
+
+// Run stands for the role until ctx ends, and calls lead each time it is won. lead's context ends when the role is lost;
+// it must return soon after, since the next campaign waits for it. When ctx ends the Lease is given up only after lead has
+// returned, so that two leaders never overlap. An error of lead is reported to the observer, the role is given up and stood
+// for again.
+func (e *Elector) Run(ctx context.Context, role string, lead func(context.Context) error) error {
+	for ctx.Err() == nil {
+		e.observer.Campaigning(role)
+		if err := e.campaign(ctx, role, lead); err != nil {
+			e.observer.Failed(role, err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(restartPause):
+		}
+	}
+	return nil
+}
+
+// campaign waits for the role, leads once, and gives the role up.
+func (e *Elector) campaign(ctx context.Context, role string, lead func(context.Context) error) error {
+	// Electing outlives ctx, so that the Lease is renewed while lead winds up.
+	electing, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	lock := &resourcelock.LeaseLock{
+		LeaseMeta:  metav1.ObjectMeta{Namespace: Namespace, Name: role},
+		Client:     e.client.CoordinationV1(),
+		LockConfig: resourcelock.ResourceLockConfig{Identity: e.Identity},
+	}
+	t := &term{stop: stop, done: make(chan struct{})}
+	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Lock: lock, Name: role,
+		LeaseDuration: e.Timing.LeaseDuration, RenewDeadline: e.Timing.RenewDeadline, RetryPeriod: e.Timing.RetryPeriod,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(held context.Context) {
+				t.serve(ctx, held, func(ctx context.Context) error {
+					e.observer.Leading(role, e.Identity)
+					return lead(ctx)
+				})
+			},
+			OnStoppedLeading: func() {},
+			OnNewLeader:      func(holder string) { e.observer.Elected(role, holder) },
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("standing for %s: %w", role, err)
+	}
+	defer context.AfterFunc(ctx, t.abandon)()
+	elector.Run(electing)
+	served, err := t.end()
+	if !served {
+		return nil
+	}
+	e.observer.Lost(role)
+	return errors.Join(err, e.release(lock))
+}
+
+// release gives the Lease up at once. client-go's own release would come before lead has returned where a renewal failed.
+func (e *Elector) release(lock *resourcelock.LeaseLock) error {
+	ctx, cancel := context.WithTimeout(context.Background(), e.Timing.RetryPeriod)
+	defer cancel()
+	record, _, err := lock.Get(ctx)
+	if err != nil {
+		return fmt.Errorf("reading the lease to give it up: %w", err)
+	}
+	if record.HolderIdentity != e.Identity {
+		return nil
+	}
+	now := metav1.Now()
+	err = lock.Update(ctx, resourcelock.LeaderElectionRecord{
+		LeaderTransitions: record.LeaderTransitions, LeaseDurationSeconds: 1, RenewTime: now, AcquireTime: now,
+	})
+	if err != nil {
+		return fmt.Errorf("giving the lease up: %w", err)
+	}
+	return nil
+}
