@@ -17,7 +17,6 @@ VERSION := $(shell git -C $(ROOT) describe --tags --always --dirty 2>/dev/null |
 STAMP   := -X keelson.dev/kit/daemon.Version=$(VERSION)
 LDFLAGS := -s -w $(STAMP)
 
-# Generated code and the folders of the tests' toy modules are nobody's business.
 TESTFLAGS ?= -shuffle=on
 
 .DEFAULT_GOAL := help
@@ -58,7 +57,7 @@ $(IMAGES): $(IMAGE_SOURCES)
 test: test-unit test-integration test-e2e ## run every test
 
 .PHONY: test-unit
-test-unit: ## run the tests of every module but test/ (no cluster needed)
+test-unit: $(STAMPS)/golangci-lint ## run the tests of every module but test/ (no cluster needed)
 	@for m in $(filter-out test,$(MODULES)) test/images; do echo "==> testing $$m"; \
 	  (cd $(ROOT)/$$m && $(GO) test $(TESTFLAGS) ./...) || fail=1; done; exit $${fail:-0}
 
@@ -75,8 +74,10 @@ bench: build images ## measure, print one table, write docs/benchmarks.md
 	@cd $(ROOT)/test && KEELSON_BIN=$(BIN) $(GO) run ./bench --out $(ROOT)/docs/benchmarks.md
 
 .PHONY: lint
-lint: ## check the rules of the repository
-	@echo todo
+lint: $(STAMPS)/golangci-lint ## check the rules of the repository
+	@echo "==> checking the layout"; cd $(ROOT)/tools && $(GO) run ./cmd/layout $(ROOT)
+	@for m in $(MODULES) test/images; do echo "==> linting $$m"; \
+	  (cd $(ROOT)/$$m && GOWORK=off $(BIN)/golangci-lint run --config $(ROOT)/.golangci.yml ./...) || fail=1; done; exit $${fail:-0}
 
 .PHONY: generate
 generate: $(STAMPS)/codegen ## regenerate proto/ and the OpenAPI definitions

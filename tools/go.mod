@@ -1,3 +1,5 @@
 module keelson.dev/tools
 
 go 1.26.0
+
+require golang.org/x/mod v0.42.0

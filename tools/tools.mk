@@ -53,3 +53,6 @@ $(STAMPS)/golangci-lint: $(call pin_files,golangci-lint)
 
 $(STAMPS)/codegen: $(call pin_files,codegen)
 	$(call pin_build,codegen,github.com/bufbuild/buf/cmd/buf google.golang.org/protobuf/cmd/protoc-gen-go google.golang.org/grpc/cmd/protoc-gen-go-grpc k8s.io/kube-openapi/cmd/openapi-gen,$(BIN)/codegen,-ldflags "-s -w",the code generators)
+
+.PHONY: golangci-lint
+golangci-lint: $(STAMPS)/golangci-lint

@@ -1,0 +1,168 @@
+// Package layout checks what no linter of the field knows: the length of files, the names of packages, that the features of
+// one service do not import each other, and what each module requires.
+package layout
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/mod/modfile"
+)
+
+// Budgets in lines. A table of cases reads well at a length at which code does not.
+const (
+	maxLines     = 500
+	maxTestLines = 1000
+)
+
+// bannedNames say nothing about what a package is for.
+var bannedNames = []string{"base", "common", "helper", "helpers", "manager", "misc", "types", "util", "utils"}
+
+// featureFolders hold packages that never import each other: each may be taken away without the others noticing.
+var featureFolders = regexp.MustCompile(`^services/[^/]+/internal/(controllers|collectors)/[^/]+`)
+
+// generatedLine is the mark that the go command defines for generated files.
+var generatedLine = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
+
+// Finding is one broken rule.
+type Finding struct {
+	Path    string
+	Message string
+}
+
+func (f Finding) String() string { return f.Path + ": " + f.Message }
+
+// Check walks a repository and returns its findings in the order of their paths.
+func Check(repository fs.FS) ([]Finding, error) {
+	var findings []Finding
+	err := fs.WalkDir(repository, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			if skipped(name) {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		check := checkOf(name)
+		if check == nil {
+			return nil
+		}
+		content, err := fs.ReadFile(repository, name)
+		if err != nil {
+			return fmt.Errorf("reading %s: %w", name, err)
+		}
+		found, err := check(name, content)
+		findings = append(findings, found...)
+		return err
+	})
+	return findings, err
+}
+
+// skipped tells whether a folder holds nothing of the product.
+func skipped(dir string) bool {
+	base := path.Base(dir)
+	return base == "testdata" || dir == "bin" || (len(base) > 1 && strings.HasPrefix(base, "."))
+}
+
+func checkOf(name string) func(string, []byte) ([]Finding, error) {
+	switch {
+	case strings.HasSuffix(name, ".go"):
+		return checkFile
+	case path.Base(name) == "go.mod" && !strings.HasPrefix(name, "tools/pins/"):
+		return checkModule
+	}
+	return nil
+}
+
+func checkFile(name string, content []byte) ([]Finding, error) {
+	file, err := parser.ParseFile(token.NewFileSet(), name, content, parser.ImportsOnly|parser.ParseComments)
+	if err != nil {
+		return nil, fmt.Errorf("parsing the imports: %w", err)
+	}
+	if generated(content) {
+		return nil, nil
+	}
+	var found []Finding
+	if lines, limit := countLines(content), limitOf(name); lines > limit {
+		found = append(found, Finding{name, fmt.Sprintf("%d lines, at most %d: split it by what its parts are for", lines, limit)})
+	}
+	if slices.Contains(bannedNames, file.Name.Name) {
+		found = append(found, Finding{name, fmt.Sprintf("package %s: name it after what it does", file.Name.Name)})
+	}
+	for _, spec := range file.Imports {
+		imported, err := strconv.Unquote(spec.Path.Value)
+		if err != nil {
+			return found, fmt.Errorf("reading an import of %s: %w", name, err)
+		}
+		if sibling := siblingImport(name, imported); sibling != "" {
+			found = append(found, Finding{name, fmt.Sprintf("imports %s: features of a service never import each other", sibling)})
+		}
+	}
+	return found, nil
+}
+
+// siblingImport returns the imported package when it belongs to another feature of the same folder.
+func siblingImport(file, imported string) string {
+	own := featureFolders.FindString(path.Dir(file))
+	other := featureFolders.FindString(strings.TrimPrefix(imported, "keelson.dev/"))
+	if own == "" || other == "" || own == other || path.Dir(own) != path.Dir(other) {
+		return ""
+	}
+	return imported
+}
+
+func limitOf(name string) int {
+	if strings.HasSuffix(name, "_test.go") {
+		return maxTestLines
+	}
+	return maxLines
+}
+
+// generated looks for the mark above the package clause only, so that a generator may quote it.
+func generated(content []byte) bool {
+	head, _, _ := bytes.Cut(append([]byte("\n"), content...), []byte("\npackage "))
+	return generatedLine.Match(head)
+}
+
+func countLines(content []byte) int {
+	lines := 0
+	for scanner := bufio.NewScanner(bytes.NewReader(content)); scanner.Scan(); {
+		lines++
+	}
+	return lines
+}
+
+// checkModule refuses what go.work would hide: a workspace builds even where a module requires too little or too much.
+func checkModule(name string, content []byte) ([]Finding, error) {
+	module, err := modfile.Parse(name, content, nil)
+	if err != nil {
+		return nil, fmt.Errorf("parsing: %w", err)
+	}
+	var found []Finding
+	for _, require := range module.Require {
+		required := require.Mod.Path
+		if required == "k8s.io/kubernetes" {
+			found = append(found, Finding{name, "requires k8s.io/kubernetes: only its libraries may be used"})
+		}
+		if strings.HasPrefix(name, "services/") && strings.HasPrefix(required, "keelson.dev/services/") {
+			found = append(found, Finding{name, fmt.Sprintf("requires %s: services share kit and proto, nothing else", required)})
+		}
+	}
+	for _, replace := range module.Replace {
+		if replace.New.Version != "" || !strings.HasPrefix(replace.Old.Path, "keelson.dev/") {
+			found = append(found, Finding{name, fmt.Sprintf("replaces %s: only our own modules are replaced, by their folders", replace.Old.Path)})
+		}
+	}
+	return found, nil
+}

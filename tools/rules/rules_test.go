@@ -1,0 +1,79 @@
+// Package rules shows that each rule of .golangci.yml triggers: a rule that never fires is as good as none.
+package rules
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// toyReport is what golangci-lint prints of an issue, as far as the test reads it.
+type toyReport struct {
+	Issues []struct {
+		FromLinter, Text string
+		Pos              struct{ Filename string }
+	}
+}
+
+func TestEachRuleTriggersInTheToyModule(t *testing.T) {
+	issues := lintToy(t)
+	for _, want := range []struct{ file, linter, text string }{
+		{"bind/forbidden.go", "depguard", "k8s.io/kubernetes"},
+		{"bind/forbidden.go", "depguard", "k8s.io/apiserver"},
+		{"bind/forbidden.go", "depguard", "keelson.dev/services/podgc"},
+		{"bind/decide.go", "depguard", "context"},
+		{"bind/decide.go", "depguard", "os"},
+		{"bind/decide.go", "forbidigo", "time.Now"},
+		{"bind/act_test.go", "forbidigo", "time.Sleep"},
+		{"bind/budget.go", "funlen", "Long"},
+		{"bind/budget.go", "cyclop", "Branchy"},
+		{"rules/fit/fit.go", "depguard", "context"},
+		{"rules/fit/fit.go", "revive", "package comment"},
+		{"rules/fit/fit.go", "revive", "Undocumented"},
+	} {
+		if !take(&issues, want.file, want.linter, want.text) {
+			t.Errorf("%s says nothing about %s in %s", want.linter, want.text, want.file)
+		}
+	}
+	// What is left would be a false alarm: the I/O of act.go, net/netip in a decision, the clock in a test.
+	for _, issue := range issues.Issues {
+		t.Errorf("%s: unexpected: %s (%s)", issue.Pos.Filename, issue.Text, issue.FromLinter)
+	}
+}
+
+// lintToy runs the pinned linter, which make builds where it is missing, on the toy module.
+func lintToy(t *testing.T) toyReport {
+	t.Helper()
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("make", "-s", "-C", root, "golangci-lint").CombinedOutput(); err != nil {
+		t.Fatalf("building the linter: %v\n%s", err, out)
+	}
+	cmd := exec.Command(filepath.Join(root, "bin", "golangci-lint"), "run", "--config", filepath.Join(root, ".golangci.yml"),
+		"--output.json.path", "stdout", "--output.text.path", os.DevNull, "--show-stats=false", "--max-same-issues", "0", "./...")
+	cmd.Dir = "testdata/toy/services/scheduler"
+	cmd.Env = append(os.Environ(), "GOWORK=off")
+	out, _ := cmd.Output() // the exit status tells that there are issues, which is the point
+	line, _, _ := strings.Cut(string(out), "\n")
+	var report toyReport
+	if err := json.Unmarshal([]byte(line), &report); err != nil {
+		t.Fatalf("reading the linter's report: %v\n%s", err, out)
+	}
+	return report
+}
+
+// take removes the first issue that matches.
+func take(report *toyReport, file, linter, text string) bool {
+	for i, issue := range report.Issues {
+		if issue.FromLinter == linter && strings.HasSuffix(issue.Pos.Filename, file) && strings.Contains(issue.Text, text) {
+			report.Issues = append(report.Issues[:i], report.Issues[i+1:]...)
+			return true
+		}
+	}
+	return false
+}

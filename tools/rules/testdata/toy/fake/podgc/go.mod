@@ -1,0 +1,3 @@
+module keelson.dev/services/podgc
+
+go 1.26.0

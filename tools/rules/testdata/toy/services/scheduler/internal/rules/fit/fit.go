@@ -1,0 +1,5 @@
+package fit
+
+import "context"
+
+func Undocumented(ctx context.Context) error { return ctx.Err() }
