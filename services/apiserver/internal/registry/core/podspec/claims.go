@@ -1,0 +1,74 @@
+package podspec
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// ValidateClaimSpec checks the spec of a PersistentVolumeClaim, also where it stands in a template.
+func ValidateClaimSpec(spec *corev1.PersistentVolumeClaimSpec, fldPath *field.Path) field.ErrorList {
+	errs := validateAccessModes(spec.AccessModes, fldPath.Child("accessModes"))
+	if spec.Selector != nil {
+		errs = append(errs, labelSelector(fldPath.Child("selector"), spec.Selector)...)
+	}
+	at := fldPath.Child("resources").Key(string(corev1.ResourceStorage))
+	switch storage, set := spec.Resources.Requests[corev1.ResourceStorage]; {
+	case !set:
+		errs = append(errs, field.Required(at, ""))
+	case storage.Sign() <= 0:
+		errs = append(errs, field.Invalid(at, storage.String(), mustBePositive))
+	}
+	if name := spec.StorageClassName; name != nil && *name != "" {
+		errs = append(errs, invalid(fldPath.Child("storageClassName"), *name, dnsSubdomain(*name))...)
+	}
+	errs = append(errs, optionalOneOf(fldPath.Child("volumeMode"), spec.VolumeMode,
+		corev1.PersistentVolumeBlock, corev1.PersistentVolumeFilesystem)...)
+	if source := spec.DataSource; source != nil {
+		errs = append(errs, requiredFields(fldPath.Child("dataSource"), "name", source.Name, "kind", source.Kind)...)
+	}
+	return errs
+}
+
+func validateAccessModes(modes []corev1.PersistentVolumeAccessMode, fldPath *field.Path) field.ErrorList {
+	if len(modes) == 0 {
+		return field.ErrorList{field.Required(fldPath, "at least 1 access mode is required")}
+	}
+	var errs field.ErrorList
+	for i, mode := range modes {
+		errs = append(errs, anyOf(fldPath.Index(i), mode, corev1.ReadOnlyMany, corev1.ReadWriteMany,
+			corev1.ReadWriteOnce, corev1.ReadWriteOncePod)...)
+	}
+	if len(modes) > 1 && sets.New(modes...).Has(corev1.ReadWriteOncePod) {
+		errs = append(errs, field.Forbidden(fldPath, "may not use ReadWriteOncePod with other access modes"))
+	}
+	return errs
+}
+
+// validateResourceClaims checks the devices that the Pod claims and returns the names its containers may use.
+func validateResourceClaims(claims []corev1.PodResourceClaim, fldPath *field.Path) (sets.Set[string], field.ErrorList) {
+	var errs field.ErrorList
+	names := sets.New[string]()
+	for i, claim := range claims {
+		at := fldPath.Index(i)
+		if names.Has(claim.Name) {
+			errs = append(errs, field.Duplicate(at.Child("name"), claim.Name))
+		}
+		names.Insert(claim.Name)
+		errs = append(errs, required(at.Child("name"), claim.Name, validation.IsDNS1123Label)...)
+		switch {
+		case claim.ResourceClaimName != nil && claim.ResourceClaimTemplateName != nil:
+			errs = append(errs, field.Invalid(at, claim.Name, "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"))
+		case claim.ResourceClaimName == nil && claim.ResourceClaimTemplateName == nil:
+			errs = append(errs, field.Invalid(at, claim.Name, "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"))
+		}
+		if name := claim.ResourceClaimName; name != nil {
+			errs = append(errs, invalid(at.Child("resourceClaimName"), *name, dnsSubdomain(*name))...)
+		}
+		if name := claim.ResourceClaimTemplateName; name != nil {
+			errs = append(errs, invalid(at.Child("resourceClaimTemplateName"), *name, dnsSubdomain(*name))...)
+		}
+	}
+	return names, errs
+}

@@ -1,0 +1,88 @@
+package podspec
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+)
+
+// setVolumeDefaults fills a volume. One without any source is an empty directory.
+func setVolumeDefaults(volume *corev1.Volume) {
+	source := &volume.VolumeSource
+	if ptr.AllPtrFieldsNil(source) {
+		source.EmptyDir = &corev1.EmptyDirVolumeSource{}
+	}
+	if source.HostPath != nil {
+		setNil(&source.HostPath.Type, corev1.HostPathUnset)
+	}
+	if source.Secret != nil {
+		setNil(&source.Secret.DefaultMode, corev1.SecretVolumeSourceDefaultMode)
+	}
+	if source.ConfigMap != nil {
+		setNil(&source.ConfigMap.DefaultMode, corev1.ConfigMapVolumeSourceDefaultMode)
+	}
+	if source.DownwardAPI != nil {
+		setNil(&source.DownwardAPI.DefaultMode, corev1.DownwardAPIVolumeSourceDefaultMode)
+		setDownwardAPIDefaults(source.DownwardAPI.Items)
+	}
+	setProjectedDefaults(source.Projected)
+	if source.Image != nil {
+		setUnset(&source.Image.PullPolicy, pullPolicyFor(source.Image.Reference))
+	}
+	if source.Ephemeral != nil && source.Ephemeral.VolumeClaimTemplate != nil {
+		claim := &source.Ephemeral.VolumeClaimTemplate.Spec
+		setNil(&claim.VolumeMode, corev1.PersistentVolumeFilesystem)
+		roundUp(claim.Resources.Requests)
+		roundUp(claim.Resources.Limits)
+	}
+	setNetworkDiskDefaults(source)
+}
+
+func setProjectedDefaults(projected *corev1.ProjectedVolumeSource) {
+	if projected == nil {
+		return
+	}
+	setNil(&projected.DefaultMode, corev1.ProjectedVolumeSourceDefaultMode)
+	for i := range projected.Sources {
+		source := &projected.Sources[i]
+		if source.DownwardAPI != nil {
+			setDownwardAPIDefaults(source.DownwardAPI.Items)
+		}
+		if source.ServiceAccountToken != nil {
+			setNil(&source.ServiceAccountToken.ExpirationSeconds, 60*60)
+		}
+		if source.PodCertificate != nil {
+			setNil(&source.PodCertificate.MaxExpirationSeconds, 24*60*60)
+		}
+	}
+}
+
+func setDownwardAPIDefaults(items []corev1.DownwardAPIVolumeFile) {
+	for i := range items {
+		if items[i].FieldRef != nil {
+			setUnset(&items[i].FieldRef.APIVersion, "v1")
+		}
+	}
+}
+
+// setNetworkDiskDefaults fills the sources of the in-tree drivers. Nothing here mounts them, but their fields are part
+// of the stable API and read back with these values.
+func setNetworkDiskDefaults(source *corev1.VolumeSource) {
+	if disk := source.ISCSI; disk != nil {
+		setUnset(&disk.ISCSIInterface, "default")
+	}
+	if disk := source.RBD; disk != nil {
+		setUnset(&disk.RBDPool, "rbd")
+		setUnset(&disk.RadosUser, "admin")
+		setUnset(&disk.Keyring, "/etc/ceph/keyring")
+	}
+	if disk := source.AzureDisk; disk != nil {
+		setNil(&disk.CachingMode, corev1.AzureDataDiskCachingReadWrite)
+		setNil(&disk.Kind, corev1.AzureSharedBlobDisk)
+		setNil(&disk.FSType, "ext4")
+		setNil(&disk.ReadOnly, false)
+	}
+	if disk := source.ScaleIO; disk != nil {
+		setUnset(&disk.StorageMode, "ThinProvisioned")
+		setUnset(&disk.FSType, "xfs")
+	}
+}

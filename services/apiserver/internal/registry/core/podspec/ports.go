@@ -1,0 +1,89 @@
+package podspec
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+func validatePorts(ports []corev1.ContainerPort, fldPath *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	names := sets.New[string]()
+	for i, port := range ports {
+		at := fldPath.Index(i)
+		if port.Name != "" {
+			messages := validation.IsValidPortName(port.Name)
+			errs = append(errs, invalid(at.Child("name"), port.Name, messages)...)
+			if len(messages) == 0 && names.Has(port.Name) {
+				errs = append(errs, field.Duplicate(at.Child("name"), port.Name))
+			}
+			names.Insert(port.Name)
+		}
+		errs = append(errs, validatePort(port, at)...)
+	}
+	return errs
+}
+
+func validatePort(port corev1.ContainerPort, fldPath *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if port.ContainerPort == 0 {
+		errs = append(errs, field.Required(fldPath.Child("containerPort"), ""))
+	} else {
+		errs = append(errs, invalid(fldPath.Child("containerPort"), port.ContainerPort,
+			validation.IsValidPortNum(int(port.ContainerPort)))...)
+	}
+	if port.HostPort != 0 {
+		errs = append(errs, invalid(fldPath.Child("hostPort"), port.HostPort, validation.IsValidPortNum(int(port.HostPort)))...)
+	}
+	errs = append(errs, oneOf(fldPath.Child("protocol"), port.Protocol,
+		corev1.ProtocolSCTP, corev1.ProtocolTCP, corev1.ProtocolUDP)...)
+	if port.HostIP != "" {
+		errs = append(errs, validation.IsValidIPForLegacyField(fldPath.Child("hostIP"), port.HostIP, false, nil)...)
+	}
+	return errs
+}
+
+// hostPortConflicts reports containers that run together and claim one port of the host twice.
+func hostPortConflicts(containers []corev1.Container, fldPath *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	taken := sets.New[string]()
+	for i, c := range containers {
+		for j, port := range c.Ports {
+			if port.HostPort == 0 {
+				continue
+			}
+			claim := fmt.Sprintf("%s/%s/%d", port.Protocol, port.HostIP, port.HostPort)
+			if taken.Has(claim) {
+				errs = append(errs, field.Duplicate(fldPath.Index(i).Child("ports").Index(j).Child("hostPort"), claim))
+			}
+			taken.Insert(claim)
+		}
+	}
+	return errs
+}
+
+// hostNetworkPorts reports ports that cannot be what they say because there is no network between them and the host.
+func hostNetworkPorts(containers []corev1.Container, fldPath *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i, c := range containers {
+		for j, port := range c.Ports {
+			if port.HostPort != port.ContainerPort {
+				errs = append(errs, field.Invalid(fldPath.Index(i).Child("ports").Index(j).Child("containerPort"),
+					port.ContainerPort, "must match `hostPort` when `hostNetwork` is true"))
+			}
+		}
+	}
+	return errs
+}
+
+// portReference checks a port given by number or by the name of a container's port.
+func portReference(port intstr.IntOrString, fldPath *field.Path) field.ErrorList {
+	if port.Type == intstr.Int {
+		return invalid(fldPath, port.IntValue(), validation.IsValidPortNum(port.IntValue()))
+	}
+	return invalid(fldPath, port.StrVal, validation.IsValidPortName(port.StrVal))
+}

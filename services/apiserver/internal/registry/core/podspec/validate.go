@@ -1,0 +1,74 @@
+package podspec
+
+import (
+	"math"
+
+	corev1 "k8s.io/api/core/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Options says where the spec stands.
+type Options struct {
+	// Template is true for a spec that Pods will be made from: it carries no ephemeral containers.
+	Template bool
+}
+
+// Validate reports every mistake in a defaulted spec.
+func Validate(spec *corev1.PodSpec, fldPath *field.Path, opts Options) field.ErrorList {
+	volumes, errs := validateVolumes(spec.Volumes, fldPath.Child("volumes"))
+	claims, claimErrs := validateResourceClaims(spec.ResourceClaims, fldPath.Child("resourceClaims"))
+	errs = append(errs, claimErrs...)
+	scope := containerScope{spec: spec, volumes: volumes, claims: claims}
+	errs = append(errs, scope.validateContainers(fldPath.Child("containers"))...)
+	errs = append(errs, scope.validateInitContainers(fldPath.Child("initContainers"))...)
+	errs = append(errs, scope.validateEphemeralContainers(fldPath.Child("ephemeralContainers"), opts)...)
+	errs = append(errs, scope.validatePodResources(fldPath.Child("resources"))...)
+	errs = append(errs, validateLifetime(spec, fldPath)...)
+	errs = append(errs, validateNetwork(spec, fldPath)...)
+	errs = append(errs, validatePodSecurity(spec, fldPath)...)
+	errs = append(errs, validatePlacement(spec, fldPath)...)
+	errs = append(errs, validateReferences(spec, fldPath)...)
+	errs = append(errs, validateOS(spec, fldPath)...)
+	return errs
+}
+
+// ValidateTemplate reports every mistake in a workload's defaulted Pod template: its labels, annotations and spec.
+func ValidateTemplate(template *corev1.PodTemplateSpec, fldPath *field.Path, opts Options) field.ErrorList {
+	opts.Template = true
+	metadata := fldPath.Child("metadata")
+	errs := metav1validation.ValidateLabels(template.Labels, metadata.Child("labels"))
+	errs = append(errs, apivalidation.ValidateAnnotations(template.Annotations, metadata.Child("annotations"))...)
+	errs = append(errs, ValidateAnnotations(template.Annotations, metadata.Child("annotations"))...)
+	return append(errs, Validate(&template.Spec, fldPath.Child("spec"), opts)...)
+}
+
+// validateLifetime checks how often and for how long the Pod may run.
+func validateLifetime(spec *corev1.PodSpec, fldPath *field.Path) field.ErrorList {
+	errs := oneOf(fldPath.Child("restartPolicy"), spec.RestartPolicy,
+		corev1.RestartPolicyAlways, corev1.RestartPolicyOnFailure, corev1.RestartPolicyNever)
+	if deadline := spec.ActiveDeadlineSeconds; deadline != nil && (*deadline < 1 || *deadline > math.MaxInt32) {
+		message := validation.InclusiveRangeError(1, math.MaxInt32)
+		errs = append(errs, field.Invalid(fldPath.Child("activeDeadlineSeconds"), *deadline, message))
+	}
+	if spec.PreemptionPolicy != nil {
+		errs = append(errs, anyOf(fldPath.Child("preemptionPolicy"), *spec.PreemptionPolicy,
+			corev1.PreemptLowerPriority, corev1.PreemptNever)...)
+	}
+	return errs
+}
+
+// validateReferences checks the names of the objects that the Pod asks for.
+func validateReferences(spec *corev1.PodSpec, fldPath *field.Path) field.ErrorList {
+	errs := optional(fldPath.Child("serviceAccountName"), spec.ServiceAccountName, dnsSubdomain)
+	errs = append(errs, optional(fldPath.Child("priorityClassName"), spec.PriorityClassName, dnsSubdomain)...)
+	if spec.RuntimeClassName != nil {
+		errs = append(errs, invalid(fldPath.Child("runtimeClassName"), *spec.RuntimeClassName, dnsSubdomain(*spec.RuntimeClassName))...)
+	}
+	for i, secret := range spec.ImagePullSecrets {
+		errs = append(errs, required(fldPath.Child("imagePullSecrets").Index(i).Child("name"), secret.Name, notEmpty)...)
+	}
+	return errs
+}
