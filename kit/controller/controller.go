@@ -1,0 +1,164 @@
+// Package controller runs a service's controllers: one cache for all, a Lease and a field manager for each. A controller
+// says what it is in a Registration; winning its Lease builds and starts it, losing the Lease ends it, and only it.
+package controller
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"keelson.dev/kit/election"
+	"keelson.dev/kit/events"
+	"keelson.dev/kit/introspect"
+)
+
+// syncedWait is how long Synced looks; the cache offers no plain question.
+const syncedWait = 50 * time.Millisecond
+
+// Runnable works until ctx ends. controller-runtime's controllers are Runnables.
+type Runnable interface {
+	Start(ctx context.Context) error
+}
+
+// Registration describes one controller.
+type Registration struct {
+	// Name is its folder, metric label, field manager, event source and the second half of its Lease's name.
+	Name string
+	// Rules are all that it reads and writes; the service's ClusterRole must grant them.
+	Rules []rbacv1.PolicyRule
+	// Index adds field indexes to the cache before it starts; nil adds none. It runs once per process.
+	Index func(ctx context.Context, indexer client.FieldIndexer) error
+	// Setup builds the controller anew each time its Lease is won.
+	Setup func(s *Setup) (Runnable, error)
+}
+
+// Setup is what a controller is built from. Client reads from the cache (never change what it returns) and writes
+// directly; Live reads from the server.
+type Setup struct {
+	Client   client.Client
+	Live     client.Reader
+	Cache    cache.Cache
+	Config   *rest.Config
+	Scheme   *runtime.Scheme
+	Recorder *events.Recorder
+	Log      logr.Logger
+
+	name  string
+	state *introspect.State
+}
+
+// Options say how to run a service's controllers.
+type Options struct {
+	// Service is the first half of the Leases' names.
+	Service string
+	// Config is the connection, as client.ForDaemon makes it.
+	Config *rest.Config
+	// Scheme knows every type that the controllers use.
+	Scheme *runtime.Scheme
+	// Cache may narrow what is cached, by object; the zero value caches whole objects without managed fields.
+	Cache cache.Options
+	Log   logr.Logger
+	// State is told of leases, queues and errors.
+	State *introspect.State
+	// Controllers are all that may run here.
+	Controllers []Registration
+}
+
+// Group is the running set of controllers.
+type Group struct {
+	options Options
+	cluster cluster.Cluster
+	elector *election.Elector
+}
+
+// New connects to nothing yet. It fails on a registration that could never run.
+func New(o Options) (*Group, error) {
+	ctrllog.SetLogger(o.Log)
+	c, err := cluster.New(o.Config, func(co *cluster.Options) {
+		co.Scheme, co.Logger, co.Cache = o.Scheme, o.Log, o.Cache
+		if co.Cache.DefaultTransform == nil {
+			co.Cache.DefaultTransform = cache.TransformStripManagedFields()
+		}
+		// A cached object is shared and read-only: copying each on every read is what controllers spend most on.
+		co.Client.Cache = &client.CacheOptions{}
+		unsafe := true
+		co.Cache.DefaultUnsafeDisableDeepCopy = &unsafe
+	})
+	if err != nil {
+		return nil, fmt.Errorf("connecting the controllers: %w", err)
+	}
+	elector, err := election.New(o.Config, o.State)
+	if err != nil {
+		return nil, err
+	}
+	return &Group{options: o, cluster: c, elector: elector}, nil
+}
+
+// Synced says whether the caches that are in use have been filled; nil means yes. It serves as readiness check.
+func (g *Group) Synced() error {
+	ctx, cancel := context.WithTimeout(context.Background(), syncedWait)
+	defer cancel()
+	if !g.cluster.GetCache().WaitForCacheSync(ctx) {
+		return fmt.Errorf("caches are not filled yet")
+	}
+	return nil
+}
+
+// Run stands for every controller's Lease and returns when ctx has ended and all controllers have stopped.
+func (g *Group) Run(ctx context.Context) error {
+	for _, r := range g.options.Controllers {
+		if r.Index == nil {
+			continue
+		}
+		if err := r.Index(ctx, g.cluster.GetFieldIndexer()); err != nil {
+			return fmt.Errorf("indexing for %s: %w", r.Name, err)
+		}
+	}
+	// The cache outlives the controllers that read it.
+	caching, stopCache := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopCache()
+	cacheEnded := make(chan error, 1)
+	go func() { cacheEnded <- g.cluster.Start(caching) }()
+
+	var running sync.WaitGroup
+	for _, r := range g.options.Controllers {
+		running.Go(func() {
+			_ = g.elector.Run(ctx, g.options.Service+"."+r.Name, func(ctx context.Context) error { return g.lead(ctx, r) })
+		})
+	}
+	running.Wait()
+	stopCache()
+	return <-cacheEnded
+}
+
+// lead runs one controller for one term.
+func (g *Group) lead(ctx context.Context, r Registration) error {
+	recorder, err := events.NewRecorder(g.options.Config, g.options.Scheme, r.Name, "")
+	if err != nil {
+		return err
+	}
+	defer recorder.Stop()
+	if !g.cluster.GetCache().WaitForCacheSync(ctx) {
+		return ctx.Err()
+	}
+	runnable, err := r.Setup(&Setup{
+		Client: g.cluster.GetClient(), Live: g.cluster.GetAPIReader(), Cache: g.cluster.GetCache(),
+		Config: g.options.Config, Scheme: g.options.Scheme, Recorder: recorder,
+		Log: g.options.Log.WithName(r.Name), name: r.Name, state: g.options.State,
+	})
+	if err != nil {
+		return fmt.Errorf("setting up %s: %w", r.Name, err)
+	}
+	g.options.Log.Info("leading", "controller", r.Name)
+	return runnable.Start(ctx)
+}
