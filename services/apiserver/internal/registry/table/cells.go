@@ -1,13 +1,12 @@
+// Package table holds the texts that the columns of several resources show.
 package table
 
 import (
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/util/duration"
 )
 
 // What a cell shows when there is nothing to show, and when the value is not known.
@@ -15,19 +14,6 @@ const (
 	None    = "<none>"
 	Unknown = "<unknown>"
 )
-
-// Since shows how long ago t was, such as 5m or 3d; a zero t is unknown.
-func Since(t metav1.Time, now time.Time) string {
-	if t.IsZero() {
-		return Unknown
-	}
-	return duration.HumanDuration(now.Sub(t.Time))
-}
-
-// SinceMicro is Since for a time with microseconds.
-func SinceMicro(t metav1.MicroTime, now time.Time) string {
-	return Since(metav1.Time{Time: t.Time}, now)
-}
 
 // Joined shows a list joined by separator, or <none>.
 func Joined(items []string, separator string) string {

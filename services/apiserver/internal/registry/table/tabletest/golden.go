@@ -14,8 +14,8 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"keelson.dev/services/apiserver/internal/registry/table"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"keelson.dev/services/apiserver/internal/registry/rest"
 	"sigs.k8s.io/yaml"
 )
 
@@ -25,7 +25,7 @@ var update = flag.Bool("update-testdata", false, "write the golden files under t
 var Now = time.Date(2026, time.January, 10, 12, 0, 0, 0, time.UTC)
 
 // Golden renders each testdata/columns/*.yaml of the calling test's package with columns and compares it with its .txt.
-func Golden[T table.Object](t *testing.T, columns table.Columns[T], newObject func() T) {
+func Golden[O rest.Object](t *testing.T, columns rest.Columns[O], newObject func() O) {
 	t.Helper()
 	inputs, err := filepath.Glob(filepath.Join("testdata", "columns", "*.yaml"))
 	if err != nil {
@@ -42,13 +42,13 @@ func Golden[T table.Object](t *testing.T, columns table.Columns[T], newObject fu
 	}
 }
 
-func load[T table.Object](t *testing.T, path string, newObject func() T) []T {
+func load[O rest.Object](t *testing.T, path string, newObject func() O) []O {
 	t.Helper()
 	content, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var objects []T
+	var objects []O
 	for _, document := range strings.Split(string(content), "\n---\n") {
 		obj := newObject()
 		if err := yaml.UnmarshalStrict([]byte(document), obj); err != nil {
@@ -60,14 +60,14 @@ func load[T table.Object](t *testing.T, path string, newObject func() T) []T {
 }
 
 // render prints the table twice: as kubectl get shows it, then with the wide columns.
-func render[T table.Object](columns table.Columns[T], objects []T) string {
+func render[O rest.Object](columns rest.Columns[O], objects []O) string {
 	var out bytes.Buffer
-	definitions := columns.Definitions()
+	definitions := columns.Definitions
 	for _, wide := range []bool{false, true} {
 		writer := tabwriter.NewWriter(&out, 0, 0, 3, ' ', 0)
 		fmt.Fprintln(writer, strings.Join(headings(definitions, wide), "\t"))
 		for _, obj := range objects {
-			fmt.Fprintln(writer, strings.Join(cells(definitions, columns.Cells(obj, Now), wide), "\t"))
+			fmt.Fprintln(writer, strings.Join(cells(definitions, columns.Row(obj, Now), wide), "\t"))
 		}
 		writer.Flush()
 		if !wide {

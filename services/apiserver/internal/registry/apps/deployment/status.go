@@ -1,0 +1,58 @@
+package deployment
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+
+	"keelson.dev/services/apiserver/internal/registry/fieldcheck"
+	"keelson.dev/services/apiserver/internal/registry/rest"
+)
+
+var statusPath = field.NewPath("status")
+
+// statusStrategy rules the writes of /status: they change nothing but the status.
+var statusStrategy = rest.Strategy[*appsv1.Deployment]{
+	PrepareForUpdate: prepareForStatusUpdate,
+	ValidateUpdate:   ValidateStatusUpdate,
+	ResetFields:      map[string][]string{"apps/v1": {"spec"}},
+}
+
+func prepareForStatusUpdate(d, old *appsv1.Deployment) {
+	d.Spec = old.Spec
+	d.Labels = old.Labels
+}
+
+// ValidateStatusUpdate returns what is wrong with d's status as the successor of old's: counts that contradict each
+// other, or a collision count that goes down and so would let two templates share a name.
+func ValidateStatusUpdate(d, old *appsv1.Deployment) field.ErrorList {
+	status := &d.Status
+	errs := validateCounts(status)
+	collisionCountPath := statusPath.Child("collisionCount")
+	errs = append(errs, fieldcheck.NonNegativePtr(status.CollisionCount, collisionCountPath)...)
+	if old.Status.CollisionCount != nil && ptr.Deref(status.CollisionCount, 0) < *old.Status.CollisionCount {
+		errs = append(errs, field.Invalid(collisionCountPath, ptr.Deref(status.CollisionCount, 0), "cannot be decremented"))
+	}
+	return errs
+}
+
+func validateCounts(status *appsv1.DeploymentStatus) field.ErrorList {
+	errs := fieldcheck.NonNegative(status.ObservedGeneration, statusPath.Child("observedGeneration"))
+	errs = append(errs, fieldcheck.NonNegativePtr(status.TerminatingReplicas, statusPath.Child("terminatingReplicas"))...)
+	errs = append(errs, fieldcheck.NonNegative(status.Replicas, statusPath.Child("replicas"))...)
+	errs = append(errs, fieldcheck.NonNegative(status.UnavailableReplicas, statusPath.Child("unavailableReplicas"))...)
+	for _, count := range []struct {
+		name  string
+		value int32
+	}{
+		{"updatedReplicas", status.UpdatedReplicas},
+		{"readyReplicas", status.ReadyReplicas},
+		{"availableReplicas", status.AvailableReplicas},
+	} {
+		path := statusPath.Child(count.name)
+		errs = append(errs, fieldcheck.NonNegative(count.value, path)...)
+		errs = append(errs, fieldcheck.AtMost(count.value, status.Replicas, path, "cannot be greater than status.replicas")...)
+	}
+	return append(errs, fieldcheck.AtMost(status.AvailableReplicas, status.ReadyReplicas,
+		statusPath.Child("availableReplicas"), "cannot be greater than readyReplicas")...)
+}

@@ -1,0 +1,23 @@
+// Package podtemplate holds the rules for the Pod templates of workloads, on top of those of every Pod.
+package podtemplate
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"keelson.dev/services/apiserver/internal/registry/core/podspec"
+	"keelson.dev/services/apiserver/internal/registry/fieldcheck"
+)
+
+// ValidateAlwaysRunning checks the template of a workload whose Pods are meant to run for ever: they may neither end by
+// themselves nor by a deadline.
+func ValidateAlwaysRunning(template *corev1.PodTemplateSpec, path *field.Path) field.ErrorList {
+	specPath := path.Child("spec")
+	errs := podspec.ValidateTemplate(template, path, podspec.Options{})
+	errs = append(errs, fieldcheck.OneOf(template.Spec.RestartPolicy, []corev1.RestartPolicy{corev1.RestartPolicyAlways},
+		specPath.Child("restartPolicy"))...)
+	if template.Spec.ActiveDeadlineSeconds != nil {
+		errs = append(errs, field.Forbidden(specPath.Child("activeDeadlineSeconds"), "activeDeadlineSeconds in ReplicaSet is not Supported"))
+	}
+	return errs
+}
