@@ -1,0 +1,173 @@
+package containerconfig
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/component-helpers/resource"
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+	"k8s.io/utils/ptr"
+
+	"keelson.dev/services/nodeagent/internal/podenv"
+	"keelson.dev/services/nodeagent/internal/qos"
+	"keelson.dev/services/nodeagent/internal/runtime"
+	"keelson.dev/services/nodeagent/internal/userns"
+)
+
+// ContainerInput is all that one container instance depends on.
+type ContainerInput struct {
+	Node
+	Pod       *corev1.Pod
+	Container *corev1.Container
+	// Attempt is the number of earlier instances of this container.
+	Attempt uint32
+	// ImageRef is what the runtime calls the image, Image what its configuration says about the user.
+	ImageRef string
+	Image    ImageUser
+	// Env is the result of podenv.Resolve.
+	Env podenv.Result
+	// Mounts are those of the container's volumes, complete and in order.
+	Mounts []*cri.Mount
+	// HostsFile and TerminationLog are files on the host; an empty one is not mounted.
+	HostsFile, TerminationLog string
+	Devices                   []*cri.Device
+	UserNamespace             *userns.Range
+	// TargetContainerID lets an ephemeral container see the processes of another instance; empty: it sees its own.
+	TargetContainerID string
+	// Annotations are added to those of this package.
+	Annotations map[string]string
+}
+
+// hostsPath is where a container looks names up.
+const hostsPath = "/etc/hosts"
+
+// Container computes the configuration of one container instance.
+func Container(in ContainerInput) (*cri.ContainerConfig, error) {
+	container := in.Container
+	context, err := effective(in.Pod, container, in.Image).context(in)
+	if err != nil {
+		return nil, err
+	}
+	labels := podLabels(in.Pod)
+	labels[runtime.LabelContainerName] = container.Name
+	return &cri.ContainerConfig{
+		Metadata:    &cri.ContainerMetadata{Name: container.Name, Attempt: in.Attempt},
+		Image:       &cri.ImageSpec{Image: in.ImageRef, UserSpecifiedImage: container.Image},
+		Command:     in.Env.Command,
+		Args:        in.Env.Args,
+		WorkingDir:  container.WorkingDir,
+		Envs:        variables(in.Env.Env),
+		Mounts:      mounts(in),
+		Devices:     in.Devices,
+		Labels:      labels,
+		Annotations: annotations(in),
+		LogPath:     LogFile(container.Name, in.Attempt),
+		Stdin:       container.Stdin,
+		StdinOnce:   container.StdinOnce,
+		Tty:         container.TTY,
+		Linux:       &cri.LinuxContainerConfig{SecurityContext: context, Resources: Resources(in.Pod, container, in.Node)},
+	}, nil
+}
+
+// LogFile returns where an instance writes its log, relative to the Pod's LogDir.
+func LogFile(container string, attempt uint32) string {
+	return fmt.Sprintf("%s/%d.log", container, attempt)
+}
+
+func annotations(in ContainerInput) map[string]string {
+	out := map[string]string{
+		AnnotationHash:                           Hash(in.Container),
+		AnnotationRestartCount:                   strconv.Itoa(int(in.Attempt)),
+		AnnotationTerminationMessagePath:         in.Container.TerminationMessagePath,
+		AnnotationTerminationMessagePolicy:       string(in.Container.TerminationMessagePolicy),
+		AnnotationGracePeriod:                    strconv.FormatInt(ptr.Deref(in.Pod.Spec.TerminationGracePeriodSeconds, corev1.DefaultTerminationGracePeriodSeconds), 10),
+		runtime.AnnotationImage:                  in.Container.Image,
+		runtime.AnnotationTerminationMessagePath: in.TerminationLog,
+	}
+	for key, value := range in.Annotations {
+		out[key] = value
+	}
+	return out
+}
+
+func variables(env []podenv.Variable) []*cri.KeyValue {
+	var out []*cri.KeyValue
+	for _, variable := range env {
+		out = append(out, &cri.KeyValue{Key: variable.Name, Value: []byte(variable.Value)})
+	}
+	return out
+}
+
+// mounts adds the files of every container to those of its volumes. A container that mounts something at /etc/hosts
+// itself keeps it.
+func mounts(in ContainerInput) []*cri.Mount {
+	out := append([]*cri.Mount(nil), in.Mounts...)
+	if in.HostsFile != "" && !mountsAt(in.Container, hostsPath) {
+		out = append(out, &cri.Mount{HostPath: in.HostsFile, ContainerPath: hostsPath, Readonly: readOnlyRoot(in.Container)})
+	}
+	if path := in.Container.TerminationMessagePath; in.TerminationLog != "" && path != "" {
+		out = append(out, &cri.Mount{HostPath: in.TerminationLog, ContainerPath: path})
+	}
+	if in.UserNamespace == nil {
+		return out
+	}
+	for i, mount := range out { // owners of files are shifted as the Pod's users are
+		shifted := proto.CloneOf(mount)
+		shifted.UidMappings, shifted.GidMappings = mapping(in.UserNamespace), mapping(in.UserNamespace)
+		out[i] = shifted
+	}
+	return out
+}
+
+func mountsAt(container *corev1.Container, path string) bool {
+	for i := range container.VolumeMounts {
+		if strings.TrimRight(container.VolumeMounts[i].MountPath, "/") == path {
+			return true
+		}
+	}
+	return false
+}
+
+func readOnlyRoot(container *corev1.Container) bool {
+	return container.SecurityContext != nil && ptr.Deref(container.SecurityContext.ReadOnlyRootFilesystem, false)
+}
+
+// Resources computes the limits of one container in the form of cgroup v1, which runtimes translate.
+func Resources(pod *corev1.Pod, container *corev1.Container, node Node) *cri.LinuxContainerResources {
+	requests, limits := container.Resources.Requests, container.Resources.Limits
+	cpu := requests.Cpu()
+	if _, ok := requests[corev1.ResourceCPU]; !ok {
+		cpu = limits.Cpu()
+	}
+	out := &cri.LinuxContainerResources{
+		CpuShares:          qos.CPUShares(cpu.MilliValue()),
+		CpuQuota:           qos.CPUQuota(limits.Cpu().MilliValue()),
+		CpuPeriod:          qos.CPUPeriod,
+		MemoryLimitInBytes: memoryLimit(pod, container),
+		OomScoreAdj:        qos.OOMScore(pod, container, node.MemoryCapacity),
+	}
+	for name, quantity := range limits {
+		if size, ok := strings.CutPrefix(string(name), corev1.ResourceHugePagesPrefix); ok {
+			out.HugepageLimits = append(out.HugepageLimits, &cri.HugepageLimit{PageSize: pageSize(size), Limit: uint64(quantity.Value())})
+		}
+	}
+	if node.CgroupV2 {
+		out.Unified = map[string]string{"memory.oom.group": "1"}
+		out.MemorySwapLimitInBytes = out.MemoryLimitInBytes
+	}
+	return out
+}
+
+// memoryLimit is the container's, or that of its Pod as a whole.
+func memoryLimit(pod *corev1.Pod, container *corev1.Container) int64 {
+	if limit := container.Resources.Limits.Memory().Value(); limit > 0 || !resource.IsPodLevelLimitsSet(pod) {
+		return limit
+	}
+	return pod.Spec.Resources.Limits.Memory().Value()
+}
+
+// pageSize writes a page size as the kernel does: 2Mi is 2MB.
+func pageSize(size string) string { return strings.TrimSuffix(size, "i") + "B" }

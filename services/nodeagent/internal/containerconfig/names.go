@@ -1,0 +1,83 @@
+package containerconfig
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+)
+
+const (
+	maxLabel    = 63
+	maxHostname = 64 // what the kernel takes
+)
+
+// Hostname returns the name that the Pod's containers see as their host, and the domain of the Pod's full name, which is
+// empty for a Pod without subdomain. A Pod on the host's network has the host's name: do not ask.
+func Hostname(pod *corev1.Pod, clusterDomain string) (hostname, domain string, err error) {
+	if override := ptr.Deref(pod.Spec.HostnameOverride, ""); override != "" {
+		return override, "", nil
+	}
+	hostname = pod.Spec.Hostname
+	if hostname == "" {
+		hostname = shorten(pod.Name)
+	}
+	if pod.Spec.Subdomain != "" {
+		domain = fmt.Sprintf("%s.%s.svc.%s", pod.Spec.Subdomain, pod.Namespace, clusterDomain)
+	}
+	return hostname, domain, nil
+}
+
+// kernelHostname is the name in force inside: the short one, or the full one if the Pod asks for it and has one.
+func kernelHostname(pod *corev1.Pod, clusterDomain string) (string, error) {
+	hostname, domain, err := Hostname(pod, clusterDomain)
+	if err != nil || domain == "" || !ptr.Deref(pod.Spec.SetHostnameAsFQDN, false) {
+		return hostname, err
+	}
+	full := hostname + "." + domain
+	if len(full) > maxHostname {
+		return "", fmt.Errorf("failed to construct FQDN from pod hostname and cluster domain, FQDN %s is too long (%d characters is the max, %d characters requested)",
+			full, maxHostname, len(full))
+	}
+	return full, nil
+}
+
+// shorten cuts a Pod's name to what may be one label of a host name.
+func shorten(name string) string {
+	if len(name) <= maxLabel {
+		return name
+	}
+	return strings.TrimRight(name[:maxLabel], "-.")
+}
+
+// HostsFile returns the contents of the Pod's /etc/hosts. host holds the node's own file and is taken over for Pods on the
+// host's network; ips are the Pod's addresses.
+func HostsFile(pod *corev1.Pod, ips []string, clusterDomain string, host []byte) ([]byte, error) {
+	var out strings.Builder
+	if pod.Spec.HostNetwork {
+		out.WriteString("# Managed by keelson-nodeagent: the node's own file (host network).\n")
+		out.Write(host)
+	} else {
+		hostname, domain, err := Hostname(pod, clusterDomain)
+		if err != nil {
+			return nil, err
+		}
+		out.WriteString("# Managed by keelson-nodeagent.\n127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n" +
+			"fe00::0\tip6-localnet\nfe00::0\tip6-mcastprefix\nfe00::1\tip6-allnodes\nfe00::2\tip6-allrouters\n")
+		for _, ip := range ips {
+			out.WriteString(ip + "\t")
+			if domain != "" {
+				out.WriteString(hostname + "." + domain + "\t")
+			}
+			out.WriteString(hostname + "\n")
+		}
+	}
+	if len(pod.Spec.HostAliases) > 0 {
+		out.WriteString("\n# Entries added by HostAliases.\n")
+	}
+	for _, alias := range pod.Spec.HostAliases {
+		out.WriteString(alias.IP + "\t" + strings.Join(alias.Hostnames, "\t") + "\n")
+	}
+	return []byte(out.String()), nil
+}

@@ -1,0 +1,107 @@
+// Package qos tells the quality-of-service class of a Pod and what follows from it on the node. It is pure.
+package qos
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/component-helpers/resource"
+)
+
+// The two resources that decide about the class.
+var deciding = []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory}
+
+// Class returns the class that the API server recorded, or computes it for a Pod that it has never seen (a static Pod).
+func Class(pod *corev1.Pod) corev1.PodQOSClass {
+	if pod.Status.QOSClass != "" {
+		return pod.Status.QOSClass
+	}
+	return compute(pod)
+}
+
+func compute(pod *corev1.Pod) corev1.PodQOSClass {
+	requirements := requirementsOf(pod)
+	any, guaranteed := false, true
+	for _, r := range requirements {
+		for _, name := range deciding {
+			request, limit := r.Requests[name], r.Limits[name]
+			any = any || !request.IsZero() || !limit.IsZero()
+			if limit.IsZero() || (!request.IsZero() && request.Cmp(limit) != 0) {
+				guaranteed = false
+			}
+		}
+	}
+	switch {
+	case !any:
+		return corev1.PodQOSBestEffort
+	case guaranteed:
+		return corev1.PodQOSGuaranteed
+	}
+	return corev1.PodQOSBurstable
+}
+
+// requirementsOf returns the Pod's own requirements if it has any, else those of all its app and init containers.
+func requirementsOf(pod *corev1.Pod) []corev1.ResourceRequirements {
+	if resource.IsPodLevelResourcesSet(pod) {
+		return []corev1.ResourceRequirements{*pod.Spec.Resources}
+	}
+	var all []corev1.ResourceRequirements
+	for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range list {
+			all = append(all, list[i].Resources)
+		}
+	}
+	return all
+}
+
+// The kernel kills processes with a high score first; 1000 is the highest.
+const (
+	scoreGuaranteed = -997
+	scoreBestEffort = 1000
+	// nodeCritical is the lowest priority of Pods that the node cannot do without.
+	nodeCritical = 2000001000
+)
+
+// OOMScore returns the oom_score_adj of a container of the Pod. Burstable containers lie between the other classes, the
+// lower the more of the node's memory they requested; a sidecar is never killed before the containers that it serves.
+func OOMScore(pod *corev1.Pod, container *corev1.Container, memoryCapacity int64) int64 {
+	if pod.Spec.Priority != nil && *pod.Spec.Priority >= nodeCritical {
+		return scoreGuaranteed
+	}
+	switch Class(pod) {
+	case corev1.PodQOSGuaranteed:
+		return scoreGuaranteed
+	case corev1.PodQOSBestEffort:
+		return scoreBestEffort
+	}
+	score := burstableScore(container, memoryCapacity)
+	if container.RestartPolicy != nil && *container.RestartPolicy == corev1.ContainerRestartPolicyAlways {
+		for i := range pod.Spec.Containers {
+			score = min(score, burstableScore(&pod.Spec.Containers[i], memoryCapacity))
+		}
+	}
+	return score
+}
+
+func burstableScore(container *corev1.Container, memoryCapacity int64) int64 {
+	if memoryCapacity <= 0 {
+		return scoreBestEffort - 1
+	}
+	request := container.Resources.Requests.Memory().Value()
+	share := int64(float64(request) / float64(memoryCapacity) * 1000)
+	return min(max(scoreBestEffort-share, scoreBestEffort+scoreGuaranteed), scoreBestEffort-1)
+}
+
+// CPUShares converts thousandths of a core to the weight of cgroup v1.
+func CPUShares(milli int64) int64 {
+	return min(max(milli*1024/1000, 2), 262144)
+}
+
+// CPUPeriod is the period in microseconds over which CPU limits hold.
+const CPUPeriod = 100000
+
+// CPUQuota converts thousandths of a core to microseconds of each CPUPeriod. 0 means no limit.
+func CPUQuota(milli int64) int64 {
+	if milli == 0 {
+		return 0
+	}
+	return max(milli*CPUPeriod/1000, 1000)
+}
