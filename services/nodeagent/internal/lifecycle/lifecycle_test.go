@@ -1,0 +1,150 @@
+package lifecycle
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+)
+
+func entry(kind Kind) Entry {
+	c := &corev1.Container{Name: "c"}
+	if kind == Sidecar {
+		c.RestartPolicy = ptr.To(corev1.ContainerRestartPolicyAlways)
+	}
+	return Entry{Spec: c, Kind: kind}
+}
+
+func TestRestarts(t *testing.T) {
+	for _, row := range []struct {
+		name   string
+		policy corev1.RestartPolicy
+		kind   Kind
+		exit   int32
+		want   bool
+	}{
+		{"POD-093 Always after success", corev1.RestartPolicyAlways, Main, 0, true},
+		{"POD-093 Always after failure", corev1.RestartPolicyAlways, Main, 1, true},
+		{"POD-094 OnFailure after success", corev1.RestartPolicyOnFailure, Main, 0, false},
+		{"POD-094 JOB-054 OnFailure after failure", corev1.RestartPolicyOnFailure, Main, 137, true},
+		{"POD-095 Never after failure", corev1.RestartPolicyNever, Main, 1, false},
+		{"POD-096 POD-098 init under OnFailure", corev1.RestartPolicyOnFailure, Init, 1, true},
+		{"POD-199 init that succeeded under Always", corev1.RestartPolicyAlways, Init, 0, false},
+		{"POD-199 init that failed under Always", corev1.RestartPolicyAlways, Init, 1, true},
+		{"POD-200 init under Never", corev1.RestartPolicyNever, Init, 1, false},
+		{"POD-097 sidecar under Never", corev1.RestartPolicyNever, Sidecar, 0, true},
+		{"SAF-015 POD-253 ephemeral under Always", corev1.RestartPolicyAlways, Ephemeral, 1, false},
+		{"unset policy is Always", "", Main, 0, true},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			pod := &corev1.Pod{Spec: corev1.PodSpec{RestartPolicy: row.policy}}
+			if got := entry(row.kind).Restarts(pod, row.exit); got != row.want {
+				t.Errorf("Restarts = %v, want %v", got, row.want)
+			}
+		})
+	}
+}
+
+// POD-100 POD-101
+func TestCrashDelay(t *testing.T) {
+	want := []time.Duration{0, 10, 20, 40, 80, 160, 300, 300, 300}
+	for n, w := range want {
+		if got := CrashDelay(n); got != w*time.Second {
+			t.Errorf("CrashDelay(%d) = %v, want %v", n, got, w*time.Second)
+		}
+	}
+	if got := CrashDelay(100000); got != 300*time.Second {
+		t.Errorf("CrashDelay of many restarts = %v, want 300s", got)
+	}
+}
+
+func TestEntriesKeepOrderAndKind(t *testing.T) {
+	always := ptr.To(corev1.ContainerRestartPolicyAlways)
+	pod := &corev1.Pod{Spec: corev1.PodSpec{
+		InitContainers: []corev1.Container{{Name: "i1"}, {Name: "s1", RestartPolicy: always}, {Name: "i2"}},
+		Containers:     []corev1.Container{{Name: "m1"}, {Name: "m2"}},
+		EphemeralContainers: []corev1.EphemeralContainer{
+			{EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: "e1"}}},
+	}}
+	var got []string
+	for _, e := range Entries(pod) {
+		got = append(got, string(e.Kind)+" "+e.Path)
+	}
+	want := []string{ // POD-221 POD-238
+		"Init spec.initContainers{i1}", "Sidecar spec.initContainers{s1}", "Init spec.initContainers{i2}",
+		"Main spec.containers{m1}", "Main spec.containers{m2}", "Ephemeral spec.ephemeralContainers{e1}",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("Entries = %q, want %q", got, want)
+	}
+}
+
+func TestStopWave(t *testing.T) {
+	now := time.Unix(1000, 0)
+	always := ptr.To(corev1.ContainerRestartPolicyAlways)
+	pod := &corev1.Pod{Spec: corev1.PodSpec{
+		InitContainers: []corev1.Container{{Name: "i"}, {Name: "s1", RestartPolicy: always}, {Name: "s2", RestartPolicy: always}},
+		Containers:     []corev1.Container{{Name: "m1"}, {Name: "m2"}},
+	}}
+	entries := Entries(pod)
+	for _, row := range []struct {
+		name     string
+		alive    []string
+		deadline time.Duration
+		want     []string
+	}{
+		{"POD-159 main containers all at once", []string{"s1", "s2", "m1", "m2"}, 30, []string{"m1", "m2"}},
+		{"POD-243 sidecars wait for the last main", []string{"s1", "s2", "m2"}, 30, []string{"m2"}},
+		{"POD-243 then in reverse order", []string{"s1", "s2"}, 30, []string{"s2"}},
+		{"POD-243 the first sidecar ends last", []string{"s1"}, 30, []string{"s1"}},
+		{"an init container goes before sidecars", []string{"i", "s1"}, 30, []string{"i"}},
+		{"POD-244 past the deadline all at once", []string{"s1", "s2", "m2"}, 0, []string{"s1", "s2", "m2"}},
+		{"nothing is alive", nil, 30, nil},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			alive := map[string]bool{}
+			for _, n := range row.alive {
+				alive[n] = true
+			}
+			if got := StopWave(entries, alive, now, now.Add(row.deadline*time.Second)); !slices.Equal(got, row.want) {
+				t.Errorf("StopWave = %v, want %v", got, row.want)
+			}
+		})
+	}
+}
+
+func TestKillAfter(t *testing.T) {
+	now := time.Unix(1000, 0)
+	for _, row := range []struct {
+		name string
+		left time.Duration
+		want time.Duration
+	}{
+		{"SAF-136 full grace", 30 * time.Second, 30 * time.Second},
+		{"SAF-134 after a hook of 10 s", 20 * time.Second, 20 * time.Second},
+		{"SAF-136 POD-156 hook used all of it", 0, 2 * time.Second},
+		{"SAF-136 grace of 1 s", time.Second, 2 * time.Second},
+		{"POD-175 long overdue", -time.Hour, 2 * time.Second},
+		{"a fraction is rounded up", 2500 * time.Millisecond, 3 * time.Second},
+	} {
+		if got := KillAfter(now, now.Add(row.left)); got != row.want {
+			t.Errorf("%s: KillAfter = %v, want %v", row.name, got, row.want)
+		}
+	}
+}
+
+// SAF-129: a shorter period takes effect, a longer one does not.
+func TestTerminationOnlyShortens(t *testing.T) {
+	began := time.Unix(1000, 0)
+	var none *Termination
+	term := none.Shorten(began, 30*time.Second)
+	later := began.Add(3 * time.Second)
+	if got := term.Shorten(later, 5*time.Second).Deadline; !got.Equal(began.Add(5 * time.Second)) {
+		t.Errorf("deadline after shortening = %v, want 5 s after the beginning", got.Sub(began))
+	}
+	if got := term.Shorten(later, 60*time.Second).Deadline; !got.Equal(began.Add(30 * time.Second)) {
+		t.Errorf("deadline after lengthening = %v, want the old one", got.Sub(began))
+	}
+}

@@ -1,0 +1,202 @@
+package podstate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"keelson.dev/services/nodeagent/internal/lifecycle"
+	"keelson.dev/services/nodeagent/internal/observed"
+)
+
+var now = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
+
+// build makes an input: a Pod that is prepared and has no sandbox, changed by the options.
+func build(options ...func(*Input)) Input {
+	in := Input{
+		Now: now, StartedAt: now.Add(-time.Minute),
+		Pod: &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "u1"},
+			Spec:       corev1.PodSpec{RestartPolicy: corev1.RestartPolicyAlways, TerminationGracePeriodSeconds: ptr.To(int64(30))},
+		},
+		Observed: &observed.Pod{UID: "u1", Namespace: "ns", Name: "web"},
+		Memory: Memory{
+			Prepared: true, Faults: map[string]Fault{}, SandboxesStopped: map[string]bool{}, Hooked: map[string]bool{},
+			Condemned: map[string]Condemnation{}, Streaks: map[string]uint32{},
+		},
+		Probes: map[string]Probe{}, Ops: map[string]Op{},
+	}
+	for _, o := range options {
+		o(&in)
+	}
+	in.Observed.Sort()
+	return in
+}
+
+func container(name string) corev1.Container { return corev1.Container{Name: name, Image: "image:1"} }
+
+func initC(names ...string) func(*Input) {
+	return func(in *Input) {
+		for _, n := range names {
+			in.Pod.Spec.InitContainers = append(in.Pod.Spec.InitContainers, container(n))
+		}
+	}
+}
+
+func sidecar(name string, edit ...func(*corev1.Container)) func(*Input) {
+	return func(in *Input) {
+		c := container(name)
+		c.RestartPolicy = ptr.To(corev1.ContainerRestartPolicyAlways)
+		for _, e := range edit {
+			e(&c)
+		}
+		in.Pod.Spec.InitContainers = append(in.Pod.Spec.InitContainers, c)
+	}
+}
+
+func mainC(name string, edit ...func(*corev1.Container)) func(*Input) {
+	return func(in *Input) {
+		c := container(name)
+		for _, e := range edit {
+			e(&c)
+		}
+		in.Pod.Spec.Containers = append(in.Pod.Spec.Containers, c)
+	}
+}
+
+func ephemeral(name string) func(*Input) {
+	return func(in *Input) {
+		in.Pod.Spec.EphemeralContainers = append(in.Pod.Spec.EphemeralContainers,
+			corev1.EphemeralContainer{EphemeralContainerCommon: corev1.EphemeralContainerCommon(container(name))})
+	}
+}
+
+func policy(p corev1.RestartPolicy) func(*Input) {
+	return func(in *Input) { in.Pod.Spec.RestartPolicy = p }
+}
+
+func sandbox(id string, attempt uint32, ready bool) func(*Input) {
+	return func(in *Input) {
+		in.Observed.Sandboxes = append(in.Observed.Sandboxes, observed.Sandbox{ID: id, PodUID: "u1", Attempt: attempt, Ready: ready, CreatedAt: now.Add(-time.Hour)})
+	}
+}
+
+// instance adds a container instance "name#attempt" in sandbox s0, or in the one that edit says.
+func instance(name string, attempt uint32, state observed.ContainerState, edit ...func(*observed.Container)) func(*Input) {
+	return func(in *Input) {
+		c := observed.Container{
+			ID: fmt.Sprintf("%s#%d", name, attempt), SandboxID: "s0", PodUID: "u1", Name: name, Attempt: attempt, State: state,
+			Image: "image:1", CreatedAt: now.Add(-20 * time.Second), StartedAt: now.Add(-20 * time.Second),
+		}
+		if state == observed.Exited {
+			c.FinishedAt = now.Add(-time.Second)
+		}
+		for _, e := range edit {
+			e(&c)
+		}
+		in.Observed.Containers = append(in.Observed.Containers, c)
+	}
+}
+
+func exit(code int32) func(*observed.Container) {
+	return func(c *observed.Container) { c.ExitCode = code }
+}
+
+func ago(started, finished time.Duration) func(*observed.Container) {
+	return func(c *observed.Container) { c.StartedAt, c.FinishedAt = now.Add(-started), now.Add(-finished) }
+}
+
+func in(sandboxID string) func(*observed.Container) {
+	return func(c *observed.Container) { c.SandboxID = sandboxID }
+}
+
+func op(key string, deadline ...time.Duration) func(*Input) {
+	return func(in *Input) {
+		o := Op{}
+		if len(deadline) > 0 {
+			o.Deadline = now.Add(deadline[0])
+		}
+		in.Ops[key] = o
+	}
+}
+
+func deleted(grace int64) func(*Input) {
+	return func(in *Input) {
+		in.Pod.DeletionTimestamp = &metav1.Time{Time: now.Add(time.Duration(grace) * time.Second)}
+		in.Pod.DeletionGracePeriodSeconds = &grace
+	}
+}
+
+func removed(in *Input)  { in.Removed = true }
+func released(in *Input) { in.Memory.Released, in.Memory.Prepared = true, false }
+
+func phase(p corev1.PodPhase) func(*Input) {
+	return func(in *Input) { in.Pod.Status.Phase = p }
+}
+
+func fault(key, reason string, count int, age time.Duration) func(*Input) {
+	return func(in *Input) {
+		in.Memory.Faults[key] = Fault{At: now.Add(-age), Count: count, Reason: reason, Message: "because"}
+	}
+}
+
+func ending(began, deadline time.Duration) func(*Input) {
+	return func(in *Input) {
+		in.Memory.Termination = &lifecycle.Termination{BeganAt: now.Add(-began), Deadline: now.Add(deadline)}
+	}
+}
+
+func postStart(c *corev1.Container) {
+	if c.Lifecycle == nil {
+		c.Lifecycle = &corev1.Lifecycle{}
+	}
+	c.Lifecycle.PostStart = &corev1.LifecycleHandler{Exec: &corev1.ExecAction{Command: []string{"true"}}}
+}
+
+func preStop(c *corev1.Container) {
+	if c.Lifecycle == nil {
+		c.Lifecycle = &corev1.Lifecycle{}
+	}
+	c.Lifecycle.PreStop = &corev1.LifecycleHandler{Exec: &corev1.ExecAction{Command: []string{"true"}}}
+}
+
+func startupProbe(c *corev1.Container) { c.StartupProbe = &corev1.Probe{} }
+
+// show renders a plan's actions: kind, what it is about, attempt of what is created, "+hook" for a preStop, the deadline.
+func show(actions []Action) []string {
+	var out []string
+	for _, a := range actions {
+		s := string(a.Kind)
+		switch a.Kind {
+		case StartContainer:
+			s += fmt.Sprintf(" %s#%d", a.Container.Spec.Name, a.Attempt)
+		case CreateSandbox:
+			s += fmt.Sprintf(" #%d", a.Attempt)
+		case StopSandbox, RemoveSandbox:
+			s += " " + a.SandboxID
+		case StopContainer:
+			s += fmt.Sprintf(" %s in %s", a.ID, a.Deadline.Sub(now))
+			if a.PreStop {
+				s += " +hook"
+			}
+		case RunPostStart, RemoveContainer:
+			s += " " + a.ID
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// check compares the actions of a plan.
+func check(t *testing.T, plan Plan, want ...string) {
+	t.Helper()
+	if got := show(plan.Actions); !slices.Equal(got, want) {
+		t.Errorf("actions:\n  got  %s\n  want %s", strings.Join(got, "; "), strings.Join(want, "; "))
+	}
+}

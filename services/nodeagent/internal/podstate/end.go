@@ -1,0 +1,134 @@
+package podstate
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"keelson.dev/kit/podview"
+	"keelson.dev/services/nodeagent/internal/lifecycle"
+	"keelson.dev/services/nodeagent/internal/observed"
+)
+
+const reasonTerminating = "Killing"
+
+// end brings a Pod down: containers in their order, then the sandbox, then what the Pod used. For Terminate the rest
+// follows: the ended containers and the sandbox are removed once the API holds the final status, and the object goes
+// last, when nothing of the Pod is left on the node.
+func (v *view) end() {
+	v.plan.Termination = v.in.Memory.Termination.Shorten(v.in.Now, v.grace())
+	creating := v.cancelStarts()
+	if v.stopContainers() || creating {
+		return
+	}
+	if v.stopSandboxes() {
+		return
+	}
+	v.plan.Stopped = true
+	if !v.in.Memory.Released {
+		v.act(Action{Kind: Release, Key: keyRelease})
+	}
+	if v.plan.Goal != Terminate || !v.in.Memory.Released {
+		return
+	}
+	// The API must know how the containers ended before their last trace goes.
+	if !v.in.Removed && !podview.IsTerminal(v.pod) {
+		return
+	}
+	if v.removeAll() {
+		return
+	}
+	if !v.in.Removed {
+		v.act(Action{Kind: DeletePod, Key: keyDelete})
+		return
+	}
+	v.plan.Gone = len(v.in.Ops) == 0
+}
+
+// grace is the period that holds now. A Pod whose object is gone gets the least one.
+func (v *view) grace() time.Duration {
+	switch {
+	case v.in.Removed:
+		return lifecycle.MinimumGrace
+	case v.pod.DeletionGracePeriodSeconds != nil && podview.IsTerminating(v.pod):
+		return time.Duration(max(*v.pod.DeletionGracePeriodSeconds, 0)) * time.Second
+	}
+	return lifecycle.Grace(v.pod)
+}
+
+// cancelStarts calls off what would bring up more of the Pod, and says whether some of it is still in flight.
+func (v *view) cancelStarts() bool {
+	for key := range v.in.Ops {
+		if key == keyPrepare || key == keyCreateSandbox || strings.HasPrefix(key, keyStart) || strings.HasPrefix(key, keyHook) {
+			v.plan.Cancel = append(v.plan.Cancel, key)
+		}
+	}
+	slices.Sort(v.plan.Cancel)
+	return len(v.plan.Cancel) > 0
+}
+
+// stopContainers stops the next wave of containers and says whether any may still live.
+func (v *view) stopContainers() bool {
+	alive, unknown := map[string]bool{}, []*observed.Container(nil)
+	for i := range v.in.Observed.Containers {
+		c := &v.in.Observed.Containers[i]
+		if !c.Live() {
+			continue
+		}
+		if _, known := v.byName[c.Name]; known {
+			alive[c.Name] = true
+		} else {
+			unknown = append(unknown, c)
+		}
+	}
+	deadline := v.plan.Termination.Deadline
+	for _, name := range lifecycle.StopWave(v.entries, alive, v.in.Now, deadline) {
+		for _, c := range v.live(name) {
+			v.endContainer(c, deadline)
+		}
+	}
+	for _, c := range unknown {
+		v.endContainer(c, deadline)
+	}
+	if len(alive) > 0 && v.in.Now.Before(deadline) {
+		v.wake(deadline)
+	}
+	return len(alive)+len(unknown) > 0
+}
+
+// endContainer stops an instance, unless a start that is being called off still works on it.
+func (v *view) endContainer(c *observed.Container, deadline time.Time) {
+	if _, starting := v.in.Ops[StartKey(c.Name)]; starting && c.State == observed.Created {
+		return
+	}
+	v.discard(c, deadline, Condemnation{Reason: reasonTerminating, Message: "Stopping container " + c.Name})
+}
+
+// stopSandboxes frees the network of every sandbox and says whether one is still to be stopped.
+func (v *view) stopSandboxes() bool {
+	left := false
+	for i := range v.in.Observed.Sandboxes {
+		s := &v.in.Observed.Sandboxes[i]
+		if s.Ready || !v.in.Memory.SandboxesStopped[s.ID] {
+			left = true
+			v.act(Action{Kind: StopSandbox, Key: keyStopSandbox + s.ID, SandboxID: s.ID})
+		}
+	}
+	return left
+}
+
+// removeAll removes sandboxes with their containers, and containers without one; it says whether anything was left.
+func (v *view) removeAll() bool {
+	home := map[string]bool{}
+	for i := range v.in.Observed.Sandboxes {
+		id := v.in.Observed.Sandboxes[i].ID
+		home[id] = true
+		v.act(Action{Kind: RemoveSandbox, Key: keyRemoveSandbox + id, SandboxID: id})
+	}
+	for i := range v.in.Observed.Containers {
+		if c := &v.in.Observed.Containers[i]; !home[c.SandboxID] {
+			v.act(Action{Kind: RemoveContainer, Key: keyRemove + c.ID, ID: c.ID, SandboxID: c.SandboxID, Container: v.byName[c.Name]})
+		}
+	}
+	return !v.in.Observed.Empty()
+}

@@ -1,0 +1,99 @@
+package podstate
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"keelson.dev/kit/podview"
+	"keelson.dev/services/nodeagent/internal/lifecycle"
+	"keelson.dev/services/nodeagent/internal/observed"
+)
+
+// The outcome of a Pod that used up its activeDeadlineSeconds, in the API's words.
+const (
+	reasonDeadlineExceeded  = "DeadlineExceeded"
+	messageDeadlineExceeded = "Pod was active on the node longer than the specified deadline"
+)
+
+// goal says where the Pod shall be, and why if it fails as a whole.
+func (v *view) goal() (Goal, *Outcome) {
+	outcome := v.outcome()
+	switch {
+	case v.in.Removed || podview.IsTerminating(v.pod):
+		return Terminate, outcome
+	case outcome != nil || podview.IsTerminal(v.pod) || v.completed():
+		return Finish, outcome
+	}
+	return Run, nil
+}
+
+// outcome says why the Pod fails as a whole, nil if it does not.
+func (v *view) outcome() *Outcome {
+	if v.in.Memory.Rejection != nil {
+		return v.in.Memory.Rejection
+	}
+	if podview.IsTerminal(v.pod) || podview.IsTerminating(v.pod) || v.pod.Spec.ActiveDeadlineSeconds == nil {
+		return nil
+	}
+	end := v.in.StartedAt.Add(time.Duration(*v.pod.Spec.ActiveDeadlineSeconds) * time.Second)
+	if v.in.Now.Before(end) {
+		v.wake(end)
+		return nil
+	}
+	return &Outcome{Reason: reasonDeadlineExceeded, Message: messageDeadlineExceeded}
+}
+
+// completed tells whether the containers have ended for good by themselves.
+func (v *view) completed() bool {
+	return v.mainsDone() || v.initFailed() || v.lost()
+}
+
+// mainsDone: every main container has ended and none is restarted.
+func (v *view) mainsDone() bool {
+	for _, e := range v.entries {
+		if e.Kind == lifecycle.Main && !v.ended(e, v.in.Observed.Latest(e.Spec.Name)) {
+			return false
+		}
+	}
+	return true
+}
+
+// initFailed: an init container has failed before the main ones began, and is not restarted.
+func (v *view) initFailed() bool {
+	if v.initialized() {
+		return false
+	}
+	for _, e := range v.entries {
+		c := v.inSandbox(e.Spec.Name)
+		if e.Kind == lifecycle.Init && v.ended(e, c) && c.ExitCode != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// lost: the sandbox has died under containers that are never restarted.
+func (v *view) lost() bool {
+	return v.pod.Spec.RestartPolicy == corev1.RestartPolicyNever && v.sandbox != nil && !v.sandbox.Ready &&
+		len(v.in.Observed.Containers) > 0
+}
+
+// ended tells whether the container has come to its end: its newest instance has exited and no other will follow.
+func (v *view) ended(e lifecycle.Entry, newest *observed.Container) bool {
+	if newest == nil || newest.Live() || v.busy(StartKey(e.Spec.Name)) {
+		return false
+	}
+	return !e.Restarts(v.pod, newest.ExitCode)
+}
+
+// initialized tells whether the init containers are done in the present sandbox. A main container is proof: it does not
+// matter then whether the record of an init container was lost.
+func (v *view) initialized() bool {
+	for _, e := range v.entries {
+		if e.Kind == lifecycle.Main && v.inSandbox(e.Spec.Name) != nil {
+			return true
+		}
+	}
+	return false
+}

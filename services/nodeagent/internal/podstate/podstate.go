@@ -1,0 +1,204 @@
+// Package podstate decides what to do next for one Pod: from the Pod as the API has it, what the runtime shows, what the
+// worker remembers and the time, it derives the actions that bring the Pod closer to where it shall be, and the time at
+// which to look again. It is pure, and level-triggered: the same input gives the same plan, whatever happened before.
+//
+// A Pod goes one way only:
+//
+//	Run -> Finish -> Terminate
+//
+// Run starts and restarts containers. Finish (the containers have ended for good, or the Pod failed as a whole) stops
+// what is left and frees what the Pod used, but keeps the ended containers and their logs. Terminate (the object is
+// being deleted, or is gone) does the same, removes everything and ends with the deletion of the object.
+package podstate
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"keelson.dev/services/nodeagent/internal/lifecycle"
+	"keelson.dev/services/nodeagent/internal/observed"
+)
+
+// Input is all that a decision depends on. Decide does not change it.
+type Input struct {
+	Now time.Time
+	// Pod is the newest object known, own status writes included.
+	Pod *corev1.Pod
+	// Removed says that the API has no object of this UID any more.
+	Removed bool
+	// StartedAt is when the Pod became active on this node; activeDeadlineSeconds counts from it.
+	StartedAt time.Time
+	// Observed is what the runtime has of the Pod, sorted.
+	Observed *observed.Pod
+	Memory   Memory
+	// Probes are the probes' verdicts by instance ID. An instance without an entry has no verdict yet.
+	Probes map[string]Probe
+	// Ops are the operations in flight by key.
+	Ops map[string]Op
+}
+
+// Memory is what the worker knows beyond API and runtime. All of it may be lost in a crash without harm, except Streaks
+// and Hooked, which the checkpoint keeps.
+type Memory struct {
+	// Rejection says that the node refused the Pod, or ended it.
+	Rejection *Outcome
+	// Prepared says that directories, volumes and cgroup are set up; Released that they are gone.
+	Prepared bool
+	Released bool
+	// Streaks holds, by container name, the attempt with which the container's back-off last began.
+	Streaks map[string]uint32
+	// Hooked holds the IDs of instances whose postStart hook has finished.
+	Hooked map[string]bool
+	// Condemned holds, by instance ID, why an instance must be stopped.
+	Condemned map[string]Condemnation
+	// Faults holds the last failure by operation key.
+	Faults map[string]Fault
+	// SandboxesStopped holds the IDs of sandboxes that were stopped, so that their network is free.
+	SandboxesStopped map[string]bool
+	// Termination is under way since the Pod left Run.
+	Termination *lifecycle.Termination
+}
+
+// Outcome is why a Pod failed as a whole.
+type Outcome struct {
+	Reason  string
+	Message string
+}
+
+// Condemnation is why one instance must be stopped.
+type Condemnation struct {
+	Reason  string
+	Message string
+	Grace   time.Duration
+}
+
+// Fault is a failed operation. Count is the number of failures in a row.
+type Fault struct {
+	At      time.Time
+	Count   int
+	Reason  string
+	Message string
+}
+
+// Probe is the verdict of an instance's probes.
+type Probe struct {
+	// Started says that the startup probe has succeeded, or that there is none.
+	Started bool
+	// Ready says that the readiness probe succeeds, or that there is none.
+	Ready bool
+	// Condemned is set when the startup or liveness probe has failed for good.
+	Condemned *Condemnation
+}
+
+// Op is an operation in flight.
+type Op struct {
+	// Deadline is that of a stop.
+	Deadline time.Time
+}
+
+// Goal is where the Pod shall be.
+type Goal string
+
+// The goals, in the only order in which a Pod passes through them.
+const (
+	Run       Goal = "Run"
+	Finish    Goal = "Finish"
+	Terminate Goal = "Terminate"
+)
+
+// Kind names an action.
+type Kind string
+
+// The actions.
+const (
+	Prepare         Kind = "Prepare"
+	CreateSandbox   Kind = "CreateSandbox"
+	StopSandbox     Kind = "StopSandbox"
+	RemoveSandbox   Kind = "RemoveSandbox"
+	StartContainer  Kind = "StartContainer"
+	RunPostStart    Kind = "RunPostStart"
+	StopContainer   Kind = "StopContainer"
+	RemoveContainer Kind = "RemoveContainer"
+	Release         Kind = "Release"
+	DeletePod       Kind = "DeletePod"
+)
+
+// Action is one thing to do now. Actions of one plan do not depend on each other.
+type Action struct {
+	Kind Kind
+	// Key identifies the operation: at most one of a key is in flight, except that a StopContainer with an earlier
+	// deadline takes the place of the one in flight.
+	Key string
+	// SandboxID and ID are the sandbox and the container instance that the action is about.
+	SandboxID string
+	ID        string
+	// Container is the container to start, hook or stop; its Spec may be nil for one that the spec no longer has.
+	Container lifecycle.Entry
+	// Attempt is that of the sandbox or container to create.
+	Attempt uint32
+	// Streak, if it is set, is the attempt with which the container's back-off begins anew.
+	Streak *uint32
+	// Deadline and PreStop say how to stop; Reason and Message say why.
+	Deadline time.Time
+	PreStop  bool
+	Reason   string
+	Message  string
+}
+
+// Waiting is why a container waits.
+type Waiting struct {
+	Reason  string
+	Message string
+}
+
+// Plan is the decision.
+type Plan struct {
+	Goal Goal
+	// Outcome is set if the Pod fails as a whole.
+	Outcome *Outcome
+	// Termination is the one under way, to be remembered.
+	Termination *lifecycle.Termination
+	Actions     []Action
+	// Cancel lists operations in flight whose result is no longer wanted.
+	Cancel []string
+	// Waiting explains, by container name, why a container does not run.
+	Waiting map[string]Waiting
+	// Hooking lists, by instance ID, running instances whose postStart hook has not finished.
+	Hooking map[string]bool
+	// Wake is when to decide again if nothing happens before; zero if only an event can change anything.
+	Wake time.Time
+	// Stopped says that no process of the Pod is left, nor can one appear.
+	Stopped bool
+	// Gone says that nothing of the Pod is left anywhere: the worker may end.
+	Gone bool
+}
+
+// Decide returns the plan for the Pod.
+func Decide(in Input) Plan {
+	v := newView(in)
+	v.plan.Goal, v.plan.Outcome = v.goal()
+	if v.plan.Goal == Run {
+		v.run()
+	} else {
+		v.end()
+	}
+	return v.plan
+}
+
+// Operation keys. A key that names a container or an instance ends with it.
+const (
+	keyPrepare       = "prepare"
+	keyRelease       = "release"
+	keyDelete        = "delete"
+	keyCreateSandbox = "sandbox/create"
+	keyStopSandbox   = "sandbox/stop/"
+	keyRemoveSandbox = "sandbox/remove/"
+	keyStart         = "start/"
+	keyHook          = "hook/"
+	keyStop          = "stop/"
+	keyRemove        = "remove/"
+)
+
+// StartKey is the key of the operation that starts a container.
+func StartKey(container string) string { return keyStart + container }

@@ -1,0 +1,319 @@
+package podstate
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"pgregory.net/rapid"
+
+	"keelson.dev/kit/podview"
+	"keelson.dev/services/nodeagent/internal/lifecycle"
+	"keelson.dev/services/nodeagent/internal/observed"
+)
+
+// world is a model of one node with one Pod. Time, crashes, failures and the user are drawn; the plan's actions are
+// carried out in the order and with the outcome that is drawn.
+type world struct {
+	t       *rapid.T
+	in      Input
+	pending []Action
+	serial  int
+	// failing lets actions fail and containers crash.
+	failing bool
+	deleted bool
+	gone    bool
+}
+
+func newWorld(t *rapid.T) *world {
+	w := &world{t: t, failing: true, in: build()}
+	spec := &w.in.Pod.Spec
+	spec.RestartPolicy = rapid.SampledFrom([]corev1.RestartPolicy{"Always", "OnFailure", "Never"}).Draw(t, "policy")
+	for i := range rapid.IntRange(0, 3).Draw(t, "inits") {
+		c := container(fmt.Sprintf("i%d", i))
+		if rapid.Bool().Draw(t, "sidecar") {
+			c.RestartPolicy = ptr.To(corev1.ContainerRestartPolicyAlways)
+		}
+		spec.InitContainers = append(spec.InitContainers, c)
+	}
+	for i := range rapid.IntRange(1, 2).Draw(t, "mains") {
+		c := container(fmt.Sprintf("m%d", i))
+		if rapid.Bool().Draw(t, "hooked") {
+			postStart(&c)
+		}
+		spec.Containers = append(spec.Containers, c)
+	}
+	w.in.Memory.Prepared = false
+	w.in.Pod.Status.Phase = corev1.PodPending
+	return w
+}
+
+func (w *world) step() {
+	w.in.Observed.Sort()
+	before := fmt.Sprintf("%+v %+v %+v", w.in.Observed, w.in.Memory, w.in.Ops)
+	plan := Decide(w.in)
+	if again := Decide(w.in); !reflect.DeepEqual(show(plan.Actions), show(again.Actions)) {
+		w.t.Fatalf("the same input gives %v and then %v", show(plan.Actions), show(again.Actions))
+	}
+	if after := fmt.Sprintf("%+v %+v %+v", w.in.Observed, w.in.Memory, w.in.Ops); after != before {
+		w.t.Fatalf("Decide changed its input:\n%s\n%s", before, after)
+	}
+	w.checkTermination(plan)
+	if plan.Termination != nil {
+		w.in.Memory.Termination = plan.Termination
+	}
+	if plan.Stopped && !w.in.Removed {
+		w.checkStopped()
+		if rapid.Bool().Draw(w.t, "status written") || !w.failing {
+			w.in.Pod.Status.Phase = corev1.PodFailed
+		}
+	}
+	for _, a := range plan.Actions {
+		w.checkAction(a)
+		w.in.Ops[a.Key] = Op{Deadline: a.Deadline}
+		w.pending = append(w.pending, a)
+	}
+	w.gone = plan.Gone
+}
+
+// SAF-129 SAF-198: a deadline never moves back.
+func (w *world) checkTermination(plan Plan) {
+	if old := w.in.Memory.Termination; old != nil && plan.Termination != nil && plan.Termination.Deadline.After(old.Deadline) {
+		w.t.Fatalf("the deadline moved from %v to %v", old.Deadline, plan.Termination.Deadline)
+	}
+}
+
+// SAF-141: a Pod counts as stopped only when nothing of it can be alive.
+func (w *world) checkStopped() {
+	for i := range w.in.Observed.Containers {
+		if c := &w.in.Observed.Containers[i]; c.Live() {
+			w.t.Fatalf("stopped while %s is %s", c.ID, c.State)
+		}
+	}
+}
+
+func (w *world) checkAction(a Action) {
+	ended := w.deleted || podview.IsTerminal(w.in.Pod)
+	switch a.Kind {
+	case Prepare, CreateSandbox, StartContainer, RunPostStart:
+		if ended { // SAF-122
+			w.t.Fatalf("%v in a Pod that has ended", show([]Action{a}))
+		}
+	case DeletePod: // SAF-141 SAF-142 SAF-172
+		if !w.in.Observed.Empty() || !w.in.Memory.Released || !podview.IsTerminal(w.in.Pod) || len(w.in.Ops) > 0 {
+			w.t.Fatalf("the object goes while something is left: %+v", w.in)
+		}
+	case StopContainer:
+		w.checkStop(a)
+	}
+	if a.Kind == StartContainer {
+		w.checkStart(a)
+	}
+}
+
+// SAF-170: no second live instance; POD-196 POD-197: init containers in order, each successful before the next.
+func (w *world) checkStart(a Action) {
+	for i := range w.in.Observed.Containers {
+		if c := &w.in.Observed.Containers[i]; c.Name == a.Container.Spec.Name && (c.Live() || c.Attempt >= a.Attempt) {
+			w.t.Fatalf("starting %s#%d beside %s, which is %s", c.Name, a.Attempt, c.ID, c.State)
+		}
+	}
+	mainBegan := false
+	for i := range w.in.Observed.Containers {
+		c := &w.in.Observed.Containers[i]
+		mainBegan = mainBegan || c.SandboxID == a.SandboxID && strings.HasPrefix(c.Name, "m")
+	}
+	for _, e := range lifecycle.Entries(w.in.Pod) {
+		if e.Spec.Name == a.Container.Spec.Name {
+			return
+		}
+		if e.Kind != lifecycle.Init || mainBegan {
+			continue
+		}
+		if !w.succeeded(e.Spec.Name, a.SandboxID) {
+			w.t.Fatalf("starting %s before %s has succeeded", a.Container.Spec.Name, e.Spec.Name)
+		}
+	}
+}
+
+func (w *world) succeeded(name, sandboxID string) bool {
+	for i := range w.in.Observed.Containers {
+		c := &w.in.Observed.Containers[i]
+		if c.Name == name && c.SandboxID == sandboxID && c.State == exited && c.ExitCode == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// POD-243: at the end of a Pod a sidecar is stopped only after all others, or past the deadline.
+func (w *world) checkStop(a Action) {
+	term := w.in.Memory.Termination
+	if a.Container.Kind != lifecycle.Sidecar || term == nil || !w.in.Now.Before(term.Deadline) || a.Reason != reasonTerminating {
+		return
+	}
+	for i := range w.in.Observed.Containers {
+		if c := &w.in.Observed.Containers[i]; c.Live() && strings.HasPrefix(c.Name, "m") {
+			w.t.Fatalf("stopping sidecar %s while %s is alive", a.ID, c.ID)
+		}
+	}
+}
+
+// finish carries out one pending action.
+func (w *world) finish(i int) {
+	a := w.pending[i]
+	w.pending = append(w.pending[:i:i], w.pending[i+1:]...)
+	delete(w.in.Ops, a.Key)
+	if w.failing && rapid.IntRange(0, 3).Draw(w.t, "fails") == 0 && !w.halfDone(a) {
+		f := w.in.Memory.Faults[a.Key]
+		w.in.Memory.Faults[a.Key] = Fault{At: w.in.Now, Count: f.Count + 1, Reason: CreateContainerError}
+		return
+	}
+	delete(w.in.Memory.Faults, a.Key)
+	w.carryOut(a)
+}
+
+// halfDone leaves a start between creation and start, as an agent does that dies there.
+func (w *world) halfDone(a Action) bool {
+	if a.Kind != StartContainer || !rapid.Bool().Draw(w.t, "half done") {
+		return false
+	}
+	w.addInstance(a, created)
+	return true
+}
+
+func (w *world) addInstance(a Action, state observed.ContainerState) {
+	w.in.Observed.Containers = append(w.in.Observed.Containers, observed.Container{
+		ID: fmt.Sprintf("%s#%d.%d", a.Container.Spec.Name, a.Attempt, w.serial), SandboxID: a.SandboxID, Name: a.Container.Spec.Name,
+		Attempt: a.Attempt, State: state, Image: "image:1", CreatedAt: w.in.Now, StartedAt: w.in.Now,
+	})
+	w.serial++
+}
+
+func (w *world) carryOut(a Action) {
+	obs, mem := w.in.Observed, &w.in.Memory
+	switch a.Kind {
+	case Prepare:
+		mem.Prepared = true
+	case Release:
+		mem.Prepared, mem.Released = false, true
+	case CreateSandbox:
+		w.serial++
+		obs.Sandboxes = append(obs.Sandboxes, observed.Sandbox{ID: fmt.Sprintf("s%d", w.serial), Attempt: a.Attempt, Ready: true, CreatedAt: w.in.Now})
+	case StopSandbox:
+		mem.SandboxesStopped[a.SandboxID] = true
+		w.eachIn(a.SandboxID, func(c *observed.Container) { w.exit(c, 137) })
+		for i := range obs.Sandboxes {
+			if obs.Sandboxes[i].ID == a.SandboxID {
+				obs.Sandboxes[i].Ready = false
+			}
+		}
+	case RemoveSandbox:
+		obs.Sandboxes = keepIf(obs.Sandboxes, func(s observed.Sandbox) bool { return s.ID != a.SandboxID })
+		obs.Containers = keepIf(obs.Containers, func(c observed.Container) bool { return c.SandboxID != a.SandboxID })
+	case StartContainer:
+		if s := obs.Sandbox(); s != nil && s.ID == a.SandboxID && s.Ready {
+			w.addInstance(a, running)
+		}
+		if a.Streak != nil {
+			mem.Streaks[a.Container.Spec.Name] = *a.Streak
+		}
+	case RunPostStart:
+		mem.Hooked[a.ID] = true
+	case StopContainer:
+		if c := obs.ByID(a.ID); c != nil {
+			w.exit(c, 143)
+		}
+	case RemoveContainer:
+		obs.Containers = keepIf(obs.Containers, func(c observed.Container) bool { return c.ID != a.ID })
+	case DeletePod:
+		w.in.Removed = true
+	}
+}
+
+func (w *world) exit(c *observed.Container, code int32) {
+	if c.Live() {
+		c.State, c.ExitCode, c.FinishedAt = exited, code, w.in.Now
+	}
+}
+
+func (w *world) eachIn(sandboxID string, do func(*observed.Container)) {
+	for i := range w.in.Observed.Containers {
+		if c := &w.in.Observed.Containers[i]; c.SandboxID == sandboxID {
+			do(c)
+		}
+	}
+}
+
+func keepIf[T any](in []T, keep func(T) bool) []T {
+	var out []T
+	for _, x := range in {
+		if keep(x) {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// happen lets one thing happen.
+func (w *world) happen() {
+	switch rapid.IntRange(0, 9).Draw(w.t, "event") {
+	case 0: // a container ends by itself
+		for i := range w.in.Observed.Containers {
+			if c := &w.in.Observed.Containers[i]; c.State == running && rapid.Bool().Draw(w.t, "ends") {
+				w.exit(c, rapid.Int32Range(0, 1).Draw(w.t, "code"))
+			}
+		}
+	case 1: // the agent dies and comes back
+		w.pending, w.in.Ops = nil, map[string]Op{}
+		old := w.in.Memory
+		w.in.Memory = build().Memory
+		w.in.Memory.Streaks, w.in.Memory.Hooked, w.in.Memory.Prepared = old.Streaks, old.Hooked, false
+	case 2: // the sandbox dies with all that is in it, as in a reboot
+		if s := w.in.Observed.Sandbox(); s != nil && rapid.IntRange(0, 3).Draw(w.t, "dies") == 0 {
+			s.Ready = false
+			w.eachIn(s.ID, func(c *observed.Container) { w.exit(c, 137) })
+		}
+	case 3: // the user deletes the Pod, perhaps again with another period
+		if rapid.IntRange(0, 3).Draw(w.t, "deletes") == 0 {
+			deleted(rapid.Int64Range(0, 60).Draw(w.t, "grace"))(&w.in)
+			w.deleted = true
+		}
+	case 4:
+		w.in.Now = w.in.Now.Add(time.Duration(rapid.IntRange(1, 400).Draw(w.t, "seconds")) * time.Second)
+	default:
+		if len(w.pending) > 0 {
+			w.finish(rapid.IntRange(0, len(w.pending)-1).Draw(w.t, "which"))
+		}
+	}
+}
+
+// The safety properties hold in every world, and once nothing fails any more a deleted Pod goes away.
+func TestProperties(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld(t)
+		for range rapid.IntRange(1, 80).Draw(t, "steps") {
+			w.step()
+			w.happen()
+		}
+		w.failing = false
+		w.in.Pod.DeletionTimestamp, w.in.Pod.DeletionGracePeriodSeconds = &metav1.Time{Time: w.in.Now}, ptr.To(int64(1))
+		w.deleted = true
+		for range 100 { // POD-150: deletion is certain to complete
+			w.step()
+			if w.gone {
+				return
+			}
+			if len(w.pending) > 0 {
+				w.finish(0)
+			}
+			w.in.Now = w.in.Now.Add(time.Minute)
+		}
+		t.Fatalf("a deleted Pod does not go away: %+v", w.in)
+	})
+}

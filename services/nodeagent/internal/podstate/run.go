@@ -1,0 +1,227 @@
+package podstate
+
+import (
+	"fmt"
+
+	"keelson.dev/services/nodeagent/internal/lifecycle"
+	"keelson.dev/services/nodeagent/internal/observed"
+)
+
+// Reasons with which an instance of a running Pod is stopped or waits.
+const (
+	reasonSandboxChanged   = "SandboxChanged"
+	reasonUnknown          = "ContainerStatusUnknown"
+	reasonChanged          = "ContainerChanged"
+	reasonCrashLoopBackOff = "CrashLoopBackOff"
+)
+
+// run brings a Pod up and keeps it up: first what it stands on, then its sandbox, then the containers in their order.
+func (v *view) run() {
+	if !v.in.Memory.Prepared {
+		v.act(Action{Kind: Prepare, Key: keyPrepare})
+		return
+	}
+	if v.sandbox == nil || !v.sandbox.Ready {
+		v.replaceSandbox()
+		return
+	}
+	if v.strays() {
+		return
+	}
+	if v.inits() {
+		for _, e := range v.entries {
+			if e.Kind == lifecycle.Main {
+				v.drive(e)
+			}
+		}
+	}
+	for _, e := range v.entries {
+		if e.Kind == lifecycle.Ephemeral {
+			v.drive(e)
+		}
+	}
+}
+
+// replaceSandbox makes the first sandbox, or the next one once nothing of the old ones lives.
+func (v *view) replaceSandbox() {
+	if v.busy(keyCreateSandbox, keyStart, keyHook) || v.strays() {
+		return
+	}
+	attempt, stopped := uint32(0), true
+	for i := range v.in.Observed.Sandboxes {
+		s := &v.in.Observed.Sandboxes[i]
+		attempt = max(attempt, s.Attempt+1)
+		if !v.in.Memory.SandboxesStopped[s.ID] {
+			stopped = false
+			v.act(Action{Kind: StopSandbox, Key: keyStopSandbox + s.ID, SandboxID: s.ID})
+		}
+	}
+	if stopped {
+		v.act(Action{Kind: CreateSandbox, Key: keyCreateSandbox, Attempt: attempt})
+	}
+}
+
+// strays stops what lives outside of the present ready sandbox, and says whether there is such a thing.
+func (v *view) strays() bool {
+	found := false
+	deadline := v.in.Now.Add(lifecycle.Grace(v.pod))
+	for i := range v.in.Observed.Containers {
+		c := &v.in.Observed.Containers[i]
+		at := v.sandbox != nil && v.sandbox.Ready && c.SandboxID == v.sandbox.ID
+		if c.Live() && !at {
+			found = true
+			v.discard(c, deadline, Condemnation{Reason: reasonSandboxChanged, Message: "Pod sandbox changed, it will be killed and re-created."})
+		}
+	}
+	return found
+}
+
+// inits drives init containers and sidecars, and says whether the main containers may start.
+func (v *view) inits() bool {
+	initialized := v.initialized()
+	for i, e := range v.entries {
+		switch {
+		case e.Kind == lifecycle.Init && !initialized:
+			if c := v.inSandbox(e.Spec.Name); c != nil && c.State == observed.Exited && c.ExitCode == 0 {
+				continue
+			}
+			v.drive(e)
+			return false
+		case e.Kind == lifecycle.Sidecar:
+			v.drive(e)
+			if !initialized && !v.started(e) && !v.passed(i) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// passed tells whether a container after the i-th has been started in this sandbox: the i-th is no longer waited for.
+func (v *view) passed(i int) bool {
+	for _, e := range v.entries[i+1:] {
+		if e.Kind != lifecycle.Ephemeral && v.inSandbox(e.Spec.Name) != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// started tells whether a sidecar is up: running, its hook done, its startup probe satisfied.
+func (v *view) started(e lifecycle.Entry) bool {
+	c := v.inSandbox(e.Spec.Name)
+	return c != nil && c.State == observed.Running && !v.hookPending(e, c) &&
+		(e.Spec.StartupProbe == nil || v.in.Probes[c.ID].Started)
+}
+
+// hookPending tells whether the postStart hook of a running instance has yet to finish.
+func (v *view) hookPending(e lifecycle.Entry, c *observed.Container) bool {
+	return e.Spec.Lifecycle != nil && e.Spec.Lifecycle.PostStart != nil && !v.in.Memory.Hooked[c.ID]
+}
+
+// drive brings one container to where it shall be in the present sandbox.
+func (v *view) drive(e lifecycle.Entry) {
+	name := e.Spec.Name
+	c := v.inSandbox(name)
+	if c != nil && c.State == observed.Running && v.hookPending(e, c) {
+		v.plan.Hooking[c.ID] = true
+	}
+	if _, starting := v.in.Ops[StartKey(name)]; starting {
+		return
+	}
+	switch {
+	case c == nil:
+		v.start(e, v.in.Observed.Latest(name))
+	case c.State == observed.Created || c.State == observed.Unknown:
+		// A start that was cut short: nobody can say how far it came, so a new instance takes its place.
+		v.discard(c, v.in.Now.Add(lifecycle.Grace(v.pod)), Condemnation{Reason: reasonUnknown, Message: "Container is in unknown state, try killing it before restart."})
+	case c.State == observed.Running:
+		v.keep(e, c)
+	default:
+		v.start(e, c)
+	}
+}
+
+// keep looks after a running instance.
+func (v *view) keep(e lifecycle.Entry, c *observed.Container) {
+	if why := v.condemned(e, c); why != nil {
+		v.stop(c, v.in.Now.Add(why.Grace), *why)
+		return
+	}
+	if v.hookPending(e, c) {
+		v.act(Action{Kind: RunPostStart, Key: keyHook + c.ID, ID: c.ID, SandboxID: c.SandboxID, Container: e})
+	}
+}
+
+// condemned says why a running instance must be stopped, nil if it may run on.
+func (v *view) condemned(e lifecycle.Entry, c *observed.Container) *Condemnation {
+	if why, ok := v.in.Memory.Condemned[c.ID]; ok {
+		return &why
+	}
+	if p, ok := v.in.Probes[c.ID]; ok && p.Condemned != nil {
+		return p.Condemned
+	}
+	if (e.Kind == lifecycle.Main || e.Kind == lifecycle.Sidecar) && c.Image != "" && c.Image != e.Spec.Image {
+		return &Condemnation{Reason: reasonChanged, Grace: lifecycle.Grace(v.pod),
+			Message: fmt.Sprintf("Container %s definition changed, will be restarted", c.Name)}
+	}
+	return nil
+}
+
+// start makes the next instance of a container after prev, the newest one so far (nil for the first), when its restart
+// policy and back-off allow it and no other instance lives.
+func (v *view) start(e lifecycle.Entry, prev *observed.Container) {
+	name := e.Spec.Name
+	if len(v.live(name)) > 0 {
+		return
+	}
+	a := Action{Kind: StartContainer, Key: StartKey(name), SandboxID: v.sandbox.ID, Container: e, Attempt: v.nextAttempt(e, prev)}
+	if prev != nil {
+		rerun := e.Kind == lifecycle.Init && prev.SandboxID != v.sandbox.ID
+		if !rerun && !e.Restarts(v.pod, prev.ExitCode) {
+			return
+		}
+		if !rerun && !v.crashDelayOver(e, prev, &a) {
+			return
+		}
+	}
+	if !v.faultDelayOver(a.Key, name) {
+		return
+	}
+	v.plan.Actions = append(v.plan.Actions, a)
+}
+
+// crashDelayOver tells whether the back-off after prev has passed. A long run begins the back-off anew.
+func (v *view) crashDelayOver(e lifecycle.Entry, prev *observed.Container, a *Action) bool {
+	ended := prev.FinishedAt
+	if ended.IsZero() {
+		ended = prev.CreatedAt
+	}
+	restarts := int(prev.Attempt) - int(v.in.Memory.Streaks[prev.Name])
+	if !prev.StartedAt.IsZero() && ended.Sub(prev.StartedAt) >= lifecycle.ResetAfter {
+		restarts, a.Streak = 0, &prev.Attempt
+	}
+	delay := lifecycle.CrashDelay(restarts)
+	if due := ended.Add(delay); due.After(v.in.Now) {
+		v.wake(due)
+		v.plan.Waiting[e.Spec.Name] = Waiting{Reason: reasonCrashLoopBackOff, Message: fmt.Sprintf(
+			"back-off %s restarting failed container=%s pod=%s_%s(%s)", delay, e.Spec.Name, v.pod.Name, v.pod.Namespace, v.pod.UID)}
+		return false
+	}
+	return true
+}
+
+// nextAttempt numbers the instance after prev. Where the runtime has lost all instances, the API's restart count goes on.
+func (v *view) nextAttempt(e lifecycle.Entry, prev *observed.Container) uint32 {
+	if prev != nil {
+		return prev.Attempt + 1
+	}
+	for _, statuses := range statusLists(v.pod) {
+		for i := range statuses {
+			if s := &statuses[i]; s.Name == e.Spec.Name && s.ContainerID != "" {
+				return uint32(max(s.RestartCount, 0)) + 1
+			}
+		}
+	}
+	return 0
+}

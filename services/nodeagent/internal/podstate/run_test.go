@@ -1,0 +1,191 @@
+package podstate
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"keelson.dev/services/nodeagent/internal/observed"
+)
+
+const (
+	created = observed.Created
+	running = observed.Running
+	exited  = observed.Exited
+	unknown = observed.Unknown
+)
+
+type row struct {
+	name  string
+	input []func(*Input)
+	want  []string
+	// wake is the expected time until the plan wakes, 0 if it must not be looked at.
+	wake    time.Duration
+	waiting map[string]string
+	goal    Goal
+}
+
+func (r row) run(t *testing.T) {
+	plan := Decide(build(r.input...))
+	check(t, plan, r.want...)
+	if r.wake != 0 && plan.Wake.Sub(now) != r.wake {
+		t.Errorf("wakes in %v, want %v", plan.Wake.Sub(now), r.wake)
+	}
+	if r.goal != "" && plan.Goal != r.goal {
+		t.Errorf("goal %s, want %s", plan.Goal, r.goal)
+	}
+	for name, reason := range r.waiting {
+		if got := plan.Waiting[name].Reason; got != reason {
+			t.Errorf("%s waits for %q, want %q", name, got, reason)
+		}
+	}
+}
+
+func options(o ...func(*Input)) []func(*Input) { return o }
+
+func TestBringUp(t *testing.T) {
+	s0 := sandbox("s0", 0, true)
+	for _, r := range []row{
+		{name: "POD-126 first what it stands on", input: options(mainC("m"), func(in *Input) { in.Memory.Prepared = false }),
+			want: []string{"Prepare"}},
+		{name: "POD-126 then the sandbox", input: options(mainC("m")), want: []string{"CreateSandbox #0"}},
+		{name: "one sandbox at a time", input: options(mainC("m"), op(keyCreateSandbox), sandbox("s0", 0, false))},
+		{name: "POD-129 POD-007 then all main containers", input: options(mainC("a"), mainC("b"), s0),
+			want: []string{"StartContainer a#0", "StartContainer b#0"}},
+		{name: "a start in flight is not repeated", input: options(mainC("a"), mainC("b"), s0, op("start/a")),
+			want: []string{"StartContainer b#0"}},
+		{name: "all run", input: options(mainC("a"), s0, instance("a", 0, running))},
+		{name: "POD-195 no init container before the sandbox", input: options(initC("i"), mainC("m")), want: []string{"CreateSandbox #0"}},
+		{name: "POD-196 one init container at a time", input: options(initC("i", "j"), mainC("m"), s0), want: []string{"StartContainer i#0"}},
+		{name: "POD-196 the next waits while one runs", input: options(initC("i", "j"), mainC("m"), s0, instance("i", 0, running))},
+		{name: "POD-196 the next after success", input: options(initC("i", "j"), mainC("m"), s0, instance("i", 0, exited)),
+			want: []string{"StartContainer j#0"}},
+		{name: "POD-197 main after all", input: options(initC("i", "j"), mainC("m"), mainC("n"), s0, instance("i", 0, exited), instance("j", 0, exited)),
+			want: []string{"StartContainer m#0", "StartContainer n#0"}},
+		{name: "POD-198 POD-199 a failed init container is retried at once the first time",
+			input: options(initC("i", "j"), mainC("m"), s0, instance("i", 0, exited, exit(1))), want: []string{"StartContainer i#1"}},
+		{name: "POD-198 then with back-off", input: options(initC("i"), mainC("m"), s0, instance("i", 1, exited, exit(1))),
+			wake: 9 * time.Second, waiting: map[string]string{"i": "CrashLoopBackOff"}},
+		{name: "POD-200 init failure under Never fails the Pod", goal: Finish,
+			input: options(policy(corev1.RestartPolicyNever), initC("i"), mainC("m"), s0, instance("i", 0, exited, exit(1))),
+			want:  []string{"StopSandbox s0"}},
+		{name: "POD-210 a lost init record does not matter once main containers began",
+			input: options(initC("i"), mainC("m"), s0, instance("m", 0, running))},
+		{name: "POD-055 a new image of an init container restarts nothing",
+			input: options(initC("i"), mainC("m"), s0, instance("i", 0, exited, func(c *observed.Container) { c.Image = "image:0" }), instance("m", 0, running))},
+		{name: "POD-238 sidecar in sequence", input: options(initC("i"), sidecar("s"), initC("j"), mainC("m"), s0, instance("i", 0, exited)),
+			want: []string{"StartContainer s#0"}},
+		{name: "POD-239 POD-240 a running sidecar lets the next start",
+			input: options(sidecar("s"), initC("j"), mainC("m"), s0, instance("s", 0, running)), want: []string{"StartContainer j#0"}},
+		{name: "POD-240 not before its startup probe succeeds",
+			input: options(sidecar("s", startupProbe), initC("j"), mainC("m"), s0, instance("s", 0, running))},
+		{name: "POD-240 and then at once", input: options(sidecar("s", startupProbe), initC("j"), mainC("m"), s0, instance("s", 0, running),
+			func(in *Input) { in.Probes["s#0"] = Probe{Started: true} }), want: []string{"StartContainer j#0"}},
+		{name: "POD-236 POD-237 a sidecar is restarted beside running main containers", input: options(sidecar("s"), mainC("m"), s0,
+			instance("s", 0, exited, exit(0)), instance("m", 0, running)), want: []string{"StartContainer s#1"}},
+		{name: "POD-097 also under Never", input: options(policy(corev1.RestartPolicyNever), sidecar("s"), mainC("m"), s0,
+			instance("s", 0, exited, exit(0)), instance("m", 0, running)), want: []string{"StartContainer s#1"}},
+		{name: "POD-237 a sidecar that is down does not hold up what began after it", input: options(sidecar("s"), initC("j"), mainC("m"), s0,
+			instance("s", 1, exited, exit(1)), instance("j", 0, exited)), want: []string{"StartContainer m#0"}},
+		{name: "SAF-017 an ephemeral container starts although the main one crashed", input: options(mainC("m"), ephemeral("e"), s0,
+			instance("m", 3, exited, exit(1))), want: []string{"StartContainer e#0"}},
+		{name: "SAF-015 POD-253 and is never restarted", input: options(mainC("m"), ephemeral("e"), s0,
+			instance("m", 0, running), instance("e", 0, exited, exit(1)))},
+	} {
+		t.Run(r.name, r.run)
+	}
+}
+
+func TestRestart(t *testing.T) {
+	s0 := sandbox("s0", 0, true)
+	for _, r := range []row{
+		{name: "POD-093 POD-100 POD-156 first restart at once", input: options(mainC("m"), s0, instance("m", 0, exited, exit(1))),
+			want: []string{"StartContainer m#1"}},
+		{name: "POD-101 second after 10 s", input: options(mainC("m"), s0, instance("m", 1, exited, exit(1))),
+			wake: 9 * time.Second, waiting: map[string]string{"m": "CrashLoopBackOff"}},
+		{name: "POD-101 and not before", input: options(mainC("m"), s0, instance("m", 1, exited, exit(1), ago(20*time.Second, 10*time.Second))),
+			want: []string{"StartContainer m#2"}},
+		{name: "POD-101 capped", input: options(mainC("m"), s0, instance("m", 40, exited, exit(1))), wake: 299 * time.Second},
+		{name: "POD-102 ten minutes of running begin anew", input: options(mainC("m"), s0, instance("m", 7, exited, exit(1), ago(11*time.Minute, time.Second))),
+			want: []string{"StartContainer m#8"}},
+		{name: "POD-102 and the streak counts from there", input: options(mainC("m"), s0, instance("m", 8, exited, exit(1)),
+			func(in *Input) { in.Memory.Streaks["m"] = 7 }), wake: 9 * time.Second},
+		{name: "POD-103 back-off is per container", input: options(mainC("a"), mainC("b"), s0,
+			instance("a", 5, exited, exit(1)), instance("b", 0, exited, exit(1))), want: []string{"StartContainer b#1"}},
+		{name: "POD-094 OnFailure leaves a success", input: options(policy(corev1.RestartPolicyOnFailure), mainC("a"), mainC("b"), s0,
+			instance("a", 0, exited), instance("b", 0, running)), goal: Run},
+		{name: "SAF-089 one container killed leaves the others alone", input: options(mainC("a"), mainC("b"), s0,
+			instance("a", 0, exited, exit(137)), instance("b", 0, running)), want: []string{"StartContainer a#1"}},
+		{name: "a start that was cut short is undone first", input: options(mainC("m"), s0, instance("m", 0, created)),
+			want: []string{"RemoveContainer m#0"}},
+		{name: "SAF-170 an unknown instance is stopped before the next starts", input: options(mainC("m"), s0, instance("m", 0, unknown)),
+			want: []string{"StopContainer m#0 in 30s"}},
+		{name: "an adopted healthy container is left alone", input: options(mainC("m"), s0, instance("m", 4, running))},
+		{name: "POD-140 POD-143 a failed probe stops the container", input: options(mainC("m", preStop), s0, instance("m", 0, running),
+			func(in *Input) {
+				in.Probes["m#0"] = Probe{Condemned: &Condemnation{Reason: "Unhealthy", Grace: 7 * time.Second}}
+			}), want: []string{"StopContainer m#0 in 7s +hook"}},
+		{name: "a stop in flight is not prolonged", input: options(mainC("m"), s0, instance("m", 0, running), op("stop/m#0", 5*time.Second),
+			func(in *Input) {
+				in.Probes["m#0"] = Probe{Condemned: &Condemnation{Reason: "Unhealthy", Grace: 7 * time.Second}}
+			})},
+		{name: "a new image restarts the main container", input: options(mainC("m"), s0,
+			instance("m", 0, running, func(c *observed.Container) { c.Image = "image:0" })), want: []string{"StopContainer m#0 in 30s"}},
+		{name: "POD-086 an unfinished postStart hook is run", input: options(mainC("m", postStart), s0, instance("m", 0, running)),
+			want: []string{"RunPostStart m#0"}},
+		{name: "POD-091 a finished hook is not run again", input: options(mainC("m", postStart), s0, instance("m", 0, running),
+			func(in *Input) { in.Memory.Hooked["m#0"] = true })},
+		{name: "the API's restart count goes on where the runtime lost all", input: options(mainC("m"), s0, func(in *Input) {
+			in.Pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "m", RestartCount: 4, ContainerID: "x://1"}}
+		}), want: []string{"StartContainer m#5"}},
+	} {
+		t.Run(r.name, r.run)
+	}
+}
+
+func TestSandboxReplaced(t *testing.T) {
+	dead := sandbox("s0", 0, false)
+	stopped := func(in *Input) { in.Memory.SandboxesStopped["s0"] = true }
+	for _, r := range []row{
+		{name: "POD-128 the dead one is stopped first", input: options(mainC("m"), dead, instance("m", 0, exited, exit(137))),
+			want: []string{"StopSandbox s0"}},
+		{name: "POD-128 then the next is made", input: options(mainC("m"), dead, stopped, instance("m", 0, exited, exit(137))),
+			want: []string{"CreateSandbox #1"}},
+		{name: "SAF-170 not while an old container may live", input: options(mainC("m"), dead, stopped, instance("m", 0, running)),
+			want: []string{"StopContainer m#0 in 30s"}},
+		{name: "POD-204 POD-208 init containers run again", input: options(initC("i"), mainC("m"), dead, stopped, sandbox("s1", 1, true),
+			instance("i", 0, exited), instance("m", 0, exited, exit(137))), want: []string{"StartContainer i#1"}},
+		{name: "then the main ones", input: options(initC("i"), mainC("m"), dead, stopped, sandbox("s1", 1, true),
+			instance("i", 0, exited), instance("i", 1, exited, in("s1")), instance("m", 0, exited, exit(137))), want: []string{"StartContainer m#1"}},
+		{name: "OnFailure leaves a success of the old sandbox", input: options(policy(corev1.RestartPolicyOnFailure), mainC("a"), mainC("b"), dead, stopped,
+			sandbox("s1", 1, true), instance("a", 0, exited), instance("b", 0, exited, exit(1))), want: []string{"StartContainer b#1"}},
+		{name: "Never ends with its sandbox", input: options(policy(corev1.RestartPolicyNever), mainC("a"), mainC("b"), dead, stopped,
+			instance("a", 0, exited, exit(137))), want: []string{"Release"}, goal: Finish},
+		{name: "a sandbox that never worked is no loss", input: options(policy(corev1.RestartPolicyNever), mainC("a"), dead, stopped),
+			want: []string{"CreateSandbox #1"}},
+	} {
+		t.Run(r.name, r.run)
+	}
+}
+
+func TestFaults(t *testing.T) {
+	s0 := sandbox("s0", 0, true)
+	for _, r := range []row{
+		{name: "a failed step waits", input: options(mainC("m"), fault(keyCreateSandbox, "FailedCreatePodSandBox", 3, time.Second)), wake: 3 * time.Second},
+		{name: "and is tried again", input: options(mainC("m"), fault(keyCreateSandbox, "FailedCreatePodSandBox", 3, 4*time.Second)),
+			want: []string{"CreateSandbox #0"}},
+		{name: "DEP-060 a failed pull first shows its error", input: options(mainC("m"), s0, fault("start/m", ErrImagePull, 1, time.Second)),
+			wake: 2 * time.Second, waiting: map[string]string{"m": "ErrImagePull"}},
+		{name: "DEP-058 DEP-060 then the back-off", input: options(mainC("m"), s0, fault("start/m", ErrImagePull, 1, 4*time.Second)),
+			wake: 6 * time.Second, waiting: map[string]string{"m": "ImagePullBackOff"}},
+		{name: "DEP-060 and is tried again", input: options(mainC("m"), s0, fault("start/m", ErrImagePull, 1, 10*time.Second)),
+			want: []string{"StartContainer m#0"}},
+		{name: "POD-085 a wrong configuration is shown", input: options(mainC("m"), s0, fault("start/m", CreateContainerConfigError, 2, time.Second)),
+			wake: time.Second, waiting: map[string]string{"m": "CreateContainerConfigError"}},
+		{name: "one failing container does not hold up another", input: options(mainC("a"), mainC("b"), s0, fault("start/a", ErrImagePull, 1, time.Second)),
+			want: []string{"StartContainer b#0"}},
+	} {
+		t.Run(r.name, r.run)
+	}
+}

@@ -1,0 +1,126 @@
+package podstate
+
+import (
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"keelson.dev/services/nodeagent/internal/lifecycle"
+	"keelson.dev/services/nodeagent/internal/observed"
+)
+
+// view is the input with its indices, and the plan as it grows.
+type view struct {
+	in      Input
+	pod     *corev1.Pod
+	entries []lifecycle.Entry
+	byName  map[string]lifecycle.Entry
+	// sandbox is the newest one, nil if there is none.
+	sandbox *observed.Sandbox
+	plan    Plan
+}
+
+func newView(in Input) *view {
+	v := &view{in: in, pod: in.Pod, entries: lifecycle.Entries(in.Pod), sandbox: in.Observed.Sandbox()}
+	v.byName = make(map[string]lifecycle.Entry, len(v.entries))
+	for _, e := range v.entries {
+		v.byName[e.Spec.Name] = e
+	}
+	v.plan.Waiting = map[string]Waiting{}
+	v.plan.Hooking = map[string]bool{}
+	return v
+}
+
+// inSandbox returns the newest instance of a container in the newest sandbox, or nil.
+func (v *view) inSandbox(name string) *observed.Container {
+	if v.sandbox == nil {
+		return nil
+	}
+	for i := range v.in.Observed.Containers {
+		if c := &v.in.Observed.Containers[i]; c.Name == name && c.SandboxID == v.sandbox.ID {
+			return c
+		}
+	}
+	return nil
+}
+
+// live returns the instances of a container that may have a process.
+func (v *view) live(name string) []*observed.Container {
+	var out []*observed.Container
+	for i := range v.in.Observed.Containers {
+		if c := &v.in.Observed.Containers[i]; c.Name == name && c.Live() {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// busy tells whether an operation of one of the key prefixes is in flight.
+func (v *view) busy(prefixes ...string) bool {
+	for key := range v.in.Ops {
+		for _, p := range prefixes {
+			if strings.HasPrefix(key, p) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// act adds an action unless its operation is in flight or waits for its back-off after a failure.
+func (v *view) act(a Action) {
+	if _, inFlight := v.in.Ops[a.Key]; inFlight || !v.due(a.Key, lifecycle.StepDelay) {
+		return
+	}
+	v.plan.Actions = append(v.plan.Actions, a)
+}
+
+// due tells whether an operation may be tried again after its last failure, and else wakes when it may.
+func (v *view) due(key string, delay func(int) time.Duration) bool {
+	fault, failed := v.in.Memory.Faults[key]
+	if !failed {
+		return true
+	}
+	at := fault.At.Add(delay(fault.Count))
+	if at.After(v.in.Now) {
+		v.wake(at)
+		return false
+	}
+	return true
+}
+
+// wake makes the plan wake at t, or earlier if something else asks for it.
+func (v *view) wake(t time.Time) {
+	if v.plan.Wake.IsZero() || t.Before(v.plan.Wake) {
+		v.plan.Wake = t
+	}
+}
+
+// stop ends one instance by the deadline. An operation in flight is replaced only by an earlier deadline.
+func (v *view) stop(c *observed.Container, deadline time.Time, why Condemnation) {
+	key := keyStop + c.ID
+	if op, inFlight := v.in.Ops[key]; inFlight {
+		if !deadline.Before(op.Deadline) {
+			return
+		}
+	} else if !v.due(key, lifecycle.StepDelay) {
+		return
+	}
+	e := v.byName[c.Name]
+	hook := e.Spec != nil && e.Spec.Lifecycle != nil && e.Spec.Lifecycle.PreStop != nil
+	v.plan.Actions = append(v.plan.Actions, Action{
+		Kind: StopContainer, Key: key, ID: c.ID, SandboxID: c.SandboxID, Container: e, Deadline: deadline,
+		PreStop: hook && c.State == observed.Running && deadline.After(v.in.Now),
+		Reason:  why.Reason, Message: why.Message,
+	})
+}
+
+// discard stops an instance, or removes it if it has never started.
+func (v *view) discard(c *observed.Container, deadline time.Time, why Condemnation) {
+	if c.State != observed.Created {
+		v.stop(c, deadline, why)
+		return
+	}
+	v.act(Action{Kind: RemoveContainer, Key: keyRemove + c.ID, ID: c.ID, SandboxID: c.SandboxID, Container: v.byName[c.Name]})
+}
