@@ -1,0 +1,154 @@
+// Package class keeps, for each class of Pods that are alike to every rule, which nodes can take one more of them and
+// which of these is best.
+//
+// A class judges a node anew when the node changes, and no sooner than it is asked. Its feasible nodes lie in buckets:
+// one for each combination of the raw scores that many nodes share (their shape's), each bucket a heap by what is the
+// node's own (its room). The best node is then the best of the bucket tops, and placing the N-th Pod of a class costs
+// one sift in one heap, whatever the size of the cluster.
+//
+//	shape scores (3, 0)   heap of nodes by room score, fewest Pods, seeded tie-break
+//	shape scores (0, 0)   heap ...
+//
+// Rules over topology domains fit in here: their scores become part of the combination that makes a bucket, their
+// filters close buckets.
+//
+// The package is pure; it is not safe for concurrent use.
+package class
+
+import (
+	"slices"
+
+	"keelson.dev/services/scheduler/internal/columns"
+	"keelson.dev/services/scheduler/internal/rules"
+	"keelson.dev/services/scheduler/internal/rules/nodeaffinity"
+)
+
+// ID names a class; IDs are not used again.
+type ID uint32
+
+// Class is one class of Pods.
+type Class struct {
+	ID  ID
+	Pod rules.Pod
+
+	set    *Set
+	key    string
+	pods   int    // Pods in the queue that are of this class
+	asked  uint64 // when it was asked last, in calls of Set.Touch
+	judge  judge
+	pins   nodeaffinity.Pins
+	pinned bool
+	index  *index // nil for a pinned class, and before the first question
+}
+
+// Choice is the best node for a Pod.
+type Choice struct {
+	Slot     columns.Slot
+	Score    int64
+	Feasible int
+}
+
+// Reason is a text and the number of nodes to which it applies.
+type Reason struct {
+	Text  string
+	Nodes int
+}
+
+// Pinned returns the names that confine the Pods of the class, and whether any do.
+func (c *Class) Pinned() (nodeaffinity.Pins, bool) { return c.pins, c.pinned }
+
+// Best returns the best node for one more Pod of the class, false when no node can take it.
+func (c *Class) Best(s *columns.State) (Choice, bool) {
+	if c.pinned {
+		return c.bestPinned(s)
+	}
+	return c.current(s).best()
+}
+
+// Feasible returns how many nodes can take one more Pod of the class.
+func (c *Class) Feasible(s *columns.State) int {
+	if !c.pinned {
+		return c.current(s).feasible
+	}
+	n := 0
+	for _, slot := range c.candidates(s) {
+		if c.judge.node(s, slot).reasons == 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// Refusals returns why nodes cannot take one more Pod of the class, with the number of nodes for each reason.
+func (c *Class) Refusals(s *columns.State) []Reason {
+	if c.pinned {
+		return c.refusalsPinned(s)
+	}
+	return c.judge.reasons(c.current(s).counts[:], nil)
+}
+
+// Judge returns why the node cannot take one more Pod of the class; nothing when it can.
+func (c *Class) Judge(s *columns.State, slot columns.Slot) []Reason {
+	var counts [maxReasons]int
+	count(counts[:], c.judge.node(s, slot).reasons, 1)
+	return c.judge.reasons(counts[:], nil)
+}
+
+// current returns the index, brought up to date.
+func (c *Class) current(s *columns.State) *index {
+	if c.index == nil {
+		c.index = newIndex(&c.judge)
+	}
+	before := len(c.index.nodes)
+	c.index.catchUp(s)
+	c.set.entries += len(c.index.nodes) - before
+	return c.index
+}
+
+// drop gives the memory of the index back; the next question builds it anew.
+func (c *Class) drop() {
+	if c.index != nil {
+		c.set.entries -= len(c.index.nodes)
+		c.index = nil
+	}
+}
+
+// candidates returns the known nodes among the pins, each once.
+func (c *Class) candidates(s *columns.State) []columns.Slot {
+	var slots []columns.Slot
+	for _, name := range c.pins.Names {
+		if slot := s.Slot(name); slot != columns.None {
+			slots = append(slots, slot)
+		}
+	}
+	for _, host := range c.pins.Hostnames {
+		slots = append(slots, s.ByHostname(host)...)
+	}
+	slots = slices.DeleteFunc(slots, func(slot columns.Slot) bool { return !s.Known(slot) })
+	slices.Sort(slots)
+	return slices.Compact(slots)
+}
+
+// bestPinned judges the few candidates one by one.
+func (c *Class) bestPinned(s *columns.State) (Choice, bool) {
+	var among []candidate
+	for _, slot := range c.candidates(s) {
+		if v := c.judge.node(s, slot); v.reasons == 0 {
+			among = append(among, candidate{traits: v.traits, item: item{rank: v.rank, slot: slot}})
+		}
+	}
+	return c.judge.pick(among)
+}
+
+func (c *Class) refusalsPinned(s *columns.State) []Reason {
+	var counts [maxReasons]int
+	candidates := c.candidates(s)
+	for _, slot := range candidates {
+		count(counts[:], c.judge.node(s, slot).reasons, 1)
+	}
+	var others []Reason
+	if n := s.Nodes() - len(candidates); n > 0 {
+		others = []Reason{{Text: nodeaffinity.Text, Nodes: n}}
+	}
+	return c.judge.reasons(counts[:], others)
+}

@@ -1,0 +1,167 @@
+package columns
+
+import (
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// ShapeID names a shape; 0 is none. An ID is never used for a second shape.
+type ShapeID uint32
+
+// Shape is what many nodes have in common: taints, spec.unschedulable and all labels but kubernetes.io/hostname.
+// A cluster has few shapes however many nodes it has, so what depends on nothing else is judged once per shape.
+type Shape struct {
+	ID            ShapeID
+	Labels        map[string]string
+	Taints        []corev1.Taint
+	Unschedulable bool
+
+	key     string
+	nodes   int
+	scratch *corev1.Node
+}
+
+type shapes struct {
+	byKey map[string]*Shape
+	byID  map[ShapeID]*Shape
+	last  ShapeID
+}
+
+func newShapes() shapes {
+	return shapes{byKey: map[string]*Shape{}, byID: map[ShapeID]*Shape{}}
+}
+
+// View is a node as rules that look at its description see it.
+type View struct {
+	*Shape
+	// Name is metadata.name, empty when only the shape is judged.
+	Name string
+
+	hostname    string
+	hasHostname bool
+}
+
+// View returns the node's description. The slot must be known.
+func (s *State) View(slot Slot) View {
+	id := &s.identity[slot]
+	return View{Shape: s.shapes.byID[id.shape], Name: s.names[slot], hostname: id.hostname, hasHostname: id.hasHostname}
+}
+
+// ShapeOf returns the shape of the slot's node, 0 where there is no Node object.
+func (s *State) ShapeOf(slot Slot) ShapeID { return s.identity[slot].shape }
+
+// Shapes returns how many shapes the nodes have.
+func (s *State) Shapes() int { return len(s.shapes.byID) }
+
+// Node returns the name, labels, taints and spec.unschedulable as an object for library functions. It is valid until
+// the next call for a node of the same shape.
+func (v View) Node() *corev1.Node {
+	n := v.scratch
+	n.Name = v.Name
+	if v.hasHostname {
+		n.Labels[corev1.LabelHostname] = v.hostname
+	} else {
+		delete(n.Labels, corev1.LabelHostname)
+	}
+	return n
+}
+
+// reshape gives the node its shape and reports whether that is another one than before.
+func (s *State) reshape(id *identity, n *corev1.Node) bool {
+	if old := s.shapes.byID[id.shape]; old != nil && old.describes(n) {
+		return false
+	}
+	before := id.shape
+	id.shape = s.shapes.acquire(n)
+	if before != 0 {
+		s.shapes.release(before)
+	}
+	return before != id.shape
+}
+
+// describes reports whether the node has this shape.
+func (h *Shape) describes(n *corev1.Node) bool {
+	if h.Unschedulable != n.Spec.Unschedulable || len(h.Taints) != len(n.Spec.Taints) {
+		return false
+	}
+	for i := range h.Taints {
+		if !sameTaint(&h.Taints[i], &n.Spec.Taints[i]) {
+			return false
+		}
+	}
+	own := len(n.Labels)
+	for key, value := range n.Labels {
+		if key == corev1.LabelHostname {
+			own--
+			continue
+		}
+		if have, ok := h.Labels[key]; !ok || have != value {
+			return false
+		}
+	}
+	return own == len(h.Labels)
+}
+
+func sameTaint(a, b *corev1.Taint) bool {
+	return a.Key == b.Key && a.Value == b.Value && a.Effect == b.Effect
+}
+
+func (t *shapes) acquire(n *corev1.Node) ShapeID {
+	key := shapeKey(n)
+	h := t.byKey[key]
+	if h == nil {
+		t.last++
+		h = &Shape{ID: t.last, Labels: make(map[string]string, len(n.Labels)), Unschedulable: n.Spec.Unschedulable, key: key}
+		full := make(map[string]string, len(n.Labels))
+		for k, v := range n.Labels {
+			full[k] = v
+			if k != corev1.LabelHostname {
+				h.Labels[k] = v
+			}
+		}
+		for _, taint := range n.Spec.Taints {
+			h.Taints = append(h.Taints, corev1.Taint{Key: taint.Key, Value: taint.Value, Effect: taint.Effect})
+		}
+		h.scratch = &corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{Labels: full},
+			Spec:       corev1.NodeSpec{Taints: h.Taints, Unschedulable: h.Unschedulable},
+		}
+		t.byKey[key], t.byID[h.ID] = h, h
+	}
+	h.nodes++
+	return h.ID
+}
+
+func (t *shapes) release(id ShapeID) {
+	h := t.byID[id]
+	if h.nodes--; h.nodes == 0 {
+		delete(t.byKey, h.key)
+		delete(t.byID, id)
+	}
+}
+
+// shapeKey is equal for nodes of one shape.
+func shapeKey(n *corev1.Node) string {
+	keys := make([]string, 0, len(n.Labels))
+	for k := range n.Labels {
+		if k != corev1.LabelHostname {
+			keys = append(keys, k)
+		}
+	}
+	slices.Sort(keys)
+	b := strconv.AppendBool(nil, n.Spec.Unschedulable)
+	for _, k := range keys {
+		b = strconv.AppendQuote(b, k)
+		b = strconv.AppendQuote(b, n.Labels[k])
+	}
+	b = append(b, '|')
+	for _, t := range n.Spec.Taints {
+		b = strconv.AppendQuote(b, t.Key)
+		b = strconv.AppendQuote(b, t.Value)
+		b = strconv.AppendQuote(b, string(t.Effect))
+	}
+	return string(b)
+}

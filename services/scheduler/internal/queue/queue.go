@@ -1,0 +1,268 @@
+// Package queue decides which Pod is tried next.
+//
+//	                 Pop                 Park                       Wake: a node can take one
+//	Add --> active ------> being tried ------> parked, by class ----------------+--> active
+//	          ^                  |                                              |
+//	          |                  | Delay                                        v
+//	          +------------------+------------------> backoff <-- while its delay lasts
+//	                   delay over: Pop moves it
+//
+// Active Pods are ordered by priority, then by when they entered. A parked Pod waits until a node can take a Pod of its
+// class; how that is known is the caller's business. The package is pure: it has no clock.
+package queue
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"keelson.dev/kit/backoff"
+	"keelson.dev/services/scheduler/internal/class"
+)
+
+// MaxParked is how long a Pod stays parked at most; then it is tried again even though nothing woke it.
+const MaxParked = 5 * time.Minute
+
+// maxWoken bounds how many Pods one Wake moves.
+const maxWoken = 64
+
+// Place says where an Entry is.
+type Place string
+
+// The places.
+const (
+	Nowhere Place = "none"
+	Active  Place = "active"
+	Backoff Place = "backoff"
+	Parked  Place = "parked"
+)
+
+// Entry is a Pod that waits for a node.
+type Entry struct {
+	UID      types.UID
+	Class    class.ID
+	Priority int32
+	// Attempts counts the tries that failed in a row.
+	Attempts int
+
+	place    Place
+	entered  uint64    // order of the first Add
+	since    time.Time // when it came to its place
+	retryAt  time.Time // when its delay is over
+	position int       // in the heap it is in
+}
+
+// Place returns where the entry is, since when, and when its delay is over.
+func (e *Entry) Place() (place Place, since, retryAt time.Time) {
+	if e.place == "" {
+		return Nowhere, e.since, e.retryAt
+	}
+	return e.place, e.since, e.retryAt
+}
+
+// Queue holds the entries. Make one with New.
+type Queue struct {
+	policy  backoff.Policy
+	entered uint64
+	active  entries
+	backoff entries
+	parked  map[class.ID]*entries
+	count   int // parked entries
+	flushAt time.Time
+}
+
+// New returns an empty Queue whose delays grow as the policy says.
+func New(policy backoff.Policy) *Queue {
+	return &Queue{
+		policy:  policy,
+		active:  entries{before: urgent},
+		backoff: entries{before: func(a, b *Entry) bool { return a.retryAt.Before(b.retryAt) }},
+		parked:  map[class.ID]*entries{},
+	}
+}
+
+// urgent orders by priority, then by entering.
+func urgent(a, b *Entry) bool {
+	if a.Priority != b.Priority {
+		return a.Priority > b.Priority
+	}
+	return a.entered < b.entered
+}
+
+// Add makes the entry active. An entry that is elsewhere is moved; its attempts are forgotten.
+func (q *Queue) Add(e *Entry, now time.Time) {
+	q.Remove(e)
+	if e.entered == 0 {
+		q.entered++
+		e.entered = q.entered
+	}
+	e.Attempts, e.retryAt = 0, time.Time{}
+	q.activate(e, now)
+}
+
+// Pop takes out the most urgent active entry. Entries whose delay is over count as active.
+func (q *Queue) Pop(now time.Time) (*Entry, bool) {
+	q.settle(now)
+	e := q.active.first()
+	if e == nil {
+		return nil, false
+	}
+	q.Remove(e)
+	return e, true
+}
+
+// Delay puts an entry that was tried and failed for no reason of its own into backoff.
+func (q *Queue) Delay(e *Entry, now time.Time) {
+	q.failed(e, now)
+	q.put(&q.backoff, e, Backoff, now)
+}
+
+// Park puts away an entry that fits on no node.
+func (q *Queue) Park(e *Entry, now time.Time) {
+	q.failed(e, now)
+	at := q.parked[e.Class]
+	if at == nil {
+		at = &entries{before: urgent}
+		q.parked[e.Class] = at
+	}
+	q.count++
+	q.put(at, e, Parked, now)
+	if q.flushAt.IsZero() {
+		q.flushAt = now.Add(MaxParked)
+	}
+}
+
+// Wake takes parked entries of the class out, the most urgent first, until one is active. Those whose delay lasts go to
+// backoff on the way. More are woken when the caller sees that a node can take yet another.
+func (q *Queue) Wake(id class.ID, now time.Time) {
+	for range maxWoken {
+		e := q.head(id)
+		if e == nil {
+			return
+		}
+		q.Remove(e)
+		if q.resume(e, now) == Active {
+			return
+		}
+	}
+}
+
+// Remove takes the entry out of where it is.
+func (q *Queue) Remove(e *Entry) {
+	switch e.place {
+	case Active:
+		q.active.remove(e)
+	case Backoff:
+		q.backoff.remove(e)
+	case Parked:
+		at := q.parked[e.Class]
+		at.remove(e)
+		q.count--
+		if len(at.list) == 0 {
+			delete(q.parked, e.Class)
+		}
+	}
+	e.place = Nowhere
+}
+
+// Next returns when Pop may have something it has not now: at once when an entry is active, false when it must be told.
+func (q *Queue) Next(now time.Time) (time.Time, bool) {
+	if q.active.first() != nil {
+		return now, true
+	}
+	at := q.flushAt
+	if e := q.backoff.first(); e != nil && (at.IsZero() || e.retryAt.Before(at)) {
+		at = e.retryAt
+	}
+	return at, !at.IsZero()
+}
+
+// HasParked reports whether entries of the class are parked.
+func (q *Queue) HasParked(id class.ID) bool { return q.parked[id] != nil }
+
+// ParkedClasses calls visit for each class with parked entries; visit may wake them.
+func (q *Queue) ParkedClasses(visit func(class.ID)) {
+	for id := range q.parked {
+		visit(id)
+	}
+}
+
+// Depth returns how many entries are in a place and since when the one that came first waits there.
+func (q *Queue) Depth(p Place) (n int, oldest time.Time) {
+	see := func(list []*Entry) {
+		n += len(list)
+		for _, e := range list {
+			if oldest.IsZero() || e.since.Before(oldest) {
+				oldest = e.since
+			}
+		}
+	}
+	switch p {
+	case Active:
+		see(q.active.list)
+	case Backoff:
+		see(q.backoff.list)
+	case Parked:
+		for _, at := range q.parked {
+			see(at.list)
+		}
+	}
+	return n, oldest
+}
+
+func (q *Queue) failed(e *Entry, now time.Time) {
+	q.Remove(e)
+	e.Attempts++
+	e.retryAt = now.Add(q.policy.Delay(e.Attempts))
+}
+
+func (q *Queue) head(id class.ID) *Entry {
+	if at := q.parked[id]; at != nil {
+		return at.first()
+	}
+	return nil
+}
+
+// resume makes the entry active, or lets it wait for the rest of its delay.
+func (q *Queue) resume(e *Entry, now time.Time) Place {
+	if now.Before(e.retryAt) {
+		q.put(&q.backoff, e, Backoff, now)
+	} else {
+		q.activate(e, now)
+	}
+	return e.place
+}
+
+func (q *Queue) activate(e *Entry, now time.Time) { q.put(&q.active, e, Active, now) }
+
+func (q *Queue) put(at *entries, e *Entry, p Place, now time.Time) {
+	e.place, e.since = p, now
+	at.push(e)
+}
+
+// settle moves entries whose delay is over, and those that were parked for too long.
+func (q *Queue) settle(now time.Time) {
+	for e := q.backoff.first(); e != nil && !now.Before(e.retryAt); e = q.backoff.first() {
+		q.Remove(e)
+		q.activate(e, now)
+	}
+	if q.flushAt.IsZero() || now.Before(q.flushAt) {
+		return
+	}
+	var stale []*Entry
+	q.flushAt = time.Time{}
+	for _, at := range q.parked {
+		for _, e := range at.list {
+			due := e.since.Add(MaxParked)
+			if !now.Before(due) {
+				stale = append(stale, e)
+			} else if q.flushAt.IsZero() || due.Before(q.flushAt) {
+				q.flushAt = due
+			}
+		}
+	}
+	for _, e := range stale {
+		q.Remove(e)
+		q.resume(e, now)
+	}
+}

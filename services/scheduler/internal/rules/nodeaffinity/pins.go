@@ -1,0 +1,55 @@
+package nodeaffinity
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Pins are the few nodes to which a Pod confines itself by name, as the Pods of a DaemonSet and those with local
+// volumes do.
+type Pins struct {
+	// Names are values of metadata.name, Hostnames of the label kubernetes.io/hostname.
+	Names, Hostnames []string
+}
+
+// maxPins bounds the nodes that are looked at one by one.
+const maxPins = 16
+
+// PinsOf returns nodes outside of which the Pod certainly matches none. It returns false for a Pod that does not
+// confine itself by name.
+func PinsOf(p *corev1.Pod) (Pins, bool) {
+	if host, ok := p.Spec.NodeSelector[corev1.LabelHostname]; ok {
+		return Pins{Hostnames: []string{host}}, true
+	}
+	terms := required(p)
+	if terms == nil {
+		return Pins{}, false
+	}
+	var pins Pins
+	for i := range terms.NodeSelectorTerms {
+		term := &terms.NodeSelectorTerms[i]
+		if len(term.MatchExpressions) == 0 && len(term.MatchFields) == 0 {
+			continue // matches nothing
+		}
+		if names, ok := values(term.MatchFields, "metadata.name"); ok {
+			pins.Names = append(pins.Names, names...)
+		} else if names, ok := values(term.MatchExpressions, corev1.LabelHostname); ok {
+			pins.Hostnames = append(pins.Hostnames, names...)
+		} else {
+			return Pins{}, false
+		}
+	}
+	return pins, len(pins.Names)+len(pins.Hostnames) <= maxPins
+}
+
+// values returns the values of a requirement In of that key.
+func values(requirements []corev1.NodeSelectorRequirement, key string) ([]string, bool) {
+	i := slices.IndexFunc(requirements, func(r corev1.NodeSelectorRequirement) bool {
+		return r.Key == key && r.Operator == corev1.NodeSelectorOpIn
+	})
+	if i < 0 {
+		return nil, false
+	}
+	return requirements[i].Values, true
+}

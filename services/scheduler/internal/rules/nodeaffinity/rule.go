@@ -1,0 +1,101 @@
+// Package nodeaffinity holds Pods to the nodes that spec.nodeSelector and spec.affinity.nodeAffinity ask for.
+package nodeaffinity
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+
+	"keelson.dev/services/scheduler/internal/columns"
+	"keelson.dev/services/scheduler/internal/rules"
+)
+
+// Text is the reason of every node that the Pod does not ask for.
+const Text = "node(s) didn't match Pod's node affinity/selector"
+
+// Rule refuses nodes that the node selector or the required affinity does not match, and ranks nodes by the preferred
+// terms that match.
+func Rule() rules.Rule {
+	return rules.Rule{Name: "NodeAffinity", Weight: 2, Key: key, Filter: filter, Score: score}
+}
+
+func key(b []byte, p *corev1.Pod) []byte {
+	keys := make([]string, 0, len(p.Spec.NodeSelector))
+	for k := range p.Spec.NodeSelector {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	for _, k := range keys {
+		b = append(append(b, k...), 1)
+		b = append(append(b, p.Spec.NodeSelector[k]...), 1)
+	}
+	b = append(b, 2)
+	if a := of(p); a != nil {
+		if wire, err := a.Marshal(); err == nil {
+			b = append(b, wire...)
+		}
+	}
+	return b
+}
+
+func of(p *corev1.Pod) *corev1.NodeAffinity {
+	if p.Spec.Affinity == nil {
+		return nil
+	}
+	return p.Spec.Affinity.NodeAffinity
+}
+
+func required(p *corev1.Pod) *corev1.NodeSelector {
+	if a := of(p); a != nil {
+		return a.RequiredDuringSchedulingIgnoredDuringExecution
+	}
+	return nil
+}
+
+func filter(p rules.Pod) *rules.Filter {
+	if len(p.Spec.NodeSelector) == 0 && required(p.Pod) == nil {
+		return nil
+	}
+	want := nodeaffinity.GetRequiredNodeAffinity(p.Pod)
+	byName := false
+	if _, ok := p.Spec.NodeSelector[corev1.LabelHostname]; ok {
+		byName = true
+	}
+	if terms := required(p.Pod); terms != nil {
+		byName = byName || slices.ContainsFunc(terms.NodeSelectorTerms, readsName)
+	}
+	return &rules.Filter{
+		Texts:  []string{Text},
+		ByName: byName,
+		Shape: func(v columns.View) rules.Reasons {
+			if match, err := want.Match(v.Node()); err != nil || !match {
+				return 1
+			}
+			return 0
+		},
+	}
+}
+
+func score(p rules.Pod) *rules.Score {
+	a := of(p.Pod)
+	if a == nil || len(a.PreferredDuringSchedulingIgnoredDuringExecution) == 0 {
+		return nil
+	}
+	terms, err := nodeaffinity.NewPreferredSchedulingTerms(a.PreferredDuringSchedulingIgnoredDuringExecution)
+	if err != nil {
+		// The API server refuses such terms; of an older object they prefer nothing.
+		return nil
+	}
+	byName := slices.ContainsFunc(a.PreferredDuringSchedulingIgnoredDuringExecution, func(t corev1.PreferredSchedulingTerm) bool {
+		return readsName(t.Preference)
+	})
+	return &rules.Score{ByName: byName, Shape: func(v columns.View) int64 { return terms.Score(v.Node()) }}
+}
+
+// readsName reports whether the term asks for more than what nodes of one shape have in common.
+func readsName(t corev1.NodeSelectorTerm) bool {
+	return len(t.MatchFields) > 0 || slices.ContainsFunc(t.MatchExpressions, func(r corev1.NodeSelectorRequirement) bool {
+		return r.Key == corev1.LabelHostname
+	})
+}

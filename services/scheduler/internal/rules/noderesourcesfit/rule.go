@@ -1,0 +1,104 @@
+// Package noderesourcesfit keeps Pods from nodes with too little left, and prefers the nodes with most left.
+package noderesourcesfit
+
+import (
+	"keelson.dev/services/scheduler/internal/columns"
+	"keelson.dev/services/scheduler/internal/rules"
+)
+
+// Weight says how much a resource counts in the score.
+type Weight struct {
+	Resource columns.Resource
+	Weight   int64
+}
+
+// DefaultWeights count CPU and memory alike.
+func DefaultWeights() []Weight {
+	return []Weight{{columns.CPU, 1}, {columns.Memory, 1}}
+}
+
+// Rule refuses nodes on which a resource that the Pod asks for does not suffice, and ranks nodes by the share that
+// would be left of the weighted resources.
+func Rule(weights []Weight) rules.Rule {
+	return rules.Rule{
+		Name:   "NodeResourcesFit",
+		Weight: 1,
+		Filter: filter,
+		Score: func(p rules.Pod) *rules.Score {
+			return &rules.Score{Room: func(s *columns.State, slot columns.Slot) int64 {
+				return leastAllocated(s.Room(slot), p.Usage, weights)
+			}}
+		},
+	}
+}
+
+// maxTexts bounds the reasons, which share the bits of one word with those of other rules. Resources past it share
+// the last text.
+const maxTexts = 16
+
+// filter looks only at resources that the Pod asks for: a Pod that asks for none fits on a node that is overcommitted.
+func filter(p rules.Pod) *rules.Filter {
+	var (
+		asked []columns.Resource
+		need  []int64
+		texts []string
+	)
+	ask := func(r columns.Resource, amount int64, text string) {
+		if amount <= 0 {
+			return
+		}
+		asked, need = append(asked, r), append(need, amount)
+		if len(texts) == maxTexts {
+			texts[maxTexts-1] = "Insufficient further resources"
+		} else {
+			texts = append(texts, text)
+		}
+	}
+	u := p.Usage
+	ask(columns.Pods, u.Basic[columns.Pods], "Too many pods")
+	for _, r := range [...]columns.Resource{columns.CPU, columns.Memory, columns.Ephemeral} {
+		ask(r, u.Basic[r], "Insufficient "+string(columns.BasicNames[r]))
+	}
+	for _, a := range u.Extended {
+		ask(a.Resource, a.Value, "Insufficient "+string(a.Name))
+	}
+	return &rules.Filter{
+		Texts: texts,
+		Room: func(s *columns.State, slot columns.Slot) rules.Reasons {
+			var reasons rules.Reasons
+			for i, r := range asked {
+				if s.Free(slot, r) < need[i] {
+					reasons |= 1 << min(i, maxTexts-1)
+				}
+			}
+			return reasons
+		},
+	}
+}
+
+// leastAllocated returns the weighted mean of the shares that would be left with the Pod there. Resources that the
+// node does not have do not count.
+func leastAllocated(room *columns.Room, u *columns.Usage, weights []Weight) int64 {
+	var sum, total int64
+	for _, w := range weights {
+		capacity := room.Allocatable[w.Resource]
+		if capacity == 0 {
+			continue
+		}
+		total += w.Weight
+		if left := capacity - taken(room, u, w.Resource); left > 0 {
+			sum += w.Weight * (left * rules.MaxScore / capacity)
+		}
+	}
+	if total == 0 {
+		return 0
+	}
+	return sum / total
+}
+
+func taken(room *columns.Room, u *columns.Usage, r columns.Resource) int64 {
+	if r == columns.CPU || r == columns.Memory {
+		return room.Scored[r] + u.Scored[r]
+	}
+	return room.Used[r] + u.Basic[r]
+}
