@@ -1,0 +1,72 @@
+package rbac
+
+import (
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+)
+
+// Request is what someone wants to do: with a resource, or with a Path outside the API.
+type Request struct {
+	User   string
+	Groups []string
+	Verb   string
+
+	Namespace, APIGroup, Resource, Subresource, Name string
+
+	// Path is set for requests that are not about a resource.
+	Path string
+}
+
+// Decide returns the role that allows the request.
+func (p *Policy) Decide(r Request) (role Name, allowed bool) {
+	p.visit(r.User, r.Groups, r.Namespace, func(name Name, rules []rbacv1.PolicyRule) bool {
+		if slices.ContainsFunc(rules, r.allowedBy) {
+			role, allowed = name, true
+		}
+		return !allowed
+	})
+	return role, allowed
+}
+
+func (r *Request) allowedBy(rule rbacv1.PolicyRule) bool {
+	if !contains(rule.Verbs, r.Verb) {
+		return false
+	}
+	if r.Path != "" {
+		return slices.ContainsFunc(rule.NonResourceURLs, r.underPath)
+	}
+	return contains(rule.APIGroups, r.APIGroup) &&
+		slices.ContainsFunc(rule.Resources, r.isResource) &&
+		(len(rule.ResourceNames) == 0 || slices.Contains(rule.ResourceNames, r.Name))
+}
+
+// isResource: "*" is everything, "pods" without subresources, "pods/log" one of
+// them, "*/scale" that subresource of everything.
+func (r *Request) isResource(allowed string) bool {
+	if allowed == rbacv1.ResourceAll {
+		return true
+	}
+	if r.Subresource == "" {
+		return allowed == r.Resource
+	}
+	resource, subresource, _ := strings.Cut(allowed, "/")
+	return subresource == r.Subresource && (resource == r.Resource || resource == rbacv1.ResourceAll)
+}
+
+func (r *Request) underPath(allowed string) bool {
+	if prefix, ok := strings.CutSuffix(allowed, "*"); ok {
+		return strings.HasPrefix(r.Path, prefix)
+	}
+	return allowed == r.Path
+}
+
+func contains(set []string, item string) bool {
+	for _, s := range set {
+		if s == item || s == "*" {
+			return true
+		}
+	}
+	return false
+}

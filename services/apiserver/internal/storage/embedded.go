@@ -1,0 +1,172 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"go.etcd.io/etcd/client/v3/kubernetes"
+	"go.etcd.io/etcd/server/v3/embed"
+	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+)
+
+const (
+	// quotaBytes is where the store refuses further writes, 8 GiB as etcd recommends at most.
+	quotaBytes = 8 << 30
+	// startTimeout bounds the recovery of the log at start.
+	startTimeout = 5 * time.Minute
+	// One member elects itself: short ticks make a restart quick and cost nothing.
+	tickMilliseconds     = 50
+	electionMilliseconds = 500
+	// socketName is the unix socket in the data directory that etcdctl can use.
+	socketName = "etcd.sock"
+	// maxSocketPath is how long the path of a unix socket can be on Linux.
+	maxSocketPath = 107
+)
+
+// Embedded is an etcd with one member inside this process.
+type Embedded struct {
+	etcd *embed.Etcd
+	lock *os.File
+	dir  *os.File
+}
+
+// StartEmbedded starts an etcd on dataDir, which it creates if need be. Each
+// acknowledged write is on disk. The error of an unusable directory is one sentence.
+func StartEmbedded(ctx context.Context, dataDir string, log *zap.Logger) (*Embedded, error) {
+	if err := prepareDataDir(dataDir, os.Geteuid()); err != nil {
+		return nil, err
+	}
+	lock, err := lockDataDir(dataDir)
+	if err != nil {
+		return nil, err
+	}
+	e := &Embedded{lock: lock}
+	if err := e.start(ctx, dataDir, log); err != nil {
+		e.Close()
+		return nil, fmt.Errorf("starting the store in %s: %w", dataDir, err)
+	}
+	return e, nil
+}
+
+// Client returns a client that calls the store without any connection.
+func (e *Embedded) Client() *kubernetes.Client {
+	client := &kubernetes.Client{Client: v3client.New(e.etcd.Server)}
+	client.Kubernetes = client
+	return client
+}
+
+// Failed reports an etcd that ended by itself.
+func (e *Embedded) Failed() <-chan error { return e.etcd.Err() }
+
+// Close stops the store and gives up the data directory.
+func (e *Embedded) Close() {
+	if e.etcd != nil {
+		e.etcd.Close()
+	}
+	if e.dir != nil {
+		_ = e.dir.Close()
+	}
+	_ = e.lock.Close()
+}
+
+func (e *Embedded) start(ctx context.Context, dataDir string, log *zap.Logger) error {
+	client, err := e.clientURL(dataDir)
+	if err != nil {
+		return err
+	}
+	e.etcd, err = embed.StartEtcd(embeddedConfig(filepath.Join(dataDir, "etcd"), client, log))
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	select {
+	case <-e.etcd.Server.ReadyNotify():
+		return nil
+	case err := <-e.etcd.Err():
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("waiting until it is ready: %w", ctx.Err())
+	}
+}
+
+// clientURL is the unix socket's URL. A path that is too long for a socket is
+// reached through the open directory.
+func (e *Embedded) clientURL(dataDir string) (url.URL, error) {
+	path, err := filepath.Abs(filepath.Join(dataDir, socketName))
+	if err != nil {
+		return url.URL{}, fmt.Errorf("resolving the data directory: %w", err)
+	}
+	if len(path) > maxSocketPath {
+		if e.dir, err = os.Open(dataDir); err != nil {
+			return url.URL{}, err
+		}
+		path = fmt.Sprintf("/proc/self/fd/%d/%s", e.dir.Fd(), socketName)
+	}
+	return url.URL{Scheme: "unix", Path: path}, nil
+}
+
+func embeddedConfig(dir string, client url.URL, log *zap.Logger) *embed.Config {
+	c := embed.NewConfig()
+	c.Dir = dir
+	c.ListenClientUrls = []url.URL{client}
+	c.AdvertiseClientUrls = []url.URL{client}
+	// A single member needs no peer listener; its peer URL is only a name.
+	c.ListenPeerUrls = nil
+	peer := url.URL{Scheme: "http", Host: "localhost:2380"}
+	c.AdvertisePeerUrls = []url.URL{peer}
+	c.InitialCluster = c.InitialClusterFromName(c.Name)
+	c.TickMs, c.ElectionMs = tickMilliseconds, electionMilliseconds
+	c.QuotaBackendBytes = quotaBytes
+	c.EnableGRPCGateway = false
+	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(log.Named("etcd").WithOptions(zap.IncreaseLevel(zapcore.WarnLevel)))
+	return c
+}
+
+// prepareDataDir makes the directory, or checks that it is ours alone.
+func prepareDataDir(dir string, uid int) error {
+	info, err := os.Stat(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return fmt.Errorf("--data-dir: cannot be made: %w", err)
+		}
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("--data-dir: cannot be read: %w", err)
+	}
+	if !info.IsDir() {
+		return fmt.Errorf("--data-dir: %s is not a directory", dir)
+	}
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok && int(stat.Uid) != uid {
+		return fmt.Errorf("--data-dir: %s belongs to user id %d, but the apiserver runs as user id %d", dir, stat.Uid, uid)
+	}
+	if err := os.Chmod(dir, 0o700); err != nil {
+		return fmt.Errorf("--data-dir: cannot be closed to other users: %w", err)
+	}
+	return nil
+}
+
+// lockDataDir keeps a second apiserver off the directory for as long as this process lives.
+func lockDataDir(dir string) (*os.File, error) {
+	lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("--data-dir: cannot be locked: %w", err)
+	}
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		_ = lock.Close()
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, fmt.Errorf("--data-dir: %s is in use by another apiserver", dir)
+		}
+		return nil, fmt.Errorf("--data-dir: cannot be locked: %w", err)
+	}
+	return lock, nil
+}

@@ -1,0 +1,57 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"go.etcd.io/etcd/client/pkg/v3/transport"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/client/v3/kubernetes"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+)
+
+const (
+	dialTimeout      = 20 * time.Second
+	keepAliveTime    = 30 * time.Second
+	keepAliveTimeout = 10 * time.Second
+)
+
+// Cluster says how to reach an etcd cluster.
+type Cluster struct {
+	// Servers are the client URLs of the members.
+	Servers []string
+	// CertFile, KeyFile and CAFile are the client's TLS files; all empty: no TLS.
+	CertFile, KeyFile, CAFile string
+}
+
+// Dial connects to the cluster and waits until a member answers.
+func (c Cluster) Dial(ctx context.Context, log *zap.Logger) (*kubernetes.Client, error) {
+	config := clientv3.Config{
+		Context:              context.WithoutCancel(ctx),
+		Endpoints:            c.Servers,
+		DialTimeout:          dialTimeout,
+		DialKeepAliveTime:    keepAliveTime,
+		DialKeepAliveTimeout: keepAliveTimeout,
+		Logger:               log.Named("etcd-client").WithOptions(zap.IncreaseLevel(zapcore.WarnLevel)),
+	}
+	if c.CertFile != "" || c.KeyFile != "" || c.CAFile != "" {
+		tls, err := transport.TLSInfo{CertFile: c.CertFile, KeyFile: c.KeyFile, TrustedCAFile: c.CAFile}.ClientConfig()
+		if err != nil {
+			return nil, fmt.Errorf("--etcd-certfile, --etcd-keyfile or --etcd-cafile: %w", err)
+		}
+		config.TLS = tls
+	}
+	client, err := kubernetes.New(config)
+	if err != nil {
+		return nil, fmt.Errorf("--etcd-servers: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	if _, err := client.KV.Get(ctx, healthKey); err != nil {
+		_ = client.Close()
+		return nil, fmt.Errorf("--etcd-servers: no answer from %v: %w", c.Servers, err)
+	}
+	return client, nil
+}

@@ -1,0 +1,162 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/version"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/client/v3/kubernetes"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apiserver/pkg/registry/generic"
+	serverstorage "k8s.io/apiserver/pkg/server/storage"
+	genericstorage "k8s.io/apiserver/pkg/storage"
+	"k8s.io/apiserver/pkg/storage/cacher"
+	"k8s.io/apiserver/pkg/storage/etcd3"
+	etcdfeature "k8s.io/apiserver/pkg/storage/feature"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
+	"k8s.io/apiserver/pkg/storage/value/encrypt/identity"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+)
+
+const (
+	// prefix begins the key of every object.
+	prefix    = "/registry"
+	healthKey = prefix + "/health"
+	// deleteWorkers bounds how many objects a delete of a collection takes at a time.
+	deleteWorkers    = 4
+	countInterval    = time.Minute
+	compactInterval  = 5 * time.Minute
+	healthProbeLimit = 2 * time.Second
+)
+
+// Store hands out the storage of each resource. All share one client and one compactor.
+type Store struct {
+	client    *kubernetes.Client
+	compactor etcd3.Compactor
+	codecs    serializer.CodecFactory
+	stop      func()
+}
+
+var _ generic.RESTOptionsGetter = &Store{}
+
+// New returns the store behind client. Close it before the client's server ends.
+func New(client *kubernetes.Client, codecs serializer.CodecFactory) *Store {
+	if len(client.Endpoints()) == 0 {
+		// The in-process client has no endpoint that the library could ask for its version.
+		etcdfeature.DefaultFeatureSupportChecker.CheckClient(client.Ctx(), embeddedVersion{}, genericstorage.RequestWatchProgress)
+	}
+	client.KV = etcd3.NewETCDLatencyTracker(client.KV)
+	compactor := etcd3.NewCompactor(client.Client, compactInterval, clock.RealClock{}, nil)
+	return &Store{client: client, compactor: compactor, codecs: codecs, stop: compactor.Stop}
+}
+
+// Check fails when the store does not answer.
+func (s *Store) Check(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, healthProbeLimit)
+	defer cancel()
+	if _, err := s.client.KV.Get(ctx, healthKey); err != nil {
+		return fmt.Errorf("reading from the store: %w", err)
+	}
+	return nil
+}
+
+// Close ends the compactor and the client.
+func (s *Store) Close() {
+	s.stop()
+	_ = s.client.Close()
+}
+
+// GetRESTOptions says how a resource is stored: as protobuf, with a watch cache.
+func (s *Store) GetRESTOptions(resource schema.GroupResource, example runtime.Object) (generic.RESTOptions, error) {
+	config, err := s.config(resource)
+	if err != nil {
+		return generic.RESTOptions{}, fmt.Errorf("finding the storage form of %s: %w", resource, err)
+	}
+	return generic.RESTOptions{
+		StorageConfig:           config,
+		Decorator:               s.open,
+		EnableGarbageCollection: true,
+		DeleteCollectionWorkers: deleteWorkers,
+		ResourcePrefix:          strings.TrimPrefix(resource.Group+"/"+resource.Resource, "/"),
+		CountMetricPollPeriod:   countInterval,
+	}, nil
+}
+
+func (s *Store) config(resource schema.GroupResource) (*storagebackend.ConfigForResource, error) {
+	codec, versioner, err := serverstorage.NewStorageCodec(serverstorage.StorageCodecConfig{
+		StorageMediaType:  runtime.ContentTypeProtobuf,
+		StorageSerializer: s.codecs,
+		StorageVersion:    schema.GroupVersion{Group: resource.Group, Version: "v1"},
+		MemoryVersion:     schema.GroupVersion{Group: resource.Group, Version: runtime.APIVersionInternal},
+	})
+	if err != nil {
+		return nil, err
+	}
+	config := storagebackend.NewDefaultConfig(prefix, codec)
+	config.EncodeVersioner = versioner
+	return config.ForResource(resource), nil
+}
+
+// open makes one resource's storage: the library's store over the shared
+// client, failpoints around its writes, the watch cache on top.
+func (s *Store) open(
+	config *storagebackend.ConfigForResource,
+	resourcePrefix string,
+	keyFunc func(runtime.Object) (string, error),
+	newFunc, newListFunc func() runtime.Object,
+	attributes genericstorage.AttrFunc,
+	triggers genericstorage.IndexerFuncs,
+	indexers *cache.Indexers,
+) (genericstorage.Interface, factory.DestroyFunc, error) {
+	versioner := genericstorage.APIObjectVersioner{}
+	store, err := etcd3.New(s.client, s.compactor, config.Codec, newFunc, newListFunc, config.Prefix, resourcePrefix,
+		config.GroupResource, identity.NewEncryptCheckTransformer(), config.LeaseManagerConfig,
+		etcd3.NewDefaultDecoder(config.Codec, versioner), versioner)
+	if err != nil {
+		return nil, nil, fmt.Errorf("opening the store of %s: %w", config.GroupResource, err)
+	}
+	backend := faulty{store}
+	cached, err := cacher.NewCacherFromConfig(cacher.Config{
+		Storage:             backend,
+		Versioner:           versioner,
+		GroupResource:       config.GroupResource,
+		EventsHistoryWindow: config.EventsHistoryWindow,
+		ResourcePrefix:      resourcePrefix,
+		KeyFunc:             keyFunc,
+		NewFunc:             newFunc,
+		NewListFunc:         newListFunc,
+		GetAttrsFunc:        attributes,
+		IndexerFuncs:        triggers,
+		Indexers:            indexers,
+		Codec:               config.Codec,
+	})
+	if err != nil {
+		store.Close()
+		return nil, nil, fmt.Errorf("opening the watch cache of %s: %w", config.GroupResource, err)
+	}
+	delegator := cacher.NewCacheDelegator(cached, backend)
+	destroy := sync.OnceFunc(func() {
+		delegator.Stop()
+		cached.Stop()
+		store.Close()
+	})
+	return delegator, func() { destroy() }, nil
+}
+
+// embeddedVersion answers the library's question which version the in-process etcd has.
+type embeddedVersion struct{}
+
+func (embeddedVersion) Endpoints() []string { return []string{"in-process"} }
+
+func (embeddedVersion) Status(context.Context, string) (*clientv3.StatusResponse, error) {
+	return (*clientv3.StatusResponse)(&pb.StatusResponse{Version: version.Version}), nil
+}
