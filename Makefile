@@ -45,13 +45,14 @@ build: tools ## build the daemons, keel and the tools they need into bin/
 	  (cd $(ROOT)/services/$$d && $(GO) build -ldflags "$(LDFLAGS)" -o $(BIN)/keelson-$$d ./cmd/keelson-$$d) || exit 1; done
 	@echo "    keel"; cd $(ROOT)/cli && $(GO) build -ldflags "$(LDFLAGS)" -o $(BIN)/keel ./cmd/keel
 
-IMAGES := $(BIN)/images/pause.tar
 IMAGE_SOURCES := $(shell find $(ROOT)/test/images -type f ! -name '*_test.go')
 .PHONY: images
-images: $(IMAGES) ## build the images of tests and samples into bin/images, without a registry
-$(IMAGES): $(IMAGE_SOURCES)
+images: $(STAMPS)/images ## build the images of tests and samples into bin/images, without a registry
+$(STAMPS)/images: $(IMAGE_SOURCES)
 	@echo "==> building the images"
+	@mkdir -p $(STAMPS)
 	@cd $(ROOT)/test/images && GOWORK=off $(GO) run ./cmd/mkimages --out $(BIN)/images
+	@touch $@
 
 .PHONY: test
 test: test-unit test-integration test-e2e ## run every test
@@ -59,7 +60,7 @@ test: test-unit test-integration test-e2e ## run every test
 .PHONY: test-unit
 test-unit: $(STAMPS)/golangci-lint ## run the tests of every module but test/ (no cluster needed)
 	@for m in $(filter-out test,$(MODULES)) test/images; do echo "==> testing $$m"; \
-	  (cd $(ROOT)/$$m && $(GO) test $(TESTFLAGS) ./...) || fail=1; done; exit $${fail:-0}
+	  (cd $(ROOT)/$$m && GOWORK=off $(GO) test $(TESTFLAGS) ./...) || fail=1; done; exit $${fail:-0}
 
 .PHONY: test-integration
 test-integration: ## run the scenarios with all daemons in one process and simulated nodes

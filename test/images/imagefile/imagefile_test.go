@@ -1,0 +1,88 @@
+package imagefile
+
+import (
+	"archive/tar"
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+)
+
+var spec = Spec{
+	Name:       "keelson.dev/x:1",
+	Entries:    []Entry{{Path: "/bin", Dir: true, Mode: 0o755}, {Path: "/bin/a", Content: "A", Mode: 0o755}, {Path: "/bin/b", Link: "a", Mode: 0o777}},
+	Entrypoint: []string{"/bin/a"},
+	Env:        []string{"V=1"},
+}
+
+func TestTheArchiveHoldsTheImage(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "x.tar")
+	if err := Write(spec, file); err != nil {
+		t.Fatal(err)
+	}
+	tag, err := name.NewTag(spec.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	image, err := tarball.ImageFromPath(file, &tag)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := image.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if config.OS != "linux" || config.Architecture != runtime.GOARCH || config.Config.Entrypoint[0] != "/bin/a" || config.Config.Env[0] != "V=1" {
+		t.Errorf("the configuration is %+v", config)
+	}
+	content := mutate.Extract(image)
+	defer content.Close()
+	var got []string
+	for reader := tar.NewReader(content); ; {
+		header, err := reader.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, strings.TrimSuffix(header.Name, "/")+">"+header.Linkname)
+	}
+	want := []string{"bin>", "bin/a>", "bin/b>a"}
+	if len(got) != 3 || got[0] != want[0] || got[1] != want[1] || got[2] != want[2] {
+		t.Errorf("it holds %v, want %v", got, want)
+	}
+}
+
+func TestTheSameSpecGivesTheSameBytes(t *testing.T) {
+	dir := t.TempDir()
+	var archives [2][]byte
+	for i := range archives {
+		file := filepath.Join(dir, "x.tar")
+		if err := Write(spec, file); err != nil {
+			t.Fatal(err)
+		}
+		var err error
+		if archives[i], err = os.ReadFile(file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !bytes.Equal(archives[0], archives[1]) {
+		t.Error("two runs differ")
+	}
+}
+
+func TestAMissingFileIsNamed(t *testing.T) {
+	err := Write(Spec{Name: "keelson.dev/x:1", Entries: []Entry{{Path: "/a", Source: "/nosuchfile"}}}, filepath.Join(t.TempDir(), "x.tar"))
+	if err == nil || !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+}
