@@ -1,0 +1,16 @@
+package policy
+
+import rbacv1 "k8s.io/api/rbac/v1"
+
+// DefaultBinding fills in the API groups that a binding leaves out.
+func DefaultBinding(ref *rbacv1.RoleRef, subjects []rbacv1.Subject) {
+	if ref.APIGroup == "" {
+		ref.APIGroup = rbacv1.GroupName
+	}
+	for i := range subjects {
+		subject := &subjects[i]
+		if subject.APIGroup == "" && (subject.Kind == rbacv1.UserKind || subject.Kind == rbacv1.GroupKind) {
+			subject.APIGroup = rbacv1.GroupName
+		}
+	}
+}

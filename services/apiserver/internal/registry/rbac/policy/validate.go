@@ -1,0 +1,114 @@
+// Package policy holds what the four RBAC resources share: the rules of roles, the subjects and role references of
+// bindings, and the guard against granting more than one has.
+package policy
+
+import (
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/validate/content"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"keelson.dev/services/apiserver/internal/registry/fieldcheck"
+)
+
+// Kinds of a role reference and of a subject.
+const (
+	kindRole        = "Role"
+	kindClusterRole = "ClusterRole"
+)
+
+// Name accepts any name that can stand as one segment of a path, system:node for example.
+func Name(name string, prefix bool) []string {
+	if prefix {
+		return content.IsPathSegmentPrefix(name)
+	}
+	return content.IsPathSegmentName(name)
+}
+
+// ValidateRules checks the rules of a role; those of a namespaced one cannot name URLs.
+func ValidateRules(rules []rbacv1.PolicyRule, namespaced bool) field.ErrorList {
+	var errs field.ErrorList
+	for i := range rules {
+		errs = append(errs, validateRule(&rules[i], namespaced, field.NewPath("rules").Index(i))...)
+	}
+	return errs
+}
+
+func validateRule(rule *rbacv1.PolicyRule, namespaced bool, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if len(rule.Verbs) == 0 {
+		errs = append(errs, field.Required(path.Child("verbs"), "verbs must contain at least one value"))
+	}
+	if len(rule.NonResourceURLs) > 0 {
+		return append(errs, validateURLs(rule, namespaced, path.Child("nonResourceURLs"))...)
+	}
+	if len(rule.APIGroups) == 0 {
+		errs = append(errs, field.Required(path.Child("apiGroups"), "resource rules must supply at least one api group"))
+	}
+	if len(rule.Resources) == 0 {
+		errs = append(errs, field.Required(path.Child("resources"), "resource rules must supply at least one resource"))
+	}
+	return errs
+}
+
+func validateURLs(rule *rbacv1.PolicyRule, namespaced bool, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if namespaced {
+		errs = append(errs, field.Invalid(path, rule.NonResourceURLs, "namespaced rules cannot apply to non-resource URLs"))
+	}
+	if len(rule.APIGroups)+len(rule.Resources)+len(rule.ResourceNames) > 0 {
+		errs = append(errs, field.Invalid(path, rule.NonResourceURLs, "rules cannot apply to both regular resources and non-resource URLs"))
+	}
+	return errs
+}
+
+// ValidateBinding checks a binding's role reference and subjects. A cluster-wide one can refer to ClusterRoles only and
+// must say the namespace of its ServiceAccounts.
+func ValidateBinding(ref rbacv1.RoleRef, subjects []rbacv1.Subject, namespaced bool) field.ErrorList {
+	path := field.NewPath("roleRef")
+	kinds := []string{kindClusterRole}
+	if namespaced {
+		kinds = []string{kindRole, kindClusterRole}
+	}
+	errs := fieldcheck.OneOf(ref.APIGroup, []string{rbacv1.GroupName}, path.Child("apiGroup"))
+	errs = append(errs, fieldcheck.OneOf(ref.Kind, kinds, path.Child("kind"))...)
+	if ref.Name == "" {
+		errs = append(errs, field.Required(path.Child("name"), ""))
+	} else {
+		errs = append(errs, fieldcheck.Messages(ref.Name, content.IsPathSegmentName(ref.Name), path.Child("name"))...)
+	}
+	for i := range subjects {
+		errs = append(errs, validateSubject(&subjects[i], namespaced, field.NewPath("subjects").Index(i))...)
+	}
+	return errs
+}
+
+// ValidateBindingUpdate wants the role reference to stay: who may change it could otherwise hand out any role.
+func ValidateBindingUpdate(ref, old rbacv1.RoleRef) field.ErrorList {
+	if ref == old {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(field.NewPath("roleRef"), ref, "cannot change roleRef")}
+}
+
+func validateSubject(subject *rbacv1.Subject, namespaced bool, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if subject.Name == "" {
+		errs = append(errs, field.Required(path.Child("name"), ""))
+	}
+	switch subject.Kind {
+	case rbacv1.ServiceAccountKind:
+		if subject.Name != "" {
+			errs = append(errs, fieldcheck.Messages(subject.Name, apivalidation.ValidateServiceAccountName(subject.Name, false), path.Child("name"))...)
+		}
+		errs = append(errs, fieldcheck.OneOf(subject.APIGroup, []string{""}, path.Child("apiGroup"))...)
+		if !namespaced && subject.Namespace == "" {
+			errs = append(errs, field.Required(path.Child("namespace"), ""))
+		}
+	case rbacv1.UserKind, rbacv1.GroupKind:
+		errs = append(errs, fieldcheck.OneOf(subject.APIGroup, []string{rbacv1.GroupName}, path.Child("apiGroup"))...)
+	default:
+		errs = append(errs, fieldcheck.OneOf(subject.Kind, []string{rbacv1.ServiceAccountKind, rbacv1.UserKind, rbacv1.GroupKind}, path.Child("kind"))...)
+	}
+	return errs
+}

@@ -1,0 +1,34 @@
+// Package role is the resource Role of group rbac.authorization.k8s.io.
+package role
+
+import (
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	genericrest "k8s.io/apiserver/pkg/registry/rest"
+
+	"keelson.dev/services/apiserver/internal/registry/rbac/policy"
+	"keelson.dev/services/apiserver/internal/registry/rest"
+)
+
+var resource = rest.Resource[*rbacv1.Role]{
+	Group:    rbacv1.GroupName,
+	Name:     "roles",
+	Singular: "role",
+	New:      func() *rbacv1.Role { return &rbacv1.Role{} },
+	NewList:  func() runtime.Object { return &rbacv1.RoleList{} },
+
+	Strategy: strategy,
+	Columns:  policy.RoleColumns[*rbacv1.Role](),
+}
+
+// AddToScheme registers defaults and field selectors.
+func AddToScheme(scheme *runtime.Scheme) error { return resource.AddToScheme(scheme) }
+
+// NewStorage opens the store behind the guard against escalation.
+func NewStorage(o rest.Options, authority policy.Authority) (map[string]genericrest.Storage, error) {
+	storage, err := resource.NewStorage(o)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]genericrest.Storage{"roles": policy.NewRoleGuard(storage, "roles", authority, rulesOf, grantsTheSame)}, nil
+}
