@@ -1,0 +1,182 @@
+// Package podfiles knows where the files of a Pod lie on the host and makes those that do not belong to a volume. A Pod's
+// folder holds all that goes away with the Pod; its logs lie apart, so that they can outlive it.
+//
+//	<Dir>/pods/<uid>/volumes/<kind>/<volume>        contents of a volume
+//	<Dir>/pods/<uid>/subpaths/<container>/<index>   bind mounts of parts of volumes
+//	<Dir>/pods/<uid>/containers/<container>/<n>     termination message of the n-th instance
+//	<Dir>/pods/<uid>/etc-hosts                      /etc/hosts of all containers
+//	<Dir>/pods/<uid>/userns.json                    the Pod's range of host IDs
+//	<LogDir>/<namespace>_<name>_<uid>/<container>/<n>.log
+//
+// Paths are made from Pod UIDs, container and volume names, which the API server has validated: none holds a slash.
+package podfiles
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"unicode/utf8"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"keelson.dev/services/nodeagent/internal/containerconfig"
+)
+
+// Root is where a nodeagent keeps the files of its Pods.
+type Root struct {
+	// Dir is the nodeagent's own folder, LogDir that of the container logs. Both are absolute.
+	Dir, LogDir string
+}
+
+// Pod returns the folder of one Pod.
+func (r Root) Pod(uid types.UID) string { return filepath.Join(r.pods(), string(uid)) }
+
+// Volume returns the folder of one volume.
+func (r Root) Volume(uid types.UID, kind, name string) string {
+	return filepath.Join(r.Pod(uid), "volumes", kind, name)
+}
+
+// SubPath returns where the part of a volume that the container's mount number index asks for is bound.
+func (r Root) SubPath(uid types.UID, container string, index int) string {
+	return filepath.Join(r.Pod(uid), "subpaths", container, strconv.Itoa(index))
+}
+
+// Hosts returns the file that is /etc/hosts in the Pod.
+func (r Root) Hosts(uid types.UID) string { return filepath.Join(r.Pod(uid), "etc-hosts") }
+
+// TerminationLog returns the file into which an instance writes its last words.
+func (r Root) TerminationLog(uid types.UID, container string, attempt uint32) string {
+	return filepath.Join(r.Pod(uid), "containers", container, strconv.Itoa(int(attempt)))
+}
+
+// Logs returns the folder of the Pod's logs.
+func (r Root) Logs(pod *corev1.Pod) string {
+	return filepath.Join(r.LogDir, containerconfig.LogDir(pod))
+}
+
+// ContainerLog returns the log file of one instance.
+func (r Root) ContainerLog(pod *corev1.Pod, container string, attempt uint32) string {
+	return filepath.Join(r.Logs(pod), containerconfig.LogFile(container, attempt))
+}
+
+func (r Root) pods() string { return filepath.Join(r.Dir, "pods") }
+
+// List returns the Pods that have a folder: also those that the API has forgotten.
+func (r Root) List() ([]types.UID, error) {
+	entries, err := os.ReadDir(r.pods())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("listing pod folders: %w", err)
+	}
+	var uids []types.UID
+	for _, entry := range entries {
+		if entry.IsDir() {
+			uids = append(uids, types.UID(entry.Name()))
+		}
+	}
+	return uids, nil
+}
+
+// Make makes the folders of a Pod and of its logs. It is idempotent.
+func (r Root) Make(pod *corev1.Pod) error {
+	if err := os.MkdirAll(r.Pod(pod.UID), 0o750); err != nil {
+		return fmt.Errorf("making the pod's folder: %w", err)
+	}
+	if err := os.MkdirAll(r.Logs(pod), 0o755); err != nil {
+		return fmt.Errorf("making the pod's log folder: %w", err)
+	}
+	return nil
+}
+
+// MakeLogs makes the folder of one container's logs, which the runtime expects. It is idempotent.
+func (r Root) MakeLogs(pod *corev1.Pod, container string) error {
+	if err := os.MkdirAll(filepath.Join(r.Logs(pod), container), 0o755); err != nil {
+		return fmt.Errorf("making the log folder of container %s: %w", container, err)
+	}
+	return nil
+}
+
+// RemoveLogs removes the logs of all instances of a Pod. It is idempotent.
+func (r Root) RemoveLogs(pod *corev1.Pod) error {
+	if err := os.RemoveAll(r.Logs(pod)); err != nil {
+		return fmt.Errorf("removing the pod's logs: %w", err)
+	}
+	return nil
+}
+
+// WriteHosts writes the Pod's /etc/hosts. The file is mounted into containers, so it is written in place, and only when
+// it changes.
+func (r Root) WriteHosts(uid types.UID, contents []byte) (path string, err error) {
+	path = r.Hosts(uid)
+	if old, err := os.ReadFile(path); err == nil && string(old) == string(contents) {
+		return path, nil
+	}
+	if err := os.WriteFile(path, contents, 0o644); err != nil {
+		return "", fmt.Errorf("writing the pod's hosts file: %w", err)
+	}
+	if err := os.Chmod(path, 0o644); err != nil {
+		return "", fmt.Errorf("opening up the pod's hosts file: %w", err)
+	}
+	return path, nil
+}
+
+// MakeTerminationLog makes the empty file for an instance's last words, writable for whichever user it runs as.
+func (r Root) MakeTerminationLog(uid types.UID, container string, attempt uint32) (path string, err error) {
+	path = r.TerminationLog(uid, container, attempt)
+	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+		return "", fmt.Errorf("making the folder of termination messages: %w", err)
+	}
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o666)
+	if err != nil {
+		return "", fmt.Errorf("making the termination message file: %w", err)
+	}
+	defer file.Close()
+	if err := file.Chmod(0o666); err != nil {
+		return "", fmt.Errorf("opening up the termination message file: %w", err)
+	}
+	return path, nil
+}
+
+// MaxTerminationMessage is how much of a termination message is kept.
+const MaxTerminationMessage = 4096
+
+// ReadTerminationMessage returns what an instance left in its file, cut at MaxTerminationMessage bytes. A file that is not
+// there is an empty message.
+func ReadTerminationMessage(path string) (string, error) {
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) || path == "" {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("opening the termination message: %w", err)
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, MaxTerminationMessage))
+	if err != nil {
+		return "", fmt.Errorf("reading the termination message: %w", err)
+	}
+	return wholeRunes(text), nil
+}
+
+// wholeRunes drops a character that was cut off at the end.
+func wholeRunes(text []byte) string {
+	if len(text) < MaxTerminationMessage {
+		return string(text)
+	}
+	for cut := len(text) - 1; cut >= 0 && cut > len(text)-utf8.UTFMax; cut-- {
+		if utf8.RuneStart(text[cut]) {
+			if !utf8.FullRune(text[cut:]) {
+				return string(text[:cut])
+			}
+			break
+		}
+	}
+	return string(text)
+}

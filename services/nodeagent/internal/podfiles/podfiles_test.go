@@ -1,0 +1,161 @@
+package podfiles
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"keelson.dev/kit/failpoint"
+	"keelson.dev/services/nodeagent/internal/userns"
+)
+
+func podNamed(name string) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "ns", UID: "u-1"}}
+}
+
+func newRoot(t *testing.T) Root {
+	dir := t.TempDir()
+	return Root{Dir: dir, LogDir: filepath.Join(dir, "logs")}
+}
+
+func TestFilesOfAPod(t *testing.T) {
+	root, pod := newRoot(t), podNamed("web")
+	for range 2 { // every step may be repeated
+		if err := root.Make(pod); err != nil {
+			t.Fatal(err)
+		}
+		if err := root.MakeLogs(pod, "app"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := root.WriteHosts(pod.UID, []byte("127.0.0.1 localhost\n")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if info, err := os.Stat(filepath.Dir(root.ContainerLog(pod, "app", 0))); err != nil || !info.IsDir() {
+		t.Errorf("log folder: %v", err)
+	}
+	if info, err := os.Stat(root.Hosts(pod.UID)); err != nil || info.Mode().Perm() != 0o644 {
+		t.Errorf("hosts file: %v, %v", info, err)
+	}
+	if uids, err := root.List(); err != nil || len(uids) != 1 || uids[0] != "u-1" {
+		t.Errorf("List = %v, %v", uids, err)
+	}
+	if err := root.RemoveLogs(pod); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(root.Logs(pod)); !os.IsNotExist(err) {
+		t.Errorf("logs are left: %v", err)
+	}
+	if uids, err := (Root{Dir: filepath.Join(root.Dir, "none")}).List(); err != nil || len(uids) != 0 {
+		t.Errorf("List of nothing = %v, %v", uids, err)
+	}
+}
+
+// The hosts file is mounted into running containers, so its inode must stay.
+func TestHostsFileIsWrittenInPlace(t *testing.T) {
+	root, pod := newRoot(t), podNamed("web")
+	if err := root.Make(pod); err != nil {
+		t.Fatal(err)
+	}
+	path, _ := root.WriteHosts(pod.UID, []byte("one\n"))
+	before, _ := os.Stat(path)
+	if _, err := root.WriteHosts(pod.UID, []byte("two\n")); err != nil {
+		t.Fatal(err)
+	}
+	after, _ := os.Stat(path)
+	if text, _ := os.ReadFile(path); !os.SameFile(before, after) || string(text) != "two\n" {
+		t.Errorf("same file: %v, contents %q", os.SameFile(before, after), text)
+	}
+}
+
+// POD-088: the last words of a container, at most 4096 bytes and never half a character.
+func TestTerminationMessage(t *testing.T) {
+	root, pod := newRoot(t), podNamed("web")
+	path, err := root.MakeTerminationLog(pod.UID, "app", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, _ := os.Stat(path); info.Mode().Perm() != 0o666 {
+		t.Errorf("mode %v", info.Mode())
+	}
+	for contents, want := range map[string]string{
+		"":                                "",
+		"it broke":                        "it broke",
+		strings.Repeat("x", 5000):         strings.Repeat("x", 4096),
+		"abc" + strings.Repeat("é", 3000): "abc" + strings.Repeat("é", 2046),
+	} {
+		if err := os.WriteFile(path, []byte(contents), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := ReadTerminationMessage(path); err != nil || got != want {
+			t.Errorf("%d bytes: got %d bytes, %v; want %d", len(contents), len(got), err, len(want))
+		}
+	}
+	if got, err := ReadTerminationMessage(path + ".none"); got != "" || err != nil {
+		t.Errorf("no file: %q, %v", got, err)
+	}
+}
+
+// SAF-097: ranges survive a restart of the nodeagent, and a record that could not be written is no assignment.
+func TestUserRangesSurvive(t *testing.T) {
+	root := newRoot(t)
+	for _, uid := range []string{"a", "b", "c"} {
+		if err := os.MkdirAll(filepath.Join(root.Dir, "pods", uid), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ranges, err := OpenUserRanges(root, userns.Default(3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, errA := ranges.Assign("a")
+	if err := failpoint.Arm("nodeagent/record.write.before", "1*error(disk full)"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ranges.Assign("b"); err == nil {
+		t.Error("assigned without a record")
+	}
+	failpoint.Disarm("nodeagent/record.write.before")
+	b, errB := ranges.Assign("b")
+	if errA != nil || errB != nil || a.First == b.First {
+		t.Fatalf("%v %v, %v %v", a, errA, b, errB)
+	}
+	again, err := OpenUserRanges(root, userns.Default(3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := again.Assign("b"); err != nil || *got != *b {
+		t.Errorf("after a restart b has %v, %v; had %v", got, err, b)
+	}
+	if c, err := again.Assign("c"); err != nil || c.First == a.First || c.First == b.First {
+		t.Errorf("c got %v, %v", c, err)
+	}
+	again.Release("a")
+	if got, err := again.Assign("d"); err == nil {
+		t.Errorf("a pod without a folder got %v", got)
+	}
+}
+
+func TestBadRangeRecordsAreReported(t *testing.T) {
+	root := newRoot(t)
+	for uid, text := range map[string]string{"a": "{", "b": `{"version":9}`, "c": `{"version":1,"first":5,"length":65536}`, "d": `{"version":1,"first":65536,"length":65536}`} {
+		dir := filepath.Join(root.Dir, "pods", uid)
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "userns.json"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ranges, err := OpenUserRanges(root, userns.Default(2))
+	if err == nil || strings.Count(err.Error(), "\n") != 2 {
+		t.Errorf("got %v", err)
+	}
+	if d, err := ranges.Assign("d"); err != nil || d.First != 65536 {
+		t.Errorf("the good record was lost: %v, %v", d, err)
+	}
+}
