@@ -44,7 +44,7 @@ func eachInput(names []string, s Streams, read func(name string, in io.Reader) e
 
 func chmod(args []string, _ Streams) error {
 	if len(args) < 2 {
-		return errors.New("usage: chmod OCTAL-MODE FILE...")
+		return errors.New("usage: chmod OCTAL-MODE FILE")
 	}
 	mode, err := strconv.ParseUint(args[0], 8, 12)
 	if err != nil {

@@ -24,7 +24,7 @@ func (s *Server) routes() http.Handler {
 	mux.HandleFunc("GET /clientip", func(w http.ResponseWriter, r *http.Request) { fmt.Fprintln(w, r.RemoteAddr) })
 	mux.HandleFunc("GET /env", environment)
 	mux.HandleFunc("GET /headers", headers)
-	mux.HandleFunc("/echo", func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) }) //nolint:errcheck // the peer may go
+	mux.HandleFunc("/echo", func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) })
 	mux.HandleFunc("GET /file", readFile)
 	mux.HandleFunc("PUT /file", writeFile)
 	mux.HandleFunc("GET /sleep", pause)
@@ -89,7 +89,7 @@ func readFile(w http.ResponseWriter, r *http.Request) {
 		fileError(w, err)
 		return
 	}
-	_, _ = w.Write(content) //nolint:errcheck // the peer may go
+	_, _ = w.Write(content)
 }
 
 func writeFile(w http.ResponseWriter, r *http.Request) {

@@ -118,7 +118,7 @@ func (s *Server) serveTCP(listener net.Listener) {
 		}
 		go func() {
 			defer conn.Close()
-			_, _ = io.Copy(conn, conn) //nolint:errcheck // the peer may go whenever it likes
+			_, _ = io.Copy(conn, conn)
 		}()
 	}
 }

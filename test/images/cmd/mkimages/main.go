@@ -28,7 +28,7 @@ func run(out string) error {
 	if err != nil {
 		return fmt.Errorf("making a folder for the programs: %w", err)
 	}
-	defer os.RemoveAll(programs)
+	defer func() { _ = os.RemoveAll(programs) }()
 	for _, program := range []string{"pause", "testserver"} {
 		if err := compile(program, programs); err != nil {
 			return err
