@@ -34,17 +34,14 @@ func TestMain(m *testing.M) {
 // serve says that it is ready by a file and runs until it is told to end, which the stubborn one does not hear.
 func serve(stubborn bool) {
 	signals := make(chan os.Signal, 1)
-	if stubborn {
-		signal.Ignore(syscall.SIGTERM)
-	} else {
-		signal.Notify(signals, syscall.SIGTERM)
-	}
+	signal.Notify(signals, syscall.SIGTERM)
 	session, _, _ := syscall.RawSyscall(syscall.SYS_GETSID, 0, 0, 0)
 	fmt.Println("leads its session:", int(session) == os.Getpid())
 	if err := os.WriteFile(os.Args[1], []byte(strings.Join(os.Args[1:], " ")), 0o600); err != nil {
 		panic(err)
 	}
-	<-signals
+	for <-signals; stubborn; <-signals {
+	}
 	fmt.Println("told to end")
 }
 
