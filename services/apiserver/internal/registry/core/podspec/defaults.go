@@ -7,11 +7,17 @@ import (
 	"k8s.io/utils/ptr"
 )
 
+// shortestGracePeriodSeconds is what a negative grace period means.
+const shortestGracePeriodSeconds = 1
+
 // SetDefaults fills the unset fields of a Pod's spec. It is idempotent.
 func SetDefaults(spec *corev1.PodSpec) {
 	setSharedDefaults(spec)
 	if spec.EnableServiceLinks == nil {
 		spec.EnableServiceLinks = ptr.To(corev1.DefaultEnableServiceLinks)
+	}
+	if *spec.TerminationGracePeriodSeconds < 0 {
+		spec.TerminationGracePeriodSeconds = ptr.To(int64(shortestGracePeriodSeconds))
 	}
 	eachContainer(spec, func(c *corev1.Container) {
 		requestLimits(&c.Resources)

@@ -14,6 +14,8 @@ import (
 type Options struct {
 	// Template is true for a spec that Pods will be made from: it carries no ephemeral containers.
 	Template bool
+	// DeadlineLowered is true for a Pod whose activeDeadlineSeconds an update may have lowered to nothing.
+	DeadlineLowered bool
 }
 
 // Validate reports every mistake in a defaulted spec.
@@ -26,7 +28,7 @@ func Validate(spec *corev1.PodSpec, fldPath *field.Path, opts Options) field.Err
 	errs = append(errs, scope.validateInitContainers(fldPath.Child("initContainers"))...)
 	errs = append(errs, scope.validateEphemeralContainers(fldPath.Child("ephemeralContainers"), opts)...)
 	errs = append(errs, scope.validatePodResources(fldPath.Child("resources"))...)
-	errs = append(errs, validateLifetime(spec, fldPath)...)
+	errs = append(errs, validateLifetime(spec, fldPath, opts)...)
 	errs = append(errs, validateNetwork(spec, fldPath)...)
 	errs = append(errs, validatePodSecurity(spec, fldPath)...)
 	errs = append(errs, validatePlacement(spec, fldPath)...)
@@ -46,11 +48,15 @@ func ValidateTemplate(template *corev1.PodTemplateSpec, fldPath *field.Path, opt
 }
 
 // validateLifetime checks how often and for how long the Pod may run.
-func validateLifetime(spec *corev1.PodSpec, fldPath *field.Path) field.ErrorList {
+func validateLifetime(spec *corev1.PodSpec, fldPath *field.Path, opts Options) field.ErrorList {
+	shortest := 1
+	if opts.DeadlineLowered {
+		shortest = 0
+	}
 	errs := oneOf(fldPath.Child("restartPolicy"), spec.RestartPolicy,
 		corev1.RestartPolicyAlways, corev1.RestartPolicyOnFailure, corev1.RestartPolicyNever)
-	if deadline := spec.ActiveDeadlineSeconds; deadline != nil && (*deadline < 1 || *deadline > math.MaxInt32) {
-		message := validation.InclusiveRangeError(1, math.MaxInt32)
+	if deadline := spec.ActiveDeadlineSeconds; deadline != nil && (*deadline < int64(shortest) || *deadline > math.MaxInt32) {
+		message := validation.InclusiveRangeError(shortest, math.MaxInt32)
 		errs = append(errs, field.Invalid(fldPath.Child("activeDeadlineSeconds"), *deadline, message))
 	}
 	if spec.PreemptionPolicy != nil {

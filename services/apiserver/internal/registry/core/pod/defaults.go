@@ -1,0 +1,10 @@
+package pod
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"keelson.dev/services/apiserver/internal/registry/core/podspec"
+)
+
+// Default fills the fields that a client left out.
+func Default(p *corev1.Pod) { podspec.SetDefaults(&p.Spec) }

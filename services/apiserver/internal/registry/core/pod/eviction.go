@@ -1,0 +1,139 @@
+package pod
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
+	genericrest "k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/util/dryrun"
+
+	"keelson.dev/services/apiserver/internal/registry/rest"
+)
+
+// Eviction is pods/eviction: it deletes a Pod gracefully, after a condition on the Pod says why.
+type Eviction struct {
+	store  *genericregistry.Store
+	status *rest.Subresource
+}
+
+var (
+	_ genericrest.NamedCreater             = &Eviction{}
+	_ genericrest.GroupVersionKindProvider = &Eviction{}
+)
+
+// New returns an empty Eviction.
+func (e *Eviction) New() runtime.Object { return &policyv1.Eviction{} }
+
+// Destroy leaves the store, which belongs to the Pods, open.
+func (e *Eviction) Destroy() {}
+
+// GroupVersionKind tells that the object is of policy/v1, though the path is of v1.
+func (e *Eviction) GroupVersionKind(schema.GroupVersion) schema.GroupVersionKind {
+	return policyv1.SchemeGroupVersion.WithKind("Eviction")
+}
+
+// Create evicts the Pod called name.
+func (e *Eviction) Create(ctx context.Context, name string, obj runtime.Object, validate genericrest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+	eviction, ok := obj.(*policyv1.Eviction)
+	if !ok {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("not a Eviction object: %T", obj))
+	}
+	if eviction.Name == "" {
+		eviction.Name = name
+	}
+	if name != eviction.Name {
+		return nil, apierrors.NewBadRequest("name in URL does not match name in Eviction object")
+	}
+	if validate != nil {
+		if err := validate(ctx, eviction.DeepCopy()); err != nil {
+			return nil, err
+		}
+	}
+	deletion := deletionOf(eviction, options)
+	if !dryrun.IsDryRun(deletion.DryRun) {
+		if err := e.announce(ctx, name, deletion); err != nil {
+			return nil, err
+		}
+	}
+	if _, _, err := e.store.Delete(ctx, name, genericrest.ValidateAllObjectFunc, deletion); err != nil {
+		return nil, err
+	}
+	return &metav1.Status{Status: metav1.StatusSuccess}, nil
+}
+
+// deletionOf is how the Pod will be deleted: as the eviction says, and dry if either it or its request is.
+func deletionOf(eviction *policyv1.Eviction, options *metav1.CreateOptions) *metav1.DeleteOptions {
+	deletion := eviction.DeleteOptions.DeepCopy()
+	if deletion == nil {
+		deletion = &metav1.DeleteOptions{}
+	}
+	if len(deletion.DryRun) == 0 {
+		deletion.DryRun = options.DryRun
+	}
+	return deletion
+}
+
+// announce writes the condition before the deletion, so that whoever sees the Pod go can see why. The deletion is then
+// of the Pod as the condition left it: a caller's resourceVersion has been checked here.
+func (e *Eviction) announce(ctx context.Context, name string, deletion *metav1.DeleteOptions) error {
+	mark := genericrest.DefaultUpdatedObjectInfo(nil, func(_ context.Context, _, old runtime.Object) (runtime.Object, error) {
+		pod, ok := old.(*corev1.Pod)
+		if !ok {
+			return nil, fmt.Errorf("evicting a Pod: unexpected object %T", old)
+		}
+		if err := matches(pod, deletion.Preconditions); err != nil {
+			return nil, err
+		}
+		pod = pod.DeepCopy()
+		setCondition(&pod.Status, corev1.PodCondition{
+			Type:               corev1.DisruptionTarget,
+			Status:             corev1.ConditionTrue,
+			ObservedGeneration: pod.Generation,
+			Reason:             "EvictionByEvictionAPI",
+			Message:            "Eviction API: evicting",
+		}, metav1.Now())
+		return pod, nil
+	})
+	obj, _, err := e.status.Update(ctx, name, mark, genericrest.ValidateAllObjectFunc, genericrest.ValidateAllObjectUpdateFunc,
+		false, &metav1.UpdateOptions{})
+	if err != nil {
+		return err
+	}
+	pod, ok := obj.(*corev1.Pod)
+	if !ok {
+		return fmt.Errorf("evicting a Pod: unexpected object %T", obj)
+	}
+	if deletion.Preconditions == nil {
+		deletion.Preconditions = &metav1.Preconditions{}
+	}
+	deletion.Preconditions.UID = &pod.UID
+	if deletion.Preconditions.ResourceVersion != nil {
+		deletion.Preconditions.ResourceVersion = &pod.ResourceVersion
+	}
+	return nil
+}
+
+// matches refuses a Pod that is not the one, or no longer in the state, that the caller meant.
+func matches(pod *corev1.Pod, preconditions *metav1.Preconditions) error {
+	if preconditions == nil {
+		return nil
+	}
+	conflict := func(what string, got, want any) error {
+		return apierrors.NewConflict(corev1.Resource("pods"), pod.Name,
+			fmt.Errorf("the %s in the precondition (%v) does not match the %s in record (%v)", what, want, what, got))
+	}
+	if uid := preconditions.UID; uid != nil && *uid != pod.UID {
+		return conflict("UID", pod.UID, *uid)
+	}
+	if version := preconditions.ResourceVersion; version != nil && *version != pod.ResourceVersion {
+		return conflict("ResourceVersion", pod.ResourceVersion, *version)
+	}
+	return nil
+}

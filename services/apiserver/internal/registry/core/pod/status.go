@@ -1,0 +1,149 @@
+package pod
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	netutils "k8s.io/utils/net"
+
+	"keelson.dev/services/apiserver/internal/registry/core/podspec"
+	"keelson.dev/services/apiserver/internal/registry/rest"
+)
+
+// statusStrategy rules the writes of /status. The class of service is the apiserver's own: it was fixed on create.
+var statusStrategy = rest.Strategy[*corev1.Pod]{
+	PrepareForUpdate: prepareForStatusUpdate,
+	ValidateUpdate:   ValidateStatusUpdate,
+	ResetFields:      map[string][]string{"v1": {"spec"}},
+}
+
+func prepareForStatusUpdate(p, old *corev1.Pod) {
+	p.Spec = old.Spec
+	p.Generation = old.Generation
+	p.OwnerReferences = old.OwnerReferences
+	p.Status.QOSClass = old.Status.QOSClass
+	agreeOnIPs(&p.Status)
+}
+
+// agreeOnIPs makes each single address and the list that has it first say the same. The single address wins, because
+// older clients write it alone.
+func agreeOnIPs(status *corev1.PodStatus) {
+	if ip := status.PodIP; ip != "" && (len(status.PodIPs) == 0 || status.PodIPs[0].IP != ip) {
+		status.PodIPs = []corev1.PodIP{{IP: ip}}
+	}
+	if len(status.PodIPs) > 0 {
+		status.PodIP = status.PodIPs[0].IP
+	}
+	if ip := status.HostIP; ip != "" && (len(status.HostIPs) == 0 || status.HostIPs[0].IP != ip) {
+		status.HostIPs = []corev1.HostIP{{IP: ip}}
+	}
+	if len(status.HostIPs) > 0 {
+		status.HostIP = status.HostIPs[0].IP
+	}
+}
+
+var statusPath = field.NewPath("status")
+
+// ValidateStatusUpdate checks a changed status: that it says what it can say, and that the Pod only moves forward.
+func ValidateStatusUpdate(p, old *corev1.Pod) field.ErrorList {
+	status := &p.Status
+	errs := podspec.ValidateAnnotations(p.Annotations, annotationsPath)
+	errs = append(errs, validatePhase(status.Phase, old.Status.Phase, statusPath.Child("phase"))...)
+	errs = append(errs, validateConditions(status.Conditions, statusPath.Child("conditions"))...)
+	if name := status.NominatedNodeName; name != "" {
+		for _, message := range apivalidation.NameIsDNSSubdomain(name, false) {
+			errs = append(errs, field.Invalid(statusPath.Child("nominatedNodeName"), name, message))
+		}
+	}
+	errs = append(errs, apivalidation.ValidateNonnegativeField(status.ObservedGeneration, statusPath.Child("observedGeneration"))...)
+	errs = append(errs, validateRestarts(p, old)...)
+	podIPs, hostIPs := make([]string, 0, len(status.PodIPs)), make([]string, 0, len(status.HostIPs))
+	for _, ip := range status.PodIPs {
+		podIPs = append(podIPs, ip.IP)
+	}
+	for _, ip := range status.HostIPs {
+		hostIPs = append(hostIPs, ip.IP)
+	}
+	errs = append(errs, validateIPs(podIPs, statusPath.Child("podIPs"))...)
+	return append(errs, validateIPs(hostIPs, statusPath.Child("hostIPs"))...)
+}
+
+var phases = []corev1.PodPhase{corev1.PodFailed, corev1.PodPending, corev1.PodRunning, corev1.PodSucceeded, corev1.PodUnknown}
+
+func validatePhase(phase, old corev1.PodPhase, fldPath *field.Path) field.ErrorList {
+	if !slices.Contains(phases, phase) {
+		return field.ErrorList{field.NotSupported(fldPath, phase, phases)}
+	}
+	if isTerminal(old) && phase != old {
+		return field.ErrorList{field.Forbidden(fldPath, fmt.Sprintf("a Pod that has %s may not become %s", old, phase))}
+	}
+	return nil
+}
+
+var conditionStatuses = []corev1.ConditionStatus{corev1.ConditionFalse, corev1.ConditionTrue, corev1.ConditionUnknown}
+
+func validateConditions(conditions []corev1.PodCondition, fldPath *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i, condition := range conditions {
+		if !slices.Contains(conditionStatuses, condition.Status) {
+			errs = append(errs, field.NotSupported(fldPath.Index(i).Child("status"), condition.Status, conditionStatuses))
+		}
+		if condition.Type == "" {
+			errs = append(errs, field.Required(fldPath.Index(i).Child("type"), ""))
+		}
+		errs = append(errs, apivalidation.ValidateNonnegativeField(condition.ObservedGeneration, fldPath.Index(i).Child("observedGeneration"))...)
+	}
+	return errs
+}
+
+// validateRestarts refuses to take a container back from its end if the Pod's policy does not restart it.
+func validateRestarts(p, old *corev1.Pod) field.ErrorList {
+	sidecars := sets.New[string]()
+	for i := range p.Spec.InitContainers {
+		if podspec.IsSidecar(&p.Spec.InitContainers[i]) {
+			sidecars.Insert(p.Spec.InitContainers[i].Name)
+		}
+	}
+	errs := refuseRestarts(p.Status.ContainerStatuses, old.Status.ContainerStatuses, p.Spec.RestartPolicy, sidecars,
+		statusPath.Child("containerStatuses"))
+	return append(errs, refuseRestarts(p.Status.InitContainerStatuses, old.Status.InitContainerStatuses, p.Spec.RestartPolicy,
+		sidecars, statusPath.Child("initContainerStatuses"))...)
+}
+
+func refuseRestarts(statuses, old []corev1.ContainerStatus, policy corev1.RestartPolicy, sidecars sets.Set[string], fldPath *field.Path) field.ErrorList {
+	if policy == corev1.RestartPolicyAlways {
+		return nil
+	}
+	var errs field.ErrorList
+	for _, before := range old {
+		ended := before.State.Terminated
+		if ended == nil || sidecars.Has(before.Name) || (policy == corev1.RestartPolicyOnFailure && ended.ExitCode != 0) {
+			continue
+		}
+		for i, after := range statuses {
+			if after.Name == before.Name && after.State.Terminated == nil {
+				errs = append(errs, field.Forbidden(fldPath.Index(i).Child("state"), "may not be transitioned to non-terminated state"))
+			}
+		}
+	}
+	return errs
+}
+
+// validateIPs wants valid addresses, at most one of each family.
+func validateIPs(ips []string, fldPath *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	families := map[netutils.IPFamily]int{}
+	for i, ip := range ips {
+		errs = append(errs, validation.IsValidIPForLegacyField(fldPath.Index(i), ip, false, nil)...)
+		families[netutils.IPFamilyOfString(ip)]++
+	}
+	if len(ips) > 2 || families[netutils.IPv4] > 1 || families[netutils.IPv6] > 1 {
+		errs = append(errs, field.Invalid(fldPath, ips, "may specify no more than one IP for each IP family"))
+	}
+	return errs
+}

@@ -1,0 +1,54 @@
+package pod
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"keelson.dev/services/apiserver/internal/registry/core/podspec"
+)
+
+// mirrorAnnotation marks the image in the API of a Pod that a node runs by itself.
+const mirrorAnnotation = corev1.MirrorPodAnnotationKey
+
+var (
+	specPath        = field.NewPath("spec")
+	annotationsPath = field.NewPath("metadata", "annotations")
+)
+
+// Validate checks a new Pod.
+func Validate(p *corev1.Pod) field.ErrorList {
+	errs := podspec.ValidateAnnotations(p.Annotations, annotationsPath)
+	if _, mirror := p.Annotations[mirrorAnnotation]; mirror && p.Spec.NodeName == "" {
+		errs = append(errs, field.Invalid(annotationsPath.Key(mirrorAnnotation), "", "must set spec.nodeName if mirror pod annotation is set"))
+	}
+	if len(p.Spec.EphemeralContainers) > 0 {
+		errs = append(errs, field.Forbidden(specPath.Child("ephemeralContainers"), "cannot be set on create"))
+	}
+	return append(errs, podspec.Validate(&p.Spec, specPath, podspec.Options{})...)
+}
+
+// ValidateUpdate checks a changed Pod: as a new one, and what of its old self it may have changed.
+func ValidateUpdate(p, old *corev1.Pod) field.ErrorList {
+	errs := validateChanged(p, old)
+	if len(p.Spec.Containers) != len(old.Spec.Containers) {
+		return append(errs, field.Forbidden(specPath.Child("containers"), "pod updates may not add or remove containers"))
+	}
+	if len(p.Spec.InitContainers) != len(old.Spec.InitContainers) {
+		return append(errs, field.Forbidden(specPath.Child("initContainers"), "pod updates may not add or remove containers"))
+	}
+	return append(errs, validateSpecUpdate(&p.Spec, &old.Spec)...)
+}
+
+// validateChanged checks what holds for every update, through whichever subresource.
+func validateChanged(p, old *corev1.Pod) field.ErrorList {
+	errs := podspec.ValidateAnnotations(p.Annotations, annotationsPath)
+	mirror, is := p.Annotations[mirrorAnnotation]
+	oldMirror, was := old.Annotations[mirrorAnnotation]
+	switch at := annotationsPath.Key(mirrorAnnotation); {
+	case is != was:
+		errs = append(errs, field.Forbidden(at, "may not remove or add mirror pod annotation"))
+	case mirror != oldMirror:
+		errs = append(errs, field.Invalid(at, mirror, "field is immutable"))
+	}
+	return append(errs, podspec.Validate(&p.Spec, specPath, podspec.Options{DeadlineLowered: old.Spec.ActiveDeadlineSeconds != nil})...)
+}
