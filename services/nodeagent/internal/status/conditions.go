@@ -1,0 +1,151 @@
+package status
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"keelson.dev/kit/podview"
+	"keelson.dev/services/nodeagent/internal/lifecycle"
+)
+
+// Reasons of conditions, in the API's words.
+const (
+	reasonContainersNotReady       = "ContainersNotReady"
+	reasonContainersNotInitialized = "ContainersNotInitialized"
+	reasonReadinessGatesNotReady   = "ReadinessGatesNotReady"
+	reasonPodCompleted             = "PodCompleted"
+	reasonPodFailed                = "PodFailed"
+)
+
+// owned are the condition types that the nodeagent writes, in the order in which they are shown.
+var owned = []corev1.PodConditionType{
+	corev1.PodReadyToStartContainers, corev1.PodInitialized, corev1.PodReady, corev1.ContainersReady, corev1.PodScheduled,
+}
+
+// conditions sets the nodeagent's own conditions and leaves those of others alone.
+func (c *computation) conditions(out *corev1.PodStatus) {
+	containers := c.containersReady(out)
+	computed := map[corev1.PodConditionType]corev1.PodCondition{
+		corev1.PodReadyToStartContainers: c.readyToStart(),
+		corev1.PodInitialized:            c.initializedCondition(out),
+		corev1.ContainersReady:           containers,
+		corev1.PodReady:                  c.ready(out, containers),
+		corev1.PodScheduled:              {Status: corev1.ConditionTrue},
+	}
+	conditions := make([]corev1.PodCondition, 0, len(owned)+len(out.Conditions))
+	for _, kind := range owned {
+		condition := computed[kind]
+		condition.Type = kind
+		condition.ObservedGeneration = c.in.Pod.Generation
+		condition.LastTransitionTime = seconds(c.in.Now)
+		if old := podview.Condition(c.in.Pod, kind); old != nil {
+			condition.LastProbeTime = old.LastProbeTime
+			if old.Status == condition.Status {
+				condition.LastTransitionTime = old.LastTransitionTime
+			}
+		}
+		conditions = append(conditions, condition)
+	}
+	for _, condition := range c.in.Pod.Status.Conditions {
+		if !slices.Contains(owned, condition.Type) {
+			conditions = append(conditions, condition)
+		}
+	}
+	out.Conditions = conditions
+}
+
+// readyToStart: the sandbox exists and its network is configured.
+func (c *computation) readyToStart() corev1.PodCondition {
+	s := c.in.Observed.Sandbox()
+	if s != nil && s.Ready && (c.in.Pod.Spec.HostNetwork || len(s.IPs) > 0) {
+		return corev1.PodCondition{Status: corev1.ConditionTrue}
+	}
+	return corev1.PodCondition{Status: corev1.ConditionFalse}
+}
+
+func (c *computation) initializedCondition(out *corev1.PodStatus) corev1.PodCondition {
+	if out.Phase == corev1.PodSucceeded {
+		return corev1.PodCondition{Status: corev1.ConditionTrue, Reason: reasonPodCompleted}
+	}
+	if left := c.uninitialized(out); len(left) > 0 {
+		return corev1.PodCondition{Status: corev1.ConditionFalse, Reason: reasonContainersNotInitialized,
+			Message: fmt.Sprintf("containers with incomplete status: %s", left)}
+	}
+	return corev1.PodCondition{Status: corev1.ConditionTrue}
+}
+
+func (c *computation) initialized(out *corev1.PodStatus) bool { return len(c.uninitialized(out)) == 0 }
+
+// uninitialized lists the init containers that the main containers wait for. Once a main container has begun there are
+// none.
+func (c *computation) uninitialized(out *corev1.PodStatus) []string {
+	if c.began {
+		return nil
+	}
+	var left []string
+	i := 0
+	for _, e := range c.entries {
+		switch e.Kind {
+		case lifecycle.Init:
+			if !out.InitContainerStatuses[i].Ready {
+				left = append(left, e.Spec.Name)
+			}
+			i++
+		case lifecycle.Sidecar:
+			if s := out.InitContainerStatuses[i].Started; s == nil || !*s {
+				left = append(left, e.Spec.Name)
+			}
+			i++
+		}
+	}
+	return left
+}
+
+// containersReady: all main containers and sidecars are ready.
+func (c *computation) containersReady(out *corev1.PodStatus) corev1.PodCondition {
+	switch out.Phase {
+	case corev1.PodSucceeded:
+		return corev1.PodCondition{Status: corev1.ConditionFalse, Reason: reasonPodCompleted}
+	case corev1.PodFailed:
+		return corev1.PodCondition{Status: corev1.ConditionFalse, Reason: reasonPodFailed}
+	}
+	var unready []string
+	for i, e := range c.entries[:len(out.InitContainerStatuses)] {
+		if s := &out.InitContainerStatuses[i]; e.Kind == lifecycle.Sidecar && !s.Ready {
+			unready = append(unready, s.Name)
+		}
+	}
+	for i := range out.ContainerStatuses {
+		if s := &out.ContainerStatuses[i]; !s.Ready {
+			unready = append(unready, s.Name)
+		}
+	}
+	if len(unready) == 0 {
+		return corev1.PodCondition{Status: corev1.ConditionTrue}
+	}
+	return corev1.PodCondition{Status: corev1.ConditionFalse, Reason: reasonContainersNotReady,
+		Message: fmt.Sprintf("containers with unready status: %s", unready)}
+}
+
+// ready: the containers are ready and every readiness gate is true. A gate without a condition counts as false.
+func (c *computation) ready(out *corev1.PodStatus, containers corev1.PodCondition) corev1.PodCondition {
+	if containers.Status != corev1.ConditionTrue {
+		return containers
+	}
+	var problems []string
+	for _, gate := range c.in.Pod.Spec.ReadinessGates {
+		switch condition := podview.Condition(c.in.Pod, gate.ConditionType); {
+		case condition == nil:
+			problems = append(problems, fmt.Sprintf("corresponding condition of pod readiness gate %q does not exist.", gate.ConditionType))
+		case condition.Status != corev1.ConditionTrue:
+			problems = append(problems, fmt.Sprintf("the status of pod readiness gate %q is not \"True\", but %v", gate.ConditionType, condition.Status))
+		}
+	}
+	if len(problems) > 0 {
+		return corev1.PodCondition{Status: corev1.ConditionFalse, Reason: reasonReadinessGatesNotReady, Message: strings.Join(problems, ", ")}
+	}
+	return corev1.PodCondition{Status: corev1.ConditionTrue}
+}

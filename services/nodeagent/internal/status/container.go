@@ -1,0 +1,171 @@
+package status
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"keelson.dev/services/nodeagent/internal/lifecycle"
+	"keelson.dev/services/nodeagent/internal/observed"
+	"keelson.dev/services/nodeagent/internal/podstate"
+)
+
+// Reasons of container states, in the API's words.
+const (
+	reasonContainerCreating = "ContainerCreating"
+	reasonPodInitializing   = "PodInitializing"
+	reasonCompleted         = "Completed"
+	reasonError             = "Error"
+	reasonStatusUnknown     = "ContainerStatusUnknown"
+	messageStatusUnknown    = "The container could not be located when the pod was terminated"
+	exitCodeUnknown         = 137
+)
+
+// statuses returns those of all containers of the kinds, in the order of the spec.
+func (c *computation) statuses(old []corev1.ContainerStatus, kinds ...lifecycle.Kind) []corev1.ContainerStatus {
+	var out []corev1.ContainerStatus
+	for _, e := range c.entries {
+		if !slices.Contains(kinds, e.Kind) {
+			continue
+		}
+		i := slices.IndexFunc(old, func(s corev1.ContainerStatus) bool { return s.Name == e.Spec.Name })
+		if i < 0 {
+			out = append(out, c.container(e, nil))
+		} else {
+			out = append(out, c.container(e, &old[i]))
+		}
+	}
+	return out
+}
+
+func (c *computation) container(e lifecycle.Entry, old *corev1.ContainerStatus) corev1.ContainerStatus {
+	latest := c.in.Observed.Latest(e.Spec.Name)
+	out := corev1.ContainerStatus{Name: e.Spec.Name, Image: e.Spec.Image}
+	if latest == nil {
+		c.missing(&out, e, old)
+		return out
+	}
+	out.RestartCount = int32(latest.Attempt)
+	out.ContainerID = c.id(latest)
+	out.ImageID = latest.ImageID
+	if latest.Image != "" {
+		out.Image = latest.Image
+	}
+	c.present(&out, e, latest)
+	c.last(&out, latest, old)
+	c.readiness(&out, e, latest)
+	return out
+}
+
+// present sets the state of a container of which the runtime has an instance.
+func (c *computation) present(out *corev1.ContainerStatus, e lifecycle.Entry, latest *observed.Container) {
+	waiting, waits := c.in.Plan.Waiting[e.Spec.Name]
+	switch {
+	case latest.State == observed.Running && !c.in.Plan.Hooking[latest.ID]:
+		out.State.Running = &corev1.ContainerStateRunning{StartedAt: seconds(latest.StartedAt)}
+	case latest.State == observed.Exited && waits:
+		out.State.Waiting = &corev1.ContainerStateWaiting{Reason: waiting.Reason, Message: waiting.Message}
+	case latest.State == observed.Exited:
+		out.State.Terminated = c.terminated(latest)
+	default:
+		out.State.Waiting = c.defaultWaiting()
+	}
+}
+
+// last sets how the instance before the present state ended.
+func (c *computation) last(out *corev1.ContainerStatus, latest *observed.Container, old *corev1.ContainerStatus) {
+	if out.State.Waiting != nil && latest.State == observed.Exited {
+		out.LastTerminationState.Terminated = c.terminated(latest)
+		return
+	}
+	for i := range c.in.Observed.Containers {
+		prev := &c.in.Observed.Containers[i]
+		if prev.Name == latest.Name && prev.Attempt < latest.Attempt && prev.State == observed.Exited {
+			out.LastTerminationState.Terminated = c.terminated(prev)
+			return
+		}
+	}
+	if old == nil || latest.Attempt == 0 {
+		return
+	}
+	// The runtime has dropped the earlier instance: the API still knows how it ended.
+	out.LastTerminationState = old.LastTerminationState
+	if t := old.State.Terminated; t != nil && t.ContainerID != out.ContainerID {
+		out.LastTerminationState.Terminated = t
+	}
+}
+
+// missing sets the state of a container of which the runtime has no instance: it has not been started, or its record is
+// gone.
+func (c *computation) missing(out *corev1.ContainerStatus, e lifecycle.Entry, old *corev1.ContainerStatus) {
+	out.Started = started(e, false)
+	if old != nil {
+		out.RestartCount, out.ContainerID, out.ImageID = old.RestartCount, old.ContainerID, old.ImageID
+		out.LastTerminationState = old.LastTerminationState
+	}
+	ended := c.in.Plan.Goal != podstate.Run && c.in.Plan.Stopped
+	switch {
+	case old != nil && old.State.Terminated != nil:
+		*out = *old.DeepCopy()
+	case ended && (old != nil && old.State.Running != nil || e.Kind == lifecycle.Main && c.in.Plan.Goal == podstate.Terminate):
+		out.State.Terminated = &corev1.ContainerStateTerminated{
+			Reason: reasonStatusUnknown, Message: messageStatusUnknown, ExitCode: exitCodeUnknown, ContainerID: out.ContainerID}
+	default:
+		out.State.Waiting = c.defaultWaiting()
+		if w, ok := c.in.Plan.Waiting[e.Spec.Name]; ok {
+			out.State.Waiting = &corev1.ContainerStateWaiting{Reason: w.Reason, Message: w.Message}
+		}
+	}
+}
+
+func (c *computation) defaultWaiting() *corev1.ContainerStateWaiting {
+	if len(c.in.Pod.Spec.InitContainers) > 0 && !c.began {
+		return &corev1.ContainerStateWaiting{Reason: reasonPodInitializing}
+	}
+	return &corev1.ContainerStateWaiting{Reason: reasonContainerCreating}
+}
+
+func (c *computation) terminated(i *observed.Container) *corev1.ContainerStateTerminated {
+	t := &corev1.ContainerStateTerminated{
+		ExitCode: i.ExitCode, Reason: i.Reason, Message: i.Message, ContainerID: c.id(i),
+		StartedAt: seconds(i.StartedAt), FinishedAt: seconds(i.FinishedAt),
+	}
+	if t.Reason == "" {
+		t.Reason = reasonError
+		if i.ExitCode == 0 {
+			t.Reason = reasonCompleted
+		}
+	}
+	if m := c.in.Messages[i.ID]; m != "" {
+		t.Message = m
+	}
+	return t
+}
+
+func (c *computation) id(i *observed.Container) string { return c.in.Runtime + "://" + i.ID }
+
+// readiness sets ready and started. Without a verdict of its probes an instance counts as started and ready exactly if
+// it has no such probe.
+func (c *computation) readiness(out *corev1.ContainerStatus, e lifecycle.Entry, latest *observed.Container) {
+	probe, known := c.in.Probes[latest.ID]
+	if !known {
+		probe = podstate.Probe{Started: e.Spec.StartupProbe == nil, Ready: e.Spec.ReadinessProbe == nil}
+	}
+	up := out.State.Running != nil && (probe.Started || e.Spec.StartupProbe == nil)
+	out.Started = started(e, up)
+	switch e.Kind {
+	case lifecycle.Init:
+		out.Ready = out.State.Terminated != nil && out.State.Terminated.ExitCode == 0
+	case lifecycle.Ephemeral:
+	default:
+		out.Ready = up && (probe.Ready || e.Spec.ReadinessProbe == nil)
+	}
+}
+
+// started is not told of ephemeral containers.
+func started(e lifecycle.Entry, up bool) *bool {
+	if e.Kind == lifecycle.Ephemeral {
+		return nil
+	}
+	return &up
+}

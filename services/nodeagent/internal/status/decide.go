@@ -1,0 +1,70 @@
+package status
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+
+	"keelson.dev/kit/podview"
+)
+
+// settle is how long a change that nobody waits for may be held back, so that it goes out with the next one: the start
+// of a Pod on a fast node is then one write.
+const settle = time.Second
+
+// Delay returns how long a new status may be held back. ok is false if it says the same as the old one and need not be
+// written at all.
+func Delay(old, new *corev1.PodStatus) (delay time.Duration, ok bool) {
+	if apiequality.Semantic.DeepEqual(old, new) {
+		return 0, false
+	}
+	if urgent(old, new) {
+		return 0, true
+	}
+	return settle, true
+}
+
+// urgent tells whether somebody may be waiting for the change: phase, readiness or the state of a container. The first
+// report of a Pod that is not yet running is not.
+func urgent(old, new *corev1.PodStatus) bool {
+	if old.Phase != new.Phase || old.Reason != new.Reason {
+		return true
+	}
+	if isReady(old) != isReady(new) {
+		return true
+	}
+	return statesDiffer(old.InitContainerStatuses, new.InitContainerStatuses) ||
+		statesDiffer(old.ContainerStatuses, new.ContainerStatuses) ||
+		statesDiffer(old.EphemeralContainerStatuses, new.EphemeralContainerStatuses)
+}
+
+func isReady(s *corev1.PodStatus) bool { return podview.IsReady(&corev1.Pod{Status: *s}) }
+
+// statesDiffer compares what a reader of the status acts upon. A container that has not been reported yet counts as one
+// that waits without a reason.
+func statesDiffer(old, new []corev1.ContainerStatus) bool {
+	for i := range new {
+		before := corev1.ContainerStatus{}
+		if i < len(old) {
+			before = old[i]
+		}
+		if kind(&before) != kind(&new[i]) || before.Ready != new[i].Ready || before.RestartCount != new[i].RestartCount {
+			return true
+		}
+	}
+	return false
+}
+
+// kind names a container's state; ordinary waiting is all the same.
+func kind(s *corev1.ContainerStatus) string {
+	switch {
+	case s.State.Running != nil:
+		return "Running"
+	case s.State.Terminated != nil:
+		return "Terminated"
+	case s.State.Waiting == nil, s.State.Waiting.Reason == reasonContainerCreating, s.State.Waiting.Reason == reasonPodInitializing:
+		return ""
+	}
+	return s.State.Waiting.Reason
+}
