@@ -13,8 +13,6 @@ import (
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/transport"
 )
@@ -44,19 +42,17 @@ func (c *Config) Validate() []error {
 	return nil
 }
 
-// Getter reads Node objects; the storage of the resource nodes is one.
-type Getter interface {
-	Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error)
-}
+// Lookup returns the Node called name.
+type Lookup func(ctx context.Context, name string) (*corev1.Node, error)
 
 // Nodes knows the way to each node's agent.
 type Nodes struct {
-	getter             Getter
+	lookup             Lookup
 	verified, insecure http.RoundTripper
 }
 
-// New returns the way to the nodes that getter knows. The certificate files are read again when they change.
-func New(c Config, getter Getter) (*Nodes, error) {
+// New returns the way to the nodes that lookup knows. The certificate files are read again when they change.
+func New(c Config, lookup Lookup) (*Nodes, error) {
 	files := transport.TLSConfig{
 		CertFile: c.ClientCertificate, KeyFile: c.ClientKey, CAFile: c.CertificateAuthority,
 		ReloadTLSFiles: c.ClientCertificate != "",
@@ -70,7 +66,7 @@ func New(c Config, getter Getter) (*Nodes, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Nodes{getter: getter, verified: verified, insecure: insecure}, nil
+	return &Nodes{lookup: lookup, verified: verified, insecure: insecure}, nil
 }
 
 // newTransport speaks HTTP/1.1: an upgraded connection needs one of its own.
@@ -105,13 +101,9 @@ func (a Agent) At(l Location) *url.URL {
 // Agent finds the agent of a node. An insecure one may show any certificate: it is for reading logs on a client's wish,
 // never for streams.
 func (n *Nodes) Agent(ctx context.Context, node string, insecure bool) (Agent, error) {
-	obj, err := n.getter.Get(ctx, node, &metav1.GetOptions{})
+	found, err := n.lookup(ctx, node)
 	if err != nil {
 		return Agent{}, fmt.Errorf("finding the agent of node %s: %w", node, err)
-	}
-	found, ok := obj.(*corev1.Node)
-	if !ok {
-		return Agent{}, apierrors.NewInternalError(fmt.Errorf("finding the agent of node %s: unexpected object %T", node, obj))
 	}
 	host, err := Address(found)
 	if err != nil {
