@@ -57,6 +57,17 @@ type Setup struct {
 	state *introspect.State
 }
 
+// Failed logs an error that the controller survives and shows it to introspection.
+func (s *Setup) Failed(err error) {
+	s.Log.Error(err, "failed")
+	s.state.Failed(s.name, err)
+}
+
+// AddQueue shows a queue of the controller's own to introspection.
+func (s *Setup) AddQueue(depth introspect.Depth) {
+	s.state.AddQueue(s.name, depth)
+}
+
 // Options say how to run a service's controllers.
 type Options struct {
 	// Service is the first half of the Leases' names.

@@ -1,0 +1,36 @@
+// Package collectors is the one list of what this service takes away.
+package collectors
+
+import (
+	"slices"
+
+	"keelson.dev/kit/controller"
+	"keelson.dev/services/podgc/internal/collectors/namespace"
+	"keelson.dev/services/podgc/internal/collectors/owners"
+	"keelson.dev/services/podgc/internal/collectors/podgc"
+)
+
+// Options are the collectors' own settings.
+type Options struct {
+	// TerminatedPodThreshold is how many finished Pods may stay; 0 or less keeps them all.
+	TerminatedPodThreshold int
+}
+
+// All returns every collector.
+func All(o Options) []controller.Registration {
+	return []controller.Registration{
+		namespace.Register(),
+		owners.Register(),
+		podgc.Register(o.TerminatedPodThreshold),
+	}
+}
+
+// Names returns the collectors' names, sorted.
+func Names() []string {
+	var names []string
+	for _, r := range All(Options{}) {
+		names = append(names, r.Name)
+	}
+	slices.Sort(names)
+	return names
+}

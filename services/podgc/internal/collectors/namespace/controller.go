@@ -1,0 +1,60 @@
+package namespace
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"keelson.dev/kit/controller"
+)
+
+// Name is the collector's.
+const Name = "namespace"
+
+// workers is how many namespaces are emptied at once.
+const workers = 5
+
+// Register describes the collector.
+func Register() controller.Registration {
+	return controller.Registration{
+		Name: Name,
+		Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"get", "list", "watch"}},
+			{APIGroups: []string{""}, Resources: []string{"namespaces/finalize", "namespaces/status"}, Verbs: []string{"update"}},
+			{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"list", "delete", "deletecollection"}},
+		},
+		Setup: setup,
+	}
+}
+
+func setup(s *controller.Setup) (controller.Runnable, error) {
+	c := &collector{live: s.Live, log: s.Log}
+	var err error
+	if c.metadata, err = metadata.NewForConfig(metadata.ConfigFor(s.Config)); err != nil {
+		return nil, fmt.Errorf("building the metadata client: %w", err)
+	}
+	if c.clientset, err = kubernetes.NewForConfig(s.Config); err != nil {
+		return nil, fmt.Errorf("building the client: %w", err)
+	}
+	if c.server, err = discovery.NewDiscoveryClientForConfig(s.Config); err != nil {
+		return nil, fmt.Errorf("building the discovery client: %w", err)
+	}
+	reconciler, err := controller.NewReconciler[reconcile.Request](s, workers, c)
+	if err != nil {
+		return nil, err
+	}
+	inWork := predicate.NewTypedPredicateFuncs(NeedsWork)
+	namespaces := source.Kind(s.Cache, &corev1.Namespace{}, &handler.TypedEnqueueRequestForObject[*corev1.Namespace]{}, inWork)
+	if err := reconciler.Watch(namespaces); err != nil {
+		return nil, fmt.Errorf("watching namespaces: %w", err)
+	}
+	return reconciler, nil
+}

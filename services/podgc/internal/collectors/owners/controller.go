@@ -1,0 +1,73 @@
+package owners
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/metadata"
+	"k8s.io/utils/lru"
+
+	"keelson.dev/kit/controller"
+	"keelson.dev/kit/events"
+)
+
+// Name is the collector's.
+const Name = "owners"
+
+// workers is how many objects are decided on at once; most of the time of each is spent waiting for the server.
+const workers = 20
+
+// Register describes the collector.
+func Register() controller.Registration {
+	return controller.Registration{
+		Name: Name,
+		Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch", "patch", "delete"}},
+			{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
+		},
+		Setup: setup,
+	}
+}
+
+func setup(s *controller.Setup) (controller.Runnable, error) {
+	client, err := metadata.NewForConfig(metadata.ConfigFor(s.Config))
+	if err != nil {
+		return nil, fmt.Errorf("building the metadata client: %w", err)
+	}
+	server, err := discovery.NewDiscoveryClientForConfig(s.Config)
+	if err != nil {
+		return nil, fmt.Errorf("building the discovery client: %w", err)
+	}
+	c := &collector{graph: newGraph(), writer: &writer{client: client, log: s.Log}}
+	w := &watcher{
+		client: client, server: server, failed: s.Failed, observe: c.observe, remove: c.remove,
+		informed: map[schema.GroupVersionResource]informed{},
+	}
+	c.lookup = &lookup{client: client, resourceOf: w.resourceOf, absent: lru.New(rememberAbsent), misplaced: reportMisplaced(s.Recorder)}
+	reconciler, err := controller.NewReconciler[types.UID](s, workers, c)
+	if err != nil {
+		return nil, err
+	}
+	source := &queueing{watcher: w}
+	c.revisit = source.add
+	if err := reconciler.Watch(source); err != nil {
+		return nil, fmt.Errorf("watching all resources: %w", err)
+	}
+	return reconciler, nil
+}
+
+// reportMisplaced tells the user of a cluster-scoped object whose owner is inside a namespace.
+func reportMisplaced(recorder *events.Recorder) func(*Object, metav1.OwnerReference) {
+	return func(dependent *Object, ref metav1.OwnerReference) {
+		object := &corev1.ObjectReference{
+			APIVersion: dependent.Resource.GroupVersion().String(), Kind: dependent.Kind, Name: dependent.Name, UID: dependent.UID,
+		}
+		recorder.Record(object, events.Warning("OwnerRefInvalidNamespace",
+			"ownerReference to %s %s cannot be resolved: the owner lives in a namespace, this object does not", ref.Kind, ref.Name))
+	}
+}

@@ -1,0 +1,72 @@
+package owners
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+func TestGraphNamesWhatAChangeAffects(t *testing.T) {
+	g := newGraph()
+	check := func(what string, got []types.UID, want ...types.UID) {
+		t.Helper()
+		slices.Sort(got)
+		if got = slices.Compact(got); !slices.Equal(got, want) {
+			t.Errorf("%s: looks at %v again, want %v", what, got, want)
+		}
+	}
+	check("a dependent before its owner", g.observe(object("pod", ref("rs", true))), "pod")
+	check("an object without owners", g.observe(object("rs")))
+	check("an update that changes nothing of ours", g.observe(object("pod", ref("rs", true))))
+	check("a second dependent of an owner that is there", g.observe(object("pod2", ref("rs", false))))
+	check("the owner begins to wait", g.observe(deleting(object("rs"), metav1.FinalizerDeleteDependents)), "pod", "pod2", "rs")
+	check("a dependent goes while the owner waits", g.remove("pod"), "rs")
+	check("the owner goes", g.remove("rs"), "pod2")
+	check("an object that was never seen goes", g.remove("nobody"))
+	g.remove("pod2")
+	if len(g.objects)+len(g.dependents) != 0 {
+		t.Errorf("an empty cluster leaves %v %v", g.objects, g.dependents)
+	}
+}
+
+// Whatever the order of events, the edges are those of the objects that are there.
+func TestGraphEdgesFollowTheObjects(t *testing.T) {
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		g := newGraph()
+		for range 60 {
+			uid := types.UID(fmt.Sprint(r.IntN(8)))
+			if r.IntN(3) == 0 {
+				g.remove(uid)
+				continue
+			}
+			o := object(uid)
+			for range r.IntN(3) {
+				o.Owners = append(o.Owners, ref(types.UID(fmt.Sprint(r.IntN(8))), true))
+			}
+			g.observe(o)
+		}
+		want := map[[2]types.UID]bool{}
+		for _, o := range g.objects {
+			for _, owner := range o.Owners {
+				want[[2]types.UID{owner.UID, o.UID}] = true
+			}
+		}
+		edges := 0
+		for owner, dependents := range g.dependents {
+			for dependent := range dependents {
+				edges++
+				if !want[[2]types.UID{owner, dependent}] {
+					t.Fatalf("seed %d: stale edge %s -> %s", seed, dependent, owner)
+				}
+			}
+		}
+		if edges != len(want) {
+			t.Fatalf("seed %d: %d edges, want %d", seed, edges, len(want))
+		}
+	}
+}

@@ -1,0 +1,80 @@
+package owners
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"golang.org/x/sync/singleflight"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/metadata"
+	"k8s.io/utils/lru"
+
+	"keelson.dev/services/podgc/internal/resources"
+)
+
+// rememberAbsent bounds the memory of owners that are gone. A UID never comes back, so an entry is true for ever.
+const rememberAbsent = 10_000
+
+// lookup asks the server for owners that were never observed, so that nothing is deleted on the word of a cache alone.
+type lookup struct {
+	client     metadata.Interface
+	resourceOf func(schema.GroupKind) (resources.Resource, bool)
+	// misplaced is told of a reference that can never be resolved.
+	misplaced func(dependent *Object, ref metav1.OwnerReference)
+
+	absent *lru.Cache
+	flight singleflight.Group
+}
+
+// find returns what the server says of one owner of the dependent. An error means that it could not be found out.
+func (l *lookup) find(ctx context.Context, dependent *Object, ref metav1.OwnerReference) (OwnerState, error) {
+	if _, known := l.absent.Get(ref.UID); known {
+		return Absent, nil
+	}
+	version, err := schema.ParseGroupVersion(ref.APIVersion)
+	if err != nil {
+		return Unknown, fmt.Errorf("owner %s %s of %s %s: %w", ref.Kind, ref.Name, dependent.Kind, dependent.Name, err)
+	}
+	resource, served := l.resourceOf(version.WithKind(ref.Kind).GroupKind())
+	if !served {
+		return Unknown, fmt.Errorf("owner %s %s of %s %s/%s: kind %s of %s is not served", ref.Kind, ref.Name,
+			dependent.Kind, dependent.Namespace, dependent.Name, ref.Kind, ref.APIVersion)
+	}
+	if resource.Namespaced && dependent.Namespace == "" {
+		// A cluster-scoped object cannot name an owner inside a namespace. It is kept: deleting it would be a guess.
+		l.misplaced(dependent, ref)
+		return Present, nil
+	}
+	namespace := ""
+	if resource.Namespaced {
+		namespace = dependent.Namespace
+	}
+	// Many dependents of one owner ask at once.
+	state, err, _ := l.flight.Do(string(ref.UID)+"/"+namespace, func() (any, error) {
+		return l.get(ctx, resource, namespace, ref)
+	})
+	if err != nil {
+		return Unknown, err
+	}
+	return state.(OwnerState), nil
+}
+
+func (l *lookup) get(ctx context.Context, resource resources.Resource, namespace string, ref metav1.OwnerReference) (OwnerState, error) {
+	var getter metadata.ResourceInterface = l.client.Resource(resource.GroupVersionResource)
+	if namespace != "" {
+		getter = l.client.Resource(resource.GroupVersionResource).Namespace(namespace)
+	}
+	owner, err := getter.Get(ctx, ref.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err) || err == nil && owner.UID != ref.UID:
+		l.absent.Add(ref.UID, struct{}{})
+		return Absent, nil
+	case err != nil:
+		return Unknown, fmt.Errorf("looking for owner %s %s: %w", ref.Kind, ref.Name, err)
+	default:
+		return stateOf(owner.DeletionTimestamp != nil && slices.Contains(owner.Finalizers, metav1.FinalizerDeleteDependents)), nil
+	}
+}

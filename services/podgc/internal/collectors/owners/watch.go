@@ -1,0 +1,184 @@
+package owners
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/metadata/metadatainformer"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+
+	"keelson.dev/services/podgc/internal/resources"
+)
+
+// rediscovery is how often new resources are looked for, for example after a CRD was added.
+const rediscovery = 30 * time.Second
+
+type queue = workqueue.TypedRateLimitingInterface[types.UID]
+
+// ignored resources never own or depend, and change all the time.
+var ignored = map[schema.GroupResource]bool{
+	{Resource: "events"}:                         true,
+	{Group: "events.k8s.io", Resource: "events"}: true,
+}
+
+// watcher keeps one metadata informer per resource that can be deleted, and the graph up to date with them. It implements
+// source.TypedSyncingSource.
+type watcher struct {
+	client metadata.Interface
+	server resources.Lister
+	failed func(error)
+	// observe and remove change the graph and return what to look at again.
+	observe func(*Object) []types.UID
+	remove  func(types.UID) []types.UID
+
+	mu       sync.Mutex // guards what follows
+	set      *resources.Set
+	informed map[schema.GroupVersionResource]informed
+}
+
+// informed is one running informer.
+type informed struct {
+	synced cache.InformerSynced
+	stop   context.CancelFunc
+}
+
+// Start implements source.TypedSource: it watches what is served now and goes on looking for more until ctx ends.
+func (w *watcher) Start(ctx context.Context, q queue) error {
+	if err := w.refresh(ctx, q); err != nil {
+		return err
+	}
+	go func() {
+		ticker := time.NewTicker(rediscovery)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+				if err := w.refresh(ctx, q); err != nil {
+					w.failed(err)
+				}
+			}
+		}
+	}()
+	return nil
+}
+
+// WaitForSync implements source.TypedSyncingSource. Nothing may be decided before every resource has been listed: an owner
+// whose dependents are not known yet would be let go too early.
+func (w *watcher) WaitForSync(ctx context.Context) error {
+	w.mu.Lock()
+	var synced []cache.InformerSynced
+	for _, i := range w.informed {
+		synced = append(synced, i.synced)
+	}
+	w.mu.Unlock()
+	if !cache.WaitForCacheSync(ctx.Done(), synced...) {
+		return fmt.Errorf("listing all resources: %w", ctx.Err())
+	}
+	return nil
+}
+
+// resourceOf returns the resource that serves the kind.
+func (w *watcher) resourceOf(kind schema.GroupKind) (resources.Resource, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.set.OfKind(kind)
+}
+
+// refresh starts informers for new resources and ends those of resources that are no longer served. A group that could not
+// be read keeps its informers.
+func (w *watcher) refresh(ctx context.Context, q queue) error {
+	set, err := resources.Discover(w.server)
+	if err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.set = set
+	served := map[schema.GroupVersionResource]bool{}
+	for _, r := range set.List {
+		if ignored[r.GroupResource()] || !r.Can("delete", "list", "watch") {
+			continue
+		}
+		served[r.GroupVersionResource] = true
+		if _, running := w.informed[r.GroupVersionResource]; running {
+			continue
+		}
+		started, err := w.inform(ctx, r, q)
+		if err != nil {
+			return err
+		}
+		w.informed[r.GroupVersionResource] = started
+	}
+	for resource, i := range w.informed {
+		if !served[resource] && len(set.Failed) == 0 {
+			i.stop()
+			delete(w.informed, resource)
+		}
+	}
+	return nil
+}
+
+func (w *watcher) inform(ctx context.Context, r resources.Resource, q queue) (informed, error) {
+	informer := metadatainformer.NewFilteredMetadataInformer(w.client, r.GroupVersionResource, metav1.NamespaceAll, 0, cache.Indexers{}, nil).Informer()
+	if err := informer.SetTransform(strip); err != nil {
+		return informed{}, fmt.Errorf("watching %s: %w", r.GroupResource(), err)
+	}
+	change := func(object any) {
+		if m, ok := object.(*metav1.PartialObjectMetadata); ok {
+			addAll(q, w.observe(objectOf(m, r)))
+		}
+	}
+	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    change,
+		UpdateFunc: func(_, object any) { change(object) },
+		DeleteFunc: func(object any) {
+			if last, ok := object.(cache.DeletedFinalStateUnknown); ok {
+				object = last.Obj
+			}
+			if m, ok := object.(*metav1.PartialObjectMetadata); ok {
+				addAll(q, w.remove(m.UID))
+			}
+		},
+	})
+	if err != nil {
+		return informed{}, fmt.Errorf("watching %s: %w", r.GroupResource(), err)
+	}
+	running, stop := context.WithCancel(ctx)
+	go informer.RunWithContext(running)
+	return informed{synced: informer.HasSynced, stop: stop}, nil
+}
+
+func addAll(q queue, uids []types.UID) {
+	for _, uid := range uids {
+		q.Add(uid)
+	}
+}
+
+// strip keeps of an object only what the graph needs, so that the cache stays small.
+func strip(object any) (any, error) {
+	m, ok := object.(*metav1.PartialObjectMetadata)
+	if !ok {
+		return object, nil
+	}
+	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+		Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion,
+		OwnerReferences: m.OwnerReferences, Finalizers: m.Finalizers, DeletionTimestamp: m.DeletionTimestamp,
+	}}, nil
+}
+
+func objectOf(m *metav1.PartialObjectMetadata, r resources.Resource) *Object {
+	return &Object{
+		UID: m.UID, Resource: r.GroupVersionResource, Kind: r.Kind, Namespace: m.Namespace, Name: m.Name,
+		ResourceVersion: m.ResourceVersion, Owners: m.OwnerReferences, Finalizers: m.Finalizers,
+		Deleting: m.DeletionTimestamp != nil,
+	}
+}

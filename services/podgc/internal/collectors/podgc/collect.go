@@ -1,0 +1,132 @@
+package podgc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"keelson.dev/kit/failpoint"
+	"keelson.dev/kit/podview"
+)
+
+// collector carries sweeps out. It remembers which nodes it missed; losing that memory only starts a quarantine anew.
+type collector struct {
+	client    client.Client
+	live      client.Reader
+	log       logr.Logger
+	threshold int
+
+	missedSince map[string]time.Time
+}
+
+// sweep looks at every Pod once and takes away what the plan says. One Pod's error never keeps the others.
+func (c *collector) sweep(ctx context.Context, now time.Time) error {
+	in, err := c.observe(ctx, now)
+	if err != nil {
+		return err
+	}
+	plan := Decide(in)
+	c.missedSince = plan.MissedSince
+	absent, errs := c.confirm(ctx, plan.nodesToConfirm())
+	for _, collection := range plan.Collect {
+		if collection.Reason == Orphaned && !absent[collection.Pod.Spec.NodeName] {
+			continue
+		}
+		if err := c.collect(ctx, collection); err != nil {
+			errs = append(errs, fmt.Errorf("collecting Pod %s/%s: %w", collection.Pod.Namespace, collection.Pod.Name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (c *collector) observe(ctx context.Context, now time.Time) (Input, error) {
+	var pods corev1.PodList
+	if err := c.client.List(ctx, &pods); err != nil {
+		return Input{}, fmt.Errorf("listing Pods: %w", err)
+	}
+	var nodes corev1.NodeList
+	if err := c.client.List(ctx, &nodes); err != nil {
+		return Input{}, fmt.Errorf("listing Nodes: %w", err)
+	}
+	in := Input{Nodes: make(map[string]*corev1.Node, len(nodes.Items)), MissedSince: c.missedSince, Threshold: c.threshold, Now: now}
+	for i := range pods.Items {
+		in.Pods = append(in.Pods, &pods.Items[i])
+	}
+	for i := range nodes.Items {
+		in.Nodes[nodes.Items[i].Name] = &nodes.Items[i]
+	}
+	return in, nil
+}
+
+// confirm asks the server for each node. Only a plain "not found" proves that it is gone (SAF-164).
+func (c *collector) confirm(ctx context.Context, names []string) (absent map[string]bool, errs []error) {
+	absent = map[string]bool{}
+	for _, name := range names {
+		err := c.live.Get(ctx, client.ObjectKey{Name: name}, &corev1.Node{})
+		switch {
+		case apierrors.IsNotFound(err):
+			absent[name] = true
+		case err != nil:
+			errs = append(errs, fmt.Errorf("confirming that node %s is gone: %w", name, err))
+		}
+	}
+	return absent, errs
+}
+
+// collect writes the status first, so that a watcher learns why the Pod went, and deletes only when that was written.
+func (c *collector) collect(ctx context.Context, collection Collection) error {
+	pod := collection.Pod
+	if collection.MarkFailed || collection.Disrupted {
+		if err := c.patchStatus(ctx, collection); err != nil {
+			return client.IgnoreNotFound(err)
+		}
+	}
+	if err := failpoint.Inject("podgc/pod.delete.before"); err != nil {
+		return err
+	}
+	c.log.Info("collecting Pod", "namespace", pod.Namespace, "name", pod.Name, "uid", pod.UID, "node", pod.Spec.NodeName, "reason", collection.Reason)
+	err := c.client.Delete(ctx, pod, client.GracePeriodSeconds(0), client.Preconditions{UID: &pod.UID})
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("deleting: %w", err)
+	}
+	return failpoint.Inject("podgc/pod.delete.after")
+}
+
+func (c *collector) patchStatus(ctx context.Context, collection Collection) error {
+	if err := failpoint.Inject("podgc/pod.status.before"); err != nil {
+		return err
+	}
+	changed := collection.Pod.DeepCopy()
+	markCollected(&changed.Status, collection, metav1.Now())
+	patch := client.MergeFromWithOptions(collection.Pod, client.MergeFromWithOptimisticLock{})
+	if err := c.client.Status().Patch(ctx, changed, patch); err != nil {
+		return fmt.Errorf("marking as collected: %w", err)
+	}
+	return nil
+}
+
+// markCollected writes into the status why the Pod goes.
+func markCollected(status *corev1.PodStatus, collection Collection, now metav1.Time) {
+	if collection.MarkFailed {
+		status.Phase = corev1.PodFailed
+	}
+	if !collection.Disrupted {
+		return
+	}
+	condition := corev1.PodCondition{
+		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "DeletionByPodGC",
+		Message: "PodGC: node no longer exists", LastTransitionTime: now,
+	}
+	if old := podview.Condition(&corev1.Pod{Status: *status}, corev1.DisruptionTarget); old != nil {
+		*old = condition
+		return
+	}
+	status.Conditions = append(status.Conditions, condition)
+}
