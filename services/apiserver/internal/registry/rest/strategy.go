@@ -73,6 +73,11 @@ func NewUpdateStrategy[O Object](o Options, s Strategy[O]) genericrest.UpdateRes
 	return strategy[O]{ObjectTyper: o.Scheme, Strategy: s}
 }
 
+// NewCreateUpdateStrategy is for a second view of a store that creates and updates with rules of its own.
+func NewCreateUpdateStrategy[O Object](o Options, s Strategy[O]) genericrest.RESTCreateUpdateStrategy {
+	return strategy[O]{ObjectTyper: o.Scheme, Strategy: s}
+}
+
 func (s strategy[O]) forDelete() genericrest.RESTDeleteStrategy {
 	if s.Graceful == nil {
 		return s
