@@ -105,3 +105,32 @@ func CPUQuota(milli int64) int64 {
 	}
 	return max(milli*CPUPeriod/1000, 1000)
 }
+
+// PodMemoryLimit returns the memory in bytes that the Pod as a whole may use, or 0 if one of its containers has no limit.
+func PodMemoryLimit(pod *corev1.Pod) int64 { return podLimit(pod, corev1.ResourceMemory) }
+
+// PodCPULimit returns the thousandths of a core that the Pod as a whole may use, or 0 if one of its containers has no
+// limit.
+func PodCPULimit(pod *corev1.Pod) int64 { return podLimit(pod, corev1.ResourceCPU) }
+
+func podLimit(pod *corev1.Pod, name corev1.ResourceName) int64 {
+	limits := resource.PodLimits(pod, resource.PodResourcesOptions{})
+	limit := limits[name]
+	if limit.IsZero() || !resource.IsPodLevelLimitsSet(pod) && !allLimited(pod, name) {
+		return 0
+	}
+	if name == corev1.ResourceCPU {
+		return limit.MilliValue()
+	}
+	return limit.Value()
+}
+
+// allLimited tells whether every container has a limit of its own.
+func allLimited(pod *corev1.Pod, name corev1.ResourceName) bool {
+	for _, r := range requirementsOf(pod) {
+		if limit := r.Limits[name]; limit.IsZero() {
+			return false
+		}
+	}
+	return true
+}

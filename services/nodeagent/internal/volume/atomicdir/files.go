@@ -1,0 +1,98 @@
+package atomicdir
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// Longest path of a file.
+const maxPath = 4096
+
+// check refuses paths that would leave the folder or hide its own entries.
+func (f Files) check() error {
+	for path := range f {
+		switch {
+		case path == "":
+			return fmt.Errorf("invalid path: must not be empty: %q", path)
+		case strings.HasPrefix(path, "/"):
+			return fmt.Errorf("invalid path: must be relative path: %s", path)
+		case len(path) > maxPath:
+			return fmt.Errorf("invalid path: must be less than or equal to %d characters", maxPath)
+		case path != filepath.Clean(path), slices.Contains(strings.Split(path, "/"), ".."):
+			return fmt.Errorf("invalid path: must not contain '..': %s", path)
+		case strings.HasPrefix(path, ".."):
+			return fmt.Errorf("invalid path: must not start with '..': %s", path)
+		}
+		for parent := filepath.Dir(path); parent != "."; parent = filepath.Dir(parent) {
+			if _, ok := f[parent]; ok {
+				return fmt.Errorf("invalid path: %s lies in %s, which is a file", path, parent)
+			}
+		}
+	}
+	return nil
+}
+
+// forGroup lets the group read all files.
+func (f Files) forGroup(group int64) Files {
+	if group < 0 {
+		return f
+	}
+	out := make(Files, len(f))
+	for path, file := range f {
+		file.Mode |= 0o440
+		out[path] = file
+	}
+	return out
+}
+
+func (f Files) sorted() []string { return slices.Sorted(maps.Keys(f)) }
+
+// topLevel returns the first elements of all paths.
+func (f Files) topLevel() map[string]bool {
+	names := map[string]bool{}
+	for path := range f {
+		name, _, _ := strings.Cut(path, "/")
+		names[name] = true
+	}
+	return names
+}
+
+// sameAs tells whether a folder holds exactly these files with their modes and owners.
+func (f Files) sameAs(dir string) bool {
+	found := 0
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		relative, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		file, ok := f[relative]
+		if !ok || !file.sameAs(path) {
+			return fs.ErrNotExist
+		}
+		found++
+		return nil
+	})
+	return err == nil && found == len(f)
+}
+
+func (f File) sameAs(path string) bool {
+	info, err := os.Lstat(path)
+	if err != nil || info.Mode() != f.Mode {
+		return false
+	}
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok && f.UID != nil && int64(stat.Uid) != *f.UID {
+		return false
+	}
+	data, err := os.ReadFile(path)
+	return err == nil && bytes.Equal(data, f.Data)
+}

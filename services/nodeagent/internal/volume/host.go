@@ -1,0 +1,163 @@
+package volume
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"keelson.dev/kit/failpoint"
+	"keelson.dev/services/nodeagent/internal/downward"
+	"keelson.dev/services/nodeagent/internal/podfiles"
+)
+
+// Host drives the volumes of all Pods of a node. Calls for different Pods may run at once; those for one Pod must not.
+type Host struct {
+	root    podfiles.Root
+	mounter Mounter
+	kinds   []Kind
+}
+
+// NewHost makes a Host that knows the given kinds.
+func NewHost(root podfiles.Root, mounter Mounter, kinds []Kind) *Host {
+	return &Host{root: root, mounter: mounter, kinds: kinds}
+}
+
+// Volumes are the volumes of one Pod, by name.
+type Volumes map[string]Result
+
+// RefreshAt is when SetUp must run again although no object has changed; zero means never.
+func (v Volumes) RefreshAt() time.Time {
+	var soonest time.Time
+	for _, result := range v {
+		if !result.RefreshAt.IsZero() && (soonest.IsZero() || result.RefreshAt.Before(soonest)) {
+			soonest = result.RefreshAt
+		}
+	}
+	return soonest
+}
+
+// SetUp makes all volumes of a Pod that its containers mount, or brings them up to date. It tries every volume; the error
+// joins one sentence per volume that failed, each fit for an event with reason FailedMount. The volumes that stand are
+// returned even then.
+func (h *Host) SetUp(ctx context.Context, view downward.View, allocatable corev1.ResourceList) (Volumes, error) {
+	volumes, used := Volumes{}, mounted(view.Pod)
+	var problems []error
+	for i := range view.Pod.Spec.Volumes {
+		volume := &view.Pod.Spec.Volumes[i]
+		if !used[volume.Name] {
+			continue
+		}
+		result, err := h.setUpOne(ctx, view, volume, allocatable)
+		if err != nil {
+			problems = append(problems, fmt.Errorf("MountVolume.SetUp failed for volume %q : %w", volume.Name, err))
+			continue
+		}
+		volumes[volume.Name] = result
+	}
+	return volumes, errors.Join(problems...)
+}
+
+func (h *Host) setUpOne(ctx context.Context, view downward.View, volume *corev1.Volume, allocatable corev1.ResourceList) (Result, error) {
+	kind, err := h.kindOf(volume)
+	if err != nil {
+		return Result{}, err
+	}
+	dir := h.root.Volume(view.Pod.UID, kind.Name(), volume.Name)
+	if err := os.MkdirAll(filepath.Dir(dir), 0o750); err != nil {
+		return Result{}, fmt.Errorf("making the folder of the pod's volumes: %w", err)
+	}
+	if err := failpoint.Inject("nodeagent/volume.setup.before"); err != nil {
+		return Result{}, err
+	}
+	result, err := kind.SetUp(ctx, Request{View: view, Volume: volume, Dir: dir, Allocatable: allocatable})
+	if err != nil {
+		return Result{}, err
+	}
+	return result, failpoint.Inject("nodeagent/volume.setup.after")
+}
+
+func (h *Host) kindOf(volume *corev1.Volume) (Kind, error) {
+	var names []string
+	for _, kind := range h.kinds {
+		if kind.Handles(volume) {
+			return kind, nil
+		}
+		names = append(names, kind.Name())
+	}
+	return nil, fmt.Errorf("the type of this volume is none that this node can serve: %v", names)
+}
+
+// mounted returns the names of the volumes that a container of the Pod mounts.
+func mounted(pod *corev1.Pod) map[string]bool {
+	used := map[string]bool{}
+	add := func(mounts []corev1.VolumeMount, devices []corev1.VolumeDevice) {
+		for i := range mounts {
+			used[mounts[i].Name] = true
+		}
+		for i := range devices {
+			used[devices[i].Name] = true
+		}
+	}
+	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
+		add(c.VolumeMounts, c.VolumeDevices)
+	}
+	for i := range pod.Spec.EphemeralContainers {
+		add(pod.Spec.EphemeralContainers[i].VolumeMounts, pod.Spec.EphemeralContainers[i].VolumeDevices)
+	}
+	return used
+}
+
+// TearDown takes away all mounts and files of a Pod, from the disk alone. Call it when no process of the Pod is left. It
+// is idempotent; after an error some may be left, so call it again.
+func (h *Host) TearDown(_ context.Context, uid types.UID) error {
+	dir := h.root.Pod(uid)
+	if err := failpoint.Inject("nodeagent/volume.teardown.before"); err != nil {
+		return err
+	}
+	if err := h.unmountUnder(dir); err != nil {
+		return err
+	}
+	if err := removeOneFilesystem(dir); err != nil {
+		return fmt.Errorf("removing the pod's folder: %w", err)
+	}
+	return failpoint.Inject("nodeagent/volume.teardown.after")
+}
+
+// unmountUnder ends only when a fresh look shows no mount any more, because removing files below a forgotten mount would
+// remove those of somebody else.
+func (h *Host) unmountUnder(dir string) error {
+	targets, err := h.mounter.Under(dir)
+	if err != nil {
+		return fmt.Errorf("listing the pod's mounts: %w", err)
+	}
+	var problems []error
+	for _, target := range targets {
+		if err := h.mounter.Unmount(target); err != nil {
+			problems = append(problems, fmt.Errorf("unmounting %s: %w", target, err))
+		}
+	}
+	if len(problems) > 0 {
+		return errors.Join(problems...)
+	}
+	if left, err := h.mounter.Under(dir); err != nil || len(left) > 0 {
+		return errors.Join(fmt.Errorf("%d mounts of the pod are left", len(left)), err)
+	}
+	return nil
+}
+
+// Orphans returns the Pods that have files on this node and are not among the known ones. Each is to be torn down once no
+// container of it runs any more.
+func (h *Host) Orphans(known func(types.UID) bool) ([]types.UID, error) {
+	uids, err := h.root.List()
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(uids, known), nil
+}

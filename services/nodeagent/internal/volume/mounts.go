@@ -1,0 +1,101 @@
+package volume
+
+import (
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+	"k8s.io/utils/ptr"
+
+	"keelson.dev/services/nodeagent/internal/podenv"
+	"keelson.dev/services/nodeagent/internal/volume/subpath"
+)
+
+// MountRequest is one container whose mounts are wanted.
+type MountRequest struct {
+	Pod       *corev1.Pod
+	Container *corev1.Container
+	// Volumes is the result of SetUp, Env that of podenv.Resolve.
+	Volumes Volumes
+	Env     podenv.Result
+	// RecursiveReadOnly tells whether the runtime can make mounts read-only recursively.
+	RecursiveReadOnly bool
+}
+
+// Mounts returns what a new instance of a container mounts, and binds the parts of volumes that it asks for (subPath). Call
+// it anew for each instance. An error is one sentence for reason CreateContainerConfigError.
+func (h *Host) Mounts(request MountRequest) ([]*cri.Mount, error) {
+	var mounts []*cri.Mount
+	for i := range request.Container.VolumeMounts {
+		mount, err := h.mount(request, i)
+		if err != nil {
+			return nil, err
+		}
+		mounts = append(mounts, mount)
+	}
+	return mounts, nil
+}
+
+func (h *Host) mount(request MountRequest, index int) (*cri.Mount, error) {
+	spec := &request.Container.VolumeMounts[index]
+	volume, ok := request.Volumes[spec.Name]
+	if !ok {
+		return nil, fmt.Errorf("cannot find volume %q to mount into container %q", spec.Name, request.Container.Name)
+	}
+	path, err := h.partOf(request, index, volume.Path)
+	if err != nil {
+		return nil, err
+	}
+	mount := &cri.Mount{
+		HostPath:      path,
+		ContainerPath: spec.MountPath,
+		Readonly:      spec.ReadOnly || volume.ReadOnly,
+		Propagation:   propagation(spec.MountPropagation),
+	}
+	mount.RecursiveReadOnly, err = recursive(spec, request.RecursiveReadOnly)
+	return mount, err
+}
+
+// partOf returns the whole volume, or the part that the mount asks for.
+func (h *Host) partOf(request MountRequest, index int, whole string) (string, error) {
+	spec := &request.Container.VolumeMounts[index]
+	part := spec.SubPath
+	if spec.SubPathExpr != "" {
+		expanded, err := podenv.ExpandAll(spec.SubPathExpr, request.Env.Lookup)
+		if err != nil {
+			return "", fmt.Errorf("subPathExpr of volume %q: %w", spec.Name, err)
+		}
+		part = expanded
+	}
+	if part == "" {
+		return whole, nil
+	}
+	target := h.root.SubPath(request.Pod.UID, request.Container.Name, index)
+	if err := subpath.Bind(h.mounter, whole, part, target); err != nil {
+		return "", fmt.Errorf("failed to prepare subPath for volumeMount %q of container %q: %w", spec.Name, request.Container.Name, err)
+	}
+	return target, nil
+}
+
+func propagation(mode *corev1.MountPropagationMode) cri.MountPropagation {
+	switch ptr.Deref(mode, corev1.MountPropagationNone) {
+	case corev1.MountPropagationHostToContainer:
+		return cri.MountPropagation_PROPAGATION_HOST_TO_CONTAINER
+	case corev1.MountPropagationBidirectional:
+		return cri.MountPropagation_PROPAGATION_BIDIRECTIONAL
+	}
+	return cri.MountPropagation_PROPAGATION_PRIVATE
+}
+
+// recursive tells whether mounts inside the mount become read-only too.
+func recursive(spec *corev1.VolumeMount, able bool) (bool, error) {
+	mode := ptr.Deref(spec.RecursiveReadOnly, corev1.RecursiveReadOnlyDisabled)
+	if !spec.ReadOnly || mode == corev1.RecursiveReadOnlyDisabled {
+		return false, nil
+	}
+	if mode == corev1.RecursiveReadOnlyEnabled && !able {
+		return false, errors.New("container runtime of this node cannot make mounts read-only recursively (recursiveReadOnly: Enabled)")
+	}
+	return able, nil
+}
