@@ -1,0 +1,72 @@
+// Package controllers is the one list of all controllers of this service.
+package controllers
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"keelson.dev/kit/controller"
+	"keelson.dev/services/workload-controllers/internal/controllers/deployment"
+	"keelson.dev/services/workload-controllers/internal/controllers/replicaset"
+	"keelson.dev/services/workload-controllers/internal/controllers/rootca"
+	"keelson.dev/services/workload-controllers/internal/controllers/serviceaccount"
+	"keelson.dev/services/workload-controllers/internal/ownerindex"
+	"keelson.dev/services/workload-controllers/internal/podfeed"
+)
+
+// Options are what the controllers are built with.
+type Options struct {
+	// RootCA is the PEM bundle that rootca publishes; without one that controller does not exist.
+	RootCA []byte
+	// Concurrent is how many objects each controller works on at once.
+	Concurrent int
+}
+
+// All returns every controller, sorted by name.
+func All(o Options) []controller.Registration {
+	feed, index := podfeed.New(), &ownerindex.Index{}
+	all := []controller.Registration{
+		deployment.Registration(feed, index, o.Concurrent),
+		replicaset.Registration(feed, index, o.Concurrent),
+		serviceaccount.Registration(o.Concurrent),
+	}
+	if len(o.RootCA) > 0 {
+		all = append(all, rootca.Registration(o.RootCA, o.Concurrent))
+	}
+	slices.SortFunc(all, func(a, b controller.Registration) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
+// Cache says what of the API the service's cache holds.
+func Cache() cache.Options {
+	configMap, narrowed := rootca.Cached()
+	return cache.Options{ByObject: map[client.Object]cache.ByObject{configMap: narrowed}}
+}
+
+// Names returns the names of all controllers that there can be, sorted.
+func Names() []string {
+	return []string{deployment.Name, replicaset.Name, rootca.Name, serviceaccount.Name}
+}
+
+// Select returns the controllers that a list of names asks for: "*" stands for all, "-name" takes one away again.
+func Select(all []controller.Registration, names []string) []controller.Registration {
+	wanted := slices.Contains(names, "*")
+	return slices.DeleteFunc(slices.Clone(all), func(r controller.Registration) bool {
+		return slices.Contains(names, "-"+r.Name) || !wanted && !slices.Contains(names, r.Name)
+	})
+}
+
+// Validate says which of the names is of no controller.
+func Validate(names []string) error {
+	for _, name := range names {
+		if name != "*" && !slices.Contains(Names(), strings.TrimPrefix(name, "-")) {
+			return fmt.Errorf("%q is no controller, only *, %s, and each of these with - in front to leave it out are allowed",
+				name, strings.Join(Names(), ", "))
+		}
+	}
+	return nil
+}

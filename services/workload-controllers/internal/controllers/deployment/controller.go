@@ -1,0 +1,182 @@
+// Package deployment rolls Deployments out: it makes a ReplicaSet for each Pod template and moves the replicas from the old
+// ones to the current one within the strategy's bounds. It is the model for the other controllers.
+//
+//	decide.go            what one pass does, from what was observed (pure), by concern:
+//	  decide_rolling     sizes during a rolling update
+//	  decide_recreate    sizes with strategy Recreate
+//	  decide_scale       sizes when spec.replicas changes, paused Deployments included
+//	  decide_revision    ReplicaSets, revisions, annotations
+//	  decide_rollback    the annotation that asks for a rollback
+//	  decide_cleanup     the history limit
+//	  decide_progress    the condition Progressing and its deadline
+//	status.go            the status that goes with it (pure)
+//	events.go            what users are told (pure)
+//	reconcile.go         read, decide, apply
+//	claim.go             adoption, and the one way to write
+//	controller.go        what it reads and writes, and what wakes a Deployment up
+package deployment
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"keelson.dev/kit/controller"
+	"keelson.dev/kit/events"
+	"keelson.dev/services/workload-controllers/internal/gate"
+	"keelson.dev/services/workload-controllers/internal/ownerindex"
+	"keelson.dev/services/workload-controllers/internal/podfeed"
+	"keelson.dev/services/workload-controllers/internal/podset"
+	"keelson.dev/services/workload-controllers/internal/recording"
+)
+
+// Name is the controller's folder, half of its Lease's name, and its field manager.
+const Name = "deployment"
+
+// Registration describes the controller. concurrent is how many Deployments it works on at once.
+func Registration(feed *podfeed.Feed, index *ownerindex.Index, concurrent int) controller.Registration {
+	return controller.Registration{
+		Name: Name,
+		Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"get", "list", "watch", "update", "patch"}},
+			{APIGroups: []string{"apps"}, Resources: []string{"deployments/status"}, Verbs: []string{"update"}},
+			{APIGroups: []string{"apps"}, Resources: []string{"replicasets"}, Verbs: []string{"get", "list", "watch", "create", "update", "patch", "delete"}},
+			// An owner reference that blocks its owner's deletion may be set by who may update the owner's finalizers.
+			{APIGroups: []string{"apps"}, Resources: []string{"deployments/finalizers"}, Verbs: []string{"update"}},
+			{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list", "watch"}},
+			{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
+		},
+		Index: index.Register,
+		Setup: func(s *controller.Setup) (controller.Runnable, error) {
+			return recording.As(s, eventSource, func(recorder *events.Recorder) (controller.Runnable, error) {
+				return setup(s, feed, recorder, concurrent)
+			})
+		},
+	}
+}
+
+func setup(s *controller.Setup, feed *podfeed.Feed, recorder *events.Recorder, concurrent int) (controller.Runnable, error) {
+	deployments, err := gate.StoreOf(s.Cache, &appsv1.Deployment{})
+	if err != nil {
+		return nil, err
+	}
+	replicaSets, err := gate.StoreOf(s.Cache, &appsv1.ReplicaSet{})
+	if err != nil {
+		return nil, err
+	}
+	c := &Controller{
+		client: client.WithFieldOwner(s.Client, Name), live: s.Live, deployments: deployments, replicaSets: replicaSets,
+		pods: feed.Index, gate: gate.New(), recorder: recorder, log: s.Log, now: time.Now,
+	}
+	built, err := controller.NewReconciler(s, concurrent, c)
+	if err != nil {
+		return nil, err
+	}
+	if err := built.Watch(source.Kind(s.Cache, &appsv1.Deployment{}, c.onDeployment())); err != nil {
+		return nil, fmt.Errorf("watching Deployments: %w", err)
+	}
+	if err := built.Watch(source.Kind(s.Cache, &appsv1.ReplicaSet{}, c.onReplicaSet())); err != nil {
+		return nil, fmt.Errorf("watching ReplicaSets: %w", err)
+	}
+	if err := built.Watch(&podfeed.Source{Feed: feed, Cache: s.Cache, Requests: c.onPod}); err != nil {
+		return nil, fmt.Errorf("watching Pods: %w", err)
+	}
+	return built, nil
+}
+
+type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+func (c *Controller) onDeployment() handler.TypedFuncs[*appsv1.Deployment, reconcile.Request] {
+	return handler.TypedFuncs[*appsv1.Deployment, reconcile.Request]{
+		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*appsv1.Deployment], q queue) {
+			q.Add(requestFor(e.Object))
+		},
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*appsv1.Deployment], q queue) {
+			q.Add(requestFor(e.ObjectNew))
+		},
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*appsv1.Deployment], _ queue) {
+			c.gate.Forget(e.Object.UID)
+		},
+	}
+}
+
+// onReplicaSet wakes up the Deployments that have, had or could adopt the ReplicaSet.
+func (c *Controller) onReplicaSet() handler.TypedFuncs[*appsv1.ReplicaSet, reconcile.Request] {
+	return handler.TypedFuncs[*appsv1.ReplicaSet, reconcile.Request]{
+		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*appsv1.ReplicaSet], q queue) {
+			c.wake(ctx, e.Object, q)
+		},
+		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*appsv1.ReplicaSet], q queue) {
+			before, after := metav1.GetControllerOfNoCopy(e.ObjectOld), metav1.GetControllerOfNoCopy(e.ObjectNew)
+			if before != nil && (after == nil || after.UID != before.UID) {
+				c.wake(ctx, e.ObjectOld, q)
+			}
+			c.wake(ctx, e.ObjectNew, q)
+		},
+		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[*appsv1.ReplicaSet], q queue) {
+			if metav1.GetControllerOfNoCopy(e.Object) != nil {
+				c.wake(ctx, e.Object, q)
+			}
+		},
+	}
+}
+
+func (c *Controller) wake(ctx context.Context, set *appsv1.ReplicaSet, q queue) {
+	if owner := metav1.GetControllerOfNoCopy(set); owner != nil {
+		if owner.Kind == "Deployment" {
+			q.Add(requestFor(&metav1.ObjectMeta{Namespace: set.Namespace, Name: owner.Name}))
+		}
+		return
+	}
+	all := &appsv1.DeploymentList{}
+	// The cache answers without I/O; an error would mean that it holds no Deployments.
+	if err := c.client.List(ctx, all, client.InNamespace(set.Namespace)); err != nil {
+		return
+	}
+	for i := range all.Items {
+		selector, err := metav1.LabelSelectorAsSelector(all.Items[i].Spec.Selector)
+		if err == nil && selector.Matches(labels.Set(set.Labels)) {
+			q.Add(requestFor(&all.Items[i]))
+		}
+	}
+}
+
+// onPod wakes up a Deployment that waits for its old Pods to end, with strategy Recreate. All others learn of their Pods
+// from the ReplicaSets.
+func (c *Controller) onPod(pod *corev1.Pod, change podset.Change) []reconcile.Request {
+	if !change.Ended || change.Before == nil || change.Before.Kind != "ReplicaSet" {
+		return nil
+	}
+	set := &appsv1.ReplicaSet{}
+	if err := c.client.Get(context.Background(), types.NamespacedName{Namespace: pod.Namespace, Name: change.Before.Name}, set); err != nil {
+		return nil
+	}
+	owner := metav1.GetControllerOfNoCopy(set)
+	if owner == nil || owner.Kind != "Deployment" {
+		return nil
+	}
+	request := requestFor(&metav1.ObjectMeta{Namespace: pod.Namespace, Name: owner.Name})
+	deployment := &appsv1.Deployment{}
+	if err := c.client.Get(context.Background(), request.NamespacedName, deployment); err != nil ||
+		deployment.Spec.Strategy.Type != appsv1.RecreateDeploymentStrategyType {
+		return nil
+	}
+	return []reconcile.Request{request}
+}
+
+func requestFor(object metav1.Object) reconcile.Request {
+	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}}
+}

@@ -1,0 +1,101 @@
+package deployment
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// bounds returns how many replicas may exist beyond spec.replicas and how many of them may be missing.
+//
+// Percentages are of spec.replicas; the surge is rounded up, the unavailable down. Where both come out as 0 nothing could
+// move, so that one replica may be unavailable then.
+func bounds(deployment *appsv1.Deployment) (surge, unavailable int32) {
+	replicas := replicasOf(deployment)
+	strategy := deployment.Spec.Strategy
+	if strategy.Type == appsv1.RecreateDeploymentStrategyType {
+		return 0, 0
+	}
+	quarter := intstr.FromString("25%")
+	maxSurge, maxUnavailable := &quarter, &quarter
+	if rolling := strategy.RollingUpdate; rolling != nil {
+		if rolling.MaxSurge != nil {
+			maxSurge = rolling.MaxSurge
+		}
+		if rolling.MaxUnavailable != nil {
+			maxUnavailable = rolling.MaxUnavailable
+		}
+	}
+	surge, unavailable = resolve(maxSurge, replicas, true), resolve(maxUnavailable, replicas, false)
+	if surge == 0 && unavailable == 0 {
+		unavailable = 1
+	}
+	return surge, min(unavailable, replicas)
+}
+
+// resolve reads a value that the apiserver has validated; anything else counts as 0.
+func resolve(value *intstr.IntOrString, replicas int32, roundUp bool) int32 {
+	resolved, err := intstr.GetScaledValueFromIntOrPercent(value, int(replicas), roundUp)
+	if err != nil || resolved < 0 {
+		return 0
+	}
+	return int32(resolved)
+}
+
+// roll moves replicas to the current template as far as the bounds allow. The new ReplicaSet grows first; what the old ones
+// lose is worked out with it grown, so that both steps of one pass together keep within the bounds.
+func (r *rollout) roll() {
+	if r.current == nil {
+		r.create(r.grown(0))
+	} else {
+		r.current.resize(r.grown(r.current.size), ReasonRollout)
+	}
+	removable := r.removable()
+	removable -= r.dropUnavailable(removable)
+	r.dropSurplus(removable)
+}
+
+// grown returns the size of the current ReplicaSet after the growth that total and surge allow.
+func (r *rollout) grown(size int32) int32 {
+	if size >= r.replicas {
+		return r.replicas
+	}
+	room := r.replicas + r.surge - r.total()
+	return size + max(0, min(room, r.replicas-size))
+}
+
+// removable returns how many old replicas may go when every new replica that is not available yet counts as missing.
+func (r *rollout) removable() int32 {
+	unavailable := r.current.size - r.current.available()
+	return max(0, r.total()-(r.replicas-r.unavailable)-unavailable)
+}
+
+// dropUnavailable takes away old replicas that serve nobody, which costs no availability. It returns how many.
+func (r *rollout) dropUnavailable(removable int32) int32 {
+	var dropped int32
+	for _, m := range r.old {
+		drop := min(m.size-m.available(), removable-dropped)
+		if drop <= 0 {
+			continue
+		}
+		m.resize(m.size-drop, ReasonUnhealthy)
+		dropped += drop
+	}
+	return dropped
+}
+
+// dropSurplus takes away old replicas that serve, the oldest ReplicaSet first, as long as enough others do.
+func (r *rollout) dropSurplus(removable int32) {
+	available := r.unavailable - r.replicas
+	for _, m := range r.all() {
+		available += m.available()
+	}
+	left := min(removable, available)
+	for _, m := range r.old {
+		drop := min(m.size, left)
+		if drop <= 0 {
+			continue
+		}
+		m.resize(m.size-drop, ReasonRollout)
+		left -= drop
+	}
+}

@@ -1,0 +1,136 @@
+// Package replicaset keeps every ReplicaSet at its number of Pods.
+//
+//	decide.go     what one pass does, from what was observed (pure)
+//	status.go     the status that goes with it (pure)
+//	template.go   what the Pods look like (pure)
+//	reconcile.go  read, decide, apply
+//	controller.go what it reads and writes, and what wakes a ReplicaSet up
+package replicaset
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"keelson.dev/kit/controller"
+	"keelson.dev/kit/events"
+	"keelson.dev/services/workload-controllers/internal/gate"
+	"keelson.dev/services/workload-controllers/internal/ownerindex"
+	"keelson.dev/services/workload-controllers/internal/podfeed"
+	"keelson.dev/services/workload-controllers/internal/podops"
+	"keelson.dev/services/workload-controllers/internal/podset"
+	"keelson.dev/services/workload-controllers/internal/recording"
+)
+
+// Name is the controller's folder, half of its Lease's name, and its field manager.
+const Name = "replicaset"
+
+// Registration describes the controller. concurrent is how many ReplicaSets it works on at once.
+func Registration(feed *podfeed.Feed, index *ownerindex.Index, concurrent int) controller.Registration {
+	return controller.Registration{
+		Name: Name,
+		Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{"apps"}, Resources: []string{"replicasets"}, Verbs: []string{"get", "list", "watch"}},
+			{APIGroups: []string{"apps"}, Resources: []string{"replicasets/status"}, Verbs: []string{"update"}},
+			{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"create", "delete", "list", "patch", "watch"}},
+			{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
+		},
+		Index: index.Register,
+		Setup: func(s *controller.Setup) (controller.Runnable, error) {
+			return recording.As(s, eventSource, func(recorder *events.Recorder) (controller.Runnable, error) {
+				return setup(s, feed, recorder, concurrent)
+			})
+		},
+	}
+}
+
+func setup(s *controller.Setup, feed *podfeed.Feed, recorder *events.Recorder, concurrent int) (controller.Runnable, error) {
+	clientset, err := kubernetes.NewForConfig(s.Config)
+	if err != nil {
+		return nil, fmt.Errorf("building the Pod client: %w", err)
+	}
+	store, err := gate.StoreOf(s.Cache, &appsv1.ReplicaSet{})
+	if err != nil {
+		return nil, err
+	}
+	pending := gate.New()
+	c := &Controller{
+		client: client.WithFieldOwner(s.Client, Name), live: s.Live, store: store, pods: feed.Index, gate: pending,
+		ops:      &podops.Operator{Client: clientset, FieldManager: Name, Gate: pending, Feed: feed},
+		recorder: recorder, now: time.Now, written: map[types.UID]time.Time{},
+	}
+	built, err := controller.NewReconciler(s, concurrent, c)
+	if err != nil {
+		return nil, err
+	}
+	if err := built.Watch(source.Kind(s.Cache, &appsv1.ReplicaSet{}, c.onReplicaSet())); err != nil {
+		return nil, fmt.Errorf("watching ReplicaSets: %w", err)
+	}
+	if err := built.Watch(&podfeed.Source{Feed: feed, Cache: s.Cache, Requests: c.onPod}); err != nil {
+		return nil, fmt.Errorf("watching Pods: %w", err)
+	}
+	return built, nil
+}
+
+type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+func (c *Controller) onReplicaSet() handler.TypedFuncs[*appsv1.ReplicaSet, reconcile.Request] {
+	return handler.TypedFuncs[*appsv1.ReplicaSet, reconcile.Request]{
+		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*appsv1.ReplicaSet], q queue) {
+			q.Add(requestFor(e.Object))
+		},
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*appsv1.ReplicaSet], q queue) {
+			q.Add(requestFor(e.ObjectNew))
+		},
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*appsv1.ReplicaSet], _ queue) { c.forget(e.Object.UID) },
+	}
+}
+
+// onPod wakes up the ReplicaSets that have, had or could adopt the Pod.
+func (c *Controller) onPod(pod *corev1.Pod, change podset.Change) []reconcile.Request {
+	var requests []reconcile.Request
+	for _, owner := range []*metav1.OwnerReference{change.Before, change.After} {
+		if owner != nil && owner.Kind == "ReplicaSet" {
+			requests = append(requests, requestFor(&metav1.ObjectMeta{Namespace: pod.Namespace, Name: owner.Name}))
+		}
+	}
+	if change.After == nil && !change.Ended && pod.DeletionTimestamp == nil {
+		requests = append(requests, c.adopters(pod)...)
+	}
+	return requests
+}
+
+// adopters returns the ReplicaSets whose selectors match a Pod without a controller.
+func (c *Controller) adopters(pod *corev1.Pod) []reconcile.Request {
+	sets := &appsv1.ReplicaSetList{}
+	// The cache answers without I/O; an error would mean that it holds no ReplicaSets.
+	if err := c.client.List(context.Background(), sets, client.InNamespace(pod.Namespace)); err != nil {
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range sets.Items {
+		selector, err := metav1.LabelSelectorAsSelector(sets.Items[i].Spec.Selector)
+		if err == nil && selector.Matches(labels.Set(pod.Labels)) {
+			requests = append(requests, requestFor(&sets.Items[i]))
+		}
+	}
+	return requests
+}
+
+func requestFor(object metav1.Object) reconcile.Request {
+	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}}
+}

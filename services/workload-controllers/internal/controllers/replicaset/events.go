@@ -1,0 +1,25 @@
+package replicaset
+
+import "keelson.dev/kit/events"
+
+// eventSource is what users see as the origin of the events.
+const eventSource = "replicaset-controller"
+
+// Reasons of events and of the condition ReplicaFailure.
+const (
+	reasonFailedCreate = "FailedCreate"
+	reasonFailedDelete = "FailedDelete"
+)
+
+func podCreated(name string) events.Event {
+	return events.Normal("SuccessfulCreate", "Created pod: %s", name)
+}
+
+func podDeleted(name string) events.Event {
+	return events.Normal("SuccessfulDelete", "Deleted pod: %s", name)
+}
+
+// scalingFailed tells why Pods could not be created or deleted; the message is the condition's, too.
+func scalingFailed(reason, message string) events.Event {
+	return events.Warning(reason, "%s", message)
+}

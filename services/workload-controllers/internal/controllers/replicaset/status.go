@@ -1,0 +1,82 @@
+package replicaset
+
+import (
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// A status that differs in figures alone is written at most once in statusPerReplica for each replica, and at least every
+// statusAtLatest: the writes cost a share of what the Pods cost, however many there are.
+const (
+	statusPerReplica = 100 * time.Microsecond
+	statusAtLatest   = time.Second
+)
+
+// withStatus completes a plan with the status of a pass that succeeds.
+func withStatus(in Input, plan Plan) Plan {
+	plan.Status = figures(in)
+	removeCondition(&plan.Status, appsv1.ReplicaSetReplicaFailure)
+	plan.Wake = in.Tally.NextAvailable
+	if apiequality.Semantic.DeepEqual(plan.Status, in.ReplicaSet.Status) {
+		return plan
+	}
+	due := in.Written.Add(min(time.Duration(replicasOf(in.ReplicaSet))*statusPerReplica, statusAtLatest))
+	plan.WriteStatus = !due.After(in.Now) || !onlyFiguresDiffer(plan.Status, in.ReplicaSet.Status) || isReached(in, plan.Status)
+	if !plan.WriteStatus && (plan.Wake.IsZero() || due.Before(plan.Wake)) {
+		plan.Wake = due
+	}
+	return plan
+}
+
+// figures returns the status as far as the Pods give it, with the conditions as they were.
+func figures(in Input) appsv1.ReplicaSetStatus {
+	terminating := in.Tally.Terminating
+	return appsv1.ReplicaSetStatus{
+		Replicas:             in.Tally.Active,
+		FullyLabeledReplicas: in.Tally.Labelled,
+		ReadyReplicas:        in.Tally.Ready,
+		AvailableReplicas:    in.Tally.Available,
+		TerminatingReplicas:  &terminating,
+		ObservedGeneration:   in.ReplicaSet.Generation,
+		Conditions:           slices.Clone(in.ReplicaSet.Status.Conditions),
+	}
+}
+
+// withFailure returns the status of a pass in which Pods could not be created or deleted.
+func withFailure(in Input, reason, message string) appsv1.ReplicaSetStatus {
+	status := figures(in)
+	failure := appsv1.ReplicaSetCondition{
+		Type: appsv1.ReplicaSetReplicaFailure, Status: corev1.ConditionTrue,
+		LastTransitionTime: metav1.NewTime(in.Now), Reason: reason, Message: message,
+	}
+	at := slices.IndexFunc(status.Conditions, isFailure)
+	if at < 0 {
+		status.Conditions = append(status.Conditions, failure)
+		return status
+	}
+	failure.LastTransitionTime = status.Conditions[at].LastTransitionTime
+	status.Conditions[at] = failure
+	return status
+}
+
+// onlyFiguresDiffer says whether a status tells nothing new but numbers.
+func onlyFiguresDiffer(a, b appsv1.ReplicaSetStatus) bool {
+	return a.ObservedGeneration == b.ObservedGeneration && apiequality.Semantic.DeepEqual(a.Conditions, b.Conditions)
+}
+
+// isReached says whether the figures are where they shall be: nobody should have to wait to hear that.
+func isReached(in Input, status appsv1.ReplicaSetStatus) bool {
+	replicas := replicasOf(in.ReplicaSet)
+	return status.Replicas == replicas && status.AvailableReplicas == replicas && *status.TerminatingReplicas == 0
+}
+
+func removeCondition(status *appsv1.ReplicaSetStatus, kind appsv1.ReplicaSetConditionType) {
+	status.Conditions = slices.DeleteFunc(status.Conditions, func(c appsv1.ReplicaSetCondition) bool { return c.Type == kind })
+}
+
+func isFailure(c appsv1.ReplicaSetCondition) bool { return c.Type == appsv1.ReplicaSetReplicaFailure }

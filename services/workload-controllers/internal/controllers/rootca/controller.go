@@ -1,0 +1,65 @@
+// Package rootca publishes the CA of the apiserver in every namespace, as ConfigMap "kube-root-ca.crt".
+package rootca
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"keelson.dev/kit/controller"
+)
+
+// Name is the controller's folder, half of its Lease's name, and its field manager.
+const Name = "rootca"
+
+// Registration describes the controller. rootCA is the PEM bundle to publish; concurrent is how many namespaces it works on
+// at once.
+func Registration(rootCA []byte, concurrent int) controller.Registration {
+	return controller.Registration{
+		Name: Name,
+		Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"get", "list", "watch"}},
+			{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "list", "watch", "create", "update"}},
+		},
+		Setup: func(s *controller.Setup) (controller.Runnable, error) { return setup(s, string(rootCA), concurrent) },
+	}
+}
+
+// Cached narrows the service's cache to the ConfigMaps that this controller keeps. Nobody else in it reads ConfigMaps.
+func Cached() (client.Object, cache.ByObject) {
+	return &corev1.ConfigMap{}, cache.ByObject{Field: fields.OneTermEqualSelector("metadata.name", name)}
+}
+
+func setup(s *controller.Setup, rootCA string, concurrent int) (controller.Runnable, error) {
+	c := &Controller{client: client.WithFieldOwner(s.Client, Name), rootCA: rootCA}
+	built, err := controller.NewReconciler(s, concurrent, c)
+	if err != nil {
+		return nil, err
+	}
+	namespaces := source.Kind(s.Cache, &corev1.Namespace{}, &handler.TypedEnqueueRequestForObject[*corev1.Namespace]{})
+	if err := built.Watch(namespaces); err != nil {
+		return nil, fmt.Errorf("watching Namespaces: %w", err)
+	}
+	configMaps := source.Kind(s.Cache, &corev1.ConfigMap{}, handler.TypedEnqueueRequestsFromMapFunc(onConfigMap))
+	if err := built.Watch(configMaps); err != nil {
+		return nil, fmt.Errorf("watching ConfigMaps: %w", err)
+	}
+	return built, nil
+}
+
+// onConfigMap wakes up the namespace of a ConfigMap that this controller keeps.
+func onConfigMap(_ context.Context, configMap *corev1.ConfigMap) []reconcile.Request {
+	if configMap.Name != name {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: configMap.Namespace}}}
+}

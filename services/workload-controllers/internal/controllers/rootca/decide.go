@@ -1,0 +1,60 @@
+package rootca
+
+import (
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const (
+	// name and key are where a Pod's projected volume looks for the bundle.
+	name = "kube-root-ca.crt"
+	key  = "ca.crt"
+
+	descriptionAnnotation = "kubernetes.io/description"
+	description           = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the " +
+		"internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters."
+)
+
+// Input is all that a decision depends on. decide changes none of it.
+type Input struct {
+	Namespace *corev1.Namespace
+	// ConfigMap is what the namespace has; nil for nothing.
+	ConfigMap *corev1.ConfigMap
+	// RootCA is the PEM bundle to publish.
+	RootCA string
+}
+
+// Plan names the effect of one pass: at most one of the two is set.
+type Plan struct {
+	Create, Update *corev1.ConfigMap
+}
+
+// decide says what one pass over a namespace has to do. An edited ConfigMap is healed; labels and annotations that others
+// set are left alone.
+func decide(in Input) Plan {
+	if in.Namespace.DeletionTimestamp != nil || in.Namespace.Status.Phase == corev1.NamespaceTerminating {
+		return Plan{}
+	}
+	data := map[string]string{key: in.RootCA}
+	if in.ConfigMap == nil {
+		return Plan{Create: &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{
+				Name: name, Namespace: in.Namespace.Name, Annotations: map[string]string{descriptionAnnotation: description},
+			},
+			Data: data,
+		}}
+	}
+	if maps.Equal(in.ConfigMap.Data, data) && len(in.ConfigMap.BinaryData) == 0 &&
+		in.ConfigMap.Annotations[descriptionAnnotation] == description {
+		return Plan{}
+	}
+	healed := in.ConfigMap.DeepCopy()
+	healed.Data, healed.BinaryData = data, nil
+	if healed.Annotations == nil {
+		healed.Annotations = map[string]string{}
+	}
+	healed.Annotations[descriptionAnnotation] = description
+	return Plan{Update: healed}
+}

@@ -1,0 +1,57 @@
+// Package serviceaccount keeps a ServiceAccount "default" in every namespace.
+package serviceaccount
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"keelson.dev/kit/controller"
+)
+
+// Name is the controller's folder, half of its Lease's name, and its field manager.
+const Name = "serviceaccount"
+
+// Registration describes the controller. concurrent is how many namespaces it works on at once.
+func Registration(concurrent int) controller.Registration {
+	return controller.Registration{
+		Name: Name,
+		Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"get", "list", "watch"}},
+			{APIGroups: []string{""}, Resources: []string{"serviceaccounts"}, Verbs: []string{"get", "list", "watch", "create"}},
+		},
+		Setup: func(s *controller.Setup) (controller.Runnable, error) { return setup(s, concurrent) },
+	}
+}
+
+func setup(s *controller.Setup, concurrent int) (controller.Runnable, error) {
+	c := &Controller{client: client.WithFieldOwner(s.Client, Name)}
+	built, err := controller.NewReconciler(s, concurrent, c)
+	if err != nil {
+		return nil, err
+	}
+	namespaces := source.Kind(s.Cache, &corev1.Namespace{}, &handler.TypedEnqueueRequestForObject[*corev1.Namespace]{})
+	if err := built.Watch(namespaces); err != nil {
+		return nil, fmt.Errorf("watching Namespaces: %w", err)
+	}
+	accounts := source.Kind(s.Cache, &corev1.ServiceAccount{}, handler.TypedEnqueueRequestsFromMapFunc(onServiceAccount))
+	if err := built.Watch(accounts); err != nil {
+		return nil, fmt.Errorf("watching ServiceAccounts: %w", err)
+	}
+	return built, nil
+}
+
+// onServiceAccount wakes up the namespace of a ServiceAccount that this controller keeps.
+func onServiceAccount(_ context.Context, account *corev1.ServiceAccount) []reconcile.Request {
+	if account.Name != name {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: account.Namespace}}}
+}

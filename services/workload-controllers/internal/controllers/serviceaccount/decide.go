@@ -1,0 +1,25 @@
+package serviceaccount
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// name is the ServiceAccount that Pods get when they ask for none.
+const name = "default"
+
+// Input is all that a decision depends on.
+type Input struct {
+	Namespace *corev1.Namespace
+	// Exists says whether the namespace has the ServiceAccount.
+	Exists bool
+}
+
+// decide returns the ServiceAccount to create, or nil. A namespace that is going away gets none: nothing new may be made
+// in it.
+func decide(in Input) *corev1.ServiceAccount {
+	if in.Exists || in.Namespace.DeletionTimestamp != nil || in.Namespace.Status.Phase == corev1.NamespaceTerminating {
+		return nil
+	}
+	return &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: in.Namespace.Name}}
+}

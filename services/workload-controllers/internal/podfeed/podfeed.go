@@ -1,0 +1,154 @@
+// Package podfeed keeps a podset.Index up to date from the Pod informer and tells controllers whose Pods changed. One feed
+// serves all controllers of a process.
+package podfeed
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+
+	"keelson.dev/services/workload-controllers/internal/gate"
+	"keelson.dev/services/workload-controllers/internal/podset"
+)
+
+// Subscriber is told of a change after the index has taken it in. It must not block.
+type Subscriber func(pod *corev1.Pod, change podset.Change)
+
+// Feed holds the index. It is safe for concurrent use.
+type Feed struct {
+	// Index is read by reconciles.
+	Index *podset.Index
+
+	mu          sync.Mutex // guards what follows
+	store       toolscache.Indexer
+	synced      toolscache.InformerSynced
+	subscribers map[int]Subscriber
+	next        int
+}
+
+// New returns a feed that is connected to no informer yet.
+func New() *Feed {
+	return &Feed{Index: podset.NewIndex(), subscribers: map[int]Subscriber{}}
+}
+
+// Connect follows the cache's Pods from the first call on and returns when the index holds all of them. Controllers call it
+// before they start: one that acted on half an index would create Pods that exist.
+func (f *Feed) Connect(ctx context.Context, pods cache.Cache) error {
+	if err := f.follow(ctx, pods); err != nil {
+		return fmt.Errorf("following Pods: %w", err)
+	}
+	f.mu.Lock()
+	synced := f.synced
+	f.mu.Unlock()
+	if !toolscache.WaitForCacheSync(ctx.Done(), synced) {
+		return fmt.Errorf("filling the index of Pods: %w", ctx.Err())
+	}
+	return nil
+}
+
+func (f *Feed) follow(ctx context.Context, pods cache.Cache) error {
+	found, err := pods.GetInformer(ctx, &corev1.Pod{})
+	if err != nil {
+		return err
+	}
+	informer, ok := found.(toolscache.SharedIndexInformer)
+	if !ok {
+		return fmt.Errorf("the cache's informer is a %T, which has no store", found)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.synced != nil {
+		return nil
+	}
+	registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc:    func(object any) { f.upsert(object) },
+		UpdateFunc: func(_, object any) { f.upsert(object) },
+		DeleteFunc: f.delete,
+	})
+	if err != nil {
+		return err
+	}
+	f.store, f.synced = informer.GetIndexer(), registration.HasSynced
+	return nil
+}
+
+// Subscribe adds a subscriber and returns the function that removes it.
+func (f *Feed) Subscribe(s Subscriber) (cancel func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	id := f.next
+	f.next++
+	f.subscribers[id] = s
+	return func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		delete(f.subscribers, id)
+	}
+}
+
+// Written is seen when the index has the Pod at the version that the write returned, or a later state.
+func (f *Feed) Written(pod *corev1.Pod) gate.Seen {
+	gone := gate.Written(f.indexer(), pod)
+	return func() bool {
+		if known := f.Index.Get(pod.UID); known != nil {
+			return gate.AtLeast(known.ResourceVersion, pod.ResourceVersion)
+		}
+		// The index follows the store: a Pod that came and went between two lists never reaches it.
+		return !f.stored(pod) && gone()
+	}
+}
+
+// Deleted is seen when the index has the Pod no more, or on its way out.
+func (f *Feed) Deleted(uid types.UID) gate.Seen {
+	return func() bool {
+		known := f.Index.Get(uid)
+		return known == nil || known.DeletionTimestamp != nil
+	}
+}
+
+func (f *Feed) stored(pod *corev1.Pod) bool {
+	item, exists, err := f.indexer().GetByKey(toolscache.ObjectName{Namespace: pod.Namespace, Name: pod.Name}.String())
+	if err != nil || !exists {
+		return false
+	}
+	stored, ok := item.(*corev1.Pod)
+	return ok && stored.UID == pod.UID
+}
+
+func (f *Feed) indexer() toolscache.Indexer {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.store
+}
+
+func (f *Feed) upsert(object any) {
+	if pod, ok := object.(*corev1.Pod); ok {
+		f.publish(pod, f.Index.Upsert(pod))
+	}
+}
+
+func (f *Feed) delete(object any) {
+	if last, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
+		object = last.Obj
+	}
+	if pod, ok := object.(*corev1.Pod); ok {
+		f.publish(pod, f.Index.Delete(pod))
+	}
+}
+
+func (f *Feed) publish(pod *corev1.Pod, change podset.Change) {
+	f.mu.Lock()
+	subscribers := make([]Subscriber, 0, len(f.subscribers))
+	for _, s := range f.subscribers {
+		subscribers = append(subscribers, s)
+	}
+	f.mu.Unlock()
+	for _, s := range subscribers {
+		s(pod, change)
+	}
+}

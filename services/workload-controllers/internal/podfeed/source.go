@@ -1,0 +1,41 @@
+package podfeed
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"keelson.dev/services/workload-controllers/internal/podset"
+)
+
+// gather is how long a change of a Pod waits for others of the same owner, so that a burst of them costs one pass.
+const gather = 10 * time.Millisecond
+
+// Requests names the objects that a Pod's change concerns.
+type Requests func(pod *corev1.Pod, change podset.Change) []reconcile.Request
+
+// Source wakes objects up when Pods change. It implements controller-runtime's SyncingSource: the controller starts when
+// the index is complete.
+type Source struct {
+	Feed     *Feed
+	Cache    cache.Cache
+	Requests Requests
+}
+
+// Start subscribes the queue until ctx ends.
+func (s *Source) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	cancel := s.Feed.Subscribe(func(pod *corev1.Pod, change podset.Change) {
+		for _, request := range s.Requests(pod, change) {
+			queue.AddAfter(request, gather)
+		}
+	})
+	context.AfterFunc(ctx, cancel)
+	return nil
+}
+
+// WaitForSync returns when the index holds all Pods.
+func (s *Source) WaitForSync(ctx context.Context) error { return s.Feed.Connect(ctx, s.Cache) }

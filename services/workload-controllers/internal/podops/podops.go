@@ -1,0 +1,125 @@
+// Package podops creates and deletes Pods for the controllers. Nothing else in this service does.
+package podops
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"keelson.dev/kit/failpoint"
+	"keelson.dev/services/workload-controllers/internal/gate"
+	"keelson.dev/services/workload-controllers/internal/podfeed"
+	"keelson.dev/services/workload-controllers/internal/rank"
+)
+
+// Parallel is how many requests of one call are under way at once.
+const Parallel = 16
+
+// Operator writes Pods on behalf of one controller.
+type Operator struct {
+	// Client reaches the apiserver; FieldManager is the controller's name.
+	Client       kubernetes.Interface
+	FieldManager string
+	// Gate is shut for an owner until Feed shows its writes.
+	Gate *gate.Gate
+	Feed *podfeed.Feed
+}
+
+// Outcome is what became of one Pod.
+type Outcome struct {
+	Name string
+	Err  error
+}
+
+// Create makes n Pods like the prototype, in batches that double: the first failures end it, so that a refusal costs few
+// requests. The outcomes come in no order.
+func (o *Operator) Create(ctx context.Context, owner types.UID, prototype *corev1.Pod, n int) []Outcome {
+	outcomes := make([]Outcome, 0, n)
+	for batch := 1; n > 0; batch *= 2 {
+		batch = min(batch, n)
+		results := inParallel(batch, func(int) Outcome { return o.create(ctx, owner, prototype) })
+		outcomes = append(outcomes, results...)
+		if Failure(results) != nil {
+			break
+		}
+		n -= batch
+	}
+	return outcomes
+}
+
+func (o *Operator) create(ctx context.Context, owner types.UID, prototype *corev1.Pod) Outcome {
+	if err := failpoint.Inject("workload-controllers/pod.create.before"); err != nil {
+		return Outcome{Err: err}
+	}
+	// Encoding writes the kind into the object: each request has one of its own, and only reads what they share.
+	pod := *prototype
+	created, err := o.Client.CoreV1().Pods(pod.Namespace).Create(ctx, &pod, metav1.CreateOptions{FieldManager: o.FieldManager})
+	if err != nil {
+		return Outcome{Err: err}
+	}
+	o.Gate.Await(owner, created.UID, o.Feed.Written(created))
+	return Outcome{Name: created.Name, Err: failpoint.Inject("workload-controllers/pod.create.after")}
+}
+
+// Delete tells the Pods to end within their own grace periods. A Pod that is gone, or whose name another Pod has, counts as
+// deleted. The outcomes stand in the order of the Pods.
+func (o *Operator) Delete(ctx context.Context, owner types.UID, pods []rank.Pod) []Outcome {
+	return inParallel(len(pods), func(i int) Outcome { return o.delete(ctx, owner, pods[i]) })
+}
+
+func (o *Operator) delete(ctx context.Context, owner types.UID, pod rank.Pod) Outcome {
+	if err := failpoint.Inject("workload-controllers/pod.delete.before"); err != nil {
+		return Outcome{Name: pod.Name, Err: err}
+	}
+	err := o.Client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))})
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return Outcome{Name: pod.Name, Err: err}
+	}
+	o.Gate.Await(owner, pod.UID, o.Feed.Deleted(pod.UID))
+	return Outcome{Name: pod.Name, Err: failpoint.Inject("workload-controllers/pod.delete.after")}
+}
+
+// PatchOwner changes the Pod's owner references by a merge patch that names its UID.
+func (o *Operator) PatchOwner(ctx context.Context, owner types.UID, pod *corev1.Pod, patch []byte) error {
+	if err := failpoint.Inject("workload-controllers/pod.patch.before"); err != nil {
+		return err
+	}
+	patched, err := o.Client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{FieldManager: o.FieldManager})
+	if err != nil {
+		return fmt.Errorf("changing the owner of Pod %s: %w", pod.Name, err)
+	}
+	o.Gate.Await(owner, patched.UID, o.Feed.Written(patched))
+	return failpoint.Inject("workload-controllers/pod.patch.after")
+}
+
+// Failure returns the first error among the outcomes.
+func Failure(outcomes []Outcome) error {
+	for _, outcome := range outcomes {
+		if outcome.Err != nil {
+			return outcome.Err
+		}
+	}
+	return nil
+}
+
+// inParallel calls work for 0 to n-1, Parallel of them at once.
+func inParallel(n int, work func(int) Outcome) []Outcome {
+	outcomes := make([]Outcome, n)
+	slots := make(chan struct{}, Parallel)
+	var done sync.WaitGroup
+	for i := range n {
+		slots <- struct{}{}
+		done.Go(func() {
+			defer func() { <-slots }()
+			outcomes[i] = work(i)
+		})
+	}
+	done.Wait()
+	return outcomes
+}

@@ -1,0 +1,165 @@
+// Package rank says which Pods of a set go first when there are too many. It is pure.
+package rank
+
+import (
+	"cmp"
+	"container/heap"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"keelson.dev/kit/podview"
+)
+
+// Pod is what the order depends on.
+type Pod struct {
+	Name, Namespace string
+	UID             types.UID
+	// Node is empty for a Pod that no node was found for.
+	Node string
+	// Phase is the Pod's phase.
+	Phase corev1.PodPhase
+	// Ready and ReadySince describe the condition Ready.
+	Ready      bool
+	ReadySince time.Time
+	// Cost is the value of the annotation controller.kubernetes.io/pod-deletion-cost, 0 without one.
+	Cost int32
+	// Restarts is the highest restart count among the containers that run beside each other.
+	Restarts int32
+	// Created is when the Pod was created.
+	Created time.Time
+	// Doubled is how many replicas the Pod's node has; the caller counts them.
+	Doubled int
+}
+
+// Of reads a Pod. Doubled is left at 0.
+func Of(pod *corev1.Pod) Pod {
+	ranked := Pod{
+		Name: pod.Name, Namespace: pod.Namespace, UID: pod.UID, Node: pod.Spec.NodeName, Phase: pod.Status.Phase,
+		Cost: cost(pod), Restarts: restarts(pod), Created: pod.CreationTimestamp.Time,
+	}
+	if since, ready := podview.AvailableAt(pod, 0); ready {
+		ranked.Ready, ranked.ReadySince = true, since
+	}
+	return ranked
+}
+
+// First returns the n Pods to remove, the first to go first. The slice that is given is left alone.
+func First(pods []Pod, n int, now time.Time) []Pod {
+	n = min(n, len(pods))
+	if n <= 0 {
+		return nil
+	}
+	// The heap keeps the n best so far with the last to go on top: most Pods of a large set cost one comparison.
+	chosen := &survivors{pods: make([]Pod, 0, n), now: now}
+	for i := range pods {
+		if len(chosen.pods) < n {
+			heap.Push(chosen, pods[i])
+		} else if compare(&pods[i], &chosen.pods[0], now) < 0 {
+			chosen.pods[0] = pods[i]
+			heap.Fix(chosen, 0)
+		}
+	}
+	slices.SortFunc(chosen.pods, func(a, b Pod) int { return compare(&a, &b, now) })
+	return chosen.pods
+}
+
+// compare is negative when a goes before b. It is a total order: the UID, which is random, decides between equals.
+func compare(a, b *Pod, now time.Time) int {
+	if c := compareUse(a, b); c != 0 {
+		return c
+	}
+	return cmp.Or(
+		cmp.Compare(a.Cost, b.Cost),
+		cmp.Compare(b.Doubled, a.Doubled),
+		compareReadiness(a, b, now),
+		cmp.Compare(b.Restarts, a.Restarts),
+		cmp.Compare(ageBucket(a.Created, now), ageBucket(b.Created, now)),
+		cmp.Compare(a.UID, b.UID),
+	)
+}
+
+// compareUse lets the Pods go first that serve nobody: without a node, pending, not ready.
+func compareUse(a, b *Pod) int {
+	return cmp.Or(
+		cmp.Compare(toInt(a.Node != ""), toInt(b.Node != "")),
+		cmp.Compare(phaseOrder(a.Phase), phaseOrder(b.Phase)),
+		cmp.Compare(toInt(a.Ready), toInt(b.Ready)),
+	)
+}
+
+func compareReadiness(a, b *Pod, now time.Time) int {
+	if !a.Ready || !b.Ready {
+		return 0
+	}
+	return cmp.Compare(ageBucket(a.ReadySince, now), ageBucket(b.ReadySince, now))
+}
+
+// ageBucket is the integer logarithm of an age: what is about equally old is equal. A time that is missing or lies ahead
+// counts as newest.
+func ageBucket(t, now time.Time) int {
+	age := now.Sub(t)
+	if t.IsZero() || age <= 0 {
+		return -1
+	}
+	return int(math.Log2(float64(age)))
+}
+
+func phaseOrder(phase corev1.PodPhase) int {
+	switch phase {
+	case corev1.PodRunning:
+		return 2
+	case corev1.PodUnknown:
+		return 1
+	default:
+		return 0
+	}
+}
+
+func toInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// cost reads the deletion cost as the apiserver allows it to be written; anything else counts as 0.
+func cost(pod *corev1.Pod) int32 {
+	text, ok := pod.Annotations[corev1.PodDeletionCost]
+	if !ok {
+		return 0
+	}
+	value, err := strconv.ParseInt(text, 10, 32)
+	if err != nil {
+		return 0
+	}
+	return int32(value)
+}
+
+func restarts(pod *corev1.Pod) int32 {
+	var highest int32
+	for i := range pod.Status.ContainerStatuses {
+		highest = max(highest, pod.Status.ContainerStatuses[i].RestartCount)
+	}
+	return highest
+}
+
+// survivors is a heap with the Pod that goes last on top.
+type survivors struct {
+	pods []Pod
+	now  time.Time
+}
+
+func (s *survivors) Len() int           { return len(s.pods) }
+func (s *survivors) Less(i, j int) bool { return compare(&s.pods[i], &s.pods[j], s.now) > 0 }
+func (s *survivors) Swap(i, j int)      { s.pods[i], s.pods[j] = s.pods[j], s.pods[i] }
+func (s *survivors) Push(x any)         { s.pods = append(s.pods, x.(Pod)) }
+func (s *survivors) Pop() any {
+	last := s.pods[len(s.pods)-1]
+	s.pods = s.pods[:len(s.pods)-1]
+	return last
+}

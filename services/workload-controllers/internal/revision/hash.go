@@ -1,0 +1,84 @@
+// Package revision knows how a Deployment's history is written down: which ReplicaSet stands for which Pod template, under
+// which number and under which name. It is pure.
+package revision
+
+import (
+	"encoding/json"
+	"hash/fnv"
+	"strconv"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/rand"
+)
+
+// HashLabel keeps the ReplicaSets of one Deployment apart: it is on the ReplicaSet, in its selector and on its Pods.
+const HashLabel = appsv1.DefaultDeploymentUniqueLabelKey
+
+// Hash names a Pod template. Equal templates have equal hashes, whoever computes them and whenever; collisions, when not
+// nil, gives the same template another hash.
+//
+// The hash only names: whether two templates are equal is for SameTemplate to say.
+func Hash(template *corev1.PodTemplateSpec, collisions *int32) string {
+	bare := withoutHash(template)
+	// JSON sorts the keys of maps and leaves out what is empty. Encoding an API type into memory cannot fail.
+	encoded, _ := json.Marshal(&bare)
+	sum := fnv.New32a()
+	_, _ = sum.Write(encoded)
+	if collisions != nil {
+		_, _ = sum.Write(strconv.AppendInt(nil, int64(*collisions), 10))
+	}
+	return rand.SafeEncodeString(strconv.FormatUint(uint64(sum.Sum32()), 10))
+}
+
+// SameTemplate says whether two Pod templates are equal, the hash label apart.
+func SameTemplate(a, b *corev1.PodTemplateSpec) bool {
+	left, right := withoutHash(a), withoutHash(b)
+	return apiequality.Semantic.DeepEqual(&left, &right)
+}
+
+// WithHash returns the template with the hash among its labels. The template itself is left alone.
+func WithHash(template *corev1.PodTemplateSpec, hash string) corev1.PodTemplateSpec {
+	labelled := *template.DeepCopy()
+	labelled.Labels = withLabel(template.Labels, hash)
+	return labelled
+}
+
+// WithoutHash returns the template as a Deployment holds it: without the hash among its labels.
+func WithoutHash(template *corev1.PodTemplateSpec) corev1.PodTemplateSpec {
+	bare := withoutHash(template)
+	return *bare.DeepCopy()
+}
+
+// SelectorWithHash narrows a selector to the Pods of one template.
+func SelectorWithHash(selector *metav1.LabelSelector, hash string) *metav1.LabelSelector {
+	narrowed := selector.DeepCopy()
+	narrowed.MatchLabels = withLabel(selector.MatchLabels, hash)
+	return narrowed
+}
+
+// withoutHash shares all but the label map with the template.
+func withoutHash(template *corev1.PodTemplateSpec) corev1.PodTemplateSpec {
+	bare := *template
+	if _, ok := template.Labels[HashLabel]; !ok {
+		return bare
+	}
+	bare.Labels = make(map[string]string, len(template.Labels))
+	for key, value := range template.Labels {
+		if key != HashLabel {
+			bare.Labels[key] = value
+		}
+	}
+	return bare
+}
+
+func withLabel(labels map[string]string, hash string) map[string]string {
+	labelled := make(map[string]string, len(labels)+1)
+	for key, value := range labels {
+		labelled[key] = value
+	}
+	labelled[HashLabel] = hash
+	return labelled
+}

@@ -1,0 +1,138 @@
+package revision
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Annotations that kubectl and this service share.
+const (
+	// Annotation holds a revision's number, on the Deployment and on each of its ReplicaSets.
+	Annotation = "deployment.kubernetes.io/revision"
+	// HistoryAnnotation holds the numbers that a ReplicaSet had before, oldest first, with commas between.
+	HistoryAnnotation = "deployment.kubernetes.io/revision-history"
+	// DesiredAnnotation holds the Deployment's spec.replicas when the ReplicaSet was last sized.
+	DesiredAnnotation = "deployment.kubernetes.io/desired-replicas"
+	// MaxAnnotation holds the most replicas that the Deployment allowed then, the surge included.
+	MaxAnnotation = "deployment.kubernetes.io/max-replicas"
+)
+
+// maxHistoryBytes bounds HistoryAnnotation; the oldest numbers give way.
+const maxHistoryBytes = 2000
+
+// ownAnnotations are never copied between a Deployment and its ReplicaSets.
+var ownAnnotations = []string{
+	corev1.LastAppliedConfigAnnotation, Annotation, HistoryAnnotation, DesiredAnnotation, MaxAnnotation, appsv1.DeprecatedRollbackTo,
+}
+
+// Of returns the revision that an object's annotation gives; 0 without a readable one.
+func Of(object metav1.Object) int64 {
+	number, err := strconv.ParseInt(object.GetAnnotations()[Annotation], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return number
+}
+
+// Find returns the ReplicaSet that stands for the template: the oldest whose template is the same, or nil.
+func Find(template *corev1.PodTemplateSpec, sets []*appsv1.ReplicaSet) *appsv1.ReplicaSet {
+	var found *appsv1.ReplicaSet
+	for _, set := range sets {
+		if (found == nil || Older(set, found)) && SameTemplate(template, &set.Spec.Template) {
+			found = set
+		}
+	}
+	return found
+}
+
+// Older orders objects by age, the oldest first; names decide between equals.
+func Older(a, b metav1.Object) bool {
+	created, other := a.GetCreationTimestamp(), b.GetCreationTimestamp()
+	if created.Equal(&other) {
+		return a.GetName() < b.GetName()
+	}
+	return created.Before(&other)
+}
+
+// Highest returns the highest revision among the ReplicaSets; 0 when there is none.
+func Highest(sets []*appsv1.ReplicaSet) int64 {
+	var highest int64
+	for _, set := range sets {
+		highest = max(highest, Of(set))
+	}
+	return highest
+}
+
+// Previous returns the second highest revision among the ReplicaSets: where a rollback without a number goes. It is 0 when
+// there are fewer than two.
+func Previous(sets []*appsv1.ReplicaSet) int64 {
+	var highest, second int64
+	for _, set := range sets {
+		switch number := Of(set); {
+		case number > highest:
+			highest, second = number, highest
+		case number > second && number < highest:
+			second = number
+		}
+	}
+	return second
+}
+
+// Annotations returns what the annotations of the current revision's ReplicaSet must be: those it has, the Deployment's
+// copied over them, and its revision, which moves its former number to the history.
+func Annotations(deployment, current map[string]string, number int64) map[string]string {
+	annotations := make(map[string]string, len(current)+len(deployment)+1)
+	for key, value := range current {
+		annotations[key] = value
+	}
+	for key, value := range deployment {
+		if !slices.Contains(ownAnnotations, key) {
+			annotations[key] = value
+		}
+	}
+	former := current[Annotation]
+	if next := strconv.FormatInt(number, 10); former != next {
+		annotations[Annotation] = next
+		if former != "" {
+			annotations[HistoryAnnotation] = appendHistory(current[HistoryAnnotation], former)
+		}
+	}
+	return annotations
+}
+
+// RollbackAnnotations returns a Deployment's annotations after going back to a ReplicaSet's revision: the revision's own,
+// with the Deployment's bookkeeping kept.
+func RollbackAnnotations(deployment, set map[string]string) map[string]string {
+	annotations := map[string]string{}
+	for key, value := range set {
+		if !slices.Contains(ownAnnotations, key) {
+			annotations[key] = value
+		}
+	}
+	for _, key := range ownAnnotations {
+		if value, ok := deployment[key]; ok && key != appsv1.DeprecatedRollbackTo {
+			annotations[key] = value
+		}
+	}
+	return annotations
+}
+
+func appendHistory(history, number string) string {
+	if history == "" {
+		return number
+	}
+	numbers := strings.Split(history, ",")
+	if slices.Contains(numbers, number) {
+		return history
+	}
+	history += "," + number
+	for len(history) > maxHistoryBytes {
+		_, history, _ = strings.Cut(history, ",")
+	}
+	return history
+}
