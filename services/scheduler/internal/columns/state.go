@@ -108,6 +108,11 @@ func (s *State) hostnamed(slot Slot, value string) bool {
 	return id.hasHostname && id.hostname == value
 }
 
+// Hostname returns the node's label kubernetes.io/hostname, and whether it has one.
+func (s *State) Hostname(slot Slot) (string, bool) {
+	return s.identity[slot].hostname, s.identity[slot].hasHostname
+}
+
 // Tie returns the seeded number that decides between nodes of equal score.
 func (s *State) Tie(slot Slot) uint32 { return s.identity[slot].tie }
 

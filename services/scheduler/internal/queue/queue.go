@@ -180,13 +180,6 @@ func (q *Queue) Next(now time.Time) (time.Time, bool) {
 // HasParked reports whether entries of the class are parked.
 func (q *Queue) HasParked(id class.ID) bool { return q.parked[id] != nil }
 
-// ParkedClasses calls visit for each class with parked entries; visit may wake them.
-func (q *Queue) ParkedClasses(visit func(class.ID)) {
-	for id := range q.parked {
-		visit(id)
-	}
-}
-
 // Depth returns how many entries are in a place and since when the one that came first waits there.
 func (q *Queue) Depth(p Place) (n int, oldest time.Time) {
 	see := func(list []*Entry) {

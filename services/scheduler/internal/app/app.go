@@ -1,0 +1,129 @@
+// Package app puts the scheduler together.
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/zap"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"keelson.dev/kit/client"
+	"keelson.dev/kit/election"
+	"keelson.dev/kit/introspect"
+	"keelson.dev/kit/telemetry"
+	"keelson.dev/services/scheduler/internal/bind"
+	"keelson.dev/services/scheduler/internal/config"
+	"keelson.dev/services/scheduler/internal/cycle"
+	"keelson.dev/services/scheduler/internal/feed"
+)
+
+// Config is what a scheduler needs.
+type Config struct {
+	REST      *rest.Config
+	Scheduler config.Config
+	Seed      uint64
+	Log       *zap.Logger
+	State     *introspect.State
+	Metrics   prometheus.Registerer
+	Ready     *telemetry.Health
+}
+
+// scheduler is the running parts.
+type scheduler struct {
+	Config
+	loop    *loop
+	feed    *feed.Feed
+	elector *election.Elector
+}
+
+// Run schedules until ctx ends and returns when everything has stopped.
+func Run(ctx context.Context, c Config) error {
+	c.REST = client.ForDaemon(c.REST, "scheduler")
+	api, err := kubernetes.NewForConfig(c.REST)
+	if err != nil {
+		return fmt.Errorf("building the client: %w", err)
+	}
+	recorders, err := newRecorders(c.REST, c.Scheduler.Profiles)
+	if err != nil {
+		return err
+	}
+	defer recorders.stop()
+	s := &scheduler{Config: c, loop: newLoop(c, recorders)}
+	s.loop.binder = bind.NewBinder(api.CoreV1(), s.loop.bound)
+	s.loop.statuses = bind.NewStatuses(api.CoreV1(), s.loop.unwritten)
+	if s.feed, err = feed.New(api, s.loop.deliver); err != nil {
+		return err
+	}
+	if s.elector, err = election.New(c.REST, c.State); err != nil {
+		return err
+	}
+	for _, unused := range c.Scheduler.Unused {
+		c.Log.Warn("field of the scheduler configuration has no effect", zap.String("field", unused))
+	}
+	c.Ready.Add("cluster-state", func() error {
+		if !s.feed.Synced() {
+			return errors.New("nodes and Pods have not been read yet")
+		}
+		return nil
+	})
+	return s.run(ctx)
+}
+
+func newLoop(c Config, r recorders) *loop {
+	return &loop{
+		cycle:   cycle.New(cycle.Config{Profiles: c.Scheduler.Profiles, Backoff: c.Scheduler.Backoff, Seed: c.Seed}),
+		record:  r.record,
+		log:     c.Log,
+		metrics: newMetrics(c.Metrics),
+		now:     time.Now,
+		arrived: make(chan struct{}, 1),
+	}
+}
+
+// run stops in this order: first the leads, which wait for their bindings, then what they stand on.
+func (s *scheduler) run(ctx context.Context) error {
+	below, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	var parts sync.WaitGroup
+	parts.Go(func() { s.feed.Run(below) })
+	parts.Go(func() { s.loop.run(below) })
+	parts.Go(func() { s.loop.statuses.Run(below) })
+	parts.Go(func() { s.loop.observe(below, s.State) })
+
+	var leads sync.WaitGroup
+	errs := make([]error, len(s.Scheduler.Profiles))
+	if s.feed.WaitForSync(ctx) {
+		s.Log.Info("nodes and Pods have been read")
+		for i := range s.Scheduler.Profiles {
+			leads.Go(func() { errs[i] = s.campaign(ctx, s.Scheduler.Profiles[i].Name) })
+		}
+	}
+	leads.Wait()
+	stop()
+	parts.Wait()
+	return errors.Join(errs...)
+}
+
+// campaign decides for a profile whenever this process holds its Lease.
+func (s *scheduler) campaign(ctx context.Context, profile string) error {
+	role := "scheduler." + profile
+	return s.elector.Run(ctx, role, func(ctx context.Context) error {
+		s.Log.Info("leading", zap.String("profile", profile))
+		s.loop.do(func() { s.loop.cycle.Lead(profile, true, s.loop.now()) })
+		<-ctx.Done()
+		// Once the loop has taken this, no further binding starts; those under way are waited for, so that the next
+		// leader sees what became of them.
+		if err := s.loop.ask(context.WithoutCancel(ctx), func() { s.loop.cycle.Lead(profile, false, s.loop.now()) }); err != nil {
+			return err
+		}
+		s.loop.binder.Wait()
+		s.Log.Info("leading no longer", zap.String("profile", profile))
+		return nil
+	})
+}

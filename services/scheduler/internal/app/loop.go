@@ -1,0 +1,183 @@
+package app
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"keelson.dev/kit/events"
+	"keelson.dev/services/scheduler/internal/bind"
+	"keelson.dev/services/scheduler/internal/cycle"
+	"keelson.dev/services/scheduler/internal/feed"
+)
+
+const (
+	// burst is how many Pods are decided upon before what happened meanwhile is looked at.
+	burst = 64
+	// statusRetry is the pause before a status that could not be written is looked at again.
+	statusRetry = time.Second
+)
+
+// loop owns the Cycle: it alone calls it, with what others put into the inbox.
+type loop struct {
+	cycle    *cycle.Cycle
+	binder   *bind.Binder
+	statuses *bind.Statuses
+	record   func(*corev1.Pod, events.Event)
+	log      *zap.Logger
+	metrics  *metrics
+	now      func() time.Time
+
+	inFlight int
+
+	mu      sync.Mutex
+	inbox   []message
+	arrived chan struct{}
+}
+
+// message is a change of the API or a call that needs the Cycle.
+type message struct {
+	change feed.Change
+	call   func()
+}
+
+func (l *loop) deliver(c feed.Change) { l.put(message{change: c}) }
+
+// do calls f in the loop's goroutine, after everything that was put before.
+func (l *loop) do(f func()) { l.put(message{call: f}) }
+
+// ask is do that waits for f, or for ctx.
+func (l *loop) ask(ctx context.Context, f func()) error {
+	done := make(chan struct{})
+	l.do(func() {
+		f()
+		close(done)
+	})
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (l *loop) put(m message) {
+	l.mu.Lock()
+	l.inbox = append(l.inbox, m)
+	l.mu.Unlock()
+	select {
+	case l.arrived <- struct{}{}:
+	default:
+	}
+}
+
+// run handles messages and decides until ctx ends.
+func (l *loop) run(ctx context.Context) {
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for ctx.Err() == nil {
+		handled := l.handle()
+		decided := l.decide(ctx)
+		if handled || decided == burst {
+			continue
+		}
+		if at, ok := l.cycle.NextTime(l.now()); ok && l.inFlight < bind.MaxInFlight {
+			timer.Reset(max(0, at.Sub(l.now())))
+		} else {
+			timer.Reset(time.Hour)
+		}
+		select {
+		case <-ctx.Done():
+		case <-l.arrived:
+		case <-timer.C:
+		}
+	}
+}
+
+// handle takes in everything that arrived and reports whether there was anything.
+func (l *loop) handle() bool {
+	l.mu.Lock()
+	batch := l.inbox
+	l.inbox = nil
+	l.mu.Unlock()
+	for _, m := range batch {
+		if m.call != nil {
+			m.call()
+			continue
+		}
+		l.change(m.change)
+	}
+	return len(batch) > 0
+}
+
+func (l *loop) change(c feed.Change) {
+	switch {
+	case c.Node != nil:
+		l.cycle.SetNode(c.Node)
+	case c.GoneNode != nil:
+		l.cycle.RemoveNode(c.GoneNode.Name)
+	case c.Pod != nil:
+		l.cycle.SetPod(c.Pod, l.now())
+		l.publish(c.Pod.UID)
+	case c.GonePod != nil:
+		l.cycle.RemovePod(c.GonePod)
+		l.statuses.Drop(c.GonePod.UID)
+	}
+}
+
+// decide places Pods while bindings may start, at most burst, and returns how many it tried.
+func (l *loop) decide(ctx context.Context) int {
+	n := 0
+	for ; n < burst && l.inFlight < bind.MaxInFlight; n++ {
+		start := l.now()
+		v, ok := l.cycle.Next(start)
+		if !ok {
+			break
+		}
+		l.metrics.decided(v.Node != "", l.now().Sub(start))
+		if v.Node == "" {
+			l.refused(v)
+			continue
+		}
+		l.statuses.Drop(v.Pod.UID)
+		l.inFlight++
+		l.binder.Bind(ctx, bind.Binding{Pod: v.Pod, Node: v.Node, Decided: start})
+	}
+	return n
+}
+
+func (l *loop) refused(v cycle.Verdict) {
+	l.record(v.Pod, events.Warning("FailedScheduling", "%s", v.Message()))
+	l.publish(v.Pod.UID)
+}
+
+// publish sees to it that a Pod without a node says why. A Pod whose status says so already is left alone.
+func (l *loop) publish(uid types.UID) {
+	if pod, condition, ok := l.cycle.Unschedulable(uid); ok {
+		l.statuses.Set(pod, condition, l.now())
+	}
+}
+
+// bound takes the outcome of a binding; it is called from any goroutine.
+func (l *loop) bound(o bind.Outcome) {
+	l.do(func() {
+		l.inFlight--
+		l.metrics.bound(o.Err == nil, l.now().Sub(o.Decided))
+		if o.Err == nil {
+			l.record(o.Pod, events.Normal("Scheduled", "Successfully assigned %s/%s to %s", o.Pod.Namespace, o.Pod.Name, o.Node))
+			return
+		}
+		l.log.Info("pod was not bound, trying again", zap.String("pod", o.Pod.Namespace+"/"+o.Pod.Name), zap.Error(o.Err))
+		l.cycle.Failed(o.Pod.UID, l.now())
+	})
+}
+
+// unwritten takes a status that could not be written; it is called from any goroutine.
+func (l *loop) unwritten(pod *corev1.Pod, err error) {
+	l.log.Debug("pod status was not written", zap.String("pod", pod.Namespace+"/"+pod.Name), zap.Error(err))
+	time.AfterFunc(statusRetry, func() { l.do(func() { l.publish(pod.UID) }) })
+}

@@ -1,0 +1,145 @@
+// Package bind carries decisions out: it binds Pods to their nodes, many at a time, and tells the Pods that have none
+// why. It is the only package of the scheduler that writes through the API.
+package bind
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"keelson.dev/kit/failpoint"
+)
+
+const (
+	// MaxInFlight is how many bindings may be under way, so that their latency does not bound the rate.
+	MaxInFlight = 64
+	// requestTimeout bounds one request. A request is not cut short when the process stops or loses its lead: whoever
+	// follows must find it done or not done.
+	requestTimeout = 10 * time.Second
+	// lookPause is the pause between two looks at what became of a binding, lookTimeout bounds all of them. After that the
+	// Pod is tried again: if it was bound after all, the API server refuses a second binding.
+	lookPause   = time.Second
+	lookTimeout = 15 * time.Second
+)
+
+// Binding is a Pod and the node that it is to run on.
+type Binding struct {
+	Pod  *corev1.Pod
+	Node string
+	// Decided is when the node was chosen.
+	Decided time.Time
+}
+
+// Outcome says what became of a Binding. Err is nil when the API server took it.
+type Outcome struct {
+	Binding
+	Err error
+}
+
+// Binder binds in the background.
+type Binder struct {
+	client v1.PodsGetter
+	report func(Outcome)
+	slots  chan struct{}
+	wait   sync.Mutex
+}
+
+// NewBinder returns a Binder that calls report, from any goroutine, with the outcome of each binding.
+func NewBinder(client v1.PodsGetter, report func(Outcome)) *Binder {
+	return &Binder{client: client, report: report, slots: make(chan struct{}, MaxInFlight)}
+}
+
+// Bind starts a binding and returns at once while fewer than MaxInFlight are under way.
+func (b *Binder) Bind(ctx context.Context, binding Binding) {
+	b.slots <- struct{}{}
+	go func() {
+		err := b.bind(context.WithoutCancel(ctx), binding)
+		<-b.slots
+		b.report(Outcome{Binding: binding, Err: err})
+	}()
+}
+
+// Wait returns when the bindings that were started before it are done.
+func (b *Binder) Wait() {
+	b.wait.Lock()
+	defer b.wait.Unlock()
+	for range cap(b.slots) {
+		b.slots <- struct{}{}
+	}
+	for range cap(b.slots) {
+		<-b.slots
+	}
+}
+
+// bind writes the binding, and where the answer leaves open whether it was taken, looks.
+func (b *Binder) bind(ctx context.Context, binding Binding) error {
+	err := b.write(ctx, binding)
+	if err == nil || isRefusal(err) {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	for {
+		bound, lookErr := b.look(ctx, binding)
+		switch {
+		case lookErr == nil && bound:
+			return nil
+		case lookErr == nil, apierrors.IsNotFound(lookErr):
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(lookPause):
+		}
+	}
+}
+
+func (b *Binder) write(ctx context.Context, binding Binding) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	if err := failpoint.Inject("scheduler/bind.before"); err != nil {
+		return fmt.Errorf("binding to %s: %w", binding.Node, err)
+	}
+	p := binding.Pod
+	err := b.client.Pods(p.Namespace).Bind(ctx, &corev1.Binding{
+		// The UID keeps a new Pod of the same name from getting the node of the old one.
+		ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name, UID: p.UID},
+		Target:     corev1.ObjectReference{Kind: "Node", Name: binding.Node},
+	}, metav1.CreateOptions{})
+	if err == nil {
+		err = failpoint.Inject("scheduler/bind.after")
+	}
+	if err != nil {
+		return fmt.Errorf("binding to %s: %w", binding.Node, err)
+	}
+	return nil
+}
+
+// isRefusal reports whether the API server said no, so that the binding is certainly not made.
+func isRefusal(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return false
+	}
+	code := status.Status().Code
+	return code >= 400 && code < 500 && code != 408
+}
+
+// look reports whether the Pod is bound to the node.
+func (b *Binder) look(ctx context.Context, binding Binding) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	p, err := b.client.Pods(binding.Pod.Namespace).Get(ctx, binding.Pod.Name, metav1.GetOptions{})
+	if err != nil {
+		return false, fmt.Errorf("looking whether it was bound: %w", err)
+	}
+	return p.UID == binding.Pod.UID && p.Spec.NodeName == binding.Node, nil
+}

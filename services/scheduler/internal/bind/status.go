@@ -1,0 +1,161 @@
+package bind
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"keelson.dev/kit/failpoint"
+)
+
+// statusWriters is how many statuses are written at a time. Pods that find no node are in no hurry.
+const statusWriters = 4
+
+// Statuses writes the condition PodScheduled of Pods that found no node. Of several conditions for one Pod only the
+// newest is written, and none that the Pod has already.
+type Statuses struct {
+	client v1.PodsGetter
+	failed func(*corev1.Pod, error)
+
+	mu      sync.Mutex
+	wanted  map[types.UID]status
+	order   []types.UID // of wanted; may name Pods that are no longer
+	changed chan struct{}
+}
+
+type status struct {
+	pod       *corev1.Pod
+	condition corev1.PodCondition
+}
+
+// NewStatuses returns a writer that reports failures to failed, from any goroutine.
+func NewStatuses(client v1.PodsGetter, failed func(*corev1.Pod, error)) *Statuses {
+	return &Statuses{
+		client: client, failed: failed,
+		wanted:  map[types.UID]status{},
+		changed: make(chan struct{}, 1),
+	}
+}
+
+// Set asks for the condition. The Pod is the newest that is known of it; what it says decides whether there is anything
+// to write, and since when the condition holds.
+func (s *Statuses) Set(pod *corev1.Pod, condition corev1.PodCondition, now time.Time) {
+	condition.LastTransitionTime = metav1.NewTime(now)
+	if have := scheduled(pod); have != nil {
+		if have.Status == condition.Status && have.Reason == condition.Reason && have.Message == condition.Message {
+			s.Drop(pod.UID)
+			return
+		}
+		if have.Status == condition.Status {
+			condition.LastTransitionTime = have.LastTransitionTime
+		}
+	}
+	s.mu.Lock()
+	if _, ok := s.wanted[pod.UID]; !ok {
+		s.order = append(s.order, pod.UID)
+	}
+	s.wanted[pod.UID] = status{pod: pod, condition: condition}
+	s.mu.Unlock()
+	s.signal()
+}
+
+// Drop forgets a condition that has not been written: the Pod has got a node, or is gone.
+func (s *Statuses) Drop(uid types.UID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.wanted, uid)
+}
+
+// Run writes until ctx ends.
+func (s *Statuses) Run(ctx context.Context) {
+	var wg sync.WaitGroup
+	for range statusWriters {
+		wg.Go(func() {
+			for {
+				if next, ok := s.next(); ok {
+					s.write(ctx, next)
+					continue
+				}
+				select {
+				case <-ctx.Done():
+					return
+				case <-s.changed:
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func (s *Statuses) next() (status, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(s.order) > 0 {
+		uid := s.order[0]
+		s.order = s.order[1:]
+		if next, ok := s.wanted[uid]; ok {
+			delete(s.wanted, uid)
+			if len(s.order) > 0 {
+				s.signal() // another writer may go on
+			}
+			return next, true
+		}
+	}
+	return status{}, false
+}
+
+func (s *Statuses) signal() {
+	select {
+	case s.changed <- struct{}{}:
+	default:
+	}
+}
+
+// write patches the condition into the very version of the Pod that it was decided for: a Pod that was bound or changed
+// meanwhile keeps what it has. If it still needs a node, the newer version is decided upon and written again.
+func (s *Statuses) write(ctx context.Context, next status) {
+	err := s.patch(ctx, next)
+	if err != nil && ctx.Err() == nil && !apierrors.IsNotFound(err) {
+		s.failed(next.pod, err)
+	}
+}
+
+func (s *Statuses) patch(ctx context.Context, next status) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	if err := failpoint.Inject("scheduler/status.before"); err != nil {
+		return fmt.Errorf("writing the condition PodScheduled: %w", err)
+	}
+	body, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": next.pod.UID, "resourceVersion": next.pod.ResourceVersion},
+		"status":   map[string]any{"conditions": []corev1.PodCondition{next.condition}},
+	})
+	if err != nil {
+		return fmt.Errorf("encoding the condition PodScheduled: %w", err)
+	}
+	_, err = s.client.Pods(next.pod.Namespace).Patch(ctx, next.pod.Name, types.StrategicMergePatchType, body, metav1.PatchOptions{}, "status")
+	if err == nil {
+		err = failpoint.Inject("scheduler/status.after")
+	}
+	if err != nil {
+		return fmt.Errorf("writing the condition PodScheduled: %w", err)
+	}
+	return nil
+}
+
+func scheduled(p *corev1.Pod) *corev1.PodCondition {
+	for i := range p.Status.Conditions {
+		if p.Status.Conditions[i].Type == corev1.PodScheduled {
+			return &p.Status.Conditions[i]
+		}
+	}
+	return nil
+}

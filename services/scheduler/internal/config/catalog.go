@@ -1,0 +1,34 @@
+package config
+
+import (
+	"keelson.dev/services/scheduler/internal/rules"
+	"keelson.dev/services/scheduler/internal/rules/balancedallocation"
+	"keelson.dev/services/scheduler/internal/rules/nodeaffinity"
+	"keelson.dev/services/scheduler/internal/rules/nodename"
+	"keelson.dev/services/scheduler/internal/rules/nodeports"
+	"keelson.dev/services/scheduler/internal/rules/noderesourcesfit"
+	"keelson.dev/services/scheduler/internal/rules/nodeunschedulable"
+	"keelson.dev/services/scheduler/internal/rules/tainttoleration"
+)
+
+// catalog returns all rules with their default weights, in the order in which they judge. What a node is comes before
+// what room it has: a node that the Pod does not ask for is counted for that reason alone.
+func catalog() []rules.Rule {
+	return []rules.Rule{
+		nodename.Rule(),
+		nodeaffinity.Rule(),
+		nodeunschedulable.Rule(),
+		tainttoleration.Rule(),
+		nodeports.Rule(),
+		noderesourcesfit.Rule(noderesourcesfit.DefaultWeights()),
+		balancedallocation.Rule(),
+	}
+}
+
+// fixed are names of the field for what the scheduler always does, outside of the rules.
+var fixed = []string{"DefaultBinder", "PrioritySort", "SchedulingGates"}
+
+// DefaultProfile returns all rules for Pods that name no scheduler.
+func DefaultProfile() rules.Profile {
+	return rules.Profile{Name: defaultProfile, Rules: catalog()}
+}

@@ -1,0 +1,122 @@
+// Package config turns a KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1) into rules.
+package config
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulerv1 "k8s.io/kube-scheduler/config/v1"
+	"sigs.k8s.io/yaml"
+
+	"keelson.dev/kit/backoff"
+	"keelson.dev/services/scheduler/internal/rules"
+)
+
+const (
+	defaultProfile = corev1.DefaultSchedulerName
+	apiVersion     = "kubescheduler.config.k8s.io/v1"
+	kind           = "KubeSchedulerConfiguration"
+)
+
+// Config is what the scheduler reads of the file.
+type Config struct {
+	Profiles []rules.Profile
+	Backoff  backoff.Policy
+	// Unused names fields of the file that have no effect here, with the reason.
+	Unused []string
+}
+
+// Default is the configuration without a file: one profile with every rule, retries after 1 s doubling to 10 s.
+func Default() Config {
+	return Config{Profiles: []rules.Profile{DefaultProfile()}, Backoff: backoff.Policy{First: time.Second, Max: 10 * time.Second}}
+}
+
+// Load reads the file; an empty path gives the default.
+func Load(path string) (Config, error) {
+	if path == "" {
+		return Default(), nil
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return Config{}, fmt.Errorf("reading the scheduler configuration: %w", err)
+	}
+	c, err := Parse(data)
+	if err != nil {
+		return Config{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return c, nil
+}
+
+// Parse reads a configuration in YAML or JSON. An error is one sentence with the path of what is wrong.
+func Parse(data []byte) (Config, error) {
+	var file schedulerv1.KubeSchedulerConfiguration
+	if err := yaml.UnmarshalStrict(data, &file); err != nil {
+		return Config{}, fmt.Errorf("reading %s: %w", kind, err)
+	}
+	if file.APIVersion != apiVersion || file.Kind != kind {
+		return Config{}, fmt.Errorf("apiVersion and kind are %q and %q, they must be %q and %q", file.APIVersion, file.Kind, apiVersion, kind)
+	}
+	if len(file.Extenders) > 0 {
+		return Config{}, errors.New("extenders: this scheduler calls none, the list must be empty")
+	}
+	c := Default()
+	c.Unused = unused(&file)
+	if err := readBackoff(&file, &c.Backoff); err != nil {
+		return Config{}, err
+	}
+	if len(file.Profiles) == 0 {
+		return c, nil
+	}
+	c.Profiles = nil
+	for i := range file.Profiles {
+		profile, err := readProfile(&file.Profiles[i])
+		if err != nil {
+			return Config{}, fmt.Errorf("profiles[%d]%w", i, err)
+		}
+		for _, other := range c.Profiles {
+			if other.Name == profile.Name {
+				return Config{}, fmt.Errorf("profiles[%d].schedulerName: %q stands twice, each profile needs its own", i, profile.Name)
+			}
+		}
+		c.Profiles = append(c.Profiles, profile)
+	}
+	return c, nil
+}
+
+func readBackoff(file *schedulerv1.KubeSchedulerConfiguration, policy *backoff.Policy) error {
+	if s := file.PodInitialBackoffSeconds; s != nil {
+		if *s <= 0 {
+			return fmt.Errorf("podInitialBackoffSeconds: %d, it must be greater than 0", *s)
+		}
+		policy.First = time.Duration(*s) * time.Second
+	}
+	if s := file.PodMaxBackoffSeconds; s != nil {
+		policy.Max = time.Duration(*s) * time.Second
+	}
+	if policy.Max < policy.First {
+		return fmt.Errorf("podMaxBackoffSeconds: %d, it must not be less than podInitialBackoffSeconds, which is %d",
+			int(policy.Max.Seconds()), int(policy.First.Seconds()))
+	}
+	return nil
+}
+
+// unused lists fields that other schedulers need and this one does not.
+func unused(file *schedulerv1.KubeSchedulerConfiguration) []string {
+	var out []string
+	note := func(set bool, text string) {
+		if set {
+			out = append(out, text)
+		}
+	}
+	note(file.Parallelism != nil, "parallelism: decisions follow what changed and need no worker pool")
+	note(file.PercentageOfNodesToScore != nil, "percentageOfNodesToScore: every node is considered")
+	note(file.DelayCacheUntilActive, "delayCacheUntilActive: a standby replica always keeps its picture of the cluster")
+	note(file.LeaderElection.LeaderElect != nil, "leaderElection: each profile is led by the holder of its own Lease")
+	note(file.ClientConnection.Kubeconfig != "" || file.ClientConnection.QPS != 0 || file.ClientConnection.Burst != 0,
+		"clientConnection: use the flag --kubeconfig; requests are not throttled here")
+	note(file.EnableProfiling != nil, "enableProfiling: use the flag --profiling")
+	return out
+}

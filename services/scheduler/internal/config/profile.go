@@ -1,0 +1,207 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulerv1 "k8s.io/kube-scheduler/config/v1"
+	"sigs.k8s.io/yaml"
+
+	"keelson.dev/services/scheduler/internal/columns"
+	"keelson.dev/services/scheduler/internal/rules"
+	"keelson.dev/services/scheduler/internal/rules/noderesourcesfit"
+)
+
+// maxWeight is the greatest weight that the API accepts.
+const maxWeight = 100
+
+// profile is a profile in the making: its rules and which part of each is on.
+type profile struct {
+	rules  []rules.Rule
+	filter map[string]bool
+	score  map[string]bool
+}
+
+// readProfile returns the rules of a profile. The text of an error begins with the path below the profile.
+func readProfile(file *schedulerv1.KubeSchedulerProfile) (rules.Profile, error) {
+	p := profile{rules: catalog(), filter: map[string]bool{}, score: map[string]bool{}}
+	for _, r := range p.rules {
+		p.filter[r.Name], p.score[r.Name] = true, true
+	}
+	for i := range file.PluginConfig {
+		if err := p.configure(&file.PluginConfig[i]); err != nil {
+			return rules.Profile{}, fmt.Errorf(".pluginConfig[%d].%w", i, err)
+		}
+	}
+	if file.Plugins != nil {
+		for _, point := range points(file.Plugins) {
+			if err := p.apply(point); err != nil {
+				return rules.Profile{}, fmt.Errorf(".plugins.%s.%w", point.name, err)
+			}
+		}
+	}
+	name := defaultProfile
+	if file.SchedulerName != nil && *file.SchedulerName != "" {
+		name = *file.SchedulerName
+	}
+	return rules.Profile{Name: name, Rules: p.switched()}, nil
+}
+
+// switched returns the rules without the parts that are off.
+func (p *profile) switched() []rules.Rule {
+	var out []rules.Rule
+	for _, r := range p.rules {
+		if !p.filter[r.Name] {
+			r.Filter = nil
+		}
+		if !p.score[r.Name] {
+			r.Score = nil
+		}
+		if r.Filter != nil || r.Score != nil {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// point is one extension point of the file and the parts of a rule that it means.
+type point struct {
+	name          string
+	set           schedulerv1.PluginSet
+	filter, score bool
+}
+
+// points returns the extension points, the one that stands for all first: the others win over it.
+func points(p *schedulerv1.Plugins) []point {
+	return []point{
+		{"multiPoint", p.MultiPoint, true, true},
+		{"preEnqueue", p.PreEnqueue, false, false},
+		{"queueSort", p.QueueSort, false, false},
+		{"preFilter", p.PreFilter, false, false},
+		{"filter", p.Filter, true, false},
+		{"postFilter", p.PostFilter, false, false},
+		{"preScore", p.PreScore, false, false},
+		{"score", p.Score, false, true},
+		{"reserve", p.Reserve, false, false},
+		{"permit", p.Permit, false, false},
+		{"preBind", p.PreBind, false, false},
+		{"bind", p.Bind, false, false},
+		{"postBind", p.PostBind, false, false},
+	}
+}
+
+func (p *profile) apply(at point) error {
+	for i, plugin := range at.set.Disabled {
+		if slices.Contains(fixed, plugin.Name) {
+			return fmt.Errorf("disabled[%d].name: %s cannot be disabled", i, plugin.Name)
+		}
+		if plugin.Name != "*" && !p.known(plugin.Name) {
+			return fmt.Errorf("disabled[%d].name: %w", i, p.unknown(plugin.Name))
+		}
+		for _, r := range p.rules {
+			if plugin.Name == "*" || plugin.Name == r.Name {
+				p.toggle(r.Name, at, false)
+			}
+		}
+	}
+	for i, plugin := range at.set.Enabled {
+		if slices.Contains(fixed, plugin.Name) {
+			continue
+		}
+		if !p.known(plugin.Name) {
+			return fmt.Errorf("enabled[%d].name: %w", i, p.unknown(plugin.Name))
+		}
+		p.toggle(plugin.Name, at, true)
+		if at.score && plugin.Weight != nil && *plugin.Weight != 0 {
+			if *plugin.Weight < 0 || *plugin.Weight > maxWeight {
+				return fmt.Errorf("enabled[%d].weight: %d, it must be from 1 to %d", i, *plugin.Weight, maxWeight)
+			}
+			p.rule(plugin.Name).Weight = int64(*plugin.Weight)
+		}
+	}
+	return nil
+}
+
+func (p *profile) toggle(name string, at point, on bool) {
+	if at.filter {
+		p.filter[name] = on
+	}
+	if at.score {
+		p.score[name] = on
+	}
+}
+
+func (p *profile) rule(name string) *rules.Rule {
+	i := slices.IndexFunc(p.rules, func(r rules.Rule) bool { return r.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &p.rules[i]
+}
+
+func (p *profile) known(name string) bool { return p.rule(name) != nil }
+
+func (p *profile) unknown(name string) error {
+	names := slices.Clone(fixed)
+	for _, r := range p.rules {
+		names = append(names, r.Name)
+	}
+	slices.Sort(names)
+	return fmt.Errorf("there is no plugin %q, only %s", name, strings.Join(names, ", "))
+}
+
+// configure applies the arguments of one plugin.
+func (p *profile) configure(c *schedulerv1.PluginConfig) error {
+	if !p.known(c.Name) {
+		return fmt.Errorf("name: %w", p.unknown(c.Name))
+	}
+	if c.Name != "NodeResourcesFit" {
+		if len(c.Args.Raw) > 0 {
+			return fmt.Errorf("args: %s takes no arguments, only NodeResourcesFit does", c.Name)
+		}
+		return nil
+	}
+	var args schedulerv1.NodeResourcesFitArgs
+	if err := yaml.UnmarshalStrict(c.Args.Raw, &args); err != nil {
+		return fmt.Errorf("args: reading NodeResourcesFitArgs: %w", err)
+	}
+	if len(args.IgnoredResources) > 0 || len(args.IgnoredResourceGroups) > 0 {
+		return fmt.Errorf("args: every resource is checked, ignoredResources and ignoredResourceGroups must be empty")
+	}
+	weights, err := readStrategy(args.ScoringStrategy)
+	if err != nil {
+		return fmt.Errorf("args.scoringStrategy.%w", err)
+	}
+	p.rule(c.Name).Score = noderesourcesfit.Rule(weights).Score
+	return nil
+}
+
+func readStrategy(s *schedulerv1.ScoringStrategy) ([]noderesourcesfit.Weight, error) {
+	if s == nil {
+		return noderesourcesfit.DefaultWeights(), nil
+	}
+	if s.Type != "" && s.Type != schedulerv1.LeastAllocated {
+		return nil, fmt.Errorf("type: %q, it must be %q", s.Type, schedulerv1.LeastAllocated)
+	}
+	if len(s.Resources) == 0 {
+		return noderesourcesfit.DefaultWeights(), nil
+	}
+	var weights []noderesourcesfit.Weight
+	for i, spec := range s.Resources {
+		r := slices.IndexFunc(columns.BasicNames[:columns.Pods], func(n corev1.ResourceName) bool { return string(n) == spec.Name })
+		if r < 0 {
+			return nil, fmt.Errorf("resources[%d].name: %q, it must be cpu, memory or ephemeral-storage", i, spec.Name)
+		}
+		weight := spec.Weight
+		if weight == 0 {
+			weight = 1
+		}
+		if weight < 1 || weight > maxWeight {
+			return nil, fmt.Errorf("resources[%d].weight: %d, it must be from 1 to %d", i, weight, maxWeight)
+		}
+		weights = append(weights, noderesourcesfit.Weight{Resource: columns.Resource(r), Weight: weight})
+	}
+	return weights, nil
+}

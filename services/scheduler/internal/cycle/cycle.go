@@ -1,0 +1,276 @@
+// Package cycle is the scheduler without its input and output: it takes what happened to nodes and Pods and says, Pod
+// by Pod, on which node each goes or why on none.
+//
+// The package is pure. Time is an argument, chance a seed, and one goroutine owns a Cycle.
+package cycle
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"keelson.dev/kit/backoff"
+	"keelson.dev/services/scheduler/internal/class"
+	"keelson.dev/services/scheduler/internal/columns"
+	"keelson.dev/services/scheduler/internal/queue"
+	"keelson.dev/services/scheduler/internal/rules"
+)
+
+// Config says how to decide.
+type Config struct {
+	// Profiles are the rules by spec.schedulerName.
+	Profiles []rules.Profile
+	// Backoff is the delay between tries of one Pod.
+	Backoff backoff.Policy
+	// Seed decides between nodes of equal score.
+	Seed uint64
+}
+
+// Cycle holds all that decisions depend on. Make one with New.
+type Cycle struct {
+	profiles map[string]*rules.Profile
+	leading  map[string]bool
+	state    *columns.State
+	classes  *class.Set
+	queue    *queue.Queue
+	pods     map[types.UID]*pod // those of ours that have no node in the API
+	byName   map[types.NamespacedName]types.UID
+	parked   parked
+}
+
+// pod is a Pod that waits for a node, or for the API server to note the one that it was given.
+type pod struct {
+	queue.Entry
+	object  *corev1.Pod
+	profile *rules.Profile
+	class   *class.Class
+	gated   bool
+	node    string   // the node it was given
+	last    *Verdict // of the last try
+}
+
+// New returns a Cycle that knows no node and no Pod, and leads no profile.
+func New(c Config) *Cycle {
+	y := &Cycle{
+		profiles: map[string]*rules.Profile{},
+		leading:  map[string]bool{},
+		state:    columns.New(c.Seed),
+		classes:  class.NewSet(),
+		queue:    queue.New(c.Backoff),
+		pods:     map[types.UID]*pod{},
+		byName:   map[types.NamespacedName]types.UID{},
+		parked: parked{
+			anywhere: map[class.ID]*class.Class{},
+			pinned:   map[string]map[class.ID]*class.Class{},
+		},
+	}
+	for i := range c.Profiles {
+		y.profiles[c.Profiles[i].Name] = &c.Profiles[i]
+	}
+	return y
+}
+
+// State returns the cluster as decisions see it. The caller must not change it.
+func (y *Cycle) State() *columns.State { return y.state }
+
+// SetNode notes a node that is new or changed.
+func (y *Cycle) SetNode(n *corev1.Node) { y.state.SetNode(n) }
+
+// RemoveNode notes that a node is gone.
+func (y *Cycle) RemoveNode(name string) { y.state.RemoveNode(name) }
+
+// SetPod notes a Pod that is new or changed. The object must not change afterwards.
+func (y *Cycle) SetPod(p *corev1.Pod, now time.Time) {
+	switch {
+	case p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed:
+		y.RemovePod(p)
+	case p.Spec.NodeName != "":
+		y.forget(p.UID)
+		y.state.SetPod(p.UID, p.Spec.NodeName, y.state.Usage(p))
+	case p.DeletionTimestamp != nil:
+		y.RemovePod(p)
+	default:
+		y.setPending(p, now)
+	}
+}
+
+// RemovePod notes that a Pod is gone, or takes no room any more.
+func (y *Cycle) RemovePod(p *corev1.Pod) {
+	y.forget(p.UID)
+	y.state.RemovePod(p.UID)
+}
+
+// Lead says whether this process decides for a profile. Pods of a profile that it does not lead are held.
+func (y *Cycle) Lead(profile string, leads bool, now time.Time) {
+	if y.leading[profile] == leads {
+		return
+	}
+	y.leading[profile] = leads
+	var held []*pod
+	for _, p := range y.pods {
+		if p.profile.Name == profile && p.node == "" && !p.gated {
+			held = append(held, p)
+		}
+	}
+	slices.SortFunc(held, older)
+	for _, p := range held {
+		if leads {
+			y.queue.Add(&p.Entry, now)
+		} else {
+			y.queue.Remove(&p.Entry)
+		}
+	}
+}
+
+// older orders Pods as they were created, so that a new leader goes on where the old one stopped.
+func older(a, b *pod) int {
+	if c := a.object.CreationTimestamp.Compare(b.object.CreationTimestamp.Time); c != 0 {
+		return c
+	}
+	if a.object.UID < b.object.UID {
+		return -1
+	}
+	return 1
+}
+
+// Next decides for the most urgent Pod. A Pod that gets a node takes room there from now on, until Bound or Failed says
+// what became of it. It returns false when no Pod is to be tried now.
+func (y *Cycle) Next(now time.Time) (Verdict, bool) {
+	y.wakeGained(now)
+	e, ok := y.queue.Pop(now)
+	if !ok {
+		return Verdict{}, false
+	}
+	p := y.pods[e.UID]
+	v := y.decide(p)
+	p.last = &v
+	if v.Node == "" {
+		y.park(p, now)
+		return v, true
+	}
+	p.node = v.Node
+	y.state.SetPod(p.UID, v.Node, p.class.Pod.Usage)
+	y.wakeMore(p.class, now)
+	return v, true
+}
+
+// Bound notes that the API server took the node of a Pod. The Pod is forgotten when the API shows it bound.
+func (y *Cycle) Bound(uid types.UID) {
+	if p := y.pods[uid]; p != nil {
+		p.Attempts = 0
+	}
+}
+
+// Failed notes that a Pod could not be bound. It gives the room back, and the Pod is tried again after a delay.
+func (y *Cycle) Failed(uid types.UID, now time.Time) {
+	p := y.pods[uid]
+	if p == nil || p.node == "" {
+		return // seen bound, or deleted, meanwhile
+	}
+	p.node = ""
+	y.state.RemovePod(uid)
+	if y.leading[p.profile.Name] {
+		y.queue.Delay(&p.Entry, now)
+	}
+}
+
+// Unschedulable returns the newest version of a Pod that found no node at the last try, and what its status should say.
+func (y *Cycle) Unschedulable(uid types.UID) (*corev1.Pod, corev1.PodCondition, bool) {
+	p := y.pods[uid]
+	if p == nil || p.node != "" || p.last == nil || p.last.Node != "" {
+		return nil, corev1.PodCondition{}, false
+	}
+	condition := p.last.Condition()
+	condition.ObservedGeneration = p.object.Generation
+	return p.object, condition, true
+}
+
+// NextTime returns when Next may have something to decide though nothing happens; false when only events bring some.
+func (y *Cycle) NextTime(now time.Time) (time.Time, bool) { return y.queue.Next(now) }
+
+// setPending takes over a Pod that has no node.
+func (y *Cycle) setPending(o *corev1.Pod, now time.Time) {
+	profile := y.profiles[schedulerName(o)]
+	if profile == nil {
+		return // another scheduler's
+	}
+	p := y.pods[o.UID]
+	if p == nil {
+		if _, taken := y.state.PodNode(o.UID); taken {
+			return // an old event of a Pod that was seen bound
+		}
+		p = &pod{profile: profile}
+		p.UID = o.UID
+		y.pods[o.UID] = p
+	}
+	y.byName[types.NamespacedName{Namespace: o.Namespace, Name: o.Name}] = o.UID
+	if p.node != "" {
+		p.object = o
+		return // on its way; what it took stays reserved
+	}
+	y.enqueue(p, o, now)
+}
+
+// enqueue puts a Pod without a node where it belongs. A Pod that changed in what rules read is tried at once; any other
+// change leaves it where it is.
+func (y *Cycle) enqueue(p *pod, o *corev1.Pod, now time.Time) {
+	c := y.classes.Join(p.profile, rules.Pod{Pod: o, Usage: y.state.Usage(o)})
+	if p.class != nil {
+		y.classes.Leave(p.class)
+	}
+	gated := len(o.Spec.SchedulingGates) > 0
+	same := p.class == c && p.gated == gated && p.object != nil
+	if !same {
+		y.unpark(p)
+		p.last = nil
+	}
+	p.object, p.class, p.gated = o, c, gated
+	p.Class, p.Priority = c.ID, priority(o)
+	if !same && !gated && y.leading[p.profile.Name] {
+		y.queue.Add(&p.Entry, now)
+	}
+}
+
+// forget drops a Pod that waits no longer.
+func (y *Cycle) forget(uid types.UID) {
+	p := y.pods[uid]
+	if p == nil {
+		return
+	}
+	y.unpark(p)
+	y.classes.Leave(p.class)
+	delete(y.pods, uid)
+	name := types.NamespacedName{Namespace: p.object.Namespace, Name: p.object.Name}
+	if y.byName[name] == uid {
+		delete(y.byName, name)
+	}
+}
+
+func (y *Cycle) decide(p *pod) Verdict {
+	v := Verdict{Pod: p.object, Nodes: y.state.Nodes(), Attempt: p.Attempts + 1}
+	y.classes.Touch(p.class)
+	choice, ok := p.class.Best(y.state)
+	if !ok {
+		v.Reasons = p.class.Refusals(y.state)
+		return v
+	}
+	v.Node, v.Score, v.Feasible = y.state.Name(choice.Slot), choice.Score, choice.Feasible
+	return v
+}
+
+func schedulerName(p *corev1.Pod) string {
+	if p.Spec.SchedulerName == "" {
+		return corev1.DefaultSchedulerName
+	}
+	return p.Spec.SchedulerName
+}
+
+// priority is spec.priority; Pods of before priorities existed have 0.
+func priority(p *corev1.Pod) int32 {
+	if p.Spec.Priority == nil {
+		return 0
+	}
+	return *p.Spec.Priority
+}

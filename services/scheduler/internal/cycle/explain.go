@@ -1,0 +1,123 @@
+package cycle
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"keelson.dev/services/scheduler/internal/columns"
+	"keelson.dev/services/scheduler/internal/queue"
+)
+
+// maxExplained bounds the nodes that an explanation names.
+const maxExplained = 50
+
+// Explanation says where a Pod stands and why.
+type Explanation struct {
+	Summary string
+	Facts   []Fact
+}
+
+// Fact is one thing that is known.
+type Fact struct {
+	Time    time.Time
+	Reason  string
+	Message string
+}
+
+// Explain says where a Pod without a node stands; false when it is none of ours, or has its node.
+func (y *Cycle) Explain(name types.NamespacedName) (Explanation, bool) {
+	p := y.pods[y.byName[name]]
+	if p == nil {
+		return Explanation{}, false
+	}
+	if p.gated {
+		gates := make([]string, 0, len(p.object.Spec.SchedulingGates))
+		for _, g := range p.object.Spec.SchedulingGates {
+			gates = append(gates, g.Name)
+		}
+		return Explanation{Summary: "held by scheduling gates: " + strings.Join(gates, ", ")}, true
+	}
+	if p.node != "" {
+		return Explanation{Summary: "given node " + p.node + ", which the API does not show yet"}, true
+	}
+	place, since, retryAt := p.Place()
+	out := Explanation{Summary: summary(place, p)}
+	out.Facts = append(out.Facts, Fact{Time: since, Reason: "Queued", Message: fmt.Sprintf(
+		"priority %d, %d failed tries, %s", p.Priority, p.Attempts, place)})
+	if place == queue.Backoff {
+		out.Facts = append(out.Facts, Fact{Time: retryAt, Reason: "Retry", Message: "is tried again then"})
+	}
+	if p.last != nil && p.last.Node == "" {
+		out.Facts = append(out.Facts, Fact{Time: since, Reason: corev1.PodReasonUnschedulable, Message: p.last.Message()})
+	}
+	out.Facts = append(out.Facts, y.explainNodes(p)...)
+	return out, true
+}
+
+func summary(place queue.Place, p *pod) string {
+	switch place {
+	case queue.Active:
+		return "waits for its turn"
+	case queue.Backoff:
+		return "waits to be tried again"
+	case queue.Parked:
+		return "fits on no node: " + p.last.Message()
+	default:
+		return "another replica of the scheduler leads profile " + p.profile.Name
+	}
+}
+
+// explainNodes says of each node, up to a number, what speaks against it now.
+func (y *Cycle) explainNodes(p *pod) []Fact {
+	var facts []Fact
+	for slot := range columns.Slot(y.state.Slots()) {
+		if !y.state.Known(slot) {
+			continue
+		}
+		if len(facts) == maxExplained {
+			return append(facts, Fact{Reason: "Node", Message: fmt.Sprintf("and %d more nodes", y.state.Nodes()-maxExplained)})
+		}
+		texts := []string{}
+		for _, r := range p.class.Judge(y.state, slot) {
+			texts = append(texts, r.Text)
+		}
+		verdict := "can take the Pod"
+		if len(texts) > 0 {
+			slices.Sort(texts)
+			verdict = strings.Join(texts, ", ")
+		}
+		facts = append(facts, Fact{Reason: "Node", Message: y.state.Name(slot) + ": " + verdict})
+	}
+	return facts
+}
+
+// Depths returns how many Pods are in each place, and since when the first of them waits there.
+func (y *Cycle) Depths() map[queue.Place]Depth {
+	out := map[queue.Place]Depth{}
+	for _, place := range []queue.Place{queue.Active, queue.Backoff, queue.Parked} {
+		n, oldest := y.queue.Depth(place)
+		out[place] = Depth{Pods: n, Oldest: oldest}
+	}
+	held := Depth{}
+	for _, p := range y.pods {
+		if p.gated {
+			held.Pods++
+		}
+	}
+	out[Gated] = held
+	return out
+}
+
+// Gated is the place of Pods that their scheduling gates hold.
+const Gated queue.Place = "gated"
+
+// Depth is the fill of one place.
+type Depth struct {
+	Pods   int
+	Oldest time.Time
+}

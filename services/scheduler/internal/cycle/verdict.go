@@ -1,0 +1,53 @@
+package cycle
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"keelson.dev/services/scheduler/internal/class"
+)
+
+// Verdict is the outcome of one try.
+type Verdict struct {
+	Pod *corev1.Pod
+	// Attempt counts the tries of this Pod, from 1.
+	Attempt int
+	// Nodes is how many nodes there were.
+	Nodes int
+
+	// Node is where the Pod goes; empty when no node can take it.
+	Node string
+	// Score is the node's, Feasible how many nodes could have taken the Pod.
+	Score    int64
+	Feasible int
+
+	// Reasons say why no node can take the Pod.
+	Reasons []class.Reason
+}
+
+// Message says why no node can take the Pod, in the words that users of `kubectl describe pod` know.
+func (v *Verdict) Message() string {
+	if v.Nodes == 0 {
+		return "0/0 nodes are available: no nodes available to schedule pods."
+	}
+	parts := make([]string, 0, len(v.Reasons))
+	for _, r := range v.Reasons {
+		parts = append(parts, fmt.Sprintf("%d %s", r.Nodes, r.Text))
+	}
+	slices.Sort(parts)
+	return fmt.Sprintf("0/%d nodes are available: %s.", v.Nodes, strings.Join(parts, ", "))
+}
+
+// Condition is what the Pod's status says of a try that failed. The caller sets the times.
+func (v *Verdict) Condition() corev1.PodCondition {
+	return corev1.PodCondition{
+		Type:               corev1.PodScheduled,
+		Status:             corev1.ConditionFalse,
+		Reason:             corev1.PodReasonUnschedulable,
+		Message:            v.Message(),
+		ObservedGeneration: v.Pod.Generation,
+	}
+}
