@@ -1,0 +1,176 @@
+package serviceaccount
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	genericrest "k8s.io/apiserver/pkg/registry/rest"
+
+	"keelson.dev/services/apiserver/internal/authn/satoken"
+	"keelson.dev/services/apiserver/internal/registry/rest"
+)
+
+var tokenRequestKind = authenticationv1.SchemeGroupVersion.WithKind("TokenRequest")
+
+// Issuer signs tokens.
+type Issuer interface {
+	Issue(b satoken.Bound, spec authenticationv1.TokenRequestSpec, now time.Time) (authenticationv1.TokenRequestStatus, error)
+}
+
+// Tokens is what /token needs beyond the accounts.
+type Tokens struct {
+	// Issuer signs the tokens; nil: there is no /token.
+	Issuer Issuer
+	// Objects finds what tokens are bound to.
+	Objects satoken.Objects
+	// Audiences are those of a token whose request names none.
+	Audiences []string
+}
+
+// tokenStorage is /token: creating a TokenRequest there returns it with a token.
+type tokenStorage struct {
+	accounts *rest.Storage
+	tokens   Tokens
+	now      func() time.Time
+}
+
+var (
+	_ genericrest.NamedCreater             = &tokenStorage{}
+	_ genericrest.GroupVersionKindProvider = &tokenStorage{}
+)
+
+func newTokenStorage(accounts *rest.Storage, tokens Tokens) *tokenStorage {
+	return &tokenStorage{accounts: accounts, tokens: tokens, now: time.Now}
+}
+
+// New returns an empty TokenRequest.
+func (s *tokenStorage) New() runtime.Object { return &authenticationv1.TokenRequest{} }
+
+// Destroy leaves the store, which belongs to the accounts, open.
+func (s *tokenStorage) Destroy() {}
+
+// GroupVersionKind tells that the object is a TokenRequest, although the path is in the core group.
+func (s *tokenStorage) GroupVersionKind(schema.GroupVersion) schema.GroupVersionKind {
+	return tokenRequestKind
+}
+
+// Create issues a token for the account called name.
+func (s *tokenStorage) Create(ctx context.Context, name string, obj runtime.Object, validate genericrest.ValidateObjectFunc, _ *metav1.CreateOptions) (runtime.Object, error) {
+	asked, ok := obj.(*authenticationv1.TokenRequest)
+	if !ok {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("expected a TokenRequest, got %T", obj))
+	}
+	account, err := s.account(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	req := asked.DeepCopy()
+	if err := s.prepare(req, account); err != nil {
+		return nil, err
+	}
+	if validate != nil {
+		if err := validate(ctx, req.DeepCopy()); err != nil {
+			return nil, err
+		}
+	}
+	bound, err := s.bound(ctx, account, req.Spec.BoundObjectRef)
+	if err != nil {
+		return nil, err
+	}
+	if req.Status, err = s.tokens.Issuer.Issue(bound, req.Spec, s.now()); err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	return req, nil
+}
+
+func (s *tokenStorage) account(ctx context.Context, name string) (*corev1.ServiceAccount, error) {
+	obj, err := s.accounts.Get(ctx, name, &metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return obj.(*corev1.ServiceAccount), nil
+}
+
+// prepare completes the request and checks it.
+func (s *tokenStorage) prepare(req *authenticationv1.TokenRequest, account *corev1.ServiceAccount) error {
+	if req.Name != "" && req.Name != account.Name {
+		return apierrors.NewBadRequest(fmt.Sprintf("metadata.name: the token is asked for %q, the path names the service account %q", req.Name, account.Name))
+	}
+	if req.Namespace != "" && req.Namespace != account.Namespace {
+		return apierrors.NewBadRequest(fmt.Sprintf("metadata.namespace: the token is asked for in %q, the path names %q", req.Namespace, account.Namespace))
+	}
+	req.Name, req.Namespace, req.CreationTimestamp = account.Name, account.Namespace, metav1.NewTime(s.now())
+	if len(req.Spec.Audiences) == 0 {
+		req.Spec.Audiences = s.tokens.Audiences
+	}
+	if errs := ValidateTokenRequest(req); len(errs) > 0 {
+		return apierrors.NewInvalid(tokenRequestKind.GroupKind(), account.Name, errs)
+	}
+	return nil
+}
+
+// bound finds the objects whose end will be the token's end.
+func (s *tokenStorage) bound(ctx context.Context, account *corev1.ServiceAccount, ref *authenticationv1.BoundObjectReference) (satoken.Bound, error) {
+	bound := satoken.Bound{ServiceAccount: account}
+	if ref == nil {
+		return bound, nil
+	}
+	if err := checkBound(ref); err != nil {
+		return bound, apierrors.NewBadRequest(err.Error())
+	}
+	var err error
+	var found types.UID
+	resource := "pods"
+	switch ref.Kind {
+	case kindPod:
+		found, err = s.bindPod(ctx, &bound, ref.Name)
+	case kindSecret:
+		resource = "secrets"
+		if bound.Secret, err = s.tokens.Objects.Secret(ctx, account.Namespace, ref.Name); err == nil {
+			found = bound.Secret.UID
+		}
+	case kindNode:
+		resource = "nodes"
+		if bound.Node, err = s.tokens.Objects.Node(ctx, ref.Name); err == nil {
+			found = bound.Node.UID
+		}
+	}
+	if err != nil {
+		return bound, err
+	}
+	if err := checkUID(ref.UID, found); err != nil {
+		return bound, apierrors.NewConflict(schema.GroupResource{Resource: resource}, ref.Name, err)
+	}
+	return bound, nil
+}
+
+// bindPod binds to a Pod that runs as the account, and names the Pod's Node if it has one.
+func (s *tokenStorage) bindPod(ctx context.Context, bound *satoken.Bound, name string) (types.UID, error) {
+	namespace := request.NamespaceValue(ctx)
+	pod, err := s.tokens.Objects.Pod(ctx, namespace, name)
+	if err != nil {
+		return "", err
+	}
+	if account := bound.ServiceAccount.Name; pod.Spec.ServiceAccountName != account {
+		return "", apierrors.NewBadRequest(fmt.Sprintf("cannot bind token for serviceaccount %q to pod running with different serviceaccount name.", account))
+	}
+	bound.Pod = pod
+	if pod.Spec.NodeName == "" {
+		return pod.UID, nil
+	}
+	node, err := s.tokens.Objects.Node(ctx, pod.Spec.NodeName)
+	if apierrors.IsNotFound(err) {
+		node, err = &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: pod.Spec.NodeName}}, nil
+	}
+	bound.Node = node
+	return pod.UID, err
+}
