@@ -5,8 +5,10 @@ package authz
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
@@ -64,6 +66,20 @@ func (a *Authorizer) RulesFor(_ context.Context, who user.Info, namespace string
 		}
 	}
 	return resources, paths, false, nil
+}
+
+// UserRules are the rules that hold for the user in namespace.
+func (a *Authorizer) UserRules(_ context.Context, who user.Info, namespace string) ([]rbacv1.PolicyRule, error) {
+	return a.rules(who, namespace), nil
+}
+
+// RoleRules are the rules of the role that a binding in namespace refers to.
+func (a *Authorizer) RoleRules(_ context.Context, ref rbacv1.RoleRef, namespace string) ([]rbacv1.PolicyRule, error) {
+	rules, ok := a.policy.Role(rbac.RoleOf(namespace, ref))
+	if !ok {
+		return nil, apierrors.NewNotFound(rbacv1.Resource(strings.ToLower(ref.Kind)+"s"), ref.Name)
+	}
+	return rules, nil
 }
 
 func (a *Authorizer) rules(who user.Info, namespace string) []rbacv1.PolicyRule {

@@ -5,17 +5,50 @@ import (
 	"fmt"
 	"maps"
 
+	appsv1 "k8s.io/api/apps/v1"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	genericrest "k8s.io/apiserver/pkg/registry/rest"
 
+	"keelson.dev/services/apiserver/internal/authn"
+	"keelson.dev/services/apiserver/internal/authz"
+	"keelson.dev/services/apiserver/internal/registry/apps/deployment"
+	"keelson.dev/services/apiserver/internal/registry/apps/replicaset"
+	"keelson.dev/services/apiserver/internal/registry/authentication/tokenreview"
+	"keelson.dev/services/apiserver/internal/registry/authorization/accessreview"
+	"keelson.dev/services/apiserver/internal/registry/coordination/lease"
 	"keelson.dev/services/apiserver/internal/registry/core/configmap"
+	"keelson.dev/services/apiserver/internal/registry/core/endpoints"
+	"keelson.dev/services/apiserver/internal/registry/core/event"
+	"keelson.dev/services/apiserver/internal/registry/core/namespace"
+	"keelson.dev/services/apiserver/internal/registry/core/node"
+	"keelson.dev/services/apiserver/internal/registry/core/secret"
+	"keelson.dev/services/apiserver/internal/registry/rbac/clusterrole"
+	"keelson.dev/services/apiserver/internal/registry/rbac/clusterrolebinding"
+	"keelson.dev/services/apiserver/internal/registry/rbac/policy"
+	"keelson.dev/services/apiserver/internal/registry/rbac/role"
+	"keelson.dev/services/apiserver/internal/registry/rbac/rolebinding"
 	"keelson.dev/services/apiserver/internal/registry/rest"
+	"keelson.dev/services/apiserver/internal/registry/scheduling/priorityclass"
 )
+
+// Config is what single resources need beyond a store.
+type Config struct {
+	Authenticators authn.Authenticators
+	Audiences      []string
+	Authorizer     *authz.Authorizer
+}
 
 // Resource is one resource's folder: what it adds to the scheme and how its storages are made.
 type Resource struct {
-	// AddToScheme may be nil for a resource without a stored type.
+	// AddToScheme is nil for a resource without a stored type.
 	AddToScheme func(*runtime.Scheme) error
 	NewStorage  func(rest.Options) (map[string]genericrest.Storage, error)
 }
@@ -26,13 +59,69 @@ type Group struct {
 	Resources []Resource
 }
 
-// Groups lists every group version and its resources.
-func Groups() []Group {
+// Groups lists every group version and its resources. For the mere list of
+// versions and types an empty Config will do.
+func Groups(c Config) []Group {
+	events := &event.Storages{}
 	return []Group{
-		{schema.GroupVersion{Version: "v1"}, []Resource{
-			{configmap.AddToScheme, configmap.NewStorage},
+		{corev1.SchemeGroupVersion, append(plainCore(),
+			Resource{configmap.AddToScheme, configmap.NewStorage},
+			Resource{endpoints.AddToScheme, endpoints.NewStorage},
+			Resource{event.AddToScheme, events.NewCoreStorage},
+			Resource{namespace.AddToScheme, namespace.NewStorage},
+			Resource{node.AddToScheme, node.NewStorage},
+			Resource{secret.AddToScheme, secret.NewStorage},
+		)},
+		{appsv1.SchemeGroupVersion, []Resource{
+			{deployment.AddToScheme, deployment.NewStorage},
+			{replicaset.AddToScheme, replicaset.NewStorage},
+		}},
+		{authenticationv1.SchemeGroupVersion, []Resource{
+			{nil, func(rest.Options) (map[string]genericrest.Storage, error) {
+				return tokenreview.NewStorage(c.Authenticators, c.Audiences), nil
+			}},
+		}},
+		{authorizationv1.SchemeGroupVersion, []Resource{
+			{nil, func(rest.Options) (map[string]genericrest.Storage, error) {
+				return accessreview.NewStorage(c.Authorizer), nil
+			}},
+		}},
+		{coordinationv1.SchemeGroupVersion, []Resource{
+			{lease.AddToScheme, lease.NewStorage},
+		}},
+		{eventsv1.SchemeGroupVersion, []Resource{
+			{nil, events.NewEventsStorage},
+		}},
+		{rbacv1.SchemeGroupVersion, []Resource{
+			{clusterrole.AddToScheme, c.guarded(clusterrole.NewStorage)},
+			{clusterrolebinding.AddToScheme, c.guarded(clusterrolebinding.NewStorage)},
+			{role.AddToScheme, c.guarded(role.NewStorage)},
+			{rolebinding.AddToScheme, c.guarded(rolebinding.NewStorage)},
+		}},
+		{schedulingv1.SchemeGroupVersion, []Resource{
+			{priorityclass.AddToScheme, priorityclass.NewStorage},
 		}},
 	}
+}
+
+// guarded gives the RBAC resources the authority that keeps users from granting more than they have.
+func (c Config) guarded(newStorage func(rest.Options, policy.Authority) (map[string]genericrest.Storage, error)) func(rest.Options) (map[string]genericrest.Storage, error) {
+	return func(o rest.Options) (map[string]genericrest.Storage, error) { return newStorage(o, c.Authorizer) }
+}
+
+// AddToScheme registers what the resources of all groups add to the scheme.
+func AddToScheme(scheme *runtime.Scheme) error {
+	for _, group := range Groups(Config{}) {
+		for _, r := range group.Resources {
+			if r.AddToScheme == nil {
+				continue
+			}
+			if err := r.AddToScheme(scheme); err != nil {
+				return fmt.Errorf("registering %s: %w", group.GroupVersion, err)
+			}
+		}
+	}
+	return nil
 }
 
 // NewStorage opens the stores of the group's resources; the keys are paths such as "pods/status".

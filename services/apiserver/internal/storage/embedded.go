@@ -23,8 +23,8 @@ const (
 	// startTimeout bounds the recovery of the log at start.
 	startTimeout = 5 * time.Minute
 	// One member elects itself: short ticks make a restart quick and cost nothing.
-	tickMilliseconds     = 50
-	electionMilliseconds = 500
+	tickMilliseconds     = 20
+	electionMilliseconds = 200
 	// socketName is the unix socket in the data directory that etcdctl can use.
 	socketName = "etcd.sock"
 	// maxSocketPath is how long the path of a unix socket can be on Linux.

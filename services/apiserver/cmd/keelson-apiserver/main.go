@@ -1,0 +1,30 @@
+// Command keelson-apiserver stores and serves the API of a mesh.
+package main
+
+import (
+	"context"
+	"os"
+
+	"go.uber.org/zap"
+
+	"keelson.dev/kit/daemon"
+	"keelson.dev/services/apiserver/inproc"
+)
+
+func main() {
+	config := inproc.NewConfig()
+	os.Exit(daemon.Main(daemon.Daemon{
+		Name:    "apiserver",
+		Short:   "Store and serve the Kubernetes API of a Keelson mesh",
+		Options: config,
+		Run: func(ctx context.Context, e *daemon.Environment) error {
+			handle, err := inproc.Start(ctx, config, e.Log)
+			if err != nil {
+				return err
+			}
+			e.Log.Info("serving", zap.String("address", handle.Address()))
+			<-handle.Done()
+			return handle.Err()
+		},
+	}))
+}

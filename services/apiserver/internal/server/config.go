@@ -1,0 +1,83 @@
+package server
+
+import (
+	"fmt"
+	"net"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
+	apimachineryversion "k8s.io/apimachinery/pkg/version"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	genericfilters "k8s.io/apiserver/pkg/server/filters"
+	serverstorage "k8s.io/apiserver/pkg/server/storage"
+	"k8s.io/apiserver/pkg/util/compatibility"
+	basecompatibility "k8s.io/component-base/compatibility"
+
+	"keelson.dev/kit/daemon"
+	"keelson.dev/services/apiserver/internal/openapi"
+	"keelson.dev/services/apiserver/internal/registry"
+	"keelson.dev/services/apiserver/internal/scheme"
+)
+
+const (
+	// apiLevel is the Kubernetes version whose API is served.
+	apiMajor, apiMinor, apiPatch = "1", "37", "2"
+
+	// Flow control is a limit on requests in flight, not priority and fairness:
+	// the daemons' clients do not throttle themselves, the limit is far above what
+	// two cores can work on, and the limiter's bookkeeping would cost each request
+	// about 3 % more. Members of system:masters and watches are not limited.
+	maxRequestsInFlight         = 3000
+	maxMutatingRequestsInFlight = 1000
+
+	// watchDrain is how long a stop waits for open watches to end by themselves.
+	watchDrain = 500 * time.Millisecond
+)
+
+// newConfig returns the library's configuration with everything that needs no
+// store and no identity.
+func (o *Options) newConfig(s *runtime.Scheme, listener net.Listener) (*genericapiserver.Config, error) {
+	config := genericapiserver.NewConfig(scheme.Codecs(s))
+	config.EffectiveVersion = servedVersion{compatibility.DefaultBuildEffectiveVersion()}
+	config.EnableProfiling = false
+	config.EnableIndex = true
+	config.MaxRequestsInFlight = maxRequestsInFlight
+	config.MaxMutatingRequestsInFlight = maxMutatingRequestsInFlight
+	config.ShutdownWatchTerminationGracePeriod = watchDrain
+	config.LongRunningFunc = genericfilters.BasicLongRunningRequestCheck(
+		sets.NewString("watch", "proxy"), sets.NewString("attach", "exec", "proxy", "log", "portforward"))
+	config.OpenAPIConfig, config.OpenAPIV3Config = openapi.Configs(s)
+	config.MergedResourceConfig = serverstorage.NewResourceConfig()
+	for _, group := range registry.Groups(registry.Config{}) {
+		config.MergedResourceConfig.EnableVersions(group.GroupVersion)
+	}
+	if err := o.serve(config, listener); err != nil {
+		return nil, fmt.Errorf("preparing to serve: %w", err)
+	}
+	return config, nil
+}
+
+// servedVersion makes /version say which Kubernetes API is served and which Keelson serves it.
+type servedVersion struct {
+	basecompatibility.EffectiveVersion
+}
+
+// Info implements EffectiveVersion.
+func (v servedVersion) Info() *apimachineryversion.Info {
+	info := v.EffectiveVersion.Info()
+	info.Major, info.Minor = apiMajor, apiMinor
+	info.GitVersion = fmt.Sprintf("v%s.%s.%s+keelson.%s", apiMajor, apiMinor, apiPatch, buildMetadata(daemon.Version()))
+	return info
+}
+
+// buildMetadata makes a version usable behind the + of a semantic version.
+func buildMetadata(version string) string {
+	out := []byte(version)
+	for i, c := range out {
+		if (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && c != '.' && c != '-' {
+			out[i] = '-'
+		}
+	}
+	return string(out)
+}

@@ -1,0 +1,149 @@
+// Package server puts the apiserver together: store, authentication,
+// authorization, admission, resources and HTTPS serving.
+package server
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"time"
+
+	"github.com/spf13/pflag"
+	netutils "k8s.io/utils/net"
+
+	"keelson.dev/services/apiserver/internal/storage"
+)
+
+const (
+	defaultPort = 6443
+	// defaultIssuer is the issuer of service-account tokens unless a flag says otherwise.
+	defaultIssuer = "https://kubernetes.default.svc"
+)
+
+// Options are the apiserver's settings; the doc of each is its flag's text.
+type Options struct {
+	DataDir string
+	Etcd    storage.Cluster
+
+	BindAddress      string
+	SecurePort       int
+	AdvertiseAddress string
+	// Listener is used in place of address and port; tests set it.
+	Listener net.Listener
+
+	TLSCertFile, TLSPrivateKeyFile string
+	ClientCAFile                   string
+	TokenAuthFile                  string
+	AnonymousAuth                  bool
+
+	ServiceAccountKeyFiles       []string
+	ServiceAccountSigningKeyFile string
+	ServiceAccountIssuer         string
+	APIAudiences                 []string
+
+	NodeagentClientCertificate    string
+	NodeagentClientKey            string
+	NodeagentCertificateAuthority string
+
+	ServiceClusterIPRange string
+	EventTTL              time.Duration
+}
+
+// NewOptions returns the defaults.
+func NewOptions() *Options {
+	return &Options{
+		DataDir:               "/var/lib/keelson/apiserver",
+		BindAddress:           "0.0.0.0",
+		SecurePort:            defaultPort,
+		AnonymousAuth:         true,
+		ServiceAccountIssuer:  defaultIssuer,
+		ServiceClusterIPRange: "10.96.0.0/16",
+		EventTTL:              time.Hour,
+	}
+}
+
+// AddFlags binds the flags.
+func (o *Options) AddFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&o.DataDir, "data-dir", o.DataDir, "directory of the embedded store")
+	fs.StringSliceVar(&o.Etcd.Servers, "etcd-servers", o.Etcd.Servers, "client URLs of an etcd cluster to use in place of the embedded store")
+	fs.StringVar(&o.Etcd.CertFile, "etcd-certfile", o.Etcd.CertFile, "PEM client certificate for --etcd-servers")
+	fs.StringVar(&o.Etcd.KeyFile, "etcd-keyfile", o.Etcd.KeyFile, "PEM key of --etcd-certfile")
+	fs.StringVar(&o.Etcd.CAFile, "etcd-cafile", o.Etcd.CAFile, "PEM bundle that verifies --etcd-servers")
+	fs.StringVar(&o.BindAddress, "bind-address", o.BindAddress, "IP address to listen on")
+	fs.IntVar(&o.SecurePort, "secure-port", o.SecurePort, "port to listen on; 0 takes a free one")
+	fs.StringVar(&o.AdvertiseAddress, "advertise-address", o.AdvertiseAddress, "IP address that Pods reach the apiserver at; default: the bind address or the host's own")
+	fs.StringVar(&o.TLSCertFile, "tls-cert-file", o.TLSCertFile, "PEM serving certificate; without it a self-signed one is made in memory")
+	fs.StringVar(&o.TLSPrivateKeyFile, "tls-private-key-file", o.TLSPrivateKeyFile, "PEM key of --tls-cert-file")
+	fs.StringVar(&o.ClientCAFile, "client-ca-file", o.ClientCAFile, "PEM bundle; client certificates of it authenticate by common name and organizations")
+	fs.StringVar(&o.TokenAuthFile, "token-auth-file", o.TokenAuthFile, "CSV file of token, user, uid and \"group1,group2\"")
+	fs.BoolVar(&o.AnonymousAuth, "anonymous-auth", o.AnonymousAuth, "let requests without credentials in as system:anonymous")
+	fs.StringSliceVar(&o.ServiceAccountKeyFiles, "service-account-key-file", o.ServiceAccountKeyFiles, "PEM files of keys that verify service-account tokens; default: the signing key")
+	fs.StringVar(&o.ServiceAccountSigningKeyFile, "service-account-signing-key-file", o.ServiceAccountSigningKeyFile, "PEM private key that signs service-account tokens; without it none are issued")
+	fs.StringVar(&o.ServiceAccountIssuer, "service-account-issuer", o.ServiceAccountIssuer, "issuer of service-account tokens")
+	fs.StringSliceVar(&o.APIAudiences, "api-audiences", o.APIAudiences, "audiences that service-account tokens must be meant for; default: the issuer")
+	fs.StringVar(&o.NodeagentClientCertificate, "nodeagent-client-certificate", o.NodeagentClientCertificate, "PEM client certificate for connections to nodeagents")
+	fs.StringVar(&o.NodeagentClientKey, "nodeagent-client-key", o.NodeagentClientKey, "PEM key of --nodeagent-client-certificate")
+	fs.StringVar(&o.NodeagentCertificateAuthority, "nodeagent-certificate-authority", o.NodeagentCertificateAuthority, "PEM bundle that verifies nodeagents; without it they are not verified")
+	fs.StringVar(&o.ServiceClusterIPRange, "service-cluster-ip-range", o.ServiceClusterIPRange, "CIDR of the Services' cluster IPs")
+	fs.DurationVar(&o.EventTTL, "event-ttl", o.EventTTL, "how long Events are kept")
+}
+
+// Validate says everything that is wrong with the values.
+func (o *Options) Validate() error {
+	var errs []error
+	add := func(wrong bool, format string, args ...any) {
+		if wrong {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	add(o.DataDir == "" && len(o.Etcd.Servers) == 0, "--data-dir: must be set unless --etcd-servers is")
+	add(net.ParseIP(o.BindAddress) == nil, "--bind-address: %q is not an IP address", o.BindAddress)
+	add(o.SecurePort < 0 || o.SecurePort > 65535, "--secure-port: %d is not between 0 and 65535", o.SecurePort)
+	add(o.AdvertiseAddress != "" && net.ParseIP(o.AdvertiseAddress) == nil, "--advertise-address: %q is not an IP address", o.AdvertiseAddress)
+	add((o.TLSCertFile == "") != (o.TLSPrivateKeyFile == ""), "--tls-cert-file: needs --tls-private-key-file, and the reverse")
+	add((o.NodeagentClientCertificate == "") != (o.NodeagentClientKey == ""), "--nodeagent-client-certificate: needs --nodeagent-client-key, and the reverse")
+	add(o.ServiceAccountIssuer == "", "--service-account-issuer: must not be empty")
+	add(o.EventTTL < time.Second, "--event-ttl: %s is less than 1s", o.EventTTL)
+	if _, _, err := netutils.ParseCIDRSloppy(o.ServiceClusterIPRange); err != nil {
+		errs = append(errs, fmt.Errorf("--service-cluster-ip-range: %q is not a CIDR such as 10.96.0.0/16", o.ServiceClusterIPRange))
+	}
+	return errors.Join(append(errs, o.checkFiles()...)...)
+}
+
+func (o *Options) checkFiles() []error {
+	files := []struct{ flag, path string }{
+		{"tls-cert-file", o.TLSCertFile},
+		{"tls-private-key-file", o.TLSPrivateKeyFile},
+		{"client-ca-file", o.ClientCAFile},
+		{"token-auth-file", o.TokenAuthFile},
+		{"service-account-signing-key-file", o.ServiceAccountSigningKeyFile},
+		{"nodeagent-client-certificate", o.NodeagentClientCertificate},
+		{"nodeagent-client-key", o.NodeagentClientKey},
+		{"nodeagent-certificate-authority", o.NodeagentCertificateAuthority},
+		{"etcd-certfile", o.Etcd.CertFile},
+		{"etcd-keyfile", o.Etcd.KeyFile},
+		{"etcd-cafile", o.Etcd.CAFile},
+	}
+	for _, path := range o.ServiceAccountKeyFiles {
+		files = append(files, struct{ flag, path string }{"service-account-key-file", path})
+	}
+	var errs []error
+	for _, f := range files {
+		if f.path == "" {
+			continue
+		}
+		if _, err := os.Stat(f.path); err != nil {
+			errs = append(errs, fmt.Errorf("--%s: %w", f.flag, err))
+		}
+	}
+	return errs
+}
+
+// audiences are the names that the server goes by in tokens.
+func (o *Options) audiences() []string {
+	if len(o.APIAudiences) > 0 {
+		return o.APIAudiences
+	}
+	return []string{o.ServiceAccountIssuer}
+}

@@ -1,0 +1,217 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"go.etcd.io/etcd/client/v3/kubernetes"
+	"go.uber.org/zap"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/healthz"
+	"k8s.io/client-go/informers"
+	clientset "k8s.io/client-go/kubernetes"
+	restclient "k8s.io/client-go/rest"
+
+	"keelson.dev/services/apiserver/internal/authn"
+	"keelson.dev/services/apiserver/internal/authz"
+	"keelson.dev/services/apiserver/internal/authz/rbac"
+	"keelson.dev/services/apiserver/internal/registry"
+	"keelson.dev/services/apiserver/internal/scheme"
+	"keelson.dev/services/apiserver/internal/storage"
+)
+
+// Server is an apiserver that has been put together and can run once.
+type Server struct {
+	options  *Options
+	log      *zap.Logger
+	listener net.Listener
+	scheme   *runtime.Scheme
+	codecs   serializer.CodecFactory
+
+	embedded *storage.Embedded
+	store    *storage.Store
+
+	config    *genericapiserver.Config
+	policy    *rbac.Policy
+	authority *authz.Authorizer
+	authn     authn.Authenticators
+	tokens    *tokens
+	informers informers.SharedInformerFactory
+	client    clientset.Interface
+
+	generic *genericapiserver.GenericAPIServer
+}
+
+// New opens the store and the port. The caller must call Run, or Close.
+func New(ctx context.Context, options *Options, log *zap.Logger) (*Server, error) {
+	listener, err := options.listen()
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{options: options, log: log, listener: listener}
+	if err := s.assemble(ctx); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// assemble runs the steps of construction in the order of their needs.
+func (s *Server) assemble(ctx context.Context) error {
+	steps := []func(context.Context) error{s.openScheme, s.openStore, s.openConfig, s.openAuth, s.openGeneric, s.install}
+	for _, step := range steps {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Address is HOST:PORT of the listener.
+func (s *Server) Address() string { return s.listener.Addr().String() }
+
+// LoopbackConfig is a connection with all rights, for this process alone.
+func (s *Server) LoopbackConfig() *restclient.Config {
+	return restclient.CopyConfig(s.config.LoopbackClientConfig)
+}
+
+// Run serves until ctx ends and everything has stopped.
+func (s *Server) Run(ctx context.Context) error {
+	defer s.closeStore()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var failed error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		failed = s.watchStore(ctx)
+		cancel()
+	}()
+	err := s.generic.PrepareRun().RunWithContext(ctx)
+	cancel()
+	<-done
+	if err := errors.Join(err, failed); err != nil {
+		return fmt.Errorf("serving: %w", err)
+	}
+	return nil
+}
+
+// Close gives up what New opened, when Run is not called.
+func (s *Server) Close() {
+	if s.generic != nil {
+		s.generic.Destroy()
+	}
+	s.closeStore()
+	_ = s.listener.Close()
+}
+
+func (s *Server) closeStore() {
+	if s.store != nil {
+		s.store.Close()
+	}
+	if s.embedded != nil {
+		s.embedded.Close()
+	}
+}
+
+// watchStore ends when the embedded store ends by itself, which is an error, or with ctx.
+func (s *Server) watchStore(ctx context.Context) error {
+	if s.embedded == nil {
+		<-ctx.Done()
+		return nil
+	}
+	select {
+	case err := <-s.embedded.Failed():
+		return fmt.Errorf("the embedded store ended: %w", err)
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+func (s *Server) openScheme(context.Context) (err error) {
+	if s.scheme, err = scheme.New(); err != nil {
+		return err
+	}
+	if err := registry.AddToScheme(s.scheme); err != nil {
+		return err
+	}
+	s.codecs = scheme.Codecs(s.scheme)
+	return nil
+}
+
+func (s *Server) openStore(ctx context.Context) (err error) {
+	var client *kubernetes.Client
+	if len(s.options.Etcd.Servers) > 0 {
+		if client, err = s.options.Etcd.Dial(ctx, s.log); err != nil {
+			return err
+		}
+	} else {
+		if s.embedded, err = storage.StartEmbedded(ctx, s.options.DataDir, s.log); err != nil {
+			return err
+		}
+		client = s.embedded.Client()
+	}
+	s.store = storage.New(client, s.codecs)
+	return nil
+}
+
+func (s *Server) openConfig(context.Context) (err error) {
+	if s.config, err = s.options.newConfig(s.scheme, s.listener); err != nil {
+		return err
+	}
+	s.config.RESTOptionsGetter = s.store
+	s.config.AddReadyzChecks(healthz.NamedCheck("store", func(r *http.Request) error { return s.store.Check(r.Context()) }))
+	if s.client, err = clientset.NewForConfig(s.config.LoopbackClientConfig); err != nil {
+		return fmt.Errorf("making the loopback client: %w", err)
+	}
+	s.informers = informers.NewSharedInformerFactory(s.client, 10*time.Hour)
+	return nil
+}
+
+func (s *Server) openAuth(ctx context.Context) (err error) {
+	s.policy = rbac.NewPolicy()
+	s.authority = authz.NewAuthorizer(s.policy)
+	s.config.Authorization.Authorizer = s.authority
+	s.config.RuleResolver = s.authority
+	if s.tokens, err = s.options.newTokens(); err != nil {
+		return err
+	}
+	c := authn.Config{
+		TokenFile: s.options.TokenAuthFile,
+		Audiences: s.options.audiences(),
+		Anonymous: s.options.AnonymousAuth,
+	}
+	if s.tokens != nil {
+		c.ServiceAccounts = s.tokens.verifier
+	}
+	ca, err := s.options.clientCA(s.config)
+	if err != nil {
+		return err
+	}
+	if ca != nil {
+		c.VerifyClients = ca.VerifyOptions
+	}
+	if s.authn, err = authn.New(c); err != nil {
+		return err
+	}
+	s.config.Authentication.Authenticator = s.authn.Request
+	s.config.Authentication.APIAudiences = s.options.audiences()
+	return nil
+}
+
+func (s *Server) openGeneric(context.Context) (err error) {
+	if err := s.admit(); err != nil {
+		return err
+	}
+	s.generic, err = s.config.Complete(s.informers).New("keelson-apiserver", genericapiserver.NewEmptyDelegate())
+	if err != nil {
+		return fmt.Errorf("building the server: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,84 @@
+package server
+
+import (
+	"fmt"
+	"net"
+	"strconv"
+	"time"
+
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+	genericoptions "k8s.io/apiserver/pkg/server/options"
+	netutils "k8s.io/utils/net"
+)
+
+const (
+	// streamsPerConnection lets one client hold many watches on one connection.
+	streamsPerConnection = 1000
+	// keepAlive finds clients that went away without a word.
+	keepAlive = 3 * time.Minute
+)
+
+// listen binds the address, so that a port in use is told before anything starts.
+func (o *Options) listen() (net.Listener, error) {
+	if o.Listener != nil {
+		return o.Listener, nil
+	}
+	address := net.JoinHostPort(o.BindAddress, strconv.Itoa(o.SecurePort))
+	config := net.ListenConfig{KeepAlive: keepAlive}
+	listener, _, err := genericoptions.CreateListener("tcp", address, config)
+	if err != nil {
+		return nil, fmt.Errorf("--secure-port: listening on %s: %w", address, err)
+	}
+	return listener, nil
+}
+
+// serve fills in HTTPS serving and the loopback connection.
+func (o *Options) serve(config *genericapiserver.Config, listener net.Listener) error {
+	serving := genericoptions.NewSecureServingOptions()
+	serving.Listener = listener
+	serving.HTTP2MaxStreamsPerConnection = streamsPerConnection
+	serving.ServerCert.CertKey = genericoptions.CertKey{CertFile: o.TLSCertFile, KeyFile: o.TLSPrivateKeyFile}
+	if o.TLSCertFile == "" {
+		// No directory: the certificate stays in memory.
+		serving.ServerCert.CertDirectory = ""
+		if err := serving.MaybeDefaultWithSelfSignedCerts("localhost", nil, []net.IP{netutils.ParseIPSloppy("127.0.0.1")}); err != nil {
+			return fmt.Errorf("making a serving certificate: %w", err)
+		}
+	}
+	if err := serving.WithLoopback().ApplyTo(&config.SecureServing, &config.LoopbackClientConfig); err != nil {
+		return fmt.Errorf("--tls-cert-file: %w", err)
+	}
+	config.LoopbackClientConfig.QPS = -1
+	config.LoopbackClientConfig.ContentType = "application/vnd.kubernetes.protobuf"
+	config.LoopbackClientConfig.DisableCompression = true
+	config.PublicAddress = o.advertised(listener)
+	return nil
+}
+
+// advertised is the address that Pods reach the server at.
+func (o *Options) advertised(listener net.Listener) net.IP {
+	if o.AdvertiseAddress != "" {
+		return netutils.ParseIPSloppy(o.AdvertiseAddress)
+	}
+	if address, ok := listener.Addr().(*net.TCPAddr); ok && !address.IP.IsUnspecified() {
+		return address.IP
+	}
+	if ip, err := hostAddress(); err == nil {
+		return ip
+	}
+	return netutils.ParseIPSloppy("127.0.0.1")
+}
+
+// clientCA reads the CAs of client certificates, and follows changes of the file.
+func (o *Options) clientCA(config *genericapiserver.Config) (*dynamiccertificates.DynamicFileCAContent, error) {
+	if o.ClientCAFile == "" {
+		return nil, nil
+	}
+	ca, err := dynamiccertificates.NewDynamicCAContentFromFile("client-ca", o.ClientCAFile)
+	if err != nil {
+		return nil, fmt.Errorf("--client-ca-file: %w", err)
+	}
+	config.SecureServing.ClientCA = ca
+	return ca, nil
+}
