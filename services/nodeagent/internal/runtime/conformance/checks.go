@@ -1,0 +1,158 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"keelson.dev/services/nodeagent/internal/observed"
+	"keelson.dev/services/nodeagent/internal/runtime"
+)
+
+func life(t *testing.T, s *suite) {
+	s.runSandbox(t)
+	pod := s.state(t)
+	if sb := pod.Sandbox(); sb == nil || !sb.Ready || sb.PodUID != s.uid || sb.Name != "conformance" || sb.CreatedAt.IsZero() {
+		t.Fatalf("sandbox %+v, want a ready one of the Pod", sb)
+	}
+	id := s.create(t, "main", s.Sleep)
+	if c := s.await(t, id, observed.Created); c.Name != "main" || c.SandboxID != s.sandbox || c.Image != s.Image || !c.StartedAt.IsZero() {
+		t.Fatalf("created container %+v", c)
+	}
+	s.start(t, id)
+	if c := s.await(t, id, observed.Running); c.StartedAt.IsZero() || c.ImageID == "" || c.Annotations[runtime.AnnotationImage] != s.Image {
+		t.Fatalf("running container %+v", c)
+	}
+	if err := s.r.StopContainer(s.ctx, id, time.Second); err != nil {
+		t.Fatalf("stopping: %v", err)
+	}
+	if c := s.await(t, id, observed.Exited); c.FinishedAt.IsZero() || c.ExitCode == 0 {
+		t.Fatalf("stopped container %+v, want a time and an exit code", c)
+	}
+	if pods, err := s.r.ListPods(s.ctx); err != nil || !lists(pods, s.uid, id) {
+		t.Fatalf("listing gives %+v, error %v; want Pod %s with container %s", pods, err, s.uid, id)
+	}
+	if err := s.r.RemoveContainer(s.ctx, id); err != nil {
+		t.Fatalf("removing: %v", err)
+	}
+	pod = s.state(t)
+	if pod.ByID(id) != nil {
+		t.Fatal("a removed container is still there")
+	}
+}
+
+func lists(pods []observed.Pod, uid, container string) bool {
+	for i := range pods {
+		if pods[i].UID == uid {
+			return pods[i].ByID(container) != nil
+		}
+	}
+	return false
+}
+
+func idempotent(t *testing.T, s *suite) {
+	s.runSandbox(t)
+	id := s.create(t, "main", s.Sleep)
+	s.start(t, id)
+	for range 2 {
+		if err := s.r.StopContainer(s.ctx, id, time.Second); err != nil {
+			t.Fatalf("stopping a container: %v", err)
+		}
+	}
+	for range 2 {
+		if err := s.r.RemoveContainer(s.ctx, id); err != nil {
+			t.Fatalf("removing a container: %v", err)
+		}
+	}
+	if err := s.r.StopContainer(s.ctx, id, time.Second); err != nil {
+		t.Fatalf("stopping a container that is gone: %v", err)
+	}
+	for range 2 {
+		if err := s.r.StopSandbox(s.ctx, s.sandbox); err != nil {
+			t.Fatalf("stopping a sandbox: %v", err)
+		}
+	}
+	pod := s.state(t)
+	if sb := pod.Sandbox(); sb == nil || sb.Ready {
+		t.Fatalf("stopped sandbox %+v, want it to be there and not ready", sb)
+	}
+	for range 2 {
+		if err := s.r.RemoveSandbox(s.ctx, s.sandbox); err != nil {
+			t.Fatalf("removing a sandbox: %v", err)
+		}
+	}
+}
+
+func exits(t *testing.T, s *suite) {
+	s.runSandbox(t)
+	id := s.create(t, "main", s.End)
+	s.start(t, id)
+	if c := s.await(t, id, observed.Exited); c.ExitCode != 3 {
+		t.Fatalf("exit code %d, want 3", c.ExitCode)
+	}
+}
+
+func unknown(t *testing.T, s *suite) {
+	if pod := s.state(t); !pod.Empty() || pod.UID != s.uid {
+		t.Fatalf("a Pod that never was: %+v", pod)
+	}
+}
+
+func images(t *testing.T, s *suite) {
+	if _, ok, err := s.r.ImageStatus(s.ctx, "example.invalid/no/such:image"); ok || err != nil {
+		t.Fatalf("missing image: present %v, error %v; want neither", ok, err)
+	}
+	image, ok, err := s.r.ImageStatus(s.ctx, s.Image)
+	if err != nil || !ok || image.ID == "" {
+		t.Fatalf("image %+v, present %v, error %v", image, ok, err)
+	}
+	all, err := s.r.ListImages(s.ctx)
+	if err != nil {
+		t.Fatalf("listing images: %v", err)
+	}
+	for _, i := range all {
+		if i.ID == image.ID {
+			return
+		}
+	}
+	t.Fatalf("the list of images lacks %s", image.ID)
+}
+
+func events(t *testing.T, s *suite) {
+	ctx, cancel := context.WithCancel(s.ctx)
+	defer cancel()
+	seen := make(chan runtime.Event, 1000)
+	ended := make(chan error, 1)
+	go func() { ended <- s.r.Watch(ctx, func(e runtime.Event) { seen <- e }) }()
+	s.runSandbox(t)
+	// The stream may begin late, so containers are made until one is told of.
+	for i := 0; s.ctx.Err() == nil; i++ {
+		s.start(t, s.create(t, fmt.Sprintf("main%d", i), s.Sleep))
+		select {
+		case e := <-seen:
+			if e.PodUID != s.uid {
+				continue
+			}
+			cancel()
+			if err := <-ended; err == nil {
+				t.Error("Watch ended without saying why")
+			}
+			return
+		case err := <-ended:
+			t.Fatalf("the stream ended: %v", err)
+		case <-time.After(time.Second):
+		}
+	}
+	t.Fatal("no event about the Pod")
+}
+
+func execGone(t *testing.T, s *suite) {
+	s.runSandbox(t)
+	id := s.create(t, "main", s.End)
+	s.start(t, id)
+	s.await(t, id, observed.Exited)
+	if _, err := s.r.ExecSync(s.ctx, id, []string{"true"}, time.Second); err == nil {
+		t.Fatal("a command ran in a container that has exited")
+	}
+}

@@ -1,0 +1,167 @@
+package cri
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc/status"
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"keelson.dev/services/nodeagent/internal/runtime"
+)
+
+// CreateContainer implements runtime.Containers.
+func (r *Runtime) CreateContainer(ctx context.Context, sandboxID string, config *cri.ContainerConfig, sandbox *cri.PodSandboxConfig) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, createFor)
+	defer cancel()
+	answer, err := r.runtime.CreateContainer(ctx, &cri.CreateContainerRequest{PodSandboxId: sandboxID, Config: config, SandboxConfig: sandbox})
+	if err != nil {
+		return "", failed("creating container "+config.GetMetadata().GetName(), err)
+	}
+	return answer.ContainerId, nil
+}
+
+// StartContainer implements runtime.Containers.
+func (r *Runtime) StartContainer(ctx context.Context, id string) error {
+	ctx, cancel := context.WithTimeout(ctx, createFor)
+	defer cancel()
+	_, err := r.runtime.StartContainer(ctx, &cri.StartContainerRequest{ContainerId: id})
+	return failed("starting container "+id, err)
+}
+
+// StopContainer implements runtime.Containers.
+func (r *Runtime) StopContainer(ctx context.Context, id string, timeout time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout+stopSlack)
+	defer cancel()
+	seconds := int64(math.Ceil(timeout.Seconds()))
+	_, err := r.runtime.StopContainer(ctx, &cri.StopContainerRequest{ContainerId: id, Timeout: seconds})
+	if notFound(err) {
+		return nil
+	}
+	return failed("stopping container "+id, err)
+}
+
+// RemoveContainer implements runtime.Containers.
+func (r *Runtime) RemoveContainer(ctx context.Context, id string) error {
+	ctx, cancel := context.WithTimeout(ctx, shortCall)
+	defer cancel()
+	_, err := r.runtime.RemoveContainer(ctx, &cri.RemoveContainerRequest{ContainerId: id})
+	if notFound(err) {
+		return nil
+	}
+	return failed("removing container "+id, err)
+}
+
+// ReopenLog implements runtime.Containers.
+func (r *Runtime) ReopenLog(ctx context.Context, id string) error {
+	ctx, cancel := context.WithTimeout(ctx, shortCall)
+	defer cancel()
+	_, err := r.runtime.ReopenContainerLog(ctx, &cri.ReopenContainerLogRequest{ContainerId: id})
+	return failed("reopening the log of container "+id, err)
+}
+
+// ExecSync implements runtime.Containers.
+func (r *Runtime) ExecSync(ctx context.Context, id string, command []string, timeout time.Duration) (runtime.ExecResult, error) {
+	if timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, timeout+stopSlack)
+		defer cancel()
+	}
+	answer, err := r.runtime.ExecSync(ctx, &cri.ExecSyncRequest{ContainerId: id, Cmd: command, Timeout: int64(math.Ceil(timeout.Seconds()))})
+	if err != nil {
+		return runtime.ExecResult{}, failed("running a command in container "+id, err)
+	}
+	return runtime.ExecResult{Stdout: answer.Stdout, Stderr: answer.Stderr, ExitCode: answer.ExitCode}, nil
+}
+
+// ExecURL implements runtime.Streams.
+func (r *Runtime) ExecURL(ctx context.Context, req *cri.ExecRequest) (string, error) {
+	answer, err := r.runtime.Exec(ctx, req)
+	return answer.GetUrl(), failed("preparing exec", err)
+}
+
+// AttachURL implements runtime.Streams.
+func (r *Runtime) AttachURL(ctx context.Context, req *cri.AttachRequest) (string, error) {
+	answer, err := r.runtime.Attach(ctx, req)
+	return answer.GetUrl(), failed("preparing attach", err)
+}
+
+// PortForwardURL implements runtime.Streams.
+func (r *Runtime) PortForwardURL(ctx context.Context, req *cri.PortForwardRequest) (string, error) {
+	answer, err := r.runtime.PortForward(ctx, req)
+	return answer.GetUrl(), failed("preparing port-forward", err)
+}
+
+// ImageStatus implements runtime.Images.
+func (r *Runtime) ImageStatus(ctx context.Context, ref string) (runtime.Image, bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, shortCall)
+	defer cancel()
+	answer, err := r.image.ImageStatus(ctx, &cri.ImageStatusRequest{Image: &cri.ImageSpec{Image: ref}})
+	if err != nil {
+		return runtime.Image{}, false, failed("asking for image "+ref, err)
+	}
+	if answer.Image == nil {
+		return runtime.Image{}, false, nil
+	}
+	return image(answer.Image), true, nil
+}
+
+// PullImage implements runtime.Images. A pull has no time limit of its own: its context ends it.
+func (r *Runtime) PullImage(ctx context.Context, ref string, auth *cri.AuthConfig, sandbox *cri.PodSandboxConfig) (string, error) {
+	answer, err := r.image.PullImage(ctx, &cri.PullImageRequest{Image: &cri.ImageSpec{Image: ref}, Auth: auth, SandboxConfig: sandbox})
+	if err != nil {
+		return "", pullFailed(ref, err)
+	}
+	return answer.ImageRef, nil
+}
+
+// pullFailed tells the kinds of pull errors apart by the names that CRI gives them at the beginning of the message.
+func pullFailed(ref string, err error) error {
+	doing := "pulling image " + ref
+	message := status.Convert(err).Message()
+	for name, kind := range map[string]error{
+		"RegistryUnavailable": runtime.ErrRegistryUnavailable, "SignatureValidationFailed": runtime.ErrSignatureInvalid,
+	} {
+		if rest, ok := strings.CutPrefix(message, name); ok {
+			return fmt.Errorf("container runtime: %s: %w%s", doing, kind, rest)
+		}
+	}
+	return failed(doing, err)
+}
+
+// ListImages implements runtime.Images.
+func (r *Runtime) ListImages(ctx context.Context) ([]runtime.Image, error) {
+	ctx, cancel := context.WithTimeout(ctx, shortCall)
+	defer cancel()
+	answer, err := r.image.ListImages(ctx, &cri.ListImagesRequest{})
+	if err != nil {
+		return nil, failed("listing images", err)
+	}
+	out := make([]runtime.Image, 0, len(answer.Images))
+	for _, i := range answer.Images {
+		out = append(out, image(i))
+	}
+	return out, nil
+}
+
+// RemoveImage implements runtime.Images.
+func (r *Runtime) RemoveImage(ctx context.Context, id string) error {
+	ctx, cancel := context.WithTimeout(ctx, shortCall)
+	defer cancel()
+	_, err := r.image.RemoveImage(ctx, &cri.RemoveImageRequest{Image: &cri.ImageSpec{Image: id}})
+	if notFound(err) {
+		return nil
+	}
+	return failed("removing image "+id, err)
+}
+
+func image(i *cri.Image) runtime.Image {
+	out := runtime.Image{ID: i.Id, Tags: i.RepoTags, Digests: i.RepoDigests, Size: i.Size, Pinned: i.Pinned, User: i.Username}
+	if i.Uid != nil {
+		out.UID = &i.Uid.Value
+	}
+	return out
+}

@@ -1,0 +1,148 @@
+// Package cri is a container runtime behind CRI v1 on a unix socket.
+package cri
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"keelson.dev/services/nodeagent/internal/runtime"
+)
+
+// How long calls may take. A stop has the grace period on top.
+const (
+	shortCall = 2 * time.Minute
+	createFor = 4 * time.Minute
+	stopSlack = 30 * time.Second
+)
+
+// maxMessage is the largest answer: the list of a node's images and containers is one message.
+const maxMessage = 16 << 20
+
+// Runtime speaks CRI; use Connect.
+type Runtime struct {
+	conn    *grpc.ClientConn
+	runtime cri.RuntimeServiceClient
+	image   cri.ImageServiceClient
+}
+
+var _ runtime.Runtime = (*Runtime)(nil)
+
+// Connect returns a client of the runtime at an endpoint, for example unix:///run/containerd/containerd.sock. It does
+// not wait for the runtime: calls fail until it answers, and work again after it was restarted.
+func Connect(endpoint string) (*Runtime, error) {
+	conn, err := grpc.NewClient(endpoint,
+		grpc.WithTransportCredentials(insecure.NewCredentials()), // a unix socket of root: its file mode is the guard
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)),
+		grpc.WithAuthority("localhost"),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the container runtime at %s: %w", endpoint, err)
+	}
+	return &Runtime{conn: conn, runtime: cri.NewRuntimeServiceClient(conn), image: cri.NewImageServiceClient(conn)}, nil
+}
+
+// CheckEndpoint says what is wrong with the form of an endpoint, or nil.
+func CheckEndpoint(endpoint string) error {
+	if path, ok := strings.CutPrefix(endpoint, "unix://"); !ok || !strings.HasPrefix(path, "/") {
+		return fmt.Errorf("%q must have the form unix:///PATH", endpoint)
+	}
+	return nil
+}
+
+// Close ends the connection.
+func (r *Runtime) Close() error { return r.conn.Close() }
+
+// Version implements runtime.Runtime.
+func (r *Runtime) Version(ctx context.Context) (runtime.Version, error) {
+	ctx, cancel := context.WithTimeout(ctx, shortCall)
+	defer cancel()
+	v, err := r.runtime.Version(ctx, &cri.VersionRequest{})
+	if err != nil {
+		return runtime.Version{}, failed("asking for its version", err)
+	}
+	return runtime.Version{Name: v.RuntimeName, Version: v.RuntimeVersion}, nil
+}
+
+// Status implements runtime.Runtime.
+func (r *Runtime) Status(ctx context.Context) (runtime.Status, error) {
+	ctx, cancel := context.WithTimeout(ctx, shortCall)
+	defer cancel()
+	answer, err := r.runtime.Status(ctx, &cri.StatusRequest{})
+	if err != nil {
+		return runtime.Status{}, failed("asking for its status", err)
+	}
+	out := runtime.Status{RuntimeProblem: "the runtime does not tell its state", NetworkProblem: "the runtime does not tell the state of its network"}
+	for _, c := range answer.GetStatus().GetConditions() {
+		problem := ""
+		if !c.Status {
+			problem = c.Reason + ": " + c.Message
+		}
+		switch c.Type {
+		case cri.RuntimeReady:
+			out.RuntimeProblem = problem
+		case cri.NetworkReady:
+			out.NetworkProblem = problem
+		}
+	}
+	for _, h := range answer.RuntimeHandlers {
+		if h.Name == "" {
+			out.UserNamespaces = h.GetFeatures().GetUserNamespaces()
+			out.RecursiveReadOnlyMounts = h.GetFeatures().GetRecursiveReadOnlyMounts()
+		}
+	}
+	out.CgroupDriver = r.cgroupDriver(ctx)
+	return out, nil
+}
+
+// cgroupDriver is empty for runtimes that are too old to say.
+func (r *Runtime) cgroupDriver(ctx context.Context) string {
+	answer, err := r.runtime.RuntimeConfig(ctx, &cri.RuntimeConfigRequest{})
+	if err != nil || answer.GetLinux() == nil {
+		return ""
+	}
+	if answer.GetLinux().GetCgroupDriver() == cri.CgroupDriver_SYSTEMD {
+		return "systemd"
+	}
+	return "cgroupfs"
+}
+
+// UpdatePodCIDR implements runtime.Runtime.
+func (r *Runtime) UpdatePodCIDR(ctx context.Context, cidr string) error {
+	ctx, cancel := context.WithTimeout(ctx, shortCall)
+	defer cancel()
+	_, err := r.runtime.UpdateRuntimeConfig(ctx, &cri.UpdateRuntimeConfigRequest{
+		RuntimeConfig: &cri.RuntimeConfig{NetworkConfig: &cri.NetworkConfig{PodCidr: cidr}}})
+	return failed("setting its Pod range", err)
+}
+
+// failed wraps an error of the runtime with what was being done; nil stays nil. The runtime's own sentence is kept
+// without the words that gRPC puts around it.
+func failed(doing string, err error) error {
+	if err == nil {
+		return nil
+	}
+	s, ok := status.FromError(err)
+	if !ok {
+		return fmt.Errorf("container runtime: %s: %w", doing, err)
+	}
+	switch s.Code() {
+	case codes.NotFound:
+		return fmt.Errorf("container runtime: %s: %w: %s", doing, runtime.ErrNotFound, s.Message())
+	case codes.DeadlineExceeded:
+		return fmt.Errorf("container runtime: %s: %w", doing, context.DeadlineExceeded)
+	case codes.Canceled:
+		return fmt.Errorf("container runtime: %s: %w", doing, context.Canceled)
+	}
+	return fmt.Errorf("container runtime: %s: %w", doing, errors.New(s.Message()))
+}
+
+func notFound(err error) bool { return status.Code(err) == codes.NotFound }

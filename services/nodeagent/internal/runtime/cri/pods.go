@@ -1,0 +1,227 @@
+package cri
+
+import (
+	"context"
+	"time"
+
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"keelson.dev/services/nodeagent/internal/observed"
+	"keelson.dev/services/nodeagent/internal/runtime"
+)
+
+// ListPods implements runtime.Pods with two calls.
+func (r *Runtime) ListPods(ctx context.Context) ([]observed.Pod, error) {
+	pods, err := r.list(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]observed.Pod, 0, len(pods))
+	for _, p := range pods {
+		p.Sort()
+		out = append(out, *p)
+	}
+	return out, nil
+}
+
+// PodState implements runtime.Pods: the lists tell what there is, and one call each tells the rest.
+func (r *Runtime) PodState(ctx context.Context, podUID string) (observed.Pod, error) {
+	pods, err := r.list(ctx, map[string]string{runtime.LabelPodUID: podUID})
+	if err != nil {
+		return observed.Pod{}, err
+	}
+	pod := pods[podUID]
+	if pod == nil {
+		return observed.Pod{UID: podUID}, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, shortCall)
+	defer cancel()
+	if err := r.fillSandboxes(ctx, pod); err != nil {
+		return observed.Pod{}, err
+	}
+	if err := r.fillContainers(ctx, pod); err != nil {
+		return observed.Pod{}, err
+	}
+	pod.Sort()
+	return *pod, nil
+}
+
+func (r *Runtime) list(ctx context.Context, labels map[string]string) (map[string]*observed.Pod, error) {
+	ctx, cancel := context.WithTimeout(ctx, shortCall)
+	defer cancel()
+	sandboxes, err := r.runtime.ListPodSandbox(ctx, &cri.ListPodSandboxRequest{Filter: &cri.PodSandboxFilter{LabelSelector: labels}})
+	if err != nil {
+		return nil, failed("listing sandboxes", err)
+	}
+	containers, err := r.runtime.ListContainers(ctx, &cri.ListContainersRequest{Filter: &cri.ContainerFilter{LabelSelector: labels}})
+	if err != nil {
+		return nil, failed("listing containers", err)
+	}
+	pods := map[string]*observed.Pod{}
+	for _, s := range sandboxes.Items {
+		addSandbox(pods, s)
+	}
+	for _, c := range containers.Containers {
+		addContainer(pods, c)
+	}
+	return pods, nil
+}
+
+// of returns the entry of the Pod that the labels name. What carries no Pod UID is not the nodeagent's.
+func of(pods map[string]*observed.Pod, labels map[string]string) *observed.Pod {
+	uid := labels[runtime.LabelPodUID]
+	if uid == "" {
+		return nil
+	}
+	if pods[uid] == nil {
+		pods[uid] = &observed.Pod{UID: uid, Namespace: labels[runtime.LabelPodNamespace], Name: labels[runtime.LabelPodName]}
+	}
+	return pods[uid]
+}
+
+func addSandbox(pods map[string]*observed.Pod, s *cri.PodSandbox) {
+	if pod := of(pods, s.Labels); pod != nil {
+		pod.Sandboxes = append(pod.Sandboxes, observed.Sandbox{
+			ID: s.Id, PodUID: pod.UID, Namespace: pod.Namespace, Name: pod.Name, Attempt: s.GetMetadata().GetAttempt(),
+			Ready: s.State == cri.PodSandboxState_SANDBOX_READY, CreatedAt: instant(s.CreatedAt),
+		})
+	}
+}
+
+func addContainer(pods map[string]*observed.Pod, c *cri.Container) {
+	if pod := of(pods, c.Labels); pod != nil {
+		pod.Containers = append(pod.Containers, observed.Container{
+			ID: c.Id, SandboxID: c.PodSandboxId, PodUID: pod.UID, Name: c.GetMetadata().GetName(), Attempt: c.GetMetadata().GetAttempt(),
+			State: state(c.State), CreatedAt: instant(c.CreatedAt), Image: c.Annotations[runtime.AnnotationImage], Annotations: c.Annotations,
+		})
+	}
+}
+
+// fillSandboxes adds the addresses of sandboxes that are ready.
+func (r *Runtime) fillSandboxes(ctx context.Context, pod *observed.Pod) error {
+	for i := range pod.Sandboxes {
+		s := &pod.Sandboxes[i]
+		if !s.Ready {
+			continue
+		}
+		answer, err := r.runtime.PodSandboxStatus(ctx, &cri.PodSandboxStatusRequest{PodSandboxId: s.ID})
+		if notFound(err) {
+			s.Ready = false
+			continue
+		}
+		if err != nil {
+			return failed("asking for the state of sandbox "+s.ID, err)
+		}
+		s.Ready = answer.GetStatus().GetState() == cri.PodSandboxState_SANDBOX_READY
+		network := answer.GetStatus().GetNetwork()
+		if network.GetIp() != "" {
+			s.IPs = append(s.IPs, network.GetIp())
+		}
+		for _, ip := range network.GetAdditionalIps() {
+			s.IPs = append(s.IPs, ip.GetIp())
+		}
+	}
+	return nil
+}
+
+// fillContainers adds what the list does not tell. An instance that goes while it is asked for drops out.
+func (r *Runtime) fillContainers(ctx context.Context, pod *observed.Pod) error {
+	kept := pod.Containers[:0]
+	for i := range pod.Containers {
+		c := pod.Containers[i]
+		answer, err := r.runtime.ContainerStatus(ctx, &cri.ContainerStatusRequest{ContainerId: c.ID})
+		if notFound(err) {
+			continue
+		}
+		if err != nil {
+			return failed("asking for the state of container "+c.ID, err)
+		}
+		fill(&c, answer.GetStatus())
+		kept = append(kept, c)
+	}
+	pod.Containers = kept
+	return nil
+}
+
+func fill(c *observed.Container, s *cri.ContainerStatus) {
+	c.State = state(s.GetState())
+	c.StartedAt, c.FinishedAt = instant(s.GetStartedAt()), instant(s.GetFinishedAt())
+	c.ExitCode, c.Reason, c.Message = s.GetExitCode(), s.GetReason(), s.GetMessage()
+	c.ImageID, c.LogPath = s.GetImageRef(), s.GetLogPath()
+	if c.ImageID == "" {
+		c.ImageID = s.GetImageId()
+	}
+	if c.Image == "" {
+		c.Image = s.GetImage().GetUserSpecifiedImage()
+	}
+}
+
+// Watch implements runtime.Pods by the runtime's stream of container events.
+func (r *Runtime) Watch(ctx context.Context, notify func(runtime.Event)) error {
+	stream, err := r.runtime.GetContainerEvents(ctx, &cri.GetEventsRequest{})
+	if err != nil {
+		return failed("opening the event stream", err)
+	}
+	for {
+		e, err := stream.Recv()
+		if err != nil {
+			return failed("reading the event stream", err)
+		}
+		if uid := e.GetPodSandboxStatus().GetMetadata().GetUid(); uid != "" {
+			notify(runtime.Event{PodUID: uid, ContainerID: e.ContainerId})
+		}
+	}
+}
+
+func state(s cri.ContainerState) observed.ContainerState {
+	switch s {
+	case cri.ContainerState_CONTAINER_CREATED:
+		return observed.Created
+	case cri.ContainerState_CONTAINER_RUNNING:
+		return observed.Running
+	case cri.ContainerState_CONTAINER_EXITED:
+		return observed.Exited
+	}
+	return observed.Unknown
+}
+
+// instant converts nanoseconds since 1970; 0 and less mean that it has not happened.
+func instant(ns int64) time.Time {
+	if ns <= 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, ns)
+}
+
+// RunSandbox implements runtime.Sandboxes.
+func (r *Runtime) RunSandbox(ctx context.Context, config *cri.PodSandboxConfig, handler string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, createFor)
+	defer cancel()
+	answer, err := r.runtime.RunPodSandbox(ctx, &cri.RunPodSandboxRequest{Config: config, RuntimeHandler: handler})
+	if err != nil {
+		return "", failed("creating a sandbox", err)
+	}
+	return answer.PodSandboxId, nil
+}
+
+// StopSandbox implements runtime.Sandboxes.
+func (r *Runtime) StopSandbox(ctx context.Context, id string) error {
+	ctx, cancel := context.WithTimeout(ctx, createFor)
+	defer cancel()
+	_, err := r.runtime.StopPodSandbox(ctx, &cri.StopPodSandboxRequest{PodSandboxId: id})
+	if notFound(err) {
+		return nil
+	}
+	return failed("stopping sandbox "+id, err)
+}
+
+// RemoveSandbox implements runtime.Sandboxes.
+func (r *Runtime) RemoveSandbox(ctx context.Context, id string) error {
+	ctx, cancel := context.WithTimeout(ctx, createFor)
+	defer cancel()
+	_, err := r.runtime.RemovePodSandbox(ctx, &cri.RemovePodSandboxRequest{PodSandboxId: id})
+	if notFound(err) {
+		return nil
+	}
+	return failed("removing sandbox "+id, err)
+}
