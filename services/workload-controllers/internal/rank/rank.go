@@ -4,7 +4,7 @@ package rank
 import (
 	"cmp"
 	"container/heap"
-	"math"
+	"math/bits"
 	"slices"
 	"strconv"
 	"time"
@@ -106,7 +106,7 @@ func ageBucket(t, now time.Time) int {
 	if t.IsZero() || age <= 0 {
 		return -1
 	}
-	return int(math.Log2(float64(age)))
+	return bits.Len64(uint64(age))
 }
 
 func phaseOrder(phase corev1.PodPhase) int {

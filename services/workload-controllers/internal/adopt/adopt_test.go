@@ -1,0 +1,87 @@
+package adopt
+
+import (
+	"reflect"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+var web = Owner{
+	Namespace: "default", Name: "web", UID: "web-uid",
+	Kind:     schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "ReplicaSet"},
+	Selector: labels.SelectorFromSet(labels.Set{"app": "web"}),
+}
+
+func pod(change func(*corev1.Pod)) *corev1.Pod {
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "default", UID: "p-uid", Labels: map[string]string{"app": "web"}}}
+	change(p)
+	return p
+}
+
+func ownedBy(uid types.UID) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		yes := true
+		p.OwnerReferences = []metav1.OwnerReference{{UID: uid, Controller: &yes}}
+	}
+}
+
+func TestDecide(t *testing.T) {
+	relabelled := func(p *corev1.Pod) { p.Labels = map[string]string{"app": "debug"} }
+	for _, c := range []struct {
+		name     string
+		pod      func(*corev1.Pod)
+		deleting bool
+		want     string
+	}{
+		{name: "DEP-158 without an owner", pod: func(*corev1.Pod) {}, want: "adopt"},
+		{name: "DEP-158 with an owner that is no controller", pod: func(p *corev1.Pod) {
+			p.OwnerReferences = []metav1.OwnerReference{{UID: "x"}}
+		}, want: "adopt"},
+		{name: "DEP-159 of another controller", pod: ownedBy("other"), want: "ignore"},
+		{name: "DEP-159 being deleted", pod: func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{} }, want: "ignore"},
+		{name: "DEP-159 by an owner that is being deleted", pod: func(*corev1.Pod) {}, deleting: true, want: "ignore"},
+		{name: "own and matching", pod: ownedBy("web-uid"), want: "own"},
+		{name: "DEP-175 own but no longer matching", pod: func(p *corev1.Pod) { ownedBy("web-uid")(p); relabelled(p) }, want: "release"},
+		{name: "own, not matching, of an owner that is being deleted", pod: func(p *corev1.Pod) { ownedBy("web-uid")(p); relabelled(p) }, deleting: true, want: "own"},
+		{name: "without an owner and not matching", pod: relabelled, want: "ignore"},
+		{name: "of another namespace", pod: func(p *corev1.Pod) { p.Namespace = "other" }, want: "ignore"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			owner := web
+			owner.Deleting = c.deleting
+			p := pod(c.pod)
+			before := p.DeepCopy()
+			claims := Decide(owner, []*corev1.Pod{p})
+			got := map[bool]string{len(claims.Owned) == 1: "own", len(claims.Adopt) == 1: "adopt", len(claims.Release) == 1: "release"}[true]
+			if got == "" {
+				got = "ignore"
+			}
+			if got != c.want {
+				t.Errorf("%s, want %s", got, c.want)
+			}
+			if claims.Settled() != (got == "own" || got == "ignore") {
+				t.Errorf("settled = %t", claims.Settled())
+			}
+			if !reflect.DeepEqual(before, p) {
+				t.Error("the input changed")
+			}
+		})
+	}
+}
+
+func TestPatches(t *testing.T) {
+	p := pod(func(*corev1.Pod) {})
+	take := `{"metadata":{"ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"web","uid":"web-uid","controller":true,"blockOwnerDeletion":true}],"uid":"p-uid"}}`
+	if got := string(TakePatch(web, p)); got != take { // DEP-148
+		t.Errorf("take = %s", got)
+	}
+	release := `{"metadata":{"ownerReferences":[{"$patch":"delete","uid":"web-uid"}],"uid":"p-uid"}}`
+	if got := string(ReleasePatch(web, p)); got != release {
+		t.Errorf("release = %s", got)
+	}
+}
