@@ -1,0 +1,252 @@
+package cycle_test
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"keelson.dev/services/scheduler/internal/config"
+	"keelson.dev/services/scheduler/internal/cycle"
+	"keelson.dev/services/scheduler/internal/queue"
+	"keelson.dev/services/scheduler/internal/reference"
+)
+
+// world drives a Cycle and the reference through the same history.
+type world struct {
+	t       *testing.T
+	gen     *generator
+	now     time.Time
+	fast    *cycle.Cycle
+	slow    *reference.Cluster
+	waiting map[types.UID]*corev1.Pod // Pods without a node
+	flying  map[types.UID]*corev1.Pod // with a node that the API does not show yet
+}
+
+func newWorld(t *testing.T, seed uint64) *world {
+	c := config.Default()
+	w := &world{
+		t:       t,
+		gen:     &generator{Rand: rand.New(rand.NewPCG(seed, 1))},
+		now:     time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
+		fast:    cycle.New(cycle.Config{Profiles: c.Profiles, Backoff: c.Backoff, Seed: seed}),
+		slow:    reference.NewCluster(),
+		waiting: map[types.UID]*corev1.Pod{},
+		flying:  map[types.UID]*corev1.Pod{},
+	}
+	w.fast.Lead(corev1.DefaultSchedulerName, true, w.now)
+	return w
+}
+
+// step does one random thing to the cluster.
+func (w *world) step() {
+	switch g := w.gen; g.IntN(12) {
+	case 0, 1:
+		n := g.node(fmt.Sprintf("n%d", g.nodes))
+		g.nodes++
+		w.setNode(n)
+	case 2:
+		if name, ok := any1(g, w.slow.Nodes); ok {
+			w.setNode(g.node(name))
+		}
+	case 3:
+		if name, ok := any1(g, w.slow.Nodes); ok && g.chance(50) {
+			delete(w.slow.Nodes, name)
+			w.fast.RemoveNode(name)
+		}
+	case 4, 5:
+		if uid, ok := any1(g, w.slow.Pods); ok {
+			w.remove(w.slow.Pods[uid])
+		}
+	case 6:
+		if uid, ok := any1(g, w.waiting); ok {
+			w.remove(w.waiting[uid])
+		}
+	case 7: // bound by hand, also to a node that is not here
+		p := g.pod()
+		p.Spec.NodeName = fmt.Sprintf("n%d", g.IntN(g.nodes+1))
+		w.bind(p)
+	default:
+		for range 1 + g.IntN(3) {
+			p := g.pod()
+			w.waiting[p.UID] = p
+			w.fast.SetPod(p, w.now)
+		}
+	}
+	if w.gen.chance(50) {
+		w.settle()
+	}
+}
+
+func (w *world) setNode(n *corev1.Node) {
+	w.slow.Nodes[n.Name] = n
+	w.fast.SetNode(n)
+}
+
+func (w *world) bind(p *corev1.Pod) {
+	delete(w.flying, p.UID)
+	w.slow.Pods[p.UID] = p
+	w.fast.SetPod(p, w.now)
+}
+
+func (w *world) remove(p *corev1.Pod) {
+	delete(w.slow.Pods, p.UID)
+	delete(w.waiting, p.UID)
+	delete(w.flying, p.UID)
+	w.fast.RemovePod(p)
+}
+
+// settle lets the API answer some of the bindings.
+func (w *world) settle() {
+	for _, uid := range sorted(w.flying) {
+		p := w.flying[uid]
+		switch {
+		case w.gen.chance(60):
+			w.bind(p)
+		case w.gen.chance(30): // refused
+			delete(w.flying, uid)
+			delete(w.slow.Pods, uid)
+			again := p.DeepCopy()
+			again.Spec.NodeName = ""
+			w.waiting[uid] = again
+			w.fast.Failed(uid, w.now)
+		}
+	}
+}
+
+// drain decides until there is nothing to decide, and compares each verdict.
+func (w *world) drain() {
+	for {
+		v, ok := w.fast.Next(w.now)
+		if !ok {
+			return
+		}
+		w.check(v)
+		if v.Node == "" {
+			continue
+		}
+		placed := v.Pod.DeepCopy()
+		placed.Spec.NodeName = v.Node
+		delete(w.waiting, v.Pod.UID)
+		w.flying[v.Pod.UID] = placed
+		w.slow.Pods[v.Pod.UID] = placed
+	}
+}
+
+// check holds a verdict against the reference.
+func (w *world) check(v cycle.Verdict) {
+	w.t.Helper()
+	want := w.slow.Judge(v.Pod)
+	if v.Nodes != len(w.slow.Nodes) {
+		w.t.Fatalf("pod %s: %d nodes, want %d", v.Pod.Name, v.Nodes, len(w.slow.Nodes))
+	}
+	if v.Node == "" {
+		got := map[string]int{}
+		for _, r := range v.Reasons {
+			got[r.Text] = r.Nodes
+		}
+		if len(want.Scores) > 0 || !maps.Equal(got, want.Refusals) {
+			w.t.Fatalf("pod %s is refused for %v, want %v and nodes %v", v.Pod.Name, got, want.Refusals, want.Scores)
+		}
+		return
+	}
+	score, feasible := want.Scores[v.Node]
+	if !feasible {
+		w.t.Fatalf("pod %s is placed on %s, which cannot take it", v.Pod.Name, v.Node)
+	}
+	best, _ := want.Best()
+	if score != best || v.Score != best {
+		w.t.Fatalf("pod %s is placed on %s of score %d for %d, the best is %d", v.Pod.Name, v.Node, score, v.Score, best)
+	}
+	if v.Feasible != len(want.Scores) {
+		w.t.Fatalf("pod %s could go to %d nodes, want %d", v.Pod.Name, v.Feasible, len(want.Scores))
+	}
+}
+
+// checkNoneForgotten drains, with time enough for every delay, and sees that no Pod waits in vain: SCH-031, SCH-032.
+func (w *world) checkNoneForgotten() {
+	w.t.Helper()
+	w.drain()
+	w.now = w.now.Add(time.Minute) // longer than any delay, shorter than queue.MaxParked
+	w.drain()
+	for _, uid := range sorted(w.waiting) {
+		if v := w.slow.Judge(w.waiting[uid]); len(v.Scores) > 0 {
+			w.t.Fatalf("pod %s waits although %v can take it", uid, v.Scores)
+		}
+	}
+	depth := w.fast.Depths()
+	if n := depth[queue.Parked].Pods; n != len(w.waiting) {
+		w.t.Fatalf("%d Pods are parked, want %d", n, len(w.waiting))
+	}
+}
+
+// The fast scheduler agrees with the slow, obvious one on feasible nodes, scores and reasons through random histories,
+// and an event wakes every parked Pod that it helps. SCH-030, SCH-031, SCH-032, SCH-033, SCH-138, SET-134, POD-229,
+// POD-230, SAF-091
+func TestAgreesWithReference(t *testing.T) {
+	for seed := range uint64(60) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, seed)
+			for range 150 {
+				w.step()
+				if w.gen.chance(70) {
+					w.drain()
+				}
+				if w.gen.chance(20) {
+					w.checkNoneForgotten()
+				}
+			}
+			w.checkNoneForgotten()
+			if w.fast.State().Pods() != len(w.slow.Pods) {
+				t.Fatalf("%d Pods take room, want %d", w.fast.State().Pods(), len(w.slow.Pods))
+			}
+		})
+	}
+}
+
+// The same history and seed give the same placements; another seed decides ties otherwise.
+func TestSeedDecidesTies(t *testing.T) {
+	place := func(seed uint64) []string {
+		c := config.Default()
+		y := cycle.New(cycle.Config{Profiles: c.Profiles, Backoff: c.Backoff, Seed: seed})
+		g := &generator{Rand: rand.New(rand.NewPCG(7, 7))}
+		y.Lead(corev1.DefaultSchedulerName, true, time.Time{})
+		for i := range 50 {
+			n := g.node(fmt.Sprintf("n%d", i))
+			n.Spec.Taints, n.Spec.Unschedulable = nil, false
+			y.SetNode(n)
+		}
+		var nodes []string
+		for range 100 {
+			p := g.pod()
+			p.Spec.Affinity, p.Spec.NodeSelector = nil, nil
+			y.SetPod(p, time.Time{})
+			if v, ok := y.Next(time.Time{}); ok {
+				nodes = append(nodes, v.Node)
+			}
+		}
+		return nodes
+	}
+	first := place(1)
+	if !slices.Equal(first, place(1)) {
+		t.Error("one seed gave two results")
+	}
+	if slices.Equal(first, place(2)) {
+		t.Error("two seeds gave one result")
+	}
+}
+
+func sorted[V any](m map[types.UID]V) []types.UID { return slices.Sorted(maps.Keys(m)) }
+
+func any1[K ~string, V any](g *generator, m map[K]V) (K, bool) {
+	if len(m) == 0 {
+		return "", false
+	}
+	return pick(g, slices.Sorted(maps.Keys(m))...), true
+}

@@ -1,0 +1,306 @@
+// Package reference is the slow, obvious scheduler: it looks at every node and every Pod for each decision and keeps
+// nothing. Tests compare the fast one with it. It shares no code with the rules.
+package reference
+
+import (
+	"math"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	resourcehelper "k8s.io/component-helpers/resource"
+)
+
+// Cluster is all nodes, and all Pods that are on one.
+type Cluster struct {
+	Nodes map[string]*corev1.Node
+	Pods  map[types.UID]*corev1.Pod
+}
+
+// NewCluster returns an empty Cluster.
+func NewCluster() *Cluster {
+	return &Cluster{Nodes: map[string]*corev1.Node{}, Pods: map[types.UID]*corev1.Pod{}}
+}
+
+// Verdict is what a Pod may expect.
+type Verdict struct {
+	// Scores is the score of each node that can take the Pod.
+	Scores map[string]int64
+	// Refusals is the number of nodes by reason.
+	Refusals map[string]int
+}
+
+// Best returns the best score, and whether any node can take the Pod.
+func (v Verdict) Best() (int64, bool) {
+	best, found := int64(math.MinInt64), false
+	for _, score := range v.Scores {
+		best, found = max(best, score), true
+	}
+	return best, found
+}
+
+// Judge judges every node.
+func (c *Cluster) Judge(p *corev1.Pod) Verdict {
+	v := Verdict{Scores: map[string]int64{}, Refusals: map[string]int{}}
+	for name, node := range c.Nodes {
+		reasons := c.refusals(p, node)
+		for _, r := range reasons {
+			v.Refusals[r]++
+		}
+		if len(reasons) == 0 {
+			v.Scores[name] = 0
+		}
+	}
+	c.addShared(v.Scores, 3, true, func(n *corev1.Node) int64 { return intolerable(p, n, corev1.TaintEffectPreferNoSchedule) })
+	c.addShared(v.Scores, 2, false, func(n *corev1.Node) int64 { return preferred(p, n) })
+	for name := range v.Scores {
+		v.Scores[name] += c.leastAllocated(p, c.Nodes[name]) + c.balanced(p, c.Nodes[name])
+	}
+	return v
+}
+
+// addShared adds weighted raw scores, scaled to 0..100 among the nodes that can take the Pod.
+func (c *Cluster) addShared(scores map[string]int64, weight int64, fewerIsBetter bool, raw func(*corev1.Node) int64) {
+	greatest := int64(0)
+	for name := range scores {
+		greatest = max(greatest, raw(c.Nodes[name]))
+	}
+	for name := range scores {
+		score := int64(0)
+		if greatest > 0 {
+			score = 100 * raw(c.Nodes[name]) / greatest
+		}
+		if fewerIsBetter {
+			score = 100 - score
+		}
+		scores[name] += weight * score
+	}
+}
+
+// refusals returns the reasons of the first rule that refuses.
+func (c *Cluster) refusals(p *corev1.Pod, n *corev1.Node) []string {
+	switch {
+	case !matches(p, n):
+		return []string{"node(s) didn't match Pod's node affinity/selector"}
+	case n.Spec.Unschedulable && !tolerates(p, corev1.Taint{Key: "node.kubernetes.io/unschedulable", Effect: corev1.TaintEffectNoSchedule}):
+		return []string{"node(s) were unschedulable"}
+	case intolerable(p, n, corev1.TaintEffectNoSchedule)+intolerable(p, n, corev1.TaintEffectNoExecute) > 0:
+		return []string{"node(s) had untolerated taint(s)"}
+	case !c.portsFree(p, n):
+		return []string{"node(s) didn't have free ports for the requested pod ports"}
+	}
+	return c.insufficient(p, n)
+}
+
+func (c *Cluster) insufficient(p *corev1.Pod, n *corev1.Node) []string {
+	var reasons []string
+	pods := 0
+	used := corev1.ResourceList{}
+	for _, other := range c.on(n) {
+		pods++
+		add(used, resourcehelper.PodRequests(other, resourcehelper.PodResourcesOptions{UseStatusResources: true}))
+	}
+	if allowed := n.Status.Allocatable[corev1.ResourcePods]; int64(pods)+1 > allowed.Value() {
+		reasons = append(reasons, "Too many pods")
+	}
+	for name, want := range resourcehelper.PodRequests(p, resourcehelper.PodResourcesOptions{}) {
+		if want.IsZero() {
+			continue
+		}
+		have := n.Status.Allocatable[name]
+		have.Sub(used[name])
+		if have.Cmp(want) < 0 {
+			reasons = append(reasons, "Insufficient "+string(name))
+		}
+	}
+	return reasons
+}
+
+func (c *Cluster) on(n *corev1.Node) []*corev1.Pod {
+	var out []*corev1.Pod
+	for _, p := range c.Pods {
+		if p.Spec.NodeName == n.Name {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+func (c *Cluster) portsFree(p *corev1.Pod, n *corev1.Node) bool {
+	for _, other := range c.on(n) {
+		for _, a := range hostPorts(p) {
+			for _, b := range hostPorts(other) {
+				sameAddress := a.HostIP == b.HostIP || anyAddress(a.HostIP) || anyAddress(b.HostIP)
+				if a.HostPort == b.HostPort && a.Protocol == b.Protocol && sameAddress {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+func anyAddress(ip string) bool { return ip == "" || ip == "0.0.0.0" }
+
+func hostPorts(p *corev1.Pod) []corev1.ContainerPort {
+	var out []corev1.ContainerPort
+	for _, c := range p.Spec.Containers {
+		for _, port := range c.Ports {
+			if port.HostPort != 0 {
+				out = append(out, port)
+			}
+		}
+	}
+	return out
+}
+
+// leastAllocated is the mean of the shares of CPU and memory that would be left.
+func (c *Cluster) leastAllocated(p *corev1.Pod, n *corev1.Node) int64 {
+	var sum, resources int64
+	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+		capacity := amount(n.Status.Allocatable, name)
+		if capacity == 0 {
+			continue
+		}
+		resources++
+		sum += max(0, capacity-c.load(p, n, name, true)) * 100 / capacity
+	}
+	if resources == 0 {
+		return 0
+	}
+	return sum / resources
+}
+
+// balanced falls with the distance between the shares of CPU and memory that would be used.
+func (c *Cluster) balanced(p *corev1.Pod, n *corev1.Node) int64 {
+	own := resourcehelper.PodRequests(p, resourcehelper.PodResourcesOptions{})
+	if own.Cpu().IsZero() && own.Memory().IsZero() {
+		return 0
+	}
+	var shares []float64
+	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+		capacity := amount(n.Status.Allocatable, name)
+		if capacity == 0 {
+			return 100
+		}
+		shares = append(shares, min(1, float64(c.load(p, n, name, false))/float64(capacity)))
+	}
+	return int64((1 - math.Abs(shares[0]-shares[1])/2) * 100)
+}
+
+// load is what the Pods on the node and this one ask for; as asked, or with what containers get that ask for nothing.
+func (c *Cluster) load(p *corev1.Pod, n *corev1.Node, name corev1.ResourceName, defaults bool) int64 {
+	options := resourcehelper.PodResourcesOptions{UseStatusResources: true}
+	if defaults {
+		options.NonMissingContainerRequests = assumed
+	}
+	sum := int64(0)
+	for _, other := range append(c.on(n), p) {
+		sum += amount(resourcehelper.PodRequests(other, options), name)
+	}
+	return sum
+}
+
+// matches reports whether the Pod asks for the node, by selector and by required affinity.
+func matches(p *corev1.Pod, n *corev1.Node) bool {
+	if !labels.SelectorFromSet(p.Spec.NodeSelector).Matches(labels.Set(n.Labels)) {
+		return false
+	}
+	a := p.Spec.Affinity
+	if a == nil || a.NodeAffinity == nil || a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+		return true
+	}
+	return slices.ContainsFunc(a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms,
+		func(t corev1.NodeSelectorTerm) bool { return termMatches(t, n) })
+}
+
+func termMatches(t corev1.NodeSelectorTerm, n *corev1.Node) bool {
+	if len(t.MatchExpressions)+len(t.MatchFields) == 0 {
+		return false
+	}
+	for _, r := range t.MatchExpressions {
+		if !requirementMatches(r, n.Labels) {
+			return false
+		}
+	}
+	for _, r := range t.MatchFields {
+		if !requirementMatches(r, map[string]string{"metadata.name": n.Name}) {
+			return false
+		}
+	}
+	return true
+}
+
+func requirementMatches(r corev1.NodeSelectorRequirement, of map[string]string) bool {
+	value, has := of[r.Key]
+	switch r.Operator {
+	case corev1.NodeSelectorOpIn:
+		return has && slices.Contains(r.Values, value)
+	case corev1.NodeSelectorOpNotIn:
+		return !has || !slices.Contains(r.Values, value)
+	case corev1.NodeSelectorOpExists:
+		return has
+	case corev1.NodeSelectorOpDoesNotExist:
+		return !has
+	default:
+		return false
+	}
+}
+
+func preferred(p *corev1.Pod, n *corev1.Node) int64 {
+	if p.Spec.Affinity == nil || p.Spec.Affinity.NodeAffinity == nil {
+		return 0
+	}
+	sum := int64(0)
+	for _, t := range p.Spec.Affinity.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution {
+		if termMatches(t.Preference, n) {
+			sum += int64(t.Weight)
+		}
+	}
+	return sum
+}
+
+// intolerable counts the node's taints of an effect that the Pod does not tolerate.
+func intolerable(p *corev1.Pod, n *corev1.Node, effect corev1.TaintEffect) int64 {
+	count := int64(0)
+	for _, taint := range n.Spec.Taints {
+		if taint.Effect == effect && !tolerates(p, taint) {
+			count++
+		}
+	}
+	return count
+}
+
+func tolerates(p *corev1.Pod, taint corev1.Taint) bool {
+	return slices.ContainsFunc(p.Spec.Tolerations, func(t corev1.Toleration) bool {
+		keyMatches := t.Key == taint.Key || t.Key == "" && t.Operator == corev1.TolerationOpExists
+		effectMatches := t.Effect == "" || t.Effect == taint.Effect
+		valueMatches := t.Operator == corev1.TolerationOpExists || t.Value == taint.Value
+		return keyMatches && effectMatches && valueMatches
+	})
+}
+
+// assumed is what a container counts for in scores that asks for nothing.
+var assumed = corev1.ResourceList{
+	corev1.ResourceCPU:    resource.MustParse("100m"),
+	corev1.ResourceMemory: resource.MustParse("200Mi"),
+}
+
+func add(to, what corev1.ResourceList) {
+	for name, quantity := range what {
+		sum := to[name]
+		sum.Add(quantity)
+		to[name] = sum
+	}
+}
+
+// amount is a quantity in the unit that scores divide: thousandths of a CPU, else whole units.
+func amount(list corev1.ResourceList, name corev1.ResourceName) int64 {
+	quantity := list[name]
+	if name == corev1.ResourceCPU {
+		return quantity.MilliValue()
+	}
+	return quantity.Value()
+}
