@@ -34,19 +34,14 @@ type Config struct {
 }
 
 // Handle is a running podgc.
-type Handle struct {
-	group *controller.Group
-	stop  context.CancelFunc
-	done  chan struct{}
-	err   error
-}
+type Handle = controller.Running
 
 // Start begins to stand for the collectors' Leases. It returns at once; Wait tells how it ends.
 func Start(ctx context.Context, c Config) (*Handle, error) {
 	if c.State == nil {
 		c.State = introspect.NewState(service, "")
 	}
-	group, err := controller.New(controller.Options{
+	h, err := controller.Start(ctx, controller.Options{
 		Service: service,
 		Config:  kitclient.ForDaemon(c.Client, service),
 		Scheme:  clientgoscheme.Scheme,
@@ -60,28 +55,7 @@ func Start(ctx context.Context, c Config) (*Handle, error) {
 	if err != nil {
 		return nil, fmt.Errorf("starting podgc: %w", err)
 	}
-	ctx, stop := context.WithCancel(ctx)
-	h := &Handle{group: group, stop: stop, done: make(chan struct{})}
-	go func() {
-		defer close(h.done)
-		h.err = group.Run(ctx)
-	}()
 	return h, nil
-}
-
-// Ready says whether the caches are filled.
-func (h *Handle) Ready() error { return h.group.Synced() }
-
-// Wait returns when podgc has stopped, with the reason if it stopped by itself.
-func (h *Handle) Wait() error {
-	<-h.done
-	return h.err
-}
-
-// Stop gives the Leases up and waits for the end.
-func (h *Handle) Stop() error {
-	h.stop()
-	return h.Wait()
 }
 
 // stripPod keeps of a Pod what the sweeps decide on; the cache holds every Pod of the cluster.
