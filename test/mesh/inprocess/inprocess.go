@@ -1,0 +1,201 @@
+// Package inprocess runs the mesh in the test's own process, with simulated nodes: the apiserver with its real store, the
+// scheduler, the controllers and the collectors, each with the identity that it has in an installation.
+package inprocess
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"path/filepath"
+	"testing"
+
+	"github.com/go-logr/logr"
+	"go.uber.org/zap"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	apiserver "keelson.dev/services/apiserver/inproc"
+	podgc "keelson.dev/services/podgc/inproc"
+	scheduler "keelson.dev/services/scheduler/inproc"
+	workloads "keelson.dev/services/workload-controllers/inproc"
+	"keelson.dev/test/mesh"
+	"keelson.dev/test/mesh/simnode"
+)
+
+// Options choose the mesh's size and parts.
+type Options struct {
+	// Nodes is how many nodes are simulated.
+	Nodes int
+	// Without leaves daemons out.
+	Without []mesh.Daemon
+}
+
+// Mesh implements mesh.Mesh.
+type Mesh struct {
+	options    Options
+	config     *apiserver.Config
+	admin      *rest.Config
+	kubeconfig string
+	nodes      []string
+	running    map[mesh.Daemon]func() error
+}
+
+// New starts a mesh that ends with the test.
+func New(t testing.TB, o Options) *Mesh {
+	t.Helper()
+	dir := t.TempDir()
+	m := &Mesh{options: o, running: map[mesh.Daemon]func() error{}, kubeconfig: filepath.Join(dir, "kubeconfig")}
+	for i := range o.Nodes {
+		m.nodes = append(m.nodes, fmt.Sprintf("node-%d", i))
+	}
+	var err error
+	if m.config, err = serverConfig(dir); err != nil {
+		t.Fatalf("preparing the apiserver: %v", err)
+	}
+	t.Cleanup(func() { m.stopAll(t) })
+	for _, d := range mesh.Daemons {
+		if !m.isLeftOut(d) {
+			m.Start(t, d)
+		}
+	}
+	return m
+}
+
+// Admin implements mesh.Mesh.
+func (m *Mesh) Admin() *rest.Config { return rest.CopyConfig(m.admin) }
+
+// Kubeconfig implements mesh.Mesh.
+func (m *Mesh) Kubeconfig() string { return m.kubeconfig }
+
+// Nodes implements mesh.Mesh.
+func (m *Mesh) Nodes() []string { return m.nodes }
+
+// RealContainers implements mesh.Mesh.
+func (m *Mesh) RealContainers() bool { return false }
+
+// Kill implements mesh.Mesh. A goroutine cannot be killed: this is a clean stop.
+func (m *Mesh) Kill(t testing.TB, d mesh.Daemon) {
+	t.Helper()
+	stop := m.running[d]
+	if stop == nil {
+		t.Fatalf("%s does not run", d)
+	}
+	delete(m.running, d)
+	if err := stop(); err != nil {
+		t.Fatalf("stopping %s: %v", d, err)
+	}
+}
+
+// Start implements mesh.Mesh.
+func (m *Mesh) Start(t testing.TB, d mesh.Daemon) {
+	t.Helper()
+	if m.running[d] != nil {
+		t.Fatalf("%s runs already", d)
+	}
+	stop, err := m.start(d)
+	if err != nil {
+		t.Fatalf("starting %s: %v", d, err)
+	}
+	m.running[d] = stop
+}
+
+func (m *Mesh) start(d mesh.Daemon) (stop func() error, err error) {
+	ctx := context.Background()
+	switch d {
+	case mesh.APIServer:
+		return m.startServer(ctx)
+	case mesh.Scheduler:
+		h, err := scheduler.Start(ctx, scheduler.Config{REST: m.as(mesh.Scheduler), Seed: 1})
+		if err != nil {
+			return nil, err
+		}
+		return h.Stop, nil
+	case mesh.WorkloadControllers:
+		h, err := workloads.Start(ctx, workloads.Config{Config: m.as(d), RootCA: m.admin.CAData, Log: logr.Discard()})
+		if err != nil {
+			return nil, err
+		}
+		return h.Stop, nil
+	case mesh.PodGC:
+		h, err := podgc.Start(ctx, podgc.Config{Client: m.as(d), Log: logr.Discard()})
+		if err != nil {
+			return nil, err
+		}
+		return h.Stop, nil
+	case mesh.NodeAgent:
+		return m.startNodes(ctx)
+	default:
+		return nil, fmt.Errorf("there is no daemon %q", d)
+	}
+}
+
+func (m *Mesh) startServer(ctx context.Context) (func() error, error) {
+	listener, err := net.Listen("tcp", net.JoinHostPort(m.config.BindAddress, fmt.Sprint(m.config.SecurePort)))
+	if err != nil {
+		return nil, fmt.Errorf("taking the apiserver's port: %w", err)
+	}
+	// The same port after a restart, so that clients find it again.
+	m.config.SecurePort = listener.Addr().(*net.TCPAddr).Port
+	config := *m.config
+	config.Listener = listener
+	h, err := apiserver.Start(ctx, &config, zap.NewNop())
+	if err != nil {
+		_ = listener.Close()
+		return nil, err
+	}
+	m.admin = rest.AnonymousClientConfig(h.AdminConfig())
+	m.admin.BearerToken = tokens[admin]
+	m.admin.QPS = -1
+	if err := clientcmd.WriteToFile(kubeconfig(m.admin), m.kubeconfig); err != nil {
+		return nil, fmt.Errorf("writing the kubeconfig: %w", err)
+	}
+	return h.Stop, nil
+}
+
+func (m *Mesh) startNodes(ctx context.Context) (func() error, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	nodes, err := simnode.Start(ctx, m.Admin(), m.nodes)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	return func() error { cancel(); nodes.Wait(); return nil }, nil
+}
+
+// as is the connection of a daemon, with the rights that it has in an installation.
+func (m *Mesh) as(d mesh.Daemon) *rest.Config {
+	config := m.Admin()
+	config.BearerToken = tokens[d]
+	return config
+}
+
+func (m *Mesh) isLeftOut(d mesh.Daemon) bool {
+	for _, left := range m.options.Without {
+		if left == d {
+			return true
+		}
+	}
+	return false
+}
+
+// stopAll ends the daemons in reverse order, so that none misses what it needs to give its leases up.
+func (m *Mesh) stopAll(t testing.TB) {
+	for i := len(mesh.Daemons) - 1; i >= 0; i-- {
+		if m.running[mesh.Daemons[i]] != nil {
+			m.Kill(t, mesh.Daemons[i])
+		}
+	}
+}
+
+func kubeconfig(config *rest.Config) clientcmdapi.Config {
+	const name = "test"
+	return clientcmdapi.Config{
+		CurrentContext: name,
+		Clusters: map[string]*clientcmdapi.Cluster{name: {
+			Server: config.Host, CertificateAuthorityData: config.CAData, TLSServerName: config.ServerName,
+		}},
+		AuthInfos: map[string]*clientcmdapi.AuthInfo{name: {Token: config.BearerToken}},
+		Contexts:  map[string]*clientcmdapi.Context{name: {Cluster: name, AuthInfo: name}},
+	}
+}

@@ -1,0 +1,55 @@
+package inprocess
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	apiserver "keelson.dev/services/apiserver/inproc"
+	"keelson.dev/test/mesh"
+)
+
+// admin is the operator.
+const admin mesh.Daemon = "admin"
+
+// tokens stand for the client certificates of an installation; the users are those of docs/architecture.md.
+var tokens = map[mesh.Daemon]string{
+	admin: "admin-token", mesh.Scheduler: "scheduler-token", mesh.WorkloadControllers: "workload-controllers-token", mesh.PodGC: "podgc-token",
+}
+
+const tokenFile = `admin-token,kubernetes-admin,1,"system:masters"
+scheduler-token,system:kube-scheduler,2
+workload-controllers-token,system:keelson:workload-controllers,3
+podgc-token,system:keelson:podgc,4
+`
+
+// serverConfig prepares an apiserver below dir.
+func serverConfig(dir string) (*apiserver.Config, error) {
+	config := apiserver.NewConfig()
+	config.DataDir = filepath.Join(dir, "data")
+	config.BindAddress, config.SecurePort = "127.0.0.1", 0
+	config.TokenAuthFile = filepath.Join(dir, "tokens.csv")
+	if err := os.WriteFile(config.TokenAuthFile, []byte(strings.TrimSpace(tokenFile)), 0o600); err != nil {
+		return nil, fmt.Errorf("writing the tokens: %w", err)
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("making the signing key: %w", err)
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return nil, fmt.Errorf("making the signing key: %w", err)
+	}
+	config.ServiceAccountSigningKeyFile = filepath.Join(dir, "service-account.key")
+	block := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})
+	if err := os.WriteFile(config.ServiceAccountSigningKeyFile, block, 0o600); err != nil {
+		return nil, fmt.Errorf("writing the signing key: %w", err)
+	}
+	return config, nil
+}

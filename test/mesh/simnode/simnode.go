@@ -1,0 +1,156 @@
+// Package simnode plays the nodeagents of a mesh without containers: it registers Nodes, says of Pods bound to them that
+// they run and are ready, and completes their deletion. One watch serves all nodes.
+package simnode
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+)
+
+// NeverReady is an image whose containers start and never get ready; NeverStart is one that cannot be pulled.
+const (
+	NeverReady = "sim.keelson.dev/never-ready"
+	NeverStart = "sim.keelson.dev/never-start"
+)
+
+// workers is how many Pods are worked on at once.
+const workers = 16
+
+// Nodes are the simulated nodes that run.
+type Nodes struct {
+	client kubernetes.Interface
+	mine   map[string]bool
+	queue  workqueue.TypedRateLimitingInterface[cache.ObjectName]
+	pods   cache.Store
+	done   chan struct{}
+}
+
+// Start registers the nodes and plays them until ctx ends.
+func Start(ctx context.Context, config *rest.Config, names []string) (*Nodes, error) {
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("building the client of the simulated nodes: %w", err)
+	}
+	n := &Nodes{
+		client: client, mine: map[string]bool{}, done: make(chan struct{}),
+		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[cache.ObjectName](10*time.Millisecond, time.Second)),
+	}
+	for _, name := range names {
+		n.mine[name] = true
+		if err := register(ctx, client, name); err != nil {
+			return nil, err
+		}
+	}
+	store, controller := cache.NewInformerWithOptions(cache.InformerOptions{
+		ListerWatcher: cache.NewListWatchFromClient(client.CoreV1().RESTClient(), "pods", metav1.NamespaceAll, fields.OneTermNotEqualSelector("spec.nodeName", "")),
+		ObjectType:    &corev1.Pod{},
+		Handler: cache.ResourceEventHandlerFuncs{
+			AddFunc:    func(object any) { n.enqueue(object) },
+			UpdateFunc: func(_, object any) { n.enqueue(object) },
+		},
+	})
+	n.pods = store
+	go controller.RunWithContext(ctx)
+	go func() {
+		defer close(n.done)
+		<-ctx.Done()
+		n.queue.ShutDown()
+	}()
+	for range workers {
+		go n.work(ctx)
+	}
+	return n, nil
+}
+
+// Wait returns when the nodes have stopped.
+func (n *Nodes) Wait() { <-n.done }
+
+// Node returns the object of a simulated node of ordinary size.
+func Node(name string) *corev1.Node {
+	size := corev1.ResourceList{
+		corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("32Gi"), corev1.ResourcePods: resource.MustParse("110"),
+	}
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name}},
+		Status: corev1.NodeStatus{
+			Capacity: size, Allocatable: size,
+			Conditions: []corev1.NodeCondition{{
+				Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "Simulated", LastHeartbeatTime: metav1.Now(), LastTransitionTime: metav1.Now(),
+			}},
+			Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "127.0.0.1"}},
+		},
+	}
+}
+
+func register(ctx context.Context, client kubernetes.Interface, name string) error {
+	node := Node(name)
+	created, err := client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("registering node %s: %w", name, err)
+	}
+	created.Status = node.Status
+	if _, err := client.CoreV1().Nodes().UpdateStatus(ctx, created, metav1.UpdateOptions{}); err != nil {
+		return fmt.Errorf("writing the status of node %s: %w", name, err)
+	}
+	return nil
+}
+
+func (n *Nodes) enqueue(object any) {
+	if pod, ok := object.(*corev1.Pod); ok && n.mine[pod.Spec.NodeName] {
+		n.queue.Add(cache.ObjectName{Namespace: pod.Namespace, Name: pod.Name})
+	}
+}
+
+func (n *Nodes) work(ctx context.Context) {
+	for {
+		key, stopped := n.queue.Get()
+		if stopped {
+			return
+		}
+		if err := n.sync(ctx, key); err != nil && ctx.Err() == nil {
+			n.queue.AddRateLimited(key)
+		} else {
+			n.queue.Forget(key)
+		}
+		n.queue.Done(key)
+	}
+}
+
+func (n *Nodes) sync(ctx context.Context, key cache.ObjectName) error {
+	object, exists, err := n.pods.GetByKey(key.String())
+	if err != nil || !exists {
+		return err
+	}
+	pod := object.(*corev1.Pod)
+	if pod.DeletionTimestamp != nil {
+		now := int64(0)
+		err := n.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
+			GracePeriodSeconds: &now, Preconditions: &metav1.Preconditions{UID: &pod.UID},
+		})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return err
+	}
+	if pod.Status.StartTime != nil {
+		return nil
+	}
+	running := pod.DeepCopy()
+	running.Status = status(pod, metav1.Now())
+	_, err = n.client.CoreV1().Pods(pod.Namespace).UpdateStatus(ctx, running, metav1.UpdateOptions{})
+	return err
+}
