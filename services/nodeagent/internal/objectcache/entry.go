@@ -1,0 +1,220 @@
+package objectcache
+
+import (
+	"context"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/ptr"
+)
+
+// How long to wait after a failed read or watch; each failure doubles it.
+const (
+	firstPause = 200 * time.Millisecond
+	lastPause  = 30 * time.Second
+)
+
+// entry follows one object. It reads the object, then watches it from there on, and reads again whenever the watch cannot
+// go on.
+type entry struct {
+	key     key
+	client  kubernetes.Interface
+	cancel  context.CancelFunc
+	changed func(types.UID)
+	read    chan struct{} // closed after the first answer
+
+	mu     sync.Mutex // guards what follows
+	pods   map[types.UID]bool
+	object runtime.Object
+	err    error
+}
+
+func (e *entry) addPod(pod types.UID) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.pods[pod] = true
+}
+
+func (e *entry) removePod(pod types.UID) (left int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.pods, pod)
+	return len(e.pods)
+}
+
+func (e *entry) current() (runtime.Object, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.object, e.err
+}
+
+// run follows the object until ctx ends, or until it is found to be immutable.
+func (e *entry) run(ctx context.Context) {
+	pause := firstPause
+	for ctx.Err() == nil {
+		object, err := e.get(ctx)
+		if err != nil && !apierrors.IsNotFound(err) {
+			e.fail(ctx, err)
+			sleep(ctx, pause)
+			pause = min(2*pause, lastPause)
+			continue
+		}
+		e.store(object)
+		if immutable(object) {
+			return
+		}
+		started := time.Now()
+		e.watch(ctx, resourceVersion(object))
+		if time.Since(started) > lastPause {
+			pause = firstPause
+		}
+		sleep(ctx, pause) // a server that ends watches at once is not asked in a tight loop
+		pause = min(2*pause, lastPause)
+	}
+}
+
+// watch stores what it sees and returns when the watch has ended. It starts after the given version, or with the present
+// state when there is none.
+func (e *entry) watch(ctx context.Context, version string) {
+	events, err := e.open(ctx, metav1.ListOptions{
+		FieldSelector:       fields.OneTermEqualSelector(metav1.ObjectNameField, e.key.name).String(),
+		ResourceVersion:     version,
+		AllowWatchBookmarks: true,
+		TimeoutSeconds:      ptr.To(int64(300 + rand.IntN(300))),
+	})
+	if err != nil {
+		return
+	}
+	defer events.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case event, ok := <-events.ResultChan():
+			if !ok || !e.apply(event) {
+				return
+			}
+		}
+	}
+}
+
+// apply stores what an event says, and tells whether the watch can go on.
+func (e *entry) apply(event watch.Event) bool {
+	switch event.Type {
+	case watch.Added, watch.Modified:
+		e.store(event.Object)
+	case watch.Deleted:
+		e.store(nil)
+	case watch.Error:
+		return false
+	}
+	return true
+}
+
+// store keeps the object (nil: it does not exist) and tells the Pods if it is another one than before.
+func (e *entry) store(object runtime.Object) {
+	e.mu.Lock()
+	first := e.object == nil && e.err == nil
+	same := identity(e.object) == identity(object) && (object != nil || apierrors.IsNotFound(e.err))
+	e.object, e.err = object, nil
+	if object == nil {
+		e.err = notFound(e.key)
+	}
+	var pods []types.UID
+	for pod := range e.pods {
+		pods = append(pods, pod)
+	}
+	e.mu.Unlock()
+	if first {
+		close(e.read)
+		return
+	}
+	if same {
+		return
+	}
+	for _, pod := range pods {
+		e.changed(pod)
+	}
+}
+
+// fail answers with an error as long as the object has never been read; later the last known object stays.
+func (e *entry) fail(ctx context.Context, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.object != nil || apierrors.IsNotFound(e.err) {
+		return
+	}
+	if e.err == nil {
+		close(e.read)
+	}
+	e.err = err
+}
+
+func (e *entry) get(ctx context.Context) (runtime.Object, error) {
+	var object runtime.Object
+	var err error
+	if e.key.kind == configMap {
+		object, err = e.client.CoreV1().ConfigMaps(e.key.namespace).Get(ctx, e.key.name, metav1.GetOptions{})
+	} else {
+		object, err = e.client.CoreV1().Secrets(e.key.namespace).Get(ctx, e.key.name, metav1.GetOptions{})
+	}
+	if err != nil {
+		return nil, err
+	}
+	return object, nil
+}
+
+func (e *entry) open(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	if e.key.kind == configMap {
+		return e.client.CoreV1().ConfigMaps(e.key.namespace).Watch(ctx, options)
+	}
+	return e.client.CoreV1().Secrets(e.key.namespace).Watch(ctx, options)
+}
+
+// identity is the same for two states of an object that need not be told apart.
+func identity(object runtime.Object) string {
+	if object == nil {
+		return ""
+	}
+	if accessor, err := meta.Accessor(object); err == nil {
+		return string(accessor.GetUID()) + "/" + accessor.GetResourceVersion()
+	}
+	return ""
+}
+
+func resourceVersion(object runtime.Object) string {
+	_, version, _ := strings.Cut(identity(object), "/")
+	return version
+}
+
+func immutable(object runtime.Object) bool {
+	switch object := object.(type) {
+	case *corev1.ConfigMap:
+		return ptr.Deref(object.Immutable, false)
+	case *corev1.Secret:
+		return ptr.Deref(object.Immutable, false)
+	}
+	return false
+}
+
+// sleep waits d and a random part more, or until ctx ends.
+func sleep(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d + rand.N(d/2)):
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,327 @@
+package objectcache
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/utils/ptr"
+)
+
+// rig is a cache over a client in memory, with the Pods that were told of changes.
+type rig struct {
+	*Cache
+	client *fake.Clientset
+	mu     sync.Mutex
+	told   []types.UID
+}
+
+// run runs the test in a bubble of its own time and ends the cache's watches at its end.
+func run(t *testing.T, test func(t *testing.T, r *rig), objects ...runtime.Object) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		r := &rig{client: fake.NewClientset(objects...)}
+		r.Cache = New(ctx, r.client, func(pod types.UID) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.told = append(r.told, pod)
+		})
+		r.client.PrependWatchReactor("*", r.watch)
+		test(t, r)
+		cancel()
+		r.Wait()
+	})
+}
+
+// watch does what the client in memory leaves out: it heeds the name in the field selector.
+func (r *rig) watch(action clienttesting.Action) (bool, watch.Interface, error) {
+	restrictions := action.(clienttesting.WatchAction).GetWatchRestrictions()
+	name, _ := restrictions.Fields.RequiresExactMatch("metadata.name")
+	events, err := r.client.Tracker().Watch(action.GetResource(), action.GetNamespace())
+	if err != nil {
+		return true, nil, err
+	}
+	return true, watch.Filter(events, func(event watch.Event) (watch.Event, bool) {
+		object, err := meta.Accessor(event.Object)
+		return event, err == nil && object.GetName() == name
+	}), nil
+}
+
+func (r *rig) toldPods() []types.UID {
+	synctest.Wait()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	told := r.told
+	r.told = nil
+	return told
+}
+
+func (r *rig) actions(verb, resource string) int {
+	count := 0
+	for _, action := range r.client.Actions() {
+		if action.Matches(verb, resource) {
+			count++
+		}
+	}
+	return count
+}
+
+func podUsing(uid types.UID, names ...string) *corev1.Pod {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p-" + string(uid), Namespace: "ns", UID: uid}, Spec: corev1.PodSpec{ServiceAccountName: "robot"}}
+	for _, name := range names {
+		pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{VolumeSource: corev1.VolumeSource{
+			ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: name}}}})
+	}
+	return pod
+}
+
+func configMapWith(name, version, value string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "ns", UID: "cm", ResourceVersion: version}, Data: map[string]string{"k": value}}
+}
+
+// SAF-120: a change of an object reaches exactly the Pods that name it.
+func TestChangesReachThePodsThatNameTheObject(t *testing.T) {
+	run(t, func(t *testing.T, r *rig) {
+		r.Register(podUsing("a", "one"))
+		r.Register(podUsing("b", "one", "two"))
+		r.Register(podUsing("c", "two"))
+		object, err := r.ConfigMap(t.Context(), "ns", "one")
+		if err != nil || object.Data["k"] != "old" {
+			t.Fatalf("got %v, %v", object, err)
+		}
+		if told := r.toldPods(); len(told) != 0 {
+			t.Errorf("the first read was told to %v", told)
+		}
+		if _, err := r.client.CoreV1().ConfigMaps("ns").Update(t.Context(), configMapWith("one", "2", "new"), metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		told := map[types.UID]bool{}
+		for _, pod := range r.toldPods() {
+			told[pod] = true
+		}
+		if !reflect.DeepEqual(told, map[types.UID]bool{"a": true, "b": true}) {
+			t.Errorf("told %v", told)
+		}
+		if object, _ := r.ConfigMap(t.Context(), "ns", "one"); object.Data["k"] != "new" {
+			t.Errorf("got %v", object.Data)
+		}
+	}, configMapWith("one", "1", "old"), configMapWith("two", "1", ""))
+}
+
+func TestMissingObjectsAppearAndDisappear(t *testing.T) {
+	run(t, func(t *testing.T, r *rig) {
+		r.Register(podUsing("a", "one"))
+		if _, err := r.ConfigMap(t.Context(), "ns", "one"); !apierrors.IsNotFound(err) || err.Error() != `configmap "one" not found` {
+			t.Fatalf("got %v", err)
+		}
+		if _, err := r.client.CoreV1().ConfigMaps("ns").Create(t.Context(), configMapWith("one", "1", "x"), metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if told := r.toldPods(); len(told) != 1 {
+			t.Errorf("told %v", told)
+		}
+		if object, err := r.ConfigMap(t.Context(), "ns", "one"); err != nil || object.Data["k"] != "x" {
+			t.Errorf("got %v, %v", object, err)
+		}
+		if err := r.client.CoreV1().ConfigMaps("ns").Delete(t.Context(), "one", metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		r.toldPods()
+		if _, err := r.ConfigMap(t.Context(), "ns", "one"); !apierrors.IsNotFound(err) {
+			t.Errorf("after the deletion: %v", err)
+		}
+	})
+}
+
+// One watch per object, whatever the number of Pods; none when no Pod is left; never a list.
+func TestReferencesAreCounted(t *testing.T) {
+	run(t, func(t *testing.T, r *rig) {
+		for _, uid := range []types.UID{"a", "b", "c"} {
+			r.Register(podUsing(uid, "one"))
+			r.Register(podUsing(uid, "one"))
+		}
+		synctest.Wait()
+		if gets, watches, lists := r.actions("get", "configmaps"), r.actions("watch", "configmaps"), r.actions("list", "configmaps"); gets != 1 || watches != 1 || lists != 0 {
+			t.Errorf("%d gets, %d watches, %d lists", gets, watches, lists)
+		}
+		r.Unregister("a")
+		r.Register(podUsing("b")) // no longer names it
+		if _, err := r.ConfigMap(t.Context(), "ns", "one"); err != nil {
+			t.Errorf("while c is left: %v", err)
+		}
+		r.Unregister("c")
+		r.Unregister("c")
+		if _, err := r.ConfigMap(t.Context(), "ns", "one"); err == nil || err.Error() != `object "ns"/"one" not registered` {
+			t.Errorf("after the last: %v", err)
+		}
+	}, configMapWith("one", "1", ""))
+}
+
+func TestAServerThatFailsIsAskedAgain(t *testing.T) {
+	run(t, func(t *testing.T, r *rig) {
+		broken := true
+		r.client.PrependReactor("get", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
+			return broken, nil, errors.New("connection refused")
+		})
+		r.Register(podUsing("a", "one"))
+		if _, err := r.ConfigMap(t.Context(), "ns", "one"); err == nil || apierrors.IsNotFound(err) {
+			t.Fatalf("got %v", err)
+		}
+		broken = false
+		time.Sleep(2 * time.Second) // in the bubble: the time that a first retry may take
+		if told := r.toldPods(); len(told) != 1 {
+			t.Errorf("told %v", told)
+		}
+		if object, err := r.ConfigMap(t.Context(), "ns", "one"); err != nil || object.Data["k"] != "x" {
+			t.Errorf("got %v, %v", object, err)
+		}
+	}, configMapWith("one", "1", "x"))
+}
+
+func TestImmutableObjectsAreNotWatched(t *testing.T) {
+	object := configMapWith("one", "1", "x")
+	object.Immutable = ptr.To(true)
+	run(t, func(t *testing.T, r *rig) {
+		r.Register(podUsing("a", "one"))
+		synctest.Wait()
+		if watches := r.actions("watch", "configmaps"); watches != 0 {
+			t.Errorf("%d watches", watches)
+		}
+		if got, err := r.ConfigMap(t.Context(), "ns", "one"); err != nil || got.Data["k"] != "x" {
+			t.Errorf("got %v, %v", got, err)
+		}
+	}, object)
+}
+
+func TestGetEndsWithItsContext(t *testing.T) {
+	run(t, func(t *testing.T, r *rig) {
+		r.client.PrependReactor("get", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
+			time.Sleep(time.Minute)
+			return false, nil, nil
+		})
+		pod := podUsing("a")
+		pod.Spec.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "pull"}}
+		r.Register(pod)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := r.Secret(ctx, "ns", "pull"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// issue makes the fake client give out numbered tokens of the asked lifetime.
+func (r *rig) issue(t *testing.T) (count *int, fail *error) {
+	count, fail = new(int), new(error)
+	r.client.PrependReactor("create", "serviceaccounts/token", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		if *fail != nil {
+			return true, nil, *fail
+		}
+		request := action.(clienttesting.CreateAction).GetObject().(*authenticationv1.TokenRequest).DeepCopy()
+		if request.Spec.BoundObjectRef.UID != "a" || request.Spec.BoundObjectRef.Kind != "Pod" {
+			t.Errorf("bound to %v", request.Spec.BoundObjectRef)
+		}
+		*count++
+		request.Status.Token = "token-" + string(rune('0'+*count))
+		request.Status.ExpirationTimestamp = metav1.NewTime(time.Now().Add(time.Duration(*request.Spec.ExpirationSeconds) * time.Second))
+		return true, request, nil
+	})
+	return count, fail
+}
+
+// POD-212: tokens are renewed after 80 % of their life, and a failed renewal does not take a good token away.
+func TestTokens(t *testing.T) {
+	run(t, func(t *testing.T, r *rig) {
+		_, fail := r.issue(t)
+		ask := func() (string, time.Duration, error) {
+			token, err := r.ServiceAccountToken(t.Context(), podUsing("a"), "vault", time.Hour)
+			return token.Value, time.Until(token.RefreshAt), err
+		}
+		if value, in, err := ask(); value != "token-1" || in != 48*time.Minute || err != nil {
+			t.Fatalf("got %s, %v, %v", value, in, err)
+		}
+		time.Sleep(47 * time.Minute)
+		if value, in, err := ask(); value != "token-1" || in != time.Minute || err != nil {
+			t.Errorf("before its time: %s, %v, %v", value, in, err)
+		}
+		time.Sleep(time.Minute)
+		*fail = errors.New("no answer")
+		if value, in, err := ask(); value != "token-1" || in != tokenRetry || err != nil {
+			t.Errorf("renewal fails: %s, %v, %v", value, in, err)
+		}
+		*fail = nil
+		if value, _, err := ask(); value != "token-2" || err != nil {
+			t.Errorf("renewed: %s, %v", value, err)
+		}
+		*fail = errors.New("no answer")
+		time.Sleep(time.Hour)
+		if _, _, err := ask(); err == nil || err.Error() != "failed to fetch token: no answer" {
+			t.Errorf("expired: %v", err)
+		}
+	})
+}
+
+func TestTokensAreForgottenWithThePod(t *testing.T) {
+	run(t, func(t *testing.T, r *rig) {
+		count, _ := r.issue(t)
+		for range 2 {
+			if _, err := r.ServiceAccountToken(t.Context(), podUsing("a"), "", time.Hour); err != nil {
+				t.Fatal(err)
+			}
+			r.Unregister("a")
+		}
+		if *count != 2 {
+			t.Errorf("%d tokens were issued", *count)
+		}
+	})
+}
+
+func TestRefreshAt(t *testing.T) {
+	issued := time.Unix(0, 0)
+	for life, want := range map[time.Duration]time.Duration{
+		10 * time.Minute: 8 * time.Minute, time.Hour: 48 * time.Minute, 365 * 24 * time.Hour: 24 * time.Hour,
+	} {
+		if got := refreshAt(issued, issued.Add(life)).Sub(issued); got != want {
+			t.Errorf("%v: %v, want %v", life, got, want)
+		}
+	}
+}
+
+func TestReferences(t *testing.T) {
+	ref := func(name string) corev1.LocalObjectReference { return corev1.LocalObjectReference{Name: name} }
+	pod := podUsing("a", "volume")
+	pod.Spec.ImagePullSecrets = []corev1.LocalObjectReference{ref("pull"), ref("")}
+	pod.Spec.InitContainers = []corev1.Container{{EnvFrom: []corev1.EnvFromSource{
+		{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: ref("init")}}, {SecretRef: &corev1.SecretEnvSource{LocalObjectReference: ref("init")}}}}}
+	pod.Spec.Containers = []corev1.Container{{Env: []corev1.EnvVar{
+		{Name: "A", ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{LocalObjectReference: ref("env")}}},
+		{Name: "B", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: ref("env")}}}, {Name: "C"}}}}
+	pod.Spec.EphemeralContainers = []corev1.EphemeralContainer{{EphemeralContainerCommon: corev1.EphemeralContainerCommon{
+		EnvFrom: []corev1.EnvFromSource{{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: ref("debug")}}}}}}
+	pod.Spec.Volumes = append(pod.Spec.Volumes,
+		corev1.Volume{VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "volume"}}},
+		corev1.Volume{VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
+			{ConfigMap: &corev1.ConfigMapProjection{LocalObjectReference: ref("projected")}}, {Secret: &corev1.SecretProjection{LocalObjectReference: ref("projected")}}}}}})
+	want := map[key]bool{}
+	for _, name := range []string{"volume", "init", "env", "projected"} {
+		want[key{configMap, "ns", name}], want[key{secret, "ns", name}] = true, true
+	}
+	want[key{secret, "ns", "pull"}], want[key{secret, "ns", "debug"}] = true, true
+	if got := references(pod); !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v\nwant %v", got, want)
+	}
+}

@@ -1,0 +1,103 @@
+package objectcache
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"keelson.dev/kit/failpoint"
+	"keelson.dev/services/nodeagent/internal/volume"
+)
+
+// tokens keeps the tokens that were issued for Pods, so that setting a volume up again asks for none.
+type tokens struct {
+	client kubernetes.Interface
+	mu     sync.Mutex // guards held
+	held   map[tokenKey]held
+}
+
+type tokenKey struct {
+	pod      types.UID
+	account  string
+	audience string
+	lifetime time.Duration
+}
+
+type held struct {
+	volume.Token
+	expires time.Time
+}
+
+// ServiceAccountToken implements volume.Sources. If a renewal fails while the old token is still good, the old one is
+// returned and is to be renewed soon.
+func (c *Cache) ServiceAccountToken(ctx context.Context, pod *corev1.Pod, audience string, lifetime time.Duration) (volume.Token, error) {
+	key := tokenKey{pod.UID, pod.Spec.ServiceAccountName, audience, lifetime}
+	old, ok := c.tokens.lookup(key)
+	now := time.Now()
+	if ok && now.Before(old.RefreshAt) {
+		return old.Token, nil
+	}
+	fresh, err := c.tokens.request(ctx, pod, key)
+	if err != nil {
+		if ok && now.Add(tokenRetry).Before(old.expires) {
+			return volume.Token{Value: old.Value, RefreshAt: now.Add(tokenRetry)}, nil
+		}
+		return volume.Token{}, fmt.Errorf("failed to fetch token: %w", err)
+	}
+	c.tokens.keep(key, fresh)
+	return fresh.Token, nil
+}
+
+func (t *tokens) request(ctx context.Context, pod *corev1.Pod, key tokenKey) (held, error) {
+	seconds := int64(key.lifetime / time.Second)
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
+		ExpirationSeconds: &seconds,
+		BoundObjectRef:    &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID},
+	}}
+	if key.audience != "" {
+		request.Spec.Audiences = []string{key.audience}
+	}
+	if err := failpoint.Inject("nodeagent/token.create.before"); err != nil {
+		return held{}, err
+	}
+	issued := time.Now()
+	answer, err := t.client.CoreV1().ServiceAccounts(pod.Namespace).CreateToken(ctx, key.account, request, metav1.CreateOptions{})
+	if err != nil {
+		return held{}, err
+	}
+	expires := answer.Status.ExpirationTimestamp.Time
+	return held{
+		Token:   volume.Token{Value: answer.Status.Token, RefreshAt: refreshAt(issued, expires)},
+		expires: expires,
+	}, failpoint.Inject("nodeagent/token.create.after")
+}
+
+func (t *tokens) lookup(key tokenKey) (held, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	token, ok := t.held[key]
+	return token, ok
+}
+
+func (t *tokens) keep(key tokenKey, token held) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.held[key] = token
+}
+
+func (t *tokens) forget(pod types.UID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for key := range t.held {
+		if key.pod == pod {
+			delete(t.held, key)
+		}
+	}
+}
