@@ -46,6 +46,8 @@ type Memory struct {
 	// Prepared says that directories, volumes and cgroup are set up; Released that they are gone.
 	Prepared bool
 	Released bool
+	// RefreshAt is when the volumes must be brought up to date; zero if no time is set.
+	RefreshAt time.Time
 	// Streaks holds, by container name, the attempt with which the container's back-off last began.
 	Streaks map[string]uint32
 	// Hooked holds the IDs of instances whose postStart hook has finished.

@@ -21,6 +21,7 @@ func (v *view) run() {
 		v.act(Action{Kind: Prepare, Key: keyPrepare})
 		return
 	}
+	v.refresh()
 	if v.sandbox == nil || !v.sandbox.Ready {
 		v.replaceSandbox()
 		return
@@ -39,6 +40,17 @@ func (v *view) run() {
 		if e.Kind == lifecycle.Ephemeral {
 			v.drive(e)
 		}
+	}
+}
+
+// refresh brings the volumes up to date when their time has come; containers do not wait for it.
+func (v *view) refresh() {
+	switch at := v.in.Memory.RefreshAt; {
+	case at.IsZero():
+	case at.After(v.in.Now):
+		v.wake(at)
+	default:
+		v.act(Action{Kind: Prepare, Key: keyPrepare})
 	}
 }
 

@@ -138,8 +138,25 @@ func (c *computation) terminated(i *observed.Container) *corev1.ContainerStateTe
 	}
 	if m := c.in.Messages[i.ID]; m != "" {
 		t.Message = m
+	} else if m := c.reported(t.ContainerID); m != "" {
+		t.Message = m
 	}
 	return t
+}
+
+// reported returns the message that the API has of an instance: its file may be gone by now.
+func (c *computation) reported(id string) string {
+	status := &c.in.Pod.Status
+	for _, list := range [][]corev1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses, status.EphemeralContainerStatuses} {
+		for i := range list {
+			for _, t := range []*corev1.ContainerStateTerminated{list[i].State.Terminated, list[i].LastTerminationState.Terminated} {
+				if t != nil && t.ContainerID == id {
+					return t.Message
+				}
+			}
+		}
+	}
+	return ""
 }
 
 func (c *computation) id(i *observed.Container) string { return c.in.Runtime + "://" + i.ID }

@@ -315,3 +315,14 @@ func TestDelay(t *testing.T) {
 		})
 	}
 }
+
+// A termination message outlives its file, which goes with the Pod's folder.
+func TestTerminationMessageStays(t *testing.T) {
+	in := with(instance("m", 0, observed.Exited, 1), ended(podstate.Finish))
+	in.Messages["m0"] = "out of cheese"
+	in.Pod.Status = Compute(in)
+	in.Messages = nil
+	if got := Compute(in).ContainerStatuses[0].State.Terminated.Message; got != "out of cheese" {
+		t.Errorf("message %q after its file has gone", got)
+	}
+}
