@@ -1,12 +1,17 @@
 package server
 
 import (
+	"errors"
 	"fmt"
+	"net"
 	"net/http"
 
+	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/healthz"
+	"k8s.io/client-go/tools/cache"
 
 	"keelson.dev/services/apiserver/internal/authz"
+	"keelson.dev/services/apiserver/internal/bootstrap"
 )
 
 // addHooks adds what runs once the server serves, and what must be true before it is ready.
@@ -15,12 +20,51 @@ func (s *Server) addHooks() error {
 	if err != nil {
 		return err
 	}
-	return s.generic.AddReadyzChecks(healthz.NamedCheck("rbac", func(*http.Request) error {
-		for _, hasSynced := range synced {
-			if !hasSynced() {
-				return fmt.Errorf("roles and bindings are still being read")
-			}
+	b := bootstrap.New(bootstrap.Config{
+		Client:       s.client,
+		Log:          s.log.Named("bootstrap"),
+		ServiceRange: s.options.ServiceClusterIPRange,
+		Address:      s.config.PublicAddress,
+		Port:         s.listener.Addr().(*net.TCPAddr).Port,
+	})
+	if err := s.followRoles(b); err != nil {
+		return err
+	}
+	err = s.generic.AddPostStartHook("keelson-bootstrap", func(hook genericapiserver.PostStartHookContext) error {
+		go b.Run(hook)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("adding the start hooks: %w", err)
+	}
+	return s.generic.AddReadyzChecks(rolesRead(synced), healthz.NamedCheck("bootstrap", func(*http.Request) error {
+		if !b.Done() {
+			return errors.New("the system's objects are still being made")
 		}
 		return nil
 	}))
+}
+
+// followRoles tells the bootstrapper of each change that may concern an aggregated role.
+func (s *Server) followRoles(b *bootstrap.Bootstrapper) error {
+	_, err := s.informers.Rbac().V1().ClusterRoles().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(any) { b.RolesChanged() },
+		UpdateFunc: func(any, any) { b.RolesChanged() },
+		DeleteFunc: func(any) { b.RolesChanged() },
+	})
+	if err != nil {
+		return fmt.Errorf("watching ClusterRoles: %w", err)
+	}
+	return nil
+}
+
+func rolesRead(synced []cache.InformerSynced) healthz.HealthChecker {
+	return healthz.NamedCheck("rbac", func(*http.Request) error {
+		for _, hasSynced := range synced {
+			if !hasSynced() {
+				return errors.New("roles and bindings are still being read")
+			}
+		}
+		return nil
+	})
 }

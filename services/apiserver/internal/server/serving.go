@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
@@ -56,18 +57,19 @@ func (o *Options) serve(config *genericapiserver.Config, listener net.Listener) 
 	return nil
 }
 
-// advertised is the address that Pods reach the server at.
+// advertised is the address that Pods reach the server at. A loopback address is
+// none; nil means that there is no other.
 func (o *Options) advertised(listener net.Listener) net.IP {
 	if o.AdvertiseAddress != "" {
 		return netutils.ParseIPSloppy(o.AdvertiseAddress)
 	}
-	if address, ok := listener.Addr().(*net.TCPAddr); ok && !address.IP.IsUnspecified() {
+	if address, ok := listener.Addr().(*net.TCPAddr); ok && !address.IP.IsUnspecified() && !address.IP.IsLoopback() {
 		return address.IP
 	}
-	if ip, err := hostAddress(); err == nil {
+	if ip, err := utilnet.ChooseHostInterface(); err == nil && !ip.IsLoopback() {
 		return ip
 	}
-	return netutils.ParseIPSloppy("127.0.0.1")
+	return nil
 }
 
 // clientCA reads the CAs of client certificates, and follows changes of the file.

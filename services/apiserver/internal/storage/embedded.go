@@ -116,7 +116,7 @@ func (e *Embedded) clientURL(dataDir string) (url.URL, error) {
 
 func embeddedConfig(dir string, client url.URL, log *zap.Logger) *embed.Config {
 	c := embed.NewConfig()
-	c.Dir = dir
+	c.Name, c.Dir = "keelson", dir
 	c.ListenClientUrls = []url.URL{client}
 	c.AdvertiseClientUrls = []url.URL{client}
 	// A single member needs no peer listener; its peer URL is only a name.

@@ -1,0 +1,198 @@
+// Package bootstrap makes what a mesh cannot start without: the system
+// namespaces, roles, priority classes and the Service of the apiserver itself.
+// What is missing is made again, at start and while the apiserver runs.
+package bootstrap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/component-helpers/auth/rbac/reconciliation"
+)
+
+const (
+	retryInterval = 200 * time.Millisecond
+	// upkeepInterval is how often a running apiserver looks whether all is still there.
+	upkeepInterval = time.Minute
+)
+
+// Config is what the objects are made from.
+type Config struct {
+	Client kubernetes.Interface
+	Log    *zap.Logger
+	// ServiceRange is the CIDR of cluster IPs.
+	// Address and Port are where Pods reach this apiserver; without an address the
+	// Service has no Endpoints.
+	ServiceRange string
+	Address      net.IP
+	Port         int
+}
+
+// Bootstrapper keeps the objects.
+type Bootstrapper struct {
+	Config
+	done  atomic.Bool
+	roles chan struct{}
+}
+
+// New returns a bootstrapper; nothing is made before Run.
+func New(c Config) *Bootstrapper { return &Bootstrapper{Config: c, roles: make(chan struct{}, 1)} }
+
+// RolesChanged says that a ClusterRole changed, so that others may have to follow.
+func (b *Bootstrapper) RolesChanged() {
+	select {
+	case b.roles <- struct{}{}:
+	default:
+	}
+}
+
+// Done reports whether everything has been made once.
+func (b *Bootstrapper) Done() bool { return b.done.Load() }
+
+// Run makes the objects and keeps them until ctx ends.
+func (b *Bootstrapper) Run(ctx context.Context) {
+	work := b.ensure
+	for {
+		pause := upkeepInterval
+		if err := work(ctx); err != nil {
+			if ctx.Err() != nil {
+				return
+			}
+			b.Log.Warn("making the system's objects", zap.Error(err))
+			pause = retryInterval
+		} else {
+			b.done.Store(true)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-b.roles:
+			if b.Done() {
+				work = b.aggregate
+			}
+		case <-time.After(wait.Jitter(pause, 0.1)):
+			work = b.ensure
+		}
+	}
+}
+
+// ensure makes what is missing, in the order of need, and goes on after an error.
+func (b *Bootstrapper) ensure(ctx context.Context) error {
+	return errors.Join(
+		b.ensureNamespaces(ctx),
+		b.ensureRoles(),
+		b.aggregate(ctx),
+		b.ensurePriorityClasses(ctx),
+		b.ensureService(ctx),
+	)
+}
+
+func (b *Bootstrapper) ensureNamespaces(ctx context.Context) error {
+	client := b.Client.CoreV1().Namespaces()
+	var errs []error
+	for _, name := range namespaces {
+		if _, err := client.Get(ctx, name, metav1.GetOptions{}); err == nil {
+			continue
+		}
+		_, err := client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+		errs = append(errs, describe("namespace", name, err))
+	}
+	return errors.Join(errs...)
+}
+
+// ensureRoles gives each role back the rules and each binding the subjects that
+// it lacks. What an operator added stays.
+func (b *Bootstrapper) ensureRoles() error {
+	var errs []error
+	for _, r := range append(append([]role{}, userRoles...), daemonRoles...) {
+		roles := reconciliation.ReconcileRoleOptions{
+			Role: reconciliation.ClusterRoleRuleOwner{ClusterRole: r.clusterRole()}, Confirm: true,
+			Client: reconciliation.ClusterRoleModifier{Client: b.Client.RbacV1().ClusterRoles()},
+		}
+		_, err := roles.Run()
+		errs = append(errs, describe("ClusterRole", r.name, err))
+		binding := r.binding()
+		if binding == nil {
+			continue
+		}
+		bindings := reconciliation.ReconcileRoleBindingOptions{
+			RoleBinding: reconciliation.ClusterRoleBindingAdapter{ClusterRoleBinding: binding}, Confirm: true,
+			Client: reconciliation.ClusterRoleBindingClientAdapter{Client: b.Client.RbacV1().ClusterRoleBindings()},
+		}
+		_, err = bindings.Run()
+		errs = append(errs, describe("ClusterRoleBinding", r.name, err))
+	}
+	return errors.Join(errs...)
+}
+
+func (b *Bootstrapper) ensurePriorityClasses(ctx context.Context) error {
+	client := b.Client.SchedulingV1().PriorityClasses()
+	var errs []error
+	for i := range priorityClasses {
+		class := priorityClasses[i].DeepCopy()
+		if _, err := client.Get(ctx, class.Name, metav1.GetOptions{}); err == nil {
+			continue
+		}
+		_, err := client.Create(ctx, class, metav1.CreateOptions{})
+		errs = append(errs, describe("PriorityClass", class.Name, err))
+	}
+	return errors.Join(errs...)
+}
+
+func (b *Bootstrapper) ensureService(ctx context.Context) error {
+	ip, err := firstAddress(b.ServiceRange)
+	if err != nil {
+		return err
+	}
+	services := b.Client.CoreV1().Services(metav1.NamespaceDefault)
+	if _, err := services.Get(ctx, serviceName, metav1.GetOptions{}); err != nil {
+		_, err = services.Create(ctx, service(ip, b.Port), metav1.CreateOptions{})
+		if err := describe("Service", serviceName, err); err != nil {
+			return err
+		}
+	}
+	if b.Address == nil {
+		return nil
+	}
+	return b.ensureEndpoints(ctx)
+}
+
+// ensureEndpoints enters this apiserver's address.
+func (b *Bootstrapper) ensureEndpoints(ctx context.Context) error {
+	client := b.Client.CoreV1().Endpoints(metav1.NamespaceDefault)
+	want := endpoints([]string{b.Address.String()}, b.Port)
+	have, err := client.Get(ctx, serviceName, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		_, err = client.Create(ctx, want, metav1.CreateOptions{})
+		return describe("Endpoints", serviceName, err)
+	}
+	if err != nil {
+		return describe("Endpoints", serviceName, err)
+	}
+	if apiequality.Semantic.DeepEqual(have.Subsets, want.Subsets) {
+		return nil
+	}
+	changed := have.DeepCopy()
+	changed.Subsets = want.Subsets
+	_, err = client.Update(ctx, changed, metav1.UpdateOptions{})
+	return describe("Endpoints", serviceName, err)
+}
+
+// describe says what could not be made. That another apiserver was faster is no error.
+func describe(kind, name string, err error) error {
+	if err == nil || apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	return fmt.Errorf("making the %s %s: %w", kind, name, err)
+}

@@ -1,0 +1,83 @@
+package bootstrap
+
+import (
+	"fmt"
+	"net"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	netutils "k8s.io/utils/net"
+)
+
+const (
+	// serviceName is the Service by which Pods reach the apiserver.
+	serviceName = "kubernetes"
+	servicePort = 443
+	portName    = "https"
+)
+
+// namespaces always exist.
+var namespaces = []string{metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic, corev1.NamespaceNodeLease}
+
+// priorityClasses are for what the cluster and its nodes cannot do without.
+var priorityClasses = []schedulingv1.PriorityClass{
+	{
+		ObjectMeta:  metav1.ObjectMeta{Name: "system-node-critical"},
+		Value:       2000001000,
+		Description: "Used for system critical pods that must not be moved from their current node.",
+	},
+	{
+		ObjectMeta:  metav1.ObjectMeta{Name: "system-cluster-critical"},
+		Value:       2000000000,
+		Description: "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary.",
+	},
+}
+
+// firstAddress is the cluster IP that the range reserves for the apiserver.
+func firstAddress(serviceRange string) (net.IP, error) {
+	_, cidr, err := netutils.ParseCIDRSloppy(serviceRange)
+	if err != nil {
+		return nil, fmt.Errorf("reading the range of cluster IPs: %w", err)
+	}
+	ip, err := netutils.GetIndexedIP(cidr, 1)
+	if err != nil {
+		return nil, fmt.Errorf("taking the first cluster IP: %w", err)
+	}
+	return ip, nil
+}
+
+// service is the Service of the apiserver.
+func service(ip net.IP, targetPort int) *corev1.Service {
+	return &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:      serviceName,
+			Namespace: metav1.NamespaceDefault,
+			Labels:    map[string]string{"component": "apiserver", "provider": "kubernetes"},
+		},
+		Spec: corev1.ServiceSpec{
+			Type:            corev1.ServiceTypeClusterIP,
+			ClusterIP:       ip.String(),
+			SessionAffinity: corev1.ServiceAffinityNone,
+			// No selector: the apiservers are no Pods, they enter themselves.
+			Ports: []corev1.ServicePort{{Name: portName, Port: servicePort, Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromInt(targetPort)}},
+		},
+	}
+}
+
+// endpoints are the addresses of the apiservers.
+func endpoints(addresses []string, port int) *corev1.Endpoints { //nolint:staticcheck // the API serves Endpoints.
+	subset := corev1.EndpointSubset{Ports: []corev1.EndpointPort{{Name: portName, Port: int32(port), Protocol: corev1.ProtocolTCP}}}
+	for _, address := range addresses {
+		subset.Addresses = append(subset.Addresses, corev1.EndpointAddress{IP: address})
+	}
+	return &corev1.Endpoints{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: serviceName, Namespace: metav1.NamespaceDefault,
+			// Mirroring to EndpointSlices is left to whoever knows the apiservers.
+			Labels: map[string]string{"endpointslice.kubernetes.io/skip-mirror": "true"},
+		},
+		Subsets: []corev1.EndpointSubset{subset},
+	}
+}
