@@ -1,0 +1,197 @@
+// Package cgroup keeps the cgroups of a node: one root for all Pods, one folder each for Burstable and BestEffort Pods, and
+// one cgroup per Pod, in which the container runtime makes those of the containers.
+//
+//	<root>/pod<uid>              a Guaranteed Pod
+//	<root>/burstable/pod<uid>
+//	<root>/besteffort/pod<uid>
+//
+// The hierarchies may be version 1, hybrid or version 2; with the systemd driver each element is a slice. All of it can be
+// found again on disk: nothing is remembered.
+package cgroup
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"keelson.dev/kit/failpoint"
+	"keelson.dev/services/nodeagent/internal/qos"
+)
+
+// Driver is who owns the hierarchy on this host.
+type Driver string
+
+// The drivers that container runtimes know.
+const (
+	Cgroupfs Driver = "cgroupfs"
+	Systemd  Driver = "systemd"
+)
+
+// Mode is how the hierarchies of the host are mounted.
+type Mode string
+
+// The modes of Linux hosts.
+const (
+	Legacy  Mode = "v1"
+	Hybrid  Mode = "hybrid"
+	Unified Mode = "v2"
+)
+
+// Kernel is all that this package asks of the host. Paths are absolute within the hierarchy and in folder form.
+// Implementations: package-level Host (the real one) and package cgroupfake.
+type Kernel interface {
+	// Mode tells how hierarchies are mounted.
+	Mode() Mode
+	// Ensure makes the cgroup with its parents and sets its limits.
+	Ensure(path string, limits Limits) error
+	// Remove kills what is left in the cgroup and removes it with all below. What is already gone is no error.
+	Remove(path string) error
+	// Usage reads what the cgroup and all below it use; fs.ErrNotExist if there is none.
+	Usage(path string) (Usage, error)
+	// Children returns the names of the cgroups right below; none if there is no such cgroup.
+	Children(path string) ([]string, error)
+}
+
+// Usage is what a cgroup uses.
+type Usage struct {
+	// CPUNanos is the CPU time in nanoseconds since the cgroup was made.
+	CPUNanos uint64
+	// Memory is all memory in bytes, WorkingSet that which cannot be dropped at once, RSS the anonymous part.
+	Memory, WorkingSet, RSS uint64
+	// MemoryLimit is 0 where there is none.
+	MemoryLimit             uint64
+	PageFaults, MajorFaults uint64
+	Pids                    uint64
+}
+
+// Tree is a node's part of the hierarchy. It is safe for concurrent use.
+type Tree struct {
+	kernel Kernel
+	driver Driver
+	root   string
+	pids   int64
+}
+
+// NewTree makes a tree at the given root, for example /kubepods. pidsLimit is the limit of processes per Pod; 0 means
+// none. The root must be one that no other nodeagent of the machine uses.
+func NewTree(kernel Kernel, driver Driver, root string, pidsLimit int64) (*Tree, error) {
+	if !path.IsAbs(root) || path.Clean(root) != root || root == "/" {
+		return nil, fmt.Errorf("cgroup root %q must be a clean absolute path below /", root)
+	}
+	if driver != Cgroupfs && driver != Systemd {
+		return nil, fmt.Errorf("cgroup driver %q must be %s or %s", driver, Cgroupfs, Systemd)
+	}
+	return &Tree{kernel: kernel, driver: driver, root: root, pids: pidsLimit}, nil
+}
+
+// Mode tells how the hierarchies of the host are mounted.
+func (t *Tree) Mode() Mode { return t.kernel.Mode() }
+
+// EnsureNode makes the cgroups above the Pods. allocatable limits all Pods together; amounts that are missing are not
+// limited. It is idempotent.
+func (t *Tree) EnsureNode(allocatable corev1.ResourceList) error {
+	limits := Limits{CPUShares: qos.CPUShares(allocatable.Cpu().MilliValue()), Memory: allocatable.Memory().Value()}
+	if err := t.kernel.Ensure(t.root, limits); err != nil {
+		return fmt.Errorf("making the cgroup of all pods: %w", err)
+	}
+	for class, name := range classes {
+		if name == "" {
+			continue
+		}
+		if err := t.kernel.Ensure(path.Join(t.root, name), Limits{CPUShares: qos.CPUShares(0)}); err != nil {
+			return fmt.Errorf("making the cgroup of %s pods: %w", class, err)
+		}
+	}
+	return nil
+}
+
+// ShareBurstable gives all Burstable Pods together the weight of their requests, in thousandths of a core.
+func (t *Tree) ShareBurstable(milli int64) error {
+	limits := Limits{CPUShares: qos.CPUShares(milli)}
+	if err := t.kernel.Ensure(path.Join(t.root, classes[corev1.PodQOSBurstable]), limits); err != nil {
+		return fmt.Errorf("weighing the cgroup of burstable pods: %w", err)
+	}
+	return nil
+}
+
+// EnsurePod makes the Pod's cgroup or brings its limits up to date. It is idempotent.
+func (t *Tree) EnsurePod(pod *corev1.Pod) error {
+	if err := failpoint.Inject("nodeagent/cgroup.create.before"); err != nil {
+		return err
+	}
+	if err := t.kernel.Ensure(podPath(t.root, qos.Class(pod), pod.UID), LimitsOf(pod, t.pids)); err != nil {
+		return fmt.Errorf("making the pod's cgroup: %w", err)
+	}
+	return failpoint.Inject("nodeagent/cgroup.create.after")
+}
+
+// Parent returns the Pod's cgroup as a runtime wants to be told in CgroupParent.
+func (t *Tree) Parent(pod *corev1.Pod) string {
+	path := podPath(t.root, qos.Class(pod), pod.UID)
+	if t.driver == Systemd {
+		return SliceName(path)
+	}
+	return path
+}
+
+// RemovePod removes the Pod's cgroups, whatever its class was: it may not be known any more. Call it when no container of
+// the Pod is left. It is idempotent.
+func (t *Tree) RemovePod(uid types.UID) error {
+	if err := failpoint.Inject("nodeagent/cgroup.remove.before"); err != nil {
+		return err
+	}
+	var problems []error
+	for class := range classes {
+		if err := t.kernel.Remove(podPath(t.root, class, uid)); err != nil {
+			problems = append(problems, fmt.Errorf("removing the pod's cgroup: %w", err))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// RemoveNode removes all cgroups of the node and kills what is left in them.
+func (t *Tree) RemoveNode() error {
+	if err := t.kernel.Remove(t.root); err != nil {
+		return fmt.Errorf("removing the cgroup of all pods: %w", err)
+	}
+	return nil
+}
+
+// Pods returns every Pod that has a cgroup, sorted.
+func (t *Tree) Pods() ([]types.UID, error) {
+	var uids []types.UID
+	for _, class := range classes {
+		names, err := t.kernel.Children(path.Join(t.root, class))
+		if err != nil {
+			return nil, fmt.Errorf("listing cgroups: %w", err)
+		}
+		for _, name := range names {
+			if uid, ok := uidOf(name); ok {
+				uids = append(uids, uid)
+			}
+		}
+	}
+	slices.Sort(uids)
+	return slices.Compact(uids), nil
+}
+
+// NodeUsage reads what all Pods use together.
+func (t *Tree) NodeUsage() (Usage, error) { return t.kernel.Usage(t.root) }
+
+// PodUsage reads what a Pod uses.
+func (t *Tree) PodUsage(pod *corev1.Pod) (Usage, error) {
+	return t.kernel.Usage(podPath(t.root, qos.Class(pod), pod.UID))
+}
+
+// ContainerUsage reads what a container uses by the runtime's ID of it.
+func (t *Tree) ContainerUsage(pod *corev1.Pod, id string) (Usage, error) {
+	name := id
+	if t.driver == Systemd {
+		name = "cri-containerd-" + id + ".scope"
+	}
+	return t.kernel.Usage(path.Join(podPath(t.root, qos.Class(pod), pod.UID), name))
+}

@@ -1,0 +1,243 @@
+package cgroup_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/opencontainers/cgroups"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"keelson.dev/services/nodeagent/internal/cgroup"
+	"keelson.dev/services/nodeagent/internal/cgroup/cgroupfake"
+)
+
+func amounts(cpu, memory string) corev1.ResourceList {
+	return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory)}
+}
+
+func podWith(uid string, class corev1.PodQOSClass, requests, limits corev1.ResourceList) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{UID: types.UID(uid)},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: requests, Limits: limits}}}},
+		Status:     corev1.PodStatus{QOSClass: class},
+	}
+}
+
+func newTree(t *testing.T, kernel cgroup.Kernel, driver cgroup.Driver, root string) *cgroup.Tree {
+	t.Helper()
+	tree, err := cgroup.NewTree(kernel, driver, root, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tree
+}
+
+// POD-229, POD-233: a Pod's cgroup has the Pod's effective requests and limits.
+func TestLimitsOf(t *testing.T) {
+	withInit := podWith("u", "", amounts("200m", "1Gi"), amounts("200m", "1Gi"))
+	withInit.Spec.InitContainers = []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: amounts("700m", "2Gi"), Limits: amounts("700m", "2Gi")}}}
+	oneOpen := podWith("u", "", amounts("200m", "1Gi"), amounts("200m", "1Gi"))
+	oneOpen.Spec.Containers = append(oneOpen.Spec.Containers, corev1.Container{})
+	for _, row := range []struct {
+		name string
+		pod  *corev1.Pod
+		want cgroup.Limits
+	}{
+		{"guaranteed", podWith("u", "", amounts("1", "1Gi"), amounts("1", "1Gi")), cgroup.Limits{CPUShares: 1024, CPUQuota: 100000, Memory: 1 << 30, Pids: 7}},
+		{"requests only", podWith("u", "", amounts("500m", "1Gi"), nil), cgroup.Limits{CPUShares: 512, Pids: 7}},
+		{"nothing", podWith("u", "", nil, nil), cgroup.Limits{CPUShares: 2, Pids: 7}},
+		{"larger init container", withInit, cgroup.Limits{CPUShares: 716, CPUQuota: 70000, Memory: 2 << 30, Pids: 7}},
+		{"a container without limit", oneOpen, cgroup.Limits{CPUShares: 204, Pids: 7}},
+	} {
+		if got := cgroup.LimitsOf(row.pod, 7); got != row.want {
+			t.Errorf("%s: %+v, want %+v", row.name, got, row.want)
+		}
+	}
+}
+
+func TestParent(t *testing.T) {
+	for class, want := range map[corev1.PodQOSClass][2]string{
+		corev1.PodQOSGuaranteed: {"/kubepods/pod12-ab", "kubepods-pod12_ab.slice"},
+		corev1.PodQOSBurstable:  {"/kubepods/burstable/pod12-ab", "kubepods-burstable-pod12_ab.slice"},
+		corev1.PodQOSBestEffort: {"/kubepods/besteffort/pod12-ab", "kubepods-besteffort-pod12_ab.slice"},
+	} {
+		pod := podWith("12-ab", class, nil, nil)
+		kernel := cgroupfake.New(cgroup.Unified)
+		if got := newTree(t, kernel, cgroup.Cgroupfs, "/kubepods").Parent(pod); got != want[0] {
+			t.Errorf("%s: %s, want %s", class, got, want[0])
+		}
+		if got := newTree(t, kernel, cgroup.Systemd, "/kubepods").Parent(pod); got != want[1] {
+			t.Errorf("%s: %s, want %s", class, got, want[1])
+		}
+	}
+}
+
+func TestNewTreeRefusesBadRoots(t *testing.T) {
+	for _, root := range []string{"", "/", "kubepods", "/a/../b", "/a/"} {
+		if _, err := cgroup.NewTree(nil, cgroup.Cgroupfs, root, 0); err == nil {
+			t.Errorf("root %q was taken", root)
+		}
+	}
+	if _, err := cgroup.NewTree(nil, "other", "/a", 0); err == nil {
+		t.Error("an unknown driver was taken")
+	}
+}
+
+// kernels are those that the same behaviour is checked on; the root is free on this machine.
+func kernels(t *testing.T) map[string]cgroup.Kernel {
+	return map[string]cgroup.Kernel{"fake": cgroupfake.New(cgroup.Legacy), "host": cgroup.NewHost(cgroup.Cgroupfs)}
+}
+
+func forEachKernel(t *testing.T, test func(t *testing.T, kernel cgroup.Kernel, root string)) {
+	for name, kernel := range kernels(t) {
+		t.Run(name, func(t *testing.T) {
+			root := fmt.Sprintf("/keelson-test-%d/%s", os.Getpid(), strings.ToLower(t.Name()[strings.LastIndex(t.Name(), "/")+1:]))
+			t.Cleanup(func() {
+				if err := kernel.Remove(filepath.Dir(root)); err != nil {
+					t.Errorf("cleaning up: %v", err)
+				}
+			})
+			test(t, kernel, root)
+		})
+	}
+}
+
+// POD-233, POD-165: Pods come and go; what a killed agent leaves is found again and removed.
+func TestPodsComeAndGo(t *testing.T) {
+	forEachKernel(t, func(t *testing.T, kernel cgroup.Kernel, root string) {
+		tree := newTree(t, kernel, cgroup.Cgroupfs, root)
+		pods := []*corev1.Pod{
+			podWith("a", corev1.PodQOSGuaranteed, amounts("1", "64Mi"), amounts("1", "64Mi")),
+			podWith("b", corev1.PodQOSBurstable, amounts("100m", "1Mi"), nil),
+			podWith("c", corev1.PodQOSBestEffort, nil, nil),
+		}
+		for range 2 { // every step may be repeated
+			if err := tree.EnsureNode(amounts("2", "1Gi")); err != nil {
+				t.Fatal(err)
+			}
+			for _, pod := range pods {
+				if err := tree.EnsurePod(pod); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if err := tree.ShareBurstable(300); err != nil {
+			t.Fatal(err)
+		}
+		if uids, err := tree.Pods(); err != nil || !slices.Equal(uids, []types.UID{"a", "b", "c"}) {
+			t.Fatalf("Pods = %v, %v", uids, err)
+		}
+		if _, err := tree.PodUsage(pods[1]); err != nil {
+			t.Errorf("usage: %v", err)
+		}
+		again := newTree(t, kernel, cgroup.Cgroupfs, root)
+		for range 2 {
+			for _, uid := range []types.UID{"a", "b"} {
+				if err := again.RemovePod(uid); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if uids, err := again.Pods(); err != nil || !slices.Equal(uids, []types.UID{"c"}) {
+			t.Errorf("Pods = %v, %v", uids, err)
+		}
+		if _, err := again.PodUsage(pods[0]); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("usage of a removed pod: %v", err)
+		}
+		if err := again.RemoveNode(); err != nil {
+			t.Fatal(err)
+		}
+		if uids, err := again.Pods(); err != nil || len(uids) != 0 {
+			t.Errorf("Pods = %v, %v", uids, err)
+		}
+	})
+}
+
+// file returns a setting of a cgroup of this machine under its version 1 and version 2 names.
+func setting(t *testing.T, path, controller, legacy, unified string) string {
+	t.Helper()
+	file := filepath.Join("/sys/fs/cgroup", controller, path, legacy)
+	if cgroups.IsCgroup2UnifiedMode() {
+		file = filepath.Join("/sys/fs/cgroup", path, unified)
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(data))
+}
+
+// POD-233, SAF-085: the kernel really holds the limits, processes count as the Pod's, and removal ends them.
+func TestHostLimitsHold(t *testing.T) {
+	kernel := cgroup.NewHost(cgroup.Cgroupfs)
+	root := fmt.Sprintf("/keelson-test-%d", os.Getpid())
+	tree := newTree(t, kernel, cgroup.Cgroupfs, root)
+	t.Cleanup(func() {
+		if err := tree.RemoveNode(); err != nil {
+			t.Error(err)
+		}
+	})
+	pod := podWith("a", corev1.PodQOSGuaranteed, amounts("500m", "64Mi"), amounts("500m", "64Mi"))
+	if err := errors.Join(tree.EnsureNode(amounts("2", "1Gi")), tree.EnsurePod(pod)); err != nil {
+		t.Fatal(err)
+	}
+	path := root + "/poda"
+	if got := setting(t, path, "memory", "memory.limit_in_bytes", "memory.max"); got != strconv.Itoa(64<<20) {
+		t.Errorf("memory limit %s", got)
+	}
+	if got := setting(t, path, "cpu", "cpu.cfs_quota_us", "cpu.max"); !strings.HasPrefix(got, "50000") {
+		t.Errorf("cpu quota %s", got)
+	}
+	if got := setting(t, path, "pids", "pids.max", "pids.max"); got != "100" {
+		t.Errorf("process limit %s", got)
+	}
+	process := exec.Command("sleep", "300")
+	if err := process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for _, controller := range []string{"memory", "cpu", "pids"} {
+		dir := filepath.Join("/sys/fs/cgroup", controller, path)
+		if cgroups.IsCgroup2UnifiedMode() {
+			dir = filepath.Join("/sys/fs/cgroup", path)
+		}
+		if err := cgroups.WriteCgroupProc(dir, process.Process.Pid); err != nil {
+			t.Fatal(err)
+		}
+	}
+	usage, err := tree.PodUsage(pod)
+	if err != nil || usage.Pids != 1 || usage.MemoryLimit != 64<<20 {
+		t.Errorf("usage %+v, %v", usage, err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- process.Wait() }()
+	if err := tree.RemovePod("a"); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err == nil || !strings.Contains(err.Error(), "killed") {
+		t.Errorf("the process ended with %v", err)
+	}
+}
+
+func TestMode(t *testing.T) {
+	if err := cgroup.Mounted(); err != nil {
+		t.Fatal(err)
+	}
+	mode := cgroup.NewHost(cgroup.Cgroupfs).Mode()
+	if !slices.Contains([]cgroup.Mode{cgroup.Legacy, cgroup.Hybrid, cgroup.Unified}, mode) {
+		t.Errorf("mode %q", mode)
+	}
+	if tree := newTree(t, cgroupfake.New(cgroup.Unified), cgroup.Cgroupfs, "/k"); tree.Mode() != cgroup.Unified {
+		t.Errorf("mode %q", tree.Mode())
+	}
+}

@@ -1,0 +1,93 @@
+// Package cgroupfake is a cgroup.Kernel in memory, for tests of what stands on cgroups.
+package cgroupfake
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+	"sync"
+
+	"keelson.dev/services/nodeagent/internal/cgroup"
+)
+
+// Kernel records cgroups. Make it with New.
+type Kernel struct {
+	mode cgroup.Mode
+
+	mu     sync.Mutex // guards what follows
+	groups map[string]cgroup.Limits
+	usage  map[string]cgroup.Usage
+}
+
+// New returns an empty hierarchy of the given mode.
+func New(mode cgroup.Mode) *Kernel {
+	return &Kernel{mode: mode, groups: map[string]cgroup.Limits{}, usage: map[string]cgroup.Usage{}}
+}
+
+// Limits returns the limits of a cgroup; ok is false if there is none.
+func (k *Kernel) Limits(path string) (limits cgroup.Limits, ok bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	limits, ok = k.groups[path]
+	return limits, ok
+}
+
+// SetUsage makes Usage answer for a path.
+func (k *Kernel) SetUsage(path string, usage cgroup.Usage) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.usage[path] = usage
+}
+
+// Mode implements cgroup.Kernel.
+func (k *Kernel) Mode() cgroup.Mode { return k.mode }
+
+// Ensure implements cgroup.Kernel.
+func (k *Kernel) Ensure(name string, limits cgroup.Limits) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for parent := path.Dir(name); parent != "/"; parent = path.Dir(parent) {
+		if _, ok := k.groups[parent]; !ok {
+			k.groups[parent] = cgroup.Limits{}
+		}
+	}
+	k.groups[name] = limits
+	return nil
+}
+
+// Remove implements cgroup.Kernel.
+func (k *Kernel) Remove(name string) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for group := range k.groups {
+		if group == name || strings.HasPrefix(group, name+"/") {
+			delete(k.groups, group)
+		}
+	}
+	return nil
+}
+
+// Usage implements cgroup.Kernel.
+func (k *Kernel) Usage(name string) (cgroup.Usage, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	usage, known := k.usage[name]
+	if _, ok := k.groups[name]; !ok && !known {
+		return cgroup.Usage{}, fmt.Errorf("cgroup %s: %w", name, fs.ErrNotExist)
+	}
+	return usage, nil
+}
+
+// Children implements cgroup.Kernel.
+func (k *Kernel) Children(name string) ([]string, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	var names []string
+	for group := range k.groups {
+		if path.Dir(group) == name {
+			names = append(names, path.Base(group))
+		}
+	}
+	return names, nil
+}

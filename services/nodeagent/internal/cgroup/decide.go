@@ -1,0 +1,73 @@
+package cgroup
+
+import (
+	"path"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/component-helpers/resource"
+
+	"keelson.dev/services/nodeagent/internal/qos"
+)
+
+// Limits are the settings of one cgroup. Zero means: no limit, or the least weight.
+type Limits struct {
+	CPUShares int64
+	// CPUQuota is in microseconds of each qos.CPUPeriod.
+	CPUQuota int64
+	Memory   int64
+	Pids     int64
+}
+
+// LimitsOf returns the limits of a Pod's cgroup: its effective requests and limits, as the scheduler counts them.
+// pidsLimit is the node's limit of processes per Pod; 0 means none.
+func LimitsOf(pod *corev1.Pod, pidsLimit int64) Limits {
+	requests := resource.PodRequests(pod, resource.PodResourcesOptions{})
+	return Limits{
+		CPUShares: qos.CPUShares(requests.Cpu().MilliValue()),
+		CPUQuota:  qos.CPUQuota(qos.PodCPULimit(pod)),
+		Memory:    qos.PodMemoryLimit(pod),
+		Pids:      pidsLimit,
+	}
+}
+
+// classes are the folders of the Pods that are not Guaranteed; Guaranteed ones lie right under the root.
+var classes = map[corev1.PodQOSClass]string{
+	corev1.PodQOSGuaranteed: "",
+	corev1.PodQOSBurstable:  "burstable",
+	corev1.PodQOSBestEffort: "besteffort",
+}
+
+const podPrefix = "pod"
+
+// podPath returns the path of a Pod's cgroup, with folders as the cgroupfs driver has them.
+func podPath(root string, class corev1.PodQOSClass, uid types.UID) string {
+	return path.Join(root, classes[class], podPrefix+string(uid))
+}
+
+// uidOf returns the Pod of a cgroup's name.
+func uidOf(name string) (types.UID, bool) {
+	uid, ok := strings.CutPrefix(name, podPrefix)
+	return types.UID(uid), ok && uid != ""
+}
+
+// SliceName returns the name that systemd has for a path: each element is preceded by those above it, and dashes inside
+// an element become underscores. /kubepods/burstable/podA-1 is kubepods-burstable-podA_1.slice.
+func SliceName(cgroupPath string) string {
+	elements := strings.Split(strings.Trim(cgroupPath, "/"), "/")
+	for i, element := range elements {
+		elements[i] = strings.ReplaceAll(element, "-", "_")
+	}
+	return strings.Join(elements, "-") + ".slice"
+}
+
+// slicePath returns where systemd puts a path in the hierarchy: each slice lies in the one above it.
+func slicePath(cgroupPath string) string {
+	elements := strings.Split(strings.Trim(cgroupPath, "/"), "/")
+	out := "/"
+	for i := range elements {
+		out = path.Join(out, SliceName(strings.Join(elements[:i+1], "/")))
+	}
+	return out
+}

@@ -1,0 +1,50 @@
+package cgroup
+
+import (
+	"testing"
+
+	"github.com/opencontainers/cgroups"
+)
+
+func TestSliceNames(t *testing.T) {
+	for path, want := range map[string][2]string{
+		"/kubepods":                  {"kubepods.slice", "/kubepods.slice"},
+		"/kubepods/burstable/podA-1": {"kubepods-burstable-podA_1.slice", "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-podA_1.slice"},
+		"/keelson/node-1/kubepods":   {"keelson-node_1-kubepods.slice", "/keelson.slice/keelson-node_1.slice/keelson-node_1-kubepods.slice"},
+	} {
+		if got := SliceName(path); got != want[0] {
+			t.Errorf("SliceName(%s) = %s, want %s", path, got, want[0])
+		}
+		if got := slicePath(path); got != want[1] {
+			t.Errorf("slicePath(%s) = %s, want %s", path, got, want[1])
+		}
+	}
+	systemd, plain := NewHost(Systemd), NewHost(Cgroupfs)
+	if got := systemd.nameOf("kubepods-burstable-pod12_ab.slice"); got != "pod12-ab" {
+		t.Errorf("got %s", got)
+	}
+	if got := plain.nameOf("pod12-ab"); got != "pod12-ab" {
+		t.Errorf("got %s", got)
+	}
+}
+
+// The same figures under the names of both versions.
+func TestUsageOf(t *testing.T) {
+	stats := cgroups.NewStats()
+	stats.CpuStats.CpuUsage.TotalUsage = 5
+	stats.MemoryStats.Usage = cgroups.MemoryData{Usage: 1000, Limit: 1 << 63}
+	stats.PidsStats.Current = 3
+	want := Usage{CPUNanos: 5, Memory: 1000, WorkingSet: 700, RSS: 200, PageFaults: 7, MajorFaults: 1, Pids: 3}
+	stats.MemoryStats.Stats = map[string]uint64{"total_inactive_file": 300, "total_rss": 200, "total_pgfault": 7, "total_pgmajfault": 1}
+	if got := usageOf(stats, Hybrid); got != want {
+		t.Errorf("hybrid: %+v", got)
+	}
+	stats.MemoryStats.Stats = map[string]uint64{"inactive_file": 300, "anon": 200, "pgfault": 7, "pgmajfault": 1}
+	if got := usageOf(stats, Unified); got != want {
+		t.Errorf("v2: %+v", got)
+	}
+	stats.MemoryStats.Stats["inactive_file"] = 2000
+	if got := usageOf(stats, Unified); got.WorkingSet != 0 {
+		t.Errorf("working set %d", got.WorkingSet)
+	}
+}

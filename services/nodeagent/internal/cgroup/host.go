@@ -1,0 +1,206 @@
+package cgroup
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/opencontainers/cgroups"
+	"github.com/opencontainers/cgroups/manager"
+	"golang.org/x/sys/unix"
+
+	"keelson.dev/services/nodeagent/internal/qos"
+)
+
+// mountRoot is where hosts mount their hierarchies.
+const mountRoot = "/sys/fs/cgroup"
+
+// Host is the Kernel of this machine.
+type Host struct{ driver Driver }
+
+// NewHost returns the Kernel of this machine for the driver that its container runtime uses.
+func NewHost(driver Driver) *Host { return &Host{driver: driver} }
+
+// Mode implements Kernel.
+func (*Host) Mode() Mode {
+	switch {
+	case cgroups.IsCgroup2UnifiedMode():
+		return Unified
+	case cgroups.IsCgroup2HybridMode():
+		return Hybrid
+	}
+	return Legacy
+}
+
+// Ensure implements Kernel.
+func (h *Host) Ensure(cgroupPath string, limits Limits) error {
+	m, err := h.manager(cgroupPath)
+	if err != nil {
+		return err
+	}
+	if err := m.Apply(-1); err != nil {
+		return fmt.Errorf("making cgroup %s: %w", cgroupPath, err)
+	}
+	if err := m.Set(h.resources(limits)); err != nil {
+		return fmt.Errorf("setting limits of cgroup %s: %w", cgroupPath, err)
+	}
+	return nil
+}
+
+// manager returns the library's view of one cgroup.
+func (h *Host) manager(cgroupPath string) (cgroups.Manager, error) {
+	config := &cgroups.Cgroup{Path: cgroupPath, Resources: &cgroups.Resources{SkipDevices: true}}
+	if h.driver == Systemd {
+		slice := slicePath(cgroupPath)
+		config = &cgroups.Cgroup{Systemd: true, Parent: path.Base(path.Dir(slice)), Name: path.Base(slice), Resources: config.Resources}
+		if config.Parent == "/" {
+			config.Parent = "-.slice"
+		}
+	}
+	m, err := manager.New(config)
+	if err != nil {
+		return nil, fmt.Errorf("opening cgroup %s: %w", cgroupPath, err)
+	}
+	return m, nil
+}
+
+func (h *Host) resources(limits Limits) *cgroups.Resources {
+	r := &cgroups.Resources{SkipDevices: true, CpuPeriod: qos.CPUPeriod, CpuQuota: -1, Memory: -1}
+	if limits.CPUQuota > 0 {
+		r.CpuQuota = limits.CPUQuota
+	}
+	if limits.Memory > 0 {
+		r.Memory = limits.Memory
+	}
+	pids := int64(-1)
+	if limits.Pids > 0 {
+		pids = limits.Pids
+	}
+	r.PidsLimit = &pids
+	if h.Mode() == Unified {
+		r.CpuWeight = cgroups.ConvertCPUSharesToCgroupV2Value(uint64(limits.CPUShares))
+	} else {
+		r.CpuShares = uint64(limits.CPUShares)
+	}
+	return r
+}
+
+// Remove implements Kernel.
+func (h *Host) Remove(cgroupPath string) error {
+	m, err := h.manager(cgroupPath)
+	if err != nil {
+		return err
+	}
+	if err := kill(m.GetPaths()); err != nil {
+		return err
+	}
+	if err := m.Destroy(); err != nil {
+		return fmt.Errorf("removing cgroup %s: %w", cgroupPath, err)
+	}
+	return nil
+}
+
+// kill ends every process that is left in the hierarchies.
+func kill(paths map[string]string) error {
+	for _, dir := range paths {
+		pids, err := cgroups.GetAllPids(dir)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("listing processes of %s: %w", dir, err)
+		}
+		for _, pid := range pids {
+			if err := unix.Kill(pid, unix.SIGKILL); err != nil && !errors.Is(err, unix.ESRCH) {
+				return fmt.Errorf("killing process %d of %s: %w", pid, dir, err)
+			}
+		}
+	}
+	return nil
+}
+
+// Usage implements Kernel.
+func (h *Host) Usage(cgroupPath string) (Usage, error) {
+	m, err := h.manager(cgroupPath)
+	if err != nil {
+		return Usage{}, err
+	}
+	if !slices.ContainsFunc(slices.Collect(maps.Values(m.GetPaths())), cgroups.PathExists) {
+		return Usage{}, fmt.Errorf("cgroup %s: %w", cgroupPath, fs.ErrNotExist)
+	}
+	stats, err := m.Stats(&cgroups.StatsOptions{Controllers: cgroups.CPU | cgroups.Memory | cgroups.Pids})
+	if err != nil {
+		return Usage{}, fmt.Errorf("reading cgroup %s: %w", cgroupPath, err)
+	}
+	return usageOf(stats, h.Mode()), nil
+}
+
+// usageOf translates the figures; their names differ between the versions.
+func usageOf(stats *cgroups.Stats, mode Mode) Usage {
+	memory := stats.MemoryStats
+	inactive, rss, prefix := "total_inactive_file", "total_rss", "total_"
+	if mode == Unified {
+		inactive, rss, prefix = "inactive_file", "anon", ""
+	}
+	usage := Usage{
+		CPUNanos:    stats.CpuStats.CpuUsage.TotalUsage,
+		Memory:      memory.Usage.Usage,
+		WorkingSet:  memory.Usage.Usage - min(memory.Usage.Usage, memory.Stats[inactive]),
+		RSS:         memory.Stats[rss],
+		PageFaults:  memory.Stats[prefix+"pgfault"],
+		MajorFaults: memory.Stats[prefix+"pgmajfault"],
+		Pids:        stats.PidsStats.Current,
+	}
+	if memory.Usage.Limit < 1<<60 { // larger is the kernel's way to say none
+		usage.MemoryLimit = memory.Usage.Limit
+	}
+	return usage
+}
+
+// Children implements Kernel. All hierarchies are asked, because a crash may have left a cgroup in some of them only.
+func (h *Host) Children(cgroupPath string) ([]string, error) {
+	m, err := h.manager(cgroupPath)
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]bool{}
+	for _, dir := range m.GetPaths() {
+		entries, err := os.ReadDir(dir)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("reading cgroup %s: %w", cgroupPath, err)
+		}
+		for _, entry := range entries {
+			if entry.IsDir() {
+				found[h.nameOf(entry.Name())] = true
+			}
+		}
+	}
+	var names []string
+	for name := range found {
+		names = append(names, name)
+	}
+	return names, nil
+}
+
+// nameOf turns the name of a slice back into the last element of its path.
+func (h *Host) nameOf(entry string) string {
+	slice, ok := strings.CutSuffix(entry, ".slice")
+	if h.driver != Systemd || !ok {
+		return entry
+	}
+	return strings.ReplaceAll(slice[strings.LastIndex(slice, "-")+1:], "_", "-")
+}
+
+// Mounted tells whether this machine has cgroups at all.
+func Mounted() error {
+	entries, err := os.ReadDir(mountRoot)
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", mountRoot, err)
+	}
+	if len(entries) == 0 {
+		return fmt.Errorf("%s is empty: mount the cgroup hierarchies (for example with mount -t cgroup2 none %s)", mountRoot, mountRoot)
+	}
+	return nil
+}
