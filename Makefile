@@ -14,7 +14,7 @@ DAEMONS  := apiserver scheduler workload-controllers nodeagent podgc
 MODULES  := $(shell sed -n 's|^[[:space:]]*\./||p' $(ROOT)/go.work)
 
 VERSION := $(shell git -C $(ROOT) describe --tags --always --dirty 2>/dev/null || echo unknown)
-STAMP   := -X keelson.dev/kit/daemon.Version=$(VERSION)
+STAMP   := -X keelson.dev/kit/daemon.version=$(VERSION)
 LDFLAGS := -s -w $(STAMP)
 
 TESTFLAGS ?= -shuffle=on

@@ -1,0 +1,92 @@
+// Package command is keel's command line.
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"keelson.dev/kit/daemon"
+)
+
+// Exit statuses of Main.
+const (
+	exitFailure = 1
+	exitUsage   = 2
+)
+
+// defaultDataDir is where a mesh lives that nobody has named a place for.
+const defaultDataDir = ".keelson"
+
+// usageError marks an error as the user's.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+// Main runs keel with the process's arguments and returns the exit status: 1 after a failure, 2 after wrong usage.
+func Main() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	return Execute(ctx, os.Args[1:], os.Stdout, os.Stderr)
+}
+
+// Execute is Main with its surroundings given.
+func Execute(ctx context.Context, args []string, out, errOut io.Writer) int {
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetOut(out)
+	root.SetErr(errOut)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintln(errOut, "keel:", err)
+	if errors.As(err, &usageError{}) {
+		return exitUsage
+	}
+	return exitFailure
+}
+
+// global are the flags of every command.
+type global struct{ dataDir string }
+
+func newRoot() *cobra.Command {
+	g := &global{dataDir: os.Getenv("KEELSON_DATA_DIR")}
+	if g.dataDir == "" {
+		g.dataDir = defaultDataDir
+	}
+	root := &cobra.Command{
+		Use: "keel", Short: "keel runs and inspects a Keelson mesh on this machine", Version: daemon.Version(),
+		SilenceErrors: true, SilenceUsage: true,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usageError{fmt.Errorf("unknown command %q: keel --help lists the commands", args[0])}
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	root.PersistentFlags().StringVar(&g.dataDir, "data-dir", g.dataDir, "folder of the mesh (or KEELSON_DATA_DIR)")
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.AddCommand(newUp(g), newDown(g), newKubeconfig(g), newStatus(g), newExplain(g))
+	return root
+}
+
+// exactly is cobra's check of the number of arguments, with our exit status.
+func exactly(names ...string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		switch {
+		case len(args) > len(names):
+			return usageError{fmt.Errorf("unexpected argument %q", args[len(names)])}
+		case len(args) < len(names):
+			return usageError{fmt.Errorf("%s is missing: %s", names[len(args)], c.UseLine())}
+		}
+		return nil
+	}
+}

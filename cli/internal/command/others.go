@@ -1,0 +1,89 @@
+package command
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"keelson.dev/cli/internal/mesh"
+	"keelson.dev/cli/internal/plan"
+	"keelson.dev/cli/internal/view"
+)
+
+func newDown(g *global) *cobra.Command {
+	return &cobra.Command{
+		Use: "down", Short: "end what keel up has started, containers and networks included; the data stays", Args: exactly(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			layout, err := mesh.LayoutOf(g.dataDir)
+			if err != nil {
+				return usageError{err}
+			}
+			return mesh.Down(c.Context(), &mesh.Mesh{Layout: layout, Out: c.OutOrStdout()})
+		},
+	}
+}
+
+func newKubeconfig(g *global) *cobra.Command {
+	return &cobra.Command{
+		Use: "kubeconfig", Short: "print the path of the operator's kubeconfig", Args: exactly(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			m, err := mesh.Open(g.dataDir, c.OutOrStdout())
+			if err != nil {
+				return err
+			}
+			fmt.Fprintln(c.OutOrStdout(), m.Layout.Kubeconfig(plan.AdminCertificate))
+			return nil
+		},
+	}
+}
+
+func newStatus(g *global) *cobra.Command {
+	var output string
+	command := &cobra.Command{
+		Use: "status", Short: "show the daemons, who leads what, and the nodes", Args: exactly(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			if output != "" && output != "json" {
+				return usageError{fmt.Errorf("--output: %q must be json, or left out for a table", output)}
+			}
+			m, err := mesh.Open(g.dataDir, c.OutOrStdout())
+			if err != nil {
+				return err
+			}
+			status := view.Collect(c.Context(), m)
+			if output == "json" {
+				return status.WriteJSON(c.OutOrStdout())
+			}
+			status.WriteTable(c.OutOrStdout(), time.Now())
+			return nil
+		},
+	}
+	command.Flags().StringVarP(&output, "output", "o", "", "json for programs")
+	return command
+}
+
+func newExplain(g *global) *cobra.Command {
+	explain := &cobra.Command{
+		Use: "explain", Short: "tell why something is as it is", Args: exactly(),
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	var namespace string
+	pod := &cobra.Command{
+		Use: "pod NAME", Short: "tell why a Pod is where it is and what holds it up", Args: exactly("NAME"),
+		RunE: func(c *cobra.Command, args []string) error {
+			m, err := mesh.Open(g.dataDir, c.OutOrStdout())
+			if err != nil {
+				return err
+			}
+			account, err := view.ExplainPod(c.Context(), m, namespace, args[0])
+			if err != nil {
+				return err
+			}
+			account.Write(c.OutOrStdout())
+			return nil
+		},
+	}
+	pod.Flags().StringVarP(&namespace, "namespace", "n", "default", "the Pod's namespace")
+	explain.AddCommand(pod)
+	return explain
+}

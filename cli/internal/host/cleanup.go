@@ -1,0 +1,122 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"keelson.dev/cli/internal/plan"
+)
+
+// cgroupMount is where every cgroup hierarchy of the machine is mounted, or the one of version 2 itself.
+const cgroupMount = "/sys/fs/cgroup"
+
+// UnmountBelow unmounts everything below a folder.
+func UnmountBelow(dir string) error {
+	table, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return fmt.Errorf("reading the mounts: %w", err)
+	}
+	var failed error
+	for _, point := range plan.MountsBelow(string(table), dir) {
+		if err := unix.Unmount(point, unix.MNT_DETACH); err != nil && !errors.Is(err, unix.EINVAL) && !errors.Is(err, fs.ErrNotExist) {
+			failed = errors.Join(failed, fmt.Errorf("unmounting %s: %w", point, err))
+		}
+	}
+	return failed
+}
+
+// RemoveCgroups kills what still runs below a cgroup, in whatever hierarchies the machine has, and removes it.
+func RemoveCgroups(cgroup string) error {
+	roots := []string{cgroupMount + cgroup}
+	hierarchies, err := filepath.Glob(cgroupMount + "/*" + cgroup)
+	if err != nil {
+		return fmt.Errorf("listing the cgroups: %w", err)
+	}
+	var failed error
+	for _, root := range append(roots, hierarchies...) {
+		if exists(root) {
+			failed = errors.Join(failed, removeTree(root))
+		}
+	}
+	return failed
+}
+
+// removeTree retries for a while: a killed process leaves its cgroup a moment later.
+func removeTree(root string) error {
+	var err error
+	for range 50 {
+		if err = killAndRemove(root); err == nil {
+			return nil
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	return fmt.Errorf("removing the cgroup %s: %w", root, err)
+}
+
+func killAndRemove(root string) error {
+	var dirs []string
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err == nil && entry.IsDir() {
+			dirs = append(dirs, path)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	var failed error
+	for _, dir := range slices.Backward(dirs) {
+		killIn(dir)
+		if err := unix.Rmdir(dir); err != nil && !errors.Is(err, unix.ENOENT) {
+			failed = errors.Join(failed, fmt.Errorf("%s: %w", dir, err))
+		}
+	}
+	return failed
+}
+
+func killIn(dir string) {
+	content, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
+	if err != nil {
+		return // it has gone
+	}
+	for _, line := range strings.Fields(string(content)) {
+		if pid, err := strconv.Atoi(line); err == nil && pid > 1 {
+			_ = syscall.Kill(pid, syscall.SIGKILL) // one that has gone is what we want
+		}
+	}
+}
+
+// KillByArgument ends the processes of a program that have an argument, and returns how many there were. It is for
+// containerd's shims, which outlive their containerd and are known by its socket.
+func KillByArgument(program, argument string) int {
+	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		return 0
+	}
+	killed := 0
+	for _, file := range lines {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			continue // it has ended
+		}
+		words := strings.Split(strings.TrimRight(string(content), "\x00"), "\x00")
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+		if err == nil && filepath.Base(words[0]) == program && slices.Contains(words[1:], argument) && syscall.Kill(pid, syscall.SIGKILL) == nil {
+			killed++
+		}
+	}
+	return killed
+}

@@ -1,0 +1,172 @@
+// Package host looks at the machine and changes the few things of it that a mesh needs.
+package host
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/netip"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/vishvananda/netlink"
+)
+
+// capSysResource is the number of CAP_SYS_RESOURCE.
+const capSysResource = 24
+
+// HasSysResource tells whether this process may lower the score that keeps the kernel from killing a process.
+func HasSysResource() (bool, error) {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return false, fmt.Errorf("reading the capabilities: %w", err)
+	}
+	for line := range strings.Lines(string(status)) {
+		if value, ok := strings.CutPrefix(line, "CapEff:"); ok {
+			bits, err := strconv.ParseUint(strings.TrimSpace(value), 16, 64)
+			if err != nil {
+				return false, fmt.Errorf("reading the capabilities: %w", err)
+			}
+			return bits&(1<<capSysResource) != 0, nil
+		}
+	}
+	return false, errors.New("reading the capabilities: no CapEff in /proc/self/status")
+}
+
+// Routes lists the IPv4 networks that the machine reaches, without default routes and without those over the bridges named.
+func Routes(ownBridges []string) ([]netip.Prefix, error) {
+	routes, err := netlink.RouteList(nil, netlink.FAMILY_V4)
+	if err != nil {
+		return nil, fmt.Errorf("listing the machine's routes: %w", err)
+	}
+	own := map[int]bool{}
+	for _, name := range ownBridges {
+		if link, err := netlink.LinkByName(name); err == nil {
+			own[link.Attrs().Index] = true
+		}
+	}
+	var prefixes []netip.Prefix
+	for _, route := range routes {
+		if route.Dst == nil || own[route.LinkIndex] {
+			continue
+		}
+		address, ok := netip.AddrFromSlice(route.Dst.IP.To4())
+		bits, _ := route.Dst.Mask.Size()
+		if ok && bits > 0 {
+			prefixes = append(prefixes, netip.PrefixFrom(address, bits).Masked())
+		}
+	}
+	return prefixes, nil
+}
+
+// Addresses lists the machine's own IPv4 addresses, loopback left out; the one of the default route comes first.
+func Addresses() ([]netip.Addr, error) {
+	interfaces, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil, fmt.Errorf("listing the machine's addresses: %w", err)
+	}
+	var addresses []netip.Addr
+	for _, entry := range interfaces {
+		prefix, err := netip.ParsePrefix(entry.String())
+		if err == nil && prefix.Addr().Is4() && !prefix.Addr().IsLoopback() && !prefix.Addr().IsLinkLocalUnicast() {
+			addresses = append(addresses, prefix.Addr())
+		}
+	}
+	return outermostFirst(addresses), nil
+}
+
+// outermostFirst moves the address that the machine talks from to the front. Nothing is sent: the kernel only looks the
+// route up.
+func outermostFirst(addresses []netip.Addr) []netip.Addr {
+	conn, err := net.Dial("udp4", "192.0.2.1:9")
+	if err != nil {
+		return addresses
+	}
+	defer conn.Close()
+	source, err := netip.ParseAddrPort(conn.LocalAddr().String())
+	if err != nil {
+		return addresses
+	}
+	sorted := []netip.Addr{}
+	for _, address := range addresses {
+		if address == source.Addr() {
+			sorted = append([]netip.Addr{address}, sorted...)
+		} else {
+			sorted = append(sorted, address)
+		}
+	}
+	return sorted
+}
+
+// PortFree tells whether nothing listens on a port of an address.
+func PortFree(address netip.Addr, port int) bool {
+	listener, err := net.Listen("tcp", netip.AddrPortFrom(address, uint16(port)).String())
+	if err != nil {
+		return false
+	}
+	listener.Close()
+	return true
+}
+
+// EnableForwarding lets packets pass between Pods and the network.
+func EnableForwarding() error {
+	const file = "/proc/sys/net/ipv4/ip_forward"
+	now, err := os.ReadFile(file)
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", file, err)
+	}
+	if strings.TrimSpace(string(now)) == "1" {
+		return nil
+	}
+	if err := os.WriteFile(file, []byte("1"), 0o644); err != nil {
+		return fmt.Errorf("switching packet forwarding on: %w", err)
+	}
+	return nil
+}
+
+// EnsureBridge makes a node's bridge with its gateway address, so that the range is taken from now on for everybody who asks.
+func EnsureBridge(name string, podRange netip.Prefix, gateway netip.Addr) error {
+	link, err := netlink.LinkByName(name)
+	if errors.As(err, &netlink.LinkNotFoundError{}) {
+		attributes := netlink.NewLinkAttrs()
+		attributes.Name = name
+		if err := netlink.LinkAdd(&netlink.Bridge{LinkAttrs: attributes}); err != nil {
+			return fmt.Errorf("making the bridge %s: %w", name, err)
+		}
+		link, err = netlink.LinkByName(name)
+	}
+	if err != nil {
+		return fmt.Errorf("finding the bridge %s: %w", name, err)
+	}
+	address := &netlink.Addr{IPNet: &net.IPNet{IP: gateway.AsSlice(), Mask: net.CIDRMask(podRange.Bits(), 32)}}
+	if err := netlink.AddrReplace(link, address); err != nil {
+		return fmt.Errorf("giving %s the address %s: %w", name, gateway, err)
+	}
+	if err := netlink.LinkSetUp(link); err != nil {
+		return fmt.Errorf("switching the bridge %s on: %w", name, err)
+	}
+	return nil
+}
+
+// RemoveBridge removes a bridge; one that is not there is no error.
+func RemoveBridge(name string) error {
+	link, err := netlink.LinkByName(name)
+	if errors.As(err, &netlink.LinkNotFoundError{}) {
+		return nil
+	}
+	if err == nil {
+		err = netlink.LinkDel(link)
+	}
+	if err != nil {
+		return fmt.Errorf("removing the bridge %s: %w", name, err)
+	}
+	return nil
+}
+
+// exists tells whether a path is there.
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return !errors.Is(err, fs.ErrNotExist)
+}

@@ -1,0 +1,40 @@
+package mesh
+
+import (
+	"fmt"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"keelson.dev/cli/internal/plan"
+	introspectionv1 "keelson.dev/proto/keelson/introspection/v1"
+)
+
+// Client returns the operator's connection to the apiserver.
+func (m *Mesh) Client() (kubernetes.Interface, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", m.Layout.Kubeconfig(plan.AdminCertificate))
+	if err != nil {
+		return nil, fmt.Errorf("reading the operator's kubeconfig: %w", err)
+	}
+	config.UserAgent, config.QPS = "keel", -1
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("building a client: %w", err)
+	}
+	return client, nil
+}
+
+// Introspection dials what a process tells about itself. The connection is made on the first call.
+func (m *Mesh) Introspection(process string) (introspectionv1.IntrospectionServiceClient, func() error, error) {
+	config, err := m.TLSClient()
+	if err != nil {
+		return nil, nil, err
+	}
+	conn, err := grpc.NewClient(m.StatusAddress(process), grpc.WithTransportCredentials(credentials.NewTLS(config)))
+	if err != nil {
+		return nil, nil, fmt.Errorf("dialing %s: %w", process, err)
+	}
+	return introspectionv1.NewIntrospectionServiceClient(conn), conn.Close, nil
+}

@@ -1,0 +1,155 @@
+package mesh
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"keelson.dev/cli/internal/host"
+	"keelson.dev/cli/internal/node"
+	"keelson.dev/cli/internal/plan"
+	"keelson.dev/cli/internal/state"
+	"keelson.dev/kit/procmesh"
+)
+
+// Grace periods: a daemon ends its requests, containerd has nothing to do any more.
+const (
+	daemonGrace = 20 * time.Second
+	removeLimit = 2 * time.Minute
+)
+
+// Down ends every process of the mesh and everything that its nodes have left on the machine. The data stays: a later Up goes on
+// from it. Every step is taken even after one has failed.
+func Down(ctx context.Context, m *Mesh) error {
+	if _, err := os.Stat(m.Layout.State()); errors.Is(err, os.ErrNotExist) {
+		m.say("nothing is up in %s", m.Layout.Dir)
+		return nil
+	}
+	unlock, err := state.Open(m.Layout)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if m.State, err = state.Load(m.Layout); err != nil {
+		return err
+	}
+	// The agents go first, or they would start again what is taken away.
+	failed := m.stopProcesses(ctx, func(name string) bool { _, ok := plan.NodeOfAgent(name); return ok })
+	failed = errors.Join(failed, m.takeNodesDown(ctx))
+	failed = errors.Join(failed, m.stopProcesses(ctx, func(name string) bool { return name != plan.APIServer }))
+	failed = errors.Join(failed, m.stopProcesses(ctx, func(string) bool { return true }))
+	if failed != nil {
+		return failed
+	}
+	m.say("down; the data is kept in %s", m.Layout.Dir)
+	return nil
+}
+
+// stopProcesses stops those that a name stands for, side by side, and forgets the ones that are gone.
+func (m *Mesh) stopProcesses(ctx context.Context, which func(name string) bool) error {
+	var chosen []procmesh.Process
+	var names []string
+	for _, process := range m.State.Processes {
+		if which(process.Name) {
+			chosen = append(chosen, process)
+			if process.Alive() {
+				names = append(names, process.Name)
+			}
+		}
+	}
+	if len(chosen) == 0 {
+		return nil
+	}
+	errs := make([]error, len(chosen))
+	stop := func() error {
+		var wait sync.WaitGroup
+		for i, process := range chosen {
+			wait.Go(func() { errs[i] = procmesh.Stop(ctx, process, daemonGrace) })
+		}
+		wait.Wait()
+		return errors.Join(errs...)
+	}
+	var stopped error
+	if len(names) > 0 {
+		stopped = m.step("stopping "+strings.Join(names, ", "), stop)
+	}
+	m.State.Processes = slices.DeleteFunc(m.State.Processes, func(p procmesh.Process) bool {
+		return which(p.Name) && !p.Alive()
+	})
+	return errors.Join(stopped, m.State.Save(m.Layout))
+}
+
+// takeNodesDown removes the Pods through their runtime, which knows their networks, and then whatever is left.
+func (m *Mesh) takeNodesDown(ctx context.Context) error {
+	if len(m.State.Nodes) == 0 {
+		return nil
+	}
+	var failed error
+	if m.runtimeKnown() {
+		failed = m.step("removing Pods", func() error { return m.removePods(ctx) })
+	}
+	failed = errors.Join(failed, m.stopProcesses(ctx, func(name string) bool { _, ok := plan.NodeOfContainerd(name); return ok }))
+	return errors.Join(failed, m.sweep())
+}
+
+// runtimeKnown tells whether a containerd was started since the last Down.
+func (m *Mesh) runtimeKnown() bool {
+	return slices.ContainsFunc(m.State.Processes, func(p procmesh.Process) bool { _, ok := plan.NodeOfContainerd(p.Name); return ok })
+}
+
+func (m *Mesh) removePods(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, removeLimit)
+	defer cancel()
+	errs := make([]error, len(m.State.Nodes))
+	var wait sync.WaitGroup
+	for i, n := range m.State.Nodes {
+		process, ok := m.State.Find(plan.ContainerdProcess(n.Name))
+		if !ok {
+			continue
+		}
+		if !process.Alive() {
+			// A containerd that was killed comes back for this: only it can give the Pods' addresses back.
+			var err error
+			if process, err = m.revive(ctx, process); err != nil {
+				errs[i] = err
+				continue
+			}
+		}
+		wait.Go(func() { _, errs[i] = node.RemovePods(ctx, m.Layout.Node(n.Name)) })
+	}
+	wait.Wait()
+	return errors.Join(errs...)
+}
+
+func (m *Mesh) revive(ctx context.Context, process procmesh.Process) (procmesh.Process, error) {
+	name, _ := plan.NodeOfContainerd(process.Name)
+	if err := removeStaleSocket(m.Layout.Node(name).Socket()); err != nil {
+		return process, err
+	}
+	restarted, err := procmesh.Restart(process)
+	if err != nil {
+		return process, err
+	}
+	m.State.Put(restarted)
+	if err := m.State.Save(m.Layout); err != nil {
+		return restarted, err
+	}
+	return restarted, procmesh.WaitReady(ctx, restarted, m.readiness(nil, plan.Process{Name: process.Name}))
+}
+
+// sweep removes what the runtime would have removed had it not been killed.
+func (m *Mesh) sweep() error {
+	var failed error
+	for _, n := range m.State.Nodes {
+		host.KillByArgument("containerd-shim-runc-v2", m.Layout.Node(n.Name).Socket())
+	}
+	failed = errors.Join(failed, host.RemoveCgroups(m.Layout.CgroupRoot()), host.UnmountBelow(m.Layout.Nodes()))
+	for _, n := range m.State.Nodes {
+		failed = errors.Join(failed, host.RemoveBridge(n.Bridge))
+	}
+	return errors.Join(failed, host.RemoveNetworkRules(m.Layout.NetworkTable()))
+}

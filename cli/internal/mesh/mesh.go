@@ -1,0 +1,136 @@
+// Package mesh brings a mesh on one machine up and takes it down.
+package mesh
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"keelson.dev/cli/internal/node"
+	"keelson.dev/cli/internal/plan"
+	"keelson.dev/cli/internal/state"
+)
+
+// Mesh is a data directory and what is known of it.
+type Mesh struct {
+	Layout plan.Layout
+	State  *state.State
+	Out    io.Writer
+}
+
+// Open reads the record of a mesh that `keel up` has made.
+func Open(dataDir string, out io.Writer) (*Mesh, error) {
+	layout, err := LayoutOf(dataDir)
+	if err != nil {
+		return nil, err
+	}
+	recorded, err := state.Load(layout)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("--data-dir: %s holds no mesh: start one with keel up", layout.Dir)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &Mesh{Layout: layout, State: recorded, Out: out}, nil
+}
+
+// LayoutOf makes the data directory's path absolute, links resolved where it exists: one directory, one mesh.
+func LayoutOf(dataDir string) (plan.Layout, error) {
+	absolute, err := filepath.Abs(dataDir)
+	if err != nil {
+		return plan.Layout{}, fmt.Errorf("--data-dir: %w", err)
+	}
+	if resolved, err := filepath.EvalSymlinks(absolute); err == nil {
+		absolute = resolved
+	}
+	layout := plan.Layout{Dir: absolute}
+	return layout, layout.Validate()
+}
+
+// say prints a line of progress.
+func (m *Mesh) say(format string, args ...any) { fmt.Fprintf(m.Out, format+"\n", args...) }
+
+// step prints what is done and, once it is, how long it took.
+func (m *Mesh) step(what string, do func() error) error {
+	fmt.Fprintf(m.Out, "==> %s ... ", what)
+	start := time.Now()
+	if err := do(); err != nil {
+		fmt.Fprintln(m.Out, "failed")
+		return err
+	}
+	fmt.Fprintf(m.Out, "%.1f s\n", time.Since(start).Seconds())
+	return nil
+}
+
+// TLSClient presents the operator's certificate and trusts the mesh's CA alone.
+func (m *Mesh) TLSClient() (*tls.Config, error) {
+	pair, err := tls.LoadX509KeyPair(m.Layout.PKI(plan.AdminCertificate+".crt"), m.Layout.PKI(plan.AdminCertificate+".key"))
+	if err != nil {
+		return nil, fmt.Errorf("reading the operator's certificate: %w", err)
+	}
+	bundle, err := os.ReadFile(m.Layout.PKI("ca.crt"))
+	if err != nil {
+		return nil, fmt.Errorf("reading the CA: %w", err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(bundle)
+	return &tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: roots, MinVersion: tls.VersionTLS12}, nil
+}
+
+// readiness returns the check of a process.
+func (m *Mesh) readiness(client *http.Client, process plan.Process) func(context.Context) error {
+	if nodeName, ok := plan.NodeOfContainerd(process.Name); ok {
+		return func(ctx context.Context) error { return node.CheckRuntime(ctx, m.Layout.Node(nodeName)) }
+	}
+	return func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+		defer cancel()
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, process.ReadyURL, nil)
+		if err != nil {
+			return err
+		}
+		answer, err := client.Do(request)
+		if err != nil {
+			return err
+		}
+		defer answer.Body.Close()
+		body, err := io.ReadAll(io.LimitReader(answer.Body, 1<<16))
+		if err != nil {
+			return err
+		}
+		if answer.StatusCode != http.StatusOK {
+			return fmt.Errorf("%s answers %s: %s", process.ReadyURL, answer.Status, body)
+		}
+		return nil
+	}
+}
+
+// processInput is what the plan of the processes needs, from the record.
+func (m *Mesh) processInput(programs, logLevel string) (plan.ProcessInput, error) {
+	bind, advertise, err := m.addresses()
+	return plan.ProcessInput{
+		Layout: m.Layout, Ranges: m.State.Ranges, Ports: m.State.Ports, Nodes: m.State.NodeNames(),
+		BindAddress: bind, Advertise: advertise, Programs: programs, LogLevel: logLevel,
+	}, err
+}
+
+// ServerURL is where this machine's clients reach the apiserver.
+func (m *Mesh) ServerURL() string {
+	input, err := m.processInput("", "")
+	if err != nil {
+		return ""
+	}
+	return input.ServerURL()
+}
+
+// StatusAddress is where a process answers about itself.
+func (m *Mesh) StatusAddress(process string) string {
+	return plan.ProcessInput{Ports: m.State.Ports}.StatusAddress(process)
+}

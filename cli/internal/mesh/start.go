@@ -1,0 +1,89 @@
+package mesh
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"keelson.dev/cli/internal/plan"
+	"keelson.dev/kit/procmesh"
+)
+
+// startTier starts the processes of one tier that do not run, and waits for all of them. Nodes of the tier get their images.
+func (m *Mesh) startTier(ctx context.Context, tier []plan.Process, options UpOptions) error {
+	var names []string
+	for _, process := range tier {
+		if recorded, ok := m.State.Find(process.Name); !ok || !recorded.Alive() {
+			names = append(names, process.Name)
+		}
+	}
+	what := "checking " + fmt.Sprint(len(tier)) + " running processes"
+	if len(names) > 0 {
+		what = "starting " + strings.Join(names, ", ")
+	}
+	if err := m.step(what, func() error { return m.startAll(ctx, tier, options.Programs) }); err != nil {
+		return err
+	}
+	for _, process := range tier {
+		if _, ok := plan.NodeOfContainerd(process.Name); ok {
+			return m.step("importing images", func() error { return m.importImages(ctx, options) })
+		}
+	}
+	return nil
+}
+
+func (m *Mesh) startAll(ctx context.Context, tier []plan.Process, programs string) error {
+	for _, process := range tier {
+		if err := m.startOne(process, programs); err != nil {
+			return err
+		}
+	}
+	client, err := m.httpClient()
+	if err != nil {
+		return err
+	}
+	errs := make([]error, len(tier))
+	var wait sync.WaitGroup
+	for i, process := range tier {
+		recorded, _ := m.State.Find(process.Name)
+		wait.Go(func() { errs[i] = procmesh.WaitReady(ctx, recorded, m.readiness(client, process)) })
+	}
+	wait.Wait()
+	return errors.Join(errs...)
+}
+
+// startOne starts a process unless it runs, and records it at once.
+func (m *Mesh) startOne(process plan.Process, programs string) error {
+	if recorded, ok := m.State.Find(process.Name); ok && recorded.Alive() {
+		return nil
+	}
+	if err := removeStaleSocket(process.Socket); err != nil {
+		return err
+	}
+	started, err := procmesh.Start(procmesh.Command{
+		Name: process.Name, Path: filepath.Join(programs, process.Program), Args: process.Args,
+		// containerd looks for its shim in the path.
+		Env: []string{"PATH=" + programs + string(os.PathListSeparator) + os.Getenv("PATH")},
+		Dir: m.Layout.Dir, Log: m.Layout.Log(process.Name),
+	})
+	if err != nil {
+		return err
+	}
+	m.State.Put(started)
+	return m.State.Save(m.Layout)
+}
+
+// removeStaleSocket takes away what a killed containerd has left; its lock on the folder keeps a living one safe.
+func removeStaleSocket(socket string) error {
+	if socket == "" {
+		return nil
+	}
+	if err := os.Remove(socket); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("removing a left-over socket: %w", err)
+	}
+	return nil
+}

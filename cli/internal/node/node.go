@@ -1,0 +1,160 @@
+// Package node prepares the container runtime of one node and takes it down.
+package node
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"keelson.dev/cli/internal/plan"
+)
+
+// maxRemovals is how many sandboxes are removed at once: each is a few processes' work.
+const maxRemovals = 8
+
+// WriteConfig writes the configuration of a node's containerd and network, and the folders that they name.
+func WriteConfig(containerd plan.ContainerdInput, network plan.CNIInput) error {
+	cni, err := plan.CNIConfig(network)
+	if err != nil {
+		return err
+	}
+	files := containerd.Node
+	for _, dir := range []string{files.Containerd(""), files.CNI("conf"), files.CNI("addresses"), files.Agent(), files.PodLogs()} {
+		if err := os.MkdirAll(dir, 0o711); err != nil {
+			return fmt.Errorf("making the folders of %s: %w", files.Name, err)
+		}
+	}
+	for file, content := range map[string]string{
+		files.Containerd("config.toml"):                 plan.ContainerdConfig(containerd),
+		filepath.Join(files.CNI("conf"), "10.conflist"): cni,
+	} {
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			return fmt.Errorf("configuring %s: %w", files.Name, err)
+		}
+	}
+	return nil
+}
+
+// Archives lists the image archives of a folder.
+func Archives(dir string) ([]string, error) {
+	archives, err := filepath.Glob(filepath.Join(dir, "*.tar"))
+	if err != nil || len(archives) == 0 {
+		return nil, errors.Join(fmt.Errorf("--images: %s holds no image archives (*.tar): make them with make images", dir), err)
+	}
+	return archives, nil
+}
+
+// Sums computes the archives' checksums.
+func Sums(archives []string) (map[string]string, error) {
+	sums := map[string]string{}
+	for _, archive := range archives {
+		file, err := os.Open(archive)
+		if err != nil {
+			return nil, fmt.Errorf("reading an image: %w", err)
+		}
+		hash := sha256.New()
+		_, err = io.Copy(hash, file)
+		file.Close()
+		if err != nil {
+			return nil, fmt.Errorf("reading %s: %w", archive, err)
+		}
+		sums[archive] = hex.EncodeToString(hash.Sum(nil))
+	}
+	return sums, nil
+}
+
+// ImportImage gives an image archive to a node's containerd.
+func ImportImage(ctx context.Context, programs string, files plan.NodeLayout, archive string) error {
+	command := exec.CommandContext(ctx, filepath.Join(programs, "ctr"), "--address", files.Socket(), "--namespace", "k8s.io",
+		"images", "import", archive)
+	if out, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("importing %s into %s: %w: %s", filepath.Base(archive), files.Name, err, strings.TrimSpace(string(out)))
+	}
+	return nil
+}
+
+// CheckRuntime tells whether a node's containerd answers and its network is set up.
+func CheckRuntime(ctx context.Context, files plan.NodeLayout) error {
+	return withRuntime(files, func(client runtimeapi.RuntimeServiceClient) error {
+		ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+		defer cancel()
+		answer, err := client.Status(ctx, &runtimeapi.StatusRequest{})
+		if err != nil {
+			return fmt.Errorf("asking containerd for its status: %w", err)
+		}
+		for _, condition := range answer.GetStatus().GetConditions() {
+			if !condition.GetStatus() {
+				return fmt.Errorf("containerd: %s: %s", condition.GetReason(), condition.GetMessage())
+			}
+		}
+		return nil
+	})
+}
+
+// RemovePods stops and removes every Pod of a node's runtime, with its network.
+func RemovePods(ctx context.Context, files plan.NodeLayout) (removed int, err error) {
+	err = withRuntime(files, func(client runtimeapi.RuntimeServiceClient) error {
+		list, err := client.ListPodSandbox(ctx, &runtimeapi.ListPodSandboxRequest{})
+		if err != nil {
+			return fmt.Errorf("listing the Pods of %s: %w", files.Name, err)
+		}
+		removed = len(list.GetItems())
+		return removeAll(ctx, client, list.GetItems())
+	})
+	return removed, err
+}
+
+func removeAll(ctx context.Context, client runtimeapi.RuntimeServiceClient, pods []*runtimeapi.PodSandbox) error {
+	var (
+		wait   sync.WaitGroup
+		mu     sync.Mutex // guards failed
+		failed error
+	)
+	room := make(chan struct{}, maxRemovals)
+	for _, pod := range pods {
+		room <- struct{}{}
+		wait.Go(func() {
+			defer func() { <-room }()
+			if err := removePod(ctx, client, pod); err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				failed = errors.Join(failed, err)
+			}
+		})
+	}
+	wait.Wait()
+	return failed
+}
+
+func removePod(ctx context.Context, client runtimeapi.RuntimeServiceClient, pod *runtimeapi.PodSandbox) error {
+	name := pod.GetMetadata().GetNamespace() + "/" + pod.GetMetadata().GetName()
+	if _, err := client.StopPodSandbox(ctx, &runtimeapi.StopPodSandboxRequest{PodSandboxId: pod.GetId()}); err != nil {
+		return fmt.Errorf("stopping Pod %s: %w", name, err)
+	}
+	if _, err := client.RemovePodSandbox(ctx, &runtimeapi.RemovePodSandboxRequest{PodSandboxId: pod.GetId()}); err != nil {
+		return fmt.Errorf("removing Pod %s: %w", name, err)
+	}
+	return nil
+}
+
+func withRuntime(files plan.NodeLayout, call func(runtimeapi.RuntimeServiceClient) error) error {
+	conn, err := grpc.NewClient("unix://"+files.Socket(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		return fmt.Errorf("dialing containerd: %w", err)
+	}
+	defer conn.Close()
+	return call(runtimeapi.NewRuntimeServiceClient(conn))
+}

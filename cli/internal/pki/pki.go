@@ -1,0 +1,159 @@
+// Package pki keeps the certificates of a mesh: what is there and still good is used again, the rest is made.
+package pki
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/big"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"keelson.dev/cli/internal/plan"
+)
+
+// authority is the cluster CA.
+type authority struct {
+	certificate *x509.Certificate
+	key         crypto.Signer
+}
+
+// Ensure makes every certificate that is missing or due, and returns the files that it wrote.
+func Ensure(layout plan.Layout, certificates []plan.Certificate, now time.Time) (written []string, err error) {
+	if err := os.MkdirAll(filepath.Dir(layout.PKI("ca.crt")), 0o700); err != nil {
+		return nil, fmt.Errorf("making the folder of the certificates: %w", err)
+	}
+	ca, made, err := ensureAuthority(layout, now)
+	if err != nil {
+		return nil, err
+	}
+	if made {
+		written = append(written, "ca")
+	}
+	for _, certificate := range certificates {
+		if good(layout, certificate, ca, now) {
+			continue
+		}
+		if err := issue(layout, certificate, ca, now); err != nil {
+			return written, fmt.Errorf("issuing %s: %w", certificate.File, err)
+		}
+		written = append(written, certificate.File)
+	}
+	made, err = ensureSigningKey(layout.PKI("service-account.key"))
+	if made {
+		written = append(written, "service-account")
+	}
+	return written, err
+}
+
+// ensureAuthority never replaces a CA that is there: everything out in the world trusts it.
+func ensureAuthority(layout plan.Layout, now time.Time) (authority, bool, error) {
+	certificate, key, err := load(layout, "ca")
+	if err == nil {
+		if now.After(certificate.NotAfter) {
+			return authority{}, false, fmt.Errorf("the CA in %s has expired: remove the folder pki and the folder kubeconfig to begin anew", layout.PKI("ca.crt"))
+		}
+		return authority{certificate, key}, false, nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return authority{}, false, fmt.Errorf("reading the CA: %w", err)
+	}
+	template := &x509.Certificate{
+		Subject: pkix.Name{CommonName: "keelson-ca"}, IsCA: true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign | x509.KeyUsageDigitalSignature,
+	}
+	if err := write(layout, "ca", template, nil, plan.Life(true), now); err != nil {
+		return authority{}, false, fmt.Errorf("making the CA: %w", err)
+	}
+	certificate, key, err = load(layout, "ca")
+	return authority{certificate, key}, true, err
+}
+
+// good tells whether the certificate on disk is what the plan asks for.
+func good(layout plan.Layout, want plan.Certificate, ca authority, now time.Time) bool {
+	have, _, err := load(layout, want.File)
+	if err != nil || have.CheckSignatureFrom(ca.certificate) != nil || plan.DueForRenewal(have.NotBefore, have.NotAfter, now) {
+		return false
+	}
+	var addresses []netip.Addr
+	for _, ip := range have.IPAddresses {
+		if address, ok := netip.AddrFromSlice(ip); ok {
+			addresses = append(addresses, address.Unmap())
+		}
+	}
+	return have.Subject.CommonName == want.User && sameSet(have.Subject.Organization, want.Groups) &&
+		sameSet(have.DNSNames, want.Hosts) && containsAll(addresses, want.Addresses)
+}
+
+func issue(layout plan.Layout, want plan.Certificate, ca authority, now time.Time) error {
+	template := &x509.Certificate{
+		Subject:     pkix.Name{CommonName: want.User, Organization: want.Groups},
+		KeyUsage:    x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+		DNSNames:    want.Hosts,
+	}
+	if want.Serves() {
+		template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
+	}
+	for _, address := range want.Addresses {
+		template.IPAddresses = append(template.IPAddresses, net.IP(address.AsSlice()))
+	}
+	return write(layout, want.File, template, &ca, plan.Life(false), now)
+}
+
+// write makes a key and a certificate for it; without a parent it signs itself.
+func write(layout plan.Layout, file string, template *x509.Certificate, parent *authority, life time.Duration, now time.Time) error {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return fmt.Errorf("making a key: %w", err)
+	}
+	if template.SerialNumber, err = rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127)); err != nil {
+		return fmt.Errorf("making a serial number: %w", err)
+	}
+	// Clocks of clients may be a little behind.
+	template.NotBefore, template.NotAfter = now.Add(-5*time.Minute), now.Add(life)
+	signer := authority{template, key}
+	if parent != nil {
+		signer = *parent
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, signer.certificate, key.Public(), signer.key)
+	if err != nil {
+		return fmt.Errorf("signing: %w", err)
+	}
+	keyPEM, err := encodeKey(key)
+	if err != nil {
+		return err
+	}
+	// The key comes first: a certificate on disk always has its key.
+	if err := replaceFile(layout.PKI(file+".key"), keyPEM); err != nil {
+		return err
+	}
+	return replaceFile(layout.PKI(file+".crt"), encodeCertificate(der))
+}
+
+func sameSet(a, b []string) bool {
+	a, b = slices.Clone(a), slices.Clone(b)
+	slices.Sort(a)
+	slices.Sort(b)
+	return slices.Equal(slices.Compact(a), slices.Compact(b))
+}
+
+// containsAll lets an address that the machine has lost stay in a certificate.
+func containsAll(have, want []netip.Addr) bool {
+	for _, address := range want {
+		if !slices.Contains(have, address.Unmap()) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,172 @@
+package plan
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// PauseImage is what holds a Pod's namespaces.
+const PauseImage = "keelson.dev/pause:1"
+
+// ContainerdInput is what a node's containerd configuration depends on.
+type ContainerdInput struct {
+	Node NodeLayout
+	// Programs is the folder of runc and, below cni/, of the network plugins.
+	Programs string
+	// SysResource tells whether this process has CAP_SYS_RESOURCE, without which no score may be lowered.
+	SysResource bool
+}
+
+// ContainerdConfig renders the configuration file of a node's containerd. Everything it keeps is below the node's folder, so
+// that a containerd of the host is never touched.
+func ContainerdConfig(in ContainerdInput) string {
+	return fmt.Sprintf(`# Written by keel up.
+version = 3
+root = %[1]s
+state = %[2]s
+disabled_plugins = ["io.containerd.internal.v1.tracing", "io.containerd.tracing.processor.v1.otlp"]
+
+[grpc]
+  address = %[3]s
+
+[ttrpc]
+  address = %[4]s
+
+[plugins.'io.containerd.internal.v1.opt']
+  path = %[5]s
+
+[plugins.'io.containerd.nri.v1.nri']
+  disable = true
+
+[plugins.'io.containerd.cri.v1.images']
+  snapshotter = "overlayfs"
+  [plugins.'io.containerd.cri.v1.images'.pinned_images]
+    sandbox = %[6]s
+
+[plugins.'io.containerd.cri.v1.runtime']
+  restrict_oom_score_adj = %[7]s
+  netns_mounts_under_state_dir = true
+  enable_unprivileged_ports = true
+  [plugins.'io.containerd.cri.v1.runtime'.containerd]
+    default_runtime_name = "runc"
+    [plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc]
+      runtime_type = "io.containerd.runc.v2"
+      [plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc.options]
+        BinaryName = %[8]s
+        SystemdCgroup = false
+  [plugins.'io.containerd.cri.v1.runtime'.cni]
+    bin_dirs = [%[9]s]
+    conf_dir = %[10]s
+`,
+		toml(in.Node.Containerd("root")), toml(in.Node.Containerd("state")),
+		toml(in.Node.Socket()), toml(in.Node.Socket()+".ttrpc"), toml(in.Node.Containerd("opt")),
+		toml(PauseImage), strconv.FormatBool(!in.SysResource), toml(filepath.Join(in.Programs, "runc")),
+		toml(filepath.Join(in.Programs, "cni")), toml(in.Node.CNI("conf")))
+}
+
+// toml quotes a string: a JSON string without escapes beyond \uXXXX is a TOML basic string.
+func toml(s string) string {
+	quoted, err := json.Marshal(s)
+	if err != nil {
+		return strconv.Quote(s)
+	}
+	return string(quoted)
+}
+
+// CNIInput is what a node's network configuration depends on.
+type CNIInput struct {
+	Node   NodeLayout
+	Bridge string
+	Range  netip.Prefix
+}
+
+// cniPlugin is one plugin of the chain, with the fields that ours use.
+type cniPlugin struct {
+	Type         string          `json:"type"`
+	Bridge       string          `json:"bridge,omitempty"`
+	IsGateway    bool            `json:"isGateway,omitempty"`
+	HairpinMode  bool            `json:"hairpinMode,omitempty"`
+	IPAM         *cniIPAM        `json:"ipam,omitempty"`
+	Capabilities map[string]bool `json:"capabilities,omitempty"`
+}
+
+type cniIPAM struct {
+	Type    string       `json:"type"`
+	DataDir string       `json:"dataDir"`
+	Ranges  [][]cniRange `json:"ranges"`
+	Routes  []cniRoute   `json:"routes"`
+}
+
+type cniRange struct {
+	Subnet  netip.Prefix `json:"subnet"`
+	Gateway netip.Addr   `json:"gateway"`
+}
+
+type cniRoute struct {
+	Destination string `json:"dst"`
+}
+
+// CNIConfig renders the network of a node's Pods: a bridge with the node's share of the Pod range. The way out of the range is
+// keel's own masquerade, which needs no iptables program.
+func CNIConfig(in CNIInput) (string, error) {
+	config := struct {
+		Version string      `json:"cniVersion"`
+		Name    string      `json:"name"`
+		Plugins []cniPlugin `json:"plugins"`
+	}{
+		Version: "1.0.0", Name: in.Bridge,
+		Plugins: []cniPlugin{
+			{Type: "bridge", Bridge: in.Bridge, IsGateway: true, HairpinMode: true, IPAM: &cniIPAM{
+				Type: "host-local", DataDir: in.Node.CNI("addresses"),
+				Ranges: [][]cniRange{{{Subnet: in.Range, Gateway: FirstAddress(in.Range)}}},
+				Routes: []cniRoute{{Destination: "0.0.0.0/0"}},
+			}},
+			{Type: "portmap", Capabilities: map[string]bool{"portMappings": true}},
+		},
+	}
+	text, err := json.MarshalIndent(config, "", "  ")
+	if err != nil {
+		return "", fmt.Errorf("rendering the network configuration of %s: %w", in.Node.Name, err)
+	}
+	return string(text) + "\n", nil
+}
+
+// ImagesDue lists the archives that a node does not have as they are now, in the order given.
+func ImagesDue(archives []string, sums, imported map[string]string) []string {
+	var due []string
+	for _, archive := range archives {
+		if sums[archive] != imported[archive] {
+			due = append(due, archive)
+		}
+	}
+	return due
+}
+
+// MountsBelow lists the mount points below a folder, the innermost first, from the text of /proc/self/mountinfo.
+func MountsBelow(mountinfo, dir string) []string {
+	var points []string
+	for line := range strings.Lines(mountinfo) {
+		fields := strings.Fields(line)
+		if len(fields) < 5 {
+			continue
+		}
+		point := unescape(fields[4])
+		if strings.HasPrefix(point, strings.TrimSuffix(dir, "/")+"/") {
+			points = append(points, point)
+		}
+	}
+	// The table is in the order of mounting: what lies on top came later.
+	for i, j := 0, len(points)-1; i < j; i, j = i+1, j-1 {
+		points[i], points[j] = points[j], points[i]
+	}
+	return points
+}
+
+// unescape undoes the kernel's octal escapes for white space and backslashes.
+func unescape(path string) string {
+	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(path)
+}

@@ -1,0 +1,84 @@
+package plan
+
+import (
+	"net/netip"
+	"time"
+)
+
+// Lives of the certificates. The ones that the CA signs are renewed by `keel up` once a third of their life is left.
+const (
+	caLife   = 10 * 365 * 24 * time.Hour
+	leafLife = 2 * 365 * 24 * time.Hour
+)
+
+// Certificate is one certificate that the cluster CA signs.
+type Certificate struct {
+	// File is its name without ending, below pki/.
+	File string
+	// User and Groups are what the apiserver takes it for; a serving certificate has a name only.
+	User   string
+	Groups []string
+	// Hosts and Addresses are what a serving certificate is valid for; without any it is a client's.
+	Hosts     []string
+	Addresses []netip.Addr
+}
+
+// Serves tells a serving certificate from a client's.
+func (c Certificate) Serves() bool { return len(c.Hosts)+len(c.Addresses) > 0 }
+
+// Names of certificates that more than one place needs.
+const (
+	AdminCertificate       = "admin"
+	StatusCertificate      = "status"
+	APIServerToNodeagent   = "apiserver-nodeagent-client"
+	apiserverCertificate   = "apiserver"
+	nodeServingCertificate = "-serving"
+)
+
+// PKIInput is what the set of certificates depends on.
+type PKIInput struct {
+	// Addresses are the machine's own.
+	Addresses []netip.Addr
+	HostName  string
+	Service   netip.Prefix
+	Nodes     []string
+}
+
+// DecidePKI lists the certificates of a mesh, as docs/architecture.md names their users.
+func DecidePKI(in PKIInput) []Certificate {
+	loopback := []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}
+	machine := append(append([]netip.Addr(nil), loopback...), in.Addresses...)
+	certificates := []Certificate{
+		{File: apiserverCertificate, User: "keelson-apiserver",
+			Hosts: []string{"kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local",
+				"localhost", in.HostName},
+			Addresses: append(append([]netip.Addr(nil), machine...), FirstAddress(in.Service))},
+		{File: StatusCertificate, User: "keelson-status", Hosts: []string{"localhost"}, Addresses: loopback},
+		{File: AdminCertificate, User: "kubernetes-admin", Groups: []string{"system:masters"}},
+		{File: APIServerToNodeagent, User: "system:keelson:apiserver"},
+		{File: Scheduler, User: "system:kube-scheduler"},
+		{File: WorkloadControllers, User: "system:keelson:workload-controllers"},
+		{File: PodGC, User: "system:keelson:podgc"},
+	}
+	for _, node := range in.Nodes {
+		certificates = append(certificates,
+			Certificate{File: node, User: "system:node:" + node, Groups: []string{"system:nodes"}},
+			Certificate{File: node + nodeServingCertificate, User: "system:node:" + node,
+				Hosts: []string{node, in.HostName, "localhost"}, Addresses: machine})
+	}
+	return certificates
+}
+
+// Life is how long a new certificate is valid.
+func Life(ca bool) time.Duration {
+	if ca {
+		return caLife
+	}
+	return leafLife
+}
+
+// DueForRenewal tells whether a certificate must be made anew: it is not valid yet, or a third of its life or less is left.
+func DueForRenewal(notBefore, notAfter, now time.Time) bool {
+	left := notAfter.Sub(now)
+	return now.Before(notBefore) || left <= notAfter.Sub(notBefore)/3
+}

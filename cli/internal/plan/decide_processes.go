@@ -1,0 +1,161 @@
+package plan
+
+import (
+	"net/netip"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// Names of the processes of the control plane, which are the services' folders.
+const (
+	APIServer           = "apiserver"
+	Scheduler           = "scheduler"
+	WorkloadControllers = "workload-controllers"
+	PodGC               = "podgc"
+)
+
+// controlPlane is in the order of starting: the others need the apiserver.
+var controlPlane = []string{APIServer, Scheduler, WorkloadControllers, PodGC}
+
+const (
+	nodeagentPrefix  = "nodeagent-"
+	containerdPrefix = "containerd-"
+	loopbackHost     = "127.0.0.1"
+)
+
+// NodeagentProcess is the name of a node's agent.
+func NodeagentProcess(node string) string { return nodeagentPrefix + node }
+
+// ContainerdProcess is the name of a node's containerd.
+func ContainerdProcess(node string) string { return containerdPrefix + node }
+
+// NodeOfAgent returns the node of a nodeagent's process name.
+func NodeOfAgent(process string) (string, bool) { return strings.CutPrefix(process, nodeagentPrefix) }
+
+// NodeOfContainerd returns the node of a containerd's process name.
+func NodeOfContainerd(process string) (string, bool) {
+	return strings.CutPrefix(process, containerdPrefix)
+}
+
+// Process is one process of the mesh.
+type Process struct {
+	Name string
+	// Program is a file name in the folder of the programs.
+	Program string
+	Args    []string
+	// ReadyURL answers 200 once the process is ready; Socket takes its place for containerd.
+	ReadyURL string
+	Socket   string
+}
+
+// ProcessInput is what the processes' arguments depend on.
+type ProcessInput struct {
+	Layout Layout
+	Ranges Ranges
+	Ports  map[string]int
+	Nodes  []string
+	// BindAddress is where the apiserver listens, Advertise the address at which Pods reach the machine.
+	BindAddress netip.Addr
+	Advertise   netip.Addr
+	// Programs is the folder of the programs.
+	Programs string
+	// LogLevel is passed on.
+	LogLevel string
+}
+
+// DecideProcesses lists the mesh's processes in the order in which they are started; each tier needs only those before it.
+func DecideProcesses(in ProcessInput) (tiers [][]Process) {
+	first := []Process{in.apiserver()}
+	var rest []Process
+	for _, daemon := range controlPlane[1:] {
+		rest = append(rest, in.client(daemon))
+	}
+	for _, node := range in.Nodes {
+		first = append(first, in.containerd(node))
+		rest = append(rest, in.nodeagent(node))
+	}
+	return [][]Process{first, rest}
+}
+
+// ServerURL is where this machine's clients reach the apiserver.
+func (in ProcessInput) ServerURL() string {
+	host := in.BindAddress
+	if host.IsUnspecified() {
+		host = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	}
+	return "https://" + netip.AddrPortFrom(host, uint16(in.Ports[APIServer])).String()
+}
+
+// StatusAddress is where a process answers about itself.
+func (in ProcessInput) StatusAddress(process string) string {
+	return loopbackHost + ":" + strconv.Itoa(in.Ports[StatusPort(process)])
+}
+
+func (in ProcessInput) common(process string) []string {
+	return []string{
+		"--log-level=" + in.LogLevel,
+		"--status-address=" + in.StatusAddress(process),
+		"--status-cert-file=" + in.Layout.PKI(StatusCertificate+".crt"),
+		"--status-key-file=" + in.Layout.PKI(StatusCertificate+".key"),
+		"--status-client-ca-file=" + in.Layout.PKI("ca.crt"),
+		"--profiling",
+	}
+}
+
+func (in ProcessInput) apiserver() Process {
+	args := append(in.common(APIServer),
+		"--data-dir="+in.Layout.APIServer(),
+		"--bind-address="+in.BindAddress.String(),
+		"--secure-port="+strconv.Itoa(in.Ports[APIServer]),
+		"--advertise-address="+in.Advertise.String(),
+		"--tls-cert-file="+in.Layout.PKI(apiserverCertificate+".crt"),
+		"--tls-private-key-file="+in.Layout.PKI(apiserverCertificate+".key"),
+		"--client-ca-file="+in.Layout.PKI("ca.crt"),
+		"--service-account-signing-key-file="+in.Layout.PKI("service-account.key"),
+		"--service-cluster-ip-range="+in.Ranges.Service.String(),
+		"--nodeagent-client-certificate="+in.Layout.PKI(APIServerToNodeagent+".crt"),
+		"--nodeagent-client-key="+in.Layout.PKI(APIServerToNodeagent+".key"),
+		"--nodeagent-certificate-authority="+in.Layout.PKI("ca.crt"),
+	)
+	return Process{Name: APIServer, Program: "keelson-apiserver", Args: args, ReadyURL: in.ServerURL() + "/readyz"}
+}
+
+func (in ProcessInput) client(daemon string) Process {
+	args := append(in.common(daemon), "--kubeconfig="+in.Layout.Kubeconfig(daemon))
+	if daemon == WorkloadControllers {
+		args = append(args, "--root-ca-file="+in.Layout.PKI("ca.crt"))
+	}
+	return Process{Name: daemon, Program: "keelson-" + daemon, Args: args, ReadyURL: "https://" + in.StatusAddress(daemon) + "/readyz"}
+}
+
+func (in ProcessInput) nodeagent(node string) Process {
+	name, files := NodeagentProcess(node), in.Layout.Node(node)
+	args := append(in.common(name),
+		"--kubeconfig="+in.Layout.Kubeconfig(node),
+		"--node-name="+node,
+		"--node-ip="+in.Advertise.String(),
+		"--root-dir="+files.Agent(),
+		"--pod-logs-dir="+files.PodLogs(),
+		"--container-runtime-endpoint=unix://"+files.Socket(),
+		"--cgroup-root="+files.CgroupRoot(),
+		"--bind-address="+loopbackHost,
+		"--port="+strconv.Itoa(in.Ports[name]),
+		"--tls-cert-file="+in.Layout.PKI(node+nodeServingCertificate+".crt"),
+		"--tls-private-key-file="+in.Layout.PKI(node+nodeServingCertificate+".key"),
+		"--client-ca-file="+in.Layout.PKI("ca.crt"),
+	)
+	return Process{Name: name, Program: "keelson-nodeagent", Args: args, ReadyURL: "https://" + in.StatusAddress(name) + "/readyz"}
+}
+
+func (in ProcessInput) containerd(node string) Process {
+	files := in.Layout.Node(node)
+	return Process{
+		Name: ContainerdProcess(node), Program: "containerd",
+		Args:   []string{"--config", files.Containerd("config.toml"), "--log-level", "warn"},
+		Socket: files.Socket(),
+	}
+}
+
+// ProgramPath is the file of a process's program.
+func (in ProcessInput) ProgramPath(p Process) string { return filepath.Join(in.Programs, p.Program) }

@@ -1,0 +1,99 @@
+// Package plan decides what a mesh on one machine looks like: which files, certificates, address ranges, ports and processes it
+// has. Everything here is computed from values; the packages beside it look at the machine and carry the plan out.
+package plan
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"path/filepath"
+)
+
+// Layout names the files of a data directory.
+type Layout struct {
+	// Dir is the data directory, absolute and clean.
+	Dir string
+}
+
+// maxSocketPath is what the kernel takes for a socket, less the room that containerd needs for its own suffix.
+const maxSocketPath = 107 - len(".ttrpc")
+
+// Validate says whether sockets below the data directory can exist.
+func (l Layout) Validate() error {
+	longest := l.Node("node-999").Socket()
+	if over := len(longest) - maxSocketPath; over > 0 {
+		return fmt.Errorf("--data-dir: %s is %d characters too long for the sockets in it, at most %d are possible", l.Dir, over, len(l.Dir)-over)
+	}
+	return nil
+}
+
+// ID tells the meshes of one machine apart wherever the kernel has one name for all: bridges, cgroups, firewall tables.
+func (l Layout) ID() string {
+	sum := sha256.Sum256([]byte(l.Dir))
+	return hex.EncodeToString(sum[:3])
+}
+
+// State is the record of what was started.
+func (l Layout) State() string { return filepath.Join(l.Dir, "keel.json") }
+
+// Lock is held while keel changes the mesh.
+func (l Layout) Lock() string { return filepath.Join(l.Dir, "keel.lock") }
+
+// PKI is the file of a certificate or key, for example "ca.crt".
+func (l Layout) PKI(file string) string { return filepath.Join(l.Dir, "pki", file) }
+
+// Kubeconfig is the connection file of a user of the API.
+func (l Layout) Kubeconfig(who string) string {
+	return filepath.Join(l.Dir, "kubeconfig", who+".kubeconfig")
+}
+
+// Log is the output of a process.
+func (l Layout) Log(process string) string { return filepath.Join(l.Dir, "logs", process+".log") }
+
+// APIServer is the store's directory.
+func (l Layout) APIServer() string { return filepath.Join(l.Dir, "apiserver") }
+
+// NetworkTable is the firewall table of the mesh.
+func (l Layout) NetworkTable() string { return "keelson-" + l.ID() }
+
+// CgroupRoot is the cgroup above all of the mesh's Pods.
+func (l Layout) CgroupRoot() string { return "/keelson-" + l.ID() }
+
+// Nodes is the folder of all nodes.
+func (l Layout) Nodes() string { return filepath.Join(l.Dir, "nodes") }
+
+// Node names the files of one node.
+func (l Layout) Node(name string) NodeLayout {
+	return NodeLayout{Name: name, Dir: filepath.Join(l.Nodes(), name), mesh: l}
+}
+
+// NodeLayout names the files of one node.
+type NodeLayout struct {
+	Name string
+	Dir  string
+	mesh Layout
+}
+
+// Socket is where the node's containerd listens.
+func (n NodeLayout) Socket() string { return filepath.Join(n.Dir, "containerd.sock") }
+
+// Containerd is the file or folder of that name that belongs to the node's containerd.
+func (n NodeLayout) Containerd(name string) string { return filepath.Join(n.Dir, "containerd", name) }
+
+// CNI is the folder of that name that belongs to the Pods' network.
+func (n NodeLayout) CNI(name string) string { return filepath.Join(n.Dir, "cni", name) }
+
+// Agent is the nodeagent's own directory, with the Pods' directories and its records.
+func (n NodeLayout) Agent() string { return filepath.Join(n.Dir, "agent") }
+
+// PodLogs is the folder of the containers' logs.
+func (n NodeLayout) PodLogs() string { return filepath.Join(n.Dir, "podlogs") }
+
+// CgroupRoot is the cgroup above the node's Pods.
+func (n NodeLayout) CgroupRoot() string { return n.mesh.CgroupRoot() + "/" + n.Name }
+
+// NodeName is the name of the node at an index that counts from 0.
+func NodeName(index int) string { return fmt.Sprintf("node-%d", index+1) }
+
+// BridgeName fits the kernel's 15 characters up to node 999.
+func (l Layout) BridgeName(index int) string { return fmt.Sprintf("keel%s-%d", l.ID(), index+1) }

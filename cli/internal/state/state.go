@@ -1,0 +1,168 @@
+// Package state records what `keel up` has started, so that a later call starts only what is missing and `keel down` ends only
+// what is ours.
+package state
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"keelson.dev/cli/internal/plan"
+	"keelson.dev/kit/procmesh"
+)
+
+// version is raised when an older keel could not read the file.
+const version = 1
+
+// State is the content of keel.json.
+type State struct {
+	Version int `json:"version"`
+	// Ranges, Ports, BindAddress and Advertise are kept from the first run on.
+	Ranges      plan.Ranges    `json:"ranges"`
+	Ports       map[string]int `json:"ports"`
+	BindAddress string         `json:"bindAddress"`
+	Advertise   string         `json:"advertiseAddress"`
+	Nodes       []Node         `json:"nodes"`
+	// Processes are in the order of their starts. One that has ended stays until it is started again or the mesh goes down.
+	Processes []procmesh.Process `json:"processes"`
+}
+
+// Node is one node of the mesh.
+type Node struct {
+	Name   string `json:"name"`
+	Range  string `json:"podRange"`
+	Bridge string `json:"bridge"`
+	// Images maps the archives that its containerd has to their checksums.
+	Images map[string]string `json:"images,omitempty"`
+}
+
+// Find returns the record of a process.
+func (s *State) Find(name string) (procmesh.Process, bool) {
+	i := slices.IndexFunc(s.Processes, func(p procmesh.Process) bool { return p.Name == name })
+	if i < 0 {
+		return procmesh.Process{}, false
+	}
+	return s.Processes[i], true
+}
+
+// Put records a process in place of the one of its name.
+func (s *State) Put(process procmesh.Process) {
+	s.Processes = slices.DeleteFunc(s.Processes, func(p procmesh.Process) bool { return p.Name == process.Name })
+	s.Processes = append(s.Processes, process)
+}
+
+// NodeNames lists the nodes in their order.
+func (s *State) NodeNames() []string {
+	names := make([]string, len(s.Nodes))
+	for i, node := range s.Nodes {
+		names[i] = node.Name
+	}
+	return names
+}
+
+// Load reads keel.json. Without one it returns an empty State and fs.ErrNotExist.
+func Load(layout plan.Layout) (*State, error) {
+	fresh := &State{Version: version, Ports: map[string]int{}}
+	content, err := os.ReadFile(layout.State())
+	if err != nil {
+		return fresh, err
+	}
+	loaded := &State{}
+	if err := json.Unmarshal(content, loaded); err != nil {
+		return fresh, fmt.Errorf("reading %s: %w", layout.State(), err)
+	}
+	if loaded.Version != version {
+		return fresh, fmt.Errorf("%s has version %d, and this keel knows version %d: use the keel that wrote it", layout.State(), loaded.Version, version)
+	}
+	if loaded.Ports == nil {
+		loaded.Ports = map[string]int{}
+	}
+	return loaded, nil
+}
+
+// Save writes keel.json; a reader sees the old content or the new one, also after a power failure.
+func (s *State) Save(layout plan.Layout) error {
+	content, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		return fmt.Errorf("rendering %s: %w", layout.State(), err)
+	}
+	file, err := os.OpenFile(layout.State()+".new", os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", layout.State(), err)
+	}
+	_, err = file.Write(append(content, '\n'))
+	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
+		return fmt.Errorf("writing %s: %w", layout.State(), err)
+	}
+	if err := os.Rename(file.Name(), layout.State()); err != nil {
+		return fmt.Errorf("replacing %s: %w", layout.State(), err)
+	}
+	return nil
+}
+
+// Open makes the data directory where it is missing, refuses one that is not ours, and locks it. The lock goes with the
+// returned function, or with the process.
+func Open(layout plan.Layout) (unlock func(), err error) {
+	if err := os.MkdirAll(layout.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("--data-dir: %w", err)
+	}
+	if err := checkOwner(layout); err != nil {
+		return nil, err
+	}
+	return lock(layout.Lock(), fmt.Sprintf("--data-dir: another keel is at work in %s: wait for it to end", layout.Dir), false)
+}
+
+// LockMachine keeps meshes that start together from choosing the same ports and ranges.
+func LockMachine() (unlock func(), err error) {
+	return lock(filepath.Join(os.TempDir(), fmt.Sprintf("keelson-%d.lock", os.Geteuid())), "another keel is choosing ports", true)
+}
+
+func checkOwner(layout plan.Layout) error {
+	info, err := os.Stat(layout.Dir)
+	if err != nil {
+		return fmt.Errorf("--data-dir: %w", err)
+	}
+	if status, ok := info.Sys().(*syscall.Stat_t); ok && int(status.Uid) != os.Geteuid() {
+		return fmt.Errorf("--data-dir: %s belongs to user %d and keel runs as user %d", layout.Dir, status.Uid, os.Geteuid())
+	}
+	entries, err := os.ReadDir(layout.Dir)
+	if err != nil {
+		return fmt.Errorf("--data-dir: %w", err)
+	}
+	known := func(entry fs.DirEntry) bool {
+		return entry.Name() == filepath.Base(layout.State()) || entry.Name() == filepath.Base(layout.Lock())
+	}
+	if len(entries) > 0 && !slices.ContainsFunc(entries, known) {
+		return fmt.Errorf("--data-dir: %s holds files and no keel.json: choose an empty or a new folder", layout.Dir)
+	}
+	return nil
+}
+
+func lock(file, taken string, wait bool) (func(), error) {
+	handle, err := os.OpenFile(file, os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("opening the lock %s: %w", file, err)
+	}
+	how := unix.LOCK_EX
+	if !wait {
+		how |= unix.LOCK_NB
+	}
+	for {
+		err = unix.Flock(int(handle.Fd()), how)
+		if !errors.Is(err, unix.EINTR) {
+			break
+		}
+	}
+	if err != nil {
+		handle.Close()
+		return nil, errors.New(taken)
+	}
+	return func() { handle.Close() }, nil
+}

@@ -1,0 +1,158 @@
+package view
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+
+	"keelson.dev/cli/internal/mesh"
+	"keelson.dev/cli/internal/plan"
+	introspectionv1 "keelson.dev/proto/keelson/introspection/v1"
+)
+
+// Account is what is known of one Pod.
+type Account struct {
+	Pod    *corev1.Pod
+	Events []corev1.Event
+	// Views are what the daemons say that decide over the Pod, scheduler first.
+	Views []DaemonView
+}
+
+// DaemonView is one daemon's word.
+type DaemonView struct {
+	Daemon  string
+	Summary string
+	Facts   []*introspectionv1.Fact
+}
+
+// ExplainPod asks the API, the scheduler and the Pod's nodeagent.
+func ExplainPod(ctx context.Context, m *mesh.Mesh, namespace, name string) (Account, error) {
+	client, err := m.Client()
+	if err != nil {
+		return Account{}, err
+	}
+	pod, err := client.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return Account{}, fmt.Errorf("there is no Pod %s in namespace %s", name, namespace)
+	}
+	if err != nil {
+		return Account{}, fmt.Errorf("reading the Pod: %w", err)
+	}
+	account := Account{Pod: pod, Views: []DaemonView{ask(ctx, m, plan.Scheduler, pod)}}
+	if agent := plan.NodeagentProcess(pod.Spec.NodeName); pod.Spec.NodeName != "" {
+		account.Views = append(account.Views, ask(ctx, m, agent, pod))
+	}
+	selector := fields.Set{"involvedObject.uid": string(pod.UID)}.AsSelector().String()
+	events, err := client.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{FieldSelector: selector})
+	if err != nil {
+		return account, fmt.Errorf("reading the Pod's Events: %w", err)
+	}
+	account.Events = events.Items
+	slices.SortStableFunc(account.Events, func(a, b corev1.Event) int { return cmp.Compare(lastSeen(a).Unix(), lastSeen(b).Unix()) })
+	return account, nil
+}
+
+func ask(ctx context.Context, m *mesh.Mesh, daemon string, pod *corev1.Pod) DaemonView {
+	view := DaemonView{Daemon: daemon}
+	if _, ok := m.State.Find(daemon); !ok {
+		view.Summary = "is not part of this data directory"
+		return view
+	}
+	client, closeConn, err := m.Introspection(daemon)
+	if err != nil {
+		view.Summary = err.Error()
+		return view
+	}
+	defer func() { _ = closeConn() }()
+	ctx, cancel := context.WithTimeout(ctx, askLimit)
+	defer cancel()
+	answer, err := client.Explain(ctx, &introspectionv1.ExplainRequest{Object: &introspectionv1.ObjectReference{
+		ApiVersion: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name,
+	}})
+	switch {
+	case status.Code(err) == codes.NotFound:
+		view.Summary = "knows nothing of it"
+	case err != nil:
+		view.Summary = "does not answer: " + status.Convert(err).Message()
+	default:
+		view.Summary, view.Facts = answer.GetSummary(), answer.GetFacts()
+	}
+	return view
+}
+
+// lastSeen is when an Event happened last, whichever of its times is set.
+func lastSeen(e corev1.Event) time.Time {
+	for _, t := range []time.Time{e.LastTimestamp.Time, e.EventTime.Time, e.FirstTimestamp.Time} {
+		if !t.IsZero() {
+			return t
+		}
+	}
+	return e.CreationTimestamp.Time
+}
+
+// Write prints the account.
+func (a Account) Write(out io.Writer) {
+	where := "no node yet"
+	if a.Pod.Spec.NodeName != "" {
+		where = "node " + a.Pod.Spec.NodeName
+	}
+	fmt.Fprintf(out, "Pod %s/%s: %s, %s\n", a.Pod.Namespace, a.Pod.Name, phase(a.Pod), where)
+	for _, condition := range a.Pod.Status.Conditions {
+		if condition.Status != corev1.ConditionTrue {
+			fmt.Fprintf(out, "  %s is %s%s\n", condition.Type, condition.Status, because(condition.Reason, condition.Message))
+		}
+	}
+	for _, container := range slices.Concat(a.Pod.Status.InitContainerStatuses, a.Pod.Status.ContainerStatuses) {
+		fmt.Fprintf(out, "  container %s: %s, restarted %d times\n", container.Name, containerState(container.State), container.RestartCount)
+	}
+	for _, view := range a.Views {
+		fmt.Fprintf(out, "\n%s: %s\n", view.Daemon, view.Summary)
+		for _, fact := range view.Facts {
+			fmt.Fprintf(out, "  %s  %s: %s\n", fact.GetTime().AsTime().Local().Format(time.TimeOnly), fact.GetReason(), fact.GetMessage())
+		}
+	}
+	if len(a.Events) > 0 {
+		fmt.Fprintln(out, "\nEvents:")
+	}
+	for _, event := range a.Events {
+		fmt.Fprintf(out, "  %s  %s %s: %s\n", lastSeen(event).Local().Format(time.TimeOnly), event.Type, event.Reason, event.Message)
+	}
+}
+
+func phase(pod *corev1.Pod) string {
+	if pod.DeletionTimestamp != nil {
+		return "being deleted (" + string(pod.Status.Phase) + ")"
+	}
+	return string(pod.Status.Phase)
+}
+
+func containerState(state corev1.ContainerState) string {
+	switch {
+	case state.Running != nil:
+		return "running since " + state.Running.StartedAt.Local().Format(time.TimeOnly)
+	case state.Terminated != nil:
+		return fmt.Sprintf("ended with status %d%s", state.Terminated.ExitCode, because(state.Terminated.Reason, state.Terminated.Message))
+	case state.Waiting != nil:
+		return "waiting" + because(state.Waiting.Reason, state.Waiting.Message)
+	}
+	return "not started"
+}
+
+func because(reason, message string) string {
+	text := strings.TrimSuffix(strings.Join([]string{reason, message}, ": "), ": ")
+	if text = strings.TrimPrefix(text, ": "); text == "" {
+		return ""
+	}
+	return " (" + text + ")"
+}

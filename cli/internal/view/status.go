@@ -1,0 +1,211 @@
+// Package view shows an operator what a mesh is doing.
+package view
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"text/tabwriter"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"keelson.dev/cli/internal/mesh"
+	"keelson.dev/cli/internal/plan"
+	"keelson.dev/kit/procmesh"
+	introspectionv1 "keelson.dev/proto/keelson/introspection/v1"
+)
+
+// askLimit bounds each question to a daemon: one that hangs is shown as such.
+const askLimit = 3 * time.Second
+
+// Status is what `keel status -o json` prints.
+type Status struct {
+	DataDir string   `json:"dataDir"`
+	Server  string   `json:"server"`
+	Daemons []Daemon `json:"daemons"`
+	Leaders []Leader `json:"leaders"`
+	Nodes   []Node   `json:"nodes"`
+	// Problem says why the nodes are not known.
+	Problem string `json:"problem,omitempty"`
+}
+
+// Daemon is one process of the mesh.
+type Daemon struct {
+	Name    string    `json:"name"`
+	State   string    `json:"state"`
+	PID     int       `json:"pid,omitempty"`
+	Started time.Time `json:"started,omitzero"`
+	Version string    `json:"version,omitempty"`
+	Status  string    `json:"statusAddress,omitempty"`
+	Log     string    `json:"log"`
+	Errors  []string  `json:"lastErrors,omitempty"`
+
+	roles []*introspectionv1.Role
+}
+
+// Leader is who does what at most one replica does.
+type Leader struct {
+	Lease  string    `json:"lease"`
+	Daemon string    `json:"daemon"`
+	Holder string    `json:"holder"`
+	Since  time.Time `json:"since,omitzero"`
+}
+
+// Node is one node as the API shows it.
+type Node struct {
+	Name   string `json:"name"`
+	Ready  string `json:"ready"`
+	Reason string `json:"reason,omitempty"`
+	Pods   int    `json:"pods"`
+}
+
+// States of a daemon.
+const (
+	stateRunning = "running"
+	stateSilent  = "running, does not answer"
+	stateEnded   = "ended"
+)
+
+// Collect asks every daemon and the API.
+func Collect(ctx context.Context, m *mesh.Mesh) Status {
+	status := Status{DataDir: m.Layout.Dir, Server: m.ServerURL(), Leaders: []Leader{}, Nodes: []Node{}}
+	status.Daemons = make([]Daemon, len(m.State.Processes))
+	var wait sync.WaitGroup
+	for i, process := range m.State.Processes {
+		wait.Go(func() { status.Daemons[i] = describe(ctx, m, process) })
+	}
+	var err error
+	wait.Go(func() { status.Nodes, err = nodes(ctx, m) })
+	wait.Wait()
+	if err != nil {
+		status.Problem = err.Error()
+	}
+	for _, daemon := range status.Daemons {
+		for _, role := range daemon.roles {
+			if role.GetLeading() {
+				status.Leaders = append(status.Leaders, Leader{
+					Lease: role.GetName(), Daemon: daemon.Name, Holder: role.GetHolder(), Since: role.GetSince().AsTime(),
+				})
+			}
+		}
+	}
+	return status
+}
+
+func describe(ctx context.Context, m *mesh.Mesh, process procmesh.Process) Daemon {
+	daemon := Daemon{Name: process.Name, State: stateEnded, Log: process.Log}
+	if !process.Alive() {
+		return daemon
+	}
+	daemon.State, daemon.PID, daemon.Started = stateRunning, process.PID, process.Started
+	if _, ok := plan.NodeOfContainerd(process.Name); ok {
+		return daemon
+	}
+	daemon.Status = m.StatusAddress(process.Name)
+	client, closeConn, err := m.Introspection(process.Name)
+	if err == nil {
+		defer func() { _ = closeConn() }()
+		ctx, cancel := context.WithTimeout(ctx, askLimit)
+		defer cancel()
+		var answer *introspectionv1.GetStatusResponse
+		if answer, err = client.GetStatus(ctx, &introspectionv1.GetStatusRequest{}); err == nil {
+			daemon.Version, daemon.roles = answer.GetVersion(), answer.GetRoles()
+			for _, last := range answer.GetLastErrors() {
+				daemon.Errors = append(daemon.Errors, last.GetSource()+": "+last.GetMessage())
+			}
+			return daemon
+		}
+	}
+	daemon.State = stateSilent
+	daemon.Errors = []string{err.Error()}
+	return daemon
+}
+
+func nodes(ctx context.Context, m *mesh.Mesh) ([]Node, error) {
+	ctx, cancel := context.WithTimeout(ctx, askLimit)
+	defer cancel()
+	client, err := m.Client()
+	if err != nil {
+		return []Node{}, err
+	}
+	list, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return []Node{}, fmt.Errorf("listing the nodes: %w", err)
+	}
+	pods, err := client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return []Node{}, fmt.Errorf("listing the Pods: %w", err)
+	}
+	return summarize(list.Items, pods.Items), nil
+}
+
+func summarize(nodes []corev1.Node, pods []corev1.Pod) []Node {
+	count := map[string]int{}
+	for _, pod := range pods {
+		count[pod.Spec.NodeName]++
+	}
+	summary := []Node{}
+	for _, node := range nodes {
+		row := Node{Name: node.Name, Ready: string(corev1.ConditionUnknown), Pods: count[node.Name]}
+		for _, condition := range node.Status.Conditions {
+			if condition.Type == corev1.NodeReady {
+				row.Ready = string(condition.Status)
+				if condition.Status != corev1.ConditionTrue {
+					row.Reason = condition.Message
+				}
+			}
+		}
+		summary = append(summary, row)
+	}
+	return summary
+}
+
+// WriteJSON prints the status for programs.
+func (s Status) WriteJSON(out io.Writer) error {
+	encoder := json.NewEncoder(out)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(s)
+}
+
+// WriteTable prints the status for people.
+func (s Status) WriteTable(out io.Writer, now time.Time) {
+	table := tabwriter.NewWriter(out, 0, 4, 3, ' ', 0)
+	fmt.Fprintf(table, "DAEMON\tSTATE\tPID\tAGE\tVERSION\tSTATUS ADDRESS\n")
+	for _, d := range s.Daemons {
+		pid, age := "-", "-"
+		if d.PID != 0 {
+			pid, age = fmt.Sprint(d.PID), now.Sub(d.Started).Round(time.Second).String()
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", d.Name, d.State, pid, age, orDash(d.Version), orDash(d.Status))
+	}
+	fmt.Fprintf(table, "\nLEASE\tLEADER\tSINCE\n")
+	for _, l := range s.Leaders {
+		fmt.Fprintf(table, "%s\t%s\t%s\n", l.Lease, orDash(l.Holder), now.Sub(l.Since).Round(time.Second))
+	}
+	fmt.Fprintf(table, "\nNODE\tREADY\tPODS\n")
+	for _, n := range s.Nodes {
+		fmt.Fprintf(table, "%s\t%s\t%d\t%s\n", n.Name, n.Ready, n.Pods, n.Reason)
+	}
+	table.Flush()
+	for _, d := range s.Daemons {
+		for _, line := range d.Errors {
+			fmt.Fprintf(out, "\n%s: last error of %s", d.Name, line)
+		}
+	}
+	if s.Problem != "" {
+		fmt.Fprintf(out, "\n%s", s.Problem)
+	}
+	fmt.Fprintf(out, "\nserver %s, data in %s\n", s.Server, s.DataDir)
+}
+
+func orDash(s string) string {
+	if strings.TrimSpace(s) == "" {
+		return "-"
+	}
+	return s
+}
