@@ -1,0 +1,82 @@
+package service
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"keelson.dev/services/apiserver/internal/registry/rest"
+	"keelson.dev/services/apiserver/internal/registry/table"
+)
+
+var help = corev1.ServiceSpec{}.SwaggerDoc()
+
+// columns are what kubectl get services prints.
+var columns = rest.Columns[*corev1.Service]{
+	Definitions: []metav1.TableColumnDefinition{
+		rest.NameColumn(),
+		rest.Column("Type", "string", help["type"]),
+		rest.Column("Cluster-IP", "string", help["clusterIP"]),
+		rest.Column("External-IP", "string", help["externalIPs"]),
+		rest.Column("Port(s)", "string", help["ports"]),
+		rest.AgeColumn(),
+		rest.WideColumn("Selector", "string", help["selector"]),
+	},
+	Row: func(s *corev1.Service, now time.Time) []any {
+		return []any{
+			s.Name, string(s.Spec.Type), clusterIP(s), externalIP(s), portList(s.Spec.Ports),
+			rest.Age(s.CreationTimestamp, now), table.Labels(s.Spec.Selector),
+		}
+	},
+}
+
+func clusterIP(s *corev1.Service) string {
+	if len(s.Spec.ClusterIPs) == 0 {
+		return table.None
+	}
+	return s.Spec.ClusterIPs[0]
+}
+
+func externalIP(s *corev1.Service) string {
+	switch s.Spec.Type {
+	case corev1.ServiceTypeClusterIP, corev1.ServiceTypeNodePort:
+		return table.Joined(s.Spec.ExternalIPs, ",")
+	case corev1.ServiceTypeExternalName:
+		return s.Spec.ExternalName
+	case corev1.ServiceTypeLoadBalancer:
+		return loadBalancerIP(s)
+	}
+	return table.Unknown
+}
+
+func loadBalancerIP(s *corev1.Service) string {
+	var shown []string
+	for _, point := range s.Status.LoadBalancer.Ingress {
+		switch {
+		case point.IP != "":
+			shown = append(shown, point.IP)
+		case point.Hostname != "":
+			shown = append(shown, point.Hostname)
+		}
+	}
+	shown = append(shown, s.Spec.ExternalIPs...)
+	if len(shown) == 0 {
+		return "<pending>"
+	}
+	return strings.Join(shown, ",")
+}
+
+func portList(ports []corev1.ServicePort) string {
+	items := make([]string, 0, len(ports))
+	for _, port := range ports {
+		item := fmt.Sprintf("%d/%s", port.Port, port.Protocol)
+		if port.NodePort > 0 {
+			item = fmt.Sprintf("%d:%d/%s", port.Port, port.NodePort, port.Protocol)
+		}
+		items = append(items, item)
+	}
+	return table.Joined(items, ",")
+}

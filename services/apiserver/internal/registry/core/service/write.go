@@ -1,0 +1,121 @@
+package service
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	genericrest "k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/util/dryrun"
+
+	"keelson.dev/services/apiserver/internal/alloc"
+	"keelson.dev/services/apiserver/internal/registry/rest"
+)
+
+// releaseTimeout bounds how long giving back may take; what is not given back then, an audit finds.
+const releaseTimeout = 10 * time.Second
+
+// storage is the Service's storage: a write takes what the Service needs first, and gives back afterwards what the
+// stored Service does not use.
+type storage struct {
+	*rest.Storage
+	ranges      *ranges
+	audits      *audits
+	allocations *alloc.Store
+}
+
+// Create stores a new Service.
+func (s *storage) Create(ctx context.Context, obj runtime.Object, validate genericrest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+	r, err := s.reserve(ctx, options.DryRun)
+	if err != nil {
+		return nil, err
+	}
+	service := obj.(*corev1.Service)
+	if errs := r.complete(ctx, service, nil); len(errs) > 0 {
+		s.settle(ctx, r, nil, nil)
+		return nil, invalid(service.Name, errs)
+	}
+	created, err := s.Storage.Create(ctx, service, validate, options)
+	if err == nil || refused(err) {
+		s.settle(ctx, r, created, nil)
+	}
+	return created, err
+}
+
+// Update changes a Service.
+func (s *storage) Update(ctx context.Context, name string, info genericrest.UpdatedObjectInfo, createValidation genericrest.ValidateObjectFunc, updateValidation genericrest.ValidateObjectUpdateFunc, forceAllowCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
+	r, err := s.reserve(ctx, options.DryRun)
+	if err != nil {
+		return nil, false, err
+	}
+	var old *corev1.Service
+	completed := genericrest.WrapUpdatedObjectInfo(info, func(ctx context.Context, updated, existing runtime.Object) (runtime.Object, error) {
+		old = nil
+		if was, ok := existing.(*corev1.Service); ok && was.UID != "" {
+			old = was.DeepCopy()
+		}
+		service := updated.(*corev1.Service)
+		if errs := r.complete(ctx, service, old); len(errs) > 0 {
+			return nil, invalid(name, errs)
+		}
+		return service, nil
+	})
+	updated, created, err := s.Storage.Update(ctx, name, completed, createValidation, updateValidation, forceAllowCreate, options)
+	if err == nil || refused(err) {
+		s.settle(ctx, r, updated, old)
+	}
+	return updated, created, err
+}
+
+func (s *storage) reserve(ctx context.Context, dryRun []string) (*reservation, error) {
+	if err := s.audits.ensure(ctx); err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	return &reservation{ranges: s.ranges, dryRun: dryrun.IsDryRun(dryRun)}, nil
+}
+
+// settle gives back what is not used after the write; stored is nil if it failed.
+func (s *storage) settle(ctx context.Context, r *reservation, stored runtime.Object, old *corev1.Service) {
+	ctx, cancel := detached(ctx)
+	defer cancel()
+	service, ok := stored.(*corev1.Service)
+	if !ok {
+		service = nil
+	}
+	if err := r.release(ctx, service, old); err != nil {
+		utilruntime.HandleErrorWithContext(ctx, err, "Giving back what a Service does not use; an audit will")
+	}
+}
+
+// refused tells whether err proves that nothing was written. After any other error the write may count all the same: what
+// it took must not be given to somebody else, and if it is unused, an audit finds it.
+func refused(err error) bool {
+	switch apierrors.ReasonForError(err) {
+	case metav1.StatusReasonInvalid, metav1.StatusReasonForbidden, metav1.StatusReasonConflict, metav1.StatusReasonNotFound,
+		metav1.StatusReasonAlreadyExists, metav1.StatusReasonBadRequest:
+		return true
+	}
+	return false
+}
+
+// afterDelete gives back what a deleted Service had.
+func (r *ranges) afterDelete(obj runtime.Object, options *metav1.DeleteOptions) {
+	service, ok := obj.(*corev1.Service)
+	if !ok || options != nil && dryrun.IsDryRun(options.DryRun) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
+	defer cancel()
+	if err := held(r, service).release(ctx, r); err != nil {
+		utilruntime.HandleErrorWithContext(ctx, err, "Giving back what a deleted Service had; an audit will")
+	}
+}
+
+func invalid(name string, errs field.ErrorList) error {
+	return apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("Service").GroupKind(), name, errs)
+}
