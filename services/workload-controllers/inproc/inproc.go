@@ -3,16 +3,17 @@ package inproc
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"keelson.dev/kit/client"
 	"keelson.dev/kit/controller"
 	"keelson.dev/kit/introspect"
 	"keelson.dev/services/workload-controllers/internal/controllers"
+	"keelson.dev/services/workload-controllers/internal/podfeed"
 )
 
 // service is the daemon's name and the first half of its Leases' names.
@@ -37,12 +38,7 @@ type Config struct {
 const DefaultConcurrentSyncs = 8
 
 // Handle is the running set of controllers.
-type Handle struct {
-	group *controller.Group
-	stop  context.CancelFunc
-	done  chan struct{}
-	err   error
-}
+type Handle = controller.Running
 
 // Start begins to stand for the controllers' Leases and returns at once. The controllers run until ctx ends or Stop is
 // called.
@@ -52,35 +48,11 @@ func Start(ctx context.Context, c Config) (*Handle, error) {
 		return nil, err
 	}
 	all := controllers.All(controllers.Options{RootCA: c.RootCA, Concurrent: c.ConcurrentSyncs})
-	group, err := controller.New(controller.Options{
-		Service: service, Config: client.ForDaemon(c.Config, service), Scheme: scheme.Scheme, Cache: controllers.Cache(),
-		Log: c.Log, State: c.State, Controllers: controllers.Select(all, c.Controllers),
+	return controller.Start(ctx, controller.Options{
+		Service: service, Config: client.ForDaemon(c.Config, service), Scheme: scheme.Scheme,
+		Cache: cache.Options{DefaultTransform: podfeed.Strip},
+		Log:   c.Log, State: c.State, Controllers: controllers.Select(all, c.Controllers),
 	})
-	if err != nil {
-		return nil, fmt.Errorf("building the controllers: %w", err)
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	h := &Handle{group: group, stop: cancel, done: make(chan struct{})}
-	go func() {
-		defer close(h.done)
-		h.err = group.Run(ctx)
-	}()
-	return h, nil
-}
-
-// Ready says why the controllers cannot work yet; nil when they can.
-func (h *Handle) Ready() error { return h.group.Synced() }
-
-// Wait returns when all controllers have stopped and their Leases are given up.
-func (h *Handle) Wait() error {
-	<-h.done
-	return h.err
-}
-
-// Stop ends the controllers and waits for them.
-func (h *Handle) Stop() error {
-	h.stop()
-	return h.Wait()
 }
 
 func withDefaults(c Config) Config {

@@ -6,9 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"keelson.dev/kit/controller"
 	"keelson.dev/services/workload-controllers/internal/controllers/deployment"
 	"keelson.dev/services/workload-controllers/internal/controllers/replicaset"
@@ -39,12 +36,6 @@ func All(o Options) []controller.Registration {
 	}
 	slices.SortFunc(all, func(a, b controller.Registration) int { return strings.Compare(a.Name, b.Name) })
 	return all
-}
-
-// Cache says what of the API the service's cache holds.
-func Cache() cache.Options {
-	configMap, narrowed := rootca.Cached()
-	return cache.Options{ByObject: map[client.Object]cache.ByObject{configMap: narrowed}}
 }
 
 // Names returns the names of all controllers that there can be, sorted.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -34,13 +35,13 @@ func Registration(rootCA []byte, concurrent int) controller.Registration {
 	}
 }
 
-// Cached narrows the service's cache to the ConfigMaps that this controller keeps. Nobody else in it reads ConfigMaps.
-func Cached() (client.Object, cache.ByObject) {
-	return &corev1.ConfigMap{}, cache.ByObject{Field: fields.OneTermEqualSelector("metadata.name", name)}
-}
-
 func setup(s *controller.Setup, rootCA string, concurrent int) (controller.Runnable, error) {
-	c := &Controller{client: client.WithFieldOwner(s.Client, Name), rootCA: rootCA}
+	// The service's cache would hold every ConfigMap there is.
+	published, err := cache.New(s.Config, cache.Options{Scheme: s.Scheme, DefaultFieldSelector: fields.OneTermEqualSelector("metadata.name", name)})
+	if err != nil {
+		return nil, fmt.Errorf("building the cache of ConfigMaps: %w", err)
+	}
+	c := &Controller{client: client.WithFieldOwner(s.Client, Name), published: published, rootCA: rootCA}
 	built, err := controller.NewReconciler(s, concurrent, c)
 	if err != nil {
 		return nil, err
@@ -49,11 +50,25 @@ func setup(s *controller.Setup, rootCA string, concurrent int) (controller.Runna
 	if err := built.Watch(namespaces); err != nil {
 		return nil, fmt.Errorf("watching Namespaces: %w", err)
 	}
-	configMaps := source.Kind(s.Cache, &corev1.ConfigMap{}, handler.TypedEnqueueRequestsFromMapFunc(onConfigMap))
+	configMaps := source.Kind(published, &corev1.ConfigMap{}, handler.TypedEnqueueRequestsFromMapFunc(onConfigMap))
 	if err := built.Watch(configMaps); err != nil {
 		return nil, fmt.Errorf("watching ConfigMaps: %w", err)
 	}
-	return built, nil
+	return &withCache{Runnable: built, cache: published}, nil
+}
+
+// withCache runs a controller and the cache that it alone reads.
+type withCache struct {
+	controller.Runnable
+	cache cache.Cache
+}
+
+// Start returns when both have stopped.
+func (w *withCache) Start(ctx context.Context) error {
+	both, ctx := errgroup.WithContext(ctx)
+	both.Go(func() error { return w.cache.Start(ctx) })
+	both.Go(func() error { return w.Runnable.Start(ctx) })
+	return both.Wait()
 }
 
 // onConfigMap wakes up the namespace of a ConfigMap that this controller keeps.

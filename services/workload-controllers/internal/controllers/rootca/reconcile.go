@@ -15,8 +15,9 @@ import (
 // Controller keeps the ConfigMap in every namespace. It needs no gate: creating what exists is no harm, and an update
 // carries the resource version.
 type Controller struct {
-	client client.Client
-	rootCA string
+	client    client.Client
+	published client.Reader // the ConfigMaps of this controller
+	rootCA    string
 }
 
 // Reconcile makes one pass over a namespace.
@@ -25,10 +26,10 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err := c.client.Get(ctx, request.NamespacedName, in.Namespace); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	published := &corev1.ConfigMap{}
-	switch err := c.client.Get(ctx, client.ObjectKey{Namespace: in.Namespace.Name, Name: name}, published); {
+	configMap := &corev1.ConfigMap{}
+	switch err := c.published.Get(ctx, client.ObjectKey{Namespace: in.Namespace.Name, Name: name}, configMap); {
 	case err == nil:
-		in.ConfigMap = published
+		in.ConfigMap = configMap
 	case !apierrors.IsNotFound(err):
 		return reconcile.Result{}, fmt.Errorf("reading the ConfigMap: %w", err)
 	}
