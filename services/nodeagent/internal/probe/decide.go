@@ -1,0 +1,134 @@
+package probe
+
+import (
+	"hash/fnv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Kind is what a probe decides about.
+type Kind string
+
+// The kinds of probes; their text begins the messages about them.
+const (
+	Startup   Kind = "Startup"
+	Liveness  Kind = "Liveness"
+	Readiness Kind = "Readiness"
+)
+
+// Outcome is the result of one diagnostic.
+type Outcome string
+
+// The outcomes of a diagnostic. Unknown means that the diagnostic itself could not be carried out: it counts as nothing.
+const (
+	Success Outcome = "Success"
+	Failure Outcome = "Failure"
+	Unknown Outcome = "Unknown"
+)
+
+// window is what a probe's outcomes amount to so far.
+//
+//	Success --failureThreshold failures in a row--> Failure
+//	Failure --successThreshold successes in a row--> Success
+//
+// Both also lead away from Unknown, where a startup probe begins.
+type window struct {
+	state Outcome
+	last  Outcome
+	run   int32
+}
+
+// initial returns the state before the first outcome: a container lives until shown otherwise, and is not ready until
+// shown to be.
+func initial(kind Kind) window {
+	switch kind {
+	case Liveness:
+		return window{state: Success}
+	case Readiness:
+		return window{state: Failure}
+	}
+	return window{state: Unknown}
+}
+
+// observe counts one outcome.
+func (w window) observe(outcome Outcome, probe *corev1.Probe) window {
+	if outcome == Unknown {
+		return w
+	}
+	if outcome == w.last {
+		w.run++
+	} else {
+		w.last, w.run = outcome, 1
+	}
+	threshold := probe.FailureThreshold
+	if outcome == Success {
+		threshold = probe.SuccessThreshold
+	}
+	if w.run >= max(threshold, 1) {
+		w.state = outcome
+	}
+	return w
+}
+
+// firstAt returns when a probe runs first: after its initial delay. Where that is long ago, because the nodeagent has
+// just started, the probes of all containers are spread over one period.
+func firstAt(probe *corev1.Probe, startedAt, now time.Time, containerID string) time.Time {
+	first := startedAt.Add(seconds(probe.InitialDelaySeconds))
+	period := Period(probe)
+	if now.Sub(first) < period {
+		return first
+	}
+	h := fnv.New32a()
+	h.Write([]byte(containerID))
+	return now.Add(time.Duration(h.Sum32()) % period)
+}
+
+// Period returns the time between two runs of a probe.
+func Period(probe *corev1.Probe) time.Duration {
+	if probe.PeriodSeconds < 1 {
+		return 10 * time.Second
+	}
+	return seconds(probe.PeriodSeconds)
+}
+
+// Timeout returns how long one run may take.
+func Timeout(probe *corev1.Probe) time.Duration { return seconds(max(probe.TimeoutSeconds, 1)) }
+
+func seconds(n int32) time.Duration { return time.Duration(n) * time.Second }
+
+// Kill says that a container instance must be killed because a probe failed.
+type Kill struct {
+	Kind Kind
+	// Message is the beginning of the event's text.
+	Message string
+	// GracePeriod is the probe's own, in place of the Pod's; nil leaves the Pod's in force.
+	GracePeriod *int64
+}
+
+// Result is what the probes of one container instance amount to.
+type Result struct {
+	// Started and Ready are those of the container's status, given that it runs.
+	Started, Ready bool
+	// Kill is set from the moment on in which a liveness or startup probe has failed for good.
+	Kill *Kill
+}
+
+// resultOf puts the states of the container's probes together. A container without a probe of a kind passes it, and a
+// container that has not started is not ready.
+func resultOf(container *corev1.Container, states map[Kind]Outcome) Result {
+	var result Result
+	result.Started = container.StartupProbe == nil || states[Startup] == Success
+	result.Ready = result.Started && (container.ReadinessProbe == nil || states[Readiness] == Success)
+	switch {
+	case states[Startup] == Failure:
+		result.Kill = killFor(container, Startup, "startup", container.StartupProbe)
+	case states[Liveness] == Failure:
+		result.Kill = killFor(container, Liveness, "liveness", container.LivenessProbe)
+	}
+	return result
+}
+
+func killFor(container *corev1.Container, kind Kind, word string, probe *corev1.Probe) *Kill {
+	return &Kill{Kind: kind, Message: "Container " + container.Name + " failed " + word + " probe", GracePeriod: probe.TerminationGracePeriodSeconds}
+}

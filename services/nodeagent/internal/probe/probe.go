@@ -1,0 +1,141 @@
+// Package probe runs the startup, liveness and readiness probes of the containers of a node, and keeps what they amount
+// to. Each container instance has its own probes: those of a restarted container begin anew.
+//
+// The owner of a Pod calls Sync on each of its passes and reads Result; it is woken through Config.Changed.
+package probe
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"keelson.dev/services/nodeagent/internal/action"
+)
+
+// Target is one running container instance that is to be probed. What it points to is never changed.
+type Target struct {
+	Pod       *corev1.Pod
+	Container *corev1.Container
+	// ContainerID is the runtime's ID of the instance, StartedAt the time of its start.
+	ContainerID string
+	StartedAt   time.Time
+	// IP is the address that probes go to: the Pod's, or the node's for a Pod on the host's network.
+	IP string
+	// Started and Ready are what the API last said about this very instance. A nodeagent that has just started goes on
+	// from there; later they are not looked at.
+	Started, Ready bool
+	// Stopping means that the Pod or the container is being stopped: only readiness is still probed.
+	Stopping bool
+}
+
+// Config is what a Prober needs.
+type Config struct {
+	Executor action.Executor
+	// Changed is called, without any lock, when the Result of an instance of the Pod has changed. It must not block.
+	Changed func(pod types.UID)
+	// Failed is called, without any lock, for each diagnostic that fails or cannot be carried out: the message is that of
+	// a Warning event with reason Unhealthy about the container. It must not block.
+	Failed func(target Target, message string)
+	// Version is told to containers as kube-probe/<version>.
+	Version string
+}
+
+// Prober probes all containers of a node. It is safe for concurrent use.
+type Prober struct {
+	config  Config
+	checker *checker
+	running sync.WaitGroup
+
+	mu        sync.Mutex // guards instances; an instance's own lock is taken after it
+	instances map[string]*instance
+}
+
+// New makes a Prober that probes nothing yet.
+func New(config Config) *Prober {
+	return &Prober{
+		config:    config,
+		checker:   &checker{executor: config.Executor, client: action.NewClient(), dialer: action.Dialer(), version: config.Version},
+		instances: map[string]*instance{},
+	}
+}
+
+// Sync makes the given instances of the Pod the ones that are probed, each from the start on or as it already is. All
+// others of the Pod are forgotten. Calling it with no targets ends all probes of the Pod.
+func (p *Prober) Sync(pod types.UID, targets []Target) {
+	wanted := make(map[string]bool, len(targets))
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, target := range targets {
+		wanted[target.ContainerID] = true
+		known := p.instances[target.ContainerID]
+		if known == nil {
+			known = p.newInstance(target)
+			p.instances[target.ContainerID] = known
+		}
+		known.update(target)
+	}
+	for id, known := range p.instances {
+		if known.pod == pod && !wanted[id] {
+			known.stop()
+			delete(p.instances, id)
+		}
+	}
+}
+
+// Result returns what the probes of an instance amount to; ok is false for an instance that is not probed.
+func (p *Prober) Result(containerID string) (result Result, ok bool) {
+	p.mu.Lock()
+	known := p.instances[containerID]
+	p.mu.Unlock()
+	if known == nil {
+		return Result{}, false
+	}
+	return known.result(), true
+}
+
+// Close ends all probes and waits for them.
+func (p *Prober) Close() {
+	p.mu.Lock()
+	for id, known := range p.instances {
+		known.stop()
+		delete(p.instances, id)
+	}
+	p.mu.Unlock()
+	p.running.Wait()
+}
+
+// run runs one probe of an instance until its context ends or the probe has decided for good.
+func (p *Prober) run(ctx context.Context, i *instance, kind Kind, probe *corev1.Probe) {
+	target := i.current()
+	timer := time.NewTimer(time.Until(firstAt(probe, target.StartedAt, time.Now(), target.ContainerID)))
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		}
+		timer.Reset(Period(probe))
+		target := i.current()
+		outcome, message := p.checker.check(ctx, target, probe)
+		if ctx.Err() != nil {
+			return
+		}
+		switch outcome {
+		case Failure:
+			p.config.Failed(target, string(kind)+" probe failed: "+message)
+		case Unknown:
+			p.config.Failed(target, string(kind)+" probe errored: "+message)
+		}
+		state, changed := i.observe(kind, outcome, probe)
+		if changed {
+			p.config.Changed(i.pod)
+		}
+		if (kind == Startup && state != Unknown) || (kind == Liveness && state == Failure) {
+			return
+		}
+	}
+}
