@@ -8,6 +8,10 @@ GO   ?= go
 export GOFLAGS := -trimpath -buildvcs=false
 export PATH := $(BIN):$(PATH)
 
+# The modules of go.work are built as one, so that each dependency compiles once; test/images stands outside of it. Lint also
+# asks each module's own go.mod whether it requires what it imports, which the workspace would hide.
+workspace = $$(test $(1) = test/images && echo env GOWORK=off)
+
 DATA_DIR ?= .keelson
 NODES    ?= 1
 DAEMONS  := apiserver scheduler workload-controllers nodeagent podgc
@@ -60,7 +64,7 @@ test: test-unit test-integration test-e2e ## run every test
 .PHONY: test-unit
 test-unit: $(STAMPS)/golangci-lint ## run the tests of every module but test/ (no cluster needed)
 	@for m in $(filter-out test,$(MODULES)) test/images; do echo "==> testing $$m"; \
-	  (cd $(ROOT)/$$m && GOWORK=off $(GO) test $(TESTFLAGS) ./...) || fail=1; done; exit $${fail:-0}
+	  (cd $(ROOT)/$$m && $(call workspace,$$m) $(GO) test $(TESTFLAGS) ./...) || fail=1; done; exit $${fail:-0}
 
 .PHONY: test-integration
 test-integration: ## run the scenarios with all daemons in one process and simulated nodes
@@ -78,7 +82,8 @@ bench: build images ## measure, print one table, write docs/benchmarks.md
 lint: $(STAMPS)/golangci-lint ## check the rules of the repository
 	@echo "==> checking the layout"; cd $(ROOT)/tools && $(GO) run ./cmd/layout $(ROOT)
 	@for m in $(MODULES) test/images; do echo "==> linting $$m"; \
-	  (cd $(ROOT)/$$m && GOWORK=off $(BIN)/golangci-lint run --config $(ROOT)/.golangci.yml ./...) || fail=1; done; exit $${fail:-0}
+	  (cd $(ROOT)/$$m && GOWORK=off $(GO) list -deps -test ./... >/dev/null && \
+	    $(call workspace,$$m) $(BIN)/golangci-lint run --config $(ROOT)/.golangci.yml ./...) || fail=1; done; exit $${fail:-0}
 
 .PHONY: generate
 generate: $(STAMPS)/codegen ## regenerate proto/ and the OpenAPI definitions

@@ -1,0 +1,104 @@
+package plan
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+func TestDecidePorts(t *testing.T) {
+	need := func(name string, first int) PortNeed { return PortNeed{Name: name, First: first} }
+	for name, c := range map[string]struct {
+		needs      []PortNeed
+		remembered map[string]int
+		running    map[string]bool
+		taken      []int
+		want       map[string]int
+		wantError  string
+	}{
+		"all free":                    {needs: []PortNeed{need("a", 10), need("b", 20)}, want: map[string]int{"a": 10, "b": 20}},
+		"the next one":                {needs: []PortNeed{need("a", 10)}, taken: []int{10, 11}, want: map[string]int{"a": 12}},
+		"never one port for two":      {needs: []PortNeed{need("a", 10), need("b", 10)}, want: map[string]int{"a": 10, "b": 11}},
+		"remembered":                  {needs: []PortNeed{need("a", 10)}, remembered: map[string]int{"a": 99}, want: map[string]int{"a": 99}},
+		"another's memory is kept":    {needs: []PortNeed{need("b", 10), need("a", 10)}, remembered: map[string]int{"a": 10}, want: map[string]int{"a": 10, "b": 11}},
+		"it runs on its own":          {needs: []PortNeed{need("a", 10)}, remembered: map[string]int{"a": 10}, running: map[string]bool{"a": true}, taken: []int{10}, want: map[string]int{"a": 10}},
+		"remembered and taken":        {needs: []PortNeed{need("a", 10)}, remembered: map[string]int{"a": 10}, taken: []int{10}, wantError: "port 10, which this data directory has used for a, is taken"},
+		"the user's":                  {needs: []PortNeed{{Name: "a", First: 10, Fixed: true}}, want: map[string]int{"a": 10}},
+		"the user's is taken":         {needs: []PortNeed{{Name: "a", First: 10, Fixed: true}}, taken: []int{10}, wantError: "--port: port 10 is taken"},
+		"the user's again":            {needs: []PortNeed{{Name: "a", First: 10, Fixed: true}}, remembered: map[string]int{"a": 10}, want: map[string]int{"a": 10}},
+		"the user changes their mind": {needs: []PortNeed{{Name: "a", First: 11, Fixed: true}}, remembered: map[string]int{"a": 10}, wantError: "has used 10 for a"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			taken := map[int]bool{}
+			for _, port := range c.taken {
+				taken[port] = true
+			}
+			got, err := DecidePorts(PortsInput{Needs: c.needs, Remembered: c.remembered, Running: c.running, Free: func(p int) bool { return !taken[p] }})
+			if c.wantError != "" {
+				if err == nil || !strings.Contains(err.Error(), c.wantError) {
+					t.Fatalf("got %v, want %q", err, c.wantError)
+				}
+				return
+			}
+			if err != nil || len(got) != len(c.want) {
+				t.Fatalf("got %v, %v", got, err)
+			}
+			for name, port := range c.want {
+				if got[name] != port {
+					t.Errorf("%s got %d, want %d", name, got[name], port)
+				}
+			}
+		})
+	}
+}
+
+func TestNoPortLeftIsAnError(t *testing.T) {
+	_, err := DecidePorts(PortsInput{Needs: []PortNeed{{Name: "a", First: 10}}, Free: func(int) bool { return false }})
+	var taken *PortTakenError
+	if err == nil || errors.As(err, &taken) || !strings.Contains(err.Error(), "none of 10 to 509 is free") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestPortNeedsCoverEveryProcess(t *testing.T) {
+	layout := Layout{Dir: "/d"}
+	ports, err := DecidePorts(PortsInput{Needs: PortNeeds(layout, 2, 0), Free: func(int) bool { return true }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[int]string{}
+	for name, port := range ports {
+		if other, ok := seen[port]; ok {
+			t.Errorf("%s and %s both got %d", name, other, port)
+		}
+		seen[port] = name
+	}
+	in := ProcessInput{Layout: layout, Ports: ports, Nodes: []string{"node-1", "node-2"}}
+	for _, process := range in.flat() {
+		for _, arg := range process.Args {
+			if strings.HasSuffix(arg, ":0") || strings.HasSuffix(arg, "port=0") {
+				t.Errorf("%s has no port for %s", process.Name, arg)
+			}
+		}
+	}
+}
+
+// Status ports of two meshes that start together begin at different places.
+func TestStatusPortsDiffer(t *testing.T) {
+	first := map[int]bool{}
+	for _, dir := range []string{"/a", "/b", "/c", "/d", "/e"} {
+		port := PortNeeds(Layout{Dir: dir}, 0, 0)[1].First
+		if port < statusPort || port >= statusPort+statusSpread || first[port] {
+			t.Errorf("%s begins at %d", dir, port)
+		}
+		first[port] = true
+	}
+}
+
+func (in ProcessInput) flat() []Process {
+	var all []Process
+	for _, tier := range DecideProcesses(in) {
+		all = append(all, tier...)
+	}
+	return all
+}

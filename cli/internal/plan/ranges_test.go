@@ -1,0 +1,82 @@
+package plan
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+)
+
+func prefix(s string) netip.Prefix {
+	if s == "" {
+		return netip.Prefix{}
+	}
+	return netip.MustParsePrefix(s)
+}
+
+func TestDecideRanges(t *testing.T) {
+	for name, c := range map[string]struct {
+		pod, service string
+		routes       []string
+		nodes        int
+		wantPod      string
+		wantService  string
+		wantError    string
+	}{
+		"an idle machine":             {nodes: 1, wantPod: "10.244.0.0/16", wantService: "10.96.0.0/16"},
+		"another mesh is there":       {routes: []string{"10.244.3.0/24"}, nodes: 1, wantPod: "10.42.0.0/16", wantService: "10.96.0.0/16"},
+		"the usual ones are taken":    {routes: []string{"10.244.0.0/16", "10.42.0.0/16", "10.96.0.0/12", "10.43.0.0/16"}, nodes: 1, wantPod: "10.128.0.0/16", wantService: "10.16.0.0/16"},
+		"a default route is no route": {routes: []string{"0.0.0.0/0"}, nodes: 1, wantPod: "10.244.0.0/16", wantService: "10.96.0.0/16"},
+		"the user's Pod range":        {pod: "10.96.0.0/16", nodes: 1, wantPod: "10.96.0.0/16", wantService: "10.43.0.0/16"},
+		"both from the user":          {pod: "192.168.0.0/20", service: "192.168.16.0/28", nodes: 16, wantPod: "192.168.0.0/20", wantService: "192.168.16.0/28"},
+		"all of 10/8 is routed":       {routes: []string{"10.0.0.0/8"}, nodes: 1, wantError: "--pod-range: every network"},
+		"the user's is routed":        {pod: "10.1.0.0/16", routes: []string{"10.1.2.0/24"}, nodes: 1, wantError: "--pod-range: 10.1.0.0/16 overlaps 10.1.2.0/24"},
+		"the user's overlap":          {pod: "10.1.0.0/16", service: "10.1.2.0/24", nodes: 1, wantError: "--service-range: 10.1.2.0/24 overlaps the Pod range"},
+		"too small for a node":        {pod: "10.1.0.0/25", nodes: 1, wantError: "--pod-range: 10.1.0.0/25 must be"},
+		"host bits":                   {service: "10.1.0.1/24", nodes: 1, wantError: "--service-range: 10.1.0.1/24 must be"},
+		"IPv6":                        {pod: "fd00::/64", nodes: 1, wantError: "must be an IPv4 network"},
+		"more nodes than room":        {pod: "10.1.0.0/23", nodes: 3, wantError: "--nodes: 3 nodes with a /24 each do not fit into the Pod range 10.1.0.0/23, at most 2 do"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := RangesInput{Pod: prefix(c.pod), Service: prefix(c.service), Nodes: c.nodes}
+			for _, route := range c.routes {
+				in.Routes = append(in.Routes, prefix(route))
+			}
+			got, err := DecideRanges(in)
+			if c.wantError != "" {
+				if err == nil || !strings.Contains(err.Error(), c.wantError) {
+					t.Fatalf("got %v, want %q", err, c.wantError)
+				}
+				return
+			}
+			if err != nil || got.Pod != prefix(c.wantPod) || got.Service != prefix(c.wantService) {
+				t.Errorf("got %v, %v", got, err)
+			}
+		})
+	}
+}
+
+// Whatever is routed: what is chosen is free, and the nodes' shares lie side by side within it.
+func TestChosenRangesAreFree(t *testing.T) {
+	var routes []netip.Prefix
+	for {
+		got, err := DecideRanges(RangesInput{Routes: routes, Nodes: 3})
+		if err != nil {
+			break
+		}
+		for _, route := range routes {
+			if got.Pod.Overlaps(route) || got.Service.Overlaps(route) {
+				t.Fatalf("%v overlaps %v", got, route)
+			}
+		}
+		for i := range 3 {
+			share := NodeRange(got.Pod, i)
+			if !got.Pod.Contains(share.Addr()) || !share.Contains(FirstAddress(share)) || (i > 0 && share.Overlaps(NodeRange(got.Pod, i-1))) {
+				t.Fatalf("share %d of %v is %v", i, got.Pod, share)
+			}
+		}
+		routes = append(routes, got.Pod)
+	}
+	if len(routes) < 50 {
+		t.Errorf("only %d meshes find room on one machine", len(routes))
+	}
+}
