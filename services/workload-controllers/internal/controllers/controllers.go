@@ -11,7 +11,6 @@ import (
 	"keelson.dev/services/workload-controllers/internal/controllers/replicaset"
 	"keelson.dev/services/workload-controllers/internal/controllers/rootca"
 	"keelson.dev/services/workload-controllers/internal/controllers/serviceaccount"
-	"keelson.dev/services/workload-controllers/internal/ownerindex"
 	"keelson.dev/services/workload-controllers/internal/podfeed"
 )
 
@@ -25,10 +24,10 @@ type Options struct {
 
 // All returns every controller, sorted by name.
 func All(o Options) []controller.Registration {
-	feed, index := podfeed.New(), &ownerindex.Index{}
+	feed := podfeed.New()
 	all := []controller.Registration{
-		deployment.Registration(feed, index, o.Concurrent),
-		replicaset.Registration(feed, index, o.Concurrent),
+		deployment.Registration(feed, o.Concurrent),
+		replicaset.Registration(feed, o.Concurrent),
 		serviceaccount.Registration(o.Concurrent),
 	}
 	if len(o.RootCA) > 0 {

@@ -1,82 +1,82 @@
-// Package ownerindex finds cached ReplicaSets by the object that controls them.
+// Package ownerindex finds cached ReplicaSets by the object that controls them. What it returns is shared with the cache:
+// read only.
 package ownerindex
 
 import (
-	"context"
 	"fmt"
 	"sync"
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	toolscache "k8s.io/client-go/tools/cache"
 )
 
-// field is the name of the index; its values are the UIDs of controllers, or nobody.
+// name is the name of the index; its values are the UIDs of controllers, or nobody and a namespace.
 const (
-	field  = "metadata.controller"
-	nobody = "none"
+	name   = "keelson.dev/controller"
+	nobody = "none/"
 )
 
-// Index is the index of one cache.
+// adding keeps two controllers that share a cache from adding the index at once.
+var adding sync.Mutex
+
+// Index looks ReplicaSets up.
 type Index struct {
-	once sync.Once
-	err  error
+	store toolscache.Indexer
 }
 
-// Register adds the index to the cache, before the cache starts. Every controller that needs it may call this.
-func (x *Index) Register(ctx context.Context, indexer client.FieldIndexer) error {
-	x.once.Do(func() {
-		x.err = indexer.IndexField(ctx, &appsv1.ReplicaSet{}, field, func(object client.Object) []string {
-			return []string{controller(object)}
-		})
-	})
-	return x.err
+// Of returns the index of a store of ReplicaSets and adds it where it is missing.
+func Of(store toolscache.Indexer) (Index, error) {
+	adding.Lock()
+	defer adding.Unlock()
+	if _, ok := store.GetIndexers()[name]; !ok {
+		if err := store.AddIndexers(toolscache.Indexers{name: values}); err != nil {
+			return Index{}, fmt.Errorf("indexing ReplicaSets by controller: %w", err)
+		}
+	}
+	return Index{store: store}, nil
 }
 
-// Owned returns the ReplicaSets of a namespace that the owner controls. They are shared with the cache: read only.
-func Owned(ctx context.Context, reader client.Reader, namespace string, owner types.UID) ([]*appsv1.ReplicaSet, error) {
-	return list(ctx, reader, namespace, string(owner))
-}
+// Owned returns the ReplicaSets that the owner controls.
+func (x Index) Owned(owner types.UID) []*appsv1.ReplicaSet { return x.lookUp(string(owner)) }
 
-// Unowned returns the ReplicaSets of a namespace that nobody controls. They are shared with the cache: read only.
-func Unowned(ctx context.Context, reader client.Reader, namespace string) ([]*appsv1.ReplicaSet, error) {
-	return list(ctx, reader, namespace, nobody)
-}
+// Unowned returns the ReplicaSets of a namespace that nobody controls.
+func (x Index) Unowned(namespace string) []*appsv1.ReplicaSet { return x.lookUp(nobody + namespace) }
 
 // Siblings returns the UIDs of the ReplicaSets that have the same controller as this one, its own included. One without a
 // controller has no siblings.
-func Siblings(ctx context.Context, reader client.Reader, set *appsv1.ReplicaSet) ([]types.UID, error) {
+func (x Index) Siblings(set *appsv1.ReplicaSet) []types.UID {
 	owner := metav1.GetControllerOfNoCopy(set)
 	if owner == nil {
-		return []types.UID{set.UID}, nil
+		return []types.UID{set.UID}
 	}
-	sets, err := Owned(ctx, reader, set.Namespace, owner.UID)
-	if err != nil {
-		return nil, err
+	var uids []types.UID
+	for _, sibling := range x.Owned(owner.UID) {
+		uids = append(uids, sibling.UID)
 	}
-	uids := make([]types.UID, len(sets))
-	for i := range sets {
-		uids[i] = sets[i].UID
-	}
-	return uids, nil
+	return uids
 }
 
-func list(ctx context.Context, reader client.Reader, namespace, value string) ([]*appsv1.ReplicaSet, error) {
-	found := &appsv1.ReplicaSetList{}
-	if err := reader.List(ctx, found, client.InNamespace(namespace), client.MatchingFields{field: value}); err != nil {
-		return nil, fmt.Errorf("listing ReplicaSets by controller: %w", err)
+func (x Index) lookUp(value string) []*appsv1.ReplicaSet {
+	// The only error is that the index does not exist; Of has added it.
+	items, _ := x.store.ByIndex(name, value)
+	sets := make([]*appsv1.ReplicaSet, 0, len(items))
+	for _, item := range items {
+		if set, ok := item.(*appsv1.ReplicaSet); ok {
+			sets = append(sets, set)
+		}
 	}
-	sets := make([]*appsv1.ReplicaSet, len(found.Items))
-	for i := range found.Items {
-		sets[i] = &found.Items[i]
-	}
-	return sets, nil
+	return sets
 }
 
-func controller(object metav1.Object) string {
-	if owner := metav1.GetControllerOfNoCopy(object); owner != nil {
-		return string(owner.UID)
+func values(object any) ([]string, error) {
+	set, ok := object.(*appsv1.ReplicaSet)
+	if !ok {
+		return nil, fmt.Errorf("indexing a %T as ReplicaSet", object)
 	}
-	return nobody
+	if owner := metav1.GetControllerOfNoCopy(set); owner != nil {
+		return []string{string(owner.UID)}, nil
+	}
+	return []string{nobody + set.Namespace}, nil
 }

@@ -47,7 +47,7 @@ import (
 const Name = "deployment"
 
 // Registration describes the controller. concurrent is how many Deployments it works on at once.
-func Registration(feed *podfeed.Feed, index *ownerindex.Index, concurrent int) controller.Registration {
+func Registration(feed *podfeed.Feed, concurrent int) controller.Registration {
 	return controller.Registration{
 		Name: Name,
 		Rules: []rbacv1.PolicyRule{
@@ -59,7 +59,6 @@ func Registration(feed *podfeed.Feed, index *ownerindex.Index, concurrent int) c
 			{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list", "watch"}},
 			{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
 		},
-		Index: index.Register,
 		Setup: func(s *controller.Setup) (controller.Runnable, error) {
 			return recording.As(s, eventSource, func(recorder *events.Recorder) (controller.Runnable, error) {
 				return setup(s, feed, recorder, concurrent)
@@ -77,9 +76,13 @@ func setup(s *controller.Setup, feed *podfeed.Feed, recorder *events.Recorder, c
 	if err != nil {
 		return nil, err
 	}
+	sets, err := ownerindex.Of(replicaSets)
+	if err != nil {
+		return nil, err
+	}
 	c := &Controller{
 		client: client.WithFieldOwner(s.Client, Name), live: s.Live, deployments: deployments, replicaSets: replicaSets,
-		pods: feed.Index, gate: gate.New(), recorder: recorder, log: s.Log, now: time.Now,
+		sets: sets, pods: feed.Index, gate: gate.New(), recorder: recorder, log: s.Log, now: time.Now,
 	}
 	built, err := controller.NewReconciler(s, concurrent, c)
 	if err != nil {

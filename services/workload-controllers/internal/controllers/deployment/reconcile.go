@@ -33,6 +33,7 @@ type Controller struct {
 	live        client.Reader // reads from the apiserver
 	deployments gate.Store
 	replicaSets gate.Store
+	sets        ownerindex.Index
 	pods        *podset.Index
 	gate        *gate.Gate
 	recorder    *events.Recorder
@@ -49,10 +50,7 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	if !c.gate.IsOpen(deployment.UID) {
 		return reconcile.Result{RequeueAfter: recheck}, nil
 	}
-	in, err := c.observe(ctx, deployment)
-	if err != nil {
-		return reconcile.Result{}, err
-	}
+	in := c.observe(deployment)
 	plan := decide(in)
 	if err := c.apply(ctx, in, plan); err != nil {
 		if apierrors.IsConflict(err) || errors.Is(err, errStale) {
@@ -67,24 +65,17 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 }
 
 // observe gathers the input of a decision. All of it is shared with the cache.
-func (c *Controller) observe(ctx context.Context, deployment *appsv1.Deployment) (Input, error) {
+func (c *Controller) observe(deployment *appsv1.Deployment) Input {
 	in := Input{Now: c.now(), Deployment: deployment}
-	owned, err := ownerindex.Owned(ctx, c.client, deployment.Namespace, deployment.UID)
-	if err != nil {
-		return in, err
-	}
-	unowned, err := ownerindex.Unowned(ctx, c.client, deployment.Namespace)
-	if err != nil {
-		return in, err
-	}
-	in.ReplicaSets = append(owned, unowned...)
+	owned := c.sets.Owned(deployment.UID)
+	in.ReplicaSets = append(owned, c.sets.Unowned(deployment.Namespace)...)
 	if deployment.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType {
 		in.Unfinished = make(map[types.UID]int, len(owned))
 		for _, set := range owned {
 			in.Unfinished[set.UID] = c.pods.Unfinished(set.UID)
 		}
 	}
-	return in, nil
+	return in
 }
 
 // apply carries out the plan in the order of its fields and stops at the first failure.

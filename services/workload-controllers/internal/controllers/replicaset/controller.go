@@ -40,7 +40,7 @@ import (
 const Name = "replicaset"
 
 // Registration describes the controller. concurrent is how many ReplicaSets it works on at once.
-func Registration(feed *podfeed.Feed, index *ownerindex.Index, concurrent int) controller.Registration {
+func Registration(feed *podfeed.Feed, concurrent int) controller.Registration {
 	return controller.Registration{
 		Name: Name,
 		Rules: []rbacv1.PolicyRule{
@@ -49,7 +49,6 @@ func Registration(feed *podfeed.Feed, index *ownerindex.Index, concurrent int) c
 			{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"create", "delete", "list", "patch", "watch"}},
 			{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
 		},
-		Index: index.Register,
 		Setup: func(s *controller.Setup) (controller.Runnable, error) {
 			return recording.As(s, eventSource, func(recorder *events.Recorder) (controller.Runnable, error) {
 				return setup(s, feed, recorder, concurrent)
@@ -67,9 +66,13 @@ func setup(s *controller.Setup, feed *podfeed.Feed, recorder *events.Recorder, c
 	if err != nil {
 		return nil, err
 	}
+	sets, err := ownerindex.Of(store)
+	if err != nil {
+		return nil, err
+	}
 	pending := gate.New()
 	c := &Controller{
-		client: client.WithFieldOwner(s.Client, Name), live: s.Live, store: store, pods: feed.Index, gate: pending,
+		client: client.WithFieldOwner(s.Client, Name), live: s.Live, store: store, sets: sets, pods: feed.Index, gate: pending,
 		ops:      &podops.Operator{Client: clientset, FieldManager: Name, Gate: pending, Feed: feed},
 		recorder: recorder, now: time.Now, written: map[types.UID]time.Time{},
 	}

@@ -33,6 +33,7 @@ type Controller struct {
 	client   client.Client // reads from the cache
 	live     client.Reader // reads from the apiserver
 	store    gate.Store    // the cache's ReplicaSets
+	sets     ownerindex.Index
 	pods     *podset.Index
 	ops      *podops.Operator
 	gate     *gate.Gate
@@ -56,10 +57,7 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err != nil {
 		return reconcile.Result{}, reconcile.TerminalError(fmt.Errorf("reading spec.selector of %s: %w", request, err))
 	}
-	in, err := c.observe(ctx, set, selector)
-	if err != nil {
-		return reconcile.Result{}, err
-	}
+	in := c.observe(set, selector)
 	plan := decide(in)
 	if err := c.apply(ctx, in, plan, owner(set, selector)); err != nil {
 		if apierrors.IsConflict(err) {
@@ -71,7 +69,7 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 }
 
 // observe gathers the input of a decision.
-func (c *Controller) observe(ctx context.Context, set *appsv1.ReplicaSet, selector labels.Selector) (Input, error) {
+func (c *Controller) observe(set *appsv1.ReplicaSet, selector labels.Selector) Input {
 	now := c.now()
 	in := Input{Now: now, ReplicaSet: set, Written: c.lastWritten(set.UID)}
 	in.Tally = c.pods.Observe(set.UID, podset.Spec{
@@ -82,13 +80,9 @@ func (c *Controller) observe(ctx context.Context, set *appsv1.ReplicaSet, select
 		in.Orphans = c.pods.Orphans(set.Namespace, selector)
 	}
 	if surplus(set, in.Tally) > 0 {
-		related, err := ownerindex.Siblings(ctx, c.client, set)
-		if err != nil {
-			return in, err
-		}
-		in.Candidates = c.pods.Ranked(set.UID, related)
+		in.Candidates = c.pods.Ranked(set.UID, c.sets.Siblings(set))
 	}
-	return in, nil
+	return in
 }
 
 // apply carries out the plan in the order of its fields. What the pass came to is in the status even where it failed.
