@@ -1,0 +1,128 @@
+// Package noderestriction is the admission plugin NodeRestriction: whoever has taken over one Node can write nothing
+// about the others. A Node writes its own Node object, the status of its Pods, and its Lease.
+package noderestriction
+
+import (
+	"context"
+	"fmt"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/client-go/kubernetes"
+)
+
+// Plugin checks what Nodes write. It works on the final objects, so that no other plugin can change them afterwards.
+type Plugin struct {
+	*admission.Handler
+	client kubernetes.Interface
+}
+
+var _ admission.ValidationInterface = &Plugin{}
+
+// New returns the plugin.
+func New(client kubernetes.Interface) *Plugin {
+	return &Plugin{admission.NewHandler(admission.Create, admission.Update, admission.Delete), client}
+}
+
+// Validate refuses what a Node has no business to write. It has nothing to say about other users.
+func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	user := a.GetUserInfo()
+	if user == nil {
+		return nil
+	}
+	node, isNode := nodeName(user.GetName(), user.GetGroups())
+	if !isNode {
+		return nil
+	}
+	if node == "" {
+		return admission.NewForbidden(a, fmt.Errorf("could not determine node from user %q", user.GetName()))
+	}
+	if err := p.check(ctx, node, a); err != nil {
+		return admission.NewForbidden(a, err)
+	}
+	return nil
+}
+
+func (p *Plugin) check(ctx context.Context, node string, a admission.Attributes) error {
+	switch a.GetResource().GroupResource() {
+	case corev1.Resource("nodes"):
+		return checkNode(node, a)
+	case corev1.Resource("pods"):
+		return p.checkPod(ctx, node, a)
+	case coordinationv1.Resource("leases"):
+		obj, _ := meta.Accessor(a.GetObject())
+		return checkLease(node, a.GetNamespace(), nameOf(a.GetName(), obj))
+	case corev1.Resource("serviceaccounts"):
+		return p.checkToken(ctx, node, a)
+	}
+	return nil
+}
+
+func checkNode(node string, a admission.Attributes) error {
+	created, isNode := a.GetObject().(*corev1.Node)
+	switch {
+	case a.GetOperation() == admission.Create && isNode:
+		return checkNewNode(node, created)
+	case a.GetOperation() == admission.Update && isNode:
+		old, ok := a.GetOldObject().(*corev1.Node)
+		if !ok {
+			return fmt.Errorf("unexpected type %T", a.GetOldObject())
+		}
+		return checkNodeUpdate(node, created, old)
+	}
+	return checkOwn(node, a.GetName())
+}
+
+func (p *Plugin) checkPod(ctx context.Context, node string, a admission.Attributes) error {
+	old, hasOld := a.GetOldObject().(*corev1.Pod)
+	pod, hasPod := a.GetObject().(*corev1.Pod)
+	switch subresource := a.GetSubresource(); {
+	case subresource == "eviction":
+		evicted, err := p.pod(ctx, a.GetNamespace(), a.GetName())
+		if err != nil {
+			return err
+		}
+		return checkPodRemoval(node, "evict", evicted)
+	case subresource == "status" && hasPod && hasOld:
+		return checkPodStatus(node, pod, old)
+	case subresource != "":
+		return fmt.Errorf("unexpected pod subresource %q, only 'status' and 'eviction' are allowed", subresource)
+	case a.GetOperation() == admission.Create && hasPod:
+		return checkNewPod(node, pod)
+	case a.GetOperation() == admission.Delete && hasOld:
+		return checkPodRemoval(node, "delete", old)
+	}
+	return fmt.Errorf("unexpected operation %q, node %q can only create and delete mirror pods", a.GetOperation(), node)
+}
+
+func (p *Plugin) checkToken(ctx context.Context, node string, a admission.Attributes) error {
+	request, ok := a.GetObject().(*authenticationv1.TokenRequest)
+	if a.GetSubresource() != "token" || !ok {
+		return nil
+	}
+	if err := checkTokenRequest(request); err != nil {
+		return err
+	}
+	pod, err := p.pod(ctx, a.GetNamespace(), request.Spec.BoundObjectRef.Name)
+	if err != nil {
+		return err
+	}
+	return checkTokenPod(node, request, pod)
+}
+
+// pod reads a Pod from the watch cache, which is at least as new as what the Node has seen.
+func (p *Plugin) pod(ctx context.Context, namespace, name string) (*corev1.Pod, error) {
+	pod, err := p.client.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{ResourceVersion: "0"})
+	if apierrors.IsNotFound(err) {
+		return nil, err
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the pod %s/%s: %w", namespace, name, err)
+	}
+	return pod, nil
+}

@@ -1,0 +1,28 @@
+// Package podrequest recognises the requests that write a Pod itself.
+package podrequest
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apiserver/pkg/admission"
+)
+
+// Pod returns the Pod that a request writes; it is nil if the request is about something else or a subresource.
+func Pod(a admission.Attributes) (*corev1.Pod, error) {
+	if a.GetResource().GroupResource() != corev1.Resource("pods") || a.GetSubresource() != "" {
+		return nil, nil
+	}
+	pod, ok := a.GetObject().(*corev1.Pod)
+	if !ok {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("expected a Pod, got %T", a.GetObject()))
+	}
+	return pod, nil
+}
+
+// IsMirror tells whether a Pod only shows a static Pod of its Node.
+func IsMirror(pod *corev1.Pod) bool {
+	_, found := pod.Annotations[corev1.MirrorPodAnnotationKey]
+	return found
+}

@@ -1,0 +1,108 @@
+// Package priority is the admission plugin Priority: it turns the priority class that a Pod names into a number, and
+// keeps the classes from having two defaults.
+package priority
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	schedulinglisters "k8s.io/client-go/listers/scheduling/v1"
+
+	"keelson.dev/services/apiserver/internal/admission/podrequest"
+)
+
+// Plugin resolves priorities from the classes in memory.
+type Plugin struct {
+	*admission.Handler
+	classes schedulinglisters.PriorityClassLister
+	client  kubernetes.Interface
+}
+
+var (
+	_ admission.MutationInterface   = &Plugin{}
+	_ admission.ValidationInterface = &Plugin{}
+)
+
+// New returns the plugin. It admits nothing before the informer has read the classes.
+func New(client kubernetes.Interface, factory informers.SharedInformerFactory) *Plugin {
+	classes := factory.Scheduling().V1().PriorityClasses()
+	handler := admission.NewHandler(admission.Create, admission.Update)
+	handler.SetReadyFunc(classes.Informer().HasSynced)
+	return &Plugin{Handler: handler, classes: classes.Lister(), client: client}
+}
+
+// Admit sets the priority of a Pod.
+func (p *Plugin) Admit(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	pod, err := podrequest.Pod(a)
+	if pod == nil || err != nil {
+		return err
+	}
+	if a.GetOperation() == admission.Update {
+		if old, ok := a.GetOldObject().(*corev1.Pod); ok {
+			keep(pod, old)
+		}
+		return nil
+	}
+	if !p.WaitForReady() {
+		return admission.NewForbidden(a, fmt.Errorf("not yet ready to handle request"))
+	}
+	class, err := p.class(ctx, pod.Spec.PriorityClassName)
+	if err != nil {
+		return admission.NewForbidden(a, err)
+	}
+	if err := apply(pod, resolve(class)); err != nil {
+		return admission.NewForbidden(a, err)
+	}
+	return nil
+}
+
+// Validate checks the default of a priority class against the store itself: two requests in a row must see each other.
+func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	class, ok := a.GetObject().(*schedulingv1.PriorityClass)
+	if !ok || !class.GlobalDefault || a.GetResource().GroupResource() != schedulingv1.Resource("priorityclasses") {
+		return nil
+	}
+	list, err := p.client.SchedulingV1().PriorityClasses().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return apierrors.NewInternalError(fmt.Errorf("listing the priority classes: %w", err))
+	}
+	all := make([]*schedulingv1.PriorityClass, 0, len(list.Items))
+	for i := range list.Items {
+		all = append(all, &list.Items[i])
+	}
+	if err := checkDefault(class, all); err != nil {
+		return admission.NewForbidden(a, err)
+	}
+	return nil
+}
+
+// class finds the class called name, or the default class if it is empty. A class that is not in memory yet is looked
+// for in the store.
+func (p *Plugin) class(ctx context.Context, name string) (*schedulingv1.PriorityClass, error) {
+	if name == "" {
+		all, err := p.classes.List(labels.Everything())
+		if err != nil {
+			return nil, fmt.Errorf("listing the priority classes: %w", err)
+		}
+		return pickDefault(all), nil
+	}
+	class, err := p.classes.Get(name)
+	if apierrors.IsNotFound(err) {
+		class, err = p.client.SchedulingV1().PriorityClasses().Get(ctx, name, metav1.GetOptions{})
+	}
+	if apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("no PriorityClass with name %s was found", name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the PriorityClass %s: %w", name, err)
+	}
+	return class, nil
+}
