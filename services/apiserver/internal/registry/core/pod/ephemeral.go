@@ -34,7 +34,7 @@ func ValidateEphemeralUpdate(p, old *corev1.Pod) field.ErrorList {
 	errs := validateChanged(p, old)
 	at := specPath.Child("ephemeralContainers")
 	if _, mirror := p.Annotations[mirrorAnnotation]; mirror {
-		return append(errs, field.Forbidden(field.NewPath(""), "static pods do not support ephemeral containers"))
+		return append(errs, field.Forbidden(at, "static pods do not support ephemeral containers"))
 	}
 	byName := make(map[string]*corev1.EphemeralContainer, len(p.Spec.EphemeralContainers))
 	for i := range p.Spec.EphemeralContainers {

@@ -1,7 +1,7 @@
 package podspec
 
 import (
-	"math/rand"
+	"math/rand/v2"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,7 +17,7 @@ func someSpecs(t *testing.T, check func(t *testing.T, spec *corev1.PodSpec)) {
 	for seed := range int64(300) {
 		spec := &corev1.PodSpec{}
 		// Quantities are filled by hand: a random one has parts that contradict each other.
-		randfill.New().RandSource(rand.NewSource(seed)).NilChance(0.3).NumElements(0, 3).MaxDepth(12).
+		randfill.NewWithSeed(seed).NilChance(0.3).NumElements(0, 3).MaxDepth(12).
 			Funcs(func(q *resource.Quantity, c randfill.Continue) {
 				*q = *resource.NewMilliQuantity(c.Int63n(1<<40)-1<<20, resource.DecimalSI)
 			}).
@@ -83,7 +83,7 @@ func TestDropUnservedIsIdempotent(t *testing.T) {
 
 // A valid Pod whose defaulted fields are erased is the same Pod when it is defaulted again.
 func TestADefaultedValidPodStaysValid(t *testing.T) {
-	rng := rand.New(rand.NewSource(1))
+	rng := rand.New(rand.NewPCG(1, 2))
 	for range 500 {
 		spec := validSpec(rng)
 		SetDefaults(spec)
@@ -117,7 +117,7 @@ func validSpec(rng *rand.Rand) *corev1.PodSpec {
 		fieldRef("status.podIP"),
 	}
 	for _, part := range parts {
-		if rng.Intn(2) == 0 {
+		if rng.IntN(2) == 0 {
 			part(spec)
 		}
 	}
