@@ -125,7 +125,7 @@ require (
 	k8s.io/apiextensions-apiserver v0.37.0 // indirect
 	k8s.io/klog/v2 v2.140.0 // indirect
 	k8s.io/kube-openapi v0.0.0-20260721132016-d427ff9ee9ad // indirect
-	keelson.dev/kit v0.0.0 // indirect
+	keelson.dev/kit v0.0.0
 	keelson.dev/proto v0.0.0 // indirect
 	keelson.dev/services/apiserver v0.0.0
 	keelson.dev/services/podgc v0.0.0

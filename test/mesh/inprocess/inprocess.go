@@ -144,9 +144,13 @@ func (m *Mesh) startServer(ctx context.Context) (func() error, error) {
 		_ = listener.Close()
 		return nil, err
 	}
-	m.admin = rest.AnonymousClientConfig(h.AdminConfig())
-	m.admin.BearerToken = tokens[admin]
-	m.admin.QPS = -1
+	m.admin = &rest.Config{
+		Host: "https://" + h.Address(), BearerToken: tokens[admin], QPS: -1,
+		TLSClientConfig: rest.TLSClientConfig{CAFile: m.config.TLSCertFile},
+	}
+	if err := rest.LoadTLSFiles(m.admin); err != nil {
+		return nil, fmt.Errorf("reading the apiserver's certificate: %w", err)
+	}
 	if err := clientcmd.WriteToFile(kubeconfig(m.admin), m.kubeconfig); err != nil {
 		return nil, fmt.Errorf("writing the kubeconfig: %w", err)
 	}

@@ -6,10 +6,14 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
+
+	certutil "k8s.io/client-go/util/cert"
 
 	apiserver "keelson.dev/services/apiserver/inproc"
 	"keelson.dev/test/mesh"
@@ -37,6 +41,15 @@ func serverConfig(dir string) (*apiserver.Config, error) {
 	config.TokenAuthFile = filepath.Join(dir, "tokens.csv")
 	if err := os.WriteFile(config.TokenAuthFile, []byte(strings.TrimSpace(tokenFile)), 0o600); err != nil {
 		return nil, fmt.Errorf("writing the tokens: %w", err)
+	}
+	// A certificate on disk, so that clients still trust the server after a restart.
+	cert, certKey, err := certutil.GenerateSelfSignedCertKey(config.BindAddress, []net.IP{net.ParseIP(config.BindAddress)}, nil)
+	if err != nil {
+		return nil, fmt.Errorf("making the serving certificate: %w", err)
+	}
+	config.TLSCertFile, config.TLSPrivateKeyFile = filepath.Join(dir, "server.crt"), filepath.Join(dir, "server.key")
+	if err := errors.Join(os.WriteFile(config.TLSCertFile, cert, 0o600), os.WriteFile(config.TLSPrivateKeyFile, certKey, 0o600)); err != nil {
+		return nil, fmt.Errorf("writing the serving certificate: %w", err)
 	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

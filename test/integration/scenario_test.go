@@ -1,0 +1,14 @@
+// Package integration runs the scenarios on a mesh in one process, with simulated nodes.
+package integration
+
+import (
+	"testing"
+
+	"keelson.dev/test/mesh/inprocess"
+	"keelson.dev/test/scenario"
+)
+
+func TestScenarios(t *testing.T) {
+	m := inprocess.New(t, inprocess.Options{Nodes: 3})
+	scenario.RunAll(t, m, scenario.Everywhere)
+}

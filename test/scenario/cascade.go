@@ -1,0 +1,134 @@
+package scenario
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"keelson.dev/test/mesh"
+)
+
+// CascadeBackground deletes a Deployment as kubectl does by default: it goes at once, what it owned after it.
+//
+// DEP-031 DEP-167 DEP-168
+func CascadeBackground(t *testing.T, m mesh.Mesh) {
+	w := In(t, m)
+	w.KubectlWith(web(3, HelloV1, ""), "apply", "-f", "-")
+	w.AwaitAvailable("web", 3)
+	w.Kubectl("delete", "deployment", "web")
+	w.awaitNothing("replicasets", "pods")
+}
+
+// CascadeForeground keeps the owner visible until its dependents are gone.
+//
+// DEP-169
+func CascadeForeground(t *testing.T, m mesh.Mesh) {
+	w := In(t, m)
+	w.KubectlWith(web(3, HelloV1, ""), "apply", "-f", "-")
+	w.AwaitAvailable("web", 3)
+	// A finalizer of the test's own holds one Pod back, so that the waiting can be seen.
+	const hold = "test.keelson.dev/hold"
+	held := w.Pods("app=web")[0].Name
+	w.Kubectl("patch", "pod", held, "--type=merge", "-p", `{"metadata":{"finalizers":["`+hold+`"]}}`)
+	w.Kubectl("delete", "deployment", "web", "--cascade=foreground", "--wait=false")
+	w.Await("all Pods but the held one to go", func() string {
+		if pods := w.Pods("app=web"); len(pods) != 1 {
+			return fmt.Sprintf("%d Pods", len(pods))
+		}
+		return ""
+	})
+	d, err := w.Client.AppsV1().Deployments(w.Namespace).Get(w.Context(), "web", metav1.GetOptions{})
+	if err != nil {
+		t.Fatalf("the Deployment went before its Pod: %v", err)
+	}
+	if d.DeletionTimestamp == nil || strings.Join(d.Finalizers, " ") != metav1.FinalizerDeleteDependents {
+		t.Errorf("while it waits: deletion %v, finalizers %v", d.DeletionTimestamp, d.Finalizers)
+	}
+	w.Kubectl("patch", "pod", held, "--type=json", "-p", `[{"op":"remove","path":"/metadata/finalizers"}]`)
+	w.awaitNothing("pods", "replicasets", "deployments")
+}
+
+// CascadeOrphan lets the dependents live, and a new Deployment takes them over without replacing one.
+//
+// DEP-032 DEP-172
+func CascadeOrphan(t *testing.T, m mesh.Mesh) {
+	w := In(t, m)
+	w.KubectlWith(web(3, HelloV1, ""), "apply", "-f", "-")
+	w.AwaitAvailable("web", 3)
+	before := w.podUIDs()
+	w.Kubectl("delete", "deployment", "web", "--cascade=orphan")
+	w.Await("the ReplicaSet to lose its owner", func() string {
+		sets, err := w.Client.AppsV1().ReplicaSets(w.Namespace).List(w.Context(), metav1.ListOptions{})
+		if err != nil {
+			return err.Error()
+		}
+		if len(sets.Items) != 1 || len(sets.Items[0].OwnerReferences) != 0 {
+			return fmt.Sprintf("%d ReplicaSets, the first owned by %v", len(sets.Items), sets.Items[0].OwnerReferences)
+		}
+		return ""
+	})
+	w.KubectlWith(web(3, HelloV1, ""), "apply", "-f", "-")
+	w.AwaitAvailable("web", 3)
+	if after := w.podUIDs(); after != before {
+		t.Errorf("Pods were replaced:\nbefore %s\nafter  %s", before, after)
+	}
+}
+
+// NamespaceDeletion empties a namespace and lets it go; one Pod that stays keeps it, with a condition that says so.
+func NamespaceDeletion(t *testing.T, m mesh.Mesh) {
+	w := In(t, m)
+	w.KubectlWith(web(2, HelloV1, ""), "apply", "-f", "-")
+	w.Kubectl("create", "configmap", "settings", "--from-literal=a=b")
+	w.AwaitAvailable("web", 2)
+	held := w.Pods("app=web")[0].Name
+	w.Kubectl("patch", "pod", held, "--type=merge", "-p", `{"metadata":{"finalizers":["test.keelson.dev/hold"]}}`)
+	w.Kubectl("delete", "namespace", w.Namespace, "--wait=false")
+	w.Await("a condition that names what is left", func() string {
+		ns, err := w.Client.CoreV1().Namespaces().Get(w.Context(), w.Namespace, metav1.GetOptions{})
+		if err != nil {
+			return err.Error()
+		}
+		for _, c := range ns.Status.Conditions {
+			if c.Type == "NamespaceContentRemaining" && c.Status == "True" && strings.Contains(c.Message, "pods") {
+				return ""
+			}
+		}
+		return fmt.Sprintf("conditions %v", ns.Status.Conditions)
+	})
+	if r := w.TryKubectl("", "create", "configmap", "late"); r.Code == 0 || !strings.Contains(r.Stderr, "being terminated") {
+		t.Errorf("creating in a namespace that ends: status %d, %s", r.Code, r.Stderr)
+	}
+	w.Kubectl("patch", "pod", held, "--type=json", "-p", `[{"op":"remove","path":"/metadata/finalizers"}]`)
+	w.Await("the namespace to go", func() string {
+		_, err := w.Client.CoreV1().Namespaces().Get(w.Context(), w.Namespace, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return ""
+		}
+		return fmt.Sprintf("error %v", err)
+	})
+}
+
+// awaitNothing waits until kubectl lists none of the resources in the namespace.
+func (w *World) awaitNothing(resources ...string) {
+	w.Helper()
+	for _, resource := range resources {
+		w.Await("no "+resource, func() string {
+			r := w.TryKubectl("", "get", resource, "-o", "name")
+			return strings.TrimSpace(r.Stdout + strings.TrimPrefix(r.Stderr, "No resources found in "+w.Namespace+" namespace."))
+		})
+	}
+}
+
+// podUIDs returns the sorted UIDs of the web Pods.
+func (w *World) podUIDs() string {
+	w.Helper()
+	set := map[types.UID]bool{}
+	for _, pod := range w.Pods("app=web") {
+		set[pod.UID] = true
+	}
+	return fmt.Sprint(set)
+}

@@ -1,0 +1,72 @@
+package scenario
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// Result is what one kubectl call printed and how it ended.
+type Result struct {
+	Stdout, Stderr string
+	Code           int
+}
+
+// Kubectl runs the unmodified kubectl in the world's namespace and fails the test if it does.
+func (w *World) Kubectl(args ...string) string {
+	w.Helper()
+	return w.KubectlWith("", args...)
+}
+
+// KubectlWith is Kubectl with standard input.
+func (w *World) KubectlWith(stdin string, args ...string) string {
+	w.Helper()
+	r := w.TryKubectl(stdin, args...)
+	if r.Code != 0 {
+		w.Fatalf("kubectl %s: status %d\n%s%s", strings.Join(args, " "), r.Code, r.Stdout, r.Stderr)
+	}
+	return r.Stdout
+}
+
+// TryKubectl runs kubectl and returns how it went.
+func (w *World) TryKubectl(stdin string, args ...string) Result {
+	w.Helper()
+	command := w.kubectl(args...)
+	var stdout, stderr bytes.Buffer
+	command.Stdin, command.Stdout, command.Stderr = strings.NewReader(stdin), &stdout, &stderr
+	err := command.Run()
+	if command.ProcessState == nil {
+		w.Fatalf("kubectl could not be run: %v", err)
+	}
+	return Result{Stdout: stdout.String(), Stderr: stderr.String(), Code: command.ProcessState.ExitCode()}
+}
+
+func (w *World) kubectl(args ...string) *exec.Cmd {
+	w.Helper()
+	args = append([]string{"--kubeconfig", w.Mesh.Kubeconfig(), "--namespace", w.Namespace}, args...)
+	command := exec.CommandContext(w.Context(), filepath.Join(BinDir(), "kubectl"), args...)
+	// A home of its own, so that no cache of another cluster is believed.
+	command.Env = append(os.Environ(), "HOME="+w.TempDir())
+	return command
+}
+
+// BinDir is where make puts what it builds: $KEELSON_BIN, or bin/ of this checkout.
+func BinDir() string {
+	if dir := os.Getenv("KEELSON_BIN"); dir != "" {
+		return dir
+	}
+	dir, err := os.Getwd()
+	for err == nil {
+		if _, err := os.Stat(filepath.Join(dir, "go.work")); err == nil {
+			return filepath.Join(dir, "bin")
+		}
+		if parent := filepath.Dir(dir); parent != dir {
+			dir = parent
+			continue
+		}
+		break
+	}
+	return "bin"
+}

@@ -1,0 +1,31 @@
+package scenario
+
+import (
+	"testing"
+
+	"keelson.dev/test/mesh"
+)
+
+// Scenario is a behaviour and its name.
+type Scenario struct {
+	Name string
+	Run  func(*testing.T, mesh.Mesh)
+}
+
+// Everywhere lists the scenarios that any mesh can show.
+var Everywhere = []Scenario{
+	{"Rollout", Rollout},
+	{"RollingUpdateBounds", RollingUpdateBounds},
+	{"CascadeBackground", CascadeBackground},
+	{"CascadeForeground", CascadeForeground},
+	{"CascadeOrphan", CascadeOrphan},
+	{"NamespaceDeletion", NamespaceDeletion},
+	{"Recovery", Recovery},
+}
+
+// RunAll runs the scenarios one after the other on the mesh.
+func RunAll(t *testing.T, m mesh.Mesh, scenarios []Scenario) {
+	for _, s := range scenarios {
+		t.Run(s.Name, func(t *testing.T) { s.Run(t, m) })
+	}
+}

@@ -1,0 +1,154 @@
+// Package scenario says once how Keelson behaves, in the terms of its users. Each scenario runs on every mesh that can show
+// it: in one process with simulated nodes, and as real daemons with real containers.
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"keelson.dev/test/mesh"
+)
+
+// Images of the tests; simulated nodes take any name.
+const (
+	HelloV1 = "keelson.dev/hello:1"
+	HelloV2 = "keelson.dev/hello:2"
+	Server  = "keelson.dev/testserver:1"
+)
+
+// patience bounds every wait. It is long, since it only shows when something is broken.
+const patience = 90 * time.Second
+
+// interval is how often a wait looks.
+const interval = 100 * time.Millisecond
+
+// World is one scenario's part of a mesh: a namespace of its own.
+type World struct {
+	testing.TB
+	Mesh      mesh.Mesh
+	Client    kubernetes.Interface
+	Namespace string
+}
+
+// In makes a world. Its namespace is deleted when the test ends.
+func In(t testing.TB, m mesh.Mesh) *World {
+	t.Helper()
+	client, err := kubernetes.NewForConfig(m.Admin())
+	if err != nil {
+		t.Fatalf("building the client: %v", err)
+	}
+	w := &World{TB: t, Mesh: m, Client: client}
+	ns, err := client.CoreV1().Namespaces().Create(w.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatalf("making a namespace: %v", err)
+	}
+	w.Namespace = ns.Name
+	t.Cleanup(func() {
+		if t.Failed() {
+			w.describe()
+		}
+		_ = client.CoreV1().Namespaces().Delete(context.Background(), w.Namespace, metav1.DeleteOptions{})
+	})
+	return w
+}
+
+// Await waits until look returns "", and fails the test with its last answer after a long time. An error of a request while
+// a daemon restarts is just another answer.
+func (w *World) Await(what string, look func() string) {
+	w.Helper()
+	deadline := time.Now().Add(patience)
+	for {
+		answer := look()
+		if answer == "" {
+			return
+		}
+		if time.Now().After(deadline) {
+			w.Fatalf("waited %v for %s; at last: %s", patience, what, answer)
+		}
+		select {
+		case <-w.Context().Done():
+			w.Fatalf("waiting for %s: the test was ended", what)
+		case <-time.After(interval):
+		}
+	}
+}
+
+// Pods returns the namespace's Pods that match the label selector.
+func (w *World) Pods(selector string) []corev1.Pod {
+	w.Helper()
+	var pods []corev1.Pod
+	w.Await("a list of Pods", func() string {
+		list, err := w.Client.CoreV1().Pods(w.Namespace).List(w.Context(), metav1.ListOptions{LabelSelector: selector})
+		if err != nil {
+			return err.Error()
+		}
+		pods = list.Items
+		return ""
+	})
+	return pods
+}
+
+// AwaitAvailable waits until the Deployment's rollout is complete with that many Pods.
+func (w *World) AwaitAvailable(name string, replicas int32) {
+	w.Helper()
+	w.Await(fmt.Sprintf("%d available Pods of Deployment %s", replicas, name), func() string {
+		d, err := w.Client.AppsV1().Deployments(w.Namespace).Get(w.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			return err.Error()
+		}
+		s := d.Status
+		if s.ObservedGeneration < d.Generation {
+			return fmt.Sprintf("generation %d of %d was observed", s.ObservedGeneration, d.Generation)
+		}
+		if s.Replicas != replicas || s.UpdatedReplicas != replicas || s.AvailableReplicas != replicas {
+			return fmt.Sprintf("%d Pods, %d updated, %d available", s.Replicas, s.UpdatedReplicas, s.AvailableReplicas)
+		}
+		return ""
+	})
+}
+
+// describe logs what a person would look at first.
+func (w *World) describe() {
+	pods, err := w.Client.CoreV1().Pods(w.Namespace).List(context.Background(), metav1.ListOptions{})
+	if err != nil {
+		w.Logf("no Pods to show: %v", err)
+		return
+	}
+	for i := range pods.Items {
+		p := &pods.Items[i]
+		w.Logf("Pod %s on %q: %s, deleting %v, %s", p.Name, p.Spec.NodeName, p.Status.Phase, p.DeletionTimestamp != nil, states(p))
+	}
+	events, err := w.Client.CoreV1().Events(w.Namespace).List(context.Background(), metav1.ListOptions{})
+	if err != nil {
+		w.Logf("no Events to show: %v", err)
+		return
+	}
+	for i := range events.Items {
+		e := &events.Items[i]
+		w.Logf("Event %s %s/%s: %s", e.Reason, e.InvolvedObject.Kind, e.InvolvedObject.Name, e.Message)
+	}
+}
+
+func states(p *corev1.Pod) string {
+	var parts []string
+	for _, c := range p.Status.ContainerStatuses {
+		state := "no state"
+		switch {
+		case c.State.Waiting != nil:
+			state = "waiting " + c.State.Waiting.Reason + " " + c.State.Waiting.Message
+		case c.State.Running != nil:
+			state = "running"
+		case c.State.Terminated != nil:
+			state = fmt.Sprintf("ended %s %d", c.State.Terminated.Reason, c.State.Terminated.ExitCode)
+		}
+		parts = append(parts, fmt.Sprintf("%s %s (ready %v, restarts %d)", c.Name, state, c.Ready, c.RestartCount))
+	}
+	return strings.Join(parts, "; ")
+}
