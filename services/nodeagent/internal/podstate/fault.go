@@ -8,8 +8,9 @@ import (
 	"keelson.dev/services/nodeagent/internal/lifecycle"
 )
 
-// Waiting reasons of a container whose start failed, in the API's words.
+// Waiting reasons of a container that could not be started, or not kept running, in the API's words.
 const (
+	CrashLoopBackOff           = "CrashLoopBackOff"
 	ErrImagePull               = "ErrImagePull"
 	ImagePullBackOff           = "ImagePullBackOff"
 	ErrImageNeverPull          = "ErrImageNeverPull"
@@ -45,7 +46,7 @@ func (v *view) pullWaiting(fault Fault) Waiting {
 		v.wake(shown)
 		return Waiting{Reason: ErrImagePull, Message: fault.Message}
 	}
-	return Waiting{Reason: ImagePullBackOff, Message: "Back-off pulling image: " + fault.Message}
+	return Waiting{Reason: ImagePullBackOff, Message: "Back-off pulling image " + fault.Message}
 }
 
 func statusLists(pod *corev1.Pod) [][]corev1.ContainerStatus {

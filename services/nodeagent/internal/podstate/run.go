@@ -9,10 +9,9 @@ import (
 
 // Reasons with which an instance of a running Pod is stopped or waits.
 const (
-	reasonSandboxChanged   = "SandboxChanged"
-	reasonUnknown          = "ContainerStatusUnknown"
-	reasonChanged          = "ContainerChanged"
-	reasonCrashLoopBackOff = "CrashLoopBackOff"
+	reasonSandboxChanged = "SandboxChanged"
+	reasonUnknown        = "ContainerStatusUnknown"
+	reasonChanged        = "ContainerChanged"
 )
 
 // run brings a Pod up and keeps it up: first what it stands on, then its sandbox, then the containers in their order.
@@ -216,7 +215,7 @@ func (v *view) crashDelayOver(e lifecycle.Entry, prev *observed.Container, a *Ac
 	delay := lifecycle.CrashDelay(restarts)
 	if due := ended.Add(delay); due.After(v.in.Now) {
 		v.wake(due)
-		v.plan.Waiting[e.Spec.Name] = Waiting{Reason: reasonCrashLoopBackOff, Message: fmt.Sprintf(
+		v.plan.Waiting[e.Spec.Name] = Waiting{Reason: CrashLoopBackOff, Message: fmt.Sprintf(
 			"back-off %s restarting failed container=%s pod=%s_%s(%s)", delay, e.Spec.Name, v.pod.Name, v.pod.Namespace, v.pod.UID)}
 		return false
 	}

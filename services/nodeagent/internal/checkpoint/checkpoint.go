@@ -1,0 +1,126 @@
+// Package checkpoint keeps on disk what neither the API nor the container runtime can tell an agent that starts: where
+// the back-off of a container began, and which postStart hooks have finished. There is one small file per Pod, and most
+// Pods need none.
+package checkpoint
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"keelson.dev/kit/failpoint"
+)
+
+// version is that of the records. A record of a later version counts as unknown.
+const version = 1
+
+// Record is what is kept of one Pod.
+type Record struct {
+	Version int `json:"version"`
+	// Streaks holds, by container name, the attempt with which its back-off last began.
+	Streaks map[string]uint32 `json:"streaks,omitempty"`
+	// Hooked lists the IDs of instances whose postStart hook has finished.
+	Hooked []string `json:"hooked,omitempty"`
+}
+
+// Empty tells whether there is nothing to keep.
+func (r Record) Empty() bool { return len(r.Streaks) == 0 && len(r.Hooked) == 0 }
+
+// Store is a directory of records.
+type Store struct {
+	dir string
+}
+
+// Open makes the directory if it is missing.
+func Open(dir string) (*Store, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("making the directory of Pod records: %w", err)
+	}
+	return &Store{dir: dir}, nil
+}
+
+// Load returns the record of a Pod. A missing one is empty. A damaged one, or one of a version that is not known, is
+// empty too and comes with an error that says so: it must never keep a Pod from running.
+func (s *Store) Load(uid types.UID) (Record, error) {
+	data, err := os.ReadFile(s.file(uid))
+	if errors.Is(err, fs.ErrNotExist) {
+		return Record{}, nil
+	}
+	if err != nil {
+		return Record{}, fmt.Errorf("reading the record of pod %s: %w", uid, err)
+	}
+	var r Record
+	if err := json.Unmarshal(data, &r); err != nil {
+		return Record{}, fmt.Errorf("reading the record of pod %s: %w", uid, err)
+	}
+	if r.Version != version {
+		return Record{}, fmt.Errorf("reading the record of pod %s: version %d is not known, only %d is", uid, r.Version, version)
+	}
+	return r, nil
+}
+
+// Save replaces the record of a Pod. After a crash there is the old one or the new one.
+func (s *Store) Save(uid types.UID, r Record) error {
+	if err := failpoint.Inject("nodeagent/checkpoint.save.before"); err != nil {
+		return err
+	}
+	r.Version = version
+	data, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("encoding the record of pod %s: %w", uid, err)
+	}
+	if err := replace(s.file(uid), data); err != nil {
+		return fmt.Errorf("writing the record of pod %s: %w", uid, err)
+	}
+	return failpoint.Inject("nodeagent/checkpoint.save.after")
+}
+
+// Remove forgets a Pod. It is idempotent.
+func (s *Store) Remove(uid types.UID) error {
+	if err := os.Remove(s.file(uid)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("removing the record of pod %s: %w", uid, err)
+	}
+	return nil
+}
+
+// Pods returns the UIDs of all Pods that have a record.
+func (s *Store) Pods() ([]types.UID, error) {
+	entries, err := os.ReadDir(s.dir)
+	if err != nil {
+		return nil, fmt.Errorf("listing the records of pods: %w", err)
+	}
+	var out []types.UID
+	for _, e := range entries {
+		if uid, ok := strings.CutSuffix(e.Name(), suffix); ok && !strings.HasPrefix(uid, ".") {
+			out = append(out, types.UID(uid))
+		}
+	}
+	return out, nil
+}
+
+const suffix = ".json"
+
+func (s *Store) file(uid types.UID) string { return filepath.Join(s.dir, string(uid)+suffix) }
+
+// replace writes a file beside the old one, brings it to disk and puts it in the old one's place.
+func replace(path string, data []byte) error {
+	file, err := os.CreateTemp(filepath.Dir(path), ".new-*")
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(data)
+	err = errors.Join(err, file.Sync(), file.Close())
+	if err == nil {
+		err = os.Rename(file.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(file.Name())
+	}
+	return err
+}

@@ -1,0 +1,78 @@
+package checkpoint
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"keelson.dev/kit/failpoint"
+)
+
+func TestRoundTrip(t *testing.T) {
+	s, err := Open(filepath.Join(t.TempDir(), "records"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Record{Version: 1, Streaks: map[string]uint32{"web": 7}, Hooked: []string{"c1"}}
+	if err := s.Save("u1", want); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.Load("u1"); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("loaded %+v, error %v; want %+v", got, err, want)
+	}
+	if uids, err := s.Pods(); err != nil || len(uids) != 1 || uids[0] != "u1" {
+		t.Errorf("Pods = %v, error %v", uids, err)
+	}
+	for range 2 {
+		if err := s.Remove("u1"); err != nil {
+			t.Errorf("removing: %v", err)
+		}
+	}
+	if got, err := s.Load("u1"); err != nil || !got.Empty() {
+		t.Errorf("loaded %+v, error %v after removal", got, err)
+	}
+}
+
+// A record that cannot be read yields an empty one and says why.
+func TestBadRecords(t *testing.T) {
+	dir := t.TempDir()
+	s, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"cut": `{"version":1,"str`, "later": `{"version":99,"hooked":["x"]}`} {
+		if err := os.WriteFile(filepath.Join(dir, name+".json"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"cut", "later"} {
+		r, err := s.Load(types.UID(name))
+		if err == nil || !r.Empty() {
+			t.Errorf("%s: loaded %+v, error %v; want nothing and an error", name, r, err)
+		}
+	}
+}
+
+// A save that dies before the rename leaves the old record.
+func TestInterruptedSave(t *testing.T) {
+	s, err := Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Save("u1", Record{Hooked: []string{"old"}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := failpoint.Arm("nodeagent/checkpoint.save.before", "error(gone)"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { failpoint.Disarm("nodeagent/checkpoint.save.before") })
+	if err := s.Save("u1", Record{Hooked: []string{"new"}}); err == nil {
+		t.Fatal("the save did not fail")
+	}
+	if r, err := s.Load("u1"); err != nil || r.Hooked[0] != "old" {
+		t.Errorf("loaded %+v, error %v; want the old record", r, err)
+	}
+}

@@ -1,0 +1,219 @@
+package podworker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"keelson.dev/kit/failpoint"
+	"keelson.dev/services/nodeagent/internal/lifecycle"
+	"keelson.dev/services/nodeagent/internal/podstate"
+	"keelson.dev/services/nodeagent/internal/steps"
+)
+
+// Reasons of events, in the field's words.
+const (
+	reasonBackOff             = "BackOff"
+	reasonCreated             = "Created"
+	reasonStarted             = "Started"
+	reasonFailed              = "Failed"
+	reasonKilling             = "Killing"
+	reasonFailedMount         = "FailedMount"
+	reasonFailedSandbox       = "FailedCreatePodSandBox"
+	reasonFailedKillPod       = "FailedKillPod"
+	reasonFailedPostStartHook = "FailedPostStartHook"
+	reasonFailedPreStopHook   = "FailedPreStopHook"
+)
+
+func (j *job) prepare(ctx context.Context) outcome {
+	prepared, err := j.config.Steps.Prepare(ctx, j.pod)
+	if err != nil && !errors.Is(err, context.Canceled) {
+		j.warn(reasonFailedMount, "%s", err)
+	}
+	if err != nil {
+		return outcome{err: err, reason: reasonFailedMount}
+	}
+	return outcome{learn: func(m *podstate.Memory) {
+		m.Prepared, m.Released, m.RefreshAt = true, false, prepared.RefreshAt
+	}}
+}
+
+func (j *job) release(ctx context.Context) outcome {
+	if err := j.config.Steps.Release(ctx, j.pod); err != nil {
+		return outcome{err: err, reason: reasonFailedKillPod}
+	}
+	return outcome{learn: func(m *podstate.Memory) { m.Prepared, m.Released, m.RefreshAt = false, true, time.Time{} }}
+}
+
+func (j *job) createSandbox(ctx context.Context) outcome {
+	config, handler, err := j.config.Steps.Sandbox(ctx, j.pod, j.action.Attempt)
+	if err == nil {
+		err = j.quietly(func() error {
+			return bracket("sandbox.create", func() error {
+				// Not cancelled half-way: what was begun is finished and then seen.
+				_, err := j.config.Runtime.RunSandbox(context.WithoutCancel(ctx), config, handler)
+				return err
+			})
+		})
+	}
+	if err != nil {
+		j.warn(reasonFailedSandbox, "Failed to create pod sandbox: %s", err)
+	}
+	return outcome{err: err, reason: reasonFailedSandbox, observe: true}
+}
+
+func (j *job) stopSandbox(ctx context.Context) outcome {
+	id := j.action.SandboxID
+	err := j.quietly(func() error {
+		return bracket("sandbox.stop", func() error { return j.config.Runtime.StopSandbox(ctx, id) })
+	})
+	if err != nil {
+		j.warn(reasonFailedKillPod, "error killing pod: %s", err)
+		return outcome{err: err, reason: reasonFailedKillPod, observe: true}
+	}
+	return outcome{observe: true, learn: func(m *podstate.Memory) { m.SandboxesStopped[id] = true }}
+}
+
+func (j *job) removeSandbox(ctx context.Context) outcome {
+	err := j.quietly(func() error {
+		return bracket("sandbox.remove", func() error { return j.config.Runtime.RemoveSandbox(ctx, j.action.SandboxID) })
+	})
+	return outcome{err: err, reason: reasonFailedKillPod, observe: true}
+}
+
+func (j *job) removeContainer(ctx context.Context) outcome {
+	err := bracket("container.remove", func() error { return j.config.Runtime.RemoveContainer(ctx, j.action.ID) })
+	return outcome{err: err, reason: reasonFailedKillPod, observe: true}
+}
+
+func (j *job) deletePod(ctx context.Context) outcome {
+	if err := j.config.Statuses.Delete(ctx, j.pod); err != nil {
+		return outcome{err: err, reason: reasonFailedKillPod}
+	}
+	j.pool.Remove(j.pod.UID)
+	return outcome{}
+}
+
+// startContainer gets the image, creates the instance, starts it and runs its postStart hook. It may be called off
+// while it waits for the image or the hook, but not between creation and start.
+func (j *job) startContainer(ctx context.Context) outcome {
+	e := j.action.Container
+	sandbox, _, err := j.config.Steps.Sandbox(ctx, j.pod, j.sandboxAttempt())
+	if err != nil {
+		return outcome{err: err, reason: podstate.CreateContainerConfigError}
+	}
+	image, err := j.config.Steps.Image(ctx, j.pod, e, sandbox)
+	if err != nil {
+		return outcome{err: err, reason: steps.ImageReason(err)}
+	}
+	config, err := j.config.Steps.Container(ctx, steps.ContainerInput{
+		Pod: j.pod, Entry: e, Attempt: j.action.Attempt, Image: image, PodIPs: j.podIPs, TargetID: j.targetID()})
+	if err != nil {
+		j.warn(reasonFailed, "Error: %s", err)
+		return outcome{err: err, reason: podstate.CreateContainerConfigError}
+	}
+	if ctx.Err() != nil {
+		return outcome{err: ctx.Err()}
+	}
+	out := outcome{observe: true, learn: j.learnStreak}
+	var id string
+	out.err = j.quietly(func() error {
+		// Not cancelled half-way: see createSandbox.
+		firm := context.WithoutCancel(ctx)
+		out.reason = podstate.CreateContainerError
+		err := bracket("container.create", func() (err error) {
+			id, err = j.config.Runtime.CreateContainer(firm, j.action.SandboxID, config, sandbox)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		j.note(reasonCreated, "Created container: %s", e.Spec.Name)
+		out.reason = podstate.RunContainerError
+		return bracket("container.start", func() error { return j.config.Runtime.StartContainer(firm, id) })
+	})
+	if out.err != nil {
+		j.warn(reasonFailed, "Error: %s", out.err)
+		return out
+	}
+	j.note(reasonStarted, "Started container %s", e.Spec.Name)
+	if e.Spec.Lifecycle == nil || e.Spec.Lifecycle.PostStart == nil {
+		return out
+	}
+	hooked := j.postStart(ctx, id)
+	streak := out.learn
+	hooked.learn = both(streak, hooked.learn)
+	return hooked
+}
+
+// learnStreak notes that the container's back-off began anew with the attempt before this one.
+func (j *job) learnStreak(m *podstate.Memory) {
+	if j.action.Streak != nil {
+		m.Streaks[j.action.Container.Spec.Name] = *j.action.Streak
+	}
+}
+
+func both(a, b func(*podstate.Memory)) func(*podstate.Memory) {
+	return func(m *podstate.Memory) {
+		a(m)
+		if b != nil {
+			b(m)
+		}
+	}
+}
+
+func (j *job) sandboxAttempt() uint32 {
+	for i := range j.seen.Sandboxes {
+		if s := &j.seen.Sandboxes[i]; s.ID == j.action.SandboxID {
+			return s.Attempt
+		}
+	}
+	return 0
+}
+
+// targetID is the instance whose processes an ephemeral container asks to see.
+func (j *job) targetID() string {
+	for i := range j.pod.Spec.EphemeralContainers {
+		if c := &j.pod.Spec.EphemeralContainers[i]; c.Name == j.action.Container.Spec.Name && j.action.Container.Kind == lifecycle.Ephemeral {
+			if target := j.seen.Latest(c.TargetContainerName); target != nil && target.Live() {
+				return target.ID
+			}
+		}
+	}
+	return ""
+}
+
+func (j *job) runPostStart(ctx context.Context) outcome { return j.postStart(ctx, j.action.ID) }
+
+// postStart runs the hook. An instance whose hook fails is stopped; its restart policy says what follows.
+func (j *job) postStart(ctx context.Context, id string) outcome {
+	c := j.action.Container.Spec
+	err := j.config.Hooks.Run(ctx, j.pod, c, id, j.podIP, c.Lifecycle.PostStart)
+	if errors.Is(err, context.Canceled) {
+		return outcome{err: err, observe: true}
+	}
+	if err == nil {
+		return outcome{observe: true, learn: func(m *podstate.Memory) { m.Hooked[id] = true }}
+	}
+	j.warn(reasonFailedPostStartHook, "PostStartHook failed: %s", err)
+	why := podstate.Condemnation{Reason: reasonFailedPostStartHook, Message: "FailedPostStartHook", Grace: lifecycle.Grace(j.pod)}
+	return outcome{observe: true, learn: func(m *podstate.Memory) {
+		m.Hooked[id] = true
+		m.Condemned[id] = why
+	}}
+}
+
+// bracket puts failpoints around a write to the runtime.
+func bracket(name string, do func() error) error {
+	if err := failpoint.Inject("nodeagent/" + name + ".before"); err != nil {
+		return err
+	}
+	if err := do(); err != nil {
+		return err
+	}
+	if err := failpoint.Inject("nodeagent/" + name + ".after"); err != nil {
+		return fmt.Errorf("after %s: %w", name, err)
+	}
+	return nil
+}

@@ -1,0 +1,160 @@
+package podworker
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+	corev1 "k8s.io/api/core/v1"
+
+	"keelson.dev/kit/events"
+	"keelson.dev/services/nodeagent/internal/observed"
+	"keelson.dev/services/nodeagent/internal/podstate"
+)
+
+// operation is an action under way.
+type operation struct {
+	cancel   context.CancelFunc
+	deadline time.Time
+	// shorten, if it is set, moves the deadline of a stop forward.
+	shorten func(time.Time)
+	done    chan struct{}
+}
+
+// outcome is what an operation ended with.
+type outcome struct {
+	err error
+	// reason is the fault's reason if err is set.
+	reason string
+	// observe says that the runtime's state may have changed.
+	observe bool
+	learn   func(*podstate.Memory)
+}
+
+// begin starts an action in its own goroutine. A stop that is under way gets the new deadline instead.
+func (w *worker) begin(ctx context.Context, a podstate.Action) {
+	if o := w.ops[a.Key]; o != nil {
+		if o.shorten != nil {
+			o.deadline = a.Deadline
+			o.shorten(a.Deadline)
+		}
+		return
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	o := &operation{cancel: cancel, deadline: a.Deadline, done: make(chan struct{})}
+	w.ops[a.Key] = o
+	do := w.carrier(a, o)
+	go func() {
+		defer close(o.done)
+		defer cancel()
+		w.report(a.Key, do(ctx))
+	}()
+}
+
+// carrier returns the function that carries an action out. It is given copies of what the worker knows, because the
+// worker goes on meanwhile.
+func (w *worker) carrier(a podstate.Action, o *operation) func(context.Context) outcome {
+	job := &job{pool: w.pool, config: w.config, action: a, pod: w.pod, podIP: w.podIP(), podIPs: w.podIPs(), seen: w.seen, mail: &w.mail}
+	switch a.Kind {
+	case podstate.Prepare:
+		return job.prepare
+	case podstate.Release:
+		return job.release
+	case podstate.CreateSandbox:
+		return job.createSandbox
+	case podstate.StopSandbox:
+		return job.stopSandbox
+	case podstate.RemoveSandbox:
+		return job.removeSandbox
+	case podstate.StartContainer:
+		return job.startContainer
+	case podstate.RunPostStart:
+		return job.runPostStart
+	case podstate.StopContainer:
+		s := newStop(job)
+		o.shorten = s.shorten
+		return s.run
+	case podstate.RemoveContainer:
+		return job.removeContainer
+	case podstate.DeletePod:
+		return job.deletePod
+	}
+	return func(context.Context) outcome {
+		return outcome{err: errors.New("no such action"), reason: string(a.Kind)}
+	}
+}
+
+// report puts the end of an operation into the worker's mailbox.
+func (w *worker) report(key string, out outcome) {
+	r := result{key: key, observe: out.observe, learn: out.learn}
+	if out.err != nil && !errors.Is(out.err, context.Canceled) {
+		r.fault = &podstate.Fault{Reason: out.reason, Message: out.err.Error()}
+		w.log.Warn("operation failed", zap.String("operation", key), zap.Error(out.err))
+	}
+	w.pool.mu.Lock()
+	defer w.pool.mu.Unlock()
+	w.mail.results = append(w.mail.results, r)
+	w.ring()
+}
+
+// stopAll ends the operations because the agent stops.
+func (w *worker) stopAll() {
+	for _, o := range w.ops {
+		o.cancel()
+	}
+}
+
+// awaitAtMost bounds the wait for calls to the runtime when the agent stops. Whatever is cut short then is taken up by
+// the next agent, as after a crash.
+const awaitAtMost = 10 * time.Second
+
+// await returns when no operation is under way.
+func (w *worker) await() {
+	late := time.After(awaitAtMost)
+	for _, o := range w.ops {
+		select {
+		case <-o.done:
+		case <-late:
+			return
+		}
+	}
+}
+
+func isStart(key string) bool { return strings.HasPrefix(key, podstate.StartKey("")) }
+
+// job is one action with what it was decided from. It runs beside the worker and touches none of its fields.
+type job struct {
+	pool   *Pool
+	config *Config
+	action podstate.Action
+	pod    *corev1.Pod
+	podIP  string
+	podIPs []string
+	seen   observed.Pod
+	mail   *mailbox // guarded by pool.mu
+}
+
+// note records a normal event about the action's container, or about the Pod.
+func (j *job) note(reason, format string, args ...any) {
+	j.config.Events.Record(j.pod, j.action.Container.Path, events.Normal(reason, format, args...))
+}
+
+// warn records a warning.
+func (j *job) warn(reason, format string, args ...any) {
+	j.config.Events.Record(j.pod, j.action.Container.Path, events.Warning(reason, format, args...))
+}
+
+// quietly does something to the runtime of which the worker need not hear by events: it looks again at the end anyway.
+func (j *job) quietly(do func() error) error {
+	j.pool.mu.Lock()
+	j.mail.quiet++
+	j.pool.mu.Unlock()
+	defer func() {
+		j.pool.mu.Lock()
+		defer j.pool.mu.Unlock()
+		j.mail.quiet--
+	}()
+	return do()
+}

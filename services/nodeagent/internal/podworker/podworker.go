@@ -1,0 +1,97 @@
+// Package podworker runs Pods: one serial worker per Pod UID. A worker gathers what is known, lets podstate decide,
+// starts what was decided as operations of their own goroutines, publishes the status, and waits for the next thing to
+// happen: a new version of the Pod, a runtime event, the end of an operation, a probe's verdict, or a point in time.
+//
+// No operation ever blocks the worker, so a Pod that is being deleted is noticed in the middle of an image pull, and a
+// shortened grace period in the middle of a stop.
+package podworker
+
+import (
+	"context"
+
+	"go.uber.org/zap"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"keelson.dev/kit/events"
+	"keelson.dev/services/nodeagent/internal/checkpoint"
+	"keelson.dev/services/nodeagent/internal/lifecycle"
+	"keelson.dev/services/nodeagent/internal/observed"
+	"keelson.dev/services/nodeagent/internal/podstate"
+	"keelson.dev/services/nodeagent/internal/runtime"
+	"keelson.dev/services/nodeagent/internal/steps"
+)
+
+// Steps carries out what a Pod needs beyond the calls to the runtime. Every step is idempotent.
+type Steps interface {
+	// Prepare makes directories, volumes and cgroup, or brings them up to date.
+	Prepare(ctx context.Context, pod *corev1.Pod) (steps.Prepared, error)
+	// Sandbox returns the configuration of a sandbox and its runtime handler.
+	Sandbox(ctx context.Context, pod *corev1.Pod, attempt uint32) (*cri.PodSandboxConfig, string, error)
+	// Image makes sure that the container's image is on the node.
+	Image(ctx context.Context, pod *corev1.Pod, e lifecycle.Entry, sandbox *cri.PodSandboxConfig) (runtime.Image, error)
+	// Container returns the configuration of a container instance.
+	Container(ctx context.Context, in steps.ContainerInput) (*cri.ContainerConfig, error)
+	// Release takes all away that Prepare made. It is called when no process of the Pod is left.
+	Release(ctx context.Context, pod *corev1.Pod) error
+	// Forget takes away what outlives the containers: logs. It is called last.
+	Forget(ctx context.Context, pod *corev1.Pod) error
+	// Message returns the last words of an instance that has exited.
+	Message(pod *corev1.Pod, e lifecycle.Entry, c *observed.Container) string
+}
+
+// Hooks runs lifecycle handlers in a running instance.
+type Hooks interface {
+	// Run returns when the handler has ended, or when ctx does.
+	Run(ctx context.Context, pod *corev1.Pod, container *corev1.Container, id, podIP string, handler *corev1.LifecycleHandler) error
+}
+
+// Probes runs the probes of instances.
+type Probes interface {
+	// Sync makes probes run exactly for these instances of the Pod, and calls wake when a verdict changes.
+	Sync(pod *corev1.Pod, podIP string, running []Instance, wake func())
+	// Verdicts returns the verdicts so far by instance ID.
+	Verdicts(uid types.UID) map[string]podstate.Probe
+}
+
+// Instance is a container instance that is up and may be probed.
+type Instance struct {
+	Entry lifecycle.Entry
+	ID    string
+	// Ending says that the Pod is going: only readiness matters.
+	Ending    bool
+	Container *observed.Container
+}
+
+// Statuses takes statuses to the API. Publish does not block; a later status of a Pod takes the place of an earlier one.
+type Statuses interface {
+	Publish(pod *corev1.Pod, status corev1.PodStatus)
+	// Delete removes the object, with its UID as precondition. A nil error means that no object of the UID is left.
+	Delete(ctx context.Context, pod *corev1.Pod) error
+	// Forget drops what is pending for the Pod.
+	Forget(uid types.UID)
+}
+
+// Recorder records events about a Pod or one of its containers (fieldPath).
+type Recorder interface {
+	Record(pod *corev1.Pod, fieldPath string, e events.Event)
+}
+
+// Config is what workers work with.
+type Config struct {
+	Log      *zap.Logger
+	Runtime  runtime.Runtime
+	Steps    Steps
+	Hooks    Hooks
+	Probes   Probes
+	Statuses Statuses
+	Events   Recorder
+	Records  *checkpoint.Store
+	// Admit decides whether the node takes a Pod in, given those that it has; nil means yes.
+	Admit func(pod *corev1.Pod, others []*corev1.Pod) *podstate.Outcome
+	// HostIPs are the node's addresses.
+	HostIPs func() []string
+	// RuntimeName is the scheme of container IDs.
+	RuntimeName string
+}

@@ -1,0 +1,176 @@
+package podworker
+
+import (
+	"context"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	"keelson.dev/kit/podview"
+	"keelson.dev/services/nodeagent/internal/podstate"
+)
+
+// Pool is all workers of a node.
+type Pool struct {
+	ctx    context.Context
+	config Config
+
+	mu      sync.Mutex // guards workers and every worker's mailbox
+	workers map[types.UID]*worker
+	running sync.WaitGroup
+}
+
+// NewPool returns an empty pool. Its workers stop when ctx ends, and leave their containers as they are: whoever comes
+// next adopts them.
+func NewPool(ctx context.Context, config Config) *Pool {
+	return &Pool{ctx: ctx, config: config, workers: map[types.UID]*worker{}}
+}
+
+// Set tells of a Pod, new or changed. An older version than the known one is ignored. known says that the node has run
+// the Pod before, so that it need not be admitted again.
+func (p *Pool) Set(pod *corev1.Pod, known bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	w := p.workers[pod.UID]
+	if w != nil {
+		if newer(pod, w.mail.pod) {
+			w.mail.pod = pod
+			w.ring()
+		}
+		return
+	}
+	w = newWorker(p, pod)
+	if !known && pod.Status.StartTime == nil && !podview.IsTerminal(pod) && !podview.IsTerminating(pod) && p.config.Admit != nil {
+		w.memory.Rejection = p.config.Admit(pod, p.activeLocked())
+	}
+	p.startLocked(w)
+}
+
+// Remove tells that the API has no object of the UID any more.
+func (p *Pool) Remove(uid types.UID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if w := p.workers[uid]; w != nil {
+		w.mail.removed = true
+		w.ring()
+	}
+}
+
+// Adopt takes over a Pod of which the node has something but the API has no object: it is brought down.
+func (p *Pool) Adopt(uid types.UID, namespace, name string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.workers[uid] != nil {
+		return
+	}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: uid, Namespace: namespace, Name: name}}
+	w := newWorker(p, pod)
+	w.mail.removed = true
+	p.startLocked(w)
+}
+
+// Wake tells that the runtime's state of a Pod has changed. It returns false if the pool has no such Pod.
+func (p *Pool) Wake(uid types.UID) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	w := p.workers[uid]
+	if w == nil {
+		return false
+	}
+	w.mail.observe = true
+	if w.mail.quiet == 0 {
+		w.ring()
+	}
+	return true
+}
+
+// Refresh makes a Pod bring its volumes up to date soon.
+func (p *Pool) Refresh(uid types.UID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if w := p.workers[uid]; w != nil {
+		w.mail.refresh = true
+		w.ring()
+	}
+}
+
+// Pods returns the newest known versions of all Pods, those that are going included.
+func (p *Pool) Pods() []*corev1.Pod {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	out := make([]*corev1.Pod, 0, len(p.workers))
+	for _, w := range p.workers {
+		out = append(out, w.mail.pod)
+	}
+	return out
+}
+
+// Pod returns the newest known version of a Pod, or nil.
+func (p *Pool) Pod(uid types.UID) *corev1.Pod {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if w := p.workers[uid]; w != nil {
+		return w.mail.pod
+	}
+	return nil
+}
+
+// Wait returns when all workers have stopped, after the pool's context has ended.
+func (p *Pool) Wait() { p.running.Wait() }
+
+// activeLocked returns the Pods that hold resources of the node.
+func (p *Pool) activeLocked() []*corev1.Pod {
+	var out []*corev1.Pod
+	for _, w := range p.workers {
+		if pod := w.mail.pod; !podview.IsTerminal(pod) && !w.rejected {
+			out = append(out, pod)
+		}
+	}
+	return out
+}
+
+func (p *Pool) startLocked(w *worker) {
+	w.rejected = w.memory.Rejection != nil
+	p.workers[w.uid] = w
+	p.running.Go(func() { w.run(p.ctx) })
+}
+
+// forget drops a worker that has come to its end.
+func (p *Pool) forget(uid types.UID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.workers, uid)
+}
+
+// newer tells whether pod is a later version than old.
+func newer(pod, old *corev1.Pod) bool {
+	if old.ResourceVersion == "" {
+		return true
+	}
+	order, err := resourceversion.CompareResourceVersion(pod.ResourceVersion, old.ResourceVersion)
+	return err != nil || order > 0
+}
+
+// mailbox is what others tell a worker; the pool's lock guards it.
+type mailbox struct {
+	pod     *corev1.Pod
+	removed bool
+	observe bool
+	refresh bool
+	results []result
+	// quiet counts the operations during which runtime events do not wake the worker.
+	quiet int
+}
+
+// result is the end of an operation.
+type result struct {
+	key string
+	// observe says that the runtime's state may have changed.
+	observe bool
+	fault   *podstate.Fault
+	// learn changes the worker's memory.
+	learn func(*podstate.Memory)
+}

@@ -1,0 +1,306 @@
+package podworker
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"go.uber.org/zap"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"keelson.dev/kit/events"
+	"keelson.dev/services/nodeagent/internal/checkpoint"
+	"keelson.dev/services/nodeagent/internal/lifecycle"
+	"keelson.dev/services/nodeagent/internal/observed"
+	"keelson.dev/services/nodeagent/internal/podstate"
+	"keelson.dev/services/nodeagent/internal/status"
+)
+
+// observeAgain is how long a worker waits when the runtime does not answer.
+const observeAgain = time.Second
+
+// worker owns one Pod. All fields but mail belong to its goroutine.
+type worker struct {
+	pool   *Pool
+	config *Config
+	log    *zap.Logger
+	uid    types.UID
+
+	mail mailbox // guarded by pool.mu
+	bell chan struct{}
+
+	pod       *corev1.Pod
+	removed   bool
+	rejected  bool
+	startedAt time.Time
+	seen      observed.Pod
+	// stale says that seen must be read again.
+	stale    bool
+	memory   podstate.Memory
+	saved    checkpoint.Record
+	ops      map[string]*operation
+	messages map[string]string
+	// told holds the waiting reason by container name that an event told of last.
+	told map[string]string
+}
+
+func newWorker(pool *Pool, pod *corev1.Pod) *worker {
+	w := &worker{
+		pool: pool, config: &pool.config, uid: pod.UID, bell: make(chan struct{}, 1), pod: pod, stale: true,
+		log:  pool.config.Log.With(zap.String("namespace", pod.Namespace), zap.String("pod", pod.Name), zap.String("uid", string(pod.UID))),
+		ops:  map[string]*operation{},
+		mail: mailbox{pod: pod},
+		memory: podstate.Memory{
+			Streaks: map[string]uint32{}, Hooked: map[string]bool{}, Condemned: map[string]podstate.Condemnation{},
+			Faults: map[string]podstate.Fault{}, SandboxesStopped: map[string]bool{},
+		},
+		messages: map[string]string{}, told: map[string]string{}, startedAt: time.Now(),
+	}
+	if pod.Status.StartTime != nil {
+		w.startedAt = pod.Status.StartTime.Time
+	}
+	return w
+}
+
+// ring wakes the worker; it never blocks.
+func (w *worker) ring() {
+	select {
+	case w.bell <- struct{}{}:
+	default:
+	}
+}
+
+// run passes until the Pod is gone or ctx ends. The runtime's containers are left alone in the latter case.
+func (w *worker) run(ctx context.Context) {
+	defer w.await()
+	w.recall()
+	if w.memory.Rejection != nil {
+		w.config.Events.Record(w.pod, "", events.Warning(w.memory.Rejection.Reason, "%s", w.memory.Rejection.Message))
+	}
+	for {
+		w.empty()
+		wake, gone := w.pass(ctx)
+		if gone {
+			w.leave(ctx)
+			return
+		}
+		if !w.wait(ctx, wake) {
+			w.stopAll()
+			return
+		}
+	}
+}
+
+// wait returns when there is mail or wake has come; false when ctx has ended.
+func (w *worker) wait(ctx context.Context, wake time.Time) bool {
+	var timer <-chan time.Time
+	if !wake.IsZero() {
+		t := time.NewTimer(time.Until(wake))
+		defer t.Stop()
+		timer = t.C
+	}
+	select {
+	case <-ctx.Done():
+		return false
+	case <-w.bell:
+	case <-timer:
+	}
+	return ctx.Err() == nil
+}
+
+// empty takes the mail in.
+func (w *worker) empty() {
+	w.pool.mu.Lock()
+	mail := w.mail
+	w.mail.observe, w.mail.refresh, w.mail.results = false, false, nil
+	w.pool.mu.Unlock()
+
+	if mail.pod != w.pod {
+		w.renew(mail.pod)
+	}
+	w.removed = mail.removed
+	w.stale = w.stale || mail.observe
+	if mail.refresh && w.memory.Prepared {
+		w.memory.RefreshAt = time.Now()
+	}
+	for _, r := range mail.results {
+		w.conclude(r)
+	}
+}
+
+// renew takes a new version of the Pod in. A changed spec ends the back-off of containers that could not be started: the
+// change may be the cure.
+func (w *worker) renew(pod *corev1.Pod) {
+	if pod.Generation != w.pod.Generation {
+		maps.DeleteFunc(w.memory.Faults, func(key string, _ podstate.Fault) bool { return isStart(key) })
+	}
+	w.pod = pod
+	if pod.Status.StartTime != nil {
+		w.startedAt = pod.Status.StartTime.Time
+	}
+}
+
+// conclude takes the end of an operation in.
+func (w *worker) conclude(r result) {
+	delete(w.ops, r.key)
+	w.stale = w.stale || r.observe
+	if r.fault == nil {
+		delete(w.memory.Faults, r.key)
+	} else {
+		fault := *r.fault
+		fault.At, fault.Count = time.Now(), w.memory.Faults[r.key].Count+1
+		w.memory.Faults[r.key] = fault
+	}
+	if r.learn != nil {
+		r.learn(&w.memory)
+		w.remember()
+	}
+}
+
+// pass looks, decides, acts and reports once. It returns when to pass again at the latest, and whether the Pod is gone.
+func (w *worker) pass(ctx context.Context) (wake time.Time, gone bool) {
+	if w.stale {
+		pod, err := w.config.Runtime.PodState(ctx, string(w.uid))
+		if err != nil {
+			if ctx.Err() == nil {
+				w.log.Warn("looking at the Pod's containers failed, trying again", zap.Error(err))
+			}
+			return time.Now().Add(observeAgain), false
+		}
+		w.seen, w.stale = pod, false
+		w.listen()
+	}
+	now := time.Now()
+	probes := w.config.Probes.Verdicts(w.uid)
+	plan := podstate.Decide(podstate.Input{
+		Now: now, Pod: w.pod, Removed: w.removed, StartedAt: w.startedAt, Observed: &w.seen,
+		Memory: w.memory, Probes: probes, Ops: w.inFlight(),
+	})
+	w.memory.Termination = plan.Termination
+	w.tell(plan)
+	for _, key := range plan.Cancel {
+		w.ops[key].cancel()
+	}
+	for _, a := range plan.Actions {
+		w.begin(ctx, a)
+	}
+	w.probe(plan)
+	if !w.removed {
+		w.config.Statuses.Publish(w.pod, status.Compute(status.Input{
+			Now: now, Pod: w.pod, Observed: &w.seen, Plan: plan, Probes: probes, Messages: w.messages,
+			Runtime: w.config.RuntimeName, HostIPs: w.config.HostIPs(), StartedAt: w.startedAt,
+		}))
+	}
+	return plan.Wake, plan.Gone
+}
+
+// tell records an event for each container that has begun to wait for its next try.
+func (w *worker) tell(plan podstate.Plan) {
+	for _, e := range lifecycle.Entries(w.pod) {
+		waiting := plan.Waiting[e.Spec.Name]
+		if waiting.Reason == w.told[e.Spec.Name] {
+			continue
+		}
+		w.told[e.Spec.Name] = waiting.Reason
+		switch waiting.Reason {
+		case podstate.CrashLoopBackOff:
+			w.config.Events.Record(w.pod, e.Path, events.Warning(reasonBackOff, "Back-off restarting failed container %s in pod %s_%s(%s)",
+				e.Spec.Name, w.pod.Name, w.pod.Namespace, w.pod.UID))
+		case podstate.ImagePullBackOff:
+			w.config.Events.Record(w.pod, e.Path, events.Normal(reasonBackOff, "%s", waiting.Message))
+		}
+	}
+}
+
+// listen reads the last words of instances that have exited.
+func (w *worker) listen() {
+	for _, e := range lifecycle.Entries(w.pod) {
+		for i := range w.seen.Containers {
+			c := &w.seen.Containers[i]
+			if _, heard := w.messages[c.ID]; c.Name == e.Spec.Name && c.State == observed.Exited && !heard {
+				w.messages[c.ID] = w.config.Steps.Message(w.pod, e, c)
+			}
+		}
+	}
+	maps.DeleteFunc(w.messages, func(id, _ string) bool { return w.seen.ByID(id) == nil })
+}
+
+// probe makes probes run for the instances that are up.
+func (w *worker) probe(plan podstate.Plan) {
+	var up []Instance
+	for _, e := range lifecycle.Entries(w.pod) {
+		c := w.seen.Latest(e.Spec.Name)
+		if c != nil && c.State == observed.Running && !plan.Hooking[c.ID] {
+			up = append(up, Instance{Entry: e, ID: c.ID, Container: c, Ending: plan.Goal != podstate.Run})
+		}
+	}
+	w.config.Probes.Sync(w.pod, w.podIP(), up, w.ring)
+}
+
+// podIPs are the addresses at which the Pod's containers are reached.
+func (w *worker) podIPs() []string {
+	if w.pod.Spec.HostNetwork {
+		return w.config.HostIPs()
+	}
+	if s := w.seen.Sandbox(); s != nil {
+		return s.IPs
+	}
+	return nil
+}
+
+func (w *worker) podIP() string {
+	if ips := w.podIPs(); len(ips) > 0 {
+		return ips[0]
+	}
+	return ""
+}
+
+func (w *worker) inFlight() map[string]podstate.Op {
+	out := make(map[string]podstate.Op, len(w.ops))
+	for key, o := range w.ops {
+		out[key] = podstate.Op{Deadline: o.deadline}
+	}
+	return out
+}
+
+// recall loads what an earlier agent kept.
+func (w *worker) recall() {
+	record, err := w.config.Records.Load(w.uid)
+	if err != nil {
+		w.log.Warn("the Pod's record cannot be read and is not used", zap.Error(err))
+	}
+	w.saved = record
+	maps.Copy(w.memory.Streaks, record.Streaks)
+	for _, id := range record.Hooked {
+		w.memory.Hooked[id] = true
+	}
+}
+
+// remember keeps what a later agent must know.
+func (w *worker) remember() {
+	record := checkpoint.Record{Streaks: maps.Clone(w.memory.Streaks), Hooked: slices.Sorted(maps.Keys(w.memory.Hooked))}
+	if record.Empty() || maps.Equal(record.Streaks, w.saved.Streaks) && slices.Equal(record.Hooked, w.saved.Hooked) {
+		return
+	}
+	if err := w.config.Records.Save(w.uid, record); err != nil {
+		w.log.Warn("keeping the Pod's record failed", zap.Error(err))
+		return
+	}
+	w.saved = record
+}
+
+// leave takes the last traces of a Pod away.
+func (w *worker) leave(ctx context.Context) {
+	if err := w.config.Steps.Forget(ctx, w.pod); err != nil {
+		w.log.Warn("removing the Pod's logs failed", zap.Error(err))
+	}
+	if err := w.config.Records.Remove(w.uid); err != nil {
+		w.log.Warn("removing the Pod's record failed", zap.Error(err))
+	}
+	w.config.Probes.Sync(w.pod, "", nil, w.ring)
+	w.config.Statuses.Forget(w.uid)
+	w.pool.forget(w.uid)
+	w.log.Info("Pod is gone")
+}

@@ -1,0 +1,377 @@
+package podworker
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"keelson.dev/services/nodeagent/internal/podstate"
+	"keelson.dev/services/nodeagent/internal/runtime/fake"
+)
+
+func preStop(pod *corev1.Pod) {
+	pod.Spec.Containers[0].Lifecycle = &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{}}
+}
+
+func postStart(pod *corev1.Pod) {
+	pod.Spec.Containers[0].Lifecycle = &corev1.Lifecycle{PostStart: &corev1.LifecycleHandler{}}
+}
+
+func logged(w *world, prefix string) []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []string
+	for _, line := range w.log {
+		if strings.HasPrefix(line, prefix) {
+			out = append(out, line)
+		}
+	}
+	return out
+}
+
+func TestStartsAPod(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.put(newPod())
+		w.after(0)
+		w.expect("calls", w.signals("RunSandbox", "CreateContainer", "StartContainer"), "RunSandbox web @0", "CreateContainer m @0", "StartContainer m @0")
+		if got := w.get("u1").Status.Phase; got != corev1.PodRunning { // POD-070
+			t.Errorf("phase %s, want Running", got)
+		}
+		w.expect("events", logged(w, "event"), "event Created spec.containers{m}", "event Started spec.containers{m}") // POD-221
+	})
+}
+
+// POD-100 POD-101 POD-102 POD-104: the n-th restart comes after its delay, and not before.
+func TestCrashLoop(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.runtime.SetBehavior("image:1", fake.Behavior{RunFor: time.Second, ExitCode: 1})
+		w.put(newPod())
+		w.after(1000 * time.Second)
+		w.expect("starts", w.signals("StartContainer"),
+			"StartContainer m @0", "StartContainer m @1", "StartContainer m @12", "StartContainer m @33", "StartContainer m @74",
+			"StartContainer m @155", "StartContainer m @316", "StartContainer m @617", "StartContainer m @918")
+		s := w.get("u1").Status.ContainerStatuses[0]
+		if s.State.Waiting == nil || s.State.Waiting.Reason != podstate.CrashLoopBackOff || s.RestartCount != 8 {
+			t.Errorf("status %+v, want CrashLoopBackOff after 8 restarts", s)
+		}
+		if !slices.Contains(logged(w, "event"), "event BackOff spec.containers{m}") {
+			t.Error("no BackOff event")
+		}
+	})
+}
+
+func TestBackOffResets(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.runtime.SetBehavior("image:1", fake.Behavior{RunFor: time.Second, ExitCode: 1})
+		w.put(newPod())
+		w.after(32 * time.Second) // three runs so far; the fourth lasts long
+		w.runtime.SetBehavior("image:1", fake.Behavior{RunFor: 11 * time.Minute, ExitCode: 1})
+		w.after(2 * time.Second) // starts at 33 s, ends at 693 s
+		w.runtime.SetBehavior("image:1", fake.Behavior{RunFor: time.Second, ExitCode: 1})
+		w.start() // POD-102: an agent that comes later knows as well
+		w.after(700 * time.Second)
+		starts := w.signals("StartContainer")
+		w.expect("starts", starts[3:], "StartContainer m @33", "StartContainer m @693", "StartContainer m @704", "StartContainer m @725")
+	})
+}
+
+// SAF-136: when TERM and KILL are sent to a process that ignores TERM.
+func TestTerminationTimes(t *testing.T) {
+	for _, r := range []struct {
+		name  string
+		grace int64
+		hook  time.Duration
+		want  []string
+	}{
+		{"POD-170 grace 30, no hook", 30, -1, []string{"TERM m @0", "KILL m @30"}},
+		{"grace 30, hook takes 10 s", 30, 10 * time.Second, []string{"TERM m @10", "KILL m @30"}},
+		{"POD-156 POD-245 grace 30, hook never ends", 30, time.Hour, []string{"TERM m @30", "KILL m @32"}},
+		{"SAF-134 grace 1, no hook", 1, -1, []string{"TERM m @0", "KILL m @2"}},
+		{"POD-155 grace 0 skips the hook", 0, time.Hour, []string{"TERM m @0", "KILL m @2"}},
+	} {
+		t.Run(r.name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				w.runtime.SetBehavior("image:1", fake.Behavior{IgnoreTERM: true})
+				pod := newPod()
+				if r.hook >= 0 {
+					preStop(pod)
+					w.hook = func(ctx context.Context, _ string) error {
+						select {
+						case <-time.After(r.hook):
+						case <-ctx.Done():
+						}
+						return ctx.Err()
+					}
+				}
+				w.put(pod)
+				w.after(0)
+				w.delete("u1", r.grace)
+				w.after(time.Minute)
+				w.expect("signals", w.signals("TERM", "KILL"), r.want...)
+				if w.get("u1") != nil {
+					t.Error("the object is still there")
+				}
+			})
+		})
+	}
+}
+
+// SAF-138 POD-166 POD-167: the final status comes before the deletion, and both when nothing runs any more.
+func TestDeletionOrder(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.runtime.SetBehavior("image:1", fake.Behavior{StopTakes: 3 * time.Second})
+		w.put(newPod())
+		w.after(0)
+		w.delete("u1", 30)
+		w.after(2 * time.Second)
+		if w.get("u1") == nil || w.get("u1").Status.Phase != corev1.PodRunning {
+			t.Fatal("the Pod ended before its process did")
+		}
+		w.after(2 * time.Second) // SAF-136: soon after the process has ended, not at the end of the period
+		w.expect("order", append(logged(w, "phase"), logged(w, "delete")...), "phase Running", "phase Failed", "delete u1 in phase Failed")
+		w.expect("signals", w.signals("TERM", "KILL"), "TERM m @0")
+		if state, _ := w.runtime.PodState(t.Context(), "u1"); !state.Empty() {
+			t.Errorf("the runtime still has %+v", state)
+		}
+		if w.pool.Pod("u1") != nil {
+			t.Error("the worker is still there")
+		}
+	})
+}
+
+// SAF-129: a second, shorter request brings the kill forward.
+func TestShorterPeriod(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.runtime.SetBehavior("image:1", fake.Behavior{IgnoreTERM: true})
+		w.put(newPod())
+		w.after(0)
+		w.delete("u1", 300)
+		w.after(3 * time.Second)
+		w.delete("u1", 10)
+		w.after(time.Minute)
+		w.expect("kill", w.signals("KILL"), "KILL m @10")
+	})
+}
+
+// SAF-140 POD-169: after a restart the full period again, and never a kill before its end.
+func TestRestartDuringTermination(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.runtime.SetBehavior("image:1", fake.Behavior{IgnoreTERM: true})
+		w.put(newPod())
+		w.after(0)
+		w.delete("u1", 30)
+		w.after(25 * time.Second)
+		w.start()
+		w.after(time.Minute)
+		w.expect("kill", w.signals("KILL"), "KILL m @55")
+	})
+}
+
+// POD-243 POD-244
+func TestSidecarsStopLast(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.runtime.SetBehavior("image:1", fake.Behavior{StopTakes: 2 * time.Second})
+		always := ptr.To(corev1.ContainerRestartPolicyAlways)
+		w.put(newPod(func(p *corev1.Pod) {
+			p.Spec.InitContainers = []corev1.Container{{Name: "s", Image: "image:1", RestartPolicy: always}, {Name: "t", Image: "image:1", RestartPolicy: always}}
+		}))
+		w.after(0)
+		w.expect("order of starts", w.signals("StartContainer"), "StartContainer s @0", "StartContainer t @0", "StartContainer m @0") // POD-236
+		w.delete("u1", 30)
+		w.after(time.Minute)
+		w.expect("signals", w.signals("TERM", "KILL"), "TERM m @0", "TERM t @2", "TERM s @4")
+	})
+}
+
+// An agent that starts adopts what runs: no container is restarted.
+func TestAdoption(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.put(newPod(postStart))
+		w.after(0)
+		w.start()
+		w.after(time.Minute)
+		w.expect("calls", w.signals("RunSandbox", "CreateContainer", "TERM", "RemoveContainer"), "RunSandbox web @0", "CreateContainer m @0")
+		w.expect("hooks", logged(w, "postStart"), "postStart m @0")
+		if s := w.get("u1").Status; s.Phase != corev1.PodRunning || s.ContainerStatuses[0].RestartCount != 0 {
+			t.Errorf("status %+v", s)
+		}
+	})
+}
+
+// SAF-146 SAF-167: what the API does not know is brought down.
+func TestOrphan(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.put(newPod())
+		w.after(0)
+		w.mu.Lock()
+		delete(w.pods, "u1")
+		w.mu.Unlock()
+		w.start()
+		w.pool.Adopt("u1", "ns", "web")
+		w.after(time.Minute)
+		if state, _ := w.runtime.PodState(t.Context(), "u1"); !state.Empty() {
+			t.Errorf("the runtime still has %+v", state)
+		}
+		w.expect("object", logged(w, "delete"))
+	})
+}
+
+// SAF-141: while the runtime does not answer, the Pod stays terminating.
+func TestSilentRuntimeHoldsDeletion(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.put(newPod())
+		w.after(0)
+		w.runtime.SetDown(errors.New("no answer"))
+		w.delete("u1", 5)
+		w.after(time.Hour)
+		if w.get("u1") == nil || podTerminal(w.get("u1")) {
+			t.Fatal("the Pod ended although nobody knows whether its process did")
+		}
+		w.runtime.SetDown(nil)
+		w.after(2 * time.Minute)
+		if w.get("u1") != nil {
+			t.Error("the Pod did not go when the runtime answered again")
+		}
+	})
+}
+
+func podTerminal(p *corev1.Pod) bool {
+	return p.Status.Phase == corev1.PodFailed || p.Status.Phase == corev1.PodSucceeded
+}
+
+// A Pod is deleted in the middle of an image pull.
+func TestDeletionDuringPull(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.runtime.SetDelay("PullImage", time.Hour)
+		w.put(newPod(func(p *corev1.Pod) { p.Spec.Containers[0].Image = "big:1" }))
+		w.after(time.Minute)
+		w.delete("u1", 30)
+		w.after(time.Second)
+		if w.get("u1") != nil {
+			t.Error("the deletion waits for the pull")
+		}
+	})
+}
+
+// DEP-060 DEP-058
+func TestImagePullBackOff(t *testing.T) {
+	inWorld(t, func(w *world) {
+		missing := errors.New("no such image")
+		w.runtime.Fail("PullImage", missing, missing, missing)
+		w.put(newPod(func(p *corev1.Pod) { p.Spec.Containers[0].Image = "missing:1" }))
+		w.after(0)
+		reason := func() string {
+			if s := w.get("u1").Status.ContainerStatuses[0].State.Waiting; s != nil {
+				return s.Reason
+			}
+			return ""
+		}
+		if got := reason(); got != podstate.ErrImagePull {
+			t.Errorf("waits for %q first, want ErrImagePull", got)
+		}
+		w.after(5 * time.Second)
+		if got := reason(); got != podstate.ImagePullBackOff {
+			t.Errorf("waits for %q then, want ImagePullBackOff", got)
+		}
+		w.after(5 * time.Minute)
+		w.expect("pulls", w.signals("PullImage"), "PullImage missing:1 @0", "PullImage missing:1 @10", "PullImage missing:1 @30", "PullImage missing:1 @70")
+		if w.get("u1").Status.Phase != corev1.PodRunning {
+			t.Error("the Pod does not run although its image came")
+		}
+	})
+}
+
+// POD-086 POD-091
+func TestPostStart(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.hook = func(context.Context, string) error { <-time.After(5 * time.Second); return nil }
+		w.put(newPod(postStart))
+		w.after(4 * time.Second)
+		if s := w.get("u1").Status; s.Phase != corev1.PodPending || s.ContainerStatuses[0].State.Running != nil {
+			t.Errorf("reported running before its hook has ended: %+v", s)
+		}
+		w.after(2 * time.Second)
+		if w.get("u1").Status.ContainerStatuses[0].State.Running == nil {
+			t.Error("not running after its hook")
+		}
+	})
+}
+
+func TestFailedPostStartRestarts(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.hook = func(context.Context, string) error { return errors.New("refused") }
+		w.put(newPod(postStart))
+		w.after(5 * time.Second)
+		w.expect("signals", w.signals("StartContainer", "TERM"), "StartContainer m @0", "TERM m @0", "StartContainer m @0", "TERM m @0")
+	})
+}
+
+// POD-140: a liveness failure stops the container, which is then restarted; the others run on.
+func TestLiveness(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.put(newPod(func(p *corev1.Pod) {
+			p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: "n", Image: "image:1"})
+		}))
+		w.after(0)
+		state, _ := w.runtime.PodState(t.Context(), "u1")
+		w.mu.Lock()
+		w.probes[state.Latest("m").ID] = podstate.Probe{Started: true, Ready: true,
+			Condemned: &podstate.Condemnation{Reason: "Unhealthy", Message: "Container m failed liveness probe, will be restarted", Grace: time.Second}}
+		w.mu.Unlock()
+		w.pool.Wake("u1")
+		w.after(5 * time.Second)
+		w.expect("stops", w.signals("TERM"), "TERM m @0")
+		if got := w.get("u1").Status.ContainerStatuses[0].RestartCount; got != 1 {
+			t.Errorf("%d restarts, want 1", got)
+		}
+	})
+}
+
+// POD-206 POD-207 JOB-119
+func TestActiveDeadline(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.put(newPod(func(p *corev1.Pod) { p.Spec.ActiveDeadlineSeconds = ptr.To(int64(60)) }))
+		w.after(59 * time.Second)
+		w.expect("before", w.signals("TERM"))
+		w.after(2 * time.Second)
+		if s := w.get("u1").Status; s.Phase != corev1.PodFailed || s.Reason != "DeadlineExceeded" {
+			t.Errorf("phase %s, reason %q", s.Phase, s.Reason)
+		}
+	})
+}
+
+// POD-128 POD-208: a lost sandbox is replaced and the Pod comes back in it.
+func TestLostSandbox(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.put(newPod())
+		w.after(0)
+		w.runtime.LoseSandboxes("u1")
+		w.after(time.Minute)
+		if n := len(w.signals("RunSandbox")); n != 2 {
+			t.Errorf("%d sandboxes were made, want 2", n)
+		}
+		if w.runtime.Live("u1", "m") != 1 || w.get("u1").Status.Phase != corev1.PodRunning {
+			t.Error("the Pod did not come back")
+		}
+	})
+}
+
+func TestRejection(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.pool.config.Admit = func(*corev1.Pod, []*corev1.Pod) *podstate.Outcome {
+			return &podstate.Outcome{Reason: "OutOfcpu", Message: "too much"}
+		}
+		w.put(newPod())
+		w.after(time.Second)
+		if s := w.get("u1").Status; s.Phase != corev1.PodFailed || s.Reason != "OutOfcpu" {
+			t.Errorf("phase %s, reason %q", s.Phase, s.Reason)
+		}
+		w.expect("calls", w.signals("RunSandbox"))
+	})
+}

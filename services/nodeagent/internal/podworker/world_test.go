@@ -1,0 +1,262 @@
+package podworker
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/zap"
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+	"k8s.io/utils/ptr"
+
+	"keelson.dev/kit/events"
+	"keelson.dev/services/nodeagent/internal/checkpoint"
+	"keelson.dev/services/nodeagent/internal/lifecycle"
+	"keelson.dev/services/nodeagent/internal/observed"
+	"keelson.dev/services/nodeagent/internal/podstate"
+	"keelson.dev/services/nodeagent/internal/runtime"
+	"keelson.dev/services/nodeagent/internal/runtime/fake"
+	"keelson.dev/services/nodeagent/internal/steps"
+)
+
+// world is a node in memory: a fake runtime, an API that holds what was published, and one pool at a time.
+type world struct {
+	t       *testing.T
+	runtime *fake.Runtime
+	dir     string
+	pool    *Pool
+	stop    context.CancelFunc
+	began   time.Time
+
+	mu     sync.Mutex // guards all below
+	pods   map[types.UID]*corev1.Pod
+	serial int
+	log    []string
+	hook   func(ctx context.Context, container string) error
+	probes map[string]podstate.Probe
+	fail   map[string]error
+}
+
+// inWorld runs a test in a synctest bubble.
+func inWorld(t *testing.T, test func(w *world)) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{t: t, runtime: fake.New("image:1"), dir: dir, began: time.Now(), pods: map[types.UID]*corev1.Pod{},
+			probes: map[string]podstate.Probe{}, fail: map[string]error{}}
+		w.start()
+		test(w)
+		w.stop()
+		w.pool.Wait()
+	})
+}
+
+// start starts the agent, as after a crash if it was there before.
+func (w *world) start() {
+	if w.stop != nil {
+		w.stop()
+		w.pool.Wait()
+	}
+	records, err := checkpoint.Open(w.dir)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	w.stop = stop
+	w.pool = NewPool(ctx, Config{
+		Log: zap.NewNop(), Runtime: w.runtime, Steps: stepsOf{w}, Hooks: hooksOf{w}, Probes: probesOf{w}, Statuses: apiOf{w}, Events: eventsOf{w},
+		Records: records, HostIPs: func() []string { return []string{"10.0.0.1"} }, RuntimeName: "fake",
+	})
+	pool := w.pool
+	go func() { _ = w.runtime.Watch(ctx, func(e runtime.Event) { pool.Wake(types.UID(e.PodUID)) }) }()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, pod := range w.pods {
+		w.pool.Set(pod, true)
+	}
+}
+
+// put creates or changes a Pod in the API.
+func (w *world) put(pod *corev1.Pod) {
+	w.mu.Lock()
+	w.serial++
+	pod = pod.DeepCopy()
+	pod.ResourceVersion = fmt.Sprint(w.serial)
+	w.pods[pod.UID] = pod
+	w.mu.Unlock()
+	w.pool.Set(pod, false)
+}
+
+func (w *world) get(uid types.UID) *corev1.Pod {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.pods[uid]
+}
+
+// delete asks for a graceful deletion.
+func (w *world) delete(uid types.UID, grace int64) {
+	pod := w.get(uid).DeepCopy()
+	pod.DeletionTimestamp = &metav1.Time{Time: time.Now().Add(time.Duration(grace) * time.Second)}
+	pod.DeletionGracePeriodSeconds = &grace
+	w.put(pod)
+}
+
+// after lets time pass and everything come to rest.
+func (w *world) after(d time.Duration) {
+	synctest.Wait()
+	if d > 0 {
+		<-time.After(d)
+	}
+	synctest.Wait()
+}
+
+func (w *world) note(format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.log = append(w.log, fmt.Sprintf(format, args...))
+}
+
+// signals returns what the runtime was asked to do to containers since the beginning: "verb object @seconds".
+func (w *world) signals(verbs ...string) []string {
+	var out []string
+	for _, c := range w.runtime.Calls() {
+		if slices.Contains(verbs, c.Verb) {
+			out = append(out, fmt.Sprintf("%s %s @%d", c.Verb, c.Object, c.At.Sub(w.began)/time.Second))
+		}
+	}
+	return out
+}
+
+func (w *world) expect(what string, got []string, want ...string) {
+	w.t.Helper()
+	if !slices.Equal(got, want) {
+		w.t.Errorf("%s:\n  got  %s\n  want %s", what, strings.Join(got, "; "), strings.Join(want, "; "))
+	}
+}
+
+func newPod(edit ...func(*corev1.Pod)) *corev1.Pod {
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "u1", Generation: 1},
+		Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyAlways, TerminationGracePeriodSeconds: ptr.To(int64(30)),
+			Containers: []corev1.Container{{Name: "m", Image: "image:1"}}},
+		Status: corev1.PodStatus{Phase: corev1.PodPending},
+	}
+	for _, e := range edit {
+		e(pod)
+	}
+	return pod
+}
+
+// The world's parts, one for each interface of the pool.
+type (
+	stepsOf  struct{ *world }
+	hooksOf  struct{ *world }
+	probesOf struct{ *world }
+	apiOf    struct{ *world }
+	eventsOf struct{ *world }
+)
+
+func (w stepsOf) failure(step string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	err := w.fail[step]
+	return err
+}
+
+func (w stepsOf) Prepare(context.Context, *corev1.Pod) (steps.Prepared, error) {
+	return steps.Prepared{}, w.failure("Prepare")
+}
+
+func (w stepsOf) Sandbox(_ context.Context, pod *corev1.Pod, attempt uint32) (*cri.PodSandboxConfig, string, error) {
+	return &cri.PodSandboxConfig{Metadata: &cri.PodSandboxMetadata{Name: pod.Name, Namespace: pod.Namespace, Uid: string(pod.UID), Attempt: attempt}}, "", nil
+}
+
+func (w stepsOf) Image(ctx context.Context, _ *corev1.Pod, e lifecycle.Entry, _ *cri.PodSandboxConfig) (runtime.Image, error) {
+	image, ok, err := w.runtime.ImageStatus(ctx, e.Spec.Image)
+	if !ok && err == nil {
+		_, err = w.runtime.PullImage(ctx, e.Spec.Image, nil, nil)
+	}
+	return image, err
+}
+
+func (w stepsOf) Container(_ context.Context, in steps.ContainerInput) (*cri.ContainerConfig, error) {
+	return &cri.ContainerConfig{Metadata: &cri.ContainerMetadata{Name: in.Entry.Spec.Name, Attempt: in.Attempt},
+		Image: &cri.ImageSpec{Image: in.Image.ID, UserSpecifiedImage: in.Entry.Spec.Image}}, w.failure("Container")
+}
+
+func (w stepsOf) Release(context.Context, *corev1.Pod) error {
+	w.note("release")
+	return w.failure("Release")
+}
+
+func (w stepsOf) Forget(context.Context, *corev1.Pod) error { return nil }
+
+func (w stepsOf) Message(*corev1.Pod, lifecycle.Entry, *observed.Container) string { return "" }
+
+func (w hooksOf) Run(ctx context.Context, _ *corev1.Pod, c *corev1.Container, _, _ string, h *corev1.LifecycleHandler) error {
+	name := "preStop"
+	if c.Lifecycle.PostStart == h {
+		name = "postStart"
+	}
+	w.note("%s %s @%d", name, c.Name, time.Since(w.began)/time.Second)
+	w.mu.Lock()
+	hook := w.hook
+	w.mu.Unlock()
+	if hook == nil {
+		return nil
+	}
+	return hook(ctx, c.Name)
+}
+
+func (w probesOf) Sync(*corev1.Pod, string, []Instance, func()) {}
+
+func (w probesOf) Verdicts(types.UID) map[string]podstate.Probe {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	out := map[string]podstate.Probe{}
+	for k, v := range w.probes {
+		out[k] = v
+	}
+	return out
+}
+
+// Publish writes at once, as a quick API server does, and tells the pool of the new version.
+func (w apiOf) Publish(pod *corev1.Pod, status corev1.PodStatus) {
+	w.mu.Lock()
+	current := w.pods[pod.UID]
+	if current == nil || apiequality.Semantic.DeepEqual(current.Status, status) {
+		w.mu.Unlock()
+		return
+	}
+	if current.Status.Phase != status.Phase {
+		w.log = append(w.log, "phase "+string(status.Phase))
+	}
+	w.serial++
+	next := current.DeepCopy()
+	next.Status, next.ResourceVersion = status, fmt.Sprint(w.serial)
+	w.pods[pod.UID] = next
+	w.mu.Unlock()
+	go w.pool.Set(next, false)
+}
+
+func (w apiOf) Delete(_ context.Context, pod *corev1.Pod) error {
+	w.note("delete %s in phase %s", pod.UID, w.get(pod.UID).Status.Phase)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.pods, pod.UID)
+	return nil
+}
+
+func (w apiOf) Forget(types.UID) {}
+
+func (w eventsOf) Record(_ *corev1.Pod, path string, e events.Event) {
+	w.note("event %s %s", e.Reason, path)
+}

@@ -1,0 +1,55 @@
+package steps
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/distribution/reference"
+	corev1 "k8s.io/api/core/v1"
+
+	"keelson.dev/services/nodeagent/internal/podstate"
+)
+
+// imageError is why an image cannot be had; reason is the container's waiting reason.
+type imageError struct {
+	reason string
+	err    error
+}
+
+func (e *imageError) Error() string { return e.err.Error() }
+func (e *imageError) Unwrap() error { return e.err }
+
+// ImageReason returns the waiting reason of a container whose image cannot be had.
+func ImageReason(err error) string {
+	if e := (*imageError)(nil); errors.As(err, &e) {
+		return e.reason
+	}
+	return podstate.ErrImagePull
+}
+
+// pulls tells whether an image must be fetched, given the pull policy and whether the node has it.
+func pulls(policy corev1.PullPolicy, image string, present bool) bool {
+	if policy == "" {
+		policy = defaultPolicy(image)
+	}
+	return policy == corev1.PullAlways || policy == corev1.PullIfNotPresent && !present
+}
+
+// defaultPolicy is what the API server sets where the Pod says nothing; static Pods never went through it.
+func defaultPolicy(image string) corev1.PullPolicy {
+	if ref, err := reference.ParseNormalizedNamed(image); err == nil {
+		if tagged, ok := reference.TagNameOnly(ref).(reference.Tagged); ok && tagged.Tag() == "latest" {
+			return corev1.PullAlways
+		}
+	}
+	return corev1.PullIfNotPresent
+}
+
+// qualify completes an image name as container runtimes do: the registry docker.io, its folder library, the tag latest.
+func qualify(image string) (reference.Named, error) {
+	ref, err := reference.ParseNormalizedNamed(image)
+	if err != nil {
+		return nil, &imageError{reason: podstate.InvalidImageName, err: fmt.Errorf("failed to apply default image tag %q: couldn't parse image name %q: %w", image, image, err)}
+	}
+	return reference.TagNameOnly(ref), nil
+}
