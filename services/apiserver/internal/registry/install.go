@@ -4,6 +4,7 @@ package registry
 import (
 	"fmt"
 	"maps"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -19,6 +20,7 @@ import (
 
 	"keelson.dev/services/apiserver/internal/authn"
 	"keelson.dev/services/apiserver/internal/authz"
+	"keelson.dev/services/apiserver/internal/nodeproxy"
 	"keelson.dev/services/apiserver/internal/registry/apps/deployment"
 	"keelson.dev/services/apiserver/internal/registry/apps/replicaset"
 	"keelson.dev/services/apiserver/internal/registry/authentication/tokenreview"
@@ -29,7 +31,10 @@ import (
 	"keelson.dev/services/apiserver/internal/registry/core/event"
 	"keelson.dev/services/apiserver/internal/registry/core/namespace"
 	"keelson.dev/services/apiserver/internal/registry/core/node"
+	"keelson.dev/services/apiserver/internal/registry/core/pod"
 	"keelson.dev/services/apiserver/internal/registry/core/secret"
+	"keelson.dev/services/apiserver/internal/registry/core/service"
+	"keelson.dev/services/apiserver/internal/registry/core/serviceaccount"
 	"keelson.dev/services/apiserver/internal/registry/rbac/clusterrole"
 	"keelson.dev/services/apiserver/internal/registry/rbac/clusterrolebinding"
 	"keelson.dev/services/apiserver/internal/registry/rbac/policy"
@@ -44,6 +49,13 @@ type Config struct {
 	Authenticators authn.Authenticators
 	Audiences      []string
 	Authorizer     *authz.Authorizer
+	// Tokens issues service-account tokens, Nodes leads to the nodeagents.
+	Tokens serviceaccount.Tokens
+	Nodes  *nodeproxy.Nodes
+	// Services are given addresses and ports from here.
+	Services service.Config
+	// EventTTL is how long Events are kept.
+	EventTTL time.Duration
 }
 
 // Resource is one resource's folder: what it adds to the scheme and how its storages are made.
@@ -62,16 +74,21 @@ type Group struct {
 // Groups lists every group version and its resources. For the mere list of
 // versions and types an empty Config will do.
 func Groups(c Config) []Group {
-	events := &event.Storages{}
+	events := &event.Storages{TTL: c.EventTTL}
+	// Whoever writes roles and bindings cannot grant more than they have.
+	var guard policy.Authority = c.Authorizer
 	return []Group{
-		{corev1.SchemeGroupVersion, append(plainCore(),
-			Resource{configmap.AddToScheme, configmap.NewStorage},
-			Resource{endpoints.AddToScheme, endpoints.NewStorage},
-			Resource{event.AddToScheme, events.NewCoreStorage},
-			Resource{namespace.AddToScheme, namespace.NewStorage},
-			Resource{node.AddToScheme, node.NewStorage},
-			Resource{secret.AddToScheme, secret.NewStorage},
-		)},
+		{corev1.SchemeGroupVersion, []Resource{
+			{configmap.AddToScheme, configmap.NewStorage},
+			{endpoints.AddToScheme, endpoints.NewStorage},
+			{event.AddToScheme, events.NewCoreStorage},
+			{namespace.AddToScheme, namespace.NewStorage},
+			{node.AddToScheme, node.NewStorage},
+			{pod.AddToScheme, with(pod.NewStorage, c.Nodes)},
+			{secret.AddToScheme, secret.NewStorage},
+			{service.AddToScheme, with(service.NewStorage, c.Services)},
+			{serviceaccount.AddToScheme, with(serviceaccount.NewStorage, c.Tokens)},
+		}},
 		{appsv1.SchemeGroupVersion, []Resource{
 			{deployment.AddToScheme, deployment.NewStorage},
 			{replicaset.AddToScheme, replicaset.NewStorage},
@@ -93,10 +110,10 @@ func Groups(c Config) []Group {
 			{nil, events.NewEventsStorage},
 		}},
 		{rbacv1.SchemeGroupVersion, []Resource{
-			{clusterrole.AddToScheme, c.guarded(clusterrole.NewStorage)},
-			{clusterrolebinding.AddToScheme, c.guarded(clusterrolebinding.NewStorage)},
-			{role.AddToScheme, c.guarded(role.NewStorage)},
-			{rolebinding.AddToScheme, c.guarded(rolebinding.NewStorage)},
+			{clusterrole.AddToScheme, with(clusterrole.NewStorage, guard)},
+			{clusterrolebinding.AddToScheme, with(clusterrolebinding.NewStorage, guard)},
+			{role.AddToScheme, with(role.NewStorage, guard)},
+			{rolebinding.AddToScheme, with(rolebinding.NewStorage, guard)},
 		}},
 		{schedulingv1.SchemeGroupVersion, []Resource{
 			{priorityclass.AddToScheme, priorityclass.NewStorage},
@@ -104,9 +121,9 @@ func Groups(c Config) []Group {
 	}
 }
 
-// guarded gives the RBAC resources the authority that keeps users from granting more than they have.
-func (c Config) guarded(newStorage func(rest.Options, policy.Authority) (map[string]genericrest.Storage, error)) func(rest.Options) (map[string]genericrest.Storage, error) {
-	return func(o rest.Options) (map[string]genericrest.Storage, error) { return newStorage(o, c.Authorizer) }
+// with gives a resource what it needs beyond its options.
+func with[D any](newStorage func(rest.Options, D) (map[string]genericrest.Storage, error), need D) func(rest.Options) (map[string]genericrest.Storage, error) {
+	return func(o rest.Options) (map[string]genericrest.Storage, error) { return newStorage(o, need) }
 }
 
 // AddToScheme registers what the resources of all groups add to the scheme.

@@ -3,26 +3,28 @@ package server
 import (
 	"context"
 	"fmt"
+	"net/netip"
 
-	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	genericrest "k8s.io/apiserver/pkg/registry/rest"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 
+	"keelson.dev/services/apiserver/internal/nodeproxy"
 	"keelson.dev/services/apiserver/internal/registry"
+	"keelson.dev/services/apiserver/internal/registry/core/service"
+	"keelson.dev/services/apiserver/internal/registry/core/serviceaccount"
 	"keelson.dev/services/apiserver/internal/registry/rest"
 )
 
 // install serves every group of the registry.
 func (s *Server) install(context.Context) error {
-	groups := registry.Groups(registry.Config{
-		Authenticators: s.authn,
-		Audiences:      s.options.audiences(),
-		Authorizer:     s.authority,
-	})
+	config, err := s.registryConfig()
+	if err != nil {
+		return err
+	}
+	groups := registry.Groups(config)
 	options := rest.Options{Scheme: s.scheme, RESTOptions: s.store}
-	var core map[string]genericrest.Storage
 	var named []*genericapiserver.APIGroupInfo
 	for _, group := range groups {
 		storages, err := group.NewStorage(options)
@@ -30,26 +32,43 @@ func (s *Server) install(context.Context) error {
 			return err
 		}
 		info := s.groupInfo(group.GroupVersion, storages)
-		switch group.Group {
-		case "":
-			core = storages
-			if err := s.generic.InstallLegacyAPIGroup(genericapiserver.DefaultLegacyAPIPrefix, info); err != nil {
-				return fmt.Errorf("serving the core group: %w", err)
-			}
+		if group.Group != "" {
+			named = append(named, info)
 			continue
-		case eventsv1.GroupName:
-			// One store for both shapes of an Event.
-			storages["events"] = core["events"]
 		}
-		named = append(named, info)
-	}
-	if s.tokens != nil {
-		s.tokens.objects.storages = core
+		s.objects.storages = storages
+		if err := s.generic.InstallLegacyAPIGroup(genericapiserver.DefaultLegacyAPIPrefix, info); err != nil {
+			return fmt.Errorf("serving the core group: %w", err)
+		}
 	}
 	if err := s.generic.InstallAPIGroups(named...); err != nil {
 		return fmt.Errorf("serving the named groups: %w", err)
 	}
 	return s.addHooks()
+}
+
+// registryConfig is what single resources need.
+func (s *Server) registryConfig() (registry.Config, error) {
+	nodes, err := nodeproxy.New(s.options.Nodeagents, s.objects.Node)
+	if err != nil {
+		return registry.Config{}, fmt.Errorf("preparing connections to nodeagents: %w", err)
+	}
+	clusterIPs, err := netip.ParsePrefix(s.options.ServiceClusterIPRange)
+	if err != nil {
+		return registry.Config{}, fmt.Errorf("--service-cluster-ip-range: %w", err)
+	}
+	config := registry.Config{
+		Authenticators: s.authn,
+		Audiences:      s.options.audiences(),
+		Authorizer:     s.authority,
+		Nodes:          nodes,
+		Services:       service.Config{ClusterIPs: clusterIPs.Masked()},
+		EventTTL:       s.options.EventTTL,
+	}
+	if s.tokens != nil && s.tokens.issuer != nil {
+		config.Tokens = serviceaccount.Tokens{Issuer: s.tokens.issuer, Objects: &s.objects, Audiences: s.options.audiences()}
+	}
+	return config, nil
 }
 
 func (s *Server) groupInfo(gv schema.GroupVersion, storages map[string]genericrest.Storage) *genericapiserver.APIGroupInfo {

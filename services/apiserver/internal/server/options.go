@@ -6,12 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"time"
 
 	"github.com/spf13/pflag"
-	netutils "k8s.io/utils/net"
 
+	"keelson.dev/services/apiserver/internal/nodeproxy"
 	"keelson.dev/services/apiserver/internal/storage"
 )
 
@@ -42,9 +43,7 @@ type Options struct {
 	ServiceAccountIssuer         string
 	APIAudiences                 []string
 
-	NodeagentClientCertificate    string
-	NodeagentClientKey            string
-	NodeagentCertificateAuthority string
+	Nodeagents nodeproxy.Config
 
 	ServiceClusterIPRange string
 	EventTTL              time.Duration
@@ -82,9 +81,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.ServiceAccountSigningKeyFile, "service-account-signing-key-file", o.ServiceAccountSigningKeyFile, "PEM private key that signs service-account tokens; without it none are issued")
 	fs.StringVar(&o.ServiceAccountIssuer, "service-account-issuer", o.ServiceAccountIssuer, "issuer of service-account tokens")
 	fs.StringSliceVar(&o.APIAudiences, "api-audiences", o.APIAudiences, "audiences that service-account tokens must be meant for; default: the issuer")
-	fs.StringVar(&o.NodeagentClientCertificate, "nodeagent-client-certificate", o.NodeagentClientCertificate, "PEM client certificate for connections to nodeagents")
-	fs.StringVar(&o.NodeagentClientKey, "nodeagent-client-key", o.NodeagentClientKey, "PEM key of --nodeagent-client-certificate")
-	fs.StringVar(&o.NodeagentCertificateAuthority, "nodeagent-certificate-authority", o.NodeagentCertificateAuthority, "PEM bundle that verifies nodeagents; without it they are not verified")
+	o.Nodeagents.AddFlags(fs)
 	fs.StringVar(&o.ServiceClusterIPRange, "service-cluster-ip-range", o.ServiceClusterIPRange, "CIDR of the Services' cluster IPs")
 	fs.DurationVar(&o.EventTTL, "event-ttl", o.EventTTL, "how long Events are kept")
 }
@@ -102,12 +99,12 @@ func (o *Options) Validate() error {
 	add(o.SecurePort < 0 || o.SecurePort > 65535, "--secure-port: %d is not between 0 and 65535", o.SecurePort)
 	add(o.AdvertiseAddress != "" && net.ParseIP(o.AdvertiseAddress) == nil, "--advertise-address: %q is not an IP address", o.AdvertiseAddress)
 	add((o.TLSCertFile == "") != (o.TLSPrivateKeyFile == ""), "--tls-cert-file: needs --tls-private-key-file, and the reverse")
-	add((o.NodeagentClientCertificate == "") != (o.NodeagentClientKey == ""), "--nodeagent-client-certificate: needs --nodeagent-client-key, and the reverse")
 	add(o.ServiceAccountIssuer == "", "--service-account-issuer: must not be empty")
 	add(o.EventTTL < time.Second, "--event-ttl: %s is less than 1s", o.EventTTL)
-	if _, _, err := netutils.ParseCIDRSloppy(o.ServiceClusterIPRange); err != nil {
+	if _, err := netip.ParsePrefix(o.ServiceClusterIPRange); err != nil {
 		errs = append(errs, fmt.Errorf("--service-cluster-ip-range: %q is not a CIDR such as 10.96.0.0/16", o.ServiceClusterIPRange))
 	}
+	errs = append(errs, o.Nodeagents.Validate()...)
 	return errors.Join(append(errs, o.checkFiles()...)...)
 }
 
@@ -118,9 +115,9 @@ func (o *Options) checkFiles() []error {
 		{"client-ca-file", o.ClientCAFile},
 		{"token-auth-file", o.TokenAuthFile},
 		{"service-account-signing-key-file", o.ServiceAccountSigningKeyFile},
-		{"nodeagent-client-certificate", o.NodeagentClientCertificate},
-		{"nodeagent-client-key", o.NodeagentClientKey},
-		{"nodeagent-certificate-authority", o.NodeagentCertificateAuthority},
+		{"nodeagent-client-certificate", o.Nodeagents.ClientCertificate},
+		{"nodeagent-client-key", o.Nodeagents.ClientKey},
+		{"nodeagent-certificate-authority", o.Nodeagents.CertificateAuthority},
 		{"etcd-certfile", o.Etcd.CertFile},
 		{"etcd-keyfile", o.Etcd.KeyFile},
 		{"etcd-cafile", o.Etcd.CAFile},

@@ -42,6 +42,7 @@ type Server struct {
 	authority *authz.Authorizer
 	authn     authn.Authenticators
 	tokens    *tokens
+	objects   storedObjects
 	informers informers.SharedInformerFactory
 	client    clientset.Interface
 
@@ -179,7 +180,7 @@ func (s *Server) openAuth(ctx context.Context) (err error) {
 	s.authority = authz.NewAuthorizer(s.policy)
 	s.config.Authorization.Authorizer = s.authority
 	s.config.RuleResolver = s.authority
-	if s.tokens, err = s.options.newTokens(); err != nil {
+	if s.tokens, err = s.options.newTokens(&s.objects); err != nil {
 		return err
 	}
 	c := authn.Config{

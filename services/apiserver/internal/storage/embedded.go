@@ -36,6 +36,8 @@ type Embedded struct {
 	etcd *embed.Etcd
 	lock *os.File
 	dir  *os.File
+	// level of etcd's log: errors while it starts, then warnings, nothing once it is told to close.
+	level zap.AtomicLevel
 }
 
 // StartEmbedded starts an etcd on dataDir, which it creates if need be. Each
@@ -48,7 +50,7 @@ func StartEmbedded(ctx context.Context, dataDir string, log *zap.Logger) (*Embed
 	if err != nil {
 		return nil, err
 	}
-	e := &Embedded{lock: lock}
+	e := &Embedded{lock: lock, level: zap.NewAtomicLevelAt(zapcore.ErrorLevel)}
 	if err := e.start(ctx, dataDir, log); err != nil {
 		e.Close()
 		return nil, fmt.Errorf("starting the store in %s: %w", dataDir, err)
@@ -68,6 +70,7 @@ func (e *Embedded) Failed() <-chan error { return e.etcd.Err() }
 
 // Close stops the store and gives up the data directory.
 func (e *Embedded) Close() {
+	e.level.SetLevel(zapcore.FatalLevel)
 	if e.etcd != nil {
 		e.etcd.Close()
 	}
@@ -82,6 +85,7 @@ func (e *Embedded) start(ctx context.Context, dataDir string, log *zap.Logger) e
 	if err != nil {
 		return err
 	}
+	log = log.Named("etcd").WithOptions(zap.IncreaseLevel(e.level))
 	e.etcd, err = embed.StartEtcd(embeddedConfig(filepath.Join(dataDir, "etcd"), client, log))
 	if err != nil {
 		return err
@@ -90,6 +94,7 @@ func (e *Embedded) start(ctx context.Context, dataDir string, log *zap.Logger) e
 	defer cancel()
 	select {
 	case <-e.etcd.Server.ReadyNotify():
+		e.level.SetLevel(zapcore.WarnLevel)
 		return nil
 	case err := <-e.etcd.Err():
 		return err
@@ -127,7 +132,7 @@ func embeddedConfig(dir string, client url.URL, log *zap.Logger) *embed.Config {
 	c.TickMs, c.ElectionMs = tickMilliseconds, electionMilliseconds
 	c.QuotaBackendBytes = quotaBytes
 	c.EnableGRPCGateway = false
-	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(log.Named("etcd").WithOptions(zap.IncreaseLevel(zapcore.WarnLevel)))
+	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(log)
 	return c
 }
 

@@ -1,0 +1,58 @@
+package server
+
+import (
+	"context"
+	"errors"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+	genericrest "k8s.io/apiserver/pkg/registry/rest"
+
+	"keelson.dev/services/apiserver/internal/authn/satoken"
+)
+
+// storedObjects reads from the watch caches of the server's own stores what
+// tokens are bound to and where nodes are. It is filled in when the stores are open, before anything is served.
+type storedObjects struct {
+	storages map[string]genericrest.Storage
+}
+
+var _ satoken.Objects = &storedObjects{}
+
+// fromCache accepts what the watch cache has.
+var fromCache = &metav1.GetOptions{ResourceVersion: "0"}
+
+// ServiceAccount implements satoken.Objects.
+func (o *storedObjects) ServiceAccount(ctx context.Context, namespace, name string) (*corev1.ServiceAccount, error) {
+	return stored[*corev1.ServiceAccount](ctx, o, "serviceaccounts", namespace, name)
+}
+
+// Pod implements satoken.Objects.
+func (o *storedObjects) Pod(ctx context.Context, namespace, name string) (*corev1.Pod, error) {
+	return stored[*corev1.Pod](ctx, o, "pods", namespace, name)
+}
+
+// Secret implements satoken.Objects.
+func (o *storedObjects) Secret(ctx context.Context, namespace, name string) (*corev1.Secret, error) {
+	return stored[*corev1.Secret](ctx, o, "secrets", namespace, name)
+}
+
+// Node implements satoken.Objects.
+func (o *storedObjects) Node(ctx context.Context, name string) (*corev1.Node, error) {
+	return stored[*corev1.Node](ctx, o, "nodes", "", name)
+}
+
+func stored[O runtime.Object](ctx context.Context, o *storedObjects, resource, namespace, name string) (O, error) {
+	var none O
+	getter, ok := o.storages[resource].(genericrest.Getter)
+	if !ok {
+		return none, errors.New("reading " + resource + ": the store is not open yet")
+	}
+	obj, err := getter.Get(genericapirequest.WithNamespace(ctx, namespace), name, fromCache)
+	if err != nil {
+		return none, err
+	}
+	return obj.(O), nil
+}
