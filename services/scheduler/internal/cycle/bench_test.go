@@ -1,0 +1,166 @@
+package cycle_test
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"keelson.dev/services/scheduler/internal/config"
+	"keelson.dev/services/scheduler/internal/cycle"
+)
+
+func benchNode(i int) *corev1.Node {
+	name := fmt.Sprintf("node-%06d", i)
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
+			corev1.LabelHostname: name, corev1.LabelTopologyZone: fmt.Sprintf("zone-%d", i%3),
+			corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64",
+		}},
+		Status: corev1.NodeStatus{Allocatable: corev1.ResourceList{
+			corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("32Gi"),
+			corev1.ResourcePods: resource.MustParse("110"), corev1.ResourceEphemeralStorage: resource.MustParse("100Gi"),
+		}},
+	}
+}
+
+// benchPod returns the i-th Pod; Pods of equal i modulo classes are alike.
+func benchPod(i, classes int) *corev1.Pod {
+	uid := fmt.Sprintf("pod-%08d", i)
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: uid, UID: types.UID(uid)},
+		Spec: corev1.PodSpec{
+			SchedulerName: corev1.DefaultSchedulerName,
+			Containers: []corev1.Container{{Name: "c", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
+				corev1.ResourceCPU:    *resource.NewMilliQuantity(int64(100+i%classes), resource.DecimalSI),
+				corev1.ResourceMemory: resource.MustParse("500Mi"),
+			}}}},
+		},
+	}
+}
+
+func benchCycle(nodes int) *cycle.Cycle {
+	c := config.Default()
+	y := cycle.New(cycle.Config{Profiles: c.Profiles, Backoff: c.Backoff, Seed: 1})
+	y.Lead(corev1.DefaultSchedulerName, true, time.Time{})
+	for i := range nodes {
+		y.SetNode(benchNode(i))
+	}
+	return y
+}
+
+// benchPlace measures everything that the Cycle does for a Pod: it is enqueued, decided upon, reserved, seen bound, and
+// for each one the oldest is deleted, so that the nodes stay as full as they are.
+func benchPlace(b *testing.B, nodes, classes int) {
+	y := benchCycle(nodes)
+	fill := nodes * 15
+	if fill > 100_000 {
+		fill = 100_000
+	}
+	placed := make([]*corev1.Pod, 0, fill)
+	place := func(p *corev1.Pod) string {
+		y.SetPod(p, time.Time{})
+		v, ok := y.Next(time.Time{})
+		if !ok || v.Node == "" {
+			b.Fatalf("pod %s was not placed: %s", p.Name, v.Message())
+		}
+		return v.Node
+	}
+	for i := range fill {
+		p := benchPod(i, classes)
+		p.Spec.NodeName = place(p)
+		y.SetPod(p, time.Time{})
+		placed = append(placed, p)
+	}
+	pods := make([]*corev1.Pod, 0, b.N)
+	for i := range b.N {
+		pods = append(pods, benchPod(fill+i, classes))
+	}
+	runtime.GC()
+	b.ResetTimer()
+	for i, p := range pods {
+		p.Spec.NodeName = place(p)
+		y.SetPod(p, time.Time{})
+		y.RemovePod(placed[i%fill])
+		placed[i%fill] = p
+	}
+}
+
+func BenchmarkPlaceIdentical(b *testing.B) {
+	for _, nodes := range []int{1_000, 5_000, 100_000} {
+		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) { benchPlace(b, nodes, 1) })
+	}
+}
+
+func BenchmarkPlaceMixed(b *testing.B) {
+	for _, nodes := range []int{1_000, 5_000, 100_000} {
+		b.Run(fmt.Sprintf("nodes=%d/classes=50", nodes), func(b *testing.B) { benchPlace(b, nodes, 50) })
+	}
+}
+
+// BenchmarkRefuse measures a Pod that fits nowhere: its verdict counts the reasons of all nodes.
+func BenchmarkRefuse(b *testing.B) {
+	for _, nodes := range []int{1_000, 100_000} {
+		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {
+			y := benchCycle(nodes)
+			pods := make([]*corev1.Pod, b.N)
+			for i := range pods {
+				pods[i] = benchPod(i, 1)
+				pods[i].Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("64")
+			}
+			b.ResetTimer()
+			for _, p := range pods {
+				y.SetPod(p, time.Time{})
+				if v, ok := y.Next(time.Time{}); !ok || v.Node != "" {
+					b.Fatal("a pod that fits nowhere was placed")
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkUpdateNode measures a node's change and the next decision, which has to see it.
+func BenchmarkUpdateNode(b *testing.B) {
+	for _, nodes := range []int{1_000, 5_000, 100_000} {
+		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {
+			y := benchCycle(nodes)
+			changed := [2]*corev1.Node{benchNode(0), benchNode(0)}
+			changed[1].Spec.Unschedulable = true
+			i := 0
+			for b.Loop() {
+				y.SetNode(changed[i%2])
+				p := benchPod(i, 1)
+				y.SetPod(p, time.Time{})
+				if v, ok := y.Next(time.Time{}); !ok || v.Node == "" {
+					b.Fatal("not placed")
+				}
+				y.RemovePod(p)
+				i++
+			}
+		})
+	}
+}
+
+// BenchmarkMemory reports what a node costs in the Cycle, with one class that has judged it.
+func BenchmarkMemory(b *testing.B) {
+	const nodes = 100_000
+	for b.Loop() {
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		y := benchCycle(nodes)
+		y.SetPod(benchPod(0, 1), time.Time{})
+		if _, ok := y.Next(time.Time{}); !ok {
+			b.Fatal("nothing to decide")
+		}
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/nodes, "B/node")
+		runtime.KeepAlive(y)
+	}
+}
