@@ -1,0 +1,71 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"go.uber.org/zap"
+
+	"keelson.dev/services/nodeagent/internal/containerlog"
+	"keelson.dev/services/nodeagent/internal/observed"
+)
+
+// logs streams the log of one container instance.
+func (s *Server) logs(w http.ResponseWriter, r *http.Request) error {
+	query, err := parseLogQuery(r.URL.Query(), time.Now())
+	if err != nil {
+		return err
+	}
+	pod, err := s.pod(r)
+	if err != nil {
+		return err
+	}
+	container := r.PathValue("container")
+	id, err := loggedInstance(pod, container, query.Previous)
+	if err != nil {
+		return err
+	}
+	instance, err := s.instance(r.Context(), string(pod.UID), id)
+	if err != nil {
+		return err
+	}
+	if instance == nil {
+		return notFound("unable to retrieve container logs for %s: the instance is gone", id)
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	out := &flusher{ResponseWriter: w, controller: http.NewResponseController(w)}
+	if query.Follow {
+		out.Flush() // a follower learns at once that the log is there
+	}
+	running := func(ctx context.Context) (bool, error) {
+		instance, err := s.instance(ctx, string(pod.UID), id)
+		return instance != nil && (instance.State == observed.Running || instance.State == observed.Created), err
+	}
+	if err := containerlog.Read(r.Context(), instance.LogPath, query.Options, running, containerlog.Writers{Stdout: out, Stderr: out}); err != nil {
+		s.config.Log.Info("Reading a log ended early", zap.String("pod", pod.Namespace+"/"+pod.Name), zap.String("container", container), zap.Error(err))
+	}
+	return nil
+}
+
+// instance asks the runtime for one container instance; nil if it has none of this ID.
+func (s *Server) instance(ctx context.Context, podUID, id string) (*observed.Container, error) {
+	state, err := s.config.Runtime.PodState(ctx, podUID)
+	if err != nil {
+		return nil, fmt.Errorf("asking the runtime for the container: %w", err)
+	}
+	return state.ByID(id), nil
+}
+
+// flusher lets a follower see each line when it has been written.
+type flusher struct {
+	http.ResponseWriter
+	controller *http.ResponseController
+}
+
+// Flush sends what has been written so far.
+func (f *flusher) Flush() {
+	// A client that has gone is noticed by the next write.
+	_ = f.controller.Flush()
+}

@@ -1,0 +1,247 @@
+package server
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+	"k8s.io/cri-streaming/pkg/streaming"
+	"k8s.io/cri-streaming/pkg/streaming/remotecommand"
+	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
+
+	"keelson.dev/services/nodeagent/internal/observed"
+)
+
+// authority signs certificates for a test.
+type authority struct {
+	t    *testing.T
+	cert *x509.Certificate
+	key  *ecdsa.PrivateKey
+}
+
+func newAuthority(t *testing.T) *authority {
+	t.Helper()
+	a := &authority{t: t}
+	template := &x509.Certificate{IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign, Subject: pkix.Name{CommonName: "ca"}}
+	pair := a.sign(template)
+	a.key = pair.PrivateKey.(*ecdsa.PrivateKey)
+	cert, err := x509.ParseCertificate(pair.Certificate[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.cert = cert
+	return a
+}
+
+func (a *authority) sign(template *x509.Certificate) tls.Certificate {
+	a.t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	template.SerialNumber, template.NotBefore, template.NotAfter = big.NewInt(time.Now().UnixNano()), time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
+	parent, signer := a.cert, a.key
+	if parent == nil {
+		parent, signer = template, key
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), signer)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+}
+
+func (a *authority) client(user string, groups ...string) tls.Certificate {
+	return a.sign(&x509.Certificate{Subject: pkix.Name{CommonName: user, Organization: groups}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+}
+
+func (a *authority) pool() *x509.CertPool {
+	pool := x509.NewCertPool()
+	pool.AddCert(a.cert)
+	return pool
+}
+
+// node is a Server with a runtime in memory whose sessions are served by the library that real runtimes use.
+type node struct {
+	*authority
+	address string
+
+	mu     sync.Mutex
+	pod    *corev1.Pod
+	state  observed.Pod
+	stream streaming.Server
+	asked  *cri.ExecRequest
+}
+
+func newNode(t *testing.T) *node {
+	n := &node{authority: newAuthority(t)}
+	n.pod = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "u"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "app"}}}}
+	n.state = observed.Pod{UID: "u", Sandboxes: []observed.Sandbox{{ID: "s1", Ready: true}}, Containers: []observed.Container{{ID: "c1", Name: "app", State: observed.Running}}}
+	n.setState(corev1.ContainerStatus{Name: "app", ContainerID: "containerd://c1", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}})
+	n.startStreaming()
+	n.startServer()
+	return n
+}
+
+func (n *node) setState(status corev1.ContainerStatus) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.pod.Status.ContainerStatuses = []corev1.ContainerStatus{status}
+}
+
+func (n *node) startStreaming() {
+	var handler http.Handler
+	backend := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { handler.ServeHTTP(w, r) }))
+	n.t.Cleanup(backend.Close)
+	base, _ := url.Parse(backend.URL)
+	config := streaming.DefaultConfig
+	config.BaseURL = base
+	server, err := streaming.NewServer(config, echo{})
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	handler, n.stream = server, server
+}
+
+func (n *node) startServer() {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	n.address = listener.Addr().String()
+	server := New(Config{
+		Certificate: n.sign(&x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}),
+		ClientCAs:   n.pool(),
+		Pods:        n,
+		Runtime:     n,
+		Summary: func(context.Context) (*statsapi.Summary, error) {
+			return &statsapi.Summary{Node: statsapi.NodeStats{NodeName: "n1"}}, nil
+		},
+		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "up 1\n") }),
+		Log:     zap.NewNop(),
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(ctx, listener) }()
+	n.t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			n.t.Errorf("the server ended with %v", err)
+		}
+	})
+}
+
+// Pod implements Pods.
+func (n *node) Pod(namespace, name string) (*corev1.Pod, bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.pod, namespace == n.pod.Namespace && name == n.pod.Name
+}
+
+// Pods implements Pods.
+func (n *node) Pods() []*corev1.Pod { return []*corev1.Pod{n.pod} }
+
+// PodState implements Runtime.
+func (n *node) PodState(context.Context, string) (observed.Pod, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.state, nil
+}
+
+// ExecURL implements Runtime.
+func (n *node) ExecURL(_ context.Context, request *cri.ExecRequest) (string, error) {
+	n.mu.Lock()
+	n.asked = request
+	n.mu.Unlock()
+	answer, err := n.stream.GetExec(request)
+	return answer.GetUrl(), err
+}
+
+// AttachURL implements Runtime.
+func (n *node) AttachURL(_ context.Context, request *cri.AttachRequest) (string, error) {
+	answer, err := n.stream.GetAttach(request)
+	return answer.GetUrl(), err
+}
+
+// PortForwardURL implements Runtime.
+func (n *node) PortForwardURL(_ context.Context, request *cri.PortForwardRequest) (string, error) {
+	answer, err := n.stream.GetPortForward(request)
+	return answer.GetUrl(), err
+}
+
+// echo is a runtime whose processes repeat what they read, "bye" included.
+type echo struct{}
+
+func (echo) Exec(_ context.Context, id string, command []string, in io.Reader, out, _ io.WriteCloser, _ bool, _ <-chan remotecommand.TerminalSize) error {
+	if command[0] == "fail" {
+		return errors.New("no such program")
+	}
+	io.WriteString(out, id+":"+command[0]+":")
+	if in != nil {
+		io.Copy(out, in)
+	}
+	return nil
+}
+
+func (e echo) Attach(ctx context.Context, id string, in io.Reader, out, errOut io.WriteCloser, tty bool, resize <-chan remotecommand.TerminalSize) error {
+	return e.Exec(ctx, id, []string{"attached"}, in, out, errOut, tty, resize)
+}
+
+func (echo) PortForward(_ context.Context, sandbox string, port int32, stream io.ReadWriteCloser) error {
+	defer stream.Close()
+	data := make([]byte, 4)
+	if _, err := io.ReadFull(stream, data); err != nil {
+		return err
+	}
+	_, err := io.WriteString(stream, sandbox+":"+string(data))
+	return err
+}
+
+// config returns how a client with the certificate reaches the node.
+func (n *node) config(certificate tls.Certificate) *rest.Config {
+	key, err := x509.MarshalECPrivateKey(certificate.PrivateKey.(*ecdsa.PrivateKey))
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	return &rest.Config{Host: "https://" + n.address, TLSClientConfig: rest.TLSClientConfig{
+		CAData:   pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: n.cert.Raw}),
+		CertData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate.Certificate[0]}),
+		KeyData:  pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: key}),
+	}}
+}
+
+// get asks as the API server does and returns status and body.
+func (n *node) get(path string, certificates ...tls.Certificate) (int, string, error) {
+	if len(certificates) == 0 {
+		certificates = []tls.Certificate{n.client("system:keelson:apiserver")}
+	}
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: n.pool(), Certificates: certificates}}
+	defer transport.CloseIdleConnections()
+	response, err := (&http.Client{Transport: transport}).Get("https://" + n.address + path)
+	if err != nil {
+		return 0, "", err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	return response.StatusCode, string(body), err
+}

@@ -1,0 +1,208 @@
+// Package server is the nodeagent's HTTPS API: what the API server asks a node for on behalf of a client (logs, exec,
+// attach, port-forward), and what an operator may look at (Pods, statistics, metrics).
+//
+// Every request needs a client certificate of the cluster's CA, of the API server or of a member of system:masters.
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"time"
+
+	"go.uber.org/zap"
+	corev1 "k8s.io/api/core/v1"
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
+
+	"keelson.dev/services/nodeagent/internal/observed"
+)
+
+// Who may ask.
+const (
+	apiserverUser = "system:keelson:apiserver"
+	mastersGroup  = "system:masters"
+)
+
+// Pods are the Pods of the node with their newest status. What is returned is never changed.
+type Pods interface {
+	Pod(namespace, name string) (*corev1.Pod, bool)
+	Pods() []*corev1.Pod
+}
+
+// Runtime is what of a runtime.Runtime this package needs.
+type Runtime interface {
+	PodState(ctx context.Context, podUID string) (observed.Pod, error)
+	ExecURL(ctx context.Context, request *cri.ExecRequest) (string, error)
+	AttachURL(ctx context.Context, request *cri.AttachRequest) (string, error)
+	PortForwardURL(ctx context.Context, request *cri.PortForwardRequest) (string, error)
+}
+
+// Config is what a Server needs.
+type Config struct {
+	// Certificate is shown to clients; ClientCAs have signed theirs.
+	Certificate tls.Certificate
+	ClientCAs   *x509.CertPool
+	Pods        Pods
+	Runtime     Runtime
+	// Summary returns the statistics of the node; Metrics serves /metrics.
+	Summary func(context.Context) (*statsapi.Summary, error)
+	Metrics http.Handler
+	Log     *zap.Logger
+}
+
+// Server answers requests. Make it with New.
+type Server struct {
+	config Config
+	http   *http.Server
+}
+
+// shutdownTime is how long running requests get at the end.
+const shutdownTime = 5 * time.Second
+
+// New makes a server that does not listen yet.
+func New(config Config) *Server {
+	s := &Server{config: config}
+	s.http = &http.Server{
+		Handler:           authorize(s.routes()),
+		ReadHeaderTimeout: 30 * time.Second,
+		ErrorLog:          zap.NewStdLog(config.Log),
+		TLSConfig: &tls.Config{
+			MinVersion:   tls.VersionTLS12,
+			Certificates: []tls.Certificate{config.Certificate},
+			ClientAuth:   tls.RequireAndVerifyClientCert,
+			ClientCAs:    config.ClientCAs,
+		},
+	}
+	return s
+}
+
+// Serve answers requests on the listener until ctx ends, and closes it. It returns nil after an ordered end.
+func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
+	s.http.BaseContext = func(net.Listener) context.Context { return ctx }
+	stopped := make(chan error, 1)
+	stop := context.AfterFunc(ctx, func() {
+		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
+		defer cancel()
+		stopped <- s.http.Shutdown(grace)
+	})
+	err := s.http.ServeTLS(listener, "", "")
+	if stop() { // ended before ctx did
+		return fmt.Errorf("serving the node API: %w", err)
+	}
+	if err := <-stopped; err != nil {
+		return errors.Join(fmt.Errorf("ending the node API: %w", err), s.http.Close())
+	}
+	return nil
+}
+
+// routes is the whole API.
+func (s *Server) routes() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /healthz", answer(func(w http.ResponseWriter, _ *http.Request) error {
+		_, err := w.Write([]byte("ok"))
+		return err
+	}))
+	mux.Handle("GET /pods", answer(s.pods))
+	mux.Handle("GET /stats/summary", answer(s.summary))
+	if s.config.Metrics != nil {
+		mux.Handle("GET /metrics", s.config.Metrics)
+	}
+	mux.Handle("GET /containerLogs/{namespace}/{pod}/{container}", answer(s.logs))
+	for _, method := range []string{http.MethodGet, http.MethodPost} {
+		mux.Handle(method+" /exec/{namespace}/{pod}/{container}", answer(s.exec))
+		mux.Handle(method+" /attach/{namespace}/{pod}/{container}", answer(s.attach))
+		mux.Handle(method+" /portForward/{namespace}/{pod}", answer(s.portForward))
+	}
+	return mux
+}
+
+// authorize lets only the API server and masters through. TLS has verified the certificate.
+func authorize(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.TLS == nil || len(r.TLS.PeerCertificates) == 0 {
+			http.Error(w, "a client certificate is required", http.StatusUnauthorized)
+			return
+		}
+		subject := r.TLS.PeerCertificates[0].Subject
+		if subject.CommonName != apiserverUser && !slices.Contains(subject.Organization, mastersGroup) {
+			http.Error(w, fmt.Sprintf("user %q may not use the node API: only %s and members of %s may", subject.CommonName, apiserverUser, mastersGroup), http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// statusError is an error with the status code that a client gets.
+type statusError struct {
+	code    int
+	message string
+}
+
+func (e *statusError) Error() string { return e.message }
+
+func badRequest(format string, args ...any) error {
+	return &statusError{http.StatusBadRequest, fmt.Sprintf(format, args...)}
+}
+
+func notFound(format string, args ...any) error {
+	return &statusError{http.StatusNotFound, fmt.Sprintf(format, args...)}
+}
+
+// answer turns the error of a handler into the response. A handler that has begun to answer returns nil.
+func answer(handler func(http.ResponseWriter, *http.Request) error) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		err := handler(w, r)
+		if err == nil {
+			return
+		}
+		code := http.StatusInternalServerError
+		if status := (*statusError)(nil); errors.As(err, &status) {
+			code = status.code
+		}
+		http.Error(w, err.Error(), code)
+	})
+}
+
+// pod finds the Pod that a path names.
+func (s *Server) pod(r *http.Request) (*corev1.Pod, error) {
+	namespace, name := r.PathValue("namespace"), r.PathValue("pod")
+	pod, ok := s.config.Pods.Pod(namespace, name)
+	if !ok {
+		return nil, notFound("pod %s/%s is not on this node", namespace, name)
+	}
+	return pod, nil
+}
+
+func (s *Server) pods(w http.ResponseWriter, _ *http.Request) error {
+	list := corev1.PodList{Items: []corev1.Pod{}}
+	list.Kind, list.APIVersion = "PodList", "v1"
+	for _, pod := range s.config.Pods.Pods() {
+		list.Items = append(list.Items, *pod)
+	}
+	return writeJSON(w, list)
+}
+
+func (s *Server) summary(w http.ResponseWriter, r *http.Request) error {
+	summary, err := s.config.Summary(r.Context())
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, summary)
+}
+
+func writeJSON(w http.ResponseWriter, value any) error {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Errorf("encoding the answer: %w", err)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, err = w.Write(data)
+	return err
+}

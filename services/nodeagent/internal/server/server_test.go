@@ -1,0 +1,256 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/portforward"
+	"k8s.io/client-go/tools/remotecommand"
+	"k8s.io/client-go/transport/spdy"
+
+	"keelson.dev/services/nodeagent/internal/observed"
+)
+
+func TestOnlyTheAPIServerAndMastersMayAsk(t *testing.T) {
+	n := newNode(t)
+	stranger := newAuthority(t).client("system:keelson:apiserver")
+	for name, row := range map[string]struct {
+		certificate tls.Certificate
+		want        int
+	}{
+		"the API server":        {n.client("system:keelson:apiserver"), http.StatusOK},
+		"a master":              {n.client("anybody", "system:authenticated", "system:masters"), http.StatusOK},
+		"another user":          {n.client("system:node:n1", "system:nodes"), http.StatusForbidden},
+		"certificate of others": {stranger, 0},
+		"no certificate":        {tls.Certificate{}, 0},
+	} {
+		code, _, err := n.get("/healthz", row.certificate)
+		if code != row.want || (row.want == 0) != (err != nil) {
+			t.Errorf("%s: %d, %v", name, code, err)
+		}
+	}
+}
+
+func TestPlainAnswers(t *testing.T) {
+	n := newNode(t)
+	for path, want := range map[string]string{"/healthz": "ok", "/metrics": "up 1\n"} {
+		if code, body, err := n.get(path); code != 200 || body != want {
+			t.Errorf("%s: %d, %q, %v", path, code, body, err)
+		}
+	}
+	_, body, _ := n.get("/pods")
+	var list corev1.PodList
+	if err := json.Unmarshal([]byte(body), &list); err != nil || len(list.Items) != 1 || list.Items[0].Name != "web" || list.Kind != "PodList" {
+		t.Errorf("/pods: %s, %v", body, err)
+	}
+	if _, body, _ := n.get("/stats/summary"); !strings.Contains(body, `"nodeName":"n1"`) {
+		t.Errorf("/stats/summary: %s", body)
+	}
+	if code, _, _ := n.get("/none"); code != http.StatusNotFound {
+		t.Errorf("/none: %d", code)
+	}
+}
+
+func entry(stream, text string) string { return "2026-01-31T10:00:00Z " + stream + " F " + text + "\n" }
+
+// POD-106, POD-224, SAF-017
+func TestLogs(t *testing.T) {
+	n := newNode(t)
+	path := filepath.Join(t.TempDir(), "0.log")
+	if err := os.WriteFile(path, []byte(entry("stdout", "one")+entry("stderr", "two")+entry("stdout", "three")), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	n.mu.Lock()
+	n.state.Containers[0].LogPath, n.state.Containers[0].State = path, observed.Exited
+	n.mu.Unlock()
+	for query, want := range map[string]string{
+		"": "one\ntwo\nthree\n", "?tailLines=1": "three\n", "?stream=Stderr": "two\n", "?limitBytes=5": "one\nt",
+		"?follow=true": "one\ntwo\nthree\n", "?timestamps=true&tailLines=1": "2026-01-31T10:00:00.000000000Z three\n",
+		"?sinceTime=2026-01-31T10:00:01Z": "", "?sinceSeconds=1": "",
+	} {
+		if code, body, err := n.get("/containerLogs/ns/web/app" + query); code != 200 || body != want {
+			t.Errorf("%s: %d, %q, %v", query, code, body, err)
+		}
+	}
+	for path, want := range map[string]string{
+		"/containerLogs/ns/web/none":                                              `404 container none is not in pod web`,
+		"/containerLogs/ns/none/app":                                              `404 pod ns/none is not on this node`,
+		"/containerLogs/ns/web/app?previous=true":                                 `400 previous terminated container "app" in pod "web" not found`,
+		"/containerLogs/ns/web/app?tailLines=-1":                                  `400 tailLines: "-1" must be a number of at least 0`,
+		"/containerLogs/ns/web/app?limitBytes=0":                                  `400 limitBytes: "0" must be a number of at least 1`,
+		"/containerLogs/ns/web/app?follow=maybe":                                  `400 follow: "maybe" must be true or false`,
+		"/containerLogs/ns/web/app?stream=x":                                      `400 stream: "x" must be All, Stdout or Stderr`,
+		"/containerLogs/ns/web/app?sinceTime=x":                                   `400 sinceTime: "x" must be a time as in 2006-01-02T15:04:05Z07:00`,
+		"/containerLogs/ns/web/app?sinceTime=2026-01-31T10:00:01Z&sinceSeconds=1": `400 sinceSeconds and sinceTime: at most one may be given`,
+	} {
+		if code, body, _ := n.get(path); fmt.Sprintf("%d %s", code, body) != want+"\n" {
+			t.Errorf("%s: %d %s", path, code, body)
+		}
+	}
+}
+
+// POD-084, POD-085, POD-106: which instance is meant, in every state of a container.
+func TestLoggedInstance(t *testing.T) {
+	terminated := func(id string) corev1.ContainerState {
+		return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ContainerID: "containerd://" + id}}
+	}
+	waiting := func(reason string) corev1.ContainerState {
+		return corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason}}
+	}
+	running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
+	for _, row := range []struct {
+		name     string
+		status   corev1.ContainerStatus
+		previous bool
+		id, err  string
+	}{
+		{name: "running", status: corev1.ContainerStatus{State: running, ContainerID: "containerd://c2", LastTerminationState: terminated("c1")}, id: "c2"},
+		{name: "the one before", status: corev1.ContainerStatus{State: running, ContainerID: "containerd://c2", LastTerminationState: terminated("c1")}, previous: true, id: "c1"},
+		{name: "ended", status: corev1.ContainerStatus{State: terminated("c1")}, id: "c1"},
+		{name: "crashed", status: corev1.ContainerStatus{State: waiting("CrashLoopBackOff"), LastTerminationState: terminated("c1")}, id: "c1"},
+		{name: "creating", status: corev1.ContainerStatus{State: waiting("ContainerCreating")}, err: `container "app" in pod "web" is waiting to start: ContainerCreating`},
+		{name: "no image", status: corev1.ContainerStatus{State: waiting("ImagePullBackOff")}, err: `container "app" in pod "web" is waiting to start: image can't be pulled`},
+		{name: "no status", err: `container "app" in pod "web" is waiting to start - no logs yet`},
+	} {
+		pod := &corev1.Pod{Spec: corev1.PodSpec{InitContainers: []corev1.Container{{Name: "app"}}}}
+		pod.Name, row.status.Name = "web", "app"
+		pod.Status.InitContainerStatuses = []corev1.ContainerStatus{row.status}
+		id, err := loggedInstance(pod, "app", row.previous)
+		if id != row.id || (err == nil) != (row.err == "") || (err != nil && err.Error() != row.err) {
+			t.Errorf("%s: %q, %v", row.name, id, err)
+		}
+	}
+}
+
+// executors are both protocols that runtimes speak. The API server translates the newer WebSocket protocol to SPDY.
+func executors(t *testing.T, n *node, path string) map[string]remotecommand.Executor {
+	t.Helper()
+	target, _ := url.Parse("https://" + n.address + path)
+	config := n.config(n.client("system:keelson:apiserver"))
+	old, err := remotecommand.NewSPDYExecutor(config, http.MethodPost, target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	socket, err := remotecommand.NewWebSocketExecutorForProtocols(config, http.MethodGet, target.String(), "v4.channel.k8s.io")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[string]remotecommand.Executor{"SPDY": old, "WebSocket": socket}
+}
+
+// POD-106, SAF-017, POD-258
+func TestExecAndAttach(t *testing.T) {
+	n := newNode(t)
+	for path, want := range map[string]string{
+		"/attach/ns/web/app?output=1":                     "c1:attached:",
+		"/exec/ns/web/app?output=1&command=sh&command=-c": "c1:sh:",
+	} {
+		for name, executor := range executors(t, n, path) {
+			var out bytes.Buffer
+			err := executor.StreamWithContext(t.Context(), remotecommand.StreamOptions{Stdout: &out})
+			if err != nil || out.String() != want {
+				t.Errorf("%s over %s: %q, %v", path, name, out.String(), err)
+			}
+		}
+		var out bytes.Buffer // only SPDY can tell the end of the input
+		err := executors(t, n, path+"&input=1")["SPDY"].StreamWithContext(t.Context(), remotecommand.StreamOptions{Stdin: strings.NewReader("hello"), Stdout: &out})
+		if err != nil || out.String() != want+"hello" {
+			t.Errorf("%s with input: %q, %v", path, out.String(), err)
+		}
+	}
+	if len(n.asked.Cmd) != 2 || n.asked.Tty || n.asked.Stderr || n.asked.ContainerId != "c1" {
+		t.Errorf("the runtime was asked %v", n.asked)
+	}
+}
+
+func TestExecErrors(t *testing.T) {
+	n := newNode(t)
+	for name, executor := range executors(t, n, "/exec/ns/web/app?output=1&command=fail") {
+		err := executor.StreamWithContext(t.Context(), remotecommand.StreamOptions{Stdout: io.Discard})
+		if err == nil || !strings.Contains(err.Error(), "no such program") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for path, want := range map[string]string{
+		"/exec/ns/web/none?output=1&command=sh": "404 container none is not in pod web",
+		"/exec/ns/web/app?output=1":             "400 command: at least one word is required",
+		"/exec/ns/web/app?command=sh":           "400 you must specify at least 1 of stdin, stdout, stderr",
+		"/exec/ns/web/app?output=1&command=sh":  "400 connecting to the container: Upgrade request required",
+		"/attach/ns/none/app?output=1":          "404 pod ns/none is not on this node",
+	} {
+		if code, body, _ := n.get(path); fmt.Sprintf("%d %s", code, body) != want+"\n" {
+			t.Errorf("%s: %d %s", path, code, body)
+		}
+	}
+	n.setState(corev1.ContainerStatus{Name: "app", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{}}})
+	if code, body, _ := n.get("/exec/ns/web/app?output=1&command=sh"); code != 400 || body != "container app in pod web is not running\n" {
+		t.Errorf("not running: %d %s", code, body)
+	}
+}
+
+// POD-061: port-forward reaches the Pod's own network.
+func TestPortForward(t *testing.T) {
+	n := newNode(t)
+	transport, upgrader, err := spdy.RoundTripperFor(n.config(n.client("system:keelson:apiserver")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	target, _ := url.Parse("https://" + n.address + "/portForward/ns/web")
+	dialer := spdy.NewDialer(upgrader, &http.Client{Transport: transport}, http.MethodPost, target)
+	stop, ready := make(chan struct{}), make(chan struct{})
+	forwarder, err := portforward.NewOnAddresses(dialer, []string{"127.0.0.1"}, []string{"0:8080"}, stop, ready, io.Discard, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- forwarder.ForwardPorts() }()
+	select {
+	case <-ready:
+	case err := <-ended:
+		t.Fatal(err)
+	}
+	ports, err := forwarder.GetPorts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := talk(t.Context(), t, fmt.Sprintf("127.0.0.1:%d", ports[0].Local), "ping"); got != "s1:ping" {
+		t.Errorf("got %q", got)
+	}
+	close(stop)
+	<-ended
+	n.mu.Lock()
+	n.state.Sandboxes[0].Ready = false
+	n.mu.Unlock()
+	if code, body, _ := n.get("/portForward/ns/web"); code != 400 || body != "pod web is not running\n" {
+		t.Errorf("%d %s", code, body)
+	}
+}
+
+func talk(ctx context.Context, t *testing.T, address, text string) string {
+	t.Helper()
+	connection, err := new(net.Dialer).DialContext(ctx, "tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close()
+	if _, err := io.WriteString(connection, text); err != nil {
+		t.Fatal(err)
+	}
+	data, err := io.ReadAll(connection)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}

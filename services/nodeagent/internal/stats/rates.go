@@ -1,0 +1,49 @@
+package stats
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
+	"k8s.io/utils/ptr"
+)
+
+// rates turn CPU time into cores: from the difference to an earlier reading of the same subject.
+type rates struct {
+	earlier map[string]reading
+}
+
+type reading struct {
+	at       time.Time
+	cpuNanos uint64
+	cores    *uint64
+}
+
+// Readings closer than window tell too little; the rate of the earlier one stays. What was not read for keep is forgotten.
+const (
+	window = time.Second
+	keep   = 10 * time.Minute
+)
+
+func (r *rates) cpu(subject string, nanos uint64, now time.Time) *statsapi.CPUStats {
+	last, known := r.earlier[subject]
+	passed := now.Sub(last.at)
+	cores := last.cores
+	switch {
+	case !known || nanos < last.cpuNanos: // a new subject, or one that began again
+		r.earlier[subject] = reading{at: now, cpuNanos: nanos}
+		cores = nil
+	case passed >= window:
+		cores = ptr.To(uint64(float64(nanos-last.cpuNanos) / passed.Seconds()))
+		r.earlier[subject] = reading{at: now, cpuNanos: nanos, cores: cores}
+	}
+	return &statsapi.CPUStats{Time: metav1.NewTime(now), UsageCoreNanoSeconds: ptr.To(nanos), UsageNanoCores: cores}
+}
+
+func (r *rates) forget(now time.Time) {
+	for subject, last := range r.earlier {
+		if now.Sub(last.at) > keep {
+			delete(r.earlier, subject)
+		}
+	}
+}
