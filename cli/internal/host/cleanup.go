@@ -22,7 +22,7 @@ const cgroupMount = "/sys/fs/cgroup"
 
 // UnmountBelow unmounts everything below a folder.
 func UnmountBelow(dir string) error {
-	table, err := os.ReadFile("/proc/self/mountinfo")
+	table, err := os.ReadFile("/proc/thread-self/mountinfo")
 	if err != nil {
 		return fmt.Errorf("reading the mounts: %w", err)
 	}

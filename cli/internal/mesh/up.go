@@ -40,15 +40,19 @@ type UpOptions struct {
 func Up(ctx context.Context, m *Mesh, options UpOptions) error {
 	ctx, cancel := context.WithTimeout(ctx, options.Timeout)
 	defer cancel()
-	if err := checkPrograms(options); err != nil {
-		return err
-	}
 	unlock, err := state.Open(m.Layout)
 	if err != nil {
 		return err
 	}
 	defer unlock()
 	if m.State, err = state.Load(m.Layout); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	fresh := err != nil
+	if options.Nodes, err = nodeCount(fresh, len(m.State.Nodes), options.Nodes); err != nil {
+		return err
+	}
+	if err := checkPrograms(options); err != nil {
 		return err
 	}
 	tiers, err := m.prepareAndStart(ctx, options)
@@ -82,10 +86,7 @@ func (m *Mesh) prepareAndStart(ctx context.Context, options UpOptions) ([][]plan
 
 // decide settles what later runs keep, and records it before anything of it exists.
 func (m *Mesh) decide(options UpOptions) error {
-	nodes, err := nodeCount(len(m.State.Nodes), options.Nodes)
-	if err != nil {
-		return err
-	}
+	nodes := options.Nodes
 	if nodes > 0 && os.Geteuid() != 0 {
 		return errors.New("running containers needs root: run keel as root, or with --nodes 0 for the control plane alone")
 	}
@@ -107,10 +108,12 @@ func (m *Mesh) decide(options UpOptions) error {
 }
 
 // nodeCount never takes a node away: its Pods would go with it.
-func nodeCount(have, want int) (int, error) {
+func nodeCount(fresh bool, have, want int) (int, error) {
 	switch {
-	case want < 0:
-		return max(have, 1), nil
+	case want == KeepNodes && fresh:
+		return 1, nil
+	case want == KeepNodes:
+		return have, nil
 	case want < have:
 		return 0, fmt.Errorf("--nodes: the mesh has %d nodes already, and up only adds some: give %d or more", have, have)
 	}
@@ -254,7 +257,7 @@ func (m *Mesh) httpClient() (*http.Client, error) {
 // checkPrograms says early what a half-built checkout lacks.
 func checkPrograms(options UpOptions) error {
 	programs := []string{"keelson-apiserver", "keelson-scheduler", "keelson-workload-controllers", "keelson-podgc"}
-	if options.Nodes != 0 {
+	if options.Nodes > 0 {
 		programs = append(programs, "keelson-nodeagent", "containerd", "containerd-shim-runc-v2", "ctr", "runc", "cni/bridge")
 	}
 	for _, program := range programs {

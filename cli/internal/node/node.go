@@ -41,11 +41,23 @@ func WriteConfig(containerd plan.ContainerdInput, network plan.CNIInput) error {
 		files.Containerd("config.toml"):                 plan.ContainerdConfig(containerd),
 		filepath.Join(files.CNI("conf"), "10.conflist"): cni,
 	} {
-		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		if err := writeChanged(file, content); err != nil {
 			return fmt.Errorf("configuring %s: %w", files.Name, err)
 		}
 	}
 	return nil
+}
+
+// writeChanged leaves a file alone that has its content already: a running containerd watches its configuration, and must never
+// read half of it.
+func writeChanged(file, content string) error {
+	if have, err := os.ReadFile(file); err == nil && string(have) == content {
+		return nil
+	}
+	if err := os.WriteFile(file+".new", []byte(content), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(file+".new", file)
 }
 
 // Archives lists the image archives of a folder.
@@ -96,7 +108,8 @@ func CheckRuntime(ctx context.Context, files plan.NodeLayout) error {
 			return fmt.Errorf("asking containerd for its status: %w", err)
 		}
 		for _, condition := range answer.GetStatus().GetConditions() {
-			if !condition.GetStatus() {
+			needed := condition.GetType() == runtimeapi.RuntimeReady || condition.GetType() == runtimeapi.NetworkReady
+			if needed && !condition.GetStatus() {
 				return fmt.Errorf("containerd: %s: %s", condition.GetReason(), condition.GetMessage())
 			}
 		}

@@ -108,9 +108,10 @@ func (s *State) Save(layout plan.Layout) error {
 }
 
 // Open makes the data directory where it is missing, refuses one that is not ours, and locks it. The lock goes with the
-// returned function, or with the process.
+// returned function, or with the process. Others may pass through the directory, because Pods with users of their own
+// reach their root file systems below it; what is secret in it is closed by itself.
 func Open(layout plan.Layout) (unlock func(), err error) {
-	if err := os.MkdirAll(layout.Dir, 0o700); err != nil {
+	if err := os.MkdirAll(layout.Dir, 0o711); err != nil {
 		return nil, fmt.Errorf("--data-dir: %w", err)
 	}
 	if err := checkOwner(layout); err != nil {

@@ -1,0 +1,241 @@
+package host
+
+import (
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/nftables"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// ownNetwork moves the test into a network namespace of its own, so that nothing of the machine changes.
+func ownNetwork(t *testing.T) {
+	t.Helper()
+	runtime.LockOSThread() // never unlocked: the thread ends with the test's goroutine
+	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+		t.Fatalf("the tests of this package need root: %v", err)
+	}
+	loopback, err := netlink.LinkByName("lo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := netlink.LinkSetUp(loopback); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestABridgeTakesItsRange(t *testing.T) {
+	ownNetwork(t)
+	pods := netip.MustParsePrefix("10.244.1.0/24")
+	for range 2 {
+		if err := EnsureBridge("keeltest-1", pods, netip.MustParseAddr("10.244.1.1")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	routes, err := Routes(nil)
+	if err != nil || !slices.Equal(routes, []netip.Prefix{pods}) {
+		t.Errorf("the machine routes %v, %v", routes, err)
+	}
+	if own, err := Routes([]string{"keeltest-1"}); err != nil || len(own) != 0 {
+		t.Errorf("without its own bridge it routes %v, %v", own, err)
+	}
+	for range 2 {
+		if err := RemoveBridge("keeltest-1"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if routes, err = Routes(nil); err != nil || len(routes) != 0 {
+		t.Errorf("after the bridge is gone it routes %v, %v", routes, err)
+	}
+}
+
+func TestNetworkRulesComeAndGo(t *testing.T) {
+	ownNetwork(t)
+	service := Service{Address: netip.MustParseAddr("10.96.0.1"), Port: 443, Target: netip.MustParseAddrPort("192.0.2.7:6443")}
+	for range 2 {
+		if err := SetNetworkRules("keelson-test", netip.MustParsePrefix("10.244.0.0/16"), service); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if rules := countRules(t); rules != 3 {
+		t.Errorf("the table holds %d rules, want the masquerade and the Service twice", rules)
+	}
+	for range 2 {
+		if err := RemoveNetworkRules("keelson-test"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if rules := countRules(t); rules != 0 {
+		t.Errorf("%d rules are left", rules)
+	}
+}
+
+func countRules(t *testing.T) int {
+	t.Helper()
+	conn, err := nftables.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	chains, err := conn.ListChains()
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := 0
+	for _, chain := range chains {
+		rules, err := conn.GetRules(chain.Table, chain)
+		if err != nil {
+			t.Fatal(err)
+		}
+		count += len(rules)
+	}
+	return count
+}
+
+// The Service's rule is a promise to Pods: a connection to its address arrives at the apiserver.
+func TestTheServiceLeadsToTheApiserver(t *testing.T) {
+	ownNetwork(t)
+	// The machine's own address and the way to the Service are those of a bridge.
+	if err := EnsureBridge("keeltest-1", netip.MustParsePrefix("10.96.0.0/16"), netip.MustParseAddr("10.96.7.7")); err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp4", "10.96.7.7:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	target := netip.MustParseAddrPort(listener.Addr().String())
+	service := Service{Address: netip.MustParseAddr("10.96.0.1"), Port: 443, Target: target}
+	if err := SetNetworkRules("keelson-test", netip.MustParsePrefix("10.244.0.0/16"), service); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := net.DialTimeout("tcp4", "10.96.0.1:443", 5*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn.Close()
+}
+
+func TestUnmountBelow(t *testing.T) {
+	runtime.LockOSThread()
+	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
+		t.Fatalf("the tests of this package need root: %v", err)
+	}
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	inner := filepath.Join(dir, "a", "b")
+	for _, point := range []string{filepath.Join(dir, "a"), inner} {
+		if err := os.MkdirAll(point, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := unix.Mount("tmpfs", point, "tmpfs", 0, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := UnmountBelow(dir); err != nil {
+		t.Fatal(err)
+	}
+	table, err := os.ReadFile("/proc/thread-self/mountinfo")
+	if err != nil || strings.Contains(string(table), dir) {
+		t.Errorf("mounts are left: %v", err)
+	}
+}
+
+func TestCgroupsGoWithWhatRunsInThem(t *testing.T) {
+	cgroup := "/keeltest-" + filepath.Base(t.TempDir()) + strconv.Itoa(os.Getpid())
+	dirs := makeCgroups(t, cgroup, "node-1/pod")
+	child := exec.Command("sleep", "600")
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = child.Process.Kill() }()
+	inside := 0
+	for _, dir := range dirs {
+		if os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte(strconv.Itoa(child.Process.Pid)), 0o644) == nil {
+			inside++
+		}
+	}
+	if inside == 0 {
+		t.Fatal("no hierarchy takes the process")
+	}
+	for range 2 {
+		if err := RemoveCgroups(cgroup); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := child.Wait(); err == nil {
+		t.Error("the process inside ended by itself")
+	}
+	for _, dir := range dirs {
+		if exists(dir) {
+			t.Errorf("%s is left", dir)
+		}
+	}
+}
+
+// makeCgroups makes a cgroup in every hierarchy of the machine.
+func makeCgroups(t *testing.T, cgroup, below string) []string {
+	t.Helper()
+	roots, err := filepath.Glob(cgroupMount + "/*/cgroup.procs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var dirs []string
+	for _, root := range append(roots, cgroupMount+"/cgroup.procs") {
+		if !exists(root) || strings.HasSuffix(filepath.Dir(root), ".slice") {
+			continue
+		}
+		dir := filepath.Join(filepath.Dir(root), cgroup, below)
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			continue // a hierarchy that nobody may use
+		}
+		dirs = append(dirs, dir)
+	}
+	return dirs
+}
+
+func TestKillByArgument(t *testing.T) {
+	child := exec.Command("sleep", "601.25")
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = child.Process.Kill() }()
+	if n := KillByArgument("sleep", "601"); n != 0 {
+		t.Errorf("part of an argument stood for it, %d times", n)
+	}
+	if n := KillByArgument("nosuchprogram", "601.25"); n != 0 {
+		t.Errorf("another program was hit, %d times", n)
+	}
+	if n := KillByArgument("sleep", "601.25"); n != 1 {
+		t.Errorf("%d processes were hit, want 1", n)
+	}
+	if err := child.Wait(); err == nil {
+		t.Error("it ended by itself")
+	}
+}
+
+func TestPortFree(t *testing.T) {
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	taken := netip.MustParseAddrPort(listener.Addr().String())
+	if PortFree(taken.Addr(), int(taken.Port())) {
+		t.Error("a port with a listener counts as free")
+	}
+	listener.Close()
+	if !PortFree(taken.Addr(), int(taken.Port())) {
+		t.Error("a port without one counts as taken")
+	}
+}
