@@ -15,7 +15,7 @@ import (
 	"keelson.dev/services/workload-controllers/internal/revision"
 )
 
-// Input is all that a decision depends on. decide changes none of it.
+// Input is all that a decision depends on. Decide changes none of it.
 type Input struct {
 	Now        time.Time
 	Deployment *appsv1.Deployment
@@ -95,8 +95,8 @@ type Rollback struct {
 	Event       events.Event
 }
 
-// decide says what one pass over a Deployment has to do.
-func decide(in Input) Plan {
+// Decide says what one pass over a Deployment has to do.
+func Decide(in Input) Plan {
 	claims := adopt.Decide(owner(in.Deployment), in.ReplicaSets)
 	if !claims.Settled() {
 		return Plan{Claims: claims, Status: in.Deployment.Status}

@@ -104,11 +104,12 @@ func (r *rollout) wake(condition *appsv1.DeploymentCondition) time.Time {
 	if condition == nil || r.deployment.DeletionTimestamp != nil {
 		return time.Time{}
 	}
+	if r.isResuming() {
+		return r.now // the next pass goes on with the rollout
+	}
 	switch condition.Reason {
 	case reasonPaused, reasonAvailable, reasonTimedOut:
 		return time.Time{}
-	case reasonResumed:
-		return r.now // the pass after this one goes on with the rollout
 	}
 	// Times are stored in whole seconds, so that the deadline may seem up to one second nearer than it is.
 	return r.deadline(condition).Add(time.Second)

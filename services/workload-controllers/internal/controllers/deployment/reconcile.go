@@ -51,7 +51,7 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{RequeueAfter: recheck}, nil
 	}
 	in := c.observe(deployment)
-	plan := decide(in)
+	plan := Decide(in)
 	if err := c.apply(ctx, in, plan); err != nil {
 		if apierrors.IsConflict(err) || errors.Is(err, errStale) {
 			return reconcile.Result{RequeueAfter: recheck}, nil // the newer object is on its way

@@ -13,7 +13,7 @@ import (
 // burst is the most Pods that one pass creates or deletes; the rest is for the passes after it.
 const burst = 500
 
-// Input is all that a decision depends on. decide changes none of it.
+// Input is all that a decision depends on. Decide changes none of it.
 type Input struct {
 	Now        time.Time
 	ReplicaSet *appsv1.ReplicaSet
@@ -58,8 +58,8 @@ const (
 	ReasonDeleting Reason = "Deleting" // the ReplicaSet is on its way out and leaves its Pods alone
 )
 
-// decide says what one pass over a ReplicaSet has to do.
-func decide(in Input) Plan {
+// Decide says what one pass over a ReplicaSet has to do.
+func Decide(in Input) Plan {
 	if in.ReplicaSet.DeletionTimestamp != nil {
 		return withStatus(in, Plan{Reason: ReasonDeleting})
 	}

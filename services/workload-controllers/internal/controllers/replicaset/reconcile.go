@@ -58,7 +58,7 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, reconcile.TerminalError(fmt.Errorf("reading spec.selector of %s: %w", request, err))
 	}
 	in := c.observe(set, selector)
-	plan := decide(in)
+	plan := Decide(in)
 	if err := c.apply(ctx, in, plan, owner(set, selector)); err != nil {
 		if apierrors.IsConflict(err) {
 			return reconcile.Result{RequeueAfter: recheck}, nil // the newer object is on its way

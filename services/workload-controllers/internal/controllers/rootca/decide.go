@@ -17,7 +17,7 @@ const (
 		"internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters."
 )
 
-// Input is all that a decision depends on. decide changes none of it.
+// Input is all that a decision depends on. Decide changes none of it.
 type Input struct {
 	Namespace *corev1.Namespace
 	// ConfigMap is what the namespace has; nil for nothing.
@@ -31,9 +31,9 @@ type Plan struct {
 	Create, Update *corev1.ConfigMap
 }
 
-// decide says what one pass over a namespace has to do. An edited ConfigMap is healed; labels and annotations that others
+// Decide says what one pass over a namespace has to do. An edited ConfigMap is healed; labels and annotations that others
 // set are left alone.
-func decide(in Input) Plan {
+func Decide(in Input) Plan {
 	if in.Namespace.DeletionTimestamp != nil || in.Namespace.Status.Phase == corev1.NamespaceTerminating {
 		return Plan{}
 	}

@@ -33,7 +33,7 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	case !apierrors.IsNotFound(err):
 		return reconcile.Result{}, fmt.Errorf("reading the ConfigMap: %w", err)
 	}
-	return reconcile.Result{}, c.apply(ctx, decide(in))
+	return reconcile.Result{}, c.apply(ctx, Decide(in))
 }
 
 func (c *Controller) apply(ctx context.Context, plan Plan) error {

@@ -15,9 +15,9 @@ type Input struct {
 	Exists bool
 }
 
-// decide returns the ServiceAccount to create, or nil. A namespace that is going away gets none: nothing new may be made
+// Decide returns the ServiceAccount to create, or nil. A namespace that is going away gets none: nothing new may be made
 // in it.
-func decide(in Input) *corev1.ServiceAccount {
+func Decide(in Input) *corev1.ServiceAccount {
 	if in.Exists || in.Namespace.DeletionTimestamp != nil || in.Namespace.Status.Phase == corev1.NamespaceTerminating {
 		return nil
 	}

@@ -27,7 +27,7 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	if client.IgnoreNotFound(err) != nil {
 		return reconcile.Result{}, fmt.Errorf("reading the ServiceAccount: %w", err)
 	}
-	if account := decide(Input{Namespace: namespace, Exists: err == nil}); account != nil {
+	if account := Decide(Input{Namespace: namespace, Exists: err == nil}); account != nil {
 		return reconcile.Result{}, c.create(ctx, account)
 	}
 	return reconcile.Result{}, nil
