@@ -22,9 +22,9 @@ func Grace(pod *corev1.Pod) time.Duration {
 
 // ProbeGrace returns the grace period for a container that a liveness or startup probe condemned: the probe's own one,
 // or else that of the Pod.
-func ProbeGrace(pod *corev1.Pod, probe *corev1.Probe) time.Duration {
-	if probe != nil && probe.TerminationGracePeriodSeconds != nil {
-		return time.Duration(max(*probe.TerminationGracePeriodSeconds, 0)) * time.Second
+func ProbeGrace(pod *corev1.Pod, own *int64) time.Duration {
+	if own != nil {
+		return time.Duration(max(*own, 0)) * time.Second
 	}
 	return Grace(pod)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"keelson.dev/kit/failpoint"
+	"keelson.dev/services/nodeagent/internal/hooks"
 	"keelson.dev/services/nodeagent/internal/lifecycle"
 	"keelson.dev/services/nodeagent/internal/podstate"
 	"keelson.dev/services/nodeagent/internal/steps"
@@ -14,16 +15,15 @@ import (
 
 // Reasons of events, in the field's words.
 const (
-	reasonBackOff             = "BackOff"
-	reasonCreated             = "Created"
-	reasonStarted             = "Started"
-	reasonFailed              = "Failed"
-	reasonKilling             = "Killing"
-	reasonFailedMount         = "FailedMount"
-	reasonFailedSandbox       = "FailedCreatePodSandBox"
-	reasonFailedKillPod       = "FailedKillPod"
-	reasonFailedPostStartHook = "FailedPostStartHook"
-	reasonFailedPreStopHook   = "FailedPreStopHook"
+	reasonBackOff       = "BackOff"
+	reasonCreated       = "Created"
+	reasonStarted       = "Started"
+	reasonFailed        = "Failed"
+	reasonKilling       = "Killing"
+	reasonFailedMount   = "FailedMount"
+	reasonFailedSandbox = "FailedCreatePodSandBox"
+	reasonFailedKillPod = "FailedKillPod"
+	reasonUnhealthy     = "Unhealthy"
 )
 
 func (j *job) prepare(ctx context.Context) outcome {
@@ -189,15 +189,15 @@ func (j *job) runPostStart(ctx context.Context) outcome { return j.postStart(ctx
 // postStart runs the hook. An instance whose hook fails is stopped; its restart policy says what follows.
 func (j *job) postStart(ctx context.Context, id string) outcome {
 	c := j.action.Container.Spec
-	err := j.config.Hooks.Run(ctx, j.pod, c, id, j.podIP, c.Lifecycle.PostStart)
+	err := j.config.Hooks.PostStart(ctx, hooks.Target{Container: c, ContainerID: id, IP: j.podIP})
 	if errors.Is(err, context.Canceled) {
 		return outcome{err: err, observe: true}
 	}
 	if err == nil {
 		return outcome{observe: true, learn: func(m *podstate.Memory) { m.Hooked[id] = true }}
 	}
-	j.warn(reasonFailedPostStartHook, "PostStartHook failed: %s", err)
-	why := podstate.Condemnation{Reason: reasonFailedPostStartHook, Message: "FailedPostStartHook", Grace: lifecycle.Grace(j.pod)}
+	j.warn(hooks.ReasonPostStart, "%s", err)
+	why := podstate.Condemnation{Reason: hooks.ReasonPostStart, Message: "FailedPostStartHook", Grace: lifecycle.Grace(j.pod)}
 	return outcome{observe: true, learn: func(m *podstate.Memory) {
 		m.Hooked[id] = true
 		m.Condemned[id] = why

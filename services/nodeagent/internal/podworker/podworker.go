@@ -16,9 +16,11 @@ import (
 
 	"keelson.dev/kit/events"
 	"keelson.dev/services/nodeagent/internal/checkpoint"
+	"keelson.dev/services/nodeagent/internal/hooks"
 	"keelson.dev/services/nodeagent/internal/lifecycle"
 	"keelson.dev/services/nodeagent/internal/observed"
 	"keelson.dev/services/nodeagent/internal/podstate"
+	"keelson.dev/services/nodeagent/internal/probe"
 	"keelson.dev/services/nodeagent/internal/runtime"
 	"keelson.dev/services/nodeagent/internal/steps"
 )
@@ -41,27 +43,18 @@ type Steps interface {
 	Message(pod *corev1.Pod, e lifecycle.Entry, c *observed.Container) string
 }
 
-// Hooks runs lifecycle handlers in a running instance.
+// Hooks runs lifecycle hooks in a running instance. A call returns when the hook has ended, or when ctx does.
 type Hooks interface {
-	// Run returns when the handler has ended, or when ctx does.
-	Run(ctx context.Context, pod *corev1.Pod, container *corev1.Container, id, podIP string, handler *corev1.LifecycleHandler) error
+	PostStart(ctx context.Context, target hooks.Target) error
+	PreStop(ctx context.Context, target hooks.Target) error
 }
 
-// Probes runs the probes of instances.
+// Probes runs the probes of instances. It wakes the Pod (Pool.Wake) when a result changes.
 type Probes interface {
-	// Sync makes probes run exactly for these instances of the Pod, and calls wake when a verdict changes.
-	Sync(pod *corev1.Pod, podIP string, running []Instance, wake func())
-	// Verdicts returns the verdicts so far by instance ID.
-	Verdicts(uid types.UID) map[string]podstate.Probe
-}
-
-// Instance is a container instance that is up and may be probed.
-type Instance struct {
-	Entry lifecycle.Entry
-	ID    string
-	// Ending says that the Pod is going: only readiness matters.
-	Ending    bool
-	Container *observed.Container
+	// Sync makes probes run exactly for these instances of the Pod.
+	Sync(pod types.UID, targets []probe.Target)
+	// Result returns what the probes of an instance amount to; ok is false for one that is not probed.
+	Result(containerID string) (result probe.Result, ok bool)
 }
 
 // Statuses takes statuses to the API. Publish does not block; a later status of a Pod takes the place of an earlier one.

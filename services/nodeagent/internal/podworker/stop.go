@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"keelson.dev/services/nodeagent/internal/hooks"
 	"keelson.dev/services/nodeagent/internal/lifecycle"
 )
 
@@ -67,22 +68,22 @@ func (s *stop) run(ctx context.Context) outcome {
 func (s *stop) hook(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	c := s.action.Container.Spec
+	target := hooks.Target{Container: s.action.Container.Spec, ContainerID: s.action.ID, IP: s.podIP}
 	ended := make(chan error, 1)
-	go func() { ended <- s.config.Hooks.Run(ctx, s.pod, c, s.action.ID, s.podIP, c.Lifecycle.PreStop) }()
+	go func() { ended <- s.config.Hooks.PreStop(ctx, target) }()
 	for {
 		timer := time.NewTimer(time.Until(s.end()))
 		select {
 		case err := <-ended:
 			timer.Stop()
 			if err != nil && ctx.Err() == nil {
-				s.warn(reasonFailedPreStopHook, "PreStopHook failed: %s", err)
+				s.warn(hooks.ReasonPreStop, "%s", err)
 			}
 			return
 		case <-s.moved:
 			timer.Stop()
 		case <-timer.C:
-			s.warn(reasonFailedPreStopHook, "PreStopHook did not end within the grace period")
+			s.warn(hooks.ReasonPreStop, "PreStopHook did not end within the grace period")
 			return
 		case <-ctx.Done():
 			timer.Stop()

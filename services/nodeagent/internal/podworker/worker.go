@@ -15,6 +15,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/lifecycle"
 	"keelson.dev/services/nodeagent/internal/observed"
 	"keelson.dev/services/nodeagent/internal/podstate"
+	"keelson.dev/services/nodeagent/internal/probe"
 	"keelson.dev/services/nodeagent/internal/status"
 )
 
@@ -173,7 +174,7 @@ func (w *worker) pass(ctx context.Context) (wake time.Time, gone bool) {
 		w.listen()
 	}
 	now := time.Now()
-	probes := w.config.Probes.Verdicts(w.uid)
+	probes := w.verdicts()
 	plan := podstate.Decide(podstate.Input{
 		Now: now, Pod: w.pod, Removed: w.removed, StartedAt: w.startedAt, Observed: &w.seen,
 		Memory: w.memory, Probes: probes, Ops: w.inFlight(),
@@ -229,14 +230,50 @@ func (w *worker) listen() {
 
 // probe makes probes run for the instances that are up.
 func (w *worker) probe(plan podstate.Plan) {
-	var up []Instance
+	var up []probe.Target
 	for _, e := range lifecycle.Entries(w.pod) {
 		c := w.seen.Latest(e.Spec.Name)
-		if c != nil && c.State == observed.Running && !plan.Hooking[c.ID] {
-			up = append(up, Instance{Entry: e, ID: c.ID, Container: c, Ending: plan.Goal != podstate.Run})
+		if c == nil || c.State != observed.Running || plan.Hooking[c.ID] || e.Kind == lifecycle.Init || e.Kind == lifecycle.Ephemeral {
+			continue
+		}
+		t := probe.Target{Pod: w.pod, Container: e.Spec, ContainerID: c.ID, StartedAt: c.StartedAt, IP: w.podIP(), Stopping: plan.Goal != podstate.Run}
+		if s := w.reported(e.Spec.Name); s != nil && s.ContainerID == w.config.RuntimeName+"://"+c.ID {
+			t.Started, t.Ready = s.Started != nil && *s.Started, s.Ready
+		}
+		up = append(up, t)
+	}
+	w.config.Probes.Sync(w.uid, up)
+}
+
+// reported returns what the API says about a container, or nil.
+func (w *worker) reported(name string) *corev1.ContainerStatus {
+	for _, list := range [][]corev1.ContainerStatus{w.pod.Status.InitContainerStatuses, w.pod.Status.ContainerStatuses} {
+		for i := range list {
+			if list[i].Name == name {
+				return &list[i]
+			}
 		}
 	}
-	w.config.Probes.Sync(w.pod, w.podIP(), up, w.ring)
+	return nil
+}
+
+// verdicts returns what the probes say about the instances that are there.
+func (w *worker) verdicts() map[string]podstate.Probe {
+	out := map[string]podstate.Probe{}
+	for i := range w.seen.Containers {
+		id := w.seen.Containers[i].ID
+		r, ok := w.config.Probes.Result(id)
+		if !ok {
+			continue
+		}
+		v := podstate.Probe{Started: r.Started, Ready: r.Ready}
+		if r.Kill != nil {
+			v.Condemned = &podstate.Condemnation{Reason: reasonUnhealthy, Message: r.Kill.Message + ", will be restarted",
+				Grace: lifecycle.ProbeGrace(w.pod, r.Kill.GracePeriod)}
+		}
+		out[id] = v
+	}
+	return out
 }
 
 // podIPs are the addresses at which the Pod's containers are reached.
@@ -299,7 +336,7 @@ func (w *worker) leave(ctx context.Context) {
 	if err := w.config.Records.Remove(w.uid); err != nil {
 		w.log.Warn("removing the Pod's record failed", zap.Error(err))
 	}
-	w.config.Probes.Sync(w.pod, "", nil, w.ring)
+	w.config.Probes.Sync(w.uid, nil)
 	w.config.Statuses.Forget(w.uid)
 	w.pool.forget(w.uid)
 	w.log.Info("Pod is gone")

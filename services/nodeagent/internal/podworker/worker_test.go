@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"keelson.dev/services/nodeagent/internal/podstate"
+	"keelson.dev/services/nodeagent/internal/probe"
 	"keelson.dev/services/nodeagent/internal/runtime/fake"
 )
 
@@ -321,8 +322,7 @@ func TestLiveness(t *testing.T) {
 		w.after(0)
 		state, _ := w.runtime.PodState(t.Context(), "u1")
 		w.mu.Lock()
-		w.probes[state.Latest("m").ID] = podstate.Probe{Started: true, Ready: true,
-			Condemned: &podstate.Condemnation{Reason: "Unhealthy", Message: "Container m failed liveness probe, will be restarted", Grace: time.Second}}
+		w.probes[state.Latest("m").ID] = probe.Result{Started: true, Ready: true, Kill: &probe.Kill{Kind: probe.Liveness, Message: "Container m failed liveness probe", GracePeriod: ptr.To(int64(1))}}
 		w.mu.Unlock()
 		w.pool.Wake("u1")
 		w.after(5 * time.Second)

@@ -20,9 +20,10 @@ import (
 
 	"keelson.dev/kit/events"
 	"keelson.dev/services/nodeagent/internal/checkpoint"
+	"keelson.dev/services/nodeagent/internal/hooks"
 	"keelson.dev/services/nodeagent/internal/lifecycle"
 	"keelson.dev/services/nodeagent/internal/observed"
-	"keelson.dev/services/nodeagent/internal/podstate"
+	"keelson.dev/services/nodeagent/internal/probe"
 	"keelson.dev/services/nodeagent/internal/runtime"
 	"keelson.dev/services/nodeagent/internal/runtime/fake"
 	"keelson.dev/services/nodeagent/internal/steps"
@@ -42,7 +43,7 @@ type world struct {
 	serial int
 	log    []string
 	hook   func(ctx context.Context, container string) error
-	probes map[string]podstate.Probe
+	probes map[string]probe.Result
 	fail   map[string]error
 }
 
@@ -51,7 +52,7 @@ func inWorld(t *testing.T, test func(w *world)) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t, runtime: fake.New("image:1"), dir: dir, began: time.Now(), pods: map[types.UID]*corev1.Pod{},
-			probes: map[string]podstate.Probe{}, fail: map[string]error{}}
+			probes: map[string]probe.Result{}, fail: map[string]error{}}
 		w.start()
 		test(w)
 		w.stop()
@@ -201,31 +202,32 @@ func (w stepsOf) Forget(context.Context, *corev1.Pod) error { return nil }
 
 func (w stepsOf) Message(*corev1.Pod, lifecycle.Entry, *observed.Container) string { return "" }
 
-func (w hooksOf) Run(ctx context.Context, _ *corev1.Pod, c *corev1.Container, _, _ string, h *corev1.LifecycleHandler) error {
-	name := "preStop"
-	if c.Lifecycle.PostStart == h {
-		name = "postStart"
-	}
-	w.note("%s %s @%d", name, c.Name, time.Since(w.began)/time.Second)
+func (w hooksOf) PostStart(ctx context.Context, target hooks.Target) error {
+	return w.run(ctx, "postStart", target.Container.Name)
+}
+
+func (w hooksOf) PreStop(ctx context.Context, target hooks.Target) error {
+	return w.run(ctx, "preStop", target.Container.Name)
+}
+
+func (w hooksOf) run(ctx context.Context, name, container string) error {
+	w.note("%s %s @%d", name, container, time.Since(w.began)/time.Second)
 	w.mu.Lock()
 	hook := w.hook
 	w.mu.Unlock()
 	if hook == nil {
 		return nil
 	}
-	return hook(ctx, c.Name)
+	return hook(ctx, container)
 }
 
-func (w probesOf) Sync(*corev1.Pod, string, []Instance, func()) {}
+func (w probesOf) Sync(types.UID, []probe.Target) {}
 
-func (w probesOf) Verdicts(types.UID) map[string]podstate.Probe {
+func (w probesOf) Result(id string) (probe.Result, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	out := map[string]podstate.Probe{}
-	for k, v := range w.probes {
-		out[k] = v
-	}
-	return out
+	r, ok := w.probes[id]
+	return r, ok
 }
 
 // Publish writes at once, as a quick API server does, and tells the pool of the new version.

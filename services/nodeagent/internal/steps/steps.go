@@ -1,16 +1,64 @@
 // Package steps carries out what a Pod needs on the node besides its containers, one file per concern: directories,
-// cgroup and volumes (prepare.go), images (image.go), and the configurations that are handed to the runtime (config.go).
-// Each step may be repeated at any time, after a crash too.
+// cgroup and volumes (prepare.go), images (image.go), the configurations that are handed to the runtime (config.go), and
+// the last words of containers (message.go). Each step may be repeated at any time, after a crash too.
 package steps
 
 import (
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
+	"keelson.dev/kit/events"
+	"keelson.dev/services/nodeagent/internal/cgroup"
+	"keelson.dev/services/nodeagent/internal/containerconfig"
 	"keelson.dev/services/nodeagent/internal/lifecycle"
+	"keelson.dev/services/nodeagent/internal/objectcache"
+	"keelson.dev/services/nodeagent/internal/podfiles"
 	"keelson.dev/services/nodeagent/internal/runtime"
+	"keelson.dev/services/nodeagent/internal/volume"
 )
+
+// Recorder records events about a Pod or one of its containers (fieldPath).
+type Recorder interface {
+	Record(pod *corev1.Pod, fieldPath string, e events.Event)
+}
+
+// Config is what the steps work with.
+type Config struct {
+	Files   podfiles.Root
+	Cgroups *cgroup.Tree
+	Volumes *volume.Host
+	Objects *objectcache.Cache
+	Ranges  *podfiles.UserRanges
+	Images  runtime.Images
+	Events  Recorder
+	// Node is what the configurations of all Pods share.
+	Node containerconfig.Node
+	// HostsFile is the node's own /etc/hosts.
+	HostsFile []byte
+	// Services returns those of a namespace and the Service kubernetes of default.
+	Services func(namespace string) []*corev1.Service
+	// Allocatable is the node's.
+	Allocatable func() corev1.ResourceList
+	// HostIPs are the node's addresses.
+	HostIPs func() []string
+}
+
+// Steps carries steps out. Those of different Pods may run at once.
+type Steps struct {
+	Config
+
+	mu sync.Mutex // guards volumes
+	// volumes are those of the Pods that are prepared.
+	volumes map[types.UID]volume.Volumes
+}
+
+// New returns the steps of a node.
+func New(config Config) *Steps {
+	return &Steps{Config: config, volumes: map[types.UID]volume.Volumes{}}
+}
 
 // Prepared is what a Pod stands on.
 type Prepared struct {

@@ -1,0 +1,111 @@
+package steps
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+	"k8s.io/utils/ptr"
+
+	"keelson.dev/kit/events"
+	"keelson.dev/services/nodeagent/internal/containerconfig"
+	"keelson.dev/services/nodeagent/internal/downward"
+	"keelson.dev/services/nodeagent/internal/podenv"
+	"keelson.dev/services/nodeagent/internal/userns"
+	"keelson.dev/services/nodeagent/internal/volume"
+)
+
+// Sandbox returns the configuration of a Pod's sandbox and the name of its runtime handler.
+func (s *Steps) Sandbox(_ context.Context, pod *corev1.Pod, attempt uint32) (*cri.PodSandboxConfig, string, error) {
+	own, err := s.users(pod)
+	if err != nil {
+		return nil, "", err
+	}
+	config, err := containerconfig.Sandbox(containerconfig.SandboxInput{
+		Node: s.Node, Pod: pod, Attempt: attempt, LogDir: s.Files.Logs(pod), CgroupParent: s.Cgroups.Parent(pod), UserNamespace: own,
+	})
+	return config, ptr.Deref(pod.Spec.RuntimeClassName, ""), err
+}
+
+// users returns the Pod's range of host IDs; nil if it has none of its own.
+func (s *Steps) users(pod *corev1.Pod) (*userns.Range, error) {
+	if !containerconfig.OwnUsers(pod) {
+		return nil, nil
+	}
+	return s.Ranges.Assign(pod.UID)
+}
+
+// Container returns the configuration of a container instance and makes the files that it mentions.
+func (s *Steps) Container(ctx context.Context, in ContainerInput) (*cri.ContainerConfig, error) {
+	s.mu.Lock()
+	volumes, prepared := s.volumes[in.Pod.UID]
+	s.mu.Unlock()
+	if !prepared {
+		return nil, errors.New("the Pod's volumes are not set up")
+	}
+	env, err := s.environment(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	spec := in.Entry.Spec
+	mounts, err := s.Volumes.Mounts(volume.MountRequest{
+		Pod: in.Pod, Container: spec, Volumes: volumes, Env: env, RecursiveReadOnly: s.Node.RecursiveReadOnly})
+	if err != nil {
+		return nil, err
+	}
+	files, err := s.files(in)
+	if err != nil {
+		return nil, err
+	}
+	own, err := s.users(in.Pod)
+	if err != nil {
+		return nil, err
+	}
+	return containerconfig.Container(containerconfig.ContainerInput{
+		Node: s.Node, Pod: in.Pod, Container: spec, Attempt: in.Attempt,
+		ImageRef: in.Image.ID, Image: containerconfig.ImageUser{UID: in.Image.UID, Name: in.Image.User},
+		Env: env, Mounts: mounts, HostsFile: files.hosts, TerminationLog: files.lastWords,
+		UserNamespace: own, TargetContainerID: in.TargetID,
+	})
+}
+
+// environment resolves the container's variables, command and arguments.
+func (s *Steps) environment(ctx context.Context, in ContainerInput) (podenv.Result, error) {
+	configMaps, secrets := s.Objects.Environment(ctx, in.Pod, in.Entry.Spec)
+	result, err := podenv.Resolve(podenv.Input{
+		View:      downward.View{Pod: in.Pod, PodIPs: in.PodIPs, HostIPs: s.HostIPs()},
+		Container: in.Entry.Spec, ConfigMaps: configMaps, Secrets: secrets,
+		Services: s.Services(in.Pod.Namespace), Allocatable: s.Allocatable(),
+	})
+	if err != nil {
+		return podenv.Result{}, err
+	}
+	for _, skipped := range result.Skipped {
+		s.Events.Record(in.Pod, in.Entry.Path, events.Warning("InvalidEnvironmentVariableNames", "%s", skipped.Message(in.Pod.Namespace)))
+	}
+	return result, nil
+}
+
+type containerFiles struct{ hosts, lastWords string }
+
+// files makes the files of one instance on the host.
+func (s *Steps) files(in ContainerInput) (containerFiles, error) {
+	if err := s.Files.MakeLogs(in.Pod, in.Entry.Spec.Name); err != nil {
+		return containerFiles{}, err
+	}
+	contents, err := containerconfig.HostsFile(in.Pod, in.PodIPs, s.Node.ClusterDomain, s.HostsFile)
+	if err != nil {
+		return containerFiles{}, err
+	}
+	hosts, err := s.Files.WriteHosts(in.Pod.UID, contents)
+	if err != nil {
+		return containerFiles{}, err
+	}
+	lastWords, err := s.Files.MakeTerminationLog(in.Pod.UID, in.Entry.Spec.Name, in.Attempt)
+	if err != nil {
+		return containerFiles{}, fmt.Errorf("container %s: %w", in.Entry.Spec.Name, err)
+	}
+	return containerFiles{hosts: hosts, lastWords: lastWords}, nil
+}
