@@ -5,8 +5,6 @@ import (
 	"context"
 	"os"
 
-	"go.uber.org/zap"
-
 	"keelson.dev/kit/daemon"
 	"keelson.dev/services/apiserver/inproc"
 )
@@ -17,14 +15,6 @@ func main() {
 		Name:    "apiserver",
 		Short:   "Store and serve the Kubernetes API of a Keelson mesh",
 		Options: config,
-		Run: func(ctx context.Context, e *daemon.Environment) error {
-			handle, err := inproc.Start(ctx, config, e.Log)
-			if err != nil {
-				return err
-			}
-			e.Log.Info("serving", zap.String("address", handle.Address()))
-			<-handle.Done()
-			return handle.Err()
-		},
+		Run:     func(ctx context.Context, e *daemon.Environment) error { return inproc.Run(ctx, e, config) },
 	}))
 }

@@ -16,6 +16,8 @@ import (
 	tokencache "k8s.io/apiserver/pkg/authentication/token/cache"
 	"k8s.io/apiserver/pkg/authentication/token/tokenfile"
 	tokenunion "k8s.io/apiserver/pkg/authentication/token/union"
+
+	"keelson.dev/kit/daemon"
 )
 
 // tokenTTL is how long a verified token is believed without looking again at
@@ -70,7 +72,7 @@ func (c Config) tokens() (authenticator.Token, error) {
 	if c.TokenFile != "" {
 		file, err := tokenfile.NewCSV(c.TokenFile)
 		if err != nil {
-			return nil, fmt.Errorf("--token-auth-file: %w", err)
+			return nil, daemon.UsageError(fmt.Errorf("--token-auth-file: %w", err))
 		}
 		all = append(all, authenticator.WrapAudienceAgnosticToken(c.Audiences, file))
 	}

@@ -10,6 +10,7 @@ import (
 	genericrest "k8s.io/apiserver/pkg/registry/rest"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 
+	"keelson.dev/kit/daemon"
 	"keelson.dev/services/apiserver/internal/nodeproxy"
 	"keelson.dev/services/apiserver/internal/registry"
 	"keelson.dev/services/apiserver/internal/registry/core/service"
@@ -44,6 +45,9 @@ func (s *Server) install(context.Context) error {
 	if err := s.generic.InstallAPIGroups(named...); err != nil {
 		return fmt.Errorf("serving the named groups: %w", err)
 	}
+	if err := s.serveDiscovery(s.generic.Handler.NonGoRestfulMux); err != nil {
+		return err
+	}
 	return s.addHooks()
 }
 
@@ -55,7 +59,7 @@ func (s *Server) registryConfig() (registry.Config, error) {
 	}
 	clusterIPs, err := netip.ParsePrefix(s.options.ServiceClusterIPRange)
 	if err != nil {
-		return registry.Config{}, fmt.Errorf("--service-cluster-ip-range: %w", err)
+		return registry.Config{}, daemon.UsageError(fmt.Errorf("--service-cluster-ip-range: %w", err))
 	}
 	config := registry.Config{
 		Authenticators: s.authn,

@@ -51,7 +51,7 @@ type Server struct {
 
 // New opens the store and the port. The caller must call Run, or Close.
 func New(ctx context.Context, options *Options, log *zap.Logger) (*Server, error) {
-	listener, err := options.listen()
+	listener, err := options.listen(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"strconv"
@@ -11,6 +12,8 @@ import (
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	netutils "k8s.io/utils/net"
+
+	"keelson.dev/kit/daemon"
 )
 
 const (
@@ -21,15 +24,15 @@ const (
 )
 
 // listen binds the address, so that a port in use is told before anything starts.
-func (o *Options) listen() (net.Listener, error) {
+func (o *Options) listen(ctx context.Context) (net.Listener, error) {
 	if o.Listener != nil {
 		return o.Listener, nil
 	}
 	address := net.JoinHostPort(o.BindAddress, strconv.Itoa(o.SecurePort))
 	config := net.ListenConfig{KeepAlive: keepAlive}
-	listener, _, err := genericoptions.CreateListener("tcp", address, config)
+	listener, err := config.Listen(ctx, "tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("--secure-port: listening on %s: %w", address, err)
+		return nil, daemon.UsageError(fmt.Errorf("--secure-port: %w", err))
 	}
 	return listener, nil
 }
@@ -48,7 +51,7 @@ func (o *Options) serve(config *genericapiserver.Config, listener net.Listener) 
 		}
 	}
 	if err := serving.WithLoopback().ApplyTo(&config.SecureServing, &config.LoopbackClientConfig); err != nil {
-		return fmt.Errorf("--tls-cert-file: %w", err)
+		return daemon.UsageError(fmt.Errorf("--tls-cert-file: %w", err))
 	}
 	config.LoopbackClientConfig.QPS = -1
 	config.LoopbackClientConfig.ContentType = "application/vnd.kubernetes.protobuf"
@@ -79,7 +82,7 @@ func (o *Options) clientCA(config *genericapiserver.Config) (*dynamiccertificate
 	}
 	ca, err := dynamiccertificates.NewDynamicCAContentFromFile("client-ca", o.ClientCAFile)
 	if err != nil {
-		return nil, fmt.Errorf("--client-ca-file: %w", err)
+		return nil, daemon.UsageError(fmt.Errorf("--client-ca-file: %w", err))
 	}
 	config.SecureServing.ClientCA = ca
 	return ca, nil

@@ -3,6 +3,7 @@ package server
 import (
 	"fmt"
 
+	"keelson.dev/kit/daemon"
 	"keelson.dev/services/apiserver/internal/authn/satoken"
 )
 
@@ -17,15 +18,15 @@ type tokens struct {
 func (o *Options) newTokens(objects satoken.Objects) (*tokens, error) {
 	keys, err := satoken.LoadKeys(o.ServiceAccountKeyFiles...)
 	if err != nil {
-		return nil, fmt.Errorf("--service-account-key-file: %w", err)
+		return nil, daemon.UsageError(fmt.Errorf("--service-account-key-file: %w", err))
 	}
 	t := &tokens{keys: keys}
 	if o.ServiceAccountSigningKeyFile != "" {
 		if t.issuer, err = satoken.LoadIssuer(o.ServiceAccountIssuer, o.ServiceAccountSigningKeyFile); err != nil {
-			return nil, fmt.Errorf("--service-account-signing-key-file: %w", err)
+			return nil, daemon.UsageError(fmt.Errorf("--service-account-signing-key-file: %w", err))
 		}
 		if err := keys.Add(t.issuer.Public()); err != nil {
-			return nil, fmt.Errorf("--service-account-signing-key-file: %w", err)
+			return nil, daemon.UsageError(fmt.Errorf("--service-account-signing-key-file: %w", err))
 		}
 	}
 	if len(keys) == 0 {

@@ -108,6 +108,11 @@ func testTokens(t *testing.T, s *servertest.Server) {
 		review, err := client.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 		return review.Status.UserInfo.Username, err
 	}
+	for _, path := range []string{"/.well-known/openid-configuration", "/openid/v1/jwks"} {
+		if err := get(ctx, s.Client.CoreV1().RESTClient(), path); err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
 	if name, err := whoami(ctx, issue(authenticationv1.TokenRequestSpec{})); err != nil || name != "system:serviceaccount:tokens:bot" {
 		t.Errorf("the token is %q's, %v", name, err)
 	}

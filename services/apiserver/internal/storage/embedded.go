@@ -15,6 +15,8 @@ import (
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
+
+	"keelson.dev/kit/daemon"
 )
 
 const (
@@ -141,21 +143,21 @@ func prepareDataDir(dir string, uid int) error {
 	info, err := os.Stat(dir)
 	if errors.Is(err, os.ErrNotExist) {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return fmt.Errorf("--data-dir: cannot be made: %w", err)
+			return daemon.UsageError(fmt.Errorf("--data-dir: cannot be made: %w", err))
 		}
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("--data-dir: cannot be read: %w", err)
+		return daemon.UsageError(fmt.Errorf("--data-dir: cannot be read: %w", err))
 	}
 	if !info.IsDir() {
-		return fmt.Errorf("--data-dir: %s is not a directory", dir)
+		return daemon.UsageError(fmt.Errorf("--data-dir: %s is not a directory", dir))
 	}
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok && int(stat.Uid) != uid {
-		return fmt.Errorf("--data-dir: %s belongs to user id %d, but the apiserver runs as user id %d", dir, stat.Uid, uid)
+		return daemon.UsageError(fmt.Errorf("--data-dir: %s belongs to user id %d, but the apiserver runs as user id %d", dir, stat.Uid, uid))
 	}
 	if err := os.Chmod(dir, 0o700); err != nil {
-		return fmt.Errorf("--data-dir: cannot be closed to other users: %w", err)
+		return daemon.UsageError(fmt.Errorf("--data-dir: cannot be closed to other users: %w", err))
 	}
 	return nil
 }
@@ -164,14 +166,14 @@ func prepareDataDir(dir string, uid int) error {
 func lockDataDir(dir string) (*os.File, error) {
 	lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("--data-dir: cannot be locked: %w", err)
+		return nil, daemon.UsageError(fmt.Errorf("--data-dir: cannot be locked: %w", err))
 	}
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		_ = lock.Close()
 		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, fmt.Errorf("--data-dir: %s is in use by another apiserver", dir)
+			return nil, daemon.UsageError(fmt.Errorf("--data-dir: %s is in use by another apiserver", dir))
 		}
-		return nil, fmt.Errorf("--data-dir: cannot be locked: %w", err)
+		return nil, daemon.UsageError(fmt.Errorf("--data-dir: cannot be locked: %w", err))
 	}
 	return lock, nil
 }

@@ -10,6 +10,8 @@ import (
 	"go.etcd.io/etcd/client/v3/kubernetes"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
+
+	"keelson.dev/kit/daemon"
 )
 
 const (
@@ -39,19 +41,19 @@ func (c Cluster) Dial(ctx context.Context, log *zap.Logger) (*kubernetes.Client,
 	if c.CertFile != "" || c.KeyFile != "" || c.CAFile != "" {
 		tls, err := transport.TLSInfo{CertFile: c.CertFile, KeyFile: c.KeyFile, TrustedCAFile: c.CAFile}.ClientConfig()
 		if err != nil {
-			return nil, fmt.Errorf("--etcd-certfile, --etcd-keyfile or --etcd-cafile: %w", err)
+			return nil, daemon.UsageError(fmt.Errorf("--etcd-certfile, --etcd-keyfile or --etcd-cafile: %w", err))
 		}
 		config.TLS = tls
 	}
 	client, err := kubernetes.New(config)
 	if err != nil {
-		return nil, fmt.Errorf("--etcd-servers: %w", err)
+		return nil, daemon.UsageError(fmt.Errorf("--etcd-servers: %w", err))
 	}
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	if _, err := client.KV.Get(ctx, healthKey); err != nil {
 		_ = client.Close()
-		return nil, fmt.Errorf("--etcd-servers: no answer from %v: %w", c.Servers, err)
+		return nil, daemon.UsageError(fmt.Errorf("--etcd-servers: no answer from %v: %w", c.Servers, err))
 	}
 	return client, nil
 }
