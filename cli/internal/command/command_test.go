@@ -1,0 +1,71 @@
+package command
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+// Each mistake gets one line that names it, and the status of a mistake.
+func TestMistakesGetOneLine(t *testing.T) {
+	t.Setenv("KEELSON_DATA_DIR", t.TempDir())
+	for line, want := range map[string]struct {
+		code int
+		text string
+	}{
+		"bogus":                           {2, `unknown command "bogus"`},
+		"up --nosuch":                     {2, "unknown flag: --nosuch"},
+		"up extra":                        {2, `unexpected argument "extra"`},
+		"up --nodes many":                 {2, `invalid argument "many" for "--nodes"`},
+		"up --nodes -1":                   {2, "--nodes: -1 must be between 0 and 99"},
+		"up --nodes 100":                  {2, "--nodes: 100 must be between 0 and 99"},
+		"up --port 70000":                 {2, "--port: 70000 must be between 0 and 65535"},
+		"up --timeout 0s":                 {2, "--timeout: 0s must be greater than 0"},
+		"up --log-level loud":             {2, `--log-level: "loud" must be debug, info, warn or error`},
+		"up --bind-address here":          {2, `--bind-address: "here" must be an IPv4 address`},
+		"up --bind-address ::1":           {2, `--bind-address: "::1" must be an IPv4 address`},
+		"up --pod-range 10.0.0.0":         {2, `--pod-range: "10.0.0.0" must be an IPv4 network`},
+		"up --service-range x":            {2, `--service-range: "x" must be an IPv4 network`},
+		"up --programs /nosuch":           {1, "--programs: keelson-apiserver is missing in /nosuch"},
+		"down extra":                      {2, `unexpected argument "extra"`},
+		"status -o yaml":                  {2, `--output: "yaml" must be json`},
+		"status":                          {1, "holds no mesh"},
+		"kubeconfig":                      {1, "holds no mesh"},
+		"explain pod":                     {2, "NAME is missing"},
+		"explain pod a b":                 {2, `unexpected argument "b"`},
+		"explain pod a":                   {1, "holds no mesh"},
+		"explain deployment a":            {2, "unexpected argument"},
+		"up --data-dir /proc/nosuch/mesh": {1, "--data-dir: mkdir /proc/nosuch"},
+		"up --data-dir /dev/null":         {1, "--data-dir: "},
+		"kubeconfig --data-dir /tmp/" + strings.Repeat("x", 90): {1, "too long for the sockets"},
+	} {
+		t.Run(line, func(t *testing.T) {
+			var out, errOut bytes.Buffer
+			code := Execute(t.Context(), strings.Fields(line), &out, &errOut)
+			said := errOut.String()
+			if code != want.code || !strings.Contains(said, want.text) || strings.Count(said, "\n") != 1 || !strings.HasPrefix(said, "keel: ") {
+				t.Errorf("status %d, %q; want %d with %q on one line", code, said, want.code, want.text)
+			}
+		})
+	}
+}
+
+func TestHelpListsTheCommands(t *testing.T) {
+	var out, errOut bytes.Buffer
+	if code := Execute(t.Context(), nil, &out, &errOut); code != 0 {
+		t.Fatal(errOut.String())
+	}
+	for _, command := range []string{"up", "down", "kubeconfig", "status", "explain"} {
+		if !strings.Contains(out.String(), "\n  "+command+" ") {
+			t.Errorf("%s is not in the help", command)
+		}
+	}
+}
+
+func TestDownIsHarmless(t *testing.T) {
+	t.Setenv("KEELSON_DATA_DIR", t.TempDir())
+	var out, errOut bytes.Buffer
+	if code := Execute(t.Context(), []string{"down"}, &out, &errOut); code != 0 || !strings.Contains(out.String(), "nothing is up") {
+		t.Errorf("status %d, %q, %q", code, out.String(), errOut.String())
+	}
+}

@@ -1,0 +1,129 @@
+package view
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	introspectionv1 "keelson.dev/proto/keelson/introspection/v1"
+)
+
+var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+func node(name string, ready corev1.ConditionStatus, message string) corev1.Node {
+	return corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready, Message: message}}},
+	}
+}
+
+func TestSummarize(t *testing.T) {
+	pods := []corev1.Pod{{Spec: corev1.PodSpec{NodeName: "a"}}, {Spec: corev1.PodSpec{NodeName: "a"}}, {}}
+	got := summarize([]corev1.Node{node("a", "True", "is fine"), node("b", "False", "no runtime"), {ObjectMeta: metav1.ObjectMeta{Name: "c"}}}, pods)
+	want := []Node{{"a", "True", "", 2}, {"b", "False", "no runtime", 0}, {"c", "Unknown", "", 0}}
+	for i := range want {
+		if got[i] != want[i] {
+			t.Errorf("got %+v, want %+v", got[i], want[i])
+		}
+	}
+}
+
+func exampleStatus() Status {
+	return Status{
+		DataDir: "/d", Server: "https://127.0.0.1:6443",
+		Daemons: []Daemon{
+			{Name: "scheduler", State: stateRunning, PID: 42, Started: now.Add(-time.Minute), Version: "v1", Status: "127.0.0.1:1", Errors: []string{"bind: refused"}},
+			{Name: "podgc", State: stateEnded},
+		},
+		Leaders: []Leader{{Lease: "scheduler.default-scheduler", Daemon: "scheduler", Holder: "h", Since: now.Add(-time.Second)}},
+		Nodes:   []Node{{"node-1", "True", "", 3}},
+		Problem: "listing the nodes: refused",
+	}
+}
+
+func TestWriteTable(t *testing.T) {
+	var out bytes.Buffer
+	exampleStatus().WriteTable(&out, now)
+	for _, want := range []string{
+		"scheduler   running   42    1m0s   v1        127.0.0.1:1", "podgc       ended     -     -      -         -",
+		"scheduler.default-scheduler   h        1s", "node-1   True    3", "scheduler: last error of bind: refused",
+		"listing the nodes: refused", "server https://127.0.0.1:6443, data in /d",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, out.String())
+		}
+	}
+}
+
+func TestWriteJSONIsForPrograms(t *testing.T) {
+	var out bytes.Buffer
+	if err := exampleStatus().WriteJSON(&out); err != nil {
+		t.Fatal(err)
+	}
+	var got map[string]any
+	if err := json.Unmarshal(out.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	daemon := got["daemons"].([]any)[0].(map[string]any)
+	if daemon["pid"] != float64(42) || daemon["name"] != "scheduler" || got["leaders"].([]any)[0].(map[string]any)["lease"] != "scheduler.default-scheduler" {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestAccountOfAPodThatIsNotReady(t *testing.T) {
+	account := Account{
+		Pod: &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p"},
+			Spec:       corev1.PodSpec{NodeName: "node-1"},
+			Status: corev1.PodStatus{
+				Phase: corev1.PodRunning,
+				Conditions: []corev1.PodCondition{
+					{Type: corev1.PodScheduled, Status: corev1.ConditionTrue},
+					{Type: corev1.PodReady, Status: corev1.ConditionFalse, Reason: "ContainersNotReady"},
+				},
+				ContainerStatuses: []corev1.ContainerStatus{{Name: "c", RestartCount: 2, State: corev1.ContainerState{
+					Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff", Message: "back-off 20s"},
+				}}},
+			},
+		},
+		Events: []corev1.Event{{Type: "Warning", Reason: "BackOff", Message: "restarting"}},
+		Views: []DaemonView{{Daemon: "nodeagent-node-1", Summary: "waits", Facts: []*introspectionv1.Fact{
+			{Time: timestamppb.New(now), Reason: "Started", Message: "container c"},
+		}}},
+	}
+	var out bytes.Buffer
+	account.Write(&out)
+	for _, want := range []string{
+		"Pod default/p: Running, node node-1\n", "  Ready is False (ContainersNotReady)\n",
+		"  container c: waiting (CrashLoopBackOff: back-off 20s), restarted 2 times\n", "nodeagent-node-1: waits\n",
+		"Started: container c\n", "Warning BackOff: restarting\n",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, out.String())
+		}
+	}
+	if strings.Contains(out.String(), "PodScheduled") {
+		t.Error("a condition that holds up nothing is shown")
+	}
+}
+
+func TestLastSeen(t *testing.T) {
+	event := corev1.Event{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(now)}}
+	if !lastSeen(event).Equal(now) {
+		t.Error("the creation is the last resort")
+	}
+	event.EventTime = metav1.NewMicroTime(now.Add(time.Second))
+	if !lastSeen(event).Equal(now.Add(time.Second)) {
+		t.Error("an Event of the new kind has its own time")
+	}
+	event.LastTimestamp = metav1.NewTime(now.Add(2 * time.Second))
+	if !lastSeen(event).Equal(now.Add(2 * time.Second)) {
+		t.Error("a series counts by its last time")
+	}
+}
