@@ -45,6 +45,8 @@ type scheduler struct {
 // Run schedules until ctx ends and returns when everything has stopped.
 func Run(ctx context.Context, c Config) error {
 	c.REST = client.ForDaemon(c.REST, "scheduler")
+	// Answers are small or streams: inflating them costs more than it saves.
+	c.REST.DisableCompression = true
 	api, err := kubernetes.NewForConfig(c.REST)
 	if err != nil {
 		return fmt.Errorf("building the client: %w", err)

@@ -2,6 +2,8 @@ package app
 
 import (
 	"fmt"
+	"hash/fnv"
+	"io"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -11,30 +13,45 @@ import (
 	"keelson.dev/services/scheduler/internal/rules"
 )
 
+// shards is how many writers of Events a profile has. One writes an Event at a time, and each placed Pod makes one.
+const shards = 8
+
 // recorders write Events in the name of the profile that decided, as users know it from `kubectl describe`.
-type recorders map[string]*events.Recorder
+type recorders map[string][shards]*events.Recorder
 
 func newRecorders(config *rest.Config, profiles []rules.Profile) (recorders, error) {
 	r := recorders{}
 	for _, p := range profiles {
-		recorder, err := events.NewRecorder(config, scheme.Scheme, p.Name, "")
-		if err != nil {
-			r.stop()
-			return nil, fmt.Errorf("recording events for profile %s: %w", p.Name, err)
+		var of [shards]*events.Recorder
+		for i := range of {
+			recorder, err := events.NewRecorder(config, scheme.Scheme, p.Name, "")
+			if err != nil {
+				return nil, fmt.Errorf("recording events for profile %s: %w", p.Name, err)
+			}
+			of[i] = recorder
 		}
-		r[p.Name] = recorder
+		r[p.Name] = of
 	}
 	return r, nil
 }
 
+// record writes the Event. All of one Pod go through one writer, which counts repeated ones up.
 func (r recorders) record(p *corev1.Pod, e events.Event) {
-	if recorder := r[p.Spec.SchedulerName]; recorder != nil {
-		recorder.Record(p, e)
+	of, ok := r[p.Spec.SchedulerName]
+	if !ok {
+		return
 	}
+	h := fnv.New32a()
+	_, _ = io.WriteString(h, string(p.UID))
+	of[h.Sum32()%shards].Record(&corev1.ObjectReference{
+		APIVersion: "v1", Kind: "Pod", Namespace: p.Namespace, Name: p.Name, UID: p.UID, ResourceVersion: p.ResourceVersion,
+	}, e)
 }
 
 func (r recorders) stop() {
-	for _, recorder := range r {
-		recorder.Stop()
+	for _, of := range r {
+		for _, recorder := range of {
+			recorder.Stop()
+		}
 	}
 }

@@ -48,7 +48,7 @@ var scoredDefaults = corev1.ResourceList{
 // Usage returns what the Pod takes: the sums that the API defines over containers, init containers, sidecars and
 // overhead, and its host ports.
 func (s *State) Usage(p *corev1.Pod) *Usage {
-	requests := resourcehelper.PodRequests(p, resourcehelper.PodResourcesOptions{UseStatusResources: true})
+	requests := requested(p)
 	u := &Usage{}
 	u.Basic[Pods] = 1
 	for name, quantity := range requests {
@@ -69,6 +69,16 @@ func (s *State) Usage(p *corev1.Pod) *Usage {
 	u.Scored = scored(p, u)
 	u.Ports = hostPorts(p)
 	return s.intern(u)
+}
+
+// requested returns the sums that the API defines. Of the usual Pod, one container and nothing else, they are what that
+// container asks for.
+func requested(p *corev1.Pod) corev1.ResourceList {
+	if len(p.Spec.Containers) == 1 && len(p.Spec.InitContainers) == 0 && len(p.Spec.Overhead) == 0 && p.Spec.Resources == nil &&
+		len(p.Status.ContainerStatuses) == 0 {
+		return p.Spec.Containers[0].Resources.Requests
+	}
+	return resourcehelper.PodRequests(p, resourcehelper.PodResourcesOptions{UseStatusResources: true})
 }
 
 // scored returns CPU and memory with the default for each container that asks for none.
@@ -96,7 +106,8 @@ func scored(p *corev1.Pod, u *Usage) [2]int64 {
 }
 
 func (s *State) intern(u *Usage) *Usage {
-	key := make([]byte, 0, 96)
+	var buffer [96]byte
+	key := buffer[:0]
 	for _, v := range u.Basic {
 		key = binary.AppendVarint(key, v)
 	}

@@ -5,17 +5,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+// Trimming works on the object itself: it has just been decoded and nobody else has it.
+
 // trimNode keeps what the columns hold of a node.
 func trimNode(object any) (any, error) {
 	n, ok := object.(*corev1.Node)
 	if !ok {
 		return object, nil // a tombstone
 	}
-	return &corev1.Node{
-		ObjectMeta: meta(&n.ObjectMeta),
-		Spec:       corev1.NodeSpec{Taints: n.Spec.Taints, Unschedulable: n.Spec.Unschedulable},
-		Status:     corev1.NodeStatus{Allocatable: n.Status.Allocatable},
-	}, nil
+	trimMeta(&n.ObjectMeta)
+	n.Spec = corev1.NodeSpec{Taints: n.Spec.Taints, Unschedulable: n.Spec.Unschedulable}
+	n.Status = corev1.NodeStatus{Allocatable: n.Status.Allocatable}
+	return n, nil
 }
 
 // trimPod keeps what rules read of a Pod, and of a bound Pod only what it takes of its node.
@@ -24,52 +25,42 @@ func trimPod(object any) (any, error) {
 	if !ok {
 		return object, nil
 	}
-	out := &corev1.Pod{
-		ObjectMeta: meta(&p.ObjectMeta),
-		Spec: corev1.PodSpec{
-			NodeName:       p.Spec.NodeName,
-			SchedulerName:  p.Spec.SchedulerName,
-			Priority:       p.Spec.Priority,
-			Overhead:       p.Spec.Overhead,
-			Resources:      p.Spec.Resources,
-			Containers:     trimContainers(p.Spec.Containers),
-			InitContainers: trimContainers(p.Spec.InitContainers),
-		},
-		Status: corev1.PodStatus{Phase: p.Status.Phase, Resize: p.Status.Resize},
+	trimMeta(&p.ObjectMeta)
+	trimContainers(p.Spec.Containers)
+	trimContainers(p.Spec.InitContainers)
+	spec, status := p.Spec, p.Status
+	p.Spec = corev1.PodSpec{
+		NodeName: spec.NodeName, SchedulerName: spec.SchedulerName, Priority: spec.Priority, Overhead: spec.Overhead,
+		Resources: spec.Resources, Containers: spec.Containers, InitContainers: spec.InitContainers,
 	}
+	p.Status = corev1.PodStatus{Phase: status.Phase}
 	if p.Spec.NodeName != "" {
-		out.Status.ContainerStatuses = trimStatuses(p.Status.ContainerStatuses)
-		out.Status.InitContainerStatuses = trimStatuses(p.Status.InitContainerStatuses)
-		out.Status.Conditions = pick(p.Status.Conditions, corev1.PodResizePending)
-		return out, nil
+		p.Status.ContainerStatuses = trimStatuses(status.ContainerStatuses)
+		p.Status.InitContainerStatuses = trimStatuses(status.InitContainerStatuses)
+		p.Status.Conditions = pick(status.Conditions, corev1.PodResizePending)
+		return p, nil
 	}
-	out.Spec.SchedulingGates = p.Spec.SchedulingGates
-	out.Spec.NodeSelector = p.Spec.NodeSelector
-	out.Spec.Affinity = p.Spec.Affinity
-	out.Spec.Tolerations = p.Spec.Tolerations
-	out.Spec.TopologySpreadConstraints = p.Spec.TopologySpreadConstraints
-	out.Status.Conditions = pick(p.Status.Conditions, corev1.PodScheduled)
-	return out, nil
+	p.Spec.SchedulingGates = spec.SchedulingGates
+	p.Spec.NodeSelector = spec.NodeSelector
+	p.Spec.Affinity = spec.Affinity
+	p.Spec.Tolerations = spec.Tolerations
+	p.Spec.TopologySpreadConstraints = spec.TopologySpreadConstraints
+	p.Status.Conditions = pick(status.Conditions, corev1.PodScheduled)
+	return p, nil
 }
 
-func meta(m *metav1.ObjectMeta) metav1.ObjectMeta {
-	return metav1.ObjectMeta{
-		Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion, Generation: m.Generation,
-		Labels: m.Labels, CreationTimestamp: m.CreationTimestamp, DeletionTimestamp: m.DeletionTimestamp,
-	}
+func trimMeta(m *metav1.ObjectMeta) {
+	m.ManagedFields, m.Annotations, m.OwnerReferences, m.Finalizers, m.GenerateName = nil, nil, nil, nil, ""
 }
 
-func trimContainers(in []corev1.Container) []corev1.Container {
-	if len(in) == 0 {
-		return nil
+func trimContainers(containers []corev1.Container) {
+	for i := range containers {
+		c := &containers[i]
+		containers[i] = corev1.Container{
+			Name: c.Name, RestartPolicy: c.RestartPolicy, Ports: hostPorts(c.Ports),
+			Resources: corev1.ResourceRequirements{Requests: c.Resources.Requests},
+		}
 	}
-	out := make([]corev1.Container, len(in))
-	for i := range in {
-		c := &in[i]
-		out[i] = corev1.Container{Name: c.Name, Resources: corev1.ResourceRequirements{Requests: c.Resources.Requests},
-			RestartPolicy: c.RestartPolicy, Ports: hostPorts(c.Ports)}
-	}
-	return out
 }
 
 func hostPorts(in []corev1.ContainerPort) []corev1.ContainerPort {
@@ -82,6 +73,7 @@ func hostPorts(in []corev1.ContainerPort) []corev1.ContainerPort {
 	return out
 }
 
+// trimStatuses keeps what counts of a container that is being resized.
 func trimStatuses(in []corev1.ContainerStatus) []corev1.ContainerStatus {
 	var out []corev1.ContainerStatus
 	for i := range in {
