@@ -91,7 +91,7 @@ func (j *job) deletePod(ctx context.Context) outcome {
 	if err := j.config.Statuses.Delete(ctx, j.pod); err != nil {
 		return outcome{err: err, reason: reasonFailedKillPod}
 	}
-	j.pool.Remove(j.pod.UID)
+	j.pool.bury(j.pod.UID)
 	return outcome{}
 }
 

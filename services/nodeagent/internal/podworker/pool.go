@@ -20,13 +20,15 @@ type Pool struct {
 
 	mu      sync.Mutex // guards workers and every worker's mailbox
 	workers map[types.UID]*worker
+	// buried holds Pods that this pool has deleted until the API tells so too: a late version of them starts nothing.
+	buried  map[types.UID]bool
 	running sync.WaitGroup
 }
 
 // NewPool returns an empty pool. Its workers stop when ctx ends, and leave their containers as they are: whoever comes
 // next adopts them.
 func NewPool(ctx context.Context, config Config) *Pool {
-	return &Pool{ctx: ctx, config: config, workers: map[types.UID]*worker{}}
+	return &Pool{ctx: ctx, config: config, workers: map[types.UID]*worker{}, buried: map[types.UID]bool{}}
 }
 
 // Set tells of a Pod, new or changed. An older version than the known one is ignored. known says that the node has run
@@ -34,6 +36,9 @@ func NewPool(ctx context.Context, config Config) *Pool {
 func (p *Pool) Set(pod *corev1.Pod, known bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.buried[pod.UID] {
+		return
+	}
 	w := p.workers[pod.UID]
 	if w != nil {
 		if newer(pod, w.mail.pod) {
@@ -53,10 +58,32 @@ func (p *Pool) Set(pod *corev1.Pod, known bool) {
 func (p *Pool) Remove(uid types.UID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	delete(p.buried, uid)
+	p.removeLocked(uid)
+}
+
+// bury is Remove for a Pod that this pool has deleted itself.
+func (p *Pool) bury(uid types.UID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if w := p.workers[uid]; w != nil && !w.mail.removed {
+		p.buried[uid] = true
+	}
+	p.removeLocked(uid)
+}
+
+func (p *Pool) removeLocked(uid types.UID) {
 	if w := p.workers[uid]; w != nil {
 		w.mail.removed = true
 		w.ring()
 	}
+}
+
+// Knows tells whether the Pod has a worker or was deleted just now.
+func (p *Pool) Knows(uid types.UID) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.workers[uid] != nil || p.buried[uid]
 }
 
 // Adopt takes over a Pod of which the node has something but the API has no object: it is brought down.

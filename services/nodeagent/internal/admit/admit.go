@@ -1,0 +1,155 @@
+// Package admit decides whether a node takes in a Pod that was bound to it. The scheduler has decided the same before,
+// but from what it knew; the node has the last word. It is pure.
+package admit
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/component-helpers/resource"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+
+	"keelson.dev/services/nodeagent/internal/containerconfig"
+	"keelson.dev/services/nodeagent/internal/podstate"
+)
+
+// Reasons of a refusal, in the API's words; OutOf is followed by the resource.
+const (
+	outOf                = "OutOf"
+	reasonNodeAffinity   = "NodeAffinity"
+	reasonNodePorts      = "NodePorts"
+	reasonOS             = "PodOSNotSupported"
+	reasonSysctl         = "SysctlForbidden"
+	operatingSystemLinux = corev1.Linux
+)
+
+// Input is all that an admission depends on.
+type Input struct {
+	Pod *corev1.Pod
+	// Others are the Pods that hold resources of the node.
+	Others []*corev1.Pod
+	// Node has the labels and the allocatable amounts that hold now.
+	Node *corev1.Node
+	// AllowedSysctls are permitted beyond the safe ones.
+	AllowedSysctls []string
+}
+
+// Decide returns why the node refuses the Pod; nil takes it in.
+func Decide(in Input) *podstate.Outcome {
+	for _, check := range []func(Input) *podstate.Outcome{system, affinity, sysctls, ports, fit} {
+		if out := check(in); out != nil {
+			return out
+		}
+	}
+	return nil
+}
+
+func system(in Input) *podstate.Outcome {
+	if os := in.Pod.Spec.OS; os != nil && os.Name != operatingSystemLinux {
+		return &podstate.Outcome{Reason: reasonOS, Message: "Failed to admit pod as the OS field doesn't match node OS"}
+	}
+	return nil
+}
+
+func affinity(in Input) *podstate.Outcome {
+	match, err := nodeaffinity.GetRequiredNodeAffinity(in.Pod).Match(in.Node)
+	if err != nil || !match {
+		return &podstate.Outcome{Reason: reasonNodeAffinity, Message: "Pod was rejected: Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector"}
+	}
+	return nil
+}
+
+func sysctls(in Input) *podstate.Outcome {
+	if err := containerconfig.CheckSysctls(in.Pod, in.AllowedSysctls); err != nil {
+		return &podstate.Outcome{Reason: reasonSysctl, Message: err.Error()}
+	}
+	return nil
+}
+
+// hostPort is a port of the node that a Pod asks for.
+type hostPort struct {
+	ip       string
+	protocol corev1.Protocol
+	port     int32
+}
+
+func ports(in Input) *podstate.Outcome {
+	wanted := hostPorts(in.Pod)
+	for _, other := range in.Others {
+		for _, taken := range hostPorts(other) {
+			if slices.ContainsFunc(wanted, taken.conflicts) {
+				return &podstate.Outcome{Reason: reasonNodePorts, Message: fmt.Sprintf(
+					"Pod was rejected: Predicate NodePorts failed: port %d/%s of the node is taken by pod %s/%s", taken.port, taken.protocol, other.Namespace, other.Name)}
+			}
+		}
+	}
+	return nil
+}
+
+func hostPorts(pod *corev1.Pod) []hostPort {
+	var out []hostPort
+	for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range list {
+			for _, p := range list[i].Ports {
+				if p.HostPort > 0 {
+					out = append(out, hostPort{ip: p.HostIP, protocol: p.Protocol, port: p.HostPort})
+				}
+			}
+		}
+	}
+	return out
+}
+
+// conflicts: the same port and protocol on the same address, or on all addresses for either.
+func (a hostPort) conflicts(b hostPort) bool {
+	if a.port != b.port || a.protocol != b.protocol {
+		return false
+	}
+	return a.ip == b.ip || a.everywhere() || b.everywhere()
+}
+
+func (a hostPort) everywhere() bool { return a.ip == "" || a.ip == "0.0.0.0" }
+
+// fit: the requests of all Pods together stay within what is allocatable.
+func fit(in Input) *podstate.Outcome {
+	allocatable := in.Node.Status.Allocatable
+	if capacity := allocatable.Pods().Value(); int64(len(in.Others))+1 > capacity {
+		return lacks(corev1.ResourcePods, 1, int64(len(in.Others)), capacity)
+	}
+	used := corev1.ResourceList{}
+	for _, other := range in.Others {
+		for name, quantity := range resource.PodRequests(other, resource.PodResourcesOptions{}) {
+			sum := used[name]
+			sum.Add(quantity)
+			used[name] = sum
+		}
+	}
+	requests := resource.PodRequests(in.Pod, resource.PodResourcesOptions{})
+	for _, name := range sorted(requests) {
+		requested, taken, capacity := requests[name], used[name], allocatable[name]
+		sum := taken.DeepCopy()
+		sum.Add(requested)
+		if !requested.IsZero() && sum.Cmp(capacity) > 0 {
+			if name == corev1.ResourceCPU {
+				return lacks(name, requested.MilliValue(), taken.MilliValue(), capacity.MilliValue())
+			}
+			return lacks(name, requested.Value(), taken.Value(), capacity.Value())
+		}
+	}
+	return nil
+}
+
+func sorted(list corev1.ResourceList) []corev1.ResourceName {
+	names := make([]corev1.ResourceName, 0, len(list))
+	for name := range list {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func lacks(name corev1.ResourceName, requested, used, capacity int64) *podstate.Outcome {
+	return &podstate.Outcome{Reason: outOf + string(name), Message: fmt.Sprintf(
+		"Pod was rejected: Node didn't have enough resource: %s, requested: %d, used: %d, capacity: %d", name, requested, used, capacity)}
+}

@@ -1,0 +1,92 @@
+// Package gc removes what Pods have left on the node: earlier instances of their containers, sandboxes that were
+// replaced, and images that nothing uses. What to remove is decided by pure functions.
+package gc
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"keelson.dev/services/nodeagent/internal/observed"
+	"keelson.dev/services/nodeagent/internal/runtime"
+)
+
+// deadContainers returns the instances to remove: of each container of each Pod, all that have exited but the newest
+// instance and the newest one that has exited. Those two are what the API shows, and their logs can be read.
+func deadContainers(pods []observed.Pod) []string {
+	var out []string
+	for i := range pods {
+		seen, kept := map[string]bool{}, map[string]bool{}
+		pods[i].Sort()
+		for _, c := range pods[i].Containers {
+			newest := !seen[c.Name]
+			seen[c.Name] = true
+			if c.State != observed.Exited {
+				continue
+			}
+			if !newest && kept[c.Name] {
+				out = append(out, c.ID)
+			}
+			kept[c.Name] = true
+		}
+	}
+	return out
+}
+
+// deadSandboxes returns the sandboxes to remove: those that were replaced and hold no container.
+func deadSandboxes(pods []observed.Pod) []string {
+	var out []string
+	for i := range pods {
+		pods[i].Sort()
+		for j, s := range pods[i].Sandboxes {
+			used := slices.ContainsFunc(pods[i].Containers, func(c observed.Container) bool { return c.SandboxID == s.ID })
+			if j > 0 && !s.Ready && !used {
+				out = append(out, s.ID)
+			}
+		}
+	}
+	return out
+}
+
+// imageUse is what is known of the use of one image.
+type imageUse struct {
+	firstSeen time.Time
+	lastUsed  time.Time
+}
+
+// minImageAge is how long a new image is kept for the container that it was pulled for.
+const minImageAge = 2 * time.Minute
+
+// unusedImages returns the images to remove so that at least need bytes become free: of those that no container uses,
+// that are not pinned and not new, the longest unused first.
+func unusedImages(images []runtime.Image, uses map[string]imageUse, inUse map[string]bool, need uint64, now time.Time) []string {
+	var candidates []runtime.Image
+	for _, image := range images {
+		if !image.Pinned && !inUse[image.ID] && now.Sub(uses[image.ID].firstSeen) >= minImageAge {
+			candidates = append(candidates, image)
+		}
+	}
+	slices.SortFunc(candidates, func(a, b runtime.Image) int {
+		return cmp.Or(uses[a.ID].lastUsed.Compare(uses[b.ID].lastUsed), uses[a.ID].firstSeen.Compare(uses[b.ID].firstSeen), cmp.Compare(a.ID, b.ID))
+	})
+	var out []string
+	for _, image := range candidates {
+		if need == 0 {
+			break
+		}
+		out = append(out, image.ID)
+		need -= min(need, image.Size)
+	}
+	return out
+}
+
+// toFree returns how many bytes images must give back on a file system of total bytes: none while less than high percent
+// of it is used, and else what brings it down to low percent.
+func toFree(total, free uint64, high, low int) uint64 {
+	used := total - min(free, total)
+	if total == 0 || used*100 < total*uint64(high) {
+		return 0
+	}
+	target := total / 100 * uint64(low)
+	return used - min(used, target)
+}

@@ -1,0 +1,111 @@
+package observe
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/zap"
+	"k8s.io/apimachinery/pkg/types"
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"keelson.dev/services/nodeagent/internal/runtime/fake"
+)
+
+type workers struct {
+	mu      sync.Mutex // guards all below
+	known   map[types.UID]bool
+	woken   []types.UID
+	adopted []types.UID
+}
+
+func (w *workers) Wake(uid types.UID) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.woken = append(w.woken, uid)
+	return w.known[uid]
+}
+
+func (w *workers) Knows(uid types.UID) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.known[uid]
+}
+
+func (w *workers) Adopt(uid types.UID, _, _ string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.known[uid] = true
+	w.adopted = append(w.adopted, uid)
+}
+
+func observing(t *testing.T, test func(*fake.Runtime, *workers)) {
+	synctest.Test(t, func(t *testing.T) {
+		r, w := fake.New("image:1"), &workers{known: map[types.UID]bool{"known": true}}
+		sandbox(t, r, "known")
+		sandbox(t, r, "orphan")
+		o := New(Config{Runtime: r, Workers: w, Log: zap.NewNop(), Leftovers: func() ([]types.UID, error) { return []types.UID{"folder", "known"}, nil }})
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { o.Run(ctx) })
+		synctest.Wait()
+		test(r, w)
+		cancel()
+		running.Wait()
+		synctest.Wait()
+	})
+}
+
+func sandbox(t *testing.T, r *fake.Runtime, uid string) {
+	t.Helper()
+	if _, err := r.RunSandbox(t.Context(), &cri.PodSandboxConfig{Metadata: &cri.PodSandboxMetadata{Uid: uid, Name: uid}}, ""); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// SAF-167: what the API has forgotten is found, containers or not.
+func TestFindsWhatIsForgotten(t *testing.T) {
+	observing(t, func(_ *fake.Runtime, w *workers) {
+		slices.Sort(w.adopted)
+		if !slices.Equal(w.adopted, []types.UID{"folder", "orphan"}) {
+			t.Errorf("adopted %v, want the forgotten ones", w.adopted)
+		}
+	})
+}
+
+func TestEventsWakeAtOnce(t *testing.T) {
+	observing(t, func(r *fake.Runtime, w *workers) {
+		w.woken = nil
+		r.LoseSandboxes("known")
+		synctest.Wait()
+		if !slices.Contains(w.woken, "known") {
+			t.Error("an event woke nobody")
+		}
+	})
+}
+
+// Lost events are made up for by the next list.
+func TestRelistWakes(t *testing.T) {
+	observing(t, func(r *fake.Runtime, w *workers) {
+		r.Fail("Watch", errors.New("gone"))
+		w.woken = nil
+		<-time.After(relistEvery + time.Millisecond)
+		synctest.Wait()
+		if len(w.woken) != 0 {
+			t.Errorf("nothing changed, but %v was woken", w.woken)
+		}
+		if err := r.RemoveSandbox(t.Context(), "sandbox-1"); err != nil {
+			t.Fatal(err)
+		}
+		w.woken = nil // as if the event had been lost
+		<-time.After(relistEvery + time.Millisecond)
+		synctest.Wait()
+		if !slices.Contains(w.woken, "known") {
+			t.Error("a change that no event told of woke nobody")
+		}
+	})
+}

@@ -1,0 +1,173 @@
+package status
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"go.uber.org/zap"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/ptr"
+
+	"keelson.dev/kit/failpoint"
+)
+
+// writers is how many statuses are written at once.
+const writers = 4
+
+// Writer is the one that writes Pod statuses to the API and ends Pods there. It writes a status only when it differs
+// from what the API has, holds unimportant changes back for a moment (Delay), and puts the newest status in the place of
+// one that still waits. Writes carry the version that the status was computed from: where somebody else was faster, the
+// newer object goes to Seen, and what is computed from that is written.
+type Writer struct {
+	client typedcorev1.PodsGetter
+	log    *zap.Logger
+	seen   func(*corev1.Pod)
+	gone   func(types.UID)
+	queue  workqueue.TypedRateLimitingInterface[types.UID]
+
+	mu      sync.Mutex // guards pending
+	pending map[types.UID]*entry
+}
+
+type entry struct {
+	pod    *corev1.Pod
+	status corev1.PodStatus
+}
+
+// NewWriter returns a writer. seen gets every version of a Pod that the writer learns of, its own writes included; gone
+// gets the UIDs of which the API turns out to have no object. Both must not block.
+func NewWriter(client typedcorev1.PodsGetter, log *zap.Logger, seen func(*corev1.Pod), gone func(types.UID)) *Writer {
+	return &Writer{
+		client: client, log: log, seen: seen, gone: gone, pending: map[types.UID]*entry{},
+		queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[types.UID]()),
+	}
+}
+
+// Run writes until ctx ends.
+func (w *Writer) Run(ctx context.Context) {
+	var all sync.WaitGroup
+	for range writers {
+		all.Go(func() {
+			for w.next(ctx) {
+			}
+		})
+	}
+	<-ctx.Done()
+	w.queue.ShutDown()
+	all.Wait()
+}
+
+// Len returns how many statuses wait.
+func (w *Writer) Len() int { return w.queue.Len() }
+
+// Publish makes status the one that the Pod shall have. pod is the version that it was computed from.
+func (w *Writer) Publish(pod *corev1.Pod, status corev1.PodStatus) {
+	delay, differs := Delay(&pod.Status, &status)
+	w.mu.Lock()
+	if !differs {
+		delete(w.pending, pod.UID)
+		w.mu.Unlock()
+		return
+	}
+	w.pending[pod.UID] = &entry{pod: pod, status: status}
+	w.mu.Unlock()
+	w.queue.AddAfter(pod.UID, delay)
+}
+
+// Forget drops what is pending for the Pod.
+func (w *Writer) Forget(uid types.UID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.pending, uid)
+}
+
+func (w *Writer) next(ctx context.Context) bool {
+	uid, stop := w.queue.Get()
+	if stop {
+		return false
+	}
+	defer w.queue.Done(uid)
+	w.mu.Lock()
+	e := w.pending[uid]
+	w.mu.Unlock()
+	if e == nil {
+		w.queue.Forget(uid)
+		return true
+	}
+	if err := w.write(ctx, e); err != nil {
+		if ctx.Err() == nil {
+			w.log.Warn("writing a Pod's status failed, trying again", zap.String("namespace", e.pod.Namespace), zap.String("pod", e.pod.Name), zap.Error(err))
+			w.queue.AddRateLimited(uid)
+		}
+		return true
+	}
+	w.queue.Forget(uid)
+	return true
+}
+
+// write writes one status and takes it off the list, unless a newer one has taken its place.
+func (w *Writer) write(ctx context.Context, e *entry) error {
+	if err := failpoint.Inject("nodeagent/status.write.before"); err != nil {
+		return err
+	}
+	update := *e.pod // only the status differs, the rest is shared and not changed
+	update.Status = e.status
+	written, err := w.client.Pods(e.pod.Namespace).UpdateStatus(ctx, &update, metav1.UpdateOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		w.done(e)
+		w.gone(e.pod.UID)
+		return nil
+	case apierrors.IsConflict(err):
+		return w.refresh(ctx, e)
+	case err != nil:
+		return fmt.Errorf("updating the status: %w", err)
+	}
+	w.done(e)
+	w.seen(written)
+	return failpoint.Inject("nodeagent/status.write.after")
+}
+
+// refresh gets the version that was written by somebody else; a status computed from it will follow.
+func (w *Writer) refresh(ctx context.Context, e *entry) error {
+	live, err := w.client.Pods(e.pod.Namespace).Get(ctx, e.pod.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err) || err == nil && live.UID != e.pod.UID:
+		w.done(e)
+		w.gone(e.pod.UID)
+		return nil
+	case err != nil:
+		return fmt.Errorf("reading the Pod: %w", err)
+	}
+	w.done(e)
+	w.seen(live)
+	return nil
+}
+
+func (w *Writer) done(e *entry) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.pending[e.pod.UID] == e {
+		delete(w.pending, e.pod.UID)
+	}
+}
+
+// Delete removes the Pod's object for good; its UID is a precondition, so a successor of the same name is safe. A nil
+// error means that the API has no object of the UID that is not already on its way out.
+func (w *Writer) Delete(ctx context.Context, pod *corev1.Pod) error {
+	if err := failpoint.Inject("nodeagent/pod.delete.before"); err != nil {
+		return err
+	}
+	err := w.client.Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
+		GracePeriodSeconds: ptr.To(int64(0)), Preconditions: &metav1.Preconditions{UID: &pod.UID}})
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return fmt.Errorf("deleting the Pod: %w", err)
+	}
+	return failpoint.Inject("nodeagent/pod.delete.after")
+}

@@ -1,0 +1,187 @@
+package status
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/zap"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+)
+
+// api is the part of the API that a Writer uses; each call takes its answer from the front of answers.
+type api struct {
+	typedcorev1.PodInterface
+	mu      sync.Mutex // guards all below
+	answers []error
+	updates []corev1.PodStatus
+	deletes []metav1.DeleteOptions
+	live    *corev1.Pod
+}
+
+func (a *api) Pods(string) typedcorev1.PodInterface { return a }
+
+func (a *api) answer() error {
+	if len(a.answers) == 0 {
+		return nil
+	}
+	err := a.answers[0]
+	a.answers = a.answers[1:]
+	return err
+}
+
+func (a *api) UpdateStatus(_ context.Context, pod *corev1.Pod, _ metav1.UpdateOptions) (*corev1.Pod, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err := a.answer(); err != nil {
+		return nil, err
+	}
+	a.updates = append(a.updates, pod.Status)
+	return pod.DeepCopy(), nil
+}
+
+func (a *api) Get(context.Context, string, metav1.GetOptions) (*corev1.Pod, error) {
+	return a.live, nil
+}
+
+func (a *api) Delete(_ context.Context, _ string, o metav1.DeleteOptions) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.deletes = append(a.deletes, o)
+	return a.answer()
+}
+
+type listener struct {
+	mu   sync.Mutex // guards both
+	seen []*corev1.Pod
+	gone []types.UID
+}
+
+func withWriter(t *testing.T, test func(*Writer, *api, *listener)) {
+	synctest.Test(t, func(t *testing.T) {
+		a, l := &api{}, &listener{}
+		w := NewWriter(a, zap.NewNop(), func(p *corev1.Pod) {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.seen = append(l.seen, p)
+		}, func(u types.UID) {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.gone = append(l.gone, u)
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { w.Run(ctx) })
+		test(w, a, l)
+		cancel()
+		running.Wait()
+	})
+}
+
+func pause(d time.Duration) {
+	<-time.After(d)
+	synctest.Wait()
+}
+
+// A Pod that starts within the settling time costs one write.
+func TestCoalesces(t *testing.T) {
+	withWriter(t, func(w *Writer, a *api, l *listener) {
+		pod := with(noSandbox).Pod
+		w.Publish(pod, Compute(with(noSandbox)))
+		pause(300 * time.Millisecond)
+		w.Publish(pod, Compute(with()))
+		pause(200 * time.Millisecond)
+		running := with(runningM)
+		w.Publish(pod, Compute(running))
+		pause(10 * time.Second)
+		if len(a.updates) != 1 || a.updates[0].Phase != corev1.PodRunning {
+			t.Errorf("%d writes: %+v; want one, that it runs", len(a.updates), a.updates)
+		}
+		if len(l.seen) != 1 {
+			t.Errorf("told of %d versions, want that of the write", len(l.seen))
+		}
+	})
+}
+
+var runningM = instance("m", 0, "Running")
+
+func TestWritesNothingTwice(t *testing.T) {
+	withWriter(t, func(w *Writer, a *api, _ *listener) {
+		in := with(runningM)
+		in.Pod.Status = Compute(in)
+		w.Publish(in.Pod, Compute(in))
+		pause(10 * time.Second)
+		if len(a.updates) != 0 {
+			t.Errorf("%d writes of what the API has", len(a.updates))
+		}
+	})
+}
+
+func TestConflictFetchesTheNewer(t *testing.T) {
+	withWriter(t, func(w *Writer, a *api, l *listener) {
+		in := with(runningM)
+		a.answers = []error{apierrors.NewConflict(corev1.Resource("pods"), "web", errors.New("modified"))}
+		a.live = in.Pod.DeepCopy()
+		w.Publish(in.Pod, Compute(in))
+		pause(time.Second)
+		if len(a.updates) != 0 || len(l.seen) != 1 || l.seen[0] != a.live {
+			t.Errorf("%d writes, told of %v; want the newer version told and nothing written over it", len(a.updates), l.seen)
+		}
+	})
+}
+
+// SAF-139 SAF-150: a same-named successor is a different Pod.
+func TestSuccessorIsAnotherPod(t *testing.T) {
+	withWriter(t, func(w *Writer, a *api, l *listener) {
+		in := with(runningM)
+		a.answers = []error{apierrors.NewConflict(corev1.Resource("pods"), "web", errors.New("uid"))}
+		a.live = in.Pod.DeepCopy()
+		a.live.UID = "u2"
+		w.Publish(in.Pod, Compute(in))
+		pause(time.Second)
+		if len(l.seen) != 0 || len(l.gone) != 1 || l.gone[0] != "u1" {
+			t.Errorf("seen %v, gone %v; want only u1 gone", l.seen, l.gone)
+		}
+	})
+}
+
+func TestTriesAgain(t *testing.T) {
+	withWriter(t, func(w *Writer, a *api, _ *listener) {
+		in := with(runningM)
+		a.answers = []error{errors.New("no answer"), errors.New("no answer")}
+		w.Publish(in.Pod, Compute(in))
+		pause(time.Minute)
+		if len(a.updates) != 1 {
+			t.Errorf("%d writes after two failures, want 1", len(a.updates))
+		}
+	})
+}
+
+// SAF-139 POD-167: the deletion is immediate and names the UID.
+func TestDelete(t *testing.T) {
+	withWriter(t, func(w *Writer, a *api, _ *listener) {
+		pod := with().Pod
+		if err := w.Delete(t.Context(), pod); err != nil {
+			t.Fatal(err)
+		}
+		o := a.deletes[0]
+		if o.GracePeriodSeconds == nil || *o.GracePeriodSeconds != 0 || o.Preconditions == nil || *o.Preconditions.UID != pod.UID {
+			t.Errorf("deleted with %+v", o)
+		}
+		a.answers = []error{apierrors.NewNotFound(corev1.Resource("pods"), "web")}
+		if err := w.Delete(t.Context(), pod); err != nil {
+			t.Errorf("deleting what is gone: %v", err)
+		}
+		a.answers = []error{errors.New("no answer")}
+		if err := w.Delete(t.Context(), pod); err == nil {
+			t.Error("a failed deletion counts as done")
+		}
+	})
+}
