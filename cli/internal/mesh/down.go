@@ -113,9 +113,7 @@ func (m *Mesh) removePods(ctx context.Context) error {
 		}
 		if !process.Alive() {
 			// A containerd that was killed comes back for this: only it can give the Pods' addresses back.
-			var err error
-			if process, err = m.revive(ctx, process); err != nil {
-				errs[i] = err
+			if errs[i] = m.revive(ctx, process); errs[i] != nil {
 				continue
 			}
 		}
@@ -125,20 +123,20 @@ func (m *Mesh) removePods(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-func (m *Mesh) revive(ctx context.Context, process procmesh.Process) (procmesh.Process, error) {
+func (m *Mesh) revive(ctx context.Context, process procmesh.Process) error {
 	name, _ := plan.NodeOfContainerd(process.Name)
 	if err := removeStaleSocket(m.Layout.Node(name).Socket()); err != nil {
-		return process, err
+		return err
 	}
 	restarted, err := procmesh.Restart(process)
 	if err != nil {
-		return process, err
+		return err
 	}
 	m.State.Put(restarted)
 	if err := m.State.Save(m.Layout); err != nil {
-		return restarted, err
+		return err
 	}
-	return restarted, procmesh.WaitReady(ctx, restarted, m.readiness(nil, plan.Process{Name: process.Name}))
+	return procmesh.WaitReady(ctx, restarted, m.readiness(nil, plan.Process{Name: process.Name}))
 }
 
 // sweep removes what the runtime would have removed had it not been killed.
