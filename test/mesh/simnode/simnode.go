@@ -48,7 +48,7 @@ func Start(ctx context.Context, config *rest.Config, names []string) (*Nodes, er
 	}
 	for _, name := range names {
 		n.mine[name] = true
-		if err := register(ctx, client, name); err != nil {
+		if err := Register(ctx, client, name); err != nil {
 			return nil, err
 		}
 	}
@@ -93,7 +93,8 @@ func Node(name string) *corev1.Node {
 	}
 }
 
-func register(ctx context.Context, client kubernetes.Interface, name string) error {
+// Register creates the Node, or leaves the one that is there.
+func Register(ctx context.Context, client kubernetes.Interface, name string) error {
 	node := Node(name)
 	created, err := client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {

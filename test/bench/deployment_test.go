@@ -1,0 +1,113 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"keelson.dev/test/mesh"
+	"keelson.dev/test/mesh/processes"
+	"keelson.dev/test/mesh/simnode"
+)
+
+const (
+	deployments       = 50
+	replicas          = 100
+	deploymentNodes   = 100
+	deploymentPods    = deployments * replicas
+	deploymentImage   = "keelson.dev/hello:1"
+	deploymentUpdated = "keelson.dev/hello:2"
+)
+
+// BenchmarkDeployment takes 50 Deployments of 100 Pods through their life on simulated nodes: the nodes' own requests are
+// part of the apiserver's cost, their own CPU time is not counted.
+func BenchmarkDeployment(b *testing.B) {
+	m := processes.New(b, 0)
+	client := connect(b, m)
+	ctx, stop := context.WithCancel(context.Background())
+	nodes, err := simnode.Start(ctx, m.Admin(), createNodes(b, client, deploymentNodes))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { stop(); nodes.Wait() })
+	all := newMeter(b, m, mesh.APIServer, mesh.Scheduler, mesh.WorkloadControllers, mesh.PodGC)
+	for _, phase := range []struct {
+		name string
+		do   func(b *testing.B, client kubernetes.Interface)
+	}{{"Create", createDeployments}, {"RollingUpdate", updateDeployments}, {"CascadeDelete", deleteDeployments}} {
+		b.Run(phase.name, func(b *testing.B) {
+			all.settle()
+			before := all.now()
+			b.ResetTimer()
+			phase.do(b, client)
+			b.StopTimer()
+			all.report(b, before, deploymentPods, "pod")
+			b.ReportMetric(deploymentPods/b.Elapsed().Seconds(), "pods/s")
+		})
+	}
+}
+
+func createDeployments(b *testing.B, client kubernetes.Interface) {
+	each(b, deployments, func(ctx context.Context, i int) error {
+		labels := map[string]string{"app": fmt.Sprint("web-", i)}
+		count := int32(replicas)
+		_, err := client.AppsV1().Deployments(namespace).Create(ctx, &appsv1.Deployment{
+			ObjectMeta: metav1.ObjectMeta{Name: labels["app"]},
+			Spec: appsv1.DeploymentSpec{
+				Replicas: &count, Selector: &metav1.LabelSelector{MatchLabels: labels},
+				Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: podSpec(deploymentImage)},
+			},
+		}, metav1.CreateOptions{})
+		return err
+	})
+	awaitRollout(b, client)
+}
+
+func updateDeployments(b *testing.B, client kubernetes.Interface) {
+	each(b, deployments, func(ctx context.Context, i int) error {
+		d, err := client.AppsV1().Deployments(namespace).Get(ctx, fmt.Sprint("web-", i), metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		d.Spec.Template.Spec.Containers[0].Image = deploymentUpdated
+		_, err = client.AppsV1().Deployments(namespace).Update(ctx, d, metav1.UpdateOptions{})
+		return err
+	})
+	awaitRollout(b, client)
+}
+
+func awaitRollout(b *testing.B, client kubernetes.Interface) {
+	b.Helper()
+	await(b, "all Deployments", func() (string, error) {
+		list, err := client.AppsV1().Deployments(namespace).List(context.Background(), metav1.ListOptions{ResourceVersion: "0"})
+		if err != nil {
+			return "", err
+		}
+		for i := range list.Items {
+			s := &list.Items[i].Status
+			if s.ObservedGeneration < list.Items[i].Generation || s.UpdatedReplicas != replicas || s.AvailableReplicas != replicas || s.Replicas != replicas {
+				return fmt.Sprintf("%s has %d Pods, %d updated, %d available", list.Items[i].Name, s.Replicas, s.UpdatedReplicas, s.AvailableReplicas), nil
+			}
+		}
+		return "", nil
+	})
+}
+
+func deleteDeployments(b *testing.B, client kubernetes.Interface) {
+	background := metav1.DeletePropagationBackground
+	each(b, deployments, func(ctx context.Context, i int) error {
+		return client.AppsV1().Deployments(namespace).Delete(ctx, fmt.Sprint("web-", i), metav1.DeleteOptions{PropagationPolicy: &background})
+	})
+	await(b, "no Pods", func() (string, error) {
+		list, err := client.CoreV1().Pods(namespace).List(context.Background(), metav1.ListOptions{Limit: 1})
+		if err != nil || len(list.Items) == 0 {
+			return "", err
+		}
+		return list.Items[0].Name + " is left", nil
+	})
+}

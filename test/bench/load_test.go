@@ -1,0 +1,118 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+
+	"keelson.dev/test/mesh"
+	"keelson.dev/test/mesh/simnode"
+)
+
+// clients is how many requests are under way at once, as in baseline figures.
+const clients = 16
+
+// namespace holds everything that a benchmark makes.
+const namespace = "bench"
+
+// connect returns a client that speaks protobuf and does not throttle, and makes the namespace.
+func connect(tb testing.TB, m mesh.Mesh) kubernetes.Interface {
+	tb.Helper()
+	config := m.Admin()
+	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		tb.Fatalf("building the client: %v", err)
+	}
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
+	if _, err := client.CoreV1().Namespaces().Create(context.Background(), ns, metav1.CreateOptions{}); err != nil {
+		tb.Fatalf("making the namespace: %v", err)
+	}
+	await(tb, "the default service account", func() (string, error) {
+		_, err := client.CoreV1().ServiceAccounts(namespace).Get(context.Background(), "default", metav1.GetOptions{})
+		if err != nil {
+			return err.Error(), nil //nolint:nilerr // Not being there yet is the answer.
+		}
+		return "", nil
+	})
+	return client
+}
+
+// each calls do for 0 to n-1, with as many calls at once as there are clients.
+func each(tb testing.TB, n int, do func(ctx context.Context, i int) error) {
+	tb.Helper()
+	group, ctx := errgroup.WithContext(context.Background())
+	group.SetLimit(clients)
+	for i := range n {
+		group.Go(func() error { return do(ctx, i) })
+	}
+	if err := group.Wait(); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// await polls until look answers "".
+func await(tb testing.TB, what string, look func() (string, error)) {
+	tb.Helper()
+	const patience, interval = 10 * time.Minute, 200 * time.Millisecond
+	answer := ""
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(interval) {
+		var err error
+		if answer, err = look(); err != nil {
+			tb.Fatalf("waiting for %s: %v", what, err)
+		}
+		if answer == "" {
+			return
+		}
+	}
+	tb.Fatalf("waited %v for %s; at last: %s", patience, what, answer)
+}
+
+// createNodes registers nodes that nobody plays.
+func createNodes(tb testing.TB, client kubernetes.Interface, n int) []string {
+	tb.Helper()
+	names := make([]string, n)
+	for i := range n {
+		names[i] = fmt.Sprintf("sim-%05d", i)
+	}
+	each(tb, n, func(ctx context.Context, i int) error { return simnode.Register(ctx, client, names[i]) })
+	return names
+}
+
+// pod is the plain Pod of the benchmarks.
+func pod(i int) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("pod-%05d", i), Labels: map[string]string{"app": "bench"}},
+		Spec:       podSpec("keelson.dev/hello:1"),
+	}
+}
+
+func podSpec(image string) corev1.PodSpec {
+	no := false
+	return corev1.PodSpec{
+		AutomountServiceAccountToken: &no,
+		Containers: []corev1.Container{{
+			Name: "main", Image: image,
+			Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
+				corev1.ResourceCPU: quantity("10m"), corev1.ResourceMemory: quantity("16Mi"),
+			}},
+		}},
+	}
+}
+
+func quantity(text string) resource.Quantity { return resource.MustParse(text) }
+
+// podOf returns the Pod of an event that carries one.
+func podOf(event watch.Event) (*corev1.Pod, bool) {
+	p, ok := event.Object.(*corev1.Pod)
+	return p, ok
+}

@@ -1,0 +1,108 @@
+// Command table reads the output of the benchmarks on standard input, passes it on, and writes it as the table of
+// docs/benchmarks.md, with the target and the usual control plane's figure beside each.
+package main
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+
+	"golang.org/x/perf/benchfmt"
+)
+
+func main() {
+	out := flag.String("out", "", "file to write; nothing is written without it")
+	flag.Parse()
+	if err := run(os.Stdin, os.Stdout, *out); err != nil {
+		fmt.Fprintln(os.Stderr, "table:", err)
+		os.Exit(1)
+	}
+}
+
+func run(in io.Reader, echo io.Writer, out string) error {
+	measured, err := read(io.TeeReader(in, echo))
+	if err != nil {
+		return err
+	}
+	var page bytes.Buffer
+	missing := write(&page, measured)
+	fmt.Fprintln(echo)
+	if _, err := echo.Write(page.Bytes()); err != nil {
+		return err
+	}
+	if len(missing) > 0 {
+		return fmt.Errorf("no figure for %s; the file is left as it was", strings.Join(missing, ", "))
+	}
+	if out == "" {
+		return nil
+	}
+	return os.WriteFile(out, page.Bytes(), 0o644)
+}
+
+// figures holds "Benchmark metric" keys.
+type figures map[string]float64
+
+func read(in io.Reader) (figures, error) {
+	measured := figures{}
+	reader := benchfmt.NewReader(in, "benchmarks")
+	for reader.Scan() {
+		result, ok := reader.Result().(*benchfmt.Result)
+		if !ok {
+			continue
+		}
+		name := strings.TrimSuffix(string(result.Name), fmt.Sprintf("-%d", runtime.GOMAXPROCS(0)))
+		for _, value := range result.Values {
+			unit, figure := value.Unit, value.Value
+			if value.OrigUnit != "" {
+				unit, figure = value.OrigUnit, value.OrigValue
+			}
+			measured[name+" "+unit] = figure
+		}
+	}
+	return measured, reader.Err()
+}
+
+// write renders the page and returns the rows that have no figure.
+func write(page io.Writer, measured figures) (missing []string) {
+	fmt.Fprintf(page, `# Benchmarks
+
+What `+"`make bench`"+` measured on %s, on %d cores (%s/%s). Every benchmark starts real daemons with an empty store. CPU is in
+milliseconds of user and system time per unit of work and is what carries between machines; compare ratios, not seconds.
+"Usual" is the figure of the usual control plane, measured on another two-core machine; "target" is what Keelson is built for.
+
+| what | figure | target | usual |
+|---|--:|--:|--:|
+`, time.Now().UTC().Format(time.DateOnly), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH)
+	for _, r := range rows {
+		value, ok := measured[r.key]
+		if !ok {
+			missing = append(missing, r.key)
+			continue
+		}
+		fmt.Fprintf(page, "| %s | %s | %s | %s |\n", r.what, format(value), orDash(r.target), orDash(r.usual))
+	}
+	return missing
+}
+
+func format(value float64) string {
+	switch {
+	case value >= 100:
+		return fmt.Sprintf("%.0f", value)
+	case value >= 10:
+		return fmt.Sprintf("%.1f", value)
+	default:
+		return fmt.Sprintf("%.2f", value)
+	}
+}
+
+func orDash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}

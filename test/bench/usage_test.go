@@ -1,0 +1,137 @@
+// Package bench measures what the daemons cost: CPU time per unit of work, and memory. Each benchmark starts a mesh of its
+// own with an empty store, does a fixed amount of work once, and reports figures named "<daemon>-cpu-ms/<unit>"; package
+// table turns them into docs/benchmarks.md.
+package bench
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"keelson.dev/kit/procmesh"
+	"keelson.dev/test/mesh"
+	"keelson.dev/test/mesh/processes"
+)
+
+// ticksPerSecond is the kernel's USER_HZ, which is 100 on every platform that Go and Linux share.
+const ticksPerSecond = 100
+
+// usage is what a set of daemons has used since their start.
+type usage map[mesh.Daemon]time.Duration
+
+// meter reads the daemons of one mesh.
+type meter struct {
+	tb      testing.TB
+	daemons map[mesh.Daemon][]procmesh.Process
+}
+
+// newMeter measures the daemons of the mesh, or those named.
+func newMeter(tb testing.TB, m *processes.Mesh, daemons ...mesh.Daemon) *meter {
+	tb.Helper()
+	read := &meter{tb: tb, daemons: map[mesh.Daemon][]procmesh.Process{}}
+	for _, d := range daemons {
+		read.daemons[d] = m.Of(tb, d)
+	}
+	return read
+}
+
+// now returns the CPU time used so far.
+func (m *meter) now() usage {
+	m.tb.Helper()
+	used := usage{}
+	for d, list := range m.daemons {
+		for _, p := range list {
+			ticks, err := cpuTicks(p.PID)
+			if err != nil {
+				m.tb.Fatalf("reading the CPU time of %s: %v", p.Name, err)
+			}
+			used[d] += time.Duration(ticks) * time.Second / ticksPerSecond
+		}
+	}
+	return used
+}
+
+// residentMiB returns the memory that each daemon holds now.
+func (m *meter) residentMiB() map[mesh.Daemon]float64 {
+	m.tb.Helper()
+	resident := map[mesh.Daemon]float64{}
+	for d, list := range m.daemons {
+		for _, p := range list {
+			kib, err := statusKiB(p.PID, "VmRSS")
+			if err != nil {
+				m.tb.Fatalf("reading the memory of %s: %v", p.Name, err)
+			}
+			resident[d] += float64(kib) / 1024
+		}
+	}
+	return resident
+}
+
+// settle waits until the daemons together have used little CPU for a second, so that what went before is not counted.
+func (m *meter) settle() {
+	m.tb.Helper()
+	last := m.now().sum()
+	for range 60 {
+		time.Sleep(time.Second)
+		now := m.now().sum()
+		if now-last < 80*time.Millisecond {
+			return
+		}
+		last = now
+	}
+}
+
+func (u usage) sum() time.Duration {
+	var total time.Duration
+	for _, used := range u {
+		total += used
+	}
+	return total
+}
+
+// report gives the CPU time per unit since before, by daemon and in all.
+func (m *meter) report(b *testing.B, before usage, units int, unit string) {
+	b.Helper()
+	after := m.now()
+	perUnit := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 / float64(units) }
+	for d := range m.daemons {
+		b.ReportMetric(perUnit(after[d]-before[d]), fmt.Sprintf("%s-cpu-ms/%s", d, unit))
+	}
+	b.ReportMetric(perUnit(after.sum()-before.sum()), "all-cpu-ms/"+unit)
+}
+
+// cpuTicks returns the user and system time of a process, dead threads included.
+func cpuTicks(pid int) (int64, error) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, err
+	}
+	// The name may hold spaces and parentheses; the fields follow its last parenthesis.
+	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+	const userTime, systemTime = 11, 12
+	if len(fields) <= systemTime {
+		return 0, fmt.Errorf("/proc/%d/stat has %d fields", pid, len(fields))
+	}
+	user, err := strconv.ParseInt(fields[userTime], 10, 64)
+	if err != nil {
+		return 0, err
+	}
+	system, err := strconv.ParseInt(fields[systemTime], 10, 64)
+	return user + system, err
+}
+
+func statusKiB(pid int, field string) (int64, error) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(status)) {
+		if value, ok := strings.CutPrefix(line, field+":"); ok {
+			return strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(value), "kB")), 10, 64)
+		}
+	}
+	return 0, fmt.Errorf("/proc/%d/status has no %s", pid, field)
+}

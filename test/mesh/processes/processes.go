@@ -1,0 +1,193 @@
+// Package processes runs the mesh as an operator does: `keel up` starts the daemons as processes, with containerd and real
+// containers on every node.
+package processes
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"keelson.dev/kit/procmesh"
+	"keelson.dev/test/mesh"
+	"keelson.dev/test/scenario"
+)
+
+// upTimeout bounds one call of keel.
+const upTimeout = 5 * time.Minute
+
+// Mesh implements mesh.Mesh.
+type Mesh struct {
+	// DataDir is what keel was told.
+	DataDir string
+
+	nodes  int
+	admin  *rest.Config
+	config string
+}
+
+// New brings a mesh up that goes down with the test. A test that fails leaves the last lines of every daemon's log.
+func New(t testing.TB, nodes int) *Mesh {
+	t.Helper()
+	m := &Mesh{DataDir: shortTempDir(t), nodes: nodes}
+	t.Cleanup(func() {
+		if t.Failed() {
+			m.showLogs(t)
+		}
+		if out, err := m.Keel(context.Background(), "down"); err != nil {
+			t.Errorf("keel down: %v\n%s", err, out)
+		}
+	})
+	m.up(t)
+	m.config = filepath.Join(m.DataDir, "kubeconfig", "admin.kubeconfig")
+	admin, err := clientcmd.BuildConfigFromFlags("", m.config)
+	if err != nil {
+		t.Fatalf("reading the kubeconfig: %v", err)
+	}
+	admin.QPS = -1
+	m.admin = admin
+	return m
+}
+
+// shortTempDir is a temporary folder whose sockets' paths stay below the kernel's limit of 108 bytes.
+func shortTempDir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "keel")
+	if err != nil {
+		t.Fatalf("making the data directory: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Errorf("removing the data directory after keel down: %v", err)
+		}
+	})
+	return dir
+}
+
+// Admin implements mesh.Mesh.
+func (m *Mesh) Admin() *rest.Config { return rest.CopyConfig(m.admin) }
+
+// Kubeconfig implements mesh.Mesh.
+func (m *Mesh) Kubeconfig() string { return m.config }
+
+// RealContainers implements mesh.Mesh.
+func (m *Mesh) RealContainers() bool { return true }
+
+// Nodes implements mesh.Mesh.
+func (m *Mesh) Nodes() []string {
+	var names []string
+	for _, p := range m.processes() {
+		if name, ok := strings.CutPrefix(p.Name, string(mesh.NodeAgent)+"-"); ok {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Kill implements mesh.Mesh.
+func (m *Mesh) Kill(t testing.TB, d mesh.Daemon) {
+	t.Helper()
+	for _, p := range m.Of(t, d) {
+		if err := procmesh.Kill(context.Background(), p); err != nil {
+			t.Fatalf("killing %s: %v", p.Name, err)
+		}
+	}
+}
+
+// Start implements mesh.Mesh.
+func (m *Mesh) Start(t testing.TB, _ mesh.Daemon) {
+	t.Helper()
+	m.up(t)
+}
+
+// Of returns the processes of a daemon, one for each node where it is the nodeagent.
+func (m *Mesh) Of(t testing.TB, d mesh.Daemon) []procmesh.Process {
+	t.Helper()
+	var found []procmesh.Process
+	for _, p := range m.processes() {
+		if p.Name == string(d) || d == mesh.NodeAgent && strings.HasPrefix(p.Name, string(d)+"-") {
+			found = append(found, p)
+		}
+	}
+	if len(found) == 0 {
+		t.Fatalf("keel.json names no %s", d)
+	}
+	return found
+}
+
+// StartCopy starts a second copy of a daemon, with the same arguments but a status address of its own. It is killed when the
+// test ends, if it still runs.
+func (m *Mesh) StartCopy(t testing.TB, d mesh.Daemon) procmesh.Process {
+	t.Helper()
+	command := m.Of(t, d)[0].Command
+	command.Name += "-copy"
+	command.Log = filepath.Join(m.DataDir, "logs", command.Name+".log")
+	args := make([]string, len(command.Args))
+	for i, arg := range command.Args {
+		if strings.HasPrefix(arg, "--status-address=") {
+			arg = "--status-address=127.0.0.1:0"
+		}
+		args[i] = arg
+	}
+	command.Args = args
+	p, err := procmesh.Start(command)
+	if err != nil {
+		t.Fatalf("starting a copy of %s: %v", d, err)
+	}
+	t.Cleanup(func() { _ = procmesh.Kill(context.Background(), p) })
+	return p
+}
+
+// Keel runs keel on this mesh and returns what it printed.
+func (m *Mesh) Keel(ctx context.Context, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, upTimeout)
+	defer cancel()
+	command := exec.CommandContext(ctx, filepath.Join(scenario.BinDir(), "keel"), append([]string{"--data-dir", m.DataDir}, args...)...)
+	var out bytes.Buffer
+	command.Stdout, command.Stderr = &out, &out
+	err := command.Run()
+	return out.String(), err
+}
+
+func (m *Mesh) up(t testing.TB) {
+	t.Helper()
+	out, err := m.Keel(context.Background(), "up", "--nodes", fmt.Sprint(m.nodes), "--sample=false", "--bind-address=0.0.0.0")
+	if err != nil {
+		t.Fatalf("keel up: %v\n%s", err, out)
+	}
+}
+
+// processes reads what keel up has started.
+func (m *Mesh) processes() []procmesh.Process {
+	content, err := os.ReadFile(filepath.Join(m.DataDir, "keel.json"))
+	if err != nil {
+		return nil
+	}
+	var state struct {
+		Processes []procmesh.Process `json:"processes"`
+	}
+	if err := json.Unmarshal(content, &state); err != nil {
+		return nil
+	}
+	return state.Processes
+}
+
+func (m *Mesh) showLogs(t testing.TB) {
+	logs, err := filepath.Glob(filepath.Join(m.DataDir, "logs", "*.log"))
+	if err != nil {
+		return
+	}
+	for _, log := range logs {
+		lines, err := procmesh.Tail(log, 0, 15)
+		t.Logf("the end of %s (%v):\n%s", filepath.Base(log), err, strings.Join(lines, "\n"))
+	}
+}
