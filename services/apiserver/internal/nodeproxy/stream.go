@@ -3,10 +3,10 @@ package nodeproxy
 import (
 	"net/http"
 
-	"k8s.io/apimachinery/pkg/util/httpstream/wsstream"
 	"k8s.io/apimachinery/pkg/util/proxy"
 	genericrest "k8s.io/apiserver/pkg/registry/rest"
 	utilproxy "k8s.io/apiserver/pkg/util/proxy"
+	"k8s.io/streaming/pkg/httpstream/wsstream"
 )
 
 // ProcessHandler joins a client to the streams of a process at the agent. A client that speaks the fifth version of the

@@ -20,7 +20,10 @@ import (
 // Binding is pods/binding: it assigns a Pod to a node, once.
 type Binding struct{ store *genericregistry.Store }
 
-var _ genericrest.NamedCreater = &Binding{}
+var (
+	_ genericrest.NamedCreater                   = &Binding{}
+	_ genericrest.SubresourceObjectMetaPreserver = &Binding{}
+)
 
 // New returns an empty Binding.
 func (b *Binding) New() runtime.Object { return &corev1.Binding{} }
@@ -30,6 +33,9 @@ func (b *Binding) Destroy() {}
 
 // NamespaceScoped tells that a Binding lives beside its Pod.
 func (b *Binding) NamespaceScoped() bool { return true }
+
+// PreserveRequestObjectMetaSystemFieldsOnSubresourceCreate keeps the UID and resourceVersion of the Pod that is meant.
+func (b *Binding) PreserveRequestObjectMetaSystemFieldsOnSubresourceCreate() bool { return true }
 
 // GetSingularName implements the API machinery's SingularNameProvider.
 func (b *Binding) GetSingularName() string { return "binding" }

@@ -1,0 +1,148 @@
+package pod_test
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/utils/ptr"
+)
+
+func binding(name, node string) *corev1.Binding {
+	return &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: name}, Target: corev1.ObjectReference{Kind: "Node", Name: node}}
+}
+
+func bind(t *testing.T, pods typedcorev1.PodInterface, name, node string) {
+	t.Helper()
+	must(t, pods.Bind(t.Context(), binding(name, node), metav1.CreateOptions{}))
+}
+
+// POD-025 POD-026 POD-108 SAF-121
+func testBind(t *testing.T, _ *cluster, pods typedcorev1.PodInterface) {
+	p := create(t, pods, nginx())
+	p.Status.NominatedNodeName = "node-2"
+	_, err := pods.UpdateStatus(t.Context(), p, metav1.UpdateOptions{})
+	must(t, err)
+	bind(t, pods, "nginx", "node-1")
+	bound := get(t, pods, "nginx")
+	if bound.Spec.NodeName != "node-1" || bound.Status.NominatedNodeName != "" || bound.Generation != 1 ||
+		len(bound.Status.Conditions) != 1 || bound.Status.Conditions[0].Type != corev1.PodScheduled ||
+		bound.Status.Conditions[0].Status != corev1.ConditionTrue || bound.Status.Conditions[0].LastTransitionTime.IsZero() {
+		t.Errorf("bound %+v", bound)
+	}
+	err = pods.Bind(t.Context(), binding("nginx", "node-2"), metav1.CreateOptions{})
+	wantError(t, err, apierrors.IsConflict, `pod nginx is already assigned to node "node-1"`)
+}
+
+func testLegacyBind(t *testing.T, c *cluster, pods typedcorev1.PodInterface) {
+	p := create(t, pods, nginx())
+	b := binding("nginx", "node-1")
+	b.Annotations = map[string]string{"example.com/by": "hand"}
+	must(t, c.Client.CoreV1().RESTClient().Post().Namespace(p.Namespace).Resource("bindings").Body(b).Do(t.Context()).Error())
+	if bound := get(t, pods, "nginx"); bound.Spec.NodeName != "node-1" || bound.Annotations["example.com/by"] != "hand" {
+		t.Errorf("bound %+v", bound)
+	}
+}
+
+// POD-030: what waits, goes away, is another Pod or does not exist is not bound.
+func testBindRefused(t *testing.T, _ *cluster, pods typedcorev1.PodInterface) {
+	bind := func(b *corev1.Binding, options metav1.CreateOptions) error { return pods.Bind(t.Context(), b, options) }
+	create(t, pods, nginx(func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "a"}} }))
+	wantError(t, bind(binding("nginx", "node-1"), metav1.CreateOptions{}), apierrors.IsConflict, "pod nginx has non-empty .spec.schedulingGates")
+	wantError(t, bind(binding("nobody", "node-1"), metav1.CreateOptions{}), apierrors.IsNotFound, `pods "nobody" not found`)
+	wantError(t, bind(binding("nginx", ""), metav1.CreateOptions{}), apierrors.IsInvalid, "target.name: Required value")
+	another := binding("nginx", "node-1")
+	another.Target.Kind = "Machine"
+	wantError(t, bind(another, metav1.CreateOptions{}), apierrors.IsInvalid, `target.kind: Unsupported value: "Machine"`)
+
+	p := create(t, pods, nginx(func(p *corev1.Pod) { p.Name = "free" }))
+	stale := binding("free", "node-1")
+	stale.UID = "other"
+	wantError(t, bind(stale, metav1.CreateOptions{}), apierrors.IsConflict, "UID")
+	must(t, bind(binding("free", "node-1"), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}))
+	if unbound := get(t, pods, "free"); unbound.Spec.NodeName != "" {
+		t.Error("a dry run bound the Pod")
+	}
+	create(t, pods, nginx(func(p *corev1.Pod) { p.Name, p.Finalizers = "leaving", []string{"example.com/a"} }))
+	must(t, pods.Delete(t.Context(), "leaving", metav1.DeleteOptions{}))
+	wantError(t, bind(binding("leaving", "node-1"), metav1.CreateOptions{}), apierrors.IsConflict, "pod leaving is being deleted, cannot be assigned to a host")
+	exact := binding("free", "node-1")
+	exact.UID = p.UID
+	must(t, bind(exact, metav1.CreateOptions{}))
+}
+
+// SAF-026 SAF-046 SAF-048 SAF-050 SAF-064 SAF-065 SAF-068 SAF-159
+func testEvict(t *testing.T, c *cluster, pods typedcorev1.PodInterface) {
+	p := create(t, pods, nginx(onNode))
+	eviction := &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: "nginx", Namespace: p.Namespace}}
+	dry := eviction.DeepCopy()
+	dry.DeleteOptions = &metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}}
+	must(t, pods.EvictV1(t.Context(), dry))
+	if untouched := get(t, pods, "nginx"); untouched.ResourceVersion != p.ResourceVersion {
+		t.Errorf("SAF-049: a dry run changed the Pod: %+v", untouched)
+	}
+	var code int
+	result := c.Client.CoreV1().RESTClient().Post().Namespace(p.Namespace).Resource("pods").Name("nginx").SubResource("eviction").Body(eviction).Do(t.Context()).StatusCode(&code)
+	must(t, result.Error())
+	if code != 201 {
+		t.Errorf("answered with %d", code)
+	}
+	evicted := get(t, pods, "nginx")
+	if evicted.DeletionTimestamp == nil || *evicted.DeletionGracePeriodSeconds != 30 || len(evicted.Status.Conditions) != 1 {
+		t.Fatalf("evicted %+v", evicted)
+	}
+	condition := evicted.Status.Conditions[0]
+	if condition.Type != corev1.DisruptionTarget || condition.Status != corev1.ConditionTrue || condition.Reason != "EvictionByEvictionAPI" || condition.Message != "Eviction API: evicting" {
+		t.Errorf("condition %+v", condition)
+	}
+}
+
+func testEvictRefused(t *testing.T, c *cluster, pods typedcorev1.PodInterface) {
+	p := create(t, pods, nginx(onNode))
+	evict := func(urlName string, change func(*policyv1.Eviction)) error {
+		e := &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: "nginx", Namespace: p.Namespace}}
+		change(e)
+		return c.Client.CoreV1().RESTClient().Post().Namespace(p.Namespace).Resource("pods").Name(urlName).SubResource("eviction").Body(e).Do(t.Context()).Error()
+	}
+	wantError(t, evict("other", func(*policyv1.Eviction) {}), apierrors.IsBadRequest, "name in URL")
+	wantError(t, evict("nobody", func(e *policyv1.Eviction) { e.Name = "nobody" }), apierrors.IsNotFound, `"nobody" not found`)
+	for name, preconditions := range map[string]*metav1.Preconditions{"UID": {UID: ptr.To(types.UID("x"))}, "ResourceVersion": {ResourceVersion: ptr.To("1")}} {
+		err := evict("nginx", func(e *policyv1.Eviction) { e.DeleteOptions = &metav1.DeleteOptions{Preconditions: preconditions} })
+		wantError(t, err, apierrors.IsConflict, name)
+	}
+	if untouched := get(t, pods, "nginx"); untouched.DeletionTimestamp != nil || len(untouched.Status.Conditions) > 0 {
+		t.Errorf("SAF-051: a refused eviction changed the Pod: %+v", untouched)
+	}
+	must(t, evict("nginx", func(e *policyv1.Eviction) {
+		e.DeleteOptions = &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &p.UID, ResourceVersion: &p.ResourceVersion}, GracePeriodSeconds: ptr.To[int64](7)}
+	}))
+	if evicted := get(t, pods, "nginx"); *evicted.DeletionGracePeriodSeconds != 7 {
+		t.Errorf("evicted %+v", evicted)
+	}
+}
+
+// SAF-001 SAF-010 SAF-011 SAF-012 SAF-013 POD-252 POD-257
+func testEphemeralContainers(t *testing.T, _ *cluster, pods typedcorev1.PodInterface) {
+	create(t, pods, nginx(onNode))
+	patch := []byte(`{"spec":{"ephemeralContainers":[{"name":"debug","image":"busybox","targetContainerName":"nginx"}]}}`)
+	p, err := pods.Patch(t.Context(), "nginx", types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "ephemeralcontainers")
+	must(t, err)
+	if len(p.Spec.EphemeralContainers) != 1 || p.Spec.EphemeralContainers[0].ImagePullPolicy != corev1.PullAlways || p.Generation != 2 {
+		t.Errorf("patched %+v", p.Spec)
+	}
+	p.Spec.EphemeralContainers[0].Image = "other"
+	_, err = pods.UpdateEphemeralContainers(t.Context(), "nginx", p, metav1.UpdateOptions{})
+	wantError(t, err, apierrors.IsInvalid, `existing ephemeral containers "debug" may not be changed`)
+	p.Spec.EphemeralContainers = nil
+	_, err = pods.Update(t.Context(), p, metav1.UpdateOptions{})
+	wantError(t, err, apierrors.IsInvalid, "pod updates may not change fields other than")
+	raw, err := pods.Get(t.Context(), "nginx", metav1.GetOptions{})
+	must(t, err)
+	if len(raw.Spec.EphemeralContainers) != 1 {
+		t.Errorf("the container is gone: %+v", raw.Spec)
+	}
+}
