@@ -1,0 +1,188 @@
+package node
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Facts are what the node knows about itself when it starts.
+type Facts struct {
+	Name   string
+	IPs    []string
+	Port   int32
+	Labels map[string]string
+	Taints []corev1.Taint
+	// PodCIDR is set on the Node if it has none.
+	PodCIDR string
+	// MilliCPU, Memory and Storage are the machine's; MaxPods is configured.
+	MilliCPU, Memory, Storage int64
+	MaxPods                   int64
+	Info                      corev1.NodeSystemInfo
+}
+
+// Health is what the node finds out about itself again and again. An empty text means that all is well.
+type Health struct {
+	RuntimeProblem string
+	NetworkProblem string
+	MemoryPressure bool
+	DiskPressure   bool
+	PIDPressure    bool
+	// Images are those on the node.
+	Images []corev1.ContainerImage
+}
+
+// capacity returns what the machine has. All of it is allocatable: nothing is set aside for the system yet.
+func (f Facts) capacity() corev1.ResourceList {
+	return corev1.ResourceList{
+		corev1.ResourceCPU:              *resource.NewMilliQuantity(f.MilliCPU, resource.DecimalSI),
+		corev1.ResourceMemory:           *resource.NewQuantity(f.Memory, resource.BinarySI),
+		corev1.ResourceEphemeralStorage: *resource.NewQuantity(f.Storage, resource.BinarySI),
+		corev1.ResourcePods:             *resource.NewQuantity(f.MaxPods, resource.DecimalSI),
+	}
+}
+
+// labels returns the labels that the node gives itself; configured ones cannot hide the well-known ones.
+func (f Facts) labels() map[string]string {
+	out := maps.Clone(f.Labels)
+	if out == nil {
+		out = map[string]string{}
+	}
+	out[corev1.LabelHostname] = f.Name
+	out[corev1.LabelOSStable] = f.Info.OperatingSystem
+	out[corev1.LabelArchStable] = f.Info.Architecture
+	return out
+}
+
+// register returns the Node as it shall be registered, given the one that the API has (nil for none). Labels of others
+// and the taints of a known Node stay as they are.
+func register(f Facts, old *corev1.Node) *corev1.Node {
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: f.Name}}
+	if old != nil {
+		node = old.DeepCopy()
+	} else {
+		node.Spec.Taints = slices.Clone(f.Taints)
+	}
+	if node.Labels == nil {
+		node.Labels = map[string]string{}
+	}
+	maps.Copy(node.Labels, f.labels())
+	if node.Spec.PodCIDR == "" && f.PodCIDR != "" {
+		node.Spec.PodCIDR, node.Spec.PodCIDRs = f.PodCIDR, []string{f.PodCIDR}
+	}
+	return node
+}
+
+// statusOf returns the status of the Node, given the one that the API has. Conditions of others stay.
+func statusOf(f Facts, h Health, old *corev1.NodeStatus, now time.Time) corev1.NodeStatus {
+	out := *old.DeepCopy()
+	out.Capacity, out.Allocatable = f.capacity(), f.capacity()
+	out.NodeInfo = f.Info
+	out.DaemonEndpoints.KubeletEndpoint.Port = f.Port
+	out.Images = h.Images
+	out.Addresses = nil
+	for _, ip := range f.IPs {
+		out.Addresses = append(out.Addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: ip})
+	}
+	out.Addresses = append(out.Addresses, corev1.NodeAddress{Type: corev1.NodeHostName, Address: f.Name})
+	for _, condition := range h.conditions() {
+		out.Conditions = set(out.Conditions, condition, metav1.NewTime(now.Truncate(time.Second)))
+	}
+	return out
+}
+
+// conditions are the node's own, in the API's words.
+func (h Health) conditions() []corev1.NodeCondition {
+	pressure := func(kind corev1.NodeConditionType, is bool, bad, good, badText, goodText string) corev1.NodeCondition {
+		if is {
+			return corev1.NodeCondition{Type: kind, Status: corev1.ConditionTrue, Reason: bad, Message: badText}
+		}
+		return corev1.NodeCondition{Type: kind, Status: corev1.ConditionFalse, Reason: good, Message: goodText}
+	}
+	return []corev1.NodeCondition{
+		pressure(corev1.NodeMemoryPressure, h.MemoryPressure, "KubeletHasInsufficientMemory", "KubeletHasSufficientMemory",
+			"kubelet has insufficient memory available", "kubelet has sufficient memory available"),
+		pressure(corev1.NodeDiskPressure, h.DiskPressure, "KubeletHasDiskPressure", "KubeletHasNoDiskPressure",
+			"kubelet has disk pressure", "kubelet has no disk pressure"),
+		pressure(corev1.NodePIDPressure, h.PIDPressure, "KubeletHasInsufficientPID", "KubeletHasSufficientPID",
+			"kubelet has insufficient PID available", "kubelet has sufficient PID available"),
+		h.ready(),
+	}
+}
+
+func (h Health) ready() corev1.NodeCondition {
+	var problems []string
+	for _, p := range []string{h.RuntimeProblem, h.NetworkProblem} {
+		if p != "" {
+			problems = append(problems, p)
+		}
+	}
+	if len(problems) > 0 {
+		return corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionFalse, Reason: "KubeletNotReady", Message: strings.Join(problems, "; ")}
+	}
+	return corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", Message: "kubelet is posting ready status"}
+}
+
+func set(conditions []corev1.NodeCondition, c corev1.NodeCondition, now metav1.Time) []corev1.NodeCondition {
+	c.LastHeartbeatTime, c.LastTransitionTime = now, now
+	for i := range conditions {
+		if conditions[i].Type == c.Type {
+			if conditions[i].Status == c.Status {
+				c.LastTransitionTime = conditions[i].LastTransitionTime
+			}
+			conditions[i] = c
+			return conditions
+		}
+	}
+	return append(conditions, c)
+}
+
+// reportEvery is how often the status is written although nothing has changed.
+const reportEvery = 5 * time.Minute
+
+// due tells whether a status must be written: it says something else than the last one, or that one is old. The times
+// of heartbeats do not count as a change.
+func due(last, next *corev1.NodeStatus, lastAt, now time.Time, equal func(a, b any) bool) bool {
+	if last == nil || now.Sub(lastAt) >= reportEvery {
+		return true
+	}
+	a, b := last.DeepCopy(), next.DeepCopy()
+	for _, s := range []*corev1.NodeStatus{a, b} {
+		for i := range s.Conditions {
+			s.Conditions[i].LastHeartbeatTime, s.Conditions[i].LastTransitionTime = metav1.Time{}, metav1.Time{}
+		}
+	}
+	return !equal(a, b)
+}
+
+// memTotal reads the machine's memory in bytes from the text of /proc/meminfo; 0 if it does not say.
+func memTotal(meminfo string) int64 { return meminfoBytes(meminfo, "MemTotal:") }
+
+func meminfoBytes(meminfo, key string) int64 {
+	for line := range strings.Lines(meminfo) {
+		if rest, ok := strings.CutPrefix(line, key); ok {
+			n, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
+			if err != nil {
+				return 0
+			}
+			return n << 10
+		}
+	}
+	return 0
+}
+
+// osImage reads the name of the system from the text of os-release(5).
+func osImage(release string) string {
+	for line := range strings.Lines(release) {
+		if value, ok := strings.CutPrefix(strings.TrimSpace(line), "PRETTY_NAME="); ok {
+			return strings.Trim(value, `"'`)
+		}
+	}
+	return "Linux"
+}

@@ -1,0 +1,235 @@
+// Package node is the node's own face in the API: its Node object, its status with heartbeats, and its Lease.
+package node
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/ptr"
+
+	"keelson.dev/kit/failpoint"
+)
+
+// How often the node looks at itself and renews its Lease, and how long a Lease holds.
+const (
+	lookEvery     = 10 * time.Second
+	leaseDuration = 40 * time.Second
+	callTimeout   = 10 * time.Second
+)
+
+// Config is what a Node works with.
+type Config struct {
+	Client kubernetes.Interface
+	Log    *zap.Logger
+	Facts  Facts
+	// Health finds out how the node is.
+	Health func(ctx context.Context) Health
+}
+
+// Node keeps the API's picture of this node up to date.
+type Node struct {
+	Config
+
+	mu      sync.Mutex // guards all below
+	current *corev1.Node
+	// written is the status that was written last, and when.
+	written   *corev1.NodeStatus
+	writtenAt time.Time
+	lease     *coordinationv1.Lease
+}
+
+// New returns a Node that has not registered yet.
+func New(config Config) *Node { return &Node{Config: config} }
+
+// Register creates the Node or brings the known one up to date, and writes its status. It tries until it succeeds or ctx
+// ends.
+func (n *Node) Register(ctx context.Context) error {
+	for pause := 200 * time.Millisecond; ; pause = min(2*pause, 7*time.Second) {
+		err := n.register(ctx)
+		if err == nil {
+			err = n.report(ctx)
+		}
+		if err == nil || ctx.Err() != nil {
+			return ctx.Err()
+		}
+		n.Log.Warn("registering the node failed, trying again", zap.Error(err))
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pause):
+		}
+	}
+}
+
+// Run renews the Lease and reports the status until ctx ends.
+func (n *Node) Run(ctx context.Context) {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		if err := n.renew(ctx); err != nil && ctx.Err() == nil {
+			n.Log.Warn("renewing the node's lease failed", zap.Error(err))
+		}
+		if err := n.report(ctx); err != nil && ctx.Err() == nil {
+			n.Log.Warn("reporting the node's status failed", zap.Error(err))
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// Current returns the Node as the API had it last, with the amounts that hold now. It is not to be changed.
+func (n *Node) Current() *corev1.Node {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.current == nil {
+		node := register(n.Facts, nil)
+		node.Status.Allocatable = n.Facts.capacity()
+		return node
+	}
+	return n.current
+}
+
+// Observe takes in a version of the Node that a watch delivered.
+func (n *Node) Observe(node *corev1.Node) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.keepLocked(node)
+}
+
+func (n *Node) keepLocked(node *corev1.Node) {
+	kept := *node
+	kept.Status.Allocatable = n.Facts.capacity()
+	n.current = &kept
+}
+
+func (n *Node) register(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	nodes := n.Client.CoreV1().Nodes()
+	old, err := nodes.Get(ctx, n.Facts.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return n.create(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("reading the node: %w", err)
+	}
+	node := register(n.Facts, old)
+	if !apiequality.Semantic.DeepEqual(old, node) {
+		if node, err = nodes.Update(ctx, node, metav1.UpdateOptions{}); err != nil {
+			return fmt.Errorf("updating the node: %w", err)
+		}
+	}
+	n.Observe(node)
+	return nil
+}
+
+func (n *Node) create(ctx context.Context) error {
+	if err := failpoint.Inject("nodeagent/node.create.before"); err != nil {
+		return err
+	}
+	node := register(n.Facts, nil)
+	node.Status = statusOf(n.Facts, n.Health(ctx), &corev1.NodeStatus{}, time.Now())
+	created, err := n.Client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{})
+	if err != nil {
+		return fmt.Errorf("creating the node: %w", err)
+	}
+	n.Log.Info("registered the node", zap.String("node", created.Name))
+	n.Observe(created)
+	return failpoint.Inject("nodeagent/node.create.after")
+}
+
+// report writes the status if it is due. A Node that was deleted is registered again.
+func (n *Node) report(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	health := n.Health(ctx)
+	n.mu.Lock()
+	base, written, writtenAt := n.current, n.written, n.writtenAt
+	n.mu.Unlock()
+	if base == nil {
+		return n.register(ctx)
+	}
+	now := time.Now()
+	next := statusOf(n.Facts, health, &base.Status, now)
+	if !due(written, &next, writtenAt, now, apiequality.Semantic.DeepEqual) {
+		return nil
+	}
+	if err := failpoint.Inject("nodeagent/node.status.before"); err != nil {
+		return err
+	}
+	live, err := n.Client.CoreV1().Nodes().Get(ctx, n.Facts.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return n.register(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("reading the node: %w", err)
+	}
+	next = statusOf(n.Facts, health, &live.Status, now)
+	live.Status = next
+	stored, err := n.Client.CoreV1().Nodes().UpdateStatus(ctx, live, metav1.UpdateOptions{})
+	if err != nil {
+		return fmt.Errorf("updating the node's status: %w", err)
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.written, n.writtenAt = &next, now
+	n.keepLocked(stored)
+	return failpoint.Inject("nodeagent/node.status.after")
+}
+
+// renew creates the Lease or renews it. One that somebody else has changed is read again and renewed.
+func (n *Node) renew(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	if err := failpoint.Inject("nodeagent/lease.renew.before"); err != nil {
+		return err
+	}
+	leases := n.Client.CoordinationV1().Leases(corev1.NamespaceNodeLease)
+	lease, err := n.lease, error(nil)
+	if lease == nil {
+		lease, err = leases.Get(ctx, n.Facts.Name, metav1.GetOptions{})
+	}
+	if apierrors.IsNotFound(err) {
+		n.lease, err = leases.Create(ctx, n.leaseAt(time.Now(), nil), metav1.CreateOptions{})
+		if err != nil {
+			n.lease = nil
+			return fmt.Errorf("creating the lease: %w", err)
+		}
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading the lease: %w", err)
+	}
+	n.lease, err = leases.Update(ctx, n.leaseAt(time.Now(), lease), metav1.UpdateOptions{})
+	if err != nil {
+		n.lease = nil // read anew the next time
+		return fmt.Errorf("updating the lease: %w", err)
+	}
+	return nil
+}
+
+func (n *Node) leaseAt(now time.Time, old *coordinationv1.Lease) *coordinationv1.Lease {
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: n.Facts.Name, Namespace: corev1.NamespaceNodeLease}}
+	if old != nil {
+		lease = old.DeepCopy()
+	}
+	lease.Spec.HolderIdentity = ptr.To(n.Facts.Name)
+	lease.Spec.LeaseDurationSeconds = ptr.To(int32(leaseDuration / time.Second))
+	lease.Spec.RenewTime = &metav1.MicroTime{Time: now}
+	if node := n.Current(); node.UID != "" {
+		lease.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}}
+	}
+	return lease
+}
