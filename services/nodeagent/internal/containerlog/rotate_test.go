@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"keelson.dev/kit/failpoint"
@@ -143,4 +144,21 @@ func TestRotationFailpoint(t *testing.T) {
 	if err := r.Rotate(t.Context(), "c", r.path, at(1)); err != nil || r.reopens != 1 {
 		t.Errorf("%v, %d reopened", err, r.reopens)
 	}
+}
+
+func TestRun(t *testing.T) {
+	r := newRotating(t)
+	r.write(t, "long enough to rotate")
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		var failed []Log
+		logs := []Log{{"bad", filepath.Join(r.path, "not a folder")}, {"c", r.path}}
+		go r.Run(ctx, 10*time.Second, func() []Log { return logs }, func(log Log, _ error) { failed = append(failed, log) })
+		time.Sleep(25 * time.Second)
+		cancel()
+		synctest.Wait()
+		if r.reopens != 1 || len(failed) != 2 || failed[0].ContainerID != "bad" {
+			t.Errorf("%d reopened, failed %v", r.reopens, failed)
+		}
+	})
 }
