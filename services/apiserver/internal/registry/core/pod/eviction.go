@@ -14,6 +14,7 @@ import (
 	genericrest "k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/util/dryrun"
 
+	"keelson.dev/kit/failpoint"
 	"keelson.dev/services/apiserver/internal/registry/rest"
 )
 
@@ -56,16 +57,25 @@ func (e *Eviction) Create(ctx context.Context, name string, obj runtime.Object, 
 			return nil, err
 		}
 	}
-	deletion := deletionOf(eviction, options)
-	if !dryrun.IsDryRun(deletion.DryRun) {
-		if err := e.announce(ctx, name, deletion); err != nil {
-			return nil, err
-		}
-	}
-	if _, _, err := e.store.Delete(ctx, name, genericrest.ValidateAllObjectFunc, deletion); err != nil {
+	if err := e.evict(ctx, name, deletionOf(eviction, options)); err != nil {
 		return nil, err
 	}
 	return &metav1.Status{Status: metav1.StatusSuccess}, nil
+}
+
+// evict announces the deletion and deletes. A server that dies in between leaves a Pod that only says that it was to go;
+// the caller's next try takes it from there.
+func (e *Eviction) evict(ctx context.Context, name string, deletion *metav1.DeleteOptions) error {
+	if !dryrun.IsDryRun(deletion.DryRun) {
+		if err := e.announce(ctx, name, deletion); err != nil {
+			return err
+		}
+		if err := failpoint.Inject("apiserver/eviction.delete.before"); err != nil {
+			return fmt.Errorf("evicting pod %s: %w", name, err)
+		}
+	}
+	_, _, err := e.store.Delete(ctx, name, genericrest.ValidateAllObjectFunc, deletion)
+	return err
 }
 
 // deletionOf is how the Pod will be deleted: as the eviction says, and dry if either it or its request is.

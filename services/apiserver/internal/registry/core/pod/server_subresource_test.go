@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/utils/ptr"
+
+	"keelson.dev/kit/failpoint"
 )
 
 func binding(name, node string) *corev1.Binding {
@@ -98,6 +100,25 @@ func testEvict(t *testing.T, c *cluster, pods typedcorev1.PodInterface) {
 	condition := evicted.Status.Conditions[0]
 	if condition.Type != corev1.DisruptionTarget || condition.Status != corev1.ConditionTrue || condition.Reason != "EvictionByEvictionAPI" || condition.Message != "Eviction API: evicting" {
 		t.Errorf("condition %+v", condition)
+	}
+}
+
+// A server that dies between the condition and the deletion has lost nothing: the next try ends the eviction.
+func testEvictInterrupted(t *testing.T, _ *cluster, pods typedcorev1.PodInterface) {
+	const place = "apiserver/eviction.delete.before"
+	p := create(t, pods, nginx(onNode))
+	must(t, failpoint.Arm(place, "1*error(killed)"))
+	defer failpoint.Disarm(place)
+	eviction := &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: "nginx", Namespace: p.Namespace}}
+	if err := pods.EvictV1(t.Context(), eviction); err == nil {
+		t.Fatal("the eviction was not interrupted")
+	}
+	if announced := get(t, pods, "nginx"); announced.DeletionTimestamp != nil || len(announced.Status.Conditions) != 1 {
+		t.Errorf("after the interruption: %+v", announced)
+	}
+	must(t, pods.EvictV1(t.Context(), eviction))
+	if evicted := get(t, pods, "nginx"); evicted.DeletionTimestamp == nil || len(evicted.Status.Conditions) != 1 {
+		t.Errorf("after the second try: %+v", evicted)
 	}
 }
 

@@ -29,12 +29,12 @@ func TestPods(t *testing.T) {
 		"create": testCreate, "update": testUpdate, "status": testStatus, "watch by node": testWatchByNode,
 		"delete gracefully": testDeleteGracefully, "delete at once": testDeleteAtOnce, "finalizers": testFinalizers,
 		"bind": testBind, "bind by the old resource": testLegacyBind, "bind what cannot be bound": testBindRefused,
-		"evict": testEvict, "evict what is not meant": testEvictRefused, "ephemeral containers": testEphemeralContainers,
+		"evict": testEvict, "evict what is not meant": testEvictRefused, "evict, interrupted": testEvictInterrupted, "ephemeral containers": testEphemeralContainers,
 		"log": testLog, "follow a log": testFollowLog, "log refused": testLogRefused,
 		"exec": testExec, "attach": testAttach, "terminal": testTerminal, "exec refused": testExecRefused, "port-forward": testPortForward,
 	} {
 		t.Run(name, func(t *testing.T) {
-			namespace := strings.ReplaceAll(name, " ", "-")
+			namespace := strings.NewReplacer(" ", "-", ",", "").Replace(name)
 			_, err := c.Client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
 			must(t, err)
 			addServiceAccount(t, c.Client, namespace)
