@@ -195,13 +195,10 @@ func (r *rollout) total() int32 {
 	return total
 }
 
-// available returns how many replicas serve for sure. A status may be older than the last change of size: a ReplicaSet that
-// was told to shrink has no more than it was told to have.
+// available returns how many replicas serve for sure. A status may be from just before Pods were ended: no more are left
+// than were asked for, and no more will be than shall be.
 func (m *member) available() int32 {
-	if m.created {
-		return 0
-	}
-	return min(m.set.Status.AvailableReplicas, m.size)
+	return min(m.set.Status.AvailableReplicas, m.observed(), m.size)
 }
 
 func (m *member) resize(size int32, reason Reason) {

@@ -21,6 +21,6 @@ func (r *rollout) recreate() {
 func (r *rollout) isGone(m *member) bool {
 	status := m.set.Status
 	terminating := status.TerminatingReplicas != nil && *status.TerminatingReplicas > 0
-	return m.size == 0 && status.ObservedGeneration >= m.set.Generation && status.Replicas == 0 && !terminating &&
+	return m.size == 0 && m.isAnswered() && status.Replicas == 0 && !terminating &&
 		r.unfinished[m.set.UID] == 0
 }

@@ -1,6 +1,8 @@
 package deployment
 
 import (
+	"slices"
+
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
@@ -43,24 +45,43 @@ func resolve(value *intstr.IntOrString, replicas int32, roundUp bool) int32 {
 
 // roll moves replicas to the current template as far as the bounds allow. The new ReplicaSet grows first; what the old ones
 // lose is worked out with it grown, so that both steps of one pass together keep within the bounds.
+//
+// The bounds are on Pods, not on what is asked for. A ReplicaSet whose status does not speak of the last size yet may have
+// more Pods than that, and fewer available ones than the status says: nothing grows beside it, and nothing is taken away.
 func (r *rollout) roll() {
-	if r.current == nil {
-		r.create(r.grown(0))
-	} else {
-		r.current.resize(r.grown(r.current.size), ReasonRollout)
+	oldAnswered := !slices.ContainsFunc(r.old, func(m *member) bool { return !m.isAnswered() })
+	switch size := r.grown(); {
+	case r.current == nil && oldAnswered:
+		r.create(size)
+	case r.current == nil:
+		r.create(0)
+	case oldAnswered || size < r.current.size:
+		r.current.resize(size, ReasonRollout)
 	}
-	removable := r.removable()
-	removable -= r.dropUnavailable(removable)
-	r.dropSurplus(removable)
+	if oldAnswered && r.current.isAnswered() {
+		removable := r.removable()
+		removable -= r.dropUnavailable(removable)
+		r.dropSurplus(removable)
+	}
 }
 
-// grown returns the size of the current ReplicaSet after the growth that total and surge allow.
-func (r *rollout) grown(size int32) int32 {
-	if size >= r.replicas {
-		return r.replicas
+// isAnswered says whether the status speaks of the size that was asked for last.
+func (m *member) isAnswered() bool {
+	return m.created || m.set.Status.ObservedGeneration >= m.set.Generation
+}
+
+// grown returns the size of the current ReplicaSet after the growth that the surge allows. Old Pods that have been told to go
+// count until their ReplicaSet has let them go.
+func (r *rollout) grown() int32 {
+	var size int32
+	if r.current != nil {
+		size = r.current.size
 	}
-	room := r.replicas + r.surge - r.total()
-	return size + max(0, min(room, r.replicas-size))
+	room := r.replicas + r.surge - size
+	for _, m := range r.old {
+		room -= max(m.size, m.set.Status.Replicas)
+	}
+	return min(size+max(0, room), max(size, r.replicas), r.replicas)
 }
 
 // removable returns how many old replicas may go when every new replica that is not available yet counts as missing.

@@ -108,3 +108,28 @@ func TestReasonsOfResizing(t *testing.T) {
 		t.Errorf("updates %+v, want one for unhealthy replicas", plan.Updates)
 	}
 }
+
+// DEP-068: what has been told to go counts until it is gone, and nothing follows from a status that does not speak of the
+// last size yet.
+func TestBoundsAreOnPodsNotOnSizes(t *testing.T) {
+	unanswered := func(set *appsv1.ReplicaSet) { set.Generation = 2 }
+	lingering := func(set *appsv1.ReplicaSet) { set.Status.Replicas = 10 }
+	d := newDeployment(10, strategy("3", "3"))
+	for _, c := range []struct {
+		name string
+		sets []*appsv1.ReplicaSet
+		want map[string]int32
+	}{
+		{"old Pods that linger leave no room", []*appsv1.ReplicaSet{newSet(d, 1, 7, 7, lingering), newSet(d, 2, 3, 0)}, nil},
+		{"an old size that is not answered leaves none either", []*appsv1.ReplicaSet{newSet(d, 1, 7, 7, unanswered), newSet(d, 2, 3, 3)}, nil},
+		{"a new size that is not answered takes nothing away", []*appsv1.ReplicaSet{newSet(d, 1, 7, 7), newSet(d, 2, 6, 6, unanswered)}, nil},
+		{"a first ReplicaSet beside an unanswered one starts empty", []*appsv1.ReplicaSet{newSet(d, 1, 7, 7, unanswered)}, map[string]int32{"web:2": 0}},
+		{"all answered", []*appsv1.ReplicaSet{newSet(d, 1, 7, 7), newSet(d, 2, 3, 3)}, map[string]int32{"web:1": 4, "web:2": 6}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := sizes(run(t, d, c.sets...)); !maps.Equal(got, c.want) {
+				t.Errorf("sizes become %v, want %v", got, c.want)
+			}
+		})
+	}
+}

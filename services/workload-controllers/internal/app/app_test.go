@@ -1,0 +1,55 @@
+package app
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+)
+
+func TestFlagsSayWhatIsWrong(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, content string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	certificate := file("ca.crt", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
+	text := file("text", "hello")
+	for _, c := range []struct {
+		name string
+		args []string
+		want string // the beginning of the message; empty for none
+	}{
+		{"defaults", nil, ""},
+		{"a bundle", []string{"--root-ca-file", certificate, "--controllers", "rootca"}, ""},
+		{"an unknown controller", []string{"--controllers", "deployment,jobs"}, `--controllers: "jobs" is no controller`},
+		{"no workers", []string{"--concurrent-syncs", "0"}, "--concurrent-syncs: 0 must be at least 1"},
+		{"a missing bundle", []string{"--root-ca-file", filepath.Join(dir, "none")}, "--root-ca-file: open "},
+		{"no bundle", []string{"--root-ca-file", text}, "--root-ca-file: " + text + " must begin with a PEM block"},
+		{"rootca without a bundle", []string{"--controllers", "rootca"}, "--controllers: rootca needs --root-ca-file"},
+		{"a missing kubeconfig", []string{"--kubeconfig", filepath.Join(dir, "none")}, "--kubeconfig: "},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			options, flags := NewOptions(), pflag.NewFlagSet("", pflag.ContinueOnError)
+			options.AddFlags(flags)
+			if err := flags.Parse(c.args); err != nil {
+				t.Fatal(err)
+			}
+			err := options.Validate()
+			if c.want == "" {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			if err == nil || !strings.HasPrefix(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("message %v, want one line that begins with %q", err, c.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,68 @@
+package controllers
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"keelson.dev/kit/controller"
+)
+
+func names(registrations []controller.Registration) []string {
+	var names []string
+	for _, r := range registrations {
+		names = append(names, r.Name)
+	}
+	return names
+}
+
+func TestNamesAreThoseOfAll(t *testing.T) {
+	if got := names(All(Options{RootCA: []byte("x"), Concurrent: 1})); !slices.Equal(got, Names()) {
+		t.Errorf("all are %v, names are %v", got, Names())
+	}
+	if got := names(All(Options{Concurrent: 1})); slices.Contains(got, "rootca") {
+		t.Errorf("without a bundle there are %v", got)
+	}
+}
+
+func TestSelect(t *testing.T) {
+	all := All(Options{RootCA: []byte("x"), Concurrent: 1})
+	for asked, want := range map[string]string{
+		"*":                         "deployment replicaset rootca serviceaccount",
+		"deployment":                "deployment",
+		"replicaset,deployment":     "deployment replicaset",
+		"*,-rootca":                 "deployment replicaset serviceaccount",
+		"deployment,-deployment":    "",
+		"-deployment,*,-replicaset": "rootca serviceaccount",
+	} {
+		if got := strings.Join(names(Select(all, strings.Split(asked, ","))), " "); got != want {
+			t.Errorf("%s selects %q, want %q", asked, got, want)
+		}
+	}
+}
+
+func TestValidate(t *testing.T) {
+	for name, valid := range map[string]bool{"*": true, "deployment": true, "-replicaset": true, "job": false, "-job": false, "": false} {
+		err := Validate([]string{name})
+		if (err == nil) != valid {
+			t.Errorf("%q: %v", name, err)
+		}
+		if err != nil && (!strings.Contains(err.Error(), `"`+name+`"`) || !strings.Contains(err.Error(), "serviceaccount")) {
+			t.Errorf("the message says neither what is wrong nor what is allowed: %v", err)
+		}
+	}
+}
+
+// Every controller says what it may do; none may do anything to Secrets, or everything to anything.
+func TestRulesAreDeclared(t *testing.T) {
+	for _, r := range All(Options{RootCA: []byte("x"), Concurrent: 1}) {
+		if len(r.Rules) == 0 {
+			t.Errorf("%s declares nothing", r.Name)
+		}
+		for _, rule := range r.Rules {
+			if slices.Contains(rule.Verbs, "*") || slices.Contains(rule.Resources, "*") || slices.Contains(rule.Resources, "secrets") {
+				t.Errorf("%s declares %v", r.Name, rule)
+			}
+		}
+	}
+}

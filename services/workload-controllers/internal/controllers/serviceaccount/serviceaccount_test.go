@@ -1,0 +1,72 @@
+package serviceaccount
+
+import (
+	"context"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+func namespace(changes ...func(*corev1.Namespace)) *corev1.Namespace {
+	n := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}, Status: corev1.NamespaceStatus{Phase: corev1.NamespaceActive}}
+	for _, change := range changes {
+		change(n)
+	}
+	return n
+}
+
+func TestDecide(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		in     Input
+		create bool
+	}{
+		{"a namespace without one", Input{Namespace: namespace()}, true},
+		{"a namespace with one", Input{Namespace: namespace(), Exists: true}, false},
+		{"a namespace on its way out", Input{Namespace: namespace(func(n *corev1.Namespace) { n.Status.Phase = corev1.NamespaceTerminating })}, false},
+		{"a namespace that is told to go", Input{Namespace: namespace(func(n *corev1.Namespace) { n.DeletionTimestamp = &metav1.Time{} })}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			account := Decide(c.in)
+			if (account != nil) != c.create {
+				t.Fatalf("creates %v", account)
+			}
+			if account != nil && (account.Name != "default" || account.Namespace != "team") {
+				t.Errorf("creates %s/%s", account.Namespace, account.Name)
+			}
+		})
+	}
+}
+
+// The cache may be behind: what exists is no error. A failure is one, so that the namespace is tried again.
+func TestReconcileToleratesWhatExists(t *testing.T) {
+	request := reconcile.Request{NamespacedName: types.NamespacedName{Name: "team"}}
+	blind := interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
+		if _, ok := object.(*corev1.ServiceAccount); ok {
+			key.Name = "unseen"
+		}
+		return c.Get(ctx, key, object, opts...)
+	}}
+	existing := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "team"}}
+	c := &Controller{client: fake.NewClientBuilder().WithObjects(namespace(), existing).WithInterceptorFuncs(blind).Build()}
+	if _, err := c.Reconcile(t.Context(), request); err != nil {
+		t.Errorf("with an account that the cache does not show: %v", err)
+	}
+	failing := interceptor.Funcs{Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
+		return context.DeadlineExceeded
+	}}
+	c.client = fake.NewClientBuilder().WithObjects(namespace()).WithInterceptorFuncs(failing).Build()
+	if _, err := c.Reconcile(t.Context(), request); err == nil {
+		t.Error("a failed creation is no error")
+	}
+	c.client = fake.NewClientBuilder().Build()
+	if _, err := c.Reconcile(t.Context(), request); err != nil {
+		t.Errorf("of a namespace that is gone: %v", err)
+	}
+}

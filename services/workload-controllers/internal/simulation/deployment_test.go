@@ -1,0 +1,193 @@
+package simulation
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// limits returns spec.replicas with the least and the most that the strategy allows, worked out apart from the controller.
+func limits(d *appsv1.Deployment) (replicas, least, most int32) {
+	replicas = *d.Spec.Replicas
+	rolling := d.Spec.Strategy.RollingUpdate
+	surge, _ := intstr.GetScaledValueFromIntOrPercent(rolling.MaxSurge, int(replicas), true)
+	unavailable, _ := intstr.GetScaledValueFromIntOrPercent(rolling.MaxUnavailable, int(replicas), false)
+	if surge == 0 && unavailable == 0 {
+		unavailable = 1
+	}
+	return replicas, max(0, replicas-int32(unavailable)), replicas + int32(surge)
+}
+
+func anyBound(random *rand.Rand) intstr.IntOrString {
+	if random.IntN(2) == 0 {
+		return intstr.FromInt32(random.Int32N(4))
+	}
+	return intstr.FromString(fmt.Sprintf("%d%%", random.IntN(101)))
+}
+
+// expectDone fails unless the Deployment is as it was asked to be, and says so.
+func expectDone(c *cluster) {
+	c.t.Helper()
+	replicas, _, _ := limits(c.deployment)
+	for _, set := range c.sets {
+		want := int32(0)
+		if image(set) == c.deployment.Spec.Template.Spec.Containers[0].Image {
+			want = replicas
+		}
+		if *set.Spec.Replicas != want {
+			c.fail("%s has size %d, want %d", image(set), *set.Spec.Replicas, want)
+		}
+	}
+	status := c.deployment.Status
+	if status.Replicas != replicas || status.UpdatedReplicas != replicas || status.AvailableReplicas != replicas ||
+		status.UnavailableReplicas != 0 || status.ObservedGeneration != c.deployment.Generation {
+		c.fail("status %+v with %d replicas", status, replicas)
+	}
+	for _, condition := range status.Conditions {
+		if condition.Type == appsv1.DeploymentProgressing && condition.Reason != "NewReplicaSetAvailable" {
+			c.fail("condition %+v", condition)
+		}
+	}
+	if len(c.sets) > 3 { // DEP-142: the limit is 2
+		c.fail("%d ReplicaSets are left", len(c.sets))
+	}
+}
+
+// DEP-050, DEP-067, DEP-068, DEP-074, DEP-075, DEP-077: whatever the order of events and however old the statuses, through
+// updates, rollovers and ways back the controllers never ask for more than the most, and never end a Pod that serves when
+// fewer than the least would be left. In the end all is as asked for.
+func TestBoundsHoldAtEveryStep(t *testing.T) {
+	for seed := range uint64(100) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, 1))
+			c := newCluster(t, seed, random.Int32N(12), anyBound(random), anyBound(random))
+			c.settle()
+			expectDone(c)
+			_, least, most := limits(c.deployment)
+			for range 300 {
+				if random.IntN(40) == 0 {
+					name := []string{"web:1", "web:2", "web:3", "web:bad"}[random.IntN(4)]
+					c.edit(name, func(d *appsv1.Deployment) { d.Spec.Template = template(name) })
+				}
+				before := c.available()
+				c.step()
+				if wanted := c.wanted(); wanted > most {
+					c.fail("%d replicas are asked for, at most %d are allowed", wanted, most)
+				}
+				if active := c.active(); active > most {
+					c.fail("%d Pods exist, at most %d are allowed", active, most)
+				}
+				if now := c.available(); now < before && now < least {
+					c.fail("%d Pods served, %d still do; at least %d have to", before, now, least)
+				}
+			}
+			c.edit("web:4", func(d *appsv1.Deployment) { d.Spec.Template = template("web:4") })
+			c.settle()
+			expectDone(c)
+		})
+	}
+}
+
+// DEP-132, DEP-139: whatever users do and whichever Pods fail, when both have stopped the Deployment gets where it shall be.
+func TestItAlwaysEndsWell(t *testing.T) {
+	for seed := range uint64(100) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, 2))
+			c := newCluster(t, seed, random.Int32N(8), anyBound(random), anyBound(random))
+			c.chaos = true
+			for range 400 {
+				if random.IntN(15) == 0 {
+					meddle(c, random)
+				}
+				wanted := c.wanted()
+				c.step()
+				// Users may have lowered the bound; it must not be exceeded further.
+				if _, _, most := limits(c.deployment); c.wanted() > max(wanted, most) && !c.deployment.Spec.Paused {
+					c.fail("%d replicas are asked for after %d, at most %d are allowed", c.wanted(), wanted, most)
+				}
+			}
+			c.chaos = false
+			c.edit("the end", func(d *appsv1.Deployment) {
+				d.Spec.Paused = false
+				d.Spec.Template = template("web:1")
+			})
+			c.settle()
+			expectDone(c)
+			if c.stepDeployment() {
+				c.fail("at rest a pass changes something")
+			}
+		})
+	}
+}
+
+// meddle does something that a user may do at any time.
+func meddle(c *cluster, random *rand.Rand) {
+	switch random.IntN(6) {
+	case 0:
+		n := random.Int32N(12)
+		c.edit(fmt.Sprint("scale to ", n), func(d *appsv1.Deployment) { d.Spec.Replicas = &n })
+	case 1:
+		c.edit("pause or resume", func(d *appsv1.Deployment) { d.Spec.Paused = !d.Spec.Paused })
+	case 2:
+		surge, unavailable := anyBound(random), anyBound(random)
+		c.edit("other bounds", func(d *appsv1.Deployment) {
+			d.Spec.Strategy.RollingUpdate = &appsv1.RollingUpdateDeployment{MaxSurge: &surge, MaxUnavailable: &unavailable}
+		})
+	case 3:
+		seconds := random.Int32N(5)
+		c.edit("another minReadySeconds", func(d *appsv1.Deployment) { d.Spec.MinReadySeconds = seconds })
+	default:
+		name := []string{"web:1", "web:2", "web:3", "web:bad"}[random.IntN(4)]
+		c.edit(name, func(d *appsv1.Deployment) { d.Spec.Template = template(name) })
+	}
+}
+
+// DEP-072: with Recreate Pods of two templates never exist at the same time.
+func TestRecreateNeverMixes(t *testing.T) {
+	for seed := range uint64(60) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, 3))
+			c := newCluster(t, seed, 1+random.Int32N(5), intstr.FromInt32(1), intstr.FromInt32(1))
+			recreate := func(d *appsv1.Deployment) {
+				d.Spec.Strategy = appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType}
+			}
+			c.edit("recreate", recreate)
+			for range 300 {
+				if random.IntN(50) == 0 {
+					name := fmt.Sprintf("web:%d", random.IntN(4))
+					c.edit(name, func(d *appsv1.Deployment) { d.Spec.Template = template(name) })
+				}
+				c.step()
+				images := map[string]bool{}
+				for _, pod := range c.pods {
+					images[pod.Spec.Containers[0].Image] = true
+				}
+				if len(images) > 1 {
+					c.fail("Pods of %v exist at the same time", images)
+				}
+			}
+		})
+	}
+}
+
+// DEP-129: a rollout that is stuck is reported soon after its deadline, without anything else happening.
+func TestStuckRolloutIsReported(t *testing.T) {
+	c := newCluster(t, 1, 3, intstr.FromString("25%"), intstr.FromString("25%"))
+	c.settle()
+	c.edit("web:bad", func(d *appsv1.Deployment) { d.Spec.Template = template("web:bad") })
+	c.settle()
+	if got := c.active(); got != 4 || c.available() != 3 { // DEP-058
+		t.Fatalf("%d Pods, %d of them available; want 4 and 3", got, c.available())
+	}
+	c.now = c.now.Add(700 * time.Second)
+	c.settle()
+	for _, condition := range c.deployment.Status.Conditions {
+		if condition.Type == appsv1.DeploymentProgressing && condition.Reason != "ProgressDeadlineExceeded" {
+			t.Errorf("condition %+v", condition)
+		}
+	}
+}
