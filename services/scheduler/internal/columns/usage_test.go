@@ -1,0 +1,162 @@
+package columns
+
+import (
+	"reflect"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+func container(cpu, memory string) corev1.Container {
+	requests := corev1.ResourceList{}
+	if cpu != "" {
+		requests[corev1.ResourceCPU] = resource.MustParse(cpu)
+	}
+	if memory != "" {
+		requests[corev1.ResourceMemory] = resource.MustParse(memory)
+	}
+	return corev1.Container{Resources: corev1.ResourceRequirements{Requests: requests}}
+}
+
+func sidecar(c corev1.Container) corev1.Container {
+	always := corev1.ContainerRestartPolicyAlways
+	c.RestartPolicy = &always
+	return c
+}
+
+func TestUsageSums(t *testing.T) {
+	for name, test := range map[string]struct {
+		spec        corev1.PodSpec
+		cpu, memory int64
+	}{
+		"SAF-091: containers add up": {corev1.PodSpec{
+			Containers: []corev1.Container{container("100m", ""), container("250m", "")}}, 350, 0},
+		"POD-229: a large init container counts alone": {corev1.PodSpec{
+			Containers:     []corev1.Container{container("200m", ""), container("300m", "")},
+			InitContainers: []corev1.Container{container("100m", ""), container("700m", "")}}, 700, 0},
+		"POD-229: a small one not": {corev1.PodSpec{
+			Containers:     []corev1.Container{container("200m", ""), container("300m", "")},
+			InitContainers: []corev1.Container{container("100m", ""), container("400m", "")}}, 500, 0},
+		"POD-227: per resource the greatest init container": {corev1.PodSpec{
+			Containers:     []corev1.Container{container("100m", "100")},
+			InitContainers: []corev1.Container{container("300m", "10"), container("20m", "500")}}, 300, 500},
+		"POD-234: a sidecar runs beside the containers": {corev1.PodSpec{
+			Containers:     []corev1.Container{container("200m", "")},
+			InitContainers: []corev1.Container{sidecar(container("100m", ""))}}, 300, 0},
+		"POD-234: and beside later init containers": {corev1.PodSpec{
+			Containers:     []corev1.Container{container("200m", "")},
+			InitContainers: []corev1.Container{sidecar(container("100m", "")), container("400m", "")}}, 500, 0},
+		"POD-230: overhead is added": {corev1.PodSpec{
+			Overhead:   corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("50m")},
+			Containers: []corev1.Container{container("100m", "")}}, 150, 0},
+		"SAF-016: ephemeral containers add nothing": {corev1.PodSpec{
+			Containers:          []corev1.Container{container("100m", "")},
+			EphemeralContainers: []corev1.EphemeralContainer{{EphemeralContainerCommon: corev1.EphemeralContainerCommon(container("1", "1Gi"))}}}, 100, 0},
+		"Pod-level requests win": {corev1.PodSpec{
+			Resources:  &corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}},
+			Containers: []corev1.Container{container("100m", "")}}, 2000, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := New(0).Usage(&corev1.Pod{Spec: test.spec})
+			if u.Basic[CPU] != test.cpu || u.Basic[Memory] != test.memory || u.Basic[Pods] != 1 {
+				t.Errorf("takes %v, want cpu %d, memory %d and one Pod", u.Basic, test.cpu, test.memory)
+			}
+		})
+	}
+}
+
+func TestUsageOfContainersWithoutRequests(t *testing.T) {
+	u := New(0).Usage(&corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{container("", ""), container("300m", "")}}})
+	if u.Basic[CPU] != 300 || u.Basic[Memory] != 0 {
+		t.Errorf("takes %v, want what is asked for", u.Basic)
+	}
+	if want := [2]int64{400, 400 << 20}; u.Scored != want {
+		t.Errorf("is scored as %v, want %v", u.Scored, want)
+	}
+}
+
+func TestUsageIsOnePointer(t *testing.T) {
+	s := New(0)
+	pod := func(cpu string) *corev1.Pod {
+		return &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{container(cpu, "1Gi")}}}
+	}
+	if s.Usage(pod("1")) != s.Usage(pod("1000m")) {
+		t.Error("equal usages are two")
+	}
+	if s.Usage(pod("1")) == s.Usage(pod("2")) {
+		t.Error("two usages are one")
+	}
+}
+
+func TestPorts(t *testing.T) {
+	hold := func(ip string, number int32, protocol corev1.Protocol) corev1.PodSpec {
+		return corev1.PodSpec{Containers: []corev1.Container{{Ports: []corev1.ContainerPort{{HostIP: ip, HostPort: number, Protocol: protocol}}}}}
+	}
+	for name, test := range map[string]struct {
+		first, second corev1.PodSpec
+		conflict      bool
+	}{
+		"same":                  {hold("", 80, "TCP"), hold("", 80, "TCP"), true},
+		"protocol defaults":     {hold("", 80, ""), hold("", 80, "TCP"), true},
+		"other port":            {hold("", 80, "TCP"), hold("", 81, "TCP"), false},
+		"other protocol":        {hold("", 80, "TCP"), hold("", 80, "UDP"), false},
+		"two addresses":         {hold("10.0.0.1", 80, "TCP"), hold("10.0.0.2", 80, "TCP"), false},
+		"an address and all":    {hold("10.0.0.1", 80, "TCP"), hold("0.0.0.0", 80, "TCP"), true},
+		"all and an address":    {hold("", 80, "TCP"), hold("10.0.0.1", 80, "TCP"), true},
+		"no host port, no hold": {corev1.PodSpec{Containers: []corev1.Container{{Ports: []corev1.ContainerPort{{ContainerPort: 80}}}}}, hold("", 80, "TCP"), false},
+		"a sidecar holds":       {corev1.PodSpec{InitContainers: []corev1.Container{sidecar(hold("", 80, "TCP").Containers[0])}}, hold("", 80, "TCP"), true},
+		"an init container not": {corev1.PodSpec{InitContainers: hold("", 80, "TCP").Containers}, hold("", 80, "TCP"), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := New(0)
+			s.SetPod("a", "n", s.Usage(&corev1.Pod{Spec: test.first}))
+			slot, second := s.Slot("n"), s.Usage(&corev1.Pod{Spec: test.second})
+			if free := s.PortsFree(slot, second.Ports); free == test.conflict {
+				t.Errorf("free is %v", free)
+			}
+			s.SetPod("b", "n", s.Usage(&corev1.Pod{Spec: test.first})) // bound by hand
+			s.RemovePod("b")
+			if free := s.PortsFree(slot, second.Ports); free == test.conflict {
+				t.Errorf("free is %v after one of two holders is gone", free)
+			}
+			s.RemovePod("a")
+			if !s.PortsFree(s.ensure("n"), second.Ports) {
+				t.Error("not free after the last holder is gone")
+			}
+		})
+	}
+}
+
+// What counts of a running Pod that is being resized is the greater of what it asks for and what it was given.
+func TestUsageWhileResizing(t *testing.T) {
+	c := container("500m", "")
+	c.Name = "c"
+	p := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{c}}, Status: corev1.PodStatus{
+		ContainerStatuses: []corev1.ContainerStatus{{Name: "c", AllocatedResources: container("2", "").Resources.Requests,
+			Resources: &corev1.ResourceRequirements{Requests: container("2", "").Resources.Requests}}},
+	}}
+	if u := New(0).Usage(p); u.Basic[CPU] != 2000 {
+		t.Errorf("takes %d, want 2000", u.Basic[CPU])
+	}
+}
+
+func TestExtendedResources(t *testing.T) {
+	s := New(0)
+	s.SetNode(node("n", corev1.ResourceList{"example.com/gpu": resource.MustParse("2")}))
+	p := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
+		"example.com/gpu": resource.MustParse("1"), "hugepages-2Mi": resource.MustParse("4Mi"), "example.com/none": resource.MustParse("0")}}}}}}
+	u := s.Usage(p)
+	want := []Amount{{s.resources["example.com/gpu"], "example.com/gpu", 1}, {s.resources["hugepages-2Mi"], "hugepages-2Mi", 4 << 20}}
+	if !reflect.DeepEqual(u.Extended, want) {
+		t.Errorf("takes %v, want %v", u.Extended, want)
+	}
+	s.SetPod("p", "n", u)
+	if gpu, pages := s.Free(s.Slot("n"), want[0].Resource), s.Free(s.Slot("n"), want[1].Resource); gpu != 1 || pages != -4<<20 {
+		t.Errorf("%d GPUs and %d bytes are free", gpu, pages)
+	}
+	s.SetNode(node("n", nil))
+	if gpu := s.Free(s.Slot("n"), want[0].Resource); gpu != -1 {
+		t.Errorf("%d GPUs are free of a node that has none any more", gpu)
+	}
+}

@@ -1,0 +1,180 @@
+package queue
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"keelson.dev/kit/backoff"
+	"keelson.dev/services/scheduler/internal/class"
+)
+
+var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func newQueue() *Queue { return New(backoff.Policy{First: time.Second, Max: 10 * time.Second}) }
+
+func entry(uid string, priority int32) *Entry {
+	return &Entry{UID: types.UID(uid), Class: 1, Priority: priority}
+}
+
+// popAll returns the names of all entries that are due.
+func popAll(q *Queue, now time.Time) string {
+	names := ""
+	for {
+		e, ok := q.Pop(now)
+		if !ok {
+			return names
+		}
+		names += string(e.UID)
+	}
+}
+
+func TestOrder(t *testing.T) {
+	for name, test := range map[string]struct {
+		add  []*Entry
+		want string
+	}{
+		"SCH-030: higher priority first":       {[]*Entry{entry("a", 0), entry("b", 10), entry("c", -5)}, "bac"},
+		"SCH-030: ties by time of entering":    {[]*Entry{entry("a", 1), entry("b", 1), entry("c", 1)}, "abc"},
+		"SCH-025: policy Never keeps its rank": {[]*Entry{entry("a", 0), entry("n", 1000), entry("b", 0)}, "nab"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			q := newQueue()
+			for _, e := range test.add {
+				q.Add(e, start)
+			}
+			if got := popAll(q, start); got != test.want {
+				t.Errorf("popped %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// A Pod keeps its rank among equals when it is tried again. SCH-030
+func TestRankOutlastsRetries(t *testing.T) {
+	q := newQueue()
+	a, b := entry("a", 0), entry("b", 0)
+	q.Add(a, start)
+	q.Add(b, start)
+	first, _ := q.Pop(start)
+	q.Delay(first, start)
+	if got := popAll(q, start.Add(time.Second)); got != "ab" {
+		t.Errorf("popped %q, want the one that entered first in front", got)
+	}
+}
+
+// SCH-032: 1 s doubling to 10 s.
+func TestDelaysGrow(t *testing.T) {
+	q := newQueue()
+	e := entry("a", 0)
+	q.Add(e, start)
+	now := start
+	for i, want := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 10 * time.Second, 10 * time.Second} {
+		if _, ok := q.Pop(now); !ok {
+			t.Fatalf("try %d: nothing to pop", i)
+		}
+		q.Delay(e, now)
+		if _, ok := q.Pop(now.Add(want - 1)); ok {
+			t.Fatalf("try %d: popped before %s", i, want)
+		}
+		if at, ok := q.Next(now); !ok || !at.Equal(now.Add(want)) {
+			t.Fatalf("try %d: next at %s, want %s", i, at, now.Add(want))
+		}
+		now = now.Add(want)
+	}
+}
+
+// SCH-027: while a Pod of high priority waits for its delay, one of lower priority goes before it.
+func TestDelayLetsLowerPriorityPass(t *testing.T) {
+	q := newQueue()
+	high := entry("h", 100)
+	q.Add(high, start)
+	q.Pop(start)
+	q.Delay(high, start)
+	q.Add(entry("l", 0), start)
+	if got := popAll(q, start); got != "l" {
+		t.Errorf("popped %q, want the one of lower priority", got)
+	}
+	if got := popAll(q, start.Add(time.Second)); got != "h" {
+		t.Errorf("popped %q after the delay", got)
+	}
+}
+
+func TestWake(t *testing.T) {
+	later := start.Add(time.Minute) // every delay is over
+	for name, test := range map[string]struct {
+		wake       class.ID
+		at         time.Time
+		want, rest string // popped after Wake, and after a second one
+	}{
+		"SCH-026: the most urgent of the class, one at a time": {1, later, "b", "a"},
+		"SCH-032: no event of another class":                   {2, later, "", ""},
+		"SCH-032: not before its delay is over":                {1, start, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			q := newQueue()
+			for _, e := range []*Entry{entry("a", 0), entry("b", 5)} {
+				q.Add(e, start)
+				q.Pop(start)
+				q.Park(e, start)
+			}
+			q.Wake(test.wake, test.at)
+			if got := popAll(q, test.at); got != test.want {
+				t.Errorf("woke %q, want %q", got, test.want)
+			}
+			q.Wake(test.wake, test.at)
+			if got := popAll(q, test.at); got != test.rest {
+				t.Errorf("then woke %q, want %q", got, test.rest)
+			}
+		})
+	}
+}
+
+// A parked Pod is tried again after MaxParked though nothing woke it. SCH-032
+func TestParkedIsNotForever(t *testing.T) {
+	q := newQueue()
+	e := entry("a", 0)
+	q.Add(e, start)
+	q.Pop(start)
+	q.Park(e, start)
+	if got := popAll(q, start.Add(MaxParked-1)); got != "" {
+		t.Errorf("popped %q too soon", got)
+	}
+	if at, ok := q.Next(start); !ok || !at.Equal(start.Add(MaxParked)) {
+		t.Errorf("next at %s, want %s", at, start.Add(MaxParked))
+	}
+	if got := popAll(q, start.Add(MaxParked)); got != "a" {
+		t.Errorf("popped %q", got)
+	}
+}
+
+func TestRemoveAndDepth(t *testing.T) {
+	q := newQueue()
+	active, delayed, parked := entry("a", 0), entry("d", 0), entry("p", 0)
+	for _, e := range []*Entry{delayed, parked, active} {
+		q.Add(e, start)
+	}
+	q.Remove(delayed)
+	q.Delay(delayed, start)
+	q.Remove(parked)
+	q.Park(parked, start)
+	for place, e := range map[Place]*Entry{Active: active, Backoff: delayed, Parked: parked} {
+		if n, oldest := q.Depth(place); n != 1 || !oldest.Equal(start) {
+			t.Errorf("%s holds %d since %s, want 1 since %s", place, n, oldest, start)
+		}
+		if got, _, _ := e.Place(); got != place {
+			t.Errorf("%s is in %s, want %s", e.UID, got, place)
+		}
+		q.Remove(e)
+		if n, _ := q.Depth(place); n != 0 {
+			t.Errorf("%s holds %d after Remove", place, n)
+		}
+	}
+	if q.HasParked(1) {
+		t.Error("the class still has parked Pods")
+	}
+	if got := popAll(q, start.Add(time.Hour)); got != "" {
+		t.Errorf("popped %q after Remove", got)
+	}
+}
