@@ -1,0 +1,91 @@
+package resourcetest
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	restclient "k8s.io/client-go/rest"
+
+	"keelson.dev/services/apiserver/internal/servertest"
+)
+
+// TestResources runs every resource's tests against one server.
+func TestResources(t *testing.T) {
+	s := servertest.Start(t)
+	for name, test := range map[string]func(*testing.T, *servertest.Server){
+		"deployments":         testDeployments,
+		"deployment scale":    testDeploymentScale,
+		"deployment apply":    testDeploymentApply,
+		"deployment table":    testDeploymentTable,
+		"namespaces":          testNamespaces,
+		"services":            testServices,
+		"service updates":     testServiceUpdates,
+		"service dry run":     testServiceDryRun,
+		"events":              testEvents,
+		"secrets":             testSecrets,
+		"escalation":          testEscalation,
+		"priority classes":    testPriorityClasses,
+		"priorities of pods":  testPodPriorities,
+		"pods get an account": testPodAccounts,
+		"tokens":              testTokens,
+		"node restriction":    testNodeRestriction,
+	} {
+		t.Run(name, func(t *testing.T) { test(t, s) })
+	}
+}
+
+// namespace makes a namespace with a default account, which else a controller makes.
+func namespace(t *testing.T, s *servertest.Server, name string) string {
+	t.Helper()
+	if _, err := s.Client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
+		t.Fatalf("creating the namespace: %v", err)
+	}
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
+	if _, err := s.Client.CoreV1().ServiceAccounts(name).Create(t.Context(), account, metav1.CreateOptions{}); err != nil {
+		t.Fatalf("creating the default account: %v", err)
+	}
+	return name
+}
+
+// impersonate is a client of any user.
+func impersonate(t *testing.T, s *servertest.Server, user string, groups ...string) kubernetes.Interface {
+	t.Helper()
+	config := s.ConfigAs(servertest.Admin)
+	config.Impersonate = restclient.ImpersonationConfig{UserName: user, Groups: groups}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatalf("making a client: %v", err)
+	}
+	return client
+}
+
+// refusedAt wants a 422 that blames the field.
+func refusedAt(t *testing.T, err error, field string) {
+	t.Helper()
+	var status apierrors.APIStatus
+	if !apierrors.IsInvalid(err) {
+		t.Errorf("got %v, want a 422 on %s", err, field)
+		return
+	}
+	status = err.(apierrors.APIStatus)
+	for _, cause := range status.Status().Details.Causes {
+		if cause.Field == field {
+			return
+		}
+	}
+	t.Errorf("got %v, want it to blame %s", err, field)
+}
+
+// must returns what a call that has to succeed returns.
+func must[T any](t *testing.T, what string) func(T, error) T {
+	return func(got T, err error) T {
+		t.Helper()
+		if err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		return got
+	}
+}
