@@ -1,6 +1,7 @@
 package containerconfig
 
 import (
+	"errors"
 	"reflect"
 	"slices"
 	"strings"
@@ -104,7 +105,7 @@ func TestUserNamespace(t *testing.T) {
 		s.SecurityContext = &corev1.PodSecurityContext{RunAsUser: ptr.To[int64](1000)}
 	})
 	own := &userns.Range{First: 131072, Length: 65536}
-	if _, err := Sandbox(SandboxInput{Pod: pod, UserNamespace: own}); err == nil || err != ErrUserNamespaces {
+	if _, err := Sandbox(SandboxInput{Pod: pod, UserNamespace: own}); !errors.Is(err, ErrUserNamespaces) {
 		t.Errorf("a runtime without support: %v", err)
 	}
 	able := Node{UserNamespaces: true}

@@ -35,7 +35,7 @@ func Read(ctx context.Context, path string, options Options, running func(contex
 		if err != nil {
 			return fmt.Errorf("watching the log: %w", err)
 		}
-		defer watcher.Close()
+		defer func() { _ = watcher.Close() }() // nothing is lost with it
 		// A folder that cannot be watched only makes following slower.
 		_ = watcher.Add(filepath.Dir(path))
 		r.changes = watcher.Events

@@ -154,7 +154,7 @@ func TestRun(t *testing.T) {
 		var failed []Log
 		logs := []Log{{"bad", filepath.Join(r.path, "not a folder")}, {"c", r.path}}
 		go r.Run(ctx, 10*time.Second, func() []Log { return logs }, func(log Log, _ error) { failed = append(failed, log) })
-		time.Sleep(25 * time.Second)
+		pass(25 * time.Second)
 		cancel()
 		synctest.Wait()
 		if r.reopens != 1 || len(failed) != 2 || failed[0].ContainerID != "bad" {
@@ -162,3 +162,6 @@ func TestRun(t *testing.T) {
 		}
 	})
 }
+
+// pass lets time go by in the bubble of a test.
+func pass(d time.Duration) { <-time.After(d) }

@@ -182,7 +182,7 @@ func TestAServerThatFailsIsAskedAgain(t *testing.T) {
 			t.Fatalf("got %v", err)
 		}
 		broken = false
-		time.Sleep(2 * time.Second) // in the bubble: the time that a first retry may take
+		pass(2 * time.Second) // in the bubble: the time that a first retry may take
 		if told := r.toldPods(); len(told) != 1 {
 			t.Errorf("told %v", told)
 		}
@@ -210,7 +210,7 @@ func TestImmutableObjectsAreNotWatched(t *testing.T) {
 func TestGetEndsWithItsContext(t *testing.T) {
 	run(t, func(t *testing.T, r *rig) {
 		r.client.PrependReactor("get", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
-			time.Sleep(time.Minute)
+			pass(time.Minute)
 			return false, nil, nil
 		})
 		pod := podUsing("a")
@@ -254,11 +254,11 @@ func TestTokens(t *testing.T) {
 		if value, in, err := ask(); value != "token-1" || in != 48*time.Minute || err != nil {
 			t.Fatalf("got %s, %v, %v", value, in, err)
 		}
-		time.Sleep(47 * time.Minute)
+		pass(47 * time.Minute)
 		if value, in, err := ask(); value != "token-1" || in != time.Minute || err != nil {
 			t.Errorf("before its time: %s, %v, %v", value, in, err)
 		}
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		*fail = errors.New("no answer")
 		if value, in, err := ask(); value != "token-1" || in != tokenRetry || err != nil {
 			t.Errorf("renewal fails: %s, %v, %v", value, in, err)
@@ -268,7 +268,7 @@ func TestTokens(t *testing.T) {
 			t.Errorf("renewed: %s, %v", value, err)
 		}
 		*fail = errors.New("no answer")
-		time.Sleep(time.Hour)
+		pass(time.Hour)
 		if _, _, err := ask(); err == nil || err.Error() != "failed to fetch token: no answer" {
 			t.Errorf("expired: %v", err)
 		}
@@ -325,3 +325,6 @@ func TestReferences(t *testing.T) {
 		t.Errorf("got %v\nwant %v", got, want)
 	}
 }
+
+// pass lets time go by in the bubble of a test.
+func pass(d time.Duration) { <-time.After(d) }

@@ -2,6 +2,7 @@ package probe
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -76,9 +77,10 @@ func TestHTTP(t *testing.T) {
 // POD-136: a code below 200 is no success.
 func TestHTTPBelow200(t *testing.T) {
 	listener := listen(t, func(c net.Conn) {
-		c.Read(make([]byte, 1024))
-		c.Write([]byte("HTTP/1.1 199 Odd\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"))
-		c.Close()
+		defer c.Close()
+		if _, err := c.Read(make([]byte, 1024)); err == nil {
+			fmt.Fprint(c, "HTTP/1.1 199 Odd\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+		}
 	})
 	if got, message := checkOn(t, listener, httpHandler(func(*corev1.HTTPGetAction) {})); got != Failure {
 		t.Errorf("%s, %s", got, message)
@@ -164,7 +166,7 @@ func TestGRPC(t *testing.T) {
 	s, states := grpc.NewServer(), health.NewServer()
 	grpc_health_v1.RegisterHealthServer(s, states)
 	states.SetServingStatus("down", grpc_health_v1.HealthCheckResponse_NOT_SERVING)
-	go s.Serve(listener)
+	go func() { _ = s.Serve(listener) }()
 	t.Cleanup(s.Stop)
 	for service, want := range map[string]struct {
 		outcome Outcome

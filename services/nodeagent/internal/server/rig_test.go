@@ -10,6 +10,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"io"
 	"math/big"
 	"net"
@@ -137,7 +138,7 @@ func (n *node) startServer() {
 		Summary: func(context.Context) (*statsapi.Summary, error) {
 			return &statsapi.Summary{Node: statsapi.NodeStats{NodeName: "n1"}}, nil
 		},
-		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "up 1\n") }),
+		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "up 1\n") }),
 		Log:     zap.NewNop(),
 	})
 	ctx, cancel := context.WithCancel(context.Background())
@@ -196,11 +197,12 @@ func (echo) Exec(_ context.Context, id string, command []string, in io.Reader, o
 	if command[0] == "fail" {
 		return errors.New("no such program")
 	}
-	io.WriteString(out, id+":"+command[0]+":")
-	if in != nil {
-		io.Copy(out, in)
+	fmt.Fprint(out, id+":"+command[0]+":")
+	if in == nil {
+		return nil
 	}
-	return nil
+	_, err := io.Copy(out, in)
+	return err
 }
 
 func (e echo) Attach(ctx context.Context, id string, in io.Reader, out, errOut io.WriteCloser, tty bool, resize <-chan remotecommand.TerminalSize) error {
