@@ -1,11 +1,12 @@
 // Package layout checks what no linter of the field knows: the length of files, the names of packages, that the features of
-// one service do not import each other, and what each module requires.
+// one service do not import each other, that tests do not sleep, and what each module requires.
 package layout
 
 import (
 	"bufio"
 	"bytes"
 	"fmt"
+	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
@@ -86,9 +87,10 @@ func checkOf(name string) func(string, []byte) ([]Finding, error) {
 }
 
 func checkFile(name string, content []byte) ([]Finding, error) {
-	file, err := parser.ParseFile(token.NewFileSet(), name, content, parser.ImportsOnly|parser.ParseComments)
+	files := token.NewFileSet()
+	file, err := parser.ParseFile(files, name, content, parser.SkipObjectResolution)
 	if err != nil {
-		return nil, fmt.Errorf("parsing the imports: %w", err)
+		return nil, fmt.Errorf("parsing: %w", err)
 	}
 	if generated(content) {
 		return nil, nil
@@ -100,6 +102,10 @@ func checkFile(name string, content []byte) ([]Finding, error) {
 	if slices.Contains(bannedNames, file.Name.Name) {
 		found = append(found, Finding{name, fmt.Sprintf("package %s: name it after what it does", file.Name.Name)})
 	}
+	for _, line := range sleeps(name, files, file) {
+		found = append(found, Finding{fmt.Sprintf("%s:%d", name, line),
+			"a test sleeps: use testing/synctest, a fake clock, or wait for a condition"})
+	}
 	for _, spec := range file.Imports {
 		imported, err := strconv.Unquote(spec.Path.Value)
 		if err != nil {
@@ -110,6 +116,25 @@ func checkFile(name string, content []byte) ([]Finding, error) {
 		}
 	}
 	return found, nil
+}
+
+// sleeps lists the lines at which a test sleeps in real time; in a bubble of testing/synctest a sleep takes none.
+func sleeps(name string, files *token.FileSet, file *ast.File) []int {
+	if !strings.HasSuffix(name, "_test.go") || slices.ContainsFunc(file.Imports, func(spec *ast.ImportSpec) bool {
+		return spec.Path.Value == `"testing/synctest"`
+	}) {
+		return nil
+	}
+	var lines []int
+	ast.Inspect(file, func(n ast.Node) bool {
+		if selector, ok := n.(*ast.SelectorExpr); ok && selector.Sel.Name == "Sleep" {
+			if pkg, ok := selector.X.(*ast.Ident); ok && pkg.Name == "time" {
+				lines = append(lines, files.Position(n.Pos()).Line)
+			}
+		}
+		return true
+	})
+	return lines
 }
 
 // siblingImport returns the imported package when it belongs to another feature of the same folder.
