@@ -38,7 +38,7 @@ func serveProcess(w http.ResponseWriter, r *http.Request) {
 	if connection == nil {
 		return
 	}
-	defer connection.Close()
+	defer func() { _ = connection.Close() }()
 	fmt.Fprintln(streams[corev1.StreamTypeStdout], r.URL.Path, strings.Join(query["command"], " "))
 	if stderr := streams[corev1.StreamTypeStderr]; stderr != nil {
 		fmt.Fprintln(stderr, "errors")
@@ -71,7 +71,7 @@ func servePorts(w http.ResponseWriter, r *http.Request) {
 	if connection == nil {
 		return
 	}
-	defer connection.Close()
+	defer func() { _ = connection.Close() }()
 	streams[corev1.StreamTypeError].Close()
 	data := streams[corev1.StreamTypeData]
 	fmt.Fprintln(data, r.URL.Path, data.Headers().Get(corev1.PortHeader))
@@ -98,7 +98,7 @@ func accept(w http.ResponseWriter, r *http.Request, protocol string, wanted []st
 		case stream := <-arrived:
 			streams[stream.Headers().Get(corev1.StreamType)] = stream
 		case <-time.After(streamTimeout):
-			connection.Close()
+			_ = connection.Close()
 			return nil, nil
 		}
 	}

@@ -147,7 +147,7 @@ func ValidateBinding(b *corev1.Binding) field.ErrorList {
 // LegacyBinding is the resource bindings: a Binding whose own name is the Pod's.
 type LegacyBinding struct{ binding *Binding }
 
-var _ genericrest.Creater = &LegacyBinding{}
+var _ genericrest.Creater = &LegacyBinding{} //nolint:misspell // the API machinery's own spelling
 
 // New returns an empty Binding.
 func (l *LegacyBinding) New() runtime.Object { return l.binding.New() }

@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
 )
 
 func setContainerDefaults(c *corev1.Container) {
@@ -21,7 +20,6 @@ func setContainerDefaults(c *corev1.Container) {
 		setProbeDefaults(probe)
 	}
 	setLifecycleDefaults(c.Lifecycle)
-	setProcMountDefault(c.SecurityContext)
 	roundUp(c.Resources.Limits)
 	roundUp(c.Resources.Requests)
 }
@@ -108,12 +106,6 @@ func setHTTPGetDefaults(action *corev1.HTTPGetAction) {
 	if action != nil {
 		setUnset(&action.Path, "/")
 		setUnset(&action.Scheme, corev1.URISchemeHTTP)
-	}
-}
-
-func setProcMountDefault(context *corev1.SecurityContext) {
-	if context != nil && context.ProcMount == nil {
-		context.ProcMount = ptr.To(corev1.DefaultProcMount)
 	}
 }
 

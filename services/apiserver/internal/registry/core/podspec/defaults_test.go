@@ -116,7 +116,6 @@ func TestSetDefaults(t *testing.T) {
 		}, func(s *corev1.PodSpec) any { return s.Resources.Requests }, quantities("cpu", "1", "memory", "1Gi")},
 		{"no requests of the Pod without limits", func(s *corev1.PodSpec) { s.Resources = &corev1.ResourceRequirements{} },
 			func(s *corev1.PodSpec) any { return s.Resources.Requests }, corev1.ResourceList(nil)},
-		{"proc mount", first(func(c *corev1.Container) { c.SecurityContext = &corev1.SecurityContext{} }), func(s *corev1.PodSpec) any { return *s.Containers[0].SecurityContext.ProcMount }, corev1.DefaultProcMount},
 		{"version of a field reference", fieldRef("metadata.name"), func(s *corev1.PodSpec) any { return s.Containers[0].Env[0].ValueFrom.FieldRef.APIVersion }, "v1"},
 		{"host port in the host's network", func(s *corev1.PodSpec) { s.HostNetwork = true }, func(s *corev1.PodSpec) any { return s.Containers[0].Ports[0].HostPort }, int32(80)},
 		{"no host port elsewhere", func(*corev1.PodSpec) {}, func(s *corev1.PodSpec) any { return s.Containers[0].Ports[0].HostPort }, int32(0)},

@@ -59,15 +59,9 @@ func forbidForeign(context any, foreign sets.Set[string], detail string, fldPath
 	var errs field.ErrorList
 	value = value.Elem()
 	for _, f := range reflect.VisibleFields(value.Type()) {
-		if name := jsonName(f); foreign.Has(name) && !value.FieldByIndex(f.Index).IsZero() && !isDefault(value.FieldByIndex(f.Index)) {
+		if name := jsonName(f); foreign.Has(name) && !value.FieldByIndex(f.Index).IsZero() {
 			errs = append(errs, field.Forbidden(fldPath.Child(name), detail))
 		}
 	}
 	return errs
-}
-
-// isDefault reports whether the field holds what defaulting alone puts into a context.
-func isDefault(value reflect.Value) bool {
-	procMount, ok := value.Interface().(*corev1.ProcMountType)
-	return ok && *procMount == corev1.DefaultProcMount
 }
