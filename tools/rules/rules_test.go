@@ -54,14 +54,17 @@ func lintToy(t *testing.T) toyReport {
 		t.Fatalf("building the linter: %v\n%s", err, out)
 	}
 	cmd := exec.Command(filepath.Join(root, "bin", "golangci-lint"), "run", "--config", filepath.Join(root, ".golangci.yml"),
-		"--output.json.path", "stdout", "--output.text.path", os.DevNull, "--show-stats=false", "--max-same-issues", "0", "./...")
+		"--output.json.path", "stdout", "--output.text.path", os.DevNull, "--show-stats=false", "--max-same-issues", "0",
+		"--allow-parallel-runners", "./...")
 	cmd.Dir = "testdata/toy/services/scheduler"
 	cmd.Env = append(os.Environ(), "GOWORK=off")
+	var said strings.Builder
+	cmd.Stderr = &said
 	out, _ := cmd.Output() // the exit status tells that there are issues, which is the point
 	line, _, _ := strings.Cut(string(out), "\n")
 	var report toyReport
 	if err := json.Unmarshal([]byte(line), &report); err != nil {
-		t.Fatalf("reading the linter's report: %v\n%s", err, out)
+		t.Fatalf("reading the linter's report: %v\n%s%s", err, out, said.String())
 	}
 	return report
 }

@@ -71,9 +71,9 @@ func DecideProcesses(in ProcessInput) (tiers [][]Process) {
 	for _, daemon := range controlPlane[1:] {
 		rest = append(rest, in.client(daemon))
 	}
-	for _, node := range in.Nodes {
+	for i, node := range in.Nodes {
 		first = append(first, in.containerd(node))
-		rest = append(rest, in.nodeagent(node))
+		rest = append(rest, in.nodeagent(node, NodeRange(in.Ranges.Pod, i)))
 	}
 	return [][]Process{first, rest}
 }
@@ -129,12 +129,13 @@ func (in ProcessInput) client(daemon string) Process {
 	return Process{Name: daemon, Program: "keelson-" + daemon, Args: args, ReadyURL: "https://" + in.StatusAddress(daemon) + "/readyz"}
 }
 
-func (in ProcessInput) nodeagent(node string) Process {
+func (in ProcessInput) nodeagent(node string, podRange netip.Prefix) Process {
 	name, files := NodeagentProcess(node), in.Layout.Node(node)
 	args := append(in.common(name),
 		"--kubeconfig="+in.Layout.Kubeconfig(node),
 		"--node-name="+node,
 		"--node-ip="+in.Advertise.String(),
+		"--pod-cidr="+podRange.String(),
 		"--root-dir="+files.Agent(),
 		"--pod-logs-dir="+files.PodLogs(),
 		"--container-runtime-endpoint=unix://"+files.Socket(),

@@ -87,7 +87,7 @@ func TestTwoNodesShareNothing(t *testing.T) {
 		for _, arg := range process.Args {
 			flag, value, _ := strings.Cut(arg, "=")
 			switch flag {
-			case "--kubeconfig", "--node-name", "--root-dir", "--pod-logs-dir", "--container-runtime-endpoint", "--cgroup-root", "--port", "--tls-cert-file", "--status-address":
+			case "--kubeconfig", "--node-name", "--pod-cidr", "--root-dir", "--pod-logs-dir", "--container-runtime-endpoint", "--cgroup-root", "--port", "--tls-cert-file", "--status-address":
 				if other, ok := values[flag+value]; ok {
 					t.Errorf("%s and %s share %s", node, other, arg)
 				}
@@ -95,8 +95,8 @@ func TestTwoNodesShareNothing(t *testing.T) {
 			}
 		}
 	}
-	if len(values) != 18 {
-		t.Errorf("%d values seen, want 9 of each node", len(values))
+	if len(values) != 20 {
+		t.Errorf("%d values seen, want 10 of each node", len(values))
 	}
 }
 
