@@ -38,6 +38,9 @@ type Health struct {
 	Images []corev1.ContainerImage
 }
 
+// Allocatable returns what Pods may use.
+func (f Facts) Allocatable() corev1.ResourceList { return f.capacity() }
+
 // capacity returns what the machine has. All of it is allocatable: nothing is set aside for the system yet.
 func (f Facts) capacity() corev1.ResourceList {
 	return corev1.ResourceList{

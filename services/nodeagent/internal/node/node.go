@@ -38,6 +38,7 @@ type Config struct {
 // Node keeps the API's picture of this node up to date.
 type Node struct {
 	Config
+	look chan struct{}
 
 	mu      sync.Mutex // guards all below
 	current *corev1.Node
@@ -48,7 +49,15 @@ type Node struct {
 }
 
 // New returns a Node that has not registered yet.
-func New(config Config) *Node { return &Node{Config: config} }
+func New(config Config) *Node { return &Node{Config: config, look: make(chan struct{}, 1)} }
+
+// Look makes Run report at once if something has changed.
+func (n *Node) Look() {
+	select {
+	case n.look <- struct{}{}:
+	default:
+	}
+}
 
 // Register creates the Node or brings the known one up to date, and writes its status. It tries until it succeeds or ctx
 // ends.
@@ -84,6 +93,7 @@ func (n *Node) Run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
+		case <-n.look:
 		case <-tick.C:
 		}
 	}

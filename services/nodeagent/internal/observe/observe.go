@@ -78,6 +78,9 @@ func (o *Observer) Run(ctx context.Context) {
 	}
 }
 
+// Listed tells whether everything was listed at least once, so that all forgotten Pods were found.
+func (o *Observer) Listed() bool { return o.listed.Load() != 0 }
+
 // Healthy says what is wrong if the runtime has not answered for a while.
 func (o *Observer) Healthy() error {
 	if at := o.listed.Load(); at != 0 && time.Since(time.Unix(0, at)) > 3*time.Minute {
@@ -110,7 +113,6 @@ func (o *Observer) relist(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	o.listed.Store(time.Now().UnixNano())
 	prints := make(map[types.UID]string, len(pods))
 	for i := range pods {
 		uid := types.UID(pods[i].UID)
@@ -128,6 +130,7 @@ func (o *Observer) relist(ctx context.Context) error {
 		}
 	}
 	o.prints = prints
+	o.listed.Store(time.Now().UnixNano())
 	return nil
 }
 

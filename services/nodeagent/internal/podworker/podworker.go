@@ -49,7 +49,7 @@ type Hooks interface {
 	PreStop(ctx context.Context, target hooks.Target) error
 }
 
-// Probes runs the probes of instances. It wakes the Pod (Pool.Wake) when a result changes.
+// Probes runs the probes of instances. It wakes the Pod (Pool.Tell) when a result changes.
 type Probes interface {
 	// Sync makes probes run exactly for these instances of the Pod.
 	Sync(pod types.UID, targets []probe.Target)

@@ -190,6 +190,7 @@ type mailbox struct {
 	results []result
 	// quiet counts the operations during which runtime events do not wake the worker.
 	quiet int
+	view  View
 }
 
 // result is the end of an operation.

@@ -188,6 +188,7 @@ func (w *worker) pass(ctx context.Context) (wake time.Time, gone bool) {
 		w.begin(ctx, a)
 	}
 	w.probe(plan)
+	w.show(now, plan)
 	if !w.removed {
 		w.config.Statuses.Publish(w.pod, status.Compute(status.Input{
 			Now: now, Pod: w.pod, Observed: &w.seen, Plan: plan, Probes: probes, Messages: w.messages,

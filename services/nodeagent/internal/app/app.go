@@ -1,0 +1,218 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+
+	"go.uber.org/zap"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"keelson.dev/kit/client"
+	"keelson.dev/kit/events"
+	"keelson.dev/services/nodeagent/internal/admit"
+	"keelson.dev/services/nodeagent/internal/checkpoint"
+	"keelson.dev/services/nodeagent/internal/gc"
+	"keelson.dev/services/nodeagent/internal/hooks"
+	"keelson.dev/services/nodeagent/internal/node"
+	"keelson.dev/services/nodeagent/internal/objectcache"
+	"keelson.dev/services/nodeagent/internal/observe"
+	"keelson.dev/services/nodeagent/internal/podsource"
+	"keelson.dev/services/nodeagent/internal/podstate"
+	"keelson.dev/services/nodeagent/internal/podworker"
+	"keelson.dev/services/nodeagent/internal/probe"
+	"keelson.dev/services/nodeagent/internal/status"
+	"keelson.dev/services/nodeagent/internal/steps"
+	"keelson.dev/services/nodeagent/internal/volume"
+	"keelson.dev/services/nodeagent/internal/volume/kinds"
+)
+
+// agent is a nodeagent with its parts.
+type agent struct {
+	Config
+	*host
+	client   kubernetes.Interface
+	events   *recorder
+	records  *checkpoint.Store
+	objects  *objectcache.Cache
+	watches  *watches
+	node     *node.Node
+	probes   *probe.Prober
+	statuses *status.Writer
+	pool     *podworker.Pool
+	source   *podsource.Source
+	observer *observe.Observer
+	garbage  *gc.Collector
+	// before holds the Pods of which the runtime had something when the agent started.
+	before map[types.UID]bool
+	// settled says that every Pod of the API is known and none that the API has forgotten is left.
+	settled atomic.Bool
+}
+
+// Run runs a nodeagent until ctx ends and returns when all of it has stopped. Containers run on: the next agent adopts
+// them.
+func Run(ctx context.Context, c Config) error {
+	if err := c.validate(); err != nil {
+		return err
+	}
+	h, err := openHost(ctx, c)
+	if ctx.Err() != nil {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	c.REST = client.ForDaemon(c.REST, "nodeagent")
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	a := &agent{Config: c, host: h, before: map[types.UID]bool{}}
+	if err := a.build(ctx); err != nil {
+		return errors.Join(err, h.close())
+	}
+	err = a.run(ctx)
+	return errors.Join(err, h.close())
+}
+
+// build makes all parts; nothing runs yet.
+func (a *agent) build(ctx context.Context) (err error) {
+	if a.client, err = kubernetes.NewForConfig(a.REST); err != nil {
+		return fmt.Errorf("building the client: %w", err)
+	}
+	record, err := events.NewRecorder(a.REST, scheme.Scheme, "kubelet", a.NodeName)
+	if err != nil {
+		return err
+	}
+	a.events = &recorder{record}
+	if a.records, err = checkpoint.Open(filepath.Join(a.RootDir, "records")); err != nil {
+		return err
+	}
+	if a.watches, err = newWatches(a.client, a.NodeName); err != nil {
+		return err
+	}
+	a.node = node.New(node.Config{Client: a.client, Log: a.Log, Facts: a.facts, Health: a.health})
+	a.objects = objectcache.New(ctx, a.client, func(uid types.UID) { a.pool.Refresh(uid) })
+	a.probes = probe.New(probe.Config{
+		Executor: a.runtime, Version: kubernetesVersion, Changed: func(uid types.UID) { a.pool.Tell(uid) }, Failed: a.events.unhealthy,
+	})
+	a.statuses = status.NewWriter(a.client.CoreV1(), a.Log,
+		func(pod *corev1.Pod) { a.pool.Set(pod, true) }, func(uid types.UID) { a.pool.Remove(uid) })
+	a.pool = podworker.NewPool(ctx, a.workerConfig())
+	if a.source, err = podsource.New(a.client, a.NodeName, a.pool, func(uid types.UID) bool { return a.before[uid] }); err != nil {
+		return err
+	}
+	a.observer = observe.New(observe.Config{Runtime: a.runtime, Workers: a.pool, Log: a.Log, Leftovers: a.leftovers})
+	a.garbage = gc.New(gc.Config{Runtime: a.runtime, Log: a.Log, Dir: a.RootDir, HighPercent: a.ImageHighPercent, LowPercent: a.ImageLowPercent})
+	a.show()
+	return nil
+}
+
+func (a *agent) workerConfig() podworker.Config {
+	return podworker.Config{
+		Log: a.Log, Runtime: a.runtime, Hooks: hooks.NewRunner(a.runtime, kubernetesVersion), Probes: a.probes, Statuses: a.statuses,
+		Events: a.events, Records: a.records, HostIPs: a.hostIPs, RuntimeName: a.version.Name, Admit: a.admit,
+		Steps: steps.New(steps.Config{
+			Files: a.files, Cgroups: a.cgroups, Volumes: volume.NewHost(a.files, a.mounter, kinds.All(a.mounter, a.objects)), Objects: a.objects,
+			Ranges: a.ranges, Images: a.runtime, Events: a.events, Node: a.configNode(a.Config), HostsFile: a.hostsFile,
+			Services: a.watches.services, Allocatable: a.facts.Allocatable, HostIPs: a.hostIPs,
+		}),
+	}
+}
+
+func (a *agent) hostIPs() []string { return a.facts.IPs }
+
+func (a *agent) admit(pod *corev1.Pod, others []*corev1.Pod) *podstate.Outcome {
+	return admit.Decide(admit.Input{Pod: pod, Others: others, Node: a.node.Current(), AllowedSysctls: a.AllowedSysctls})
+}
+
+// run starts the parts in the order in which they need each other: the node is registered before Pods are taken in, and
+// all Pods of the API are known before what nobody knows is ended.
+func (a *agent) run(ctx context.Context) error {
+	listener, api, err := a.listen()
+	if err != nil {
+		return err
+	}
+	below, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	var parts sync.WaitGroup
+	parts.Go(func() { a.watches.run(below, a.node) })
+	parts.Go(func() { a.statuses.Run(below) })
+	failed := make(chan error, 1)
+	if api != nil {
+		parts.Go(func() { failed <- api.Serve(below, listener) })
+	}
+	parts.Go(func() { a.bringUp(ctx) })
+
+	select {
+	case <-ctx.Done():
+	case err = <-failed:
+	}
+	a.Log.Info("stopping; containers run on")
+	a.pool.Wait()
+	a.probes.Close()
+	stop()
+	parts.Wait()
+	a.objects.Wait()
+	a.events.Stop()
+	return err
+}
+
+// bringUp registers the node and takes up its Pods.
+func (a *agent) bringUp(ctx context.Context) {
+	if err := a.node.Register(ctx); err != nil {
+		return
+	}
+	a.usePodRange(ctx)
+	a.survey(ctx)
+	var parts sync.WaitGroup
+	defer parts.Wait()
+	parts.Go(func() { a.node.Run(ctx) })
+	if !a.watches.synced(ctx) {
+		return
+	}
+	parts.Go(func() { a.source.Run(ctx) })
+	if !a.source.Synced(ctx) {
+		return
+	}
+	a.Log.Info("all Pods of this node are known", zap.Int("pods", len(a.pool.Pods())))
+	parts.Go(func() { a.observer.Run(ctx) })
+	parts.Go(func() { a.garbage.Run(ctx) })
+	parts.Go(func() { a.rotateLogs(ctx) })
+	parts.Go(func() { a.settle(ctx) })
+}
+
+// usePodRange hands the node's Pod range to the runtime, which makes the network configuration from it if it is set up
+// to do so.
+func (a *agent) usePodRange(ctx context.Context) {
+	cidr := a.node.Current().Spec.PodCIDR
+	if cidr == "" {
+		return
+	}
+	if err := a.runtime.UpdatePodCIDR(ctx, cidr); err != nil {
+		a.Log.Warn("telling the runtime the range of Pods failed", zap.Error(err))
+	}
+}
+
+// survey notes which Pods the runtime has: they have been admitted before.
+func (a *agent) survey(ctx context.Context) {
+	pods, err := a.runtime.ListPods(ctx)
+	if err != nil {
+		a.Log.Warn("listing the runtime's Pods failed", zap.Error(err))
+	}
+	for i := range pods {
+		a.before[types.UID(pods[i].UID)] = true
+	}
+}
+
+// leftovers returns the Pods of which the node has anything besides containers.
+func (a *agent) leftovers() ([]types.UID, error) {
+	folders, err1 := a.files.List()
+	cgroups, err2 := a.cgroups.Pods()
+	records, err3 := a.records.Pods()
+	return append(append(folders, cgroups...), records...), errors.Join(err1, err2, err3)
+}

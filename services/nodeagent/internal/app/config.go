@@ -1,0 +1,49 @@
+package app
+
+import (
+	"go.uber.org/zap"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+
+	"keelson.dev/kit/introspect"
+	"keelson.dev/kit/telemetry"
+)
+
+// kubernetesVersion is the version of the Kubernetes API that this node speaks, as the Node tells it.
+const kubernetesVersion = "v1.37.2"
+
+// Config is what a nodeagent needs; Options says what each field means.
+type Config struct {
+	REST  *rest.Config
+	Log   *zap.Logger
+	State *introspect.State
+	// Ready and Live get the agent's health checks, Metrics its metrics.
+	Ready, Live *telemetry.Health
+	Metrics     *telemetry.Metrics
+
+	NodeName                          string
+	NodeIPs                           []string
+	RootDir, LogsDir                  string
+	RuntimeEndpoint                   string
+	CgroupRoot, CgroupDriver          string
+	PidsLimit, MaxPods                int64
+	PodCIDR                           string
+	Labels                            map[string]string
+	Taints                            []corev1.Taint
+	BindAddress                       string
+	Port                              int
+	CertFile, KeyFile, ClientCAFile   string
+	ClusterDNS                        []string
+	ClusterDomain                     string
+	ResolvConf                        string
+	AllowedSysctls                    []string
+	SeccompRoot                       string
+	SeccompDefault                    bool
+	LogMaxSize                        int64
+	LogMaxFiles                       int
+	ImageHighPercent, ImageLowPercent int
+
+	// Simulated makes a node of which only the API side is real: containers, mounts and cgroups exist in memory. Only
+	// RootDir and LogsDir are used on disk, and there is no node API.
+	Simulated bool
+}

@@ -1,0 +1,91 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.uber.org/zap"
+
+	"keelson.dev/services/nodeagent/internal/containerlog"
+	"keelson.dev/services/nodeagent/internal/node"
+)
+
+// Problems that keep the node from being ready, in a person's words.
+const (
+	problemRuntime   = "container runtime is down: "
+	problemNetwork   = "container runtime network not ready: "
+	problemUnsettled = "the node is still taking up its Pods and ending those that the API has forgotten"
+)
+
+// health finds out how the node is.
+func (a *agent) health(ctx context.Context) node.Health {
+	var h node.Health
+	status, err := a.runtime.Status(ctx)
+	switch {
+	case err != nil:
+		h.RuntimeProblem = problemRuntime + err.Error()
+	case status.RuntimeProblem != "":
+		h.RuntimeProblem = problemRuntime + status.RuntimeProblem
+	case !a.settled.Load():
+		h.RuntimeProblem = problemUnsettled
+	}
+	if err == nil && status.NetworkProblem != "" {
+		h.NetworkProblem = problemNetwork + status.NetworkProblem
+	}
+	return h
+}
+
+// settle makes the node ready once nothing is left of Pods that the API had forgotten when the agent started.
+func (a *agent) settle(ctx context.Context) {
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for !a.observer.Listed() || a.pool.Orphans() > 0 {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+	a.settled.Store(true)
+	a.node.Look()
+}
+
+// rotateEvery is how often logs are looked at.
+const rotateEvery = 10 * time.Second
+
+// rotateLogs keeps the logs of running containers within their size.
+func (a *agent) rotateLogs(ctx context.Context) {
+	rotator := containerlog.Rotator{MaxSize: a.LogMaxSize, MaxFiles: a.LogMaxFiles, Reopen: a.runtime.ReopenLog}
+	tick := time.NewTicker(rotateEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		var problems []error
+		for _, c := range a.pool.Running() {
+			path := a.files.ContainerLog(c.Pod, c.Name, c.Attempt)
+			problems = append(problems, rotator.Rotate(ctx, c.ID, path, time.Now()))
+		}
+		if err := errors.Join(problems...); err != nil && ctx.Err() == nil {
+			a.Log.Warn("rotating logs failed in part", zap.Error(err))
+		}
+	}
+}
+
+// show adds the agent to the status address: health, queues and explanations.
+func (a *agent) show() {
+	a.Ready.Add("node", func() error {
+		if !a.settled.Load() {
+			return errors.New(problemUnsettled)
+		}
+		return nil
+	})
+	a.Live.Add("container-runtime", a.observer.Healthy)
+	a.State.AddQueue("status", func() (int, time.Duration) { return a.statuses.Len(), 0 })
+	a.State.AddExplainer("Pod", a.explain)
+	registerMetrics(a.Metrics, a.pool)
+}

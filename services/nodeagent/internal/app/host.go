@@ -1,0 +1,208 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"go.uber.org/zap"
+
+	"keelson.dev/services/nodeagent/internal/cgroup"
+	"keelson.dev/services/nodeagent/internal/cgroup/cgroupfake"
+	"keelson.dev/services/nodeagent/internal/containerconfig"
+	"keelson.dev/services/nodeagent/internal/node"
+	"keelson.dev/services/nodeagent/internal/podfiles"
+	"keelson.dev/services/nodeagent/internal/runtime"
+	"keelson.dev/services/nodeagent/internal/runtime/cri"
+	"keelson.dev/services/nodeagent/internal/runtime/fake"
+	"keelson.dev/services/nodeagent/internal/userns"
+	"keelson.dev/services/nodeagent/internal/volume"
+	"keelson.dev/services/nodeagent/internal/volume/mount"
+	"keelson.dev/services/nodeagent/internal/volume/mountfake"
+)
+
+// host is what a node stands on: the runtime, the kernel and the disk.
+type host struct {
+	runtime runtime.Runtime
+	version runtime.Version
+	status  runtime.Status
+	files   podfiles.Root
+	cgroups *cgroup.Tree
+	mounter volume.Mounter
+	ranges  *podfiles.UserRanges
+	facts   node.Facts
+	// hostsFile is the node's own /etc/hosts, resolver its resolv.conf.
+	hostsFile []byte
+	resolver  containerconfig.Resolver
+	close     func() error
+}
+
+// openHost makes directories and cgroups and waits for the runtime.
+func openHost(ctx context.Context, c Config) (*host, error) {
+	h := &host{files: podfiles.Root{Dir: c.RootDir, LogDir: c.LogsDir}, close: func() error { return nil }}
+	for _, dir := range []string{c.RootDir, c.LogsDir} {
+		if err := os.MkdirAll(dir, 0o750); err != nil {
+			return nil, fmt.Errorf("making the directory %s: %w", dir, err)
+		}
+	}
+	if err := h.openRuntime(ctx, c); err != nil {
+		return nil, err
+	}
+	if err := h.openKernel(c); err != nil {
+		return nil, errors.Join(err, h.close())
+	}
+	if err := h.measure(c); err != nil {
+		return nil, errors.Join(err, h.close())
+	}
+	return h, nil
+}
+
+// openRuntime connects to the runtime and waits until it answers.
+func (h *host) openRuntime(ctx context.Context, c Config) error {
+	if c.Simulated {
+		h.runtime = fake.New()
+	} else {
+		r, err := cri.Connect(c.RuntimeEndpoint)
+		if err != nil {
+			return err
+		}
+		h.runtime, h.close = r, r.Close
+	}
+	for waited := time.Duration(0); ; waited += time.Second {
+		err := h.ask(ctx)
+		if err == nil {
+			c.Log.Info("container runtime answers", zap.String("name", h.version.Name), zap.String("version", h.version.Version), zap.String("cgroupDriver", h.status.CgroupDriver))
+			return nil
+		}
+		if waited%(10*time.Second) == 0 {
+			c.Log.Info("waiting for the container runtime", zap.String("endpoint", c.RuntimeEndpoint), zap.Duration("waited", waited), zap.Error(err))
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(ctx.Err(), h.close())
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+func (h *host) ask(ctx context.Context) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	if h.version, err = h.runtime.Version(ctx); err != nil {
+		return err
+	}
+	h.status, err = h.runtime.Status(ctx)
+	return err
+}
+
+// openKernel opens cgroups, mounts and user IDs.
+func (h *host) openKernel(c Config) error {
+	driver := cgroup.Driver(c.CgroupDriver)
+	if driver == "" {
+		driver = cgroup.Driver(h.status.CgroupDriver)
+	}
+	if driver == "" {
+		driver = cgroup.Cgroupfs
+	}
+	var kernel cgroup.Kernel = cgroupfake.New(cgroup.Unified)
+	h.mounter = &mountfake.Mounter{}
+	if !c.Simulated {
+		if err := cgroup.Mounted(); err != nil {
+			return err
+		}
+		kernel, h.mounter = cgroup.NewHost(driver), mount.Kernel{}
+	}
+	var err error
+	if h.cgroups, err = cgroup.NewTree(kernel, driver, c.CgroupRoot, c.PidsLimit); err != nil {
+		return fmt.Errorf("--cgroup-root: %w", err)
+	}
+	whole, err := userRange(int(c.MaxPods))
+	if err != nil {
+		return err
+	}
+	h.ranges, err = podfiles.OpenUserRanges(h.files, whole)
+	if h.ranges == nil {
+		return err
+	}
+	if err != nil {
+		c.Log.Warn("some Pods get new ranges of user IDs", zap.Error(err))
+	}
+	return nil
+}
+
+// userRange returns the IDs that Pods in user namespaces get: those of the host's lists if they name any.
+func userRange(maxPods int) (userns.Range, error) {
+	lists := [2]string{}
+	for i, file := range []string{"/etc/subuid", "/etc/subgid"} {
+		data, err := os.ReadFile(file)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return userns.Range{}, fmt.Errorf("reading subordinate IDs: %w", err)
+		}
+		lists[i] = string(data)
+	}
+	whole, ok, err := userns.Custom(lists[0], lists[1], maxPods)
+	if err != nil {
+		return userns.Range{}, fmt.Errorf("reading subordinate IDs: %w", err)
+	}
+	if !ok {
+		whole = userns.Default(maxPods)
+	}
+	return whole, nil
+}
+
+// measure finds out what the machine is and makes the cgroups of all Pods.
+func (h *host) measure(c Config) error {
+	h.facts = node.Facts{
+		Name: c.NodeName, IPs: c.NodeIPs, Port: int32(c.Port), Labels: c.Labels, Taints: c.Taints, PodCIDR: c.PodCIDR, MaxPods: c.MaxPods,
+	}
+	if len(h.facts.IPs) == 0 {
+		h.facts.IPs = []string{node.DefaultIP()}
+	}
+	if err := node.Machine(&h.facts, c.RootDir); err != nil {
+		return err
+	}
+	h.facts.Info.ContainerRuntimeVersion = h.version.Name + "://" + h.version.Version
+	h.facts.Info.KubeletVersion = kubernetesVersion
+	h.facts.Info.KubeProxyVersion = ""
+	var err error
+	if h.hostsFile, err = optionalFile("/etc/hosts"); err != nil {
+		return err
+	}
+	resolver, err := optionalFile(c.ResolvConf)
+	if err != nil {
+		return err
+	}
+	h.resolver = containerconfig.ParseResolver(string(resolver))
+	return h.cgroups.EnsureNode(h.facts.Allocatable())
+}
+
+// optionalFile reads a file that need not be there; no name is an empty file.
+func optionalFile(name string) ([]byte, error) {
+	if name == "" {
+		return nil, nil
+	}
+	data, err := os.ReadFile(name)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", name, err)
+	}
+	return data, nil
+}
+
+// configNode is what the configurations of all Pods share.
+func (h *host) configNode(c Config) containerconfig.Node {
+	seccomp := c.SeccompRoot
+	if seccomp == "" {
+		seccomp = filepath.Join(c.RootDir, "seccomp")
+	}
+	return containerconfig.Node{
+		ClusterDNS: c.ClusterDNS, ClusterDomain: c.ClusterDomain, Resolver: h.resolver, SeccompRoot: seccomp, SeccompDefault: c.SeccompDefault,
+		MemoryCapacity: h.facts.Memory, CgroupV2: h.cgroups.Mode() == cgroup.Unified,
+		UserNamespaces: h.status.UserNamespaces, RecursiveReadOnly: h.status.RecursiveReadOnlyMounts,
+	}
+}

@@ -1,0 +1,196 @@
+// Package app puts a nodeagent together: its flags (options.go), what it stands on (host.go), and its parts (app.go).
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"keelson.dev/kit/client"
+	"keelson.dev/kit/daemon"
+	"keelson.dev/services/nodeagent/internal/cgroup"
+	"keelson.dev/services/nodeagent/internal/runtime/cri"
+)
+
+// Options are the nodeagent's flags.
+type Options struct {
+	client client.Options
+	config Config
+	taints []string
+	nodeIP string
+}
+
+// NewOptions returns the defaults.
+func NewOptions() *Options {
+	host, _ := os.Hostname() // without one --node-name must be given
+	return &Options{config: Defaults(strings.ToLower(host))}
+}
+
+// Defaults are the configuration of a node on which nothing is said.
+func Defaults(name string) Config {
+	return Config{
+		NodeName: name, RootDir: "/var/lib/keelson/nodeagent", LogsDir: "/var/log/pods", RuntimeEndpoint: "unix:///run/containerd/containerd.sock",
+		CgroupRoot: "/kubepods", BindAddress: "0.0.0.0", Port: 10250, MaxPods: 110, ClusterDomain: "cluster.local", ResolvConf: "/etc/resolv.conf",
+		LogMaxSize: 10 << 20, LogMaxFiles: 5, ImageHighPercent: 85, ImageLowPercent: 80,
+	}
+}
+
+// AddFlags implements daemon.Options.
+func (o *Options) AddFlags(fs *pflag.FlagSet) {
+	o.client.AddFlags(fs)
+	c := &o.config
+	fs.StringVar(&c.NodeName, "node-name", c.NodeName, "name of this node in the API; the host's name by default")
+	fs.StringVar(&o.nodeIP, "node-ip", "", "address of this node, or two of different families, comma-separated; the first global one of the host by default")
+	fs.StringVar(&c.RootDir, "root-dir", c.RootDir, "directory of Pods' volumes and the agent's records")
+	fs.StringVar(&c.LogsDir, "pod-logs-dir", c.LogsDir, "directory of the containers' logs")
+	fs.StringVar(&c.RuntimeEndpoint, "container-runtime-endpoint", c.RuntimeEndpoint, "CRI v1 endpoint of the container runtime, unix:///PATH")
+	fs.StringVar(&c.CgroupRoot, "cgroup-root", c.CgroupRoot, "cgroup under which all Pods lie; no two nodeagents of a machine may share it")
+	fs.StringVar(&c.CgroupDriver, "cgroup-driver", c.CgroupDriver, "cgroupfs or systemd; the one that the runtime names by default")
+	fs.Int64Var(&c.PidsLimit, "pod-max-pids", c.PidsLimit, "limit of processes per Pod; 0 sets none")
+	fs.StringVar(&c.PodCIDR, "pod-cidr", c.PodCIDR, "range of this node's Pods, set on the Node if it has none")
+	fs.Int64Var(&c.MaxPods, "max-pods", c.MaxPods, "how many Pods this node takes")
+	fs.StringToStringVar(&c.Labels, "node-labels", nil, "labels that the Node gets, KEY=VALUE, comma-separated")
+	fs.StringSliceVar(&o.taints, "register-with-taints", nil, "taints that a new Node gets, KEY[=VALUE]:EFFECT, comma-separated")
+	fs.StringVar(&c.BindAddress, "bind-address", c.BindAddress, "address on which the node API (logs, exec, attach, port-forward) listens")
+	fs.IntVar(&c.Port, "port", c.Port, "port of the node API; 0 switches it off")
+	fs.StringVar(&c.CertFile, "tls-cert-file", "", "PEM certificate of the node API")
+	fs.StringVar(&c.KeyFile, "tls-private-key-file", "", "PEM key of --tls-cert-file")
+	fs.StringVar(&c.ClientCAFile, "client-ca-file", "", "PEM bundle of the CA that signs the clients of the node API")
+	fs.StringSliceVar(&c.ClusterDNS, "cluster-dns", nil, "addresses of the cluster's DNS servers, comma-separated")
+	fs.StringVar(&c.ClusterDomain, "cluster-domain", c.ClusterDomain, "domain of the cluster's names")
+	fs.StringVar(&c.ResolvConf, "resolv-conf", c.ResolvConf, "name resolution that Pods take over from the host; empty for none")
+	fs.StringSliceVar(&c.AllowedSysctls, "allowed-unsafe-sysctls", nil, "sysctls beyond the safe ones that Pods may set; a * at the end stands for any rest")
+	fs.StringVar(&c.SeccompRoot, "seccomp-root", "", "directory of localhost seccomp profiles; ROOT-DIR/seccomp by default")
+	fs.BoolVar(&c.SeccompDefault, "seccomp-default", false, "give containers that name no seccomp profile the runtime's default one")
+	fs.Int64Var(&c.LogMaxSize, "container-log-max-size", c.LogMaxSize, "bytes after which a container's log is rotated")
+	fs.IntVar(&c.LogMaxFiles, "container-log-max-files", c.LogMaxFiles, "how many log files a container keeps, the current one included")
+	fs.IntVar(&c.ImageHighPercent, "image-gc-high-threshold", c.ImageHighPercent, "percentage of disk use from which unused images are removed")
+	fs.IntVar(&c.ImageLowPercent, "image-gc-low-threshold", c.ImageLowPercent, "percentage of disk use down to which unused images are removed")
+}
+
+// Validate implements daemon.Options.
+func (o *Options) Validate() error {
+	c := &o.config
+	if o.nodeIP != "" {
+		c.NodeIPs = strings.Split(o.nodeIP, ",")
+	}
+	var err error
+	if c.Taints, err = parseTaints(o.taints); err != nil {
+		return fmt.Errorf("--register-with-taints: %w", err)
+	}
+	return errors.Join(o.client.Validate(), c.validate())
+}
+
+// validate says what is wrong with a configuration, in terms of its flags.
+func (c *Config) validate() error {
+	if problems := validation.IsDNS1123Subdomain(c.NodeName); len(problems) > 0 {
+		return fmt.Errorf("--node-name: %q: %s", c.NodeName, problems[0])
+	}
+	for _, ip := range c.NodeIPs {
+		if _, err := netip.ParseAddr(ip); err != nil {
+			return fmt.Errorf("--node-ip: %q is no IP address", ip)
+		}
+	}
+	if len(c.NodeIPs) > 2 {
+		return fmt.Errorf("--node-ip: %d addresses are given, at most two are allowed", len(c.NodeIPs))
+	}
+	for flag, dir := range map[string]string{"--root-dir": c.RootDir, "--pod-logs-dir": c.LogsDir} {
+		if !filepath.IsAbs(dir) {
+			return fmt.Errorf("%s: %q must be an absolute path", flag, dir)
+		}
+	}
+	if err := cri.CheckEndpoint(c.RuntimeEndpoint); err != nil {
+		return fmt.Errorf("--container-runtime-endpoint: %w", err)
+	}
+	return errors.Join(c.validateCgroups(), c.validateNumbers(), c.validateServer(), c.validateNetwork())
+}
+
+func (c *Config) validateCgroups() error {
+	if !filepath.IsAbs(c.CgroupRoot) || filepath.Clean(c.CgroupRoot) != c.CgroupRoot || c.CgroupRoot == "/" {
+		return fmt.Errorf("--cgroup-root: %q must be a clean absolute path below /", c.CgroupRoot)
+	}
+	switch cgroup.Driver(c.CgroupDriver) {
+	case "", cgroup.Cgroupfs, cgroup.Systemd:
+		return nil
+	}
+	return fmt.Errorf("--cgroup-driver: %q must be cgroupfs or systemd", c.CgroupDriver)
+}
+
+func (c *Config) validateNumbers() error {
+	switch {
+	case c.MaxPods < 1:
+		return fmt.Errorf("--max-pods: %d must be at least 1", c.MaxPods)
+	case c.Port < 0 || c.Port > 65535:
+		return fmt.Errorf("--port: %d must be from 0 to 65535", c.Port)
+	case c.LogMaxFiles < 2:
+		return fmt.Errorf("--container-log-max-files: %d must be at least 2", c.LogMaxFiles)
+	case c.LogMaxSize < 1:
+		return fmt.Errorf("--container-log-max-size: %d must be at least 1", c.LogMaxSize)
+	case c.ImageLowPercent < 0 || c.ImageLowPercent >= c.ImageHighPercent || c.ImageHighPercent > 100:
+		return fmt.Errorf("--image-gc-high-threshold: %d must be above --image-gc-low-threshold (%d) and at most 100", c.ImageHighPercent, c.ImageLowPercent)
+	}
+	return nil
+}
+
+func (c *Config) validateServer() error {
+	if c.Port == 0 || c.Simulated {
+		return nil
+	}
+	for flag, file := range map[string]string{"--tls-cert-file": c.CertFile, "--tls-private-key-file": c.KeyFile, "--client-ca-file": c.ClientCAFile} {
+		if file == "" {
+			return fmt.Errorf("%s: the node API needs it; --port=0 switches the node API off", flag)
+		}
+	}
+	return nil
+}
+
+func (c *Config) validateNetwork() error {
+	if net.ParseIP(c.BindAddress) == nil {
+		return fmt.Errorf("--bind-address: %q is no IP address", c.BindAddress)
+	}
+	if _, err := netip.ParsePrefix(c.PodCIDR); c.PodCIDR != "" && err != nil {
+		return fmt.Errorf("--pod-cidr: %q is no range of addresses, like 10.244.1.0/24", c.PodCIDR)
+	}
+	for _, server := range c.ClusterDNS {
+		if net.ParseIP(server) == nil {
+			return fmt.Errorf("--cluster-dns: %q is no IP address", server)
+		}
+	}
+	return nil
+}
+
+var taintForm = regexp.MustCompile(`^([^=:]+)(?:=([^:]*))?:(NoSchedule|PreferNoSchedule|NoExecute)$`)
+
+func parseTaints(texts []string) ([]corev1.Taint, error) {
+	var out []corev1.Taint
+	for _, text := range texts {
+		parts := taintForm.FindStringSubmatch(text)
+		if parts == nil {
+			return nil, fmt.Errorf("%q must have the form KEY[=VALUE]:EFFECT, the effect being NoSchedule, PreferNoSchedule or NoExecute", text)
+		}
+		out = append(out, corev1.Taint{Key: parts[1], Value: parts[2], Effect: corev1.TaintEffect(parts[3])})
+	}
+	return out, nil
+}
+
+// Run runs the daemon.
+func (o *Options) Run(ctx context.Context, e *daemon.Environment) error {
+	config := o.config
+	rest, err := o.client.Config("nodeagent")
+	if err != nil {
+		return daemon.UsageError(err)
+	}
+	config.REST, config.Log, config.State = rest, e.Log, e.State
+	config.Ready, config.Live, config.Metrics = &e.Status.Ready, &e.Status.Live, e.Status.Metrics
+	return Run(ctx, config)
+}

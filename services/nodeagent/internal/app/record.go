@@ -1,0 +1,29 @@
+package app
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"keelson.dev/kit/events"
+	"keelson.dev/services/nodeagent/internal/lifecycle"
+	"keelson.dev/services/nodeagent/internal/probe"
+)
+
+// recorder writes events about Pods and their containers.
+type recorder struct{ *events.Recorder }
+
+// Record writes an event about a Pod, or about the container at fieldPath.
+func (r *recorder) Record(pod *corev1.Pod, fieldPath string, e events.Event) {
+	r.Recorder.Record(&corev1.ObjectReference{
+		APIVersion: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion, FieldPath: fieldPath,
+	}, e)
+}
+
+// unhealthy writes the event about a probe that failed.
+func (r *recorder) unhealthy(target probe.Target, message string) {
+	for _, e := range lifecycle.Entries(target.Pod) {
+		if e.Spec.Name == target.Container.Name {
+			r.Record(target.Pod, e.Path, events.Warning("Unhealthy", "%s", message))
+			return
+		}
+	}
+}

@@ -1,0 +1,60 @@
+package app
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	corev1 "k8s.io/api/core/v1"
+
+	"keelson.dev/services/nodeagent/internal/observed"
+	"keelson.dev/services/nodeagent/internal/podworker"
+	"keelson.dev/services/nodeagent/internal/server"
+	"keelson.dev/services/nodeagent/internal/stats"
+)
+
+// podsOf shows the pool's Pods to the node API.
+type podsOf struct{ *podworker.Pool }
+
+// Pod returns a Pod by name.
+func (p podsOf) Pod(namespace, name string) (*corev1.Pod, bool) {
+	view, ok := p.View(namespace, name)
+	return view.Pod, ok
+}
+
+// listen opens the port of the node API; both results are nil if it is switched off.
+func (a *agent) listen() (net.Listener, *server.Server, error) {
+	if a.Port == 0 || a.Simulated {
+		return nil, nil, nil
+	}
+	certificate, err := tls.LoadX509KeyPair(a.CertFile, a.KeyFile)
+	if err != nil {
+		return nil, nil, fmt.Errorf("--tls-cert-file: %w", err)
+	}
+	bundle, err := os.ReadFile(a.ClientCAFile)
+	if err != nil {
+		return nil, nil, fmt.Errorf("--client-ca-file: %w", err)
+	}
+	clients := x509.NewCertPool()
+	if !clients.AppendCertsFromPEM(bundle) {
+		return nil, nil, fmt.Errorf("--client-ca-file: %s holds no PEM certificate", a.ClientCAFile)
+	}
+	figures := stats.NewCollector(stats.Config{
+		NodeName: a.NodeName, Root: a.RootDir, Usage: a.cgroups, Pods: a.pool.Pods,
+		State: func(ctx context.Context, uid string) (observed.Pod, error) { return a.runtime.PodState(ctx, uid) },
+	})
+	address := net.JoinHostPort(a.BindAddress, strconv.Itoa(a.Port))
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, nil, fmt.Errorf("--port: listening on %s: %w", address, err)
+	}
+	return listener, server.New(server.Config{
+		Certificate: certificate, ClientCAs: clients, Pods: podsOf{a.pool}, Runtime: a.runtime, Summary: figures.Summary,
+		Metrics: promhttp.HandlerFor(a.Metrics, promhttp.HandlerOpts{}), Log: a.Log,
+	}), nil
+}

@@ -1,0 +1,83 @@
+package app
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	listers "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"keelson.dev/services/nodeagent/internal/node"
+)
+
+// watches are what the node follows besides its Pods: its own Node, and all Services, whose addresses containers get as
+// variables.
+type watches struct {
+	node     cache.SharedIndexInformer
+	service  cache.SharedIndexInformer
+	services func(namespace string) []*corev1.Service
+}
+
+func newWatches(client kubernetes.Interface, nodeName string) (*watches, error) {
+	own := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+		o.FieldSelector = fields.OneTermEqualSelector("metadata.name", nodeName).String()
+	}))
+	all := informers.NewSharedInformerFactory(client, 0)
+	w := &watches{node: own.Core().V1().Nodes().Informer(), service: all.Core().V1().Services().Informer()}
+	if err := w.service.SetTransform(slim); err != nil {
+		return nil, fmt.Errorf("watching Services: %w", err)
+	}
+	lister := all.Core().V1().Services().Lister()
+	w.services = func(namespace string) []*corev1.Service { return servicesFor(lister, namespace) }
+	return w, nil
+}
+
+// run follows until ctx ends and tells the node what becomes of its object.
+func (w *watches) run(ctx context.Context, n *node.Node) {
+	_, err := w.node.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(object any) { n.Observe(object.(*corev1.Node)) },
+		UpdateFunc: func(_, object any) { n.Observe(object.(*corev1.Node)) },
+	})
+	if err != nil {
+		return // only an informer that has stopped refuses
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		w.node.RunWithContext(ctx)
+	}()
+	w.service.RunWithContext(ctx)
+	<-done
+}
+
+func (w *watches) synced(ctx context.Context) bool {
+	return cache.WaitForCacheSync(ctx.Done(), w.node.HasSynced, w.service.HasSynced)
+}
+
+// servicesFor returns the Services of a namespace and the API server's own.
+func servicesFor(lister listers.ServiceLister, namespace string) []*corev1.Service {
+	out, err := lister.Services(namespace).List(labels.Everything())
+	if err != nil {
+		return nil // a cache in memory does not fail
+	}
+	if namespace != metav1.NamespaceDefault {
+		if master, err := lister.Services(metav1.NamespaceDefault).Get("kubernetes"); err == nil {
+			out = append(out, master)
+		}
+	}
+	return out
+}
+
+// slim drops what the node never reads of a Service.
+func slim(object any) (any, error) {
+	if s, ok := object.(*corev1.Service); ok {
+		s.ManagedFields, s.Annotations = nil, nil
+	}
+	return object, nil
+}

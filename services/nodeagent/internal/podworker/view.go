@@ -1,0 +1,101 @@
+package podworker
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"keelson.dev/services/nodeagent/internal/observed"
+	"keelson.dev/services/nodeagent/internal/podstate"
+)
+
+// View is what a worker does, for people and for other parts of the agent. What it points to is not to be changed.
+type View struct {
+	Pod     *corev1.Pod
+	Removed bool
+	// At is when Plan was decided; both are zero before the first pass.
+	At     time.Time
+	Plan   podstate.Plan
+	Faults map[string]podstate.Fault
+	// Ops are the keys of the operations under way.
+	Ops []string
+	// Containers are the instances that run.
+	Containers []observed.Container
+}
+
+// show keeps what the worker has just decided for others to see.
+func (w *worker) show(now time.Time, plan podstate.Plan) {
+	view := View{Pod: w.pod, Removed: w.removed, At: now, Plan: plan, Faults: maps.Clone(w.memory.Faults), Ops: slices.Sorted(maps.Keys(w.ops))}
+	for _, c := range w.seen.Containers {
+		if c.State == observed.Running {
+			view.Containers = append(view.Containers, c)
+		}
+	}
+	w.pool.mu.Lock()
+	defer w.pool.mu.Unlock()
+	w.mail.view = view
+}
+
+// View returns what the worker of a Pod does. Of several Pods of a name it is the one that the API still has.
+func (p *Pool) View(namespace, name string) (View, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var found *worker
+	for _, w := range p.workers {
+		if w.mail.pod.Namespace == namespace && w.mail.pod.Name == name && (found == nil || found.mail.removed) {
+			found = w
+		}
+	}
+	if found == nil {
+		return View{}, false
+	}
+	view := found.mail.view
+	view.Pod, view.Removed = found.mail.pod, found.mail.removed
+	return view, true
+}
+
+// Running is one running container instance of the node.
+type Running struct {
+	Pod     *corev1.Pod
+	Name    string
+	ID      string
+	Attempt uint32
+}
+
+// Running returns all running instances, as the workers saw them last.
+func (p *Pool) Running() []Running {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var out []Running
+	for _, w := range p.workers {
+		for _, c := range w.mail.view.Containers {
+			out = append(out, Running{Pod: w.mail.pod, Name: c.Name, ID: c.ID, Attempt: c.Attempt})
+		}
+	}
+	return out
+}
+
+// Orphans returns how many Pods are being brought down that the API has not.
+func (p *Pool) Orphans() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := 0
+	for _, w := range p.workers {
+		if w.mail.removed {
+			n++
+		}
+	}
+	return n
+}
+
+// Tell wakes the worker of a Pod without a look at the runtime: something else has changed.
+func (p *Pool) Tell(uid types.UID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if w := p.workers[uid]; w != nil {
+		w.ring()
+	}
+}
