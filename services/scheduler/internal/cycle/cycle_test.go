@@ -1,0 +1,421 @@
+package cycle_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"keelson.dev/services/scheduler/internal/config"
+	"keelson.dev/services/scheduler/internal/cycle"
+	"keelson.dev/services/scheduler/internal/queue"
+	"keelson.dev/services/scheduler/internal/rules"
+)
+
+var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// fixture is a Cycle with the default profile, leading.
+type fixture struct {
+	*cycle.Cycle
+	t   *testing.T
+	now time.Time
+}
+
+func newFixture(t *testing.T) *fixture {
+	c := config.Default()
+	y := cycle.New(cycle.Config{Profiles: c.Profiles, Backoff: c.Backoff, Seed: 1})
+	y.Lead(corev1.DefaultSchedulerName, true, start)
+	return &fixture{Cycle: y, t: t, now: start}
+}
+
+// node adds a node with that many CPUs and room for ten Pods.
+func (f *fixture) node(name, cpu string, change ...func(*corev1.Node)) {
+	n := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name, corev1.LabelOSStable: "linux"}},
+		Status: corev1.NodeStatus{Allocatable: corev1.ResourceList{
+			corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse("4Gi"), corev1.ResourcePods: resource.MustParse("10"),
+		}},
+	}
+	for _, c := range change {
+		c(n)
+	}
+	f.SetNode(n)
+}
+
+// pod returns a Pod that asks for that much CPU.
+func pod(name, cpu string, change ...func(*corev1.Pod)) *corev1.Pod {
+	p := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID("uid-" + name)},
+		Spec: corev1.PodSpec{SchedulerName: corev1.DefaultSchedulerName, Containers: []corev1.Container{{
+			Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}}}}},
+	}
+	for _, c := range change {
+		c(p)
+	}
+	return p
+}
+
+func withPriority(value int32) func(*corev1.Pod) {
+	return func(p *corev1.Pod) { p.Spec.Priority = &value }
+}
+
+func onNode(name string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) { p.Spec.NodeName = name }
+}
+
+func (f *fixture) add(pods ...*corev1.Pod) {
+	for _, p := range pods {
+		f.SetPod(p, f.now)
+	}
+}
+
+// run decides until nothing is left and returns "pod:node" of each try, in order; without a node "pod:-".
+func (f *fixture) run() string {
+	var tries []string
+	for {
+		v, ok := f.Next(f.now)
+		if !ok {
+			return strings.Join(tries, " ")
+		}
+		node := v.Node
+		if node == "" {
+			node = "-"
+		}
+		tries = append(tries, v.Pod.Name+":"+node)
+	}
+}
+
+func (f *fixture) want(tries string) {
+	f.t.Helper()
+	if got := f.run(); got != tries {
+		f.t.Fatalf("tried %q, want %q", got, tries)
+	}
+}
+
+func (f *fixture) wait(d time.Duration) { f.now = f.now.Add(d) }
+
+// SCH-030, SCH-014: by priority, nil as 0, then in the order of arrival.
+func TestUrgentPodsGetTheRoom(t *testing.T) {
+	f := newFixture(t)
+	f.node("n", "2")
+	f.add(pod("nil", "1"), pod("low", "1", withPriority(-1)), pod("high", "1", withPriority(10)), pod("zero", "1", withPriority(0)))
+	f.want("high:n nil:n zero:- low:-")
+}
+
+// SCH-031: P(100) fits nowhere, even empty; Q(0) is placed all the same.
+func TestNoHeadOfLineBlocking(t *testing.T) {
+	f := newFixture(t)
+	f.node("n", "4")
+	f.add(pod("p", "64", withPriority(100)), pod("q", "1"))
+	f.want("p:- q:n")
+}
+
+// SCH-026, SCH-029: a Pod of policy Never takes nobody's room, and is first when some becomes free.
+func TestNonPreemptingPodWaitsAndIsFirst(t *testing.T) {
+	f := newFixture(t)
+	f.node("n", "1")
+	running := pod("running", "1", onNode("n"))
+	never := func(p *corev1.Pod) {
+		policy := corev1.PreemptNever
+		p.Spec.PreemptionPolicy = &policy
+	}
+	f.add(running, pod("other", "1"), pod("high", "1", withPriority(1_000_000), never))
+	f.want("high:- other:-")
+	f.wait(time.Minute)
+	f.RemovePod(running)
+	f.want("high:n")
+	if _, _, waits := f.Unschedulable("uid-other"); !waits {
+		t.Error("the other Pod no longer waits")
+	}
+}
+
+// SCH-027: while it waits for its delay, a Pod of lower priority may take the room.
+func TestDelayedPodIsPassed(t *testing.T) {
+	f := newFixture(t)
+	f.node("n", "1")
+	f.add(pod("high", "1", withPriority(5)))
+	f.want("high:n")
+	f.Failed("uid-high", f.now)
+	f.add(pod("low", "1"))
+	f.want("low:n")
+	f.wait(time.Second)
+	f.want("high:-")
+}
+
+// SCH-032, DEP-155, POD-046, SAF-062: what helps a parked Pod wakes it, and nothing else does.
+func TestWhatWakes(t *testing.T) {
+	tolerating := func(p *corev1.Pod) {
+		p.Spec.Tolerations = []corev1.Toleration{{Key: "k", Operator: corev1.TolerationOpExists}}
+	}
+	taint := func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: "k", Effect: corev1.TaintEffectNoSchedule}} }
+	cordon := func(n *corev1.Node) { n.Spec.Unschedulable = true }
+	label := func(n *corev1.Node) { n.Labels["disk"] = "ssd" }
+	picky := func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"disk": "ssd"} }
+	pinned := func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{corev1.LabelHostname: "n"} }
+	full := func(f *fixture) {
+		f.node("n", "1")
+		f.add(pod("running", "1", onNode("n")))
+	}
+	for name, test := range map[string]struct {
+		before func(*fixture)
+		pod    *corev1.Pod
+		event  func(*fixture)
+		want   string
+	}{
+		"a node comes":              {func(*fixture) {}, pod("p", "1"), func(f *fixture) { f.node("n", "1") }, "p:n"},
+		"a node too small comes":    {func(*fixture) {}, pod("p", "1"), func(f *fixture) { f.node("n", "500m") }, ""},
+		"the node grows":            {full, pod("p", "1"), func(f *fixture) { f.node("n", "2") }, "p:n"},
+		"the node grows too little": {full, pod("p", "1"), func(f *fixture) { f.node("n", "1500m") }, ""},
+		"a Pod goes":                {full, pod("p", "1"), func(f *fixture) { f.RemovePod(pod("running", "1")) }, "p:n"},
+		"a Pod ends": {full, pod("p", "1"), func(f *fixture) {
+			f.add(pod("running", "1", onNode("n"), func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }))
+		}, "p:n"},
+		"a Pod goes, not enough": {full, pod("p", "2"), func(f *fixture) { f.RemovePod(pod("running", "1")) }, ""},
+		"a Pod is scaled down":   {full, pod("p", "500m"), func(f *fixture) { f.add(pod("running", "500m", onNode("n"))) }, "p:n"},
+		"uncordoned":             {func(f *fixture) { f.node("n", "1", cordon) }, pod("p", "1"), func(f *fixture) { f.node("n", "1") }, "p:n"},
+		"untainted":              {func(f *fixture) { f.node("n", "1", taint) }, pod("p", "1"), func(f *fixture) { f.node("n", "1") }, "p:n"},
+		"the Pod tolerates now":  {func(f *fixture) { f.node("n", "1", taint) }, pod("p", "1"), func(f *fixture) { f.add(pod("p", "1", tolerating)) }, "p:n"},
+		"relabelled":             {func(f *fixture) { f.node("n", "1") }, pod("p", "1", picky), func(f *fixture) { f.node("n", "1", label) }, "p:n"},
+		"its own node comes":     {func(f *fixture) { f.node("m", "1") }, pod("p", "1", pinned), func(f *fixture) { f.node("n", "1") }, "p:n"},
+		"another node comes":     {func(f *fixture) { f.node("m", "1") }, pod("p", "1", pinned), func(f *fixture) { f.node("o", "1") }, ""},
+		"its status changes":     {full, pod("p", "1"), func(f *fixture) { f.add(pod("p", "1", func(p *corev1.Pod) { p.ResourceVersion = "2" })) }, ""},
+		"a binding fails": {func(f *fixture) {
+			f.node("n", "1")
+			f.add(pod("q", "1", withPriority(1)))
+			f.run()
+		}, pod("p", "1"), func(f *fixture) { f.Failed("uid-q", f.now) }, "p:n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			test.before(f)
+			f.add(test.pod)
+			f.want("p:-")
+			f.wait(time.Minute) // its delay is over
+			f.want("")
+			test.event(f)
+			f.want(test.want)
+		})
+	}
+}
+
+// Of many parked Pods of one class, an event wakes as many as get a node, the most urgent first. SCH-032
+func TestWakesAsManyAsFit(t *testing.T) {
+	f := newFixture(t)
+	for i := range 200 {
+		f.add(pod(fmt.Sprintf("p%03d", i), "1", withPriority(int32(i%2))))
+	}
+	f.run()
+	f.wait(time.Minute)
+	f.node("n", "3")
+	f.want("p001:n p003:n p005:n")
+	if d := f.Depths(); d[queue.Parked].Pods != 197 || d[queue.Active].Pods+d[queue.Backoff].Pods != 0 {
+		t.Errorf("the rest is %v", d)
+	}
+}
+
+// A Pod that was woken and goes away before its turn leaves the room to the next of its class.
+func TestWokenPodThatGoesLeavesTheRoom(t *testing.T) {
+	f := newFixture(t)
+	first, second := pod("first", "1", withPriority(1)), pod("second", "1", withPriority(1))
+	f.add(first, second)
+	f.want("first:- second:-")
+	f.wait(time.Minute)
+	f.node("n", "1")
+	f.add(pod("small", "0", withPriority(9)))
+	if v, ok := f.Next(f.now); !ok || v.Pod.Name != "small" { // wakes first, decides small
+		t.Fatalf("tried %v", v.Pod)
+	}
+	f.RemovePod(first)
+	f.want("second:n")
+}
+
+// POD-030: gated Pods are not tried; without gates they are.
+func TestGates(t *testing.T) {
+	f := newFixture(t)
+	f.node("n", "4")
+	gate := func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "example.com/wait"}} }
+	f.add(pod("a", "1", gate), pod("b", "1", gate))
+	f.want("")
+	if d := f.Depths(); d[cycle.Gated].Pods != 2 {
+		t.Errorf("depths are %v", d)
+	}
+	f.add(pod("a", "1"), pod("b", "1"))
+	f.want("a:n b:n")
+}
+
+// SET-136: Pods of another scheduler are ignored while they wait and counted once they run.
+func TestOtherSchedulersPods(t *testing.T) {
+	f := newFixture(t)
+	f.node("n", "1")
+	other := func(p *corev1.Pod) { p.Spec.SchedulerName = "other" }
+	f.add(pod("theirs", "1", other))
+	f.want("")
+	f.add(pod("theirs", "1", other, onNode("n")), pod("ours", "1"))
+	f.want("ours:-")
+}
+
+// POD-025, POD-026, SAF-121: a Pod that was given a node is not decided upon again, and one seen bound never.
+func TestPodIsPlacedOnce(t *testing.T) {
+	f := newFixture(t)
+	f.node("a", "1")
+	f.node("b", "1")
+	f.add(pod("p", "1"))
+	placed := f.run()
+	f.add(pod("p", "1", func(p *corev1.Pod) { p.ResourceVersion = "2" })) // the API does not show the binding yet
+	f.wait(time.Hour)
+	f.want("")
+	bound := pod("p", "1", onNode(strings.TrimPrefix(placed, "p:")))
+	f.add(bound)
+	f.Failed(bound.UID, f.now) // the answer to the binding was lost
+	f.wait(time.Hour)
+	f.want("")
+	if at, ok := f.State().PodNode(bound.UID); !ok || "p:"+at != placed {
+		t.Errorf("the Pod counts on %q, want %s", at, placed)
+	}
+	f.add(pod("p", "1")) // an event from before the binding
+	f.want("")
+}
+
+// A Pod that somebody else bound elsewhere counts there.
+func TestBoundElsewhere(t *testing.T) {
+	f := newFixture(t)
+	f.node("a", "1")
+	f.add(pod("p", "1"))
+	f.want("p:a")
+	f.node("b", "1")
+	f.add(pod("p", "1", onNode("b")), pod("q", "1"))
+	f.want("q:a")
+}
+
+// A Pod that is deleted while its binding is under way gives its room back.
+func TestDeletedInFlight(t *testing.T) {
+	f := newFixture(t)
+	f.node("n", "1")
+	p := pod("p", "1")
+	f.add(p)
+	f.want("p:n")
+	f.RemovePod(p)
+	f.add(pod("q", "1"))
+	f.want("q:n")
+	f.Failed(p.UID, f.now)
+	f.wait(time.Hour)
+	f.want("")
+}
+
+// A Pod that is being deleted is not placed any more.
+func TestTerminatingPodIsNotPlaced(t *testing.T) {
+	f := newFixture(t)
+	f.node("n", "1")
+	f.add(pod("p", "1"), pod("p", "1", func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: start} }))
+	f.want("")
+}
+
+// A standby knows the cluster and decides nothing; when it takes over it begins with the oldest Pod of a priority.
+func TestLead(t *testing.T) {
+	f := newFixture(t)
+	f.Lead(corev1.DefaultSchedulerName, false, f.now)
+	created := func(seconds int) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			p.CreationTimestamp = metav1.NewTime(start.Add(time.Duration(seconds) * time.Second))
+		}
+	}
+	f.node("n", "3")
+	f.add(pod("young", "1", created(9)), pod("old", "1", created(1)), pod("running", "1", onNode("n")))
+	f.want("")
+	f.Lead(corev1.DefaultSchedulerName, true, f.now)
+	f.want("old:n young:n")
+	f.Lead(corev1.DefaultSchedulerName, false, f.now)
+	f.Failed("uid-old", f.now)
+	f.wait(time.Minute)
+	f.want("")
+	f.Lead(corev1.DefaultSchedulerName, true, f.now)
+	f.want("old:n")
+}
+
+// Each profile is led by itself and judges by its own rules.
+func TestProfiles(t *testing.T) {
+	profile := config.DefaultProfile()
+	profile.Name = "second"
+	f := &fixture{t: t, now: start, Cycle: cycle.New(cycle.Config{Profiles: []rules.Profile{config.DefaultProfile(), profile}})}
+	f.node("n", "4")
+	f.add(pod("a", "1"), pod("b", "1", func(p *corev1.Pod) { p.Spec.SchedulerName = "second" }))
+	f.want("")
+	f.Lead("second", true, f.now)
+	f.want("b:n")
+	f.Lead(corev1.DefaultSchedulerName, true, f.now)
+	f.want("a:n")
+}
+
+// SCH-033, POD-115: the words of the condition and the event.
+func TestMessage(t *testing.T) {
+	f := newFixture(t)
+	f.add(pod("none", "1"))
+	v, _ := f.Next(f.now)
+	if want := "0/0 nodes are available: no nodes available to schedule pods."; v.Message() != want {
+		t.Errorf("message %q, want %q", v.Message(), want)
+	}
+	taint := func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: "k", Effect: corev1.TaintEffectNoExecute}} }
+	for i := range 3 {
+		f.node(fmt.Sprintf("small-%d", i), "1")
+	}
+	f.node("tainted-0", "64", taint)
+	f.node("tainted-1", "64", taint)
+	f.add(pod("p", "2", func(p *corev1.Pod) { p.Generation = 7 }))
+	f.wait(time.Minute)
+	for v.Pod.Name != "p" {
+		v, _ = f.Next(f.now)
+	}
+	want := corev1.PodCondition{
+		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", ObservedGeneration: 7,
+		Message: "0/5 nodes are available: 2 node(s) had untolerated taint(s), 3 Insufficient cpu.",
+	}
+	if got := v.Condition(); got != want {
+		t.Errorf("condition is %+v, want %+v", got, want)
+	}
+	if p, c, ok := f.Unschedulable("uid-p"); !ok || p.Name != "p" || c != want {
+		t.Errorf("the Pod should say %+v, want %+v", c, want)
+	}
+}
+
+func TestExplain(t *testing.T) {
+	f := newFixture(t)
+	name := types.NamespacedName{Namespace: "default", Name: "p"}
+	expect := func(summary string, facts ...string) {
+		t.Helper()
+		e, ok := f.Explain(name)
+		if !ok || e.Summary != summary {
+			t.Errorf("summary %q, %v, want %q", e.Summary, ok, summary)
+		}
+		all := fmt.Sprint(e.Facts)
+		for _, fact := range facts {
+			if !strings.Contains(all, fact) {
+				t.Errorf("facts %s do not say %q", all, fact)
+			}
+		}
+	}
+	if _, ok := f.Explain(name); ok {
+		t.Error("explains a Pod that is not there")
+	}
+	f.add(pod("p", "2", func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "g"}} }))
+	expect("held by scheduling gates: g")
+	f.add(pod("p", "2", withPriority(7)))
+	expect("waits for its turn", "priority 7")
+	f.node("n", "1")
+	f.want("p:-")
+	expect("fits on no node: 0/1 nodes are available: 1 Insufficient cpu.", "n: Insufficient cpu")
+	f.node("m", "2")
+	f.run()
+	expect("waits to be tried again", "m: can take the Pod", "is tried again then")
+	f.wait(time.Minute)
+	f.want("p:m")
+	expect("given node m, which the API does not show yet")
+	f.add(pod("p", "2", onNode("m")))
+	if _, ok := f.Explain(name); ok {
+		t.Error("explains a Pod that has its node")
+	}
+}
