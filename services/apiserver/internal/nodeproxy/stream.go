@@ -27,7 +27,6 @@ func PortForwardHandler(a Agent, l Location, responder genericrest.Responder) ht
 
 func upgradeHandler(a Agent, l Location, responder genericrest.Responder) http.Handler {
 	handler := proxy.NewUpgradeAwareHandler(a.At(l), a.Transport, false, true, proxy.NewErrorResponder(responder))
-	// The query is the agent's, not the client's.
 	handler.UseLocationHost = true
 	return handler
 }

@@ -172,6 +172,11 @@ func TestValidatePorts(t *testing.T) {
 			s.HostNetwork = true
 			ports(corev1.ContainerPort{ContainerPort: 80, HostPort: 81})(s)
 		}, want: []string{"spec.containers[0].ports[0].containerPort: Invalid value: 80: must match `hostPort` when `hostNetwork` is true"}},
+		{name: "no host port in a template", bare: true, opts: Options{Template: true}, change: func(s *corev1.PodSpec) { s.HostNetwork = true }},
+		{name: "another port in a template", bare: true, opts: Options{Template: true}, change: func(s *corev1.PodSpec) {
+			s.HostNetwork = true
+			s.Containers[0].Ports[0].HostPort = 81
+		}, want: []string{"spec.containers[0].ports[0].containerPort: Invalid value: 80: must match `hostPort` when `hostNetwork` is true"}},
 		{name: "the same port in the host's network", change: func(s *corev1.PodSpec) { s.HostNetwork = true }},
 	})
 }

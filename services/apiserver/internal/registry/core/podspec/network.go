@@ -19,11 +19,11 @@ const (
 )
 
 // validateNetwork checks how the Pod is named and how it finds others.
-func validateNetwork(spec *corev1.PodSpec, fldPath *field.Path) field.ErrorList {
+func validateNetwork(spec *corev1.PodSpec, fldPath *field.Path, opts Options) field.ErrorList {
 	errs := validateHostname(spec, fldPath)
 	if spec.HostNetwork {
-		errs = append(errs, hostNetworkPorts(spec.Containers, fldPath.Child("containers"))...)
-		errs = append(errs, hostNetworkPorts(spec.InitContainers, fldPath.Child("initContainers"))...)
+		errs = append(errs, hostNetworkPorts(spec.Containers, fldPath.Child("containers"), opts)...)
+		errs = append(errs, hostNetworkPorts(spec.InitContainers, fldPath.Child("initContainers"), opts)...)
 	}
 	errs = append(errs, oneOf(fldPath.Child("dnsPolicy"), spec.DNSPolicy, corev1.DNSClusterFirstWithHostNet,
 		corev1.DNSClusterFirst, corev1.DNSDefault, corev1.DNSNone)...)

@@ -66,15 +66,17 @@ func hostPortConflicts(containers []corev1.Container, fldPath *field.Path) field
 	return errs
 }
 
-// hostNetworkPorts reports ports that cannot be what they say because there is no network between them and the host.
-func hostNetworkPorts(containers []corev1.Container, fldPath *field.Path) field.ErrorList {
+// hostNetworkPorts reports ports that cannot be what they say because there is no network between them and the host. A
+// template may leave the host port to the defaults of its Pods.
+func hostNetworkPorts(containers []corev1.Container, fldPath *field.Path, opts Options) field.ErrorList {
 	var errs field.ErrorList
 	for i, c := range containers {
 		for j, port := range c.Ports {
-			if port.HostPort != port.ContainerPort {
-				errs = append(errs, field.Invalid(fldPath.Index(i).Child("ports").Index(j).Child("containerPort"),
-					port.ContainerPort, "must match `hostPort` when `hostNetwork` is true"))
+			if port.HostPort == port.ContainerPort || (opts.Template && port.HostPort == 0) {
+				continue
 			}
+			errs = append(errs, field.Invalid(fldPath.Index(i).Child("ports").Index(j).Child("containerPort"),
+				port.ContainerPort, "must match `hostPort` when `hostNetwork` is true"))
 		}
 	}
 	return errs

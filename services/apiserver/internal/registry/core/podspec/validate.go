@@ -12,7 +12,8 @@ import (
 
 // Options says where the spec stands.
 type Options struct {
-	// Template is true for a spec that Pods will be made from: it carries no ephemeral containers.
+	// Template is true for a spec that Pods will be made from: it carries no ephemeral containers, and what only the Pods
+	// are defaulted with may be missing.
 	Template bool
 	// DeadlineLowered is true for a Pod whose activeDeadlineSeconds an update may have lowered to nothing.
 	DeadlineLowered bool
@@ -29,7 +30,7 @@ func Validate(spec *corev1.PodSpec, fldPath *field.Path, opts Options) field.Err
 	errs = append(errs, scope.validateEphemeralContainers(fldPath.Child("ephemeralContainers"), opts)...)
 	errs = append(errs, scope.validatePodResources(fldPath.Child("resources"))...)
 	errs = append(errs, validateLifetime(spec, fldPath, opts)...)
-	errs = append(errs, validateNetwork(spec, fldPath)...)
+	errs = append(errs, validateNetwork(spec, fldPath, opts)...)
 	errs = append(errs, validatePodSecurity(spec, fldPath)...)
 	errs = append(errs, validatePlacement(spec, fldPath)...)
 	errs = append(errs, validateReferences(spec, fldPath)...)
