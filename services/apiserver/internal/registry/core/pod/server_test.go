@@ -28,6 +28,7 @@ func TestPods(t *testing.T) {
 	for name, test := range map[string]func(*testing.T, *cluster, typedcorev1.PodInterface){
 		"create": testCreate, "update": testUpdate, "status": testStatus, "watch by node": testWatchByNode,
 		"delete gracefully": testDeleteGracefully, "delete at once": testDeleteAtOnce, "finalizers": testFinalizers,
+		"delete by the owner": testForceDeleteByOwner, "consistency": testConsistency,
 		"bind": testBind, "bind by the old resource": testLegacyBind, "bind what cannot be bound": testBindRefused,
 		"evict": testEvict, "evict what is not meant": testEvictRefused, "evict, interrupted": testEvictInterrupted, "ephemeral containers": testEphemeralContainers,
 		"log": testLog, "follow a log": testFollowLog, "log refused": testLogRefused,

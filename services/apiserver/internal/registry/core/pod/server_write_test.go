@@ -1,15 +1,19 @@
 package pod_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/utils/ptr"
+
+	"keelson.dev/services/apiserver/internal/servertest"
 )
 
 // POD-001 POD-002 POD-020 POD-021 POD-023 POD-024 POD-073 SAF-077
@@ -29,7 +33,7 @@ func testCreate(t *testing.T, _ *cluster, pods typedcorev1.PodInterface) {
 	wantError(t, err, apierrors.IsInvalid, `spec.containers: Required value`)
 }
 
-// POD-047 POD-048 POD-051 SAF-003: patch and replace, within the rules.
+// POD-047 POD-048 POD-051 POD-056 SAF-003: patch and replace, within the rules.
 func testUpdate(t *testing.T, _ *cluster, pods typedcorev1.PodInterface) {
 	p := create(t, pods, nginx())
 	patch := func(patch string) (*corev1.Pod, error) {
@@ -57,15 +61,16 @@ func testUpdate(t *testing.T, _ *cluster, pods typedcorev1.PodInterface) {
 	}
 }
 
-// POD-071 POD-114 POD-122 SAF-083 SAF-122
+// POD-071 POD-114 POD-122 POD-188 SAF-083 SAF-122
 func testStatus(t *testing.T, _ *cluster, pods typedcorev1.PodInterface) {
 	create(t, pods, nginx())
 	patch := func(patch string) (*corev1.Pod, error) {
 		return pods.Patch(t.Context(), "nginx", types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, "status")
 	}
-	p, err := patch(`{"spec":{"nodeName":"node-2"},"status":{"phase":"Failed","qosClass":"Guaranteed","podIP":"10.0.0.1","conditions":[{"type":"www.example.com/feature-1","status":"False"}]}}`)
+	p, err := patch(`{"spec":{"nodeName":"node-2"},"status":{"phase":"Failed","qosClass":"Guaranteed","podIP":"10.0.0.1","conditions":[{"type":"www.example.com/feature-1","status":"False"}],"initContainerStatuses":[{"name":"init","ready":true,"restartCount":0,"image":"i","imageID":""}]}}`)
 	must(t, err)
-	if p.Spec.NodeName != "" || p.Status.QOSClass != corev1.PodQOSBestEffort || p.Status.PodIPs[0].IP != "10.0.0.1" || p.Generation != 1 {
+	if p.Spec.NodeName != "" || p.Status.QOSClass != corev1.PodQOSBestEffort || p.Status.PodIPs[0].IP != "10.0.0.1" || p.Generation != 1 ||
+		len(p.Status.InitContainerStatuses) != 1 {
 		t.Errorf("status %+v of %+v", p.Status, p.Spec)
 	}
 	_, err = patch(`{"status":{"phase":"Running"}}`)
@@ -179,4 +184,42 @@ func testFinalizers(t *testing.T, _ *cluster, pods typedcorev1.PodInterface) {
 	if missing := gone(t.Context(), pods, "nginx"); missing != "" {
 		t.Error(missing)
 	}
+}
+
+// SAF-148: whoever may delete Pods may delete them at once, and needs no other right.
+func testForceDeleteByOwner(t *testing.T, c *cluster, pods typedcorev1.PodInterface) {
+	p := create(t, pods, nginx(onNode))
+	rbac := c.Client.RbacV1()
+	_, err := rbac.Roles(p.Namespace).Create(t.Context(), &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "owner"},
+		Rules: []rbacv1.PolicyRule{{Verbs: []string{"delete"}, APIGroups: []string{""}, Resources: []string{"pods"}}}}, metav1.CreateOptions{})
+	must(t, err)
+	_, err = rbac.RoleBindings(p.Namespace).Create(t.Context(), &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "owner"},
+		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "owner"},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "ann"}}}, metav1.CreateOptions{})
+	must(t, err)
+	owner := c.As(t, "ann").CoreV1().Pods(p.Namespace)
+	servertest.Eventually(t, "deleting as the owner", func(ctx context.Context) string {
+		if err := owner.Delete(ctx, "nginx", metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
+	if missing := gone(t.Context(), pods, "nginx"); missing != "" {
+		t.Error(missing)
+	}
+	_, err = owner.Get(t.Context(), "nginx", metav1.GetOptions{})
+	wantError(t, err, apierrors.IsForbidden, `cannot get resource "pods"`)
+}
+
+// SAF-176: one Pod of a name, and no write on top of one that its writer has not seen.
+func testConsistency(t *testing.T, _ *cluster, pods typedcorev1.PodInterface) {
+	stale := create(t, pods, nginx())
+	_, err := pods.Create(t.Context(), nginx(), metav1.CreateOptions{})
+	wantError(t, err, apierrors.IsAlreadyExists, `pods "nginx" already exists`)
+	bind(t, pods, "nginx", "node-1")
+	stale.Labels = map[string]string{"a": "b"}
+	_, err = pods.Update(t.Context(), stale, metav1.UpdateOptions{})
+	wantError(t, err, apierrors.IsConflict, "the object has been modified")
+	_, err = pods.UpdateStatus(t.Context(), stale, metav1.UpdateOptions{})
+	wantError(t, err, apierrors.IsConflict, "the object has been modified")
 }
