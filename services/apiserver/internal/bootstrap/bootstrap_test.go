@@ -1,0 +1,114 @@
+package bootstrap
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"keelson.dev/services/apiserver/internal/authz/rbac"
+)
+
+func TestAggregation(t *testing.T) {
+	selecting := func(label string) *rbacv1.AggregationRule {
+		return &rbacv1.AggregationRule{ClusterRoleSelectors: []metav1.LabelSelector{{MatchLabels: map[string]string{label: "true"}}}}
+	}
+	r := func(name, label string, aggregation *rbacv1.AggregationRule, resources ...string) rbacv1.ClusterRole {
+		out := rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, AggregationRule: aggregation}
+		if label != "" {
+			out.Labels = map[string]string{label: "true"}
+		}
+		for _, resource := range resources {
+			out.Rules = append(out.Rules, rule(read, "", resource))
+		}
+		return out
+	}
+	resources := func(c *rbacv1.ClusterRole) string {
+		var all []string
+		for _, rule := range c.Rules {
+			all = append(all, rule.Resources...)
+		}
+		return c.Name + ": " + strings.Join(all, " ")
+	}
+	rows := []struct {
+		name  string
+		roles []rbacv1.ClusterRole
+		want  []string
+	}{
+		{"in two steps", []rbacv1.ClusterRole{
+			r("all", "", selecting("to-all")), r("some", "to-all", selecting("to-some")), r("part", "to-some", nil, "pods"), r("other", "to-all", nil, "nodes"),
+		}, []string{"all: nodes pods", "some: pods"}},
+		{"nothing to do", []rbacv1.ClusterRole{r("all", "", selecting("x"), "pods"), r("part", "x", nil, "pods")}, nil},
+		{"equal rules once", []rbacv1.ClusterRole{r("all", "", selecting("x")), r("a", "x", nil, "pods"), r("b", "x", nil, "pods")}, []string{"all: pods"}},
+		{"a part taken away", []rbacv1.ClusterRole{r("all", "", selecting("x"), "pods", "nodes"), r("a", "x", nil, "nodes")}, []string{"all: nodes"}},
+		{"never itself", []rbacv1.ClusterRole{r("all", "x", selecting("x"), "pods")}, []string{"all: "}},
+		{"without a rule it is left alone", []rbacv1.ClusterRole{r("plain", "x", nil, "pods")}, nil},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			before := slices.Clone(row.roles)
+			var got []string
+			for _, c := range decideAggregation(row.roles) {
+				got = append(got, resources(c))
+			}
+			if !slices.Equal(got, row.want) {
+				t.Errorf("got %q, want %q", got, row.want)
+			}
+			for i := range before {
+				if len(before[i].Rules) != len(row.roles[i].Rules) {
+					t.Errorf("the input %s was changed", before[i].Name)
+				}
+			}
+		})
+	}
+}
+
+// TestDaemonsMayDoTheirWork: each daemon has what it needs, and not what others have.
+func TestDaemonsMayDoTheirWork(t *testing.T) {
+	p := rbac.NewPolicy()
+	for _, r := range append(append([]role{}, userRoles...), daemonRoles...) {
+		p.SetRole(rbac.Name{Name: r.name}, r.rules)
+		if b := r.binding(); b != nil {
+			p.SetBinding(rbac.Name{Name: r.name}, b.RoleRef, b.Subjects)
+		}
+	}
+	const (
+		scheduler   = "system:kube-scheduler"
+		controllers = "system:keelson:workload-controllers"
+		podgc       = "system:keelson:podgc"
+	)
+	rows := []struct {
+		user, verb, group, path string
+		allowed                 bool
+	}{
+		{scheduler, "create", "", "pods/binding", true},
+		{scheduler, "update", "coordination.k8s.io", "leases", true},
+		{scheduler, "patch", "", "pods/status", true},
+		{scheduler, "list", "scheduling.k8s.io", "priorityclasses", true},
+		{scheduler, "create", "", "pods", false},
+		{scheduler, "get", "", "secrets", false},
+		{controllers, "create", "", "pods", true},
+		{controllers, "update", "apps", "deployments/status", true},
+		{controllers, "create", "apps", "replicasets", true},
+		{controllers, "update", "apps", "replicasets/scale", true},
+		{controllers, "create", "", "configmaps", true},
+		{controllers, "create", "", "pods/binding", false},
+		{controllers, "create", "rbac.authorization.k8s.io", "clusterroles", false},
+		{podgc, "delete", "apps", "replicasets", true},
+		{podgc, "list", "example.com", "widgets", true},
+		{podgc, "deletecollection", "", "secrets", true},
+		{podgc, "update", "", "namespaces/finalize", true},
+		{podgc, "create", "", "pods", false},
+		{"system:keelson:apiserver", "get", "", "nodes/proxy", true},
+		{"stranger", "get", "", "pods", false},
+	}
+	for _, row := range rows {
+		resource, sub, _ := strings.Cut(row.path, "/")
+		_, got := p.Decide(rbac.Request{User: row.user, Groups: []string{"system:authenticated"}, Verb: row.verb, Namespace: "ns", APIGroup: row.group, Resource: resource, Subresource: sub, Name: "x"})
+		if got != row.allowed {
+			t.Errorf("%s may %s %s: %v, want %v", row.user, row.verb, row.path, got, row.allowed)
+		}
+	}
+}
