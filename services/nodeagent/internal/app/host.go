@@ -18,7 +18,6 @@ import (
 	"keelson.dev/services/nodeagent/internal/runtime"
 	"keelson.dev/services/nodeagent/internal/runtime/cri"
 	"keelson.dev/services/nodeagent/internal/runtime/fake"
-	"keelson.dev/services/nodeagent/internal/userns"
 	"keelson.dev/services/nodeagent/internal/volume"
 	"keelson.dev/services/nodeagent/internal/volume/mount"
 	"keelson.dev/services/nodeagent/internal/volume/mountfake"
@@ -51,7 +50,7 @@ func openHost(ctx context.Context, c Config) (*host, error) {
 	if err := h.openRuntime(ctx, c); err != nil {
 		return nil, err
 	}
-	if err := h.openKernel(c); err != nil {
+	if err := h.openKernel(ctx, c); err != nil {
 		return nil, errors.Join(err, h.close())
 	}
 	if err := h.measure(c); err != nil {
@@ -99,7 +98,7 @@ func (h *host) ask(ctx context.Context) (err error) {
 }
 
 // openKernel opens cgroups, mounts and user IDs.
-func (h *host) openKernel(c Config) error {
+func (h *host) openKernel(ctx context.Context, c Config) error {
 	driver := cgroup.Driver(c.CgroupDriver)
 	if driver == "" {
 		driver = cgroup.Driver(h.status.CgroupDriver)
@@ -119,7 +118,7 @@ func (h *host) openKernel(c Config) error {
 	if h.cgroups, err = cgroup.NewTree(kernel, driver, c.CgroupRoot, c.PidsLimit); err != nil {
 		return fmt.Errorf("--cgroup-root: %w", err)
 	}
-	whole, err := userRange(int(c.MaxPods))
+	whole, err := podfiles.HostRange(ctx, int(c.MaxPods))
 	if err != nil {
 		return err
 	}
@@ -131,26 +130,6 @@ func (h *host) openKernel(c Config) error {
 		c.Log.Warn("some Pods get new ranges of user IDs", zap.Error(err))
 	}
 	return nil
-}
-
-// userRange returns the IDs that Pods in user namespaces get: those of the host's lists if they name any.
-func userRange(maxPods int) (userns.Range, error) {
-	lists := [2]string{}
-	for i, file := range []string{"/etc/subuid", "/etc/subgid"} {
-		data, err := os.ReadFile(file)
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			return userns.Range{}, fmt.Errorf("reading subordinate IDs: %w", err)
-		}
-		lists[i] = string(data)
-	}
-	whole, ok, err := userns.Custom(lists[0], lists[1], maxPods)
-	if err != nil {
-		return userns.Range{}, fmt.Errorf("reading subordinate IDs: %w", err)
-	}
-	if !ok {
-		whole = userns.Default(maxPods)
-	}
-	return whole, nil
 }
 
 // measure finds out what the machine is and makes the cgroups of all Pods.

@@ -158,25 +158,3 @@ func compress(path string) (err error) {
 	}
 	return nil
 }
-
-// Log is the log of one running container instance.
-type Log struct{ ContainerID, Path string }
-
-// Run looks at all logs every interval until ctx ends. failed is told what could not be rotated; it is tried again the
-// next time.
-func (r *Rotator) Run(ctx context.Context, interval time.Duration, logs func() []Log, failed func(Log, error)) {
-	ticker := time.NewTicker(interval)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case now := <-ticker.C:
-			for _, log := range logs() {
-				if err := r.Rotate(ctx, log.ContainerID, log.Path, now); err != nil && ctx.Err() == nil {
-					failed(log, err)
-				}
-			}
-		}
-	}
-}

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"keelson.dev/kit/failpoint"
@@ -145,23 +144,3 @@ func TestRotationFailpoint(t *testing.T) {
 		t.Errorf("%v, %d reopened", err, r.reopens)
 	}
 }
-
-func TestRun(t *testing.T) {
-	r := newRotating(t)
-	r.write(t, "long enough to rotate")
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithCancel(t.Context())
-		var failed []Log
-		logs := []Log{{"bad", filepath.Join(r.path, "not a folder")}, {"c", r.path}}
-		go r.Run(ctx, 10*time.Second, func() []Log { return logs }, func(log Log, _ error) { failed = append(failed, log) })
-		pass(25 * time.Second)
-		cancel()
-		synctest.Wait()
-		if r.reopens != 1 || len(failed) != 2 || failed[0].ContainerID != "bad" {
-			t.Errorf("%d reopened, failed %v", r.reopens, failed)
-		}
-	})
-}
-
-// pass lets time go by in the bubble of a test.
-func pass(d time.Duration) { <-time.After(d) }
