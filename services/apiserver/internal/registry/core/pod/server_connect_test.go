@@ -215,7 +215,7 @@ func forward(t *testing.T, dialer httpstream.Dialer) string {
 	t.Helper()
 	connection, _, err := dialer.Dial(portforward.PortForwardProtocolV1Name)
 	must(t, err)
-	defer connection.Close()
+	defer func() { _ = connection.Close() }()
 	header := http.Header{}
 	header.Set(corev1.PortHeader, "80")
 	header.Set(corev1.PortForwardRequestIDHeader, "0")
