@@ -48,12 +48,12 @@ func Immutable(current, old any, path *field.Path) field.ErrorList {
 	return validation.ValidateImmutableField(current, old, path)
 }
 
-// OneOf wants value to be one of supported.
+// OneOf wants value to be one of supported, which the error lists in alphabetical order.
 func OneOf[S ~string](value S, supported []S, path *field.Path) field.ErrorList {
 	if slices.Contains(supported, value) {
 		return nil
 	}
-	return field.ErrorList{field.NotSupported(path, value, supported)}
+	return field.ErrorList{field.NotSupported(path, value, slices.Sorted(slices.Values(supported)))}
 }
 
 // NonNegativeOrPercent wants a number of 0 or more, or a string such as "25%".

@@ -1,0 +1,128 @@
+package alloc
+
+import (
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"testing"
+)
+
+// No offset is given out twice, all are, and the band comes last.
+func TestPickGivesEachOffsetOnce(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, size := range []int{1, 8, 15, 16, 17, 100, 1000} {
+		var taken bitmap
+		reserved := band(size)
+		var order []int
+		for {
+			offset, found := pick(taken, size, reserved, r.IntN(size))
+			if !found {
+				break
+			}
+			if offset < 0 || offset >= size || taken.has(offset) {
+				t.Fatalf("size %d: gave out %d, taken %v", size, offset, order)
+			}
+			before := slices.Clone(taken)
+			taken = taken.with(offset)
+			if before.has(offset) || !taken.has(offset) || taken.count() != before.count()+1 {
+				t.Fatalf("size %d: marking %d changed something else", size, offset)
+			}
+			order = append(order, offset)
+		}
+		if len(order) != size {
+			t.Errorf("size %d: only %d were given out", size, len(order))
+		}
+		for i, offset := range order {
+			if inBand := i >= size-reserved; inBand != (offset < reserved) {
+				t.Errorf("size %d: number %d given out is %d, the band has %d", size, i, offset, reserved)
+			}
+		}
+		if released := taken.without(order[0]); released.has(order[0]) || !taken.has(order[0]) {
+			t.Errorf("size %d: releasing is wrong, or changed its input", size)
+		}
+	}
+}
+
+func TestBand(t *testing.T) {
+	for size, want := range map[int]int{8: 0, 15: 0, 16: 16, 254: 16, 1024: 64, 65534: 256} {
+		if got := band(size); got != want {
+			t.Errorf("band of %d is %d, want %d", size, got, want)
+		}
+	}
+}
+
+func TestAudit(t *testing.T) {
+	taken := bitmap{}.with(1).with(2).with(3)
+	used := map[int]bool{1: true, 7: true}
+	var idle map[int]int
+	for pass := 1; pass <= auditsBeforeLeak; pass++ {
+		lost, leaked, next := audit(taken, 16, used, idle)
+		if !slices.Equal(lost, []int{7}) {
+			t.Fatalf("pass %d: lost %v", pass, lost)
+		}
+		if last := pass == auditsBeforeLeak; last != slices.Equal(leaked, []int{2, 3}) || !last && len(leaked) > 0 {
+			t.Fatalf("pass %d: leaked %v", pass, leaked)
+		}
+		idle = next
+	}
+	// One sighting in between starts the count anew.
+	_, _, idle = audit(taken, 16, used, map[int]int{2: 2, 3: 2})
+	_, leaked, _ := audit(taken, 16, map[int]bool{1: true, 2: true, 3: true}, map[int]int{2: 2, 3: 2})
+	if len(leaked) > 0 || len(idle) > 0 {
+		t.Errorf("leaked %v, idle %v", leaked, idle)
+	}
+}
+
+func TestIPs(t *testing.T) {
+	var s Store
+	for _, row := range []struct {
+		prefix        string
+		size          int
+		first, second string
+		outside       []string
+	}{
+		{"10.96.0.0/16", 65534, "10.96.0.1", "10.96.0.2", []string{"10.96.0.0", "10.96.255.255", "10.97.0.1", "fd00::1"}},
+		{"10.96.0.9/28", 14, "10.96.0.1", "10.96.0.2", []string{"10.96.0.0", "10.96.0.15", "10.96.0.16"}},
+		{"10.0.0.0/8", maxAddresses, "10.0.0.1", "10.0.0.2", []string{"10.255.0.1"}},
+		{"fd00::/112", 65535, "fd00::1", "fd00::2", []string{"fd00::", "fd00::1:0", "10.96.0.1"}},
+	} {
+		ips, err := s.IPs("test", netip.MustParsePrefix(row.prefix))
+		if err != nil {
+			t.Fatalf("%s: %v", row.prefix, err)
+		}
+		if ips.size != row.size || ips.at(0).String() != row.first || ips.at(1).String() != row.second {
+			t.Errorf("%s has %d addresses from %s, %s", row.prefix, ips.size, ips.at(0), ips.at(1))
+		}
+		for _, offset := range []int{0, 1, row.size - 1} {
+			if back, ok := ips.Offset(ips.at(offset)); !ok || back != offset {
+				t.Errorf("%s: offset %d is %s, which is offset %d", row.prefix, offset, ips.at(offset), back)
+			}
+		}
+		for _, text := range row.outside {
+			if _, ok := ips.Offset(netip.MustParseAddr(text)); ok {
+				t.Errorf("%s gives out %s", row.prefix, text)
+			}
+		}
+	}
+	if _, err := s.IPs("test", netip.MustParsePrefix("10.0.0.0/30")); err == nil {
+		t.Error("a range of two addresses is accepted")
+	}
+}
+
+func TestPorts(t *testing.T) {
+	var s Store
+	ports, err := s.Ports("test", 30000, 32767)
+	if err != nil || ports.size != 2768 {
+		t.Fatalf("%+v, %v", ports, err)
+	}
+	for port, want := range map[int]bool{29999: false, 30000: true, 32767: true, 32768: false} {
+		if _, ok := ports.Offset(port); ok != want {
+			t.Errorf("port %d: %v", port, ok)
+		}
+	}
+	for _, bounds := range [][2]int{{0, 10}, {10, 9}, {10, 70000}} {
+		if _, err := s.Ports("test", bounds[0], bounds[1]); err == nil {
+			t.Errorf("range %v is accepted", bounds)
+		}
+	}
+}
