@@ -58,8 +58,9 @@ type Probes interface {
 }
 
 // Statuses takes statuses to the API. Publish does not block; a later status of a Pod takes the place of an earlier one.
+// A brief status will be followed by another one soon.
 type Statuses interface {
-	Publish(pod *corev1.Pod, status corev1.PodStatus)
+	Publish(pod *corev1.Pod, status corev1.PodStatus, brief bool)
 	// Delete removes the object, with its UID as precondition. A nil error means that no object of the UID is left.
 	Delete(ctx context.Context, pod *corev1.Pod) error
 	// Forget drops what is pending for the Pod.

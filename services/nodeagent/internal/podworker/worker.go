@@ -193,7 +193,7 @@ func (w *worker) pass(ctx context.Context) (wake time.Time, gone bool) {
 		w.config.Statuses.Publish(w.pod, status.Compute(status.Input{
 			Now: now, Pod: w.pod, Observed: &w.seen, Plan: plan, Probes: probes, Messages: w.messages,
 			Runtime: w.config.RuntimeName, HostIPs: w.config.HostIPs(), StartedAt: w.startedAt,
-		}))
+		}), plan.Goal != podstate.Run && !plan.Stopped)
 	}
 	return plan.Wake, plan.Gone
 }

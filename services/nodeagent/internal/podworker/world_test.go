@@ -231,7 +231,7 @@ func (w probesOf) Result(id string) (probe.Result, bool) {
 }
 
 // Publish writes at once, as a quick API server does, and tells the pool of the new version.
-func (w apiOf) Publish(pod *corev1.Pod, status corev1.PodStatus) {
+func (w apiOf) Publish(pod *corev1.Pod, status corev1.PodStatus, _ bool) {
 	w.mu.Lock()
 	current := w.pods[pod.UID]
 	if current == nil || apiequality.Semantic.DeepEqual(current.Status, status) {

@@ -66,9 +66,13 @@ func (w *Writer) Run(ctx context.Context) {
 // Len returns how many statuses wait.
 func (w *Writer) Len() int { return w.queue.Len() }
 
-// Publish makes status the one that the Pod shall have. pod is the version that it was computed from.
-func (w *Writer) Publish(pod *corev1.Pod, status corev1.PodStatus) {
+// Publish makes status the one that the Pod shall have. pod is the version that it was computed from; brief says that
+// another status will follow soon, so that this one may be held back whatever it says.
+func (w *Writer) Publish(pod *corev1.Pod, status corev1.PodStatus, brief bool) {
 	delay, differs := Delay(&pod.Status, &status)
+	if brief {
+		delay = settle
+	}
 	w.mu.Lock()
 	if !differs {
 		delete(w.pending, pod.UID)

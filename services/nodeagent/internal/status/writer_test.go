@@ -94,12 +94,12 @@ func pause(d time.Duration) {
 func TestCoalesces(t *testing.T) {
 	withWriter(t, func(w *Writer, a *api, l *listener) {
 		pod := with(noSandbox).Pod
-		w.Publish(pod, Compute(with(noSandbox)))
+		w.Publish(pod, Compute(with(noSandbox)), false)
 		pause(300 * time.Millisecond)
-		w.Publish(pod, Compute(with()))
+		w.Publish(pod, Compute(with()), false)
 		pause(200 * time.Millisecond)
 		running := with(runningM)
-		w.Publish(pod, Compute(running))
+		w.Publish(pod, Compute(running), false)
 		pause(10 * time.Second)
 		if len(a.updates) != 1 || a.updates[0].Phase != corev1.PodRunning {
 			t.Errorf("%d writes: %+v; want one, that it runs", len(a.updates), a.updates)
@@ -110,13 +110,29 @@ func TestCoalesces(t *testing.T) {
 	})
 }
 
+// What will be followed by another status soon waits for it.
+func TestBrief(t *testing.T) {
+	withWriter(t, func(w *Writer, a *api, _ *listener) {
+		in := with(runningM)
+		w.Publish(in.Pod, Compute(in), true)
+		pause(settle / 2)
+		if len(a.updates) != 0 {
+			t.Error("a brief status was written at once")
+		}
+		pause(settle)
+		if len(a.updates) != 1 {
+			t.Error("a brief status that nothing followed was not written")
+		}
+	})
+}
+
 var runningM = instance("m", 0, "Running")
 
 func TestWritesNothingTwice(t *testing.T) {
 	withWriter(t, func(w *Writer, a *api, _ *listener) {
 		in := with(runningM)
 		in.Pod.Status = Compute(in)
-		w.Publish(in.Pod, Compute(in))
+		w.Publish(in.Pod, Compute(in), false)
 		pause(10 * time.Second)
 		if len(a.updates) != 0 {
 			t.Errorf("%d writes of what the API has", len(a.updates))
@@ -129,7 +145,7 @@ func TestConflictFetchesTheNewer(t *testing.T) {
 		in := with(runningM)
 		a.answers = []error{apierrors.NewConflict(corev1.Resource("pods"), "web", errors.New("modified"))}
 		a.live = in.Pod.DeepCopy()
-		w.Publish(in.Pod, Compute(in))
+		w.Publish(in.Pod, Compute(in), false)
 		pause(time.Second)
 		if len(a.updates) != 0 || len(l.seen) != 1 || l.seen[0] != a.live {
 			t.Errorf("%d writes, told of %v; want the newer version told and nothing written over it", len(a.updates), l.seen)
@@ -144,7 +160,7 @@ func TestSuccessorIsAnotherPod(t *testing.T) {
 		a.answers = []error{apierrors.NewConflict(corev1.Resource("pods"), "web", errors.New("uid"))}
 		a.live = in.Pod.DeepCopy()
 		a.live.UID = "u2"
-		w.Publish(in.Pod, Compute(in))
+		w.Publish(in.Pod, Compute(in), false)
 		pause(time.Second)
 		if len(l.seen) != 0 || len(l.gone) != 1 || l.gone[0] != "u1" {
 			t.Errorf("seen %v, gone %v; want only u1 gone", l.seen, l.gone)
@@ -156,7 +172,7 @@ func TestTriesAgain(t *testing.T) {
 	withWriter(t, func(w *Writer, a *api, _ *listener) {
 		in := with(runningM)
 		a.answers = []error{errors.New("no answer"), errors.New("no answer")}
-		w.Publish(in.Pod, Compute(in))
+		w.Publish(in.Pod, Compute(in), false)
 		pause(time.Minute)
 		if len(a.updates) != 1 {
 			t.Errorf("%d writes after two failures, want 1", len(a.updates))

@@ -1,0 +1,54 @@
+package app
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+)
+
+// parse returns what is wrong with the flags, "" if nothing is.
+func parse(args ...string) string {
+	o := NewOptions()
+	fs := pflag.NewFlagSet("nodeagent", pflag.ContinueOnError)
+	o.AddFlags(fs)
+	if err := fs.Parse(append([]string{"--node-name=n", "--port=0"}, args...)); err != nil {
+		return err.Error()
+	}
+	if err := o.Validate(); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// A wrong flag gives one sentence that begins with its name.
+func TestValidate(t *testing.T) {
+	for _, r := range []struct{ args, want string }{
+		{"", ""},
+		{"--node-ip=10.0.0.1,fd00::1 --pod-cidr=10.1.0.0/24 --cluster-dns=10.96.0.10 --register-with-taints=a=b:NoSchedule,c:NoExecute --node-labels=x=y", ""},
+		{"--node-name=No_Name", "--node-name: "},
+		{"--node-ip=nowhere", "--node-ip: "},
+		{"--root-dir=here", "--root-dir: "},
+		{"--pod-logs-dir=here", "--pod-logs-dir: "},
+		{"--container-runtime-endpoint=tcp://x", "--container-runtime-endpoint: "},
+		{"--container-runtime-endpoint=unix://relative", "--container-runtime-endpoint: "},
+		{"--cgroup-root=/", "--cgroup-root: "},
+		{"--cgroup-root=/a/../b", "--cgroup-root: "},
+		{"--cgroup-driver=mine", "--cgroup-driver: "},
+		{"--max-pods=0", "--max-pods: "},
+		{"--port=70000", "--port: "},
+		{"--port=10250 --tls-cert-file=/c --tls-private-key-file=/k", "--client-ca-file: "},
+		{"--bind-address=all", "--bind-address: "},
+		{"--pod-cidr=10.1.0.0", "--pod-cidr: "},
+		{"--cluster-dns=dns", "--cluster-dns: "},
+		{"--register-with-taints=a:Never", "--register-with-taints: "},
+		{"--container-log-max-files=1", "--container-log-max-files: "},
+		{"--image-gc-high-threshold=70 --image-gc-low-threshold=80", "--image-gc-high-threshold: "},
+		{"--kubeconfig=/no/such/file", "--kubeconfig: "},
+	} {
+		got := parse(strings.Fields(r.args)...)
+		if r.want == "" && got != "" || r.want != "" && (!strings.HasPrefix(got, r.want) || strings.Contains(got, "\n")) {
+			t.Errorf("%s: %q, want one line that begins with %q", r.args, got, r.want)
+		}
+	}
+}
