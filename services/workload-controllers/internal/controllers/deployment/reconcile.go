@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -27,6 +28,11 @@ const recheck = time.Second
 // errStale ends a pass whose picture was wrong: the next one starts from a newer picture.
 var errStale = errors.New("the cache was behind")
 
+// recorder tells users what happened; events.Recorder is one.
+type recorder interface {
+	Record(object runtime.Object, e events.Event)
+}
+
 // Controller rolls Deployments out.
 type Controller struct {
 	client      client.Client // reads from the cache
@@ -36,7 +42,7 @@ type Controller struct {
 	sets        ownerindex.Index
 	pods        *podset.Index
 	gate        *gate.Gate
-	recorder    *events.Recorder
+	recorder    recorder
 	log         logr.Logger
 	now         func() time.Time
 }

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -28,6 +29,14 @@ import (
 // recheck is when to look again at an object whose own writes the cache does not show yet, should no event come.
 const recheck = time.Second
 
+// told is how many Pods of one pass are told of, which is what client-go's recorder lets through at once.
+const told = 25
+
+// recorder tells users what happened; events.Recorder is one.
+type recorder interface {
+	Record(object runtime.Object, e events.Event)
+}
+
 // Controller keeps ReplicaSets at their number of Pods.
 type Controller struct {
 	client   client.Client // reads from the cache
@@ -37,7 +46,7 @@ type Controller struct {
 	pods     *podset.Index
 	ops      *podops.Operator
 	gate     *gate.Gate
-	recorder *events.Recorder
+	recorder recorder
 	now      func() time.Time
 
 	mu      sync.Mutex // guards written
@@ -129,8 +138,10 @@ func (c *Controller) scale(ctx context.Context, in Input, plan Plan, owner adopt
 	return failure{}
 }
 
+// record tells of the Pods of one pass, of the first told of them by name: beyond that the recorder drops a flood about one
+// object, and each event would only be work.
 func (c *Controller) record(set *appsv1.ReplicaSet, outcomes []podops.Outcome, event func(string) events.Event) {
-	for _, outcome := range outcomes {
+	for _, outcome := range outcomes[:min(told, len(outcomes))] {
 		if outcome.Err == nil {
 			c.recorder.Record(set, event(outcome.Name))
 		}

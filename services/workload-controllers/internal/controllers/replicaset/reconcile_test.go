@@ -1,0 +1,240 @@
+package replicaset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	clientsetfake "k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"keelson.dev/kit/events"
+	"keelson.dev/services/workload-controllers/internal/gate"
+	"keelson.dev/services/workload-controllers/internal/ownerindex"
+	"keelson.dev/services/workload-controllers/internal/podfeed"
+	"keelson.dev/services/workload-controllers/internal/podops"
+)
+
+// recorded keeps events as text.
+type recorded []string
+
+func (r *recorded) Record(_ runtime.Object, e events.Event) {
+	*r = append(*r, e.Type+" "+e.Reason+" "+e.Message)
+}
+
+// podCache is a cache of Pods alone.
+type podCache struct {
+	cache.Cache
+	factory informers.SharedInformerFactory
+}
+
+func (p podCache) GetInformer(context.Context, client.Object, ...cache.InformerGetOption) (cache.Informer, error) {
+	return p.factory.Core().V1().Pods().Informer(), nil
+}
+
+// bench is a Controller over an API in memory. Pods come through an informer; the ReplicaSets' cache is always up to date.
+type bench struct {
+	t          *testing.T
+	sets       client.WithWatch
+	pods       *clientsetfake.Clientset
+	events     recorded
+	controller *Controller
+	refusal    error
+}
+
+func newBench(t *testing.T, set *appsv1.ReplicaSet, pods ...runtime.Object) *bench {
+	b := &bench{t: t, pods: clientsetfake.NewClientset(pods...)}
+	b.sets = fake.NewClientBuilder().WithObjects(set).WithStatusSubresource(set).Build()
+	serial := len(pods)
+	b.pods.PrependReactor("create", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		serial++
+		pod := action.(clienttesting.CreateAction).GetObject().(*corev1.Pod)
+		pod.Name, pod.UID, pod.ResourceVersion = fmt.Sprint(pod.GenerateName, serial), types.UID(fmt.Sprint("pod-", serial)), fmt.Sprint(1000+serial)
+		return b.refusal != nil, nil, b.refusal
+	})
+	store := toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, toolscache.Indexers{})
+	if err := store.Replace(nil, "1000000"); err != nil {
+		t.Fatal(err)
+	}
+	index, err := ownerindex.Of(store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	feed, from := podfeed.New(), podCache{factory: informers.NewSharedInformerFactory(b.pods, 0)}
+	from.factory.Core().V1().Pods().Informer()
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(func() { cancel(); from.factory.Shutdown() })
+	from.factory.Start(ctx.Done())
+	if err := feed.Connect(ctx, from); err != nil {
+		t.Fatal(err)
+	}
+	pending := gate.New()
+	b.controller = &Controller{
+		client: b.sets, live: b.sets, store: store, sets: index, pods: feed.Index, gate: pending, recorder: &b.events, now: time.Now,
+		ops:     &podops.Operator{Client: b.pods, FieldManager: Name, Gate: pending, Feed: feed},
+		written: map[types.UID]time.Time{},
+	}
+	return b
+}
+
+// settle reconciles as often as the results ask for, in the time of the test's bubble.
+func (b *bench) settle() {
+	b.t.Helper()
+	for range 10 {
+		result, err := b.controller.Reconcile(b.t.Context(), requestFor(newSet(0)))
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		synctest.Wait()
+		<-time.After(result.RequeueAfter)
+	}
+}
+
+func (b *bench) podNames() []string {
+	b.t.Helper()
+	list, err := b.pods.CoreV1().Pods("default").List(b.t.Context(), metav1.ListOptions{})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	var names []string
+	for _, pod := range list.Items {
+		if owner := metav1.GetControllerOf(&pod); owner != nil && owner.UID == "rs-uid" {
+			names = append(names, pod.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func (b *bench) status() appsv1.ReplicaSetStatus {
+	b.t.Helper()
+	set := &appsv1.ReplicaSet{}
+	if err := b.sets.Get(b.t.Context(), client.ObjectKey{Namespace: "default", Name: "frontend"}, set); err != nil {
+		b.t.Fatal(err)
+	}
+	return set.Status
+}
+
+func bare(name string) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(name), ResourceVersion: "1", Labels: map[string]string{"tier": "frontend"}}}
+}
+
+// DEP-146, DEP-151, DEP-161: Pods are made, told of, and those in excess ended.
+func TestPodsAreMadeAndEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, newSet(3))
+		b.settle()
+		want := []string{"frontend-1", "frontend-2", "frontend-3"}
+		if got := b.podNames(); !slices.Equal(got, want) {
+			t.Fatalf("Pods %v, want %v", got, want)
+		}
+		slices.Sort(b.events)
+		if !slices.Equal(b.events, recorded{"Normal SuccessfulCreate Created pod: frontend-1", "Normal SuccessfulCreate Created pod: frontend-2", "Normal SuccessfulCreate Created pod: frontend-3"}) {
+			t.Errorf("events %q", b.events)
+		}
+		if status := b.status(); status.Replicas != 3 || status.FullyLabeledReplicas != 3 || status.ObservedGeneration != 2 {
+			t.Errorf("status %+v", status)
+		}
+		one := int32(1)
+		set := newSet(1)
+		if err := b.sets.Get(t.Context(), client.ObjectKeyFromObject(set), set); err != nil {
+			t.Fatal(err)
+		}
+		set.Spec.Replicas, b.events = &one, nil
+		if err := b.sets.Update(t.Context(), set); err != nil {
+			t.Fatal(err)
+		}
+		b.settle()
+		if got := b.podNames(); len(got) != 1 || len(b.events) != 2 || !strings.HasPrefix(b.events[0], "Normal SuccessfulDelete Deleted pod: frontend-") {
+			t.Errorf("Pods %v, events %q", got, b.events)
+		}
+	})
+}
+
+// A pass that does not see its own Pods yet would make them again.
+func TestOwnPodsAreAwaited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, newSet(3))
+		if _, err := b.controller.Reconcile(t.Context(), requestFor(newSet(0))); err != nil {
+			t.Fatal(err)
+		}
+		b.controller.gate.Await("rs-uid", "unseen", func() bool { return false })
+		result, err := b.controller.Reconcile(t.Context(), requestFor(newSet(0)))
+		if err != nil || result.RequeueAfter != recheck || len(b.podNames()) != 3 {
+			t.Errorf("result %+v, %v, Pods %v", result, err, b.podNames())
+		}
+	})
+}
+
+// DEP-158, DEP-162: bare Pods that match are acquired and count.
+func TestBarePodsAreAcquired(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, newSet(3), bare("pod1"), bare("pod2"))
+		b.settle()
+		if got, want := b.podNames(), []string{"frontend-3", "pod1", "pod2"}; !slices.Equal(got, want) {
+			t.Errorf("Pods %v, want %v", got, want)
+		}
+	})
+}
+
+// DEP-175: a Pod whose labels stop matching is let go and replaced.
+func TestRelabelledPodsAreReleased(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, newSet(2))
+		b.settle()
+		patch := []byte(`{"metadata":{"labels":{"tier":"debug"},"resourceVersion":"2000"}}`)
+		if _, err := b.pods.CoreV1().Pods("default").Patch(t.Context(), "frontend-1", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		b.settle()
+		if got, want := b.podNames(), []string{"frontend-2", "frontend-3"}; !slices.Equal(got, want) {
+			t.Errorf("Pods %v, want %v", got, want)
+		}
+		released, err := b.pods.CoreV1().Pods("default").Get(t.Context(), "frontend-1", metav1.GetOptions{})
+		if err != nil || len(released.OwnerReferences) != 0 {
+			t.Errorf("released %+v, %v", released, err)
+		}
+	})
+}
+
+// DEP-134, DEP-135, DEP-137, SCH-016: a refusal is told in condition and event and tried again; success ends it.
+func TestRefusal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, newSet(3))
+		b.refusal = apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "frontend-", errors.New("exceeded quota: object-counts"))
+		if _, err := b.controller.Reconcile(t.Context(), requestFor(newSet(0))); !apierrors.IsForbidden(err) {
+			t.Errorf("error %v", err)
+		}
+		const message = `Error creating: pods "frontend-" is forbidden: exceeded quota: object-counts`
+		conditions := b.status().Conditions
+		if len(conditions) != 1 || conditions[0].Reason != "FailedCreate" || conditions[0].Message != message {
+			t.Errorf("conditions %+v", conditions)
+		}
+		if !slices.Equal(b.events, recorded{"Warning FailedCreate " + message}) {
+			t.Errorf("events %q", b.events)
+		}
+		b.refusal = nil
+		b.settle()
+		if status := b.status(); len(status.Conditions) != 0 || status.Replicas != 3 {
+			t.Errorf("status %+v", status)
+		}
+	})
+}

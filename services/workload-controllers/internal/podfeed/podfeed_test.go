@@ -1,0 +1,110 @@
+package podfeed
+
+import (
+	"context"
+	"reflect"
+	"testing"
+	"testing/synctest"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"keelson.dev/services/workload-controllers/internal/podset"
+)
+
+// pods is a cache of Pods alone.
+type pods struct {
+	cache.Cache
+	factory informers.SharedInformerFactory
+}
+
+func (p pods) GetInformer(context.Context, client.Object, ...cache.InformerGetOption) (cache.Informer, error) {
+	return p.factory.Core().V1().Pods().Informer(), nil
+}
+
+func newPod(name, version string) *corev1.Pod {
+	yes := true
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "default", Name: name, UID: "uid-" + "x", ResourceVersion: version,
+		OwnerReferences: []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "web", UID: "web-uid", Controller: &yes}},
+	}}
+}
+
+func TestFeed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		clientset := fake.NewClientset(newPod("a", "5"))
+		from := pods{factory: informers.NewSharedInformerFactory(clientset, 0)}
+		feed := New()
+		var changes []podset.Change
+		unsubscribe := feed.Subscribe(func(pod *corev1.Pod, change podset.Change) {
+			if change.After != nil && feed.Index.Get(pod.UID) == nil {
+				t.Error("told of a Pod before the index has it")
+			}
+			changes = append(changes, change)
+		})
+		from.factory.Core().V1().Pods().Informer()
+		from.factory.Start(ctx.Done())
+		for range 2 { // every controller connects
+			if err := feed.Connect(ctx, from); err != nil {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait()
+		if len(changes) != 1 || changes[0].After == nil {
+			t.Errorf("changes %+v, want one that adds", changes)
+		}
+		if !feed.Written(newPod("a", "5"))() || feed.Written(newPod("a", "6"))() {
+			t.Error("version 5 has been seen, version 6 has not")
+		}
+		if feed.Deleted("uid-x")() {
+			t.Error("the Pod is there")
+		}
+		unsubscribe()
+		if err := clientset.CoreV1().Pods("default").Delete(ctx, "a", metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if len(changes) != 1 {
+			t.Errorf("told of %d changes, want none after unsubscribing", len(changes))
+		}
+		if !feed.Deleted("uid-x")() || feed.Index.Get("uid-x") != nil {
+			t.Error("the Pod is gone")
+		}
+		cancel()
+		from.factory.Shutdown()
+	})
+}
+
+// What decisions read must outlive the stripping.
+func TestStripKeepsWhatDecisionsRead(t *testing.T) {
+	now := metav1.Now()
+	pod := newPod("a", "5")
+	pod.Labels = map[string]string{"app": "web"}
+	pod.Annotations = map[string]string{corev1.PodDeletionCost: "3", "other": "x"}
+	pod.CreationTimestamp, pod.DeletionTimestamp = now, &now
+	pod.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "x"}}
+	pod.Spec = corev1.PodSpec{NodeName: "n", Containers: []corev1.Container{{Name: "c", Image: "i"}}}
+	ready := corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: now}
+	pod.Status = corev1.PodStatus{
+		Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodScheduled}, ready},
+		ContainerStatuses: []corev1.ContainerStatus{{Name: "c", RestartCount: 2}, {Name: "d"}},
+	}
+	want := newPod("a", "5")
+	want.Labels, want.Annotations = pod.Labels, map[string]string{corev1.PodDeletionCost: "3"}
+	want.CreationTimestamp, want.DeletionTimestamp = now, &now
+	want.Spec.NodeName = "n"
+	want.Status = corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{ready}, ContainerStatuses: []corev1.ContainerStatus{{RestartCount: 2}}}
+	got, err := Strip(pod)
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, %v\nwant %+v", got, err, want)
+	}
+	other := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{ManagedFields: pod.ManagedFields}, Data: map[string]string{"a": "b"}}
+	if _, err := Strip(other); err != nil || other.ManagedFields != nil || other.Data["a"] != "b" {
+		t.Errorf("got %+v, %v", other, err)
+	}
+}

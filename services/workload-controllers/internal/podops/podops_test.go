@@ -1,0 +1,107 @@
+package podops
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	"keelson.dev/services/workload-controllers/internal/gate"
+	"keelson.dev/services/workload-controllers/internal/podfeed"
+	"keelson.dev/services/workload-controllers/internal/rank"
+)
+
+var prototype = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{GenerateName: "web-", Namespace: "default"}}
+
+// newOperator returns an operator whose creations are answered by answer, which gets their number.
+func newOperator(answer func(n int32) error) (*Operator, *fake.Clientset, *atomic.Int32) {
+	clientset, requests := fake.NewClientset(), &atomic.Int32{}
+	clientset.PrependReactor("create", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		n := requests.Add(1)
+		if err := answer(n); err != nil {
+			return true, nil, err
+		}
+		pod := action.(clienttesting.CreateAction).GetObject().(*corev1.Pod).DeepCopy()
+		pod.Name, pod.UID = fmt.Sprint("web-", n), types.UID(fmt.Sprint(n))
+		return true, pod, nil
+	})
+	return &Operator{Client: clientset, FieldManager: "replicaset", Gate: gate.New(), Feed: podfeed.New()}, clientset, requests
+}
+
+// DEP-157: a refusal costs few requests, success doubles the next batch.
+func TestCreateStartsSlowly(t *testing.T) {
+	refusal := errors.New("refused")
+	for _, c := range []struct {
+		name                 string
+		n                    int
+		failsFrom            int32 // the first request that is refused; 0 for none
+		requests, successful int
+	}{
+		{"all", 20, 0, 20, 20},
+		{"one", 1, 0, 1, 1},
+		{"none", 0, 0, 0, 0},
+		{"refused at once", 1000, 1, 1, 0},
+		{"refused in the third batch", 1000, 4, 7, 3},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			o, _, requests := newOperator(func(n int32) error {
+				if c.failsFrom > 0 && n >= c.failsFrom {
+					return refusal
+				}
+				return nil
+			})
+			outcomes := o.Create(t.Context(), "owner", prototype, c.n)
+			successful := 0
+			for _, outcome := range outcomes {
+				if outcome.Err == nil && strings.HasPrefix(outcome.Name, "web-") {
+					successful++
+				}
+			}
+			if int(requests.Load()) != c.requests || successful != c.successful {
+				t.Errorf("%d requests, %d successful; want %d, %d", requests.Load(), successful, c.requests, c.successful)
+			}
+			if failed := Failure(outcomes); (c.failsFrom > 0) != errors.Is(failed, refusal) {
+				t.Errorf("failure %v", failed)
+			}
+		})
+	}
+	if prototype.Name != "" || prototype.Kind != "" {
+		t.Error("the prototype changed")
+	}
+}
+
+func TestDelete(t *testing.T) {
+	o, clientset, _ := newOperator(func(int32) error { return nil })
+	gone := schema.GroupResource{Resource: "pods"}
+	answers := map[string]error{
+		"there": nil, "gone": apierrors.NewNotFound(gone, "gone"),
+		"replaced": apierrors.NewConflict(gone, "replaced", errors.New("uid")), "guarded": errors.New("refused"),
+	}
+	clientset.PrependReactor("delete", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		request := action.(clienttesting.DeleteActionImpl)
+		// SAF-158, SAF-152: the Pod's own grace period; SAF-176: only this Pod.
+		if options := request.DeleteOptions; options.GracePeriodSeconds != nil || options.Preconditions == nil || *options.Preconditions.UID != types.UID("uid-"+request.Name) {
+			t.Errorf("options %+v of %s", options, request.Name)
+		}
+		return true, nil, answers[request.Name]
+	})
+	var pods []rank.Pod
+	for _, name := range []string{"there", "gone", "replaced", "guarded"} {
+		pods = append(pods, rank.Pod{Namespace: "default", Name: name, UID: types.UID("uid-" + name)})
+	}
+	for i, outcome := range o.Delete(t.Context(), "owner", pods) {
+		if outcome.Name != pods[i].Name || (outcome.Err != nil) != (outcome.Name == "guarded") {
+			t.Errorf("outcome %+v", outcome)
+		}
+	}
+}
