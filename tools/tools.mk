@@ -32,10 +32,17 @@ CONTAINERD := github.com/containerd/containerd/v2
 $(STAMPS)/containerd: $(call pin_files,containerd)
 	$(call pin_build,containerd,$(CONTAINERD)/cmd/containerd $(CONTAINERD)/cmd/containerd-shim-runc-v2 $(CONTAINERD)/cmd/ctr,$(BIN),-tags "no_btrfs no_zfs no_aufs no_devmapper" -ldflags "-s -w -X $(CONTAINERD)/version.Version=$(containerd_version)",containerd $(containerd_version) (runs the containers; the longest part of a first build))
 
-# runc filters system calls only where the libseccomp headers are installed; it runs containers with and without.
-RUNC_TAGS := $(shell pkg-config --exists libseccomp 2>/dev/null && echo seccomp)
-$(STAMPS)/runc: $(call pin_files,runc)
-	$(call pin_build,runc,github.com/opencontainers/runc,$(BIN),-tags "$(RUNC_TAGS)" -ldflags "-s -w",runc $(call pinned,runc,github.com/opencontainers/runc))
+# runc compiles seccomp profiles with libseccomp where its headers are installed, and else with our own compiler (tools/pins/runc),
+# which takes the place of the file that refuses profiles.
+RUNC_TAGS    := $(shell pkg-config --exists libseccomp 2>/dev/null && echo seccomp)
+RUNC_OVERLAY := $(STAMPS)/runc-overlay.json
+$(RUNC_OVERLAY): $(call pin_files,runc)
+	@mkdir -p $(STAMPS)
+	@cd $(PINS)/runc && GOWORK=off $(GO) mod download github.com/opencontainers/runc && \
+	  printf '{"Replace":{"%s/libcontainer/seccomp/seccomp_unsupported.go":"%s"}}\n' \
+	  "$$(GOWORK=off $(GO) list -m -f '{{.Dir}}' github.com/opencontainers/runc)" $(PINS)/runc/overlay/seccomp.go >$@
+$(STAMPS)/runc: $(RUNC_OVERLAY) $(wildcard $(PINS)/runc/filter/*.go $(PINS)/runc/overlay/*.go)
+	$(call pin_build,runc,github.com/opencontainers/runc,$(BIN),-tags "$(RUNC_TAGS)" -overlay $(RUNC_OVERLAY) -ldflags "-s -w",runc $(call pinned,runc,github.com/opencontainers/runc))
 
 CNI := github.com/containernetworking/plugins
 $(STAMPS)/cni: $(call pin_files,cni)
