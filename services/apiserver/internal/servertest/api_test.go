@@ -64,6 +64,11 @@ func TestAPI(t *testing.T) {
 		"tokens":             testTokens,
 		"system objects":     testSystemObjects,
 		"failed writes":      testFailedWrites,
+		"generation":         testGeneration,
+		"scale":              testScale,
+		"apply and scale":    testApplyLeavesReplicas,
+		"delete policies":    testDeletePolicies,
+		"identity":           testIdentity,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, s) })
 	}
@@ -114,6 +119,7 @@ func testWrites(t *testing.T, s *servertest.Server) {
 	}
 }
 
+// DEP-244: server-side apply with owners and conflicts.
 func testApply(t *testing.T, s *servertest.Server) {
 	ctx := t.Context()
 	ns := namespaced(t, s.Client, "apply")

@@ -106,6 +106,7 @@ func testWatchList(t *testing.T, s *servertest.Server) {
 	}
 }
 
+// DEP-223: kubectl waits for the end of one object by its name.
 func testSelectors(t *testing.T, s *servertest.Server) {
 	ns := namespaced(t, s.Client, "selectors")
 	client := s.Client.CoreV1().ConfigMaps(ns)

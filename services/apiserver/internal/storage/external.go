@@ -36,7 +36,7 @@ func (c Cluster) Dial(ctx context.Context, log *zap.Logger) (*kubernetes.Client,
 		DialTimeout:          dialTimeout,
 		DialKeepAliveTime:    keepAliveTime,
 		DialKeepAliveTimeout: keepAliveTimeout,
-		Logger:               log.Named("etcd-client").WithOptions(zap.IncreaseLevel(zapcore.WarnLevel)),
+		Logger:               warnings(log.Named("etcd-client")),
 	}
 	if c.CertFile != "" || c.KeyFile != "" || c.CAFile != "" {
 		tls, err := transport.TLSInfo{CertFile: c.CertFile, KeyFile: c.KeyFile, TrustedCAFile: c.CAFile}.ClientConfig()
@@ -56,4 +56,12 @@ func (c Cluster) Dial(ctx context.Context, log *zap.Logger) (*kubernetes.Client,
 		return nil, daemon.UsageError(fmt.Errorf("--etcd-servers: no answer from %v: %w", c.Servers, err))
 	}
 	return client, nil
+}
+
+// warnings lets only warnings and errors of log through.
+func warnings(log *zap.Logger) *zap.Logger {
+	if !log.Core().Enabled(zapcore.WarnLevel) {
+		return log
+	}
+	return log.WithOptions(zap.IncreaseLevel(zapcore.WarnLevel))
 }
