@@ -2,8 +2,8 @@
 package app
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -88,7 +88,7 @@ func (o *Options) Validate() error {
 	if c.Taints, err = parseTaints(o.taints); err != nil {
 		return fmt.Errorf("--register-with-taints: %w", err)
 	}
-	return errors.Join(o.client.Validate(), c.validate())
+	return cmp.Or(o.client.Validate(), c.validate())
 }
 
 // validate says what is wrong with a configuration, in terms of its flags.
@@ -104,15 +104,15 @@ func (c *Config) validate() error {
 	if len(c.NodeIPs) > 2 {
 		return fmt.Errorf("--node-ip: %d addresses are given, at most two are allowed", len(c.NodeIPs))
 	}
-	for flag, dir := range map[string]string{"--root-dir": c.RootDir, "--pod-logs-dir": c.LogsDir} {
-		if !filepath.IsAbs(dir) {
-			return fmt.Errorf("%s: %q must be an absolute path", flag, dir)
+	for _, dir := range []struct{ flag, path string }{{"--root-dir", c.RootDir}, {"--pod-logs-dir", c.LogsDir}} {
+		if !filepath.IsAbs(dir.path) {
+			return fmt.Errorf("%s: %q must be an absolute path", dir.flag, dir.path)
 		}
 	}
 	if err := cri.CheckEndpoint(c.RuntimeEndpoint); err != nil {
 		return fmt.Errorf("--container-runtime-endpoint: %w", err)
 	}
-	return errors.Join(c.validateCgroups(), c.validateNumbers(), c.validateServer(), c.validateNetwork())
+	return cmp.Or(c.validateCgroups(), c.validateNumbers(), c.validateServer(), c.validateNetwork())
 }
 
 func (c *Config) validateCgroups() error {
@@ -146,9 +146,11 @@ func (c *Config) validateServer() error {
 	if c.Port == 0 || c.Simulated {
 		return nil
 	}
-	for flag, file := range map[string]string{"--tls-cert-file": c.CertFile, "--tls-private-key-file": c.KeyFile, "--client-ca-file": c.ClientCAFile} {
-		if file == "" {
-			return fmt.Errorf("%s: the node API needs it; --port=0 switches the node API off", flag)
+	for _, file := range []struct{ flag, path string }{
+		{"--tls-cert-file", c.CertFile}, {"--tls-private-key-file", c.KeyFile}, {"--client-ca-file", c.ClientCAFile},
+	} {
+		if file.path == "" {
+			return fmt.Errorf("%s: the node API needs it; --port=0 switches the node API off", file.flag)
 		}
 	}
 	return nil
