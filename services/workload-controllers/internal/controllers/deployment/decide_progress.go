@@ -44,6 +44,14 @@ func (r *rollout) progress(status *appsv1.DeploymentStatus) *appsv1.DeploymentCo
 		return progressing(corev1.ConditionUnknown, reasonResumed, "Deployment is resumed")
 	case r.current == nil:
 		return last
+	default:
+		return r.underWay(last, status)
+	}
+}
+
+// underWay returns the condition of a rollout that has a current ReplicaSet and may go on.
+func (r *rollout) underWay(last *appsv1.DeploymentCondition, status *appsv1.DeploymentStatus) *appsv1.DeploymentCondition {
+	switch {
 	case r.current.created:
 		return progressing(corev1.ConditionTrue, reasonCreated, quoted("Created new replica set %q", r.current))
 	case last == nil || r.isStarting():
