@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"time"
 
@@ -144,6 +145,9 @@ func (l *loop) decide(ctx context.Context) int {
 			continue
 		}
 		l.statuses.Drop(v.Pod.UID)
+		if unread := v.Unread(); len(unread) > 0 {
+			l.record(v.Pod, events.Warning("ConstraintNotHonoured", "this scheduler does not honour %s yet", strings.Join(unread, ", ")))
+		}
 		l.inFlight++
 		l.binder.Bind(ctx, bind.Binding{Pod: v.Pod, Node: v.Node, Decided: start})
 	}

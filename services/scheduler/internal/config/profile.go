@@ -93,34 +93,50 @@ func points(p *schedulerv1.Plugins) []point {
 }
 
 func (p *profile) apply(at point) error {
-	for i, plugin := range at.set.Disabled {
-		if slices.Contains(fixed, plugin.Name) {
-			return fmt.Errorf("disabled[%d].name: %s cannot be disabled", i, plugin.Name)
+	for i := range at.set.Disabled {
+		if err := p.disable(at, at.set.Disabled[i].Name); err != nil {
+			return fmt.Errorf("disabled[%d].%w", i, err)
 		}
-		if plugin.Name != "*" && !p.known(plugin.Name) {
-			return fmt.Errorf("disabled[%d].name: %w", i, p.unknown(plugin.Name))
+	}
+	for i := range at.set.Enabled {
+		if err := p.enable(at, &at.set.Enabled[i]); err != nil {
+			return fmt.Errorf("enabled[%d].%w", i, err)
 		}
+	}
+	return nil
+}
+
+func (p *profile) disable(at point, name string) error {
+	switch {
+	case slices.Contains(fixed, name):
+		return fmt.Errorf("name: %s cannot be disabled", name)
+	case name == "*":
 		for _, r := range p.rules {
-			if plugin.Name == "*" || plugin.Name == r.Name {
-				p.toggle(r.Name, at, false)
-			}
+			p.toggle(r.Name, at, false)
 		}
+	case !p.known(name):
+		return fmt.Errorf("name: %w", p.unknown(name))
+	default:
+		p.toggle(name, at, false)
 	}
-	for i, plugin := range at.set.Enabled {
-		if slices.Contains(fixed, plugin.Name) {
-			continue
-		}
-		if !p.known(plugin.Name) {
-			return fmt.Errorf("enabled[%d].name: %w", i, p.unknown(plugin.Name))
-		}
-		p.toggle(plugin.Name, at, true)
-		if at.score && plugin.Weight != nil && *plugin.Weight != 0 {
-			if *plugin.Weight < 0 || *plugin.Weight > maxWeight {
-				return fmt.Errorf("enabled[%d].weight: %d, it must be from 1 to %d", i, *plugin.Weight, maxWeight)
-			}
-			p.rule(plugin.Name).Weight = int64(*plugin.Weight)
-		}
+	return nil
+}
+
+func (p *profile) enable(at point, plugin *schedulerv1.Plugin) error {
+	if slices.Contains(fixed, plugin.Name) {
+		return nil
 	}
+	if !p.known(plugin.Name) {
+		return fmt.Errorf("name: %w", p.unknown(plugin.Name))
+	}
+	p.toggle(plugin.Name, at, true)
+	if !at.score || plugin.Weight == nil || *plugin.Weight == 0 {
+		return nil
+	}
+	if *plugin.Weight < 0 || *plugin.Weight > maxWeight {
+		return fmt.Errorf("weight: %d, it must be from 1 to %d", *plugin.Weight, maxWeight)
+	}
+	p.rule(plugin.Name).Weight = int64(*plugin.Weight)
 	return nil
 }
 
