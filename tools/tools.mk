@@ -32,17 +32,21 @@ CONTAINERD := github.com/containerd/containerd/v2
 $(STAMPS)/containerd: $(call pin_files,containerd)
 	$(call pin_build,containerd,$(CONTAINERD)/cmd/containerd $(CONTAINERD)/cmd/containerd-shim-runc-v2 $(CONTAINERD)/cmd/ctr,$(BIN),-tags "no_btrfs no_zfs no_aufs no_devmapper" -ldflags "-s -w -X $(CONTAINERD)/version.Version=$(containerd_version)",containerd $(containerd_version) (runs the containers; the longest part of a first build))
 
-# runc compiles seccomp profiles with libseccomp where its headers are installed, and else with our own compiler (tools/pins/runc),
-# which takes the place of the file that refuses profiles.
-RUNC_TAGS    := $(shell pkg-config --exists libseccomp 2>/dev/null && echo seccomp)
-RUNC_OVERLAY := $(STAMPS)/runc-overlay.json
-$(RUNC_OVERLAY): $(call pin_files,runc)
+# runc compiles seccomp profiles with libseccomp where its headers are installed, and else with our own compiler (tools/pins/runc):
+# its file takes the place, in a copy of the verified source, of the one that refuses profiles.
+RUNC_TAGS   := $(shell pkg-config --exists libseccomp 2>/dev/null && echo seccomp)
+RUNC_SOURCE := $(STAMPS)/runc-source
+$(STAMPS)/runc.mod: $(call pin_files,runc) $(PINS)/runc/overlay/seccomp.go
 	@mkdir -p $(STAMPS)
+	@rm -rf $(RUNC_SOURCE)
 	@cd $(PINS)/runc && GOWORK=off $(GO) mod download github.com/opencontainers/runc && \
-	  printf '{"Replace":{"%s/libcontainer/seccomp/seccomp_unsupported.go":"%s"}}\n' \
-	  "$$(GOWORK=off $(GO) list -m -f '{{.Dir}}' github.com/opencontainers/runc)" $(PINS)/runc/overlay/seccomp.go >$@
-$(STAMPS)/runc: $(RUNC_OVERLAY) $(wildcard $(PINS)/runc/filter/*.go $(PINS)/runc/overlay/*.go)
-	$(call pin_build,runc,github.com/opencontainers/runc,$(BIN),-tags "$(RUNC_TAGS)" -overlay $(RUNC_OVERLAY) -ldflags "-s -w",runc $(call pinned,runc,github.com/opencontainers/runc))
+	  cp -r "$$(GOWORK=off $(GO) list -m -f '{{.Dir}}' github.com/opencontainers/runc)" $(RUNC_SOURCE)
+	@chmod -R u+w $(RUNC_SOURCE)
+	@cp $(PINS)/runc/overlay/seccomp.go $(RUNC_SOURCE)/libcontainer/seccomp/seccomp_unsupported.go
+	@cp $(PINS)/runc/go.sum $(STAMPS)/runc.sum
+	@{ cat $(PINS)/runc/go.mod; echo 'replace github.com/opencontainers/runc => $(RUNC_SOURCE)'; } >$@
+$(STAMPS)/runc: $(STAMPS)/runc.mod $(wildcard $(PINS)/runc/filter/*.go)
+	$(call pin_build,runc,github.com/opencontainers/runc,$(BIN),-modfile $(STAMPS)/runc.mod -tags "$(RUNC_TAGS)" -ldflags "-s -w",runc $(call pinned,runc,github.com/opencontainers/runc))
 
 CNI := github.com/containernetworking/plugins
 $(STAMPS)/cni: $(call pin_files,cni)

@@ -140,7 +140,7 @@ func (in ProcessInput) nodeagent(node string, podRange netip.Prefix) Process {
 		"--pod-logs-dir="+files.PodLogs(),
 		"--container-runtime-endpoint=unix://"+files.Socket(),
 		"--cgroup-root="+files.CgroupRoot(),
-		"--bind-address="+loopbackHost,
+		"--bind-address="+in.Advertise.String(),
 		"--port="+strconv.Itoa(in.Ports[name]),
 		"--tls-cert-file="+in.Layout.PKI(node+nodeServingCertificate+".crt"),
 		"--tls-private-key-file="+in.Layout.PKI(node+nodeServingCertificate+".key"),
