@@ -127,7 +127,7 @@ func (v *view) removeAll() bool {
 	}
 	for i := range v.in.Observed.Containers {
 		if c := &v.in.Observed.Containers[i]; !home[c.SandboxID] {
-			v.act(Action{Kind: RemoveContainer, Key: keyRemove + c.ID, ID: c.ID, SandboxID: c.SandboxID, Container: v.byName[c.Name]})
+			v.remove(c)
 		}
 	}
 	return !v.in.Observed.Empty()

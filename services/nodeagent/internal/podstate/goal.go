@@ -81,10 +81,17 @@ func (v *view) lost() bool {
 
 // ended tells whether the container has come to its end: its newest instance has exited and no other will follow.
 func (v *view) ended(e lifecycle.Entry, newest *observed.Container) bool {
-	if newest == nil || newest.Live() || v.busy(StartKey(e.Spec.Name)) {
+	if newest == nil || newest.Live() || v.busy(StartKey(e.Spec.Name)) || v.cutShort(newest) {
 		return false
 	}
 	return !e.Restarts(v.pod, newest.ExitCode)
+}
+
+// cutShort tells whether an instance has ended without ever having started, although no start failed that this agent knows
+// of: the agent before it died in the middle of the start, and the runtime gave up. Nothing has run, so nothing has failed.
+func (v *view) cutShort(c *observed.Container) bool {
+	_, failed := v.in.Memory.Faults[StartKey(c.Name)]
+	return c.State == observed.Exited && c.StartedAt.IsZero() && !failed
 }
 
 // initialized tells whether the init containers are done in the present sandbox. A main container is proof: it does not

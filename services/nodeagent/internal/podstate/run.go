@@ -146,6 +146,8 @@ func (v *view) drive(e lifecycle.Entry) {
 	case c.State == observed.Created || c.State == observed.Unknown:
 		// A start that was cut short: nobody can say how far it came, so a new instance takes its place.
 		v.discard(c, v.in.Now.Add(lifecycle.Grace(v.pod)), Condemnation{Reason: reasonUnknown, Message: "Container is in unknown state, try killing it before restart."})
+	case v.cutShort(c):
+		v.remove(c)
 	case c.State == observed.Running:
 		v.keep(e, c)
 	default:

@@ -16,6 +16,8 @@ const (
 	unknown = observed.Unknown
 )
 
+func neverStarted(c *observed.Container) { c.StartedAt = time.Time{} }
+
 type row struct {
 	name  string
 	input []func(*Input)
@@ -123,6 +125,14 @@ func TestRestart(t *testing.T) {
 			instance("a", 0, exited, exit(137)), instance("b", 0, running)), want: []string{"StartContainer a#1"}},
 		{name: "a start that was cut short is undone first", input: options(mainC("m"), s0, instance("m", 0, created)),
 			want: []string{"RemoveContainer m#0"}},
+		{name: "a start that died with the agent is undone", input: options(mainC("m"), s0, instance("m", 0, exited, exit(128), neverStarted)),
+			want: []string{"RemoveContainer m#0"}},
+		{name: "and fails no Pod", input: options(policy(corev1.RestartPolicyNever), mainC("m"), s0, instance("m", 0, exited, exit(128), neverStarted)),
+			want: []string{"RemoveContainer m#0"}, goal: Run},
+		{name: "POD-095 a start that failed does", input: options(policy(corev1.RestartPolicyNever), mainC("m"), s0,
+			instance("m", 0, exited, exit(128), neverStarted), fault("start/m", RunContainerError, 1, time.Second)), want: []string{"StopSandbox s0"}, goal: Finish},
+		{name: "POD-198 a start that failed is retried", input: options(mainC("m"), s0,
+			instance("m", 0, exited, exit(128), neverStarted), fault("start/m", RunContainerError, 1, time.Second)), want: []string{"StartContainer m#1"}},
 		{name: "SAF-170 an unknown instance is stopped before the next starts", input: options(mainC("m"), s0, instance("m", 0, unknown)),
 			want: []string{"StopContainer m#0 in 30s"}},
 		{name: "an adopted healthy container is left alone", input: options(mainC("m"), s0, instance("m", 4, running))},

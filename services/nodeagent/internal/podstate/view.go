@@ -122,5 +122,10 @@ func (v *view) discard(c *observed.Container, deadline time.Time, why Condemnati
 		v.stop(c, deadline, why)
 		return
 	}
+	v.remove(c)
+}
+
+// remove takes an instance away that has no process.
+func (v *view) remove(c *observed.Container) {
 	v.act(Action{Kind: RemoveContainer, Key: keyRemove + c.ID, ID: c.ID, SandboxID: c.SandboxID, Container: v.byName[c.Name]})
 }

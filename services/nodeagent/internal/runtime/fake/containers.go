@@ -53,11 +53,12 @@ func (r *Runtime) StartContainer(ctx context.Context, id string) error {
 	if c == nil || c.State != observed.Created {
 		return fmt.Errorf("starting container %s: it is not in state created", id)
 	}
-	c.State, c.StartedAt = observed.Running, time.Now()
+	c.State = observed.Running
 	if err := c.behavior.StartError; err != nil {
 		r.exitLocked(c, 128, "StartError")
 		return fmt.Errorf("starting container %s: %w", id, err)
 	}
+	c.StartedAt = time.Now()
 	r.notifyLocked(runtime.Event{PodUID: c.PodUID, ContainerID: c.ID})
 	if c.behavior.RunFor > 0 {
 		r.exitAfter(c, c.behavior.RunFor, c.behavior.ExitCode)
