@@ -37,7 +37,7 @@ func parseStat(stat string) (identity, error) {
 	if end < 0 {
 		return identity{}, errors.New("reading a process's stat: no name in it")
 	}
-	const state, startTime = 0, 19 // fields 3 and 22, counted from the name's end
+	const state, threads, startTime = 0, 17, 19 // fields 3, 20 and 22, counted from the name's end
 	fields := strings.Fields(stat[end+1:])
 	if len(fields) <= startTime {
 		return identity{}, errors.New("reading a process's stat: too few fields")
@@ -46,7 +46,9 @@ func parseStat(stat string) (identity, error) {
 	if err != nil {
 		return identity{}, fmt.Errorf("reading a process's start time: %w", err)
 	}
-	return identity{startTime: ticks, dead: fields[state] == "Z" || fields[state] == "X"}, nil
+	// While other threads are still on their way out, the process holds its ports and files.
+	dead := (fields[state] == "Z" || fields[state] == "X") && (fields[threads] == "0" || fields[threads] == "1")
+	return identity{startTime: ticks, dead: dead}, nil
 }
 
 // bootID names this boot; start times of another one mean nothing.

@@ -229,12 +229,13 @@ func TestParseStat(t *testing.T) {
 		want identity
 		bad  bool
 	}{
-		"plain":                   {"42 (pause)" + rest, identity{startTime: 987654}, false},
-		"name with a parenthesis": {"42 (a) S 1 (b c)" + rest, identity{startTime: 987654}, false},
-		"zombie":                  {"42 (a)" + strings.Replace(rest, " S ", " Z ", 1), identity{startTime: 987654, dead: true}, false},
-		"no name":                 {"42 a S", identity{}, true},
-		"cut off":                 {"42 (a) S 1", identity{}, true},
-		"no number":               {"42 (a)" + strings.Replace(rest, "987654", "x", 1), identity{}, true},
+		"plain":                    {"42 (pause)" + rest, identity{startTime: 987654}, false},
+		"name with a parenthesis":  {"42 (a) S 1 (b c)" + rest, identity{startTime: 987654}, false},
+		"zombie":                   {"42 (a)" + strings.Replace(rest, " S ", " Z ", 1), identity{startTime: 987654, dead: true}, false},
+		"threads on their way out": {"42 (a)" + strings.NewReplacer(" S ", " Z ", " 20 0 1 ", " 20 0 7 ").Replace(rest), identity{startTime: 987654}, false},
+		"no name":                  {"42 a S", identity{}, true},
+		"cut off":                  {"42 (a) S 1", identity{}, true},
+		"no number":                {"42 (a)" + strings.Replace(rest, "987654", "x", 1), identity{}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := parseStat(c.stat)

@@ -22,6 +22,9 @@ import (
 	"keelson.dev/test/scenario"
 )
 
+// logLines is how much of each log a failed test shows.
+const logLines = 5
+
 // upTimeout bounds one call of keel.
 const upTimeout = 5 * time.Minute
 
@@ -187,7 +190,7 @@ func (m *Mesh) showLogs(t testing.TB) {
 		return
 	}
 	for _, log := range logs {
-		lines, err := procmesh.Tail(log, 0, 15)
+		lines, err := procmesh.Tail(log, 0, logLines)
 		t.Logf("the end of %s (%v):\n%s", filepath.Base(log), err, strings.Join(lines, "\n"))
 	}
 }
