@@ -38,11 +38,14 @@ func (v *view) end() {
 	if v.removeAll() {
 		return
 	}
+	if len(v.in.Ops) > 0 {
+		return
+	}
 	if !v.in.Removed {
 		v.act(Action{Kind: DeletePod, Key: keyDelete})
 		return
 	}
-	v.plan.Gone = len(v.in.Ops) == 0
+	v.plan.Gone = true
 }
 
 // grace is the period that holds now. A Pod whose object is gone gets the least one.
@@ -56,15 +59,28 @@ func (v *view) grace() time.Duration {
 	return lifecycle.Grace(v.pod)
 }
 
-// cancelStarts calls off what would bring up more of the Pod, and says whether some of it is still in flight.
-func (v *view) cancelStarts() bool {
+// cancelStops calls off the stops of instances that have ended meanwhile: a preStop hook may take long for nothing.
+func (v *view) cancelStops() {
 	for key := range v.in.Ops {
-		if key == keyPrepare || key == keyCreateSandbox || strings.HasPrefix(key, keyStart) || strings.HasPrefix(key, keyHook) {
-			v.plan.Cancel = append(v.plan.Cancel, key)
+		if id, isStop := strings.CutPrefix(key, keyStop); isStop {
+			if c := v.in.Observed.ByID(id); c == nil || !c.Live() {
+				v.plan.Cancel = append(v.plan.Cancel, key)
+			}
 		}
 	}
+}
+
+// cancelStarts calls off what would bring up more of the Pod, and says whether some of it is still in flight.
+func (v *view) cancelStarts() bool {
+	var starting []string
+	for key := range v.in.Ops {
+		if key == keyPrepare || key == keyCreateSandbox || strings.HasPrefix(key, keyStart) || strings.HasPrefix(key, keyHook) {
+			starting = append(starting, key)
+		}
+	}
+	v.plan.Cancel = append(v.plan.Cancel, starting...)
 	slices.Sort(v.plan.Cancel)
-	return len(v.plan.Cancel) > 0
+	return len(starting) > 0
 }
 
 // stopContainers stops the next wave of containers and says whether any may still live.

@@ -91,6 +91,14 @@ func TestTerminateCallsOffStarts(t *testing.T) {
 	}
 }
 
+// SAF-136: a process that ends early is not waited for by its hook.
+func TestStopOfWhatHasEndedIsCalledOff(t *testing.T) {
+	plan := Decide(build(mainC("a", preStop), sandbox("s0", 0, true), deleted(30), op("stop/a#0", 20*time.Second), instance("a", 0, exited)))
+	if len(plan.Cancel) != 1 || plan.Cancel[0] != "stop/a#0" {
+		t.Errorf("cancels %v, want the stop", plan.Cancel)
+	}
+}
+
 // SAF-141: the Pod is not stopped, let alone deleted, while an instance is in an unknown state.
 func TestUnknownHoldsDeletion(t *testing.T) {
 	plan := Decide(build(mainC("a"), released, deleted(30), phase(corev1.PodFailed), op("stop/a#0", 0), instance("a", 0, unknown)))

@@ -179,6 +179,7 @@ type Plan struct {
 // Decide returns the plan for the Pod.
 func Decide(in Input) Plan {
 	v := newView(in)
+	v.cancelStops()
 	v.plan.Goal, v.plan.Outcome = v.goal()
 	if v.plan.Goal == Run {
 		v.run()

@@ -123,6 +123,23 @@ func TestTerminationTimes(t *testing.T) {
 	}
 }
 
+// SAF-136: the process ends during its preStop hook.
+func TestEarlyExit(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.hook = func(ctx context.Context, _ string) error { <-ctx.Done(); return ctx.Err() }
+		w.put(newPod(preStop))
+		w.after(0)
+		w.delete("u1", 30)
+		w.after(3 * time.Second)
+		w.runtime.Exit("u1", "m", 0)
+		w.after(time.Second)
+		if w.get("u1") != nil {
+			t.Error("the object is still there although its process has ended")
+		}
+		w.expect("signals", w.signals("TERM", "KILL"))
+	})
+}
+
 // SAF-138 POD-166 POD-167: the final status comes before the deletion, and both when nothing runs any more.
 func TestDeletionOrder(t *testing.T) {
 	inWorld(t, func(w *world) {
