@@ -132,8 +132,11 @@ func (w *worker) empty() {
 }
 
 // renew takes a new version of the Pod in. A changed spec ends the back-off of containers that could not be started: the
-// change may be the cure.
+// change may be the cure. What volumes show of the Pod is brought up to date.
 func (w *worker) renew(pod *corev1.Pod) {
+	if w.memory.Prepared && showsOther(w.pod, pod) {
+		w.memory.RefreshAt = time.Now()
+	}
 	if pod.Generation != w.pod.Generation {
 		maps.DeleteFunc(w.memory.Faults, func(key string, _ podstate.Fault) bool { return isStart(key) })
 	}
@@ -141,6 +144,12 @@ func (w *worker) renew(pod *corev1.Pod) {
 	if pod.Status.StartTime != nil {
 		w.startedAt = pod.Status.StartTime.Time
 	}
+}
+
+// showsOther tells whether volumes of the Pod may have to show something else: its labels, its annotations, or volumes for
+// a new container.
+func showsOther(before, after *corev1.Pod) bool {
+	return before.Generation != after.Generation || !maps.Equal(before.Labels, after.Labels) || !maps.Equal(before.Annotations, after.Annotations)
 }
 
 // conclude takes the end of an operation in.
