@@ -102,8 +102,12 @@ func (a Agent) At(l Location) *url.URL {
 // never for streams.
 func (n *Nodes) Agent(ctx context.Context, node string, insecure bool) (Agent, error) {
 	found, err := n.lookup(ctx, node)
+	if apierrors.IsNotFound(err) {
+		// Made anew: the store names the resource of the request in ctx, which is the Pod's.
+		return Agent{}, apierrors.NewNotFound(corev1.Resource("nodes"), node)
+	}
 	if err != nil {
-		return Agent{}, fmt.Errorf("finding the agent of node %s: %w", node, err)
+		return Agent{}, err // not wrapped: clients get the status that it is
 	}
 	host, err := Address(found)
 	if err != nil {
@@ -114,4 +118,18 @@ func (n *Nodes) Agent(ctx context.Context, node string, insecure bool) (Agent, e
 		agent.Transport = n.insecure
 	}
 	return agent, nil
+}
+
+// Unreachable says in one sentence, and with the status of a passing failure, that a node's agent was asked in vain. An
+// answer of the agent itself is handed on as it is.
+func Unreachable(node string, err error) error {
+	var status apierrors.APIStatus
+	if err == nil || errors.As(err, &status) {
+		return err
+	}
+	var request *url.Error
+	if errors.As(err, &request) {
+		err = request.Err
+	}
+	return apierrors.NewServiceUnavailable(fmt.Sprintf("the agent of node %s does not answer: %v", node, err))
 }

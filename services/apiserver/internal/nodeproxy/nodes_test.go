@@ -136,12 +136,12 @@ func TestAgentVerifies(t *testing.T) {
 }
 
 func TestAgentOfAnUnknownNode(t *testing.T) {
-	missing := apierrors.NewNotFound(corev1.Resource("nodes"), "n")
+	missing := apierrors.NewNotFound(corev1.Resource("pods"), "n")
 	nodes, err := nodeproxy.New(nodeproxy.Config{}, func(context.Context, string) (*corev1.Node, error) { return nil, missing })
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := nodes.Agent(t.Context(), "n", false); !apierrors.IsNotFound(err) {
+	if _, err := nodes.Agent(t.Context(), "n", false); !apierrors.IsNotFound(err) || err.Error() != `nodes "n" not found` {
 		t.Errorf("got %v", err)
 	}
 }
@@ -153,5 +153,19 @@ func TestAgentOfASilentNode(t *testing.T) {
 	}
 	if _, err := nodes.Agent(t.Context(), "n", false); !apierrors.IsServiceUnavailable(err) {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestUnreachable(t *testing.T) {
+	refused := &url.Error{Op: "Get", URL: "https://h", Err: errors.New("connection refused")}
+	if got := nodeproxy.Unreachable("n", refused); !apierrors.IsServiceUnavailable(got) || got.Error() != "the agent of node n does not answer: connection refused" {
+		t.Errorf("got %v", got)
+	}
+	answered := apierrors.NewBadRequest("no")
+	if got := nodeproxy.Unreachable("n", answered); got != error(answered) {
+		t.Errorf("got %v", got)
+	}
+	if got := nodeproxy.Unreachable("n", nil); got != nil {
+		t.Errorf("got %v", got)
 	}
 }

@@ -3,6 +3,7 @@ package pod
 import (
 	"context"
 	"fmt"
+	"io"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -82,14 +83,26 @@ func (l *Log) Get(ctx context.Context, name string, opts runtime.Object) (runtim
 	if err != nil {
 		return nil, err
 	}
-	return &genericstream.LocationStreamer{
+	return &logStream{node: p.Spec.NodeName, LocationStreamer: genericstream.LocationStreamer{
 		Location:        agent.At(nodeproxy.LogLocation(p, container, options)),
 		Transport:       agent.Transport,
 		ContentType:     "text/plain",
 		Flush:           options.Follow,
 		ResponseChecker: genericstream.NewGenericHttpResponseChecker(corev1.Resource("pods/log"), name),
 		RedirectChecker: genericstream.PreventRedirects,
-	}, nil
+	}}, nil
+}
+
+// logStream is a log as the node's agent sends it.
+type logStream struct {
+	genericstream.LocationStreamer
+	node string
+}
+
+// InputStream implements the API machinery's ResourceStreamer.
+func (s *logStream) InputStream(ctx context.Context, apiVersion, acceptHeader string) (io.ReadCloser, bool, string, error) {
+	stream, flush, contentType, err := s.LocationStreamer.InputStream(ctx, apiVersion, acceptHeader)
+	return stream, flush, contentType, nodeproxy.Unreachable(s.node, err)
 }
 
 var logStreams = []string{corev1.LogStreamAll, corev1.LogStreamStderr, corev1.LogStreamStdout}

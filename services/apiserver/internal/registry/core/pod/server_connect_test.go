@@ -91,6 +91,12 @@ func testLogRefused(t *testing.T, _ *cluster, pods typedcorev1.PodInterface) {
 	}
 	_, err := pods.GetLogs("nobody", &corev1.PodLogOptions{}).Stream(t.Context())
 	wantError(t, err, apierrors.IsNotFound, `pods "nobody" not found`)
+	create(t, pods, nginx(func(p *corev1.Pod) { p.Name, p.Spec.NodeName = "silent", deadNode }))
+	_, err = pods.GetLogs("silent", &corev1.PodLogOptions{}).Stream(t.Context())
+	wantError(t, err, apierrors.IsServiceUnavailable, "the agent of node node-dead does not answer: dial tcp 127.0.0.1:1: connect: connection refused")
+	create(t, pods, nginx(func(p *corev1.Pod) { p.Name, p.Spec.NodeName = "lost", "node-gone" }))
+	_, err = pods.GetLogs("lost", &corev1.PodLogOptions{}).Stream(t.Context())
+	wantError(t, err, apierrors.IsNotFound, `nodes "node-gone" not found`)
 }
 
 // executors are the two ways in which clients run a command: WebSocket, as kubectl does now, and SPDY, as it did.

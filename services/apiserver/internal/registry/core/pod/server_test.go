@@ -22,6 +22,9 @@ type cluster struct {
 	agent *agenttest.Agent
 }
 
+// deadNode is a node whose agent does not listen.
+const deadNode = "node-dead"
+
 // TestPods runs against the real server: one of them for all, each test in a namespace of its own.
 func TestPods(t *testing.T) {
 	c := newCluster(t)
@@ -48,8 +51,11 @@ func newCluster(t *testing.T) *cluster {
 	t.Helper()
 	agent := agenttest.Start(t)
 	server := servertest.Start(t, func(config *inproc.Config) { config.Nodeagents = agent.Config })
-	for _, name := range []string{"node-1", "node-2"} {
+	for _, name := range []string{"node-1", "node-2", deadNode} {
 		node := agent.Node(name)
+		if name == deadNode {
+			node.Status.DaemonEndpoints.KubeletEndpoint.Port = 1
+		}
 		created, err := server.Client.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{})
 		must(t, err)
 		created.Status = node.Status
