@@ -162,7 +162,7 @@ func TestUnreachable(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 	answered := apierrors.NewBadRequest("no")
-	if got := nodeproxy.Unreachable("n", answered); got != error(answered) {
+	if got := nodeproxy.Unreachable("n", answered); !errors.Is(got, answered) {
 		t.Errorf("got %v", got)
 	}
 	if got := nodeproxy.Unreachable("n", nil); got != nil {
