@@ -161,5 +161,5 @@ func runSample(c *cobra.Command, m *mesh.Mesh, timeout time.Duration) error {
 			return err
 		}
 	}
-	return sample.WaitAvailable(ctx, client, c.OutOrStdout())
+	return sample.WaitAvailable(ctx, client, m.RunningPods, c.OutOrStdout())
 }

@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"keelson.dev/cli/internal/host"
 	"keelson.dev/cli/internal/node"
 	"keelson.dev/cli/internal/plan"
@@ -88,4 +90,20 @@ func (m *Mesh) importInto(ctx context.Context, index int, programs string, archi
 		n.Images[archive] = sums[archive]
 	}
 	return nil
+}
+
+// RunningPods tells which Pods have a container that runs on one of the mesh's nodes, by UID. The API may say so of Pods of an
+// earlier run, until their nodeagent has looked.
+func (m *Mesh) RunningPods(ctx context.Context) (map[types.UID]bool, error) {
+	running := map[types.UID]bool{}
+	for _, n := range m.State.Nodes {
+		uids, err := node.RunningPods(ctx, m.Layout.Node(n.Name))
+		if err != nil {
+			return nil, err
+		}
+		for _, uid := range uids {
+			running[types.UID(uid)] = true
+		}
+	}
+	return running, nil
 }

@@ -117,6 +117,25 @@ func CheckRuntime(ctx context.Context, files plan.NodeLayout) error {
 	})
 }
 
+// podUIDLabel is how the nodeagent marks a Pod's containers, as the field does.
+const podUIDLabel = "io.kubernetes.pod.uid"
+
+// RunningPods tells which Pods have a container that runs, by UID.
+func RunningPods(ctx context.Context, files plan.NodeLayout) (uids []string, err error) {
+	err = withRuntime(files, func(client runtimeapi.RuntimeServiceClient) error {
+		running := &runtimeapi.ContainerStateValue{State: runtimeapi.ContainerState_CONTAINER_RUNNING}
+		list, err := client.ListContainers(ctx, &runtimeapi.ListContainersRequest{Filter: &runtimeapi.ContainerFilter{State: running}})
+		if err != nil {
+			return fmt.Errorf("listing the containers of %s: %w", files.Name, err)
+		}
+		for _, container := range list.GetContainers() {
+			uids = append(uids, container.GetLabels()[podUIDLabel])
+		}
+		return nil
+	})
+	return uids, err
+}
+
 // RemovePods stops and removes every Pod of a node's runtime, with its network.
 func RemovePods(ctx context.Context, files plan.NodeLayout) (removed int, err error) {
 	err = withRuntime(files, func(client runtimeapi.RuntimeServiceClient) error {

@@ -51,24 +51,25 @@ func Exists(ctx context.Context, client kubernetes.Interface) (bool, error) {
 	return len(list.Items) > 0, nil
 }
 
-// WaitAvailable waits until the sample is available and prints its progress on one line each.
-func WaitAvailable(ctx context.Context, client kubernetes.Interface, out io.Writer) error {
+// Running tells which Pods run in truth.
+type Running func(context.Context) (map[types.UID]bool, error)
+
+// WaitAvailable waits until the sample is available, and its Pods really run, and prints its progress.
+func WaitAvailable(ctx context.Context, client kubernetes.Interface, running Running, out io.Writer) error {
 	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
 	shown := ""
 	for {
-		deployment, err := client.AppsV1().Deployments(Namespace).Get(ctx, Name, metav1.GetOptions{})
+		line, done, err := look(ctx, client, running)
 		if err != nil && ctx.Err() == nil {
-			return fmt.Errorf("reading the sample Deployment: %w", err)
+			return err
 		}
-		if err == nil {
-			if line := progress(deployment); line != shown {
-				fmt.Fprintln(out, "    "+line)
-				shown = line
-			}
-			if available(deployment) {
-				return nil
-			}
+		if err == nil && line != shown {
+			fmt.Fprintln(out, "    "+line)
+			shown = line
+		}
+		if done {
+			return nil
 		}
 		select {
 		case <-ctx.Done():
@@ -78,8 +79,33 @@ func WaitAvailable(ctx context.Context, client kubernetes.Interface, out io.Writ
 	}
 }
 
-func progress(d *appsv1.Deployment) string {
-	return fmt.Sprintf("Deployment %s: %d of %d available", d.Name, d.Status.AvailableReplicas, replicas(d))
+// look compares what the API says with what runs.
+func look(ctx context.Context, client kubernetes.Interface, running Running) (line string, done bool, err error) {
+	deployment, err := client.AppsV1().Deployments(Namespace).Get(ctx, Name, metav1.GetOptions{})
+	if err != nil {
+		return "", false, fmt.Errorf("reading the sample Deployment: %w", err)
+	}
+	selector, err := metav1.LabelSelectorAsSelector(deployment.Spec.Selector)
+	if err != nil {
+		return "", false, fmt.Errorf("reading the sample's selector: %w", err)
+	}
+	pods, err := client.CoreV1().Pods(Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector.String()})
+	if err != nil {
+		return "", false, fmt.Errorf("listing the sample's Pods: %w", err)
+	}
+	truth, err := running(ctx)
+	if err != nil {
+		return "", false, err
+	}
+	live := int32(0)
+	for _, pod := range pods.Items {
+		if truth[pod.UID] {
+			live++
+		}
+	}
+	count := min(deployment.Status.AvailableReplicas, live)
+	line = fmt.Sprintf("Deployment %s: %d of %d available", deployment.Name, count, replicas(deployment))
+	return line, available(deployment) && live >= replicas(deployment), nil
 }
 
 func available(d *appsv1.Deployment) bool {
