@@ -49,6 +49,7 @@ type agent struct {
 	source   *podsource.Source
 	observer *observe.Observer
 	garbage  *gc.Collector
+	starts   startTimes
 	// before holds the Pods of which the runtime had something when the agent started.
 	before map[types.UID]bool
 	// settled says that every Pod of the API is known and none that the API has forgotten is left.
@@ -71,7 +72,7 @@ func Run(ctx context.Context, c Config) error {
 	c.REST = client.ForDaemon(c.REST, "nodeagent")
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	a := &agent{Config: c, host: h, before: map[types.UID]bool{}}
+	a := &agent{Config: c, host: h, before: map[types.UID]bool{}, starts: newStartTimes()}
 	if err := a.build(ctx); err != nil {
 		return errors.Join(err, h.close())
 	}
@@ -115,7 +116,7 @@ func (a *agent) build(ctx context.Context) (err error) {
 func (a *agent) workerConfig() podworker.Config {
 	return podworker.Config{
 		Log: a.Log, Runtime: a.runtime, Hooks: hooks.NewRunner(a.runtime, kubernetesVersion), Probes: a.probes, Statuses: a.statuses,
-		Events: a.events, Records: a.records, HostIPs: a.hostIPs, RuntimeName: a.version.Name, Admit: a.admit,
+		Events: a.events, Records: a.records, HostIPs: a.hostIPs, RuntimeName: a.version.Name, Admit: a.admit, Started: a.starts.observe,
 		Steps: steps.New(steps.Config{
 			Files: a.files, Cgroups: a.cgroups, Volumes: volume.NewHost(a.files, a.mounter, kinds.All(a.mounter, a.objects)), Objects: a.objects,
 			Ranges: a.ranges, Images: a.runtime, Events: a.events, Node: a.configNode(a.Config), HostsFile: a.hostsFile,

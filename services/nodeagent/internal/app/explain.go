@@ -5,11 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/prometheus/client_golang/prometheus"
-
 	"keelson.dev/kit/introspect"
-	"keelson.dev/kit/telemetry"
-	"keelson.dev/services/nodeagent/internal/podworker"
 )
 
 // explain says what the node does about a Pod.
@@ -37,11 +33,4 @@ func (a *agent) explain(_ context.Context, namespace, name string) (introspect.E
 	}
 	slices.SortFunc(out.Facts, func(a, b introspect.Fact) int { return a.Time.Compare(b.Time) })
 	return out, true
-}
-
-// registerMetrics shows how many Pods the node has.
-func registerMetrics(metrics *telemetry.Metrics, pool *podworker.Pool) {
-	metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "nodeagent_pods", Help: "Pods that this node works on, those that are going included.",
-	}, func() float64 { return float64(len(pool.Pods())) }))
 }

@@ -87,5 +87,5 @@ func (a *agent) show() {
 	a.Live.Add("container-runtime", a.observer.Healthy)
 	a.State.AddQueue("status", func() (int, time.Duration) { return a.statuses.Len(), 0 })
 	a.State.AddExplainer("Pod", a.explain)
-	registerMetrics(a.Metrics, a.pool)
+	registerMetrics(a.Metrics, a.pool, a.starts)
 }

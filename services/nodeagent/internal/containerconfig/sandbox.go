@@ -102,7 +102,7 @@ func sandboxSecurity(in SandboxInput) *cri.LinuxSandboxSecurityContext {
 	security := &cri.LinuxSandboxSecurityContext{
 		NamespaceOptions: namespaces(pod, in.UserNamespace),
 		Privileged:       anyPrivileged(pod),
-		Seccomp:          sandboxSeccomp(in),
+		Seccomp:          &cri.SecurityProfile{ProfileType: cri.SecurityProfile_RuntimeDefault},
 	}
 	if context := pod.Spec.SecurityContext; context != nil {
 		security.SelinuxOptions = selinux(context.SELinuxOptions)
@@ -114,16 +114,6 @@ func sandboxSecurity(in SandboxInput) *cri.LinuxSandboxSecurityContext {
 		security.SupplementalGroupsPolicy = groupsPolicy(context)
 	}
 	return security
-}
-
-// sandboxSeccomp confines the sandbox where the Pod or the node asks for profiles at all. An OCI runtime may be built
-// without seccomp: Pods that ask for none must run there too.
-func sandboxSeccomp(in SandboxInput) *cri.SecurityProfile {
-	context := in.Pod.Spec.SecurityContext
-	if in.SeccompDefault || context != nil && context.SeccompProfile != nil {
-		return &cri.SecurityProfile{ProfileType: cri.SecurityProfile_RuntimeDefault}
-	}
-	return &cri.SecurityProfile{ProfileType: cri.SecurityProfile_Unconfined}
 }
 
 // namespaces says which namespaces the Pod shares with the host or among its containers.

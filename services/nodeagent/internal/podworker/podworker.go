@@ -8,6 +8,7 @@ package podworker
 
 import (
 	"context"
+	"time"
 
 	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
@@ -84,6 +85,8 @@ type Config struct {
 	Records  *checkpoint.Store
 	// Admit decides whether the node takes a Pod in, given those that it has; nil means yes.
 	Admit func(pod *corev1.Pod, others []*corev1.Pod) *podstate.Outcome
+	// Started is told how long a Pod took from its arrival until it ran.
+	Started func(took time.Duration)
 	// HostIPs are the node's addresses.
 	HostIPs func() []string
 	// RuntimeName is the scheme of container IDs.

@@ -45,6 +45,9 @@ type worker struct {
 	messages map[string]string
 	// told holds the waiting reason by container name that an event told of last.
 	told map[string]string
+	// starting says that the Pod is new here and has not run yet; arrived is when it came.
+	starting bool
+	arrived  time.Time
 }
 
 func newWorker(pool *Pool, pod *corev1.Pod) *worker {
@@ -58,6 +61,7 @@ func newWorker(pool *Pool, pod *corev1.Pod) *worker {
 			Faults: map[string]podstate.Fault{}, SandboxesStopped: map[string]bool{},
 		},
 		messages: map[string]string{}, told: map[string]string{}, startedAt: time.Now(),
+		starting: pod.Status.StartTime == nil, arrived: time.Now(),
 	}
 	if pod.Status.StartTime != nil {
 		w.startedAt = pod.Status.StartTime.Time
@@ -199,12 +203,22 @@ func (w *worker) pass(ctx context.Context) (wake time.Time, gone bool) {
 	w.probe(plan)
 	w.show(now, plan)
 	if !w.removed {
-		w.config.Statuses.Publish(w.pod, status.Compute(status.Input{
-			Now: now, Pod: w.pod, Observed: &w.seen, Plan: plan, Probes: probes, Messages: w.messages,
-			Runtime: w.config.RuntimeName, HostIPs: w.config.HostIPs(), StartedAt: w.startedAt,
-		}), plan.Goal != podstate.Run && !plan.Stopped)
+		w.publish(now, plan, probes)
 	}
 	return plan.Wake, plan.Gone
+}
+
+// publish reports how the Pod is now.
+func (w *worker) publish(now time.Time, plan podstate.Plan, probes map[string]podstate.Probe) {
+	s := status.Compute(status.Input{
+		Now: now, Pod: w.pod, Observed: &w.seen, Plan: plan, Probes: probes, Messages: w.messages,
+		Runtime: w.config.RuntimeName, HostIPs: w.config.HostIPs(), StartedAt: w.startedAt,
+	})
+	w.config.Statuses.Publish(w.pod, s, plan.Goal != podstate.Run && !plan.Stopped)
+	if w.starting && s.Phase != corev1.PodPending {
+		w.starting = false
+		w.config.Started(now.Sub(w.arrived))
+	}
 }
 
 // tell records an event for each container that has begun to wait for its next try.

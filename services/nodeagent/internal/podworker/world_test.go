@@ -74,7 +74,7 @@ func (w *world) start() {
 	w.stop = stop
 	w.pool = NewPool(ctx, Config{
 		Log: zap.NewNop(), Runtime: w.runtime, Steps: stepsOf{w}, Hooks: hooksOf{w}, Probes: probesOf{w}, Statuses: apiOf{w}, Events: eventsOf{w},
-		Records: records, HostIPs: func() []string { return []string{"10.0.0.1"} }, RuntimeName: "fake",
+		Records: records, HostIPs: func() []string { return []string{"10.0.0.1"} }, RuntimeName: "fake", Started: func(time.Duration) {},
 	})
 	pool := w.pool
 	go func() { _ = w.runtime.Watch(ctx, func(e runtime.Event) { pool.Wake(types.UID(e.PodUID)) }) }()

@@ -1,0 +1,29 @@
+package app
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"keelson.dev/kit/telemetry"
+	"keelson.dev/services/nodeagent/internal/podworker"
+)
+
+// startTimes is how long Pods take from their arrival on the node until they run.
+type startTimes struct{ prometheus.Histogram }
+
+func newStartTimes() startTimes {
+	return startTimes{prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name: "nodeagent_pod_start_duration_seconds", Help: "Time from the arrival of a Pod on this node until it runs, image pulls included.",
+		Buckets: []float64{0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10, 30, 60, 300},
+	})}
+}
+
+func (s startTimes) observe(took time.Duration) { s.Observe(took.Seconds()) }
+
+// registerMetrics shows how many Pods the node has and how long they take to start.
+func registerMetrics(metrics *telemetry.Metrics, pool *podworker.Pool, starts startTimes) {
+	metrics.MustRegister(starts, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "nodeagent_pods", Help: "Pods that this node works on, those that are going included.",
+	}, func() float64 { return float64(len(pool.Pods())) }))
+}
