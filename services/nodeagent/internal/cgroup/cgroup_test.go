@@ -43,7 +43,7 @@ func newTree(t *testing.T, kernel cgroup.Kernel, driver cgroup.Driver, root stri
 	return tree
 }
 
-// POD-229, POD-233: a Pod's cgroup has the Pod's effective requests and limits.
+// POD-228, POD-229, POD-233: a Pod's cgroup has the Pod's effective requests and limits.
 func TestLimitsOf(t *testing.T) {
 	withInit := podWith("u", "", amounts("200m", "1Gi"), amounts("200m", "1Gi"))
 	withInit.Spec.InitContainers = []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: amounts("700m", "2Gi"), Limits: amounts("700m", "2Gi")}}}

@@ -87,7 +87,7 @@ func result(t *testing.T, p *Prober, id string) Result {
 	return got
 }
 
-// POD-142, POD-144: a Pod gets no traffic before its first success, and leaves again by failing; POD-141: nothing is killed.
+// POD-132, POD-134, POD-142, POD-144: a Pod gets no traffic before its first success, and leaves again by failing; POD-141: nothing is killed.
 func TestReadiness(t *testing.T) {
 	play(t, func(t *testing.T, s *script, p *Prober) {
 		container := &corev1.Container{Name: "c", ReadinessProbe: command("ready", func(p *corev1.Probe) { p.InitialDelaySeconds = 5 })}
@@ -114,6 +114,18 @@ func TestReadiness(t *testing.T) {
 		}
 		if s.changes != 2 || len(s.failed) != 3 || s.failed[0] != "Readiness probe failed: output" {
 			t.Errorf("%d changes, messages %q", s.changes, s.failed)
+		}
+	})
+}
+
+// POD-145: a container that lives and is not ready is left alone.
+func TestAliveAndNotReady(t *testing.T) {
+	play(t, func(t *testing.T, s *script, p *Prober) {
+		s.set("ready", 1, nil)
+		p.Sync("u", []Target{target(&corev1.Container{Name: "c", LivenessProbe: command("live", nil), ReadinessProbe: command("ready", nil)}, nil)})
+		pass(time.Hour)
+		if got := result(t, p, "c1"); got.Ready || !got.Started || got.Kill != nil || s.times("live") == "[]" {
+			t.Errorf("got %+v", got)
 		}
 	})
 }
