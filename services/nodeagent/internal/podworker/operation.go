@@ -49,7 +49,10 @@ func (w *worker) begin(ctx context.Context, a podstate.Action) {
 	go func() {
 		defer close(o.done)
 		defer cancel()
-		w.report(a.Key, do(ctx))
+		began := time.Now()
+		out := do(ctx)
+		w.log.Debug("operation ended", zap.String("operation", a.Key), zap.Duration("took", time.Since(began)), zap.Error(out.err))
+		w.report(a.Key, out)
 	}()
 }
 

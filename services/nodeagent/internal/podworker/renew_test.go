@@ -36,3 +36,13 @@ func TestRenewRefreshesWhatVolumesShow(t *testing.T) {
 		}
 	}
 }
+
+// POD-084: a Pod that waits for a missing object goes on as soon as it is there.
+func TestRefreshTriesAgainAtOnce(t *testing.T) {
+	fault := podstate.Fault{Count: 5, At: time.Now()}
+	w := &worker{memory: podstate.Memory{Faults: map[string]podstate.Fault{podstate.PrepareKey: fault, podstate.StartKey("c"): fault, "other": fault}}}
+	w.refresh()
+	if len(w.memory.Faults) != 1 || w.memory.Faults["other"] != fault || !w.memory.RefreshAt.IsZero() {
+		t.Errorf("faults %v, refresh at %v", w.memory.Faults, w.memory.RefreshAt)
+	}
+}

@@ -127,12 +127,21 @@ func (w *worker) empty() {
 	}
 	w.removed = mail.removed
 	w.stale = w.stale || mail.observe
-	if mail.refresh && w.memory.Prepared {
-		w.memory.RefreshAt = time.Now()
+	if mail.refresh {
+		w.refresh()
 	}
 	for _, r := range mail.results {
 		w.conclude(r)
 	}
+}
+
+// refresh follows a change of an object that the Pod refers to: what volumes show is brought up to date, and what failed
+// for want of the object is tried again at once.
+func (w *worker) refresh() {
+	if w.memory.Prepared {
+		w.memory.RefreshAt = time.Now()
+	}
+	maps.DeleteFunc(w.memory.Faults, func(key string, _ podstate.Fault) bool { return key == podstate.PrepareKey || isStart(key) })
 }
 
 // renew takes a new version of the Pod in. A changed spec ends the back-off of containers that could not be started: the
