@@ -203,5 +203,8 @@ const (
 	keyRemove        = "remove/"
 )
 
+// PrepareKey is the key of setting up directories, volumes and cgroup.
+const PrepareKey = keyPrepare
+
 // StartKey is the key of the operation that starts a container.
 func StartKey(container string) string { return keyStart + container }
