@@ -80,10 +80,10 @@ bench: build images ## measure, print one table, write docs/benchmarks.md
 
 .PHONY: lint
 lint: $(STAMPS)/golangci-lint ## check the rules of the repository
-	@echo "==> checking the layout"; cd $(ROOT)/tools && $(GO) run ./cmd/layout $(ROOT)
-	@for m in $(MODULES) test/images; do echo "==> linting $$m"; \
+	@echo "==> checking the layout"; (cd $(ROOT)/tools && $(GO) run ./cmd/layout $(ROOT)) || fail=1; \
+	for m in $(MODULES) test/images; do echo "==> linting $$m"; \
 	  (cd $(ROOT)/$$m && GOWORK=off $(GO) list -deps -test ./... >/dev/null && \
-	    $(call workspace,$$m) $(BIN)/golangci-lint run --config $(ROOT)/.golangci.yml ./...) || fail=1; done; exit $${fail:-0}
+	    $(call workspace,$$m) $(BIN)/golangci-lint run --allow-parallel-runners --config $(ROOT)/.golangci.yml ./...) || fail=1; done; exit $${fail:-0}
 
 .PHONY: generate
 generate: $(STAMPS)/codegen ## regenerate proto/ and the OpenAPI definitions

@@ -118,9 +118,10 @@ func checkFile(name string, content []byte) ([]Finding, error) {
 	return found, nil
 }
 
-// sleeps lists the lines at which a test sleeps in real time; in a bubble of testing/synctest a sleep takes none.
+// sleeps lists the lines at which a test sleeps in real time; in a bubble of testing/synctest a sleep takes none. Benchmarks
+// of a whole mesh measure over a stretch of time.
 func sleeps(name string, files *token.FileSet, file *ast.File) []int {
-	if !strings.HasSuffix(name, "_test.go") || slices.ContainsFunc(file.Imports, func(spec *ast.ImportSpec) bool {
+	if !strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, "test/bench/") || slices.ContainsFunc(file.Imports, func(spec *ast.ImportSpec) bool {
 		return spec.Path.Value == `"testing/synctest"`
 	}) {
 		return nil

@@ -25,6 +25,7 @@ func TestCheckFindsEachBrokenRule(t *testing.T) {
 		"a test that sleeps":       {"kit/a/a_test.go", "package a\nimport \"time\"\nfunc f() { time.Sleep(1) }\n", "kit/a/a_test.go:3: a test sleeps"},
 		"a test in a bubble": {"kit/a/a_test.go",
 			"package a\nimport (\n\"testing/synctest\"\n\"time\"\n)\nvar _ = synctest.Wait\nfunc f() { time.Sleep(1) }\n", ""},
+		"a benchmark of a mesh":  {"test/bench/a_test.go", "package a\nimport \"time\"\nfunc f() { time.Sleep(1) }\n", ""},
 		"code that sleeps":       {"kit/a/a.go", "package a\nimport \"time\"\nfunc f() { time.Sleep(1) }\n", ""},
 		"package without a name": {"kit/util/a.go", "package util\n", "package util"},
 		"controller imports controller": {controllers + "deployment/reconcile.go",
