@@ -74,7 +74,7 @@ func newClass(name string, value int32, isDefault bool) *schedulingv1.PriorityCl
 	return &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: value, GlobalDefault: isDefault}
 }
 
-// SCH-006, SCH-008, SCH-011, SCH-012, SCH-013.
+// SCH-006, SCH-008, SCH-010, SCH-011, SCH-012, SCH-013, SCH-015, SCH-019.
 func testPriorityClasses(t *testing.T, s *servertest.Server) {
 	ctx := t.Context()
 	classes := s.Client.SchedulingV1().PriorityClasses()
@@ -93,6 +93,10 @@ func testPriorityClasses(t *testing.T, s *servertest.Server) {
 			t.Errorf("deleting %s: %v", name, err)
 		}
 	}
+	earlier := must[*corev1.Pod](t, "creating")(s.Client.CoreV1().Pods(namespace(t, s, "earlier")).Create(ctx, newPod("earlier"), metav1.CreateOptions{}))
+	if *earlier.Spec.Priority != 0 || earlier.Spec.PriorityClassName != "" {
+		t.Errorf("SCH-019: without a default a Pod has priority %d", *earlier.Spec.Priority)
+	}
 	stored := must[*schedulingv1.PriorityClass](t, "creating")(classes.Create(ctx, newClass("first", 5, true), metav1.CreateOptions{}))
 	if *stored.PreemptionPolicy != corev1.PreemptLowerPriority {
 		t.Errorf("SCH-013: policy %s", *stored.PreemptionPolicy)
@@ -105,6 +109,23 @@ func testPriorityClasses(t *testing.T, s *servertest.Server) {
 	second.GlobalDefault = true
 	if _, err := classes.Update(ctx, second, metav1.UpdateOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("SCH-011: making a second the default: %v", err)
+	}
+	// SCH-015: the default holds for Pods from now on, and for no other.
+	ns := namespace(t, s, "default-class")
+	servertest.Eventually(t, "SCH-010: Pods without a class get the default's value", func(ctx context.Context) string {
+		pod := newPod("")
+		pod.GenerateName = "p-"
+		created, err := s.Client.CoreV1().Pods(ns).Create(ctx, pod, metav1.CreateOptions{})
+		if err != nil {
+			return err.Error()
+		}
+		if *created.Spec.Priority != 5 || created.Spec.PriorityClassName != "first" {
+			return "the Pod has another priority"
+		}
+		return ""
+	})
+	if kept := must[*corev1.Pod](t, "reading")(s.Client.CoreV1().Pods("earlier").Get(ctx, "earlier", metav1.GetOptions{})); *kept.Spec.Priority != 0 {
+		t.Errorf("SCH-015: an earlier Pod has priority %d", *kept.Spec.Priority)
 	}
 	stored.Value = 7
 	_, err = classes.Update(ctx, stored, metav1.UpdateOptions{})

@@ -21,12 +21,27 @@ func newService(name string, kind corev1.ServiceType) *corev1.Service {
 func testServices(t *testing.T, s *servertest.Server) {
 	ctx := t.Context()
 	services := s.Client.CoreV1().Services(namespace(t, s, "services"))
+	// Many at a time: each gets its own.
+	const many = 40
+	created := make(chan *corev1.Service, many)
+	for i := range many {
+		go func() {
+			svc, err := services.Create(ctx, newService(fmt.Sprintf("s%d", i), corev1.ServiceTypeNodePort), metav1.CreateOptions{})
+			if err != nil {
+				t.Errorf("creating: %v", err)
+			}
+			created <- svc
+		}()
+	}
 	seen := map[string]bool{}
-	for i := range 40 {
-		svc := must[*corev1.Service](t, "creating")(services.Create(ctx, newService(fmt.Sprintf("s%d", i), corev1.ServiceTypeNodePort), metav1.CreateOptions{}))
+	for range many {
+		svc := <-created
+		if t.Failed() {
+			return
+		}
 		port := fmt.Sprint(svc.Spec.Ports[0].NodePort)
 		if svc.Spec.ClusterIP == "" || seen[svc.Spec.ClusterIP] || seen[port] || svc.Spec.Ports[0].NodePort < 30000 {
-			t.Fatalf("service %d got %s and %s", i, svc.Spec.ClusterIP, port)
+			t.Fatalf("%s got %s and %s", svc.Name, svc.Spec.ClusterIP, port)
 		}
 		seen[svc.Spec.ClusterIP], seen[port] = true, true
 	}
