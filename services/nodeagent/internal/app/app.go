@@ -107,7 +107,7 @@ func (a *agent) build(ctx context.Context) (err error) {
 	if a.source, err = podsource.New(a.client, a.NodeName, a.pool, func(uid types.UID) bool { return a.before[uid] }); err != nil {
 		return err
 	}
-	a.observer = observe.New(observe.Config{Runtime: a.runtime, Workers: a.pool, Log: a.Log, Leftovers: a.leftovers})
+	a.observer = observe.New(observe.Config{Runtime: a.runtime, Workers: a.pool, Log: a.Log, Leftovers: a.leftovers, Changed: a.node.Look})
 	a.garbage = gc.New(gc.Config{Runtime: a.runtime, Log: a.Log, Dir: a.RootDir, HighPercent: a.ImageHighPercent, LowPercent: a.ImageLowPercent})
 	a.show()
 	return nil

@@ -38,6 +38,8 @@ type Config struct {
 	Runtime runtime.Pods
 	Workers Workers
 	Log     *zap.Logger
+	// Changed is called when the runtime begins to answer or ceases to.
+	Changed func()
 	// Leftovers returns the Pods of which the node has anything else: folders, cgroups, records.
 	Leftovers func() ([]types.UID, error)
 }
@@ -62,9 +64,17 @@ func New(config Config) *Observer {
 func (o *Observer) Run(ctx context.Context) {
 	go o.stream(ctx)
 	o.sweep()
-	for {
-		if err := o.relist(ctx); err != nil && ctx.Err() == nil {
+	for answers := false; ; {
+		err := o.relist(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil {
 			o.Log.Warn("listing the runtime's Pods failed, trying again", zap.Error(err))
+		}
+		if answered := err == nil; answered != answers {
+			answers = answered
+			o.Changed()
 		}
 		pause := relistEvery
 		if !o.streaming.Load() {

@@ -48,7 +48,7 @@ func observing(t *testing.T, test func(*fake.Runtime, *workers)) {
 		r, w := fake.New("image:1"), &workers{known: map[types.UID]bool{"known": true}}
 		sandbox(t, r, "known")
 		sandbox(t, r, "orphan")
-		o := New(Config{Runtime: r, Workers: w, Log: zap.NewNop(), Leftovers: func() ([]types.UID, error) { return []types.UID{"folder", "known"}, nil }})
+		o := New(Config{Runtime: r, Workers: w, Log: zap.NewNop(), Changed: func() {}, Leftovers: func() ([]types.UID, error) { return []types.UID{"folder", "known"}, nil }})
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
 		running.Go(func() { o.Run(ctx) })

@@ -1,6 +1,7 @@
 package status
 
 import (
+	"fmt"
 	"reflect"
 	"testing"
 	"time"
@@ -155,18 +156,11 @@ func describe(s corev1.ContainerState) string {
 	case s.Running != nil:
 		return "running"
 	case s.Terminated != nil:
-		return s.Terminated.Reason + " " + itoa(s.Terminated.ExitCode)
+		return fmt.Sprintf("%s %d", s.Terminated.Reason, s.Terminated.ExitCode)
 	case s.Waiting != nil:
 		return s.Waiting.Reason
 	}
 	return ""
-}
-
-func itoa(n int32) string {
-	if n >= 10 {
-		return itoa(n/10) + itoa(n%10)
-	}
-	return string('0' + rune(n))
 }
 
 func TestConditions(t *testing.T) {

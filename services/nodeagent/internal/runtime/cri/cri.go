@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
@@ -27,6 +28,9 @@ const (
 // maxMessage is the largest answer: the list of a node's images and containers is one message.
 const maxMessage = 16 << 20
 
+// reconnect paces attempts to reach a runtime that is down. They are cheap, and Pods wait for it.
+var reconnect = backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 2 * time.Second}
+
 // Runtime speaks CRI; use Connect.
 type Runtime struct {
 	conn    *grpc.ClientConn
@@ -43,6 +47,7 @@ func Connect(endpoint string) (*Runtime, error) {
 		grpc.WithTransportCredentials(insecure.NewCredentials()), // a unix socket of root: its file mode is the guard
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)),
 		grpc.WithAuthority("localhost"),
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: reconnect, MinConnectTimeout: time.Second}),
 	)
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the container runtime at %s: %w", endpoint, err)

@@ -167,7 +167,7 @@ func (r *Runtime) RemoveSandbox(ctx context.Context, id string) error {
 	return nil
 }
 
-// ExecURL, AttachURL and PortForwardURL implement runtime.Streams; a fake has no terminals.
+// ExecURL implements runtime.Streams; like the other two it fails: a fake has no terminals.
 func (r *Runtime) ExecURL(context.Context, *cri.ExecRequest) (string, error) {
 	return "", errNoStreams
 }
