@@ -2,6 +2,7 @@
 package e2e
 
 import (
+	"slices"
 	"testing"
 
 	"keelson.dev/test/mesh/processes"
@@ -10,5 +11,6 @@ import (
 
 func TestScenarios(t *testing.T) {
 	m := processes.New(t, 1)
-	scenario.RunAll(t, m, scenario.Everywhere)
+	scenario.RunAll(t, m, slices.Concat(scenario.Contained, scenario.Everywhere))
+	t.Run("NothingIsLeft", func(t *testing.T) { expectNothingLeft(t, m) })
 }

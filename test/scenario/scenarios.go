@@ -23,6 +23,12 @@ var Everywhere = []Scenario{
 	{"Recovery", Recovery},
 }
 
+// Contained lists the scenarios that need real containers.
+var Contained = []Scenario{
+	{"Inside", Inside},
+	{"CrashLoop", CrashLoop},
+}
+
 // RunAll runs the scenarios one after the other on the mesh.
 func RunAll(t *testing.T, m mesh.Mesh, scenarios []Scenario) {
 	for _, s := range scenarios {

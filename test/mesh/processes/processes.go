@@ -194,3 +194,15 @@ func (m *Mesh) showLogs(t testing.TB) {
 		t.Logf("the end of %s (%v):\n%s", filepath.Base(log), err, strings.Join(lines, "\n"))
 	}
 }
+
+// CgroupRoot is the cgroup above all Pods of the mesh, as its nodeagents were told.
+func (m *Mesh) CgroupRoot() string {
+	for _, p := range m.processes() {
+		for _, arg := range p.Args {
+			if root, ok := strings.CutPrefix(arg, "--cgroup-root="); ok {
+				return root
+			}
+		}
+	}
+	return ""
+}
