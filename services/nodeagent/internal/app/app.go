@@ -184,6 +184,7 @@ func (a *agent) bringUp(ctx context.Context) {
 	parts.Go(func() { a.observer.Run(ctx) })
 	parts.Go(func() { a.garbage.Run(ctx) })
 	parts.Go(func() { a.rotateLogs(ctx) })
+	parts.Go(func() { a.weighBurstable(ctx) })
 	parts.Go(func() { a.settle(ctx) })
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"keelson.dev/services/nodeagent/internal/cgroup"
 	"keelson.dev/services/nodeagent/internal/containerlog"
 	"keelson.dev/services/nodeagent/internal/node"
 )
@@ -72,6 +73,29 @@ func (a *agent) rotateLogs(ctx context.Context) {
 		}
 		if err := errors.Join(problems...); err != nil && ctx.Err() == nil {
 			a.Log.Warn("rotating logs failed in part", zap.Error(err))
+		}
+	}
+}
+
+// weighEvery is how often the weight of the Burstable Pods follows them.
+const weighEvery = 10 * time.Second
+
+// weighBurstable gives the Burstable Pods together the weight of their requests, now and whenever it has changed.
+func (a *agent) weighBurstable(ctx context.Context) {
+	tick := time.NewTicker(weighEvery)
+	defer tick.Stop()
+	for last := int64(-1); ; {
+		if milli := cgroup.BurstableMilli(a.pool.Pods()); milli != last {
+			if err := a.cgroups.ShareBurstable(milli); err != nil {
+				a.Log.Warn("weighing Burstable Pods failed, trying again", zap.Error(err))
+			} else {
+				last = milli
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
 		}
 	}
 }

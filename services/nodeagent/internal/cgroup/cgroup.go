@@ -153,14 +153,6 @@ func (t *Tree) RemovePod(uid types.UID) error {
 	return errors.Join(problems...)
 }
 
-// RemoveNode removes all cgroups of the node and kills what is left in them.
-func (t *Tree) RemoveNode() error {
-	if err := t.kernel.Remove(t.root); err != nil {
-		return fmt.Errorf("removing the cgroup of all pods: %w", err)
-	}
-	return nil
-}
-
 // Pods returns every Pod that has a cgroup, sorted.
 func (t *Tree) Pods() ([]types.UID, error) {
 	var uids []types.UID

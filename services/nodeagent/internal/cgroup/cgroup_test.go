@@ -66,6 +66,28 @@ func TestLimitsOf(t *testing.T) {
 	}
 }
 
+// SAF-086: Burstable Pods together weigh what they request, however many others there are.
+func TestBurstableMilli(t *testing.T) {
+	ended := podWith("c", corev1.PodQOSBurstable, amounts("4", "1Mi"), nil)
+	ended.Status.Phase = corev1.PodSucceeded
+	pods := []*corev1.Pod{
+		podWith("a", corev1.PodQOSBurstable, amounts("250m", "1Mi"), nil), podWith("b", corev1.PodQOSBurstable, amounts("1", "1Mi"), nil), ended,
+		podWith("d", corev1.PodQOSGuaranteed, amounts("2", "1Mi"), amounts("2", "1Mi")), podWith("e", corev1.PodQOSBestEffort, nil, nil),
+	}
+	if got := cgroup.BurstableMilli(pods); got != 1250 {
+		t.Errorf("got %d", got)
+	}
+	kernel := cgroupfake.New(cgroup.Legacy)
+	tree := newTree(t, kernel, cgroup.Cgroupfs, "/k")
+	if err := errors.Join(tree.EnsureNode(amounts("4", "1Gi")), tree.ShareBurstable(1250)); err != nil {
+		t.Fatal(err)
+	}
+	burstable, _ := kernel.Limits("/k/burstable")
+	if others, ok := kernel.Limits("/k/besteffort"); burstable.CPUShares != 1280 || others.CPUShares != 2 || !ok {
+		t.Errorf("burstable %+v, best effort %+v", burstable, others)
+	}
+}
+
 func TestParent(t *testing.T) {
 	for class, want := range map[corev1.PodQOSClass][2]string{
 		corev1.PodQOSGuaranteed: {"/kubepods/pod12-ab", "kubepods-pod12_ab.slice"},
@@ -155,12 +177,6 @@ func TestPodsComeAndGo(t *testing.T) {
 		if _, err := again.PodUsage(pods[0]); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("usage of a removed pod: %v", err)
 		}
-		if err := again.RemoveNode(); err != nil {
-			t.Fatal(err)
-		}
-		if uids, err := again.Pods(); err != nil || len(uids) != 0 {
-			t.Errorf("Pods = %v, %v", uids, err)
-		}
 	})
 }
 
@@ -184,7 +200,7 @@ func TestHostLimitsHold(t *testing.T) {
 	root := fmt.Sprintf("/keelson-test-%d", os.Getpid())
 	tree := newTree(t, kernel, cgroup.Cgroupfs, root)
 	t.Cleanup(func() {
-		if err := tree.RemoveNode(); err != nil {
+		if err := kernel.Remove(root); err != nil {
 			t.Error(err)
 		}
 	})

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/component-helpers/resource"
 
+	"keelson.dev/kit/podview"
 	"keelson.dev/services/nodeagent/internal/qos"
 )
 
@@ -30,6 +31,18 @@ func LimitsOf(pod *corev1.Pod, pidsLimit int64) Limits {
 		Memory:    qos.PodMemoryLimit(pod),
 		Pids:      pidsLimit,
 	}
+}
+
+// BurstableMilli returns what all Burstable Pods that may still run request together, in thousandths of a core.
+func BurstableMilli(pods []*corev1.Pod) int64 {
+	var sum int64
+	for _, pod := range pods {
+		if qos.Class(pod) == corev1.PodQOSBurstable && !podview.IsTerminal(pod) {
+			requests := resource.PodRequests(pod, resource.PodResourcesOptions{})
+			sum += requests.Cpu().MilliValue()
+		}
+	}
+	return sum
 }
 
 // classes are the folders of the Pods that are not Guaranteed; Guaranteed ones lie right under the root.

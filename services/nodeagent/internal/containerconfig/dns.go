@@ -1,7 +1,6 @@
 package containerconfig
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -42,28 +41,24 @@ func ParseResolver(text string) Resolver {
 	return r
 }
 
-// DNS computes the name resolution of a Pod. A warning, if any, deserves an event with reason MissingClusterDNS (the Pod
-// asks for the cluster's DNS and there is none: it gets the host's) or DNSConfigForming (too many entries, cut).
-func DNS(pod *corev1.Pod, node Node) (config *cri.DNSConfig, reason, warning string) {
+// ReasonDNS is the reason of the Warning event about name resolution that had to be cut short.
+const ReasonDNS = "DNSConfigForming"
+
+// DNS computes the name resolution of a Pod. One that asks for the cluster's DNS where there is none gets the host's. The
+// warning, if any, is the text of an event with reason ReasonDNS: there were more entries than a resolver takes.
+func DNS(pod *corev1.Pod, node Node) (config *cri.DNSConfig, warning string) {
 	r := Resolver{}
 	switch policy := effectivePolicy(pod); {
-	case policy == corev1.DNSDefault:
+	case policy == corev1.DNSDefault, policy == corev1.DNSClusterFirst && len(node.ClusterDNS) == 0:
 		r = node.Resolver.clone()
-	case policy == corev1.DNSClusterFirst && len(node.ClusterDNS) == 0:
-		r = node.Resolver.clone()
-		reason = "MissingClusterDNS"
-		warning = fmt.Sprintf("pod: %q. kubelet does not have ClusterDNS IP configured and cannot create Pod using %q policy. Falling back to %q policy.",
-			pod.Name+"_"+pod.Namespace+"("+string(pod.UID)+")", pod.Spec.DNSPolicy, corev1.DNSDefault)
 	case policy == corev1.DNSClusterFirst:
 		r = clusterResolver(pod.Namespace, node)
 	}
 	if pod.Spec.DNSConfig != nil {
 		r.add(pod.Spec.DNSConfig)
 	}
-	if cut := r.cut(); cut != "" && warning == "" {
-		reason, warning = "DNSConfigForming", cut
-	}
-	return &cri.DNSConfig{Servers: r.Servers, Searches: r.Searches, Options: r.Options}, reason, warning
+	warning = r.cut()
+	return &cri.DNSConfig{Servers: r.Servers, Searches: r.Searches, Options: r.Options}, warning
 }
 
 // effectivePolicy reduces the five policies to three: Default, ClusterFirst and None.

@@ -57,7 +57,7 @@ func Sandbox(in SandboxInput) (*cri.PodSandboxConfig, error) {
 			Overhead:        overhead(pod),
 		},
 	}
-	config.DnsConfig, _, _ = DNS(pod, in.Node)
+	config.DnsConfig, _ = DNS(pod, in.Node)
 	if !pod.Spec.HostNetwork {
 		hostname, err := kernelHostname(pod, in.ClusterDomain)
 		if err != nil {

@@ -4,7 +4,6 @@ package downward
 
 import (
 	"fmt"
-	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -62,11 +61,6 @@ func (v View) nodeField(path string) (string, error) {
 		return strings.Join(v.HostIPs, ","), nil
 	}
 	return "", fmt.Errorf("unsupported fieldPath: %v", path)
-}
-
-// NeedsPodIP tells whether any of the paths can only be answered once the Pod has its address.
-func NeedsPodIP(paths ...string) bool {
-	return slices.Contains(paths, "status.podIP") || slices.Contains(paths, "status.podIPs")
 }
 
 // Map writes labels or annotations one per line as key="escaped value", sorted by key, without a last newline.

@@ -73,9 +73,6 @@ func TestFieldWithoutAddresses(t *testing.T) {
 			t.Errorf("Field(%s) = %q, %v", path, got, err)
 		}
 	}
-	if !NeedsPodIP("metadata.name", "status.podIPs") || NeedsPodIP("status.hostIP") {
-		t.Error("NeedsPodIP is wrong")
-	}
 }
 
 // SAF-115

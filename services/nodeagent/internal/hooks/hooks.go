@@ -56,18 +56,14 @@ func (r *Runner) PostStart(ctx context.Context, target Target) error {
 	return nil
 }
 
-// HasPreStop tells whether PreStop has anything to do.
-func HasPreStop(container *corev1.Container) bool {
-	return container.Lifecycle != nil && container.Lifecycle.PreStop != nil
-}
-
 // PreStop runs the container's preStop hook until it or ctx ends, if it has one. ctx carries what is left of the grace
 // period. If it fails, the container is stopped all the same.
 func (r *Runner) PreStop(ctx context.Context, target Target) error {
-	if !HasPreStop(target.Container) {
+	lifecycle := target.Container.Lifecycle
+	if lifecycle == nil || lifecycle.PreStop == nil {
 		return nil
 	}
-	if err := r.run(ctx, target.Container.Lifecycle.PreStop, target); err != nil {
+	if err := r.run(ctx, lifecycle.PreStop, target); err != nil {
 		return fmt.Errorf("PreStopHook failed: %w", err)
 	}
 	return nil

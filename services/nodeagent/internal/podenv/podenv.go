@@ -7,7 +7,6 @@ package podenv
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -166,15 +165,4 @@ func (e *environment) addVariable(in Input, variable *corev1.EnvVar) error {
 		e.set(variable.Name, value)
 	}
 	return nil
-}
-
-// Fields lists the fieldRef paths that a container's environment uses.
-func Fields(container *corev1.Container) []string {
-	var paths []string
-	for _, variable := range container.Env {
-		if variable.ValueFrom != nil && variable.ValueFrom.FieldRef != nil {
-			paths = append(paths, variable.ValueFrom.FieldRef.FieldPath)
-		}
-	}
-	return slices.Compact(paths)
 }

@@ -23,6 +23,9 @@ func (s *Steps) Sandbox(_ context.Context, pod *corev1.Pod, attempt uint32) (*cr
 	if err != nil {
 		return nil, "", err
 	}
+	if _, warning := containerconfig.DNS(pod, s.Node); warning != "" {
+		s.Events.Record(pod, "", events.Warning(containerconfig.ReasonDNS, "%s", warning))
+	}
 	config, err := containerconfig.Sandbox(containerconfig.SandboxInput{
 		Node: s.Node, Pod: pod, Attempt: attempt, LogDir: s.Files.Logs(pod), CgroupParent: s.Cgroups.Parent(pod), UserNamespace: own,
 	})

@@ -151,13 +151,3 @@ func (h *Host) unmountUnder(dir string) error {
 	}
 	return nil
 }
-
-// Orphans returns the Pods that have files on this node and are not among the known ones. Each is to be torn down once no
-// container of it runs any more.
-func (h *Host) Orphans(known func(types.UID) bool) ([]types.UID, error) {
-	uids, err := h.root.List()
-	if err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(uids, known), nil
-}
