@@ -67,16 +67,18 @@ test-unit: $(STAMPS)/golangci-lint ## run the tests of every module but test/ (n
 	  (cd $(ROOT)/$$m && $(call workspace,$$m) $(GO) test $(TESTFLAGS) ./...) || fail=1; done; exit $${fail:-0}
 
 .PHONY: test-integration
-test-integration: ## run the scenarios with all daemons in one process and simulated nodes
-	@echo "==> testing test/integration"; cd $(ROOT)/test && $(GO) test $(TESTFLAGS) -timeout 20m ./integration/...
+test-integration: $(STAMPS)/kubectl ## run the scenarios with all daemons in one process and simulated nodes
+	@echo "==> testing test (all but e2e)"; cd $(ROOT)/test && \
+	  KEELSON_BIN=$(BIN) $(GO) test $(TESTFLAGS) -timeout 20m $$($(GO) list ./... | grep -v /e2e)
 
 .PHONY: test-e2e
-test-e2e: build images $(STAMPS)/helm ## run the scenarios with real daemons and real containers (root)
+test-e2e: build images ## run the scenarios with real daemons and real containers (root)
 	@echo "==> testing test/e2e"; cd $(ROOT)/test && KEELSON_BIN=$(BIN) $(GO) test $(TESTFLAGS) -timeout 30m -v ./e2e/...
 
 .PHONY: bench
 bench: build images ## measure, print one table, write docs/benchmarks.md
-	@cd $(ROOT)/test && KEELSON_BIN=$(BIN) $(GO) run ./bench --out $(ROOT)/docs/benchmarks.md
+	@cd $(ROOT)/test && KEELSON_BIN=$(BIN) $(GO) test -run '^$$' -bench . -benchtime 1x -timeout 60m ./bench/ | \
+	  $(GO) run ./bench/table -out $(ROOT)/docs/benchmarks.md
 
 .PHONY: lint
 lint: $(STAMPS)/golangci-lint ## check the rules of the repository
@@ -92,6 +94,7 @@ generate: $(STAMPS)/codegen ## regenerate proto/ and the OpenAPI definitions
 
 .PHONY: chart
 chart: $(STAMPS)/helm ## check and package the Helm chart into bin/
+	@test -e $(ROOT)/deploy/helm/keelson/Chart.yaml || { echo "deploy/helm/keelson holds no chart" >&2; exit 1; }
 	@$(BIN)/helm lint $(ROOT)/deploy/helm/keelson && $(BIN)/helm package -d $(BIN) $(ROOT)/deploy/helm/keelson
 
 .PHONY: clean

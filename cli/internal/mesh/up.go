@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"keelson.dev/cli/internal/host"
@@ -59,7 +60,25 @@ func Up(ctx context.Context, m *Mesh, options UpOptions) error {
 	if err != nil {
 		return err
 	}
-	return m.startTier(ctx, tiers[1], options)
+	if err := m.startTier(ctx, tiers[1], options); err != nil {
+		return err
+	}
+	if old := m.outdated(); len(old) > 0 {
+		m.say("    built anew since their start: %s (keel down and keel up renew them)", strings.Join(old, ", "))
+	}
+	return nil
+}
+
+// outdated lists the running processes whose program has changed since they were started.
+func (m *Mesh) outdated() []string {
+	var names []string
+	for _, process := range m.State.Processes {
+		program, err := os.Stat(process.Path)
+		if err == nil && process.Alive() && program.ModTime().After(process.Started.Add(time.Second)) {
+			names = append(names, process.Name)
+		}
+	}
+	return names
 }
 
 // prepareAndStart decides ranges, ports and certificates and starts the first tier. Other meshes of this machine wait meanwhile,
