@@ -6,27 +6,26 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"keelson.dev/services/apiserver/internal/registry/fieldcheck"
 )
 
 const immutable = "field is immutable when `immutable` is set"
 
 // Validate checks a new ConfigMap.
 func Validate(c *corev1.ConfigMap) field.ErrorList {
-	var errs field.ErrorList
+	data, binaryData := field.NewPath("data"), field.NewPath("binaryData")
+	errs := append(fieldcheck.DataKeys(c.Data, data), fieldcheck.DataKeys(c.BinaryData, binaryData)...)
 	size := 0
 	for _, key := range slices.Sorted(maps.Keys(c.Data)) {
-		path := field.NewPath("data").Key(key)
-		errs = append(errs, validateKey(key, path)...)
 		if _, both := c.BinaryData[key]; both {
-			errs = append(errs, field.Invalid(path, key, "duplicate of key present in binaryData"))
+			errs = append(errs, field.Invalid(data.Key(key), key, "duplicate of key present in binaryData"))
 		}
 		size += len(c.Data[key])
 	}
-	for _, key := range slices.Sorted(maps.Keys(c.BinaryData)) {
-		errs = append(errs, validateKey(key, field.NewPath("binaryData").Key(key))...)
-		size += len(c.BinaryData[key])
+	for _, value := range c.BinaryData {
+		size += len(value)
 	}
 	if size > corev1.MaxSecretSize {
 		errs = append(errs, field.TooLong(field.NewPath(""), "", corev1.MaxSecretSize))
@@ -49,12 +48,4 @@ func ValidateUpdate(c, old *corev1.ConfigMap) field.ErrorList {
 		}
 	}
 	return append(errs, Validate(c)...)
-}
-
-func validateKey(key string, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	for _, msg := range validation.IsConfigMapKey(key) {
-		errs = append(errs, field.Invalid(path, key, msg))
-	}
-	return errs
 }
