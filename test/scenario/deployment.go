@@ -30,3 +30,31 @@ spec:
 	}
 	return strings.Replace(manifest, "spec:\n", "spec:\n"+extra, 1)
 }
+
+// Deploy brings the world's Deployment to that size and image and waits until it has exactly these Pods; no image deletes
+// it and waits until nothing of it is left.
+func (w *World) Deploy(replicas int32, image string) {
+	w.Helper()
+	w.Await("kubectl to be heard", func() string { return w.TryDeploy(replicas, image) })
+	if image == "" {
+		w.awaitNothing("deployments", "replicasets", "pods")
+		return
+	}
+	w.AwaitAvailable("web", replicas)
+	expectImages(w, image)
+	w.Await("exactly the Pods asked for", func() string {
+		if pods := w.Pods("app=web"); len(pods) != int(replicas) {
+			return fmt.Sprintf("%d Pods", len(pods))
+		}
+		return ""
+	})
+}
+
+// TryDeploy asks once and returns what kubectl complained of.
+func (w *World) TryDeploy(replicas int32, image string) string {
+	w.Helper()
+	if image == "" {
+		return w.TryKubectl("", "delete", "deployment", "web", "--ignore-not-found", "--wait=false").Stderr
+	}
+	return w.TryKubectl(web(int(replicas), image, ""), "apply", "-f", "-").Stderr
+}

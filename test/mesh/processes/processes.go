@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"keelson.dev/kit/failpoint"
 	"keelson.dev/kit/procmesh"
 	"keelson.dev/test/mesh"
 	"keelson.dev/test/scenario"
@@ -205,4 +206,17 @@ func (m *Mesh) CgroupRoot() string {
 		}
 	}
 	return ""
+}
+
+// StartArmed starts a killed daemon with failpoints, as keel would without them. It is expected to die of them.
+func (m *Mesh) StartArmed(t testing.TB, d mesh.Daemon, failpoints string) procmesh.Process {
+	t.Helper()
+	command := m.Of(t, d)[0].Command
+	command.Env = append(command.Env, failpoint.EnvVar+"="+failpoints)
+	p, err := procmesh.Start(command)
+	if err != nil {
+		t.Fatalf("starting %s with failpoints: %v", d, err)
+	}
+	t.Cleanup(func() { _ = procmesh.Kill(context.Background(), p) })
+	return p
 }
