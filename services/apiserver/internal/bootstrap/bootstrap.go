@@ -7,13 +7,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
+	"net/netip"
 	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -32,11 +31,11 @@ type Config struct {
 	Client kubernetes.Interface
 	Log    *zap.Logger
 	// ServiceRange is the CIDR of cluster IPs.
-	// Address and Port are where Pods reach this apiserver; without an address the
-	// Service has no Endpoints.
 	ServiceRange string
-	Address      net.IP
-	Port         int
+	// Port is where this apiserver listens, Address where Pods reach it; it is the
+	// zero value when they cannot.
+	Port    int
+	Address netip.AddrPort
 }
 
 // Bootstrapper keeps the objects.
@@ -95,6 +94,7 @@ func (b *Bootstrapper) ensure(ctx context.Context) error {
 		b.aggregate(ctx),
 		b.ensurePriorityClasses(ctx),
 		b.ensureService(ctx),
+		b.renew(ctx),
 	)
 }
 
@@ -162,31 +162,7 @@ func (b *Bootstrapper) ensureService(ctx context.Context) error {
 			return err
 		}
 	}
-	if b.Address == nil {
-		return nil
-	}
-	return b.ensureEndpoints(ctx)
-}
-
-// ensureEndpoints enters this apiserver's address.
-func (b *Bootstrapper) ensureEndpoints(ctx context.Context) error {
-	client := b.Client.CoreV1().Endpoints(metav1.NamespaceDefault)
-	want := endpoints([]string{b.Address.String()}, b.Port)
-	have, err := client.Get(ctx, serviceName, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		_, err = client.Create(ctx, want, metav1.CreateOptions{})
-		return describe("Endpoints", serviceName, err)
-	}
-	if err != nil {
-		return describe("Endpoints", serviceName, err)
-	}
-	if apiequality.Semantic.DeepEqual(have.Subsets, want.Subsets) {
-		return nil
-	}
-	changed := have.DeepCopy()
-	changed.Subsets = want.Subsets
-	_, err = client.Update(ctx, changed, metav1.UpdateOptions{})
-	return describe("Endpoints", serviceName, err)
+	return nil
 }
 
 // describe says what could not be made. That another apiserver was faster is no error.

@@ -1,12 +1,16 @@
 package bootstrap
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"keelson.dev/services/apiserver/internal/authz/rbac"
 )
@@ -110,5 +114,31 @@ func TestDaemonsMayDoTheirWork(t *testing.T) {
 		if got != row.allowed {
 			t.Errorf("%s may %s %s: %v, want %v", row.user, row.verb, row.path, got, row.allowed)
 		}
+	}
+}
+
+func TestMembers(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	lease := func(name, address string, age time.Duration) coordinationv1.Lease {
+		return coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: coordinationv1.LeaseSpec{
+			HolderIdentity: &address, LeaseDurationSeconds: ptr.To(int32(45)), RenewTime: ptr.To(metav1.NewMicroTime(now.Add(-age))),
+		}}
+	}
+	alive, expired := members([]coordinationv1.Lease{
+		lease("c", "10.0.0.3:6443", 0), lease("b", "10.0.0.2:6443", 40*time.Second), lease("dead", "10.0.0.9:6443", 46*time.Second),
+		lease("twice", "10.0.0.2:6443", 0), lease("odd", "nonsense", 0), lease("port", "10.0.0.1:7443", 0), {},
+	}, now)
+	if got := fmt.Sprint(alive, expired); got != "[10.0.0.1:7443 10.0.0.2:6443 10.0.0.3:6443] [dead]" {
+		t.Errorf("members: %s", got)
+	}
+	var got []string
+	for _, subset := range subsets(alive) {
+		for _, address := range subset.Addresses {
+			got = append(got, fmt.Sprintf("%s:%d", address.IP, subset.Ports[0].Port))
+		}
+		got = append(got, "|")
+	}
+	if want := "10.0.0.2:6443 10.0.0.3:6443 | 10.0.0.1:7443 |"; strings.Join(got, " ") != want {
+		t.Errorf("subsets: %s, want %s", strings.Join(got, " "), want)
 	}
 }

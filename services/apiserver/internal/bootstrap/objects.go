@@ -65,19 +65,3 @@ func service(ip net.IP, targetPort int) *corev1.Service {
 		},
 	}
 }
-
-// endpoints are the addresses of the apiservers.
-func endpoints(addresses []string, port int) *corev1.Endpoints { //nolint:staticcheck // the API serves Endpoints.
-	subset := corev1.EndpointSubset{Ports: []corev1.EndpointPort{{Name: portName, Port: int32(port), Protocol: corev1.ProtocolTCP}}}
-	for _, address := range addresses {
-		subset.Addresses = append(subset.Addresses, corev1.EndpointAddress{IP: address})
-	}
-	return &corev1.Endpoints{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: serviceName, Namespace: metav1.NamespaceDefault,
-			// Mirroring to EndpointSlices is left to whoever knows the apiservers.
-			Labels: map[string]string{"endpointslice.kubernetes.io/skip-mirror": "true"},
-		},
-		Subsets: []corev1.EndpointSubset{subset},
-	}
-}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
 
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/healthz"
@@ -24,18 +25,22 @@ func (s *Server) addHooks() error {
 		Client:       s.client,
 		Log:          s.log.Named("bootstrap"),
 		ServiceRange: s.options.ServiceClusterIPRange,
-		Address:      s.config.PublicAddress,
-		Port:         s.listener.Addr().(*net.TCPAddr).Port,
+		Port:         s.port(),
+		Address:      s.podAddress(),
 	})
 	if err := s.followRoles(b); err != nil {
 		return err
 	}
 	err = s.generic.AddPostStartHook("keelson-bootstrap", func(hook genericapiserver.PostStartHookContext) error {
 		go b.Run(hook)
+		go b.RunMember(hook)
 		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("adding the start hooks: %w", err)
+	}
+	if err := s.generic.AddPreShutdownHook("keelson-leave", b.Leave); err != nil {
+		return fmt.Errorf("adding the stop hooks: %w", err)
 	}
 	return s.generic.AddReadyzChecks(rolesRead(synced), healthz.NamedCheck("bootstrap", func(*http.Request) error {
 		if !b.Done() {
@@ -67,4 +72,15 @@ func rolesRead(synced []cache.InformerSynced) healthz.HealthChecker {
 		}
 		return nil
 	})
+}
+
+func (s *Server) port() int { return s.listener.Addr().(*net.TCPAddr).Port }
+
+// podAddress is where Pods reach this server, or the zero value.
+func (s *Server) podAddress() netip.AddrPort {
+	ip, ok := netip.AddrFromSlice(s.config.PublicAddress)
+	if !ok {
+		return netip.AddrPort{}
+	}
+	return netip.AddrPortFrom(ip.Unmap(), uint16(s.port()))
 }

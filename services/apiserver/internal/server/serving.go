@@ -11,6 +11,7 @@ import (
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
+	restclient "k8s.io/client-go/rest"
 	netutils "k8s.io/utils/net"
 
 	"keelson.dev/kit/daemon"
@@ -56,6 +57,7 @@ func (o *Options) serve(config *genericapiserver.Config, listener net.Listener) 
 	config.LoopbackClientConfig.QPS = -1
 	config.LoopbackClientConfig.ContentType = "application/vnd.kubernetes.protobuf"
 	config.LoopbackClientConfig.DisableCompression = true
+	config.LoopbackClientConfig.WarningHandler = restclient.NoWarnings{}
 	config.PublicAddress = o.advertised(listener)
 	return nil
 }

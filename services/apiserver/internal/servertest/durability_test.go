@@ -33,14 +33,15 @@ func TestMain(m *testing.M) {
 }
 
 func serve(dir string) {
-	if err := failpoint.ArmAll(os.Getenv(failpoint.EnvVar)); err != nil {
-		panic(err)
-	}
 	config := servertest.NewConfig(&testing.T{}, dir)
 	handle, err := inproc.Start(context.Background(), config, zap.NewNop())
 	if err != nil {
 		fmt.Println("error:", err)
 		return
+	}
+	// Armed once the server has made its own objects, so that the test's write is the one that meets it.
+	if err := failpoint.ArmAll(os.Getenv(failpoint.EnvVar)); err != nil {
+		panic(err)
 	}
 	fmt.Println(handle.Address())
 	<-handle.Done()

@@ -1,7 +1,11 @@
 package servertest_test
 
 import (
+	"context"
+	"fmt"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"go.uber.org/zap"
@@ -34,4 +38,52 @@ func TestEtcdServers(t *testing.T) {
 	if c, err := two.Client.CoreV1().ConfigMaps("default").Get(t.Context(), "a", metav1.GetOptions{}); err != nil || c.Data["k"] != "v" {
 		t.Errorf("the other server has %v, %v", c, err)
 	}
+}
+
+// TestEndpointsOfTheServers: the Service of the apiserver leads to each that serves, and to none that has stopped.
+func TestEndpointsOfTheServers(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "etcd")
+	etcd, err := storage.StartEmbedded(t.Context(), dir, zap.NewNop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(etcd.Close)
+	external := func(address string) func(*inproc.Config) {
+		return func(c *inproc.Config) {
+			c.Etcd.Servers = []string{"unix://" + filepath.Join(dir, "etcd.sock")}
+			c.AdvertiseAddress = address
+		}
+	}
+	one := servertest.Start(t, external("192.0.2.1"))
+	two := servertest.NewConfig(t, t.TempDir())
+	external("192.0.2.2")(two)
+	second, err := inproc.Start(t.Context(), two, zap.NewNop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	addresses := func(want string) {
+		t.Helper()
+		servertest.Eventually(t, "the Endpoints", func(ctx context.Context) string {
+			e, err := one.Client.CoreV1().Endpoints("default").Get(ctx, "kubernetes", metav1.GetOptions{}) //nolint:staticcheck // Endpoints are what is served.
+			if err != nil {
+				return err.Error()
+			}
+			var got []string
+			for _, subset := range e.Subsets {
+				for _, address := range subset.Addresses {
+					got = append(got, address.IP)
+				}
+			}
+			slices.Sort(got)
+			if strings.Join(got, " ") != want {
+				return fmt.Sprintf("%v, want %s", got, want)
+			}
+			return ""
+		})
+	}
+	addresses("192.0.2.1 192.0.2.2")
+	if err := second.Stop(); err != nil {
+		t.Errorf("stopping: %v", err)
+	}
+	addresses("192.0.2.1")
 }
