@@ -5,8 +5,12 @@ import (
 	"testing"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/ptr"
 
 	"keelson.dev/kit/procmesh"
 	"keelson.dev/test/mesh"
@@ -37,7 +41,11 @@ func TestStandbyTakesOver(t *testing.T) {
 		m.StartCopy(t, d)
 	}
 	// The copies must have seen the leaders renew before they can miss them.
-	time.Sleep(5 * time.Second)
+	for _, names := range leases {
+		for _, name := range names {
+			awaitRenewals(t, client, name, 3)
+		}
+	}
 	for d := range leases {
 		if err := procmesh.Kill(context.Background(), m.Of(t, d)[0]); err != nil {
 			t.Fatalf("killing %s: %v", d, err)
@@ -55,15 +63,36 @@ func TestStandbyTakesOver(t *testing.T) {
 // awaitHolder returns who holds the Lease, as soon as it is somebody else than before.
 func awaitHolder(t *testing.T, client kubernetes.Interface, name, before string, patience time.Duration) string {
 	t.Helper()
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
-		lease, err := client.CoordinationV1().Leases("kube-system").Get(t.Context(), name, metav1.GetOptions{})
-		if err != nil || lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" {
-			continue
+	holder := ""
+	awaitLease(t, client, name, patience, func(lease *coordinationv1.Lease) bool {
+		holder = ptr.Deref(lease.Spec.HolderIdentity, "")
+		return holder != "" && holder != before
+	})
+	return holder
+}
+
+// awaitRenewals waits until the Lease was renewed that often.
+func awaitRenewals(t *testing.T, client kubernetes.Interface, name string, renewals int) {
+	t.Helper()
+	seen := map[time.Time]bool{}
+	awaitLease(t, client, name, time.Minute, func(lease *coordinationv1.Lease) bool {
+		if lease.Spec.RenewTime != nil {
+			seen[lease.Spec.RenewTime.Time] = true
 		}
-		if holder := *lease.Spec.HolderIdentity; holder != before {
-			return holder
+		return len(seen) > renewals
+	})
+}
+
+func awaitLease(t *testing.T, client kubernetes.Interface, name string, patience time.Duration, done func(*coordinationv1.Lease) bool) {
+	t.Helper()
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+		lease, err := client.CoordinationV1().Leases("kube-system").Get(ctx, name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return false, nil
 		}
+		return err == nil && done(lease), err
+	})
+	if err != nil {
+		t.Fatalf("waiting for Lease %s: %v", name, err)
 	}
-	t.Fatalf("nobody but %q holds %s after %v", before, name, patience)
-	return ""
 }
