@@ -20,7 +20,7 @@ type Review[O Object] struct {
 }
 
 var (
-	_ genericrest.Creater              = &Review[Object]{}
+	_ genericrest.Creater              = &Review[Object]{} //nolint:misspell // the library spells it so
 	_ genericrest.Scoper               = &Review[Object]{}
 	_ genericrest.SingularNameProvider = &Review[Object]{}
 )
