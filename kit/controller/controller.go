@@ -25,6 +25,9 @@ import (
 // syncedWait is how long Synced looks; the cache offers no plain question.
 const syncedWait = 50 * time.Millisecond
 
+// connectPause is the time between two tries to reach the apiserver.
+const connectPause = time.Second
+
 // Runnable works until ctx ends. controller-runtime's controllers are Runnables.
 type Runnable interface {
 	Start(ctx context.Context) error
@@ -88,38 +91,33 @@ type Options struct {
 // Group is the running set of controllers.
 type Group struct {
 	options Options
-	cluster cluster.Cluster
 	elector *election.Elector
+
+	mu      sync.Mutex // guards cluster
+	cluster cluster.Cluster
 }
 
-// New connects to nothing yet. It fails on a registration that could never run.
+// New connects to nothing yet. It fails on options that could never work.
 func New(o Options) (*Group, error) {
 	ctrllog.SetLogger(o.Log)
-	c, err := cluster.New(o.Config, func(co *cluster.Options) {
-		co.Scheme, co.Logger, co.Cache = o.Scheme, o.Log, o.Cache
-		if co.Cache.DefaultTransform == nil {
-			co.Cache.DefaultTransform = cache.TransformStripManagedFields()
-		}
-		// A cached object is shared and read-only: copying each on every read is what controllers spend most on.
-		co.Client.Cache = &client.CacheOptions{}
-		unsafe := true
-		co.Cache.DefaultUnsafeDisableDeepCopy = &unsafe
-	})
-	if err != nil {
-		return nil, fmt.Errorf("connecting the controllers: %w", err)
-	}
 	elector, err := election.New(o.Config, o.State)
 	if err != nil {
 		return nil, err
 	}
-	return &Group{options: o, cluster: c, elector: elector}, nil
+	return &Group{options: o, elector: elector}, nil
 }
 
 // Synced says whether the caches that are in use have been filled; nil means yes. It serves as readiness check.
 func (g *Group) Synced() error {
+	g.mu.Lock()
+	c := g.cluster
+	g.mu.Unlock()
+	if c == nil {
+		return fmt.Errorf("the apiserver was not reached yet")
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), syncedWait)
 	defer cancel()
-	if !g.cluster.GetCache().WaitForCacheSync(ctx) {
+	if !c.GetCache().WaitForCacheSync(ctx) {
 		return fmt.Errorf("caches are not filled yet")
 	}
 	return nil
@@ -127,13 +125,8 @@ func (g *Group) Synced() error {
 
 // Run stands for every controller's Lease and returns when ctx has ended and all controllers have stopped.
 func (g *Group) Run(ctx context.Context) error {
-	for _, r := range g.options.Controllers {
-		if r.Index == nil {
-			continue
-		}
-		if err := r.Index(ctx, g.cluster.GetFieldIndexer()); err != nil {
-			return fmt.Errorf("indexing for %s: %w", r.Name, err)
-		}
+	if !g.connect(ctx) {
+		return nil
 	}
 	// The cache outlives the controllers that read it.
 	caching, stopCache := context.WithCancel(context.WithoutCancel(ctx))
@@ -150,6 +143,52 @@ func (g *Group) Run(ctx context.Context) error {
 	running.Wait()
 	stopCache()
 	return <-cacheEnded
+}
+
+// connect builds the cache, for which the apiserver must answer, and goes on trying until it does. It returns false when ctx
+// ended first.
+func (g *Group) connect(ctx context.Context) bool {
+	for {
+		c, err := g.newCluster(ctx)
+		if err == nil {
+			g.mu.Lock()
+			g.cluster = c
+			g.mu.Unlock()
+			return true
+		}
+		g.options.Log.Info("the apiserver is not there yet", "reason", err.Error())
+		g.options.State.Failed("connect", err)
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(connectPause):
+		}
+	}
+}
+
+func (g *Group) newCluster(ctx context.Context) (cluster.Cluster, error) {
+	c, err := cluster.New(g.options.Config, func(co *cluster.Options) {
+		co.Scheme, co.Logger, co.Cache = g.options.Scheme, g.options.Log, g.options.Cache
+		if co.Cache.DefaultTransform == nil {
+			co.Cache.DefaultTransform = cache.TransformStripManagedFields()
+		}
+		// A cached object is shared and read-only: copying each on every read is what controllers spend most on.
+		co.Client.Cache = &client.CacheOptions{}
+		unsafe := true
+		co.Cache.DefaultUnsafeDisableDeepCopy = &unsafe
+	})
+	if err != nil {
+		return nil, fmt.Errorf("connecting the controllers: %w", err)
+	}
+	for _, r := range g.options.Controllers {
+		if r.Index == nil {
+			continue
+		}
+		if err := r.Index(ctx, c.GetFieldIndexer()); err != nil {
+			return nil, fmt.Errorf("indexing for %s: %w", r.Name, err)
+		}
+	}
+	return c, nil
 }
 
 // lead runs one controller for one term.

@@ -28,7 +28,7 @@ func newCommonFlags() *commonFlags {
 }
 
 func (c *commonFlags) addFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&c.config, "config", "", "YAML file of `flag-name: value` lines; the environment (KEELSON_FLAG_NAME) and the command line win over it")
+	fs.StringVar(&c.config, "config", "", "YAML file of flag-name: value lines; the environment (KEELSON_FLAG_NAME) and the command line win over it")
 	fs.StringVar(&c.logging.Level, "log-level", c.logging.Level, "debug, info, warn or error")
 	fs.StringVar(&c.logging.Format, "log-format", c.logging.Format, "json or console")
 	fs.StringVar(&c.status.Address, "status-address", c.status.Address, "HOST:PORT of metrics, health and introspection over TLS; port 0 takes a free one, empty switches it off")
