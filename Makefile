@@ -8,9 +8,10 @@ GO   ?= go
 export GOFLAGS := -trimpath -buildvcs=false
 export PATH := $(BIN):$(PATH)
 
-# The modules of go.work are built as one, so that each dependency compiles once; test/images stands outside of it. Lint also
-# asks each module's own go.mod whether it requires what it imports, which the workspace would hide.
-workspace = $$(test $(1) = test/images && echo env GOWORK=off)
+# The modules of go.work are built as one, so that each dependency compiles once; ALONE are outside of it. Lint also asks each
+# module's own go.mod whether it requires what it imports, which the workspace would hide.
+ALONE := test/images tools/pins/runc
+workspace = $$(case " $(ALONE) " in *" $(1) "*) echo env GOWORK=off;; esac)
 
 DATA_DIR ?= .keelson
 NODES    ?= 1
@@ -63,7 +64,7 @@ test: test-unit test-integration test-e2e ## run every test
 
 .PHONY: test-unit
 test-unit: $(STAMPS)/golangci-lint ## run the tests of every module but test/ (no cluster needed)
-	@for m in $(filter-out test,$(MODULES)) test/images; do echo "==> testing $$m"; \
+	@for m in $(filter-out test,$(MODULES)) $(ALONE); do echo "==> testing $$m"; \
 	  (cd $(ROOT)/$$m && $(call workspace,$$m) $(GO) test $(TESTFLAGS) ./...) || fail=1; done; exit $${fail:-0}
 
 .PHONY: test-integration
@@ -83,7 +84,7 @@ bench: build images ## measure, print one table, write docs/benchmarks.md
 .PHONY: lint
 lint: $(STAMPS)/golangci-lint ## check the rules of the repository
 	@echo "==> checking the layout"; (cd $(ROOT)/tools && $(GO) run ./cmd/layout $(ROOT)) || fail=1; \
-	for m in $(MODULES) test/images; do echo "==> linting $$m"; \
+	for m in $(MODULES) $(ALONE); do echo "==> linting $$m"; \
 	  (cd $(ROOT)/$$m && GOWORK=off $(GO) list -deps -test ./... >/dev/null && \
 	    $(call workspace,$$m) $(BIN)/golangci-lint run --allow-parallel-runners --config $(ROOT)/.golangci.yml ./...) || fail=1; done; exit $${fail:-0}
 

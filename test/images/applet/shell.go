@@ -36,7 +36,7 @@ func sh(args []string, s Streams) error {
 	default:
 		whole = false
 	}
-	runner, err := interp.New(interp.StdIO(s.In, s.Out, s.Err), interp.Params(shellParams(set, rest)...),
+	runner, err := interp.New(interp.StdIO(commandInput(s.In, whole), s.Out, s.Err), interp.Params(shellParams(set, rest)...),
 		interp.ExecHandlers(func(interp.ExecHandlerFunc) interp.ExecHandlerFunc { return interp.DefaultExecHandler(2 * time.Second) }))
 	if err != nil {
 		return fmt.Errorf("setting the shell up: %w", err)
@@ -50,6 +50,15 @@ func sh(args []string, s Streams) error {
 		return err
 	}
 	return shellStatus(runner.Run(context.Background(), program))
+}
+
+// commandInput is what the script's commands read. The interpreter copies a reader that is no file in the background, which would
+// take the script itself away from the parser.
+func commandInput(in io.Reader, separate bool) io.Reader {
+	if _, isFile := in.(*os.File); isFile || separate {
+		return in
+	}
+	return nil
 }
 
 func shellParams(set map[rune]string, rest []string) []string {
