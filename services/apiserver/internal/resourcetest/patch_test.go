@@ -221,9 +221,9 @@ func testDiscovery(t *testing.T, s *servertest.Server) {
 		"scheduling.k8s.io/v1/priorityclasses":      {SingularName: "priorityclass", ShortNames: []string{"pc"}, Kind: "PriorityClass"},
 		"events.k8s.io/v1/events":                   {SingularName: "event", ShortNames: []string{"ev"}, Kind: "Event", Namespaced: true},
 		"coordination.k8s.io/v1/leases":             {SingularName: "lease", Kind: "Lease", Namespaced: true},
-		"apps/v1/deployments/scale":                 {Kind: "Scale", Group: "autoscaling", Version: "v1", Namespaced: true},
-		"v1/serviceaccounts/token":                  {Kind: "TokenRequest", Group: "authentication.k8s.io", Version: "v1", Namespaced: true},
-		"v1/namespaces/finalize":                    {Kind: "Namespace"},
+		"apps/v1/deployments/scale":                 {SingularName: "deployment", Kind: "Scale", Group: "autoscaling", Version: "v1", Namespaced: true},
+		"v1/serviceaccounts/token":                  {SingularName: "serviceaccount", Kind: "TokenRequest", Group: "authentication.k8s.io", Version: "v1", Namespaced: true},
+		"v1/namespaces/finalize":                    {SingularName: "namespace", Kind: "Namespace"},
 		"rbac.authorization.k8s.io/v1/rolebindings": {SingularName: "rolebinding", Kind: "RoleBinding", Namespaced: true},
 	} {
 		r, found := got[path]

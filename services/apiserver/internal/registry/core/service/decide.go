@@ -138,6 +138,17 @@ func dropDependents(s, old *corev1.Service) {
 		now.ClusterIP, now.ClusterIPs, now.IPFamilies, now.IPFamilyPolicy = "", nil, nil, nil
 		now.InternalTrafficPolicy = nil
 	}
+	dropPorts(now, was)
+	if externallyAccessible(was) && !externallyAccessible(now) && now.ExternalTrafficPolicy == was.ExternalTrafficPolicy {
+		now.ExternalTrafficPolicy = ""
+	}
+	if was.Type == corev1.ServiceTypeLoadBalancer && now.Type != corev1.ServiceTypeLoadBalancer {
+		now.AllocateLoadBalancerNodePorts, now.LoadBalancerClass = nil, nil
+	}
+}
+
+// dropPorts clears the ports on the Nodes that the new type has no use for.
+func dropPorts(now, was *corev1.ServiceSpec) {
 	if mayHaveNodePorts(was) && !mayHaveNodePorts(now) {
 		held := nodePorts(was)
 		for i := range now.Ports {
@@ -148,12 +159,6 @@ func dropDependents(s, old *corev1.Service) {
 	}
 	if needsHealthCheckPort(was) && !needsHealthCheckPort(now) && now.HealthCheckNodePort == was.HealthCheckNodePort {
 		now.HealthCheckNodePort = 0
-	}
-	if externallyAccessible(was) && !externallyAccessible(now) && now.ExternalTrafficPolicy == was.ExternalTrafficPolicy {
-		now.ExternalTrafficPolicy = ""
-	}
-	if was.Type == corev1.ServiceTypeLoadBalancer && now.Type != corev1.ServiceTypeLoadBalancer {
-		now.AllocateLoadBalancerNodePorts, now.LoadBalancerClass = nil, nil
 	}
 }
 

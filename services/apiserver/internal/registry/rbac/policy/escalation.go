@@ -49,10 +49,7 @@ type Guard[O rest.Object] struct {
 	unchanged func(obj, old O) bool
 }
 
-var (
-	_ genericrest.Creater = &Guard[rest.Object]{}
-	_ genericrest.Updater = &Guard[rest.Object]{}
-)
+var _ genericrest.CreaterUpdater = &Guard[rest.Object]{}
 
 // NewRoleGuard guards a kind of role. unchanged tells that an update grants nothing new.
 func NewRoleGuard[O rest.Object](s *rest.Storage, resource string, authority Authority, rules func(O) []rbacv1.PolicyRule, unchanged func(obj, old O) bool) *Guard[O] {

@@ -15,9 +15,10 @@ const (
 	// SystemPrefix starts the names that are kept for the system's own classes.
 	SystemPrefix = "system-"
 
-	// SystemClusterCritical and SystemNodeCritical are the system's own classes.
+	// SystemClusterCritical is the class of what the cluster cannot do without.
 	SystemClusterCritical = SystemPrefix + "cluster-critical"
-	SystemNodeCritical    = SystemPrefix + "node-critical"
+	// SystemNodeCritical is the class of what a Node cannot do without.
+	SystemNodeCritical = SystemPrefix + "node-critical"
 )
 
 // System returns the classes that every cluster has from the start.
