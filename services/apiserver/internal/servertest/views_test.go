@@ -170,7 +170,7 @@ func testSystemObjects(t *testing.T, s *servertest.Server) {
 			t.Errorf("namespace %s: %v", name, err)
 		}
 	}
-	// SCH-005
+	// SCH-008
 	for name, value := range map[string]int32{"system-cluster-critical": 2000000000, "system-node-critical": 2000001000} {
 		class, err := s.Client.SchedulingV1().PriorityClasses().Get(ctx, name, metav1.GetOptions{})
 		if err != nil || class.Value != value {

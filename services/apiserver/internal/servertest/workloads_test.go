@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -163,30 +164,53 @@ func testDeletePolicies(t *testing.T, s *servertest.Server) {
 	}
 }
 
-// POD-023, POD-024, POD-048: a Pod is known by its UID, which nobody chooses.
+// POD-023, POD-024, POD-048: a Pod is known by its UID, which nobody chooses and nobody changes.
 func testIdentity(t *testing.T, s *servertest.Server) {
 	ctx := t.Context()
-	client := s.Client.CoreV1().ConfigMaps(namespaced(t, s.Client, "identity"))
-	wanted := configMap("a", nil)
-	wanted.UID = "mine"
-	wanted.ResourceVersion = ""
-	first := create(t, client, wanted)
+	ns := namespaced(t, s.Client, "identity")
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
+	if _, err := s.Client.CoreV1().ServiceAccounts(ns).Create(ctx, account, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	client := s.Client.CoreV1().Pods(ns)
+	pod := func(meta metav1.ObjectMeta) *corev1.Pod {
+		t.Helper()
+		spec := corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "x"}}}
+		created, err := client.Create(ctx, &corev1.Pod{ObjectMeta: meta, Spec: spec}, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatalf("creating %+v: %v", meta, err)
+		}
+		return created
+	}
+	first := pod(metav1.ObjectMeta{Name: "a", UID: "mine"})
 	if first.UID == "mine" || first.UID == "" {
 		t.Errorf("UID %q", first.UID)
 	}
+	for field, change := range map[string]func(*corev1.Pod){
+		"uid":       func(p *corev1.Pod) { p.UID = "other" },
+		"namespace": func(p *corev1.Pod) { p.Namespace = "default" },
+		"name":      func(p *corev1.Pod) { p.Name = "b" },
+	} {
+		changed := first.DeepCopy()
+		change(changed)
+		err := s.Client.CoreV1().RESTClient().Put().Namespace(ns).Resource("pods").Name("a").Body(changed).Do(ctx).Error()
+		if !apierrors.IsConflict(err) && !apierrors.IsBadRequest(err) && !apierrors.IsInvalid(err) {
+			t.Errorf("changing the %s: %v, want it refused", field, err)
+		}
+	}
+	// The API takes another creation time without complaint, and keeps its own.
 	changed := first.DeepCopy()
-	changed.UID = "other"
-	if _, err := client.Update(ctx, changed, metav1.UpdateOptions{}); !apierrors.IsConflict(err) {
-		t.Errorf("changing the UID: %v, want a conflict", err)
+	changed.CreationTimestamp.Time = changed.CreationTimestamp.Add(-time.Hour)
+	if kept, err := client.Update(ctx, changed, metav1.UpdateOptions{}); err != nil || !kept.CreationTimestamp.Equal(&first.CreationTimestamp) {
+		t.Errorf("after a change of the creation time: %v, %v", kept.CreationTimestamp, err)
 	}
 	if err := client.Delete(ctx, "a", metav1.DeleteOptions{GracePeriodSeconds: ptr.To(int64(0))}); err != nil {
 		t.Fatal(err)
 	}
-	if again := create(t, client, configMap("a", nil)); again.UID == first.UID {
+	if again := pod(metav1.ObjectMeta{Name: "a"}); again.UID == first.UID {
 		t.Error("an object of the same name has the same UID")
 	}
-	generated := create(t, client, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "pre-"}})
-	// DEP-149
+	generated := pod(metav1.ObjectMeta{GenerateName: "pre-"})
 	if generated.GenerateName != "pre-" || !strings.HasPrefix(generated.Name, "pre-") || len(generated.Name) != len("pre-")+5 {
 		t.Errorf("generated %q from %q", generated.Name, generated.GenerateName)
 	}
