@@ -49,6 +49,18 @@ func Inject(name string) error {
 	return p.next().run(name)
 }
 
+// Around runs do between the places name+".before" and name+".after". An error of the first keeps do from running; one of the
+// second stands for an answer that was lost on its way.
+func Around(name string, do func() error) error {
+	if err := Inject(name + ".before"); err != nil {
+		return err
+	}
+	if err := do(); err != nil {
+		return err
+	}
+	return Inject(name + ".after")
+}
+
 // Arm sets the program of one place and replaces an earlier one. A program that cannot be read is an error and changes
 // nothing.
 func Arm(name, program string) error {

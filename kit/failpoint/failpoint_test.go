@@ -31,6 +31,24 @@ func TestInjectUsesTermsFromLeftToRight(t *testing.T) {
 	}
 }
 
+func TestAroundBracketsAWrite(t *testing.T) {
+	for place, want := range map[string]string{"before": "", "after": "done "} {
+		if err := Arm("test/write."+place, "error(x)"); err != nil {
+			t.Fatal(err)
+		}
+		done := ""
+		err := Around("test/write", func() error { done += "done "; return nil })
+		Disarm("test/write." + place)
+		if !errors.Is(err, ErrInjected) || done != want {
+			t.Errorf("failing %s: %v, and the write was %q", place, err, done)
+		}
+	}
+	own := errors.New("own")
+	if err := Around("test/write", func() error { return own }); !errors.Is(err, own) {
+		t.Errorf("the write's own error became %v", err)
+	}
+}
+
 func TestArmRefusesWhatItCannotRead(t *testing.T) {
 	for program, sentence := range map[string]string{
 		"0*off":       "above 0",

@@ -67,10 +67,10 @@ func (c *Collector) containers(ctx context.Context) error {
 	}
 	var problems []error
 	for _, id := range deadContainers(pods) {
-		problems = append(problems, bracket("container.collect", func() error { return c.Runtime.RemoveContainer(ctx, id) }))
+		problems = append(problems, failpoint.Around("nodeagent/container.collect", func() error { return c.Runtime.RemoveContainer(ctx, id) }))
 	}
 	for _, id := range deadSandboxes(pods) {
-		problems = append(problems, bracket("sandbox.collect", func() error { return c.Runtime.RemoveSandbox(ctx, id) }))
+		problems = append(problems, failpoint.Around("nodeagent/sandbox.collect", func() error { return c.Runtime.RemoveSandbox(ctx, id) }))
 	}
 	return errors.Join(problems...)
 }
@@ -99,7 +99,7 @@ func (c *Collector) images(ctx context.Context) error {
 	var problems []error
 	for _, id := range unusedImages(images, c.uses, inUse, need, now) {
 		c.Log.Info("removing an image that nothing uses", zap.String("image", id))
-		problems = append(problems, bracket("image.collect", func() error { return c.Runtime.RemoveImage(ctx, id) }))
+		problems = append(problems, failpoint.Around("nodeagent/image.collect", func() error { return c.Runtime.RemoveImage(ctx, id) }))
 	}
 	return errors.Join(problems...)
 }
@@ -135,14 +135,4 @@ func (c *Collector) note(images []runtime.Image, inUse map[string]bool, now time
 		next[image.ID] = use
 	}
 	c.uses = next
-}
-
-func bracket(name string, do func() error) error {
-	if err := failpoint.Inject("nodeagent/" + name + ".before"); err != nil {
-		return err
-	}
-	if err := do(); err != nil {
-		return err
-	}
-	return failpoint.Inject("nodeagent/" + name + ".after")
 }

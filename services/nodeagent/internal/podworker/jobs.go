@@ -3,7 +3,6 @@ package podworker
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"keelson.dev/kit/failpoint"
@@ -50,7 +49,7 @@ func (j *job) createSandbox(ctx context.Context) outcome {
 	config, handler, err := j.config.Steps.Sandbox(ctx, j.pod, j.action.Attempt)
 	if err == nil {
 		err = j.quietly(func() error {
-			return bracket("sandbox.create", func() error {
+			return failpoint.Around("nodeagent/sandbox.create", func() error {
 				// Not cancelled half-way: what was begun is finished and then seen.
 				_, err := j.config.Runtime.RunSandbox(context.WithoutCancel(ctx), config, handler)
 				return err
@@ -66,7 +65,7 @@ func (j *job) createSandbox(ctx context.Context) outcome {
 func (j *job) stopSandbox(ctx context.Context) outcome {
 	id := j.action.SandboxID
 	err := j.quietly(func() error {
-		return bracket("sandbox.stop", func() error { return j.config.Runtime.StopSandbox(ctx, id) })
+		return failpoint.Around("nodeagent/sandbox.stop", func() error { return j.config.Runtime.StopSandbox(ctx, id) })
 	})
 	if err != nil {
 		j.warn(reasonFailedKillPod, "error killing pod: %s", err)
@@ -77,13 +76,13 @@ func (j *job) stopSandbox(ctx context.Context) outcome {
 
 func (j *job) removeSandbox(ctx context.Context) outcome {
 	err := j.quietly(func() error {
-		return bracket("sandbox.remove", func() error { return j.config.Runtime.RemoveSandbox(ctx, j.action.SandboxID) })
+		return failpoint.Around("nodeagent/sandbox.remove", func() error { return j.config.Runtime.RemoveSandbox(ctx, j.action.SandboxID) })
 	})
 	return outcome{err: err, reason: reasonFailedKillPod, observe: true}
 }
 
 func (j *job) removeContainer(ctx context.Context) outcome {
-	err := bracket("container.remove", func() error { return j.config.Runtime.RemoveContainer(ctx, j.action.ID) })
+	err := failpoint.Around("nodeagent/container.remove", func() error { return j.config.Runtime.RemoveContainer(ctx, j.action.ID) })
 	return outcome{err: err, reason: reasonFailedKillPod, observe: true}
 }
 
@@ -122,7 +121,7 @@ func (j *job) startContainer(ctx context.Context) outcome {
 		// Not cancelled half-way: see createSandbox.
 		firm := context.WithoutCancel(ctx)
 		out.reason = podstate.CreateContainerError
-		err := bracket("container.create", func() (err error) {
+		err := failpoint.Around("nodeagent/container.create", func() (err error) {
 			id, err = j.config.Runtime.CreateContainer(firm, j.action.SandboxID, config, sandbox)
 			return err
 		})
@@ -131,7 +130,7 @@ func (j *job) startContainer(ctx context.Context) outcome {
 		}
 		j.note(reasonCreated, "Created container: %s", e.Spec.Name)
 		out.reason = podstate.RunContainerError
-		return bracket("container.start", func() error { return j.config.Runtime.StartContainer(firm, id) })
+		return failpoint.Around("nodeagent/container.start", func() error { return j.config.Runtime.StartContainer(firm, id) })
 	})
 	if out.err != nil {
 		j.warn(reasonFailed, "Error: %s", out.err)
@@ -202,18 +201,4 @@ func (j *job) postStart(ctx context.Context, id string) outcome {
 		m.Hooked[id] = true
 		m.Condemned[id] = why
 	}}
-}
-
-// bracket puts failpoints around a write to the runtime.
-func bracket(name string, do func() error) error {
-	if err := failpoint.Inject("nodeagent/" + name + ".before"); err != nil {
-		return err
-	}
-	if err := do(); err != nil {
-		return err
-	}
-	if err := failpoint.Inject("nodeagent/" + name + ".after"); err != nil {
-		return fmt.Errorf("after %s: %w", name, err)
-	}
-	return nil
 }

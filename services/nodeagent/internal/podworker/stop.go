@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"keelson.dev/kit/failpoint"
 	"keelson.dev/services/nodeagent/internal/hooks"
 	"keelson.dev/services/nodeagent/internal/lifecycle"
 )
@@ -51,7 +52,7 @@ func (s *stop) run(ctx context.Context) outcome {
 		ended := make(chan error, 1)
 		after := lifecycle.KillAfter(time.Now(), s.end())
 		go func() {
-			ended <- bracket("container.stop", func() error { return s.config.Runtime.StopContainer(call, s.action.ID, after) })
+			ended <- failpoint.Around("nodeagent/container.stop", func() error { return s.config.Runtime.StopContainer(call, s.action.ID, after) })
 		}()
 		select {
 		case err := <-ended:
