@@ -75,9 +75,9 @@ func testServices(t *testing.T, s *servertest.Server) {
 	if svc := must[*corev1.Service](t, "creating")(services.Create(ctx, external, metav1.CreateOptions{})); svc.Spec.ClusterIP != "" || len(svc.Spec.IPFamilies) != 0 {
 		t.Errorf("external name: %+v", svc.Spec)
 	}
-	// A refused Service keeps nothing.
+	// A refused Service keeps nothing. The port is of the band that is given out last, so that no other test gets it.
 	invalid := newService("invalid", corev1.ServiceTypeNodePort)
-	invalid.Spec.Ports[0].NodePort, invalid.Spec.SessionAffinity = 32001, "Sometimes"
+	invalid.Spec.Ports[0].NodePort, invalid.Spec.SessionAffinity = 30001, "Sometimes"
 	_, err = services.Create(ctx, invalid, metav1.CreateOptions{})
 	refusedAt(t, err, "spec.sessionAffinity")
 	invalid.Spec.SessionAffinity = ""
@@ -119,7 +119,7 @@ func testServiceDryRun(t *testing.T, s *servertest.Server) {
 	ctx := t.Context()
 	services := s.Client.CoreV1().Services(namespace(t, s, "service-dry-run"))
 	trial := newService("web", corev1.ServiceTypeNodePort)
-	trial.Spec.Ports[0].NodePort = 32002
+	trial.Spec.Ports[0].NodePort = 30002
 	for range 2 {
 		svc := must[*corev1.Service](t, "trying")(services.Create(ctx, trial, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}))
 		if svc.Spec.ClusterIP == "" {
