@@ -52,12 +52,22 @@ build: tools ## build the daemons, keel and the tools they need into bin/
 
 IMAGE_SOURCES := $(shell find $(ROOT)/test/images -type f ! -name '*_test.go')
 .PHONY: images
-images: $(STAMPS)/images ## build the images of tests and samples into bin/images, without a registry
+images: $(STAMPS)/images daemon-images ## build the images of tests, samples and the chart's daemons into bin/images, without a registry
 $(STAMPS)/images: $(IMAGE_SOURCES)
 	@echo "==> building the images"
 	@mkdir -p $(STAMPS)
 	@cd $(ROOT)/test/images && GOWORK=off $(GO) run ./cmd/mkimages --out $(BIN)/images
 	@touch $@
+
+# A build touches the programs even where it changes nothing, so their checksums say whether images are due.
+CHARTED := $(addprefix keelson-,scheduler workload-controllers podgc)
+.PHONY: daemon-images
+daemon-images: build $(STAMPS)/images
+	@cd $(BIN) && sha256sum $(CHARTED) >$(STAMPS)/daemons.new && \
+	if ! cmp -s $(STAMPS)/daemons.new $(STAMPS)/daemons || ! ls $(CHARTED:%=$(BIN)/images/%.tar) >/dev/null 2>&1; then \
+	  echo "==> building the daemons' images" && cd $(ROOT)/test/images && \
+	  GOWORK=off $(GO) run ./cmd/mkimages --out $(BIN)/images --daemons $(BIN) --version $(VERSION) && \
+	  mv $(STAMPS)/daemons.new $(STAMPS)/daemons; fi
 
 .PHONY: test
 test: test-unit test-integration test-e2e ## run every test
@@ -73,7 +83,7 @@ test-integration: $(STAMPS)/kubectl ## run the scenarios with all daemons in one
 	  KEELSON_BIN=$(BIN) $(GO) test $(TESTFLAGS) -timeout 20m $$($(GO) list ./... | grep -v /e2e)
 
 .PHONY: test-e2e
-test-e2e: build images ## run the scenarios with real daemons and real containers (root)
+test-e2e: build images $(STAMPS)/helm ## run the scenarios with real daemons and real containers (root)
 	@echo "==> testing test/e2e"; cd $(ROOT)/test && KEELSON_BIN=$(BIN) $(GO) test $(TESTFLAGS) -timeout 30m -v ./e2e/...
 
 .PHONY: bench

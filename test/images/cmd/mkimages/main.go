@@ -1,4 +1,5 @@
-// Command mkimages builds the images of tests and samples into docker archives, one file per image, from this repository alone.
+// Command mkimages builds images into docker archives, one file per image, from this repository alone: those of tests and
+// samples or, with --daemons, those of the daemons that the Helm chart runs.
 package main
 
 import (
@@ -16,14 +17,23 @@ import (
 
 func main() {
 	out := flag.String("out", "bin/images", "folder of the archives")
+	daemons := flag.String("daemons", "", "folder of the daemons' programs; with it, only their images are made")
+	version := flag.String("version", "unknown", "version of the daemons, a label of their images")
 	flag.Parse()
-	if err := run(*out); err != nil {
+	if err := run(*out, *daemons, *version); err != nil {
 		fmt.Fprintln(os.Stderr, "mkimages:", err)
 		os.Exit(1)
 	}
 }
 
-func run(out string) error {
+func run(out, daemons, version string) error {
+	if daemons != "" {
+		images, err := daemonSpecs(daemons, version)
+		if err != nil {
+			return err
+		}
+		return write(images, out)
+	}
 	programs, err := os.MkdirTemp("", "mkimages-")
 	if err != nil {
 		return fmt.Errorf("making a folder for the programs: %w", err)
@@ -34,10 +44,14 @@ func run(out string) error {
 			return err
 		}
 	}
+	return write(specs(programs), out)
+}
+
+// write stores each image in its file.
+func write(images map[string]imagefile.Spec, out string) error {
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return fmt.Errorf("making the folder of the archives: %w", err)
 	}
-	images := specs(programs)
 	for _, file := range slices.Sorted(maps.Keys(images)) {
 		if err := imagefile.Write(images[file], filepath.Join(out, file)); err != nil {
 			return err
@@ -73,6 +87,23 @@ func specs(programs string) map[string]imagefile.Spec {
 		"hello-2.tar":    hello("2"),
 		"testserver.tar": testserver(programs, "keelson.dev/testserver:1", "1"),
 	}
+}
+
+// daemonSpecs are the images of the daemons that run as Pods. Their tag is always dev, the chart's default: the version is a label.
+func daemonSpecs(programs, version string) (map[string]imagefile.Spec, error) {
+	images := map[string]imagefile.Spec{}
+	for _, daemon := range []string{"scheduler", "workload-controllers", "podgc"} {
+		program := "/keelson-" + daemon
+		entries, err := imagefile.Program(program, filepath.Join(programs, program))
+		if err != nil {
+			return nil, err
+		}
+		images["keelson-"+daemon+".tar"] = imagefile.Spec{
+			Name: "keelson.dev/" + daemon + ":dev", Entries: entries, Entrypoint: []string{program},
+			Labels: map[string]string{"org.opencontainers.image.version": version},
+		}
+	}
+	return images, nil
 }
 
 // testserver is one program under many names, as busybox is.
