@@ -1,0 +1,134 @@
+{{/*
+keelson.daemon renders everything of one daemon: its account, its rights and its Deployment. It takes
+  root        the sub-chart's own context
+  clusterRole the role that the apiserver keeps for this daemon
+  args        flags of this daemon alone
+  rootCA      whether the root CA is mounted
+*/}}
+{{- define "keelson.daemon" -}}
+{{- $v := .root.Values -}}
+{{- $name := printf "keelson-%s" .root.Chart.Name -}}
+{{- $namespace := $v.global.namespace -}}
+{{- $labels := include "keelson.labels" .root -}}
+apiVersion: v1
+kind: ServiceAccount
+metadata:
+  name: {{ $name }}
+  namespace: {{ $namespace }}
+  labels: {{- $labels | nindent 4 }}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata:
+  name: {{ $name }}
+  labels: {{- $labels | nindent 4 }}
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: ClusterRole
+  name: {{ .clusterRole }}
+subjects:
+  - kind: ServiceAccount
+    name: {{ $name }}
+    namespace: {{ $namespace }}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: {{ $name }}
+  namespace: {{ $namespace }}
+  labels: {{- $labels | nindent 4 }}
+spec:
+  replicas: {{ $v.replicas }}
+  selector:
+    matchLabels: {{- include "keelson.selector" .root | nindent 6 }}
+  template:
+    metadata:
+      labels: {{- $labels | nindent 8 }}
+    spec: {{- include "keelson.pod" . | nindent 6 }}
+{{- end }}
+
+{{- define "keelson.pod" -}}
+{{- $v := .root.Values -}}
+{{- $name := printf "keelson-%s" .root.Chart.Name -}}
+serviceAccountName: {{ $name }}
+priorityClassName: system-cluster-critical
+securityContext:
+  runAsNonRoot: true
+  runAsUser: 65534
+  runAsGroup: 65534
+  fsGroup: 65534
+containers:
+  - name: {{ .root.Chart.Name }}
+    image: {{ printf "%s:%s" $v.image.repository $v.image.tag | quote }}
+    imagePullPolicy: {{ $v.image.pullPolicy }}
+    args:
+      - --status-address=0.0.0.0:{{ $v.statusPort }}
+      - --status-client-ca-file=/var/run/secrets/kubernetes.io/serviceaccount/ca.crt
+      - --log-level={{ $v.logLevel }}
+      {{- range .args }}
+      - {{ . | quote }}
+      {{- end }}
+      {{- range $v.extraArgs }}
+      - {{ . | quote }}
+      {{- end }}
+    {{- with $v.global.apiserver.host }}
+    env:
+      - name: KUBERNETES_SERVICE_HOST
+        value: {{ . | quote }}
+      - name: KUBERNETES_SERVICE_PORT
+        value: {{ $v.global.apiserver.port | quote }}
+    {{- end }}
+    ports:
+      - name: status
+        containerPort: {{ $v.statusPort }}
+    livenessProbe:
+      httpGet: {path: /livez, port: status, scheme: HTTPS}
+      initialDelaySeconds: 10
+      periodSeconds: 10
+      timeoutSeconds: 5
+    readinessProbe:
+      httpGet: {path: /readyz, port: status, scheme: HTTPS}
+      periodSeconds: 2
+      timeoutSeconds: 5
+    resources: {{- $v.resources | toYaml | nindent 6 }}
+    securityContext:
+      allowPrivilegeEscalation: false
+      readOnlyRootFilesystem: true
+      capabilities: {drop: [ALL]}
+    {{- if .rootCA }}
+    volumeMounts:
+      - name: root-ca
+        mountPath: /etc/keelson/root-ca
+        readOnly: true
+    {{- end }}
+{{- if .rootCA }}
+volumes:
+  - name: root-ca
+    configMap: {name: kube-root-ca.crt}
+{{- end }}
+affinity:
+  podAntiAffinity:
+    preferredDuringSchedulingIgnoredDuringExecution:
+      - weight: 100
+        podAffinityTerm:
+          topologyKey: kubernetes.io/hostname
+          labelSelector:
+            matchLabels: {{- include "keelson.selector" .root | nindent 14 }}
+{{- with $v.nodeSelector }}
+nodeSelector: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $v.tolerations }}
+tolerations: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{- define "keelson.selector" -}}
+app.kubernetes.io/name: keelson-{{ .Chart.Name }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "keelson.labels" -}}
+{{ include "keelson.selector" . }}
+app.kubernetes.io/part-of: keelson
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end }}
