@@ -20,6 +20,13 @@ import (
 // takeover is how soon a standby must lead after its leader was killed.
 const takeover = 20 * time.Second
 
+// elected names all Leases of each daemon that may have replicas.
+var elected = map[mesh.Daemon][]string{
+	mesh.Scheduler:           {"scheduler.default-scheduler"},
+	mesh.WorkloadControllers: {"workload-controllers.deployment", "workload-controllers.replicaset", "workload-controllers.serviceaccount", "workload-controllers.rootca"},
+	mesh.PodGC:               {"podgc.namespace", "podgc.owners", "podgc.podgc"},
+}
+
 // TestStandbyTakesOver kills the leader of each daemon that is elected while a second copy of it runs. The copy holds every
 // Lease of the daemon in time.
 func TestStandbyTakesOver(t *testing.T) {
@@ -28,31 +35,26 @@ func TestStandbyTakesOver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	leases := map[mesh.Daemon][]string{
-		mesh.Scheduler:           {"scheduler.default-scheduler"},
-		mesh.WorkloadControllers: {"workload-controllers.deployment", "workload-controllers.replicaset", "workload-controllers.serviceaccount", "workload-controllers.rootca"},
-		mesh.PodGC:               {"podgc.namespace", "podgc.owners", "podgc.podgc"},
-	}
 	holders := map[string]string{}
-	for d, names := range leases {
+	for d, names := range elected {
 		for _, name := range names {
 			holders[name] = awaitHolder(t, client, name, "", time.Minute)
 		}
 		m.StartCopy(t, d)
 	}
 	// The copies must have seen the leaders renew before they can miss them.
-	for _, names := range leases {
+	for _, names := range elected {
 		for _, name := range names {
 			awaitRenewals(t, client, name, 3)
 		}
 	}
-	for d := range leases {
+	for d := range elected {
 		if err := procmesh.Kill(context.Background(), m.Of(t, d)[0]); err != nil {
 			t.Fatalf("killing %s: %v", d, err)
 		}
 	}
 	killed := time.Now()
-	for _, names := range leases {
+	for _, names := range elected {
 		for _, name := range names {
 			awaitHolder(t, client, name, holders[name], takeover-time.Since(killed))
 			t.Logf("%s was taken over %v after the kill", name, time.Since(killed).Round(time.Millisecond))

@@ -22,7 +22,7 @@ func TestAProgramBringsWhatItIsLinkedWith(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	libraries, err := file.ImportedLibraries()
 	if err != nil || len(libraries) == 0 {
 		t.Fatalf("%s names the libraries %v: %v", program, libraries, err)

@@ -1,0 +1,239 @@
+package e2e
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/utils/ptr"
+
+	"keelson.dev/test/mesh"
+	"keelson.dev/test/mesh/processes"
+	"keelson.dev/test/scenario"
+)
+
+const (
+	// ofTheChart selects everything that the chart makes.
+	ofTheChart = "app.kubernetes.io/part-of=keelson"
+	system     = metav1.NamespaceSystem
+)
+
+// TestTheChartRenders shows what each value changes, and nothing else.
+func TestTheChartRenders(t *testing.T) {
+	if out, stderr, err := helm(t, "", "lint", "--strict", chart(t)); err != nil {
+		t.Errorf("helm lint: %v\n%s%s", err, out, stderr)
+	}
+	defaults := rendered(t)
+	if got := slices.Sorted(maps.Keys(defaults)); !slices.Equal(got, []string{"keelson-podgc", "keelson-scheduler", "keelson-workload-controllers"}) {
+		t.Fatalf("the Deployments are %v", got)
+	}
+	for name, d := range defaults {
+		c := d.Spec.Template.Spec.Containers[0]
+		if want := "keelson.dev/" + strings.TrimPrefix(name, "keelson-") + ":dev"; c.Image != want || ptr.Deref(d.Spec.Replicas, 0) != 1 || d.Namespace != system {
+			t.Errorf("%s/%s runs %d of %s, want 1 of %s in %s", d.Namespace, name, ptr.Deref(d.Spec.Replicas, 0), c.Image, want, system)
+		}
+		if s := c.SecurityContext; !ptr.Deref(s.ReadOnlyRootFilesystem, false) || !ptr.Deref(d.Spec.Template.Spec.SecurityContext.RunAsNonRoot, false) {
+			t.Errorf("%s may write its root or run as root", name)
+		}
+	}
+	changed := rendered(t, "--set", "scheduler.image.tag=v2,scheduler.replicas=3,scheduler.logLevel=debug,scheduler.resources.limits.memory=1Gi",
+		"--set", "scheduler.nodeSelector.disk=ssd,scheduler.tolerations[0].operator=Exists,scheduler.extraArgs[0]=--profiling",
+		"--set", "podgc.enabled=false,global.apiserver.host=192.0.2.1,global.apiserver.port=6443")
+	if _, ok := changed["keelson-podgc"]; ok {
+		t.Error("podgc.enabled=false leaves it in")
+	}
+	s := changed["keelson-scheduler"]
+	if s == nil {
+		t.Fatal("there is no scheduler")
+	}
+	pod := s.Spec.Template.Spec
+	c := pod.Containers[0]
+	got := fmt.Sprintf("%s %d %s %v %s %v", c.Image, *s.Spec.Replicas, c.Resources.Limits.Memory(), pod.NodeSelector, pod.Tolerations[0].Operator, c.Env)
+	if want := "keelson.dev/scheduler:v2 3 1Gi map[disk:ssd] Exists [{KUBERNETES_SERVICE_HOST 192.0.2.1 nil} {KUBERNETES_SERVICE_PORT 6443 nil}]"; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	for _, arg := range []string{"--log-level=debug", "--profiling"} {
+		if !slices.Contains(c.Args, arg) {
+			t.Errorf("%s is not in %q", arg, c.Args)
+		}
+	}
+	if image := changed["keelson-workload-controllers"].Spec.Template.Spec.Containers[0].Image; image != "keelson.dev/workload-controllers:dev" {
+		t.Errorf("the scheduler's tag changed the controllers' image to %s", image)
+	}
+}
+
+// TestTheChartRefusesWrongValues: one sentence names the value and what it must be.
+func TestTheChartRefusesWrongValues(t *testing.T) {
+	for value, want := range map[string]string{
+		"scheduler.replicas=many":            "at '/scheduler/replicas': got string, want integer",
+		"podgc.replicas=-1":                  "at '/podgc/replicas': minimum: got -1, want 0",
+		"workload-controllers.logLevel=loud": "at '/workload-controllers/logLevel': value must be one of 'debug', 'info', 'warn', 'error'",
+		"scheduler.replica=2":                "at '/scheduler': additional properties 'replica' not allowed",
+		"sheduler.replicas=2":                "at '': additional properties 'sheduler' not allowed",
+		"global.apiserver.port=0":            "at '/global/apiserver/port': minimum: got 0, want 1",
+	} {
+		t.Run(value, func(t *testing.T) {
+			_, stderr, err := helm(t, "", "template", "keelson", chart(t), "--set", value)
+			if err == nil {
+				t.Fatal("it was taken")
+			}
+			if !strings.Contains(stderr, want) || strings.Count(stderr, "- at ") != 1 {
+				t.Errorf("got  %s\nwant %s", stderr, want)
+			}
+		})
+	}
+}
+
+// TestTheChartTakesOver installs the chart on a mesh, kills the copies that keel started, and goes on working with the Pods alone.
+func TestTheChartTakesOver(t *testing.T) {
+	m := processes.New(t, 1)
+	w := scenario.In(t, m)
+	install := func(args ...string) {
+		t.Helper()
+		args = append(args, "--namespace", system, "--wait", "--timeout", "3m")
+		if out, stderr, err := helm(t, m.Kubeconfig(), args...); err != nil {
+			describeChart(t, w)
+			t.Fatalf("helm %s: %v\n%s%s", strings.Join(args, " "), err, out, stderr)
+		}
+	}
+	install("install", "keelson", chart(t))
+	for d := range elected {
+		awaitReady(w, d, 1)
+	}
+	for d := range elected {
+		m.Kill(t, d)
+	}
+	for d, leases := range elected {
+		for _, lease := range leases {
+			awaitLease(t, w.Client, lease, time.Minute, func(l *coordinationv1.Lease) bool {
+				return strings.HasPrefix(ptr.Deref(l.Spec.HolderIdentity, ""), "keelson-"+string(d)+"-")
+			})
+		}
+	}
+	w.Deploy(3, scenario.HelloV1)
+	w.Deploy(3, scenario.HelloV2)
+	install("upgrade", "keelson", chart(t), "--reuse-values", "--set", "scheduler.replicas=2")
+	awaitReady(w, mesh.Scheduler, 2)
+	w.Deploy(0, "")
+
+	// Whoever takes the chart away needs somebody who takes its Pods away.
+	m.Start(t, mesh.Scheduler)
+	if out, stderr, err := helm(t, m.Kubeconfig(), "uninstall", "keelson", "--namespace", system); err != nil {
+		t.Fatalf("helm uninstall: %v\n%s%s", err, out, stderr)
+	}
+	w.Await("nothing of the chart", func() string { return leftOfChart(w) })
+	w.Deploy(2, scenario.HelloV1)
+}
+
+// chart is the chart's folder.
+func chart(t *testing.T) string {
+	t.Helper()
+	dir, err := filepath.Abs(filepath.Join("..", "..", "deploy", "helm", "keelson"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// helm runs the unmodified helm.
+func helm(t *testing.T, kubeconfig string, args ...string) (stdout, stderr string, err error) {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), filepath.Join(scenario.BinDir(), "helm"), args...)
+	home := t.TempDir()
+	command.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "HOME="+home,
+		"HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home)
+	var out, complaints bytes.Buffer
+	command.Stdout, command.Stderr = &out, &complaints
+	err = command.Run()
+	if command.ProcessState == nil {
+		t.Fatalf("helm could not be run: %v", err)
+	}
+	return out.String(), complaints.String(), err
+}
+
+// rendered returns the chart's Deployments by name.
+func rendered(t *testing.T, args ...string) map[string]*appsv1.Deployment {
+	t.Helper()
+	out, stderr, err := helm(t, "", append([]string{"template", "keelson", chart(t)}, args...)...)
+	if err != nil {
+		t.Fatalf("helm template %v: %v\n%s", args, err, stderr)
+	}
+	deployments := map[string]*appsv1.Deployment{}
+	decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(out), len(out))
+	for {
+		d := &appsv1.Deployment{}
+		err := decoder.Decode(d)
+		if errors.Is(err, io.EOF) {
+			return deployments
+		}
+		if err != nil {
+			t.Fatalf("reading what helm template printed: %v\n%s", err, out)
+		}
+		if d.Kind == "Deployment" {
+			deployments[d.Name] = d
+		}
+	}
+}
+
+// awaitReady waits until exactly that many Pods of the daemon are there and ready.
+func awaitReady(w *scenario.World, d mesh.Daemon, want int) {
+	w.Helper()
+	w.Await(fmt.Sprintf("%d ready Pods of %s", want, d), func() string {
+		pods, err := w.Client.CoreV1().Pods(system).List(w.Context(), metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=keelson-" + string(d)})
+		if err != nil {
+			return err.Error()
+		}
+		ready := 0
+		for i := range pods.Items {
+			if slices.ContainsFunc(pods.Items[i].Status.Conditions, func(c corev1.PodCondition) bool {
+				return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+			}) {
+				ready++
+			}
+		}
+		if ready == want && len(pods.Items) == want {
+			return ""
+		}
+		return fmt.Sprintf("%d Pods, %d ready", len(pods.Items), ready)
+	})
+}
+
+// leftOfChart names what the chart made and is still there.
+func leftOfChart(w *scenario.World) string {
+	r := w.TryKubectl("", "get", "deployments,replicasets,pods,serviceaccounts,clusterrolebindings,secrets,configmaps",
+		"--all-namespaces", "--selector", ofTheChart, "--output", "name")
+	releases := w.TryKubectl("", "get", "secrets", "--all-namespaces", "--selector", "owner=helm", "--output", "name")
+	return r.Stdout + releases.Stdout + problem(r) + problem(releases)
+}
+
+func problem(r scenario.Result) string {
+	if r.Code == 0 {
+		return ""
+	}
+	return r.Stderr
+}
+
+// describeChart logs what a person would look at where the chart's Pods do not get ready.
+func describeChart(t *testing.T, w *scenario.World) {
+	t.Helper()
+	for _, args := range [][]string{
+		{"describe", "pods", "--selector", ofTheChart}, {"logs", "--selector", ofTheChart, "--tail=5", "--prefix"},
+	} {
+		r := w.TryKubectl("", append([]string{"--namespace", system}, args...)...)
+		t.Log(r.Stdout + r.Stderr)
+	}
+}
