@@ -43,8 +43,8 @@ func TestWrongInputGetsOneLine(t *testing.T) {
 	}{
 		"apiserver, unknown flag":           {"keelson-apiserver", []string{"--nope"}, 2, "unknown flag: --nope"},
 		"apiserver, no CIDR":                {"keelson-apiserver", []string{"--service-cluster-ip-range=ten"}, 2, `--service-cluster-ip-range: "ten" is not a CIDR`},
-		"apiserver, occupied port":          {"keelson-apiserver", []string{"--data-dir", t.TempDir(), "--bind-address=127.0.0.1", "--secure-port", port}, 2, "address already in use"},
-		"apiserver, somebody else's data":   {"keelson-apiserver", []string{"--data-dir", foreign, "--bind-address=127.0.0.1", "--secure-port=0"}, 2, "12345"},
+		"apiserver, occupied port":          {"keelson-apiserver", []string{"--log-level=error", "--data-dir", t.TempDir(), "--bind-address=127.0.0.1", "--secure-port", port}, 2, "address already in use"},
+		"apiserver, somebody else's data":   {"keelson-apiserver", []string{"--log-level=error", "--data-dir", foreign, "--bind-address=127.0.0.1", "--secure-port=0"}, 2, "12345"},
 		"apiserver, occupied status port":   {"keelson-apiserver", []string{"--data-dir", t.TempDir(), "--status-address", busy.Addr().String()}, 2, "--status-address"},
 		"scheduler, no kubeconfig":          {"keelson-scheduler", []string{"--kubeconfig=/does/not/exist"}, 2, "--kubeconfig: stat /does/not/exist"},
 		"controllers, unknown controller":   {"keelson-workload-controllers", []string{"--kubeconfig=/dev/null", "--controllers=deploymint"}, 2, "deploymint"},
