@@ -63,35 +63,33 @@ func (w *writer) release(ctx context.Context, owner *Object, dependents []*Objec
 
 // delete begins a graceful deletion; this collector never forces one (SAF-157).
 func (w *writer) delete(ctx context.Context, o *Object, policy metav1.DeletionPropagation) error {
-	if err := failpoint.Inject("podgc/dependent.delete.before"); err != nil {
-		return err
-	}
 	w.log.V(1).Info("deleting", "kind", o.Kind, "namespace", o.Namespace, "name", o.Name, "uid", o.UID, "propagation", policy)
-	err := w.of(o).Delete(ctx, o.Name, metav1.DeleteOptions{
-		Preconditions:     &metav1.Preconditions{UID: &o.UID, ResourceVersion: &o.ResourceVersion},
-		PropagationPolicy: &policy,
+	return failpoint.Around("podgc/dependent.delete", func() error {
+		err := w.of(o).Delete(ctx, o.Name, metav1.DeleteOptions{
+			Preconditions:     &metav1.Preconditions{UID: &o.UID, ResourceVersion: &o.ResourceVersion},
+			PropagationPolicy: &policy,
+		})
+		if ignoreGone(err) != nil {
+			return fmt.Errorf("deleting %s %s/%s: %w", o.Kind, o.Namespace, o.Name, err)
+		}
+		return nil
 	})
-	if ignoreGone(err) != nil {
-		return fmt.Errorf("deleting %s %s/%s: %w", o.Kind, o.Namespace, o.Name, err)
-	}
-	return failpoint.Inject("podgc/dependent.delete.after")
 }
 
 // patch merges fields into the object's metadata.
 func (w *writer) patch(ctx context.Context, o *Object, what string, fields map[string]any) error {
-	if err := failpoint.Inject("podgc/" + what + ".patch.before"); err != nil {
-		return err
-	}
 	fields["uid"], fields["resourceVersion"] = o.UID, o.ResourceVersion
 	body, err := json.Marshal(map[string]any{"metadata": fields})
 	if err != nil {
 		return fmt.Errorf("encoding the patch of %s %s/%s: %w", o.Kind, o.Namespace, o.Name, err)
 	}
-	_, err = w.of(o).Patch(ctx, o.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: Name})
-	if ignoreGone(err) != nil {
-		return fmt.Errorf("patching the %s of %s %s/%s: %w", what, o.Kind, o.Namespace, o.Name, err)
-	}
-	return failpoint.Inject("podgc/" + what + ".patch.after")
+	return failpoint.Around("podgc/"+what+".patch", func() error {
+		_, err := w.of(o).Patch(ctx, o.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: Name})
+		if ignoreGone(err) != nil {
+			return fmt.Errorf("patching the %s of %s %s/%s: %w", what, o.Kind, o.Namespace, o.Name, err)
+		}
+		return nil
+	})
 }
 
 func (w *writer) of(o *Object) metadata.ResourceInterface {
