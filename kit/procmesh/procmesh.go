@@ -97,6 +97,17 @@ func (p Process) Alive() bool {
 	return err == nil && !now.dead && now.startTime == p.StartTime && now.bootID == p.BootID
 }
 
+// Outdated tells whether the process runs and the program at its path is another file by now. A build that changes nothing
+// leaves the file, but not its time.
+func (p Process) Outdated() bool {
+	running, err := os.Stat(fmt.Sprintf("/proc/%d/exe", p.PID))
+	if err != nil || !p.Alive() {
+		return false
+	}
+	program, err := os.Stat(p.Path)
+	return err == nil && !os.SameFile(running, program)
+}
+
 // Ended says how the process ended. Only its parent knows the exit status.
 func (p Process) Ended() string {
 	if p.exit == nil {

@@ -272,3 +272,37 @@ func TestTail(t *testing.T) {
 		})
 	}
 }
+
+func TestOutdatedIsAProcessWhoseProgramWasReplaced(t *testing.T) {
+	command, _ := role(t, "serve")
+	content, err := os.ReadFile(os.Args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	install := func() {
+		t.Helper()
+		if err := errors.Join(os.WriteFile(command.Path+".new", content, 0o700), os.Rename(command.Path+".new", command.Path)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	command.Path = filepath.Join(t.TempDir(), "program")
+	install()
+	p := start(t, command)
+	later := time.Now().Add(time.Hour)
+	if err := os.Chtimes(command.Path, later, later); err != nil {
+		t.Fatal(err)
+	}
+	if p.Outdated() {
+		t.Error("a program whose time alone is new counts as another")
+	}
+	install()
+	if !p.Outdated() {
+		t.Error("a replaced program does not count as another")
+	}
+	if err := Kill(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	if p.Outdated() {
+		t.Error("a process that has ended is outdated")
+	}
+}

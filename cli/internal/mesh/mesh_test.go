@@ -2,18 +2,15 @@ package mesh
 
 import (
 	"bytes"
-	"context"
 	"net/netip"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"keelson.dev/cli/internal/plan"
 	"keelson.dev/cli/internal/state"
-	"keelson.dev/kit/procmesh"
 )
 
 func TestNodeCount(t *testing.T) {
@@ -112,35 +109,5 @@ func TestAFailingDaemonIsShown(t *testing.T) {
 	recorded, err := state.Load(m.Layout)
 	if err != nil || len(recorded.Processes) != 0 || recorded.Ports[plan.APIServer] == 0 {
 		t.Errorf("after down the record is %+v, %v", recorded, err)
-	}
-}
-
-func TestOutdatedProcessesAreNamed(t *testing.T) {
-	dir := t.TempDir()
-	m := &Mesh{State: &state.State{}, Out: &bytes.Buffer{}}
-	for _, name := range []string{"old", "new", "ended"} {
-		program := filepath.Join(dir, name)
-		if err := os.WriteFile(program, []byte("#!/bin/sh\nexec sleep 600\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		process, err := procmesh.Start(procmesh.Command{Name: name, Path: program, Log: filepath.Join(dir, "log")})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = procmesh.Kill(context.Background(), process) })
-		m.State.Put(process)
-		if name == "ended" {
-			if err := procmesh.Kill(t.Context(), process); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if later := time.Now().Add(time.Hour); name != "new" {
-			if err := os.Chtimes(program, later, later); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	if got := m.outdated(); !slices.Equal(got, []string{"old"}) {
-		t.Errorf("got %v", got)
 	}
 }

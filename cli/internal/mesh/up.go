@@ -69,12 +69,11 @@ func Up(ctx context.Context, m *Mesh, options UpOptions) error {
 	return nil
 }
 
-// outdated lists the running processes whose program has changed since they were started.
+// outdated lists the running processes whose program has been replaced since they were started.
 func (m *Mesh) outdated() []string {
 	var names []string
 	for _, process := range m.State.Processes {
-		program, err := os.Stat(process.Path)
-		if err == nil && process.Alive() && program.ModTime().After(process.Started.Add(time.Second)) {
+		if process.Outdated() {
 			names = append(names, process.Name)
 		}
 	}
