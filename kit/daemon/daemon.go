@@ -122,7 +122,7 @@ func (d Daemon) command(stderr io.Writer) *cobra.Command {
 	}
 	common.addFlags(command.Flags())
 	d.Options.AddFlags(command.Flags())
-	command.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return UsageError(err) })
+	command.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return UsageError(FlagError(err)) })
 	return command
 }
 

@@ -67,7 +67,7 @@ func fill(fs *pflag.FlagSet, configFile string, lookup func(string) (string, boo
 			return
 		}
 		if err := fs.Set(f.Name, value); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", source, err))
+			errs = append(errs, fmt.Errorf("%s: %w", source, FlagError(err)))
 		}
 	})
 	return errors.Join(errs...)

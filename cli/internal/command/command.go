@@ -73,7 +73,7 @@ func newRoot() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.PersistentFlags().StringVar(&g.dataDir, "data-dir", g.dataDir, "folder of the mesh (or KEELSON_DATA_DIR)")
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{daemon.FlagError(err)} })
 	root.AddCommand(newUp(g), newDown(g), newKubeconfig(g), newStatus(g), newExplain(g))
 	return root
 }

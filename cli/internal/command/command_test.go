@@ -16,7 +16,7 @@ func TestMistakesGetOneLine(t *testing.T) {
 		"bogus":                           {2, `unknown command "bogus"`},
 		"up --nosuch":                     {2, "unknown flag: --nosuch"},
 		"up extra":                        {2, `unexpected argument "extra"`},
-		"up --nodes many":                 {2, `invalid argument "many" for "--nodes"`},
+		"up --nodes many":                 {2, `--nodes: "many" is not a whole number`},
 		"up --nodes -1":                   {2, "--nodes: -1 must be between 0 and 99"},
 		"up --nodes 100":                  {2, "--nodes: 100 must be between 0 and 99"},
 		"up --port 70000":                 {2, "--port: 70000 must be between 0 and 65535"},
