@@ -281,6 +281,33 @@ func TestPodIsPlacedOnce(t *testing.T) {
 	f.want("")
 }
 
+// POD-029, SAF-125: a Pod stays where it was bound, whether its node goes before it has started or never comes back.
+func TestBoundPodIsNeverMoved(t *testing.T) {
+	f := newFixture(t)
+	f.node("a", "1")
+	f.add(pod("p", "1"))
+	f.want("p:a")
+	f.add(pod("p", "1", onNode("a")))
+	f.RemoveNode("a")
+	f.node("b", "1")
+	f.wait(time.Hour)
+	f.want("")
+	f.add(pod("p", "1", onNode("a"), func(p *corev1.Pod) { p.ResourceVersion = "2" })) // a late status
+	f.want("")
+}
+
+// POD-005: the containers of a Pod are placed as one: room for each on another node is no room.
+func TestPodIsNeverSplit(t *testing.T) {
+	f := newFixture(t)
+	f.node("a", "4")
+	f.node("b", "4")
+	f.add(pod("p", "3", func(p *corev1.Pod) { p.Spec.Containers = append(p.Spec.Containers, p.Spec.Containers[0]) }))
+	f.want("p:-")
+	f.node("c", "6")
+	f.wait(time.Hour)
+	f.want("p:c")
+}
+
 // A Pod that somebody else bound elsewhere counts there.
 func TestBoundElsewhere(t *testing.T) {
 	f := newFixture(t)
