@@ -3,7 +3,7 @@ package podworker
 import (
 	"context"
 	"errors"
-	"slices"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -44,7 +44,8 @@ func TestStartsAPod(t *testing.T) {
 		if got := w.get("u1").Status.Phase; got != corev1.PodRunning { // POD-070
 			t.Errorf("phase %s, want Running", got)
 		}
-		w.expect("events", logged(w, "event"), "event Created spec.containers{m}", "event Started spec.containers{m}") // POD-221
+		w.expect("events", logged(w, "event"), // POD-221 POD-222
+			"event Created spec.containers{m}: Created container: m", "event Started spec.containers{m}: Started container m")
 	})
 }
 
@@ -61,10 +62,41 @@ func TestCrashLoop(t *testing.T) {
 		if s.State.Waiting == nil || s.State.Waiting.Reason != podstate.CrashLoopBackOff || s.RestartCount != 8 {
 			t.Errorf("status %+v, want CrashLoopBackOff after 8 restarts", s)
 		}
-		if !slices.Contains(logged(w, "event"), "event BackOff spec.containers{m}") {
+		if len(logged(w, "event BackOff spec.containers{m}")) == 0 {
 			t.Error("no BackOff event")
 		}
 	})
+}
+
+// POD-146: a process that ends by itself, watched by no probe, is followed by another one as the Pod's policy says.
+func TestCrashWithoutProbe(t *testing.T) {
+	restarted := []string{"StartContainer m @0", "StartContainer m @1"}
+	for _, r := range []struct {
+		policy corev1.RestartPolicy
+		code   int32
+		starts []string
+		phase  corev1.PodPhase
+	}{
+		{corev1.RestartPolicyAlways, 0, restarted, corev1.PodRunning},
+		{corev1.RestartPolicyAlways, 1, restarted, corev1.PodRunning},
+		{corev1.RestartPolicyOnFailure, 0, restarted[:1], corev1.PodSucceeded},
+		{corev1.RestartPolicyOnFailure, 1, restarted, corev1.PodRunning},
+		{corev1.RestartPolicyNever, 0, restarted[:1], corev1.PodSucceeded},
+		{corev1.RestartPolicyNever, 1, restarted[:1], corev1.PodFailed},
+	} {
+		t.Run(fmt.Sprintf("%s after %d", r.policy, r.code), func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				w.put(newPod(func(p *corev1.Pod) { p.Spec.RestartPolicy = r.policy }))
+				w.after(time.Second)
+				w.runtime.Exit("u1", "m", r.code)
+				w.after(time.Second)
+				w.expect("starts", w.signals("StartContainer"), r.starts...)
+				if got := w.get("u1").Status.Phase; got != r.phase {
+					t.Errorf("phase %s, want %s", got, r.phase)
+				}
+			})
+		})
+	}
 }
 
 func TestBackOffResets(t *testing.T) {
@@ -92,8 +124,8 @@ func TestTerminationTimes(t *testing.T) {
 	}{
 		{"POD-170 grace 30, no hook", 30, -1, []string{"TERM m @0", "KILL m @30"}},
 		{"grace 30, hook takes 10 s", 30, 10 * time.Second, []string{"TERM m @10", "KILL m @30"}},
-		{"POD-156 POD-245 grace 30, hook never ends", 30, time.Hour, []string{"TERM m @30", "KILL m @32"}},
-		{"SAF-134 grace 1, no hook", 1, -1, []string{"TERM m @0", "KILL m @2"}},
+		{"POD-156 POD-245 SAF-137 grace 30, hook never ends", 30, time.Hour, []string{"TERM m @30", "KILL m @32"}},
+		{"SAF-134 SAF-137 grace 1, no hook", 1, -1, []string{"TERM m @0", "KILL m @2"}},
 		{"POD-155 grace 0 skips the hook", 0, time.Hour, []string{"TERM m @0", "KILL m @2"}},
 	} {
 		t.Run(r.name, func(t *testing.T) {
@@ -188,22 +220,6 @@ func TestRestartDuringTermination(t *testing.T) {
 		w.start()
 		w.after(time.Minute)
 		w.expect("kill", w.signals("KILL"), "KILL m @55")
-	})
-}
-
-// POD-243 POD-244
-func TestSidecarsStopLast(t *testing.T) {
-	inWorld(t, func(w *world) {
-		w.runtime.SetBehavior("image:1", fake.Behavior{StopTakes: 2 * time.Second})
-		always := ptr.To(corev1.ContainerRestartPolicyAlways)
-		w.put(newPod(func(p *corev1.Pod) {
-			p.Spec.InitContainers = []corev1.Container{{Name: "s", Image: "image:1", RestartPolicy: always}, {Name: "t", Image: "image:1", RestartPolicy: always}}
-		}))
-		w.after(0)
-		w.expect("order of starts", w.signals("StartContainer"), "StartContainer s @0", "StartContainer t @0", "StartContainer m @0") // POD-236
-		w.delete("u1", 30)
-		w.after(time.Minute)
-		w.expect("signals", w.signals("TERM", "KILL"), "TERM m @0", "TERM t @2", "TERM s @4")
 	})
 }
 

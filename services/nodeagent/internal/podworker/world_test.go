@@ -260,5 +260,5 @@ func (w apiOf) Delete(_ context.Context, pod *corev1.Pod) error {
 func (w apiOf) Forget(types.UID) {}
 
 func (w eventsOf) Record(_ *corev1.Pod, path string, e events.Event) {
-	w.note("event %s %s", e.Reason, path)
+	w.note("event %s %s: %s", e.Reason, path, e.Message)
 }

@@ -87,6 +87,7 @@ func TestPhase(t *testing.T) {
 		{"POD-200 init failure", []func(*Input){initC(corev1.Container{Name: "i"}), instance("i", 0, observed.Exited, 1), ended(podstate.Finish)}, corev1.PodFailed},
 		{"POD-078 POD-166 deleted, ended by TERM", []func(*Input){instance("m", 0, observed.Exited, 143), ended(podstate.Terminate)}, corev1.PodFailed},
 		{"POD-078 POD-166 deleted, ended well", []func(*Input){instance("m", 0, observed.Exited, 0), ended(podstate.Terminate)}, corev1.PodSucceeded},
+		{"POD-246 deleted, a sidecar ended by KILL", []func(*Input){sidecar("s"), instance("s", 0, observed.Exited, 137), instance("m", 0, observed.Exited, 0), ended(podstate.Terminate)}, corev1.PodSucceeded},
 		{"deleted before it began", []func(*Input){noSandbox, ended(podstate.Terminate)}, corev1.PodFailed},
 		{"SAF-122 terminal stays terminal", []func(*Input){instance("m", 0, observed.Running), func(in *Input) { in.Pod.Status.Phase = corev1.PodSucceeded }}, corev1.PodSucceeded},
 		{"SAF-019 an ephemeral container does not count", []func(*Input){instance("m", 0, observed.Running), ephemeral, instance("e", 0, observed.Exited, 1)}, corev1.PodRunning},
