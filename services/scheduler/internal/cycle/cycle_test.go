@@ -281,7 +281,7 @@ func TestPodIsPlacedOnce(t *testing.T) {
 	f.want("")
 }
 
-// POD-029, SAF-125: a Pod stays where it was bound, whether its node goes before it has started or never comes back.
+// POD-029, SAF-125: a Pod stays where it was bound, also when its node goes before it has started.
 func TestBoundPodIsNeverMoved(t *testing.T) {
 	f := newFixture(t)
 	f.node("a", "1")
@@ -289,10 +289,10 @@ func TestBoundPodIsNeverMoved(t *testing.T) {
 	f.want("p:a")
 	f.add(pod("p", "1", onNode("a")))
 	f.RemoveNode("a")
-	f.node("b", "1")
+	f.node("b", "2")
 	f.wait(time.Hour)
 	f.want("")
-	f.add(pod("p", "1", onNode("a"), func(p *corev1.Pod) { p.ResourceVersion = "2" })) // a late status
+	f.add(pod("q", "1", onNode("a"))) // bound before this scheduler began
 	f.want("")
 }
 
@@ -407,6 +407,19 @@ func TestMessage(t *testing.T) {
 	if p, c, ok := f.Unschedulable("uid-p"); !ok || p.Name != "p" || c != want {
 		t.Errorf("the Pod should say %+v, want %+v", c, want)
 	}
+}
+
+// SAF-024, SAF-125: a Pod that has its node is left there, whatever better place comes, and whatever the node turns into.
+func TestBoundPodsAreLeftAlone(t *testing.T) {
+	f := newFixture(t)
+	f.node("n", "1")
+	f.add(pod("a", "1", onNode("n")), pod("b", "1", onNode("n"), withPriority(10)))
+	f.node("empty", "64")
+	f.want("")
+	f.node("n", "1", cordoned, taints(corev1.Taint{Key: "k", Effect: corev1.TaintEffectNoExecute}))
+	f.wait(time.Hour)
+	f.add(pod("b", "1", onNode("n"), withPriority(10), func(p *corev1.Pod) { p.Labels = map[string]string{"a": "b"} }))
+	f.want("")
 }
 
 func TestExplain(t *testing.T) {
