@@ -2,7 +2,6 @@ package storage
 
 import (
 	"context"
-	"fmt"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	genericstorage "k8s.io/apiserver/pkg/storage"
@@ -17,13 +16,13 @@ type faulty struct{ genericstorage.Interface }
 
 // Create writes a new object.
 func (f faulty) Create(ctx context.Context, key string, obj, out runtime.Object, ttl uint64) error {
-	return around("create", func() error { return f.Interface.Create(ctx, key, obj, out, ttl) })
+	return failpoint.Around("apiserver/store.create", func() error { return f.Interface.Create(ctx, key, obj, out, ttl) })
 }
 
 // Delete removes an object.
 func (f faulty) Delete(ctx context.Context, key string, out runtime.Object, preconditions *genericstorage.Preconditions,
 	validate genericstorage.ValidateObjectFunc, cached runtime.Object, opts genericstorage.DeleteOptions) error {
-	return around("delete", func() error {
+	return failpoint.Around("apiserver/store.delete", func() error {
 		return f.Interface.Delete(ctx, key, out, preconditions, validate, cached, opts)
 	})
 }
@@ -31,20 +30,7 @@ func (f faulty) Delete(ctx context.Context, key string, out runtime.Object, prec
 // GuaranteedUpdate changes an object.
 func (f faulty) GuaranteedUpdate(ctx context.Context, key string, dest runtime.Object, ignoreNotFound bool,
 	preconditions *genericstorage.Preconditions, update genericstorage.UpdateFunc, cached runtime.Object) error {
-	return around("update", func() error {
+	return failpoint.Around("apiserver/store.update", func() error {
 		return f.Interface.GuaranteedUpdate(ctx, key, dest, ignoreNotFound, preconditions, update, cached)
 	})
-}
-
-func around(verb string, write func() error) error {
-	if err := failpoint.Inject("apiserver/store." + verb + ".before"); err != nil {
-		return fmt.Errorf("before the %s: %w", verb, err)
-	}
-	if err := write(); err != nil {
-		return err
-	}
-	if err := failpoint.Inject("apiserver/store." + verb + ".after"); err != nil {
-		return fmt.Errorf("after the %s: %w", verb, err)
-	}
-	return nil
 }

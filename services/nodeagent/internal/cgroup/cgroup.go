@@ -120,13 +120,12 @@ func (t *Tree) ShareBurstable(milli int64) error {
 
 // EnsurePod makes the Pod's cgroup or brings its limits up to date. It is idempotent.
 func (t *Tree) EnsurePod(pod *corev1.Pod) error {
-	if err := failpoint.Inject("nodeagent/cgroup.create.before"); err != nil {
-		return err
-	}
-	if err := t.kernel.Ensure(podPath(t.root, qos.Class(pod), pod.UID), LimitsOf(pod, t.pids)); err != nil {
-		return fmt.Errorf("making the pod's cgroup: %w", err)
-	}
-	return failpoint.Inject("nodeagent/cgroup.create.after")
+	return failpoint.Around("nodeagent/cgroup.create", func() error {
+		if err := t.kernel.Ensure(podPath(t.root, qos.Class(pod), pod.UID), LimitsOf(pod, t.pids)); err != nil {
+			return fmt.Errorf("making the pod's cgroup: %w", err)
+		}
+		return nil
+	})
 }
 
 // Parent returns the Pod's cgroup as a runtime wants to be told in CgroupParent.

@@ -67,18 +67,15 @@ func (s *Store) Load(uid types.UID) (Record, error) {
 
 // Save replaces the record of a Pod. After a crash there is the old one or the new one.
 func (s *Store) Save(uid types.UID, r Record) error {
-	if err := failpoint.Inject("nodeagent/checkpoint.save.before"); err != nil {
-		return err
-	}
 	r.Version = version
 	data, err := json.Marshal(r)
 	if err != nil {
 		return fmt.Errorf("encoding the record of pod %s: %w", uid, err)
 	}
-	if err := replace(s.file(uid), data); err != nil {
+	if err := failpoint.Around("nodeagent/checkpoint.save", func() error { return replace(s.file(uid), data) }); err != nil {
 		return fmt.Errorf("writing the record of pod %s: %w", uid, err)
 	}
-	return failpoint.Inject("nodeagent/checkpoint.save.after")
+	return nil
 }
 
 // Remove forgets a Pod. It is idempotent.

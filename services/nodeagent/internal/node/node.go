@@ -146,18 +146,17 @@ func (n *Node) register(ctx context.Context) error {
 }
 
 func (n *Node) create(ctx context.Context) error {
-	if err := failpoint.Inject("nodeagent/node.create.before"); err != nil {
-		return err
-	}
 	node := register(n.Facts, nil)
 	node.Status = statusOf(n.Facts, n.Health(ctx), &corev1.NodeStatus{}, time.Now())
-	created, err := n.Client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{})
-	if err != nil {
-		return fmt.Errorf("creating the node: %w", err)
-	}
-	n.Log.Info("registered the node", zap.String("node", created.Name))
-	n.Observe(created)
-	return failpoint.Inject("nodeagent/node.create.after")
+	return failpoint.Around("nodeagent/node.create", func() error {
+		created, err := n.Client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{})
+		if err != nil {
+			return fmt.Errorf("creating the node: %w", err)
+		}
+		n.Log.Info("registered the node", zap.String("node", created.Name))
+		n.Observe(created)
+		return nil
+	})
 }
 
 // report writes the status if it is due. A Node that was deleted is registered again.

@@ -64,19 +64,19 @@ func (t *tokens) request(ctx context.Context, pod *corev1.Pod, key tokenKey) (he
 	if key.audience != "" {
 		request.Spec.Audiences = []string{key.audience}
 	}
-	if err := failpoint.Inject("nodeagent/token.create.before"); err != nil {
-		return held{}, err
-	}
 	issued := time.Now()
-	answer, err := t.client.CoreV1().ServiceAccounts(pod.Namespace).CreateToken(ctx, key.account, request, metav1.CreateOptions{})
+	err := failpoint.Around("nodeagent/token.create", func() (err error) {
+		request, err = t.client.CoreV1().ServiceAccounts(pod.Namespace).CreateToken(ctx, key.account, request, metav1.CreateOptions{})
+		return err
+	})
 	if err != nil {
 		return held{}, err
 	}
-	expires := answer.Status.ExpirationTimestamp.Time
+	expires := request.Status.ExpirationTimestamp.Time
 	return held{
-		Token:   volume.Token{Value: answer.Status.Token, RefreshAt: refreshAt(issued, expires)},
+		Token:   volume.Token{Value: request.Status.Token, RefreshAt: refreshAt(issued, expires)},
 		expires: expires,
-	}, failpoint.Inject("nodeagent/token.create.after")
+	}, nil
 }
 
 func (t *tokens) lookup(key tokenKey) (held, bool) {

@@ -165,13 +165,12 @@ func (w *Writer) done(e *entry) {
 // Delete removes the Pod's object for good; its UID is a precondition, so a successor of the same name is safe. A nil
 // error means that the API has no object of the UID that is not already on its way out.
 func (w *Writer) Delete(ctx context.Context, pod *corev1.Pod) error {
-	if err := failpoint.Inject("nodeagent/pod.delete.before"); err != nil {
-		return err
-	}
-	err := w.client.Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
-		GracePeriodSeconds: ptr.To(int64(0)), Preconditions: &metav1.Preconditions{UID: &pod.UID}})
-	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-		return fmt.Errorf("deleting the Pod: %w", err)
-	}
-	return failpoint.Inject("nodeagent/pod.delete.after")
+	return failpoint.Around("nodeagent/pod.delete", func() error {
+		err := w.client.Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
+			GracePeriodSeconds: ptr.To(int64(0)), Preconditions: &metav1.Preconditions{UID: &pod.UID}})
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+			return fmt.Errorf("deleting the Pod: %w", err)
+		}
+		return nil
+	})
 }

@@ -70,13 +70,10 @@ func (s *Steps) pull(ctx context.Context, pod *corev1.Pod, e lifecycle.Entry, re
 }
 
 func (s *Steps) pullWith(ctx context.Context, ref reference.Named, auth *cri.AuthConfig, sandbox *cri.PodSandboxConfig) error {
-	if err := failpoint.Inject("nodeagent/image.pull.before"); err != nil {
+	return failpoint.Around("nodeagent/image.pull", func() error {
+		_, err := s.Images.PullImage(ctx, ref.String(), auth, sandbox)
 		return err
-	}
-	if _, err := s.Images.PullImage(ctx, ref.String(), auth, sandbox); err != nil {
-		return err
-	}
-	return failpoint.Inject("nodeagent/image.pull.after")
+	})
 }
 
 func (s *Steps) pulled(ctx context.Context, pod *corev1.Pod, e lifecycle.Entry, ref reference.Named, took time.Duration) (runtime.Image, error) {

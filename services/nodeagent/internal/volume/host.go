@@ -73,14 +73,12 @@ func (h *Host) setUpOne(ctx context.Context, view downward.View, volume *corev1.
 	if err := os.MkdirAll(filepath.Dir(dir), 0o750); err != nil {
 		return Result{}, fmt.Errorf("making the folder of the pod's volumes: %w", err)
 	}
-	if err := failpoint.Inject("nodeagent/volume.setup.before"); err != nil {
-		return Result{}, err
-	}
-	result, err := kind.SetUp(ctx, Request{View: view, Volume: volume, Dir: dir, Allocatable: allocatable})
-	if err != nil {
-		return Result{}, err
-	}
-	return result, failpoint.Inject("nodeagent/volume.setup.after")
+	var result Result
+	err = failpoint.Around("nodeagent/volume.setup", func() (err error) {
+		result, err = kind.SetUp(ctx, Request{View: view, Volume: volume, Dir: dir, Allocatable: allocatable})
+		return err
+	})
+	return result, err
 }
 
 func (h *Host) kindOf(volume *corev1.Volume) (Kind, error) {
@@ -118,16 +116,15 @@ func mounted(pod *corev1.Pod) map[string]bool {
 // is idempotent; after an error some may be left, so call it again.
 func (h *Host) TearDown(_ context.Context, uid types.UID) error {
 	dir := h.root.Pod(uid)
-	if err := failpoint.Inject("nodeagent/volume.teardown.before"); err != nil {
-		return err
-	}
-	if err := h.unmountUnder(dir); err != nil {
-		return err
-	}
-	if err := removeOneFilesystem(dir); err != nil {
-		return fmt.Errorf("removing the pod's folder: %w", err)
-	}
-	return failpoint.Inject("nodeagent/volume.teardown.after")
+	return failpoint.Around("nodeagent/volume.teardown", func() error {
+		if err := h.unmountUnder(dir); err != nil {
+			return err
+		}
+		if err := removeOneFilesystem(dir); err != nil {
+			return fmt.Errorf("removing the pod's folder: %w", err)
+		}
+		return nil
+	})
 }
 
 // unmountUnder ends only when a fresh look shows no mount any more, because removing files below a forgotten mount would

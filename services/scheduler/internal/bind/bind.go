@@ -105,18 +105,14 @@ func (b *Binder) bind(ctx context.Context, binding Binding) error {
 func (b *Binder) write(ctx context.Context, binding Binding) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	if err := failpoint.Inject("scheduler/bind.before"); err != nil {
-		return fmt.Errorf("binding to %s: %w", binding.Node, err)
-	}
 	p := binding.Pod
-	err := b.client.Pods(p.Namespace).Bind(ctx, &corev1.Binding{
-		// The UID keeps a new Pod of the same name from getting the node of the old one.
-		ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name, UID: p.UID},
-		Target:     corev1.ObjectReference{Kind: "Node", Name: binding.Node},
-	}, metav1.CreateOptions{})
-	if err == nil {
-		err = failpoint.Inject("scheduler/bind.after")
-	}
+	err := failpoint.Around("scheduler/bind", func() error {
+		return b.client.Pods(p.Namespace).Bind(ctx, &corev1.Binding{
+			// The UID keeps a new Pod of the same name from getting the node of the old one.
+			ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name, UID: p.UID},
+			Target:     corev1.ObjectReference{Kind: "Node", Name: binding.Node},
+		}, metav1.CreateOptions{})
+	})
 	if err != nil {
 		return fmt.Errorf("binding to %s: %w", binding.Node, err)
 	}

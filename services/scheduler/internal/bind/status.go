@@ -131,9 +131,6 @@ func (s *Statuses) write(ctx context.Context, next status) {
 func (s *Statuses) patch(ctx context.Context, next status) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	if err := failpoint.Inject("scheduler/status.before"); err != nil {
-		return fmt.Errorf("writing the condition PodScheduled: %w", err)
-	}
 	body, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"uid": next.pod.UID, "resourceVersion": next.pod.ResourceVersion},
 		"status":   map[string]any{"conditions": []corev1.PodCondition{next.condition}},
@@ -141,10 +138,10 @@ func (s *Statuses) patch(ctx context.Context, next status) error {
 	if err != nil {
 		return fmt.Errorf("encoding the condition PodScheduled: %w", err)
 	}
-	_, err = s.client.Pods(next.pod.Namespace).Patch(ctx, next.pod.Name, types.StrategicMergePatchType, body, metav1.PatchOptions{}, "status")
-	if err == nil {
-		err = failpoint.Inject("scheduler/status.after")
-	}
+	err = failpoint.Around("scheduler/status", func() error {
+		_, err := s.client.Pods(next.pod.Namespace).Patch(ctx, next.pod.Name, types.StrategicMergePatchType, body, metav1.PatchOptions{}, "status")
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("writing the condition PodScheduled: %w", err)
 	}

@@ -54,17 +54,19 @@ func (o *Operator) Create(ctx context.Context, owner types.UID, prototype *corev
 }
 
 func (o *Operator) create(ctx context.Context, owner types.UID, prototype *corev1.Pod) Outcome {
-	if err := failpoint.Inject("workload-controllers/pod.create.before"); err != nil {
-		return Outcome{Err: err}
-	}
-	// Encoding writes the kind into the object: each request has one of its own, and only reads what they share.
-	pod := *prototype
-	created, err := o.Client.CoreV1().Pods(pod.Namespace).Create(ctx, &pod, metav1.CreateOptions{FieldManager: o.FieldManager})
-	if err != nil {
-		return Outcome{Err: err}
-	}
-	o.Gate.Await(owner, created.UID, o.Feed.Written(created))
-	return Outcome{Name: created.Name, Err: failpoint.Inject("workload-controllers/pod.create.after")}
+	var outcome Outcome
+	outcome.Err = failpoint.Around("workload-controllers/pod.create", func() error {
+		// Encoding writes the kind into the object: each request has one of its own, and only reads what they share.
+		pod := *prototype
+		created, err := o.Client.CoreV1().Pods(pod.Namespace).Create(ctx, &pod, metav1.CreateOptions{FieldManager: o.FieldManager})
+		if err != nil {
+			return err
+		}
+		o.Gate.Await(owner, created.UID, o.Feed.Written(created))
+		outcome.Name = created.Name
+		return nil
+	})
+	return outcome
 }
 
 // Delete tells the Pods to end within their own grace periods. A Pod that is gone, or whose name another Pod has, counts as
@@ -74,28 +76,26 @@ func (o *Operator) Delete(ctx context.Context, owner types.UID, pods []rank.Pod)
 }
 
 func (o *Operator) delete(ctx context.Context, owner types.UID, pod rank.Pod) Outcome {
-	if err := failpoint.Inject("workload-controllers/pod.delete.before"); err != nil {
-		return Outcome{Name: pod.Name, Err: err}
-	}
-	err := o.Client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))})
-	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-		return Outcome{Name: pod.Name, Err: err}
-	}
-	o.Gate.Await(owner, pod.UID, o.Feed.Deleted(pod.UID))
-	return Outcome{Name: pod.Name, Err: failpoint.Inject("workload-controllers/pod.delete.after")}
+	return Outcome{Name: pod.Name, Err: failpoint.Around("workload-controllers/pod.delete", func() error {
+		err := o.Client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))})
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+			return err
+		}
+		o.Gate.Await(owner, pod.UID, o.Feed.Deleted(pod.UID))
+		return nil
+	})}
 }
 
 // PatchOwner changes the Pod's owner references by a merge patch that names its UID.
 func (o *Operator) PatchOwner(ctx context.Context, owner types.UID, pod *corev1.Pod, patch []byte) error {
-	if err := failpoint.Inject("workload-controllers/pod.patch.before"); err != nil {
-		return err
-	}
-	patched, err := o.Client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{FieldManager: o.FieldManager})
-	if err != nil {
-		return fmt.Errorf("changing the owner of Pod %s: %w", pod.Name, err)
-	}
-	o.Gate.Await(owner, patched.UID, o.Feed.Written(patched))
-	return failpoint.Inject("workload-controllers/pod.patch.after")
+	return failpoint.Around("workload-controllers/pod.patch", func() error {
+		patched, err := o.Client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{FieldManager: o.FieldManager})
+		if err != nil {
+			return fmt.Errorf("changing the owner of Pod %s: %w", pod.Name, err)
+		}
+		o.Gate.Await(owner, patched.UID, o.Feed.Written(patched))
+		return nil
+	})
 }
 
 // Failure returns the first error among the outcomes.

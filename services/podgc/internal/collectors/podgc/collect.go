@@ -88,15 +88,14 @@ func (c *collector) collect(ctx context.Context, collection Collection) error {
 			return client.IgnoreNotFound(err)
 		}
 	}
-	if err := failpoint.Inject("podgc/pod.delete.before"); err != nil {
-		return err
-	}
-	c.log.Info("collecting Pod", "namespace", pod.Namespace, "name", pod.Name, "uid", pod.UID, "node", pod.Spec.NodeName, "reason", collection.Reason)
-	err := c.client.Delete(ctx, pod, client.GracePeriodSeconds(0), client.Preconditions{UID: &pod.UID})
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("deleting: %w", err)
-	}
-	return failpoint.Inject("podgc/pod.delete.after")
+	return failpoint.Around("podgc/pod.delete", func() error {
+		c.log.Info("collecting Pod", "namespace", pod.Namespace, "name", pod.Name, "uid", pod.UID, "node", pod.Spec.NodeName, "reason", collection.Reason)
+		err := c.client.Delete(ctx, pod, client.GracePeriodSeconds(0), client.Preconditions{UID: &pod.UID})
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("deleting: %w", err)
+		}
+		return nil
+	})
 }
 
 func (c *collector) patchStatus(ctx context.Context, collection Collection) error {

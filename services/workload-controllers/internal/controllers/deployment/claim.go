@@ -62,15 +62,11 @@ func (c *Controller) patchOwner(ctx context.Context, in Input, set *appsv1.Repli
 
 // write carries out one request between its failpoints and shuts the gate until the cache shows the object that came back.
 func (c *Controller) write(deployment *appsv1.Deployment, place string, request func() (client.Object, gate.Store, error)) error {
-	if err := failpoint.Inject("workload-controllers/" + place + ".before"); err != nil {
+	return failpoint.Around("workload-controllers/"+place, func() error {
+		object, store, err := request()
+		if err == nil && object != nil {
+			c.gate.Await(deployment.UID, object.GetUID(), gate.Written(store, object))
+		}
 		return err
-	}
-	object, store, err := request()
-	if err != nil {
-		return err
-	}
-	if object != nil {
-		c.gate.Await(deployment.UID, object.GetUID(), gate.Written(store, object))
-	}
-	return failpoint.Inject("workload-controllers/" + place + ".after")
+	})
 }

@@ -179,21 +179,20 @@ func (c *Controller) confirm(ctx context.Context, set *appsv1.ReplicaSet) error 
 }
 
 func (c *Controller) writeStatus(ctx context.Context, in Input, status appsv1.ReplicaSetStatus) error {
-	if err := failpoint.Inject("workload-controllers/replicaset.status.before"); err != nil {
-		return err
-	}
 	next := in.ReplicaSet.DeepCopy()
 	next.Status = status
-	if err := c.client.Status().Update(ctx, next); apierrors.IsNotFound(err) {
+	return failpoint.Around("workload-controllers/replicaset.status", func() error {
+		if err := c.client.Status().Update(ctx, next); apierrors.IsNotFound(err) {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("writing the status: %w", err)
+		}
+		c.gate.Await(next.UID, next.UID, gate.Written(c.store, next))
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.written[next.UID] = in.Now
 		return nil
-	} else if err != nil {
-		return fmt.Errorf("writing the status: %w", err)
-	}
-	c.gate.Await(next.UID, next.UID, gate.Written(c.store, next))
-	c.mu.Lock()
-	c.written[next.UID] = in.Now
-	c.mu.Unlock()
-	return failpoint.Inject("workload-controllers/replicaset.status.after")
+	})
 }
 
 func (c *Controller) lastWritten(uid types.UID) time.Time {

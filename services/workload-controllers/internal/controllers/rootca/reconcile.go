@@ -50,13 +50,12 @@ func (c *Controller) apply(ctx context.Context, plan Plan) error {
 // write carries out one request between its failpoints. Someone else's newer state is no failure: it wakes the namespace up
 // again.
 func write(configMap *corev1.ConfigMap, verb string, request func() error) error {
-	if err := failpoint.Inject("workload-controllers/configmap." + verb + ".before"); err != nil {
-		return err
-	}
-	err := request()
-	if err != nil && !apierrors.IsAlreadyExists(err) && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) &&
-		!apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
-		return fmt.Errorf("writing ConfigMap %s/%s (%s): %w", configMap.Namespace, configMap.Name, verb, err)
-	}
-	return failpoint.Inject("workload-controllers/configmap." + verb + ".after")
+	return failpoint.Around("workload-controllers/configmap."+verb, func() error {
+		err := request()
+		if err != nil && !apierrors.IsAlreadyExists(err) && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) &&
+			!apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+			return fmt.Errorf("writing ConfigMap %s/%s (%s): %w", configMap.Namespace, configMap.Name, verb, err)
+		}
+		return nil
+	})
 }

@@ -34,12 +34,11 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 }
 
 func (c *Controller) create(ctx context.Context, account *corev1.ServiceAccount) error {
-	if err := failpoint.Inject("workload-controllers/serviceaccount.create.before"); err != nil {
-		return err
-	}
-	err := c.client.Create(ctx, account)
-	if err != nil && !apierrors.IsAlreadyExists(err) && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
-		return fmt.Errorf("creating ServiceAccount %s/%s: %w", account.Namespace, account.Name, err)
-	}
-	return failpoint.Inject("workload-controllers/serviceaccount.create.after")
+	return failpoint.Around("workload-controllers/serviceaccount.create", func() error {
+		err := c.client.Create(ctx, account)
+		if err != nil && !apierrors.IsAlreadyExists(err) && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+			return fmt.Errorf("creating ServiceAccount %s/%s: %w", account.Namespace, account.Name, err)
+		}
+		return nil
+	})
 }
