@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"os"
 	"os/exec"
@@ -38,7 +39,7 @@ func sleep(args []string, _ Streams) error {
 		return errors.New("usage: sleep SECONDS|DURATION|infinity")
 	}
 	if args[0] == "infinity" {
-		select {}
+		time.Sleep(math.MaxInt64) // an empty select would count as a deadlock of a program that does nothing else
 	}
 	wait, err := time.ParseDuration(args[0])
 	if seconds, asNumber := strconv.ParseFloat(args[0], 64); asNumber == nil {

@@ -36,6 +36,7 @@ type Spec struct {
 	Env        []string
 	WorkingDir string
 	Labels     map[string]string
+	StopSignal string // what ends it, for example SIGINT; empty for the runtime's default
 }
 
 // Write makes the image and stores it as a docker archive, which containerd imports under the image's name. The same
@@ -79,6 +80,7 @@ func build(spec Spec) (v1.Image, error) {
 	config.OS, config.Architecture = "linux", runtime.GOARCH
 	config.Config = v1.Config{
 		Entrypoint: spec.Entrypoint, Cmd: spec.Command, Env: spec.Env, WorkingDir: spec.WorkingDir, Labels: spec.Labels,
+		StopSignal: spec.StopSignal,
 	}
 	return mutate.ConfigFile(image, config)
 }

@@ -21,6 +21,7 @@ var spec = Spec{
 	Entries:    []Entry{{Path: "/bin", Dir: true, Mode: 0o755}, {Path: "/bin/a", Content: "A", Mode: 0o755}, {Path: "/bin/b", Link: "a", Mode: 0o777}},
 	Entrypoint: []string{"/bin/a"},
 	Env:        []string{"V=1"},
+	StopSignal: "SIGINT",
 }
 
 func TestTheArchiveHoldsTheImage(t *testing.T) {
@@ -40,7 +41,8 @@ func TestTheArchiveHoldsTheImage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if config.OS != "linux" || config.Architecture != runtime.GOARCH || config.Config.Entrypoint[0] != "/bin/a" || config.Config.Env[0] != "V=1" {
+	if config.OS != "linux" || config.Architecture != runtime.GOARCH || config.Config.Entrypoint[0] != "/bin/a" || config.Config.Env[0] != "V=1" ||
+		config.Config.StopSignal != "SIGINT" {
 		t.Errorf("the configuration is %+v", config)
 	}
 	content := mutate.Extract(image)

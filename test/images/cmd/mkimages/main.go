@@ -77,15 +77,18 @@ func specs(programs string) map[string]imagefile.Spec {
 	hello := func(version string) imagefile.Spec {
 		return testserver(programs, "keelson.dev/hello:"+version, version)
 	}
+	interrupted := testserver(programs, "keelson.dev/interrupted:1", "1")
+	interrupted.StopSignal = "SIGINT"
 	return map[string]imagefile.Spec{
 		"pause.tar": {
 			Name:       "keelson.dev/pause:1",
 			Entries:    []imagefile.Entry{{Path: "/pause", Source: filepath.Join(programs, "pause"), Mode: 0o755}},
 			Entrypoint: []string{"/pause"},
 		},
-		"hello-1.tar":    hello("1"),
-		"hello-2.tar":    hello("2"),
-		"testserver.tar": testserver(programs, "keelson.dev/testserver:1", "1"),
+		"hello-1.tar":     hello("1"),
+		"hello-2.tar":     hello("2"),
+		"testserver.tar":  testserver(programs, "keelson.dev/testserver:1", "1"),
+		"interrupted.tar": interrupted,
 	}
 }
 
