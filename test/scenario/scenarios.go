@@ -20,12 +20,15 @@ var Everywhere = []Scenario{
 	{"CascadeForeground", CascadeForeground},
 	{"CascadeOrphan", CascadeOrphan},
 	{"NamespaceDeletion", NamespaceDeletion},
+	{"NodeRights", NodeRights},
 	{"Recovery", Recovery},
 }
 
 // Contained lists the scenarios that need real containers.
 var Contained = []Scenario{
 	{"Inside", Inside},
+	{"Together", Together},
+	{"Termination", Termination},
 	{"CrashLoop", CrashLoop},
 }
 

@@ -21,6 +21,8 @@ const (
 	HelloV1 = "keelson.dev/hello:1"
 	HelloV2 = "keelson.dev/hello:2"
 	Server  = "keelson.dev/testserver:1"
+	// Interrupted is Server with the stop signal SIGINT.
+	Interrupted = "keelson.dev/interrupted:1"
 )
 
 // patience bounds every wait. It is long, since it only shows when something is broken.
