@@ -141,7 +141,7 @@ func TestMissedSinceIsCarriedOver(t *testing.T) {
 	}
 }
 
-// SAF-020, SAF-153: whatever the cluster looks like, a live Pod of a node that exists is never taken.
+// SAF-020, SAF-024, SAF-153: whatever the cluster looks like, a live Pod of a node that exists is never taken.
 func TestNoLivePodOfAnExistingNodeIsTaken(t *testing.T) {
 	for seed := range uint64(500) {
 		r := rand.New(rand.NewPCG(seed, 1))
