@@ -93,6 +93,13 @@ func TestDaemonsMayDoTheirWork(t *testing.T) {
 		{scheduler, "list", "scheduling.k8s.io", "priorityclasses", true},
 		{scheduler, "create", "", "pods", false},
 		{scheduler, "get", "", "secrets", false},
+		// SAF-024: no daemon may evict, but the nodeagent its own Pods.
+		{scheduler, "create", "", "pods/eviction", false},
+		{controllers, "create", "", "pods/eviction", false}, // SAF-039: nor ask a budget for what its own workloads do.
+		{podgc, "create", "", "pods/eviction", false},
+		{controllers, "patch", "", "pods/ephemeralcontainers", false}, // SAF-002: none is added by a controller.
+		{controllers, "update", "", "pods/ephemeralcontainers", false},
+		{scheduler, "patch", "", "pods/ephemeralcontainers", false},
 		{controllers, "create", "", "pods", true},
 		{controllers, "update", "apps", "deployments/status", true},
 		{controllers, "create", "apps", "replicasets", true},

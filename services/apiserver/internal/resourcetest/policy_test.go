@@ -134,7 +134,7 @@ func testPriorityClasses(t *testing.T, s *servertest.Server) {
 	must[*schedulingv1.PriorityClass](t, "SCH-012: changing the rest")(classes.Update(ctx, stored, metav1.UpdateOptions{}))
 }
 
-// SCH-016, SCH-017, SCH-018, SCH-020, SCH-021, SCH-024.
+// SCH-016, SCH-017, SCH-018, SCH-020, SCH-021, SCH-022, SCH-024.
 func testPodPriorities(t *testing.T, s *servertest.Server) {
 	ctx := t.Context()
 	ns := namespace(t, s, "priorities")

@@ -110,11 +110,19 @@ func TestValidateUpdate(t *testing.T) {
 		{"DEP-079 a new selector without the labels", func(d *appsv1.Deployment) { d.Spec.Selector.MatchLabels["tier"] = "a" },
 			[]string{"spec.selector: Invalid value: ", "spec.template.metadata.labels: Invalid value"}},
 		{"DEP-209 the template may change", func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = "nginx:1.16.1" }, nil},
+		{"POD-045 any field of an init container may change", func(d *appsv1.Deployment) {
+			d.Spec.Template.Spec.InitContainers = []corev1.Container{{
+				Name: "renamed", Image: "busybox:2", Command: []string{"true"}, Env: []corev1.EnvVar{{Name: "A", Value: "2"}},
+				RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways),
+			}}
+		}, nil},
 		{"labels may be added to the template", func(d *appsv1.Deployment) { d.Spec.Template.Labels["track"] = "canary" }, nil},
 		{"DEP-018 rules hold on update too", func(d *appsv1.Deployment) { d.Spec.Strategy.Type = "Fast" }, []string{"spec.strategy.type: Unsupported value"}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			old := changed()
+			old := changed(func(d *appsv1.Deployment) {
+				d.Spec.Template.Spec.InitContainers = []corev1.Container{{Name: "init", Image: "busybox:1", Command: []string{"sh"}}}
+			})
 			fieldtest.Check(t, ValidateUpdate(changed(row.edit), old), row.want...)
 		})
 	}

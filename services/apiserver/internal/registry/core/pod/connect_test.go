@@ -95,7 +95,7 @@ func TestBind(t *testing.T) {
 		err    string
 	}{
 		{"POD-025 a Pod without a node", func(p *corev1.Pod) { p.Spec.NodeName = "" }, ""},
-		{"POD-026 SAF-121 a Pod with a node", func(*corev1.Pod) {}, `pod nginx is already assigned to node "node-1"`},
+		{"POD-026 SAF-121 SAF-125 a Pod with a node", func(*corev1.Pod) {}, `pod nginx is already assigned to node "node-1"`},
 		{"POD-026 the same node again", func(p *corev1.Pod) { p.Spec.NodeName = "node-2" }, `pod nginx is already assigned to node "node-2"`},
 		{"a Pod that goes away", func(p *corev1.Pod) { p.Spec.NodeName, p.DeletionTimestamp = "", &now }, `pod nginx is being deleted, cannot be assigned to a host`},
 		{"POD-030 a Pod that waits", func(p *corev1.Pod) {

@@ -20,7 +20,7 @@ var frozen = []struct {
 	}},
 	{"POD-055 an init container's command", func(p *corev1.Pod) { p.Spec.InitContainers[0].Command = []string{"sh"} }},
 	{"a container's name", func(p *corev1.Pod) { p.Spec.Containers[0].Name = "other" }},
-	{"SAF-121 POD-026 the node", func(p *corev1.Pod) { p.Spec.NodeName = "node-2" }},
+	{"SAF-121 SAF-125 POD-026 the node", func(p *corev1.Pod) { p.Spec.NodeName = "node-2" }},
 	{"POD-028 SAF-122 no node any more", func(p *corev1.Pod) { p.Spec.NodeName = "" }},
 	{"SCH-021 the priority", func(p *corev1.Pod) { p.Spec.Priority = ptr.To[int32](1) }},
 	{"SCH-021 the priority class", func(p *corev1.Pod) { p.Spec.PriorityClassName = "high" }},

@@ -139,7 +139,7 @@ func TestValidateEphemeralContainers(t *testing.T) {
 			want: []string{`spec.ephemeralContainers[0].targetContainerName: Not found: "nobody"`}},
 		{name: "SAF-009 name of a main container", change: common(func(c *corev1.EphemeralContainerCommon) { c.Name = "nginx" }),
 			want: []string{`spec.ephemeralContainers[0].name: Duplicate value: "nginx"`}},
-		{name: "in a template", opts: Options{Template: true}, change: common(func(*corev1.EphemeralContainerCommon) {}),
+		{name: "SAF-002 in a template", opts: Options{Template: true}, change: common(func(*corev1.EphemeralContainerCommon) {}),
 			want: []string{`spec.ephemeralContainers: Forbidden: ephemeral containers not allowed in pod template`}},
 	})
 }
