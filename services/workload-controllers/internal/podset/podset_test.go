@@ -42,8 +42,11 @@ func readySince(t time.Time) func(*corev1.Pod) {
 }
 
 func terminating(pod *corev1.Pod) { pod.DeletionTimestamp = &metav1.Time{Time: start} }
-func failed(pod *corev1.Pod)      { pod.Status.Phase = corev1.PodFailed }
-func relabelled(pod *corev1.Pod)  { pod.Labels = map[string]string{"app": "debug"} }
+func disrupted(pod *corev1.Pod) {
+	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue})
+}
+func failed(pod *corev1.Pod)     { pod.Status.Phase = corev1.PodFailed }
+func relabelled(pod *corev1.Pod) { pod.Labels = map[string]string{"app": "debug"} }
 
 func TestObserve(t *testing.T) {
 	for _, c := range []struct {
@@ -55,6 +58,7 @@ func TestObserve(t *testing.T) {
 		{"a new Pod", []*corev1.Pod{newPod("a", "o")}, Tally{Active: 1, Labelled: 1}},
 		{"DEP-140 ready is available without a minimum", []*corev1.Pod{newPod("a", "o", readySince(start))}, Tally{Active: 1, Labelled: 1, Ready: 1, Available: 1}},
 		{"DEP-041 terminating Pods are counted apart", []*corev1.Pod{newPod("a", "o", readySince(start), terminating)}, Tally{Terminating: 1}},
+		{"SAF-075 a Pod that is to be disrupted counts until its deletion begins", []*corev1.Pod{newPod("a", "o", readySince(start), disrupted)}, Tally{Active: 1, Labelled: 1, Ready: 1, Available: 1}},
 		{"DEP-153 ended Pods do not count", []*corev1.Pod{newPod("a", "o", failed), newPod("b", "o", failed, terminating)}, Tally{}},
 		{"DEP-152 without all labels of the template", []*corev1.Pod{newPod("a", "o", func(p *corev1.Pod) { delete(p.Labels, "v") })}, Tally{Active: 1}},
 		{"DEP-016 Pods of others do not count", []*corev1.Pod{newPod("a", "other"), newPod("b", "")}, Tally{}},

@@ -46,6 +46,23 @@ func TestHashNamesTemplates(t *testing.T) {
 			t.Error("the image does not count")
 		}
 	})
+	t.Run("POD-045 an init container counts", func(t *testing.T) {
+		with := func(change func(*corev1.Container)) string {
+			tpl := template("web:1")
+			tpl.Spec.InitContainers = []corev1.Container{{Name: "init", Image: "busybox:1"}}
+			change(&tpl.Spec.InitContainers[0])
+			return Hash(tpl, nil)
+		}
+		hashes := map[string]bool{
+			base: true, with(func(*corev1.Container) {}): true,
+			with(func(c *corev1.Container) { c.Image = "busybox:2" }):                true,
+			with(func(c *corev1.Container) { c.Command = []string{"true"} }):         true,
+			with(func(c *corev1.Container) { c.Env = []corev1.EnvVar{{Name: "A"}} }): true,
+		}
+		if len(hashes) != 5 {
+			t.Errorf("five templates have %d hashes", len(hashes))
+		}
+	})
 	t.Run("DEP-028 a collision gives another hash", func(t *testing.T) {
 		hashes := map[string]bool{base: true, Hash(template("web:1"), &one): true, Hash(template("web:1"), &two): true}
 		if len(hashes) != 3 {

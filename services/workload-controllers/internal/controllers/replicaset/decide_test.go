@@ -73,7 +73,7 @@ func TestDecide(t *testing.T) {
 		reason         Reason
 	}{
 		{"DEP-146 none of three", newSet(3), podset.Tally{}, nil, 3, 0, ReasonTooFew},
-		{"DEP-146 three of three", newSet(3), podset.Tally{Active: 3}, nil, 0, 0, ReasonSteady},
+		{"DEP-146 SAF-024 three of three", newSet(3), podset.Tally{Active: 3}, nil, 0, 0, ReasonSteady},
 		{"DEP-153 one is missing", newSet(3), podset.Tally{Active: 2}, nil, 1, 0, ReasonTooFew},
 		{"DEP-154 SAF-174 one is terminating: it is replaced at once", newSet(3), podset.Tally{Active: 2, Terminating: 1}, nil, 1, 0, ReasonTooFew},
 		{"DEP-161 two too many", newSet(3), podset.Tally{Active: 5}, nil, 0, 2, ReasonTooMany},
