@@ -14,7 +14,7 @@ import (
 
 // CascadeBackground deletes a Deployment as kubectl does by default: it goes at once, what it owned after it.
 //
-// DEP-031 DEP-167 DEP-168
+// DEP-031 DEP-167 DEP-168 SAF-022
 func CascadeBackground(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	w.KubectlWith(web(3, HelloV1, ""), "apply", "-f", "-")

@@ -98,7 +98,7 @@ func PauseAndResume(t *testing.T, m mesh.Mesh) {
 
 // Restart replaces every Pod although nothing but an annotation of the template changes, and set env is a rollout as well.
 //
-// DEP-017 DEP-238 POD-041
+// DEP-017 DEP-238 POD-041 SAF-022
 func Restart(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	w.KubectlWith(web(2, HelloV1, ""), "apply", "-f", "-")

@@ -7,6 +7,7 @@ var Kubectl = []Scenario{
 	{"RecursiveDirectories", RecursiveDirectories},
 	{"CreateAndChain", CreateAndChain},
 	{"Patch", Patch},
+	{"ApplyOverScale", ApplyOverScale},
 	{"Edit", Edit},
 	{"ReplaceForce", ReplaceForce},
 	{"History", History},
@@ -21,4 +22,10 @@ var Kubectl = []Scenario{
 	{"ReplicaSetAcquires", ReplicaSetAcquires},
 	{"ReplicaSetDeletion", ReplicaSetDeletion},
 	{"Proxy", Proxy},
+	{"DescribePod", DescribePod},
+	{"DescribeDeployment", DescribeDeployment},
+	{"ForcedDeletion", ForcedDeletion},
+	{"PartitionedNamespace", PartitionedNamespace},
+	{"Drain", Drain},
+	{"Overlap", Overlap},
 }

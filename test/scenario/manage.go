@@ -148,6 +148,20 @@ func Patch(t *testing.T, m mesh.Mesh) {
 	w.refuses("", []string{"the server rejected our request"}, "patch", "deployment/web", "--type=json", "-p", `[{"op":"test","path":"/spec/replicas","value":7}]`)
 }
 
+// ApplyOverScale shows that a manifest with a number of replicas takes back what kubectl scale had asked for.
+//
+// DEP-097
+func ApplyOverScale(t *testing.T, m mesh.Mesh) {
+	w := In(t, m)
+	w.KubectlWith(web(2, HelloV1, ""), "apply", "-f", "-")
+	w.says("deployment.apps/web scaled", "scale", "deployment", "web", "--replicas=4")
+	w.AwaitAvailable("web", 4)
+	if got := w.KubectlWith(web(2, HelloV1, ""), "apply", "-f", "-"); got != "deployment.apps/web configured\n" {
+		t.Errorf("apply of the manifest after scale printed %q", got)
+	}
+	w.AwaitAvailable("web", 2)
+}
+
 // Edit changes the image in an editor, which starts a rollout.
 //
 // DEP-048 DEP-245

@@ -50,7 +50,7 @@ func (w *World) awaitActive(selector string, count int) []corev1.Pod {
 
 // ReplicaSetAlone scales a ReplicaSet, loses one Pod to another label and gives it a new template, which only new Pods get.
 //
-// DEP-006 DEP-035 DEP-150 DEP-153 DEP-174 DEP-175 DEP-176 POD-016 POD-040 POD-161
+// DEP-006 DEP-035 DEP-150 DEP-153 DEP-174 DEP-175 DEP-176 POD-016 POD-040 POD-043 POD-161
 func ReplicaSetAlone(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	w.KubectlWith(frontend(3, HelloV1), "apply", "-f", "-")

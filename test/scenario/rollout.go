@@ -17,7 +17,7 @@ import (
 
 // Rollout applies a Deployment, scales it, changes its image and goes back, as a user does with kubectl.
 //
-// DEP-021 DEP-022 DEP-024 DEP-033
+// DEP-021 DEP-022 DEP-024 DEP-033 POD-009 POD-043
 func Rollout(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	w.KubectlWith(web(3, HelloV1, ""), "apply", "-f", "-")

@@ -49,22 +49,17 @@ func ProgressLines(t *testing.T, m mesh.Mesh) {
 	w.says(`deployment "web" successfully rolled out`, "rollout", "status", "deployment/web", "--watch=false")
 }
 
-// DeadlineExceeded runs into the progress deadline for each cause that simulated nodes know; the old Pods stay, and the next
-// good template repairs it.
+// DeadlineExceeded runs into the progress deadline: Pods that cannot be started or do not get ready, as simulated nodes know
+// them, and Pods that may not be made. The old Pods stay, and the next good template repairs it.
 //
-// DEP-043 DEP-129 DEP-132 DEP-138
+// DEP-043 DEP-127 DEP-129 DEP-132 DEP-138
 func DeadlineExceeded(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	w.KubectlWith(web(3, HelloV1, "  progressDeadlineSeconds: 3\n"), "apply", "-f", "-")
 	w.AwaitAvailable("web", 3)
 	for _, image := range []string{simnode.NeverStart, simnode.NeverReady} {
 		w.Kubectl("set", "image", "deployment/web", "web="+image)
-		r := w.TryKubectl("", "rollout", "status", "deployment/web", "--timeout=60s")
-		if r.Code != 1 || !strings.Contains(r.Stderr, `error: deployment "web" exceeded its progress deadline`) {
-			t.Errorf("rollout status of %s: status %d, %s%s", image, r.Code, r.Stdout, r.Stderr)
-		}
-		expectCondition(w, appsv1.DeploymentProgressing, corev1.ConditionFalse, "ProgressDeadlineExceeded")
-		expectCondition(w, appsv1.DeploymentAvailable, corev1.ConditionTrue, "MinimumReplicasAvailable")
+		expectStuck(w, image)
 		if got := w.replicaSets()[HelloV1].Status.AvailableReplicas; got != 3 {
 			t.Errorf("%d old Pods are available beside %s", got, image)
 		}
@@ -75,6 +70,23 @@ func DeadlineExceeded(t *testing.T, m mesh.Mesh) {
 	w.AwaitAvailable("web", 4)
 	expectCondition(w, appsv1.DeploymentProgressing, corev1.ConditionTrue, "NewReplicaSetAvailable")
 	expectImages(w, HelloV1)
+
+	w.Kubectl("patch", "deployment/web", "-p", `{"spec":{"template":{"spec":{"serviceAccountName":"nobody"}}}}`)
+	expectStuck(w, "a ServiceAccount that is not there")
+	expectCondition(w, appsv1.DeploymentReplicaFailure, corev1.ConditionTrue, "FailedCreate")
+	w.Kubectl("create", "serviceaccount", "nobody")
+	w.AwaitAvailable("web", 4)
+}
+
+// expectStuck waits until the Deployment web has given up, and looks that enough of it is still available.
+func expectStuck(w *World, why string) {
+	w.Helper()
+	r := w.TryKubectl("", "rollout", "status", "deployment/web", "--timeout=60s")
+	if r.Code != 1 || !strings.Contains(r.Stderr, `error: deployment "web" exceeded its progress deadline`) {
+		w.Errorf("rollout status with %s: status %d, %s%s", why, r.Code, r.Stdout, r.Stderr)
+	}
+	expectCondition(w, appsv1.DeploymentProgressing, corev1.ConditionFalse, "ProgressDeadlineExceeded")
+	expectCondition(w, appsv1.DeploymentAvailable, corev1.ConditionTrue, "MinimumReplicasAvailable")
 }
 
 // expectCondition waits for a condition of the Deployment web.

@@ -1,0 +1,116 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"keelson.dev/test/mesh"
+	"keelson.dev/test/mesh/simnode"
+)
+
+// ForcedDeletion ends a Pod whose node is cut off. Without --force kubectl only shortens the grace period and waits; with it
+// kubectl warns of what may follow and does not wait, and the name is free again.
+//
+// POD-173 SAF-149 SAF-150 SAF-151 SAF-193
+func ForcedDeletion(t *testing.T, m mesh.Mesh) {
+	w := In(t, m)
+	pod := podOn(w.silentNode())
+	w.KubectlWith(pod, "apply", "-f", "-")
+	before := w.pod("stray")
+	w.refuses("", []string{"timed out waiting for the condition"}, "delete", "pod", "stray", "--grace-period=0", "--timeout=2s")
+	if p := w.pod("stray"); p.UID != before.UID || p.DeletionGracePeriodSeconds == nil || *p.DeletionGracePeriodSeconds != 1 {
+		t.Errorf("without --force the Pod has a grace period of %v, want 1 s", p.DeletionGracePeriodSeconds)
+	}
+	w.forceDelete("stray")
+	if got := w.KubectlWith(pod, "create", "-f", "-"); got != "pod/stray created\n" {
+		t.Errorf("making a Pod of the same name printed %q", got)
+	}
+	if after := w.pod("stray"); after.UID == before.UID || after.DeletionTimestamp != nil {
+		t.Errorf("the new Pod has uid %s, deletion %v", after.UID, after.DeletionTimestamp)
+	}
+	w.forceDelete("stray")
+}
+
+// PartitionedNamespace deletes a namespace with a Pod on a node that is cut off: it waits, for nothing in the control plane
+// forces the Pod, until an administrator does.
+//
+// SAF-155 SAF-156
+func PartitionedNamespace(t *testing.T, m mesh.Mesh) {
+	w := In(t, m)
+	w.KubectlWith(podOn(w.silentNode()), "apply", "-f", "-")
+	w.Kubectl("delete", "namespace", w.Namespace, "--wait=false")
+	w.Await("the namespace to say that it waits for the Pod", func() string {
+		ns, err := w.Client.CoreV1().Namespaces().Get(w.Context(), w.Namespace, metav1.GetOptions{})
+		if err != nil {
+			return err.Error()
+		}
+		for _, c := range ns.Status.Conditions {
+			if c.Type == corev1.NamespaceContentRemaining && strings.Contains(c.Message, "pods has 1 resource instances") {
+				return ""
+			}
+		}
+		return fmt.Sprintf("conditions %v", ns.Status.Conditions)
+	})
+	if p := w.pod("stray"); p.DeletionTimestamp == nil || *p.DeletionGracePeriodSeconds != 30 {
+		t.Errorf("the Pod is deleted at %v within %v s, want its own 30 s", p.DeletionTimestamp, p.DeletionGracePeriodSeconds)
+	}
+	w.forceDelete("stray")
+	w.Await("the namespace to go", func() string {
+		_, err := w.Client.CoreV1().Namespaces().Get(w.Context(), w.Namespace, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return ""
+		}
+		return fmt.Sprintf("error %v", err)
+	})
+}
+
+// silentNode makes a Node that nobody runs and the scheduler does not use: what was bound there never ends by itself.
+func (w *World) silentNode() string {
+	w.Helper()
+	node := simnode.Node("silent-" + w.Namespace)
+	node.Spec.Unschedulable = true
+	nodes := w.Client.CoreV1().Nodes()
+	if _, err := nodes.Create(w.Context(), node, metav1.CreateOptions{}); err != nil {
+		w.Fatalf("making node %s: %v", node.Name, err)
+	}
+	w.Cleanup(func() { _ = nodes.Delete(context.Background(), node.Name, metav1.DeleteOptions{}) })
+	return node.Name
+}
+
+// podOn is a Pod "stray" on the node, with the usual grace period.
+func podOn(node string) string {
+	return strings.Replace(barePod("stray", HelloV1), "terminationGracePeriodSeconds: 1", "nodeName: "+node, 1)
+}
+
+// forceDelete ends the Pod at once and expects the warning.
+func (w *World) forceDelete(name string) {
+	w.Helper()
+	r := w.TryKubectl("", "delete", "pod", name, "--grace-period=0", "--force")
+	if want := fmt.Sprintf("pod %q force deleted from %s namespace\n", name, w.Namespace); r.Code != 0 || r.Stdout != want {
+		w.Errorf("the forced deletion: status %d, %q, want %q", r.Code, r.Stdout, want)
+	}
+	const warning = "Warning: Immediate deletion does not wait for confirmation that the running resource has been terminated. " +
+		"The resource may continue to run on the cluster indefinitely."
+	if !strings.Contains(r.Stderr, warning) {
+		w.Errorf("the forced deletion warned of %q, want %q", r.Stderr, warning)
+	}
+	if got := w.TryKubectl("", "get", "pod", name); !strings.Contains(got.Stderr, "NotFound") {
+		w.Errorf("after the forced deletion: %s%s", got.Stdout, got.Stderr)
+	}
+}
+
+// pod reads the Pod of that name.
+func (w *World) pod(name string) *corev1.Pod {
+	w.Helper()
+	p, err := w.Client.CoreV1().Pods(w.Namespace).Get(w.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		w.Fatalf("reading Pod %s: %v", name, err)
+	}
+	return p
+}
