@@ -3,6 +3,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -35,8 +36,10 @@ type Runnable interface {
 
 // Registration describes one controller.
 type Registration struct {
-	// Name is its folder, metric label, field manager, event source and the second half of its Lease's name.
+	// Name is its folder, metric label, field manager and the second half of its Lease's name.
 	Name string
+	// EventSource is what users see as the origin of its Events; empty means Name.
+	EventSource string
 	// Rules are all that it reads and writes; the service's ClusterRole must grant them.
 	Rules []rbacv1.PolicyRule
 	// Index adds field indexes to the cache before it starts; nil adds none. It runs once per process.
@@ -92,6 +95,7 @@ type Options struct {
 type Group struct {
 	options Options
 	elector *election.Elector
+	events  *events.Pool
 
 	mu      sync.Mutex // guards cluster
 	cluster cluster.Cluster
@@ -128,6 +132,11 @@ func (g *Group) Run(ctx context.Context) error {
 	if !g.connect(ctx) {
 		return nil
 	}
+	var err error
+	if g.events, err = events.NewPool(g.options.Config); err != nil {
+		return err
+	}
+	defer g.events.Stop()
 	// The cache outlives the controllers that read it.
 	caching, stopCache := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopCache()
@@ -193,17 +202,12 @@ func (g *Group) newCluster(ctx context.Context) (cluster.Cluster, error) {
 
 // lead runs one controller for one term.
 func (g *Group) lead(ctx context.Context, r Registration) error {
-	recorder, err := events.NewRecorder(g.options.Config, g.options.Scheme, r.Name, "")
-	if err != nil {
-		return err
-	}
-	defer recorder.Stop()
 	if !g.cluster.GetCache().WaitForCacheSync(ctx) {
 		return ctx.Err()
 	}
 	runnable, err := r.Setup(&Setup{
 		Client: g.cluster.GetClient(), Live: g.cluster.GetAPIReader(), Cache: g.cluster.GetCache(),
-		Config: g.options.Config, Scheme: g.options.Scheme, Recorder: recorder,
+		Config: g.options.Config, Scheme: g.options.Scheme, Recorder: g.events.Recorder(g.options.Scheme, cmp.Or(r.EventSource, r.Name), ""),
 		Log: g.options.Log.WithName(r.Name), name: r.Name, state: g.options.State,
 	})
 	if err != nil {

@@ -37,19 +37,20 @@ import (
 type agent struct {
 	Config
 	*host
-	client   kubernetes.Interface
-	events   *recorder
-	records  *checkpoint.Store
-	objects  *objectcache.Cache
-	watches  *watches
-	node     *node.Node
-	probes   *probe.Prober
-	statuses *status.Writer
-	pool     *podworker.Pool
-	source   *podsource.Source
-	observer *observe.Observer
-	garbage  *gc.Collector
-	starts   startTimes
+	client    kubernetes.Interface
+	events    *recorder
+	eventPool *events.Pool
+	records   *checkpoint.Store
+	objects   *objectcache.Cache
+	watches   *watches
+	node      *node.Node
+	probes    *probe.Prober
+	statuses  *status.Writer
+	pool      *podworker.Pool
+	source    *podsource.Source
+	observer  *observe.Observer
+	garbage   *gc.Collector
+	starts    startTimes
 	// before holds the Pods of which the runtime had something when the agent started.
 	before map[types.UID]bool
 	// settled says that every Pod of the API is known and none that the API has forgotten is left.
@@ -85,11 +86,10 @@ func (a *agent) build(ctx context.Context) (err error) {
 	if a.client, err = kubernetes.NewForConfig(a.REST); err != nil {
 		return fmt.Errorf("building the client: %w", err)
 	}
-	record, err := events.NewRecorder(a.REST, scheme.Scheme, "kubelet", a.NodeName)
-	if err != nil {
+	if a.eventPool, err = events.NewPool(a.REST); err != nil {
 		return err
 	}
-	a.events = &recorder{record}
+	a.events = &recorder{a.eventPool.Recorder(scheme.Scheme, "kubelet", a.NodeName)}
 	if a.records, err = checkpoint.Open(filepath.Join(a.RootDir, "records")); err != nil {
 		return err
 	}
@@ -159,7 +159,7 @@ func (a *agent) run(ctx context.Context) error {
 	stop()
 	parts.Wait()
 	a.objects.Wait()
-	a.events.Stop()
+	a.eventPool.Stop()
 	return err
 }
 

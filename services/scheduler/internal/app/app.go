@@ -15,6 +15,7 @@ import (
 
 	"keelson.dev/kit/client"
 	"keelson.dev/kit/election"
+	"keelson.dev/kit/events"
 	"keelson.dev/kit/introspect"
 	"keelson.dev/kit/telemetry"
 	"keelson.dev/services/scheduler/internal/bind"
@@ -51,12 +52,12 @@ func Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return fmt.Errorf("building the client: %w", err)
 	}
-	recorders, err := newRecorders(c.REST, c.Scheduler.Profiles)
+	pool, err := events.NewPool(c.REST)
 	if err != nil {
 		return err
 	}
-	defer recorders.stop()
-	s := &scheduler{Config: c, loop: newLoop(c, recorders)}
+	defer pool.Stop()
+	s := &scheduler{Config: c, loop: newLoop(c, newRecorders(pool, c.Scheduler.Profiles))}
 	s.loop.binder = bind.NewBinder(api.CoreV1(), s.loop.bound)
 	s.loop.statuses = bind.NewStatuses(api.CoreV1(), s.loop.unwritten)
 	if s.feed, err = feed.New(api, s.loop.deliver); err != nil {

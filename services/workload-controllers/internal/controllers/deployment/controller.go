@@ -35,12 +35,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"keelson.dev/kit/controller"
-	"keelson.dev/kit/events"
 	"keelson.dev/services/workload-controllers/internal/gate"
 	"keelson.dev/services/workload-controllers/internal/ownerindex"
 	"keelson.dev/services/workload-controllers/internal/podfeed"
 	"keelson.dev/services/workload-controllers/internal/podset"
-	"keelson.dev/services/workload-controllers/internal/recording"
 )
 
 // Name is the controller's folder, half of its Lease's name, and its field manager.
@@ -49,7 +47,8 @@ const Name = "deployment"
 // Registration describes the controller. concurrent is how many Deployments it works on at once.
 func Registration(feed *podfeed.Feed, concurrent int) controller.Registration {
 	return controller.Registration{
-		Name: Name,
+		Name:        Name,
+		EventSource: eventSource,
 		Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"get", "list", "watch", "update", "patch"}},
 			{APIGroups: []string{"apps"}, Resources: []string{"deployments/status"}, Verbs: []string{"update"}},
@@ -59,15 +58,11 @@ func Registration(feed *podfeed.Feed, concurrent int) controller.Registration {
 			{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list", "watch"}},
 			{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
 		},
-		Setup: func(s *controller.Setup) (controller.Runnable, error) {
-			return recording.As(s, eventSource, func(recorder *events.Recorder) (controller.Runnable, error) {
-				return setup(s, feed, recorder, concurrent)
-			})
-		},
+		Setup: func(s *controller.Setup) (controller.Runnable, error) { return setup(s, feed, concurrent) },
 	}
 }
 
-func setup(s *controller.Setup, feed *podfeed.Feed, recorder *events.Recorder, concurrent int) (controller.Runnable, error) {
+func setup(s *controller.Setup, feed *podfeed.Feed, concurrent int) (controller.Runnable, error) {
 	deployments, err := gate.StoreOf(s.Cache, &appsv1.Deployment{})
 	if err != nil {
 		return nil, err
@@ -82,7 +77,7 @@ func setup(s *controller.Setup, feed *podfeed.Feed, recorder *events.Recorder, c
 	}
 	c := &Controller{
 		client: client.WithFieldOwner(s.Client, Name), live: s.Live, deployments: deployments, replicaSets: replicaSets,
-		sets: sets, pods: feed.Index, gate: gate.New(), recorder: recorder, log: s.Log, now: time.Now,
+		sets: sets, pods: feed.Index, gate: gate.New(), recorder: s.Recorder, log: s.Log, now: time.Now,
 	}
 	built, err := controller.NewReconciler(s, concurrent, c)
 	if err != nil {

@@ -27,13 +27,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"keelson.dev/kit/controller"
-	"keelson.dev/kit/events"
 	"keelson.dev/services/workload-controllers/internal/gate"
 	"keelson.dev/services/workload-controllers/internal/ownerindex"
 	"keelson.dev/services/workload-controllers/internal/podfeed"
 	"keelson.dev/services/workload-controllers/internal/podops"
 	"keelson.dev/services/workload-controllers/internal/podset"
-	"keelson.dev/services/workload-controllers/internal/recording"
 )
 
 // Name is the controller's folder, half of its Lease's name, and its field manager.
@@ -42,22 +40,19 @@ const Name = "replicaset"
 // Registration describes the controller. concurrent is how many ReplicaSets it works on at once.
 func Registration(feed *podfeed.Feed, concurrent int) controller.Registration {
 	return controller.Registration{
-		Name: Name,
+		Name:        Name,
+		EventSource: eventSource,
 		Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{"apps"}, Resources: []string{"replicasets"}, Verbs: []string{"get", "list", "watch"}},
 			{APIGroups: []string{"apps"}, Resources: []string{"replicasets/status"}, Verbs: []string{"update"}},
 			{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"create", "delete", "list", "patch", "watch"}},
 			{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
 		},
-		Setup: func(s *controller.Setup) (controller.Runnable, error) {
-			return recording.As(s, eventSource, func(recorder *events.Recorder) (controller.Runnable, error) {
-				return setup(s, feed, recorder, concurrent)
-			})
-		},
+		Setup: func(s *controller.Setup) (controller.Runnable, error) { return setup(s, feed, concurrent) },
 	}
 }
 
-func setup(s *controller.Setup, feed *podfeed.Feed, recorder *events.Recorder, concurrent int) (controller.Runnable, error) {
+func setup(s *controller.Setup, feed *podfeed.Feed, concurrent int) (controller.Runnable, error) {
 	clientset, err := kubernetes.NewForConfig(s.Config)
 	if err != nil {
 		return nil, fmt.Errorf("building the Pod client: %w", err)
@@ -74,7 +69,7 @@ func setup(s *controller.Setup, feed *podfeed.Feed, recorder *events.Recorder, c
 	c := &Controller{
 		client: client.WithFieldOwner(s.Client, Name), live: s.Live, store: store, sets: sets, pods: feed.Index, gate: pending,
 		ops:      &podops.Operator{Client: clientset, FieldManager: Name, Gate: pending, Feed: feed},
-		recorder: recorder, now: time.Now, written: map[types.UID]time.Time{},
+		recorder: s.Recorder, now: time.Now, written: map[types.UID]time.Time{},
 	}
 	built, err := controller.NewReconciler(s, concurrent, c)
 	if err != nil {
