@@ -1,5 +1,6 @@
 // Package layout checks what no linter of the field knows: the length of files, the names of packages, that the features of
-// one service do not import each other, that tests do not sleep, and what each module requires.
+// one service do not import each other, that nobody forces a deletion who may not, that tests do not sleep, and what each
+// module requires.
 package layout
 
 import (
@@ -30,6 +31,10 @@ var bannedNames = []string{"base", "common", "helper", "helpers", "manager", "mi
 
 // featureFolders hold packages that never import each other: each may be taken away without the others noticing.
 var featureFolders = regexp.MustCompile(`^services/[^/]+/internal/(controllers|collectors)/[^/]+`)
+
+// graceFolders may name a Pod's grace period, and so force a deletion: the apiserver takes it from clients, the nodeagent
+// lives by it, and one collector ends Pods of nodes that are gone. Nobody else may count on force being safe.
+var graceFolders = regexp.MustCompile(`^(services/(apiserver|nodeagent)|services/podgc/internal/collectors/podgc|test)/`)
 
 // generatedLine is the mark that the go command defines for generated files.
 var generatedLine = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
@@ -106,6 +111,10 @@ func checkFile(name string, content []byte) ([]Finding, error) {
 		found = append(found, Finding{fmt.Sprintf("%s:%d", name, line),
 			"a test sleeps: use testing/synctest, a fake clock, or wait for a condition"})
 	}
+	for _, line := range graces(name, files, file) {
+		found = append(found, Finding{fmt.Sprintf("%s:%d", name, line),
+			"names a grace period: a Pod keeps its own, only podgc's collector of that name forces a deletion"})
+	}
 	for _, spec := range file.Imports {
 		imported, err := strconv.Unquote(spec.Path.Value)
 		if err != nil {
@@ -132,6 +141,21 @@ func sleeps(name string, files *token.FileSet, file *ast.File) []int {
 			if pkg, ok := selector.X.(*ast.Ident); ok && pkg.Name == "time" {
 				lines = append(lines, files.Position(n.Pos()).Line)
 			}
+		}
+		return true
+	})
+	return lines
+}
+
+// graces lists the lines at which code that may not do so names a grace period.
+func graces(name string, files *token.FileSet, file *ast.File) []int {
+	if strings.HasSuffix(name, "_test.go") || graceFolders.MatchString(name) {
+		return nil
+	}
+	var lines []int
+	ast.Inspect(file, func(n ast.Node) bool {
+		if ident, ok := n.(*ast.Ident); ok && (ident.Name == "GracePeriodSeconds" || ident.Name == "NewDeleteOptions") {
+			lines = append(lines, files.Position(n.Pos()).Line)
 		}
 		return true
 	})

@@ -8,7 +8,10 @@ import (
 	"testing/fstest"
 )
 
-const controllers = "services/workload-controllers/internal/controllers/"
+const (
+	controllers = "services/workload-controllers/internal/controllers/"
+	collectors  = "services/podgc/internal/collectors/"
+)
 
 func TestCheckFindsEachBrokenRule(t *testing.T) {
 	long := "package long\n" + strings.Repeat("\n", maxLines)
@@ -34,7 +37,13 @@ func TestCheckFindsEachBrokenRule(t *testing.T) {
 			"package deployment\nimport _ \"keelson.dev/" + controllers + "deployment/plan\"\n", ""},
 		"the list imports every controller": {controllers + "list.go",
 			"package controllers\nimport _ \"keelson.dev/" + controllers + "replicaset\"\n", ""},
-		"module requires kubernetes": {"kit/go.mod", "module m\nrequire k8s.io/kubernetes v1.37.2\n", "requires k8s.io/kubernetes"},
+		"SAF-195 a controller that sets a grace period": {controllers + "replicaset/reconcile.go",
+			"package replicaset\nvar o = metav1.DeleteOptions{GracePeriodSeconds: &zero}\n", "reconcile.go:2: names a grace period"},
+		"SAF-195 another collector that forces":      {collectors + "owners/write.go", "package owners\nvar o = client.GracePeriodSeconds(0)\n", "names a grace period"},
+		"SAF-195 by a constructor":                   {"cli/internal/mesh/down.go", "package mesh\nvar o = metav1.NewDeleteOptions(0)\n", "names a grace period"},
+		"SAF-195 the collector that may":             {collectors + "podgc/collect.go", "package podgc\nvar o = client.GracePeriodSeconds(0)\n", ""},
+		"SAF-195 the agent that ends the containers": {"services/nodeagent/internal/status/writer.go", "package status\nvar o = metav1.DeleteOptions{GracePeriodSeconds: &zero}\n", ""},
+		"module requires kubernetes":                 {"kit/go.mod", "module m\nrequire k8s.io/kubernetes v1.37.2\n", "requires k8s.io/kubernetes"},
 		"service requires service": {"services/podgc/go.mod", "module m\nrequire keelson.dev/services/scheduler v0.0.0\n",
 			"services share kit and proto"},
 		"test requires service":   {"test/go.mod", "module m\nrequire keelson.dev/services/scheduler v0.0.0\n", ""},
