@@ -148,7 +148,7 @@ func statusText(p *corev1.Pod) string {
 // A node that is cut off keeps its Pods, however long; deleting its Node object says that its processes are gone, and
 // nothing less does: a cache that lacks it is not believed, nor an error.
 //
-// SAF-160 SAF-162 SAF-164 SAF-173
+// SAF-147 SAF-160 SAF-162 SAF-164 SAF-173
 func TestOnlyADeletedNodeReleasesItsPods(t *testing.T) {
 	lost := node("lost", corev1.ConditionUnknown, corev1.TaintNodeUnreachable)
 	// The finalizer is there because the API in memory takes no Pod that is being deleted without one.
