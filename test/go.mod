@@ -10,6 +10,7 @@ require (
 	k8s.io/apimachinery v0.37.2
 	k8s.io/client-go v0.37.2
 	k8s.io/cri-api v0.37.2
+	k8s.io/utils v0.0.0-20260626114624-be93311217bd
 )
 
 require (
@@ -70,7 +71,6 @@ require (
 	k8s.io/kube-scheduler v0.37.2 // indirect
 	k8s.io/kubelet v0.37.2 // indirect
 	k8s.io/streaming v0.37.2 // indirect
-	k8s.io/utils v0.0.0-20260626114624-be93311217bd // indirect
 	sigs.k8s.io/apiserver-network-proxy/konnectivity-client v0.36.0 // indirect
 	sigs.k8s.io/controller-runtime v0.25.2 // indirect
 )
@@ -134,6 +134,7 @@ require (
 	keelson.dev/kit v0.0.0
 	keelson.dev/proto v0.0.0 // indirect
 	keelson.dev/services/apiserver v0.0.0
+	keelson.dev/services/nodeagent v0.0.0
 	keelson.dev/services/podgc v0.0.0
 	keelson.dev/services/scheduler v0.0.0
 	keelson.dev/services/workload-controllers v0.0.0

@@ -12,5 +12,6 @@ import (
 func TestScenarios(t *testing.T) {
 	m := processes.New(t, 1)
 	scenario.RunAll(t, m, slices.Concat(scenario.Contained, scenario.Everywhere))
+	t.Run("RuntimeContract", func(t *testing.T) { expectContract(t, m) })
 	t.Run("NothingIsLeft", func(t *testing.T) { expectNothingLeft(t, m) })
 }

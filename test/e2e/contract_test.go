@@ -1,0 +1,26 @@
+package e2e
+
+import (
+	"path/filepath"
+	"testing"
+
+	"keelson.dev/services/nodeagent/inproc/runtimetest"
+	"keelson.dev/test/mesh"
+	"keelson.dev/test/mesh/processes"
+	"keelson.dev/test/scenario"
+)
+
+// expectContract checks the runtime of a node against all that the nodeagent relies on. The nodeagent is down meanwhile: it
+// would end what the API does not know.
+func expectContract(t *testing.T, m *processes.Mesh) {
+	m.Kill(t, mesh.NodeAgent)
+	defer m.Start(t, mesh.NodeAgent)
+	sockets, err := filepath.Glob(filepath.Join(m.DataDir, "nodes", "*", "containerd.sock"))
+	if err != nil || len(sockets) == 0 {
+		t.Fatalf("finding the runtimes' sockets: %d, %v", len(sockets), err)
+	}
+	runtimetest.Run(t, "unix://"+sockets[0], runtimetest.Options{
+		Image: scenario.Server, Sleep: []string{"sleep", "infinity"}, End: []string{"sh", "-c", "exit 3"},
+		LogDir: t.TempDir(), CgroupParent: m.CgroupRoot() + "/contract", UIDs: "contract",
+	})
+}
