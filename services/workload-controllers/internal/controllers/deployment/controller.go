@@ -27,7 +27,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -39,6 +38,7 @@ import (
 	"keelson.dev/services/workload-controllers/internal/ownerindex"
 	"keelson.dev/services/workload-controllers/internal/podfeed"
 	"keelson.dev/services/workload-controllers/internal/podset"
+	"keelson.dev/services/workload-controllers/internal/wake"
 )
 
 // Name is the controller's folder, half of its Lease's name, and its field manager.
@@ -83,7 +83,7 @@ func setup(s *controller.Setup, feed *podfeed.Feed, concurrent int) (controller.
 	if err != nil {
 		return nil, err
 	}
-	if err := built.Watch(source.Kind(s.Cache, &appsv1.Deployment{}, c.onDeployment())); err != nil {
+	if err := built.Watch(source.Kind(s.Cache, &appsv1.Deployment{}, wake.Self[*appsv1.Deployment](c.gate.Forget))); err != nil {
 		return nil, fmt.Errorf("watching Deployments: %w", err)
 	}
 	if err := built.Watch(source.Kind(s.Cache, &appsv1.ReplicaSet{}, c.onReplicaSet())); err != nil {
@@ -95,36 +95,20 @@ func setup(s *controller.Setup, feed *podfeed.Feed, concurrent int) (controller.
 	return built, nil
 }
 
-type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
-
-func (c *Controller) onDeployment() handler.TypedFuncs[*appsv1.Deployment, reconcile.Request] {
-	return handler.TypedFuncs[*appsv1.Deployment, reconcile.Request]{
-		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*appsv1.Deployment], q queue) {
-			q.Add(requestFor(e.Object))
-		},
-		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*appsv1.Deployment], q queue) {
-			q.Add(requestFor(e.ObjectNew))
-		},
-		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*appsv1.Deployment], _ queue) {
-			c.gate.Forget(e.Object.UID)
-		},
-	}
-}
-
 // onReplicaSet wakes up the Deployments that have, had or could adopt the ReplicaSet.
 func (c *Controller) onReplicaSet() handler.TypedFuncs[*appsv1.ReplicaSet, reconcile.Request] {
 	return handler.TypedFuncs[*appsv1.ReplicaSet, reconcile.Request]{
-		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*appsv1.ReplicaSet], q queue) {
+		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*appsv1.ReplicaSet], q wake.Queue) {
 			c.wake(ctx, e.Object, q)
 		},
-		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*appsv1.ReplicaSet], q queue) {
+		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*appsv1.ReplicaSet], q wake.Queue) {
 			before, after := metav1.GetControllerOfNoCopy(e.ObjectOld), metav1.GetControllerOfNoCopy(e.ObjectNew)
 			if before != nil && (after == nil || after.UID != before.UID) {
 				c.wake(ctx, e.ObjectOld, q)
 			}
 			c.wake(ctx, e.ObjectNew, q)
 		},
-		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[*appsv1.ReplicaSet], q queue) {
+		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[*appsv1.ReplicaSet], q wake.Queue) {
 			if metav1.GetControllerOfNoCopy(e.Object) != nil {
 				c.wake(ctx, e.Object, q)
 			}
@@ -132,10 +116,10 @@ func (c *Controller) onReplicaSet() handler.TypedFuncs[*appsv1.ReplicaSet, recon
 	}
 }
 
-func (c *Controller) wake(ctx context.Context, set *appsv1.ReplicaSet, q queue) {
+func (c *Controller) wake(ctx context.Context, set *appsv1.ReplicaSet, q wake.Queue) {
 	if owner := metav1.GetControllerOfNoCopy(set); owner != nil {
 		if owner.Kind == "Deployment" {
-			q.Add(requestFor(&metav1.ObjectMeta{Namespace: set.Namespace, Name: owner.Name}))
+			q.Add(wake.Request(set.Namespace, owner.Name))
 		}
 		return
 	}
@@ -147,7 +131,7 @@ func (c *Controller) wake(ctx context.Context, set *appsv1.ReplicaSet, q queue) 
 	for i := range all.Items {
 		selector, err := metav1.LabelSelectorAsSelector(all.Items[i].Spec.Selector)
 		if err == nil && selector.Matches(labels.Set(set.Labels)) {
-			q.Add(requestFor(&all.Items[i]))
+			q.Add(wake.Request(set.Namespace, all.Items[i].Name))
 		}
 	}
 }
@@ -166,15 +150,11 @@ func (c *Controller) onPod(pod *corev1.Pod, change podset.Change) []reconcile.Re
 	if owner == nil || owner.Kind != "Deployment" {
 		return nil
 	}
-	request := requestFor(&metav1.ObjectMeta{Namespace: pod.Namespace, Name: owner.Name})
+	request := wake.Request(pod.Namespace, owner.Name)
 	deployment := &appsv1.Deployment{}
 	if err := c.client.Get(context.Background(), request.NamespacedName, deployment); err != nil ||
 		deployment.Spec.Strategy.Type != appsv1.RecreateDeploymentStrategyType {
 		return nil
 	}
 	return []reconcile.Request{request}
-}
-
-func requestFor(object metav1.Object) reconcile.Request {
-	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}}
 }

@@ -24,6 +24,7 @@ import (
 	"keelson.dev/services/workload-controllers/internal/gate"
 	"keelson.dev/services/workload-controllers/internal/ownerindex"
 	"keelson.dev/services/workload-controllers/internal/podset"
+	"keelson.dev/services/workload-controllers/internal/wake"
 )
 
 // recorded keeps events as text.
@@ -81,7 +82,7 @@ func (b *bench) catchUp() {
 }
 
 func (b *bench) reconcile() (reconcile.Result, error) {
-	return b.controller.Reconcile(b.t.Context(), requestFor(newDeployment(3)))
+	return b.controller.Reconcile(b.t.Context(), wake.Request("default", "web"))
 }
 
 func (b *bench) deployment() *appsv1.Deployment {

@@ -19,10 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
@@ -32,6 +29,7 @@ import (
 	"keelson.dev/services/workload-controllers/internal/podfeed"
 	"keelson.dev/services/workload-controllers/internal/podops"
 	"keelson.dev/services/workload-controllers/internal/podset"
+	"keelson.dev/services/workload-controllers/internal/wake"
 )
 
 // Name is the controller's folder, half of its Lease's name, and its field manager.
@@ -75,7 +73,7 @@ func setup(s *controller.Setup, feed *podfeed.Feed, concurrent int) (controller.
 	if err != nil {
 		return nil, err
 	}
-	if err := built.Watch(source.Kind(s.Cache, &appsv1.ReplicaSet{}, c.onReplicaSet())); err != nil {
+	if err := built.Watch(source.Kind(s.Cache, &appsv1.ReplicaSet{}, wake.Self[*appsv1.ReplicaSet](c.forget))); err != nil {
 		return nil, fmt.Errorf("watching ReplicaSets: %w", err)
 	}
 	if err := built.Watch(&podfeed.Source{Feed: feed, Cache: s.Cache, Requests: c.onPod}); err != nil {
@@ -84,26 +82,12 @@ func setup(s *controller.Setup, feed *podfeed.Feed, concurrent int) (controller.
 	return built, nil
 }
 
-type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
-
-func (c *Controller) onReplicaSet() handler.TypedFuncs[*appsv1.ReplicaSet, reconcile.Request] {
-	return handler.TypedFuncs[*appsv1.ReplicaSet, reconcile.Request]{
-		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*appsv1.ReplicaSet], q queue) {
-			q.Add(requestFor(e.Object))
-		},
-		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*appsv1.ReplicaSet], q queue) {
-			q.Add(requestFor(e.ObjectNew))
-		},
-		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*appsv1.ReplicaSet], _ queue) { c.forget(e.Object.UID) },
-	}
-}
-
 // onPod wakes up the ReplicaSets that have, had or could adopt the Pod.
 func (c *Controller) onPod(pod *corev1.Pod, change podset.Change) []reconcile.Request {
 	var requests []reconcile.Request
 	for _, owner := range []*metav1.OwnerReference{change.Before, change.After} {
 		if owner != nil && owner.Kind == "ReplicaSet" {
-			requests = append(requests, requestFor(&metav1.ObjectMeta{Namespace: pod.Namespace, Name: owner.Name}))
+			requests = append(requests, wake.Request(pod.Namespace, owner.Name))
 		}
 	}
 	if change.After == nil && !change.Ended && pod.DeletionTimestamp == nil {
@@ -123,12 +107,8 @@ func (c *Controller) adopters(pod *corev1.Pod) []reconcile.Request {
 	for i := range sets.Items {
 		selector, err := metav1.LabelSelectorAsSelector(sets.Items[i].Spec.Selector)
 		if err == nil && selector.Matches(labels.Set(pod.Labels)) {
-			requests = append(requests, requestFor(&sets.Items[i]))
+			requests = append(requests, wake.Request(pod.Namespace, sets.Items[i].Name))
 		}
 	}
 	return requests
-}
-
-func requestFor(object metav1.Object) reconcile.Request {
-	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}}
 }

@@ -20,6 +20,7 @@ import (
 	"keelson.dev/kit/events"
 	"keelson.dev/kit/failpoint"
 	"keelson.dev/services/workload-controllers/internal/adopt"
+	"keelson.dev/services/workload-controllers/internal/claim"
 	"keelson.dev/services/workload-controllers/internal/gate"
 	"keelson.dev/services/workload-controllers/internal/ownerindex"
 	"keelson.dev/services/workload-controllers/internal/podops"
@@ -151,31 +152,18 @@ func (c *Controller) record(set *appsv1.ReplicaSet, outcomes []podops.Outcome, e
 // settle adopts and releases Pods.
 func (c *Controller) settle(ctx context.Context, in Input, plan Plan, owner adopt.Owner) error {
 	if len(plan.Adopt) > 0 {
-		if err := c.confirm(ctx, in.ReplicaSet); err != nil {
+		if err := claim.Confirm(ctx, c.live, owner); err != nil {
 			return err
 		}
 	}
 	var errs []error
 	for _, pod := range plan.Adopt {
-		errs = append(errs, ignoreGone(c.ops.PatchOwner(ctx, owner.UID, pod, adopt.TakePatch(owner, pod))))
+		errs = append(errs, claim.IgnoreGone(c.ops.PatchOwner(ctx, owner.UID, pod, adopt.TakePatch(owner, pod))))
 	}
 	for _, pod := range plan.Release {
-		errs = append(errs, ignoreGone(c.ops.PatchOwner(ctx, owner.UID, pod, adopt.ReleasePatch(owner, pod))))
+		errs = append(errs, claim.IgnoreGone(c.ops.PatchOwner(ctx, owner.UID, pod, adopt.ReleasePatch(owner, pod))))
 	}
 	return errors.Join(errs...)
-}
-
-// confirm makes sure that the ReplicaSet still exists: one that is gone or going must not adopt.
-func (c *Controller) confirm(ctx context.Context, set *appsv1.ReplicaSet) error {
-	live := &metav1.PartialObjectMetadata{}
-	live.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("ReplicaSet"))
-	if err := c.live.Get(ctx, client.ObjectKeyFromObject(set), live); err != nil {
-		return fmt.Errorf("confirming before adoption: %w", err)
-	}
-	if live.UID != set.UID || live.DeletionTimestamp != nil {
-		return fmt.Errorf("confirming before adoption: the ReplicaSet with UID %s is gone or being deleted", set.UID)
-	}
-	return nil
 }
 
 func (c *Controller) writeStatus(ctx context.Context, in Input, status appsv1.ReplicaSetStatus) error {
@@ -207,14 +195,6 @@ func (c *Controller) forget(uid types.UID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.written, uid)
-}
-
-// ignoreGone passes over a Pod that is gone, or is not the one that was meant any more.
-func ignoreGone(err error) error {
-	if apierrors.IsNotFound(err) || apierrors.IsInvalid(err) {
-		return nil
-	}
-	return err
 }
 
 // after returns how long to wait for the plan's Wake.

@@ -30,6 +30,7 @@ import (
 	"keelson.dev/services/workload-controllers/internal/ownerindex"
 	"keelson.dev/services/workload-controllers/internal/podfeed"
 	"keelson.dev/services/workload-controllers/internal/podops"
+	"keelson.dev/services/workload-controllers/internal/wake"
 )
 
 // recorded keeps events as text.
@@ -98,7 +99,7 @@ func newBench(t *testing.T, set *appsv1.ReplicaSet, pods ...runtime.Object) *ben
 func (b *bench) settle() {
 	b.t.Helper()
 	for range 10 {
-		result, err := b.controller.Reconcile(b.t.Context(), requestFor(newSet(0)))
+		result, err := b.controller.Reconcile(b.t.Context(), wake.Request("default", "frontend"))
 		if err != nil {
 			b.t.Fatal(err)
 		}
@@ -172,11 +173,11 @@ func TestPodsAreMadeAndEnded(t *testing.T) {
 func TestOwnPodsAreAwaited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, newSet(3))
-		if _, err := b.controller.Reconcile(t.Context(), requestFor(newSet(0))); err != nil {
+		if _, err := b.controller.Reconcile(t.Context(), wake.Request("default", "frontend")); err != nil {
 			t.Fatal(err)
 		}
 		b.controller.gate.Await("rs-uid", "unseen", func() bool { return false })
-		result, err := b.controller.Reconcile(t.Context(), requestFor(newSet(0)))
+		result, err := b.controller.Reconcile(t.Context(), wake.Request("default", "frontend"))
 		if err != nil || result.RequeueAfter != recheck || len(b.podNames()) != 3 {
 			t.Errorf("result %+v, %v, Pods %v", result, err, b.podNames())
 		}
@@ -220,7 +221,7 @@ func TestRefusal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, newSet(3))
 		b.refusal = apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "frontend-", errors.New("exceeded quota: object-counts"))
-		if _, err := b.controller.Reconcile(t.Context(), requestFor(newSet(0))); !apierrors.IsForbidden(err) {
+		if _, err := b.controller.Reconcile(t.Context(), wake.Request("default", "frontend")); !apierrors.IsForbidden(err) {
 			t.Errorf("error %v", err)
 		}
 		const message = `Error creating: pods "frontend-" is forbidden: exceeded quota: object-counts`

@@ -9,14 +9,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"keelson.dev/kit/controller"
+	"keelson.dev/services/workload-controllers/internal/wake"
 )
 
 // Name is the controller's folder, half of its Lease's name, and its field manager.
@@ -50,7 +49,7 @@ func setup(s *controller.Setup, rootCA string, concurrent int) (controller.Runna
 	if err := built.Watch(namespaces); err != nil {
 		return nil, fmt.Errorf("watching Namespaces: %w", err)
 	}
-	configMaps := source.Kind(published, &corev1.ConfigMap{}, handler.TypedEnqueueRequestsFromMapFunc(onConfigMap))
+	configMaps := source.Kind(published, &corev1.ConfigMap{}, wake.NamespaceOf[*corev1.ConfigMap](name))
 	if err := built.Watch(configMaps); err != nil {
 		return nil, fmt.Errorf("watching ConfigMaps: %w", err)
 	}
@@ -69,12 +68,4 @@ func (w *withCache) Start(ctx context.Context) error {
 	both.Go(func() error { return w.cache.Start(ctx) })
 	both.Go(func() error { return w.Runnable.Start(ctx) })
 	return both.Wait()
-}
-
-// onConfigMap wakes up the namespace of a ConfigMap that this controller keeps.
-func onConfigMap(_ context.Context, configMap *corev1.ConfigMap) []reconcile.Request {
-	if configMap.Name != name {
-		return nil
-	}
-	return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: configMap.Namespace}}}
 }

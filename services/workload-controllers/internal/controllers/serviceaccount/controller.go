@@ -2,18 +2,16 @@
 package serviceaccount
 
 import (
-	"context"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"keelson.dev/kit/controller"
+	"keelson.dev/services/workload-controllers/internal/wake"
 )
 
 // Name is the controller's folder, half of its Lease's name, and its field manager.
@@ -41,17 +39,9 @@ func setup(s *controller.Setup, concurrent int) (controller.Runnable, error) {
 	if err := built.Watch(namespaces); err != nil {
 		return nil, fmt.Errorf("watching Namespaces: %w", err)
 	}
-	accounts := source.Kind(s.Cache, &corev1.ServiceAccount{}, handler.TypedEnqueueRequestsFromMapFunc(onServiceAccount))
+	accounts := source.Kind(s.Cache, &corev1.ServiceAccount{}, wake.NamespaceOf[*corev1.ServiceAccount](name))
 	if err := built.Watch(accounts); err != nil {
 		return nil, fmt.Errorf("watching ServiceAccounts: %w", err)
 	}
 	return built, nil
-}
-
-// onServiceAccount wakes up the namespace of a ServiceAccount that this controller keeps.
-func onServiceAccount(_ context.Context, account *corev1.ServiceAccount) []reconcile.Request {
-	if account.Name != name {
-		return nil
-	}
-	return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: account.Namespace}}}
 }

@@ -1,0 +1,44 @@
+// Package wake says which objects a controller looks at again when something changes.
+package wake
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+// Queue is what a controller works off.
+type Queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// Request asks for a pass over one object.
+func Request(namespace, name string) reconcile.Request {
+	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}
+}
+
+// Self wakes up the object itself. Of one that is gone only forget is told.
+func Self[T client.Object](forget func(types.UID)) handler.TypedFuncs[T, reconcile.Request] {
+	return handler.TypedFuncs[T, reconcile.Request]{
+		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[T], q Queue) {
+			q.Add(Request(e.Object.GetNamespace(), e.Object.GetName()))
+		},
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[T], q Queue) {
+			q.Add(Request(e.ObjectNew.GetNamespace(), e.ObjectNew.GetName()))
+		},
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[T], _ Queue) { forget(e.Object.GetUID()) },
+	}
+}
+
+// NamespaceOf wakes up the namespace of an object that the controller keeps in each under this name.
+func NamespaceOf[T client.Object](name string) handler.TypedEventHandler[T, reconcile.Request] {
+	return handler.TypedEnqueueRequestsFromMapFunc(func(_ context.Context, object T) []reconcile.Request {
+		if object.GetName() != name {
+			return nil
+		}
+		return []reconcile.Request{Request("", object.GetNamespace())}
+	})
+}
