@@ -24,7 +24,7 @@ func RoleColumns[O rest.Object]() rest.Columns[O] {
 }
 
 // BindingColumns are what kubectl prints for a kind of binding, whose parts the function gives.
-func BindingColumns[O rest.Object](parts func(O) (rbacv1.RoleRef, []rbacv1.Subject)) rest.Columns[O] {
+func BindingColumns[O rest.Object](parts Parts[O]) rest.Columns[O] {
 	return rest.Columns[O]{
 		Definitions: []metav1.TableColumnDefinition{
 			rest.NameColumn(),

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -51,26 +52,38 @@ type Guard[O rest.Object] struct {
 
 var _ genericrest.CreaterUpdater = &Guard[rest.Object]{}
 
-// NewRoleGuard guards a kind of role. unchanged tells that an update grants nothing new.
-func NewRoleGuard[O rest.Object](s *rest.Storage, resource string, authority Authority, rules func(O) []rbacv1.PolicyRule, unchanged func(obj, old O) bool) *Guard[O] {
-	return &Guard[O]{
-		Storage: s, authority: authority, unchanged: unchanged,
-		resource: schema.GroupResource{Group: rbacv1.GroupName, Resource: resource},
-		grant:    func(_ context.Context, obj O) (Grant, error) { return Grant{Rules: rules(obj)}, nil },
-	}
+// NewRoleStorage opens the store of a kind of role behind its guard. unchanged tells that an update grants nothing new.
+func NewRoleStorage[O rest.Object](resource rest.Resource[O], o rest.Options, authority Authority, rules func(O) []rbacv1.PolicyRule, unchanged func(obj, old O) bool) (map[string]genericrest.Storage, error) {
+	return open(resource, o, &Guard[O]{
+		authority: authority, unchanged: unchanged,
+		grant: func(_ context.Context, obj O) (Grant, error) { return Grant{Rules: rules(obj)}, nil },
+	})
 }
 
-// NewBindingGuard guards a kind of binding.
-func NewBindingGuard[O rest.Object](s *rest.Storage, resource string, authority Authority, parts func(O) (rbacv1.RoleRef, []rbacv1.Subject), unchanged func(obj, old O) bool) *Guard[O] {
-	return &Guard[O]{
-		Storage: s, authority: authority, unchanged: unchanged,
-		resource: schema.GroupResource{Group: rbacv1.GroupName, Resource: resource},
+// NewBindingStorage opens the store of a kind of binding behind its guard.
+func NewBindingStorage[O rest.Object](resource rest.Resource[O], o rest.Options, authority Authority, parts Parts[O]) (map[string]genericrest.Storage, error) {
+	return open(resource, o, &Guard[O]{
+		authority: authority,
+		unchanged: func(obj, old O) bool {
+			ref, subjects := parts(obj)
+			oldRef, oldSubjects := parts(old)
+			return *ref == *oldRef && equality.Semantic.DeepEqual(subjects, oldSubjects)
+		},
 		grant: func(ctx context.Context, obj O) (Grant, error) {
 			ref, _ := parts(obj)
-			rules, err := authority.RoleRules(ctx, ref, obj.GetNamespace())
-			return Grant{Rules: rules, Bound: &ref}, err
+			rules, err := authority.RoleRules(ctx, *ref, obj.GetNamespace())
+			return Grant{Rules: rules, Bound: ref}, err
 		},
+	})
+}
+
+func open[O rest.Object](resource rest.Resource[O], o rest.Options, guard *Guard[O]) (map[string]genericrest.Storage, error) {
+	var err error
+	if guard.Storage, err = resource.NewStorage(o); err != nil {
+		return nil, err
 	}
+	guard.resource = schema.GroupResource{Group: resource.Group, Resource: resource.Name}
+	return map[string]genericrest.Storage{resource.Name: guard}, nil
 }
 
 // Create stores the object if its writer may grant what it grants.

@@ -26,9 +26,5 @@ func AddToScheme(scheme *runtime.Scheme) error { return resource.AddToScheme(sch
 
 // NewStorage opens the store behind the guard against escalation.
 func NewStorage(o rest.Options, authority policy.Authority) (map[string]genericrest.Storage, error) {
-	storage, err := resource.NewStorage(o)
-	if err != nil {
-		return nil, err
-	}
-	return map[string]genericrest.Storage{"roles": policy.NewRoleGuard(storage, "roles", authority, rulesOf, grantsTheSame)}, nil
+	return policy.NewRoleStorage(resource, o, authority, rulesOf, grantsTheSame)
 }
