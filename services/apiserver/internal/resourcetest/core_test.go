@@ -18,7 +18,7 @@ import (
 // DEP-044, DEP-056, POD-223: one store, two views, field selectors in both.
 func testEvents(t *testing.T, s *servertest.Server) {
 	ctx := t.Context()
-	ns := namespace(t, s, "events")
+	ns := s.Namespace(t, "events")
 	now := metav1.NewTime(time.Now().Truncate(time.Second))
 	old := &corev1.Event{
 		ObjectMeta:     metav1.ObjectMeta{Name: "old"},
@@ -66,7 +66,7 @@ func testEvents(t *testing.T, s *servertest.Server) {
 
 func testSecrets(t *testing.T, s *servertest.Server) {
 	ctx := t.Context()
-	secrets := s.Client.CoreV1().Secrets(namespace(t, s, "secrets"))
+	secrets := s.Client.CoreV1().Secrets(s.Namespace(t, "secrets"))
 	stored := must[*corev1.Secret](t, "creating")(secrets.Create(ctx, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: "a"}, StringData: map[string]string{"user": "ann"}}, metav1.CreateOptions{}))
 	if string(stored.Data["user"]) != "ann" || len(stored.StringData) != 0 || stored.Type != corev1.SecretTypeOpaque {
@@ -96,7 +96,7 @@ func newPod(name string) *corev1.Pod {
 // Every Pod runs as an account and gets its token.
 func testPodAccounts(t *testing.T, s *servertest.Server) {
 	ctx := t.Context()
-	ns := namespace(t, s, "accounts")
+	ns := s.Namespace(t, "accounts")
 	pod := must[*corev1.Pod](t, "creating")(s.Client.CoreV1().Pods(ns).Create(ctx, newPod("web"), metav1.CreateOptions{}))
 	if pod.Spec.ServiceAccountName != "default" || pod.Spec.DeprecatedServiceAccount != "default" || len(pod.Spec.Volumes) != 1 || len(pod.Spec.Containers[0].VolumeMounts) != 1 {
 		t.Errorf("the Pod got %+v", pod.Spec)
@@ -128,7 +128,7 @@ func testPodAccounts(t *testing.T, s *servertest.Server) {
 // A node writes about itself alone.
 func testNodeRestriction(t *testing.T, s *servertest.Server) {
 	ctx := t.Context()
-	ns := namespace(t, s, "nodes")
+	ns := s.Namespace(t, "nodes")
 	client := impersonate(t, s, "system:node:n1", "system:nodes", "system:authenticated", "system:masters")
 	own := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1", Labels: map[string]string{"kubernetes.io/hostname": "n1"}}}
 	if _, err := client.CoreV1().Nodes().Create(ctx, own, metav1.CreateOptions{}); err != nil {

@@ -18,34 +18,20 @@ import (
 	"keelson.dev/services/apiserver/internal/servertest"
 )
 
-func newDeployment(name string) *appsv1.Deployment {
-	labels := map[string]string{"app": name}
-	return &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: appsv1.DeploymentSpec{
-			Selector: &metav1.LabelSelector{MatchLabels: labels},
-			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: labels},
-				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "nginx", Image: "nginx:1.14.2"}}},
-			},
-		},
-	}
-}
-
 func testDeployments(t *testing.T, s *servertest.Server) {
 	ctx := t.Context()
-	deployments := s.Client.AppsV1().Deployments(namespace(t, s, "deployments"))
-	stored := must[*appsv1.Deployment](t, "creating")(deployments.Create(ctx, newDeployment("web"), metav1.CreateOptions{}))
+	deployments := s.Client.AppsV1().Deployments(s.Namespace(t, "deployments"))
+	stored := must[*appsv1.Deployment](t, "creating")(deployments.Create(ctx, servertest.Deployment("web"), metav1.CreateOptions{}))
 	// DEP-008, DEP-019
 	if *stored.Spec.Replicas != 1 || stored.Spec.Strategy.RollingUpdate.MaxSurge.StrVal != "25%" || stored.Generation != 1 {
 		t.Errorf("stored %+v of generation %d", stored.Spec, stored.Generation)
 	}
 	// DEP-005
 	for _, name := range []string{"Web", "web_1", "-web"} {
-		_, err := deployments.Create(ctx, newDeployment(name), metav1.CreateOptions{})
+		_, err := deployments.Create(ctx, servertest.Deployment(name), metav1.CreateOptions{})
 		refusedAt(t, err, "metadata.name")
 	}
-	must[*appsv1.Deployment](t, "DEP-005 a name with a dot")(deployments.Create(ctx, newDeployment("web.v1"), metav1.CreateOptions{}))
+	must[*appsv1.Deployment](t, "DEP-005 a name with a dot")(deployments.Create(ctx, servertest.Deployment("web.v1"), metav1.CreateOptions{}))
 	// DEP-004
 	if _, err := deployments.Create(ctx, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "empty"}}, metav1.CreateOptions{}); err == nil {
 		t.Error("a Deployment without a spec was accepted")
@@ -90,8 +76,8 @@ func testDeployments(t *testing.T, s *servertest.Server) {
 // DEP-020, DEP-095, DEP-232.
 func testDeploymentScale(t *testing.T, s *servertest.Server) {
 	ctx := t.Context()
-	deployments := s.Client.AppsV1().Deployments(namespace(t, s, "scale"))
-	must[*appsv1.Deployment](t, "creating")(deployments.Create(ctx, newDeployment("web"), metav1.CreateOptions{}))
+	deployments := s.Client.AppsV1().Deployments(s.Namespace(t, "scale"))
+	must[*appsv1.Deployment](t, "creating")(deployments.Create(ctx, servertest.Deployment("web"), metav1.CreateOptions{}))
 	scale, err := deployments.GetScale(ctx, "web", metav1.GetOptions{})
 	if err != nil || scale.Spec.Replicas != 1 || scale.Status.Selector != "app=web" {
 		t.Fatalf("reading the scale: %+v, %v", scale, err)
@@ -120,7 +106,7 @@ func testDeploymentScale(t *testing.T, s *servertest.Server) {
 // DEP-098, DEP-243, DEP-244: who applies owns what they apply, and nothing of the status.
 func testDeploymentApply(t *testing.T, s *servertest.Server) {
 	ctx := t.Context()
-	ns := namespace(t, s, "apply")
+	ns := s.Namespace(t, "apply")
 	deployments := s.Client.AppsV1().Deployments(ns)
 	config := func() *applyappsv1.DeploymentApplyConfiguration {
 		return applyappsv1.Deployment("web", ns).WithSpec(applyappsv1.DeploymentSpec().
@@ -183,8 +169,8 @@ func hasKey(t *testing.T, raw []byte, key string) bool {
 // DEP-033, DEP-036: the server makes the table, in a get and in a watch.
 func testDeploymentTable(t *testing.T, s *servertest.Server) {
 	ctx := t.Context()
-	ns := namespace(t, s, "table")
-	must[*appsv1.Deployment](t, "creating")(s.Client.AppsV1().Deployments(ns).Create(ctx, newDeployment("web"), metav1.CreateOptions{}))
+	ns := s.Namespace(t, "table")
+	must[*appsv1.Deployment](t, "creating")(s.Client.AppsV1().Deployments(ns).Create(ctx, servertest.Deployment("web"), metav1.CreateOptions{}))
 	raw, err := s.Client.AppsV1().RESTClient().Get().Namespace(ns).Resource("deployments").
 		SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").DoRaw(ctx)
 	if err != nil {

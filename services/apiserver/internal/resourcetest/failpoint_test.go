@@ -17,7 +17,7 @@ import (
 func TestServiceWithoutAnswer(t *testing.T) {
 	s := servertest.Start(t)
 	ctx := t.Context()
-	services := s.Client.CoreV1().Services(namespace(t, s, "services"))
+	services := s.Client.CoreV1().Services(s.Namespace(t, "services"))
 	arm := func(where string) {
 		t.Helper()
 		if err := failpoint.Arm("apiserver/store.create."+where, "1*error(no answer)"); err != nil {

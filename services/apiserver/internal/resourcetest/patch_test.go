@@ -19,8 +19,8 @@ import (
 // pair is a Deployment of two containers, in a namespace of its own.
 func pair(t *testing.T, s *servertest.Server, ns string) (typedappsv1.DeploymentInterface, *appsv1.Deployment) {
 	t.Helper()
-	deployments := s.Client.AppsV1().Deployments(namespace(t, s, ns))
-	d := newDeployment("web")
+	deployments := s.Client.AppsV1().Deployments(s.Namespace(t, ns))
+	d := servertest.Deployment("web")
 	d.Spec.Template.Spec.Containers = append(d.Spec.Template.Spec.Containers, corev1.Container{Name: "sidecar", Image: "proxy:2"})
 	return deployments, must[*appsv1.Deployment](t, "creating")(deployments.Create(t.Context(), d, metav1.CreateOptions{}))
 }
@@ -77,7 +77,7 @@ func testDeploymentPatches(t *testing.T, s *servertest.Server) {
 // DEP-231, DEP-246: what clients send beside what they mean is no reason to refuse.
 func testDeploymentBodies(t *testing.T, s *servertest.Server) {
 	ctx := t.Context()
-	ns := namespace(t, s, "bodies")
+	ns := s.Namespace(t, "bodies")
 	body := `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"creationTimestamp":null,"labels":{"app":"my-nginx"},"name":"my-nginx"},
 		"spec":{"replicas":1,"selector":{"matchLabels":{"app":"my-nginx"}},"strategy":{},"template":{"metadata":{"creationTimestamp":null,"labels":{"app":"my-nginx"}},
 		"spec":{"containers":[{"image":"nginx:1.14.2","name":"nginx","resources":{}}]}}},"status":{}}`
@@ -112,9 +112,9 @@ func testDeploymentBodies(t *testing.T, s *servertest.Server) {
 // DEP-016, DEP-145, DEP-191, DEP-222: objects are found, and taken away, by label; several may share them.
 func testDeploymentSelectors(t *testing.T, s *servertest.Server) {
 	ctx := t.Context()
-	ns := namespace(t, s, "selectors")
+	ns := s.Namespace(t, "selectors")
 	for _, name := range []string{"stable", "canary", "other"} {
-		d := newDeployment(name)
+		d := servertest.Deployment(name)
 		d.Labels = map[string]string{"app": "guestbook", "track": name}
 		d.Spec.Selector.MatchLabels, d.Spec.Template.Labels = map[string]string{"app": "same"}, map[string]string{"app": "same"}
 		must[*appsv1.Deployment](t, "DEP-016: a selector that others have")(s.Client.AppsV1().Deployments(ns).Create(ctx, d, metav1.CreateOptions{}))
@@ -147,7 +147,7 @@ func testDeploymentReplaced(t *testing.T, s *servertest.Server) {
 	if _, err := deployments.Get(ctx, "web", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("DEP-170: %v", err)
 	}
-	d := newDeployment("web")
+	d := servertest.Deployment("web")
 	d.Spec.Selector.MatchLabels, d.Spec.Template.Labels = map[string]string{"app": "new"}, map[string]string{"app": "new"}
 	again := must[*appsv1.Deployment](t, "DEP-248: creating anew")(deployments.Create(ctx, d, metav1.CreateOptions{}))
 	if again.UID == stored.UID || again.Generation != 1 {

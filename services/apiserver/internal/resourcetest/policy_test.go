@@ -19,7 +19,7 @@ import (
 // Nobody grants what they do not have, neither by a role nor by a binding.
 func testEscalation(t *testing.T, s *servertest.Server) {
 	ctx := t.Context()
-	ns := namespace(t, s, "escalation")
+	ns := s.Namespace(t, "escalation")
 	roles := s.Client.RbacV1().Roles(ns)
 	must[*rbacv1.Role](t, "creating")(roles.Create(ctx, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "delegate"}, Rules: []rbacv1.PolicyRule{
 		{APIGroups: []string{rbacv1.GroupName}, Resources: []string{"roles", "rolebindings"}, Verbs: []string{"create", "update", "get"}},
@@ -93,7 +93,7 @@ func testPriorityClasses(t *testing.T, s *servertest.Server) {
 			t.Errorf("deleting %s: %v", name, err)
 		}
 	}
-	earlier := must[*corev1.Pod](t, "creating")(s.Client.CoreV1().Pods(namespace(t, s, "earlier")).Create(ctx, newPod("earlier"), metav1.CreateOptions{}))
+	earlier := must[*corev1.Pod](t, "creating")(s.Client.CoreV1().Pods(s.Namespace(t, "earlier")).Create(ctx, newPod("earlier"), metav1.CreateOptions{}))
 	if *earlier.Spec.Priority != 0 || earlier.Spec.PriorityClassName != "" {
 		t.Errorf("SCH-019: without a default a Pod has priority %d", *earlier.Spec.Priority)
 	}
@@ -111,7 +111,7 @@ func testPriorityClasses(t *testing.T, s *servertest.Server) {
 		t.Errorf("SCH-011: making a second the default: %v", err)
 	}
 	// SCH-015: the default holds for Pods from now on, and for no other.
-	ns := namespace(t, s, "default-class")
+	ns := s.Namespace(t, "default-class")
 	servertest.Eventually(t, "SCH-010: Pods without a class get the default's value", func(ctx context.Context) string {
 		pod := newPod("")
 		pod.GenerateName = "p-"
@@ -137,7 +137,7 @@ func testPriorityClasses(t *testing.T, s *servertest.Server) {
 // SCH-016, SCH-017, SCH-018, SCH-020, SCH-021, SCH-022, SCH-024.
 func testPodPriorities(t *testing.T, s *servertest.Server) {
 	ctx := t.Context()
-	ns := namespace(t, s, "priorities")
+	ns := s.Namespace(t, "priorities")
 	pods := s.Client.CoreV1().Pods(ns)
 	class := newClass("high-priority", 1000000, false)
 	class.PreemptionPolicy = ptr.To(corev1.PreemptNever)
@@ -182,7 +182,7 @@ func testPodPriorities(t *testing.T, s *servertest.Server) {
 // Tokens are bound to Pods that run as the account.
 func testTokens(t *testing.T, s *servertest.Server) {
 	ctx := t.Context()
-	ns := namespace(t, s, "bound-tokens")
+	ns := s.Namespace(t, "bound-tokens")
 	pod := newPod("web")
 	pod.Spec.NodeName = "somewhere"
 	pod = must[*corev1.Pod](t, "creating")(s.Client.CoreV1().Pods(ns).Create(ctx, pod, metav1.CreateOptions{}))

@@ -3,9 +3,7 @@ package resourcetest
 import (
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	restclient "k8s.io/client-go/rest"
 
@@ -41,19 +39,6 @@ func TestResources(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { test(t, s) })
 	}
-}
-
-// namespace makes a namespace with a default account, which else a controller makes.
-func namespace(t *testing.T, s *servertest.Server, name string) string {
-	t.Helper()
-	if _, err := s.Client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
-		t.Fatalf("creating the namespace: %v", err)
-	}
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
-	if _, err := s.Client.CoreV1().ServiceAccounts(name).Create(t.Context(), account, metav1.CreateOptions{}); err != nil {
-		t.Fatalf("creating the default account: %v", err)
-	}
-	return name
 }
 
 // impersonate is a client of any user.

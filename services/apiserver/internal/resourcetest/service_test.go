@@ -20,7 +20,7 @@ func newService(name string, kind corev1.ServiceType) *corev1.Service {
 // DEP-225, DEP-226, POD-225.
 func testServices(t *testing.T, s *servertest.Server) {
 	ctx := t.Context()
-	services := s.Client.CoreV1().Services(namespace(t, s, "services"))
+	services := s.Client.CoreV1().Services(s.Namespace(t, "services"))
 	// Many at a time: each gets its own.
 	const many = 40
 	created := make(chan *corev1.Service, many)
@@ -86,7 +86,7 @@ func testServices(t *testing.T, s *servertest.Server) {
 
 func testServiceUpdates(t *testing.T, s *servertest.Server) {
 	ctx := t.Context()
-	services := s.Client.CoreV1().Services(namespace(t, s, "service-updates"))
+	services := s.Client.CoreV1().Services(s.Namespace(t, "service-updates"))
 	stored := must[*corev1.Service](t, "creating")(services.Create(ctx, newService("web", corev1.ServiceTypeNodePort), metav1.CreateOptions{}))
 	ip, port := stored.Spec.ClusterIP, stored.Spec.Ports[0].NodePort
 	// A client that replaces the Service with its own manifest keeps address and port.
@@ -117,7 +117,7 @@ func testServiceUpdates(t *testing.T, s *servertest.Server) {
 
 func testServiceDryRun(t *testing.T, s *servertest.Server) {
 	ctx := t.Context()
-	services := s.Client.CoreV1().Services(namespace(t, s, "service-dry-run"))
+	services := s.Client.CoreV1().Services(s.Namespace(t, "service-dry-run"))
 	trial := newService("web", corev1.ServiceTypeNodePort)
 	trial.Spec.Ports[0].NodePort = 30002
 	for range 2 {

@@ -22,7 +22,7 @@ type ruleType = rbacv1.PolicyRule
 
 func testAccess(t *testing.T, s *servertest.Server) {
 	ctx := t.Context()
-	ns := namespaced(t, s.Client, "access")
+	ns := s.Namespace(t, "access")
 	ann := s.As(t, "ann")
 	_, err := ann.CoreV1().ConfigMaps(ns).List(ctx, metav1.ListOptions{})
 	want := `configmaps is forbidden: User "ann" cannot list resource "configmaps" in API group "" in the namespace "access"`
@@ -86,7 +86,7 @@ func testReviews(t *testing.T, s *servertest.Server, ann kubernetes.Interface, n
 
 func testTokens(t *testing.T, s *servertest.Server) {
 	ctx := t.Context()
-	ns := namespaced(t, s.Client, "tokens")
+	ns := s.Namespace(t, "tokens")
 	accounts := s.Client.CoreV1().ServiceAccounts(ns)
 	if _, err := accounts.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "bot"}}, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 		t.Fatalf("creating the account: %v", err)

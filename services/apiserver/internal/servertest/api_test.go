@@ -31,16 +31,6 @@ func create(t *testing.T, client typedcorev1.ConfigMapInterface, c *corev1.Confi
 	return created
 }
 
-// namespaced makes a namespace for one test on a shared server.
-func namespaced(t *testing.T, client kubernetes.Interface, name string) string {
-	t.Helper()
-	_, err := client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatalf("creating the namespace %s: %v", name, err)
-	}
-	return name
-}
-
 // TestAPI drives one server as any client does.
 func TestAPI(t *testing.T) {
 	s := servertest.Start(t)
@@ -76,7 +66,7 @@ func TestAPI(t *testing.T) {
 
 func testWrites(t *testing.T, s *servertest.Server) {
 	ctx := t.Context()
-	client := s.Client.CoreV1().ConfigMaps(namespaced(t, s.Client, "writes"))
+	client := s.Client.CoreV1().ConfigMaps(s.Namespace(t, "writes"))
 	first := create(t, client, configMap("a", map[string]string{"k": "1"}))
 	if first.UID == "" || first.ResourceVersion == "" || first.CreationTimestamp.IsZero() {
 		t.Errorf("created without system metadata: %+v", first.ObjectMeta)
@@ -122,7 +112,7 @@ func testWrites(t *testing.T, s *servertest.Server) {
 // DEP-244: server-side apply with owners and conflicts.
 func testApply(t *testing.T, s *servertest.Server) {
 	ctx := t.Context()
-	ns := namespaced(t, s.Client, "apply")
+	ns := s.Namespace(t, "apply")
 	client := s.Client.CoreV1().ConfigMaps(ns)
 	apply := func(manager, value string, force bool) (*corev1.ConfigMap, error) {
 		return client.Apply(ctx, corev1apply.ConfigMap("a", ns).WithData(map[string]string{"k": value}), metav1.ApplyOptions{FieldManager: manager, Force: force})
@@ -148,7 +138,7 @@ func testApply(t *testing.T, s *servertest.Server) {
 
 func testDryRun(t *testing.T, s *servertest.Server) {
 	ctx := t.Context()
-	client := s.Client.CoreV1().ConfigMaps(namespaced(t, s.Client, "dry"))
+	client := s.Client.CoreV1().ConfigMaps(s.Namespace(t, "dry"))
 	all := []string{metav1.DryRunAll}
 	got, err := client.Create(ctx, configMap("a", nil), metav1.CreateOptions{DryRun: all})
 	if err != nil || got.UID == "" {
@@ -170,7 +160,7 @@ func testDryRun(t *testing.T, s *servertest.Server) {
 }
 
 func testStrictFields(t *testing.T, s *servertest.Server) {
-	ns := namespaced(t, s.Client, "strict")
+	ns := s.Namespace(t, "strict")
 	post := func(validation string) (error, []string) {
 		warnings := &recorder{}
 		config := s.ConfigAs(servertest.Admin)
@@ -198,7 +188,7 @@ func (r *recorder) HandleWarningHeader(_ int, _, text string) { r.texts = append
 
 func testErrors(t *testing.T, s *servertest.Server) {
 	ctx := t.Context()
-	client := s.Client.CoreV1().ConfigMaps(namespaced(t, s.Client, "errors"))
+	client := s.Client.CoreV1().ConfigMaps(s.Namespace(t, "errors"))
 	create(t, client, configMap("a", nil))
 	if _, err := client.Create(ctx, configMap("a", nil), metav1.CreateOptions{}); !apierrors.IsAlreadyExists(err) {
 		t.Errorf("creating twice: %v", err)
@@ -227,7 +217,7 @@ func testErrors(t *testing.T, s *servertest.Server) {
 }
 
 func testPages(t *testing.T, s *servertest.Server) {
-	client := s.Client.CoreV1().ConfigMaps(namespaced(t, s.Client, "pages"))
+	client := s.Client.CoreV1().ConfigMaps(s.Namespace(t, "pages"))
 	for i := range 5 {
 		create(t, client, configMap(fmt.Sprintf("c%d", i), nil))
 	}
@@ -261,7 +251,7 @@ func testProtobuf(t *testing.T, s *servertest.Server) {
 	config := s.ConfigAs(servertest.Admin)
 	config.ContentType = "application/vnd.kubernetes.protobuf"
 	config.AcceptContentTypes = config.ContentType
-	client := kubernetes.NewForConfigOrDie(config).CoreV1().ConfigMaps(namespaced(t, s.Client, "protobuf"))
+	client := kubernetes.NewForConfigOrDie(config).CoreV1().ConfigMaps(s.Namespace(t, "protobuf"))
 	create(t, client, configMap("a", map[string]string{"k": "v"}))
 	list, err := client.List(t.Context(), metav1.ListOptions{})
 	if err != nil || len(list.Items) != 1 || list.Items[0].Data["k"] != "v" {

@@ -141,7 +141,7 @@ func TestCrashAtEachWrite(t *testing.T) {
 
 // testFailedWrites: a write that fails before the store changes nothing.
 func testFailedWrites(t *testing.T, s *servertest.Server) {
-	client := s.Client.CoreV1().ConfigMaps(namespaced(t, s.Client, "failed"))
+	client := s.Client.CoreV1().ConfigMaps(s.Namespace(t, "failed"))
 	create(t, client, configMap("a", nil))
 	for _, verb := range []string{"create", "update", "delete"} {
 		if err := failpoint.Arm("apiserver/store."+verb+".before", "error(no disk)"); err != nil {

@@ -18,7 +18,7 @@ const tableAccept = "application/json;as=Table;v=v1;g=meta.k8s.io,application/js
 
 // DEP-036: columns come from the server, on a list and on a watch.
 func testTables(t *testing.T, s *servertest.Server) {
-	client := s.Client.CoreV1().ConfigMaps(namespaced(t, s.Client, "tables"))
+	client := s.Client.CoreV1().ConfigMaps(s.Namespace(t, "tables"))
 	create(t, client, configMap("a", map[string]string{"k": "v"}))
 	request := func(watch string) *metav1.Table {
 		raw, err := s.Client.CoreV1().RESTClient().Get().Namespace("tables").Resource("configmaps").
@@ -132,7 +132,7 @@ func testOpenAPI(t *testing.T, s *servertest.Server) {
 // testEvents: core and events.k8s.io are two shapes of one object.
 func testEvents(t *testing.T, s *servertest.Server) {
 	ctx := t.Context()
-	ns := namespaced(t, s.Client, "events")
+	ns := s.Namespace(t, "events")
 	_, err := s.Client.CoreV1().Events(ns).Create(ctx, &corev1.Event{
 		ObjectMeta:     metav1.ObjectMeta{Name: "a"},
 		InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: ns, Name: "p"},

@@ -35,7 +35,7 @@ func next(t *testing.T, w watch.Interface) (string, watch.Event) {
 
 func testWatch(t *testing.T, s *servertest.Server) {
 	ctx := t.Context()
-	client := s.Client.CoreV1().ConfigMaps(namespaced(t, s.Client, "watch"))
+	client := s.Client.CoreV1().ConfigMaps(s.Namespace(t, "watch"))
 	list, err := client.List(ctx, metav1.ListOptions{})
 	if err != nil {
 		t.Fatalf("listing: %v", err)
@@ -83,7 +83,7 @@ func testWatch(t *testing.T, s *servertest.Server) {
 
 // testWatchList is how informers start: the state as events, then a bookmark.
 func testWatchList(t *testing.T, s *servertest.Server) {
-	client := s.Client.CoreV1().ConfigMaps(namespaced(t, s.Client, "watchlist"))
+	client := s.Client.CoreV1().ConfigMaps(s.Namespace(t, "watchlist"))
 	create(t, client, configMap("a", nil))
 	w, err := client.Watch(t.Context(), metav1.ListOptions{
 		SendInitialEvents: ptr.To(true), AllowWatchBookmarks: true, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
@@ -108,7 +108,7 @@ func testWatchList(t *testing.T, s *servertest.Server) {
 
 // DEP-223: kubectl waits for the end of one object by its name.
 func testSelectors(t *testing.T, s *servertest.Server) {
-	ns := namespaced(t, s.Client, "selectors")
+	ns := s.Namespace(t, "selectors")
 	client := s.Client.CoreV1().ConfigMaps(ns)
 	for name, tier := range map[string]string{"a": "x", "b": "y", "c": ""} {
 		c := configMap(name, nil)

@@ -19,25 +19,11 @@ import (
 	"keelson.dev/services/apiserver/internal/servertest"
 )
 
-func deployment(name string) *appsv1.Deployment {
-	labels := map[string]string{"app": name}
-	return &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: appsv1.DeploymentSpec{
-			Selector: &metav1.LabelSelector{MatchLabels: labels},
-			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: labels},
-				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "x"}}},
-			},
-		},
-	}
-}
-
 // DEP-019: the generation counts changes of the spec; status and spec are written apart.
 func testGeneration(t *testing.T, s *servertest.Server) {
 	ctx := t.Context()
-	client := s.Client.AppsV1().Deployments(namespaced(t, s.Client, "generation"))
-	d, err := client.Create(ctx, deployment("d"), metav1.CreateOptions{})
+	client := s.Client.AppsV1().Deployments(s.Namespace(t, "generation"))
+	d, err := client.Create(ctx, servertest.Deployment("d"), metav1.CreateOptions{})
 	if err != nil || d.Generation != 1 {
 		t.Fatalf("created with generation %d, %v, want 1", d.Generation, err)
 	}
@@ -66,8 +52,8 @@ func testGeneration(t *testing.T, s *servertest.Server) {
 // DEP-020: /scale of Deployment and ReplicaSet.
 func testScale(t *testing.T, s *servertest.Server) {
 	ctx := t.Context()
-	client := s.Client.AppsV1().Deployments(namespaced(t, s.Client, "scale"))
-	if _, err := client.Create(ctx, deployment("d"), metav1.CreateOptions{}); err != nil {
+	client := s.Client.AppsV1().Deployments(s.Namespace(t, "scale"))
+	if _, err := client.Create(ctx, servertest.Deployment("d"), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	scale, err := client.GetScale(ctx, "d", metav1.GetOptions{})
@@ -97,7 +83,7 @@ func testScale(t *testing.T, s *servertest.Server) {
 // else sets through /scale, stays as it is.
 func testApplyLeavesReplicas(t *testing.T, s *servertest.Server) {
 	ctx := t.Context()
-	ns := namespaced(t, s.Client, "applyscale")
+	ns := s.Namespace(t, "applyscale")
 	client := s.Client.AppsV1().Deployments(ns)
 	manifest := func(image string, replicas ...int32) *appsv1apply.DeploymentApplyConfiguration {
 		labels := map[string]string{"app": "d"}
@@ -130,14 +116,14 @@ func testApplyLeavesReplicas(t *testing.T, s *servertest.Server) {
 // marked and stays until the collector takes the mark away.
 func testDeletePolicies(t *testing.T, s *servertest.Server) {
 	ctx := t.Context()
-	client := s.Client.AppsV1().Deployments(namespaced(t, s.Client, "policies"))
+	client := s.Client.AppsV1().Deployments(s.Namespace(t, "policies"))
 	for policy, finalizer := range map[metav1.DeletionPropagation]string{
 		metav1.DeletePropagationForeground: metav1.FinalizerDeleteDependents,
 		metav1.DeletePropagationOrphan:     metav1.FinalizerOrphanDependents,
 		metav1.DeletePropagationBackground: "",
 	} {
 		name := strings.ToLower(string(policy))
-		if _, err := client.Create(ctx, deployment(name), metav1.CreateOptions{}); err != nil {
+		if _, err := client.Create(ctx, servertest.Deployment(name), metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		if err := client.Delete(ctx, name, metav1.DeleteOptions{PropagationPolicy: &policy}); err != nil {
@@ -167,11 +153,7 @@ func testDeletePolicies(t *testing.T, s *servertest.Server) {
 // POD-023, POD-024, POD-048: a Pod is known by its UID, which nobody chooses and nobody changes.
 func testIdentity(t *testing.T, s *servertest.Server) {
 	ctx := t.Context()
-	ns := namespaced(t, s.Client, "identity")
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
-	if _, err := s.Client.CoreV1().ServiceAccounts(ns).Create(ctx, account, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	ns := s.Namespace(t, "identity")
 	client := s.Client.CoreV1().Pods(ns)
 	pod := func(meta metav1.ObjectMeta) *corev1.Pod {
 		t.Helper()

@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"keelson.dev/services/apiserver/inproc"
@@ -38,10 +37,7 @@ func TestPods(t *testing.T) {
 		"exec": testExec, "attach": testAttach, "terminal": testTerminal, "exec refused": testExecRefused, "port-forward": testPortForward,
 	} {
 		t.Run(name, func(t *testing.T) {
-			namespace := strings.NewReplacer(" ", "-", ",", "").Replace(name)
-			_, err := c.Client.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{})
-			must(t, err)
-			addServiceAccount(t, c.Client, namespace)
+			namespace := c.Namespace(t, strings.NewReplacer(" ", "-", ",", "").Replace(name))
 			test(t, c, c.Client.CoreV1().Pods(namespace))
 		})
 	}
@@ -63,16 +59,6 @@ func newCluster(t *testing.T) *cluster {
 		must(t, err)
 	}
 	return &cluster{Server: server, agent: agent}
-}
-
-// addServiceAccount makes what Pods of the namespace run as; a controller may make it too.
-func addServiceAccount(t *testing.T, client kubernetes.Interface, namespace string) {
-	t.Helper()
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
-	_, err := client.CoreV1().ServiceAccounts(namespace).Create(t.Context(), account, metav1.CreateOptions{})
-	if err != nil && !apierrors.IsAlreadyExists(err) {
-		t.Fatal(err)
-	}
 }
 
 // nginx is the Pod of the documentation.
