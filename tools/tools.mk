@@ -10,6 +10,7 @@ kubectl_version    = $(call pinned,kubectl,k8s.io/kubectl)
 helm_version       = $(call pinned,helm,helm.sh/helm/v3)
 # A kubectl whose stamp is younger than its server's by more than one minor warns; the library modules are v0.X of v1.X.
 kubernetes_version = $(patsubst v0.%,v1.%,$(kubectl_version))
+kubernetes_minor   = $(word 2,$(subst ., ,$(kubernetes_version)))
 
 # pinned PIN,MODULE: the version of MODULE that the pin's go.mod names.
 pinned = $(shell sed -n 's|^[[:space:]]*\(require \)\{0,1\}$(2) \(v[^ ]*\).*|\2|p' $(PINS)/$(1)/go.mod)
@@ -54,10 +55,12 @@ $(STAMPS)/cni: $(call pin_files,cni)
 
 VERSION_PKG := k8s.io/component-base/version
 $(STAMPS)/kubectl: $(call pin_files,kubectl) $(PINS)/kubectl/main.go
-	$(call pin_build,kubectl,.,$(BIN),-ldflags "-s -w -X $(VERSION_PKG).gitVersion=$(kubernetes_version) -X $(VERSION_PKG).gitMajor=1 -X $(VERSION_PKG).gitMinor=$(word 2,$(subst ., ,$(kubernetes_version)))",kubectl $(kubernetes_version))
+	$(call pin_build,kubectl,.,$(BIN),-ldflags "-s -w -X $(VERSION_PKG).gitVersion=$(kubernetes_version) -X $(VERSION_PKG).gitMajor=1 -X $(VERSION_PKG).gitMinor=$(kubernetes_minor)",kubectl $(kubernetes_version))
 
+HELM := helm.sh/helm/v3
+# The last two are what charts see as the Kubernetes version where no server is asked.
 $(STAMPS)/helm: $(call pin_files,helm)
-	$(call pin_build,helm,helm.sh/helm/v3/cmd/helm,$(BIN),-ldflags "-s -w -X helm.sh/helm/v3/internal/version.version=$(helm_version)",helm $(helm_version) (for the chart's tests))
+	$(call pin_build,helm,$(HELM)/cmd/helm,$(BIN),-ldflags "-s -w -X $(HELM)/internal/version.version=$(helm_version) -X $(HELM)/pkg/chartutil.k8sVersionMinor=$(kubernetes_minor) -X $(HELM)/pkg/lint/rules.k8sVersionMinor=$(kubernetes_minor)",helm $(helm_version) (for the chart's tests))
 
 $(STAMPS)/golangci-lint: $(call pin_files,golangci-lint)
 	$(call pin_build,golangci-lint,github.com/golangci/golangci-lint/v2/cmd/golangci-lint,$(BIN),-ldflags "-s -w",golangci-lint $(call pinned,golangci-lint,github.com/golangci/golangci-lint/v2))
