@@ -17,6 +17,9 @@ import (
 // requests is how many objects each phase of BenchmarkAPI writes.
 const requests = 5000
 
+// request is the i-th of a phase.
+type request func(ctx context.Context, i int) error
+
 // BenchmarkAPI measures single requests: the apiserver's process holds the store too. No scheduler wants the Pods.
 func BenchmarkAPI(b *testing.B) {
 	m := processes.New(b, 0)
@@ -27,19 +30,21 @@ func BenchmarkAPI(b *testing.B) {
 	server := newMeter(b, m, mesh.APIServer)
 	for _, phase := range []struct {
 		name string
-		do   func(ctx context.Context, client kubernetes.Interface, i int) error
+		// prepare gathers what the requests need, outside of the figure.
+		prepare func(b *testing.B, client kubernetes.Interface) request
 	}{
-		{"ConfigMapCreate", createConfigMap},
-		{"ConfigMapUpdate", updateConfigMap},
-		{"PodCreate", createPod},
-		{"PodUpdate", updatePod},
-		{"PodDelete", deletePod},
+		{"ConfigMapCreate", createConfigMaps},
+		{"ConfigMapUpdate", updateConfigMaps},
+		{"PodCreate", createPods},
+		{"PodUpdate", updatePods},
+		{"PodDelete", deletePods},
 	} {
 		b.Run(phase.name, func(b *testing.B) {
+			send := phase.prepare(b, client)
 			server.settle()
 			before := server.now()
 			b.ResetTimer()
-			each(b, requests, func(ctx context.Context, i int) error { return phase.do(ctx, client, i) })
+			each(b, requests, send)
 			b.StopTimer()
 			server.report(b, before, requests, "op")
 		})
@@ -53,34 +58,45 @@ func configMap(i int, letter string) *corev1.ConfigMap {
 	}
 }
 
-func createConfigMap(ctx context.Context, client kubernetes.Interface, i int) error {
-	_, err := client.CoreV1().ConfigMaps(namespace).Create(ctx, configMap(i, "a"), metav1.CreateOptions{})
-	return err
-}
-
-func updateConfigMap(ctx context.Context, client kubernetes.Interface, i int) error {
-	_, err := client.CoreV1().ConfigMaps(namespace).Update(ctx, configMap(i, "b"), metav1.UpdateOptions{})
-	return err
-}
-
-func createPod(ctx context.Context, client kubernetes.Interface, i int) error {
-	p := pod(i)
-	p.Spec.SchedulerName = "nobody"
-	_, err := client.CoreV1().Pods(namespace).Create(ctx, p, metav1.CreateOptions{})
-	return err
-}
-
-// updatePod reads the Pod first, as every client does; the read is not taken out of the figure.
-func updatePod(ctx context.Context, client kubernetes.Interface, i int) error {
-	p, err := client.CoreV1().Pods(namespace).Get(ctx, pod(i).Name, metav1.GetOptions{})
-	if err != nil {
+func createConfigMaps(_ *testing.B, client kubernetes.Interface) request {
+	return func(ctx context.Context, i int) error {
+		_, err := client.CoreV1().ConfigMaps(namespace).Create(ctx, configMap(i, "a"), metav1.CreateOptions{})
 		return err
 	}
-	p.Labels["updated"] = "true"
-	_, err = client.CoreV1().Pods(namespace).Update(ctx, p, metav1.UpdateOptions{})
-	return err
 }
 
-func deletePod(ctx context.Context, client kubernetes.Interface, i int) error {
-	return client.CoreV1().Pods(namespace).Delete(ctx, pod(i).Name, metav1.DeleteOptions{})
+func updateConfigMaps(_ *testing.B, client kubernetes.Interface) request {
+	return func(ctx context.Context, i int) error {
+		_, err := client.CoreV1().ConfigMaps(namespace).Update(ctx, configMap(i, "b"), metav1.UpdateOptions{})
+		return err
+	}
+}
+
+func createPods(_ *testing.B, client kubernetes.Interface) request {
+	return func(ctx context.Context, i int) error {
+		p := pod(i)
+		p.Spec.SchedulerName = "nobody"
+		_, err := client.CoreV1().Pods(namespace).Create(ctx, p, metav1.CreateOptions{})
+		return err
+	}
+}
+
+func updatePods(b *testing.B, client kubernetes.Interface) request {
+	b.Helper()
+	list, err := client.CoreV1().Pods(namespace).List(b.Context(), metav1.ListOptions{})
+	if err != nil {
+		b.Fatalf("reading the Pods: %v", err)
+	}
+	return func(ctx context.Context, i int) error {
+		p := list.Items[i].DeepCopy()
+		p.Labels["updated"] = "true"
+		_, err := client.CoreV1().Pods(namespace).Update(ctx, p, metav1.UpdateOptions{})
+		return err
+	}
+}
+
+func deletePods(_ *testing.B, client kubernetes.Interface) request {
+	return func(ctx context.Context, i int) error {
+		return client.CoreV1().Pods(namespace).Delete(ctx, pod(i).Name, metav1.DeleteOptions{})
+	}
 }

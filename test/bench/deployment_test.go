@@ -83,18 +83,9 @@ func updateDeployments(b *testing.B, client kubernetes.Interface) {
 
 func awaitRollout(b *testing.B, client kubernetes.Interface) {
 	b.Helper()
-	await(b, "all Deployments", func() (string, error) {
-		list, err := client.AppsV1().Deployments(namespace).List(context.Background(), metav1.ListOptions{ResourceVersion: "0"})
-		if err != nil {
-			return "", err
-		}
-		for i := range list.Items {
-			s := &list.Items[i].Status
-			if s.ObservedGeneration < list.Items[i].Generation || s.UpdatedReplicas != replicas || s.AvailableReplicas != replicas || s.Replicas != replicas {
-				return fmt.Sprintf("%s has %d Pods, %d updated, %d available", list.Items[i].Name, s.Replicas, s.UpdatedReplicas, s.AvailableReplicas), nil
-			}
-		}
-		return "", nil
+	awaitObjects(b, objects(client.AppsV1().RESTClient(), "deployments"), &appsv1.Deployment{}, deployments, func(d *appsv1.Deployment) bool {
+		s := d.Status
+		return s.ObservedGeneration >= d.Generation && s.UpdatedReplicas == replicas && s.AvailableReplicas == replicas && s.Replicas == replicas
 	})
 }
 
@@ -103,11 +94,5 @@ func deleteDeployments(b *testing.B, client kubernetes.Interface) {
 	each(b, deployments, func(ctx context.Context, i int) error {
 		return client.AppsV1().Deployments(namespace).Delete(ctx, fmt.Sprint("web-", i), metav1.DeleteOptions{PropagationPolicy: &background})
 	})
-	await(b, "no Pods", func() (string, error) {
-		list, err := client.CoreV1().Pods(namespace).List(context.Background(), metav1.ListOptions{Limit: 1})
-		if err != nil || len(list.Items) == 0 {
-			return "", err
-		}
-		return list.Items[0].Name + " is left", nil
-	})
+	awaitObjects(b, objects(client.CoreV1().RESTClient(), "pods"), &corev1.Pod{}, 0, func(*corev1.Pod) bool { return false })
 }

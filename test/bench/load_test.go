@@ -10,9 +10,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
 
 	"keelson.dev/test/mesh"
 	"keelson.dev/test/mesh/simnode"
@@ -20,6 +25,9 @@ import (
 
 // clients is how many requests are under way at once, as in baseline figures.
 const clients = 16
+
+// patience is how long a benchmark waits for what must come.
+const patience = 10 * time.Minute
 
 // namespace holds everything that a benchmark makes.
 const namespace = "bench"
@@ -63,7 +71,7 @@ func each(tb testing.TB, n int, do func(ctx context.Context, i int) error) {
 // await polls until look answers "".
 func await(tb testing.TB, what string, look func() (string, error)) {
 	tb.Helper()
-	const patience, interval = 10 * time.Minute, 200 * time.Millisecond
+	const interval = 200 * time.Millisecond
 	answer := ""
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(interval) {
 		var err error
@@ -75,6 +83,45 @@ func await(tb testing.TB, what string, look func() (string, error)) {
 		}
 	}
 	tb.Fatalf("waited %v for %s; at last: %s", patience, what, answer)
+}
+
+// awaitObjects watches until there are as many objects as wanted and each is done, so that waiting costs the server no more
+// than one watcher.
+func awaitObjects[T runtime.Object](tb testing.TB, source cache.ListerWatcher, example T, want int, done func(T) bool) {
+	tb.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	finished, all := sets.New[string](), sets.New[string]()
+	note := func(object any, there bool) {
+		name := object.(metav1.Object).GetName()
+		all.Delete(name)
+		finished.Delete(name)
+		if there {
+			all.Insert(name)
+		}
+		if there && done(object.(T)) {
+			finished.Insert(name)
+		}
+	}
+	ended := func() bool { return len(all) == want && len(finished) == want }
+	listed := func(store cache.Store) (bool, error) {
+		for _, object := range store.List() {
+			note(object, true)
+		}
+		return ended(), nil
+	}
+	changed := func(event watch.Event) (bool, error) {
+		note(event.Object, event.Type != watch.Deleted)
+		return ended(), nil
+	}
+	if _, err := watchtools.UntilWithSync(ctx, source, example, listed, changed); err != nil {
+		tb.Fatalf("waiting for %d objects, of %d there are %d done: %v", want, len(all), len(finished), err)
+	}
+}
+
+// objects lists and watches what the benchmarks made of one resource.
+func objects(client rest.Interface, resource string) cache.ListerWatcher {
+	return cache.NewListWatchFromClient(client, resource, namespace, fields.Everything())
 }
 
 // createNodes registers nodes that nobody plays.

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 
 	"keelson.dev/test/mesh"
 	"keelson.dev/test/mesh/processes"
@@ -28,7 +28,7 @@ func BenchmarkPlacement(b *testing.B) {
 				_, err := client.CoreV1().Pods(namespace).Create(ctx, pod(i), metav1.CreateOptions{})
 				return err
 			})
-			awaitBound(b, client, size.pods)
+			awaitObjects(b, objects(client.CoreV1().RESTClient(), "pods"), &corev1.Pod{}, size.pods, func(p *corev1.Pod) bool { return p.Spec.NodeName != "" })
 			b.StopTimer()
 			all.report(b, before, size.pods, "pod")
 			b.ReportMetric(float64(size.pods)/b.Elapsed().Seconds(), "pods/s")
@@ -39,16 +39,4 @@ func BenchmarkPlacement(b *testing.B) {
 			b.ReportMetric(peak, "all-MiB")
 		})
 	}
-}
-
-// awaitBound asks with a limit of one object, so that the question costs next to nothing.
-func awaitBound(b *testing.B, client kubernetes.Interface, pods int) {
-	b.Helper()
-	await(b, fmt.Sprintf("%d bound Pods", pods), func() (string, error) {
-		list, err := client.CoreV1().Pods(namespace).List(context.Background(), metav1.ListOptions{FieldSelector: "spec.nodeName=", Limit: 1})
-		if err != nil || len(list.Items) == 0 {
-			return "", err
-		}
-		return list.Items[0].Name + " has no node", nil
-	})
 }

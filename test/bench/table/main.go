@@ -25,12 +25,12 @@ func main() {
 }
 
 func run(in io.Reader, echo io.Writer, out string) error {
-	measured, err := read(io.TeeReader(in, echo))
+	measured, cpu, err := read(io.TeeReader(in, echo))
 	if err != nil {
 		return err
 	}
 	var page bytes.Buffer
-	missing := write(&page, measured)
+	missing := write(&page, cpu, measured)
 	fmt.Fprintln(echo)
 	if _, err := echo.Write(page.Bytes()); err != nil {
 		return err
@@ -47,14 +47,16 @@ func run(in io.Reader, echo io.Writer, out string) error {
 // figures holds "Benchmark metric" keys.
 type figures map[string]float64
 
-func read(in io.Reader) (figures, error) {
-	measured := figures{}
+// read returns the figures and the name of the processor that gave them.
+func read(in io.Reader) (measured figures, cpu string, err error) {
+	measured = figures{}
 	reader := benchfmt.NewReader(in, "benchmarks")
 	for reader.Scan() {
 		result, ok := reader.Result().(*benchfmt.Result)
 		if !ok {
 			continue
 		}
+		cpu = result.GetConfig("cpu")
 		name := strings.TrimSuffix(string(result.Name), fmt.Sprintf("-%d", runtime.GOMAXPROCS(0)))
 		for _, value := range result.Values {
 			unit, figure := value.Unit, value.Value
@@ -64,20 +66,21 @@ func read(in io.Reader) (figures, error) {
 			measured[name+" "+unit] = figure
 		}
 	}
-	return measured, reader.Err()
+	return measured, cpu, reader.Err()
 }
 
 // write renders the page and returns the rows that have no figure.
-func write(page io.Writer, measured figures) (missing []string) {
+func write(page io.Writer, cpu string, measured figures) (missing []string) {
 	fmt.Fprintf(page, `# Benchmarks
 
-What `+"`make bench`"+` measured on %s, on %d cores (%s/%s). Every benchmark starts real daemons with an empty store. CPU is in
-milliseconds of user and system time per unit of work and is what carries between machines; compare ratios, not seconds.
-"Usual" is the figure of the usual control plane, measured on another two-core machine; "target" is what Keelson is built for.
+What `+"`make bench`"+` measured on %s, on %d cores (%s/%s, %s). Every benchmark starts real daemons with an empty store. CPU is in
+milliseconds of user and system time per unit of work; compare it rather than seconds. "Usual" is the figure of the usual control
+plane on another machine, 2 cores of an Intel Xeon at 2.3 GHz, so the ratio to it holds the ratio of the machines too; "target" is
+what Keelson is built for.
 
 | what | figure | target | usual |
 |---|--:|--:|--:|
-`, time.Now().UTC().Format(time.DateOnly), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH)
+`, time.Now().UTC().Format(time.DateOnly), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, cpu)
 	for _, r := range rows {
 		value, ok := measured[r.key]
 		if !ok {

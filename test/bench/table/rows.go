@@ -11,7 +11,7 @@ var rows = []row{
 	{"ConfigMap create, server and store, CPU ms", "API/ConfigMapCreate all-cpu-ms/op", "0.5", "1.13"},
 	{"ConfigMap update, server and store, CPU ms", "API/ConfigMapUpdate all-cpu-ms/op", "0.6", "1.32"},
 	{"Pod create, server and store, CPU ms", "API/PodCreate all-cpu-ms/op", "0.7", "1.53"},
-	{"Pod read and update, server and store, CPU ms", "API/PodUpdate all-cpu-ms/op", "0.8 (update alone)", "1.90 (update alone)"},
+	{"Pod update, server and store, CPU ms", "API/PodUpdate all-cpu-ms/op", "0.8", "1.90"},
 	{"Pod delete, server and store, CPU ms", "API/PodDelete all-cpu-ms/op", "0.6", "2.32"},
 	{"place a Pod, 1,000 nodes, scheduler, CPU ms", "Placement/nodes=1000 scheduler-cpu-ms/pod", "", "1.72"},
 	{"place a Pod, 1,000 nodes, everything, CPU ms", "Placement/nodes=1000 all-cpu-ms/pod", "", "5.24"},
