@@ -88,10 +88,10 @@ func podOn(node string) string {
 	return strings.Replace(barePod("stray", HelloV1), "terminationGracePeriodSeconds: 1", "nodeName: "+node, 1)
 }
 
-// forceDelete ends the Pod at once and expects the warning.
+// forceDelete ends the Pod at once, without waiting, and expects the warning.
 func (w *World) forceDelete(name string) {
 	w.Helper()
-	r := w.TryKubectl("", "delete", "pod", name, "--grace-period=0", "--force")
+	r := w.TryKubectl("", "delete", "pod", name, "--grace-period=0", "--force", "--wait=false")
 	if want := fmt.Sprintf("pod %q force deleted from %s namespace\n", name, w.Namespace); r.Code != 0 || r.Stdout != want {
 		w.Errorf("the forced deletion: status %d, %q, want %q", r.Code, r.Stdout, want)
 	}
