@@ -43,6 +43,7 @@ func TestAPI(t *testing.T) {
 		"pages":              testPages,
 		"watch":              testWatch,
 		"watch list":         testWatchList,
+		"watch progress":     testWatchProgress,
 		"selectors":          testSelectors,
 		"tables":             testTables,
 		"discovery":          testDiscovery,

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/ptr"
 
@@ -103,6 +104,32 @@ func testWatchList(t *testing.T, s *servertest.Server) {
 	create(t, client, configMap("b", nil))
 	if got, _ := next(t, w); got != "ADDED b" {
 		t.Errorf("after the bookmark: %s", got)
+	}
+}
+
+// testWatchProgress is how a watcher that sees no event learns how far the store has come, so that it can go on from there.
+func testWatchProgress(t *testing.T, s *servertest.Server) {
+	client := s.Client.CoreV1().ConfigMaps(s.Namespace(t, "watchprogress"))
+	list, err := client.List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatalf("listing: %v", err)
+	}
+	// The server tells it each minute, and before the watch ends by itself.
+	w, err := client.Watch(t.Context(), metav1.ListOptions{
+		ResourceVersion: list.ResourceVersion, LabelSelector: "no=such", AllowWatchBookmarks: true, TimeoutSeconds: ptr.To[int64](4),
+	})
+	if err != nil {
+		t.Fatalf("watching: %v", err)
+	}
+	defer w.Stop()
+	unseen := create(t, client, configMap("a", nil))
+	got, event := next(t, w)
+	bookmark, ok := event.Object.(*corev1.ConfigMap)
+	if !ok || !strings.HasPrefix(got, "BOOKMARK") {
+		t.Fatalf("without events: %s, want a bookmark", got)
+	}
+	if newer, err := resourceversion.CompareResourceVersion(bookmark.ResourceVersion, unseen.ResourceVersion); err != nil || newer < 0 {
+		t.Errorf("the bookmark says %s after %s was written, %v", bookmark.ResourceVersion, unseen.ResourceVersion, err)
 	}
 }
 
