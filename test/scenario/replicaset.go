@@ -11,6 +11,7 @@ import (
 
 	"keelson.dev/kit/podview"
 	"keelson.dev/test/mesh"
+	"keelson.dev/test/mesh/simnode"
 )
 
 // frontend is a ReplicaSet; its Pods have the labels of web, so that the world's helpers find them.
@@ -133,7 +134,8 @@ func ReplicaSetAcquires(t *testing.T, m mesh.Mesh) {
 		t.Errorf("the ReplicaSet owns %v of %v", names, images)
 	}
 
-	w.KubectlWith(barePod("late", HelloV2), "apply", "-f", "-")
+	// It never gets ready: among Pods that are ready and about equally old, chance decides which one goes.
+	w.KubectlWith(barePod("late", simnode.NeverReady), "apply", "-f", "-")
 	w.Await("the Pod above the count to be ended", func() string {
 		r := w.TryKubectl("", "get", "pod", "late", "-o", "jsonpath={.metadata.deletionTimestamp}")
 		if r.Stdout != "" || strings.Contains(r.Stderr, "NotFound") {
