@@ -129,10 +129,8 @@ func (c *Cache) get(ctx context.Context, key key) (any, error) {
 // Environment looks up all that the container's environment refers to, in the form that podenv.Input takes. Register the
 // Pod first.
 func (c *Cache) Environment(ctx context.Context, pod *corev1.Pod, container *corev1.Container) (map[string]podenv.Object[corev1.ConfigMap], map[string]podenv.Object[corev1.Secret]) {
-	refs := referenceSet{namespace: pod.Namespace, keys: map[key]bool{}}
-	refs.environment(container.EnvFrom, container.Env)
 	configMaps, secrets := map[string]podenv.Object[corev1.ConfigMap]{}, map[string]podenv.Object[corev1.Secret]{}
-	for key := range refs.keys {
+	for key := range environment(pod.Namespace, container) {
 		switch key.kind {
 		case configMap:
 			object, err := c.ConfigMap(ctx, key.namespace, key.name)
