@@ -5,6 +5,7 @@ import (
 	"errors"
 	"reflect"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -128,6 +129,7 @@ func TestMissingObjectsAppearAndDisappear(t *testing.T) {
 		if _, err := r.ConfigMap(t.Context(), "ns", "one"); !apierrors.IsNotFound(err) || err.Error() != `configmap "one" not found` {
 			t.Fatalf("got %v", err)
 		}
+		synctest.Wait() // until it watches: the client in memory tells a watch nothing of what was there before
 		if _, err := r.client.CoreV1().ConfigMaps("ns").Create(t.Context(), configMapWith("one", "1", "x"), metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
@@ -173,15 +175,16 @@ func TestReferencesAreCounted(t *testing.T) {
 
 func TestAServerThatFailsIsAskedAgain(t *testing.T) {
 	run(t, func(t *testing.T, r *rig) {
-		broken := true
+		var broken atomic.Bool
+		broken.Store(true)
 		r.client.PrependReactor("get", "configmaps", func(clienttesting.Action) (bool, runtime.Object, error) {
-			return broken, nil, errors.New("connection refused")
+			return broken.Load(), nil, errors.New("connection refused")
 		})
 		r.Register(podUsing("a", "one"))
 		if _, err := r.ConfigMap(t.Context(), "ns", "one"); err == nil || apierrors.IsNotFound(err) {
 			t.Fatalf("got %v", err)
 		}
-		broken = false
+		broken.Store(false)
 		pass(2 * time.Second) // in the bubble: the time that a first retry may take
 		if told := r.toldPods(); len(told) != 1 {
 			t.Errorf("told %v", told)

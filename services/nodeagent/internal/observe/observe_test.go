@@ -43,6 +43,15 @@ func (w *workers) Adopt(uid types.UID, _, _ string) {
 	w.adopted = append(w.adopted, uid)
 }
 
+// wokenSince returns who was woken since the last call.
+func (w *workers) wokenSince() []types.UID {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	woken := w.woken
+	w.woken = nil
+	return woken
+}
+
 func observing(t *testing.T, test func(*fake.Runtime, *workers)) {
 	synctest.Test(t, func(t *testing.T) {
 		r, w := fake.New("image:1"), &workers{known: map[types.UID]bool{"known": true}}
@@ -79,10 +88,10 @@ func TestFindsWhatIsForgotten(t *testing.T) {
 
 func TestEventsWakeAtOnce(t *testing.T) {
 	observing(t, func(r *fake.Runtime, w *workers) {
-		w.woken = nil
+		w.wokenSince()
 		r.LoseSandboxes("known")
 		synctest.Wait()
-		if !slices.Contains(w.woken, "known") {
+		if !slices.Contains(w.wokenSince(), "known") {
 			t.Error("an event woke nobody")
 		}
 	})
@@ -92,19 +101,19 @@ func TestEventsWakeAtOnce(t *testing.T) {
 func TestRelistWakes(t *testing.T) {
 	observing(t, func(r *fake.Runtime, w *workers) {
 		r.Fail("Watch", errors.New("gone"))
-		w.woken = nil
+		w.wokenSince()
 		<-time.After(relistEvery + time.Millisecond)
 		synctest.Wait()
-		if len(w.woken) != 0 {
-			t.Errorf("nothing changed, but %v was woken", w.woken)
+		if woken := w.wokenSince(); len(woken) != 0 {
+			t.Errorf("nothing changed, but %v was woken", woken)
 		}
 		if err := r.RemoveSandbox(t.Context(), "sandbox-1"); err != nil {
 			t.Fatal(err)
 		}
-		w.woken = nil // as if the event had been lost
+		w.wokenSince() // as if the event had been lost
 		<-time.After(relistEvery + time.Millisecond)
 		synctest.Wait()
-		if !slices.Contains(w.woken, "known") {
+		if !slices.Contains(w.wokenSince(), "known") {
 			t.Error("a change that no event told of woke nobody")
 		}
 	})

@@ -3,6 +3,7 @@ package status
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -45,6 +46,13 @@ func (a *api) UpdateStatus(_ context.Context, pod *corev1.Pod, _ metav1.UpdateOp
 	}
 	a.updates = append(a.updates, pod.Status)
 	return pod.DeepCopy(), nil
+}
+
+// written returns the statuses that were written so far.
+func (a *api) written() []corev1.PodStatus {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.updates)
 }
 
 func (a *api) Get(context.Context, string, metav1.GetOptions) (*corev1.Pod, error) {
@@ -101,8 +109,8 @@ func TestCoalesces(t *testing.T) {
 		running := with(runningM)
 		w.Publish(pod, Compute(running), false)
 		pause(10 * time.Second)
-		if len(a.updates) != 1 || a.updates[0].Phase != corev1.PodRunning {
-			t.Errorf("%d writes: %+v; want one, that it runs", len(a.updates), a.updates)
+		if len(a.written()) != 1 || a.written()[0].Phase != corev1.PodRunning {
+			t.Errorf("%d writes: %+v; want one, that it runs", len(a.written()), a.written())
 		}
 		if len(l.seen) != 1 {
 			t.Errorf("told of %d versions, want that of the write", len(l.seen))
@@ -116,11 +124,11 @@ func TestBrief(t *testing.T) {
 		in := with(runningM)
 		w.Publish(in.Pod, Compute(in), true)
 		pause(settle / 2)
-		if len(a.updates) != 0 {
+		if len(a.written()) != 0 {
 			t.Error("a brief status was written at once")
 		}
 		pause(settle)
-		if len(a.updates) != 1 {
+		if len(a.written()) != 1 {
 			t.Error("a brief status that nothing followed was not written")
 		}
 	})
@@ -134,8 +142,8 @@ func TestWritesNothingTwice(t *testing.T) {
 		in.Pod.Status = Compute(in)
 		w.Publish(in.Pod, Compute(in), false)
 		pause(10 * time.Second)
-		if len(a.updates) != 0 {
-			t.Errorf("%d writes of what the API has", len(a.updates))
+		if len(a.written()) != 0 {
+			t.Errorf("%d writes of what the API has", len(a.written()))
 		}
 	})
 }
@@ -147,8 +155,8 @@ func TestConflictFetchesTheNewer(t *testing.T) {
 		a.live = in.Pod.DeepCopy()
 		w.Publish(in.Pod, Compute(in), false)
 		pause(time.Second)
-		if len(a.updates) != 0 || len(l.seen) != 1 || l.seen[0] != a.live {
-			t.Errorf("%d writes, told of %v; want the newer version told and nothing written over it", len(a.updates), l.seen)
+		if len(a.written()) != 0 || len(l.seen) != 1 || l.seen[0] != a.live {
+			t.Errorf("%d writes, told of %v; want the newer version told and nothing written over it", len(a.written()), l.seen)
 		}
 	})
 }
@@ -174,8 +182,8 @@ func TestTriesAgain(t *testing.T) {
 		a.answers = []error{errors.New("no answer"), errors.New("no answer")}
 		w.Publish(in.Pod, Compute(in), false)
 		pause(time.Minute)
-		if len(a.updates) != 1 {
-			t.Errorf("%d writes after two failures, want 1", len(a.updates))
+		if len(a.written()) != 1 {
+			t.Errorf("%d writes after two failures, want 1", len(a.written()))
 		}
 	})
 }
