@@ -56,6 +56,17 @@ func (r Resource[O]) attributes(obj runtime.Object) (labels.Set, fields.Set, err
 	return o.GetLabels(), set, nil
 }
 
+// predicate selects by labels and fields. It names the indexed field, without which the watch cache looks at every object.
+func (r Resource[O]) predicate(label labels.Selector, field fields.Selector) storage.SelectionPredicate {
+	p := storage.SelectionPredicate{Label: label, Field: field, GetAttrs: r.attributes}
+	for _, f := range r.Fields {
+		if f.Indexed {
+			p.IndexFields = append(p.IndexFields, f.Label)
+		}
+	}
+	return p
+}
+
 // triggers lets an event reach only the watchers that asked for its value of the indexed field.
 func (r Resource[O]) triggers() storage.IndexerFuncs {
 	for _, f := range r.Fields {

@@ -102,6 +102,7 @@ func (r Resource[O]) NewStorage(o Options) (*Storage, error) {
 	store := &genericregistry.Store{
 		NewFunc:                   func() runtime.Object { return r.New() },
 		NewListFunc:               r.NewList,
+		PredicateFunc:             r.predicate,
 		DefaultQualifiedResource:  r.groupResource(),
 		SingularQualifiedResource: schema.GroupResource{Group: r.Group, Resource: r.Singular},
 		CreateStrategy:            main,
