@@ -29,6 +29,7 @@ func TestEachRuleTriggersInTheToyModule(t *testing.T) {
 		{"bind/decide.go", "forbidigo", "time.Now"},
 		{"bind/budget.go", "funlen", "Long"},
 		{"bind/budget.go", "cyclop", "Branchy"},
+		{"bind/suspect.go", "staticcheck", "SA4000"},
 		{"rules/fit/fit.go", "depguard", "context"},
 		{"rules/fit/fit.go", "revive", "package comment"},
 		{"rules/fit/fit.go", "revive", "Undocumented"},

@@ -146,7 +146,7 @@ func (b *Bootstrapper) leaseName() string {
 }
 
 // endpoints are the Endpoints of the Service of the apiservers.
-func endpoints(addresses []netip.AddrPort) *corev1.Endpoints { //nolint:staticcheck // Endpoints are what is served.
+func endpoints(addresses []netip.AddrPort) *corev1.Endpoints {
 	return &corev1.Endpoints{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: serviceName, Namespace: metav1.NamespaceDefault,

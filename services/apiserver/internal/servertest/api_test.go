@@ -162,7 +162,7 @@ func testDryRun(t *testing.T, s *servertest.Server) {
 
 func testStrictFields(t *testing.T, s *servertest.Server) {
 	ns := s.Namespace(t, "strict")
-	post := func(validation string) (error, []string) {
+	post := func(validation string) (warned []string, _ error) {
 		warnings := &recorder{}
 		config := s.ConfigAs(servertest.Admin)
 		config.WarningHandler = warnings
@@ -170,15 +170,15 @@ func testStrictFields(t *testing.T, s *servertest.Server) {
 		err := client.CoreV1().RESTClient().Post().Namespace(ns).Resource("configmaps").Param("fieldValidation", validation).
 			SetHeader("Content-Type", "application/json").
 			Body([]byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"generateName":"a-"},"dat":{"x":"y"}}`)).Do(t.Context()).Error()
-		return err, warnings.texts
+		return warnings.texts, err
 	}
-	if err, _ := post("Strict"); !apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), `unknown field "dat"`) {
+	if _, err := post("Strict"); !apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), `unknown field "dat"`) {
 		t.Errorf("strict: %v, want a bad request that names the field", err)
 	}
-	if err, warnings := post("Warn"); err != nil || len(warnings) != 1 || !strings.Contains(warnings[0], `unknown field "dat"`) {
+	if warnings, err := post("Warn"); err != nil || len(warnings) != 1 || !strings.Contains(warnings[0], `unknown field "dat"`) {
 		t.Errorf("warn: error %v, warnings %q", err, warnings)
 	}
-	if err, warnings := post("Ignore"); err != nil || len(warnings) != 0 {
+	if warnings, err := post("Ignore"); err != nil || len(warnings) != 0 {
 		t.Errorf("ignore: error %v, warnings %q", err, warnings)
 	}
 }

@@ -64,7 +64,7 @@ func TestEndpointsOfTheServers(t *testing.T) {
 	addresses := func(want string) {
 		t.Helper()
 		servertest.Eventually(t, "the Endpoints", func(ctx context.Context) string {
-			e, err := one.Client.CoreV1().Endpoints("default").Get(ctx, "kubernetes", metav1.GetOptions{}) //nolint:staticcheck // Endpoints are what is served.
+			e, err := one.Client.CoreV1().Endpoints("default").Get(ctx, "kubernetes", metav1.GetOptions{})
 			if err != nil {
 				return err.Error()
 			}

@@ -145,7 +145,6 @@ func (h *host) measure(c Config) error {
 	}
 	h.facts.Info.ContainerRuntimeVersion = h.version.Name + "://" + h.version.Version
 	h.facts.Info.KubeletVersion = kubernetesVersion
-	h.facts.Info.KubeProxyVersion = ""
 	var err error
 	if h.hostsFile, err = optionalFile("/etc/hosts"); err != nil {
 		return err

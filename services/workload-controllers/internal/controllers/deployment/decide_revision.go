@@ -31,7 +31,7 @@ func (r *rollout) create(size int32) {
 
 // keepBooks gives the ReplicaSets the annotations that kubectl and the next pass read.
 func (r *rollout) keepBooks() {
-	if r.current != nil && !(r.deployment.Spec.Paused && r.isStarting()) {
+	if r.current != nil && (!r.deployment.Spec.Paused || !r.isStarting()) {
 		r.current.annotations = revision.Annotations(r.deployment.Annotations, r.current.annotations, r.revision())
 		r.current.minReady = r.deployment.Spec.MinReadySeconds
 	}

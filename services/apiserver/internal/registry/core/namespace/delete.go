@@ -121,8 +121,9 @@ func preconditioned(options *metav1.DeleteOptions, ns *corev1.Namespace) *metav1
 }
 
 func conflict(name, what, asked, found string) error {
-	return apierrors.NewConflict(schema.GroupResource{Resource: resource.Name}, name,
-		fmt.Errorf("Precondition failed: %s in precondition: %s, %s in object meta: %s", what, asked, what, found))
+	//nolint:staticcheck // The text is the API's.
+	reason := fmt.Errorf("Precondition failed: %s in precondition: %s, %s in object meta: %s", what, asked, what, found)
+	return apierrors.NewConflict(schema.GroupResource{Resource: resource.Name}, name, reason)
 }
 
 // shouldDeleteDuringUpdate removes a deleted namespace with the update that takes the last finalizer of either kind.

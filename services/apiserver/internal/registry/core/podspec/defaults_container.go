@@ -60,7 +60,7 @@ func imageTag(image string) string {
 // host in front, told by a dot, a port or the name localhost, may be in any case.
 func isRepository(repository string) bool {
 	host, path, found := strings.Cut(repository, "/")
-	if !found || !(strings.ContainsAny(host, ".:") || host == "localhost" || host != strings.ToLower(host)) {
+	if !found || !strings.ContainsAny(host, ".:") && host != "localhost" && host == strings.ToLower(host) {
 		path = repository
 	}
 	for component := range strings.SplitSeq(path, "/") {
