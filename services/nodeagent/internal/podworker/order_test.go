@@ -40,7 +40,8 @@ func TestSidecarsLoseTheirTime(t *testing.T) {
 		w.after(0)
 		w.delete("u1", 30)
 		w.after(time.Minute)
-		w.expect("signals", w.signals("TERM", "KILL"), "TERM m @0", "KILL m @30", "TERM s @30", "KILL s @32")
+		w.expect("signals", w.signals("TERM"), "TERM m @0", "TERM s @30")
+		w.expect("kills", w.signals("KILL"), "KILL m @30", "KILL s @32")
 		if w.get("u1") != nil {
 			t.Error("the object is still there")
 		}
