@@ -16,7 +16,7 @@ func attributesOf(who user.Info, resource *authorizationv1.ResourceAttributes, p
 	if version == "" {
 		version = "*"
 	}
-	return authorizer.AttributesRecord{
+	attributes := authorizer.AttributesRecord{
 		User:            who,
 		Verb:            resource.Verb,
 		Namespace:       resource.Namespace,
@@ -27,6 +27,8 @@ func attributesOf(who user.Info, resource *authorizationv1.ResourceAttributes, p
 		Name:            resource.Name,
 		ResourceRequest: true,
 	}
+	attributes.FieldSelectorRequirements, attributes.FieldSelectorParsingErr = fieldsOf(resource.FieldSelector)
+	return attributes
 }
 
 func validateSubject(spec authorizationv1.SubjectAccessReviewSpec) field.ErrorList {
@@ -45,5 +47,8 @@ func validateAttributes(resource *authorizationv1.ResourceAttributes, path *auth
 	if resource == nil && path == nil {
 		return field.ErrorList{field.Invalid(at.Child("resourceAttributes"), resource, "exactly one of nonResourceAttributes or resourceAttributes must be specified")}
 	}
-	return nil
+	if resource == nil {
+		return nil
+	}
+	return validateFields(resource.FieldSelector, at.Child("resourceAttributes", "fieldSelector"))
 }
