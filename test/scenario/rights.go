@@ -9,7 +9,28 @@ import (
 	"keelson.dev/test/mesh"
 )
 
-// NodeRights asks what a nodeagent may do: it sees and changes Pods, and no kind that holds a template for them.
+// reader is a Pod that needs the Secret mine; theirs is nobody's.
+const reader = `apiVersion: v1
+kind: Secret
+metadata: {name: mine}
+stringData: {A: a}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: theirs}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: reader}
+spec:
+  containers:
+  - name: server
+    image: ` + Server + `
+    envFrom: [{secretRef: {name: mine}}]
+`
+
+// NodeRights asks what a nodeagent may do: it sees and changes Pods, and no kind that holds a template for them. It reads a
+// Secret for as long as a Pod on it needs that one, and no other.
 //
 // POD-044
 func NodeRights(t *testing.T, m mesh.Mesh) {
@@ -29,18 +50,47 @@ func NodeRights(t *testing.T, m mesh.Mesh) {
 		{"batch", "jobs", false},
 		{"batch", "cronjobs", false},
 	} {
-		for _, verb := range []string{"get", "list", "watch", "create", "delete"} {
-			review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-				User: "system:node:" + m.Nodes()[0], Groups: []string{"system:nodes", "system:authenticated"},
-				ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: w.Namespace, Verb: verb, Group: kind.group, Resource: kind.resource},
-			}}
-			answer, err := w.Client.AuthorizationV1().SubjectAccessReviews().Create(w.Context(), review, metav1.CreateOptions{})
-			if err != nil {
-				t.Fatalf("asking whether a node may %s %s: %v", verb, kind.resource, err)
-			}
-			if answer.Status.Allowed != kind.want {
-				t.Errorf("a node may %s %s: %v, want %v", verb, kind.resource, answer.Status.Allowed, kind.want)
-			}
+		own := &authorizationv1.FieldSelectorAttributes{RawSelector: "spec.nodeName=" + m.Nodes()[0]}
+		for verb, selector := range map[string]*authorizationv1.FieldSelectorAttributes{"get": nil, "list": own, "watch": own, "create": nil, "delete": nil} {
+			want := kind.want && verb != "get" // single Pods are asked for below
+			w.nodeMay(want, m.Nodes()[0], authorizationv1.ResourceAttributes{Verb: verb, Group: kind.group, Resource: kind.resource, FieldSelector: selector})
 		}
 	}
+	w.KubectlWith(reader, "apply", "-f", "-")
+	w.Kubectl("wait", "--for=condition=Ready", "pod/reader", "--timeout=60s")
+	node := w.Kubectl("get", "pod", "reader", "-o", "jsonpath={.spec.nodeName}")
+	w.nodeMay(true, node, authorizationv1.ResourceAttributes{Verb: "get", Resource: "pods", Name: "reader"})
+	w.nodeMay(true, node, authorizationv1.ResourceAttributes{Verb: "get", Resource: "secrets", Name: "mine"})
+	w.nodeMay(false, node, authorizationv1.ResourceAttributes{Verb: "get", Resource: "secrets", Name: "theirs"})
+	w.nodeMay(false, node, authorizationv1.ResourceAttributes{Verb: "list", Resource: "secrets"})
+	w.nodeMay(false, node, authorizationv1.ResourceAttributes{Verb: "list", Resource: "pods"})
+	w.nodeMay(false, "elsewhere", authorizationv1.ResourceAttributes{Verb: "get", Resource: "secrets", Name: "mine"})
+	w.nodeMay(false, "elsewhere", authorizationv1.ResourceAttributes{Verb: "get", Resource: "pods", Name: "reader"})
+	w.Kubectl("delete", "pod", "reader", "--grace-period=1")
+	w.Await("the end of the node's right to the Secret", func() string {
+		if w.nodeAllowed(node, authorizationv1.ResourceAttributes{Verb: "get", Resource: "secrets", Name: "mine"}) {
+			return "it may still read it"
+		}
+		return ""
+	})
+}
+
+// nodeMay wants that answer when asking whether the node may do something in the namespace.
+func (w *World) nodeMay(want bool, node string, what authorizationv1.ResourceAttributes) {
+	w.Helper()
+	if got := w.nodeAllowed(node, what); got != want {
+		w.Errorf("node %s may %s %s %s: %v, want %v", node, what.Verb, what.Resource, what.Name, got, want)
+	}
+}
+
+func (w *World) nodeAllowed(node string, what authorizationv1.ResourceAttributes) bool {
+	w.Helper()
+	what.Namespace = w.Namespace
+	answer, err := w.Client.AuthorizationV1().SubjectAccessReviews().Create(w.Context(), &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		User: "system:node:" + node, Groups: []string{"system:nodes", "system:authenticated"}, ResourceAttributes: &what,
+	}}, metav1.CreateOptions{})
+	if err != nil {
+		w.Fatalf("asking whether a node may %s %s: %v", what.Verb, what.Resource, err)
+	}
+	return answer.Status.Allowed
 }

@@ -1,5 +1,6 @@
 // Package authz answers whether a request is allowed: always for
-// system:masters, else by RBAC. Its informers keep the roles in memory.
+// system:masters, else by the Node authorizer and then by RBAC. Its informers
+// keep the roles in memory.
 package authz
 
 import (
@@ -11,23 +12,47 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/authorization/union"
 
+	"keelson.dev/services/apiserver/internal/authz/node"
 	"keelson.dev/services/apiserver/internal/authz/rbac"
+	"keelson.dev/services/apiserver/internal/nodeidentity"
 )
 
-// Authorizer decides by a policy. It is also the resolver of a user's rules.
-type Authorizer struct{ policy *rbac.Policy }
+// Authorizer asks the authorizers of nodes and of roles, in this order. It is also the resolver of a user's rules.
+type Authorizer struct {
+	policy *rbac.Policy
+	chain  authorizer.Authorizer
+}
 
 var (
 	_ authorizer.Authorizer   = &Authorizer{}
 	_ authorizer.RuleResolver = &Authorizer{}
 )
 
-// NewAuthorizer returns an authorizer over a policy that changes under it.
-func NewAuthorizer(policy *rbac.Policy) *Authorizer { return &Authorizer{policy} }
+// NewAuthorizer returns an authorizer over a policy and Pods that change under it.
+func NewAuthorizer(policy *rbac.Policy, pods node.Pods) (*Authorizer, error) {
+	chain, err := union.New(
+		union.NamedAuthorizer{AuthorizerName: "Node", Authorizer: node.New(pods)},
+		union.NamedAuthorizer{AuthorizerName: "RBAC", Authorizer: byRoles(policy)},
+	)
+	if err != nil {
+		return nil, fmt.Errorf("joining the authorizers: %w", err)
+	}
+	return &Authorizer{policy: policy, chain: chain}, nil
+}
+
+func byRoles(policy *rbac.Policy) authorizer.AuthorizerFunc {
+	return func(_ context.Context, r authorizer.Attributes) (authorizer.Decision, string, error) {
+		if role, ok := policy.Decide(rbac.RequestOf(r)); ok {
+			return authorizer.DecisionAllow, "RBAC: allowed by " + roleText(role), nil
+		}
+		return authorizer.DecisionNoOpinion, "", nil
+	}
+}
 
 // Authorize implements authorizer.Authorizer. It allows or has no opinion.
-func (a *Authorizer) Authorize(_ context.Context, r authorizer.Attributes) (authorizer.Decision, string, error) {
+func (a *Authorizer) Authorize(ctx context.Context, r authorizer.Attributes) (authorizer.Decision, string, error) {
 	who := r.GetUser()
 	if who == nil {
 		return authorizer.DecisionNoOpinion, "no user on request", nil
@@ -35,27 +60,30 @@ func (a *Authorizer) Authorize(_ context.Context, r authorizer.Attributes) (auth
 	if privileged(who) {
 		return authorizer.DecisionAllow, "", nil
 	}
-	if role, ok := a.policy.Decide(requestOf(who, r)); ok {
-		return authorizer.DecisionAllow, "RBAC: allowed by " + roleText(role), nil
-	}
-	return authorizer.DecisionNoOpinion, "", nil
+	return a.chain.Authorize(ctx, r)
 }
 
-// ConditionsAwareAuthorize implements authorizer.Authorizer; RBAC knows no conditions.
+// ConditionsAwareAuthorize implements authorizer.Authorizer; neither nodes nor roles know conditions.
 func (a *Authorizer) ConditionsAwareAuthorize(ctx context.Context, r authorizer.Attributes) authorizer.ConditionsAwareDecision {
 	return authorizer.ConditionsAwareDecisionFromParts(a.Authorize(ctx, r))
 }
 
-// EvaluateConditions implements authorizer.Authorizer; RBAC knows no conditions.
+// EvaluateConditions implements authorizer.Authorizer; neither nodes nor roles know conditions.
 func (a *Authorizer) EvaluateConditions(context.Context, authorizer.ConditionsAwareDecision, authorizer.ConditionsData) (authorizer.Decision, string, error) {
 	return authorizer.DecisionDeny, "", authorizer.ErrorConditionEvaluationNotSupported
 }
 
-// RulesFor implements authorizer.RuleResolver.
+// RulesFor implements authorizer.RuleResolver. For a node it cannot say all: its Pods bound what the rules allow.
 func (a *Authorizer) RulesFor(_ context.Context, who user.Info, namespace string) ([]authorizer.ResourceRuleInfo, []authorizer.NonResourceRuleInfo, bool, error) {
 	var resources []authorizer.ResourceRuleInfo
 	var paths []authorizer.NonResourceRuleInfo
-	for _, rule := range a.rules(who, namespace) {
+	rules := a.rules(who, namespace)
+	_, bounded := nodeidentity.Of(who)
+	bounded = bounded && !privileged(who)
+	if bounded {
+		rules = append(rules, node.Rules...)
+	}
+	for _, rule := range rules {
 		if len(rule.Resources) > 0 {
 			resources = append(resources, &authorizer.DefaultResourceRuleInfo{
 				Verbs: rule.Verbs, APIGroups: rule.APIGroups, Resources: rule.Resources, ResourceNames: rule.ResourceNames,
@@ -65,10 +93,10 @@ func (a *Authorizer) RulesFor(_ context.Context, who user.Info, namespace string
 			paths = append(paths, &authorizer.DefaultNonResourceRuleInfo{Verbs: rule.Verbs, NonResourceURLs: rule.NonResourceURLs})
 		}
 	}
-	return resources, paths, false, nil
+	return resources, paths, bounded, nil
 }
 
-// UserRules are the rules that hold for the user in namespace.
+// UserRules are the rules that the user's roles grant in namespace.
 func (a *Authorizer) UserRules(_ context.Context, who user.Info, namespace string) ([]rbacv1.PolicyRule, error) {
 	return a.rules(who, namespace), nil
 }
@@ -102,17 +130,6 @@ func privileged(who user.Info) bool {
 		}
 	}
 	return false
-}
-
-func requestOf(who user.Info, r authorizer.Attributes) rbac.Request {
-	request := rbac.Request{User: who.GetName(), Groups: who.GetGroups(), Verb: r.GetVerb()}
-	if !r.IsResourceRequest() {
-		request.Path = r.GetPath()
-		return request
-	}
-	request.Namespace, request.APIGroup = r.GetNamespace(), r.GetAPIGroup()
-	request.Resource, request.Subresource, request.Name = r.GetResource(), r.GetSubresource(), r.GetName()
-	return request
 }
 
 func roleText(name rbac.Name) string {

@@ -112,7 +112,7 @@ func (b *Bootstrapper) ensureNamespaces(ctx context.Context) error {
 }
 
 // ensureRoles gives each role back the rules and each binding the subjects that
-// it lacks. What an operator added stays.
+// it lacks. What an operator added stays, but for subjects of a vacant binding.
 func (b *Bootstrapper) ensureRoles() error {
 	var errs []error
 	for _, r := range append(append([]role{}, userRoles...), daemonRoles...) {
@@ -127,7 +127,7 @@ func (b *Bootstrapper) ensureRoles() error {
 			continue
 		}
 		bindings := reconciliation.ReconcileRoleBindingOptions{
-			RoleBinding: reconciliation.ClusterRoleBindingAdapter{ClusterRoleBinding: binding}, Confirm: true,
+			RoleBinding: reconciliation.ClusterRoleBindingAdapter{ClusterRoleBinding: binding}, Confirm: true, RemoveExtraSubjects: r.vacant,
 			Client: reconciliation.ClusterRoleBindingClientAdapter{Client: b.Client.RbacV1().ClusterRoleBindings()},
 		}
 		_, err = bindings.Run()

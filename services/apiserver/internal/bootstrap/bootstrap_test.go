@@ -10,6 +10,8 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/utils/ptr"
 
 	"keelson.dev/services/apiserver/internal/authz/rbac"
@@ -121,6 +123,35 @@ func TestDaemonsMayDoTheirWork(t *testing.T) {
 		if got != row.allowed {
 			t.Errorf("%s may %s %s: %v, want %v", row.user, row.verb, row.path, got, row.allowed)
 		}
+	}
+}
+
+// TestVacantBinding: nodes have their rights from the Node authorizer alone, also in a mesh that bound the role to them once.
+func TestVacantBinding(t *testing.T) {
+	bound := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: systemMeta("system:node"),
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "system:node"},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "system:nodes"}},
+	}
+	for name, objects := range map[string][]runtime.Object{"a new mesh": nil, "a mesh that bound it": {bound}} {
+		t.Run(name, func(t *testing.T) {
+			client := fake.NewClientset(objects...)
+			if err := New(Config{Client: client}).ensureRoles(); err != nil {
+				t.Fatalf("making the roles: %v", err)
+			}
+			bindings, err := client.RbacV1().ClusterRoleBindings().List(t.Context(), metav1.ListOptions{})
+			if err != nil {
+				t.Fatalf("listing the bindings: %v", err)
+			}
+			for _, binding := range bindings.Items {
+				if binding.RoleRef.Name == "system:node" && len(binding.Subjects) > 0 {
+					t.Errorf("the role system:node is bound to %v, want nobody", binding.Subjects)
+				}
+			}
+			if role, err := client.RbacV1().ClusterRoles().Get(t.Context(), "system:node", metav1.GetOptions{}); err != nil || len(role.Rules) == 0 {
+				t.Errorf("the role system:node is %+v, %v, want its rules", role, err)
+			}
+		})
 	}
 }
 

@@ -30,6 +30,7 @@ type role struct {
 	groups   []string
 	labels   map[string]string
 	collects string // label of the roles whose rules make up this one
+	vacant   bool   // its binding names nobody; subjects of earlier versions are taken away
 }
 
 func (r role) clusterRole() *rbacv1.ClusterRole {
@@ -45,7 +46,7 @@ func (r role) clusterRole() *rbacv1.ClusterRole {
 
 // binding is nil for a role that nobody has from the start.
 func (r role) binding() *rbacv1.ClusterRoleBinding {
-	if len(r.users)+len(r.groups) == 0 {
+	if len(r.users)+len(r.groups) == 0 && !r.vacant {
 		return nil
 	}
 	out := &rbacv1.ClusterRoleBinding{

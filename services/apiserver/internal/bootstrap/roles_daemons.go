@@ -3,6 +3,8 @@ package bootstrap
 import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apiserver/pkg/authentication/user"
+
+	"keelson.dev/services/apiserver/internal/authz/node"
 )
 
 // daemonRoles are the roles of the mesh's own daemons; docs/architecture.md lists their identities.
@@ -57,23 +59,10 @@ var daemonRoles = []role{
 		}),
 	},
 	{
+		// Nodes have these rights by the Node authorizer, which bounds them. The role is there for those who look for it.
 		name:   "system:node",
-		groups: []string{user.NodesGroup},
-		rules: rules(events, []rbacv1.PolicyRule{
-			rule(verbs("create", "delete", "get", "list", "patch", "update", "watch"), "coordination.k8s.io", "leases"),
-			rule(verbs("create", "get", "list", "patch", "update", "watch"), "", "nodes"),
-			rule(verbs("get", "patch", "update"), "", "nodes/status"),
-			rule(verbs("create", "delete", "get", "list", "watch"), "", "pods"),
-			rule(verbs("get", "patch", "update"), "", "pods/status"),
-			rule(verbs("create"), "", "pods/eviction", "serviceaccounts/token"),
-			rule(read, "", "configmaps", "secrets", "services"),
-			rule(verbs("get"), "", "persistentvolumeclaims", "persistentvolumes", "serviceaccounts"),
-			rule(verbs("create", "get", "list", "watch"), "certificates.k8s.io", "certificatesigningrequests"),
-			rule(read, "node.k8s.io", "runtimeclasses"),
-			rule(read, "storage.k8s.io", "csidrivers", "csinodes", "volumeattachments"),
-			rule(verbs("create"), "authentication.k8s.io", "tokenreviews"),
-			rule(verbs("create"), "authorization.k8s.io", "localsubjectaccessreviews", "subjectaccessreviews"),
-		}),
+		vacant: true,
+		rules:  node.Rules,
 	},
 	{
 		name:  "system:keelson:apiserver",

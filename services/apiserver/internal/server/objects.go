@@ -5,7 +5,9 @@ import (
 	"errors"
 
 	corev1 "k8s.io/api/core/v1"
+	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	genericrest "k8s.io/apiserver/pkg/registry/rest"
@@ -14,7 +16,7 @@ import (
 )
 
 // storedObjects reads from the watch caches of the server's own stores what
-// tokens are bound to and where nodes are. It is filled in when the stores are open, before anything is served.
+// tokens are bound to, where nodes are and what runs on them. It is filled in when the stores are open, before anything is served.
 type storedObjects struct {
 	storages map[string]genericrest.Storage
 }
@@ -44,15 +46,34 @@ func (o *storedObjects) Node(ctx context.Context, name string) (*corev1.Node, er
 	return stored[*corev1.Node](ctx, o, "nodes", "", name)
 }
 
+// PodsOnNode is the node.Pods of the Node authorizer.
+func (o *storedObjects) PodsOnNode(ctx context.Context, node, namespace, resourceVersion string) ([]corev1.Pod, error) {
+	lister, ok := o.storages["pods"].(genericrest.Lister)
+	if !ok {
+		return nil, notOpen("pods")
+	}
+	list, err := lister.List(genericapirequest.WithNamespace(ctx, namespace), &metainternalversion.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector("spec.nodeName", node), ResourceVersion: resourceVersion,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return list.(*corev1.PodList).Items, nil
+}
+
 func stored[O runtime.Object](ctx context.Context, o *storedObjects, resource, namespace, name string) (O, error) {
 	var none O
 	getter, ok := o.storages[resource].(genericrest.Getter)
 	if !ok {
-		return none, errors.New("reading " + resource + ": the store is not open yet")
+		return none, notOpen(resource)
 	}
 	obj, err := getter.Get(genericapirequest.WithNamespace(ctx, namespace), name, fromCache)
 	if err != nil {
 		return none, err
 	}
 	return obj.(O), nil
+}
+
+func notOpen(resource string) error {
+	return errors.New("reading " + resource + ": the store is not open yet")
 }

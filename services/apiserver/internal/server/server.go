@@ -177,7 +177,9 @@ func (s *Server) openConfig(context.Context) (err error) {
 
 func (s *Server) openAuth(ctx context.Context) (err error) {
 	s.policy = rbac.NewPolicy()
-	s.authority = authz.NewAuthorizer(s.policy)
+	if s.authority, err = authz.NewAuthorizer(s.policy, s.objects.PodsOnNode); err != nil {
+		return err
+	}
 	s.config.Authorization.Authorizer = s.authority
 	s.config.RuleResolver = s.authority
 	if s.tokens, err = s.options.newTokens(&s.objects); err != nil {

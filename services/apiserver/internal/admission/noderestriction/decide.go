@@ -13,19 +13,9 @@ import (
 	kubeletapis "k8s.io/kubelet/pkg/apis"
 )
 
-const (
-	nodeUserPrefix = "system:node:"
-	nodesGroup     = "system:nodes"
-
-	// Labels under this namespace tell workloads apart that must not share a Node: no Node may give itself one.
-	restrictedLabels = "node-restriction.kubernetes.io"
-)
-
-// nodeName tells which Node a user is; isNode is false for everybody else.
-func nodeName(user string, groups []string) (name string, isNode bool) {
-	name, found := strings.CutPrefix(user, nodeUserPrefix)
-	return name, found && slices.Contains(groups, nodesGroup)
-}
+// restrictedLabels is the namespace of labels that tell workloads apart that must not share a Node: no Node may give
+// itself one.
+const restrictedLabels = "node-restriction.kubernetes.io"
 
 // checkNewNode lets a Node register itself, with labels that are its own to say.
 func checkNewNode(node string, created *corev1.Node) error {

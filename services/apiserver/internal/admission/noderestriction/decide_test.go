@@ -10,24 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-func TestNodeName(t *testing.T) {
-	for _, row := range []struct {
-		user   string
-		groups []string
-		name   string
-		isNode bool
-	}{
-		{"system:node:n1", []string{"system:nodes", "system:authenticated"}, "n1", true},
-		{"system:node:n1", []string{"system:authenticated"}, "n1", false},
-		{"ann", []string{"system:nodes"}, "ann", false},
-		{"system:node:", []string{"system:nodes"}, "", true},
-	} {
-		if name, isNode := nodeName(row.user, row.groups); isNode != row.isNode || isNode && name != row.name {
-			t.Errorf("%s in %v: %q, %v", row.user, row.groups, name, isNode)
-		}
-	}
-}
-
 func TestForbiddenLabels(t *testing.T) {
 	was := map[string]string{"kubernetes.io/hostname": "n1", "node-restriction.kubernetes.io/kept": "x", "mine": "1"}
 	for _, row := range []struct {

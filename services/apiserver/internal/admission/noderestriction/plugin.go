@@ -14,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/client-go/kubernetes"
+
+	"keelson.dev/services/apiserver/internal/nodeidentity"
 )
 
 // Plugin checks what Nodes write. It works on the final objects, so that no other plugin can change them afterwards.
@@ -35,7 +37,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	if user == nil {
 		return nil
 	}
-	node, isNode := nodeName(user.GetName(), user.GetGroups())
+	node, isNode := nodeidentity.Of(user)
 	if !isNode {
 		return nil
 	}

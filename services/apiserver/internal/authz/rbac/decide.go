@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
 // Request is what someone wants to do: with a resource, or with a Path outside the API.
@@ -19,15 +20,33 @@ type Request struct {
 	Path string
 }
 
+// RequestOf is what an authorizer is asked.
+func RequestOf(r authorizer.Attributes) Request {
+	who := r.GetUser()
+	request := Request{User: who.GetName(), Groups: who.GetGroups(), Verb: r.GetVerb()}
+	if !r.IsResourceRequest() {
+		request.Path = r.GetPath()
+		return request
+	}
+	request.Namespace, request.APIGroup = r.GetNamespace(), r.GetAPIGroup()
+	request.Resource, request.Subresource, request.Name = r.GetResource(), r.GetSubresource(), r.GetName()
+	return request
+}
+
 // Decide returns the role that allows the request.
 func (p *Policy) Decide(r Request) (role Name, allowed bool) {
 	p.visit(r.User, r.Groups, r.Namespace, func(name Name, rules []rbacv1.PolicyRule) bool {
-		if slices.ContainsFunc(rules, r.allowedBy) {
+		if r.AllowedBy(rules) {
 			role, allowed = name, true
 		}
 		return !allowed
 	})
 	return role, allowed
+}
+
+// AllowedBy tells whether one of the rules allows the request.
+func (r *Request) AllowedBy(rules []rbacv1.PolicyRule) bool {
+	return slices.ContainsFunc(rules, r.allowedBy)
 }
 
 func (r *Request) allowedBy(rule rbacv1.PolicyRule) bool {

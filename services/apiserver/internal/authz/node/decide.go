@@ -1,0 +1,141 @@
+package node
+
+import (
+	"fmt"
+	"slices"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/selection"
+
+	"keelson.dev/kit/podview"
+	"keelson.dev/services/apiserver/internal/authz/rbac"
+)
+
+// nodeField is the field selector by which a node lists its Pods.
+const nodeField = "spec.nodeName"
+
+// request is what a node asks for.
+type request struct {
+	rbac.Request
+	// fields is the field selector of a list or watch.
+	fields fields.Requirements
+}
+
+// verdict is what a request deserves, as far as that can be said without a look at the node's Pods.
+type verdict struct {
+	allowed bool
+	// byPods says that the node's Pods decide, see related.
+	byPods bool
+	// reason is why the request is not allowed.
+	reason string
+}
+
+var (
+	allow   = verdict{allowed: true}
+	askPods = verdict{byPods: true}
+)
+
+func refuse(format string, args ...any) verdict { return verdict{reason: fmt.Sprintf(format, args...)} }
+
+// decide answers a node's request, or says that its Pods do.
+func decide(node string, r request) verdict {
+	if !r.AllowedBy(Rules) {
+		return verdict{}
+	}
+	switch r.APIGroup {
+	case coordinationv1.GroupName:
+		return decideLease(node, r)
+	case corev1.GroupName:
+		return decideCore(node, r)
+	}
+	return allow
+}
+
+func decideCore(node string, r request) verdict {
+	switch r.Resource {
+	case podview.ConfigMaps, podview.Secrets, podview.PersistentVolumeClaims, podview.ServiceAccounts:
+		return decideNamed(r)
+	case "pods":
+		return decidePod(node, r)
+	case "nodes":
+		return decideNode(node, r)
+	}
+	return allow
+}
+
+// decideNamed lets a node have single objects of a namespace, those that its Pods name.
+func decideNamed(r request) verdict {
+	switch {
+	case r.Namespace == "":
+		return refuse("can only read namespaced object of this type")
+	case r.Name == "":
+		return refuse("No Object name found")
+	}
+	return askPods
+}
+
+// decidePod lets a node read its own Pods. Which of them it may write is NodeRestriction's to say.
+func decidePod(node string, r request) verdict {
+	switch {
+	case r.Subresource != "" || !slices.Contains(read, r.Verb):
+		return allow
+	case r.Verb != "get" && selects(r.fields, nodeField, node):
+		return allow
+	case r.Verb != "get" && r.Name == "":
+		return refuse("can only list/watch pods with spec.nodeName field selector")
+	}
+	return decideNamed(r)
+}
+
+// decideNode lets a node read itself, also before it is registered. That it writes nothing else is NodeRestriction's to say.
+func decideNode(node string, r request) verdict {
+	switch {
+	case !slices.Contains(read, r.Verb) || r.Name == node:
+		return allow
+	case r.Name == "":
+		return refuse("node '%s' cannot read all nodes, only its own Node object", node)
+	}
+	return refuse("node '%s' cannot read '%s', only its own Node object", node, r.Name)
+}
+
+// decideLease lets a node have its heartbeat. The name of one that is created is not known yet: NodeRestriction looks at it.
+func decideLease(node string, r request) verdict {
+	switch {
+	case r.Namespace != corev1.NamespaceNodeLease:
+		return refuse("can only access leases in the %q system namespace", corev1.NamespaceNodeLease)
+	case r.Verb != "create" && r.Name != node:
+		return refuse("can only access node lease with the same name as the requesting node")
+	}
+	return allow
+}
+
+func selects(requirements fields.Requirements, field, value string) bool {
+	return slices.ContainsFunc(requirements, func(r fields.Requirement) bool {
+		return r.Field == field && r.Operator == selection.Equals && r.Value == value
+	})
+}
+
+// related tells whether one of the Pods is bound to the node and is what the request is about, or names it.
+func related(node string, r request, pods []corev1.Pod) bool {
+	for i := range pods {
+		pod := &pods[i]
+		switch {
+		case pod.Spec.NodeName != node || pod.Namespace != r.Namespace:
+		case r.Resource == "pods" && pod.Name == r.Name, names(pod, podview.Reference{Resource: r.Resource, Name: r.Name}):
+			return true
+		}
+	}
+	return false
+}
+
+// names tells whether the Pod refers to the object. Nodes create mirrors of their static Pods themselves, so one opens nothing.
+func names(pod *corev1.Pod, object podview.Reference) bool {
+	if _, mirror := pod.Annotations[corev1.MirrorPodAnnotationKey]; mirror {
+		return false
+	}
+	found := false
+	podview.VisitReferences(pod, func(ref podview.Reference) { found = found || ref == object })
+	return found
+}

@@ -1,0 +1,230 @@
+package authz_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	restclient "k8s.io/client-go/rest"
+
+	"keelson.dev/services/apiserver/internal/servertest"
+)
+
+// nodes are two nodes, each with a Pod that names a Secret and an account, in a namespace of a real server.
+type nodes struct {
+	*servertest.Server
+	namespace string
+	a         kubernetes.Interface
+	mine      *corev1.Pod
+}
+
+const unrelated = "no relationship found between node 'a' and this object"
+
+func TestNodes(t *testing.T) {
+	n := newNodes(t)
+	for name, test := range map[string]func(*testing.T, *nodes){
+		"secrets": testSecrets, "no longer": testNoLonger, "pods": testPods, "tokens": testTokens, "nodes and leases": testNodesAndLeases,
+		"reviews": testReviews, "rules": testRules,
+	} {
+		t.Run(name, func(t *testing.T) { test(t, n) })
+	}
+}
+
+func newNodes(t *testing.T) *nodes {
+	s := servertest.Start(t)
+	n := &nodes{Server: s, namespace: s.Namespace(t, "nodes")}
+	config := s.ConfigAs(servertest.Admin)
+	config.Impersonate = restclient.ImpersonationConfig{UserName: "system:node:a", Groups: []string{"system:nodes", "system:authenticated"}}
+	var err error
+	if n.a, err = kubernetes.NewForConfig(config); err != nil {
+		t.Fatalf("making the client of node a: %v", err)
+	}
+	for _, name := range []string{"mine", "theirs", "later"} {
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		if _, err := s.Client.CoreV1().Secrets(n.namespace).Create(t.Context(), secret, metav1.CreateOptions{}); err != nil {
+			t.Fatalf("creating the Secret %s: %v", name, err)
+		}
+		account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		if _, err := s.Client.CoreV1().ServiceAccounts(n.namespace).Create(t.Context(), account, metav1.CreateOptions{}); err != nil {
+			t.Fatalf("creating the account %s: %v", name, err)
+		}
+	}
+	n.mine = n.run(t, "a", "mine")
+	n.run(t, "b", "theirs")
+	return n
+}
+
+// run puts a Pod on the node, which names the Secret and the account of its own name.
+func (n *nodes) run(t *testing.T, node, name string) *corev1.Pod {
+	t.Helper()
+	pod, err := n.Client.CoreV1().Pods(n.namespace).Create(t.Context(), &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: corev1.PodSpec{
+			NodeName: node, ServiceAccountName: name,
+			Containers: []corev1.Container{{Name: "c", Image: "i", EnvFrom: []corev1.EnvFromSource{
+				{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: name}}},
+			}}},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatalf("creating the Pod %s: %v", name, err)
+	}
+	return pod
+}
+
+// refused wants a 403 with the reason.
+func refused(t *testing.T, what string, err error, reason string) {
+	t.Helper()
+	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), reason) {
+		t.Errorf("%s: %v, want it forbidden: %s", what, err, reason)
+	}
+}
+
+func allowed(t *testing.T, what string, err error) {
+	t.Helper()
+	if err != nil {
+		t.Errorf("%s: %v, want it allowed", what, err)
+	}
+}
+
+func testSecrets(t *testing.T, n *nodes) {
+	ctx, secrets := t.Context(), n.a.CoreV1().Secrets(n.namespace)
+	_, err := secrets.Get(ctx, "mine", metav1.GetOptions{})
+	allowed(t, "reading the Secret of its Pod", err)
+	one := metav1.ListOptions{FieldSelector: "metadata.name=mine"}
+	_, err = secrets.List(ctx, one)
+	allowed(t, "listing the Secret of its Pod by name", err)
+	w, err := secrets.Watch(ctx, one)
+	allowed(t, "watching the Secret of its Pod by name", err)
+	if err == nil {
+		w.Stop()
+	}
+	_, err = secrets.Get(ctx, "theirs", metav1.GetOptions{})
+	refused(t, "reading the Secret of another node's Pod", err, unrelated)
+	_, err = secrets.Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=theirs"})
+	refused(t, "watching the Secret of another node's Pod", err, unrelated)
+	_, err = secrets.List(ctx, metav1.ListOptions{})
+	refused(t, "listing Secrets", err, "No Object name found")
+	_, err = n.a.CoreV1().Secrets("").List(ctx, one)
+	refused(t, "listing Secrets of all namespaces", err, "can only read namespaced object of this type")
+	_, err = n.a.CoreV1().ConfigMaps(n.namespace).List(ctx, metav1.ListOptions{})
+	refused(t, "listing ConfigMaps", err, "No Object name found")
+}
+
+// A node reads a Secret from the moment its Pod is bound, and not after the Pod is gone.
+func testNoLonger(t *testing.T, n *nodes) {
+	ctx, secrets := t.Context(), n.a.CoreV1().Secrets(n.namespace)
+	_, err := secrets.Get(ctx, "later", metav1.GetOptions{})
+	refused(t, "reading the Secret of a Pod to come", err, unrelated)
+	n.run(t, "a", "later")
+	_, err = secrets.Get(ctx, "later", metav1.GetOptions{})
+	allowed(t, "reading the Secret of a Pod that has just come", err)
+	now := int64(0)
+	if err := n.Client.CoreV1().Pods(n.namespace).Delete(ctx, "later", metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil {
+		t.Fatalf("deleting the Pod: %v", err)
+	}
+	servertest.Eventually(t, "the Secret of a Pod that is gone cannot be read", func(ctx context.Context) string {
+		if _, err := secrets.Get(ctx, "later", metav1.GetOptions{}); !apierrors.IsForbidden(err) {
+			return fmt.Sprintf("reading it: %v", err)
+		}
+		return ""
+	})
+}
+
+func testPods(t *testing.T, n *nodes) {
+	ctx, pods := t.Context(), n.a.CoreV1().Pods(n.namespace)
+	_, err := pods.Get(ctx, "mine", metav1.GetOptions{})
+	allowed(t, "reading its Pod", err)
+	_, err = pods.Get(ctx, "theirs", metav1.GetOptions{})
+	refused(t, "reading another node's Pod", err, unrelated)
+	err = n.a.CoreV1().RESTClient().Get().Namespace(n.namespace).Resource("pods").Name("theirs").SubResource("status").Do(ctx).Error()
+	refused(t, "reading the status of another node's Pod", err, "")
+	const own = "can only list/watch pods with spec.nodeName field selector"
+	_, err = pods.List(ctx, metav1.ListOptions{})
+	refused(t, "listing Pods", err, own)
+	_, err = n.a.CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=b"})
+	refused(t, "listing another node's Pods", err, own)
+	list, err := n.a.CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=a"})
+	allowed(t, "listing its Pods", err)
+	for _, pod := range list.Items {
+		if pod.Spec.NodeName != "a" {
+			t.Errorf("the list of its Pods has %s of node %q", pod.Name, pod.Spec.NodeName)
+		}
+	}
+}
+
+func testTokens(t *testing.T, n *nodes) {
+	accounts := n.a.CoreV1().ServiceAccounts(n.namespace)
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{BoundObjectRef: &authenticationv1.BoundObjectReference{
+		APIVersion: "v1", Kind: "Pod", Name: "mine", UID: n.mine.UID,
+	}}}
+	_, err := accounts.CreateToken(t.Context(), "mine", request, metav1.CreateOptions{})
+	allowed(t, "a token for its Pod", err)
+	_, err = accounts.CreateToken(t.Context(), "theirs", request, metav1.CreateOptions{})
+	refused(t, "a token of another node's account", err, unrelated)
+	_, err = accounts.Get(t.Context(), "mine", metav1.GetOptions{})
+	allowed(t, "reading the account of its Pod", err)
+	_, err = accounts.Get(t.Context(), "theirs", metav1.GetOptions{})
+	refused(t, "reading the account of another node's Pod", err, unrelated)
+}
+
+func testNodesAndLeases(t *testing.T, n *nodes) {
+	ctx, nodes := t.Context(), n.a.CoreV1().Nodes()
+	if _, err := nodes.Get(ctx, "a", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("reading itself before it is registered: %v, want not found", err)
+	}
+	_, err := nodes.Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.CreateOptions{})
+	allowed(t, "registering", err)
+	_, err = nodes.List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=a"})
+	allowed(t, "listing itself", err)
+	_, err = nodes.List(ctx, metav1.ListOptions{})
+	refused(t, "listing nodes", err, "cannot read all nodes, only its own Node object")
+	_, err = nodes.Get(ctx, "b", metav1.GetOptions{})
+	refused(t, "reading another node", err, "cannot read 'b', only its own Node object")
+	if _, err := n.a.CoordinationV1().Leases("kube-node-lease").Get(ctx, "a", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("reading its own lease: %v, want not found", err)
+	}
+	_, err = n.a.CoordinationV1().Leases("kube-node-lease").Get(ctx, "b", metav1.GetOptions{})
+	refused(t, "reading another node's lease", err, "can only access node lease with the same name as the requesting node")
+}
+
+// What kubectl auth can-i asks gets the answer that the request itself would get.
+func testReviews(t *testing.T, n *nodes) {
+	onA := &authorizationv1.FieldSelectorAttributes{RawSelector: "spec.nodeName=a"}
+	for _, row := range []struct {
+		attributes authorizationv1.ResourceAttributes
+		allowed    bool
+		reason     string
+	}{
+		{authorizationv1.ResourceAttributes{Verb: "get", Resource: "secrets", Name: "mine"}, true, ""},
+		{authorizationv1.ResourceAttributes{Verb: "get", Resource: "secrets", Name: "theirs"}, false, "Node: " + unrelated},
+		{authorizationv1.ResourceAttributes{Verb: "list", Resource: "secrets"}, false, "Node: No Object name found"},
+		{authorizationv1.ResourceAttributes{Verb: "list", Resource: "pods", FieldSelector: onA}, true, ""},
+		{authorizationv1.ResourceAttributes{Verb: "list", Resource: "pods"}, false, "Node: can only list/watch pods with spec.nodeName field selector"},
+		{authorizationv1.ResourceAttributes{Verb: "list", Group: "apps", Resource: "deployments"}, false, ""},
+	} {
+		row.attributes.Namespace = n.namespace
+		review, err := n.Client.AuthorizationV1().SubjectAccessReviews().Create(t.Context(), &authorizationv1.SubjectAccessReview{
+			Spec: authorizationv1.SubjectAccessReviewSpec{User: "system:node:a", Groups: []string{"system:nodes"}, ResourceAttributes: &row.attributes},
+		}, metav1.CreateOptions{})
+		if err != nil || review.Status.Allowed != row.allowed || review.Status.Reason != row.reason {
+			t.Errorf("may node a %s %s %s: %+v, %v, want %v %q", row.attributes.Verb, row.attributes.Resource, row.attributes.Name, review.Status, err, row.allowed, row.reason)
+		}
+	}
+}
+
+func testRules(t *testing.T, n *nodes) {
+	review, err := n.a.AuthorizationV1().SelfSubjectRulesReviews().Create(t.Context(), &authorizationv1.SelfSubjectRulesReview{
+		Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: n.namespace},
+	}, metav1.CreateOptions{})
+	if err != nil || !review.Status.Incomplete || !strings.Contains(fmt.Sprint(review.Status.ResourceRules), "pods/eviction") {
+		t.Errorf("the node's rules: %+v, %v, want its static rules, and that they are not all", review.Status, err)
+	}
+}
