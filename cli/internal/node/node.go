@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/renameio/v2"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -54,10 +55,7 @@ func writeChanged(file, content string) error {
 	if have, err := os.ReadFile(file); err == nil && string(have) == content {
 		return nil
 	}
-	if err := os.WriteFile(file+".new", []byte(content), 0o600); err != nil {
-		return err
-	}
-	return os.Rename(file+".new", file)
+	return renameio.WriteFile(file, []byte(content), 0o600)
 }
 
 // Archives lists the image archives of a folder.

@@ -13,6 +13,8 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/google/renameio/v2"
+
 	"keelson.dev/cli/internal/plan"
 )
 
@@ -57,13 +59,10 @@ func encodeCertificate(der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
-// replaceFile writes a file that only its owner reads; a reader sees the old content or the new one.
+// replaceFile writes a file that only its owner reads; a reader sees the old content or the new one, also after a power failure.
 func replaceFile(file string, content []byte) error {
-	if err := os.WriteFile(file+".new", content, 0o600); err != nil {
+	if err := renameio.WriteFile(file, content, 0o600); err != nil {
 		return fmt.Errorf("writing %s: %w", file, err)
-	}
-	if err := os.Rename(file+".new", file); err != nil {
-		return fmt.Errorf("replacing %s: %w", file, err)
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"syscall"
 
+	"github.com/google/renameio/v2"
 	"golang.org/x/sys/unix"
 
 	"keelson.dev/cli/internal/plan"
@@ -93,16 +94,8 @@ func (s *State) Save(layout plan.Layout) error {
 	if err != nil {
 		return fmt.Errorf("rendering %s: %w", layout.State(), err)
 	}
-	file, err := os.OpenFile(layout.State()+".new", os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
-	if err != nil {
+	if err := renameio.WriteFile(layout.State(), append(content, '\n'), 0o600); err != nil {
 		return fmt.Errorf("writing %s: %w", layout.State(), err)
-	}
-	_, err = file.Write(append(content, '\n'))
-	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
-		return fmt.Errorf("writing %s: %w", layout.State(), err)
-	}
-	if err := os.Rename(file.Name(), layout.State()); err != nil {
-		return fmt.Errorf("replacing %s: %w", layout.State(), err)
 	}
 	return nil
 }

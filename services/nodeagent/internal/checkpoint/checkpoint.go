@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/google/renameio/v2"
 	"k8s.io/apimachinery/pkg/types"
 
 	"keelson.dev/kit/failpoint"
@@ -72,7 +73,7 @@ func (s *Store) Save(uid types.UID, r Record) error {
 	if err != nil {
 		return fmt.Errorf("encoding the record of pod %s: %w", uid, err)
 	}
-	if err := failpoint.Around("nodeagent/checkpoint.save", func() error { return replace(s.file(uid), data) }); err != nil {
+	if err := failpoint.Around("nodeagent/checkpoint.save", func() error { return renameio.WriteFile(s.file(uid), data, 0o600) }); err != nil {
 		return fmt.Errorf("writing the record of pod %s: %w", uid, err)
 	}
 	return nil
@@ -104,20 +105,3 @@ func (s *Store) Pods() ([]types.UID, error) {
 const suffix = ".json"
 
 func (s *Store) file(uid types.UID) string { return filepath.Join(s.dir, string(uid)+suffix) }
-
-// replace writes a file beside the old one, brings it to disk and puts it in the old one's place.
-func replace(path string, data []byte) error {
-	file, err := os.CreateTemp(filepath.Dir(path), ".new-*")
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(data)
-	err = errors.Join(err, file.Sync(), file.Close())
-	if err == nil {
-		err = os.Rename(file.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(file.Name())
-	}
-	return err
-}

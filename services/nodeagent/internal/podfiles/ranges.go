@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"github.com/google/renameio/v2"
 	"k8s.io/apimachinery/pkg/types"
 
 	"keelson.dev/kit/failpoint"
@@ -64,7 +65,7 @@ func (u *UserRanges) Assign(uid types.UID) (*userns.Range, error) {
 	}
 	data, err := json.Marshal(rangeRecord{Version: 1, First: assigned.First, Length: assigned.Length})
 	if err == nil {
-		err = replaceFile(u.file(uid), data)
+		err = failpoint.Around("nodeagent/record.write", func() error { return renameio.WriteFile(u.file(uid), data, 0o600) })
 	}
 	if err != nil {
 		u.pool.Release(uid)
@@ -95,24 +96,4 @@ func (u *UserRanges) load(uid types.UID) (rangeRecord, error) {
 		return record, fmt.Errorf("reading %s: version %d is not known", u.file(uid), record.Version)
 	}
 	return record, nil
-}
-
-// replaceFile puts data on disk under path in one step: after a crash there is the old file or the new one.
-func replaceFile(path string, data []byte) error {
-	if err := failpoint.Inject("nodeagent/record.write.before"); err != nil {
-		return err
-	}
-	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(data)
-	err = errors.Join(err, file.Sync(), file.Close())
-	if err == nil {
-		err = os.Rename(file.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(file.Name()))
-	}
-	return failpoint.Inject("nodeagent/record.write.after")
 }
