@@ -73,9 +73,9 @@ daemon-images: build $(STAMPS)/images
 test: test-unit test-integration test-e2e ## run every test
 
 .PHONY: test-unit
-test-unit: $(STAMPS)/golangci-lint ## run the tests of every module but test/ (no cluster needed)
+test-unit: $(STAMPS)/golangci-lint ## run the tests of every module but test/ (no cluster needed), watching for data races
 	@for m in $(filter-out test,$(MODULES)) $(ALONE); do echo "==> testing $$m"; \
-	  (cd $(ROOT)/$$m && $(call workspace,$$m) $(GO) test $(TESTFLAGS) ./...) || fail=1; done; exit $${fail:-0}
+	  (cd $(ROOT)/$$m && $(call workspace,$$m) $(GO) test -race $(TESTFLAGS) ./...) || fail=1; done; exit $${fail:-0}
 
 .PHONY: test-integration
 test-integration: $(STAMPS)/kubectl ## run the scenarios with all daemons in one process and simulated nodes
