@@ -36,11 +36,10 @@ func TestADaemonDiesBetweenAWriteAndItsMemoryOfIt(t *testing.T) {
 			w.Deploy(test.from, test.fromImage)
 			m.Kill(t, test.daemon)
 			doomed := m.StartArmed(t, test.daemon, test.failpoint)
-			// The daemon may die before it has answered kubectl, so what is asked for is asked again afterwards.
-			w.TryDeploy(test.to, test.image)
+			// The apiserver may not listen yet, or die before it has answered kubectl, so what is asked for is asked again.
 			w.Await("the failpoint to end "+doomed.Name, func() string {
-				if doomed.Alive() {
-					return "it is alive"
+				if complaint := w.TryDeploy(test.to, test.image); doomed.Alive() {
+					return "it is alive; kubectl says: " + complaint
 				}
 				return ""
 			})
