@@ -45,9 +45,6 @@ func Inside(t *testing.T, m mesh.Mesh) {
 }
 
 func logs(t *testing.T, w *World) {
-	if got := strings.Count(w.Kubectl("logs", "server", "--tail=3"), "\n"); got != 3 {
-		t.Errorf("--tail=3 printed %d lines", got)
-	}
 	command := w.kubectl("logs", "server", "--follow", "--since=1s")
 	out, err := command.StdoutPipe()
 	if err != nil {
@@ -64,6 +61,9 @@ func logs(t *testing.T, w *World) {
 	}
 	_ = command.Process.Kill()
 	_ = command.Wait()
+	if got := strings.Count(w.Kubectl("logs", "server", "--tail=3"), "\n"); got != 3 {
+		t.Errorf("--tail=3 printed %d lines", got)
+	}
 	if r := w.TryKubectl("", "logs", "server", "-c", "nobody"); r.Code == 0 || !strings.Contains(r.Stderr, "container nobody is not valid for pod server") {
 		t.Errorf("logs of a container that is not there: status %d, %s", r.Code, r.Stderr)
 	}
