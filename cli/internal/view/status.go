@@ -30,7 +30,7 @@ type Status struct {
 	Daemons []Daemon `json:"daemons"`
 	Leaders []Leader `json:"leaders"`
 	Nodes   []Node   `json:"nodes"`
-	// Problem says why the nodes are not known.
+	// Problem says why daemons or nodes are not known.
 	Problem string `json:"problem,omitempty"`
 }
 
@@ -71,9 +71,13 @@ const (
 	stateEnded   = "ended"
 )
 
-// Collect asks every daemon and the API.
+// Collect asks every daemon and the API. A mesh that is down is not asked.
 func Collect(ctx context.Context, m *mesh.Mesh) Status {
-	status := Status{DataDir: m.Layout.Dir, Server: m.ServerURL(), Leaders: []Leader{}, Nodes: []Node{}}
+	status := Status{DataDir: m.Layout.Dir, Server: m.ServerURL(), Daemons: []Daemon{}, Leaders: []Leader{}, Nodes: []Node{}}
+	if len(m.State.Processes) == 0 {
+		status.Problem = "the mesh is down: keel up starts it"
+		return status
+	}
 	status.Daemons = make([]Daemon, len(m.State.Processes))
 	var wait sync.WaitGroup
 	for i, process := range m.State.Processes {
@@ -174,6 +178,10 @@ func (s Status) WriteJSON(out io.Writer) error {
 
 // WriteTable prints the status for people.
 func (s Status) WriteTable(out io.Writer, now time.Time) {
+	if len(s.Daemons) == 0 {
+		fmt.Fprintf(out, "%s (data in %s)\n", s.Problem, s.DataDir)
+		return
+	}
 	table := tabwriter.NewWriter(out, 0, 4, 3, ' ', 0)
 	fmt.Fprintf(table, "DAEMON\tSTATE\tPID\tAGE\tVERSION\tSTATUS ADDRESS\n")
 	for _, d := range s.Daemons {

@@ -11,6 +11,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"keelson.dev/cli/internal/mesh"
+	"keelson.dev/cli/internal/plan"
+	"keelson.dev/cli/internal/state"
 	introspectionv1 "keelson.dev/proto/keelson/introspection/v1"
 )
 
@@ -58,6 +61,15 @@ func TestWriteTable(t *testing.T) {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}
+	}
+}
+
+func TestAMeshThatIsDownIsOneLine(t *testing.T) {
+	var out bytes.Buffer
+	m := &mesh.Mesh{Layout: plan.Layout{Dir: "/data"}, State: &state.State{}}
+	Collect(t.Context(), m).WriteTable(&out, now)
+	if got := out.String(); got != "the mesh is down: keel up starts it (data in /data)\n" {
+		t.Errorf("got %q", got)
 	}
 }
 
