@@ -16,24 +16,24 @@ spec:
   initContainers:
   - name: prepare
     image: ` + HelloV2 + `
-    command: ["sh", "-c", "echo version $VERSION at $POD_IP > /work/prepared"]
+    command: ["sh", "-c", "echo version $VERSION at $POD_IP > /exchange/prepared"]
     env: [{name: POD_IP, valueFrom: {fieldRef: {fieldPath: status.podIP}}}]
-    volumeMounts: [{name: work, mountPath: /work}]
+    volumeMounts: [{name: work, mountPath: /exchange}]
   - name: sidecar
     image: ` + Server + `
     restartPolicy: Always
     args: ["-http=127.0.0.1:8081"]
-    volumeMounts: [{name: work, mountPath: /work}]
+    volumeMounts: [{name: work, mountPath: /exchange}]
   containers:
   - name: first
     image: ` + Server + `
-    args: ["-http=127.0.0.1:8080", "-term-delay=1s", "-termination-path=/work/end", "-termination-message=the first has ended"]
-    volumeMounts: [{name: work, mountPath: /work}]
+    args: ["-http=127.0.0.1:8080", "-term-delay=1s", "-termination-path=/exchange/end", "-termination-message=the first has ended"]
+    volumeMounts: [{name: work, mountPath: /exchange}]
   - name: second
     image: ` + HelloV1 + `
     args: ["-http="]
-    lifecycle: {preStop: {exec: {command: [sh, -c, "until [ -f /work/end ]; do sleep 0.1; done; cat /work/end > /dev/termination-log"]}}}
-    volumeMounts: [{name: work, mountPath: /work}]
+    lifecycle: {preStop: {exec: {command: [sh, -c, "until [ -f /exchange/end ]; do sleep 0.1; done; cat /exchange/end > /dev/termination-log"]}}}
+    volumeMounts: [{name: work, mountPath: /exchange}]
   volumes: [{name: work, emptyDir: {}}]
 `
 
@@ -51,9 +51,9 @@ func Together(t *testing.T, m mesh.Mesh) {
 		{"sidecar", "ping", "8080", "ping", "from sidecar"},
 		{"first", "pong", "8081", "pong", "from first"},
 	} {
-		script := `wget -q -O - "http://127.0.0.1:` + test.port + `/file?path=/work/` + test.read + `"`
+		script := `wget -q -O - "http://127.0.0.1:` + test.port + `/file?path=/exchange/` + test.read + `"`
 		if test.write != "" {
-			script = "echo from " + test.from + " > /work/" + test.write + "; " + script
+			script = "echo from " + test.from + " > /exchange/" + test.write + "; " + script
 		}
 		w.says(test.want, "exec", "together", "-c", test.from, "--", "sh", "-c", script)
 	}
