@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -22,7 +23,7 @@ import (
 const starts = 10
 
 // BenchmarkPodStart compares a Pod's way from its creation to readiness with the three CRI calls that it cannot do without:
-// RunPodSandbox, CreateContainer and StartContainer of the same Pod on the same runtime.
+// RunPodSandbox, CreateContainer and StartContainer with the same configuration on the same runtime.
 func BenchmarkPodStart(b *testing.B) {
 	m := processes.New(b, 1)
 	client, runtime := connect(b, m), dialRuntime(b, m)
@@ -30,7 +31,7 @@ func BenchmarkPodStart(b *testing.B) {
 	b.ResetTimer()
 	for i := range starts {
 		keelson += startPod(b, client, i)
-		bare += startBare(b, runtime, i)
+		bare += startBare(b, runtime, configOf(b, runtime, i), i)
 	}
 	b.StopTimer()
 	b.ReportMetric(float64(keelson.Milliseconds())/starts, "create-to-ready-ms")
@@ -76,29 +77,62 @@ func dialRuntime(b *testing.B, m *processes.Mesh) criv1.RuntimeServiceClient {
 	return nil
 }
 
-// startBare starts and removes one Pod. Its labels are not the nodeagent's, which leaves it alone.
-func startBare(b *testing.B, runtime criv1.RuntimeServiceClient, i int) time.Duration {
+// podConfig is what the runtime was asked for.
+type podConfig struct {
+	sandbox   *criv1.PodSandboxConfig
+	container *criv1.ContainerConfig
+}
+
+// configOf returns what the nodeagent asked for to start Pod i. containerd keeps it and tells it when it is asked for details.
+func configOf(b *testing.B, runtime criv1.RuntimeServiceClient, i int) podConfig {
+	b.Helper()
+	ctx := context.Background()
+	list, err := runtime.ListContainers(ctx, &criv1.ListContainersRequest{Filter: &criv1.ContainerFilter{
+		LabelSelector: map[string]string{"io.kubernetes.pod.name": pod(i).Name},
+	}})
+	if err != nil || len(list.GetContainers()) != 1 {
+		b.Fatalf("looking for the container of Pod %d: %d of them, %v", i, len(list.GetContainers()), err)
+	}
+	found := list.GetContainers()[0]
+	sandbox, err := runtime.PodSandboxStatus(ctx, &criv1.PodSandboxStatusRequest{PodSandboxId: found.GetPodSandboxId(), Verbose: true})
+	if err != nil {
+		b.Fatal(err)
+	}
+	container, err := runtime.ContainerStatus(ctx, &criv1.ContainerStatusRequest{ContainerId: found.GetId(), Verbose: true})
+	if err != nil {
+		b.Fatal(err)
+	}
+	var config podConfig
+	decodeConfig(b, sandbox.GetInfo(), &config.sandbox)
+	decodeConfig(b, container.GetInfo(), &config.container)
+	return config
+}
+
+func decodeConfig[T any](b *testing.B, info map[string]string, config *T) {
+	b.Helper()
+	details := struct {
+		Config *T `json:"config"`
+	}{config}
+	if err := json.Unmarshal([]byte(info["info"]), &details); err != nil {
+		b.Fatalf("reading the runtime's details: %v", err)
+	}
+}
+
+// startBare starts and removes one Pod of that configuration. Without the nodeagent's labels it is none of its business.
+func startBare(b *testing.B, runtime criv1.RuntimeServiceClient, config podConfig, i int) time.Duration {
 	b.Helper()
 	ctx := context.Background()
 	name := fmt.Sprint("bare-", i)
-	sandbox := &criv1.PodSandboxConfig{
-		Metadata:     &criv1.PodSandboxMetadata{Name: name, Namespace: namespace, Uid: name},
-		Hostname:     name,
-		LogDirectory: b.TempDir(),
-		Linux:        &criv1.LinuxPodSandboxConfig{CgroupParent: "/keelson-bench"},
-	}
+	sandbox := config.sandbox
+	sandbox.Metadata = &criv1.PodSandboxMetadata{Name: name, Namespace: namespace, Uid: name}
+	sandbox.Labels, config.container.Labels = nil, nil
+	sandbox.LogDirectory = b.TempDir()
 	begin := time.Now()
 	run, err := runtime.RunPodSandbox(ctx, &criv1.RunPodSandboxRequest{Config: sandbox})
 	if err != nil {
 		b.Fatal(err)
 	}
-	created, err := runtime.CreateContainer(ctx, &criv1.CreateContainerRequest{
-		PodSandboxId: run.PodSandboxId, SandboxConfig: sandbox,
-		Config: &criv1.ContainerConfig{
-			Metadata: &criv1.ContainerMetadata{Name: "main"}, Image: &criv1.ImageSpec{Image: "keelson.dev/hello:1"}, LogPath: "main.log",
-			Linux: &criv1.LinuxContainerConfig{},
-		},
-	})
+	created, err := runtime.CreateContainer(ctx, &criv1.CreateContainerRequest{PodSandboxId: run.PodSandboxId, SandboxConfig: sandbox, Config: config.container})
 	if err != nil {
 		b.Fatal(err)
 	}
