@@ -94,7 +94,7 @@ func (r *Runner) exec(ctx context.Context, command []string, target Target) erro
 		return fmt.Errorf("running %q: %w", command, err)
 	}
 	if result.ExitCode != 0 {
-		return fmt.Errorf("command %q exited with %d: %s", command, result.ExitCode, string(result.Stdout)+string(result.Stderr))
+		return fmt.Errorf("command %q exited with %d: %s", command, result.ExitCode, result.Output())
 	}
 	return nil
 }

@@ -130,3 +130,15 @@ func TestUnsupported(t *testing.T) {
 		t.Error("an empty handler passed")
 	}
 }
+
+// What a command wrote goes into an event in part only.
+func TestExecTellsTheBeginning(t *testing.T) {
+	long := []byte(strings.Repeat("o", 20_000))
+	r := NewRunner(executor(func(context.Context, string, []string, time.Duration) (runtime.ExecResult, error) {
+		return runtime.ExecResult{ExitCode: 1, Stdout: long, Stderr: long}, nil
+	}), "test")
+	err := r.PostStart(t.Context(), with(script, nil))
+	if err == nil || strings.Count(err.Error(), "o") < 10_000 || len(err.Error()) > 10_240+100 {
+		t.Errorf("a message of %d bytes", len(err.Error()))
+	}
+}

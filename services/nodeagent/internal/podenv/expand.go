@@ -1,31 +1,37 @@
 package podenv
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 )
 
+// ErrTooLong says that a text would be longer than its limit once its references are replaced.
+var ErrTooLong = errors.New("too long with its references replaced")
+
 // Expand replaces $(NAME) by what lookup says. A name that lookup does not know stays as it is written, "$$" is one
-// dollar sign (so "$$(NAME)" is the text "$(NAME)"), and any other dollar sign stands for itself.
-func Expand(text string, lookup func(name string) (string, bool)) string {
-	var out strings.Builder
-	for text != "" {
-		before, after, found := strings.Cut(text, "$")
-		out.WriteString(before)
-		if !found {
-			break
+// dollar sign (so "$$(NAME)" is the text "$(NAME)"), and any other dollar sign stands for itself. A result of more than
+// limit bytes is ErrTooLong and is never made: a few references can multiply a text without end.
+func Expand(text string, limit int, lookup func(name string) (string, bool)) (string, error) {
+	length := 0
+	for piece := range pieces(text, lookup) {
+		if len(piece) > limit-length {
+			return "", ErrTooLong
 		}
-		var piece string
-		piece, text = reference(after, lookup)
+		length += len(piece)
+	}
+	var out strings.Builder
+	out.Grow(length)
+	for piece := range pieces(text, lookup) {
 		out.WriteString(piece)
 	}
-	return out.String()
+	return out.String(), nil
 }
 
 // ExpandAll is Expand for texts in which every name must be known: a subPathExpr.
-func ExpandAll(text string, lookup func(name string) (string, bool)) (string, error) {
+func ExpandAll(text string, limit int, lookup func(name string) (string, bool)) (string, error) {
 	var missing []string
-	out := Expand(text, func(name string) (string, bool) {
+	out, err := Expand(text, limit, func(name string) (string, bool) {
 		value, ok := lookup(name)
 		if !ok {
 			missing = append(missing, name)
@@ -35,7 +41,26 @@ func ExpandAll(text string, lookup func(name string) (string, bool)) (string, er
 	if len(missing) > 0 {
 		return "", fmt.Errorf("missing value for %q", missing[0])
 	}
+	if err != nil {
+		return "", fmt.Errorf("%w: at most %d bytes are allowed", err, limit)
+	}
 	return out, nil
+}
+
+// pieces yields what the text is made of with its references replaced.
+func pieces(text string, lookup func(string) (string, bool)) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		for text := text; text != ""; {
+			before, after, found := strings.Cut(text, "$")
+			if !yield(before) || !found {
+				return
+			}
+			var piece string
+			if piece, text = reference(after, lookup); !yield(piece) {
+				return
+			}
+		}
+	}
 }
 
 // reference reads what follows a dollar sign and returns what to write for it and the text after it.

@@ -1,6 +1,7 @@
 package podenv
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -15,7 +16,6 @@ func known(name string) (string, bool) {
 // POD-038: the documented forms of references.
 func TestExpand(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                "",
 		"plain":           "plain",
 		"$(A)":            "1",
 		"x$(A)y$(A)":      "x1y1",
@@ -32,17 +32,23 @@ func TestExpand(t *testing.T) {
 		"cost: $$5":       "cost: $5",
 		"$(A)$(UNKNOWN)$": "1$(UNKNOWN)$",
 	} {
-		if got := Expand(text, known); got != want {
-			t.Errorf("Expand(%q) = %q, want %q", text, got, want)
+		if got, err := Expand(text, len(want), known); got != want || err != nil {
+			t.Errorf("Expand(%q) = %q, %v, want %q", text, got, err, want)
+		}
+		if got, err := Expand(text, len(want)-1, known); !errors.Is(err, ErrTooLong) || got != "" {
+			t.Errorf("Expand(%q) with one byte less than it needs: %q, %v", text, got, err)
 		}
 	}
 }
 
 func TestExpandAllWantsEveryName(t *testing.T) {
-	if got, err := ExpandAll("logs/$(A)", known); got != "logs/1" || err != nil {
+	if got, err := ExpandAll("logs/$(A)", 6, known); got != "logs/1" || err != nil {
 		t.Errorf("got %q, %v", got, err)
 	}
-	if _, err := ExpandAll("logs/$(A)/$(B)", known); err == nil || !strings.Contains(err.Error(), `"B"`) {
+	if _, err := ExpandAll("logs/$(A)", 5, known); !errors.Is(err, ErrTooLong) || !strings.Contains(err.Error(), "at most 5 bytes") {
+		t.Errorf("beyond the limit: %v", err)
+	}
+	if _, err := ExpandAll("logs/$(A)/$(B)", 100, known); err == nil || !strings.Contains(err.Error(), `"B"`) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -51,10 +57,10 @@ func TestExpandAllWantsEveryName(t *testing.T) {
 func TestExpandProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringOf(rapid.SampledFrom([]rune("$()ABé "))).Draw(t, "text")
-		if got := Expand(strings.ReplaceAll(text, "$", "$$"), known); got != text {
+		if got, _ := Expand(strings.ReplaceAll(text, "$", "$$"), len(text), known); got != text {
 			t.Fatalf("escaped text changed: %q became %q", text, got)
 		}
-		if got := Expand(text, func(string) (string, bool) { return "", false }); !strings.Contains(text, "$$") && got != text {
+		if got, _ := Expand(text, len(text), func(string) (string, bool) { return "", false }); !strings.Contains(text, "$$") && got != text {
 			t.Fatalf("without known names %q became %q", text, got)
 		}
 	})
@@ -65,9 +71,11 @@ func FuzzExpand(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		if got := Expand(strings.ReplaceAll(text, "$", "$$"), known); got != text {
+		if got, _ := Expand(strings.ReplaceAll(text, "$", "$$"), len(text), known); got != text {
 			t.Errorf("escaped text changed: %q became %q", text, got)
 		}
-		Expand(text, known)
+		if got, err := Expand(text, 10, known); err == nil && len(got) > 10 {
+			t.Errorf("%d bytes of at most 10", len(got))
+		}
 	})
 }

@@ -68,11 +68,21 @@ func (r Result) Lookup(name string) (string, bool) {
 	return "", false
 }
 
+// MaxSize is how many bytes environment, command and arguments of one container may have together, counted as the kernel
+// counts them: each text with the byte that ends it, a variable with its name. All that is made counts, a value that a
+// later one replaces too, so that the work is bounded with the result.
+const MaxSize = 1 << 20
+
 // Resolve computes environment, command and arguments. Service variables are weakest, then envFrom in order, then env in
-// order; a value may refer to all that was set before it.
+// order; a value may refer to all that was set before it. Nothing is made that goes beyond MaxSize.
 func Resolve(in Input) (Result, error) {
-	env := environment{values: serviceVariables(in.Pod, in.Services)}
-	env.order = sortedKeys(env.values)
+	env := environment{container: in.Container.Name, values: map[string]string{}, left: MaxSize}
+	services := serviceVariables(in.Pod, in.Services)
+	for _, name := range sortedKeys(services) {
+		if err := env.set(name, services[name]); err != nil {
+			return Result{}, err
+		}
+	}
 	var result Result
 	for i := range in.Container.EnvFrom {
 		skipped, err := env.addSource(in, &in.Container.EnvFrom[i])
@@ -89,22 +99,48 @@ func Resolve(in Input) (Result, error) {
 	for _, name := range env.order {
 		result.Env = append(result.Env, Variable{Name: name, Value: env.values[name]})
 	}
-	result.Command = env.expandEach(in.Container.Command)
-	result.Args = env.expandEach(in.Container.Args)
+	var err error
+	if result.Command, err = env.expandEach("command", in.Container.Command); err != nil {
+		return Result{}, err
+	}
+	if result.Args, err = env.expandEach("args", in.Container.Args); err != nil {
+		return Result{}, err
+	}
 	return result, nil
 }
 
 // environment keeps the values and the order in which they were first set.
 type environment struct {
-	values map[string]string
-	order  []string
+	container string
+	values    map[string]string
+	order     []string
+	// left is what remains of MaxSize.
+	left int
 }
 
-func (e *environment) set(name, value string) {
+// set takes a variable in; its name, the equals sign and the byte at the end count too.
+func (e *environment) set(name, value string) error {
+	if !e.take(len(name) + len(value) + 2) {
+		return e.tooLarge("variable " + name)
+	}
 	if _, ok := e.values[name]; !ok {
 		e.order = append(e.order, name)
 	}
 	e.values[name] = value
+	return nil
+}
+
+// take counts bytes and says whether there is room for them.
+func (e *environment) take(bytes int) bool {
+	if bytes > e.left {
+		return false
+	}
+	e.left -= bytes
+	return true
+}
+
+func (e *environment) tooLarge(what string) error {
+	return fmt.Errorf("container %s: with %s, environment, command and args would have more than %d bytes together", e.container, what, MaxSize)
 }
 
 func (e *environment) lookup(name string) (string, bool) {
@@ -112,38 +148,47 @@ func (e *environment) lookup(name string) (string, bool) {
 	return value, ok
 }
 
-func (e *environment) expandEach(texts []string) []string {
+func (e *environment) expandEach(field string, texts []string) ([]string, error) {
 	var out []string
-	for _, text := range texts {
-		out = append(out, Expand(text, e.lookup))
+	for i, text := range texts {
+		expanded, err := Expand(text, e.left, e.lookup)
+		if err != nil || !e.take(len(expanded)+1) {
+			return nil, e.tooLarge(fmt.Sprintf("%s[%d]", field, i))
+		}
+		out = append(out, expanded)
 	}
-	return out
+	return out, nil
 }
 
 // addSource adds all keys of a ConfigMap or Secret and returns those that cannot be names of variables.
 func (e *environment) addSource(in Input, from *corev1.EnvFromSource) ([]Skipped, error) {
-	kind, name := "ConfigMap", ""
-	var data map[string]string
-	var err error
 	switch {
 	case from.ConfigMapRef != nil:
-		name = from.ConfigMapRef.Name
-		data, err = in.configMap(name, from.ConfigMapRef.Optional)
+		data, err := in.configMap(from.ConfigMapRef.Name, from.ConfigMapRef.Optional)
+		if err != nil {
+			return nil, err
+		}
+		return addKeys(e, data, from.Prefix, Skipped{Kind: "ConfigMap", Name: from.ConfigMapRef.Name})
 	case from.SecretRef != nil:
-		kind, name = "Secret", from.SecretRef.Name
-		data, err = in.secret(name, from.SecretRef.Optional)
+		data, err := in.secret(from.SecretRef.Name, from.SecretRef.Optional)
+		if err != nil {
+			return nil, err
+		}
+		return addKeys(e, data, from.Prefix, Skipped{Kind: "Secret", Name: from.SecretRef.Name})
 	}
-	if err != nil {
-		return nil, err
-	}
-	skipped := Skipped{Kind: kind, Name: name}
+	return nil, nil
+}
+
+func addKeys[V string | []byte](e *environment, data map[string]V, prefix string, skipped Skipped) ([]Skipped, error) {
 	for _, key := range sortedKeys(data) {
-		variable := from.Prefix + key
+		variable := prefix + key
 		if len(validation.IsRelaxedEnvVarName(variable)) > 0 {
 			skipped.Keys = append(skipped.Keys, variable)
 			continue
 		}
-		e.set(variable, data[key])
+		if err := e.set(variable, string(data[key])); err != nil {
+			return nil, err
+		}
 	}
 	if len(skipped.Keys) == 0 {
 		return nil, nil
@@ -154,15 +199,15 @@ func (e *environment) addSource(in Input, from *corev1.EnvFromSource) ([]Skipped
 // addVariable adds one entry of env. An optional key that is not there leaves the variable unset.
 func (e *environment) addVariable(in Input, variable *corev1.EnvVar) error {
 	if variable.Value != "" || variable.ValueFrom == nil {
-		e.set(variable.Name, Expand(variable.Value, e.lookup))
-		return nil
+		value, err := Expand(variable.Value, e.left, e.lookup)
+		if err != nil {
+			return e.tooLarge("variable " + variable.Name)
+		}
+		return e.set(variable.Name, value)
 	}
 	value, ok, err := in.valueFrom(variable.ValueFrom)
-	if err != nil {
+	if err != nil || !ok {
 		return err
 	}
-	if ok {
-		e.set(variable.Name, value)
-	}
-	return nil
+	return e.set(variable.Name, value)
 }

@@ -2,7 +2,11 @@ package podenv
 
 import (
 	"errors"
+	"fmt"
 	"reflect"
+	"runtime"
+	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -217,5 +221,62 @@ func TestResolveIsDeterministic(t *testing.T) {
 	}
 	if value, ok := one.Lookup("A"); value != "1" || !ok {
 		t.Errorf("Lookup(A) = %q, %v", value, ok)
+	}
+}
+
+// doubling returns variables each of which is twice the one before: from 16 bytes the n-th has 16 * 2^n.
+func doubling(n int) []corev1.EnvVar {
+	list := []corev1.EnvVar{{Name: "E0", Value: strings.Repeat("x", 16)}}
+	for i := range n {
+		list = append(list, corev1.EnvVar{Name: fmt.Sprintf("E%d", i+1), Value: fmt.Sprintf("$(E%d)$(E%d)", i, i)})
+	}
+	return list
+}
+
+// POD-038, POD-105: what a container is started with has at most 1 MiB, and what would go beyond is never made.
+func TestResolveIsBounded(t *testing.T) {
+	const mib = 1048576
+	text := func(n int) string { return strings.Repeat("x", n) }
+	repeat := func(n int, variable corev1.EnvVar) (list []corev1.EnvVar) {
+		for i := range n {
+			variable.Name = fmt.Sprintf("V%d", i)
+			list = append(list, variable)
+		}
+		return list
+	}
+	for _, row := range []struct {
+		name, want string
+		container  corev1.Container
+	}{
+		{"the whole bound by one value", "", corev1.Container{Env: []corev1.EnvVar{{Name: "A", Value: text(mib - 3)}}}},
+		{"one byte beyond it", "variable A", corev1.Container{Env: []corev1.EnvVar{{Name: "A", Value: text(mib - 2)}}}},
+		{"the whole bound by args", "", corev1.Container{Command: []string{text(10)}, Args: []string{text(mib - 12)}}},
+		{"one byte beyond it in args", "args[1]", corev1.Container{Args: []string{text(mib/2 - 1), text(mib / 2)}}},
+		{"one byte beyond it in command", "command[1]", corev1.Container{Command: []string{text(mib/2 - 1), text(mib / 2)}}},
+		{"doubled 15 times", "", corev1.Container{Env: doubling(14)}},
+		{"doubled 40 times", "variable E15", corev1.Container{Env: doubling(40)}},
+		{"doubled in an argument", "args[0]", corev1.Container{Env: doubling(14), Args: []string{text(9) + "$(E14)$(E14)$(E14)"}}},
+		{"one name again and again", "variable A", corev1.Container{Env: slices.Repeat([]corev1.EnvVar{{Name: "A", Value: "$(A)" + text(1000)}}, 2000)}},
+		{"one key again and again", "variable V", corev1.Container{Env: repeat(300_000, corev1.EnvVar{ValueFrom: configMapKey("cm", "x.y", nil)})}},
+		{"one source again and again", "variable", corev1.Container{EnvFrom: slices.Repeat([]corev1.EnvFromSource{{ConfigMapRef: configMapRef("cm", nil)}}, 100_000)}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			row.container.Name = "main"
+			in := input(row.container)
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			_, err := Resolve(in)
+			runtime.ReadMemStats(&after)
+			if row.want == "" && err != nil {
+				t.Fatal(err)
+			}
+			if row.want != "" && (err == nil || !strings.Contains(err.Error(), row.want) || !strings.Contains(err.Error(), "container main") ||
+				!strings.Contains(err.Error(), "1048576 bytes")) {
+				t.Fatalf("got %v, want it to name container main, %s and 1048576 bytes", err, row.want)
+			}
+			if made := after.TotalAlloc - before.TotalAlloc; made > 32*mib {
+				t.Errorf("%d bytes were allocated", made)
+			}
+		})
 	}
 }

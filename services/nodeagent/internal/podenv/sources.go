@@ -20,16 +20,16 @@ func (in Input) valueFrom(from *corev1.EnvVarSource) (value string, ok bool, err
 	case from.ConfigMapKeyRef != nil:
 		ref := from.ConfigMapKeyRef
 		data, err := in.configMap(ref.Name, ref.Optional)
-		return in.key(data, "ConfigMap", ref.Name, ref.Key, ref.Optional, err)
+		return key(in, data, "ConfigMap", ref.Name, ref.Key, ref.Optional, err)
 	case from.SecretKeyRef != nil:
 		ref := from.SecretKeyRef
 		data, err := in.secret(ref.Name, ref.Optional)
-		return in.key(data, "Secret", ref.Name, ref.Key, ref.Optional, err)
+		return key(in, data, "Secret", ref.Name, ref.Key, ref.Optional, err)
 	}
 	return "", false, fmt.Errorf("unsupported valueFrom: use fieldRef, resourceFieldRef, configMapKeyRef or secretKeyRef")
 }
 
-func (in Input) key(data map[string]string, kind, name, key string, optional *bool, err error) (string, bool, error) {
+func key[V string | []byte](in Input, data map[string]V, kind, name, key string, optional *bool, err error) (string, bool, error) {
 	if err != nil {
 		return "", false, err
 	}
@@ -37,7 +37,7 @@ func (in Input) key(data map[string]string, kind, name, key string, optional *bo
 	if !ok && !ptr.Deref(optional, false) {
 		return "", false, fmt.Errorf("couldn't find key %v in %s %v/%v", key, kind, in.Pod.Namespace, name)
 	}
-	return value, ok, nil
+	return string(value), ok, nil
 }
 
 func (in Input) configMap(name string, optional *bool) (map[string]string, error) {
@@ -48,16 +48,12 @@ func (in Input) configMap(name string, optional *bool) (map[string]string, error
 	return found.Data, nil
 }
 
-func (in Input) secret(name string, optional *bool) (map[string]string, error) {
+func (in Input) secret(name string, optional *bool) (map[string][]byte, error) {
 	found, err := pick(in.Secrets, "secret", name, optional)
 	if found == nil {
 		return nil, err
 	}
-	data := make(map[string]string, len(found.Data))
-	for key, value := range found.Data {
-		data[key] = string(value)
-	}
-	return data, nil
+	return found.Data, nil
 }
 
 // pick returns the object, or nil without error when it is optional and does not exist.

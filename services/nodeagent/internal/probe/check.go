@@ -27,9 +27,6 @@ type checker struct {
 	version  string
 }
 
-// maxOutput is how much of a command's output is kept.
-const maxOutput = 10 << 10
-
 // check runs the probe once, within its time-out, and returns the outcome with a message for whoever looks into it.
 func (c *checker) check(ctx context.Context, target Target, probe *corev1.Probe) (Outcome, string) {
 	ctx, cancel := context.WithTimeout(ctx, Timeout(probe))
@@ -57,14 +54,10 @@ func (c *checker) exec(ctx context.Context, target Target, probe *corev1.Probe) 
 	case err != nil:
 		return Unknown, err.Error()
 	}
-	output := strings.TrimSpace(string(result.Stdout) + string(result.Stderr))
-	if len(output) > maxOutput {
-		output = output[:maxOutput]
-	}
 	if result.ExitCode != 0 {
-		return Failure, output
+		return Failure, result.Output()
 	}
-	return Success, output
+	return Success, result.Output()
 }
 
 // httpGet succeeds with a status code from 200 to 399.

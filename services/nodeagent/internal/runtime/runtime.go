@@ -5,6 +5,7 @@
 package runtime
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"time"
@@ -147,6 +148,17 @@ type ExecResult struct {
 	Stderr   []byte
 	ExitCode int32
 }
+
+// maxOutput is how much of a command's output is told.
+const maxOutput = 10 << 10
+
+// Output is what the command wrote, cut at 10 KiB, for a message.
+func (r ExecResult) Output() string {
+	text := bytes.TrimSpace(bytes.Join([][]byte{head(r.Stdout), head(r.Stderr)}, nil))
+	return string(bytes.ToValidUTF8(head(text), nil))
+}
+
+func head(text []byte) []byte { return text[:min(len(text), maxOutput)] }
 
 // Image is an image on the node.
 type Image struct {

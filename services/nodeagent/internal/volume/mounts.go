@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 	"k8s.io/utils/ptr"
@@ -62,7 +63,7 @@ func (h *Host) partOf(request MountRequest, index int, whole string) (string, er
 	spec := &request.Container.VolumeMounts[index]
 	part := spec.SubPath
 	if spec.SubPathExpr != "" {
-		expanded, err := podenv.ExpandAll(spec.SubPathExpr, request.Env.Lookup)
+		expanded, err := podenv.ExpandAll(spec.SubPathExpr, unix.PathMax, request.Env.Lookup)
 		if err != nil {
 			return "", fmt.Errorf("subPathExpr of volume %q: %w", spec.Name, err)
 		}

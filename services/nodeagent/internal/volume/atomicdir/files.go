@@ -15,8 +15,26 @@ import (
 // Longest path of a file.
 const maxPath = 4096
 
-// check refuses paths that would leave the folder or hide its own entries.
+// MaxSize is how many bytes the files of one folder may have together: a Pod may name one object any number of times.
+const MaxSize = 32 << 20
+
+// CheckSize refuses files that are larger than MaxSize together.
+func (f Files) CheckSize() error {
+	size := 0
+	for _, file := range f {
+		size += len(file.Data)
+	}
+	if size > MaxSize {
+		return fmt.Errorf("the files have more than %d bytes together", MaxSize)
+	}
+	return nil
+}
+
+// check refuses what is too large and paths that would leave the folder or hide its own entries.
 func (f Files) check() error {
+	if err := f.CheckSize(); err != nil {
+		return err
+	}
 	for path := range f {
 		switch {
 		case path == "":

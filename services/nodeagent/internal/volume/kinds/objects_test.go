@@ -5,6 +5,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -173,6 +175,63 @@ func TestTokenOwner(t *testing.T) {
 		}
 		if stat := info.Sys().(*syscall.Stat_t); info.Mode() != row.mode || stat.Uid != row.uid || stat.Gid != row.gid {
 			t.Errorf("%s: %v, %d:%d", name, info.Mode(), stat.Uid, stat.Gid)
+		}
+	}
+}
+
+// The files of one volume have at most 32 MiB together, however often it names an object, and no more than that is made.
+func TestVolumesAreBounded(t *testing.T) {
+	const mib = 1 << 20
+	items := func(n int) (list []corev1.KeyToPath) {
+		for i := range n {
+			list = append(list, corev1.KeyToPath{Key: "m", Path: strconv.Itoa(i)})
+		}
+		return list
+	}
+	configMaps := func(n int) (list []corev1.VolumeProjection) {
+		for i := range n {
+			list = append(list, corev1.VolumeProjection{ConfigMap: &corev1.ConfigMapProjection{
+				LocalObjectReference: corev1.LocalObjectReference{Name: "large"}, Items: []corev1.KeyToPath{{Key: "m", Path: strconv.Itoa(i)}}}})
+		}
+		return list
+	}
+	fields := func(n int) (list []corev1.DownwardAPIVolumeFile) {
+		for i := range n {
+			list = append(list, corev1.DownwardAPIVolumeFile{Path: strconv.Itoa(i), FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.annotations['m']"}})
+		}
+		return list
+	}
+	for name, source := range map[string]func(n int) corev1.VolumeSource{
+		"configMap": func(n int) corev1.VolumeSource {
+			return configMapSource("large", func(s *corev1.ConfigMapVolumeSource) { s.Items = items(n) })
+		},
+		"secret": func(n int) corev1.VolumeSource {
+			return corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "large", Items: items(n)}}
+		},
+		"projected": func(n int) corev1.VolumeSource {
+			return corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: configMaps(n)}}
+		},
+		"downwardAPI": func(n int) corev1.VolumeSource {
+			return corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{Items: fields(n)}}
+		},
+	} {
+		for n, want := range map[int]string{32: "", 33: "33554432 bytes", 500: "33554432 bytes"} {
+			r := newRig(t, &mountfake.Mounter{})
+			text := strings.Repeat("x", mib)
+			r.objects.configMaps["ns/large"] = &corev1.ConfigMap{Data: map[string]string{"m": text}}
+			r.objects.secrets["ns/large"] = &corev1.Secret{Data: map[string][]byte{"m": []byte(text)}}
+			r.pod.Annotations = map[string]string{"m": text}
+			r.add("v", source(n))
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			_, err := r.trySetUp(t)
+			runtime.ReadMemStats(&after)
+			if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), `volume "v"`)) {
+				t.Errorf("%s with %d MiB: %v, want %q", name, n, err, want)
+			}
+			if made := after.TotalAlloc - before.TotalAlloc; made > 100*mib {
+				t.Errorf("%s with %d MiB: %d bytes were allocated", name, n, made)
+			}
 		}
 	}
 }

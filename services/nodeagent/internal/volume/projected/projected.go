@@ -5,6 +5,7 @@ package projected
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"time"
@@ -41,6 +42,9 @@ func (k Kind) SetUp(ctx context.Context, request volume.Request) (volume.Result,
 	var problems []error
 	for i := range request.Volume.Projected.Sources {
 		problems = append(problems, collected.add(ctx, &request.Volume.Projected.Sources[i]))
+		if err := collected.files.CheckSize(); err != nil {
+			return volume.Result{}, fmt.Errorf("sources[%d]: with it %w", i, err)
+		}
 	}
 	if err := errors.Join(problems...); err != nil {
 		return volume.Result{}, err

@@ -63,7 +63,7 @@ func ConfigMapData(object *corev1.ConfigMap) map[string][]byte {
 
 // Downward returns the files of downward API items.
 func Downward(view downward.View, items []corev1.DownwardAPIVolumeFile, defaultMode int32, allocatable corev1.ResourceList) (atomicdir.Files, error) {
-	files := atomicdir.Files{}
+	files, size := atomicdir.Files{}, 0
 	for _, item := range items {
 		var value string
 		var err error
@@ -77,6 +77,9 @@ func Downward(view downward.View, items []corev1.DownwardAPIVolumeFile, defaultM
 		}
 		if err != nil {
 			return nil, fmt.Errorf("downward API file %s: %w", item.Path, err)
+		}
+		if size += len(value); size > atomicdir.MaxSize {
+			return nil, fmt.Errorf("downward API file %s: with it the files have more than %d bytes together", item.Path, atomicdir.MaxSize)
 		}
 		files[item.Path] = atomicdir.File{Data: []byte(value), Mode: fs.FileMode(ptr.Deref(item.Mode, defaultMode))}
 	}
