@@ -59,24 +59,23 @@ func TestProfiles(t *testing.T) {
 	}
 }
 
-// SCH-004: queue order is by priority and cannot be switched off.
 func TestMistakes(t *testing.T) {
 	const names = "only DefaultBinder, NodeAffinity, NodeName, NodePorts, NodeResourcesBalancedAllocation, NodeResourcesFit, NodeUnschedulable, PrioritySort, SchedulingGates, TaintToleration"
 	for name, test := range map[string]struct{ yaml, want string }{
-		"unknown plugin on":      {head + "profiles: [{}, {schedulerName: b, plugins: {filter: {enabled: [{name: NodeAffinity}, {name: Magic}]}}}]", `profiles[1].plugins.filter.enabled[1].name: there is no plugin "Magic", ` + names},
-		"unknown plugin off":     {head + "profiles: [{plugins: {score: {disabled: [{name: Magic}]}}}]", `profiles[0].plugins.score.disabled[0].name: there is no plugin "Magic", ` + names},
-		"unknown plugin's args":  {head + "profiles: [{pluginConfig: [{name: Magic}]}]", `profiles[0].pluginConfig[0].name: there is no plugin "Magic", ` + names},
-		"queue order off":        {head + "profiles: [{plugins: {multiPoint: {disabled: [{name: PrioritySort}]}}}]", "profiles[0].plugins.multiPoint.disabled[0].name: PrioritySort cannot be disabled"},
-		"weight":                 {head + "profiles: [{plugins: {score: {enabled: [{name: NodeAffinity, weight: 101}]}}}]", "profiles[0].plugins.score.enabled[0].weight: 101, it must be from 1 to 100"},
-		"args of a rule without": {head + "profiles: [{pluginConfig: [{name: NodePorts, args: {a: b}}]}]", "profiles[0].pluginConfig[0].args: NodePorts takes no arguments, only NodeResourcesFit does"},
-		"strategy":               {head + "profiles: [{pluginConfig: [{name: NodeResourcesFit, args: {scoringStrategy: {type: MostAllocated}}}]}]", `profiles[0].pluginConfig[0].args.scoringStrategy.type: "MostAllocated", it must be "LeastAllocated"`},
-		"resource":               {head + "profiles: [{pluginConfig: [{name: NodeResourcesFit, args: {scoringStrategy: {resources: [{name: gpu}]}}}]}]", `profiles[0].pluginConfig[0].args.scoringStrategy.resources[0].name: "gpu", it must be cpu, memory or ephemeral-storage`},
-		"a profile twice":        {head + "profiles: [{}, {schedulerName: default-scheduler}]", `profiles[1].schedulerName: "default-scheduler" stands twice, each profile needs its own`},
-		"extenders":              {head + "extenders: [{urlPrefix: 'http://x'}]", "extenders: this scheduler calls none, the list must be empty"},
-		"first delay":            {head + "podInitialBackoffSeconds: 0", "podInitialBackoffSeconds: 0, it must be greater than 0"},
-		"longest delay":          {head + "podInitialBackoffSeconds: 5\npodMaxBackoffSeconds: 4", "podMaxBackoffSeconds: 4, it must not be less than podInitialBackoffSeconds, which is 5"},
-		"version":                {"apiVersion: kubescheduler.config.k8s.io/v1alpha1\nkind: KubeSchedulerConfiguration", `apiVersion and kind are "kubescheduler.config.k8s.io/v1alpha1" and "KubeSchedulerConfiguration", they must be "kubescheduler.config.k8s.io/v1" and "KubeSchedulerConfiguration"`},
-		"unknown field":          {head + "disablePreemption: true", `reading KubeSchedulerConfiguration: error unmarshaling JSON: while decoding JSON: json: unknown field "disablePreemption"`},
+		"unknown plugin on":        {head + "profiles: [{}, {schedulerName: b, plugins: {filter: {enabled: [{name: NodeAffinity}, {name: Magic}]}}}]", `profiles[1].plugins.filter.enabled[1].name: there is no plugin "Magic", ` + names},
+		"unknown plugin off":       {head + "profiles: [{plugins: {score: {disabled: [{name: Magic}]}}}]", `profiles[0].plugins.score.disabled[0].name: there is no plugin "Magic", ` + names},
+		"unknown plugin's args":    {head + "profiles: [{pluginConfig: [{name: Magic}]}]", `profiles[0].pluginConfig[0].name: there is no plugin "Magic", ` + names},
+		"SCH-004: queue order off": {head + "profiles: [{plugins: {multiPoint: {disabled: [{name: PrioritySort}]}}}]", "profiles[0].plugins.multiPoint.disabled[0].name: PrioritySort cannot be disabled"},
+		"weight":                   {head + "profiles: [{plugins: {score: {enabled: [{name: NodeAffinity, weight: 101}]}}}]", "profiles[0].plugins.score.enabled[0].weight: 101, it must be from 1 to 100"},
+		"args of a rule without":   {head + "profiles: [{pluginConfig: [{name: NodePorts, args: {a: b}}]}]", "profiles[0].pluginConfig[0].args: NodePorts takes no arguments, only NodeResourcesFit does"},
+		"strategy":                 {head + "profiles: [{pluginConfig: [{name: NodeResourcesFit, args: {scoringStrategy: {type: MostAllocated}}}]}]", `profiles[0].pluginConfig[0].args.scoringStrategy.type: "MostAllocated", it must be "LeastAllocated"`},
+		"resource":                 {head + "profiles: [{pluginConfig: [{name: NodeResourcesFit, args: {scoringStrategy: {resources: [{name: gpu}]}}}]}]", `profiles[0].pluginConfig[0].args.scoringStrategy.resources[0].name: "gpu", it must be cpu, memory or ephemeral-storage`},
+		"a profile twice":          {head + "profiles: [{}, {schedulerName: default-scheduler}]", `profiles[1].schedulerName: "default-scheduler" stands twice, each profile needs its own`},
+		"extenders":                {head + "extenders: [{urlPrefix: 'http://x'}]", "extenders: this scheduler calls none, the list must be empty"},
+		"first delay":              {head + "podInitialBackoffSeconds: 0", "podInitialBackoffSeconds: 0, it must be greater than 0"},
+		"longest delay":            {head + "podInitialBackoffSeconds: 5\npodMaxBackoffSeconds: 4", "podMaxBackoffSeconds: 4, it must not be less than podInitialBackoffSeconds, which is 5"},
+		"version":                  {"apiVersion: kubescheduler.config.k8s.io/v1alpha1\nkind: KubeSchedulerConfiguration", `apiVersion and kind are "kubescheduler.config.k8s.io/v1alpha1" and "KubeSchedulerConfiguration", they must be "kubescheduler.config.k8s.io/v1" and "KubeSchedulerConfiguration"`},
+		"SCH-004: the old switch":  {head + "disablePreemption: true", `reading KubeSchedulerConfiguration: error unmarshaling JSON: while decoding JSON: json: unknown field "disablePreemption"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Parse([]byte(test.yaml))

@@ -135,8 +135,8 @@ func older(a, b *pod) int {
 	return 1
 }
 
-// Next decides for the most urgent Pod. A Pod that gets a node takes room there from now on, until Bound or Failed says
-// what became of it. It returns false when no Pod is to be tried now.
+// Next decides for the most urgent Pod. A Pod that gets a node takes room there from now on, until the API shows it bound
+// or Failed says that it was not. It returns false when no Pod is to be tried now.
 func (y *Cycle) Next(now time.Time) (Verdict, bool) {
 	y.wakeGained(now)
 	e, ok := y.queue.Pop(now)
@@ -156,13 +156,6 @@ func (y *Cycle) Next(now time.Time) (Verdict, bool) {
 	return v, true
 }
 
-// Bound notes that the API server took the node of a Pod. The Pod is forgotten when the API shows it bound.
-func (y *Cycle) Bound(uid types.UID) {
-	if p := y.pods[uid]; p != nil {
-		p.Attempts = 0
-	}
-}
-
 // Failed notes that a Pod could not be bound. It gives the room back, and the Pod is tried again after a delay.
 func (y *Cycle) Failed(uid types.UID, now time.Time) {
 	p := y.pods[uid]
@@ -171,7 +164,8 @@ func (y *Cycle) Failed(uid types.UID, now time.Time) {
 	}
 	p.node = ""
 	y.state.RemovePod(uid)
-	if y.leading[p.profile.Name] {
+	y.classify(p, p.object)
+	if !p.gated && y.leading[p.profile.Name] {
 		y.queue.Delay(&p.Entry, now)
 	}
 }
@@ -216,21 +210,27 @@ func (y *Cycle) setPending(o *corev1.Pod, now time.Time) {
 // enqueue puts a Pod without a node where it belongs. A Pod that changed in what rules read is tried at once; any other
 // change leaves it where it is.
 func (y *Cycle) enqueue(p *pod, o *corev1.Pod, now time.Time) {
+	if y.classify(p, o) && !p.gated && y.leading[p.profile.Name] {
+		y.queue.Add(&p.Entry, now)
+	}
+}
+
+// classify takes over the newest version of a Pod without a node and reports whether it changed in what rules read. Then it
+// is nowhere in the queue.
+func (y *Cycle) classify(p *pod, o *corev1.Pod) bool {
 	c := y.classes.Join(p.profile, rules.Pod{Pod: o, Usage: y.state.Usage(o)})
 	if p.class != nil {
 		y.classes.Leave(p.class)
 	}
 	gated := len(o.Spec.SchedulingGates) > 0
-	same := p.class == c && p.gated == gated && p.object != nil
-	if !same {
+	changed := p.class != c || p.gated != gated
+	if changed {
 		y.unpark(p)
 		p.last = nil
 	}
 	p.object, p.class, p.gated = o, c, gated
 	p.Class, p.Priority = c.ID, priority(o)
-	if !same && !gated && y.leading[p.profile.Name] {
-		y.queue.Add(&p.Entry, now)
-	}
+	return changed
 }
 
 // forget drops a Pod that waits no longer.

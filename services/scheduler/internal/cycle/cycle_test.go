@@ -68,6 +68,8 @@ func onNode(name string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Spec.NodeName = name }
 }
 
+func terminating(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: start} }
+
 func (f *fixture) add(pods ...*corev1.Pod) {
 	for _, p := range pods {
 		f.SetPod(p, f.now)
@@ -115,7 +117,7 @@ func TestNoHeadOfLineBlocking(t *testing.T) {
 	f.want("p:- q:n")
 }
 
-// SCH-026, SCH-029: a Pod of policy Never takes nobody's room, and is first when some becomes free.
+// SCH-025, SCH-026, SCH-029: a Pod of policy Never takes nobody's room, and is first when some becomes free.
 func TestNonPreemptingPodWaitsAndIsFirst(t *testing.T) {
 	f := newFixture(t)
 	f.node("n", "1")
@@ -131,6 +133,29 @@ func TestNonPreemptingPodWaitsAndIsFirst(t *testing.T) {
 	f.want("high:n")
 	if _, _, waits := f.Unschedulable("uid-other"); !waits {
 		t.Error("the other Pod no longer waits")
+	}
+}
+
+// SCH-004: whatever is switched off, the order of the queue stays by priority.
+func TestQueueOrderCannotBeSwitchedOff(t *testing.T) {
+	for name, plugins := range map[string]string{
+		"nothing":        "{}",
+		"every plugin":   "{multiPoint: {disabled: [{name: '*'}]}}",
+		"the queue's":    "{queueSort: {disabled: [{name: '*'}]}}",
+		"all postFilter": "{postFilter: {disabled: [{name: '*'}]}}",
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, err := config.Parse([]byte("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n" +
+				"profiles: [{plugins: " + plugins + "}]"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			f := &fixture{t: t, now: start, Cycle: cycle.New(cycle.Config{Profiles: c.Profiles, Backoff: c.Backoff, Seed: 1})}
+			f.Lead(corev1.DefaultSchedulerName, true, start)
+			f.node("n", "4")
+			f.add(pod("low", "1"), pod("high", "1", withPriority(10)), pod("higher", "1", withPriority(11)))
+			f.want("higher:n high:n low:n")
+		})
 	}
 }
 
@@ -175,6 +200,11 @@ func TestWhatWakes(t *testing.T) {
 		"a Pod ends": {full, pod("p", "1"), func(f *fixture) {
 			f.add(pod("running", "1", onNode("n"), func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }))
 		}, "p:n"},
+		"a Pod is being deleted": {full, pod("p", "1"), func(f *fixture) { f.add(pod("running", "1", onNode("n"), terminating)) }, ""},
+		"a Pod that was being deleted is gone": {func(f *fixture) {
+			full(f)
+			f.add(pod("running", "1", onNode("n"), terminating))
+		}, pod("p", "1"), func(f *fixture) { f.RemovePod(pod("running", "1", onNode("n"), terminating)) }, "p:n"},
 		"a Pod goes, not enough": {full, pod("p", "2"), func(f *fixture) { f.RemovePod(pod("running", "1")) }, ""},
 		"a Pod is scaled down":   {full, pod("p", "500m"), func(f *fixture) { f.add(pod("running", "500m", onNode("n"))) }, "p:n"},
 		"uncordoned":             {func(f *fixture) { f.node("n", "1", cordon) }, pod("p", "1"), func(f *fixture) { f.node("n", "1") }, "p:n"},
@@ -281,6 +311,44 @@ func TestPodIsPlacedOnce(t *testing.T) {
 	f.want("")
 }
 
+// SAF-121: what rules read of a Pod changes while its binding is in flight: it is not given a second node. When the binding
+// fails, it is judged by what it is by then.
+func TestPodChangesWhileItsBindingIsInFlight(t *testing.T) {
+	tainted := taints(corev1.Taint{Key: "k", Effect: corev1.TaintEffectNoSchedule})
+	for name, test := range map[string]struct {
+		change func(*corev1.Pod)
+		later  func(*fixture) // nodes that come while the binding is in flight
+		want   string
+	}{
+		"tolerates more": {tolerating(corev1.Toleration{Key: "k", Operator: corev1.TolerationOpExists}),
+			func(f *fixture) { f.node("tainted", "2", tainted) }, "p:tainted"},
+		"selects nodes": {selecting("disk", "ssd"), func(f *fixture) {
+			f.node("large", "8")
+			f.node("labelled", "2", labelled("disk", "ssd"))
+		}, "p:labelled"},
+		"is gated": {func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "g"}} },
+			func(f *fixture) { f.node("large", "8") }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			f.node("first", "1")
+			f.add(pod("p", "1"))
+			f.want("p:first")
+			test.later(f)
+			f.add(pod("p", "1", test.change))
+			f.wait(time.Hour)
+			f.want("")
+			if at, ok := f.State().PodNode("uid-p"); !ok || at != "first" {
+				t.Errorf("the Pod counts on %q, want first", at)
+			}
+			f.RemoveNode("first")
+			f.Failed("uid-p", f.now)
+			f.wait(time.Second)
+			f.want(test.want)
+		})
+	}
+}
+
 // POD-029, SAF-125: a Pod stays where it was bound, also when its node goes before it has started.
 func TestBoundPodIsNeverMoved(t *testing.T) {
 	f := newFixture(t)
@@ -338,7 +406,7 @@ func TestDeletedInFlight(t *testing.T) {
 func TestTerminatingPodIsNotPlaced(t *testing.T) {
 	f := newFixture(t)
 	f.node("n", "1")
-	f.add(pod("p", "1"), pod("p", "1", func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: start} }))
+	f.add(pod("p", "1"), pod("p", "1", terminating))
 	f.want("")
 }
 

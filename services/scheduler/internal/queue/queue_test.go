@@ -35,9 +35,9 @@ func TestOrder(t *testing.T) {
 		add  []*Entry
 		want string
 	}{
-		"SCH-030: higher priority first":       {[]*Entry{entry("a", 0), entry("b", 10), entry("c", -5)}, "bac"},
-		"SCH-030: ties by time of entering":    {[]*Entry{entry("a", 1), entry("b", 1), entry("c", 1)}, "abc"},
-		"SCH-025: policy Never keeps its rank": {[]*Entry{entry("a", 0), entry("n", 1000), entry("b", 0)}, "nab"},
+		"SCH-030: higher priority first":      {[]*Entry{entry("a", 0), entry("b", 10), entry("c", -5)}, "bac"},
+		"SCH-030: ties by time of entering":   {[]*Entry{entry("a", 1), entry("b", 1), entry("c", 1)}, "abc"},
+		"SCH-030: one goes before its elders": {[]*Entry{entry("a", 0), entry("n", 1000), entry("b", 0)}, "nab"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			q := newQueue()
@@ -131,20 +131,21 @@ func TestWake(t *testing.T) {
 	}
 }
 
-// A parked Pod is tried again after MaxParked though nothing woke it. SCH-032
+// A parked Pod is tried again after five minutes though nothing woke it. SCH-032
 func TestParkedIsNotForever(t *testing.T) {
 	q := newQueue()
 	e := entry("a", 0)
 	q.Add(e, start)
 	q.Pop(start)
 	q.Park(e, start)
-	if got := popAll(q, start.Add(MaxParked-1)); got != "" {
+	const longest = 5 * time.Minute
+	if got := popAll(q, start.Add(longest-1)); got != "" {
 		t.Errorf("popped %q too soon", got)
 	}
-	if at, ok := q.Next(start); !ok || !at.Equal(start.Add(MaxParked)) {
-		t.Errorf("next at %s, want %s", at, start.Add(MaxParked))
+	if at, ok := q.Next(start); !ok || !at.Equal(start.Add(longest)) {
+		t.Errorf("next at %s, want %s", at, start.Add(longest))
 	}
-	if got := popAll(q, start.Add(MaxParked)); got != "a" {
+	if got := popAll(q, start.Add(longest)); got != "a" {
 		t.Errorf("popped %q", got)
 	}
 }
