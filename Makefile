@@ -91,6 +91,14 @@ bench: build images ## measure, print one table, write docs/benchmarks.md
 	@cd $(ROOT)/test && KEELSON_BIN=$(BIN) $(GO) test -run '^$$' -bench . -benchtime 1x -timeout 60m ./bench/ | \
 	  $(GO) run ./bench/table -out $(ROOT)/docs/benchmarks.md
 
+# Hours for all modules; `make mutate MODULE=services/scheduler PACKAGE=internal/queue` takes a minute or two.
+MODULE  ?= $(MODULES)
+PACKAGE ?=
+.PHONY: mutate
+mutate: $(STAMPS)/gremlins ## break decisions in small ways, print how much of it tests notice (MODULE=, PACKAGE=)
+	@cd $(ROOT)/tools && $(GO) build -o $(STAMPS)/mutate ./cmd/mutate && \
+	  $(STAMPS)/mutate -root $(ROOT) -gremlins $(BIN)/gremlins -package "$(PACKAGE)" $(MODULE)
+
 .PHONY: lint
 lint: $(STAMPS)/golangci-lint ## check the rules of the repository
 	@echo "==> checking the layout"; (cd $(ROOT)/tools && $(GO) run ./cmd/layout $(ROOT)) || fail=1; \

@@ -65,6 +65,9 @@ $(STAMPS)/helm: $(call pin_files,helm)
 $(STAMPS)/golangci-lint: $(call pin_files,golangci-lint)
 	$(call pin_build,golangci-lint,github.com/golangci/golangci-lint/v2/cmd/golangci-lint,$(BIN),-ldflags "-s -w",golangci-lint $(call pinned,golangci-lint,github.com/golangci/golangci-lint/v2))
 
+$(STAMPS)/gremlins: $(call pin_files,gremlins)
+	$(call pin_build,gremlins,github.com/go-gremlins/gremlins/cmd/gremlins,$(BIN),-ldflags "-s -w",gremlins $(call pinned,gremlins,github.com/go-gremlins/gremlins))
+
 $(STAMPS)/codegen: $(call pin_files,codegen)
 	$(call pin_build,codegen,github.com/bufbuild/buf/cmd/buf google.golang.org/protobuf/cmd/protoc-gen-go google.golang.org/grpc/cmd/protoc-gen-go-grpc k8s.io/kube-openapi/cmd/openapi-gen,$(BIN)/codegen,-ldflags "-s -w",the code generators)
 

@@ -1,0 +1,143 @@
+package mutate
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+const config = `linters:
+  settings:
+    depguard:
+      rules:
+        decisions:
+          files:
+            - "!$test"
+            - "**/decide*.go"
+            - "**/services/s/internal/{queue,deep/er}/*.go"
+            - "**/services/s/internal/rules/**/*.go"
+`
+
+func TestDecisions(t *testing.T) {
+	files := fstest.MapFS{".golangci.yml": {Data: []byte(config)}}
+	for _, name := range []string{
+		"internal/bind/decide.go", "internal/bind/decide_more.go", "internal/bind/act.go", "internal/bind/decide_test.go",
+		"internal/queue/queue.go", "internal/queue/sub/other.go", "internal/queues/no.go", "internal/deep/er/d.go",
+		"internal/rules/rules.go", "internal/rules/fit/rule.go", "internal/rules/testdata/decide.go", "internal/act.go",
+	} {
+		files["services/s/"+name] = &fstest.MapFile{}
+	}
+	files["services/other/internal/queue/queue.go"] = &fstest.MapFile{}
+	got, err := Decisions(files, "services/s")
+	want := []Package{
+		{Dir: "internal/bind", Decisions: []string{"decide.go", "decide_more.go"}, Others: []string{"act.go"}},
+		{Dir: "internal/deep/er", Decisions: []string{"d.go"}},
+		{Dir: "internal/queue", Decisions: []string{"queue.go"}, Others: []string{"sub/other.go"}},
+		{Dir: "internal/rules", Decisions: []string{"rules.go"}, Others: []string{"fit/rule.go"}},
+		{Dir: "internal/rules/fit", Decisions: []string{"rule.go"}},
+	}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("found %+v, %v, want %+v", got, err, want)
+	}
+	if _, err := Decisions(files, "services/none"); err == nil {
+		t.Error("a module that is not there has decisions")
+	}
+	files[".golangci.yml"] = &fstest.MapFile{Data: []byte("linters: {}")}
+	if _, err := Decisions(files, "services/s"); err == nil || !strings.Contains(err.Error(), "lists nothing") {
+		t.Errorf("an empty list gives %v", err)
+	}
+}
+
+// The list of this repository is read as it stands.
+func TestDecisionsOfTheRepository(t *testing.T) {
+	packages, err := Decisions(os.DirFS("../.."), "services/scheduler")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var dirs []string
+	for _, p := range packages {
+		dirs = append(dirs, p.Dir)
+	}
+	for _, want := range []string{"internal/queue", "internal/rules", "internal/rules/noderesourcesfit"} {
+		if !slices.Contains(dirs, want) {
+			t.Errorf("%s is not among %v", want, dirs)
+		}
+	}
+	if slices.Contains(dirs, "internal/bind") {
+		t.Error("what does I/O is among the decisions")
+	}
+}
+
+func TestOutcome(t *testing.T) {
+	functions, err := functionLines([]byte("package p\n\nconst c = 1 + 1\n\nfunc f() {\n}\n\nfunc g() {\n}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	report := `{"files": [{"file_name": "a.go", "mutations": [
+		{"type": "ARITHMETIC_BASE", "status": "NOT COVERED", "line": 3, "column": 13},
+		{"type": "INVERT_LOGICAL", "status": "KILLED", "line": 5, "column": 1},
+		{"type": "INVERT_LOGICAL", "status": "TIMED OUT", "line": 6, "column": 1},
+		{"type": "INVERT_LOGICAL", "status": "KILLED", "line": 6, "column": 2},
+		{"type": "INVERT_LOGICAL", "status": "NOT VIABLE", "line": 6, "column": 3},
+		{"type": "INVERT_LOGICAL", "status": "LIVED", "line": 8, "column": 7},
+		{"type": "CONDITIONALS_BOUNDARY", "status": "NOT COVERED", "line": 9, "column": 4}]}]}`
+	got, err := read("d", []byte(report), map[string]lines{"a.go": functions})
+	want := Outcome{Dir: "d", Killed: 2, TimedOut: 1, Survivors: []string{"d/a.go:8:7 invert_logical"},
+		Uncovered: []string{"d/a.go:9:4 conditionals_boundary"}}
+	if err != nil || !reflect.DeepEqual(got, want) || got.Rate() != 60 {
+		t.Errorf("read %+v of rate %v, %v, want %+v of 60", got, got.Rate(), err, want)
+	}
+	if none, err := read("d", nil, nil); err != nil || none.Rate() != 100 {
+		t.Errorf("a package without mutants has rate %v, %v", none.Rate(), err)
+	}
+	if _, err := read("d", []byte(strings.ReplaceAll(report, "LIVED", "ODD")), map[string]lines{"a.go": functions}); err == nil {
+		t.Error("a status that nobody knows is passed over")
+	}
+	var out bytes.Buffer
+	Write(&out, []Outcome{want, {Dir: "e", Killed: 5}})
+	for _, line := range []string{"survived    d/a.go:8:7 invert_logical\n", "not reached d/a.go:9:4 conditionals_boundary\n", "  60.0%\n", " 100.0%\n", "  80.0%\n"} {
+		if !strings.Contains(out.String(), line) {
+			t.Errorf("no %q in\n%s", line, out.String())
+		}
+	}
+}
+
+// The copy finds the modules that stand beside the one it was made of.
+func TestPrepare(t *testing.T) {
+	root := t.TempDir()
+	for name, content := range map[string]string{
+		"services/s/go.mod":  "module m\n\ngo 1.26.0\n\nrequire b v0.0.0\n\nreplace b => ../../kit\n\nreplace c => d v1.0.0\n",
+		"services/s/p/p.go":  "package p\n",
+		"services/s/go.sum":  "",
+		"services/other.txt": "",
+	} {
+		path := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := Runner{Root: root, Module: "services/s"}
+	remove, err := r.Prepare()
+	if err != nil {
+		t.Fatal(err)
+	}
+	mod, err := os.ReadFile(filepath.Join(r.copied, "go.mod"))
+	if err != nil || !strings.Contains(string(mod), "replace b => "+filepath.Join(root, "kit")+"\n") || !strings.Contains(string(mod), "replace c => d v1.0.0\n") {
+		t.Errorf("go.mod is %s, %v", mod, err)
+	}
+	if _, err := os.Stat(filepath.Join(r.copied, "p", "p.go")); err != nil {
+		t.Error(err)
+	}
+	remove()
+	if _, err := os.Stat(r.copied); !os.IsNotExist(err) {
+		t.Errorf("the copy is left behind: %v", err)
+	}
+}
