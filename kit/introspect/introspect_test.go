@@ -67,7 +67,8 @@ func TestGetStatusShowsRolesQueuesAndErrors(t *testing.T) {
 func TestExplainAnswersOrSaysWhatIsMissing(t *testing.T) {
 	s := NewState("scheduler", "v1")
 	s.AddExplainer("Pod", func(_ context.Context, namespace, name string) (Explanation, bool) {
-		return Explanation{Summary: namespace + "/" + name + " waits", Facts: []Fact{{Reason: "Unschedulable", Message: "0/1 nodes"}}}, name == "web"
+		return Explanation{Summary: namespace + "/" + name + " waits", Facts: []Fact{
+			{Time: time.Unix(7, 0), Reason: "Unschedulable", Message: "0/1 nodes"}, {Reason: "Node", Message: "n"}}}, name == "web"
 	})
 	client := introspectionv1.NewIntrospectionServiceClient(connect(t, s))
 	explain := func(kind, name string) (*introspectionv1.ExplainResponse, codes.Code) {
@@ -78,6 +79,8 @@ func TestExplainAnswersOrSaysWhatIsMissing(t *testing.T) {
 	}
 	if got, code := explain("pod", "web"); code != codes.OK || got.Summary != "default/web waits" || got.Facts[0].Reason != "Unschedulable" {
 		t.Errorf("%v %v", code, got)
+	} else if got.Facts[0].Time.GetSeconds() != 7 || got.Facts[1].Time != nil {
+		t.Errorf("the facts have times %v and %v, want one and none", got.Facts[0].Time, got.Facts[1].Time)
 	}
 	for _, test := range []struct {
 		kind, name string
@@ -86,6 +89,15 @@ func TestExplainAnswersOrSaysWhatIsMissing(t *testing.T) {
 		if _, code := explain(test.kind, test.name); code != test.want {
 			t.Errorf("%s %q: %v, want %v", test.kind, test.name, code, test.want)
 		}
+	}
+}
+
+// A daemon that explains nothing says so.
+func TestExplainOfADaemonWithoutExplanations(t *testing.T) {
+	_, err := introspectionv1.NewIntrospectionServiceClient(connect(t, NewState("podgc", "v1"))).Explain(t.Context(),
+		&introspectionv1.ExplainRequest{Object: &introspectionv1.ObjectReference{Kind: "Pod", Name: "web"}})
+	if got := status.Convert(err).Message(); got != "podgc explains no objects" {
+		t.Errorf("got %q", got)
 	}
 }
 

@@ -40,7 +40,10 @@ func (s *service) Explain(ctx context.Context, r *introspectionv1.ExplainRequest
 		return nil, status.Error(codes.InvalidArgument, "object.kind and object.name are required")
 	}
 	explain, kinds := s.state.explainer(object.GetKind())
-	if explain == nil {
+	switch {
+	case explain == nil && len(kinds) == 0:
+		return nil, status.Errorf(codes.NotFound, "%s explains no objects", s.state.daemon)
+	case explain == nil:
 		return nil, status.Errorf(codes.NotFound, "%s explains no %s, only: %s", s.state.daemon, object.GetKind(), strings.Join(kinds, ", "))
 	}
 	explanation, known := explain(ctx, object.GetNamespace(), object.GetName())
@@ -49,9 +52,11 @@ func (s *service) Explain(ctx context.Context, r *introspectionv1.ExplainRequest
 	}
 	response := &introspectionv1.ExplainResponse{Summary: explanation.Summary}
 	for _, fact := range explanation.Facts {
-		response.Facts = append(response.Facts, &introspectionv1.Fact{
-			Time: timestamppb.New(fact.Time), Reason: fact.Reason, Message: fact.Message,
-		})
+		said := &introspectionv1.Fact{Reason: fact.Reason, Message: fact.Message}
+		if !fact.Time.IsZero() {
+			said.Time = timestamppb.New(fact.Time)
+		}
+		response.Facts = append(response.Facts, said)
 	}
 	return response, nil
 }

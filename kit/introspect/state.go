@@ -27,8 +27,8 @@ type Explanation struct {
 
 // Fact is one thing that was seen or decided.
 type Fact struct {
-	Time    time.Time
-	Reason  string // CamelCase, as in Events.
+	Time    time.Time // zero where it holds at no one moment
+	Reason  string    // CamelCase, as in Events.
 	Message string
 }
 

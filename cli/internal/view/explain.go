@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/timestamppb"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -49,10 +50,7 @@ func ExplainPod(ctx context.Context, m *mesh.Mesh, namespace, name string) (Acco
 	if err != nil {
 		return Account{}, fmt.Errorf("reading the Pod: %w", err)
 	}
-	account := Account{Pod: pod, Views: []DaemonView{ask(ctx, m, plan.Scheduler, pod)}}
-	if agent := plan.NodeagentProcess(pod.Spec.NodeName); pod.Spec.NodeName != "" {
-		account.Views = append(account.Views, ask(ctx, m, agent, pod))
-	}
+	account := Account{Pod: pod}
 	selector := fields.Set{"involvedObject.uid": string(pod.UID)}.AsSelector().String()
 	events, err := client.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{FieldSelector: selector})
 	if err != nil {
@@ -60,10 +58,56 @@ func ExplainPod(ctx context.Context, m *mesh.Mesh, namespace, name string) (Acco
 	}
 	account.Events = events.Items
 	slices.SortStableFunc(account.Events, func(a, b corev1.Event) int { return cmp.Compare(lastSeen(a).Unix(), lastSeen(b).Unix()) })
+	account.Views = append(account.Views, ask(ctx, m, plan.Scheduler, pod, account.unknownToScheduler()))
+	if agent := plan.NodeagentProcess(pod.Spec.NodeName); pod.Spec.NodeName != "" {
+		account.Views = append(account.Views, ask(ctx, m, agent, pod, account.unknownToAgent()))
+	}
 	return account, nil
 }
 
-func ask(ctx context.Context, m *mesh.Mesh, daemon string, pod *corev1.Pod) DaemonView {
+// unknownToScheduler is why the scheduler has nothing to say of the Pod: it keeps those that it has yet to place.
+func (a Account) unknownToScheduler() string {
+	switch {
+	case a.Pod.Spec.NodeName != "":
+		return a.binding()
+	case ended(a.Pod):
+		return "does not place a Pod that has ended"
+	case a.Pod.DeletionTimestamp != nil:
+		return "does not place a Pod that is being deleted"
+	}
+	return fmt.Sprintf("has no profile named %q, or has not seen the Pod yet", a.Pod.Spec.SchedulerName)
+}
+
+// binding says where the Pod was bound, and when and by whom as far as the API still knows.
+func (a Account) binding() string {
+	text := "bound to " + a.Pod.Spec.NodeName
+	for _, condition := range a.Pod.Status.Conditions {
+		if at := condition.LastTransitionTime; condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionTrue && !at.IsZero() {
+			text += " at " + at.Local().Format(time.DateTime)
+		}
+	}
+	for _, event := range a.Events {
+		if by := cmp.Or(event.ReportingController, event.Source.Component); event.Reason == "Scheduled" && by != "" {
+			return text + " by " + by
+		}
+	}
+	return text
+}
+
+// unknownToAgent is why the Pod's nodeagent has nothing to say of it.
+func (a Account) unknownToAgent() string {
+	if ended(a.Pod) {
+		return "has nothing left to do for a Pod that has ended"
+	}
+	return "has not seen the Pod yet"
+}
+
+func ended(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+// ask returns the daemon's word, or the given one where it knows nothing of the Pod.
+func ask(ctx context.Context, m *mesh.Mesh, daemon string, pod *corev1.Pod, unknown string) DaemonView {
 	view := DaemonView{Daemon: daemon}
 	if _, ok := m.State.Find(daemon); !ok {
 		view.Summary = "is not part of this data directory"
@@ -82,7 +126,7 @@ func ask(ctx context.Context, m *mesh.Mesh, daemon string, pod *corev1.Pod) Daem
 	}})
 	switch {
 	case status.Code(err) == codes.NotFound:
-		view.Summary = "knows nothing of it"
+		view.Summary = unknown
 	case err != nil:
 		view.Summary = "does not answer: " + status.Convert(err).Message()
 	default:
@@ -119,7 +163,7 @@ func (a Account) Write(out io.Writer) {
 	for _, view := range a.Views {
 		fmt.Fprintf(out, "\n%s: %s\n", view.Daemon, view.Summary)
 		for _, fact := range view.Facts {
-			fmt.Fprintf(out, "  %s  %s: %s\n", fact.GetTime().AsTime().Local().Format(time.TimeOnly), fact.GetReason(), fact.GetMessage())
+			fmt.Fprintf(out, "  %s  %s: %s\n", clock(fact.GetTime()), fact.GetReason(), fact.GetMessage())
 		}
 	}
 	if len(a.Events) > 0 {
@@ -128,6 +172,14 @@ func (a Account) Write(out io.Writer) {
 	for _, event := range a.Events {
 		fmt.Fprintf(out, "  %s  %s %s: %s\n", lastSeen(event).Local().Format(time.TimeOnly), event.Type, event.Reason, event.Message)
 	}
+}
+
+// clock is the time of day, or as much space where a fact has no time.
+func clock(t *timestamppb.Timestamp) string {
+	if t == nil || t.AsTime().IsZero() {
+		return strings.Repeat(" ", len(time.TimeOnly))
+	}
+	return t.AsTime().Local().Format(time.TimeOnly)
 }
 
 func phase(pod *corev1.Pod) string {

@@ -125,6 +125,61 @@ func TestAccountOfAPodThatIsNotReady(t *testing.T) {
 	}
 }
 
+// What a daemon does not keep, the API tells: a Pod that has its node is none of the scheduler's business any more.
+func TestWhatDaemonsDoNotKnow(t *testing.T) {
+	at := time.Date(2026, 11, 21, 12, 0, 3, 0, time.Local)
+	bound := func(p *corev1.Pod) {
+		p.Spec.NodeName = "node-1"
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(at)}}
+	}
+	for name, test := range map[string]struct {
+		change           func(*corev1.Pod)
+		events           []corev1.Event
+		scheduler, agent string
+	}{
+		"bound": {bound, []corev1.Event{{Reason: "Pulled", ReportingController: "nodeagent"}, {Reason: "Scheduled", ReportingController: "default-scheduler"}},
+			"bound to node-1 at 2026-11-21 12:00:03 by default-scheduler", "has not seen the Pod yet"},
+		"bound, an Event of the old kind": {bound, []corev1.Event{{Reason: "Scheduled", Source: corev1.EventSource{Component: "default-scheduler"}}},
+			"bound to node-1 at 2026-11-21 12:00:03 by default-scheduler", "has not seen the Pod yet"},
+		"bound, the Event has expired": {bound, nil, "bound to node-1 at 2026-11-21 12:00:03", "has not seen the Pod yet"},
+		"bound by its creator":         {func(p *corev1.Pod) { p.Spec.NodeName = "node-1" }, nil, "bound to node-1", "has not seen the Pod yet"},
+		"ended on its node": {func(p *corev1.Pod) { bound(p); p.Status.Phase = corev1.PodSucceeded }, nil,
+			"bound to node-1 at 2026-11-21 12:00:03", "has nothing left to do for a Pod that has ended"},
+		"failed before it was placed": {func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }, nil,
+			"does not place a Pod that has ended", "has nothing left to do for a Pod that has ended"},
+		"being deleted": {func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{Time: now} }, nil,
+			"does not place a Pod that is being deleted", "has not seen the Pod yet"},
+		"another scheduler's": {func(p *corev1.Pod) { p.Spec.SchedulerName = "mine" }, nil,
+			`has no profile named "mine", or has not seen the Pod yet`, "has not seen the Pod yet"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			account := Account{Pod: &corev1.Pod{}, Events: test.events}
+			test.change(account.Pod)
+			if got := account.unknownToScheduler(); got != test.scheduler {
+				t.Errorf("scheduler: %q, want %q", got, test.scheduler)
+			}
+			if got := account.unknownToAgent(); got != test.agent {
+				t.Errorf("nodeagent: %q, want %q", got, test.agent)
+			}
+		})
+	}
+}
+
+// A fact that holds at no one moment, for example what speaks against a node, has no time.
+func TestFactsWithoutATime(t *testing.T) {
+	account := Account{Pod: &corev1.Pod{}, Views: []DaemonView{{Daemon: "scheduler", Summary: "waits", Facts: []*introspectionv1.Fact{
+		{Reason: "Node", Message: "n: Insufficient cpu"},
+		{Time: timestamppb.New(time.Time{}), Reason: "Node", Message: "m: Insufficient cpu"},
+		{Time: timestamppb.New(time.Date(2026, 11, 21, 0, 0, 0, 0, time.Local)), Reason: "Queued", Message: "at midnight"},
+	}}}}
+	var out bytes.Buffer
+	account.Write(&out)
+	want := "scheduler: waits\n            Node: n: Insufficient cpu\n            Node: m: Insufficient cpu\n  00:00:00  Queued: at midnight\n"
+	if !strings.HasSuffix(out.String(), want) {
+		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
+	}
+}
+
 func TestLastSeen(t *testing.T) {
 	event := corev1.Event{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(now)}}
 	if !lastSeen(event).Equal(now) {
