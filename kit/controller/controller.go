@@ -49,7 +49,8 @@ type Registration struct {
 }
 
 // Setup is what a controller is built from. Client reads from the cache (never change what it returns) and writes
-// directly; Live reads from the server.
+// directly; Live reads from the server. Client, and what is built from Config, write only with contexts that stem from
+// the Runnable's, and only while the Lease holds.
 type Setup struct {
 	Client   client.Client
 	Live     client.Reader
@@ -78,7 +79,7 @@ func (s *Setup) AddQueue(depth introspect.Depth) {
 type Options struct {
 	// Service is the first half of the Leases' names.
 	Service string
-	// Config is the connection, as client.ForDaemon makes it.
+	// Config is the connection, as client.ForDaemon makes it. The controllers write over a fenced copy (election.Fence).
 	Config *rest.Config
 	// Scheme knows every type that the controllers use.
 	Scheme *runtime.Scheme
@@ -94,6 +95,7 @@ type Options struct {
 // Group is the running set of controllers.
 type Group struct {
 	options Options
+	fenced  *rest.Config
 	elector *election.Elector
 	events  *events.Pool
 
@@ -108,7 +110,7 @@ func New(o Options) (*Group, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Group{options: o, elector: elector}, nil
+	return &Group{options: o, fenced: election.Fence(o.Config), elector: elector}, nil
 }
 
 // Synced says whether the caches that are in use have been filled; nil means yes. It serves as readiness check.
@@ -176,7 +178,7 @@ func (g *Group) connect(ctx context.Context) bool {
 }
 
 func (g *Group) newCluster(ctx context.Context) (cluster.Cluster, error) {
-	c, err := cluster.New(g.options.Config, func(co *cluster.Options) {
+	c, err := cluster.New(g.fenced, func(co *cluster.Options) {
 		co.Scheme, co.Logger, co.Cache = g.options.Scheme, g.options.Log, g.options.Cache
 		if co.Cache.DefaultTransform == nil {
 			co.Cache.DefaultTransform = cache.TransformStripManagedFields()
@@ -207,7 +209,7 @@ func (g *Group) lead(ctx context.Context, r Registration) error {
 	}
 	runnable, err := r.Setup(&Setup{
 		Client: g.cluster.GetClient(), Live: g.cluster.GetAPIReader(), Cache: g.cluster.GetCache(),
-		Config: g.options.Config, Scheme: g.options.Scheme, Recorder: g.events.Recorder(g.options.Scheme, cmp.Or(r.EventSource, r.Name), ""),
+		Config: g.fenced, Scheme: g.options.Scheme, Recorder: g.events.Recorder(g.options.Scheme, cmp.Or(r.EventSource, r.Name), ""),
 		Log: g.options.Log.WithName(r.Name), name: r.Name, state: g.options.State,
 	})
 	if err != nil {

@@ -55,9 +55,10 @@ func TestConnectEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
-		g := &Group{options: Options{
-			Config: &rest.Config{Host: "https://[broken"}, Scheme: scheme.Scheme, Log: logr.Discard(), State: introspect.NewState("test", "v0"),
-		}}
+		g := &Group{
+			options: Options{Scheme: scheme.Scheme, Log: logr.Discard(), State: introspect.NewState("test", "v0")},
+			fenced:  &rest.Config{Host: "https://[broken"},
+		}
 		if g.connect(ctx) {
 			t.Error("connected to nothing")
 		}

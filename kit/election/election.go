@@ -48,6 +48,7 @@ type Elector struct {
 	Timing   Timing
 	client   kubernetes.Interface
 	observer Observer
+	clock    func() time.Duration
 }
 
 // New returns an elector whose identity is the host name and a random part.
@@ -63,13 +64,13 @@ func New(config *rest.Config, observer Observer) (*Elector, error) {
 	if err != nil {
 		return nil, fmt.Errorf("naming the elector: %w", err)
 	}
-	return &Elector{Identity: host + "_" + uuid.NewString(), Timing: DefaultTiming, client: client, observer: observer}, nil
+	return &Elector{Identity: host + "_" + uuid.NewString(), Timing: DefaultTiming, client: client, observer: observer, clock: sinceBoot}, nil
 }
 
 // Run stands for the role until ctx ends, and calls lead each time it is won. lead's context ends when the role is lost;
 // it must return soon after, since the next campaign waits for it. When ctx ends the Lease is given up only after lead has
 // returned, so that two leaders never overlap. An error of lead is reported to the observer, the role is given up and stood
-// for again.
+// for again. Over a connection of Fence, lead writes with that context or one made of it, and with no other.
 func (e *Elector) Run(ctx context.Context, role string, lead func(context.Context) error) error {
 	for ctx.Err() == nil {
 		e.observer.Campaigning(role)
@@ -94,9 +95,9 @@ func (e *Elector) campaign(ctx context.Context, role string, lead func(context.C
 		Client:     e.client.CoordinationV1(),
 		LockConfig: resourcelock.ResourceLockConfig{Identity: e.Identity},
 	}
-	t := &term{stop: stop, done: make(chan struct{})}
+	t := &term{role: role, clock: e.clock, safely: e.Timing.RenewDeadline, stop: stop, done: make(chan struct{})}
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: lock, Name: role,
+		Lock: timedLock{lock, t}, Name: role,
 		LeaseDuration: e.Timing.LeaseDuration, RenewDeadline: e.Timing.RenewDeadline, RetryPeriod: e.Timing.RetryPeriod,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(held context.Context) {

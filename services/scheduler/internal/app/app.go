@@ -41,6 +41,7 @@ type scheduler struct {
 	loop    *loop
 	feed    *feed.Feed
 	elector *election.Elector
+	terms   *bind.Terms
 }
 
 // Run schedules until ctx ends and returns when everything has stopped.
@@ -48,7 +49,7 @@ func Run(ctx context.Context, c Config) error {
 	c.REST = client.ForDaemon(c.REST, "scheduler")
 	// Answers are small or streams: inflating them costs more than it saves.
 	c.REST.DisableCompression = true
-	api, err := kubernetes.NewForConfig(c.REST)
+	api, err := kubernetes.NewForConfig(election.Fence(c.REST))
 	if err != nil {
 		return fmt.Errorf("building the client: %w", err)
 	}
@@ -57,9 +58,9 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	defer pool.Stop()
-	s := &scheduler{Config: c, loop: newLoop(c, newRecorders(pool, c.Scheduler.Profiles))}
-	s.loop.binder = bind.NewBinder(api.CoreV1(), s.loop.bound)
-	s.loop.statuses = bind.NewStatuses(api.CoreV1(), s.loop.unwritten)
+	s := &scheduler{Config: c, loop: newLoop(c, newRecorders(pool, c.Scheduler.Profiles)), terms: &bind.Terms{}}
+	s.loop.binder = bind.NewBinder(api.CoreV1(), s.terms, s.loop.bound)
+	s.loop.statuses = bind.NewStatuses(api.CoreV1(), s.terms, s.loop.unwritten)
 	if s.feed, err = feed.New(api, s.loop.deliver); err != nil {
 		return err
 	}
@@ -118,6 +119,7 @@ func (s *scheduler) campaign(ctx context.Context, profile string) error {
 	role := "scheduler." + profile
 	return s.elector.Run(ctx, role, func(ctx context.Context) error {
 		s.Log.Info("leading", zap.String("profile", profile))
+		s.terms.Lead(ctx, profile)
 		s.loop.do(func() { s.loop.cycle.Lead(profile, true, s.loop.now()) })
 		<-ctx.Done()
 		// Once the loop has taken this, no further binding starts; those under way are waited for, so that the next

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/typed/core/v1"
 
+	"keelson.dev/kit/election"
 	"keelson.dev/kit/failpoint"
 )
 
@@ -46,14 +47,15 @@ type Outcome struct {
 // Binder binds in the background.
 type Binder struct {
 	client v1.PodsGetter
+	terms  *Terms
 	report func(Outcome)
 	slots  chan struct{}
 	wait   sync.Mutex
 }
 
 // NewBinder returns a Binder that calls report, from any goroutine, with the outcome of each binding.
-func NewBinder(client v1.PodsGetter, report func(Outcome)) *Binder {
-	return &Binder{client: client, report: report, slots: make(chan struct{}, MaxInFlight)}
+func NewBinder(client v1.PodsGetter, terms *Terms, report func(Outcome)) *Binder {
+	return &Binder{client: client, terms: terms, report: report, slots: make(chan struct{}, MaxInFlight)}
 }
 
 // Bind starts a binding and returns at once while fewer than MaxInFlight are under way.
@@ -103,7 +105,7 @@ func (b *Binder) bind(ctx context.Context, binding Binding) error {
 }
 
 func (b *Binder) write(ctx context.Context, binding Binding) error {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	ctx, cancel := context.WithTimeout(b.terms.writing(ctx, binding.Pod), requestTimeout)
 	defer cancel()
 	p := binding.Pod
 	err := failpoint.Around("scheduler/bind", func() error {
@@ -119,8 +121,11 @@ func (b *Binder) write(ctx context.Context, binding Binding) error {
 	return nil
 }
 
-// isRefusal reports whether the API server said no, so that the binding is certainly not made.
+// isRefusal reports whether the binding is certainly not made: it was not sent, or the API server said no.
 func isRefusal(err error) bool {
+	if errors.Is(err, election.ErrNotLeading) {
+		return true
+	}
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
 		return false

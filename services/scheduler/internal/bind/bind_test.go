@@ -61,7 +61,7 @@ func next(errs *[]error) error {
 // bindOnce binds one Pod to node n and returns the outcome.
 func (s *server) bindOnce() Outcome {
 	outcomes := make(chan Outcome, 1)
-	b := NewBinder(s.CoreV1(), func(o Outcome) { outcomes <- o })
+	b := NewBinder(s.CoreV1(), &Terms{}, func(o Outcome) { outcomes <- o })
 	b.Bind(context.Background(), Binding{Pod: pod("p"), Node: "n"})
 	b.Wait()
 	return <-outcomes
@@ -176,7 +176,7 @@ func TestBindingsArePipelined(t *testing.T) {
 			s.mu.Unlock()
 		}}
 		done := make(chan Outcome, 2*MaxInFlight)
-		b := NewBinder(gate, func(o Outcome) { done <- o })
+		b := NewBinder(gate, &Terms{}, func(o Outcome) { done <- o })
 		go func() {
 			for i := range 2 * MaxInFlight {
 				b.Bind(t.Context(), Binding{Pod: pod(fmt.Sprint(i)), Node: "n"})

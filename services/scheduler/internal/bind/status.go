@@ -23,6 +23,7 @@ const statusWriters = 4
 // newest is written, and none that the Pod has already.
 type Statuses struct {
 	client v1.PodsGetter
+	terms  *Terms
 	failed func(*corev1.Pod, error)
 
 	mu      sync.Mutex
@@ -37,9 +38,9 @@ type status struct {
 }
 
 // NewStatuses returns a writer that reports failures to failed, from any goroutine.
-func NewStatuses(client v1.PodsGetter, failed func(*corev1.Pod, error)) *Statuses {
+func NewStatuses(client v1.PodsGetter, terms *Terms, failed func(*corev1.Pod, error)) *Statuses {
 	return &Statuses{
-		client: client, failed: failed,
+		client: client, terms: terms, failed: failed,
 		wanted:  map[types.UID]status{},
 		changed: make(chan struct{}, 1),
 	}
@@ -129,7 +130,7 @@ func (s *Statuses) write(ctx context.Context, next status) {
 }
 
 func (s *Statuses) patch(ctx context.Context, next status) error {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	ctx, cancel := context.WithTimeout(s.terms.writing(ctx, next.pod), requestTimeout)
 	defer cancel()
 	body, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"uid": next.pod.UID, "resourceVersion": next.pod.ResourceVersion},

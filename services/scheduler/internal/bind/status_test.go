@@ -52,7 +52,7 @@ func write(t *testing.T, answer error, set func(*Statuses)) *patches {
 			got.bodies = append(got.bodies, body)
 			return true, pod("p"), got.answer
 		})
-		s := NewStatuses(client.CoreV1(), func(_ *corev1.Pod, err error) {
+		s := NewStatuses(client.CoreV1(), &Terms{}, func(_ *corev1.Pod, err error) {
 			got.mu.Lock()
 			defer got.mu.Unlock()
 			got.failed = append(got.failed, err)

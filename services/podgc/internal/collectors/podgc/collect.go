@@ -80,17 +80,19 @@ func (c *collector) confirm(ctx context.Context, names []string) (absent map[str
 	return absent, errs
 }
 
-// collect writes the status first, so that a watcher learns why the Pod went, and deletes only when that was written.
+// collect writes the status first, so that a watcher learns why the Pod went, and deletes only when that was written, and
+// only the version of the Pod that was decided upon.
 func (c *collector) collect(ctx context.Context, collection Collection) error {
 	pod := collection.Pod
 	if collection.MarkFailed || collection.Disrupted {
-		if err := c.patchStatus(ctx, collection); err != nil {
+		var err error
+		if pod, err = c.patchStatus(ctx, collection); err != nil {
 			return client.IgnoreNotFound(err)
 		}
 	}
 	return failpoint.Around("podgc/pod.delete", func() error {
 		c.log.Info("collecting Pod", "namespace", pod.Namespace, "name", pod.Name, "uid", pod.UID, "node", pod.Spec.NodeName, "reason", collection.Reason)
-		err := c.client.Delete(ctx, pod, client.GracePeriodSeconds(0), client.Preconditions{UID: &pod.UID})
+		err := c.client.Delete(ctx, pod, client.GracePeriodSeconds(0), client.Preconditions{UID: &pod.UID, ResourceVersion: &pod.ResourceVersion})
 		if client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("deleting: %w", err)
 		}
@@ -98,17 +100,18 @@ func (c *collector) collect(ctx context.Context, collection Collection) error {
 	})
 }
 
-func (c *collector) patchStatus(ctx context.Context, collection Collection) error {
+// patchStatus returns the Pod as the server has it now.
+func (c *collector) patchStatus(ctx context.Context, collection Collection) (*corev1.Pod, error) {
 	if err := failpoint.Inject("podgc/pod.status.before"); err != nil {
-		return err
+		return nil, err
 	}
 	changed := collection.Pod.DeepCopy()
 	markCollected(&changed.Status, collection, metav1.Now())
 	patch := client.MergeFromWithOptions(collection.Pod, client.MergeFromWithOptimisticLock{})
 	if err := c.client.Status().Patch(ctx, changed, patch); err != nil {
-		return fmt.Errorf("marking as collected: %w", err)
+		return nil, fmt.Errorf("marking as collected: %w", err)
 	}
-	return nil
+	return changed, nil
 }
 
 // markCollected writes into the status why the Pod goes.

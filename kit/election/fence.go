@@ -1,0 +1,61 @@
+package election
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/client-go/rest"
+)
+
+// ErrNotLeading is wrapped by the error of a write that was not sent because its role is not held, or no longer.
+var ErrNotLeading = errors.New("not leading")
+
+// Fence returns a copy of the connection over which only a leader writes: whatever is not a read is sent only if the
+// request's context comes from the one that lead got from Run, and its Lease still holds at that moment. A process that
+// was paused for longer than its Lease thus writes nothing when it goes on, whatever it had under way. What is refused
+// fails with ErrNotLeading.
+func Fence(config *rest.Config) *rest.Config {
+	config = rest.CopyConfig(config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return fence{next} })
+	return config
+}
+
+// WithTermOf returns ctx as one whose writes stand or fall with the term that the other context comes from. It serves work
+// that must not end with the term but may not outlast it as a writer.
+func WithTermOf(ctx, leading context.Context) context.Context {
+	return context.WithValue(ctx, termKey{}, leading.Value(termKey{}))
+}
+
+// termKey is where lead's context carries its *term.
+type termKey struct{}
+
+type fence struct{ next http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (f fence) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		if err := mayWrite(r.Context()); err != nil {
+			if r.Body != nil {
+				_ = r.Body.Close()
+			}
+			return nil, err
+		}
+	}
+	return f.next.RoundTrip(r)
+}
+
+// WrappedRoundTripper implements net.RoundTripperWrapper.
+func (f fence) WrappedRoundTripper() http.RoundTripper { return f.next }
+
+var _ utilnet.RoundTripperWrapper = fence{}
+
+func mayWrite(ctx context.Context) error {
+	t, _ := ctx.Value(termKey{}).(*term)
+	if t == nil {
+		return fmt.Errorf("%w: the write belongs to no role", ErrNotLeading)
+	}
+	return t.check()
+}
