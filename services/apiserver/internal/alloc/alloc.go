@@ -25,11 +25,11 @@ var (
 
 // resource is how the bit arrays are stored; it is not served.
 var resource = rest.Resource[*corev1.RangeAllocation]{
-	Name:     "rangeallocations",
-	Singular: "rangeallocation",
-	New:      func() *corev1.RangeAllocation { return &corev1.RangeAllocation{} },
-	NewList:  func() runtime.Object { return &rangeAllocationList{} },
-	Strategy: rest.Strategy[*corev1.RangeAllocation]{ClusterScoped: true},
+	Name:          "rangeallocations",
+	Singular:      "rangeallocation",
+	ClusterScoped: true,
+	New:           func() *corev1.RangeAllocation { return &corev1.RangeAllocation{} },
+	NewList:       func() runtime.Object { return &rangeAllocationList{} },
 }
 
 // Store keeps the bit arrays of all ranges.
@@ -170,7 +170,7 @@ func (r *Range) bits(state *corev1.RangeAllocation) bitmap {
 
 // Open opens the store of the bit arrays.
 func Open(o rest.Options) (*Store, error) {
-	opened, err := resource.NewStorage(o)
+	opened, err := resource.Open(o)
 	if err != nil {
 		return nil, fmt.Errorf("opening the allocations: %w", err)
 	}

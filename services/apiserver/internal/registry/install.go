@@ -58,82 +58,50 @@ type Config struct {
 	EventTTL time.Duration
 }
 
-// Resource is one resource's folder: what it adds to the scheme and how its storages are made.
-type Resource struct {
-	// AddToScheme is nil for a resource without a stored type.
-	AddToScheme func(*runtime.Scheme) error
-	NewStorage  func(rest.Options) (map[string]genericrest.Storage, error)
-}
-
-// Group is the resources of one group version.
+// Group is the entries of one group version.
 type Group struct {
 	schema.GroupVersion
-	Resources []Resource
+	Entries []rest.Entry
 }
 
-// Groups lists every group version and its resources. For the mere list of
+// Groups lists every group version and what it serves. For the mere list of
 // versions and types an empty Config will do.
 func Groups(c Config) []Group {
-	events := &event.Storages{TTL: c.EventTTL}
+	events, newerEvents := event.Entries(c.EventTTL)
 	// Whoever writes roles and bindings cannot grant more than they have.
 	var guard policy.Authority = c.Authorizer
 	return []Group{
-		{corev1.SchemeGroupVersion, []Resource{
-			{configmap.AddToScheme, configmap.NewStorage},
-			{endpoints.AddToScheme, endpoints.NewStorage},
-			{event.AddToScheme, events.NewCoreStorage},
-			{namespace.AddToScheme, namespace.NewStorage},
-			{node.AddToScheme, node.NewStorage},
-			{pod.AddToScheme, with(pod.NewStorage, c.Nodes)},
-			{secret.AddToScheme, secret.NewStorage},
-			{service.AddToScheme, with(service.NewStorage, c.Services)},
-			{serviceaccount.AddToScheme, with(serviceaccount.NewStorage, c.Tokens)},
+		{corev1.SchemeGroupVersion, []rest.Entry{
+			configmap.Resource,
+			endpoints.Resource,
+			events,
+			namespace.Resource,
+			node.Resource,
+			pod.Entry(c.Nodes),
+			secret.Resource,
+			service.Entry(c.Services),
+			serviceaccount.Entry(c.Tokens),
 		}},
-		{appsv1.SchemeGroupVersion, []Resource{
-			{deployment.AddToScheme, deployment.NewStorage},
-			{replicaset.AddToScheme, replicaset.NewStorage},
+		{appsv1.SchemeGroupVersion, []rest.Entry{deployment.Resource, replicaset.Resource}},
+		{authenticationv1.SchemeGroupVersion, []rest.Entry{tokenreview.Entry(c.Authenticators, c.Audiences)}},
+		{authorizationv1.SchemeGroupVersion, []rest.Entry{accessreview.Entry(c.Authorizer)}},
+		{coordinationv1.SchemeGroupVersion, []rest.Entry{lease.Resource}},
+		{eventsv1.SchemeGroupVersion, []rest.Entry{newerEvents}},
+		{rbacv1.SchemeGroupVersion, []rest.Entry{
+			clusterrole.Entry(guard),
+			clusterrolebinding.Entry(guard),
+			role.Entry(guard),
+			rolebinding.Entry(guard),
 		}},
-		{authenticationv1.SchemeGroupVersion, []Resource{
-			{nil, func(rest.Options) (map[string]genericrest.Storage, error) {
-				return tokenreview.NewStorage(c.Authenticators, c.Audiences), nil
-			}},
-		}},
-		{authorizationv1.SchemeGroupVersion, []Resource{
-			{nil, func(rest.Options) (map[string]genericrest.Storage, error) {
-				return accessreview.NewStorage(c.Authorizer), nil
-			}},
-		}},
-		{coordinationv1.SchemeGroupVersion, []Resource{
-			{lease.AddToScheme, lease.NewStorage},
-		}},
-		{eventsv1.SchemeGroupVersion, []Resource{
-			{nil, events.NewEventsStorage},
-		}},
-		{rbacv1.SchemeGroupVersion, []Resource{
-			{clusterrole.AddToScheme, with(clusterrole.NewStorage, guard)},
-			{clusterrolebinding.AddToScheme, with(clusterrolebinding.NewStorage, guard)},
-			{role.AddToScheme, with(role.NewStorage, guard)},
-			{rolebinding.AddToScheme, with(rolebinding.NewStorage, guard)},
-		}},
-		{schedulingv1.SchemeGroupVersion, []Resource{
-			{priorityclass.AddToScheme, priorityclass.NewStorage},
-		}},
+		{schedulingv1.SchemeGroupVersion, []rest.Entry{priorityclass.Resource}},
 	}
 }
 
-// with gives a resource what it needs beyond its options.
-func with[D any](newStorage func(rest.Options, D) (map[string]genericrest.Storage, error), need D) func(rest.Options) (map[string]genericrest.Storage, error) {
-	return func(o rest.Options) (map[string]genericrest.Storage, error) { return newStorage(o, need) }
-}
-
-// AddToScheme registers what the resources of all groups add to the scheme.
+// AddToScheme registers what the entries of all groups add to the scheme.
 func AddToScheme(scheme *runtime.Scheme) error {
 	for _, group := range Groups(Config{}) {
-		for _, r := range group.Resources {
-			if r.AddToScheme == nil {
-				continue
-			}
-			if err := r.AddToScheme(scheme); err != nil {
+		for _, entry := range group.Entries {
+			if err := entry.AddToScheme(scheme); err != nil {
 				return fmt.Errorf("registering %s: %w", group.GroupVersion, err)
 			}
 		}
@@ -141,11 +109,11 @@ func AddToScheme(scheme *runtime.Scheme) error {
 	return nil
 }
 
-// NewStorage opens the stores of the group's resources; the keys are paths such as "pods/status".
-func (g Group) NewStorage(o rest.Options) (map[string]genericrest.Storage, error) {
+// Storages opens the stores of the group's entries; the keys are paths such as "pods/status".
+func (g Group) Storages(o rest.Options) (map[string]genericrest.Storage, error) {
 	all := map[string]genericrest.Storage{}
-	for _, r := range g.Resources {
-		storages, err := r.NewStorage(o)
+	for _, entry := range g.Entries {
+		storages, err := entry.Storages(o)
 		if err != nil {
 			return nil, fmt.Errorf("installing %s: %w", g.GroupVersion, err)
 		}

@@ -28,7 +28,7 @@ func (s *Server) install(context.Context) error {
 	options := rest.Options{Scheme: s.scheme, RESTOptions: s.store}
 	var named []*genericapiserver.APIGroupInfo
 	for _, group := range groups {
-		storages, err := group.NewStorage(options)
+		storages, err := group.Storages(options)
 		if err != nil {
 			return err
 		}

@@ -11,34 +11,82 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 )
 
-// Columns says how an object is printed in a Table.
+// TableColumn is one column of a table: its heading, and the cell that an object has under it. V is the object, or what
+// is made of it once for all cells of its row.
+type TableColumn[V any] struct {
+	Heading metav1.TableColumnDefinition
+	// Cell is what is shown. Ages are counted up to now.
+	Cell func(v V, now time.Time) any
+}
+
+// Columns says how an object is printed in a Table. The zero value prints name and age.
 type Columns[O Object] struct {
-	// Definitions are the headings. Priority 1 shows a column only with -o wide.
-	Definitions []metav1.TableColumnDefinition
-	// Row returns one cell per definition. Ages are counted up to now.
-	Row func(obj O, now time.Time) []any
+	headings []metav1.TableColumnDefinition
+	cells    func(obj O, now time.Time) []any
 	// Conditions are what kubectl's --watch and wait see of a row; optional.
 	Conditions func(obj O) []metav1.TableRowCondition
 }
 
-// Column returns a heading of the given type ("string" or "integer").
-func Column(name, kind, description string) metav1.TableColumnDefinition {
-	return metav1.TableColumnDefinition{Name: name, Type: kind, Description: description}
+// NewColumns puts the columns of a table side by side.
+func NewColumns[O Object](columns ...TableColumn[O]) Columns[O] {
+	return NewColumnsOf(func(obj O) O { return obj }, columns...)
 }
 
-// WideColumn is a Column that is shown only with -o wide.
-func WideColumn(name, kind, description string) metav1.TableColumnDefinition {
-	return metav1.TableColumnDefinition{Name: name, Type: kind, Description: description, Priority: 1}
+// NewColumnsOf is NewColumns for cells that share what view makes of the object.
+func NewColumnsOf[O Object, V any](view func(O) V, columns ...TableColumn[V]) Columns[O] {
+	c := Columns[O]{cells: func(obj O, now time.Time) []any {
+		seen, row := view(obj), make([]any, len(columns))
+		for i := range columns {
+			row[i] = columns[i].Cell(seen, now)
+		}
+		return row
+	}}
+	for _, column := range columns {
+		c.headings = append(c.headings, column.Heading)
+	}
+	return c
 }
 
-// NameColumn is the first column of every table.
-func NameColumn() metav1.TableColumnDefinition {
-	return metav1.TableColumnDefinition{Name: "Name", Type: "string", Format: "name", Description: metav1.ObjectMeta{}.SwaggerDoc()["name"]}
+// Headings are the columns' names, types and descriptions. Priority 1 shows a column only with -o wide.
+func (c Columns[O]) Headings() []metav1.TableColumnDefinition { return c.headings }
+
+// Row is one cell per heading.
+func (c Columns[O]) Row(obj O, now time.Time) []any { return c.cells(obj, now) }
+
+// Column is a column of the given type ("string" or "integer").
+func Column[V any](name, kind, description string, cell func(V) any) TableColumn[V] {
+	return TableColumn[V]{
+		Heading: metav1.TableColumnDefinition{Name: name, Type: kind, Description: description},
+		Cell:    func(v V, _ time.Time) any { return cell(v) },
+	}
 }
 
-// AgeColumn is the column of Age cells.
-func AgeColumn() metav1.TableColumnDefinition {
-	return Column("Age", "string", metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"])
+// AgoColumn is a column that tells how long ago something was.
+func AgoColumn[V any](name, description string, when func(V) metav1.Time) TableColumn[V] {
+	return TableColumn[V]{
+		Heading: metav1.TableColumnDefinition{Name: name, Type: "string", Description: description},
+		Cell:    func(v V, now time.Time) any { return Age(when(v), now) },
+	}
+}
+
+// Wide is the column shown only with -o wide.
+func (c TableColumn[V]) Wide() TableColumn[V] {
+	c.Heading.Priority = 1
+	return c
+}
+
+// NameColumn is the first column of almost every table.
+func NameColumn[V metav1.Object]() TableColumn[V] {
+	help := metav1.ObjectMeta{}.SwaggerDoc()["name"]
+	return TableColumn[V]{
+		Heading: metav1.TableColumnDefinition{Name: "Name", Type: "string", Format: "name", Description: help},
+		Cell:    func(v V, _ time.Time) any { return v.GetName() },
+	}
+}
+
+// AgeColumn tells how long ago the object was created.
+func AgeColumn[V metav1.Object]() TableColumn[V] {
+	return AgoColumn("Age", metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"], V.GetCreationTimestamp)
 }
 
 // Age is the time from t to now as kubectl prints it.
@@ -49,22 +97,20 @@ func Age(t metav1.Time, now time.Time) string {
 	return duration.HumanDuration(now.Sub(t.Time))
 }
 
-func (c Columns[O]) withDefaults() Columns[O] {
-	if c.Row != nil {
-		return c
-	}
-	c.Definitions = []metav1.TableColumnDefinition{NameColumn(), AgeColumn()}
-	c.Row = func(obj O, now time.Time) []any { return []any{obj.GetName(), Age(obj.GetCreationTimestamp(), now)} }
-	return c
-}
-
 type tableConvertor[O Object] struct{ columns Columns[O] }
+
+func newTableConvertor[O Object](c Columns[O]) tableConvertor[O] {
+	if c.headings == nil {
+		c = NewColumns(NameColumn[O](), AgeColumn[O]())
+	}
+	return tableConvertor[O]{c}
+}
 
 // ConvertToTable implements the API machinery's TableConvertor for one object and for lists.
 func (t tableConvertor[O]) ConvertToTable(_ context.Context, object, options runtime.Object) (*metav1.Table, error) {
 	table := &metav1.Table{}
 	if o, ok := options.(*metav1.TableOptions); !ok || !o.NoHeaders {
-		table.ColumnDefinitions = t.columns.Definitions
+		table.ColumnDefinitions = t.columns.headings
 	}
 	now := time.Now()
 	if !meta.IsListType(object) {
@@ -94,7 +140,7 @@ func (t tableConvertor[O]) appendRow(table *metav1.Table, object runtime.Object,
 	if !ok {
 		return fmt.Errorf("printing a %T: not of this resource", object)
 	}
-	row := metav1.TableRow{Cells: t.columns.Row(obj, now), Object: runtime.RawExtension{Object: object}}
+	row := metav1.TableRow{Cells: t.columns.cells(obj, now), Object: runtime.RawExtension{Object: object}}
 	if t.columns.Conditions != nil {
 		row.Conditions = t.columns.Conditions(obj)
 	}

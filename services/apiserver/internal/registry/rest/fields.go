@@ -47,7 +47,7 @@ func (r Resource[O]) attributes(obj runtime.Object) (labels.Set, fields.Set, err
 	}
 	set := make(fields.Set, len(r.Fields)+2)
 	set[nameField] = o.GetName()
-	if !r.Strategy.ClusterScoped {
+	if !r.ClusterScoped {
 		set[namespaceField] = o.GetNamespace()
 	}
 	for _, f := range r.Fields {

@@ -27,6 +27,8 @@ type Resource[O Object] struct {
 	Singular string
 	// ShortNames and Categories are what kubectl also accepts, for example "deploy" and "all".
 	ShortNames, Categories []string
+	// ClusterScoped is true for objects without a namespace.
+	ClusterScoped bool
 
 	// New returns an empty object, NewList an empty list of them.
 	New     func() O
@@ -36,10 +38,26 @@ type Resource[O Object] struct {
 	// decoded object, also on objects read from the store, so it must be
 	// idempotent. Nil: nothing is defaulted.
 	Default func(O)
-	// Strategy rules writes of the object, Status those of its /status;
-	// without Status there is no /status.
-	Strategy Strategy[O]
-	Status   *Strategy[O]
+
+	// Spec and Status are the parts that are written apart; nil: the kind has no such part. metadata.generation
+	// counts the changes of the Spec. A Status has its /status, and no other write touches it.
+	Spec, Status *Part[O]
+	// NoGeneration is for the kinds whose metadata.generation does not count.
+	NoGeneration bool
+	// StatusOnCreate is for the kinds whose new objects bring their status.
+	StatusOnCreate bool
+	// Strategy has the kind's own rules for writes of the object, StatusStrategy those of /status. They stand beside
+	// what follows from Spec and Status: what they prepare comes after the other part was taken from the old object
+	// and before changes of the spec are counted.
+	Strategy, StatusStrategy Strategy[O]
+
+	// Scale says where /scale finds the replicas; nil: there is no /scale.
+	Scale *Replicated[O]
+	// Subresources make what is served beside the object, its /status and its /scale, by path, for example
+	// "pods/eviction".
+	Subresources map[string]func(*Storage) genericrest.Storage
+	// Wrap puts what else a write does around the store of the few resources whose writes do more.
+	Wrap func(*Storage) genericrest.Storage
 
 	// Columns are what kubectl prints.
 	Columns Columns[O]
@@ -55,7 +73,23 @@ type Resource[O Object] struct {
 	Customize func(*genericregistry.Store)
 }
 
-// Options is what every resource's NewStorage gets.
+// Entry is one line in the list of all resources: a Resource of whatever type, or what is served without a store.
+type Entry interface {
+	// AddToScheme registers defaults and field selectors.
+	AddToScheme(*runtime.Scheme) error
+	// Storages opens what the entry is served from, by path, for example "pods" and "pods/status".
+	Storages(Options) (map[string]genericrest.Storage, error)
+}
+
+// Stateless is the Entry of resources that are never stored, such as reviews.
+type Stateless map[string]genericrest.Storage
+
+var (
+	_ Entry = Resource[Object]{}
+	_ Entry = Stateless{}
+)
+
+// Options is what every Entry gets.
 type Options struct {
 	// Scheme knows the type of each object.
 	Scheme *runtime.Scheme
@@ -63,15 +97,11 @@ type Options struct {
 	RESTOptions generic.RESTOptionsGetter
 }
 
-// Storage is a resource's store and, if it has a status, the store of /status.
-type Storage struct {
-	*genericregistry.Store
-	// Status is nil for a resource without a status.
-	Status *Subresource
+// AddToScheme registers nothing: such objects have neither defaults nor field selectors.
+func (s Stateless) AddToScheme(*runtime.Scheme) error { return nil }
 
-	name                   string
-	shortNames, categories []string
-}
+// Storages returns the resources themselves.
+func (s Stateless) Storages(Options) (map[string]genericrest.Storage, error) { return s, nil }
 
 // AddToScheme registers the resource's defaults and field selectors.
 func (r Resource[O]) AddToScheme(scheme *runtime.Scheme) error {
@@ -95,54 +125,6 @@ func (r Resource[O]) AddToScheme(scheme *runtime.Scheme) error {
 	}
 	return nil
 }
-
-// NewStorage opens the resource's store.
-func (r Resource[O]) NewStorage(o Options) (*Storage, error) {
-	main := strategy[O]{ObjectTyper: o.Scheme, Strategy: r.Strategy}
-	store := &genericregistry.Store{
-		NewFunc:                   func() runtime.Object { return r.New() },
-		NewListFunc:               r.NewList,
-		PredicateFunc:             r.predicate,
-		DefaultQualifiedResource:  r.groupResource(),
-		SingularQualifiedResource: schema.GroupResource{Group: r.Group, Resource: r.Singular},
-		CreateStrategy:            main,
-		UpdateStrategy:            main,
-		DeleteStrategy:            main.forDelete(),
-		ResetFieldsStrategy:       main,
-		TableConvertor:            tableConvertor[O]{r.Columns.withDefaults()},
-		ReturnDeletedObject:       r.ReturnDeleted,
-		TTLFunc:                   r.ttl(),
-	}
-	if r.Customize != nil {
-		r.Customize(store)
-	}
-	options := &generic.StoreOptions{RESTOptions: o.RESTOptions, AttrFunc: r.attributes, TriggerFunc: r.triggers(), Indexers: r.indexers()}
-	if err := store.CompleteWithOptions(options); err != nil {
-		return nil, fmt.Errorf("opening the store of %s: %w", r.groupResource(), err)
-	}
-	s := &Storage{Store: store, name: r.Name, shortNames: r.ShortNames, categories: r.Categories}
-	if r.Status != nil {
-		status := *r.Status
-		status.ClusterScoped = r.Strategy.ClusterScoped
-		s.Status = s.Subresource(NewUpdateStrategy(o, status))
-	}
-	return s, nil
-}
-
-// Map is the storages by path: the resource and, if it has one, its status.
-func (s *Storage) Map() map[string]genericrest.Storage {
-	m := map[string]genericrest.Storage{s.name: s}
-	if s.Status != nil {
-		m[s.name+"/status"] = s.Status
-	}
-	return m
-}
-
-// ShortNames implements the API machinery's ShortNamesProvider.
-func (s *Storage) ShortNames() []string { return s.shortNames }
-
-// Categories implements the API machinery's CategoriesProvider.
-func (s *Storage) Categories() []string { return s.categories }
 
 func (r Resource[O]) groupResource() schema.GroupResource {
 	return schema.GroupResource{Group: r.Group, Resource: r.Name}

@@ -13,26 +13,34 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	genericrest "k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// Replicated says how a kind's replicas are read and written by /scale.
+// defaultReplicas is how many replicas a kind wants that leaves their number out.
+const defaultReplicas = 1
+
+// Replicated says where /scale finds a kind's replicas.
 type Replicated[O Object] struct {
-	// APIVersion is the version whose managed fields /scale maintains, for example "apps/v1".
-	APIVersion string
-	// Spec and SetSpec read and write spec.replicas.
-	Spec    func(O) int32
-	SetSpec func(O, int32)
-	// Status is the count of replicas that exist.
-	Status func(O) int32
-	// Selector selects the replicas, in string form.
-	Selector func(O) (string, error)
+	// Desired is the field with the number of replicas that are wanted, spec.replicas.
+	Desired func(O) **int32
+	// Existing is how many there are.
+	Existing func(O) int32
+	// Selector selects the replicas.
+	Selector func(O) *metav1.LabelSelector
 }
 
 // Scale is the /scale subresource of a resource with replicas.
 type Scale[O Object] struct {
 	store      *genericregistry.Store
 	replicated Replicated[O]
+	managed    managedReplicas
+}
+
+// managedReplicas says where the versions of the parent keep the field that /scale writes.
+type managedReplicas struct {
+	version schema.GroupVersion
+	paths   managedfields.ResourcePathMappings
 }
 
 var (
@@ -42,9 +50,12 @@ var (
 	_ genericrest.TableConvertor           = &Scale[Object]{}
 )
 
-// NewScale returns the /scale of a resource's storage.
-func NewScale[O Object](s *Storage, r Replicated[O]) *Scale[O] {
-	return &Scale[O]{store: s.Store, replicated: r}
+func newScale[O Object](s *Storage, r Replicated[O]) *Scale[O] {
+	managed := managedReplicas{version: s.scope.versions[0], paths: managedfields.ResourcePathMappings{}}
+	for _, version := range s.scope.versions {
+		managed.paths[version.String()] = fieldpath.MakePathOrDie("spec", "replicas")
+	}
+	return &Scale[O]{s.Store, r, managed}
 }
 
 // New returns an empty Scale.
@@ -64,29 +75,30 @@ func (s *Scale[O]) Get(ctx context.Context, name string, options *metav1.GetOpti
 	if err != nil {
 		return nil, err
 	}
-	return s.replicated.scaleOf(obj.(O))
+	return s.replicated.Of(obj.(O))
 }
 
 // Update writes spec.replicas of the object called name.
 func (s *Scale[O]) Update(ctx context.Context, name string, objInfo genericrest.UpdatedObjectInfo, createValidation genericrest.ValidateObjectFunc, updateValidation genericrest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
-	info := &scaledObject[O]{request: objInfo, replicated: s.replicated, validate: updateValidation}
+	info := &scaledObject[O]{objInfo, s.replicated, s.managed, updateValidation}
 	obj, _, err := s.store.Update(ctx, name, info, createValidation, genericrest.ValidateAllObjectUpdateFunc, false, options)
 	if err != nil {
 		return nil, false, err
 	}
-	scale, err := s.replicated.scaleOf(obj.(O))
+	scale, err := s.replicated.Of(obj.(O))
 	return scale, false, err
 }
 
 // ConvertToTable prints name and age.
 func (s *Scale[O]) ConvertToTable(ctx context.Context, object, options runtime.Object) (*metav1.Table, error) {
-	return tableConvertor[*autoscalingv1.Scale]{Columns[*autoscalingv1.Scale]{}.withDefaults()}.ConvertToTable(ctx, object, options)
+	return newTableConvertor(Columns[*autoscalingv1.Scale]{}).ConvertToTable(ctx, object, options)
 }
 
 // scaledObject turns the update of a Scale into the update of its parent.
 type scaledObject[O Object] struct {
 	request    genericrest.UpdatedObjectInfo
 	replicated Replicated[O]
+	managed    managedReplicas
 	validate   genericrest.ValidateObjectUpdateFunc
 }
 
@@ -97,13 +109,11 @@ func (u *scaledObject[O]) Preconditions() *metav1.Preconditions { return u.reque
 func (u *scaledObject[O]) UpdatedObject(ctx context.Context, existing runtime.Object) (runtime.Object, error) {
 	old := existing.(O)
 	parent := existing.DeepCopyObject().(O)
-	oldScale, err := u.replicated.scaleOf(old)
+	oldScale, err := u.replicated.Of(old)
 	if err != nil {
 		return nil, err
 	}
-	fields := managedfields.NewScaleHandler(parent.GetManagedFields(), metav1GroupVersion(u.replicated.APIVersion), managedfields.ResourcePathMappings{
-		u.replicated.APIVersion: fieldpath.MakePathOrDie("spec", "replicas"),
-	})
+	fields := managedfields.NewScaleHandler(parent.GetManagedFields(), u.managed.version, u.managed.paths)
 	if oldScale.ManagedFields, err = fields.ToSubresource(); err != nil {
 		return nil, fmt.Errorf("mapping managed fields to the scale: %w", err)
 	}
@@ -111,7 +121,7 @@ func (u *scaledObject[O]) UpdatedObject(ctx context.Context, existing runtime.Ob
 	if err != nil {
 		return nil, err
 	}
-	u.replicated.SetSpec(parent, scale.Spec.Replicas)
+	*u.replicated.Desired(parent) = &scale.Spec.Replicas
 	parent.SetResourceVersion(scale.ResourceVersion)
 	entries, err := fields.ToParent(scale.ManagedFields)
 	if err != nil {
@@ -153,8 +163,9 @@ func validateScale(scale, old *autoscalingv1.Scale) field.ErrorList {
 	return errs
 }
 
-func (r Replicated[O]) scaleOf(obj O) (*autoscalingv1.Scale, error) {
-	selector, err := r.Selector(obj)
+// Of is the Scale of an object.
+func (r Replicated[O]) Of(obj O) (*autoscalingv1.Scale, error) {
+	selector, err := metav1.LabelSelectorAsSelector(r.Selector(obj))
 	if err != nil {
 		return nil, fmt.Errorf("reading the selector of %s: %w", obj.GetName(), err)
 	}
@@ -166,15 +177,7 @@ func (r Replicated[O]) scaleOf(obj O) (*autoscalingv1.Scale, error) {
 			ResourceVersion:   obj.GetResourceVersion(),
 			CreationTimestamp: obj.GetCreationTimestamp(),
 		},
-		Spec:   autoscalingv1.ScaleSpec{Replicas: r.Spec(obj)},
-		Status: autoscalingv1.ScaleStatus{Replicas: r.Status(obj), Selector: selector},
+		Spec:   autoscalingv1.ScaleSpec{Replicas: ptr.Deref(*r.Desired(obj), defaultReplicas)},
+		Status: autoscalingv1.ScaleStatus{Replicas: r.Existing(obj), Selector: selector.String()},
 	}, nil
-}
-
-func metav1GroupVersion(apiVersion string) schema.GroupVersion {
-	gv, err := schema.ParseGroupVersion(apiVersion)
-	if err != nil {
-		panic(fmt.Sprintf("a resource's Replicated.APIVersion is %q", apiVersion))
-	}
-	return gv
 }

@@ -45,7 +45,7 @@ func anyBound(r *rand.Rand) *intstr.IntOrString {
 // and what is accepted can be written again as it is, without a new generation.
 func TestProperties(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	accepted := 0
+	writes, accepted := Resource.ObjectWrites(), 0
 	for i := range 3000 {
 		d := anyDeployment(r)
 		Default(d)
@@ -62,9 +62,9 @@ func TestProperties(t *testing.T) {
 			continue
 		}
 		accepted++
-		prepareForCreate(d)
+		writes.PrepareForCreate(d)
 		again := d.DeepCopy()
-		prepareForUpdate(again, d)
+		writes.PrepareForUpdate(again, d)
 		if errs := ValidateUpdate(again, d); len(errs) > 0 || again.Generation != d.Generation {
 			t.Fatalf("run %d: an accepted Deployment cannot be written again: %v, generation %d", i, errs, again.Generation)
 		}

@@ -6,22 +6,9 @@ import (
 	"k8s.io/utils/ptr"
 
 	"keelson.dev/services/apiserver/internal/registry/fieldcheck"
-	"keelson.dev/services/apiserver/internal/registry/rest"
 )
 
 var statusPath = field.NewPath("status")
-
-// statusStrategy rules the writes of /status: they change nothing but the status.
-var statusStrategy = rest.Strategy[*appsv1.Deployment]{
-	PrepareForUpdate: prepareForStatusUpdate,
-	ValidateUpdate:   ValidateStatusUpdate,
-	ResetFields:      map[string][]string{"apps/v1": {"spec"}},
-}
-
-func prepareForStatusUpdate(d, old *appsv1.Deployment) {
-	d.Spec = old.Spec
-	d.Labels = old.Labels
-}
 
 // ValidateStatusUpdate returns what is wrong with d's status as the successor of old's: counts that contradict each
 // other, or a collision count that goes down and so would let two templates share a name.

@@ -41,7 +41,8 @@ func TestValidateStatusUpdate(t *testing.T) {
 // spec raises the generation.
 func TestGenerationAndIsolation(t *testing.T) {
 	stored := changed()
-	prepareForCreate(stored)
+	object, status := Resource.ObjectWrites(), Resource.StatusWrites()
+	object.PrepareForCreate(stored)
 	if stored.Generation != 1 {
 		t.Fatalf("a new Deployment has generation %d", stored.Generation)
 	}
@@ -64,12 +65,12 @@ func TestGenerationAndIsolation(t *testing.T) {
 			d := stored.DeepCopy()
 			row.edit(d)
 			if row.status {
-				prepareForStatusUpdate(d, stored)
+				status.PrepareForUpdate(d, stored)
 				if !equality.Semantic.DeepEqual(d.Spec, stored.Spec) {
 					t.Error("a write of the status changed the spec")
 				}
 			} else {
-				prepareForUpdate(d, stored)
+				object.PrepareForUpdate(d, stored)
 				if !equality.Semantic.DeepEqual(d.Status, stored.Status) {
 					t.Error("a write of the object changed the status")
 				}
@@ -85,12 +86,12 @@ func TestGenerationAndIsolation(t *testing.T) {
 func TestReplicated(t *testing.T) {
 	d := changed(tier("a"))
 	d.Status.Replicas = 4
-	replicated.SetSpec(d, 7)
-	selector, err := replicated.Selector(d)
-	if err != nil || selector != "tier in (a,b)" {
-		t.Errorf("selector %q, %v", selector, err)
+	*Resource.Scale.Desired(d) = ptr.To[int32](7)
+	scale, err := Resource.Scale.Of(d)
+	if err != nil || scale.Status.Selector != "tier in (a,b)" {
+		t.Fatalf("scale %+v, %v", scale, err)
 	}
-	if replicated.Spec(d) != 7 || *d.Spec.Replicas != 7 || replicated.Status(d) != 4 {
-		t.Errorf("scale %d of %d", replicated.Status(d), replicated.Spec(d))
+	if scale.Spec.Replicas != 7 || *d.Spec.Replicas != 7 || scale.Status.Replicas != 4 {
+		t.Errorf("scale %d of %d", scale.Status.Replicas, scale.Spec.Replicas)
 	}
 }

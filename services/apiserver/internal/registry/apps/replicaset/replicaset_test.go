@@ -110,17 +110,18 @@ func TestValidateStatusUpdate(t *testing.T) {
 func TestGenerationAndIsolation(t *testing.T) {
 	stored := frontend()
 	stored.Status.Replicas = 9
-	prepareForCreate(stored)
+	object, status := Resource.ObjectWrites(), Resource.StatusWrites()
+	object.PrepareForCreate(stored)
 	if stored.Generation != 1 || stored.Status.Replicas != 0 {
 		t.Fatalf("a new ReplicaSet has generation %d and status %+v", stored.Generation, stored.Status)
 	}
 	relabeled, resized, reported := stored.DeepCopy(), stored.DeepCopy(), stored.DeepCopy()
 	relabeled.Labels["a"] = "b"
-	prepareForUpdate(relabeled, stored)
+	object.PrepareForUpdate(relabeled, stored)
 	resized.Spec.Replicas, resized.Status.Replicas = ptr.To[int32](4), 4
-	prepareForUpdate(resized, stored)
+	object.PrepareForUpdate(resized, stored)
 	reported.Spec.Replicas, reported.Status.Replicas = ptr.To[int32](4), 4
-	statusStrategy.PrepareForUpdate(reported, stored)
+	status.PrepareForUpdate(reported, stored)
 	if relabeled.Generation != 1 || resized.Generation != 2 || resized.Status.Replicas != 0 {
 		t.Errorf("generations %d, %d; status %+v", relabeled.Generation, resized.Generation, resized.Status)
 	}
@@ -131,5 +132,5 @@ func TestGenerationAndIsolation(t *testing.T) {
 
 // DEP-035, DEP-036.
 func TestColumns(t *testing.T) {
-	tabletest.Golden(t, columns, func() *appsv1.ReplicaSet { return &appsv1.ReplicaSet{} })
+	tabletest.Golden(t, Resource)
 }

@@ -5,29 +5,14 @@ import (
 	"net"
 	"strconv"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"keelson.dev/services/apiserver/internal/registry/rest"
 	"keelson.dev/services/apiserver/internal/registry/table"
 )
 
 // shownEndpoints is how many addresses a row lists before it only counts them.
 const shownEndpoints = 3
-
-// columns are what kubectl get endpoints prints.
-var columns = rest.Columns[*corev1.Endpoints]{
-	Definitions: []metav1.TableColumnDefinition{
-		rest.NameColumn(),
-		rest.Column("Endpoints", "string", corev1.Endpoints{}.SwaggerDoc()["subsets"]),
-		rest.AgeColumn(),
-	},
-	Row: func(e *corev1.Endpoints, now time.Time) []any {
-		return []any{e.Name, summary(e.Subsets), rest.Age(e.CreationTimestamp, now)}
-	},
-}
 
 // summary lists the first ready addresses and counts the rest.
 func summary(subsets []corev1.EndpointSubset) string {

@@ -2,7 +2,6 @@ package event
 
 import (
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,35 +11,31 @@ import (
 
 var help = corev1.Event{}.SwaggerDoc()
 
+// line is an Event with what several of its cells show.
+type line struct {
+	*corev1.Event
+	first, last metav1.Time
+	count       int32
+}
+
 // columns are what kubectl get events prints.
-var columns = rest.Columns[*corev1.Event]{
-	Definitions: []metav1.TableColumnDefinition{
-		rest.Column("Last Seen", "string", help["lastTimestamp"]),
-		rest.Column("Type", "string", help["type"]),
-		rest.Column("Reason", "string", help["reason"]),
-		rest.Column("Object", "string", help["involvedObject"]),
-		rest.WideColumn("Subobject", "string", corev1.ObjectReference{}.SwaggerDoc()["fieldPath"]),
-		rest.WideColumn("Source", "string", help["source"]),
-		rest.Column("Message", "string", help["message"]),
-		rest.WideColumn("First Seen", "string", help["firstTimestamp"]),
-		rest.WideColumn("Count", "string", help["count"]),
-		nameColumn(),
-	},
-	Row: row,
-}
+var columns = rest.NewColumnsOf(newLine,
+	rest.AgoColumn("Last Seen", help["lastTimestamp"], func(l line) metav1.Time { return l.last }),
+	rest.Column("Type", "string", help["type"], func(l line) any { return l.Type }),
+	rest.Column("Reason", "string", help["reason"], func(l line) any { return l.Reason }),
+	rest.Column("Object", "string", help["involvedObject"], func(l line) any { return object(l.InvolvedObject) }),
+	rest.Column("Subobject", "string", corev1.ObjectReference{}.SwaggerDoc()["fieldPath"],
+		func(l line) any { return l.InvolvedObject.FieldPath }).Wide(),
+	rest.Column("Source", "string", help["source"], func(l line) any { return source(l.Event) }).Wide(),
+	rest.Column("Message", "string", help["message"], func(l line) any { return strings.TrimSpace(l.Message) }),
+	rest.AgoColumn("First Seen", help["firstTimestamp"], func(l line) metav1.Time { return l.first }).Wide(),
+	rest.Column("Count", "string", help["count"], func(l line) any { return int64(l.count) }).Wide(),
+	rest.NameColumn[line]().Wide(),
+)
 
-func nameColumn() metav1.TableColumnDefinition {
-	column := rest.NameColumn()
-	column.Priority = 1
-	return column
-}
-
-func row(e *corev1.Event, now time.Time) []any {
+func newLine(e *corev1.Event) line {
 	first, last, count := occurrences(e)
-	return []any{
-		rest.Age(last, now), e.Type, e.Reason, object(e.InvolvedObject), e.InvolvedObject.FieldPath, source(e),
-		strings.TrimSpace(e.Message), rest.Age(first, now), int64(count), e.Name,
-	}
+	return line{e, first, last, count}
 }
 
 // occurrences tells when the event was first and last seen and how often, in either form of an Event.

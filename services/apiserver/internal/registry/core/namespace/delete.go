@@ -98,7 +98,7 @@ func (s *storage) terminate(ctx context.Context, name string, validate genericre
 	out := s.store.New()
 	err = s.store.Storage.GuaranteedUpdate(ctx, key, out, false, &preconditions, mark, dryrun.IsDryRun(options.DryRun), nil)
 	if err != nil {
-		resource := corev1.Resource(resource.Name)
+		resource := corev1.Resource("namespaces")
 		err = storeerr.InterpretGetError(err, resource, name)
 		return nil, false, storeerr.InterpretUpdateError(err, resource, name)
 	}
@@ -123,7 +123,7 @@ func preconditioned(options *metav1.DeleteOptions, ns *corev1.Namespace) *metav1
 func conflict(name, what, asked, found string) error {
 	//nolint:staticcheck // The text is the API's.
 	reason := fmt.Errorf("Precondition failed: %s in precondition: %s, %s in object meta: %s", what, asked, what, found)
-	return apierrors.NewConflict(schema.GroupResource{Resource: resource.Name}, name, reason)
+	return apierrors.NewConflict(schema.GroupResource{Resource: Resource.Name}, name, reason)
 }
 
 // shouldDeleteDuringUpdate removes a deleted namespace with the update that takes the last finalizer of either kind.

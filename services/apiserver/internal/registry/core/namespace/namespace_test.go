@@ -13,9 +13,10 @@ import (
 
 func TestPrepareForCreate(t *testing.T) {
 	ns := &corev1.Namespace{Spec: corev1.NamespaceSpec{Finalizers: []corev1.FinalizerName{"example.com/x"}}, Status: corev1.NamespaceStatus{Phase: corev1.NamespaceTerminating}}
-	prepareForCreate(ns)
+	object := Resource.ObjectWrites()
+	object.PrepareForCreate(ns)
 	again := ns.DeepCopy()
-	prepareForCreate(again)
+	object.PrepareForCreate(again)
 	if ns.Status.Phase != corev1.NamespaceActive || len(ns.Spec.Finalizers) != 2 || ns.Spec.Finalizers[1] != corev1.FinalizerKubernetes || !equality.Semantic.DeepEqual(ns, again) {
 		t.Errorf("got %+v, then %+v", ns, again)
 	}
@@ -36,8 +37,8 @@ func TestPlainUpdatesChangeNeitherSpecNorStatus(t *testing.T) {
 	old := &corev1.Namespace{Spec: corev1.NamespaceSpec{Finalizers: []corev1.FinalizerName{corev1.FinalizerKubernetes}}, Status: corev1.NamespaceStatus{Phase: corev1.NamespaceActive}}
 	changed := &corev1.Namespace{Status: corev1.NamespaceStatus{Phase: corev1.NamespaceTerminating}}
 	object, status, finalizers := changed.DeepCopy(), changed.DeepCopy(), changed.DeepCopy()
-	strategy.PrepareForUpdate(object, old)
-	statusStrategy.PrepareForUpdate(status, old)
+	Resource.ObjectWrites().PrepareForUpdate(object, old)
+	Resource.StatusWrites().PrepareForUpdate(status, old)
 	finalizeStrategy.PrepareForUpdate(finalizers, old)
 	if len(object.Spec.Finalizers) != 1 || object.Status.Phase != corev1.NamespaceActive {
 		t.Errorf("the object's own update made %+v", object)

@@ -3,10 +3,8 @@ package node
 import (
 	"slices"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"keelson.dev/services/apiserver/internal/registry/rest"
 	"keelson.dev/services/apiserver/internal/registry/table"
@@ -24,30 +22,24 @@ var (
 )
 
 // columns are what kubectl get nodes prints.
-var columns = rest.Columns[*corev1.Node]{
-	Definitions: []metav1.TableColumnDefinition{
-		rest.NameColumn(),
-		rest.Column("Status", "string", "The status of the node"),
-		rest.Column("Roles", "string", "The roles of the node"),
-		rest.AgeColumn(),
-		rest.Column("Version", "string", infoHelp["kubeletVersion"]),
-		rest.WideColumn("Internal-IP", "string", addressHelp),
-		rest.WideColumn("External-IP", "string", addressHelp),
-		rest.WideColumn("OS-Image", "string", infoHelp["osImage"]),
-		rest.WideColumn("Kernel-Version", "string", infoHelp["kernelVersion"]),
-		rest.WideColumn("Container-Runtime", "string", infoHelp["containerRuntimeVersion"]),
-	},
-	Row: row,
-}
-
-func row(n *corev1.Node, now time.Time) []any {
-	info := &n.Status.NodeInfo
-	return []any{
-		n.Name, statusText(n), table.Joined(roles(n), ","), rest.Age(n.CreationTimestamp, now), info.KubeletVersion,
-		address(n, corev1.NodeInternalIP), address(n, corev1.NodeExternalIP),
-		orUnknown(info.OSImage), orUnknown(info.KernelVersion), orUnknown(info.ContainerRuntimeVersion),
-	}
-}
+var columns = rest.NewColumns(
+	rest.NameColumn[*corev1.Node](),
+	rest.Column("Status", "string", "The status of the node", func(n *corev1.Node) any { return statusText(n) }),
+	rest.Column("Roles", "string", "The roles of the node", func(n *corev1.Node) any { return table.Joined(roles(n), ",") }),
+	rest.AgeColumn[*corev1.Node](),
+	rest.Column("Version", "string", infoHelp["kubeletVersion"],
+		func(n *corev1.Node) any { return n.Status.NodeInfo.KubeletVersion }),
+	rest.Column("Internal-IP", "string", addressHelp,
+		func(n *corev1.Node) any { return address(n, corev1.NodeInternalIP) }).Wide(),
+	rest.Column("External-IP", "string", addressHelp,
+		func(n *corev1.Node) any { return address(n, corev1.NodeExternalIP) }).Wide(),
+	rest.Column("OS-Image", "string", infoHelp["osImage"],
+		func(n *corev1.Node) any { return orUnknown(n.Status.NodeInfo.OSImage) }).Wide(),
+	rest.Column("Kernel-Version", "string", infoHelp["kernelVersion"],
+		func(n *corev1.Node) any { return orUnknown(n.Status.NodeInfo.KernelVersion) }).Wide(),
+	rest.Column("Container-Runtime", "string", infoHelp["containerRuntimeVersion"],
+		func(n *corev1.Node) any { return orUnknown(n.Status.NodeInfo.ContainerRuntimeVersion) }).Wide(),
+)
 
 // statusText is the Ready condition in a word, and whether the Node takes new Pods.
 func statusText(n *corev1.Node) string {

@@ -97,8 +97,8 @@ func TestWritesAreApart(t *testing.T) {
 	old := node()
 	changed := node(func(n *corev1.Node) { n.Spec.Unschedulable = true; n.Status.Phase = corev1.NodeTerminated })
 	object, status := changed.DeepCopy(), changed.DeepCopy()
-	strategy.PrepareForUpdate(object, old)
-	statusStrategy.PrepareForUpdate(status, old)
+	Resource.ObjectWrites().PrepareForUpdate(object, old)
+	Resource.StatusWrites().PrepareForUpdate(status, old)
 	if !object.Spec.Unschedulable || object.Status.Phase != "" || status.Spec.Unschedulable || status.Status.Phase == "" {
 		t.Errorf("the object's write made %+v, that of the status %+v", object, status)
 	}

@@ -12,35 +12,38 @@ import (
 	"keelson.dev/services/apiserver/internal/registry/table"
 )
 
-var columns = rest.Columns[*corev1.Pod]{
-	Definitions: []metav1.TableColumnDefinition{
-		rest.NameColumn(),
-		rest.Column("Ready", "string", "The aggregate readiness state of this pod for accepting traffic."),
-		rest.Column("Status", "string", "The aggregate status of the containers in this pod."),
-		rest.Column("Restarts", "string", "The number of times the containers in this pod have been restarted and when the last container in this pod has restarted."),
-		rest.AgeColumn(),
-		rest.WideColumn("IP", "string", corev1.PodStatus{}.SwaggerDoc()["podIP"]),
-		rest.WideColumn("Node", "string", corev1.PodSpec{}.SwaggerDoc()["nodeName"]),
-		rest.WideColumn("Nominated Node", "string", corev1.PodStatus{}.SwaggerDoc()["nominatedNodeName"]),
-		rest.WideColumn("Readiness Gates", "string", corev1.PodSpec{}.SwaggerDoc()["readinessGates"]),
-	},
-	Row:        row,
-	Conditions: rowConditions,
+// line is a Pod with its summary, which several cells show.
+type line struct {
+	*corev1.Pod
+	summary
 }
 
-func row(p *corev1.Pod, now time.Time) []any {
-	s := summarize(p)
-	return []any{
-		p.Name,
-		fmt.Sprintf("%d/%d", s.ready, s.containers),
-		s.reason,
-		restartsCell(s.restarts, s.lastRestart, now),
-		rest.Age(p.CreationTimestamp, now),
-		orNone(podIP(&p.Status)),
-		orNone(p.Spec.NodeName),
-		orNone(p.Status.NominatedNodeName),
-		readinessGatesCell(p),
-	}
+var (
+	statusHelp = corev1.PodStatus{}.SwaggerDoc()
+	specHelp   = corev1.PodSpec{}.SwaggerDoc()
+)
+
+// columns are what kubectl get pods prints.
+var columns = podColumns()
+
+func podColumns() rest.Columns[*corev1.Pod] {
+	c := rest.NewColumnsOf(func(p *corev1.Pod) line { return line{p, summarize(p)} },
+		rest.NameColumn[line](),
+		rest.Column("Ready", "string", "The aggregate readiness state of this pod for accepting traffic.",
+			func(l line) any { return fmt.Sprintf("%d/%d", l.ready, l.containers) }),
+		rest.Column("Status", "string", "The aggregate status of the containers in this pod.",
+			func(l line) any { return l.reason }),
+		restartsColumn,
+		rest.AgeColumn[line](),
+		rest.Column("IP", "string", statusHelp["podIP"], func(l line) any { return orNone(podIP(&l.Pod.Status)) }).Wide(),
+		rest.Column("Node", "string", specHelp["nodeName"], func(l line) any { return orNone(l.Spec.NodeName) }).Wide(),
+		rest.Column("Nominated Node", "string", statusHelp["nominatedNodeName"],
+			func(l line) any { return orNone(l.Pod.Status.NominatedNodeName) }).Wide(),
+		rest.Column("Readiness Gates", "string", specHelp["readinessGates"],
+			func(l line) any { return readinessGatesCell(l.Pod) }).Wide(),
+	)
+	c.Conditions = rowConditions
+	return c
 }
 
 // rowConditions let clients hide Pods that have ended.
@@ -57,12 +60,17 @@ func rowConditions(p *corev1.Pod) []metav1.TableRowCondition {
 	}}
 }
 
-func restartsCell(count int32, last metav1.Time, now time.Time) string {
-	cell := strconv.Itoa(int(count))
-	if count > 0 && !last.IsZero() {
-		cell += fmt.Sprintf(" (%s ago)", rest.Age(last, now))
-	}
-	return cell
+// restartsColumn shows when the last restart was, too.
+var restartsColumn = rest.TableColumn[line]{
+	Heading: metav1.TableColumnDefinition{Name: "Restarts", Type: "string", Description: "The number of times the" +
+		" containers in this pod have been restarted and when the last container in this pod has restarted."},
+	Cell: func(l line, now time.Time) any {
+		cell := strconv.Itoa(int(l.restarts))
+		if l.restarts > 0 && !l.lastRestart.IsZero() {
+			cell += fmt.Sprintf(" (%s ago)", rest.Age(l.lastRestart, now))
+		}
+		return cell
+	},
 }
 
 // readinessGatesCell counts the gates whose condition is true.

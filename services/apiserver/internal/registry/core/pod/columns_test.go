@@ -11,7 +11,7 @@ import (
 
 // The tables under testdata: POD-104 POD-153 POD-214 POD-215 POD-216 POD-226 SAF-075 SAF-194 DEP-037.
 func TestColumns(t *testing.T) {
-	tabletest.Golden(t, columns, func() *corev1.Pod { return &corev1.Pod{} })
+	tabletest.Golden(t, Resource)
 }
 
 func TestRowConditions(t *testing.T) {

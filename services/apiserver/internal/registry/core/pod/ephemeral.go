@@ -16,7 +16,7 @@ import (
 var ephemeralStrategy = rest.Strategy[*corev1.Pod]{
 	PrepareForUpdate: prepareForEphemeralUpdate,
 	ValidateUpdate:   ValidateEphemeralUpdate,
-	ResetFields:      map[string][]string{"v1": {"status"}},
+	ResetFields:      []string{"status"},
 }
 
 // prepareForEphemeralUpdate takes all but the ephemeral containers from the old Pod.

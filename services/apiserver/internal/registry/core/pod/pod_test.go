@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
+var objectWrites, statusWrites = Resource.ObjectWrites(), Resource.StatusWrites()
+
 var now = metav1.NewTime(time.Date(2026, time.January, 10, 12, 0, 0, 0, time.UTC))
 
 // nginx is a defaulted Pod with one container and one init container, on a node.

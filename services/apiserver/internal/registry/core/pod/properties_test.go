@@ -48,10 +48,13 @@ func TestRulesOnRandomPods(t *testing.T) {
 		p, old := somePod(seed), somePod(seed+seeds)
 		before := old.DeepCopy()
 		for name, rule := range map[string]func(p, old *corev1.Pod) field.ErrorList{
-			"create": func(p, _ *corev1.Pod) field.ErrorList { prepareForCreate(p); return Validate(p) },
-			"update": func(p, old *corev1.Pod) field.ErrorList { prepareForUpdate(p, old); return ValidateUpdate(p, old) },
+			"create": func(p, _ *corev1.Pod) field.ErrorList { objectWrites.PrepareForCreate(p); return Validate(p) },
+			"update": func(p, old *corev1.Pod) field.ErrorList {
+				objectWrites.PrepareForUpdate(p, old)
+				return ValidateUpdate(p, old)
+			},
 			"status": func(p, old *corev1.Pod) field.ErrorList {
-				prepareForStatusUpdate(p, old)
+				statusWrites.PrepareForUpdate(p, old)
 				return ValidateStatusUpdate(p, old)
 			},
 			"ephemeral": func(p, old *corev1.Pod) field.ErrorList {
@@ -66,8 +69,8 @@ func TestRulesOnRandomPods(t *testing.T) {
 		if !apiequality.Semantic.DeepEqual(old, before) {
 			t.Errorf("seed %d: the stored Pod was changed", seed)
 		}
-		if cells := row(p, now.Time); len(cells) != len(columns.Definitions) {
-			t.Errorf("seed %d: %d cells for %d columns", seed, len(cells), len(columns.Definitions))
+		if cells := columns.Row(p, now.Time); len(cells) != len(columns.Headings()) {
+			t.Errorf("seed %d: %d cells for %d columns", seed, len(cells), len(columns.Headings()))
 		}
 	}
 }

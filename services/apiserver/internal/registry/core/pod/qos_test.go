@@ -44,7 +44,7 @@ func TestQOSClass(t *testing.T) {
 				p.Spec.InitContainers = append(p.Spec.InitContainers, corev1.Container{Resources: *resources.DeepCopy()})
 			}
 			Default(p)
-			prepareForCreate(p)
+			objectWrites.PrepareForCreate(p)
 			if got := p.Status.QOSClass; got != row.want {
 				t.Errorf("got %s, want %s", got, row.want)
 			}

@@ -12,23 +12,7 @@ import (
 	netutils "k8s.io/utils/net"
 
 	"keelson.dev/services/apiserver/internal/registry/core/podspec"
-	"keelson.dev/services/apiserver/internal/registry/rest"
 )
-
-// statusStrategy rules the writes of /status. The class of service is the apiserver's own: it was fixed on create.
-var statusStrategy = rest.Strategy[*corev1.Pod]{
-	PrepareForUpdate: prepareForStatusUpdate,
-	ValidateUpdate:   ValidateStatusUpdate,
-	ResetFields:      map[string][]string{"v1": {"spec"}},
-}
-
-func prepareForStatusUpdate(p, old *corev1.Pod) {
-	p.Spec = old.Spec
-	p.Generation = old.Generation
-	p.OwnerReferences = old.OwnerReferences
-	p.Status.QOSClass = old.Status.QOSClass
-	agreeOnIPs(&p.Status)
-}
 
 // agreeOnIPs makes each single address and the list that has it first say the same. The single address wins, because
 // older clients write it alone.

@@ -15,7 +15,7 @@ func TestPrepareForStatusUpdate(t *testing.T) {
 	p := old.DeepCopy()
 	p.Spec.NodeName, p.Generation, p.OwnerReferences = "other", 7, nil
 	p.Status.QOSClass, p.Status.PodIP, p.Status.HostIP = corev1.PodQOSGuaranteed, "10.0.0.1", "192.168.0.1"
-	prepareForStatusUpdate(p, old)
+	statusWrites.PrepareForUpdate(p, old)
 	if p.Spec.NodeName != "node-1" || p.Generation != 1 || len(p.OwnerReferences) != 1 || p.Status.QOSClass != corev1.PodQOSBestEffort {
 		t.Errorf("more than the status changed: %+v", p)
 	}

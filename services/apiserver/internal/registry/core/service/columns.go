@@ -3,10 +3,8 @@ package service
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"keelson.dev/services/apiserver/internal/registry/rest"
 	"keelson.dev/services/apiserver/internal/registry/table"
@@ -15,23 +13,16 @@ import (
 var help = corev1.ServiceSpec{}.SwaggerDoc()
 
 // columns are what kubectl get services prints.
-var columns = rest.Columns[*corev1.Service]{
-	Definitions: []metav1.TableColumnDefinition{
-		rest.NameColumn(),
-		rest.Column("Type", "string", help["type"]),
-		rest.Column("Cluster-IP", "string", help["clusterIP"]),
-		rest.Column("External-IP", "string", help["externalIPs"]),
-		rest.Column("Port(s)", "string", help["ports"]),
-		rest.AgeColumn(),
-		rest.WideColumn("Selector", "string", help["selector"]),
-	},
-	Row: func(s *corev1.Service, now time.Time) []any {
-		return []any{
-			s.Name, string(s.Spec.Type), clusterIP(s), externalIP(s), portList(s.Spec.Ports),
-			rest.Age(s.CreationTimestamp, now), table.Labels(s.Spec.Selector),
-		}
-	},
-}
+var columns = rest.NewColumns(
+	rest.NameColumn[*corev1.Service](),
+	rest.Column("Type", "string", help["type"], func(s *corev1.Service) any { return string(s.Spec.Type) }),
+	rest.Column("Cluster-IP", "string", help["clusterIP"], func(s *corev1.Service) any { return clusterIP(s) }),
+	rest.Column("External-IP", "string", help["externalIPs"], func(s *corev1.Service) any { return externalIP(s) }),
+	rest.Column("Port(s)", "string", help["ports"], func(s *corev1.Service) any { return portList(s.Spec.Ports) }),
+	rest.AgeColumn[*corev1.Service](),
+	rest.Column("Selector", "string", help["selector"],
+		func(s *corev1.Service) any { return table.Labels(s.Spec.Selector) }).Wide(),
+)
 
 func clusterIP(s *corev1.Service) string {
 	if len(s.Spec.ClusterIPs) == 0 {

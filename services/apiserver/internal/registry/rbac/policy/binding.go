@@ -17,9 +17,8 @@ func BindingStrategy[O rest.Object](parts Parts[O], namespaced bool) rest.Strate
 		return ValidateBinding(*ref, subjects, namespaced)
 	}
 	return rest.Strategy[O]{
-		ClusterScoped: !namespaced,
-		Name:          Name,
-		Validate:      validate,
+		Name:     Name,
+		Validate: validate,
 		ValidateUpdate: func(b, old O) field.ErrorList {
 			ref, _ := parts(b)
 			oldRef, _ := parts(old)

@@ -12,37 +12,33 @@ import (
 
 // RoleColumns are what kubectl prints for a kind of role.
 func RoleColumns[O rest.Object]() rest.Columns[O] {
-	return rest.Columns[O]{
-		Definitions: []metav1.TableColumnDefinition{
-			rest.NameColumn(),
-			rest.Column("Created At", "date", metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"]),
-		},
-		Row: func(role O, _ time.Time) []any {
-			return []any{role.GetName(), role.GetCreationTimestamp().UTC().Format(time.RFC3339)}
-		},
-	}
+	return rest.NewColumns(
+		rest.NameColumn[O](),
+		rest.Column("Created At", "date", metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"],
+			func(role O) any { return role.GetCreationTimestamp().UTC().Format(time.RFC3339) }),
+	)
 }
 
 // BindingColumns are what kubectl prints for a kind of binding, whose parts the function gives.
 func BindingColumns[O rest.Object](parts Parts[O]) rest.Columns[O] {
-	return rest.Columns[O]{
-		Definitions: []metav1.TableColumnDefinition{
-			rest.NameColumn(),
-			rest.Column("Role", "string", rbacv1.RoleBinding{}.SwaggerDoc()["roleRef"]),
-			rest.AgeColumn(),
-			rest.WideColumn("Users", "string", "Users in the binding"),
-			rest.WideColumn("Groups", "string", "Groups in the binding"),
-			rest.WideColumn("ServiceAccounts", "string", "ServiceAccounts in the binding"),
-		},
-		Row: func(binding O, now time.Time) []any {
-			ref, subjects := parts(binding)
-			return []any{
-				binding.GetName(), ref.Kind + "/" + ref.Name, rest.Age(binding.GetCreationTimestamp(), now),
-				subjectNames(subjects, rbacv1.UserKind), subjectNames(subjects, rbacv1.GroupKind),
-				subjectNames(subjects, rbacv1.ServiceAccountKind),
-			}
-		},
+	names := func(kind string) func(O) any {
+		return func(binding O) any {
+			_, subjects := parts(binding)
+			return subjectNames(subjects, kind)
+		}
 	}
+	role := func(binding O) any {
+		ref, _ := parts(binding)
+		return ref.Kind + "/" + ref.Name
+	}
+	return rest.NewColumns(
+		rest.NameColumn[O](),
+		rest.Column("Role", "string", rbacv1.RoleBinding{}.SwaggerDoc()["roleRef"], role),
+		rest.AgeColumn[O](),
+		rest.Column("Users", "string", "Users in the binding", names(rbacv1.UserKind)).Wide(),
+		rest.Column("Groups", "string", "Groups in the binding", names(rbacv1.GroupKind)).Wide(),
+		rest.Column("ServiceAccounts", "string", "ServiceAccounts in the binding", names(rbacv1.ServiceAccountKind)).Wide(),
+	)
 }
 
 func subjectNames(subjects []rbacv1.Subject, kind string) string {

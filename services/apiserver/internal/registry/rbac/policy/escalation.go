@@ -52,17 +52,19 @@ type Guard[O rest.Object] struct {
 
 var _ genericrest.CreaterUpdater = &Guard[rest.Object]{}
 
-// NewRoleStorage opens the store of a kind of role behind its guard. unchanged tells that an update grants nothing new.
-func NewRoleStorage[O rest.Object](resource rest.Resource[O], o rest.Options, authority Authority, rules func(O) []rbacv1.PolicyRule, unchanged func(obj, old O) bool) (map[string]genericrest.Storage, error) {
-	return open(resource, o, &Guard[O]{
+// GuardRole puts the guard before a kind of role. unchanged tells that an update grants nothing new.
+func GuardRole[O rest.Object](
+	resource rest.Resource[O], authority Authority, rules func(O) []rbacv1.PolicyRule, unchanged func(obj, old O) bool,
+) rest.Entry {
+	return guarded(resource, Guard[O]{
 		authority: authority, unchanged: unchanged,
 		grant: func(_ context.Context, obj O) (Grant, error) { return Grant{Rules: rules(obj)}, nil },
 	})
 }
 
-// NewBindingStorage opens the store of a kind of binding behind its guard.
-func NewBindingStorage[O rest.Object](resource rest.Resource[O], o rest.Options, authority Authority, parts Parts[O]) (map[string]genericrest.Storage, error) {
-	return open(resource, o, &Guard[O]{
+// GuardBinding puts the guard before a kind of binding.
+func GuardBinding[O rest.Object](resource rest.Resource[O], authority Authority, parts Parts[O]) rest.Entry {
+	return guarded(resource, Guard[O]{
 		authority: authority,
 		unchanged: func(obj, old O) bool {
 			ref, subjects := parts(obj)
@@ -77,13 +79,14 @@ func NewBindingStorage[O rest.Object](resource rest.Resource[O], o rest.Options,
 	})
 }
 
-func open[O rest.Object](resource rest.Resource[O], o rest.Options, guard *Guard[O]) (map[string]genericrest.Storage, error) {
-	var err error
-	if guard.Storage, err = resource.NewStorage(o); err != nil {
-		return nil, err
-	}
+func guarded[O rest.Object](resource rest.Resource[O], guard Guard[O]) rest.Entry {
 	guard.resource = schema.GroupResource{Group: resource.Group, Resource: resource.Name}
-	return map[string]genericrest.Storage{resource.Name: guard}, nil
+	resource.Wrap = func(s *rest.Storage) genericrest.Storage {
+		opened := guard
+		opened.Storage = s
+		return &opened
+	}
+	return resource
 }
 
 // Create stores the object if its writer may grant what it grants.

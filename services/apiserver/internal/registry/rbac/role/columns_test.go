@@ -3,12 +3,10 @@ package role
 import (
 	"testing"
 
-	rbacv1 "k8s.io/api/rbac/v1"
-
 	"keelson.dev/services/apiserver/internal/registry/table/tabletest"
 )
 
 // Roles show when they were made.
 func TestColumns(t *testing.T) {
-	tabletest.Golden(t, resource.Columns, func() *rbacv1.Role { return &rbacv1.Role{} })
+	tabletest.Golden(t, Resource)
 }

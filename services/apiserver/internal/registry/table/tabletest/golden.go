@@ -24,8 +24,8 @@ var update = flag.Bool("update-testdata", false, "write the golden files under t
 // Now is the moment at which the golden tables are taken; ages in them count from creation to it.
 var Now = time.Date(2026, time.January, 10, 12, 0, 0, 0, time.UTC)
 
-// Golden renders each testdata/columns/*.yaml of the calling test's package with columns and compares it with its .txt.
-func Golden[O rest.Object](t *testing.T, columns rest.Columns[O], newObject func() O) {
+// Golden renders each testdata/columns/*.yaml of the resource's folder with its columns and compares it with its .txt.
+func Golden[O rest.Object](t *testing.T, resource rest.Resource[O]) {
 	t.Helper()
 	inputs, err := filepath.Glob(filepath.Join("testdata", "columns", "*.yaml"))
 	if err != nil {
@@ -36,8 +36,8 @@ func Golden[O rest.Object](t *testing.T, columns rest.Columns[O], newObject func
 	}
 	for _, input := range inputs {
 		t.Run(strings.TrimSuffix(filepath.Base(input), ".yaml"), func(t *testing.T) {
-			objects := load(t, input, newObject)
-			compare(t, strings.TrimSuffix(input, ".yaml")+".txt", render(columns, objects))
+			objects := load(t, input, resource.New)
+			compare(t, strings.TrimSuffix(input, ".yaml")+".txt", render(resource.Columns, objects))
 		})
 	}
 }
@@ -62,7 +62,7 @@ func load[O rest.Object](t *testing.T, path string, newObject func() O) []O {
 // render prints the table twice: as kubectl get shows it, then with the wide columns.
 func render[O rest.Object](columns rest.Columns[O], objects []O) string {
 	var out bytes.Buffer
-	definitions := columns.Definitions
+	definitions := columns.Headings()
 	for _, wide := range []bool{false, true} {
 		writer := tabwriter.NewWriter(&out, 0, 0, 3, ' ', 0)
 		fmt.Fprintln(writer, strings.Join(headings(definitions, wide), "\t"))

@@ -1,8 +1,10 @@
+// Package clusterrole is the resource ClusterRole of group rbac.authorization.k8s.io.
 package clusterrole
 
 import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"keelson.dev/services/apiserver/internal/registry/fieldcheck"
@@ -10,12 +12,21 @@ import (
 	"keelson.dev/services/apiserver/internal/registry/rest"
 )
 
-var strategy = rest.Strategy[*rbacv1.ClusterRole]{
-	ClusterScoped:  true,
-	Name:           policy.Name,
-	Validate:       Validate,
-	ValidateUpdate: func(r, _ *rbacv1.ClusterRole) field.ErrorList { return Validate(r) },
-	CreateOnUpdate: true,
+// Resource is the ClusterRole without its guard.
+var Resource = rest.Resource[*rbacv1.ClusterRole]{
+	Group:         rbacv1.GroupName,
+	Name:          "clusterroles",
+	Singular:      "clusterrole",
+	ClusterScoped: true,
+	New:           func() *rbacv1.ClusterRole { return &rbacv1.ClusterRole{} },
+	NewList:       func() runtime.Object { return &rbacv1.ClusterRoleList{} },
+	Strategy:      rest.Strategy[*rbacv1.ClusterRole]{Name: policy.Name, Validate: Validate, CreateOnUpdate: true},
+	Columns:       policy.RoleColumns[*rbacv1.ClusterRole](),
+}
+
+// Entry is the ClusterRole behind the guard against escalation.
+func Entry(authority policy.Authority) rest.Entry {
+	return policy.GuardRole(Resource, authority, rulesOf, grantsTheSame)
 }
 
 // everything is what an aggregated role may come to hold.

@@ -1,4 +1,3 @@
-// Package priorityclass is the resource PriorityClass of group scheduling.k8s.io: a name for a priority of Pods.
 package priorityclass
 
 import (
@@ -14,30 +13,6 @@ import (
 
 	"keelson.dev/services/apiserver/internal/registry/rest"
 )
-
-var resource = rest.Resource[*schedulingv1.PriorityClass]{
-	Group:      schedulingv1.GroupName,
-	Name:       "priorityclasses",
-	Singular:   "priorityclass",
-	ShortNames: []string{"pc"},
-	New:        func() *schedulingv1.PriorityClass { return &schedulingv1.PriorityClass{} },
-	NewList:    func() runtime.Object { return &schedulingv1.PriorityClassList{} },
-	Default:    Default,
-	Strategy:   strategy,
-	Columns:    columns,
-}
-
-// AddToScheme registers defaults and field selectors.
-func AddToScheme(scheme *runtime.Scheme) error { return resource.AddToScheme(scheme) }
-
-// NewStorage opens the store.
-func NewStorage(o rest.Options) (map[string]genericrest.Storage, error) {
-	s, err := resource.NewStorage(o)
-	if err != nil {
-		return nil, err
-	}
-	return map[string]genericrest.Storage{resource.Name: &storage{s}}, nil
-}
 
 // storage keeps the system's own classes from being deleted.
 type storage struct{ *rest.Storage }
@@ -56,7 +31,7 @@ func (s *storage) DeleteCollection(ctx context.Context, validate genericrest.Val
 func sparingSystem(validate genericrest.ValidateObjectFunc) genericrest.ValidateObjectFunc {
 	return func(ctx context.Context, obj runtime.Object) error {
 		if pc, ok := obj.(*schedulingv1.PriorityClass); ok && isSystem(pc.Name) {
-			return apierrors.NewForbidden(schedulingv1.Resource(resource.Name), pc.Name,
+			return apierrors.NewForbidden(schedulingv1.Resource(Resource.Name), pc.Name,
 				errors.New("this is a system priority class and cannot be deleted"))
 		}
 		if validate == nil {

@@ -12,16 +12,15 @@ import (
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authentication/user"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
-	genericrest "k8s.io/apiserver/pkg/registry/rest"
 
 	"keelson.dev/services/apiserver/internal/authn"
 	"keelson.dev/services/apiserver/internal/registry/rest"
 )
 
-// NewStorage returns the reviews. Tokens are asked for one of audiences unless the review names others.
-func NewStorage(authenticators authn.Authenticators, audiences []string) map[string]genericrest.Storage {
+// Entry is the reviews. Tokens are asked for one of audiences unless the review names others.
+func Entry(authenticators authn.Authenticators, audiences []string) rest.Entry {
 	r := reviewer{authenticators.Token, audiences}
-	return map[string]genericrest.Storage{
+	return rest.Stateless{
 		"tokenreviews": rest.NewReview("tokenreview", func() *authenticationv1.TokenReview { return &authenticationv1.TokenReview{} }, r.review),
 		"selfsubjectreviews": rest.NewReview("selfsubjectreview",
 			func() *authenticationv1.SelfSubjectReview { return &authenticationv1.SelfSubjectReview{} }, reviewSelf),

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
-	genericrest "k8s.io/apiserver/pkg/registry/rest"
 
 	"keelson.dev/services/apiserver/internal/registry/rest"
 )
@@ -22,10 +21,10 @@ type Authority interface {
 	authorizer.RuleResolver
 }
 
-// NewStorage returns the four reviews.
-func NewStorage(authority Authority) map[string]genericrest.Storage {
+// Entry is the four reviews.
+func Entry(authority Authority) rest.Entry {
 	r := reviewer{authority}
-	return map[string]genericrest.Storage{
+	return rest.Stateless{
 		"subjectaccessreviews": rest.NewReview("subjectaccessreview",
 			func() *authorizationv1.SubjectAccessReview { return &authorizationv1.SubjectAccessReview{} }, r.subject),
 		"localsubjectaccessreviews": rest.NewNamespacedReview("localsubjectaccessreview",

@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	genericrest "k8s.io/apiserver/pkg/registry/rest"
 
 	"keelson.dev/services/apiserver/internal/registry/rest"
@@ -17,19 +16,16 @@ import (
 // DefaultTTL is how long an Event is kept if nothing else is configured.
 const DefaultTTL = time.Hour
 
-var resource = rest.Resource[*corev1.Event]{
+// Resource is the Event of the core group.
+var Resource = rest.Resource[*corev1.Event]{
 	Name:       "events",
 	Singular:   "event",
 	ShortNames: []string{"ev"},
 	New:        func() *corev1.Event { return &corev1.Event{} },
 	NewList:    func() runtime.Object { return &corev1.EventList{} },
-	Strategy: rest.Strategy[*corev1.Event]{
-		Validate:       Validate,
-		ValidateUpdate: func(e, _ *corev1.Event) field.ErrorList { return Validate(e) },
-		CreateOnUpdate: true,
-	},
-	Columns: columns,
-	Fields:  fields,
+	Strategy:   rest.Strategy[*corev1.Event]{Validate: Validate, CreateOnUpdate: true},
+	Columns:    columns,
+	Fields:     fields,
 }
 
 var fields = []rest.Field[*corev1.Event]{
@@ -46,49 +42,55 @@ var fields = []rest.Field[*corev1.Event]{
 	{Label: "type", Value: func(e *corev1.Event) string { return e.Type }},
 }
 
-// AddToScheme registers the field selectors of the core group; those of events.k8s.io come with the conversion.
-func AddToScheme(scheme *runtime.Scheme) error { return resource.AddToScheme(scheme) }
+// Entries are the Events of the core group and those of events.k8s.io, over one store. An Event is kept for ttl; 0 means
+// DefaultTTL.
+func Entries(ttl time.Duration) (core, events rest.Entry) {
+	if ttl == 0 {
+		ttl = DefaultTTL
+	}
+	s := &shared{Resource: Resource}
+	s.TTL = func(*corev1.Event) time.Duration { return ttl }
+	return s, view{s}
+}
 
-// Storages are the Events of both groups, over one store.
-type Storages struct {
-	// TTL is how long an Event is kept; 0 means DefaultTTL.
-	TTL time.Duration
-
+// shared is the Event with its one store.
+type shared struct {
+	rest.Resource[*corev1.Event]
 	opened *rest.Storage
 }
 
-// NewCoreStorage opens the store, or returns the one already open, as events of the core group.
-func (s *Storages) NewCoreStorage(o rest.Options) (map[string]genericrest.Storage, error) {
+// Storages opens the store, or takes the one already open, and returns it as events of the core group.
+func (s *shared) Storages(o rest.Options) (map[string]genericrest.Storage, error) {
 	if s.opened == nil {
-		withTTL := resource
-		ttl := s.TTL
-		if ttl == 0 {
-			ttl = DefaultTTL
-		}
-		withTTL.TTL = func(*corev1.Event) time.Duration { return ttl }
-		opened, err := withTTL.NewStorage(o)
+		opened, err := s.Open(o)
 		if err != nil {
 			return nil, err
 		}
 		s.opened = opened
 	}
-	return s.opened.Map(), nil
+	return s.Paths(s.opened), nil
 }
 
-// NewEventsStorage returns the same store as events of events.k8s.io, where an Event must be of the newer form.
-func (s *Storages) NewEventsStorage(o rest.Options) (map[string]genericrest.Storage, error) {
-	if _, err := s.NewCoreStorage(o); err != nil {
+// view is the Event of events.k8s.io, which must be of the newer form.
+type view struct{ *shared }
+
+// AddToScheme registers nothing: the defaults are those of the core group, the field selectors come with the conversion.
+func (v view) AddToScheme(*runtime.Scheme) error { return nil }
+
+// Storages returns the store of the core group as events of events.k8s.io.
+func (v view) Storages(o rest.Options) (map[string]genericrest.Storage, error) {
+	if _, err := v.shared.Storages(o); err != nil {
 		return nil, err
 	}
-	view := *s.opened
-	store := *s.opened.Store
-	strategy := rest.NewCreateUpdateStrategy(o, rest.Strategy[*corev1.Event]{
+	newer := *v.opened
+	store := *v.opened.Store
+	strategy := rest.NewCreateUpdateStrategy(v.opened, rest.Strategy[*corev1.Event]{
 		Validate:       ValidateNew,
 		ValidateUpdate: ValidateNewUpdate,
 		CreateOnUpdate: true,
 	})
 	store.CreateStrategy, store.UpdateStrategy = strategy, strategy
-	store.DefaultQualifiedResource = eventsv1.Resource(resource.Name)
-	view.Store = &store
-	return map[string]genericrest.Storage{resource.Name: &view}, nil
+	store.DefaultQualifiedResource = eventsv1.Resource(Resource.Name)
+	newer.Store = &store
+	return map[string]genericrest.Storage{Resource.Name: &newer}, nil
 }

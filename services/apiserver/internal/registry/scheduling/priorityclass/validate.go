@@ -10,22 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"keelson.dev/services/apiserver/internal/registry/fieldcheck"
-	"keelson.dev/services/apiserver/internal/registry/rest"
 )
-
-var strategy = rest.Strategy[*schedulingv1.PriorityClass]{
-	ClusterScoped:    true,
-	PrepareForCreate: func(pc *schedulingv1.PriorityClass) { pc.Generation = 1 },
-	Validate:         Validate,
-	ValidateUpdate:   ValidateUpdate,
-}
-
-// Default fills in the preemption policy.
-func Default(pc *schedulingv1.PriorityClass) {
-	if pc.PreemptionPolicy == nil {
-		pc.PreemptionPolicy = ptr.To(corev1.PreemptLowerPriority)
-	}
-}
 
 // Validate returns what is wrong with a defaulted PriorityClass.
 func Validate(pc *schedulingv1.PriorityClass) field.ErrorList {

@@ -4,27 +4,29 @@ package rolebinding
 import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	genericrest "k8s.io/apiserver/pkg/registry/rest"
 
 	"keelson.dev/services/apiserver/internal/registry/rbac/policy"
 	"keelson.dev/services/apiserver/internal/registry/rest"
 )
 
-var resource = rest.Resource[*rbacv1.RoleBinding]{
+// Resource is the RoleBinding without its guard.
+var Resource = rest.Resource[*rbacv1.RoleBinding]{
 	Group:    rbacv1.GroupName,
 	Name:     "rolebindings",
 	Singular: "rolebinding",
 	New:      func() *rbacv1.RoleBinding { return &rbacv1.RoleBinding{} },
 	NewList:  func() runtime.Object { return &rbacv1.RoleBindingList{} },
 	Default:  Default,
-	Strategy: strategy,
+	Strategy: policy.BindingStrategy(parts, true),
 	Columns:  policy.BindingColumns(parts),
 }
 
-// AddToScheme registers defaults and field selectors.
-func AddToScheme(scheme *runtime.Scheme) error { return resource.AddToScheme(scheme) }
-
-// NewStorage opens the store behind the guard against escalation.
-func NewStorage(o rest.Options, authority policy.Authority) (map[string]genericrest.Storage, error) {
-	return policy.NewBindingStorage(resource, o, authority, parts)
+// Entry is the RoleBinding behind the guard against escalation.
+func Entry(authority policy.Authority) rest.Entry {
+	return policy.GuardBinding(Resource, authority, parts)
 }
+
+// Default fills in the API groups that a RoleBinding leaves out.
+func Default(b *rbacv1.RoleBinding) { policy.DefaultBinding(&b.RoleRef, b.Subjects) }
+
+func parts(b *rbacv1.RoleBinding) (*rbacv1.RoleRef, []rbacv1.Subject) { return &b.RoleRef, b.Subjects }

@@ -16,7 +16,7 @@ func TestPrepareForCreate(t *testing.T) {
 	p.Generation = 100
 	p.Status = corev1.PodStatus{Phase: corev1.PodSucceeded, PodIP: "1.2.3.4", QOSClass: corev1.PodQOSGuaranteed}
 	p.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{}
-	prepareForCreate(p)
+	objectWrites.PrepareForCreate(p)
 	want := corev1.PodStatus{Phase: corev1.PodPending, QOSClass: corev1.PodQOSBestEffort}
 	if !apiequality.Semantic.DeepEqual(p.Status, want) {
 		t.Errorf("status %+v, want %+v", p.Status, want)
@@ -31,7 +31,7 @@ func TestPrepareForCreateGated(t *testing.T) {
 	p := nginx()
 	p.Spec.NodeName = ""
 	p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "a"}}
-	prepareForCreate(p)
+	objectWrites.PrepareForCreate(p)
 	want := []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "SchedulingGated",
 		Message: "Scheduling is blocked due to non-empty scheduling gates"}}
 	if !apiequality.Semantic.DeepEqual(p.Status.Conditions, want) {
@@ -56,7 +56,7 @@ func TestPrepareForUpdate(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			p := old.DeepCopy()
 			row.change(p)
-			prepareForUpdate(p, old)
+			objectWrites.PrepareForUpdate(p, old)
 			if p.Generation != row.want {
 				t.Errorf("generation %d, want %d", p.Generation, row.want)
 			}
@@ -160,8 +160,8 @@ func TestJoinMatchLabelKeys(t *testing.T) {
 		PodAffinity:     &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{term()}},
 		PodAntiAffinity: &corev1.PodAntiAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{PodAffinityTerm: term()}}},
 	}
-	prepareForCreate(p)
-	prepareForCreate(p)
+	objectWrites.PrepareForCreate(p)
+	objectWrites.PrepareForCreate(p)
 	in := metav1.LabelSelectorRequirement{Key: "hash", Operator: metav1.LabelSelectorOpIn, Values: []string{"1"}}
 	notIn := metav1.LabelSelectorRequirement{Key: "tenant", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"x"}}
 	same := func(a, b metav1.LabelSelectorRequirement) bool { return apiequality.Semantic.DeepEqual(a, b) }

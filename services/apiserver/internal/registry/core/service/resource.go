@@ -8,6 +8,7 @@ import (
 	"net/netip"
 
 	corev1 "k8s.io/api/core/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	genericrest "k8s.io/apiserver/pkg/registry/rest"
@@ -30,17 +31,29 @@ type Config struct {
 	FirstNodePort, LastNodePort int
 }
 
-var resource = rest.Resource[*corev1.Service]{
-	Name:       "services",
-	Singular:   "service",
-	ShortNames: []string{"svc"},
-	Categories: []string{"all"},
-	New:        func() *corev1.Service { return &corev1.Service{} },
-	NewList:    func() runtime.Object { return &corev1.ServiceList{} },
-	Default:    Default,
-	Strategy:   strategy,
-	Status:     &statusStrategy,
-	Columns:    columns,
+// Resource is the Service with its /status. What a Service is given is settled before the store sees it.
+var Resource = rest.Resource[*corev1.Service]{
+	Name:         "services",
+	Singular:     "service",
+	ShortNames:   []string{"svc"},
+	Categories:   []string{"all"},
+	New:          func() *corev1.Service { return &corev1.Service{} },
+	NewList:      func() runtime.Object { return &corev1.ServiceList{} },
+	Default:      Default,
+	Spec:         rest.PartOf(func(s *corev1.Service) *corev1.ServiceSpec { return &s.Spec }),
+	Status:       rest.PartOf(func(s *corev1.Service) *corev1.ServiceStatus { return &s.Status }),
+	NoGeneration: true,
+	Strategy: rest.Strategy[*corev1.Service]{
+		Name:             apivalidation.NameIsDNS1035Label,
+		PrepareForUpdate: func(s, _ *corev1.Service) { dropStaleIngress(s) },
+		Validate:         Validate,
+		ValidateUpdate:   ValidateUpdate,
+	},
+	StatusStrategy: rest.Strategy[*corev1.Service]{
+		PrepareForUpdate: func(s, _ *corev1.Service) { dropStaleIngress(s) },
+		ValidateUpdate:   ValidateStatusUpdate,
+	},
+	Columns: columns,
 	Fields: []rest.Field[*corev1.Service]{
 		{Label: "spec.clusterIP", Value: func(s *corev1.Service) string { return s.Spec.ClusterIP }},
 		{Label: "spec.type", Value: func(s *corev1.Service) string { return string(s.Spec.Type) }},
@@ -48,30 +61,42 @@ var resource = rest.Resource[*corev1.Service]{
 	ReturnDeleted: true,
 }
 
-// AddToScheme registers defaults and field selectors.
-func AddToScheme(scheme *runtime.Scheme) error { return resource.AddToScheme(scheme) }
+// dropStaleIngress forgets the load balancer of a Service that has none any more.
+func dropStaleIngress(s *corev1.Service) {
+	if s.Spec.Type != corev1.ServiceTypeLoadBalancer {
+		s.Status.LoadBalancer = corev1.LoadBalancerStatus{}
+	}
+}
 
-// NewStorage opens the stores of Services and of what they are given from, and returns the Service and its /status.
-func NewStorage(o rest.Options, c Config) (map[string]genericrest.Storage, error) {
+// allocating is the Service that is given what it needs.
+type allocating struct {
+	rest.Resource[*corev1.Service]
+	config Config
+}
+
+// Entry is the Service, which is given addresses and ports from what c says.
+func Entry(c Config) rest.Entry { return allocating{Resource, c} }
+
+// Storages opens the stores of Services and of what they are given from.
+func (a allocating) Storages(o rest.Options) (map[string]genericrest.Storage, error) {
 	allocations, err := alloc.Open(o)
 	if err != nil {
 		return nil, err
 	}
-	r, err := c.ranges(allocations)
+	r, err := a.config.ranges(allocations)
 	if err != nil {
 		allocations.Close()
 		return nil, fmt.Errorf("preparing the ranges of Services: %w", err)
 	}
-	releasing := resource
-	releasing.Customize = func(store *genericregistry.Store) { store.AfterDelete = r.afterDelete }
-	opened, err := releasing.NewStorage(o)
+	a.Customize = func(store *genericregistry.Store) { store.AfterDelete = r.afterDelete }
+	a.Wrap = func(s *rest.Storage) genericrest.Storage {
+		return &storage{Storage: s, ranges: r, audits: newAudits(s, r), allocations: allocations}
+	}
+	paths, err := a.Resource.Storages(o)
 	if err != nil {
 		allocations.Close()
-		return nil, err
 	}
-	paths := opened.Map()
-	paths[resource.Name] = &storage{Storage: opened, ranges: r, audits: newAudits(opened, r), allocations: allocations}
-	return paths, nil
+	return paths, err
 }
 
 func (c Config) ranges(s *alloc.Store) (*ranges, error) {

@@ -1,0 +1,26 @@
+// Package lease is the resource Lease of group coordination.k8s.io: who holds something, and until when.
+package lease
+
+import (
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+
+	"keelson.dev/services/apiserver/internal/registry/rest"
+)
+
+// Resource is the Lease.
+var Resource = rest.Resource[*coordinationv1.Lease]{
+	Group:    coordinationv1.GroupName,
+	Name:     "leases",
+	Singular: "lease",
+	New:      func() *coordinationv1.Lease { return &coordinationv1.Lease{} },
+	NewList:  func() runtime.Object { return &coordinationv1.LeaseList{} },
+	Strategy: rest.Strategy[*coordinationv1.Lease]{Validate: Validate, CreateOnUpdate: true},
+	Columns: rest.NewColumns(
+		rest.NameColumn[*coordinationv1.Lease](),
+		rest.Column("Holder", "string", coordinationv1.LeaseSpec{}.SwaggerDoc()["holderIdentity"],
+			func(l *coordinationv1.Lease) any { return ptr.Deref(l.Spec.HolderIdentity, "") }),
+		rest.AgeColumn[*coordinationv1.Lease](),
+	),
+}

@@ -1,0 +1,77 @@
+package rest
+
+import (
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Part is one of the two parts of an object that are written apart: its spec or its status.
+type Part[O Object] struct {
+	empty func(obj O)
+	keep  func(obj, old O)
+	same  func(obj, old O) bool
+}
+
+// PartOf is the part that get finds in an object.
+func PartOf[O Object, V any](get func(O) *V) *Part[O] {
+	return &Part[O]{
+		empty: func(obj O) {
+			var none V
+			*get(obj) = none
+		},
+		keep: func(obj, old O) { *get(obj) = *get(old) },
+		same: func(obj, old O) bool { return equality.Semantic.DeepEqual(get(obj), get(old)) },
+	}
+}
+
+// ObjectWrites are the complete rules for writes of the object: the kind's own and what follows from Spec and Status.
+func (r Resource[O]) ObjectWrites() Strategy[O] {
+	own, s := r.Strategy, r.Strategy
+	counted := r.Spec != nil && !r.NoGeneration
+	s.PrepareForCreate = func(obj O) {
+		if r.Status != nil && !r.StatusOnCreate {
+			r.Status.empty(obj)
+		}
+		if counted {
+			obj.SetGeneration(1)
+		}
+		if own.PrepareForCreate != nil {
+			own.PrepareForCreate(obj)
+		}
+	}
+	s.PrepareForUpdate = func(obj, old O) {
+		if r.Status != nil {
+			r.Status.keep(obj, old)
+		}
+		if own.PrepareForUpdate != nil {
+			own.PrepareForUpdate(obj, old)
+		}
+		if counted {
+			RaiseGeneration(obj, old, !r.Spec.same(obj, old))
+		}
+	}
+	if own.ValidateUpdate == nil && own.Validate != nil {
+		s.ValidateUpdate = func(obj, _ O) field.ErrorList { return own.Validate(obj) }
+	}
+	if own.ResetFields == nil && r.Status != nil {
+		s.ResetFields = []string{"status"}
+	}
+	return s
+}
+
+// StatusWrites are the complete rules for writes of /status.
+func (r Resource[O]) StatusWrites() Strategy[O] {
+	own, s := r.StatusStrategy, r.StatusStrategy
+	s.PrepareForUpdate = func(obj, old O) {
+		if r.Spec != nil {
+			r.Spec.keep(obj, old)
+		}
+		if own.PrepareForUpdate != nil {
+			own.PrepareForUpdate(obj, old)
+		}
+	}
+	if own.ResetFields == nil && r.Spec != nil {
+		s.ResetFields = []string{"spec"}
+	}
+	return s
+}

@@ -1,0 +1,70 @@
+package rest
+
+import (
+	"slices"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// What follows from the accessors of spec and status, and how kinds that differ say so.
+func TestWritesFollowFromParts(t *testing.T) {
+	plain := Resource[*appsv1.Deployment]{
+		Spec:   PartOf(func(d *appsv1.Deployment) *appsv1.DeploymentSpec { return &d.Spec }),
+		Status: PartOf(func(d *appsv1.Deployment) *appsv1.DeploymentStatus { return &d.Status }),
+	}
+	uncounted, registering, preparing := plain, plain, plain
+	uncounted.NoGeneration, registering.StatusOnCreate = true, true
+	preparing.Strategy.PrepareForUpdate = func(d, _ *appsv1.Deployment) { d.Spec.MinReadySeconds = 0 }
+	for _, row := range []struct {
+		name                       string
+		resource                   Resource[*appsv1.Deployment]
+		created, updated, replicas int64
+	}{
+		{"a kind with both parts", plain, 1, 8, 0},
+		{"one that does not count generations", uncounted, 0, 5, 0},
+		{"one that brings its status", registering, 1, 8, 3},
+		{"one that takes the change back", preparing, 1, 7, 0},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			created := &appsv1.Deployment{Status: appsv1.DeploymentStatus{Replicas: 3}}
+			row.resource.ObjectWrites().PrepareForCreate(created)
+			if created.Generation != row.created || int64(created.Status.Replicas) != row.replicas {
+				t.Errorf("a new one has generation %d and %d replicas", created.Generation, created.Status.Replicas)
+			}
+			old := &appsv1.Deployment{Status: appsv1.DeploymentStatus{Replicas: 3}}
+			old.Generation = 7
+			updated := &appsv1.Deployment{Spec: appsv1.DeploymentSpec{MinReadySeconds: 9}}
+			updated.Generation = 5
+			row.resource.ObjectWrites().PrepareForUpdate(updated, old)
+			if updated.Generation != row.updated || updated.Status.Replicas != 3 {
+				t.Errorf("an updated one has generation %d and status %+v", updated.Generation, updated.Status)
+			}
+			reported := &appsv1.Deployment{Spec: appsv1.DeploymentSpec{MinReadySeconds: 9}}
+			row.resource.StatusWrites().PrepareForUpdate(reported, old)
+			if reported.Spec.MinReadySeconds != 0 || reported.Status.Replicas != 0 {
+				t.Errorf("a write of the status made %+v", reported)
+			}
+		})
+	}
+	if object, status := plain.ObjectWrites(), plain.StatusWrites(); !slices.Equal(object.ResetFields, []string{"status"}) ||
+		!slices.Equal(status.ResetFields, []string{"spec"}) {
+		t.Errorf("fields reset by the object %v, by the status %v", object.ResetFields, status.ResetFields)
+	}
+}
+
+// Checks of new objects hold for updates unless the kind says what does.
+func TestValidateChecksUpdates(t *testing.T) {
+	refused := field.ErrorList{field.Required(field.NewPath("spec"), "")}
+	r := Resource[*appsv1.Deployment]{Strategy: Strategy[*appsv1.Deployment]{
+		Validate: func(*appsv1.Deployment) field.ErrorList { return refused },
+	}}
+	if errs := r.ObjectWrites().ValidateUpdate(nil, nil); len(errs) != 1 {
+		t.Errorf("an update got %v", errs)
+	}
+	r.Strategy.ValidateUpdate = func(_, _ *appsv1.Deployment) field.ErrorList { return nil }
+	if errs := r.ObjectWrites().ValidateUpdate(nil, nil); len(errs) != 0 {
+		t.Errorf("an update got %v in spite of a rule of its own", errs)
+	}
+}
