@@ -30,6 +30,7 @@ var Contained = []Scenario{
 	{"Together", Together},
 	{"Termination", Termination},
 	{"CrashLoop", CrashLoop},
+	{"ExtendedResources", ExtendedResources},
 }
 
 // RunAll runs the scenarios one after the other on the mesh.

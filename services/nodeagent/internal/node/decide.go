@@ -82,20 +82,44 @@ func register(f Facts, old *corev1.Node) *corev1.Node {
 	return node
 }
 
-// statusOf returns the status of the Node, given the one that the API has. Conditions of others stay.
+// statusOf returns the status of the Node, given the one that the API has. Only what the node itself finds out is set:
+// resources, addresses and conditions of others stay, and so does every field that is not named here.
 func statusOf(f Facts, h Health, old *corev1.NodeStatus, now time.Time) corev1.NodeStatus {
 	out := *old.DeepCopy()
-	out.Capacity, out.Allocatable = f.capacity(), f.capacity()
+	out.Capacity, out.Allocatable = f.resources(old)
 	out.NodeInfo = f.Info
 	out.DaemonEndpoints.KubeletEndpoint.Port = f.Port
 	out.Images = h.Images
-	out.Addresses = nil
-	for _, ip := range f.IPs {
-		out.Addresses = append(out.Addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: ip})
-	}
-	out.Addresses = append(out.Addresses, corev1.NodeAddress{Type: corev1.NodeHostName, Address: f.Name})
+	out.Addresses = f.addresses(old.Addresses)
 	for _, condition := range h.conditions() {
 		out.Conditions = set(out.Conditions, condition, metav1.NewTime(now.Truncate(time.Second)))
+	}
+	return out
+}
+
+// resources returns the capacity and what of it Pods may use, given the status that the API has. Resources that others
+// have added to the capacity (extended resources) stay, and all of them is allocatable. What is no longer in the capacity
+// leaves the allocatable too.
+func (f Facts) resources(old *corev1.NodeStatus) (capacity, allocatable corev1.ResourceList) {
+	capacity = corev1.ResourceList{}
+	maps.Copy(capacity, old.Capacity)
+	maps.Copy(capacity, f.capacity())
+	allocatable = maps.Clone(capacity)
+	maps.Copy(allocatable, f.Allocatable())
+	return capacity, allocatable
+}
+
+// addresses returns the node's own addresses and, behind them, those of the types that only others find out.
+func (f Facts) addresses(old []corev1.NodeAddress) []corev1.NodeAddress {
+	var out []corev1.NodeAddress
+	for _, ip := range f.IPs {
+		out = append(out, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: ip})
+	}
+	out = append(out, corev1.NodeAddress{Type: corev1.NodeHostName, Address: f.Name})
+	for _, address := range old {
+		if address.Type != corev1.NodeInternalIP && address.Type != corev1.NodeHostName {
+			out = append(out, address)
+		}
 	}
 	return out
 }
@@ -149,13 +173,13 @@ func set(conditions []corev1.NodeCondition, c corev1.NodeCondition, now metav1.T
 // reportEvery is how often the status is written although nothing has changed.
 const reportEvery = 5 * time.Minute
 
-// due tells whether a status must be written: it says something else than the last one, or that one is old. The times
-// of heartbeats do not count as a change.
-func due(last, next *corev1.NodeStatus, lastAt, now time.Time, equal func(a, b any) bool) bool {
-	if last == nil || now.Sub(lastAt) >= reportEvery {
+// due tells whether a status must be written: it says something else than the one that the API has, or the last write is
+// long ago. The times of heartbeats do not count as a change.
+func due(stored, next *corev1.NodeStatus, writtenAt, now time.Time, equal func(a, b any) bool) bool {
+	if now.Sub(writtenAt) >= reportEvery {
 		return true
 	}
-	a, b := last.DeepCopy(), next.DeepCopy()
+	a, b := stored.DeepCopy(), next.DeepCopy()
 	for _, s := range []*corev1.NodeStatus{a, b} {
 		for i := range s.Conditions {
 			s.Conditions[i].LastHeartbeatTime, s.Conditions[i].LastTransitionTime = metav1.Time{}, metav1.Time{}

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -56,24 +57,81 @@ func TestStatus(t *testing.T) {
 	}
 }
 
+// What others have written stays: extended resources, addresses and all that the node does not know of itself.
+func TestStatusOfOthersStays(t *testing.T) {
+	const dongle = "example.com/dongle"
+	amounts := func(cpu, dongles string) corev1.ResourceList {
+		out := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}
+		if dongles != "" {
+			out[dongle] = resource.MustParse(dongles)
+		}
+		return out
+	}
+	for _, r := range []struct {
+		name                            string
+		oldCapacity, oldAllocatable     corev1.ResourceList
+		wantCapacity, wantAllocatable   string
+		wantCPUCapacity, wantCPUToSpare string
+	}{
+		{"added to the capacity", amounts("2", "4"), amounts("2", ""), "4", "4", "2", "2"},
+		{"raised in the capacity", amounts("2", "8"), amounts("2", "4"), "8", "8", "2", "2"},
+		{"taken out of the capacity", amounts("2", ""), amounts("2", "4"), "", "", "2", "2"},
+		{"the node's own resource", amounts("64", "4"), amounts("63", "4"), "4", "4", "2", "2"},
+	} {
+		old := &corev1.NodeStatus{Capacity: r.oldCapacity, Allocatable: r.oldAllocatable}
+		before := old.DeepCopy()
+		s := statusOf(facts(), Health{}, old, now)
+		for what, pair := range map[string][2]corev1.ResourceList{"capacity": {s.Capacity, amounts(r.wantCPUCapacity, r.wantCapacity)},
+			"allocatable": {s.Allocatable, amounts(r.wantCPUToSpare, r.wantAllocatable)}} {
+			for _, name := range []corev1.ResourceName{dongle, corev1.ResourceCPU} {
+				got, has := pair[0][name]
+				want, wanted := pair[1][name]
+				if has != wanted || got.Cmp(want) != 0 {
+					t.Errorf("%s: %s of %s is %v (%v), want %v (%v)", r.name, what, name, got.String(), has, want.String(), wanted)
+				}
+			}
+		}
+		if !reflect.DeepEqual(before, old) {
+			t.Errorf("%s: the input was changed", r.name)
+		}
+	}
+	old := &corev1.NodeStatus{
+		Addresses: []corev1.NodeAddress{{Type: corev1.NodeExternalIP, Address: "192.0.2.1"}, {Type: corev1.NodeInternalIP, Address: "10.9.9.9"},
+			{Type: corev1.NodeHostName, Address: "old"}, {Type: corev1.NodeExternalDNS, Address: "n1.example.com"}},
+		VolumesInUse: []corev1.UniqueVolumeName{"theirs"}, Phase: corev1.NodeRunning,
+	}
+	s := statusOf(facts(), Health{}, old, now)
+	want := []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.0.0.1"}, {Type: corev1.NodeHostName, Address: "n1"},
+		{Type: corev1.NodeExternalIP, Address: "192.0.2.1"}, {Type: corev1.NodeExternalDNS, Address: "n1.example.com"}}
+	if !reflect.DeepEqual(s.Addresses, want) {
+		t.Errorf("addresses %v, want %v", s.Addresses, want)
+	}
+	if len(s.VolumesInUse) != 1 || s.Phase != corev1.NodeRunning {
+		t.Errorf("status %+v: fields that the node does not know must stay", s)
+	}
+}
+
 func TestDue(t *testing.T) {
 	first := statusOf(facts(), Health{}, &corev1.NodeStatus{}, now)
 	later := now.Add(10 * time.Second)
 	same := statusOf(facts(), Health{}, &first, later)
 	worse := statusOf(facts(), Health{RuntimeProblem: "gone"}, &first, later)
 	for _, r := range []struct {
-		name string
-		last *corev1.NodeStatus
-		next corev1.NodeStatus
-		at   time.Time
-		want bool
+		name    string
+		stored  corev1.NodeStatus
+		next    corev1.NodeStatus
+		written time.Time
+		at      time.Time
+		want    bool
 	}{
-		{"the first", nil, first, now, true},
-		{"nothing new", &first, same, later, false},
-		{"a change", &first, worse, later, true},
-		{"nothing new for five minutes", &first, same, now.Add(reportEvery), true},
+		{"the first", first, same, time.Time{}, now, true},
+		{"nothing new", first, same, now, later, false},
+		{"a change", first, worse, now, later, true},
+		{"somebody has overwritten it", corev1.NodeStatus{}, same, now, later, true},
+		{"nothing new for just under five minutes", first, same, now, now.Add(5*time.Minute - 1), false},
+		{"nothing new for five minutes", first, same, now, now.Add(5 * time.Minute), true},
 	} {
-		if got := due(r.last, &r.next, now, r.at, apiequality.Semantic.DeepEqual); got != r.want {
+		if got := due(&r.stored, &r.next, r.written, r.at, apiequality.Semantic.DeepEqual); got != r.want {
 			t.Errorf("%s: due = %v, want %v", r.name, got, r.want)
 		}
 	}

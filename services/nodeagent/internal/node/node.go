@@ -40,10 +40,10 @@ type Node struct {
 	Config
 	look chan struct{}
 
-	mu      sync.Mutex // guards all below
+	mu sync.Mutex // guards all below
+	// current is the Node as the API had it last.
 	current *corev1.Node
-	// written is the status that was written last, and when.
-	written   *corev1.NodeStatus
+	// writtenAt is when the status was written last.
 	writtenAt time.Time
 	lease     *coordinationv1.Lease
 }
@@ -103,25 +103,25 @@ func (n *Node) Run(ctx context.Context) {
 func (n *Node) Current() *corev1.Node {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.current == nil {
-		node := register(n.Facts, nil)
-		node.Status.Allocatable = n.Facts.capacity()
-		return node
+	node := n.current
+	if node == nil {
+		node = register(n.Facts, nil)
 	}
-	return n.current
+	out := *node
+	_, out.Status.Allocatable = n.Facts.resources(&node.Status)
+	return &out
 }
 
-// Observe takes in a version of the Node that a watch delivered.
+// Observe takes in a version of the Node that a watch delivered. Resources that somebody else has changed are reported as
+// allocatable at once.
 func (n *Node) Observe(node *corev1.Node) {
+	_, allocatable := n.Facts.resources(&node.Status)
 	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.keepLocked(node)
-}
-
-func (n *Node) keepLocked(node *corev1.Node) {
-	kept := *node
-	kept.Status.Allocatable = n.Facts.capacity()
-	n.current = &kept
+	n.current = node
+	n.mu.Unlock()
+	if !apiequality.Semantic.DeepEqual(allocatable, node.Status.Allocatable) {
+		n.Look()
+	}
 }
 
 func (n *Node) register(ctx context.Context) error {
@@ -165,14 +165,14 @@ func (n *Node) report(ctx context.Context) error {
 	defer cancel()
 	health := n.Health(ctx)
 	n.mu.Lock()
-	base, written, writtenAt := n.current, n.written, n.writtenAt
+	base, writtenAt := n.current, n.writtenAt
 	n.mu.Unlock()
 	if base == nil {
 		return n.register(ctx)
 	}
 	now := time.Now()
 	next := statusOf(n.Facts, health, &base.Status, now)
-	if !due(written, &next, writtenAt, now, apiequality.Semantic.DeepEqual) {
+	if !due(&base.Status, &next, writtenAt, now, apiequality.Semantic.DeepEqual) {
 		return nil
 	}
 	if err := failpoint.Inject("nodeagent/node.status.before"); err != nil {
@@ -185,16 +185,14 @@ func (n *Node) report(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("reading the node: %w", err)
 	}
-	next = statusOf(n.Facts, health, &live.Status, now)
-	live.Status = next
+	live.Status = statusOf(n.Facts, health, &live.Status, now)
 	stored, err := n.Client.CoreV1().Nodes().UpdateStatus(ctx, live, metav1.UpdateOptions{})
 	if err != nil {
 		return fmt.Errorf("updating the node's status: %w", err)
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.written, n.writtenAt = &next, now
-	n.keepLocked(stored)
+	n.current, n.writtenAt = stored, now
 	return failpoint.Inject("nodeagent/node.status.after")
 }
 

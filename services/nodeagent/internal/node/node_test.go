@@ -1,0 +1,55 @@
+package node
+
+import (
+	"context"
+	"testing"
+
+	"go.uber.org/zap"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+)
+
+// An extended resource that an administrator adds is reported as allocatable, and Pods may use it from when the node sees it.
+func TestExtendedResources(t *testing.T) {
+	const dongle = "example.com/dongle"
+	client := fake.NewClientset()
+	n := New(Config{Client: client, Log: zap.NewNop(), Facts: facts(), Health: func(context.Context) Health { return Health{} }})
+	if err := n.Register(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	get := func() *corev1.Node {
+		t.Helper()
+		stored, err := client.CoreV1().Nodes().Get(t.Context(), "n1", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return stored
+	}
+	stored := get()
+	stored.Status.Capacity[dongle] = resource.MustParse("4")
+	stored, err := client.CoreV1().Nodes().UpdateStatus(t.Context(), stored, metav1.UpdateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.Observe(stored)
+	if got := n.Current().Status.Allocatable[dongle]; got.Value() != 4 {
+		t.Errorf("Pods may use %v of the resource, want 4", got.String())
+	}
+	select {
+	case <-n.look:
+	default:
+		t.Error("the node does not look at once when somebody changes its resources")
+	}
+	if err := n.report(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	status := get().Status
+	if capacity, allocatable := status.Capacity[dongle], status.Allocatable[dongle]; capacity.Value() != 4 || allocatable.Value() != 4 {
+		t.Errorf("after a report capacity is %v and allocatable %v, want 4 and 4", capacity.String(), allocatable.String())
+	}
+	if cpu := status.Allocatable.Cpu(); cpu.MilliValue() != 2000 {
+		t.Errorf("allocatable CPU %v, want 2", cpu)
+	}
+}
