@@ -49,6 +49,7 @@ build: tools ## build the daemons, keel and the tools they need into bin/
 	@for d in $(DAEMONS); do echo "    keelson-$$d"; \
 	  (cd $(ROOT)/services/$$d && $(GO) build -ldflags "$(LDFLAGS)" -o $(BIN)/keelson-$$d ./cmd/keelson-$$d) || exit 1; done
 	@echo "    keel"; cd $(ROOT)/cli && $(GO) build -ldflags "$(LDFLAGS)" -o $(BIN)/keel ./cmd/keel
+	@echo "    cni/keelson-hostport"; cd $(ROOT)/cli && $(GO) build -ldflags "$(LDFLAGS)" -o $(BIN)/cni/keelson-hostport ./cmd/keelson-hostport
 
 IMAGE_SOURCES := $(shell find $(ROOT)/test/images -type f ! -name '*_test.go')
 .PHONY: images

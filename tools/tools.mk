@@ -51,7 +51,7 @@ $(STAMPS)/runc: $(STAMPS)/runc.mod $(wildcard $(PINS)/runc/filter/*.go)
 
 CNI := github.com/containernetworking/plugins
 $(STAMPS)/cni: $(call pin_files,cni)
-	$(call pin_build,cni,$(CNI)/plugins/main/bridge $(CNI)/plugins/main/loopback $(CNI)/plugins/ipam/host-local $(CNI)/plugins/meta/portmap,$(BIN)/cni,-ldflags "-s -w -X $(CNI)/pkg/utils/buildversion.BuildVersion=$(call pinned,cni,$(CNI))",the CNI plugins $(call pinned,cni,$(CNI)))
+	$(call pin_build,cni,$(CNI)/plugins/main/bridge $(CNI)/plugins/main/loopback $(CNI)/plugins/ipam/host-local,$(BIN)/cni,-ldflags "-s -w -X $(CNI)/pkg/utils/buildversion.BuildVersion=$(call pinned,cni,$(CNI))",the CNI plugins $(call pinned,cni,$(CNI)))
 
 VERSION_PKG := k8s.io/component-base/version
 $(STAMPS)/kubectl: $(call pin_files,kubectl) $(PINS)/kubectl/main.go

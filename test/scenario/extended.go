@@ -24,13 +24,14 @@ spec:
     resources: {limits: {` + dongle + `: 1}}
 `
 
-// ExtendedResources gives a node a resource as an administrator does, through its status: Pods can use it until it is taken
-// away again, whatever the node reports of itself meanwhile.
+// ExtendedResources gives a node a resource as an administrator does, through its status: Pods can use it until it is
+// taken away again, whatever the node reports of itself meanwhile.
 func ExtendedResources(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	node := m.Nodes()[0]
 	patch := func(amount string) {
-		w.Kubectl("patch", "node", node, "--subresource=status", "--type=merge", "-p", `{"status":{"capacity":{"`+dongle+`":`+amount+`}}}`)
+		body := `{"status":{"capacity":{"` + dongle + `":` + amount + `}}}`
+		w.Kubectl("patch", "node", node, "--subresource=status", "--type=merge", "-p", body)
 	}
 	allocatable := func(want string) {
 		w.Await("the node to offer "+want+" dongles", func() string {
@@ -45,7 +46,7 @@ func ExtendedResources(t *testing.T, m mesh.Mesh) {
 			return ""
 		})
 	}
-	t.Cleanup(func() { patch("null") })
+	defer patch("null")
 	patch(`"2"`)
 	allocatable("2")
 	w.KubectlWith(plugged, "apply", "-f", "-")

@@ -30,6 +30,7 @@ var Contained = []Scenario{
 	{"Together", Together},
 	{"Termination", Termination},
 	{"CrashLoop", CrashLoop},
+	{"HostPort", HostPort},
 	{"ExtendedResources", ExtendedResources},
 }
 

@@ -126,6 +126,15 @@ func EnableForwarding() error {
 	return nil
 }
 
+// RouteLoopback lets connections from the machine's loopback address pass a bridge, so that a port of the machine that leads to a
+// Pod is there on 127.0.0.1 too. SetNetworkRules keeps Pods from using the same way back.
+func RouteLoopback(bridge string) error {
+	if err := os.WriteFile("/proc/sys/net/ipv4/conf/"+bridge+"/route_localnet", []byte("1"), 0o644); err != nil {
+		return fmt.Errorf("letting the loopback address pass the bridge %s: %w", bridge, err)
+	}
+	return nil
+}
+
 // EnsureBridge makes a node's bridge with its gateway address, so that the range is taken from now on for everybody who asks.
 func EnsureBridge(name string, podRange netip.Prefix, gateway netip.Addr) error {
 	link, err := netlink.LinkByName(name)

@@ -16,26 +16,12 @@ import (
 	"github.com/google/nftables"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"keelson.dev/cli/internal/nettest"
 )
 
-// ownNetwork moves the test into a network namespace of its own, so that nothing of the machine changes.
-func ownNetwork(t *testing.T) {
-	t.Helper()
-	runtime.LockOSThread() // never unlocked: the thread ends with the test's goroutine
-	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
-		t.Fatalf("the tests of this package need root: %v", err)
-	}
-	loopback, err := netlink.LinkByName("lo")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := netlink.LinkSetUp(loopback); err != nil {
-		t.Fatal(err)
-	}
-}
-
 func TestABridgeTakesItsRange(t *testing.T) {
-	ownNetwork(t)
+	nettest.Own(t)
 	pods := netip.MustParsePrefix("10.244.1.0/24")
 	for range 2 {
 		if err := EnsureBridge("keeltest-1", pods, netip.MustParseAddr("10.244.1.1")); err != nil {
@@ -60,15 +46,15 @@ func TestABridgeTakesItsRange(t *testing.T) {
 }
 
 func TestNetworkRulesComeAndGo(t *testing.T) {
-	ownNetwork(t)
+	nettest.Own(t)
 	service := Service{Address: netip.MustParseAddr("10.96.0.1"), Port: 443, Target: netip.MustParseAddrPort("192.0.2.7:6443")}
 	for range 2 {
-		if err := SetNetworkRules("keelson-test", netip.MustParsePrefix("10.244.0.0/16"), service); err != nil {
+		if err := SetNetworkRules("keelson-test", netip.MustParsePrefix("10.244.0.0/16"), service, "keeltest-"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if rules := countRules(t); rules != 3 {
-		t.Errorf("the table holds %d rules, want the masquerade and the Service twice", rules)
+	if rules := countRules(t); rules != 4 {
+		t.Errorf("the table holds %d rules, want the masquerade, the Service twice and the guard of the loopback addresses", rules)
 	}
 	for range 2 {
 		if err := RemoveNetworkRules("keelson-test"); err != nil {
@@ -103,7 +89,7 @@ func countRules(t *testing.T) int {
 
 // The Service's rule is a promise to Pods: a connection to its address arrives at the apiserver.
 func TestTheServiceLeadsToTheApiserver(t *testing.T) {
-	ownNetwork(t)
+	nettest.Own(t)
 	// The machine's own address and the way to the Service are those of a bridge.
 	if err := EnsureBridge("keeltest-1", netip.MustParsePrefix("10.96.0.0/16"), netip.MustParseAddr("10.96.7.7")); err != nil {
 		t.Fatal(err)
@@ -115,7 +101,7 @@ func TestTheServiceLeadsToTheApiserver(t *testing.T) {
 	defer listener.Close()
 	target := netip.MustParseAddrPort(listener.Addr().String())
 	service := Service{Address: netip.MustParseAddr("10.96.0.1"), Port: 443, Target: target}
-	if err := SetNetworkRules("keelson-test", netip.MustParsePrefix("10.244.0.0/16"), service); err != nil {
+	if err := SetNetworkRules("keelson-test", netip.MustParsePrefix("10.244.0.0/16"), service, "keeltest-"); err != nil {
 		t.Fatal(err)
 	}
 	conn, err := net.DialTimeout("tcp4", "10.96.0.1:443", 5*time.Second)
@@ -123,6 +109,61 @@ func TestTheServiceLeadsToTheApiserver(t *testing.T) {
 		t.Fatal(err)
 	}
 	conn.Close()
+}
+
+// That connections from the loopback address may pass the bridge opens no way from Pods to what listens there.
+func TestPodsDoNotReachTheLoopbackAddress(t *testing.T) {
+	nettest.Own(t)
+	gateway := netip.MustParseAddr("10.244.1.1")
+	service := Service{Address: netip.MustParseAddr("10.96.0.1"), Port: 443, Target: netip.MustParseAddrPort("10.244.1.1:6443")}
+	for _, err := range []error{
+		EnsureBridge("keeltest-1", netip.MustParsePrefix("10.244.1.0/24"), gateway), RouteLoopback("keeltest-1"),
+		SetNetworkRules("keelson-test", netip.MustParsePrefix("10.244.0.0/16"), service, "keeltest-"),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	pod := nettest.NewPeer(t, "pod", "keeltest-1", netip.MustParsePrefix("10.244.1.5/24"), gateway)
+	reaches := func() (reached bool) {
+		pod.Do(func() {
+			conn, err := net.DialTimeout("tcp4", listener.Addr().String(), 300*time.Millisecond)
+			if reached = err == nil; reached {
+				conn.Close()
+			}
+		})
+		return reached
+	}
+	// A Pod with the right to change its network sends 127.0.0.1 to the machine.
+	pod.Do(func() {
+		lo, err := netlink.LinkByName("lo")
+		if err == nil {
+			err = netlink.AddrDel(lo, &netlink.Addr{IPNet: &net.IPNet{IP: net.IPv4(127, 0, 0, 1), Mask: net.CIDRMask(8, 32)}})
+		}
+		if err == nil {
+			err = netlink.RouteAdd(&netlink.Route{Dst: &net.IPNet{IP: net.IPv4(127, 0, 0, 1), Mask: net.CIDRMask(32, 32)}, Gw: gateway.AsSlice()})
+		}
+		if err == nil {
+			err = RouteLoopback("pod-in")
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	if reaches() {
+		t.Error("the Pod reaches the machine's loopback address")
+	}
+	if err := RemoveNetworkRules("keelson-test"); err != nil {
+		t.Fatal(err)
+	}
+	if !reaches() {
+		t.Error("without the rules it does not either, so the test shows nothing")
+	}
 }
 
 func TestUnmountBelow(t *testing.T) {

@@ -23,9 +23,10 @@ func (m *Mesh) prepareNodes(options UpOptions) error {
 	if err := host.EnableForwarding(); err != nil {
 		return err
 	}
-	if err := m.setNetworkRules(); err != nil {
+	guarded := m.setNetworkRules()
+	if guarded != nil {
 		// Without them Pods still reach each other and the machine, which is all that most work on one machine needs.
-		m.say("\n    Pods cannot reach beyond this machine: %v", err)
+		m.say("\n    Pods cannot reach beyond this machine: %v", guarded)
 	}
 	for _, n := range m.State.Nodes {
 		podRange, err := netip.ParsePrefix(n.Range)
@@ -35,10 +36,15 @@ func (m *Mesh) prepareNodes(options UpOptions) error {
 		if err := host.EnsureBridge(n.Bridge, podRange, plan.FirstAddress(podRange)); err != nil {
 			return err
 		}
+		if guarded == nil {
+			if err := host.RouteLoopback(n.Bridge); err != nil {
+				return err
+			}
+		}
 		files := m.Layout.Node(n.Name)
 		err = node.WriteConfig(
 			plan.ContainerdInput{Node: files, Programs: options.Programs, SysResource: sysResource},
-			plan.CNIInput{Node: files, Bridge: n.Bridge, Range: podRange},
+			plan.CNIInput{Node: files, Bridge: n.Bridge, Range: podRange, PortTable: m.Layout.PortTable()},
 		)
 		if err != nil {
 			return err
@@ -56,7 +62,7 @@ func (m *Mesh) setNetworkRules() error {
 	return host.SetNetworkRules(m.Layout.NetworkTable(), m.State.Ranges.Pod, host.Service{
 		Address: plan.FirstAddress(m.State.Ranges.Service), Port: servicePort,
 		Target: netip.AddrPortFrom(advertise, uint16(m.State.Ports[plan.APIServer])),
-	})
+	}, m.Layout.BridgePrefix())
 }
 
 // importImages gives every node the archives that it does not have, the nodes side by side.

@@ -276,7 +276,7 @@ func (m *Mesh) httpClient() (*http.Client, error) {
 func checkPrograms(options UpOptions) error {
 	programs := []string{"keelson-apiserver", "keelson-scheduler", "keelson-workload-controllers", "keelson-podgc"}
 	if options.Nodes > 0 {
-		programs = append(programs, "keelson-nodeagent", "containerd", "containerd-shim-runc-v2", "ctr", "runc", "cni/bridge")
+		programs = append(programs, "keelson-nodeagent", "containerd", "containerd-shim-runc-v2", "ctr", "runc", "cni/bridge", "cni/"+plan.HostPortPlugin)
 	}
 	for _, program := range programs {
 		if _, err := os.Stat(filepath.Join(options.Programs, program)); err != nil {

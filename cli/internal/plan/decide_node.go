@@ -82,6 +82,8 @@ type CNIInput struct {
 	Node   NodeLayout
 	Bridge string
 	Range  netip.Prefix
+	// PortTable is the firewall table of the ports that lead to Pods.
+	PortTable string
 }
 
 // cniPlugin is one plugin of the chain, with the fields that ours use.
@@ -91,6 +93,7 @@ type cniPlugin struct {
 	IsGateway    bool            `json:"isGateway,omitempty"`
 	HairpinMode  bool            `json:"hairpinMode,omitempty"`
 	IPAM         *cniIPAM        `json:"ipam,omitempty"`
+	Table        string          `json:"table,omitempty"`
 	Capabilities map[string]bool `json:"capabilities,omitempty"`
 }
 
@@ -110,8 +113,11 @@ type cniRoute struct {
 	Destination string `json:"dst"`
 }
 
+// HostPortPlugin is the program that leads ports of the machine to Pods.
+const HostPortPlugin = "keelson-hostport"
+
 // CNIConfig renders the network of a node's Pods: a bridge with the node's share of the Pod range. The way out of the range is
-// keel's own masquerade, which needs no iptables program.
+// keel's own masquerade, and ports of the machine are led to Pods by a plugin of our own: neither needs an iptables or nft program.
 func CNIConfig(in CNIInput) (string, error) {
 	config := struct {
 		Version string      `json:"cniVersion"`
@@ -125,7 +131,7 @@ func CNIConfig(in CNIInput) (string, error) {
 				Ranges: [][]cniRange{{{Subnet: in.Range, Gateway: FirstAddress(in.Range)}}},
 				Routes: []cniRoute{{Destination: "0.0.0.0/0"}},
 			}},
-			{Type: "portmap", Capabilities: map[string]bool{"portMappings": true}},
+			{Type: HostPortPlugin, Table: in.PortTable, Capabilities: map[string]bool{"portMappings": true}},
 		},
 	}
 	text, err := json.MarshalIndent(config, "", "  ")

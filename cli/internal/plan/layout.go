@@ -56,6 +56,9 @@ func (l Layout) APIServer() string { return filepath.Join(l.Dir, "apiserver") }
 // NetworkTable is the firewall table of the mesh.
 func (l Layout) NetworkTable() string { return "keelson-" + l.ID() }
 
+// PortTable is the firewall table of the ports that lead to Pods. It outlives an up, which writes the other one anew.
+func (l Layout) PortTable() string { return l.NetworkTable() + "-ports" }
+
 // CgroupRoot is the cgroup above all of the mesh's Pods.
 func (l Layout) CgroupRoot() string { return "/keelson-" + l.ID() }
 
@@ -96,4 +99,7 @@ func (n NodeLayout) CgroupRoot() string { return n.mesh.CgroupRoot() + "/" + n.N
 func NodeName(index int) string { return fmt.Sprintf("node-%d", index+1) }
 
 // BridgeName fits the kernel's 15 characters up to node 999.
-func (l Layout) BridgeName(index int) string { return fmt.Sprintf("keel%s-%d", l.ID(), index+1) }
+func (l Layout) BridgeName(index int) string { return fmt.Sprintf("%s%d", l.BridgePrefix(), index+1) }
+
+// BridgePrefix is what the names of all bridges of the mesh begin with, and no other interface's.
+func (l Layout) BridgePrefix() string { return "keel" + l.ID() + "-" }

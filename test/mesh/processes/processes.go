@@ -156,6 +156,8 @@ func (m *Mesh) Keel(ctx context.Context, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, upTimeout)
 	defer cancel()
 	command := exec.CommandContext(ctx, filepath.Join(scenario.BinDir(), "keel"), append([]string{"--data-dir", m.DataDir}, args...)...)
+	// No other program is found: what keel starts must not lean on what this machine happens to have.
+	command.Env = append(os.Environ(), "PATH="+scenario.BinDir())
 	var out bytes.Buffer
 	command.Stdout, command.Stderr = &out, &out
 	err := command.Run()

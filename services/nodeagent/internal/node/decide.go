@@ -98,8 +98,8 @@ func statusOf(f Facts, h Health, old *corev1.NodeStatus, now time.Time) corev1.N
 }
 
 // resources returns the capacity and what of it Pods may use, given the status that the API has. Resources that others
-// have added to the capacity (extended resources) stay, and all of them is allocatable. What is no longer in the capacity
-// leaves the allocatable too.
+// have added to the capacity (extended resources) stay, and all of them is allocatable. What is no longer in the
+// capacity leaves the allocatable too.
 func (f Facts) resources(old *corev1.NodeStatus) (capacity, allocatable corev1.ResourceList) {
 	capacity = corev1.ResourceList{}
 	maps.Copy(capacity, old.Capacity)
@@ -173,8 +173,8 @@ func set(conditions []corev1.NodeCondition, c corev1.NodeCondition, now metav1.T
 // reportEvery is how often the status is written although nothing has changed.
 const reportEvery = 5 * time.Minute
 
-// due tells whether a status must be written: it says something else than the one that the API has, or the last write is
-// long ago. The times of heartbeats do not count as a change.
+// due tells whether a status must be written: it says something else than the one that the API has, or the last write
+// is long ago. The times of heartbeats do not count as a change.
 func due(stored, next *corev1.NodeStatus, writtenAt, now time.Time, equal func(a, b any) bool) bool {
 	if now.Sub(writtenAt) >= reportEvery {
 		return true

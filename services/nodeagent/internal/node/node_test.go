@@ -11,11 +11,13 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 )
 
-// An extended resource that an administrator adds is reported as allocatable, and Pods may use it from when the node sees it.
+// An extended resource that an administrator adds is reported as allocatable, and Pods may use it from when the node
+// sees it.
 func TestExtendedResources(t *testing.T) {
 	const dongle = "example.com/dongle"
 	client := fake.NewClientset()
-	n := New(Config{Client: client, Log: zap.NewNop(), Facts: facts(), Health: func(context.Context) Health { return Health{} }})
+	well := func(context.Context) Health { return Health{} }
+	n := New(Config{Client: client, Log: zap.NewNop(), Facts: facts(), Health: well})
 	if err := n.Register(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +49,7 @@ func TestExtendedResources(t *testing.T) {
 	}
 	status := get().Status
 	if capacity, allocatable := status.Capacity[dongle], status.Allocatable[dongle]; capacity.Value() != 4 || allocatable.Value() != 4 {
-		t.Errorf("after a report capacity is %v and allocatable %v, want 4 and 4", capacity.String(), allocatable.String())
+		t.Errorf("after a report capacity is %v and allocatable %v, want 4", capacity.String(), allocatable.String())
 	}
 	if cpu := status.Allocatable.Cpu(); cpu.MilliValue() != 2000 {
 		t.Errorf("allocatable CPU %v, want 2", cpu)

@@ -1,0 +1,59 @@
+package hostport
+
+import (
+	"net/netip"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func TestForwards(t *testing.T) {
+	pod := netip.MustParseAddr("10.244.1.5")
+	target := netip.MustParseAddrPort("10.244.1.5:80")
+	for _, r := range []struct {
+		name    string
+		mapping Mapping
+		want    []Forward
+		wrong   string
+	}{
+		{"tcp unless said otherwise", Mapping{HostPort: 8080, ContainerPort: 80}, []Forward{{Port: 8080, Protocol: 6, Target: target}}, ""},
+		{"udp", Mapping{HostPort: 8080, ContainerPort: 80, Protocol: "UDP"}, []Forward{{Port: 8080, Protocol: 17, Target: target}}, ""},
+		{"sctp", Mapping{HostPort: 8080, ContainerPort: 80, Protocol: "sctp"}, []Forward{{Port: 8080, Protocol: 132, Target: target}}, ""},
+		{"one address", Mapping{HostPort: 1, ContainerPort: 80, HostIP: "192.0.2.1"}, []Forward{{Host: netip.MustParseAddr("192.0.2.1"), Port: 1, Protocol: 6, Target: target}}, ""},
+		{"all addresses", Mapping{HostPort: 65535, ContainerPort: 80, HostIP: "0.0.0.0"}, []Forward{{Port: 65535, Protocol: 6, Target: target}}, ""},
+		{"IPv6 has no Pod address", Mapping{HostPort: 8080, ContainerPort: 80, HostIP: "::"}, nil, ""},
+		{"no port of the machine", Mapping{ContainerPort: 80}, nil, ""},
+		{"port above all", Mapping{HostPort: 65536, ContainerPort: 80}, nil, "portMappings[0].hostPort: 65536"},
+		{"port below all", Mapping{HostPort: -1, ContainerPort: 80}, nil, "portMappings[0].hostPort: -1"},
+		{"no port of the Pod", Mapping{HostPort: 80}, nil, "portMappings[0].containerPort: 0"},
+		{"Pod's port above all", Mapping{HostPort: 80, ContainerPort: 65536}, nil, "portMappings[0].containerPort: 65536"},
+		{"unknown protocol", Mapping{HostPort: 80, ContainerPort: 80, Protocol: "icmp"}, nil, `portMappings[0].protocol: "icmp" must be tcp, udp or sctp`},
+		{"no address", Mapping{HostPort: 80, ContainerPort: 80, HostIP: "here"}, nil, `portMappings[0].hostIP: "here"`},
+	} {
+		got, err := Forwards([]Mapping{r.mapping}, pod)
+		if r.wrong != "" && (err == nil || !strings.Contains(err.Error(), r.wrong)) || r.wrong == "" && err != nil {
+			t.Errorf("%s: error %v, want %q", r.name, err, r.wrong)
+		}
+		if !reflect.DeepEqual(got, r.want) {
+			t.Errorf("%s: %+v, want %+v", r.name, got, r.want)
+		}
+	}
+}
+
+func TestParse(t *testing.T) {
+	const whole = `{"cniVersion":"1.0.0","name":"n","type":"keelson-hostport","table":"t",
+		"runtimeConfig":{"portMappings":[{"hostPort":8080,"containerPort":80,"protocol":"tcp","hostIP":""}]},
+		"prevResult":{"cniVersion":"1.0.0","interfaces":[{"name":"eth0","sandbox":"/n"}],
+			"ips":[{"address":"fd00::5/64"},{"address":"10.244.1.5/24","gateway":"10.244.1.1","interface":0}]}}`
+	c, err := parse([]byte(whole))
+	if err != nil {
+		t.Fatal(err)
+	}
+	forwards, pod, err := c.forwards()
+	if err != nil || len(forwards) != 1 || forwards[0].Target.String() != "10.244.1.5:80" || pod.String() != "10.244.1.5/24" {
+		t.Errorf("forwards %+v of %s, %v", forwards, pod, err)
+	}
+	if _, err := parse([]byte(strings.Replace(whole, `"table":"t",`, "", 1))); err == nil || !strings.Contains(err.Error(), "table") {
+		t.Errorf("without a table: %v", err)
+	}
+}

@@ -1,0 +1,106 @@
+package hostport
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"github.com/containernetworking/cni/pkg/skel"
+	"github.com/containernetworking/cni/pkg/types"
+	current "github.com/containernetworking/cni/pkg/types/100"
+	"github.com/containernetworking/cni/pkg/version"
+
+	"keelson.dev/cli/internal/plan"
+)
+
+// Type is the plugin's name in a network configuration and that of its program.
+const Type = plan.HostPortPlugin
+
+// config is what the plugin gets on standard input.
+type config struct {
+	types.PluginConf
+	// Table is the firewall table that holds the ports.
+	Table         string `json:"table"`
+	RuntimeConfig struct {
+		PortMappings []Mapping `json:"portMappings"`
+	} `json:"runtimeConfig"`
+}
+
+// Main answers the call that the environment describes.
+func Main() {
+	calls := skel.CNIFuncs{Add: onAdd, Check: onCheck, Del: onDel}
+	skel.PluginMainFuncs(calls, version.All, Type+": leads ports of the machine to Pods")
+}
+
+func parse(data []byte) (*config, error) {
+	c := &config{}
+	if err := json.Unmarshal(data, c); err != nil {
+		return nil, fmt.Errorf("reading the network configuration: %w", err)
+	}
+	if c.Table == "" {
+		return nil, errors.New("table: the network configuration must name the firewall table")
+	}
+	if err := version.ParsePrevResult(&c.PluginConf); err != nil {
+		return nil, fmt.Errorf("prevResult: %w", err)
+	}
+	return c, nil
+}
+
+// onAdd passes on what the plugins before it said.
+func onAdd(args *skel.CmdArgs) error {
+	c, err := parse(args.StdinData)
+	if err != nil {
+		return err
+	}
+	if c.PrevResult == nil {
+		return errors.New("prevResult: a plugin that gives the Pod its address must come before " + Type)
+	}
+	if len(c.RuntimeConfig.PortMappings) > 0 {
+		forwards, pod, err := c.forwards()
+		if err != nil {
+			return err
+		}
+		if err := add(c.Table, args.ContainerID, forwards, pod); err != nil {
+			return err
+		}
+	}
+	return types.PrintResult(c.PrevResult, c.CNIVersion)
+}
+
+func onDel(args *skel.CmdArgs) error {
+	c, err := parse(args.StdinData)
+	if err != nil || len(c.RuntimeConfig.PortMappings) == 0 {
+		return err
+	}
+	return remove(c.Table, args.ContainerID)
+}
+
+func onCheck(args *skel.CmdArgs) error {
+	c, err := parse(args.StdinData)
+	if err != nil || len(c.RuntimeConfig.PortMappings) == 0 {
+		return err
+	}
+	if _, rules, err := owned(c.Table, args.ContainerID); err != nil || len(rules) == 0 {
+		return errors.Join(fmt.Errorf("the firewall table %s holds no port of the Pod", c.Table), err)
+	}
+	return nil
+}
+
+// forwards returns what is to be done and the Pod's address with its network.
+func (c *config) forwards() ([]Forward, netip.Prefix, error) {
+	result, err := current.NewResultFromResult(c.PrevResult)
+	if err != nil {
+		return nil, netip.Prefix{}, fmt.Errorf("prevResult: %w", err)
+	}
+	for _, ip := range result.IPs {
+		address, ok := netip.AddrFromSlice(ip.Address.IP.To4())
+		if !ok {
+			continue
+		}
+		bits, _ := ip.Address.Mask.Size()
+		forwards, err := Forwards(c.RuntimeConfig.PortMappings, address)
+		return forwards, netip.PrefixFrom(address, bits), err
+	}
+	return nil, netip.Prefix{}, errors.New("prevResult: the Pod has no IPv4 address")
+}

@@ -1,0 +1,147 @@
+package hostport
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/netip"
+	"slices"
+
+	"github.com/google/nftables"
+	"github.com/google/nftables/expr"
+	"github.com/google/nftables/userdata"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"keelson.dev/cli/internal/nftrule"
+)
+
+// Chains of the table. The first two are where packets come by; both lead to the third, which holds a rule for each
+// port.
+const (
+	chainArriving = "prerouting"
+	chainOutgoing = "output"
+	chainPorts    = "hostports"
+	chainLeaving  = "postrouting"
+)
+
+var loopback = netip.MustParsePrefix("127.0.0.0/8")
+
+// add leads the ports to the Pod, whose address is given with the network that it reaches without the machine. Every
+// rule carries the name of its owner.
+func add(table, owner string, forwards []Forward, pod netip.Prefix) error {
+	conn, err := nftables.New()
+	if err != nil {
+		return fmt.Errorf("opening the firewall: %w", err)
+	}
+	own := conn.AddTable(&nftables.Table{Family: nftables.TableFamilyIPv4, Name: table})
+	ports := conn.AddChain(&nftables.Chain{Name: chainPorts, Table: own})
+	for name, hook := range map[string]*nftables.ChainHook{
+		chainArriving: nftables.ChainHookPrerouting, chainOutgoing: nftables.ChainHookOutput,
+	} {
+		chain := conn.AddChain(&nftables.Chain{
+			Name: name, Table: own, Type: nftables.ChainTypeNAT, Hooknum: hook, Priority: nftables.ChainPriorityNATDest})
+		conn.FlushChain(chain)
+		conn.AddRule(&nftables.Rule{Table: own, Chain: chain,
+			Exprs: append(nftrule.Local(), &expr.Verdict{Kind: expr.VerdictJump, Chain: chainPorts})})
+	}
+	leaving := conn.AddChain(&nftables.Chain{
+		Name: chainLeaving, Table: own, Type: nftables.ChainTypeNAT,
+		Hooknum: nftables.ChainHookPostrouting, Priority: nftables.ChainPriorityNATSource})
+	tag := userdata.AppendString(nil, userdata.TypeComment, owner)
+	for _, f := range forwards {
+		var match []expr.Any
+		if f.Host.IsValid() {
+			match = nftrule.Address(nftrule.Destination, expr.CmpOpEq, netip.PrefixFrom(f.Host, 32))
+		}
+		match = slices.Concat(match, nftrule.Port(f.Protocol, f.Port), nftrule.To(f.Target))
+		conn.AddRule(&nftables.Rule{Table: own, Chain: ports, Exprs: match, UserData: tag})
+	}
+	// What comes from the machine's loopback or from the Pod's own network would be answered without coming by here again.
+	for _, source := range []netip.Prefix{loopback, pod.Masked()} {
+		conn.AddRule(&nftables.Rule{Table: own, Chain: leaving, UserData: tag, Exprs: slices.Concat(
+			nftrule.Redirected(), nftrule.Address(nftrule.Source, expr.CmpOpEq, source),
+			nftrule.Address(nftrule.Destination, expr.CmpOpEq, netip.PrefixFrom(pod.Addr(), 32)), nftrule.Masquerade())})
+	}
+	if err := conn.Flush(); err != nil {
+		return fmt.Errorf("writing the firewall table %s: %w", table, err)
+	}
+	return forgetFlows(forwards)
+}
+
+// remove takes away the rules of an owner. What is not there is no error.
+func remove(table, owner string) error {
+	var err error
+	for range 5 {
+		// Where somebody else has removed one of them meanwhile, nothing was removed here.
+		if err = removeAll(table, owner); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("removing rules of the firewall table %s: %w", table, err)
+	}
+	return nil
+}
+
+func removeAll(table, owner string) error {
+	conn, rules, err := owned(table, owner)
+	if err != nil || len(rules) == 0 {
+		return err
+	}
+	for _, rule := range rules {
+		if err := conn.DelRule(rule); err != nil {
+			return err
+		}
+	}
+	return conn.Flush()
+}
+
+// owned returns the rules of an owner.
+func owned(table, owner string) (*nftables.Conn, []*nftables.Rule, error) {
+	conn, err := nftables.New()
+	if err != nil {
+		return nil, nil, err
+	}
+	var out []*nftables.Rule
+	for _, name := range []string{chainPorts, chainLeaving} {
+		own := &nftables.Table{Family: nftables.TableFamilyIPv4, Name: table}
+		rules, err := conn.GetRules(own, &nftables.Chain{Name: name, Table: own})
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, rule := range rules {
+			if text, ok := userdata.GetString(rule.UserData, userdata.TypeComment); ok && text == owner {
+				rule.Table = own
+				out = append(out, rule)
+			}
+		}
+	}
+	return conn, out, nil
+}
+
+// forgetFlows makes the kernel judge what already flows to the ports anew. Only UDP has no end that it could see.
+func forgetFlows(forwards []Forward) error {
+	var filters []netlink.CustomConntrackFilter
+	for _, f := range forwards {
+		if f.Protocol != unix.IPPROTO_UDP {
+			continue
+		}
+		filter := &netlink.ConntrackFilter{}
+		err := errors.Join(filter.AddProtocol(f.Protocol), filter.AddPort(netlink.ConntrackOrigDstPort, f.Port))
+		if err != nil {
+			return fmt.Errorf("describing the flows to port %d: %w", f.Port, err)
+		}
+		filters = append(filters, filter)
+	}
+	if len(filters) == 0 {
+		return nil
+	}
+	if _, err := netlink.ConntrackDeleteFilters(netlink.ConntrackTable, unix.AF_INET, filters...); err != nil {
+		return fmt.Errorf("making the kernel forget flows to the ports: %w", err)
+	}
+	return nil
+}

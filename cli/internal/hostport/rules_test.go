@@ -1,0 +1,232 @@
+package hostport
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/google/nftables"
+	"golang.org/x/sys/unix"
+
+	"keelson.dev/cli/internal/host"
+	"keelson.dev/cli/internal/nettest"
+)
+
+const (
+	table    = "keelson-test-ports"
+	bridge   = "keeltest-1"
+	podPort  = 8080
+	hostPort = 18080
+)
+
+// The test's networks: two Pods on the machine's bridge and a stranger on another interface of the machine.
+var (
+	gateway  = netip.MustParseAddr("10.244.1.1")
+	podNet   = netip.MustParsePrefix("10.244.1.5/24")
+	otherNet = netip.MustParsePrefix("10.244.1.6/24")
+	outer    = netip.MustParseAddr("192.0.2.1")
+	stranger = netip.MustParsePrefix("192.0.2.2/24")
+)
+
+type machine struct {
+	pod, other, stranger *nettest.Peer
+}
+
+func newMachine(t *testing.T) machine {
+	t.Helper()
+	nettest.Own(t)
+	service := host.Service{
+		Address: netip.MustParseAddr("10.96.0.1"), Port: 443, Target: netip.MustParseAddrPort("192.0.2.1:6443")}
+	for _, err := range []error{
+		host.EnableForwarding(),
+		host.SetNetworkRules("keelson-test", netip.MustParsePrefix("10.244.0.0/16"), service, "keeltest-"),
+		host.EnsureBridge(bridge, podNet.Masked(), gateway), host.RouteLoopback(bridge),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	m := machine{
+		pod:      nettest.NewPeer(t, "pod", bridge, podNet, gateway),
+		other:    nettest.NewPeer(t, "other", bridge, otherNet, gateway),
+		stranger: nettest.NewPeer(t, "stranger", "", stranger, outer),
+	}
+	if t.Failed() {
+		t.FailNow()
+	}
+	return m
+}
+
+// serve answers every connection and datagram to the Pod's port.
+func (m machine) serve(t *testing.T) {
+	m.pod.Do(func() {
+		listener, err := net.Listen("tcp4", fmt.Sprintf("0.0.0.0:%d", podPort))
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		packets, err := net.ListenPacket("udp4", fmt.Sprintf("0.0.0.0:%d", podPort))
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		t.Cleanup(func() { listener.Close(); _ = packets.Close() })
+		go func() {
+			for conn, err := listener.Accept(); err == nil; conn, err = listener.Accept() {
+				_, _ = conn.Write([]byte("x"))
+				conn.Close()
+			}
+		}()
+		go func() {
+			buffer := make([]byte, 1)
+			for _, from, err := packets.ReadFrom(buffer); err == nil; _, from, err = packets.ReadFrom(buffer) {
+				_, _ = packets.WriteTo(buffer, from)
+			}
+		}()
+	})
+}
+
+// answers tells whether the Pod answers at an address of the machine.
+func answers(network string, address netip.Addr) bool {
+	conn, err := net.DialTimeout(network, netip.AddrPortFrom(address, hostPort).String(), time.Second)
+	if err != nil {
+		return false
+	}
+	defer conn.Close()
+	if network == "udp4" {
+		_, _ = conn.Write([]byte("x"))
+	}
+	_ = conn.SetReadDeadline(time.Now().Add(time.Second))
+	n, _ := conn.Read(make([]byte, 1))
+	return n == 1
+}
+
+func forward(protocol uint8, host netip.Addr) Forward {
+	return Forward{Host: host, Port: hostPort, Protocol: protocol, Target: netip.AddrPortFrom(podNet.Addr(), podPort)}
+}
+
+// SET-149: a port of the machine leads to the Pod, from wherever one connects, until it is taken away.
+func TestAPortLeadsToThePod(t *testing.T) {
+	m := newMachine(t)
+	m.serve(t)
+	ask := func(when string, want bool) {
+		t.Helper()
+		here := func(call func()) { call() }
+		for _, r := range []struct {
+			from    string
+			do      func(func())
+			network string
+			to      netip.Addr
+		}{
+			{"the machine", here, "tcp4", outer},
+			{"the machine", here, "tcp4", gateway},
+			{"the machine", here, "tcp4", netip.MustParseAddr("127.0.0.1")},
+			{"the machine", here, "udp4", outer},
+			{"another machine", m.stranger.Do, "tcp4", outer},
+			{"another machine", m.stranger.Do, "udp4", outer},
+			{"another Pod", m.other.Do, "tcp4", outer},
+			{"the Pod itself", m.pod.Do, "tcp4", outer},
+		} {
+			r.do(func() {
+				if got := answers(r.network, r.to); got != want {
+					t.Errorf("%s: %s to %s over %s is answered: %v, want %v", when, r.from, r.to, r.network, got, want)
+				}
+			})
+		}
+	}
+	ask("before", false)
+	any := []Forward{forward(unix.IPPROTO_TCP, netip.Addr{}), forward(unix.IPPROTO_UDP, netip.Addr{})}
+	if err := add(table, "sandbox-1", any, podNet); err != nil {
+		t.Fatal(err)
+	}
+	ask("with the port", true)
+	// Another Pod's rules go and come without harm.
+	target := netip.AddrPortFrom(otherNet.Addr(), podPort)
+	otherPort := Forward{Port: hostPort + 1, Protocol: unix.IPPROTO_TCP, Target: target}
+	if err := add(table, "sandbox-2", []Forward{otherPort}, otherNet); err != nil {
+		t.Fatal(err)
+	}
+	if err := remove(table, "sandbox-2"); err != nil {
+		t.Fatal(err)
+	}
+	ask("after another Pod has gone", true)
+	for range 2 {
+		if err := remove(table, "sandbox-1"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ask("after", false)
+	if n := len(rulesOf(t, chainPorts)) + len(rulesOf(t, chainLeaving)); n != 0 {
+		t.Errorf("%d rules are left", n)
+	}
+	if n := len(rulesOf(t, chainArriving)); n != 1 {
+		t.Errorf("%d rules lead to the ports after two Pods, want one", n)
+	}
+}
+
+// A port of one address is not there on the others.
+func TestAPortOfOneAddress(t *testing.T) {
+	m := newMachine(t)
+	m.serve(t)
+	if err := add(table, "sandbox-1", []Forward{forward(unix.IPPROTO_TCP, outer)}, podNet); err != nil {
+		t.Fatal(err)
+	}
+	if one, another := answers("tcp4", outer), answers("tcp4", gateway); !one || another {
+		t.Errorf("answered at %s: %v, at %s: %v; want the first alone", outer, one, gateway, another)
+	}
+}
+
+// A flow that began before the Pod had the port reaches it, too: UDP has no beginning that the kernel could wait for.
+func TestAFlowThatGoesOn(t *testing.T) {
+	m := newMachine(t)
+	m.serve(t)
+	var conn net.Conn
+	exchange := func() (int, error) {
+		_, _ = conn.Write([]byte("x"))
+		_ = conn.SetReadDeadline(time.Now().Add(time.Second))
+		return conn.Read(make([]byte, 1))
+	}
+	m.stranger.Do(func() {
+		var err error
+		if conn, err = net.Dial("udp4", netip.AddrPortFrom(outer, hostPort).String()); err != nil {
+			t.Error(err)
+		}
+	})
+	if t.Failed() {
+		t.FailNow()
+	}
+	defer conn.Close()
+	if n, _ := exchange(); n != 0 {
+		t.Fatal("nobody is there and it is answered")
+	}
+	if err := add(table, "sandbox-1", []Forward{forward(unix.IPPROTO_UDP, netip.Addr{})}, podNet); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := exchange(); n != 1 {
+		t.Errorf("the flow is not answered: %v", err)
+	}
+}
+
+func rulesOf(t *testing.T, chain string) []*nftables.Rule {
+	t.Helper()
+	conn, err := nftables.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := &nftables.Table{Family: nftables.TableFamilyIPv4, Name: table}
+	rules, err := conn.GetRules(own, &nftables.Chain{Name: chain, Table: own})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rules
+}
+
+// Removing from a table that is not there is no error: the machine may have been restarted.
+func TestRemoveWithoutATable(t *testing.T) {
+	nettest.Own(t)
+	if err := remove(table, "sandbox-1"); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,91 @@
+// Package nftrule writes the parts of firewall rules that this module's tables share, as the kernel takes them: no
+// iptables or nft program is needed.
+package nftrule
+
+import (
+	"net/netip"
+
+	"github.com/google/nftables/binaryutil"
+	"github.com/google/nftables/expr"
+	"golang.org/x/sys/unix"
+)
+
+// Offset is where a field begins in the IPv4 header.
+type Offset uint32
+
+// The addresses of a packet.
+const (
+	Source      Offset = 12
+	Destination Offset = 16
+)
+
+const addressLength = 4
+
+// Address compares the network part of an address of the packet with a prefix.
+func Address(field Offset, how expr.CmpOp, prefix netip.Prefix) []expr.Any {
+	mask := make([]byte, addressLength)
+	for bit := range prefix.Bits() {
+		mask[bit/8] |= 0x80 >> (bit % 8)
+	}
+	return []expr.Any{
+		&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseNetworkHeader, Offset: uint32(field), Len: addressLength},
+		&expr.Bitwise{SourceRegister: 1, DestRegister: 1, Len: addressLength, Mask: mask, Xor: make([]byte, addressLength)},
+		&expr.Cmp{Op: how, Register: 1, Data: prefix.Masked().Addr().AsSlice()},
+	}
+}
+
+// Port compares the transport protocol and the destination port, which stands at the same place in all of them.
+func Port(protocol uint8, port uint16) []expr.Any {
+	const portOffset, portLength = 2, 2
+	return []expr.Any{
+		&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: 1},
+		&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: []byte{protocol}},
+		&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseTransportHeader, Offset: portOffset, Len: portLength},
+		&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: binaryutil.BigEndian.PutUint16(port)},
+	}
+}
+
+// To sends what matches to a target.
+func To(target netip.AddrPort) []expr.Any {
+	return []expr.Any{
+		&expr.Counter{},
+		&expr.Immediate{Register: 1, Data: target.Addr().AsSlice()},
+		&expr.Immediate{Register: 2, Data: binaryutil.BigEndian.PutUint16(target.Port())},
+		&expr.NAT{Type: expr.NATTypeDestNAT, Family: unix.NFPROTO_IPV4, RegAddrMin: 1, RegProtoMin: 2},
+	}
+}
+
+// Local matches packets to an address of the machine itself.
+func Local() []expr.Any {
+	return []expr.Any{
+		&expr.Fib{Register: 1, FlagDADDR: true, ResultADDRTYPE: true},
+		&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: binaryutil.NativeEndian.PutUint32(unix.RTN_LOCAL)},
+	}
+}
+
+// Redirected matches packets of connections that were sent to a target.
+func Redirected() []expr.Any {
+	const destinationChanged = 1 << 5 // IPS_DST_NAT of the kernel
+	return []expr.Any{
+		&expr.Ct{Key: expr.CtKeySTATUS, Register: 1},
+		&expr.Bitwise{SourceRegister: 1, DestRegister: 1, Len: 4,
+			Mask: binaryutil.NativeEndian.PutUint32(destinationChanged), Xor: make([]byte, 4)},
+		&expr.Cmp{Op: expr.CmpOpNeq, Register: 1, Data: make([]byte, 4)},
+	}
+}
+
+// FromInterfaces matches packets that came in by an interface whose name begins so.
+func FromInterfaces(prefix string) []expr.Any {
+	return []expr.Any{
+		&expr.Meta{Key: expr.MetaKeyIIFNAME, Register: 1},
+		&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: []byte(prefix)},
+	}
+}
+
+// Masquerade gives what matches the machine's own address.
+func Masquerade() []expr.Any { return []expr.Any{&expr.Counter{}, &expr.Masq{}} }
+
+// Drop ends what matches.
+func Drop() []expr.Any {
+	return []expr.Any{&expr.Counter{}, &expr.Verdict{Kind: expr.VerdictDrop}}
+}
