@@ -4,24 +4,34 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// The resources that Pods refer to by name.
+// The resources that Pods refer to.
 const (
 	ConfigMaps             = "configmaps"
 	Secrets                = "secrets"
 	PersistentVolumeClaims = "persistentvolumeclaims"
 	ServiceAccounts        = "serviceaccounts"
+	ServiceAccountTokens   = "serviceaccounts/token"
+	Endpoints              = "endpoints"
+	ResourceClaims         = "resourceclaims"
+	ResourceClaimTemplates = "resourceclaimtemplates"
+	PodGroups              = "podgroups"
+	ClusterTrustBundles    = "clustertrustbundles"
+	PodCertificates        = "podcertificaterequests"
 )
 
-// Reference names an object that a Pod needs, in the Pod's own namespace.
+// Reference names an object that a Pod needs: in the Pod's own namespace, if objects of the resource have one.
 type Reference struct {
 	Resource, Name string
 }
 
-// VisitReferences shows every object that the Pod names: its account, its pull secrets, and what its volumes and the
-// environments of all its containers take content from. One that is named twice is shown twice.
+// VisitReferences shows everything of the API that the Pod makes its node read or ask for: what a node may reach because of
+// the Pod, and what a Pod that a node itself made must not have. One object that is named twice is shown twice.
+//
+// It is the only list of them. Its test walks the type and knows what every field of a Pod's spec stands for.
 func VisitReferences(pod *corev1.Pod, visit func(Reference)) {
 	v := visitor(visit)
 	v.show(ServiceAccounts, pod.Spec.ServiceAccountName)
+	v.show(ServiceAccounts, pod.Spec.DeprecatedServiceAccount)
 	for _, pull := range pod.Spec.ImagePullSecrets {
 		v.show(Secrets, pull.Name)
 	}
@@ -34,7 +44,14 @@ func VisitReferences(pod *corev1.Pod, visit func(Reference)) {
 		VisitEnvironment(pod.Spec.EphemeralContainers[i].EnvFrom, pod.Spec.EphemeralContainers[i].Env, visit)
 	}
 	for i := range pod.Spec.Volumes {
-		v.volume(pod.Name, &pod.Spec.Volumes[i])
+		v.volume(pod, &pod.Spec.Volumes[i])
+	}
+	for _, claim := range pod.Spec.ResourceClaims {
+		v.name(ResourceClaims, claim.ResourceClaimName)
+		v.name(ResourceClaimTemplates, claim.ResourceClaimTemplateName)
+	}
+	if group := pod.Spec.SchedulingGroup; group != nil {
+		v.name(PodGroups, group.PodGroupName)
 	}
 }
 
@@ -64,63 +81,99 @@ func VisitEnvironment(sources []corev1.EnvFromSource, variables []corev1.EnvVar,
 
 type visitor func(Reference)
 
+// show shows an object, unless the field that names it is empty.
 func (v visitor) show(resource, name string) {
 	if name != "" {
 		v(Reference{resource, name})
 	}
 }
 
-func (v visitor) volume(pod string, volume *corev1.Volume) {
-	switch {
-	case volume.ConfigMap != nil:
-		v.show(ConfigMaps, volume.ConfigMap.Name)
-	case volume.Secret != nil:
-		v.show(Secrets, volume.Secret.SecretName)
-	case volume.Projected != nil:
-		v.projected(volume.Projected)
-	case volume.PersistentVolumeClaim != nil:
-		v.show(PersistentVolumeClaims, volume.PersistentVolumeClaim.ClaimName)
-	case volume.Ephemeral != nil:
-		v.show(PersistentVolumeClaims, pod+"-"+volume.Name)
-	case volume.AzureFile != nil:
-		v.show(Secrets, volume.AzureFile.SecretName)
-	default:
-		if secret := driverSecret(&volume.VolumeSource); secret != nil {
-			v.show(Secrets, secret.Name)
-		}
+func (v visitor) name(resource string, name *string) {
+	if name != nil {
+		v.show(resource, *name)
 	}
 }
 
-func (v visitor) projected(source *corev1.ProjectedVolumeSource) {
-	for _, projection := range source.Sources {
-		if projection.ConfigMap != nil {
-			v.show(ConfigMaps, projection.ConfigMap.Name)
-		}
-		if projection.Secret != nil {
-			v.show(Secrets, projection.Secret.Name)
-		}
+func (v visitor) local(resource string, object *corev1.LocalObjectReference) {
+	if object != nil {
+		v.show(resource, object.Name)
 	}
 }
 
-// driverSecret is what the driver of a volume identifies itself with, or nil.
-func driverSecret(source *corev1.VolumeSource) *corev1.LocalObjectReference {
-	switch {
-	case source.CSI != nil:
-		return source.CSI.NodePublishSecretRef
-	case source.CephFS != nil:
-		return source.CephFS.SecretRef
-	case source.Cinder != nil:
-		return source.Cinder.SecretRef
-	case source.FlexVolume != nil:
-		return source.FlexVolume.SecretRef
-	case source.ISCSI != nil:
-		return source.ISCSI.SecretRef
-	case source.RBD != nil:
-		return source.RBD.SecretRef
-	case source.ScaleIO != nil:
-		return source.ScaleIO.SecretRef
-	case source.StorageOS != nil:
-		return source.StorageOS.SecretRef
+// volume shows what the volume names. Each kind has its own look, so that one that hides behind another is seen as well.
+func (v visitor) volume(pod *corev1.Pod, volume *corev1.Volume) {
+	if source := volume.ConfigMap; source != nil {
+		v.show(ConfigMaps, source.Name)
 	}
-	return nil
+	if source := volume.Secret; source != nil {
+		v.show(Secrets, source.SecretName)
+	}
+	if source := volume.Projected; source != nil {
+		for i := range source.Sources {
+			v.projection(pod, &source.Sources[i])
+		}
+	}
+	if source := volume.PersistentVolumeClaim; source != nil {
+		v.show(PersistentVolumeClaims, source.ClaimName)
+	}
+	if volume.Ephemeral != nil {
+		v.show(PersistentVolumeClaims, pod.Name+"-"+volume.Name)
+	}
+	v.driver(&volume.VolumeSource)
+}
+
+func (v visitor) projection(pod *corev1.Pod, projection *corev1.VolumeProjection) {
+	if source := projection.ConfigMap; source != nil {
+		v.show(ConfigMaps, source.Name)
+	}
+	if source := projection.Secret; source != nil {
+		v.show(Secrets, source.Name)
+	}
+	if projection.ServiceAccountToken != nil {
+		v(Reference{ServiceAccountTokens, pod.Spec.ServiceAccountName})
+	}
+	if source := projection.ClusterTrustBundle; source != nil {
+		name := ""
+		if source.Name != nil {
+			name = *source.Name
+		}
+		v(Reference{ClusterTrustBundles, name})
+	}
+	if projection.PodCertificate != nil {
+		v(Reference{PodCertificates, ""})
+	}
+}
+
+// driver shows what the driver of a volume identifies itself with or finds its servers by.
+func (v visitor) driver(source *corev1.VolumeSource) {
+	if s := source.AzureFile; s != nil {
+		v.show(Secrets, s.SecretName)
+	}
+	if s := source.CephFS; s != nil {
+		v.local(Secrets, s.SecretRef)
+	}
+	if s := source.Cinder; s != nil {
+		v.local(Secrets, s.SecretRef)
+	}
+	if s := source.CSI; s != nil {
+		v.local(Secrets, s.NodePublishSecretRef)
+	}
+	if s := source.FlexVolume; s != nil {
+		v.local(Secrets, s.SecretRef)
+	}
+	if s := source.Glusterfs; s != nil {
+		v.show(Endpoints, s.EndpointsName)
+	}
+	if s := source.ISCSI; s != nil {
+		v.local(Secrets, s.SecretRef)
+	}
+	if s := source.RBD; s != nil {
+		v.local(Secrets, s.SecretRef)
+	}
+	if s := source.ScaleIO; s != nil {
+		v.local(Secrets, s.SecretRef)
+	}
+	if s := source.StorageOS; s != nil {
+		v.local(Secrets, s.SecretRef)
+	}
 }

@@ -39,20 +39,12 @@ func TestVisitReferences(t *testing.T) {
 		"a projected volume": {volume(corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
 			{ConfigMap: &corev1.ConfigMapProjection{LocalObjectReference: local("c")}}, {ServiceAccountToken: &corev1.ServiceAccountTokenProjection{}},
 			{Secret: &corev1.SecretProjection{LocalObjectReference: local("s")}},
-		}}}), []Reference{{ConfigMaps, "c"}, {Secrets, "s"}}},
+		}}}), []Reference{{ConfigMaps, "c"}, {ServiceAccountTokens, ""}, {Secrets, "s"}}},
 		"a claim":            {volume(corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}), []Reference{{PersistentVolumeClaims, "data"}}},
 		"a claim of its own": {volume(corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{}}), []Reference{{PersistentVolumeClaims, "web-v"}}},
 		"an empty directory": {volume(corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}), nil},
-		"AzureFile":          {volume(corev1.VolumeSource{AzureFile: &corev1.AzureFileVolumeSource{SecretName: "s"}}), secret},
 		"CSI":                {volume(corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{NodePublishSecretRef: &driver}}), secret},
 		"CSI without secret": {volume(corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{}}), nil},
-		"CephFS":             {volume(corev1.VolumeSource{CephFS: &corev1.CephFSVolumeSource{SecretRef: &driver}}), secret},
-		"Cinder":             {volume(corev1.VolumeSource{Cinder: &corev1.CinderVolumeSource{SecretRef: &driver}}), secret},
-		"FlexVolume":         {volume(corev1.VolumeSource{FlexVolume: &corev1.FlexVolumeSource{SecretRef: &driver}}), secret},
-		"ISCSI":              {volume(corev1.VolumeSource{ISCSI: &corev1.ISCSIVolumeSource{SecretRef: &driver}}), secret},
-		"RBD":                {volume(corev1.VolumeSource{RBD: &corev1.RBDVolumeSource{SecretRef: &driver}}), secret},
-		"ScaleIO":            {volume(corev1.VolumeSource{ScaleIO: &corev1.ScaleIOVolumeSource{SecretRef: &driver}}), secret},
-		"StorageOS":          {volume(corev1.VolumeSource{StorageOS: &corev1.StorageOSVolumeSource{SecretRef: &driver}}), secret},
 	}
 	for name, row := range rows {
 		t.Run(name, func(t *testing.T) {

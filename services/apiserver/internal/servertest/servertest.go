@@ -72,7 +72,7 @@ func NewConfig(t testing.TB, dir string) *inproc.Config {
 	config.TokenAuthFile = filepath.Join(dir, "tokens.csv")
 	config.ServiceAccountSigningKeyFile = filepath.Join(dir, "sa.key")
 	writeFile(t, config.TokenAuthFile, tokenFile())
-	writeFile(t, config.ServiceAccountSigningKeyFile, newKey(t))
+	writeFile(t, config.ServiceAccountSigningKeyFile, string(encoded("EC PRIVATE KEY", marshalled(t, newSigner(t)))))
 	return config
 }
 

@@ -10,12 +10,21 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	kubeletapis "k8s.io/kubelet/pkg/apis"
+
+	"keelson.dev/kit/podview"
 )
 
 // restrictedLabels is the namespace of labels that tell workloads apart that must not share a Node: no Node may give
 // itself one.
 const restrictedLabels = "node-restriction.kubernetes.io"
+
+// Annotations that tell, with the mirror's own, where a Node has a Pod from. They are said once, when it is created.
+const (
+	configHash   = "kubernetes.io/config.hash"
+	configSource = "kubernetes.io/config.source"
+)
 
 // checkNewNode lets a Node register itself, with labels that are its own to say.
 func checkNewNode(node string, created *corev1.Node) error {
@@ -84,91 +93,45 @@ func under(namespace, domain string) bool {
 	return namespace == domain || strings.HasSuffix(namespace, "."+domain)
 }
 
-// checkNewPod lets a Node create nothing but mirrors of its static Pods, which may not reach for anything of the API.
-func checkNewPod(node string, pod *corev1.Pod) error {
+// checkNewPod lets a Node create nothing but mirrors of its static Pods: they belong to the Node, whose UID is given, and
+// reach for nothing of the API. Labels and namespace are the static Pod's own, as in every cluster.
+func checkNewPod(node string, uid types.UID, pod *corev1.Pod) error {
 	if _, mirror := pod.Annotations[corev1.MirrorPodAnnotationKey]; !mirror {
 		return fmt.Errorf("pod does not have %q annotation, node %q can only create mirror pods", corev1.MirrorPodAnnotationKey, node)
 	}
 	if pod.Spec.NodeName != node {
 		return fmt.Errorf("node %q can only create pods with spec.nodeName set to itself", node)
 	}
-	for _, owner := range pod.OwnerReferences {
-		if owner.APIVersion != "v1" || owner.Kind != "Node" || owner.Name != node {
-			return fmt.Errorf("node %q can only create pods with an owner reference set to itself", node)
-		}
+	if err := checkOwner(node, uid, pod.OwnerReferences); err != nil {
+		return err
 	}
-	if pod.Spec.ServiceAccountName != "" {
-		return fmt.Errorf("node %q can not create pods that reference a service account", node)
-	}
-	if reference := apiReference(&pod.Spec); reference != "" {
-		return fmt.Errorf("node %q can not create pods that reference %s", node, reference)
+	var references []string
+	podview.VisitReferences(pod, func(r podview.Reference) {
+		references = append(references, strings.TrimSpace(r.Resource+" "+r.Name))
+	})
+	if len(references) > 0 {
+		return fmt.Errorf("node %q can only create pods that reference nothing of the API, not %s", node, strings.Join(references, ", "))
 	}
 	return nil
 }
 
-// apiReference names the first thing of the API that a Pod's volumes or environment take content from.
-func apiReference(spec *corev1.PodSpec) string {
-	for i := range spec.Volumes {
-		if reference := volumeReference(&spec.Volumes[i].VolumeSource); reference != "" {
-			return reference
-		}
+// checkOwner wants the Node to be the one owner, so that nobody else adopts the mirror and it goes when the Node goes.
+func checkOwner(node string, uid types.UID, owners []metav1.OwnerReference) error {
+	if len(owners) != 1 {
+		return fmt.Errorf("node %q can only create pods with a single owner reference set to itself", node)
 	}
-	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
-		for i := range containers {
-			if reference := environmentReference(&containers[i]); reference != "" {
-				return reference
-			}
-		}
-	}
-	if len(spec.ResourceClaims) > 0 {
-		return "resource claims"
-	}
-	return ""
-}
-
-func volumeReference(source *corev1.VolumeSource) string {
+	owner := owners[0]
 	switch {
-	case source.Secret != nil:
-		return "secrets"
-	case source.ConfigMap != nil:
-		return "configmaps"
-	case source.PersistentVolumeClaim != nil:
-		return "persistentvolumeclaims"
-	case source.Projected == nil:
-		return ""
+	case owner.APIVersion != "v1" || owner.Kind != "Node" || owner.Name != node:
+		return fmt.Errorf("node %q can only create pods with an owner reference set to itself", node)
+	case owner.UID != uid:
+		return fmt.Errorf("node %q can only create pods with its own UID in the owner reference: %s, not %s", node, uid, owner.UID)
+	case owner.Controller == nil || !*owner.Controller:
+		return fmt.Errorf("node %q can only create pods with a controller owner reference set to itself", node)
+	case owner.BlockOwnerDeletion != nil && *owner.BlockOwnerDeletion:
+		return fmt.Errorf("node %q must not set blockOwnerDeletion on an owner reference", node)
 	}
-	for _, projection := range source.Projected.Sources {
-		switch {
-		case projection.Secret != nil:
-			return "secrets"
-		case projection.ConfigMap != nil:
-			return "configmaps"
-		case projection.ServiceAccountToken != nil:
-			return "service account tokens"
-		}
-	}
-	return ""
-}
-
-func environmentReference(c *corev1.Container) string {
-	for _, from := range c.EnvFrom {
-		switch {
-		case from.SecretRef != nil:
-			return "secrets"
-		case from.ConfigMapRef != nil:
-			return "configmaps"
-		}
-	}
-	for _, variable := range c.Env {
-		switch {
-		case variable.ValueFrom == nil:
-		case variable.ValueFrom.SecretKeyRef != nil:
-			return "secrets"
-		case variable.ValueFrom.ConfigMapKeyRef != nil:
-			return "configmaps"
-		}
-	}
-	return ""
+	return nil
 }
 
 // checkPodStatus lets a Node report on the Pods that run on it.
@@ -178,6 +141,12 @@ func checkPodStatus(node string, updated, old *corev1.Pod) error {
 	}
 	if !equality.Semantic.DeepEqual(updated.Labels, old.Labels) {
 		return fmt.Errorf("node %q cannot update labels through pod status", node)
+	}
+	for _, key := range []string{configHash, configSource, corev1.MirrorPodAnnotationKey} {
+		now, is := updated.Annotations[key]
+		if before, was := old.Annotations[key]; is != was || now != before {
+			return fmt.Errorf("node %q cannot update the annotation %s through pod status", node, key)
+		}
 	}
 	return nil
 }

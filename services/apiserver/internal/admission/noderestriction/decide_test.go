@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 )
 
 func TestForbiddenLabels(t *testing.T) {
@@ -80,45 +81,89 @@ func TestNodes(t *testing.T) {
 }
 
 func TestMirrorPods(t *testing.T) {
+	owner := func(edit func(*metav1.OwnerReference)) func(*corev1.Pod) {
+		return func(p *corev1.Pod) { edit(&p.OwnerReferences[0]) }
+	}
+	volume := func(source corev1.VolumeSource) func(*corev1.Pod) {
+		return func(p *corev1.Pod) { p.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: source}} }
+	}
+	object := corev1.LocalObjectReference{Name: "o"}
+	const reaches = `node "n1" can only create pods that reference nothing of the API, not `
+	const mustOwn = `node "n1" can only create pods with an owner reference set to itself`
+	const alone = `node "n1" can only create pods with a single owner reference set to itself`
 	for _, row := range []struct {
 		name string
 		edit func(*corev1.Pod)
-		ok   bool
+		want string
 	}{
-		{"a mirror", func(*corev1.Pod) {}, true},
-		{"an ordinary Pod", func(p *corev1.Pod) { p.Annotations = nil }, false},
-		{"of another Node", func(p *corev1.Pod) { p.Spec.NodeName = "n2" }, false},
-		{"owned by the Node", func(p *corev1.Pod) {
-			p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "n1"}}
-		}, true},
-		{"owned by something else", func(p *corev1.Pod) {
-			p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "n1"}}
-		}, false},
-		{"with an account", func(p *corev1.Pod) { p.Spec.ServiceAccountName = "default" }, false},
-		{"with a secret", func(p *corev1.Pod) {
-			p.Spec.Volumes = []corev1.Volume{{VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{}}}}
-		}, false},
-		{"with a projected token", func(p *corev1.Pod) {
-			p.Spec.Volumes = []corev1.Volume{{VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
-				Sources: []corev1.VolumeProjection{{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{}}}}}}}
-		}, false},
-		{"with a directory", func(p *corev1.Pod) {
-			p.Spec.Volumes = []corev1.Volume{{VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/x"}}}}
-		}, true},
-		{"with a variable from a config map", func(p *corev1.Pod) {
-			p.Spec.Containers = []corev1.Container{{Env: []corev1.EnvVar{{ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{}}}}}}
-		}, false},
-		{"with all variables of a secret", func(p *corev1.Pod) {
-			p.Spec.InitContainers = []corev1.Container{{EnvFrom: []corev1.EnvFromSource{{SecretRef: &corev1.SecretEnvSource{}}}}}
-		}, false},
+		{"a mirror", func(*corev1.Pod) {}, ""},
+		{"an ordinary Pod", func(p *corev1.Pod) { p.Annotations = nil },
+			`pod does not have "kubernetes.io/config.mirror" annotation, node "n1" can only create mirror pods`},
+		{"of another Node", func(p *corev1.Pod) { p.Spec.NodeName = "n2" }, `node "n1" can only create pods with spec.nodeName set to itself`},
+		{"owned by nobody", func(p *corev1.Pod) { p.OwnerReferences = nil }, alone},
+		{"owned by two", func(p *corev1.Pod) { p.OwnerReferences = append(p.OwnerReferences, p.OwnerReferences[0]) }, alone},
+		{"owned by another kind", owner(func(o *metav1.OwnerReference) { o.Kind = "ReplicaSet" }), mustOwn},
+		{"owned by another group", owner(func(o *metav1.OwnerReference) { o.APIVersion = "apps/v1" }), mustOwn},
+		{"owned by another Node", owner(func(o *metav1.OwnerReference) { o.Name = "n2" }), mustOwn},
+		{"owned by a Node that was", owner(func(o *metav1.OwnerReference) { o.UID = "u0" }),
+			`node "n1" can only create pods with its own UID in the owner reference: u1, not u0`},
+		{"not controlled", owner(func(o *metav1.OwnerReference) { o.Controller = nil }),
+			`node "n1" can only create pods with a controller owner reference set to itself`},
+		{"held by the Node", owner(func(o *metav1.OwnerReference) { o.BlockOwnerDeletion = ptr.To(true) }),
+			`node "n1" must not set blockOwnerDeletion on an owner reference`},
+		{"with an account", func(p *corev1.Pod) { p.Spec.ServiceAccountName = "default" }, reaches + "serviceaccounts default"},
+		{"with a pull secret", func(p *corev1.Pod) { p.Spec.ImagePullSecrets = []corev1.LocalObjectReference{object} }, reaches + "secrets o"},
+		{"with a secret", volume(corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "o"}}), reaches + "secrets o"},
+		{"with a projected token", volume(corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
+			Sources: []corev1.VolumeProjection{{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{}}}}}), reaches + "serviceaccounts/token"},
+		{"with a driver's secret", volume(corev1.VolumeSource{RBD: &corev1.RBDVolumeSource{SecretRef: &object}}), reaches + "secrets o"},
+		{"with a claim of its own", volume(corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{}}), reaches + "persistentvolumeclaims static-v"},
+		{"with a device's claim", func(p *corev1.Pod) {
+			p.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimName: &object.Name}}
+		}, reaches + "resourceclaims o"},
+		{"with a directory", volume(corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/x"}}), ""},
+		{"with a variable", func(p *corev1.Pod) {
+			p.Spec.Containers = []corev1.Container{{Env: []corev1.EnvVar{{ValueFrom: &corev1.EnvVarSource{
+				ConfigMapKeyRef: &corev1.ConfigMapKeySelector{LocalObjectReference: object}}}}}}
+		}, reaches + "configmaps o"},
+		{"with two", func(p *corev1.Pod) {
+			p.Spec.InitContainers = []corev1.Container{{EnvFrom: []corev1.EnvFromSource{{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: object}},
+				{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: object}}}}}
+		}, reaches + "secrets o, configmaps o"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{corev1.MirrorPodAnnotationKey: "x"}}, Spec: corev1.PodSpec{NodeName: "n1"}}
+			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+				Name: "static", Annotations: map[string]string{"kubernetes.io/config.mirror": "x"},
+				OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "n1", UID: "u1", Controller: ptr.To(true)}},
+			}, Spec: corev1.PodSpec{NodeName: "n1"}}
 			row.edit(pod)
-			if err := checkNewPod("n1", pod); (err == nil) != row.ok {
-				t.Errorf("got %v", err)
+			got := ""
+			if err := checkNewPod("n1", "u1", pod); err != nil {
+				got = err.Error()
+			}
+			if got != row.want {
+				t.Errorf("got %q, want %q", got, row.want)
 			}
 		})
+	}
+}
+
+// What says that a Pod is a node's own, and which, is said once.
+func TestStatusKeepsTheOrigin(t *testing.T) {
+	old := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"kubernetes.io/config.mirror": "x", "kubernetes.io/config.hash": "x"}},
+		Spec: corev1.PodSpec{NodeName: "n1"}}
+	for key, ok := range map[string]bool{
+		"kubernetes.io/config.mirror": false, "kubernetes.io/config.hash": false, "kubernetes.io/config.source": false, "example.com/network": true,
+	} {
+		changed, gone := old.DeepCopy(), old.DeepCopy()
+		changed.Annotations[key] = "y"
+		if err := checkPodStatus("n1", changed, old); (err == nil) != ok {
+			t.Errorf("setting %s: %v", key, err)
+		}
+		delete(gone.Annotations, key)
+		if _, had := old.Annotations[key]; had && checkPodStatus("n1", gone, old) == nil {
+			t.Errorf("%s could be taken away", key)
+		}
 	}
 }
 

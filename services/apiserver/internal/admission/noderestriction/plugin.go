@@ -95,11 +95,23 @@ func (p *Plugin) checkPod(ctx context.Context, node string, a admission.Attribut
 	case subresource != "":
 		return fmt.Errorf("unexpected pod subresource %q, only 'status' and 'eviction' are allowed", subresource)
 	case a.GetOperation() == admission.Create && hasPod:
-		return checkNewPod(node, pod)
+		return p.checkMirror(ctx, node, pod)
 	case a.GetOperation() == admission.Delete && hasOld:
 		return checkPodRemoval(node, "delete", old)
 	}
 	return fmt.Errorf("unexpected operation %q, node %q can only create and delete mirror pods", a.GetOperation(), node)
+}
+
+// checkMirror looks up the Node that is to own the Pod.
+func (p *Plugin) checkMirror(ctx context.Context, node string, pod *corev1.Pod) error {
+	owner, err := p.client.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{ResourceVersion: "0"})
+	switch {
+	case apierrors.IsNotFound(err):
+		return fmt.Errorf("node %q is not registered, it can not create pods", node)
+	case err != nil:
+		return fmt.Errorf("reading the node %s: %w", node, err)
+	}
+	return checkNewPod(node, owner.UID, pod)
 }
 
 func (p *Plugin) checkToken(ctx context.Context, node string, a admission.Attributes) error {

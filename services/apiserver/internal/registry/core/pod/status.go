@@ -36,7 +36,7 @@ var statusPath = field.NewPath("status")
 // ValidateStatusUpdate checks a changed status: that it says what it can say, and that the Pod only moves forward.
 func ValidateStatusUpdate(p, old *corev1.Pod) field.ErrorList {
 	status := &p.Status
-	errs := podspec.ValidateAnnotations(p.Annotations, annotationsPath)
+	errs := validateAnnotationsUpdate(p, old)
 	errs = append(errs, validatePhase(status.Phase, old.Status.Phase, statusPath.Child("phase"))...)
 	errs = append(errs, validateConditions(status.Conditions, statusPath.Child("conditions"))...)
 	if name := status.NominatedNodeName; name != "" {

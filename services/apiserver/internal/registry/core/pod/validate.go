@@ -39,8 +39,15 @@ func ValidateUpdate(p, old *corev1.Pod) field.ErrorList {
 	return append(errs, validateSpecUpdate(&p.Spec, &old.Spec)...)
 }
 
-// validateChanged checks what holds for every update, through whichever subresource.
+// validateChanged checks what holds for every update that may change the spec.
 func validateChanged(p, old *corev1.Pod) field.ErrorList {
+	errs := validateAnnotationsUpdate(p, old)
+	return append(errs, podspec.Validate(&p.Spec, specPath, podspec.Options{DeadlineLowered: old.Spec.ActiveDeadlineSeconds != nil})...)
+}
+
+// validateAnnotationsUpdate checks what holds for every update, through whichever subresource: the rights of a node depend
+// on whether a Pod is a mirror, so it stays what it was created as.
+func validateAnnotationsUpdate(p, old *corev1.Pod) field.ErrorList {
 	errs := podspec.ValidateAnnotations(p.Annotations, annotationsPath)
 	mirror, is := p.Annotations[mirrorAnnotation]
 	oldMirror, was := old.Annotations[mirrorAnnotation]
@@ -50,5 +57,5 @@ func validateChanged(p, old *corev1.Pod) field.ErrorList {
 	case mirror != oldMirror:
 		errs = append(errs, field.Invalid(at, mirror, "field is immutable"))
 	}
-	return append(errs, podspec.Validate(&p.Spec, specPath, podspec.Options{DeadlineLowered: old.Spec.ActiveDeadlineSeconds != nil})...)
+	return errs
 }
