@@ -20,7 +20,6 @@ import (
 
 	"keelson.dev/services/scheduler/internal/columns"
 	"keelson.dev/services/scheduler/internal/rules"
-	"keelson.dev/services/scheduler/internal/rules/nodeaffinity"
 )
 
 // ID names a class; IDs are not used again.
@@ -31,14 +30,12 @@ type Class struct {
 	ID  ID
 	Pod rules.Pod
 
-	set    *Set
-	key    string
-	pods   int    // Pods in the queue that are of this class
-	asked  uint64 // when it was asked last, in calls of Set.Touch
-	judge  judge
-	pins   nodeaffinity.Pins
-	pinned bool
-	index  *index // nil for a pinned class, and before the first question
+	set   *Set
+	key   string
+	pods  int    // Pods in the queue that are of this class
+	asked uint64 // when it was asked last, in calls of Set.Touch
+	judge judge
+	index *index // nil for a pinned class, and before the first question
 }
 
 // Choice is the best node for a Pod.
@@ -54,12 +51,17 @@ type Reason struct {
 	Nodes int
 }
 
-// Pinned returns the names that confine the Pods of the class, and whether any do.
-func (c *Class) Pinned() (nodeaffinity.Pins, bool) { return c.pins, c.pinned }
+// Pins returns the names that confine the Pods of the class; nil when none do.
+func (c *Class) Pins() *rules.Pins {
+	if c.judge.pins == nil {
+		return nil
+	}
+	return c.judge.pins.Pins
+}
 
 // Best returns the best node for one more Pod of the class, false when no node can take it.
 func (c *Class) Best(s *columns.State) (Choice, bool) {
-	if c.pinned {
+	if c.judge.pins != nil {
 		return c.bestPinned(s)
 	}
 	return c.current(s).best()
@@ -67,12 +69,12 @@ func (c *Class) Best(s *columns.State) (Choice, bool) {
 
 // Feasible returns how many nodes can take one more Pod of the class.
 func (c *Class) Feasible(s *columns.State) int {
-	if !c.pinned {
+	if c.judge.pins == nil {
 		return c.current(s).feasible
 	}
 	n := 0
 	for _, slot := range c.candidates(s) {
-		if c.judge.node(s, slot).reasons == 0 {
+		if c.judge.node(s, s.Node(slot)).refusal == 0 {
 			n++
 		}
 	}
@@ -81,17 +83,17 @@ func (c *Class) Feasible(s *columns.State) int {
 
 // Refusals returns why nodes cannot take one more Pod of the class, with the number of nodes for each reason.
 func (c *Class) Refusals(s *columns.State) []Reason {
-	if c.pinned {
+	if c.judge.pins != nil {
 		return c.refusalsPinned(s)
 	}
-	return c.judge.reasons(c.current(s).counts[:], nil)
+	return c.judge.reasons(c.current(s).refused)
 }
 
-// Judge returns why the node cannot take one more Pod of the class; nothing when it can.
-func (c *Class) Judge(s *columns.State, slot columns.Slot) []Reason {
-	var counts [maxReasons]int
-	count(counts[:], c.judge.node(s, slot).reasons, 1)
-	return c.judge.reasons(counts[:], nil)
+// Judge returns why the node cannot take one more Pod of the class, as it is or as it would be; nothing when it can.
+func (c *Class) Judge(s *columns.State, n columns.Node) []Reason {
+	var refused tally
+	refused.add(c.judge.node(s, n).refusal, 1)
+	return c.judge.reasons(refused)
 }
 
 // current returns the index, brought up to date.
@@ -116,12 +118,12 @@ func (c *Class) drop() {
 // candidates returns the known nodes among the pins, each once.
 func (c *Class) candidates(s *columns.State) []columns.Slot {
 	var slots []columns.Slot
-	for _, name := range c.pins.Names {
+	for _, name := range c.Pins().Names {
 		if slot := s.Slot(name); slot != columns.None {
 			slots = append(slots, slot)
 		}
 	}
-	for _, host := range c.pins.Hostnames {
+	for _, host := range c.Pins().Hostnames {
 		slots = append(slots, s.ByHostname(host)...)
 	}
 	slots = slices.DeleteFunc(slots, func(slot columns.Slot) bool { return !s.Known(slot) })
@@ -133,7 +135,7 @@ func (c *Class) candidates(s *columns.State) []columns.Slot {
 func (c *Class) bestPinned(s *columns.State) (Choice, bool) {
 	var among []candidate
 	for _, slot := range c.candidates(s) {
-		if v := c.judge.node(s, slot); v.reasons == 0 {
+		if v := c.judge.node(s, s.Node(slot)); v.refusal == 0 {
 			among = append(among, candidate{traits: v.traits, item: item{rank: v.rank, slot: slot}})
 		}
 	}
@@ -141,14 +143,16 @@ func (c *Class) bestPinned(s *columns.State) (Choice, bool) {
 }
 
 func (c *Class) refusalsPinned(s *columns.State) []Reason {
-	var counts [maxReasons]int
+	var (
+		refused tally
+		others  []Reason
+	)
 	candidates := c.candidates(s)
 	for _, slot := range candidates {
-		count(counts[:], c.judge.node(s, slot).reasons, 1)
+		refused.add(c.judge.node(s, s.Node(slot)).refusal, 1)
 	}
-	var others []Reason
 	if n := s.Nodes() - len(candidates); n > 0 {
-		others = []Reason{{Text: nodeaffinity.Text, Nodes: n}}
+		others = []Reason{{Text: c.judge.pins.Texts[0], Nodes: n}}
 	}
-	return c.judge.reasons(counts[:], others)
+	return c.judge.reasons(refused, others...)
 }

@@ -27,9 +27,9 @@ type fixture struct {
 func newFixture(nodes int) *fixture {
 	f := &fixture{state: columns.New(1), set: class.NewSet(), profile: config.DefaultProfile()}
 	f.profile.Rules = append(f.profile.Rules, rules.Rule{Name: "Counting", Filter: func(rules.Pod) *rules.Filter {
-		return &rules.Filter{Shape: func(columns.View) rules.Reasons { f.shapes++; return 0 }}
+		return &rules.Filter{Judge: rules.ByShape(func(columns.View) rules.Reasons { f.shapes++; return 0 })}
 	}}, rules.Rule{Name: "CountingRoom", Filter: func(rules.Pod) *rules.Filter {
-		return &rules.Filter{Room: func(*columns.State, columns.Slot) rules.Reasons { f.rooms++; return 0 }}
+		return &rules.Filter{Judge: rules.ByRoom(func(columns.Node) rules.Reasons { f.rooms++; return 0 })}
 	}})
 	for i := range nodes {
 		f.state.SetNode(node(i))

@@ -1,6 +1,7 @@
 package class
 
 import (
+	"encoding/binary"
 	"math/bits"
 	"slices"
 	"strings"
@@ -9,120 +10,153 @@ import (
 	"keelson.dev/services/scheduler/internal/rules"
 )
 
-const (
-	maxReasons = 32
-	maxTraits  = 4
-)
+// refusalID names a refusal of a judge; 0 is none.
+type refusalID int32
 
-// traits are the raw scores that nodes of one shape share, in the order of the class's shape scores.
-type traits [maxTraits]int64
+// refusal is the filter that refuses a node, the first of those that do, and its reasons.
+type refusal struct {
+	filter  *rules.Filter
+	reasons rules.Reasons
+}
+
+// traitsID names a combination of raw scores that nodes share, one of each score that does not depend on room.
+type traitsID int32
 
 // verdict is what a class thinks of one node.
 type verdict struct {
-	reasons rules.Reasons // 0 when it can take a Pod
-	traits  traits
+	refusal refusalID // 0 when it can take a Pod
+	traits  traitsID
 	rank    uint64 // orders nodes of equal traits: room score, fewest Pods, tie-break
 }
 
-// judge applies the filters and scores of a class.
+// judge applies the filters and scores of a class. It numbers refusals and traits as it meets them: there are few,
+// however many nodes there are.
 type judge struct {
-	shape  []offsetFilter
-	room   []offsetFilter
+	shape  []*rules.Filter
+	room   []*rules.Filter
 	scores []*rules.Score // those over shapes; the i-th makes trait i
 	own    []*rules.Score // those over room
-	texts  []string       // by bit of verdict.reasons
-	byName bool           // whether nodes of one shape may be judged differently by it
+	pins   *rules.Filter  // the first filter that knows by name which nodes it lets pass
+	named  bool           // whether nodes of one shape may be judged differently by it
 
-	verdicts map[columns.ShapeID]verdict
-}
+	refusals   []refusal // by refusalID
+	refusalIDs map[refusal]refusalID
+	traits     [][]int64 // by traitsID
+	traitsIDs  map[string]traitsID
+	verdicts   map[columns.ShapeID]verdict
 
-// offsetFilter is a filter and the place of its reasons among those of the class.
-type offsetFilter struct {
-	*rules.Filter
-	offset int
+	// What the last call left behind, to be used again.
+	key             []byte
+	least, greatest []int64
 }
 
 func newJudge(j rules.Judgement) judge {
-	out := judge{verdicts: map[columns.ShapeID]verdict{}}
+	out := judge{
+		refusals: make([]refusal, 1), refusalIDs: map[refusal]refusalID{},
+		traitsIDs: map[string]traitsID{}, verdicts: map[columns.ShapeID]verdict{},
+	}
 	for _, f := range j.Filters {
-		at := offsetFilter{Filter: f, offset: len(out.texts)}
-		out.texts = append(out.texts, f.Texts...)
-		if f.Shape != nil {
-			out.shape = append(out.shape, at)
+		if f.Judge.On() == rules.OnRoom {
+			out.room = append(out.room, f)
 		} else {
-			out.room = append(out.room, at)
+			out.shape = append(out.shape, f)
 		}
-		out.byName = out.byName || f.ByName
+		if f.Pins != nil && out.pins == nil {
+			out.pins = f
+		}
+		out.named = out.named || f.Judge.On() == rules.OnName
 	}
 	for _, s := range j.Scores {
-		if s.Shape != nil {
-			out.scores = append(out.scores, s)
-		} else {
+		if s.Judge.On() == rules.OnRoom {
 			out.own = append(out.own, s)
+		} else {
+			out.scores = append(out.scores, s)
 		}
-		out.byName = out.byName || s.ByName
-	}
-	if len(out.texts) > maxReasons || len(out.scores) > maxTraits {
-		panic("class: more rules than a verdict has room for")
+		out.named = out.named || s.Judge.On() == rules.OnName
 	}
 	return out
 }
 
-// node judges one node that has a Node object.
-func (j *judge) node(s *columns.State, slot columns.Slot) verdict {
-	v := j.byShape(s, slot)
-	if v.reasons != 0 {
+// node judges one node that has a Node object, as it is or as it would be.
+func (j *judge) node(s *columns.State, n columns.Node) verdict {
+	v := j.byShape(s, n.Slot())
+	if v.refusal != 0 {
 		return v
 	}
-	for i := range j.room {
-		if r := j.room[i].Room(s, slot); r != 0 {
-			v.reasons = r << j.room[i].offset
+	for _, f := range j.room {
+		if r := f.Judge.Node(n); r != 0 {
+			v.refusal = j.refusal(f, r)
 			return v
 		}
 	}
 	var score int64
 	for _, own := range j.own {
-		score += own.Weight * own.Room(s, slot)
+		score += own.Weight * own.Judge.Node(n)
 	}
-	v.rank = rank(score, s.Room(slot).Used[columns.Pods], s.Tie(slot))
+	v.rank = rank(score, n.Room().Used[columns.Pods], s.Tie(n.Slot()))
 	return v
 }
 
 // byShape judges what does not depend on room, and does so once per shape where the name does not matter.
 func (j *judge) byShape(s *columns.State, slot columns.Slot) verdict {
+	if j.named {
+		return j.view(s.View(slot))
+	}
 	id := s.ShapeOf(slot)
-	if !j.byName {
-		if v, ok := j.verdicts[id]; ok {
-			return v
-		}
+	if v, ok := j.verdicts[id]; ok {
+		return v
 	}
 	v := j.view(s.View(slot))
-	if !j.byName {
-		if len(j.verdicts) > 2*s.Shapes()+16 {
-			clear(j.verdicts) // mostly shapes that are gone
-		}
-		j.verdicts[id] = v
+	if len(j.verdicts) > 2*s.Shapes()+16 {
+		clear(j.verdicts) // mostly shapes that are gone
 	}
+	j.verdicts[id] = v
 	return v
 }
 
 func (j *judge) view(view columns.View) verdict {
-	var v verdict
-	for i := range j.shape {
-		if r := j.shape[i].Shape(view); r != 0 {
-			v.reasons = r << j.shape[i].offset
-			return v
+	for _, f := range j.shape {
+		if r := f.Judge.View(view); r != 0 {
+			return verdict{refusal: j.refusal(f, r)}
 		}
 	}
-	for i, score := range j.scores {
-		v.traits[i] = score.Shape(view)
+	j.key = j.key[:0]
+	for _, score := range j.scores {
+		j.key = binary.BigEndian.AppendUint64(j.key, uint64(score.Judge.View(view)))
 	}
-	return v
+	return verdict{traits: j.traitsOf(j.key)}
+}
+
+// refusal returns the number of a refusal.
+func (j *judge) refusal(f *rules.Filter, reasons rules.Reasons) refusalID {
+	key := refusal{filter: f, reasons: reasons}
+	id, ok := j.refusalIDs[key]
+	if !ok {
+		id = refusalID(len(j.refusals))
+		j.refusals = append(j.refusals, key)
+		j.refusalIDs[key] = id
+	}
+	return id
+}
+
+// traitsOf returns the number of raw scores, of which the key holds eight bytes each.
+func (j *judge) traitsOf(key []byte) traitsID {
+	id, ok := j.traitsIDs[string(key)]
+	if !ok {
+		id = traitsID(len(j.traits))
+		raw := make([]int64, len(j.scores))
+		for t := range raw {
+			raw[t] = int64(binary.BigEndian.Uint64(key[8*t:]))
+		}
+		j.traits = append(j.traits, raw)
+		j.traitsIDs[string(key)] = id
+	}
+	return id
 }
 
 // candidate is a node that can take a Pod.
 type candidate struct {
-	traits traits
+	traits traitsID
 	item   item
 }
 
@@ -131,27 +165,34 @@ func (j *judge) pick(among []candidate) (Choice, bool) {
 	if len(among) == 0 {
 		return Choice{}, false
 	}
-	var greatest traits
-	for i := range among {
-		for t := range j.scores {
-			greatest[t] = max(greatest[t], among[i].traits[t])
-		}
-	}
 	var (
 		top  item
 		best int64 = -1
 	)
+	least, greatest := j.extremes(among)
 	for i := range among {
 		c := &among[i]
 		total := rankScore(c.item.rank)
 		for t, score := range j.scores {
-			total += score.Weight * score.Order.Normalize(c.traits[t], greatest[t])
+			total += score.Weight * score.Order.Normalize(j.traits[c.traits][t], least[t], greatest[t])
 		}
 		if total > best || total == best && rankRest(c.item.rank) > rankRest(top.rank) {
 			best, top = total, c.item
 		}
 	}
 	return Choice{Slot: top.slot, Score: best, Feasible: len(among)}, true
+}
+
+// extremes returns the least and the greatest of each trait.
+func (j *judge) extremes(among []candidate) (least, greatest []int64) {
+	first := j.traits[among[0].traits]
+	j.least, j.greatest = append(j.least[:0], first...), append(j.greatest[:0], first...)
+	for i := range among {
+		for t, raw := range j.traits[among[i].traits] {
+			j.least[t], j.greatest[t] = min(j.least[t], raw), max(j.greatest[t], raw)
+		}
+	}
+	return j.least, j.greatest
 }
 
 const (
@@ -171,27 +212,36 @@ func rankScore(rank uint64) int64 { return int64(rank >> (podsBits + tieBits)) }
 // rankRest is what decides between nodes of equal scores.
 func rankRest(rank uint64) uint64 { return rank & (1<<(podsBits+tieBits) - 1) }
 
-// reasons returns the counted texts, sorted; extra ones are added to those of the same text.
-func (j *judge) reasons(counts []int, extra []Reason) []Reason {
+// reasons returns the texts of the refusals, counted by refusalID, sorted; extra ones are added to those of the same text.
+func (j *judge) reasons(counts []int, extra ...Reason) []Reason {
 	out := slices.Clone(extra)
-	for bit, n := range counts[:len(j.texts)] {
+	for id, n := range counts {
 		if n == 0 {
 			continue
 		}
-		text := j.texts[bit]
-		if i := slices.IndexFunc(out, func(r Reason) bool { return r.Text == text }); i >= 0 {
-			out[i].Nodes += n
-		} else {
-			out = append(out, Reason{Text: text, Nodes: n})
+		r := j.refusals[id]
+		for left := uint64(r.reasons); left != 0; left &= left - 1 {
+			text := r.filter.Texts[bits.TrailingZeros64(left)]
+			if i := slices.IndexFunc(out, func(r Reason) bool { return r.Text == text }); i >= 0 {
+				out[i].Nodes += n
+			} else {
+				out = append(out, Reason{Text: text, Nodes: n})
+			}
 		}
 	}
 	slices.SortFunc(out, func(a, b Reason) int { return strings.Compare(a.Text, b.Text) })
 	return out
 }
 
-// count adds delta to the count of each reason.
-func count(counts []int, reasons rules.Reasons, delta int) {
-	for r := uint32(reasons); r != 0; r &= r - 1 {
-		counts[bits.TrailingZeros32(r)] += delta
+// tally counts nodes by refusal.
+type tally []int
+
+func (t *tally) add(id refusalID, nodes int) {
+	if id == 0 {
+		return
 	}
+	for len(*t) <= int(id) {
+		*t = append(*t, 0)
+	}
+	(*t)[id] += nodes
 }

@@ -1,9 +1,6 @@
 package class
 
-import (
-	"keelson.dev/services/scheduler/internal/rules"
-	"keelson.dev/services/scheduler/internal/rules/nodeaffinity"
-)
+import "keelson.dev/services/scheduler/internal/rules"
 
 const (
 	// maxEntries bounds the nodes that all indexes together hold verdicts on, at about 30 bytes each.
@@ -47,7 +44,7 @@ func (t *Set) Leave(c *Class) {
 		return
 	}
 	t.idle++
-	if c.pinned {
+	if c.Pins() != nil {
 		t.forget(c)
 		return
 	}
@@ -72,7 +69,6 @@ func (t *Set) Touch(c *Class) {
 func (t *Set) add(profile *rules.Profile, pod rules.Pod, key string) *Class {
 	t.last++
 	c := &Class{ID: t.last, Pod: pod, key: key, judge: newJudge(profile.Make(pod)), set: t}
-	c.pins, c.pinned = nodeaffinity.PinsOf(pod.Pod)
 	t.byKey[key] = c
 	return c
 }

@@ -29,18 +29,6 @@ func (p Port) Conflicts(o Port) bool {
 	return p.Number == o.Number && p.Protocol == o.Protocol && (p.IP == o.IP || p.IP == anyIP || o.IP == anyIP)
 }
 
-// PortsFree reports whether the node has none of the ports in use.
-func (s *State) PortsFree(slot Slot, ports []Port) bool {
-	for _, held := range s.ports[slot] {
-		for _, p := range ports {
-			if held.Conflicts(p) {
-				return false
-			}
-		}
-	}
-	return true
-}
-
 // hold notes or releases a Pod's ports.
 func (s *State) hold(slot Slot, ports []Port, take bool) {
 	held := s.ports[slot]

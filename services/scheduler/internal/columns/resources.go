@@ -43,16 +43,6 @@ func (e *extended) grow(n int) {
 	}
 }
 
-// Free returns what is left of the resource on the node; negative when Pods take more than there is.
-func (s *State) Free(slot Slot, r Resource) int64 {
-	if r < basic {
-		room := &s.room[slot]
-		return room.Allocatable[r] - room.Used[r]
-	}
-	column := &s.extended[r-basic]
-	return column.allocatable[slot] - column.used[slot]
-}
-
 // resource returns the index of an extended resource and makes its column when it is new.
 func (s *State) resource(name corev1.ResourceName) Resource {
 	if r, ok := s.resources[name]; ok {
@@ -102,16 +92,19 @@ func (s *State) setAllocatable(slot Slot, list corev1.ResourceList) (grown, shru
 
 // take adds (sign 1) or gives back (sign -1) what a Pod takes.
 func (s *State) take(slot Slot, u *Usage, sign int64) {
-	room := &s.room[slot]
-	for r, amount := range u.Basic {
-		room.Used[r] += sign * amount
-	}
-	room.Scored[CPU] += sign * u.Scored[CPU]
-	room.Scored[Memory] += sign * u.Scored[Memory]
+	s.room[slot].take(u, sign)
 	for _, a := range u.Extended {
 		s.extended[a.Resource-basic].used[slot] += sign * a.Value
 	}
 	if len(u.Ports) > 0 {
 		s.hold(slot, u.Ports, sign > 0)
 	}
+}
+
+func (r *Room) take(u *Usage, sign int64) {
+	for i, amount := range u.Basic {
+		r.Used[i] += sign * amount
+	}
+	r.Scored[CPU] += sign * u.Scored[CPU]
+	r.Scored[Memory] += sign * u.Scored[Memory]
 }

@@ -11,7 +11,6 @@ import (
 	"hash/fnv"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // Slot is the index of a node in the columns. A slot is used again after its node is gone.
@@ -36,7 +35,7 @@ type State struct {
 	resources map[corev1.ResourceName]Resource
 	shapes    shapes
 	usages    usages
-	pods      map[types.UID]placement
+	pods      pods
 	pinned    map[string][]Slot // nodes whose hostname label is not their name, by that label
 	journal   journal
 }
@@ -48,12 +47,7 @@ type identity struct {
 	tie         uint32
 	hasHostname bool
 	hostname    string
-	pods        int32 // entries of State.pods on this slot
-}
-
-type placement struct {
-	slot  Slot
-	usage *Usage
+	first       podRef // of the Pods on the node
 }
 
 // New returns an empty State. The seed decides between nodes of equal score.
@@ -65,7 +59,7 @@ func New(seed uint64) *State {
 		resources: map[corev1.ResourceName]Resource{},
 		shapes:    newShapes(),
 		usages:    usages{},
-		pods:      map[types.UID]placement{},
+		pods:      newPods(),
 		pinned:    map[string][]Slot{},
 		journal:   newJournal(),
 	}
@@ -73,9 +67,6 @@ func New(seed uint64) *State {
 
 // Nodes returns how many nodes have a Node object.
 func (s *State) Nodes() int { return s.known }
-
-// Pods returns how many Pods take room.
-func (s *State) Pods() int { return len(s.pods) }
 
 // Slots returns the number of slots; every Slot is below it.
 func (s *State) Slots() int { return len(s.names) }
@@ -115,9 +106,6 @@ func (s *State) Hostname(slot Slot) (string, bool) {
 
 // Tie returns the seeded number that decides between nodes of equal score.
 func (s *State) Tie(slot Slot) uint32 { return s.identity[slot].tie }
-
-// Room returns what the node offers and what is taken of it. The caller must not change it.
-func (s *State) Room(slot Slot) *Room { return &s.room[slot] }
 
 // SetNode adds the node or takes over what changed of it.
 func (s *State) SetNode(n *corev1.Node) Slot {
@@ -161,43 +149,6 @@ func (s *State) RemoveNode(name string) {
 	s.discard(slot)
 }
 
-// SetPod notes that the Pod takes room on the node, and no longer on another. To repeat it changes nothing.
-func (s *State) SetPod(uid types.UID, node string, u *Usage) {
-	if at, ok := s.pods[uid]; ok {
-		if at.usage == u && s.names[at.slot] == node {
-			return
-		}
-		s.RemovePod(uid)
-	}
-	slot := s.ensure(node)
-	s.pods[uid] = placement{slot: slot, usage: u}
-	s.identity[slot].pods++
-	s.take(slot, u, 1)
-	s.journal.note(slot, false)
-}
-
-// RemovePod gives the Pod's room back.
-func (s *State) RemovePod(uid types.UID) {
-	at, ok := s.pods[uid]
-	if !ok {
-		return
-	}
-	delete(s.pods, uid)
-	s.identity[at.slot].pods--
-	s.take(at.slot, at.usage, -1)
-	s.journal.note(at.slot, true)
-	s.discard(at.slot)
-}
-
-// PodNode returns the node on which the Pod takes room.
-func (s *State) PodNode(uid types.UID) (string, bool) {
-	at, ok := s.pods[uid]
-	if !ok {
-		return "", false
-	}
-	return s.names[at.slot], true
-}
-
 // ensure returns the slot of a node and makes one where there is none.
 func (s *State) ensure(name string) Slot {
 	if slot, ok := s.slots[name]; ok {
@@ -223,7 +174,7 @@ func (s *State) ensure(name string) Slot {
 
 // discard frees a slot that has neither a Node object nor Pods.
 func (s *State) discard(slot Slot) {
-	if s.Known(slot) || s.identity[slot].pods > 0 {
+	if s.Known(slot) || s.identity[slot].first != 0 {
 		return
 	}
 	delete(s.slots, s.names[slot])

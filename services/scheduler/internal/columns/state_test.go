@@ -32,7 +32,7 @@ func TestPodsOutlastTheirNode(t *testing.T) {
 		t.Fatal("a Pod alone makes no node")
 	}
 	s.SetNode(node("n", cpu("4")))
-	if free := s.Free(s.Slot("n"), CPU); free != 3000 {
+	if free := s.Node(s.Slot("n")).Free(CPU); free != 3000 {
 		t.Errorf("%d are free, want 3000", free)
 	}
 	s.RemoveNode("n")
@@ -40,7 +40,7 @@ func TestPodsOutlastTheirNode(t *testing.T) {
 		t.Errorf("%d nodes after removal", s.Nodes())
 	}
 	s.SetNode(node("n", cpu("2")))
-	if free := s.Free(s.Slot("n"), CPU); free != 1000 {
+	if free := s.Node(s.Slot("n")).Free(CPU); free != 1000 {
 		t.Errorf("%d are free after the return, want 1000", free)
 	}
 	s.RemoveNode("n")
@@ -50,7 +50,7 @@ func TestPodsOutlastTheirNode(t *testing.T) {
 	}
 	before := s.Slots()
 	s.SetNode(node("m", cpu("1")))
-	if s.Slots() != before || s.Free(s.Slot("m"), CPU) != 1000 || s.Free(s.Slot("m"), Pods) != 0 {
+	if s.Slots() != before || s.Node(s.Slot("m")).Free(CPU) != 1000 || s.Node(s.Slot("m")).Free(Pods) != 0 {
 		t.Error("the slot was not used again afresh")
 	}
 }
@@ -64,15 +64,15 @@ func TestPodCountsOnce(t *testing.T) {
 	s.SetPod("p", "a", u)
 	version := s.Version()
 	s.SetPod("p", "a", u)
-	if s.Version() != version || s.Free(s.Slot("a"), CPU) != 3000 {
+	if s.Version() != version || s.Node(s.Slot("a")).Free(CPU) != 3000 {
 		t.Error("a repeated SetPod changed something")
 	}
 	s.SetPod("p", "b", u)
-	if at, _ := s.PodNode("p"); at != "b" || s.Free(s.Slot("a"), CPU) != 4000 || s.Free(s.Slot("b"), CPU) != 3000 {
+	if at, _ := s.PodNode("p"); at != "b" || s.Node(s.Slot("a")).Free(CPU) != 4000 || s.Node(s.Slot("b")).Free(CPU) != 3000 {
 		t.Error("the Pod was not moved")
 	}
 	s.SetPod("p", "b", usage(s, "2"))
-	if free := s.Free(s.Slot("b"), CPU); free != 2000 {
+	if free := s.Node(s.Slot("b")).Free(CPU); free != 2000 {
 		t.Errorf("%d are free after a resize, want 2000", free)
 	}
 }

@@ -112,16 +112,16 @@ func TestPorts(t *testing.T) {
 			s := New(0)
 			s.SetPod("a", "n", s.Usage(&corev1.Pod{Spec: test.first}))
 			slot, second := s.Slot("n"), s.Usage(&corev1.Pod{Spec: test.second})
-			if free := s.PortsFree(slot, second.Ports); free == test.conflict {
+			if free := s.Node(slot).PortsFree(second.Ports); free == test.conflict {
 				t.Errorf("free is %v", free)
 			}
 			s.SetPod("b", "n", s.Usage(&corev1.Pod{Spec: test.first})) // bound by hand
 			s.RemovePod("b")
-			if free := s.PortsFree(slot, second.Ports); free == test.conflict {
+			if free := s.Node(slot).PortsFree(second.Ports); free == test.conflict {
 				t.Errorf("free is %v after one of two holders is gone", free)
 			}
 			s.RemovePod("a")
-			if !s.PortsFree(s.ensure("n"), second.Ports) {
+			if !s.Node(s.ensure("n")).PortsFree(second.Ports) {
 				t.Error("not free after the last holder is gone")
 			}
 		})
@@ -152,11 +152,11 @@ func TestExtendedResources(t *testing.T) {
 		t.Errorf("takes %v, want %v", u.Extended, want)
 	}
 	s.SetPod("p", "n", u)
-	if gpu, pages := s.Free(s.Slot("n"), want[0].Resource), s.Free(s.Slot("n"), want[1].Resource); gpu != 1 || pages != -4<<20 {
+	if gpu, pages := s.Node(s.Slot("n")).Free(want[0].Resource), s.Node(s.Slot("n")).Free(want[1].Resource); gpu != 1 || pages != -4<<20 {
 		t.Errorf("%d GPUs and %d bytes are free", gpu, pages)
 	}
 	s.SetNode(node("n", nil))
-	if gpu := s.Free(s.Slot("n"), want[0].Resource); gpu != -1 {
+	if gpu := s.Node(s.Slot("n")).Free(want[0].Resource); gpu != -1 {
 		t.Errorf("%d GPUs are free of a node that has none any more", gpu)
 	}
 }

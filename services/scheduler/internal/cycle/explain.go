@@ -83,7 +83,7 @@ func (y *Cycle) explainNodes(p *pod) []Fact {
 			return append(facts, Fact{Reason: "Node", Message: fmt.Sprintf("and %d more nodes", y.state.Nodes()-maxExplained)})
 		}
 		texts := []string{}
-		for _, r := range p.class.Judge(y.state, slot) {
+		for _, r := range p.class.Judge(y.state, y.state.Node(slot)) {
 			texts = append(texts, r.Text)
 		}
 		verdict := "can take the Pod"

@@ -14,7 +14,6 @@ import (
 	"keelson.dev/services/scheduler/internal/config"
 	"keelson.dev/services/scheduler/internal/cycle"
 	"keelson.dev/services/scheduler/internal/queue"
-	"keelson.dev/services/scheduler/internal/reference"
 )
 
 // world drives a Cycle and the reference through the same history.
@@ -23,7 +22,7 @@ type world struct {
 	gen  *generator
 	now  time.Time
 	fast *cycle.Cycle
-	slow *reference.Cluster
+	slow *cluster
 	// template is the newest Pod.
 	template *corev1.Pod
 	waiting  map[types.UID]*corev1.Pod // Pods without a node
@@ -37,7 +36,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 		gen:     &generator{Rand: rand.New(rand.NewPCG(seed, 1))},
 		now:     time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
 		fast:    cycle.New(cycle.Config{Profiles: c.Profiles, Backoff: c.Backoff, Seed: seed}),
-		slow:    reference.NewCluster(),
+		slow:    newCluster(),
 		waiting: map[types.UID]*corev1.Pod{},
 		flying:  map[types.UID]*corev1.Pod{},
 	}

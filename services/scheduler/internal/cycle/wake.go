@@ -106,8 +106,8 @@ func (y *Cycle) names(slot columns.Slot) []string {
 
 // pinNames returns the names and hostnames to which the class confines itself, nil when it does not.
 func pinNames(c *class.Class) []string {
-	pins, ok := c.Pinned()
-	if !ok {
+	pins := c.Pins()
+	if pins == nil {
 		return nil
 	}
 	names := slices.Concat([]string{}, pins.Names, pins.Hostnames)

@@ -1,11 +1,12 @@
 // Package rules says what a scheduling rule is: a filter that keeps nodes from a Pod, a score that ranks the rest, or
 // both. Each rule lives in a folder below this one and is listed in package config.
 //
-// A rule is made once for a class of Pods that are alike to every rule, and says what its judgement depends on. This is
-// what lets the scheduler keep results instead of computing them anew:
+// A rule is made once for a class of Pods that are alike to every rule, and says by the constructor of its judgement what
+// that depends on. This is what lets the scheduler keep results instead of computing them anew:
 //
-//	Shape  the node's labels, taints and spec.unschedulable: judged once for all nodes of one shape
-//	Room   what the Pods on the node take: judged again when that one node changes
+//	ByShape  the node's labels, taints and spec.unschedulable: judged once for all nodes of one shape
+//	ByName   these, or the node's name and hostname: judged once for each node, and when its description changes
+//	ByRoom   what the Pods on the node take: judged again when that one node changes
 //
 // Rules are pure.
 package rules
@@ -42,31 +43,68 @@ type Rule struct {
 	Score func(Pod) *Score
 }
 
-// Reasons is a set of reasons against a node: bit i stands for the i-th text of the filter.
-type Reasons uint32
+// Dependency is what a judgement depends on.
+type Dependency int
 
-// Filter refuses nodes. Either Shape or Room is set.
+// The dependencies.
+const (
+	OnShape Dependency = iota
+	OnName
+	OnRoom
+)
+
+// Judge judges a node: a filter with the Reasons against it, a score with a number. Make one with a constructor.
+type Judge[T any] struct {
+	on    Dependency
+	shape func(columns.View) T
+	room  func(columns.Node) T
+}
+
+// ByShape judges by what nodes of one shape have in common.
+func ByShape[T any](judge func(columns.View) T) Judge[T] { return Judge[T]{on: OnShape, shape: judge} }
+
+// ByName judges by the description of a node, its name and hostname included.
+func ByName[T any](judge func(columns.View) T) Judge[T] { return Judge[T]{on: OnName, shape: judge} }
+
+// ByRoom judges by what is free on a node.
+func ByRoom[T any](judge func(columns.Node) T) Judge[T] { return Judge[T]{on: OnRoom, room: judge} }
+
+// On returns what the judgement depends on.
+func (j Judge[T]) On() Dependency { return j.on }
+
+// View judges a node's description; only for a Judge ByShape or ByName.
+func (j Judge[T]) View(v columns.View) T { return j.shape(v) }
+
+// Node judges what is free on a node; only for a Judge ByRoom.
+func (j Judge[T]) Node(n columns.Node) T { return j.room(n) }
+
+// Reasons is a set of reasons against a node: bit i stands for the i-th text of the filter.
+type Reasons uint64
+
+// MaxTexts is how many texts a filter may have.
+const MaxTexts = 64
+
+// Filter refuses nodes.
 type Filter struct {
 	// Texts are what users read after the number of nodes, for example "Insufficient cpu".
 	Texts []string
-	// Shape judges what nodes of one shape have in common.
-	Shape func(columns.View) Reasons
-	// ByName is set when Shape looks at the node's name or hostname too.
-	ByName bool
-	// Room judges what is free on the node.
-	Room func(*columns.State, columns.Slot) Reasons
+	Judge Judge[Reasons]
+	// Pins are set where the filter lets few nodes pass, which it knows by name. The first text is the reason of all others.
+	Pins *Pins
 }
 
-// Score ranks nodes. Either Shape or Room is set.
+// Pins are the few nodes to which a Pod confines itself by name.
+type Pins struct {
+	// Names are values of metadata.name, Hostnames of the label kubernetes.io/hostname.
+	Names, Hostnames []string
+}
+
+// Score ranks nodes. One ByRoom is from 0 to MaxScore; any other is of any size, and Order makes it one from 0 to MaxScore
+// among the nodes in question.
 type Score struct {
 	Weight int64
-	// Shape returns a raw score of any size, which Order makes one from 0 to MaxScore among the nodes in question.
-	Shape func(columns.View) int64
-	Order Order
-	// ByName is set when Shape looks at the node's name or hostname too.
-	ByName bool
-	// Room returns a score from 0 to MaxScore.
-	Room func(*columns.State, columns.Slot) int64
+	Judge  Judge[int64]
+	Order  Order
 }
 
 // Order says which raw scores are good.
@@ -74,15 +112,22 @@ type Order int
 
 // The orders of raw scores.
 const (
+	// HigherIsBetter gives MaxScore to the greatest and counts from 0, of which there is nothing less.
 	HigherIsBetter Order = iota
+	// LowerIsBetter gives MaxScore to 0, of which there is nothing less, and 0 to the greatest.
 	LowerIsBetter
+	// HighestIsBest gives MaxScore to the greatest and 0 to the least, which may be negative. All are 0 where they are equal.
+	HighestIsBest
 )
 
-// Normalize returns the score of a raw score where the greatest raw score of any node is max.
-func (o Order) Normalize(raw, max int64) int64 {
+// Normalize returns the score of a raw score where those of all nodes are from least to greatest.
+func (o Order) Normalize(raw, least, greatest int64) int64 {
+	if o != HighestIsBest {
+		least = 0
+	}
 	score := int64(0)
-	if max > 0 {
-		score = MaxScore * raw / max
+	if greatest > least {
+		score = MaxScore * (raw - least) / (greatest - least)
 	}
 	if o == LowerIsBetter {
 		return MaxScore - score

@@ -19,9 +19,7 @@ func score(p rules.Pod) *rules.Score {
 	if u.Basic[columns.CPU] == 0 && u.Basic[columns.Memory] == 0 {
 		return nil
 	}
-	return &rules.Score{Room: func(s *columns.State, slot columns.Slot) int64 {
-		return balance(s.Room(slot), u)
-	}}
+	return &rules.Score{Judge: rules.ByRoom(func(n columns.Node) int64 { return balance(n.Room(), u) })}
 }
 
 // balance is MaxScore less the standard deviation of both shares, each counted as 1 at most.

@@ -4,29 +4,24 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-)
 
-// Pins are the few nodes to which a Pod confines itself by name, as the Pods of a DaemonSet and those with local
-// volumes do.
-type Pins struct {
-	// Names are values of metadata.name, Hostnames of the label kubernetes.io/hostname.
-	Names, Hostnames []string
-}
+	"keelson.dev/services/scheduler/internal/rules"
+)
 
 // maxPins bounds the nodes that are looked at one by one.
 const maxPins = 16
 
-// PinsOf returns nodes outside of which the Pod certainly matches none. It returns false for a Pod that does not
-// confine itself by name.
-func PinsOf(p *corev1.Pod) (Pins, bool) {
+// pins returns nodes outside of which the Pod certainly matches none, as the Pods of a DaemonSet and those with local
+// volumes have; nil for a Pod that does not confine itself by name.
+func pins(p *corev1.Pod) *rules.Pins {
 	if host, ok := p.Spec.NodeSelector[corev1.LabelHostname]; ok {
-		return Pins{Hostnames: []string{host}}, true
+		return &rules.Pins{Hostnames: []string{host}}
 	}
 	terms := required(p)
 	if terms == nil {
-		return Pins{}, false
+		return nil
 	}
-	var pins Pins
+	var pins rules.Pins
 	for i := range terms.NodeSelectorTerms {
 		term := &terms.NodeSelectorTerms[i]
 		if len(term.MatchExpressions) == 0 && len(term.MatchFields) == 0 {
@@ -37,10 +32,13 @@ func PinsOf(p *corev1.Pod) (Pins, bool) {
 		} else if names, ok := values(term.MatchExpressions, corev1.LabelHostname); ok {
 			pins.Hostnames = append(pins.Hostnames, names...)
 		} else {
-			return Pins{}, false
+			return nil
 		}
 	}
-	return pins, len(pins.Names)+len(pins.Hostnames) <= maxPins
+	if len(pins.Names)+len(pins.Hostnames) > maxPins {
+		return nil
+	}
+	return &pins
 }
 
 // values returns the values of a requirement In of that key.

@@ -11,9 +11,6 @@ import (
 	"keelson.dev/services/scheduler/internal/rules"
 )
 
-// Text is the reason of every node that the Pod does not ask for.
-const Text = "node(s) didn't match Pod's node affinity/selector"
-
 // Rule refuses nodes that the node selector or the required affinity does not match, and ranks nodes by the preferred
 // terms that match.
 func Rule() rules.Rule {
@@ -58,23 +55,28 @@ func filter(p rules.Pod) *rules.Filter {
 		return nil
 	}
 	want := nodeaffinity.GetRequiredNodeAffinity(p.Pod)
-	byName := false
-	if _, ok := p.Spec.NodeSelector[corev1.LabelHostname]; ok {
-		byName = true
-	}
+	_, named := p.Spec.NodeSelector[corev1.LabelHostname]
 	if terms := required(p.Pod); terms != nil {
-		byName = byName || slices.ContainsFunc(terms.NodeSelectorTerms, readsName)
+		named = named || slices.ContainsFunc(terms.NodeSelectorTerms, readsName)
 	}
 	return &rules.Filter{
-		Texts:  []string{Text},
-		ByName: byName,
-		Shape: func(v columns.View) rules.Reasons {
+		Texts: []string{"node(s) didn't match Pod's node affinity/selector"},
+		Pins:  pins(p.Pod),
+		Judge: by(named, func(v columns.View) rules.Reasons {
 			if match, err := want.Match(v.Node()); err != nil || !match {
 				return 1
 			}
 			return 0
-		},
+		}),
 	}
+}
+
+// by judges by the shape alone where the terms do not read names.
+func by[T any](named bool, judge func(columns.View) T) rules.Judge[T] {
+	if named {
+		return rules.ByName(judge)
+	}
+	return rules.ByShape(judge)
 }
 
 func score(p rules.Pod) *rules.Score {
@@ -87,10 +89,10 @@ func score(p rules.Pod) *rules.Score {
 		// The API server refuses such terms; of an older object they prefer nothing.
 		return nil
 	}
-	byName := slices.ContainsFunc(a.PreferredDuringSchedulingIgnoredDuringExecution, func(t corev1.PreferredSchedulingTerm) bool {
+	named := slices.ContainsFunc(a.PreferredDuringSchedulingIgnoredDuringExecution, func(t corev1.PreferredSchedulingTerm) bool {
 		return readsName(t.Preference)
 	})
-	return &rules.Score{ByName: byName, Shape: func(v columns.View) int64 { return terms.Score(v.Node()) }}
+	return &rules.Score{Judge: by(named, func(v columns.View) int64 { return terms.Score(v.Node()) })}
 }
 
 // readsName reports whether the term asks for more than what nodes of one shape have in common.

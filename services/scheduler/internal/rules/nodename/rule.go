@@ -23,13 +23,12 @@ func filter(p rules.Pod) *rules.Filter {
 		return nil
 	}
 	return &rules.Filter{
-		Texts:  []string{"node(s) didn't match the requested node name"},
-		ByName: true,
-		Shape: func(v columns.View) rules.Reasons {
+		Texts: []string{"node(s) didn't match the requested node name"},
+		Judge: rules.ByName(func(v columns.View) rules.Reasons {
 			if v.Name != name {
 				return 1
 			}
 			return 0
-		},
+		}),
 	}
 }

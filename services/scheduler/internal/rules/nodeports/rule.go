@@ -18,11 +18,11 @@ func filter(p rules.Pod) *rules.Filter {
 	}
 	return &rules.Filter{
 		Texts: []string{"node(s) didn't have free ports for the requested pod ports"},
-		Room: func(s *columns.State, slot columns.Slot) rules.Reasons {
-			if s.PortsFree(slot, ports) {
+		Judge: rules.ByRoom(func(n columns.Node) rules.Reasons {
+			if n.PortsFree(ports) {
 				return 0
 			}
 			return 1
-		},
+		}),
 	}
 }

@@ -25,18 +25,13 @@ func Rule(weights []Weight) rules.Rule {
 		Weight: 1,
 		Filter: filter,
 		Score: func(p rules.Pod) *rules.Score {
-			return &rules.Score{Room: func(s *columns.State, slot columns.Slot) int64 {
-				return leastAllocated(s.Room(slot), p.Usage, weights)
-			}}
+			return &rules.Score{Judge: rules.ByRoom(func(n columns.Node) int64 { return leastAllocated(n.Room(), p.Usage, weights) })}
 		},
 	}
 }
 
-// maxTexts bounds the reasons, which share the bits of one word with those of other rules. Resources past it share
-// the last text.
-const maxTexts = 16
-
 // filter looks only at resources that the Pod asks for: a Pod that asks for none fits on a node that is overcommitted.
+// Resources past rules.MaxTexts share the last text.
 func filter(p rules.Pod) *rules.Filter {
 	var (
 		asked []columns.Resource
@@ -48,8 +43,8 @@ func filter(p rules.Pod) *rules.Filter {
 			return
 		}
 		asked, need = append(asked, r), append(need, amount)
-		if len(texts) == maxTexts {
-			texts[maxTexts-1] = "Insufficient further resources"
+		if len(texts) == rules.MaxTexts {
+			texts[rules.MaxTexts-1] = "Insufficient further resources"
 		} else {
 			texts = append(texts, text)
 		}
@@ -64,15 +59,15 @@ func filter(p rules.Pod) *rules.Filter {
 	}
 	return &rules.Filter{
 		Texts: texts,
-		Room: func(s *columns.State, slot columns.Slot) rules.Reasons {
+		Judge: rules.ByRoom(func(n columns.Node) rules.Reasons {
 			var reasons rules.Reasons
 			for i, r := range asked {
-				if s.Free(slot, r) < need[i] {
-					reasons |= 1 << min(i, maxTexts-1)
+				if n.Free(r) < need[i] {
+					reasons |= 1 << min(i, rules.MaxTexts-1)
 				}
 			}
 			return reasons
-		},
+		}),
 	}
 }
 

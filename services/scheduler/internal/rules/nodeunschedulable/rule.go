@@ -22,11 +22,11 @@ func filter(p rules.Pod) *rules.Filter {
 	}
 	return &rules.Filter{
 		Texts: []string{"node(s) were unschedulable"},
-		Shape: func(v columns.View) rules.Reasons {
+		Judge: rules.ByShape(func(v columns.View) rules.Reasons {
 			if v.Unschedulable {
 				return 1
 			}
 			return 0
-		},
+		}),
 	}
 }

@@ -41,7 +41,7 @@ func filter(p rules.Pod) *rules.Filter {
 	tolerations := p.Spec.Tolerations
 	return &rules.Filter{
 		Texts: []string{"node(s) had untolerated taint(s)"},
-		Shape: func(v columns.View) rules.Reasons {
+		Judge: rules.ByShape(func(v columns.View) rules.Reasons {
 			for i := range v.Taints {
 				taint := &v.Taints[i]
 				if taint.Effect != corev1.TaintEffectPreferNoSchedule && !Tolerated(tolerations, taint) {
@@ -49,7 +49,7 @@ func filter(p rules.Pod) *rules.Filter {
 				}
 			}
 			return 0
-		},
+		}),
 	}
 }
 
@@ -57,7 +57,7 @@ func score(p rules.Pod) *rules.Score {
 	tolerations := p.Spec.Tolerations
 	return &rules.Score{
 		Order: rules.LowerIsBetter,
-		Shape: func(v columns.View) int64 {
+		Judge: rules.ByShape(func(v columns.View) int64 {
 			n := int64(0)
 			for i := range v.Taints {
 				taint := &v.Taints[i]
@@ -66,6 +66,6 @@ func score(p rules.Pod) *rules.Score {
 				}
 			}
 			return n
-		},
+		}),
 	}
 }

@@ -1,6 +1,4 @@
-// Package reference is the slow, obvious scheduler: it looks at every node and every Pod for each decision and keeps
-// nothing. Tests compare the fast one with it. It shares no code with the rules.
-package reference
+package cycle_test
 
 import (
 	"math"
@@ -13,19 +11,19 @@ import (
 	resourcehelper "k8s.io/component-helpers/resource"
 )
 
-// Cluster is all nodes, and all Pods that are on one.
-type Cluster struct {
+// cluster is the slow, obvious scheduler: it looks at every node and every Pod for each decision and keeps nothing. Tests
+// compare the fast one with it. It shares no code with the rules.
+type cluster struct {
 	Nodes map[string]*corev1.Node
 	Pods  map[types.UID]*corev1.Pod
 }
 
-// NewCluster returns an empty Cluster.
-func NewCluster() *Cluster {
-	return &Cluster{Nodes: map[string]*corev1.Node{}, Pods: map[types.UID]*corev1.Pod{}}
+func newCluster() *cluster {
+	return &cluster{Nodes: map[string]*corev1.Node{}, Pods: map[types.UID]*corev1.Pod{}}
 }
 
-// Verdict is what a Pod may expect.
-type Verdict struct {
+// expectation is what a Pod may expect.
+type expectation struct {
 	// Scores is the score of each node that can take the Pod.
 	Scores map[string]int64
 	// Refusals is the number of nodes by reason.
@@ -33,7 +31,7 @@ type Verdict struct {
 }
 
 // Best returns the best score, and whether any node can take the Pod.
-func (v Verdict) Best() (int64, bool) {
+func (v expectation) Best() (int64, bool) {
 	best, found := int64(math.MinInt64), false
 	for _, score := range v.Scores {
 		best, found = max(best, score), true
@@ -42,8 +40,8 @@ func (v Verdict) Best() (int64, bool) {
 }
 
 // Judge judges every node.
-func (c *Cluster) Judge(p *corev1.Pod) Verdict {
-	v := Verdict{Scores: map[string]int64{}, Refusals: map[string]int{}}
+func (c *cluster) Judge(p *corev1.Pod) expectation {
+	v := expectation{Scores: map[string]int64{}, Refusals: map[string]int{}}
 	for name, node := range c.Nodes {
 		reasons := c.refusals(p, node)
 		for _, r := range reasons {
@@ -62,7 +60,7 @@ func (c *Cluster) Judge(p *corev1.Pod) Verdict {
 }
 
 // addShared adds weighted raw scores, scaled to 0..100 among the nodes that can take the Pod.
-func (c *Cluster) addShared(scores map[string]int64, weight int64, fewerIsBetter bool, raw func(*corev1.Node) int64) {
+func (c *cluster) addShared(scores map[string]int64, weight int64, fewerIsBetter bool, raw func(*corev1.Node) int64) {
 	greatest := int64(0)
 	for name := range scores {
 		greatest = max(greatest, raw(c.Nodes[name]))
@@ -80,7 +78,7 @@ func (c *Cluster) addShared(scores map[string]int64, weight int64, fewerIsBetter
 }
 
 // refusals returns the reasons of the first rule that refuses.
-func (c *Cluster) refusals(p *corev1.Pod, n *corev1.Node) []string {
+func (c *cluster) refusals(p *corev1.Pod, n *corev1.Node) []string {
 	switch {
 	case !matches(p, n):
 		return []string{"node(s) didn't match Pod's node affinity/selector"}
@@ -94,7 +92,7 @@ func (c *Cluster) refusals(p *corev1.Pod, n *corev1.Node) []string {
 	return c.insufficient(p, n)
 }
 
-func (c *Cluster) insufficient(p *corev1.Pod, n *corev1.Node) []string {
+func (c *cluster) insufficient(p *corev1.Pod, n *corev1.Node) []string {
 	var reasons []string
 	pods := 0
 	used := corev1.ResourceList{}
@@ -118,7 +116,7 @@ func (c *Cluster) insufficient(p *corev1.Pod, n *corev1.Node) []string {
 	return reasons
 }
 
-func (c *Cluster) on(n *corev1.Node) []*corev1.Pod {
+func (c *cluster) on(n *corev1.Node) []*corev1.Pod {
 	var out []*corev1.Pod
 	for _, p := range c.Pods {
 		if p.Spec.NodeName == n.Name {
@@ -128,7 +126,7 @@ func (c *Cluster) on(n *corev1.Node) []*corev1.Pod {
 	return out
 }
 
-func (c *Cluster) portsFree(p *corev1.Pod, n *corev1.Node) bool {
+func (c *cluster) portsFree(p *corev1.Pod, n *corev1.Node) bool {
 	for _, other := range c.on(n) {
 		for _, a := range hostPorts(p) {
 			for _, b := range hostPorts(other) {
@@ -157,7 +155,7 @@ func hostPorts(p *corev1.Pod) []corev1.ContainerPort {
 }
 
 // leastAllocated is the mean of the shares of CPU and memory that would be left.
-func (c *Cluster) leastAllocated(p *corev1.Pod, n *corev1.Node) int64 {
+func (c *cluster) leastAllocated(p *corev1.Pod, n *corev1.Node) int64 {
 	var sum, resources int64
 	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
 		capacity := amount(n.Status.Allocatable, name)
@@ -174,7 +172,7 @@ func (c *Cluster) leastAllocated(p *corev1.Pod, n *corev1.Node) int64 {
 }
 
 // balanced falls with the distance between the shares of CPU and memory that would be used.
-func (c *Cluster) balanced(p *corev1.Pod, n *corev1.Node) int64 {
+func (c *cluster) balanced(p *corev1.Pod, n *corev1.Node) int64 {
 	own := resourcehelper.PodRequests(p, resourcehelper.PodResourcesOptions{})
 	if own.Cpu().IsZero() && own.Memory().IsZero() {
 		return 0
@@ -191,7 +189,7 @@ func (c *Cluster) balanced(p *corev1.Pod, n *corev1.Node) int64 {
 }
 
 // load is what the Pods on the node and this one ask for; as asked, or with what containers get that ask for nothing.
-func (c *Cluster) load(p *corev1.Pod, n *corev1.Node, name corev1.ResourceName, defaults bool) int64 {
+func (c *cluster) load(p *corev1.Pod, n *corev1.Node, name corev1.ResourceName, defaults bool) int64 {
 	options := resourcehelper.PodResourcesOptions{UseStatusResources: true}
 	if defaults {
 		options.NonMissingContainerRequests = assumed

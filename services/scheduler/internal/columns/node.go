@@ -1,0 +1,89 @@
+package columns
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Node is what is free on a node as rules see it: on the node as it is, or as it would be without some of its Pods. It is
+// valid until the State changes.
+type Node struct {
+	state *State
+	slot  Slot
+	room  *Room
+	gone  *gone // nil for the node as it is
+}
+
+// gone is what Pods take that a Node is without, but for what is in a Room.
+type gone struct {
+	extended []Amount
+	ports    []Port
+}
+
+// Node returns the node as it is.
+func (s *State) Node(slot Slot) Node { return Node{state: s, slot: slot, room: &s.room[slot]} }
+
+// NodeWithout returns the node as it would be without these of its Pods. Those that are not on it count for nothing.
+func (s *State) NodeWithout(slot Slot, uids ...types.UID) Node {
+	room, without := s.room[slot], &gone{}
+	for i, uid := range uids {
+		ref, ok := s.pods.byUID[uid]
+		if !ok || s.pods.at(ref).slot != slot || slices.Contains(uids[:i], uid) {
+			continue
+		}
+		u := s.pods.at(ref).usage
+		room.take(u, -1)
+		without.extended = append(without.extended, u.Extended...)
+		without.ports = append(without.ports, u.Ports...)
+	}
+	return Node{state: s, slot: slot, room: &room, gone: without}
+}
+
+// Slot returns the slot of the node.
+func (n Node) Slot() Slot { return n.slot }
+
+// Room returns what the node offers and what is taken of it. The caller must not change it.
+func (n Node) Room() *Room { return n.room }
+
+// Free returns what is left of the resource; negative when Pods take more than there is.
+func (n Node) Free(r Resource) int64 {
+	if r < basic {
+		return n.room.Allocatable[r] - n.room.Used[r]
+	}
+	column := &n.state.extended[r-basic]
+	free := column.allocatable[n.slot] - column.used[n.slot]
+	if n.gone != nil {
+		for _, a := range n.gone.extended {
+			if a.Resource == r {
+				free += a.Value
+			}
+		}
+	}
+	return free
+}
+
+// PortsFree reports whether the node has none of the ports in use.
+func (n Node) PortsFree(ports []Port) bool {
+	for _, held := range n.state.ports[n.slot] {
+		if n.gone != nil && held.holders == count(n.gone.ports, held.Port) {
+			continue
+		}
+		for _, p := range ports {
+			if held.Conflicts(p) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func count(ports []Port, port Port) int {
+	n := 0
+	for _, p := range ports {
+		if p == port {
+			n++
+		}
+	}
+	return n
+}
