@@ -9,7 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-logr/logr"
+	"github.com/go-logr/zapr"
+	"go.uber.org/zap"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
@@ -58,7 +59,7 @@ type Setup struct {
 	Config   *rest.Config
 	Scheme   *runtime.Scheme
 	Recorder *events.Recorder
-	Log      logr.Logger
+	Log      *zap.Logger
 
 	name  string
 	state *introspect.State
@@ -66,7 +67,7 @@ type Setup struct {
 
 // Failed logs an error that the controller survives and shows it to introspection.
 func (s *Setup) Failed(err error) {
-	s.Log.Error(err, "failed")
+	s.Log.Error("failed", zap.Error(err))
 	s.state.Failed(s.name, err)
 }
 
@@ -85,7 +86,7 @@ type Options struct {
 	Scheme *runtime.Scheme
 	// Cache may narrow what is cached, by object; the zero value caches whole objects without managed fields.
 	Cache cache.Options
-	Log   logr.Logger
+	Log   *zap.Logger
 	// State is told of leases, queues and errors.
 	State *introspect.State
 	// Controllers are all that may run here.
@@ -105,7 +106,7 @@ type Group struct {
 
 // New connects to nothing yet. It fails on options that could never work.
 func New(o Options) (*Group, error) {
-	ctrllog.SetLogger(o.Log)
+	ctrllog.SetLogger(zapr.NewLogger(o.Log))
 	elector, err := election.New(o.Config, o.State)
 	if err != nil {
 		return nil, err
@@ -167,7 +168,7 @@ func (g *Group) connect(ctx context.Context) bool {
 			g.mu.Unlock()
 			return true
 		}
-		g.options.Log.Info("the apiserver is not there yet", "reason", err.Error())
+		g.options.Log.Info("the apiserver is not there yet", zap.String("reason", err.Error()))
 		g.options.State.Failed("connect", err)
 		select {
 		case <-ctx.Done():
@@ -179,7 +180,7 @@ func (g *Group) connect(ctx context.Context) bool {
 
 func (g *Group) newCluster(ctx context.Context) (cluster.Cluster, error) {
 	c, err := cluster.New(g.fenced, func(co *cluster.Options) {
-		co.Scheme, co.Logger, co.Cache = g.options.Scheme, g.options.Log, g.options.Cache
+		co.Scheme, co.Logger, co.Cache = g.options.Scheme, zapr.NewLogger(g.options.Log), g.options.Cache
 		if co.Cache.DefaultTransform == nil {
 			co.Cache.DefaultTransform = cache.TransformStripManagedFields()
 		}
@@ -210,11 +211,11 @@ func (g *Group) lead(ctx context.Context, r Registration) error {
 	runnable, err := r.Setup(&Setup{
 		Client: g.cluster.GetClient(), Live: g.cluster.GetAPIReader(), Cache: g.cluster.GetCache(),
 		Config: g.fenced, Scheme: g.options.Scheme, Recorder: g.events.Recorder(g.options.Scheme, cmp.Or(r.EventSource, r.Name), ""),
-		Log: g.options.Log.WithName(r.Name), name: r.Name, state: g.options.State,
+		Log: g.options.Log.Named(r.Name), name: r.Name, state: g.options.State,
 	})
 	if err != nil {
 		return fmt.Errorf("setting up %s: %w", r.Name, err)
 	}
-	g.options.Log.Info("leading", "controller", r.Name)
+	g.options.Log.Info("leading", zap.String("controller", r.Name))
 	return runnable.Start(ctx)
 }

@@ -9,13 +9,14 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/go-logr/logr"
+	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"keelson.dev/kit/daemon"
 	"keelson.dev/kit/introspect"
 )
 
@@ -27,8 +28,8 @@ func TestAGroupWaitsForTheApiserver(t *testing.T) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}))
 	defer server.Close()
-	running, err := Start(t.Context(), Options{
-		Service: "test", Config: &rest.Config{Host: server.URL}, Scheme: scheme.Scheme, Log: logr.Discard(),
+	group, err := New(Options{
+		Service: "test", Config: &rest.Config{Host: server.URL}, Scheme: scheme.Scheme, Log: zap.NewNop(),
 		State: introspect.NewState("test", "v0"),
 		// Options by object make the cache ask which resources there are.
 		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{&corev1.Pod{}: {}}},
@@ -36,14 +37,15 @@ func TestAGroupWaitsForTheApiserver(t *testing.T) {
 	if err != nil {
 		t.Fatalf("an apiserver that is away ends the daemon: %v", err)
 	}
+	running := daemon.Go(t.Context(), group.Run)
 	for asked.Load() == 0 {
 		select {
-		case <-running.done:
-			t.Fatalf("stopped by itself: %v", running.err)
+		case <-running.Done():
+			t.Fatalf("stopped by itself: %v", running.Wait())
 		default:
 		}
 	}
-	if running.Ready() == nil {
+	if group.Synced() == nil {
 		t.Error("ready without an apiserver")
 	}
 	if err := running.Stop(); err != nil {
@@ -56,7 +58,7 @@ func TestConnectEndsWithItsContext(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		g := &Group{
-			options: Options{Scheme: scheme.Scheme, Log: logr.Discard(), State: introspect.NewState("test", "v0")},
+			options: Options{Scheme: scheme.Scheme, Log: zap.NewNop(), State: introspect.NewState("test", "v0")},
 			fenced:  &rest.Config{Host: "https://[broken"},
 		}
 		if g.connect(ctx) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/go-logr/zapr"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
@@ -21,18 +22,18 @@ const (
 // NewReconciler returns a controller-runtime controller whose queue and errors introspection shows. The caller adds
 // watches. Panics of a reconcile count as its error.
 func NewReconciler[request comparable](s *Setup, concurrent int, r reconcile.TypedReconciler[request]) (ctrl.TypedController[request], error) {
-	yes := true
+	yes, log := true, zapr.NewLogger(s.Log)
 	c, err := ctrl.NewTypedUnmanaged(s.name, ctrl.TypedOptions[request]{
 		// One process may win a Lease more than once.
 		SkipNameValidation:      &yes,
 		RecoverPanic:            &yes,
 		MaxConcurrentReconciles: concurrent,
-		Logger:                  s.Log,
+		Logger:                  log,
 		Reconciler:              reporting[request]{next: r, setup: s},
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[request](retryFirst, retryMax),
 		NewQueue: func(name string, limiter workqueue.TypedRateLimiter[request]) workqueue.TypedRateLimitingInterface[request] {
 			queue := priorityqueue.New(name, func(o *priorityqueue.Opts[request]) {
-				o.Log, o.RateLimiter = s.Log, limiter
+				o.Log, o.RateLimiter = log, limiter
 			})
 			s.state.AddQueue(name, func() (int, time.Duration) { return queue.Len(), 0 })
 			return queue

@@ -1,10 +1,11 @@
 // Package daemon is the one way to write a Keelson daemon: a command with flags, environment and a config file, logging,
 // signals, the status address and an ordered stop.
 //
-//	func main() {
-//		options := app.NewOptions()
-//		os.Exit(daemon.Main(daemon.Daemon{Name: "scheduler", Short: "...", Options: options, Run: options.Run}))
-//	}
+// The five have one skeleton:
+//
+//	cmd/keelson-NAME   func main() { os.Exit(daemon.Main(app.Daemon())) }
+//	internal/app       Daemon() names the flags and what runs; Config and Run(ctx, Config) put the daemon's parts together
+//	inproc             Start(ctx, Config) runs the same inside another process, a test's for example
 package daemon
 
 import (
@@ -16,7 +17,6 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"go.uber.org/zap"
@@ -53,15 +53,24 @@ type Daemon struct {
 	Run func(ctx context.Context, e *Environment) error
 }
 
-// Environment is what a running daemon gets from this package.
+// Environment is what a running daemon is given from outside, and shows itself by.
 type Environment struct {
-	// Log is the process's logger; Logr is the same for libraries that take one.
-	Log  *zap.Logger
-	Logr logr.Logger
-	// Status is the status address: add health checks and metrics.
-	Status *telemetry.Server
+	// Log is the process's logger.
+	Log *zap.Logger
+	// Live and Ready are the checks behind /livez and /readyz.
+	Live, Ready *telemetry.Health
+	// Metrics are shown on /metrics.
+	Metrics *telemetry.Metrics
 	// State is what introspection shows.
 	State *introspect.State
+}
+
+// NewEnvironment returns the environment of a daemon inside another process: it logs nothing and nobody looks at it.
+func NewEnvironment(name string) *Environment {
+	return &Environment{
+		Log: zap.NewNop(), Live: &telemetry.Health{}, Ready: &telemetry.Health{},
+		Metrics: telemetry.NewMetrics(name, Version()), State: introspect.NewState(name, Version()),
+	}
 }
 
 // UsageError marks an error as the user's: a wrong flag, file or environment. Main then ends with status 2.
@@ -149,18 +158,21 @@ func (d Daemon) start(ctx context.Context, flags *pflag.FlagSet, common *commonF
 	if err != nil {
 		return UsageError(err)
 	}
-	e := &Environment{Log: log, Logr: logging.Capture(log), Status: status, State: introspect.NewState(d.Name, Version())}
+	logging.Capture(log)
+	e := &Environment{
+		Log: log, Live: &status.Live, Ready: &status.Ready, Metrics: status.Metrics, State: introspect.NewState(d.Name, Version()),
+	}
 	e.State.Register(status.GRPC)
-	return d.run(ctx, e)
+	return d.run(ctx, e, status)
 }
 
 // run keeps the status address up until the daemon's own work has stopped.
-func (d Daemon) run(ctx context.Context, e *Environment) error {
-	e.Log.Info("starting", zap.String("version", Version()), zap.String("statusAddress", e.Status.Address()), zap.Int("pid", os.Getpid()))
+func (d Daemon) run(ctx context.Context, e *Environment, status *telemetry.Server) error {
+	e.Log.Info("starting", zap.String("version", Version()), zap.String("statusAddress", status.Address()), zap.Int("pid", os.Getpid()))
 	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopServing()
 	served := make(chan error, 1)
-	go func() { served <- e.Status.Serve(serving) }()
+	go func() { served <- status.Serve(serving) }()
 
 	err := d.Run(ctx, e)
 	stopServing()

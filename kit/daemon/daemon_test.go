@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -106,13 +108,18 @@ func TestCommandLineWinsOverEnvironmentOverFile(t *testing.T) {
 func TestStatusAddressOutlivesTheWork(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var stderr bytes.Buffer
-	code := Execute(ctx, Daemon{Name: "test", Options: &options{}, Run: func(ctx context.Context, e *Environment) error {
+	code := Execute(ctx, Daemon{Name: "test", Options: &options{}, Run: func(ctx context.Context, _ *Environment) error {
 		cancel()
 		<-ctx.Done()
-		if e.Status.Address() == "" {
-			t.Error("no status address")
+		address := regexp.MustCompile(`"statusAddress":"([^"]+)"`).FindStringSubmatch(stderr.String())
+		if address == nil {
+			t.Fatal("no status address")
 		}
-		return nil
+		connection, err := net.Dial("tcp", address[1])
+		if err != nil {
+			t.Fatalf("nobody listens any more: %v", err)
+		}
+		return connection.Close()
 	}}, nil, &stderr)
 	if code != 0 || !strings.Contains(stderr.String(), `"message":"stopped"`) {
 		t.Errorf("status %d, %s", code, stderr.String())

@@ -6,7 +6,6 @@ import (
 	"io"
 	"strings"
 
-	"github.com/go-logr/logr"
 	"github.com/go-logr/zapr"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
@@ -45,12 +44,9 @@ func New(o Options, out io.Writer) (*zap.Logger, error) {
 	return zap.New(core, zap.ErrorOutput(zapcore.Lock(zapcore.AddSync(out)))), nil
 }
 
-// Capture routes klog into the logger for the rest of the process and returns the logger in logr's form, for libraries
-// that take one. Verbose levels (V(1) and above) count as debug.
-func Capture(log *zap.Logger) logr.Logger {
-	sink := zapr.NewLogger(log)
-	klog.SetLoggerWithOptions(sink.WithName("klog"), klog.ContextualLogger(true))
-	return sink
+// Capture routes klog into the logger for the rest of the process. Verbose levels (V(1) and above) count as debug.
+func Capture(log *zap.Logger) {
+	klog.SetLoggerWithOptions(zapr.NewLogger(log.Named("klog")), klog.ContextualLogger(true))
 }
 
 func (o Options) level() (zapcore.Level, error) {

@@ -14,8 +14,8 @@ import (
 // Run is the daemon's whole work: an apiserver until ctx ends, shown on the status address.
 func Run(ctx context.Context, e *daemon.Environment, config *Config) error {
 	var serving atomic.Bool
-	e.Status.Metrics.Include(legacyregistry.DefaultGatherer)
-	e.Status.Ready.Add("serving", func() error {
+	e.Metrics.Include(legacyregistry.DefaultGatherer)
+	e.Ready.Add("serving", func() error {
 		if !serving.Load() {
 			return errors.New("the server is not ready yet, or is stopping")
 		}

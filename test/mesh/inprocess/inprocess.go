@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/go-logr/logr"
 	"go.uber.org/zap"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -106,23 +105,11 @@ func (m *Mesh) start(d mesh.Daemon) (stop func() error, err error) {
 	case mesh.APIServer:
 		return m.startServer(ctx)
 	case mesh.Scheduler:
-		h, err := scheduler.Start(ctx, scheduler.Config{REST: m.as(mesh.Scheduler), Seed: 1})
-		if err != nil {
-			return nil, err
-		}
-		return h.Stop, nil
+		return scheduler.Start(ctx, scheduler.Config{REST: m.as(d), Seed: 1}).Stop, nil
 	case mesh.WorkloadControllers:
-		h, err := workloads.Start(ctx, workloads.Config{Config: m.as(d), RootCA: m.admin.CAData, Log: logr.Discard()})
-		if err != nil {
-			return nil, err
-		}
-		return h.Stop, nil
+		return workloads.Start(ctx, workloads.Config{REST: m.as(d), RootCA: m.admin.CAData}).Stop, nil
 	case mesh.PodGC:
-		h, err := podgc.Start(ctx, podgc.Config{Client: m.as(d), Log: logr.Discard()})
-		if err != nil {
-			return nil, err
-		}
-		return h.Stop, nil
+		return podgc.Start(ctx, podgc.Config{REST: m.as(d)}).Stop, nil
 	case mesh.NodeAgent:
 		return m.startNodes(ctx)
 	default:

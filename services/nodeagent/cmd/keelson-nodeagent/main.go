@@ -8,7 +8,4 @@ import (
 	"keelson.dev/services/nodeagent/internal/app"
 )
 
-func main() {
-	options := app.NewOptions()
-	os.Exit(daemon.Main(daemon.Daemon{Name: "nodeagent", Short: "Run the Pods of one node", Options: options, Run: options.Run}))
-}
+func main() { os.Exit(daemon.Main(app.Daemon())) }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"keelson.dev/kit/client"
+	"keelson.dev/kit/daemon"
 	"keelson.dev/kit/events"
 	"keelson.dev/services/nodeagent/internal/admit"
 	"keelson.dev/services/nodeagent/internal/checkpoint"
@@ -63,6 +64,9 @@ func Run(ctx context.Context, c Config) error {
 	if err := c.validate(); err != nil {
 		return err
 	}
+	if c.Environment == nil {
+		c.Environment = daemon.NewEnvironment(name)
+	}
 	h, err := openHost(ctx, c)
 	if ctx.Err() != nil {
 		return nil
@@ -70,7 +74,7 @@ func Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return err
 	}
-	c.REST = client.ForDaemon(c.REST, "nodeagent")
+	c.REST = client.ForDaemon(c.REST, name)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	a := &agent{Config: c, host: h, before: map[types.UID]bool{}, starts: newStartTimes()}

@@ -1,25 +1,22 @@
 package app
 
 import (
-	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 
-	"keelson.dev/kit/introspect"
-	"keelson.dev/kit/telemetry"
+	"keelson.dev/kit/daemon"
 )
+
+// name is the daemon's.
+const name = "nodeagent"
 
 // kubernetesVersion is the version of the Kubernetes API that this node speaks, as the Node tells it.
 const kubernetesVersion = "v1.37.2"
 
 // Config is what a nodeagent needs; Options says what each field means.
 type Config struct {
-	REST  *rest.Config
-	Log   *zap.Logger
-	State *introspect.State
-	// Ready and Live get the agent's health checks, Metrics its metrics.
-	Ready, Live *telemetry.Health
-	Metrics     *telemetry.Metrics
+	*daemon.Environment // may be nil
+	REST                *rest.Config
 
 	NodeName                          string
 	NodeIPs                           []string

@@ -22,18 +22,23 @@ import (
 	"keelson.dev/services/nodeagent/internal/runtime/cri"
 )
 
-// Options are the nodeagent's flags.
-type Options struct {
+// options are the nodeagent's flags.
+type options struct {
 	client client.Options
 	config Config
 	taints []string
 	nodeIP string
 }
 
-// NewOptions returns the defaults.
-func NewOptions() *Options {
+// Daemon describes the program.
+func Daemon() daemon.Daemon {
+	o := newOptions()
+	return daemon.Daemon{Name: name, Short: "Run the Pods of one node", Options: o, Run: o.run}
+}
+
+func newOptions() *options {
 	host, _ := os.Hostname() // without one --node-name must be given
-	return &Options{config: Defaults(strings.ToLower(host))}
+	return &options{config: Defaults(strings.ToLower(host))}
 }
 
 // Defaults are the configuration of a node on which nothing is said.
@@ -46,7 +51,7 @@ func Defaults(name string) Config {
 }
 
 // AddFlags implements daemon.Options.
-func (o *Options) AddFlags(fs *pflag.FlagSet) {
+func (o *options) AddFlags(fs *pflag.FlagSet) {
 	o.client.AddFlags(fs)
 	c := &o.config
 	fs.StringVar(&c.NodeName, "node-name", c.NodeName, "name of this node in the API; the host's name by default")
@@ -79,7 +84,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 }
 
 // Validate implements daemon.Options.
-func (o *Options) Validate() error {
+func (o *options) Validate() error {
 	c := &o.config
 	if o.nodeIP != "" {
 		c.NodeIPs = strings.Split(o.nodeIP, ",")
@@ -185,14 +190,12 @@ func parseTaints(texts []string) ([]corev1.Taint, error) {
 	return out, nil
 }
 
-// Run runs the daemon.
-func (o *Options) Run(ctx context.Context, e *daemon.Environment) error {
+func (o *options) run(ctx context.Context, e *daemon.Environment) error {
 	config := o.config
-	rest, err := o.client.Config("nodeagent")
+	rest, err := o.client.Config(name)
 	if err != nil {
 		return daemon.UsageError(err)
 	}
-	config.REST, config.Log, config.State = rest, e.Log, e.State
-	config.Ready, config.Live, config.Metrics = &e.Status.Ready, &e.Status.Live, e.Status.Metrics
+	config.REST, config.Environment = rest, e
 	return Run(ctx, config)
 }

@@ -9,7 +9,7 @@ import (
 
 // parse returns what is wrong with the flags, "" if nothing is.
 func parse(args ...string) string {
-	o := NewOptions()
+	o := newOptions()
 	fs := pflag.NewFlagSet("nodeagent", pflag.ContinueOnError)
 	o.AddFlags(fs)
 	if err := fs.Parse(append([]string{"--node-name=n", "--port=0"}, args...)); err != nil {

@@ -8,6 +8,4 @@ import (
 	"keelson.dev/services/podgc/internal/app"
 )
 
-func main() {
-	os.Exit(daemon.Main(app.New()))
-}
+func main() { os.Exit(daemon.Main(app.Daemon())) }

@@ -1,58 +1,55 @@
-// Package app is podgc's command: its flags and how they become a running service.
+// Package app puts podgc together: its flags (options.go), its parts (app.go) and what they keep of objects (trim.go).
 package app
 
 import (
 	"context"
-	"strings"
+	"fmt"
 
-	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"keelson.dev/kit/client"
+	kitclient "keelson.dev/kit/client"
+	"keelson.dev/kit/controller"
 	"keelson.dev/kit/daemon"
-	"keelson.dev/services/podgc/inproc"
 	"keelson.dev/services/podgc/internal/collectors"
 )
 
-// defaultThreshold is how many finished Pods may stay (shared/spec/README.md).
-const defaultThreshold = 12_500
+// name is the folder's, and so the first half of the Leases' names.
+const name = "podgc"
 
-type options struct {
-	client    client.Options
-	threshold int
+// Config says what to collect where.
+type Config struct {
+	*daemon.Environment // may be nil
+	// REST is the connection to the apiserver.
+	REST *rest.Config
+	// TerminatedPodThreshold is how many finished Pods may stay; 0 or less keeps them all.
+	TerminatedPodThreshold int
 }
 
-// New describes the daemon.
-func New() daemon.Daemon {
-	o := &options{threshold: defaultThreshold}
-	return daemon.Daemon{
-		Name:    "podgc",
-		Short:   "Takes objects away: " + strings.Join(collectors.Names(), ", "),
-		Options: o, Run: o.run,
+// Run stands for the collectors' Leases until ctx ends, and returns when all of them have stopped.
+func Run(ctx context.Context, c Config) error {
+	if c.Environment == nil {
+		c.Environment = daemon.NewEnvironment(name)
 	}
-}
-
-// AddFlags implements daemon.Options.
-func (o *options) AddFlags(fs *pflag.FlagSet) {
-	o.client.AddFlags(fs)
-	fs.IntVar(&o.threshold, "terminated-pod-gc-threshold", o.threshold, "how many finished Pods may stay; 0 or less keeps them all")
-}
-
-// Validate implements daemon.Options.
-func (o *options) Validate() error { return o.client.Validate() }
-
-func (o *options) run(ctx context.Context, e *daemon.Environment) error {
-	config, err := o.client.Config("podgc")
-	if err != nil {
-		return daemon.UsageError(err)
-	}
-	e.Status.Metrics.Include(ctrlmetrics.Registry)
-	h, err := inproc.Start(ctx, inproc.Config{
-		Client: config, TerminatedPodThreshold: o.threshold, Log: e.Logr, State: e.State,
+	group, err := controller.New(controller.Options{
+		Service: name,
+		Config:  kitclient.ForDaemon(c.REST, name),
+		Scheme:  clientgoscheme.Scheme,
+		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
+			&corev1.Pod{}:  {Transform: stripPod},
+			&corev1.Node{}: {Transform: stripNode},
+		}},
+		Log: c.Log, State: c.State,
+		Controllers: collectors.All(collectors.Options{TerminatedPodThreshold: c.TerminatedPodThreshold}),
 	})
 	if err != nil {
-		return err
+		return fmt.Errorf("starting podgc: %w", err)
 	}
-	e.Status.Ready.Add("caches", h.Ready)
-	return h.Wait()
+	c.Metrics.Include(ctrlmetrics.Registry)
+	c.Ready.Add("caches", group.Synced)
+	return group.Run(ctx)
 }

@@ -8,7 +8,4 @@ import (
 	"keelson.dev/services/scheduler/internal/app"
 )
 
-func main() {
-	options := app.NewOptions()
-	os.Exit(daemon.Main(daemon.Daemon{Name: "scheduler", Short: "Give Pods their nodes", Options: options, Run: options.Run}))
-}
+func main() { os.Exit(daemon.Main(app.Daemon())) }

@@ -8,31 +8,32 @@ import (
 	"sync"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"keelson.dev/kit/client"
+	"keelson.dev/kit/daemon"
 	"keelson.dev/kit/election"
 	"keelson.dev/kit/events"
-	"keelson.dev/kit/introspect"
-	"keelson.dev/kit/telemetry"
 	"keelson.dev/services/scheduler/internal/bind"
 	"keelson.dev/services/scheduler/internal/config"
 	"keelson.dev/services/scheduler/internal/cycle"
 	"keelson.dev/services/scheduler/internal/feed"
 )
 
-// Config is what a scheduler needs.
+// name is the daemon's, and so the first half of its Leases' names.
+const name = "scheduler"
+
+// Config is what a scheduler needs. Only REST must be set.
 type Config struct {
-	REST      *rest.Config
+	*daemon.Environment // may be nil
+	// REST is the connection to the apiserver.
+	REST *rest.Config
+	// Scheduler is the content of a KubeSchedulerConfiguration file; without profiles it is that of no file.
 	Scheduler config.Config
-	Seed      uint64
-	Log       *zap.Logger
-	State     *introspect.State
-	Metrics   prometheus.Registerer
-	Ready     *telemetry.Health
+	// Seed decides between nodes of equal score; 0 takes one from the clock.
+	Seed uint64
 }
 
 // scheduler is the running parts.
@@ -46,7 +47,8 @@ type scheduler struct {
 
 // Run schedules until ctx ends and returns when everything has stopped.
 func Run(ctx context.Context, c Config) error {
-	c.REST = client.ForDaemon(c.REST, "scheduler")
+	c = withDefaults(c)
+	c.REST = client.ForDaemon(c.REST, name)
 	// Answers are small or streams: inflating them costs more than it saves.
 	c.REST.DisableCompression = true
 	api, err := kubernetes.NewForConfig(election.Fence(c.REST))
@@ -77,6 +79,19 @@ func Run(ctx context.Context, c Config) error {
 		return nil
 	})
 	return s.run(ctx)
+}
+
+func withDefaults(c Config) Config {
+	if c.Environment == nil {
+		c.Environment = daemon.NewEnvironment(name)
+	}
+	if len(c.Scheduler.Profiles) == 0 {
+		c.Scheduler = config.Default()
+	}
+	if c.Seed == 0 {
+		c.Seed = uint64(time.Now().UnixNano())
+	}
+	return c
 }
 
 func newLoop(c Config, r recorders) *loop {
@@ -116,7 +131,7 @@ func (s *scheduler) run(ctx context.Context) error {
 
 // campaign decides for a profile whenever this process holds its Lease.
 func (s *scheduler) campaign(ctx context.Context, profile string) error {
-	role := "scheduler." + profile
+	role := name + "." + profile
 	return s.elector.Run(ctx, role, func(ctx context.Context) error {
 		s.Log.Info("leading", zap.String("profile", profile))
 		s.terms.Lead(ctx, profile)

@@ -12,9 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
-	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -24,6 +22,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
+	"keelson.dev/kit/daemon"
 	"keelson.dev/kit/events"
 	"keelson.dev/kit/failpoint"
 	"keelson.dev/kit/introspect"
@@ -57,7 +56,7 @@ func play(t *testing.T, test func(*stage)) {
 			defer s.mu.Unlock()
 			return true, s.pods[a.(clienttesting.GetAction).GetName()], nil
 		})
-		s.loop = newLoop(Config{Scheduler: config.Default(), Seed: 1, Log: zap.NewNop(), Metrics: prometheus.NewRegistry()}, nil)
+		s.loop = newLoop(Config{Environment: daemon.NewEnvironment(name), Scheduler: config.Default(), Seed: 1}, nil)
 		s.loop.record = func(p *corev1.Pod, e events.Event) {
 			s.events = append(s.events, e.Type+" "+e.Reason+" "+p.Name+": "+e.Message)
 		}

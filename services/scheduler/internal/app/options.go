@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/spf13/pflag"
 
@@ -12,25 +11,28 @@ import (
 	"keelson.dev/services/scheduler/internal/config"
 )
 
-// Options are the flags of the daemon.
-type Options struct {
+// options are the flags of the daemon.
+type options struct {
 	client     client.Options
 	configFile string
 	scheduler  config.Config
 }
 
-// NewOptions returns the defaults.
-func NewOptions() *Options { return &Options{} }
+// Daemon describes the program.
+func Daemon() daemon.Daemon {
+	o := &options{}
+	return daemon.Daemon{Name: name, Short: "Give Pods their nodes", Options: o, Run: o.run}
+}
 
 // AddFlags binds the flags.
-func (o *Options) AddFlags(fs *pflag.FlagSet) {
+func (o *options) AddFlags(fs *pflag.FlagSet) {
 	o.client.AddFlags(fs)
 	fs.StringVar(&o.configFile, "scheduler-config", "",
 		"KubeSchedulerConfiguration `file` (kubescheduler.config.k8s.io/v1); without it one profile, default-scheduler, uses every rule")
 }
 
 // Validate reads the files that the flags name.
-func (o *Options) Validate() error {
+func (o *options) Validate() error {
 	if err := o.client.Validate(); err != nil {
 		return err
 	}
@@ -41,19 +43,10 @@ func (o *Options) Validate() error {
 	return nil
 }
 
-// Run is the daemon.
-func (o *Options) Run(ctx context.Context, e *daemon.Environment) error {
-	rest, err := o.client.Config("scheduler")
+func (o *options) run(ctx context.Context, e *daemon.Environment) error {
+	rest, err := o.client.Config(name)
 	if err != nil {
-		return err
+		return daemon.UsageError(err)
 	}
-	return Run(ctx, Config{
-		REST:      rest,
-		Scheduler: o.scheduler,
-		Seed:      uint64(time.Now().UnixNano()),
-		Log:       e.Log,
-		State:     e.State,
-		Metrics:   e.Status.Metrics,
-		Ready:     &e.Status.Ready,
-	})
+	return Run(ctx, Config{Environment: e, REST: rest, Scheduler: o.scheduler})
 }

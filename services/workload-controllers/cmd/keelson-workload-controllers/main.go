@@ -8,10 +8,4 @@ import (
 	"keelson.dev/services/workload-controllers/internal/app"
 )
 
-func main() {
-	options := app.NewOptions()
-	os.Exit(daemon.Main(daemon.Daemon{
-		Name: "workload-controllers", Short: "Reconciles Deployments, ReplicaSets and what their Pods stand on",
-		Options: options, Run: options.Run,
-	}))
-}
+func main() { os.Exit(daemon.Main(app.Daemon())) }

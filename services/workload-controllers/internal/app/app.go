@@ -1,93 +1,69 @@
-// Package app is the daemon: its flags, and what they come to.
+// Package app puts the workload controllers together: their flags (options.go) and what they share (app.go).
 package app
 
 import (
 	"context"
-	"encoding/pem"
-	"fmt"
-	"os"
-	"slices"
 
-	"github.com/spf13/pflag"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"keelson.dev/kit/client"
+	"keelson.dev/kit/controller"
 	"keelson.dev/kit/daemon"
-	"keelson.dev/services/workload-controllers/inproc"
 	"keelson.dev/services/workload-controllers/internal/controllers"
-	"keelson.dev/services/workload-controllers/internal/controllers/rootca"
+	"keelson.dev/services/workload-controllers/internal/podfeed"
 )
 
-// Options are the daemon's flags.
-type Options struct {
-	client      client.Options
-	controllers []string
-	concurrent  int
-	rootCAFile  string
+// name is the daemon's, and so the first half of its Leases' names.
+const name = "workload-controllers"
+
+// DefaultConcurrentSyncs is enough for thousands of objects, since no pass of a controller waits for another.
+const DefaultConcurrentSyncs = 8
+
+// Config says what to run. Only REST must be set.
+type Config struct {
+	*daemon.Environment // may be nil
+	// REST is the connection to the apiserver.
+	REST *rest.Config
+	// RootCA is the PEM bundle to publish in every namespace; without one none is published.
+	RootCA []byte
+	// Controllers are the names of those to run; "*" stands for all and "-name" leaves one out. Empty means all.
+	Controllers []string
+	// ConcurrentSyncs is how many objects each controller works on at once; 0 means DefaultConcurrentSyncs.
+	ConcurrentSyncs int
 }
 
-// NewOptions returns the defaults.
-func NewOptions() *Options {
-	return &Options{controllers: []string{"*"}, concurrent: inproc.DefaultConcurrentSyncs}
-}
-
-// AddFlags implements daemon.Options.
-func (o *Options) AddFlags(fs *pflag.FlagSet) {
-	o.client.AddFlags(fs)
-	fs.StringSliceVar(&o.controllers, "controllers", o.controllers,
-		fmt.Sprintf("controllers to run, of %v; * stands for all, -name leaves one out", controllers.Names()))
-	fs.IntVar(&o.concurrent, "concurrent-syncs", o.concurrent, "how many objects each controller works on at once")
-	fs.StringVar(&o.rootCAFile, "root-ca-file", "", "PEM bundle to publish in every namespace as ConfigMap kube-root-ca.crt; without it none is published")
-}
-
-// Validate implements daemon.Options.
-func (o *Options) Validate() error {
-	if err := o.client.Validate(); err != nil {
+// Run stands for the controllers' Leases until ctx ends, and returns when all of them have stopped.
+func Run(ctx context.Context, c Config) error {
+	c = withDefaults(c)
+	if err := controllers.Validate(c.Controllers); err != nil {
 		return err
 	}
-	if err := controllers.Validate(o.controllers); err != nil {
-		return fmt.Errorf("--controllers: %w", err)
-	}
-	if o.concurrent < 1 {
-		return fmt.Errorf("--concurrent-syncs: %d must be at least 1", o.concurrent)
-	}
-	if slices.Contains(o.controllers, rootca.Name) && o.rootCAFile == "" {
-		return fmt.Errorf("--controllers: %s needs --root-ca-file", rootca.Name)
-	}
-	_, err := o.rootCA()
-	return err
-}
-
-// Run is the daemon's work.
-func (o *Options) Run(ctx context.Context, e *daemon.Environment) error {
-	config, err := o.client.Config("workload-controllers")
-	if err != nil {
-		return daemon.UsageError(err)
-	}
-	rootCA, err := o.rootCA()
-	if err != nil {
-		return daemon.UsageError(err)
-	}
-	handle, err := inproc.Start(ctx, inproc.Config{
-		Config: config, RootCA: rootCA, Controllers: o.controllers, ConcurrentSyncs: o.concurrent, Log: e.Logr, State: e.State,
+	all := controllers.All(controllers.Options{RootCA: c.RootCA, Concurrent: c.ConcurrentSyncs})
+	group, err := controller.New(controller.Options{
+		Service: name, Config: client.ForDaemon(c.REST, name), Scheme: scheme.Scheme,
+		Cache: cache.Options{DefaultTransform: podfeed.Strip},
+		Log:   c.Log, State: c.State, Controllers: controllers.Select(all, c.Controllers),
 	})
 	if err != nil {
 		return err
 	}
-	e.Status.Ready.Add("caches", handle.Ready)
-	return handle.Wait()
+	c.Metrics.Include(ctrlmetrics.Registry)
+	c.Ready.Add("caches", group.Synced)
+	return group.Run(ctx)
 }
 
-// rootCA reads the file and makes sure that it holds at least one certificate.
-func (o *Options) rootCA() ([]byte, error) {
-	if o.rootCAFile == "" {
-		return nil, nil
+func withDefaults(c Config) Config {
+	if c.Environment == nil {
+		c.Environment = daemon.NewEnvironment(name)
 	}
-	bundle, err := os.ReadFile(o.rootCAFile)
-	if err != nil {
-		return nil, fmt.Errorf("--root-ca-file: %w", err)
+	if len(c.Controllers) == 0 {
+		c.Controllers = []string{"*"}
 	}
-	if block, _ := pem.Decode(bundle); block == nil || block.Type != "CERTIFICATE" {
-		return nil, fmt.Errorf("--root-ca-file: %s must begin with a PEM block of type CERTIFICATE", o.rootCAFile)
+	if c.ConcurrentSyncs == 0 {
+		c.ConcurrentSyncs = DefaultConcurrentSyncs
 	}
-	return bundle, nil
+	return c
 }

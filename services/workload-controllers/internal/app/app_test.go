@@ -35,7 +35,7 @@ func TestFlagsSayWhatIsWrong(t *testing.T) {
 		{"a missing kubeconfig", []string{"--kubeconfig", filepath.Join(dir, "none")}, "--kubeconfig: "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			options, flags := NewOptions(), pflag.NewFlagSet("", pflag.ContinueOnError)
+			options, flags := newOptions(), pflag.NewFlagSet("", pflag.ContinueOnError)
 			options.AddFlags(flags)
 			if err := flags.Parse(c.args); err != nil {
 				t.Fatal(err)

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/go-logr/logr"
+	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,7 +25,7 @@ type collector struct {
 	metadata  metadata.Interface
 	clientset kubernetes.Interface
 	server    resources.Lister
-	log       logr.Logger
+	log       *zap.Logger
 }
 
 // Reconcile implements reconcile.Reconciler. It reads the namespace from the server: letting it go cannot be undone.
@@ -162,7 +162,7 @@ func (c *collector) apply(ctx context.Context, ns *corev1.Namespace, plan Plan) 
 				changed.Spec.Finalizers = append(changed.Spec.Finalizers, finalizer)
 			}
 		}
-		c.log.Info("namespace is empty", "name", ns.Name)
+		c.log.Info("namespace is empty", zap.String("name", ns.Name))
 		if _, err := c.clientset.CoreV1().Namespaces().Finalize(ctx, changed, metav1.UpdateOptions{FieldManager: Name}); err != nil {
 			return fmt.Errorf("finalizing namespace %s: %w", ns.Name, err)
 		}

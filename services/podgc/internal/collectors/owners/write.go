@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/go-logr/logr"
+	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -23,7 +23,7 @@ const releasesAtOnce = 10
 // the decision is to be made again.
 type writer struct {
 	client metadata.Interface
-	log    logr.Logger
+	log    *zap.Logger
 }
 
 func (w *writer) apply(ctx context.Context, o *Object, plan Plan) error {
@@ -63,7 +63,8 @@ func (w *writer) release(ctx context.Context, owner *Object, dependents []*Objec
 
 // delete begins a graceful deletion; this collector never forces one (SAF-157).
 func (w *writer) delete(ctx context.Context, o *Object, policy metav1.DeletionPropagation) error {
-	w.log.V(1).Info("deleting", "kind", o.Kind, "namespace", o.Namespace, "name", o.Name, "uid", o.UID, "propagation", policy)
+	w.log.Debug("deleting", zap.String("kind", o.Kind), zap.String("namespace", o.Namespace), zap.String("name", o.Name),
+		zap.String("uid", string(o.UID)), zap.String("propagation", string(policy)))
 	return failpoint.Around("podgc/dependent.delete", func() error {
 		err := w.of(o).Delete(ctx, o.Name, metav1.DeleteOptions{
 			Preconditions:     &metav1.Preconditions{UID: &o.UID, ResourceVersion: &o.ResourceVersion},

@@ -3,7 +3,7 @@ package owners
 import (
 	"testing"
 
-	"github.com/go-logr/logr"
+	"go.uber.org/zap"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/metadata/fake"
@@ -16,7 +16,7 @@ func TestDeletionsAreGraceful(t *testing.T) {
 		metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan,
 	} {
 		client := fake.NewSimpleMetadataClient(fake.NewTestScheme())
-		w := &writer{client: client, log: logr.Discard()}
+		w := &writer{client: client, log: zap.NewNop()}
 		pod := object("pod-uid", ref("a", true))
 		pod.Resource, pod.Namespace, pod.ResourceVersion = schema.GroupVersionResource{Version: "v1", Resource: "pods"}, "default", "7"
 		if err := w.apply(t.Context(), pod, Plan{Delete: &policy}); err != nil {

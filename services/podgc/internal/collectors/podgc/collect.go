@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/go-logr/logr"
+	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,7 +20,7 @@ import (
 type collector struct {
 	client    client.Client
 	live      client.Reader
-	log       logr.Logger
+	log       *zap.Logger
 	threshold int
 
 	missedSince map[string]time.Time
@@ -91,7 +91,8 @@ func (c *collector) collect(ctx context.Context, collection Collection) error {
 		}
 	}
 	return failpoint.Around("podgc/pod.delete", func() error {
-		c.log.Info("collecting Pod", "namespace", pod.Namespace, "name", pod.Name, "uid", pod.UID, "node", pod.Spec.NodeName, "reason", collection.Reason)
+		c.log.Info("collecting Pod", zap.String("namespace", pod.Namespace), zap.String("name", pod.Name),
+			zap.String("uid", string(pod.UID)), zap.String("node", pod.Spec.NodeName), zap.String("reason", string(collection.Reason)))
 		err := c.client.Delete(ctx, pod, client.GracePeriodSeconds(0), client.Preconditions{UID: &pod.UID, ResourceVersion: &pod.ResourceVersion})
 		if client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("deleting: %w", err)

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-logr/logr"
+	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -68,7 +68,7 @@ func newBench(objects ...client.Object) *bench {
 			return err
 		},
 	})
-	b.collector = &collector{client: recording, live: recording, log: logr.Discard()}
+	b.collector = &collector{client: recording, live: recording, log: zap.NewNop()}
 	return b
 }
 

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/go-logr/logr"
+	"go.uber.org/zap"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -43,7 +43,7 @@ type Controller struct {
 	pods        *podset.Index
 	gate        *gate.Gate
 	recorder    recorder
-	log         logr.Logger
+	log         *zap.Logger
 	now         func() time.Time
 }
 
@@ -148,7 +148,8 @@ func (c *Controller) resolve(ctx context.Context, in Input, planned *appsv1.Repl
 		c.gate.Await(in.Deployment.UID, existing.UID, gate.Written(c.replicaSets, existing))
 		return errStale
 	}
-	c.log.Info("template hash collides", "deployment", client.ObjectKeyFromObject(in.Deployment).String(), "replicaSet", existing.Name)
+	c.log.Info("template hash collides", zap.Stringer("deployment", client.ObjectKeyFromObject(in.Deployment)),
+		zap.String("replicaSet", existing.Name))
 	if err := c.writeStatus(ctx, in.Deployment, afterCollision(in)); err != nil {
 		return err
 	}

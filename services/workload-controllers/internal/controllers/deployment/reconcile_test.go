@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
+	"go.uber.org/zap"
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -56,7 +56,7 @@ func newBench(t *testing.T, funcs interceptor.Funcs, objects ...client.Object) *
 	}
 	b.controller = &Controller{
 		client: b.api, live: b.api, deployments: b.deployments, replicaSets: b.sets, sets: index, pods: podset.NewIndex(),
-		gate: gate.New(), recorder: &b.events, log: logr.Discard(), now: func() time.Time { return now },
+		gate: gate.New(), recorder: &b.events, log: zap.NewNop(), now: func() time.Time { return now },
 	}
 	b.catchUp()
 	return b
