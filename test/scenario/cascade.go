@@ -52,6 +52,62 @@ func CascadeForeground(t *testing.T, m mesh.Mesh) {
 	w.awaitNothing("pods", "replicasets", "deployments")
 }
 
+// CascadeCircle deletes objects that own each other, or themselves: each is gone in the end, and what blocks the circle's
+// deletion from outside goes before the circle does.
+//
+// DEP-168 DEP-169
+func CascadeCircle(t *testing.T, m mesh.Mesh) {
+	w := In(t, m)
+	t.Run("of itself, in the foreground", func(*testing.T) {
+		w.ring("ConfigMap", "one")
+		w.Kubectl("delete", "configmap", "one", "--cascade=foreground")
+	})
+	t.Run("of three, in the foreground", func(*testing.T) {
+		w.ring("ConfigMap", "a", "b", "c")
+		w.Kubectl("delete", "configmap", "b", "--cascade=foreground")
+		w.awaitGone("configmap", "a", "b", "c")
+	})
+	t.Run("of three, in the background", func(*testing.T) {
+		w.ring("ConfigMap", "d", "e", "f")
+		w.Kubectl("delete", "configmap", "d")
+		w.awaitGone("configmap", "d", "e", "f")
+	})
+	for _, cascade := range []string{"foreground", "background"} {
+		t.Run("of Pods, in the "+cascade, func(*testing.T) {
+			names := []string{cascade + "-1", cascade + "-2", cascade + "-3"}
+			w.ring("Pod", names...)
+			w.Kubectl("delete", "pod", names[0], "--cascade="+cascade)
+			w.awaitGone("pod", names...)
+		})
+	}
+}
+
+// ring creates objects of one kind each of which owns the next, and the last the first.
+func (w *World) ring(kind string, names ...string) {
+	w.Helper()
+	for _, name := range names {
+		manifest := "apiVersion: v1\nkind: " + kind + "\nmetadata: {name: " + name + "}\n"
+		if kind == "Pod" {
+			manifest += "spec: {containers: [{name: main, image: " + HelloV1 + "}]}\n"
+		}
+		w.KubectlWith(manifest, "create", "-f", "-")
+	}
+	for i, name := range names {
+		owner := names[(i+len(names)-1)%len(names)]
+		uid := w.Kubectl("get", kind, owner, "-o", "jsonpath={.metadata.uid}")
+		reference := fmt.Sprintf(`{"apiVersion":"v1","kind":%q,"name":%q,"uid":%q,"blockOwnerDeletion":true}`, kind, owner, uid)
+		w.Kubectl("patch", kind, name, "--type=merge", "-p", `{"metadata":{"ownerReferences":[`+reference+`]}}`)
+	}
+}
+
+// awaitGone waits until none of the objects is there.
+func (w *World) awaitGone(kind string, names ...string) {
+	w.Helper()
+	w.Await(fmt.Sprintf("%s %v to go", kind, names), func() string {
+		return w.Kubectl(append([]string{"get", kind, "--ignore-not-found", "-o", "name"}, names...)...)
+	})
+}
+
 // CascadeOrphan lets the dependents live, and a new Deployment takes them over without replacing one.
 //
 // DEP-032 DEP-172

@@ -18,6 +18,7 @@ var Everywhere = []Scenario{
 	{"RollingUpdateBounds", RollingUpdateBounds},
 	{"CascadeBackground", CascadeBackground},
 	{"CascadeForeground", CascadeForeground},
+	{"CascadeCircle", CascadeCircle},
 	{"CascadeOrphan", CascadeOrphan},
 	{"NamespaceDeletion", NamespaceDeletion},
 	{"NodeRights", NodeRights},

@@ -31,6 +31,10 @@ type Input struct {
 	Owners map[types.UID]OwnerState
 	// Dependents are the observed objects that name this one, sorted by UID.
 	Dependents []*Object
+	// Circle holds the objects whose foreground deletions wait for each other, this one among them; nil without a circle.
+	Circle map[types.UID]bool
+	// Beside are the dependents of the others in the circle.
+	Beside []*Object
 }
 
 // Plan is what to do about one object. At most one of its parts is set, but for Release, which goes with any.
@@ -72,10 +76,9 @@ func decideOrphaning(in Input) Plan {
 }
 
 // decideForeground lets the object go when no dependent holds it back. Dependents that do not hold it back are deleted too,
-// but nobody waits for them.
+// but nobody waits for them. In a circle nobody waits for each other, but all wait for what holds any of them back.
 func decideForeground(in Input) Plan {
-	blocked := slices.ContainsFunc(in.Dependents, func(d *Object) bool { return holdsBack(d, in.Object.UID) })
-	if !blocked {
+	if !isHeldBack(in) {
 		return Plan{DropFinalizer: metav1.FinalizerDeleteDependents}
 	}
 	plan := Plan{}
@@ -87,10 +90,24 @@ func decideForeground(in Input) Plan {
 	return plan
 }
 
-func holdsBack(dependent *Object, owner types.UID) bool {
+func isHeldBack(in Input) bool {
+	waiting := in.Circle
+	if waiting == nil {
+		waiting = map[types.UID]bool{in.Object.UID: true}
+	}
+	holds := func(d *Object) bool { return !in.Circle[d.UID] && holdsBack(d, waiting) }
+	return slices.ContainsFunc(in.Dependents, holds) || slices.ContainsFunc(in.Beside, holds)
+}
+
+// holdsBack says whether the dependent holds back one of the owners.
+func holdsBack(dependent *Object, owners map[types.UID]bool) bool {
 	return slices.ContainsFunc(dependent.Owners, func(r metav1.OwnerReference) bool {
-		return r.UID == owner && r.BlockOwnerDeletion != nil && *r.BlockOwnerDeletion
+		return owners[r.UID] && blocks(r)
 	})
+}
+
+func blocks(r metav1.OwnerReference) bool {
+	return r.BlockOwnerDeletion != nil && *r.BlockOwnerDeletion
 }
 
 // decideOwned deletes an object that has lost all its owners. While one is left, it only forgets the others.

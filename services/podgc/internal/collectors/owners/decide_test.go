@@ -36,6 +36,8 @@ func TestDecide(t *testing.T) {
 	)
 	a, b := ref("a", true), ref("b", true)
 	child, loose := object("child", ref("x", true)), object("loose", ref("x", false))
+	itself, circle := deleting(object("x", ref("x", true)), foreground), map[types.UID]bool{"x": true, "y": true}
+	ring, other := deleting(object("x", ref("y", true)), foreground), deleting(object("y", ref("x", true)), foreground)
 	tests := map[string]struct {
 		in   Input
 		want Plan
@@ -55,6 +57,10 @@ func TestDecide(t *testing.T) {
 		},
 		"DEP-031 DEP-167 DEP-168 all owners gone": {
 			Input{Object: object("x", a, b), Owners: map[types.UID]OwnerState{"a": Absent, "b": Absent}},
+			Plan{Delete: propagation(metav1.DeletePropagationBackground)},
+		},
+		"DEP-168 all owners gone and it has dependents: nobody waits for them": {
+			Input{Object: object("x", a), Owners: map[types.UID]OwnerState{"a": Absent}, Dependents: []*Object{child}},
 			Plan{Delete: propagation(metav1.DeletePropagationBackground)},
 		},
 		"all owners gone, its own finalizer orphans": {
@@ -85,6 +91,18 @@ func TestDecide(t *testing.T) {
 		},
 		"DEP-169 foreground with dependents that do not block": {
 			Input{Object: deleting(object("x"), foreground), Dependents: []*Object{loose}}, Plan{DropFinalizer: foreground},
+		},
+		"DEP-169 foreground with a dependent that itself waits for its dependents": {
+			Input{Object: deleting(object("x"), foreground), Dependents: []*Object{deleting(object("c", ref("x", true)), foreground)}}, Plan{},
+		},
+		"foreground of what owns itself": {
+			Input{Object: itself, Dependents: []*Object{itself}, Circle: map[types.UID]bool{"x": true}}, Plan{DropFinalizer: foreground},
+		},
+		"foreground in a circle": {
+			Input{Object: ring, Dependents: []*Object{other}, Circle: circle, Beside: []*Object{ring}}, Plan{DropFinalizer: foreground},
+		},
+		"foreground in a circle, one of which waits for another dependent": {
+			Input{Object: ring, Dependents: []*Object{other}, Circle: circle, Beside: []*Object{ring, object("leaf", ref("y", true))}}, Plan{},
 		},
 		"DEP-172 orphaning with dependents": {
 			Input{Object: deleting(object("x"), orphan), Dependents: []*Object{child}}, Plan{Release: []*Object{child}},

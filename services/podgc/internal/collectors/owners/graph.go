@@ -80,6 +80,67 @@ func (g *graph) dependentUIDs(owner types.UID) []types.UID {
 	return slices.Sorted(maps.Keys(g.dependents[owner]))
 }
 
+// input returns what a decision about one object builds on, or false for an object that was never observed.
+func (g *graph) input(uid types.UID) (Input, bool) {
+	object := g.objects[uid]
+	if object == nil {
+		return Input{}, false
+	}
+	in := Input{Object: object, Owners: make(map[types.UID]OwnerState, len(object.Owners)), Dependents: g.dependentsOf(uid)}
+	for _, ref := range object.Owners {
+		if owner := g.objects[ref.UID]; owner != nil {
+			in.Owners[ref.UID] = stateOf(owner.isForeground())
+		}
+	}
+	in.Circle = g.circle(object)
+	for uid := range in.Circle {
+		if uid != object.UID {
+			in.Beside = append(in.Beside, g.dependentsOf(uid)...)
+		}
+	}
+	return in, true
+}
+
+// circle returns the objects whose foreground deletions wait for the object's and that it waits for, itself among them; nil
+// without a circle.
+func (g *graph) circle(object *Object) map[types.UID]bool {
+	if !object.isForeground() {
+		return nil
+	}
+	// waiting are those that wait for the object, directly or through others.
+	waiting := map[types.UID]*Object{}
+	for next := []*Object{object}; len(next) > 0; next = next[1:] {
+		for _, ref := range next[0].Owners {
+			owner := g.objects[ref.UID]
+			if owner != nil && owner.isForeground() && waiting[ref.UID] == nil && blocks(ref) {
+				waiting[ref.UID] = owner
+				next = append(next, owner)
+			}
+		}
+	}
+	if waiting[object.UID] == nil {
+		return nil
+	}
+	circle := map[types.UID]bool{object.UID: true}
+	for grown := true; grown; {
+		grown = false
+		for uid, o := range waiting {
+			if !circle[uid] && holdsBack(o, circle) {
+				circle[uid], grown = true, true
+			}
+		}
+	}
+	return circle
+}
+
+func (g *graph) dependentsOf(owner types.UID) []*Object {
+	var dependents []*Object
+	for _, uid := range g.dependentUIDs(owner) {
+		dependents = append(dependents, g.objects[uid])
+	}
+	return dependents
+}
+
 func (g *graph) unlink(o *Object) {
 	for _, owner := range o.Owners {
 		delete(g.dependents[owner.UID], o.UID)

@@ -56,20 +56,7 @@ func (c *collector) Reconcile(ctx context.Context, uid types.UID) (reconcile.Res
 func (c *collector) snapshot(uid types.UID) (Input, bool) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	object := c.graph.objects[uid]
-	if object == nil {
-		return Input{}, false
-	}
-	in := Input{Object: object, Owners: make(map[types.UID]OwnerState, len(object.Owners))}
-	for _, ref := range object.Owners {
-		if owner := c.graph.objects[ref.UID]; owner != nil {
-			in.Owners[ref.UID] = stateOf(owner.isForeground())
-		}
-	}
-	for _, dependent := range c.graph.dependentUIDs(uid) {
-		in.Dependents = append(in.Dependents, c.graph.objects[dependent])
-	}
-	return in, true
+	return c.graph.input(uid)
 }
 
 func stateOf(foreground bool) OwnerState {
