@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"keelson.dev/kit/podview"
+	"keelson.dev/services/workload-controllers/internal/pace"
 	"keelson.dev/services/workload-controllers/internal/rank"
 )
 
@@ -147,6 +148,26 @@ func (x *Index) Unfinished(owner types.UID) int {
 		}
 	}
 	return unfinished
+}
+
+// Made returns the Pods of an owner as far as the pace of further ones depends on them; nil when none has failed.
+func (x *Index) Made(owner types.UID) []pace.Pod {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	g := x.groups[owner]
+	if g == nil {
+		return nil
+	}
+	failed := false
+	pods := make([]pace.Pod, 0, len(g.entries))
+	for _, e := range g.entries {
+		failed = failed || e.pod.Status.Phase == corev1.PodFailed
+		pods = append(pods, pace.Pod{Created: e.pod.CreationTimestamp.Time, Phase: e.pod.Status.Phase})
+	}
+	if !failed {
+		return nil
+	}
+	return pods
 }
 
 // Ranked returns the active Pods of an owner as the deletion order sees them. Doubled counts, for each, the active Pods on

@@ -38,6 +38,10 @@ type cluster struct {
 	index      *podset.Index
 	written    map[types.UID]time.Time
 	serial     int
+	// wake is until when a ReplicaSet waits for nothing but time.
+	wake time.Time
+	// refusing nodes take no Pod.
+	refusing bool
 	// chaos lets Pods that serve fail, too.
 	chaos bool
 	log   []string
@@ -171,8 +175,11 @@ func (c *cluster) stepSet(uid types.UID) bool {
 	}
 	in := replicaset.Input{Now: c.now, ReplicaSet: set, Written: c.written[uid]}
 	in.Tally = c.index.Observe(uid, podset.Spec{Selector: selector, Template: set.Spec.Template.Labels, MinReady: time.Duration(set.Spec.MinReadySeconds) * time.Second}, c.now)
-	in.Candidates = c.index.Ranked(uid, slices.Collect(maps.Keys(c.sets)))
+	in.Candidates, in.Made = c.index.Ranked(uid, slices.Collect(maps.Keys(c.sets))), c.index.Made(uid)
 	plan := replicaset.Decide(in)
+	if plan.Wake.After(c.wake) {
+		c.wake = plan.Wake
+	}
 	for range plan.Create {
 		c.createPod(set)
 	}
@@ -222,6 +229,8 @@ func (c *cluster) stepPod(uid types.UID) bool {
 		c.setReady(pod, corev1.ConditionFalse)
 	case podview.IsTerminal(pod) || strings.Contains(pod.Spec.Containers[0].Image, "bad"):
 		return false
+	case c.refusing && pod.Status.Phase == corev1.PodPending:
+		pod.Status.Phase = corev1.PodFailed
 	default:
 		pod.Status.Phase = corev1.PodRunning
 		c.setReady(pod, corev1.ConditionTrue)
@@ -256,22 +265,28 @@ func (c *cluster) step() {
 func (c *cluster) settle() {
 	rounds := 0
 	for quiet := 0; quiet < 10; {
-		c.now = c.now.Add(time.Second)
-		changed := c.stepDeployment()
-		for _, uid := range sorted(c.sets) {
-			changed = c.stepSet(uid) || changed
-		}
-		for _, uid := range sorted(c.pods) {
-			changed = c.stepPod(uid) || changed
-		}
+		changed := c.round()
 		quiet++
-		if changed {
+		if changed || c.wake.After(c.now) {
 			quiet = 0
 		}
 		if rounds++; rounds > 2000 {
 			c.fail("it does not come to rest")
 		}
 	}
+}
+
+// round lets everything happen once, within a second. It says whether anything changed.
+func (c *cluster) round() bool {
+	c.now = c.now.Add(time.Second)
+	changed := c.stepDeployment()
+	for _, uid := range sorted(c.sets) {
+		changed = c.stepSet(uid) || changed
+	}
+	for _, uid := range sorted(c.pods) {
+		changed = c.stepPod(uid) || changed
+	}
+	return changed
 }
 
 func (c *cluster) allSets() []*appsv1.ReplicaSet {

@@ -191,3 +191,18 @@ func TestStuckRolloutIsReported(t *testing.T) {
 		}
 	}
 }
+
+// Pods that their nodes refuse are not made again and again; when the nodes take Pods, all come.
+func TestRefusedPodsAreFew(t *testing.T) {
+	c := newCluster(t, 1, 20, intstr.FromInt32(0), intstr.FromString("100%"))
+	c.refusing = true
+	for range 120 {
+		c.round()
+	}
+	if made := len(c.pods); made < 20 || made > 60 {
+		t.Errorf("%d Pods in two minutes with 20 missing", made)
+	}
+	c.refusing = false
+	c.settle()
+	expectDone(c)
+}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
@@ -190,7 +191,7 @@ func TestOnlyADeletedNodeReleasesItsPods(t *testing.T) {
 		if err := b.collector.sweep(t.Context(), at); err != nil || len(b.writes) != 0 {
 			t.Fatalf("%s, the first sweep: error %v, writes %q", step.name, err, b.writes)
 		}
-		at = at.Add(Quarantine)
+		at = at.Add(40 * time.Second)
 		if err := b.collector.sweep(t.Context(), at); (err != nil) != step.wantErr {
 			t.Fatalf("%s: error %v", step.name, err)
 		}

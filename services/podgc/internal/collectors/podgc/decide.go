@@ -13,8 +13,8 @@ import (
 	"keelson.dev/kit/podview"
 )
 
-// Quarantine is how long a node must have been missed before its Pods are looked at.
-const Quarantine = 40 * time.Second
+// quarantine is how long a node must have been missed before its Pods are looked at.
+const quarantine = 40 * time.Second
 
 // Reason says why a Pod is collected; it is used in logs and metrics.
 type Reason string
@@ -103,7 +103,7 @@ func missed(in Input) map[string]time.Time {
 
 func classify(pod *corev1.Pod, in Input, missedSince map[string]time.Time) (Reason, bool) {
 	if since, gone := missedSince[pod.Spec.NodeName]; gone {
-		return Orphaned, in.Now.Sub(since) >= Quarantine
+		return Orphaned, in.Now.Sub(since) >= quarantine
 	}
 	if !podview.IsTerminating(pod) {
 		return "", false

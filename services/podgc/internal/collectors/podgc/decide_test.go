@@ -69,7 +69,7 @@ func summary(plan Plan) string {
 
 func TestDecide(t *testing.T) {
 	outOfService := corev1.TaintNodeOutOfService
-	long := map[string]time.Time{"gone": now.Add(-Quarantine)}
+	long := map[string]time.Time{"gone": now.Add(-40 * time.Second)}
 	tests := map[string]struct {
 		in   Input
 		want string
@@ -78,7 +78,7 @@ func TestDecide(t *testing.T) {
 			Input{Pods: []*corev1.Pod{pod("a", on("gone"))}, MissedSince: long}, "Orphaned:a+failed+disrupted",
 		},
 		"SAF-164 a node missed for a moment less": {
-			Input{Pods: []*corev1.Pod{pod("a", on("gone"))}, MissedSince: map[string]time.Time{"gone": now.Add(-Quarantine + 1)}}, "",
+			Input{Pods: []*corev1.Pod{pod("a", on("gone"))}, MissedSince: map[string]time.Time{"gone": now.Add(-40*time.Second + 1)}}, "",
 		},
 		"SAF-164 a node missed for the first time": {Input{Pods: []*corev1.Pod{pod("a", on("gone"))}}, ""},
 		"SAF-166 a node that came back": {
@@ -113,6 +113,11 @@ func TestDecide(t *testing.T) {
 				pod("done", on("n"), phase(corev1.PodFailed)), pod("lost", on("gone")),
 			}}, "Orphaned:lost+failed+disrupted",
 		},
+		"SAF-163 a negative threshold, too": {
+			Input{Threshold: -1, Nodes: nodes(node("n", "True")), MissedSince: long, Pods: []*corev1.Pod{
+				pod("done", on("n"), phase(corev1.PodFailed)), pod("lost", on("gone")),
+			}}, "Orphaned:lost+failed+disrupted",
+		},
 		"POD-019 POD-177 SAF-020 nothing to collect": {
 			Input{Threshold: 5, Nodes: nodes(node("n", "True")), Pods: []*corev1.Pod{
 				pod("run", on("n")), pod("done", on("n"), phase(corev1.PodFailed)), pod("ending", on("n"), terminating),
@@ -131,7 +136,7 @@ func TestDecide(t *testing.T) {
 
 func TestMissedSinceIsCarriedOver(t *testing.T) {
 	first := Decide(Input{Pods: []*corev1.Pod{pod("a", on("gone"))}, Now: now})
-	second := Decide(Input{Pods: []*corev1.Pod{pod("a", on("gone"))}, MissedSince: first.MissedSince, Now: now.Add(Quarantine)})
+	second := Decide(Input{Pods: []*corev1.Pod{pod("a", on("gone"))}, MissedSince: first.MissedSince, Now: now.Add(40 * time.Second)})
 	if len(first.Collect) != 0 || summary(second) != "Orphaned:a+failed+disrupted" {
 		t.Errorf("first %q, second %q", summary(first), summary(second))
 	}

@@ -6,6 +6,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"keelson.dev/services/workload-controllers/internal/pace"
 	"keelson.dev/services/workload-controllers/internal/podset"
 	"keelson.dev/services/workload-controllers/internal/rank"
 )
@@ -23,6 +24,8 @@ type Input struct {
 	Orphans []*corev1.Pod
 	// Candidates are the active Pods as the deletion order sees them. They are only needed when there is a surplus.
 	Candidates []rank.Pod
+	// Made are the Pods that there are if some have failed. They are only needed when Pods are missing.
+	Made []pace.Pod
 	// Written is when this process last wrote the status; zero if it has not.
 	Written time.Time
 }
@@ -54,6 +57,7 @@ const (
 	ReasonSteady   Reason = "Steady"   // there are as many Pods as there shall be
 	ReasonTooFew   Reason = "TooFew"   // Pods are missing
 	ReasonTooMany  Reason = "TooMany"  // Pods are in excess
+	ReasonFailing  Reason = "Failing"  // Pods are missing, but those made last have failed: the next ones have to wait
 	ReasonOwners   Reason = "Owners"   // whose the Pods are has to be settled first
 	ReasonDeleting Reason = "Deleting" // the ReplicaSet is on its way out and leaves its Pods alone
 )
@@ -69,7 +73,10 @@ func Decide(in Input) Plan {
 	plan := Plan{Reason: ReasonSteady}
 	switch surplus := surplus(in.ReplicaSet, in.Tally); {
 	case surplus < 0:
-		plan.Reason, plan.Create = ReasonTooFew, min(-surplus, burst)
+		plan.Reason = ReasonTooFew
+		if plan.Create, plan.Wake = pace.Allow(in.Made, min(-surplus, burst), in.Now); plan.Create == 0 {
+			plan.Reason = ReasonFailing
+		}
 	case surplus > 0:
 		plan.Reason, plan.Delete = ReasonTooMany, rank.First(in.Candidates, min(surplus, burst), in.Now)
 	}

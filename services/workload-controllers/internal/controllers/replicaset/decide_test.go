@@ -1,6 +1,7 @@
 package replicaset
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
+	"keelson.dev/services/workload-controllers/internal/pace"
 	"keelson.dev/services/workload-controllers/internal/podset"
 	"keelson.dev/services/workload-controllers/internal/rank"
 )
@@ -79,8 +81,8 @@ func TestDecide(t *testing.T) {
 		{"DEP-161 two too many", newSet(3), podset.Tally{Active: 5}, nil, 0, 2, ReasonTooMany},
 		{"DEP-176 to nothing", newSet(0), podset.Tally{Active: 3}, nil, 0, 3, ReasonTooMany},
 		{"DEP-165 unset means one", newSet(0, func(s *appsv1.ReplicaSet) { s.Spec.Replicas = nil }), podset.Tally{}, nil, 1, 0, ReasonTooFew},
-		{"DEP-157 a pass has a bound", newSet(10_000), podset.Tally{}, nil, burst, 0, ReasonTooFew},
-		{"the bound holds for deletions, too", newSet(0), podset.Tally{Active: 900}, nil, 0, burst, ReasonTooMany},
+		{"DEP-157 a pass has a bound", newSet(501), podset.Tally{}, nil, 500, 0, ReasonTooFew},
+		{"the bound holds for deletions, too", newSet(0), podset.Tally{Active: 501}, nil, 0, 500, ReasonTooMany},
 		{"DEP-162 orphans are adopted before any Pod is made", newSet(3), podset.Tally{}, pod, 0, 0, ReasonOwners},
 		{"DEP-175 strays are released before any Pod is made", newSet(3), podset.Tally{Active: 2, Strays: pod}, nil, 0, 0, ReasonOwners},
 		{"DEP-159 a ReplicaSet that is being deleted does nothing", newSet(3, deleting), podset.Tally{Active: 1, Strays: pod}, pod, 0, 0, ReasonDeleting},
@@ -101,6 +103,31 @@ func TestDecide(t *testing.T) {
 			t.Errorf("deletes %v", plan.Delete)
 		}
 	})
+}
+
+// DEP-157: Pods that fail as soon as they are made are replaced more and more slowly, and the pass is there when it is time.
+func TestFailingPodsAreReplacedSlowly(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		failed time.Duration // how long ago one was made that has failed
+		create int
+		reason Reason
+		wake   time.Duration
+	}{
+		{"it has just failed", time.Second, 0, ReasonFailing, time.Second},
+		{"it is time for half of the missing", 2 * time.Second, 4, ReasonTooFew, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			in := Input{
+				Now: now, ReplicaSet: newSet(9), Tally: podset.Tally{Active: 1, NextAvailable: now.Add(time.Minute)},
+				Made: []pace.Pod{{Created: now.Add(-c.failed), Phase: corev1.PodFailed}},
+			}
+			plan := run(t, in)
+			if wake := cmp.Or(c.wake, time.Minute); plan.Create != c.create || plan.Reason != c.reason || !plan.Wake.Equal(now.Add(wake)) {
+				t.Errorf("create %d, %s, wake at %v", plan.Create, plan.Reason, plan.Wake)
+			}
+		})
+	}
 }
 
 func TestPrototype(t *testing.T) {

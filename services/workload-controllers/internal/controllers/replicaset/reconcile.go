@@ -89,8 +89,11 @@ func (c *Controller) observe(set *appsv1.ReplicaSet, selector labels.Selector) I
 	if set.DeletionTimestamp == nil {
 		in.Orphans = c.pods.Orphans(set.Namespace, selector)
 	}
-	if surplus(set, in.Tally) > 0 {
+	switch surplus := surplus(set, in.Tally); {
+	case surplus > 0:
 		in.Candidates = c.pods.Ranked(set.UID, c.sets.Siblings(set))
+	case surplus < 0:
+		in.Made = c.pods.Made(set.UID)
 	}
 	return in
 }

@@ -239,3 +239,21 @@ func TestRefusal(t *testing.T) {
 		}
 	})
 }
+
+// DEP-157: Pods that were refused are seen, and replaced when it is time.
+func TestRefusedPodsAreReplacedInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		yes, refused := true, bare("refused")
+		refused.CreationTimestamp, refused.Status.Phase = metav1.Now(), corev1.PodFailed
+		refused.OwnerReferences = []metav1.OwnerReference{{UID: "rs-uid", Kind: "ReplicaSet", Name: "frontend", Controller: &yes}}
+		b := newBench(t, newSet(2), refused)
+		result, err := b.controller.Reconcile(t.Context(), wake.Request("default", "frontend"))
+		if err != nil || result.RequeueAfter <= 0 || result.RequeueAfter > 2*time.Second || len(b.podNames()) != 1 {
+			t.Fatalf("result %+v, %v, Pods %v", result, err, b.podNames())
+		}
+		<-time.After(result.RequeueAfter)
+		if _, err := b.controller.Reconcile(t.Context(), wake.Request("default", "frontend")); err != nil || len(b.podNames()) != 2 {
+			t.Errorf("%v, Pods %v, want one more", err, b.podNames())
+		}
+	})
+}

@@ -21,16 +21,24 @@ const (
 func withStatus(in Input, plan Plan) Plan {
 	plan.Status = figures(in)
 	removeCondition(&plan.Status, appsv1.ReplicaSetReplicaFailure)
-	plan.Wake = in.Tally.NextAvailable
+	plan.Wake = earliest(plan.Wake, in.Tally.NextAvailable)
 	if apiequality.Semantic.DeepEqual(plan.Status, in.ReplicaSet.Status) {
 		return plan
 	}
 	due := in.Written.Add(min(time.Duration(replicasOf(in.ReplicaSet))*statusPerReplica, statusAtLatest))
 	plan.WriteStatus = !due.After(in.Now) || !onlyFiguresDiffer(plan.Status, in.ReplicaSet.Status) || isReached(in, plan.Status)
-	if !plan.WriteStatus && (plan.Wake.IsZero() || due.Before(plan.Wake)) {
-		plan.Wake = due
+	if !plan.WriteStatus {
+		plan.Wake = earliest(plan.Wake, due)
 	}
 	return plan
+}
+
+// earliest returns the earlier of two times; the zero time means never.
+func earliest(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // figures returns the status as far as the Pods give it, with the conditions as they were.
