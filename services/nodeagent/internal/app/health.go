@@ -10,6 +10,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/cgroup"
 	"keelson.dev/services/nodeagent/internal/containerlog"
 	"keelson.dev/services/nodeagent/internal/node"
+	"keelson.dev/services/nodeagent/internal/plainfile"
 )
 
 // Problems that keep the node from being ready, in a person's words.
@@ -68,8 +69,8 @@ func (a *agent) rotateLogs(ctx context.Context) {
 		}
 		var problems []error
 		for _, c := range a.pool.Running() {
-			path := a.files.ContainerLog(c.Pod, c.Name, c.Attempt)
-			problems = append(problems, rotator.Rotate(ctx, c.ID, path, time.Now()))
+			log := containerlog.Log{Root: plainfile.Root(a.LogsDir), Path: a.files.ContainerLog(c.Pod, c.Name, c.Attempt)}
+			problems = append(problems, rotator.Rotate(ctx, c.ID, log, time.Now()))
 		}
 		if err := errors.Join(problems...); err != nil && ctx.Err() == nil {
 			a.Log.Warn("rotating logs failed in part", zap.Error(err))

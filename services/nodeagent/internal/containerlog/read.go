@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+
+	"keelson.dev/services/nodeagent/internal/plainfile"
 )
 
 // idle is how long a follower waits at most before it looks whether the container still runs.
@@ -22,11 +24,18 @@ const idle = time.Second
 // Writers take the two streams; they may be the same. A Flush method is called whenever a follower has to wait.
 type Writers struct{ Stdout, Stderr io.Writer }
 
+// Log is the log file of one container instance, which lies below Root. The container may be able to write there: only a
+// regular file that is reached without links is read.
+type Log struct {
+	Root plainfile.Root
+	Path string
+}
+
 // Read writes the chosen part of a log. With Follow it goes on, through rotations of the file, until running says that the
 // container has ended and everything is written, or until ctx ends. A container that has not written yet has no file: that
 // is an empty log.
-func Read(ctx context.Context, path string, options Options, running func(context.Context) (bool, error), out Writers) error {
-	r := &reader{path: path, format: newFormatter(options), out: out}
+func Read(ctx context.Context, log Log, options Options, running func(context.Context) (bool, error), out Writers) error {
+	r := &reader{Log: log, format: newFormatter(options), out: out}
 	if options.Limit == 0 {
 		return nil
 	}
@@ -37,7 +46,7 @@ func Read(ctx context.Context, path string, options Options, running func(contex
 		}
 		defer func() { _ = watcher.Close() }() // nothing is lost with it
 		// A folder that cannot be watched only makes following slower.
-		_ = watcher.Add(filepath.Dir(path))
+		_ = watcher.Add(filepath.Dir(log.Path))
 		r.changes = watcher.Events
 	}
 	defer r.close()
@@ -52,13 +61,14 @@ func Read(ctx context.Context, path string, options Options, running func(contex
 }
 
 type reader struct {
-	path    string
+	Log
 	format  *formatter
 	out     Writers
 	changes <-chan fsnotify.Event
 	file    *os.File
 	buffer  *bufio.Reader
 	rest    []byte // an entry whose end has not been written yet
+	skip    bool   // the entry is too long to be one
 }
 
 func (r *reader) close() {
@@ -83,7 +93,7 @@ func (r *reader) begin(tail int64) error {
 }
 
 func (r *reader) open() error {
-	file, err := os.Open(r.path)
+	file, err := r.Root.Open(r.Path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -92,8 +102,12 @@ func (r *reader) open() error {
 	}
 	r.close()
 	r.file, r.buffer, r.rest = file, bufio.NewReaderSize(file, 64<<10), nil
+	r.skip = false
 	return nil
 }
+
+// maxEntry is the longest entry that is read; runtimes split the lines of a container long before.
+const maxEntry = 1 << 20
 
 // copy writes entries until the end of the file, and tells whether the limit is reached.
 func (r *reader) copy(ctx context.Context) (done bool, err error) {
@@ -101,21 +115,25 @@ func (r *reader) copy(ctx context.Context) (done bool, err error) {
 		return false, nil
 	}
 	for ctx.Err() == nil {
-		raw, err := r.buffer.ReadBytes('\n')
-		r.rest = append(r.rest, raw...)
-		if errors.Is(err, io.EOF) {
-			return false, nil
+		raw, err := r.buffer.ReadSlice('\n')
+		if r.skip = r.skip || len(r.rest)+len(raw) > maxEntry; !r.skip {
+			r.rest = append(r.rest, raw...)
 		}
-		if err != nil {
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+			continue
+		case errors.Is(err, io.EOF):
+			return false, nil
+		case err != nil:
 			return false, fmt.Errorf("reading the log: %w", err)
 		}
 		entry, err := parse(bytes.TrimSuffix(r.rest, []byte{'\n'}))
-		if err == nil { // a line that is no entry (the rest of a crash of the runtime) is left out
+		if err == nil && !r.skip { // a line that is no entry (the rest of a crash of the runtime) is left out
 			if done, err := r.write(entry); err != nil || done {
 				return done, err
 			}
 		}
-		r.rest = r.rest[:0]
+		r.rest, r.skip = r.rest[:0], false
 	}
 	return false, ctx.Err()
 }
@@ -176,21 +194,23 @@ func (r *reader) copyAll(ctx context.Context) (done bool, err error) {
 
 // rotated tells whether another file than the open one has the log's name.
 func (r *reader) rotated() (bool, error) {
-	named, err := os.Stat(r.path)
+	named, err := r.Root.Open(r.Path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("looking at the log: %w", err)
+		return false, fmt.Errorf("opening the log: %w", err)
 	}
+	defer named.Close()
 	if r.file == nil {
 		return true, nil
 	}
-	open, err := r.file.Stat()
-	if err != nil {
-		return false, fmt.Errorf("looking at the open log: %w", err)
+	now, err1 := named.Stat()
+	open, err2 := r.file.Stat()
+	if err := errors.Join(err1, err2); err != nil {
+		return false, fmt.Errorf("looking at the log: %w", err)
 	}
-	return !os.SameFile(named, open), nil
+	return !os.SameFile(now, open), nil
 }
 
 // wait returns when the folder of the log changes, or after a while, or with an error when ctx ends.
@@ -207,7 +227,7 @@ func (r *reader) wait(ctx context.Context) error {
 			if !ok {
 				r.changes = nil
 			}
-			if event.Name == r.path {
+			if event.Name == r.Path {
 				return nil
 			}
 		}
@@ -279,6 +299,9 @@ func (b *backwards) previous() (raw []byte, start int64, err error) {
 				return raw, start, nil
 			}
 		} else if b.at == 0 {
+			return nil, 0, nil
+		}
+		if len(b.held) > maxEntry { // what began further ahead is no entry
 			return nil, 0, nil
 		}
 		size := min(int64(block), b.at)

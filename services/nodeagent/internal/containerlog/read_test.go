@@ -7,12 +7,16 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
+
+	"keelson.dev/services/nodeagent/internal/plainfile"
+	"keelson.dev/services/nodeagent/internal/plainfile/plainfiletest"
 )
 
 const stamp = "2026-01-31T10:00:00.000000001Z"
@@ -35,6 +39,9 @@ func logFile(t testing.TB, contents string) string {
 	}
 	return path
 }
+
+// logAt is the log at a path in a test's folder.
+func logAt(path string) Log { return Log{Root: plainfile.Root(filepath.Dir(path)), Path: path} }
 
 func with(change func(*Options)) Options {
 	options := All
@@ -61,7 +68,7 @@ func TestRead(t *testing.T) {
 		"times":                    {with(func(o *Options) { o.Timestamps, o.Tail = true, 4 }), "2026-01-31T10:00:02.000000001Z two\n2026-01-31T10:00:03.000000001Z \n2026-01-31T10:00:04.000000001Z four\n"},
 	} {
 		var out bytes.Buffer
-		if err := Read(t.Context(), path, row.options, nil, Writers{&out, &out}); err != nil || out.String() != row.want {
+		if err := Read(t.Context(), logAt(path), row.options, nil, Writers{&out, &out}); err != nil || out.String() != row.want {
 			t.Errorf("%s: %q, %v; want %q", name, out.String(), err, row.want)
 		}
 	}
@@ -69,14 +76,14 @@ func TestRead(t *testing.T) {
 
 func TestReadWithoutAFile(t *testing.T) {
 	var out bytes.Buffer
-	if err := Read(t.Context(), filepath.Join(t.TempDir(), "none"), All, nil, Writers{&out, &out}); err != nil || out.Len() != 0 {
+	if err := Read(t.Context(), logAt(filepath.Join(t.TempDir(), "none")), All, nil, Writers{&out, &out}); err != nil || out.Len() != 0 {
 		t.Errorf("%q, %v", out.String(), err)
 	}
 }
 
 func TestReadSplitsStreams(t *testing.T) {
 	var stdout, stderr bytes.Buffer
-	if err := Read(t.Context(), logFile(t, sample()), All, nil, Writers{&stdout, &stderr}); err != nil {
+	if err := Read(t.Context(), logAt(logFile(t, sample())), All, nil, Writers{&stdout, &stderr}); err != nil {
 		t.Fatal(err)
 	}
 	if stdout.String() != "one\ntwo\n\nfour\n" || stderr.String() != "oops\n" {
@@ -113,7 +120,7 @@ func TestReadGivesBackWhatWasWritten(t *testing.T) {
 		}
 		want := strings.Join(append(wanted[:len(wanted):len(wanted)], ""), "\n")
 		var out bytes.Buffer
-		err := Read(context.Background(), path, with(func(o *Options) { o.Tail = int64(tail) }), nil, Writers{&out, &out})
+		err := Read(context.Background(), logAt(path), with(func(o *Options) { o.Tail = int64(tail) }), nil, Writers{&out, &out})
 		if err != nil || out.String() != want {
 			t.Fatalf("tail %d: %q, %v; want %q", tail, out.String(), err, want)
 		}
@@ -179,7 +186,7 @@ func TestFollow(t *testing.T) {
 		}
 	}
 	go func() {
-		result <- Read(t.Context(), path, with(func(o *Options) { o.Follow = true }), running, Writers{out, out})
+		result <- Read(t.Context(), logAt(path), with(func(o *Options) { o.Follow = true }), running, Writers{out, out})
 	}()
 	appendTo(t, path, entry(0, Stdout, "F", "one")) // made after the follower began
 	out.wait(t, "one\n")
@@ -204,7 +211,7 @@ func TestFollowEndsWithItsClient(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	result := make(chan error, 1)
 	go func() {
-		result <- Read(ctx, path, with(func(o *Options) { o.Follow, o.Tail = true, 1 }), func(context.Context) (bool, error) { return true, nil }, Writers{out, out})
+		result <- Read(ctx, logAt(path), with(func(o *Options) { o.Follow, o.Tail = true, 1 }), func(context.Context) (bool, error) { return true, nil }, Writers{out, out})
 	}()
 	out.wait(t, "one\n")
 	cancel()
@@ -215,9 +222,72 @@ func TestFollowEndsWithItsClient(t *testing.T) {
 
 func TestFollowReportsALostRuntime(t *testing.T) {
 	lost := errors.New("runtime is gone")
-	err := Read(t.Context(), logFile(t, ""), with(func(o *Options) { o.Follow = true }), func(context.Context) (bool, error) { return true, lost }, Writers{})
+	err := Read(t.Context(), logAt(logFile(t, "")), with(func(o *Options) { o.Follow = true }), func(context.Context) (bool, error) { return true, lost }, Writers{})
 	if !errors.Is(err, lost) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// POD-106: whatever a container puts in place of its log, reading and following it ends at once and shows nothing.
+func TestReadOnlyPlainLogs(t *testing.T) {
+	for name, lay := range plainfiletest.Traps {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "0.log")
+			lay(t, path)
+			for _, options := range []Options{All, with(func(o *Options) { o.Tail = 3 }), with(func(o *Options) { o.Follow = true })} {
+				var out bytes.Buffer
+				running := func(context.Context) (bool, error) { return true, nil }
+				if err := Read(t.Context(), logAt(path), options, running, Writers{&out, &out}); !errors.Is(err, plainfile.ErrNotPlain) || out.Len() != 0 {
+					t.Errorf("%+v: %q, %v", options, out.String(), err)
+				}
+			}
+		})
+	}
+}
+
+// A follower whose log is replaced ends.
+func TestFollowEndsWhenTheLogIsReplaced(t *testing.T) {
+	path, out := logFile(t, entry(0, Stdout, "F", "one")), newOutput()
+	result := make(chan error, 1)
+	go func() {
+		result <- Read(t.Context(), logAt(path), with(func(o *Options) { o.Follow = true }), func(context.Context) (bool, error) { return true, nil }, Writers{out, out})
+	}()
+	out.wait(t, "one\n")
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	plainfiletest.Traps["FIFO"](t, path)
+	if err := <-result; !errors.Is(err, plainfile.ErrNotPlain) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// What is too long for an entry is left out and not kept in memory, however long it is; the tail begins after it.
+func TestReadLeavesOutEndlessLines(t *testing.T) {
+	path := logFile(t, entry(0, Stdout, "F", "one"))
+	if err := os.Truncate(path, 100<<20); err != nil { // a hole of zeros
+		t.Fatal(err)
+	}
+	appendTo(t, path, "\n"+entry(1, Stdout, "F", "two")+entry(2, Stdout, "F", strings.Repeat("x", 16<<10)))
+	long := strings.Repeat("x", 16<<10) + "\n"
+	for name, row := range map[string]struct {
+		options Options
+		want    string
+	}{
+		"all":      {All, "one\ntwo\n" + long},
+		"the tail": {with(func(o *Options) { o.Tail = 5 }), "two\n" + long},
+	} {
+		var out bytes.Buffer
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		err := Read(t.Context(), logAt(path), row.options, nil, Writers{&out, &out})
+		runtime.ReadMemStats(&after)
+		if err != nil || out.String() != row.want {
+			t.Errorf("%s: %d bytes instead of %d, %v", name, out.Len(), len(row.want), err)
+		}
+		if made := after.TotalAlloc - before.TotalAlloc; made > 32<<20 {
+			t.Errorf("%s: %d bytes were allocated", name, made)
+		}
 	}
 }
 
@@ -229,7 +299,7 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, contents []byte, tail int64) {
 		path := logFile(t, string(contents))
 		var out bytes.Buffer
-		if err := Read(t.Context(), path, Options{Tail: tail, Limit: -1}, nil, Writers{&out, &out}); err != nil {
+		if err := Read(t.Context(), logAt(path), Options{Tail: tail, Limit: -1}, nil, Writers{&out, &out}); err != nil {
 			t.Fatal(err)
 		}
 		if out.Len() > len(contents) {

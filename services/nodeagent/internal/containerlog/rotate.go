@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"keelson.dev/kit/failpoint"
+	"keelson.dev/services/nodeagent/internal/plainfile"
 )
 
 // Rotator keeps each log within a size and a number of files:
@@ -37,30 +38,69 @@ const (
 
 // Rotate rotates a container's log if it is too large, and packs and removes older ones. It may be killed at any step and
 // called again.
-func (r *Rotator) Rotate(ctx context.Context, containerID, path string, now time.Time) error {
-	info, err := os.Stat(path)
+func (r *Rotator) Rotate(ctx context.Context, containerID string, log Log, now time.Time) error {
+	dir, err := log.Root.Folder(filepath.Dir(log.Path))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("opening the log's folder: %w", err)
+	}
+	defer dir.Close()
+	f := folder{Root: dir, log: log}
+	info, err := dir.Lstat(f.name())
 	if errors.Is(err, fs.ErrNotExist) {
 		// An earlier call may have been killed after it moved the file away.
-		return r.reopenMoved(ctx, containerID, path)
+		return r.reopenMoved(ctx, containerID, f)
 	}
 	if err != nil {
 		return fmt.Errorf("looking at the log: %w", err)
 	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("looking at the log: %s: %w", log.Path, plainfile.ErrNotPlain)
+	}
 	if info.Size() < r.MaxSize {
 		return nil
 	}
-	if err := r.tidy(path); err != nil {
+	if err := r.tidy(f); err != nil {
 		return err
 	}
-	return r.turn(ctx, containerID, path, path+"."+now.UTC().Format(rotatedFormat))
+	return r.turn(ctx, containerID, f, f.name()+"."+now.UTC().Format(rotatedFormat))
+}
+
+// folder is the open folder of a container's logs. Files are named in it, so that no link in place of a folder leads
+// elsewhere.
+type folder struct {
+	*os.Root
+	log Log
+}
+
+func (f folder) name() string { return filepath.Base(f.log.Path) }
+
+// matching returns the names in the folder that begin with the log's and end with suffix, in order.
+func (f folder) matching(suffix string) ([]string, error) {
+	dir, err := f.Open(".")
+	if err != nil {
+		return nil, fmt.Errorf("looking for rotated logs: %w", err)
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(-1)
+	if err != nil {
+		return nil, fmt.Errorf("looking for rotated logs: %w", err)
+	}
+	names = slices.DeleteFunc(names, func(name string) bool {
+		return !strings.HasPrefix(name, f.name()+".") || !strings.HasSuffix(name, suffix)
+	})
+	slices.Sort(names)
+	return names, nil
 }
 
 // turn moves the file away and asks for a new one; without a new one the old name comes back.
-func (r *Rotator) turn(ctx context.Context, containerID, path, moved string) error {
-	if _, err := os.Lstat(moved); err == nil {
+func (r *Rotator) turn(ctx context.Context, containerID string, f folder, moved string) error {
+	if _, err := f.Lstat(moved); err == nil {
 		return nil // rotated within this second already
 	}
-	if err := os.Rename(path, moved); err != nil {
+	if err := f.Rename(f.name(), moved); err != nil {
 		return fmt.Errorf("moving the log away: %w", err)
 	}
 	err := failpoint.Inject("nodeagent/log.reopen.before")
@@ -68,14 +108,14 @@ func (r *Rotator) turn(ctx context.Context, containerID, path, moved string) err
 		err = r.Reopen(ctx, containerID)
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("reopening the log: %w", err), os.Rename(moved, path))
+		return errors.Join(fmt.Errorf("reopening the log: %w", err), f.Rename(moved, f.name()))
 	}
 	return nil
 }
 
 // reopenMoved asks for a new file where only rotated ones are left. A container that has not written yet has neither.
-func (r *Rotator) reopenMoved(ctx context.Context, containerID, path string) error {
-	rotated, err := rotatedFiles(path)
+func (r *Rotator) reopenMoved(ctx context.Context, containerID string, f folder) error {
+	rotated, err := f.rotated()
 	if err != nil || len(rotated) == 0 {
 		return err
 	}
@@ -86,38 +126,33 @@ func (r *Rotator) reopenMoved(ctx context.Context, containerID, path string) err
 }
 
 // tidy makes room for one more file: it removes what is unfinished and what is too old, and packs all but the newest.
-func (r *Rotator) tidy(path string) error {
-	leftovers, err := filepath.Glob(path + ".*" + unfinished)
+func (r *Rotator) tidy(f folder) error {
+	leftovers, err := f.matching(unfinished)
 	if err != nil {
-		return fmt.Errorf("looking for rotated logs: %w", err)
+		return err
 	}
-	rotated, err := rotatedFiles(path)
+	rotated, err := f.rotated()
 	if err != nil {
 		return err
 	}
 	excess, pack := divide(rotated, r.MaxFiles)
-	for _, file := range append(leftovers, excess...) {
-		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	for _, name := range append(leftovers, excess...) {
+		if err := f.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("removing an old log: %w", err)
 		}
 	}
-	for _, file := range pack {
-		if err := compress(file); err != nil {
+	for _, name := range pack {
+		if err := f.compress(name); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// rotatedFiles returns the finished rotated files of a log, oldest first.
-func rotatedFiles(path string) ([]string, error) {
-	files, err := filepath.Glob(path + ".*")
-	if err != nil {
-		return nil, fmt.Errorf("looking for rotated logs: %w", err)
-	}
-	files = slices.DeleteFunc(files, func(file string) bool { return strings.HasSuffix(file, unfinished) })
-	slices.Sort(files)
-	return files, nil
+// rotated returns the finished rotated files of a log, oldest first.
+func (f folder) rotated() ([]string, error) {
+	names, err := f.matching("")
+	return slices.DeleteFunc(names, func(name string) bool { return strings.HasSuffix(name, unfinished) }), err
 }
 
 // divide tells which of the rotated files (oldest first) have to go so that, with the current one and the one that it is
@@ -134,26 +169,30 @@ func divide(rotated []string, maxFiles int) (excess, pack []string) {
 	return excess, pack
 }
 
-// compress packs a file. The packed one gets its name when it is complete; the plain one goes last.
-func compress(path string) (err error) {
-	source, err := os.Open(path)
+// compress packs a file. The packed one gets its name when it is complete; the plain one goes last. What is no regular
+// file is removed: a rotated log was one.
+func (f folder) compress(name string) error {
+	source, err := f.log.Root.Open(filepath.Join(filepath.Dir(f.log.Path), name))
+	if errors.Is(err, plainfile.ErrNotPlain) {
+		return f.RemoveAll(name)
+	}
 	if err != nil {
 		return fmt.Errorf("packing a log: %w", err)
 	}
 	defer source.Close()
-	target, err := os.OpenFile(path+unfinished, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o640)
+	target, err := f.OpenFile(name+unfinished, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o640)
 	if err != nil {
 		return fmt.Errorf("packing a log: %w", err)
 	}
 	writer := gzip.NewWriter(target)
 	_, err = io.Copy(writer, source)
 	if err := errors.Join(err, writer.Close(), target.Close()); err != nil {
-		return errors.Join(fmt.Errorf("packing a log: %w", err), os.Remove(path+unfinished))
+		return errors.Join(fmt.Errorf("packing a log: %w", err), f.Remove(name+unfinished))
 	}
-	if err := os.Rename(path+unfinished, path+packed); err != nil {
+	if err := f.Rename(name+unfinished, name+packed); err != nil {
 		return fmt.Errorf("packing a log: %w", err)
 	}
-	if err := os.Remove(path); err != nil {
+	if err := f.Remove(name); err != nil {
 		return fmt.Errorf("removing a packed log: %w", err)
 	}
 	return nil

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"keelson.dev/kit/failpoint"
+	"keelson.dev/services/nodeagent/internal/plainfile"
+	"keelson.dev/services/nodeagent/internal/plainfile/plainfiletest"
 )
 
 // rotating is a log of which the runtime makes a new file when it is asked to reopen it.
@@ -60,7 +62,7 @@ func at(second int) time.Time { return time.Date(2026, 1, 31, 10, 0, second, 0, 
 func TestSmallLogsAreLeftAlone(t *testing.T) {
 	r := newRotating(t)
 	r.write(t, "short")
-	if err := r.Rotate(t.Context(), "c", r.path, at(0)); err != nil || r.reopens != 0 || len(r.files(t)) != 1 {
+	if err := r.Rotate(t.Context(), "c", logAt(r.path), at(0)); err != nil || r.reopens != 0 || len(r.files(t)) != 1 {
 		t.Errorf("%v, %d reopened, %v", err, r.reopens, r.files(t))
 	}
 }
@@ -69,7 +71,7 @@ func TestRotationKeepsTheNewestFiles(t *testing.T) {
 	r := newRotating(t)
 	for i := range 7 {
 		r.write(t, strings.Repeat(string(rune('a'+i)), 20))
-		if err := r.Rotate(t.Context(), "c", r.path, at(i)); err != nil {
+		if err := r.Rotate(t.Context(), "c", logAt(r.path), at(i)); err != nil {
 			t.Fatal(err)
 		}
 		if got := len(r.files(t)); got > 4 {
@@ -99,7 +101,7 @@ func TestFailedReopenPutsTheFileBack(t *testing.T) {
 	r := newRotating(t)
 	r.write(t, "long enough to rotate")
 	r.err = errors.New("no answer")
-	if err := r.Rotate(t.Context(), "c", r.path, at(0)); !errors.Is(err, r.err) {
+	if err := r.Rotate(t.Context(), "c", logAt(r.path), at(0)); !errors.Is(err, r.err) {
 		t.Errorf("got %v", err)
 	}
 	if data, _ := os.ReadFile(r.path); string(data) != "long enough to rotate" || len(r.files(t)) != 1 {
@@ -117,11 +119,11 @@ func TestRotationAfterACrash(t *testing.T) {
 	if err := os.WriteFile(r.path+".20260131-095900"+unfinished, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Rotate(t.Context(), "c", r.path, at(5)); err != nil || r.reopens != 1 {
+	if err := r.Rotate(t.Context(), "c", logAt(r.path), at(5)); err != nil || r.reopens != 1 {
 		t.Fatalf("%v, %d reopened", err, r.reopens)
 	}
 	r.write(t, "long enough to rotate")
-	if err := r.Rotate(t.Context(), "c", r.path, at(6)); err != nil {
+	if err := r.Rotate(t.Context(), "c", logAt(r.path), at(6)); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{"0.log", "0.log.20260131-100000", "0.log.20260131-100006"}
@@ -137,10 +139,57 @@ func TestRotationFailpoint(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer failpoint.Disarm("nodeagent/log.reopen.before")
-	if err := r.Rotate(t.Context(), "c", r.path, at(0)); !errors.Is(err, failpoint.ErrInjected) || r.reopens != 0 {
+	if err := r.Rotate(t.Context(), "c", logAt(r.path), at(0)); !errors.Is(err, failpoint.ErrInjected) || r.reopens != 0 {
 		t.Errorf("%v, %d reopened", err, r.reopens)
 	}
-	if err := r.Rotate(t.Context(), "c", r.path, at(1)); err != nil || r.reopens != 1 {
+	if err := r.Rotate(t.Context(), "c", logAt(r.path), at(1)); err != nil || r.reopens != 1 {
 		t.Errorf("%v, %d reopened", err, r.reopens)
+	}
+}
+
+// Whatever a container puts in place of its logs, rotation reads and writes no other file and does not wait.
+func TestRotateOnlyPlainLogs(t *testing.T) {
+	for name, lay := range plainfiletest.Traps {
+		t.Run(name, func(t *testing.T) {
+			r := newRotating(t)
+			if err := os.Remove(r.path); err != nil {
+				t.Fatal(err)
+			}
+			lay(t, r.path)
+			if err := r.Rotate(t.Context(), "c", logAt(r.path), at(0)); !errors.Is(err, plainfile.ErrNotPlain) || r.reopens != 0 {
+				t.Errorf("in place of the log: %v, %d reopened", err, r.reopens)
+			}
+			r = newRotating(t)
+			r.write(t, strings.Repeat("x", 20))
+			old := r.path + ".20260131-090000"
+			lay(t, old)
+			r.write(t, strings.Repeat("x", 20))
+			if err := os.WriteFile(r.path+".20260131-090001", nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := r.Rotate(t.Context(), "c", logAt(r.path), at(0)); err != nil || r.reopens != 1 {
+				t.Errorf("in place of a rotated log: %v, %d reopened", err, r.reopens)
+			}
+			if _, err := os.Lstat(old); err == nil {
+				t.Error("it is still there")
+			}
+			if text, err := os.ReadFile(old + ".other"); err == nil && string(text) != plainfiletest.Secret {
+				t.Errorf("the other file holds %q", text)
+			}
+		})
+	}
+}
+
+// A link in place of the folder of the logs leads nowhere.
+func TestRotateFollowsNoFolder(t *testing.T) {
+	r := newRotating(t)
+	r.write(t, strings.Repeat("x", 20))
+	root := t.TempDir()
+	if err := os.Symlink(filepath.Dir(r.path), filepath.Join(root, "app")); err != nil {
+		t.Fatal(err)
+	}
+	log := Log{Root: plainfile.Root(root), Path: filepath.Join(root, "app", "0.log")}
+	if err := r.Rotate(t.Context(), "c", log, at(0)); !errors.Is(err, plainfile.ErrNotPlain) || len(r.files(t)) != 1 {
+		t.Errorf("%v, files %v", err, r.files(t))
 	}
 }

@@ -12,6 +12,7 @@
 package podfiles
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -25,6 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"keelson.dev/services/nodeagent/internal/containerconfig"
+	"keelson.dev/services/nodeagent/internal/plainfile"
 )
 
 // Root is where a nodeagent keeps the files of its Pods.
@@ -95,10 +97,23 @@ func (r Root) Make(pod *corev1.Pod) error {
 	return nil
 }
 
-// MakeLogs makes the folder of one container's logs, which the runtime expects. It is idempotent.
-func (r Root) MakeLogs(pod *corev1.Pod, container string) error {
-	if err := os.MkdirAll(filepath.Join(r.Logs(pod), container), 0o755); err != nil {
+// MakeLogs makes the folder of one container's logs, which the runtime expects, and takes away what stands in place of
+// the next instance's log: the runtime would open it whatever it is. It is idempotent.
+func (r Root) MakeLogs(pod *corev1.Pod, container string, attempt uint32) error {
+	path := r.ContainerLog(pod, container, attempt)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("making the log folder of container %s: %w", container, err)
+	}
+	dir, err := plainfile.Root(r.LogDir).Folder(filepath.Dir(path))
+	if err != nil {
+		return fmt.Errorf("opening the log folder of container %s: %w", container, err)
+	}
+	defer dir.Close()
+	if info, err := dir.Lstat(filepath.Base(path)); err != nil || info.Mode().IsRegular() {
+		return nil
+	}
+	if err := dir.RemoveAll(filepath.Base(path)); err != nil {
+		return fmt.Errorf("removing what stands in place of a log of container %s: %w", container, err)
 	}
 	return nil
 }
@@ -115,13 +130,24 @@ func (r Root) RemoveLogs(pod *corev1.Pod) error {
 // it changes.
 func (r Root) WriteHosts(uid types.UID, contents []byte) (path string, err error) {
 	path = r.Hosts(uid)
-	if old, err := os.ReadFile(path); err == nil && string(old) == string(contents) {
-		return path, nil
+	file, err := plainfile.Root(r.Dir).OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return "", fmt.Errorf("opening the pod's hosts file: %w", err)
 	}
-	if err := os.WriteFile(path, contents, 0o644); err != nil {
+	defer file.Close()
+	// Containers may write to it: what has another length is not read.
+	if info, err := file.Stat(); err == nil && info.Size() == int64(len(contents)) {
+		if old, err := io.ReadAll(io.LimitReader(file, info.Size())); err == nil && bytes.Equal(old, contents) {
+			return path, nil
+		}
+	}
+	if err := file.Truncate(0); err != nil {
+		return "", fmt.Errorf("emptying the pod's hosts file: %w", err)
+	}
+	if _, err := file.WriteAt(contents, 0); err != nil {
 		return "", fmt.Errorf("writing the pod's hosts file: %w", err)
 	}
-	if err := os.Chmod(path, 0o644); err != nil {
+	if err := file.Chmod(0o644); err != nil {
 		return "", fmt.Errorf("opening up the pod's hosts file: %w", err)
 	}
 	return path, nil
@@ -133,7 +159,7 @@ func (r Root) MakeTerminationLog(uid types.UID, container string, attempt uint32
 	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
 		return "", fmt.Errorf("making the folder of termination messages: %w", err)
 	}
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o666)
+	file, err := plainfile.Root(r.Dir).OpenFile(path, os.O_CREATE|os.O_RDWR, 0o666)
 	if err != nil {
 		return "", fmt.Errorf("making the termination message file: %w", err)
 	}
@@ -144,30 +170,41 @@ func (r Root) MakeTerminationLog(uid types.UID, container string, attempt uint32
 	return path, nil
 }
 
-// MaxTerminationMessage is how much of a termination message is kept.
-const MaxTerminationMessage = 4096
+// How much of termination messages is kept: of one, and of all containers of a Pod together, since its status holds them.
+const (
+	maxTerminationMessage  = 4096
+	maxTerminationMessages = 12 << 10
+)
 
-// ReadTerminationMessage returns what an instance left in its file, cut at MaxTerminationMessage bytes. A file that is not
-// there is an empty message.
-func ReadTerminationMessage(path string) (string, error) {
-	file, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) || path == "" {
+// MaxTerminationMessage is how much of a termination message is kept of each of so many containers.
+func MaxTerminationMessage(containers int) int {
+	return min(maxTerminationMessage, maxTerminationMessages/max(containers, 1))
+}
+
+// ReadTerminationMessage returns what an instance left in its file, cut at limit bytes. A file that is not there is an
+// empty message.
+func (r Root) ReadTerminationMessage(path string, limit int) (string, error) {
+	if path == "" {
+		return "", nil
+	}
+	file, err := plainfile.Root(r.Dir).Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
 	if err != nil {
 		return "", fmt.Errorf("opening the termination message: %w", err)
 	}
 	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, MaxTerminationMessage))
+	text, err := io.ReadAll(io.LimitReader(file, int64(limit)))
 	if err != nil {
 		return "", fmt.Errorf("reading the termination message: %w", err)
 	}
-	return wholeRunes(text), nil
+	return wholeRunes(text, limit), nil
 }
 
 // wholeRunes drops a character that was cut off at the end.
-func wholeRunes(text []byte) string {
-	if len(text) < MaxTerminationMessage {
+func wholeRunes(text []byte, limit int) string {
+	if len(text) < limit {
 		return string(text)
 	}
 	for cut := len(text) - 1; cut >= 0 && cut > len(text)-utf8.UTFMax; cut-- {

@@ -1,6 +1,8 @@
 package podfiles
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"keelson.dev/kit/failpoint"
+	"keelson.dev/services/nodeagent/internal/plainfile"
+	"keelson.dev/services/nodeagent/internal/plainfile/plainfiletest"
 	"keelson.dev/services/nodeagent/internal/userns"
 )
 
@@ -28,7 +32,7 @@ func TestFilesOfAPod(t *testing.T) {
 		if err := root.Make(pod); err != nil {
 			t.Fatal(err)
 		}
-		if err := root.MakeLogs(pod, "app"); err != nil {
+		if err := root.MakeLogs(pod, "app", 0); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := root.WriteHosts(pod.UID, []byte("127.0.0.1 localhost\n")); err != nil {
@@ -91,12 +95,103 @@ func TestTerminationMessage(t *testing.T) {
 		if err := os.WriteFile(path, []byte(contents), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := ReadTerminationMessage(path); err != nil || got != want {
+		if got, err := root.ReadTerminationMessage(path, 4096); err != nil || got != want {
 			t.Errorf("%d bytes: got %d bytes, %v; want %d", len(contents), len(got), err, len(want))
 		}
 	}
-	if got, err := ReadTerminationMessage(path + ".none"); got != "" || err != nil {
+	if got, err := root.ReadTerminationMessage(path+".none", 4096); got != "" || err != nil {
 		t.Errorf("no file: %q, %v", got, err)
+	}
+}
+
+// The last words of all containers of a Pod have at most 12 KiB together.
+func TestMaxTerminationMessage(t *testing.T) {
+	for containers, want := range map[int]int{0: 4096, 1: 4096, 3: 4096, 4: 3072, 12: 1024, 100: 122} {
+		if got := MaxTerminationMessage(containers); got != want {
+			t.Errorf("%d containers: %d bytes each, want %d", containers, got, want)
+		}
+	}
+}
+
+// POD-088: whatever a container puts in place of its last words is no message, and nobody waits for it.
+func TestTerminationMessageIsAPlainFile(t *testing.T) {
+	for name, lay := range plainfiletest.Traps {
+		t.Run(name, func(t *testing.T) {
+			root, pod := newRoot(t), podNamed("web")
+			path, err := root.MakeTerminationLog(pod.UID, "app", 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+			lay(t, path)
+			if got, err := root.ReadTerminationMessage(path, 4096); !errors.Is(err, plainfile.ErrNotPlain) || got != "" {
+				t.Errorf("%q, %v", got, err)
+			}
+			if _, err := root.MakeTerminationLog(pod.UID, "app", 0); !errors.Is(err, plainfile.ErrNotPlain) {
+				t.Errorf("made again: %v", err)
+			}
+		})
+	}
+}
+
+func TestHostsIsAPlainFile(t *testing.T) {
+	for name, lay := range plainfiletest.Traps {
+		t.Run(name, func(t *testing.T) {
+			root, pod := newRoot(t), podNamed("web")
+			if err := root.Make(pod); err != nil {
+				t.Fatal(err)
+			}
+			lay(t, root.Hosts(pod.UID))
+			if _, err := root.WriteHosts(pod.UID, []byte("one\n")); !errors.Is(err, plainfile.ErrNotPlain) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+// A container may write any amount to /etc/hosts: it is not read back.
+func TestHostsOfAnySize(t *testing.T) {
+	root, pod := newRoot(t), podNamed("web")
+	if err := root.Make(pod); err != nil {
+		t.Fatal(err)
+	}
+	path := root.Hosts(pod.UID)
+	if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Truncate(path, 1<<40)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := root.WriteHosts(pod.UID, []byte("one\n")); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Size() != 4 || info.Mode() != 0o644 {
+		t.Errorf("%v, %v", info, err)
+	}
+}
+
+// What stands in place of the log of the next instance goes: the runtime would open it. A file stays: it is the instance's.
+func TestMakeLogsClearsTheWay(t *testing.T) {
+	for name, lay := range plainfiletest.Traps {
+		t.Run(name, func(t *testing.T) {
+			root, pod := newRoot(t), podNamed("web")
+			if err := root.MakeLogs(pod, "app", 0); err != nil {
+				t.Fatal(err)
+			}
+			path := root.ContainerLog(pod, "app", 0)
+			lay(t, path)
+			if err := root.MakeLogs(pod, "app", 0); err != nil {
+				t.Error(err)
+			}
+			if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("it is still there: %v", err)
+			}
+			if err := errors.Join(os.WriteFile(path, []byte("x"), 0o600), root.MakeLogs(pod, "app", 0)); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := os.Lstat(path); err != nil {
+				t.Errorf("a log went: %v", err)
+			}
+		})
 	}
 }
 

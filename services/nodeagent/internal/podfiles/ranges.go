@@ -4,8 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
-	"os"
+
 	"path/filepath"
 	"sync"
 
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"keelson.dev/kit/failpoint"
+	"keelson.dev/services/nodeagent/internal/plainfile"
 	"keelson.dev/services/nodeagent/internal/userns"
 )
 
@@ -83,11 +85,19 @@ func (u *UserRanges) Release(uid types.UID) {
 
 func (u *UserRanges) file(uid types.UID) string { return filepath.Join(u.root.Pod(uid), "userns.json") }
 
+// maxRecord is more than any record has.
+const maxRecord = 1 << 10
+
 func (u *UserRanges) load(uid types.UID) (rangeRecord, error) {
 	var record rangeRecord
-	data, err := os.ReadFile(u.file(uid))
+	file, err := plainfile.Root(u.root.Dir).Open(u.file(uid))
 	if err != nil {
 		return record, err
+	}
+	defer file.Close()
+	data, err := io.ReadAll(io.LimitReader(file, maxRecord))
+	if err != nil {
+		return record, fmt.Errorf("reading %s: %w", u.file(uid), err)
 	}
 	if err := json.Unmarshal(data, &record); err != nil {
 		return record, fmt.Errorf("reading %s: %w", u.file(uid), err)

@@ -10,6 +10,7 @@ import (
 
 	"keelson.dev/services/nodeagent/internal/containerlog"
 	"keelson.dev/services/nodeagent/internal/observed"
+	"keelson.dev/services/nodeagent/internal/plainfile"
 )
 
 // logs streams the log of one container instance.
@@ -43,7 +44,12 @@ func (s *Server) logs(w http.ResponseWriter, r *http.Request) error {
 		instance, err := s.instance(ctx, string(pod.UID), id)
 		return instance != nil && (instance.State == observed.Running || instance.State == observed.Created), err
 	}
-	if err := containerlog.Read(r.Context(), instance.LogPath, query.Options, running, containerlog.Writers{Stdout: out, Stderr: out}); err != nil {
+	log := containerlog.Log{Root: plainfile.Root(s.config.LogDir), Path: instance.LogPath}
+	err = containerlog.Read(r.Context(), log, query.Options, running, containerlog.Writers{Stdout: out, Stderr: out})
+	if err != nil && !out.begun {
+		return fmt.Errorf("container %q in pod %q: %w", container, pod.Name, err)
+	}
+	if err != nil {
 		s.config.Log.Info("Reading a log ended early", zap.String("pod", pod.Namespace+"/"+pod.Name), zap.String("container", container), zap.Error(err))
 	}
 	return nil
@@ -62,10 +68,19 @@ func (s *Server) instance(ctx context.Context, podUID, id string) (*observed.Con
 type flusher struct {
 	http.ResponseWriter
 	controller *http.ResponseController
+	// begun says that the client has a part of the answer, so that no error can take its place.
+	begun bool
+}
+
+// Write implements io.Writer.
+func (f *flusher) Write(text []byte) (int, error) {
+	f.begun = true
+	return f.ResponseWriter.Write(text)
 }
 
 // Flush sends what has been written so far.
 func (f *flusher) Flush() {
+	f.begun = true
 	// A client that has gone is noticed by the next write.
 	_ = f.controller.Flush()
 }

@@ -86,6 +86,7 @@ func (a *authority) pool() *x509.CertPool {
 type node struct {
 	*authority
 	address string
+	logDir  string
 
 	mu     sync.Mutex
 	pod    *corev1.Pod
@@ -95,7 +96,7 @@ type node struct {
 }
 
 func newNode(t *testing.T) *node {
-	n := &node{authority: newAuthority(t)}
+	n := &node{authority: newAuthority(t), logDir: t.TempDir()}
 	n.pod = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "u"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "app"}}}}
 	n.state = observed.Pod{UID: "u", Sandboxes: []observed.Sandbox{{ID: "s1", Ready: true}}, Containers: []observed.Container{{ID: "c1", Name: "app", State: observed.Running}}}
 	n.setState(corev1.ContainerStatus{Name: "app", ContainerID: "containerd://c1", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}})
@@ -135,6 +136,7 @@ func (n *node) startServer() {
 		ClientCAs:   n.pool(),
 		Pods:        n,
 		Runtime:     n,
+		LogDir:      n.logDir,
 		Summary: func(context.Context) (*statsapi.Summary, error) {
 			return &statsapi.Summary{Node: statsapi.NodeStats{NodeName: "n1"}}, nil
 		},

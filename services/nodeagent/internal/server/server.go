@@ -51,6 +51,8 @@ type Config struct {
 	ClientCAs   *x509.CertPool
 	Pods        Pods
 	Runtime     Runtime
+	// LogDir is the folder below which all logs of containers lie.
+	LogDir string
 	// Summary returns the statistics of the node; Metrics serves /metrics.
 	Summary func(context.Context) (*statsapi.Summary, error)
 	Metrics http.Handler

@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/transport/spdy"
 
 	"keelson.dev/services/nodeagent/internal/observed"
+	"keelson.dev/services/nodeagent/internal/plainfile/plainfiletest"
 )
 
 func TestOnlyTheAPIServerAndMastersMayAsk(t *testing.T) {
@@ -68,7 +69,7 @@ func entry(stream, text string) string { return "2026-01-31T10:00:00Z " + stream
 // POD-106, POD-224, SAF-017
 func TestLogs(t *testing.T) {
 	n := newNode(t)
-	path := filepath.Join(t.TempDir(), "0.log")
+	path := filepath.Join(n.logDir, "0.log")
 	if err := os.WriteFile(path, []byte(entry("stdout", "one")+entry("stderr", "two")+entry("stdout", "three")), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -98,6 +99,27 @@ func TestLogs(t *testing.T) {
 		if code, body, _ := n.get(path); fmt.Sprintf("%d %s", code, body) != want+"\n" {
 			t.Errorf("%s: %d %s", path, code, body)
 		}
+	}
+}
+
+// POD-106: whatever a container puts in place of its log, a client gets an error at once and sees no other file.
+func TestLogsOfPlainFilesOnly(t *testing.T) {
+	for name, lay := range plainfiletest.Traps {
+		t.Run(name, func(t *testing.T) {
+			n := newNode(t)
+			path := filepath.Join(n.logDir, "0.log")
+			lay(t, path)
+			n.mu.Lock()
+			n.state.Containers[0].LogPath = path
+			n.mu.Unlock()
+			code, body, err := n.get("/containerLogs/ns/web/app")
+			if want := `container "app" in pod "web": opening the log:`; code != 500 || !strings.HasPrefix(body, want) || err != nil {
+				t.Errorf("%d, %q, %v", code, body, err)
+			}
+			if code, body, err := n.get("/containerLogs/ns/web/app?follow=true"); code != 200 || body != "" || err != nil {
+				t.Errorf("following: %d, %q, %v", code, body, err)
+			}
+		})
 	}
 }
 

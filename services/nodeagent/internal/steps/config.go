@@ -95,7 +95,7 @@ type containerFiles struct{ hosts, lastWords string }
 
 // files makes the files of one instance on the host.
 func (s *Steps) files(in ContainerInput) (containerFiles, error) {
-	if err := s.Files.MakeLogs(in.Pod, in.Entry.Spec.Name); err != nil {
+	if err := s.Files.MakeLogs(in.Pod, in.Entry.Spec.Name, in.Attempt); err != nil {
 		return containerFiles{}, err
 	}
 	contents, err := containerconfig.HostsFile(in.Pod, in.PodIPs, s.Node.ClusterDomain, s.HostsFile)

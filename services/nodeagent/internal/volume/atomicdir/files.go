@@ -105,7 +105,7 @@ func (f Files) sameAs(dir string) bool {
 
 func (f File) sameAs(path string) bool {
 	info, err := os.Lstat(path)
-	if err != nil || info.Mode() != f.Mode {
+	if err != nil || info.Mode() != f.Mode || info.Size() != int64(len(f.Data)) {
 		return false
 	}
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok && f.UID != nil && int64(stat.Uid) != *f.UID {

@@ -77,7 +77,8 @@ func placeholder(source *os.File, target string) error {
 
 // open returns a handle of what lies at path below root. The kernel resolves links, and only inside root.
 func open(root, path string) (*os.File, error) {
-	base, err := os.Open(root)
+	// A handle only: what lies at a hostPath may be a FIFO or a device.
+	base, err := os.OpenFile(root, unix.O_PATH|unix.O_DIRECTORY, 0)
 	if err != nil {
 		return nil, err
 	}

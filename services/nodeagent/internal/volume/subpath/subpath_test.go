@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"keelson.dev/services/nodeagent/internal/plainfile/plainfiletest"
 	"keelson.dev/services/nodeagent/internal/volume/mount"
 	"keelson.dev/services/nodeagent/internal/volume/mountfake"
 )
@@ -119,4 +120,16 @@ func FuzzBind(f *testing.F) {
 			t.Errorf("%q is bound for %q", source, path)
 		}
 	})
+}
+
+// A hostPath may be anything: a part of what is no folder is refused without opening it.
+func TestBindOfNoFolder(t *testing.T) {
+	for name, lay := range plainfiletest.Traps {
+		path := filepath.Join(t.TempDir(), "volume")
+		lay(t, path)
+		err := Bind(&mountfake.Mounter{}, path, "part", filepath.Join(t.TempDir(), "target"))
+		if (err == nil) != (name == "directory") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }

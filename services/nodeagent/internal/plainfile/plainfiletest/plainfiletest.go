@@ -1,0 +1,39 @@
+// Package plainfiletest holds, for tests, everything that a container could put in place of a file.
+package plainfiletest
+
+import (
+	"os"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// Secret stands in the file that the symbolic link leads to: path.other.
+const Secret = "2026-01-31T10:00:00Z stdout F secret\n"
+
+// Traps puts something at a path.
+var Traps = map[string]func(t testing.TB, path string){
+	"FIFO": func(t testing.TB, path string) { must(t, unix.Mkfifo(path, 0o666)) },
+	"symbolic link to a file": func(t testing.TB, path string) {
+		must(t, os.WriteFile(path+".other", []byte(Secret), 0o600))
+		must(t, os.Symlink(path+".other", path))
+	},
+	"symbolic link to nowhere": func(t testing.TB, path string) { must(t, os.Symlink(path+".none", path)) },
+	"device": func(t testing.TB, path string) {
+		must(t, unix.Mknod(path, unix.S_IFCHR|0o666, int(unix.Mkdev(1, 5)))) // zero: it never ends
+	},
+	"directory": func(t testing.TB, path string) { must(t, os.Mkdir(path, 0o755)) },
+	"socket": func(t testing.TB, path string) {
+		fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+		must(t, err)
+		defer unix.Close(fd) //nolint:errcheck // its name stays
+		must(t, unix.Bind(fd, &unix.SockaddrUnix{Name: path}))
+	},
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,3 @@
+module keelson.dev/services/nodeagent
+
+go 1.26.0
