@@ -13,11 +13,14 @@ import (
 
 // Run is the daemon's whole work: an apiserver until ctx ends, shown on the status address.
 func Run(ctx context.Context, e *daemon.Environment, config *Config) error {
-	var serving atomic.Bool
+	doing := atomic.Pointer[string]{}
+	progress := func(what string) { doing.Store(&what) }
+	progress("starting")
+	config.Progress = progress
 	e.Metrics.Include(legacyregistry.DefaultGatherer)
 	e.Ready.Add("serving", func() error {
-		if !serving.Load() {
-			return errors.New("the server is not ready yet, or is stopping")
+		if what := doing.Load(); what != nil {
+			return errors.New("the server is not ready: " + *what)
 		}
 		return nil
 	})
@@ -25,8 +28,8 @@ func Run(ctx context.Context, e *daemon.Environment, config *Config) error {
 	if err != nil {
 		return err
 	}
-	serving.Store(true)
-	defer context.AfterFunc(ctx, func() { serving.Store(false) })()
+	doing.Store(nil)
+	defer context.AfterFunc(ctx, func() { progress("stopping") })()
 	e.Log.Info("serving", zap.String("address", handle.Address()))
 	<-handle.Done()
 	return handle.Err()

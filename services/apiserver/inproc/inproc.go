@@ -3,9 +3,11 @@
 package inproc
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -47,7 +49,7 @@ func Start(ctx context.Context, config *Config, log *zap.Logger) (*Handle, error
 		defer close(h.done)
 		h.err = s.Run(ctx)
 	}()
-	if err := h.waitReady(ctx); err != nil {
+	if err := h.waitReady(ctx, config.Progress); err != nil {
 		stop()
 		<-h.done
 		return nil, err
@@ -74,7 +76,8 @@ func (h *Handle) Stop() error {
 	return h.err
 }
 
-func (h *Handle) waitReady(ctx context.Context) error {
+// waitReady returns when the server is ready, and tells progress which of its checks it waits for.
+func (h *Handle) waitReady(ctx context.Context, progress func(string)) error {
 	client, err := restclient.HTTPClientFor(h.AdminConfig())
 	if err != nil {
 		return fmt.Errorf("making a client: %w", err)
@@ -82,8 +85,12 @@ func (h *Handle) waitReady(ctx context.Context) error {
 	ticker := time.NewTicker(readyInterval)
 	defer ticker.Stop()
 	for {
-		if ready(ctx, client, h.AdminConfig().Host) {
+		waiting, asked := failingChecks(ctx, client, h.AdminConfig().Host)
+		if asked && len(waiting) == 0 {
 			return nil
+		}
+		if progress != nil && asked {
+			progress("waiting for " + strings.Join(waiting, ", "))
 		}
 		select {
 		case <-h.done:
@@ -96,15 +103,26 @@ func (h *Handle) waitReady(ctx context.Context) error {
 	}
 }
 
-func ready(ctx context.Context, client *http.Client, host string) bool {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, host+"/readyz", nil)
+// failingChecks are the names of the readiness checks that fail; asked is false when there was no answer.
+func failingChecks(ctx context.Context, client *http.Client, host string) (names []string, asked bool) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, host+"/readyz?verbose", nil)
 	if err != nil {
-		return false
+		return nil, false
 	}
 	response, err := client.Do(request)
 	if err != nil {
-		return false
+		return nil, false
 	}
-	_ = response.Body.Close()
-	return response.StatusCode == http.StatusOK
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode == http.StatusOK {
+		return nil, true
+	}
+	lines := bufio.NewScanner(response.Body)
+	for lines.Scan() {
+		if line, failed := strings.CutPrefix(lines.Text(), "[-]"); failed {
+			name, _, _ := strings.Cut(line, " ")
+			names = append(names, name)
+		}
+	}
+	return names, len(names) > 0
 }

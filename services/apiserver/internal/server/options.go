@@ -32,6 +32,8 @@ type Options struct {
 	AdvertiseAddress string
 	// Listener is used in place of address and port; tests set it.
 	Listener net.Listener
+	// Progress is told what the start waits for; it may be nil.
+	Progress func(doing string)
 
 	TLSCertFile, TLSPrivateKeyFile string
 	ClientCAFile                   string

@@ -34,6 +34,7 @@ type Server struct {
 	scheme   *runtime.Scheme
 	codecs   serializer.CodecFactory
 
+	starting *starting
 	embedded *storage.Embedded
 	store    *storage.Store
 
@@ -65,7 +66,9 @@ func New(ctx context.Context, options *Options, log *zap.Logger) (*Server, error
 
 // assemble runs the steps of construction in the order of their needs.
 func (s *Server) assemble(ctx context.Context) error {
-	steps := []func(context.Context) error{s.openScheme, s.openStore, s.openConfig, s.openAuth, s.openGeneric, s.install}
+	steps := []func(context.Context) error{
+		s.openScheme, s.openServing, s.openStore, s.openConfig, s.openAuth, s.openGeneric, s.install,
+	}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
 			return err
@@ -85,6 +88,9 @@ func (s *Server) LoopbackConfig() *restclient.Config {
 // Run serves until ctx ends and everything has stopped.
 func (s *Server) Run(ctx context.Context) error {
 	defer s.closeStore()
+	if err := s.endStarting(); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var failed error
@@ -105,6 +111,7 @@ func (s *Server) Run(ctx context.Context) error {
 
 // Close gives up what New opened, when Run is not called.
 func (s *Server) Close() {
+	_ = s.endStarting()
 	if s.generic != nil {
 		s.generic.Destroy()
 	}
@@ -146,26 +153,59 @@ func (s *Server) openScheme(context.Context) (err error) {
 	return nil
 }
 
+// openServing takes the certificates and answers requests with what the start waits for.
+func (s *Server) openServing(context.Context) (err error) {
+	if s.config, err = s.options.newConfig(s.scheme, s.listener); err != nil {
+		return err
+	}
+	if listener, ok := s.listener.(*net.TCPListener); ok {
+		s.starting, err = serveStarting(listener, s.config.SecureServing)
+	}
+	return err
+}
+
+// doing says what the start waits for from now on; public is what clients are told.
+func (s *Server) doing(public, detail string) {
+	if s.starting != nil {
+		s.starting.doing.Store(public)
+	}
+	if s.options.Progress != nil {
+		s.options.Progress(public + detail)
+	}
+}
+
+// endStarting frees the port for the server itself.
+func (s *Server) endStarting() error {
+	if s.starting == nil {
+		return nil
+	}
+	defer func() { s.starting = nil }()
+	if err := s.starting.handOver(); err != nil {
+		return fmt.Errorf("taking over the port: %w", err)
+	}
+	return nil
+}
+
 func (s *Server) openStore(ctx context.Context) (err error) {
 	var client *kubernetes.Client
 	if len(s.options.Etcd.Servers) > 0 {
+		s.doing("connecting to its store", fmt.Sprintf(" at %v", s.options.Etcd.Servers))
 		if client, err = s.options.Etcd.Dial(ctx, s.log); err != nil {
 			return err
 		}
 	} else {
+		s.doing("opening its store", " in "+s.options.DataDir)
 		if s.embedded, err = storage.StartEmbedded(ctx, s.options.DataDir, s.log); err != nil {
 			return err
 		}
 		client = s.embedded.Client()
 	}
 	s.store = storage.New(client, s.codecs)
+	s.doing("preparing to serve", "")
 	return nil
 }
 
 func (s *Server) openConfig(context.Context) (err error) {
-	if s.config, err = s.options.newConfig(s.scheme, s.listener); err != nil {
-		return err
-	}
 	s.config.RESTOptionsGetter = s.store
 	s.config.AddReadyzChecks(healthz.NamedCheck("store", func(r *http.Request) error { return s.store.Check(r.Context()) }))
 	if s.client, err = clientset.NewForConfig(s.config.LoopbackClientConfig); err != nil {

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
-	"time"
 
 	"go.etcd.io/etcd/client/v3/kubernetes"
 	"go.etcd.io/etcd/server/v3/embed"
@@ -17,13 +16,12 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"keelson.dev/kit/daemon"
+	"keelson.dev/services/apiserver/internal/storage/storedir"
 )
 
 const (
 	// quotaBytes is where the store refuses further writes, 8 GiB as etcd recommends at most.
 	quotaBytes = 8 << 30
-	// startTimeout bounds the recovery of the log at start.
-	startTimeout = 5 * time.Minute
 	// One member elects itself within an election timeout, so a short one makes a
 	// restart quick. Each tick wakes an idle process: 50 ms cost half a percent of a core.
 	tickMilliseconds     = 50
@@ -32,6 +30,8 @@ const (
 	socketName = "etcd.sock"
 	// maxSocketPath is how long the path of a unix socket can be on Linux.
 	maxSocketPath = 107
+	// silent is above every level.
+	silent = zapcore.FatalLevel + 1
 )
 
 // Embedded is an etcd with one member inside this process.
@@ -39,12 +39,14 @@ type Embedded struct {
 	etcd *embed.Etcd
 	lock *os.File
 	dir  *os.File
-	// level of etcd's log: errors while it starts, then warnings, nothing once it is told to close.
+	// level of etcd's log: warnings from when it is open until it is told to close. What goes wrong
+	// before is the error of StartEmbedded, afterwards there is nothing to tell.
 	level zap.AtomicLevel
 }
 
 // StartEmbedded starts an etcd on dataDir, which it creates if need be. Each
-// acknowledged write is on disk. The error of an unusable directory is one sentence.
+// acknowledged write is on disk. A directory or store that cannot be used, or a
+// ctx that ends, is an error of one sentence.
 func StartEmbedded(ctx context.Context, dataDir string, log *zap.Logger) (*Embedded, error) {
 	if err := prepareDataDir(dataDir, os.Geteuid()); err != nil {
 		return nil, err
@@ -53,10 +55,10 @@ func StartEmbedded(ctx context.Context, dataDir string, log *zap.Logger) (*Embed
 	if err != nil {
 		return nil, err
 	}
-	e := &Embedded{lock: lock, level: zap.NewAtomicLevelAt(zapcore.ErrorLevel)}
+	e := &Embedded{lock: lock, level: zap.NewAtomicLevelAt(silent)}
 	if err := e.start(ctx, dataDir, log); err != nil {
 		e.Close()
-		return nil, fmt.Errorf("starting the store in %s: %w", dataDir, err)
+		return nil, err
 	}
 	return e, nil
 }
@@ -73,7 +75,7 @@ func (e *Embedded) Failed() <-chan error { return e.etcd.Err() }
 
 // Close stops the store and gives up the data directory.
 func (e *Embedded) Close() {
-	e.level.SetLevel(zapcore.FatalLevel)
+	e.level.SetLevel(silent)
 	if e.etcd != nil {
 		e.etcd.Close()
 	}
@@ -88,22 +90,23 @@ func (e *Embedded) start(ctx context.Context, dataDir string, log *zap.Logger) e
 	if err != nil {
 		return err
 	}
-	log = log.Named("etcd").WithOptions(zap.IncreaseLevel(e.level))
-	e.etcd, err = embed.StartEtcd(embeddedConfig(filepath.Join(dataDir, "etcd"), client, log))
+	paths := storedir.Of(dataDir)
+	o := newOpening(paths)
+	log = log.Named("etcd").WithOptions(append(o.hooks(), zap.IncreaseLevel(e.level))...)
+	go o.run(embeddedConfig(paths.Store, client, log))
+	etcd, err := o.wait(ctx)
 	if err != nil {
+		if etcd != nil {
+			closeWithin(closeLimit, etcd)
+		}
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
-	select {
-	case <-e.etcd.Server.ReadyNotify():
-		e.level.SetLevel(zapcore.WarnLevel)
-		return nil
-	case err := <-e.etcd.Err():
+	e.etcd = etcd
+	if err := identify(ctx, e.Client().Client, paths); err != nil {
 		return err
-	case <-ctx.Done():
-		return fmt.Errorf("waiting until it is ready: %w", ctx.Err())
 	}
+	e.level.SetLevel(zapcore.WarnLevel)
+	return nil
 }
 
 // clientURL is the unix socket's URL. A path that is too long for a socket is

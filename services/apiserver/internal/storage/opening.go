@@ -1,0 +1,143 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"go.etcd.io/etcd/server/v3/embed"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"keelson.dev/kit/failpoint"
+	"keelson.dev/services/apiserver/internal/storage/storedir"
+)
+
+const (
+	// replayLimit bounds how long an opened store takes to apply the end of its log, some ten thousand entries.
+	replayLimit = time.Minute
+	// closeLimit bounds the close of a store that did not open: the library may wait for what never comes.
+	closeLimit = 5 * time.Second
+)
+
+// opening runs the library's start of a store in a goroutine of its own. Whatever the library does there in place of
+// returning an error (a panic, an exit of the process, no end at all) becomes the error of wait.
+type opening struct {
+	paths storedir.Paths
+	// opened says that the start has ended: from then on a failure ends the process, as the library means it.
+	opened atomic.Bool
+	failed chan error
+	etcd   chan *embed.Etcd
+}
+
+func newOpening(paths storedir.Paths) *opening {
+	return &opening{paths: paths, failed: make(chan error, 1), etcd: make(chan *embed.Etcd, 1)}
+}
+
+// hooks take the place of the exits and panics in the library's log.
+func (o *opening) hooks() []zap.Option {
+	return []zap.Option{
+		zap.WithFatalHook(hook{o, zapcore.WriteThenFatal}),
+		zap.WithPanicHook(hook{o, zapcore.WriteThenPanic}),
+	}
+}
+
+type hook struct {
+	*opening
+	otherwise zapcore.CheckWriteHook
+}
+
+// OnWrite implements zapcore.CheckWriteHook.
+func (h hook) OnWrite(entry *zapcore.CheckedEntry, fields []zapcore.Field) {
+	if h.opened.Load() {
+		h.otherwise.OnWrite(entry, fields)
+		return
+	}
+	h.fail(h.broken(storedir.Describe(entry.Message, fields)))
+	runtime.Goexit()
+}
+
+// fail keeps the first failure: later ones follow from it.
+func (o *opening) fail(err error) {
+	select {
+	case o.failed <- err:
+	default:
+	}
+}
+
+// broken is the sentence about a store whose files look whole and that the library cannot open.
+func (o *opening) broken(what string) error {
+	return o.paths.Damage(o.paths.Store, "cannot be opened (%s)", storedir.OneLine(what))
+}
+
+// run checks and opens the store. Wait tells how it went.
+func (o *opening) run(config *embed.Config) {
+	debug.SetPanicOnFault(true)
+	defer func() {
+		if failure := recover(); failure != nil {
+			o.fail(o.broken(fmt.Sprint(failure)))
+		}
+	}()
+	if err := failpoint.Inject("apiserver/store.open.before"); err != nil {
+		o.fail(err)
+		return
+	}
+	if err := storedir.Check(o.paths); err != nil {
+		o.fail(err)
+		return
+	}
+	etcd, err := embed.StartEtcd(config)
+	if err != nil {
+		o.fail(o.broken(err.Error()))
+		return
+	}
+	o.etcd <- etcd
+}
+
+// wait returns the store once it has applied its log. The error is that of ctx, or one sentence about the store. A store
+// may be returned beside the error; it is to be closed.
+func (o *opening) wait(ctx context.Context) (*embed.Etcd, error) {
+	var etcd *embed.Etcd
+	select {
+	case etcd = <-o.etcd:
+	case err := <-o.failed:
+		return nil, err
+	case <-ctx.Done():
+		return nil, o.stopped(ctx)
+	}
+	limit := time.NewTimer(replayLimit)
+	defer limit.Stop()
+	select {
+	case <-etcd.Server.ReadyNotify():
+		o.opened.Store(true)
+		return etcd, nil
+	case err := <-o.failed:
+		return etcd, err
+	case err := <-etcd.Err():
+		return etcd, o.broken(err.Error())
+	case <-limit.C:
+		return etcd, o.broken("it did not become ready within " + replayLimit.String())
+	case <-ctx.Done():
+		return etcd, o.stopped(ctx)
+	}
+}
+
+func (o *opening) stopped(ctx context.Context) error {
+	return fmt.Errorf("stopped while opening the store in %s: %w", o.paths.Store, context.Cause(ctx))
+}
+
+// closeWithin closes a store, but does not wait for one that cannot be closed.
+func closeWithin(limit time.Duration, etcd *embed.Etcd) {
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		etcd.Close()
+	}()
+	select {
+	case <-closed:
+	case <-time.After(limit):
+	}
+}
