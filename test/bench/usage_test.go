@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"keelson.dev/kit/procmesh"
+	"keelson.dev/kit/subprocess"
 	"keelson.dev/test/mesh"
 	"keelson.dev/test/mesh/processes"
 )
@@ -25,13 +25,13 @@ type usage map[mesh.Daemon]time.Duration
 // meter reads the daemons of one mesh.
 type meter struct {
 	tb      testing.TB
-	daemons map[mesh.Daemon][]procmesh.Process
+	daemons map[mesh.Daemon][]subprocess.Process
 }
 
 // newMeter measures the daemons of the mesh, or those named.
 func newMeter(tb testing.TB, m *processes.Mesh, daemons ...mesh.Daemon) *meter {
 	tb.Helper()
-	read := &meter{tb: tb, daemons: map[mesh.Daemon][]procmesh.Process{}}
+	read := &meter{tb: tb, daemons: map[mesh.Daemon][]subprocess.Process{}}
 	for _, d := range daemons {
 		read.daemons[d] = m.Of(tb, d)
 	}

@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
 
-	"keelson.dev/kit/procmesh"
+	"keelson.dev/kit/subprocess"
 	"keelson.dev/test/mesh"
 	"keelson.dev/test/mesh/processes"
 )
@@ -50,7 +50,7 @@ func TestAPausedLeaderWritesNothing(t *testing.T) {
 			signal(t, leader, syscall.SIGSTOP)
 			t.Cleanup(func() { signal(t, leader, syscall.SIGCONT) })
 			awaitHolder(t, client, test.lease, first, takeover)
-			if err := procmesh.Kill(context.Background(), deputy); err != nil {
+			if err := subprocess.Kill(context.Background(), deputy); err != nil {
 				t.Fatal(err)
 			}
 			test.ask(t, client)
@@ -68,7 +68,7 @@ func TestAPausedLeaderWritesNothing(t *testing.T) {
 	}
 }
 
-func signal(t *testing.T, p procmesh.Process, s syscall.Signal) {
+func signal(t *testing.T, p subprocess.Process, s syscall.Signal) {
 	t.Helper()
 	if err := p.Signal(s); err != nil {
 		t.Errorf("signalling %s: %v", p.Name, err)

@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
 
-	"keelson.dev/kit/procmesh"
+	"keelson.dev/kit/subprocess"
 	"keelson.dev/test/mesh"
 	"keelson.dev/test/mesh/processes"
 )
@@ -49,7 +49,7 @@ func TestStandbyTakesOver(t *testing.T) {
 		}
 	}
 	for d := range elected {
-		if err := procmesh.Kill(context.Background(), m.Of(t, d)[0]); err != nil {
+		if err := subprocess.Kill(context.Background(), m.Of(t, d)[0]); err != nil {
 			t.Fatalf("killing %s: %v", d, err)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"keelson.dev/cli/internal/node"
 	"keelson.dev/cli/internal/plan"
 	"keelson.dev/cli/internal/state"
-	"keelson.dev/kit/procmesh"
+	"keelson.dev/kit/subprocess"
 )
 
 // Grace periods: a daemon ends its requests, containerd has nothing to do any more.
@@ -51,7 +51,7 @@ func Down(ctx context.Context, m *Mesh) error {
 
 // stopProcesses stops those that a name stands for, side by side, and forgets the ones that are gone.
 func (m *Mesh) stopProcesses(ctx context.Context, which func(name string) bool) error {
-	var chosen []procmesh.Process
+	var chosen []subprocess.Process
 	var names []string
 	for _, process := range m.State.Processes {
 		if which(process.Name) {
@@ -68,7 +68,7 @@ func (m *Mesh) stopProcesses(ctx context.Context, which func(name string) bool) 
 	stop := func() error {
 		var wait sync.WaitGroup
 		for i, process := range chosen {
-			wait.Go(func() { errs[i] = procmesh.Stop(ctx, process, daemonGrace) })
+			wait.Go(func() { errs[i] = subprocess.Stop(ctx, process, daemonGrace) })
 		}
 		wait.Wait()
 		return errors.Join(errs...)
@@ -77,7 +77,7 @@ func (m *Mesh) stopProcesses(ctx context.Context, which func(name string) bool) 
 	if len(names) > 0 {
 		stopped = m.step("stopping "+strings.Join(names, ", "), stop)
 	}
-	m.State.Processes = slices.DeleteFunc(m.State.Processes, func(p procmesh.Process) bool {
+	m.State.Processes = slices.DeleteFunc(m.State.Processes, func(p subprocess.Process) bool {
 		return which(p.Name) && !p.Alive()
 	})
 	return errors.Join(stopped, m.State.Save(m.Layout))
@@ -98,7 +98,7 @@ func (m *Mesh) takeNodesDown(ctx context.Context) error {
 
 // runtimeKnown tells whether a containerd was started since the last Down.
 func (m *Mesh) runtimeKnown() bool {
-	return slices.ContainsFunc(m.State.Processes, func(p procmesh.Process) bool { _, ok := plan.NodeOfContainerd(p.Name); return ok })
+	return slices.ContainsFunc(m.State.Processes, func(p subprocess.Process) bool { _, ok := plan.NodeOfContainerd(p.Name); return ok })
 }
 
 func (m *Mesh) removePods(ctx context.Context) error {
@@ -123,12 +123,12 @@ func (m *Mesh) removePods(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-func (m *Mesh) revive(ctx context.Context, process procmesh.Process) error {
+func (m *Mesh) revive(ctx context.Context, process subprocess.Process) error {
 	name, _ := plan.NodeOfContainerd(process.Name)
 	if err := removeStaleSocket(m.Layout.Node(name).Socket()); err != nil {
 		return err
 	}
-	restarted, err := procmesh.Restart(process)
+	restarted, err := subprocess.Restart(process)
 	if err != nil {
 		return err
 	}
@@ -136,7 +136,7 @@ func (m *Mesh) revive(ctx context.Context, process procmesh.Process) error {
 	if err := m.State.Save(m.Layout); err != nil {
 		return err
 	}
-	return procmesh.WaitReady(ctx, restarted, m.readiness(nil, plan.Process{Name: process.Name}))
+	return subprocess.WaitReady(ctx, restarted, m.readiness(nil, plan.Process{Name: process.Name}))
 }
 
 // sweep removes what the runtime would have removed had it not been killed.

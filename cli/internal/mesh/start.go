@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"keelson.dev/cli/internal/plan"
-	"keelson.dev/kit/procmesh"
+	"keelson.dev/kit/subprocess"
 )
 
 // startTier starts the processes of one tier that do not run, and waits for all of them. Nodes of the tier get their images.
@@ -50,7 +50,7 @@ func (m *Mesh) startAll(ctx context.Context, tier []plan.Process, programs strin
 	var wait sync.WaitGroup
 	for i, process := range tier {
 		recorded, _ := m.State.Find(process.Name)
-		wait.Go(func() { errs[i] = procmesh.WaitReady(ctx, recorded, m.readiness(client, process)) })
+		wait.Go(func() { errs[i] = subprocess.WaitReady(ctx, recorded, m.readiness(client, process)) })
 	}
 	wait.Wait()
 	return errors.Join(errs...)
@@ -64,7 +64,7 @@ func (m *Mesh) startOne(process plan.Process, programs string) error {
 	if err := removeStaleSocket(process.Socket); err != nil {
 		return err
 	}
-	started, err := procmesh.Start(procmesh.Command{
+	started, err := subprocess.Start(subprocess.Command{
 		Name: process.Name, Path: filepath.Join(programs, process.Program), Args: process.Args,
 		// containerd looks for its shim in the path.
 		Env: []string{"PATH=" + programs + string(os.PathListSeparator) + os.Getenv("PATH")},

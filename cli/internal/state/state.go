@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"keelson.dev/cli/internal/plan"
-	"keelson.dev/kit/procmesh"
+	"keelson.dev/kit/subprocess"
 )
 
 // version is raised when an older keel could not read the file.
@@ -32,7 +32,7 @@ type State struct {
 	Advertise   string         `json:"advertiseAddress"`
 	Nodes       []Node         `json:"nodes"`
 	// Processes are in the order of their starts. One that has ended stays until it is started again or the mesh goes down.
-	Processes []procmesh.Process `json:"processes"`
+	Processes []subprocess.Process `json:"processes"`
 }
 
 // Node is one node of the mesh.
@@ -45,17 +45,17 @@ type Node struct {
 }
 
 // Find returns the record of a process.
-func (s *State) Find(name string) (procmesh.Process, bool) {
-	i := slices.IndexFunc(s.Processes, func(p procmesh.Process) bool { return p.Name == name })
+func (s *State) Find(name string) (subprocess.Process, bool) {
+	i := slices.IndexFunc(s.Processes, func(p subprocess.Process) bool { return p.Name == name })
 	if i < 0 {
-		return procmesh.Process{}, false
+		return subprocess.Process{}, false
 	}
 	return s.Processes[i], true
 }
 
 // Put records a process in place of the one of its name.
-func (s *State) Put(process procmesh.Process) {
-	s.Processes = slices.DeleteFunc(s.Processes, func(p procmesh.Process) bool { return p.Name == process.Name })
+func (s *State) Put(process subprocess.Process) {
+	s.Processes = slices.DeleteFunc(s.Processes, func(p subprocess.Process) bool { return p.Name == process.Name })
 	s.Processes = append(s.Processes, process)
 }
 

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"keelson.dev/cli/internal/plan"
-	"keelson.dev/kit/procmesh"
+	"keelson.dev/kit/subprocess"
 )
 
 func TestWhatIsSavedIsLoaded(t *testing.T) {
@@ -23,7 +23,7 @@ func TestWhatIsSavedIsLoaded(t *testing.T) {
 	}
 	fresh.Ports["apiserver"] = 6443
 	fresh.Nodes = []Node{{Name: "node-1", Range: "10.244.0.0/24", Images: map[string]string{"a": "1"}}}
-	fresh.Put(procmesh.Process{Command: procmesh.Command{Name: "apiserver", Path: "/p"}, PID: 42, StartTime: 7, BootID: "b"})
+	fresh.Put(subprocess.Process{Command: subprocess.Command{Name: "apiserver", Path: "/p"}, PID: 42, StartTime: 7, BootID: "b"})
 	if err := fresh.Save(layout); err != nil {
 		t.Fatal(err)
 	}
@@ -39,10 +39,10 @@ func TestWhatIsSavedIsLoaded(t *testing.T) {
 func TestPutReplacesByName(t *testing.T) {
 	var s State
 	for pid, name := range map[int]string{1: "a"} {
-		s.Put(procmesh.Process{Command: procmesh.Command{Name: name}, PID: pid})
+		s.Put(subprocess.Process{Command: subprocess.Command{Name: name}, PID: pid})
 	}
-	s.Put(procmesh.Process{Command: procmesh.Command{Name: "b"}, PID: 2})
-	s.Put(procmesh.Process{Command: procmesh.Command{Name: "a"}, PID: 3})
+	s.Put(subprocess.Process{Command: subprocess.Command{Name: "b"}, PID: 2})
+	s.Put(subprocess.Process{Command: subprocess.Command{Name: "a"}, PID: 3})
 	if got, ok := s.Find("a"); !ok || got.PID != 3 || len(s.Processes) != 2 {
 		t.Errorf("got %+v", s.Processes)
 	}

@@ -16,7 +16,7 @@ import (
 
 	"keelson.dev/cli/internal/mesh"
 	"keelson.dev/cli/internal/plan"
-	"keelson.dev/kit/procmesh"
+	"keelson.dev/kit/subprocess"
 	introspectionv1 "keelson.dev/proto/keelson/introspection/v1"
 )
 
@@ -101,7 +101,7 @@ func Collect(ctx context.Context, m *mesh.Mesh) Status {
 	return status
 }
 
-func describe(ctx context.Context, m *mesh.Mesh, process procmesh.Process) Daemon {
+func describe(ctx context.Context, m *mesh.Mesh, process subprocess.Process) Daemon {
 	daemon := Daemon{Name: process.Name, State: stateEnded, Log: process.Log}
 	if !process.Alive() {
 		return daemon

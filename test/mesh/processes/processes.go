@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"keelson.dev/kit/failpoint"
-	"keelson.dev/kit/procmesh"
+	"keelson.dev/kit/subprocess"
 	"keelson.dev/test/mesh"
 	"keelson.dev/test/scenario"
 )
@@ -101,7 +101,7 @@ func (m *Mesh) Nodes() []string {
 func (m *Mesh) Kill(t testing.TB, d mesh.Daemon) {
 	t.Helper()
 	for _, p := range m.Of(t, d) {
-		if err := procmesh.Kill(context.Background(), p); err != nil {
+		if err := subprocess.Kill(context.Background(), p); err != nil {
 			t.Fatalf("killing %s: %v", p.Name, err)
 		}
 	}
@@ -114,9 +114,9 @@ func (m *Mesh) Start(t testing.TB, _ mesh.Daemon) {
 }
 
 // Of returns the processes of a daemon, one for each node where it is the nodeagent.
-func (m *Mesh) Of(t testing.TB, d mesh.Daemon) []procmesh.Process {
+func (m *Mesh) Of(t testing.TB, d mesh.Daemon) []subprocess.Process {
 	t.Helper()
-	var found []procmesh.Process
+	var found []subprocess.Process
 	for _, p := range m.processes() {
 		if p.Name == string(d) || d == mesh.NodeAgent && strings.HasPrefix(p.Name, string(d)+"-") {
 			found = append(found, p)
@@ -130,7 +130,7 @@ func (m *Mesh) Of(t testing.TB, d mesh.Daemon) []procmesh.Process {
 
 // StartCopy starts a second copy of a daemon, with the same arguments but a status address of its own. It is killed when the
 // test ends, if it still runs.
-func (m *Mesh) StartCopy(t testing.TB, d mesh.Daemon) procmesh.Process {
+func (m *Mesh) StartCopy(t testing.TB, d mesh.Daemon) subprocess.Process {
 	t.Helper()
 	command := m.Of(t, d)[0].Command
 	command.Name += "-copy"
@@ -143,11 +143,11 @@ func (m *Mesh) StartCopy(t testing.TB, d mesh.Daemon) procmesh.Process {
 		args[i] = arg
 	}
 	command.Args = args
-	p, err := procmesh.Start(command)
+	p, err := subprocess.Start(command)
 	if err != nil {
 		t.Fatalf("starting a copy of %s: %v", d, err)
 	}
-	t.Cleanup(func() { _ = procmesh.Kill(context.Background(), p) })
+	t.Cleanup(func() { _ = subprocess.Kill(context.Background(), p) })
 	return p
 }
 
@@ -173,13 +173,13 @@ func (m *Mesh) up(t testing.TB) {
 }
 
 // processes reads what keel up has started.
-func (m *Mesh) processes() []procmesh.Process {
+func (m *Mesh) processes() []subprocess.Process {
 	content, err := os.ReadFile(filepath.Join(m.DataDir, "keel.json"))
 	if err != nil {
 		return nil
 	}
 	var state struct {
-		Processes []procmesh.Process `json:"processes"`
+		Processes []subprocess.Process `json:"processes"`
 	}
 	if err := json.Unmarshal(content, &state); err != nil {
 		return nil
@@ -193,7 +193,7 @@ func (m *Mesh) showLogs(t testing.TB) {
 		return
 	}
 	for _, log := range logs {
-		lines, err := procmesh.Tail(log, 0, logLines)
+		lines, err := subprocess.Tail(log, 0, logLines)
 		t.Logf("the end of %s (%v):\n%s", filepath.Base(log), err, strings.Join(lines, "\n"))
 	}
 }
@@ -211,14 +211,14 @@ func (m *Mesh) CgroupRoot() string {
 }
 
 // StartArmed starts a killed daemon with failpoints, as keel would without them. It is expected to die of them.
-func (m *Mesh) StartArmed(t testing.TB, d mesh.Daemon, failpoints string) procmesh.Process {
+func (m *Mesh) StartArmed(t testing.TB, d mesh.Daemon, failpoints string) subprocess.Process {
 	t.Helper()
 	command := m.Of(t, d)[0].Command
 	command.Env = append(command.Env, failpoint.EnvVar+"="+failpoints)
-	p, err := procmesh.Start(command)
+	p, err := subprocess.Start(command)
 	if err != nil {
 		t.Fatalf("starting %s with failpoints: %v", d, err)
 	}
-	t.Cleanup(func() { _ = procmesh.Kill(context.Background(), p) })
+	t.Cleanup(func() { _ = subprocess.Kill(context.Background(), p) })
 	return p
 }

@@ -1,4 +1,4 @@
-package procmesh
+package subprocess
 
 import (
 	"context"

@@ -1,7 +1,7 @@
-// Package procmesh starts daemons as processes of this machine that outlive the one who started them, waits until they are
+// Package subprocess starts daemons as processes of this machine that outlive the one who started them, waits until they are
 // ready, and stops them. A process is known by its id and its start time, so that an id that the kernel has given to
 // another process in the meantime is never signalled.
-package procmesh
+package subprocess
 
 import (
 	"errors"
