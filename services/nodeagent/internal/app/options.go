@@ -46,6 +46,7 @@ func Defaults(name string) Config {
 	return Config{
 		NodeName: name, RootDir: "/var/lib/keelson/nodeagent", LogsDir: "/var/log/pods", RuntimeEndpoint: "unix:///run/containerd/containerd.sock",
 		CgroupRoot: "/kubepods", BindAddress: "0.0.0.0", Port: 10250, MaxPods: 110, ClusterDomain: "cluster.local", ResolvConf: "/etc/resolv.conf",
+		PidsLimit:  4096,
 		LogMaxSize: 10 << 20, LogMaxFiles: 5, ImageHighPercent: 85, ImageLowPercent: 80,
 	}
 }
@@ -61,7 +62,7 @@ func (o *options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&c.RuntimeEndpoint, "container-runtime-endpoint", c.RuntimeEndpoint, "CRI v1 endpoint of the container runtime, unix:///PATH")
 	fs.StringVar(&c.CgroupRoot, "cgroup-root", c.CgroupRoot, "cgroup under which all Pods lie; no two nodeagents of a machine may share it")
 	fs.StringVar(&c.CgroupDriver, "cgroup-driver", c.CgroupDriver, "cgroupfs or systemd; the one that the runtime names by default")
-	fs.Int64Var(&c.PidsLimit, "pod-max-pids", c.PidsLimit, "limit of processes per Pod; 0 sets none")
+	fs.Int64Var(&c.PidsLimit, "pod-max-pids", c.PidsLimit, "limit of processes and threads per Pod; 0 or -1 sets none")
 	fs.StringVar(&c.PodCIDR, "pod-cidr", c.PodCIDR, "range of this node's Pods, set on the Node if it has none")
 	fs.Int64Var(&c.MaxPods, "max-pods", c.MaxPods, "how many Pods this node takes")
 	fs.StringToStringVar(&c.Labels, "node-labels", nil, "labels that the Node gets, KEY=VALUE, comma-separated")
@@ -135,6 +136,8 @@ func (c *Config) validateNumbers() error {
 	switch {
 	case c.MaxPods < 1:
 		return fmt.Errorf("--max-pods: %d must be at least 1", c.MaxPods)
+	case c.PidsLimit < -1:
+		return fmt.Errorf("--pod-max-pids: %d must be at least 1, or 0 or -1 for no limit", c.PidsLimit)
 	case c.Port < 0 || c.Port > 65535:
 		return fmt.Errorf("--port: %d must be from 0 to 65535", c.Port)
 	case c.LogMaxFiles < 2:

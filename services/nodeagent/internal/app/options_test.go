@@ -36,6 +36,9 @@ func TestValidate(t *testing.T) {
 		{"--cgroup-root=/a/../b", "--cgroup-root: "},
 		{"--cgroup-driver=mine", "--cgroup-driver: "},
 		{"--max-pods=0", "--max-pods: "},
+		{"--pod-max-pids=-2", "--pod-max-pids: "},
+		{"--pod-max-pids=-1", ""},
+		{"--pod-max-pids=0", ""},
 		{"--port=70000", "--port: "},
 		{"--port=10250 --tls-cert-file=/c --tls-private-key-file=/k", "--client-ca-file: "},
 		{"--bind-address=all", "--bind-address: "},
@@ -50,5 +53,17 @@ func TestValidate(t *testing.T) {
 		if r.want == "" && got != "" || r.want != "" && (!strings.HasPrefix(got, r.want) || strings.Contains(got, "\n")) {
 			t.Errorf("%s: %q, want one line that begins with %q", r.args, got, r.want)
 		}
+	}
+}
+
+// A Pod that forks without end must not take all processes of the node, even where nobody has said a limit.
+func TestProcessesAreLimitedByDefault(t *testing.T) {
+	if got := Defaults("n").PidsLimit; got != 4096 {
+		t.Errorf("a Pod may have %d processes by default, want 4096", got)
+	}
+	fs := pflag.NewFlagSet("nodeagent", pflag.ContinueOnError)
+	newOptions().AddFlags(fs)
+	if usage := fs.FlagUsages(); !strings.Contains(usage, "(default 4096)") {
+		t.Errorf("the flag's help does not say the default:\n%s", usage)
 	}
 }

@@ -51,19 +51,25 @@ func shorten(name string) string {
 	return strings.TrimRight(name[:maxLabel], "-.")
 }
 
+// The first line of /etc/hosts in the field's words: programs look for it before they change the file.
+const (
+	hostsOfPod  = "# Kubernetes-managed hosts file.\n"
+	hostsOfNode = "# Kubernetes-managed hosts file (host network).\n"
+)
+
 // HostsFile returns the contents of the Pod's /etc/hosts. host holds the node's own file and is taken over for Pods on the
 // host's network; ips are the Pod's addresses.
 func HostsFile(pod *corev1.Pod, ips []string, clusterDomain string, host []byte) ([]byte, error) {
 	var out strings.Builder
 	if pod.Spec.HostNetwork {
-		out.WriteString("# Managed by keelson-nodeagent: the node's own file (host network).\n")
+		out.WriteString(hostsOfNode)
 		out.Write(host)
 	} else {
 		hostname, domain, err := Hostname(pod, clusterDomain)
 		if err != nil {
 			return nil, err
 		}
-		out.WriteString("# Managed by keelson-nodeagent.\n127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n" +
+		out.WriteString(hostsOfPod + "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n" +
 			"fe00::0\tip6-localnet\nfe00::0\tip6-mcastprefix\nfe00::1\tip6-allnodes\nfe00::2\tip6-allrouters\n")
 		for _, ip := range ips {
 			out.WriteString(ip + "\t")

@@ -68,10 +68,16 @@ func TestHostsFile(t *testing.T) {
 			t.Errorf("no line %q in\n%s", line, got)
 		}
 	}
+	if first, _, _ := strings.Cut(string(got), "\n"); first != "# Kubernetes-managed hosts file." {
+		t.Errorf("the first line is %q", first)
+	}
 	pod.Spec.HostNetwork = true
 	got, _ = HostsFile(pod, nil, "kube.local", []byte("10.9.9.9 myhost\n"))
 	if !strings.Contains(string(got), "10.9.9.9 myhost\n") || !strings.Contains(string(got), "192.0.2.9\tdb") || strings.Contains(string(got), "web-0") {
 		t.Errorf("host network: %s", got)
+	}
+	if first, _, _ := strings.Cut(string(got), "\n"); first != "# Kubernetes-managed hosts file (host network)." {
+		t.Errorf("host network: the first line is %q", first)
 	}
 }
 
