@@ -9,8 +9,11 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"keelson.dev/test/mesh"
 )
@@ -38,10 +41,31 @@ func Inside(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	w.KubectlWith(server, "apply", "-f", "-")
 	w.Kubectl("wait", "--for=condition=Ready", "pod/server", "--timeout=60s")
+	t.Run("status", func(t *testing.T) { reported(t, w) })
 	t.Run("logs", func(t *testing.T) { logs(t, w) })
 	t.Run("exec", func(t *testing.T) { execute(t, w) })
 	t.Run("port-forward", func(t *testing.T) { portForward(t, w) })
 	t.Run("cp", func(t *testing.T) { copyFiles(t, w) })
+}
+
+// reported looks at what the runtime alone can tell: the user of the container's first process, and the node's images.
+func reported(t *testing.T, w *World) {
+	pod := w.Pods("app=server")[0]
+	if user := pod.Status.ContainerStatuses[0].User; user == nil || user.Linux == nil || user.Linux.UID != 0 {
+		t.Errorf("the container runs as %+v, want root", user)
+	}
+	w.Await("the node to list the container's image", func() string {
+		node, err := w.Client.CoreV1().Nodes().Get(w.Context(), pod.Spec.NodeName, metav1.GetOptions{})
+		if err != nil {
+			return err.Error()
+		}
+		for _, image := range node.Status.Images {
+			if slices.Contains(image.Names, Server) && image.SizeBytes > 0 {
+				return ""
+			}
+		}
+		return fmt.Sprintf("it lists %v", node.Status.Images)
+	})
 }
 
 func logs(t *testing.T, w *World) {

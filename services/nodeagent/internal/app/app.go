@@ -52,6 +52,7 @@ type agent struct {
 	observer  *observe.Observer
 	garbage   *gc.Collector
 	starts    startTimes
+	images    imageList
 	// before holds the Pods of which the runtime had something when the agent started.
 	before map[types.UID]bool
 	// settled says that every Pod of the API is known and none that the API has forgotten is left.

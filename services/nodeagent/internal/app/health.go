@@ -3,14 +3,17 @@ package app
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
+	corev1 "k8s.io/api/core/v1"
 
 	"keelson.dev/services/nodeagent/internal/cgroup"
 	"keelson.dev/services/nodeagent/internal/containerlog"
 	"keelson.dev/services/nodeagent/internal/node"
 	"keelson.dev/services/nodeagent/internal/plainfile"
+	"keelson.dev/services/nodeagent/internal/runtime"
 )
 
 // Problems that keep the node from being ready, in a person's words.
@@ -32,10 +35,37 @@ func (a *agent) health(ctx context.Context) node.Health {
 	case !a.settled.Load():
 		h.RuntimeProblem = problemUnsettled
 	}
+	h.Images = a.images.list(ctx, a.runtime, a.Log)
 	if err == nil && status.NetworkProblem != "" {
 		h.NetworkProblem = problemNetwork + status.NetworkProblem
 	}
 	return h
+}
+
+// imagesFor is how long a list of the node's images is good for the Node's status.
+const imagesFor = 30 * time.Second
+
+// imageList is what the Node says of its images.
+type imageList struct {
+	mu     sync.Mutex // guards both
+	images []corev1.ContainerImage
+	readAt time.Time
+}
+
+// list reads the images if that was done long ago. Where the runtime does not answer, the earlier list stands.
+func (l *imageList) list(ctx context.Context, images runtime.Images, log *zap.Logger) []corev1.ContainerImage {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.readAt.IsZero() && time.Since(l.readAt) < imagesFor {
+		return l.images
+	}
+	found, err := images.ListImages(ctx)
+	if err != nil {
+		log.Debug("listing images for the node's status failed, trying again", zap.Error(err))
+		return l.images
+	}
+	l.images, l.readAt = node.Images(found), time.Now()
+	return l.images
 }
 
 // settle makes the node ready once nothing is left of Pods that the API had forgotten when the agent started.

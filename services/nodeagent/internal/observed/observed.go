@@ -56,8 +56,16 @@ type Container struct {
 	Image   string
 	ImageID string
 	LogPath string
+	// User is what the first process began as; nil if the runtime does not say.
+	User *User
 	// Annotations are those that the instance was created with.
 	Annotations map[string]string
+}
+
+// User is the identity of a process.
+type User struct {
+	UID, GID           int64
+	SupplementalGroups []int64
 }
 
 // Live tells whether a process of the instance may exist now or later. Only an exited instance is certain not to

@@ -51,10 +51,23 @@ func (c *computation) container(e lifecycle.Entry, old *corev1.ContainerStatus) 
 	if latest.Image != "" {
 		out.Image = latest.Image
 	}
+	// What a container was created with never changes, so it is what its spec asks for.
+	out.Resources = e.Spec.Resources.DeepCopy()
+	out.AllocatedResources = out.Resources.Requests.DeepCopy()
+	out.User = user(latest.User)
 	c.present(&out, e, latest)
 	c.last(&out, latest, old)
 	c.readiness(&out, e, latest)
 	return out
+}
+
+// user is nil if the runtime does not say it.
+func user(u *observed.User) *corev1.ContainerUser {
+	if u == nil {
+		return nil
+	}
+	return &corev1.ContainerUser{Linux: &corev1.LinuxContainerUser{
+		UID: u.UID, GID: u.GID, SupplementalGroups: slices.Clone(u.SupplementalGroups)}}
 }
 
 // present sets the state of a container of which the runtime has an instance.

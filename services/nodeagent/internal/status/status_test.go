@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -319,5 +320,37 @@ func TestTerminationMessageStays(t *testing.T) {
 	in.Messages = nil
 	if got := Compute(in).ContainerStatuses[0].State.Terminated.Message; got != "out of cheese" {
 		t.Errorf("message %q after its file has gone", got)
+	}
+}
+
+// A container that was created tells what it was given and as whom it began.
+func TestWhatAContainerWasGiven(t *testing.T) {
+	amounts := corev1.ResourceRequirements{
+		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("250m")},
+		Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")},
+	}
+	given := func(in *Input) { in.Pod.Spec.Containers[0].Resources = *amounts.DeepCopy() }
+	who := func(in *Input) {
+		in.Observed.Containers[0].User = &observed.User{UID: 1000, GID: 2000, SupplementalGroups: []int64{3000}}
+	}
+	in := with(given, instance("m", 0, observed.Running), who)
+	got := Compute(in).ContainerStatuses[0]
+	if got.Resources == nil || !reflect.DeepEqual(*got.Resources, amounts) || !reflect.DeepEqual(got.AllocatedResources, amounts.Requests) {
+		t.Errorf("resources %+v, allocated %v", got.Resources, got.AllocatedResources)
+	}
+	want := &corev1.ContainerUser{Linux: &corev1.LinuxContainerUser{UID: 1000, GID: 2000, SupplementalGroups: []int64{3000}}}
+	if !reflect.DeepEqual(got.User, want) {
+		t.Errorf("user %+v, want %+v", got.User, want)
+	}
+	got.Resources.Requests[corev1.ResourceCPU] = resource.MustParse("9")
+	if cpu := in.Pod.Spec.Containers[0].Resources.Requests.Cpu(); cpu.MilliValue() != 250 {
+		t.Error("the status shares its amounts with the spec")
+	}
+	if got := Compute(with(given, noSandbox)).ContainerStatuses[0]; got.Resources != nil || got.User != nil {
+		t.Errorf("nothing is created yet and the container has resources %v, user %v", got.Resources, got.User)
+	}
+	got = Compute(with(instance("m", 0, observed.Running))).ContainerStatuses[0]
+	if got.Resources == nil || got.AllocatedResources != nil || got.User != nil {
+		t.Errorf("nothing asked for, nothing said: resources %v, allocated %v, user %v", got.Resources, got.AllocatedResources, got.User)
 	}
 }

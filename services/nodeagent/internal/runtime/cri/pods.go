@@ -148,6 +148,9 @@ func fill(c *observed.Container, s *cri.ContainerStatus) {
 	c.StartedAt, c.FinishedAt = instant(s.GetStartedAt()), instant(s.GetFinishedAt())
 	c.ExitCode, c.Reason, c.Message = s.GetExitCode(), s.GetReason(), s.GetMessage()
 	c.ImageID, c.LogPath = s.GetImageRef(), s.GetLogPath()
+	if user := s.GetUser().GetLinux(); user != nil {
+		c.User = &observed.User{UID: user.Uid, GID: user.Gid, SupplementalGroups: user.SupplementalGroups}
+	}
 	if c.ImageID == "" {
 		c.ImageID = s.GetImageId()
 	}
