@@ -21,13 +21,8 @@ func (h heap) set(nodes []node, at int32, it item) {
 
 // order makes a heap of items in any order.
 func (h heap) order(nodes []node) {
-	for at := int32(len(h))/children + 1; at >= 0; at-- {
-		if at < int32(len(h)) {
-			h.down(nodes, at)
-		}
-	}
-	for at := range h {
-		nodes[h[at].slot].at = int32(at)
+	for at := int32(len(h)) - 1; at >= 0; at-- {
+		h.down(nodes, at)
 	}
 }
 

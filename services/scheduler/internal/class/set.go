@@ -15,11 +15,12 @@ type Set struct {
 	last    ID
 	asked   uint64
 	idle    int
-	entries int
+	entries int // nodes that the indexes hold verdicts on
+	room    int // how many of these there may be
 }
 
 // NewSet returns an empty Set.
-func NewSet() *Set { return &Set{byKey: map[string]*Class{}} }
+func NewSet() *Set { return &Set{byKey: map[string]*Class{}, room: maxEntries} }
 
 // Len returns the number of classes.
 func (t *Set) Len() int { return len(t.byKey) }
@@ -57,7 +58,7 @@ func (t *Set) Leave(c *Class) {
 func (t *Set) Touch(c *Class) {
 	t.asked++
 	c.asked = t.asked
-	for t.entries > maxEntries {
+	for t.entries > t.room {
 		victim := t.oldest(func(other *Class) bool { return other.index != nil && other != c })
 		if victim == nil {
 			return

@@ -15,6 +15,7 @@ import (
 	"keelson.dev/services/scheduler/internal/cycle"
 	"keelson.dev/services/scheduler/internal/queue"
 	"keelson.dev/services/scheduler/internal/rules"
+	"keelson.dev/services/scheduler/internal/rulestest"
 )
 
 var start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -314,17 +315,17 @@ func TestPodIsPlacedOnce(t *testing.T) {
 // SAF-121: what rules read of a Pod changes while its binding is in flight: it is not given a second node. When the binding
 // fails, it is judged by what it is by then.
 func TestPodChangesWhileItsBindingIsInFlight(t *testing.T) {
-	tainted := taints(corev1.Taint{Key: "k", Effect: corev1.TaintEffectNoSchedule})
+	tainted := rulestest.Tainted(corev1.Taint{Key: "k", Effect: corev1.TaintEffectNoSchedule})
 	for name, test := range map[string]struct {
 		change func(*corev1.Pod)
 		later  func(*fixture) // nodes that come while the binding is in flight
 		want   string
 	}{
-		"tolerates more": {tolerating(corev1.Toleration{Key: "k", Operator: corev1.TolerationOpExists}),
+		"tolerates more": {rulestest.Tolerating(corev1.Toleration{Key: "k", Operator: corev1.TolerationOpExists}),
 			func(f *fixture) { f.node("tainted", "2", tainted) }, "p:tainted"},
-		"selects nodes": {selecting("disk", "ssd"), func(f *fixture) {
+		"selects nodes": {rulestest.Selecting("disk", "ssd"), func(f *fixture) {
 			f.node("large", "8")
-			f.node("labelled", "2", labelled("disk", "ssd"))
+			f.node("labelled", "2", rulestest.Labelled("disk", "ssd"))
 		}, "p:labelled"},
 		"is gated": {func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "g"}} },
 			func(f *fixture) { f.node("large", "8") }, ""},
@@ -484,7 +485,7 @@ func TestBoundPodsAreLeftAlone(t *testing.T) {
 	f.add(pod("a", "1", onNode("n")), pod("b", "1", onNode("n"), withPriority(10)))
 	f.node("empty", "64")
 	f.want("")
-	f.node("n", "1", cordoned, taints(corev1.Taint{Key: "k", Effect: corev1.TaintEffectNoExecute}))
+	f.node("n", "1", rulestest.Cordoned, rulestest.Tainted(corev1.Taint{Key: "k", Effect: corev1.TaintEffectNoExecute}))
 	f.wait(time.Hour)
 	f.add(pod("b", "1", onNode("n"), withPriority(10), func(p *corev1.Pod) { p.Labels = map[string]string{"a": "b"} }))
 	f.want("")

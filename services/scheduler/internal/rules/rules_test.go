@@ -1,0 +1,108 @@
+package rules_test
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"keelson.dev/services/scheduler/internal/columns"
+	"keelson.dev/services/scheduler/internal/rules"
+	"keelson.dev/services/scheduler/internal/rulestest"
+)
+
+func TestNormalize(t *testing.T) {
+	for name, test := range map[string]struct {
+		order                      rules.Order
+		raw, least, greatest, want int64
+	}{
+		"higher: the greatest":                {rules.HigherIsBetter, 8, 4, 8, 100},
+		"higher: half of it":                  {rules.HigherIsBetter, 4, 4, 8, 50},
+		"higher: nothing":                     {rules.HigherIsBetter, 0, 0, 8, 0},
+		"higher: all alike":                   {rules.HigherIsBetter, 8, 8, 8, 100},
+		"higher: all nothing":                 {rules.HigherIsBetter, 0, 0, 0, 0},
+		"lower: the greatest":                 {rules.LowerIsBetter, 8, 4, 8, 0},
+		"lower: half of it":                   {rules.LowerIsBetter, 4, 4, 8, 50},
+		"lower: nothing":                      {rules.LowerIsBetter, 0, 0, 8, 100},
+		"lower: all nothing":                  {rules.LowerIsBetter, 0, 0, 0, 100},
+		"between: the greatest":               {rules.HighestIsBest, 8, 4, 8, 100},
+		"between: the least":                  {rules.HighestIsBest, 4, 4, 8, 0},
+		"between: the middle":                 {rules.HighestIsBest, 6, 4, 8, 50},
+		"between: below zero":                 {rules.HighestIsBest, -5, -10, 10, 25},
+		"between: the least of negative ones": {rules.HighestIsBest, -10, -10, -5, 0},
+		"between: all alike":                  {rules.HighestIsBest, 7, 7, 7, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := test.order.Normalize(test.raw, test.least, test.greatest); got != test.want {
+				t.Errorf("score is %d, want %d", got, test.want)
+			}
+		})
+	}
+}
+
+func keyed(text func(*corev1.Pod) string) rules.Rule {
+	return rules.Rule{Key: func(b []byte, p *corev1.Pod) []byte { return append(b, text(p)...) }}
+}
+
+// Pods are of one class when profile, usage and the keys of all rules are equal, each by itself.
+func TestProfileKey(t *testing.T) {
+	c := rulestest.New(t)
+	profile := rules.Profile{Name: "a", Rules: []rules.Rule{
+		keyed(func(p *corev1.Pod) string { return p.Namespace }), {Name: "reads nothing"}, keyed(func(p *corev1.Pod) string { return p.Name }),
+	}}
+	pod := func(namespace, name, cpu string) rules.Pod {
+		p := rulestest.Pod(name, rulestest.Asking(corev1.ResourceCPU, cpu))
+		p.Namespace = namespace
+		return c.Subject(p)
+	}
+	base := profile.Key(pod("x", "yz", "1"))
+	if profile.Key(pod("x", "yz", "1000m")) != base {
+		t.Error("equal Pods are of two classes")
+	}
+	for name, other := range map[string]rules.Pod{
+		"usage": pod("x", "yz", "2"), "the first rule": pod("w", "yz", "1"), "the last rule": pod("x", "y", "1"),
+		"where keys end": pod("xy", "z", "1"),
+	} {
+		if profile.Key(other) == base {
+			t.Errorf("%s: unlike Pods are of one class", name)
+		}
+	}
+	renamed := profile
+	renamed.Name = "b"
+	if renamed.Key(pod("x", "yz", "1")) == base {
+		t.Error("Pods of two profiles are of one class")
+	}
+}
+
+// A judgement holds what has something to say, in the order of the profile; a score of weight 0 has not.
+func TestMake(t *testing.T) {
+	filter := func(text string) func(rules.Pod) *rules.Filter {
+		return func(rules.Pod) *rules.Filter { return &rules.Filter{Texts: []string{text}} }
+	}
+	score := func(rules.Pod) *rules.Score { return &rules.Score{} }
+	profile := rules.Profile{Rules: []rules.Rule{
+		{Filter: filter("first"), Score: score, Weight: 3},
+		{Filter: func(rules.Pod) *rules.Filter { return nil }, Score: func(rules.Pod) *rules.Score { return nil }, Weight: 1},
+		{Filter: filter("second"), Score: score},
+		{Score: score, Weight: 1},
+	}}
+	j := profile.Make(rulestest.New(t).Subject(rulestest.Pod("p")))
+	if len(j.Filters) != 2 || j.Filters[0].Texts[0] != "first" || j.Filters[1].Texts[0] != "second" {
+		t.Errorf("filters are %+v", j.Filters)
+	}
+	if len(j.Scores) != 2 || j.Scores[0].Weight != 3 || j.Scores[1].Weight != 1 {
+		t.Errorf("scores are %+v", j.Scores)
+	}
+}
+
+func TestConstructors(t *testing.T) {
+	view := func(columns.View) int { return 1 }
+	if j := rules.ByShape(view); j.On() != rules.OnShape || j.View(columns.View{}) != 1 {
+		t.Error("ByShape does not judge by shape")
+	}
+	if j := rules.ByName(view); j.On() != rules.OnName || j.View(columns.View{}) != 1 {
+		t.Error("ByName does not judge by name")
+	}
+	if j := rules.ByRoom(func(columns.Node) int { return 2 }); j.On() != rules.OnRoom || j.Node(columns.Node{}) != 2 {
+		t.Error("ByRoom does not judge by room")
+	}
+}
