@@ -33,6 +33,7 @@ var Contained = []Scenario{
 	{"CrashLoop", CrashLoop},
 	{"HostPort", HostPort},
 	{"ExtendedResources", ExtendedResources},
+	{"Evicted", Evicted},
 }
 
 // RunAll runs the scenarios one after the other on the mesh.

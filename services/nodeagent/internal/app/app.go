@@ -19,6 +19,7 @@ import (
 	"keelson.dev/kit/events"
 	"keelson.dev/services/nodeagent/internal/admit"
 	"keelson.dev/services/nodeagent/internal/checkpoint"
+	"keelson.dev/services/nodeagent/internal/evict"
 	"keelson.dev/services/nodeagent/internal/gc"
 	"keelson.dev/services/nodeagent/internal/hooks"
 	"keelson.dev/services/nodeagent/internal/node"
@@ -31,6 +32,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/status"
 	"keelson.dev/services/nodeagent/internal/steps"
 	"keelson.dev/services/nodeagent/internal/volume"
+	"keelson.dev/services/nodeagent/internal/volume/emptydir"
 	"keelson.dev/services/nodeagent/internal/volume/kinds"
 )
 
@@ -130,6 +132,12 @@ func (a *agent) workerConfig() podworker.Config {
 	}
 }
 
+func (a *agent) evictConfig() evict.Config {
+	return evict.Config{Log: a.Log, Pods: a.pool.Pods, Evict: a.pool.Evict, VolumeDir: func(uid types.UID, volume string) string {
+		return a.files.Volume(uid, emptydir.Kind{}.Name(), volume)
+	}}
+}
+
 func (a *agent) hostIPs() []string { return a.facts.IPs }
 
 func (a *agent) admit(pod *corev1.Pod, others []*corev1.Pod) *podstate.Outcome {
@@ -190,6 +198,7 @@ func (a *agent) bringUp(ctx context.Context) {
 	parts.Go(func() { a.garbage.Run(ctx) })
 	parts.Go(func() { a.rotateLogs(ctx) })
 	parts.Go(func() { a.weighBurstable(ctx) })
+	parts.Go(func() { evict.Run(ctx, a.evictConfig()) })
 	parts.Go(func() { a.settle(ctx) })
 }
 

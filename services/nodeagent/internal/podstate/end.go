@@ -16,7 +16,11 @@ const reasonTerminating = "Killing"
 // follows: the ended containers and the sandbox are removed once the API holds the final status, and the object goes
 // last, when nothing of the Pod is left on the node.
 func (v *view) end() {
-	v.plan.Termination = v.in.Memory.Termination.Shorten(v.in.Now, v.grace())
+	grace := v.grace()
+	if o := v.plan.Outcome; o != nil && o.Grace > 0 {
+		grace = min(grace, o.Grace)
+	}
+	v.plan.Termination = v.in.Memory.Termination.Shorten(v.in.Now, grace)
 	creating := v.cancelStarts()
 	if v.stopContainers() || creating {
 		return

@@ -66,6 +66,8 @@ type Memory struct {
 type Outcome struct {
 	Reason  string
 	Message string
+	// Grace is how long its containers may take to stop at most; zero leaves them their own period.
+	Grace time.Duration
 }
 
 // Condemnation is why one instance must be stopped.

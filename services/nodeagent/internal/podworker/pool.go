@@ -79,6 +79,16 @@ func (p *Pool) removeLocked(uid types.UID) {
 	}
 }
 
+// Evict ends a Pod that the node can no longer bear. One that has ended, or is ended already, stays as it is.
+func (p *Pool) Evict(uid types.UID, why podstate.Outcome) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if w := p.workers[uid]; w != nil && w.mail.evicted == nil {
+		w.mail.evicted = &why
+		w.ring()
+	}
+}
+
 // Knows tells whether the Pod has a worker or was deleted just now.
 func (p *Pool) Knows(uid types.UID) bool {
 	p.mu.Lock()
@@ -187,6 +197,8 @@ type mailbox struct {
 	removed bool
 	observe bool
 	refresh bool
+	// evicted is why the node ends the Pod.
+	evicted *podstate.Outcome
 	results []result
 	// quiet counts the operations during which runtime events do not wake the worker.
 	quiet int

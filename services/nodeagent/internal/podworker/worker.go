@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"keelson.dev/kit/events"
+	"keelson.dev/kit/podview"
 	"keelson.dev/services/nodeagent/internal/checkpoint"
 	"keelson.dev/services/nodeagent/internal/lifecycle"
 	"keelson.dev/services/nodeagent/internal/observed"
@@ -82,7 +83,7 @@ func (w *worker) run(ctx context.Context) {
 	defer w.await()
 	w.recall()
 	if w.memory.Rejection != nil {
-		w.config.Events.Record(w.pod, "", events.Warning(w.memory.Rejection.Reason, "%s", w.memory.Rejection.Message))
+		w.reject(w.memory.Rejection)
 	}
 	for {
 		w.empty()
@@ -126,6 +127,9 @@ func (w *worker) empty() {
 		w.renew(mail.pod)
 	}
 	w.removed = mail.removed
+	if mail.evicted != nil && w.memory.Rejection == nil && !podview.IsTerminal(w.pod) {
+		w.reject(mail.evicted)
+	}
 	w.stale = w.stale || mail.observe
 	if mail.refresh {
 		w.refresh()
@@ -133,6 +137,12 @@ func (w *worker) empty() {
 	for _, r := range mail.results {
 		w.conclude(r)
 	}
+}
+
+// reject makes the Pod fail as a whole.
+func (w *worker) reject(why *podstate.Outcome) {
+	w.memory.Rejection = why
+	w.config.Events.Record(w.pod, "", events.Warning(why.Reason, "%s", why.Message))
 }
 
 // refresh follows a change of an object that the Pod refers to: what volumes show is brought up to date, and what failed

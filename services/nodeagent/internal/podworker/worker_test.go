@@ -408,3 +408,26 @@ func TestRejection(t *testing.T) {
 		w.expect("calls", w.signals("RunSandbox"))
 	})
 }
+
+// An evicted Pod fails, quickly and for good: its containers get a second instead of their own grace period, and none is
+// started again.
+func TestEviction(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.runtime.SetBehavior("image:1", fake.Behavior{IgnoreTERM: true})
+		w.put(newPod())
+		w.after(10 * time.Second)
+		why := podstate.Outcome{Reason: "Evicted", Message: "too much", Grace: time.Second}
+		w.pool.Evict("u1", why)
+		w.pool.Evict("u1", why)
+		w.after(2 * time.Minute)
+		// The kill comes two seconds after the signal at the earliest.
+		w.expect("signals", w.signals("StartContainer", "TERM", "KILL"), "StartContainer m @0", "TERM m @10", "KILL m @12")
+		if s := w.get("u1").Status; s.Phase != corev1.PodFailed || s.Reason != "Evicted" || s.Message != "too much" {
+			t.Errorf("phase %s, reason %q, message %q", s.Phase, s.Reason, s.Message)
+		}
+		w.expect("events", logged(w, "event Evicted"), "event Evicted : too much")
+		w.pool.Evict("u1", why)
+		w.after(time.Second)
+		w.expect("events after the end", logged(w, "event Evicted"), "event Evicted : too much")
+	})
+}
