@@ -16,6 +16,7 @@ import (
 	tokencache "k8s.io/apiserver/pkg/authentication/token/cache"
 	"k8s.io/apiserver/pkg/authentication/token/tokenfile"
 	tokenunion "k8s.io/apiserver/pkg/authentication/token/union"
+	"k8s.io/apiserver/pkg/authentication/user"
 
 	"keelson.dev/kit/daemon"
 )
@@ -55,9 +56,7 @@ func New(c Config) (Authenticators, error) {
 		known = append(known, newCertificates(c.VerifyClients))
 	}
 	if tokens != nil {
-		known = append(known,
-			group.NewAuthenticatedGroupAdder(bearertoken.New(tokens)),
-			group.NewAuthenticatedGroupAdder(websocket.NewProtocolAuthenticator(tokens)))
+		known = append(known, bearertoken.New(tokens), websocket.NewProtocolAuthenticator(tokens))
 	}
 	request := union.New(known...)
 	if c.Anonymous {
@@ -67,6 +66,7 @@ func New(c Config) (Authenticators, error) {
 	return Authenticators{Request: request, Token: tokens}, nil
 }
 
+// tokens say the same of whoever has one, in a request or in a TokenReview.
 func (c Config) tokens() (authenticator.Token, error) {
 	var all []authenticator.Token
 	if c.TokenFile != "" {
@@ -82,5 +82,6 @@ func (c Config) tokens() (authenticator.Token, error) {
 	if len(all) == 0 {
 		return nil, nil
 	}
-	return tokencache.New(tokenunion.New(all...), false, tokenTTL, 0), nil
+	everyone := group.NewTokenGroupAdder(tokenunion.New(all...), []string{user.AllAuthenticated})
+	return tokencache.New(everyone, false, tokenTTL, 0), nil
 }

@@ -28,6 +28,7 @@ func TestResources(t *testing.T) {
 		"services":               testServices,
 		"service updates":        testServiceUpdates,
 		"service dry run":        testServiceDryRun,
+		"service status":         testServiceStatus,
 		"events":                 testEvents,
 		"secrets":                testSecrets,
 		"escalation":             testEscalation,

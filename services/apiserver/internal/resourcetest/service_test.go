@@ -128,3 +128,17 @@ func testServiceDryRun(t *testing.T, s *servertest.Server) {
 	}
 	must[*corev1.Service](t, "after the trial")(services.Create(ctx, trial, metav1.CreateOptions{}))
 }
+
+// A condition that says neither when nor why, as conformance tests send it.
+func testServiceStatus(t *testing.T, s *servertest.Server) {
+	ctx := t.Context()
+	services := s.Client.CoreV1().Services(s.Namespace(t, "service-status"))
+	must[*corev1.Service](t, "creating")(services.Create(ctx, newService("web", corev1.ServiceTypeLoadBalancer), metav1.CreateOptions{}))
+	stored := must[*corev1.Service](t, "patching the status")(services.Patch(ctx, "web", types.MergePatchType,
+		[]byte(`{"status":{"conditions":[{"type":"StatusUpdate","status":"True"}]}}`), metav1.PatchOptions{}, "status"))
+	stored.Status.Conditions = append(stored.Status.Conditions, metav1.Condition{Type: "Second", Status: metav1.ConditionFalse})
+	stored = must[*corev1.Service](t, "updating the status")(services.UpdateStatus(ctx, stored, metav1.UpdateOptions{}))
+	if len(stored.Status.Conditions) != 2 || !stored.Status.Conditions[0].LastTransitionTime.IsZero() {
+		t.Errorf("got the conditions %+v", stored.Status.Conditions)
+	}
+}

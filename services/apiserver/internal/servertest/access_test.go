@@ -3,6 +3,7 @@ package servertest_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -123,6 +124,10 @@ func testTokens(t *testing.T, s *servertest.Server) {
 	review, err := s.Client.AuthenticationV1().TokenReviews().Create(ctx, &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: bound}}, metav1.CreateOptions{})
 	if err != nil || !review.Status.Authenticated || review.Status.User.Username != "system:serviceaccount:tokens:bot" {
 		t.Errorf("reviewing the token: %+v, %v", review.Status, err)
+	}
+	groups := []string{"system:serviceaccounts", "system:serviceaccounts:tokens", "system:authenticated"}
+	if !slices.Equal(review.Status.User.Groups, groups) {
+		t.Errorf("the token's groups are %q, want %q", review.Status.User.Groups, groups)
 	}
 	if err := s.Client.CoreV1().Secrets(ns).Delete(ctx, "held", metav1.DeleteOptions{}); err != nil {
 		t.Fatalf("deleting the secret: %v", err)

@@ -2,7 +2,6 @@ package service
 
 import (
 	corev1 "k8s.io/api/core/v1"
-	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -11,12 +10,13 @@ import (
 
 var ipModes = []corev1.LoadBalancerIPMode{corev1.LoadBalancerIPModeProxy, corev1.LoadBalancerIPModeVIP}
 
-// ValidateStatusUpdate returns what is wrong with a Service's status.
+// ValidateStatusUpdate returns what is wrong with a Service's status: with the addresses that Pods and nodes are led to.
+// Conditions are their writer's own.
 func ValidateStatusUpdate(s, _ *corev1.Service) field.ErrorList {
-	path := field.NewPath("status")
-	errs := metavalidation.ValidateConditions(s.Status.Conditions, path.Child("conditions"))
+	var errs field.ErrorList
+	path := field.NewPath("status", "loadBalancer", "ingress")
 	for i := range s.Status.LoadBalancer.Ingress {
-		errs = append(errs, validateIngress(&s.Status.LoadBalancer.Ingress[i], path.Child("loadBalancer", "ingress").Index(i))...)
+		errs = append(errs, validateIngress(&s.Status.LoadBalancer.Ingress[i], path.Index(i))...)
 	}
 	return errs
 }

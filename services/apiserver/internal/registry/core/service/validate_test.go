@@ -137,3 +137,10 @@ func TestValidateStatusUpdate(t *testing.T) {
 		})
 	}
 }
+
+// What a controller says of a Service is its own: it may leave out when, and why.
+func TestConditionsAreTheirWriters(t *testing.T) {
+	s := service(corev1.ServiceTypeLoadBalancer)
+	s.Status.Conditions = []metav1.Condition{{Type: "StatusUpdate", Status: "True", Reason: "E2E"}, {Type: "StatusUpdate", Status: "Maybe"}, {}}
+	fieldtest.Check(t, ValidateStatusUpdate(s, s))
+}
