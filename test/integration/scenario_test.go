@@ -9,6 +9,6 @@ import (
 )
 
 func TestScenarios(t *testing.T) {
-	m := inprocess.New(t, inprocess.Options{Nodes: 3})
+	m := inprocess.New(t, inprocess.Options{Nodes: 3, Guarded: true})
 	scenario.RunAll(t, m, scenario.Everywhere)
 }

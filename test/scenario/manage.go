@@ -19,7 +19,7 @@ import (
 func ApplyAndDelete(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	manifest := service + "---\n" + web(1, HelloV1, "")
-	dir := w.directory(map[string]string{"app.yaml": manifest, "kustomize/app.yaml": manifest, "kustomize/kustomization.yaml": "resources: [app.yaml]\n"})
+	dir := w.directory(map[string]string{"app.yaml": manifest, "service.yaml": service, "web.yaml": web(1, HelloV1, ""), "kustomize/app.yaml": manifest, "kustomize/kustomization.yaml": "resources: [app.yaml]\n"})
 	file := filepath.Join(dir, "app.yaml")
 	w.says("service/web-svc created\ndeployment.apps/web created", "apply", "-f", file)
 	w.AwaitAvailable("web", 1)
@@ -48,7 +48,7 @@ func ApplyAndDelete(t *testing.T, m mesh.Mesh) {
 	expectDeleted(w, "delete", "-f", file)
 	site := httptest.NewServer(http.FileServer(http.Dir(dir)))
 	t.Cleanup(site.Close)
-	w.says("service/web-svc created\ndeployment.apps/web created", "apply", "-f", site.URL+"/app.yaml")
+	w.says("service/web-svc created\ndeployment.apps/web created", "apply", "-f", filepath.Join(dir, "service.yaml"), "-f", site.URL+"/web.yaml")
 	expectDeleted(w, "delete", "deployments/web", "services/web-svc")
 	w.says("service/web-svc created\ndeployment.apps/web created", "apply", "-k", filepath.Join(dir, "kustomize"))
 	expectDeleted(w, "delete", "deployment,services", "-l", "app=web")

@@ -4,6 +4,8 @@ package inproc
 import (
 	"context"
 
+	rbacv1 "k8s.io/api/rbac/v1"
+
 	"keelson.dev/kit/daemon"
 	"keelson.dev/services/podgc/internal/app"
 )
@@ -15,3 +17,6 @@ type Config = app.Config
 func Start(ctx context.Context, c Config) *daemon.Handle {
 	return daemon.Go(ctx, func(ctx context.Context) error { return app.Run(ctx, c) })
 }
+
+// Rules are all that the collectors do at the apiserver.
+func Rules() []rbacv1.PolicyRule { return app.Rules() }

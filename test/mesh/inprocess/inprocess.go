@@ -4,12 +4,14 @@ package inprocess
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"path/filepath"
 	"testing"
 
 	"go.uber.org/zap"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -26,6 +28,8 @@ import (
 type Options struct {
 	// Nodes is how many nodes are simulated.
 	Nodes int
+	// Guarded fails the test when a daemon, or one of the workload controllers, asks for what it does not declare.
+	Guarded bool
 	// Without leaves daemons out.
 	Without []mesh.Daemon
 }
@@ -38,6 +42,7 @@ type Mesh struct {
 	kubeconfig string
 	nodes      []string
 	running    map[mesh.Daemon]func() error
+	refused    func(request string)
 }
 
 // New starts a mesh that ends with the test.
@@ -45,6 +50,7 @@ func New(t testing.TB, o Options) *Mesh {
 	t.Helper()
 	dir := t.TempDir()
 	m := &Mesh{options: o, running: map[mesh.Daemon]func() error{}, kubeconfig: filepath.Join(dir, "kubeconfig")}
+	m.refused = func(request string) { t.Errorf("not declared: %s", request) }
 	for i := range o.Nodes {
 		m.nodes = append(m.nodes, fmt.Sprintf("node-%d", i))
 	}
@@ -105,11 +111,11 @@ func (m *Mesh) start(d mesh.Daemon) (stop func() error, err error) {
 	case mesh.APIServer:
 		return m.startServer(ctx)
 	case mesh.Scheduler:
-		return scheduler.Start(ctx, scheduler.Config{REST: m.as(d), Seed: 1}).Stop, nil
+		return scheduler.Start(ctx, scheduler.Config{REST: m.as(d, scheduler.Rules()), Seed: 1}).Stop, nil
 	case mesh.WorkloadControllers:
-		return workloads.Start(ctx, workloads.Config{REST: m.as(d), RootCA: m.admin.CAData}).Stop, nil
+		return m.startControllers(ctx), nil
 	case mesh.PodGC:
-		return podgc.Start(ctx, podgc.Config{REST: m.as(d)}).Stop, nil
+		return podgc.Start(ctx, podgc.Config{REST: m.as(d, podgc.Rules())}).Stop, nil
 	case mesh.NodeAgent:
 		return m.startNodes(ctx)
 	default:
@@ -154,10 +160,36 @@ func (m *Mesh) startNodes(ctx context.Context) (func() error, error) {
 	return func() error { cancel(); nodes.Wait(); return nil }, nil
 }
 
+// startControllers starts them as one daemon; guarded ones each by itself, so that none lives by the rights of another.
+func (m *Mesh) startControllers(ctx context.Context) (stop func() error) {
+	sets := [][]string{workloads.Controllers()}
+	if m.options.Guarded {
+		sets = nil
+		for _, name := range workloads.Controllers() {
+			sets = append(sets, []string{name})
+		}
+	}
+	var stops []func() error
+	for _, names := range sets {
+		config := workloads.Config{REST: m.as(mesh.WorkloadControllers, workloads.Rules(names...)), RootCA: m.admin.CAData, Controllers: names}
+		stops = append(stops, workloads.Start(ctx, config).Stop)
+	}
+	return func() error {
+		var errs []error
+		for _, stop := range stops {
+			errs = append(errs, stop())
+		}
+		return errors.Join(errs...)
+	}
+}
+
 // as is the connection of a daemon, with the rights that it has in an installation.
-func (m *Mesh) as(d mesh.Daemon) *rest.Config {
+func (m *Mesh) as(d mesh.Daemon, rules []rbacv1.PolicyRule) *rest.Config {
 	config := m.Admin()
 	config.BearerToken = tokens[d]
+	if m.options.Guarded {
+		return guarded(config, rules, m.refused)
+	}
 	return config
 }
 

@@ -92,7 +92,7 @@ func TestDaemonsMayDoTheirWork(t *testing.T) {
 		{scheduler, "create", "", "pods/binding", true},
 		{scheduler, "update", "coordination.k8s.io", "leases", true},
 		{scheduler, "patch", "", "pods/status", true},
-		{scheduler, "list", "scheduling.k8s.io", "priorityclasses", true},
+		{scheduler, "list", "scheduling.k8s.io", "priorityclasses", false},
 		{scheduler, "create", "", "pods", false},
 		{scheduler, "get", "", "secrets", false},
 		// SAF-024: no daemon may evict, but the nodeagent its own Pods.
@@ -105,7 +105,9 @@ func TestDaemonsMayDoTheirWork(t *testing.T) {
 		{controllers, "create", "", "pods", true},
 		{controllers, "update", "apps", "deployments/status", true},
 		{controllers, "create", "apps", "replicasets", true},
-		{controllers, "update", "apps", "replicasets/scale", true},
+		{controllers, "update", "apps", "replicasets/scale", false},
+		{controllers, "list", "", "secrets", false},
+		{controllers, "update", "coordination.k8s.io", "leases", false}, // Those of others.
 		{controllers, "create", "", "configmaps", true},
 		{controllers, "create", "", "pods/binding", false},
 		{controllers, "create", "rbac.authorization.k8s.io", "clusterroles", false},

@@ -80,15 +80,6 @@ func paths(p ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{Verbs: verbs("get"), NonResourceURLs: p}
 }
 
-// events and leases are what every controller writes.
-var (
-	events = []rbacv1.PolicyRule{
-		rule(verbs("create", "patch", "update"), "", "events"),
-		rule(verbs("create", "patch", "update"), "events.k8s.io", "events"),
-	}
-	leases = rule(verbs("create", "get", "list", "watch", "patch", "update"), "coordination.k8s.io", "leases")
-)
-
 func rules(lists ...[]rbacv1.PolicyRule) []rbacv1.PolicyRule {
 	var all []rbacv1.PolicyRule
 	for _, list := range lists {

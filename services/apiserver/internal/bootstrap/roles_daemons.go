@@ -4,58 +4,46 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apiserver/pkg/authentication/user"
 
+	"keelson.dev/kit/rights"
 	"keelson.dev/services/apiserver/internal/authz/node"
 )
 
-// daemonRoles are the roles of the mesh's own daemons; docs/architecture.md lists their identities.
+// daemonRoles are the roles of the mesh's own daemons; docs/architecture.md lists their identities. Those of the daemons that
+// declare what they do grant just that, which test/integration checks.
 var daemonRoles = []role{
 	{
 		name:  "system:kube-scheduler",
 		users: []string{user.KubeScheduler},
-		rules: rules(events, []rbacv1.PolicyRule{
-			leases,
-			rule(read, "", "namespaces", "nodes", "persistentvolumes", "replicationcontrollers", "services"),
-			rule(verbs("delete", "get", "list", "watch"), "", "pods"),
-			rule(verbs("create"), "", "bindings", "pods/binding"),
-			rule(verbs("patch", "update"), "", "pods/status"),
-			rule(verbs("get", "list", "patch", "update", "watch"), "", "persistentvolumeclaims"),
-			rule(read, "apps", "replicasets", "statefulsets"),
-			rule(read, "policy", "poddisruptionbudgets"),
-			rule(read, "scheduling.k8s.io", "priorityclasses"),
-			rule(read, "storage.k8s.io", "csidrivers", "csinodes", "csistoragecapacities", "storageclasses", "volumeattachments"),
+		rules: rules(rights.Leases(), []rbacv1.PolicyRule{
+			rights.Events,
+			rule(verbs("list", "watch"), "", "nodes", "pods"),
+			rule(verbs("create"), "", "pods/binding"),
+			rule(verbs("patch"), "", "pods/status"),
 		}),
 	},
 	{
 		name:  "system:keelson:workload-controllers",
 		users: []string{"system:keelson:workload-controllers"},
-		rules: rules(events, []rbacv1.PolicyRule{
-			leases,
-			rule(read, "", "namespaces", "nodes", "persistentvolumes", "secrets", "services"),
-			rule(readWrite, "", "pods"),
-			rule(verbs("patch", "update"), "", "pods/status", "replicationcontrollers/status"),
-			rule(readWrite, "", "configmaps", "endpoints", "persistentvolumeclaims", "replicationcontrollers", "serviceaccounts"),
-			rule(verbs("update"), "", "pods/finalizers", "replicationcontrollers/finalizers"),
-			rule(readWrite, "apps", "controllerrevisions", "daemonsets", "deployments", "replicasets", "statefulsets"),
-			rule(verbs("patch", "update"), "apps", "daemonsets/status", "deployments/status", "replicasets/status", "statefulsets/status"),
-			rule(verbs("update"), "apps", "daemonsets/finalizers", "deployments/finalizers", "replicasets/finalizers", "statefulsets/finalizers"),
-			rule(readWrite, "batch", "cronjobs", "jobs"),
-			rule(verbs("patch", "update"), "batch", "cronjobs/status", "jobs/status"),
-			rule(verbs("update"), "batch", "cronjobs/finalizers", "jobs/finalizers"),
-			rule(verbs("get", "update"), "*", "*/scale"),
-			rule(readWrite, "autoscaling", "horizontalpodautoscalers", "horizontalpodautoscalers/status"),
-			rule(readWrite, "policy", "poddisruptionbudgets", "poddisruptionbudgets/status"),
-			rule(readWrite, "discovery.k8s.io", "endpointslices"),
+		rules: rules(leases("workload-controllers", "deployment", "replicaset", "rootca", "serviceaccount"), []rbacv1.PolicyRule{
+			rights.Events,
+			rule(verbs("list", "watch"), "", "namespaces"),
+			rule(verbs("create", "delete", "list", "patch", "watch"), "", "pods"),
+			rule(verbs("create", "list", "update", "watch"), "", "configmaps"),
+			rule(verbs("create", "list", "watch"), "", "serviceaccounts"),
+			rule(verbs("get", "list", "patch", "update", "watch"), "apps", "deployments"),
+			rule(verbs("create", "delete", "get", "list", "patch", "update", "watch"), "apps", "replicasets"),
+			rule(verbs("update"), "apps", "deployments/finalizers", "deployments/status", "replicasets/finalizers", "replicasets/status"),
 		}),
 	},
 	{
 		// It collects objects of every kind, also of kinds that are added later.
 		name:  "system:keelson:podgc",
 		users: []string{"system:keelson:podgc"},
-		rules: rules(events, []rbacv1.PolicyRule{
-			leases,
-			rule(verbs("delete", "deletecollection", "get", "list", "patch", "update", "watch"), "*", "*"),
+		rules: rules(leases("podgc", "namespace", "owners", "podgc"), []rbacv1.PolicyRule{
+			rights.Events,
+			rule(verbs("delete", "deletecollection", "get", "list", "patch", "watch"), "*", "*"),
 			rule(verbs("update"), "", "namespaces/finalize", "namespaces/status"),
-			rule(verbs("patch", "update"), "", "nodes/status", "pods/status"),
+			rule(verbs("patch"), "", "pods/status"),
 		}),
 	},
 	{
@@ -72,4 +60,13 @@ var daemonRoles = []role{
 			rule(verbs("*"), "", "nodes/log", "nodes/metrics", "nodes/proxy", "nodes/stats"),
 		},
 	},
+}
+
+// leases are the rights to a service's Leases, one of each controller.
+func leases(service string, controllers ...string) []rbacv1.PolicyRule {
+	var names []string
+	for _, controller := range controllers {
+		names = append(names, service+"."+controller)
+	}
+	return rights.Leases(names...)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -53,3 +54,6 @@ func Run(ctx context.Context, c Config) error {
 	c.Ready.Add("caches", group.Synced)
 	return group.Run(ctx)
 }
+
+// Rules are all that the collectors do at the apiserver.
+func Rules() []rbacv1.PolicyRule { return controller.Rules(name, collectors.All(collectors.Options{})) }

@@ -4,6 +4,7 @@ package app
 import (
 	"context"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -54,6 +55,19 @@ func Run(ctx context.Context, c Config) error {
 	c.Ready.Add("caches", group.Synced)
 	return group.Run(ctx)
 }
+
+// Rules are all that the named controllers do at the apiserver; without names, all of them.
+func Rules(names ...string) []rbacv1.PolicyRule {
+	if len(names) == 0 {
+		names = []string{"*"}
+	}
+	// A bundle makes every controller exist.
+	all := controllers.All(controllers.Options{RootCA: []byte("any")})
+	return controller.Rules(name, controllers.Select(all, names))
+}
+
+// Controllers are the names of all controllers.
+func Controllers() []string { return controllers.Names() }
 
 func withDefaults(c Config) Config {
 	if c.Environment == nil {

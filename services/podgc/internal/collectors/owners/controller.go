@@ -14,6 +14,7 @@ import (
 
 	"keelson.dev/kit/controller"
 	"keelson.dev/kit/events"
+	"keelson.dev/kit/rights"
 )
 
 // Name is the collector's.
@@ -28,7 +29,7 @@ func Register() controller.Registration {
 		Name: Name,
 		Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch", "patch", "delete"}},
-			{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
+			rights.Events,
 		},
 		Setup: setup,
 	}

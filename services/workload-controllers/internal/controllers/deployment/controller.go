@@ -34,6 +34,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"keelson.dev/kit/controller"
+	"keelson.dev/kit/rights"
 	"keelson.dev/services/workload-controllers/internal/gate"
 	"keelson.dev/services/workload-controllers/internal/ownerindex"
 	"keelson.dev/services/workload-controllers/internal/podfeed"
@@ -56,7 +57,7 @@ func Registration(feed *podfeed.Feed, concurrent int) controller.Registration {
 			// An owner reference that blocks its owner's deletion may be set by who may update the owner's finalizers.
 			{APIGroups: []string{"apps"}, Resources: []string{"deployments/finalizers"}, Verbs: []string{"update"}},
 			{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list", "watch"}},
-			{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
+			rights.Events,
 		},
 		Setup: func(s *controller.Setup) (controller.Runnable, error) { return setup(s, feed, concurrent) },
 	}

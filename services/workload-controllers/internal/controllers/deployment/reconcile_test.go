@@ -3,6 +3,7 @@ package deployment
 import (
 	"context"
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -174,15 +175,21 @@ func TestNameTakenByItself(t *testing.T) {
 	}
 }
 
-// DEP-130: what keeps the ReplicaSet from being created is told in the condition and in an event, and tried again.
+// DEP-130: what keeps the ReplicaSet from being created is told in the condition and in an event, and tried again. DEP-126: the
+// new generation has not been acted on, and the counters are those of the old one.
 func TestCreateIsRefused(t *testing.T) {
+	before := appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 3, UpdatedReplicas: 3, ReadyReplicas: 3, AvailableReplicas: 3}
 	refused := apierrors.NewForbidden(schema.GroupResource{Group: "apps", Resource: "replicasets"}, "web", errors.New("exceeded quota"))
-	b := newBench(t, interceptor.Funcs{Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error { return refused }}, newDeployment(3))
+	b := newBench(t, interceptor.Funcs{Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error { return refused }}, newDeployment(3, withStatus(before)))
 	if _, err := b.reconcile(); !apierrors.IsForbidden(err) {
 		t.Errorf("error %v", err)
 	}
 	if got := progressOf(b.deployment().Status); got.Reason != reasonCreateError || got.Status != "False" || !strings.Contains(got.Message, "exceeded quota") {
 		t.Errorf("condition %+v", got)
+	}
+	after := b.deployment().Status
+	if after.Conditions = nil; !reflect.DeepEqual(after, before) {
+		t.Errorf("status %+v, want %+v", after, before)
 	}
 	if len(b.events) != 1 || !strings.HasPrefix(b.events[0], "Warning ReplicaSetCreateError Failed to create new replica set") {
 		t.Errorf("events %q", b.events)

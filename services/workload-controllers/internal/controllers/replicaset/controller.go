@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"keelson.dev/kit/controller"
+	"keelson.dev/kit/rights"
 	"keelson.dev/services/workload-controllers/internal/gate"
 	"keelson.dev/services/workload-controllers/internal/ownerindex"
 	"keelson.dev/services/workload-controllers/internal/podfeed"
@@ -43,8 +44,10 @@ func Registration(feed *podfeed.Feed, concurrent int) controller.Registration {
 		Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{"apps"}, Resources: []string{"replicasets"}, Verbs: []string{"get", "list", "watch"}},
 			{APIGroups: []string{"apps"}, Resources: []string{"replicasets/status"}, Verbs: []string{"update"}},
+			// An owner reference that blocks its owner's deletion may be set by who may update the owner's finalizers.
+			{APIGroups: []string{"apps"}, Resources: []string{"replicasets/finalizers"}, Verbs: []string{"update"}},
 			{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"create", "delete", "list", "patch", "watch"}},
-			{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
+			rights.Events,
 		},
 		Setup: func(s *controller.Setup) (controller.Runnable, error) { return setup(s, feed, concurrent) },
 	}

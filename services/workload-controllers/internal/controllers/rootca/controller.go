@@ -27,8 +27,8 @@ func Registration(rootCA []byte, concurrent int) controller.Registration {
 	return controller.Registration{
 		Name: Name,
 		Rules: []rbacv1.PolicyRule{
-			{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"get", "list", "watch"}},
-			{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "list", "watch", "create", "update"}},
+			{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"list", "watch"}},
+			{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"list", "watch", "create", "update"}},
 		},
 		Setup: func(s *controller.Setup) (controller.Runnable, error) { return setup(s, string(rootCA), concurrent) },
 	}

@@ -1,0 +1,17 @@
+package app
+
+import (
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"keelson.dev/kit/rights"
+)
+
+// Rules are all that the scheduler does at the apiserver. Profiles have any names, and so their Leases.
+func Rules() []rbacv1.PolicyRule {
+	return append(rights.Leases(),
+		rights.Events,
+		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"nodes", "pods"}, Verbs: []string{"list", "watch"}},
+		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods/binding"}, Verbs: []string{"create"}},
+		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods/status"}, Verbs: []string{"patch"}},
+	)
+}
