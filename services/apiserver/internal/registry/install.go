@@ -52,6 +52,8 @@ type Config struct {
 	// Tokens issues service-account tokens, Nodes leads to the nodeagents.
 	Tokens serviceaccount.Tokens
 	Nodes  *nodeproxy.Nodes
+	// Node finds the node that a Pod is to be bound to.
+	Node nodeproxy.Lookup
 	// Services are given addresses and ports from here.
 	Services service.Config
 	// EventTTL is how long Events are kept.
@@ -77,7 +79,7 @@ func Groups(c Config) []Group {
 			events,
 			namespace.Resource,
 			node.Resource,
-			pod.Entry(c.Nodes),
+			pod.Entry(c.Nodes, c.Node),
 			secret.Resource,
 			service.Entry(c.Services),
 			serviceaccount.Entry(c.Tokens),

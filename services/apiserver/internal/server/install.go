@@ -66,6 +66,7 @@ func (s *Server) registryConfig() (registry.Config, error) {
 		Audiences:      s.options.audiences(),
 		Authorizer:     s.authority,
 		Nodes:          nodes,
+		Node:           s.objects.CurrentNode,
 		Services:       service.Config{ClusterIPs: clusterIPs.Masked()},
 		EventTTL:       s.options.EventTTL,
 	}

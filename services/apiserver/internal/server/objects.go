@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -46,6 +47,15 @@ func (o *storedObjects) Node(ctx context.Context, name string) (*corev1.Node, er
 	return stored[*corev1.Node](ctx, o, "nodes", "", name)
 }
 
+// CurrentNode is Node, which asks the store for one that the cache has not, or not yet.
+func (o *storedObjects) CurrentNode(ctx context.Context, name string) (*corev1.Node, error) {
+	node, err := o.Node(ctx, name)
+	if apierrors.IsNotFound(err) {
+		return read[*corev1.Node](ctx, o, "nodes", "", name, &metav1.GetOptions{})
+	}
+	return node, err
+}
+
 // PodsOnNode is the node.Pods of the Node authorizer.
 func (o *storedObjects) PodsOnNode(ctx context.Context, node, namespace, resourceVersion string) ([]corev1.Pod, error) {
 	lister, ok := o.storages["pods"].(genericrest.Lister)
@@ -62,12 +72,17 @@ func (o *storedObjects) PodsOnNode(ctx context.Context, node, namespace, resourc
 }
 
 func stored[O runtime.Object](ctx context.Context, o *storedObjects, resource, namespace, name string) (O, error) {
+	return read[O](ctx, o, resource, namespace, name, fromCache)
+}
+
+func read[O runtime.Object](ctx context.Context, o *storedObjects, resource, namespace, name string,
+	options *metav1.GetOptions) (O, error) {
 	var none O
 	getter, ok := o.storages[resource].(genericrest.Getter)
 	if !ok {
 		return none, notOpen(resource)
 	}
-	obj, err := getter.Get(genericapirequest.WithNamespace(ctx, namespace), name, fromCache)
+	obj, err := getter.Get(genericapirequest.WithNamespace(ctx, namespace), name, options)
 	if err != nil {
 		return none, err
 	}

@@ -40,8 +40,14 @@ var quiet = sync.OnceFunc(func() { klog.SetLogger(logr.Discard()) })
 // Start runs an apiserver until the test ends.
 func Start(t testing.TB, change ...func(*inproc.Config)) *Server {
 	t.Helper()
+	return StartIn(t, t.TempDir(), change...)
+}
+
+// StartIn is Start with everything kept in dir.
+func StartIn(t testing.TB, dir string, change ...func(*inproc.Config)) *Server {
+	t.Helper()
 	quiet()
-	config := NewConfig(t, t.TempDir())
+	config := NewConfig(t, dir)
 	for _, c := range change {
 		c(config)
 	}

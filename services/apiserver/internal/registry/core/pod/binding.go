@@ -15,10 +15,21 @@ import (
 	genericrest "k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/apiserver/pkg/util/dryrun"
+
+	"keelson.dev/services/apiserver/internal/nodeproxy"
+	"keelson.dev/services/apiserver/internal/registry/core/pod/room"
 )
 
-// Binding is pods/binding: it assigns a Pod to a node, once.
-type Binding struct{ store *genericregistry.Store }
+// Binding is pods/binding: it assigns a Pod to a node, once, and only to one that exists and has room for it.
+type Binding struct {
+	store *genericregistry.Store
+	node  nodeproxy.Lookup
+	rooms *room.Rooms
+}
+
+func newBinding(store *genericregistry.Store, node nodeproxy.Lookup, rooms *room.Rooms) *Binding {
+	return &Binding{store: store, node: node, rooms: rooms}
+}
 
 var (
 	_ genericrest.NamedCreater                   = &Binding{}
@@ -29,7 +40,7 @@ var (
 func (b *Binding) New() runtime.Object { return &corev1.Binding{} }
 
 // Destroy leaves the store, which belongs to the Pods, open.
-func (b *Binding) Destroy() {}
+func (b *Binding) Destroy() { b.rooms.Close() }
 
 // NamespaceScoped tells that a Binding lives beside its Pod.
 func (b *Binding) NamespaceScoped() bool { return true }
@@ -66,7 +77,8 @@ func (b *Binding) Create(ctx context.Context, name string, obj runtime.Object, v
 	return &metav1.Status{Status: metav1.StatusSuccess}, nil
 }
 
-// assign writes the binding's node into its Pod, unless the Pod is another one or no longer the same.
+// assign writes the binding's node into its Pod, unless the Pod is another one or no longer the same, or the node is none
+// that would take it in.
 func (b *Binding) assign(ctx context.Context, binding *corev1.Binding, dryRun bool) error {
 	key, err := b.store.KeyFunc(ctx, binding.Name)
 	if err != nil {
@@ -79,15 +91,41 @@ func (b *Binding) assign(ctx context.Context, binding *corev1.Binding, dryRun bo
 	if binding.ResourceVersion != "" {
 		preconditions.ResourceVersion = &binding.ResourceVersion
 	}
+	// held is the room of the last try, which may be one of several.
+	var held *room.Reservation
 	update := func(obj runtime.Object) (runtime.Object, error) {
+		held.Release()
+		held = nil
 		pod, ok := obj.(*corev1.Pod)
 		if !ok {
 			return nil, fmt.Errorf("binding to a node: unexpected object %T", obj)
 		}
-		return pod, bind(pod, binding, metav1.Now())
+		if err := bind(pod, binding, metav1.Now()); err != nil {
+			return nil, err
+		}
+		held, err = b.reserve(ctx, pod, binding.Target.Name)
+		return pod, err
 	}
 	err = b.store.Storage.GuaranteedUpdate(ctx, key, &corev1.Pod{}, false, preconditions, storage.SimpleUpdate(update), dryRun, nil)
+	if dryRun {
+		held.Release()
+	} else {
+		// A write that failed may yet have been made.
+		held.Keep()
+	}
 	return bindingError(err, binding.Name)
+}
+
+// reserve holds room for the Pod on the node that is named.
+func (b *Binding) reserve(ctx context.Context, pod *corev1.Pod, name string) (*room.Reservation, error) {
+	node, err := b.node(ctx, name)
+	if apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("node %q does not exist", name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return b.rooms.Reserve(ctx, pod, node)
 }
 
 // bindingError says in the API's terms why a Pod was not bound: it is gone, or it is not what the binding was made for.

@@ -8,6 +8,7 @@ import (
 	genericrest "k8s.io/apiserver/pkg/registry/rest"
 
 	"keelson.dev/services/apiserver/internal/nodeproxy"
+	"keelson.dev/services/apiserver/internal/registry/core/pod/room"
 	"keelson.dev/services/apiserver/internal/registry/core/podspec"
 	"keelson.dev/services/apiserver/internal/registry/rest"
 )
@@ -39,12 +40,20 @@ var Resource = rest.Resource[*corev1.Pod]{
 	ReturnDeleted: true,
 }
 
-// Entry is the Pod with all its subresources. The nodes are where logs come from and commands run.
-func Entry(nodes *nodeproxy.Nodes) rest.Entry {
+// Entry is the Pod with all its subresources. The nodes are where logs come from and commands run, node finds the one
+// that a Pod is bound to.
+func Entry(nodes *nodeproxy.Nodes, node nodeproxy.Lookup) rest.Entry {
 	r := Resource
+	var shared *Binding
+	binding := func(s *rest.Storage) *Binding {
+		if shared == nil {
+			shared = newBinding(s.Store, node, room.New(s.Store))
+		}
+		return shared
+	}
 	r.Subresources = map[string]func(*rest.Storage) genericrest.Storage{
-		"pods/binding":  func(s *rest.Storage) genericrest.Storage { return &Binding{store: s.Store} },
-		"bindings":      func(s *rest.Storage) genericrest.Storage { return &LegacyBinding{&Binding{store: s.Store}} },
+		"pods/binding":  func(s *rest.Storage) genericrest.Storage { return binding(s) },
+		"bindings":      func(s *rest.Storage) genericrest.Storage { return &LegacyBinding{binding(s)} },
 		"pods/eviction": func(s *rest.Storage) genericrest.Storage { return &Eviction{store: s.Store, status: s.Status} },
 
 		"pods/ephemeralcontainers": rest.Writes(ephemeralStrategy),

@@ -32,6 +32,7 @@ func TestPods(t *testing.T) {
 		"delete gracefully": testDeleteGracefully, "delete at once": testDeleteAtOnce, "finalizers": testFinalizers,
 		"delete by the owner": testForceDeleteByOwner, "consistency": testConsistency,
 		"bind": testBind, "bind by the old resource": testLegacyBind, "bind what cannot be bound": testBindRefused,
+		"bind to no node": testBindNowhere, "bind to a full node": testBindFull, "bind at once": testBindAtOnce,
 		"evict": testEvict, "evict what is not meant": testEvictRefused, "evict, interrupted": testEvictInterrupted, "ephemeral containers": testEphemeralContainers,
 		"log": testLog, "follow a log": testFollowLog, "log refused": testLogRefused,
 		"exec": testExec, "attach": testAttach, "terminal": testTerminal, "exec refused": testExecRefused, "port-forward": testPortForward,
