@@ -3,6 +3,7 @@ package mutate
 import (
 	"bytes"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -74,36 +75,64 @@ func TestDecisionsOfTheRepository(t *testing.T) {
 }
 
 func TestOutcome(t *testing.T) {
-	functions, err := functionLines([]byte("package p\n\nconst c = 1 + 1\n\nfunc f() {\n}\n\nfunc g() {\n}\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	report := `{"files": [{"file_name": "a.go", "mutations": [
-		{"type": "ARITHMETIC_BASE", "status": "NOT COVERED", "line": 3, "column": 13},
 		{"type": "INVERT_LOGICAL", "status": "KILLED", "line": 5, "column": 1},
 		{"type": "INVERT_LOGICAL", "status": "TIMED OUT", "line": 6, "column": 1},
 		{"type": "INVERT_LOGICAL", "status": "KILLED", "line": 6, "column": 2},
 		{"type": "INVERT_LOGICAL", "status": "NOT VIABLE", "line": 6, "column": 3},
 		{"type": "INVERT_LOGICAL", "status": "LIVED", "line": 8, "column": 7},
-		{"type": "CONDITIONALS_BOUNDARY", "status": "NOT COVERED", "line": 9, "column": 4}]}]}`
-	got, err := read("d", []byte(report), map[string]lines{"a.go": functions})
-	want := Outcome{Dir: "d", Killed: 2, TimedOut: 1, Survivors: []string{"d/a.go:8:7 invert_logical"},
-		Uncovered: []string{"d/a.go:9:4 conditionals_boundary"}}
+		{"type": "CONDITIONALS_BOUNDARY", "status": "LIVED", "line": 10, "column": 4}]}]}`
+	got, err := read("d", []byte(report))
+	want := Outcome{Dir: "d", Killed: 2, TimedOut: 1, Survivors: []string{"d/a.go:10:4 conditionals_boundary", "d/a.go:8:7 invert_logical"}}
 	if err != nil || !reflect.DeepEqual(got, want) || got.Rate() != 60 {
 		t.Errorf("read %+v of rate %v, %v, want %+v of 60", got, got.Rate(), err, want)
 	}
-	if none, err := read("d", nil, nil); err != nil || none.Rate() != 100 {
+	if none, err := read("d", nil); err != nil || none.Rate() != 100 {
 		t.Errorf("a package without mutants has rate %v, %v", none.Rate(), err)
 	}
-	if _, err := read("d", []byte(strings.ReplaceAll(report, "LIVED", "ODD")), map[string]lines{"a.go": functions}); err == nil {
+	if _, err := read("d", []byte(strings.ReplaceAll(report, "LIVED", "ODD"))); err == nil {
 		t.Error("a status that nobody knows is passed over")
 	}
 	var out bytes.Buffer
 	Write(&out, []Outcome{want, {Dir: "e", Killed: 5}})
-	for _, line := range []string{"survived    d/a.go:8:7 invert_logical\n", "not reached d/a.go:9:4 conditionals_boundary\n", "  60.0%\n", " 100.0%\n", "  80.0%\n"} {
+	for _, line := range []string{"survived d/a.go:8:7 invert_logical\n", "survived d/a.go:10:4 conditionals_boundary\n", "  60.0%\n", " 100.0%\n", "  80.0%\n"} {
 		if !strings.Contains(out.String(), line) {
 			t.Errorf("no %q in\n%s", line, out.String())
 		}
+	}
+}
+
+// All of a package's decisions count as covered, and a failure stays one.
+func TestGoShim(t *testing.T) {
+	dir := t.TempDir()
+	path := func(name string) string { return filepath.Join(dir, name) }
+	for name, content := range map[string]string{
+		"shim": goShim, "covered": "all\n",
+		"go": "#!/bin/sh\n[ \"$1\" = fail ] && exit 2\n[ \"$2\" = -coverprofile ] && echo some >\"$3\"\nexit 0\n",
+	} {
+		if err := os.WriteFile(path(name), []byte(content), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := func(args ...string) int {
+		cmd := exec.Command(path("shim"), args...)
+		cmd.Env = append(os.Environ(), "MUTATE_GO="+path("go"), "MUTATE_COVERED="+path("covered"))
+		_ = cmd.Run()
+		return cmd.ProcessState.ExitCode()
+	}
+	if code := run("test", "-coverprofile", path("profile"), "./..."); code != 0 {
+		t.Errorf("exit status %d", code)
+	}
+	if content, err := os.ReadFile(path("profile")); err != nil || string(content) != "some\nall\n" {
+		t.Errorf("the profile is %q, %v", content, err)
+	}
+	for _, args := range [][]string{{"fail"}, {"fail", "-coverprofile", path("profile")}} {
+		if code := run(args...); code != 2 {
+			t.Errorf("%v: exit status %d, want 2", args, code)
+		}
+	}
+	if code := run("test", "./..."); code != 0 {
+		t.Errorf("exit status %d", code)
 	}
 }
 

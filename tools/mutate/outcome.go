@@ -3,9 +3,6 @@ package mutate
 import (
 	"encoding/json"
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"io"
 	"slices"
 	"strings"
@@ -16,14 +13,14 @@ type Outcome struct {
 	Dir string
 	// Killed mutants made a test fail, TimedOut ones made the tests run for ever, which is noticed as well.
 	Killed, TimedOut int
-	// Survivors are "file:line:column kind" of those that no test noticed, Uncovered of those whose line no test reaches.
-	Survivors, Uncovered []string
+	// Survivors are "file:line:column kind" of those that no test noticed.
+	Survivors []string
 }
 
 // Rate is the share of the mutants that were noticed, in percent; 100 where there was nothing to break.
 func (o Outcome) Rate() float64 {
 	noticed := o.Killed + o.TimedOut
-	all := noticed + len(o.Survivors) + len(o.Uncovered)
+	all := noticed + len(o.Survivors)
 	if all == 0 {
 		return 100
 	}
@@ -41,9 +38,8 @@ type result struct {
 	}
 }
 
-// read sums up the report of one package; one without mutants has none. Mutants outside of functions, those of constants,
-// are left out: coverage knows nothing of them, so gremlins tries none.
-func read(dir string, report []byte, functions map[string]lines) (Outcome, error) {
+// read sums up the report of one package; one without mutants has none.
+func read(dir string, report []byte) (Outcome, error) {
 	out := Outcome{Dir: dir}
 	if len(report) == 0 {
 		return out, nil
@@ -54,9 +50,6 @@ func read(dir string, report []byte, functions map[string]lines) (Outcome, error
 	}
 	for _, file := range r.Files {
 		for _, m := range file.Mutations {
-			if !functions[file.Name].hold(m.Line) {
-				continue
-			}
 			at := fmt.Sprintf("%s/%s:%d:%d %s", dir, file.Name, m.Line, m.Column, strings.ToLower(m.Type))
 			switch m.Status {
 			case "KILLED":
@@ -65,8 +58,6 @@ func read(dir string, report []byte, functions map[string]lines) (Outcome, error
 				out.TimedOut++
 			case "LIVED":
 				out.Survivors = append(out.Survivors, at)
-			case "NOT COVERED":
-				out.Uncovered = append(out.Uncovered, at)
 			case "NOT VIABLE":
 			default:
 				return out, fmt.Errorf("reading the report on %s: unknown status %q", at, m.Status)
@@ -74,30 +65,6 @@ func read(dir string, report []byte, functions map[string]lines) (Outcome, error
 		}
 	}
 	slices.Sort(out.Survivors)
-	slices.Sort(out.Uncovered)
-	return out, nil
-}
-
-// lines are ranges of lines, first and last.
-type lines [][2]int
-
-func (l lines) hold(line int) bool {
-	return slices.ContainsFunc(l, func(r [2]int) bool { return r[0] <= line && line <= r[1] })
-}
-
-// functionLines returns where the functions of a file stand.
-func functionLines(source []byte) (lines, error) {
-	files := token.NewFileSet()
-	file, err := parser.ParseFile(files, "", source, parser.SkipObjectResolution)
-	if err != nil {
-		return nil, err
-	}
-	var out lines
-	for _, declaration := range file.Decls {
-		if f, ok := declaration.(*ast.FuncDecl); ok {
-			out = append(out, [2]int{files.Position(f.Pos()).Line, files.Position(f.End()).Line})
-		}
-	}
 	return out, nil
 }
 
@@ -106,18 +73,14 @@ func Write(out io.Writer, outcomes []Outcome) {
 	var sum Outcome
 	for _, o := range outcomes {
 		for _, at := range o.Survivors {
-			fmt.Fprintln(out, "survived   ", at)
-		}
-		for _, at := range o.Uncovered {
-			fmt.Fprintln(out, "not reached", at)
+			fmt.Fprintln(out, "survived", at)
 		}
 		sum.Killed, sum.TimedOut = sum.Killed+o.Killed, sum.TimedOut+o.TimedOut
-		sum.Survivors, sum.Uncovered = append(sum.Survivors, o.Survivors...), append(sum.Uncovered, o.Uncovered...)
+		sum.Survivors = append(sum.Survivors, o.Survivors...)
 	}
 	sum.Dir = "all"
-	fmt.Fprintf(out, "\n%-48s %7s %7s %9s %12s %7s\n", "package", "killed", "hung", "survived", "not reached", "rate")
+	fmt.Fprintf(out, "\n%-48s %7s %7s %9s %7s\n", "package", "killed", "hung", "survived", "rate")
 	for _, o := range append(slices.Clone(outcomes), sum) {
-		fmt.Fprintf(out, "%-48s %7d %7d %9d %12d %6.1f%%\n",
-			o.Dir, o.Killed, o.TimedOut, len(o.Survivors), len(o.Uncovered), o.Rate())
+		fmt.Fprintf(out, "%-48s %7d %7d %9d %6.1f%%\n", o.Dir, o.Killed, o.TimedOut, len(o.Survivors), o.Rate())
 	}
 }

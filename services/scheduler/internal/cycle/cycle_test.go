@@ -433,6 +433,137 @@ func TestLead(t *testing.T) {
 	f.want("old:n")
 }
 
+// A standby that takes over tries Pods of one second by their UID, so that two of them would do the same.
+func TestLeadOrdersPodsOfOneSecond(t *testing.T) {
+	f := newFixture(t)
+	f.Lead(corev1.DefaultSchedulerName, false, f.now)
+	f.node("n", "9")
+	f.add(pod("c", "1"), pod("a", "1"), pod("d", "1"), pod("b", "1"))
+	f.Lead(corev1.DefaultSchedulerName, true, f.now)
+	f.want("a:n b:n c:n d:n")
+	f.add(pod("e", "1"))
+	f.Lead(corev1.DefaultSchedulerName, true, f.now) // it leads already
+	f.want("e:n")
+}
+
+// What a new leader takes up: neither what is gated nor what has its node.
+func TestLeadTakesUpWhatWaits(t *testing.T) {
+	gate := func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "g"}} }
+	f := newFixture(t)
+	f.node("n", "9")
+	f.add(pod("placed", "1"))
+	f.want("placed:n")
+	f.Lead(corev1.DefaultSchedulerName, false, f.now)
+	f.add(pod("gated", "1", gate), pod("waits", "1"), pod("other", "1", func(p *corev1.Pod) { p.Spec.SchedulerName = "other" }))
+	f.Lead(corev1.DefaultSchedulerName, true, f.now)
+	f.want("waits:n")
+}
+
+// The failure of a binding that nobody asked for changes nothing.
+func TestFailureOfAPodWithoutANodeIsIgnored(t *testing.T) {
+	f := newFixture(t)
+	f.add(pod("p", "1"))
+	f.want("p:-")
+	f.Failed("uid-p", f.now)
+	f.Failed("uid-none", f.now)
+	if d := f.Depths(); d[queue.Parked].Pods != 1 || d[queue.Backoff].Pods != 0 {
+		t.Errorf("depths are %v", d)
+	}
+}
+
+// Each try counts, until the Pod has changed.
+func TestAttempts(t *testing.T) {
+	f := newFixture(t)
+	f.add(pod("p", "1"))
+	for i, wait := range []time.Duration{0, 5 * time.Minute, 5 * time.Minute} {
+		f.wait(wait)
+		if v, ok := f.Next(f.now); !ok || v.Attempt != i+1 {
+			t.Errorf("try %d counts as %d, %v", i+1, v.Attempt, ok)
+		}
+	}
+	f.add(pod("p", "2"))
+	if v, ok := f.Next(f.now); !ok || v.Attempt != 1 {
+		t.Errorf("the first try of a changed Pod counts as %d, %v", v.Attempt, ok)
+	}
+}
+
+// Only a Pod whose last try found no node has a condition to write.
+func TestUnschedulable(t *testing.T) {
+	f := newFixture(t)
+	f.node("n", "1")
+	has := func(name string) bool {
+		_, _, ok := f.Unschedulable(types.UID("uid-" + name))
+		return ok
+	}
+	f.add(pod("placed", "1"), pod("refused", "1"))
+	if has("placed") || has("none") {
+		t.Error("a Pod that was not tried has a condition")
+	}
+	f.want("placed:n refused:-")
+	if has("placed") || !has("refused") {
+		t.Errorf("placed %v, refused %v", has("placed"), has("refused"))
+	}
+	f.Failed("uid-placed", f.now)
+	if has("placed") {
+		t.Error("a Pod that found a node has a condition")
+	}
+	f.add(pod("refused", "1", func(p *corev1.Pod) { p.Generation = 4 }))
+	if p, c, _ := f.Unschedulable("uid-refused"); p.Generation != 4 || c.ObservedGeneration != 4 {
+		t.Errorf("the condition is of generation %d, the Pod of %d", c.ObservedGeneration, p.Generation)
+	}
+	f.add(pod("refused", "500m"))
+	if has("refused") {
+		t.Error("a Pod that has changed since its last try has a condition")
+	}
+}
+
+// A phase or a deletion of a Pod that has its node, and of one that has not.
+func TestWhatTakesRoom(t *testing.T) {
+	phase := func(phase corev1.PodPhase) func(*corev1.Pod) {
+		return func(p *corev1.Pod) { p.Status.Phase = phase }
+	}
+	for name, test := range map[string]struct {
+		change []func(*corev1.Pod)
+		takes  bool
+	}{
+		"runs":                      {[]func(*corev1.Pod){onNode("n"), phase(corev1.PodRunning)}, true},
+		"is being deleted":          {[]func(*corev1.Pod){onNode("n"), terminating}, true},
+		"succeeded":                 {[]func(*corev1.Pod){onNode("n"), phase(corev1.PodSucceeded)}, false},
+		"failed":                    {[]func(*corev1.Pod){onNode("n"), phase(corev1.PodFailed)}, false},
+		"failed, without a node":    {[]func(*corev1.Pod){phase(corev1.PodFailed)}, false},
+		"succeeded, without a node": {[]func(*corev1.Pod){phase(corev1.PodSucceeded)}, false},
+		"deleted, without a node":   {[]func(*corev1.Pod){terminating}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			f.node("n", "4")
+			f.add(pod("p", "1"), pod("p", "1", test.change...))
+			f.want("")
+			if _, takes := f.State().PodNode("uid-p"); takes != test.takes {
+				t.Errorf("takes room: %v, want %v", takes, test.takes)
+			}
+		})
+	}
+}
+
+// Two Pods of unlike names wait for one node: each hears of it, and one that leaves does not take the other's place.
+func TestPinnedPodsAreWokenByTheirNode(t *testing.T) {
+	f := newFixture(t)
+	byHost := rulestest.Selecting(corev1.LabelHostname, "n")
+	byName := rulestest.Requiring(rulestest.Named(corev1.NodeSelectorOpIn, "n"))
+	elsewhere := rulestest.Requiring(rulestest.Named(corev1.NodeSelectorOpIn, "m"))
+	f.add(pod("host", "1", byHost), pod("name", "1", byName), pod("goes", "1", byName), pod("else", "1", elsewhere))
+	f.want("host:- name:- goes:- else:-")
+	f.RemovePod(pod("goes", "1", byName))
+	f.wait(time.Minute)
+	f.node("x", "1", rulestest.Labelled(corev1.LabelHostname, "n"))
+	f.want("host:x")
+	f.node("n", "1")
+	f.want("name:n")
+	f.node("m", "1")
+	f.want("else:m")
+}
+
 // Each profile is led by itself and judges by its own rules.
 func TestProfiles(t *testing.T) {
 	profile := config.DefaultProfile()
@@ -447,37 +578,6 @@ func TestProfiles(t *testing.T) {
 	f.want("a:n")
 }
 
-// SCH-033, POD-115: the words of the condition and the event.
-func TestMessage(t *testing.T) {
-	f := newFixture(t)
-	f.add(pod("none", "1"))
-	v, _ := f.Next(f.now)
-	if want := "0/0 nodes are available: no nodes available to schedule pods."; v.Message() != want {
-		t.Errorf("message %q, want %q", v.Message(), want)
-	}
-	taint := func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: "k", Effect: corev1.TaintEffectNoExecute}} }
-	for i := range 3 {
-		f.node(fmt.Sprintf("small-%d", i), "1")
-	}
-	f.node("tainted-0", "64", taint)
-	f.node("tainted-1", "64", taint)
-	f.add(pod("p", "2", func(p *corev1.Pod) { p.Generation = 7 }))
-	f.wait(time.Minute)
-	for v.Pod.Name != "p" {
-		v, _ = f.Next(f.now)
-	}
-	want := corev1.PodCondition{
-		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", ObservedGeneration: 7,
-		Message: "0/5 nodes are available: 2 node(s) had untolerated taint(s), 3 Insufficient cpu.",
-	}
-	if got := v.Condition(); got != want {
-		t.Errorf("condition is %+v, want %+v", got, want)
-	}
-	if p, c, ok := f.Unschedulable("uid-p"); !ok || p.Name != "p" || c != want {
-		t.Errorf("the Pod should say %+v, want %+v", c, want)
-	}
-}
-
 // SAF-024, SAF-125: a Pod that has its node is left there, whatever better place comes, and whatever the node turns into.
 func TestBoundPodsAreLeftAlone(t *testing.T) {
 	f := newFixture(t)
@@ -489,42 +589,4 @@ func TestBoundPodsAreLeftAlone(t *testing.T) {
 	f.wait(time.Hour)
 	f.add(pod("b", "1", onNode("n"), withPriority(10), func(p *corev1.Pod) { p.Labels = map[string]string{"a": "b"} }))
 	f.want("")
-}
-
-func TestExplain(t *testing.T) {
-	f := newFixture(t)
-	name := types.NamespacedName{Namespace: "default", Name: "p"}
-	expect := func(summary string, facts ...string) {
-		t.Helper()
-		e, ok := f.Explain(name)
-		if !ok || e.Summary != summary {
-			t.Errorf("summary %q, %v, want %q", e.Summary, ok, summary)
-		}
-		all := fmt.Sprint(e.Facts)
-		for _, fact := range facts {
-			if !strings.Contains(all, fact) {
-				t.Errorf("facts %s do not say %q", all, fact)
-			}
-		}
-	}
-	if _, ok := f.Explain(name); ok {
-		t.Error("explains a Pod that is not there")
-	}
-	f.add(pod("p", "2", func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "g"}} }))
-	expect("held by scheduling gates: g")
-	f.add(pod("p", "2", withPriority(7)))
-	expect("waits for its turn", "priority 7")
-	f.node("n", "1")
-	f.want("p:-")
-	expect("fits on no node: 0/1 nodes are available: 1 Insufficient cpu.", "n: Insufficient cpu")
-	f.node("m", "2")
-	f.run()
-	expect("waits to be tried again", "m: can take the Pod", "is tried again then")
-	f.wait(time.Minute)
-	f.want("p:m")
-	expect("given node m, which the API does not show yet")
-	f.add(pod("p", "2", onNode("m")))
-	if _, ok := f.Explain(name); ok {
-		t.Error("explains a Pod that has its node")
-	}
 }

@@ -12,6 +12,7 @@
 package queue
 
 import (
+	"cmp"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -67,7 +68,6 @@ type Queue struct {
 	active  entries
 	backoff entries
 	parked  map[class.ID]*entries
-	count   int // parked entries
 	flushAt time.Time
 }
 
@@ -83,10 +83,7 @@ func New(policy backoff.Policy) *Queue {
 
 // urgent orders by priority, then by entering.
 func urgent(a, b *Entry) bool {
-	if a.Priority != b.Priority {
-		return a.Priority > b.Priority
-	}
-	return a.entered < b.entered
+	return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.entered, b.entered)) < 0
 }
 
 // Add makes the entry active. An entry that is elsewhere is moved; its attempts are forgotten.
@@ -125,7 +122,6 @@ func (q *Queue) Park(e *Entry, now time.Time) {
 		at = &entries{before: urgent}
 		q.parked[e.Class] = at
 	}
-	q.count++
 	q.put(at, e, Parked, now)
 	if q.flushAt.IsZero() {
 		q.flushAt = now.Add(MaxParked)
@@ -157,7 +153,6 @@ func (q *Queue) Remove(e *Entry) {
 	case Parked:
 		at := q.parked[e.Class]
 		at.remove(e)
-		q.count--
 		if len(at.list) == 0 {
 			delete(q.parked, e.Class)
 		}

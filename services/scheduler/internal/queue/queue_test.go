@@ -150,6 +150,127 @@ func TestParkedIsNotForever(t *testing.T) {
 	}
 }
 
+// Each parked Pod has its own five minutes, also when it was parked after others and is less urgent than they are.
+func TestEachParkedPodHasItsTime(t *testing.T) {
+	q := newQueue()
+	parkAt := func(e *Entry, at time.Time) {
+		q.Add(e, at)
+		q.Remove(e)
+		q.Park(e, at)
+	}
+	parkAt(entry("a", 1), start)
+	parkAt(entry("b", 0), start.Add(time.Minute))
+	parkAt(entry("c", 5), start.Add(2*time.Minute))
+	for _, test := range []struct {
+		at   time.Duration
+		want string
+		next time.Duration // 0 for none
+	}{
+		{5*time.Minute - 1, "", 5 * time.Minute},
+		{5 * time.Minute, "a", 6 * time.Minute},
+		{6*time.Minute - 1, "", 6 * time.Minute},
+		{6 * time.Minute, "b", 7 * time.Minute},
+		{8 * time.Minute, "c", 0},
+	} {
+		if got := popAll(q, start.Add(test.at)); got != test.want {
+			t.Errorf("after %s popped %q, want %q", test.at, got, test.want)
+		}
+		next, ok := q.Next(start.Add(test.at))
+		if ok != (test.next > 0) || ok && !next.Equal(start.Add(test.next)) {
+			t.Errorf("after %s next at %s, %v, want %s", test.at, next, ok, start.Add(test.next))
+		}
+	}
+}
+
+// The next time is the first of the delays and of the parked Pods' longest times.
+func TestNext(t *testing.T) {
+	q := newQueue()
+	if at, ok := q.Next(start); ok {
+		t.Errorf("an empty queue has something to do at %s", at)
+	}
+	parked, delayed, active := entry("p", 0), entry("d", 0), entry("a", 0)
+	q.Park(parked, start)
+	if at, _ := q.Next(start); !at.Equal(start.Add(5 * time.Minute)) {
+		t.Errorf("with a parked Pod next at %s", at)
+	}
+	q.Delay(delayed, start)
+	if at, _ := q.Next(start); !at.Equal(start.Add(time.Second)) {
+		t.Errorf("with a delayed Pod next at %s", at)
+	}
+	delayed.Attempts = 60 // the greatest delay is ten seconds, longer than the rest of the parked Pod's time
+	q.Delay(delayed, start.Add(295*time.Second))
+	if at, _ := q.Next(start.Add(295 * time.Second)); !at.Equal(start.Add(5 * time.Minute)) {
+		t.Errorf("with a Pod delayed beyond the parked one's time next at %s", at)
+	}
+	q.Add(active, start)
+	if at, _ := q.Next(start); !at.Equal(start) {
+		t.Errorf("with an active Pod next at %s", at)
+	}
+}
+
+// One Wake moves Pods whose delay lasts aside, at most 64 of them, and goes on until one is active.
+func TestWakePassesThoseThatAreDelayed(t *testing.T) {
+	q := newQueue()
+	for i := range 70 {
+		q.Park(entry("late", int32(100-i)), start)
+	}
+	q.Wake(1, start)
+	if n, _ := q.Depth(Backoff); n != 64 {
+		t.Errorf("%d Pods were moved, want 64", n)
+	}
+	if n, _ := q.Depth(Parked); n != 6 {
+		t.Errorf("%d Pods are parked still, want 6", n)
+	}
+	q.Wake(1, start.Add(time.Minute))
+	if n, _ := q.Depth(Active); n != 1 {
+		t.Errorf("%d Pods are active, want the one whose delay is over", n)
+	}
+}
+
+// How long the first of a place waits: the oldest counts, wherever it stands.
+func TestDepthTellsTheOldest(t *testing.T) {
+	q := newQueue()
+	q.Add(entry("a", 0), start.Add(time.Second))
+	q.Add(entry("b", 9), start.Add(3*time.Second))
+	q.Add(entry("c", 0), start)
+	if n, oldest := q.Depth(Active); n != 3 || !oldest.Equal(start) {
+		t.Errorf("%d wait, the oldest since %s", n, oldest)
+	}
+	for i, at := range []time.Duration{2, 1, 3} {
+		e := entry("p", 0)
+		e.Class = class.ID(i + 1)
+		q.Park(e, start.Add(at*time.Second))
+	}
+	if n, oldest := q.Depth(Parked); n != 3 || !oldest.Equal(start.Add(time.Second)) {
+		t.Errorf("%d are parked, the oldest since %s", n, oldest)
+	}
+	if n, oldest := q.Depth("elsewhere"); n != 0 || !oldest.IsZero() {
+		t.Errorf("%d wait nowhere, the oldest since %s", n, oldest)
+	}
+}
+
+// A Pod that is added again starts afresh, but keeps its rank; a new one has no place.
+func TestAddAgain(t *testing.T) {
+	q := newQueue()
+	e, other := entry("e", 0), entry("o", 0)
+	if place, _, _ := e.Place(); place != Nowhere {
+		t.Errorf("a new entry is in %s", place)
+	}
+	q.Add(e, start)
+	q.Add(other, start)
+	q.Park(e, start)
+	q.Add(e, start.Add(time.Second))
+	if place, since, retryAt := e.Place(); place != Active || !since.Equal(start.Add(time.Second)) || !retryAt.IsZero() || e.Attempts != 0 {
+		t.Errorf("it is in %s since %s, is retried at %s after %d tries", place, since, retryAt, e.Attempts)
+	}
+	if got := popAll(q, start.Add(time.Second)); got != "eo" {
+		t.Errorf("popped %q, want the one that entered first in front", got)
+	}
+	if place, _, _ := e.Place(); place != Nowhere {
+		t.Errorf("a popped entry is in %s", place)
+	}
+}
+
 func TestRemoveAndDepth(t *testing.T) {
 	q := newQueue()
 	active, delayed, parked := entry("a", 0), entry("d", 0), entry("p", 0)
