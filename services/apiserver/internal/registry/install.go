@@ -4,6 +4,7 @@ package registry
 import (
 	"fmt"
 	"maps"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -60,20 +61,20 @@ type Config struct {
 	EventTTL time.Duration
 }
 
-// Group is the entries of one group version.
+// Group is one API group and what it serves. Its versions are those that the scheme knows.
 type Group struct {
-	schema.GroupVersion
+	Name    string
 	Entries []rest.Entry
 }
 
-// Groups lists every group version and what it serves. For the mere list of
-// versions and types an empty Config will do.
+// Groups lists every group and what it serves. For the mere list of
+// groups and types an empty Config will do.
 func Groups(c Config) []Group {
 	events, newerEvents := event.Entries(c.EventTTL)
 	// Whoever writes roles and bindings cannot grant more than they have.
 	var guard policy.Authority = c.Authorizer
 	return []Group{
-		{corev1.SchemeGroupVersion, []rest.Entry{
+		{corev1.GroupName, []rest.Entry{
 			configmap.Resource,
 			endpoints.Resource,
 			events,
@@ -84,18 +85,18 @@ func Groups(c Config) []Group {
 			service.Entry(c.Services),
 			serviceaccount.Entry(c.Tokens),
 		}},
-		{appsv1.SchemeGroupVersion, []rest.Entry{deployment.Resource, replicaset.Resource}},
-		{authenticationv1.SchemeGroupVersion, []rest.Entry{tokenreview.Entry(c.Authenticators, c.Audiences)}},
-		{authorizationv1.SchemeGroupVersion, []rest.Entry{accessreview.Entry(c.Authorizer)}},
-		{coordinationv1.SchemeGroupVersion, []rest.Entry{lease.Resource}},
-		{eventsv1.SchemeGroupVersion, []rest.Entry{newerEvents}},
-		{rbacv1.SchemeGroupVersion, []rest.Entry{
+		{appsv1.GroupName, []rest.Entry{deployment.Resource, replicaset.Resource}},
+		{authenticationv1.GroupName, []rest.Entry{tokenreview.Entry(c.Authenticators, c.Audiences)}},
+		{authorizationv1.GroupName, []rest.Entry{accessreview.Entry(c.Authorizer)}},
+		{coordinationv1.GroupName, []rest.Entry{lease.Resource}},
+		{eventsv1.GroupName, []rest.Entry{newerEvents}},
+		{rbacv1.GroupName, []rest.Entry{
 			clusterrole.Entry(guard),
 			clusterrolebinding.Entry(guard),
 			role.Entry(guard),
 			rolebinding.Entry(guard),
 		}},
-		{schedulingv1.SchemeGroupVersion, []rest.Entry{priorityclass.Resource}},
+		{schedulingv1.GroupName, []rest.Entry{priorityclass.Resource}},
 	}
 }
 
@@ -104,11 +105,16 @@ func AddToScheme(scheme *runtime.Scheme) error {
 	for _, group := range Groups(Config{}) {
 		for _, entry := range group.Entries {
 			if err := entry.AddToScheme(scheme); err != nil {
-				return fmt.Errorf("registering %s: %w", group.GroupVersion, err)
+				return fmt.Errorf("registering the group %q: %w", group.Name, err)
 			}
 		}
 	}
 	return nil
+}
+
+// Versions are the group's versions, the one that clients prefer first.
+func (g Group) Versions(scheme *runtime.Scheme) []schema.GroupVersion {
+	return scheme.PrioritizedVersionsForGroup(g.Name)
 }
 
 // Storages opens the stores of the group's entries; the keys are paths such as "pods/status".
@@ -117,9 +123,27 @@ func (g Group) Storages(o rest.Options) (map[string]genericrest.Storage, error) 
 	for _, entry := range g.Entries {
 		storages, err := entry.Storages(o)
 		if err != nil {
-			return nil, fmt.Errorf("installing %s: %w", g.GroupVersion, err)
+			return nil, fmt.Errorf("installing the group %q: %w", g.Name, err)
 		}
 		maps.Copy(all, storages)
 	}
 	return all, nil
+}
+
+// ServedIn are those of the storages that a version serves: the resources whose kind it has, with their subresources.
+func ServedIn(
+	version schema.GroupVersion, scheme *runtime.Scheme, storages map[string]genericrest.Storage,
+) (map[string]genericrest.Storage, error) {
+	served := map[string]genericrest.Storage{}
+	for path, storage := range storages {
+		resource, _, _ := strings.Cut(path, "/")
+		kinds, _, err := scheme.ObjectKinds(storages[resource].New())
+		if err != nil {
+			return nil, fmt.Errorf("serving %s: %w", path, err)
+		}
+		if scheme.Recognizes(version.WithKind(kinds[0].Kind)) {
+			served[path] = storage
+		}
+	}
+	return served, nil
 }

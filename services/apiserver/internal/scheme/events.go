@@ -5,70 +5,38 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
-	"k8s.io/apimachinery/pkg/conversion"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// addEvents registers events.k8s.io, whose Event is a second shape of the core
-// Event: one object in the store, the core type in memory.
-func addEvents(scheme *runtime.Scheme) error {
-	if err := eventsv1.AddToScheme(scheme); err != nil {
-		return err
-	}
-	internal := schema.GroupVersion{Group: eventsv1.GroupName, Version: runtime.APIVersionInternal}
-	scheme.AddKnownTypes(internal, &corev1.Event{}, &corev1.EventList{})
-	for _, add := range []func(*runtime.Scheme) error{addEventConversions, addEventListConversions} {
-		if err := add(scheme); err != nil {
-			return err
-		}
-	}
-	if err := scheme.AddFieldLabelConversionFunc(eventsv1.SchemeGroupVersion.WithKind("Event"), eventFieldLabel); err != nil {
-		return err
-	}
-	return scheme.SetVersionPriority(eventsv1.SchemeGroupVersion)
-}
-
+// addEventConversions makes the Event of events.k8s.io a second shape of the core Event: one object in the store, the
+// core type in memory.
 func addEventConversions(scheme *runtime.Scheme) error {
-	err := scheme.AddConversionFunc((*corev1.Event)(nil), (*eventsv1.Event)(nil), func(in, out any, _ conversion.Scope) error {
-		fromCore(in.(*corev1.Event), out.(*eventsv1.Event))
-		return nil
-	})
-	if err != nil {
+	if err := convertible(scheme, fromCore, toCore); err != nil {
 		return err
 	}
-	return scheme.AddConversionFunc((*eventsv1.Event)(nil), (*corev1.Event)(nil), func(in, out any, _ conversion.Scope) error {
-		toCore(in.(*eventsv1.Event), out.(*corev1.Event))
-		return nil
-	})
-}
-
-func addEventListConversions(scheme *runtime.Scheme) error {
-	err := scheme.AddConversionFunc((*corev1.EventList)(nil), (*eventsv1.EventList)(nil), func(in, out any, _ conversion.Scope) error {
-		from, to := in.(*corev1.EventList), out.(*eventsv1.EventList)
-		to.ListMeta = from.ListMeta
-		to.Items = make([]eventsv1.Event, len(from.Items))
-		for i := range from.Items {
-			fromCore(&from.Items[i], &to.Items[i])
-		}
-		return nil
-	})
-	if err != nil {
+	if err := convertible(scheme, listFromCore, listToCore); err != nil {
 		return err
 	}
-	return scheme.AddConversionFunc((*eventsv1.EventList)(nil), (*corev1.EventList)(nil), func(in, out any, _ conversion.Scope) error {
-		from, to := in.(*eventsv1.EventList), out.(*corev1.EventList)
-		to.ListMeta = from.ListMeta
-		to.Items = make([]corev1.Event, len(from.Items))
-		for i := range from.Items {
-			toCore(&from.Items[i], &to.Items[i])
-		}
-		return nil
-	})
+	return scheme.AddFieldLabelConversionFunc(eventsv1.SchemeGroupVersion.WithKind("Event"), eventFieldLabel)
 }
 
-// fromCore and toCore name the same fields in both shapes. Like generated
-// conversions they share what the input points to.
+func listFromCore(in *corev1.EventList, out *eventsv1.EventList) {
+	out.ListMeta = in.ListMeta
+	out.Items = make([]eventsv1.Event, len(in.Items))
+	for i := range in.Items {
+		fromCore(&in.Items[i], &out.Items[i])
+	}
+}
+
+func listToCore(in *eventsv1.EventList, out *corev1.EventList) {
+	out.ListMeta = in.ListMeta
+	out.Items = make([]corev1.Event, len(in.Items))
+	for i := range in.Items {
+		toCore(&in.Items[i], &out.Items[i])
+	}
+}
+
+// fromCore and toCore name the same fields in both shapes.
 func fromCore(in *corev1.Event, out *eventsv1.Event) {
 	*out = eventsv1.Event{
 		ObjectMeta:               in.ObjectMeta,

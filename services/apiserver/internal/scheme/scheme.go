@@ -3,6 +3,7 @@ package scheme
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -11,45 +12,61 @@ import (
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/conversion"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 )
 
-// version is one group version whose Go types are both its wire format and the
-// form in which the server handles and stores its objects.
+// group is an API group. Each of its kinds has one Go type in which the server handles and stores its objects, the hub:
+// that of the first version which has the kind, unless hubs says otherwise.
+type group struct {
+	// versions are in the order in which clients prefer them.
+	versions []version
+	// hubs are, by kind, the types of kinds that are not handled and stored in the first version which has them.
+	hubs map[string]runtime.Object
+	// conversions registers the conversions between the hubs and the types of other versions.
+	conversions func(*runtime.Scheme) error
+}
+
+// version is one version of a group.
 type version struct {
 	schema.GroupVersion
 	addToScheme func(*runtime.Scheme) error
 }
 
-var versions = []version{
-	{corev1.SchemeGroupVersion, corev1.AddToScheme},
-	{appsv1.SchemeGroupVersion, appsv1.AddToScheme},
-	{authenticationv1.SchemeGroupVersion, authenticationv1.AddToScheme},
-	{authorizationv1.SchemeGroupVersion, authorizationv1.AddToScheme},
-	{autoscalingv1.SchemeGroupVersion, autoscalingv1.AddToScheme},
-	{coordinationv1.SchemeGroupVersion, coordinationv1.AddToScheme},
-	{policyv1.SchemeGroupVersion, policyv1.AddToScheme},
-	{rbacv1.SchemeGroupVersion, rbacv1.AddToScheme},
-	{schedulingv1.SchemeGroupVersion, schedulingv1.AddToScheme},
+var groups = []group{
+	{versions: []version{{corev1.SchemeGroupVersion, corev1.AddToScheme}}},
+	{versions: []version{{appsv1.SchemeGroupVersion, appsv1.AddToScheme}}},
+	{versions: []version{{authenticationv1.SchemeGroupVersion, authenticationv1.AddToScheme}}},
+	{versions: []version{{authorizationv1.SchemeGroupVersion, authorizationv1.AddToScheme}}},
+	{versions: []version{{autoscalingv1.SchemeGroupVersion, autoscalingv1.AddToScheme}}},
+	{versions: []version{{coordinationv1.SchemeGroupVersion, coordinationv1.AddToScheme}}},
+	{
+		versions:    []version{{eventsv1.SchemeGroupVersion, eventsv1.AddToScheme}},
+		hubs:        map[string]runtime.Object{"Event": &corev1.Event{}, "EventList": &corev1.EventList{}},
+		conversions: addEventConversions,
+	},
+	{versions: []version{{policyv1.SchemeGroupVersion, policyv1.AddToScheme}}},
+	{versions: []version{{rbacv1.SchemeGroupVersion, rbacv1.AddToScheme}}},
+	{versions: []version{{schedulingv1.SchemeGroupVersion, schedulingv1.AddToScheme}}},
 }
 
 // New returns a scheme with every served type. It is made anew for each
 // server, because resources add their defaults and field selectors to it.
-func New() (*runtime.Scheme, error) {
+func New() (*runtime.Scheme, error) { return newScheme(groups) }
+
+func newScheme(groups []group) (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
-	for _, v := range versions {
-		if err := addVersion(scheme, v); err != nil {
-			return nil, fmt.Errorf("registering %s: %w", v.GroupVersion, err)
+	for _, g := range groups {
+		if err := addGroup(scheme, g); err != nil {
+			return nil, fmt.Errorf("registering %s: %w", g.versions[0].Group, err)
 		}
-	}
-	if err := addEvents(scheme); err != nil {
-		return nil, fmt.Errorf("registering events.k8s.io: %w", err)
 	}
 	if err := addOptionConversions(scheme); err != nil {
 		return nil, fmt.Errorf("registering request options: %w", err)
@@ -66,23 +83,73 @@ func Codecs(scheme *runtime.Scheme) serializer.CodecFactory {
 		serializer.WithStreamingCollectionEncodingToJSON(), serializer.WithStreamingCollectionEncodingToProtobuf())
 }
 
-// addVersion registers a group's only version, and its Go types once more as
-// the group's internal version: so no object is ever converted.
-func addVersion(scheme *runtime.Scheme, v version) error {
-	if err := v.addToScheme(scheme); err != nil {
-		return err
+// StorageVersion is the version in which objects like example are stored under the group: the one whose type is the hub.
+func StorageVersion(scheme *runtime.Scheme, group string, example runtime.Object) (schema.GroupVersion, error) {
+	kinds, _, err := scheme.ObjectKinds(example)
+	if err != nil {
+		return schema.GroupVersion{}, err
 	}
-	internal := schema.GroupVersion{Group: v.Group, Version: runtime.APIVersionInternal}
-	for kind, t := range scheme.KnownTypes(v.GroupVersion) {
+	for _, version := range scheme.PrioritizedVersionsForGroup(group) {
+		if slices.ContainsFunc(kinds, func(k schema.GroupVersionKind) bool { return k.GroupVersion() == version }) {
+			return version, nil
+		}
+	}
+	return schema.GroupVersion{}, fmt.Errorf("no version of the group %q has the type %T", group, example)
+}
+
+// addGroup registers the types of all versions, and the hubs once more as the group's internal version: so an object of
+// the stored version is never converted.
+func addGroup(scheme *runtime.Scheme, g group) error {
+	internal := schema.GroupVersion{Group: g.versions[0].Group, Version: runtime.APIVersionInternal}
+	for kind, hub := range g.hubs {
+		scheme.AddKnownTypeWithName(internal.WithKind(kind), hub)
+	}
+	priority := make([]schema.GroupVersion, 0, len(g.versions))
+	for _, v := range g.versions {
+		if err := v.addToScheme(scheme); err != nil {
+			return err
+		}
+		if err := addHubs(scheme, v.GroupVersion, internal); err != nil {
+			return err
+		}
+		priority = append(priority, v.GroupVersion)
+	}
+	if g.conversions != nil {
+		if err := g.conversions(scheme); err != nil {
+			return err
+		}
+	}
+	return scheme.SetVersionPriority(priority...)
+}
+
+// addHubs makes the version's types the hubs of the kinds that have none yet.
+func addHubs(scheme *runtime.Scheme, version, internal schema.GroupVersion) error {
+	for kind, t := range scheme.KnownTypes(version) {
 		// meta/v1 has internal forms of its own for ListOptions, WatchEvent and the like.
-		if strings.HasPrefix(t.PkgPath(), "k8s.io/apimachinery/") {
+		if strings.HasPrefix(t.PkgPath(), "k8s.io/apimachinery/") || scheme.Recognizes(internal.WithKind(kind)) {
 			continue
 		}
-		obj, err := scheme.New(v.GroupVersion.WithKind(kind))
+		obj, err := scheme.New(version.WithKind(kind))
 		if err != nil {
 			return err
 		}
 		scheme.AddKnownTypeWithName(internal.WithKind(kind), obj)
 	}
-	return scheme.SetVersionPriority(v.GroupVersion)
+	return nil
+}
+
+// convertible registers the conversions between a hub and another version of its kind. Like generated conversions they
+// may share what their input points to.
+func convertible[Hub, Version any](scheme *runtime.Scheme, fromHub func(*Hub, *Version), toHub func(*Version, *Hub)) error {
+	err := scheme.AddConversionFunc((*Hub)(nil), (*Version)(nil), func(in, out any, _ conversion.Scope) error {
+		fromHub(in.(*Hub), out.(*Version))
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return scheme.AddConversionFunc((*Version)(nil), (*Hub)(nil), func(in, out any, _ conversion.Scope) error {
+		toHub(in.(*Version), out.(*Hub))
+		return nil
+	})
 }

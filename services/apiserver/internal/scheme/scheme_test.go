@@ -2,43 +2,115 @@ package scheme
 
 import (
 	"net/url"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
-	eventsv1 "k8s.io/api/events/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/randfill"
 )
 
-// TestEventShapes: no field is lost between the two shapes of an Event.
-func TestEventShapes(t *testing.T) {
+// TestSecondVersions takes every kind of every version that is not stored as it is to its hub and back, and the hub to
+// the version and back: no field is lost between the two.
+func TestSecondVersions(t *testing.T) {
 	s, err := New()
 	if err != nil {
 		t.Fatal(err)
 	}
-	filler := randfill.NewWithSeed(1).NilChance(0.3).Funcs(
+	found := 0
+	for kind, served := range s.AllKnownTypes() {
+		internal := schema.GroupVersionKind{Group: kind.Group, Version: runtime.APIVersionInternal, Kind: kind.Kind}
+		hub := s.KnownTypes(internal.GroupVersion())[kind.Kind]
+		if hub == nil || hub == served || strings.HasPrefix(served.PkgPath(), "k8s.io/apimachinery/") {
+			continue
+		}
+		found++
+		t.Run(kind.Version+"."+kind.Kind, func(t *testing.T) {
+			roundTrip(t, s, kind, internal)
+			roundTrip(t, s, internal, kind)
+		})
+	}
+	if found != 2 {
+		t.Errorf("%d kinds have a second version, want Event and EventList", found)
+	}
+}
+
+func roundTrip(t *testing.T, s *runtime.Scheme, from, to schema.GroupVersionKind) {
+	t.Helper()
+	filler := randfill.NewWithSeed(1).NilChance(0.3).NumElements(1, 3).Funcs(
 		func(m *metav1.TypeMeta, _ randfill.Continue) { *m = metav1.TypeMeta{} },
 		func(f *metav1.FieldsV1, _ randfill.Continue) { *f = metav1.FieldsV1{} },
 	)
+	fresh := func(kind schema.GroupVersionKind) runtime.Object {
+		obj, err := s.New(kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return obj
+	}
 	for range 200 {
-		event := &corev1.Event{}
-		filler.Fill(event)
-		other := &eventsv1.Event{}
-		if err := s.Convert(event, other, nil); err != nil {
+		start, there, back := fresh(from), fresh(to), fresh(from)
+		filler.Fill(start)
+		if err := s.Convert(start, there, nil); err != nil {
 			t.Fatal(err)
 		}
-		back := &corev1.Event{}
-		if err := s.Convert(other, back, nil); err != nil {
+		if err := s.Convert(there, back, nil); err != nil {
 			t.Fatal(err)
 		}
-		if !apiequality.Semantic.DeepEqual(event, back) {
-			t.Fatalf("there and back:\n%+v\n%+v", event, back)
+		if !apiequality.Semantic.DeepEqual(start, back) {
+			t.Fatalf("%s to %s and back:\n%+v\n%+v", from, to, start, back)
 		}
+	}
+}
+
+// Of a group with two versions each kind is stored in the first that has it, unless the group says otherwise.
+func TestVersionsOfGroup(t *testing.T) {
+	v1 := version{autoscalingv1.SchemeGroupVersion, autoscalingv1.AddToScheme}
+	v2 := version{autoscalingv2.SchemeGroupVersion, autoscalingv2.AddToScheme}
+	for _, row := range []struct {
+		name   string
+		group  group
+		stored map[string]runtime.Object // by version
+	}{
+		{"the first version is stored", group{versions: []version{v2, v1}},
+			map[string]runtime.Object{"v2": &autoscalingv2.HorizontalPodAutoscaler{}, "v1": &autoscalingv1.Scale{}}},
+		{"a later version is stored", group{versions: []version{v2, v1},
+			hubs: map[string]runtime.Object{"HorizontalPodAutoscaler": &autoscalingv1.HorizontalPodAutoscaler{}}},
+			map[string]runtime.Object{"v1": &autoscalingv1.HorizontalPodAutoscaler{}}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			s, err := newScheme([]group{groups[0], row.group})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := []schema.GroupVersion{autoscalingv2.SchemeGroupVersion, autoscalingv1.SchemeGroupVersion}
+			if got := s.PrioritizedVersionsForGroup(v1.Group); !slices.Equal(got, want) {
+				t.Errorf("versions %v, want %v", got, want)
+			}
+			for version, hub := range row.stored {
+				got, err := StorageVersion(s, v1.Group, hub)
+				if err != nil || got.Version != version {
+					t.Errorf("a %T is stored in %s, %v, want %s", hub, got, err, version)
+				}
+				kind := reflect.TypeOf(hub).Elem()
+				internal := schema.GroupVersion{Group: v1.Group, Version: runtime.APIVersionInternal}
+				if got := s.KnownTypes(internal)[kind.Name()]; got != kind {
+					t.Errorf("%s is handled as %s, want %s", kind.Name(), got, kind)
+				}
+			}
+			if _, err := StorageVersion(s, v1.Group, &corev1.Pod{}); err == nil {
+				t.Error("a Pod has a version of this group to be stored in")
+			}
+		})
 	}
 }
 

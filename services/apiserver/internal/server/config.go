@@ -51,7 +51,7 @@ func (o *Options) newConfig(s *runtime.Scheme, listener net.Listener) (*generica
 	config.OpenAPIConfig, config.OpenAPIV3Config = openapi.Configs(s)
 	config.MergedResourceConfig = serverstorage.NewResourceConfig()
 	for _, group := range registry.Groups(registry.Config{}) {
-		config.MergedResourceConfig.EnableVersions(group.GroupVersion)
+		config.MergedResourceConfig.EnableVersions(group.Versions(s)...)
 	}
 	if err := o.serve(config, listener); err != nil {
 		return nil, fmt.Errorf("preparing to serve: %w", err)

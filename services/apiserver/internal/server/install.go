@@ -32,8 +32,11 @@ func (s *Server) install(context.Context) error {
 		if err != nil {
 			return err
 		}
-		info := s.groupInfo(group.GroupVersion, storages)
-		if group.Group != "" {
+		info, err := s.groupInfo(group.Versions(s.scheme), storages)
+		if err != nil {
+			return err
+		}
+		if group.Name != "" {
 			named = append(named, info)
 			continue
 		}
@@ -76,13 +79,22 @@ func (s *Server) registryConfig() (registry.Config, error) {
 	return config, nil
 }
 
-func (s *Server) groupInfo(gv schema.GroupVersion, storages map[string]genericrest.Storage) *genericapiserver.APIGroupInfo {
+func (s *Server) groupInfo(
+	versions []schema.GroupVersion, storages map[string]genericrest.Storage,
+) (*genericapiserver.APIGroupInfo, error) {
+	byVersion := map[string]map[string]genericrest.Storage{}
+	for _, version := range versions {
+		var err error
+		if byVersion[version.Version], err = registry.ServedIn(version, s.scheme, storages); err != nil {
+			return nil, err
+		}
+	}
 	return &genericapiserver.APIGroupInfo{
-		PrioritizedVersions:          []schema.GroupVersion{gv},
-		VersionedResourcesStorageMap: map[string]map[string]genericrest.Storage{gv.Version: storages},
+		PrioritizedVersions:          versions,
+		VersionedResourcesStorageMap: byVersion,
 		OptionsExternalVersion:       &schema.GroupVersion{Version: "v1"},
 		Scheme:                       s.scheme,
 		ParameterCodec:               runtime.NewParameterCodec(s.scheme),
 		NegotiatedSerializer:         s.codecs,
-	}
+	}, nil
 }

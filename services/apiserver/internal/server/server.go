@@ -200,7 +200,7 @@ func (s *Server) openStore(ctx context.Context) (err error) {
 		}
 		client = s.embedded.Client()
 	}
-	s.store = storage.New(client, s.codecs)
+	s.store = storage.New(client, s.scheme, s.codecs)
 	s.doing("preparing to serve", "")
 	return nil
 }

@@ -25,6 +25,8 @@ import (
 	"k8s.io/apiserver/pkg/storage/value/encrypt/identity"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
+
+	"keelson.dev/services/apiserver/internal/scheme"
 )
 
 const (
@@ -42,6 +44,7 @@ const (
 type Store struct {
 	client    *kubernetes.Client
 	compactor etcd3.Compactor
+	scheme    *runtime.Scheme
 	codecs    serializer.CodecFactory
 	stop      func()
 }
@@ -49,14 +52,14 @@ type Store struct {
 var _ generic.RESTOptionsGetter = &Store{}
 
 // New returns the store behind client. Close it before the client's server ends.
-func New(client *kubernetes.Client, codecs serializer.CodecFactory) *Store {
+func New(client *kubernetes.Client, scheme *runtime.Scheme, codecs serializer.CodecFactory) *Store {
 	if len(client.Endpoints()) == 0 {
 		// The in-process client has no endpoint that the library could ask for its version.
 		etcdfeature.DefaultFeatureSupportChecker.CheckClient(client.Ctx(), embeddedVersion{}, genericstorage.RequestWatchProgress)
 	}
 	client.KV = etcd3.NewETCDLatencyTracker(client.KV)
 	compactor := etcd3.NewCompactor(client.Client, compactInterval, clock.RealClock{}, nil)
-	return &Store{client: client, compactor: compactor, codecs: codecs, stop: compactor.Stop}
+	return &Store{client: client, compactor: compactor, scheme: scheme, codecs: codecs, stop: compactor.Stop}
 }
 
 // Check fails when the store does not answer.
@@ -77,7 +80,7 @@ func (s *Store) Close() {
 
 // GetRESTOptions says how a resource is stored: as protobuf, with a watch cache.
 func (s *Store) GetRESTOptions(resource schema.GroupResource, example runtime.Object) (generic.RESTOptions, error) {
-	config, err := s.config(resource)
+	config, err := s.config(resource, example)
 	if err != nil {
 		return generic.RESTOptions{}, fmt.Errorf("finding the storage form of %s: %w", resource, err)
 	}
@@ -91,11 +94,15 @@ func (s *Store) GetRESTOptions(resource schema.GroupResource, example runtime.Ob
 	}, nil
 }
 
-func (s *Store) config(resource schema.GroupResource) (*storagebackend.ConfigForResource, error) {
+func (s *Store) config(resource schema.GroupResource, example runtime.Object) (*storagebackend.ConfigForResource, error) {
+	version, err := scheme.StorageVersion(s.scheme, resource.Group, example)
+	if err != nil {
+		return nil, err
+	}
 	codec, versioner, err := serverstorage.NewStorageCodec(serverstorage.StorageCodecConfig{
 		StorageMediaType:  runtime.ContentTypeProtobuf,
 		StorageSerializer: s.codecs,
-		StorageVersion:    schema.GroupVersion{Group: resource.Group, Version: "v1"},
+		StorageVersion:    version,
 		MemoryVersion:     schema.GroupVersion{Group: resource.Group, Version: runtime.APIVersionInternal},
 	})
 	if err != nil {

@@ -50,7 +50,7 @@ func Entries(ttl time.Duration) (core, events rest.Entry) {
 	}
 	s := &shared{Resource: Resource}
 	s.TTL = func(*corev1.Event) time.Duration { return ttl }
-	return s, view{s}
+	return s, newView{s}
 }
 
 // shared is the Event with its one store.
@@ -71,26 +71,25 @@ func (s *shared) Storages(o rest.Options) (map[string]genericrest.Storage, error
 	return s.Paths(s.opened), nil
 }
 
-// view is the Event of events.k8s.io, which must be of the newer form.
-type view struct{ *shared }
+// newView is the Event of events.k8s.io, which must be of the newer form.
+type newView struct{ core *shared }
 
 // AddToScheme registers nothing: the defaults are those of the core group, the field selectors come with the conversion.
-func (v view) AddToScheme(*runtime.Scheme) error { return nil }
+func (v newView) AddToScheme(*runtime.Scheme) error { return nil }
 
 // Storages returns the store of the core group as events of events.k8s.io.
-func (v view) Storages(o rest.Options) (map[string]genericrest.Storage, error) {
-	if _, err := v.shared.Storages(o); err != nil {
+func (v newView) Storages(o rest.Options) (map[string]genericrest.Storage, error) {
+	if _, err := v.core.Storages(o); err != nil {
 		return nil, err
 	}
-	newer := *v.opened
-	store := *v.opened.Store
-	strategy := rest.NewCreateUpdateStrategy(v.opened, rest.Strategy[*corev1.Event]{
+	view, store := *v.core.opened, *v.core.opened.Store
+	strategy := rest.NewCreateUpdateStrategy(v.core.opened, rest.Strategy[*corev1.Event]{
 		Validate:       ValidateNew,
 		ValidateUpdate: ValidateNewUpdate,
 		CreateOnUpdate: true,
 	})
 	store.CreateStrategy, store.UpdateStrategy = strategy, strategy
 	store.DefaultQualifiedResource = eventsv1.Resource(Resource.Name)
-	newer.Store = &store
-	return map[string]genericrest.Storage{Resource.Name: &newer}, nil
+	view.Store = &store
+	return map[string]genericrest.Storage{Resource.Name: &view}, nil
 }

@@ -1,0 +1,33 @@
+package rest
+
+import (
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	genericrest "k8s.io/apiserver/pkg/registry/rest"
+)
+
+// Description is a Resource for those who treat all types alike.
+type Description struct {
+	schema.GroupResource
+	Singular      string
+	ClusterScoped bool
+	New           func() runtime.Object
+	// Object are the rules for writes of the object, Status those of /status; nil: there is no /status.
+	Object genericrest.RESTCreateUpdateStrategy
+	Status genericrest.RESTUpdateStrategy
+	Table  genericrest.TableConvertor
+}
+
+// Describe returns the resource without its type.
+func (r Resource[O]) Describe(scheme *runtime.Scheme) Description {
+	d := Description{
+		GroupResource: r.groupResource(), Singular: r.Singular, ClusterScoped: r.ClusterScoped,
+		New:    func() runtime.Object { return r.New() },
+		Object: &strategy[O]{r.ObjectWrites(), r.scope(scheme)},
+		Table:  newTableConvertor(r.Columns),
+	}
+	if r.Status != nil {
+		d.Status = &strategy[O]{r.StatusWrites(), r.scope(scheme)}
+	}
+	return d
+}

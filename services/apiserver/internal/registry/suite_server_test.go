@@ -1,0 +1,101 @@
+package registry_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
+
+	"keelson.dev/services/apiserver/internal/servertest"
+)
+
+// TestSuiteOnServer checks what shows only when a resource is served and stored.
+func TestSuiteOnServer(t *testing.T) {
+	server := servertest.Start(t)
+	namespace := server.Namespace(t, "suite")
+	client, err := dynamic.NewForConfig(server.ConfigAs(servertest.Admin))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range installed(t) {
+		t.Run(s.GroupResource.String(), func(t *testing.T) {
+			resource := client.Resource(s.kind.GroupVersion().WithResource(s.Resource))
+			objects := dynamic.ResourceInterface(resource)
+			if !s.ClusterScoped {
+				objects = resource.Namespace(namespace)
+			}
+			s.checkApply(t, objects)
+			s.checkStrict(t, objects)
+			s.checkUpdates(t, objects)
+		})
+	}
+}
+
+// checkApply wants the second of two equal applies to change nothing.
+func (s *subject) checkApply(t *testing.T, objects dynamic.ResourceInterface) {
+	t.Helper()
+	object := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(s.Example)}
+	object.SetGroupVersionKind(s.kind)
+	apply := func() *unstructured.Unstructured {
+		applied, err := objects.Apply(t.Context(), object.GetName(), object, metav1.ApplyOptions{FieldManager: "suite"})
+		if err != nil {
+			t.Fatalf("applying: %v", err)
+		}
+		return applied
+	}
+	wantSame(t, "applied twice", apply(), apply())
+}
+
+// checkStrict wants a field that does not exist to be refused by its name, if the client asks for strictness.
+func (s *subject) checkStrict(t *testing.T, objects dynamic.ResourceInterface) {
+	t.Helper()
+	object := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(s.Example)}
+	object.SetGroupVersionKind(s.kind)
+	object.SetName("strict")
+	object.Object["unheardOf"] = "x"
+	_, err := objects.Create(t.Context(), object, metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict})
+	if !apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), `unknown field "unheardOf"`) {
+		t.Errorf("an unknown field: %v", err)
+	}
+}
+
+// checkUpdates stores valid objects and wants an update with what was read to change nothing.
+func (s *subject) checkUpdates(t *testing.T, objects dynamic.ResourceInterface) {
+	t.Helper()
+	stored := 0
+	var refused error
+	for seed := range int64(6) {
+		object := &unstructured.Unstructured{Object: s.valid(t, seed, fmt.Sprintf("random-%d", seed))}
+		object.SetGroupVersionKind(s.kind)
+		created, err := objects.Create(t.Context(), object, metav1.CreateOptions{})
+		if err != nil {
+			refused = err
+			continue
+		}
+		stored++
+		updated, err := objects.Update(t.Context(), created, metav1.UpdateOptions{})
+		if err != nil {
+			t.Errorf("seed %d: an update that changes nothing: %v", seed, err)
+			continue
+		}
+		wantSame(t, fmt.Sprintf("seed %d: updated with itself", seed), created, updated)
+	}
+	// Some random fields are refused by admission or mean something that is missing here.
+	if stored == 0 {
+		t.Errorf("no random object was stored: the check shows nothing; the last refusal: %v", refused)
+	}
+}
+
+func wantSame(t *testing.T, what string, before, after *unstructured.Unstructured) {
+	t.Helper()
+	if before.GetResourceVersion() != after.GetResourceVersion() || before.GetGeneration() != after.GetGeneration() {
+		t.Errorf("%s: resourceVersion %s, then %s, generation %d, then %d", what, before.GetResourceVersion(),
+			after.GetResourceVersion(), before.GetGeneration(), after.GetGeneration())
+		differing(before.Object, after.Object, "", func(path, difference string) { t.Logf("%s: %s", path, difference) })
+	}
+}
