@@ -17,7 +17,12 @@ const getsubids = "getsubids"
 // HostRange returns the host IDs that Pods with user namespaces are given. A host that has the user userns.User and the
 // program getsubids says which they are; a wrong answer is an error. Any other host gets userns.Default.
 func HostRange(ctx context.Context, maxPods int) (userns.Range, error) {
-	if _, err := user.Lookup(userns.User); err != nil {
+	return hostRange(ctx, maxPods, user.Lookup)
+}
+
+// hostRange is HostRange with the host's way to look a user up.
+func hostRange(ctx context.Context, maxPods int, lookup func(name string) (*user.User, error)) (userns.Range, error) {
+	if _, err := lookup(userns.User); err != nil {
 		if unknown := user.UnknownUserError(""); errors.As(err, &unknown) {
 			return userns.Default(maxPods), nil
 		}

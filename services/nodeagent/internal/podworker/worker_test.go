@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
+	"keelson.dev/kit/podview"
 	"keelson.dev/services/nodeagent/internal/podstate"
 	"keelson.dev/services/nodeagent/internal/probe"
 	"keelson.dev/services/nodeagent/internal/runtime/fake"
@@ -426,8 +427,30 @@ func TestEviction(t *testing.T) {
 			t.Errorf("phase %s, reason %q, message %q", s.Phase, s.Reason, s.Message)
 		}
 		w.expect("events", logged(w, "event Evicted"), "event Evicted : too much")
+		w.start() // an agent that comes later does not end again what has ended
 		w.pool.Evict("u1", why)
 		w.after(time.Second)
 		w.expect("events after the end", logged(w, "event Evicted"), "event Evicted : too much")
+	})
+}
+
+// POD-141: a container that fails its readiness probe takes no traffic, and is neither stopped nor started again.
+func TestReadinessFailure(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.put(newPod(func(p *corev1.Pod) { p.Spec.Containers[0].ReadinessProbe = &corev1.Probe{} }))
+		w.after(time.Second)
+		id := strings.TrimPrefix(w.get("u1").Status.ContainerStatuses[0].ContainerID, "fake://")
+		for _, ready := range []bool{true, false} {
+			w.mu.Lock()
+			w.probes[id] = probe.Result{Started: true, Ready: ready}
+			w.mu.Unlock()
+			w.pool.Tell("u1")
+			w.after(time.Hour)
+			got := podview.Condition(w.get("u1"), corev1.PodReady)
+			if got == nil || (got.Status == corev1.ConditionTrue) != ready || w.get("u1").Status.ContainerStatuses[0].Ready != ready {
+				t.Errorf("the probe says ready %v, the Pod %+v", ready, got)
+			}
+		}
+		w.expect("signals", w.signals("StartContainer", "StopContainer", "TERM", "KILL"), "StartContainer m @0")
 	})
 }

@@ -87,7 +87,7 @@ func result(t *testing.T, p *Prober, id string) Result {
 	return got
 }
 
-// POD-132, POD-134, POD-142, POD-144: a Pod gets no traffic before its first success, and leaves again by failing; POD-141: nothing is killed.
+// POD-132, POD-134, POD-142, POD-144: a Pod gets no traffic before its first success, and leaves again by failing.
 func TestReadiness(t *testing.T) {
 	play(t, func(t *testing.T, s *script, p *Prober) {
 		container := &corev1.Container{Name: "c", ReadinessProbe: command("ready", func(p *corev1.Probe) { p.InitialDelaySeconds = 5 })}

@@ -42,7 +42,6 @@ func (c *computation) conditions(out *corev1.PodStatus) {
 		condition.ObservedGeneration = c.in.Pod.Generation
 		condition.LastTransitionTime = seconds(c.in.Now)
 		if old := podview.Condition(c.in.Pod, kind); old != nil {
-			condition.LastProbeTime = old.LastProbeTime
 			if old.Status == condition.Status {
 				condition.LastTransitionTime = old.LastTransitionTime
 			}

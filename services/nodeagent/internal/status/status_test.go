@@ -1,8 +1,10 @@
 package status
 
 import (
+	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -197,7 +199,7 @@ func TestConditions(t *testing.T) {
 			in.Pod.Spec.InitContainers[0].ReadinessProbe = &corev1.Probe{}
 		}}, ready, "False", "ContainersNotReady"},
 		{"POD-119 POD-121 gate without a condition", []func(*Input){running, gate}, ready, "False", "ReadinessGatesNotReady"},
-		{"POD-121 POD-124 gate is false", []func(*Input){running, gate, gateIs("False")}, ready, "False", "ReadinessGatesNotReady"},
+		{"POD-121 gate is false", []func(*Input){running, gate, gateIs("False")}, ready, "False", "ReadinessGatesNotReady"},
 		{"POD-121 containers are ready all the same", []func(*Input){running, gate, gateIs("False")}, containers, "True", ""},
 		{"POD-120 gate is true", []func(*Input){running, gate, gateIs("True")}, ready, "True", ""},
 		{"a Pod that succeeded is not ready", []func(*Input){instance("m", 0, observed.Exited, 0), ended(podstate.Finish)}, ready, "False", "PodCompleted"},
@@ -352,5 +354,42 @@ func TestWhatAContainerWasGiven(t *testing.T) {
 	got = Compute(with(instance("m", 0, observed.Running))).ContainerStatuses[0]
 	if got.Resources == nil || got.AllocatedResources != nil || got.User != nil {
 		t.Errorf("nothing asked for, nothing said: resources %v, allocated %v, user %v", got.Resources, got.AllocatedResources, got.User)
+	}
+}
+
+// POD-124: a Pod whose containers are ready and whose gate is not, as the API's users read it.
+func TestGateIsFalseAsRead(t *testing.T) {
+	in := with(instance("m", 0, observed.Running), func(in *Input) {
+		in.Pod.Spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: "example.com/gate"}}
+		in.Pod.Status.Conditions = []corev1.PodCondition{
+			{Type: "example.com/gate", Status: corev1.ConditionFalse},
+			{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastProbeTime: metav1.NewTime(now)},
+		}
+	})
+	text, err := json.Marshal(Compute(in))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read struct {
+		Conditions        []map[string]any
+		ContainerStatuses []map[string]any
+	}
+	if err := json.Unmarshal(text, &read); err != nil {
+		t.Fatal(err)
+	}
+	i := slices.IndexFunc(read.Conditions, func(c map[string]any) bool { return c["type"] == "Ready" })
+	if i < 0 {
+		t.Fatalf("no condition Ready in %s", text)
+	}
+	ready := read.Conditions[i]
+	probed, said := ready["lastProbeTime"]
+	if ready["status"] != "False" || !said || probed != nil {
+		t.Errorf("Ready is %v, want status False and lastProbeTime null", ready)
+	}
+	if moved, err := time.Parse(time.RFC3339, fmt.Sprint(ready["lastTransitionTime"])); err != nil || !moved.Equal(now) {
+		t.Errorf("lastTransitionTime %v, want that of now: %v", ready["lastTransitionTime"], err)
+	}
+	if c := read.ContainerStatuses[0]; c["ready"] != true || c["containerID"] != "containerd://m0" {
+		t.Errorf("container ready %v with ID %v, want true and containerd://m0", c["ready"], c["containerID"])
 	}
 }

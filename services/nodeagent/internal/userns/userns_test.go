@@ -58,7 +58,7 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// SAF-102, SAF-103, SAF-104, SAF-105, SAF-106
+// SAF-103, SAF-104, SAF-105, SAF-106
 func TestCustom(t *testing.T) {
 	const good = "root:100:5\nkubelet:65536:7208960\n"
 	if r, ok, err := Custom(good, good, 110); err != nil || !ok || r != (Range{65536, 7208960}) {
@@ -68,6 +68,8 @@ func TestCustom(t *testing.T) {
 		t.Fatalf("without a line for the user: %v, %v", ok, err)
 	}
 	for name, pair := range map[string][2]string{
+		"only groups":      {"", "kubelet:65536:7208960"},
+		"two group lines":  {"kubelet:65536:7208960", "kubelet:65536:7208960\nkubelet:65536000:7208960"},
 		"start 0":          {"kubelet:0:7208960", "kubelet:0:7208960"},
 		"start 65537":      {"kubelet:65537:7208960", "kubelet:65537:7208960"},
 		"too few":          {"kubelet:65536:7143424", "kubelet:65536:7143424"},
