@@ -76,6 +76,51 @@ func TestUsageOfContainersWithoutRequests(t *testing.T) {
 	}
 }
 
+// The default counts for the resource that a container does not ask for, also an init container; not beside what it asks.
+func TestScoredDefaults(t *testing.T) {
+	const mi = 1 << 20
+	for name, test := range map[string]struct {
+		spec corev1.PodSpec
+		want [2]int64
+	}{
+		"asks for both":         {corev1.PodSpec{Containers: []corev1.Container{container("300m", "50Mi")}}, [2]int64{300, 50 * mi}},
+		"only cpu":              {corev1.PodSpec{Containers: []corev1.Container{container("300m", "")}}, [2]int64{300, 200 * mi}},
+		"only memory":           {corev1.PodSpec{Containers: []corev1.Container{container("", "50Mi")}}, [2]int64{100, 50 * mi}},
+		"one of two asks":       {corev1.PodSpec{Containers: []corev1.Container{container("300m", "50Mi"), container("", "")}}, [2]int64{400, 250 * mi}},
+		"the other of two asks": {corev1.PodSpec{Containers: []corev1.Container{container("", ""), container("300m", "50Mi")}}, [2]int64{400, 250 * mi}},
+		"an init container does not": {corev1.PodSpec{
+			Containers:     []corev1.Container{container("50m", "50Mi")},
+			InitContainers: []corev1.Container{container("", "")}}, [2]int64{100, 200 * mi}},
+		"the first of two init containers does not": {corev1.PodSpec{
+			Containers:     []corev1.Container{container("50m", "50Mi")},
+			InitContainers: []corev1.Container{container("", ""), container("10m", "10Mi")}}, [2]int64{100, 200 * mi}},
+	} {
+		if u := New(0).Usage(&corev1.Pod{Spec: test.spec}); u.Scored != test.want {
+			t.Errorf("%s: is scored as %v, want %v", name, u.Scored, test.want)
+		}
+	}
+}
+
+// Of many unlike usages 50,000 are kept; what is in use stays right.
+func TestUsagesAreBounded(t *testing.T) {
+	s := New(0)
+	pod := func(i int) *corev1.Pod {
+		return &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
+			corev1.ResourceCPU: *resource.NewMilliQuantity(int64(i), resource.DecimalSI), corev1.ResourceMemory: resource.MustParse("1")}}}}}}
+	}
+	first := s.Usage(pod(0))
+	for i := range 49_999 {
+		s.Usage(pod(i + 1))
+	}
+	if len(s.usages) != 50_000 || s.Usage(pod(0)) != first {
+		t.Errorf("%d usages are kept, want 50000", len(s.usages))
+	}
+	s.Usage(pod(50_000))
+	if len(s.usages) != 1 || first.Basic[Memory] != 1 || s.Usage(pod(0)) == first {
+		t.Errorf("%d usages are kept, want a fresh start", len(s.usages))
+	}
+}
+
 func TestUsageIsOnePointer(t *testing.T) {
 	s := New(0)
 	pod := func(cpu string) *corev1.Pod {
@@ -97,13 +142,17 @@ func TestPorts(t *testing.T) {
 		first, second corev1.PodSpec
 		conflict      bool
 	}{
-		"same":                  {hold("", 80, "TCP"), hold("", 80, "TCP"), true},
-		"protocol defaults":     {hold("", 80, ""), hold("", 80, "TCP"), true},
-		"other port":            {hold("", 80, "TCP"), hold("", 81, "TCP"), false},
-		"other protocol":        {hold("", 80, "TCP"), hold("", 80, "UDP"), false},
-		"two addresses":         {hold("10.0.0.1", 80, "TCP"), hold("10.0.0.2", 80, "TCP"), false},
-		"an address and all":    {hold("10.0.0.1", 80, "TCP"), hold("0.0.0.0", 80, "TCP"), true},
-		"all and an address":    {hold("", 80, "TCP"), hold("10.0.0.1", 80, "TCP"), true},
+		"same":               {hold("", 80, "TCP"), hold("", 80, "TCP"), true},
+		"protocol defaults":  {hold("", 80, ""), hold("", 80, "TCP"), true},
+		"other port":         {hold("", 80, "TCP"), hold("", 81, "TCP"), false},
+		"other protocol":     {hold("", 80, "TCP"), hold("", 80, "UDP"), false},
+		"two addresses":      {hold("10.0.0.1", 80, "TCP"), hold("10.0.0.2", 80, "TCP"), false},
+		"an address and all": {hold("10.0.0.1", 80, "TCP"), hold("0.0.0.0", 80, "TCP"), true},
+		"all and an address": {hold("", 80, "TCP"), hold("10.0.0.1", 80, "TCP"), true},
+		"the lowest port":    {hold("", 1, "TCP"), hold("", 1, "TCP"), true},
+		"port 0 is none":     {hold("", 0, "TCP"), hold("", 0, "TCP"), false},
+		"a second port": {corev1.PodSpec{Containers: []corev1.Container{{Ports: []corev1.ContainerPort{{ContainerPort: 1}, {HostPort: 79}, {HostPort: 80}}}}},
+			hold("", 80, "TCP"), true},
 		"no host port, no hold": {corev1.PodSpec{Containers: []corev1.Container{{Ports: []corev1.ContainerPort{{ContainerPort: 80}}}}}, hold("", 80, "TCP"), false},
 		"a sidecar holds":       {corev1.PodSpec{InitContainers: []corev1.Container{sidecar(hold("", 80, "TCP").Containers[0])}}, hold("", 80, "TCP"), true},
 		"an init container not": {corev1.PodSpec{InitContainers: hold("", 80, "TCP").Containers}, hold("", 80, "TCP"), false},

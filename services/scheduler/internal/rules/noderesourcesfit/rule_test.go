@@ -98,6 +98,13 @@ func TestManyResources(t *testing.T) {
 		t.Errorf("refused for %q", got)
 	}
 	p, c = asking(80)
+	enough := rulestest.Node("enough")
+	for i := range 79 {
+		rulestest.Offering(corev1.ResourceName(fmt.Sprintf("example.com/r%02d", i)), "1")(enough)
+	}
+	if got := rulestest.New(t, enough).Refusals(rule, p, "enough"); !slices.Equal(got, []string{"Insufficient further resources"}) {
+		t.Errorf("with all but the last refused for %q", got)
+	}
 	if got := c.Refusals(rule, p, "n"); len(got) != 63 || got[0] != "Insufficient example.com/r00" || got[62] != "Insufficient further resources" {
 		t.Errorf("refused for %q", got)
 	}
@@ -138,6 +145,17 @@ func TestScore(t *testing.T) {
 				t.Errorf("scores are %v, want %d", got, test.want)
 			}
 		})
+	}
+}
+
+// A resource that the node lacks does not end the sum, and storage counts with what the Pod asks for.
+func TestScoreOfFurtherResources(t *testing.T) {
+	weights := []noderesourcesfit.Weight{{Resource: columns.CPU, Weight: 1}, {Resource: columns.Memory, Weight: 1}, {Resource: columns.Ephemeral, Weight: 1}}
+	c := rulestest.New(t, rulestest.Node("n", rulestest.Offering(cpu, "0"), rulestest.Offering(storage, "4Gi"))).Run(
+		rulestest.Pod("r", rulestest.OnNode("n"), rulestest.Asking(cpu, "0"), rulestest.Asking(memory, "0"), rulestest.Asking(storage, "1Gi")))
+	p := rulestest.Pod("p", rulestest.Asking(memory, "1Gi"), rulestest.Asking(storage, "2Gi"))
+	if got := c.Scores(noderesourcesfit.Rule(weights), p)["n"]; got != (75+25)/2 {
+		t.Errorf("the score is %d, want the mean of 75 and 25", got)
 	}
 }
 
