@@ -102,7 +102,29 @@ type logStream struct {
 // InputStream implements the API machinery's ResourceStreamer.
 func (s *logStream) InputStream(ctx context.Context, apiVersion, acceptHeader string) (io.ReadCloser, bool, string, error) {
 	stream, flush, contentType, err := s.LocationStreamer.InputStream(ctx, apiVersion, acceptHeader)
+	if stream != nil {
+		stream = &endAlone{ReadCloser: stream}
+	}
 	return stream, flush, contentType, nodeproxy.Unreachable(s.node, err)
+}
+
+// endAlone tells of the end in a read of its own, never together with the last bytes: what the API machinery sends over
+// a WebSocket leaves out the bytes that come with the end, which of a short log are all.
+type endAlone struct {
+	io.ReadCloser
+	end error
+}
+
+// Read implements io.Reader.
+func (e *endAlone) Read(buffer []byte) (int, error) {
+	if e.end != nil {
+		return 0, e.end
+	}
+	n, err := e.ReadCloser.Read(buffer)
+	if n > 0 && err != nil {
+		e.end, err = err, nil
+	}
+	return n, err
 }
 
 var logStreams = []string{corev1.LogStreamAll, corev1.LogStreamStderr, corev1.LogStreamStdout}

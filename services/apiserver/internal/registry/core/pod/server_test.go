@@ -34,7 +34,7 @@ func TestPods(t *testing.T) {
 		"bind": testBind, "bind by the old resource": testLegacyBind, "bind what cannot be bound": testBindRefused,
 		"bind to no node": testBindNowhere, "bind to a full node": testBindFull, "bind at once": testBindAtOnce,
 		"evict": testEvict, "evict what is not meant": testEvictRefused, "evict, interrupted": testEvictInterrupted, "ephemeral containers": testEphemeralContainers,
-		"log": testLog, "follow a log": testFollowLog, "log refused": testLogRefused,
+		"log": testLog, "log by websocket": testLogWebSocket, "follow a log": testFollowLog, "log refused": testLogRefused,
 		"exec": testExec, "attach": testAttach, "terminal": testTerminal, "exec refused": testExecRefused, "port-forward": testPortForward,
 	} {
 		t.Run(name, func(t *testing.T) {
