@@ -59,7 +59,7 @@ func (w *worker) begin(ctx context.Context, a podstate.Action) {
 // carrier returns the function that carries an action out. It is given copies of what the worker knows, because the
 // worker goes on meanwhile.
 func (w *worker) carrier(a podstate.Action, o *operation) func(context.Context) outcome {
-	job := &job{pool: w.pool, config: w.config, action: a, pod: w.pod, podIP: w.podIP(), podIPs: w.podIPs(), seen: w.seen, mail: &w.mail}
+	job := &job{pool: w.pool, config: w.config, action: a, pod: w.pod, podIP: w.podIP(), podIPs: w.podIPs(), seen: w.seen, mail: &w.mail, signals: w.signals}
 	switch a.Kind {
 	case podstate.Prepare:
 		return job.prepare
@@ -137,6 +137,8 @@ type job struct {
 	podIPs []string
 	seen   observed.Pod
 	mail   *mailbox // guarded by pool.mu
+	// signals holds an entry for each signal to a container of the Pod that is under way.
+	signals chan struct{}
 }
 
 // note records a normal event about the action's container, or about the Pod.

@@ -10,6 +10,17 @@ import (
 	"keelson.dev/services/nodeagent/internal/lifecycle"
 )
 
+// How many signals to the containers of one Pod may be under way at once, and how long one counts as such. A shim that
+// has to send dozens at a time falls behind with the exits of its helpers, answers nobody and loses minutes.
+const (
+	signalsAtOnce = 8
+	signalTime    = 500 * time.Millisecond
+	killTime      = 5 * time.Second
+)
+
+// patience is how long after its time the runtime kills by itself, should the agent not do it.
+const patience = time.Minute
+
 // stop ends one instance: the preStop hook, at most until the deadline, then the stop signal, and the kill at the
 // deadline, but never sooner than lifecycle.MinimumGrace after the signal. The deadline may move forward at any time.
 type stop struct {
@@ -47,21 +58,58 @@ func (s *stop) run(ctx context.Context) outcome {
 	if s.action.PreStop {
 		s.hook(ctx)
 	}
+	err := s.signal(ctx)
+	return outcome{err: err, reason: reasonFailedKillPod, observe: true}
+}
+
+// signal sends the stop signal, waits until the instance has ended or its time has, and kills it then.
+func (s *stop) signal(ctx context.Context) error {
 	for {
+		over := s.enter(ctx, signalTime)
+		after := lifecycle.KillAfter(time.Now(), s.end())
 		call, cancel := context.WithCancel(ctx)
 		ended := make(chan error, 1)
-		after := lifecycle.KillAfter(time.Now(), s.end())
 		go func() {
-			ended <- failpoint.Around("nodeagent/container.stop", func() error { return s.config.Runtime.StopContainer(call, s.action.ID, after) })
+			defer over()
+			ended <- s.stopContainer(call, after+patience)
 		}()
+		timer := time.NewTimer(after)
 		select {
 		case err := <-ended:
+			timer.Stop()
 			cancel()
-			return outcome{err: err, reason: reasonFailedKillPod, observe: true}
+			return err
 		case <-s.moved: // ask again: the signal was sent, the kill comes sooner
+			timer.Stop()
 			cancel()
 			<-ended
+		case <-timer.C:
+			cancel()
+			if err := <-ended; err == nil || ctx.Err() != nil {
+				return err
+			}
+			defer s.enter(ctx, killTime)()
+			return s.stopContainer(ctx, 0)
 		}
+	}
+}
+
+func (s *stop) stopContainer(ctx context.Context, timeout time.Duration) error {
+	return failpoint.Around("nodeagent/container.stop", func() error { return s.config.Runtime.StopContainer(ctx, s.action.ID, timeout) })
+}
+
+// enter waits for its turn to send a signal. The turn ends with a call of the result, or when its time is over.
+func (s *stop) enter(ctx context.Context, atMost time.Duration) (leave func()) {
+	select {
+	case s.signals <- struct{}{}:
+	case <-ctx.Done():
+		return func() {}
+	}
+	once := sync.OnceFunc(func() { <-s.signals })
+	timer := time.AfterFunc(atMost, once)
+	return func() {
+		timer.Stop()
+		once()
 	}
 }
 

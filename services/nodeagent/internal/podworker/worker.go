@@ -39,10 +39,12 @@ type worker struct {
 	startedAt time.Time
 	seen      observed.Pod
 	// stale says that seen must be read again.
-	stale    bool
-	memory   podstate.Memory
-	saved    checkpoint.Record
-	ops      map[string]*operation
+	stale  bool
+	memory podstate.Memory
+	saved  checkpoint.Record
+	ops    map[string]*operation
+	// signals bounds the signals to containers that are under way.
+	signals  chan struct{}
 	messages map[string]string
 	// told holds the waiting reason by container name that an event told of last.
 	told map[string]string
@@ -54,8 +56,8 @@ type worker struct {
 func newWorker(pool *Pool, pod *corev1.Pod) *worker {
 	w := &worker{
 		pool: pool, config: &pool.config, uid: pod.UID, bell: make(chan struct{}, 1), pod: pod, stale: true,
-		log:  pool.config.Log.With(zap.String("namespace", pod.Namespace), zap.String("pod", pod.Name), zap.String("uid", string(pod.UID))),
-		ops:  map[string]*operation{},
+		log: pool.config.Log.With(zap.String("namespace", pod.Namespace), zap.String("pod", pod.Name), zap.String("uid", string(pod.UID))),
+		ops: map[string]*operation{}, signals: make(chan struct{}, signalsAtOnce),
 		mail: mailbox{pod: pod},
 		memory: podstate.Memory{
 			Streaks: map[string]uint32{}, Hooked: map[string]bool{}, Condemned: map[string]podstate.Condemnation{},

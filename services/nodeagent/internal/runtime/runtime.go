@@ -88,7 +88,8 @@ type Containers interface {
 	// StartContainer starts a created instance.
 	StartContainer(ctx context.Context, id string) error
 	// StopContainer sends the image's stop signal (TERM by default), waits up to timeout for the end and then kills.
-	// It returns when the instance has exited. If ctx ends first the instance may run on: call again.
+	// A timeout of 0 kills at once, without the signal. It returns when the instance has exited. If ctx ends first the
+	// instance may run on: call again.
 	StopContainer(ctx context.Context, id string, timeout time.Duration) error
 	// RemoveContainer removes an instance that has exited or never started.
 	RemoveContainer(ctx context.Context, id string) error

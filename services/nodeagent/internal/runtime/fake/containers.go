@@ -91,8 +91,13 @@ func (r *Runtime) StopContainer(ctx context.Context, id string, timeout time.Dur
 		r.mu.Unlock()
 		return nil
 	}
-	r.noteLocked("TERM", c.Name)
-	if b := c.behavior; !b.IgnoreTERM && b.StopTakes == 0 {
+	if timeout > 0 {
+		r.noteLocked("TERM", c.Name)
+	}
+	if b := c.behavior; timeout == 0 {
+		r.noteLocked("KILL", c.Name)
+		r.exitLocked(c, 137, "")
+	} else if !b.IgnoreTERM && b.StopTakes == 0 {
 		r.exitLocked(c, 143, "")
 	} else if !b.IgnoreTERM {
 		r.exitAfter(c, b.StopTakes, 143)

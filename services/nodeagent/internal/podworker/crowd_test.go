@@ -1,0 +1,71 @@
+package podworker
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"keelson.dev/services/nodeagent/internal/runtime/fake"
+)
+
+func crowd(n int) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Spec.Containers = nil
+		for i := range n {
+			p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: fmt.Sprintf("c%d", i), Image: "image:1"})
+		}
+	}
+}
+
+// POD-164: of a Pod of 60 containers at most 8 are sent a signal within half a second, which is what a shim keeps up with; all
+// get it soon, each at least two seconds before it is killed, and the status tells of each end while others still run.
+func TestManyContainersAreStoppedInTurns(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.runtime.SetBehavior("image:1", fake.Behavior{IgnoreTERM: true})
+		w.put(newPod(crowd(60)))
+		w.after(0)
+		w.delete("u1", 1)
+		w.after(5200 * time.Millisecond)
+		ended := 0
+		for _, s := range w.get("u1").Status.ContainerStatuses {
+			if s.State.Terminated != nil && !s.Ready {
+				ended++
+			}
+		}
+		if ended < 10 || ended > 59 {
+			t.Errorf("after five seconds the status tells of %d ends", ended)
+		}
+		w.after(10 * time.Second)
+		if w.get("u1") != nil {
+			t.Error("the Pod is still there after 15 s")
+		}
+		told, killed := map[string]time.Time{}, map[string]time.Time{}
+		for _, c := range w.runtime.Calls() {
+			switch c.Verb {
+			case "TERM":
+				told[c.Object] = c.At
+			case "KILL":
+				killed[c.Object] = c.At
+			}
+		}
+		if len(told) != 60 || len(killed) != 60 {
+			t.Fatalf("%d told to stop, %d killed", len(told), len(killed))
+		}
+		for name, at := range told {
+			near := 0
+			for _, other := range told {
+				if d := other.Sub(at); d >= 0 && d < 500*time.Millisecond {
+					near++
+				}
+			}
+			if near > 8 {
+				t.Errorf("%d containers were told to stop within half a second", near)
+			}
+			if killed[name].Sub(at) < 2*time.Second {
+				t.Errorf("%s was killed %s after the signal", name, killed[name].Sub(at))
+			}
+		}
+	})
+}
