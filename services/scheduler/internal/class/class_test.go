@@ -57,7 +57,7 @@ func pod(change ...func(*corev1.Pod)) *corev1.Pod {
 }
 
 func (f *fixture) join(p *corev1.Pod) *class.Class {
-	return f.set.Join(&f.profile, rules.Pod{Pod: p, Usage: f.state.Usage(p)})
+	return f.set.Join(&f.profile, rules.PodOf(p, f.state.Usage(p)))
 }
 
 // Pods are of one class when no rule can tell them apart.

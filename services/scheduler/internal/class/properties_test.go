@@ -25,10 +25,10 @@ func size(v columns.View, label string) int64 {
 	return n
 }
 
-// arithmetic is a profile of rules that are easy to compute again. What a Pod's class depends on stands in its labels.
+// arithmetic is a profile of rules that are easy to compute again. What a Pod's class depends on stands in its selector.
 func arithmetic(t *testing.T) rules.Profile {
 	number := func(p rules.Pod, label string) (n int64) {
-		if _, err := fmt.Sscan(p.Labels[label], &n); err != nil {
+		if _, err := fmt.Sscan(p.Spec.NodeSelector[label], &n); err != nil {
 			t.Fatal(err)
 		}
 		return n
@@ -38,8 +38,8 @@ func arithmetic(t *testing.T) rules.Profile {
 	}
 	return rules.Profile{Name: "arithmetic", Rules: []rules.Rule{
 		{
-			Key: func(b []byte, p *corev1.Pod) []byte {
-				return append(append(b, p.Labels["min"]...), p.Labels["named"]...)
+			Key: func(b []byte, p rules.Pod) []byte {
+				return append(append(b, p.Spec.NodeSelector["min"]...), p.Spec.NodeSelector["named"]...)
 			},
 			Filter: func(p rules.Pod) *rules.Filter {
 				least := number(p, "min")
@@ -192,8 +192,8 @@ func TestAgreesWithJudgingEveryNode(t *testing.T) {
 			for _, least := range []string{"0", "1", "2"} {
 				for _, named := range []string{"0", "1"} {
 					p := rulestest.Pod("p", rulestest.Asking(corev1.ResourceCPU, fmt.Sprint(1+g.IntN(2))))
-					p.Labels = map[string]string{"min": least, "named": named}
-					classes = append(classes, set.Join(&profile, rules.Pod{Pod: p, Usage: s.Usage(p)}))
+					p.Spec.NodeSelector = map[string]string{"min": least, "named": named}
+					classes = append(classes, set.Join(&profile, rules.PodOf(p, s.Usage(p))))
 				}
 			}
 			for step := range 300 {
@@ -253,7 +253,7 @@ func TestManyRules(t *testing.T) {
 	}
 	p := rulestest.Pod("p")
 	set := class.NewSet()
-	if got := set.Join(&profile, rules.Pod{Pod: p, Usage: s.Usage(p)}).Refusals(s); !reflect.DeepEqual(got, want) {
+	if got := set.Join(&profile, rules.PodOf(p, s.Usage(p))).Refusals(s); !reflect.DeepEqual(got, want) {
 		t.Errorf("refusals are %v", got)
 	}
 
@@ -264,7 +264,7 @@ func TestManyRules(t *testing.T) {
 		}})
 	}
 	// Of the numbers below 140, 127 has the most bits.
-	choice, ok := set.Join(&scores, rules.Pod{Pod: p, Usage: s.Usage(p)}).Best(s)
+	choice, ok := set.Join(&scores, rules.PodOf(p, s.Usage(p))).Best(s)
 	if !ok || s.Name(choice.Slot) != "n127" || choice.Score != 700 || choice.Feasible != 140 {
 		t.Errorf("best is %s: %+v", s.Name(choice.Slot), choice)
 	}

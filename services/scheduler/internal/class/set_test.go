@@ -12,7 +12,7 @@ import (
 	"keelson.dev/services/scheduler/internal/rulestest"
 )
 
-// setFixture is a Set whose classes are Pods by name; they are confined to the node n0 where their name begins with "-".
+// setFixture is a Set whose classes are Pods by hostname; they are confined to the node n0 where that begins with "-".
 type setFixture struct {
 	*Set
 	state   *columns.State
@@ -21,10 +21,10 @@ type setFixture struct {
 
 func newSetFixture(nodes int) *setFixture {
 	f := &setFixture{Set: NewSet(), state: columns.New(1), profile: rules.Profile{Rules: []rules.Rule{{
-		Key: func(b []byte, p *corev1.Pod) []byte { return append(b, p.Name...) },
+		Key: func(b []byte, p rules.Pod) []byte { return append(b, p.Spec.Hostname...) },
 		Filter: func(p rules.Pod) *rules.Filter {
 			filter := &rules.Filter{Texts: []string{"other node(s)"}, Judge: rules.ByName(func(columns.View) rules.Reasons { return 0 })}
-			if p.Name[0] == '-' {
+			if p.Spec.Hostname[0] == '-' {
 				filter.Pins = &rules.Pins{Names: []string{"n0", "n0", "none"}, Hostnames: []string{"n0"}}
 			}
 			return filter
@@ -37,13 +37,17 @@ func newSetFixture(nodes int) *setFixture {
 }
 
 func (f *setFixture) join(name string) *Class {
-	p := rulestest.Pod(name)
-	return f.Join(&f.profile, rules.Pod{Pod: p, Usage: f.state.Usage(p)})
+	p := named(name)
+	return f.Join(&f.profile, rules.PodOf(p, f.state.Usage(p)))
+}
+
+func named(name string) *corev1.Pod {
+	return rulestest.Pod("p", func(p *corev1.Pod) { p.Spec.Hostname = name })
 }
 
 func (f *setFixture) has(name string) bool {
-	p := rulestest.Pod(name)
-	return f.byKey[f.profile.Key(rules.Pod{Pod: p, Usage: f.state.Usage(p)})] != nil
+	p := named(name)
+	return f.byKey[f.profile.Key(rules.PodOf(p, f.state.Usage(p)))] != nil
 }
 
 // Of the classes without Pods 256 are kept, those that were asked last.
@@ -181,7 +185,7 @@ func TestVerdictsOfShapesThatAreGoneAreForgotten(t *testing.T) {
 		return &rules.Filter{Judge: rules.ByShape(func(columns.View) rules.Reasons { return 0 })}
 	}}}}
 	p := rulestest.Pod("p")
-	c := NewSet().Join(&profile, rules.Pod{Pod: p, Usage: s.Usage(p)})
+	c := NewSet().Join(&profile, rules.PodOf(p, s.Usage(p)))
 	most := 0
 	for i := range 100 {
 		s.SetNode(rulestest.Node("n", rulestest.Labelled("i", fmt.Sprint(i))))
@@ -205,7 +209,7 @@ func TestCatchUp(t *testing.T) {
 	}
 	p := rulestest.Pod("p")
 	u := s.Usage(p)
-	c := NewSet().Join(&profile, rules.Pod{Pod: p, Usage: u})
+	c := NewSet().Join(&profile, rules.PodOf(p, u))
 	for _, test := range []struct {
 		changes, want int
 	}{{0, 10}, {0, 0}, {2, 2}, {10, 10}, {12, 10}, {5000, 10}, {4, 4}} {

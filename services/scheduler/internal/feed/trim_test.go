@@ -50,7 +50,7 @@ func TestTrimPodKeepsWhatRulesRead(t *testing.T) {
 		state, profile := columns.New(1), config.DefaultProfile()
 		full := fullPod(node)
 		want := state.Usage(full)
-		key := profile.Key(rules.Pod{Pod: full, Usage: want})
+		key := profile.Key(rules.PodOf(full, want))
 		object, err := trimPod(fullPod(node))
 		if err != nil {
 			t.Fatal(err)
@@ -59,7 +59,7 @@ func TestTrimPodKeepsWhatRulesRead(t *testing.T) {
 		if got := state.Usage(p); got != want {
 			t.Errorf("node %q: takes %+v, want %+v", node, got, want)
 		}
-		if node == "" && profile.Key(rules.Pod{Pod: p, Usage: want}) != key {
+		if node == "" && profile.Key(rules.PodOf(p, want)) != key {
 			t.Error("the class is another one")
 		}
 		if p.Namespace != "ns" || p.Name != "p" || p.UID != "u" || p.ResourceVersion != "5" || p.Generation != 2 || p.Spec.NodeName != node || p.Spec.SchedulerName != "s" {

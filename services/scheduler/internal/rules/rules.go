@@ -22,10 +22,17 @@ import (
 // MaxScore is the best score that a single rule gives to a node.
 const MaxScore = 100
 
-// Pod is what rules judge: the first Pod that was seen of a class, and what each of the class takes of a node.
+// Pod is what rules judge: the first Pod that was seen of a class, and what each of the class takes of a node. It has
+// neither name nor labels: rules that read them would make each Pod of an indexed Job or a StatefulSet a class of its own.
 type Pod struct {
-	*corev1.Pod
-	Usage *columns.Usage
+	Namespace string
+	Spec      *corev1.PodSpec
+	Usage     *columns.Usage
+}
+
+// PodOf returns what rules read of the Pod.
+func PodOf(p *corev1.Pod, u *columns.Usage) Pod {
+	return Pod{Namespace: p.Namespace, Spec: &p.Spec, Usage: u}
 }
 
 // Rule is one entry of a profile.
@@ -36,7 +43,7 @@ type Rule struct {
 	Weight int64
 	// Key appends all that the rule reads of a Pod, so that Pods of equal keys get equal judgements. Nil when it reads
 	// nothing but the Usage.
-	Key func(b []byte, p *corev1.Pod) []byte
+	Key func(b []byte, p Pod) []byte
 	// Filter returns the filter for the Pod; nil, or a nil result, when the Pod gives it nothing to refuse.
 	Filter func(Pod) *Filter
 	// Score returns the score for the Pod; nil, or a nil result, when all nodes are equal to it.
@@ -150,7 +157,7 @@ func (p *Profile) Key(pod Pod) string {
 	for i := range p.Rules {
 		if key := p.Rules[i].Key; key != nil {
 			start := len(b)
-			b = key(b, pod.Pod)
+			b = key(b, pod)
 			b = binary.LittleEndian.AppendUint32(b, uint32(len(b)-start)) // so that no key runs into the next
 		}
 	}

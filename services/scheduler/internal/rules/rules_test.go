@@ -39,19 +39,19 @@ func TestNormalize(t *testing.T) {
 	}
 }
 
-func keyed(text func(*corev1.Pod) string) rules.Rule {
-	return rules.Rule{Key: func(b []byte, p *corev1.Pod) []byte { return append(b, text(p)...) }}
+func keyed(text func(rules.Pod) string) rules.Rule {
+	return rules.Rule{Key: func(b []byte, p rules.Pod) []byte { return append(b, text(p)...) }}
 }
 
 // Pods are of one class when profile, usage and the keys of all rules are equal, each by itself.
 func TestProfileKey(t *testing.T) {
 	c := rulestest.New(t)
 	profile := rules.Profile{Name: "a", Rules: []rules.Rule{
-		keyed(func(p *corev1.Pod) string { return p.Namespace }), {Name: "reads nothing"}, keyed(func(p *corev1.Pod) string { return p.Name }),
+		keyed(func(p rules.Pod) string { return p.Namespace }), {Name: "reads nothing"}, keyed(func(p rules.Pod) string { return p.Spec.Hostname }),
 	}}
 	pod := func(namespace, name, cpu string) rules.Pod {
-		p := rulestest.Pod(name, rulestest.Asking(corev1.ResourceCPU, cpu))
-		p.Namespace = namespace
+		p := rulestest.Pod("p", rulestest.Asking(corev1.ResourceCPU, cpu))
+		p.Namespace, p.Spec.Hostname = namespace, name
 		return c.Subject(p)
 	}
 	base := profile.Key(pod("x", "yz", "1"))

@@ -39,7 +39,7 @@ func (c *Cluster) Run(pods ...*corev1.Pod) *Cluster {
 }
 
 // Subject returns the Pod as rules see it.
-func (c *Cluster) Subject(p *corev1.Pod) rules.Pod { return rules.Pod{Pod: p, Usage: c.state.Usage(p)} }
+func (c *Cluster) Subject(p *corev1.Pod) rules.Pod { return rules.PodOf(p, c.state.Usage(p)) }
 
 // Refusals returns why the rule keeps the Pod from the node without some of its Pods; nothing when it does not.
 func (c *Cluster) Refusals(rule rules.Rule, p *corev1.Pod, node string, without ...types.UID) []string {
@@ -90,7 +90,7 @@ func judge[T any](c *Cluster, j rules.Judge[T], node string, without []types.UID
 
 // SameClass reports whether the rule's key is the same for both Pods.
 func SameClass(rule rules.Rule, a, b *corev1.Pod) bool {
-	return slices.Equal(rule.Key(nil, a), rule.Key(nil, b))
+	return slices.Equal(rule.Key(nil, rules.PodOf(a, nil)), rule.Key(nil, rules.PodOf(b, nil)))
 }
 
 // Node returns a node with 4 CPUs, 4 GiB of memory and room for ten Pods.

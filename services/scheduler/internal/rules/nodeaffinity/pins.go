@@ -13,11 +13,11 @@ const maxPins = 16
 
 // pins returns nodes outside of which the Pod certainly matches none, as the Pods of a DaemonSet and those with local
 // volumes have; nil for a Pod that does not confine itself by name.
-func pins(p *corev1.Pod) *rules.Pins {
-	if host, ok := p.Spec.NodeSelector[corev1.LabelHostname]; ok {
+func pins(spec *corev1.PodSpec) *rules.Pins {
+	if host, ok := spec.NodeSelector[corev1.LabelHostname]; ok {
 		return &rules.Pins{Hostnames: []string{host}}
 	}
-	terms := required(p)
+	terms := required(spec)
 	if terms == nil {
 		return nil
 	}

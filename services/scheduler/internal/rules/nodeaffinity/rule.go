@@ -17,7 +17,7 @@ func Rule() rules.Rule {
 	return rules.Rule{Name: "NodeAffinity", Weight: 2, Key: key, Filter: filter, Score: score}
 }
 
-func key(b []byte, p *corev1.Pod) []byte {
+func key(b []byte, p rules.Pod) []byte {
 	keys := make([]string, 0, len(p.Spec.NodeSelector))
 	for k := range p.Spec.NodeSelector {
 		keys = append(keys, k)
@@ -28,7 +28,7 @@ func key(b []byte, p *corev1.Pod) []byte {
 		b = append(append(b, p.Spec.NodeSelector[k]...), 1)
 	}
 	b = append(b, 2)
-	if a := of(p); a != nil {
+	if a := of(p.Spec); a != nil {
 		if wire, err := a.Marshal(); err == nil {
 			b = append(b, wire...)
 		}
@@ -36,32 +36,32 @@ func key(b []byte, p *corev1.Pod) []byte {
 	return b
 }
 
-func of(p *corev1.Pod) *corev1.NodeAffinity {
-	if p.Spec.Affinity == nil {
+func of(spec *corev1.PodSpec) *corev1.NodeAffinity {
+	if spec.Affinity == nil {
 		return nil
 	}
-	return p.Spec.Affinity.NodeAffinity
+	return spec.Affinity.NodeAffinity
 }
 
-func required(p *corev1.Pod) *corev1.NodeSelector {
-	if a := of(p); a != nil {
+func required(spec *corev1.PodSpec) *corev1.NodeSelector {
+	if a := of(spec); a != nil {
 		return a.RequiredDuringSchedulingIgnoredDuringExecution
 	}
 	return nil
 }
 
 func filter(p rules.Pod) *rules.Filter {
-	if len(p.Spec.NodeSelector) == 0 && required(p.Pod) == nil {
+	if len(p.Spec.NodeSelector) == 0 && required(p.Spec) == nil {
 		return nil
 	}
-	want := nodeaffinity.GetRequiredNodeAffinity(p.Pod)
+	want := nodeaffinity.GetRequiredNodeAffinity(&corev1.Pod{Spec: *p.Spec})
 	_, named := p.Spec.NodeSelector[corev1.LabelHostname]
-	if terms := required(p.Pod); terms != nil {
+	if terms := required(p.Spec); terms != nil {
 		named = named || slices.ContainsFunc(terms.NodeSelectorTerms, readsName)
 	}
 	return &rules.Filter{
 		Texts: []string{"node(s) didn't match Pod's node affinity/selector"},
-		Pins:  pins(p.Pod),
+		Pins:  pins(p.Spec),
 		Judge: by(named, func(v columns.View) rules.Reasons {
 			if match, err := want.Match(v.Node()); err != nil || !match {
 				return 1
@@ -80,7 +80,7 @@ func by[T any](named bool, judge func(columns.View) T) rules.Judge[T] {
 }
 
 func score(p rules.Pod) *rules.Score {
-	a := of(p.Pod)
+	a := of(p.Spec)
 	if a == nil || len(a.PreferredDuringSchedulingIgnoredDuringExecution) == 0 {
 		return nil
 	}

@@ -2,8 +2,6 @@
 package nodename
 
 import (
-	corev1 "k8s.io/api/core/v1"
-
 	"keelson.dev/services/scheduler/internal/columns"
 	"keelson.dev/services/scheduler/internal/rules"
 )
@@ -12,7 +10,7 @@ import (
 func Rule() rules.Rule {
 	return rules.Rule{
 		Name:   "NodeName",
-		Key:    func(b []byte, p *corev1.Pod) []byte { return append(b, p.Spec.NodeName...) },
+		Key:    func(b []byte, p rules.Pod) []byte { return append(b, p.Spec.NodeName...) },
 		Filter: filter,
 	}
 }

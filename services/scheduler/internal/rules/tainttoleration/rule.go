@@ -16,7 +16,7 @@ func Rule() rules.Rule {
 }
 
 // Key appends the tolerations.
-func Key(b []byte, p *corev1.Pod) []byte {
+func Key(b []byte, p rules.Pod) []byte {
 	for i := range p.Spec.Tolerations {
 		t := &p.Spec.Tolerations[i]
 		for _, part := range [...]string{t.Key, string(t.Operator), t.Value, string(t.Effect)} {
