@@ -1,128 +1,25 @@
-// Package inproc starts an apiserver inside the calling process: the daemon's
-// main and the tests use it alike.
+// Package inproc runs an apiserver inside another process.
 package inproc
 
 import (
-	"bufio"
 	"context"
-	"fmt"
-	"net/http"
-	"strings"
-	"time"
 
 	"go.uber.org/zap"
-	restclient "k8s.io/client-go/rest"
 
-	"keelson.dev/services/apiserver/internal/server"
+	"keelson.dev/services/apiserver/internal/app"
 )
 
-// readyInterval is how often Start asks whether the server is ready.
-const readyInterval = 20 * time.Millisecond
-
 // Config are the settings; NewConfig gives the defaults.
-type Config = server.Options
-
-// NewConfig returns the defaults of all settings.
-func NewConfig() *Config { return server.NewOptions() }
+type Config = app.Config
 
 // Handle is a running apiserver.
-type Handle struct {
-	server *server.Server
-	stop   context.CancelFunc
-	done   chan struct{}
-	err    error
-}
+type Handle = app.Handle
 
-// Start runs an apiserver until ctx ends or Stop is called. It returns when the
-// server is ready, or with what kept it from becoming so.
+// NewConfig returns the defaults of all settings.
+func NewConfig() *Config { return app.NewConfig() }
+
+// Start runs an apiserver until ctx ends or the handle is stopped. It returns when the server is ready, or with what kept
+// it from becoming so.
 func Start(ctx context.Context, config *Config, log *zap.Logger) (*Handle, error) {
-	if err := config.Validate(); err != nil {
-		return nil, err
-	}
-	s, err := server.New(ctx, config, log)
-	if err != nil {
-		return nil, err
-	}
-	ctx, stop := context.WithCancel(ctx)
-	h := &Handle{server: s, stop: stop, done: make(chan struct{})}
-	go func() {
-		defer close(h.done)
-		h.err = s.Run(ctx)
-	}()
-	if err := h.waitReady(ctx, config.Progress); err != nil {
-		stop()
-		<-h.done
-		return nil, err
-	}
-	return h, nil
-}
-
-// Address is HOST:PORT that the server listens on.
-func (h *Handle) Address() string { return h.server.Address() }
-
-// AdminConfig is a connection with all rights. It is valid in this process only.
-func (h *Handle) AdminConfig() *restclient.Config { return h.server.LoopbackConfig() }
-
-// Done is closed when the server has stopped, by Stop or by itself.
-func (h *Handle) Done() <-chan struct{} { return h.done }
-
-// Err is why the server stopped; nil after a clean stop. It must not be called before Done is closed.
-func (h *Handle) Err() error { return h.err }
-
-// Stop ends the server and waits until its data directory is free.
-func (h *Handle) Stop() error {
-	h.stop()
-	<-h.done
-	return h.err
-}
-
-// waitReady returns when the server is ready, and tells progress which of its checks it waits for.
-func (h *Handle) waitReady(ctx context.Context, progress func(string)) error {
-	client, err := restclient.HTTPClientFor(h.AdminConfig())
-	if err != nil {
-		return fmt.Errorf("making a client: %w", err)
-	}
-	ticker := time.NewTicker(readyInterval)
-	defer ticker.Stop()
-	for {
-		waiting, asked := failingChecks(ctx, client, h.AdminConfig().Host)
-		if asked && len(waiting) == 0 {
-			return nil
-		}
-		if progress != nil && asked {
-			progress("waiting for " + strings.Join(waiting, ", "))
-		}
-		select {
-		case <-h.done:
-			if h.err != nil {
-				return h.err
-			}
-			return fmt.Errorf("the server stopped before it was ready: %w", context.Cause(ctx))
-		case <-ticker.C:
-		}
-	}
-}
-
-// failingChecks are the names of the readiness checks that fail; asked is false when there was no answer.
-func failingChecks(ctx context.Context, client *http.Client, host string) (names []string, asked bool) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, host+"/readyz?verbose", nil)
-	if err != nil {
-		return nil, false
-	}
-	response, err := client.Do(request)
-	if err != nil {
-		return nil, false
-	}
-	defer func() { _ = response.Body.Close() }()
-	if response.StatusCode == http.StatusOK {
-		return nil, true
-	}
-	lines := bufio.NewScanner(response.Body)
-	for lines.Scan() {
-		if line, failed := strings.CutPrefix(lines.Text(), "[-]"); failed {
-			name, _, _ := strings.Cut(line, " ")
-			names = append(names, name)
-		}
-	}
-	return names, len(names) > 0
+	return app.Start(ctx, config, log)
 }

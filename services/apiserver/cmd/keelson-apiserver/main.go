@@ -2,19 +2,10 @@
 package main
 
 import (
-	"context"
 	"os"
 
 	"keelson.dev/kit/daemon"
-	"keelson.dev/services/apiserver/inproc"
+	"keelson.dev/services/apiserver/internal/app"
 )
 
-func main() {
-	config := inproc.NewConfig()
-	os.Exit(daemon.Main(daemon.Daemon{
-		Name:    "apiserver",
-		Short:   "Store and serve the Kubernetes API of a Keelson mesh",
-		Options: config,
-		Run:     func(ctx context.Context, e *daemon.Environment) error { return inproc.Run(ctx, e, config) },
-	}))
-}
+func main() { os.Exit(daemon.Main(app.Daemon())) }

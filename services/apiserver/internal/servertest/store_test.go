@@ -18,6 +18,7 @@ import (
 	"keelson.dev/kit/daemon"
 	"keelson.dev/kit/failpoint"
 	"keelson.dev/services/apiserver/inproc"
+	"keelson.dev/services/apiserver/internal/app"
 	"keelson.dev/services/apiserver/internal/servertest"
 )
 
@@ -89,9 +90,8 @@ func TestDamagedStoreEndsTheDaemon(t *testing.T) {
 	defer cancel()
 	config := servertest.NewConfig(t, dir)
 	var stderr bytes.Buffer
-	status := daemon.Execute(ctx, daemon.Daemon{Name: "apiserver", Options: config,
-		Run: func(ctx context.Context, e *daemon.Environment) error { return inproc.Run(ctx, e, config) },
-	}, []string{"--data-dir=" + config.DataDir, "--log-level=error", "--status-address="}, &stderr)
+	status := daemon.Execute(ctx, app.DaemonWith(config),
+		[]string{"--data-dir=" + config.DataDir, "--log-level=error", "--status-address="}, &stderr)
 	want := "keelson-apiserver: " + wal + " holds no log, though its database is there; restore "
 	if status != 1 || !strings.HasPrefix(stderr.String(), want) || strings.Count(stderr.String(), "\n") != 1 {
 		t.Errorf("status %d, %q, want 1 and one line with %q", status, stderr.String(), want)

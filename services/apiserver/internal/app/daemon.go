@@ -1,4 +1,4 @@
-package inproc
+package app
 
 import (
 	"context"
@@ -11,8 +11,19 @@ import (
 	"keelson.dev/kit/daemon"
 )
 
-// Run is the daemon's whole work: an apiserver until ctx ends, shown on the status address.
-func Run(ctx context.Context, e *daemon.Environment, config *Config) error {
+// Daemon describes the program.
+func Daemon() daemon.Daemon { return DaemonWith(NewConfig()) }
+
+// DaemonWith is Daemon with other defaults.
+func DaemonWith(config *Config) daemon.Daemon {
+	return daemon.Daemon{
+		Name: "apiserver", Short: "Store and serve the Kubernetes API of a Keelson mesh", Options: config,
+		Run: func(ctx context.Context, e *daemon.Environment) error { return run(ctx, e, config) },
+	}
+}
+
+// run is the daemon's whole work: an apiserver until ctx ends, shown on the status address.
+func run(ctx context.Context, e *daemon.Environment, config *Config) error {
 	doing := atomic.Pointer[string]{}
 	progress := func(what string) { doing.Store(&what) }
 	progress("starting")
@@ -31,6 +42,5 @@ func Run(ctx context.Context, e *daemon.Environment, config *Config) error {
 	doing.Store(nil)
 	defer context.AfterFunc(ctx, func() { progress("stopping") })()
 	e.Log.Info("serving", zap.String("address", handle.Address()))
-	<-handle.Done()
-	return handle.Err()
+	return handle.Wait()
 }
