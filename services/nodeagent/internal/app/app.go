@@ -121,14 +121,14 @@ func (a *agent) build(ctx context.Context) (err error) {
 }
 
 func (a *agent) workerConfig() podworker.Config {
+	do := steps.New(steps.Config{
+		Files: a.files, Cgroups: a.cgroups, Volumes: volume.NewHost(a.files, a.mounter, kinds.All(a.mounter, a.objects)),
+		Objects: a.objects, Ranges: a.ranges, Images: a.runtime, Events: a.events, Node: a.configNode(a.Config),
+		HostsFile: a.hostsFile, Services: a.watches.services, Allocatable: a.facts.Allocatable, HostIPs: a.hostIPs,
+	})
 	return podworker.Config{
-		Log: a.Log, Runtime: a.runtime, Hooks: hooks.NewRunner(a.runtime, kubernetesVersion), Probes: a.probes, Statuses: a.statuses,
+		Log: a.Log, Preparation: do.Preparation(), Steps: do, Runtime: a.runtime, Hooks: hooks.NewRunner(a.runtime, kubernetesVersion), Probes: a.probes, Statuses: a.statuses,
 		Events: a.events, Records: a.records, HostIPs: a.hostIPs, RuntimeName: a.version.Name, Admit: a.admit, Started: a.starts.observe,
-		Steps: steps.New(steps.Config{
-			Files: a.files, Cgroups: a.cgroups, Volumes: volume.NewHost(a.files, a.mounter, kinds.All(a.mounter, a.objects)), Objects: a.objects,
-			Ranges: a.ranges, Images: a.runtime, Events: a.events, Node: a.configNode(a.Config), HostsFile: a.hostsFile,
-			Services: a.watches.services, Allocatable: a.facts.Allocatable, HostIPs: a.hostIPs,
-		}),
 	}
 }
 

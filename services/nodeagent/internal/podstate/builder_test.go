@@ -27,10 +27,11 @@ func build(options ...func(*Input)) Input {
 		},
 		Observed: &observed.Pod{UID: "u1", Namespace: "ns", Name: "web"},
 		Memory: Memory{
-			Prepared: true, Faults: map[string]Fault{}, SandboxesStopped: map[string]bool{}, Hooked: map[string]bool{},
+			Prepared: map[string]bool{"folders": true, "volumes": true}, Released: map[string]bool{}, RefreshAt: map[string]time.Time{},
+			Faults: map[Key]Fault{}, SandboxesStopped: map[string]bool{}, Hooked: map[string]bool{},
 			Condemned: map[string]Condemnation{}, Streaks: map[string]uint32{},
 		},
-		Probes: map[string]Probe{}, Ops: map[string]Op{},
+		Probes: map[string]Probe{}, Ops: map[Key]Op{}, Steps: []string{"folders", "volumes"},
 	}
 	for _, o := range options {
 		o(&in)
@@ -116,13 +117,23 @@ func in(sandboxID string) func(*observed.Container) {
 	return func(c *observed.Container) { c.SandboxID = sandboxID }
 }
 
-func op(key string, deadline ...time.Duration) func(*Input) {
+// key is the key that shows so.
+func key(text string) Key {
+	for kind, name := range names {
+		if object, found := strings.CutPrefix(text, name); found && (object == "" || object[0] == '/') {
+			return Key{Kind: kind, Object: strings.TrimPrefix(object, "/")}
+		}
+	}
+	panic("no kind of operation shows as " + text)
+}
+
+func op(text string, deadline ...time.Duration) func(*Input) {
 	return func(in *Input) {
 		o := Op{}
 		if len(deadline) > 0 {
 			o.Deadline = now.Add(deadline[0])
 		}
-		in.Ops[key] = o
+		in.Ops[key(text)] = o
 	}
 }
 
@@ -133,16 +144,20 @@ func deleted(grace int64) func(*Input) {
 	}
 }
 
-func removed(in *Input)  { in.Removed = true }
-func released(in *Input) { in.Memory.Released, in.Memory.Prepared = true, false }
+func removed(in *Input) { in.Removed = true }
+func released(in *Input) {
+	in.Memory.Released, in.Memory.Prepared = in.Memory.Prepared, map[string]bool{}
+}
+
+func unprepared(in *Input) { in.Memory.Prepared = map[string]bool{} }
 
 func phase(p corev1.PodPhase) func(*Input) {
 	return func(in *Input) { in.Pod.Status.Phase = p }
 }
 
-func fault(key, reason string, count int, age time.Duration) func(*Input) {
+func fault(text, reason string, count int, age time.Duration) func(*Input) {
 	return func(in *Input) {
-		in.Memory.Faults[key] = Fault{At: now.Add(-age), Count: count, Reason: reason, Message: "because"}
+		in.Memory.Faults[key(text)] = Fault{At: now.Add(-age), Count: count, Reason: reason, Message: "because"}
 	}
 }
 
@@ -178,6 +193,8 @@ func show(actions []Action) []string {
 			s += fmt.Sprintf(" %s#%d", a.Container.Spec.Name, a.Attempt)
 		case CreateSandbox:
 			s += fmt.Sprintf(" #%d", a.Attempt)
+		case Prepare, Release:
+			s += " " + a.Object
 		case StopSandbox, RemoveSandbox:
 			s += " " + a.SandboxID
 		case StopContainer:

@@ -29,10 +29,7 @@ func (v *view) end() {
 		return
 	}
 	v.plan.Stopped = true
-	if !v.in.Memory.Released {
-		v.act(Action{Kind: Release, Key: keyRelease})
-	}
-	if v.plan.Goal != Terminate || !v.in.Memory.Released {
+	if !v.release() || v.plan.Goal != Terminate {
 		return
 	}
 	// The API must know how the containers ended before their last trace goes.
@@ -46,7 +43,7 @@ func (v *view) end() {
 		return
 	}
 	if !v.in.Removed {
-		v.act(Action{Kind: DeletePod, Key: keyDelete})
+		v.act(Action{Key: Key{Kind: DeletePod}})
 		return
 	}
 	v.plan.Gone = true
@@ -66,24 +63,26 @@ func (v *view) grace() time.Duration {
 // cancelStops calls off the stops of instances that have ended meanwhile: a preStop hook may take long for nothing.
 func (v *view) cancelStops() {
 	for key := range v.in.Ops {
-		if id, isStop := strings.CutPrefix(key, keyStop); isStop {
-			if c := v.in.Observed.ByID(id); c == nil || !c.Live() {
-				v.plan.Cancel = append(v.plan.Cancel, key)
-			}
+		if key.Kind != StopContainer {
+			continue
+		}
+		if c := v.in.Observed.ByID(key.Object); c == nil || !c.Live() {
+			v.plan.Cancel = append(v.plan.Cancel, key)
 		}
 	}
 }
 
 // cancelStarts calls off what would bring up more of the Pod, and says whether some of it is still in flight.
 func (v *view) cancelStarts() bool {
-	var starting []string
+	var starting []Key
 	for key := range v.in.Ops {
-		if key == keyPrepare || key == keyCreateSandbox || strings.HasPrefix(key, keyStart) || strings.HasPrefix(key, keyHook) {
+		switch key.Kind {
+		case Prepare, CreateSandbox, StartContainer, RunPostStart:
 			starting = append(starting, key)
 		}
 	}
 	v.plan.Cancel = append(v.plan.Cancel, starting...)
-	slices.Sort(v.plan.Cancel)
+	slices.SortFunc(v.plan.Cancel, func(a, b Key) int { return strings.Compare(a.String(), b.String()) })
 	return len(starting) > 0
 }
 
@@ -118,7 +117,7 @@ func (v *view) stopContainers() bool {
 
 // endContainer stops an instance, unless a start that is being called off still works on it.
 func (v *view) endContainer(c *observed.Container, deadline time.Time) {
-	if _, starting := v.in.Ops[StartKey(c.Name)]; starting && c.State == observed.Created {
+	if v.starting(c.Name) && c.State == observed.Created {
 		return
 	}
 	v.discard(c, deadline, Condemnation{Reason: reasonTerminating, Message: "Stopping container " + c.Name})
@@ -131,7 +130,7 @@ func (v *view) stopSandboxes() bool {
 		s := &v.in.Observed.Sandboxes[i]
 		if s.Ready || !v.in.Memory.SandboxesStopped[s.ID] {
 			left = true
-			v.act(Action{Kind: StopSandbox, Key: keyStopSandbox + s.ID, SandboxID: s.ID})
+			v.act(Action{Key: Key{Kind: StopSandbox, Object: s.ID}, SandboxID: s.ID})
 		}
 	}
 	return left
@@ -143,7 +142,7 @@ func (v *view) removeAll() bool {
 	for i := range v.in.Observed.Sandboxes {
 		id := v.in.Observed.Sandboxes[i].ID
 		home[id] = true
-		v.act(Action{Kind: RemoveSandbox, Key: keyRemoveSandbox + id, SandboxID: id})
+		v.act(Action{Key: Key{Kind: RemoveSandbox, Object: id}, SandboxID: id})
 	}
 	for i := range v.in.Observed.Containers {
 		if c := &v.in.Observed.Containers[i]; !home[c.SandboxID] {

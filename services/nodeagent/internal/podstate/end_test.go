@@ -25,16 +25,20 @@ func TestFinish(t *testing.T) {
 		{name: "POD-249 sidecars end when the main container has", input: options(never, sidecar("s"), sidecar("t"), mainC("a"), s0,
 			instance("s", 0, running), instance("t", 0, running), instance("a", 0, exited)), want: []string{"StopContainer t#0 in 30s"}, goal: Finish},
 		{name: "what it used is freed, containers stay for their logs", input: options(never, mainC("a"), sandbox("s0", 0, false), stopped("s0"), instance("a", 0, exited)),
-			want: []string{"Release"}, goal: Finish},
+			want: []string{"Release volumes"}, goal: Finish},
+		{name: "what it used goes in the reverse of its order", input: options(never, mainC("a"), sandbox("s0", 0, false), stopped("s0"),
+			func(in *Input) { in.Memory.Released["volumes"] = true }, instance("a", 0, exited)), want: []string{"Release folders"}, goal: Finish},
+		{name: "a step whose take-down failed waits, and those before it too", input: options(never, mainC("a"), sandbox("s0", 0, false), stopped("s0"),
+			fault("release/volumes", "FailedKillPod", 3, time.Second), instance("a", 0, exited)), goal: Finish, wake: 3 * time.Second},
 		{name: "and that is all", input: options(never, mainC("a"), sandbox("s0", 0, false), stopped("s0"), released, instance("a", 0, exited)), goal: Finish},
-		{name: "SAF-122 POD-076 a terminal Pod never starts again", input: options(mainC("a"), phase(corev1.PodFailed)), want: []string{"Release"}, goal: Finish},
+		{name: "SAF-122 POD-076 a terminal Pod never starts again", input: options(mainC("a"), phase(corev1.PodFailed)), want: []string{"Release volumes"}, goal: Finish},
 		{name: "POD-206 JOB-119 the deadline stops an init container", input: options(deadlineSeconds(60), initC("i"), mainC("m"), s0, instance("i", 0, running)),
 			want: []string{"StopContainer i#0 in 30s"}, goal: Finish},
 		{name: "POD-207 the deadline stops a healthy Pod", input: options(deadlineSeconds(60), mainC("m"), s0, instance("m", 0, running)),
 			want: []string{"StopContainer m#0 in 30s"}, goal: Finish},
 		{name: "POD-207 not before it passes", input: options(deadlineSeconds(61), mainC("m"), s0, instance("m", 0, running)), goal: Run, wake: time.Second},
 		{name: "a rejected Pod never starts", input: options(mainC("m"), func(in *Input) { in.Memory.Rejection = &Outcome{Reason: "OutOfcpu"} }),
-			want: []string{"Release"}, goal: Finish},
+			want: []string{"Release volumes"}, goal: Finish},
 	} {
 		t.Run(r.name, r.run)
 	}
@@ -67,7 +71,7 @@ func TestTerminate(t *testing.T) {
 		{name: "a terminating Pod restarts nothing", input: options(mainC("a"), mainC("b"), s0, deleted(30), instance("a", 0, exited, exit(1)), instance("b", 0, running)),
 			want: []string{"StopContainer b#0 in 30s"}},
 		{name: "POD-165 then the sandbox", input: options(mainC("a"), s0, deleted(30), instance("a", 0, exited)), want: []string{"StopSandbox s0"}},
-		{name: "SAF-142 then what it used", input: options(mainC("a"), down, stopped("s0"), deleted(30), instance("a", 0, exited)), want: []string{"Release"}},
+		{name: "SAF-142 then what it used", input: options(mainC("a"), down, stopped("s0"), deleted(30), instance("a", 0, exited)), want: []string{"Release volumes"}},
 		{name: "SAF-138 POD-078 nothing is removed before the API has the final status", input: options(mainC("a"), down, stopped("s0"), released, deleted(30),
 			phase(corev1.PodRunning), instance("a", 0, exited))},
 		{name: "then the rest of it", input: options(mainC("a"), down, stopped("s0"), released, deleted(30), phase(corev1.PodSucceeded), instance("a", 0, exited)),
@@ -94,7 +98,7 @@ func TestTerminateCallsOffStarts(t *testing.T) {
 // SAF-136: a process that ends early is not waited for by its hook.
 func TestStopOfWhatHasEndedIsCalledOff(t *testing.T) {
 	plan := Decide(build(mainC("a", preStop), sandbox("s0", 0, true), deleted(30), op("stop/a#0", 20*time.Second), instance("a", 0, exited)))
-	if len(plan.Cancel) != 1 || plan.Cancel[0] != "stop/a#0" {
+	if len(plan.Cancel) != 1 || plan.Cancel[0] != key("stop/a#0") {
 		t.Errorf("cancels %v, want the stop", plan.Cancel)
 	}
 }

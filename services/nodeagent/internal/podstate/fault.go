@@ -26,7 +26,7 @@ const (
 const showPullError = 3 * time.Second
 
 // faultDelayOver tells whether a start may be tried again after it failed, and shows why the container waits if not.
-func (v *view) faultDelayOver(key, name string) bool {
+func (v *view) faultDelayOver(key Key, name string) bool {
 	fault, failed := v.in.Memory.Faults[key]
 	if !failed {
 		return true

@@ -32,10 +32,12 @@ type Input struct {
 	// Observed is what the runtime has of the Pod, sorted.
 	Observed *observed.Pod
 	Memory   Memory
+	// Steps are those of the preparation, in the order in which they are set up.
+	Steps []string
 	// Probes are the probes' verdicts by instance ID. An instance without an entry has no verdict yet.
 	Probes map[string]Probe
-	// Ops are the operations in flight by key.
-	Ops map[string]Op
+	// Ops are the operations in flight.
+	Ops map[Key]Op
 }
 
 // Memory is what the worker knows beyond API and runtime. All of it may be lost in a crash without harm, except Streaks
@@ -43,19 +45,19 @@ type Input struct {
 type Memory struct {
 	// Rejection says that the node refused the Pod, or ended it.
 	Rejection *Outcome
-	// Prepared says that directories, volumes and cgroup are set up; Released that they are gone.
-	Prepared bool
-	Released bool
-	// RefreshAt is when the volumes must be brought up to date; zero if no time is set.
-	RefreshAt time.Time
+	// Prepared holds the steps that are set up, Released those of which nothing is left.
+	Prepared map[string]bool
+	Released map[string]bool
+	// RefreshAt holds, by step, when it must be set up anew to be up to date; a step without an entry never by time alone.
+	RefreshAt map[string]time.Time
 	// Streaks holds, by container name, the attempt with which the container's back-off last began.
 	Streaks map[string]uint32
 	// Hooked holds the IDs of instances whose postStart hook has finished.
 	Hooked map[string]bool
 	// Condemned holds, by instance ID, why an instance must be stopped.
 	Condemned map[string]Condemnation
-	// Faults holds the last failure by operation key.
-	Faults map[string]Fault
+	// Faults holds the last failure of operations.
+	Faults map[Key]Fault
 	// SandboxesStopped holds the IDs of sandboxes that were stopped, so that their network is free.
 	SandboxesStopped map[string]bool
 	// Termination is under way since the Pod left Run.
@@ -130,10 +132,8 @@ const (
 
 // Action is one thing to do now. Actions of one plan do not depend on each other.
 type Action struct {
-	Kind Kind
-	// Key identifies the operation: at most one of a key is in flight, except that a StopContainer with an earlier
-	// deadline takes the place of the one in flight.
-	Key string
+	// Key identifies the operation. A StopContainer with an earlier deadline takes the place of the one in flight.
+	Key
 	// SandboxID and ID are the sandbox and the container instance that the action is about.
 	SandboxID string
 	ID        string
@@ -165,7 +165,7 @@ type Plan struct {
 	Termination *lifecycle.Termination
 	Actions     []Action
 	// Cancel lists operations in flight whose result is no longer wanted.
-	Cancel []string
+	Cancel []Key
 	// Waiting explains, by container name, why a container does not run.
 	Waiting map[string]Waiting
 	// Hooking lists, by instance ID, running instances whose postStart hook has not finished.
@@ -190,23 +190,3 @@ func Decide(in Input) Plan {
 	}
 	return v.plan
 }
-
-// Operation keys. A key that names a container or an instance ends with it.
-const (
-	keyPrepare       = "prepare"
-	keyRelease       = "release"
-	keyDelete        = "delete"
-	keyCreateSandbox = "sandbox/create"
-	keyStopSandbox   = "sandbox/stop/"
-	keyRemoveSandbox = "sandbox/remove/"
-	keyStart         = "start/"
-	keyHook          = "hook/"
-	keyStop          = "stop/"
-	keyRemove        = "remove/"
-)
-
-// PrepareKey is the key of setting up directories, volumes and cgroup.
-const PrepareKey = keyPrepare
-
-// StartKey is the key of the operation that starts a container.
-func StartKey(container string) string { return keyStart + container }

@@ -3,6 +3,7 @@ package podstate
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -48,7 +49,7 @@ func newWorld(t *rapid.T) *world {
 		}
 		spec.Containers = append(spec.Containers, c)
 	}
-	w.in.Memory.Prepared = false
+	unprepared(&w.in)
 	w.in.Pod.Status.Phase = corev1.PodPending
 	return w
 }
@@ -104,8 +105,10 @@ func (w *world) checkAction(a Action) {
 		if ended { // SAF-122
 			w.t.Fatalf("%v in a Pod that has ended", show([]Action{a}))
 		}
+	case Release:
+		w.checkRelease(a)
 	case DeletePod: // SAF-141 SAF-142 SAF-172
-		if !w.in.Observed.Empty() || !w.in.Memory.Released || !podview.IsTerminal(w.in.Pod) || len(w.in.Ops) > 0 {
+		if !w.in.Observed.Empty() || len(w.in.Memory.Released) < len(w.in.Steps) || !podview.IsTerminal(w.in.Pod) || len(w.in.Ops) > 0 {
 			w.t.Fatalf("the object goes while something is left: %+v", w.in)
 		}
 	case StopContainer:
@@ -113,6 +116,18 @@ func (w *world) checkAction(a Action) {
 	}
 	if a.Kind == StartContainer {
 		w.checkStart(a)
+	}
+}
+
+// Steps are taken down in the reverse of their order, each only when all behind it are gone, and only under a Pod of which
+// nothing lives.
+func (w *world) checkRelease(a Action) {
+	w.checkStopped()
+	i := slices.Index(w.in.Steps, a.Object)
+	for _, later := range w.in.Steps[i+1:] {
+		if !w.in.Memory.Released[later] {
+			w.t.Fatalf("step %s goes before %s", a.Object, later)
+		}
 	}
 }
 
@@ -199,9 +214,11 @@ func (w *world) carryOut(a Action) {
 	obs, mem := w.in.Observed, &w.in.Memory
 	switch a.Kind {
 	case Prepare:
-		mem.Prepared = true
+		mem.Prepared[a.Object] = true
+		delete(mem.Released, a.Object)
 	case Release:
-		mem.Prepared, mem.Released = false, true
+		mem.Released[a.Object] = true
+		delete(mem.Prepared, a.Object)
 	case CreateSandbox:
 		w.serial++
 		obs.Sandboxes = append(obs.Sandboxes, observed.Sandbox{ID: fmt.Sprintf("s%d", w.serial), Attempt: a.Attempt, Ready: true, CreatedAt: w.in.Now})
@@ -270,10 +287,11 @@ func (w *world) happen() {
 			}
 		}
 	case 1: // the agent dies and comes back
-		w.pending, w.in.Ops = nil, map[string]Op{}
+		w.pending, w.in.Ops = nil, map[Key]Op{}
 		old := w.in.Memory
 		w.in.Memory = build().Memory
-		w.in.Memory.Streaks, w.in.Memory.Hooked, w.in.Memory.Prepared = old.Streaks, old.Hooked, false
+		unprepared(&w.in)
+		w.in.Memory.Streaks, w.in.Memory.Hooked = old.Streaks, old.Hooked
 	case 2: // the sandbox dies with all that is in it, as in a reboot
 		if s := w.in.Observed.Sandbox(); s != nil && rapid.IntRange(0, 3).Draw(w.t, "dies") == 0 {
 			s.Ready = false

@@ -16,8 +16,7 @@ const (
 
 // run brings a Pod up and keeps it up: first what it stands on, then its sandbox, then the containers in their order.
 func (v *view) run() {
-	if !v.in.Memory.Prepared {
-		v.act(Action{Kind: Prepare, Key: keyPrepare})
+	if !v.prepare() {
 		return
 	}
 	v.refresh()
@@ -42,20 +41,9 @@ func (v *view) run() {
 	}
 }
 
-// refresh brings the volumes up to date when their time has come; containers do not wait for it.
-func (v *view) refresh() {
-	switch at := v.in.Memory.RefreshAt; {
-	case at.IsZero():
-	case at.After(v.in.Now):
-		v.wake(at)
-	default:
-		v.act(Action{Kind: Prepare, Key: keyPrepare})
-	}
-}
-
 // replaceSandbox makes the first sandbox, or the next one once nothing of the old ones lives.
 func (v *view) replaceSandbox() {
-	if v.busy(keyCreateSandbox, keyStart, keyHook) || v.strays() {
+	if v.busy(CreateSandbox, StartContainer, RunPostStart) || v.strays() {
 		return
 	}
 	attempt, stopped := uint32(0), true
@@ -64,11 +52,11 @@ func (v *view) replaceSandbox() {
 		attempt = max(attempt, s.Attempt+1)
 		if !v.in.Memory.SandboxesStopped[s.ID] {
 			stopped = false
-			v.act(Action{Kind: StopSandbox, Key: keyStopSandbox + s.ID, SandboxID: s.ID})
+			v.act(Action{Key: Key{Kind: StopSandbox, Object: s.ID}, SandboxID: s.ID})
 		}
 	}
 	if stopped {
-		v.act(Action{Kind: CreateSandbox, Key: keyCreateSandbox, Attempt: attempt})
+		v.act(Action{Key: Key{Kind: CreateSandbox}, Attempt: attempt})
 	}
 }
 
@@ -137,7 +125,7 @@ func (v *view) drive(e lifecycle.Entry) {
 	if c != nil && c.State == observed.Running && v.hookPending(e, c) {
 		v.plan.Hooking[c.ID] = true
 	}
-	if _, starting := v.in.Ops[StartKey(name)]; starting {
+	if v.starting(name) {
 		return
 	}
 	switch {
@@ -162,7 +150,7 @@ func (v *view) keep(e lifecycle.Entry, c *observed.Container) {
 		return
 	}
 	if v.hookPending(e, c) {
-		v.act(Action{Kind: RunPostStart, Key: keyHook + c.ID, ID: c.ID, SandboxID: c.SandboxID, Container: e})
+		v.act(Action{Key: Key{Kind: RunPostStart, Object: c.ID}, ID: c.ID, SandboxID: c.SandboxID, Container: e})
 	}
 }
 
@@ -188,7 +176,7 @@ func (v *view) start(e lifecycle.Entry, prev *observed.Container) {
 	if len(v.live(name)) > 0 {
 		return
 	}
-	a := Action{Kind: StartContainer, Key: StartKey(name), SandboxID: v.sandbox.ID, Container: e, Attempt: v.nextAttempt(e, prev)}
+	a := Action{Key: StartKey(name), SandboxID: v.sandbox.ID, Container: e, Attempt: v.nextAttempt(e, prev)}
 	if prev != nil {
 		rerun := e.Kind == lifecycle.Init && prev.SandboxID != v.sandbox.ID
 		if !rerun && !e.Restarts(v.pod, prev.ExitCode) {

@@ -49,14 +49,22 @@ func options(o ...func(*Input)) []func(*Input) { return o }
 func TestBringUp(t *testing.T) {
 	s0 := sandbox("s0", 0, true)
 	for _, r := range []row{
-		{name: "POD-126 first what it stands on", input: options(mainC("m"), func(in *Input) { in.Memory.Prepared = false }),
-			want: []string{"Prepare"}},
+		{name: "POD-126 first what it stands on", input: options(mainC("m"), unprepared),
+			want: []string{"Prepare folders"}},
+		{name: "one step after the other", input: options(mainC("m"), func(in *Input) { delete(in.Memory.Prepared, "volumes") }),
+			want: []string{"Prepare volumes"}},
+		{name: "a step in flight is waited for", input: options(mainC("m"), unprepared, op("prepare/folders"))},
+		{name: "a step that failed waits, and nothing else happens", input: options(mainC("m"), unprepared, fault("prepare/folders", "FailedMount", 3, time.Second)), wake: 3 * time.Second},
+		{name: "the fault of one step does not hold up another", input: options(mainC("m"), func(in *Input) { delete(in.Memory.Prepared, "folders") },
+			fault("prepare/volumes", "FailedMount", 3, time.Second)), want: []string{"Prepare folders"}},
 		{name: "POD-126 then the sandbox", input: options(mainC("m")), want: []string{"CreateSandbox #0"}},
 		{name: "SAF-120 volumes are brought up to date beside running containers", input: options(mainC("a"), s0, instance("a", 0, running),
-			func(in *Input) { in.Memory.RefreshAt = now }), want: []string{"Prepare"}},
+			func(in *Input) { in.Memory.RefreshAt["volumes"] = now }), want: []string{"Prepare volumes"}},
+		{name: "steps are brought up to date in their order", input: options(mainC("a"), s0, instance("a", 0, running),
+			func(in *Input) { in.Memory.RefreshAt["volumes"], in.Memory.RefreshAt["folders"] = now, now }), want: []string{"Prepare folders"}},
 		{name: "SAF-120 when their time has come", input: options(mainC("a"), s0, instance("a", 0, running),
-			func(in *Input) { in.Memory.RefreshAt = now.Add(time.Minute) }), wake: time.Minute},
-		{name: "one sandbox at a time", input: options(mainC("m"), op(keyCreateSandbox), sandbox("s0", 0, false))},
+			func(in *Input) { in.Memory.RefreshAt["volumes"] = now.Add(time.Minute) }), wake: time.Minute},
+		{name: "one sandbox at a time", input: options(mainC("m"), op("sandbox/create"), sandbox("s0", 0, false))},
 		{name: "POD-129 POD-007 then all main containers", input: options(mainC("a"), mainC("b"), s0),
 			want: []string{"StartContainer a#0", "StartContainer b#0"}},
 		{name: "a start in flight is not repeated", input: options(mainC("a"), mainC("b"), s0, op("start/a")),
@@ -181,7 +189,7 @@ func TestSandboxReplaced(t *testing.T) {
 		{name: "OnFailure leaves a success of the old sandbox", input: options(policy(corev1.RestartPolicyOnFailure), mainC("a"), mainC("b"), dead, stopped,
 			sandbox("s1", 1, true), instance("a", 0, exited), instance("b", 0, exited, exit(1))), want: []string{"StartContainer b#1"}},
 		{name: "Never ends with its sandbox", input: options(policy(corev1.RestartPolicyNever), mainC("a"), mainC("b"), dead, stopped,
-			instance("a", 0, exited, exit(137))), want: []string{"Release"}, goal: Finish},
+			instance("a", 0, exited, exit(137))), want: []string{"Release volumes"}, goal: Finish},
 		{name: "a sandbox that never worked is no loss", input: options(policy(corev1.RestartPolicyNever), mainC("a"), dead, stopped),
 			want: []string{"CreateSandbox #1"}},
 	} {
@@ -192,8 +200,8 @@ func TestSandboxReplaced(t *testing.T) {
 func TestFaults(t *testing.T) {
 	s0 := sandbox("s0", 0, true)
 	for _, r := range []row{
-		{name: "a failed step waits", input: options(mainC("m"), fault(keyCreateSandbox, "FailedCreatePodSandBox", 3, time.Second)), wake: 3 * time.Second},
-		{name: "and is tried again", input: options(mainC("m"), fault(keyCreateSandbox, "FailedCreatePodSandBox", 3, 4*time.Second)),
+		{name: "a failed step waits", input: options(mainC("m"), fault("sandbox/create", "FailedCreatePodSandBox", 3, time.Second)), wake: 3 * time.Second},
+		{name: "and is tried again", input: options(mainC("m"), fault("sandbox/create", "FailedCreatePodSandBox", 3, 4*time.Second)),
 			want: []string{"CreateSandbox #0"}},
 		{name: "DEP-060 a failed pull first shows its error", input: options(mainC("m"), s0, fault("start/m", ErrImagePull, 1, time.Second)),
 			wake: 2 * time.Second, waiting: map[string]string{"m": "ErrImagePull"}},

@@ -1,7 +1,7 @@
 package podstate
 
 import (
-	"strings"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -56,16 +56,20 @@ func (v *view) live(name string) []*observed.Container {
 	return out
 }
 
-// busy tells whether an operation of one of the key prefixes is in flight.
-func (v *view) busy(prefixes ...string) bool {
+// busy tells whether an operation of one of the kinds is in flight.
+func (v *view) busy(kinds ...Kind) bool {
 	for key := range v.in.Ops {
-		for _, p := range prefixes {
-			if strings.HasPrefix(key, p) {
-				return true
-			}
+		if slices.Contains(kinds, key.Kind) {
+			return true
 		}
 	}
 	return false
+}
+
+// starting tells whether a start of the container is in flight.
+func (v *view) starting(container string) bool {
+	_, inFlight := v.in.Ops[StartKey(container)]
+	return inFlight
 }
 
 // act adds an action unless its operation is in flight or waits for its back-off after a failure.
@@ -77,7 +81,7 @@ func (v *view) act(a Action) {
 }
 
 // due tells whether an operation may be tried again after its last failure, and else wakes when it may.
-func (v *view) due(key string, delay func(int) time.Duration) bool {
+func (v *view) due(key Key, delay func(int) time.Duration) bool {
 	fault, failed := v.in.Memory.Faults[key]
 	if !failed {
 		return true
@@ -99,7 +103,7 @@ func (v *view) wake(t time.Time) {
 
 // stop ends one instance by the deadline. An operation in flight is replaced only by an earlier deadline.
 func (v *view) stop(c *observed.Container, deadline time.Time, why Condemnation) {
-	key := keyStop + c.ID
+	key := Key{Kind: StopContainer, Object: c.ID}
 	if op, inFlight := v.in.Ops[key]; inFlight {
 		if !deadline.Before(op.Deadline) {
 			return
@@ -110,7 +114,7 @@ func (v *view) stop(c *observed.Container, deadline time.Time, why Condemnation)
 	e := v.byName[c.Name]
 	hook := e.Spec != nil && e.Spec.Lifecycle != nil && e.Spec.Lifecycle.PreStop != nil
 	v.plan.Actions = append(v.plan.Actions, Action{
-		Kind: StopContainer, Key: key, ID: c.ID, SandboxID: c.SandboxID, Container: e, Deadline: deadline,
+		Key: key, ID: c.ID, SandboxID: c.SandboxID, Container: e, Deadline: deadline,
 		PreStop: hook && c.State == observed.Running && deadline.After(v.in.Now),
 		Reason:  why.Reason, Message: why.Message,
 	})
@@ -127,5 +131,5 @@ func (v *view) discard(c *observed.Container, deadline time.Time, why Condemnati
 
 // remove takes an instance away that has no process.
 func (v *view) remove(c *observed.Container) {
-	v.act(Action{Kind: RemoveContainer, Key: keyRemove + c.ID, ID: c.ID, SandboxID: c.SandboxID, Container: v.byName[c.Name]})
+	v.act(Action{Key: Key{Kind: RemoveContainer, Object: c.ID}, ID: c.ID, SandboxID: c.SandboxID, Container: v.byName[c.Name]})
 }

@@ -3,6 +3,7 @@ package podworker
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"keelson.dev/kit/failpoint"
@@ -25,8 +26,10 @@ const (
 	reasonUnhealthy     = "Unhealthy"
 )
 
+// prepare sets up the step that the action names.
 func (j *job) prepare(ctx context.Context) outcome {
-	prepared, err := j.config.Steps.Prepare(ctx, j.pod)
+	step, began := j.step(), time.Now()
+	refreshAt, err := step.SetUp(ctx, j.pod)
 	if err != nil && !errors.Is(err, context.Canceled) {
 		j.warn(reasonFailedMount, "%s", err)
 	}
@@ -34,15 +37,35 @@ func (j *job) prepare(ctx context.Context) outcome {
 		return outcome{err: err, reason: reasonFailedMount}
 	}
 	return outcome{learn: func(m *podstate.Memory) {
-		m.Prepared, m.Released, m.RefreshAt = true, false, prepared.RefreshAt
+		m.Prepared[step.Name] = true
+		delete(m.Released, step.Name)
+		switch {
+		case m.RefreshAt[step.Name].After(began): // what was asked for meanwhile is still to be done
+		case refreshAt.IsZero():
+			delete(m.RefreshAt, step.Name)
+		default:
+			m.RefreshAt[step.Name] = refreshAt
+		}
 	}}
 }
 
+// release takes down the step that the action names.
 func (j *job) release(ctx context.Context) outcome {
-	if err := j.config.Steps.Release(ctx, j.pod); err != nil {
+	step := j.step()
+	if err := step.TearDown(ctx, j.pod); err != nil {
 		return outcome{err: err, reason: reasonFailedKillPod}
 	}
-	return outcome{learn: func(m *podstate.Memory) { m.Prepared, m.Released, m.RefreshAt = false, true, time.Time{} }}
+	return outcome{learn: func(m *podstate.Memory) {
+		m.Released[step.Name] = true
+		delete(m.Prepared, step.Name)
+		delete(m.RefreshAt, step.Name)
+	}}
+}
+
+// step is the one that the action names.
+func (j *job) step() steps.Step {
+	i := slices.IndexFunc(j.config.Preparation, func(s steps.Step) bool { return s.Name == j.action.Object })
+	return j.config.Preparation[i]
 }
 
 func (j *job) createSandbox(ctx context.Context) outcome {

@@ -3,7 +3,6 @@ package podworker
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -51,7 +50,7 @@ func (w *worker) begin(ctx context.Context, a podstate.Action) {
 		defer cancel()
 		began := time.Now()
 		out := do(ctx)
-		w.log.Debug("operation ended", zap.String("operation", a.Key), zap.Duration("took", time.Since(began)), zap.Error(out.err))
+		w.log.Debug("operation ended", zap.Stringer("operation", a.Key), zap.Duration("took", time.Since(began)), zap.Error(out.err))
 		w.report(a.Key, out)
 	}()
 }
@@ -90,11 +89,11 @@ func (w *worker) carrier(a podstate.Action, o *operation) func(context.Context) 
 }
 
 // report puts the end of an operation into the worker's mailbox.
-func (w *worker) report(key string, out outcome) {
+func (w *worker) report(key podstate.Key, out outcome) {
 	r := result{key: key, observe: out.observe, learn: out.learn}
 	if out.err != nil && !errors.Is(out.err, context.Canceled) {
 		r.fault = &podstate.Fault{Reason: out.reason, Message: out.err.Error()}
-		w.log.Warn("operation failed", zap.String("operation", key), zap.Error(out.err))
+		w.log.Warn("operation failed", zap.Stringer("operation", key), zap.Error(out.err))
 	}
 	w.pool.mu.Lock()
 	defer w.pool.mu.Unlock()
@@ -124,8 +123,6 @@ func (w *worker) await() {
 		}
 	}
 }
-
-func isStart(key string) bool { return strings.HasPrefix(key, podstate.StartKey("")) }
 
 // job is one action with what it was decided from. It runs beside the worker and touches none of its fields.
 type job struct {

@@ -26,18 +26,14 @@ import (
 	"keelson.dev/services/nodeagent/internal/steps"
 )
 
-// Steps carries out what a Pod needs beyond the calls to the runtime. Every step is idempotent.
+// Steps carries out what a container needs beyond the calls to the runtime. All of it is idempotent.
 type Steps interface {
-	// Prepare makes directories, volumes and cgroup, or brings them up to date.
-	Prepare(ctx context.Context, pod *corev1.Pod) (steps.Prepared, error)
 	// Sandbox returns the configuration of a sandbox and its runtime handler.
 	Sandbox(ctx context.Context, pod *corev1.Pod, attempt uint32) (*cri.PodSandboxConfig, string, error)
 	// Image makes sure that the container's image is on the node.
 	Image(ctx context.Context, pod *corev1.Pod, e lifecycle.Entry, sandbox *cri.PodSandboxConfig) (runtime.Image, error)
 	// Container returns the configuration of a container instance.
 	Container(ctx context.Context, in steps.ContainerInput) (*cri.ContainerConfig, error)
-	// Release takes all away that Prepare made. It is called when no process of the Pod is left.
-	Release(ctx context.Context, pod *corev1.Pod) error
 	// Forget takes away what outlives the containers: logs. It is called last.
 	Forget(ctx context.Context, pod *corev1.Pod) error
 	// Message returns the last words of an instance that has exited.
@@ -75,14 +71,17 @@ type Recorder interface {
 
 // Config is what workers work with.
 type Config struct {
-	Log      *zap.Logger
-	Runtime  runtime.Runtime
-	Steps    Steps
-	Hooks    Hooks
-	Probes   Probes
-	Statuses Statuses
-	Events   Recorder
-	Records  *checkpoint.Store
+	Log     *zap.Logger
+	Runtime runtime.Runtime
+	// Preparation is what a Pod stands on, set up in this order and taken down in the reverse, when no process of the Pod
+	// is left. Each step has its own back-off.
+	Preparation []steps.Step
+	Steps       Steps
+	Hooks       Hooks
+	Probes      Probes
+	Statuses    Statuses
+	Events      Recorder
+	Records     *checkpoint.Store
 	// Admit decides whether the node takes a Pod in, given those that it has; nil means yes.
 	Admit func(pod *corev1.Pod, others []*corev1.Pod) *podstate.Outcome
 	// Started is told how long a Pod took from its arrival until it ran.

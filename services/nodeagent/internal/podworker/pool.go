@@ -17,6 +17,8 @@ import (
 type Pool struct {
 	ctx    context.Context
 	config Config
+	// steps are the names of the preparation's, in their order.
+	steps []string
 
 	mu      sync.Mutex // guards workers and every worker's mailbox
 	workers map[types.UID]*worker
@@ -28,7 +30,11 @@ type Pool struct {
 // NewPool returns an empty pool. Its workers stop when ctx ends, and leave their containers as they are: whoever comes
 // next adopts them.
 func NewPool(ctx context.Context, config Config) *Pool {
-	return &Pool{ctx: ctx, config: config, workers: map[types.UID]*worker{}, buried: map[types.UID]bool{}}
+	p := &Pool{ctx: ctx, config: config, workers: map[types.UID]*worker{}, buried: map[types.UID]bool{}}
+	for _, step := range config.Preparation {
+		p.steps = append(p.steps, step.Name)
+	}
+	return p
 }
 
 // Set tells of a Pod, new or changed. An older version than the known one is ignored. known says that the node has run
@@ -207,7 +213,7 @@ type mailbox struct {
 
 // result is the end of an operation.
 type result struct {
-	key string
+	key podstate.Key
 	// observe says that the runtime's state may have changed.
 	observe bool
 	fault   *podstate.Fault

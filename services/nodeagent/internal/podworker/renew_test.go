@@ -27,11 +27,11 @@ func TestRenewRefreshesWhatVolumesShow(t *testing.T) {
 		"spec":       {func(p *corev1.Pod) { p.Generation = 2 }, true},
 	} {
 		later := time.Now().Add(time.Hour)
-		w := &worker{pod: base(), memory: podstate.Memory{Prepared: true, RefreshAt: later}}
+		w := &worker{pod: base(), memory: podstate.Memory{Prepared: map[string]bool{"volumes": true}, RefreshAt: map[string]time.Time{"volumes": later}}}
 		changed := base()
 		row.change(changed)
 		w.renew(changed)
-		if got := w.memory.RefreshAt.Before(later); got != row.want || w.pod != changed {
+		if got := w.memory.RefreshAt["volumes"].Before(later); got != row.want || w.pod != changed {
 			t.Errorf("%s: refreshed %v, want %v", name, got, row.want)
 		}
 	}
@@ -40,9 +40,10 @@ func TestRenewRefreshesWhatVolumesShow(t *testing.T) {
 // POD-084: a Pod that waits for a missing object goes on as soon as it is there.
 func TestRefreshTriesAgainAtOnce(t *testing.T) {
 	fault := podstate.Fault{Count: 5, At: time.Now()}
-	w := &worker{memory: podstate.Memory{Faults: map[string]podstate.Fault{podstate.PrepareKey: fault, podstate.StartKey("c"): fault, "other": fault}}}
+	step, other := podstate.Key{Kind: podstate.Prepare, Object: "volumes"}, podstate.Key{Kind: podstate.StopContainer, Object: "c"}
+	w := &worker{memory: podstate.Memory{Faults: map[podstate.Key]podstate.Fault{step: fault, podstate.StartKey("c"): fault, other: fault}}}
 	w.refresh()
-	if len(w.memory.Faults) != 1 || w.memory.Faults["other"] != fault || !w.memory.RefreshAt.IsZero() {
+	if len(w.memory.Faults) != 1 || w.memory.Faults[other] != fault || len(w.memory.RefreshAt) != 0 {
 		t.Errorf("faults %v, refresh at %v", w.memory.Faults, w.memory.RefreshAt)
 	}
 }

@@ -19,8 +19,8 @@ type View struct {
 	// At is when Plan was decided; both are zero before the first pass.
 	At     time.Time
 	Plan   podstate.Plan
-	Faults map[string]podstate.Fault
-	// Ops are the keys of the operations under way.
+	Faults map[podstate.Key]podstate.Fault
+	// Ops are the operations under way, as people read them.
 	Ops []string
 	// Containers are the instances that run.
 	Containers []observed.Container
@@ -28,7 +28,11 @@ type View struct {
 
 // show keeps what the worker has just decided for others to see.
 func (w *worker) show(now time.Time, plan podstate.Plan) {
-	view := View{Pod: w.pod, Removed: w.removed, At: now, Plan: plan, Faults: maps.Clone(w.memory.Faults), Ops: slices.Sorted(maps.Keys(w.ops))}
+	view := View{Pod: w.pod, Removed: w.removed, At: now, Plan: plan, Faults: maps.Clone(w.memory.Faults)}
+	for key := range w.ops {
+		view.Ops = append(view.Ops, key.String())
+	}
+	slices.Sort(view.Ops)
 	for _, c := range w.seen.Containers {
 		if c.State == observed.Running {
 			view.Containers = append(view.Containers, c)

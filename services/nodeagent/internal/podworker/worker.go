@@ -42,7 +42,7 @@ type worker struct {
 	stale  bool
 	memory podstate.Memory
 	saved  checkpoint.Record
-	ops    map[string]*operation
+	ops    map[podstate.Key]*operation
 	// signals bounds the signals to containers that are under way.
 	signals  chan struct{}
 	messages map[string]string
@@ -57,11 +57,12 @@ func newWorker(pool *Pool, pod *corev1.Pod) *worker {
 	w := &worker{
 		pool: pool, config: &pool.config, uid: pod.UID, bell: make(chan struct{}, 1), pod: pod, stale: true,
 		log: pool.config.Log.With(zap.String("namespace", pod.Namespace), zap.String("pod", pod.Name), zap.String("uid", string(pod.UID))),
-		ops: map[string]*operation{}, signals: make(chan struct{}, signalsAtOnce),
+		ops: map[podstate.Key]*operation{}, signals: make(chan struct{}, signalsAtOnce),
 		mail: mailbox{pod: pod},
 		memory: podstate.Memory{
 			Streaks: map[string]uint32{}, Hooked: map[string]bool{}, Condemned: map[string]podstate.Condemnation{},
-			Faults: map[string]podstate.Fault{}, SandboxesStopped: map[string]bool{},
+			Faults: map[podstate.Key]podstate.Fault{}, SandboxesStopped: map[string]bool{},
+			Prepared: map[string]bool{}, Released: map[string]bool{}, RefreshAt: map[string]time.Time{},
 		},
 		messages: map[string]string{}, told: map[string]string{}, startedAt: time.Now(),
 		starting: pod.Status.StartTime == nil, arrived: time.Now(),
@@ -150,20 +151,27 @@ func (w *worker) reject(why *podstate.Outcome) {
 // refresh follows a change of an object that the Pod refers to: what volumes show is brought up to date, and what failed
 // for want of the object is tried again at once.
 func (w *worker) refresh() {
-	if w.memory.Prepared {
-		w.memory.RefreshAt = time.Now()
+	w.refreshSteps()
+	maps.DeleteFunc(w.memory.Faults, func(key podstate.Key, _ podstate.Fault) bool {
+		return key.Kind == podstate.Prepare || key.Kind == podstate.StartContainer
+	})
+}
+
+// refreshSteps makes what stands be brought up to date at once.
+func (w *worker) refreshSteps() {
+	for step := range w.memory.Prepared {
+		w.memory.RefreshAt[step] = time.Now()
 	}
-	maps.DeleteFunc(w.memory.Faults, func(key string, _ podstate.Fault) bool { return key == podstate.PrepareKey || isStart(key) })
 }
 
 // renew takes a new version of the Pod in. A changed spec ends the back-off of containers that could not be started: the
 // change may be the cure. What volumes show of the Pod is brought up to date.
 func (w *worker) renew(pod *corev1.Pod) {
-	if w.memory.Prepared && showsOther(w.pod, pod) {
-		w.memory.RefreshAt = time.Now()
+	if showsOther(w.pod, pod) {
+		w.refreshSteps()
 	}
 	if pod.Generation != w.pod.Generation {
-		maps.DeleteFunc(w.memory.Faults, func(key string, _ podstate.Fault) bool { return isStart(key) })
+		maps.DeleteFunc(w.memory.Faults, func(key podstate.Key, _ podstate.Fault) bool { return key.Kind == podstate.StartContainer })
 	}
 	w.pod = pod
 	if pod.Status.StartTime != nil {
@@ -211,7 +219,7 @@ func (w *worker) pass(ctx context.Context) (wake time.Time, gone bool) {
 	probes := w.verdicts()
 	plan := podstate.Decide(podstate.Input{
 		Now: now, Pod: w.pod, Removed: w.removed, StartedAt: w.startedAt, Observed: &w.seen,
-		Memory: w.memory, Probes: probes, Ops: w.inFlight(),
+		Memory: w.memory, Steps: w.pool.steps, Probes: probes, Ops: w.inFlight(),
 	})
 	w.memory.Termination = plan.Termination
 	w.tell(plan)
@@ -339,8 +347,8 @@ func (w *worker) podIP() string {
 	return ""
 }
 
-func (w *worker) inFlight() map[string]podstate.Op {
-	out := make(map[string]podstate.Op, len(w.ops))
+func (w *worker) inFlight() map[podstate.Key]podstate.Op {
+	out := make(map[podstate.Key]podstate.Op, len(w.ops))
 	for key, o := range w.ops {
 		out[key] = podstate.Op{Deadline: o.deadline}
 	}

@@ -73,7 +73,7 @@ func (w *world) start() {
 	ctx, stop := context.WithCancel(context.Background())
 	w.stop = stop
 	w.pool = NewPool(ctx, Config{
-		Log: zap.NewNop(), Runtime: w.runtime, Steps: stepsOf{w}, Hooks: hooksOf{w}, Probes: probesOf{w}, Statuses: apiOf{w}, Events: eventsOf{w},
+		Log: zap.NewNop(), Runtime: w.runtime, Steps: stepsOf{w}, Preparation: w.preparation(), Hooks: hooksOf{w}, Probes: probesOf{w}, Statuses: apiOf{w}, Events: eventsOf{w},
 		Records: records, HostIPs: func() []string { return []string{"10.0.0.1"} }, RuntimeName: "fake", Started: func(time.Duration) {},
 	})
 	pool := w.pool
@@ -172,8 +172,22 @@ func (w stepsOf) failure(step string) error {
 	return err
 }
 
-func (w stepsOf) Prepare(context.Context, *corev1.Pod) (steps.Prepared, error) {
-	return steps.Prepared{}, w.failure("Prepare")
+// preparation has two steps, which fail and are noted under their names.
+func (w *world) preparation() []steps.Step {
+	step := func(name string) steps.Step {
+		return steps.Step{
+			Name: name,
+			SetUp: func(context.Context, *corev1.Pod) (time.Time, error) {
+				w.note("set up %s @%d", name, time.Since(w.began)/time.Second)
+				return time.Time{}, stepsOf{w}.failure("Prepare " + name)
+			},
+			TearDown: func(context.Context, *corev1.Pod) error {
+				w.note("take down %s @%d", name, time.Since(w.began)/time.Second)
+				return stepsOf{w}.failure("Release " + name)
+			},
+		}
+	}
+	return []steps.Step{step("folders"), step("volumes")}
 }
 
 func (w stepsOf) Sandbox(_ context.Context, pod *corev1.Pod, attempt uint32) (*cri.PodSandboxConfig, string, error) {
@@ -191,11 +205,6 @@ func (w stepsOf) Image(ctx context.Context, _ *corev1.Pod, e lifecycle.Entry, _ 
 func (w stepsOf) Container(_ context.Context, in steps.ContainerInput) (*cri.ContainerConfig, error) {
 	return &cri.ContainerConfig{Metadata: &cri.ContainerMetadata{Name: in.Entry.Spec.Name, Attempt: in.Attempt},
 		Image: &cri.ImageSpec{Image: in.Image.ID, UserSpecifiedImage: in.Entry.Spec.Image}}, w.failure("Container")
-}
-
-func (w stepsOf) Release(context.Context, *corev1.Pod) error {
-	w.note("release")
-	return w.failure("Release")
 }
 
 func (w stepsOf) Forget(context.Context, *corev1.Pod) error { return nil }

@@ -3,6 +3,7 @@ package steps
 import (
 	"context"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -10,40 +11,71 @@ import (
 	"keelson.dev/services/nodeagent/internal/downward"
 )
 
-// Prepare makes the Pod's folders, range of user IDs, cgroup and volumes, in this order, or brings them up to date.
-func (s *Steps) Prepare(ctx context.Context, pod *corev1.Pod) (Prepared, error) {
+// Preparation is what a Pod stands on, in the order in which it is set up.
+func (s *Steps) Preparation() []Step {
+	return []Step{
+		{Name: "objects", SetUp: s.watchObjects, TearDown: s.forgetObjects},
+		{Name: "folders", SetUp: s.makeFolders, TearDown: s.removeFolders},
+		{Name: "cgroup", SetUp: s.makeCgroup, TearDown: s.removeCgroup},
+		{Name: "volumes", SetUp: s.setUpVolumes, TearDown: s.takeVolumesDown},
+	}
+}
+
+func (s *Steps) watchObjects(_ context.Context, pod *corev1.Pod) (time.Time, error) {
 	s.Objects.Register(pod)
+	return time.Time{}, nil
+}
+
+func (s *Steps) forgetObjects(_ context.Context, pod *corev1.Pod) error {
+	s.Objects.Unregister(pod.UID)
+	return nil
+}
+
+// makeFolders makes the Pod's folders, with the record of its own user IDs if it has such.
+func (s *Steps) makeFolders(_ context.Context, pod *corev1.Pod) (time.Time, error) {
 	if err := s.Files.Make(pod); err != nil {
-		return Prepared{}, err
+		return time.Time{}, err
 	}
 	if containerconfig.OwnUsers(pod) {
 		if _, err := s.Ranges.Assign(pod.UID); err != nil {
-			return Prepared{}, err
+			return time.Time{}, err
 		}
 	}
-	if err := s.Cgroups.EnsurePod(pod); err != nil {
-		return Prepared{}, err
+	return time.Time{}, nil
+}
+
+// removeFolders gives the Pod's user IDs back when nothing is left that belongs to them.
+func (s *Steps) removeFolders(_ context.Context, pod *corev1.Pod) error {
+	if err := s.Files.Remove(pod.UID); err != nil {
+		return err
 	}
+	s.Ranges.Release(pod.UID)
+	return nil
+}
+
+func (s *Steps) makeCgroup(_ context.Context, pod *corev1.Pod) (time.Time, error) {
+	return time.Time{}, s.Cgroups.EnsurePod(pod)
+}
+
+func (s *Steps) removeCgroup(_ context.Context, pod *corev1.Pod) error {
+	return s.Cgroups.RemovePod(pod.UID)
+}
+
+func (s *Steps) setUpVolumes(ctx context.Context, pod *corev1.Pod) (time.Time, error) {
 	volumes, err := s.Volumes.SetUp(ctx, downward.View{Pod: pod, HostIPs: s.HostIPs()}, s.Allocatable())
 	if err != nil {
-		return Prepared{}, err
+		return time.Time{}, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.volumes[pod.UID] = volumes
-	return Prepared{RefreshAt: volumes.RefreshAt()}, nil
+	return volumes.RefreshAt(), nil
 }
 
-// Release takes volumes, folders, cgroup and range away, in this order. It needs nothing but the Pod's UID.
-func (s *Steps) Release(ctx context.Context, pod *corev1.Pod) error {
+func (s *Steps) takeVolumesDown(ctx context.Context, pod *corev1.Pod) error {
 	if err := s.Volumes.TearDown(ctx, pod.UID); err != nil {
 		return fmt.Errorf("taking volumes down: %w", err)
 	}
-	if err := s.Cgroups.RemovePod(pod.UID); err != nil {
-		return err
-	}
-	s.Ranges.Release(pod.UID)
-	s.Objects.Unregister(pod.UID)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.volumes, pod.UID)

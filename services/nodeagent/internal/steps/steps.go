@@ -4,6 +4,7 @@
 package steps
 
 import (
+	"context"
 	"sync"
 	"time"
 
@@ -60,10 +61,14 @@ func New(config Config) *Steps {
 	return &Steps{Config: config, volumes: map[types.UID]volume.Volumes{}}
 }
 
-// Prepared is what a Pod stands on.
-type Prepared struct {
-	// RefreshAt is when volumes must be brought up to date; zero means never by time alone.
-	RefreshAt time.Time
+// Step is one thing that a Pod stands on. Both functions may be repeated at any time, after a crash too.
+type Step struct {
+	Name string
+	// SetUp makes it or brings it up to date, and returns when that must be done again although no object has changed; zero
+	// means never.
+	SetUp func(ctx context.Context, pod *corev1.Pod) (refreshAt time.Time, err error)
+	// TearDown takes it away and needs nothing but the Pod's UID.
+	TearDown func(ctx context.Context, pod *corev1.Pod) error
 }
 
 // ContainerInput is one container instance to be configured.

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -112,19 +114,43 @@ func mounted(pod *corev1.Pod) map[string]bool {
 	return used
 }
 
-// TearDown takes away all mounts and files of a Pod, from the disk alone. Call it when no process of the Pod is left. It
-// is idempotent; after an error some may be left, so call it again.
-func (h *Host) TearDown(_ context.Context, uid types.UID) error {
-	dir := h.root.Pod(uid)
+// TearDown undoes what the kinds of volumes have to undo, and takes away all mounts of a Pod, from the disk alone; the files
+// go with the Pod's folder. Call it when no process of the Pod is left. It is idempotent; after an error some may be left,
+// so call it again.
+func (h *Host) TearDown(ctx context.Context, uid types.UID) error {
 	return failpoint.Around("nodeagent/volume.teardown", func() error {
-		if err := h.unmountUnder(dir); err != nil {
+		var problems []error
+		for _, kind := range h.kinds {
+			if undoing, ok := kind.(TearsDown); ok {
+				problems = append(problems, h.tearDownKind(ctx, undoing, uid))
+			}
+		}
+		if err := errors.Join(problems...); err != nil {
 			return err
 		}
-		if err := removeOneFilesystem(dir); err != nil {
-			return fmt.Errorf("removing the pod's folder: %w", err)
-		}
-		return nil
+		return h.unmountUnder(h.root.Pod(uid))
 	})
+}
+
+// tearDownKind takes down the volumes of one kind that have a folder.
+func (h *Host) tearDownKind(ctx context.Context, kind TearsDown, uid types.UID) error {
+	entries, err := os.ReadDir(filepath.Dir(h.root.Volume(uid, kind.Name(), "any")))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("listing the pod's volumes: %w", err)
+	}
+	var problems []error
+	for _, entry := range entries {
+		if strings.HasPrefix(entry.Name(), ".") {
+			continue // never finished, and no name of a volume
+		}
+		if err := kind.TearDown(ctx, uid, entry.Name(), h.root.Volume(uid, kind.Name(), entry.Name())); err != nil {
+			problems = append(problems, fmt.Errorf("UnmountVolume.TearDown failed for volume %q : %w", entry.Name(), err))
+		}
+	}
+	return errors.Join(problems...)
 }
 
 // unmountUnder ends only when a fresh look shows no mount any more, because removing files below a forgotten mount would

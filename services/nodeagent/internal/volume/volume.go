@@ -11,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"keelson.dev/services/nodeagent/internal/downward"
 )
@@ -74,6 +75,14 @@ type Kind interface {
 	Handles(*corev1.Volume) bool
 	// SetUp makes the volume or brings it up to date. It is idempotent and never touches what a container has written.
 	SetUp(ctx context.Context, request Request) (Result, error)
+}
+
+// TearsDown is a Kind whose volumes leave more than files and mounts below their folder.
+type TearsDown interface {
+	Kind
+	// TearDown undoes that. It is called for every volume of the kind that has a folder, before anything is unmounted or
+	// deleted, until it succeeds, and knows nothing but what is on disk: the Pod's object may be gone.
+	TearDown(ctx context.Context, pod types.UID, volume, dir string) error
 }
 
 // FSGroup returns the group that owns the Pod's volumes, or -1.

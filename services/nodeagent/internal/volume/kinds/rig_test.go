@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"keelson.dev/services/nodeagent/internal/downward"
 	"keelson.dev/services/nodeagent/internal/podfiles"
@@ -73,6 +74,18 @@ func newRig(t *testing.T, mounter volume.Mounter) *rig {
 		}
 	})
 	return r
+}
+
+// TearDown takes the volumes down and then the Pod's folder, as a nodeagent does.
+func (r *rig) TearDown(ctx context.Context, uid types.UID) error {
+	return tearDown(ctx, r.Host, r.root, uid)
+}
+
+func tearDown(ctx context.Context, host *volume.Host, root podfiles.Root, uid types.UID) error {
+	if err := host.TearDown(ctx, uid); err != nil {
+		return err
+	}
+	return root.Remove(uid)
 }
 
 // add puts a volume into the Pod and mounts it into its container.

@@ -1,6 +1,7 @@
 package kinds_test
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -9,9 +10,11 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"keelson.dev/kit/failpoint"
+	"keelson.dev/services/nodeagent/internal/downward"
 	"keelson.dev/services/nodeagent/internal/podenv"
 	"keelson.dev/services/nodeagent/internal/volume"
 	"keelson.dev/services/nodeagent/internal/volume/mount"
@@ -42,7 +45,7 @@ func TestTearDown(t *testing.T) {
 		t.Fatalf("pods on disk: %v, %v", found, err)
 	}
 	for range 2 {
-		if err := other.TearDown(t.Context(), "u-1"); err != nil {
+		if err := tearDown(t.Context(), other, r.root, "u-1"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -78,6 +81,51 @@ func TestTearDownStopsAtAMount(t *testing.T) {
 	}
 }
 
+// attached is a kind of volume that leaves something beside its folder.
+type attached struct {
+	volume.Kind
+	down []string
+	err  error
+}
+
+func (*attached) Name() string { return "attached" }
+
+func (*attached) Handles(v *corev1.Volume) bool { return v.NFS != nil }
+
+func (*attached) SetUp(_ context.Context, request volume.Request) (volume.Result, error) {
+	return volume.Result{Path: request.Dir}, os.Mkdir(request.Dir, 0o755)
+}
+
+func (a *attached) TearDown(_ context.Context, pod types.UID, name, dir string) error {
+	_, err := os.Stat(dir)
+	a.down = append(a.down, string(pod)+" "+name)
+	return errors.Join(err, a.err)
+}
+
+// A kind that has more to undo is asked to before the folder goes, from what is on disk, and again until it succeeds.
+func TestAKindTearsDown(t *testing.T) {
+	r := newRig(t, &mountfake.Mounter{})
+	kind := &attached{err: errors.New("no answer")}
+	host := volume.NewHost(r.root, r.mounter, []volume.Kind{kind})
+	r.add("remote", corev1.VolumeSource{NFS: &corev1.NFSVolumeSource{}})
+	if _, err := host.SetUp(t.Context(), downward.View{Pod: r.pod}, nil); err != nil {
+		t.Fatal(err)
+	}
+	later := volume.NewHost(r.root, r.mounter, []volume.Kind{kind})
+	if err := tearDown(t.Context(), later, r.root, "u-1"); err == nil || !strings.Contains(err.Error(), `volume "remote" : no answer`) {
+		t.Errorf("got %v", err)
+	}
+	kind.err = nil
+	for range 2 {
+		if err := tearDown(t.Context(), later, r.root, "u-1"); err != nil {
+			t.Error(err)
+		}
+	}
+	if got := strings.Join(kind.down, ", "); got != "u-1 remote, u-1 remote" {
+		t.Errorf("taken down %q, want the volume twice, and not when it had gone", got)
+	}
+}
+
 // A nodeagent that is killed at any step of setting up or taking down carries on where it was.
 func TestFailpoints(t *testing.T) {
 	r := newRig(t, mount.Kernel{})
@@ -87,9 +135,9 @@ func TestFailpoints(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, setUp := r.trySetUp(t)
-		tearDown := r.TearDown(t.Context(), r.pod.UID)
+		takeDown := r.TearDown(t.Context(), r.pod.UID)
 		failpoint.Disarm(point)
-		if err := errors.Join(setUp, tearDown); !errors.Is(err, failpoint.ErrInjected) {
+		if err := errors.Join(setUp, takeDown); !errors.Is(err, failpoint.ErrInjected) {
 			t.Errorf("%s was not passed: %v", point, err)
 		}
 		wantFile(t, r.setUp(t)["api"].Path, "token", "token-1")

@@ -1,4 +1,4 @@
-package volume
+package podfiles
 
 import (
 	"errors"
@@ -8,7 +8,17 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+	"k8s.io/apimachinery/pkg/types"
 )
+
+// Remove removes a Pod's folder with all that is in it, so it must be the last to go. A mount below is an error, and what
+// lies in it stays. A folder that is not there is no error.
+func (r Root) Remove(uid types.UID) error {
+	if err := removeOneFilesystem(r.Pod(uid)); err != nil {
+		return fmt.Errorf("removing the pod's folder: %w", err)
+	}
+	return nil
+}
 
 // removeOneFilesystem removes a folder with all that is in it and refuses to enter a mount, bind mounts of the same file
 // system included. It follows no symbolic link. A folder that is not there is no error.
