@@ -1,5 +1,6 @@
 // Package fieldcheck holds the checks of single fields that the validation of many resources shares. Each returns the
-// errors under the given path; none looks beyond its arguments.
+// errors under the given path; none looks beyond its arguments. The arguments are, in this order, the value (with the
+// old one), its path, and what it is checked against.
 package fieldcheck
 
 import (
@@ -17,7 +18,7 @@ import (
 
 // Messages that several resources give.
 const (
-	MustBeAtLeastOne = "must be greater than zero"
+	MustBePositive   = "must be greater than zero"
 	selectorMismatch = "`selector` does not match template `labels`"
 	percentOrInteger = "must be an integer or percentage (e.g '5%%')"
 )
@@ -36,7 +37,7 @@ func NonNegativePtr[N ~int32 | ~int64](value *N, path *field.Path) field.ErrorLi
 }
 
 // AtMost wants value not to exceed limit, which detail names.
-func AtMost[N ~int32 | ~int64](value, limit N, path *field.Path, detail string) field.ErrorList {
+func AtMost[N ~int32 | ~int64](value N, path *field.Path, limit N, detail string) field.ErrorList {
 	if value <= limit {
 		return nil
 	}
@@ -48,12 +49,29 @@ func Immutable(current, old any, path *field.Path) field.ErrorList {
 	return validation.ValidateImmutableField(current, old, path)
 }
 
-// OneOf wants value to be one of supported, which the error lists in alphabetical order.
-func OneOf[S ~string](value S, supported []S, path *field.Path) field.ErrorList {
+// OneOf wants value to be one of supported, which the error lists in the given order. The empty string must be listed
+// too.
+func OneOf[S ~string](value S, path *field.Path, supported ...S) field.ErrorList {
 	if slices.Contains(supported, value) {
 		return nil
 	}
-	return field.ErrorList{field.NotSupported(path, value, slices.Sorted(slices.Values(supported)))}
+	return field.ErrorList{field.NotSupported(path, value, supported)}
+}
+
+// OneOfPtr is OneOf for an optional value.
+func OneOfPtr[S ~string](value *S, path *field.Path, supported ...S) field.ErrorList {
+	if value == nil {
+		return nil
+	}
+	return OneOf(*value, path, supported...)
+}
+
+// RequiredOneOf is OneOf that reports an empty value as missing.
+func RequiredOneOf[S ~string](value S, path *field.Path, supported ...S) field.ErrorList {
+	if value == "" {
+		return field.ErrorList{field.Required(path, "")}
+	}
+	return OneOf(value, path, supported...)
 }
 
 // NonNegativeOrPercent wants a number of 0 or more, or a string such as "25%".
@@ -122,20 +140,16 @@ func LabelSelector(selector *metav1.LabelSelector, path *field.Path) field.Error
 	return metavalidation.ValidateLabelSelector(selector, metavalidation.LabelSelectorValidationOptions{}, path)
 }
 
-// Messages turns the sentences of a string check into errors about value at path.
-func Messages(value any, messages []string, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	for _, message := range messages {
-		errs = append(errs, field.Invalid(path, value, message))
-	}
-	return errs
+// LabelKey checks the form of a label's key.
+func LabelKey(key string, path *field.Path) field.ErrorList {
+	return metavalidation.ValidateLabelName(key, path)
 }
 
 // DataKeys checks the keys of ConfigMap and Secret data, in a stable order.
 func DataKeys[V any](data map[string]V, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for _, key := range slices.Sorted(maps.Keys(data)) {
-		errs = append(errs, Messages(key, utilvalidation.IsConfigMapKey(key), path.Key(key))...)
+		errs = append(errs, Messages(key, path.Key(key), utilvalidation.IsConfigMapKey(key))...)
 	}
 	return errs
 }

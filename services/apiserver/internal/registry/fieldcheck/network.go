@@ -10,10 +10,7 @@ import (
 
 // Protocol wants one of the transport protocols that Services and Pods know.
 func Protocol(protocol corev1.Protocol, path *field.Path) field.ErrorList {
-	if protocol == "" {
-		return field.ErrorList{field.Required(path, "")}
-	}
-	return OneOf(protocol, []corev1.Protocol{corev1.ProtocolSCTP, corev1.ProtocolTCP, corev1.ProtocolUDP}, path)
+	return RequiredOneOf(protocol, path, corev1.ProtocolSCTP, corev1.ProtocolTCP, corev1.ProtocolUDP)
 }
 
 // RoutableIP wants an address that packets can be sent to from elsewhere.

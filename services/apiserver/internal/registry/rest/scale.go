@@ -15,6 +15,8 @@ import (
 	genericrest "k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"keelson.dev/services/apiserver/internal/registry/fieldcheck"
 )
 
 // defaultReplicas is how many replicas a kind wants that leaves their number out.
@@ -157,10 +159,7 @@ func validateScale(scale, old *autoscalingv1.Scale) field.ErrorList {
 	if scale.Name != old.Name {
 		errs = append(errs, field.Invalid(field.NewPath("metadata", "name"), scale.Name, "must be "+old.Name))
 	}
-	if scale.Spec.Replicas < 0 {
-		errs = append(errs, field.Invalid(field.NewPath("spec", "replicas"), scale.Spec.Replicas, "must be greater than or equal to 0"))
-	}
-	return errs
+	return append(errs, fieldcheck.NonNegative(scale.Spec.Replicas, field.NewPath("spec", "replicas"))...)
 }
 
 // Of is the Scale of an object.

@@ -3,9 +3,9 @@ package deployment
 import (
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/utils/ptr"
 
 	"keelson.dev/services/apiserver/internal/registry/core/podspec"
+	"keelson.dev/services/apiserver/internal/registry/defaults"
 )
 
 // The values of the fields that a client may leave out.
@@ -20,28 +20,20 @@ const (
 func Default(d *appsv1.Deployment) {
 	spec := &d.Spec
 	podspec.SetTemplateDefaults(&spec.Template)
-	setIfNil(&spec.Replicas, defaultReplicas)
-	setIfNil(&spec.RevisionHistoryLimit, defaultRevisionHistoryLimit)
-	setIfNil(&spec.ProgressDeadlineSeconds, defaultProgressDeadlineSeconds)
+	defaults.SetPtr(&spec.Replicas, defaultReplicas)
+	defaults.SetPtr(&spec.RevisionHistoryLimit, defaultRevisionHistoryLimit)
+	defaults.SetPtr(&spec.ProgressDeadlineSeconds, defaultProgressDeadlineSeconds)
 	setStrategyDefaults(&spec.Strategy)
 }
 
 func setStrategyDefaults(strategy *appsv1.DeploymentStrategy) {
-	if strategy.Type == "" {
-		strategy.Type = appsv1.RollingUpdateDeploymentStrategyType
-	}
+	defaults.Set(&strategy.Type, appsv1.RollingUpdateDeploymentStrategyType)
 	if strategy.Type != appsv1.RollingUpdateDeploymentStrategyType {
 		return
 	}
 	if strategy.RollingUpdate == nil {
 		strategy.RollingUpdate = &appsv1.RollingUpdateDeployment{}
 	}
-	setIfNil(&strategy.RollingUpdate.MaxUnavailable, intstr.FromString(defaultRollingUpdateShare))
-	setIfNil(&strategy.RollingUpdate.MaxSurge, intstr.FromString(defaultRollingUpdateShare))
-}
-
-func setIfNil[V any](target **V, value V) {
-	if *target == nil {
-		*target = ptr.To(value)
-	}
+	defaults.SetPtr(&strategy.RollingUpdate.MaxUnavailable, intstr.FromString(defaultRollingUpdateShare))
+	defaults.SetPtr(&strategy.RollingUpdate.MaxSurge, intstr.FromString(defaultRollingUpdateShare))
 }

@@ -26,20 +26,8 @@ func ValidateStatusUpdate(d, old *appsv1.Deployment) field.ErrorList {
 func validateCounts(status *appsv1.DeploymentStatus) field.ErrorList {
 	errs := fieldcheck.NonNegative(status.ObservedGeneration, statusPath.Child("observedGeneration"))
 	errs = append(errs, fieldcheck.NonNegativePtr(status.TerminatingReplicas, statusPath.Child("terminatingReplicas"))...)
-	errs = append(errs, fieldcheck.NonNegative(status.Replicas, statusPath.Child("replicas"))...)
 	errs = append(errs, fieldcheck.NonNegative(status.UnavailableReplicas, statusPath.Child("unavailableReplicas"))...)
-	for _, count := range []struct {
-		name  string
-		value int32
-	}{
-		{"updatedReplicas", status.UpdatedReplicas},
-		{"readyReplicas", status.ReadyReplicas},
-		{"availableReplicas", status.AvailableReplicas},
-	} {
-		path := statusPath.Child(count.name)
-		errs = append(errs, fieldcheck.NonNegative(count.value, path)...)
-		errs = append(errs, fieldcheck.AtMost(count.value, status.Replicas, path, "cannot be greater than status.replicas")...)
-	}
-	return append(errs, fieldcheck.AtMost(status.AvailableReplicas, status.ReadyReplicas,
-		statusPath.Child("availableReplicas"), "cannot be greater than readyReplicas")...)
+	return append(errs, fieldcheck.ReplicaCounts(status.Replicas, status.ReadyReplicas,
+		status.AvailableReplicas, statusPath,
+		fieldcheck.Count{Name: "updatedReplicas", Value: status.UpdatedReplicas})...)
 }

@@ -45,7 +45,7 @@ func validateStrategy(strategy *appsv1.DeploymentStrategy, path *field.Path) fie
 	case appsv1.RollingUpdateDeploymentStrategyType:
 		return validateRollingUpdate(strategy.RollingUpdate, rollingUpdatePath)
 	}
-	return fieldcheck.OneOf(strategy.Type, strategyTypes, path.Child("type"))
+	return fieldcheck.OneOf(strategy.Type, path.Child("type"), strategyTypes...)
 }
 
 func validateRollingUpdate(rollingUpdate *appsv1.RollingUpdateDeployment, path *field.Path) field.ErrorList {

@@ -14,8 +14,8 @@ import (
 func ValidateAlwaysRunning(template *corev1.PodTemplateSpec, path *field.Path) field.ErrorList {
 	specPath := path.Child("spec")
 	errs := podspec.ValidateTemplate(template, path, podspec.Options{})
-	errs = append(errs, fieldcheck.OneOf(template.Spec.RestartPolicy, []corev1.RestartPolicy{corev1.RestartPolicyAlways},
-		specPath.Child("restartPolicy"))...)
+	errs = append(errs, fieldcheck.OneOf(template.Spec.RestartPolicy, specPath.Child("restartPolicy"),
+		corev1.RestartPolicyAlways)...)
 	if template.Spec.ActiveDeadlineSeconds != nil {
 		errs = append(errs, field.Forbidden(specPath.Child("activeDeadlineSeconds"), "activeDeadlineSeconds in ReplicaSet is not Supported"))
 	}

@@ -2,9 +2,9 @@ package replicaset
 
 import (
 	appsv1 "k8s.io/api/apps/v1"
-	"k8s.io/utils/ptr"
 
 	"keelson.dev/services/apiserver/internal/registry/core/podspec"
+	"keelson.dev/services/apiserver/internal/registry/defaults"
 )
 
 const defaultReplicas = 1
@@ -12,7 +12,5 @@ const defaultReplicas = 1
 // Default fills in the fields that rs leaves out. In apps/v1 neither the selector nor the labels are among them.
 func Default(rs *appsv1.ReplicaSet) {
 	podspec.SetTemplateDefaults(&rs.Spec.Template)
-	if rs.Spec.Replicas == nil {
-		rs.Spec.Replicas = ptr.To[int32](defaultReplicas)
-	}
+	defaults.SetPtr(&rs.Spec.Replicas, defaultReplicas)
 }

@@ -35,19 +35,7 @@ func ValidateStatusUpdate(rs, _ *appsv1.ReplicaSet) field.ErrorList {
 	status := &rs.Status
 	errs := fieldcheck.NonNegative(status.ObservedGeneration, statusPath.Child("observedGeneration"))
 	errs = append(errs, fieldcheck.NonNegativePtr(status.TerminatingReplicas, statusPath.Child("terminatingReplicas"))...)
-	errs = append(errs, fieldcheck.NonNegative(status.Replicas, statusPath.Child("replicas"))...)
-	for _, count := range []struct {
-		name  string
-		value int32
-	}{
-		{"fullyLabeledReplicas", status.FullyLabeledReplicas},
-		{"readyReplicas", status.ReadyReplicas},
-		{"availableReplicas", status.AvailableReplicas},
-	} {
-		path := statusPath.Child(count.name)
-		errs = append(errs, fieldcheck.NonNegative(count.value, path)...)
-		errs = append(errs, fieldcheck.AtMost(count.value, status.Replicas, path, "cannot be greater than status.replicas")...)
-	}
-	return append(errs, fieldcheck.AtMost(status.AvailableReplicas, status.ReadyReplicas,
-		statusPath.Child("availableReplicas"), "cannot be greater than readyReplicas")...)
+	return append(errs, fieldcheck.ReplicaCounts(status.Replicas, status.ReadyReplicas,
+		status.AvailableReplicas, statusPath,
+		fieldcheck.Count{Name: "fullyLabeledReplicas", Value: status.FullyLabeledReplicas})...)
 }

@@ -25,7 +25,7 @@ func validateStrategy(spec *coordinationv1.LeaseSpec, path *field.Path) field.Er
 	var errs field.ErrorList
 	if spec.Strategy != nil && *spec.Strategy != coordinationv1.OldestEmulationVersion {
 		path := path.Child("strategy")
-		errs = append(errs, fieldcheck.Messages(*spec.Strategy, validation.IsQualifiedName(string(*spec.Strategy)), path)...)
+		errs = append(errs, fieldcheck.Messages(*spec.Strategy, path, validation.IsQualifiedName(string(*spec.Strategy)))...)
 	}
 	if ptr.Deref(spec.PreferredHolder, "") != "" && ptr.Deref(spec.Strategy, "") == "" {
 		errs = append(errs, field.Forbidden(path.Child("preferredHolder"), "may only be specified if `strategy` is defined"))

@@ -37,10 +37,12 @@ func validateSubset(subset *corev1.EndpointSubset, path *field.Path) field.Error
 func validateAddress(address *corev1.EndpointAddress, path *field.Path) field.ErrorList {
 	errs := fieldcheck.RoutableIP(address.IP, path.Child("ip"))
 	if address.Hostname != "" {
-		errs = append(errs, fieldcheck.Messages(address.Hostname, validation.IsDNS1123Label(address.Hostname), path.Child("hostname"))...)
+		errs = append(errs, fieldcheck.Messages(address.Hostname, path.Child("hostname"),
+			validation.IsDNS1123Label(address.Hostname))...)
 	}
 	if address.NodeName != nil {
-		errs = append(errs, fieldcheck.Messages(*address.NodeName, validation.IsDNS1123Subdomain(*address.NodeName), path.Child("nodeName"))...)
+		errs = append(errs, fieldcheck.Messages(*address.NodeName, path.Child("nodeName"),
+			validation.IsDNS1123Subdomain(*address.NodeName))...)
 	}
 	return errs
 }
@@ -49,14 +51,15 @@ func validatePort(port *corev1.EndpointPort, nameRequired bool, path *field.Path
 	var errs field.ErrorList
 	switch {
 	case port.Name != "":
-		errs = append(errs, fieldcheck.Messages(port.Name, validation.IsDNS1123Label(port.Name), path.Child("name"))...)
+		errs = append(errs, fieldcheck.Messages(port.Name, path.Child("name"), validation.IsDNS1123Label(port.Name))...)
 	case nameRequired:
 		errs = append(errs, field.Required(path.Child("name"), ""))
 	}
-	errs = append(errs, fieldcheck.Messages(port.Port, validation.IsValidPortNum(int(port.Port)), path.Child("port"))...)
+	errs = append(errs, fieldcheck.Messages(port.Port, path.Child("port"), validation.IsValidPortNum(int(port.Port)))...)
 	errs = append(errs, fieldcheck.Protocol(port.Protocol, path.Child("protocol"))...)
 	if port.AppProtocol != nil {
-		errs = append(errs, fieldcheck.Messages(*port.AppProtocol, validation.IsQualifiedName(*port.AppProtocol), path.Child("appProtocol"))...)
+		errs = append(errs, fieldcheck.Messages(*port.AppProtocol, path.Child("appProtocol"),
+			validation.IsQualifiedName(*port.AppProtocol))...)
 	}
 	return errs
 }

@@ -34,7 +34,8 @@ func ValidateNew(e *corev1.Event) field.ErrorList {
 	if e.EventTime.IsZero() {
 		errs = append(errs, field.Required(field.NewPath("eventTime"), ""))
 	}
-	errs = append(errs, fieldcheck.OneOf(e.Type, []string{corev1.EventTypeNormal, corev1.EventTypeWarning}, field.NewPath("type"))...)
+	errs = append(errs, fieldcheck.OneOf(e.Type, field.NewPath("type"),
+		corev1.EventTypeNormal, corev1.EventTypeWarning)...)
 	for _, deprecated := range []struct {
 		name string
 		set  bool
@@ -92,10 +93,7 @@ func validateNamespace(e *corev1.Event) field.ErrorList {
 
 // validateReport checks who reports what; the text's field is called message in one group and note in the other.
 func validateReport(e *corev1.Event, textField string) field.ErrorList {
-	errs := required(e.ReportingController, field.NewPath("reportingController"))
-	if len(errs) == 0 {
-		errs = fieldcheck.Messages(e.ReportingController, validation.IsQualifiedName(e.ReportingController), field.NewPath("reportingController"))
-	}
+	errs := fieldcheck.Required(e.ReportingController, field.NewPath("reportingController"), validation.IsQualifiedName)
 	errs = append(errs, requiredUpTo(e.ReportingInstance, maxReportingInstance, field.NewPath("reportingInstance"))...)
 	errs = append(errs, requiredUpTo(e.Action, maxAction, field.NewPath("action"))...)
 	errs = append(errs, requiredUpTo(e.Reason, maxReason, field.NewPath("reason"))...)
@@ -120,16 +118,9 @@ func validateSeries(e *corev1.Event) field.ErrorList {
 	return errs
 }
 
-func required(value string, path *field.Path) field.ErrorList {
-	if value == "" {
-		return field.ErrorList{field.Required(path, "")}
-	}
-	return nil
-}
-
 func requiredUpTo(value string, limit int, path *field.Path) field.ErrorList {
 	if len(value) > limit {
 		return field.ErrorList{field.TooLong(path, "", limit)}
 	}
-	return required(value, path)
+	return fieldcheck.Required(value, path, fieldcheck.NotEmpty)
 }

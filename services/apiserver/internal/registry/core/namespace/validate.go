@@ -38,7 +38,7 @@ func ValidateStatusUpdate(ns, _ *corev1.Namespace) field.ErrorList {
 func ValidateFinalizeUpdate(ns, _ *corev1.Namespace) field.ErrorList { return Validate(ns) }
 
 func validateFinalizer(name string, path *field.Path) field.ErrorList {
-	errs := fieldcheck.Messages(name, validation.IsQualifiedName(name), path)
+	errs := fieldcheck.Messages(name, path, validation.IsQualifiedName(name))
 	if len(errs) == 0 && name != string(corev1.FinalizerKubernetes) && !strings.Contains(name, "/") {
 		errs = append(errs, field.Invalid(path, name, "name is neither a standard finalizer name nor is it fully qualified"))
 	}

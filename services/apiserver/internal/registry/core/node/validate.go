@@ -18,7 +18,9 @@ var (
 	specPath   = field.NewPath("spec")
 	statusPath = field.NewPath("status")
 
-	taintEffects = []corev1.TaintEffect{corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute}
+	taintEffects = []corev1.TaintEffect{
+		corev1.TaintEffectNoExecute, corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule,
+	}
 )
 
 // Validate returns what is wrong with a defaulted Node.
@@ -78,8 +80,9 @@ func validateTaints(taints []corev1.Taint, path *field.Path) field.ErrorList {
 	for i := range taints {
 		taint, path := &taints[i], path.Index(i)
 		errs = append(errs, metavalidation.ValidateLabelName(taint.Key, path.Child("key"))...)
-		errs = append(errs, fieldcheck.Messages(taint.Value, validation.IsValidLabelValue(taint.Value), path.Child("value"))...)
-		errs = append(errs, validateEffect(taint.Effect, path.Child("effect"))...)
+		errs = append(errs, fieldcheck.Messages(taint.Value, path.Child("value"),
+			validation.IsValidLabelValue(taint.Value))...)
+		errs = append(errs, fieldcheck.RequiredOneOf(taint.Effect, path.Child("effect"), taintEffects...)...)
 		id := identity{taint.Key, taint.Effect}
 		if seen[id] {
 			duplicate := field.Duplicate(path, *taint)
@@ -89,13 +92,6 @@ func validateTaints(taints []corev1.Taint, path *field.Path) field.ErrorList {
 		seen[id] = true
 	}
 	return errs
-}
-
-func validateEffect(effect corev1.TaintEffect, path *field.Path) field.ErrorList {
-	if effect == "" {
-		return field.ErrorList{field.Required(path, "")}
-	}
-	return fieldcheck.OneOf(effect, taintEffects, path)
 }
 
 func validatePodCIDRs(spec *corev1.NodeSpec) field.ErrorList {
@@ -125,7 +121,7 @@ func validateResources(resources corev1.ResourceList, path *field.Path) field.Er
 	var errs field.ErrorList
 	for _, name := range slices.Sorted(maps.Keys(resources)) {
 		path := path.Key(string(name))
-		errs = append(errs, fieldcheck.Messages(name, validation.IsQualifiedName(string(name)), path)...)
+		errs = append(errs, fieldcheck.Messages(name, path, validation.IsQualifiedName(string(name)))...)
 		if quantity := resources[name]; quantity.Sign() < 0 {
 			errs = append(errs, field.Invalid(path, quantity.String(), "must be greater than or equal to 0"))
 		}

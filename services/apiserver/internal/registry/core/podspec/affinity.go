@@ -6,6 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"keelson.dev/services/apiserver/internal/registry/fieldcheck"
 )
 
 func validateAffinity(affinity *corev1.Affinity, fldPath *field.Path) field.ErrorList {
@@ -88,9 +90,9 @@ func validateNodeExpression(requirement corev1.NodeSelectorRequirement, fldPath 
 	default:
 		errs = append(errs, field.Invalid(fldPath.Child("operator"), requirement.Operator, "not a valid selector operator"))
 	}
-	errs = append(errs, labelKey(fldPath.Child("key"), requirement.Key)...)
+	errs = append(errs, fieldcheck.LabelKey(requirement.Key, fldPath.Child("key"))...)
 	for i, value := range requirement.Values {
-		errs = append(errs, invalid(values.Index(i), value, validation.IsValidLabelValue(value))...)
+		errs = append(errs, fieldcheck.Messages(value, values.Index(i), validation.IsValidLabelValue(value))...)
 	}
 	return errs
 }
@@ -111,7 +113,7 @@ func validateNodeField(requirement corev1.NodeSelectorRequirement, fldPath *fiel
 		return append(errs, field.Invalid(fldPath.Child("key"), requirement.Key, "not a valid field selector key"))
 	}
 	for i, name := range requirement.Values {
-		errs = append(errs, invalid(fldPath.Child("values").Index(i), name, dnsSubdomain(name))...)
+		errs = append(errs, fieldcheck.Messages(name, fldPath.Child("values").Index(i), fieldcheck.DNSSubdomain(name))...)
 	}
 	return errs
 }
@@ -130,10 +132,11 @@ func validatePodTerms(hard []corev1.PodAffinityTerm, soft []corev1.WeightedPodAf
 }
 
 func validatePodTerm(term *corev1.PodAffinityTerm, fldPath *field.Path) field.ErrorList {
-	errs := labelSelector(fldPath.Child("labelSelector"), term.LabelSelector)
-	errs = append(errs, labelSelector(fldPath.Child("namespaceSelector"), term.NamespaceSelector)...)
+	errs := fieldcheck.LabelSelector(term.LabelSelector, fldPath.Child("labelSelector"))
+	errs = append(errs, fieldcheck.LabelSelector(term.NamespaceSelector, fldPath.Child("namespaceSelector"))...)
 	for i, namespace := range term.Namespaces {
-		errs = append(errs, invalid(fldPath.Child("namespaces").Index(i), namespace, validation.IsDNS1123Label(namespace))...)
+		errs = append(errs, fieldcheck.Messages(namespace, fldPath.Child("namespaces").Index(i),
+			validation.IsDNS1123Label(namespace))...)
 	}
 	errs = append(errs, matchLabelKeys(term.MatchLabelKeys, term.LabelSelector, fldPath.Child("matchLabelKeys"))...)
 	errs = append(errs, matchLabelKeys(term.MismatchLabelKeys, term.LabelSelector, fldPath.Child("mismatchLabelKeys"))...)
@@ -157,7 +160,7 @@ func matchLabelKeys(keys []string, selector *metav1.LabelSelector, fldPath *fiel
 	}
 	var errs field.ErrorList
 	for i, key := range keys {
-		errs = append(errs, labelKey(fldPath.Index(i), key)...)
+		errs = append(errs, fieldcheck.LabelKey(key, fldPath.Index(i))...)
 	}
 	return errs
 }

@@ -5,25 +5,27 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"keelson.dev/services/apiserver/internal/registry/fieldcheck"
 )
 
 // ValidateClaimSpec checks the spec of a PersistentVolumeClaim, also where it stands in a template.
 func ValidateClaimSpec(spec *corev1.PersistentVolumeClaimSpec, fldPath *field.Path) field.ErrorList {
 	errs := validateAccessModes(spec.AccessModes, fldPath.Child("accessModes"))
 	if spec.Selector != nil {
-		errs = append(errs, labelSelector(fldPath.Child("selector"), spec.Selector)...)
+		errs = append(errs, fieldcheck.LabelSelector(spec.Selector, fldPath.Child("selector"))...)
 	}
 	at := fldPath.Child("resources").Key(string(corev1.ResourceStorage))
 	switch storage, set := spec.Resources.Requests[corev1.ResourceStorage]; {
 	case !set:
 		errs = append(errs, field.Required(at, ""))
 	case storage.Sign() <= 0:
-		errs = append(errs, field.Invalid(at, storage.String(), mustBePositive))
+		errs = append(errs, field.Invalid(at, storage.String(), fieldcheck.MustBePositive))
 	}
 	if name := spec.StorageClassName; name != nil && *name != "" {
-		errs = append(errs, invalid(fldPath.Child("storageClassName"), *name, dnsSubdomain(*name))...)
+		errs = append(errs, fieldcheck.Messages(*name, fldPath.Child("storageClassName"), fieldcheck.DNSSubdomain(*name))...)
 	}
-	errs = append(errs, optionalOneOf(fldPath.Child("volumeMode"), spec.VolumeMode,
+	errs = append(errs, fieldcheck.OneOfPtr(spec.VolumeMode, fldPath.Child("volumeMode"),
 		corev1.PersistentVolumeBlock, corev1.PersistentVolumeFilesystem)...)
 	if source := spec.DataSource; source != nil {
 		errs = append(errs, requiredFields(fldPath.Child("dataSource"), "name", source.Name, "kind", source.Kind)...)
@@ -37,8 +39,8 @@ func validateAccessModes(modes []corev1.PersistentVolumeAccessMode, fldPath *fie
 	}
 	var errs field.ErrorList
 	for i, mode := range modes {
-		errs = append(errs, anyOf(fldPath.Index(i), mode, corev1.ReadOnlyMany, corev1.ReadWriteMany,
-			corev1.ReadWriteOnce, corev1.ReadWriteOncePod)...)
+		errs = append(errs, fieldcheck.OneOf(mode, fldPath.Index(i),
+			corev1.ReadOnlyMany, corev1.ReadWriteMany, corev1.ReadWriteOnce, corev1.ReadWriteOncePod)...)
 	}
 	if len(modes) > 1 && sets.New(modes...).Has(corev1.ReadWriteOncePod) {
 		errs = append(errs, field.Forbidden(fldPath, "may not use ReadWriteOncePod with other access modes"))
@@ -56,7 +58,7 @@ func validateResourceClaims(claims []corev1.PodResourceClaim, fldPath *field.Pat
 			errs = append(errs, field.Duplicate(at.Child("name"), claim.Name))
 		}
 		names.Insert(claim.Name)
-		errs = append(errs, required(at.Child("name"), claim.Name, validation.IsDNS1123Label)...)
+		errs = append(errs, fieldcheck.Required(claim.Name, at.Child("name"), validation.IsDNS1123Label)...)
 		switch {
 		case claim.ResourceClaimName != nil && claim.ResourceClaimTemplateName != nil:
 			errs = append(errs, field.Invalid(at, claim.Name, "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"))
@@ -64,10 +66,11 @@ func validateResourceClaims(claims []corev1.PodResourceClaim, fldPath *field.Pat
 			errs = append(errs, field.Invalid(at, claim.Name, "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"))
 		}
 		if name := claim.ResourceClaimName; name != nil {
-			errs = append(errs, invalid(at.Child("resourceClaimName"), *name, dnsSubdomain(*name))...)
+			errs = append(errs, fieldcheck.Messages(*name, at.Child("resourceClaimName"), fieldcheck.DNSSubdomain(*name))...)
 		}
 		if name := claim.ResourceClaimTemplateName; name != nil {
-			errs = append(errs, invalid(at.Child("resourceClaimTemplateName"), *name, dnsSubdomain(*name))...)
+			errs = append(errs, fieldcheck.Messages(*name, at.Child("resourceClaimTemplateName"),
+				fieldcheck.DNSSubdomain(*name))...)
 		}
 	}
 	return names, errs

@@ -7,6 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"keelson.dev/services/apiserver/internal/registry/fieldcheck"
 )
 
 // containerScope is what the containers of one Pod can refer to.
@@ -51,7 +53,8 @@ func (s containerScope) validateInitContainers(fldPath *field.Path) field.ErrorL
 		c, at := &s.spec.InitContainers[i], fldPath.Index(i)
 		errs = append(errs, validateContainerName(c.Name, at, names)...)
 		errs = append(errs, s.validateContainer(c, at)...)
-		errs = append(errs, optionalOneOf(at.Child("restartPolicy"), c.RestartPolicy, corev1.ContainerRestartPolicyAlways)...)
+		errs = append(errs, fieldcheck.OneOfPtr(c.RestartPolicy, at.Child("restartPolicy"),
+			corev1.ContainerRestartPolicyAlways)...)
 		if IsSidecar(c) {
 			errs = append(errs, s.validateProbes(c, at)...)
 			errs = append(errs, s.validateLifecycle(c.Lifecycle, at.Child("lifecycle"))...)
@@ -84,7 +87,7 @@ func forbidOnInitContainer(c *corev1.Container, fldPath *field.Path) field.Error
 
 // validateContainerName checks the name and records it: it must be the only one of its kind in the Pod.
 func validateContainerName(name string, fldPath *field.Path, taken sets.Set[string]) field.ErrorList {
-	errs := required(fldPath.Child("name"), name, validation.IsDNS1123Label)
+	errs := fieldcheck.Required(name, fldPath.Child("name"), validation.IsDNS1123Label)
 	if name != "" && taken.Has(name) {
 		errs = append(errs, field.Duplicate(fldPath.Child("name"), name))
 	}
@@ -96,7 +99,7 @@ func validateContainerName(name string, fldPath *field.Path, taken sets.Set[stri
 func (s containerScope) validateContainer(c *corev1.Container, fldPath *field.Path) field.ErrorList {
 	errs := validateImage(c.Image, fldPath.Child("image"))
 	errs = append(errs, validateTerminationMessage(c, fldPath)...)
-	errs = append(errs, oneOf(fldPath.Child("imagePullPolicy"), c.ImagePullPolicy,
+	errs = append(errs, fieldcheck.RequiredOneOf(c.ImagePullPolicy, fldPath.Child("imagePullPolicy"),
 		corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever)...)
 	if len(c.RestartPolicyRules) > 0 {
 		errs = append(errs, field.Forbidden(fldPath.Child("restartPolicyRules"), "is not served by this cluster"))
@@ -122,7 +125,7 @@ func validateImage(image string, fldPath *field.Path) field.ErrorList {
 }
 
 func validateTerminationMessage(c *corev1.Container, fldPath *field.Path) field.ErrorList {
-	return oneOf(fldPath.Child("terminationMessagePolicy"), c.TerminationMessagePolicy,
+	return fieldcheck.RequiredOneOf(c.TerminationMessagePolicy, fldPath.Child("terminationMessagePolicy"),
 		corev1.TerminationMessageReadFile, corev1.TerminationMessageFallbackToLogsOnError)
 }
 
@@ -135,8 +138,10 @@ func (s containerScope) validateResizePolicy(policies []corev1.ContainerResizePo
 			errs = append(errs, field.Duplicate(at, policy.ResourceName))
 		}
 		seen.Insert(policy.ResourceName)
-		errs = append(errs, oneOf(at.Child("resourceName"), policy.ResourceName, corev1.ResourceCPU, corev1.ResourceMemory)...)
-		errs = append(errs, oneOf(at.Child("restartPolicy"), policy.RestartPolicy, corev1.NotRequired, corev1.RestartContainer)...)
+		errs = append(errs, fieldcheck.RequiredOneOf(policy.ResourceName, at.Child("resourceName"),
+			corev1.ResourceCPU, corev1.ResourceMemory)...)
+		errs = append(errs, fieldcheck.RequiredOneOf(policy.RestartPolicy, at.Child("restartPolicy"),
+			corev1.NotRequired, corev1.RestartContainer)...)
 		if s.spec.RestartPolicy == corev1.RestartPolicyNever && policy.RestartPolicy == corev1.RestartContainer {
 			errs = append(errs, field.Invalid(at.Child("restartPolicy"), policy.RestartPolicy,
 				"must be 'NotRequired' when `restartPolicy` is 'Never'"))

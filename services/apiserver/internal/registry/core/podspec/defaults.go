@@ -5,6 +5,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	resourcehelper "k8s.io/component-helpers/resource"
 	"k8s.io/utils/ptr"
+
+	"keelson.dev/services/apiserver/internal/registry/defaults"
 )
 
 // shortestGracePeriodSeconds is what a negative grace period means.
@@ -36,9 +38,9 @@ func SetTemplateDefaults(template *corev1.PodTemplateSpec) {
 }
 
 func setSharedDefaults(spec *corev1.PodSpec) {
-	setUnset(&spec.DNSPolicy, corev1.DNSClusterFirst)
-	setUnset(&spec.RestartPolicy, corev1.RestartPolicyAlways)
-	setUnset(&spec.SchedulerName, corev1.DefaultSchedulerName)
+	defaults.Set(&spec.DNSPolicy, corev1.DNSClusterFirst)
+	defaults.Set(&spec.RestartPolicy, corev1.RestartPolicyAlways)
+	defaults.Set(&spec.SchedulerName, corev1.DefaultSchedulerName)
 	if spec.SecurityContext == nil {
 		spec.SecurityContext = &corev1.PodSecurityContext{}
 	}
@@ -62,7 +64,7 @@ func setSharedDefaults(spec *corev1.PodSpec) {
 
 // setServiceAccountDefaults keeps the deprecated alias equal to the field that replaced it.
 func setServiceAccountDefaults(spec *corev1.PodSpec) {
-	setUnset(&spec.ServiceAccountName, spec.DeprecatedServiceAccount)
+	defaults.Set(&spec.ServiceAccountName, spec.DeprecatedServiceAccount)
 	spec.DeprecatedServiceAccount = spec.ServiceAccountName
 }
 
@@ -108,20 +110,5 @@ func eachContainer(spec *corev1.PodSpec, visit func(*corev1.Container)) {
 	}
 	for i := range spec.Containers {
 		visit(&spec.Containers[i])
-	}
-}
-
-// setUnset gives a field that is still zero its default.
-func setUnset[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
-}
-
-// setNil is setUnset for an optional field.
-func setNil[T any](field **T, value T) {
-	if *field == nil {
-		*field = &value
 	}
 }

@@ -4,14 +4,16 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"keelson.dev/services/apiserver/internal/registry/defaults"
 )
 
 func setContainerDefaults(c *corev1.Container) {
-	setUnset(&c.TerminationMessagePath, corev1.TerminationMessagePathDefault)
-	setUnset(&c.TerminationMessagePolicy, corev1.TerminationMessageReadFile)
-	setUnset(&c.ImagePullPolicy, pullPolicyFor(c.Image))
+	defaults.Set(&c.TerminationMessagePath, corev1.TerminationMessagePathDefault)
+	defaults.Set(&c.TerminationMessagePolicy, corev1.TerminationMessageReadFile)
+	defaults.Set(&c.ImagePullPolicy, pullPolicyFor(c.Image))
 	for i := range c.Ports {
-		setUnset(&c.Ports[i].Protocol, corev1.ProtocolTCP)
+		defaults.Set(&c.Ports[i].Protocol, corev1.ProtocolTCP)
 	}
 	for i := range c.Env {
 		setEnvDefaults(&c.Env[i])
@@ -73,7 +75,7 @@ func isRepository(repository string) bool {
 
 func setEnvDefaults(env *corev1.EnvVar) {
 	if env.ValueFrom != nil && env.ValueFrom.FieldRef != nil {
-		setUnset(&env.ValueFrom.FieldRef.APIVersion, "v1")
+		defaults.Set(&env.ValueFrom.FieldRef.APIVersion, "v1")
 	}
 }
 
@@ -81,13 +83,13 @@ func setProbeDefaults(probe *corev1.Probe) {
 	if probe == nil {
 		return
 	}
-	setUnset(&probe.TimeoutSeconds, 1)
-	setUnset(&probe.PeriodSeconds, 10)
-	setUnset(&probe.SuccessThreshold, 1)
-	setUnset(&probe.FailureThreshold, 3)
+	defaults.Set(&probe.TimeoutSeconds, 1)
+	defaults.Set(&probe.PeriodSeconds, 10)
+	defaults.Set(&probe.SuccessThreshold, 1)
+	defaults.Set(&probe.FailureThreshold, 3)
 	setHTTPGetDefaults(probe.HTTPGet)
 	if probe.GRPC != nil {
-		setNil(&probe.GRPC.Service, "")
+		defaults.SetPtr(&probe.GRPC.Service, "")
 	}
 }
 
@@ -104,8 +106,8 @@ func setLifecycleDefaults(lifecycle *corev1.Lifecycle) {
 
 func setHTTPGetDefaults(action *corev1.HTTPGetAction) {
 	if action != nil {
-		setUnset(&action.Path, "/")
-		setUnset(&action.Scheme, corev1.URISchemeHTTP)
+		defaults.Set(&action.Path, "/")
+		defaults.Set(&action.Scheme, corev1.URISchemeHTTP)
 	}
 }
 
@@ -127,6 +129,6 @@ func requestLimits(resources *corev1.ResourceRequirements) {
 // exposeOnHost gives ports in the host's network the only host port they can have.
 func exposeOnHost(ports []corev1.ContainerPort) {
 	for i := range ports {
-		setUnset(&ports[i].HostPort, ports[i].ContainerPort)
+		defaults.Set(&ports[i].HostPort, ports[i].ContainerPort)
 	}
 }

@@ -3,6 +3,8 @@ package podspec
 import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
+
+	"keelson.dev/services/apiserver/internal/registry/defaults"
 )
 
 // setVolumeDefaults fills a volume. One without any source is an empty directory.
@@ -12,25 +14,25 @@ func setVolumeDefaults(volume *corev1.Volume) {
 		source.EmptyDir = &corev1.EmptyDirVolumeSource{}
 	}
 	if source.HostPath != nil {
-		setNil(&source.HostPath.Type, corev1.HostPathUnset)
+		defaults.SetPtr(&source.HostPath.Type, corev1.HostPathUnset)
 	}
 	if source.Secret != nil {
-		setNil(&source.Secret.DefaultMode, corev1.SecretVolumeSourceDefaultMode)
+		defaults.SetPtr(&source.Secret.DefaultMode, corev1.SecretVolumeSourceDefaultMode)
 	}
 	if source.ConfigMap != nil {
-		setNil(&source.ConfigMap.DefaultMode, corev1.ConfigMapVolumeSourceDefaultMode)
+		defaults.SetPtr(&source.ConfigMap.DefaultMode, corev1.ConfigMapVolumeSourceDefaultMode)
 	}
 	if source.DownwardAPI != nil {
-		setNil(&source.DownwardAPI.DefaultMode, corev1.DownwardAPIVolumeSourceDefaultMode)
+		defaults.SetPtr(&source.DownwardAPI.DefaultMode, corev1.DownwardAPIVolumeSourceDefaultMode)
 		setDownwardAPIDefaults(source.DownwardAPI.Items)
 	}
 	setProjectedDefaults(source.Projected)
 	if source.Image != nil {
-		setUnset(&source.Image.PullPolicy, pullPolicyFor(source.Image.Reference))
+		defaults.Set(&source.Image.PullPolicy, pullPolicyFor(source.Image.Reference))
 	}
 	if source.Ephemeral != nil && source.Ephemeral.VolumeClaimTemplate != nil {
 		claim := &source.Ephemeral.VolumeClaimTemplate.Spec
-		setNil(&claim.VolumeMode, corev1.PersistentVolumeFilesystem)
+		defaults.SetPtr(&claim.VolumeMode, corev1.PersistentVolumeFilesystem)
 		roundUp(claim.Resources.Requests)
 		roundUp(claim.Resources.Limits)
 	}
@@ -41,17 +43,17 @@ func setProjectedDefaults(projected *corev1.ProjectedVolumeSource) {
 	if projected == nil {
 		return
 	}
-	setNil(&projected.DefaultMode, corev1.ProjectedVolumeSourceDefaultMode)
+	defaults.SetPtr(&projected.DefaultMode, corev1.ProjectedVolumeSourceDefaultMode)
 	for i := range projected.Sources {
 		source := &projected.Sources[i]
 		if source.DownwardAPI != nil {
 			setDownwardAPIDefaults(source.DownwardAPI.Items)
 		}
 		if source.ServiceAccountToken != nil {
-			setNil(&source.ServiceAccountToken.ExpirationSeconds, 60*60)
+			defaults.SetPtr(&source.ServiceAccountToken.ExpirationSeconds, 60*60)
 		}
 		if source.PodCertificate != nil {
-			setNil(&source.PodCertificate.MaxExpirationSeconds, 24*60*60)
+			defaults.SetPtr(&source.PodCertificate.MaxExpirationSeconds, 24*60*60)
 		}
 	}
 }
@@ -59,7 +61,7 @@ func setProjectedDefaults(projected *corev1.ProjectedVolumeSource) {
 func setDownwardAPIDefaults(items []corev1.DownwardAPIVolumeFile) {
 	for i := range items {
 		if items[i].FieldRef != nil {
-			setUnset(&items[i].FieldRef.APIVersion, "v1")
+			defaults.Set(&items[i].FieldRef.APIVersion, "v1")
 		}
 	}
 }
@@ -68,21 +70,21 @@ func setDownwardAPIDefaults(items []corev1.DownwardAPIVolumeFile) {
 // of the stable API and read back with these values.
 func setNetworkDiskDefaults(source *corev1.VolumeSource) {
 	if disk := source.ISCSI; disk != nil {
-		setUnset(&disk.ISCSIInterface, "default")
+		defaults.Set(&disk.ISCSIInterface, "default")
 	}
 	if disk := source.RBD; disk != nil {
-		setUnset(&disk.RBDPool, "rbd")
-		setUnset(&disk.RadosUser, "admin")
-		setUnset(&disk.Keyring, "/etc/ceph/keyring")
+		defaults.Set(&disk.RBDPool, "rbd")
+		defaults.Set(&disk.RadosUser, "admin")
+		defaults.Set(&disk.Keyring, "/etc/ceph/keyring")
 	}
 	if disk := source.AzureDisk; disk != nil {
-		setNil(&disk.CachingMode, corev1.AzureDataDiskCachingReadWrite)
-		setNil(&disk.Kind, corev1.AzureSharedBlobDisk)
-		setNil(&disk.FSType, "ext4")
-		setNil(&disk.ReadOnly, false)
+		defaults.SetPtr(&disk.CachingMode, corev1.AzureDataDiskCachingReadWrite)
+		defaults.SetPtr(&disk.Kind, corev1.AzureSharedBlobDisk)
+		defaults.SetPtr(&disk.FSType, "ext4")
+		defaults.SetPtr(&disk.ReadOnly, false)
 	}
 	if disk := source.ScaleIO; disk != nil {
-		setUnset(&disk.StorageMode, "ThinProvisioned")
-		setUnset(&disk.FSType, "xfs")
+		defaults.Set(&disk.StorageMode, "ThinProvisioned")
+		defaults.Set(&disk.FSType, "xfs")
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"keelson.dev/services/apiserver/internal/registry/fieldcheck"
 )
 
 // What the downward API tells a container about its Pod: as a variable, and as a file.
@@ -61,9 +63,9 @@ func subscript(fieldPath string) (name, key string, ok bool) {
 func validateSubscript(name, key string, fldPath *field.Path) field.ErrorList {
 	switch name {
 	case "metadata.annotations":
-		return invalid(fldPath, key, validation.IsQualifiedName(strings.ToLower(key)))
+		return fieldcheck.Messages(key, fldPath, validation.IsQualifiedName(strings.ToLower(key)))
 	case "metadata.labels":
-		return invalid(fldPath, key, validation.IsQualifiedName(key))
+		return fieldcheck.Messages(key, fldPath, validation.IsQualifiedName(key))
 	}
 	return field.ErrorList{field.Invalid(fldPath, name, "does not support subscript")}
 }

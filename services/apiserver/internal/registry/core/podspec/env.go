@@ -4,13 +4,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"keelson.dev/services/apiserver/internal/registry/fieldcheck"
 )
 
 func (s containerScope) validateEnv(vars []corev1.EnvVar, fldPath *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i := range vars {
 		at := fldPath.Index(i)
-		errs = append(errs, required(at.Child("name"), vars[i].Name, validation.IsRelaxedEnvVarName)...)
+		errs = append(errs, fieldcheck.Required(vars[i].Name, at.Child("name"), validation.IsRelaxedEnvVarName)...)
 		errs = append(errs, s.validateEnvSource(&vars[i], at.Child("valueFrom"))...)
 	}
 	return errs
@@ -59,15 +61,15 @@ func (s containerScope) validateEnvSource(env *corev1.EnvVar, fldPath *field.Pat
 }
 
 func validateKeyRef(name, key string, fldPath *field.Path) field.ErrorList {
-	errs := invalid(fldPath.Child("name"), name, dnsSubdomain(name))
-	return append(errs, required(fldPath.Child("key"), key, validation.IsConfigMapKey)...)
+	errs := fieldcheck.Messages(name, fldPath.Child("name"), fieldcheck.DNSSubdomain(name))
+	return append(errs, fieldcheck.Required(key, fldPath.Child("key"), validation.IsConfigMapKey)...)
 }
 
 // validateFileKeyRef checks a variable that a container's file supplies: the file lies in one of the Pod's empty
 // directories, where an init container has written it.
 func (s containerScope) validateFileKeyRef(ref *corev1.FileKeySelector, fldPath *field.Path) field.ErrorList {
-	errs := required(fldPath.Child("key"), ref.Key, validation.IsRelaxedEnvVarName)
-	errs = append(errs, projectedFile(fldPath.Child("path"), ref.Path)...)
+	errs := fieldcheck.Required(ref.Key, fldPath.Child("key"), validation.IsRelaxedEnvVarName)
+	errs = append(errs, projectedFile(ref.Path, fldPath.Child("path"))...)
 	volume, found := s.volumes[ref.VolumeName]
 	switch {
 	case ref.VolumeName == "":
@@ -84,12 +86,13 @@ func validateEnvFrom(sources []corev1.EnvFromSource, fldPath *field.Path) field.
 	var errs field.ErrorList
 	for i, source := range sources {
 		at := fldPath.Index(i)
-		errs = append(errs, optional(at.Child("prefix"), source.Prefix, validation.IsRelaxedEnvVarName)...)
+		errs = append(errs, fieldcheck.Optional(source.Prefix, at.Child("prefix"), validation.IsRelaxedEnvVarName)...)
 		if ref := source.ConfigMapRef; ref != nil {
-			errs = append(errs, required(at.Child("configMapRef").Child("name"), ref.Name, dnsSubdomain)...)
+			errs = append(errs, fieldcheck.Required(ref.Name, at.Child("configMapRef").Child("name"),
+				fieldcheck.DNSSubdomain)...)
 		}
 		if ref := source.SecretRef; ref != nil {
-			errs = append(errs, required(at.Child("secretRef").Child("name"), ref.Name, dnsSubdomain)...)
+			errs = append(errs, fieldcheck.Required(ref.Name, at.Child("secretRef").Child("name"), fieldcheck.DNSSubdomain)...)
 		}
 		switch {
 		case source.ConfigMapRef == nil && source.SecretRef == nil:

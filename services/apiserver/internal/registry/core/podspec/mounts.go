@@ -4,6 +4,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"keelson.dev/services/apiserver/internal/registry/fieldcheck"
 )
 
 // validateMounts checks where a container sees the Pod's volumes, as directories and as block devices.
@@ -32,26 +34,26 @@ func (s containerScope) validateMounts(c *corev1.Container, fldPath *field.Path)
 }
 
 func (s containerScope) validateMount(mount *corev1.VolumeMount, c *corev1.Container, fldPath *field.Path) field.ErrorList {
-	errs := required(fldPath.Child("name"), mount.Name, notEmpty)
+	errs := fieldcheck.Required(mount.Name, fldPath.Child("name"), fieldcheck.NotEmpty)
 	if _, found := s.volumes[mount.Name]; mount.Name != "" && !found {
 		errs = append(errs, field.NotFound(fldPath.Child("name"), mount.Name))
 	}
-	errs = append(errs, required(fldPath.Child("mountPath"), mount.MountPath, notEmpty)...)
-	errs = append(errs, relativePath(fldPath.Child("subPath"), mount.SubPath)...)
+	errs = append(errs, fieldcheck.Required(mount.MountPath, fldPath.Child("mountPath"), fieldcheck.NotEmpty)...)
+	errs = append(errs, relativePath(mount.SubPath, fldPath.Child("subPath"))...)
 	if mount.SubPathExpr != "" {
 		at := fldPath.Child("subPathExpr")
 		if mount.SubPath != "" {
 			errs = append(errs, field.Invalid(at, mount.SubPathExpr, "subPathExpr and subPath are mutually exclusive"))
 		}
-		errs = append(errs, relativePath(at, mount.SubPathExpr)...)
+		errs = append(errs, relativePath(mount.SubPathExpr, at)...)
 	}
 	errs = append(errs, validatePropagation(mount.MountPropagation, c, fldPath.Child("mountPropagation"))...)
 	return append(errs, validateRecursiveReadOnly(mount, fldPath.Child("recursiveReadOnly"))...)
 }
 
 func validatePropagation(mode *corev1.MountPropagationMode, c *corev1.Container, fldPath *field.Path) field.ErrorList {
-	errs := optionalOneOf(fldPath, mode, corev1.MountPropagationBidirectional,
-		corev1.MountPropagationHostToContainer, corev1.MountPropagationNone)
+	errs := fieldcheck.OneOfPtr(mode, fldPath,
+		corev1.MountPropagationBidirectional, corev1.MountPropagationHostToContainer, corev1.MountPropagationNone)
 	if mode != nil && *mode == corev1.MountPropagationBidirectional && !isPrivileged(c.SecurityContext) {
 		errs = append(errs, field.Forbidden(fldPath, "Bidirectional mount propagation is available only to privileged containers"))
 	}
@@ -62,8 +64,8 @@ func validatePropagation(mode *corev1.MountPropagationMode, c *corev1.Container,
 // nothing mounted later appears in it.
 func validateRecursiveReadOnly(mount *corev1.VolumeMount, fldPath *field.Path) field.ErrorList {
 	mode := mount.RecursiveReadOnly
-	errs := optionalOneOf(fldPath, mode, corev1.RecursiveReadOnlyDisabled,
-		corev1.RecursiveReadOnlyEnabled, corev1.RecursiveReadOnlyIfPossible)
+	errs := fieldcheck.OneOfPtr(mode, fldPath,
+		corev1.RecursiveReadOnlyDisabled, corev1.RecursiveReadOnlyEnabled, corev1.RecursiveReadOnlyIfPossible)
 	if mode == nil || len(errs) > 0 || *mode == corev1.RecursiveReadOnlyDisabled {
 		return errs
 	}
@@ -77,7 +79,7 @@ func validateRecursiveReadOnly(mount *corev1.VolumeMount, fldPath *field.Path) f
 }
 
 func (s containerScope) validateDevice(device corev1.VolumeDevice, fldPath *field.Path, paths, names sets.Set[string]) field.ErrorList {
-	errs := required(fldPath.Child("name"), device.Name, notEmpty)
+	errs := fieldcheck.Required(device.Name, fldPath.Child("name"), fieldcheck.NotEmpty)
 	volume, found := s.volumes[device.Name]
 	switch {
 	case device.Name == "":
@@ -96,7 +98,7 @@ func (s containerScope) validateDevice(device corev1.VolumeDevice, fldPath *fiel
 		errs = append(errs, field.Required(at, ""))
 	case paths.Has(device.DevicePath):
 		errs = append(errs, field.Invalid(at, device.DevicePath, "must be unique"))
-	case len(noBacksteps(at, device.DevicePath)) > 0:
+	case len(noBacksteps(device.DevicePath, at)) > 0:
 		errs = append(errs, field.Invalid(at, device.DevicePath, "can not contain backsteps ('..')"))
 	}
 	paths.Insert(device.DevicePath)

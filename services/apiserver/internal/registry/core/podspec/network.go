@@ -7,6 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"keelson.dev/services/apiserver/internal/registry/fieldcheck"
 )
 
 // What resolvers commonly read of their configuration, and so all that a Pod may put there.
@@ -25,27 +27,28 @@ func validateNetwork(spec *corev1.PodSpec, fldPath *field.Path, opts Options) fi
 		errs = append(errs, hostNetworkPorts(spec.Containers, fldPath.Child("containers"), opts)...)
 		errs = append(errs, hostNetworkPorts(spec.InitContainers, fldPath.Child("initContainers"), opts)...)
 	}
-	errs = append(errs, oneOf(fldPath.Child("dnsPolicy"), spec.DNSPolicy, corev1.DNSClusterFirstWithHostNet,
-		corev1.DNSClusterFirst, corev1.DNSDefault, corev1.DNSNone)...)
+	errs = append(errs, fieldcheck.RequiredOneOf(spec.DNSPolicy, fldPath.Child("dnsPolicy"),
+		corev1.DNSClusterFirstWithHostNet, corev1.DNSClusterFirst, corev1.DNSDefault, corev1.DNSNone)...)
 	errs = append(errs, validateDNSConfig(spec, fldPath.Child("dnsConfig"))...)
 	for i, alias := range spec.HostAliases {
 		at := fldPath.Child("hostAliases").Index(i)
 		errs = append(errs, validation.IsValidIPForLegacyField(at.Child("ip"), alias.IP, false, nil)...)
 		for j, hostname := range alias.Hostnames {
-			errs = append(errs, invalid(at.Child("hostnames").Index(j), hostname, validation.IsDNS1123Subdomain(hostname))...)
+			errs = append(errs, fieldcheck.Messages(hostname, at.Child("hostnames").Index(j),
+				validation.IsDNS1123Subdomain(hostname))...)
 		}
 	}
 	return errs
 }
 
 func validateHostname(spec *corev1.PodSpec, fldPath *field.Path) field.ErrorList {
-	errs := optional(fldPath.Child("hostname"), spec.Hostname, validation.IsDNS1123Label)
-	errs = append(errs, optional(fldPath.Child("subdomain"), spec.Subdomain, validation.IsDNS1123Label)...)
+	errs := fieldcheck.Optional(spec.Hostname, fldPath.Child("hostname"), validation.IsDNS1123Label)
+	errs = append(errs, fieldcheck.Optional(spec.Subdomain, fldPath.Child("subdomain"), validation.IsDNS1123Label)...)
 	if spec.HostnameOverride == nil {
 		return errs
 	}
 	name, at := *spec.HostnameOverride, fldPath.Child("hostnameOverride")
-	errs = append(errs, optional(at, name, validation.IsDNS1123Subdomain)...)
+	errs = append(errs, fieldcheck.Optional(name, at, validation.IsDNS1123Subdomain)...)
 	if len(name) > maxHostnameOverride {
 		errs = append(errs, field.TooLong(at, name, maxHostnameOverride))
 	}
@@ -106,7 +109,8 @@ func validateSearches(searches []string, fldPath *field.Path) field.ErrorList {
 			continue
 		}
 		name := strings.TrimSuffix(search, ".")
-		errs = append(errs, invalid(fldPath.Index(i), search, validation.IsDNS1123SubdomainWithUnderscore(name))...)
+		errs = append(errs, fieldcheck.Messages(search, fldPath.Index(i),
+			validation.IsDNS1123SubdomainWithUnderscore(name))...)
 	}
 	return errs
 }

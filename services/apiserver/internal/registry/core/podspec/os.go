@@ -6,6 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"keelson.dev/services/apiserver/internal/registry/fieldcheck"
 )
 
 // Fields of the security contexts that the other operating system does not know.
@@ -23,7 +25,7 @@ func validateOS(spec *corev1.PodSpec, fldPath *field.Path) field.ErrorList {
 	if spec.OS == nil {
 		return nil
 	}
-	errs := oneOf(fldPath.Child("os", "name"), spec.OS.Name, corev1.Linux, corev1.Windows)
+	errs := fieldcheck.RequiredOneOf(spec.OS.Name, fldPath.Child("os", "name"), corev1.Linux, corev1.Windows)
 	if len(errs) > 0 {
 		return errs
 	}

@@ -8,12 +8,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"keelson.dev/services/apiserver/internal/registry/fieldcheck"
 )
 
 // validatePlacement checks all that decides on which node, and when, the Pod may run.
 func validatePlacement(spec *corev1.PodSpec, fldPath *field.Path) field.ErrorList {
-	errs := optional(fldPath.Child("nodeName"), spec.NodeName, dnsSubdomain)
-	errs = append(errs, required(fldPath.Child("schedulerName"), spec.SchedulerName, dnsSubdomain)...)
+	errs := fieldcheck.Optional(spec.NodeName, fldPath.Child("nodeName"), fieldcheck.DNSSubdomain)
+	errs = append(errs, fieldcheck.Required(spec.SchedulerName, fldPath.Child("schedulerName"),
+		fieldcheck.DNSSubdomain)...)
 	errs = append(errs, metav1validation.ValidateLabels(spec.NodeSelector, fldPath.Child("nodeSelector"))...)
 	errs = append(errs, validateAffinity(spec.Affinity, fldPath.Child("affinity"))...)
 	errs = append(errs, validateTolerations(spec.Tolerations, fldPath.Child("tolerations"))...)
@@ -32,7 +35,8 @@ func validateReadinessGates(gates []corev1.PodReadinessGate, fldPath *field.Path
 	var errs field.ErrorList
 	for i, gate := range gates {
 		name := string(gate.ConditionType)
-		errs = append(errs, invalid(fldPath.Index(i).Child("conditionType"), name, validation.IsQualifiedName(name))...)
+		errs = append(errs, fieldcheck.Messages(name, fldPath.Index(i).Child("conditionType"),
+			validation.IsQualifiedName(name))...)
 	}
 	return errs
 }
@@ -43,7 +47,7 @@ func validateSchedulingGates(spec *corev1.PodSpec, fldPath *field.Path) field.Er
 	names := sets.New[string]()
 	for i, gate := range spec.SchedulingGates {
 		at := fldPath.Child("schedulingGates").Index(i)
-		errs = append(errs, invalid(at, gate.Name, validation.IsQualifiedName(gate.Name))...)
+		errs = append(errs, fieldcheck.Messages(gate.Name, at, validation.IsQualifiedName(gate.Name))...)
 		if names.Has(gate.Name) {
 			errs = append(errs, field.Duplicate(at, gate.Name))
 		}
@@ -66,7 +70,7 @@ func validateTolerations(tolerations []corev1.Toleration, fldPath *field.Path) f
 func validateToleration(toleration corev1.Toleration, fldPath *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if toleration.Key != "" {
-		errs = append(errs, labelKey(fldPath.Child("key"), toleration.Key)...)
+		errs = append(errs, fieldcheck.LabelKey(toleration.Key, fldPath.Child("key"))...)
 	} else if toleration.Operator != corev1.TolerationOpExists {
 		errs = append(errs, field.Invalid(fldPath.Child("operator"), toleration.Operator,
 			"operator must be Exists when `key` is empty, which means \"match all values and all keys\""))
@@ -77,17 +81,18 @@ func validateToleration(toleration corev1.Toleration, fldPath *field.Path) field
 	}
 	switch toleration.Operator {
 	case corev1.TolerationOpEqual, "":
-		errs = append(errs, invalid(fldPath.Child("operator"), toleration.Value, validation.IsValidLabelValue(toleration.Value))...)
+		errs = append(errs, fieldcheck.Messages(toleration.Value, fldPath.Child("operator"),
+			validation.IsValidLabelValue(toleration.Value))...)
 	case corev1.TolerationOpExists:
 		if toleration.Value != "" {
 			errs = append(errs, field.Invalid(fldPath.Child("operator"), toleration.Value, "value must be empty when `operator` is 'Exists'"))
 		}
 	default:
-		errs = append(errs, anyOf(fldPath.Child("operator"), toleration.Operator,
+		errs = append(errs, fieldcheck.OneOf(toleration.Operator, fldPath.Child("operator"),
 			corev1.TolerationOpEqual, corev1.TolerationOpExists)...)
 	}
 	if toleration.Effect != "" {
-		errs = append(errs, anyOf(fldPath.Child("effect"), toleration.Effect,
+		errs = append(errs, fieldcheck.OneOf(toleration.Effect, fldPath.Child("effect"),
 			corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute)...)
 	}
 	return errs
@@ -118,15 +123,15 @@ func validateSpread(constraints []corev1.TopologySpreadConstraint, fldPath *fiel
 func validateSpreadConstraint(constraint *corev1.TopologySpreadConstraint, fldPath *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if constraint.MaxSkew <= 0 {
-		errs = append(errs, field.Invalid(fldPath.Child("maxSkew"), constraint.MaxSkew, mustBePositive))
+		errs = append(errs, field.Invalid(fldPath.Child("maxSkew"), constraint.MaxSkew, fieldcheck.MustBePositive))
 	}
 	errs = append(errs, topologyKey(constraint.TopologyKey, fldPath.Child("topologyKey"))...)
-	errs = append(errs, anyOf(fldPath.Child("whenUnsatisfiable"), constraint.WhenUnsatisfiable,
+	errs = append(errs, fieldcheck.OneOf(constraint.WhenUnsatisfiable, fldPath.Child("whenUnsatisfiable"),
 		corev1.DoNotSchedule, corev1.ScheduleAnyway)...)
 	if domains := constraint.MinDomains; domains != nil {
 		at := fldPath.Child("minDomains")
 		if *domains <= 0 {
-			errs = append(errs, field.Invalid(at, *domains, mustBePositive))
+			errs = append(errs, field.Invalid(at, *domains, fieldcheck.MustBePositive))
 		}
 		if constraint.WhenUnsatisfiable != corev1.DoNotSchedule {
 			errs = append(errs, field.Invalid(at, *domains, fmt.Sprintf(
@@ -136,16 +141,16 @@ func validateSpreadConstraint(constraint *corev1.TopologySpreadConstraint, fldPa
 	for name, policy := range map[string]*corev1.NodeInclusionPolicy{
 		"nodeAffinityPolicy": constraint.NodeAffinityPolicy, "nodeTaintsPolicy": constraint.NodeTaintsPolicy,
 	} {
-		errs = append(errs, optionalOneOf(fldPath.Child(name), policy,
+		errs = append(errs, fieldcheck.OneOfPtr(policy, fldPath.Child(name),
 			corev1.NodeInclusionPolicyHonor, corev1.NodeInclusionPolicyIgnore)...)
 	}
 	errs = append(errs, matchLabelKeys(constraint.MatchLabelKeys, constraint.LabelSelector, fldPath.Child("matchLabelKeys"))...)
-	return append(errs, labelSelector(fldPath.Child("labelSelector"), constraint.LabelSelector)...)
+	return append(errs, fieldcheck.LabelSelector(constraint.LabelSelector, fldPath.Child("labelSelector"))...)
 }
 
 func topologyKey(key string, fldPath *field.Path) field.ErrorList {
 	if key == "" {
 		return field.ErrorList{field.Required(fldPath, "can not be empty")}
 	}
-	return labelKey(fldPath, key)
+	return fieldcheck.LabelKey(key, fldPath)
 }

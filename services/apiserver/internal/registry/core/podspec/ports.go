@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"keelson.dev/services/apiserver/internal/registry/fieldcheck"
 )
 
 func validatePorts(ports []corev1.ContainerPort, fldPath *field.Path) field.ErrorList {
@@ -17,7 +19,7 @@ func validatePorts(ports []corev1.ContainerPort, fldPath *field.Path) field.Erro
 		at := fldPath.Index(i)
 		if port.Name != "" {
 			messages := validation.IsValidPortName(port.Name)
-			errs = append(errs, invalid(at.Child("name"), port.Name, messages)...)
+			errs = append(errs, fieldcheck.Messages(port.Name, at.Child("name"), messages)...)
 			if len(messages) == 0 && names.Has(port.Name) {
 				errs = append(errs, field.Duplicate(at.Child("name"), port.Name))
 			}
@@ -33,13 +35,14 @@ func validatePort(port corev1.ContainerPort, fldPath *field.Path) field.ErrorLis
 	if port.ContainerPort == 0 {
 		errs = append(errs, field.Required(fldPath.Child("containerPort"), ""))
 	} else {
-		errs = append(errs, invalid(fldPath.Child("containerPort"), port.ContainerPort,
+		errs = append(errs, fieldcheck.Messages(port.ContainerPort, fldPath.Child("containerPort"),
 			validation.IsValidPortNum(int(port.ContainerPort)))...)
 	}
 	if port.HostPort != 0 {
-		errs = append(errs, invalid(fldPath.Child("hostPort"), port.HostPort, validation.IsValidPortNum(int(port.HostPort)))...)
+		errs = append(errs, fieldcheck.Messages(port.HostPort, fldPath.Child("hostPort"),
+			validation.IsValidPortNum(int(port.HostPort)))...)
 	}
-	errs = append(errs, oneOf(fldPath.Child("protocol"), port.Protocol,
+	errs = append(errs, fieldcheck.RequiredOneOf(port.Protocol, fldPath.Child("protocol"),
 		corev1.ProtocolSCTP, corev1.ProtocolTCP, corev1.ProtocolUDP)...)
 	if port.HostIP != "" {
 		errs = append(errs, validation.IsValidIPForLegacyField(fldPath.Child("hostIP"), port.HostIP, false, nil)...)
@@ -85,7 +88,7 @@ func hostNetworkPorts(containers []corev1.Container, fldPath *field.Path, opts O
 // portReference checks a port given by number or by the name of a container's port.
 func portReference(port intstr.IntOrString, fldPath *field.Path) field.ErrorList {
 	if port.Type == intstr.Int {
-		return invalid(fldPath, port.IntValue(), validation.IsValidPortNum(port.IntValue()))
+		return fieldcheck.Messages(port.IntValue(), fldPath, validation.IsValidPortNum(port.IntValue()))
 	}
-	return invalid(fldPath, port.StrVal, validation.IsValidPortName(port.StrVal))
+	return fieldcheck.Messages(port.StrVal, fldPath, validation.IsValidPortName(port.StrVal))
 }

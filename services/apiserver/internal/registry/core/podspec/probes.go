@@ -6,6 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"keelson.dev/services/apiserver/internal/registry/fieldcheck"
 )
 
 func (s containerScope) validateProbes(c *corev1.Container, fldPath *field.Path) field.ErrorList {
@@ -49,7 +51,7 @@ func validateProbe(probe *corev1.Probe, fldPath *field.Path) field.ErrorList {
 		{"successThreshold", probe.SuccessThreshold},
 		{"failureThreshold", probe.FailureThreshold},
 	} {
-		errs = append(errs, nonNegative(fldPath.Child(number.name), int64(number.value))...)
+		errs = append(errs, fieldcheck.NonNegative(int64(number.value), fldPath.Child(number.name))...)
 	}
 	if grace := probe.TerminationGracePeriodSeconds; grace != nil && *grace <= 0 {
 		errs = append(errs, field.Invalid(fldPath.Child("terminationGracePeriodSeconds"), *grace, "must be greater than 0"))
@@ -68,7 +70,7 @@ func probeActions(handler *corev1.ProbeHandler, fldPath *field.Path) []action {
 	return append(commonActions(handler.Exec, handler.HTTPGet, handler.TCPSocket, fldPath),
 		action{fldPath.Child("grpc"), handler.GRPC != nil, func(at *field.Path) field.ErrorList {
 			port := int(handler.GRPC.Port)
-			return invalid(at.Child("port"), port, validation.IsValidPortNum(port))
+			return fieldcheck.Messages(port, at.Child("port"), validation.IsValidPortNum(port))
 		}})
 }
 
@@ -108,11 +110,12 @@ func validateActions(actions []action, fldPath *field.Path) field.ErrorList {
 }
 
 func validateHTTPGet(http *corev1.HTTPGetAction, fldPath *field.Path) field.ErrorList {
-	errs := required(fldPath.Child("path"), http.Path, notEmpty)
+	errs := fieldcheck.Required(http.Path, fldPath.Child("path"), fieldcheck.NotEmpty)
 	errs = append(errs, portReference(http.Port, fldPath.Child("port"))...)
-	errs = append(errs, anyOf(fldPath.Child("scheme"), http.Scheme, corev1.URISchemeHTTP, corev1.URISchemeHTTPS)...)
+	errs = append(errs, fieldcheck.OneOf(http.Scheme, fldPath.Child("scheme"),
+		corev1.URISchemeHTTP, corev1.URISchemeHTTPS)...)
 	for i, header := range http.HTTPHeaders {
-		errs = append(errs, invalid(fldPath.Child("httpHeaders").Index(i).Child("name"), header.Name,
+		errs = append(errs, fieldcheck.Messages(header.Name, fldPath.Child("httpHeaders").Index(i).Child("name"),
 			validation.IsHTTPHeaderName(header.Name))...)
 	}
 	return errs

@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	resourcehelper "k8s.io/component-helpers/resource"
+
+	"keelson.dev/services/apiserver/internal/registry/fieldcheck"
 )
 
 // containerResources are the resources without a domain that a container may ask for, besides huge pages.
@@ -127,7 +129,7 @@ func validateRequestAgainstLimit(name corev1.ResourceName, r *corev1.ResourceReq
 
 func validateContainerResourceName(name corev1.ResourceName, fldPath *field.Path) field.ErrorList {
 	if messages := validation.IsQualifiedName(string(name)); len(messages) > 0 {
-		return invalid(fldPath, name, messages)
+		return fieldcheck.Messages(name, fldPath, messages)
 	}
 	if !strings.Contains(string(name), "/") {
 		if containerResources.Has(name) || isHugePages(name) {
@@ -177,7 +179,7 @@ func (s containerScope) validateClaimUses(uses []corev1.ResourceClaim, fldPath *
 		case seen.Has(use) || whole.Has(use.Name):
 			errs = append(errs, field.Duplicate(at, use.Name))
 		}
-		errs = append(errs, optional(at.Child("request"), use.Request, validation.IsDNS1123Label)...)
+		errs = append(errs, fieldcheck.Optional(use.Request, at.Child("request"), validation.IsDNS1123Label)...)
 		seen.Insert(use)
 		if use.Request == "" {
 			whole.Insert(use.Name)

@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"keelson.dev/services/apiserver/internal/registry/fieldcheck"
 )
 
 // validatePodSecurity checks the namespaces that the Pod shares with its host and the rights that all its containers have.
@@ -19,17 +21,17 @@ func validatePodSecurity(spec *corev1.PodSpec, fldPath *field.Path) field.ErrorL
 	if context == nil {
 		return errs
 	}
-	errs = append(errs, userID(at.Child("runAsUser"), context.RunAsUser)...)
-	errs = append(errs, groupID(at.Child("runAsGroup"), context.RunAsGroup)...)
-	errs = append(errs, groupID(at.Child("fsGroup"), context.FSGroup)...)
+	errs = append(errs, userID(context.RunAsUser, at.Child("runAsUser"))...)
+	errs = append(errs, groupID(context.RunAsGroup, at.Child("runAsGroup"))...)
+	errs = append(errs, groupID(context.FSGroup, at.Child("fsGroup"))...)
 	for i, group := range context.SupplementalGroups {
-		errs = append(errs, groupID(at.Child("supplementalGroups").Index(i), &group)...)
+		errs = append(errs, groupID(&group, at.Child("supplementalGroups").Index(i))...)
 	}
-	errs = append(errs, optionalOneOf(at.Child("supplementalGroupsPolicy"), context.SupplementalGroupsPolicy,
+	errs = append(errs, fieldcheck.OneOfPtr(context.SupplementalGroupsPolicy, at.Child("supplementalGroupsPolicy"),
 		corev1.SupplementalGroupsPolicyMerge, corev1.SupplementalGroupsPolicyStrict)...)
-	errs = append(errs, optionalOneOf(at.Child("fsGroupChangePolicy"), context.FSGroupChangePolicy,
+	errs = append(errs, fieldcheck.OneOfPtr(context.FSGroupChangePolicy, at.Child("fsGroupChangePolicy"),
 		corev1.FSGroupChangeAlways, corev1.FSGroupChangeOnRootMismatch)...)
-	errs = append(errs, optionalOneOf(at.Child("seLinuxChangePolicy"), context.SELinuxChangePolicy,
+	errs = append(errs, fieldcheck.OneOfPtr(context.SELinuxChangePolicy, at.Child("seLinuxChangePolicy"),
 		corev1.SELinuxChangePolicyMountOption, corev1.SELinuxChangePolicyRecursive)...)
 	errs = append(errs, validateSysctls(spec, at.Child("sysctls"))...)
 	errs = append(errs, validateSeccomp(context.SeccompProfile, at.Child("seccompProfile"))...)
@@ -106,7 +108,7 @@ func validateSeccomp(profile *corev1.SeccompProfile, fldPath *field.Path) field.
 	if profile.Type == "" {
 		return field.ErrorList{field.Required(fldPath.Child("type"), "type is required when seccompProfile is set")}
 	}
-	errs := anyOf(fldPath.Child("type"), profile.Type,
+	errs := fieldcheck.OneOf(profile.Type, fldPath.Child("type"),
 		corev1.SeccompProfileTypeLocalhost, corev1.SeccompProfileTypeRuntimeDefault, corev1.SeccompProfileTypeUnconfined)
 	local, at := profile.LocalhostProfile, fldPath.Child("localhostProfile")
 	switch {
@@ -115,7 +117,7 @@ func validateSeccomp(profile *corev1.SeccompProfile, fldPath *field.Path) field.
 	case profile.Type == corev1.SeccompProfileTypeLocalhost && local == nil:
 		errs = append(errs, field.Required(at, "must be set when seccomp type is Localhost"))
 	case profile.Type == corev1.SeccompProfileTypeLocalhost:
-		errs = append(errs, projectedFile(at, *local)...)
+		errs = append(errs, projectedFile(*local, at)...)
 	}
 	return errs
 }
@@ -127,7 +129,7 @@ func validateAppArmor(profile *corev1.AppArmorProfile, fldPath *field.Path) fiel
 	if profile.Type == "" {
 		return field.ErrorList{field.Required(fldPath.Child("type"), "type is required when appArmorProfile is set")}
 	}
-	errs := anyOf(fldPath.Child("type"), profile.Type,
+	errs := fieldcheck.OneOf(profile.Type, fldPath.Child("type"),
 		corev1.AppArmorProfileTypeLocalhost, corev1.AppArmorProfileTypeRuntimeDefault, corev1.AppArmorProfileTypeUnconfined)
 	local, at := profile.LocalhostProfile, fldPath.Child("localhostProfile")
 	switch {
@@ -155,11 +157,11 @@ func (s containerScope) validateSecurityContext(context *corev1.SecurityContext,
 	if context == nil {
 		return nil
 	}
-	errs := userID(fldPath.Child("runAsUser"), context.RunAsUser)
-	errs = append(errs, groupID(fldPath.Child("runAsGroup"), context.RunAsGroup)...)
+	errs := userID(context.RunAsUser, fldPath.Child("runAsUser"))
+	errs = append(errs, groupID(context.RunAsGroup, fldPath.Child("runAsGroup"))...)
 	errs = append(errs, validateEscalation(context, fldPath.Child("allowPrivilegeEscalation"))...)
 	at := fldPath.Child("procMount")
-	errs = append(errs, optionalOneOf(at, context.ProcMount, corev1.DefaultProcMount, corev1.UnmaskedProcMount)...)
+	errs = append(errs, fieldcheck.OneOfPtr(context.ProcMount, at, corev1.DefaultProcMount, corev1.UnmaskedProcMount)...)
 	if context.ProcMount != nil && *context.ProcMount == corev1.UnmaskedProcMount && usesHostUsers(s.spec) {
 		errs = append(errs, field.Invalid(at, *context.ProcMount, "`hostUsers` must be false to use `Unmasked`"))
 	}
@@ -191,7 +193,8 @@ func validateWindowsOptions(options *corev1.WindowsSecurityContextOptions, fldPa
 	}
 	var errs field.ErrorList
 	if name := options.GMSACredentialSpecName; name != nil {
-		errs = append(errs, invalid(fldPath.Child("gmsaCredentialSpecName"), *name, validation.IsDNS1123Subdomain(*name))...)
+		errs = append(errs, fieldcheck.Messages(*name, fldPath.Child("gmsaCredentialSpecName"),
+			validation.IsDNS1123Subdomain(*name))...)
 	}
 	if spec := options.GMSACredentialSpec; spec != nil {
 		switch at := fldPath.Child("gmsaCredentialSpec"); {

@@ -8,6 +8,8 @@ import (
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"keelson.dev/services/apiserver/internal/registry/fieldcheck"
 )
 
 // Options says where the spec stands.
@@ -54,14 +56,14 @@ func validateLifetime(spec *corev1.PodSpec, fldPath *field.Path, opts Options) f
 	if opts.DeadlineLowered {
 		shortest = 0
 	}
-	errs := oneOf(fldPath.Child("restartPolicy"), spec.RestartPolicy,
+	errs := fieldcheck.RequiredOneOf(spec.RestartPolicy, fldPath.Child("restartPolicy"),
 		corev1.RestartPolicyAlways, corev1.RestartPolicyOnFailure, corev1.RestartPolicyNever)
 	if deadline := spec.ActiveDeadlineSeconds; deadline != nil && (*deadline < int64(shortest) || *deadline > math.MaxInt32) {
 		message := validation.InclusiveRangeError(shortest, math.MaxInt32)
 		errs = append(errs, field.Invalid(fldPath.Child("activeDeadlineSeconds"), *deadline, message))
 	}
 	if spec.PreemptionPolicy != nil {
-		errs = append(errs, anyOf(fldPath.Child("preemptionPolicy"), *spec.PreemptionPolicy,
+		errs = append(errs, fieldcheck.OneOf(*spec.PreemptionPolicy, fldPath.Child("preemptionPolicy"),
 			corev1.PreemptLowerPriority, corev1.PreemptNever)...)
 	}
 	return errs
@@ -69,13 +71,16 @@ func validateLifetime(spec *corev1.PodSpec, fldPath *field.Path, opts Options) f
 
 // validateReferences checks the names of the objects that the Pod asks for.
 func validateReferences(spec *corev1.PodSpec, fldPath *field.Path) field.ErrorList {
-	errs := optional(fldPath.Child("serviceAccountName"), spec.ServiceAccountName, dnsSubdomain)
-	errs = append(errs, optional(fldPath.Child("priorityClassName"), spec.PriorityClassName, dnsSubdomain)...)
+	errs := fieldcheck.Optional(spec.ServiceAccountName, fldPath.Child("serviceAccountName"), fieldcheck.DNSSubdomain)
+	errs = append(errs, fieldcheck.Optional(spec.PriorityClassName, fldPath.Child("priorityClassName"),
+		fieldcheck.DNSSubdomain)...)
 	if spec.RuntimeClassName != nil {
-		errs = append(errs, invalid(fldPath.Child("runtimeClassName"), *spec.RuntimeClassName, dnsSubdomain(*spec.RuntimeClassName))...)
+		errs = append(errs, fieldcheck.Messages(*spec.RuntimeClassName, fldPath.Child("runtimeClassName"),
+			fieldcheck.DNSSubdomain(*spec.RuntimeClassName))...)
 	}
 	for i, secret := range spec.ImagePullSecrets {
-		errs = append(errs, required(fldPath.Child("imagePullSecrets").Index(i).Child("name"), secret.Name, notEmpty)...)
+		errs = append(errs, fieldcheck.Required(secret.Name, fldPath.Child("imagePullSecrets").Index(i).Child("name"),
+			fieldcheck.NotEmpty)...)
 	}
 	return errs
 }

@@ -11,6 +11,8 @@ import (
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"keelson.dev/services/apiserver/internal/registry/fieldcheck"
 )
 
 // validateVolumes checks the Pod's volumes and returns what containers may mount, by name.
@@ -19,7 +21,7 @@ func validateVolumes(volumes []corev1.Volume, fldPath *field.Path) (map[string]c
 	byName := make(map[string]corev1.VolumeSource, len(volumes))
 	for i := range volumes {
 		volume, at := &volumes[i], fldPath.Index(i)
-		errs = append(errs, required(at.Child("name"), volume.Name, validation.IsDNS1123Label)...)
+		errs = append(errs, fieldcheck.Required(volume.Name, at.Child("name"), validation.IsDNS1123Label)...)
 		if _, taken := byName[volume.Name]; taken && volume.Name != "" {
 			errs = append(errs, field.Duplicate(at.Child("name"), volume.Name))
 		}
@@ -60,20 +62,20 @@ func validateSource(source any, fldPath *field.Path) field.ErrorList {
 	case *corev1.HostPathVolumeSource:
 		return validateHostPath(source, fldPath)
 	case *corev1.SecretVolumeSource:
-		errs := required(fldPath.Child("secretName"), source.SecretName, notEmpty)
-		errs = append(errs, fileMode(fldPath.Child("defaultMode"), source.DefaultMode)...)
+		errs := fieldcheck.Required(source.SecretName, fldPath.Child("secretName"), fieldcheck.NotEmpty)
+		errs = append(errs, fileMode(source.DefaultMode, fldPath.Child("defaultMode"))...)
 		return append(errs, validateKeys(source.Items, fldPath.Child("items"))...)
 	case *corev1.ConfigMapVolumeSource:
-		errs := required(fldPath.Child("name"), source.Name, notEmpty)
-		errs = append(errs, fileMode(fldPath.Child("defaultMode"), source.DefaultMode)...)
+		errs := fieldcheck.Required(source.Name, fldPath.Child("name"), fieldcheck.NotEmpty)
+		errs = append(errs, fileMode(source.DefaultMode, fldPath.Child("defaultMode"))...)
 		return append(errs, validateKeys(source.Items, fldPath.Child("items"))...)
 	case *corev1.DownwardAPIVolumeSource:
-		errs := fileMode(fldPath.Child("defaultMode"), source.DefaultMode)
+		errs := fileMode(source.DefaultMode, fldPath.Child("defaultMode"))
 		return append(errs, validateDownwardFiles(source.Items, fldPath.Child("items"))...)
 	case *corev1.ProjectedVolumeSource:
 		return validateProjected(source, fldPath)
 	case *corev1.PersistentVolumeClaimVolumeSource:
-		return required(fldPath.Child("claimName"), source.ClaimName, dnsSubdomain)
+		return fieldcheck.Required(source.ClaimName, fldPath.Child("claimName"), fieldcheck.DNSSubdomain)
 	case *corev1.EphemeralVolumeSource:
 		return validateEphemeralVolume(source, fldPath)
 	case *corev1.ImageVolumeSource:
@@ -92,9 +94,9 @@ func validateEmptyDir(source *corev1.EmptyDirVolumeSource, fldPath *field.Path) 
 }
 
 func validateHostPath(source *corev1.HostPathVolumeSource, fldPath *field.Path) field.ErrorList {
-	errs := required(fldPath.Child("path"), source.Path, notEmpty)
-	errs = append(errs, noBacksteps(fldPath.Child("path"), source.Path)...)
-	return append(errs, optionalOneOf(fldPath.Child("type"), source.Type,
+	errs := fieldcheck.Required(source.Path, fldPath.Child("path"), fieldcheck.NotEmpty)
+	errs = append(errs, noBacksteps(source.Path, fldPath.Child("path"))...)
+	return append(errs, fieldcheck.OneOfPtr(source.Type, fldPath.Child("type"),
 		corev1.HostPathUnset, corev1.HostPathBlockDev, corev1.HostPathCharDev, corev1.HostPathDirectory,
 		corev1.HostPathDirectoryOrCreate, corev1.HostPathFile, corev1.HostPathFileOrCreate, corev1.HostPathSocket)...)
 }
@@ -103,9 +105,9 @@ func validateKeys(items []corev1.KeyToPath, fldPath *field.Path) field.ErrorList
 	var errs field.ErrorList
 	for i, item := range items {
 		at := fldPath.Index(i)
-		errs = append(errs, required(at.Child("key"), item.Key, notEmpty)...)
-		errs = append(errs, projectedFile(at.Child("path"), item.Path)...)
-		errs = append(errs, fileMode(at.Child("mode"), item.Mode)...)
+		errs = append(errs, fieldcheck.Required(item.Key, at.Child("key"), fieldcheck.NotEmpty)...)
+		errs = append(errs, projectedFile(item.Path, at.Child("path"))...)
+		errs = append(errs, fileMode(item.Mode, at.Child("mode"))...)
 	}
 	return errs
 }
@@ -114,8 +116,8 @@ func validateDownwardFiles(items []corev1.DownwardAPIVolumeFile, fldPath *field.
 	var errs field.ErrorList
 	for i, item := range items {
 		at := fldPath.Index(i)
-		errs = append(errs, projectedFile(at.Child("path"), item.Path)...)
-		errs = append(errs, fileMode(at.Child("mode"), item.Mode)...)
+		errs = append(errs, projectedFile(item.Path, at.Child("path"))...)
+		errs = append(errs, fileMode(item.Mode, at.Child("mode"))...)
 		if item.FieldRef != nil {
 			errs = append(errs, validateFieldRef(item.FieldRef, at.Child("fieldRef"), fileFields)...)
 		}
@@ -145,16 +147,16 @@ func validateEphemeralVolume(source *corev1.EphemeralVolumeSource, fldPath *fiel
 }
 
 func validateImageVolume(source *corev1.ImageVolumeSource, fldPath *field.Path) field.ErrorList {
-	errs := required(fldPath.Child("reference"), source.Reference, notEmpty)
+	errs := fieldcheck.Required(source.Reference, fldPath.Child("reference"), fieldcheck.NotEmpty)
 	if source.Reference != strings.TrimSpace(source.Reference) {
 		errs = append(errs, field.Invalid(fldPath.Child("reference"), source.Reference, "must not have leading or trailing whitespace"))
 	}
-	return append(errs, oneOf(fldPath.Child("pullPolicy"), source.PullPolicy,
+	return append(errs, fieldcheck.RequiredOneOf(source.PullPolicy, fldPath.Child("pullPolicy"),
 		corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever)...)
 }
 
 func validateCSI(source *corev1.CSIVolumeSource, fldPath *field.Path) field.ErrorList {
-	errs := required(fldPath.Child("driver"), source.Driver, func(name string) []string {
+	errs := fieldcheck.Required(source.Driver, fldPath.Child("driver"), func(name string) []string {
 		messages := validation.IsDNS1123Subdomain(strings.ToLower(name))
 		if len(name) > 63 {
 			messages = append(messages, validation.MaxLenError(63))
@@ -162,7 +164,8 @@ func validateCSI(source *corev1.CSIVolumeSource, fldPath *field.Path) field.Erro
 		return messages
 	})
 	if ref := source.NodePublishSecretRef; ref != nil {
-		errs = append(errs, required(fldPath.Child("nodePublishSecretRef", "name"), ref.Name, dnsSubdomain)...)
+		errs = append(errs, fieldcheck.Required(ref.Name, fldPath.Child("nodePublishSecretRef", "name"),
+			fieldcheck.DNSSubdomain)...)
 	}
 	return errs
 }

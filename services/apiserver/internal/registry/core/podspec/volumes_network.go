@@ -6,6 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"keelson.dev/services/apiserver/internal/registry/fieldcheck"
 )
 
 // validateNetworkDisk checks the sources whose drivers were once part of Kubernetes: their fields are part of the
@@ -29,11 +31,11 @@ func validateNetworkDisk(source any, fldPath *field.Path) field.ErrorList {
 		return append(requiredFields(fldPath, "volumeID", source.VolumeID), partition(fldPath, source.Partition)...)
 	case *corev1.GitRepoVolumeSource:
 		return append(requiredFields(fldPath, "repository", source.Repository),
-			relativePath(fldPath.Child("directory"), source.Directory)...)
+			relativePath(source.Directory, fldPath.Child("directory"))...)
 	case *corev1.GlusterfsVolumeSource:
 		return requiredFields(fldPath, "endpoints", source.EndpointsName, "path", source.Path)
 	case *corev1.FlexVolumeSource:
-		return required(fldPath.Child("driver"), source.Driver, validation.IsQualifiedName)
+		return fieldcheck.Required(source.Driver, fldPath.Child("driver"), validation.IsQualifiedName)
 	case *corev1.CinderVolumeSource:
 		return append(requiredFields(fldPath, "volumeID", source.VolumeID), secretName(fldPath, source.SecretRef)...)
 	}
@@ -59,8 +61,9 @@ func validateVendorDisk(source any, fldPath *field.Path) field.ErrorList {
 	case *corev1.ScaleIOVolumeSource:
 		return requiredFields(fldPath, "gateway", source.Gateway, "system", source.System, "volumeName", source.VolumeName)
 	case *corev1.StorageOSVolumeSource:
-		errs := required(fldPath.Child("volumeName"), source.VolumeName, validation.IsDNS1123Label)
-		errs = append(errs, optional(fldPath.Child("volumeNamespace"), source.VolumeNamespace, validation.IsDNS1123Label)...)
+		errs := fieldcheck.Required(source.VolumeName, fldPath.Child("volumeName"), validation.IsDNS1123Label)
+		errs = append(errs, fieldcheck.Optional(source.VolumeNamespace, fldPath.Child("volumeNamespace"),
+			validation.IsDNS1123Label)...)
 		return append(errs, secretName(fldPath, source.SecretRef)...)
 	}
 	return nil
@@ -107,22 +110,23 @@ func validateFlocker(source *corev1.FlockerVolumeSource, fldPath *field.Path) fi
 	case source.DatasetName != "" && source.DatasetUUID != "":
 		return field.ErrorList{field.Invalid(fldPath, "resource", "datasetName and datasetUUID can not be specified simultaneously")}
 	}
-	return relativePath(fldPath.Child("datasetName"), source.DatasetName)
+	return relativePath(source.DatasetName, fldPath.Child("datasetName"))
 }
 
 func validateAzureDisk(source *corev1.AzureDiskVolumeSource, fldPath *field.Path) field.ErrorList {
 	errs := requiredFields(fldPath, "diskName", source.DiskName, "diskURI", source.DataDiskURI)
-	errs = append(errs, optionalOneOf(fldPath.Child("cachingMode"), source.CachingMode, corev1.AzureDataDiskCachingNone,
-		corev1.AzureDataDiskCachingReadOnly, corev1.AzureDataDiskCachingReadWrite)...)
-	return append(errs, optionalOneOf(fldPath.Child("kind"), source.Kind, corev1.AzureDedicatedBlobDisk,
-		corev1.AzureManagedDisk, corev1.AzureSharedBlobDisk)...)
+	errs = append(errs, fieldcheck.OneOfPtr(source.CachingMode, fldPath.Child("cachingMode"),
+		corev1.AzureDataDiskCachingNone, corev1.AzureDataDiskCachingReadOnly, corev1.AzureDataDiskCachingReadWrite)...)
+	return append(errs, fieldcheck.OneOfPtr(source.Kind, fldPath.Child("kind"),
+		corev1.AzureDedicatedBlobDisk, corev1.AzureManagedDisk, corev1.AzureSharedBlobDisk)...)
 }
 
 // requiredFields takes the name and value of each field that must be set.
 func requiredFields(fldPath *field.Path, namesAndValues ...string) field.ErrorList {
 	var errs field.ErrorList
 	for i := 0; i < len(namesAndValues); i += 2 {
-		errs = append(errs, required(fldPath.Child(namesAndValues[i]), namesAndValues[i+1], notEmpty)...)
+		errs = append(errs, fieldcheck.Required(namesAndValues[i+1], fldPath.Child(namesAndValues[i]),
+			fieldcheck.NotEmpty)...)
 	}
 	return errs
 }
@@ -145,5 +149,5 @@ func secretName(fldPath *field.Path, ref *corev1.LocalObjectReference) field.Err
 	if ref == nil {
 		return nil
 	}
-	return required(fldPath.Child("secretRef", "name"), ref.Name, notEmpty)
+	return fieldcheck.Required(ref.Name, fldPath.Child("secretRef", "name"), fieldcheck.NotEmpty)
 }

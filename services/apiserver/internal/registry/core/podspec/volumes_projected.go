@@ -6,6 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"keelson.dev/services/apiserver/internal/registry/fieldcheck"
 )
 
 const (
@@ -17,7 +19,7 @@ const (
 
 // validateProjected checks each source of a projected volume and that no two of them write one file.
 func validateProjected(volume *corev1.ProjectedVolumeSource, fldPath *field.Path) field.ErrorList {
-	errs := fileMode(fldPath.Child("defaultMode"), volume.DefaultMode)
+	errs := fileMode(volume.DefaultMode, fldPath.Child("defaultMode"))
 	var files []string
 	for i := range volume.Sources {
 		at := fldPath.Child("sources").Index(i)
@@ -57,12 +59,12 @@ func validateProjection(projection *corev1.VolumeProjection, fldPath *field.Path
 func validateProjectionSource(projection *corev1.VolumeProjection, fldPath *field.Path) field.ErrorList {
 	switch {
 	case projection.Secret != nil:
-		errs := required(fldPath.Child("name"), projection.Secret.Name, notEmpty)
+		errs := fieldcheck.Required(projection.Secret.Name, fldPath.Child("name"), fieldcheck.NotEmpty)
 		return append(errs, validateKeys(projection.Secret.Items, fldPath.Child("items"))...)
 	case projection.DownwardAPI != nil:
 		return validateDownwardFiles(projection.DownwardAPI.Items, fldPath.Child("items"))
 	case projection.ConfigMap != nil:
-		errs := required(fldPath.Child("name"), projection.ConfigMap.Name, notEmpty)
+		errs := fieldcheck.Required(projection.ConfigMap.Name, fldPath.Child("name"), fieldcheck.NotEmpty)
 		return append(errs, validateKeys(projection.ConfigMap.Items, fldPath.Child("items"))...)
 	case projection.ServiceAccountToken != nil:
 		return validateToken(projection.ServiceAccountToken, fldPath)
@@ -85,24 +87,24 @@ func validateToken(token *corev1.ServiceAccountTokenProjection, fldPath *field.P
 			errs = append(errs, field.Invalid(at, *seconds, "may not specify a duration larger than 2^32 seconds"))
 		}
 	}
-	return append(errs, projectedFile(fldPath.Child("path"), token.Path)...)
+	return append(errs, projectedFile(token.Path, fldPath.Child("path"))...)
 }
 
 // validateTrustBundle lets a bundle be chosen by its name or by its signer, not by both.
 func validateTrustBundle(bundle *corev1.ClusterTrustBundleProjection, fldPath *field.Path) field.ErrorList {
-	errs := projectedFile(fldPath.Child("path"), bundle.Path)
+	errs := projectedFile(bundle.Path, fldPath.Child("path"))
 	switch {
 	case bundle.Name != nil && bundle.SignerName != nil:
 		return append(errs, field.Invalid(fldPath, bundle, "only one of name and signerName may be used"))
 	case bundle.Name != nil:
-		errs = append(errs, required(fldPath.Child("name"), *bundle.Name, notEmpty)...)
+		errs = append(errs, fieldcheck.Required(*bundle.Name, fldPath.Child("name"), fieldcheck.NotEmpty)...)
 		if bundle.LabelSelector != nil {
 			errs = append(errs, field.Invalid(fldPath.Child("labelSelector"), bundle.LabelSelector,
 				"labelSelector must be unset if name is specified"))
 		}
 	case bundle.SignerName != nil:
-		errs = append(errs, required(fldPath.Child("signerName"), *bundle.SignerName, notEmpty)...)
-		errs = append(errs, labelSelector(fldPath.Child("labelSelector"), bundle.LabelSelector)...)
+		errs = append(errs, fieldcheck.Required(*bundle.SignerName, fldPath.Child("signerName"), fieldcheck.NotEmpty)...)
+		errs = append(errs, fieldcheck.LabelSelector(bundle.LabelSelector, fldPath.Child("labelSelector"))...)
 	default:
 		errs = append(errs, field.Required(fldPath, "either name or signerName must be specified"))
 	}
@@ -110,8 +112,8 @@ func validateTrustBundle(bundle *corev1.ClusterTrustBundleProjection, fldPath *f
 }
 
 func validateCertificate(certificate *corev1.PodCertificateProjection, fldPath *field.Path) field.ErrorList {
-	errs := required(fldPath.Child("signerName"), certificate.SignerName, notEmpty)
-	errs = append(errs, anyOf(fldPath.Child("keyType"), certificate.KeyType,
+	errs := fieldcheck.Required(certificate.SignerName, fldPath.Child("signerName"), fieldcheck.NotEmpty)
+	errs = append(errs, fieldcheck.OneOf(certificate.KeyType, fldPath.Child("keyType"),
 		"RSA3072", "RSA4096", "ECDSAP256", "ECDSAP384", "ECDSAP521", "ED25519")...)
 	if seconds := certificate.MaxExpirationSeconds; seconds != nil &&
 		(*seconds < shortestCertificateSeconds || *seconds > longestCertificateSeconds) {
@@ -126,7 +128,7 @@ func validateCertificate(certificate *corev1.PodCertificateProjection, fldPath *
 	} {
 		if file.path != "" {
 			paths++
-			errs = append(errs, projectedFile(fldPath.Child(file.name), file.path)...)
+			errs = append(errs, projectedFile(file.path, fldPath.Child(file.name))...)
 		}
 	}
 	if paths == 0 {

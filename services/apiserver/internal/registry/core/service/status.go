@@ -32,10 +32,11 @@ func validateIngress(ingress *corev1.LoadBalancerIngress, path *field.Path) fiel
 		errs = append(errs, field.Forbidden(path.Child("ipMode"), "may not be specified when `ip` is not set"))
 	}
 	if ingress.IPMode != nil {
-		errs = append(errs, fieldcheck.OneOf(*ingress.IPMode, ipModes, path.Child("ipMode"))...)
+		errs = append(errs, fieldcheck.OneOf(*ingress.IPMode, path.Child("ipMode"), ipModes...)...)
 	}
 	if ingress.Hostname != "" {
-		errs = append(errs, fieldcheck.Messages(ingress.Hostname, validation.IsDNS1123Subdomain(ingress.Hostname), path.Child("hostname"))...)
+		errs = append(errs, fieldcheck.Messages(ingress.Hostname, path.Child("hostname"),
+			validation.IsDNS1123Subdomain(ingress.Hostname))...)
 		if len(validation.IsValidIP(nil, ingress.Hostname)) == 0 {
 			errs = append(errs, field.Invalid(path.Child("hostname"), ingress.Hostname, "must be a DNS name, not an IP address"))
 		}

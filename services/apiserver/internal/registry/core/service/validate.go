@@ -30,7 +30,7 @@ var (
 // Validate returns what is wrong with a defaulted Service that has been given what it needs.
 func Validate(s *corev1.Service) field.ErrorList {
 	spec := &s.Spec
-	errs := fieldcheck.OneOf(spec.Type, serviceTypes, specPath.Child("type"))
+	errs := fieldcheck.OneOf(spec.Type, specPath.Child("type"), serviceTypes...)
 	errs = append(errs, validatePorts(spec)...)
 	errs = append(errs, metavalidation.ValidateLabels(spec.Selector, specPath.Child("selector"))...)
 	errs = append(errs, validateAffinity(spec)...)
@@ -68,7 +68,7 @@ func validateAffinity(spec *corev1.ServiceSpec) field.ErrorList {
 	if spec.SessionAffinity == "" {
 		return field.ErrorList{field.Required(path, "")}
 	}
-	errs := fieldcheck.OneOf(spec.SessionAffinity, []corev1.ServiceAffinity{corev1.ServiceAffinityClientIP, corev1.ServiceAffinityNone}, path)
+	errs := fieldcheck.OneOf(spec.SessionAffinity, path, corev1.ServiceAffinityClientIP, corev1.ServiceAffinityNone)
 	config := specPath.Child("sessionAffinityConfig")
 	switch {
 	case spec.SessionAffinity == corev1.ServiceAffinityNone && spec.SessionAffinityConfig != nil:
@@ -106,7 +106,7 @@ func validateByType(spec *corev1.ServiceSpec) field.ErrorList {
 		if name == "" {
 			return append(errs, field.Required(path, ""))
 		}
-		errs = append(errs, fieldcheck.Messages(spec.ExternalName, validation.IsDNS1123Subdomain(name), path)...)
+		errs = append(errs, fieldcheck.Messages(spec.ExternalName, path, validation.IsDNS1123Subdomain(name))...)
 	}
 	return errs
 }
@@ -149,11 +149,11 @@ func validateFamilies(spec *corev1.ServiceSpec) field.ErrorList {
 	case corev1.IPFamilyPolicyRequireDualStack:
 		errs = append(errs, field.Invalid(policy, *spec.IPFamilyPolicy, "this cluster is not configured for dual-stack services"))
 	default:
-		errs = append(errs, fieldcheck.OneOf(*spec.IPFamilyPolicy, []corev1.IPFamilyPolicy{
-			corev1.IPFamilyPolicyPreferDualStack, corev1.IPFamilyPolicyRequireDualStack, corev1.IPFamilyPolicySingleStack}, policy)...)
+		errs = append(errs, fieldcheck.OneOf(*spec.IPFamilyPolicy, policy,
+			corev1.IPFamilyPolicyPreferDualStack, corev1.IPFamilyPolicyRequireDualStack, corev1.IPFamilyPolicySingleStack)...)
 	}
 	for i, family := range spec.IPFamilies {
-		errs = append(errs, fieldcheck.OneOf(family, []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol}, families.Index(i))...)
+		errs = append(errs, fieldcheck.OneOf(family, families.Index(i), corev1.IPv4Protocol, corev1.IPv6Protocol)...)
 	}
 	if len(spec.IPFamilies) > 1 {
 		errs = append(errs, field.Invalid(families, spec.IPFamilies, "may only hold one family: this cluster has a single address family"))
@@ -164,7 +164,8 @@ func validateFamilies(spec *corev1.ServiceSpec) field.ErrorList {
 func validateTrafficPolicies(spec *corev1.ServiceSpec) field.ErrorList {
 	var errs field.ErrorList
 	if spec.InternalTrafficPolicy != nil {
-		errs = append(errs, fieldcheck.OneOf(*spec.InternalTrafficPolicy, internalPolicies, specPath.Child("internalTrafficPolicy"))...)
+		errs = append(errs, fieldcheck.OneOf(*spec.InternalTrafficPolicy, specPath.Child("internalTrafficPolicy"),
+			internalPolicies...)...)
 	} else if needsClusterIP(spec) {
 		errs = append(errs, field.Required(specPath.Child("internalTrafficPolicy"), ""))
 	}
@@ -175,14 +176,15 @@ func validateTrafficPolicies(spec *corev1.ServiceSpec) field.ErrorList {
 	case externallyAccessible(spec) && spec.ExternalTrafficPolicy == "":
 		errs = append(errs, field.Required(path, "for externally-accessible services"))
 	case externallyAccessible(spec):
-		errs = append(errs, fieldcheck.OneOf(spec.ExternalTrafficPolicy, externalPolicies, path)...)
+		errs = append(errs, fieldcheck.OneOf(spec.ExternalTrafficPolicy, path, externalPolicies...)...)
 	}
 	if !needsHealthCheckPort(spec) && spec.HealthCheckNodePort != 0 {
 		errs = append(errs, field.Invalid(specPath.Child("healthCheckNodePort"), spec.HealthCheckNodePort,
 			"may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"))
 	}
 	if spec.TrafficDistribution != nil {
-		errs = append(errs, fieldcheck.OneOf(*spec.TrafficDistribution, trafficDistributions, specPath.Child("trafficDistribution"))...)
+		errs = append(errs, fieldcheck.OneOf(*spec.TrafficDistribution, specPath.Child("trafficDistribution"),
+			trafficDistributions...)...)
 	}
 	return errs
 }
@@ -197,7 +199,8 @@ func validateLoadBalancer(spec *corev1.ServiceSpec) field.ErrorList {
 			errs = append(errs, field.Required(nodePorts, ""))
 		}
 		if spec.LoadBalancerClass != nil {
-			errs = append(errs, fieldcheck.Messages(*spec.LoadBalancerClass, validation.IsQualifiedName(*spec.LoadBalancerClass), class)...)
+			errs = append(errs, fieldcheck.Messages(*spec.LoadBalancerClass, class,
+				validation.IsQualifiedName(*spec.LoadBalancerClass))...)
 		}
 		for i, cidr := range spec.LoadBalancerSourceRanges {
 			errs = append(errs, validation.IsValidCIDR(ranges.Index(i), strings.TrimSpace(cidr))...)

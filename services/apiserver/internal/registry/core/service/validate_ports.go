@@ -31,20 +31,23 @@ func validatePort(port *corev1.ServicePort, nameRequired bool, path *field.Path)
 	var errs field.ErrorList
 	switch {
 	case port.Name != "":
-		errs = append(errs, fieldcheck.Messages(port.Name, validation.IsDNS1123Label(port.Name), path.Child("name"))...)
+		errs = append(errs, fieldcheck.Messages(port.Name, path.Child("name"), validation.IsDNS1123Label(port.Name))...)
 	case nameRequired:
 		errs = append(errs, field.Required(path.Child("name"), ""))
 	}
-	errs = append(errs, fieldcheck.Messages(port.Port, validation.IsValidPortNum(int(port.Port)), path.Child("port"))...)
+	errs = append(errs, fieldcheck.Messages(port.Port, path.Child("port"), validation.IsValidPortNum(int(port.Port)))...)
 	errs = append(errs, fieldcheck.Protocol(port.Protocol, path.Child("protocol"))...)
 	target := path.Child("targetPort")
 	if port.TargetPort.Type == intstr.Int {
-		errs = append(errs, fieldcheck.Messages(port.TargetPort.IntVal, validation.IsValidPortNum(int(port.TargetPort.IntVal)), target)...)
+		errs = append(errs, fieldcheck.Messages(port.TargetPort.IntVal, target,
+			validation.IsValidPortNum(int(port.TargetPort.IntVal)))...)
 	} else {
-		errs = append(errs, fieldcheck.Messages(port.TargetPort.StrVal, validation.IsValidPortName(port.TargetPort.StrVal), target)...)
+		errs = append(errs, fieldcheck.Messages(port.TargetPort.StrVal, target,
+			validation.IsValidPortName(port.TargetPort.StrVal))...)
 	}
 	if port.AppProtocol != nil {
-		errs = append(errs, fieldcheck.Messages(*port.AppProtocol, validation.IsQualifiedName(*port.AppProtocol), path.Child("appProtocol"))...)
+		errs = append(errs, fieldcheck.Messages(*port.AppProtocol, path.Child("appProtocol"),
+			validation.IsQualifiedName(*port.AppProtocol))...)
 	}
 	return errs
 }

@@ -68,14 +68,14 @@ func ValidateBinding(ref rbacv1.RoleRef, subjects []rbacv1.Subject, namespaced b
 	path := field.NewPath("roleRef")
 	kinds := []string{kindClusterRole}
 	if namespaced {
-		kinds = []string{kindRole, kindClusterRole}
+		kinds = []string{kindClusterRole, kindRole}
 	}
-	errs := fieldcheck.OneOf(ref.APIGroup, []string{rbacv1.GroupName}, path.Child("apiGroup"))
-	errs = append(errs, fieldcheck.OneOf(ref.Kind, kinds, path.Child("kind"))...)
+	errs := fieldcheck.OneOf(ref.APIGroup, path.Child("apiGroup"), rbacv1.GroupName)
+	errs = append(errs, fieldcheck.OneOf(ref.Kind, path.Child("kind"), kinds...)...)
 	if ref.Name == "" {
 		errs = append(errs, field.Required(path.Child("name"), ""))
 	} else {
-		errs = append(errs, fieldcheck.Messages(ref.Name, content.IsPathSegmentName(ref.Name), path.Child("name"))...)
+		errs = append(errs, fieldcheck.Messages(ref.Name, path.Child("name"), content.IsPathSegmentName(ref.Name))...)
 	}
 	for i := range subjects {
 		errs = append(errs, validateSubject(&subjects[i], namespaced, field.NewPath("subjects").Index(i))...)
@@ -99,16 +99,18 @@ func validateSubject(subject *rbacv1.Subject, namespaced bool, path *field.Path)
 	switch subject.Kind {
 	case rbacv1.ServiceAccountKind:
 		if subject.Name != "" {
-			errs = append(errs, fieldcheck.Messages(subject.Name, apivalidation.ValidateServiceAccountName(subject.Name, false), path.Child("name"))...)
+			errs = append(errs, fieldcheck.Messages(subject.Name, path.Child("name"),
+				apivalidation.ValidateServiceAccountName(subject.Name, false))...)
 		}
-		errs = append(errs, fieldcheck.OneOf(subject.APIGroup, []string{""}, path.Child("apiGroup"))...)
+		errs = append(errs, fieldcheck.OneOf(subject.APIGroup, path.Child("apiGroup"), "")...)
 		if !namespaced && subject.Namespace == "" {
 			errs = append(errs, field.Required(path.Child("namespace"), ""))
 		}
 	case rbacv1.UserKind, rbacv1.GroupKind:
-		errs = append(errs, fieldcheck.OneOf(subject.APIGroup, []string{rbacv1.GroupName}, path.Child("apiGroup"))...)
+		errs = append(errs, fieldcheck.OneOf(subject.APIGroup, path.Child("apiGroup"), rbacv1.GroupName)...)
 	default:
-		errs = append(errs, fieldcheck.OneOf(subject.Kind, []string{rbacv1.ServiceAccountKind, rbacv1.UserKind, rbacv1.GroupKind}, path.Child("kind"))...)
+		errs = append(errs, fieldcheck.OneOf(subject.Kind, path.Child("kind"),
+			rbacv1.GroupKind, rbacv1.ServiceAccountKind, rbacv1.UserKind)...)
 	}
 	return errs
 }

@@ -14,8 +14,8 @@ import (
 
 // Validate returns what is wrong with a defaulted PriorityClass.
 func Validate(pc *schedulingv1.PriorityClass) field.ErrorList {
-	errs := fieldcheck.OneOf(ptr.Deref(pc.PreemptionPolicy, ""),
-		[]corev1.PreemptionPolicy{corev1.PreemptLowerPriority, corev1.PreemptNever}, field.NewPath("preemptionPolicy"))
+	errs := fieldcheck.OneOf(ptr.Deref(pc.PreemptionPolicy, ""), field.NewPath("preemptionPolicy"),
+		corev1.PreemptNever, corev1.PreemptLowerPriority)
 	if strings.HasPrefix(pc.Name, SystemPrefix) {
 		return append(errs, validateSystem(pc)...)
 	}
