@@ -55,9 +55,6 @@ func TestAPI(t *testing.T) {
 		"tokens":             testTokens,
 		"system objects":     testSystemObjects,
 		"failed writes":      testFailedWrites,
-		"generation":         testGeneration,
-		"scale":              testScale,
-		"apply and scale":    testApplyLeavesReplicas,
 		"delete policies":    testDeletePolicies,
 		"identity":           testIdentity,
 	} {
