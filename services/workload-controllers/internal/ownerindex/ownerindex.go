@@ -1,4 +1,4 @@
-// Package ownerindex finds cached ReplicaSets by the object that controls them. What it returns is shared with the cache:
+// Package ownerindex finds cached objects of one kind by the object that controls them. What it returns is shared with the cache:
 // read only.
 package ownerindex
 
@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"sync"
 
-	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -21,62 +20,62 @@ const (
 // adding keeps two controllers that share a cache from adding the index at once.
 var adding sync.Mutex
 
-// Index looks ReplicaSets up.
-type Index struct {
+// Index looks objects up.
+type Index[O metav1.Object] struct {
 	store toolscache.Indexer
 }
 
-// Of returns the index of a store of ReplicaSets and adds it where it is missing.
-func Of(store toolscache.Indexer) (Index, error) {
+// Of returns the index of a store of such objects and adds it where it is missing.
+func Of[O metav1.Object](store toolscache.Indexer) (Index[O], error) {
 	adding.Lock()
 	defer adding.Unlock()
 	if _, ok := store.GetIndexers()[name]; !ok {
-		if err := store.AddIndexers(toolscache.Indexers{name: values}); err != nil {
-			return Index{}, fmt.Errorf("indexing ReplicaSets by controller: %w", err)
+		if err := store.AddIndexers(toolscache.Indexers{name: values[O]}); err != nil {
+			return Index[O]{}, fmt.Errorf("indexing by controller: %w", err)
 		}
 	}
-	return Index{store: store}, nil
+	return Index[O]{store: store}, nil
 }
 
-// Owned returns the ReplicaSets that the owner controls.
-func (x Index) Owned(owner types.UID) []*appsv1.ReplicaSet { return x.lookUp(string(owner)) }
+// Owned returns the objects that the owner controls.
+func (x Index[O]) Owned(owner types.UID) []O { return x.lookUp(string(owner)) }
 
-// Unowned returns the ReplicaSets of a namespace that nobody controls.
-func (x Index) Unowned(namespace string) []*appsv1.ReplicaSet { return x.lookUp(nobody + namespace) }
+// Unowned returns the objects of a namespace that nobody controls.
+func (x Index[O]) Unowned(namespace string) []O { return x.lookUp(nobody + namespace) }
 
-// Siblings returns the UIDs of the ReplicaSets that have the same controller as this one, its own included. One without a
+// Siblings returns the UIDs of the objects that have the same controller as this one, its own included. One without a
 // controller has no siblings.
-func (x Index) Siblings(set *appsv1.ReplicaSet) []types.UID {
-	owner := metav1.GetControllerOfNoCopy(set)
+func (x Index[O]) Siblings(object O) []types.UID {
+	owner := metav1.GetControllerOfNoCopy(object)
 	if owner == nil {
-		return []types.UID{set.UID}
+		return []types.UID{object.GetUID()}
 	}
 	var uids []types.UID
 	for _, sibling := range x.Owned(owner.UID) {
-		uids = append(uids, sibling.UID)
+		uids = append(uids, sibling.GetUID())
 	}
 	return uids
 }
 
-func (x Index) lookUp(value string) []*appsv1.ReplicaSet {
+func (x Index[O]) lookUp(value string) []O {
 	// The only error is that the index does not exist; Of has added it.
 	items, _ := x.store.ByIndex(name, value)
-	sets := make([]*appsv1.ReplicaSet, 0, len(items))
+	objects := make([]O, 0, len(items))
 	for _, item := range items {
-		if set, ok := item.(*appsv1.ReplicaSet); ok {
-			sets = append(sets, set)
+		if object, ok := item.(O); ok {
+			objects = append(objects, object)
 		}
 	}
-	return sets
+	return objects
 }
 
-func values(object any) ([]string, error) {
-	set, ok := object.(*appsv1.ReplicaSet)
+func values[O metav1.Object](item any) ([]string, error) {
+	object, ok := item.(O)
 	if !ok {
-		return nil, fmt.Errorf("indexing a %T as ReplicaSet", object)
+		return nil, fmt.Errorf("indexing a %T as %T", item, object)
 	}
-	if owner := metav1.GetControllerOfNoCopy(set); owner != nil {
+	if owner := metav1.GetControllerOfNoCopy(object); owner != nil {
 		return []string{string(owner.UID)}, nil
 	}
-	return []string{nobody + set.Namespace}, nil
+	return []string{nobody + object.GetNamespace()}, nil
 }

@@ -12,10 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
-	"keelson.dev/kit/failpoint"
 	"keelson.dev/services/workload-controllers/internal/gate"
 	"keelson.dev/services/workload-controllers/internal/podfeed"
 	"keelson.dev/services/workload-controllers/internal/rank"
+	"keelson.dev/services/workload-controllers/internal/write"
 )
 
 // Parallel is how many requests of one call are under way at once.
@@ -37,34 +37,32 @@ type Outcome struct {
 	Err  error
 }
 
-// Create makes n Pods like the prototype, in batches that double: the first failures end it, so that a refusal costs few
-// requests. The outcomes come in no order.
-func (o *Operator) Create(ctx context.Context, owner types.UID, prototype *corev1.Pod, n int) []Outcome {
+// Create makes n Pods, alike or each of its own, in batches that double: the first failures end it, so that a refusal costs
+// few requests. The outcomes stand in the order of the Pods, as far as it got.
+func (o *Operator) Create(ctx context.Context, owner types.UID, n int, pod func(i int) *corev1.Pod) []Outcome {
 	outcomes := make([]Outcome, 0, n)
-	for batch := 1; n > 0; batch *= 2 {
-		batch = min(batch, n)
-		results := inParallel(batch, func(int) Outcome { return o.create(ctx, owner, prototype) })
+	for batch := 1; len(outcomes) < n; batch *= 2 {
+		first := len(outcomes)
+		results := inParallel(min(batch, n-first), func(i int) Outcome { return o.create(ctx, owner, pod(first+i)) })
 		outcomes = append(outcomes, results...)
 		if Failure(results) != nil {
 			break
 		}
-		n -= batch
 	}
 	return outcomes
 }
 
 func (o *Operator) create(ctx context.Context, owner types.UID, prototype *corev1.Pod) Outcome {
-	var outcome Outcome
-	outcome.Err = failpoint.Around("workload-controllers/pod.create", func() error {
+	outcome := Outcome{Name: prototype.Name}
+	outcome.Err = write.Do(o.Gate, owner, "pod.create", func() (types.UID, gate.Seen, error) {
 		// Encoding writes the kind into the object: each request has one of its own, and only reads what they share.
 		pod := *prototype
 		created, err := o.Client.CoreV1().Pods(pod.Namespace).Create(ctx, &pod, metav1.CreateOptions{FieldManager: o.FieldManager})
 		if err != nil {
-			return err
+			return "", nil, err
 		}
-		o.Gate.Await(owner, created.UID, o.Feed.Written(created))
 		outcome.Name = created.Name
-		return nil
+		return created.UID, o.Feed.Written(created), nil
 	})
 	return outcome
 }
@@ -76,25 +74,25 @@ func (o *Operator) Delete(ctx context.Context, owner types.UID, pods []rank.Pod)
 }
 
 func (o *Operator) delete(ctx context.Context, owner types.UID, pod rank.Pod) Outcome {
-	return Outcome{Name: pod.Name, Err: failpoint.Around("workload-controllers/pod.delete", func() error {
-		err := o.Client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))})
+	return Outcome{Name: pod.Name, Err: write.Do(o.Gate, owner, "pod.delete", func() (types.UID, gate.Seen, error) {
+		options := metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))}
+		err := o.Client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, options)
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-			return err
+			return "", nil, err
 		}
-		o.Gate.Await(owner, pod.UID, o.Feed.Deleted(pod.UID))
-		return nil
+		return pod.UID, o.Feed.Deleted(pod.UID), nil
 	})}
 }
 
 // PatchOwner changes the Pod's owner references by a merge patch that names its UID.
 func (o *Operator) PatchOwner(ctx context.Context, owner types.UID, pod *corev1.Pod, patch []byte) error {
-	return failpoint.Around("workload-controllers/pod.patch", func() error {
-		patched, err := o.Client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{FieldManager: o.FieldManager})
+	return write.Do(o.Gate, owner, "pod.patch", func() (types.UID, gate.Seen, error) {
+		options := metav1.PatchOptions{FieldManager: o.FieldManager}
+		patched, err := o.Client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, options)
 		if err != nil {
-			return fmt.Errorf("changing the owner of Pod %s: %w", pod.Name, err)
+			return "", nil, fmt.Errorf("changing the owner of Pod %s: %w", pod.Name, err)
 		}
-		o.Gate.Await(owner, patched.UID, o.Feed.Written(patched))
-		return nil
+		return patched.UID, o.Feed.Written(patched), nil
 	})
 }
 

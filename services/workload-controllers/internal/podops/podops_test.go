@@ -60,7 +60,7 @@ func TestCreateStartsSlowly(t *testing.T) {
 				}
 				return nil
 			})
-			outcomes := o.Create(t.Context(), "owner", prototype, c.n)
+			outcomes := o.Create(t.Context(), "owner", c.n, func(int) *corev1.Pod { return prototype })
 			successful := 0
 			for _, outcome := range outcomes {
 				if outcome.Err == nil && strings.HasPrefix(outcome.Name, "web-") {
@@ -77,6 +77,30 @@ func TestCreateStartsSlowly(t *testing.T) {
 	}
 	if prototype.Name != "" || prototype.Kind != "" {
 		t.Error("the prototype changed")
+	}
+}
+
+// Pods that have names of their own come as they were asked for, and so do their outcomes.
+func TestCreateOfUnlikePods(t *testing.T) {
+	refusal := errors.New("refused")
+	o, clientset, _ := newOperator(func(int32) error { return nil })
+	clientset.PrependReactor("create", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		pod := action.(clienttesting.CreateAction).GetObject().(*corev1.Pod)
+		if pod.Name == "web-5" {
+			return true, nil, refusal
+		}
+		return true, pod, nil
+	})
+	outcomes := o.Create(t.Context(), "owner", 9, func(i int) *corev1.Pod {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprint("web-", i), UID: types.UID(fmt.Sprint(i))}}
+	})
+	if len(outcomes) != 7 {
+		t.Fatalf("%d outcomes, want those of the batches of 1, 2 and 4", len(outcomes))
+	}
+	for i, outcome := range outcomes {
+		if outcome.Name != fmt.Sprint("web-", i) || (outcome.Err != nil) != (i == 5) {
+			t.Errorf("outcome %d: %+v", i, outcome)
+		}
 	}
 }
 

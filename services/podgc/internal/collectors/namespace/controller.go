@@ -10,7 +10,6 @@ import (
 	"k8s.io/client-go/metadata"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"keelson.dev/kit/controller"
@@ -47,7 +46,7 @@ func setup(s *controller.Setup) (controller.Runnable, error) {
 	if c.server, err = discovery.NewDiscoveryClientForConfig(s.Config); err != nil {
 		return nil, fmt.Errorf("building the discovery client: %w", err)
 	}
-	reconciler, err := controller.NewReconciler[reconcile.Request](s, workers, c)
+	reconciler, err := controller.NewReconciler(s, workers, c.steps())
 	if err != nil {
 		return nil, err
 	}

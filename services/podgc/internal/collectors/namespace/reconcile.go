@@ -13,9 +13,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"keelson.dev/kit/failpoint"
+	"keelson.dev/kit/pass"
 	"keelson.dev/services/podgc/internal/resources"
 )
 
@@ -28,26 +28,24 @@ type collector struct {
 	log       *zap.Logger
 }
 
-// Reconcile implements reconcile.Reconciler. It reads the namespace from the server: letting it go cannot be undone.
-func (c *collector) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	ns := &corev1.Namespace{}
-	if err := c.live.Get(ctx, request.NamespacedName, ns); err != nil {
-		return reconcile.Result{}, client.IgnoreNotFound(err)
+// steps are what a pass over a namespace consists of. It is read from the server: letting it go cannot be undone.
+func (c *collector) steps() *pass.Steps[*corev1.Namespace, Input, Plan] {
+	return &pass.Steps[*corev1.Namespace, Input, Plan]{
+		Reader: c.live, New: func() *corev1.Namespace { return &corev1.Namespace{} },
+		Observe: func(ctx context.Context, ns *corev1.Namespace) (Input, bool, error) {
+			if !NeedsWork(ns) {
+				return Input{}, false, nil
+			}
+			in, err := c.empty(ctx, ns)
+			return in, true, err
+		},
+		Decide: Decide,
+		Apply: func(ctx context.Context, in Input, plan Plan) error {
+			return client.IgnoreNotFound(c.apply(ctx, in.Namespace, plan))
+		},
+		After:   func(_ Input, plan Plan) time.Duration { return plan.LookAgain },
+		Recheck: lookAgainFirst,
 	}
-	if !NeedsWork(ns) {
-		return reconcile.Result{}, nil
-	}
-	in, err := c.empty(ctx, ns)
-	if err != nil {
-		return reconcile.Result{}, err
-	}
-	plan := Decide(in)
-	if err := c.apply(ctx, ns, plan); err != nil && !apierrors.IsConflict(err) {
-		return reconcile.Result{}, client.IgnoreNotFound(err)
-	} else if err != nil {
-		plan.LookAgain = lookAgainFirst
-	}
-	return reconcile.Result{RequeueAfter: plan.LookAgain}, nil
 }
 
 // empty asks for the deletion of everything inside and reports what is left. While Pods are left nothing else is touched.

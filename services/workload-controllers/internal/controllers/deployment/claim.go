@@ -9,10 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"keelson.dev/kit/failpoint"
 	"keelson.dev/services/workload-controllers/internal/adopt"
 	"keelson.dev/services/workload-controllers/internal/claim"
-	"keelson.dev/services/workload-controllers/internal/gate"
 )
 
 // settle adopts and releases ReplicaSets.
@@ -35,23 +33,10 @@ func (c *Controller) settle(ctx context.Context, in Input, plan Plan) error {
 
 // patchOwner changes a ReplicaSet's owner references.
 func (c *Controller) patchOwner(ctx context.Context, in Input, set *appsv1.ReplicaSet, patch []byte) error {
-	next := set.DeepCopy()
-	err := c.write(in.Deployment, "replicaset.patch", func() (client.Object, gate.Store, error) {
-		return next, c.replicaSets, c.client.Patch(ctx, next, client.RawPatch(types.StrategicMergePatchType, patch))
-	})
+	strategic := client.RawPatch(types.StrategicMergePatchType, patch)
+	err := c.replicaSets.Patch(ctx, in.Deployment.UID, set.DeepCopy(), strategic)
 	if claim.IgnoreGone(err) != nil {
 		return fmt.Errorf("changing the owner of ReplicaSet %s: %w", set.Name, err)
 	}
 	return nil
-}
-
-// write carries out one request between its failpoints and shuts the gate until the cache shows the object that came back.
-func (c *Controller) write(deployment *appsv1.Deployment, place string, request func() (client.Object, gate.Store, error)) error {
-	return failpoint.Around("workload-controllers/"+place, func() error {
-		object, store, err := request()
-		if err == nil && object != nil {
-			c.gate.Await(deployment.UID, object.GetUID(), gate.Written(store, object))
-		}
-		return err
-	})
 }

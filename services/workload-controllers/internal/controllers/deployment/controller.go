@@ -11,8 +11,8 @@
 //	  decide_progress    the condition Progressing and its deadline
 //	status.go            the status that goes with it (pure)
 //	events.go            what users are told (pure)
-//	reconcile.go         read, decide, apply
-//	claim.go             adoption, and the one way to write
+//	reconcile.go         observe, apply
+//	claim.go             adoption
 //	controller.go        what it reads and writes, and what wakes a Deployment up
 package deployment
 
@@ -40,6 +40,7 @@ import (
 	"keelson.dev/services/workload-controllers/internal/podfeed"
 	"keelson.dev/services/workload-controllers/internal/podset"
 	"keelson.dev/services/workload-controllers/internal/wake"
+	"keelson.dev/services/workload-controllers/internal/write"
 )
 
 // Name is the controller's folder, half of its Lease's name, and its field manager.
@@ -72,15 +73,18 @@ func setup(s *controller.Setup, feed *podfeed.Feed, concurrent int) (controller.
 	if err != nil {
 		return nil, err
 	}
-	sets, err := ownerindex.Of(replicaSets)
+	sets, err := ownerindex.Of[*appsv1.ReplicaSet](replicaSets)
 	if err != nil {
 		return nil, err
 	}
+	own, pending := client.WithFieldOwner(s.Client, Name), gate.New()
 	c := &Controller{
-		client: client.WithFieldOwner(s.Client, Name), live: s.Live, deployments: deployments, replicaSets: replicaSets,
-		sets: sets, pods: feed.Index, gate: gate.New(), recorder: s.Recorder, log: s.Log, now: time.Now,
+		client: own, live: s.Live, sets: sets, pods: feed.Index, gate: pending,
+		recorder: s.Recorder, log: s.Log, now: time.Now,
+		deployments: &write.Writer{Client: own, Kind: "deployment", Gate: pending, Store: deployments},
+		replicaSets: &write.Writer{Client: own, Kind: "replicaset", Gate: pending, Store: replicaSets},
 	}
-	built, err := controller.NewReconciler(s, concurrent, c)
+	built, err := controller.NewReconciler(s, concurrent, c.steps())
 	if err != nil {
 		return nil, err
 	}

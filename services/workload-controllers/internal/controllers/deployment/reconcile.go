@@ -9,24 +9,18 @@ import (
 	"go.uber.org/zap"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"keelson.dev/kit/events"
+	"keelson.dev/kit/pass"
 	"keelson.dev/services/workload-controllers/internal/gate"
 	"keelson.dev/services/workload-controllers/internal/ownerindex"
 	"keelson.dev/services/workload-controllers/internal/podset"
+	"keelson.dev/services/workload-controllers/internal/write"
 )
-
-// recheck is when to look again at an object whose own writes the cache does not show yet, should no event come.
-const recheck = time.Second
-
-// errStale ends a pass whose picture was wrong: the next one starts from a newer picture.
-var errStale = errors.New("the cache was behind")
 
 // recorder tells users what happened; events.Recorder is one.
 type recorder interface {
@@ -37,9 +31,9 @@ type recorder interface {
 type Controller struct {
 	client      client.Client // reads from the cache
 	live        client.Reader // reads from the apiserver
-	deployments gate.Store
-	replicaSets gate.Store
-	sets        ownerindex.Index
+	deployments *write.Writer
+	replicaSets *write.Writer
+	sets        ownerindex.Index[*appsv1.ReplicaSet]
 	pods        *podset.Index
 	gate        *gate.Gate
 	recorder    recorder
@@ -47,27 +41,14 @@ type Controller struct {
 	now         func() time.Time
 }
 
-// Reconcile makes one pass: read, decide, apply.
-func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	deployment := &appsv1.Deployment{}
-	if err := c.client.Get(ctx, request.NamespacedName, deployment); err != nil {
-		return reconcile.Result{}, client.IgnoreNotFound(err)
+// steps are what a pass over a Deployment consists of.
+func (c *Controller) steps() *pass.Steps[*appsv1.Deployment, Input, Plan] {
+	return &pass.Steps[*appsv1.Deployment, Input, Plan]{
+		Reader: c.client, New: func() *appsv1.Deployment { return &appsv1.Deployment{} }, Gate: c.gate,
+		Observe: func(_ context.Context, d *appsv1.Deployment) (Input, bool, error) { return c.observe(d), true, nil },
+		Decide:  Decide, Apply: c.apply,
+		After: func(in Input, plan Plan) time.Duration { return pass.Until(plan.Wake, in.Now) },
 	}
-	if !c.gate.IsOpen(deployment.UID) {
-		return reconcile.Result{RequeueAfter: recheck}, nil
-	}
-	in := c.observe(deployment)
-	plan := Decide(in)
-	if err := c.apply(ctx, in, plan); err != nil {
-		if apierrors.IsConflict(err) || errors.Is(err, errStale) {
-			return reconcile.Result{RequeueAfter: recheck}, nil // the newer object is on its way
-		}
-		return reconcile.Result{}, err
-	}
-	if plan.Wake.IsZero() {
-		return reconcile.Result{}, nil
-	}
-	return reconcile.Result{RequeueAfter: max(plan.Wake.Sub(in.Now), time.Millisecond)}, nil
 }
 
 // observe gathers the input of a decision. All of it is shared with the cache.
@@ -118,9 +99,7 @@ func (c *Controller) create(ctx context.Context, in Input, creation *Creation) e
 		return nil
 	}
 	set := creation.ReplicaSet.DeepCopy()
-	err := c.write(in.Deployment, "replicaset.create", func() (client.Object, gate.Store, error) {
-		return set, c.replicaSets, c.client.Create(ctx, set)
-	})
+	err := c.replicaSets.Create(ctx, in.Deployment.UID, set)
 	switch {
 	case err == nil:
 		if size := sizeOf(set); size > 0 {
@@ -145,24 +124,21 @@ func (c *Controller) resolve(ctx context.Context, in Input, planned *appsv1.Repl
 		return fmt.Errorf("looking at the ReplicaSet that has the name: %w", err)
 	}
 	if isSameReplicaSet(planned, existing) {
-		c.gate.Await(in.Deployment.UID, existing.UID, gate.Written(c.replicaSets, existing))
-		return errStale
+		c.gate.Await(in.Deployment.UID, existing.UID, gate.Written(c.replicaSets.Store, existing))
+		return pass.ErrStale
 	}
 	c.log.Info("template hash collides", zap.Stringer("deployment", client.ObjectKeyFromObject(in.Deployment)),
 		zap.String("replicaSet", existing.Name))
 	if err := c.writeStatus(ctx, in.Deployment, afterCollision(in)); err != nil {
 		return err
 	}
-	return errStale
+	return pass.ErrStale
 }
 
 func (c *Controller) update(ctx context.Context, in Input, update Update) error {
 	from, to := sizeOf(update.From), sizeOf(update.To)
 	next := update.To.DeepCopy()
-	err := c.write(in.Deployment, "replicaset.update", func() (client.Object, gate.Store, error) {
-		return next, c.replicaSets, c.client.Update(ctx, next)
-	})
-	if err != nil {
+	if err := c.replicaSets.Update(ctx, in.Deployment.UID, next); err != nil {
 		return fmt.Errorf("updating ReplicaSet %s (%s): %w", next.Name, update.Reason, err)
 	}
 	if from != to {
@@ -173,43 +149,24 @@ func (c *Controller) update(ctx context.Context, in Input, update Update) error 
 
 func (c *Controller) delete(ctx context.Context, in Input, deletion Deletion) error {
 	set := deletion.ReplicaSet
-	err := c.write(in.Deployment, "replicaset.delete", func() (client.Object, gate.Store, error) {
-		err := c.client.Delete(ctx, set.DeepCopy(), client.Preconditions{UID: &set.UID, ResourceVersion: &set.ResourceVersion},
-			client.PropagationPolicy("Background"))
-		return nil, nil, client.IgnoreNotFound(err)
-	})
-	if err != nil {
+	if err := c.replicaSets.Delete(ctx, in.Deployment.UID, set.DeepCopy()); err != nil {
 		return fmt.Errorf("deleting ReplicaSet %s (%s): %w", set.Name, deletion.Reason, err)
 	}
-	c.gate.Await(in.Deployment.UID, set.UID, gate.Deleted(c.replicaSets, set))
 	return nil
 }
 
-// writeStatus writes the status where it differs.
 func (c *Controller) writeStatus(ctx context.Context, deployment *appsv1.Deployment, status appsv1.DeploymentStatus) error {
-	if apiequality.Semantic.DeepEqual(deployment.Status, status) {
-		return nil
-	}
-	next := deployment.DeepCopy()
-	next.Status = status
-	err := c.write(deployment, "deployment.status", func() (client.Object, gate.Store, error) {
-		return next, c.deployments, c.client.Status().Update(ctx, next)
-	})
-	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("writing the status: %w", err)
-	}
-	return nil
+	of := func(d *appsv1.Deployment) *appsv1.DeploymentStatus { return &d.Status }
+	_, err := write.Status(ctx, c.deployments, deployment, status, of)
+	return err
 }
 
 func (c *Controller) writeRevision(ctx context.Context, deployment *appsv1.Deployment, number string) error {
 	if number == "" {
 		return nil
 	}
-	next := deployment.DeepCopy()
-	err := c.write(deployment, "deployment.patch", func() (client.Object, gate.Store, error) {
-		return next, c.deployments, c.client.Patch(ctx, next, client.RawPatch(types.MergePatchType, revisionPatch(number)))
-	})
-	if err != nil {
+	patch := client.RawPatch(types.MergePatchType, revisionPatch(number))
+	if err := c.deployments.Patch(ctx, deployment.UID, deployment.DeepCopy(), patch); err != nil {
 		return fmt.Errorf("writing the revision: %w", err)
 	}
 	return nil
@@ -221,10 +178,7 @@ func (c *Controller) rollback(ctx context.Context, in Input, rollback *Rollback)
 	if rollback.Template != nil {
 		next.Spec.Template = *rollback.Template
 	}
-	err := c.write(in.Deployment, "deployment.update", func() (client.Object, gate.Store, error) {
-		return next, c.deployments, c.client.Update(ctx, next)
-	})
-	if err != nil {
+	if err := c.deployments.Update(ctx, in.Deployment.UID, next); err != nil {
 		return fmt.Errorf("rolling back (%s): %w", rollback.Reason, err)
 	}
 	c.recorder.Record(in.Deployment, rollback.Event)

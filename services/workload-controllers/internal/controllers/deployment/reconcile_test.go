@@ -26,6 +26,7 @@ import (
 	"keelson.dev/services/workload-controllers/internal/ownerindex"
 	"keelson.dev/services/workload-controllers/internal/podset"
 	"keelson.dev/services/workload-controllers/internal/wake"
+	"keelson.dev/services/workload-controllers/internal/write"
 )
 
 // recorded keeps events as text.
@@ -51,13 +52,16 @@ func newBench(t *testing.T, funcs interceptor.Funcs, objects ...client.Object) *
 		sets: toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, toolscache.Indexers{}),
 	}
 	b.api = fake.NewClientBuilder().WithObjects(objects...).WithStatusSubresource(&appsv1.Deployment{}, &appsv1.ReplicaSet{}).WithInterceptorFuncs(funcs).Build()
-	index, err := ownerindex.Of(b.sets)
+	index, err := ownerindex.Of[*appsv1.ReplicaSet](b.sets)
 	if err != nil {
 		t.Fatal(err)
 	}
+	pending := gate.New()
 	b.controller = &Controller{
-		client: b.api, live: b.api, deployments: b.deployments, replicaSets: b.sets, sets: index, pods: podset.NewIndex(),
-		gate: gate.New(), recorder: &b.events, log: zap.NewNop(), now: func() time.Time { return now },
+		client: b.api, live: b.api, sets: index, pods: podset.NewIndex(),
+		deployments: &write.Writer{Client: b.api, Kind: "deployment", Gate: pending, Store: b.deployments},
+		replicaSets: &write.Writer{Client: b.api, Kind: "replicaset", Gate: pending, Store: b.sets},
+		gate:        pending, recorder: &b.events, log: zap.NewNop(), now: func() time.Time { return now },
 	}
 	b.catchUp()
 	return b
@@ -83,7 +87,7 @@ func (b *bench) catchUp() {
 }
 
 func (b *bench) reconcile() (reconcile.Result, error) {
-	return b.controller.Reconcile(b.t.Context(), wake.Request("default", "web"))
+	return b.controller.steps().Reconcile(b.t.Context(), wake.Request("default", "web"))
 }
 
 func (b *bench) deployment() *appsv1.Deployment {
@@ -134,7 +138,7 @@ func TestOwnWritesAreAwaited(t *testing.T) {
 		t.Fatal(err)
 	}
 	result, err := b.reconcile() // the cache still shows no ReplicaSet
-	if err != nil || result.RequeueAfter != recheck || len(b.replicaSets()) != 1 {
+	if err != nil || result.RequeueAfter != time.Second || len(b.replicaSets()) != 1 {
 		t.Errorf("result %+v, %v, with %d ReplicaSets", result, err, len(b.replicaSets()))
 	}
 }
@@ -170,7 +174,7 @@ func TestNameTakenByItself(t *testing.T) {
 		t.Fatal(err)
 	}
 	result, err := b.reconcile()
-	if err != nil || result.RequeueAfter != recheck || b.deployment().Status.CollisionCount != nil || len(b.events) != 0 {
+	if err != nil || result.RequeueAfter != time.Second || b.deployment().Status.CollisionCount != nil || len(b.events) != 0 {
 		t.Errorf("result %+v, %v, status %+v, events %q", result, err, b.deployment().Status, b.events)
 	}
 }
@@ -203,7 +207,7 @@ func TestConflict(t *testing.T) {
 	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "replicasets"}, set.Name, errors.New("newer"))
 	b := newBench(t, interceptor.Funcs{Update: func(context.Context, client.WithWatch, client.Object, ...client.UpdateOption) error { return conflict }}, d, set)
 	result, err := b.reconcile()
-	if err != nil || result.RequeueAfter != recheck || len(b.events) != 0 || b.deployment().Status.ObservedGeneration != 0 {
+	if err != nil || result.RequeueAfter != time.Second || len(b.events) != 0 || b.deployment().Status.ObservedGeneration != 0 {
 		t.Errorf("result %+v, %v, events %q, status %+v", result, err, b.events, b.deployment().Status)
 	}
 }

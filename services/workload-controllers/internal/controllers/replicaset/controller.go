@@ -3,7 +3,7 @@
 //	decide.go     what one pass does, from what was observed (pure)
 //	status.go     the status that goes with it (pure)
 //	template.go   what the Pods look like (pure)
-//	reconcile.go  read, decide, apply
+//	reconcile.go  observe, apply
 //	controller.go what it reads and writes, and what wakes a ReplicaSet up
 package replicaset
 
@@ -31,6 +31,7 @@ import (
 	"keelson.dev/services/workload-controllers/internal/podops"
 	"keelson.dev/services/workload-controllers/internal/podset"
 	"keelson.dev/services/workload-controllers/internal/wake"
+	"keelson.dev/services/workload-controllers/internal/write"
 )
 
 // Name is the controller's folder, half of its Lease's name, and its field manager.
@@ -62,17 +63,18 @@ func setup(s *controller.Setup, feed *podfeed.Feed, concurrent int) (controller.
 	if err != nil {
 		return nil, err
 	}
-	sets, err := ownerindex.Of(store)
+	sets, err := ownerindex.Of[*appsv1.ReplicaSet](store)
 	if err != nil {
 		return nil, err
 	}
-	pending := gate.New()
+	own, pending := client.WithFieldOwner(s.Client, Name), gate.New()
 	c := &Controller{
-		client: client.WithFieldOwner(s.Client, Name), live: s.Live, store: store, sets: sets, pods: feed.Index, gate: pending,
+		client: own, live: s.Live, sets: sets, pods: feed.Index, gate: pending,
+		writer:   &write.Writer{Client: own, Kind: "replicaset", Gate: pending, Store: store},
 		ops:      &podops.Operator{Client: clientset, FieldManager: Name, Gate: pending, Feed: feed},
 		recorder: s.Recorder, now: time.Now, written: map[types.UID]time.Time{},
 	}
-	built, err := controller.NewReconciler(s, concurrent, c)
+	built, err := controller.NewReconciler(s, concurrent, c.steps())
 	if err != nil {
 		return nil, err
 	}

@@ -11,24 +11,21 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"keelson.dev/kit/events"
-	"keelson.dev/kit/failpoint"
+	"keelson.dev/kit/pass"
 	"keelson.dev/services/workload-controllers/internal/adopt"
 	"keelson.dev/services/workload-controllers/internal/claim"
 	"keelson.dev/services/workload-controllers/internal/gate"
 	"keelson.dev/services/workload-controllers/internal/ownerindex"
 	"keelson.dev/services/workload-controllers/internal/podops"
 	"keelson.dev/services/workload-controllers/internal/podset"
+	"keelson.dev/services/workload-controllers/internal/write"
 )
-
-// recheck is when to look again at an object whose own writes the cache does not show yet, should no event come.
-const recheck = time.Second
 
 // told is how many Pods of one pass are told of, which is what client-go's recorder lets through at once.
 const told = 25
@@ -42,8 +39,8 @@ type recorder interface {
 type Controller struct {
 	client   client.Client // reads from the cache
 	live     client.Reader // reads from the apiserver
-	store    gate.Store    // the cache's ReplicaSets
-	sets     ownerindex.Index
+	writer   *write.Writer
+	sets     ownerindex.Index[*appsv1.ReplicaSet]
 	pods     *podset.Index
 	ops      *podops.Operator
 	gate     *gate.Gate
@@ -54,32 +51,29 @@ type Controller struct {
 	written map[types.UID]time.Time
 }
 
-// Reconcile makes one pass: read, decide, apply.
-func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	set := &appsv1.ReplicaSet{}
-	if err := c.client.Get(ctx, request.NamespacedName, set); err != nil {
-		return reconcile.Result{}, client.IgnoreNotFound(err)
+// observed is the input of a decision, and the ReplicaSet as one that claims Pods.
+type observed struct {
+	Input
+	owner adopt.Owner
+}
+
+// steps are what a pass over a ReplicaSet consists of.
+func (c *Controller) steps() *pass.Steps[*appsv1.ReplicaSet, observed, Plan] {
+	return &pass.Steps[*appsv1.ReplicaSet, observed, Plan]{
+		Reader: c.client, New: func() *appsv1.ReplicaSet { return &appsv1.ReplicaSet{} }, Gate: c.gate,
+		Observe: c.observe, Apply: c.apply,
+		Decide: func(in observed) Plan { return Decide(in.Input) },
+		After:  func(in observed, plan Plan) time.Duration { return pass.Until(plan.Wake, in.Now) },
 	}
-	if !c.gate.IsOpen(set.UID) {
-		return reconcile.Result{RequeueAfter: recheck}, nil
-	}
-	selector, err := metav1.LabelSelectorAsSelector(set.Spec.Selector)
-	if err != nil {
-		return reconcile.Result{}, reconcile.TerminalError(fmt.Errorf("reading spec.selector of %s: %w", request, err))
-	}
-	in := c.observe(set, selector)
-	plan := Decide(in)
-	if err := c.apply(ctx, in, plan, owner(set, selector)); err != nil {
-		if apierrors.IsConflict(err) {
-			return reconcile.Result{RequeueAfter: recheck}, nil // the newer object is on its way
-		}
-		return reconcile.Result{}, err
-	}
-	return reconcile.Result{RequeueAfter: after(in.Now, plan)}, nil
 }
 
 // observe gathers the input of a decision.
-func (c *Controller) observe(set *appsv1.ReplicaSet, selector labels.Selector) Input {
+func (c *Controller) observe(_ context.Context, set *appsv1.ReplicaSet) (observed, bool, error) {
+	selector, err := metav1.LabelSelectorAsSelector(set.Spec.Selector)
+	if err != nil {
+		err = fmt.Errorf("reading spec.selector of ReplicaSet %s/%s: %w", set.Namespace, set.Name, err)
+		return observed{}, false, reconcile.TerminalError(err)
+	}
 	now := c.now()
 	in := Input{Now: now, ReplicaSet: set, Written: c.lastWritten(set.UID)}
 	in.Tally = c.pods.Observe(set.UID, podset.Spec{
@@ -95,23 +89,23 @@ func (c *Controller) observe(set *appsv1.ReplicaSet, selector labels.Selector) I
 	case surplus < 0:
 		in.Made = c.pods.Made(set.UID)
 	}
-	return in
+	return observed{in, owner(set, selector)}, true, nil
 }
 
 // apply carries out the plan in the order of its fields. What the pass came to is in the status even where it failed.
-func (c *Controller) apply(ctx context.Context, in Input, plan Plan, owner adopt.Owner) error {
+func (c *Controller) apply(ctx context.Context, in observed, plan Plan) error {
 	if plan.Reason == ReasonOwners {
-		return c.settle(ctx, in, plan, owner)
+		return c.settle(ctx, plan, in.owner)
 	}
-	failed := c.scale(ctx, in, plan, owner)
+	failed := c.scale(ctx, in, plan)
 	if failed.err != nil {
 		c.recorder.Record(in.ReplicaSet, scalingFailed(failed.reason, failed.message()))
-		plan.Status, plan.WriteStatus = withFailure(in, failed.reason, failed.message()), true
+		plan.Status, plan.WriteStatus = withFailure(in.Input, failed.reason, failed.message()), true
 	}
 	if !plan.WriteStatus {
 		return failed.err
 	}
-	return errors.Join(failed.err, c.writeStatus(ctx, in, plan.Status))
+	return errors.Join(failed.err, c.writeStatus(ctx, in.Input, plan.Status))
 }
 
 // failure is why Pods could not be created or deleted. The zero value is success.
@@ -124,16 +118,17 @@ type failure struct {
 func (f failure) message() string { return fmt.Sprintf("Error %s: %v", f.doing, f.err) }
 
 // scale creates or deletes Pods.
-func (c *Controller) scale(ctx context.Context, in Input, plan Plan, owner adopt.Owner) failure {
+func (c *Controller) scale(ctx context.Context, in observed, plan Plan) failure {
 	if plan.Create > 0 {
-		outcomes := c.ops.Create(ctx, owner.UID, prototype(in.ReplicaSet, owner), plan.Create)
+		alike := prototype(in.ReplicaSet, in.owner)
+		outcomes := c.ops.Create(ctx, in.owner.UID, plan.Create, func(int) *corev1.Pod { return alike })
 		c.record(in.ReplicaSet, outcomes, podCreated)
 		if err := podops.Failure(outcomes); err != nil && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 			return failure{reason: reasonFailedCreate, doing: "creating", err: err}
 		}
 	}
 	if len(plan.Delete) > 0 {
-		outcomes := c.ops.Delete(ctx, owner.UID, plan.Delete)
+		outcomes := c.ops.Delete(ctx, in.owner.UID, plan.Delete)
 		c.record(in.ReplicaSet, outcomes, podDeleted)
 		if err := podops.Failure(outcomes); err != nil {
 			return failure{reason: reasonFailedDelete, doing: "deleting", err: err}
@@ -153,7 +148,7 @@ func (c *Controller) record(set *appsv1.ReplicaSet, outcomes []podops.Outcome, e
 }
 
 // settle adopts and releases Pods.
-func (c *Controller) settle(ctx context.Context, in Input, plan Plan, owner adopt.Owner) error {
+func (c *Controller) settle(ctx context.Context, plan Plan, owner adopt.Owner) error {
 	if len(plan.Adopt) > 0 {
 		if err := claim.Confirm(ctx, c.live, owner); err != nil {
 			return err
@@ -170,20 +165,14 @@ func (c *Controller) settle(ctx context.Context, in Input, plan Plan, owner adop
 }
 
 func (c *Controller) writeStatus(ctx context.Context, in Input, status appsv1.ReplicaSetStatus) error {
-	next := in.ReplicaSet.DeepCopy()
-	next.Status = status
-	return failpoint.Around("workload-controllers/replicaset.status", func() error {
-		if err := c.client.Status().Update(ctx, next); apierrors.IsNotFound(err) {
-			return nil
-		} else if err != nil {
-			return fmt.Errorf("writing the status: %w", err)
-		}
-		c.gate.Await(next.UID, next.UID, gate.Written(c.store, next))
+	of := func(set *appsv1.ReplicaSet) *appsv1.ReplicaSetStatus { return &set.Status }
+	written, err := write.Status(ctx, c.writer, in.ReplicaSet, status, of)
+	if written {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.written[next.UID] = in.Now
-		return nil
-	})
+		c.written[in.ReplicaSet.UID] = in.Now
+	}
+	return err
 }
 
 func (c *Controller) lastWritten(uid types.UID) time.Time {
@@ -198,12 +187,4 @@ func (c *Controller) forget(uid types.UID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.written, uid)
-}
-
-// after returns how long to wait for the plan's Wake.
-func after(now time.Time, plan Plan) time.Duration {
-	if plan.Wake.IsZero() {
-		return 0
-	}
-	return max(plan.Wake.Sub(now), time.Millisecond)
 }

@@ -31,6 +31,7 @@ import (
 	"keelson.dev/services/workload-controllers/internal/podfeed"
 	"keelson.dev/services/workload-controllers/internal/podops"
 	"keelson.dev/services/workload-controllers/internal/wake"
+	"keelson.dev/services/workload-controllers/internal/write"
 )
 
 // recorded keeps events as text.
@@ -74,7 +75,7 @@ func newBench(t *testing.T, set *appsv1.ReplicaSet, pods ...runtime.Object) *ben
 	if err := store.Replace(nil, "1000000"); err != nil {
 		t.Fatal(err)
 	}
-	index, err := ownerindex.Of(store)
+	index, err := ownerindex.Of[*appsv1.ReplicaSet](store)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +89,8 @@ func newBench(t *testing.T, set *appsv1.ReplicaSet, pods ...runtime.Object) *ben
 	}
 	pending := gate.New()
 	b.controller = &Controller{
-		client: b.sets, live: b.sets, store: store, sets: index, pods: feed.Index, gate: pending, recorder: &b.events, now: time.Now,
+		client: b.sets, live: b.sets, sets: index, pods: feed.Index, gate: pending,
+		writer: &write.Writer{Client: b.sets, Kind: "replicaset", Gate: pending, Store: store}, recorder: &b.events, now: time.Now,
 		ops:     &podops.Operator{Client: b.pods, FieldManager: Name, Gate: pending, Feed: feed},
 		written: map[types.UID]time.Time{},
 	}
@@ -99,7 +101,7 @@ func newBench(t *testing.T, set *appsv1.ReplicaSet, pods ...runtime.Object) *ben
 func (b *bench) settle() {
 	b.t.Helper()
 	for range 10 {
-		result, err := b.controller.Reconcile(b.t.Context(), wake.Request("default", "frontend"))
+		result, err := b.controller.steps().Reconcile(b.t.Context(), wake.Request("default", "frontend"))
 		if err != nil {
 			b.t.Fatal(err)
 		}
@@ -173,12 +175,12 @@ func TestPodsAreMadeAndEnded(t *testing.T) {
 func TestOwnPodsAreAwaited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, newSet(3))
-		if _, err := b.controller.Reconcile(t.Context(), wake.Request("default", "frontend")); err != nil {
+		if _, err := b.controller.steps().Reconcile(t.Context(), wake.Request("default", "frontend")); err != nil {
 			t.Fatal(err)
 		}
 		b.controller.gate.Await("rs-uid", "unseen", func() bool { return false })
-		result, err := b.controller.Reconcile(t.Context(), wake.Request("default", "frontend"))
-		if err != nil || result.RequeueAfter != recheck || len(b.podNames()) != 3 {
+		result, err := b.controller.steps().Reconcile(t.Context(), wake.Request("default", "frontend"))
+		if err != nil || result.RequeueAfter != time.Second || len(b.podNames()) != 3 {
 			t.Errorf("result %+v, %v, Pods %v", result, err, b.podNames())
 		}
 	})
@@ -221,7 +223,7 @@ func TestRefusal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, newSet(3))
 		b.refusal = apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "frontend-", errors.New("exceeded quota: object-counts"))
-		if _, err := b.controller.Reconcile(t.Context(), wake.Request("default", "frontend")); !apierrors.IsForbidden(err) {
+		if _, err := b.controller.steps().Reconcile(t.Context(), wake.Request("default", "frontend")); !apierrors.IsForbidden(err) {
 			t.Errorf("error %v", err)
 		}
 		const message = `Error creating: pods "frontend-" is forbidden: exceeded quota: object-counts`
@@ -247,12 +249,12 @@ func TestRefusedPodsAreReplacedInTime(t *testing.T) {
 		refused.CreationTimestamp, refused.Status.Phase = metav1.Now(), corev1.PodFailed
 		refused.OwnerReferences = []metav1.OwnerReference{{UID: "rs-uid", Kind: "ReplicaSet", Name: "frontend", Controller: &yes}}
 		b := newBench(t, newSet(2), refused)
-		result, err := b.controller.Reconcile(t.Context(), wake.Request("default", "frontend"))
+		result, err := b.controller.steps().Reconcile(t.Context(), wake.Request("default", "frontend"))
 		if err != nil || result.RequeueAfter <= 0 || result.RequeueAfter > 2*time.Second || len(b.podNames()) != 1 {
 			t.Fatalf("result %+v, %v, Pods %v", result, err, b.podNames())
 		}
 		<-time.After(result.RequeueAfter)
-		if _, err := b.controller.Reconcile(t.Context(), wake.Request("default", "frontend")); err != nil || len(b.podNames()) != 2 {
+		if _, err := b.controller.steps().Reconcile(t.Context(), wake.Request("default", "frontend")); err != nil || len(b.podNames()) != 2 {
 			t.Errorf("%v, Pods %v, want one more", err, b.podNames())
 		}
 	})

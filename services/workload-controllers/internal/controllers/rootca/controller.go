@@ -41,7 +41,7 @@ func setup(s *controller.Setup, rootCA string, concurrent int) (controller.Runna
 		return nil, fmt.Errorf("building the cache of ConfigMaps: %w", err)
 	}
 	c := &Controller{client: client.WithFieldOwner(s.Client, Name), published: published, rootCA: rootCA}
-	built, err := controller.NewReconciler(s, concurrent, c)
+	built, err := controller.NewReconciler(s, concurrent, c.steps())
 	if err != nil {
 		return nil, err
 	}

@@ -7,9 +7,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"keelson.dev/kit/failpoint"
+	"keelson.dev/kit/pass"
+	"keelson.dev/services/workload-controllers/internal/write"
 )
 
 // Controller keeps the ConfigMap in every namespace. It needs no gate: creating what exists is no harm, and an update
@@ -20,42 +20,39 @@ type Controller struct {
 	rootCA    string
 }
 
-// Reconcile makes one pass over a namespace.
-func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	in := Input{Namespace: &corev1.Namespace{}, RootCA: c.rootCA}
-	if err := c.client.Get(ctx, request.NamespacedName, in.Namespace); err != nil {
-		return reconcile.Result{}, client.IgnoreNotFound(err)
+// steps are what a pass over a namespace consists of.
+func (c *Controller) steps() *pass.Steps[*corev1.Namespace, Input, Plan] {
+	return &pass.Steps[*corev1.Namespace, Input, Plan]{
+		Reader: c.client, New: func() *corev1.Namespace { return &corev1.Namespace{} },
+		Observe: c.observe, Decide: Decide, Apply: c.apply,
 	}
+}
+
+func (c *Controller) observe(ctx context.Context, namespace *corev1.Namespace) (Input, bool, error) {
+	in := Input{Namespace: namespace, RootCA: c.rootCA}
 	configMap := &corev1.ConfigMap{}
-	switch err := c.published.Get(ctx, client.ObjectKey{Namespace: in.Namespace.Name, Name: name}, configMap); {
+	switch err := c.published.Get(ctx, client.ObjectKey{Namespace: namespace.Name, Name: name}, configMap); {
 	case err == nil:
 		in.ConfigMap = configMap
 	case !apierrors.IsNotFound(err):
-		return reconcile.Result{}, fmt.Errorf("reading the ConfigMap: %w", err)
+		return Input{}, false, fmt.Errorf("reading the ConfigMap: %w", err)
 	}
-	return reconcile.Result{}, c.apply(ctx, Decide(in))
+	return in, true, nil
 }
 
-func (c *Controller) apply(ctx context.Context, plan Plan) error {
+// apply carries the plan out. Someone else's newer state is no failure: it wakes the namespace up again.
+func (c *Controller) apply(ctx context.Context, in Input, plan Plan) error {
+	var err error
+	writer := write.Writer{Client: c.client, Kind: "configmap"}
 	switch {
 	case plan.Create != nil:
-		return write(plan.Create, "create", func() error { return c.client.Create(ctx, plan.Create) })
+		err = writer.Create(ctx, in.Namespace.UID, plan.Create)
 	case plan.Update != nil:
-		return write(plan.Update, "update", func() error { return c.client.Update(ctx, plan.Update) })
-	default:
-		return nil
+		err = writer.Update(ctx, in.Namespace.UID, plan.Update)
 	}
-}
-
-// write carries out one request between its failpoints. Someone else's newer state is no failure: it wakes the namespace up
-// again.
-func write(configMap *corev1.ConfigMap, verb string, request func() error) error {
-	return failpoint.Around("workload-controllers/configmap."+verb, func() error {
-		err := request()
-		if err != nil && !apierrors.IsAlreadyExists(err) && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) &&
-			!apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
-			return fmt.Errorf("writing ConfigMap %s/%s (%s): %w", configMap.Namespace, configMap.Name, verb, err)
-		}
-		return nil
-	})
+	if err != nil && !apierrors.IsAlreadyExists(err) && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) &&
+		!apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		return fmt.Errorf("writing ConfigMap %s/%s: %w", in.Namespace.Name, name, err)
+	}
+	return nil
 }

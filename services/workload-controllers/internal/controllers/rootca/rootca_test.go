@@ -77,7 +77,7 @@ func TestReconcileCreatesAndHeals(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if _, err := c.Reconcile(t.Context(), request); err != nil {
+		if _, err := c.steps().Reconcile(t.Context(), request); err != nil {
 			t.Fatal(err)
 		}
 		found := &corev1.ConfigMap{}

@@ -31,7 +31,7 @@ func Registration(concurrent int) controller.Registration {
 
 func setup(s *controller.Setup, concurrent int) (controller.Runnable, error) {
 	c := &Controller{client: client.WithFieldOwner(s.Client, Name)}
-	built, err := controller.NewReconciler(s, concurrent, c)
+	built, err := controller.NewReconciler(s, concurrent, c.steps())
 	if err != nil {
 		return nil, err
 	}

@@ -55,18 +55,18 @@ func TestReconcileToleratesWhatExists(t *testing.T) {
 	}}
 	existing := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "team"}}
 	c := &Controller{client: fake.NewClientBuilder().WithObjects(namespace(), existing).WithInterceptorFuncs(blind).Build()}
-	if _, err := c.Reconcile(t.Context(), request); err != nil {
+	if _, err := c.steps().Reconcile(t.Context(), request); err != nil {
 		t.Errorf("with an account that the cache does not show: %v", err)
 	}
 	failing := interceptor.Funcs{Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
 		return context.DeadlineExceeded
 	}}
 	c.client = fake.NewClientBuilder().WithObjects(namespace()).WithInterceptorFuncs(failing).Build()
-	if _, err := c.Reconcile(t.Context(), request); err == nil {
+	if _, err := c.steps().Reconcile(t.Context(), request); err == nil {
 		t.Error("a failed creation is no error")
 	}
 	c.client = fake.NewClientBuilder().Build()
-	if _, err := c.Reconcile(t.Context(), request); err != nil {
+	if _, err := c.steps().Reconcile(t.Context(), request); err != nil {
 		t.Errorf("of a namespace that is gone: %v", err)
 	}
 }
