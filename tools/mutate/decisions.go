@@ -1,5 +1,5 @@
 // Package mutate breaks decisions in small ways, one at a time, and counts how often the tests beside them notice. The
-// breaking is done by gremlins; this package says where, since no linter's list is known to it, and sums up the outcome.
+// breaking is done by gremlins; this package says where, by the list that the linter goes by, and sums up the outcome.
 package mutate
 
 import (

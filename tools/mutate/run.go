@@ -14,8 +14,9 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// goShim stands for the go command where gremlins asks for coverage. gremlins breaks covered code only, and to coverage the
-// conditions of a switch's cases and all constants are not covered, which decisions are full of. So all is said to be.
+// goShim stands for the go command where gremlins asks for coverage. gremlins breaks covered code only, and to coverage
+// the conditions of a switch's cases and all constants are not covered, which decisions are full of. So all is said to
+// be.
 const goShim = `#!/bin/sh
 case " $* " in
 *" -coverprofile "*) "$MUTATE_GO" "$@" || exit $? ;;

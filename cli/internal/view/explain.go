@@ -82,7 +82,8 @@ func (a Account) unknownToScheduler() string {
 func (a Account) binding() string {
 	text := "bound to " + a.Pod.Spec.NodeName
 	for _, condition := range a.Pod.Status.Conditions {
-		if at := condition.LastTransitionTime; condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionTrue && !at.IsZero() {
+		at, holds := condition.LastTransitionTime, condition.Status == corev1.ConditionTrue
+		if condition.Type == corev1.PodScheduled && holds && !at.IsZero() {
 			text += " at " + at.Local().Format(time.DateTime)
 		}
 	}

@@ -212,7 +212,8 @@ func rankScore(rank uint64) int64 { return int64(rank >> (podsBits + tieBits)) }
 // rankRest is what decides between nodes of equal scores.
 func rankRest(rank uint64) uint64 { return rank & (1<<(podsBits+tieBits) - 1) }
 
-// reasons returns the texts of the refusals, counted by refusalID, sorted; extra ones are added to those of the same text.
+// reasons returns the texts of the refusals, counted by refusalID, sorted; extra ones are added to those of the same
+// text.
 func (j *judge) reasons(counts []int, extra ...Reason) []Reason {
 	out := slices.Clone(extra)
 	for id, n := range counts {

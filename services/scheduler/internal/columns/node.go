@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Node is what is free on a node as rules see it: on the node as it is, or as it would be without some of its Pods. It is
-// valid until the State changes.
+// Node is what is free on a node as rules see it: on the node as it is, or as it would be without some of its Pods. It
+// is valid until the State changes.
 type Node struct {
 	state *State
 	slot  Slot

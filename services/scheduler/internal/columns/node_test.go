@@ -33,6 +33,7 @@ func TestNodeWithout(t *testing.T) {
 	s := New(0)
 	slot := s.SetNode(node("n", offered))
 	s.SetNode(node("m", offered))
+	s.SetPod("first", "n", asking(s, nil, 79))
 	s.SetPod("a", "n", asking(s, map[corev1.ResourceName]string{corev1.ResourceCPU: "1", gpu: "1"}, 80, 81))
 	s.SetPod("b", "n", asking(s, map[corev1.ResourceName]string{corev1.ResourceCPU: "2", gpu: "2", fpga: "1"}, 80))
 	s.SetPod("c", "m", asking(s, map[corev1.ResourceName]string{corev1.ResourceCPU: "4", gpu: "1"}, 82))
@@ -44,17 +45,18 @@ func TestNodeWithout(t *testing.T) {
 		port := func(number int32) bool { return n.PortsFree(asking(s, nil, number).Ports) }
 		return free{n.Free(CPU), n.Free(s.resources[gpu]), n.Free(s.resources[fpga]), n.Free(Pods), port(80), port(81)}
 	}
-	asItIs := free{5000, 1, 3, 8, false, false}
+	asItIs := free{5000, 1, 3, 7, false, false}
 	for name, test := range map[string]struct {
 		without []types.UID
 		want    free
 	}{
 		"nothing":                           {nil, asItIs},
-		"a":                                 {[]types.UID{"a"}, free{6000, 2, 3, 9, false, true}},
-		"b":                                 {[]types.UID{"b"}, free{7000, 3, 4, 9, false, false}},
-		"both":                              {[]types.UID{"a", "b"}, free{8000, 4, 4, 10, true, true}},
-		"one of them twice":                 {[]types.UID{"a", "a"}, free{6000, 2, 3, 9, false, true}},
-		"another node's, a stranger, and b": {[]types.UID{"c", "none", "b"}, free{7000, 3, 4, 9, false, false}},
+		"a":                                 {[]types.UID{"a"}, free{6000, 2, 3, 8, false, true}},
+		"b":                                 {[]types.UID{"b"}, free{7000, 3, 4, 8, false, false}},
+		"both":                              {[]types.UID{"a", "b"}, free{8000, 4, 4, 9, true, true}},
+		"the one whose port comes first":    {[]types.UID{"first"}, free{5000, 1, 3, 8, false, false}},
+		"one of them twice":                 {[]types.UID{"a", "a"}, free{6000, 2, 3, 8, false, true}},
+		"another node's, a stranger, and b": {[]types.UID{"c", "none", "b"}, free{7000, 3, 4, 8, false, false}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := s.NodeWithout(slot, test.without...)

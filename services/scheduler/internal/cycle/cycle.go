@@ -135,8 +135,8 @@ func older(a, b *pod) int {
 	return 1
 }
 
-// Next decides for the most urgent Pod. A Pod that gets a node takes room there from now on, until the API shows it bound
-// or Failed says that it was not. It returns false when no Pod is to be tried now.
+// Next decides for the most urgent Pod. A Pod that gets a node takes room there from now on, until the API shows it
+// bound or Failed says that it was not. It returns false when no Pod is to be tried now.
 func (y *Cycle) Next(now time.Time) (Verdict, bool) {
 	y.wakeGained(now)
 	e, ok := y.queue.Pop(now)
@@ -215,8 +215,8 @@ func (y *Cycle) enqueue(p *pod, o *corev1.Pod, now time.Time) {
 	}
 }
 
-// classify takes over the newest version of a Pod without a node and reports whether it changed in what rules read. Then it
-// is nowhere in the queue.
+// classify takes over the newest version of a Pod without a node and reports whether it changed in what rules read. Then
+// it is nowhere in the queue.
 func (y *Cycle) classify(p *pod, o *corev1.Pod) bool {
 	c := y.classes.Join(p.profile, rules.PodOf(o, y.state.Usage(o)))
 	if p.class != nil {

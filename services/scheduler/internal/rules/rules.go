@@ -1,8 +1,8 @@
 // Package rules says what a scheduling rule is: a filter that keeps nodes from a Pod, a score that ranks the rest, or
 // both. Each rule lives in a folder below this one and is listed in package config.
 //
-// A rule is made once for a class of Pods that are alike to every rule, and says by the constructor of its judgement what
-// that depends on. This is what lets the scheduler keep results instead of computing them anew:
+// A rule is made once for a class of Pods that are alike to every rule, and says by the constructor of its judgement
+// what that depends on. This is what lets the scheduler keep results instead of computing them anew:
 //
 //	ByShape  the node's labels, taints and spec.unschedulable: judged once for all nodes of one shape
 //	ByName   these, or the node's name and hostname: judged once for each node, and when its description changes
@@ -23,7 +23,8 @@ import (
 const MaxScore = 100
 
 // Pod is what rules judge: the first Pod that was seen of a class, and what each of the class takes of a node. It has
-// neither name nor labels: rules that read them would make each Pod of an indexed Job or a StatefulSet a class of its own.
+// neither name nor labels: rules that read them would make each Pod of an indexed Job or a StatefulSet a class of its
+// own.
 type Pod struct {
 	Namespace string
 	Spec      *corev1.PodSpec
@@ -96,7 +97,8 @@ type Filter struct {
 	// Texts are what users read after the number of nodes, for example "Insufficient cpu".
 	Texts []string
 	Judge Judge[Reasons]
-	// Pins are set where the filter lets few nodes pass, which it knows by name. The first text is the reason of all others.
+	// Pins are set where the filter lets few nodes pass, which it knows by name. The first text is the reason of all
+	// others.
 	Pins *Pins
 }
 
@@ -106,8 +108,8 @@ type Pins struct {
 	Names, Hostnames []string
 }
 
-// Score ranks nodes. One ByRoom is from 0 to MaxScore; any other is of any size, and Order makes it one from 0 to MaxScore
-// among the nodes in question.
+// Score ranks nodes. One ByRoom is from 0 to MaxScore; any other is of any size, and Order makes it one from 0 to
+// MaxScore among the nodes in question.
 type Score struct {
 	Weight int64
 	Judge  Judge[int64]
@@ -123,7 +125,8 @@ const (
 	HigherIsBetter Order = iota
 	// LowerIsBetter gives MaxScore to 0, of which there is nothing less, and 0 to the greatest.
 	LowerIsBetter
-	// HighestIsBest gives MaxScore to the greatest and 0 to the least, which may be negative. All are 0 where they are equal.
+	// HighestIsBest gives MaxScore to the greatest and 0 to the least, which may be negative; 0 to all where they are
+	// equal.
 	HighestIsBest
 )
 

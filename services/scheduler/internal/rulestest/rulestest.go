@@ -96,9 +96,13 @@ func SameClass(rule rules.Rule, a, b *corev1.Pod) bool {
 // Node returns a node with 4 CPUs, 4 GiB of memory and room for ten Pods.
 func Node(name string, change ...func(*corev1.Node)) *corev1.Node {
 	n := &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name, corev1.LabelOSStable: "linux"}},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
+			corev1.LabelHostname: name, corev1.LabelOSStable: "linux",
+		}},
 		Status: corev1.NodeStatus{Allocatable: corev1.ResourceList{
-			corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("4Gi"), corev1.ResourcePods: resource.MustParse("10"),
+			corev1.ResourceCPU:    resource.MustParse("4"),
+			corev1.ResourceMemory: resource.MustParse("4Gi"),
+			corev1.ResourcePods:   resource.MustParse("10"),
 		}},
 	}
 	for _, c := range change {
@@ -191,10 +195,12 @@ func Preferring(weight int32, term corev1.NodeSelectorTerm) func(*corev1.Pod) {
 
 // Expression is a term over a label.
 func Expression(key string, operator corev1.NodeSelectorOperator, values ...string) corev1.NodeSelectorTerm {
-	return corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: key, Operator: operator, Values: values}}}
+	r := corev1.NodeSelectorRequirement{Key: key, Operator: operator, Values: values}
+	return corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{r}}
 }
 
 // Named is a term over the node's name.
 func Named(operator corev1.NodeSelectorOperator, names ...string) corev1.NodeSelectorTerm {
-	return corev1.NodeSelectorTerm{MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: operator, Values: names}}}
+	r := corev1.NodeSelectorRequirement{Key: "metadata.name", Operator: operator, Values: names}
+	return corev1.NodeSelectorTerm{MatchFields: []corev1.NodeSelectorRequirement{r}}
 }

@@ -84,12 +84,13 @@ func score(p rules.Pod) *rules.Score {
 	if a == nil || len(a.PreferredDuringSchedulingIgnoredDuringExecution) == 0 {
 		return nil
 	}
-	terms, err := nodeaffinity.NewPreferredSchedulingTerms(a.PreferredDuringSchedulingIgnoredDuringExecution)
+	preferred := a.PreferredDuringSchedulingIgnoredDuringExecution
+	terms, err := nodeaffinity.NewPreferredSchedulingTerms(preferred)
 	if err != nil {
 		// The API server refuses such terms; of an older object they prefer nothing.
 		return nil
 	}
-	named := slices.ContainsFunc(a.PreferredDuringSchedulingIgnoredDuringExecution, func(t corev1.PreferredSchedulingTerm) bool {
+	named := slices.ContainsFunc(preferred, func(t corev1.PreferredSchedulingTerm) bool {
 		return readsName(t.Preference)
 	})
 	return &rules.Score{Judge: by(named, func(v columns.View) int64 { return terms.Score(v.Node()) })}

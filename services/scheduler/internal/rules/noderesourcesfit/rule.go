@@ -25,7 +25,9 @@ func Rule(weights []Weight) rules.Rule {
 		Weight: 1,
 		Filter: filter,
 		Score: func(p rules.Pod) *rules.Score {
-			return &rules.Score{Judge: rules.ByRoom(func(n columns.Node) int64 { return leastAllocated(n.Room(), p.Usage, weights) })}
+			return &rules.Score{Judge: rules.ByRoom(func(n columns.Node) int64 {
+				return leastAllocated(n.Room(), p.Usage, weights)
+			})}
 		},
 	}
 }
