@@ -50,7 +50,7 @@ type agent struct {
 	probes    *probe.Prober
 	statuses  *status.Writer
 	pool      *podworker.Pool
-	source    *podsource.Source
+	source    podsource.Source
 	observer  *observe.Observer
 	garbage   *gc.Collector
 	starts    startTimes
@@ -111,9 +111,11 @@ func (a *agent) build(ctx context.Context) (err error) {
 	a.statuses = status.NewWriter(a.client.CoreV1(), a.Log,
 		func(pod *corev1.Pod) { a.pool.Set(pod, true) }, func(uid types.UID) { a.pool.Remove(uid) })
 	a.pool = podworker.NewPool(ctx, a.workerConfig())
-	if a.source, err = podsource.New(a.client, a.NodeName, a.pool, func(uid types.UID) bool { return a.before[uid] }); err != nil {
+	api, err := podsource.API(a.client, a.NodeName, a.pool, func(uid types.UID) bool { return a.before[uid] })
+	if err != nil {
 		return err
 	}
+	a.source = podsource.All(api)
 	a.observer = observe.New(observe.Config{Runtime: a.runtime, Workers: a.pool, Log: a.Log, Leftovers: a.leftovers, Changed: a.node.Look})
 	a.garbage = gc.New(gc.Config{Runtime: a.runtime, Log: a.Log, Dir: a.RootDir, HighPercent: a.ImageHighPercent, LowPercent: a.ImageLowPercent})
 	a.show()

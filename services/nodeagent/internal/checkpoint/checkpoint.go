@@ -1,6 +1,6 @@
 // Package checkpoint keeps on disk what neither the API nor the container runtime can tell an agent that starts: where
-// the back-off of a container began, and which postStart hooks have finished. There is one small file per Pod, and most
-// Pods need none.
+// the back-off of a container began, which postStart hooks have finished, and why the node ended a Pod. There is one small
+// file per Pod, and most Pods need none.
 package checkpoint
 
 import (
@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/google/renameio/v2"
 	"k8s.io/apimachinery/pkg/types"
@@ -18,8 +19,15 @@ import (
 	"keelson.dev/kit/failpoint"
 )
 
-// version is that of the records. A record of a later version counts as unknown.
-const version = 1
+// version is that of the records that are written. Records of all versions from the oldest on are read: a new version only
+// adds fields, or Load converts. One of a later version counts as unknown.
+//
+//	1  Streaks, Hooked
+//	2  Ended
+const (
+	oldest  = 1
+	version = 2
+)
 
 // Record is what is kept of one Pod.
 type Record struct {
@@ -28,10 +36,20 @@ type Record struct {
 	Streaks map[string]uint32 `json:"streaks,omitempty"`
 	// Hooked lists the IDs of instances whose postStart hook has finished.
 	Hooked []string `json:"hooked,omitempty"`
+	// Ended is why the node ended the Pod that it had taken in; nil if it did not.
+	Ended *Ended `json:"ended,omitempty"`
+}
+
+// Ended is why a node ended a Pod.
+type Ended struct {
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+	// Grace bounds how long its containers may take to stop, in nanoseconds; 0 leaves them their own period.
+	Grace time.Duration `json:"grace,omitempty"`
 }
 
 // Empty tells whether there is nothing to keep.
-func (r Record) Empty() bool { return len(r.Streaks) == 0 && len(r.Hooked) == 0 }
+func (r Record) Empty() bool { return len(r.Streaks) == 0 && len(r.Hooked) == 0 && r.Ended == nil }
 
 // Store is a directory of records.
 type Store struct {
@@ -60,8 +78,8 @@ func (s *Store) Load(uid types.UID) (Record, error) {
 	if err := json.Unmarshal(data, &r); err != nil {
 		return Record{}, fmt.Errorf("reading the record of pod %s: %w", uid, err)
 	}
-	if r.Version != version {
-		return Record{}, fmt.Errorf("reading the record of pod %s: version %d is not known, only %d is", uid, r.Version, version)
+	if r.Version < oldest || r.Version > version {
+		return Record{}, fmt.Errorf("reading the record of pod %s: version %d is not known, only %d to %d are", uid, r.Version, oldest, version)
 	}
 	return r, nil
 }

@@ -1,10 +1,12 @@
 package checkpoint
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -16,7 +18,8 @@ func TestRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Record{Version: 1, Streaks: map[string]uint32{"web": 7}, Hooked: []string{"c1"}}
+	want := Record{Version: 2, Streaks: map[string]uint32{"web": 7}, Hooked: []string{"c1"},
+		Ended: &Ended{Reason: "Evicted", Message: "too much", Grace: time.Second}}
 	if err := s.Save("u1", want); err != nil {
 		t.Fatal(err)
 	}
@@ -43,15 +46,45 @@ func TestBadRecords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string]string{"cut": `{"version":1,"str`, "later": `{"version":99,"hooked":["x"]}`} {
+	for name, text := range map[string]string{"cut": `{"version":1,"str`, "later": `{"version":3,"hooked":["x"]}`, "none": `{"hooked":["x"]}`} {
 		if err := os.WriteFile(filepath.Join(dir, name+".json"), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for _, name := range []string{"cut", "later"} {
+	for _, name := range []string{"cut", "later", "none"} {
 		r, err := s.Load(types.UID(name))
 		if err == nil || !r.Empty() {
 			t.Errorf("%s: loaded %+v, error %v; want nothing and an error", name, r, err)
+		}
+	}
+}
+
+// A record that an agent of an earlier version has left is read: testdata holds one of each, as that agent wrote it.
+func TestEarlierVersions(t *testing.T) {
+	s, err := Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for version, want := range map[int]Record{
+		1: {Version: 1, Streaks: map[string]uint32{"web": 7, "log": 2}, Hooked: []string{"2f1c", "9e40"}},
+		2: {Version: 2, Hooked: []string{"2f1c"}, Ended: &Ended{Reason: "Evicted", Message: "too much", Grace: time.Second}},
+	} {
+		data, err := os.ReadFile(filepath.Join("testdata", fmt.Sprintf("version%d.json", version)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(s.file("u1"), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, err := s.Load("u1")
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("version %d: loaded %+v, error %v; want %+v", version, got, err, want)
+		}
+		if err := s.Save("u1", got); err != nil {
+			t.Fatal(err)
+		}
+		if again, err := s.Load("u1"); err != nil || again.Version != 2 || !reflect.DeepEqual(again.Hooked, want.Hooked) {
+			t.Errorf("version %d: saved and loaded again %+v, error %v", version, again, err)
 		}
 	}
 }

@@ -40,8 +40,8 @@ type Input struct {
 	Ops map[Key]Op
 }
 
-// Memory is what the worker knows beyond API and runtime. All of it may be lost in a crash without harm, except Streaks
-// and Hooked, which the checkpoint keeps.
+// Memory is what the worker knows beyond API and runtime. All of it may be lost in a crash without harm, except
+// Streaks, Hooked and the Rejection of a Pod that was taken in, which the checkpoint keeps.
 type Memory struct {
 	// Rejection says that the node refused the Pod, or ended it.
 	Rejection *Outcome

@@ -42,7 +42,9 @@ type worker struct {
 	stale  bool
 	memory podstate.Memory
 	saved  checkpoint.Record
-	ops    map[podstate.Key]*operation
+	// ended is why the node ended the Pod, if it did.
+	ended *checkpoint.Ended
+	ops   map[podstate.Key]*operation
 	// signals bounds the signals to containers that are under way.
 	signals  chan struct{}
 	messages map[string]string
@@ -84,9 +86,10 @@ func (w *worker) ring() {
 // run passes until the Pod is gone or ctx ends. The runtime's containers are left alone in the latter case.
 func (w *worker) run(ctx context.Context) {
 	defer w.await()
+	refused := w.memory.Rejection
 	w.recall()
-	if w.memory.Rejection != nil {
-		w.reject(w.memory.Rejection)
+	if refused != nil {
+		w.reject(refused)
 	}
 	for {
 		w.empty()
@@ -131,6 +134,8 @@ func (w *worker) empty() {
 	}
 	w.removed = mail.removed
 	if mail.evicted != nil && w.memory.Rejection == nil && !podview.IsTerminal(w.pod) {
+		w.ended = &checkpoint.Ended{Reason: mail.evicted.Reason, Message: mail.evicted.Message, Grace: mail.evicted.Grace}
+		w.remember()
 		w.reject(mail.evicted)
 	}
 	w.stale = w.stale || mail.observe
@@ -366,12 +371,18 @@ func (w *worker) recall() {
 	for _, id := range record.Hooked {
 		w.memory.Hooked[id] = true
 	}
+	w.ended = record.Ended
+	if e := record.Ended; e != nil {
+		w.memory.Rejection = &podstate.Outcome{Reason: e.Reason, Message: e.Message, Grace: e.Grace}
+	}
 }
 
 // remember keeps what a later agent must know.
 func (w *worker) remember() {
 	record := checkpoint.Record{Streaks: maps.Clone(w.memory.Streaks), Hooked: slices.Sorted(maps.Keys(w.memory.Hooked))}
-	if record.Empty() || maps.Equal(record.Streaks, w.saved.Streaks) && slices.Equal(record.Hooked, w.saved.Hooked) {
+	record.Ended = w.ended
+	if record.Empty() || maps.Equal(record.Streaks, w.saved.Streaks) && slices.Equal(record.Hooked, w.saved.Hooked) &&
+		(record.Ended != nil) == (w.saved.Ended != nil) {
 		return
 	}
 	if err := w.config.Records.Save(w.uid, record); err != nil {

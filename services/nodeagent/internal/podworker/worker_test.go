@@ -454,3 +454,21 @@ func TestReadinessFailure(t *testing.T) {
 		w.expect("signals", w.signals("StartContainer", "StopContainer", "TERM", "KILL"), "StartContainer m @0")
 	})
 }
+
+// What the node has ended stays ended when its agent dies in the middle of it.
+func TestEvictionSurvivesTheAgent(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.runtime.SetBehavior("image:1", fake.Behavior{IgnoreTERM: true})
+		w.put(newPod())
+		w.after(10 * time.Second)
+		w.pool.Evict("u1", podstate.Outcome{Reason: "Evicted", Message: "too much", Grace: time.Second})
+		w.after(time.Second)
+		w.start()
+		w.after(2 * time.Minute)
+		w.expect("starts", w.signals("StartContainer"), "StartContainer m @0")
+		if s := w.get("u1").Status; s.Phase != corev1.PodFailed || s.Reason != "Evicted" || s.Message != "too much" {
+			t.Errorf("phase %s, reason %q, message %q", s.Phase, s.Reason, s.Message)
+		}
+		w.expect("events", logged(w, "event Evicted"), "event Evicted : too much")
+	})
+}

@@ -1,0 +1,71 @@
+package podsource
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+)
+
+// api is one watch with a field selector on the node's name.
+type api struct {
+	informer cache.SharedIndexInformer
+}
+
+// API returns the source of the Pods that the API binds to a node. known tells of which Pods the node had something when it
+// started.
+func API(client kubernetes.Interface, nodeName string, workers Workers, known func(types.UID) bool) (Source, error) {
+	factory := informers.NewSharedInformerFactoryWithOptions(client, 0,
+		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+			o.FieldSelector = fields.OneTermEqualSelector("spec.nodeName", nodeName).String()
+		}),
+		informers.WithTransform(strip))
+	s := &api{informer: factory.Core().V1().Pods().Informer()}
+	_, err := s.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: func(object any) { set(workers, known, object) },
+		UpdateFunc: func(before, after any) {
+			// A Pod that was replaced between two looks shows as an update of its name.
+			if old, pod := before.(*corev1.Pod), after.(*corev1.Pod); old.UID != pod.UID {
+				workers.Remove(old.UID)
+			}
+			set(workers, known, after)
+		},
+		DeleteFunc: func(object any) {
+			if last, ok := object.(cache.DeletedFinalStateUnknown); ok {
+				object = last.Obj
+			}
+			workers.Remove(object.(*corev1.Pod).UID)
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("watching Pods: %w", err)
+	}
+	return s, nil
+}
+
+func set(workers Workers, known func(types.UID) bool, object any) {
+	pod := object.(*corev1.Pod)
+	workers.Set(pod, known(pod.UID))
+}
+
+// Run implements Source.
+func (s *api) Run(ctx context.Context) { s.informer.RunWithContext(ctx) }
+
+// Synced implements Source.
+func (s *api) Synced(ctx context.Context) bool {
+	return cache.WaitForCacheSync(ctx.Done(), s.informer.HasSynced)
+}
+
+// strip drops what the node never reads, to keep Pods small in memory.
+func strip(object any) (any, error) {
+	if pod, ok := object.(*corev1.Pod); ok {
+		pod.ManagedFields = nil
+	}
+	return object, nil
+}
