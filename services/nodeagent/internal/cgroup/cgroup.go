@@ -50,6 +50,8 @@ type Kernel interface {
 	Ensure(path string, limits Limits) error
 	// Remove kills what is left in the cgroup and removes it with all below. What is already gone is no error.
 	Remove(path string) error
+	// Kill kills all processes in the cgroup and below. What is already gone is no error.
+	Kill(path string) error
 	// Usage reads what the cgroup and all below it use; fs.ErrNotExist if there is none.
 	Usage(path string) (Usage, error)
 	// Children returns the names of the cgroups right below; none if there is no such cgroup.
@@ -180,9 +182,24 @@ func (t *Tree) PodUsage(pod *corev1.Pod) (Usage, error) {
 
 // ContainerUsage reads what a container uses by the runtime's ID of it.
 func (t *Tree) ContainerUsage(pod *corev1.Pod, id string) (Usage, error) {
+	return t.kernel.Usage(t.containerPath(qos.Class(pod), pod.UID, id))
+}
+
+// KillContainer kills all processes of a container. The Pod may be known by its UID only, so every class is looked at.
+func (t *Tree) KillContainer(pod *corev1.Pod, id string) error {
+	var problems []error
+	for class := range classes {
+		if err := t.kernel.Kill(t.containerPath(class, pod.UID, id)); err != nil {
+			problems = append(problems, fmt.Errorf("killing the container's processes: %w", err))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+func (t *Tree) containerPath(class corev1.PodQOSClass, uid types.UID, id string) string {
 	name := id
 	if t.driver == Systemd {
 		name = "cri-containerd-" + id + ".scope"
 	}
-	return t.kernel.Usage(path.Join(podPath(t.root, qos.Class(pod), pod.UID), name))
+	return path.Join(podPath(t.root, class, uid), name)
 }

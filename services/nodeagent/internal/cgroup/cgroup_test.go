@@ -257,3 +257,23 @@ func TestMode(t *testing.T) {
 		t.Errorf("mode %q", tree.Mode())
 	}
 }
+
+// The processes of a container are found whatever class its Pod is of: of one that the API has forgotten nobody knows it.
+func TestKillContainer(t *testing.T) {
+	for driver, name := range map[cgroup.Driver]string{cgroup.Cgroupfs: "c1", cgroup.Systemd: "cri-containerd-c1.scope"} {
+		kernel := cgroupfake.New(cgroup.Unified)
+		tree, err := cgroup.NewTree(kernel, driver, "/kubepods", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := tree.KillContainer(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "u-1"}}, "c1"); err != nil {
+			t.Fatal(err)
+		}
+		killed := kernel.Killed()
+		slices.Sort(killed)
+		want := []string{"/kubepods/besteffort/podu-1/" + name, "/kubepods/burstable/podu-1/" + name, "/kubepods/podu-1/" + name}
+		if !slices.Equal(killed, want) {
+			t.Errorf("%s: killed %v, want %v", driver, killed, want)
+		}
+	}
+}

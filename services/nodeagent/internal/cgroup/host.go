@@ -105,6 +105,15 @@ func (h *Host) Remove(cgroupPath string) error {
 	return nil
 }
 
+// Kill implements Kernel.
+func (h *Host) Kill(cgroupPath string) error {
+	m, err := h.manager(cgroupPath)
+	if err != nil {
+		return err
+	}
+	return kill(m.GetPaths())
+}
+
 // kill ends every process that is left in the hierarchies.
 func kill(paths map[string]string) error {
 	for _, dir := range paths {

@@ -142,7 +142,8 @@ func (v *view) removeAll() bool {
 	for i := range v.in.Observed.Sandboxes {
 		id := v.in.Observed.Sandboxes[i].ID
 		home[id] = true
-		v.act(Action{Key: Key{Kind: RemoveSandbox, Object: id}, SandboxID: id})
+		key := Key{Kind: RemoveSandbox, Object: id}
+		v.act(Action{Key: key, SandboxID: id, Force: v.failed(key)})
 	}
 	for i := range v.in.Observed.Containers {
 		if c := &v.in.Observed.Containers[i]; !home[c.SandboxID] {

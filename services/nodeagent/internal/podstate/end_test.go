@@ -6,6 +6,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
+
+	"keelson.dev/services/nodeagent/internal/observed"
 )
 
 func deadlineSeconds(s int64) func(*Input) {
@@ -117,5 +119,39 @@ func TestGone(t *testing.T) {
 	}
 	if Decide(build(mainC("a"), released, removed, op("stop/a#0"))).Gone {
 		t.Error("an operation is in flight, but the Pod is gone")
+	}
+}
+
+// What has failed once is not only asked for again: the next try ends the processes without the runtime first. A stop is
+// forced only when its time is over.
+func TestWhatFailsIsForced(t *testing.T) {
+	never := func(c *observed.Container) { c.StartedAt = time.Time{} }
+	s0 := sandbox("s0", 0, true)
+	for name, r := range map[string]struct {
+		input []func(*Input)
+		key   string
+	}{
+		"a created instance of a Pod that runs":    {options(s0, instance("m", 0, observed.Created)), "remove/m#0"},
+		"a created instance of a Pod that ends":    {options(s0, deleted(0), instance("m", 0, observed.Created)), "remove/m#0"},
+		"one that has exited and never ran":        {options(s0, instance("m", 0, exited, never)), "remove/m#0"},
+		"an instance without a sandbox":            {options(released, removed, instance("m", 0, exited)), "remove/m#0"},
+		"a sandbox":                                {options(sandbox("s0", 0, false), stopped("s0"), released, removed, instance("m", 0, exited)), "sandbox/remove/s0"},
+		"an instance whose time to stop is over":   {options(s0, deleted(0), instance("m", 0, running)), "stop/m#0"},
+		"an instance in a state that nobody knows": {options(s0, deleted(0), instance("m", 0, observed.Unknown)), "stop/m#0"},
+	} {
+		for count, force := range map[int]bool{0: false, 1: true, 7: true} {
+			input := append(options(mainC("m")), r.input...)
+			if count > 0 {
+				input = append(input, fault(r.key, "FailedKillPod", count, time.Hour))
+			}
+			plan := Decide(build(input...))
+			if len(plan.Actions) != 1 || plan.Actions[0].Key != key(r.key) || plan.Actions[0].Force != force {
+				t.Errorf("%s after %d failures: %+v, want only %s with force %v", name, count, plan.Actions, r.key, force)
+			}
+		}
+	}
+	plan := Decide(build(mainC("m"), s0, deleted(30), instance("m", 0, running), fault("stop/m#0", "FailedKillPod", 1, time.Hour)))
+	if len(plan.Actions) != 1 || plan.Actions[0].Force {
+		t.Errorf("with time left: %+v", plan.Actions)
 	}
 }

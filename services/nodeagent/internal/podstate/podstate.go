@@ -143,6 +143,8 @@ type Action struct {
 	Attempt uint32
 	// Streak, if it is set, is the attempt with which the container's back-off begins anew.
 	Streak *uint32
+	// Force says that the same has failed before, so that more must be done than to ask the runtime once more.
+	Force bool
 	// Deadline and PreStop say how to stop; Reason and Message say why.
 	Deadline time.Time
 	PreStop  bool

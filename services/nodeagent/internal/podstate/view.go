@@ -116,6 +116,7 @@ func (v *view) stop(c *observed.Container, deadline time.Time, why Condemnation)
 	v.plan.Actions = append(v.plan.Actions, Action{
 		Key: key, ID: c.ID, SandboxID: c.SandboxID, Container: e, Deadline: deadline,
 		PreStop: hook && c.State == observed.Running && deadline.After(v.in.Now),
+		Force:   v.failed(key) && !deadline.After(v.in.Now),
 		Reason:  why.Reason, Message: why.Message,
 	})
 }
@@ -131,5 +132,12 @@ func (v *view) discard(c *observed.Container, deadline time.Time, why Condemnati
 
 // remove takes an instance away that has no process.
 func (v *view) remove(c *observed.Container) {
-	v.act(Action{Key: Key{Kind: RemoveContainer, Object: c.ID}, ID: c.ID, SandboxID: c.SandboxID, Container: v.byName[c.Name]})
+	key := Key{Kind: RemoveContainer, Object: c.ID}
+	v.act(Action{Key: key, ID: c.ID, SandboxID: c.SandboxID, Container: v.byName[c.Name], Force: v.failed(key)})
+}
+
+// failed tells whether an operation has failed when it was tried last.
+func (v *view) failed(key Key) bool {
+	_, failed := v.in.Memory.Faults[key]
+	return failed
 }

@@ -28,8 +28,12 @@ func TestManyContainersAreStoppedInTurns(t *testing.T) {
 		w.after(0)
 		w.delete("u1", 1)
 		w.after(5200 * time.Millisecond)
+		pod := w.get("u1")
+		if pod == nil {
+			t.Fatal("all containers had ended at once")
+		}
 		ended := 0
-		for _, s := range w.get("u1").Status.ContainerStatuses {
+		for _, s := range pod.Status.ContainerStatuses {
 			if s.State.Terminated != nil && !s.Ready {
 				ended++
 			}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"go.uber.org/zap"
+
 	"keelson.dev/kit/failpoint"
 	"keelson.dev/services/nodeagent/internal/hooks"
 	"keelson.dev/services/nodeagent/internal/lifecycle"
@@ -99,14 +101,38 @@ func (j *job) stopSandbox(ctx context.Context) outcome {
 
 func (j *job) removeSandbox(ctx context.Context) outcome {
 	err := j.quietly(func() error {
+		if j.action.Force {
+			j.end(ctx)
+		}
 		return failpoint.Around("nodeagent/sandbox.remove", func() error { return j.config.Runtime.RemoveSandbox(ctx, j.action.SandboxID) })
 	})
 	return outcome{err: err, reason: reasonFailedKillPod, observe: true}
 }
 
 func (j *job) removeContainer(ctx context.Context) outcome {
+	if j.action.Force {
+		j.end(ctx)
+	}
 	err := failpoint.Around("nodeagent/container.remove", func() error { return j.config.Runtime.RemoveContainer(ctx, j.action.ID) })
 	return outcome{err: err, reason: reasonFailedKillPod, observe: true}
+}
+
+// end makes sure that nothing of what could not be removed runs: a runtime that was interrupted may have a process of which
+// it does not know, or the other way round. What follows tells whether it has helped.
+func (j *job) end(ctx context.Context) {
+	var stopped, killed error
+	if j.action.ID == "" {
+		for i := range j.seen.Containers {
+			killed = errors.Join(killed, j.config.Steps.Kill(j.pod, j.seen.Containers[i].ID))
+		}
+		stopped = j.config.Runtime.StopSandbox(ctx, j.action.SandboxID)
+	} else {
+		stopped = j.config.Runtime.StopContainer(ctx, j.action.ID, 0)
+		killed = j.config.Steps.Kill(j.pod, j.action.ID)
+	}
+	if err := errors.Join(stopped, killed); err != nil {
+		j.config.Log.Warn("ending what could not be removed failed", zap.Stringer("operation", j.action.Key), zap.Error(err))
+	}
 }
 
 func (j *job) deletePod(ctx context.Context) outcome {

@@ -34,6 +34,8 @@ type Steps interface {
 	Image(ctx context.Context, pod *corev1.Pod, e lifecycle.Entry, sandbox *cri.PodSandboxConfig) (runtime.Image, error)
 	// Container returns the configuration of a container instance.
 	Container(ctx context.Context, in steps.ContainerInput) (*cri.ContainerConfig, error)
+	// Kill ends all processes of an instance without the runtime. It is for instances that the runtime cannot end.
+	Kill(pod *corev1.Pod, containerID string) error
 	// Forget takes away what outlives the containers: logs. It is called last.
 	Forget(ctx context.Context, pod *corev1.Pod) error
 	// Message returns the last words of an instance that has exited.

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"go.uber.org/zap"
+
 	"keelson.dev/kit/failpoint"
 	"keelson.dev/services/nodeagent/internal/hooks"
 	"keelson.dev/services/nodeagent/internal/lifecycle"
@@ -57,6 +59,11 @@ func (s *stop) run(ctx context.Context) outcome {
 	s.note(reasonKilling, "%s", s.action.Message)
 	if s.action.PreStop {
 		s.hook(ctx)
+	}
+	if s.action.Force { // asking the runtime has failed: its time is over, so its processes are killed without it
+		if err := s.config.Steps.Kill(s.pod, s.action.ID); err != nil {
+			s.config.Log.Warn("killing the container's processes failed", zap.Stringer("operation", s.action.Key), zap.Error(err))
+		}
 	}
 	err := s.signal(ctx)
 	return outcome{err: err, reason: reasonFailedKillPod, observe: true}

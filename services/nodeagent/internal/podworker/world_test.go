@@ -207,6 +207,11 @@ func (w stepsOf) Container(_ context.Context, in steps.ContainerInput) (*cri.Con
 		Image: &cri.ImageSpec{Image: in.Image.ID, UserSpecifiedImage: in.Entry.Spec.Image}}, w.failure("Container")
 }
 
+func (w stepsOf) Kill(_ *corev1.Pod, id string) error {
+	w.runtime.Kill(id)
+	return nil
+}
+
 func (w stepsOf) Forget(context.Context, *corev1.Pod) error { return nil }
 
 func (w stepsOf) Message(*corev1.Pod, lifecycle.Entry, *observed.Container) string { return "" }

@@ -72,6 +72,11 @@ func (s *Steps) setUpVolumes(ctx context.Context, pod *corev1.Pod) (time.Time, e
 	return volumes.RefreshAt(), nil
 }
 
+// Kill ends all processes of a container instance through its cgroup.
+func (s *Steps) Kill(pod *corev1.Pod, containerID string) error {
+	return s.Cgroups.KillContainer(pod, containerID)
+}
+
 func (s *Steps) takeVolumesDown(ctx context.Context, pod *corev1.Pod) error {
 	if err := s.Volumes.TearDown(ctx, pod.UID); err != nil {
 		return fmt.Errorf("taking volumes down: %w", err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 
@@ -18,6 +19,7 @@ type Kernel struct {
 	mu     sync.Mutex // guards what follows
 	groups map[string]cgroup.Limits
 	usage  map[string]cgroup.Usage
+	killed []string
 }
 
 // New returns an empty hierarchy of the given mode.
@@ -66,6 +68,21 @@ func (k *Kernel) Remove(name string) error {
 		}
 	}
 	return nil
+}
+
+// Kill implements cgroup.Kernel.
+func (k *Kernel) Kill(name string) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.killed = append(k.killed, name)
+	return nil
+}
+
+// Killed returns the cgroups whose processes were killed.
+func (k *Kernel) Killed() []string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return slices.Clone(k.killed)
 }
 
 // Usage implements cgroup.Kernel.

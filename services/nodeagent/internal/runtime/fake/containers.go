@@ -129,6 +129,9 @@ func (r *Runtime) RemoveContainer(ctx context.Context, id string) error {
 		if c.State == observed.Running {
 			return fmt.Errorf("removing container %s: it is running", id)
 		}
+		if c.leftover {
+			return fmt.Errorf("removing container %s: cannot delete running task", id)
+		}
 		delete(r.containers, id)
 		r.notifyLocked(runtime.Event{PodUID: c.PodUID, ContainerID: id})
 	}

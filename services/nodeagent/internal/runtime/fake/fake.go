@@ -58,6 +58,8 @@ type sandbox struct {
 
 type container struct {
 	observed.Container
+	// leftover is a process that a cut-off start has left: no call ends it, and nothing can be removed before it has ended.
+	leftover bool
 	behavior Behavior
 	// exited is closed when the instance has exited.
 	exited chan struct{}
@@ -124,6 +126,30 @@ func (r *Runtime) Exit(podUID, name string, code int32) bool {
 		}
 	}
 	return false
+}
+
+// Interrupt makes the newest instance of a container, which must be created or have exited, one whose start was cut off: it
+// is in the given state, has never started, and a process of it is left of which the runtime does not know.
+func (r *Runtime) Interrupt(podUID, name string, state observed.ContainerState) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, c := range r.containers {
+		if c.PodUID == podUID && c.Name == name && c.State != observed.Exited {
+			c.State, c.StartedAt, c.leftover = state, time.Time{}, true
+			r.notifyLocked(runtime.Event{PodUID: podUID, ContainerID: c.ID})
+		}
+	}
+}
+
+// Kill ends the processes of an instance behind the runtime's back.
+func (r *Runtime) Kill(id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if c := r.containers[id]; c != nil {
+		r.noteLocked("kill", c.Name)
+		c.leftover = false
+		r.exitLocked(c, 137, "")
+	}
 }
 
 // LoseSandboxes makes all sandboxes of a Pod and what runs in them die, as in a reboot.

@@ -158,6 +158,11 @@ func (r *Runtime) RemoveSandbox(ctx context.Context, id string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.stopSandboxLocked(id)
+	for _, c := range r.containers {
+		if c.SandboxID == id && c.leftover {
+			return fmt.Errorf("removing sandbox %s: container %s: cannot delete running task", id, c.ID)
+		}
+	}
 	for cid, c := range r.containers {
 		if c.SandboxID == id {
 			delete(r.containers, cid)

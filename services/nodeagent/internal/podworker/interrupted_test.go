@@ -1,0 +1,36 @@
+package podworker
+
+import (
+	"testing"
+	"time"
+
+	"keelson.dev/services/nodeagent/internal/observed"
+)
+
+// A start that was cut off, in the runtime's words created or exited, has left a process that the runtime does not
+// know: the agent that comes next asks once, then ends it without the runtime, and starts or ends the Pod as if nothing had been.
+func TestWhatAnInterruptedStartLeavesIsEnded(t *testing.T) {
+	for _, state := range []observed.ContainerState{observed.Created, observed.Exited} {
+		for _, deleted := range []bool{false, true} {
+			inWorld(t, func(w *world) {
+				w.put(newPod())
+				w.after(0)
+				w.runtime.Interrupt("u1", "m", state)
+				if deleted {
+					w.delete("u1", 1)
+				}
+				w.start()
+				w.after(30 * time.Second)
+				if got := w.signals("kill"); len(got) != 1 {
+					t.Errorf("%s, deleted %v: killed without the runtime: %v", state, deleted, got)
+				}
+				if deleted && w.get("u1") != nil {
+					t.Errorf("%s: the Pod is still there after 30 s", state)
+				}
+				if !deleted && w.runtime.Live("u1", "m") != 1 {
+					t.Errorf("%s: %d instances run after 30 s", state, w.runtime.Live("u1", "m"))
+				}
+			})
+		}
+	}
+}
