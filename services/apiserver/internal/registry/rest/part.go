@@ -20,7 +20,8 @@ func PartOf[O Object, V any](get func(O) *V) *Part[O] {
 			*get(obj) = none
 		},
 		keep: func(obj, old O) { *get(obj) = *get(old) },
-		same: func(obj, old O) bool { return equality.Semantic.DeepEqual(get(obj), get(old)) },
+		// By value: of what can be addressed the comparison notes where it has been, which allocates.
+		same: func(obj, old O) bool { return equality.Semantic.DeepEqual(*get(obj), *get(old)) },
 	}
 }
 

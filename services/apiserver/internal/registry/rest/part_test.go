@@ -5,6 +5,9 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -66,5 +69,22 @@ func TestValidateChecksUpdates(t *testing.T) {
 	r.Strategy.ValidateUpdate = func(_, _ *appsv1.Deployment) field.ErrorList { return nil }
 	if errs := r.ObjectWrites().ValidateUpdate(nil, nil); len(errs) != 0 {
 		t.Errorf("an update got %v in spite of a rule of its own", errs)
+	}
+}
+
+// A write pays for the comparison of its spec alone, as if the kind compared it itself.
+func TestComparisonAllocatesNothingMore(t *testing.T) {
+	full := func() *appsv1.Deployment {
+		d := &appsv1.Deployment{}
+		d.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
+		d.Spec.Template.Spec.Containers = []corev1.Container{{Name: "web", LivenessProbe: &corev1.Probe{}}}
+		return d
+	}
+	obj, old := full(), full()
+	spec := PartOf(func(d *appsv1.Deployment) *appsv1.DeploymentSpec { return &d.Spec })
+	derived := testing.AllocsPerRun(100, func() { spec.same(obj, old) })
+	direct := testing.AllocsPerRun(100, func() { equality.Semantic.DeepEqual(obj.Spec, old.Spec) })
+	if derived > direct {
+		t.Errorf("%v allocations, a direct comparison needs %v", derived, direct)
 	}
 }
