@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 
+	"keelson.dev/services/apiserver/internal/admission/listbounds"
 	"keelson.dev/services/apiserver/internal/admission/noderestriction"
 	"keelson.dev/services/apiserver/internal/admission/priority"
 	"keelson.dev/services/apiserver/internal/admission/serviceaccount"
@@ -45,5 +46,6 @@ func New(c Config) (admission.Interface, error) {
 		noderestriction.New(c.Client),
 		priority.New(c.Client, c.Informers),
 		tolerationseconds.New(),
+		listbounds.New(),
 	), nil
 }

@@ -1,7 +1,9 @@
 package resourcetest
 
 import (
+	"context"
 	"encoding/json"
+	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -27,10 +29,14 @@ func testDeployments(t *testing.T, s *servertest.Server) {
 		t.Errorf("stored %+v of generation %d", stored.Spec, stored.Generation)
 	}
 	// DEP-005
-	for _, name := range []string{"Web", "web_1", "-web"} {
-		_, err := deployments.Create(ctx, servertest.Deployment(name), metav1.CreateOptions{})
+	named := servertest.Deployment("named")
+	for _, name := range []string{"Web", "web_1", "-web", strings.Repeat("a", 254)} {
+		named.Name = name
+		_, err := deployments.Create(ctx, named, metav1.CreateOptions{})
 		refusedAt(t, err, "metadata.name")
 	}
+	named.Name = strings.Repeat("a", 253)
+	must[*appsv1.Deployment](t, "DEP-005 a name of 253 characters")(deployments.Create(ctx, named, metav1.CreateOptions{}))
 	must[*appsv1.Deployment](t, "DEP-005 a name with a dot")(deployments.Create(ctx, servertest.Deployment("web.v1"), metav1.CreateOptions{}))
 	// DEP-004
 	if _, err := deployments.Create(ctx, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "empty"}}, metav1.CreateOptions{}); err == nil {
@@ -101,6 +107,58 @@ func testDeploymentScale(t *testing.T, s *servertest.Server) {
 	}
 	_, err = deployments.Patch(ctx, "web", types.MergePatchType, []byte(`{"spec":{"replicas":-1}}`), metav1.PatchOptions{}, "scale")
 	refusedAt(t, err, "spec.replicas")
+}
+
+// scaled are the calls by which a client scales one kind.
+type scaled interface {
+	GetScale(ctx context.Context, name string, o metav1.GetOptions) (*autoscalingv1.Scale, error)
+	UpdateScale(ctx context.Context, name string, s *autoscalingv1.Scale, o metav1.UpdateOptions) (*autoscalingv1.Scale, error)
+}
+
+// DEP-020: each kind's own /scale, which says how many replicas there are and changes how many there are to be.
+func testScales(t *testing.T, s *servertest.Server) {
+	ctx, apps, ns := t.Context(), s.Client.AppsV1(), s.Namespace(t, "scales")
+	d := must[*appsv1.Deployment](t, "creating")(apps.Deployments(ns).Create(ctx, servertest.Deployment("web"), metav1.CreateOptions{}))
+	rs := must[*appsv1.ReplicaSet](t, "creating")(apps.ReplicaSets(ns).Create(ctx, &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Name: "web"},
+		Spec: appsv1.ReplicaSetSpec{Selector: d.Spec.Selector, Template: d.Spec.Template}}, metav1.CreateOptions{}))
+	d.Status.Replicas, rs.Status.Replicas = 3, 3
+	must[*appsv1.Deployment](t, "reporting")(apps.Deployments(ns).UpdateStatus(ctx, d, metav1.UpdateOptions{}))
+	must[*appsv1.ReplicaSet](t, "reporting")(apps.ReplicaSets(ns).UpdateStatus(ctx, rs, metav1.UpdateOptions{}))
+	for kind, row := range map[string]struct {
+		client  scaled
+		desired func() int32
+		patch   func(string) error
+	}{
+		"Deployment": {apps.Deployments(ns),
+			func() int32 {
+				return *must[*appsv1.Deployment](t, "reading")(apps.Deployments(ns).Get(ctx, "web", metav1.GetOptions{})).Spec.Replicas
+			},
+			func(patch string) error {
+				_, err := apps.Deployments(ns).Patch(ctx, "web", types.MergePatchType, []byte(patch), metav1.PatchOptions{}, "scale")
+				return err
+			}},
+		"ReplicaSet": {apps.ReplicaSets(ns),
+			func() int32 {
+				return *must[*appsv1.ReplicaSet](t, "reading")(apps.ReplicaSets(ns).Get(ctx, "web", metav1.GetOptions{})).Spec.Replicas
+			},
+			func(patch string) error {
+				_, err := apps.ReplicaSets(ns).Patch(ctx, "web", types.MergePatchType, []byte(patch), metav1.PatchOptions{}, "scale")
+				return err
+			}},
+	} {
+		scale := must[*autoscalingv1.Scale](t, "reading the scale of a "+kind)(row.client.GetScale(ctx, "web", metav1.GetOptions{}))
+		if scale.Kind != "Scale" && scale.Kind != "" || scale.Spec.Replicas != 1 || scale.Status.Replicas != 3 || scale.Status.Selector != "app=web" {
+			t.Errorf("the scale of a %s is %+v %+v", kind, scale.Spec, scale.Status)
+		}
+		scale.Spec.Replicas, scale.Status.Replicas = 7, 99
+		scale = must[*autoscalingv1.Scale](t, "scaling a "+kind)(row.client.UpdateScale(ctx, "web", scale, metav1.UpdateOptions{}))
+		if scale.Spec.Replicas != 7 || scale.Status.Replicas != 3 || row.desired() != 7 {
+			t.Errorf("a %s of %d replicas was scaled to 7: %+v %+v", kind, row.desired(), scale.Spec, scale.Status)
+		}
+		if err := row.patch(`{"spec":{"replicas":2}}`); err != nil || row.desired() != 2 {
+			t.Errorf("a %s of %d replicas was patched to 2: %v", kind, row.desired(), err)
+		}
+	}
 }
 
 // DEP-098, DEP-243, DEP-244: who applies owns what they apply, and nothing of the status.

@@ -16,6 +16,9 @@ func TestResources(t *testing.T) {
 	for name, test := range map[string]func(*testing.T, *servertest.Server){
 		"deployments":            testDeployments,
 		"deployment scale":       testDeploymentScale,
+		"scales":                 testScales,
+		"bounds":                 testBounds,
+		"largest pod":            testLargestPod,
 		"deployment apply":       testDeploymentApply,
 		"deployment table":       testDeploymentTable,
 		"deployment patches":     testDeploymentPatches,

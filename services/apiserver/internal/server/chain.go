@@ -7,6 +7,8 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/filters/impersonation"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	genericfilters "k8s.io/apiserver/pkg/server/filters"
+
+	"keelson.dev/services/apiserver/internal/requestbody"
 )
 
 // chain is the way of each request to its handler. It is the library's chain
@@ -14,6 +16,8 @@ import (
 // each filter, audit, CORS and HSTS. Every filter costs a goroutine's stack and
 // a copy of the request, which for a small object is a good part of the whole.
 func chain(handler http.Handler, c *genericapiserver.Config) http.Handler {
+	limits := requestbody.Limits{MaxBytes: c.MaxRequestBodyBytes, Streams: c.LongRunningFunc, Serializer: c.Serializer}
+	handler = limits.With(handler)
 	handler = genericapifilters.WithAuthorization(handler, c.Authorization.Authorizer, c.Serializer)
 	handler = genericfilters.WithMaxInFlightLimit(handler, c.MaxRequestsInFlight, c.MaxMutatingRequestsInFlight, c.LongRunningFunc)
 	handler = impersonation.WithConstrainedImpersonation(handler, c.Authorization.Authorizer, c.Serializer)

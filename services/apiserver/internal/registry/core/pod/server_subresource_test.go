@@ -77,7 +77,7 @@ func testBindRefused(t *testing.T, _ *cluster, pods typedcorev1.PodInterface) {
 	must(t, bind(exact, metav1.CreateOptions{}))
 }
 
-// POD-031 SAF-026 SAF-046 SAF-048 SAF-050 SAF-064 SAF-065 SAF-068 SAF-159
+// POD-031 SAF-026 SAF-046 SAF-050 SAF-064 SAF-065 SAF-068, and SAF-159 as far as evictions go
 func testEvict(t *testing.T, c *cluster, pods typedcorev1.PodInterface) {
 	p := create(t, pods, nginx(onNode))
 	eviction := &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: "nginx", Namespace: p.Namespace}}

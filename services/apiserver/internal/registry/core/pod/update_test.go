@@ -24,6 +24,7 @@ var frozen = []struct {
 	{"POD-028 SAF-122 no node any more", func(p *corev1.Pod) { p.Spec.NodeName = "" }},
 	{"SCH-021 the priority", func(p *corev1.Pod) { p.Spec.Priority = ptr.To[int32](1) }},
 	{"SCH-021 the priority class", func(p *corev1.Pod) { p.Spec.PriorityClassName = "high" }},
+	{"SCH-021 the preemption policy", func(p *corev1.Pod) { p.Spec.PreemptionPolicy = ptr.To(corev1.PreemptNever) }},
 	{"the restart policy", func(p *corev1.Pod) { p.Spec.RestartPolicy = corev1.RestartPolicyNever }},
 	{"the node selector", func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"a": "b"} }},
 	{"the grace period", func(p *corev1.Pod) { p.Spec.TerminationGracePeriodSeconds = ptr.To[int64](1) }},
@@ -58,6 +59,12 @@ func TestValidateUpdateRefuses(t *testing.T) {
 			}
 		})
 	}
+}
+
+// fill makes the Pod take the bytes, by its labels.
+func fill(p *corev1.Pod, bytes int) {
+	p.Labels = map[string]string{"filler": strings.Repeat("a", bytes-p.ObjectMeta.Size()-p.Spec.Size())}
+	p.Labels["filler"] = p.Labels["filler"][p.ObjectMeta.Size()+p.Spec.Size()-bytes:]
 }
 
 func TestValidateUpdate(t *testing.T) {
@@ -110,6 +117,12 @@ func TestValidateUpdate(t *testing.T) {
 			func(p *corev1.Pod) { p.Spec.TerminationGracePeriodSeconds = ptr.To[int64](1) }, nil},
 		{"DEP-183 a deletion cost", nothing, func(p *corev1.Pod) { p.Annotations = map[string]string{corev1.PodDeletionCost: "x"} },
 			[]string{`metadata.annotations[controller.kubernetes.io/pod-deletion-cost]: Invalid value: "x": must be a 32bit integer`}},
+		{"512 KiB", nothing, func(p *corev1.Pod) { fill(p, 512<<10) }, nil},
+		{"one byte more", nothing, func(p *corev1.Pod) { fill(p, 512<<10+1) },
+			[]string{`spec: Forbidden: metadata and spec of a Pod take at most 524288 bytes together, not 524289`}},
+		{"too large, and a finalizer less", func(p *corev1.Pod) { fill(p, 600<<10); p.Finalizers = []string{"a/b"} },
+			func(p *corev1.Pod) { p.Finalizers = nil; p.Annotations = map[string]string{"a": "b"} }, nil},
+		{"too large as before", func(p *corev1.Pod) { fill(p, 600<<10) }, nothing, nil},
 		{"POD-069 the mark of a mirror Pod", nothing, func(p *corev1.Pod) { p.Annotations = map[string]string{mirrorAnnotation: "a"} },
 			[]string{`metadata.annotations[kubernetes.io/config.mirror]: Forbidden: may not remove or add mirror pod annotation`}},
 		{"POD-069 another mark", func(p *corev1.Pod) { p.Annotations = map[string]string{mirrorAnnotation: "a"} }, func(p *corev1.Pod) { p.Annotations = map[string]string{mirrorAnnotation: "b"} },

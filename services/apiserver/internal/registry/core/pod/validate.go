@@ -1,6 +1,8 @@
 package pod
 
 import (
+	"fmt"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -24,7 +26,25 @@ func Validate(p *corev1.Pod) field.ErrorList {
 	if len(p.Spec.EphemeralContainers) > 0 {
 		errs = append(errs, field.Forbidden(specPath.Child("ephemeralContainers"), "cannot be set on create"))
 	}
+	errs = append(errs, validateSize(p)...)
 	return append(errs, podspec.Validate(&p.Spec, specPath, podspec.Options{})...)
+}
+
+// mostBytes bounds a Pod without its status, as it is stored. What is stored takes 1.5 MiB at most: the rest is for a status
+// that names all of the spec again, and for who wrote it.
+const mostBytes = 512 << 10
+
+func validateSize(p *corev1.Pod) field.ErrorList {
+	if size := bytesOf(p); size > mostBytes {
+		return field.ErrorList{field.Forbidden(specPath, fmt.Sprintf(
+			"metadata and spec of a Pod take at most %d bytes together, not %d", mostBytes, size))}
+	}
+	return nil
+}
+
+// bytesOf is how long a Pod without its status is as it is stored.
+func bytesOf(p *corev1.Pod) int {
+	return p.ObjectMeta.Size() + p.Spec.Size()
 }
 
 // ValidateUpdate checks a changed Pod: as a new one, and what of its old self it may have changed.
@@ -42,6 +62,10 @@ func ValidateUpdate(p, old *corev1.Pod) field.ErrorList {
 // validateChanged checks what holds for every update that may change the spec.
 func validateChanged(p, old *corev1.Pod) field.ErrorList {
 	errs := validateAnnotationsUpdate(p, old)
+	// A Pod on its way out loses its finalizers, however large it is.
+	if len(p.Finalizers) >= len(old.Finalizers) && bytesOf(p) > bytesOf(old) {
+		errs = append(errs, validateSize(p)...)
+	}
 	return append(errs, podspec.Validate(&p.Spec, specPath, podspec.Options{DeadlineLowered: old.Spec.ActiveDeadlineSeconds != nil})...)
 }
 

@@ -25,7 +25,7 @@ func relativePath(value string, fldPath *field.Path) field.ErrorList {
 	if path.IsAbs(value) {
 		return field.ErrorList{field.Invalid(fldPath, value, mustBeRelative)}
 	}
-	return noBacksteps(value, fldPath)
+	return append(noBacksteps(value, fldPath), noNUL(value, fldPath)...)
 }
 
 func noBacksteps(value string, fldPath *field.Path) field.ErrorList {
@@ -44,6 +44,9 @@ func projectedFile(value string, fldPath *field.Path) field.ErrorList {
 	errs := relativePath(value, fldPath)
 	if strings.HasPrefix(value, "..") && !strings.HasPrefix(value, "../") {
 		errs = append(errs, field.Invalid(fldPath, value, "must not start with '..'"))
+	}
+	if path.Clean(value) == "." {
+		errs = append(errs, field.Invalid(fldPath, value, "must name a file, not the volume itself"))
 	}
 	return errs
 }

@@ -98,6 +98,7 @@ func validateContainerName(name string, fldPath *field.Path, taken sets.Set[stri
 // validateContainer checks what is common to all kinds of container.
 func (s containerScope) validateContainer(c *corev1.Container, fldPath *field.Path) field.ErrorList {
 	errs := validateImage(c.Image, fldPath.Child("image"))
+	errs = append(errs, validateProcess(c, fldPath)...)
 	errs = append(errs, validateTerminationMessage(c, fldPath)...)
 	errs = append(errs, fieldcheck.RequiredOneOf(c.ImagePullPolicy, fldPath.Child("imagePullPolicy"),
 		corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever)...)

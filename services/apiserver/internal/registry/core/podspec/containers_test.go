@@ -1,6 +1,7 @@
 package podspec
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -8,11 +9,36 @@ import (
 	"k8s.io/utils/ptr"
 )
 
+// many is n more containers after the named one.
+func many(n int, first string) []corev1.Container {
+	all := []corev1.Container{{Name: first, Image: "i"}}
+	for i := range n {
+		all = append(all, corev1.Container{Name: fmt.Sprintf("%s-%d", first, i), Image: "i"})
+	}
+	return all
+}
+
 func TestValidateContainers(t *testing.T) {
 	runAll(t, []row{
 		{name: "POD-002 nginx with one port and nothing else", change: func(*corev1.PodSpec) {}},
 		{name: "POD-003 no container", change: func(s *corev1.PodSpec) { s.Containers = nil },
 			want: []string{`spec.containers: Required value`}},
+		{name: "200 containers", change: func(s *corev1.PodSpec) { s.Containers = many(199, s.Containers[0].Name) }},
+		{name: "201 containers", change: func(s *corev1.PodSpec) { s.Containers = many(200, s.Containers[0].Name) },
+			want: []string{`spec: Forbidden: a Pod has at most 200 containers of all kinds, not 201`}},
+		{name: "201 containers of all kinds", change: func(s *corev1.PodSpec) {
+			s.InitContainers, s.EphemeralContainers = many(99, "i"), make([]corev1.EphemeralContainer, 100)
+		}, want: []string{`spec: Forbidden: a Pod has at most 200 containers of all kinds, not 201`}},
+		{name: "NUL in what a process gets", change: first(func(c *corev1.Container) {
+			c.Command, c.Args, c.WorkingDir, c.TerminationMessagePath = []string{"a", "b\x00"}, []string{"\x00"}, "/\x00", "/m\x00"
+			c.Lifecycle = &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Exec: &corev1.ExecAction{Command: []string{"c\x00"}}}}
+		}), want: []string{
+			`spec.containers[0].args[0]: Invalid value: "\x00": must not contain a NUL character`,
+			`spec.containers[0].command[1]: Invalid value: "b\x00": must not contain a NUL character`,
+			`spec.containers[0].lifecycle.preStop.exec.command[0]: Invalid value: "c\x00": must not contain a NUL character`,
+			`spec.containers[0].terminationMessagePath: Invalid value: "/m\x00": must not contain a NUL character`,
+			`spec.containers[0].workingDir: Invalid value: "/\x00": must not contain a NUL character`,
+		}},
 		{name: "POD-007 several plain containers", change: also(corev1.Container{Name: "b", Image: "b"})},
 		{name: "no name", change: first(func(c *corev1.Container) { c.Name = "" }),
 			want: []string{`spec.containers[0].name: Required value`}},
@@ -106,6 +132,21 @@ func TestValidateEphemeralContainers(t *testing.T) {
 		return with(corev1.EphemeralContainer{EphemeralContainerCommon: c})
 	}
 	runAll(t, []row{
+		{name: "SAF-009 a device", change: func(s *corev1.PodSpec) {
+			withVolume(corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "c"}})(s)
+			s.EphemeralContainers = []corev1.EphemeralContainer{{EphemeralContainerCommon: corev1.EphemeralContainerCommon{
+				Name: "debug", Image: "busybox", VolumeDevices: []corev1.VolumeDevice{{Name: "v", DevicePath: "/dev/v"}}}}}
+		}},
+		{name: "SAF-009 name of an init container", change: func(s *corev1.PodSpec) {
+			withInit(corev1.Container{Name: "first", Image: "i"})(s)
+			common(func(c *corev1.EphemeralContainerCommon) { c.Name = "first" })(s)
+		}, want: []string{`spec.ephemeralContainers[0].name: Duplicate value: "first"`}},
+		{name: "SAF-009 name of another ephemeral container", change: func(s *corev1.PodSpec) {
+			common(func(*corev1.EphemeralContainerCommon) {})(s)
+			s.EphemeralContainers = append(s.EphemeralContainers, s.EphemeralContainers[0])
+		}, want: []string{`spec.ephemeralContainers[1].name: Duplicate value: "debug"`}},
+		{name: "SAF-009 no label for a name", change: common(func(c *corev1.EphemeralContainerCommon) { c.Name = "" }),
+			want: []string{`spec.ephemeralContainers[0].name: Required value`}},
 		{name: "SAF-009 everything that is accepted", change: with(corev1.EphemeralContainer{
 			TargetContainerName: "nginx",
 			EphemeralContainerCommon: corev1.EphemeralContainerCommon{

@@ -13,6 +13,7 @@ func (s containerScope) validateEnv(vars []corev1.EnvVar, fldPath *field.Path) f
 	for i := range vars {
 		at := fldPath.Index(i)
 		errs = append(errs, fieldcheck.Required(vars[i].Name, at.Child("name"), validation.IsRelaxedEnvVarName)...)
+		errs = append(errs, noNUL(vars[i].Value, at.Child("value"))...)
 		errs = append(errs, s.validateEnvSource(&vars[i], at.Child("valueFrom"))...)
 	}
 	return errs

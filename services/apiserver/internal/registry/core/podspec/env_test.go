@@ -35,6 +35,8 @@ func TestValidateEnv(t *testing.T) {
 		{name: "plain", change: first(func(c *corev1.Container) {
 			c.Env = []corev1.EnvVar{{Name: "A", Value: "b"}, {Name: "with.dot-and 1 blank"}}
 		})},
+		{name: "NUL in a value", change: first(func(c *corev1.Container) { c.Env = []corev1.EnvVar{{Name: "A", Value: "b\x00c"}} }),
+			want: []string{at + `.value: Invalid value: "b\x00c": must not contain a NUL character`}},
 		{name: "no name", change: first(func(c *corev1.Container) { c.Env = []corev1.EnvVar{{Value: "b"}} }), want: []string{at + `.name: Required value`}},
 		{name: "name with =", change: first(func(c *corev1.Container) { c.Env = []corev1.EnvVar{{Name: "a=b"}} }),
 			want: []string{at + `.name: Invalid value: "a=b": a valid environment variable name must consist only of printable ASCII characters other than '='`}},

@@ -39,6 +39,7 @@ func (s containerScope) validateMount(mount *corev1.VolumeMount, c *corev1.Conta
 		errs = append(errs, field.NotFound(fldPath.Child("name"), mount.Name))
 	}
 	errs = append(errs, fieldcheck.Required(mount.MountPath, fldPath.Child("mountPath"), fieldcheck.NotEmpty)...)
+	errs = append(errs, noNUL(mount.MountPath, fldPath.Child("mountPath"))...)
 	errs = append(errs, relativePath(mount.SubPath, fldPath.Child("subPath"))...)
 	if mount.SubPathExpr != "" {
 		at := fldPath.Child("subPathExpr")
@@ -102,5 +103,5 @@ func (s containerScope) validateDevice(device corev1.VolumeDevice, fldPath *fiel
 		errs = append(errs, field.Invalid(at, device.DevicePath, "can not contain backsteps ('..')"))
 	}
 	paths.Insert(device.DevicePath)
-	return errs
+	return append(errs, noNUL(device.DevicePath, at)...)
 }

@@ -80,7 +80,7 @@ func commonActions(exec *corev1.ExecAction, http *corev1.HTTPGetAction, tcp *cor
 			if len(exec.Command) == 0 {
 				return field.ErrorList{field.Required(at.Child("command"), "")}
 			}
-			return nil
+			return noNULs(exec.Command, at.Child("command"))
 		}},
 		{fldPath.Child("httpGet"), http != nil, func(at *field.Path) field.ErrorList { return validateHTTPGet(http, at) }},
 		{fldPath.Child("tcpSocket"), tcp != nil, func(at *field.Path) field.ErrorList {

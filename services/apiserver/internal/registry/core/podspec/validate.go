@@ -23,6 +23,9 @@ type Options struct {
 
 // Validate reports every mistake in a defaulted spec.
 func Validate(spec *corev1.PodSpec, fldPath *field.Path, opts Options) field.ErrorList {
+	if errs := validateBounds(spec, fldPath); len(errs) > 0 {
+		return errs
+	}
 	volumes, errs := validateVolumes(spec.Volumes, fldPath.Child("volumes"))
 	claims, claimErrs := validateResourceClaims(spec.ResourceClaims, fldPath.Child("resourceClaims"))
 	errs = append(errs, claimErrs...)

@@ -96,6 +96,7 @@ func validateEmptyDir(source *corev1.EmptyDirVolumeSource, fldPath *field.Path) 
 func validateHostPath(source *corev1.HostPathVolumeSource, fldPath *field.Path) field.ErrorList {
 	errs := fieldcheck.Required(source.Path, fldPath.Child("path"), fieldcheck.NotEmpty)
 	errs = append(errs, noBacksteps(source.Path, fldPath.Child("path"))...)
+	errs = append(errs, noNUL(source.Path, fldPath.Child("path"))...)
 	return append(errs, fieldcheck.OneOfPtr(source.Type, fldPath.Child("type"),
 		corev1.HostPathUnset, corev1.HostPathBlockDev, corev1.HostPathCharDev, corev1.HostPathDirectory,
 		corev1.HostPathDirectoryOrCreate, corev1.HostPathFile, corev1.HostPathFileOrCreate, corev1.HostPathSocket)...)

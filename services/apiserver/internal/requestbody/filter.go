@@ -1,0 +1,100 @@
+// Package requestbody looks at the bodies of requests before the library decodes them, and refuses those that would keep
+// it busy for seconds or make it break off.
+package requestbody
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"sigs.k8s.io/yaml"
+)
+
+// Limits is how bodies are judged.
+type Limits struct {
+	// MaxBytes is how long a body may be.
+	MaxBytes int64
+	// Streams tells requests whose body is a stream, not an object.
+	Streams request.LongRunningRequestCheck
+	// Serializer encodes a refusal as the client asks for it.
+	Serializer runtime.NegotiatedSerializer
+}
+
+// With lets requests through to the handler whose bodies can be decoded in time.
+func (l Limits) With(handler http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if check := l.checkFor(r); check != nil {
+			body, err := l.read(r)
+			if err == nil {
+				err = check(body)
+			}
+			if err != nil {
+				responsewriters.ErrorNegotiated(err, l.Serializer, schema.GroupVersion{Version: "v1"}, w, r)
+				return
+			}
+			r.Body = io.NopCloser(bytes.NewReader(body))
+		}
+		handler.ServeHTTP(w, r)
+	})
+}
+
+// checkFor is what to check of a request's body; nil if it has none, or one that cannot nest.
+func (l Limits) checkFor(r *http.Request) func([]byte) error {
+	if r.Body == nil || r.Body == http.NoBody || r.Method == http.MethodGet || r.Method == http.MethodHead {
+		return nil
+	}
+	info, found := request.RequestInfoFrom(r.Context())
+	if !found || !info.IsResourceRequest || l.Streams(r, info) {
+		return nil
+	}
+	header := r.Header.Get("Content-Type")
+	kind, _, err := mime.ParseMediaType(header)
+	switch {
+	case header == "", kind == runtime.ContentTypeJSON,
+		kind == string(types.JSONPatchType), kind == string(types.MergePatchType):
+		return checkDepth
+	case kind == string(types.StrategicMergePatchType):
+		return func(body []byte) error {
+			if err := checkDepth(body); err != nil {
+				return err
+			}
+			return checkStrategic(body)
+		}
+	case kind == runtime.ContentTypeYAML, kind == string(types.ApplyYAMLPatchType), err != nil:
+		return checkYAML
+	}
+	return nil
+}
+
+// read takes the whole body, as the library does afterwards.
+func (l Limits) read(r *http.Request) ([]byte, error) {
+	body, err := io.ReadAll(io.LimitReader(r.Body, l.MaxBytes+1))
+	switch {
+	case err != nil:
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("reading the body: %v", err))
+	case int64(len(body)) > l.MaxBytes:
+		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", l.MaxBytes))
+	}
+	return body, nil
+}
+
+// checkYAML judges YAML by the JSON that it stands for. What clients send to apply is mostly JSON already.
+func checkYAML(body []byte) error {
+	if json.Valid(body) {
+		return checkDepth(body)
+	}
+	converted, err := yaml.YAMLToJSON(body)
+	if err != nil {
+		return apierrors.NewBadRequest(fmt.Sprintf("reading the body as YAML: %v", err))
+	}
+	return checkDepth(converted)
+}
