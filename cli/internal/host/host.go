@@ -126,8 +126,8 @@ func EnableForwarding() error {
 	return nil
 }
 
-// RouteLoopback lets connections from the machine's loopback address pass a bridge, so that a port of the machine that leads to a
-// Pod is there on 127.0.0.1 too. SetNetworkRules keeps Pods from using the same way back.
+// RouteLoopback lets connections from the machine's loopback address pass a bridge, so that a port of the machine that
+// leads to a Pod is there on 127.0.0.1 too. SetNetworkRules keeps Pods from using the same way back.
 func RouteLoopback(bridge string) error {
 	if err := os.WriteFile("/proc/sys/net/ipv4/conf/"+bridge+"/route_localnet", []byte("1"), 0o644); err != nil {
 		return fmt.Errorf("letting the loopback address pass the bridge %s: %w", bridge, err)

@@ -22,9 +22,9 @@ type Service struct {
 	Target netip.AddrPort
 }
 
-// SetNetworkRules writes the mesh's firewall table anew: what Pods send beyond the Pod range leaves under the machine's address, the
-// apiserver's Service leads to the apiserver, and nothing that comes in by the mesh's bridges reaches the machine's loopback
-// addresses. It speaks to the kernel itself; neither iptables nor nft is needed.
+// SetNetworkRules writes the mesh's firewall table anew: what Pods send beyond the Pod range leaves under the machine's
+// address, the apiserver's Service leads to the apiserver, and nothing that comes in by the mesh's bridges reaches the
+// machine's loopback addresses. It speaks to the kernel itself; neither iptables nor nft is needed.
 func SetNetworkRules(table string, pods netip.Prefix, service Service, bridgePrefix string) error {
 	conn, err := nftables.New()
 	if err != nil {
@@ -38,7 +38,8 @@ func SetNetworkRules(table string, pods netip.Prefix, service Service, bridgePre
 		Name: "postrouting", Table: own, Type: nftables.ChainTypeNAT, Hooknum: nftables.ChainHookPostrouting, Priority: nftables.ChainPriorityNATSource,
 	})
 	conn.AddRule(&nftables.Rule{Table: own, Chain: leaving, Exprs: slices.Concat(
-		nftrule.Address(nftrule.Source, expr.CmpOpEq, pods), nftrule.Address(nftrule.Destination, expr.CmpOpNeq, pods), nftrule.Masquerade())})
+		nftrule.Address(nftrule.Source, expr.CmpOpEq, pods),
+		nftrule.Address(nftrule.Destination, expr.CmpOpNeq, pods), nftrule.Masquerade())})
 	for name, hook := range map[string]*nftables.ChainHook{"prerouting": nftables.ChainHookPrerouting, "output": nftables.ChainHookOutput} {
 		arriving := conn.AddChain(&nftables.Chain{
 			Name: name, Table: own, Type: nftables.ChainTypeNAT, Hooknum: hook, Priority: nftables.ChainPriorityNATDest,
@@ -48,10 +49,12 @@ func SetNetworkRules(table string, pods netip.Prefix, service Service, bridgePre
 			nftrule.Port(unix.IPPROTO_TCP, service.Port), nftrule.To(service.Target))})
 	}
 	guard := conn.AddChain(&nftables.Chain{
-		Name: "guard", Table: own, Type: nftables.ChainTypeFilter, Hooknum: nftables.ChainHookPrerouting, Priority: nftables.ChainPriorityRaw,
+		Name: "guard", Table: own, Type: nftables.ChainTypeFilter,
+		Hooknum: nftables.ChainHookPrerouting, Priority: nftables.ChainPriorityRaw,
 	})
 	conn.AddRule(&nftables.Rule{Table: own, Chain: guard, Exprs: slices.Concat(
-		nftrule.FromInterfaces(bridgePrefix), nftrule.Address(nftrule.Destination, expr.CmpOpEq, netip.MustParsePrefix("127.0.0.0/8")), nftrule.Drop())})
+		nftrule.FromInterfaces(bridgePrefix),
+		nftrule.Address(nftrule.Destination, expr.CmpOpEq, netip.MustParsePrefix("127.0.0.0/8")), nftrule.Drop())})
 	if err := conn.Flush(); err != nil {
 		return fmt.Errorf("writing the firewall table %s: %w", table, err)
 	}

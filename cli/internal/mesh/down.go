@@ -149,5 +149,8 @@ func (m *Mesh) sweep() error {
 	for _, n := range m.State.Nodes {
 		failed = errors.Join(failed, host.RemoveBridge(n.Bridge))
 	}
-	return errors.Join(failed, host.RemoveNetworkRules(m.Layout.NetworkTable()), host.RemoveNetworkRules(m.Layout.PortTable()))
+	for _, table := range []string{m.Layout.NetworkTable(), m.Layout.PortTable()} {
+		failed = errors.Join(failed, host.RemoveNetworkRules(table))
+	}
+	return failed
 }

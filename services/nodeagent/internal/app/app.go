@@ -129,15 +129,15 @@ func (a *agent) workerConfig() podworker.Config {
 		HostsFile: a.hostsFile, Services: a.watches.services, Allocatable: a.facts.Allocatable, HostIPs: a.hostIPs,
 	})
 	return podworker.Config{
-		Log: a.Log, Preparation: do.Preparation(), Steps: do, Runtime: a.runtime, Hooks: hooks.NewRunner(a.runtime, kubernetesVersion), Probes: a.probes, Statuses: a.statuses,
+		Log: a.Log, Preparation: do.Preparation(), Steps: do, Runtime: a.runtime,
+		Hooks: hooks.NewRunner(a.runtime, kubernetesVersion), Probes: a.probes, Statuses: a.statuses,
 		Events: a.events, Records: a.records, HostIPs: a.hostIPs, RuntimeName: a.version.Name, Admit: a.admit, Started: a.starts.observe,
 	}
 }
 
 func (a *agent) evictConfig() evict.Config {
-	return evict.Config{Log: a.Log, Pods: a.pool.Pods, Evict: a.pool.Evict, VolumeDir: func(uid types.UID, volume string) string {
-		return a.files.Volume(uid, emptydir.Kind{}.Name(), volume)
-	}}
+	folder := func(uid types.UID, volume string) string { return a.files.Volume(uid, emptydir.Kind{}.Name(), volume) }
+	return evict.Config{Log: a.Log, Pods: a.pool.Pods, Evict: a.pool.Evict, VolumeDir: folder}
 }
 
 func (a *agent) hostIPs() []string { return a.facts.IPs }

@@ -1,6 +1,6 @@
 // Package checkpoint keeps on disk what neither the API nor the container runtime can tell an agent that starts: where
-// the back-off of a container began, which postStart hooks have finished, and why the node ended a Pod. There is one small
-// file per Pod, and most Pods need none.
+// the back-off of a container began, which postStart hooks have finished, and why the node ended a Pod. There is one
+// small file per Pod, and most Pods need none.
 package checkpoint
 
 import (
@@ -19,8 +19,8 @@ import (
 	"keelson.dev/kit/failpoint"
 )
 
-// version is that of the records that are written. Records of all versions from the oldest on are read: a new version only
-// adds fields, or Load converts. One of a later version counts as unknown.
+// version is that of the records that are written. Records of all versions from the oldest on are read: a new version
+// only adds fields, or Load converts. One of a later version counts as unknown.
 //
 //	1  Streaks, Hooked
 //	2  Ended
@@ -79,7 +79,8 @@ func (s *Store) Load(uid types.UID) (Record, error) {
 		return Record{}, fmt.Errorf("reading the record of pod %s: %w", uid, err)
 	}
 	if r.Version < oldest || r.Version > version {
-		return Record{}, fmt.Errorf("reading the record of pod %s: version %d is not known, only %d to %d are", uid, r.Version, oldest, version)
+		return Record{}, fmt.Errorf("reading the record of pod %s: version %d is not known, only %d to %d are",
+			uid, r.Version, oldest, version)
 	}
 	return r, nil
 }

@@ -1,5 +1,5 @@
-// Package evict ends Pods that use more of the node's disk than they may: an emptyDir volume with a sizeLimit. A volume of
-// memory needs no watching, since its file system has that size.
+// Package evict ends Pods that use more of the node's disk than they may: an emptyDir volume with a sizeLimit. A volume
+// of memory needs no watching, since its file system has that size.
 package evict
 
 import (
@@ -47,7 +47,8 @@ func decide(v *corev1.Volume, usage Usage) *podstate.Outcome {
 	message := fmt.Sprintf("Usage of EmptyDir volume %q exceeds the limit %q. ", v.Name, limit.String())
 	switch {
 	case usage.TooDeep:
-		message = fmt.Sprintf("Folders of EmptyDir volume %q are nested deeper than %d, so that its limit %q cannot be held. ",
+		message = fmt.Sprintf(
+			"Folders of EmptyDir volume %q are nested deeper than %d, so that its limit %q cannot be held. ",
 			v.Name, maxDepth, limit.String())
 	case usage.Bytes <= limit.Value():
 		return nil

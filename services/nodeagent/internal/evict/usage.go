@@ -20,9 +20,9 @@ const namesAtOnce = 1000
 // blockSize is the unit of stat(2).
 const blockSize = 512
 
-// measure adds up what the files below a folder take of its file system, and stops as soon as that is more than enough. It
-// follows no link and enters no other file system. What goes away meanwhile counts nothing; a folder that is not there is
-// empty.
+// measure adds up what the files below a folder take of its file system, and stops as soon as that is more than enough.
+// It follows no link and enters no other file system. What goes away meanwhile counts nothing; a folder that is not
+// there is empty.
 func measure(ctx context.Context, dir string, enough int64) (Usage, error) {
 	root, err := os.Open(dir)
 	if errors.Is(err, fs.ErrNotExist) {

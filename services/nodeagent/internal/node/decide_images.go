@@ -15,8 +15,8 @@ const (
 	maxImageNames = 5
 )
 
-// Images returns what a Node says of its images: the largest ones, by digests and tags. An image without a name is of no
-// use to anybody and left out.
+// Images returns what a Node says of its images: the largest ones, by digests and tags. An image without a name is of
+// no use to anybody and left out.
 func Images(images []runtime.Image) []corev1.ContainerImage {
 	var out []corev1.ContainerImage
 	for _, image := range images {

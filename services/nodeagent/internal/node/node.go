@@ -112,8 +112,8 @@ func (n *Node) Current() *corev1.Node {
 	return &out
 }
 
-// Observe takes in a version of the Node that a watch delivered. Resources that somebody else has changed are reported as
-// allocatable at once.
+// Observe takes in a version of the Node that a watch delivered. Resources that somebody else has changed are reported
+// as allocatable at once.
 func (n *Node) Observe(node *corev1.Node) {
 	_, allocatable := n.Facts.resources(&node.Status)
 	n.mu.Lock()
