@@ -11,14 +11,14 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/go-logr/logr"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest"
+	"go.uber.org/zap/zaptest/observer"
 	"k8s.io/client-go/kubernetes"
 	restclient "k8s.io/client-go/rest"
-	"k8s.io/klog/v2"
 
 	"keelson.dev/services/apiserver/inproc"
+	"keelson.dev/services/apiserver/internal/librarylog"
 )
 
 // Admin may do everything; every other name is a user without any rights of its own.
@@ -34,8 +34,18 @@ type Server struct {
 	Client kubernetes.Interface
 }
 
+// libraryErrors are the error lines of the libraries' log, which all servers of the process share.
+var libraryErrors *observer.ObservedLogs
+
+// LibraryErrors returns what the libraries have logged at level error since the first server of the process began.
+func LibraryErrors() []observer.LoggedEntry { return libraryErrors.All() }
+
 // quiet keeps the library's own log out of the tests' output.
-var quiet = sync.OnceFunc(func() { klog.SetLogger(logr.Discard()) })
+var quiet = sync.OnceFunc(func() {
+	core, lines := observer.New(zap.ErrorLevel)
+	libraryErrors = lines
+	librarylog.Route(zap.New(core))
+})
 
 // Start runs an apiserver until the test ends.
 func Start(t testing.TB, change ...func(*inproc.Config)) *Server {

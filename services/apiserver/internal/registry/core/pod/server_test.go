@@ -2,6 +2,7 @@ package pod_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -41,6 +42,11 @@ func TestPods(t *testing.T) {
 			namespace := c.Namespace(t, strings.NewReplacer(" ", "-", ",", "").Replace(name))
 			test(t, c, c.Client.CoreV1().Pods(namespace))
 		})
+	}
+	for _, line := range servertest.LibraryErrors() {
+		if text := fmt.Sprint(line.Message, line.ContextMap()); !strings.Contains(text, "injected failure") {
+			t.Errorf("an ordinary run logged the error %s", text)
+		}
 	}
 }
 
