@@ -132,19 +132,19 @@ func BenchmarkBind(b *testing.B) {
 	s := servertest.Start(b)
 	addNode(b, s, "big", "100000", "1000000")
 	pods := s.Client.CoreV1().Pods(s.Namespace(b, "bind"))
-	make := func(name string) {
+	add := func(name string) {
 		if _, err := pods.Create(b.Context(), asking(name, "1m"), metav1.CreateOptions{}); err != nil {
 			b.Fatal(err)
 		}
 	}
 	for i := range 100 {
-		make(fmt.Sprintf("there-%d", i))
+		add(fmt.Sprintf("there-%d", i))
 		if err := tryBind(b, pods, fmt.Sprintf("there-%d", i), "big"); err != nil {
 			b.Fatal(err)
 		}
 	}
 	for i := range b.N {
-		make(fmt.Sprintf("p-%d", i))
+		add(fmt.Sprintf("p-%d", i))
 	}
 	b.ReportAllocs()
 	b.ResetTimer()

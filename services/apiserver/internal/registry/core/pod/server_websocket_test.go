@@ -44,7 +44,7 @@ func readWebSocket(t *testing.T, c *cluster, path, protocol string) ([]byte, err
 	must(t, err)
 	conn, err := websocket.Negotiate(transport, holder, request, protocol)
 	must(t, err)
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	var all []byte
 	for {
 		_, message, err := conn.ReadMessage()
