@@ -5,7 +5,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// stripPod keeps of a Pod what the sweeps decide on; the cache holds every Pod of the cluster.
+// stripPod keeps of a Pod what the collectors decide on; the cache holds every Pod of the cluster.
 func stripPod(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {
@@ -34,5 +34,6 @@ func stripMeta(m metav1.ObjectMeta) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion,
 		CreationTimestamp: m.CreationTimestamp, DeletionTimestamp: m.DeletionTimestamp,
+		OwnerReferences: m.OwnerReferences, Finalizers: m.Finalizers,
 	}
 }

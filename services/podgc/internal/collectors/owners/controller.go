@@ -1,6 +1,7 @@
 package owners
 
 import (
+	"context"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/metadata"
 	"k8s.io/utils/lru"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"keelson.dev/kit/controller"
 	"keelson.dev/kit/events"
@@ -46,6 +48,9 @@ func setup(s *controller.Setup) (controller.Runnable, error) {
 	}
 	c := &collector{graph: newGraph(), writer: &writer{client: client, log: s.Log}}
 	w := &watcher{
+		pods: func(ctx context.Context) (eventSource, error) {
+			return s.Cache.GetInformer(ctx, &corev1.Pod{}, cache.BlockUntilSynced(false))
+		},
 		client: client, server: server, failed: s.Failed, observe: c.observe, remove: c.remove,
 		informed: map[schema.GroupVersionResource]informed{},
 	}

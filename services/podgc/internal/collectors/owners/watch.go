@@ -33,6 +33,8 @@ var ignored = map[schema.GroupResource]bool{
 type watcher struct {
 	client metadata.Interface
 	server resources.Lister
+	// pods is the service's one watch of Pods, which all its collectors share.
+	pods   func(ctx context.Context) (eventSource, error)
 	failed func(error)
 	// observe and remove change the graph and return what to look at again.
 	observe func(*Object) []types.UID
@@ -43,7 +45,13 @@ type watcher struct {
 	informed map[schema.GroupVersionResource]informed
 }
 
-// informed is one running informer.
+// eventSource is what an informer is to who follows it.
+type eventSource interface {
+	AddEventHandler(cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error)
+	RemoveEventHandler(cache.ResourceEventHandlerRegistration) error
+}
+
+// informed is one followed informer.
 type informed struct {
 	synced cache.InformerSynced
 	stop   context.CancelFunc
@@ -127,34 +135,56 @@ func (w *watcher) refresh(ctx context.Context, q queue) error {
 	return nil
 }
 
+// inform follows one resource until ctx ends.
 func (w *watcher) inform(ctx context.Context, r resources.Resource, q queue) (informed, error) {
+	if r.Group == "" && r.Resource == "pods" {
+		pods, err := w.pods(ctx)
+		if err != nil {
+			return informed{}, fmt.Errorf("watching %s: %w", r.GroupResource(), err)
+		}
+		return w.follow(ctx, r, q, pods)
+	}
 	informer := metadatainformer.NewFilteredMetadataInformer(w.client, r.GroupVersionResource, metav1.NamespaceAll, 0, cache.Indexers{}, nil).Informer()
 	if err := informer.SetTransform(strip); err != nil {
 		return informed{}, fmt.Errorf("watching %s: %w", r.GroupResource(), err)
 	}
+	running, stop := context.WithCancel(ctx)
+	followed, err := w.follow(running, r, q, informer)
+	if err != nil {
+		stop()
+		return informed{}, err
+	}
+	go informer.RunWithContext(running)
+	followed.stop = stop
+	return followed, nil
+}
+
+// follow brings what an informer says into the graph until ctx ends.
+func (w *watcher) follow(ctx context.Context, r resources.Resource, q queue, informer eventSource) (informed, error) {
 	change := func(object any) {
-		if m, ok := object.(*metav1.PartialObjectMetadata); ok {
+		if m, ok := object.(metav1.Object); ok {
 			addAll(q, w.observe(objectOf(m, r)))
 		}
 	}
-	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+	registration, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    change,
 		UpdateFunc: func(_, object any) { change(object) },
 		DeleteFunc: func(object any) {
 			if last, ok := object.(cache.DeletedFinalStateUnknown); ok {
 				object = last.Obj
 			}
-			if m, ok := object.(*metav1.PartialObjectMetadata); ok {
-				addAll(q, w.remove(m.UID))
+			if m, ok := object.(metav1.Object); ok {
+				addAll(q, w.remove(m.GetUID()))
 			}
 		},
 	})
 	if err != nil {
 		return informed{}, fmt.Errorf("watching %s: %w", r.GroupResource(), err)
 	}
-	running, stop := context.WithCancel(ctx)
-	go informer.RunWithContext(running)
-	return informed{synced: informer.HasSynced, stop: stop}, nil
+	following, stop := context.WithCancel(ctx)
+	// An informer that has stopped calls nobody any more.
+	context.AfterFunc(following, func() { _ = informer.RemoveEventHandler(registration) })
+	return informed{synced: registration.HasSynced, stop: stop}, nil
 }
 
 func addAll(q queue, uids []types.UID) {
@@ -175,10 +205,10 @@ func strip(object any) (any, error) {
 	}}, nil
 }
 
-func objectOf(m *metav1.PartialObjectMetadata, r resources.Resource) *Object {
+func objectOf(m metav1.Object, r resources.Resource) *Object {
 	return &Object{
-		UID: m.UID, Resource: r.GroupVersionResource, Kind: r.Kind, Namespace: m.Namespace, Name: m.Name,
-		ResourceVersion: m.ResourceVersion, Owners: m.OwnerReferences, Finalizers: m.Finalizers,
-		Deleting: m.DeletionTimestamp != nil,
+		UID: m.GetUID(), Resource: r.GroupVersionResource, Kind: r.Kind, Namespace: m.GetNamespace(), Name: m.GetName(),
+		ResourceVersion: m.GetResourceVersion(), Owners: m.GetOwnerReferences(), Finalizers: m.GetFinalizers(),
+		Deleting: m.GetDeletionTimestamp() != nil,
 	}
 }

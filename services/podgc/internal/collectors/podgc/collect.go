@@ -22,11 +22,12 @@ type collector struct {
 	live      client.Reader
 	log       *zap.Logger
 	threshold int
+	pods      *index
 
 	missedSince map[string]time.Time
 }
 
-// sweep looks at every Pod once and takes away what the plan says. One Pod's error never keeps the others.
+// sweep looks at the Pods that may have to go and takes away what the plan says. One Pod's error never keeps the others.
 func (c *collector) sweep(ctx context.Context, now time.Time) error {
 	in, err := c.observe(ctx, now)
 	if err != nil {
@@ -47,21 +48,15 @@ func (c *collector) sweep(ctx context.Context, now time.Time) error {
 }
 
 func (c *collector) observe(ctx context.Context, now time.Time) (Input, error) {
-	var pods corev1.PodList
-	if err := c.client.List(ctx, &pods); err != nil {
-		return Input{}, fmt.Errorf("listing Pods: %w", err)
-	}
 	var nodes corev1.NodeList
 	if err := c.client.List(ctx, &nodes); err != nil {
 		return Input{}, fmt.Errorf("listing Nodes: %w", err)
 	}
 	in := Input{Nodes: make(map[string]*corev1.Node, len(nodes.Items)), MissedSince: c.missedSince, Threshold: c.threshold, Now: now}
-	for i := range pods.Items {
-		in.Pods = append(in.Pods, &pods.Items[i])
-	}
 	for i := range nodes.Items {
 		in.Nodes[nodes.Items[i].Name] = &nodes.Items[i]
 	}
+	in.Pods = c.pods.concerned(in.Nodes, c.threshold)
 	return in, nil
 }
 

@@ -69,7 +69,12 @@ func newBench(objects ...client.Object) *bench {
 			return err
 		},
 	})
-	b.collector = &collector{client: recording, live: recording, log: zap.NewNop()}
+	b.collector = &collector{client: recording, live: recording, log: zap.NewNop(), pods: newIndex()}
+	for _, object := range objects {
+		if pod, ok := object.(*corev1.Pod); ok {
+			b.collector.pods.put(pod)
+		}
+	}
 	return b
 }
 

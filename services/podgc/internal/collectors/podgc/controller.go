@@ -2,11 +2,12 @@ package podgc
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	toolscache "k8s.io/client-go/tools/cache"
 
 	"keelson.dev/kit/controller"
 )
@@ -27,7 +28,8 @@ func Register(threshold int) controller.Registration {
 			{APIGroups: []string{""}, Resources: []string{"nodes"}, Verbs: []string{"get", "list", "watch"}},
 		},
 		Setup: func(s *controller.Setup) (controller.Runnable, error) {
-			return &sweeper{setup: s, collector: &collector{client: s.Client, live: s.Live, log: s.Log, threshold: threshold}}, nil
+			c := &collector{client: s.Client, live: s.Live, log: s.Log, threshold: threshold, pods: newIndex()}
+			return &sweeper{setup: s, collector: c}, nil
 		},
 	}
 }
@@ -40,11 +42,14 @@ type sweeper struct {
 
 // Start implements controller.Runnable.
 func (s *sweeper) Start(ctx context.Context) error {
-	for _, object := range []client.Object{&corev1.Pod{}, &corev1.Node{}} {
-		if _, err := s.setup.Cache.GetInformer(ctx, object); err != nil {
-			return err
-		}
+	if _, err := s.setup.Cache.GetInformer(ctx, &corev1.Node{}); err != nil {
+		return err
 	}
+	unfollow, err := s.follow(ctx)
+	if err != nil {
+		return fmt.Errorf("watching Pods: %w", err)
+	}
+	defer unfollow()
 	ticker := time.NewTicker(period)
 	defer ticker.Stop()
 	for {
@@ -57,4 +62,38 @@ func (s *sweeper) Start(ctx context.Context) error {
 		case <-ticker.C:
 		}
 	}
+}
+
+// follow keeps the index up to date from the service's one watch of Pods, and returns when it is complete.
+func (s *sweeper) follow(ctx context.Context) (unfollow func(), err error) {
+	informer, err := s.setup.Cache.GetInformer(ctx, &corev1.Pod{})
+	if err != nil {
+		return nil, err
+	}
+	put := func(object any) {
+		if pod, ok := object.(*corev1.Pod); ok {
+			s.collector.pods.put(pod)
+		}
+	}
+	registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc: put, UpdateFunc: func(_, object any) { put(object) },
+		DeleteFunc: func(object any) {
+			if last, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
+				object = last.Obj
+			}
+			if pod, ok := object.(*corev1.Pod); ok {
+				s.collector.pods.remove(pod.UID)
+			}
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	// An informer that has stopped calls nobody any more.
+	unfollow = func() { _ = informer.RemoveEventHandler(registration) }
+	if !toolscache.WaitForCacheSync(ctx.Done(), registration.HasSynced) {
+		unfollow()
+		return nil, ctx.Err()
+	}
+	return unfollow, nil
 }

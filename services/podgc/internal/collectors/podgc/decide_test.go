@@ -2,7 +2,9 @@ package podgc
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +12,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"keelson.dev/kit/podview"
 )
 
 var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -150,23 +155,7 @@ func TestMissedSinceIsCarriedOver(t *testing.T) {
 func TestNoLivePodOfAnExistingNodeIsTaken(t *testing.T) {
 	for seed := range uint64(500) {
 		r := rand.New(rand.NewPCG(seed, 1))
-		in := Input{Now: now, Threshold: r.IntN(4), Nodes: map[string]*corev1.Node{}, MissedSince: map[string]time.Time{}}
-		for i := range 4 {
-			name := fmt.Sprint("n", i)
-			if r.IntN(2) == 0 {
-				taints := []string{corev1.TaintNodeUnreachable, corev1.TaintNodeOutOfService}[:r.IntN(3)]
-				in.Nodes[name] = node(name, []corev1.ConditionStatus{"True", "Unknown"}[r.IntN(2)], taints...)
-			}
-			in.MissedSince[name] = now.Add(-time.Duration(r.IntN(80)) * time.Second)
-		}
-		for i := range 12 {
-			p := pod(fmt.Sprint("p", i), on([]string{"", "n0", "n1", "n2", "n3"}[r.IntN(5)]), aged(time.Duration(r.IntN(9))*time.Minute))
-			p.Status.Phase = []corev1.PodPhase{corev1.PodPending, corev1.PodRunning, corev1.PodFailed, corev1.PodSucceeded}[r.IntN(4)]
-			if r.IntN(3) == 0 {
-				terminating(p)
-			}
-			in.Pods = append(in.Pods, p)
-		}
+		in := anyInput(r)
 		before := slices.Clone(in.Pods)
 		for _, c := range Decide(in).Collect {
 			live := c.Pod.DeletionTimestamp == nil && (c.Pod.Status.Phase == corev1.PodPending || c.Pod.Status.Phase == corev1.PodRunning)
@@ -178,4 +167,63 @@ func TestNoLivePodOfAnExistingNodeIsTaken(t *testing.T) {
 			t.Fatalf("seed %d: the input was reordered", seed)
 		}
 	}
+}
+
+// The Pods that a sweep is given are all that it depends on, whatever came before. It never sees more than those.
+func TestDecidingOnTheConcernedIsDecidingOnAll(t *testing.T) {
+	for seed := range uint64(2000) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		in, x, there := anyInput(r), newIndex(), map[types.UID]*corev1.Pod{}
+		for range 60 {
+			p := in.Pods[r.IntN(len(in.Pods))].DeepCopy()
+			p.UID = types.UID(fmt.Sprint(r.IntN(12)))
+			p.Name = string("p" + p.UID)
+			if r.IntN(4) == 0 {
+				x.remove(p.UID)
+				delete(there, p.UID)
+				continue
+			}
+			x.put(p)
+			there[p.UID] = p
+		}
+		in.Pods = slices.Collect(maps.Values(there))
+		some := in
+		some.Pods = x.concerned(in.Nodes, in.Threshold)
+		if got, want := Decide(some), Decide(in); !reflect.DeepEqual(got, want) {
+			t.Fatalf("seed %d: %s of the concerned, %s of all", seed, summary(got), summary(want))
+		}
+		for _, p := range some.Pods {
+			if node := p.Spec.NodeName; (node == "" || in.Nodes[node] != nil) && !podview.IsTerminating(p) && !podview.IsTerminal(p) {
+				t.Fatalf("seed %d: %s is none of its business", seed, p.Name)
+			}
+		}
+		for uid := range there {
+			x.remove(uid)
+		}
+		if len(x.pods)+len(x.byNode)+len(x.leaving)+len(x.finished) != 0 {
+			t.Fatalf("seed %d: something is kept of nothing", seed)
+		}
+	}
+}
+
+// anyInput is a cluster of 4 nodes, of which some are missing, and 12 Pods.
+func anyInput(r *rand.Rand) Input {
+	in := Input{Now: now, Threshold: r.IntN(4), Nodes: map[string]*corev1.Node{}, MissedSince: map[string]time.Time{}}
+	for i := range 4 {
+		name := fmt.Sprint("n", i)
+		if r.IntN(2) == 0 {
+			taints := []string{corev1.TaintNodeUnreachable, corev1.TaintNodeOutOfService}[:r.IntN(3)]
+			in.Nodes[name] = node(name, []corev1.ConditionStatus{"True", "Unknown"}[r.IntN(2)], taints...)
+		}
+		in.MissedSince[name] = now.Add(-time.Duration(r.IntN(80)) * time.Second)
+	}
+	for i := range 12 {
+		p := pod(fmt.Sprint("p", i), on([]string{"", "n0", "n1", "n2", "n3"}[r.IntN(5)]), aged(time.Duration(r.IntN(9))*time.Minute))
+		p.Status.Phase = []corev1.PodPhase{corev1.PodPending, corev1.PodRunning, corev1.PodFailed, corev1.PodSucceeded}[r.IntN(4)]
+		if r.IntN(3) == 0 {
+			terminating(p)
+		}
+		in.Pods = append(in.Pods, p)
+	}
+	return in
 }

@@ -1,0 +1,91 @@
+package app
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/randfill"
+
+	"keelson.dev/services/podgc/internal/collectors/podgc"
+)
+
+var now = time.Unix(1_700_000_000, 0)
+
+// some returns one of the values.
+func some[T any](r *rand.Rand, values ...T) T { return values[r.IntN(len(values))] }
+
+func anyPod(r *rand.Rand, fill *randfill.Filler, i int) *corev1.Pod {
+	pod := &corev1.Pod{}
+	fill.Fill(&pod.ObjectMeta)
+	fill.Fill(&pod.Spec.Containers)
+	fill.Fill(&pod.Spec.Tolerations)
+	fill.Fill(&pod.Status)
+	pod.Name = fmt.Sprint("pod-", i)
+	pod.Spec.NodeName = some(r, "", "n0", "n1", "gone")
+	pod.Status.Phase = some(r, corev1.PodPending, corev1.PodRunning, corev1.PodSucceeded, corev1.PodFailed)
+	return pod
+}
+
+// anyNode returns a Node, and the same as the cache has it.
+func anyNode(t *testing.T, r *rand.Rand, fill *randfill.Filler) (whole, kept *corev1.Node) {
+	node := &corev1.Node{}
+	fill.Fill(&node.ObjectMeta)
+	fill.Fill(&node.Status)
+	node.Status.Conditions = append(node.Status.Conditions, corev1.NodeCondition{
+		Type: corev1.NodeReady, Status: some(r, corev1.ConditionTrue, corev1.ConditionFalse, corev1.ConditionUnknown),
+	})
+	node.Spec.Taints = []corev1.Taint{{Key: some(r, corev1.TaintNodeOutOfService, corev1.TaintNodeUnreachable)}}
+	stripped, err := stripNode(node.DeepCopy())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return node, stripped.(*corev1.Node)
+}
+
+// What the cache keeps of Pods and Nodes is all that a decision depends on, and all that the graph of owners knows of a Pod.
+func TestTrimmingChangesNoDecision(t *testing.T) {
+	for seed := range int64(1000) {
+		r, fill := rand.New(rand.NewPCG(uint64(seed), 4)), randfill.NewWithSeed(seed).NilChance(.3).NumElements(0, 2)
+		whole := podgc.Input{Now: now, Threshold: r.IntN(4), Nodes: map[string]*corev1.Node{}, MissedSince: map[string]time.Time{"gone": now.Add(-time.Hour)}}
+		kept := whole
+		kept.Nodes = map[string]*corev1.Node{}
+		for _, name := range []string{"n0", "n1"} {
+			whole.Nodes[name], kept.Nodes[name] = anyNode(t, r, fill)
+		}
+		for i := range 8 {
+			pod := anyPod(r, fill, i)
+			stripped, err := stripPod(pod.DeepCopy())
+			if err != nil {
+				t.Fatal(err)
+			}
+			whole.Pods, kept.Pods = append(whole.Pods, pod), append(kept.Pods, stripped.(*corev1.Pod))
+			if got, want := edges(stripped.(*corev1.Pod)), edges(pod); !reflect.DeepEqual(got, want) {
+				t.Fatalf("seed %d: of its owners and finalizers %+v are kept, want %+v", seed, got, want)
+			}
+		}
+		if got, want := summary(podgc.Decide(kept)), summary(podgc.Decide(whole)); got != want {
+			t.Fatalf("seed %d: of what is kept %s, of all %s", seed, got, want)
+		}
+	}
+}
+
+// edges is what the graph of owners knows of an object.
+func edges(pod *corev1.Pod) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		UID: pod.UID, Namespace: pod.Namespace, Name: pod.Name, ResourceVersion: pod.ResourceVersion,
+		DeletionTimestamp: pod.DeletionTimestamp, OwnerReferences: pod.OwnerReferences, Finalizers: pod.Finalizers,
+	}
+}
+
+func summary(plan podgc.Plan) string {
+	text := fmt.Sprint(plan.MissedSince)
+	for _, c := range plan.Collect {
+		text += fmt.Sprintf(" %s %s/%s %v %v;", c.Reason, c.Pod.Namespace, c.Pod.Name, c.MarkFailed, c.Disrupted)
+	}
+	return text
+}
