@@ -5,6 +5,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"keelson.dev/services/apiserver/internal/registry/defaults"
 	"keelson.dev/services/apiserver/internal/registry/rest"
 )
 
@@ -30,9 +31,7 @@ func Default(e *corev1.Endpoints) {
 	for i := range e.Subsets {
 		ports := e.Subsets[i].Ports
 		for j := range ports {
-			if ports[j].Protocol == "" {
-				ports[j].Protocol = corev1.ProtocolTCP
-			}
+			defaults.Set(&ports[j].Protocol, corev1.ProtocolTCP)
 		}
 	}
 }

@@ -1,13 +1,15 @@
 package secret
 
-import corev1 "k8s.io/api/core/v1"
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"keelson.dev/services/apiserver/internal/registry/defaults"
+)
 
 // Default sets the type of a Secret without one and moves stringData, which only requests have, into data. It runs on
 // every decoded object, so that a patch of stringData changes the stored data.
 func Default(s *corev1.Secret) {
-	if s.Type == "" {
-		s.Type = corev1.SecretTypeOpaque
-	}
+	defaults.Set(&s.Type, corev1.SecretTypeOpaque)
 	if len(s.StringData) == 0 {
 		return
 	}

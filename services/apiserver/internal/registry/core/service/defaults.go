@@ -4,6 +4,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
+
+	"keelson.dev/services/apiserver/internal/registry/defaults"
 )
 
 // defaultAffinitySeconds is how long a client is sent to the same Pod: three hours.
@@ -12,9 +14,7 @@ const defaultAffinitySeconds = 3 * 60 * 60
 // Default fills in the fields that s leaves out, except those that are allocated.
 func Default(s *corev1.Service) {
 	spec := &s.Spec
-	if spec.Type == "" {
-		spec.Type = corev1.ServiceTypeClusterIP
-	}
+	defaults.Set(&spec.Type, corev1.ServiceTypeClusterIP)
 	defaultAffinity(spec)
 	for i := range spec.Ports {
 		defaultPort(&spec.Ports[i])
@@ -26,9 +26,7 @@ func Default(s *corev1.Service) {
 		spec.InternalTrafficPolicy = ptr.To(corev1.ServiceInternalTrafficPolicyCluster)
 	}
 	if spec.Type == corev1.ServiceTypeLoadBalancer {
-		if spec.AllocateLoadBalancerNodePorts == nil {
-			spec.AllocateLoadBalancerNodePorts = ptr.To(true)
-		}
+		defaults.SetPtr(&spec.AllocateLoadBalancerNodePorts, true)
 		defaultIngress(s.Status.LoadBalancer.Ingress)
 	}
 }
@@ -50,9 +48,7 @@ func defaultAffinity(spec *corev1.ServiceSpec) {
 }
 
 func defaultPort(port *corev1.ServicePort) {
-	if port.Protocol == "" {
-		port.Protocol = corev1.ProtocolTCP
-	}
+	defaults.Set(&port.Protocol, corev1.ProtocolTCP)
 	if port.TargetPort == intstr.FromInt32(0) || port.TargetPort == intstr.FromString("") {
 		port.TargetPort = intstr.FromInt32(port.Port)
 	}

@@ -7,6 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
+
+	"keelson.dev/services/apiserver/internal/registry/defaults"
 )
 
 // Limits of how long a token can be asked for, in seconds.
@@ -25,9 +27,7 @@ const (
 
 // DefaultTokenRequest fills in how long the token is to last.
 func DefaultTokenRequest(r *authenticationv1.TokenRequest) {
-	if r.Spec.ExpirationSeconds == nil {
-		r.Spec.ExpirationSeconds = ptr.To(defaultExpirationSeconds)
-	}
+	defaults.SetPtr(&r.Spec.ExpirationSeconds, defaultExpirationSeconds)
 }
 
 // ValidateTokenRequest returns what is wrong with a defaulted request.

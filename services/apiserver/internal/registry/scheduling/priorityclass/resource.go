@@ -8,6 +8,7 @@ import (
 	genericrest "k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/utils/ptr"
 
+	"keelson.dev/services/apiserver/internal/registry/defaults"
 	"keelson.dev/services/apiserver/internal/registry/rest"
 )
 
@@ -42,7 +43,5 @@ var Resource = rest.Resource[*schedulingv1.PriorityClass]{
 
 // Default fills in the preemption policy.
 func Default(pc *schedulingv1.PriorityClass) {
-	if pc.PreemptionPolicy == nil {
-		pc.PreemptionPolicy = ptr.To(corev1.PreemptLowerPriority)
-	}
+	defaults.SetPtr(&pc.PreemptionPolicy, corev1.PreemptLowerPriority)
 }
