@@ -28,14 +28,13 @@ func (s *State) Node(slot Slot) Node { return Node{state: s, slot: slot, room: &
 func (s *State) NodeWithout(slot Slot, uids ...types.UID) Node {
 	room, without := s.room[slot], &gone{}
 	for i, uid := range uids {
-		ref, ok := s.pods.byUID[uid]
-		if !ok || s.pods.at(ref).slot != slot || slices.Contains(uids[:i], uid) {
+		at, ok := s.pods[uid]
+		if !ok || at.slot != slot || slices.Contains(uids[:i], uid) {
 			continue
 		}
-		u := s.pods.at(ref).usage
-		room.take(u, -1)
-		without.extended = append(without.extended, u.Extended...)
-		without.ports = append(without.ports, u.Ports...)
+		room.take(at.usage, -1)
+		without.extended = append(without.extended, at.usage.Extended...)
+		without.ports = append(without.ports, at.usage.Ports...)
 	}
 	return Node{state: s, slot: slot, room: &room, gone: without}
 }

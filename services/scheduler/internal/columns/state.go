@@ -11,6 +11,7 @@ import (
 	"hash/fnv"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Slot is the index of a node in the columns. A slot is used again after its node is gone.
@@ -35,8 +36,9 @@ type State struct {
 	resources map[corev1.ResourceName]Resource
 	shapes    shapes
 	usages    usages
-	pods      pods
-	pinned    map[string][]Slot // nodes whose hostname label is not their name, by that label
+	pods      map[types.UID]placement
+	podsOn    map[Slot][]types.UID // nil until somebody asks
+	pinned    map[string][]Slot    // nodes whose hostname label is not their name, by that label
 	journal   journal
 }
 
@@ -47,7 +49,7 @@ type identity struct {
 	tie         uint32
 	hasHostname bool
 	hostname    string
-	first       podRef // of the Pods on the node
+	pods        int32 // entries of State.pods on this slot
 }
 
 // New returns an empty State. The seed decides between nodes of equal score.
@@ -59,7 +61,7 @@ func New(seed uint64) *State {
 		resources: map[corev1.ResourceName]Resource{},
 		shapes:    newShapes(),
 		usages:    usages{},
-		pods:      newPods(),
+		pods:      map[types.UID]placement{},
 		pinned:    map[string][]Slot{},
 		journal:   newJournal(),
 	}
@@ -174,7 +176,7 @@ func (s *State) ensure(name string) Slot {
 
 // discard frees a slot that has neither a Node object nor Pods.
 func (s *State) discard(slot Slot) {
-	if s.Known(slot) || s.identity[slot].first != 0 {
+	if s.Known(slot) || s.identity[slot].pods > 0 {
 		return
 	}
 	delete(s.slots, s.names[slot])
