@@ -147,7 +147,10 @@ func (m *Mesh) sweep() error {
 	}
 	failed = errors.Join(failed, host.RemoveCgroups(m.Layout.CgroupRoot()), host.UnmountBelow(m.Layout.Nodes()))
 	for _, n := range m.State.Nodes {
-		failed = errors.Join(failed, host.RemoveBridge(n.Bridge))
+		files := m.Layout.Node(n.Name)
+		// No Pod is left, so every address is free, whatever the runtime failed to give back.
+		failed = errors.Join(failed, host.RemoveShimSockets(files.Containerd("state")), host.Empty(files.Containerd("runc")),
+			host.Empty(files.CNI("addresses")), host.RemoveBridge(n.Bridge))
 	}
 	for _, table := range []string{m.Layout.NetworkTable(), m.Layout.PortTable()} {
 		failed = errors.Join(failed, host.RemoveNetworkRules(table))

@@ -57,6 +57,7 @@ disabled_plugins = ["io.containerd.internal.v1.tracing", "io.containerd.tracing.
       runtime_type = "io.containerd.runc.v2"
       [plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc.options]
         BinaryName = %[8]s
+        Root = %[11]s
         SystemdCgroup = false
   [plugins.'io.containerd.cri.v1.runtime'.cni]
     bin_dirs = [%[9]s]
@@ -65,7 +66,7 @@ disabled_plugins = ["io.containerd.internal.v1.tracing", "io.containerd.tracing.
 		toml(in.Node.Containerd("root")), toml(in.Node.Containerd("state")),
 		toml(in.Node.Socket()), toml(in.Node.Socket()+".ttrpc"), toml(in.Node.Containerd("opt")),
 		toml(PauseImage), strconv.FormatBool(!in.SysResource), toml(filepath.Join(in.Programs, "runc")),
-		toml(filepath.Join(in.Programs, "cni")), toml(in.Node.CNI("conf")))
+		toml(filepath.Join(in.Programs, "cni")), toml(in.Node.CNI("conf")), toml(in.Node.Containerd("runc")))
 }
 
 // toml quotes a string: a JSON string without escapes beyond \uXXXX is a TOML basic string.

@@ -160,7 +160,7 @@ func TestContainerdConfigStaysInItsFolder(t *testing.T) {
 	config := ContainerdConfig(ContainerdInput{Node: node, Programs: "/p", SysResource: true})
 	for _, want := range []string{
 		"version = 3", `root = "/d/nodes/node-1/containerd/root"`, `state = "/d/nodes/node-1/containerd/state"`,
-		`address = "/d/nodes/node-1/containerd.sock"`, `sandbox = "keelson.dev/pause:1"`, `BinaryName = "/p/runc"`,
+		`address = "/d/nodes/node-1/containerd.sock"`, `sandbox = "keelson.dev/pause:1"`, `BinaryName = "/p/runc"`, `Root = "/d/nodes/node-1/containerd/runc"`,
 		`bin_dirs = ["/p/cni"]`, `conf_dir = "/d/nodes/node-1/cni/conf"`, "restrict_oom_score_adj = false",
 	} {
 		if !strings.Contains(config, want) {

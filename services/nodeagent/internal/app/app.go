@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -232,5 +233,6 @@ func (a *agent) leftovers() ([]types.UID, error) {
 	folders, err1 := a.files.List()
 	cgroups, err2 := a.cgroups.Pods()
 	records, err3 := a.records.Pods()
-	return append(append(folders, cgroups...), records...), errors.Join(err1, err2, err3)
+	logged, err4 := a.files.Logged()
+	return slices.Concat(folders, cgroups, records, logged), errors.Join(err1, err2, err3, err4)
 }

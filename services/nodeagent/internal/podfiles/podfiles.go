@@ -20,6 +20,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
@@ -118,12 +119,45 @@ func (r Root) MakeLogs(pod *corev1.Pod, container string, attempt uint32) error 
 	return nil
 }
 
-// RemoveLogs removes the logs of all instances of a Pod. It is idempotent.
+// RemoveLogs removes the logs of all instances of a Pod, of which nothing but the UID may be known. It is idempotent.
 func (r Root) RemoveLogs(pod *corev1.Pod) error {
-	if err := os.RemoveAll(r.Logs(pod)); err != nil {
-		return fmt.Errorf("removing the pod's logs: %w", err)
+	entries, err := os.ReadDir(r.LogDir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("looking for the pod's logs: %w", err)
 	}
-	return nil
+	var problems []error
+	for _, entry := range entries {
+		if uid, ok := loggedBy(entry.Name()); ok && uid == pod.UID {
+			if err := os.RemoveAll(filepath.Join(r.LogDir, entry.Name())); err != nil {
+				problems = append(problems, fmt.Errorf("removing the pod's logs: %w", err))
+			}
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// Logged returns the Pods that have a folder of logs: also those that the API has forgotten.
+func (r Root) Logged() ([]types.UID, error) {
+	entries, err := os.ReadDir(r.LogDir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("listing the folders of logs: %w", err)
+	}
+	var uids []types.UID
+	for _, entry := range entries {
+		if uid, ok := loggedBy(entry.Name()); ok && entry.IsDir() {
+			uids = append(uids, uid)
+		}
+	}
+	return uids, nil
+}
+
+// loggedBy returns the Pod of a folder of logs: <namespace>_<name>_<uid>, none of which holds an underscore.
+func loggedBy(folder string) (types.UID, bool) {
+	parts := strings.Split(folder, "_")
+	if len(parts) != 3 || parts[2] == "" {
+		return "", false
+	}
+	return types.UID(parts[2]), true
 }
 
 // WriteHosts writes the Pod's /etc/hosts. The file is mounted into containers, so it is written in place, and only when

@@ -5,11 +5,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"keelson.dev/kit/failpoint"
 	"keelson.dev/services/nodeagent/internal/plainfile"
@@ -252,5 +254,33 @@ func TestBadRangeRecordsAreReported(t *testing.T) {
 	}
 	if d, err := ranges.Assign("d"); err != nil || d.First != 65536 {
 		t.Errorf("the good record was lost: %v, %v", d, err)
+	}
+}
+
+// Logs of a Pod of which only the UID is known, because the API forgot it while no agent ran, are found and removed; those of
+// others, and what is no Pod's, stay.
+func TestLogsOfForgottenPods(t *testing.T) {
+	root := newRoot(t)
+	for _, folder := range []string{"ns_web_u-1", "ns_api_u-2", "other", "a_b_c_d"} {
+		if err := os.MkdirAll(filepath.Join(root.LogDir, folder, "app"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	uids, err := root.Logged()
+	slices.Sort(uids)
+	if err != nil || !slices.Equal(uids, []types.UID{"u-1", "u-2"}) {
+		t.Errorf("logged: %v, %v", uids, err)
+	}
+	for range 2 {
+		if err := root.RemoveLogs(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "u-1"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	left, err := filepath.Glob(filepath.Join(root.LogDir, "*"))
+	if err != nil || len(left) != 3 || slices.Contains(left, filepath.Join(root.LogDir, "ns_web_u-1")) {
+		t.Errorf("left: %v, %v", left, err)
+	}
+	if uids, err := (Root{LogDir: filepath.Join(root.LogDir, "none")}).Logged(); err != nil || len(uids) != 0 {
+		t.Errorf("without a folder: %v, %v", uids, err)
 	}
 }
