@@ -20,16 +20,18 @@ func Request(namespace, name string) reconcile.Request {
 	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}
 }
 
-// Self wakes up the object itself. Of one that is gone only forget is told.
-func Self[T client.Object](forget func(types.UID)) handler.TypedFuncs[T, reconcile.Request] {
+// Self wakes up the object itself, after observe was told of it. Of one that is gone only forget is told.
+func Self[T client.Object](observe, forget func(T)) handler.TypedFuncs[T, reconcile.Request] {
 	return handler.TypedFuncs[T, reconcile.Request]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[T], q Queue) {
+			observe(e.Object)
 			q.Add(Request(e.Object.GetNamespace(), e.Object.GetName()))
 		},
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[T], q Queue) {
+			observe(e.ObjectNew)
 			q.Add(Request(e.ObjectNew.GetNamespace(), e.ObjectNew.GetName()))
 		},
-		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[T], _ Queue) { forget(e.Object.GetUID()) },
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[T], _ Queue) { forget(e.Object) },
 	}
 }
 

@@ -25,7 +25,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -39,6 +38,7 @@ import (
 	"keelson.dev/services/workload-controllers/internal/ownerindex"
 	"keelson.dev/services/workload-controllers/internal/podfeed"
 	"keelson.dev/services/workload-controllers/internal/podset"
+	"keelson.dev/services/workload-controllers/internal/selectors"
 	"keelson.dev/services/workload-controllers/internal/wake"
 	"keelson.dev/services/workload-controllers/internal/write"
 )
@@ -79,7 +79,7 @@ func setup(s *controller.Setup, feed *podfeed.Feed, concurrent int) (controller.
 	}
 	own, pending := client.WithFieldOwner(s.Client, Name), gate.New()
 	c := &Controller{
-		client: own, live: s.Live, sets: sets, pods: feed.Index, gate: pending,
+		client: own, live: s.Live, sets: sets, pods: feed.Index, gate: pending, selectors: selectors.New(),
 		recorder: s.Recorder, log: s.Log, now: time.Now,
 		deployments: &write.Writer{Client: own, Kind: "deployment", Gate: pending, Store: deployments},
 		replicaSets: &write.Writer{Client: own, Kind: "replicaset", Gate: pending, Store: replicaSets},
@@ -88,7 +88,7 @@ func setup(s *controller.Setup, feed *podfeed.Feed, concurrent int) (controller.
 	if err != nil {
 		return nil, err
 	}
-	if err := built.Watch(source.Kind(s.Cache, &appsv1.Deployment{}, wake.Self[*appsv1.Deployment](c.gate.Forget))); err != nil {
+	if err := built.Watch(source.Kind(s.Cache, &appsv1.Deployment{}, wake.Self(c.know, c.forget))); err != nil {
 		return nil, fmt.Errorf("watching Deployments: %w", err)
 	}
 	if err := built.Watch(source.Kind(s.Cache, &appsv1.ReplicaSet{}, c.onReplicaSet())); err != nil {
@@ -103,42 +103,42 @@ func setup(s *controller.Setup, feed *podfeed.Feed, concurrent int) (controller.
 // onReplicaSet wakes up the Deployments that have, had or could adopt the ReplicaSet.
 func (c *Controller) onReplicaSet() handler.TypedFuncs[*appsv1.ReplicaSet, reconcile.Request] {
 	return handler.TypedFuncs[*appsv1.ReplicaSet, reconcile.Request]{
-		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*appsv1.ReplicaSet], q wake.Queue) {
-			c.wake(ctx, e.Object, q)
+		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*appsv1.ReplicaSet], q wake.Queue) {
+			c.wake(e.Object, q)
 		},
-		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*appsv1.ReplicaSet], q wake.Queue) {
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*appsv1.ReplicaSet], q wake.Queue) {
 			before, after := metav1.GetControllerOfNoCopy(e.ObjectOld), metav1.GetControllerOfNoCopy(e.ObjectNew)
 			if before != nil && (after == nil || after.UID != before.UID) {
-				c.wake(ctx, e.ObjectOld, q)
+				c.wake(e.ObjectOld, q)
 			}
-			c.wake(ctx, e.ObjectNew, q)
+			c.wake(e.ObjectNew, q)
 		},
-		DeleteFunc: func(ctx context.Context, e event.TypedDeleteEvent[*appsv1.ReplicaSet], q wake.Queue) {
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*appsv1.ReplicaSet], q wake.Queue) {
 			if metav1.GetControllerOfNoCopy(e.Object) != nil {
-				c.wake(ctx, e.Object, q)
+				c.wake(e.Object, q)
 			}
 		},
 	}
 }
 
-func (c *Controller) wake(ctx context.Context, set *appsv1.ReplicaSet, q wake.Queue) {
+func (c *Controller) wake(set *appsv1.ReplicaSet, q wake.Queue) {
 	if owner := metav1.GetControllerOfNoCopy(set); owner != nil {
 		if owner.Kind == "Deployment" {
 			q.Add(wake.Request(set.Namespace, owner.Name))
 		}
 		return
 	}
-	all := &appsv1.DeploymentList{}
-	// The cache answers without I/O; an error would mean that it holds no Deployments.
-	if err := c.client.List(ctx, all, client.InNamespace(set.Namespace)); err != nil {
-		return
+	for _, name := range c.selectors.Matching(set.Namespace, set.Labels) {
+		q.Add(wake.Request(set.Namespace, name))
 	}
-	for i := range all.Items {
-		selector, err := metav1.LabelSelectorAsSelector(all.Items[i].Spec.Selector)
-		if err == nil && selector.Matches(labels.Set(set.Labels)) {
-			q.Add(wake.Request(set.Namespace, all.Items[i].Name))
-		}
-	}
+}
+
+func (c *Controller) know(d *appsv1.Deployment) { c.selectors.Put(d, d.Spec.Selector) }
+
+// forget drops what is remembered about a Deployment that is gone.
+func (c *Controller) forget(d *appsv1.Deployment) {
+	c.selectors.Remove(d)
+	c.gate.Forget(d.UID)
 }
 
 // onPod wakes up a Deployment that waits for its old Pods to end, with strategy Recreate. All others learn of their Pods

@@ -8,7 +8,6 @@
 package replicaset
 
 import (
-	"context"
 	"fmt"
 	"time"
 
@@ -16,7 +15,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -30,6 +28,7 @@ import (
 	"keelson.dev/services/workload-controllers/internal/podfeed"
 	"keelson.dev/services/workload-controllers/internal/podops"
 	"keelson.dev/services/workload-controllers/internal/podset"
+	"keelson.dev/services/workload-controllers/internal/selectors"
 	"keelson.dev/services/workload-controllers/internal/wake"
 	"keelson.dev/services/workload-controllers/internal/write"
 )
@@ -69,7 +68,7 @@ func setup(s *controller.Setup, feed *podfeed.Feed, concurrent int) (controller.
 	}
 	own, pending := client.WithFieldOwner(s.Client, Name), gate.New()
 	c := &Controller{
-		client: own, live: s.Live, sets: sets, pods: feed.Index, gate: pending,
+		client: own, live: s.Live, sets: sets, pods: feed.Index, gate: pending, selectors: selectors.New(),
 		writer:   &write.Writer{Client: own, Kind: "replicaset", Gate: pending, Store: store},
 		ops:      &podops.Operator{Client: clientset, FieldManager: Name, Gate: pending, Feed: feed},
 		recorder: s.Recorder, now: time.Now, written: map[types.UID]time.Time{},
@@ -78,7 +77,7 @@ func setup(s *controller.Setup, feed *podfeed.Feed, concurrent int) (controller.
 	if err != nil {
 		return nil, err
 	}
-	if err := built.Watch(source.Kind(s.Cache, &appsv1.ReplicaSet{}, wake.Self[*appsv1.ReplicaSet](c.forget))); err != nil {
+	if err := built.Watch(source.Kind(s.Cache, &appsv1.ReplicaSet{}, wake.Self(c.know, c.forget))); err != nil {
 		return nil, fmt.Errorf("watching ReplicaSets: %w", err)
 	}
 	if err := built.Watch(&podfeed.Source{Feed: feed, Cache: s.Cache, Requests: c.onPod}); err != nil {
@@ -103,17 +102,11 @@ func (c *Controller) onPod(pod *corev1.Pod, change podset.Change) []reconcile.Re
 
 // adopters returns the ReplicaSets whose selectors match a Pod without a controller.
 func (c *Controller) adopters(pod *corev1.Pod) []reconcile.Request {
-	sets := &appsv1.ReplicaSetList{}
-	// The cache answers without I/O; an error would mean that it holds no ReplicaSets.
-	if err := c.client.List(context.Background(), sets, client.InNamespace(pod.Namespace)); err != nil {
-		return nil
-	}
 	var requests []reconcile.Request
-	for i := range sets.Items {
-		selector, err := metav1.LabelSelectorAsSelector(sets.Items[i].Spec.Selector)
-		if err == nil && selector.Matches(labels.Set(pod.Labels)) {
-			requests = append(requests, wake.Request(pod.Namespace, sets.Items[i].Name))
-		}
+	for _, name := range c.selectors.Matching(pod.Namespace, pod.Labels) {
+		requests = append(requests, wake.Request(pod.Namespace, name))
 	}
 	return requests
 }
+
+func (c *Controller) know(set *appsv1.ReplicaSet) { c.selectors.Put(set, set.Spec.Selector) }

@@ -24,6 +24,7 @@ import (
 	"keelson.dev/services/workload-controllers/internal/ownerindex"
 	"keelson.dev/services/workload-controllers/internal/podops"
 	"keelson.dev/services/workload-controllers/internal/podset"
+	"keelson.dev/services/workload-controllers/internal/selectors"
 	"keelson.dev/services/workload-controllers/internal/write"
 )
 
@@ -37,15 +38,17 @@ type recorder interface {
 
 // Controller keeps ReplicaSets at their number of Pods.
 type Controller struct {
-	client   client.Client // reads from the cache
-	live     client.Reader // reads from the apiserver
-	writer   *write.Writer
-	sets     ownerindex.Index[*appsv1.ReplicaSet]
-	pods     *podset.Index
-	ops      *podops.Operator
-	gate     *gate.Gate
-	recorder recorder
-	now      func() time.Time
+	client client.Client // reads from the cache
+	live   client.Reader // reads from the apiserver
+	writer *write.Writer
+	sets   ownerindex.Index[*appsv1.ReplicaSet]
+	pods   *podset.Index
+	// selectors are those of all ReplicaSets.
+	selectors *selectors.Index
+	ops       *podops.Operator
+	gate      *gate.Gate
+	recorder  recorder
+	now       func() time.Time
 
 	mu      sync.Mutex // guards written
 	written map[types.UID]time.Time
@@ -182,9 +185,10 @@ func (c *Controller) lastWritten(uid types.UID) time.Time {
 }
 
 // forget drops what is remembered about a ReplicaSet that is gone.
-func (c *Controller) forget(uid types.UID) {
-	c.gate.Forget(uid)
+func (c *Controller) forget(set *appsv1.ReplicaSet) {
+	c.selectors.Remove(set)
+	c.gate.Forget(set.UID)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.written, uid)
+	delete(c.written, set.UID)
 }

@@ -1,0 +1,99 @@
+package podfeed
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/randfill"
+
+	"keelson.dev/services/workload-controllers/internal/podset"
+)
+
+// anyPod returns a Pod with all kinds of things in it.
+func anyPod(r *rand.Rand, fill *randfill.Filler, i int) *corev1.Pod {
+	pod := &corev1.Pod{}
+	fill.Fill(&pod.ObjectMeta)
+	fill.Fill(&pod.Spec.Containers)
+	fill.Fill(&pod.Status)
+	pod.Namespace, pod.Name, pod.UID = "default", fmt.Sprint(i), types.UID(fmt.Sprint(i))
+	pod.Labels = map[string]string{"app": []string{"web", "debug"}[r.IntN(2)], "v": "1"}
+	pod.Annotations = map[string]string{corev1.PodDeletionCost: fmt.Sprint(r.IntN(3)), "other": "x"}
+	pod.Spec.NodeName = fmt.Sprint("n", r.IntN(2))
+	pod.Status.Phase = []corev1.PodPhase{corev1.PodPending, corev1.PodRunning, corev1.PodRunning, corev1.PodFailed}[r.IntN(4)]
+	if r.IntN(2) == 0 {
+		pod.DeletionTimestamp = nil
+	}
+	pod.OwnerReferences, pod.Status.Conditions = nil, nil
+	if r.IntN(4) > 0 {
+		yes := true
+		pod.OwnerReferences = []metav1.OwnerReference{{UID: "o", Kind: "ReplicaSet", Name: "web", Controller: &yes}}
+	}
+	for _, kind := range []corev1.PodConditionType{corev1.PodScheduled, corev1.PodReady, corev1.DisruptionTarget} {
+		if r.IntN(2) == 0 {
+			pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{
+				Type: kind, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Unix(1_700_000_000+r.Int64N(20), 0),
+			})
+		}
+	}
+	return pod
+}
+
+// view is all that the controllers get to see of Pods.
+func view(pods []*corev1.Pod) map[string]any {
+	x, now := podset.NewIndex(), time.Unix(1_700_000_010, 0)
+	changes := map[string]any{}
+	for _, pod := range pods {
+		change := x.Upsert(pod)
+		changes["change of "+pod.Name] = []any{change.Before, change.After, change.Ended}
+	}
+	selector := labels.SelectorFromSet(labels.Set{"app": "web"})
+	tally := x.Observe("o", podset.Spec{Selector: selector, Template: labels.Set{"app": "web"}, MinReady: 5 * time.Second}, now)
+	names := func(pods []*corev1.Pod) []string {
+		var names []string
+		for _, pod := range pods {
+			names = append(names, pod.Name)
+		}
+		return slices.Sorted(slices.Values(names))
+	}
+	seen := map[string]any{"strays": names(tally.Strays), "orphans": names(x.Orphans("default", selector)), "unfinished": x.Unfinished("o")}
+	tally.Strays = nil
+	seen["figures"] = tally
+	for _, ranked := range x.Ranked("o", []types.UID{"o"}) {
+		seen["rank of "+ranked.Name] = ranked
+	}
+	made := map[string]int{}
+	for _, pod := range x.Made("o") {
+		made[fmt.Sprint(pod)]++
+	}
+	seen["made"] = made
+	maps.Copy(seen, changes)
+	return seen
+}
+
+// What the cache keeps of Pods is all that the controllers see of them.
+func TestStrippingChangesNothingThatIsSeen(t *testing.T) {
+	for seed := range int64(200) {
+		r, fill := rand.New(rand.NewPCG(uint64(seed), 6)), randfill.NewWithSeed(seed).NilChance(.3).NumElements(0, 2)
+		var whole, kept []*corev1.Pod
+		for i := range 8 {
+			pod := anyPod(r, fill, i)
+			stripped, err := Strip(pod.DeepCopy())
+			if err != nil {
+				t.Fatal(err)
+			}
+			whole, kept = append(whole, pod), append(kept, stripped.(*corev1.Pod))
+		}
+		if got, want := view(kept), view(whole); !reflect.DeepEqual(got, want) {
+			t.Fatalf("seed %d: of what is kept\n%+v\nof all\n%+v", seed, got, want)
+		}
+	}
+}

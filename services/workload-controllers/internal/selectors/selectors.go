@@ -1,0 +1,110 @@
+// Package selectors finds the objects whose label selectors match something, without reading each selector again. It is pure.
+package selectors
+
+import (
+	"slices"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Index holds the selectors of objects, by namespace and, where a selector demands a label with one value, by such a label. It is
+// safe for concurrent use.
+type Index struct {
+	mu      sync.Mutex // guards what follows
+	entries map[object]entry
+	buckets map[bucket]map[string]labels.Selector // by the objects' names
+}
+
+type object struct{ namespace, name string }
+
+// bucket is a namespace and a label that selectors in it demand; those that demand none are in the one without.
+type bucket struct{ namespace, key, value string }
+
+type entry struct {
+	uid        types.UID
+	generation int64
+	in         bucket
+}
+
+// New returns an empty index.
+func New() *Index {
+	return &Index{entries: map[object]entry{}, buckets: map[bucket]map[string]labels.Selector{}}
+}
+
+// Put takes in an object's selector. One that was taken in at this generation is not read again; one that cannot be read
+// matches nothing.
+func (x *Index) Put(o metav1.Object, selector *metav1.LabelSelector) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	key := object{o.GetNamespace(), o.GetName()}
+	last, ok := x.entries[key]
+	if ok && last.generation == o.GetGeneration() && last.generation != 0 && last.uid == o.GetUID() {
+		return
+	}
+	x.drop(key)
+	parsed, err := metav1.LabelSelectorAsSelector(selector)
+	if err != nil {
+		return
+	}
+	in := bucket{namespace: key.namespace}
+	if selector != nil && len(selector.MatchLabels) > 0 {
+		// Any will do; always the same one is easier to follow.
+		in.key = slices.Min(keys(selector.MatchLabels))
+		in.value = selector.MatchLabels[in.key]
+	}
+	if x.buckets[in] == nil {
+		x.buckets[in] = map[string]labels.Selector{}
+	}
+	x.buckets[in][key.name] = parsed
+	x.entries[key] = entry{uid: o.GetUID(), generation: o.GetGeneration(), in: in}
+}
+
+// Remove forgets an object.
+func (x *Index) Remove(o metav1.Object) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.drop(object{o.GetNamespace(), o.GetName()})
+}
+
+// Matching returns the names of the objects in the namespace whose selectors match, sorted.
+func (x *Index) Matching(namespace string, set labels.Set) []string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	var names []string
+	look := func(in bucket) {
+		for name, selector := range x.buckets[in] {
+			if selector.Matches(set) {
+				names = append(names, name)
+			}
+		}
+	}
+	look(bucket{namespace: namespace})
+	for key, value := range set {
+		look(bucket{namespace, key, value})
+	}
+	slices.Sort(names)
+	return names
+}
+
+func (x *Index) drop(key object) {
+	last, ok := x.entries[key]
+	if !ok {
+		return
+	}
+	delete(x.entries, key)
+	delete(x.buckets[last.in], key.name)
+	if len(x.buckets[last.in]) == 0 {
+		delete(x.buckets, last.in)
+	}
+}
+
+func keys(m map[string]string) []string {
+	all := make([]string, 0, len(m))
+	for key := range m {
+		all = append(all, key)
+	}
+	return all
+}
