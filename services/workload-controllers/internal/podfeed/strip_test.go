@@ -32,6 +32,9 @@ func anyPod(r *rand.Rand, fill *randfill.Filler, i int) *corev1.Pod {
 	if r.IntN(2) == 0 {
 		pod.DeletionTimestamp = nil
 	}
+	for i := range pod.Status.ContainerStatuses {
+		pod.Status.ContainerStatuses[i].RestartCount = r.Int32N(3)
+	}
 	pod.OwnerReferences, pod.Status.Conditions = nil, nil
 	if r.IntN(4) > 0 {
 		yes := true
