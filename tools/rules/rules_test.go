@@ -32,6 +32,7 @@ func TestEachRuleTriggersInTheToyModule(t *testing.T) {
 		{"bind/decide.go", "forbidigo", "time.Now"},
 		{"bind/budget.go", "funlen", "Long"},
 		{"bind/budget.go", "cyclop", "Branchy"},
+		{"bind/budget.go", "lll", "121 characters"},
 		{"bind/suspect.go", "staticcheck", "SA4000"},
 		{"containerlog/open.go", "forbidigo", "os.Open"},
 		{"containerlog/open.go", "forbidigo", "os.ReadFile"},
