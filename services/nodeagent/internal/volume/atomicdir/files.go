@@ -30,6 +30,18 @@ func (f Files) CheckSize() error {
 	return nil
 }
 
+// inShortForm has no path with an empty element, "a//b", or one that stands for its folder, "./a".
+func (f Files) inShortForm() Files {
+	out := make(Files, len(f))
+	for path, file := range f {
+		if path != "" && !slices.Contains(strings.Split(path, "/"), "..") {
+			path = filepath.Clean(path)
+		}
+		out[path] = file
+	}
+	return out
+}
+
 // check refuses what is too large and paths that would leave the folder or hide its own entries.
 func (f Files) check() error {
 	if err := f.CheckSize(); err != nil {
@@ -43,7 +55,7 @@ func (f Files) check() error {
 			return fmt.Errorf("invalid path: must be relative path: %s", path)
 		case len(path) > maxPath:
 			return fmt.Errorf("invalid path: must be less than or equal to %d characters", maxPath)
-		case path != filepath.Clean(path), slices.Contains(strings.Split(path, "/"), ".."):
+		case path == ".", slices.Contains(strings.Split(path, "/"), ".."):
 			return fmt.Errorf("invalid path: must not contain '..': %s", path)
 		case strings.HasPrefix(path, ".."):
 			return fmt.Errorf("invalid path: must not start with '..': %s", path)

@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
@@ -153,12 +156,25 @@ func bind(p *corev1.Pod, binding *corev1.Binding, now metav1.Time) error {
 	case len(p.Spec.SchedulingGates) > 0:
 		return fmt.Errorf("pod %v has non-empty .spec.schedulingGates", p.Name)
 	}
-	p.Spec.NodeName = binding.Target.Name
+	old := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: maps.Clone(p.Annotations)}}
 	p.Annotations = merged(p.Annotations, binding.Annotations)
 	p.Labels = merged(p.Labels, binding.Labels)
+	if errs := validateBound(p, old); len(errs) > 0 {
+		return apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("Binding").GroupKind(), binding.Name, errs)
+	}
+	p.Spec.NodeName = binding.Target.Name
 	p.Status.NominatedNodeName = ""
 	setCondition(&p.Status, corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue}, now)
 	return nil
+}
+
+// validateBound checks what a binding added to the Pod, as any other update would.
+func validateBound(p, old *corev1.Pod) field.ErrorList {
+	return slices.Concat(
+		validateAnnotationsUpdate(p, old),
+		apivalidation.ValidateAnnotations(p.Annotations, annotationsPath),
+		metav1validation.ValidateLabels(p.Labels, field.NewPath("metadata", "labels")),
+	)
 }
 
 func merged(into, from map[string]string) map[string]string {

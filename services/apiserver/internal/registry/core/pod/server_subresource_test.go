@@ -1,6 +1,7 @@
 package pod_test
 
 import (
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -72,6 +73,15 @@ func testBindRefused(t *testing.T, _ *cluster, pods typedcorev1.PodInterface) {
 	create(t, pods, nginx(func(p *corev1.Pod) { p.Name, p.Finalizers = "leaving", []string{"example.com/a"} }))
 	must(t, pods.Delete(t.Context(), "leaving", metav1.DeleteOptions{}))
 	wantError(t, bind(binding("leaving", "node-1"), metav1.CreateOptions{}), apierrors.IsConflict, "pod leaving is being deleted, cannot be assigned to a host")
+	// What a binding brings along is held to what updates are held to.
+	mirror := binding("free", "node-1")
+	mirror.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "x"}
+	wantError(t, bind(mirror, metav1.CreateOptions{}), apierrors.IsInvalid, "may not remove or add mirror pod annotation")
+	mirror.Annotations = map[string]string{"large": strings.Repeat("x", 256<<10)}
+	wantError(t, bind(mirror, metav1.CreateOptions{}), apierrors.IsInvalid, "metadata.annotations: Too long")
+	mirror.Annotations, mirror.Labels = nil, map[string]string{"a b": ""}
+	wantError(t, bind(mirror, metav1.CreateOptions{}), apierrors.IsInvalid, "metadata.labels: Invalid value")
+
 	exact := binding("free", "node-1")
 	exact.UID = p.UID
 	must(t, bind(exact, metav1.CreateOptions{}))
