@@ -19,7 +19,8 @@ type Options struct {
 
 // AddFlags binds --kubeconfig.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig, "kubeconfig file; without it the service account of the Pod that this daemon runs in")
+	fs.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig,
+		"kubeconfig file; without it the service account of the Pod that this daemon runs in")
 }
 
 // Validate says whether the file is there.
@@ -42,8 +43,8 @@ func (o *Options) Config(daemon string) (*rest.Config, error) {
 	return ForDaemon(config, daemon), nil
 }
 
-// ForDaemon returns a copy of the connection as the daemons use it: protobuf where the server has it, and no throttle of
-// the client's own, because flow control is the server's.
+// ForDaemon returns a copy of the connection as the daemons use it: protobuf where the server has it, and no throttle
+// of the client's own, because flow control is the server's.
 func ForDaemon(config *rest.Config, daemon string) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.UserAgent = "keelson-" + daemon

@@ -1,5 +1,6 @@
-// Package controller runs a service's controllers: one cache for all, a Lease and a field manager for each. A controller
-// says what it is in a Registration; winning its Lease builds and starts it, losing the Lease ends it, and only it.
+// Package controller runs a service's controllers: one cache for all, a Lease and a field manager for each. A
+// controller says what it is in a Registration; winning its Lease builds and starts it, losing the Lease ends it, and
+// only it.
 package controller
 
 import (
@@ -80,7 +81,8 @@ func (s *Setup) AddQueue(depth introspect.Depth) {
 type Options struct {
 	// Service is the first half of the Leases' names.
 	Service string
-	// Config is the connection, as client.ForDaemon makes it. The controllers write over a fenced copy (election.Fence).
+	// Config is the connection, as client.ForDaemon makes it. The controllers write over a fenced copy
+	// (election.Fence).
 	Config *rest.Config
 	// Scheme knows every type that the controllers use.
 	Scheme *runtime.Scheme
@@ -149,7 +151,8 @@ func (g *Group) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	for _, r := range g.options.Controllers {
 		running.Go(func() {
-			_ = g.elector.Run(ctx, g.options.Service+"."+r.Name, func(ctx context.Context) error { return g.lead(ctx, r) })
+			_ = g.elector.Run(ctx, g.options.Service+"."+r.Name,
+				func(ctx context.Context) error { return g.lead(ctx, r) })
 		})
 	}
 	running.Wait()
@@ -157,8 +160,8 @@ func (g *Group) Run(ctx context.Context) error {
 	return <-cacheEnded
 }
 
-// connect builds the cache, for which the apiserver must answer, and goes on trying until it does. It returns false when ctx
-// ended first.
+// connect builds the cache, for which the apiserver must answer, and goes on trying until it does. It returns false
+// when ctx ended first.
 func (g *Group) connect(ctx context.Context) bool {
 	for {
 		c, err := g.newCluster(ctx)
@@ -210,7 +213,8 @@ func (g *Group) lead(ctx context.Context, r Registration) error {
 	}
 	runnable, err := r.Setup(&Setup{
 		Client: g.cluster.GetClient(), Live: g.cluster.GetAPIReader(), Cache: g.cluster.GetCache(),
-		Config: g.fenced, Scheme: g.options.Scheme, Recorder: g.events.Recorder(g.options.Scheme, cmp.Or(r.EventSource, r.Name), ""),
+		Config: g.fenced, Scheme: g.options.Scheme, Recorder: g.events.Recorder(g.options.Scheme,
+			cmp.Or(r.EventSource, r.Name), ""),
 		Log: g.options.Log.Named(r.Name), name: r.Name, state: g.options.State,
 	})
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// A failing object is tried again after retryFirst, doubled up to retryMax. There is no bound over all objects: flow control
-// is the server's.
+// A failing object is tried again after retryFirst, doubled up to retryMax. There is no bound over all objects: flow
+// control is the server's.
 const (
 	retryFirst = 5 * time.Millisecond
 	retryMax   = 60 * time.Second
@@ -21,7 +21,8 @@ const (
 
 // NewReconciler returns a controller-runtime controller whose queue and errors introspection shows. The caller adds
 // watches. Panics of a reconcile count as its error.
-func NewReconciler[request comparable](s *Setup, concurrent int, r reconcile.TypedReconciler[request]) (ctrl.TypedController[request], error) {
+func NewReconciler[request comparable](s *Setup, concurrent int,
+	r reconcile.TypedReconciler[request]) (ctrl.TypedController[request], error) {
 	yes, log := true, zapr.NewLogger(s.Log)
 	c, err := ctrl.NewTypedUnmanaged(s.name, ctrl.TypedOptions[request]{
 		// One process may win a Lease more than once.
@@ -31,7 +32,8 @@ func NewReconciler[request comparable](s *Setup, concurrent int, r reconcile.Typ
 		Logger:                  log,
 		Reconciler:              reporting[request]{next: r, setup: s},
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[request](retryFirst, retryMax),
-		NewQueue: func(name string, limiter workqueue.TypedRateLimiter[request]) workqueue.TypedRateLimitingInterface[request] {
+		NewQueue: func(name string,
+			limiter workqueue.TypedRateLimiter[request]) workqueue.TypedRateLimitingInterface[request] {
 			queue := priorityqueue.New(name, func(o *priorityqueue.Opts[request]) {
 				o.Log, o.RateLimiter = log, limiter
 			})

@@ -1,10 +1,10 @@
-// Package daemon is the one way to write a Keelson daemon: a command with flags, environment and a config file, logging,
-// signals, the status address and an ordered stop.
+// Package daemon is the one way to write a Keelson daemon: a command with flags, environment and a config file,
+// logging, signals, the status address and an ordered stop.
 //
 // The five have one skeleton:
 //
 //	cmd/keelson-NAME   func main() { os.Exit(daemon.Main(app.Daemon())) }
-//	internal/app       Daemon() names the flags and what runs; Config and Run(ctx, Config) put the daemon's parts together
+//	internal/app       Daemon() names the flags and what runs; Config and Run(ctx, Config) are the parts
 //	inproc             Start(ctx, Config) runs the same inside another process, a test's for example
 package daemon
 
@@ -85,8 +85,9 @@ type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
-// Main runs the daemon with the process's arguments and returns the exit status: 0 after a clean stop, 1 after a failure
-// and 2 after wrong usage, each with one line on standard error. SIGINT and SIGTERM stop it; a second one ends it at once.
+// Main runs the daemon with the process's arguments and returns the exit status: 0 after a clean stop, 1 after a
+// failure and 2 after wrong usage, each with one line on standard error. SIGINT and SIGTERM stop it; a second one ends
+// it at once.
 func Main(d Daemon) int {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -160,7 +161,8 @@ func (d Daemon) start(ctx context.Context, flags *pflag.FlagSet, common *commonF
 	}
 	logging.Capture(log)
 	e := &Environment{
-		Log: log, Live: &status.Live, Ready: &status.Ready, Metrics: status.Metrics, State: introspect.NewState(d.Name, Version()),
+		Log: log, Live: &status.Live, Ready: &status.Ready, Metrics: status.Metrics, State: introspect.NewState(d.Name,
+			Version()),
 	}
 	e.State.Register(status.GRPC)
 	return d.run(ctx, e, status)
@@ -168,7 +170,8 @@ func (d Daemon) start(ctx context.Context, flags *pflag.FlagSet, common *commonF
 
 // run keeps the status address up until the daemon's own work has stopped.
 func (d Daemon) run(ctx context.Context, e *Environment, status *telemetry.Server) error {
-	e.Log.Info("starting", zap.String("version", Version()), zap.String("statusAddress", status.Address()), zap.Int("pid", os.Getpid()))
+	e.Log.Info("starting", zap.String("version", Version()), zap.String("statusAddress", status.Address()),
+		zap.Int("pid", os.Getpid()))
 	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopServing()
 	served := make(chan error, 1)

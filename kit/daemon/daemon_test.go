@@ -74,11 +74,15 @@ func TestWrongUsageIsOneLineAndStatus2(t *testing.T) {
 }
 
 func TestFailureWhileRunningIsStatus1(t *testing.T) {
-	code, stderr := execute(t, &options{}, func(context.Context, *Environment) error { return errors.New("disk full") }, "--log-level=error")
+	code, stderr := execute(t, &options{}, func(context.Context, *Environment) error { return errors.New("disk full") },
+		"--log-level=error")
 	if code != 1 || stderr != "keelson-test: disk full\n" {
 		t.Errorf("status %d, %q", code, stderr)
 	}
-	code, _ = execute(t, &options{}, func(context.Context, *Environment) error { return UsageError(errors.New("bad file")) })
+	code, _ = execute(t, &options{}, func(context.Context,
+		*Environment) error {
+		return UsageError(errors.New("bad file"))
+	})
 	if code != 2 {
 		t.Errorf("a usage error found while running ends with %d", code)
 	}
@@ -108,7 +112,8 @@ func TestCommandLineWinsOverEnvironmentOverFile(t *testing.T) {
 func TestStatusAddressOutlivesTheWork(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var stderr bytes.Buffer
-	code := Execute(ctx, Daemon{Name: "test", Options: &options{}, Run: func(ctx context.Context, _ *Environment) error {
+	code := Execute(ctx, Daemon{Name: "test", Options: &options{}, Run: func(ctx context.Context,
+		_ *Environment) error {
 		cancel()
 		<-ctx.Done()
 		address := regexp.MustCompile(`"statusAddress":"([^"]+)"`).FindStringSubmatch(stderr.String())

@@ -24,17 +24,22 @@ type commonFlags struct {
 }
 
 func newCommonFlags() *commonFlags {
-	return &commonFlags{logging: logging.Options{Level: "info", Format: "json"}, status: telemetry.Options{Address: "127.0.0.1:0"}}
+	return &commonFlags{logging: logging.Options{Level: "info", Format: "json"},
+		status: telemetry.Options{Address: "127.0.0.1:0"}}
 }
 
 func (c *commonFlags) addFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&c.config, "config", "", "YAML file of flag-name: value lines; the environment (KEELSON_FLAG_NAME) and the command line win over it")
+	fs.StringVar(&c.config, "config", "",
+		"YAML file of flag-name: value lines; the environment (KEELSON_FLAG_NAME) and the command line win over it")
 	fs.StringVar(&c.logging.Level, "log-level", c.logging.Level, "debug, info, warn or error")
 	fs.StringVar(&c.logging.Format, "log-format", c.logging.Format, "json or console")
-	fs.StringVar(&c.status.Address, "status-address", c.status.Address, "HOST:PORT of metrics, health and introspection over TLS; port 0 takes a free one, empty switches it off")
-	fs.StringVar(&c.status.CertFile, "status-cert-file", "", "PEM certificate of the status address; without it a self-signed one is made in memory")
+	fs.StringVar(&c.status.Address, "status-address", c.status.Address,
+		"HOST:PORT of metrics, health and introspection over TLS; port 0 takes a free one, empty switches it off")
+	fs.StringVar(&c.status.CertFile, "status-cert-file", "",
+		"PEM certificate of the status address; without it a self-signed one is made in memory")
 	fs.StringVar(&c.status.KeyFile, "status-key-file", "", "PEM key of --status-cert-file")
-	fs.StringVar(&c.status.ClientCAFile, "status-client-ca-file", "", "PEM bundle; with it all but health asks for a client certificate of this CA")
+	fs.StringVar(&c.status.ClientCAFile, "status-client-ca-file", "",
+		"PEM bundle; with it all but health asks for a client certificate of this CA")
 	fs.BoolVar(&c.status.Profiling, "profiling", false, "serve /debug/pprof/ on the status address")
 }
 

@@ -1,5 +1,5 @@
-// Package election lets at most one replica lead each role, by a Lease per role. Losing a role ends that role's work, not
-// the process, and the process stands for it again.
+// Package election lets at most one replica lead each role, by a Lease per role. Losing a role ends that role's work,
+// not the process, and the process stands for it again.
 package election
 
 import (
@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// Timing of a Lease. A standby looks every RetryPeriod to 2.2 times that (client-go's jitter) and takes over when it has seen
-// no renewal for LeaseDuration: a killed leader is replaced after at most LeaseDuration + 4.4 RetryPeriod.
+// Timing of a Lease. A standby looks every RetryPeriod to 2.2 times that (client-go's jitter) and takes over when it
+// has seen no renewal for LeaseDuration: a killed leader is replaced after at most LeaseDuration + 4.4 RetryPeriod.
 type Timing struct {
 	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
 }
@@ -64,13 +64,15 @@ func New(config *rest.Config, observer Observer) (*Elector, error) {
 	if err != nil {
 		return nil, fmt.Errorf("naming the elector: %w", err)
 	}
-	return &Elector{Identity: host + "_" + uuid.NewString(), Timing: DefaultTiming, client: client, observer: observer, clock: sinceBoot}, nil
+	return &Elector{Identity: host + "_" + uuid.NewString(), Timing: DefaultTiming, client: client, observer: observer,
+		clock: sinceBoot}, nil
 }
 
-// Run stands for the role until ctx ends, and calls lead each time it is won. lead's context ends when the role is lost;
-// it must return soon after, since the next campaign waits for it. When ctx ends the Lease is given up only after lead has
-// returned, so that two leaders never overlap. An error of lead is reported to the observer, the role is given up and stood
-// for again. Over a connection of Fence, lead writes with that context or one made of it, and with no other.
+// Run stands for the role until ctx ends, and calls lead each time it is won. lead's context ends when the role is
+// lost; it must return soon after, since the next campaign waits for it. When ctx ends the Lease is given up only after
+// lead has returned, so that two leaders never overlap. An error of lead is reported to the observer, the role is given
+// up and stood for again. Over a connection of Fence, lead writes with that context or one made of it, and with no
+// other.
 func (e *Elector) Run(ctx context.Context, role string, lead func(context.Context) error) error {
 	for ctx.Err() == nil {
 		e.observer.Campaigning(role)
@@ -123,7 +125,8 @@ func (e *Elector) campaign(ctx context.Context, role string, lead func(context.C
 	return errors.Join(err, e.release(lock))
 }
 
-// release gives the Lease up at once. client-go's own release would come before lead has returned where a renewal failed.
+// release gives the Lease up at once. client-go's own release would come before lead has returned where a renewal
+// failed.
 func (e *Elector) release(lock *resourcelock.LeaseLock) error {
 	ctx, cancel := context.WithTimeout(context.Background(), e.Timing.RetryPeriod)
 	defer cancel()

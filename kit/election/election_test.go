@@ -36,7 +36,8 @@ func leases() *fake.Clientset {
 		version++
 		old, err := client.Tracker().Get(action.GetResource(), write.Namespace, write.Name)
 		if err == nil && old.(*coordinationv1.Lease).ResourceVersion != write.ResourceVersion {
-			return true, nil, apierrors.NewConflict(action.GetResource().GroupResource(), write.Name, errors.New("changed"))
+			return true, nil, apierrors.NewConflict(action.GetResource().GroupResource(), write.Name,
+				errors.New("changed"))
 		}
 		write.ResourceVersion = time.Duration(version).String()
 		return false, nil, nil
@@ -105,7 +106,8 @@ func TestStandbyTakesOverWithin20SecondsOfALostLeader(t *testing.T) {
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			_ = elector(client, "b").Run(standby, "test.role", func(ctx context.Context) error { won <- time.Now(); <-ctx.Done(); return nil })
+			_ = elector(client, "b").Run(standby, "test.role",
+				func(ctx context.Context) error { won <- time.Now(); <-ctx.Done(); return nil })
 		}()
 		time.Sleep(30 * time.Second)
 		cut.Store(true)
@@ -132,7 +134,8 @@ func TestLosingTheLeaseEndsTheWorkBeforeItExpires(t *testing.T) {
 		ended, over := make(chan time.Time, 1), make(chan struct{})
 		go func() {
 			defer close(over)
-			_ = elector(client, "a").Run(ctx, "test.role", func(ctx context.Context) error { <-ctx.Done(); ended <- time.Now(); return nil })
+			_ = elector(client, "a").Run(ctx, "test.role",
+				func(ctx context.Context) error { <-ctx.Done(); ended <- time.Now(); return nil })
 		}()
 		time.Sleep(5 * time.Second)
 		cut.Store(true)

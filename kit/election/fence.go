@@ -23,8 +23,8 @@ func Fence(config *rest.Config) *rest.Config {
 	return config
 }
 
-// WithTermOf returns ctx as one whose writes stand or fall with the term that the other context comes from. It serves work
-// that must not end with the term but may not outlast it as a writer.
+// WithTermOf returns ctx as one whose writes stand or fall with the term that the other context comes from. It serves
+// work that must not end with the term but may not outlast it as a writer.
 func WithTermOf(ctx, leading context.Context) context.Context {
 	return context.WithValue(ctx, termKey{}, leading.Value(termKey{}))
 }

@@ -159,7 +159,8 @@ func TestALeaderThatReadsOfAnotherStopsAtOnce(t *testing.T) {
 				return false, nil, nil
 			}
 			holder, lasts := "b", int32(9)
-			return true, &coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder, LeaseDurationSeconds: &lasts}}, nil
+			return true, &coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder,
+				LeaseDurationSeconds: &lasts}}, nil
 		})
 		over := make(chan struct{})
 		go func() {

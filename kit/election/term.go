@@ -9,8 +9,9 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// term is one attempt to lead: not begun, serving, or over. It settles the race between winning the Lease, which client-go
-// tells from a goroutine of its own, and being told to stop, and it knows how long the Lease is held for certain.
+// term is one attempt to lead: not begun, serving, or over. It settles the race between winning the Lease, which
+// client-go tells from a goroutine of its own, and being told to stop, and it knows how long the Lease is held for
+// certain.
 type term struct {
 	role   string
 	clock  func() time.Duration
@@ -87,7 +88,8 @@ func (t *term) check() error {
 		return fmt.Errorf("%w %s any more", ErrNotLeading, t.role)
 	case age >= t.safely:
 		t.lose()
-		return fmt.Errorf("%w %s any more: the Lease was last renewed %v ago", ErrNotLeading, t.role, age.Round(time.Millisecond))
+		return fmt.Errorf("%w %s any more: the Lease was last renewed %v ago", ErrNotLeading, t.role,
+			age.Round(time.Millisecond))
 	}
 	return nil
 }
@@ -106,8 +108,8 @@ func (t *term) end() (served bool, err error) {
 	return begun, t.err
 }
 
-// timedLock is the Lease as client-go's elector sees it. It tells the term of each renewal: a standby cannot have seen the
-// renewal before it was sent, so the Lease holds for its whole duration from then on.
+// timedLock is the Lease as client-go's elector sees it. It tells the term of each renewal: a standby cannot have seen
+// the renewal before it was sent, so the Lease holds for its whole duration from then on.
 type timedLock struct {
 	resourcelock.Interface
 	term *term

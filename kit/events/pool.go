@@ -14,9 +14,11 @@ import (
 )
 
 const (
-	// writers is how many Events a process writes at once: one at a time would hold a daemon back that reports each Pod.
+	// writers is how many Events a process writes at once: one at a time would hold a daemon back that reports each
+	// Pod.
 	writers = 8
-	// remembered is how many Events all writers together know again, to count them up: client-go's number for one writer.
+	// remembered is how many Events all writers together know again, to count them up: client-go's number for one
+	// writer.
 	remembered = 4096
 )
 
@@ -34,7 +36,8 @@ func NewPool(config *rest.Config) (*Pool, error) {
 	}
 	p := &Pool{}
 	for i := range p.writers {
-		p.writers[i] = record.NewBroadcaster(record.WithCorrelatorOptions(record.CorrelatorOptions{LRUCacheSize: remembered / writers}))
+		p.writers[i] = record.NewBroadcaster(
+			record.WithCorrelatorOptions(record.CorrelatorOptions{LRUCacheSize: remembered / writers}))
 		p.writers[i].StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.Events("")})
 	}
 	return p, nil

@@ -41,7 +41,8 @@ func (s *server) RoundTrip(request *http.Request) (*http.Response, error) {
 	s.asked <- c
 	<-c.answer
 	header := http.Header{"Content-Type": {"application/json"}}
-	return &http.Response{StatusCode: http.StatusOK, Header: header, Body: io.NopCloser(bytes.NewReader(body)), Request: request}, nil
+	return &http.Response{StatusCode: http.StatusOK, Header: header, Body: io.NopCloser(bytes.NewReader(body)),
+		Request: request}, nil
 }
 
 // pending returns the requests that wait for their answers when nothing else goes on.
@@ -113,14 +114,16 @@ func TestEventsAboutOneObjectKeepTheirOrderAndAreCountedUp(t *testing.T) {
 			}
 			e := calls[0].event
 			if calls[0].verb == http.MethodPost {
-				got = append(got, fmt.Sprintf("create %s %s by %s on %q", e.Type, e.Reason, e.Source.Component, e.Source.Host))
+				got = append(got, fmt.Sprintf("create %s %s by %s on %q", e.Type, e.Reason, e.Source.Component,
+					e.Source.Host))
 			} else {
 				got = append(got, fmt.Sprintf("%s count %d", calls[0].verb, e.Count))
 			}
 			close(calls[0].answer)
 		}
 		want := []string{
-			`create Normal Pulled by one on "node-1"`, `create Warning BackOff by one on "node-1"`, "PATCH count 2", "PATCH count 3",
+			`create Normal Pulled by one on "node-1"`, `create Warning BackOff by one on "node-1"`, "PATCH count 2",
+			"PATCH count 3",
 			`create Warning BackOff by other on ""`,
 		}
 		if !slices.Equal(got, want) {

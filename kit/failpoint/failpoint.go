@@ -5,8 +5,8 @@
 //
 //	2*off->1*error(disk full)->crash
 //
-// whose terms are used up from left to right: twice nothing, once an error, then the process ends at once. The last term
-// stays in force when it has no count, and the place is off when all counted terms are used up.
+// whose terms are used up from left to right: twice nothing, once an error, then the process ends at once. The last
+// term stays in force when it has no count, and the place is off when all counted terms are used up.
 //
 // Names are "<service>/<object>.<verb>.<before|after>", for example "scheduler/bind.before".
 package failpoint
@@ -49,8 +49,8 @@ func Inject(name string) error {
 	return p.next().run(name)
 }
 
-// Around runs do between the places name+".before" and name+".after". An error of the first keeps do from running; one of the
-// second stands for an answer that was lost on its way.
+// Around runs do between the places name+".before" and name+".after". An error of the first keeps do from running; one
+// of the second stands for an answer that was lost on its way.
 func Around(name string, do func() error) error {
 	if err := Inject(name + ".before"); err != nil {
 		return err

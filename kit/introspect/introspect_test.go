@@ -24,7 +24,10 @@ func connect(t *testing.T, s *State) *grpc.ClientConn {
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(server.Stop)
 	conn, err := grpc.NewClient("passthrough:test", grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn,
+			error) {
+			return listener.DialContext(ctx)
+		}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,20 +45,23 @@ func TestGetStatusShowsRolesQueuesAndErrors(t *testing.T) {
 	s.Leading("scheduler.x", "me")
 	s.Campaigning("scheduler.y")
 	s.Elected("scheduler.y", "other")
-	got, err := introspectionv1.NewIntrospectionServiceClient(connect(t, s)).GetStatus(t.Context(), &introspectionv1.GetStatusRequest{})
+	got, err := introspectionv1.NewIntrospectionServiceClient(connect(t, s)).GetStatus(t.Context(),
+		&introspectionv1.GetStatusRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got.Daemon != "scheduler" || got.Version != "v1" || got.ProcessId == 0 {
 		t.Errorf("identity: %v", got)
 	}
-	if len(got.Queues) != 2 || got.Queues[0].Name != "a" || got.Queues[1].Depth != 3 || got.Queues[1].Oldest.AsDuration() != time.Second {
+	if len(got.Queues) != 2 || got.Queues[0].Name != "a" || got.Queues[1].Depth != 3 ||
+		got.Queues[1].Oldest.AsDuration() != time.Second {
 		t.Errorf("queues: %v", got.Queues)
 	}
 	if len(got.LastErrors) != 1 || got.LastErrors[0].Message != "second" || got.LastErrors[0].Count != 2 {
 		t.Errorf("errors: %v", got.LastErrors)
 	}
-	if len(got.Roles) != 2 || !got.Roles[0].Leading || got.Roles[0].Since == nil || got.Roles[1].Leading || got.Roles[1].Holder != "other" {
+	if len(got.Roles) != 2 || !got.Roles[0].Leading || got.Roles[0].Since == nil || got.Roles[1].Leading ||
+		got.Roles[1].Holder != "other" {
 		t.Errorf("roles: %v", got.Roles)
 	}
 	s.Lost("scheduler.x")
@@ -68,7 +74,9 @@ func TestExplainAnswersOrSaysWhatIsMissing(t *testing.T) {
 	s := NewState("scheduler", "v1")
 	s.AddExplainer("Pod", func(_ context.Context, namespace, name string) (Explanation, bool) {
 		return Explanation{Summary: namespace + "/" + name + " waits", Facts: []Fact{
-			{Time: time.Unix(7, 0), Reason: "Unschedulable", Message: "0/1 nodes"}, {Reason: "Node", Message: "n"}}}, name == "web"
+				{Time: time.Unix(7, 0), Reason: "Unschedulable", Message: "0/1 nodes"},
+				{Reason: "Node", Message: "n"}}},
+			name == "web"
 	})
 	client := introspectionv1.NewIntrospectionServiceClient(connect(t, s))
 	explain := func(kind, name string) (*introspectionv1.ExplainResponse, codes.Code) {
@@ -77,7 +85,8 @@ func TestExplainAnswersOrSaysWhatIsMissing(t *testing.T) {
 		})
 		return got, status.Code(err)
 	}
-	if got, code := explain("pod", "web"); code != codes.OK || got.Summary != "default/web waits" || got.Facts[0].Reason != "Unschedulable" {
+	if got, code := explain("pod", "web"); code != codes.OK || got.Summary != "default/web waits" ||
+		got.Facts[0].Reason != "Unschedulable" {
 		t.Errorf("%v %v", code, got)
 	} else if got.Facts[0].Time.GetSeconds() != 7 || got.Facts[1].Time != nil {
 		t.Errorf("the facts have times %v and %v, want one and none", got.Facts[0].Time, got.Facts[1].Time)
@@ -102,7 +111,8 @@ func TestExplainOfADaemonWithoutExplanations(t *testing.T) {
 }
 
 func TestHealthIsServed(t *testing.T) {
-	got, err := healthv1.NewHealthClient(connect(t, NewState("x", "v"))).Check(t.Context(), &healthv1.HealthCheckRequest{})
+	got, err := healthv1.NewHealthClient(connect(t, NewState("x", "v"))).Check(t.Context(),
+		&healthv1.HealthCheckRequest{})
 	if err != nil || got.Status != healthv1.HealthCheckResponse_SERVING {
 		t.Errorf("%v %v", got, err)
 	}

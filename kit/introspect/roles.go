@@ -20,7 +20,8 @@ func (s *State) Campaigning(role string) {
 func (s *State) Leading(role, identity string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.roles[role] = &introspectionv1.Role{Name: role, Leading: true, Holder: identity, Since: timestamppb.New(time.Now())}
+	s.roles[role] = &introspectionv1.Role{Name: role, Leading: true, Holder: identity,
+		Since: timestamppb.New(time.Now())}
 }
 
 // Lost notes that this process leads the role no longer.

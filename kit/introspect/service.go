@@ -29,12 +29,14 @@ type service struct {
 }
 
 // GetStatus implements IntrospectionServiceServer.
-func (s *service) GetStatus(context.Context, *introspectionv1.GetStatusRequest) (*introspectionv1.GetStatusResponse, error) {
+func (s *service) GetStatus(context.Context, *introspectionv1.GetStatusRequest) (*introspectionv1.GetStatusResponse,
+	error) {
 	return s.state.status(), nil
 }
 
 // Explain implements IntrospectionServiceServer.
-func (s *service) Explain(ctx context.Context, r *introspectionv1.ExplainRequest) (*introspectionv1.ExplainResponse, error) {
+func (s *service) Explain(ctx context.Context, r *introspectionv1.ExplainRequest) (*introspectionv1.ExplainResponse,
+	error) {
 	object := r.GetObject()
 	if object.GetKind() == "" || object.GetName() == "" {
 		return nil, status.Error(codes.InvalidArgument, "object.kind and object.name are required")
@@ -44,11 +46,13 @@ func (s *service) Explain(ctx context.Context, r *introspectionv1.ExplainRequest
 	case explain == nil && len(kinds) == 0:
 		return nil, status.Errorf(codes.NotFound, "%s explains no objects", s.state.daemon)
 	case explain == nil:
-		return nil, status.Errorf(codes.NotFound, "%s explains no %s, only: %s", s.state.daemon, object.GetKind(), strings.Join(kinds, ", "))
+		return nil, status.Errorf(codes.NotFound, "%s explains no %s, only: %s", s.state.daemon, object.GetKind(),
+			strings.Join(kinds, ", "))
 	}
 	explanation, known := explain(ctx, object.GetNamespace(), object.GetName())
 	if !known {
-		return nil, status.Errorf(codes.NotFound, "%s knows nothing of %s %s/%s", s.state.daemon, object.GetKind(), object.GetNamespace(), object.GetName())
+		return nil, status.Errorf(codes.NotFound, "%s knows nothing of %s %s/%s", s.state.daemon, object.GetKind(),
+			object.GetNamespace(), object.GetName())
 	}
 	response := &introspectionv1.ExplainResponse{Summary: explanation.Summary}
 	for _, fact := range explanation.Facts {

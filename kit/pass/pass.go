@@ -1,5 +1,5 @@
-// Package pass is what every controller does about one object: get, gate, observe, decide, apply; then wait for what the
-// plan waits for. A controller's folder holds only the three steps that are its own.
+// Package pass is what every controller does about one object: get, gate, observe, decide, apply; then wait for what
+// the plan waits for. A controller's folder holds only the three steps that are its own.
 package pass
 
 import (
@@ -38,7 +38,8 @@ type Steps[O client.Object, In, Plan any] struct {
 	Apply   func(ctx context.Context, in In, plan Plan) error
 	// After is how long the plan waits for time to pass; 0 means that it does not.
 	After func(In, Plan) time.Duration
-	// Recheck is when to look again at an object of which a newer state is on its way, should no event come; 0 means a second.
+	// Recheck is when to look again at an object of which a newer state is on its way, should no event come; 0 means a
+	// second.
 	Recheck time.Duration
 }
 

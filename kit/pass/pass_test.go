@@ -42,9 +42,11 @@ func TestReconcile(t *testing.T) {
 		{name: "nothing to decide", pod: "a", unneeded: true, steps: "observe"},
 		{name: "observing fails", pod: "a", observed: refused, steps: "observe", err: refused},
 		{name: "applying fails", pod: "a", apply: refused, steps: "observe decide apply", err: refused},
-		{name: "somebody was faster", pod: "a", apply: fmt.Errorf("writing: %w", conflict), steps: "observe decide apply", after: time.Second},
+		{name: "somebody was faster", pod: "a", apply: fmt.Errorf("writing: %w", conflict),
+			steps: "observe decide apply", after: time.Second},
 		{name: "the picture was old", pod: "a", apply: ErrStale, steps: "observe decide apply", after: time.Second},
-		{name: "it looks again when it says", pod: "a", apply: ErrStale, recheck: time.Minute, steps: "observe decide apply", after: time.Minute},
+		{name: "it looks again when it says", pod: "a", apply: ErrStale, recheck: time.Minute,
+			steps: "observe decide apply", after: time.Minute},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			steps := ""
@@ -55,8 +57,9 @@ func TestReconcile(t *testing.T) {
 				steps += name
 			}
 			s := &Steps[*corev1.Pod, string, int]{
-				Reader: fake.NewClientBuilder().WithObjects(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "a", UID: "uid"}}).Build(),
-				New:    func() *corev1.Pod { return &corev1.Pod{} }, Gate: c.gate, Recheck: c.recheck,
+				Reader: fake.NewClientBuilder().WithObjects(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "n",
+					Name: "a", UID: "uid"}}).Build(),
+				New: func() *corev1.Pod { return &corev1.Pod{} }, Gate: c.gate, Recheck: c.recheck,
 				Observe: func(_ context.Context, p *corev1.Pod) (string, bool, error) {
 					step("observe")
 					return p.Name, !c.unneeded, c.observed
@@ -71,9 +74,11 @@ func TestReconcile(t *testing.T) {
 				},
 				After: func(string, int) time.Duration { step("after"); return time.Hour },
 			}
-			result, err := s.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKey{Namespace: "n", Name: c.pod}})
+			result, err := s.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKey{Namespace: "n",
+				Name: c.pod}})
 			if steps != c.steps || result.RequeueAfter != c.after || !errors.Is(err, c.err) {
-				t.Errorf("%s, again in %v, %v; want %s, %v, %v", steps, result.RequeueAfter, err, c.steps, c.after, c.err)
+				t.Errorf("%s, again in %v, %v; want %s, %v, %v", steps, result.RequeueAfter, err, c.steps, c.after,
+					c.err)
 			}
 		})
 	}

@@ -23,8 +23,8 @@ func IsReady(pod *corev1.Pod) bool {
 	return ready != nil && ready.Status == corev1.ConditionTrue
 }
 
-// AvailableAt returns the instant from which the Pod counts as available when it stays ready: the start of its readiness
-// plus minReady. The second result is false for a Pod that is not ready.
+// AvailableAt returns the instant from which the Pod counts as available when it stays ready: the start of its
+// readiness plus minReady. The second result is false for a Pod that is not ready.
 func AvailableAt(pod *corev1.Pod, minReady time.Duration) (time.Time, bool) {
 	ready := Condition(pod, corev1.PodReady)
 	if ready == nil || ready.Status != corev1.ConditionTrue {
@@ -33,8 +33,8 @@ func AvailableAt(pod *corev1.Pod, minReady time.Duration) (time.Time, bool) {
 	return ready.LastTransitionTime.Add(minReady), true
 }
 
-// IsAvailable says whether the Pod has been ready for minReady at now. Without a minimum, ready is available, whatever the
-// clocks of node and caller say.
+// IsAvailable says whether the Pod has been ready for minReady at now. Without a minimum, ready is available, whatever
+// the clocks of node and caller say.
 func IsAvailable(pod *corev1.Pod, minReady time.Duration, now time.Time) bool {
 	if minReady <= 0 {
 		return IsReady(pod)

@@ -22,13 +22,16 @@ func TestAvailability(t *testing.T) {
 		now      time.Time
 		want     bool
 	}{
-		"no condition":                    {&corev1.Pod{}, 0, start, false},
-		"unknown":                         {ready(corev1.ConditionUnknown), 0, start, false},
-		"ready without a minimum":         {ready(corev1.ConditionTrue), 0, start, true},
-		"node's clock ahead, no minimum":  {ready(corev1.ConditionTrue), 0, start.Add(-time.Minute), true},
-		"one second short of the minimum": {ready(corev1.ConditionTrue), 10 * time.Second, start.Add(9 * time.Second), false},
-		"exactly the minimum":             {ready(corev1.ConditionTrue), 10 * time.Second, start.Add(10 * time.Second), true},
-		"not ready for long":              {ready(corev1.ConditionFalse), 10 * time.Second, start.Add(time.Hour), false},
+		"no condition":                   {&corev1.Pod{}, 0, start, false},
+		"unknown":                        {ready(corev1.ConditionUnknown), 0, start, false},
+		"ready without a minimum":        {ready(corev1.ConditionTrue), 0, start, true},
+		"node's clock ahead, no minimum": {ready(corev1.ConditionTrue), 0, start.Add(-time.Minute), true},
+		"one second short of the minimum": {ready(corev1.ConditionTrue), 10 * time.Second, start.Add(9 * time.Second),
+			false},
+		"exactly the minimum": {ready(corev1.ConditionTrue), 10 * time.Second, start.Add(10 * time.Second),
+			true},
+		"not ready for long": {ready(corev1.ConditionFalse), 10 * time.Second, start.Add(time.Hour),
+			false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -41,7 +44,8 @@ func TestAvailability(t *testing.T) {
 
 func TestIsActive(t *testing.T) {
 	now := metav1.Now()
-	for _, phase := range []corev1.PodPhase{"", corev1.PodPending, corev1.PodRunning, corev1.PodUnknown, corev1.PodSucceeded, corev1.PodFailed} {
+	for _, phase := range []corev1.PodPhase{"", corev1.PodPending, corev1.PodRunning, corev1.PodUnknown,
+		corev1.PodSucceeded, corev1.PodFailed} {
 		pod := &corev1.Pod{Status: corev1.PodStatus{Phase: phase}}
 		terminal := phase == corev1.PodSucceeded || phase == corev1.PodFailed
 		if IsTerminal(pod) != terminal || IsActive(pod) == terminal {

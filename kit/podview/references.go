@@ -24,8 +24,9 @@ type Reference struct {
 	Resource, Name string
 }
 
-// VisitReferences shows everything of the API that the Pod makes its node read or ask for: what a node may reach because of
-// the Pod, and what a Pod that a node itself made must not have. One object that is named twice is shown twice.
+// VisitReferences shows everything of the API that the Pod makes its node read or ask for: what a node may reach
+// because of the Pod, and what a Pod that a node itself made must not have. One object that is named twice is shown
+// twice.
 //
 // It is the only list of them. Its test walks the type and knows what every field of a Pod's spec stands for.
 func VisitReferences(pod *corev1.Pod, visit func(Reference)) {
@@ -100,7 +101,8 @@ func (v visitor) local(resource string, object *corev1.LocalObjectReference) {
 	}
 }
 
-// volume shows what the volume names. Each kind has its own look, so that one that hides behind another is seen as well.
+// volume shows what the volume names. Each kind has its own look, so that one that hides behind another is seen as
+// well.
 func (v visitor) volume(pod *corev1.Pod, volume *corev1.Volume) {
 	if source := volume.ConfigMap; source != nil {
 		v.show(ConfigMaps, source.Name)

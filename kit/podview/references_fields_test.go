@@ -10,32 +10,40 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// naming are the fields of a PodSpec that stand for an object of the API, and its resource. Those that say it by being there
-// at all have no name of their own in them.
+// naming are the fields of a PodSpec that stand for an object of the API, and its resource. Those that say it by being
+// there at all have no name of their own in them.
 var naming = map[string]string{
 	"PodSpec.ServiceAccountName": "serviceaccounts", "PodSpec.DeprecatedServiceAccount": "serviceaccounts",
 	"PodSpec.ImagePullSecrets":        "secrets",
 	"PodSchedulingGroup.PodGroupName": "podgroups",
 
-	"PodResourceClaim.ResourceClaimName": "resourceclaims", "PodResourceClaim.ResourceClaimTemplateName": "resourceclaimtemplates",
+	"PodResourceClaim.ResourceClaimName":         "resourceclaims",
+	"PodResourceClaim.ResourceClaimTemplateName": "resourceclaimtemplates",
 
 	"ConfigMapEnvSource.LocalObjectReference": "configmaps", "ConfigMapKeySelector.LocalObjectReference": "configmaps",
 	"SecretEnvSource.LocalObjectReference": "secrets", "SecretKeySelector.LocalObjectReference": "secrets",
 
-	"ConfigMapVolumeSource.LocalObjectReference": "configmaps", "ConfigMapProjection.LocalObjectReference": "configmaps",
-	"SecretVolumeSource.SecretName": "secrets", "SecretProjection.LocalObjectReference": "secrets",
-	"VolumeProjection.ServiceAccountToken": "serviceaccounts/token", "VolumeProjection.ClusterTrustBundle": "clustertrustbundles",
+	"ConfigMapVolumeSource.LocalObjectReference": "configmaps",
+	"ConfigMapProjection.LocalObjectReference":   "configmaps",
+	"SecretVolumeSource.SecretName":              "secrets", "SecretProjection.LocalObjectReference": "secrets",
+	"VolumeProjection.ServiceAccountToken":        "serviceaccounts/token",
+	"VolumeProjection.ClusterTrustBundle":         "clustertrustbundles",
 	"VolumeProjection.PodCertificate":             "podcertificaterequests",
-	"PersistentVolumeClaimVolumeSource.ClaimName": "persistentvolumeclaims", "VolumeSource.Ephemeral": "persistentvolumeclaims",
+	"PersistentVolumeClaimVolumeSource.ClaimName": "persistentvolumeclaims",
+	"VolumeSource.Ephemeral":                      "persistentvolumeclaims",
 
-	"AzureFileVolumeSource.SecretName": "secrets", "CephFSVolumeSource.SecretRef": "secrets", "CinderVolumeSource.SecretRef": "secrets",
-	"CSIVolumeSource.NodePublishSecretRef": "secrets", "FlexVolumeSource.SecretRef": "secrets", "ISCSIVolumeSource.SecretRef": "secrets",
-	"RBDVolumeSource.SecretRef": "secrets", "ScaleIOVolumeSource.SecretRef": "secrets", "StorageOSVolumeSource.SecretRef": "secrets",
+	"AzureFileVolumeSource.SecretName": "secrets", "CephFSVolumeSource.SecretRef": "secrets",
+	"CinderVolumeSource.SecretRef":         "secrets",
+	"CSIVolumeSource.NodePublishSecretRef": "secrets", "FlexVolumeSource.SecretRef": "secrets",
+	"ISCSIVolumeSource.SecretRef": "secrets",
+	"RBDVolumeSource.SecretRef":   "secrets", "ScaleIOVolumeSource.SecretRef": "secrets",
+	"StorageOSVolumeSource.SecretRef":     "secrets",
 	"GlusterfsVolumeSource.EndpointsName": "endpoints",
 }
 
 // public are the fields that name what every node may read, or what no node reads.
-var public = []string{"PodSpec.NodeName", "PodSpec.RuntimeClassName", "PodSpec.PriorityClassName", "PodSpec.SchedulerName"}
+var public = []string{"PodSpec.NodeName", "PodSpec.RuntimeClassName", "PodSpec.PriorityClassName",
+	"PodSpec.SchedulerName"}
 
 // plain are all other fields with text: content, settings, names within the Pod or outside of the API.
 const plain = `
@@ -48,7 +56,8 @@ Capabilities: Add Drop
 CephFSVolumeSource: Monitors Path User SecretFile
 CinderVolumeSource: VolumeID FSType
 ConfigMapKeySelector: Key
-Container: Name Image Command Args WorkingDir RestartPolicy TerminationMessagePath TerminationMessagePolicy ImagePullPolicy
+Container: Name Image Command Args WorkingDir RestartPolicy
+Container: TerminationMessagePath TerminationMessagePolicy ImagePullPolicy
 ContainerPort: Name Protocol HostIP
 ContainerResizePolicy: ResourceName RestartPolicy
 ContainerRestartRule: Action
@@ -58,7 +67,8 @@ EmptyDirVolumeSource: Medium
 EnvFromSource: Prefix
 EnvVar: Name Value
 EphemeralContainer: TargetContainerName
-EphemeralContainerCommon: Name Image Command Args WorkingDir RestartPolicy TerminationMessagePath TerminationMessagePolicy ImagePullPolicy
+EphemeralContainerCommon: Name Image Command Args WorkingDir RestartPolicy
+EphemeralContainerCommon: TerminationMessagePath TerminationMessagePolicy ImagePullPolicy
 EvictionResponder: Name
 ExecAction: Command
 FCVolumeSource: TargetWWNs FSType WWIDs
@@ -138,7 +148,9 @@ func TestEveryFieldIsClassified(t *testing.T) {
 	walk(reflect.TypeFor[corev1.PodSpec](), "", "spec", whole, func(at field) {
 		delete(unseen, at.name)
 		if !known[at.name] {
-			t.Errorf("%s (%s): add it to what names an object, with its resource, to what is public or to what is plain", at.name, at.path)
+			t.Errorf(
+				"%s (%s): add it to what names an object, with its resource, to what is public or to what is plain",
+				at.name, at.path)
 			return
 		}
 		wantShown(t, at)
@@ -163,7 +175,8 @@ func wantShown(t *testing.T, at field) {
 	switch at.name {
 	case "VolumeSource.Ephemeral":
 		want = []string{"persistentvolumeclaims web-"}
-	case "VolumeProjection.ServiceAccountToken", "VolumeProjection.ClusterTrustBundle", "VolumeProjection.PodCertificate":
+	case "VolumeProjection.ServiceAccountToken", "VolumeProjection.ClusterTrustBundle",
+		"VolumeProjection.PodCertificate":
 		want = []string{naming[at.name] + " "}
 	}
 	if !slices.Equal(got, want) {
@@ -184,7 +197,8 @@ func whole(spec reflect.Value) reflect.Value { return spec }
 // walk shows every field of the type. A reference without a type of its own counts as the field that holds it.
 func walk(kind reflect.Type, name, path string, locate func(reflect.Value) reflect.Value, show func(field)) {
 	switch {
-	case kind.Kind() == reflect.String || kind.Kind() == reflect.Struct && kind.Name() != "LocalObjectReference" && naming[name] != "":
+	case kind.Kind() == reflect.String || kind.Kind() == reflect.Struct && kind.Name() != "LocalObjectReference" &&
+		naming[name] != "":
 		show(field{name, path, locate})
 	case kind.Kind() == reflect.Pointer:
 		walk(kind.Elem(), name, path, func(spec reflect.Value) reflect.Value {
@@ -210,7 +224,8 @@ func walk(kind reflect.Type, name, path string, locate func(reflect.Value) refle
 			if kind != reflect.TypeFor[corev1.LocalObjectReference]() {
 				inner = kind.Name() + "." + f.Name
 			}
-			walk(f.Type, inner, path+"."+f.Name, func(spec reflect.Value) reflect.Value { return locate(spec).Field(i) }, show)
+			walk(f.Type, inner, path+"."+f.Name,
+				func(spec reflect.Value) reflect.Value { return locate(spec).Field(i) }, show)
 		}
 	}
 }

@@ -1,5 +1,5 @@
-// Package rights holds the rules that daemons have in common. What a daemon declares is what its ClusterRole grants: the
-// mesh's own tests compare the two, and refuse every other request.
+// Package rights holds the rules that daemons have in common. What a daemon declares is what its ClusterRole grants:
+// the mesh's own tests compare the two, and refuse every other request.
 package rights
 
 import (
@@ -7,7 +7,8 @@ import (
 )
 
 // Events are the rights of who reports what it did.
-var Events = rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}}
+var Events = rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"events"},
+	Verbs: []string{"create", "patch"}}
 
 // Leases are the rights of who stands for the roles; without names, for any.
 func Leases(roles ...string) []rbacv1.PolicyRule {

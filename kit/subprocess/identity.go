@@ -30,8 +30,8 @@ func identify(pid int) (identity, error) {
 	return id, err
 }
 
-// parseStat reads the state and the start time of /proc/PID/stat. The name in parentheses may hold spaces and parentheses
-// itself, so the fields are counted from its end.
+// parseStat reads the state and the start time of /proc/PID/stat. The name in parentheses may hold spaces and
+// parentheses itself, so the fields are counted from its end.
 func parseStat(stat string) (identity, error) {
 	end := strings.LastIndexByte(stat, ')')
 	if end < 0 {

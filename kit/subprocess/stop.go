@@ -10,8 +10,8 @@ import (
 // killWait is how long the kernel may take for a killed process, which is long only when it hangs in I/O.
 const killWait = 10 * time.Second
 
-// Stop asks the process to end and kills it when it has not within the grace period, or when ctx ends. It returns when the
-// process is gone; one that was gone before is no error.
+// Stop asks the process to end and kills it when it has not within the grace period, or when ctx ends. It returns when
+// the process is gone; one that was gone before is no error.
 func Stop(ctx context.Context, p Process, grace time.Duration) error {
 	if err := p.Signal(syscall.SIGTERM); err != nil {
 		return err

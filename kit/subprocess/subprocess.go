@@ -1,6 +1,6 @@
-// Package subprocess starts daemons as processes of this machine that outlive the one who started them, waits until they are
-// ready, and stops them. A process is known by its id and its start time, so that an id that the kernel has given to
-// another process in the meantime is never signalled.
+// Package subprocess starts daemons as processes of this machine that outlive the one who started them, waits until
+// they are ready, and stops them. A process is known by its id and its start time, so that an id that the kernel has
+// given to another process in the meantime is never signalled.
 package subprocess
 
 import (
@@ -48,8 +48,8 @@ type exit struct {
 	state string // how it ended; valid once done is closed
 }
 
-// Start starts the command in a session of its own, with its output in the log file. It returns once the process exists; see
-// WaitReady for more.
+// Start starts the command in a session of its own, with its output in the log file. It returns once the process
+// exists; see WaitReady for more.
 func Start(command Command) (Process, error) {
 	if err := os.MkdirAll(filepath.Dir(command.Log), 0o755); err != nil {
 		return Process{}, fmt.Errorf("making the log folder of %s: %w", command.Name, err)
@@ -74,7 +74,8 @@ func Start(command Command) (Process, error) {
 	// The child stays readable in /proc until the goroutine below reaps it.
 	identity, err := identify(child.Process.Pid)
 	if err != nil {
-		return Process{}, errors.Join(fmt.Errorf("identifying %s: %w", command.Name, err), child.Process.Kill(), child.Wait())
+		return Process{}, errors.Join(fmt.Errorf("identifying %s: %w", command.Name, err), child.Process.Kill(),
+			child.Wait())
 	}
 	ended := &exit{done: make(chan struct{})}
 	go func() {
@@ -97,8 +98,8 @@ func (p Process) Alive() bool {
 	return err == nil && !now.dead && now.startTime == p.StartTime && now.bootID == p.BootID
 }
 
-// Outdated tells whether the process runs and the program at its path is another file by now. A build that changes nothing
-// leaves the file, but not its time.
+// Outdated tells whether the process runs and the program at its path is another file by now. A build that changes
+// nothing leaves the file, but not its time.
 func (p Process) Outdated() bool {
 	running, err := os.Stat(fmt.Sprintf("/proc/%d/exe", p.PID))
 	if err != nil || !p.Alive() {
@@ -131,7 +132,8 @@ func (p Process) Signal(signal syscall.Signal) error {
 	if !p.Alive() {
 		return nil
 	}
-	if err := handle.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) && !errors.Is(err, fs.ErrNotExist) {
+	if err := handle.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) &&
+		!errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("sending %v to %s (process %d): %w", signal, p.Name, p.PID, err)
 	}
 	return nil

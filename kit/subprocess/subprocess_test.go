@@ -50,7 +50,8 @@ func role(t *testing.T, name string) (command Command, ready func(context.Contex
 	dir := t.TempDir()
 	file := filepath.Join(dir, "ready")
 	command = Command{
-		Name: name, Path: os.Args[0], Args: []string{file, "more"}, Env: []string{"PROCMESH_ROLE=" + name}, Log: filepath.Join(dir, "logs", "log"),
+		Name: name, Path: os.Args[0], Args: []string{file, "more"}, Env: []string{"PROCMESH_ROLE=" + name},
+		Log: filepath.Join(dir, "logs", "log"),
 	}
 	return command, func(context.Context) error { _, err := os.Stat(file); return err }
 }
@@ -187,7 +188,8 @@ func TestARecordedProcessIsFoundAgainAndRestarted(t *testing.T) {
 	}
 }
 
-// The id of a process that has ended may be another's now: neither is it taken for the process nor does it get its signal.
+// The id of a process that has ended may be another's now: neither is it taken for the process nor does it get its
+// signal.
 func TestAReusedIDIsNotTouched(t *testing.T) {
 	command, ready := role(t, "serve")
 	p := start(t, command)
@@ -217,7 +219,8 @@ func TestStartErrors(t *testing.T) {
 		!strings.Contains(err.Error(), "starting x") {
 		t.Errorf("a missing program: %v", err)
 	}
-	if _, err := Start(Command{Name: "x", Path: os.Args[0], Log: dir}); err == nil || !strings.Contains(err.Error(), "the log of x") {
+	if _, err := Start(Command{Name: "x", Path: os.Args[0], Log: dir}); err == nil || !strings.Contains(err.Error(),
+		"the log of x") {
 		t.Errorf("a log that is a folder: %v", err)
 	}
 }
@@ -229,13 +232,15 @@ func TestParseStat(t *testing.T) {
 		want identity
 		bad  bool
 	}{
-		"plain":                    {"42 (pause)" + rest, identity{startTime: 987654}, false},
-		"name with a parenthesis":  {"42 (a) S 1 (b c)" + rest, identity{startTime: 987654}, false},
-		"zombie":                   {"42 (a)" + strings.Replace(rest, " S ", " Z ", 1), identity{startTime: 987654, dead: true}, false},
-		"threads on their way out": {"42 (a)" + strings.NewReplacer(" S ", " Z ", " 20 0 1 ", " 20 0 7 ").Replace(rest), identity{startTime: 987654}, false},
-		"no name":                  {"42 a S", identity{}, true},
-		"cut off":                  {"42 (a) S 1", identity{}, true},
-		"no number":                {"42 (a)" + strings.Replace(rest, "987654", "x", 1), identity{}, true},
+		"plain":                   {"42 (pause)" + rest, identity{startTime: 987654}, false},
+		"name with a parenthesis": {"42 (a) S 1 (b c)" + rest, identity{startTime: 987654}, false},
+		"zombie": {"42 (a)" + strings.Replace(rest, " S ", " Z ", 1),
+			identity{startTime: 987654, dead: true}, false},
+		"threads on their way out": {"42 (a)" + strings.NewReplacer(" S ", " Z ", " 20 0 1 ", " 20 0 7 ").Replace(rest),
+			identity{startTime: 987654}, false},
+		"no name":   {"42 a S", identity{}, true},
+		"cut off":   {"42 (a) S 1", identity{}, true},
+		"no number": {"42 (a)" + strings.Replace(rest, "987654", "x", 1), identity{}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := parseStat(c.stat)
@@ -281,7 +286,8 @@ func TestOutdatedIsAProcessWhoseProgramWasReplaced(t *testing.T) {
 	}
 	install := func() {
 		t.Helper()
-		if err := errors.Join(os.WriteFile(command.Path+".new", content, 0o700), os.Rename(command.Path+".new", command.Path)); err != nil {
+		if err := errors.Join(os.WriteFile(command.Path+".new", content, 0o700), os.Rename(command.Path+".new",
+			command.Path)); err != nil {
 			t.Fatal(err)
 		}
 	}

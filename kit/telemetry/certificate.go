@@ -23,7 +23,8 @@ func tlsConfig(o Options) (*tls.Config, error) {
 		return nil, err
 	}
 	config := &tls.Config{
-		Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
+		Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12,
+		NextProtos: []string{"h2", "http/1.1"},
 	}
 	if o.ClientCAFile == "" {
 		return config, nil

@@ -23,7 +23,8 @@ type Metrics struct {
 // NewMetrics returns a registry with the Go and process collectors and the daemon's build.
 func NewMetrics(daemon, version string) *Metrics {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "keelson_build_info", Help: "Always 1; the labels tell the daemon and its version.",
 		ConstLabels: prometheus.Labels{"daemon": daemon, "version": version},

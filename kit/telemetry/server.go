@@ -30,8 +30,8 @@ type Options struct {
 	Address string
 	// CertFile and KeyFile are PEM files; without them a self-signed certificate is made in memory.
 	CertFile, KeyFile string
-	// ClientCAFile is a PEM bundle. With it, everything but health asks for a client certificate of it whose organization
-	// is system:masters or system:monitoring.
+	// ClientCAFile is a PEM bundle. With it, everything but health asks for a client certificate of it whose
+	// organization is system:masters or system:monitoring.
 	ClientCAFile string
 	// Profiling serves /debug/pprof/.
 	Profiling bool
@@ -101,7 +101,8 @@ func (s *Server) Serve(ctx context.Context) error {
 
 func (s *Server) handler() http.Handler {
 	guarded := http.NewServeMux()
-	guarded.Handle("GET /metrics", promhttp.HandlerFor(s.Metrics, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError}))
+	guarded.Handle("GET /metrics", promhttp.HandlerFor(s.Metrics,
+		promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError}))
 	if s.options.Profiling {
 		guarded.HandleFunc("/debug/pprof/", pprof.Index)
 		guarded.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
@@ -130,7 +131,8 @@ func (s *Server) guard(next http.Handler) http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !allowed(r.TLS) {
-			http.Error(w, "a client certificate with organization "+strings.Join(allowedGroups, " or ")+" is needed", http.StatusForbidden)
+			http.Error(w, "a client certificate with organization "+strings.Join(allowedGroups, " or ")+" is needed",
+				http.StatusForbidden)
 			return
 		}
 		next.ServeHTTP(w, r)

@@ -59,7 +59,8 @@ func (a authority) client(t *testing.T, groups ...string) tls.Certificate {
 		t.Fatal(err)
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(2), NotAfter: time.Now().Add(time.Hour), Subject: pkix.Name{CommonName: "test", Organization: groups},
+		SerialNumber: big.NewInt(2), NotAfter: time.Now().Add(time.Hour), Subject: pkix.Name{CommonName: "test",
+			Organization: groups},
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, key.Public(), a.key)
@@ -137,7 +138,8 @@ func TestMetricsTellTheBuild(t *testing.T) {
 func TestClientCertificatesGuardAllButHealth(t *testing.T) {
 	ca := newAuthority(t)
 	s := serve(t, Options{Address: "127.0.0.1:0", ClientCAFile: ca.file, Profiling: true})
-	for path, certs := range map[string][]tls.Certificate{"/metrics": nil, "/debug/pprof/": {ca.client(t, "system:nodes")}} {
+	for path, certs := range map[string][]tls.Certificate{"/metrics": nil,
+		"/debug/pprof/": {ca.client(t, "system:nodes")}} {
 		if code, _ := get(t, s, path, certs...); code != http.StatusForbidden {
 			t.Errorf("%s without an allowed certificate: %d", path, code)
 		}

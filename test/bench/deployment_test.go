@@ -24,8 +24,8 @@ const (
 	deploymentUpdated = "keelson.dev/hello:2"
 )
 
-// BenchmarkDeployment takes 50 Deployments of 100 Pods through their life on simulated nodes: the nodes' own requests are
-// part of the apiserver's cost, their own CPU time is not counted.
+// BenchmarkDeployment takes 50 Deployments of 100 Pods through their life on simulated nodes: the nodes' own requests
+// are part of the apiserver's cost, their own CPU time is not counted.
 func BenchmarkDeployment(b *testing.B) {
 	m := processes.New(b, 0)
 	client := connect(b, m)
@@ -60,7 +60,8 @@ func createDeployments(b *testing.B, client kubernetes.Interface) {
 			ObjectMeta: metav1.ObjectMeta{Name: labels["app"]},
 			Spec: appsv1.DeploymentSpec{
 				Replicas: &count, Selector: &metav1.LabelSelector{MatchLabels: labels},
-				Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: podSpec(deploymentImage)},
+				Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels},
+					Spec: podSpec(deploymentImage)},
 			},
 		}, metav1.CreateOptions{})
 		return err
@@ -83,16 +84,20 @@ func updateDeployments(b *testing.B, client kubernetes.Interface) {
 
 func awaitRollout(b *testing.B, client kubernetes.Interface) {
 	b.Helper()
-	awaitObjects(b, objects(client.AppsV1().RESTClient(), "deployments"), &appsv1.Deployment{}, deployments, func(d *appsv1.Deployment) bool {
-		s := d.Status
-		return s.ObservedGeneration >= d.Generation && s.UpdatedReplicas == replicas && s.AvailableReplicas == replicas && s.Replicas == replicas
-	})
+	awaitObjects(b, objects(client.AppsV1().RESTClient(), "deployments"), &appsv1.Deployment{}, deployments,
+		func(d *appsv1.Deployment) bool {
+			s := d.Status
+			return s.ObservedGeneration >= d.Generation && s.UpdatedReplicas == replicas &&
+				s.AvailableReplicas == replicas && s.Replicas == replicas
+		})
 }
 
 func deleteDeployments(b *testing.B, client kubernetes.Interface) {
 	background := metav1.DeletePropagationBackground
 	each(b, deployments, func(ctx context.Context, i int) error {
-		return client.AppsV1().Deployments(namespace).Delete(ctx, fmt.Sprint("web-", i), metav1.DeleteOptions{PropagationPolicy: &background})
+		return client.AppsV1().Deployments(namespace).Delete(ctx, fmt.Sprint("web-", i),
+			metav1.DeleteOptions{PropagationPolicy: &background})
 	})
-	awaitObjects(b, objects(client.CoreV1().RESTClient(), "pods"), &corev1.Pod{}, 0, func(*corev1.Pod) bool { return false })
+	awaitObjects(b, objects(client.CoreV1().RESTClient(), "pods"), &corev1.Pod{}, 0,
+		func(*corev1.Pod) bool { return false })
 }

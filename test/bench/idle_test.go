@@ -12,7 +12,8 @@ import (
 // idleFor is how long the idle mesh is watched.
 const idleFor = 30 * time.Second
 
-// BenchmarkIdle measures a mesh of one node that has nothing to do. The runtime's containerd is not ours and is not counted.
+// BenchmarkIdle measures a mesh of one node that has nothing to do. The runtime's containerd is not ours and is not
+// counted.
 func BenchmarkIdle(b *testing.B) {
 	m := processes.New(b, 1)
 	all := newMeter(b, m, mesh.Daemons...)

@@ -85,8 +85,8 @@ func await(tb testing.TB, what string, look func() (string, error)) {
 	tb.Fatalf("waited %v for %s; at last: %s", patience, what, answer)
 }
 
-// awaitObjects watches until there are as many objects as wanted and each is done, so that waiting costs the server no more
-// than one watcher.
+// awaitObjects watches until there are as many objects as wanted and each is done, so that waiting costs the server no
+// more than one watcher.
 func awaitObjects[T runtime.Object](tb testing.TB, source cache.ListerWatcher, example T, want int, done func(T) bool) {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)

@@ -12,8 +12,8 @@ import (
 	"keelson.dev/test/mesh/processes"
 )
 
-// BenchmarkPlacement measures how Pods without special wishes get a node: from their creation to their binding, with clients
-// that create as fast as they can.
+// BenchmarkPlacement measures how Pods without special wishes get a node: from their creation to their binding, with
+// clients that create as fast as they can.
 func BenchmarkPlacement(b *testing.B) {
 	for _, size := range []struct{ nodes, pods int }{{1000, 5000}, {5000, 10000}} {
 		b.Run(fmt.Sprintf("nodes=%d", size.nodes), func(b *testing.B) {
@@ -28,7 +28,8 @@ func BenchmarkPlacement(b *testing.B) {
 				_, err := client.CoreV1().Pods(namespace).Create(ctx, pod(i), metav1.CreateOptions{})
 				return err
 			})
-			awaitObjects(b, objects(client.CoreV1().RESTClient(), "pods"), &corev1.Pod{}, size.pods, func(p *corev1.Pod) bool { return p.Spec.NodeName != "" })
+			awaitObjects(b, objects(client.CoreV1().RESTClient(), "pods"), &corev1.Pod{}, size.pods,
+				func(p *corev1.Pod) bool { return p.Spec.NodeName != "" })
 			b.StopTimer()
 			all.report(b, before, size.pods, "pod")
 			b.ReportMetric(float64(size.pods)/b.Elapsed().Seconds(), "pods/s")

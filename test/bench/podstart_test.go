@@ -20,15 +20,15 @@ import (
 	"keelson.dev/test/mesh/processes"
 )
 
-// starts is how many Pods are started one after the other, in turn through the API and by bare CRI calls. Their medians are
-// reported: single starts differ by a third.
+// starts is how many Pods are started one after the other, in turn through the API and by bare CRI calls. Their medians
+// are reported: single starts differ by a third.
 const starts = 31
 
 // pause is what goes before each start, so that none pays for the end of the one before.
 const pause = 300 * time.Millisecond
 
-// BenchmarkPodStart compares a Pod's way from its creation to readiness with the three CRI calls that it cannot do without:
-// RunPodSandbox, CreateContainer and StartContainer with the same configuration on the same runtime.
+// BenchmarkPodStart compares a Pod's way from its creation to readiness with the three CRI calls that it cannot do
+// without: RunPodSandbox, CreateContainer and StartContainer with the same configuration on the same runtime.
 func BenchmarkPodStart(b *testing.B) {
 	m := processes.New(b, 1)
 	client, runtime := connect(b, m), dialRuntime(b, m)
@@ -57,7 +57,8 @@ func median(times []time.Duration) float64 {
 func startPod(b *testing.B, client kubernetes.Interface, i int) time.Duration {
 	b.Helper()
 	ctx := context.Background()
-	watcher, err := client.CoreV1().Pods(namespace).Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + pod(i).Name})
+	watcher, err := client.CoreV1().Pods(namespace).Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" +
+		pod(i).Name})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -97,7 +98,8 @@ type podConfig struct {
 	container *criv1.ContainerConfig
 }
 
-// configOf returns what the nodeagent asked for to start Pod i. containerd keeps it and tells it when it is asked for details.
+// configOf returns what the nodeagent asked for to start Pod i. containerd keeps it and tells it when it is asked for
+// details.
 func configOf(b *testing.B, runtime criv1.RuntimeServiceClient, i int) podConfig {
 	b.Helper()
 	ctx := context.Background()
@@ -108,11 +110,13 @@ func configOf(b *testing.B, runtime criv1.RuntimeServiceClient, i int) podConfig
 		b.Fatalf("looking for the container of Pod %d: %d of them, %v", i, len(list.GetContainers()), err)
 	}
 	found := list.GetContainers()[0]
-	sandbox, err := runtime.PodSandboxStatus(ctx, &criv1.PodSandboxStatusRequest{PodSandboxId: found.GetPodSandboxId(), Verbose: true})
+	sandbox, err := runtime.PodSandboxStatus(ctx, &criv1.PodSandboxStatusRequest{PodSandboxId: found.GetPodSandboxId(),
+		Verbose: true})
 	if err != nil {
 		b.Fatal(err)
 	}
-	container, err := runtime.ContainerStatus(ctx, &criv1.ContainerStatusRequest{ContainerId: found.GetId(), Verbose: true})
+	container, err := runtime.ContainerStatus(ctx, &criv1.ContainerStatusRequest{ContainerId: found.GetId(),
+		Verbose: true})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -132,7 +136,8 @@ func decodeConfig[T any](b *testing.B, info map[string]string, config *T) {
 	}
 }
 
-// startBare starts and removes one Pod of that configuration. Without the nodeagent's labels it is none of its business.
+// startBare starts and removes one Pod of that configuration. Without the nodeagent's labels it is none of its
+// business.
 func startBare(b *testing.B, runtime criv1.RuntimeServiceClient, config podConfig, i int) time.Duration {
 	b.Helper()
 	ctx := context.Background()
@@ -146,18 +151,21 @@ func startBare(b *testing.B, runtime criv1.RuntimeServiceClient, config podConfi
 	if err != nil {
 		b.Fatal(err)
 	}
-	created, err := runtime.CreateContainer(ctx, &criv1.CreateContainerRequest{PodSandboxId: run.PodSandboxId, SandboxConfig: sandbox, Config: config.container})
+	created, err := runtime.CreateContainer(ctx, &criv1.CreateContainerRequest{PodSandboxId: run.PodSandboxId,
+		SandboxConfig: sandbox, Config: config.container})
 	if err != nil {
 		b.Fatal(err)
 	}
-	if _, err := runtime.StartContainer(ctx, &criv1.StartContainerRequest{ContainerId: created.ContainerId}); err != nil {
+	if _, err := runtime.StartContainer(ctx,
+		&criv1.StartContainerRequest{ContainerId: created.ContainerId}); err != nil {
 		b.Fatal(err)
 	}
 	took := time.Since(begin)
 	if _, err := runtime.StopPodSandbox(ctx, &criv1.StopPodSandboxRequest{PodSandboxId: run.PodSandboxId}); err != nil {
 		b.Fatal(err)
 	}
-	if _, err := runtime.RemovePodSandbox(ctx, &criv1.RemovePodSandboxRequest{PodSandboxId: run.PodSandboxId}); err != nil {
+	if _, err := runtime.RemovePodSandbox(ctx,
+		&criv1.RemovePodSandboxRequest{PodSandboxId: run.PodSandboxId}); err != nil {
 		b.Fatal(err)
 	}
 	return took

@@ -1,6 +1,6 @@
-// Package bench measures what the daemons cost: CPU time per unit of work, and memory. Each benchmark starts a mesh of its
-// own with an empty store, does a fixed amount of work once, and reports figures named "<daemon>-cpu-ms/<unit>"; package
-// table turns them into docs/benchmarks.md.
+// Package bench measures what the daemons cost: CPU time per unit of work, and memory. Each benchmark starts a mesh of
+// its own with an empty store, does a fixed amount of work once, and reports figures named "<daemon>-cpu-ms/<unit>";
+// package table turns them into docs/benchmarks.md.
 package bench
 
 import (

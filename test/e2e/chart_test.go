@@ -38,20 +38,26 @@ func TestTheChartRenders(t *testing.T) {
 		t.Errorf("helm lint: %v\n%s%s", err, out, stderr)
 	}
 	defaults := rendered(t)
-	if got := slices.Sorted(maps.Keys(defaults)); !slices.Equal(got, []string{"keelson-podgc", "keelson-scheduler", "keelson-workload-controllers"}) {
+	if got := slices.Sorted(maps.Keys(defaults)); !slices.Equal(got, []string{"keelson-podgc", "keelson-scheduler",
+		"keelson-workload-controllers"}) {
 		t.Fatalf("the Deployments are %v", got)
 	}
 	for name, d := range defaults {
 		c := d.Spec.Template.Spec.Containers[0]
-		if want := "keelson.dev/" + strings.TrimPrefix(name, "keelson-") + ":dev"; c.Image != want || ptr.Deref(d.Spec.Replicas, 0) != 1 || d.Namespace != system {
-			t.Errorf("%s/%s runs %d of %s, want 1 of %s in %s", d.Namespace, name, ptr.Deref(d.Spec.Replicas, 0), c.Image, want, system)
+		if want := "keelson.dev/" + strings.TrimPrefix(name, "keelson-") + ":dev"; c.Image != want ||
+			ptr.Deref(d.Spec.Replicas, 0) != 1 || d.Namespace != system {
+			t.Errorf("%s/%s runs %d of %s, want 1 of %s in %s", d.Namespace, name, ptr.Deref(d.Spec.Replicas, 0),
+				c.Image, want, system)
 		}
-		if s := c.SecurityContext; !ptr.Deref(s.ReadOnlyRootFilesystem, false) || !ptr.Deref(d.Spec.Template.Spec.SecurityContext.RunAsNonRoot, false) {
+		if s := c.SecurityContext; !ptr.Deref(s.ReadOnlyRootFilesystem, false) ||
+			!ptr.Deref(d.Spec.Template.Spec.SecurityContext.RunAsNonRoot, false) {
 			t.Errorf("%s may write its root or run as root", name)
 		}
 	}
-	changed := rendered(t, "--set", "scheduler.image.tag=v2,scheduler.replicas=3,scheduler.logLevel=debug,scheduler.resources.limits.memory=1Gi",
-		"--set", "scheduler.nodeSelector.disk=ssd,scheduler.tolerations[0].operator=Exists,scheduler.extraArgs[0]=--profiling",
+	changed := rendered(t, "--set",
+		"scheduler.image.tag=v2,scheduler.replicas=3,scheduler.logLevel=debug,scheduler.resources.limits.memory=1Gi",
+		"--set",
+		"scheduler.nodeSelector.disk=ssd,scheduler.tolerations[0].operator=Exists,scheduler.extraArgs[0]=--profiling",
 		"--set", "podgc.enabled=false,global.apiserver.host=192.0.2.1,global.apiserver.port=6443")
 	if _, ok := changed["keelson-podgc"]; ok {
 		t.Error("podgc.enabled=false leaves it in")
@@ -62,8 +68,10 @@ func TestTheChartRenders(t *testing.T) {
 	}
 	pod := s.Spec.Template.Spec
 	c := pod.Containers[0]
-	got := fmt.Sprintf("%s %d %s %v %s %v", c.Image, *s.Spec.Replicas, c.Resources.Limits.Memory(), pod.NodeSelector, pod.Tolerations[0].Operator, c.Env)
-	if want := "keelson.dev/scheduler:v2 3 1Gi map[disk:ssd] Exists [{KUBERNETES_SERVICE_HOST 192.0.2.1 nil} {KUBERNETES_SERVICE_PORT 6443 nil}]"; got != want {
+	got := fmt.Sprintf("%s %d %s %v %s %v", c.Image, *s.Spec.Replicas, c.Resources.Limits.Memory(), pod.NodeSelector,
+		pod.Tolerations[0].Operator, c.Env)
+	if want := "keelson.dev/scheduler:v2 3 1Gi map[disk:ssd] Exists [{KUBERNETES_SERVICE_HOST 192.0.2.1 nil} " +
+		"{KUBERNETES_SERVICE_PORT 6443 nil}]"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	for _, arg := range []string{"--log-level=debug", "--profiling"} {
@@ -71,7 +79,8 @@ func TestTheChartRenders(t *testing.T) {
 			t.Errorf("%s is not in %q", arg, c.Args)
 		}
 	}
-	if image := changed["keelson-workload-controllers"].Spec.Template.Spec.Containers[0].Image; image != "keelson.dev/workload-controllers:dev" {
+	image := changed["keelson-workload-controllers"].Spec.Template.Spec.Containers[0].Image
+	if image != "keelson.dev/workload-controllers:dev" {
 		t.Errorf("the scheduler's tag changed the controllers' image to %s", image)
 	}
 }
@@ -79,12 +88,13 @@ func TestTheChartRenders(t *testing.T) {
 // TestTheChartRefusesWrongValues: one sentence names the value and what it must be.
 func TestTheChartRefusesWrongValues(t *testing.T) {
 	for value, want := range map[string]string{
-		"scheduler.replicas=many":            "at '/scheduler/replicas': got string, want integer",
-		"podgc.replicas=-1":                  "at '/podgc/replicas': minimum: got -1, want 0",
-		"workload-controllers.logLevel=loud": "at '/workload-controllers/logLevel': value must be one of 'debug', 'info', 'warn', 'error'",
-		"scheduler.replica=2":                "at '/scheduler': additional properties 'replica' not allowed",
-		"sheduler.replicas=2":                "at '': additional properties 'sheduler' not allowed",
-		"global.apiserver.port=0":            "at '/global/apiserver/port': minimum: got 0, want 1",
+		"scheduler.replicas=many": "at '/scheduler/replicas': got string, want integer",
+		"podgc.replicas=-1":       "at '/podgc/replicas': minimum: got -1, want 0",
+		"workload-controllers.logLevel=loud": "at '/workload-controllers/logLevel': value must be one of 'debug', " +
+			"'info', 'warn', 'error'",
+		"scheduler.replica=2":     "at '/scheduler': additional properties 'replica' not allowed",
+		"sheduler.replicas=2":     "at '': additional properties 'sheduler' not allowed",
+		"global.apiserver.port=0": "at '/global/apiserver/port': minimum: got 0, want 1",
 	} {
 		t.Run(value, func(t *testing.T) {
 			_, stderr, err := helm(t, "", "template", "keelson", chart(t), "--set", value)
@@ -98,7 +108,8 @@ func TestTheChartRefusesWrongValues(t *testing.T) {
 	}
 }
 
-// TestTheChartTakesOver installs the chart on a mesh, kills the copies that keel started, and goes on working with the Pods alone.
+// TestTheChartTakesOver installs the chart on a mesh, kills the copies that keel started, and goes on working with the
+// Pods alone.
 func TestTheChartTakesOver(t *testing.T) {
 	m := processes.New(t, 1)
 	w := scenario.In(t, m)
@@ -193,7 +204,8 @@ func rendered(t *testing.T, args ...string) map[string]*appsv1.Deployment {
 func awaitReady(w *scenario.World, d mesh.Daemon, want int) {
 	w.Helper()
 	w.Await(fmt.Sprintf("%d ready Pods of %s", want, d), func() string {
-		pods, err := w.Client.CoreV1().Pods(system).List(w.Context(), metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=keelson-" + string(d)})
+		pods, err := w.Client.CoreV1().Pods(system).List(w.Context(),
+			metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=keelson-" + string(d)})
 		if err != nil {
 			return err.Error()
 		}

@@ -10,8 +10,8 @@ import (
 	"keelson.dev/test/scenario"
 )
 
-// expectContract checks the runtime of a node against all that the nodeagent relies on. The nodeagent is down meanwhile: it
-// would end what the API does not know.
+// expectContract checks the runtime of a node against all that the nodeagent relies on. The nodeagent is down
+// meanwhile: it would end what the API does not know.
 func expectContract(t *testing.T, m *processes.Mesh) {
 	m.Kill(t, mesh.NodeAgent)
 	defer m.Start(t, mesh.NodeAgent)

@@ -8,9 +8,9 @@ import (
 	"keelson.dev/test/scenario"
 )
 
-// TestADaemonDiesBetweenAWriteAndItsMemoryOfIt ends each daemon by SIGKILL right after an external write, at the instruction
-// where it knows least about what it has done. Started again, it neither repeats nor forgets: the rollout ends with exactly
-// the Pods that were asked for.
+// TestADaemonDiesBetweenAWriteAndItsMemoryOfIt ends each daemon by SIGKILL right after an external write, at the
+// instruction where it knows least about what it has done. Started again, it neither repeats nor forgets: the rollout
+// ends with exactly the Pods that were asked for.
 //
 // SAF-197 SAF-198
 func TestADaemonDiesBetweenAWriteAndItsMemoryOfIt(t *testing.T) {
@@ -21,9 +21,12 @@ func TestADaemonDiesBetweenAWriteAndItsMemoryOfIt(t *testing.T) {
 		from, to         int32
 		fromImage, image string
 	}{
-		{mesh.WorkloadControllers, "workload-controllers/pod.create.after=1*off->crash", 1, 5, scenario.HelloV1, scenario.HelloV1},
-		{mesh.WorkloadControllers, "workload-controllers/replicaset.create.after=crash", 3, 3, scenario.HelloV1, scenario.HelloV2},
-		{mesh.WorkloadControllers, "workload-controllers/pod.delete.after=crash", 5, 2, scenario.HelloV1, scenario.HelloV1},
+		{mesh.WorkloadControllers, "workload-controllers/pod.create.after=1*off->crash", 1, 5, scenario.HelloV1,
+			scenario.HelloV1},
+		{mesh.WorkloadControllers, "workload-controllers/replicaset.create.after=crash", 3, 3, scenario.HelloV1,
+			scenario.HelloV2},
+		{mesh.WorkloadControllers, "workload-controllers/pod.delete.after=crash", 5, 2, scenario.HelloV1,
+			scenario.HelloV1},
 		{mesh.Scheduler, "scheduler/bind.after=1*off->crash", 1, 5, scenario.HelloV1, scenario.HelloV1},
 		{mesh.NodeAgent, "nodeagent/sandbox.create.after=crash", 1, 3, scenario.HelloV1, scenario.HelloV1},
 		{mesh.NodeAgent, "nodeagent/container.start.after=crash", 1, 3, scenario.HelloV1, scenario.HelloV1},
@@ -36,7 +39,8 @@ func TestADaemonDiesBetweenAWriteAndItsMemoryOfIt(t *testing.T) {
 			w.Deploy(test.from, test.fromImage)
 			m.Kill(t, test.daemon)
 			doomed := m.StartArmed(t, test.daemon, test.failpoint)
-			// The apiserver may not listen yet, or die before it has answered kubectl, so what is asked for is asked again.
+			// The apiserver may not listen yet, or die before it has answered kubectl, so what is asked for is asked
+			// again.
 			w.Await("the failpoint to end "+doomed.Name, func() string {
 				if complaint := w.TryDeploy(test.to, test.image); doomed.Alive() {
 					return "it is alive; kubectl says: " + complaint

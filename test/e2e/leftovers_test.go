@@ -60,7 +60,8 @@ func containers(m *processes.Mesh) (string, error) {
 	var left []string
 	for _, socket := range sockets {
 		for _, kind := range []string{"containers", "tasks"} {
-			command := exec.CommandContext(context.Background(), filepath.Join(scenario.BinDir(), "ctr"), "--address", socket, "--namespace", "k8s.io", kind, "list", "--quiet")
+			command := exec.CommandContext(context.Background(), filepath.Join(scenario.BinDir(), "ctr"), "--address",
+				socket, "--namespace", "k8s.io", kind, "list", "--quiet")
 			out, err := command.Output()
 			if err != nil {
 				return "", fmt.Errorf("listing %s: %w", kind, err)
@@ -80,14 +81,16 @@ func mounts(m *processes.Mesh) (string, error) {
 	var left []string
 	for line := range strings.Lines(string(table)) {
 		const mountPoint = 4
-		if fields := strings.Fields(line); strings.HasPrefix(fields[mountPoint], filepath.Join(m.DataDir, "nodes")+"/") {
+		if fields := strings.Fields(line); strings.HasPrefix(fields[mountPoint], filepath.Join(m.DataDir, "nodes")+
+			"/") {
 			left = append(left, fields[mountPoint])
 		}
 	}
 	return strings.Join(left, "\n"), nil
 }
 
-// cgroups returns the Pods' cgroups of this mesh in every hierarchy. The mesh's own root is known by its nodeagent's flag.
+// cgroups returns the Pods' cgroups of this mesh in every hierarchy. The mesh's own root is known by its nodeagent's
+// flag.
 func cgroups(m *processes.Mesh) (string, error) {
 	roots, err := filepath.Glob(filepath.Join("/sys/fs/cgroup", "*", m.CgroupRoot()))
 	if err != nil {

@@ -20,9 +20,9 @@ import (
 	"keelson.dev/test/mesh/processes"
 )
 
-// TestAPausedLeaderWritesNothing stops the leader of each daemon that is elected by SIGSTOP until a copy leads, kills the
-// copy, and lets the first one go on with work at hand. What it then writes it writes under its own Lease again, not under
-// the copy's.
+// TestAPausedLeaderWritesNothing stops the leader of each daemon that is elected by SIGSTOP until a copy leads, kills
+// the copy, and lets the first one go on with work at hand. What it then writes it writes under its own Lease again,
+// not under the copy's.
 func TestAPausedLeaderWritesNothing(t *testing.T) {
 	m := processes.New(t, 0)
 	client, err := kubernetes.NewForConfig(m.Admin())
@@ -55,9 +55,10 @@ func TestAPausedLeaderWritesNothing(t *testing.T) {
 			}
 			test.ask(t, client)
 			signal(t, leader, syscall.SIGCONT)
-			err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, 2*takeover, true, func(ctx context.Context) (bool, error) {
-				return test.done(ctx, client)
-			})
+			err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, 2*takeover, true,
+				func(ctx context.Context) (bool, error) {
+					return test.done(ctx, client)
+				})
 			if err != nil {
 				t.Fatalf("the work was never done: %v", err)
 			}
@@ -81,25 +82,31 @@ const work = "pause"
 func prepareWork(t *testing.T, client kubernetes.Interface) {
 	t.Helper()
 	ctx, core := t.Context(), client.CoreV1()
-	if _, err := core.Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: work}}, metav1.CreateOptions{}); err != nil {
+	if _, err := core.Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: work}},
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	room := corev1.ResourceList{corev1.ResourcePods: resource.MustParse("10"), corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("4Gi")}
-	node, err := core.Nodes().Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: work}}, metav1.CreateOptions{})
+	room := corev1.ResourceList{corev1.ResourcePods: resource.MustParse("10"),
+		corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("4Gi")}
+	node, err := core.Nodes().Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: work}},
+		metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	node.Status = corev1.NodeStatus{Capacity: room, Allocatable: room, Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}}
+	node.Status = corev1.NodeStatus{Capacity: room, Allocatable: room,
+		Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}}
 	if _, err := core.Nodes().UpdateStatus(ctx, node, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	owner, err := core.ConfigMaps(work).Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "owner"}}, metav1.CreateOptions{})
+	owner, err := core.ConfigMaps(work).Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "owner"}},
+		metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	dependent := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "dependent", OwnerReferences: []metav1.OwnerReference{
-		{APIVersion: "v1", Kind: "ConfigMap", Name: owner.Name, UID: owner.UID},
-	}}}
+	dependent := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "dependent",
+		OwnerReferences: []metav1.OwnerReference{
+			{APIVersion: "v1", Kind: "ConfigMap", Name: owner.Name, UID: owner.UID},
+		}}}
 	if _, err := core.ConfigMaps(work).Create(ctx, dependent, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -110,14 +117,15 @@ func askForPlacement(t *testing.T, client kubernetes.Interface) {
 		AutomountServiceAccountToken: ptr.To(false), Containers: []corev1.Container{{Name: "c", Image: "i"}},
 		Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
 	}}
-	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-		// The namespace's account may not be there yet.
-		_, err := client.CoreV1().Pods(work).Create(ctx, pod, metav1.CreateOptions{})
-		if apierrors.IsForbidden(err) {
-			return false, nil
-		}
-		return err == nil, err
-	})
+	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true,
+		func(ctx context.Context) (bool, error) {
+			// The namespace's account may not be there yet.
+			_, err := client.CoreV1().Pods(work).Create(ctx, pod, metav1.CreateOptions{})
+			if apierrors.IsForbidden(err) {
+				return false, nil
+			}
+			return err == nil, err
+		})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +141,8 @@ func askForRollout(t *testing.T, client kubernetes.Interface) {
 	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "deployment"}, Spec: appsv1.DeploymentSpec{
 		Replicas: ptr.To[int32](0), Selector: &metav1.LabelSelector{MatchLabels: labels},
 		Template: corev1.PodTemplateSpec{
-			ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}},
+			ObjectMeta: metav1.ObjectMeta{Labels: labels},
+			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}},
 		},
 	}}
 	if _, err := client.AppsV1().Deployments(work).Create(t.Context(), deployment, metav1.CreateOptions{}); err != nil {

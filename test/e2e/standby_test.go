@@ -22,13 +22,14 @@ const takeover = 20 * time.Second
 
 // elected names all Leases of each daemon that may have replicas.
 var elected = map[mesh.Daemon][]string{
-	mesh.Scheduler:           {"scheduler.default-scheduler"},
-	mesh.WorkloadControllers: {"workload-controllers.deployment", "workload-controllers.replicaset", "workload-controllers.serviceaccount", "workload-controllers.rootca"},
-	mesh.PodGC:               {"podgc.namespace", "podgc.owners", "podgc.podgc"},
+	mesh.Scheduler: {"scheduler.default-scheduler"},
+	mesh.WorkloadControllers: {"workload-controllers.deployment", "workload-controllers.replicaset",
+		"workload-controllers.serviceaccount", "workload-controllers.rootca"},
+	mesh.PodGC: {"podgc.namespace", "podgc.owners", "podgc.podgc"},
 }
 
-// TestStandbyTakesOver kills the leader of each daemon that is elected while a second copy of it runs. The copy holds every
-// Lease of the daemon in time.
+// TestStandbyTakesOver kills the leader of each daemon that is elected while a second copy of it runs. The copy holds
+// every Lease of the daemon in time.
 func TestStandbyTakesOver(t *testing.T) {
 	m := processes.New(t, 0)
 	client, err := kubernetes.NewForConfig(m.Admin())
@@ -85,15 +86,17 @@ func awaitRenewals(t *testing.T, client kubernetes.Interface, name string, renew
 	})
 }
 
-func awaitLease(t *testing.T, client kubernetes.Interface, name string, patience time.Duration, done func(*coordinationv1.Lease) bool) {
+func awaitLease(t *testing.T, client kubernetes.Interface, name string, patience time.Duration,
+	done func(*coordinationv1.Lease) bool) {
 	t.Helper()
-	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
-		lease, err := client.CoordinationV1().Leases("kube-system").Get(ctx, name, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
-			return false, nil
-		}
-		return err == nil && done(lease), err
-	})
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, patience, true,
+		func(ctx context.Context) (bool, error) {
+			lease, err := client.CoordinationV1().Leases("kube-system").Get(ctx, name, metav1.GetOptions{})
+			if apierrors.IsNotFound(err) {
+				return false, nil
+			}
+			return err == nil && done(lease), err
+		})
 	if err != nil {
 		t.Fatalf("waiting for Lease %s: %v", name, err)
 	}

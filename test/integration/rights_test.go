@@ -18,10 +18,11 @@ import (
 	"keelson.dev/test/mesh/inprocess"
 )
 
-// TestRolesGrantWhatIsDeclared: the ClusterRoles that an apiserver makes grant each daemon what it declares, and nothing else.
-// That nothing else is asked for is what the guarded mesh of TestScenarios shows.
+// TestRolesGrantWhatIsDeclared: the ClusterRoles that an apiserver makes grant each daemon what it declares, and
+// nothing else. That nothing else is asked for is what the guarded mesh of TestScenarios shows.
 func TestRolesGrantWhatIsDeclared(t *testing.T) {
-	m := inprocess.New(t, inprocess.Options{Without: []mesh.Daemon{mesh.Scheduler, mesh.WorkloadControllers, mesh.PodGC, mesh.NodeAgent}})
+	m := inprocess.New(t, inprocess.Options{Without: []mesh.Daemon{mesh.Scheduler, mesh.WorkloadControllers, mesh.PodGC,
+		mesh.NodeAgent}})
 	client, err := kubernetes.NewForConfig(m.Admin())
 	if err != nil {
 		t.Fatal(err)
@@ -84,7 +85,8 @@ func TestTheChartGrantsNothingOfItsOwn(t *testing.T) {
 		role, _, _ = strings.Cut(role, `"`)
 		bound[role] = true
 	}
-	for _, role := range []string{"system:kube-scheduler", "system:keelson:workload-controllers", "system:keelson:podgc"} {
+	for _, role := range []string{"system:kube-scheduler", "system:keelson:workload-controllers",
+		"system:keelson:podgc"} {
 		if !bound[role] {
 			t.Errorf("the chart does not bind %s", role)
 		}
@@ -99,7 +101,8 @@ func TestTheChartGrantsNothingOfItsOwn(t *testing.T) {
 			t.Fatal(err)
 		}
 		for line := range strings.Lines(string(text)) {
-			if kind := strings.TrimSpace(line); kind == "kind: ClusterRole" && !strings.HasPrefix(line, " ") || kind == "kind: Role" || kind == "rules:" {
+			if kind := strings.TrimSpace(line); kind == "kind: ClusterRole" && !strings.HasPrefix(line, " ") ||
+				kind == "kind: Role" || kind == "rules:" {
 				t.Errorf("%s holds rights of its own: %s", file, kind)
 			}
 		}

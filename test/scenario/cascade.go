@@ -52,8 +52,8 @@ func CascadeForeground(t *testing.T, m mesh.Mesh) {
 	w.awaitNothing("pods", "replicasets", "deployments")
 }
 
-// CascadeCircle deletes objects that own each other, or themselves: each is gone in the end, and what blocks the circle's
-// deletion from outside goes before the circle does.
+// CascadeCircle deletes objects that own each other, or themselves: each is gone in the end, and what blocks the
+// circle's deletion from outside goes before the circle does.
 //
 // DEP-168 DEP-169
 func CascadeCircle(t *testing.T, m mesh.Mesh) {
@@ -95,7 +95,8 @@ func (w *World) ring(kind string, names ...string) {
 	for i, name := range names {
 		owner := names[(i+len(names)-1)%len(names)]
 		uid := w.Kubectl("get", kind, owner, "-o", "jsonpath={.metadata.uid}")
-		reference := fmt.Sprintf(`{"apiVersion":"v1","kind":%q,"name":%q,"uid":%q,"blockOwnerDeletion":true}`, kind, owner, uid)
+		reference := fmt.Sprintf(`{"apiVersion":"v1","kind":%q,"name":%q,"uid":%q,"blockOwnerDeletion":true}`, kind,
+			owner, uid)
 		w.Kubectl("patch", kind, name, "--type=merge", "-p", `{"metadata":{"ownerReferences":[`+reference+`]}}`)
 	}
 }
@@ -155,7 +156,8 @@ func NamespaceDeletion(t *testing.T, m mesh.Mesh) {
 		}
 		return fmt.Sprintf("conditions %v", ns.Status.Conditions)
 	})
-	if r := w.TryKubectl("", "create", "configmap", "late"); r.Code == 0 || !strings.Contains(r.Stderr, "being terminated") {
+	if r := w.TryKubectl("", "create", "configmap", "late"); r.Code == 0 ||
+		!strings.Contains(r.Stderr, "being terminated") {
 		t.Errorf("creating in a namespace that ends: status %d, %s", r.Code, r.Stderr)
 	}
 	w.Kubectl("patch", "pod", held, "--type=json", "-p", `[{"op":"remove","path":"/metadata/finalizers"}]`)
@@ -174,7 +176,8 @@ func (w *World) awaitNothing(resources ...string) {
 	for _, resource := range resources {
 		w.Await("no "+resource, func() string {
 			r := w.TryKubectl("", "get", resource, "-o", "name")
-			return strings.TrimSpace(r.Stdout + strings.TrimPrefix(r.Stderr, "No resources found in "+w.Namespace+" namespace."))
+			return strings.TrimSpace(r.Stdout + strings.TrimPrefix(r.Stderr, "No resources found in "+w.Namespace+
+				" namespace."))
 		})
 	}
 }

@@ -23,16 +23,18 @@ spec:
     args: ["-exit-after=1ms", "-exit-code=3"]
 `
 
-// slack is how much later than its delay a restart may come on a busy machine; a later one would pass as the next delay.
+// slack is how much later than its delay a restart may come on a busy machine; a later one would pass as the next
+// delay.
 const slack = 8 * time.Second
 
-// CrashLoop lets a container fail again and again: the first restart comes at once, then after 10 s and 20 s, and the Pod
-// says in between that it waits, why, and for how long.
+// CrashLoop lets a container fail again and again: the first restart comes at once, then after 10 s and 20 s, and the
+// Pod says in between that it waits, why, and for how long.
 //
 // POD-093 POD-099 POD-100 POD-101 POD-104
 func CrashLoop(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
-	watcher, err := w.Client.CoreV1().Pods(w.Namespace).Watch(w.Context(), metav1.ListOptions{FieldSelector: "metadata.name=crasher"})
+	watcher, err := w.Client.CoreV1().Pods(w.Namespace).Watch(w.Context(),
+		metav1.ListOptions{FieldSelector: "metadata.name=crasher"})
 	if err != nil {
 		t.Fatalf("watching the Pod: %v", err)
 	}
@@ -60,12 +62,14 @@ func CrashLoop(t *testing.T, m mesh.Mesh) {
 			t.Errorf("restart %d came after %v, want %v", restart, took, delay)
 		}
 	}
-	for _, want := range []string{"CrashLoopBackOff: back-off 10s restarting failed container", "CrashLoopBackOff: back-off 20s restarting failed container"} {
+	for _, want := range []string{"CrashLoopBackOff: back-off 10s restarting failed container",
+		"CrashLoopBackOff: back-off 20s restarting failed container"} {
 		if !contains(waits, want) {
 			t.Errorf("no status said %q, only %v", want, waits)
 		}
 	}
-	if got := w.Kubectl("get", "pod", "crasher", "--no-headers"); !strings.Contains(got, "3 (") && !strings.Contains(got, " 3 ") {
+	if got := w.Kubectl("get", "pod", "crasher", "--no-headers"); !strings.Contains(got, "3 (") &&
+		!strings.Contains(got, " 3 ") {
 		t.Errorf("RESTARTS of %q", got)
 	}
 }

@@ -31,8 +31,8 @@ spec:
 	return strings.Replace(manifest, "spec:\n", "spec:\n"+extra, 1)
 }
 
-// Deploy brings the world's Deployment to that size and image and waits until it has exactly these Pods; no image deletes
-// it and waits until nothing of it is left.
+// Deploy brings the world's Deployment to that size and image and waits until it has exactly these Pods; no image
+// deletes it and waits until nothing of it is left.
 func (w *World) Deploy(replicas int32, image string) {
 	w.Helper()
 	w.Await("kubectl to be heard", func() string { return w.TryDeploy(replicas, image) })

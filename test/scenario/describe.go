@@ -27,8 +27,8 @@ spec:
   - {name: myapp-container, image: "busybox:1.28"}
 `
 
-// DescribePod reads the states of containers from kubectl describe. They are part of the status, which a PATCH of the Pod
-// leaves alone and a PATCH of the status changes.
+// DescribePod reads the states of containers from kubectl describe. They are part of the status, which a PATCH of the
+// Pod leaves alone and a PATCH of the status changes.
 //
 // POD-090 POD-123 POD-217 POD-218
 func DescribePod(t *testing.T, m mesh.Mesh) {
@@ -48,7 +48,8 @@ func DescribePod(t *testing.T, m mesh.Mesh) {
 	w.patchStatus("myapp-pod", first)
 	got := w.Kubectl("describe", "-f", file)
 	words := strings.Join(strings.Fields(got), " ")
-	for _, want := range []string{"Name: myapp-pod", "Namespace: default", "Labels: app.kubernetes.io/name=MyApp", "Status: Pending"} {
+	for _, want := range []string{"Name: myapp-pod", "Namespace: default", "Labels: app.kubernetes.io/name=MyApp",
+		"Status: Pending"} {
 		if !strings.Contains(words, want) {
 			t.Errorf("describe -f lacks %q:\n%s", want, got)
 		}
@@ -66,7 +67,8 @@ func DescribePod(t *testing.T, m mesh.Mesh) {
 		`{"terminated":{"exitCode":0,"reason":"Completed","startedAt":"2026-01-01T00:00:00Z","finishedAt":"2026-01-01T00:00:02Z"}}`,
 		`{"running":{"startedAt":"2026-01-01T00:00:03Z"}}`))
 	expectStates(t, w.Kubectl("describe", "pod", "myapp-pod"), map[string]string{
-		"init-myservice": "State: Terminated Reason: Completed Exit Code: 0 Started:", "init-mydb": "State: Running Started:",
+		"init-myservice":  "State: Terminated Reason: Completed Exit Code: 0 Started:",
+		"init-mydb":       "State: Running Started:",
 		"myapp-container": "State: Waiting Reason: PodInitializing",
 	})
 }
@@ -74,14 +76,17 @@ func DescribePod(t *testing.T, m mesh.Mesh) {
 // statusOf is a patch with the states of the two init containers.
 func statusOf(first, second string) string {
 	const status = `{"name":%q,"image":"busybox:1.28","imageID":"","ready":false,"restartCount":0,"state":%s}`
-	return `{"status":{"initContainerStatuses":[` + fmt.Sprintf(status, "init-myservice", first) + "," + fmt.Sprintf(status, "init-mydb", second) +
-		`],"containerStatuses":[` + fmt.Sprintf(status, "myapp-container", `{"waiting":{"reason":"PodInitializing"}}`) + `]}}`
+	return `{"status":{"initContainerStatuses":[` + fmt.Sprintf(status, "init-myservice", first) + "," +
+		fmt.Sprintf(status, "init-mydb", second) +
+		`],"containerStatuses":[` + fmt.Sprintf(status, "myapp-container", `{"waiting":{"reason":"PodInitializing"}}`) +
+		`]}}`
 }
 
 // patchStatus sends a PATCH of the Pod's status.
 func (w *World) patchStatus(name, patch string) {
 	w.Helper()
-	_, err := w.Client.CoreV1().Pods(w.Namespace).Patch(w.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}, "status")
+	_, err := w.Client.CoreV1().Pods(w.Namespace).Patch(w.Context(), name, types.MergePatchType, []byte(patch),
+		metav1.PatchOptions{}, "status")
 	if err != nil {
 		w.Fatalf("patching the status of Pod %s: %v", name, err)
 	}
@@ -121,7 +126,8 @@ func DescribeDeployment(t *testing.T, m mesh.Mesh) {
 			return fmt.Sprintf("%d ReplicaSets", len(sets))
 		}
 		got := w.Kubectl("describe", "deployment", "web")
-		want := fmt.Sprintf("OldReplicaSets: %s (0/0 replicas created) NewReplicaSet: %s (2/2 replicas created)", old.Name, current.Name)
+		want := fmt.Sprintf("OldReplicaSets: %s (0/0 replicas created) NewReplicaSet: %s (2/2 replicas created)",
+			old.Name, current.Name)
 		if !strings.Contains(strings.Join(strings.Fields(got), " "), want) {
 			return got + "lacks " + want
 		}

@@ -9,8 +9,8 @@ import (
 	"keelson.dev/test/mesh"
 )
 
-// Drain empties a node as an administrator does. Its Pods are replaced by others, which the scheduler places like any new
-// Pod: not where the old ones were.
+// Drain empties a node as an administrator does. Its Pods are replaced by others, which the scheduler places like any
+// new Pod: not where the old ones were.
 //
 // POD-011 POD-027 SAF-023
 func Drain(t *testing.T, m mesh.Mesh) {
@@ -47,7 +47,8 @@ func Overlap(t *testing.T, m mesh.Mesh) {
 		pods := w.Pods("app=web")
 		for _, pod := range pods {
 			if len(pods) == 2 && pod.UID != old.UID && podview.IsActive(&pod) && podview.IsReady(&pod) {
-				if pod.Name == old.Name || pod.Spec.Containers[0].Image != HelloV1 || pod.GenerateName != old.GenerateName {
+				if pod.Name == old.Name || pod.Spec.Containers[0].Image != HelloV1 ||
+					pod.GenerateName != old.GenerateName {
 					t.Errorf("Pod %s of image %s replaces %s", pod.Name, pod.Spec.Containers[0].Image, old.Name)
 				}
 				return ""

@@ -14,8 +14,8 @@ import (
 	"keelson.dev/test/mesh/simnode"
 )
 
-// ForcedDeletion ends a Pod whose node is cut off. Without --force kubectl only shortens the grace period and waits; with it
-// kubectl warns of what may follow and does not wait, and the name is free again.
+// ForcedDeletion ends a Pod whose node is cut off. Without --force kubectl only shortens the grace period and waits;
+// with it kubectl warns of what may follow and does not wait, and the name is free again.
 //
 // POD-173 SAF-149 SAF-150 SAF-151 SAF-193
 func ForcedDeletion(t *testing.T, m mesh.Mesh) {
@@ -23,8 +23,10 @@ func ForcedDeletion(t *testing.T, m mesh.Mesh) {
 	pod := podOn(w.silentNode())
 	w.KubectlWith(pod, "apply", "-f", "-")
 	before := w.pod("stray")
-	w.refuses("", []string{"timed out waiting for the condition"}, "delete", "pod", "stray", "--grace-period=0", "--timeout=2s")
-	if p := w.pod("stray"); p.UID != before.UID || p.DeletionGracePeriodSeconds == nil || *p.DeletionGracePeriodSeconds != 1 {
+	w.refuses("", []string{"timed out waiting for the condition"}, "delete", "pod", "stray", "--grace-period=0",
+		"--timeout=2s")
+	if p := w.pod("stray"); p.UID != before.UID || p.DeletionGracePeriodSeconds == nil ||
+		*p.DeletionGracePeriodSeconds != 1 {
 		t.Errorf("without --force the Pod has a grace period of %v, want 1 s", p.DeletionGracePeriodSeconds)
 	}
 	w.forceDelete("stray")
@@ -37,8 +39,8 @@ func ForcedDeletion(t *testing.T, m mesh.Mesh) {
 	w.forceDelete("stray")
 }
 
-// PartitionedNamespace deletes a namespace with a Pod on a node that is cut off: it waits, for nothing in the control plane
-// forces the Pod, until an administrator does.
+// PartitionedNamespace deletes a namespace with a Pod on a node that is cut off: it waits, for nothing in the control
+// plane forces the Pod, until an administrator does.
 //
 // SAF-155 SAF-156
 func PartitionedNamespace(t *testing.T, m mesh.Mesh) {
@@ -51,14 +53,16 @@ func PartitionedNamespace(t *testing.T, m mesh.Mesh) {
 			return err.Error()
 		}
 		for _, c := range ns.Status.Conditions {
-			if c.Type == corev1.NamespaceContentRemaining && strings.Contains(c.Message, "pods has 1 resource instances") {
+			if c.Type == corev1.NamespaceContentRemaining &&
+				strings.Contains(c.Message, "pods has 1 resource instances") {
 				return ""
 			}
 		}
 		return fmt.Sprintf("conditions %v", ns.Status.Conditions)
 	})
 	if p := w.pod("stray"); p.DeletionTimestamp == nil || *p.DeletionGracePeriodSeconds != 30 {
-		t.Errorf("the Pod is deleted at %v within %v s, want its own 30 s", p.DeletionTimestamp, p.DeletionGracePeriodSeconds)
+		t.Errorf("the Pod is deleted at %v within %v s, want its own 30 s", p.DeletionTimestamp,
+			p.DeletionGracePeriodSeconds)
 	}
 	w.forceDelete("stray")
 	w.Await("the namespace to go", func() string {
@@ -92,10 +96,12 @@ func podOn(node string) string {
 func (w *World) forceDelete(name string) {
 	w.Helper()
 	r := w.TryKubectl("", "delete", "pod", name, "--grace-period=0", "--force", "--wait=false")
-	if want := fmt.Sprintf("pod %q force deleted from %s namespace\n", name, w.Namespace); r.Code != 0 || r.Stdout != want {
+	if want := fmt.Sprintf("pod %q force deleted from %s namespace\n", name, w.Namespace); r.Code != 0 ||
+		r.Stdout != want {
 		w.Errorf("the forced deletion: status %d, %q, want %q", r.Code, r.Stdout, want)
 	}
-	const warning = "Warning: Immediate deletion does not wait for confirmation that the running resource has been terminated. " +
+	const warning = "Warning: Immediate deletion does not wait for confirmation that the running resource has been " +
+		"terminated. " +
 		"The resource may continue to run on the cluster indefinitely."
 	if !strings.Contains(r.Stderr, warning) {
 		w.Errorf("the forced deletion warned of %q, want %q", r.Stderr, warning)

@@ -28,14 +28,16 @@ func History(t *testing.T, m mesh.Mesh) {
 	w.AwaitAvailable("web", 2)
 	w.Kubectl("set", "image", "deployment/web", "web="+simnode.NeverStart)
 	w.Kubectl("annotate", "deployment/web", changeCause+"third", "--overwrite")
-	w.awaitOutput([]string{"REVISION  CHANGE-CAUSE\n1         <none>\n2         second\n3         third\n"}, "rollout", "history", "deployment/web")
+	w.awaitOutput([]string{"REVISION  CHANGE-CAUSE\n1         <none>\n2         second\n3         third\n"}, "rollout",
+		"history", "deployment/web")
 
 	second := w.replicaSets()[HelloV2]
 	if want := "web-" + second.Labels["pod-template-hash"]; second.Name != want {
 		t.Errorf("the ReplicaSet's name is %s, want %s", second.Name, want)
 	}
 	detail := w.Kubectl("rollout", "history", "deployment/web", "--revision=2")
-	for _, part := range []string{"revision #2", "app=web", "pod-template-hash=" + second.Labels["pod-template-hash"], changeCause[:len(changeCause)-1] + ": second", HelloV2} {
+	for _, part := range []string{"revision #2", "app=web", "pod-template-hash=" + second.Labels["pod-template-hash"],
+		changeCause[:len(changeCause)-1] + ": second", HelloV2} {
 		if !strings.Contains(detail, part) {
 			t.Errorf("history of revision 2 lacks %q:\n%s", part, detail)
 		}
@@ -47,17 +49,21 @@ func History(t *testing.T, m mesh.Mesh) {
 	w.says("deployment.apps/web rolled back", "rollout", "undo", "deployment/web")
 	w.AwaitAvailable("web", 3)
 	sets, d := w.replicaSets(), w.deployment("web")
-	if sets[HelloV2].UID != second.UID || *sets[HelloV2].Spec.Replicas != 3 || *sets[simnode.NeverStart].Spec.Replicas != 0 {
-		t.Errorf("after the undo revision 2 has ReplicaSet %s of %d, revision 3 %d", sets[HelloV2].Name, *sets[HelloV2].Spec.Replicas, *sets[simnode.NeverStart].Spec.Replicas)
+	if sets[HelloV2].UID != second.UID || *sets[HelloV2].Spec.Replicas != 3 ||
+		*sets[simnode.NeverStart].Spec.Replicas != 0 {
+		t.Errorf("after the undo revision 2 has ReplicaSet %s of %d, revision 3 %d", sets[HelloV2].Name,
+			*sets[HelloV2].Spec.Replicas, *sets[simnode.NeverStart].Spec.Replicas)
 	}
 	if d.Annotations["deployment.kubernetes.io/revision"] != "4" || *d.Spec.Replicas != 3 {
 		t.Errorf("after the undo: %d replicas, annotations %v", *d.Spec.Replicas, d.Annotations)
 	}
-	w.awaitOutput([]string{"REVISION  CHANGE-CAUSE\n1         <none>\n3         third\n4         second\n"}, "rollout", "history", "deployment/web")
+	w.awaitOutput([]string{"REVISION  CHANGE-CAUSE\n1         <none>\n3         third\n4         second\n"}, "rollout",
+		"history", "deployment/web")
 	w.says("deployment.apps/web rolled back", "rollout", "undo", "deployment/web", "--to-revision=1")
 	w.AwaitAvailable("web", 3)
 	expectImages(w, HelloV1)
-	w.says("deployment.apps/web skipped rollback (current template already matches revision 5)", "rollout", "undo", "deployment/web", "--to-revision=5")
+	w.says("deployment.apps/web skipped rollback (current template already matches revision 5)", "rollout", "undo",
+		"deployment/web", "--to-revision=5")
 }
 
 // PauseAndResume collects two changes of a paused Deployment and rolls them out as one.
@@ -69,7 +75,8 @@ func PauseAndResume(t *testing.T, m mesh.Mesh) {
 	w.AwaitAvailable("web", 3)
 	w.says("deployment.apps/web paused", "rollout", "pause", "deployment/web")
 	w.says("deployment.apps/web image updated", "set", "image", "deployment/web", "web="+HelloV2)
-	w.says("deployment.apps/web resource requirements updated", "set", "resources", "deployment/web", "-c=web", "--limits=cpu=200m,memory=64Mi")
+	w.says("deployment.apps/web resource requirements updated", "set", "resources", "deployment/web", "-c=web",
+		"--limits=cpu=200m,memory=64Mi")
 	w.Kubectl("scale", "deployment/web", "--replicas=4")
 	w.Await("the paused Deployment to be scaled", func() string {
 		s := w.deployment("web").Status
@@ -87,16 +94,19 @@ func PauseAndResume(t *testing.T, m mesh.Mesh) {
 	expectImages(w, HelloV2)
 	for _, pod := range w.Pods("app=web") {
 		r := pod.Spec.Containers[0].Resources
-		if r.Limits.Cpu().String() != "200m" || r.Requests.Cpu().String() != "200m" || r.Requests.Memory().String() != "64Mi" {
+		if r.Limits.Cpu().String() != "200m" || r.Requests.Cpu().String() != "200m" ||
+			r.Requests.Memory().String() != "64Mi" {
 			t.Errorf("Pod %s has limits %v and requests %v", pod.Name, r.Limits, r.Requests)
 		}
 	}
-	w.says("deployment.apps/web \nREVISION  CHANGE-CAUSE\n1         <none>\n2         <none>", "rollout", "history", "deployment/web")
+	w.says("deployment.apps/web \nREVISION  CHANGE-CAUSE\n1         <none>\n2         <none>", "rollout", "history",
+		"deployment/web")
 	w.Kubectl("rollout", "pause", "deployment/web")
 	w.refuses("", []string{"paused"}, "rollout", "undo", "deployment/web")
 }
 
-// Restart replaces every Pod although nothing but an annotation of the template changes, and set env is a rollout as well.
+// Restart replaces every Pod although nothing but an annotation of the template changes, and set env is a rollout as
+// well.
 //
 // DEP-017 DEP-238 POD-041 SAF-022
 func Restart(t *testing.T, m mesh.Mesh) {
@@ -125,7 +135,8 @@ func Restart(t *testing.T, m mesh.Mesh) {
 	w.AwaitAvailable("web", 2)
 	w.Await("the variable in every Pod", func() string {
 		for _, pod := range w.Pods("app=web") {
-			if env := pod.Spec.Containers[0].Env; len(env) != 1 || env[0] != (corev1.EnvVar{Name: "COLOUR", Value: "blue"}) {
+			if env := pod.Spec.Containers[0].Env; len(env) != 1 ||
+				env[0] != (corev1.EnvVar{Name: "COLOUR", Value: "blue"}) {
 				return fmt.Sprintf("Pod %s has %v", pod.Name, env)
 			}
 		}
@@ -170,7 +181,8 @@ func WatchReplicaSets(t *testing.T, m mesh.Mesh) {
 // DEP-039 DEP-071 DEP-103 DEP-104 DEP-107
 func ScaledInARollout(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
-	w.KubectlWith(web(10, HelloV1, "  strategy: {rollingUpdate: {maxSurge: 3, maxUnavailable: 2}}\n"), "apply", "-f", "-")
+	w.KubectlWith(web(10, HelloV1, "  strategy: {rollingUpdate: {maxSurge: 3, maxUnavailable: 2}}\n"), "apply", "-f",
+		"-")
 	w.AwaitAvailable("web", 10)
 	w.Kubectl("set", "image", "deployment/web", "web="+simnode.NeverStart)
 	w.awaitSizes(8, 5)
@@ -217,8 +229,8 @@ func (w *World) awaitSizes(good, stuck int32) {
 	})
 }
 
-// SelectorReduced gives a Deployment a smaller selector, by deleting it alone and making it anew: the ReplicaSet and the
-// Pods stay, with all their labels.
+// SelectorReduced gives a Deployment a smaller selector, by deleting it alone and making it anew: the ReplicaSet and
+// the Pods stay, with all their labels.
 //
 // DEP-080
 func SelectorReduced(t *testing.T, m mesh.Mesh) {
@@ -228,7 +240,8 @@ func SelectorReduced(t *testing.T, m mesh.Mesh) {
 	w.AwaitAvailable("web", 2)
 	set, pods := w.replicaSets()[HelloV1].UID, w.podUIDs()
 	w.Kubectl("delete", "deployment", "web", "--cascade=orphan")
-	w.KubectlWith(strings.Replace(wide, "matchLabels: {app: web, tier: x}", "matchLabels: {app: web}", 1), "apply", "-f", "-")
+	w.KubectlWith(strings.Replace(wide, "matchLabels: {app: web, tier: x}", "matchLabels: {app: web}", 1), "apply",
+		"-f", "-")
 	w.AwaitAvailable("web", 2)
 	sets := w.replicaSets()
 	if len(sets) != 1 || sets[HelloV1].UID != set || sets[HelloV1].Labels["tier"] != "x" {

@@ -88,7 +88,8 @@ func logs(t *testing.T, w *World) {
 	if got := strings.Count(w.Kubectl("logs", "server", "--tail=3"), "\n"); got != 3 {
 		t.Errorf("--tail=3 printed %d lines", got)
 	}
-	if r := w.TryKubectl("", "logs", "server", "-c", "nobody"); r.Code == 0 || !strings.Contains(r.Stderr, "container nobody is not valid for pod server") {
+	if r := w.TryKubectl("", "logs", "server", "-c", "nobody"); r.Code == 0 ||
+		!strings.Contains(r.Stderr, "container nobody is not valid for pod server") {
 		t.Errorf("logs of a container that is not there: status %d, %s", r.Code, r.Stderr)
 	}
 }

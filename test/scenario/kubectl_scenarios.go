@@ -1,7 +1,7 @@
 package scenario
 
-// Kubectl lists what the unmodified kubectl shows and does. Simulated nodes suffice, and since no scenario ends a daemon
-// they may run side by side.
+// Kubectl lists what the unmodified kubectl shows and does. Simulated nodes suffice, and since no scenario ends a
+// daemon they may run side by side.
 var Kubectl = []Scenario{
 	{"ApplyAndDelete", ApplyAndDelete},
 	{"RecursiveDirectories", RecursiveDirectories},

@@ -19,7 +19,8 @@ import (
 func ApplyAndDelete(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	manifest := service + "---\n" + web(1, HelloV1, "")
-	dir := w.directory(map[string]string{"app.yaml": manifest, "service.yaml": service, "web.yaml": web(1, HelloV1, ""), "kustomize/app.yaml": manifest, "kustomize/kustomization.yaml": "resources: [app.yaml]\n"})
+	dir := w.directory(map[string]string{"app.yaml": manifest, "service.yaml": service, "web.yaml": web(1, HelloV1, ""),
+		"kustomize/app.yaml": manifest, "kustomize/kustomization.yaml": "resources: [app.yaml]\n"})
 	file := filepath.Join(dir, "app.yaml")
 	w.says("service/web-svc created\ndeployment.apps/web created", "apply", "-f", file)
 	w.AwaitAvailable("web", 1)
@@ -48,7 +49,8 @@ func ApplyAndDelete(t *testing.T, m mesh.Mesh) {
 	expectDeleted(w, "delete", "-f", file)
 	site := httptest.NewServer(http.FileServer(http.Dir(dir)))
 	t.Cleanup(site.Close)
-	w.says("service/web-svc created\ndeployment.apps/web created", "apply", "-f", filepath.Join(dir, "service.yaml"), "-f", site.URL+"/web.yaml")
+	w.says("service/web-svc created\ndeployment.apps/web created", "apply", "-f", filepath.Join(dir, "service.yaml"),
+		"-f", site.URL+"/web.yaml")
 	expectDeleted(w, "delete", "deployments/web", "services/web-svc")
 	w.says("service/web-svc created\ndeployment.apps/web created", "apply", "-k", filepath.Join(dir, "kustomize"))
 	expectDeleted(w, "delete", "deployment,services", "-l", "app=web")
@@ -81,8 +83,10 @@ func RecursiveDirectories(t *testing.T, m mesh.Mesh) {
 	w.says("configmap/settings created\ndeployment.apps/web created\nservice/web-svc created", "apply", "-R", "-f", dir)
 	w.AwaitAvailable("web", 1)
 	w.says("configmap/settings\ndeployment.apps/web\nservice/web-svc", "get", "-R", "-f", dir, "-o", "name")
-	w.says(`deployment "web" successfully rolled out`, "rollout", "status", "-R", "-f", filepath.Join(dir, "deployment"))
-	if got := w.Kubectl("describe", "-R", "-f", dir); !strings.Contains(got, "StrategyType:") || !strings.Contains(got, "LoadBalancer") {
+	w.says(`deployment "web" successfully rolled out`, "rollout", "status", "-R", "-f",
+		filepath.Join(dir, "deployment"))
+	if got := w.Kubectl("describe", "-R", "-f", dir); !strings.Contains(got, "StrategyType:") ||
+		!strings.Contains(got, "LoadBalancer") {
 		t.Errorf("describe -R lacks an object:\n%s", got)
 	}
 	if got := w.Kubectl("delete", "-R", "-f", dir); strings.Count(got, "deleted") != 3 {
@@ -117,7 +121,8 @@ func CreateAndChain(t *testing.T, m mesh.Mesh) {
 		}
 		return ""
 	})
-	w.refuses("", []string{"Expected replicas to be 5, was 1"}, "scale", names[1], "--current-replicas=5", "--replicas=2")
+	w.refuses("", []string{"Expected replicas to be 5, was 1"}, "scale", names[1], "--current-replicas=5",
+		"--replicas=2")
 	if got := *w.deployment("web").Spec.Replicas; got != 1 {
 		t.Errorf("a refused scale left %d replicas", got)
 	}
@@ -129,8 +134,10 @@ func CreateAndChain(t *testing.T, m mesh.Mesh) {
 func Patch(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	w.KubectlWith(web(1, HelloV1, ""), "apply", "-f", "-")
-	w.says("deployment.apps/web patched", "patch", "deployment/web", "--type=merge", "-p", `{"spec":{"strategy":{"rollingUpdate":{"maxSurge":"100%"}}}}`)
-	if r := w.deployment("web").Spec.Strategy.RollingUpdate; r.MaxSurge.String() != "100%" || r.MaxUnavailable.String() != "25%" {
+	w.says("deployment.apps/web patched", "patch", "deployment/web", "--type=merge", "-p",
+		`{"spec":{"strategy":{"rollingUpdate":{"maxSurge":"100%"}}}}`)
+	if r := w.deployment("web").Spec.Strategy.RollingUpdate; r.MaxSurge.String() != "100%" ||
+		r.MaxUnavailable.String() != "25%" {
 		t.Errorf("strategy after the patch: %v", r)
 	}
 	w.says("deployment.apps/web patched", "patch", "deployment/web", "-p",
@@ -143,9 +150,11 @@ func Patch(t *testing.T, m mesh.Mesh) {
 	if c := w.deployment("web").Spec.Template.Spec.Containers; len(c) != 1 || c[0].Name != "side" {
 		t.Errorf("a merge patch left the containers %v", c)
 	}
-	w.says("deployment.apps/web patched", "patch", "deployment/web", "--type=json", "-p", `[{"op":"replace","path":"/spec/replicas","value":2}]`)
+	w.says("deployment.apps/web patched", "patch", "deployment/web", "--type=json", "-p",
+		`[{"op":"replace","path":"/spec/replicas","value":2}]`)
 	w.AwaitAvailable("web", 2)
-	w.refuses("", []string{"the server rejected our request"}, "patch", "deployment/web", "--type=json", "-p", `[{"op":"test","path":"/spec/replicas","value":7}]`)
+	w.refuses("", []string{"the server rejected our request"}, "patch", "deployment/web", "--type=json", "-p",
+		`[{"op":"test","path":"/spec/replicas","value":7}]`)
 }
 
 // ApplyOverScale shows that a manifest with a number of replicas takes back what kubectl scale had asked for.
@@ -202,7 +211,8 @@ func ReplaceForce(t *testing.T, m mesh.Mesh) {
 	changed := strings.ReplaceAll(web(2, HelloV1, ""), "{app: web}", "{app: other}")
 	w.refuses(changed, []string{"spec.selector", "field is immutable"}, "replace", "-f", "-")
 	got := w.TryKubectl(changed, "replace", "--force", "-f", "-")
-	if got.Code != 0 || !strings.Contains(got.Stdout, `deployment.apps "web" deleted`) || !strings.Contains(got.Stdout, "deployment.apps/web replaced") {
+	if got.Code != 0 || !strings.Contains(got.Stdout, `deployment.apps "web" deleted`) || !strings.Contains(got.Stdout,
+		"deployment.apps/web replaced") {
 		t.Errorf("replace --force: status %d, %s%s", got.Code, got.Stdout, got.Stderr)
 	}
 	w.AwaitAvailable("web", 2)

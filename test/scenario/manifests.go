@@ -65,7 +65,8 @@ func (w *World) deployment(name string) *appsv1.Deployment {
 	var found *appsv1.Deployment
 	w.Await("Deployment "+name, func() string {
 		var err error
-		if found, err = w.Client.AppsV1().Deployments(w.Namespace).Get(w.Context(), name, metav1.GetOptions{}); err != nil {
+		if found, err = w.Client.AppsV1().Deployments(w.Namespace).Get(w.Context(), name,
+			metav1.GetOptions{}); err != nil {
 			return err.Error()
 		}
 		return ""

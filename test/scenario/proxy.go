@@ -12,7 +12,8 @@ import (
 	"keelson.dev/test/mesh"
 )
 
-// Proxy sends plain HTTP through kubectl proxy: it creates, reads and deletes ReplicaSets with every propagation policy.
+// Proxy sends plain HTTP through kubectl proxy: it creates, reads and deletes ReplicaSets with every propagation
+// policy.
 //
 // DEP-168 DEP-169 DEP-170 DEP-171 DEP-172
 func Proxy(t *testing.T, m mesh.Mesh) {
@@ -22,18 +23,21 @@ func Proxy(t *testing.T, m mesh.Mesh) {
 		policy string
 		stay   bool
 	}{{"", false}, {"Background", false}, {"Foreground", false}, {"Orphan", true}} {
-		if got, body := request(w, http.MethodPost, collection, "application/yaml", frontend(2, HelloV1)); got != http.StatusCreated {
+		if got, body := request(w, http.MethodPost, collection, "application/yaml",
+			frontend(2, HelloV1)); got != http.StatusCreated {
 			t.Fatalf("POST: status %d, %s", got, body)
 		}
 		w.awaitActive("app=web", 2)
-		if got, body := request(w, http.MethodGet, collection+"/frontend", "", ""); got != http.StatusOK || !strings.Contains(body, `"kind":"ReplicaSet"`) {
+		if got, body := request(w, http.MethodGet, collection+"/frontend", "", ""); got != http.StatusOK ||
+			!strings.Contains(body, `"kind":"ReplicaSet"`) {
 			t.Errorf("GET: status %d, %s", got, body)
 		}
 		options := ""
 		if c.policy != "" {
 			options = `{"kind":"DeleteOptions","apiVersion":"v1","propagationPolicy":"` + c.policy + `"}`
 		}
-		if got, body := request(w, http.MethodDelete, collection+"/frontend", "application/json", options); got != http.StatusOK {
+		if got, body := request(w, http.MethodDelete, collection+"/frontend", "application/json",
+			options); got != http.StatusOK {
 			t.Errorf("DELETE %s: status %d, %s", c.policy, got, body)
 		}
 		w.awaitNothing("replicasets")
@@ -47,10 +51,12 @@ func Proxy(t *testing.T, m mesh.Mesh) {
 			}
 		}
 	}
-	if got, body := request(w, http.MethodPatch, strings.Replace(collection, "apps/v1", "apps/v2", 1)+"/frontend", "application/json", "{}"); got != http.StatusNotFound {
+	if got, body := request(w, http.MethodPatch, strings.Replace(collection, "apps/v1", "apps/v2", 1)+"/frontend",
+		"application/json", "{}"); got != http.StatusNotFound {
 		t.Errorf("PATCH of a version that is not served: status %d, %s", got, body)
 	}
-	if err := w.Client.CoreV1().Pods(w.Namespace).DeleteCollection(w.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
+	if err := w.Client.CoreV1().Pods(w.Namespace).DeleteCollection(w.Context(), metav1.DeleteOptions{},
+		metav1.ListOptions{}); err != nil {
 		t.Errorf("deleting the Pods: %v", err)
 	}
 }

@@ -16,7 +16,8 @@ import (
 
 // frontend is a ReplicaSet; its Pods have the labels of web, so that the world's helpers find them.
 func frontend(replicas int, image string) string {
-	return strings.NewReplacer("kind: Deployment", "kind: ReplicaSet", "  name: web\n", "  name: frontend\n").Replace(web(replicas, image, ""))
+	return strings.NewReplacer("kind: Deployment", "kind: ReplicaSet", "  name: web\n",
+		"  name: frontend\n").Replace(web(replicas, image, ""))
 }
 
 // barePod is a Pod of no controller, with the labels of web.
@@ -49,15 +50,18 @@ func (w *World) awaitActive(selector string, count int) []corev1.Pod {
 	return active
 }
 
-// ReplicaSetAlone scales a ReplicaSet, loses one Pod to another label and gives it a new template, which only new Pods get.
+// ReplicaSetAlone scales a ReplicaSet, loses one Pod to another label and gives it a new template, which only new Pods
+// get.
 //
 // DEP-006 DEP-035 DEP-150 DEP-153 DEP-174 DEP-175 DEP-176 POD-016 POD-040 POD-043 POD-161
 func ReplicaSetAlone(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	w.KubectlWith(frontend(3, HelloV1), "apply", "-f", "-")
 	w.awaitActive("app=web", 3)
-	w.awaitOutput([]string{"Name:         frontend\n", "Namespace:    " + w.Namespace, "Selector:     app=web", "Labels:       app=web", "Annotations:  ",
-		"Replicas:     3 current / 3 desired", "Pods Status:  3 Running / 0 Waiting / 0 Succeeded / 0 Failed", "Pod Template:", "SuccessfulCreate"},
+	w.awaitOutput([]string{"Name:         frontend\n", "Namespace:    " + w.Namespace, "Selector:     app=web",
+		"Labels:       app=web", "Annotations:  ",
+		"Replicas:     3 current / 3 desired", "Pods Status:  3 Running / 0 Waiting / 0 Succeeded / 0 Failed",
+		"Pod Template:", "SuccessfulCreate"},
 		"describe", "rs/frontend")
 	w.says("replicaset.apps/frontend scaled", "scale", "rs/frontend", "--replicas=2")
 	pods := w.awaitActive("app=web", 2)
@@ -89,7 +93,8 @@ func ReplicaSetAlone(t *testing.T, m mesh.Mesh) {
 		t.Errorf("after a change of the template: %v", images)
 	}
 
-	w.Kubectl("patch", "pod", pods[0].Name, "--type=merge", "-p", `{"metadata":{"finalizers":["test.keelson.dev/hold"]}}`)
+	w.Kubectl("patch", "pod", pods[0].Name, "--type=merge", "-p",
+		`{"metadata":{"finalizers":["test.keelson.dev/hold"]}}`)
 	w.Kubectl("delete", "pod", pods[0].Name, "--wait=false")
 	w.awaitActive("app=web", 3)
 	w.Await("the status not to count the terminating Pod", func() string {
@@ -130,7 +135,8 @@ func ReplicaSetAcquires(t *testing.T, m mesh.Mesh) {
 	}
 	slices.Sort(names)
 	slices.Sort(images)
-	if strings.Join(names[1:], " ") != "pod1 pod2" || !slices.Equal(images, slices.Sorted(slices.Values([]string{HelloV1, HelloV2, Server}))) {
+	if strings.Join(names[1:], " ") != "pod1 pod2" ||
+		!slices.Equal(images, slices.Sorted(slices.Values([]string{HelloV1, HelloV2, Server}))) {
 		t.Errorf("the ReplicaSet owns %v of %v", names, images)
 	}
 
@@ -153,8 +159,8 @@ func ReplicaSetAcquires(t *testing.T, m mesh.Mesh) {
 	}
 }
 
-// ReplicaSetDeletion deletes a ReplicaSet alone, lets another of its selector take the Pods over, and deletes that one with
-// its Pods, in each way.
+// ReplicaSetDeletion deletes a ReplicaSet alone, lets another of its selector take the Pods over, and deletes that one
+// with its Pods, in each way.
 //
 // DEP-167 DEP-172 DEP-173 POD-017
 func ReplicaSetDeletion(t *testing.T, m mesh.Mesh) {

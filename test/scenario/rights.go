@@ -29,8 +29,8 @@ spec:
     envFrom: [{secretRef: {name: mine}}]
 `
 
-// NodeRights asks what a nodeagent may do: it sees and changes Pods, and no kind that holds a template for them. It reads a
-// Secret for as long as a Pod on it needs that one, and no other.
+// NodeRights asks what a nodeagent may do: it sees and changes Pods, and no kind that holds a template for them. It
+// reads a Secret for as long as a Pod on it needs that one, and no other.
 //
 // POD-044
 func NodeRights(t *testing.T, m mesh.Mesh) {
@@ -51,9 +51,11 @@ func NodeRights(t *testing.T, m mesh.Mesh) {
 		{"batch", "cronjobs", false},
 	} {
 		own := &authorizationv1.FieldSelectorAttributes{RawSelector: "spec.nodeName=" + m.Nodes()[0]}
-		for verb, selector := range map[string]*authorizationv1.FieldSelectorAttributes{"get": nil, "list": own, "watch": own, "create": nil, "delete": nil} {
+		for verb, selector := range map[string]*authorizationv1.FieldSelectorAttributes{"get": nil, "list": own,
+			"watch": own, "create": nil, "delete": nil} {
 			want := kind.want && verb != "get" // single Pods are asked for below
-			w.nodeMay(want, m.Nodes()[0], authorizationv1.ResourceAttributes{Verb: verb, Group: kind.group, Resource: kind.resource, FieldSelector: selector})
+			w.nodeMay(want, m.Nodes()[0], authorizationv1.ResourceAttributes{Verb: verb, Group: kind.group,
+				Resource: kind.resource, FieldSelector: selector})
 		}
 	}
 	w.KubectlWith(reader, "apply", "-f", "-")
@@ -86,9 +88,11 @@ func (w *World) nodeMay(want bool, node string, what authorizationv1.ResourceAtt
 func (w *World) nodeAllowed(node string, what authorizationv1.ResourceAttributes) bool {
 	w.Helper()
 	what.Namespace = w.Namespace
-	answer, err := w.Client.AuthorizationV1().SubjectAccessReviews().Create(w.Context(), &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-		User: "system:node:" + node, Groups: []string{"system:nodes", "system:authenticated"}, ResourceAttributes: &what,
-	}}, metav1.CreateOptions{})
+	answer, err := w.Client.AuthorizationV1().SubjectAccessReviews().Create(w.Context(),
+		&authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+			User: "system:node:" + node, Groups: []string{"system:nodes", "system:authenticated"},
+			ResourceAttributes: &what,
+		}}, metav1.CreateOptions{})
 	if err != nil {
 		w.Fatalf("asking whether a node may %s %s: %v", what.Verb, what.Resource, err)
 	}

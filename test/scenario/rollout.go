@@ -21,10 +21,12 @@ import (
 func Rollout(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	w.KubectlWith(web(3, HelloV1, ""), "apply", "-f", "-")
-	if got := w.Kubectl("rollout", "status", "deployment/web", "--timeout=90s"); !strings.Contains(got, `deployment "web" successfully rolled out`) {
+	if got := w.Kubectl("rollout", "status", "deployment/web", "--timeout=90s"); !strings.Contains(got,
+		`deployment "web" successfully rolled out`) {
 		t.Errorf("rollout status: %s", got)
 	}
-	if got := strings.Fields(w.Kubectl("get", "deployment", "web", "--no-headers")); len(got) < 4 || strings.Join(got[:4], " ") != "web 3/3 3 3" {
+	if got := strings.Fields(w.Kubectl("get", "deployment", "web", "--no-headers")); len(got) < 4 ||
+		strings.Join(got[:4], " ") != "web 3/3 3 3" {
 		t.Errorf("get deployment: %v", got)
 	}
 	for _, pod := range w.Pods("app=web") {
@@ -61,8 +63,8 @@ func expectImages(w *World, image string) {
 	})
 }
 
-// RollingUpdateBounds watches every Pod during an update with the default strategy: never more than 125 % that are not on
-// their way out (rounded up), never fewer than 75 % that are available (rounded up).
+// RollingUpdateBounds watches every Pod during an update with the default strategy: never more than 125 % that are not
+// on their way out (rounded up), never fewer than 75 % that are available (rounded up).
 //
 // DEP-049 DEP-050 DEP-052
 func RollingUpdateBounds(t *testing.T, m mesh.Mesh) {
@@ -105,7 +107,8 @@ func watchPods(w *World, selector string) *podBounds {
 		b.pods[list.Items[i].UID] = &list.Items[i]
 	}
 	b.fewestAvailable = b.available()
-	b.watcher, err = w.Client.CoreV1().Pods(w.Namespace).Watch(w.Context(), metav1.ListOptions{LabelSelector: selector, ResourceVersion: list.ResourceVersion})
+	b.watcher, err = w.Client.CoreV1().Pods(w.Namespace).Watch(w.Context(), metav1.ListOptions{LabelSelector: selector,
+		ResourceVersion: list.ResourceVersion})
 	if err != nil {
 		w.Fatalf("watching Pods: %v", err)
 	}

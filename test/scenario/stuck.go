@@ -26,7 +26,8 @@ func ProgressLines(t *testing.T, m mesh.Mesh) {
 	w.Kubectl("set", "image", "deployment/web", "web="+simnode.NeverReady)
 	const waiting = `Waiting for deployment "web" rollout to finish: 1 out of 3 new replicas have been updated...`
 	w.awaitOutput([]string{waiting}, "rollout", "status", "deployment/web", "--watch=false")
-	w.refuses("", []string{"error: timed out waiting for the condition"}, "rollout", "status", "deployment/web", "--timeout=1s")
+	w.refuses("", []string{"error: timed out waiting for the condition"}, "rollout", "status", "deployment/web",
+		"--timeout=1s")
 
 	command := w.kubectl("rollout", "status", "deployment/web")
 	printed, err := command.StdoutPipe()
@@ -49,8 +50,8 @@ func ProgressLines(t *testing.T, m mesh.Mesh) {
 	w.says(`deployment "web" successfully rolled out`, "rollout", "status", "deployment/web", "--watch=false")
 }
 
-// DeadlineExceeded runs into the progress deadline: Pods that cannot be started or do not get ready, as simulated nodes know
-// them, and Pods that may not be made. The old Pods stay, and the next good template repairs it.
+// DeadlineExceeded runs into the progress deadline: Pods that cannot be started or do not get ready, as simulated nodes
+// know them, and Pods that may not be made. The old Pods stay, and the next good template repairs it.
 //
 // DEP-043 DEP-127 DEP-129 DEP-132 DEP-138
 func DeadlineExceeded(t *testing.T, m mesh.Mesh) {

@@ -19,8 +19,8 @@ const killed = 137
 // grace is the termination grace period of the Pod ending.
 const grace = 3 * time.Second
 
-// ending has a container that ends by SIGTERM with status 7, one that only SIGKILL ends, and one whose image names SIGINT as its
-// stop signal: that one ends by it with status 8 and would not by SIGTERM.
+// ending has a container that ends by SIGTERM with status 7, one that only SIGKILL ends, and one whose image names
+// SIGINT as its stop signal: that one ends by it with status 8 and would not by SIGTERM.
 const ending = `apiVersion: v1
 kind: Pod
 metadata: {name: ending}
@@ -32,8 +32,8 @@ spec:
   - {name: interrupted, image: "` + Interrupted + `", args: ["-http=", "-ignore-term", "-term-exit-code=8"]}
 `
 
-// Termination deletes a Pod: each container's first process gets its stop signal, and what is left of any process when the
-// grace period has passed is killed.
+// Termination deletes a Pod: each container's first process gets its stop signal, and what is left of any process when
+// the grace period has passed is killed.
 //
 // POD-157 POD-158 POD-164 SAF-133 SAF-135
 func Termination(t *testing.T, m mesh.Mesh) {
@@ -77,7 +77,8 @@ func (w *World) beside(pod, container string) *exec.Cmd {
 // deletePod deletes a Pod and returns it as the API had it last.
 func (w *World) deletePod(name string) *corev1.Pod {
 	w.Helper()
-	watcher, err := w.Client.CoreV1().Pods(w.Namespace).Watch(w.Context(), metav1.ListOptions{FieldSelector: "metadata.name=" + name})
+	watcher, err := w.Client.CoreV1().Pods(w.Namespace).Watch(w.Context(),
+		metav1.ListOptions{FieldSelector: "metadata.name=" + name})
 	if err != nil {
 		w.Fatalf("watching the Pod: %v", err)
 	}

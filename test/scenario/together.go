@@ -7,8 +7,8 @@ import (
 	"keelson.dev/test/mesh"
 )
 
-// together is a Pod whose containers work with each other: an init container of another image leaves a file, a sidecar and two
-// main containers share network and folder, and the second main container ends when the first has.
+// together is a Pod whose containers work with each other: an init container of another image leaves a file, a sidecar
+// and two main containers share network and folder, and the second main container ends when the first has.
 const together = `apiVersion: v1
 kind: Pod
 metadata: {name: together}
@@ -27,18 +27,20 @@ spec:
   containers:
   - name: first
     image: ` + Server + `
-    args: ["-http=127.0.0.1:8080", "-term-delay=1s", "-termination-path=/exchange/end", "-termination-message=the first has ended"]
+    args: ["-http=127.0.0.1:8080", "-term-delay=1s", "-termination-path=/exchange/end",
+      "-termination-message=the first has ended"]
     volumeMounts: [{name: work, mountPath: /exchange}]
   - name: second
     image: ` + HelloV1 + `
     args: ["-http="]
-    lifecycle: {preStop: {exec: {command: [sh, -c, "until [ -f /exchange/end ]; do sleep 0.1; done; cat /exchange/end > /dev/termination-log"]}}}
+    lifecycle: {preStop: {exec: {command: [sh, -c,
+      "until [ -f /exchange/end ]; do sleep 0.1; done; cat /exchange/end > /dev/termination-log"]}}}
     volumeMounts: [{name: work, mountPath: /exchange}]
   volumes: [{name: work, emptyDir: {}}]
 `
 
-// Together lets the containers of one Pod find each other over their network and their folder, in both directions, and agree
-// on the order in which they end.
+// Together lets the containers of one Pod find each other over their network and their folder, in both directions, and
+// agree on the order in which they end.
 //
 // POD-008 POD-190 POD-194 POD-251
 func Together(t *testing.T, m mesh.Mesh) {

@@ -1,5 +1,5 @@
-// Package scenario says once how Keelson behaves, in the terms of its users. Each scenario runs on every mesh that can show
-// it: in one process with simulated nodes, and as real daemons with real containers.
+// Package scenario says once how Keelson behaves, in the terms of its users. Each scenario runs on every mesh that can
+// show it: in one process with simulated nodes, and as real daemons with real containers.
 package scenario
 
 import (
@@ -47,7 +47,8 @@ func In(t testing.TB, m mesh.Mesh) *World {
 		t.Fatalf("building the client: %v", err)
 	}
 	w := &World{TB: t, Mesh: m, Client: client}
-	ns, err := client.CoreV1().Namespaces().Create(w.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}, metav1.CreateOptions{})
+	ns, err := client.CoreV1().Namespaces().Create(w.Context(),
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatalf("making a namespace: %v", err)
 	}
@@ -61,8 +62,8 @@ func In(t testing.TB, m mesh.Mesh) *World {
 	return w
 }
 
-// Await waits until look returns "", and fails the test with its last answer after a long time. An error of a request while
-// a daemon restarts is just another answer.
+// Await waits until look returns "", and fails the test with its last answer after a long time. An error of a request
+// while a daemon restarts is just another answer.
 func (w *World) Await(what string, look func() string) {
 	w.Helper()
 	deadline := time.Now().Add(patience)
@@ -125,7 +126,8 @@ func (w *World) describe() {
 	}
 	for i := range pods.Items {
 		p := &pods.Items[i]
-		w.Logf("Pod %s on %q: %s, deleting %v, %s", p.Name, p.Spec.NodeName, p.Status.Phase, p.DeletionTimestamp != nil, states(p))
+		w.Logf("Pod %s on %q: %s, deleting %v, %s", p.Name, p.Spec.NodeName, p.Status.Phase, p.DeletionTimestamp != nil,
+			states(p))
 	}
 	events, err := w.Client.CoreV1().Events(w.Namespace).List(context.Background(), metav1.ListOptions{})
 	if err != nil {

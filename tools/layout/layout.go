@@ -1,6 +1,6 @@
-// Package layout checks what no linter of the field knows: the length of files, the names of packages, that the features of
-// one service do not import each other, that nobody forces a deletion who may not, that tests do not sleep, and what each
-// module requires.
+// Package layout checks what no linter of the field knows: the length of files, the names of packages, that the
+// features of one service do not import each other, that nobody forces a deletion who may not, that tests do not sleep,
+// and what each module requires.
 package layout
 
 import (
@@ -32,9 +32,10 @@ var bannedNames = []string{"base", "common", "helper", "helpers", "manager", "mi
 // featureFolders hold packages that never import each other: each may be taken away without the others noticing.
 var featureFolders = regexp.MustCompile(`^services/[^/]+/internal/(controllers|collectors)/[^/]+`)
 
-// graceFolders may name a Pod's grace period, and so force a deletion: the apiserver takes it from clients, the nodeagent
-// lives by it, and one collector ends Pods of nodes that are gone. Nobody else may count on force being safe.
-var graceFolders = regexp.MustCompile(`^(services/(apiserver|nodeagent)|services/podgc/internal/collectors/podgc|test)/`)
+// graceFolders may name a Pod's grace period, and so force a deletion: the apiserver takes it from clients, the
+// nodeagent lives by it, and one collector ends Pods of nodes that are gone. Nobody else may count on force being safe.
+var graceFolders = regexp.MustCompile(
+	`^(services/(apiserver|nodeagent)|services/podgc/internal/collectors/podgc|test)/`)
 
 // generatedLine is the mark that the go command defines for generated files.
 var generatedLine = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
@@ -102,7 +103,8 @@ func checkFile(name string, content []byte) ([]Finding, error) {
 	}
 	var found []Finding
 	if lines, limit := countLines(content), limitOf(name); lines > limit {
-		found = append(found, Finding{name, fmt.Sprintf("%d lines, at most %d: split it by what its parts are for", lines, limit)})
+		found = append(found, Finding{name, fmt.Sprintf("%d lines, at most %d: split it by what its parts are for",
+			lines, limit)})
 	}
 	if slices.Contains(bannedNames, file.Name.Name) {
 		found = append(found, Finding{name, fmt.Sprintf("package %s: name it after what it does", file.Name.Name)})
@@ -121,18 +123,20 @@ func checkFile(name string, content []byte) ([]Finding, error) {
 			return found, fmt.Errorf("reading an import of %s: %w", name, err)
 		}
 		if sibling := siblingImport(name, imported); sibling != "" {
-			found = append(found, Finding{name, fmt.Sprintf("imports %s: features of a service never import each other", sibling)})
+			found = append(found, Finding{name, fmt.Sprintf("imports %s: features of a service never import each other",
+				sibling)})
 		}
 	}
 	return found, nil
 }
 
-// sleeps lists the lines at which a test sleeps in real time; in a bubble of testing/synctest a sleep takes none. Benchmarks
-// of a whole mesh measure over a stretch of time.
+// sleeps lists the lines at which a test sleeps in real time; in a bubble of testing/synctest a sleep takes none.
+// Benchmarks of a whole mesh measure over a stretch of time.
 func sleeps(name string, files *token.FileSet, file *ast.File) []int {
-	if !strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, "test/bench/") || slices.ContainsFunc(file.Imports, func(spec *ast.ImportSpec) bool {
-		return spec.Path.Value == `"testing/synctest"`
-	}) {
+	if !strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, "test/bench/") ||
+		slices.ContainsFunc(file.Imports, func(spec *ast.ImportSpec) bool {
+			return spec.Path.Value == `"testing/synctest"`
+		}) {
 		return nil
 	}
 	var lines []int
@@ -206,12 +210,14 @@ func checkModule(name string, content []byte) ([]Finding, error) {
 			found = append(found, Finding{name, "requires k8s.io/kubernetes: only its libraries may be used"})
 		}
 		if strings.HasPrefix(name, "services/") && strings.HasPrefix(required, "keelson.dev/services/") {
-			found = append(found, Finding{name, fmt.Sprintf("requires %s: services share kit and proto, nothing else", required)})
+			found = append(found, Finding{name, fmt.Sprintf("requires %s: services share kit and proto, nothing else",
+				required)})
 		}
 	}
 	for _, replace := range module.Replace {
 		if replace.New.Version != "" || !strings.HasPrefix(replace.Old.Path, "keelson.dev/") {
-			found = append(found, Finding{name, fmt.Sprintf("replaces %s: only our own modules are replaced, by their folders", replace.Old.Path)})
+			found = append(found, Finding{name,
+				fmt.Sprintf("replaces %s: only our own modules are replaced, by their folders", replace.Old.Path)})
 		}
 	}
 	return found, nil

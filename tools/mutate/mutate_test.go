@@ -27,7 +27,8 @@ const config = `linters:
 func TestDecisions(t *testing.T) {
 	files := fstest.MapFS{".golangci.yml": {Data: []byte(config)}}
 	for _, name := range []string{
-		"internal/bind/decide.go", "internal/bind/decide_more.go", "internal/bind/act.go", "internal/bind/decide_test.go",
+		"internal/bind/decide.go", "internal/bind/decide_more.go", "internal/bind/act.go",
+		"internal/bind/decide_test.go",
 		"internal/queue/queue.go", "internal/queue/sub/other.go", "internal/queues/no.go", "internal/deep/er/d.go",
 		"internal/rules/rules.go", "internal/rules/fit/rule.go", "internal/rules/testdata/decide.go", "internal/act.go",
 	} {
@@ -83,7 +84,8 @@ func TestOutcome(t *testing.T) {
 		{"type": "INVERT_LOGICAL", "status": "LIVED", "line": 8, "column": 7},
 		{"type": "CONDITIONALS_BOUNDARY", "status": "LIVED", "line": 10, "column": 4}]}]}`
 	got, err := read("d", []byte(report))
-	want := Outcome{Dir: "d", Killed: 2, TimedOut: 1, Survivors: []string{"d/a.go:10:4 conditionals_boundary", "d/a.go:8:7 invert_logical"}}
+	want := Outcome{Dir: "d", Killed: 2, TimedOut: 1, Survivors: []string{"d/a.go:10:4 conditionals_boundary",
+		"d/a.go:8:7 invert_logical"}}
 	if err != nil || !reflect.DeepEqual(got, want) || got.Rate() != 60 {
 		t.Errorf("read %+v of rate %v, %v, want %+v of 60", got, got.Rate(), err, want)
 	}
@@ -95,7 +97,8 @@ func TestOutcome(t *testing.T) {
 	}
 	var out bytes.Buffer
 	Write(&out, []Outcome{want, {Dir: "e", Killed: 5}})
-	for _, line := range []string{"survived d/a.go:8:7 invert_logical\n", "survived d/a.go:10:4 conditionals_boundary\n", "  60.0%\n", " 100.0%\n", "  80.0%\n"} {
+	for _, line := range []string{"survived d/a.go:8:7 invert_logical\n",
+		"survived d/a.go:10:4 conditionals_boundary\n", "  60.0%\n", " 100.0%\n", "  80.0%\n"} {
 		if !strings.Contains(out.String(), line) {
 			t.Errorf("no %q in\n%s", line, out.String())
 		}
@@ -140,7 +143,8 @@ func TestGoShim(t *testing.T) {
 func TestPrepare(t *testing.T) {
 	root := t.TempDir()
 	for name, content := range map[string]string{
-		"services/s/go.mod":  "module m\n\ngo 1.26.0\n\nrequire b v0.0.0\n\nreplace b => ../../kit\n\nreplace c => d v1.0.0\n",
+		"services/s/go.mod": "module m\n\ngo 1.26.0\n\nrequire b v0.0.0\n\nreplace b => ../../kit\n\nreplace c => d " +
+			"v1.0.0\n",
 		"services/s/p/p.go":  "package p\n",
 		"services/s/go.sum":  "",
 		"services/other.txt": "",
@@ -159,7 +163,8 @@ func TestPrepare(t *testing.T) {
 		t.Fatal(err)
 	}
 	mod, err := os.ReadFile(filepath.Join(r.copied, "go.mod"))
-	if err != nil || !strings.Contains(string(mod), "replace b => "+filepath.Join(root, "kit")+"\n") || !strings.Contains(string(mod), "replace c => d v1.0.0\n") {
+	if err != nil || !strings.Contains(string(mod), "replace b => "+filepath.Join(root, "kit")+"\n") ||
+		!strings.Contains(string(mod), "replace c => d v1.0.0\n") {
 		t.Errorf("go.mod is %s, %v", mod, err)
 	}
 	if _, err := os.Stat(filepath.Join(r.copied, "p", "p.go")); err != nil {

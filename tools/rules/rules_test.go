@@ -61,8 +61,10 @@ func lintToy(t *testing.T, service string) toyReport {
 	if out, err := exec.Command("make", "-s", "-C", root, "golangci-lint").CombinedOutput(); err != nil {
 		t.Fatalf("building the linter: %v\n%s", err, out)
 	}
-	cmd := exec.Command(filepath.Join(root, "bin", "golangci-lint"), "run", "--config", filepath.Join(root, ".golangci.yml"),
-		"--output.json.path", "stdout", "--output.text.path", os.DevNull, "--show-stats=false", "--max-same-issues", "0",
+	cmd := exec.Command(filepath.Join(root, "bin", "golangci-lint"), "run", "--config",
+		filepath.Join(root, ".golangci.yml"),
+		"--output.json.path", "stdout", "--output.text.path", os.DevNull, "--show-stats=false", "--max-same-issues",
+		"0",
 		"--allow-parallel-runners", "./...")
 	cmd.Dir = filepath.Join("testdata/toy/services", service)
 	cmd.Env = append(os.Environ(), "GOWORK=off")
@@ -80,7 +82,8 @@ func lintToy(t *testing.T, service string) toyReport {
 // take removes the first issue that matches.
 func take(report *toyReport, file, linter, text string) bool {
 	for i, issue := range report.Issues {
-		if issue.FromLinter == linter && strings.HasSuffix(issue.Pos.Filename, file) && strings.Contains(issue.Text, text) {
+		if issue.FromLinter == linter && strings.HasSuffix(issue.Pos.Filename, file) &&
+			strings.Contains(issue.Text, text) {
 			report.Issues = append(report.Issues[:i], report.Issues[i+1:]...)
 			return true
 		}

@@ -43,7 +43,8 @@ func TestMistakesGetOneLine(t *testing.T) {
 			var out, errOut bytes.Buffer
 			code := Execute(t.Context(), strings.Fields(line), &out, &errOut)
 			said := errOut.String()
-			if code != want.code || !strings.Contains(said, want.text) || strings.Count(said, "\n") != 1 || !strings.HasPrefix(said, "keel: ") {
+			if code != want.code || !strings.Contains(said, want.text) || strings.Count(said, "\n") != 1 ||
+				!strings.HasPrefix(said, "keel: ") {
 				t.Errorf("status %d, %q; want %d with %q on one line", code, said, want.code, want.text)
 			}
 		})
@@ -65,7 +66,8 @@ func TestHelpListsTheCommands(t *testing.T) {
 func TestDownIsHarmless(t *testing.T) {
 	t.Setenv("KEELSON_DATA_DIR", t.TempDir())
 	var out, errOut bytes.Buffer
-	if code := Execute(t.Context(), []string{"down"}, &out, &errOut); code != 0 || !strings.Contains(out.String(), "nothing is up") {
+	if code := Execute(t.Context(), []string{"down"}, &out, &errOut); code != 0 || !strings.Contains(out.String(),
+		"nothing is up") {
 		t.Errorf("status %d, %q, %q", code, out.String(), errOut.String())
 	}
 }

@@ -13,7 +13,8 @@ import (
 
 func newDown(g *global) *cobra.Command {
 	return &cobra.Command{
-		Use: "down", Short: "end what keel up has started, containers and networks included; the data stays", Args: exactly(),
+		Use: "down", Short: "end what keel up has started, containers and networks included; the data stays",
+		Args: exactly(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			layout, err := mesh.LayoutOf(g.dataDir)
 			if err != nil {

@@ -41,10 +41,14 @@ func newUp(g *global) *cobra.Command {
 		},
 	}
 	set := command.Flags()
-	set.IntVar(&flags.nodes, "nodes", 1, "how many nodes run Pods, each with its own container runtime; 0 is the control plane alone; default later: as many as there are")
-	set.StringVar(&flags.podRange, "pod-range", "", "IPv4 network of the Pods, for example 10.244.0.0/16; default: one that this machine does not use")
-	set.StringVar(&flags.serviceRange, "service-range", "", "IPv4 network of the Services; default: one that this machine does not use")
-	set.StringVar(&flags.bindAddress, "bind-address", "0.0.0.0", "IPv4 address that the apiserver listens on; Pods reach it only there")
+	set.IntVar(&flags.nodes, "nodes", 1, "how many nodes run Pods, each with its own container runtime; 0 is the "+
+		"control plane alone; default later: as many as there are")
+	set.StringVar(&flags.podRange, "pod-range", "",
+		"IPv4 network of the Pods, for example 10.244.0.0/16; default: one that this machine does not use")
+	set.StringVar(&flags.serviceRange, "service-range", "",
+		"IPv4 network of the Services; default: one that this machine does not use")
+	set.StringVar(&flags.bindAddress, "bind-address", "0.0.0.0",
+		"IPv4 address that the apiserver listens on; Pods reach it only there")
 	set.IntVar(&flags.port, "port", 0, "port of the apiserver; 0 takes 6443 or the next free one")
 	set.BoolVar(&flags.sample, "sample", true, "leave the sample Deployment hello running")
 	set.StringVar(&flags.programs, "programs", "", "folder of the daemons' and tools' programs; default: keel's own")
@@ -138,9 +142,11 @@ func up(c *cobra.Command, options mesh.UpOptions) error {
 			return err
 		}
 	}
-	fmt.Fprintf(out, "\nThe mesh is up at %s.\n\n  export KUBECONFIG=%s\n", m.ServerURL(), layout.Kubeconfig(plan.AdminCertificate))
+	fmt.Fprintf(out, "\nThe mesh is up at %s.\n\n  export KUBECONFIG=%s\n", m.ServerURL(),
+		layout.Kubeconfig(plan.AdminCertificate))
 	fmt.Fprintf(out, "  %s get deployments,pods -o wide\n\n", filepath.Join(options.Programs, "kubectl"))
-	fmt.Fprintf(out, "keel status shows the daemons, keel explain pod NAME why a Pod is where it is, keel down ends all of it.\n")
+	fmt.Fprintf(out,
+		"keel status shows the daemons, keel explain pod NAME why a Pod is where it is, keel down ends all of it.\n")
 	return nil
 }
 

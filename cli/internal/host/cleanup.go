@@ -28,7 +28,8 @@ func UnmountBelow(dir string) error {
 	}
 	var failed error
 	for _, point := range plan.MountsBelow(string(table), dir) {
-		if err := unix.Unmount(point, unix.MNT_DETACH); err != nil && !errors.Is(err, unix.EINVAL) && !errors.Is(err, fs.ErrNotExist) {
+		if err := unix.Unmount(point, unix.MNT_DETACH); err != nil && !errors.Is(err, unix.EINVAL) &&
+			!errors.Is(err, fs.ErrNotExist) {
 			failed = errors.Join(failed, fmt.Errorf("unmounting %s: %w", point, err))
 		}
 	}
@@ -114,7 +115,8 @@ func KillByArgument(program, argument string) int {
 		}
 		words := strings.Split(strings.TrimRight(string(content), "\x00"), "\x00")
 		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
-		if err == nil && filepath.Base(words[0]) == program && slices.Contains(words[1:], argument) && syscall.Kill(pid, syscall.SIGKILL) == nil {
+		if err == nil && filepath.Base(words[0]) == program && slices.Contains(words[1:], argument) &&
+			syscall.Kill(pid, syscall.SIGKILL) == nil {
 			killed++
 		}
 	}

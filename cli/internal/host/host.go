@@ -35,7 +35,8 @@ func HasSysResource() (bool, error) {
 	return false, errors.New("reading the capabilities: no CapEff in /proc/self/status")
 }
 
-// Routes lists the IPv4 networks that the machine reaches, without default routes and without those over the bridges named.
+// Routes lists the IPv4 networks that the machine reaches, without default routes and without those over the bridges
+// named.
 func Routes(ownBridges []string) ([]netip.Prefix, error) {
 	routes, err := netlink.RouteList(nil, netlink.FAMILY_V4)
 	if err != nil {
@@ -135,7 +136,8 @@ func RouteLoopback(bridge string) error {
 	return nil
 }
 
-// EnsureBridge makes a node's bridge with its gateway address, so that the range is taken from now on for everybody who asks.
+// EnsureBridge makes a node's bridge with its gateway address, so that the range is taken from now on for everybody who
+// asks.
 func EnsureBridge(name string, podRange netip.Prefix, gateway netip.Addr) error {
 	link, err := netlink.LinkByName(name)
 	if errors.As(err, &netlink.LinkNotFoundError{}) {

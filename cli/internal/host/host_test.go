@@ -47,14 +47,17 @@ func TestABridgeTakesItsRange(t *testing.T) {
 
 func TestNetworkRulesComeAndGo(t *testing.T) {
 	nettest.Own(t)
-	service := Service{Address: netip.MustParseAddr("10.96.0.1"), Port: 443, Target: netip.MustParseAddrPort("192.0.2.7:6443")}
+	service := Service{Address: netip.MustParseAddr("10.96.0.1"), Port: 443,
+		Target: netip.MustParseAddrPort("192.0.2.7:6443")}
 	for range 2 {
-		if err := SetNetworkRules("keelson-test", netip.MustParsePrefix("10.244.0.0/16"), service, "keeltest-"); err != nil {
+		if err := SetNetworkRules("keelson-test", netip.MustParsePrefix("10.244.0.0/16"), service,
+			"keeltest-"); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if rules := countRules(t); rules != 4 {
-		t.Errorf("the table holds %d rules, want the masquerade, the Service twice and the guard of the loopback addresses", rules)
+		t.Errorf("the table holds %d rules, want the masquerade, the Service twice and the guard of the loopback "+
+			"addresses", rules)
 	}
 	for range 2 {
 		if err := RemoveNetworkRules("keelson-test"); err != nil {
@@ -91,7 +94,8 @@ func countRules(t *testing.T) int {
 func TestTheServiceLeadsToTheApiserver(t *testing.T) {
 	nettest.Own(t)
 	// The machine's own address and the way to the Service are those of a bridge.
-	if err := EnsureBridge("keeltest-1", netip.MustParsePrefix("10.96.0.0/16"), netip.MustParseAddr("10.96.7.7")); err != nil {
+	if err := EnsureBridge("keeltest-1", netip.MustParsePrefix("10.96.0.0/16"),
+		netip.MustParseAddr("10.96.7.7")); err != nil {
 		t.Fatal(err)
 	}
 	listener, err := net.Listen("tcp4", "10.96.7.7:0")
@@ -101,7 +105,8 @@ func TestTheServiceLeadsToTheApiserver(t *testing.T) {
 	defer listener.Close()
 	target := netip.MustParseAddrPort(listener.Addr().String())
 	service := Service{Address: netip.MustParseAddr("10.96.0.1"), Port: 443, Target: target}
-	if err := SetNetworkRules("keelson-test", netip.MustParsePrefix("10.244.0.0/16"), service, "keeltest-"); err != nil {
+	if err := SetNetworkRules("keelson-test", netip.MustParsePrefix("10.244.0.0/16"), service,
+		"keeltest-"); err != nil {
 		t.Fatal(err)
 	}
 	conn, err := net.DialTimeout("tcp4", "10.96.0.1:443", 5*time.Second)
@@ -115,7 +120,8 @@ func TestTheServiceLeadsToTheApiserver(t *testing.T) {
 func TestPodsDoNotReachTheLoopbackAddress(t *testing.T) {
 	nettest.Own(t)
 	gateway := netip.MustParseAddr("10.244.1.1")
-	service := Service{Address: netip.MustParseAddr("10.96.0.1"), Port: 443, Target: netip.MustParseAddrPort("10.244.1.1:6443")}
+	service := Service{Address: netip.MustParseAddr("10.96.0.1"), Port: 443,
+		Target: netip.MustParseAddrPort("10.244.1.1:6443")}
 	for _, err := range []error{
 		EnsureBridge("keeltest-1", netip.MustParsePrefix("10.244.1.0/24"), gateway), RouteLoopback("keeltest-1"),
 		SetNetworkRules("keelson-test", netip.MustParsePrefix("10.244.0.0/16"), service, "keeltest-"),
@@ -143,10 +149,12 @@ func TestPodsDoNotReachTheLoopbackAddress(t *testing.T) {
 	pod.Do(func() {
 		lo, err := netlink.LinkByName("lo")
 		if err == nil {
-			err = netlink.AddrDel(lo, &netlink.Addr{IPNet: &net.IPNet{IP: net.IPv4(127, 0, 0, 1), Mask: net.CIDRMask(8, 32)}})
+			err = netlink.AddrDel(lo, &netlink.Addr{IPNet: &net.IPNet{IP: net.IPv4(127, 0, 0, 1),
+				Mask: net.CIDRMask(8, 32)}})
 		}
 		if err == nil {
-			err = netlink.RouteAdd(&netlink.Route{Dst: &net.IPNet{IP: net.IPv4(127, 0, 0, 1), Mask: net.CIDRMask(32, 32)}, Gw: gateway.AsSlice()})
+			err = netlink.RouteAdd(&netlink.Route{Dst: &net.IPNet{IP: net.IPv4(127, 0, 0, 1),
+				Mask: net.CIDRMask(32, 32)}, Gw: gateway.AsSlice()})
 		}
 		if err == nil {
 			err = RouteLoopback("pod-in")

@@ -35,12 +35,14 @@ func SetNetworkRules(table string, pods netip.Prefix, service Service, bridgePre
 	}
 	own := conn.AddTable(&nftables.Table{Family: nftables.TableFamilyIPv4, Name: table})
 	leaving := conn.AddChain(&nftables.Chain{
-		Name: "postrouting", Table: own, Type: nftables.ChainTypeNAT, Hooknum: nftables.ChainHookPostrouting, Priority: nftables.ChainPriorityNATSource,
+		Name: "postrouting", Table: own, Type: nftables.ChainTypeNAT, Hooknum: nftables.ChainHookPostrouting,
+		Priority: nftables.ChainPriorityNATSource,
 	})
 	conn.AddRule(&nftables.Rule{Table: own, Chain: leaving, Exprs: slices.Concat(
 		nftrule.Address(nftrule.Source, expr.CmpOpEq, pods),
 		nftrule.Address(nftrule.Destination, expr.CmpOpNeq, pods), nftrule.Masquerade())})
-	for name, hook := range map[string]*nftables.ChainHook{"prerouting": nftables.ChainHookPrerouting, "output": nftables.ChainHookOutput} {
+	for name, hook := range map[string]*nftables.ChainHook{"prerouting": nftables.ChainHookPrerouting,
+		"output": nftables.ChainHookOutput} {
 		arriving := conn.AddChain(&nftables.Chain{
 			Name: name, Table: own, Type: nftables.ChainTypeNAT, Hooknum: hook, Priority: nftables.ChainPriorityNATDest,
 		})

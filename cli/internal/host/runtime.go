@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// RemoveShimSockets removes the sockets of the shims that a containerd, which has ended, kept in its state folder. Shims that
-// were killed leave them behind, in a folder that all containerds of the machine share.
+// RemoveShimSockets removes the sockets of the shims that a containerd, which has ended, kept in its state folder.
+// Shims that were killed leave them behind, in a folder that all containerds of the machine share.
 func RemoveShimSockets(state string) error {
 	files, err := filepath.Glob(filepath.Join(state, "io.containerd.runtime.v2.task", "*", "*", "bootstrap.json"))
 	if err != nil {

@@ -27,7 +27,8 @@ func TestSocketsOfKilledShimsGo(t *testing.T) {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, "bootstrap.json"), fmt.Appendf(nil, `{"version":3,"address":"unix://%s","protocol":"ttrpc"}`, address), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, "bootstrap.json"),
+			fmt.Appendf(nil, `{"version":3,"address":"unix://%s","protocol":"ttrpc"}`, address), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -16,18 +16,25 @@ func TestForwards(t *testing.T) {
 		want    []Forward
 		wrong   string
 	}{
-		{"tcp unless said otherwise", Mapping{HostPort: 8080, ContainerPort: 80}, []Forward{{Port: 8080, Protocol: 6, Target: target}}, ""},
-		{"udp", Mapping{HostPort: 8080, ContainerPort: 80, Protocol: "UDP"}, []Forward{{Port: 8080, Protocol: 17, Target: target}}, ""},
-		{"sctp", Mapping{HostPort: 8080, ContainerPort: 80, Protocol: "sctp"}, []Forward{{Port: 8080, Protocol: 132, Target: target}}, ""},
-		{"one address", Mapping{HostPort: 1, ContainerPort: 80, HostIP: "192.0.2.1"}, []Forward{{Host: netip.MustParseAddr("192.0.2.1"), Port: 1, Protocol: 6, Target: target}}, ""},
-		{"all addresses", Mapping{HostPort: 65535, ContainerPort: 80, HostIP: "0.0.0.0"}, []Forward{{Port: 65535, Protocol: 6, Target: target}}, ""},
+		{"tcp unless said otherwise", Mapping{HostPort: 8080, ContainerPort: 80},
+			[]Forward{{Port: 8080, Protocol: 6, Target: target}}, ""},
+		{"udp", Mapping{HostPort: 8080, ContainerPort: 80, Protocol: "UDP"},
+			[]Forward{{Port: 8080, Protocol: 17, Target: target}}, ""},
+		{"sctp", Mapping{HostPort: 8080, ContainerPort: 80, Protocol: "sctp"},
+			[]Forward{{Port: 8080, Protocol: 132, Target: target}}, ""},
+		{"one address", Mapping{HostPort: 1, ContainerPort: 80, HostIP: "192.0.2.1"},
+			[]Forward{{Host: netip.MustParseAddr("192.0.2.1"), Port: 1, Protocol: 6, Target: target}}, ""},
+		{"all addresses", Mapping{HostPort: 65535, ContainerPort: 80, HostIP: "0.0.0.0"},
+			[]Forward{{Port: 65535, Protocol: 6, Target: target}}, ""},
 		{"IPv6 has no Pod address", Mapping{HostPort: 8080, ContainerPort: 80, HostIP: "::"}, nil, ""},
 		{"no port of the machine", Mapping{ContainerPort: 80}, nil, ""},
 		{"port above all", Mapping{HostPort: 65536, ContainerPort: 80}, nil, "portMappings[0].hostPort: 65536"},
 		{"port below all", Mapping{HostPort: -1, ContainerPort: 80}, nil, "portMappings[0].hostPort: -1"},
 		{"no port of the Pod", Mapping{HostPort: 80}, nil, "portMappings[0].containerPort: 0"},
-		{"Pod's port above all", Mapping{HostPort: 80, ContainerPort: 65536}, nil, "portMappings[0].containerPort: 65536"},
-		{"unknown protocol", Mapping{HostPort: 80, ContainerPort: 80, Protocol: "icmp"}, nil, `portMappings[0].protocol: "icmp" must be tcp, udp or sctp`},
+		{"Pod's port above all", Mapping{HostPort: 80, ContainerPort: 65536}, nil,
+			"portMappings[0].containerPort: 65536"},
+		{"unknown protocol", Mapping{HostPort: 80, ContainerPort: 80, Protocol: "icmp"}, nil,
+			`portMappings[0].protocol: "icmp" must be tcp, udp or sctp`},
 		{"no address", Mapping{HostPort: 80, ContainerPort: 80, HostIP: "here"}, nil, `portMappings[0].hostIP: "here"`},
 	} {
 		got, err := Forwards([]Mapping{r.mapping}, pod)
@@ -50,10 +57,12 @@ func TestParse(t *testing.T) {
 		t.Fatal(err)
 	}
 	forwards, pod, err := c.forwards()
-	if err != nil || len(forwards) != 1 || forwards[0].Target.String() != "10.244.1.5:80" || pod.String() != "10.244.1.5/24" {
+	if err != nil || len(forwards) != 1 || forwards[0].Target.String() != "10.244.1.5:80" ||
+		pod.String() != "10.244.1.5/24" {
 		t.Errorf("forwards %+v of %s, %v", forwards, pod, err)
 	}
-	if _, err := parse([]byte(strings.Replace(whole, `"table":"t",`, "", 1))); err == nil || !strings.Contains(err.Error(), "table") {
+	if _, err := parse([]byte(strings.Replace(whole, `"table":"t",`, "", 1))); err == nil ||
+		!strings.Contains(err.Error(), "table") {
 		t.Errorf("without a table: %v", err)
 	}
 }

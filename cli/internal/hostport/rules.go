@@ -40,7 +40,8 @@ func add(table, owner string, forwards []Forward, pod netip.Prefix) error {
 		chainArriving: nftables.ChainHookPrerouting, chainOutgoing: nftables.ChainHookOutput,
 	} {
 		chain := conn.AddChain(&nftables.Chain{
-			Name: name, Table: own, Type: nftables.ChainTypeNAT, Hooknum: hook, Priority: nftables.ChainPriorityNATDest})
+			Name: name, Table: own, Type: nftables.ChainTypeNAT, Hooknum: hook,
+			Priority: nftables.ChainPriorityNATDest})
 		conn.FlushChain(chain)
 		conn.AddRule(&nftables.Rule{Table: own, Chain: chain,
 			Exprs: append(nftrule.Local(), &expr.Verdict{Kind: expr.VerdictJump, Chain: chainPorts})})
@@ -57,11 +58,13 @@ func add(table, owner string, forwards []Forward, pod netip.Prefix) error {
 		match = slices.Concat(match, nftrule.Port(f.Protocol, f.Port), nftrule.To(f.Target))
 		conn.AddRule(&nftables.Rule{Table: own, Chain: ports, Exprs: match, UserData: tag})
 	}
-	// What comes from the machine's loopback or from the Pod's own network would be answered without coming by here again.
+	// What comes from the machine's loopback or from the Pod's own network would be answered without coming by here
+	// again.
 	for _, source := range []netip.Prefix{loopback, pod.Masked()} {
 		conn.AddRule(&nftables.Rule{Table: own, Chain: leaving, UserData: tag, Exprs: slices.Concat(
 			nftrule.Redirected(), nftrule.Address(nftrule.Source, expr.CmpOpEq, source),
-			nftrule.Address(nftrule.Destination, expr.CmpOpEq, netip.PrefixFrom(pod.Addr(), 32)), nftrule.Masquerade())})
+			nftrule.Address(nftrule.Destination, expr.CmpOpEq, netip.PrefixFrom(pod.Addr(), 32)),
+			nftrule.Masquerade())})
 	}
 	if err := conn.Flush(); err != nil {
 		return fmt.Errorf("writing the firewall table %s: %w", table, err)

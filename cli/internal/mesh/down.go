@@ -22,8 +22,8 @@ const (
 	removeLimit = 2 * time.Minute
 )
 
-// Down ends every process of the mesh and everything that its nodes have left on the machine. The data stays: a later Up goes on
-// from it. Every step is taken even after one has failed.
+// Down ends every process of the mesh and everything that its nodes have left on the machine. The data stays: a later
+// Up goes on from it. Every step is taken even after one has failed.
 func Down(ctx context.Context, m *Mesh) error {
 	if _, err := os.Stat(m.Layout.State()); errors.Is(err, os.ErrNotExist) {
 		m.say("nothing is up in %s", m.Layout.Dir)
@@ -92,13 +92,18 @@ func (m *Mesh) takeNodesDown(ctx context.Context) error {
 	if m.runtimeKnown() {
 		failed = m.step("removing Pods", func() error { return m.removePods(ctx) })
 	}
-	failed = errors.Join(failed, m.stopProcesses(ctx, func(name string) bool { _, ok := plan.NodeOfContainerd(name); return ok }))
+	failed = errors.Join(failed, m.stopProcesses(ctx,
+		func(name string) bool { _, ok := plan.NodeOfContainerd(name); return ok }))
 	return errors.Join(failed, m.sweep())
 }
 
 // runtimeKnown tells whether a containerd was started since the last Down.
 func (m *Mesh) runtimeKnown() bool {
-	return slices.ContainsFunc(m.State.Processes, func(p subprocess.Process) bool { _, ok := plan.NodeOfContainerd(p.Name); return ok })
+	return slices.ContainsFunc(m.State.Processes, func(p subprocess.Process) bool {
+		_,
+			ok := plan.NodeOfContainerd(p.Name)
+		return ok
+	})
 }
 
 func (m *Mesh) removePods(ctx context.Context) error {
@@ -149,7 +154,8 @@ func (m *Mesh) sweep() error {
 	for _, n := range m.State.Nodes {
 		files := m.Layout.Node(n.Name)
 		// No Pod is left, so every address is free, whatever the runtime failed to give back.
-		failed = errors.Join(failed, host.RemoveShimSockets(files.Containerd("state")), host.Empty(files.Containerd("runc")),
+		failed = errors.Join(failed, host.RemoveShimSockets(files.Containerd("state")),
+			host.Empty(files.Containerd("runc")),
 			host.Empty(files.CNI("addresses")), host.RemoveBridge(n.Bridge))
 	}
 	for _, table := range []string{m.Layout.NetworkTable(), m.Layout.PortTable()} {

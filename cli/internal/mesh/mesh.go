@@ -71,7 +71,8 @@ func (m *Mesh) step(what string, do func() error) error {
 
 // TLSClient presents the operator's certificate and trusts the mesh's CA alone.
 func (m *Mesh) TLSClient() (*tls.Config, error) {
-	pair, err := tls.LoadX509KeyPair(m.Layout.PKI(plan.AdminCertificate+".crt"), m.Layout.PKI(plan.AdminCertificate+".key"))
+	pair, err := tls.LoadX509KeyPair(m.Layout.PKI(plan.AdminCertificate+".crt"),
+		m.Layout.PKI(plan.AdminCertificate+".key"))
 	if err != nil {
 		return nil, fmt.Errorf("reading the operator's certificate: %w", err)
 	}

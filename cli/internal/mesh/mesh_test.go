@@ -39,7 +39,8 @@ func TestNodeCount(t *testing.T) {
 
 func TestOpenWithoutAMesh(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "nothing")
-	if _, err := Open(dir, &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), dir+" holds no mesh: start one with keel up") {
+	if _, err := Open(dir, &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(),
+		dir+" holds no mesh: start one with keel up") {
 		t.Errorf("got %v", err)
 	}
 	if _, err := os.Stat(dir); err == nil {
@@ -50,7 +51,8 @@ func TestOpenWithoutAMesh(t *testing.T) {
 func TestDownWithoutAMesh(t *testing.T) {
 	var out bytes.Buffer
 	dir := filepath.Join(t.TempDir(), "nothing")
-	if err := Down(t.Context(), &Mesh{Layout: plan.Layout{Dir: dir}, Out: &out}); err != nil || !strings.Contains(out.String(), "nothing is up") {
+	if err := Down(t.Context(), &Mesh{Layout: plan.Layout{Dir: dir}, Out: &out}); err != nil ||
+		!strings.Contains(out.String(), "nothing is up") {
 		t.Errorf("got %q, %v", out.String(), err)
 	}
 	if _, err := os.Stat(dir); err == nil {
@@ -76,15 +78,18 @@ func TestLayoutOfIsOnePerFolder(t *testing.T) {
 
 func TestAMissingProgramIsNamed(t *testing.T) {
 	err := checkPrograms(UpOptions{Programs: t.TempDir(), Nodes: 1})
-	if err == nil || !strings.Contains(err.Error(), "keelson-apiserver is missing") || !strings.Contains(err.Error(), "make build") {
+	if err == nil || !strings.Contains(err.Error(), "keelson-apiserver is missing") || !strings.Contains(err.Error(),
+		"make build") {
 		t.Errorf("got %v", err)
 	}
 }
 
-// A daemon that ends at once fails the start with its last words; nothing of it is left running, and down clears the record.
+// A daemon that ends at once fails the start with its last words; nothing of it is left running, and down clears the
+// record.
 func TestAFailingDaemonIsShown(t *testing.T) {
 	programs := t.TempDir()
-	for _, name := range []string{"keelson-apiserver", "keelson-scheduler", "keelson-workload-controllers", "keelson-podgc"} {
+	for _, name := range []string{"keelson-apiserver", "keelson-scheduler", "keelson-workload-controllers",
+		"keelson-podgc"} {
 		script := "#!/bin/sh\necho the store is broken >&2\nexit 1\n"
 		if err := os.WriteFile(filepath.Join(programs, name), []byte(script), 0o755); err != nil {
 			t.Fatal(err)
@@ -93,12 +98,14 @@ func TestAFailingDaemonIsShown(t *testing.T) {
 	var out bytes.Buffer
 	m := &Mesh{Layout: plan.Layout{Dir: t.TempDir()}, Out: &out}
 	err := Up(t.Context(), m, UpOptions{
-		Nodes: 0, BindAddress: netip.MustParseAddr("127.0.0.1"), Programs: programs, LogLevel: "info", Timeout: time.Minute,
+		Nodes: 0, BindAddress: netip.MustParseAddr("127.0.0.1"), Programs: programs, LogLevel: "info",
+		Timeout: time.Minute,
 	})
 	if err == nil {
 		t.Fatal("it came up")
 	}
-	for _, want := range []string{"apiserver ended with exit status 1", "the store is broken", m.Layout.Log("apiserver")} {
+	for _, want := range []string{"apiserver ended with exit status 1", "the store is broken",
+		m.Layout.Log("apiserver")} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not in: %v", want, err)
 		}

@@ -84,7 +84,8 @@ func (m *Mesh) importImages(ctx context.Context, options UpOptions) error {
 	return errors.Join(append(errs, m.State.Save(m.Layout))...)
 }
 
-func (m *Mesh) importInto(ctx context.Context, index int, programs string, archives []string, sums map[string]string) error {
+func (m *Mesh) importInto(ctx context.Context, index int, programs string, archives []string,
+	sums map[string]string) error {
 	n := &m.State.Nodes[index]
 	if n.Images == nil {
 		n.Images = map[string]string{}
@@ -98,8 +99,8 @@ func (m *Mesh) importInto(ctx context.Context, index int, programs string, archi
 	return nil
 }
 
-// RunningPods tells which Pods have a container that runs on one of the mesh's nodes, by UID. The API may say so of Pods of an
-// earlier run, until their nodeagent has looked.
+// RunningPods tells which Pods have a container that runs on one of the mesh's nodes, by UID. The API may say so of
+// Pods of an earlier run, until their nodeagent has looked.
 func (m *Mesh) RunningPods(ctx context.Context) (map[types.UID]bool, error) {
 	running := map[types.UID]bool{}
 	for _, n := range m.State.Nodes {

@@ -13,7 +13,8 @@ import (
 	"keelson.dev/kit/subprocess"
 )
 
-// startTier starts the processes of one tier that do not run, and waits for all of them. Nodes of the tier get their images.
+// startTier starts the processes of one tier that do not run, and waits for all of them. Nodes of the tier get their
+// images.
 func (m *Mesh) startTier(ctx context.Context, tier []plan.Process, options UpOptions) error {
 	var names []string
 	for _, process := range tier {

@@ -80,8 +80,8 @@ func (m *Mesh) outdated() []string {
 	return names
 }
 
-// prepareAndStart decides ranges, ports and certificates and starts the first tier. Other meshes of this machine wait meanwhile,
-// because a port is only taken once its process listens.
+// prepareAndStart decides ranges, ports and certificates and starts the first tier. Other meshes of this machine wait
+// meanwhile, because a port is only taken once its process listens.
 func (m *Mesh) prepareAndStart(ctx context.Context, options UpOptions) ([][]plan.Process, error) {
 	unlock, err := state.LockMachine()
 	if err != nil {
@@ -106,7 +106,8 @@ func (m *Mesh) prepareAndStart(ctx context.Context, options UpOptions) ([][]plan
 func (m *Mesh) decide(options UpOptions) error {
 	nodes := options.Nodes
 	if nodes > 0 && os.Geteuid() != 0 {
-		return errors.New("running containers needs root: run keel as root, or with --nodes 0 for the control plane alone")
+		return errors.New(
+			"running containers needs root: run keel as root, or with --nodes 0 for the control plane alone")
 	}
 	if err := m.decideRanges(options, nodes); err != nil {
 		return err
@@ -116,7 +117,8 @@ func (m *Mesh) decide(options UpOptions) error {
 	}
 	for i := len(m.State.Nodes); i < nodes; i++ {
 		m.State.Nodes = append(m.State.Nodes, state.Node{
-			Name: plan.NodeName(i), Range: plan.NodeRange(m.State.Ranges.Pod, i).String(), Bridge: m.Layout.BridgeName(i),
+			Name: plan.NodeName(i), Range: plan.NodeRange(m.State.Ranges.Pod, i).String(),
+			Bridge: m.Layout.BridgeName(i),
 		})
 	}
 	if err := m.decidePorts(options, nodes); err != nil {
@@ -133,7 +135,8 @@ func nodeCount(fresh bool, have, want int) (int, error) {
 	case want == KeepNodes:
 		return have, nil
 	case want < have:
-		return 0, fmt.Errorf("--nodes: the mesh has %d nodes already, and up only adds some: give %d or more", have, have)
+		return 0, fmt.Errorf("--nodes: the mesh has %d nodes already, and up only adds some: give %d or more", have,
+			have)
 	}
 	return want, nil
 }
@@ -276,7 +279,8 @@ func (m *Mesh) httpClient() (*http.Client, error) {
 func checkPrograms(options UpOptions) error {
 	programs := []string{"keelson-apiserver", "keelson-scheduler", "keelson-workload-controllers", "keelson-podgc"}
 	if options.Nodes > 0 {
-		programs = append(programs, "keelson-nodeagent", "containerd", "containerd-shim-runc-v2", "ctr", "runc", "cni/bridge", "cni/"+plan.HostPortPlugin)
+		programs = append(programs, "keelson-nodeagent", "containerd", "containerd-shim-runc-v2", "ctr", "runc",
+			"cni/bridge", "cni/"+plan.HostPortPlugin)
 	}
 	for _, program := range programs {
 		if _, err := os.Stat(filepath.Join(options.Programs, program)); err != nil {

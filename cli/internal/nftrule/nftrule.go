@@ -29,7 +29,8 @@ func Address(field Offset, how expr.CmpOp, prefix netip.Prefix) []expr.Any {
 	}
 	return []expr.Any{
 		&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseNetworkHeader, Offset: uint32(field), Len: addressLength},
-		&expr.Bitwise{SourceRegister: 1, DestRegister: 1, Len: addressLength, Mask: mask, Xor: make([]byte, addressLength)},
+		&expr.Bitwise{SourceRegister: 1, DestRegister: 1, Len: addressLength, Mask: mask,
+			Xor: make([]byte, addressLength)},
 		&expr.Cmp{Op: how, Register: 1, Data: prefix.Masked().Addr().AsSlice()},
 	}
 }

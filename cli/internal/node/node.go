@@ -33,7 +33,8 @@ func WriteConfig(containerd plan.ContainerdInput, network plan.CNIInput) error {
 		return err
 	}
 	files := containerd.Node
-	for _, dir := range []string{files.Containerd(""), files.CNI("conf"), files.CNI("addresses"), files.Agent(), files.PodLogs()} {
+	for _, dir := range []string{files.Containerd(""), files.CNI("conf"), files.CNI("addresses"), files.Agent(),
+		files.PodLogs()} {
 		if err := os.MkdirAll(dir, 0o711); err != nil {
 			return fmt.Errorf("making the folders of %s: %w", files.Name, err)
 		}
@@ -49,8 +50,8 @@ func WriteConfig(containerd plan.ContainerdInput, network plan.CNIInput) error {
 	return nil
 }
 
-// writeChanged leaves a file alone that has its content already: a running containerd watches its configuration, and must never
-// read half of it.
+// writeChanged leaves a file alone that has its content already: a running containerd watches its configuration, and
+// must never read half of it.
 func writeChanged(file, content string) error {
 	if have, err := os.ReadFile(file); err == nil && string(have) == content {
 		return nil
@@ -62,7 +63,8 @@ func writeChanged(file, content string) error {
 func Archives(dir string) ([]string, error) {
 	archives, err := filepath.Glob(filepath.Join(dir, "*.tar"))
 	if err != nil || len(archives) == 0 {
-		return nil, errors.Join(fmt.Errorf("--images: %s holds no image archives (*.tar): make them with make images", dir), err)
+		return nil, errors.Join(fmt.Errorf("--images: %s holds no image archives (*.tar): make them with make images",
+			dir), err)
 	}
 	return archives, nil
 }
@@ -88,10 +90,12 @@ func Sums(archives []string) (map[string]string, error) {
 
 // ImportImage gives an image archive to a node's containerd.
 func ImportImage(ctx context.Context, programs string, files plan.NodeLayout, archive string) error {
-	command := exec.CommandContext(ctx, filepath.Join(programs, "ctr"), "--address", files.Socket(), "--namespace", "k8s.io",
+	command := exec.CommandContext(ctx, filepath.Join(programs, "ctr"), "--address", files.Socket(), "--namespace",
+		"k8s.io",
 		"images", "import", archive)
 	if out, err := command.CombinedOutput(); err != nil {
-		return fmt.Errorf("importing %s into %s: %w: %s", filepath.Base(archive), files.Name, err, strings.TrimSpace(string(out)))
+		return fmt.Errorf("importing %s into %s: %w: %s", filepath.Base(archive), files.Name, err,
+			strings.TrimSpace(string(out)))
 	}
 	return nil
 }
@@ -122,7 +126,8 @@ const podUIDLabel = "io.kubernetes.pod.uid"
 func RunningPods(ctx context.Context, files plan.NodeLayout) (uids []string, err error) {
 	err = withRuntime(files, func(client runtimeapi.RuntimeServiceClient) error {
 		running := &runtimeapi.ContainerStateValue{State: runtimeapi.ContainerState_CONTAINER_RUNNING}
-		list, err := client.ListContainers(ctx, &runtimeapi.ListContainersRequest{Filter: &runtimeapi.ContainerFilter{State: running}})
+		list, err := client.ListContainers(ctx,
+			&runtimeapi.ListContainersRequest{Filter: &runtimeapi.ContainerFilter{State: running}})
 		if err != nil {
 			return fmt.Errorf("listing the containers of %s: %w", files.Name, err)
 		}
@@ -174,7 +179,8 @@ func removePod(ctx context.Context, client runtimeapi.RuntimeServiceClient, pod 
 	if _, err := client.StopPodSandbox(ctx, &runtimeapi.StopPodSandboxRequest{PodSandboxId: pod.GetId()}); err != nil {
 		return fmt.Errorf("stopping Pod %s: %w", name, err)
 	}
-	if _, err := client.RemovePodSandbox(ctx, &runtimeapi.RemovePodSandboxRequest{PodSandboxId: pod.GetId()}); err != nil {
+	if _, err := client.RemovePodSandbox(ctx,
+		&runtimeapi.RemovePodSandboxRequest{PodSandboxId: pod.GetId()}); err != nil {
 		return fmt.Errorf("removing Pod %s: %w", name, err)
 	}
 	return nil

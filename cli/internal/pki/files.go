@@ -59,7 +59,8 @@ func encodeCertificate(der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
-// replaceFile writes a file that only its owner reads; a reader sees the old content or the new one, also after a power failure.
+// replaceFile writes a file that only its owner reads; a reader sees the old content or the new one, also after a power
+// failure.
 func replaceFile(file string, content []byte) error {
 	if err := renameio.WriteFile(file, content, 0o600); err != nil {
 		return fmt.Errorf("writing %s: %w", file, err)

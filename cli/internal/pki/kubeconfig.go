@@ -14,7 +14,8 @@ import (
 	"keelson.dev/cli/internal/plan"
 )
 
-// EnsureKubeconfig writes the connection file of a certificate's user, credentials included, where it is missing or differs.
+// EnsureKubeconfig writes the connection file of a certificate's user, credentials included, where it is missing or
+// differs.
 func EnsureKubeconfig(layout plan.Layout, file, server string) error {
 	var content [3][]byte
 	for i, part := range []string{"ca.crt", file + ".crt", file + ".key"} {

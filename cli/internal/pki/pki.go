@@ -61,7 +61,9 @@ func ensureAuthority(layout plan.Layout, now time.Time) (authority, bool, error)
 	certificate, key, err := load(layout, "ca")
 	if err == nil {
 		if now.After(certificate.NotAfter) {
-			return authority{}, false, fmt.Errorf("the CA in %s has expired: remove the folder pki and the folder kubeconfig to begin anew", layout.PKI("ca.crt"))
+			return authority{}, false,
+				fmt.Errorf("the CA in %s has expired: remove the folder pki and the folder kubeconfig to begin anew",
+					layout.PKI("ca.crt"))
 		}
 		return authority{certificate, key}, false, nil
 	}
@@ -82,7 +84,8 @@ func ensureAuthority(layout plan.Layout, now time.Time) (authority, bool, error)
 // good tells whether the certificate on disk is what the plan asks for.
 func good(layout plan.Layout, want plan.Certificate, ca authority, now time.Time) bool {
 	have, _, err := load(layout, want.File)
-	if err != nil || have.CheckSignatureFrom(ca.certificate) != nil || plan.DueForRenewal(have.NotBefore, have.NotAfter, now) {
+	if err != nil || have.CheckSignatureFrom(ca.certificate) != nil || plan.DueForRenewal(have.NotBefore, have.NotAfter,
+		now) {
 		return false
 	}
 	var addresses []netip.Addr
@@ -112,7 +115,8 @@ func issue(layout plan.Layout, want plan.Certificate, ca authority, now time.Tim
 }
 
 // write makes a key and a certificate for it; without a parent it signs itself.
-func write(layout plan.Layout, file string, template *x509.Certificate, parent *authority, life time.Duration, now time.Time) error {
+func write(layout plan.Layout, file string, template *x509.Certificate, parent *authority, life time.Duration,
+	now time.Time) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return fmt.Errorf("making a key: %w", err)

@@ -18,7 +18,8 @@ import (
 var (
 	now    = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	client = plan.Certificate{File: "admin", User: "kubernetes-admin", Groups: []string{"system:masters"}}
-	server = plan.Certificate{File: "apiserver", User: "keelson-apiserver", Hosts: []string{"localhost"}, Addresses: []netip.Addr{netip.MustParseAddr("127.0.0.1")}}
+	server = plan.Certificate{File: "apiserver", User: "keelson-apiserver", Hosts: []string{"localhost"},
+		Addresses: []netip.Addr{netip.MustParseAddr("127.0.0.1")}}
 )
 
 func ensure(t *testing.T, layout plan.Layout, at time.Time, certificates ...plan.Certificate) []string {
@@ -32,7 +33,8 @@ func ensure(t *testing.T, layout plan.Layout, at time.Time, certificates ...plan
 
 func TestWhatIsGoodIsUsedAgain(t *testing.T) {
 	layout := plan.Layout{Dir: t.TempDir()}
-	if got := ensure(t, layout, now, client, server); !slices.Equal(got, []string{"ca", "admin", "apiserver", "service-account"}) {
+	if got := ensure(t, layout, now, client, server); !slices.Equal(got, []string{"ca", "admin", "apiserver",
+		"service-account"}) {
 		t.Errorf("at first %v was made", got)
 	}
 	moved := server
@@ -74,7 +76,8 @@ func TestABrokenCertificateIsMadeAnew(t *testing.T) {
 func TestTheCAIsNeverReplaced(t *testing.T) {
 	layout := plan.Layout{Dir: t.TempDir()}
 	ensure(t, layout, now)
-	if _, err := Ensure(layout, nil, now.AddDate(20, 0, 0)); err == nil || !strings.Contains(err.Error(), "has expired") {
+	if _, err := Ensure(layout, nil, now.AddDate(20, 0, 0)); err == nil || !strings.Contains(err.Error(),
+		"has expired") {
 		t.Errorf("an expired CA: %v", err)
 	}
 	if err := os.WriteFile(layout.PKI("ca.crt"), []byte("half a fi"), 0o600); err != nil {
@@ -94,13 +97,15 @@ func TestCertificatesAreForTheirUse(t *testing.T) {
 	}
 	roots := x509.NewCertPool()
 	roots.AddCert(ca)
-	for file, want := range map[string]x509.ExtKeyUsage{"admin": x509.ExtKeyUsageClientAuth, "apiserver": x509.ExtKeyUsageServerAuth} {
+	for file, want := range map[string]x509.ExtKeyUsage{"admin": x509.ExtKeyUsageClientAuth,
+		"apiserver": x509.ExtKeyUsageServerAuth} {
 		certificate, _, err := load(layout, file)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, usage := range []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth} {
-			_, err := certificate.Verify(x509.VerifyOptions{Roots: roots, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{usage}})
+			_, err := certificate.Verify(x509.VerifyOptions{Roots: roots, CurrentTime: now,
+				KeyUsages: []x509.ExtKeyUsage{usage}})
 			if (err == nil) != (usage == want) {
 				t.Errorf("%s for use %v: %v", file, usage, err)
 			}

@@ -21,8 +21,8 @@ type ContainerdInput struct {
 	SysResource bool
 }
 
-// ContainerdConfig renders the configuration file of a node's containerd. Everything it keeps is below the node's folder, so
-// that a containerd of the host is never touched.
+// ContainerdConfig renders the configuration file of a node's containerd. Everything it keeps is below the node's
+// folder, so that a containerd of the host is never touched.
 func ContainerdConfig(in ContainerdInput) string {
 	return fmt.Sprintf(`# Written by keel up.
 version = 3
@@ -117,8 +117,9 @@ type cniRoute struct {
 // HostPortPlugin is the program that leads ports of the machine to Pods.
 const HostPortPlugin = "keelson-hostport"
 
-// CNIConfig renders the network of a node's Pods: a bridge with the node's share of the Pod range. The way out of the range is
-// keel's own masquerade, and ports of the machine are led to Pods by a plugin of our own: neither needs an iptables or nft program.
+// CNIConfig renders the network of a node's Pods: a bridge with the node's share of the Pod range. The way out of the
+// range is keel's own masquerade, and ports of the machine are led to Pods by a plugin of our own: neither needs an
+// iptables or nft program.
 func CNIConfig(in CNIInput) (string, error) {
 	config := struct {
 		Version string      `json:"cniVersion"`

@@ -50,7 +50,8 @@ func DecidePKI(in PKIInput) []Certificate {
 	machine := append(append([]netip.Addr(nil), loopback...), in.Addresses...)
 	certificates := []Certificate{
 		{File: apiserverCertificate, User: "keelson-apiserver",
-			Hosts: []string{"kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local",
+			Hosts: []string{"kubernetes", "kubernetes.default", "kubernetes.default.svc",
+				"kubernetes.default.svc.cluster.local",
 				"localhost", in.HostName},
 			Addresses: append(append([]netip.Addr(nil), machine...), FirstAddress(in.Service))},
 		{File: StatusCertificate, User: "keelson-status", Hosts: []string{"localhost"}, Addresses: loopback},
@@ -77,7 +78,8 @@ func Life(ca bool) time.Duration {
 	return leafLife
 }
 
-// DueForRenewal tells whether a certificate must be made anew: it is not valid yet, or a third of its life or less is left.
+// DueForRenewal tells whether a certificate must be made anew: it is not valid yet, or a third of its life or less is
+// left.
 func DueForRenewal(notBefore, notAfter, now time.Time) bool {
 	left := notAfter.Sub(now)
 	return now.Before(notBefore) || left <= notAfter.Sub(notBefore)/3

@@ -2,8 +2,9 @@ package plan
 
 import "fmt"
 
-// The first ports that are tried. The apiserver and the nodeagents get the numbers that users of the field expect; status
-// addresses begin at a place of the mesh's own, so that meshes that start together do not race for the same ones.
+// The first ports that are tried. The apiserver and the nodeagents get the numbers that users of the field expect;
+// status addresses begin at a place of the mesh's own, so that meshes that start together do not race for the same
+// ones.
 const (
 	apiserverPort = 6443
 	nodePort      = 10250
@@ -46,7 +47,8 @@ func (e *PortTakenError) Error() string {
 	if e.Flag {
 		return fmt.Sprintf("--port: port %d is taken by another process: end it or choose another port", e.Port)
 	}
-	return fmt.Sprintf("port %d, which this data directory has used for %s, is taken by another process: end it first", e.Port, e.Name)
+	return fmt.Sprintf("port %d, which this data directory has used for %s, is taken by another process: end it first",
+		e.Port, e.Name)
 }
 
 // DecidePorts gives every need its port.
@@ -64,14 +66,18 @@ func DecidePorts(in PortsInput) (map[string]int, error) {
 				return nil, &PortTakenError{Name: need.Name, Port: port}
 			}
 		case remembered:
-			return nil, fmt.Errorf("--port: this data directory has used %d for %s, and its clients know that: leave the flag out", port, need.Name)
+			return nil,
+				fmt.Errorf(
+					"--port: this data directory has used %d for %s, and its clients know that: leave the flag out",
+					port, need.Name)
 		case need.Fixed:
 			if port = need.First; used[port] || !in.Free(port) {
 				return nil, &PortTakenError{Name: need.Name, Port: port, Flag: true}
 			}
 		default:
 			if port = search(need.First, used, in.Free); port == 0 {
-				return nil, fmt.Errorf("finding a port for %s: none of %d to %d is free", need.Name, need.First, need.First+portTries-1)
+				return nil, fmt.Errorf("finding a port for %s: none of %d to %d is free", need.Name, need.First,
+					need.First+portTries-1)
 			}
 		}
 		used[port] = true

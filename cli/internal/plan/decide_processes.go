@@ -64,7 +64,8 @@ type ProcessInput struct {
 	LogLevel string
 }
 
-// DecideProcesses lists the mesh's processes in the order in which they are started; each tier needs only those before it.
+// DecideProcesses lists the mesh's processes in the order in which they are started; each tier needs only those before
+// it.
 func DecideProcesses(in ProcessInput) (tiers [][]Process) {
 	first := []Process{in.apiserver()}
 	var rest []Process
@@ -126,7 +127,8 @@ func (in ProcessInput) client(daemon string) Process {
 	if daemon == WorkloadControllers {
 		args = append(args, "--root-ca-file="+in.Layout.PKI("ca.crt"))
 	}
-	return Process{Name: daemon, Program: "keelson-" + daemon, Args: args, ReadyURL: "https://" + in.StatusAddress(daemon) + "/readyz"}
+	return Process{Name: daemon, Program: "keelson-" + daemon, Args: args, ReadyURL: "https://" +
+		in.StatusAddress(daemon) + "/readyz"}
 }
 
 func (in ProcessInput) nodeagent(node string, podRange netip.Prefix) Process {
@@ -146,7 +148,8 @@ func (in ProcessInput) nodeagent(node string, podRange netip.Prefix) Process {
 		"--tls-private-key-file="+in.Layout.PKI(node+nodeServingCertificate+".key"),
 		"--client-ca-file="+in.Layout.PKI("ca.crt"),
 	)
-	return Process{Name: name, Program: "keelson-nodeagent", Args: args, ReadyURL: "https://" + in.StatusAddress(name) + "/readyz"}
+	return Process{Name: name, Program: "keelson-nodeagent", Args: args, ReadyURL: "https://" + in.StatusAddress(name) +
+		"/readyz"}
 }
 
 func (in ProcessInput) containerd(node string) Process {

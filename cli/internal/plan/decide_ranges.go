@@ -56,7 +56,8 @@ func DecideRanges(in RangesInput) (Ranges, error) {
 		return Ranges{}, fmt.Errorf("--service-range: %s overlaps the Pod range %s", ranges.Service, ranges.Pod)
 	}
 	if room := 1 << (nodeBits - ranges.Pod.Bits()); in.Nodes > room {
-		return Ranges{}, fmt.Errorf("--nodes: %d nodes with a /%d each do not fit into the Pod range %s, at most %d do", in.Nodes, nodeBits, ranges.Pod, room)
+		return Ranges{}, fmt.Errorf("--nodes: %d nodes with a /%d each do not fit into the Pod range %s, at most %d do",
+			in.Nodes, nodeBits, ranges.Pod, room)
 	}
 	return ranges, nil
 }
@@ -66,7 +67,8 @@ func NodeRange(pod netip.Prefix, index int) netip.Prefix {
 	address := pod.Masked().Addr().As4()
 	number := uint32(address[0])<<24 | uint32(address[1])<<16 | uint32(address[2])<<8 | uint32(address[3])
 	number += uint32(index) << (32 - nodeBits)
-	return netip.PrefixFrom(netip.AddrFrom4([4]byte{byte(number >> 24), byte(number >> 16), byte(number >> 8), byte(number)}), nodeBits)
+	return netip.PrefixFrom(netip.AddrFrom4([4]byte{byte(number >> 24), byte(number >> 16), byte(number >> 8),
+		byte(number)}), nodeBits)
 }
 
 // FirstAddress is the first usable address of a range: a node's gateway, or the apiserver's own Service.
@@ -77,7 +79,8 @@ func checkRange(flag string, prefix netip.Prefix, maxBits int, routes []netip.Pr
 		return nil
 	}
 	if !prefix.Addr().Is4() || prefix != prefix.Masked() || prefix.Bits() > maxBits || prefix.Bits() < 8 {
-		return fmt.Errorf("%s: %s must be an IPv4 network of /8 to /%d without host bits, for example %s", flag, prefix, maxBits, podCandidates[0])
+		return fmt.Errorf("%s: %s must be an IPv4 network of /8 to /%d without host bits, for example %s", flag, prefix,
+			maxBits, podCandidates[0])
 	}
 	if route, hit := overlapping(prefix, routes); hit {
 		return fmt.Errorf("%s: %s overlaps %s, which this machine routes already", flag, prefix, route)
@@ -91,7 +94,8 @@ func pickRange(flag string, candidates, routes []netip.Prefix, other netip.Prefi
 			return candidate, nil
 		}
 	}
-	return netip.Prefix{}, fmt.Errorf("%s: every network that would be tried is routed by this machine: name a free one", flag)
+	return netip.Prefix{},
+		fmt.Errorf("%s: every network that would be tried is routed by this machine: name a free one", flag)
 }
 
 func overlapping(prefix netip.Prefix, routes []netip.Prefix) (netip.Prefix, bool) {

@@ -1,5 +1,6 @@
-// Package plan decides what a mesh on one machine looks like: which files, certificates, address ranges, ports and processes it
-// has. Everything here is computed from values; the packages beside it look at the machine and carry the plan out.
+// Package plan decides what a mesh on one machine looks like: which files, certificates, address ranges, ports and
+// processes it has. Everything here is computed from values; the packages beside it look at the machine and carry the
+// plan out.
 package plan
 
 import (
@@ -22,7 +23,8 @@ const maxSocketPath = 107 - len(".ttrpc")
 func (l Layout) Validate() error {
 	longest := l.Node("node-999").Socket()
 	if over := len(longest) - maxSocketPath; over > 0 {
-		return fmt.Errorf("--data-dir: %s is %d characters too long for the sockets in it, at most %d are possible", l.Dir, over, len(l.Dir)-over)
+		return fmt.Errorf("--data-dir: %s is %d characters too long for the sockets in it, at most %d are possible",
+			l.Dir, over, len(l.Dir)-over)
 	}
 	return nil
 }

@@ -16,24 +16,36 @@ func TestDecidePorts(t *testing.T) {
 		want       map[string]int
 		wantError  string
 	}{
-		"all free":                    {needs: []PortNeed{need("a", 10), need("b", 20)}, want: map[string]int{"a": 10, "b": 20}},
-		"the next one":                {needs: []PortNeed{need("a", 10)}, taken: []int{10, 11}, want: map[string]int{"a": 12}},
-		"never one port for two":      {needs: []PortNeed{need("a", 10), need("b", 10)}, want: map[string]int{"a": 10, "b": 11}},
-		"remembered":                  {needs: []PortNeed{need("a", 10)}, remembered: map[string]int{"a": 99}, want: map[string]int{"a": 99}},
-		"another's memory is kept":    {needs: []PortNeed{need("b", 10), need("a", 10)}, remembered: map[string]int{"a": 10}, want: map[string]int{"a": 10, "b": 11}},
-		"it runs on its own":          {needs: []PortNeed{need("a", 10)}, remembered: map[string]int{"a": 10}, running: map[string]bool{"a": true}, taken: []int{10}, want: map[string]int{"a": 10}},
-		"remembered and taken":        {needs: []PortNeed{need("a", 10)}, remembered: map[string]int{"a": 10}, taken: []int{10}, wantError: "port 10, which this data directory has used for a, is taken"},
-		"the user's":                  {needs: []PortNeed{{Name: "a", First: 10, Fixed: true}}, want: map[string]int{"a": 10}},
-		"the user's is taken":         {needs: []PortNeed{{Name: "a", First: 10, Fixed: true}}, taken: []int{10}, wantError: "--port: port 10 is taken"},
-		"the user's again":            {needs: []PortNeed{{Name: "a", First: 10, Fixed: true}}, remembered: map[string]int{"a": 10}, want: map[string]int{"a": 10}},
-		"the user changes their mind": {needs: []PortNeed{{Name: "a", First: 11, Fixed: true}}, remembered: map[string]int{"a": 10}, wantError: "has used 10 for a"},
+		"all free": {needs: []PortNeed{need("a", 10), need("b", 20)}, want: map[string]int{"a": 10,
+			"b": 20}},
+		"the next one": {needs: []PortNeed{need("a", 10)}, taken: []int{10, 11},
+			want: map[string]int{"a": 12}},
+		"never one port for two": {needs: []PortNeed{need("a", 10), need("b", 10)}, want: map[string]int{"a": 10,
+			"b": 11}},
+		"remembered": {needs: []PortNeed{need("a", 10)}, remembered: map[string]int{"a": 99},
+			want: map[string]int{"a": 99}},
+		"another's memory is kept": {needs: []PortNeed{need("b", 10), need("a", 10)},
+			remembered: map[string]int{"a": 10}, want: map[string]int{"a": 10, "b": 11}},
+		"it runs on its own": {needs: []PortNeed{need("a", 10)}, remembered: map[string]int{"a": 10},
+			running: map[string]bool{"a": true}, taken: []int{10}, want: map[string]int{"a": 10}},
+		"remembered and taken": {needs: []PortNeed{need("a", 10)}, remembered: map[string]int{"a": 10},
+			taken: []int{10}, wantError: "port 10, which this data directory has used for a, is taken"},
+		"the user's": {needs: []PortNeed{{Name: "a", First: 10, Fixed: true}},
+			want: map[string]int{"a": 10}},
+		"the user's is taken": {needs: []PortNeed{{Name: "a", First: 10, Fixed: true}}, taken: []int{10},
+			wantError: "--port: port 10 is taken"},
+		"the user's again": {needs: []PortNeed{{Name: "a", First: 10, Fixed: true}},
+			remembered: map[string]int{"a": 10}, want: map[string]int{"a": 10}},
+		"the user changes their mind": {needs: []PortNeed{{Name: "a", First: 11, Fixed: true}},
+			remembered: map[string]int{"a": 10}, wantError: "has used 10 for a"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			taken := map[int]bool{}
 			for _, port := range c.taken {
 				taken[port] = true
 			}
-			got, err := DecidePorts(PortsInput{Needs: c.needs, Remembered: c.remembered, Running: c.running, Free: func(p int) bool { return !taken[p] }})
+			got, err := DecidePorts(PortsInput{Needs: c.needs, Remembered: c.remembered, Running: c.running,
+				Free: func(p int) bool { return !taken[p] }})
 			if c.wantError != "" {
 				if err == nil || !strings.Contains(err.Error(), c.wantError) {
 					t.Fatalf("got %v, want %q", err, c.wantError)
@@ -73,7 +85,8 @@ func TestPortNeedsCoverEveryProcess(t *testing.T) {
 		}
 		seen[port] = name
 	}
-	in := ProcessInput{Layout: layout, Ports: ports, Nodes: []string{"node-1", "node-2"}, Ranges: Ranges{Pod: prefix("10.244.0.0/16")}}
+	in := ProcessInput{Layout: layout, Ports: ports, Nodes: []string{"node-1", "node-2"},
+		Ranges: Ranges{Pod: prefix("10.244.0.0/16")}}
 	for _, process := range in.flat() {
 		for _, arg := range process.Args {
 			if strings.HasSuffix(arg, ":0") || strings.HasSuffix(arg, "port=0") {

@@ -87,7 +87,8 @@ func TestTwoNodesShareNothing(t *testing.T) {
 		for _, arg := range process.Args {
 			flag, value, _ := strings.Cut(arg, "=")
 			switch flag {
-			case "--kubeconfig", "--node-name", "--pod-cidr", "--root-dir", "--pod-logs-dir", "--container-runtime-endpoint", "--cgroup-root", "--port", "--tls-cert-file", "--status-address":
+			case "--kubeconfig", "--node-name", "--pod-cidr", "--root-dir", "--pod-logs-dir",
+				"--container-runtime-endpoint", "--cgroup-root", "--port", "--tls-cert-file", "--status-address":
 				if other, ok := values[flag+value]; ok {
 					t.Errorf("%s and %s share %s", node, other, arg)
 				}
@@ -115,7 +116,8 @@ func TestServerURL(t *testing.T) {
 func TestDecidePKI(t *testing.T) {
 	got := map[string]string{}
 	for _, c := range DecidePKI(PKIInput{
-		Addresses: []netip.Addr{netip.MustParseAddr("192.0.2.7")}, HostName: "machine", Service: prefix("10.96.0.0/16"), Nodes: []string{"node-1"},
+		Addresses: []netip.Addr{netip.MustParseAddr("192.0.2.7")}, HostName: "machine", Service: prefix("10.96.0.0/16"),
+		Nodes: []string{"node-1"},
 	}) {
 		line := c.User + " " + strings.Join(c.Groups, ",")
 		if c.Serves() {
@@ -124,7 +126,8 @@ func TestDecidePKI(t *testing.T) {
 				t.Errorf("%s is not valid for the machine's address", c.File)
 			}
 		}
-		if c.File == "apiserver" && (!slices.Contains(c.Addresses, netip.MustParseAddr("10.96.0.1")) || !slices.Contains(c.Hosts, "kubernetes.default.svc")) {
+		if c.File == "apiserver" && (!slices.Contains(c.Addresses, netip.MustParseAddr("10.96.0.1")) ||
+			!slices.Contains(c.Hosts, "kubernetes.default.svc")) {
 			t.Errorf("the apiserver's is not valid for its Service: %v %v", c.Addresses, c.Hosts)
 		}
 		got[c.File] = line
@@ -160,7 +163,8 @@ func TestContainerdConfigStaysInItsFolder(t *testing.T) {
 	config := ContainerdConfig(ContainerdInput{Node: node, Programs: "/p", SysResource: true})
 	for _, want := range []string{
 		"version = 3", `root = "/d/nodes/node-1/containerd/root"`, `state = "/d/nodes/node-1/containerd/state"`,
-		`address = "/d/nodes/node-1/containerd.sock"`, `sandbox = "keelson.dev/pause:1"`, `BinaryName = "/p/runc"`, `Root = "/d/nodes/node-1/containerd/runc"`,
+		`address = "/d/nodes/node-1/containerd.sock"`, `sandbox = "keelson.dev/pause:1"`, `BinaryName = "/p/runc"`,
+		`Root = "/d/nodes/node-1/containerd/runc"`,
 		`bin_dirs = ["/p/cni"]`, `conf_dir = "/d/nodes/node-1/cni/conf"`, "restrict_oom_score_adj = false",
 	} {
 		if !strings.Contains(config, want) {
@@ -168,7 +172,8 @@ func TestContainerdConfigStaysInItsFolder(t *testing.T) {
 		}
 	}
 	for line := range strings.Lines(config) {
-		if _, value, ok := strings.Cut(line, `= "/`); ok && !strings.HasPrefix(value, "d/") && !strings.HasPrefix(value, "p/") {
+		if _, value, ok := strings.Cut(line, `= "/`); ok && !strings.HasPrefix(value, "d/") &&
+			!strings.HasPrefix(value, "p/") {
 			t.Errorf("outside of the node's folder: %s", line)
 		}
 	}
@@ -179,7 +184,8 @@ func TestContainerdConfigStaysInItsFolder(t *testing.T) {
 }
 
 func TestCNIConfig(t *testing.T) {
-	text, err := CNIConfig(CNIInput{Node: Layout{Dir: "/d"}.Node("node-2"), Bridge: "keelabc-2", Range: prefix("10.244.1.0/24")})
+	text, err := CNIConfig(CNIInput{Node: Layout{Dir: "/d"}.Node("node-2"), Bridge: "keelabc-2",
+		Range: prefix("10.244.1.0/24")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +211,8 @@ func TestCNIConfig(t *testing.T) {
 }
 
 func TestImagesDue(t *testing.T) {
-	got := ImagesDue([]string{"a", "b", "c"}, map[string]string{"a": "1", "b": "2", "c": "3"}, map[string]string{"a": "1", "b": "old"})
+	got := ImagesDue([]string{"a", "b", "c"}, map[string]string{"a": "1", "b": "2", "c": "3"},
+		map[string]string{"a": "1", "b": "old"})
 	if !slices.Equal(got, []string{"b", "c"}) {
 		t.Errorf("got %v", got)
 	}

@@ -22,19 +22,29 @@ func TestDecideRanges(t *testing.T) {
 		wantService  string
 		wantError    string
 	}{
-		"an idle machine":             {nodes: 1, wantPod: "10.244.0.0/16", wantService: "10.96.0.0/16"},
-		"another mesh is there":       {routes: []string{"10.244.3.0/24"}, nodes: 1, wantPod: "10.42.0.0/16", wantService: "10.96.0.0/16"},
-		"the usual ones are taken":    {routes: []string{"10.244.0.0/16", "10.42.0.0/16", "10.96.0.0/12", "10.43.0.0/16"}, nodes: 1, wantPod: "10.128.0.0/16", wantService: "10.16.0.0/16"},
-		"a default route is no route": {routes: []string{"0.0.0.0/0"}, nodes: 1, wantPod: "10.244.0.0/16", wantService: "10.96.0.0/16"},
-		"the user's Pod range":        {pod: "10.96.0.0/16", nodes: 1, wantPod: "10.96.0.0/16", wantService: "10.43.0.0/16"},
-		"both from the user":          {pod: "192.168.0.0/20", service: "192.168.16.0/28", nodes: 16, wantPod: "192.168.0.0/20", wantService: "192.168.16.0/28"},
-		"all of 10/8 is routed":       {routes: []string{"10.0.0.0/8"}, nodes: 1, wantError: "--pod-range: every network"},
-		"the user's is routed":        {pod: "10.1.0.0/16", routes: []string{"10.1.2.0/24"}, nodes: 1, wantError: "--pod-range: 10.1.0.0/16 overlaps 10.1.2.0/24"},
-		"the user's overlap":          {pod: "10.1.0.0/16", service: "10.1.2.0/24", nodes: 1, wantError: "--service-range: 10.1.2.0/24 overlaps the Pod range"},
-		"too small for a node":        {pod: "10.1.0.0/25", nodes: 1, wantError: "--pod-range: 10.1.0.0/25 must be"},
-		"host bits":                   {service: "10.1.0.1/24", nodes: 1, wantError: "--service-range: 10.1.0.1/24 must be"},
-		"IPv6":                        {pod: "fd00::/64", nodes: 1, wantError: "must be an IPv4 network"},
-		"more nodes than room":        {pod: "10.1.0.0/23", nodes: 3, wantError: "--nodes: 3 nodes with a /24 each do not fit into the Pod range 10.1.0.0/23, at most 2 do"},
+		"an idle machine": {nodes: 1, wantPod: "10.244.0.0/16", wantService: "10.96.0.0/16"},
+		"another mesh is there": {routes: []string{"10.244.3.0/24"}, nodes: 1, wantPod: "10.42.0.0/16",
+			wantService: "10.96.0.0/16"},
+		"the usual ones are taken": {routes: []string{"10.244.0.0/16", "10.42.0.0/16", "10.96.0.0/12",
+			"10.43.0.0/16"}, nodes: 1, wantPod: "10.128.0.0/16", wantService: "10.16.0.0/16"},
+		"a default route is no route": {routes: []string{"0.0.0.0/0"}, nodes: 1, wantPod: "10.244.0.0/16",
+			wantService: "10.96.0.0/16"},
+		"the user's Pod range": {pod: "10.96.0.0/16", nodes: 1, wantPod: "10.96.0.0/16",
+			wantService: "10.43.0.0/16"},
+		"both from the user": {pod: "192.168.0.0/20", service: "192.168.16.0/28", nodes: 16,
+			wantPod: "192.168.0.0/20", wantService: "192.168.16.0/28"},
+		"all of 10/8 is routed": {routes: []string{"10.0.0.0/8"}, nodes: 1,
+			wantError: "--pod-range: every network"},
+		"the user's is routed": {pod: "10.1.0.0/16", routes: []string{"10.1.2.0/24"}, nodes: 1,
+			wantError: "--pod-range: 10.1.0.0/16 overlaps 10.1.2.0/24"},
+		"the user's overlap": {pod: "10.1.0.0/16", service: "10.1.2.0/24", nodes: 1,
+			wantError: "--service-range: 10.1.2.0/24 overlaps the Pod range"},
+		"too small for a node": {pod: "10.1.0.0/25", nodes: 1, wantError: "--pod-range: 10.1.0.0/25 must be"},
+		"host bits": {service: "10.1.0.1/24", nodes: 1,
+			wantError: "--service-range: 10.1.0.1/24 must be"},
+		"IPv6": {pod: "fd00::/64", nodes: 1, wantError: "must be an IPv4 network"},
+		"more nodes than room": {pod: "10.1.0.0/23", nodes: 3,
+			wantError: "--nodes: 3 nodes with a /24 each do not fit into the Pod range 10.1.0.0/23, at most 2 do"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := RangesInput{Pod: prefix(c.pod), Service: prefix(c.service), Nodes: c.nodes}
@@ -70,7 +80,8 @@ func TestChosenRangesAreFree(t *testing.T) {
 		}
 		for i := range 3 {
 			share := NodeRange(got.Pod, i)
-			if !got.Pod.Contains(share.Addr()) || !share.Contains(FirstAddress(share)) || (i > 0 && share.Overlaps(NodeRange(got.Pod, i-1))) {
+			if !got.Pod.Contains(share.Addr()) || !share.Contains(FirstAddress(share)) ||
+				(i > 0 && share.Overlaps(NodeRange(got.Pod, i-1))) {
 				t.Fatalf("share %d of %v is %v", i, got.Pod, share)
 			}
 		}

@@ -44,7 +44,8 @@ func Apply(ctx context.Context, client kubernetes.Interface) error {
 
 // Exists tells whether the sample is there already, applied or changed by whomever.
 func Exists(ctx context.Context, client kubernetes.Interface) (bool, error) {
-	list, err := client.AppsV1().Deployments(Namespace).List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + Name})
+	list, err := client.AppsV1().Deployments(Namespace).List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" +
+		Name})
 	if err != nil {
 		return false, fmt.Errorf("looking for the sample Deployment: %w", err)
 	}
@@ -73,7 +74,8 @@ func WaitAvailable(ctx context.Context, client kubernetes.Interface, running Run
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("the sample Deployment is not available in time: %s; kubectl describe pods -l app=hello, or keel explain pod NAME, says why", shown)
+			return fmt.Errorf("the sample Deployment is not available in time: %s; kubectl describe pods -l "+
+				"app=hello, or keel explain pod NAME, says why", shown)
 		case <-ticker.C:
 		}
 	}

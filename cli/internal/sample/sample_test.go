@@ -19,7 +19,8 @@ func TestTheManifestIsAValidDeployment(t *testing.T) {
 	if err := yaml.UnmarshalStrict(Manifest, &d); err != nil {
 		t.Fatal(err)
 	}
-	if d.Name != Name || d.Namespace != Namespace || *d.Spec.Replicas != 3 || d.Spec.Template.Spec.Containers[0].Image != "keelson.dev/hello:1" {
+	if d.Name != Name || d.Namespace != Namespace || *d.Spec.Replicas != 3 ||
+		d.Spec.Template.Spec.Containers[0].Image != "keelson.dev/hello:1" {
 		t.Errorf("got %+v", d)
 	}
 }
@@ -57,7 +58,8 @@ func TestAvailable(t *testing.T) {
 }
 
 func pod(name string) *corev1.Pod {
-	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: Namespace, UID: types.UID(name), Labels: map[string]string{"app": Name}}}
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: Namespace, UID: types.UID(name),
+		Labels: map[string]string{"app": Name}}}
 }
 
 func run(names ...string) Running {
@@ -87,11 +89,13 @@ func TestWaitBelievesWhatRuns(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			out := &cancelOnWrite{cancel: cancel}
-			err := WaitAvailable(ctx, fake.NewClientset(deployment(2, c.available, c.condition), pod("a"), pod("b")), c.running, out)
+			err := WaitAvailable(ctx, fake.NewClientset(deployment(2, c.available, c.condition), pod("a"), pod("b")),
+				c.running, out)
 			if c.want == "" && err != nil {
 				t.Error(err)
 			}
-			if c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || out.String() != "    Deployment hello: "+c.want+"\n") {
+			if c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) ||
+				out.String() != "    Deployment hello: "+c.want+"\n") {
 				t.Errorf("got %q, %v", out.String(), err)
 			}
 		})

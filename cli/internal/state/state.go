@@ -1,5 +1,5 @@
-// Package state records what `keel up` has started, so that a later call starts only what is missing and `keel down` ends only
-// what is ours.
+// Package state records what `keel up` has started, so that a later call starts only what is missing and `keel down`
+// ends only what is ours.
 package state
 
 import (
@@ -31,7 +31,8 @@ type State struct {
 	BindAddress string         `json:"bindAddress"`
 	Advertise   string         `json:"advertiseAddress"`
 	Nodes       []Node         `json:"nodes"`
-	// Processes are in the order of their starts. One that has ended stays until it is started again or the mesh goes down.
+	// Processes are in the order of their starts. One that has ended stays until it is started again or the mesh goes
+	// down.
 	Processes []subprocess.Process `json:"processes"`
 }
 
@@ -80,7 +81,8 @@ func Load(layout plan.Layout) (*State, error) {
 		return fresh, fmt.Errorf("reading %s: %w", layout.State(), err)
 	}
 	if loaded.Version != version {
-		return fresh, fmt.Errorf("%s has version %d, and this keel knows version %d: use the keel that wrote it", layout.State(), loaded.Version, version)
+		return fresh, fmt.Errorf("%s has version %d, and this keel knows version %d: use the keel that wrote it",
+			layout.State(), loaded.Version, version)
 	}
 	if loaded.Ports == nil {
 		loaded.Ports = map[string]int{}
@@ -110,12 +112,14 @@ func Open(layout plan.Layout) (unlock func(), err error) {
 	if err := checkOwner(layout); err != nil {
 		return nil, err
 	}
-	return lock(layout.Lock(), fmt.Sprintf("--data-dir: another keel is at work in %s: wait for it to end", layout.Dir), false)
+	return lock(layout.Lock(), fmt.Sprintf("--data-dir: another keel is at work in %s: wait for it to end", layout.Dir),
+		false)
 }
 
 // LockMachine keeps meshes that start together from choosing the same ports and ranges.
 func LockMachine() (unlock func(), err error) {
-	return lock(filepath.Join(os.TempDir(), fmt.Sprintf("keelson-%d.lock", os.Geteuid())), "another keel is choosing ports", true)
+	return lock(filepath.Join(os.TempDir(), fmt.Sprintf("keelson-%d.lock", os.Geteuid())),
+		"another keel is choosing ports", true)
 }
 
 func checkOwner(layout plan.Layout) error {
@@ -124,7 +128,8 @@ func checkOwner(layout plan.Layout) error {
 		return fmt.Errorf("--data-dir: %w", err)
 	}
 	if status, ok := info.Sys().(*syscall.Stat_t); ok && int(status.Uid) != os.Geteuid() {
-		return fmt.Errorf("--data-dir: %s belongs to user %d and keel runs as user %d", layout.Dir, status.Uid, os.Geteuid())
+		return fmt.Errorf("--data-dir: %s belongs to user %d and keel runs as user %d", layout.Dir, status.Uid,
+			os.Geteuid())
 	}
 	entries, err := os.ReadDir(layout.Dir)
 	if err != nil {

@@ -23,7 +23,8 @@ func TestWhatIsSavedIsLoaded(t *testing.T) {
 	}
 	fresh.Ports["apiserver"] = 6443
 	fresh.Nodes = []Node{{Name: "node-1", Range: "10.244.0.0/24", Images: map[string]string{"a": "1"}}}
-	fresh.Put(subprocess.Process{Command: subprocess.Command{Name: "apiserver", Path: "/p"}, PID: 42, StartTime: 7, BootID: "b"})
+	fresh.Put(subprocess.Process{Command: subprocess.Command{Name: "apiserver", Path: "/p"}, PID: 42, StartTime: 7,
+		BootID: "b"})
 	if err := fresh.Save(layout); err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +54,8 @@ func TestPutReplacesByName(t *testing.T) {
 
 func TestUnreadableRecordsAreRefused(t *testing.T) {
 	layout := plan.Layout{Dir: t.TempDir()}
-	for content, want := range map[string]string{`{"version": 99}`: "knows version 1", `{`: "reading " + layout.State()} {
+	for content, want := range map[string]string{`{"version": 99}`: "knows version 1",
+		`{`: "reading " + layout.State()} {
 		if err := os.WriteFile(layout.State(), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -57,7 +57,10 @@ func ExplainPod(ctx context.Context, m *mesh.Mesh, namespace, name string) (Acco
 		return account, fmt.Errorf("reading the Pod's Events: %w", err)
 	}
 	account.Events = events.Items
-	slices.SortStableFunc(account.Events, func(a, b corev1.Event) int { return cmp.Compare(lastSeen(a).Unix(), lastSeen(b).Unix()) })
+	slices.SortStableFunc(account.Events, func(a, b corev1.Event) int {
+		return cmp.Compare(lastSeen(a).Unix(),
+			lastSeen(b).Unix())
+	})
 	account.Views = append(account.Views, ask(ctx, m, plan.Scheduler, pod, account.unknownToScheduler()))
 	if agent := plan.NodeagentProcess(pod.Spec.NodeName); pod.Spec.NodeName != "" {
 		account.Views = append(account.Views, ask(ctx, m, agent, pod, account.unknownToAgent()))
@@ -155,11 +158,13 @@ func (a Account) Write(out io.Writer) {
 	fmt.Fprintf(out, "Pod %s/%s: %s, %s\n", a.Pod.Namespace, a.Pod.Name, phase(a.Pod), where)
 	for _, condition := range a.Pod.Status.Conditions {
 		if condition.Status != corev1.ConditionTrue {
-			fmt.Fprintf(out, "  %s is %s%s\n", condition.Type, condition.Status, because(condition.Reason, condition.Message))
+			fmt.Fprintf(out, "  %s is %s%s\n", condition.Type, condition.Status,
+				because(condition.Reason, condition.Message))
 		}
 	}
 	for _, container := range slices.Concat(a.Pod.Status.InitContainerStatuses, a.Pod.Status.ContainerStatuses) {
-		fmt.Fprintf(out, "  container %s: %s, restarted %d times\n", container.Name, containerState(container.State), container.RestartCount)
+		fmt.Fprintf(out, "  container %s: %s, restarted %d times\n", container.Name, containerState(container.State),
+			container.RestartCount)
 	}
 	for _, view := range a.Views {
 		fmt.Fprintf(out, "\n%s: %s\n", view.Daemon, view.Summary)
@@ -171,7 +176,8 @@ func (a Account) Write(out io.Writer) {
 		fmt.Fprintln(out, "\nEvents:")
 	}
 	for _, event := range a.Events {
-		fmt.Fprintf(out, "  %s  %s %s: %s\n", lastSeen(event).Local().Format(time.TimeOnly), event.Type, event.Reason, event.Message)
+		fmt.Fprintf(out, "  %s  %s %s: %s\n", lastSeen(event).Local().Format(time.TimeOnly), event.Type, event.Reason,
+			event.Message)
 	}
 }
 
@@ -195,7 +201,8 @@ func containerState(state corev1.ContainerState) string {
 	case state.Running != nil:
 		return "running since " + state.Running.StartedAt.Local().Format(time.TimeOnly)
 	case state.Terminated != nil:
-		return fmt.Sprintf("ended with status %d%s", state.Terminated.ExitCode, because(state.Terminated.Reason, state.Terminated.Message))
+		return fmt.Sprintf("ended with status %d%s", state.Terminated.ExitCode, because(state.Terminated.Reason,
+			state.Terminated.Message))
 	case state.Waiting != nil:
 		return "waiting" + because(state.Waiting.Reason, state.Waiting.Message)
 	}

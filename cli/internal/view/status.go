@@ -73,7 +73,8 @@ const (
 
 // Collect asks every daemon and the API. A mesh that is down is not asked.
 func Collect(ctx context.Context, m *mesh.Mesh) Status {
-	status := Status{DataDir: m.Layout.Dir, Server: m.ServerURL(), Daemons: []Daemon{}, Leaders: []Leader{}, Nodes: []Node{}}
+	status := Status{DataDir: m.Layout.Dir, Server: m.ServerURL(), Daemons: []Daemon{}, Leaders: []Leader{},
+		Nodes: []Node{}}
 	if len(m.State.Processes) == 0 {
 		status.Problem = "the mesh is down: keel up starts it"
 		return status
@@ -93,7 +94,8 @@ func Collect(ctx context.Context, m *mesh.Mesh) Status {
 		for _, role := range daemon.roles {
 			if role.GetLeading() {
 				status.Leaders = append(status.Leaders, Leader{
-					Lease: role.GetName(), Daemon: daemon.Name, Holder: role.GetHolder(), Since: role.GetSince().AsTime(),
+					Lease: role.GetName(), Daemon: daemon.Name, Holder: role.GetHolder(),
+					Since: role.GetSince().AsTime(),
 				})
 			}
 		}

@@ -22,13 +22,15 @@ var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 func node(name string, ready corev1.ConditionStatus, message string) corev1.Node {
 	return corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready, Message: message}}},
+		Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready,
+			Message: message}}},
 	}
 }
 
 func TestSummarize(t *testing.T) {
 	pods := []corev1.Pod{{Spec: corev1.PodSpec{NodeName: "a"}}, {Spec: corev1.PodSpec{NodeName: "a"}}, {}}
-	got := summarize([]corev1.Node{node("a", "True", "is fine"), node("b", "False", "no runtime"), {ObjectMeta: metav1.ObjectMeta{Name: "c"}}}, pods)
+	got := summarize([]corev1.Node{node("a", "True", "is fine"), node("b", "False", "no runtime"),
+		{ObjectMeta: metav1.ObjectMeta{Name: "c"}}}, pods)
 	want := []Node{{"a", "True", "", 2}, {"b", "False", "no runtime", 0}, {"c", "Unknown", "", 0}}
 	for i := range want {
 		if got[i] != want[i] {
@@ -41,10 +43,12 @@ func exampleStatus() Status {
 	return Status{
 		DataDir: "/d", Server: "https://127.0.0.1:6443",
 		Daemons: []Daemon{
-			{Name: "scheduler", State: stateRunning, PID: 42, Started: now.Add(-time.Minute), Version: "v1", Status: "127.0.0.1:1", Errors: []string{"bind: refused"}},
+			{Name: "scheduler", State: stateRunning, PID: 42, Started: now.Add(-time.Minute), Version: "v1",
+				Status: "127.0.0.1:1", Errors: []string{"bind: refused"}},
 			{Name: "podgc", State: stateEnded},
 		},
-		Leaders: []Leader{{Lease: "scheduler.default-scheduler", Daemon: "scheduler", Holder: "h", Since: now.Add(-time.Second)}},
+		Leaders: []Leader{{Lease: "scheduler.default-scheduler", Daemon: "scheduler", Holder: "h",
+			Since: now.Add(-time.Second)}},
 		Nodes:   []Node{{"node-1", "True", "", 3}},
 		Problem: "listing the nodes: refused",
 	}
@@ -83,7 +87,8 @@ func TestWriteJSONIsForPrograms(t *testing.T) {
 		t.Fatal(err)
 	}
 	daemon := got["daemons"].([]any)[0].(map[string]any)
-	if daemon["pid"] != float64(42) || daemon["name"] != "scheduler" || got["leaders"].([]any)[0].(map[string]any)["lease"] != "scheduler.default-scheduler" {
+	if daemon["pid"] != float64(42) || daemon["name"] != "scheduler" ||
+		got["leaders"].([]any)[0].(map[string]any)["lease"] != "scheduler.default-scheduler" {
 		t.Errorf("got %v", got)
 	}
 }
@@ -130,19 +135,24 @@ func TestWhatDaemonsDoNotKnow(t *testing.T) {
 	at := time.Date(2026, 11, 21, 12, 0, 3, 0, time.Local)
 	bound := func(p *corev1.Pod) {
 		p.Spec.NodeName = "node-1"
-		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(at)}}
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue,
+			LastTransitionTime: metav1.NewTime(at)}}
 	}
 	for name, test := range map[string]struct {
 		change           func(*corev1.Pod)
 		events           []corev1.Event
 		scheduler, agent string
 	}{
-		"bound": {bound, []corev1.Event{{Reason: "Pulled", ReportingController: "nodeagent"}, {Reason: "Scheduled", ReportingController: "default-scheduler"}},
+		"bound": {bound, []corev1.Event{{Reason: "Pulled", ReportingController: "nodeagent"},
+			{Reason: "Scheduled", ReportingController: "default-scheduler"}},
 			"bound to node-1 at 2026-11-21 12:00:03 by default-scheduler", "has not seen the Pod yet"},
-		"bound, an Event of the old kind": {bound, []corev1.Event{{Reason: "Scheduled", Source: corev1.EventSource{Component: "default-scheduler"}}},
+		"bound, an Event of the old kind": {bound,
+			[]corev1.Event{{Reason: "Scheduled", Source: corev1.EventSource{Component: "default-scheduler"}}},
 			"bound to node-1 at 2026-11-21 12:00:03 by default-scheduler", "has not seen the Pod yet"},
-		"bound, the Event has expired": {bound, nil, "bound to node-1 at 2026-11-21 12:00:03", "has not seen the Pod yet"},
-		"bound by its creator":         {func(p *corev1.Pod) { p.Spec.NodeName = "node-1" }, nil, "bound to node-1", "has not seen the Pod yet"},
+		"bound, the Event has expired": {bound, nil, "bound to node-1 at 2026-11-21 12:00:03",
+			"has not seen the Pod yet"},
+		"bound by its creator": {func(p *corev1.Pod) { p.Spec.NodeName = "node-1" }, nil, "bound to node-1",
+			"has not seen the Pod yet"},
 		"ended on its node": {func(p *corev1.Pod) { bound(p); p.Status.Phase = corev1.PodSucceeded }, nil,
 			"bound to node-1 at 2026-11-21 12:00:03", "has nothing left to do for a Pod that has ended"},
 		"failed before it was placed": {func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }, nil,
@@ -167,14 +177,17 @@ func TestWhatDaemonsDoNotKnow(t *testing.T) {
 
 // A fact that holds at no one moment, for example what speaks against a node, has no time.
 func TestFactsWithoutATime(t *testing.T) {
-	account := Account{Pod: &corev1.Pod{}, Views: []DaemonView{{Daemon: "scheduler", Summary: "waits", Facts: []*introspectionv1.Fact{
-		{Reason: "Node", Message: "n: Insufficient cpu"},
-		{Time: timestamppb.New(time.Time{}), Reason: "Node", Message: "m: Insufficient cpu"},
-		{Time: timestamppb.New(time.Date(2026, 11, 21, 0, 0, 0, 0, time.Local)), Reason: "Queued", Message: "at midnight"},
-	}}}}
+	account := Account{Pod: &corev1.Pod{}, Views: []DaemonView{{Daemon: "scheduler", Summary: "waits",
+		Facts: []*introspectionv1.Fact{
+			{Reason: "Node", Message: "n: Insufficient cpu"},
+			{Time: timestamppb.New(time.Time{}), Reason: "Node", Message: "m: Insufficient cpu"},
+			{Time: timestamppb.New(time.Date(2026, 11, 21, 0, 0, 0, 0, time.Local)), Reason: "Queued",
+				Message: "at midnight"},
+		}}}}
 	var out bytes.Buffer
 	account.Write(&out)
-	want := "scheduler: waits\n            Node: n: Insufficient cpu\n            Node: m: Insufficient cpu\n  00:00:00  Queued: at midnight\n"
+	want := "scheduler: waits\n            Node: n: Insufficient cpu\n            Node: m: Insufficient cpu\n  " +
+		"00:00:00  Queued: at midnight\n"
 	if !strings.HasSuffix(out.String(), want) {
 		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
 	}

@@ -18,8 +18,8 @@ type Handle = app.Handle
 // NewConfig returns the defaults of all settings.
 func NewConfig() *Config { return app.NewConfig() }
 
-// Start runs an apiserver until ctx ends or the handle is stopped. It returns when the server is ready, or with what kept
-// it from becoming so.
+// Start runs an apiserver until ctx ends or the handle is stopped. It returns when the server is ready, or with what
+// kept it from becoming so.
 func Start(ctx context.Context, config *Config, log *zap.Logger) (*Handle, error) {
 	return app.Start(ctx, config, log)
 }

@@ -74,9 +74,9 @@ func write(page io.Writer, cpu string, measured figures) (missing []string) {
 	fmt.Fprintf(page, `# Benchmarks
 
 What `+"`make bench`"+` measured on %s, on %d cores (%s/%s, %s). Every benchmark starts real daemons
-with an empty store. CPU is in milliseconds of user and system time per unit of work; compare it rather than seconds. "Usual" is
-the figure of the usual control plane on another machine, 2 cores of an Intel Xeon at 2.3 GHz, so the ratio to it holds the ratio
-of the machines too; "target" is what Keelson is built for.
+with an empty store. CPU is in milliseconds of user and system time per unit of work; compare it rather than
+seconds. "Usual" is the figure of the usual control plane on another machine, 2 cores of an Intel Xeon at 2.3 GHz, so
+the ratio to it holds the ratio of the machines too; "target" is what Keelson is built for.
 
 | what | figure | target | usual |
 |---|--:|--:|--:|

@@ -87,7 +87,8 @@ func folder(t *testing.T) string {
 
 func TestFilesAreMadeMovedAndRemoved(t *testing.T) {
 	t.Chdir(t.TempDir())
-	for _, line := range []string{"mkdir -p a/b", "touch a/b/c", "cp a/b/c d", "cp -r a e", "mv d f", "ln -s f g", "chmod 600 f", "rm -r a", "rm -f missing"} {
+	for _, line := range []string{"mkdir -p a/b", "touch a/b/c", "cp a/b/c d", "cp -r a e", "mv d f", "ln -s f g",
+		"chmod 600 f", "rm -r a", "rm -f missing"} {
 		words := strings.Fields(line)
 		if code, _, errOut := call(t, "", words[0], words[1:]...); code != 0 {
 			t.Fatalf("%s: %s", line, errOut)
@@ -172,7 +173,8 @@ func TestShell(t *testing.T) {
 			}
 		})
 	}
-	if code, out, _ := call(t, "echo from; echo stdin\nexit 4\necho never\n", "sh"); code != 4 || out != "from\nstdin\n" {
+	if code, out, _ := call(t, "echo from; echo stdin\nexit 4\necho never\n", "sh"); code != 4 ||
+		out != "from\nstdin\n" {
 		t.Errorf("from the input: status %d, output %q", code, out)
 	}
 }

@@ -229,7 +229,8 @@ func describe(name string, info fs.FileInfo, set map[rune]string, s Streams) {
 		return
 	}
 	uid, gid := owner(info)
-	fmt.Fprintf(s.Out, "%s %d %d %d %s %s\n", info.Mode(), uid, gid, info.Size(), info.ModTime().UTC().Format(time.DateTime), name)
+	fmt.Fprintf(s.Out, "%s %d %d %d %s %s\n", info.Mode(), uid, gid, info.Size(),
+		info.ModTime().UTC().Format(time.DateTime), name)
 }
 
 func owner(info fs.FileInfo) (uid, gid uint32) {

@@ -36,8 +36,12 @@ func sh(args []string, s Streams) error {
 	default:
 		whole = false
 	}
-	runner, err := interp.New(interp.StdIO(commandInput(s.In, whole), s.Out, s.Err), interp.Params(shellParams(set, rest)...),
-		interp.ExecHandlers(func(interp.ExecHandlerFunc) interp.ExecHandlerFunc { return interp.DefaultExecHandler(2 * time.Second) }))
+	runner, err := interp.New(interp.StdIO(commandInput(s.In, whole), s.Out, s.Err),
+		interp.Params(shellParams(set, rest)...),
+		interp.ExecHandlers(func(interp.ExecHandlerFunc) interp.ExecHandlerFunc {
+			return interp.DefaultExecHandler(
+				2 * time.Second)
+		}))
 	if err != nil {
 		return fmt.Errorf("setting the shell up: %w", err)
 	}
@@ -52,8 +56,8 @@ func sh(args []string, s Streams) error {
 	return shellStatus(runner.Run(context.Background(), program))
 }
 
-// commandInput is what the script's commands read. The interpreter copies a reader that is no file in the background, which would
-// take the script itself away from the parser.
+// commandInput is what the script's commands read. The interpreter copies a reader that is no file in the background,
+// which would take the script itself away from the parser.
 func commandInput(in io.Reader, separate bool) io.Reader {
 	if _, isFile := in.(*os.File); isFile || separate {
 		return in

@@ -17,8 +17,9 @@ import (
 )
 
 var spec = Spec{
-	Name:       "keelson.dev/x:1",
-	Entries:    []Entry{{Path: "/bin", Dir: true, Mode: 0o755}, {Path: "/bin/a", Content: "A", Mode: 0o755}, {Path: "/bin/b", Link: "a", Mode: 0o777}},
+	Name: "keelson.dev/x:1",
+	Entries: []Entry{{Path: "/bin", Dir: true, Mode: 0o755}, {Path: "/bin/a", Content: "A", Mode: 0o755},
+		{Path: "/bin/b", Link: "a", Mode: 0o777}},
 	Entrypoint: []string{"/bin/a"},
 	Env:        []string{"V=1"},
 	StopSignal: "SIGINT",
@@ -41,7 +42,8 @@ func TestTheArchiveHoldsTheImage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if config.OS != "linux" || config.Architecture != runtime.GOARCH || config.Config.Entrypoint[0] != "/bin/a" || config.Config.Env[0] != "V=1" ||
+	if config.OS != "linux" || config.Architecture != runtime.GOARCH || config.Config.Entrypoint[0] != "/bin/a" ||
+		config.Config.Env[0] != "V=1" ||
 		config.Config.StopSignal != "SIGINT" {
 		t.Errorf("the configuration is %+v", config)
 	}
@@ -83,7 +85,8 @@ func TestTheSameSpecGivesTheSameBytes(t *testing.T) {
 }
 
 func TestAMissingFileIsNamed(t *testing.T) {
-	err := Write(Spec{Name: "keelson.dev/x:1", Entries: []Entry{{Path: "/a", Source: "/nosuchfile"}}}, filepath.Join(t.TempDir(), "x.tar"))
+	err := Write(Spec{Name: "keelson.dev/x:1", Entries: []Entry{{Path: "/a", Source: "/nosuchfile"}}},
+		filepath.Join(t.TempDir(), "x.tar"))
 	if err == nil || !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}

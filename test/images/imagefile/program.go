@@ -14,8 +14,8 @@ import (
 // libraryFolders are where a dynamic linker looks by itself; on multi-architecture systems also one level below lib.
 var libraryFolders = []string{"/lib64", "/usr/lib64", "/lib/*-linux-*", "/usr/lib/*-linux-*", "/lib", "/usr/lib"}
 
-// Program returns the entries that a program of this machine needs to run at target in an image that holds nothing else:
-// itself and, unless it was linked statically, the dynamic linker and the libraries that it names.
+// Program returns the entries that a program of this machine needs to run at target in an image that holds nothing
+// else: itself and, unless it was linked statically, the dynamic linker and the libraries that it names.
 func Program(target, source string) ([]Entry, error) {
 	entries := []Entry{{Path: target, Source: source, Mode: 0o755}}
 	for i := 0; i < len(entries); i++ {
@@ -24,7 +24,8 @@ func Program(target, source string) ([]Entry, error) {
 			return nil, err
 		}
 		for _, file := range needed {
-			if !slices.ContainsFunc(entries, func(e Entry) bool { return filepath.Base(e.Path) == filepath.Base(file) }) {
+			if !slices.ContainsFunc(entries,
+				func(e Entry) bool { return filepath.Base(e.Path) == filepath.Base(file) }) {
 				entries = append(entries, Entry{Path: file, Source: file, Mode: 0o755})
 			}
 		}

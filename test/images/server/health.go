@@ -38,15 +38,16 @@ func (h *health) healthy(check string, now time.Time) bool {
 	return age >= h.options.healthyAfter && (h.options.unhealthyAt == 0 || age < h.options.unhealthyAt)
 }
 
-// grpcHealth is the same health over gRPC: the service's name is the check's name, the empty one is "healthz". A service
-// whose name begins with "unknown" is one that the server does not know.
+// grpcHealth is the same health over gRPC: the service's name is the check's name, the empty one is "healthz". A
+// service whose name begins with "unknown" is one that the server does not know.
 type grpcHealth struct {
 	grpc_health_v1.UnimplementedHealthServer
 	health *health
 }
 
 // Check answers for one service.
-func (g *grpcHealth) Check(_ context.Context, request *grpc_health_v1.HealthCheckRequest) (*grpc_health_v1.HealthCheckResponse, error) {
+func (g *grpcHealth) Check(_ context.Context,
+	request *grpc_health_v1.HealthCheckRequest) (*grpc_health_v1.HealthCheckResponse, error) {
 	check := request.GetService()
 	if check == "" {
 		check = "healthz"

@@ -1,5 +1,5 @@
-// Package server is the test server: what it answers, how it fails, and how it ends are all flags or requests, so that a
-// test can bring a container into any state it needs.
+// Package server is the test server: what it answers, how it fails, and how it ends are all flags or requests, so that
+// a test can bring a container into any state it needs.
 package server
 
 import (
@@ -50,7 +50,8 @@ func parse(args []string, errOut io.Writer) (options, error) {
 	flags.DurationVar(&o.termDelay, "term-delay", 0, "go on serving for that time after SIGTERM")
 	flags.IntVar(&o.termExitCode, "term-exit-code", 0, "exit status after SIGTERM")
 	flags.DurationVar(&o.logEvery, "log-every", 0, "print a numbered line at that interval; 0 for never")
-	flags.StringVar(&o.terminationMessage, "termination-message", "", "what to write to the termination log before ending")
+	flags.StringVar(&o.terminationMessage, "termination-message", "",
+		"what to write to the termination log before ending")
 	flags.StringVar(&o.terminationPath, "termination-path", "/dev/termination-log", "file of the termination log")
 	if err := flags.Parse(args); err != nil {
 		return o, err

@@ -20,7 +20,10 @@ func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", s.hello)
 	mux.HandleFunc("GET /hostname", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, host()) })
-	mux.HandleFunc("GET /version", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, os.Getenv("VERSION")) })
+	mux.HandleFunc("GET /version", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintln(w,
+			os.Getenv("VERSION"))
+	})
 	mux.HandleFunc("GET /clientip", func(w http.ResponseWriter, r *http.Request) { fmt.Fprintln(w, r.RemoteAddr) })
 	mux.HandleFunc("GET /env", environment)
 	mux.HandleFunc("GET /headers", headers)

@@ -195,8 +195,8 @@ func (s *Server) finish(how ending) int {
 	return how.code
 }
 
-// crashNow ends the process the way a broken program ends. As the first process of a container it cannot be killed by its
-// own signal, so the exit status says what a shell would say of it.
+// crashNow ends the process the way a broken program ends. As the first process of a container it cannot be killed by
+// its own signal, so the exit status says what a shell would say of it.
 func crashNow() error {
 	if os.Getpid() == 1 {
 		os.Exit(128 + int(syscall.SIGKILL))

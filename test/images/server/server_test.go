@@ -26,7 +26,8 @@ func serve(t *testing.T, args ...string) *Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Server{options: o, health: newHealth(time.Now(), o), out: &lines{out: &bytes.Buffer{}}, end: make(chan ending, 1)}
+	s := &Server{options: o, health: newHealth(time.Now(), o), out: &lines{out: &bytes.Buffer{}},
+		end: make(chan ending, 1)}
 	if err := s.listen(); err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +117,8 @@ func TestHealthOverGRPC(t *testing.T) {
 	if got := check("db"); got != grpc_health_v1.HealthCheckResponse_NOT_SERVING {
 		t.Errorf("after the switch %v", got)
 	}
-	if _, err := client.Check(context.Background(), &grpc_health_v1.HealthCheckRequest{Service: "unknown-x"}); err == nil {
+	if _, err := client.Check(context.Background(),
+		&grpc_health_v1.HealthCheckRequest{Service: "unknown-x"}); err == nil {
 		t.Error("an unknown service got an answer")
 	}
 }
@@ -151,7 +153,8 @@ func TestHealthFollowsTheFlagsTimes(t *testing.T) {
 func TestMainEndsAsTold(t *testing.T) {
 	message := filepath.Join(t.TempDir(), "message")
 	var out bytes.Buffer
-	code := Main([]string{"--http=", "--exit-after=1ms", "--exit-code=5", "--termination-message=gone", "--termination-path=" + message}, &out, io.Discard)
+	code := Main([]string{"--http=", "--exit-after=1ms", "--exit-code=5", "--termination-message=gone",
+		"--termination-path=" + message}, &out, io.Discard)
 	if code != 5 {
 		t.Errorf("status %d", code)
 	}

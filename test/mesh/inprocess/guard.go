@@ -47,7 +47,8 @@ func (g *guard) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	return &http.Response{
-		StatusCode: http.StatusForbidden, Request: r, ContentLength: int64(len(body)), Body: io.NopCloser(bytes.NewReader(body)),
+		StatusCode: http.StatusForbidden, Request: r, ContentLength: int64(len(body)),
+		Body:   io.NopCloser(bytes.NewReader(body)),
 		Header: http.Header{"Content-Type": {"application/json"}}, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}, nil
 }

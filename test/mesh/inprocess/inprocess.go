@@ -1,5 +1,5 @@
-// Package inprocess runs the mesh in the test's own process, with simulated nodes: the apiserver with its real store, the
-// scheduler, the controllers and the collectors, each with the identity that it has in an installation.
+// Package inprocess runs the mesh in the test's own process, with simulated nodes: the apiserver with its real store,
+// the scheduler, the controllers and the collectors, each with the identity that it has in an installation.
 package inprocess
 
 import (
@@ -171,7 +171,8 @@ func (m *Mesh) startControllers(ctx context.Context) (stop func() error) {
 	}
 	var stops []func() error
 	for _, names := range sets {
-		config := workloads.Config{REST: m.as(mesh.WorkloadControllers, workloads.Rules(names...)), RootCA: m.admin.CAData, Controllers: names}
+		config := workloads.Config{REST: m.as(mesh.WorkloadControllers, workloads.Rules(names...)),
+			RootCA: m.admin.CAData, Controllers: names}
 		stops = append(stops, workloads.Start(ctx, config).Stop)
 	}
 	return func() error {

@@ -24,7 +24,8 @@ const admin mesh.Daemon = "admin"
 
 // tokens stand for the client certificates of an installation; the users are those of docs/architecture.md.
 var tokens = map[mesh.Daemon]string{
-	admin: "admin-token", mesh.Scheduler: "scheduler-token", mesh.WorkloadControllers: "workload-controllers-token", mesh.PodGC: "podgc-token",
+	admin: "admin-token", mesh.Scheduler: "scheduler-token", mesh.WorkloadControllers: "workload-controllers-token",
+	mesh.PodGC: "podgc-token",
 }
 
 const tokenFile = `admin-token,kubernetes-admin,1,"system:masters"
@@ -43,12 +44,14 @@ func serverConfig(dir string) (*apiserver.Config, error) {
 		return nil, fmt.Errorf("writing the tokens: %w", err)
 	}
 	// A certificate on disk, so that clients still trust the server after a restart.
-	cert, certKey, err := certutil.GenerateSelfSignedCertKey(config.BindAddress, []net.IP{net.ParseIP(config.BindAddress)}, nil)
+	cert, certKey, err := certutil.GenerateSelfSignedCertKey(config.BindAddress,
+		[]net.IP{net.ParseIP(config.BindAddress)}, nil)
 	if err != nil {
 		return nil, fmt.Errorf("making the serving certificate: %w", err)
 	}
 	config.TLSCertFile, config.TLSPrivateKeyFile = filepath.Join(dir, "server.crt"), filepath.Join(dir, "server.key")
-	if err := errors.Join(os.WriteFile(config.TLSCertFile, cert, 0o600), os.WriteFile(config.TLSPrivateKeyFile, certKey, 0o600)); err != nil {
+	if err := errors.Join(os.WriteFile(config.TLSCertFile, cert, 0o600), os.WriteFile(config.TLSPrivateKeyFile, certKey,
+		0o600)); err != nil {
 		return nil, fmt.Errorf("writing the serving certificate: %w", err)
 	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

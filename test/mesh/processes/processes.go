@@ -1,5 +1,5 @@
-// Package processes runs the mesh as an operator does: `keel up` starts the daemons as processes, with containerd and real
-// containers on every node.
+// Package processes runs the mesh as an operator does: `keel up` starts the daemons as processes, with containerd and
+// real containers on every node.
 package processes
 
 import (
@@ -128,8 +128,8 @@ func (m *Mesh) Of(t testing.TB, d mesh.Daemon) []subprocess.Process {
 	return found
 }
 
-// StartCopy starts a second copy of a daemon, with the same arguments but a status address of its own. It is killed when the
-// test ends, if it still runs.
+// StartCopy starts a second copy of a daemon, with the same arguments but a status address of its own. It is killed
+// when the test ends, if it still runs.
 func (m *Mesh) StartCopy(t testing.TB, d mesh.Daemon) subprocess.Process {
 	t.Helper()
 	command := m.Of(t, d)[0].Command
@@ -155,7 +155,8 @@ func (m *Mesh) StartCopy(t testing.TB, d mesh.Daemon) subprocess.Process {
 func (m *Mesh) Keel(ctx context.Context, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, upTimeout)
 	defer cancel()
-	command := exec.CommandContext(ctx, filepath.Join(scenario.BinDir(), "keel"), append([]string{"--data-dir", m.DataDir}, args...)...)
+	command := exec.CommandContext(ctx, filepath.Join(scenario.BinDir(), "keel"),
+		append([]string{"--data-dir", m.DataDir}, args...)...)
 	// No other program is found: what keel starts must not lean on what this machine happens to have.
 	command.Env = append(os.Environ(), "PATH="+scenario.BinDir())
 	var out bytes.Buffer
@@ -166,7 +167,8 @@ func (m *Mesh) Keel(ctx context.Context, args ...string) (string, error) {
 
 func (m *Mesh) up(t testing.TB) {
 	t.Helper()
-	out, err := m.Keel(context.Background(), "up", "--nodes", fmt.Sprint(m.nodes), "--sample=false", "--bind-address=0.0.0.0")
+	out, err := m.Keel(context.Background(), "up", "--nodes", fmt.Sprint(m.nodes), "--sample=false",
+		"--bind-address=0.0.0.0")
 	if err != nil {
 		t.Fatalf("keel up: %v\n%s", err, out)
 	}

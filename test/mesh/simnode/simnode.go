@@ -1,5 +1,5 @@
-// Package simnode plays the nodeagents of a mesh without containers: it registers Nodes, says of Pods bound to them that
-// they run and are ready, and completes their deletion. One watch serves all nodes.
+// Package simnode plays the nodeagents of a mesh without containers: it registers Nodes, says of Pods bound to them
+// that they run and are ready, and completes their deletion. One watch serves all nodes.
 package simnode
 
 import (
@@ -47,7 +47,8 @@ func Start(ctx context.Context, config *rest.Config, names []string) (*Nodes, er
 	}
 	n := &Nodes{
 		client: client, mine: map[string]bool{}, done: make(chan struct{}),
-		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[cache.ObjectName](10*time.Millisecond, time.Second)),
+		queue: workqueue.NewTypedRateLimitingQueue(
+			workqueue.NewTypedItemExponentialFailureRateLimiter[cache.ObjectName](10*time.Millisecond, time.Second)),
 	}
 	for _, name := range names {
 		n.mine[name] = true
@@ -56,8 +57,9 @@ func Start(ctx context.Context, config *rest.Config, names []string) (*Nodes, er
 		}
 	}
 	store, controller := cache.NewInformerWithOptions(cache.InformerOptions{
-		ListerWatcher: cache.NewListWatchFromClient(client.CoreV1().RESTClient(), "pods", metav1.NamespaceAll, fields.OneTermNotEqualSelector("spec.nodeName", "")),
-		ObjectType:    &corev1.Pod{},
+		ListerWatcher: cache.NewListWatchFromClient(client.CoreV1().RESTClient(), "pods", metav1.NamespaceAll,
+			fields.OneTermNotEqualSelector("spec.nodeName", "")),
+		ObjectType: &corev1.Pod{},
 		Handler: cache.ResourceEventHandlerFuncs{
 			AddFunc:    func(object any) { n.enqueue(object) },
 			UpdateFunc: func(_, object any) { n.enqueue(object) },
@@ -82,14 +84,16 @@ func (n *Nodes) Wait() { <-n.done }
 // Node returns the object of a simulated node of ordinary size.
 func Node(name string) *corev1.Node {
 	size := corev1.ResourceList{
-		corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("32Gi"), corev1.ResourcePods: resource.MustParse("110"),
+		corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("32Gi"),
+		corev1.ResourcePods: resource.MustParse("110"),
 	}
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name}},
 		Status: corev1.NodeStatus{
 			Capacity: size, Allocatable: size,
 			Conditions: []corev1.NodeCondition{{
-				Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "Simulated", LastHeartbeatTime: metav1.Now(), LastTransitionTime: metav1.Now(),
+				Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "Simulated",
+				LastHeartbeatTime: metav1.Now(), LastTransitionTime: metav1.Now(),
 			}},
 			Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "127.0.0.1"}},
 		},

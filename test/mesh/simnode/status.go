@@ -26,7 +26,8 @@ func status(pod *corev1.Pod, now metav1.Time) corev1.PodStatus {
 		kind   corev1.PodConditionType
 		status corev1.ConditionStatus
 	}{{corev1.PodInitialized, corev1.ConditionTrue}, {corev1.ContainersReady, ready}, {corev1.PodReady, ready}} {
-		s.Conditions = append(s.Conditions, corev1.PodCondition{Type: c.kind, Status: c.status, LastTransitionTime: now})
+		s.Conditions = append(s.Conditions, corev1.PodCondition{Type: c.kind, Status: c.status,
+			LastTransitionTime: now})
 	}
 	return s
 }

@@ -1,4 +1,5 @@
-// Command layout checks the repository that it is given (default: the working directory) and prints what breaks its layout.
+// Command layout checks the repository that it is given (default: the working directory) and prints what breaks its
+// layout.
 package main
 
 import (

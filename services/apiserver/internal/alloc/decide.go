@@ -35,8 +35,8 @@ func (b bitmap) count() int {
 }
 
 // pick chooses a free offset of a range of size offsets. The first band offsets are left to those who ask for a certain
-// number, and are given out only when nothing else is free. The search begins at start, which spreads the numbers so that
-// one just released is not given out again at once.
+// number, and are given out only when nothing else is free. The search begins at start, which spreads the numbers so
+// that one just released is not given out again at once.
 func pick(taken bitmap, size, band, start int) (offset int, found bool) {
 	if offset, found = free(taken, band, size, start); found {
 		return offset, true
@@ -68,8 +68,8 @@ func band(size int) int {
 }
 
 // audit compares what is taken with what is in use. lost is in use but not taken: somebody else could get it. leaked is
-// taken and was used neither now nor at the last audits: nobody will ever release it. idle counts, for each unused offset,
-// at how many audits it was so.
+// taken and was used neither now nor at the last audits: nobody will ever release it. idle counts, for each unused
+// offset, at how many audits it was so.
 func audit(taken bitmap, size int, used map[int]bool, idle map[int]int) (lost, leaked []int, next map[int]int) {
 	next = map[int]int{}
 	for offset := range size {

@@ -31,8 +31,8 @@ type Handle struct {
 	server *server.Server
 }
 
-// Start runs an apiserver until ctx ends or the handle is stopped. It returns when the server is ready, or with what kept
-// it from becoming so.
+// Start runs an apiserver until ctx ends or the handle is stopped. It returns when the server is ready, or with what
+// kept it from becoming so.
 func Start(ctx context.Context, config *Config, log *zap.Logger) (*Handle, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err

@@ -29,7 +29,8 @@ type certificates struct {
 
 func newCertificates(options x509request.VerifyOptionFunc) *certificates {
 	return &certificates{
-		verify:   group.NewAuthenticatedGroupAdder(x509request.NewDynamic(options, x509request.CommonNameUserConversion)),
+		verify: group.NewAuthenticatedGroupAdder(x509request.NewDynamic(options,
+			x509request.CommonNameUserConversion)),
 		verified: cache.NewLRUExpireCache(verifiedConnections),
 	}
 }

@@ -64,17 +64,20 @@ func (a *Authorizer) Authorize(ctx context.Context, r authorizer.Attributes) (au
 }
 
 // ConditionsAwareAuthorize implements authorizer.Authorizer; neither nodes nor roles know conditions.
-func (a *Authorizer) ConditionsAwareAuthorize(ctx context.Context, r authorizer.Attributes) authorizer.ConditionsAwareDecision {
+func (a *Authorizer) ConditionsAwareAuthorize(ctx context.Context,
+	r authorizer.Attributes) authorizer.ConditionsAwareDecision {
 	return authorizer.ConditionsAwareDecisionFromParts(a.Authorize(ctx, r))
 }
 
 // EvaluateConditions implements authorizer.Authorizer; neither nodes nor roles know conditions.
-func (a *Authorizer) EvaluateConditions(context.Context, authorizer.ConditionsAwareDecision, authorizer.ConditionsData) (authorizer.Decision, string, error) {
+func (a *Authorizer) EvaluateConditions(context.Context, authorizer.ConditionsAwareDecision,
+	authorizer.ConditionsData) (authorizer.Decision, string, error) {
 	return authorizer.DecisionDeny, "", authorizer.ErrorConditionEvaluationNotSupported
 }
 
 // RulesFor implements authorizer.RuleResolver. For a node it cannot say all: its Pods bound what the rules allow.
-func (a *Authorizer) RulesFor(_ context.Context, who user.Info, namespace string) ([]authorizer.ResourceRuleInfo, []authorizer.NonResourceRuleInfo, bool, error) {
+func (a *Authorizer) RulesFor(_ context.Context, who user.Info, namespace string) ([]authorizer.ResourceRuleInfo,
+	[]authorizer.NonResourceRuleInfo, bool, error) {
 	var resources []authorizer.ResourceRuleInfo
 	var paths []authorizer.NonResourceRuleInfo
 	rules := a.rules(who, namespace)
@@ -86,11 +89,13 @@ func (a *Authorizer) RulesFor(_ context.Context, who user.Info, namespace string
 	for _, rule := range rules {
 		if len(rule.Resources) > 0 {
 			resources = append(resources, &authorizer.DefaultResourceRuleInfo{
-				Verbs: rule.Verbs, APIGroups: rule.APIGroups, Resources: rule.Resources, ResourceNames: rule.ResourceNames,
+				Verbs: rule.Verbs, APIGroups: rule.APIGroups, Resources: rule.Resources,
+				ResourceNames: rule.ResourceNames,
 			})
 		}
 		if len(rule.NonResourceURLs) > 0 {
-			paths = append(paths, &authorizer.DefaultNonResourceRuleInfo{Verbs: rule.Verbs, NonResourceURLs: rule.NonResourceURLs})
+			paths = append(paths, &authorizer.DefaultNonResourceRuleInfo{Verbs: rule.Verbs,
+				NonResourceURLs: rule.NonResourceURLs})
 		}
 	}
 	return resources, paths, bounded, nil

@@ -20,7 +20,8 @@ func TestMirrorPodOpensNoSecret(t *testing.T) {
 	s := servertest.Start(t, authority.Trusted(t))
 	node := authority.Client(t, s, "system:node:node-1", "system:nodes")
 	ctx, secrets, pods := t.Context(), node.CoreV1().Secrets("kube-system"), node.CoreV1().Pods("kube-system")
-	if _, err := s.Client.CoreV1().Secrets("kube-system").Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s"}}, metav1.CreateOptions{}); err != nil {
+	if _, err := s.Client.CoreV1().Secrets("kube-system").Create(ctx,
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s"}}, metav1.CreateOptions{}); err != nil {
 		t.Fatalf("creating the Secret: %v", err)
 	}
 	noSecret := func(when string) {
@@ -30,7 +31,8 @@ func TestMirrorPodOpensNoSecret(t *testing.T) {
 	}
 	_, err := pods.Create(ctx, mirror("early", "u"), metav1.CreateOptions{})
 	refused(t, "a mirror Pod of a Node that is not registered", err, "is not registered")
-	registered, err := node.CoreV1().Nodes().Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}}, metav1.CreateOptions{})
+	registered, err := node.CoreV1().Nodes().Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}},
+		metav1.CreateOptions{})
 	if err != nil {
 		t.Fatalf("registering the node: %v", err)
 	}
@@ -38,7 +40,8 @@ func TestMirrorPodOpensNoSecret(t *testing.T) {
 	pull := mirror("pull", registered.UID)
 	pull.Spec.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "s"}}
 	_, err = pods.Create(ctx, pull, metav1.CreateOptions{})
-	refused(t, "a mirror Pod with a pull secret", err, "can only create pods that reference nothing of the API, not secrets s")
+	refused(t, "a mirror Pod with a pull secret", err,
+		"can only create pods that reference nothing of the API, not secrets s")
 	driver := mirror("driver", registered.UID)
 	driver.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{
 		Driver: "d.example", NodePublishSecretRef: &corev1.LocalObjectReference{Name: "s"},
@@ -65,7 +68,8 @@ func TestMirrorPodOpensNoSecret(t *testing.T) {
 		staysMirror(t, fmt.Sprintf("a %s of the status", kind), err)
 	}
 	for _, subresource := range [][]string{nil, {"status"}} {
-		_, err = s.Client.CoreV1().Pods("kube-system").Patch(ctx, "pull", types.MergePatchType, unmark, metav1.PatchOptions{}, subresource...)
+		_, err = s.Client.CoreV1().Pods("kube-system").Patch(ctx, "pull", types.MergePatchType, unmark,
+			metav1.PatchOptions{}, subresource...)
 		staysMirror(t, fmt.Sprintf("an administrator's patch of %v", subresource), err)
 	}
 	noSecret("in the end")
@@ -83,7 +87,8 @@ func mirror(name string, owner types.UID) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: name, Annotations: map[string]string{"kubernetes.io/config.mirror": "hash"},
-			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "node-1", UID: owner, Controller: ptr.To(true)}},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "node-1", UID: owner,
+				Controller: ptr.To(true)}},
 		},
 		Spec: corev1.PodSpec{NodeName: "node-1", Containers: []corev1.Container{{Name: "c", Image: "i"}}},
 	}

@@ -30,8 +30,9 @@ const unrelated = "no relationship found between node 'a' and this object"
 func TestNodes(t *testing.T) {
 	n := newNodes(t)
 	for name, test := range map[string]func(*testing.T, *nodes){
-		"secrets": testSecrets, "no longer": testNoLonger, "pods": testPods, "tokens": testTokens, "nodes and leases": testNodesAndLeases,
-		"reviews": testReviews, "rules": testRules,
+		"secrets": testSecrets, "no longer": testNoLonger, "pods": testPods, "tokens": testTokens,
+		"nodes and leases": testNodesAndLeases,
+		"reviews":          testReviews, "rules": testRules,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, n) })
 	}
@@ -41,18 +42,21 @@ func newNodes(t *testing.T) *nodes {
 	s := servertest.Start(t)
 	n := &nodes{Server: s, namespace: s.Namespace(t, "nodes")}
 	config := s.ConfigAs(servertest.Admin)
-	config.Impersonate = restclient.ImpersonationConfig{UserName: "system:node:a", Groups: []string{"system:nodes", "system:authenticated"}}
+	config.Impersonate = restclient.ImpersonationConfig{UserName: "system:node:a", Groups: []string{"system:nodes",
+		"system:authenticated"}}
 	var err error
 	if n.a, err = kubernetes.NewForConfig(config); err != nil {
 		t.Fatalf("making the client of node a: %v", err)
 	}
 	for _, name := range []string{"mine", "theirs", "later"} {
 		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		if _, err := s.Client.CoreV1().Secrets(n.namespace).Create(t.Context(), secret, metav1.CreateOptions{}); err != nil {
+		if _, err := s.Client.CoreV1().Secrets(n.namespace).Create(t.Context(), secret,
+			metav1.CreateOptions{}); err != nil {
 			t.Fatalf("creating the Secret %s: %v", name, err)
 		}
 		account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		if _, err := s.Client.CoreV1().ServiceAccounts(n.namespace).Create(t.Context(), account, metav1.CreateOptions{}); err != nil {
+		if _, err := s.Client.CoreV1().ServiceAccounts(n.namespace).Create(t.Context(), account,
+			metav1.CreateOptions{}); err != nil {
 			t.Fatalf("creating the account %s: %v", name, err)
 		}
 	}
@@ -127,7 +131,8 @@ func testNoLonger(t *testing.T, n *nodes) {
 	_, err = secrets.Get(ctx, "later", metav1.GetOptions{})
 	allowed(t, "reading the Secret of a Pod that has just come", err)
 	now := int64(0)
-	if err := n.Client.CoreV1().Pods(n.namespace).Delete(ctx, "later", metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil {
+	if err := n.Client.CoreV1().Pods(n.namespace).Delete(ctx, "later",
+		metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil {
 		t.Fatalf("deleting the Pod: %v", err)
 	}
 	servertest.Eventually(t, "the Secret of a Pod that is gone cannot be read", func(ctx context.Context) string {
@@ -144,7 +149,8 @@ func testPods(t *testing.T, n *nodes) {
 	allowed(t, "reading its Pod", err)
 	_, err = pods.Get(ctx, "theirs", metav1.GetOptions{})
 	refused(t, "reading another node's Pod", err, unrelated)
-	err = n.a.CoreV1().RESTClient().Get().Namespace(n.namespace).Resource("pods").Name("theirs").SubResource("status").Do(ctx).Error()
+	err = n.a.CoreV1().RESTClient().Get().Namespace(n.namespace).Resource("pods").Name("theirs").SubResource(
+		"status").Do(ctx).Error()
 	refused(t, "reading the status of another node's Pod", err, "")
 	const own = "can only list/watch pods with spec.nodeName field selector"
 	_, err = pods.List(ctx, metav1.ListOptions{})
@@ -162,9 +168,10 @@ func testPods(t *testing.T, n *nodes) {
 
 func testTokens(t *testing.T, n *nodes) {
 	accounts := n.a.CoreV1().ServiceAccounts(n.namespace)
-	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{BoundObjectRef: &authenticationv1.BoundObjectReference{
-		APIVersion: "v1", Kind: "Pod", Name: "mine", UID: n.mine.UID,
-	}}}
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
+		BoundObjectRef: &authenticationv1.BoundObjectReference{
+			APIVersion: "v1", Kind: "Pod", Name: "mine", UID: n.mine.UID,
+		}}}
 	_, err := accounts.CreateToken(t.Context(), "mine", request, metav1.CreateOptions{})
 	allowed(t, "a token for its Pod", err)
 	_, err = accounts.CreateToken(t.Context(), "theirs", request, metav1.CreateOptions{})
@@ -188,11 +195,13 @@ func testNodesAndLeases(t *testing.T, n *nodes) {
 	refused(t, "listing nodes", err, "cannot read all nodes, only its own Node object")
 	_, err = nodes.Get(ctx, "b", metav1.GetOptions{})
 	refused(t, "reading another node", err, "cannot read 'b', only its own Node object")
-	if _, err := n.a.CoordinationV1().Leases("kube-node-lease").Get(ctx, "a", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+	if _, err := n.a.CoordinationV1().Leases("kube-node-lease").Get(ctx, "a",
+		metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("reading its own lease: %v, want not found", err)
 	}
 	_, err = n.a.CoordinationV1().Leases("kube-node-lease").Get(ctx, "b", metav1.GetOptions{})
-	refused(t, "reading another node's lease", err, "can only access node lease with the same name as the requesting node")
+	refused(t, "reading another node's lease", err,
+		"can only access node lease with the same name as the requesting node")
 }
 
 // What kubectl auth can-i asks gets the answer that the request itself would get.
@@ -204,27 +213,34 @@ func testReviews(t *testing.T, n *nodes) {
 		reason     string
 	}{
 		{authorizationv1.ResourceAttributes{Verb: "get", Resource: "secrets", Name: "mine"}, true, ""},
-		{authorizationv1.ResourceAttributes{Verb: "get", Resource: "secrets", Name: "theirs"}, false, "Node: " + unrelated},
+		{authorizationv1.ResourceAttributes{Verb: "get", Resource: "secrets", Name: "theirs"}, false,
+			"Node: " + unrelated},
 		{authorizationv1.ResourceAttributes{Verb: "list", Resource: "secrets"}, false, "Node: No Object name found"},
 		{authorizationv1.ResourceAttributes{Verb: "list", Resource: "pods", FieldSelector: onA}, true, ""},
-		{authorizationv1.ResourceAttributes{Verb: "list", Resource: "pods"}, false, "Node: can only list/watch pods with spec.nodeName field selector"},
+		{authorizationv1.ResourceAttributes{Verb: "list", Resource: "pods"}, false,
+			"Node: can only list/watch pods with spec.nodeName field selector"},
 		{authorizationv1.ResourceAttributes{Verb: "list", Group: "apps", Resource: "deployments"}, false, ""},
 	} {
 		row.attributes.Namespace = n.namespace
-		review, err := n.Client.AuthorizationV1().SubjectAccessReviews().Create(t.Context(), &authorizationv1.SubjectAccessReview{
-			Spec: authorizationv1.SubjectAccessReviewSpec{User: "system:node:a", Groups: []string{"system:nodes"}, ResourceAttributes: &row.attributes},
-		}, metav1.CreateOptions{})
+		review, err := n.Client.AuthorizationV1().SubjectAccessReviews().Create(t.Context(),
+			&authorizationv1.SubjectAccessReview{
+				Spec: authorizationv1.SubjectAccessReviewSpec{User: "system:node:a", Groups: []string{"system:nodes"},
+					ResourceAttributes: &row.attributes},
+			}, metav1.CreateOptions{})
 		if err != nil || review.Status.Allowed != row.allowed || review.Status.Reason != row.reason {
-			t.Errorf("may node a %s %s %s: %+v, %v, want %v %q", row.attributes.Verb, row.attributes.Resource, row.attributes.Name, review.Status, err, row.allowed, row.reason)
+			t.Errorf("may node a %s %s %s: %+v, %v, want %v %q", row.attributes.Verb, row.attributes.Resource,
+				row.attributes.Name, review.Status, err, row.allowed, row.reason)
 		}
 	}
 }
 
 func testRules(t *testing.T, n *nodes) {
-	review, err := n.a.AuthorizationV1().SelfSubjectRulesReviews().Create(t.Context(), &authorizationv1.SelfSubjectRulesReview{
-		Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: n.namespace},
-	}, metav1.CreateOptions{})
-	if err != nil || !review.Status.Incomplete || !strings.Contains(fmt.Sprint(review.Status.ResourceRules), "pods/eviction") {
+	review, err := n.a.AuthorizationV1().SelfSubjectRulesReviews().Create(t.Context(),
+		&authorizationv1.SelfSubjectRulesReview{
+			Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: n.namespace},
+		}, metav1.CreateOptions{})
+	if err != nil || !review.Status.Incomplete || !strings.Contains(fmt.Sprint(review.Status.ResourceRules),
+		"pods/eviction") {
 		t.Errorf("the node's rules: %+v, %v, want its static rules, and that they are not all", review.Status, err)
 	}
 }

@@ -75,7 +75,8 @@ func collected(target *rbacv1.ClusterRole, roles []*rbacv1.ClusterRole) []rbacv1
 			continue
 		}
 		for _, rule := range r.Rules {
-			if !slices.ContainsFunc(rules, func(have rbacv1.PolicyRule) bool { return apiequality.Semantic.DeepEqual(have, rule) }) {
+			if !slices.ContainsFunc(rules,
+				func(have rbacv1.PolicyRule) bool { return apiequality.Semantic.DeepEqual(have, rule) }) {
 				rules = append(rules, rule)
 			}
 		}

@@ -105,7 +105,8 @@ func (b *Bootstrapper) ensureNamespaces(ctx context.Context) error {
 		if _, err := client.Get(ctx, name, metav1.GetOptions{}); err == nil {
 			continue
 		}
-		_, err := client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+		_, err := client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}},
+			metav1.CreateOptions{})
 		errs = append(errs, describe("namespace", name, err))
 	}
 	return errors.Join(errs...)
@@ -127,8 +128,10 @@ func (b *Bootstrapper) ensureRoles() error {
 			continue
 		}
 		bindings := reconciliation.ReconcileRoleBindingOptions{
-			RoleBinding: reconciliation.ClusterRoleBindingAdapter{ClusterRoleBinding: binding}, Confirm: true, RemoveExtraSubjects: r.vacant,
-			Client: reconciliation.ClusterRoleBindingClientAdapter{Client: b.Client.RbacV1().ClusterRoleBindings()},
+			RoleBinding: reconciliation.ClusterRoleBindingAdapter{ClusterRoleBinding: binding}, Confirm: true,
+			RemoveExtraSubjects: r.vacant,
+			Client: reconciliation.ClusterRoleBindingClientAdapter{
+				Client: b.Client.RbacV1().ClusterRoleBindings()},
 		}
 		_, err = bindings.Run()
 		errs = append(errs, describe("ClusterRoleBinding", r.name, err))

@@ -19,7 +19,8 @@ import (
 
 func TestAggregation(t *testing.T) {
 	selecting := func(label string) *rbacv1.AggregationRule {
-		return &rbacv1.AggregationRule{ClusterRoleSelectors: []metav1.LabelSelector{{MatchLabels: map[string]string{label: "true"}}}}
+		return &rbacv1.AggregationRule{ClusterRoleSelectors: []metav1.LabelSelector{
+			{MatchLabels: map[string]string{label: "true"}}}}
 	}
 	r := func(name, label string, aggregation *rbacv1.AggregationRule, resources ...string) rbacv1.ClusterRole {
 		out := rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, AggregationRule: aggregation}
@@ -44,11 +45,14 @@ func TestAggregation(t *testing.T) {
 		want  []string
 	}{
 		{"in two steps", []rbacv1.ClusterRole{
-			r("all", "", selecting("to-all")), r("some", "to-all", selecting("to-some")), r("part", "to-some", nil, "pods"), r("other", "to-all", nil, "nodes"),
+			r("all", "", selecting("to-all")), r("some", "to-all", selecting("to-some")),
+			r("part", "to-some", nil, "pods"), r("other", "to-all", nil, "nodes"),
 		}, []string{"all: nodes pods", "some: pods"}},
 		{"nothing to do", []rbacv1.ClusterRole{r("all", "", selecting("x"), "pods"), r("part", "x", nil, "pods")}, nil},
-		{"equal rules once", []rbacv1.ClusterRole{r("all", "", selecting("x")), r("a", "x", nil, "pods"), r("b", "x", nil, "pods")}, []string{"all: pods"}},
-		{"a part taken away", []rbacv1.ClusterRole{r("all", "", selecting("x"), "pods", "nodes"), r("a", "x", nil, "nodes")}, []string{"all: nodes"}},
+		{"equal rules once", []rbacv1.ClusterRole{r("all", "", selecting("x")), r("a", "x", nil, "pods"),
+			r("b", "x", nil, "pods")}, []string{"all: pods"}},
+		{"a part taken away", []rbacv1.ClusterRole{r("all", "", selecting("x"), "pods", "nodes"),
+			r("a", "x", nil, "nodes")}, []string{"all: nodes"}},
 		{"never itself", []rbacv1.ClusterRole{r("all", "x", selecting("x"), "pods")}, []string{"all: "}},
 		{"without a rule it is left alone", []rbacv1.ClusterRole{r("plain", "x", nil, "pods")}, nil},
 	}
@@ -121,14 +125,16 @@ func TestDaemonsMayDoTheirWork(t *testing.T) {
 	}
 	for _, row := range rows {
 		resource, sub, _ := strings.Cut(row.path, "/")
-		_, got := p.Decide(rbac.Request{User: row.user, Groups: []string{"system:authenticated"}, Verb: row.verb, Namespace: "ns", APIGroup: row.group, Resource: resource, Subresource: sub, Name: "x"})
+		_, got := p.Decide(rbac.Request{User: row.user, Groups: []string{"system:authenticated"}, Verb: row.verb,
+			Namespace: "ns", APIGroup: row.group, Resource: resource, Subresource: sub, Name: "x"})
 		if got != row.allowed {
 			t.Errorf("%s may %s %s: %v, want %v", row.user, row.verb, row.path, got, row.allowed)
 		}
 	}
 }
 
-// TestVacantBinding: nodes have their rights from the Node authorizer alone, also in a mesh that bound the role to them once.
+// TestVacantBinding: nodes have their rights from the Node authorizer alone, also in a mesh that bound the role to them
+// once.
 func TestVacantBinding(t *testing.T) {
 	bound := &rbacv1.ClusterRoleBinding{
 		ObjectMeta: systemMeta("system:node"),
@@ -150,7 +156,8 @@ func TestVacantBinding(t *testing.T) {
 					t.Errorf("the role system:node is bound to %v, want nobody", binding.Subjects)
 				}
 			}
-			if role, err := client.RbacV1().ClusterRoles().Get(t.Context(), "system:node", metav1.GetOptions{}); err != nil || len(role.Rules) == 0 {
+			if role, err := client.RbacV1().ClusterRoles().Get(t.Context(), "system:node",
+				metav1.GetOptions{}); err != nil || len(role.Rules) == 0 {
 				t.Errorf("the role system:node is %+v, %v, want its rules", role, err)
 			}
 		})
@@ -161,11 +168,13 @@ func TestMembers(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	lease := func(name, address string, age time.Duration) coordinationv1.Lease {
 		return coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: coordinationv1.LeaseSpec{
-			HolderIdentity: &address, LeaseDurationSeconds: ptr.To(int32(45)), RenewTime: ptr.To(metav1.NewMicroTime(now.Add(-age))),
+			HolderIdentity: &address, LeaseDurationSeconds: ptr.To(int32(45)),
+			RenewTime: ptr.To(metav1.NewMicroTime(now.Add(-age))),
 		}}
 	}
 	alive, expired := members([]coordinationv1.Lease{
-		lease("c", "10.0.0.3:6443", 0), lease("b", "10.0.0.2:6443", 40*time.Second), lease("dead", "10.0.0.9:6443", 46*time.Second),
+		lease("c", "10.0.0.3:6443", 0), lease("b", "10.0.0.2:6443", 40*time.Second), lease("dead", "10.0.0.9:6443",
+			46*time.Second),
 		lease("twice", "10.0.0.2:6443", 0), lease("odd", "nonsense", 0), lease("port", "10.0.0.1:7443", 0), {},
 	}, now)
 	if got := fmt.Sprint(alive, expired); got != "[10.0.0.1:7443 10.0.0.2:6443 10.0.0.3:6443] [dead]" {

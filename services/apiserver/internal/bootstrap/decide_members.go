@@ -41,7 +41,8 @@ func subsets(addresses []netip.AddrPort) []corev1.EndpointSubset {
 	for _, address := range sorted {
 		port := int32(address.Port())
 		if len(all) == 0 || all[len(all)-1].Ports[0].Port != port {
-			all = append(all, corev1.EndpointSubset{Ports: []corev1.EndpointPort{{Name: portName, Port: port, Protocol: corev1.ProtocolTCP}}})
+			all = append(all, corev1.EndpointSubset{Ports: []corev1.EndpointPort{{Name: portName, Port: port,
+				Protocol: corev1.ProtocolTCP}}})
 		}
 		last := &all[len(all)-1]
 		last.Addresses = append(last.Addresses, corev1.EndpointAddress{IP: address.Addr().String()})

@@ -76,7 +76,8 @@ func (b *Bootstrapper) renew(ctx context.Context) error {
 	client := b.Client.CoordinationV1().Leases(metav1.NamespaceSystem)
 	lease, err := client.Get(ctx, b.leaseName(), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		lease = &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: b.leaseName(), Labels: map[string]string{memberLabel: "true"}}}
+		lease = &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: b.leaseName(),
+			Labels: map[string]string{memberLabel: "true"}}}
 	} else if err != nil {
 		return fmt.Errorf("reading the Lease: %w", err)
 	}

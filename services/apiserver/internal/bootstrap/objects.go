@@ -19,7 +19,8 @@ const (
 )
 
 // namespaces always exist.
-var namespaces = []string{metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic, corev1.NamespaceNodeLease}
+var namespaces = []string{metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic,
+	corev1.NamespaceNodeLease}
 
 // priorityClasses are for what the cluster and its nodes cannot do without.
 var priorityClasses = []schedulingv1.PriorityClass{
@@ -29,9 +30,10 @@ var priorityClasses = []schedulingv1.PriorityClass{
 		Description: "Used for system critical pods that must not be moved from their current node.",
 	},
 	{
-		ObjectMeta:  metav1.ObjectMeta{Name: "system-cluster-critical"},
-		Value:       2000000000,
-		Description: "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary.",
+		ObjectMeta: metav1.ObjectMeta{Name: "system-cluster-critical"},
+		Value:      2000000000,
+		Description: "Used for system critical pods that must run in the cluster, but can be moved to another node " +
+			"if necessary.",
 	},
 }
 
@@ -61,7 +63,8 @@ func service(ip net.IP, targetPort int) *corev1.Service {
 			ClusterIP:       ip.String(),
 			SessionAffinity: corev1.ServiceAffinityNone,
 			// No selector: the apiservers are no Pods, they enter themselves.
-			Ports: []corev1.ServicePort{{Name: portName, Port: servicePort, Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromInt(targetPort)}},
+			Ports: []corev1.ServicePort{{Name: portName, Port: servicePort, Protocol: corev1.ProtocolTCP,
+				TargetPort: intstr.FromInt(targetPort)}},
 		},
 	}
 }

@@ -39,7 +39,8 @@ func (r role) clusterRole() *rbacv1.ClusterRole {
 		out.Labels[key] = value
 	}
 	if r.collects != "" {
-		out.AggregationRule = &rbacv1.AggregationRule{ClusterRoleSelectors: []metav1.LabelSelector{{MatchLabels: map[string]string{r.collects: "true"}}}}
+		out.AggregationRule = &rbacv1.AggregationRule{ClusterRoleSelectors: []metav1.LabelSelector{
+			{MatchLabels: map[string]string{r.collects: "true"}}}}
 	}
 	return out
 }
@@ -54,10 +55,12 @@ func (r role) binding() *rbacv1.ClusterRoleBinding {
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: r.name},
 	}
 	for _, user := range r.users {
-		out.Subjects = append(out.Subjects, rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user})
+		out.Subjects = append(out.Subjects, rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind,
+			Name: user})
 	}
 	for _, group := range r.groups {
-		out.Subjects = append(out.Subjects, rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: group})
+		out.Subjects = append(out.Subjects, rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind,
+			Name: group})
 	}
 	return out
 }

@@ -8,8 +8,8 @@ import (
 	"keelson.dev/services/apiserver/internal/authz/node"
 )
 
-// daemonRoles are the roles of the mesh's own daemons; docs/architecture.md lists their identities. Those of the daemons that
-// declare what they do grant just that, which test/integration checks.
+// daemonRoles are the roles of the mesh's own daemons; docs/architecture.md lists their identities. Those of the
+// daemons that declare what they do grant just that, which test/integration checks.
 var daemonRoles = []role{
 	{
 		name:  "system:kube-scheduler",
@@ -24,16 +24,18 @@ var daemonRoles = []role{
 	{
 		name:  "system:keelson:workload-controllers",
 		users: []string{"system:keelson:workload-controllers"},
-		rules: rules(leases("workload-controllers", "deployment", "replicaset", "rootca", "serviceaccount"), []rbacv1.PolicyRule{
-			rights.Events,
-			rule(verbs("list", "watch"), "", "namespaces"),
-			rule(verbs("create", "delete", "list", "patch", "watch"), "", "pods"),
-			rule(verbs("create", "list", "update", "watch"), "", "configmaps"),
-			rule(verbs("create", "list", "watch"), "", "serviceaccounts"),
-			rule(verbs("get", "list", "patch", "update", "watch"), "apps", "deployments"),
-			rule(verbs("create", "delete", "get", "list", "patch", "update", "watch"), "apps", "replicasets"),
-			rule(verbs("update"), "apps", "deployments/finalizers", "deployments/status", "replicasets/finalizers", "replicasets/status"),
-		}),
+		rules: rules(leases("workload-controllers", "deployment", "replicaset", "rootca", "serviceaccount"),
+			[]rbacv1.PolicyRule{
+				rights.Events,
+				rule(verbs("list", "watch"), "", "namespaces"),
+				rule(verbs("create", "delete", "list", "patch", "watch"), "", "pods"),
+				rule(verbs("create", "list", "update", "watch"), "", "configmaps"),
+				rule(verbs("create", "list", "watch"), "", "serviceaccounts"),
+				rule(verbs("get", "list", "patch", "update", "watch"), "apps", "deployments"),
+				rule(verbs("create", "delete", "get", "list", "patch", "update", "watch"), "apps", "replicasets"),
+				rule(verbs("update"), "apps", "deployments/finalizers", "deployments/status", "replicasets/finalizers",
+					"replicasets/status"),
+			}),
 	},
 	{
 		// It collects objects of every kind, also of kinds that are added later.
@@ -47,7 +49,8 @@ var daemonRoles = []role{
 		}),
 	},
 	{
-		// Nodes have these rights by the Node authorizer, which bounds them. The role is there for those who look for it.
+		// Nodes have these rights by the Node authorizer, which bounds them. The role is there for those who look for
+		// it.
 		name:   "system:node",
 		vacant: true,
 		rules:  node.Rules,

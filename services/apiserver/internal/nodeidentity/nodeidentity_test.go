@@ -18,7 +18,8 @@ func TestOf(t *testing.T) {
 		{"ann", []string{"system:nodes"}, "", false},
 		{"system:node:", []string{"system:nodes"}, "", true},
 	} {
-		if name, isNode := Of(&user.DefaultInfo{Name: row.user, Groups: row.groups}); isNode != row.isNode || name != row.name {
+		if name, isNode := Of(&user.DefaultInfo{Name: row.user, Groups: row.groups}); isNode != row.isNode ||
+			name != row.name {
 			t.Errorf("%s in %v is node %q, %v, want %q, %v", row.user, row.groups, name, isNode, row.name, row.isNode)
 		}
 	}

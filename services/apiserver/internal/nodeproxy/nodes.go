@@ -1,5 +1,5 @@
-// Package nodeproxy reaches the nodeagents: it finds where a node's agent listens, builds the URL of a container's log or
-// of a stream to it, and joins a client's stream to that of the agent.
+// Package nodeproxy reaches the nodeagents: it finds where a node's agent listens, builds the URL of a container's log
+// or of a stream to it, and joins a client's stream to that of the agent.
 package nodeproxy
 
 import (
@@ -29,7 +29,8 @@ type Config struct {
 func (c *Config) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&c.ClientCertificate, "nodeagent-client-certificate", c.ClientCertificate,
 		"file with the certificate that the apiserver shows to nodeagents")
-	flags.StringVar(&c.ClientKey, "nodeagent-client-key", c.ClientKey, "file with the key of --nodeagent-client-certificate")
+	flags.StringVar(&c.ClientKey, "nodeagent-client-key", c.ClientKey,
+		"file with the key of --nodeagent-client-certificate")
 	flags.StringVar(&c.CertificateAuthority, "nodeagent-certificate-authority", c.CertificateAuthority,
 		"file with the authorities that sign the nodeagents' serving certificates")
 }

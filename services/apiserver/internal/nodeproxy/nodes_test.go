@@ -23,7 +23,8 @@ func TestAddress(t *testing.T) {
 		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}
 		n.Status.DaemonEndpoints.KubeletEndpoint.Port = port
 		for i := 0; i < len(pairs); i += 2 {
-			n.Status.Addresses = append(n.Status.Addresses, corev1.NodeAddress{Type: corev1.NodeAddressType(pairs[i]), Address: pairs[i+1]})
+			n.Status.Addresses = append(n.Status.Addresses, corev1.NodeAddress{Type: corev1.NodeAddressType(pairs[i]),
+				Address: pairs[i+1]})
 		}
 		return n
 	}
@@ -32,7 +33,8 @@ func TestAddress(t *testing.T) {
 		node      *corev1.Node
 		want, err string
 	}{
-		{"internal address first", node(10250, "Hostname", "h", "ExternalIP", "2.2.2.2", "InternalIP", "1.1.1.1"), "1.1.1.1:10250", ""},
+		{"internal address first", node(10250, "Hostname", "h", "ExternalIP", "2.2.2.2", "InternalIP", "1.1.1.1"),
+			"1.1.1.1:10250", ""},
 		{"then the name", node(10250, "ExternalIP", "2.2.2.2", "Hostname", "h"), "h:10250", ""},
 		{"then what is left", node(10250, "ExternalDNS", "e", "ExternalIP", "2.2.2.2"), "2.2.2.2:10250", ""},
 		{"IPv6", node(1, "InternalIP", "fd00::1"), "[fd00::1]:1", ""},
@@ -59,12 +61,17 @@ func TestLocations(t *testing.T) {
 		want string
 	}{
 		{"log", nodeproxy.LogLocation(pod, "c", &corev1.PodLogOptions{}), "https://h:1/containerLogs/ns/p/c"},
-		{"POD-224 all of a log's options", nodeproxy.LogLocation(pod, "c", &corev1.PodLogOptions{Follow: true, Previous: true, Timestamps: true,
-			SinceSeconds: ptr.To[int64](1), TailLines: ptr.To[int64](0), LimitBytes: ptr.To[int64](3), SinceTime: &since, Stream: ptr.To("Stdout")}),
-			"https://h:1/containerLogs/ns/p/c?follow=true&limitBytes=3&previous=true&sinceSeconds=1&sinceTime=1970-01-01T00%3A00%3A00Z&stream=Stdout&tailLines=0&timestamps=true"},
-		{"exec", nodeproxy.ExecLocation(pod, "c", []string{"sh", "-c", "a b"}, nodeproxy.Streams{Stdin: true, Stdout: true, Stderr: true}),
+		{"POD-224 all of a log's options", nodeproxy.LogLocation(pod, "c", &corev1.PodLogOptions{Follow: true,
+			Previous: true, Timestamps: true,
+			SinceSeconds: ptr.To[int64](1), TailLines: ptr.To[int64](0), LimitBytes: ptr.To[int64](3),
+			SinceTime: &since, Stream: ptr.To("Stdout")}),
+			"https://h:1/containerLogs/ns/p/c?follow=true&limitBytes=3&previous=true&sinceSeconds=1&" +
+				"sinceTime=1970-01-01T00%3A00%3A00Z&stream=Stdout&tailLines=0&timestamps=true"},
+		{"exec", nodeproxy.ExecLocation(pod, "c", []string{"sh", "-c", "a b"}, nodeproxy.Streams{Stdin: true,
+			Stdout: true, Stderr: true}),
 			"https://h:1/exec/ns/p/c?command=sh&command=-c&command=a+b&error=1&input=1&output=1"},
-		{"attach", nodeproxy.AttachLocation(pod, "c", nodeproxy.Streams{Stdout: true, TTY: true}), "https://h:1/attach/ns/p/c?output=1&tty=1"},
+		{"attach", nodeproxy.AttachLocation(pod, "c", nodeproxy.Streams{Stdout: true, TTY: true}),
+			"https://h:1/attach/ns/p/c?output=1&tty=1"},
 		{"ports", nodeproxy.PortForwardLocation(pod, []int32{80, 81}), "https://h:1/portForward/ns/p?port=80&port=81"},
 		{"no ports", nodeproxy.PortForwardLocation(pod, nil), "https://h:1/portForward/ns/p"},
 	}
@@ -137,17 +144,24 @@ func TestAgentVerifies(t *testing.T) {
 
 func TestAgentOfAnUnknownNode(t *testing.T) {
 	missing := apierrors.NewNotFound(corev1.Resource("pods"), "n")
-	nodes, err := nodeproxy.New(nodeproxy.Config{}, func(context.Context, string) (*corev1.Node, error) { return nil, missing })
+	nodes, err := nodeproxy.New(nodeproxy.Config{}, func(context.Context, string) (*corev1.Node, error) {
+		return nil,
+			missing
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := nodes.Agent(t.Context(), "n", false); !apierrors.IsNotFound(err) || err.Error() != `nodes "n" not found` {
+	if _, err := nodes.Agent(t.Context(), "n", false); !apierrors.IsNotFound(err) ||
+		err.Error() != `nodes "n" not found` {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestAgentOfASilentNode(t *testing.T) {
-	nodes, err := nodeproxy.New(nodeproxy.Config{}, func(context.Context, string) (*corev1.Node, error) { return &corev1.Node{}, nil })
+	nodes, err := nodeproxy.New(nodeproxy.Config{}, func(context.Context, string) (*corev1.Node,
+		error) {
+		return &corev1.Node{}, nil
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +172,8 @@ func TestAgentOfASilentNode(t *testing.T) {
 
 func TestUnreachable(t *testing.T) {
 	refused := &url.Error{Op: "Get", URL: "https://h", Err: errors.New("connection refused")}
-	if got := nodeproxy.Unreachable("n", refused); !apierrors.IsServiceUnavailable(got) || got.Error() != "the agent of node n does not answer: connection refused" {
+	if got := nodeproxy.Unreachable("n", refused); !apierrors.IsServiceUnavailable(got) ||
+		got.Error() != "the agent of node n does not answer: connection refused" {
 		t.Errorf("got %v", got)
 	}
 	answered := apierrors.NewBadRequest("no")

@@ -33,12 +33,16 @@ func (s *subject) checkValidation(t *testing.T, seed int64) {
 	t.Helper()
 	obj, old := s.defaulted(seed), s.defaulted(seed+1)
 	checks := map[string]func() field.ErrorList{
-		"create":                func() field.ErrorList { return s.Object.Validate(t.Context(), obj) },
-		"update":                func() field.ErrorList { return s.Object.ValidateUpdate(t.Context(), obj, old) },
-		"update of an empty":    func() field.ErrorList { return s.Object.ValidateUpdate(t.Context(), obj, s.empty()) },
-		"update to an empty":    func() field.ErrorList { return s.Object.ValidateUpdate(t.Context(), s.empty(), old) },
-		"warnings on create":    func() field.ErrorList { s.Object.WarningsOnCreate(t.Context(), obj); return nil },
-		"warnings on an update": func() field.ErrorList { s.Object.WarningsOnUpdate(t.Context(), obj, old); return nil },
+		"create":             func() field.ErrorList { return s.Object.Validate(t.Context(), obj) },
+		"update":             func() field.ErrorList { return s.Object.ValidateUpdate(t.Context(), obj, old) },
+		"update of an empty": func() field.ErrorList { return s.Object.ValidateUpdate(t.Context(), obj, s.empty()) },
+		"update to an empty": func() field.ErrorList { return s.Object.ValidateUpdate(t.Context(), s.empty(), old) },
+		"warnings on create": func() field.ErrorList { s.Object.WarningsOnCreate(t.Context(), obj); return nil },
+		"warnings on an update": func() field.ErrorList {
+			s.Object.WarningsOnUpdate(t.Context(), obj,
+				old)
+			return nil
+		},
 	}
 	if s.Status != nil {
 		checks["status"] = func() field.ErrorList { return s.Status.ValidateUpdate(t.Context(), obj, old) }
@@ -175,7 +179,8 @@ func (s *subject) checkUnknown(t *testing.T, kind schema.GroupVersionKind) {
 				t.Fatal(err)
 			}
 			_, _, err = info.StrictSerializer.Decode(data, &kind, s.New())
-			if name := strings.Join(path, "."); err == nil || !strings.Contains(err.Error(), `unknown field "`+name+`"`) {
+			if name := strings.Join(path, "."); err == nil || !strings.Contains(err.Error(), `unknown field "`+name+
+				`"`) {
 				s.fault(t, "unknown fields are named", name, "%s of %s: %v", info.MediaType, kind, err)
 			}
 		}
@@ -190,7 +195,8 @@ func (s *subject) checkColumns(t *testing.T, seed int64) {
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
-		if len(table.Rows) != 1 || len(table.Rows[0].Cells) != len(table.ColumnDefinitions) || len(table.ColumnDefinitions) < 2 {
+		if len(table.Rows) != 1 || len(table.Rows[0].Cells) != len(table.ColumnDefinitions) ||
+			len(table.ColumnDefinitions) < 2 {
 			s.fault(t, "every column has a cell", "", "seed %d: %v under %v", seed, table.Rows, table.ColumnDefinitions)
 			continue
 		}

@@ -21,12 +21,14 @@ import (
 func (s *subject) random(seed int64) runtime.Object {
 	obj := s.New()
 	fuzzer.FuzzerFor(metafuzzer.Funcs, rand.NewSource(seed), s.codecs).NilChance(.25).NumElements(0, 2).Funcs(
-		anyOf(corev1.ServiceTypeClusterIP, corev1.ServiceTypeNodePort, corev1.ServiceTypeLoadBalancer, corev1.ServiceTypeExternalName),
+		anyOf(corev1.ServiceTypeClusterIP, corev1.ServiceTypeNodePort, corev1.ServiceTypeLoadBalancer,
+			corev1.ServiceTypeExternalName),
 		anyOf(corev1.ServiceAffinityNone, corev1.ServiceAffinityClientIP),
 		anyOf(corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP),
 		anyOf(corev1.RestartPolicyAlways, corev1.RestartPolicyOnFailure, corev1.RestartPolicyNever),
 		anyOf(corev1.PodPending, corev1.PodRunning, corev1.PodSucceeded, corev1.PodFailed),
-		anyOf(corev1.SecretTypeOpaque, corev1.SecretTypeTLS, corev1.SecretTypeDockerConfigJson, corev1.SecretTypeBasicAuth),
+		anyOf(corev1.SecretTypeOpaque, corev1.SecretTypeTLS, corev1.SecretTypeDockerConfigJson,
+			corev1.SecretTypeBasicAuth),
 		anyOf(appsv1.RollingUpdateDeploymentStrategyType, appsv1.RecreateDeploymentStrategyType),
 		anyOf(metav1.LabelSelectorOpIn, metav1.LabelSelectorOpNotIn, metav1.LabelSelectorOpExists),
 	).Fill(obj)

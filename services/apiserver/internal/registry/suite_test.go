@@ -86,7 +86,8 @@ func newSubject(t *testing.T, d rest.Description, s *runtime.Scheme, codecs seri
 	if err != nil {
 		t.Fatal(err)
 	}
-	sub := &subject{Description: d, scheme: s, codecs: codecs, kind: version.WithKind(kinds[0].Kind), found: map[string]bool{}}
+	sub := &subject{Description: d, scheme: s, codecs: codecs, kind: version.WithKind(kinds[0].Kind),
+		found: map[string]bool{}}
 	for kind := range s.AllKnownTypes() {
 		internal := schema.GroupVersion{Group: kind.Group, Version: runtime.APIVersionInternal}
 		hub := s.KnownTypes(internal)[kind.Kind]
@@ -171,7 +172,8 @@ func TestSuite(t *testing.T) {
 			}
 			for _, e := range s.Exceptions {
 				if !e.met {
-					t.Errorf("%s: %s: the suite finds no fault any more, so the folder needs no exception", e.Check, e.Path)
+					t.Errorf("%s: %s: the suite finds no fault any more, so the folder needs no exception", e.Check,
+						e.Path)
 				}
 				if e.Reason == "" {
 					t.Errorf("%s: %s: an exception gives its reason", e.Check, e.Path)

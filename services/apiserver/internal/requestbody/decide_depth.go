@@ -6,8 +6,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// maxDepth is how deep lists and objects of a body may lie in each other. No object of the API comes near it; some of the
-// library's decoders take time in the square of the depth.
+// maxDepth is how deep lists and objects of a body may lie in each other. No object of the API comes near it; some of
+// the library's decoders take time in the square of the depth.
 const maxDepth = 100
 
 // checkDepth refuses JSON that nests too deep. It takes one look at each byte; what is no JSON is left to the decoder.
@@ -23,7 +23,8 @@ func checkDepth(body []byte) error {
 		case c == '{' || c == '[':
 			if depth++; depth > maxDepth {
 				return apierrors.NewBadRequest(fmt.Sprintf(
-					"the body nests lists and objects more than %d deep at byte %d: at most %d is allowed", maxDepth, i, maxDepth))
+					"the body nests lists and objects more than %d deep at byte %d: at most %d is allowed", maxDepth, i,
+					maxDepth))
 			}
 		case c == '}' || c == ']':
 			depth--

@@ -21,8 +21,8 @@ const (
 	deleteFromPlain = "$deleteFromPrimitiveList/"
 )
 
-// merged are the lists that a strategic merge patch merges, and the fields that tell their elements apart; those without
-// are lists of plain values. They are the API's patchMergeKey tags, as the test makes sure.
+// merged are the lists that a strategic merge patch merges, and the fields that tell their elements apart; those
+// without are lists of plain values. They are the API's patchMergeKey tags, as the test makes sure.
 var merged = map[string][]string{
 	"addresses":                            {"type"},
 	"allocatedResourcesStatus":             {"name"},
@@ -54,8 +54,9 @@ var merged = map[string][]string{
 	"volumes":                              {"name"},
 }
 
-// checkStrategic refuses a strategic merge patch that the library would work on for seconds or break off at: it compares
-// as plain values what a patch may fill with anything. What else is wrong with a patch is the library's to say.
+// checkStrategic refuses a strategic merge patch that the library would work on for seconds or break off at: it
+// compares as plain values what a patch may fill with anything. What else is wrong with a patch is the library's to
+// say.
 func checkStrategic(body []byte) error {
 	var patch any
 	if json.Unmarshal(body, &patch) != nil {
@@ -121,7 +122,8 @@ func (c *strategicCheck) keyed(path string, list []any, keys []string) error {
 		for _, key := range keys {
 			if !scalar(object[key]) {
 				return apierrors.NewBadRequest(fmt.Sprintf(
-					"%s.%s: must be a string or a number, since it tells the elements of the list apart", element(path, i), key))
+					"%s.%s: must be a string or a number, since it tells the elements of the list apart",
+					element(path, i), key))
 			}
 		}
 	}

@@ -118,25 +118,37 @@ func entries(format string, n int) string {
 func TestStrategic(t *testing.T) {
 	const name = `{"name":"c%d"}`
 	for what, row := range map[string]struct{ patch, want string }{
-		"an ordinary one": {`{"spec":{"$setElementOrder/containers":[{"name":"a"}],"containers":[{"name":"a","image":"i"},{"$patch":"delete","name":"b"}]}}`, ""},
-		"no object":       {`[1]`, ""}, "no JSON": {`{`, ""}, "a list for a directive's name": {`{"$patch":[]}`, ""},
+		"an ordinary one": {
+			`{"spec":{"$setElementOrder/containers":[{"name":"a"}],"containers":[{"name":"a","image":"i"},{"$patch":"delete","name":"b"}]}}`, ""},
+		"no object": {`[1]`, ""}, "no JSON": {`{`, ""}, "a list for a directive's name": {`{"$patch":[]}`, ""},
 		"a map for a name": {`{"spec":{"containers":[{"name":"a"},{"name":{}}]}}`,
 			`spec.containers[1].name: must be a string or a number, since it tells the elements of the list apart`},
-		"a list for a name":       {`{"metadata":{"ownerReferences":[{"uid":[]}]}}`, `metadata.ownerReferences[0].uid: must be a string or a number`},
-		"a map for a port":        {`{"spec":{"containers":[{"name":"a","ports":[{"containerPort":{}}]}]}}`, `spec.containers[0].ports[0].containerPort: must be`},
-		"a map for a Service's":   {`{"spec":{"ports":[{"port":{}}]}}`, `spec.ports[0].port: must be`},
-		"a map in the order":      {`{"spec":{"$setElementOrder/containers":[{"name":{}}]}}`, `spec.$setElementOrder/containers[0].name: must be`},
-		"a map among plain":       {`{"metadata":{"$setElementOrder/finalizers":["a",{}]}}`, `metadata.$setElementOrder/finalizers[1]: must be a string, a number or a boolean`},
-		"a map to be deleted":     {`{"metadata":{"$deleteFromPrimitiveList/finalizers":[{}]}}`, `metadata.$deleteFromPrimitiveList/finalizers[0]: must be`},
-		"a map to be kept":        {`{"spec":{"$retainKeys":[{}]}}`, `spec.$retainKeys[0]: must be`},
-		"1000 containers":         {`{"spec":{"containers":` + entries(name, 1000) + `}}`, ""},
-		"1001 containers":         {`{"spec":{"containers":` + entries(name, 1001) + `}}`, `spec.containers: a list of a strategic merge patch has at most 1000 elements, not 1001`},
-		"1001 finalizers":         {`{"metadata":{"finalizers":` + entries(`"f%d"`, 1001) + `}}`, `metadata.finalizers: a list`},
-		"1001 in the order":       {`{"spec":{"$setElementOrder/containers":` + entries(name, 1001) + `}}`, `spec.$setElementOrder/containers: a list`},
-		"1001 to be deleted":      {`{"metadata":{"$deleteFromPrimitiveList/finalizers":` + entries(`"f%d"`, 1001) + `}}`, `finalizers: a list`},
-		"1001 of another list":    {`{"spec":{"externalIPs":` + entries(`"%d"`, 1001) + `}}`, ""},
-		"1000 in each of 5 lists": {`{"a":[` + strings.Repeat(`{"env":`+entries(name, 1000)+`},`, 4) + `{"env":` + entries(name, 1000) + `}]}`, ""},
-		"one more":                {`{"a":[` + strings.Repeat(`{"env":`+entries(name, 1000)+`},`, 5) + `{"env":[{"name":"x"}]}]}`, `the lists of a strategic merge patch have at most 5000 elements in all`},
+		"a list for a name": {`{"metadata":{"ownerReferences":[{"uid":[]}]}}`,
+			`metadata.ownerReferences[0].uid: must be a string or a number`},
+		"a map for a port": {`{"spec":{"containers":[{"name":"a","ports":[{"containerPort":{}}]}]}}`,
+			`spec.containers[0].ports[0].containerPort: must be`},
+		"a map for a Service's": {`{"spec":{"ports":[{"port":{}}]}}`, `spec.ports[0].port: must be`},
+		"a map in the order": {`{"spec":{"$setElementOrder/containers":[{"name":{}}]}}`,
+			`spec.$setElementOrder/containers[0].name: must be`},
+		"a map among plain": {`{"metadata":{"$setElementOrder/finalizers":["a",{}]}}`,
+			`metadata.$setElementOrder/finalizers[1]: must be a string, a number or a boolean`},
+		"a map to be deleted": {`{"metadata":{"$deleteFromPrimitiveList/finalizers":[{}]}}`,
+			`metadata.$deleteFromPrimitiveList/finalizers[0]: must be`},
+		"a map to be kept": {`{"spec":{"$retainKeys":[{}]}}`, `spec.$retainKeys[0]: must be`},
+		"1000 containers":  {`{"spec":{"containers":` + entries(name, 1000) + `}}`, ""},
+		"1001 containers": {`{"spec":{"containers":` + entries(name, 1001) + `}}`,
+			`spec.containers: a list of a strategic merge patch has at most 1000 elements, not 1001`},
+		"1001 finalizers": {`{"metadata":{"finalizers":` + entries(`"f%d"`, 1001) + `}}`,
+			`metadata.finalizers: a list`},
+		"1001 in the order": {`{"spec":{"$setElementOrder/containers":` + entries(name, 1001) + `}}`,
+			`spec.$setElementOrder/containers: a list`},
+		"1001 to be deleted": {`{"metadata":{"$deleteFromPrimitiveList/finalizers":` + entries(`"f%d"`, 1001) +
+			`}}`, `finalizers: a list`},
+		"1001 of another list": {`{"spec":{"externalIPs":` + entries(`"%d"`, 1001) + `}}`, ""},
+		"1000 in each of 5 lists": {`{"a":[` + strings.Repeat(`{"env":`+entries(name, 1000)+`},`, 4) + `{"env":` +
+			entries(name, 1000) + `}]}`, ""},
+		"one more": {`{"a":[` + strings.Repeat(`{"env":`+entries(name, 1000)+`},`, 5) +
+			`{"env":[{"name":"x"}]}]}`, `the lists of a strategic merge patch have at most 5000 elements in all`},
 	} {
 		t.Run(what, func(t *testing.T) {
 			err := checkStrategic([]byte(row.patch))
@@ -151,14 +163,18 @@ func TestStrategic(t *testing.T) {
 func TestNoPatchBreaksTheLibrary(t *testing.T) {
 	const stored = `{"metadata":{"finalizers":["a","b"],"ownerReferences":[{"uid":"u"}]},
 		"spec":{"containers":[{"name":"a","ports":[{"containerPort":1}],"env":[{"name":"x"}]},{"name":"b"}]}}`
-	values := []string{`{}`, `[]`, `1`, `null`, `"s"`, `[{}]`, `[[]]`, `[null]`, `[1]`, `["a",{}]`, `["a",["a"]]`, `{"name":{}}`, `[{"name":{}}]`,
-		`[{"name":[]}]`, `[{"name":null}]`, `[{"uid":{}}]`, `[{"$patch":{}}]`, `[{"$patch":"delete"}]`, `[{"$patch":"delete","name":{}}]`,
-		`[{"$patch":"replace"},{"name":{}}]`, `{"$patch":1}`, `{"$retainKeys":[{}]}`, `{"$retainKeys":1}`, `[{"name":"a","env":[{"name":{}}]}]`,
+	values := []string{`{}`, `[]`, `1`, `null`, `"s"`, `[{}]`, `[[]]`, `[null]`, `[1]`, `["a",{}]`, `["a",["a"]]`,
+		`{"name":{}}`, `[{"name":{}}]`,
+		`[{"name":[]}]`, `[{"name":null}]`, `[{"uid":{}}]`, `[{"$patch":{}}]`, `[{"$patch":"delete"}]`,
+		`[{"$patch":"delete","name":{}}]`,
+		`[{"$patch":"replace"},{"name":{}}]`, `{"$patch":1}`, `{"$retainKeys":[{}]}`, `{"$retainKeys":1}`,
+		`[{"name":"a","env":[{"name":{}}]}]`,
 		`[{"name":"a","ports":[{"containerPort":[]}]}]`}
 	broken := 0
 	for _, at := range []string{"metadata", "spec"} {
 		for _, list := range []string{"containers", "volumes", "finalizers", "ownerReferences", "nosuch"} {
-			for _, key := range []string{list, "$setElementOrder/" + list, "$deleteFromPrimitiveList/" + list, "$retainKeys", "$patch"} {
+			for _, key := range []string{list, "$setElementOrder/" + list, "$deleteFromPrimitiveList/" + list,
+				"$retainKeys", "$patch"} {
 				for _, value := range values {
 					patch := fmt.Sprintf(`{%q:{%q:%s}}`, at, key, value)
 					fault := apply(t, stored, patch)

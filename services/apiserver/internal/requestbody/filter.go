@@ -1,5 +1,5 @@
-// Package requestbody looks at the bodies of requests before the library decodes them, and refuses those that would keep
-// it busy for seconds or make it break off.
+// Package requestbody looks at the bodies of requests before the library decodes them, and refuses those that would
+// keep it busy for seconds or make it break off.
 package requestbody
 
 import (

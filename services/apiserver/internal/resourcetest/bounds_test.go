@@ -28,9 +28,11 @@ func testBounds(t *testing.T, s *servertest.Server) {
 	}{
 		"a deep merge":           {types.MergePatchType, deep, tooDeep},
 		"a deep strategic merge": {types.StrategicMergePatchType, deep, tooDeep},
-		"a deep JSON patch":      {types.JSONPatchType, `[{"op":"add","path":"/metadata/labels","value":` + deep + `}]`, tooDeep},
-		"a deep application":     {types.ApplyPatchType, strings.Repeat("- ", 9000) + "a", tooDeep},
-		"a map for a name":       {types.StrategicMergePatchType, `{"spec":{"containers":[{"name":{}}]}}`, "spec.containers[0].name: must be a string or a number"},
+		"a deep JSON patch": {types.JSONPatchType, `[{"op":"add","path":"/metadata/labels","value":` + deep + `}]`,
+			tooDeep},
+		"a deep application": {types.ApplyPatchType, strings.Repeat("- ", 9000) + "a", tooDeep},
+		"a map for a name": {types.StrategicMergePatchType, `{"spec":{"containers":[{"name":{}}]}}`,
+			"spec.containers[0].name: must be a string or a number"},
 	} {
 		options := metav1.PatchOptions{}
 		if row.kind == types.ApplyPatchType {
@@ -41,13 +43,15 @@ func testBounds(t *testing.T, s *servertest.Server) {
 			t.Errorf("%s: %v, want a 400: %s", name, err, row.want)
 		}
 	}
-	err := s.Client.CoreV1().RESTClient().Post().Namespace(ns).Resource("configmaps").SetHeader("Content-Type", "application/json").
+	err := s.Client.CoreV1().RESTClient().Post().Namespace(ns).Resource("configmaps").SetHeader("Content-Type",
+		"application/json").
 		Body([]byte(deep)).Do(ctx).Error()
 	if !apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), tooDeep) {
 		t.Errorf("a deep object: %v", err)
 	}
 	directives := `{"metadata":{"finalizers":["a/b"` + strings.Repeat(`,"a/b"`, 20_000) + `]}}`
-	if _, err = pods.Patch(ctx, "web", types.StrategicMergePatchType, []byte(directives), metav1.PatchOptions{}); !apierrors.IsRequestEntityTooLargeError(err) {
+	if _, err = pods.Patch(ctx, "web", types.StrategicMergePatchType, []byte(directives),
+		metav1.PatchOptions{}); !apierrors.IsRequestEntityTooLargeError(err) {
 		t.Errorf("20,000 elements: %v, want a 413", err)
 	}
 	long := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "long"}}
@@ -57,11 +61,12 @@ func testBounds(t *testing.T, s *servertest.Server) {
 	_, err = s.Client.CoreV1().ConfigMaps(ns).Create(ctx, long, metav1.CreateOptions{})
 	refusedAt(t, err, "metadata.finalizers")
 	long.Finalizers = long.Finalizers[:1000]
-	must[*corev1.ConfigMap](t, "1000 finalizers")(s.Client.CoreV1().ConfigMaps(ns).Create(ctx, long, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}))
+	must[*corev1.ConfigMap](t, "1000 finalizers")(s.Client.CoreV1().ConfigMaps(ns).Create(ctx, long,
+		metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}))
 }
 
-// The largest Pod that is accepted can be reported on and deleted: 200 containers, nearly 512 KiB, and all that a node says
-// of each.
+// The largest Pod that is accepted can be reported on and deleted: 200 containers, nearly 512 KiB, and all that a node
+// says of each.
 func testLargestPod(t *testing.T, s *servertest.Server) {
 	ctx := t.Context()
 	pods := s.Client.CoreV1().Pods(s.Namespace(t, "largest"))
@@ -69,7 +74,8 @@ func testLargestPod(t *testing.T, s *servertest.Server) {
 	for i := range 200 {
 		name := fmt.Sprintf("c%d", i)
 		large.Spec.Containers = append(large.Spec.Containers, corev1.Container{
-			Name: name, Image: "registry.example.com/" + strings.Repeat("i", 200), Args: []string{strings.Repeat("x", 1950)},
+			Name: name, Image: "registry.example.com/" + strings.Repeat("i", 200),
+			Args: []string{strings.Repeat("x", 1950)},
 		})
 	}
 	one := large.DeepCopy()
@@ -82,10 +88,13 @@ func testLargestPod(t *testing.T, s *servertest.Server) {
 	}
 	stored.Status.Phase = corev1.PodRunning
 	for _, c := range stored.Spec.Containers {
-		ended := &corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error", Message: strings.Repeat("m", 1000), ContainerID: "containerd://" + strings.Repeat("0", 64)}
+		ended := &corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error", Message: strings.Repeat("m", 1000),
+			ContainerID: "containerd://" + strings.Repeat("0", 64)}
 		stored.Status.ContainerStatuses = append(stored.Status.ContainerStatuses, corev1.ContainerStatus{
-			Name: c.Name, Image: c.Image, ImageID: c.Image + "@sha256:" + strings.Repeat("0", 64), ContainerID: ended.ContainerID, RestartCount: 1,
-			State: corev1.ContainerState{Terminated: ended}, LastTerminationState: corev1.ContainerState{Terminated: ended}, Started: ptr.To(false),
+			Name: c.Name, Image: c.Image, ImageID: c.Image + "@sha256:" + strings.Repeat("0", 64),
+			ContainerID: ended.ContainerID, RestartCount: 1,
+			State:                corev1.ContainerState{Terminated: ended},
+			LastTerminationState: corev1.ContainerState{Terminated: ended}, Started: ptr.To(false),
 		})
 	}
 	must[*corev1.Pod](t, "reporting")(pods.UpdateStatus(ctx, stored, metav1.UpdateOptions{}))

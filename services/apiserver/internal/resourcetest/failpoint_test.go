@@ -30,7 +30,8 @@ func TestServiceWithoutAnswer(t *testing.T) {
 	})
 
 	arm("after")
-	if _, err := services.Create(ctx, newService("stored", corev1.ServiceTypeNodePort), metav1.CreateOptions{}); err == nil || !strings.Contains(err.Error(), "no answer") {
+	if _, err := services.Create(ctx, newService("stored", corev1.ServiceTypeNodePort),
+		metav1.CreateOptions{}); err == nil || !strings.Contains(err.Error(), "no answer") {
 		t.Fatalf("the failpoint did not work: %v", err)
 	}
 	stored := must[*corev1.Service](t, "it was stored all the same")(services.Get(ctx, "stored", metav1.GetOptions{}))
@@ -43,11 +44,13 @@ func TestServiceWithoutAnswer(t *testing.T) {
 	refusedAt(t, err, "spec.ports[0].nodePort")
 
 	arm("before")
-	if _, err := services.Create(ctx, newService("lost", corev1.ServiceTypeNodePort), metav1.CreateOptions{}); err == nil {
+	if _, err := services.Create(ctx, newService("lost", corev1.ServiceTypeNodePort),
+		metav1.CreateOptions{}); err == nil {
 		t.Fatal("the failpoint did not work")
 	}
 	if _, err := services.Get(ctx, "lost", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("it was not stored: %v", err)
 	}
-	must[*corev1.Service](t, "trying again")(services.Create(ctx, newService("lost", corev1.ServiceTypeNodePort), metav1.CreateOptions{}))
+	must[*corev1.Service](t, "trying again")(services.Create(ctx, newService("lost", corev1.ServiceTypeNodePort),
+		metav1.CreateOptions{}))
 }

@@ -20,21 +20,25 @@ func testNamespaces(t *testing.T, s *servertest.Server) {
 	stored := must[*corev1.Namespace](t, "creating")(namespaces.Create(ctx, &corev1.Namespace{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "brief-"}}, metav1.CreateOptions{}))
 	name := stored.Name
-	if stored.Status.Phase != corev1.NamespaceActive || stored.Labels[corev1.LabelMetadataName] != name || len(stored.Spec.Finalizers) != 1 {
+	if stored.Status.Phase != corev1.NamespaceActive || stored.Labels[corev1.LabelMetadataName] != name ||
+		len(stored.Spec.Finalizers) != 1 {
 		t.Errorf("stored %+v", stored)
 	}
 	// DEP-230: objects get into a new namespace at once.
-	if _, err := s.Client.CoreV1().ConfigMaps(name).Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.CreateOptions{}); err != nil {
+	if _, err := s.Client.CoreV1().ConfigMaps(name).Create(ctx,
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, metav1.CreateOptions{}); err != nil {
 		t.Errorf("creating at once: %v", err)
 	}
 	other := types.UID("somebody-else")
-	if err := namespaces.Delete(ctx, name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &other}}); !apierrors.IsConflict(err) {
+	if err := namespaces.Delete(ctx, name,
+		metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &other}}); !apierrors.IsConflict(err) {
 		t.Errorf("deleting another namespace of that name: %v", err)
 	}
 	if err := namespaces.Delete(ctx, name, metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}}); err != nil {
 		t.Errorf("deleting on trial: %v", err)
 	}
-	if still := must[*corev1.Namespace](t, "reading")(namespaces.Get(ctx, name, metav1.GetOptions{})); still.Status.Phase != corev1.NamespaceActive {
+	if still := must[*corev1.Namespace](t, "reading")(namespaces.Get(ctx, name,
+		metav1.GetOptions{})); still.Status.Phase != corev1.NamespaceActive {
 		t.Error("a trial marked the namespace")
 	}
 	if err := namespaces.Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
@@ -48,7 +52,8 @@ func testNamespaces(t *testing.T, s *servertest.Server) {
 		t.Errorf("deleting once more: %v", err)
 	}
 	servertest.Eventually(t, "nothing new gets in", func(ctx context.Context) string {
-		_, err := s.Client.CoreV1().ConfigMaps(name).Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "late-"}}, metav1.CreateOptions{})
+		_, err := s.Client.CoreV1().ConfigMaps(name).Create(ctx,
+			&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "late-"}}, metav1.CreateOptions{})
 		if !apierrors.IsForbidden(err) {
 			return "creating: " + fmt.Sprint(err)
 		}
@@ -56,7 +61,8 @@ func testNamespaces(t *testing.T, s *servertest.Server) {
 	})
 	kept := marked.DeepCopy()
 	kept.Spec.Finalizers = nil
-	if kept = must[*corev1.Namespace](t, "updating")(namespaces.Update(ctx, kept, metav1.UpdateOptions{})); len(kept.Spec.Finalizers) != 1 {
+	if kept = must[*corev1.Namespace](t, "updating")(namespaces.Update(ctx, kept,
+		metav1.UpdateOptions{})); len(kept.Spec.Finalizers) != 1 {
 		t.Fatal("a plain update took the finalizer away")
 	}
 	kept.Spec.Finalizers = nil

@@ -21,8 +21,10 @@ func pair(t *testing.T, s *servertest.Server, ns string) (typedappsv1.Deployment
 	t.Helper()
 	deployments := s.Client.AppsV1().Deployments(s.Namespace(t, ns))
 	d := servertest.Deployment("web")
-	d.Spec.Template.Spec.Containers = append(d.Spec.Template.Spec.Containers, corev1.Container{Name: "sidecar", Image: "proxy:2"})
-	return deployments, must[*appsv1.Deployment](t, "creating")(deployments.Create(t.Context(), d, metav1.CreateOptions{}))
+	d.Spec.Template.Spec.Containers = append(d.Spec.Template.Spec.Containers, corev1.Container{Name: "sidecar",
+		Image: "proxy:2"})
+	return deployments, must[*appsv1.Deployment](t, "creating")(deployments.Create(t.Context(), d,
+		metav1.CreateOptions{}))
 }
 
 func images(d *appsv1.Deployment) string {
@@ -42,24 +44,30 @@ func testDeploymentPatches(t *testing.T, s *servertest.Server) {
 		patch string
 		want  func(*appsv1.Deployment) bool
 	}{
-		{"DEP-047: one container by name", types.StrategicMergePatchType, `{"spec":{"template":{"spec":{"containers":[{"name":"nginx","image":"nginx:1.16.1"}]}}}}`,
+		{"DEP-047: one container by name", types.StrategicMergePatchType,
+			`{"spec":{"template":{"spec":{"containers":[{"name":"nginx","image":"nginx:1.16.1"}]}}}}`,
 			func(d *appsv1.Deployment) bool { return images(d) == "nginx=nginx:1.16.1 sidecar=proxy:2" }},
-		{"DEP-247: JSON patch", types.JSONPatchType, `[{"op":"replace","path":"/spec/template/spec/containers/1/image","value":"proxy:3"}]`,
+		{"DEP-247: JSON patch", types.JSONPatchType,
+			`[{"op":"replace","path":"/spec/template/spec/containers/1/image","value":"proxy:3"}]`,
 			func(d *appsv1.Deployment) bool { return images(d) == "nginx=nginx:1.16.1 sidecar=proxy:3" }},
-		{"DEP-233: one bound, the other stays", types.MergePatchType, `{"spec":{"strategy":{"rollingUpdate":{"maxSurge":"100%"}}}}`,
+		{"DEP-233: one bound, the other stays", types.MergePatchType,
+			`{"spec":{"strategy":{"rollingUpdate":{"maxSurge":"100%"}}}}`,
 			func(d *appsv1.Deployment) bool {
 				bounds := d.Spec.Strategy.RollingUpdate
 				return bounds.MaxSurge.StrVal == "100%" && bounds.MaxUnavailable.StrVal == "25%"
 			}},
-		{"DEP-243: a field taken away gets its default", types.StrategicMergePatchType, `{"spec":{"replicas":null,"strategy":{"rollingUpdate":null}}}`,
+		{"DEP-243: a field taken away gets its default", types.StrategicMergePatchType,
+			`{"spec":{"replicas":null,"strategy":{"rollingUpdate":null}}}`,
 			func(d *appsv1.Deployment) bool {
 				return *d.Spec.Replicas == 1 && d.Spec.Strategy.RollingUpdate.MaxSurge.StrVal == "25%"
 			}},
-		{"DEP-247: merge patch replaces the list", types.MergePatchType, `{"spec":{"template":{"spec":{"containers":[{"name":"only","image":"one"}]}}}}`,
+		{"DEP-247: merge patch replaces the list", types.MergePatchType,
+			`{"spec":{"template":{"spec":{"containers":[{"name":"only","image":"one"}]}}}}`,
 			func(d *appsv1.Deployment) bool { return images(d) == "only=one" }},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			d := must[*appsv1.Deployment](t, "patching")(deployments.Patch(t.Context(), "web", row.kind, []byte(row.patch), metav1.PatchOptions{}))
+			d := must[*appsv1.Deployment](t, "patching")(deployments.Patch(t.Context(), "web", row.kind,
+				[]byte(row.patch), metav1.PatchOptions{}))
 			if !row.want(d) {
 				t.Errorf("got %s, %+v", images(d), d.Spec)
 			}
@@ -67,9 +75,12 @@ func testDeploymentPatches(t *testing.T, s *servertest.Server) {
 	}
 	t.Run("DEP-242: what changes nothing leaves the version alone", func(t *testing.T) {
 		before := must[*appsv1.Deployment](t, "reading")(deployments.Get(t.Context(), "web", metav1.GetOptions{}))
-		after := must[*appsv1.Deployment](t, "writing")(deployments.Update(t.Context(), before.DeepCopy(), metav1.UpdateOptions{}))
-		if before.ResourceVersion == stored.ResourceVersion || after.ResourceVersion != before.ResourceVersion || after.Generation != before.Generation {
-			t.Errorf("from %s (%d) to %s (%d)", before.ResourceVersion, before.Generation, after.ResourceVersion, after.Generation)
+		after := must[*appsv1.Deployment](t, "writing")(deployments.Update(t.Context(), before.DeepCopy(),
+			metav1.UpdateOptions{}))
+		if before.ResourceVersion == stored.ResourceVersion || after.ResourceVersion != before.ResourceVersion ||
+			after.Generation != before.Generation {
+			t.Errorf("from %s (%d) to %s (%d)", before.ResourceVersion, before.Generation, after.ResourceVersion,
+				after.Generation)
 		}
 	})
 }
@@ -79,7 +90,8 @@ func testDeploymentBodies(t *testing.T, s *servertest.Server) {
 	ctx := t.Context()
 	ns := s.Namespace(t, "bodies")
 	body := `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"creationTimestamp":null,"labels":{"app":"my-nginx"},"name":"my-nginx"},
-		"spec":{"replicas":1,"selector":{"matchLabels":{"app":"my-nginx"}},"strategy":{},"template":{"metadata":{"creationTimestamp":null,"labels":{"app":"my-nginx"}},
+		"spec":{"replicas":1,"selector":{"matchLabels":{"app":"my-nginx"}},"strategy":{},
+		"template":{"metadata":{"creationTimestamp":null,"labels":{"app":"my-nginx"}},
 		"spec":{"containers":[{"image":"nginx:1.14.2","name":"nginx","resources":{}}]}}},"status":{}}`
 	client := s.Client.AppsV1().RESTClient()
 	if err := client.Post().Namespace(ns).Resource("deployments").Param("fieldValidation", "Strict").
@@ -88,7 +100,8 @@ func testDeploymentBodies(t *testing.T, s *servertest.Server) {
 	}
 	unknown := strings.Replace(body, `"strategy":{}`, `"strategie":{}`, 1)
 	if err := client.Post().Namespace(ns).Resource("deployments").Param("fieldValidation", "Strict").
-		SetHeader("Content-Type", "application/json").Body([]byte(unknown)).Do(ctx).Error(); !apierrors.IsBadRequest(err) {
+		SetHeader("Content-Type", "application/json").Body([]byte(unknown)).Do(ctx).Error(); !apierrors.IsBadRequest(
+		err) {
 		t.Errorf("an unknown field: %v", err)
 	}
 	deployments := s.Client.AppsV1().Deployments(ns)
@@ -99,7 +112,8 @@ func testDeploymentBodies(t *testing.T, s *servertest.Server) {
 	}
 	edited := strings.Replace(string(whole), "nginx:1.14.2", "nginx:1.16.1", 1)
 	put := func() error {
-		return client.Put().Namespace(ns).Resource("deployments").Name("my-nginx").SetHeader("Content-Type", "application/json").Body([]byte(edited)).Do(ctx).Error()
+		return client.Put().Namespace(ns).Resource("deployments").Name("my-nginx").SetHeader("Content-Type",
+			"application/json").Body([]byte(edited)).Do(ctx).Error()
 	}
 	if err := put(); err != nil {
 		t.Errorf("DEP-246: the object as it was read, edited: %v", err)
@@ -116,22 +130,27 @@ func testDeploymentSelectors(t *testing.T, s *servertest.Server) {
 	for _, name := range []string{"stable", "canary", "other"} {
 		d := servertest.Deployment(name)
 		d.Labels = map[string]string{"app": "guestbook", "track": name}
-		d.Spec.Selector.MatchLabels, d.Spec.Template.Labels = map[string]string{"app": "same"}, map[string]string{"app": "same"}
-		must[*appsv1.Deployment](t, "DEP-016: a selector that others have")(s.Client.AppsV1().Deployments(ns).Create(ctx, d, metav1.CreateOptions{}))
+		d.Spec.Selector.MatchLabels, d.Spec.Template.Labels = map[string]string{"app": "same"},
+			map[string]string{"app": "same"}
+		must[*appsv1.Deployment](t, "DEP-016: a selector that others have")(s.Client.AppsV1().Deployments(ns).Create(
+			ctx, d, metav1.CreateOptions{}))
 		pod := newPod(name)
 		pod.Labels = d.Labels
 		must[*corev1.Pod](t, "creating")(s.Client.CoreV1().Pods(ns).Create(ctx, pod, metav1.CreateOptions{}))
 	}
-	for selector, want := range map[string]int{"app=guestbook": 3, "track in (stable,canary)": 2, "app=guestbook,track!=canary": 2, "!track": 0} {
+	for selector, want := range map[string]int{"app=guestbook": 3, "track in (stable,canary)": 2,
+		"app=guestbook,track!=canary": 2, "!track": 0} {
 		list, err := s.Client.CoreV1().Pods(ns).List(ctx, metav1.ListOptions{LabelSelector: selector})
 		if err != nil || len(list.Items) != want {
 			t.Errorf("%s: %d Pods, %v", selector, len(list.Items), err)
 		}
 	}
-	if err := s.Client.AppsV1().Deployments(ns).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "track in (stable,canary)"}); err != nil {
+	if err := s.Client.AppsV1().Deployments(ns).DeleteCollection(ctx, metav1.DeleteOptions{},
+		metav1.ListOptions{LabelSelector: "track in (stable,canary)"}); err != nil {
 		t.Fatalf("deleting by label: %v", err)
 	}
-	left := must[*appsv1.DeploymentList](t, "listing")(s.Client.AppsV1().Deployments(ns).List(ctx, metav1.ListOptions{}))
+	left := must[*appsv1.DeploymentList](t, "listing")(s.Client.AppsV1().Deployments(ns).List(ctx,
+		metav1.ListOptions{}))
 	if len(left.Items) != 1 || left.Items[0].Name != "other" {
 		t.Errorf("DEP-222: left %+v", left.Items)
 	}
@@ -148,20 +167,23 @@ func testDeploymentReplaced(t *testing.T, s *servertest.Server) {
 		t.Errorf("DEP-170: %v", err)
 	}
 	d := servertest.Deployment("web")
-	d.Spec.Selector.MatchLabels, d.Spec.Template.Labels = map[string]string{"app": "new"}, map[string]string{"app": "new"}
+	d.Spec.Selector.MatchLabels, d.Spec.Template.Labels = map[string]string{"app": "new"},
+		map[string]string{"app": "new"}
 	again := must[*appsv1.Deployment](t, "DEP-248: creating anew")(deployments.Create(ctx, d, metav1.CreateOptions{}))
 	if again.UID == stored.UID || again.Generation != 1 {
 		t.Errorf("DEP-248: uid %s, was %s", again.UID, stored.UID)
 	}
 	foreground := metav1.DeletePropagationForeground
-	if err := deployments.Delete(ctx, "web", metav1.DeleteOptions{PropagationPolicy: &foreground, Preconditions: &metav1.Preconditions{UID: ptr.To(stored.UID)}}); !apierrors.IsConflict(err) {
+	if err := deployments.Delete(ctx, "web", metav1.DeleteOptions{PropagationPolicy: &foreground,
+		Preconditions: &metav1.Preconditions{UID: ptr.To(stored.UID)}}); !apierrors.IsConflict(err) {
 		t.Errorf("deleting by the old uid: %v", err)
 	}
 	if err := deployments.Delete(ctx, "web", metav1.DeleteOptions{PropagationPolicy: &foreground}); err != nil {
 		t.Fatalf("deleting: %v", err)
 	}
 	marked := must[*appsv1.Deployment](t, "reading")(deployments.Get(ctx, "web", metav1.GetOptions{}))
-	if marked.DeletionTimestamp == nil || len(marked.Finalizers) != 1 || marked.Finalizers[0] != metav1.FinalizerDeleteDependents {
+	if marked.DeletionTimestamp == nil || len(marked.Finalizers) != 1 ||
+		marked.Finalizers[0] != metav1.FinalizerDeleteDependents {
 		t.Errorf("DEP-169: %+v", marked.ObjectMeta)
 	}
 }
@@ -213,26 +235,37 @@ func testDiscovery(t *testing.T, s *servertest.Server) {
 		}
 	}
 	for path, want := range map[string]metav1.APIResource{
-		"apps/v1/deployments":                       {SingularName: "deployment", ShortNames: []string{"deploy"}, Kind: "Deployment", Namespaced: true, Categories: []string{"all"}},
-		"apps/v1/replicasets":                       {SingularName: "replicaset", ShortNames: []string{"rs"}, Kind: "ReplicaSet", Namespaced: true, Categories: []string{"all"}},
-		"v1/services":                               {SingularName: "service", ShortNames: []string{"svc"}, Kind: "Service", Namespaced: true, Categories: []string{"all"}},
-		"v1/namespaces":                             {SingularName: "namespace", ShortNames: []string{"ns"}, Kind: "Namespace"},
-		"v1/nodes":                                  {SingularName: "node", ShortNames: []string{"no"}, Kind: "Node"},
-		"scheduling.k8s.io/v1/priorityclasses":      {SingularName: "priorityclass", ShortNames: []string{"pc"}, Kind: "PriorityClass"},
-		"events.k8s.io/v1/events":                   {SingularName: "event", ShortNames: []string{"ev"}, Kind: "Event", Namespaced: true},
-		"coordination.k8s.io/v1/leases":             {SingularName: "lease", Kind: "Lease", Namespaced: true},
-		"apps/v1/deployments/scale":                 {SingularName: "deployment", Kind: "Scale", Group: "autoscaling", Version: "v1", Namespaced: true},
-		"v1/serviceaccounts/token":                  {SingularName: "serviceaccount", Kind: "TokenRequest", Group: "authentication.k8s.io", Version: "v1", Namespaced: true},
-		"v1/namespaces/finalize":                    {SingularName: "namespace", Kind: "Namespace"},
-		"rbac.authorization.k8s.io/v1/rolebindings": {SingularName: "rolebinding", Kind: "RoleBinding", Namespaced: true},
+		"apps/v1/deployments": {SingularName: "deployment", ShortNames: []string{"deploy"},
+			Kind: "Deployment", Namespaced: true, Categories: []string{"all"}},
+		"apps/v1/replicasets": {SingularName: "replicaset", ShortNames: []string{"rs"},
+			Kind: "ReplicaSet", Namespaced: true, Categories: []string{"all"}},
+		"v1/services": {SingularName: "service", ShortNames: []string{"svc"},
+			Kind: "Service", Namespaced: true, Categories: []string{"all"}},
+		"v1/namespaces": {SingularName: "namespace", ShortNames: []string{"ns"},
+			Kind: "Namespace"},
+		"v1/nodes": {SingularName: "node", ShortNames: []string{"no"}, Kind: "Node"},
+		"scheduling.k8s.io/v1/priorityclasses": {SingularName: "priorityclass", ShortNames: []string{"pc"},
+			Kind: "PriorityClass"},
+		"events.k8s.io/v1/events": {SingularName: "event", ShortNames: []string{"ev"}, Kind: "Event",
+			Namespaced: true},
+		"coordination.k8s.io/v1/leases": {SingularName: "lease", Kind: "Lease", Namespaced: true},
+		"apps/v1/deployments/scale": {SingularName: "deployment", Kind: "Scale", Group: "autoscaling",
+			Version: "v1", Namespaced: true},
+		"v1/serviceaccounts/token": {SingularName: "serviceaccount", Kind: "TokenRequest",
+			Group: "authentication.k8s.io", Version: "v1", Namespaced: true},
+		"v1/namespaces/finalize": {SingularName: "namespace", Kind: "Namespace"},
+		"rbac.authorization.k8s.io/v1/rolebindings": {SingularName: "rolebinding", Kind: "RoleBinding",
+			Namespaced: true},
 	} {
 		r, found := got[path]
 		if !found {
 			t.Errorf("%s is not served", path)
 			continue
 		}
-		if r.SingularName != want.SingularName || strings.Join(r.ShortNames, ",") != strings.Join(want.ShortNames, ",") || r.Kind != want.Kind ||
-			r.Namespaced != want.Namespaced || strings.Join(r.Categories, ",") != strings.Join(want.Categories, ",") || r.Group != want.Group || r.Version != want.Version {
+		if r.SingularName != want.SingularName || strings.Join(r.ShortNames, ",") != strings.Join(want.ShortNames,
+			",") || r.Kind != want.Kind ||
+			r.Namespaced != want.Namespaced || strings.Join(r.Categories, ",") != strings.Join(want.Categories, ",") ||
+			r.Group != want.Group || r.Version != want.Version {
 			t.Errorf("%s is served as %+v", path, r)
 		}
 	}

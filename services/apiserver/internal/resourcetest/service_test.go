@@ -26,7 +26,8 @@ func testServices(t *testing.T, s *servertest.Server) {
 	created := make(chan *corev1.Service, many)
 	for i := range many {
 		go func() {
-			svc, err := services.Create(ctx, newService(fmt.Sprintf("s%d", i), corev1.ServiceTypeNodePort), metav1.CreateOptions{})
+			svc, err := services.Create(ctx, newService(fmt.Sprintf("s%d", i), corev1.ServiceTypeNodePort),
+				metav1.CreateOptions{})
 			if err != nil {
 				t.Errorf("creating: %v", err)
 			}
@@ -63,16 +64,20 @@ func testServices(t *testing.T, s *servertest.Server) {
 		t.Fatalf("deleting: %v", err)
 	}
 	samePort.Spec.ClusterIP = first.Spec.ClusterIP
-	if again, err := services.Create(ctx, samePort, metav1.CreateOptions{}); err != nil || again.Spec.ClusterIP != first.Spec.ClusterIP {
+	if again, err := services.Create(ctx, samePort, metav1.CreateOptions{}); err != nil ||
+		again.Spec.ClusterIP != first.Spec.ClusterIP {
 		t.Errorf("taking over what was released: %v", err)
 	}
 	headless := newService("headless", corev1.ServiceTypeClusterIP)
 	headless.Spec.ClusterIP = "None"
-	if svc := must[*corev1.Service](t, "creating")(services.Create(ctx, headless, metav1.CreateOptions{})); svc.Spec.ClusterIP != "None" || svc.Spec.ClusterIPs[0] != "None" {
+	if svc := must[*corev1.Service](t, "creating")(services.Create(ctx, headless,
+		metav1.CreateOptions{})); svc.Spec.ClusterIP != "None" || svc.Spec.ClusterIPs[0] != "None" {
 		t.Errorf("headless: %+v", svc.Spec)
 	}
-	external := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "external"}, Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "example.com"}}
-	if svc := must[*corev1.Service](t, "creating")(services.Create(ctx, external, metav1.CreateOptions{})); svc.Spec.ClusterIP != "" || len(svc.Spec.IPFamilies) != 0 {
+	external := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "external"},
+		Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "example.com"}}
+	if svc := must[*corev1.Service](t, "creating")(services.Create(ctx, external,
+		metav1.CreateOptions{})); svc.Spec.ClusterIP != "" || len(svc.Spec.IPFamilies) != 0 {
 		t.Errorf("external name: %+v", svc.Spec)
 	}
 	// A refused Service keeps nothing. The port is of the band that is given out last, so that no other test gets it.
@@ -81,13 +86,15 @@ func testServices(t *testing.T, s *servertest.Server) {
 	_, err = services.Create(ctx, invalid, metav1.CreateOptions{})
 	refusedAt(t, err, "spec.sessionAffinity")
 	invalid.Spec.SessionAffinity = ""
-	must[*corev1.Service](t, "the same node port, without the mistake")(services.Create(ctx, invalid, metav1.CreateOptions{}))
+	must[*corev1.Service](t, "the same node port, without the mistake")(services.Create(ctx, invalid,
+		metav1.CreateOptions{}))
 }
 
 func testServiceUpdates(t *testing.T, s *servertest.Server) {
 	ctx := t.Context()
 	services := s.Client.CoreV1().Services(s.Namespace(t, "service-updates"))
-	stored := must[*corev1.Service](t, "creating")(services.Create(ctx, newService("web", corev1.ServiceTypeNodePort), metav1.CreateOptions{}))
+	stored := must[*corev1.Service](t, "creating")(services.Create(ctx, newService("web", corev1.ServiceTypeNodePort),
+		metav1.CreateOptions{}))
 	ip, port := stored.Spec.ClusterIP, stored.Spec.Ports[0].NodePort
 	// A client that replaces the Service with its own manifest keeps address and port.
 	replaced := newService("web", corev1.ServiceTypeNodePort)
@@ -103,13 +110,15 @@ func testServiceUpdates(t *testing.T, s *servertest.Server) {
 	_, err := services.Update(ctx, moved, metav1.UpdateOptions{})
 	refusedAt(t, err, "spec.clusterIPs[0]")
 	// Another type gives back what it has no use for, at once.
-	if _, err := services.Patch(ctx, "web", types.StrategicMergePatchType, []byte(`{"spec":{"type":"ExternalName","externalName":"example.com"}}`), metav1.PatchOptions{}); err != nil {
+	if _, err := services.Patch(ctx, "web", types.StrategicMergePatchType,
+		[]byte(`{"spec":{"type":"ExternalName","externalName":"example.com"}}`), metav1.PatchOptions{}); err != nil {
 		t.Fatalf("changing the type: %v", err)
 	}
 	heir := newService("heir", corev1.ServiceTypeNodePort)
 	heir.Spec.ClusterIP, heir.Spec.Ports[0].NodePort = ip, port
 	must[*corev1.Service](t, "taking over address and port")(services.Create(ctx, heir, metav1.CreateOptions{}))
-	back := must[*corev1.Service](t, "changing the type back")(services.Patch(ctx, "web", types.StrategicMergePatchType, []byte(`{"spec":{"type":"ClusterIP"}}`), metav1.PatchOptions{}))
+	back := must[*corev1.Service](t, "changing the type back")(services.Patch(ctx, "web", types.StrategicMergePatchType,
+		[]byte(`{"spec":{"type":"ClusterIP"}}`), metav1.PatchOptions{}))
 	if back.Spec.ClusterIP == "" || back.Spec.ClusterIP == ip {
 		t.Errorf("the address of the Service is %q, that of its heir %q", back.Spec.ClusterIP, ip)
 	}
@@ -121,7 +130,8 @@ func testServiceDryRun(t *testing.T, s *servertest.Server) {
 	trial := newService("web", corev1.ServiceTypeNodePort)
 	trial.Spec.Ports[0].NodePort = 30002
 	for range 2 {
-		svc := must[*corev1.Service](t, "trying")(services.Create(ctx, trial, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}))
+		svc := must[*corev1.Service](t, "trying")(services.Create(ctx, trial,
+			metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}))
 		if svc.Spec.ClusterIP == "" {
 			t.Error("a trial shows no address")
 		}
@@ -133,10 +143,12 @@ func testServiceDryRun(t *testing.T, s *servertest.Server) {
 func testServiceStatus(t *testing.T, s *servertest.Server) {
 	ctx := t.Context()
 	services := s.Client.CoreV1().Services(s.Namespace(t, "service-status"))
-	must[*corev1.Service](t, "creating")(services.Create(ctx, newService("web", corev1.ServiceTypeLoadBalancer), metav1.CreateOptions{}))
+	must[*corev1.Service](t, "creating")(services.Create(ctx, newService("web", corev1.ServiceTypeLoadBalancer),
+		metav1.CreateOptions{}))
 	stored := must[*corev1.Service](t, "patching the status")(services.Patch(ctx, "web", types.MergePatchType,
 		[]byte(`{"status":{"conditions":[{"type":"StatusUpdate","status":"True"}]}}`), metav1.PatchOptions{}, "status"))
-	stored.Status.Conditions = append(stored.Status.Conditions, metav1.Condition{Type: "Second", Status: metav1.ConditionFalse})
+	stored.Status.Conditions = append(stored.Status.Conditions, metav1.Condition{Type: "Second",
+		Status: metav1.ConditionFalse})
 	stored = must[*corev1.Service](t, "updating the status")(services.UpdateStatus(ctx, stored, metav1.UpdateOptions{}))
 	if len(stored.Status.Conditions) != 2 || !stored.Status.Conditions[0].LastTransitionTime.IsZero() {
 		t.Errorf("got the conditions %+v", stored.Status.Conditions)

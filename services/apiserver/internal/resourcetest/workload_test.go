@@ -35,11 +35,14 @@ func testGeneration(t *testing.T, s *servertest.Server) {
 	if d := patch(`{"metadata":{"labels":{"a":"b"},"annotations":{"c":"d"}}}`); d.Generation != 1 {
 		t.Errorf("labels raise the generation to %d", d.Generation)
 	}
-	if d := patch(`{"spec":{"replicas":5},"status":{"replicas":9}}`, "status"); d.Generation != 1 || *d.Spec.Replicas != 1 || d.Status.Replicas != 9 {
+	if d := patch(`{"spec":{"replicas":5},"status":{"replicas":9}}`, "status"); d.Generation != 1 ||
+		*d.Spec.Replicas != 1 || d.Status.Replicas != 9 {
 		t.Errorf("a write to /status: generation %d, replicas %d, status %+v", d.Generation, *d.Spec.Replicas, d.Status)
 	}
-	if d := patch(`{"spec":{"replicas":5},"status":{"replicas":3}}`); d.Generation != 2 || *d.Spec.Replicas != 5 || d.Status.Replicas != 9 {
-		t.Errorf("a write to the object: generation %d, replicas %d, status %+v", d.Generation, *d.Spec.Replicas, d.Status)
+	if d := patch(`{"spec":{"replicas":5},"status":{"replicas":3}}`); d.Generation != 2 || *d.Spec.Replicas != 5 ||
+		d.Status.Replicas != 9 {
+		t.Errorf("a write to the object: generation %d, replicas %d, status %+v", d.Generation, *d.Spec.Replicas,
+			d.Status)
 	}
 	if d := patch(`{"metadata":{"generation":77}}`); d.Generation != 2 {
 		t.Errorf("a client sets the generation to %d", d.Generation)
@@ -58,7 +61,8 @@ func testScale(t *testing.T, s *servertest.Server) {
 		t.Fatalf("scale %+v, %v", scale, err)
 	}
 	scale.Spec.Replicas = 4
-	if scale, err = client.UpdateScale(ctx, "d", scale, metav1.UpdateOptions{}); err != nil || scale.Spec.Replicas != 4 {
+	if scale, err = client.UpdateScale(ctx, "d", scale, metav1.UpdateOptions{}); err != nil ||
+		scale.Spec.Replicas != 4 {
 		t.Fatalf("scaling: %+v, %v", scale, err)
 	}
 	d, err := client.Get(ctx, "d", metav1.GetOptions{})
@@ -71,7 +75,8 @@ func testScale(t *testing.T, s *servertest.Server) {
 		t.Errorf("scaling an old version: %v, want a conflict", err)
 	}
 	scale.Spec.Replicas = -1
-	if _, err := client.UpdateScale(ctx, "d", scale, metav1.UpdateOptions{}); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "spec.replicas") {
+	if _, err := client.UpdateScale(ctx, "d", scale, metav1.UpdateOptions{}); !apierrors.IsInvalid(err) ||
+		!strings.Contains(err.Error(), "spec.replicas") {
 		t.Errorf("a negative count: %v, want invalid", err)
 	}
 }
@@ -97,14 +102,18 @@ func testApplyLeavesReplicas(t *testing.T, s *servertest.Server) {
 	if _, err := client.Apply(ctx, manifest("x:1", 3), options); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := client.Patch(ctx, "d", types.MergePatchType, []byte(`{"spec":{"replicas":7}}`), metav1.PatchOptions{FieldManager: "scaler"}, "scale"); err != nil {
+	if _, err := client.Patch(ctx, "d", types.MergePatchType, []byte(`{"spec":{"replicas":7}}`),
+		metav1.PatchOptions{FieldManager: "scaler"}, "scale"); err != nil {
 		t.Fatal(err)
 	}
 	d, err := client.Apply(ctx, manifest("x:2"), options)
 	if err != nil || *d.Spec.Replicas != 7 || d.Spec.Template.Spec.Containers[0].Image != "x:2" {
 		t.Errorf("replicas %v, %v, want 7 and the new image", d.Spec.Replicas, err)
 	}
-	if !slices.ContainsFunc(d.ManagedFields, func(e metav1.ManagedFieldsEntry) bool { return e.Manager == "scaler" && e.Subresource == "scale" }) {
+	if !slices.ContainsFunc(d.ManagedFields, func(e metav1.ManagedFieldsEntry) bool {
+		return e.Manager == "scaler" &&
+			e.Subresource == "scale"
+	}) {
 		t.Errorf("the scaler does not own what it set: %+v", d.ManagedFields)
 	}
 }

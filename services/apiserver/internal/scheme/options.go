@@ -26,7 +26,8 @@ func addOptionConversions(scheme *runtime.Scheme) error {
 		optionConversion(readPodLogOptions),
 		optionConversion(func(q query, o *corev1.PodPortForwardOptions) {
 			for _, v := range q.values["ports"] {
-				parse(q, "ports", v, runtime.Convert_Slice_string_To_int, func(port int) { o.Ports = append(o.Ports, int32(port)) })
+				parse(q, "ports", v, runtime.Convert_Slice_string_To_int,
+					func(port int) { o.Ports = append(o.Ports, int32(port)) })
 			}
 		}),
 		optionConversion(func(q query, o *corev1.PodProxyOptions) { q.text("path", &o.Path) }),

@@ -83,7 +83,8 @@ func Codecs(scheme *runtime.Scheme) serializer.CodecFactory {
 		serializer.WithStreamingCollectionEncodingToJSON(), serializer.WithStreamingCollectionEncodingToProtobuf())
 }
 
-// StorageVersion is the version in which objects like example are stored under the group: the one whose type is the hub.
+// StorageVersion is the version in which objects like example are stored under the group: the one whose type is the
+// hub.
 func StorageVersion(scheme *runtime.Scheme, group string, example runtime.Object) (schema.GroupVersion, error) {
 	kinds, _, err := scheme.ObjectKinds(example)
 	if err != nil {
@@ -140,7 +141,8 @@ func addHubs(scheme *runtime.Scheme, version, internal schema.GroupVersion) erro
 
 // convertible registers the conversions between a hub and another version of its kind. Like generated conversions they
 // may share what their input points to.
-func convertible[Hub, Version any](scheme *runtime.Scheme, fromHub func(*Hub, *Version), toHub func(*Version, *Hub)) error {
+func convertible[Hub, Version any](scheme *runtime.Scheme, fromHub func(*Hub, *Version),
+	toHub func(*Version, *Hub)) error {
 	err := scheme.AddConversionFunc((*Hub)(nil), (*Version)(nil), func(in, out any, _ conversion.Scope) error {
 		fromHub(in.(*Hub), out.(*Version))
 		return nil

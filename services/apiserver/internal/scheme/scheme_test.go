@@ -127,9 +127,13 @@ func TestOptions(t *testing.T) {
 	}{
 		{"container=c&stdin=true&stdout=1&tty=false&command=ls&command=-l", &corev1.PodExecOptions{},
 			&corev1.PodExecOptions{Container: "c", Stdin: true, Stdout: true, Command: []string{"ls", "-l"}}},
-		{"container=c&stderr=true&tty=true", &corev1.PodAttachOptions{}, &corev1.PodAttachOptions{Container: "c", Stderr: true, TTY: true}},
-		{"follow=true&previous=true&timestamps=true&tailLines=5&limitBytes=10&sinceSeconds=60&sinceTime=2026-01-02T03:04:05Z", &corev1.PodLogOptions{},
-			&corev1.PodLogOptions{Follow: true, Previous: true, Timestamps: true, TailLines: ptr.To(int64(5)), LimitBytes: ptr.To(int64(10)), SinceSeconds: ptr.To(int64(60)), SinceTime: &instant}},
+		{"container=c&stderr=true&tty=true", &corev1.PodAttachOptions{}, &corev1.PodAttachOptions{Container: "c",
+			Stderr: true, TTY: true}},
+		{
+			"follow=true&previous=true&timestamps=true&tailLines=5&limitBytes=10&sinceSeconds=60&sinceTime=2026-01-02T03:04:05Z",
+			&corev1.PodLogOptions{},
+			&corev1.PodLogOptions{Follow: true, Previous: true, Timestamps: true, TailLines: ptr.To(int64(5)),
+				LimitBytes: ptr.To(int64(10)), SinceSeconds: ptr.To(int64(60)), SinceTime: &instant}},
 		{"ports=80&ports=443", &corev1.PodPortForwardOptions{}, &corev1.PodPortForwardOptions{Ports: []int32{80, 443}}},
 		{"path=/a/b", &corev1.NodeProxyOptions{}, &corev1.NodeProxyOptions{Path: "/a/b"}},
 		{"", &corev1.PodLogOptions{}, &corev1.PodLogOptions{}},
@@ -140,7 +144,8 @@ func TestOptions(t *testing.T) {
 			t.Errorf("%s: %+v, %v, want %+v", row.query, row.got, err, row.want)
 		}
 	}
-	for query, want := range map[string]string{"tailLines=many": "tailLines", "sinceTime=yesterday": "sinceTime", "limitBytes=1.5": "limitBytes"} {
+	for query, want := range map[string]string{"tailLines=many": "tailLines", "sinceTime=yesterday": "sinceTime",
+		"limitBytes=1.5": "limitBytes"} {
 		values, _ := url.ParseQuery(query)
 		if err := s.Convert(&values, &corev1.PodLogOptions{}, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want an error that names %s", query, err, want)

@@ -19,13 +19,16 @@ func chain(handler http.Handler, c *genericapiserver.Config) http.Handler {
 	limits := requestbody.Limits{MaxBytes: c.MaxRequestBodyBytes, Streams: c.LongRunningFunc, Serializer: c.Serializer}
 	handler = limits.With(handler)
 	handler = genericapifilters.WithAuthorization(handler, c.Authorization.Authorizer, c.Serializer)
-	handler = genericfilters.WithMaxInFlightLimit(handler, c.MaxRequestsInFlight, c.MaxMutatingRequestsInFlight, c.LongRunningFunc)
+	handler = genericfilters.WithMaxInFlightLimit(handler, c.MaxRequestsInFlight, c.MaxMutatingRequestsInFlight,
+		c.LongRunningFunc)
 	handler = impersonation.WithConstrainedImpersonation(handler, c.Authorization.Authorizer, c.Serializer)
 	handler = genericapifilters.WithAuthentication(handler, c.Authentication.Authenticator,
-		genericapifilters.Unauthorized(c.Serializer), c.Authentication.APIAudiences, c.Authentication.RequestHeaderConfig)
+		genericapifilters.Unauthorized(c.Serializer), c.Authentication.APIAudiences,
+		c.Authentication.RequestHeaderConfig)
 	handler = genericapifilters.WithWarningRecorder(handler)
 	handler = genericfilters.WithTimeoutForNonLongRunningRequests(handler, c.LongRunningFunc)
-	handler = genericapifilters.WithRequestDeadline(handler, nil, nil, c.LongRunningFunc, c.Serializer, c.RequestTimeout)
+	handler = genericapifilters.WithRequestDeadline(handler, nil, nil, c.LongRunningFunc, c.Serializer,
+		c.RequestTimeout)
 	handler = genericfilters.WithWaitGroup(handler, c.LongRunningFunc, c.NonLongRunningRequestWaitGroup)
 	handler = genericfilters.WithWatchTerminationDuringShutdown(handler, shutdown{c}, c.WatchRequestWaitGroup)
 	handler = genericapifilters.WithCacheControl(handler)

@@ -74,7 +74,8 @@ func (s *Server) registryConfig() (registry.Config, error) {
 		EventTTL:       s.options.EventTTL,
 	}
 	if s.tokens != nil && s.tokens.issuer != nil {
-		config.Tokens = serviceaccount.Tokens{Issuer: s.tokens.issuer, Objects: &s.objects, Audiences: s.options.audiences()}
+		config.Tokens = serviceaccount.Tokens{Issuer: s.tokens.issuer, Objects: &s.objects,
+			Audiences: s.options.audiences()}
 	}
 	return config, nil
 }

@@ -16,8 +16,8 @@ import (
 	"keelson.dev/services/apiserver/internal/authn/satoken"
 )
 
-// storedObjects reads from the watch caches of the server's own stores what
-// tokens are bound to, where nodes are and what runs on them. It is filled in when the stores are open, before anything is served.
+// storedObjects reads from the watch caches of the server's own stores what tokens are bound to, where nodes are and
+// what runs on them. It is filled in when the stores are open, before anything is served.
 type storedObjects struct {
 	storages map[string]genericrest.Storage
 }

@@ -67,24 +67,35 @@ func NewOptions() *Options {
 // AddFlags binds the flags.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.DataDir, "data-dir", o.DataDir, "directory of the embedded store")
-	fs.StringSliceVar(&o.Etcd.Servers, "etcd-servers", o.Etcd.Servers, "client URLs of an etcd cluster to use in place of the embedded store")
+	fs.StringSliceVar(&o.Etcd.Servers, "etcd-servers", o.Etcd.Servers,
+		"client URLs of an etcd cluster to use in place of the embedded store")
 	fs.StringVar(&o.Etcd.CertFile, "etcd-certfile", o.Etcd.CertFile, "PEM client certificate for --etcd-servers")
 	fs.StringVar(&o.Etcd.KeyFile, "etcd-keyfile", o.Etcd.KeyFile, "PEM key of --etcd-certfile")
 	fs.StringVar(&o.Etcd.CAFile, "etcd-cafile", o.Etcd.CAFile, "PEM bundle that verifies --etcd-servers")
 	fs.StringVar(&o.BindAddress, "bind-address", o.BindAddress, "IP address to listen on")
 	fs.IntVar(&o.SecurePort, "secure-port", o.SecurePort, "port to listen on; 0 takes a free one")
-	fs.StringVar(&o.AdvertiseAddress, "advertise-address", o.AdvertiseAddress, "IP address that Pods reach the apiserver at; default: the bind address or the host's own")
-	fs.StringVar(&o.TLSCertFile, "tls-cert-file", o.TLSCertFile, "PEM serving certificate; without it a self-signed one is made in memory")
+	fs.StringVar(&o.AdvertiseAddress, "advertise-address", o.AdvertiseAddress,
+		"IP address that Pods reach the apiserver at; default: the bind address or the host's own")
+	fs.StringVar(&o.TLSCertFile, "tls-cert-file", o.TLSCertFile,
+		"PEM serving certificate; without it a self-signed one is made in memory")
 	fs.StringVar(&o.TLSPrivateKeyFile, "tls-private-key-file", o.TLSPrivateKeyFile, "PEM key of --tls-cert-file")
-	fs.StringVar(&o.ClientCAFile, "client-ca-file", o.ClientCAFile, "PEM bundle; client certificates of it authenticate by common name and organizations")
-	fs.StringVar(&o.TokenAuthFile, "token-auth-file", o.TokenAuthFile, "CSV file of token, user, uid and \"group1,group2\"")
-	fs.BoolVar(&o.AnonymousAuth, "anonymous-auth", o.AnonymousAuth, "let requests without credentials in as system:anonymous")
-	fs.StringSliceVar(&o.ServiceAccountKeyFiles, "service-account-key-file", o.ServiceAccountKeyFiles, "PEM files of keys that verify service-account tokens; default: the signing key")
-	fs.StringVar(&o.ServiceAccountSigningKeyFile, "service-account-signing-key-file", o.ServiceAccountSigningKeyFile, "PEM private key that signs service-account tokens; without it none are issued")
-	fs.StringVar(&o.ServiceAccountIssuer, "service-account-issuer", o.ServiceAccountIssuer, "issuer of service-account tokens")
-	fs.StringSliceVar(&o.APIAudiences, "api-audiences", o.APIAudiences, "audiences that service-account tokens must be meant for; default: the issuer")
+	fs.StringVar(&o.ClientCAFile, "client-ca-file", o.ClientCAFile,
+		"PEM bundle; client certificates of it authenticate by common name and organizations")
+	fs.StringVar(&o.TokenAuthFile, "token-auth-file", o.TokenAuthFile,
+		"CSV file of token, user, uid and \"group1,group2\"")
+	fs.BoolVar(&o.AnonymousAuth, "anonymous-auth", o.AnonymousAuth,
+		"let requests without credentials in as system:anonymous")
+	fs.StringSliceVar(&o.ServiceAccountKeyFiles, "service-account-key-file", o.ServiceAccountKeyFiles,
+		"PEM files of keys that verify service-account tokens; default: the signing key")
+	fs.StringVar(&o.ServiceAccountSigningKeyFile, "service-account-signing-key-file", o.ServiceAccountSigningKeyFile,
+		"PEM private key that signs service-account tokens; without it none are issued")
+	fs.StringVar(&o.ServiceAccountIssuer, "service-account-issuer", o.ServiceAccountIssuer,
+		"issuer of service-account tokens")
+	fs.StringSliceVar(&o.APIAudiences, "api-audiences", o.APIAudiences,
+		"audiences that service-account tokens must be meant for; default: the issuer")
 	o.Nodeagents.AddFlags(fs)
-	fs.StringVar(&o.ServiceClusterIPRange, "service-cluster-ip-range", o.ServiceClusterIPRange, "CIDR of the Services' cluster IPs")
+	fs.StringVar(&o.ServiceClusterIPRange, "service-cluster-ip-range", o.ServiceClusterIPRange,
+		"CIDR of the Services' cluster IPs")
 	fs.DurationVar(&o.EventTTL, "event-ttl", o.EventTTL, "how long Events are kept")
 }
 
@@ -99,12 +110,15 @@ func (o *Options) Validate() error {
 	add(o.DataDir == "" && len(o.Etcd.Servers) == 0, "--data-dir: must be set unless --etcd-servers is")
 	add(net.ParseIP(o.BindAddress) == nil, "--bind-address: %q is not an IP address", o.BindAddress)
 	add(o.SecurePort < 0 || o.SecurePort > 65535, "--secure-port: %d is not between 0 and 65535", o.SecurePort)
-	add(o.AdvertiseAddress != "" && net.ParseIP(o.AdvertiseAddress) == nil, "--advertise-address: %q is not an IP address", o.AdvertiseAddress)
-	add((o.TLSCertFile == "") != (o.TLSPrivateKeyFile == ""), "--tls-cert-file: needs --tls-private-key-file, and the reverse")
+	add(o.AdvertiseAddress != "" && net.ParseIP(o.AdvertiseAddress) == nil,
+		"--advertise-address: %q is not an IP address", o.AdvertiseAddress)
+	add((o.TLSCertFile == "") != (o.TLSPrivateKeyFile == ""),
+		"--tls-cert-file: needs --tls-private-key-file, and the reverse")
 	add(o.ServiceAccountIssuer == "", "--service-account-issuer: must not be empty")
 	add(o.EventTTL < time.Second, "--event-ttl: %s is less than 1s", o.EventTTL)
 	if _, err := netip.ParsePrefix(o.ServiceClusterIPRange); err != nil {
-		errs = append(errs, fmt.Errorf("--service-cluster-ip-range: %q is not a CIDR such as 10.96.0.0/16", o.ServiceClusterIPRange))
+		errs = append(errs, fmt.Errorf("--service-cluster-ip-range: %q is not a CIDR such as 10.96.0.0/16",
+			o.ServiceClusterIPRange))
 	}
 	errs = append(errs, o.Nodeagents.Validate()...)
 	return errors.Join(append(errs, o.checkFiles()...)...)

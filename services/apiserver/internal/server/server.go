@@ -207,7 +207,8 @@ func (s *Server) openStore(ctx context.Context) (err error) {
 
 func (s *Server) openConfig(context.Context) (err error) {
 	s.config.RESTOptionsGetter = s.store
-	s.config.AddReadyzChecks(healthz.NamedCheck("store", func(r *http.Request) error { return s.store.Check(r.Context()) }))
+	s.config.AddReadyzChecks(healthz.NamedCheck("store",
+		func(r *http.Request) error { return s.store.Check(r.Context()) }))
 	if s.client, err = clientset.NewForConfig(s.config.LoopbackClientConfig); err != nil {
 		return fmt.Errorf("making the loopback client: %w", err)
 	}

@@ -47,7 +47,8 @@ func (o *Options) serve(config *genericapiserver.Config, listener net.Listener) 
 	if o.TLSCertFile == "" {
 		// No directory: the certificate stays in memory.
 		serving.ServerCert.CertDirectory = ""
-		if err := serving.MaybeDefaultWithSelfSignedCerts("localhost", nil, []net.IP{netutils.ParseIPSloppy("127.0.0.1")}); err != nil {
+		if err := serving.MaybeDefaultWithSelfSignedCerts("localhost", nil,
+			[]net.IP{netutils.ParseIPSloppy("127.0.0.1")}); err != nil {
 			return fmt.Errorf("making a serving certificate: %w", err)
 		}
 	}

@@ -47,7 +47,8 @@ func serveStarting(listener *net.TCPListener, info *genericapiserver.SecureServi
 		ErrorLog:          log.New(io.Discard, "", 0),
 		ReadHeaderTimeout: startingHeaders,
 		TLSConfig: &tls.Config{
-			Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
+			Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12,
+			NextProtos: []string{"h2", "http/1.1"},
 		},
 	}
 	go func() {

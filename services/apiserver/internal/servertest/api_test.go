@@ -80,7 +80,8 @@ func testWrites(t *testing.T, s *servertest.Server) {
 	}
 	same, err := client.Update(ctx, second.DeepCopy(), metav1.UpdateOptions{})
 	if err != nil || same.ResourceVersion != second.ResourceVersion {
-		t.Errorf("an update without a change: version %s, error %v, want version %s", same.ResourceVersion, err, second.ResourceVersion)
+		t.Errorf("an update without a change: version %s, error %v, want version %s", same.ResourceVersion, err,
+			second.ResourceVersion)
 	}
 	for kind, patch := range map[types.PatchType]string{
 		types.MergePatchType:          `{"data":{"merge":"x"}}`,
@@ -113,7 +114,8 @@ func testApply(t *testing.T, s *servertest.Server) {
 	ns := s.Namespace(t, "apply")
 	client := s.Client.CoreV1().ConfigMaps(ns)
 	apply := func(manager, value string, force bool) (*corev1.ConfigMap, error) {
-		return client.Apply(ctx, corev1apply.ConfigMap("a", ns).WithData(map[string]string{"k": value}), metav1.ApplyOptions{FieldManager: manager, Force: force})
+		return client.Apply(ctx, corev1apply.ConfigMap("a", ns).WithData(map[string]string{"k": value}),
+			metav1.ApplyOptions{FieldManager: manager, Force: force})
 	}
 	if _, err := apply("one", "1", false); err != nil {
 		t.Fatalf("applying: %v", err)
@@ -146,13 +148,15 @@ func testDryRun(t *testing.T, s *servertest.Server) {
 		t.Errorf("after a dry create: %v, want not found", err)
 	}
 	stored := create(t, client, configMap("a", nil))
-	if _, err := client.Patch(ctx, "a", types.MergePatchType, []byte(`{"data":{"x":"y"}}`), metav1.PatchOptions{DryRun: all}); err != nil {
+	if _, err := client.Patch(ctx, "a", types.MergePatchType, []byte(`{"data":{"x":"y"}}`),
+		metav1.PatchOptions{DryRun: all}); err != nil {
 		t.Errorf("dry patch: %v", err)
 	}
 	if err := client.Delete(ctx, "a", metav1.DeleteOptions{DryRun: all}); err != nil {
 		t.Errorf("dry delete: %v", err)
 	}
-	if got, err := client.Get(ctx, "a", metav1.GetOptions{}); err != nil || got.ResourceVersion != stored.ResourceVersion {
+	if got, err := client.Get(ctx, "a", metav1.GetOptions{}); err != nil ||
+		got.ResourceVersion != stored.ResourceVersion {
 		t.Errorf("after dry writes: %v, %v, want it untouched", got, err)
 	}
 }
@@ -164,15 +168,18 @@ func testStrictFields(t *testing.T, s *servertest.Server) {
 		config := s.ConfigAs(servertest.Admin)
 		config.WarningHandler = warnings
 		client := kubernetes.NewForConfigOrDie(config)
-		err := client.CoreV1().RESTClient().Post().Namespace(ns).Resource("configmaps").Param("fieldValidation", validation).
+		err := client.CoreV1().RESTClient().Post().Namespace(ns).Resource("configmaps").Param("fieldValidation",
+			validation).
 			SetHeader("Content-Type", "application/json").
-			Body([]byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"generateName":"a-"},"dat":{"x":"y"}}`)).Do(t.Context()).Error()
+			Body([]byte(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"generateName":"a-"},"dat":{"x":"y"}}`)).Do(
+			t.Context()).Error()
 		return warnings.texts, err
 	}
 	if _, err := post("Strict"); !apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), `unknown field "dat"`) {
 		t.Errorf("strict: %v, want a bad request that names the field", err)
 	}
-	if warnings, err := post("Warn"); err != nil || len(warnings) != 1 || !strings.Contains(warnings[0], `unknown field "dat"`) {
+	if warnings, err := post("Warn"); err != nil || len(warnings) != 1 || !strings.Contains(warnings[0],
+		`unknown field "dat"`) {
 		t.Errorf("warn: error %v, warnings %q", err, warnings)
 	}
 	if warnings, err := post("Ignore"); err != nil || len(warnings) != 0 {
@@ -201,7 +208,8 @@ func testErrors(t *testing.T, s *servertest.Server) {
 	if !apierrors.IsInvalid(err) || fmt.Sprint(causes) != "[metadata.name data[a/b]]" {
 		t.Errorf("invalid fields: %v with causes %v", err, causes)
 	}
-	if _, err := s.Client.CoreV1().ConfigMaps("nowhere").Create(ctx, configMap("a", nil), metav1.CreateOptions{}); !apierrors.IsNotFound(err) {
+	if _, err := s.Client.CoreV1().ConfigMaps("nowhere").Create(ctx, configMap("a", nil),
+		metav1.CreateOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("creating in a missing namespace: %v, want not found", err)
 	}
 	err = s.Client.CoreV1().RESTClient().Get().AbsPath("/apis/nothing/v1/things").Do(ctx).Error()

@@ -57,9 +57,11 @@ func (a *Authority) Client(t testing.TB, s *Server, name string, groups ...strin
 	if err != nil {
 		t.Fatalf("signing the certificate of %s: %v", name, err)
 	}
-	client, err := kubernetes.NewForConfig(&restclient.Config{Host: "https://" + s.Address(), QPS: -1, TLSClientConfig: restclient.TLSClientConfig{
-		Insecure: true, CertData: encoded("CERTIFICATE", der), KeyData: encoded("EC PRIVATE KEY", marshalled(t, key)),
-	}})
+	client, err := kubernetes.NewForConfig(&restclient.Config{Host: "https://" + s.Address(), QPS: -1,
+		TLSClientConfig: restclient.TLSClientConfig{
+			Insecure: true, CertData: encoded("CERTIFICATE", der), KeyData: encoded("EC PRIVATE KEY",
+				marshalled(t, key)),
+		}})
 	if err != nil {
 		t.Fatalf("making the client of %s: %v", name, err)
 	}

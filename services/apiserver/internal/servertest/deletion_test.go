@@ -77,7 +77,8 @@ func testIdentity(t *testing.T, s *servertest.Server) {
 	} {
 		changed := first.DeepCopy()
 		change(changed)
-		err := s.Client.CoreV1().RESTClient().Put().Namespace(ns).Resource("pods").Name("a").Body(changed).Do(ctx).Error()
+		err := s.Client.CoreV1().RESTClient().Put().Namespace(ns).Resource("pods").Name("a").Body(changed).Do(
+			ctx).Error()
 		if !apierrors.IsConflict(err) && !apierrors.IsBadRequest(err) && !apierrors.IsInvalid(err) {
 			t.Errorf("changing the %s: %v, want it refused", field, err)
 		}
@@ -85,7 +86,8 @@ func testIdentity(t *testing.T, s *servertest.Server) {
 	// The API takes another creation time without complaint, and keeps its own.
 	changed := first.DeepCopy()
 	changed.CreationTimestamp.Time = changed.CreationTimestamp.Add(-time.Hour)
-	if kept, err := client.Update(ctx, changed, metav1.UpdateOptions{}); err != nil || !kept.CreationTimestamp.Equal(&first.CreationTimestamp) {
+	if kept, err := client.Update(ctx, changed, metav1.UpdateOptions{}); err != nil ||
+		!kept.CreationTimestamp.Equal(&first.CreationTimestamp) {
 		t.Errorf("after a change of the creation time: %v, %v", kept.CreationTimestamp, err)
 	}
 	if err := client.Delete(ctx, "a", metav1.DeleteOptions{GracePeriodSeconds: ptr.To(int64(0))}); err != nil {
@@ -95,7 +97,8 @@ func testIdentity(t *testing.T, s *servertest.Server) {
 		t.Error("an object of the same name has the same UID")
 	}
 	generated := pod(metav1.ObjectMeta{GenerateName: "pre-"})
-	if generated.GenerateName != "pre-" || !strings.HasPrefix(generated.Name, "pre-") || len(generated.Name) != len("pre-")+5 {
+	if generated.GenerateName != "pre-" || !strings.HasPrefix(generated.Name, "pre-") ||
+		len(generated.Name) != len("pre-")+5 {
 		t.Errorf("generated %q from %q", generated.Name, generated.GenerateName)
 	}
 }

@@ -92,7 +92,8 @@ func TestAcknowledgedIsOnDisk(t *testing.T) {
 		writers.Go(func() {
 			for i := 0; ; i++ {
 				name := fmt.Sprintf("c-%d-%d", w, i)
-				if _, err := c.client.CoreV1().ConfigMaps("default").Create(t.Context(), configMap(name, nil), metav1.CreateOptions{}); err != nil {
+				if _, err := c.client.CoreV1().ConfigMaps("default").Create(t.Context(), configMap(name, nil),
+					metav1.CreateOptions{}); err != nil {
 					return
 				}
 				mu.Lock()
@@ -123,15 +124,18 @@ func TestAcknowledgedIsOnDisk(t *testing.T) {
 // TestCrashAtEachWrite lets the server die before and after a write. The write
 // was not acknowledged, so it may count or not, but the next server is whole.
 func TestCrashAtEachWrite(t *testing.T) {
-	for point, stored := range map[string]bool{"apiserver/store.create.before": false, "apiserver/store.create.after": true} {
+	for point, stored := range map[string]bool{"apiserver/store.create.before": false,
+		"apiserver/store.create.after": true} {
 		t.Run(filepath.Base(point), func(t *testing.T) {
 			dir := t.TempDir()
 			startChild(t, dir, "").kill() // the system's objects are made here
 			c := startChild(t, dir, point+"=crash")
-			if _, err := c.client.CoreV1().ConfigMaps("default").Create(t.Context(), configMap("a", nil), metav1.CreateOptions{}); err == nil {
+			if _, err := c.client.CoreV1().ConfigMaps("default").Create(t.Context(), configMap("a", nil),
+				metav1.CreateOptions{}); err == nil {
 				t.Fatal("the write was acknowledged by a server that died in it")
 			}
-			_, err := startChild(t, dir, "").client.CoreV1().ConfigMaps("default").Get(t.Context(), "a", metav1.GetOptions{})
+			_, err := startChild(t, dir, "").client.CoreV1().ConfigMaps("default").Get(t.Context(), "a",
+				metav1.GetOptions{})
 			if stored && err != nil || !stored && !apierrors.IsNotFound(err) {
 				t.Errorf("after the restart: %v, want stored %v", err, stored)
 			}
@@ -149,7 +153,8 @@ func testFailedWrites(t *testing.T, s *servertest.Server) {
 		}
 		defer failpoint.Disarm("apiserver/store." + verb + ".before")
 	}
-	if _, err := client.Create(t.Context(), configMap("b", nil), metav1.CreateOptions{}); !apierrors.IsInternalError(err) {
+	if _, err := client.Create(t.Context(), configMap("b", nil),
+		metav1.CreateOptions{}); !apierrors.IsInternalError(err) {
 		t.Errorf("create: %v, want an internal error", err)
 	}
 	if err := client.Delete(t.Context(), "a", metav1.DeleteOptions{}); !apierrors.IsInternalError(err) {

@@ -18,7 +18,8 @@ const (
 func Eventually(t testing.TB, what string, condition func(ctx context.Context) (missing string)) {
 	t.Helper()
 	missing := ""
-	err := wait.PollUntilContextTimeout(t.Context(), pollInterval, pollTimeout, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), pollInterval, pollTimeout, true, func(ctx context.Context) (bool,
+		error) {
 		missing = condition(ctx)
 		return missing == "", nil
 	})

@@ -27,7 +27,8 @@ func TestEtcdServers(t *testing.T) {
 	external := func(c *inproc.Config) { c.Etcd.Servers = []string{"unix://" + filepath.Join(dir, "etcd.sock")} }
 	one, two := servertest.Start(t, external), servertest.Start(t, external)
 	create(t, one.Client.CoreV1().ConfigMaps("default"), configMap("a", map[string]string{"k": "v"}))
-	w, err := two.Client.CoreV1().ConfigMaps("default").Watch(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=a"})
+	w, err := two.Client.CoreV1().ConfigMaps("default").Watch(t.Context(),
+		metav1.ListOptions{FieldSelector: "metadata.name=a"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +36,8 @@ func TestEtcdServers(t *testing.T) {
 	if got, _ := next(t, w); got != "ADDED a" {
 		t.Errorf("the other server's first event: %s", got)
 	}
-	if c, err := two.Client.CoreV1().ConfigMaps("default").Get(t.Context(), "a", metav1.GetOptions{}); err != nil || c.Data["k"] != "v" {
+	if c, err := two.Client.CoreV1().ConfigMaps("default").Get(t.Context(), "a", metav1.GetOptions{}); err != nil ||
+		c.Data["k"] != "v" {
 		t.Errorf("the other server has %v, %v", c, err)
 	}
 }

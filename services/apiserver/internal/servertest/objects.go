@@ -16,7 +16,8 @@ func (s *Server) Namespace(t testing.TB, name string) string {
 		t.Fatalf("creating the namespace %s: %v", name, err)
 	}
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}
-	if _, err := s.Client.CoreV1().ServiceAccounts(name).Create(t.Context(), account, metav1.CreateOptions{}); err != nil {
+	if _, err := s.Client.CoreV1().ServiceAccounts(name).Create(t.Context(), account,
+		metav1.CreateOptions{}); err != nil {
 		t.Fatalf("creating the default account of %s: %v", name, err)
 	}
 	return name

@@ -43,11 +43,16 @@ func TestRefusedStarts(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, "is not a directory"},
-		{"missing file", func(_ *testing.T, c *inproc.Config) { c.ClientCAFile = "/nowhere/ca.crt" }, "--client-ca-file: "},
-		{"key without certificate", func(_ *testing.T, c *inproc.Config) { c.TLSPrivateKeyFile = c.TokenAuthFile }, "--tls-cert-file: needs"},
-		{"not a certificate", func(_ *testing.T, c *inproc.Config) { c.ClientCAFile = c.TokenAuthFile }, "--client-ca-file: "},
-		{"not a key", func(_ *testing.T, c *inproc.Config) { c.ServiceAccountSigningKeyFile = c.TokenAuthFile }, "--service-account-signing-key-file: "},
-		{"not a range", func(_ *testing.T, c *inproc.Config) { c.ServiceClusterIPRange = "10.96.0.1" }, "--service-cluster-ip-range: "},
+		{"missing file", func(_ *testing.T, c *inproc.Config) { c.ClientCAFile = "/nowhere/ca.crt" },
+			"--client-ca-file: "},
+		{"key without certificate", func(_ *testing.T, c *inproc.Config) { c.TLSPrivateKeyFile = c.TokenAuthFile },
+			"--tls-cert-file: needs"},
+		{"not a certificate", func(_ *testing.T, c *inproc.Config) { c.ClientCAFile = c.TokenAuthFile },
+			"--client-ca-file: "},
+		{"not a key", func(_ *testing.T, c *inproc.Config) { c.ServiceAccountSigningKeyFile = c.TokenAuthFile },
+			"--service-account-signing-key-file: "},
+		{"not a range", func(_ *testing.T, c *inproc.Config) { c.ServiceClusterIPRange = "10.96.0.1" },
+			"--service-cluster-ip-range: "},
 		{"not an address", func(_ *testing.T, c *inproc.Config) { c.BindAddress = "localhost" }, "--bind-address: "},
 	}
 	for _, row := range rows {

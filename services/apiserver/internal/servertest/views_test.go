@@ -41,7 +41,8 @@ func testTables(t *testing.T, s *servertest.Server) {
 	}
 	for _, watch := range []string{"false", "true"} {
 		table := request(watch)
-		if table.Kind != "Table" || len(table.Rows) != 1 || table.Rows[0].Cells[0] != "a" || table.Rows[0].Cells[1] != float64(1) {
+		if table.Kind != "Table" || len(table.Rows) != 1 || table.Rows[0].Cells[0] != "a" ||
+			table.Rows[0].Cells[1] != float64(1) {
 			t.Errorf("watch=%s: %+v", watch, table)
 		}
 		if len(table.ColumnDefinitions) != 3 || table.ColumnDefinitions[1].Name != "Data" {
@@ -91,7 +92,8 @@ func testDiscovery(t *testing.T, s *servertest.Server) {
 		switch {
 		case !ok:
 			t.Errorf("%s is not served", row.path)
-		case r.SingularName != row.singular || r.Namespaced != row.namespaced || row.short != "" && !slices.Contains(r.ShortNames, row.short):
+		case r.SingularName != row.singular || r.Namespaced != row.namespaced || row.short != "" &&
+			!slices.Contains(r.ShortNames, row.short):
 			t.Errorf("%s: %+v", row.path, r)
 		case strings.Join(slices.Sorted(slices.Values(r.Verbs)), " ") != strings.Join(row.verbs, " "):
 			t.Errorf("%s: verbs %v, want %v", row.path, r.Verbs, row.verbs)
@@ -108,7 +110,8 @@ func testOpenAPI(t *testing.T, s *servertest.Server) {
 	for _, d := range v2.Definitions.AdditionalProperties {
 		definitions[d.Name] = true
 	}
-	for _, want := range []string{"io.k8s.api.core.v1.Pod", "io.k8s.api.apps.v1.Deployment", "io.k8s.api.autoscaling.v1.Scale"} {
+	for _, want := range []string{"io.k8s.api.core.v1.Pod", "io.k8s.api.apps.v1.Deployment",
+		"io.k8s.api.autoscaling.v1.Scale"} {
 		if !definitions[want] {
 			t.Errorf("OpenAPI v2 lacks %s", want)
 		}
@@ -143,7 +146,8 @@ func testEvents(t *testing.T, s *servertest.Server) {
 		t.Fatalf("creating: %v", err)
 	}
 	other, err := s.Client.EventsV1().Events(ns).Get(ctx, "a", metav1.GetOptions{})
-	if err != nil || other.Regarding.Name != "p" || other.Note != "a note" || other.DeprecatedCount != 3 || other.DeprecatedSource.Component != "test" {
+	if err != nil || other.Regarding.Name != "p" || other.Note != "a note" || other.DeprecatedCount != 3 ||
+		other.DeprecatedSource.Component != "test" {
 		t.Errorf("in the other shape: %+v, %v", other, err)
 	}
 	for selector, want := range map[string]int{"regarding.name=p": 1, "regarding.name=q": 0, "reason=Tested": 1} {
@@ -171,7 +175,8 @@ func testSystemObjects(t *testing.T, s *servertest.Server) {
 		}
 	}
 	// SCH-008
-	for name, value := range map[string]int32{"system-cluster-critical": 2000000000, "system-node-critical": 2000001000} {
+	for name, value := range map[string]int32{"system-cluster-critical": 2000000000,
+		"system-node-critical": 2000001000} {
 		class, err := s.Client.SchedulingV1().PriorityClasses().Get(ctx, name, metav1.GetOptions{})
 		if err != nil || class.Value != value {
 			t.Errorf("priority class %s: %+v, %v", name, class, err)
@@ -182,10 +187,14 @@ func testSystemObjects(t *testing.T, s *servertest.Server) {
 		t.Errorf("the apiserver's Service: %+v, %v", service, err)
 	}
 	view, err := s.Client.RbacV1().ClusterRoles().Get(ctx, "view", metav1.GetOptions{})
-	if err != nil || !slices.ContainsFunc(view.Rules, func(r ruleType) bool { return slices.Contains(r.Resources, "pods/log") }) {
+	if err != nil || !slices.ContainsFunc(view.Rules, func(r ruleType) bool {
+		return slices.Contains(r.Resources,
+			"pods/log")
+	}) {
 		t.Errorf("the aggregated role view: %+v, %v", view, err)
 	}
-	if err := s.Client.AppsV1().RESTClient().Get().AbsPath("/apis/apps/v1").Do(ctx).Into(&metav1.APIResourceList{}); err != nil {
+	if err := s.Client.AppsV1().RESTClient().Get().AbsPath("/apis/apps/v1").Do(ctx).Into(
+		&metav1.APIResourceList{}); err != nil {
 		t.Errorf("%s: %v", appsv1.SchemeGroupVersion, err)
 	}
 }

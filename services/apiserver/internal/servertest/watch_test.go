@@ -58,7 +58,8 @@ func testWatch(t *testing.T, s *servertest.Server) {
 	if a, err = client.Update(ctx, a, metav1.UpdateOptions{}); err != nil {
 		t.Fatalf("updating: %v", err)
 	}
-	if got, event := next(t, w); got != "MODIFIED a" || event.Object.(*corev1.ConfigMap).ResourceVersion != a.ResourceVersion {
+	if got, event := next(t, w); got != "MODIFIED a" ||
+		event.Object.(*corev1.ConfigMap).ResourceVersion != a.ResourceVersion {
 		t.Errorf("second event: %s %v, want MODIFIED a at %s", got, event.Object, a.ResourceVersion)
 	}
 	// What the selector no longer matches is gone for this watcher.
@@ -87,7 +88,8 @@ func testWatchList(t *testing.T, s *servertest.Server) {
 	client := s.Client.CoreV1().ConfigMaps(s.Namespace(t, "watchlist"))
 	create(t, client, configMap("a", nil))
 	w, err := client.Watch(t.Context(), metav1.ListOptions{
-		SendInitialEvents: ptr.To(true), AllowWatchBookmarks: true, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
+		SendInitialEvents: ptr.To(true), AllowWatchBookmarks: true,
+		ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
 	})
 	if err != nil {
 		t.Fatalf("watching: %v", err)
@@ -98,7 +100,8 @@ func testWatchList(t *testing.T, s *servertest.Server) {
 	}
 	got, event := next(t, w)
 	bookmark, ok := event.Object.(*corev1.ConfigMap)
-	if !ok || !strings.HasPrefix(got, "BOOKMARK") || bookmark.Annotations[metav1.InitialEventsAnnotationKey] != "true" || bookmark.ResourceVersion == "" {
+	if !ok || !strings.HasPrefix(got, "BOOKMARK") ||
+		bookmark.Annotations[metav1.InitialEventsAnnotationKey] != "true" || bookmark.ResourceVersion == "" {
 		t.Errorf("after the state: %s %v, want the bookmark that ends it", got, event.Object)
 	}
 	create(t, client, configMap("b", nil))
@@ -107,7 +110,8 @@ func testWatchList(t *testing.T, s *servertest.Server) {
 	}
 }
 
-// testWatchProgress is how a watcher that sees no event learns how far the store has come, so that it can go on from there.
+// testWatchProgress is how a watcher that sees no event learns how far the store has come, so that it can go on from
+// there.
 func testWatchProgress(t *testing.T, s *servertest.Server) {
 	client := s.Client.CoreV1().ConfigMaps(s.Namespace(t, "watchprogress"))
 	list, err := client.List(t.Context(), metav1.ListOptions{})
@@ -116,7 +120,8 @@ func testWatchProgress(t *testing.T, s *servertest.Server) {
 	}
 	// The server tells it each minute, and before the watch ends by itself.
 	w, err := client.Watch(t.Context(), metav1.ListOptions{
-		ResourceVersion: list.ResourceVersion, LabelSelector: "no=such", AllowWatchBookmarks: true, TimeoutSeconds: ptr.To[int64](4),
+		ResourceVersion: list.ResourceVersion, LabelSelector: "no=such", AllowWatchBookmarks: true,
+		TimeoutSeconds: ptr.To[int64](4),
 	})
 	if err != nil {
 		t.Fatalf("watching: %v", err)
@@ -128,7 +133,8 @@ func testWatchProgress(t *testing.T, s *servertest.Server) {
 	if !ok || !strings.HasPrefix(got, "BOOKMARK") {
 		t.Fatalf("without events: %s, want a bookmark", got)
 	}
-	if newer, err := resourceversion.CompareResourceVersion(bookmark.ResourceVersion, unseen.ResourceVersion); err != nil || newer < 0 {
+	if newer, err := resourceversion.CompareResourceVersion(bookmark.ResourceVersion,
+		unseen.ResourceVersion); err != nil || newer < 0 {
 		t.Errorf("the bookmark says %s after %s was written, %v", bookmark.ResourceVersion, unseen.ResourceVersion, err)
 	}
 }
@@ -158,8 +164,10 @@ func testSelectors(t *testing.T, s *servertest.Server) {
 			t.Errorf("%q selects %q, %v, want %q", selector, names(list), err, want)
 		}
 	}
-	for selector, want := range map[string]string{"metadata.name=b": "b", "metadata.name!=b,metadata.namespace=" + ns: "a c"} {
-		list, err := s.Client.CoreV1().ConfigMaps("").List(t.Context(), metav1.ListOptions{FieldSelector: selector, LabelSelector: "tier!=kube"})
+	for selector, want := range map[string]string{"metadata.name=b": "b", "metadata.name!=b,metadata.namespace=" +
+		ns: "a c"} {
+		list, err := s.Client.CoreV1().ConfigMaps("").List(t.Context(), metav1.ListOptions{FieldSelector: selector,
+			LabelSelector: "tier!=kube"})
 		got := ""
 		for _, c := range list.Items {
 			if c.Namespace == ns {

@@ -111,7 +111,11 @@ func TestDamagedStores(t *testing.T) {
 			func(p storedir.Paths) (string, string) { return p.Database, "cannot be read" }},
 		{"scribbled pages of a database", func(t *testing.T, p storedir.Paths) { scribble(t, p.Database, 0.01, 0.03) },
 			func(p storedir.Paths) (string, string) { return p.Database, "cannot be read" }},
-		{"a directory for a database", func(t *testing.T, p storedir.Paths) { remove(t, p.Database); mkdir(t, p.Database) },
+		{"a directory for a database", func(t *testing.T, p storedir.Paths) {
+			remove(t, p.Database)
+			mkdir(t,
+				p.Database)
+		},
 			func(p storedir.Paths) (string, string) { return p.Database, "cannot be read" }},
 		{"no log", func(t *testing.T, p storedir.Paths) { remove(t, p.Log) },
 			func(p storedir.Paths) (string, string) { return p.Log, "holds no log" }},
@@ -134,7 +138,10 @@ func TestDamagedStores(t *testing.T) {
 			scribble(t, logFile(t, p, 2), 0.3, 0.6)
 		},
 			func(p storedir.Paths) (string, string) { return p.Log, "cannot be read" }},
-		{"a strange file in the log", func(t *testing.T, p storedir.Paths) { write(t, filepath.Join(p.Log, "x.wal"), "") },
+		{"a strange file in the log", func(t *testing.T, p storedir.Paths) {
+			write(t, filepath.Join(p.Log, "x.wal"),
+				"")
+		},
 			func(p storedir.Paths) (string, string) { return p.Log, "x.wal is no name" }},
 		{"an identity that is none", func(t *testing.T, p storedir.Paths) { write(t, p.Identity, "x\n") },
 			func(p storedir.Paths) (string, string) { return p.Identity, "does not hold the identity" }},

@@ -161,7 +161,8 @@ func prepareDataDir(dir string, uid int) error {
 		return daemon.UsageError(fmt.Errorf("--data-dir: %s is not a directory", dir))
 	}
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok && int(stat.Uid) != uid {
-		return daemon.UsageError(fmt.Errorf("--data-dir: %s belongs to user id %d, but the apiserver runs as user id %d", dir, stat.Uid, uid))
+		return daemon.UsageError(fmt.Errorf(
+			"--data-dir: %s belongs to user id %d, but the apiserver runs as user id %d", dir, stat.Uid, uid))
 	}
 	if err := os.Chmod(dir, 0o700); err != nil {
 		return daemon.UsageError(fmt.Errorf("--data-dir: cannot be closed to other users: %w", err))

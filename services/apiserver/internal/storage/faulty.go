@@ -16,7 +16,10 @@ type faulty struct{ genericstorage.Interface }
 
 // Create writes a new object.
 func (f faulty) Create(ctx context.Context, key string, obj, out runtime.Object, ttl uint64) error {
-	return failpoint.Around("apiserver/store.create", func() error { return f.Interface.Create(ctx, key, obj, out, ttl) })
+	return failpoint.Around("apiserver/store.create", func() error {
+		return f.Interface.Create(ctx, key, obj, out,
+			ttl)
+	})
 }
 
 // Delete removes an object.

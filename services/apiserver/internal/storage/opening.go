@@ -97,8 +97,8 @@ func (o *opening) run(config *embed.Config) {
 	o.etcd <- etcd
 }
 
-// wait returns the store once it has applied its log. The error is that of ctx, or one sentence about the store. A store
-// may be returned beside the error; it is to be closed.
+// wait returns the store once it has applied its log. The error is that of ctx, or one sentence about the store. A
+// store may be returned beside the error; it is to be closed.
 func (o *opening) wait(ctx context.Context) (*embed.Etcd, error) {
 	var etcd *embed.Etcd
 	select {

@@ -55,7 +55,8 @@ var _ generic.RESTOptionsGetter = &Store{}
 func New(client *kubernetes.Client, scheme *runtime.Scheme, codecs serializer.CodecFactory) *Store {
 	if len(client.Endpoints()) == 0 {
 		// The in-process client has no endpoint that the library could ask for its version.
-		etcdfeature.DefaultFeatureSupportChecker.CheckClient(client.Ctx(), embeddedVersion{}, genericstorage.RequestWatchProgress)
+		etcdfeature.DefaultFeatureSupportChecker.CheckClient(client.Ctx(), embeddedVersion{},
+			genericstorage.RequestWatchProgress)
 	}
 	client.KV = etcd3.NewETCDLatencyTracker(client.KV)
 	compactor := etcd3.NewCompactor(client.Client, compactInterval, clock.RealClock{}, nil)
@@ -94,7 +95,8 @@ func (s *Store) GetRESTOptions(resource schema.GroupResource, example runtime.Ob
 	}, nil
 }
 
-func (s *Store) config(resource schema.GroupResource, example runtime.Object) (*storagebackend.ConfigForResource, error) {
+func (s *Store) config(resource schema.GroupResource, example runtime.Object) (*storagebackend.ConfigForResource,
+	error) {
 	version, err := scheme.StorageVersion(s.scheme, resource.Group, example)
 	if err != nil {
 		return nil, err

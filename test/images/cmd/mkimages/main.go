@@ -1,5 +1,5 @@
-// Command mkimages builds images into docker archives, one file per image, from this repository alone: those of tests and
-// samples or, with --daemons, those of the daemons that the Helm chart runs.
+// Command mkimages builds images into docker archives, one file per image, from this repository alone: those of tests
+// and samples or, with --daemons, those of the daemons that the Helm chart runs.
 package main
 
 import (
@@ -92,7 +92,8 @@ func specs(programs string) map[string]imagefile.Spec {
 	}
 }
 
-// daemonSpecs are the images of the daemons that run as Pods. Their tag is always dev, the chart's default: the version is a label.
+// daemonSpecs are the images of the daemons that run as Pods. Their tag is always dev, the chart's default: the version
+// is a label.
 func daemonSpecs(programs, version string) (map[string]imagefile.Spec, error) {
 	images := map[string]imagefile.Spec{}
 	for _, daemon := range []string{"scheduler", "workload-controllers", "podgc"} {
@@ -115,7 +116,9 @@ func testserver(programs, name, version string) imagefile.Spec {
 		{Path: "/bin", Dir: true, Mode: 0o755},
 		{Path: "/etc", Dir: true, Mode: 0o755},
 		{Path: "/tmp", Dir: true, Mode: 0o1777},
-		{Path: "/etc/passwd", Content: "root:x:0:0:root:/:/bin/sh\napp:x:1000:1000:app:/:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/sh\n", Mode: 0o644},
+		{Path: "/etc/passwd",
+			Content: "root:x:0:0:root:/:/bin/sh\napp:x:1000:1000:app:/:/bin/sh\n" +
+				"nobody:x:65534:65534:nobody:/:/bin/sh\n", Mode: 0o644},
 		{Path: "/etc/group", Content: "root:x:0:\napp:x:1000:\nnobody:x:65534:\n", Mode: 0o644},
 		{Path: "/bin/testserver", Source: filepath.Join(programs, "testserver"), Mode: 0o755},
 	}

@@ -1,5 +1,5 @@
-// Command pause is the first process of every Pod's sandbox: it holds the namespaces, reaps orphans where the Pod's containers
-// share its process namespace, and goes when it is told to.
+// Command pause is the first process of every Pod's sandbox: it holds the namespaces, reaps orphans where the Pod's
+// containers share its process namespace, and goes when it is told to.
 package main
 
 import (

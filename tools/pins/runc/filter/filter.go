@@ -1,9 +1,9 @@
-// Package filter turns a container's seccomp profile into a filter program for the kernel. runc does this with the C library
-// libseccomp; where its headers are not installed, our build of runc does it with this package, so that containers have their
-// profile on every machine.
+// Package filter turns a container's seccomp profile into a filter program for the kernel. runc does this with the C
+// library libseccomp; where its headers are not installed, our build of runc does it with this package, so that
+// containers have their profile on every machine.
 //
-// A system call that no rule names gets the profile's default action. A rule without conditions decides for all calls of its
-// name; otherwise the first rule whose conditions hold does.
+// A system call that no rule names gets the profile's default action. A rule without conditions decides for all calls
+// of its name; otherwise the first rule whose conditions hold does.
 package filter
 
 //go:generate go run ./gentables
@@ -86,7 +86,8 @@ func Compile(profile *configs.Seccomp, machine string) ([]unix.SockFilter, error
 	}
 	p.end(unix.SECCOMP_RET_KILL_THREAD)
 	if len(p.code) > maxProgram {
-		return nil, fmt.Errorf("the seccomp profile needs %d instructions, and the kernel takes %d", len(p.code), maxProgram)
+		return nil, fmt.Errorf("the seccomp profile needs %d instructions, and the kernel takes %d", len(p.code),
+			maxProgram)
 	}
 	return p.code, nil
 }
@@ -115,16 +116,18 @@ func (p *program) architecture(arch architecture, profile *configs.Seccomp, othe
 	return nil
 }
 
-// rules groups a profile's rules by the numbers of their calls, in the order in which the profile first names them. Calls that
-// the architecture does not have are left out.
-func (a architecture) rules(profile *configs.Seccomp, otherwise uint32) (order []uint32, rules map[uint32][]rule, newest uint32, err error) {
+// rules groups a profile's rules by the numbers of their calls, in the order in which the profile first names them.
+// Calls that the architecture does not have are left out.
+func (a architecture) rules(profile *configs.Seccomp, otherwise uint32) (order []uint32, rules map[uint32][]rule,
+	newest uint32, err error) {
 	rules = map[uint32][]rule{}
 	for _, entry := range profile.Syscalls {
 		action, err := returnValue(entry.Action, entry.ErrnoRet)
 		if err != nil {
 			return nil, nil, 0, fmt.Errorf("system call %s: %w", entry.Name, err)
 		}
-		at, found := slices.BinarySearchFunc(a.calls, entry.Name, func(c call, name string) int { return strings.Compare(c.name, name) })
+		at, found := slices.BinarySearchFunc(a.calls, entry.Name,
+			func(c call, name string) int { return strings.Compare(c.name, name) })
 		if !found {
 			continue
 		}
@@ -141,8 +144,8 @@ func (a architecture) rules(profile *configs.Seccomp, otherwise uint32) (order [
 	return order, rules, newest, nil
 }
 
-// merge adds an entry to the rules of its call. Two conditions on one argument of an entry mean either of them, as runc reads
-// them; conditions on different arguments mean all.
+// merge adds an entry to the rules of its call. Two conditions on one argument of an entry mean either of them, as runc
+// reads them; conditions on different arguments mean all.
 func merge(have []rule, args []*configs.Arg, action uint32) []rule {
 	if len(have) == 1 && len(have[0].conditions) == 0 {
 		return have

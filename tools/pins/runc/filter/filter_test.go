@@ -82,7 +82,8 @@ func compile(t *testing.T, profile *configs.Seccomp) []unix.SockFilter {
 }
 
 func rules(entries ...*configs.Syscall) *configs.Seccomp {
-	return &configs.Seccomp{DefaultAction: configs.Errno, Architectures: []string{"amd64", "x86", "x32"}, Syscalls: entries}
+	return &configs.Seccomp{DefaultAction: configs.Errno, Architectures: []string{"amd64", "x86", "x32"},
+		Syscalls: entries}
 }
 
 func entry(name string, args ...*configs.Arg) *configs.Syscall {
@@ -92,26 +93,29 @@ func entry(name string, args ...*configs.Arg) *configs.Syscall {
 // x86-64 numbers: read 0, write 1, mkdir 83, personality 135, statx 332, and 999 is newer than any.
 func TestDecisions(t *testing.T) {
 	all := compile(t, rules(entry("read"), entry("nosuchcall"), entry("statx")))
-	deny := compile(t, &configs.Seccomp{DefaultAction: configs.Allow, Syscalls: []*configs.Syscall{{Name: "mkdir", Action: configs.Errno}}})
+	deny := compile(t, &configs.Seccomp{DefaultAction: configs.Allow,
+		Syscalls: []*configs.Syscall{{Name: "mkdir", Action: configs.Errno}}})
 	one := uint(1)
 	for name, c := range map[string]struct {
 		code         []unix.SockFilter
 		arch, number uint32
 		want         uint32
 	}{
-		"named":                         {all, unix.AUDIT_ARCH_X86_64, 0, allow},
-		"not named":                     {all, unix.AUDIT_ARCH_X86_64, 83, eperm},
-		"the newest named":              {all, unix.AUDIT_ARCH_X86_64, 332, allow},
-		"newer than the profile":        {all, unix.AUDIT_ARCH_X86_64, 999, enosys},
-		"x32":                           {all, unix.AUDIT_ARCH_X86_64, 0x40000000, enosys},
-		"32-bit, named":                 {all, unix.AUDIT_ARCH_I386, 3, allow},
-		"32-bit, not named":             {all, unix.AUDIT_ARCH_I386, 39, eperm},
-		"another machine":               {all, unix.AUDIT_ARCH_AARCH64, 0, kill},
-		"a list of what is forbidden":   {deny, unix.AUDIT_ARCH_X86_64, 83, eperm},
-		"all else":                      {deny, unix.AUDIT_ARCH_X86_64, 999, allow},
-		"32-bit that is not asked for":  {deny, unix.AUDIT_ARCH_I386, 3, kill},
-		"an error number of the rule's": {compile(t, rules(&configs.Syscall{Name: "read", Action: configs.Errno, ErrnoRet: new(uint(38))})), unix.AUDIT_ARCH_X86_64, 0, enosys},
-		"of the profile's":              {compile(t, &configs.Seccomp{DefaultAction: configs.Errno, DefaultErrnoRet: &one, Syscalls: []*configs.Syscall{entry("read")}}), unix.AUDIT_ARCH_X86_64, 0, allow},
+		"named":                        {all, unix.AUDIT_ARCH_X86_64, 0, allow},
+		"not named":                    {all, unix.AUDIT_ARCH_X86_64, 83, eperm},
+		"the newest named":             {all, unix.AUDIT_ARCH_X86_64, 332, allow},
+		"newer than the profile":       {all, unix.AUDIT_ARCH_X86_64, 999, enosys},
+		"x32":                          {all, unix.AUDIT_ARCH_X86_64, 0x40000000, enosys},
+		"32-bit, named":                {all, unix.AUDIT_ARCH_I386, 3, allow},
+		"32-bit, not named":            {all, unix.AUDIT_ARCH_I386, 39, eperm},
+		"another machine":              {all, unix.AUDIT_ARCH_AARCH64, 0, kill},
+		"a list of what is forbidden":  {deny, unix.AUDIT_ARCH_X86_64, 83, eperm},
+		"all else":                     {deny, unix.AUDIT_ARCH_X86_64, 999, allow},
+		"32-bit that is not asked for": {deny, unix.AUDIT_ARCH_I386, 3, kill},
+		"an error number of the rule's": {compile(t, rules(&configs.Syscall{Name: "read", Action: configs.Errno,
+			ErrnoRet: new(uint(38))})), unix.AUDIT_ARCH_X86_64, 0, enosys},
+		"of the profile's": {compile(t, &configs.Seccomp{DefaultAction: configs.Errno,
+			DefaultErrnoRet: &one, Syscalls: []*configs.Syscall{entry("read")}}), unix.AUDIT_ARCH_X86_64, 0, allow},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := decide(t, c.code, c.arch, c.number); got != c.want {
@@ -132,8 +136,10 @@ func TestConditions(t *testing.T) {
 		configs.LessThanOrEqualTo:    func(arg uint64) bool { return arg <= wide },
 		configs.MaskEqualTo:          func(arg uint64) bool { return arg&wide == 0x1_0000_0001 },
 	} {
-		code := compile(t, rules(entry("mkdir", &configs.Arg{Index: 1, Value: wide, ValueTwo: 0x1_0000_0001, Op: op}), entry("statx")))
-		for _, arg := range []uint64{0, 1, 4, 5, 6, 0x1_0000_0000, 0x1_0000_0001, wide - 1, wide, wide + 1, 0x2_0000_0000, 0x2_0000_0005, 0xffff_ffff_ffff_ffff} {
+		code := compile(t, rules(entry("mkdir", &configs.Arg{Index: 1, Value: wide, ValueTwo: 0x1_0000_0001, Op: op}),
+			entry("statx")))
+		for _, arg := range []uint64{0, 1, 4, 5, 6, 0x1_0000_0000, 0x1_0000_0001, wide - 1, wide, wide + 1,
+			0x2_0000_0000, 0x2_0000_0005, 0xffff_ffff_ffff_ffff} {
 			want := eperm
 			if holds(arg) {
 				want = allow
@@ -185,8 +191,9 @@ func TestWhatCannotBeCompiledIsRefused(t *testing.T) {
 		machine string
 		want    string
 	}{
-		"another machine":   {rules(), "riscv64", "needs a runc that is built with libseccomp"},
-		"notify":            {rules(&configs.Syscall{Name: "read", Action: configs.Notify}), "amd64", "system call read: SCMP_ACT_NOTIFY"},
+		"another machine": {rules(), "riscv64", "needs a runc that is built with libseccomp"},
+		"notify": {rules(&configs.Syscall{Name: "read", Action: configs.Notify}), "amd64",
+			"system call read: SCMP_ACT_NOTIFY"},
 		"an unknown action": {&configs.Seccomp{}, "amd64", "the default action: unknown action 0"},
 	} {
 		if _, err := Compile(c.profile, c.machine); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -204,7 +211,8 @@ func TestWhatCannotBeCompiledIsRefused(t *testing.T) {
 func TestTablesAreSorted(t *testing.T) {
 	for machine, family := range families {
 		for _, arch := range family {
-			if len(arch.calls) < 200 || !slices.IsSortedFunc(arch.calls, func(a, b call) int { return strings.Compare(a.name, b.name) }) {
+			if len(arch.calls) < 200 || !slices.IsSortedFunc(arch.calls,
+				func(a, b call) int { return strings.Compare(a.name, b.name) }) {
 				t.Errorf("%s: the table of %s is not usable", machine, arch.name)
 			}
 		}
@@ -220,7 +228,8 @@ func TestMain(m *testing.M) {
 		DefaultAction: configs.Allow, Architectures: []string{"amd64", "arm64"},
 		Syscalls: []*configs.Syscall{
 			{Name: "mkdirat", Action: configs.Errno, ErrnoRet: new(uint(unix.EXDEV))},
-			{Name: "dup3", Action: configs.Errno, Args: []*configs.Arg{{Index: 1, Value: 1000, Op: configs.GreaterThanOrEqualTo}}},
+			{Name: "dup3", Action: configs.Errno,
+				Args: []*configs.Arg{{Index: 1, Value: 1000, Op: configs.GreaterThanOrEqualTo}}},
 		},
 	}
 	code, err := Compile(profile, runtime.GOARCH)
@@ -234,7 +243,8 @@ func TestMain(m *testing.M) {
 		fmt.Println(err)
 		os.Exit(1)
 	}
-	fmt.Println(errors.Is(unix.Mkdirat(unix.AT_FDCWD, "/tmp/never", 0), unix.EXDEV), unix.Dup3(1, 900, 0) == nil, errors.Is(unix.Dup3(1, 1000, 0), unix.EPERM))
+	fmt.Println(errors.Is(unix.Mkdirat(unix.AT_FDCWD, "/tmp/never", 0), unix.EXDEV), unix.Dup3(1, 900, 0) == nil,
+		errors.Is(unix.Dup3(1, 1000, 0), unix.EPERM))
 	os.Exit(0)
 }
 

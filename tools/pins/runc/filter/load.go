@@ -41,7 +41,8 @@ func Load(program []unix.SockFilter, names []specs.LinuxSeccompFlag) error {
 		value |= flags[name]
 	}
 	header := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
-	thread, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, value, uintptr(unsafe.Pointer(&header)))
+	thread, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, value,
+		uintptr(unsafe.Pointer(&header)))
 	runtime.KeepAlive(program)
 	if errno != 0 {
 		return fmt.Errorf("loading the filter: %w", errno)

@@ -5,7 +5,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// program is a filter under construction. Conditional jumps reach 255 instructions forward, unconditional ones any distance.
+// program is a filter under construction. Conditional jumps reach 255 instructions forward, unconditional ones any
+// distance.
 type program struct{ code []unix.SockFilter }
 
 func (p *program) emit(code uint16, k uint32) int {
@@ -83,7 +84,8 @@ func (p *program) compare(comparison uint16, k uint32) int {
 	return p.emit(unix.BPF_JMP|comparison|unix.BPF_K, k)
 }
 
-// condition compares a 64-bit argument in two halves, goes on where it holds, and returns the ways on which it does not.
+// condition compares a 64-bit argument in two halves, goes on where it holds, and returns the ways on which it does
+// not.
 func (p *program) condition(arg *configs.Arg) (failures []branch) {
 	low := argsOffset + 8*uint32(arg.Index)
 	high := low + 4

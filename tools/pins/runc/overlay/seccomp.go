@@ -1,7 +1,7 @@
 //go:build !linux || !cgo || !seccomp
 
-// Package seccomp takes the place, when runc is built, of the file with which runc refuses seccomp profiles where it has no
-// libseccomp.
+// Package seccomp takes the place, when runc is built, of the file with which runc refuses seccomp profiles where it
+// has no libseccomp.
 package seccomp
 
 import (

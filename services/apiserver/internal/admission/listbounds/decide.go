@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// longest is how many elements a list may have that patches merge element by element. Merging takes time in the square of
-// it, for the patch as for what is stored.
+// longest is how many elements a list may have that patches merge element by element. Merging takes time in the square
+// of it, for the patch as for what is stored.
 const longest = 1000
 
 // shape is where in a type there are such lists.
@@ -36,7 +36,8 @@ func shapeOf(t reflect.Type) shape {
 		if !f.IsExported() || name == "-" {
 			continue
 		}
-		at := part{index: i, name: name, merged: f.Type.Kind() == reflect.Slice && strings.Contains(f.Tag.Get("patchStrategy"), "merge")}
+		at := part{index: i, name: name, merged: f.Type.Kind() == reflect.Slice &&
+			strings.Contains(f.Tag.Get("patchStrategy"), "merge")}
 		if inner := structOf(f.Type); inner != nil {
 			at.inner = shapeOf(inner)
 		}

@@ -19,16 +19,23 @@ func TestTooLong(t *testing.T) {
 		"1000 finalizers": {corev1.Service{ObjectMeta: metav1.ObjectMeta{Finalizers: make([]string, 1000)}}, "[]"},
 		"1001 finalizers": {corev1.Service{ObjectMeta: metav1.ObjectMeta{Finalizers: make([]string, 1001)}},
 			"[metadata.finalizers: Too many: 1001: must have at most 1000 items]"},
-		"1001 owners": {corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{OwnerReferences: make([]metav1.OwnerReference, 1001)}},
+		"1001 owners": {corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{OwnerReferences: make([]metav1.OwnerReference,
+			1001)}},
 			"[metadata.ownerReferences: Too many: 1001: must have at most 1000 items]"},
-		"1001 containers": {corev1.PodTemplate{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: containers(1001)}}},
+		"1001 containers": {corev1.PodTemplate{Template: corev1.PodTemplateSpec{
+			Spec: corev1.PodSpec{Containers: containers(1001)}}},
 			"[template.spec.containers: Too many: 1001: must have at most 1000 items]"},
-		"variables of an ephemeral container": {corev1.Pod{Spec: corev1.PodSpec{EphemeralContainers: []corev1.EphemeralContainer{{}, {
-			EphemeralContainerCommon: corev1.EphemeralContainerCommon{Env: make([]corev1.EnvVar, 1001)}}}}},
+		"variables of an ephemeral container": {
+			corev1.Pod{Spec: corev1.PodSpec{EphemeralContainers: []corev1.EphemeralContainer{{}, {
+				EphemeralContainerCommon: corev1.EphemeralContainerCommon{Env: make([]corev1.EnvVar, 1001)}}}}},
 			"[spec.ephemeralContainers[1].env: Too many: 1001: must have at most 1000 items]"},
-		"conditions":              {corev1.Node{Status: corev1.NodeStatus{Conditions: make([]corev1.NodeCondition, 1001)}}, "[status.conditions: Too many: 1001: must have at most 1000 items]"},
-		"a list that is replaced": {corev1.Node{Status: corev1.NodeStatus{Images: make([]corev1.ContainerImage, 1001)}}, "[]"},
-		"a list behind a pointer": {struct{ P *corev1.Pod }{&corev1.Pod{Spec: corev1.PodSpec{Volumes: make([]corev1.Volume, 1001)}}}, "[spec.volumes: Too many: 1001: must have at most 1000 items]"},
+		"conditions": {corev1.Node{Status: corev1.NodeStatus{Conditions: make([]corev1.NodeCondition,
+			1001)}}, "[status.conditions: Too many: 1001: must have at most 1000 items]"},
+		"a list that is replaced": {corev1.Node{Status: corev1.NodeStatus{Images: make([]corev1.ContainerImage, 1001)}},
+			"[]"},
+		"a list behind a pointer": {struct{ P *corev1.Pod }{
+			&corev1.Pod{Spec: corev1.PodSpec{Volumes: make([]corev1.Volume, 1001)}}},
+			"[spec.volumes: Too many: 1001: must have at most 1000 items]"},
 	} {
 		value := reflect.ValueOf(row.object)
 		if got := fmt.Sprint(tooLong(value, shapeOf(value.Type()), nil)); got != row.want {

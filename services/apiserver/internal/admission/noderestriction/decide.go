@@ -61,8 +61,8 @@ func checkOwn(node, name string) error {
 	return fmt.Errorf("node %q is not allowed to modify node %q", node, name)
 }
 
-// forbiddenLabels lists the labels that differ and are not the Node's to say: those of the API's namespaces that are not
-// a kubelet's, and restricted ones.
+// forbiddenLabels lists the labels that differ and are not the Node's to say: those of the API's namespaces that are
+// not a kubelet's, and restricted ones.
 func forbiddenLabels(now, was map[string]string) []string {
 	var forbidden []string
 	all := maps.Clone(now)
@@ -93,11 +93,12 @@ func under(namespace, domain string) bool {
 	return namespace == domain || strings.HasSuffix(namespace, "."+domain)
 }
 
-// checkNewPod lets a Node create nothing but mirrors of its static Pods: they belong to the Node, whose UID is given, and
-// reach for nothing of the API. Labels and namespace are the static Pod's own, as in every cluster.
+// checkNewPod lets a Node create nothing but mirrors of its static Pods: they belong to the Node, whose UID is given,
+// and reach for nothing of the API. Labels and namespace are the static Pod's own, as in every cluster.
 func checkNewPod(node string, uid types.UID, pod *corev1.Pod) error {
 	if _, mirror := pod.Annotations[corev1.MirrorPodAnnotationKey]; !mirror {
-		return fmt.Errorf("pod does not have %q annotation, node %q can only create mirror pods", corev1.MirrorPodAnnotationKey, node)
+		return fmt.Errorf("pod does not have %q annotation, node %q can only create mirror pods",
+			corev1.MirrorPodAnnotationKey, node)
 	}
 	if pod.Spec.NodeName != node {
 		return fmt.Errorf("node %q can only create pods with spec.nodeName set to itself", node)
@@ -110,7 +111,8 @@ func checkNewPod(node string, uid types.UID, pod *corev1.Pod) error {
 		references = append(references, strings.TrimSpace(r.Resource+" "+r.Name))
 	})
 	if len(references) > 0 {
-		return fmt.Errorf("node %q can only create pods that reference nothing of the API, not %s", node, strings.Join(references, ", "))
+		return fmt.Errorf("node %q can only create pods that reference nothing of the API, not %s", node,
+			strings.Join(references, ", "))
 	}
 	return nil
 }
@@ -125,7 +127,8 @@ func checkOwner(node string, uid types.UID, owners []metav1.OwnerReference) erro
 	case owner.APIVersion != "v1" || owner.Kind != "Node" || owner.Name != node:
 		return fmt.Errorf("node %q can only create pods with an owner reference set to itself", node)
 	case owner.UID != uid:
-		return fmt.Errorf("node %q can only create pods with its own UID in the owner reference: %s, not %s", node, uid, owner.UID)
+		return fmt.Errorf("node %q can only create pods with its own UID in the owner reference: %s, not %s", node, uid,
+			owner.UID)
 	case owner.Controller == nil || !*owner.Controller:
 		return fmt.Errorf("node %q can only create pods with a controller owner reference set to itself", node)
 	case owner.BlockOwnerDeletion != nil && *owner.BlockOwnerDeletion:
@@ -185,7 +188,8 @@ func checkTokenRequest(request *authenticationv1.TokenRequest) error {
 // checkTokenPod lets a Node ask for tokens of the Pods that run on it.
 func checkTokenPod(node string, request *authenticationv1.TokenRequest, pod *corev1.Pod) error {
 	if request.Spec.BoundObjectRef.UID != pod.UID {
-		return fmt.Errorf("the UID in the bound object reference (%s) does not match the UID in record. The object might have been deleted and then recreated", request.Spec.BoundObjectRef.UID)
+		return fmt.Errorf("the UID in the bound object reference (%s) does not match the UID in record. The object "+
+			"might have been deleted and then recreated", request.Spec.BoundObjectRef.UID)
 	}
 	if pod.Spec.NodeName != node {
 		return fmt.Errorf("node requested token bound to a pod scheduled on a different node")

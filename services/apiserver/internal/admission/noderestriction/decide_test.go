@@ -20,11 +20,15 @@ func TestForbiddenLabels(t *testing.T) {
 	}{
 		{"nothing", func(map[string]string) {}, nil},
 		{"its own to say", func(l map[string]string) {
-			l["kubernetes.io/hostname"], l["topology.kubernetes.io/zone"], l["mine"], l["x.kubelet.kubernetes.io/y"] = "n2", "z", "2", "w"
+			l["kubernetes.io/hostname"], l["topology.kubernetes.io/zone"], l["mine"],
+				l["x.kubelet.kubernetes.io/y"] = "n2", "z", "2", "w"
 		}, nil},
-		{"a role", func(l map[string]string) { l["node-role.kubernetes.io/control-plane"] = "" }, []string{"node-role.kubernetes.io/control-plane"}},
-		{"a restricted one", func(l map[string]string) { l["a.node-restriction.kubernetes.io/b"] = "" }, []string{"a.node-restriction.kubernetes.io/b"}},
-		{"taking a restricted one away", func(l map[string]string) { delete(l, "node-restriction.kubernetes.io/kept") }, []string{"node-restriction.kubernetes.io/kept"}},
+		{"a role", func(l map[string]string) { l["node-role.kubernetes.io/control-plane"] = "" },
+			[]string{"node-role.kubernetes.io/control-plane"}},
+		{"a restricted one", func(l map[string]string) { l["a.node-restriction.kubernetes.io/b"] = "" },
+			[]string{"a.node-restriction.kubernetes.io/b"}},
+		{"taking a restricted one away", func(l map[string]string) { delete(l, "node-restriction.kubernetes.io/kept") },
+			[]string{"node-restriction.kubernetes.io/kept"}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			now := map[string]string{}
@@ -55,23 +59,28 @@ func TestNodes(t *testing.T) {
 		err error
 		ok  bool
 	}{
-		"registers, with taints":      {checkNewNode("n1", node("n1", tainted)), true},
-		"registers another":           {checkNewNode("n1", node("n2")), false},
-		"registers with a label":      {checkNewNode("n1", node("n1", restricted)), false},
-		"reports":                     {checkNodeUpdate("n1", node("n1", reported), node("n1")), true},
-		"reports for another":         {checkNodeUpdate("n1", node("n2", reported), node("n2")), false},
-		"takes its taints away":       {checkNodeUpdate("n1", node("n1"), node("n1", tainted)), false},
-		"takes an owner":              {checkNodeUpdate("n1", node("n1", owned), node("n1")), false},
-		"gives itself a label":        {checkNodeUpdate("n1", node("n1", restricted), node("n1")), false},
-		"heartbeat":                   {checkLease("n1", "kube-node-lease", "n1"), true},
-		"heartbeat of another":        {checkLease("n1", "kube-node-lease", "n2"), false},
-		"a lease of somebody else":    {checkLease("n1", "kube-system", "n1"), false},
-		"deletes a Pod of another":    {checkPodRemoval("n1", "delete", &corev1.Pod{Spec: corev1.PodSpec{NodeName: "n2"}}), false},
-		"deletes a Pod of no Node":    {checkPodRemoval("n1", "delete", &corev1.Pod{}), false},
-		"deletes a Pod of its own":    {checkPodRemoval("n1", "delete", &corev1.Pod{Spec: corev1.PodSpec{NodeName: "n1"}}), true},
-		"reports on a Pod of its own": {checkPodStatus("n1", &corev1.Pod{}, &corev1.Pod{Spec: corev1.PodSpec{NodeName: "n1"}}), true},
-		"reports on a Pod of another": {checkPodStatus("n1", &corev1.Pod{Spec: corev1.PodSpec{NodeName: "n1"}}, &corev1.Pod{Spec: corev1.PodSpec{NodeName: "n2"}}), false},
-		"labels a Pod by its status": {checkPodStatus("n1", &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"a": "b"}}},
+		"registers, with taints":   {checkNewNode("n1", node("n1", tainted)), true},
+		"registers another":        {checkNewNode("n1", node("n2")), false},
+		"registers with a label":   {checkNewNode("n1", node("n1", restricted)), false},
+		"reports":                  {checkNodeUpdate("n1", node("n1", reported), node("n1")), true},
+		"reports for another":      {checkNodeUpdate("n1", node("n2", reported), node("n2")), false},
+		"takes its taints away":    {checkNodeUpdate("n1", node("n1"), node("n1", tainted)), false},
+		"takes an owner":           {checkNodeUpdate("n1", node("n1", owned), node("n1")), false},
+		"gives itself a label":     {checkNodeUpdate("n1", node("n1", restricted), node("n1")), false},
+		"heartbeat":                {checkLease("n1", "kube-node-lease", "n1"), true},
+		"heartbeat of another":     {checkLease("n1", "kube-node-lease", "n2"), false},
+		"a lease of somebody else": {checkLease("n1", "kube-system", "n1"), false},
+		"deletes a Pod of another": {checkPodRemoval("n1", "delete",
+			&corev1.Pod{Spec: corev1.PodSpec{NodeName: "n2"}}), false},
+		"deletes a Pod of no Node": {checkPodRemoval("n1", "delete", &corev1.Pod{}), false},
+		"deletes a Pod of its own": {checkPodRemoval("n1", "delete",
+			&corev1.Pod{Spec: corev1.PodSpec{NodeName: "n1"}}), true},
+		"reports on a Pod of its own": {checkPodStatus("n1", &corev1.Pod{},
+			&corev1.Pod{Spec: corev1.PodSpec{NodeName: "n1"}}), true},
+		"reports on a Pod of another": {checkPodStatus("n1", &corev1.Pod{Spec: corev1.PodSpec{NodeName: "n1"}},
+			&corev1.Pod{Spec: corev1.PodSpec{NodeName: "n2"}}), false},
+		"labels a Pod by its status": {checkPodStatus("n1",
+			&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"a": "b"}}},
 			&corev1.Pod{Spec: corev1.PodSpec{NodeName: "n1"}}), false},
 	} {
 		if (row.err == nil) != row.ok {
@@ -99,9 +108,11 @@ func TestMirrorPods(t *testing.T) {
 		{"a mirror", func(*corev1.Pod) {}, ""},
 		{"an ordinary Pod", func(p *corev1.Pod) { p.Annotations = nil },
 			`pod does not have "kubernetes.io/config.mirror" annotation, node "n1" can only create mirror pods`},
-		{"of another Node", func(p *corev1.Pod) { p.Spec.NodeName = "n2" }, `node "n1" can only create pods with spec.nodeName set to itself`},
+		{"of another Node", func(p *corev1.Pod) { p.Spec.NodeName = "n2" },
+			`node "n1" can only create pods with spec.nodeName set to itself`},
 		{"owned by nobody", func(p *corev1.Pod) { p.OwnerReferences = nil }, alone},
-		{"owned by two", func(p *corev1.Pod) { p.OwnerReferences = append(p.OwnerReferences, p.OwnerReferences[0]) }, alone},
+		{"owned by two", func(p *corev1.Pod) { p.OwnerReferences = append(p.OwnerReferences, p.OwnerReferences[0]) },
+			alone},
 		{"owned by another kind", owner(func(o *metav1.OwnerReference) { o.Kind = "ReplicaSet" }), mustOwn},
 		{"owned by another group", owner(func(o *metav1.OwnerReference) { o.APIVersion = "apps/v1" }), mustOwn},
 		{"owned by another Node", owner(func(o *metav1.OwnerReference) { o.Name = "n2" }), mustOwn},
@@ -111,13 +122,19 @@ func TestMirrorPods(t *testing.T) {
 			`node "n1" can only create pods with a controller owner reference set to itself`},
 		{"held by the Node", owner(func(o *metav1.OwnerReference) { o.BlockOwnerDeletion = ptr.To(true) }),
 			`node "n1" must not set blockOwnerDeletion on an owner reference`},
-		{"with an account", func(p *corev1.Pod) { p.Spec.ServiceAccountName = "default" }, reaches + "serviceaccounts default"},
-		{"with a pull secret", func(p *corev1.Pod) { p.Spec.ImagePullSecrets = []corev1.LocalObjectReference{object} }, reaches + "secrets o"},
-		{"with a secret", volume(corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "o"}}), reaches + "secrets o"},
+		{"with an account", func(p *corev1.Pod) { p.Spec.ServiceAccountName = "default" },
+			reaches + "serviceaccounts default"},
+		{"with a pull secret", func(p *corev1.Pod) { p.Spec.ImagePullSecrets = []corev1.LocalObjectReference{object} },
+			reaches + "secrets o"},
+		{"with a secret", volume(corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "o"}}),
+			reaches + "secrets o"},
 		{"with a projected token", volume(corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
-			Sources: []corev1.VolumeProjection{{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{}}}}}), reaches + "serviceaccounts/token"},
-		{"with a driver's secret", volume(corev1.VolumeSource{RBD: &corev1.RBDVolumeSource{SecretRef: &object}}), reaches + "secrets o"},
-		{"with a claim of its own", volume(corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{}}), reaches + "persistentvolumeclaims static-v"},
+			Sources: []corev1.VolumeProjection{{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{}}}}}),
+			reaches + "serviceaccounts/token"},
+		{"with a driver's secret", volume(corev1.VolumeSource{RBD: &corev1.RBDVolumeSource{SecretRef: &object}}),
+			reaches + "secrets o"},
+		{"with a claim of its own", volume(corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{}}),
+			reaches + "persistentvolumeclaims static-v"},
 		{"with a device's claim", func(p *corev1.Pod) {
 			p.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimName: &object.Name}}
 		}, reaches + "resourceclaims o"},
@@ -127,14 +144,16 @@ func TestMirrorPods(t *testing.T) {
 				ConfigMapKeyRef: &corev1.ConfigMapKeySelector{LocalObjectReference: object}}}}}}
 		}, reaches + "configmaps o"},
 		{"with two", func(p *corev1.Pod) {
-			p.Spec.InitContainers = []corev1.Container{{EnvFrom: []corev1.EnvFromSource{{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: object}},
-				{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: object}}}}}
+			p.Spec.InitContainers = []corev1.Container{
+				{EnvFrom: []corev1.EnvFromSource{{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: object}},
+					{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: object}}}}}
 		}, reaches + "secrets o, configmaps o"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 				Name: "static", Annotations: map[string]string{"kubernetes.io/config.mirror": "x"},
-				OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "n1", UID: "u1", Controller: ptr.To(true)}},
+				OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "n1", UID: "u1",
+					Controller: ptr.To(true)}},
 			}, Spec: corev1.PodSpec{NodeName: "n1"}}
 			row.edit(pod)
 			got := ""
@@ -150,10 +169,12 @@ func TestMirrorPods(t *testing.T) {
 
 // What says that a Pod is a node's own, and which, is said once.
 func TestStatusKeepsTheOrigin(t *testing.T) {
-	old := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"kubernetes.io/config.mirror": "x", "kubernetes.io/config.hash": "x"}},
+	old := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"kubernetes.io/config.mirror": "x",
+		"kubernetes.io/config.hash": "x"}},
 		Spec: corev1.PodSpec{NodeName: "n1"}}
 	for key, ok := range map[string]bool{
-		"kubernetes.io/config.mirror": false, "kubernetes.io/config.hash": false, "kubernetes.io/config.source": false, "example.com/network": true,
+		"kubernetes.io/config.mirror": false, "kubernetes.io/config.hash": false, "kubernetes.io/config.source": false,
+		"example.com/network": true,
 	} {
 		changed, gone := old.DeepCopy(), old.DeepCopy()
 		changed.Annotations[key] = "y"
@@ -169,10 +190,13 @@ func TestStatusKeepsTheOrigin(t *testing.T) {
 
 func TestTokens(t *testing.T) {
 	request := func(kind, name, uid string) *authenticationv1.TokenRequest {
-		return &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{BoundObjectRef: &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: kind, Name: name, UID: types.UID("u" + uid)}}}
+		return &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
+			BoundObjectRef: &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: kind, Name: name,
+				UID: types.UID("u" + uid)}}}
 	}
 	good := request("Pod", "web", "1")
-	if checkTokenRequest(good) != nil || checkTokenRequest(&authenticationv1.TokenRequest{}) == nil || checkTokenRequest(request("Secret", "a", "1")) == nil {
+	if checkTokenRequest(good) != nil || checkTokenRequest(&authenticationv1.TokenRequest{}) == nil ||
+		checkTokenRequest(request("Secret", "a", "1")) == nil {
 		t.Error("only a token for a Pod may be asked for")
 	}
 	nameless := request("Pod", "web", "1")

@@ -44,10 +44,12 @@ func pickDefault(classes []*schedulingv1.PriorityClass) *schedulingv1.PriorityCl
 // apply writes r into the Pod. What the client has set itself must be the same.
 func apply(pod *corev1.Pod, r resolved) error {
 	if asked := pod.Spec.Priority; asked != nil && *asked != r.priority {
-		return fmt.Errorf("the integer value of priority (%d) must not be provided in pod spec; priority admission controller computed %d from the given PriorityClass name", *asked, r.priority)
+		return fmt.Errorf("the integer value of priority (%d) must not be provided in pod spec; priority admission "+
+			"controller computed %d from the given PriorityClass name", *asked, r.priority)
 	}
 	if asked := pod.Spec.PreemptionPolicy; asked != nil && *asked != r.policy {
-		return fmt.Errorf("the string value of PreemptionPolicy (%s) must not be provided in pod spec; priority admission controller computed %s from the given PriorityClass name", *asked, r.policy)
+		return fmt.Errorf("the string value of PreemptionPolicy (%s) must not be provided in pod spec; priority "+
+			"admission controller computed %s from the given PriorityClass name", *asked, r.policy)
 	}
 	pod.Spec.PriorityClassName = r.className
 	pod.Spec.Priority = ptr.To(r.priority)

@@ -11,7 +11,8 @@ import (
 )
 
 func class(name string, value int32, isDefault bool) *schedulingv1.PriorityClass {
-	return &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: value, GlobalDefault: isDefault, PreemptionPolicy: ptr.To(corev1.PreemptNever)}
+	return &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: value,
+		GlobalDefault: isDefault, PreemptionPolicy: ptr.To(corev1.PreemptNever)}
 }
 
 // SCH-010, SCH-011, SCH-019.
@@ -23,7 +24,8 @@ func TestPickDefault(t *testing.T) {
 	}{
 		{"SCH-019 none", []*schedulingv1.PriorityClass{class("a", 5, false)}, ""},
 		{"SCH-010 one", []*schedulingv1.PriorityClass{class("a", 5, false), class("b", 9, true)}, "b"},
-		{"SCH-011 several after a race", []*schedulingv1.PriorityClass{class("a", 9, true), class("c", 5, true), class("b", 5, true)}, "b"},
+		{"SCH-011 several after a race", []*schedulingv1.PriorityClass{class("a", 9, true), class("c", 5, true),
+			class("b", 5, true)}, "b"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			got := ""
@@ -47,10 +49,14 @@ func TestApply(t *testing.T) {
 	}{
 		{"SCH-017 a class", class("high", 1000000, false), nil, nil, ""},
 		{"SCH-019 no class", nil, nil, nil, ""},
-		{"SCH-020 the same number", class("high", 1000000, false), ptr.To[int32](1000000), ptr.To(corev1.PreemptNever), ""},
-		{"SCH-020 another number", class("high", 1000000, false), ptr.To[int32](5), nil, "the integer value of priority (5) must not be provided"},
-		{"SCH-020 a number without a class", nil, ptr.To[int32](5), nil, "the integer value of priority (5) must not be provided"},
-		{"SCH-020 another policy", class("high", 1000000, false), nil, ptr.To(corev1.PreemptLowerPriority), "the string value of PreemptionPolicy (PreemptLowerPriority) must not be provided"},
+		{"SCH-020 the same number", class("high", 1000000, false), ptr.To[int32](1000000), ptr.To(corev1.PreemptNever),
+			""},
+		{"SCH-020 another number", class("high", 1000000, false), ptr.To[int32](5), nil,
+			"the integer value of priority (5) must not be provided"},
+		{"SCH-020 a number without a class", nil, ptr.To[int32](5), nil,
+			"the integer value of priority (5) must not be provided"},
+		{"SCH-020 another policy", class("high", 1000000, false), nil, ptr.To(corev1.PreemptLowerPriority),
+			"the string value of PreemptionPolicy (PreemptLowerPriority) must not be provided"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			pod := &corev1.Pod{Spec: corev1.PodSpec{Priority: row.priority, PreemptionPolicy: row.policy}}
@@ -62,7 +68,8 @@ func TestApply(t *testing.T) {
 				return
 			}
 			want := resolve(row.class)
-			if err != nil || *pod.Spec.Priority != want.priority || *pod.Spec.PreemptionPolicy != want.policy || pod.Spec.PriorityClassName != want.className {
+			if err != nil || *pod.Spec.Priority != want.priority || *pod.Spec.PreemptionPolicy != want.policy ||
+				pod.Spec.PriorityClassName != want.className {
 				t.Errorf("got %+v, %v", pod.Spec, err)
 			}
 		})
@@ -92,7 +99,8 @@ func TestKeep(t *testing.T) {
 // SCH-011.
 func TestCheckDefault(t *testing.T) {
 	all := []*schedulingv1.PriorityClass{class("a", 5, true), class("b", 6, false)}
-	if err := checkDefault(class("b", 6, true), all); err == nil || err.Error() != "PriorityClass a is already marked as default. Only one default can exist" {
+	if err := checkDefault(class("b", 6, true), all); err == nil ||
+		err.Error() != "PriorityClass a is already marked as default. Only one default can exist" {
 		t.Errorf("a second default: %v", err)
 	}
 	for _, fine := range []*schedulingv1.PriorityClass{class("a", 5, true), class("b", 6, false)} {

@@ -31,8 +31,8 @@ func setName(pod *corev1.Pod) {
 	spec.DeprecatedServiceAccount = spec.ServiceAccountName
 }
 
-// apply gives the Pod what its account brings: a token, unless one of the two refuses it, and the secrets to pull images
-// with, unless the Pod has its own. suffix makes the name of the token's volume.
+// apply gives the Pod what its account brings: a token, unless one of the two refuses it, and the secrets to pull
+// images with, unless the Pod has its own. suffix makes the name of the token's volume.
 func apply(pod *corev1.Pod, account *corev1.ServiceAccount, suffix string) {
 	if wantsToken(pod, account) {
 		mountToken(&pod.Spec, volumePrefix+suffix)
@@ -53,10 +53,12 @@ func mountToken(spec *corev1.PodSpec, volume string) {
 	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
 		for i := range containers {
 			c := &containers[i]
-			if slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.MountPath == MountPath }) {
+			if slices.ContainsFunc(c.VolumeMounts,
+				func(m corev1.VolumeMount) bool { return m.MountPath == MountPath }) {
 				continue
 			}
-			c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: volume, ReadOnly: true, MountPath: MountPath})
+			c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: volume, ReadOnly: true,
+				MountPath: MountPath})
 			mounted = true
 		}
 	}
@@ -70,10 +72,12 @@ func tokenVolume(name string) corev1.Volume {
 	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
 		DefaultMode: ptr.To(corev1.ProjectedVolumeSourceDefaultMode),
 		Sources: []corev1.VolumeProjection{
-			{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: corev1.ServiceAccountTokenKey, ExpirationSeconds: ptr.To(tokenSeconds)}},
+			{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: corev1.ServiceAccountTokenKey,
+				ExpirationSeconds: ptr.To(tokenSeconds)}},
 			{ConfigMap: &corev1.ConfigMapProjection{
 				LocalObjectReference: corev1.LocalObjectReference{Name: rootCA},
-				Items:                []corev1.KeyToPath{{Key: corev1.ServiceAccountRootCAKey, Path: corev1.ServiceAccountRootCAKey}},
+				Items: []corev1.KeyToPath{{Key: corev1.ServiceAccountRootCAKey,
+					Path: corev1.ServiceAccountRootCAKey}},
 			}},
 			{DownwardAPI: &corev1.DownwardAPIProjection{Items: []corev1.DownwardAPIVolumeFile{{
 				Path:     corev1.ServiceAccountNamespaceKey,

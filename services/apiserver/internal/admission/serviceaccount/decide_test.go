@@ -19,11 +19,13 @@ func pod(edits ...func(*corev1.PodSpec)) *corev1.Pod {
 }
 
 func TestSetName(t *testing.T) {
-	for _, row := range []struct{ name, old, want string }{{"", "", "default"}, {"a", "", "a"}, {"", "b", "b"}, {"a", "b", "a"}} {
+	for _, row := range []struct{ name, old, want string }{{"", "", "default"}, {"a", "", "a"}, {"", "b", "b"},
+		{"a", "b", "a"}} {
 		p := pod(func(s *corev1.PodSpec) { s.ServiceAccountName, s.DeprecatedServiceAccount = row.name, row.old })
 		setName(p)
 		if p.Spec.ServiceAccountName != row.want || p.Spec.DeprecatedServiceAccount != row.want {
-			t.Errorf("%q and %q gave %q and %q", row.name, row.old, p.Spec.ServiceAccountName, p.Spec.DeprecatedServiceAccount)
+			t.Errorf("%q and %q gave %q and %q", row.name, row.old, p.Spec.ServiceAccountName,
+				p.Spec.DeprecatedServiceAccount)
 		}
 	}
 }
@@ -35,9 +37,11 @@ func TestApplyMountsToken(t *testing.T) {
 		t.Fatalf("volumes %+v", p.Spec.Volumes)
 	}
 	sources := p.Spec.Volumes[0].Projected.Sources
-	if len(sources) != 3 || sources[0].ServiceAccountToken.Path != "token" || *sources[0].ServiceAccountToken.ExpirationSeconds != 3607 ||
+	if len(sources) != 3 || sources[0].ServiceAccountToken.Path != "token" ||
+		*sources[0].ServiceAccountToken.ExpirationSeconds != 3607 ||
 		sources[1].ConfigMap.Name != "kube-root-ca.crt" || sources[1].ConfigMap.Items[0].Path != "ca.crt" ||
-		sources[2].DownwardAPI.Items[0].FieldRef.FieldPath != "metadata.namespace" || *p.Spec.Volumes[0].Projected.DefaultMode != 0o644 {
+		sources[2].DownwardAPI.Items[0].FieldRef.FieldPath != "metadata.namespace" ||
+		*p.Spec.Volumes[0].Projected.DefaultMode != 0o644 {
 		t.Errorf("projected %+v", sources)
 	}
 	for _, c := range append(p.Spec.Containers, p.Spec.InitContainers...) {
@@ -70,7 +74,8 @@ func TestWhoGetsToken(t *testing.T) {
 		mine := []corev1.VolumeMount{{Name: "mine", MountPath: MountPath}}
 		p := pod(func(s *corev1.PodSpec) { s.InitContainers, s.Containers[0].VolumeMounts = nil, mine })
 		apply(p, &corev1.ServiceAccount{}, "x")
-		if len(p.Spec.Containers[0].VolumeMounts) != 1 || len(p.Spec.Containers[1].VolumeMounts) != 1 || len(p.Spec.Volumes) != 1 {
+		if len(p.Spec.Containers[0].VolumeMounts) != 1 || len(p.Spec.Containers[1].VolumeMounts) != 1 ||
+			len(p.Spec.Volumes) != 1 {
 			t.Errorf("got %+v", p.Spec)
 		}
 		p = pod(func(s *corev1.PodSpec) {

@@ -56,7 +56,8 @@ func (p *Plugin) Admit(ctx context.Context, a admission.Attributes, _ admission.
 	setName(pod)
 	account, err := p.account(ctx, a.GetNamespace(), pod.Spec.ServiceAccountName)
 	if err != nil {
-		return admission.NewForbidden(a, fmt.Errorf("error looking up service account %s/%s: %w", a.GetNamespace(), pod.Spec.ServiceAccountName, err))
+		return admission.NewForbidden(a, fmt.Errorf("error looking up service account %s/%s: %w", a.GetNamespace(),
+			pod.Spec.ServiceAccountName, err))
 	}
 	apply(pod, account, rand.String(suffixLength))
 	return nil
@@ -72,7 +73,8 @@ func (p *Plugin) account(ctx context.Context, namespace, name string) (*corev1.S
 		return p.client.CoreV1().ServiceAccounts(namespace).Get(ctx, name, metav1.GetOptions{})
 	}
 	var last error
-	waited := wait.PollUntilContextTimeout(ctx, retryInterval, retryTimeout, true, func(ctx context.Context) (bool, error) {
+	waited := wait.PollUntilContextTimeout(ctx, retryInterval, retryTimeout, true, func(ctx context.Context) (bool,
+		error) {
 		account, last = p.client.CoreV1().ServiceAccounts(namespace).Get(ctx, name, metav1.GetOptions{})
 		if last == nil {
 			return true, nil

@@ -17,7 +17,8 @@ func decide(have []corev1.Toleration) []corev1.Toleration {
 			continue
 		}
 		missing = append(missing, corev1.Toleration{
-			Key: key, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: ptr.To(Seconds),
+			Key: key, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute,
+			TolerationSeconds: ptr.To(Seconds),
 		})
 	}
 	return missing

@@ -15,18 +15,22 @@ func TestDecide(t *testing.T) {
 		want []string
 	}{
 		{"none", nil, []string{notReady, unreachable}},
-		{"one of its own", []corev1.Toleration{{Key: notReady, Operator: "Exists", Effect: "NoExecute"}}, []string{unreachable}},
+		{"one of its own", []corev1.Toleration{{Key: notReady, Operator: "Exists", Effect: "NoExecute"}},
+			[]string{unreachable}},
 		{"any effect", []corev1.Toleration{{Key: notReady, Operator: "Exists"}}, []string{unreachable}},
-		{"another effect", []corev1.Toleration{{Key: notReady, Operator: "Exists", Effect: "NoSchedule"}}, []string{notReady, unreachable}},
+		{"another effect", []corev1.Toleration{{Key: notReady, Operator: "Exists", Effect: "NoSchedule"}},
+			[]string{notReady, unreachable}},
 		{"everything", []corev1.Toleration{{Operator: "Exists"}}, nil},
-		{"something else", []corev1.Toleration{{Key: "a", Operator: "Exists", Effect: "NoExecute"}}, []string{notReady, unreachable}},
+		{"something else", []corev1.Toleration{{Key: "a", Operator: "Exists", Effect: "NoExecute"}},
+			[]string{notReady, unreachable}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			added := decide(row.have)
 			var keys []string
 			for _, toleration := range added {
 				keys = append(keys, toleration.Key)
-				if *toleration.TolerationSeconds != 300 || toleration.Operator != corev1.TolerationOpExists || toleration.Effect != corev1.TaintEffectNoExecute {
+				if *toleration.TolerationSeconds != 300 || toleration.Operator != corev1.TolerationOpExists ||
+					toleration.Effect != corev1.TaintEffectNoExecute {
 					t.Errorf("added %+v", toleration)
 				}
 			}

@@ -1,5 +1,5 @@
-// Package tolerationseconds is the admission plugin DefaultTolerationSeconds: it bounds how long Pods wait for a Node in
-// trouble.
+// Package tolerationseconds is the admission plugin DefaultTolerationSeconds: it bounds how long Pods wait for a Node
+// in trouble.
 package tolerationseconds
 
 import (

@@ -50,7 +50,8 @@ type Bound struct {
 }
 
 // claimsFor decides what a token says.
-func claimsFor(b Bound, spec authenticationv1.TokenRequestSpec, issuer, id string, now time.Time) (jwt.Claims, private) {
+func claimsFor(b Bound, spec authenticationv1.TokenRequestSpec, issuer, id string, now time.Time) (jwt.Claims,
+	private) {
 	account := b.ServiceAccount
 	lifetime := time.Duration(*spec.ExpirationSeconds) * time.Second
 	public := jwt.Claims{

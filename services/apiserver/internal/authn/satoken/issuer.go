@@ -44,7 +44,8 @@ func NewIssuer(name string, key crypto.Signer) (*Issuer, error) {
 		return nil, err
 	}
 	signer, err := jose.NewSigner(
-		jose.SigningKey{Algorithm: alg, Key: jose.JSONWebKey{Algorithm: string(alg), Key: key, KeyID: id, Use: "sig"}}, nil)
+		jose.SigningKey{Algorithm: alg, Key: jose.JSONWebKey{Algorithm: string(alg), Key: key, KeyID: id, Use: "sig"}},
+		nil)
 	if err != nil {
 		return nil, fmt.Errorf("preparing the signing key: %w", err)
 	}
@@ -55,11 +56,13 @@ func NewIssuer(name string, key crypto.Signer) (*Issuer, error) {
 func (i *Issuer) Public() crypto.PublicKey { return i.public }
 
 // Issue signs a token for what spec asks, bound to b. Its expiration must be set.
-func (i *Issuer) Issue(b Bound, spec authenticationv1.TokenRequestSpec, now time.Time) (authenticationv1.TokenRequestStatus, error) {
+func (i *Issuer) Issue(b Bound, spec authenticationv1.TokenRequestSpec,
+	now time.Time) (authenticationv1.TokenRequestStatus, error) {
 	public, private := claimsFor(b, spec, i.name, uuid.NewString(), now)
 	token, err := jwt.Signed(i.signer).Claims(public).Claims(private).Serialize()
 	if err != nil {
 		return authenticationv1.TokenRequestStatus{}, fmt.Errorf("signing a token: %w", err)
 	}
-	return authenticationv1.TokenRequestStatus{Token: token, ExpirationTimestamp: metav1.NewTime(public.Expiry.Time())}, nil
+	return authenticationv1.TokenRequestStatus{Token: token, ExpirationTimestamp: metav1.NewTime(public.Expiry.Time())},
+		nil
 }

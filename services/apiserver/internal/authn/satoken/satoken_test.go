@@ -159,8 +159,16 @@ func TestWhenATokenIsBelieved(t *testing.T) {
 		{"for another audience", nil, func(*world, *Verifier) context.Context {
 			return authenticator.WithAudiences(context.Background(), authenticator.Audiences{"x"})
 		}, "not for"},
-		{"account gone", nil, func(w *world, _ *Verifier) context.Context { w.account = nil; return context.Background() }, "does not exist any more"},
-		{"account made anew", nil, func(w *world, _ *Verifier) context.Context { w.account.UID = "other"; return context.Background() }, "has been replaced"},
+		{"account gone", nil, func(w *world,
+			_ *Verifier) context.Context {
+			w.account = nil
+			return context.Background()
+		}, "does not exist any more"},
+		{"account made anew", nil, func(w *world,
+			_ *Verifier) context.Context {
+			w.account.UID = "other"
+			return context.Background()
+		}, "has been replaced"},
 		{"pod terminating", podBound, func(w *world, _ *Verifier) context.Context {
 			w.pod.DeletionTimestamp = deleted(30 * time.Second)
 			return context.Background()
@@ -169,13 +177,19 @@ func TestWhenATokenIsBelieved(t *testing.T) {
 			w.pod.DeletionTimestamp = deleted(90 * time.Second)
 			return context.Background()
 		}, "has been deleted"},
-		{"pod gone", podBound, func(w *world, _ *Verifier) context.Context { w.pod = nil; return context.Background() }, "does not exist any more"},
-		{"pod of that name made anew", podBound, func(w *world, _ *Verifier) context.Context { w.pod.UID = "other"; return context.Background() }, "has been replaced"},
-		{"node of the pod gone", podBound, func(w *world, _ *Verifier) context.Context { w.node = nil; return context.Background() }, ""},
+		{"pod gone", podBound, func(w *world, _ *Verifier) context.Context { w.pod = nil; return context.Background() },
+			"does not exist any more"},
+		{"pod of that name made anew", podBound,
+			func(w *world, _ *Verifier) context.Context { w.pod.UID = "other"; return context.Background() },
+			"has been replaced"},
+		{"node of the pod gone", podBound,
+			func(w *world, _ *Verifier) context.Context { w.node = nil; return context.Background() }, ""},
 		{"secret gone", func(w *world) Bound { return Bound{ServiceAccount: w.account, Secret: w.secret} },
-			func(w *world, _ *Verifier) context.Context { w.secret = nil; return context.Background() }, "does not exist any more"},
+			func(w *world, _ *Verifier) context.Context { w.secret = nil; return context.Background() },
+			"does not exist any more"},
 		{"node gone", func(w *world) Bound { return Bound{ServiceAccount: w.account, Node: w.node} },
-			func(w *world, _ *Verifier) context.Context { w.node = nil; return context.Background() }, "does not exist any more"},
+			func(w *world, _ *Verifier) context.Context { w.node = nil; return context.Background() },
+			"does not exist any more"},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
@@ -208,7 +222,8 @@ func TestTokensOfOthers(t *testing.T) {
 	issuer, verifier := newPair(t, "ECDSA", w)
 	forger, _ := newPair(t, "ECDSA", w)
 	bound := Bound{ServiceAccount: w.account}
-	if _, ok, err := verifier.AuthenticateToken(t.Context(), issue(t, forger, bound, hour(issuerName))); ok || err == nil {
+	if _, ok, err := verifier.AuthenticateToken(t.Context(), issue(t, forger, bound, hour(issuerName))); ok ||
+		err == nil {
 		t.Errorf("a token with another key: believed %v, %v, want an error", ok, err)
 	}
 	stranger, err := NewIssuer("https://elsewhere", newSigner(t, "ECDSA"))

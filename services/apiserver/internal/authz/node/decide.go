@@ -89,7 +89,8 @@ func decidePod(node string, r request) verdict {
 	return decideNamed(r)
 }
 
-// decideNode lets a node read itself, also before it is registered. That it writes nothing else is NodeRestriction's to say.
+// decideNode lets a node read itself, also before it is registered. That it writes nothing else is NodeRestriction's to
+// say.
 func decideNode(node string, r request) verdict {
 	switch {
 	case !slices.Contains(read, r.Verb) || r.Name == node:
@@ -100,7 +101,8 @@ func decideNode(node string, r request) verdict {
 	return refuse("node '%s' cannot read '%s', only its own Node object", node, r.Name)
 }
 
-// decideLease lets a node have its heartbeat. The name of one that is created is not known yet: NodeRestriction looks at it.
+// decideLease lets a node have its heartbeat. The name of one that is created is not known yet: NodeRestriction looks
+// at it.
 func decideLease(node string, r request) verdict {
 	switch {
 	case r.Namespace != corev1.NamespaceNodeLease:
@@ -123,14 +125,16 @@ func related(node string, r request, pods []corev1.Pod) bool {
 		pod := &pods[i]
 		switch {
 		case pod.Spec.NodeName != node || pod.Namespace != r.Namespace:
-		case r.Resource == "pods" && pod.Name == r.Name, names(pod, podview.Reference{Resource: r.Resource, Name: r.Name}):
+		case r.Resource == "pods" && pod.Name == r.Name,
+			names(pod, podview.Reference{Resource: r.Resource, Name: r.Name}):
 			return true
 		}
 	}
 	return false
 }
 
-// names tells whether the Pod refers to the object. Nodes create mirrors of their static Pods themselves, so one opens nothing.
+// names tells whether the Pod refers to the object. Nodes create mirrors of their static Pods themselves, so one opens
+// nothing.
 func names(pod *corev1.Pod, object podview.Reference) bool {
 	if _, mirror := pod.Annotations[corev1.MirrorPodAnnotationKey]; mirror {
 		return false

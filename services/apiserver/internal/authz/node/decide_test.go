@@ -19,14 +19,17 @@ func pod(node, name string) corev1.Pod {
 			NodeName: node, ServiceAccountName: name + "-account",
 			ImagePullSecrets: []corev1.LocalObjectReference{{Name: name + "-secret"}},
 			Volumes: []corev1.Volume{
-				{VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: name + "-map"}}}},
-				{VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: name + "-claim"}}},
+				{VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+					LocalObjectReference: corev1.LocalObjectReference{Name: name + "-map"}}}},
+				{VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{
+					ClaimName: name + "-claim"}}},
 			},
 		},
 	}
 }
 
-// cluster is a Pod of node a, one of node b, one that waits for a node, and what node a says are mirrors of its static Pods.
+// cluster is a Pod of node a, one of node b, one that waits for a node, and what node a says are mirrors of its static
+// Pods.
 func cluster() []corev1.Pod {
 	mirror := pod("a", "static")
 	mirror.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "x"}
@@ -36,7 +39,8 @@ func cluster() []corev1.Pod {
 // asks is what decide gets of a request; a resource may have a subresource.
 func asks(verb, group, path, namespace, name string) request {
 	resource, subresource, _ := strings.Cut(path, "/")
-	return request{Request: rbac.Request{Verb: verb, APIGroup: group, Resource: resource, Subresource: subresource, Namespace: namespace, Name: name}}
+	return request{Request: rbac.Request{Verb: verb, APIGroup: group, Resource: resource, Subresource: subresource,
+		Namespace: namespace, Name: name}}
 }
 
 func TestDecide(t *testing.T) {
@@ -64,20 +68,27 @@ func TestDecide(t *testing.T) {
 		{verbs: read, resource: "secrets", namespace: "other", name: "mine-secret", reason: unrelated},
 		{verbs: read, resource: "secrets", namespace: "ns", reason: noName},
 		{verbs: read, resource: "secrets", name: "mine-secret", reason: noSpace},
-		{verbs: []string{"create", "update", "patch", "delete", "deletecollection"}, resource: "secrets", namespace: "ns", name: "mine-secret"},
+		{verbs: []string{"create", "update", "patch", "delete", "deletecollection"}, resource: "secrets",
+			namespace: "ns", name: "mine-secret"},
 		{verbs: read, resource: "configmaps", namespace: "ns", name: "mine-map", allowed: true},
 		{verbs: read, resource: "configmaps", namespace: "ns", name: "theirs-map", reason: unrelated},
 		{verbs: []string{"list", "watch"}, resource: "configmaps", namespace: "ns", reason: noName},
-		{verbs: []string{"get"}, resource: "persistentvolumeclaims", namespace: "ns", name: "mine-claim", allowed: true},
-		{verbs: []string{"get"}, resource: "persistentvolumeclaims", namespace: "ns", name: "theirs-claim", reason: unrelated},
-		{verbs: []string{"list", "watch", "update"}, resource: "persistentvolumeclaims", namespace: "ns", name: "mine-claim"},
+		{verbs: []string{"get"}, resource: "persistentvolumeclaims", namespace: "ns", name: "mine-claim",
+			allowed: true},
+		{verbs: []string{"get"}, resource: "persistentvolumeclaims", namespace: "ns", name: "theirs-claim",
+			reason: unrelated},
+		{verbs: []string{"list", "watch", "update"}, resource: "persistentvolumeclaims", namespace: "ns",
+			name: "mine-claim"},
 		{verbs: []string{"get"}, resource: "persistentvolumes", name: "disk", allowed: true},
 
 		{verbs: []string{"get"}, resource: "serviceaccounts", namespace: "ns", name: "mine-account", allowed: true},
-		{verbs: []string{"get"}, resource: "serviceaccounts", namespace: "ns", name: "theirs-account", reason: unrelated},
+		{verbs: []string{"get"}, resource: "serviceaccounts", namespace: "ns", name: "theirs-account",
+			reason: unrelated},
 		{verbs: []string{"list", "watch"}, resource: "serviceaccounts", namespace: "ns", name: "mine-account"},
-		{verbs: []string{"create"}, resource: "serviceaccounts/token", namespace: "ns", name: "mine-account", allowed: true},
-		{verbs: []string{"create"}, resource: "serviceaccounts/token", namespace: "ns", name: "theirs-account", reason: unrelated},
+		{verbs: []string{"create"}, resource: "serviceaccounts/token", namespace: "ns", name: "mine-account",
+			allowed: true},
+		{verbs: []string{"create"}, resource: "serviceaccounts/token", namespace: "ns", name: "theirs-account",
+			reason: unrelated},
 		{verbs: []string{"create"}, resource: "serviceaccounts/token", namespace: "ns", reason: noName},
 		{verbs: []string{"create"}, resource: "serviceaccounts", namespace: "ns", name: "mine-account"},
 
@@ -86,11 +97,13 @@ func TestDecide(t *testing.T) {
 		{verbs: read, resource: "pods", namespace: "ns", name: "theirs", reason: unrelated},
 		{verbs: read, resource: "pods", namespace: "ns", name: "waiting", reason: unrelated},
 		{verbs: []string{"get"}, resource: "pods", namespace: "ns", reason: noName},
-		{verbs: []string{"get"}, resource: "pods", namespace: "ns", name: "theirs", selector: "spec.nodeName=a", reason: unrelated},
+		{verbs: []string{"get"}, resource: "pods", namespace: "ns", name: "theirs", selector: "spec.nodeName=a",
+			reason: unrelated},
 		{verbs: []string{"list", "watch"}, resource: "pods", reason: onlyMine},
 		{verbs: []string{"list", "watch"}, resource: "pods", namespace: "ns", reason: onlyMine},
 		{verbs: []string{"list", "watch"}, resource: "pods", selector: "spec.nodeName=a", allowed: true},
-		{verbs: []string{"list", "watch"}, resource: "pods", selector: "spec.nodeName=a,status.phase!=Failed", allowed: true},
+		{verbs: []string{"list", "watch"}, resource: "pods", selector: "spec.nodeName=a,status.phase!=Failed",
+			allowed: true},
 		{verbs: []string{"list", "watch"}, resource: "pods", selector: "spec.nodeName=b", reason: onlyMine},
 		{verbs: []string{"list", "watch"}, resource: "pods", selector: "spec.nodeName!=a", reason: onlyMine},
 		{verbs: []string{"list", "watch"}, resource: "pods", selector: "spec.serviceAccountName=a", reason: onlyMine},
@@ -111,15 +124,19 @@ func TestDecide(t *testing.T) {
 		{verbs: []string{"delete"}, resource: "nodes", name: "a"},
 		{verbs: []string{"get", "create"}, resource: "nodes/proxy", name: "a"},
 
-		{verbs: []string{"get", "update", "patch", "delete"}, group: leases, resource: "leases", namespace: "kube-node-lease", name: "a", allowed: true},
+		{verbs: []string{"get", "update", "patch", "delete"}, group: leases, resource: "leases",
+			namespace: "kube-node-lease", name: "a", allowed: true},
 		{verbs: []string{"create"}, group: leases, resource: "leases", namespace: "kube-node-lease", allowed: true},
-		{verbs: []string{"get", "update", "patch", "delete"}, group: leases, resource: "leases", namespace: "kube-node-lease", name: "b", reason: someone},
-		{verbs: []string{"get", "create", "update"}, group: leases, resource: "leases", namespace: "kube-system", name: "a", reason: `can only access leases in the "kube-node-lease" system namespace`},
+		{verbs: []string{"get", "update", "patch", "delete"}, group: leases, resource: "leases",
+			namespace: "kube-node-lease", name: "b", reason: someone},
+		{verbs: []string{"get", "create", "update"}, group: leases, resource: "leases", namespace: "kube-system",
+			name: "a", reason: `can only access leases in the "kube-node-lease" system namespace`},
 		{verbs: []string{"list", "watch"}, group: leases, resource: "leases", namespace: "kube-node-lease", name: "a"},
 
 		{verbs: read, resource: "services", allowed: true},
 		{verbs: []string{"create", "patch", "update"}, resource: "events", namespace: "ns", allowed: true},
-		{verbs: []string{"create", "patch", "update"}, group: "events.k8s.io", resource: "events", namespace: "ns", allowed: true},
+		{verbs: []string{"create", "patch", "update"}, group: "events.k8s.io", resource: "events", namespace: "ns",
+			allowed: true},
 		{verbs: []string{"get"}, resource: "events", namespace: "ns"},
 		{verbs: read, group: "node.k8s.io", resource: "runtimeclasses", allowed: true},
 		{verbs: []string{"create"}, group: "authentication.k8s.io", resource: "tokenreviews", allowed: true},
@@ -140,7 +157,8 @@ func TestDecide(t *testing.T) {
 				}
 			}
 			if v.allowed != row.allowed || v.reason != row.reason {
-				t.Errorf("%s %s %s/%s [%s]: %v %q, want %v %q", verb, row.resource, row.namespace, row.name, row.selector, v.allowed, v.reason, row.allowed, row.reason)
+				t.Errorf("%s %s %s/%s [%s]: %v %q, want %v %q", verb, row.resource, row.namespace, row.name,
+					row.selector, v.allowed, v.reason, row.allowed, row.reason)
 			}
 		}
 	}

@@ -25,7 +25,8 @@ func (p Pods) authorize(ctx context.Context, attributes authorizer.Attributes) (
 	case !isNode:
 		return authorizer.DecisionNoOpinion, "", nil
 	case node == "":
-		return authorizer.DecisionNoOpinion, fmt.Sprintf("unknown node for user %q", attributes.GetUser().GetName()), nil
+		return authorizer.DecisionNoOpinion, fmt.Sprintf("unknown node for user %q", attributes.GetUser().GetName()),
+			nil
 	}
 	r := request{Request: rbac.RequestOf(attributes)}
 	// What cannot be parsed selects nothing.

@@ -26,15 +26,23 @@ func TestAuthorizer(t *testing.T) {
 		read          []string
 		err           error
 	}{
-		"the cache knows":           {name: "mine-secret", cached: cluster(), store: behind, want: authorizer.DecisionAllow, read: []string{"0"}},
-		"the cache is behind":       {name: "mine-secret", cached: behind, store: cluster(), want: authorizer.DecisionAllow, read: []string{"0", ""}},
-		"the cache is not ready":    {name: "mine-secret", fails: map[string]bool{"0": true}, store: cluster(), want: authorizer.DecisionAllow, read: []string{"0", ""}},
-		"both say no":               {name: "theirs-secret", cached: cluster(), store: cluster(), want: authorizer.DecisionNoOpinion, reason: "no relationship found between node 'a' and this object", read: []string{"0", ""}},
-		"the store fails":           {name: "theirs-secret", cached: cluster(), fails: map[string]bool{"": true}, want: authorizer.DecisionNoOpinion, read: []string{"0", ""}, err: broken},
-		"no Pods are needed":        {name: "", want: authorizer.DecisionNoOpinion, reason: "No Object name found"},
-		"not a node":                {user: "ann", name: "mine-secret", want: authorizer.DecisionNoOpinion},
-		"not in the group of nodes": {groups: []string{"system:authenticated"}, name: "mine-secret", want: authorizer.DecisionNoOpinion},
-		"a node without a name":     {user: "system:node:", name: "mine-secret", want: authorizer.DecisionNoOpinion, reason: `unknown node for user "system:node:"`},
+		"the cache knows": {name: "mine-secret", cached: cluster(), store: behind,
+			want: authorizer.DecisionAllow, read: []string{"0"}},
+		"the cache is behind": {name: "mine-secret", cached: behind, store: cluster(),
+			want: authorizer.DecisionAllow, read: []string{"0", ""}},
+		"the cache is not ready": {name: "mine-secret", fails: map[string]bool{"0": true}, store: cluster(),
+			want: authorizer.DecisionAllow, read: []string{"0", ""}},
+		"both say no": {name: "theirs-secret", cached: cluster(), store: cluster(),
+			want: authorizer.DecisionNoOpinion, reason: "no relationship found between node 'a' and this object",
+			read: []string{"0", ""}},
+		"the store fails": {name: "theirs-secret", cached: cluster(), fails: map[string]bool{"": true},
+			want: authorizer.DecisionNoOpinion, read: []string{"0", ""}, err: broken},
+		"no Pods are needed": {name: "", want: authorizer.DecisionNoOpinion, reason: "No Object name found"},
+		"not a node":         {user: "ann", name: "mine-secret", want: authorizer.DecisionNoOpinion},
+		"not in the group of nodes": {groups: []string{"system:authenticated"}, name: "mine-secret",
+			want: authorizer.DecisionNoOpinion},
+		"a node without a name": {user: "system:node:", name: "mine-secret", want: authorizer.DecisionNoOpinion,
+			reason: `unknown node for user "system:node:"`},
 	}
 	for name, row := range rows {
 		t.Run(name, func(t *testing.T) {

@@ -4,8 +4,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// Rules are what a node may do at most: what it reads is bounded further by its name and its Pods, what it writes by the
-// admission plugin NodeRestriction. They are the ClusterRole system:node as well.
+// Rules are what a node may do at most: what it reads is bounded further by its name and its Pods, what it writes by
+// the admission plugin NodeRestriction. They are the ClusterRole system:node as well.
 var Rules = []rbacv1.PolicyRule{
 	rule("", []string{"create", "patch", "update"}, "events"),
 	rule("events.k8s.io", []string{"create", "patch", "update"}, "events"),

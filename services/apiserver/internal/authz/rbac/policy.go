@@ -127,7 +127,8 @@ func (p *Policy) Rules(user string, groups []string, namespace string) []rbacv1.
 }
 
 // visit shows each role granted to the user, until see returns false.
-func (p *Policy) visit(user string, groups []string, namespace string, see func(role Name, rules []rbacv1.PolicyRule) bool) {
+func (p *Policy) visit(user string, groups []string, namespace string,
+	see func(role Name, rules []rbacv1.PolicyRule) bool) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	scopes := []string{""}

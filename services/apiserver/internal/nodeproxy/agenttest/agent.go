@@ -1,5 +1,5 @@
-// Package agenttest is a nodeagent for tests: it listens with TLS on loopback, lets in only who shows a certificate of its
-// authority, and answers for containers that it does not have.
+// Package agenttest is a nodeagent for tests: it listens with TLS on loopback, lets in only who shows a certificate of
+// its authority, and answers for containers that it does not have.
 package agenttest
 
 import (

@@ -19,8 +19,8 @@ import (
 
 const streamTimeout = 10 * time.Second
 
-// serveProcess is a process that says how it was asked for, then copies its input to its output. The command "exit" ends
-// it with code 3, "fail" with an error text on standard error.
+// serveProcess is a process that says how it was asked for, then copies its input to its output. The command "exit"
+// ends it with code 3, "fail" with an error text on standard error.
 func serveProcess(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	var wanted []string
@@ -60,8 +60,10 @@ func statusOf(query url.Values) metav1.Status {
 		return metav1.Status{Status: metav1.StatusSuccess}
 	}
 	return metav1.Status{
-		Status: metav1.StatusFailure, Reason: remotecommand.NonZeroExitCodeReason, Message: "command terminated with non-zero exit code",
-		Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: remotecommand.ExitCodeCauseType, Message: "3"}}},
+		Status: metav1.StatusFailure, Reason: remotecommand.NonZeroExitCodeReason,
+		Message: "command terminated with non-zero exit code",
+		Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: remotecommand.ExitCodeCauseType,
+			Message: "3"}}},
 	}
 }
 
@@ -79,13 +81,15 @@ func servePorts(w http.ResponseWriter, r *http.Request) {
 }
 
 // accept upgrades the connection and waits for the wanted streams; it returns nothing if it has answered with an error.
-func accept(w http.ResponseWriter, r *http.Request, protocol string, wanted []string) (httpstream.Connection, map[string]httpstream.Stream) {
+func accept(w http.ResponseWriter, r *http.Request, protocol string, wanted []string) (httpstream.Connection,
+	map[string]httpstream.Stream) {
 	if _, err := httpstream.Handshake(r, w, []string{protocol}); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return nil, nil
 	}
 	arrived := make(chan httpstream.Stream, len(wanted))
-	connection := spdy.NewResponseUpgrader().UpgradeResponse(w, r, func(stream httpstream.Stream, _ <-chan struct{}) error {
+	connection := spdy.NewResponseUpgrader().UpgradeResponse(w, r, func(stream httpstream.Stream,
+		_ <-chan struct{}) error {
 		arrived <- stream
 		return nil
 	})

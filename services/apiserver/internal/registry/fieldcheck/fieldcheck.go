@@ -117,7 +117,8 @@ func IsZero(value intstr.IntOrString) bool {
 
 // WorkloadSelector wants a selector that is present, well-formed and not empty, and template labels that it matches.
 // selectorPath and labelsPath say where the two stand.
-func WorkloadSelector(selector *metav1.LabelSelector, template map[string]string, kind string, selectorPath, labelsPath *field.Path) field.ErrorList {
+func WorkloadSelector(selector *metav1.LabelSelector, template map[string]string, kind string, selectorPath,
+	labelsPath *field.Path) field.ErrorList {
 	if selector == nil {
 		return field.ErrorList{field.Required(selectorPath, "")}
 	}

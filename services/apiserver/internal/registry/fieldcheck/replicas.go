@@ -18,5 +18,6 @@ func ReplicaCounts(all, ready, available int32, status *field.Path, others ...Co
 		errs = append(errs, NonNegative(part.Value, path)...)
 		errs = append(errs, AtMost(part.Value, path, all, "cannot be greater than status.replicas")...)
 	}
-	return append(errs, AtMost(available, status.Child("availableReplicas"), ready, "cannot be greater than readyReplicas")...)
+	return append(errs, AtMost(available, status.Child("availableReplicas"), ready,
+		"cannot be greater than readyReplicas")...)
 }

@@ -122,7 +122,10 @@ func (t tableConvertor[O]) ConvertToTable(_ context.Context, object, options run
 		}
 		return table, nil
 	}
-	if err := meta.EachListItem(object, func(item runtime.Object) error { return t.appendRow(table, item, now) }); err != nil {
+	if err := meta.EachListItem(object, func(item runtime.Object) error {
+		return t.appendRow(table, item,
+			now)
+	}); err != nil {
 		return nil, err
 	}
 	list, err := meta.ListAccessor(object)

@@ -56,7 +56,8 @@ func (r Resource[O]) attributes(obj runtime.Object) (labels.Set, fields.Set, err
 	return o.GetLabels(), set, nil
 }
 
-// predicate selects by labels and fields. It names the indexed field, without which the watch cache looks at every object.
+// predicate selects by labels and fields. It names the indexed field, without which the watch cache looks at every
+// object.
 func (r Resource[O]) predicate(label labels.Selector, field fields.Selector) storage.SelectionPredicate {
 	p := storage.SelectionPredicate{Label: label, Field: field, GetAttrs: r.attributes}
 	for _, f := range r.Fields {

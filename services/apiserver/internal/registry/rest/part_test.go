@@ -51,7 +51,8 @@ func TestWritesFollowFromParts(t *testing.T) {
 			}
 		})
 	}
-	if object, status := plain.ObjectWrites(), plain.StatusWrites(); !slices.Equal(object.ResetFields, []string{"status"}) ||
+	if object, status := plain.ObjectWrites(), plain.StatusWrites(); !slices.Equal(object.ResetFields,
+		[]string{"status"}) ||
 		!slices.Equal(status.ResetFields, []string{"spec"}) {
 		t.Errorf("fields reset by the object %v, by the status %v", object.ResetFields, status.ResetFields)
 	}

@@ -31,7 +31,8 @@ func NewReview[O Object](singular string, newObject func() O, answer func(contex
 }
 
 // NewNamespacedReview returns a review that is asked within a namespace.
-func NewNamespacedReview[O Object](singular string, newObject func() O, answer func(context.Context, O) error) *Review[O] {
+func NewNamespacedReview[O Object](singular string, newObject func() O,
+	answer func(context.Context, O) error) *Review[O] {
 	return &Review[O]{singular: singular, namespaced: true, newObject: newObject, answer: answer}
 }
 
@@ -48,7 +49,8 @@ func (r *Review[O]) NamespaceScoped() bool { return r.namespaced }
 func (r *Review[O]) GetSingularName() string { return r.singular }
 
 // Create answers the question.
-func (r *Review[O]) Create(ctx context.Context, object runtime.Object, validate genericrest.ValidateObjectFunc, _ *metav1.CreateOptions) (runtime.Object, error) {
+func (r *Review[O]) Create(ctx context.Context, object runtime.Object, validate genericrest.ValidateObjectFunc,
+	_ *metav1.CreateOptions) (runtime.Object, error) {
 	obj, ok := object.(O)
 	if !ok {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("expected a %s, got %T", r.singular, object))

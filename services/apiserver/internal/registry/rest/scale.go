@@ -81,9 +81,12 @@ func (s *Scale[O]) Get(ctx context.Context, name string, options *metav1.GetOpti
 }
 
 // Update writes spec.replicas of the object called name.
-func (s *Scale[O]) Update(ctx context.Context, name string, objInfo genericrest.UpdatedObjectInfo, createValidation genericrest.ValidateObjectFunc, updateValidation genericrest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
+func (s *Scale[O]) Update(ctx context.Context, name string, objInfo genericrest.UpdatedObjectInfo,
+	createValidation genericrest.ValidateObjectFunc, updateValidation genericrest.ValidateObjectUpdateFunc, _ bool,
+	options *metav1.UpdateOptions) (runtime.Object, bool, error) {
 	info := &scaledObject[O]{objInfo, s.replicated, s.managed, updateValidation}
-	obj, _, err := s.store.Update(ctx, name, info, createValidation, genericrest.ValidateAllObjectUpdateFunc, false, options)
+	obj, _, err := s.store.Update(ctx, name, info, createValidation, genericrest.ValidateAllObjectUpdateFunc, false,
+		options)
 	if err != nil {
 		return nil, false, err
 	}

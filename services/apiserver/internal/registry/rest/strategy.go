@@ -157,7 +157,8 @@ func (s *strategy[O]) DefaultGarbageCollectionPolicy(context.Context) genericres
 	return s.Dependents
 }
 
-func (s gracefulStrategy[O]) CheckGracefulDelete(_ context.Context, obj runtime.Object, options *metav1.DeleteOptions) bool {
+func (s gracefulStrategy[O]) CheckGracefulDelete(_ context.Context, obj runtime.Object,
+	options *metav1.DeleteOptions) bool {
 	return s.Graceful(obj.(O), options)
 }
 

@@ -48,7 +48,9 @@ func (s *Subresource) Get(ctx context.Context, name string, options *metav1.GetO
 }
 
 // Update changes the object called name. It never creates one.
-func (s *Subresource) Update(ctx context.Context, name string, objInfo genericrest.UpdatedObjectInfo, createValidation genericrest.ValidateObjectFunc, updateValidation genericrest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
+func (s *Subresource) Update(ctx context.Context, name string, objInfo genericrest.UpdatedObjectInfo,
+	createValidation genericrest.ValidateObjectFunc, updateValidation genericrest.ValidateObjectUpdateFunc, _ bool,
+	options *metav1.UpdateOptions) (runtime.Object, bool, error) {
 	return s.store.Update(ctx, name, objInfo, createValidation, updateValidation, false, options)
 }
 

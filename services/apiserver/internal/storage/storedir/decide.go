@@ -49,7 +49,8 @@ type Damage struct {
 func (d *Damage) Error() string {
 	return fmt.Sprintf("%s %s; restore the store (move %s away, then `etcdutl snapshot restore SNAPSHOT --data-dir %s "+
 		"--bump-revision 1000000000 --mark-compacted`, or copy the directory back from a backup), or, to give up all "+
-		"objects and begin an empty mesh, move away both %s and %s", d.File, d.What, d.Store, d.Store, d.Store, d.Identity)
+		"objects and begin an empty mesh, move away both %s and %s", d.File, d.What, d.Store, d.Store, d.Store,
+		d.Identity)
 }
 
 // Damage is the error that says what is wrong with a file.
@@ -64,7 +65,8 @@ func Decide(f Found) error {
 	switch {
 	case f.Database == nil && f.Log == nil:
 		if f.Identity != "" {
-			return p.Damage(p.Store, "holds no store, but %s says that the mesh %s was kept there", p.Identity, f.Identity)
+			return p.Damage(p.Store, "holds no store, but %s says that the mesh %s was kept there", p.Identity,
+				f.Identity)
 		}
 		return nil
 	case f.Database == nil:
@@ -86,7 +88,8 @@ func decideLog(p Paths, db Database, log Log) error {
 	case log.LastFile > log.Last+1:
 		return p.Damage(p.Log, "is cut off in the middle: entries %d to %d are missing", log.Last+1, log.LastFile-1)
 	case log.Last < db.Index:
-		return p.Damage(p.Log, "is cut off or older than the database: it ends at entry %d, but the database holds entry %d",
+		return p.Damage(p.Log,
+			"is cut off or older than the database: it ends at entry %d, but the database holds entry %d",
 			log.Last, db.Index)
 	case db.Index < log.Start:
 		return p.Damage(p.Database, "is older than its log: it ends at entry %d, but the log begins after entry %d",

@@ -19,7 +19,8 @@ func TestDecide(t *testing.T) {
 		want     string
 	}{
 		{"a new directory", "", nil, nil, ""},
-		{"nothing is left", id, nil, nil, "/d/etcd holds no store, but /d/identity says that the mesh 0b2c was kept there"},
+		{"nothing is left", id, nil, nil,
+			"/d/etcd holds no store, but /d/identity says that the mesh 0b2c was kept there"},
 		{"no database", "", nil, &whole, "/d/etcd/member/snap/db is missing"},
 		{"no log", "", &Database{Index: 1}, nil, "/d/etcd/member/wal holds no log"},
 		{"no log, nothing in the database: the first start was interrupted", "", &Database{}, nil, ""},
@@ -28,13 +29,15 @@ func TestDecide(t *testing.T) {
 		{"whole", id, &Database{Index: 20}, &whole, ""},
 		{"the log is ahead after a crash", id, &Database{Index: 10}, &whole, ""},
 		{"the database is ahead", id, &Database{Index: 21}, &whole,
-			"/d/etcd/member/wal is cut off or older than the database: it ends at entry 20, but the database holds entry 21"},
+			"/d/etcd/member/wal is cut off or older than the database: it ends at entry 20, but the database holds " +
+				"entry 21"},
 		{"the database is behind", id, &Database{Index: 9}, &whole,
 			"/d/etcd/member/snap/db is older than its log: it ends at entry 9, but the log begins after entry 10"},
 		{"committed beyond the end", id, &Database{Index: 20}, &Log{Start: 10, Last: 20, Committed: 21},
 			"/d/etcd/member/wal is cut off: it ends at entry 20, but entry 21 was committed"},
 		{"the last file follows at once", id, &Database{Index: 20}, &Log{Last: 20, Committed: 20, LastFile: 21}, ""},
-		{"entries are missing before the last file", id, &Database{Index: 20}, &Log{Last: 20, Committed: 20, LastFile: 22},
+		{"entries are missing before the last file", id, &Database{Index: 20}, &Log{Last: 20, Committed: 20,
+			LastFile: 22},
 			"/d/etcd/member/wal is cut off in the middle: entries 21 to 21 are missing"},
 	}
 	for _, row := range rows {
@@ -49,7 +52,8 @@ func TestDecide(t *testing.T) {
 			if err == nil || !strings.HasPrefix(err.Error(), row.want) {
 				t.Fatalf("%v, want %q", err, row.want)
 			}
-			restore, anew := "etcdutl snapshot restore SNAPSHOT --data-dir /d/etcd", "move away both /d/etcd and /d/identity"
+			restore, anew := "etcdutl snapshot restore SNAPSHOT --data-dir /d/etcd",
+				"move away both /d/etcd and /d/identity"
 			for _, way := range []string{restore, anew} {
 				if !strings.Contains(err.Error(), way) {
 					t.Errorf("%q does not say %q", err, way)
@@ -74,7 +78,8 @@ func TestIdentify(t *testing.T) {
 		{"restored from a snapshot older than identities", "a", Stored{}, "a", ""},
 		{"an empty store", "a", Stored{Empty: true}, "",
 			"/d/etcd is empty, but /d/identity says that the mesh a was kept there"},
-		{"the store of another mesh", "a", Stored{Identity: "b"}, "", "/d/etcd keeps the mesh b, but /d/identity says a"},
+		{"the store of another mesh", "a", Stored{Identity: "b"}, "",
+			"/d/etcd keeps the mesh b, but /d/identity says a"},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {

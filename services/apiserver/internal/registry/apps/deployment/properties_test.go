@@ -25,7 +25,8 @@ func anyDeployment(r *rand.Rand) *appsv1.Deployment {
 	spec.MinReadySeconds = r.Int32N(6) - 1
 	spec.Strategy.Type = []appsv1.DeploymentStrategyType{"", "Recreate", "RollingUpdate", "Other"}[r.IntN(4)]
 	if r.IntN(2) == 0 {
-		spec.Strategy.RollingUpdate = &appsv1.RollingUpdateDeployment{MaxSurge: anyBound(r), MaxUnavailable: anyBound(r)}
+		spec.Strategy.RollingUpdate = &appsv1.RollingUpdateDeployment{MaxSurge: anyBound(r),
+			MaxUnavailable: anyBound(r)}
 	}
 	spec.Template.Labels["app"] = []string{"web", "web", "web", "other"}[r.IntN(4)]
 	return d
@@ -41,8 +42,8 @@ func anyBound(r *rand.Rand) *intstr.IntOrString {
 	return ptr.To(intstr.FromString(fmt.Sprintf("%d%%", r.IntN(120))))
 }
 
-// Whatever is written: defaults applied twice are the same as once, the checks change nothing and answer the same twice,
-// and what is accepted can be written again as it is, without a new generation.
+// Whatever is written: defaults applied twice are the same as once, the checks change nothing and answer the same
+// twice, and what is accepted can be written again as it is, without a new generation.
 func TestProperties(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	writes, accepted := Resource.ObjectWrites(), 0
@@ -66,7 +67,8 @@ func TestProperties(t *testing.T) {
 		again := d.DeepCopy()
 		writes.PrepareForUpdate(again, d)
 		if errs := ValidateUpdate(again, d); len(errs) > 0 || again.Generation != d.Generation {
-			t.Fatalf("run %d: an accepted Deployment cannot be written again: %v, generation %d", i, errs, again.Generation)
+			t.Fatalf("run %d: an accepted Deployment cannot be written again: %v, generation %d", i, errs,
+				again.Generation)
 		}
 	}
 	if accepted < 100 {

@@ -18,14 +18,16 @@ func ValidateStatusUpdate(d, old *appsv1.Deployment) field.ErrorList {
 	collisionCountPath := statusPath.Child("collisionCount")
 	errs = append(errs, fieldcheck.NonNegativePtr(status.CollisionCount, collisionCountPath)...)
 	if old.Status.CollisionCount != nil && ptr.Deref(status.CollisionCount, 0) < *old.Status.CollisionCount {
-		errs = append(errs, field.Invalid(collisionCountPath, ptr.Deref(status.CollisionCount, 0), "cannot be decremented"))
+		errs = append(errs, field.Invalid(collisionCountPath, ptr.Deref(status.CollisionCount, 0),
+			"cannot be decremented"))
 	}
 	return errs
 }
 
 func validateCounts(status *appsv1.DeploymentStatus) field.ErrorList {
 	errs := fieldcheck.NonNegative(status.ObservedGeneration, statusPath.Child("observedGeneration"))
-	errs = append(errs, fieldcheck.NonNegativePtr(status.TerminatingReplicas, statusPath.Child("terminatingReplicas"))...)
+	errs = append(errs, fieldcheck.NonNegativePtr(status.TerminatingReplicas,
+		statusPath.Child("terminatingReplicas"))...)
 	errs = append(errs, fieldcheck.NonNegative(status.UnavailableReplicas, statusPath.Child("unavailableReplicas"))...)
 	return append(errs, fieldcheck.ReplicaCounts(status.Replicas, status.ReadyReplicas,
 		status.AvailableReplicas, statusPath,

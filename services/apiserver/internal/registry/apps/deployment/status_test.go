@@ -16,23 +16,33 @@ func TestValidateStatusUpdate(t *testing.T) {
 		status, old appsv1.DeploymentStatus
 		want        []string
 	}{
-		{"DEP-038 all counters", appsv1.DeploymentStatus{ObservedGeneration: 3, Replicas: 3, UpdatedReplicas: 3, ReadyReplicas: 2, AvailableReplicas: 1,
-			UnavailableReplicas: 2, TerminatingReplicas: ptr.To[int32](1), CollisionCount: ptr.To[int32](1)}, appsv1.DeploymentStatus{}, nil},
-		{"more than there are", appsv1.DeploymentStatus{Replicas: 1, UpdatedReplicas: 2, ReadyReplicas: 2, AvailableReplicas: 2}, appsv1.DeploymentStatus{},
-			[]string{"status.updatedReplicas: Invalid value: 2: cannot be greater than status.replicas", "status.readyReplicas: Invalid value: 2: cannot",
+		{"DEP-038 all counters", appsv1.DeploymentStatus{ObservedGeneration: 3, Replicas: 3, UpdatedReplicas: 3,
+			ReadyReplicas: 2, AvailableReplicas: 1,
+			UnavailableReplicas: 2, TerminatingReplicas: ptr.To[int32](1), CollisionCount: ptr.To[int32](1)},
+			appsv1.DeploymentStatus{}, nil},
+		{"more than there are", appsv1.DeploymentStatus{Replicas: 1, UpdatedReplicas: 2, ReadyReplicas: 2,
+			AvailableReplicas: 2}, appsv1.DeploymentStatus{},
+			[]string{"status.updatedReplicas: Invalid value: 2: cannot be greater than status.replicas",
+				"status.readyReplicas: Invalid value: 2: cannot",
 				"status.availableReplicas: Invalid value: 2: cannot be greater than status.replicas"}},
-		{"available but not ready", appsv1.DeploymentStatus{Replicas: 2, AvailableReplicas: 1}, appsv1.DeploymentStatus{},
+		{"available but not ready", appsv1.DeploymentStatus{Replicas: 2, AvailableReplicas: 1},
+			appsv1.DeploymentStatus{},
 			[]string{"status.availableReplicas: Invalid value: 1: cannot be greater than readyReplicas"}},
-		{"negative", appsv1.DeploymentStatus{ObservedGeneration: -1, UnavailableReplicas: -1, TerminatingReplicas: ptr.To[int32](-1)}, appsv1.DeploymentStatus{},
-			[]string{"status.observedGeneration: Invalid value: -1", "status.unavailableReplicas: Invalid value: -1", "status.terminatingReplicas: Invalid value: -1"}},
-		{"collisions count up", appsv1.DeploymentStatus{CollisionCount: ptr.To[int32](2)}, appsv1.DeploymentStatus{CollisionCount: ptr.To[int32](1)}, nil},
-		{"collisions count down", appsv1.DeploymentStatus{CollisionCount: ptr.To[int32](1)}, appsv1.DeploymentStatus{CollisionCount: ptr.To[int32](2)},
+		{"negative", appsv1.DeploymentStatus{ObservedGeneration: -1, UnavailableReplicas: -1,
+			TerminatingReplicas: ptr.To[int32](-1)}, appsv1.DeploymentStatus{},
+			[]string{"status.observedGeneration: Invalid value: -1", "status.unavailableReplicas: Invalid value: -1",
+				"status.terminatingReplicas: Invalid value: -1"}},
+		{"collisions count up", appsv1.DeploymentStatus{CollisionCount: ptr.To[int32](2)},
+			appsv1.DeploymentStatus{CollisionCount: ptr.To[int32](1)}, nil},
+		{"collisions count down", appsv1.DeploymentStatus{CollisionCount: ptr.To[int32](1)},
+			appsv1.DeploymentStatus{CollisionCount: ptr.To[int32](2)},
 			[]string{"status.collisionCount: Invalid value: 1: cannot be decremented"}},
 		{"collisions forgotten", appsv1.DeploymentStatus{}, appsv1.DeploymentStatus{CollisionCount: ptr.To[int32](2)},
 			[]string{"status.collisionCount: Invalid value: 0: cannot be decremented"}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			fieldtest.Check(t, ValidateStatusUpdate(&appsv1.Deployment{Status: row.status}, &appsv1.Deployment{Status: row.old}), row.want...)
+			fieldtest.Check(t, ValidateStatusUpdate(&appsv1.Deployment{Status: row.status},
+				&appsv1.Deployment{Status: row.old}), row.want...)
 		})
 	}
 }

@@ -13,7 +13,8 @@ var (
 	selectorPath = specPath.Child("selector")
 	templatePath = specPath.Child("template")
 
-	strategyTypes = []appsv1.DeploymentStrategyType{appsv1.RecreateDeploymentStrategyType, appsv1.RollingUpdateDeploymentStrategyType}
+	strategyTypes = []appsv1.DeploymentStrategyType{appsv1.RecreateDeploymentStrategyType,
+		appsv1.RollingUpdateDeploymentStrategyType}
 )
 
 // Validate returns what is wrong with the spec of a defaulted Deployment.
@@ -39,7 +40,8 @@ func validateStrategy(strategy *appsv1.DeploymentStrategy, path *field.Path) fie
 	switch strategy.Type {
 	case appsv1.RecreateDeploymentStrategyType:
 		if strategy.RollingUpdate != nil {
-			return field.ErrorList{field.Forbidden(rollingUpdatePath, "may not be specified when strategy `type` is 'Recreate'")}
+			return field.ErrorList{field.Forbidden(rollingUpdatePath,
+				"may not be specified when strategy `type` is 'Recreate'")}
 		}
 		return nil
 	case appsv1.RollingUpdateDeploymentStrategyType:
@@ -50,7 +52,8 @@ func validateStrategy(strategy *appsv1.DeploymentStrategy, path *field.Path) fie
 
 func validateRollingUpdate(rollingUpdate *appsv1.RollingUpdateDeployment, path *field.Path) field.ErrorList {
 	if rollingUpdate == nil || rollingUpdate.MaxUnavailable == nil || rollingUpdate.MaxSurge == nil {
-		return field.ErrorList{field.Required(path, "maxUnavailable and maxSurge must be set when strategy `type` is 'RollingUpdate'")}
+		return field.ErrorList{field.Required(path,
+			"maxUnavailable and maxSurge must be set when strategy `type` is 'RollingUpdate'")}
 	}
 	maxUnavailable, maxSurge := *rollingUpdate.MaxUnavailable, *rollingUpdate.MaxSurge
 	maxUnavailablePath := path.Child("maxUnavailable")

@@ -17,7 +17,8 @@ func ValidateAlwaysRunning(template *corev1.PodTemplateSpec, path *field.Path) f
 	errs = append(errs, fieldcheck.OneOf(template.Spec.RestartPolicy, specPath.Child("restartPolicy"),
 		corev1.RestartPolicyAlways)...)
 	if template.Spec.ActiveDeadlineSeconds != nil {
-		errs = append(errs, field.Forbidden(specPath.Child("activeDeadlineSeconds"), "activeDeadlineSeconds in ReplicaSet is not Supported"))
+		errs = append(errs, field.Forbidden(specPath.Child("activeDeadlineSeconds"),
+			"activeDeadlineSeconds in ReplicaSet is not Supported"))
 	}
 	return errs
 }

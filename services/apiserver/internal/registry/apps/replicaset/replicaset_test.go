@@ -16,12 +16,14 @@ import (
 // frontend is a ReplicaSet with the required fields alone, after edits, defaulted.
 func frontend(edits ...func(*appsv1.ReplicaSet)) *appsv1.ReplicaSet {
 	rs := &appsv1.ReplicaSet{
-		ObjectMeta: metav1.ObjectMeta{Name: "frontend", Namespace: "default", Labels: map[string]string{"app": "guestbook", "tier": "frontend"}},
+		ObjectMeta: metav1.ObjectMeta{Name: "frontend", Namespace: "default",
+			Labels: map[string]string{"app": "guestbook", "tier": "frontend"}},
 		Spec: appsv1.ReplicaSetSpec{
 			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "frontend"}},
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"tier": "frontend"}},
-				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "php-redis", Image: "gb-frontend:v5"}}},
+				Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "php-redis",
+					Image: "gb-frontend:v5"}}},
 			},
 		},
 	}
@@ -55,17 +57,23 @@ func TestValidate(t *testing.T) {
 		want []string
 	}{
 		{"DEP-147 the example", func(*appsv1.ReplicaSet) {}, nil},
-		{"DEP-164 no selector", func(rs *appsv1.ReplicaSet) { rs.Spec.Selector = nil }, []string{"spec.selector: Required value"}},
-		{"DEP-164 empty selector", func(rs *appsv1.ReplicaSet) { rs.Spec.Selector = &metav1.LabelSelector{} }, []string{"spec.selector: Invalid value"}},
+		{"DEP-164 no selector", func(rs *appsv1.ReplicaSet) { rs.Spec.Selector = nil },
+			[]string{"spec.selector: Required value"}},
+		{"DEP-164 empty selector", func(rs *appsv1.ReplicaSet) { rs.Spec.Selector = &metav1.LabelSelector{} },
+			[]string{"spec.selector: Invalid value"}},
 		{"DEP-164 labels do not match", func(rs *appsv1.ReplicaSet) { rs.Spec.Template.Labels["tier"] = "back" },
-			[]string{"spec.template.metadata.labels: Invalid value: {\"tier\":\"back\"}: `selector` does not match template `labels`"}},
+			[]string{"spec.template.metadata.labels: Invalid value: {\"tier\":\"back\"}: `selector` does not match " +
+				"template `labels`"}},
 		{"DEP-164 restart policy", func(rs *appsv1.ReplicaSet) { rs.Spec.Template.Spec.RestartPolicy = "Never" },
 			[]string{`spec.template.spec.restartPolicy: Unsupported value: "Never": supported values: "Always"`}},
 		{"DEP-166 set-based selector", func(rs *appsv1.ReplicaSet) {
-			rs.Spec.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "tier", Operator: "NotIn", Values: []string{"back"}}}}
+			rs.Spec.Selector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "tier",
+				Operator: "NotIn", Values: []string{"back"}}}}
 		}, nil},
-		{"negative replicas", func(rs *appsv1.ReplicaSet) { rs.Spec.Replicas = ptr.To[int32](-1) }, []string{"spec.replicas: Invalid value: -1"}},
-		{"DEP-152 negative minReadySeconds", func(rs *appsv1.ReplicaSet) { rs.Spec.MinReadySeconds = -1 }, []string{"spec.minReadySeconds: Invalid value: -1"}},
+		{"negative replicas", func(rs *appsv1.ReplicaSet) { rs.Spec.Replicas = ptr.To[int32](-1) },
+			[]string{"spec.replicas: Invalid value: -1"}},
+		{"DEP-152 negative minReadySeconds", func(rs *appsv1.ReplicaSet) { rs.Spec.MinReadySeconds = -1 },
+			[]string{"spec.minReadySeconds: Invalid value: -1"}},
 		{"DEP-152 minReadySeconds", func(rs *appsv1.ReplicaSet) { rs.Spec.MinReadySeconds = 5 }, nil},
 	} {
 		t.Run(row.name, func(t *testing.T) { fieldtest.Check(t, Validate(frontend(row.edit)), row.want...) })
@@ -85,17 +93,22 @@ func TestValidate(t *testing.T) {
 
 // DEP-152.
 func TestValidateStatusUpdate(t *testing.T) {
-	good := appsv1.ReplicaSetStatus{Replicas: 3, FullyLabeledReplicas: 3, ReadyReplicas: 2, AvailableReplicas: 1, ObservedGeneration: 2}
+	good := appsv1.ReplicaSetStatus{Replicas: 3, FullyLabeledReplicas: 3, ReadyReplicas: 2, AvailableReplicas: 1,
+		ObservedGeneration: 2}
 	for _, row := range []struct {
 		name string
 		edit func(*appsv1.ReplicaSetStatus)
 		want []string
 	}{
 		{"all counters", func(*appsv1.ReplicaSetStatus) {}, nil},
-		{"more labeled than there are", func(s *appsv1.ReplicaSetStatus) { s.FullyLabeledReplicas = 4 }, []string{"status.fullyLabeledReplicas: Invalid value: 4: cannot be greater than status.replicas"}},
-		{"more ready than there are", func(s *appsv1.ReplicaSetStatus) { s.ReadyReplicas = 4 }, []string{"status.readyReplicas: Invalid value: 4: cannot be greater than status.replicas"}},
-		{"available but not ready", func(s *appsv1.ReplicaSetStatus) { s.AvailableReplicas = 3 }, []string{"status.availableReplicas: Invalid value: 3: cannot be greater than readyReplicas"}},
-		{"negative", func(s *appsv1.ReplicaSetStatus) { s.ObservedGeneration = -1 }, []string{"status.observedGeneration: Invalid value: -1"}},
+		{"more labeled than there are", func(s *appsv1.ReplicaSetStatus) { s.FullyLabeledReplicas = 4 },
+			[]string{"status.fullyLabeledReplicas: Invalid value: 4: cannot be greater than status.replicas"}},
+		{"more ready than there are", func(s *appsv1.ReplicaSetStatus) { s.ReadyReplicas = 4 },
+			[]string{"status.readyReplicas: Invalid value: 4: cannot be greater than status.replicas"}},
+		{"available but not ready", func(s *appsv1.ReplicaSetStatus) { s.AvailableReplicas = 3 },
+			[]string{"status.availableReplicas: Invalid value: 3: cannot be greater than readyReplicas"}},
+		{"negative", func(s *appsv1.ReplicaSetStatus) { s.ObservedGeneration = -1 },
+			[]string{"status.observedGeneration: Invalid value: -1"}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			rs := frontend()

@@ -38,6 +38,8 @@ var Resource = rest.Resource[*appsv1.ReplicaSet]{
 	},
 	Columns: columns,
 	Fields: []rest.Field[*appsv1.ReplicaSet]{
-		{Label: "status.replicas", Value: func(rs *appsv1.ReplicaSet) string { return strconv.Itoa(int(rs.Status.Replicas)) }},
+		{Label: "status.replicas", Value: func(rs *appsv1.ReplicaSet) string {
+			return strconv.Itoa(int(rs.Status.Replicas))
+		}},
 	},
 }

@@ -34,7 +34,8 @@ func ValidateUpdate(rs, old *appsv1.ReplicaSet) field.ErrorList {
 func ValidateStatusUpdate(rs, _ *appsv1.ReplicaSet) field.ErrorList {
 	status := &rs.Status
 	errs := fieldcheck.NonNegative(status.ObservedGeneration, statusPath.Child("observedGeneration"))
-	errs = append(errs, fieldcheck.NonNegativePtr(status.TerminatingReplicas, statusPath.Child("terminatingReplicas"))...)
+	errs = append(errs, fieldcheck.NonNegativePtr(status.TerminatingReplicas,
+		statusPath.Child("terminatingReplicas"))...)
 	return append(errs, fieldcheck.ReplicaCounts(status.Replicas, status.ReadyReplicas,
 		status.AvailableReplicas, statusPath,
 		fieldcheck.Count{Name: "fullyLabeledReplicas", Value: status.FullyLabeledReplicas})...)

@@ -21,7 +21,8 @@ import (
 func Entry(authenticators authn.Authenticators, audiences []string) rest.Entry {
 	r := reviewer{authenticators.Token, audiences}
 	return rest.Stateless{
-		"tokenreviews": rest.NewReview("tokenreview", func() *authenticationv1.TokenReview { return &authenticationv1.TokenReview{} }, r.review),
+		"tokenreviews": rest.NewReview("tokenreview",
+			func() *authenticationv1.TokenReview { return &authenticationv1.TokenReview{} }, r.review),
 		"selfsubjectreviews": rest.NewReview("selfsubjectreview",
 			func() *authenticationv1.SelfSubjectReview { return &authenticationv1.SelfSubjectReview{} }, reviewSelf),
 	}

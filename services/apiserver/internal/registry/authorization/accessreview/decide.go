@@ -8,7 +8,8 @@ import (
 )
 
 // attributesOf is the request that a review asks about.
-func attributesOf(who user.Info, resource *authorizationv1.ResourceAttributes, path *authorizationv1.NonResourceAttributes) authorizer.Attributes {
+func attributesOf(who user.Info, resource *authorizationv1.ResourceAttributes,
+	path *authorizationv1.NonResourceAttributes) authorizer.Attributes {
 	if path != nil {
 		return authorizer.AttributesRecord{User: who, Verb: path.Verb, Path: path.Path}
 	}
@@ -35,17 +36,21 @@ func validateSubject(spec authorizationv1.SubjectAccessReviewSpec) field.ErrorLi
 	path := field.NewPath("spec")
 	errs := validateAttributes(spec.ResourceAttributes, spec.NonResourceAttributes, path)
 	if spec.User == "" && len(spec.Groups) == 0 {
-		errs = append(errs, field.Invalid(path.Child("user"), spec.User, "at least one of user or group must be specified"))
+		errs = append(errs, field.Invalid(path.Child("user"), spec.User,
+			"at least one of user or group must be specified"))
 	}
 	return errs
 }
 
-func validateAttributes(resource *authorizationv1.ResourceAttributes, path *authorizationv1.NonResourceAttributes, at *field.Path) field.ErrorList {
+func validateAttributes(resource *authorizationv1.ResourceAttributes, path *authorizationv1.NonResourceAttributes,
+	at *field.Path) field.ErrorList {
 	if resource != nil && path != nil {
-		return field.ErrorList{field.Invalid(at.Child("nonResourceAttributes"), path, "cannot be specified in combination with resourceAttributes")}
+		return field.ErrorList{field.Invalid(at.Child("nonResourceAttributes"), path,
+			"cannot be specified in combination with resourceAttributes")}
 	}
 	if resource == nil && path == nil {
-		return field.ErrorList{field.Invalid(at.Child("resourceAttributes"), resource, "exactly one of nonResourceAttributes or resourceAttributes must be specified")}
+		return field.ErrorList{field.Invalid(at.Child("resourceAttributes"), resource,
+			"exactly one of nonResourceAttributes or resourceAttributes must be specified")}
 	}
 	if resource == nil {
 		return nil

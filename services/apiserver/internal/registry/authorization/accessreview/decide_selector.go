@@ -42,9 +42,11 @@ func validateFields(selector *authorizationv1.FieldSelectorAttributes, at *field
 	case selector == nil:
 		return nil
 	case selector.RawSelector != "" && len(selector.Requirements) > 0:
-		return field.ErrorList{field.Invalid(at.Child("rawSelector"), selector.RawSelector, "may not be specified at the same time as requirements")}
+		return field.ErrorList{field.Invalid(at.Child("rawSelector"), selector.RawSelector,
+			"may not be specified at the same time as requirements")}
 	case selector.RawSelector == "" && len(selector.Requirements) == 0:
-		return field.ErrorList{field.Required(at.Child("requirements"), fmt.Sprintf("when %s is specified, requirements or rawSelector is required", at))}
+		return field.ErrorList{field.Required(at.Child("requirements"),
+			fmt.Sprintf("when %s is specified, requirements or rawSelector is required", at))}
 	}
 	return nil
 }

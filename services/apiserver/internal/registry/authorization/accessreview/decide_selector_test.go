@@ -10,8 +10,10 @@ import (
 )
 
 func TestFieldsOf(t *testing.T) {
-	requirement := func(operator metav1.FieldSelectorOperator, values ...string) *authorizationv1.FieldSelectorAttributes {
-		return &authorizationv1.FieldSelectorAttributes{Requirements: []metav1.FieldSelectorRequirement{{Key: "spec.nodeName", Operator: operator, Values: values}}}
+	requirement := func(operator metav1.FieldSelectorOperator,
+		values ...string) *authorizationv1.FieldSelectorAttributes {
+		return &authorizationv1.FieldSelectorAttributes{Requirements: []metav1.FieldSelectorRequirement{
+			{Key: "spec.nodeName", Operator: operator, Values: values}}}
 	}
 	raw := func(selector string) *authorizationv1.FieldSelectorAttributes {
 		return &authorizationv1.FieldSelectorAttributes{RawSelector: selector}
@@ -23,10 +25,11 @@ func TestFieldsOf(t *testing.T) {
 		want           string
 		invalid, wrong bool
 	}{
-		"none":                 {selector: nil, want: ""},
-		"neither form":         {selector: raw(""), want: "", invalid: true},
-		"both forms":           {selector: both, want: "spec.nodeName=a", invalid: true},
-		"as in a request":      {selector: raw("spec.nodeName=a,metadata.name!=b"), want: "metadata.name!=b,spec.nodeName=a"},
+		"none":         {selector: nil, want: ""},
+		"neither form": {selector: raw(""), want: "", invalid: true},
+		"both forms":   {selector: both, want: "spec.nodeName=a", invalid: true},
+		"as in a request": {selector: raw("spec.nodeName=a,metadata.name!=b"),
+			want: "metadata.name!=b,spec.nodeName=a"},
 		"not a selector":       {selector: raw("spec.nodeName"), want: "", wrong: true},
 		"one value":            {selector: requirement(metav1.FieldSelectorOpIn, "a"), want: "spec.nodeName=a"},
 		"all but one":          {selector: requirement(metav1.FieldSelectorOpNotIn, "a"), want: "spec.nodeName!=a"},

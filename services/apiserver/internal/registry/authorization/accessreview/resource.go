@@ -28,11 +28,14 @@ func Entry(authority Authority) rest.Entry {
 		"subjectaccessreviews": rest.NewReview("subjectaccessreview",
 			func() *authorizationv1.SubjectAccessReview { return &authorizationv1.SubjectAccessReview{} }, r.subject),
 		"localsubjectaccessreviews": rest.NewNamespacedReview("localsubjectaccessreview",
-			func() *authorizationv1.LocalSubjectAccessReview { return &authorizationv1.LocalSubjectAccessReview{} }, r.local),
+			func() *authorizationv1.LocalSubjectAccessReview { return &authorizationv1.LocalSubjectAccessReview{} },
+			r.local),
 		"selfsubjectaccessreviews": rest.NewReview("selfsubjectaccessreview",
-			func() *authorizationv1.SelfSubjectAccessReview { return &authorizationv1.SelfSubjectAccessReview{} }, r.self),
+			func() *authorizationv1.SelfSubjectAccessReview { return &authorizationv1.SelfSubjectAccessReview{} },
+			r.self),
 		"selfsubjectrulesreviews": rest.NewReview("selfsubjectrulesreview",
-			func() *authorizationv1.SelfSubjectRulesReview { return &authorizationv1.SelfSubjectRulesReview{} }, r.rules),
+			func() *authorizationv1.SelfSubjectRulesReview { return &authorizationv1.SelfSubjectRulesReview{} },
+			r.rules),
 	}
 }
 
@@ -40,9 +43,11 @@ type reviewer struct{ authority Authority }
 
 func (r reviewer) subject(ctx context.Context, review *authorizationv1.SubjectAccessReview) error {
 	if errs := validateSubject(review.Spec); len(errs) > 0 {
-		return apierrors.NewInvalid(authorizationv1.SchemeGroupVersion.WithKind("SubjectAccessReview").GroupKind(), "", errs)
+		return apierrors.NewInvalid(authorizationv1.SchemeGroupVersion.WithKind("SubjectAccessReview").GroupKind(), "",
+			errs)
 	}
-	review.Status = r.decide(ctx, attributesOf(subjectOf(review.Spec), review.Spec.ResourceAttributes, review.Spec.NonResourceAttributes))
+	review.Status = r.decide(ctx, attributesOf(subjectOf(review.Spec), review.Spec.ResourceAttributes,
+		review.Spec.NonResourceAttributes))
 	return nil
 }
 
@@ -51,20 +56,25 @@ func (r reviewer) local(ctx context.Context, review *authorizationv1.LocalSubjec
 	spec := field.NewPath("spec")
 	switch attributes := review.Spec.ResourceAttributes; {
 	case attributes == nil:
-		errs = append(errs, field.Required(spec.Child("resourceAttributes"), "a LocalSubjectAccessReview is about a resource"))
+		errs = append(errs, field.Required(spec.Child("resourceAttributes"),
+			"a LocalSubjectAccessReview is about a resource"))
 	case attributes.Namespace != review.Namespace:
-		errs = append(errs, field.Invalid(spec.Child("resourceAttributes", "namespace"), attributes.Namespace, "must match metadata.namespace"))
+		errs = append(errs, field.Invalid(spec.Child("resourceAttributes", "namespace"), attributes.Namespace,
+			"must match metadata.namespace"))
 	}
 	if len(errs) > 0 {
-		return apierrors.NewInvalid(authorizationv1.SchemeGroupVersion.WithKind("LocalSubjectAccessReview").GroupKind(), "", errs)
+		return apierrors.NewInvalid(authorizationv1.SchemeGroupVersion.WithKind("LocalSubjectAccessReview").GroupKind(),
+			"", errs)
 	}
 	review.Status = r.decide(ctx, attributesOf(subjectOf(review.Spec), review.Spec.ResourceAttributes, nil))
 	return nil
 }
 
 func (r reviewer) self(ctx context.Context, review *authorizationv1.SelfSubjectAccessReview) error {
-	if errs := validateAttributes(review.Spec.ResourceAttributes, review.Spec.NonResourceAttributes, field.NewPath("spec")); len(errs) > 0 {
-		return apierrors.NewInvalid(authorizationv1.SchemeGroupVersion.WithKind("SelfSubjectAccessReview").GroupKind(), "", errs)
+	if errs := validateAttributes(review.Spec.ResourceAttributes, review.Spec.NonResourceAttributes,
+		field.NewPath("spec")); len(errs) > 0 {
+		return apierrors.NewInvalid(authorizationv1.SchemeGroupVersion.WithKind("SelfSubjectAccessReview").GroupKind(),
+			"", errs)
 	}
 	who, ok := genericapirequest.UserFrom(ctx)
 	if !ok {
@@ -85,15 +95,18 @@ func (r reviewer) rules(ctx context.Context, review *authorizationv1.SelfSubject
 	resources, paths, incomplete, err := r.authority.RulesFor(ctx, who, review.Spec.Namespace)
 	// The lists are required fields: empty, never null.
 	status := authorizationv1.SubjectRulesReviewStatus{
-		ResourceRules: []authorizationv1.ResourceRule{}, NonResourceRules: []authorizationv1.NonResourceRule{}, Incomplete: incomplete,
+		ResourceRules: []authorizationv1.ResourceRule{}, NonResourceRules: []authorizationv1.NonResourceRule{},
+		Incomplete: incomplete,
 	}
 	for _, rule := range resources {
 		status.ResourceRules = append(status.ResourceRules, authorizationv1.ResourceRule{
-			Verbs: rule.GetVerbs(), APIGroups: rule.GetAPIGroups(), Resources: rule.GetResources(), ResourceNames: rule.GetResourceNames(),
+			Verbs: rule.GetVerbs(), APIGroups: rule.GetAPIGroups(), Resources: rule.GetResources(),
+			ResourceNames: rule.GetResourceNames(),
 		})
 	}
 	for _, rule := range paths {
-		status.NonResourceRules = append(status.NonResourceRules, authorizationv1.NonResourceRule{Verbs: rule.GetVerbs(), NonResourceURLs: rule.GetNonResourceURLs()})
+		status.NonResourceRules = append(status.NonResourceRules,
+			authorizationv1.NonResourceRule{Verbs: rule.GetVerbs(), NonResourceURLs: rule.GetNonResourceURLs()})
 	}
 	if err != nil {
 		status.EvaluationError = err.Error()
@@ -102,7 +115,8 @@ func (r reviewer) rules(ctx context.Context, review *authorizationv1.SelfSubject
 	return nil
 }
 
-func (r reviewer) decide(ctx context.Context, attributes authorizer.Attributes) authorizationv1.SubjectAccessReviewStatus {
+func (r reviewer) decide(ctx context.Context,
+	attributes authorizer.Attributes) authorizationv1.SubjectAccessReviewStatus {
 	decision, reason, err := r.authority.Authorize(ctx, attributes)
 	status := authorizationv1.SubjectAccessReviewStatus{
 		Allowed: decision == authorizer.DecisionAllow,

@@ -16,13 +16,22 @@ func TestValidate(t *testing.T) {
 		want []string
 	}{
 		{"empty", coordinationv1.LeaseSpec{}, nil},
-		{"held", coordinationv1.LeaseSpec{HolderIdentity: ptr.To("a"), LeaseDurationSeconds: ptr.To[int32](12), LeaseTransitions: ptr.To[int32](0)}, nil},
-		{"no time at all", coordinationv1.LeaseSpec{LeaseDurationSeconds: ptr.To[int32](0)}, []string{"spec.leaseDurationSeconds: Invalid value: 0: must be greater than 0"}},
-		{"negative transitions", coordinationv1.LeaseSpec{LeaseTransitions: ptr.To[int32](-1)}, []string{"spec.leaseTransitions: Invalid value: -1"}},
-		{"a strategy", coordinationv1.LeaseSpec{Strategy: ptr.To(coordinationv1.OldestEmulationVersion), PreferredHolder: ptr.To("b")}, nil},
-		{"a bad strategy", coordinationv1.LeaseSpec{Strategy: ptr.To(coordinationv1.CoordinatedLeaseStrategy("a b"))}, []string{`spec.strategy: Invalid value: "a b"`}},
-		{"a preference without a strategy", coordinationv1.LeaseSpec{PreferredHolder: ptr.To("b")}, []string{"spec.preferredHolder: Forbidden"}},
+		{"held", coordinationv1.LeaseSpec{HolderIdentity: ptr.To("a"), LeaseDurationSeconds: ptr.To[int32](12),
+			LeaseTransitions: ptr.To[int32](0)}, nil},
+		{"no time at all", coordinationv1.LeaseSpec{LeaseDurationSeconds: ptr.To[int32](0)},
+			[]string{"spec.leaseDurationSeconds: Invalid value: 0: must be greater than 0"}},
+		{"negative transitions", coordinationv1.LeaseSpec{LeaseTransitions: ptr.To[int32](-1)},
+			[]string{"spec.leaseTransitions: Invalid value: -1"}},
+		{"a strategy", coordinationv1.LeaseSpec{Strategy: ptr.To(coordinationv1.OldestEmulationVersion),
+			PreferredHolder: ptr.To("b")}, nil},
+		{"a bad strategy", coordinationv1.LeaseSpec{Strategy: ptr.To(coordinationv1.CoordinatedLeaseStrategy("a b"))},
+			[]string{`spec.strategy: Invalid value: "a b"`}},
+		{"a preference without a strategy", coordinationv1.LeaseSpec{PreferredHolder: ptr.To("b")},
+			[]string{"spec.preferredHolder: Forbidden"}},
 	} {
-		t.Run(row.name, func(t *testing.T) { fieldtest.Check(t, Validate(&coordinationv1.Lease{Spec: row.spec}), row.want...) })
+		t.Run(row.name, func(t *testing.T) {
+			fieldtest.Check(t, Validate(&coordinationv1.Lease{Spec: row.spec}),
+				row.want...)
+		})
 	}
 }

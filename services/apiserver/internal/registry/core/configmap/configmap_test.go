@@ -17,13 +17,15 @@ func TestValidate(t *testing.T) {
 		want []string
 	}{
 		{"empty", corev1.ConfigMap{}, nil},
-		{"both kinds of data", corev1.ConfigMap{Data: map[string]string{"a": "x"}, BinaryData: map[string][]byte{"b": {0}}}, nil},
+		{"both kinds of data", corev1.ConfigMap{Data: map[string]string{"a": "x"},
+			BinaryData: map[string][]byte{"b": {0}}}, nil},
 		{"bad keys", corev1.ConfigMap{Data: map[string]string{"a b": ""}, BinaryData: map[string][]byte{"..": nil}},
 			[]string{`data[a b]: Invalid value: "a b"`, `binaryData[..]: Invalid value: ".."`}},
 		{"one key twice", corev1.ConfigMap{Data: map[string]string{"a": ""}, BinaryData: map[string][]byte{"a": nil}},
 			[]string{`data[a]: Invalid value: "a": duplicate of key present in binaryData`}},
 		{"largest", corev1.ConfigMap{Data: map[string]string{"a": half, "b": half}}, nil},
-		{"too large", corev1.ConfigMap{Data: map[string]string{"a": half, "b": half}, BinaryData: map[string][]byte{"c": {0}}}, []string{"[]: Too long"}},
+		{"too large", corev1.ConfigMap{Data: map[string]string{"a": half, "b": half},
+			BinaryData: map[string][]byte{"c": {0}}}, []string{"[]: Too long"}},
 	} {
 		t.Run(row.name, func(t *testing.T) { fieldtest.Check(t, Validate(&row.cm), row.want...) })
 	}
@@ -38,9 +40,12 @@ func TestValidateUpdate(t *testing.T) {
 	}{
 		{"itself", func(*corev1.ConfigMap) {}, nil},
 		{"labels", func(c *corev1.ConfigMap) { c.Labels = map[string]string{"a": "b"} }, nil},
-		{"data", func(c *corev1.ConfigMap) { c.Data["a"] = "y" }, []string{"data: Forbidden: field is immutable when `immutable` is set"}},
-		{"binary data", func(c *corev1.ConfigMap) { c.BinaryData = map[string][]byte{"b": nil} }, []string{"binaryData: Forbidden: field is immutable"}},
-		{"thawing", func(c *corev1.ConfigMap) { c.Immutable = ptr.To(false) }, []string{"immutable: Forbidden: field is immutable"}},
+		{"data", func(c *corev1.ConfigMap) { c.Data["a"] = "y" },
+			[]string{"data: Forbidden: field is immutable when `immutable` is set"}},
+		{"binary data", func(c *corev1.ConfigMap) { c.BinaryData = map[string][]byte{"b": nil} },
+			[]string{"binaryData: Forbidden: field is immutable"}},
+		{"thawing", func(c *corev1.ConfigMap) { c.Immutable = ptr.To(false) },
+			[]string{"immutable: Forbidden: field is immutable"}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			c := frozen.DeepCopy()

@@ -55,7 +55,8 @@ func validatePort(port *corev1.EndpointPort, nameRequired bool, path *field.Path
 	case nameRequired:
 		errs = append(errs, field.Required(path.Child("name"), ""))
 	}
-	errs = append(errs, fieldcheck.Messages(port.Port, path.Child("port"), validation.IsValidPortNum(int(port.Port)))...)
+	errs = append(errs, fieldcheck.Messages(port.Port, path.Child("port"),
+		validation.IsValidPortNum(int(port.Port)))...)
 	errs = append(errs, fieldcheck.Protocol(port.Protocol, path.Child("protocol"))...)
 	if port.AppProtocol != nil {
 		errs = append(errs, fieldcheck.Messages(*port.AppProtocol, path.Child("appProtocol"),

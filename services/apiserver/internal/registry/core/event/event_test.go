@@ -13,9 +13,11 @@ import (
 
 func newer(edits ...func(*corev1.Event)) *corev1.Event {
 	e := &corev1.Event{
-		ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "default"}, InvolvedObject: corev1.ObjectReference{Namespace: "default"},
-		EventTime: metav1.NewMicroTime(time.Unix(100, 0)), ReportingController: "keelson.dev/scheduler", ReportingInstance: "s1",
-		Action: "Binding", Reason: "Scheduled", Type: corev1.EventTypeNormal, Message: "assigned",
+		ObjectMeta:     metav1.ObjectMeta{Name: "a", Namespace: "default"},
+		InvolvedObject: corev1.ObjectReference{Namespace: "default"},
+		EventTime:      metav1.NewMicroTime(time.Unix(100, 0)), ReportingController: "keelson.dev/scheduler",
+		ReportingInstance: "s1",
+		Action:            "Binding", Reason: "Scheduled", Type: corev1.EventTypeNormal, Message: "assigned",
 	}
 	for _, edit := range edits {
 		edit(e)
@@ -25,7 +27,8 @@ func newer(edits ...func(*corev1.Event)) *corev1.Event {
 
 func TestValidate(t *testing.T) {
 	in := func(namespace, about string) *corev1.Event {
-		return &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: namespace}, InvolvedObject: corev1.ObjectReference{Namespace: about}}
+		return &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: namespace},
+			InvolvedObject: corev1.ObjectReference{Namespace: about}}
 	}
 	const mismatch = "involvedObject.namespace: Invalid value: "
 	for _, row := range []struct {
@@ -41,9 +44,11 @@ func TestValidate(t *testing.T) {
 		{"the newer form by halves", newer(func(e *corev1.Event) {
 			e.ReportingController, e.ReportingInstance, e.Action, e.Reason = "a b", "", "", ""
 		}),
-			[]string{`reportingController: Invalid value: "a b"`, "reportingInstance: Required value", "action: Required value", "reason: Required value"}},
+			[]string{`reportingController: Invalid value: "a b"`, "reportingInstance: Required value",
+				"action: Required value", "reason: Required value"}},
 		{"too long", newer(func(e *corev1.Event) {
-			e.Action, e.Reason, e.Message = strings.Repeat("a", 129), strings.Repeat("b", 129), strings.Repeat("c", 1025)
+			e.Action, e.Reason, e.Message = strings.Repeat("a", 129), strings.Repeat("b", 129),
+				strings.Repeat("c", 1025)
 		}), []string{"action: Too long", "reason: Too long", "message: Too long"}},
 	} {
 		t.Run(row.name, func(t *testing.T) { fieldtest.Check(t, Validate(row.event), row.want...) })
@@ -60,10 +65,15 @@ func TestValidateNew(t *testing.T) {
 		{"no time", func(e *corev1.Event) { e.EventTime = metav1.MicroTime{} }, []string{"eventTime: Required value"}},
 		{"an unknown type", func(e *corev1.Event) { e.Type = "Bad" }, []string{`type: Unsupported value: "Bad"`}},
 		{"fields of the older form", func(e *corev1.Event) {
-			e.FirstTimestamp, e.LastTimestamp, e.Count, e.Source.Component = metav1.Unix(1, 0), metav1.Unix(1, 0), 1, "x"
-		}, []string{"deprecatedFirstTimestamp: Forbidden: needs to be unset", "deprecatedLastTimestamp: Forbidden", "deprecatedCount: Forbidden", "deprecatedSource: Forbidden"}},
-		{"a series of one", func(e *corev1.Event) { e.Series = &corev1.EventSeries{Count: 1} }, []string{"series.count: Invalid value: 1: should be at least 2", "series.lastObservedTime: Required value"}},
-		{"a note too long", func(e *corev1.Event) { e.Message = strings.Repeat("c", 1025) }, []string{"note: Too long"}},
+			e.FirstTimestamp, e.LastTimestamp, e.Count, e.Source.Component = metav1.Unix(1, 0), metav1.Unix(1, 0), 1,
+				"x"
+		}, []string{"deprecatedFirstTimestamp: Forbidden: needs to be unset", "deprecatedLastTimestamp: Forbidden",
+			"deprecatedCount: Forbidden", "deprecatedSource: Forbidden"}},
+		{"a series of one", func(e *corev1.Event) { e.Series = &corev1.EventSeries{Count: 1} },
+			[]string{"series.count: Invalid value: 1: should be at least 2",
+				"series.lastObservedTime: Required value"}},
+		{"a note too long", func(e *corev1.Event) { e.Message = strings.Repeat("c", 1025) },
+			[]string{"note: Too long"}},
 	} {
 		t.Run(row.name, func(t *testing.T) { fieldtest.Check(t, ValidateNew(newer(row.edit)), row.want...) })
 	}
@@ -74,19 +84,25 @@ func TestValidateNewUpdate(t *testing.T) {
 		e.Series = &corev1.EventSeries{Count: 2, LastObservedTime: metav1.NewMicroTime(time.Unix(200, 0))}
 	})
 	fieldtest.Check(t, ValidateNewUpdate(again, newer()))
-	fieldtest.Check(t, ValidateNewUpdate(newer(func(e *corev1.Event) { e.Reason, e.InvolvedObject.Name = "Other", "b" }), newer()),
+	fieldtest.Check(t, ValidateNewUpdate(newer(func(e *corev1.Event) {
+		e.Reason, e.InvolvedObject.Name = "Other",
+			"b"
+	}), newer()),
 		"reason: Invalid value", "regarding: Invalid value")
 }
 
 // DEP-044, DEP-056: the selectors by which clients find the Events of an object.
 func TestFields(t *testing.T) {
 	e := newer(func(e *corev1.Event) {
-		e.InvolvedObject = corev1.ObjectReference{Kind: "Pod", Namespace: "default", Name: "web", UID: "u", APIVersion: "v1", ResourceVersion: "7", FieldPath: "spec"}
+		e.InvolvedObject = corev1.ObjectReference{Kind: "Pod", Namespace: "default", Name: "web", UID: "u",
+			APIVersion: "v1", ResourceVersion: "7", FieldPath: "spec"}
 	})
 	want := map[string]string{
-		"involvedObject.kind": "Pod", "involvedObject.namespace": "default", "involvedObject.name": "web", "involvedObject.uid": "u",
+		"involvedObject.kind": "Pod", "involvedObject.namespace": "default", "involvedObject.name": "web",
+		"involvedObject.uid":        "u",
 		"involvedObject.apiVersion": "v1", "involvedObject.resourceVersion": "7", "involvedObject.fieldPath": "spec",
-		"reason": "Scheduled", "type": "Normal", "reportingComponent": "keelson.dev/scheduler", "source": "keelson.dev/scheduler",
+		"reason": "Scheduled", "type": "Normal", "reportingComponent": "keelson.dev/scheduler",
+		"source": "keelson.dev/scheduler",
 	}
 	for _, f := range fields {
 		if got := f.Value(e); got != want[f.Label] {

@@ -34,7 +34,8 @@ var fields = []rest.Field[*corev1.Event]{
 	{Label: "involvedObject.name", Value: func(e *corev1.Event) string { return e.InvolvedObject.Name }},
 	{Label: "involvedObject.uid", Value: func(e *corev1.Event) string { return string(e.InvolvedObject.UID) }},
 	{Label: "involvedObject.apiVersion", Value: func(e *corev1.Event) string { return e.InvolvedObject.APIVersion }},
-	{Label: "involvedObject.resourceVersion", Value: func(e *corev1.Event) string { return e.InvolvedObject.ResourceVersion }},
+	{Label: "involvedObject.resourceVersion",
+		Value: func(e *corev1.Event) string { return e.InvolvedObject.ResourceVersion }},
 	{Label: "involvedObject.fieldPath", Value: func(e *corev1.Event) string { return e.InvolvedObject.FieldPath }},
 	{Label: "reason", Value: func(e *corev1.Event) string { return e.Reason }},
 	{Label: "reportingComponent", Value: func(e *corev1.Event) string { return e.ReportingController }},
@@ -42,8 +43,8 @@ var fields = []rest.Field[*corev1.Event]{
 	{Label: "type", Value: func(e *corev1.Event) string { return e.Type }},
 }
 
-// Entries are the Events of the core group and those of events.k8s.io, over one store. An Event is kept for ttl; 0 means
-// DefaultTTL.
+// Entries are the Events of the core group and those of events.k8s.io, over one store. An Event is kept for ttl; 0
+// means DefaultTTL.
 func Entries(ttl time.Duration) (core, events rest.Entry) {
 	if ttl == 0 {
 		ttl = DefaultTTL
@@ -74,7 +75,8 @@ func (s *shared) Storages(o rest.Options) (map[string]genericrest.Storage, error
 // newView is the Event of events.k8s.io, which must be of the newer form.
 type newView struct{ core *shared }
 
-// AddToScheme registers nothing: the defaults are those of the core group, the field selectors come with the conversion.
+// AddToScheme registers nothing: the defaults are those of the core group, the field selectors come with the
+// conversion.
 func (v newView) AddToScheme(*runtime.Scheme) error { return nil }
 
 // Storages returns the store of the core group as events of events.k8s.io.

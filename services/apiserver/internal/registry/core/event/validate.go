@@ -88,7 +88,8 @@ func validateNamespace(e *corev1.Event) field.ErrorList {
 	if allowed {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(field.NewPath("involvedObject", "namespace"), about, "does not match event.namespace")}
+	return field.ErrorList{field.Invalid(field.NewPath("involvedObject", "namespace"), about,
+		"does not match event.namespace")}
 }
 
 // validateReport checks who reports what; the text's field is called message in one group and note in the other.

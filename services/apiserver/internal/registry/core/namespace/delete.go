@@ -53,7 +53,8 @@ func (s *storage) Destroy() { s.store.Destroy() }
 func (s *storage) NamespaceScoped() bool { return false }
 
 // Delete marks the namespace as terminating. Repeated after the last finalizer is gone, it removes the namespace.
-func (s *storage) Delete(ctx context.Context, name string, validate genericrest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
+func (s *storage) Delete(ctx context.Context, name string, validate genericrest.ValidateObjectFunc,
+	options *metav1.DeleteOptions) (runtime.Object, bool, error) {
 	obj, err := s.store.Get(ctx, name, &metav1.GetOptions{})
 	if err != nil {
 		return nil, false, err
@@ -75,12 +76,14 @@ func (s *storage) Delete(ctx context.Context, name string, validate genericrest.
 	return s.store.Delete(ctx, name, genericrest.ValidateAllObjectFunc, options)
 }
 
-func (s *storage) terminate(ctx context.Context, name string, validate genericrest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
+func (s *storage) terminate(ctx context.Context, name string, validate genericrest.ValidateObjectFunc,
+	options *metav1.DeleteOptions) (runtime.Object, bool, error) {
 	key, err := s.store.KeyFunc(ctx, name)
 	if err != nil {
 		return nil, false, err
 	}
-	preconditions := genericstorage.Preconditions{UID: options.Preconditions.UID, ResourceVersion: options.Preconditions.ResourceVersion}
+	preconditions := genericstorage.Preconditions{UID: options.Preconditions.UID,
+		ResourceVersion: options.Preconditions.ResourceVersion}
 	now := metav1.Now()
 	mark := genericstorage.SimpleUpdate(func(existing runtime.Object) (runtime.Object, error) {
 		ns, ok := existing.(*corev1.Namespace)
@@ -96,7 +99,8 @@ func (s *storage) terminate(ctx context.Context, name string, validate genericre
 		return ns, nil
 	})
 	out := s.store.New()
-	err = s.store.Storage.GuaranteedUpdate(ctx, key, out, false, &preconditions, mark, dryrun.IsDryRun(options.DryRun), nil)
+	err = s.store.Storage.GuaranteedUpdate(ctx, key, out, false, &preconditions, mark, dryrun.IsDryRun(options.DryRun),
+		nil)
 	if err != nil {
 		resource := corev1.Resource("namespaces")
 		err = storeerr.InterpretGetError(err, resource, name)

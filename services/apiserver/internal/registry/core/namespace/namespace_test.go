@@ -12,18 +12,21 @@ import (
 )
 
 func TestPrepareForCreate(t *testing.T) {
-	ns := &corev1.Namespace{Spec: corev1.NamespaceSpec{Finalizers: []corev1.FinalizerName{"example.com/x"}}, Status: corev1.NamespaceStatus{Phase: corev1.NamespaceTerminating}}
+	ns := &corev1.Namespace{Spec: corev1.NamespaceSpec{Finalizers: []corev1.FinalizerName{"example.com/x"}},
+		Status: corev1.NamespaceStatus{Phase: corev1.NamespaceTerminating}}
 	object := Resource.ObjectWrites()
 	object.PrepareForCreate(ns)
 	again := ns.DeepCopy()
 	object.PrepareForCreate(again)
-	if ns.Status.Phase != corev1.NamespaceActive || len(ns.Spec.Finalizers) != 2 || ns.Spec.Finalizers[1] != corev1.FinalizerKubernetes || !equality.Semantic.DeepEqual(ns, again) {
+	if ns.Status.Phase != corev1.NamespaceActive || len(ns.Spec.Finalizers) != 2 ||
+		ns.Spec.Finalizers[1] != corev1.FinalizerKubernetes || !equality.Semantic.DeepEqual(ns, again) {
 		t.Errorf("got %+v, then %+v", ns, again)
 	}
 }
 
 func TestDefault(t *testing.T) {
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: map[string]string{corev1.LabelMetadataName: "b"}}}
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "a",
+		Labels: map[string]string{corev1.LabelMetadataName: "b"}}}
 	if Default(ns); ns.Labels[corev1.LabelMetadataName] != "a" {
 		t.Errorf("labels %v", ns.Labels)
 	}
@@ -34,7 +37,8 @@ func TestDefault(t *testing.T) {
 }
 
 func TestPlainUpdatesChangeNeitherSpecNorStatus(t *testing.T) {
-	old := &corev1.Namespace{Spec: corev1.NamespaceSpec{Finalizers: []corev1.FinalizerName{corev1.FinalizerKubernetes}}, Status: corev1.NamespaceStatus{Phase: corev1.NamespaceActive}}
+	old := &corev1.Namespace{Spec: corev1.NamespaceSpec{Finalizers: []corev1.FinalizerName{corev1.FinalizerKubernetes}},
+		Status: corev1.NamespaceStatus{Phase: corev1.NamespaceActive}}
 	changed := &corev1.Namespace{Status: corev1.NamespaceStatus{Phase: corev1.NamespaceTerminating}}
 	object, status, finalizers := changed.DeepCopy(), changed.DeepCopy(), changed.DeepCopy()
 	Resource.ObjectWrites().PrepareForUpdate(object, old)
@@ -60,10 +64,15 @@ func TestMarkTerminating(t *testing.T) {
 		want    []string
 	}{
 		{"no policy", []string{"example.com/x"}, metav1.DeleteOptions{}, []string{"example.com/x"}},
-		{"foreground", nil, metav1.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationForeground)}, []string{metav1.FinalizerDeleteDependents}},
-		{"orphan after foreground", []string{metav1.FinalizerDeleteDependents}, metav1.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationOrphan)}, []string{metav1.FinalizerOrphanDependents}},
-		{"background after orphan", []string{metav1.FinalizerOrphanDependents}, metav1.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationBackground)}, []string{}},
-		{"orphan twice", []string{metav1.FinalizerOrphanDependents}, metav1.DeleteOptions{OrphanDependents: ptr.To(true)}, []string{metav1.FinalizerOrphanDependents}},
+		{"foreground", nil, metav1.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationForeground)},
+			[]string{metav1.FinalizerDeleteDependents}},
+		{"orphan after foreground", []string{metav1.FinalizerDeleteDependents},
+			metav1.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationOrphan)},
+			[]string{metav1.FinalizerOrphanDependents}},
+		{"background after orphan", []string{metav1.FinalizerOrphanDependents},
+			metav1.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationBackground)}, []string{}},
+		{"orphan twice", []string{metav1.FinalizerOrphanDependents},
+			metav1.DeleteOptions{OrphanDependents: ptr.To(true)}, []string{metav1.FinalizerOrphanDependents}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Finalizers: row.had}}
@@ -92,10 +101,13 @@ func TestValidate(t *testing.T) {
 func TestValidateStatusUpdate(t *testing.T) {
 	now := metav1.Unix(100, 0)
 	phase := func(phase corev1.NamespacePhase, deleted *metav1.Time) *corev1.Namespace {
-		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: deleted}, Status: corev1.NamespaceStatus{Phase: phase}}
+		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: deleted},
+			Status: corev1.NamespaceStatus{Phase: phase}}
 	}
 	fieldtest.Check(t, ValidateStatusUpdate(phase(corev1.NamespaceActive, nil), nil))
 	fieldtest.Check(t, ValidateStatusUpdate(phase(corev1.NamespaceTerminating, &now), nil))
-	fieldtest.Check(t, ValidateStatusUpdate(phase(corev1.NamespaceTerminating, nil), nil), "status.phase: Invalid value: \"Terminating\": may only be 'Active' if `deletionTimestamp` is empty")
-	fieldtest.Check(t, ValidateStatusUpdate(phase(corev1.NamespaceActive, &now), nil), "status.phase: Invalid value: \"Active\": may only be 'Terminating' if `deletionTimestamp` is not empty")
+	fieldtest.Check(t, ValidateStatusUpdate(phase(corev1.NamespaceTerminating, nil), nil),
+		"status.phase: Invalid value: \"Terminating\": may only be 'Active' if `deletionTimestamp` is empty")
+	fieldtest.Check(t, ValidateStatusUpdate(phase(corev1.NamespaceActive, &now), nil),
+		"status.phase: Invalid value: \"Active\": may only be 'Terminating' if `deletionTimestamp` is not empty")
 }

@@ -1,5 +1,5 @@
-// Package namespace is the resource Namespace of the core group. Deleting one only marks it: it disappears when the last
-// of its finalizers has been taken away through /finalize, after its contents are gone.
+// Package namespace is the resource Namespace of the core group. Deleting one only marks it: it disappears when the
+// last of its finalizers has been taken away through /finalize, after its contents are gone.
 package namespace
 
 import (

@@ -24,12 +24,14 @@ func ValidateStatusUpdate(ns, _ *corev1.Namespace) field.ErrorList {
 	path := field.NewPath("status", "phase")
 	if ns.DeletionTimestamp.IsZero() {
 		if ns.Status.Phase != corev1.NamespaceActive {
-			return field.ErrorList{field.Invalid(path, ns.Status.Phase, "may only be 'Active' if `deletionTimestamp` is empty")}
+			return field.ErrorList{field.Invalid(path, ns.Status.Phase,
+				"may only be 'Active' if `deletionTimestamp` is empty")}
 		}
 		return nil
 	}
 	if ns.Status.Phase != corev1.NamespaceTerminating {
-		return field.ErrorList{field.Invalid(path, ns.Status.Phase, "may only be 'Terminating' if `deletionTimestamp` is not empty")}
+		return field.ErrorList{field.Invalid(path, ns.Status.Phase,
+			"may only be 'Terminating' if `deletionTimestamp` is not empty")}
 	}
 	return nil
 }
@@ -40,7 +42,8 @@ func ValidateFinalizeUpdate(ns, _ *corev1.Namespace) field.ErrorList { return Va
 func validateFinalizer(name string, path *field.Path) field.ErrorList {
 	errs := fieldcheck.Messages(name, path, validation.IsQualifiedName(name))
 	if len(errs) == 0 && name != string(corev1.FinalizerKubernetes) && !strings.Contains(name, "/") {
-		errs = append(errs, field.Invalid(path, name, "name is neither a standard finalizer name nor is it fully qualified"))
+		errs = append(errs, field.Invalid(path, name,
+			"name is neither a standard finalizer name nor is it fully qualified"))
 	}
 	return errs
 }

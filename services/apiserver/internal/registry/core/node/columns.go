@@ -25,7 +25,8 @@ var (
 var columns = rest.NewColumns(
 	rest.NameColumn[*corev1.Node](),
 	rest.Column("Status", "string", "The status of the node", func(n *corev1.Node) any { return statusText(n) }),
-	rest.Column("Roles", "string", "The roles of the node", func(n *corev1.Node) any { return table.Joined(roles(n), ",") }),
+	rest.Column("Roles", "string", "The roles of the node",
+		func(n *corev1.Node) any { return table.Joined(roles(n), ",") }),
 	rest.AgeColumn[*corev1.Node](),
 	rest.Column("Version", "string", infoHelp["kubeletVersion"],
 		func(n *corev1.Node) any { return n.Status.NodeInfo.KubeletVersion }),

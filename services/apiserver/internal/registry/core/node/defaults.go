@@ -2,7 +2,8 @@ package node
 
 import corev1 "k8s.io/api/core/v1"
 
-// Default keeps the two forms of a Node's Pod range the same and lets Pods use all that a Node has, unless it says less.
+// Default keeps the two forms of a Node's Pod range the same and lets Pods use all that a Node has, unless it says
+// less.
 func Default(n *corev1.Node) {
 	spec := &n.Spec
 	switch {

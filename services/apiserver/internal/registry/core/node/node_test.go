@@ -34,7 +34,10 @@ func TestDefault(t *testing.T) {
 	if Default(again); !equality.Semantic.DeepEqual(n, again) {
 		t.Error("defaults are not idempotent, or change what is given")
 	}
-	if plural := node(func(n *corev1.Node) { n.Spec.PodCIDR, n.Spec.PodCIDRs = "", []string{"10.2.0.0/24"} }); plural.Spec.PodCIDR != "10.2.0.0/24" {
+	if plural := node(func(n *corev1.Node) {
+		n.Spec.PodCIDR, n.Spec.PodCIDRs = "",
+			[]string{"10.2.0.0/24"}
+	}); plural.Spec.PodCIDR != "10.2.0.0/24" {
 		t.Errorf("podCIDR %q", plural.Spec.PodCIDR)
 	}
 }
@@ -49,20 +52,32 @@ func TestValidate(t *testing.T) {
 		want []string
 	}{
 		{"as it is", func(*corev1.Node) {}, nil},
-		{"taints of one key", taints(corev1.Taint{Key: "a", Value: "b", Effect: "NoSchedule"}, corev1.Taint{Key: "a", Effect: "NoExecute"}), nil},
-		{"a taint twice", taints(corev1.Taint{Key: "a", Value: "1", Effect: "NoSchedule"}, corev1.Taint{Key: "a", Value: "2", Effect: "NoSchedule"}),
+		{"taints of one key", taints(corev1.Taint{Key: "a", Value: "b", Effect: "NoSchedule"},
+			corev1.Taint{Key: "a", Effect: "NoExecute"}), nil},
+		{"a taint twice", taints(corev1.Taint{Key: "a", Value: "1", Effect: "NoSchedule"},
+			corev1.Taint{Key: "a", Value: "2", Effect: "NoSchedule"}),
 			[]string{"spec.taints[1]: Duplicate value"}},
-		{"a taint without an effect", taints(corev1.Taint{Key: "a"}), []string{"spec.taints[0].effect: Required value"}},
-		{"an unknown effect", taints(corev1.Taint{Key: "a", Effect: "Maybe"}), []string{`spec.taints[0].effect: Unsupported value: "Maybe"`}},
-		{"bad key and value", taints(corev1.Taint{Key: "a b", Value: "c d", Effect: "NoExecute"}), []string{`spec.taints[0].key: Invalid value: "a b"`, `spec.taints[0].value: Invalid value: "c d"`}},
-		{"a bad range", func(n *corev1.Node) { n.Spec.PodCIDR = "10.1.0.0" }, []string{`spec.podCIDRs[0]: Invalid value: "10.1.0.0"`}},
-		{"ranges that differ", func(n *corev1.Node) { n.Spec.PodCIDRs = []string{"10.2.0.0/24"} }, []string{"spec.podCIDRs[0]: Invalid value: \"10.2.0.0/24\": must match `podCIDR`"}},
+		{"a taint without an effect", taints(corev1.Taint{Key: "a"}),
+			[]string{"spec.taints[0].effect: Required value"}},
+		{"an unknown effect", taints(corev1.Taint{Key: "a", Effect: "Maybe"}),
+			[]string{`spec.taints[0].effect: Unsupported value: "Maybe"`}},
+		{"bad key and value", taints(corev1.Taint{Key: "a b", Value: "c d", Effect: "NoExecute"}),
+			[]string{`spec.taints[0].key: Invalid value: "a b"`, `spec.taints[0].value: Invalid value: "c d"`}},
+		{"a bad range", func(n *corev1.Node) { n.Spec.PodCIDR = "10.1.0.0" },
+			[]string{`spec.podCIDRs[0]: Invalid value: "10.1.0.0"`}},
+		{"ranges that differ", func(n *corev1.Node) { n.Spec.PodCIDRs = []string{"10.2.0.0/24"} },
+			[]string{"spec.podCIDRs[0]: Invalid value: \"10.2.0.0/24\": must match `podCIDR`"}},
 		{"both families", func(n *corev1.Node) { n.Spec.PodCIDRs = []string{"10.1.0.0/24", "fd00::/64"} }, nil},
-		{"one family twice", func(n *corev1.Node) { n.Spec.PodCIDRs = []string{"10.1.0.0/24", "10.2.0.0/24"} }, []string{"spec.podCIDRs: Invalid value"}},
+		{"one family twice", func(n *corev1.Node) { n.Spec.PodCIDRs = []string{"10.1.0.0/24", "10.2.0.0/24"} },
+			[]string{"spec.podCIDRs: Invalid value"}},
 		{"an address twice", func(n *corev1.Node) {
-			n.Status.Addresses = []corev1.NodeAddress{{Type: "InternalIP", Address: "10.0.0.1"}, {Type: "Hostname", Address: "10.0.0.1"}, {Type: "InternalIP", Address: "10.0.0.1"}}
+			n.Status.Addresses = []corev1.NodeAddress{{Type: "InternalIP", Address: "10.0.0.1"},
+				{Type: "Hostname", Address: "10.0.0.1"}, {Type: "InternalIP", Address: "10.0.0.1"}}
 		}, []string{"status.addresses[2]: Duplicate value"}},
-		{"negative capacity", func(n *corev1.Node) { n.Status.Capacity = corev1.ResourceList{"cpu": quantity.MustParse("-1")} },
+		{"negative capacity", func(n *corev1.Node) {
+			n.Status.Capacity = corev1.ResourceList{
+				"cpu": quantity.MustParse("-1")}
+		},
 			[]string{`status.capacity[cpu]: Invalid value: "-1"`, `status.allocatable[cpu]: Invalid value: "-1"`}},
 	} {
 		t.Run(row.name, func(t *testing.T) { fieldtest.Check(t, Validate(node(row.edit)), row.want...) })
@@ -82,8 +97,10 @@ func TestValidateUpdate(t *testing.T) {
 		{"labels", func(n *corev1.Node) { n.Labels = map[string]string{"a": "b"} }, nil},
 		{"another range", func(n *corev1.Node) { n.Spec.PodCIDR, n.Spec.PodCIDRs = "10.9.0.0/24", nil },
 			[]string{`spec.podCIDRs: Forbidden: node updates may not change podCIDR except from "" to valid`}},
-		{"another provider ID", func(n *corev1.Node) { n.Spec.ProviderID = "other" }, []string{`spec.providerID: Forbidden: node updates may not change providerID except from "" to valid`}},
-		{"anything else", func(n *corev1.Node) { n.Spec.DoNotUseExternalID = "x" }, []string{"spec: Forbidden: node updates may only change labels, taints, or capacity"}},
+		{"another provider ID", func(n *corev1.Node) { n.Spec.ProviderID = "other" },
+			[]string{`spec.providerID: Forbidden: node updates may not change providerID except from "" to valid`}},
+		{"anything else", func(n *corev1.Node) { n.Spec.DoNotUseExternalID = "x" },
+			[]string{"spec: Forbidden: node updates may only change labels, taints, or capacity"}},
 	} {
 		t.Run(row.name, func(t *testing.T) { fieldtest.Check(t, ValidateUpdate(node(row.edit), node()), row.want...) })
 	}
@@ -99,7 +116,8 @@ func TestWritesAreApart(t *testing.T) {
 	object, status := changed.DeepCopy(), changed.DeepCopy()
 	Resource.ObjectWrites().PrepareForUpdate(object, old)
 	Resource.StatusWrites().PrepareForUpdate(status, old)
-	if !object.Spec.Unschedulable || object.Status.Phase != "" || status.Spec.Unschedulable || status.Status.Phase == "" {
+	if !object.Spec.Unschedulable || object.Status.Phase != "" || status.Spec.Unschedulable ||
+		status.Status.Phase == "" {
 		t.Errorf("the object's write made %+v, that of the status %+v", object, status)
 	}
 }

@@ -30,6 +30,8 @@ var Resource = rest.Resource[*corev1.Node]{
 	},
 	Columns: columns,
 	Fields: []rest.Field[*corev1.Node]{
-		{Label: "spec.unschedulable", Value: func(n *corev1.Node) string { return strconv.FormatBool(n.Spec.Unschedulable) }},
+		{Label: "spec.unschedulable", Value: func(n *corev1.Node) string {
+			return strconv.FormatBool(n.Spec.Unschedulable)
+		}},
 	},
 }

@@ -34,8 +34,10 @@ func Validate(n *corev1.Node) field.ErrorList {
 // provider's name for it are given once.
 func ValidateUpdate(n, old *corev1.Node) field.ErrorList {
 	errs := Validate(n)
-	errs = append(errs, setOnce(len(old.Spec.PodCIDRs) == 0 || slices.Equal(n.Spec.PodCIDRs, old.Spec.PodCIDRs), "podCIDRs", "podCIDR")...)
-	errs = append(errs, setOnce(old.Spec.ProviderID == "" || n.Spec.ProviderID == old.Spec.ProviderID, "providerID", "providerID")...)
+	errs = append(errs, setOnce(len(old.Spec.PodCIDRs) == 0 || slices.Equal(n.Spec.PodCIDRs, old.Spec.PodCIDRs),
+		"podCIDRs", "podCIDR")...)
+	errs = append(errs, setOnce(old.Spec.ProviderID == "" || n.Spec.ProviderID == old.Spec.ProviderID, "providerID",
+		"providerID")...)
 	if !equality.Semantic.DeepEqual(fixed(n.Spec), fixed(old.Spec)) {
 		errs = append(errs, field.Forbidden(specPath, "node updates may only change labels, taints, or capacity"))
 	}
@@ -67,7 +69,8 @@ func setOnce(kept bool, name, word string) field.ErrorList {
 	if kept {
 		return nil
 	}
-	return field.ErrorList{field.Forbidden(specPath.Child(name), `node updates may not change `+word+` except from "" to valid`)}
+	return field.ErrorList{field.Forbidden(specPath.Child(name), `node updates may not change `+word+
+		` except from "" to valid`)}
 }
 
 func validateTaints(taints []corev1.Taint, path *field.Path) field.ErrorList {
@@ -111,7 +114,8 @@ func validatePodCIDRs(spec *corev1.NodeSpec) field.ErrorList {
 	}
 	if len(errs) == 0 && len(spec.PodCIDRs) == 2 {
 		if dual, err := utilnet.IsDualStackCIDRStrings(spec.PodCIDRs); err != nil || !dual {
-			errs = append(errs, field.Invalid(path, spec.PodCIDRs, "may specify no more than one CIDR for each IP family"))
+			errs = append(errs, field.Invalid(path, spec.PodCIDRs,
+				"may specify no more than one CIDR for each IP family"))
 		}
 	}
 	return errs

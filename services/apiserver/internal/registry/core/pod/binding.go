@@ -55,7 +55,8 @@ func (b *Binding) PreserveRequestObjectMetaSystemFieldsOnSubresourceCreate() boo
 func (b *Binding) GetSingularName() string { return "binding" }
 
 // Create assigns the Pod called name to the binding's target.
-func (b *Binding) Create(ctx context.Context, name string, obj runtime.Object, validate genericrest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+func (b *Binding) Create(ctx context.Context, name string, obj runtime.Object, validate genericrest.ValidateObjectFunc,
+	options *metav1.CreateOptions) (runtime.Object, error) {
 	binding, ok := obj.(*corev1.Binding)
 	if !ok {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("not a Binding object: %T", obj))
@@ -80,8 +81,8 @@ func (b *Binding) Create(ctx context.Context, name string, obj runtime.Object, v
 	return &metav1.Status{Status: metav1.StatusSuccess}, nil
 }
 
-// assign writes the binding's node into its Pod, unless the Pod is another one or no longer the same, or the node is none
-// that would take it in.
+// assign writes the binding's node into its Pod, unless the Pod is another one or no longer the same, or the node is
+// none that would take it in.
 func (b *Binding) assign(ctx context.Context, binding *corev1.Binding, dryRun bool) error {
 	key, err := b.store.KeyFunc(ctx, binding.Name)
 	if err != nil {
@@ -109,7 +110,8 @@ func (b *Binding) assign(ctx context.Context, binding *corev1.Binding, dryRun bo
 		held, err = b.reserve(ctx, pod, binding.Target.Name)
 		return pod, err
 	}
-	err = b.store.Storage.GuaranteedUpdate(ctx, key, &corev1.Pod{}, false, preconditions, storage.SimpleUpdate(update), dryRun, nil)
+	err = b.store.Storage.GuaranteedUpdate(ctx, key, &corev1.Pod{}, false, preconditions, storage.SimpleUpdate(update),
+		dryRun, nil)
 	if dryRun {
 		held.Release()
 	} else {
@@ -216,7 +218,8 @@ func (l *LegacyBinding) NamespaceScoped() bool { return true }
 func (l *LegacyBinding) GetSingularName() string { return "binding" }
 
 // Create assigns the Pod that the binding is named after.
-func (l *LegacyBinding) Create(ctx context.Context, obj runtime.Object, validate genericrest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+func (l *LegacyBinding) Create(ctx context.Context, obj runtime.Object, validate genericrest.ValidateObjectFunc,
+	options *metav1.CreateOptions) (runtime.Object, error) {
 	binding, ok := obj.(*corev1.Binding)
 	if !ok {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("not a Binding object: %T", obj))

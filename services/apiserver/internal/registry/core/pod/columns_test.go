@@ -27,7 +27,8 @@ func TestRowConditions(t *testing.T) {
 			}
 			continue
 		}
-		if len(got) != 1 || got[0].Type != metav1.RowCompleted || got[0].Reason != string(phase) || got[0].Message != message {
+		if len(got) != 1 || got[0].Type != metav1.RowCompleted || got[0].Reason != string(phase) ||
+			got[0].Message != message {
 			t.Errorf("%s: %v", phase, got)
 		}
 	}

@@ -13,8 +13,8 @@ import (
 	"keelson.dev/services/apiserver/internal/nodeproxy"
 )
 
-// connection is a subresource that joins a client to a Pod through its node's agent: pods/exec, /attach and /portforward.
-// They differ in their options and in what they ask of the agent.
+// connection is a subresource that joins a client to a Pod through its node's agent: pods/exec, /attach and
+// /portforward. They differ in their options and in what they ask of the agent.
 type connection[O runtime.Object] struct {
 	pods  podSource
 	nodes *nodeproxy.Nodes
@@ -44,7 +44,8 @@ func (c *connection[O]) NewConnectOptions() (runtime.Object, bool, string) {
 func (c *connection[O]) ConnectMethods() []string { return []string{http.MethodGet, http.MethodPost} }
 
 // Connect returns the handler that joins the client to the Pod called name.
-func (c *connection[O]) Connect(ctx context.Context, name string, opts runtime.Object, responder genericrest.Responder) (http.Handler, error) {
+func (c *connection[O]) Connect(ctx context.Context, name string, opts runtime.Object,
+	responder genericrest.Responder) (http.Handler, error) {
 	options, ok := opts.(O)
 	if !ok {
 		return nil, fmt.Errorf("connecting to pod %s: unexpected options %T", name, opts)
@@ -107,7 +108,8 @@ func newPortForward(pods podSource, nodes *nodeproxy.Nodes) genericrest.Storage 
 		newOptions: func() *corev1.PodPortForwardOptions { return &corev1.PodPortForwardOptions{} },
 		handler: func(p *corev1.Pod, o *corev1.PodPortForwardOptions, responder genericrest.Responder) (join, error) {
 			location := nodeproxy.PortForwardLocation(p, o.Ports)
-			return func(a nodeproxy.Agent) http.Handler { return nodeproxy.PortForwardHandler(a, location, responder) }, nil
+			return func(a nodeproxy.Agent) http.Handler { return nodeproxy.PortForwardHandler(a, location, responder) },
+				nil
 		},
 	}
 }

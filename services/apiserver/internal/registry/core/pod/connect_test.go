@@ -22,7 +22,8 @@ func TestChooseContainer(t *testing.T) {
 			p.Spec.InitContainers = append(p.Spec.InitContainers, corev1.Container{Name: name})
 		}
 		for _, name := range strings.Fields(ephemeral) {
-			p.Spec.EphemeralContainers = append(p.Spec.EphemeralContainers, corev1.EphemeralContainer{EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: name}})
+			p.Spec.EphemeralContainers = append(p.Spec.EphemeralContainers,
+				corev1.EphemeralContainer{EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: name}})
 		}
 		return p
 	}
@@ -34,8 +35,10 @@ func TestChooseContainer(t *testing.T) {
 		{"by name", "b", "b", "", pod("a b", "", "")},
 		{"POD-224 an init container", "i", "i", "", pod("a b", "i", "")},
 		{"SAF-017 an ephemeral container", "e", "e", "", pod("a b", "i", "e")},
-		{"one of several", "", "", "a container name must be specified for pod p, choose one of: [a b]", pod("a b", "", "")},
-		{"one of several, also init containers", "", "", "a container name must be specified for pod p, choose one of: [a b] or one of the init containers: [i j]", pod("a b", "i j", "")},
+		{"one of several", "", "", "a container name must be specified for pod p, choose one of: [a b]",
+			pod("a b", "", "")},
+		{"one of several, also init containers", "", "", "a container name must be specified for pod p, choose one " +
+			"of: [a b] or one of the init containers: [i j]", pod("a b", "i j", "")},
 		{"none at all", "", "", "a container name must be specified for pod p", pod("", "", "")},
 		{"unknown", "x", "", "container x is not valid for pod p", pod("a", "", "")},
 	}
@@ -56,13 +59,18 @@ func TestValidateLogOptions(t *testing.T) {
 		want    []string
 	}{
 		{"nothing", corev1.PodLogOptions{}, nil},
-		{"everything", corev1.PodLogOptions{TailLines: ptr.To[int64](0), LimitBytes: ptr.To[int64](1), SinceSeconds: ptr.To[int64](1), Stream: ptr.To("All")}, nil},
+		{"everything", corev1.PodLogOptions{TailLines: ptr.To[int64](0), LimitBytes: ptr.To[int64](1),
+			SinceSeconds: ptr.To[int64](1), Stream: ptr.To("All")}, nil},
 		{"one stream", corev1.PodLogOptions{Stream: ptr.To("Stderr")}, nil},
-		{"out of range", corev1.PodLogOptions{TailLines: ptr.To[int64](-1), LimitBytes: ptr.To[int64](0), SinceSeconds: ptr.To[int64](0)}, []string{
-			`limitBytes: Invalid value: 0: must be greater than 0`, `sinceSeconds: Invalid value: 0: must be greater than 0`,
+		{"out of range", corev1.PodLogOptions{TailLines: ptr.To[int64](-1), LimitBytes: ptr.To[int64](0),
+			SinceSeconds: ptr.To[int64](0)}, []string{
+			`limitBytes: Invalid value: 0: must be greater than 0`,
+			`sinceSeconds: Invalid value: 0: must be greater than 0`,
 			`tailLines: Invalid value: -1: must be greater than or equal to 0`}},
-		{"two beginnings", corev1.PodLogOptions{SinceSeconds: ptr.To[int64](1), SinceTime: &now}, []string{"[]: Forbidden: at most one of `sinceTime` or `sinceSeconds` may be specified"}},
-		{"unknown stream", corev1.PodLogOptions{Stream: ptr.To("stdout")}, []string{`stream: Unsupported value: "stdout": supported values: "All", "Stderr", "Stdout"`}},
+		{"two beginnings", corev1.PodLogOptions{SinceSeconds: ptr.To[int64](1), SinceTime: &now},
+			[]string{"[]: Forbidden: at most one of `sinceTime` or `sinceSeconds` may be specified"}},
+		{"unknown stream", corev1.PodLogOptions{Stream: ptr.To("stdout")},
+			[]string{`stream: Unsupported value: "stdout": supported values: "All", "Stderr", "Stdout"`}},
 		{"the last lines of one stream", corev1.PodLogOptions{Stream: ptr.To("Stdout"), TailLines: ptr.To[int64](1)},
 			[]string{"[]: Forbidden: `tailLines` and specific `stream` are mutually exclusive for now"}},
 	}
@@ -88,16 +96,20 @@ func TestOpened(t *testing.T) {
 }
 
 func TestBind(t *testing.T) {
-	binding := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"a": "b"}, Labels: map[string]string{"c": "d"}}, Target: corev1.ObjectReference{Name: "node-2"}}
+	binding := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"a": "b"},
+		Labels: map[string]string{"c": "d"}}, Target: corev1.ObjectReference{Name: "node-2"}}
 	rows := []struct {
 		name   string
 		change func(*corev1.Pod)
 		err    string
 	}{
 		{"POD-025 a Pod without a node", func(p *corev1.Pod) { p.Spec.NodeName = "" }, ""},
-		{"POD-026 SAF-121 SAF-125 a Pod with a node", func(*corev1.Pod) {}, `pod nginx is already assigned to node "node-1"`},
-		{"POD-026 the same node again", func(p *corev1.Pod) { p.Spec.NodeName = "node-2" }, `pod nginx is already assigned to node "node-2"`},
-		{"a Pod that goes away", func(p *corev1.Pod) { p.Spec.NodeName, p.DeletionTimestamp = "", &now }, `pod nginx is being deleted, cannot be assigned to a host`},
+		{"POD-026 SAF-121 SAF-125 a Pod with a node", func(*corev1.Pod) {},
+			`pod nginx is already assigned to node "node-1"`},
+		{"POD-026 the same node again", func(p *corev1.Pod) { p.Spec.NodeName = "node-2" },
+			`pod nginx is already assigned to node "node-2"`},
+		{"a Pod that goes away", func(p *corev1.Pod) { p.Spec.NodeName, p.DeletionTimestamp = "", &now },
+			`pod nginx is being deleted, cannot be assigned to a host`},
 		{"POD-030 a Pod that waits", func(p *corev1.Pod) {
 			p.Spec.NodeName, p.Spec.SchedulingGates = "", []corev1.PodSchedulingGate{{Name: "a"}}
 		},
@@ -116,7 +128,8 @@ func TestBind(t *testing.T) {
 				}
 				return
 			}
-			if err != nil || p.Spec.NodeName != "node-2" || p.Annotations["a"] != "b" || p.Labels["c"] != "d" || p.Status.NominatedNodeName != "" || !hasCondition(&p.Status, corev1.PodScheduled) {
+			if err != nil || p.Spec.NodeName != "node-2" || p.Annotations["a"] != "b" || p.Labels["c"] != "d" ||
+				p.Status.NominatedNodeName != "" || !hasCondition(&p.Status, corev1.PodScheduled) {
 				t.Errorf("got %v and %+v", err, p)
 			}
 		})

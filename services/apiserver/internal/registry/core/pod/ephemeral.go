@@ -44,9 +44,11 @@ func ValidateEphemeralUpdate(p, old *corev1.Pod) field.ErrorList {
 		before := &old.Spec.EphemeralContainers[i]
 		switch after, kept := byName[before.Name]; {
 		case !kept:
-			errs = append(errs, field.Forbidden(at, fmt.Sprintf("existing ephemeral containers %q may not be removed\n", before.Name)))
+			errs = append(errs, field.Forbidden(at, fmt.Sprintf("existing ephemeral containers %q may not be removed\n",
+				before.Name)))
 		case !apiequality.Semantic.DeepEqual(before, after):
-			errs = append(errs, field.Forbidden(at, fmt.Sprintf("existing ephemeral containers %q may not be changed\n", before.Name)))
+			errs = append(errs, field.Forbidden(at, fmt.Sprintf("existing ephemeral containers %q may not be changed\n",
+				before.Name)))
 		}
 	}
 	return errs

@@ -41,7 +41,8 @@ func (e *Eviction) GroupVersionKind(schema.GroupVersion) schema.GroupVersionKind
 }
 
 // Create evicts the Pod called name.
-func (e *Eviction) Create(ctx context.Context, name string, obj runtime.Object, validate genericrest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+func (e *Eviction) Create(ctx context.Context, name string, obj runtime.Object, validate genericrest.ValidateObjectFunc,
+	options *metav1.CreateOptions) (runtime.Object, error) {
 	eviction, ok := obj.(*policyv1.Eviction)
 	if !ok {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("not a Eviction object: %T", obj))
@@ -63,8 +64,8 @@ func (e *Eviction) Create(ctx context.Context, name string, obj runtime.Object, 
 	return &metav1.Status{Status: metav1.StatusSuccess}, nil
 }
 
-// evict announces the deletion and deletes. A server that dies in between leaves a Pod that only says that it was to go;
-// the caller's next try takes it from there.
+// evict announces the deletion and deletes. A server that dies in between leaves a Pod that only says that it was to
+// go; the caller's next try takes it from there.
 func (e *Eviction) evict(ctx context.Context, name string, deletion *metav1.DeleteOptions) error {
 	if !dryrun.IsDryRun(deletion.DryRun) {
 		if err := e.announce(ctx, name, deletion); err != nil {
@@ -93,7 +94,8 @@ func deletionOf(eviction *policyv1.Eviction, options *metav1.CreateOptions) *met
 // announce writes the condition before the deletion, so that whoever sees the Pod go can see why. The deletion is then
 // of the Pod as the condition left it: a caller's resourceVersion has been checked here.
 func (e *Eviction) announce(ctx context.Context, name string, deletion *metav1.DeleteOptions) error {
-	mark := genericrest.DefaultUpdatedObjectInfo(nil, func(_ context.Context, _, old runtime.Object) (runtime.Object, error) {
+	mark := genericrest.DefaultUpdatedObjectInfo(nil, func(_ context.Context, _, old runtime.Object) (runtime.Object,
+		error) {
 		pod, ok := old.(*corev1.Pod)
 		if !ok {
 			return nil, fmt.Errorf("evicting a Pod: unexpected object %T", old)
@@ -111,7 +113,8 @@ func (e *Eviction) announce(ctx context.Context, name string, deletion *metav1.D
 		}, metav1.Now())
 		return pod, nil
 	})
-	obj, _, err := e.status.Update(ctx, name, mark, genericrest.ValidateAllObjectFunc, genericrest.ValidateAllObjectUpdateFunc,
+	obj, _, err := e.status.Update(ctx, name, mark, genericrest.ValidateAllObjectFunc,
+		genericrest.ValidateAllObjectUpdateFunc,
 		false, &metav1.UpdateOptions{})
 	if err != nil {
 		return err

@@ -12,10 +12,12 @@ import (
 func joinMatchLabelKeys(p *corev1.Pod) {
 	if affinity := p.Spec.Affinity; affinity != nil {
 		if pod := affinity.PodAffinity; pod != nil {
-			joinTerms(p.Labels, pod.RequiredDuringSchedulingIgnoredDuringExecution, pod.PreferredDuringSchedulingIgnoredDuringExecution)
+			joinTerms(p.Labels, pod.RequiredDuringSchedulingIgnoredDuringExecution,
+				pod.PreferredDuringSchedulingIgnoredDuringExecution)
 		}
 		if anti := affinity.PodAntiAffinity; anti != nil {
-			joinTerms(p.Labels, anti.RequiredDuringSchedulingIgnoredDuringExecution, anti.PreferredDuringSchedulingIgnoredDuringExecution)
+			joinTerms(p.Labels, anti.RequiredDuringSchedulingIgnoredDuringExecution,
+				anti.PreferredDuringSchedulingIgnoredDuringExecution)
 		}
 	}
 	for i := range p.Spec.TopologySpreadConstraints {
@@ -38,9 +40,10 @@ func joinTerm(labels map[string]string, term *corev1.PodAffinityTerm) {
 	joinKeys(term.LabelSelector, term.MismatchLabelKeys, labels, metav1.LabelSelectorOpNotIn)
 }
 
-// joinKeys adds one requirement for each key that the Pod has a label of. A null selector matches nothing and stays so; one
-// that names the key already, as on a Pod that was exported and created again, is left alone.
-func joinKeys(selector *metav1.LabelSelector, keys []string, labels map[string]string, operator metav1.LabelSelectorOperator) {
+// joinKeys adds one requirement for each key that the Pod has a label of. A null selector matches nothing and stays so;
+// one that names the key already, as on a Pod that was exported and created again, is left alone.
+func joinKeys(selector *metav1.LabelSelector, keys []string, labels map[string]string,
+	operator metav1.LabelSelectorOperator) {
 	if selector == nil {
 		return
 	}

@@ -100,7 +100,8 @@ type logStream struct {
 }
 
 // InputStream implements the API machinery's ResourceStreamer.
-func (s *logStream) InputStream(ctx context.Context, apiVersion, acceptHeader string) (io.ReadCloser, bool, string, error) {
+func (s *logStream) InputStream(ctx context.Context, apiVersion, acceptHeader string) (io.ReadCloser, bool, string,
+	error) {
 	stream, flush, contentType, err := s.LocationStreamer.InputStream(ctx, apiVersion, acceptHeader)
 	if stream != nil {
 		stream = &endAlone{ReadCloser: stream}
@@ -133,14 +134,16 @@ var logStreams = []string{corev1.LogStreamAll, corev1.LogStreamStderr, corev1.Lo
 func ValidateLogOptions(o *corev1.PodLogOptions) field.ErrorList {
 	var errs field.ErrorList
 	if o.TailLines != nil && *o.TailLines < 0 {
-		errs = append(errs, field.Invalid(field.NewPath("tailLines"), *o.TailLines, "must be greater than or equal to 0"))
+		errs = append(errs, field.Invalid(field.NewPath("tailLines"), *o.TailLines,
+			"must be greater than or equal to 0"))
 	}
 	if o.LimitBytes != nil && *o.LimitBytes < 1 {
 		errs = append(errs, field.Invalid(field.NewPath("limitBytes"), *o.LimitBytes, "must be greater than 0"))
 	}
 	switch {
 	case o.SinceSeconds != nil && o.SinceTime != nil:
-		errs = append(errs, field.Forbidden(field.NewPath(""), "at most one of `sinceTime` or `sinceSeconds` may be specified"))
+		errs = append(errs, field.Forbidden(field.NewPath(""),
+			"at most one of `sinceTime` or `sinceSeconds` may be specified"))
 	case o.SinceSeconds != nil && *o.SinceSeconds < 1:
 		errs = append(errs, field.Invalid(field.NewPath("sinceSeconds"), *o.SinceSeconds, "must be greater than 0"))
 	}
@@ -151,7 +154,8 @@ func ValidateLogOptions(o *corev1.PodLogOptions) field.ErrorList {
 		return append(errs, field.NotSupported(field.NewPath("stream"), *o.Stream, logStreams))
 	}
 	if o.TailLines != nil {
-		errs = append(errs, field.Forbidden(field.NewPath(""), "`tailLines` and specific `stream` are mutually exclusive for now"))
+		errs = append(errs, field.Forbidden(field.NewPath(""),
+			"`tailLines` and specific `stream` are mutually exclusive for now"))
 	}
 	return errs
 }

@@ -34,7 +34,8 @@ func TestNoUpdateIsNoChange(t *testing.T) {
 			"update": ValidateUpdate(old.DeepCopy(), old), "ephemeral": ValidateEphemeralUpdate(old.DeepCopy(), old),
 		} {
 			for _, err := range errs {
-				if text := err.Error(); strings.Contains(text, "pod updates may not") || strings.Contains(text, "may not be changed") || strings.Contains(text, "may not be removed") {
+				if text := err.Error(); strings.Contains(text, "pod updates may not") ||
+					strings.Contains(text, "may not be changed") || strings.Contains(text, "may not be removed") {
 					t.Errorf("seed %d, %s: %s", seed, name, text)
 				}
 			}

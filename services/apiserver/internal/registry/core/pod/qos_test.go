@@ -18,7 +18,8 @@ func TestQOSClass(t *testing.T) {
 		inits      []r
 		want       corev1.PodQOSClass
 	}{
-		{"SAF-078 SAF-081/1 everything equal", []r{{Requests: quantities("cpu", "500m", "memory", "128Mi"), Limits: full.Limits}}, nil, guaranteed},
+		{"SAF-078 SAF-081/1 everything equal", []r{{Requests: quantities("cpu", "500m", "memory", "128Mi"),
+			Limits: full.Limits}}, nil, guaranteed},
 		{"SAF-082 limits alone", []r{full}, nil, guaranteed},
 		{"SAF-081/2 and a container with nothing", []r{full, {}}, nil, burstable},
 		{"SAF-079 SAF-081/3 one request", []r{requests("cpu", "100m")}, nil, burstable},
@@ -27,7 +28,8 @@ func TestQOSClass(t *testing.T) {
 		{"SAF-081/6 storage", []r{requests("ephemeral-storage", "1Gi")}, nil, bestEffort},
 		{"SAF-081/6 devices", []r{limits("example.com/gpu", "1")}, nil, bestEffort},
 		{"SAF-081/7 two different ones, each equal", []r{full, limits("cpu", "1", "memory", "1Gi")}, nil, guaranteed},
-		{"SAF-081/8 less than the limit", []r{{Requests: quantities("cpu", "250m", "memory", "128Mi"), Limits: full.Limits}}, nil, burstable},
+		{"SAF-081/8 less than the limit", []r{{Requests: quantities("cpu", "250m", "memory", "128Mi"),
+			Limits: full.Limits}}, nil, burstable},
 		{"SAF-082 zero is nothing", []r{requests("cpu", "0", "memory", "0")}, nil, bestEffort},
 		{"SAF-082 a zero limit is no limit", []r{limits("cpu", "0", "memory", "1Gi")}, nil, burstable},
 		{"SAF-082 POD-231 init containers count", []r{full}, []r{{}}, burstable},
@@ -41,7 +43,8 @@ func TestQOSClass(t *testing.T) {
 				p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Resources: *resources.DeepCopy()})
 			}
 			for _, resources := range row.inits {
-				p.Spec.InitContainers = append(p.Spec.InitContainers, corev1.Container{Resources: *resources.DeepCopy()})
+				p.Spec.InitContainers = append(p.Spec.InitContainers,
+					corev1.Container{Resources: *resources.DeepCopy()})
 			}
 			Default(p)
 			objectWrites.PrepareForCreate(p)

@@ -52,16 +52,25 @@ func Entry(nodes *nodeproxy.Nodes, node nodeproxy.Lookup) rest.Entry {
 		return shared
 	}
 	r.Subresources = map[string]func(*rest.Storage) genericrest.Storage{
-		"pods/binding":  func(s *rest.Storage) genericrest.Storage { return binding(s) },
-		"bindings":      func(s *rest.Storage) genericrest.Storage { return &LegacyBinding{binding(s)} },
-		"pods/eviction": func(s *rest.Storage) genericrest.Storage { return &Eviction{store: s.Store, status: s.Status} },
+		"pods/binding": func(s *rest.Storage) genericrest.Storage { return binding(s) },
+		"bindings":     func(s *rest.Storage) genericrest.Storage { return &LegacyBinding{binding(s)} },
+		"pods/eviction": func(s *rest.Storage) genericrest.Storage {
+			return &Eviction{store: s.Store,
+				status: s.Status}
+		},
 
 		"pods/ephemeralcontainers": rest.Writes(ephemeralStrategy),
 
-		"pods/log":         func(s *rest.Storage) genericrest.Storage { return &Log{pods: podSource{s.Store}, nodes: nodes} },
-		"pods/exec":        func(s *rest.Storage) genericrest.Storage { return newExec(podSource{s.Store}, nodes) },
-		"pods/attach":      func(s *rest.Storage) genericrest.Storage { return newAttach(podSource{s.Store}, nodes) },
-		"pods/portforward": func(s *rest.Storage) genericrest.Storage { return newPortForward(podSource{s.Store}, nodes) },
+		"pods/log": func(s *rest.Storage) genericrest.Storage {
+			return &Log{pods: podSource{s.Store},
+				nodes: nodes}
+		},
+		"pods/exec":   func(s *rest.Storage) genericrest.Storage { return newExec(podSource{s.Store}, nodes) },
+		"pods/attach": func(s *rest.Storage) genericrest.Storage { return newAttach(podSource{s.Store}, nodes) },
+		"pods/portforward": func(s *rest.Storage) genericrest.Storage {
+			return newPortForward(podSource{s.Store},
+				nodes)
+		},
 	}
 	return r
 }

@@ -48,7 +48,8 @@ func TestPrepareForUpdate(t *testing.T) {
 	}{
 		{"nothing", func(*corev1.Pod) {}, 1},
 		{"POD-049 the generation itself", func(p *corev1.Pod) { p.Generation = 7 }, 1},
-		{"DEP-239 an annotation", func(p *corev1.Pod) { p.Annotations = map[string]string{"description": "my frontend running nginx"} }, 1},
+		{"DEP-239 an annotation",
+			func(p *corev1.Pod) { p.Annotations = map[string]string{"description": "my frontend running nginx"} }, 1},
 		{"POD-051 an image", func(p *corev1.Pod) { p.Spec.Containers[0].Image = "nginx:2" }, 2},
 		{"the status", func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }, 1},
 	}
@@ -74,18 +75,26 @@ func TestValidate(t *testing.T) {
 		want   []string
 	}{
 		{"POD-001 POD-002 nginx", func(*corev1.Pod) {}, nil},
-		{"POD-003 no container", func(p *corev1.Pod) { p.Spec.Containers = nil }, []string{`spec.containers: Required value`}},
+		{"POD-003 no container", func(p *corev1.Pod) { p.Spec.Containers = nil },
+			[]string{`spec.containers: Required value`}},
 		{"POD-004 SAF-011 an ephemeral container from the start", func(p *corev1.Pod) {
-			p.Spec.EphemeralContainers = []corev1.EphemeralContainer{{EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: "e", Image: "e"}}}
+			p.Spec.EphemeralContainers = []corev1.EphemeralContainer{
+				{EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: "e", Image: "e"}}}
 			Default(p)
 		}, []string{`spec.ephemeralContainers: Forbidden: cannot be set on create`}},
-		{"POD-068 a mirror Pod on its node", func(p *corev1.Pod) { p.Annotations = map[string]string{mirrorAnnotation: "hash"} }, nil},
-		{"POD-068 a mirror Pod nowhere", func(p *corev1.Pod) { p.Annotations, p.Spec.NodeName = map[string]string{mirrorAnnotation: "hash"}, "" },
-			[]string{`metadata.annotations[kubernetes.io/config.mirror]: Invalid value: "": must set spec.nodeName if mirror pod annotation is set`}},
+		{"POD-068 a mirror Pod on its node",
+			func(p *corev1.Pod) { p.Annotations = map[string]string{mirrorAnnotation: "hash"} }, nil},
+		{"POD-068 a mirror Pod nowhere", func(p *corev1.Pod) {
+			p.Annotations,
+				p.Spec.NodeName = map[string]string{mirrorAnnotation: "hash"}, ""
+		},
+			[]string{
+				`metadata.annotations[kubernetes.io/config.mirror]: Invalid value: "": must set spec.nodeName if mirror pod annotation is set`}},
 		{"DEP-183 a deletion cost that is no number", func(p *corev1.Pod) {
 			p.Annotations = map[string]string{"controller.kubernetes.io/pod-deletion-cost": "1.5"}
 		},
-			[]string{`metadata.annotations[controller.kubernetes.io/pod-deletion-cost]: Invalid value: "1.5": must be a 32bit integer`}},
+			[]string{
+				`metadata.annotations[controller.kubernetes.io/pod-deletion-cost]: Invalid value: "1.5": must be a 32bit integer`}},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
@@ -104,7 +113,10 @@ func TestGraceful(t *testing.T) {
 		want    int64
 	}{
 		{"POD-151 SAF-127 the Pod's own", func(*corev1.Pod) {}, nil, 30},
-		{"SAF-123 the Pod's own, set", func(p *corev1.Pod) { p.Spec.TerminationGracePeriodSeconds = ptr.To[int64](600) }, nil, 600},
+		{"SAF-123 the Pod's own, set", func(p *corev1.Pod) {
+			p.Spec.TerminationGracePeriodSeconds = ptr.To[int64](
+				600)
+		}, nil, 600},
 		{"POD-171 the caller's", func(*corev1.Pod) {}, ptr.To[int64](5), 5},
 		{"POD-172 SAF-145 force", func(*corev1.Pod) {}, ptr.To[int64](0), 0},
 		{"negative is the shortest", func(*corev1.Pod) {}, ptr.To[int64](-1), 1},
@@ -131,8 +143,10 @@ func TestFields(t *testing.T) {
 	p.Spec.ServiceAccountName, p.Spec.HostNetwork = "sa", true
 	p.Status.PodIPs, p.Status.NominatedNodeName = []corev1.PodIP{{IP: "10.0.0.1"}, {IP: "fd00::1"}}, "node-2"
 	want := map[string]string{
-		"spec.nodeName": "node-1", "spec.restartPolicy": "Always", "spec.schedulerName": "default-scheduler", "spec.serviceAccountName": "sa",
-		"spec.hostNetwork": "true", "status.phase": "Running", "status.podIP": "10.0.0.1", "status.nominatedNodeName": "node-2",
+		"spec.nodeName": "node-1", "spec.restartPolicy": "Always", "spec.schedulerName": "default-scheduler",
+		"spec.serviceAccountName": "sa",
+		"spec.hostNetwork":        "true", "status.phase": "Running", "status.podIP": "10.0.0.1",
+		"status.nominatedNodeName": "node-2",
 	}
 	if len(fields) != len(want) {
 		t.Errorf("%d selectable fields, want %d", len(fields), len(want))
@@ -149,31 +163,42 @@ func TestFields(t *testing.T) {
 
 // SCH-078: the keys become requirements on the Pod's own values, once.
 func TestJoinMatchLabelKeys(t *testing.T) {
-	selector := func() *metav1.LabelSelector { return &metav1.LabelSelector{MatchLabels: map[string]string{"app": "a"}} }
+	selector := func() *metav1.LabelSelector {
+		return &metav1.LabelSelector{MatchLabels: map[string]string{
+			"app": "a"}}
+	}
 	term := func() corev1.PodAffinityTerm {
-		return corev1.PodAffinityTerm{LabelSelector: selector(), MatchLabelKeys: []string{"hash", "absent"}, MismatchLabelKeys: []string{"tenant"}}
+		return corev1.PodAffinityTerm{LabelSelector: selector(), MatchLabelKeys: []string{"hash", "absent"},
+			MismatchLabelKeys: []string{"tenant"}}
 	}
 	p := nginx()
 	p.Labels = map[string]string{"hash": "1", "tenant": "x"}
-	p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{LabelSelector: selector(), MatchLabelKeys: []string{"hash"}}, {MatchLabelKeys: []string{"hash"}}}
+	p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{LabelSelector: selector(),
+		MatchLabelKeys: []string{"hash"}}, {MatchLabelKeys: []string{"hash"}}}
 	p.Spec.Affinity = &corev1.Affinity{
-		PodAffinity:     &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{term()}},
-		PodAntiAffinity: &corev1.PodAntiAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{PodAffinityTerm: term()}}},
+		PodAffinity: &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{
+			term()}},
+		PodAntiAffinity: &corev1.PodAntiAffinity{
+			PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{
+				{PodAffinityTerm: term()}}},
 	}
 	objectWrites.PrepareForCreate(p)
 	objectWrites.PrepareForCreate(p)
 	in := metav1.LabelSelectorRequirement{Key: "hash", Operator: metav1.LabelSelectorOpIn, Values: []string{"1"}}
-	notIn := metav1.LabelSelectorRequirement{Key: "tenant", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"x"}}
+	notIn := metav1.LabelSelectorRequirement{Key: "tenant", Operator: metav1.LabelSelectorOpNotIn,
+		Values: []string{"x"}}
 	same := func(a, b metav1.LabelSelectorRequirement) bool { return apiequality.Semantic.DeepEqual(a, b) }
+	apart := p.Spec.Affinity.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution[0]
 	for name, got := range map[string]*metav1.LabelSelector{
 		"affinity":      p.Spec.Affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0].LabelSelector,
-		"anti-affinity": p.Spec.Affinity.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution[0].PodAffinityTerm.LabelSelector,
+		"anti-affinity": apart.PodAffinityTerm.LabelSelector,
 	} {
 		if !slices.EqualFunc(got.MatchExpressions, []metav1.LabelSelectorRequirement{in, notIn}, same) {
 			t.Errorf("%s selects %v", name, got.MatchExpressions)
 		}
 	}
-	if got := p.Spec.TopologySpreadConstraints[0].LabelSelector.MatchExpressions; !slices.EqualFunc(got, []metav1.LabelSelectorRequirement{in}, same) {
+	if got := p.Spec.TopologySpreadConstraints[0].LabelSelector.MatchExpressions; !slices.EqualFunc(got,
+		[]metav1.LabelSelectorRequirement{in}, same) {
 		t.Errorf("the spread constraint selects %v", got)
 	}
 	if got := p.Spec.TopologySpreadConstraints[1].LabelSelector; got != nil {

@@ -36,8 +36,9 @@ func testLog(t *testing.T, _ *cluster, pods typedcorev1.PodInterface) {
 	}{
 		"the only container": {corev1.PodLogOptions{}, "/nginx"},
 		"an init container":  {corev1.PodLogOptions{Container: "init-mydb"}, "/init-mydb"},
-		"with options":       {corev1.PodLogOptions{TailLines: ptr.To[int64](0), Previous: true, Timestamps: true}, "/nginx?previous=true&tailLines=0&timestamps=true"},
-		"insecure":           {corev1.PodLogOptions{InsecureSkipTLSVerifyBackend: true}, "/nginx"},
+		"with options": {corev1.PodLogOptions{TailLines: ptr.To[int64](0), Previous: true, Timestamps: true},
+			"/nginx?previous=true&tailLines=0&timestamps=true"},
+		"insecure": {corev1.PodLogOptions{InsecureSkipTLSVerifyBackend: true}, "/nginx"},
 	} {
 		raw, err := pods.GetLogs("nginx", &row.options).DoRaw(t.Context())
 		must(t, err)
@@ -81,9 +82,12 @@ func testLogRefused(t *testing.T, _ *cluster, pods typedcorev1.PodInterface) {
 		is      func(error) bool
 		want    string
 	}{
-		{corev1.PodLogOptions{}, apierrors.IsBadRequest, "a container name must be specified for pod nginx, choose one of: [nginx gone] or one of the init containers: [init]"},
-		{corev1.PodLogOptions{Container: "nobody"}, apierrors.IsBadRequest, "container nobody is not valid for pod nginx"},
-		{corev1.PodLogOptions{Container: "nginx", TailLines: ptr.To[int64](-1)}, apierrors.IsInvalid, "tailLines: Invalid value: -1: must be greater than or equal to 0"},
+		{corev1.PodLogOptions{}, apierrors.IsBadRequest, "a container name must be specified for pod nginx, choose " +
+			"one of: [nginx gone] or one of the init containers: [init]"},
+		{corev1.PodLogOptions{Container: "nobody"}, apierrors.IsBadRequest,
+			"container nobody is not valid for pod nginx"},
+		{corev1.PodLogOptions{Container: "nginx", TailLines: ptr.To[int64](-1)}, apierrors.IsInvalid,
+			"tailLines: Invalid value: -1: must be greater than or equal to 0"},
 		{corev1.PodLogOptions{Container: "gone"}, apierrors.IsBadRequest, "container gone is waiting to start"},
 	} {
 		_, err := pods.GetLogs("nginx", &row.options).Stream(t.Context())
@@ -93,7 +97,8 @@ func testLogRefused(t *testing.T, _ *cluster, pods typedcorev1.PodInterface) {
 	wantError(t, err, apierrors.IsNotFound, `pods "nobody" not found`)
 	create(t, pods, nginx(func(p *corev1.Pod) { p.Name, p.Spec.NodeName = "silent", deadNode }))
 	_, err = pods.GetLogs("silent", &corev1.PodLogOptions{}).Stream(t.Context())
-	wantError(t, err, apierrors.IsServiceUnavailable, "the agent of node node-dead does not answer: dial tcp 127.0.0.1:1: connect: connection refused")
+	wantError(t, err, apierrors.IsServiceUnavailable,
+		"the agent of node node-dead does not answer: dial tcp 127.0.0.1:1: connect: connection refused")
 	create(t, pods, nginx(func(p *corev1.Pod) { p.Name, p.Spec.NodeName = "lost", "node-gone" }))
 	_, err = pods.GetLogs("lost", &corev1.PodLogOptions{}).Stream(t.Context())
 	wantError(t, err, apierrors.IsNotFound, `nodes "node-gone" not found`)
@@ -102,7 +107,8 @@ func testLogRefused(t *testing.T, _ *cluster, pods typedcorev1.PodInterface) {
 // executors are the two ways in which clients run a command: WebSocket, as kubectl does now, and SPDY, as it did.
 func executors(t *testing.T, c *cluster, namespace, subresource string, options any) map[string]remotecommand.Executor {
 	t.Helper()
-	at := c.Client.CoreV1().RESTClient().Post().Namespace(namespace).Resource("pods").Name("nginx").SubResource(subresource)
+	at := c.Client.CoreV1().RESTClient().Post().Namespace(namespace).Resource("pods").Name("nginx").SubResource(
+		subresource)
 	switch o := options.(type) {
 	case *corev1.PodExecOptions:
 		at = at.VersionedParams(o, scheme.ParameterCodec)
@@ -119,14 +125,18 @@ func executors(t *testing.T, c *cluster, namespace, subresource string, options 
 
 func testExec(t *testing.T, c *cluster, pods typedcorev1.PodInterface) {
 	p := create(t, pods, nginx(onNode))
-	for name, executor := range executors(t, c, p.Namespace, "exec", &corev1.PodExecOptions{Command: []string{"cat", "-"}, Stdin: true, Stdout: true, Stderr: true}) {
+	for name, executor := range executors(t, c, p.Namespace, "exec",
+		&corev1.PodExecOptions{Command: []string{"cat", "-"}, Stdin: true, Stdout: true, Stderr: true}) {
 		var stdout, stderr bytes.Buffer
-		err := executor.StreamWithContext(t.Context(), remotecommand.StreamOptions{Stdin: strings.NewReader("hello\n"), Stdout: &stdout, Stderr: &stderr})
-		if want := "/exec/" + p.Namespace + "/nginx/nginx cat -\nhello\n"; err != nil || stdout.String() != want || stderr.String() != "errors\n" {
+		err := executor.StreamWithContext(t.Context(), remotecommand.StreamOptions{Stdin: strings.NewReader("hello\n"),
+			Stdout: &stdout, Stderr: &stderr})
+		if want := "/exec/" + p.Namespace + "/nginx/nginx cat -\nhello\n"; err != nil || stdout.String() != want ||
+			stderr.String() != "errors\n" {
 			t.Errorf("%s: got %q, %q and %v, want %q", name, stdout.String(), stderr.String(), err, want)
 		}
 	}
-	for name, executor := range executors(t, c, p.Namespace, "exec", &corev1.PodExecOptions{Command: []string{"exit"}, Stdout: true}) {
+	for name, executor := range executors(t, c, p.Namespace, "exec", &corev1.PodExecOptions{Command: []string{"exit"},
+		Stdout: true}) {
 		var code exec.CodeExitError
 		err := executor.StreamWithContext(t.Context(), remotecommand.StreamOptions{Stdout: io.Discard})
 		if !errors.As(err, &code) || code.Code != 3 {
@@ -137,7 +147,8 @@ func testExec(t *testing.T, c *cluster, pods typedcorev1.PodInterface) {
 
 func testAttach(t *testing.T, c *cluster, pods typedcorev1.PodInterface) {
 	p := create(t, pods, nginx(onNode))
-	for name, executor := range executors(t, c, p.Namespace, "attach", &corev1.PodAttachOptions{Container: "nginx", Stdout: true}) {
+	for name, executor := range executors(t, c, p.Namespace, "attach", &corev1.PodAttachOptions{Container: "nginx",
+		Stdout: true}) {
 		var stdout bytes.Buffer
 		err := executor.StreamWithContext(t.Context(), remotecommand.StreamOptions{Stdout: &stdout})
 		if want := "/attach/" + p.Namespace + "/nginx/nginx \n"; err != nil || stdout.String() != want {
@@ -160,12 +171,14 @@ func (w window) Next() *remotecommand.TerminalSize {
 
 func testTerminal(t *testing.T, c *cluster, pods typedcorev1.PodInterface) {
 	p := create(t, pods, nginx(onNode))
-	for name, executor := range executors(t, c, p.Namespace, "exec", &corev1.PodExecOptions{Command: []string{"sh"}, Stdin: true, Stdout: true, TTY: true}) {
+	for name, executor := range executors(t, c, p.Namespace, "exec", &corev1.PodExecOptions{Command: []string{"sh"},
+		Stdin: true, Stdout: true, TTY: true}) {
 		terminal := window{make(chan remotecommand.TerminalSize, 1)}
 		terminal.sizes <- remotecommand.TerminalSize{Width: 80, Height: 24}
 		close(terminal.sizes)
 		var stdout bytes.Buffer
-		err := executor.StreamWithContext(t.Context(), remotecommand.StreamOptions{Stdin: strings.NewReader(""), Stdout: &stdout, Tty: true, TerminalSizeQueue: terminal})
+		err := executor.StreamWithContext(t.Context(), remotecommand.StreamOptions{Stdin: strings.NewReader(""),
+			Stdout: &stdout, Tty: true, TerminalSizeQueue: terminal})
 		if err != nil || !strings.HasSuffix(stdout.String(), "sh\n80x24\n") {
 			t.Errorf("%s: got %q and %v", name, stdout.String(), err)
 		}
@@ -179,7 +192,8 @@ func testExecRefused(t *testing.T, c *cluster, pods typedcorev1.PodInterface) {
 		want    string
 	}{
 		{corev1.PodExecOptions{Command: []string{"true"}, Stdout: true}, "pod nginx does not have a host assigned"},
-		{corev1.PodExecOptions{Command: []string{"true"}, Stdout: true, Container: "nobody"}, "container nobody is not valid for pod nginx"},
+		{corev1.PodExecOptions{Command: []string{"true"}, Stdout: true, Container: "nobody"},
+			"container nobody is not valid for pod nginx"},
 		{corev1.PodExecOptions{Stdout: true}, "you must specify at least 1 command"},
 	} {
 		for name, executor := range executors(t, c, p.Namespace, "exec", &row.options) {
@@ -189,7 +203,8 @@ func testExecRefused(t *testing.T, c *cluster, pods typedcorev1.PodInterface) {
 			}
 		}
 	}
-	err := c.Client.CoreV1().RESTClient().Post().Namespace(p.Namespace).Resource("pods").Name("nginx").SubResource("exec").
+	err := c.Client.CoreV1().RESTClient().Post().Namespace(p.Namespace).Resource("pods").Name("nginx").SubResource(
+		"exec").
 		Param("command", "true").Param("stdout", "maybe?").Do(t.Context()).Error()
 	if err == nil {
 		t.Error("a request without an upgrade was accepted")
@@ -198,7 +213,8 @@ func testExecRefused(t *testing.T, c *cluster, pods typedcorev1.PodInterface) {
 
 func testPortForward(t *testing.T, c *cluster, pods typedcorev1.PodInterface) {
 	p := create(t, pods, nginx(onNode))
-	at := c.Client.CoreV1().RESTClient().Post().Namespace(p.Namespace).Resource("pods").Name("nginx").SubResource("portforward").URL()
+	at := c.Client.CoreV1().RESTClient().Post().Namespace(p.Namespace).Resource("pods").Name("nginx").SubResource(
+		"portforward").URL()
 	for name, dialer := range dialers(t, c, at) {
 		if got, want := forward(t, dialer), "/portForward/"+p.Namespace+"/nginx 80\nhello\n"; got != want {
 			t.Errorf("%s: got %q, want %q", name, got, want)
@@ -213,7 +229,8 @@ func dialers(t *testing.T, c *cluster, at *url.URL) map[string]httpstream.Dialer
 	must(t, err)
 	transport, upgrader, err := spdy.RoundTripperFor(config)
 	must(t, err)
-	return map[string]httpstream.Dialer{"WebSocket": tunnel, "SPDY": spdy.NewDialer(upgrader, &http.Client{Transport: transport}, http.MethodPost, at)}
+	return map[string]httpstream.Dialer{"WebSocket": tunnel, "SPDY": spdy.NewDialer(upgrader,
+		&http.Client{Transport: transport}, http.MethodPost, at)}
 }
 
 // forward sends a line to port 80 and returns what comes back.

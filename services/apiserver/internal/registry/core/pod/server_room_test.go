@@ -20,7 +20,8 @@ import (
 func addNode(t testing.TB, s *servertest.Server, name, cpu, pods string) {
 	t.Helper()
 	nodes := s.Client.CoreV1().Nodes()
-	node, err := nodes.Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	node, err := nodes.Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}},
+		metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,8 @@ import (
 )
 
 func binding(name, node string) *corev1.Binding {
-	return &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: name}, Target: corev1.ObjectReference{Kind: "Node", Name: node}}
+	return &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: name}, Target: corev1.ObjectReference{Kind: "Node",
+		Name: node}}
 }
 
 func bind(t *testing.T, pods typedcorev1.PodInterface, name, node string) {
@@ -34,7 +35,8 @@ func testBind(t *testing.T, _ *cluster, pods typedcorev1.PodInterface) {
 	bound := get(t, pods, "nginx")
 	if bound.Spec.NodeName != "node-1" || bound.Status.NominatedNodeName != "" || bound.Generation != 1 ||
 		len(bound.Status.Conditions) != 1 || bound.Status.Conditions[0].Type != corev1.PodScheduled ||
-		bound.Status.Conditions[0].Status != corev1.ConditionTrue || bound.Status.Conditions[0].LastTransitionTime.IsZero() {
+		bound.Status.Conditions[0].Status != corev1.ConditionTrue ||
+		bound.Status.Conditions[0].LastTransitionTime.IsZero() {
 		t.Errorf("bound %+v", bound)
 	}
 	err = pods.Bind(t.Context(), binding("nginx", "node-2"), metav1.CreateOptions{})
@@ -45,8 +47,10 @@ func testLegacyBind(t *testing.T, c *cluster, pods typedcorev1.PodInterface) {
 	p := create(t, pods, nginx())
 	b := binding("nginx", "node-1")
 	b.Annotations = map[string]string{"example.com/by": "hand"}
-	must(t, c.Client.CoreV1().RESTClient().Post().Namespace(p.Namespace).Resource("bindings").Body(b).Do(t.Context()).Error())
-	if bound := get(t, pods, "nginx"); bound.Spec.NodeName != "node-1" || bound.Annotations["example.com/by"] != "hand" {
+	must(t, c.Client.CoreV1().RESTClient().Post().Namespace(p.Namespace).Resource("bindings").Body(b).Do(
+		t.Context()).Error())
+	if bound := get(t, pods, "nginx"); bound.Spec.NodeName != "node-1" ||
+		bound.Annotations["example.com/by"] != "hand" {
 		t.Errorf("bound %+v", bound)
 	}
 }
@@ -55,12 +59,15 @@ func testLegacyBind(t *testing.T, c *cluster, pods typedcorev1.PodInterface) {
 func testBindRefused(t *testing.T, _ *cluster, pods typedcorev1.PodInterface) {
 	bind := func(b *corev1.Binding, options metav1.CreateOptions) error { return pods.Bind(t.Context(), b, options) }
 	create(t, pods, nginx(func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "a"}} }))
-	wantError(t, bind(binding("nginx", "node-1"), metav1.CreateOptions{}), apierrors.IsConflict, "pod nginx has non-empty .spec.schedulingGates")
-	wantError(t, bind(binding("nobody", "node-1"), metav1.CreateOptions{}), apierrors.IsNotFound, `pods "nobody" not found`)
+	wantError(t, bind(binding("nginx", "node-1"), metav1.CreateOptions{}), apierrors.IsConflict,
+		"pod nginx has non-empty .spec.schedulingGates")
+	wantError(t, bind(binding("nobody", "node-1"), metav1.CreateOptions{}), apierrors.IsNotFound,
+		`pods "nobody" not found`)
 	wantError(t, bind(binding("nginx", ""), metav1.CreateOptions{}), apierrors.IsInvalid, "target.name: Required value")
 	another := binding("nginx", "node-1")
 	another.Target.Kind = "Machine"
-	wantError(t, bind(another, metav1.CreateOptions{}), apierrors.IsInvalid, `target.kind: Unsupported value: "Machine"`)
+	wantError(t, bind(another, metav1.CreateOptions{}), apierrors.IsInvalid,
+		`target.kind: Unsupported value: "Machine"`)
 
 	p := create(t, pods, nginx(func(p *corev1.Pod) { p.Name = "free" }))
 	stale := binding("free", "node-1")
@@ -72,11 +79,13 @@ func testBindRefused(t *testing.T, _ *cluster, pods typedcorev1.PodInterface) {
 	}
 	create(t, pods, nginx(func(p *corev1.Pod) { p.Name, p.Finalizers = "leaving", []string{"example.com/a"} }))
 	must(t, pods.Delete(t.Context(), "leaving", metav1.DeleteOptions{}))
-	wantError(t, bind(binding("leaving", "node-1"), metav1.CreateOptions{}), apierrors.IsConflict, "pod leaving is being deleted, cannot be assigned to a host")
+	wantError(t, bind(binding("leaving", "node-1"), metav1.CreateOptions{}), apierrors.IsConflict,
+		"pod leaving is being deleted, cannot be assigned to a host")
 	// What a binding brings along is held to what updates are held to.
 	mirror := binding("free", "node-1")
 	mirror.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "x"}
-	wantError(t, bind(mirror, metav1.CreateOptions{}), apierrors.IsInvalid, "may not remove or add mirror pod annotation")
+	wantError(t, bind(mirror, metav1.CreateOptions{}), apierrors.IsInvalid,
+		"may not remove or add mirror pod annotation")
 	mirror.Annotations = map[string]string{"large": strings.Repeat("x", 256<<10)}
 	wantError(t, bind(mirror, metav1.CreateOptions{}), apierrors.IsInvalid, "metadata.annotations: Too long")
 	mirror.Annotations, mirror.Labels = nil, map[string]string{"a b": ""}
@@ -98,17 +107,20 @@ func testEvict(t *testing.T, c *cluster, pods typedcorev1.PodInterface) {
 		t.Errorf("SAF-049: a dry run changed the Pod: %+v", untouched)
 	}
 	var code int
-	result := c.Client.CoreV1().RESTClient().Post().Namespace(p.Namespace).Resource("pods").Name("nginx").SubResource("eviction").Body(eviction).Do(t.Context()).StatusCode(&code)
+	result := c.Client.CoreV1().RESTClient().Post().Namespace(p.Namespace).Resource("pods").Name("nginx").SubResource(
+		"eviction").Body(eviction).Do(t.Context()).StatusCode(&code)
 	must(t, result.Error())
 	if code != 201 {
 		t.Errorf("answered with %d", code)
 	}
 	evicted := get(t, pods, "nginx")
-	if evicted.DeletionTimestamp == nil || *evicted.DeletionGracePeriodSeconds != 30 || len(evicted.Status.Conditions) != 1 {
+	if evicted.DeletionTimestamp == nil || *evicted.DeletionGracePeriodSeconds != 30 ||
+		len(evicted.Status.Conditions) != 1 {
 		t.Fatalf("evicted %+v", evicted)
 	}
 	condition := evicted.Status.Conditions[0]
-	if condition.Type != corev1.DisruptionTarget || condition.Status != corev1.ConditionTrue || condition.Reason != "EvictionByEvictionAPI" || condition.Message != "Eviction API: evicting" {
+	if condition.Type != corev1.DisruptionTarget || condition.Status != corev1.ConditionTrue ||
+		condition.Reason != "EvictionByEvictionAPI" || condition.Message != "Eviction API: evicting" {
 		t.Errorf("condition %+v", condition)
 	}
 }
@@ -137,19 +149,26 @@ func testEvictRefused(t *testing.T, c *cluster, pods typedcorev1.PodInterface) {
 	evict := func(urlName string, change func(*policyv1.Eviction)) error {
 		e := &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: "nginx", Namespace: p.Namespace}}
 		change(e)
-		return c.Client.CoreV1().RESTClient().Post().Namespace(p.Namespace).Resource("pods").Name(urlName).SubResource("eviction").Body(e).Do(t.Context()).Error()
+		return c.Client.CoreV1().RESTClient().Post().Namespace(p.Namespace).Resource("pods").Name(urlName).SubResource(
+			"eviction").Body(e).Do(t.Context()).Error()
 	}
 	wantError(t, evict("other", func(*policyv1.Eviction) {}), apierrors.IsBadRequest, "name in URL")
-	wantError(t, evict("nobody", func(e *policyv1.Eviction) { e.Name = "nobody" }), apierrors.IsNotFound, `"nobody" not found`)
-	for name, preconditions := range map[string]*metav1.Preconditions{"UID": {UID: ptr.To(types.UID("x"))}, "ResourceVersion": {ResourceVersion: ptr.To("1")}} {
-		err := evict("nginx", func(e *policyv1.Eviction) { e.DeleteOptions = &metav1.DeleteOptions{Preconditions: preconditions} })
+	wantError(t, evict("nobody", func(e *policyv1.Eviction) { e.Name = "nobody" }), apierrors.IsNotFound,
+		`"nobody" not found`)
+	for name, preconditions := range map[string]*metav1.Preconditions{"UID": {UID: ptr.To(types.UID("x"))},
+		"ResourceVersion": {ResourceVersion: ptr.To("1")}} {
+		err := evict("nginx", func(e *policyv1.Eviction) {
+			e.DeleteOptions = &metav1.DeleteOptions{
+				Preconditions: preconditions}
+		})
 		wantError(t, err, apierrors.IsConflict, name)
 	}
 	if untouched := get(t, pods, "nginx"); untouched.DeletionTimestamp != nil || len(untouched.Status.Conditions) > 0 {
 		t.Errorf("SAF-051: a refused eviction changed the Pod: %+v", untouched)
 	}
 	must(t, evict("nginx", func(e *policyv1.Eviction) {
-		e.DeleteOptions = &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &p.UID, ResourceVersion: &p.ResourceVersion}, GracePeriodSeconds: ptr.To[int64](7)}
+		e.DeleteOptions = &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &p.UID,
+			ResourceVersion: &p.ResourceVersion}, GracePeriodSeconds: ptr.To[int64](7)}
 	}))
 	if evicted := get(t, pods, "nginx"); *evicted.DeletionGracePeriodSeconds != 7 {
 		t.Errorf("evicted %+v", evicted)
@@ -159,10 +178,13 @@ func testEvictRefused(t *testing.T, c *cluster, pods typedcorev1.PodInterface) {
 // SAF-001 SAF-010 SAF-011 SAF-012 SAF-013 POD-252 POD-257
 func testEphemeralContainers(t *testing.T, _ *cluster, pods typedcorev1.PodInterface) {
 	create(t, pods, nginx(onNode))
-	patch := []byte(`{"spec":{"ephemeralContainers":[{"name":"debug","image":"busybox","targetContainerName":"nginx"}]}}`)
-	p, err := pods.Patch(t.Context(), "nginx", types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "ephemeralcontainers")
+	patch := []byte(
+		`{"spec":{"ephemeralContainers":[{"name":"debug","image":"busybox","targetContainerName":"nginx"}]}}`)
+	p, err := pods.Patch(t.Context(), "nginx", types.StrategicMergePatchType, patch, metav1.PatchOptions{},
+		"ephemeralcontainers")
 	must(t, err)
-	if len(p.Spec.EphemeralContainers) != 1 || p.Spec.EphemeralContainers[0].ImagePullPolicy != corev1.PullAlways || p.Generation != 2 {
+	if len(p.Spec.EphemeralContainers) != 1 || p.Spec.EphemeralContainers[0].ImagePullPolicy != corev1.PullAlways ||
+		p.Generation != 2 {
 		t.Errorf("patched %+v", p.Spec)
 	}
 	p.Spec.EphemeralContainers[0].Image = "other"

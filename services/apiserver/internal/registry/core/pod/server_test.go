@@ -34,9 +34,12 @@ func TestPods(t *testing.T) {
 		"delete by the owner": testForceDeleteByOwner, "consistency": testConsistency,
 		"bind": testBind, "bind by the old resource": testLegacyBind, "bind what cannot be bound": testBindRefused,
 		"bind to no node": testBindNowhere, "bind to a full node": testBindFull, "bind at once": testBindAtOnce,
-		"evict": testEvict, "evict what is not meant": testEvictRefused, "evict, interrupted": testEvictInterrupted, "ephemeral containers": testEphemeralContainers,
-		"log": testLog, "log by websocket": testLogWebSocket, "follow a log": testFollowLog, "log refused": testLogRefused,
-		"exec": testExec, "attach": testAttach, "terminal": testTerminal, "exec refused": testExecRefused, "port-forward": testPortForward,
+		"evict": testEvict, "evict what is not meant": testEvictRefused, "evict, interrupted": testEvictInterrupted,
+		"ephemeral containers": testEphemeralContainers,
+		"log":                  testLog, "log by websocket": testLogWebSocket, "follow a log": testFollowLog,
+		"log refused": testLogRefused,
+		"exec":        testExec, "attach": testAttach, "terminal": testTerminal, "exec refused": testExecRefused,
+		"port-forward": testPortForward,
 	} {
 		t.Run(name, func(t *testing.T) {
 			namespace := c.Namespace(t, strings.NewReplacer(" ", "-", ",", "").Replace(name))
@@ -72,7 +75,8 @@ func newCluster(t *testing.T) *cluster {
 func nginx(change ...func(*corev1.Pod)) *corev1.Pod {
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "nginx"},
-		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "nginx", Image: "nginx:1.14.2", Ports: []corev1.ContainerPort{{ContainerPort: 80}}}}},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "nginx", Image: "nginx:1.14.2",
+			Ports: []corev1.ContainerPort{{ContainerPort: 80}}}}},
 	}
 	for _, c := range change {
 		c(p)

@@ -19,7 +19,8 @@ import (
 // POD-001 POD-002 POD-020 POD-021 POD-023 POD-024 POD-073 SAF-077
 func testCreate(t *testing.T, _ *cluster, pods typedcorev1.PodInterface) {
 	p := create(t, pods, nginx(func(p *corev1.Pod) { p.Name, p.Generation = "nginx.v1", 7 }))
-	if p.UID == "" || p.Generation != 1 || p.Status.Phase != corev1.PodPending || p.Status.QOSClass != corev1.PodQOSBestEffort ||
+	if p.UID == "" || p.Generation != 1 || p.Status.Phase != corev1.PodPending ||
+		p.Status.QOSClass != corev1.PodQOSBestEffort ||
 		*p.Spec.TerminationGracePeriodSeconds != 30 || p.Spec.Containers[0].TerminationMessagePath == "" {
 		t.Errorf("created %+v", p)
 	}
@@ -65,11 +66,15 @@ func testUpdate(t *testing.T, _ *cluster, pods typedcorev1.PodInterface) {
 func testStatus(t *testing.T, _ *cluster, pods typedcorev1.PodInterface) {
 	create(t, pods, nginx())
 	patch := func(patch string) (*corev1.Pod, error) {
-		return pods.Patch(t.Context(), "nginx", types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, "status")
+		return pods.Patch(t.Context(), "nginx", types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{},
+			"status")
 	}
-	p, err := patch(`{"spec":{"nodeName":"node-2"},"status":{"phase":"Failed","qosClass":"Guaranteed","podIP":"10.0.0.1","conditions":[{"type":"www.example.com/feature-1","status":"False"}],"initContainerStatuses":[{"name":"init","ready":true,"restartCount":0,"image":"i","imageID":""}]}}`)
+	p,
+		err := patch(
+		`{"spec":{"nodeName":"node-2"},"status":{"phase":"Failed","qosClass":"Guaranteed","podIP":"10.0.0.1","conditions":[{"type":"www.example.com/feature-1","status":"False"}],"initContainerStatuses":[{"name":"init","ready":true,"restartCount":0,"image":"i","imageID":""}]}}`)
 	must(t, err)
-	if p.Spec.NodeName != "" || p.Status.QOSClass != corev1.PodQOSBestEffort || p.Status.PodIPs[0].IP != "10.0.0.1" || p.Generation != 1 ||
+	if p.Spec.NodeName != "" || p.Status.QOSClass != corev1.PodQOSBestEffort || p.Status.PodIPs[0].IP != "10.0.0.1" ||
+		p.Generation != 1 ||
 		len(p.Status.InitContainerStatuses) != 1 {
 		t.Errorf("status %+v of %+v", p.Status, p.Spec)
 	}
@@ -80,7 +85,8 @@ func testStatus(t *testing.T, _ *cluster, pods typedcorev1.PodInterface) {
 	if len(p.Status.Conditions) != 2 {
 		t.Errorf("a foreign condition was lost: %+v", p.Status.Conditions)
 	}
-	raw, err := pods.Patch(t.Context(), "nginx", types.MergePatchType, []byte(`{"status":{"phase":"Running"}}`), metav1.PatchOptions{})
+	raw, err := pods.Patch(t.Context(), "nginx", types.MergePatchType, []byte(`{"status":{"phase":"Running"}}`),
+		metav1.PatchOptions{})
 	must(t, err)
 	if raw.Status.Phase != corev1.PodFailed {
 		t.Error("the Pod's own resource changed its status")
@@ -106,7 +112,8 @@ func testWatchByNode(t *testing.T, c *cluster, pods typedcorev1.PodInterface) {
 	if p, ok := event.Object.(*corev1.Pod); !ok || event.Type != "ADDED" || p.Name != "nginx" {
 		t.Errorf("got %+v", event)
 	}
-	_, err = pods.List(t.Context(), metav1.ListOptions{FieldSelector: "spec.restartPolicy=Always,status.phase=Pending,spec.hostNetwork=false"})
+	_, err = pods.List(t.Context(),
+		metav1.ListOptions{FieldSelector: "spec.restartPolicy=Always,status.phase=Pending,spec.hostNetwork=false"})
 	must(t, err)
 	_, err = pods.List(t.Context(), metav1.ListOptions{FieldSelector: "spec.priority=1"})
 	wantError(t, err, apierrors.IsBadRequest, "field label not supported: spec.priority")
@@ -126,23 +133,28 @@ func testDeleteGracefully(t *testing.T, _ *cluster, pods typedcorev1.PodInterfac
 		t.Errorf("going away in %s with %d s, generation %d", until, *p.DeletionGracePeriodSeconds, p.Generation)
 	}
 	remove(ptr.To[int64](60))
-	if again := get(t, pods, "nginx"); *again.DeletionGracePeriodSeconds != 30 || !again.DeletionTimestamp.Equal(p.DeletionTimestamp) {
+	if again := get(t, pods, "nginx"); *again.DeletionGracePeriodSeconds != 30 ||
+		!again.DeletionTimestamp.Equal(p.DeletionTimestamp) {
 		t.Errorf("a longer period changed %s to %s", p.DeletionTimestamp, again.DeletionTimestamp)
 	}
 	remove(ptr.To[int64](5))
 	again := get(t, pods, "nginx")
-	if *again.DeletionGracePeriodSeconds != 5 || p.DeletionTimestamp.Sub(again.DeletionTimestamp.Time) != 25*time.Second {
+	if *again.DeletionGracePeriodSeconds != 5 ||
+		p.DeletionTimestamp.Sub(again.DeletionTimestamp.Time) != 25*time.Second {
 		t.Errorf("a shorter period changed %s to %s", p.DeletionTimestamp, again.DeletionTimestamp)
 	}
 	cleared := again.DeepCopy()
 	cleared.DeletionTimestamp, cleared.DeletionGracePeriodSeconds = nil, nil
-	if kept, err := pods.Update(t.Context(), cleared, metav1.UpdateOptions{}); err == nil && kept.DeletionTimestamp == nil {
+	if kept, err := pods.Update(t.Context(), cleared, metav1.UpdateOptions{}); err == nil &&
+		kept.DeletionTimestamp == nil {
 		t.Error("SAF-122: an update took the deletion back")
 	}
 	other := types.UID("other")
-	err := pods.Delete(t.Context(), "nginx", metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0), Preconditions: &metav1.Preconditions{UID: &other}})
+	err := pods.Delete(t.Context(), "nginx", metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0),
+		Preconditions: &metav1.Preconditions{UID: &other}})
 	wantError(t, err, apierrors.IsConflict, "UID")
-	err = pods.Delete(t.Context(), "nginx", metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0), Preconditions: &metav1.Preconditions{UID: &created.UID}})
+	err = pods.Delete(t.Context(), "nginx", metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0),
+		Preconditions: &metav1.Preconditions{UID: &created.UID}})
 	must(t, err)
 	if missing := gone(t.Context(), pods, "nginx"); missing != "" {
 		t.Error(missing)
@@ -151,7 +163,8 @@ func testDeleteGracefully(t *testing.T, _ *cluster, pods typedcorev1.PodInterfac
 
 // POD-172 POD-174 SAF-144 SAF-150
 func testDeleteAtOnce(t *testing.T, _ *cluster, pods typedcorev1.PodInterface) {
-	for name, p := range map[string]*corev1.Pod{"unscheduled": nginx(), "ended": nginx(onNode), "forced": nginx(onNode)} {
+	for name, p := range map[string]*corev1.Pod{"unscheduled": nginx(), "ended": nginx(onNode),
+		"forced": nginx(onNode)} {
 		created := create(t, pods, p)
 		options := metav1.DeleteOptions{}
 		switch name {
@@ -176,7 +189,8 @@ func testFinalizers(t *testing.T, _ *cluster, pods typedcorev1.PodInterface) {
 	p := get(t, pods, "nginx")
 	p.Finalizers = append(p.Finalizers, "example.com/b")
 	_, err := pods.Update(t.Context(), p, metav1.UpdateOptions{})
-	wantError(t, err, apierrors.IsInvalid, "metadata.finalizers: Forbidden: no new finalizers can be added if the object is being deleted")
+	wantError(t, err, apierrors.IsInvalid,
+		"metadata.finalizers: Forbidden: no new finalizers can be added if the object is being deleted")
 	p = get(t, pods, "nginx")
 	p.Finalizers = nil
 	_, err = pods.Update(t.Context(), p, metav1.UpdateOptions{})
@@ -191,11 +205,14 @@ func testForceDeleteByOwner(t *testing.T, c *cluster, pods typedcorev1.PodInterf
 	p := create(t, pods, nginx(onNode))
 	rbac := c.Client.RbacV1()
 	_, err := rbac.Roles(p.Namespace).Create(t.Context(), &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "owner"},
-		Rules: []rbacv1.PolicyRule{{Verbs: []string{"delete"}, APIGroups: []string{""}, Resources: []string{"pods"}}}}, metav1.CreateOptions{})
+		Rules: []rbacv1.PolicyRule{{Verbs: []string{"delete"}, APIGroups: []string{""}, Resources: []string{"pods"}}}},
+		metav1.CreateOptions{})
 	must(t, err)
-	_, err = rbac.RoleBindings(p.Namespace).Create(t.Context(), &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "owner"},
-		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "owner"},
-		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "ann"}}}, metav1.CreateOptions{})
+	_, err = rbac.RoleBindings(p.Namespace).Create(t.Context(),
+		&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "owner"},
+			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "owner"},
+			Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "ann"}}},
+		metav1.CreateOptions{})
 	must(t, err)
 	owner := c.As(t, "ann").CoreV1().Pods(p.Namespace)
 	servertest.Eventually(t, "deleting as the owner", func(ctx context.Context) string {

@@ -44,7 +44,8 @@ func ValidateStatusUpdate(p, old *corev1.Pod) field.ErrorList {
 			errs = append(errs, field.Invalid(statusPath.Child("nominatedNodeName"), name, message))
 		}
 	}
-	errs = append(errs, apivalidation.ValidateNonnegativeField(status.ObservedGeneration, statusPath.Child("observedGeneration"))...)
+	errs = append(errs, apivalidation.ValidateNonnegativeField(status.ObservedGeneration,
+		statusPath.Child("observedGeneration"))...)
 	errs = append(errs, validateRestarts(p, old)...)
 	podIPs, hostIPs := make([]string, 0, len(status.PodIPs)), make([]string, 0, len(status.HostIPs))
 	for _, ip := range status.PodIPs {
@@ -57,7 +58,8 @@ func ValidateStatusUpdate(p, old *corev1.Pod) field.ErrorList {
 	return append(errs, validateIPs(hostIPs, statusPath.Child("hostIPs"))...)
 }
 
-var phases = []corev1.PodPhase{corev1.PodFailed, corev1.PodPending, corev1.PodRunning, corev1.PodSucceeded, corev1.PodUnknown}
+var phases = []corev1.PodPhase{corev1.PodFailed, corev1.PodPending, corev1.PodRunning, corev1.PodSucceeded,
+	corev1.PodUnknown}
 
 func validatePhase(phase, old corev1.PodPhase, fldPath *field.Path) field.ErrorList {
 	if !slices.Contains(phases, phase) {
@@ -75,12 +77,14 @@ func validateConditions(conditions []corev1.PodCondition, fldPath *field.Path) f
 	var errs field.ErrorList
 	for i, condition := range conditions {
 		if !slices.Contains(conditionStatuses, condition.Status) {
-			errs = append(errs, field.NotSupported(fldPath.Index(i).Child("status"), condition.Status, conditionStatuses))
+			errs = append(errs, field.NotSupported(fldPath.Index(i).Child("status"), condition.Status,
+				conditionStatuses))
 		}
 		if condition.Type == "" {
 			errs = append(errs, field.Required(fldPath.Index(i).Child("type"), ""))
 		}
-		errs = append(errs, apivalidation.ValidateNonnegativeField(condition.ObservedGeneration, fldPath.Index(i).Child("observedGeneration"))...)
+		errs = append(errs, apivalidation.ValidateNonnegativeField(condition.ObservedGeneration,
+			fldPath.Index(i).Child("observedGeneration"))...)
 	}
 	return errs
 }
@@ -95,23 +99,27 @@ func validateRestarts(p, old *corev1.Pod) field.ErrorList {
 	}
 	errs := refuseRestarts(p.Status.ContainerStatuses, old.Status.ContainerStatuses, p.Spec.RestartPolicy, sidecars,
 		statusPath.Child("containerStatuses"))
-	return append(errs, refuseRestarts(p.Status.InitContainerStatuses, old.Status.InitContainerStatuses, p.Spec.RestartPolicy,
+	return append(errs, refuseRestarts(p.Status.InitContainerStatuses, old.Status.InitContainerStatuses,
+		p.Spec.RestartPolicy,
 		sidecars, statusPath.Child("initContainerStatuses"))...)
 }
 
-func refuseRestarts(statuses, old []corev1.ContainerStatus, policy corev1.RestartPolicy, sidecars sets.Set[string], fldPath *field.Path) field.ErrorList {
+func refuseRestarts(statuses, old []corev1.ContainerStatus, policy corev1.RestartPolicy, sidecars sets.Set[string],
+	fldPath *field.Path) field.ErrorList {
 	if policy == corev1.RestartPolicyAlways {
 		return nil
 	}
 	var errs field.ErrorList
 	for _, before := range old {
 		ended := before.State.Terminated
-		if ended == nil || sidecars.Has(before.Name) || (policy == corev1.RestartPolicyOnFailure && ended.ExitCode != 0) {
+		if ended == nil || sidecars.Has(before.Name) || (policy == corev1.RestartPolicyOnFailure &&
+			ended.ExitCode != 0) {
 			continue
 		}
 		for i, after := range statuses {
 			if after.Name == before.Name && after.State.Terminated == nil {
-				errs = append(errs, field.Forbidden(fldPath.Index(i).Child("state"), "may not be transitioned to non-terminated state"))
+				errs = append(errs, field.Forbidden(fldPath.Index(i).Child("state"),
+					"may not be transitioned to non-terminated state"))
 			}
 		}
 	}

@@ -16,10 +16,12 @@ func TestPrepareForStatusUpdate(t *testing.T) {
 	p.Spec.NodeName, p.Generation, p.OwnerReferences = "other", 7, nil
 	p.Status.QOSClass, p.Status.PodIP, p.Status.HostIP = corev1.PodQOSGuaranteed, "10.0.0.1", "192.168.0.1"
 	statusWrites.PrepareForUpdate(p, old)
-	if p.Spec.NodeName != "node-1" || p.Generation != 1 || len(p.OwnerReferences) != 1 || p.Status.QOSClass != corev1.PodQOSBestEffort {
+	if p.Spec.NodeName != "node-1" || p.Generation != 1 || len(p.OwnerReferences) != 1 ||
+		p.Status.QOSClass != corev1.PodQOSBestEffort {
 		t.Errorf("more than the status changed: %+v", p)
 	}
-	if len(p.Status.PodIPs) != 1 || p.Status.PodIPs[0].IP != "10.0.0.1" || len(p.Status.HostIPs) != 1 || p.Status.HostIPs[0].IP != "192.168.0.1" {
+	if len(p.Status.PodIPs) != 1 || p.Status.PodIPs[0].IP != "10.0.0.1" || len(p.Status.HostIPs) != 1 ||
+		p.Status.HostIPs[0].IP != "192.168.0.1" {
 		t.Errorf("addresses %v and %v", p.Status.PodIPs, p.Status.HostIPs)
 	}
 }
@@ -78,31 +80,47 @@ func TestValidateStatusUpdate(t *testing.T) {
 	}{
 		{"POD-072 succeeded", nothing, phase(corev1.PodSucceeded), nil},
 		{"POD-072 POD-077 unknown", nothing, phase(corev1.PodUnknown), nil},
-		{"POD-072 another phase", nothing, phase("Paused"), []string{`status.phase: Unsupported value: "Paused": supported values: "Failed", "Pending", "Running", "Succeeded", "Unknown"`}},
-		{"SAF-122 failed and running again", phase(corev1.PodFailed), phase(corev1.PodRunning), []string{`status.phase: Forbidden: a Pod that has Failed may not become Running`}},
-		{"SAF-122 succeeded and failed", phase(corev1.PodSucceeded), phase(corev1.PodFailed), []string{`status.phase: Forbidden: a Pod that has Succeeded may not become Failed`}},
+		{"POD-072 another phase", nothing, phase("Paused"),
+			[]string{
+				`status.phase: Unsupported value: "Paused": supported values: "Failed", "Pending", "Running", "Succeeded", "Unknown"`}},
+		{"SAF-122 failed and running again", phase(corev1.PodFailed), phase(corev1.PodRunning),
+			[]string{`status.phase: Forbidden: a Pod that has Failed may not become Running`}},
+		{"SAF-122 succeeded and failed", phase(corev1.PodSucceeded), phase(corev1.PodFailed),
+			[]string{`status.phase: Forbidden: a Pod that has Succeeded may not become Failed`}},
 		{"SAF-122 failed as before", phase(corev1.PodFailed), phase(corev1.PodFailed), nil},
 		{"POD-107 POD-122 a condition of somebody else", nothing, func(p *corev1.Pod) {
-			p.Status.Conditions = []corev1.PodCondition{{Type: "www.example.com/feature-1", Status: corev1.ConditionFalse}, {Type: corev1.PodReady, Status: corev1.ConditionUnknown}}
+			p.Status.Conditions = []corev1.PodCondition{{Type: "www.example.com/feature-1",
+				Status: corev1.ConditionFalse}, {Type: corev1.PodReady, Status: corev1.ConditionUnknown}}
 		}, nil},
-		{"POD-113 another condition status", nothing, func(p *corev1.Pod) { p.Status.Conditions = []corev1.PodCondition{{Type: "a", Status: "Maybe"}} },
-			[]string{`status.conditions[0].status: Unsupported value: "Maybe": supported values: "False", "True", "Unknown"`}},
+		{"POD-113 another condition status", nothing,
+			func(p *corev1.Pod) { p.Status.Conditions = []corev1.PodCondition{{Type: "a", Status: "Maybe"}} },
+			[]string{
+				`status.conditions[0].status: Unsupported value: "Maybe": supported values: "False", "True", "Unknown"`}},
 		{"a condition of no type", nothing, func(p *corev1.Pod) {
 			p.Status.Conditions = []corev1.PodCondition{{Status: corev1.ConditionTrue, ObservedGeneration: -1}}
 		}, []string{
-			`status.conditions[0].observedGeneration: Invalid value: -1: must be greater than or equal to 0`, `status.conditions[0].type: Required value`}},
+			`status.conditions[0].observedGeneration: Invalid value: -1: must be greater than or equal to 0`,
+			`status.conditions[0].type: Required value`}},
 		{"SCH-049 a nominated node", nothing, func(p *corev1.Pod) { p.Status.NominatedNodeName = "node-2" }, nil},
 		{"a malformed nominated node", nothing, func(p *corev1.Pod) { p.Status.NominatedNodeName = "A" },
-			[]string{`status.nominatedNodeName: Invalid value: "A": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')`}},
-		{"POD-069 a mirror Pod no more", func(p *corev1.Pod) { p.Annotations = map[string]string{mirrorAnnotation: "a"} },
+			[]string{
+				`status.nominatedNodeName: Invalid value: "A": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')`}},
+		{"POD-069 a mirror Pod no more",
+			func(p *corev1.Pod) { p.Annotations = map[string]string{mirrorAnnotation: "a"} },
 			func(p *corev1.Pod) { p.Annotations = nil },
-			[]string{`metadata.annotations[kubernetes.io/config.mirror]: Forbidden: may not remove or add mirror pod annotation`}},
-		{"POD-069 a mirror Pod from now on", nothing, func(p *corev1.Pod) { p.Annotations = map[string]string{mirrorAnnotation: "a"} },
-			[]string{`metadata.annotations[kubernetes.io/config.mirror]: Forbidden: may not remove or add mirror pod annotation`}},
+			[]string{
+				`metadata.annotations[kubernetes.io/config.mirror]: Forbidden: may not remove or add mirror pod annotation`}},
+		{"POD-069 a mirror Pod from now on", nothing,
+			func(p *corev1.Pod) { p.Annotations = map[string]string{mirrorAnnotation: "a"} },
+			[]string{
+				`metadata.annotations[kubernetes.io/config.mirror]: Forbidden: may not remove or add mirror pod annotation`}},
 		{"POD-069 another mirror", func(p *corev1.Pod) { p.Annotations = map[string]string{mirrorAnnotation: "a"} },
 			func(p *corev1.Pod) { p.Annotations = map[string]string{mirrorAnnotation: "b"} },
 			[]string{`metadata.annotations[kubernetes.io/config.mirror]: Invalid value: "b": field is immutable`}},
-		{"an annotation", nothing, func(p *corev1.Pod) { p.Annotations = map[string]string{"example.com/network": "a"} }, nil},
+		{"an annotation", nothing, func(p *corev1.Pod) {
+			p.Annotations = map[string]string{
+				"example.com/network": "a"}
+		}, nil},
 		{"a negative generation", nothing, func(p *corev1.Pod) { p.Status.ObservedGeneration = -1 },
 			[]string{`status.observedGeneration: Invalid value: -1: must be greater than or equal to 0`}},
 		{"POD-060 an address of each family", nothing, ips("10.0.0.1", "fd00::1"), nil},
@@ -157,30 +175,37 @@ func TestValidateRestartsOfInitContainers(t *testing.T) {
 	always := corev1.ContainerRestartPolicyAlways
 	old := nginx()
 	old.Spec.RestartPolicy = corev1.RestartPolicyNever
-	old.Spec.InitContainers = append(old.Spec.InitContainers, corev1.Container{Name: "sidecar", Image: "s", RestartPolicy: &always})
+	old.Spec.InitContainers = append(old.Spec.InitContainers, corev1.Container{Name: "sidecar", Image: "s",
+		RestartPolicy: &always})
 	ended := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}
-	old.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "init", State: ended}, {Name: "sidecar", State: ended}}
+	old.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "init", State: ended},
+		{Name: "sidecar", State: ended}}
 	p := old.DeepCopy()
 	for i := range p.Status.InitContainerStatuses {
 		p.Status.InitContainerStatuses[i].State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
 	}
-	wantErrors(t, ValidateStatusUpdate(p, old), `status.initContainerStatuses[0].state: Forbidden: may not be transitioned to non-terminated state`)
+	wantErrors(t, ValidateStatusUpdate(p, old),
+		`status.initContainerStatuses[0].state: Forbidden: may not be transitioned to non-terminated state`)
 }
 
 // POD-114 POD-116: the time of the transition is that of the last change of the status.
 func TestSetCondition(t *testing.T) {
 	earlier := metav1.NewTime(now.AddDate(0, 0, -1))
-	status := corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: "a", Status: corev1.ConditionTrue, Reason: "r", LastTransitionTime: earlier, LastProbeTime: earlier}}}
+	status := corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: "a", Status: corev1.ConditionTrue, Reason: "r",
+		LastTransitionTime: earlier, LastProbeTime: earlier}}}
 	if setCondition(&status, corev1.PodCondition{Type: "a", Status: corev1.ConditionTrue, Reason: "r"}, now) {
 		t.Error("the same condition counts as a change")
 	}
-	if !setCondition(&status, corev1.PodCondition{Type: "a", Status: corev1.ConditionTrue, Reason: "s"}, now) || status.Conditions[0].LastTransitionTime != earlier {
+	if !setCondition(&status, corev1.PodCondition{Type: "a", Status: corev1.ConditionTrue, Reason: "s"}, now) ||
+		status.Conditions[0].LastTransitionTime != earlier {
 		t.Errorf("another reason is a change but no transition: %+v", status.Conditions)
 	}
-	if !setCondition(&status, corev1.PodCondition{Type: "a", Status: corev1.ConditionFalse}, now) || status.Conditions[0].LastTransitionTime != now {
+	if !setCondition(&status, corev1.PodCondition{Type: "a", Status: corev1.ConditionFalse}, now) ||
+		status.Conditions[0].LastTransitionTime != now {
 		t.Errorf("another status is a transition: %+v", status.Conditions)
 	}
-	if !setCondition(&status, corev1.PodCondition{Type: "b", Status: corev1.ConditionTrue}, now) || len(status.Conditions) != 2 {
+	if !setCondition(&status, corev1.PodCondition{Type: "b", Status: corev1.ConditionTrue}, now) ||
+		len(status.Conditions) != 2 {
 		t.Errorf("a new type is a new condition: %+v", status.Conditions)
 	}
 }

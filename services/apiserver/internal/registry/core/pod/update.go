@@ -13,15 +13,18 @@ import (
 )
 
 // fieldsThatMayChange is the sentence that clients know, before the difference.
-const fieldsThatMayChange = "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`," +
+const fieldsThatMayChange = "pod updates may not change fields other than " +
+	"`spec.containers[*].image`,`spec.initContainers[*].image`," +
 	"`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations)," +
 	"`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)\n%v"
 
 // validateSpecUpdate checks each field that may change by its own rule, and that nothing else did.
 func validateSpecUpdate(spec, old *corev1.PodSpec) field.ErrorList {
-	errs := validateDeadlineUpdate(spec.ActiveDeadlineSeconds, old.ActiveDeadlineSeconds, specPath.Child("activeDeadlineSeconds"))
+	errs := validateDeadlineUpdate(spec.ActiveDeadlineSeconds, old.ActiveDeadlineSeconds,
+		specPath.Child("activeDeadlineSeconds"))
 	errs = append(errs, validateTolerationsUpdate(spec.Tolerations, old.Tolerations, specPath.Child("tolerations"))...)
-	errs = append(errs, validateGatesUpdate(spec.SchedulingGates, old.SchedulingGates, specPath.Child("schedulingGates"))...)
+	errs = append(errs, validateGatesUpdate(spec.SchedulingGates, old.SchedulingGates,
+		specPath.Child("schedulingGates"))...)
 	kept := spec.DeepCopy()
 	if len(old.SchedulingGates) > 0 {
 		errs = append(errs, validateGatedUpdate(kept, old)...)
@@ -74,7 +77,8 @@ func validateTolerationsUpdate(tolerations, old []corev1.Toleration, fldPath *fi
 			return other == toleration
 		})
 		if !kept {
-			return field.ErrorList{field.Forbidden(fldPath, "existing toleration can not be modified except its tolerationSeconds")}
+			return field.ErrorList{field.Forbidden(fldPath,
+				"existing toleration can not be modified except its tolerationSeconds")}
 		}
 	}
 	return nil
@@ -86,7 +90,8 @@ func validateGatesUpdate(gates, old []corev1.PodSchedulingGate, fldPath *field.P
 	var errs field.ErrorList
 	for i, gate := range gates {
 		if !before.Has(gate) {
-			errs = append(errs, field.Forbidden(fldPath.Index(i), fmt.Sprintf("only deletion is allowed, but found new scheduling gate '%s'", gate.Name)))
+			errs = append(errs, field.Forbidden(fldPath.Index(i),
+				fmt.Sprintf("only deletion is allowed, but found new scheduling gate '%s'", gate.Name)))
 		}
 	}
 	return errs
@@ -97,10 +102,12 @@ func validateGatesUpdate(gates, old []corev1.PodSchedulingGate, fldPath *field.P
 func validateGatedUpdate(spec, old *corev1.PodSpec) field.ErrorList {
 	var errs field.ErrorList
 	if at := specPath.Child("nodeSelector"); !includes(spec.NodeSelector, old.NodeSelector) {
-		errs = append(errs, field.Invalid(at, spec.NodeSelector, "only additions are allowed (no mutations or deletions)"))
+		errs = append(errs, field.Invalid(at, spec.NodeSelector,
+			"only additions are allowed (no mutations or deletions)"))
 	}
 	spec.NodeSelector = old.NodeSelector
-	errs = append(errs, validateNodeAffinityUpdate(nodeAffinity(spec), nodeAffinity(old), specPath.Child("affinity", "nodeAffinity"))...)
+	errs = append(errs, validateNodeAffinityUpdate(nodeAffinity(spec), nodeAffinity(old),
+		specPath.Child("affinity", "nodeAffinity"))...)
 	spec.Affinity = withNodeAffinity(spec.Affinity, old.Affinity)
 	return errs
 }
@@ -146,7 +153,8 @@ func validateNodeAffinityUpdate(affinity, old *corev1.NodeAffinity, fldPath *fie
 		return nil
 	}
 	if len(before) != len(after) {
-		return field.ErrorList{field.Invalid(at, after, "no additions/deletions to non-empty NodeSelectorTerms list are allowed")}
+		return field.ErrorList{field.Invalid(at, after,
+			"no additions/deletions to non-empty NodeSelectorTerms list are allowed")}
 	}
 	var errs field.ErrorList
 	for i := range after {
@@ -155,7 +163,8 @@ func validateNodeAffinityUpdate(affinity, old *corev1.NodeAffinity, fldPath *fie
 		wasEmpty := len(before[i].MatchExpressions)+len(before[i].MatchFields) == 0
 		isEmpty := len(after[i].MatchExpressions)+len(after[i].MatchFields) == 0
 		if !narrowed || wasEmpty != isEmpty {
-			errs = append(errs, field.Invalid(at.Index(i), after[i], "only additions are allowed (no mutations or deletions)"))
+			errs = append(errs, field.Invalid(at.Index(i), after[i],
+				"only additions are allowed (no mutations or deletions)"))
 		}
 	}
 	return errs

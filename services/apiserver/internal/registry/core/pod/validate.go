@@ -21,7 +21,8 @@ var (
 func Validate(p *corev1.Pod) field.ErrorList {
 	errs := podspec.ValidateAnnotations(p.Annotations, annotationsPath)
 	if _, mirror := p.Annotations[mirrorAnnotation]; mirror && p.Spec.NodeName == "" {
-		errs = append(errs, field.Invalid(annotationsPath.Key(mirrorAnnotation), "", "must set spec.nodeName if mirror pod annotation is set"))
+		errs = append(errs, field.Invalid(annotationsPath.Key(mirrorAnnotation), "",
+			"must set spec.nodeName if mirror pod annotation is set"))
 	}
 	if len(p.Spec.EphemeralContainers) > 0 {
 		errs = append(errs, field.Forbidden(specPath.Child("ephemeralContainers"), "cannot be set on create"))
@@ -30,8 +31,8 @@ func Validate(p *corev1.Pod) field.ErrorList {
 	return append(errs, podspec.Validate(&p.Spec, specPath, podspec.Options{})...)
 }
 
-// mostBytes bounds a Pod without its status, as it is stored. What is stored takes 1.5 MiB at most: the rest is for a status
-// that names all of the spec again, and for who wrote it.
+// mostBytes bounds a Pod without its status, as it is stored. What is stored takes 1.5 MiB at most: the rest is for a
+// status that names all of the spec again, and for who wrote it.
 const mostBytes = 512 << 10
 
 func validateSize(p *corev1.Pod) field.ErrorList {
@@ -51,10 +52,12 @@ func bytesOf(p *corev1.Pod) int {
 func ValidateUpdate(p, old *corev1.Pod) field.ErrorList {
 	errs := validateChanged(p, old)
 	if len(p.Spec.Containers) != len(old.Spec.Containers) {
-		return append(errs, field.Forbidden(specPath.Child("containers"), "pod updates may not add or remove containers"))
+		return append(errs, field.Forbidden(specPath.Child("containers"),
+			"pod updates may not add or remove containers"))
 	}
 	if len(p.Spec.InitContainers) != len(old.Spec.InitContainers) {
-		return append(errs, field.Forbidden(specPath.Child("initContainers"), "pod updates may not add or remove containers"))
+		return append(errs, field.Forbidden(specPath.Child("initContainers"),
+			"pod updates may not add or remove containers"))
 	}
 	return append(errs, validateSpecUpdate(&p.Spec, &old.Spec)...)
 }
@@ -66,11 +69,12 @@ func validateChanged(p, old *corev1.Pod) field.ErrorList {
 	if len(p.Finalizers) >= len(old.Finalizers) && bytesOf(p) > bytesOf(old) {
 		errs = append(errs, validateSize(p)...)
 	}
-	return append(errs, podspec.Validate(&p.Spec, specPath, podspec.Options{DeadlineLowered: old.Spec.ActiveDeadlineSeconds != nil})...)
+	return append(errs, podspec.Validate(&p.Spec, specPath,
+		podspec.Options{DeadlineLowered: old.Spec.ActiveDeadlineSeconds != nil})...)
 }
 
-// validateAnnotationsUpdate checks what holds for every update, through whichever subresource: the rights of a node depend
-// on whether a Pod is a mirror, so it stays what it was created as.
+// validateAnnotationsUpdate checks what holds for every update, through whichever subresource: the rights of a node
+// depend on whether a Pod is a mirror, so it stays what it was created as.
 func validateAnnotationsUpdate(p, old *corev1.Pod) field.ErrorList {
 	errs := podspec.ValidateAnnotations(p.Annotations, annotationsPath)
 	mirror, is := p.Annotations[mirrorAnnotation]

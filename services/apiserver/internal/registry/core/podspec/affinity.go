@@ -37,7 +37,8 @@ const (
 func validateNodeAffinity(affinity *corev1.NodeAffinity, fldPath *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if affinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
-		errs = append(errs, ValidateNodeSelector(affinity.RequiredDuringSchedulingIgnoredDuringExecution, fldPath.Child(requiredTerms))...)
+		errs = append(errs, ValidateNodeSelector(affinity.RequiredDuringSchedulingIgnoredDuringExecution,
+			fldPath.Child(requiredTerms))...)
 	}
 	for i := range affinity.PreferredDuringSchedulingIgnoredDuringExecution {
 		term, at := &affinity.PreferredDuringSchedulingIgnoredDuringExecution[i], fldPath.Child(preferredTerms).Index(i)
@@ -81,14 +82,17 @@ func validateNodeExpression(requirement corev1.NodeSelectorRequirement, fldPath 
 		}
 	case corev1.NodeSelectorOpExists, corev1.NodeSelectorOpDoesNotExist:
 		if len(requirement.Values) > 0 {
-			errs = append(errs, field.Forbidden(values, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"))
+			errs = append(errs, field.Forbidden(values,
+				"may not be specified when `operator` is 'Exists' or 'DoesNotExist'"))
 		}
 	case corev1.NodeSelectorOpGt, corev1.NodeSelectorOpLt:
 		if len(requirement.Values) != 1 {
-			errs = append(errs, field.Required(values, "must be specified single value when `operator` is 'Lt' or 'Gt'"))
+			errs = append(errs, field.Required(values,
+				"must be specified single value when `operator` is 'Lt' or 'Gt'"))
 		}
 	default:
-		errs = append(errs, field.Invalid(fldPath.Child("operator"), requirement.Operator, "not a valid selector operator"))
+		errs = append(errs, field.Invalid(fldPath.Child("operator"), requirement.Operator,
+			"not a valid selector operator"))
 	}
 	errs = append(errs, fieldcheck.LabelKey(requirement.Key, fldPath.Child("key"))...)
 	for i, value := range requirement.Values {
@@ -107,18 +111,21 @@ func validateNodeField(requirement corev1.NodeSelectorRequirement, fldPath *fiel
 				"must be only one value when `operator` is 'In' or 'NotIn' for node field selector"))
 		}
 	default:
-		errs = append(errs, field.Invalid(fldPath.Child("operator"), requirement.Operator, "not a valid selector operator"))
+		errs = append(errs, field.Invalid(fldPath.Child("operator"), requirement.Operator,
+			"not a valid selector operator"))
 	}
 	if requirement.Key != metav1.ObjectNameField {
 		return append(errs, field.Invalid(fldPath.Child("key"), requirement.Key, "not a valid field selector key"))
 	}
 	for i, name := range requirement.Values {
-		errs = append(errs, fieldcheck.Messages(name, fldPath.Child("values").Index(i), fieldcheck.DNSSubdomain(name))...)
+		errs = append(errs, fieldcheck.Messages(name, fldPath.Child("values").Index(i),
+			fieldcheck.DNSSubdomain(name))...)
 	}
 	return errs
 }
 
-func validatePodTerms(hard []corev1.PodAffinityTerm, soft []corev1.WeightedPodAffinityTerm, fldPath *field.Path) field.ErrorList {
+func validatePodTerms(hard []corev1.PodAffinityTerm, soft []corev1.WeightedPodAffinityTerm,
+	fldPath *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i := range hard {
 		errs = append(errs, validatePodTerm(&hard[i], fldPath.Child(requiredTerms).Index(i))...)
@@ -139,11 +146,13 @@ func validatePodTerm(term *corev1.PodAffinityTerm, fldPath *field.Path) field.Er
 			validation.IsDNS1123Label(namespace))...)
 	}
 	errs = append(errs, matchLabelKeys(term.MatchLabelKeys, term.LabelSelector, fldPath.Child("matchLabelKeys"))...)
-	errs = append(errs, matchLabelKeys(term.MismatchLabelKeys, term.LabelSelector, fldPath.Child("mismatchLabelKeys"))...)
+	errs = append(errs, matchLabelKeys(term.MismatchLabelKeys, term.LabelSelector,
+		fldPath.Child("mismatchLabelKeys"))...)
 	mismatched := sets.New(term.MismatchLabelKeys...)
 	for i, key := range term.MatchLabelKeys {
 		if mismatched.Has(key) {
-			errs = append(errs, field.Invalid(fldPath.Child("matchLabelKeys").Index(i), key, "exists in both matchLabelKeys and mismatchLabelKeys"))
+			errs = append(errs, field.Invalid(fldPath.Child("matchLabelKeys").Index(i), key,
+				"exists in both matchLabelKeys and mismatchLabelKeys"))
 		}
 	}
 	return append(errs, topologyKey(term.TopologyKey, fldPath.Child("topologyKey"))...)

@@ -29,6 +29,7 @@ func BenchmarkValidate(b *testing.B) {
 func validVolume() corev1.VolumeSource {
 	return corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
 		{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: "token"}},
-		{ConfigMap: &corev1.ConfigMapProjection{LocalObjectReference: named, Items: []corev1.KeyToPath{{Key: "ca.crt", Path: "ca.crt"}}}},
+		{ConfigMap: &corev1.ConfigMapProjection{LocalObjectReference: named,
+			Items: []corev1.KeyToPath{{Key: "ca.crt", Path: "ca.crt"}}}},
 	}}}
 }

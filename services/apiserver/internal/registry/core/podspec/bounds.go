@@ -16,5 +16,6 @@ func validateBounds(spec *corev1.PodSpec, fldPath *field.Path) field.ErrorList {
 	if count <= mostContainers {
 		return nil
 	}
-	return field.ErrorList{field.Forbidden(fldPath, fmt.Sprintf("a Pod has at most %d containers of all kinds, not %d", mostContainers, count))}
+	return field.ErrorList{field.Forbidden(fldPath, fmt.Sprintf("a Pod has at most %d containers of all kinds, not %d",
+		mostContainers, count))}
 }

@@ -23,7 +23,8 @@ func ValidateClaimSpec(spec *corev1.PersistentVolumeClaimSpec, fldPath *field.Pa
 		errs = append(errs, field.Invalid(at, storage.String(), fieldcheck.MustBePositive))
 	}
 	if name := spec.StorageClassName; name != nil && *name != "" {
-		errs = append(errs, fieldcheck.Messages(*name, fldPath.Child("storageClassName"), fieldcheck.DNSSubdomain(*name))...)
+		errs = append(errs, fieldcheck.Messages(*name, fldPath.Child("storageClassName"),
+			fieldcheck.DNSSubdomain(*name))...)
 	}
 	errs = append(errs, fieldcheck.OneOfPtr(spec.VolumeMode, fldPath.Child("volumeMode"),
 		corev1.PersistentVolumeBlock, corev1.PersistentVolumeFilesystem)...)
@@ -61,12 +62,15 @@ func validateResourceClaims(claims []corev1.PodResourceClaim, fldPath *field.Pat
 		errs = append(errs, fieldcheck.Required(claim.Name, at.Child("name"), validation.IsDNS1123Label)...)
 		switch {
 		case claim.ResourceClaimName != nil && claim.ResourceClaimTemplateName != nil:
-			errs = append(errs, field.Invalid(at, claim.Name, "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"))
+			errs = append(errs, field.Invalid(at, claim.Name,
+				"at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"))
 		case claim.ResourceClaimName == nil && claim.ResourceClaimTemplateName == nil:
-			errs = append(errs, field.Invalid(at, claim.Name, "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"))
+			errs = append(errs, field.Invalid(at, claim.Name,
+				"must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"))
 		}
 		if name := claim.ResourceClaimName; name != nil {
-			errs = append(errs, fieldcheck.Messages(*name, at.Child("resourceClaimName"), fieldcheck.DNSSubdomain(*name))...)
+			errs = append(errs, fieldcheck.Messages(*name, at.Child("resourceClaimName"),
+				fieldcheck.DNSSubdomain(*name))...)
 		}
 		if name := claim.ResourceClaimTemplateName; name != nil {
 			errs = append(errs, fieldcheck.Messages(*name, at.Child("resourceClaimTemplateName"),

@@ -42,7 +42,8 @@ func (s containerScope) validateContainers(fldPath *field.Path) field.ErrorList 
 	return append(errs, hostPortConflicts(s.spec.Containers, fldPath)...)
 }
 
-// validateInitContainers refuses what only makes sense for a container that keeps running, except on sidecars, which do.
+// validateInitContainers refuses what only makes sense for a container that keeps running, except on sidecars, which
+// do.
 func (s containerScope) validateInitContainers(fldPath *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	names := sets.New[string]()
@@ -130,7 +131,8 @@ func validateTerminationMessage(c *corev1.Container, fldPath *field.Path) field.
 		corev1.TerminationMessageReadFile, corev1.TerminationMessageFallbackToLogsOnError)
 }
 
-func (s containerScope) validateResizePolicy(policies []corev1.ContainerResizePolicy, fldPath *field.Path) field.ErrorList {
+func (s containerScope) validateResizePolicy(policies []corev1.ContainerResizePolicy,
+	fldPath *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	seen := sets.New[corev1.ResourceName]()
 	for i, policy := range policies {

@@ -1,4 +1,5 @@
-// Package podspec holds the rules of a Pod's specification, wherever it stands: in a Pod or in the template of a workload.
+// Package podspec holds the rules of a Pod's specification, wherever it stands: in a Pod or in the template of a
+// workload.
 //
 // SetDefaults fills a Pod's spec, SetTemplateDefaults that of a template (which leaves a few fields to the Pods made
 // from it). DropUnserved clears the fields of alpha features that this cluster does not serve. Validate and

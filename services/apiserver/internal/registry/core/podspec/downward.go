@@ -39,7 +39,8 @@ func validateFieldRef(ref *corev1.ObjectFieldSelector, fldPath *field.Path, supp
 		return field.ErrorList{field.Required(at, "")}
 	}
 	if ref.APIVersion != "v1" {
-		return field.ErrorList{field.Invalid(at, ref.FieldPath, "error converting fieldPath: unsupported pod version: "+ref.APIVersion)}
+		return field.ErrorList{field.Invalid(at, ref.FieldPath, "error converting fieldPath: unsupported pod version: "+
+			ref.APIVersion)}
 	}
 	if name, key, ok := subscript(ref.FieldPath); ok {
 		return validateSubscript(name, key, at)
@@ -50,7 +51,8 @@ func validateFieldRef(ref *corev1.ObjectFieldSelector, fldPath *field.Path, supp
 	case slices.Contains(envFields, ref.FieldPath) || slices.Contains(fileFields, ref.FieldPath):
 		return field.ErrorList{field.NotSupported(at, ref.FieldPath, supported)}
 	}
-	return field.ErrorList{field.Invalid(at, ref.FieldPath, "error converting fieldPath: field label not supported: "+ref.FieldPath)}
+	return field.ErrorList{field.Invalid(at, ref.FieldPath, "error converting fieldPath: field label not supported: "+
+		ref.FieldPath)}
 }
 
 // subscript splits a path such as metadata.labels['key'].

@@ -16,25 +16,35 @@ func TestDropUnserved(t *testing.T) {
 	container := corev1.Container{Name: "c",
 		VolumeMounts:  []corev1.VolumeMount{{Name: "v", BindMountOptions: []string{"noexec"}}},
 		LivenessProbe: &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: h2c.DeepCopy()}},
-		StartupProbe:  &corev1.Probe{ProbeHandler: corev1.ProbeHandler{GRPC: &corev1.GRPCAction{Port: 1, Mode: ptr.To(corev1.GRPCProbeMode("TLS"))}}},
-		Lifecycle:     &corev1.Lifecycle{StopSignal: ptr.To(corev1.Signal("SIGHUP")), PreStop: &corev1.LifecycleHandler{HTTPGet: h2c.DeepCopy()}},
+		StartupProbe: &corev1.Probe{ProbeHandler: corev1.ProbeHandler{GRPC: &corev1.GRPCAction{Port: 1,
+			Mode: ptr.To(corev1.GRPCProbeMode("TLS"))}}},
+		Lifecycle: &corev1.Lifecycle{StopSignal: ptr.To(corev1.Signal("SIGHUP")),
+			PreStop: &corev1.LifecycleHandler{HTTPGet: h2c.DeepCopy()}},
 	}
 	spec := &corev1.PodSpec{
-		SchedulingGroup:     &corev1.PodSchedulingGroup{PodGroupName: ptr.To("g")},
-		EvictionResponders:  []corev1.EvictionResponder{{Name: "r"}},
-		Containers:          []corev1.Container{*container.DeepCopy()},
-		InitContainers:      []corev1.Container{*container.DeepCopy()},
-		EphemeralContainers: []corev1.EphemeralContainer{{EphemeralContainerCommon: corev1.EphemeralContainerCommon(*container.DeepCopy())}},
+		SchedulingGroup:    &corev1.PodSchedulingGroup{PodGroupName: ptr.To("g")},
+		EvictionResponders: []corev1.EvictionResponder{{Name: "r"}},
+		Containers:         []corev1.Container{*container.DeepCopy()},
+		InitContainers:     []corev1.Container{*container.DeepCopy()},
+		EphemeralContainers: []corev1.EphemeralContainer{{EphemeralContainerCommon: corev1.EphemeralContainerCommon(
+			*container.DeepCopy())}},
 		Volumes: []corev1.Volume{
 			{VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Medium: "Memory", Mode: mode}}},
-			{VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "n", DefaultUser: user, Items: clone(keys)}}},
-			{VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{DefaultUser: user, Items: clone(keys)}}},
-			{VolumeSource: corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{DefaultUser: user, Items: clone(files)}}},
-			{VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{DefaultUser: user, Sources: []corev1.VolumeProjection{
-				{Secret: &corev1.SecretProjection{Items: clone(keys)}}, {ConfigMap: &corev1.ConfigMapProjection{Items: clone(keys)}},
-				{DownwardAPI: &corev1.DownwardAPIProjection{Items: clone(files)}}, {ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: "t", User: user}},
-				{ClusterTrustBundle: &corev1.ClusterTrustBundleProjection{Path: "b", User: user}}, {PodCertificate: &corev1.PodCertificateProjection{SignerName: "s", User: user}},
-			}}}},
+			{VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "n", DefaultUser: user,
+				Items: clone(keys)}}},
+			{VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{DefaultUser: user,
+				Items: clone(keys)}}},
+			{VolumeSource: corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{DefaultUser: user,
+				Items: clone(files)}}},
+			{VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{DefaultUser: user,
+				Sources: []corev1.VolumeProjection{
+					{Secret: &corev1.SecretProjection{Items: clone(keys)}},
+					{ConfigMap: &corev1.ConfigMapProjection{Items: clone(keys)}},
+					{DownwardAPI: &corev1.DownwardAPIProjection{Items: clone(files)}},
+					{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: "t", User: user}},
+					{ClusterTrustBundle: &corev1.ClusterTrustBundleProjection{Path: "b", User: user}},
+					{PodCertificate: &corev1.PodCertificateProjection{SignerName: "s", User: user}},
+				}}}},
 		},
 	}
 	DropUnserved(spec)
@@ -47,17 +57,22 @@ func TestDropUnserved(t *testing.T) {
 	keys, files = []corev1.KeyToPath{{Key: "k", Path: "p"}}, []corev1.DownwardAPIVolumeFile{{Path: "p"}}
 	want := &corev1.PodSpec{
 		Containers: []corev1.Container{served}, InitContainers: []corev1.Container{served},
-		EphemeralContainers: []corev1.EphemeralContainer{{EphemeralContainerCommon: corev1.EphemeralContainerCommon(served)}},
+		EphemeralContainers: []corev1.EphemeralContainer{{EphemeralContainerCommon: corev1.EphemeralContainerCommon(
+			served)}},
 		Volumes: []corev1.Volume{
 			{VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Medium: "Memory"}}},
 			{VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "n", Items: keys}}},
 			{VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{Items: keys}}},
 			{VolumeSource: corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{Items: files}}},
-			{VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
-				{Secret: &corev1.SecretProjection{Items: keys}}, {ConfigMap: &corev1.ConfigMapProjection{Items: keys}},
-				{DownwardAPI: &corev1.DownwardAPIProjection{Items: files}}, {ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: "t"}},
-				{ClusterTrustBundle: &corev1.ClusterTrustBundleProjection{Path: "b"}}, {PodCertificate: &corev1.PodCertificateProjection{SignerName: "s"}},
-			}}}},
+			{VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
+				Sources: []corev1.VolumeProjection{
+					{Secret: &corev1.SecretProjection{Items: keys}},
+					{ConfigMap: &corev1.ConfigMapProjection{Items: keys}},
+					{DownwardAPI: &corev1.DownwardAPIProjection{Items: files}},
+					{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: "t"}},
+					{ClusterTrustBundle: &corev1.ClusterTrustBundleProjection{Path: "b"}},
+					{PodCertificate: &corev1.PodCertificateProjection{SignerName: "s"}},
+				}}}},
 		},
 	}
 	if !equal(spec, want) {

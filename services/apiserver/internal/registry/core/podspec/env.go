@@ -93,7 +93,8 @@ func validateEnvFrom(sources []corev1.EnvFromSource, fldPath *field.Path) field.
 				fieldcheck.DNSSubdomain)...)
 		}
 		if ref := source.SecretRef; ref != nil {
-			errs = append(errs, fieldcheck.Required(ref.Name, at.Child("secretRef").Child("name"), fieldcheck.DNSSubdomain)...)
+			errs = append(errs, fieldcheck.Required(ref.Name, at.Child("secretRef").Child("name"),
+				fieldcheck.DNSSubdomain)...)
 		}
 		switch {
 		case source.ConfigMapRef == nil && source.SecretRef == nil:

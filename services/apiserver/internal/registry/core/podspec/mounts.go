@@ -27,13 +27,15 @@ func (s containerScope) validateMounts(c *corev1.Container, fldPath *field.Path)
 			errs = append(errs, field.Invalid(at.Child("name"), mount.Name, "must not already exist in volumeDevices"))
 		}
 		if devices.Has(mount.MountPath) {
-			errs = append(errs, field.Invalid(at.Child("mountPath"), mount.MountPath, "must not already exist as a path in volumeDevices"))
+			errs = append(errs, field.Invalid(at.Child("mountPath"), mount.MountPath,
+				"must not already exist as a path in volumeDevices"))
 		}
 	}
 	return errs
 }
 
-func (s containerScope) validateMount(mount *corev1.VolumeMount, c *corev1.Container, fldPath *field.Path) field.ErrorList {
+func (s containerScope) validateMount(mount *corev1.VolumeMount, c *corev1.Container,
+	fldPath *field.Path) field.ErrorList {
 	errs := fieldcheck.Required(mount.Name, fldPath.Child("name"), fieldcheck.NotEmpty)
 	if _, found := s.volumes[mount.Name]; mount.Name != "" && !found {
 		errs = append(errs, field.NotFound(fldPath.Child("name"), mount.Name))
@@ -56,7 +58,8 @@ func validatePropagation(mode *corev1.MountPropagationMode, c *corev1.Container,
 	errs := fieldcheck.OneOfPtr(mode, fldPath,
 		corev1.MountPropagationBidirectional, corev1.MountPropagationHostToContainer, corev1.MountPropagationNone)
 	if mode != nil && *mode == corev1.MountPropagationBidirectional && !isPrivileged(c.SecurityContext) {
-		errs = append(errs, field.Forbidden(fldPath, "Bidirectional mount propagation is available only to privileged containers"))
+		errs = append(errs, field.Forbidden(fldPath,
+			"Bidirectional mount propagation is available only to privileged containers"))
 	}
 	return errs
 }
@@ -74,12 +77,14 @@ func validateRecursiveReadOnly(mount *corev1.VolumeMount, fldPath *field.Path) f
 		errs = append(errs, field.Forbidden(fldPath, "may only be specified when readOnly is true"))
 	}
 	if mount.MountPropagation != nil && *mount.MountPropagation != corev1.MountPropagationNone {
-		errs = append(errs, field.Forbidden(fldPath, "may only be specified when mountPropagation is None or not specified"))
+		errs = append(errs, field.Forbidden(fldPath,
+			"may only be specified when mountPropagation is None or not specified"))
 	}
 	return errs
 }
 
-func (s containerScope) validateDevice(device corev1.VolumeDevice, fldPath *field.Path, paths, names sets.Set[string]) field.ErrorList {
+func (s containerScope) validateDevice(device corev1.VolumeDevice, fldPath *field.Path, paths,
+	names sets.Set[string]) field.ErrorList {
 	errs := fieldcheck.Required(device.Name, fldPath.Child("name"), fieldcheck.NotEmpty)
 	volume, found := s.volumes[device.Name]
 	switch {

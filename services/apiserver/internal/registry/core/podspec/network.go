@@ -87,7 +87,8 @@ func validateDNSConfig(spec *corev1.PodSpec, fldPath *field.Path) field.ErrorLis
 func validateNameservers(servers []string, fldPath *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if len(servers) > maxNameservers {
-		errs = append(errs, field.Invalid(fldPath, servers, fmt.Sprintf("must not have more than %d nameservers", maxNameservers)))
+		errs = append(errs, field.Invalid(fldPath, servers, fmt.Sprintf("must not have more than %d nameservers",
+			maxNameservers)))
 	}
 	for i, server := range servers {
 		errs = append(errs, validation.IsValidIPForLegacyField(fldPath.Index(i), server, false, nil)...)
@@ -98,11 +99,13 @@ func validateNameservers(servers []string, fldPath *field.Path) field.ErrorList 
 func validateSearches(searches []string, fldPath *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if len(searches) > maxSearchPaths {
-		errs = append(errs, field.Invalid(fldPath, searches, fmt.Sprintf("must not have more than %d search paths", maxSearchPaths)))
+		errs = append(errs, field.Invalid(fldPath, searches, fmt.Sprintf("must not have more than %d search paths",
+			maxSearchPaths)))
 	}
 	if len(strings.Join(searches, " ")) > maxSearchListChars {
 		errs = append(errs, field.Invalid(fldPath, searches,
-			fmt.Sprintf("must not have more than %d characters (including spaces) in the search list", maxSearchListChars)))
+			fmt.Sprintf("must not have more than %d characters (including spaces) in the search list",
+				maxSearchListChars)))
 	}
 	for i, search := range searches {
 		if search == "." {

@@ -54,7 +54,8 @@ func validateSchedulingGates(spec *corev1.PodSpec, fldPath *field.Path) field.Er
 		names.Insert(gate.Name)
 	}
 	if len(spec.SchedulingGates) > 0 && spec.NodeName != "" {
-		errs = append(errs, field.Forbidden(fldPath.Child("nodeName"), "cannot be set until all schedulingGates have been cleared"))
+		errs = append(errs, field.Forbidden(fldPath.Child("nodeName"),
+			"cannot be set until all schedulingGates have been cleared"))
 	}
 	return errs
 }
@@ -85,7 +86,8 @@ func validateToleration(toleration corev1.Toleration, fldPath *field.Path) field
 			validation.IsValidLabelValue(toleration.Value))...)
 	case corev1.TolerationOpExists:
 		if toleration.Value != "" {
-			errs = append(errs, field.Invalid(fldPath.Child("operator"), toleration.Value, "value must be empty when `operator` is 'Exists'"))
+			errs = append(errs, field.Invalid(fldPath.Child("operator"), toleration.Value,
+				"value must be empty when `operator` is 'Exists'"))
 		}
 	default:
 		errs = append(errs, fieldcheck.OneOf(toleration.Operator, fldPath.Child("operator"),
@@ -135,7 +137,8 @@ func validateSpreadConstraint(constraint *corev1.TopologySpreadConstraint, fldPa
 		}
 		if constraint.WhenUnsatisfiable != corev1.DoNotSchedule {
 			errs = append(errs, field.Invalid(at, *domains, fmt.Sprintf(
-				"can only use minDomains if whenUnsatisfiable=%s, not %s", corev1.DoNotSchedule, constraint.WhenUnsatisfiable)))
+				"can only use minDomains if whenUnsatisfiable=%s, not %s", corev1.DoNotSchedule,
+				constraint.WhenUnsatisfiable)))
 		}
 	}
 	for name, policy := range map[string]*corev1.NodeInclusionPolicy{
@@ -144,7 +147,8 @@ func validateSpreadConstraint(constraint *corev1.TopologySpreadConstraint, fldPa
 		errs = append(errs, fieldcheck.OneOfPtr(policy, fldPath.Child(name),
 			corev1.NodeInclusionPolicyHonor, corev1.NodeInclusionPolicyIgnore)...)
 	}
-	errs = append(errs, matchLabelKeys(constraint.MatchLabelKeys, constraint.LabelSelector, fldPath.Child("matchLabelKeys"))...)
+	errs = append(errs, matchLabelKeys(constraint.MatchLabelKeys, constraint.LabelSelector,
+		fldPath.Child("matchLabelKeys"))...)
 	return append(errs, fieldcheck.LabelSelector(constraint.LabelSelector, fldPath.Child("labelSelector"))...)
 }
 

@@ -54,7 +54,8 @@ func validateProbe(probe *corev1.Probe, fldPath *field.Path) field.ErrorList {
 		errs = append(errs, fieldcheck.NonNegative(int64(number.value), fldPath.Child(number.name))...)
 	}
 	if grace := probe.TerminationGracePeriodSeconds; grace != nil && *grace <= 0 {
-		errs = append(errs, field.Invalid(fldPath.Child("terminationGracePeriodSeconds"), *grace, "must be greater than 0"))
+		errs = append(errs, field.Invalid(fldPath.Child("terminationGracePeriodSeconds"), *grace,
+			"must be greater than 0"))
 	}
 	return errs
 }
@@ -74,7 +75,8 @@ func probeActions(handler *corev1.ProbeHandler, fldPath *field.Path) []action {
 		}})
 }
 
-func commonActions(exec *corev1.ExecAction, http *corev1.HTTPGetAction, tcp *corev1.TCPSocketAction, fldPath *field.Path) []action {
+func commonActions(exec *corev1.ExecAction, http *corev1.HTTPGetAction, tcp *corev1.TCPSocketAction,
+	fldPath *field.Path) []action {
 	return []action{
 		{fldPath.Child("exec"), exec != nil, func(at *field.Path) field.ErrorList {
 			if len(exec.Command) == 0 {
@@ -82,7 +84,10 @@ func commonActions(exec *corev1.ExecAction, http *corev1.HTTPGetAction, tcp *cor
 			}
 			return noNULs(exec.Command, at.Child("command"))
 		}},
-		{fldPath.Child("httpGet"), http != nil, func(at *field.Path) field.ErrorList { return validateHTTPGet(http, at) }},
+		{fldPath.Child("httpGet"), http != nil, func(at *field.Path) field.ErrorList {
+			return validateHTTPGet(http,
+				at)
+		}},
 		{fldPath.Child("tcpSocket"), tcp != nil, func(at *field.Path) field.ErrorList {
 			return portReference(tcp.Port, at.Child("port"))
 		}},
@@ -139,7 +144,8 @@ func (s containerScope) validateHook(handler *corev1.LifecycleHandler, fldPath *
 	sleep := action{fldPath.Child("sleep"), handler.Sleep != nil, func(at *field.Path) field.ErrorList {
 		return s.validateSleep(handler.Sleep.Seconds, at)
 	}}
-	return validateActions(append(commonActions(handler.Exec, handler.HTTPGet, handler.TCPSocket, fldPath), sleep), fldPath)
+	return validateActions(append(commonActions(handler.Exec, handler.HTTPGet, handler.TCPSocket, fldPath), sleep),
+		fldPath)
 }
 
 // validateSleep lets a hook sleep no longer than the Pod has to end.

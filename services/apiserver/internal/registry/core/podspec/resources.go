@@ -38,13 +38,15 @@ func mayOvercommit(name corev1.ResourceName) bool {
 	return isNative(name) && !isHugePages(name)
 }
 
-func (s containerScope) validateContainerResources(r *corev1.ResourceRequirements, fldPath *field.Path) field.ErrorList {
+func (s containerScope) validateContainerResources(r *corev1.ResourceRequirements,
+	fldPath *field.Path) field.ErrorList {
 	errs := validateResourceLists(r, fldPath, validateContainerResourceName)
 	errs = append(errs, s.validateClaimUses(r.Claims, fldPath.Child("claims"))...)
 	for _, name := range sortedNames(r.Limits) {
 		limit, at := r.Limits[name], fldPath.Child("limits").Key(string(name))
 		if pod := s.podLimit(name); pod != nil && limit.Cmp(*pod) > 0 {
-			errs = append(errs, field.Invalid(at, limit.String(), fmt.Sprintf("must be less than or equal to pod limits of %s", pod)))
+			errs = append(errs, field.Invalid(at, limit.String(),
+				fmt.Sprintf("must be less than or equal to pod limits of %s", pod)))
 		}
 	}
 	return errs
@@ -74,7 +76,8 @@ func (s containerScope) validatePodResources(fldPath *field.Path) field.ErrorLis
 		return nil
 	})
 	if len(r.Claims) > 0 {
-		errs = append(errs, field.Forbidden(fldPath.Child("claims"), "claims may not be set for Resources at pod-level"))
+		errs = append(errs, field.Forbidden(fldPath.Child("claims"),
+			"claims may not be set for Resources at pod-level"))
 	}
 	if s.spec.OS != nil && s.spec.OS.Name == corev1.Windows {
 		errs = append(errs, field.Forbidden(fldPath, "may not be set for a windows pod"))
@@ -84,7 +87,8 @@ func (s containerScope) validatePodResources(fldPath *field.Path) field.ErrorLis
 		request := r.Requests[name]
 		if containers, set := sum[name]; set && request.Cmp(containers) < 0 {
 			errs = append(errs, field.Invalid(fldPath.Child("requests").Key(string(name)), request.String(),
-				fmt.Sprintf("must be greater than or equal to aggregate container requests of %s", containers.String())))
+				fmt.Sprintf("must be greater than or equal to aggregate container requests of %s",
+					containers.String())))
 		}
 	}
 	return errs
@@ -113,16 +117,20 @@ func validateResourceLists(r *corev1.ResourceRequirements, fldPath *field.Path, 
 	return errs
 }
 
-func validateRequestAgainstLimit(name corev1.ResourceName, r *corev1.ResourceRequirements, fldPath *field.Path) field.ErrorList {
+func validateRequestAgainstLimit(name corev1.ResourceName, r *corev1.ResourceRequirements,
+	fldPath *field.Path) field.ErrorList {
 	request, at := r.Requests[name], fldPath.Child("requests")
 	limit, limited := r.Limits[name]
 	switch {
 	case !limited && !mayOvercommit(name):
-		return field.ErrorList{field.Required(fldPath.Child("limits"), "Limit must be set for non overcommitable resources")}
+		return field.ErrorList{field.Required(fldPath.Child("limits"),
+			"Limit must be set for non overcommitable resources")}
 	case limited && !mayOvercommit(name) && request.Cmp(limit) != 0:
-		return field.ErrorList{field.Invalid(at, request.String(), fmt.Sprintf("must be equal to %s limit of %s", name, limit.String()))}
+		return field.ErrorList{field.Invalid(at, request.String(), fmt.Sprintf("must be equal to %s limit of %s", name,
+			limit.String()))}
 	case limited && request.Cmp(limit) > 0:
-		return field.ErrorList{field.Invalid(at, request.String(), fmt.Sprintf("must be less than or equal to %s limit of %s", name, limit.String()))}
+		return field.ErrorList{field.Invalid(at, request.String(),
+			fmt.Sprintf("must be less than or equal to %s limit of %s", name, limit.String()))}
 	}
 	return nil
 }

@@ -14,7 +14,8 @@ import (
 	"keelson.dev/services/apiserver/internal/registry/fieldcheck"
 )
 
-// validatePodSecurity checks the namespaces that the Pod shares with its host and the rights that all its containers have.
+// validatePodSecurity checks the namespaces that the Pod shares with its host and the rights that all its containers
+// have.
 func validatePodSecurity(spec *corev1.PodSpec, fldPath *field.Path) field.ErrorList {
 	errs := validateHostNamespaces(spec, fldPath)
 	context, at := spec.SecurityContext, fldPath.Child("securityContext")
@@ -109,7 +110,8 @@ func validateSeccomp(profile *corev1.SeccompProfile, fldPath *field.Path) field.
 		return field.ErrorList{field.Required(fldPath.Child("type"), "type is required when seccompProfile is set")}
 	}
 	errs := fieldcheck.OneOf(profile.Type, fldPath.Child("type"),
-		corev1.SeccompProfileTypeLocalhost, corev1.SeccompProfileTypeRuntimeDefault, corev1.SeccompProfileTypeUnconfined)
+		corev1.SeccompProfileTypeLocalhost, corev1.SeccompProfileTypeRuntimeDefault,
+		corev1.SeccompProfileTypeUnconfined)
 	local, at := profile.LocalhostProfile, fldPath.Child("localhostProfile")
 	switch {
 	case profile.Type != corev1.SeccompProfileTypeLocalhost && local != nil:
@@ -130,7 +132,8 @@ func validateAppArmor(profile *corev1.AppArmorProfile, fldPath *field.Path) fiel
 		return field.ErrorList{field.Required(fldPath.Child("type"), "type is required when appArmorProfile is set")}
 	}
 	errs := fieldcheck.OneOf(profile.Type, fldPath.Child("type"),
-		corev1.AppArmorProfileTypeLocalhost, corev1.AppArmorProfileTypeRuntimeDefault, corev1.AppArmorProfileTypeUnconfined)
+		corev1.AppArmorProfileTypeLocalhost, corev1.AppArmorProfileTypeRuntimeDefault,
+		corev1.AppArmorProfileTypeUnconfined)
 	local, at := profile.LocalhostProfile, fldPath.Child("localhostProfile")
 	switch {
 	case profile.Type != corev1.AppArmorProfileTypeLocalhost && local != nil:
@@ -161,7 +164,8 @@ func (s containerScope) validateSecurityContext(context *corev1.SecurityContext,
 	errs = append(errs, groupID(context.RunAsGroup, fldPath.Child("runAsGroup"))...)
 	errs = append(errs, validateEscalation(context, fldPath.Child("allowPrivilegeEscalation"))...)
 	at := fldPath.Child("procMount")
-	errs = append(errs, fieldcheck.OneOfPtr(context.ProcMount, at, corev1.DefaultProcMount, corev1.UnmaskedProcMount)...)
+	errs = append(errs, fieldcheck.OneOfPtr(context.ProcMount, at, corev1.DefaultProcMount,
+		corev1.UnmaskedProcMount)...)
 	if context.ProcMount != nil && *context.ProcMount == corev1.UnmaskedProcMount && usesHostUsers(s.spec) {
 		errs = append(errs, field.Invalid(at, *context.ProcMount, "`hostUsers` must be false to use `Unmasked`"))
 	}
@@ -178,7 +182,8 @@ func validateEscalation(context *corev1.SecurityContext, fldPath *field.Path) fi
 	}
 	var errs field.ErrorList
 	if isPrivileged(context) {
-		errs = append(errs, field.Invalid(fldPath, false, "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"))
+		errs = append(errs, field.Invalid(fldPath, false,
+			"cannot set `allowPrivilegeEscalation` to false and `privileged` to true"))
 	}
 	if context.Capabilities != nil && slices.Contains(context.Capabilities.Add, "CAP_SYS_ADMIN") {
 		errs = append(errs, field.Invalid(fldPath, false,
@@ -205,7 +210,8 @@ func validateWindowsOptions(options *corev1.WindowsSecurityContextOptions, fldPa
 		}
 	}
 	if name := options.RunAsUserName; name != nil && *name == "" {
-		errs = append(errs, field.Invalid(fldPath.Child("runAsUserName"), *name, "runAsUserName cannot be an empty string"))
+		errs = append(errs, field.Invalid(fldPath.Child("runAsUserName"), *name,
+			"runAsUserName cannot be an empty string"))
 	}
 	return errs
 }

@@ -12,8 +12,9 @@ import (
 // POD-037 DEP-009: a template is checked as the Pods made from it would be, its metadata too.
 func TestValidateTemplate(t *testing.T) {
 	template := &corev1.PodTemplateSpec{
-		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"a b": "c"}, Annotations: map[string]string{"d e": "", DeletionCostAnnotation: "x"}},
-		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "A", Image: "a"}}},
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"a b": "c"}, Annotations: map[string]string{"d e": "",
+			DeletionCostAnnotation: "x"}},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "A", Image: "a"}}},
 	}
 	SetTemplateDefaults(template)
 	got := texts(ValidateTemplate(template, field.NewPath("spec", "template"), Options{}))
@@ -32,10 +33,12 @@ func TestValidateTemplate(t *testing.T) {
 func TestDeletionCost(t *testing.T) {
 	rows := map[string]bool{
 		"2147483647": true, "-2147483648": true, "0": true, "-1": true,
-		"2147483648": false, "-2147483649": false, "abc": false, "1.5": false, "": false, "+1": false, "01": false, "-0": false,
+		"2147483648": false, "-2147483649": false, "abc": false, "1.5": false, "": false, "+1": false, "01": false,
+		"-0": false,
 	}
 	for cost, valid := range rows {
-		errs := ValidateAnnotations(map[string]string{DeletionCostAnnotation: cost}, field.NewPath("metadata", "annotations"))
+		errs := ValidateAnnotations(map[string]string{DeletionCostAnnotation: cost},
+			field.NewPath("metadata", "annotations"))
 		if (len(errs) == 0) != valid {
 			t.Errorf("cost %q: %v, want valid=%t", cost, errs, valid)
 		}

@@ -14,8 +14,8 @@ import (
 
 // Options says where the spec stands.
 type Options struct {
-	// Template is true for a spec that Pods will be made from: it carries no ephemeral containers, and what only the Pods
-	// are defaulted with may be missing.
+	// Template is true for a spec that Pods will be made from: it carries no ephemeral containers, and what only the
+	// Pods are defaulted with may be missing.
 	Template bool
 	// DeadlineLowered is true for a Pod whose activeDeadlineSeconds an update may have lowered to nothing.
 	DeadlineLowered bool
@@ -61,7 +61,8 @@ func validateLifetime(spec *corev1.PodSpec, fldPath *field.Path, opts Options) f
 	}
 	errs := fieldcheck.RequiredOneOf(spec.RestartPolicy, fldPath.Child("restartPolicy"),
 		corev1.RestartPolicyAlways, corev1.RestartPolicyOnFailure, corev1.RestartPolicyNever)
-	if deadline := spec.ActiveDeadlineSeconds; deadline != nil && (*deadline < int64(shortest) || *deadline > math.MaxInt32) {
+	if deadline := spec.ActiveDeadlineSeconds; deadline != nil && (*deadline < int64(shortest) ||
+		*deadline > math.MaxInt32) {
 		message := validation.InclusiveRangeError(shortest, math.MaxInt32)
 		errs = append(errs, field.Invalid(fldPath.Child("activeDeadlineSeconds"), *deadline, message))
 	}

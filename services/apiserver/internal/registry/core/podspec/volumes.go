@@ -88,7 +88,8 @@ func validateSource(source any, fldPath *field.Path) field.ErrorList {
 
 func validateEmptyDir(source *corev1.EmptyDirVolumeSource, fldPath *field.Path) field.ErrorList {
 	if source.SizeLimit != nil && source.SizeLimit.Sign() < 0 {
-		return field.ErrorList{field.Forbidden(fldPath.Child("sizeLimit"), "SizeLimit field must be a valid resource quantity")}
+		return field.ErrorList{field.Forbidden(fldPath.Child("sizeLimit"),
+			"SizeLimit field must be a valid resource quantity")}
 	}
 	return nil
 }
@@ -129,7 +130,8 @@ func validateDownwardFiles(items []corev1.DownwardAPIVolumeFile, fldPath *field.
 		case item.FieldRef == nil && item.ResourceFieldRef == nil:
 			errs = append(errs, field.Required(at, "one of fieldRef and resourceFieldRef is required"))
 		case item.FieldRef != nil && item.ResourceFieldRef != nil:
-			errs = append(errs, field.Invalid(at, "resource", "fieldRef and resourceFieldRef can not be specified simultaneously"))
+			errs = append(errs, field.Invalid(at, "resource",
+				"fieldRef and resourceFieldRef can not be specified simultaneously"))
 		}
 	}
 	return errs
@@ -150,7 +152,8 @@ func validateEphemeralVolume(source *corev1.EphemeralVolumeSource, fldPath *fiel
 func validateImageVolume(source *corev1.ImageVolumeSource, fldPath *field.Path) field.ErrorList {
 	errs := fieldcheck.Required(source.Reference, fldPath.Child("reference"), fieldcheck.NotEmpty)
 	if source.Reference != strings.TrimSpace(source.Reference) {
-		errs = append(errs, field.Invalid(fldPath.Child("reference"), source.Reference, "must not have leading or trailing whitespace"))
+		errs = append(errs, field.Invalid(fldPath.Child("reference"), source.Reference,
+			"must not have leading or trailing whitespace"))
 	}
 	return append(errs, fieldcheck.RequiredOneOf(source.PullPolicy, fldPath.Child("pullPolicy"),
 		corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever)...)

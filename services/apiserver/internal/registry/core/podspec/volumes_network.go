@@ -59,7 +59,8 @@ func validateVendorDisk(source any, fldPath *field.Path) field.ErrorList {
 	case *corev1.QuobyteVolumeSource:
 		return requiredFields(fldPath, "registry", source.Registry, "volume", source.Volume)
 	case *corev1.ScaleIOVolumeSource:
-		return requiredFields(fldPath, "gateway", source.Gateway, "system", source.System, "volumeName", source.VolumeName)
+		return requiredFields(fldPath, "gateway", source.Gateway, "system", source.System, "volumeName",
+			source.VolumeName)
 	case *corev1.StorageOSVolumeSource:
 		errs := fieldcheck.Required(source.VolumeName, fldPath.Child("volumeName"), validation.IsDNS1123Label)
 		errs = append(errs, fieldcheck.Optional(source.VolumeNamespace, fldPath.Child("volumeNamespace"),
@@ -92,9 +93,11 @@ func validateISCSI(source *corev1.ISCSIVolumeSource, fldPath *field.Path) field.
 func validateFibreChannel(source *corev1.FCVolumeSource, fldPath *field.Path) field.ErrorList {
 	switch {
 	case len(source.TargetWWNs) == 0 && len(source.WWIDs) == 0:
-		return field.ErrorList{field.Required(fldPath.Child("targetWWNs"), "must specify either targetWWNs or wwids, but not both")}
+		return field.ErrorList{field.Required(fldPath.Child("targetWWNs"),
+			"must specify either targetWWNs or wwids, but not both")}
 	case len(source.TargetWWNs) > 0 && len(source.WWIDs) > 0:
-		return field.ErrorList{field.Invalid(fldPath.Child("targetWWNs"), source.TargetWWNs, "targetWWNs and wwids can not be specified simultaneously")}
+		return field.ErrorList{field.Invalid(fldPath.Child("targetWWNs"), source.TargetWWNs,
+			"targetWWNs and wwids can not be specified simultaneously")}
 	case len(source.TargetWWNs) > 0 && source.Lun == nil:
 		return field.ErrorList{field.Required(fldPath.Child("lun"), "lun is required if targetWWNs is specified")}
 	case source.Lun != nil && (*source.Lun < 0 || *source.Lun > 255):
@@ -108,7 +111,8 @@ func validateFlocker(source *corev1.FlockerVolumeSource, fldPath *field.Path) fi
 	case source.DatasetName == "" && source.DatasetUUID == "":
 		return field.ErrorList{field.Required(fldPath, "one of datasetName and datasetUUID is required")}
 	case source.DatasetName != "" && source.DatasetUUID != "":
-		return field.ErrorList{field.Invalid(fldPath, "resource", "datasetName and datasetUUID can not be specified simultaneously")}
+		return field.ErrorList{field.Invalid(fldPath, "resource",
+			"datasetName and datasetUUID can not be specified simultaneously")}
 	}
 	return relativePath(source.DatasetName, fldPath.Child("datasetName"))
 }
@@ -140,7 +144,8 @@ func nonEmptyList(fldPath *field.Path, list []string) field.ErrorList {
 
 func partition(fldPath *field.Path, number int32) field.ErrorList {
 	if number < 0 || number > 255 {
-		return field.ErrorList{field.Invalid(fldPath.Child("partition"), number, validation.InclusiveRangeError(0, 255))}
+		return field.ErrorList{field.Invalid(fldPath.Child("partition"), number, validation.InclusiveRangeError(0,
+			255))}
 	}
 	return nil
 }

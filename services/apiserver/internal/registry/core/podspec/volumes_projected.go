@@ -103,7 +103,8 @@ func validateTrustBundle(bundle *corev1.ClusterTrustBundleProjection, fldPath *f
 				"labelSelector must be unset if name is specified"))
 		}
 	case bundle.SignerName != nil:
-		errs = append(errs, fieldcheck.Required(*bundle.SignerName, fldPath.Child("signerName"), fieldcheck.NotEmpty)...)
+		errs = append(errs, fieldcheck.Required(*bundle.SignerName, fldPath.Child("signerName"),
+			fieldcheck.NotEmpty)...)
 		errs = append(errs, fieldcheck.LabelSelector(bundle.LabelSelector, fldPath.Child("labelSelector"))...)
 	default:
 		errs = append(errs, field.Required(fldPath, "either name or signerName must be specified"))

@@ -50,7 +50,8 @@ func validateType(s *corev1.Secret) field.ErrorList {
 	switch s.Type {
 	case corev1.SecretTypeServiceAccountToken:
 		if s.Annotations[corev1.ServiceAccountNameKey] == "" {
-			return field.ErrorList{field.Required(field.NewPath("metadata", "annotations").Key(corev1.ServiceAccountNameKey), "")}
+			return field.ErrorList{field.Required(field.NewPath("metadata",
+				"annotations").Key(corev1.ServiceAccountNameKey), "")}
 		}
 	case corev1.SecretTypeDockercfg:
 		return requireJSON(s, corev1.DockerConfigKey)

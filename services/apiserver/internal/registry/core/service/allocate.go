@@ -70,7 +70,8 @@ func (r *reservation) takeIP(ctx context.Context, spec *corev1.ServiceSpec, c cl
 			return nil
 		}
 		if err := r.ranges.ips.Take(ctx, ip, r.dryRun); err != nil {
-			return field.ErrorList{refusal(path, c.ip, fmt.Sprintf("failed to allocate IP %s: ", c.ip), "IP", r.ranges.ips.Prefix().String(), err)}
+			return field.ErrorList{refusal(path, c.ip, fmt.Sprintf("failed to allocate IP %s: ", c.ip), "IP",
+				r.ranges.ips.Prefix().String(), err)}
 		}
 		r.ips = append(r.ips, ip)
 	}
@@ -85,7 +86,8 @@ func setClusterIP(spec *corev1.ServiceSpec, ip netip.Addr) {
 func (r *reservation) takePort(ctx context.Context, spec *corev1.ServiceSpec, claim portClaim) field.ErrorList {
 	path, target := field.NewPath("spec", "healthCheckNodePort"), &spec.HealthCheckNodePort
 	if claim.index != healthCheckIndex {
-		path, target = field.NewPath("spec", "ports").Index(claim.index).Child("nodePort"), &spec.Ports[claim.index].NodePort
+		path, target = field.NewPath("spec", "ports").Index(claim.index).Child("nodePort"),
+			&spec.Ports[claim.index].NodePort
 	}
 	if claim.port == 0 {
 		port, err := r.anyPort(ctx, spec)
@@ -127,7 +129,9 @@ func refusal(path *field.Path, value any, prefix, what, valid string, err error)
 	case errors.Is(err, alloc.ErrTaken):
 		return field.Invalid(path, value, prefix+"provided "+what+" is already allocated")
 	case errors.Is(err, alloc.ErrOutside):
-		return field.Invalid(path, value, fmt.Sprintf("%sprovided %s is not in the valid range. The range of valid %ss is %s", prefix, what, what, valid))
+		return field.Invalid(path, value,
+			fmt.Sprintf("%sprovided %s is not in the valid range. The range of valid %ss is %s", prefix, what, what,
+				valid))
 	}
 	return field.InternalError(path, err)
 }

@@ -17,8 +17,9 @@ import (
 // auditInterval is how old the last audit may be when something is allocated.
 const auditInterval = time.Minute
 
-// audits compares what is taken with the stored Services before something is taken: at the first write after a start, so
-// that nothing in use is given out twice, and then at writes an interval apart, so that what a crash left over is found.
+// audits compares what is taken with the stored Services before something is taken: at the first write after a start,
+// so that nothing in use is given out twice, and then at writes an interval apart, so that what a crash left over is
+// found.
 type audits struct {
 	services *rest.Storage
 	ranges   *ranges

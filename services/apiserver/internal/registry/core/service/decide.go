@@ -57,7 +57,8 @@ func claimPorts(spec *corev1.ServiceSpec, held []int32) []portClaim {
 			}
 		}
 	}
-	if needsHealthCheckPort(spec) && (spec.HealthCheckNodePort == 0 || !slices.Contains(held, spec.HealthCheckNodePort)) {
+	if needsHealthCheckPort(spec) && (spec.HealthCheckNodePort == 0 ||
+		!slices.Contains(held, spec.HealthCheckNodePort)) {
 		found = append(found, portClaim{index: healthCheckIndex, port: spec.HealthCheckNodePort})
 	}
 	// Those who ask for a certain port come first, so that none is given away as any port.
@@ -139,7 +140,8 @@ func dropDependents(s, old *corev1.Service) {
 		now.InternalTrafficPolicy = nil
 	}
 	dropPorts(now, was)
-	if externallyAccessible(was) && !externallyAccessible(now) && now.ExternalTrafficPolicy == was.ExternalTrafficPolicy {
+	if externallyAccessible(was) && !externallyAccessible(now) &&
+		now.ExternalTrafficPolicy == was.ExternalTrafficPolicy {
 		now.ExternalTrafficPolicy = ""
 	}
 	if was.Type == corev1.ServiceTypeLoadBalancer && now.Type != corev1.ServiceTypeLoadBalancer {

@@ -11,11 +11,14 @@ import (
 )
 
 func TestDefault(t *testing.T) {
-	s := &corev1.Service{Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}, SessionAffinity: corev1.ServiceAffinityClientIP}}
+	s := &corev1.Service{Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}},
+		SessionAffinity: corev1.ServiceAffinityClientIP}}
 	Default(s)
 	port := s.Spec.Ports[0]
-	if s.Spec.Type != corev1.ServiceTypeClusterIP || port.Protocol != corev1.ProtocolTCP || port.TargetPort.IntVal != 80 ||
-		*s.Spec.InternalTrafficPolicy != corev1.ServiceInternalTrafficPolicyCluster || *s.Spec.SessionAffinityConfig.ClientIP.TimeoutSeconds != 10800 || s.Spec.ExternalTrafficPolicy != "" {
+	if s.Spec.Type != corev1.ServiceTypeClusterIP || port.Protocol != corev1.ProtocolTCP ||
+		port.TargetPort.IntVal != 80 ||
+		*s.Spec.InternalTrafficPolicy != corev1.ServiceInternalTrafficPolicyCluster ||
+		*s.Spec.SessionAffinityConfig.ClientIP.TimeoutSeconds != 10800 || s.Spec.ExternalTrafficPolicy != "" {
 		t.Errorf("got %+v", s.Spec)
 	}
 	for _, kind := range serviceTypes {
@@ -25,7 +28,8 @@ func TestDefault(t *testing.T) {
 			t.Errorf("%s: defaults are not idempotent", kind)
 		}
 	}
-	if lb := service(corev1.ServiceTypeLoadBalancer); !*lb.Spec.AllocateLoadBalancerNodePorts || lb.Spec.ExternalTrafficPolicy != corev1.ServiceExternalTrafficPolicyCluster {
+	if lb := service(corev1.ServiceTypeLoadBalancer); !*lb.Spec.AllocateLoadBalancerNodePorts ||
+		lb.Spec.ExternalTrafficPolicy != corev1.ServiceExternalTrafficPolicyCluster {
 		t.Errorf("load balancer %+v", lb.Spec)
 	}
 }
@@ -37,7 +41,8 @@ func TestDecideClaims(t *testing.T) {
 			s.Spec.Ports[i].NodePort = 0
 		}
 	}
-	const cluster, nodePort, balancer, external = corev1.ServiceTypeClusterIP, corev1.ServiceTypeNodePort, corev1.ServiceTypeLoadBalancer, corev1.ServiceTypeExternalName
+	const cluster, nodePort, balancer, external = corev1.ServiceTypeClusterIP, corev1.ServiceTypeNodePort,
+		corev1.ServiceTypeLoadBalancer, corev1.ServiceTypeExternalName
 	for _, row := range []struct {
 		name   string
 		s, old *corev1.Service
@@ -45,17 +50,26 @@ func TestDecideClaims(t *testing.T) {
 	}{
 		{"new", service(cluster, bare), nil, claims{anyIP: true}},
 		{"new with an address", service(cluster), nil, claims{ip: "10.96.0.7"}},
-		{"new, headless", service(cluster, func(s *corev1.Service) { s.Spec.ClusterIP, s.Spec.ClusterIPs = "None", []string{"None"} }), nil, claims{}},
-		{"DEP-226 new load balancer", service(balancer, bare), nil, claims{anyIP: true, ports: []portClaim{{index: 0}}}},
-		{"load balancer without node ports", service(balancer, bare, func(s *corev1.Service) { s.Spec.AllocateLoadBalancerNodePorts = ptr.To(false) }), nil, claims{anyIP: true}},
-		{"load balancer that asks its Nodes", service(balancer, func(s *corev1.Service) { s.Spec.ExternalTrafficPolicy = "Local" }), service(balancer), claims{ports: []portClaim{{index: healthCheckIndex}}}},
+		{"new, headless", service(cluster, func(s *corev1.Service) {
+			s.Spec.ClusterIP, s.Spec.ClusterIPs = "None",
+				[]string{"None"}
+		}), nil, claims{}},
+		{"DEP-226 new load balancer", service(balancer, bare), nil,
+			claims{anyIP: true, ports: []portClaim{{index: 0}}}},
+		{"load balancer without node ports",
+			service(balancer, bare, func(s *corev1.Service) { s.Spec.AllocateLoadBalancerNodePorts = ptr.To(false) }),
+			nil, claims{anyIP: true}},
+		{"load balancer that asks its Nodes",
+			service(balancer, func(s *corev1.Service) { s.Spec.ExternalTrafficPolicy = "Local" }), service(balancer),
+			claims{ports: []portClaim{{index: healthCheckIndex}}}},
 		{"external name", service(external), nil, claims{}},
 		{"unchanged", service(nodePort), service(nodePort), claims{}},
 		{"certain ports before any", service(nodePort, func(s *corev1.Service) {
 			s.Spec.Ports = []corev1.ServicePort{{Name: "a", Port: 1}, {Name: "b", Port: 2, NodePort: 30002}}
 		}), nil, claims{ip: "10.96.0.7", ports: []portClaim{{1, 30002}, {0, 0}}}},
 		{"one number for two protocols", service(nodePort, func(s *corev1.Service) {
-			s.Spec.Ports = []corev1.ServicePort{{Name: "a", Port: 53, Protocol: "TCP", NodePort: 30053}, {Name: "b", Port: 53, Protocol: "UDP", NodePort: 30053}}
+			s.Spec.Ports = []corev1.ServicePort{{Name: "a", Port: 53, Protocol: "TCP", NodePort: 30053},
+				{Name: "b", Port: 53, Protocol: "UDP", NodePort: 30053}}
 		}), service(nodePort), claims{ports: []portClaim{{0, 30053}}}},
 		{"back from external name", service(cluster, bare), service(external), claims{anyIP: true}},
 	} {
@@ -72,7 +86,8 @@ func TestDecideClaims(t *testing.T) {
 }
 
 func TestInheritAndDrop(t *testing.T) {
-	const cluster, nodePort, balancer, external = corev1.ServiceTypeClusterIP, corev1.ServiceTypeNodePort, corev1.ServiceTypeLoadBalancer, corev1.ServiceTypeExternalName
+	const cluster, nodePort, balancer, external = corev1.ServiceTypeClusterIP, corev1.ServiceTypeNodePort,
+		corev1.ServiceTypeLoadBalancer, corev1.ServiceTypeExternalName
 	bare := func(s *corev1.Service) { s.Spec.ClusterIP, s.Spec.ClusterIPs, s.Spec.Ports[0].NodePort = "", nil, 0 }
 	update := func(s, old *corev1.Service) *corev1.Service {
 		inherit(s, old)
@@ -82,7 +97,8 @@ func TestInheritAndDrop(t *testing.T) {
 	}
 	t.Run("a client that leaves out keeps", func(t *testing.T) {
 		s := update(service(nodePort, bare), service(nodePort))
-		if s.Spec.ClusterIP != "10.96.0.7" || !slices.Equal(s.Spec.ClusterIPs, []string{"10.96.0.7"}) || s.Spec.Ports[0].NodePort != 30080 {
+		if s.Spec.ClusterIP != "10.96.0.7" || !slices.Equal(s.Spec.ClusterIPs, []string{"10.96.0.7"}) ||
+			s.Spec.Ports[0].NodePort != 30080 {
 			t.Errorf("got %+v", s.Spec)
 		}
 	})
@@ -96,16 +112,21 @@ func TestInheritAndDrop(t *testing.T) {
 		s := service(nodePort)
 		s.Spec.Type = external
 		update(s, service(nodePort))
-		if s.Spec.ClusterIP != "" || s.Spec.ClusterIPs != nil || s.Spec.Ports[0].NodePort != 0 || s.Spec.IPFamilies != nil || s.Spec.ExternalTrafficPolicy != "" {
+		if s.Spec.ClusterIP != "" || s.Spec.ClusterIPs != nil || s.Spec.Ports[0].NodePort != 0 ||
+			s.Spec.IPFamilies != nil || s.Spec.ExternalTrafficPolicy != "" {
 			t.Errorf("got %+v", s.Spec)
 		}
 	})
 	t.Run("from a load balancer to inside", func(t *testing.T) {
-		old := service(balancer, func(s *corev1.Service) { s.Spec.ExternalTrafficPolicy, s.Spec.HealthCheckNodePort = "Local", 30099 })
+		old := service(balancer, func(s *corev1.Service) {
+			s.Spec.ExternalTrafficPolicy,
+				s.Spec.HealthCheckNodePort = "Local", 30099
+		})
 		s := old.DeepCopy()
 		s.Spec.Type = cluster
 		update(s, old)
-		if s.Spec.ClusterIP == "" || s.Spec.Ports[0].NodePort != 0 || s.Spec.HealthCheckNodePort != 0 || s.Spec.AllocateLoadBalancerNodePorts != nil || s.Spec.ExternalTrafficPolicy != "" {
+		if s.Spec.ClusterIP == "" || s.Spec.Ports[0].NodePort != 0 || s.Spec.HealthCheckNodePort != 0 ||
+			s.Spec.AllocateLoadBalancerNodePorts != nil || s.Spec.ExternalTrafficPolicy != "" {
 			t.Errorf("got %+v", s.Spec)
 		}
 	})

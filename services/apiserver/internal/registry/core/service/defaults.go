@@ -39,7 +39,8 @@ func defaultAffinity(spec *corev1.ServiceSpec) {
 	case corev1.ServiceAffinityNone:
 		spec.SessionAffinityConfig = nil
 	case corev1.ServiceAffinityClientIP:
-		if spec.SessionAffinityConfig == nil || spec.SessionAffinityConfig.ClientIP == nil || spec.SessionAffinityConfig.ClientIP.TimeoutSeconds == nil {
+		if spec.SessionAffinityConfig == nil || spec.SessionAffinityConfig.ClientIP == nil ||
+			spec.SessionAffinityConfig.ClientIP.TimeoutSeconds == nil {
 			spec.SessionAffinityConfig = &corev1.SessionAffinityConfig{
 				ClientIP: &corev1.ClientIPConfig{TimeoutSeconds: ptr.To[int32](defaultAffinitySeconds)},
 			}
@@ -84,7 +85,8 @@ func mayHaveNodePorts(spec *corev1.ServiceSpec) bool {
 
 // needsHealthCheckPort tells whether a load balancer asks the Nodes which of them have Pods.
 func needsHealthCheckPort(spec *corev1.ServiceSpec) bool {
-	return spec.Type == corev1.ServiceTypeLoadBalancer && spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal
+	return spec.Type == corev1.ServiceTypeLoadBalancer &&
+		spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal
 }
 
 // externallyAccessible tells whether traffic from outside the cluster can reach the Service.

@@ -1,5 +1,5 @@
-// Package service is the resource Service of the core group: a stable address for a changing set of Pods. Cluster IPs and
-// node ports are taken from their ranges before a Service is stored and given back after it is gone.
+// Package service is the resource Service of the core group: a stable address for a changing set of Pods. Cluster IPs
+// and node ports are taken from their ranges before a Service is stored and given back after it is gone.
 package service
 
 import (

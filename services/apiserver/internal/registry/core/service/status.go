@@ -10,8 +10,8 @@ import (
 
 var ipModes = []corev1.LoadBalancerIPMode{corev1.LoadBalancerIPModeProxy, corev1.LoadBalancerIPModeVIP}
 
-// ValidateStatusUpdate returns what is wrong with a Service's status: with the addresses that Pods and nodes are led to.
-// Conditions are their writer's own.
+// ValidateStatusUpdate returns what is wrong with a Service's status: with the addresses that Pods and nodes are led
+// to. Conditions are their writer's own.
 func ValidateStatusUpdate(s, _ *corev1.Service) field.ErrorList {
 	var errs field.ErrorList
 	path := field.NewPath("status", "loadBalancer", "ingress")
@@ -38,7 +38,8 @@ func validateIngress(ingress *corev1.LoadBalancerIngress, path *field.Path) fiel
 		errs = append(errs, fieldcheck.Messages(ingress.Hostname, path.Child("hostname"),
 			validation.IsDNS1123Subdomain(ingress.Hostname))...)
 		if len(validation.IsValidIP(nil, ingress.Hostname)) == 0 {
-			errs = append(errs, field.Invalid(path.Child("hostname"), ingress.Hostname, "must be a DNS name, not an IP address"))
+			errs = append(errs, field.Invalid(path.Child("hostname"), ingress.Hostname,
+				"must be a DNS name, not an IP address"))
 		}
 	}
 	return errs

@@ -20,11 +20,15 @@ var (
 	clusterIPsPath = specPath.Child("clusterIPs")
 
 	serviceTypes = []corev1.ServiceType{
-		corev1.ServiceTypeClusterIP, corev1.ServiceTypeExternalName, corev1.ServiceTypeLoadBalancer, corev1.ServiceTypeNodePort,
+		corev1.ServiceTypeClusterIP, corev1.ServiceTypeExternalName, corev1.ServiceTypeLoadBalancer,
+		corev1.ServiceTypeNodePort,
 	}
-	internalPolicies     = []corev1.ServiceInternalTrafficPolicy{corev1.ServiceInternalTrafficPolicyCluster, corev1.ServiceInternalTrafficPolicyLocal}
-	externalPolicies     = []corev1.ServiceExternalTrafficPolicy{corev1.ServiceExternalTrafficPolicyCluster, corev1.ServiceExternalTrafficPolicyLocal}
-	trafficDistributions = []string{corev1.ServiceTrafficDistributionPreferClose, corev1.ServiceTrafficDistributionPreferSameNode, corev1.ServiceTrafficDistributionPreferSameZone}
+	internalPolicies = []corev1.ServiceInternalTrafficPolicy{corev1.ServiceInternalTrafficPolicyCluster,
+		corev1.ServiceInternalTrafficPolicyLocal}
+	externalPolicies = []corev1.ServiceExternalTrafficPolicy{corev1.ServiceExternalTrafficPolicyCluster,
+		corev1.ServiceExternalTrafficPolicyLocal}
+	trafficDistributions = []string{corev1.ServiceTrafficDistributionPreferClose,
+		corev1.ServiceTrafficDistributionPreferSameNode, corev1.ServiceTrafficDistributionPreferSameZone}
 )
 
 // Validate returns what is wrong with a defaulted Service that has been given what it needs.
@@ -53,12 +57,14 @@ func ValidateUpdate(s, old *corev1.Service) field.ErrorList {
 			errs = append(errs, field.Invalid(clusterIPsPath.Index(0), now.ClusterIPs, "may not change once set"))
 		}
 		if len(was.IPFamilies) > 0 && !slices.Equal(now.IPFamilies, was.IPFamilies) {
-			errs = append(errs, field.Invalid(specPath.Child("ipFamilies").Index(0), now.IPFamilies, "may not change once set"))
+			errs = append(errs, field.Invalid(specPath.Child("ipFamilies").Index(0), now.IPFamilies,
+				"may not change once set"))
 		}
 	}
 	if now.Type == corev1.ServiceTypeLoadBalancer && was.Type == corev1.ServiceTypeLoadBalancer &&
 		ptr.Deref(now.LoadBalancerClass, "") != ptr.Deref(was.LoadBalancerClass, "") {
-		errs = append(errs, field.Invalid(specPath.Child("loadBalancerClass"), now.LoadBalancerClass, "may not change once set"))
+		errs = append(errs, field.Invalid(specPath.Child("loadBalancerClass"), now.LoadBalancerClass,
+			"may not change once set"))
 	}
 	return append(errs, Validate(s)...)
 }
@@ -95,7 +101,8 @@ func validateByType(spec *corev1.ServiceSpec) field.ErrorList {
 	switch spec.Type {
 	case corev1.ServiceTypeLoadBalancer, corev1.ServiceTypeNodePort:
 		if headless(spec) {
-			errs = append(errs, field.Invalid(clusterIPsPath.Index(0), corev1.ClusterIPNone, "may not be set to 'None' for "+string(spec.Type)+" services"))
+			errs = append(errs, field.Invalid(clusterIPsPath.Index(0), corev1.ClusterIPNone,
+				"may not be set to 'None' for "+string(spec.Type)+" services"))
 		}
 	case corev1.ServiceTypeExternalName:
 		if spec.ClusterIP != "" || len(spec.ClusterIPs) > 0 {
@@ -123,7 +130,8 @@ func validateClusterIPs(spec *corev1.ServiceSpec) field.ErrorList {
 		errs = append(errs, field.Invalid(clusterIPsPath.Index(0), spec.ClusterIPs[0], "must match `clusterIP`"))
 	}
 	if len(spec.ClusterIPs) > 1 {
-		errs = append(errs, field.Invalid(clusterIPsPath, spec.ClusterIPs, "may only hold one address: this cluster has a single address family"))
+		errs = append(errs, field.Invalid(clusterIPsPath, spec.ClusterIPs,
+			"may only hold one address: this cluster has a single address family"))
 	}
 	if first := spec.ClusterIPs[0]; first != corev1.ClusterIPNone {
 		errs = append(errs, validation.IsValidIP(clusterIPsPath.Index(0), first)...)
@@ -147,16 +155,19 @@ func validateFamilies(spec *corev1.ServiceSpec) field.ErrorList {
 	switch ptr.Deref(spec.IPFamilyPolicy, corev1.IPFamilyPolicySingleStack) {
 	case corev1.IPFamilyPolicySingleStack, corev1.IPFamilyPolicyPreferDualStack:
 	case corev1.IPFamilyPolicyRequireDualStack:
-		errs = append(errs, field.Invalid(policy, *spec.IPFamilyPolicy, "this cluster is not configured for dual-stack services"))
+		errs = append(errs, field.Invalid(policy, *spec.IPFamilyPolicy,
+			"this cluster is not configured for dual-stack services"))
 	default:
 		errs = append(errs, fieldcheck.OneOf(*spec.IPFamilyPolicy, policy,
-			corev1.IPFamilyPolicyPreferDualStack, corev1.IPFamilyPolicyRequireDualStack, corev1.IPFamilyPolicySingleStack)...)
+			corev1.IPFamilyPolicyPreferDualStack, corev1.IPFamilyPolicyRequireDualStack,
+			corev1.IPFamilyPolicySingleStack)...)
 	}
 	for i, family := range spec.IPFamilies {
 		errs = append(errs, fieldcheck.OneOf(family, families.Index(i), corev1.IPv4Protocol, corev1.IPv6Protocol)...)
 	}
 	if len(spec.IPFamilies) > 1 {
-		errs = append(errs, field.Invalid(families, spec.IPFamilies, "may only hold one family: this cluster has a single address family"))
+		errs = append(errs, field.Invalid(families, spec.IPFamilies,
+			"may only hold one family: this cluster has a single address family"))
 	}
 	return errs
 }
@@ -172,7 +183,8 @@ func validateTrafficPolicies(spec *corev1.ServiceSpec) field.ErrorList {
 	path := specPath.Child("externalTrafficPolicy")
 	switch {
 	case !externallyAccessible(spec) && spec.ExternalTrafficPolicy != "":
-		errs = append(errs, field.Invalid(path, spec.ExternalTrafficPolicy, "may only be set for externally-accessible services"))
+		errs = append(errs, field.Invalid(path, spec.ExternalTrafficPolicy,
+			"may only be set for externally-accessible services"))
 	case externallyAccessible(spec) && spec.ExternalTrafficPolicy == "":
 		errs = append(errs, field.Required(path, "for externally-accessible services"))
 	case externallyAccessible(spec):

@@ -21,7 +21,8 @@ func validatePorts(spec *corev1.ServiceSpec) field.ErrorList {
 		errs = append(errs, validatePort(port, len(spec.Ports) > 1, path)...)
 		errs = append(errs, seen.check(port, path)...)
 		if port.NodePort != 0 && !mayHaveNodePorts(spec) {
-			errs = append(errs, field.Forbidden(path.Child("nodePort"), "may not be used when `type` is '"+string(spec.Type)+"'"))
+			errs = append(errs, field.Forbidden(path.Child("nodePort"), "may not be used when `type` is '"+
+				string(spec.Type)+"'"))
 		}
 	}
 	return errs
@@ -35,7 +36,8 @@ func validatePort(port *corev1.ServicePort, nameRequired bool, path *field.Path)
 	case nameRequired:
 		errs = append(errs, field.Required(path.Child("name"), ""))
 	}
-	errs = append(errs, fieldcheck.Messages(port.Port, path.Child("port"), validation.IsValidPortNum(int(port.Port)))...)
+	errs = append(errs, fieldcheck.Messages(port.Port, path.Child("port"),
+		validation.IsValidPortNum(int(port.Port)))...)
 	errs = append(errs, fieldcheck.Protocol(port.Protocol, path.Child("protocol"))...)
 	target := path.Child("targetPort")
 	if port.TargetPort.Type == intstr.Int {

@@ -30,7 +30,8 @@ type storage struct {
 }
 
 // Create stores a new Service.
-func (s *storage) Create(ctx context.Context, obj runtime.Object, validate genericrest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+func (s *storage) Create(ctx context.Context, obj runtime.Object, validate genericrest.ValidateObjectFunc,
+	options *metav1.CreateOptions) (runtime.Object, error) {
 	r, err := s.reserve(ctx, options.DryRun)
 	if err != nil {
 		return nil, err
@@ -48,13 +49,16 @@ func (s *storage) Create(ctx context.Context, obj runtime.Object, validate gener
 }
 
 // Update changes a Service.
-func (s *storage) Update(ctx context.Context, name string, info genericrest.UpdatedObjectInfo, createValidation genericrest.ValidateObjectFunc, updateValidation genericrest.ValidateObjectUpdateFunc, forceAllowCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
+func (s *storage) Update(ctx context.Context, name string, info genericrest.UpdatedObjectInfo,
+	createValidation genericrest.ValidateObjectFunc, updateValidation genericrest.ValidateObjectUpdateFunc,
+	forceAllowCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
 	r, err := s.reserve(ctx, options.DryRun)
 	if err != nil {
 		return nil, false, err
 	}
 	var old *corev1.Service
-	completed := genericrest.WrapUpdatedObjectInfo(info, func(ctx context.Context, updated, existing runtime.Object) (runtime.Object, error) {
+	completed := genericrest.WrapUpdatedObjectInfo(info, func(ctx context.Context, updated,
+		existing runtime.Object) (runtime.Object, error) {
 		old = nil
 		if was, ok := existing.(*corev1.Service); ok && was.UID != "" {
 			old = was.DeepCopy()
@@ -65,7 +69,8 @@ func (s *storage) Update(ctx context.Context, name string, info genericrest.Upda
 		}
 		return service, nil
 	})
-	updated, created, err := s.Storage.Update(ctx, name, completed, createValidation, updateValidation, forceAllowCreate, options)
+	updated, created, err := s.Storage.Update(ctx, name, completed, createValidation, updateValidation,
+		forceAllowCreate, options)
 	if err == nil || refused(err) {
 		s.settle(ctx, r, updated, old)
 	}
@@ -92,11 +97,12 @@ func (s *storage) settle(ctx context.Context, r *reservation, stored runtime.Obj
 	}
 }
 
-// refused tells whether err proves that nothing was written. After any other error the write may count all the same: what
-// it took must not be given to somebody else, and if it is unused, an audit finds it.
+// refused tells whether err proves that nothing was written. After any other error the write may count all the same:
+// what it took must not be given to somebody else, and if it is unused, an audit finds it.
 func refused(err error) bool {
 	switch apierrors.ReasonForError(err) {
-	case metav1.StatusReasonInvalid, metav1.StatusReasonForbidden, metav1.StatusReasonConflict, metav1.StatusReasonNotFound,
+	case metav1.StatusReasonInvalid, metav1.StatusReasonForbidden, metav1.StatusReasonConflict,
+		metav1.StatusReasonNotFound,
 		metav1.StatusReasonAlreadyExists, metav1.StatusReasonBadRequest:
 		return true
 	}

@@ -18,9 +18,14 @@ func TestTokenRequest(t *testing.T) {
 	}{
 		{"nothing said", authenticationv1.TokenRequestSpec{}, nil},
 		{"ten minutes", authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To[int64](600)}, nil},
-		{"too short", authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To[int64](599)}, []string{"spec.expirationSeconds: Invalid value: 599: may not specify a duration less than 10 minutes"}},
-		{"too long", authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To(int64(1)<<32 + 1)}, []string{"spec.expirationSeconds: Invalid value: 4294967297: may not specify a duration larger than 2^32 seconds"}},
-		{"bound to something without a name", authenticationv1.TokenRequestSpec{BoundObjectRef: &authenticationv1.BoundObjectReference{Kind: "Pod"}}, []string{"spec.boundObjectRef.name: Required value"}},
+		{"too short", authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To[int64](599)},
+			[]string{"spec.expirationSeconds: Invalid value: 599: may not specify a duration less than 10 minutes"}},
+		{"too long", authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To(int64(1)<<32 + 1)},
+			[]string{"spec.expirationSeconds: Invalid value: 4294967297: may not specify a duration larger than 2^32 " +
+				"seconds"}},
+		{"bound to something without a name",
+			authenticationv1.TokenRequestSpec{BoundObjectRef: &authenticationv1.BoundObjectReference{Kind: "Pod"}},
+			[]string{"spec.boundObjectRef.name: Required value"}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			request := &authenticationv1.TokenRequest{Spec: row.spec}
@@ -32,7 +37,8 @@ func TestTokenRequest(t *testing.T) {
 
 func TestCheckBound(t *testing.T) {
 	for kind, ok := range map[string]bool{"Pod": true, "Secret": true, "Node": true, "Deployment": false, "": false} {
-		if err := checkBound(&authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: kind, Name: "a"}); (err == nil) != ok {
+		if err := checkBound(&authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: kind,
+			Name: "a"}); (err == nil) != ok {
 			t.Errorf("%s: %v", kind, err)
 		}
 	}
@@ -42,7 +48,8 @@ func TestCheckBound(t *testing.T) {
 }
 
 func TestKeepSecretNames(t *testing.T) {
-	sa := &corev1.ServiceAccount{Secrets: []corev1.ObjectReference{{Kind: "Secret", Namespace: "elsewhere", Name: "a", FieldPath: "x"}}}
+	sa := &corev1.ServiceAccount{Secrets: []corev1.ObjectReference{{Kind: "Secret", Namespace: "elsewhere", Name: "a",
+		FieldPath: "x"}}}
 	if keepSecretNames(sa); sa.Secrets[0] != (corev1.ObjectReference{Name: "a"}) {
 		t.Errorf("kept %+v", sa.Secrets[0])
 	}

@@ -23,7 +23,8 @@ var tokenRequestKind = authenticationv1.SchemeGroupVersion.WithKind("TokenReques
 
 // Issuer signs tokens.
 type Issuer interface {
-	Issue(b satoken.Bound, spec authenticationv1.TokenRequestSpec, now time.Time) (authenticationv1.TokenRequestStatus, error)
+	Issue(b satoken.Bound, spec authenticationv1.TokenRequestSpec, now time.Time) (authenticationv1.TokenRequestStatus,
+		error)
 }
 
 // Tokens is what /token needs beyond the accounts.
@@ -64,7 +65,8 @@ func (s *tokenStorage) GroupVersionKind(schema.GroupVersion) schema.GroupVersion
 }
 
 // Create issues a token for the account called name.
-func (s *tokenStorage) Create(ctx context.Context, name string, obj runtime.Object, validate genericrest.ValidateObjectFunc, _ *metav1.CreateOptions) (runtime.Object, error) {
+func (s *tokenStorage) Create(ctx context.Context, name string, obj runtime.Object,
+	validate genericrest.ValidateObjectFunc, _ *metav1.CreateOptions) (runtime.Object, error) {
 	asked, ok := obj.(*authenticationv1.TokenRequest)
 	if !ok {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("expected a TokenRequest, got %T", obj))
@@ -103,10 +105,12 @@ func (s *tokenStorage) account(ctx context.Context, name string) (*corev1.Servic
 // prepare completes the request and checks it.
 func (s *tokenStorage) prepare(req *authenticationv1.TokenRequest, account *corev1.ServiceAccount) error {
 	if req.Name != "" && req.Name != account.Name {
-		return apierrors.NewBadRequest(fmt.Sprintf("metadata.name: the token is asked for %q, the path names the service account %q", req.Name, account.Name))
+		return apierrors.NewBadRequest(fmt.Sprintf(
+			"metadata.name: the token is asked for %q, the path names the service account %q", req.Name, account.Name))
 	}
 	if req.Namespace != "" && req.Namespace != account.Namespace {
-		return apierrors.NewBadRequest(fmt.Sprintf("metadata.namespace: the token is asked for in %q, the path names %q", req.Namespace, account.Namespace))
+		return apierrors.NewBadRequest(fmt.Sprintf(
+			"metadata.namespace: the token is asked for in %q, the path names %q", req.Namespace, account.Namespace))
 	}
 	req.Name, req.Namespace, req.CreationTimestamp = account.Name, account.Namespace, metav1.NewTime(s.now())
 	if len(req.Spec.Audiences) == 0 {
@@ -119,7 +123,8 @@ func (s *tokenStorage) prepare(req *authenticationv1.TokenRequest, account *core
 }
 
 // bound finds the objects whose end will be the token's end.
-func (s *tokenStorage) bound(ctx context.Context, account *corev1.ServiceAccount, ref *authenticationv1.BoundObjectReference) (satoken.Bound, error) {
+func (s *tokenStorage) bound(ctx context.Context, account *corev1.ServiceAccount,
+	ref *authenticationv1.BoundObjectReference) (satoken.Bound, error) {
 	bound := satoken.Bound{ServiceAccount: account}
 	if ref == nil {
 		return bound, nil
@@ -161,7 +166,9 @@ func (s *tokenStorage) bindPod(ctx context.Context, bound *satoken.Bound, name s
 		return "", err
 	}
 	if account := bound.ServiceAccount.Name; pod.Spec.ServiceAccountName != account {
-		return "", apierrors.NewBadRequest(fmt.Sprintf("cannot bind token for serviceaccount %q to pod running with different serviceaccount name.", account))
+		return "",
+			apierrors.NewBadRequest(fmt.Sprintf(
+				"cannot bind token for serviceaccount %q to pod running with different serviceaccount name.", account))
 	}
 	bound.Pod = pod
 	if pod.Spec.NodeName == "" {

@@ -36,10 +36,12 @@ func ValidateTokenRequest(r *authenticationv1.TokenRequest) field.ErrorList {
 	var errs field.ErrorList
 	seconds := ptr.Deref(r.Spec.ExpirationSeconds, 0)
 	if seconds < minExpirationSeconds {
-		errs = append(errs, field.Invalid(path.Child("expirationSeconds"), seconds, "may not specify a duration less than 10 minutes"))
+		errs = append(errs, field.Invalid(path.Child("expirationSeconds"), seconds,
+			"may not specify a duration less than 10 minutes"))
 	}
 	if seconds > maxExpirationSeconds {
-		errs = append(errs, field.Invalid(path.Child("expirationSeconds"), seconds, "may not specify a duration larger than 2^32 seconds"))
+		errs = append(errs, field.Invalid(path.Child("expirationSeconds"), seconds,
+			"may not specify a duration larger than 2^32 seconds"))
 	}
 	if ref := r.Spec.BoundObjectRef; ref != nil && ref.Name == "" {
 		errs = append(errs, field.Required(path.Child("boundObjectRef", "name"), ""))
@@ -52,7 +54,8 @@ func checkBound(ref *authenticationv1.BoundObjectReference) error {
 	if ref.APIVersion == "v1" && (ref.Kind == kindPod || ref.Kind == kindSecret || ref.Kind == kindNode) {
 		return nil
 	}
-	return fmt.Errorf("cannot bind token to object of type %s, Kind=%s: only v1 Pod, Secret and Node are possible", ref.APIVersion, ref.Kind)
+	return fmt.Errorf("cannot bind token to object of type %s, Kind=%s: only v1 Pod, Secret and Node are possible",
+		ref.APIVersion, ref.Kind)
 }
 
 // checkUID wants the object found to be the one that the request means.
@@ -60,5 +63,6 @@ func checkUID(asked, found types.UID) error {
 	if asked == "" || asked == found {
 		return nil
 	}
-	return fmt.Errorf("the UID in the bound object reference (%s) does not match the UID in record. The object might have been deleted and then recreated", asked)
+	return fmt.Errorf("the UID in the bound object reference (%s) does not match the UID in record. The object might "+
+		"have been deleted and then recreated", asked)
 }

@@ -15,8 +15,10 @@ func TestAggregation(t *testing.T) {
 	}
 	good := aggregated(metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}})
 	fieldtest.Check(t, Validate(good))
-	fieldtest.Check(t, Validate(aggregated()), "aggregationRule.clusterRoleSelectors: Required value: at least one clusterRoleSelector required if aggregationRule is non-nil")
-	fieldtest.Check(t, Validate(aggregated(metav1.LabelSelector{MatchLabels: map[string]string{"a b": "c"}})), "aggregationRule.clusterRoleSelectors[0].matchLabels: Invalid value")
+	fieldtest.Check(t, Validate(aggregated()), "aggregationRule.clusterRoleSelectors: Required value: at least one "+
+		"clusterRoleSelector required if aggregationRule is non-nil")
+	fieldtest.Check(t, Validate(aggregated(metav1.LabelSelector{MatchLabels: map[string]string{"a b": "c"}})),
+		"aggregationRule.clusterRoleSelectors[0].matchLabels: Invalid value")
 	// Whoever makes an aggregated role could later fill it with anything.
 	if rules := rulesOf(good); len(rules) != 2 || rules[0].Verbs[0] != "*" {
 		t.Errorf("an aggregated role grants %v", rules)

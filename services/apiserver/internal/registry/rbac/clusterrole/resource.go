@@ -44,7 +44,8 @@ func Validate(r *rbacv1.ClusterRole) field.ErrorList {
 	path := field.NewPath("aggregationRule", "clusterRoleSelectors")
 	selectors := r.AggregationRule.ClusterRoleSelectors
 	if len(selectors) == 0 {
-		errs = append(errs, field.Required(path, "at least one clusterRoleSelector required if aggregationRule is non-nil"))
+		errs = append(errs, field.Required(path,
+			"at least one clusterRoleSelector required if aggregationRule is non-nil"))
 	}
 	for i := range selectors {
 		errs = append(errs, fieldcheck.LabelSelector(&selectors[i], path.Index(i))...)
@@ -61,5 +62,6 @@ func rulesOf(r *rbacv1.ClusterRole) []rbacv1.PolicyRule {
 }
 
 func grantsTheSame(r, old *rbacv1.ClusterRole) bool {
-	return equality.Semantic.DeepEqual(r.Rules, old.Rules) && equality.Semantic.DeepEqual(r.AggregationRule, old.AggregationRule)
+	return equality.Semantic.DeepEqual(r.Rules, old.Rules) && equality.Semantic.DeepEqual(r.AggregationRule,
+		old.AggregationRule)
 }

@@ -37,7 +37,8 @@ func BindingColumns[O rest.Object](parts Parts[O]) rest.Columns[O] {
 		rest.AgeColumn[O](),
 		rest.Column("Users", "string", "Users in the binding", names(rbacv1.UserKind)).Wide(),
 		rest.Column("Groups", "string", "Groups in the binding", names(rbacv1.GroupKind)).Wide(),
-		rest.Column("ServiceAccounts", "string", "ServiceAccounts in the binding", names(rbacv1.ServiceAccountKind)).Wide(),
+		rest.Column("ServiceAccounts", "string", "ServiceAccounts in the binding",
+			names(rbacv1.ServiceAccountKind)).Wide(),
 	)
 }
 

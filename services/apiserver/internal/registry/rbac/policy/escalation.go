@@ -90,7 +90,8 @@ func guarded[O rest.Object](resource rest.Resource[O], guard Guard[O]) rest.Entr
 }
 
 // Create stores the object if its writer may grant what it grants.
-func (g *Guard[O]) Create(ctx context.Context, obj runtime.Object, validate genericrest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+func (g *Guard[O]) Create(ctx context.Context, obj runtime.Object, validate genericrest.ValidateObjectFunc,
+	options *metav1.CreateOptions) (runtime.Object, error) {
 	if err := g.check(ctx, obj.(O)); err != nil {
 		return nil, err
 	}
@@ -98,8 +99,11 @@ func (g *Guard[O]) Create(ctx context.Context, obj runtime.Object, validate gene
 }
 
 // Update changes the object if its writer may grant what it then grants.
-func (g *Guard[O]) Update(ctx context.Context, name string, info genericrest.UpdatedObjectInfo, createValidation genericrest.ValidateObjectFunc, updateValidation genericrest.ValidateObjectUpdateFunc, forceAllowCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
-	checked := genericrest.WrapUpdatedObjectInfo(info, func(ctx context.Context, updated, existing runtime.Object) (runtime.Object, error) {
+func (g *Guard[O]) Update(ctx context.Context, name string, info genericrest.UpdatedObjectInfo,
+	createValidation genericrest.ValidateObjectFunc, updateValidation genericrest.ValidateObjectUpdateFunc,
+	forceAllowCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
+	checked := genericrest.WrapUpdatedObjectInfo(info, func(ctx context.Context, updated,
+		existing runtime.Object) (runtime.Object, error) {
 		obj := updated.(O)
 		if old, ok := existing.(O); ok && old.GetUID() != "" && g.unchanged(obj, old) {
 			return updated, nil

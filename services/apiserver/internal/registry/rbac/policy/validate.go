@@ -43,7 +43,8 @@ func validateRule(rule *rbacv1.PolicyRule, namespaced bool, path *field.Path) fi
 		return append(errs, validateURLs(rule, namespaced, path.Child("nonResourceURLs"))...)
 	}
 	if len(rule.APIGroups) == 0 {
-		errs = append(errs, field.Required(path.Child("apiGroups"), "resource rules must supply at least one api group"))
+		errs = append(errs, field.Required(path.Child("apiGroups"),
+			"resource rules must supply at least one api group"))
 	}
 	if len(rule.Resources) == 0 {
 		errs = append(errs, field.Required(path.Child("resources"), "resource rules must supply at least one resource"))
@@ -54,10 +55,12 @@ func validateRule(rule *rbacv1.PolicyRule, namespaced bool, path *field.Path) fi
 func validateURLs(rule *rbacv1.PolicyRule, namespaced bool, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if namespaced {
-		errs = append(errs, field.Invalid(path, rule.NonResourceURLs, "namespaced rules cannot apply to non-resource URLs"))
+		errs = append(errs, field.Invalid(path, rule.NonResourceURLs,
+			"namespaced rules cannot apply to non-resource URLs"))
 	}
 	if len(rule.APIGroups)+len(rule.Resources)+len(rule.ResourceNames) > 0 {
-		errs = append(errs, field.Invalid(path, rule.NonResourceURLs, "rules cannot apply to both regular resources and non-resource URLs"))
+		errs = append(errs, field.Invalid(path, rule.NonResourceURLs,
+			"rules cannot apply to both regular resources and non-resource URLs"))
 	}
 	return errs
 }

@@ -18,12 +18,14 @@ import (
 type storage struct{ *rest.Storage }
 
 // Delete removes a class that the system does not need.
-func (s *storage) Delete(ctx context.Context, name string, validate genericrest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
+func (s *storage) Delete(ctx context.Context, name string, validate genericrest.ValidateObjectFunc,
+	options *metav1.DeleteOptions) (runtime.Object, bool, error) {
 	return s.Storage.Delete(ctx, name, sparingSystem(validate), options)
 }
 
 // DeleteCollection removes the classes listed up to the first that the system needs.
-func (s *storage) DeleteCollection(ctx context.Context, validate genericrest.ValidateObjectFunc, options *metav1.DeleteOptions, list *internalversion.ListOptions) (runtime.Object, error) {
+func (s *storage) DeleteCollection(ctx context.Context, validate genericrest.ValidateObjectFunc,
+	options *metav1.DeleteOptions, list *internalversion.ListOptions) (runtime.Object, error) {
 	return s.Storage.DeleteCollection(ctx, sparingSystem(validate), options, list)
 }
 

@@ -26,22 +26,29 @@ func policy(p corev1.PreemptionPolicy) func(*schedulingv1.PriorityClass) {
 }
 
 func TestValidate(t *testing.T) {
-	const reserved = "metadata.name: Forbidden: priority class names with 'system-' prefix are reserved for system use only."
+	const reserved = "metadata.name: Forbidden: priority class names with 'system-' prefix are reserved for system " +
+		"use only."
 	for _, row := range []struct {
 		name string
 		pc   *schedulingv1.PriorityClass
 		want []string
 	}{
 		{"SCH-007 highest", class("a", 1000000000), nil},
-		{"SCH-007 one more", class("a", 1000000001), []string{"value: Forbidden: maximum allowed value of a user defined priority is 1000000000"}},
+		{"SCH-007 one more", class("a", 1000000001),
+			[]string{"value: Forbidden: maximum allowed value of a user defined priority is 1000000000"}},
 		{"SCH-007 lowest", class("a", math.MinInt32), nil},
 		{"SCH-007 zero", class("a", 0), nil},
 		{"SCH-008 a name of the system's", class("system-mine", 5), []string{reserved}},
 		{"SCH-008 the system's own", class("system-cluster-critical", 2000000000), nil},
 		{"SCH-008 the system's own with another value", class("system-cluster-critical", 5), []string{reserved}},
-		{"SCH-009 default with a description", class("a", 5, func(pc *schedulingv1.PriorityClass) { pc.GlobalDefault, pc.Description = true, "for all" }), nil},
+		{"SCH-009 default with a description", class("a", 5, func(pc *schedulingv1.PriorityClass) {
+			pc.GlobalDefault,
+				pc.Description = true, "for all"
+		}), nil},
 		{"SCH-023 never", class("a", 5, policy("Never")), nil},
-		{"SCH-023 as the seed spells it", class("a", 5, policy("PreemptionLowerPriority")), []string{`preemptionPolicy: Unsupported value: "PreemptionLowerPriority": supported values: "Never", "PreemptLowerPriority"`}},
+		{"SCH-023 as the seed spells it", class("a", 5, policy("PreemptionLowerPriority")),
+			[]string{
+				`preemptionPolicy: Unsupported value: "PreemptionLowerPriority": supported values: "Never", "PreemptLowerPriority"`}},
 	} {
 		t.Run(row.name, func(t *testing.T) { fieldtest.Check(t, Validate(row.pc), row.want...) })
 	}
@@ -50,9 +57,13 @@ func TestValidate(t *testing.T) {
 // SCH-012.
 func TestValidateUpdate(t *testing.T) {
 	old := class("a", 5)
-	fieldtest.Check(t, ValidateUpdate(class("a", 5, func(pc *schedulingv1.PriorityClass) { pc.GlobalDefault, pc.Description = true, "x" }), old))
+	fieldtest.Check(t, ValidateUpdate(class("a", 5, func(pc *schedulingv1.PriorityClass) {
+		pc.GlobalDefault,
+			pc.Description = true, "x"
+	}), old))
 	fieldtest.Check(t, ValidateUpdate(class("a", 6), old), "value: Forbidden: may not be changed in an update.")
-	fieldtest.Check(t, ValidateUpdate(class("a", 5, policy("Never")), old), "preemptionPolicy: Invalid value: \"Never\": field is immutable")
+	fieldtest.Check(t, ValidateUpdate(class("a", 5, policy("Never")), old),
+		"preemptionPolicy: Invalid value: \"Never\": field is immutable")
 }
 
 // SCH-008, SCH-013.

@@ -32,7 +32,8 @@ var Resource = rest.Resource[*schedulingv1.PriorityClass]{
 	Wrap: func(s *rest.Storage) genericrest.Storage { return &storage{s} },
 	Columns: rest.NewColumns(
 		rest.NameColumn[*schedulingv1.PriorityClass](),
-		rest.Column("Value", "integer", help["value"], func(pc *schedulingv1.PriorityClass) any { return int64(pc.Value) }),
+		rest.Column("Value", "integer", help["value"],
+			func(pc *schedulingv1.PriorityClass) any { return int64(pc.Value) }),
 		rest.Column("Global-Default", "boolean", help["globalDefault"],
 			func(pc *schedulingv1.PriorityClass) any { return pc.GlobalDefault }),
 		rest.AgeColumn[*schedulingv1.PriorityClass](),

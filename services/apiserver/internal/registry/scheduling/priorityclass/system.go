@@ -27,7 +27,8 @@ func System() []*schedulingv1.PriorityClass {
 		systemClass(SystemNodeCritical, 2*HighestUserValue+1000,
 			"Used for system critical pods that must not be moved from their current node."),
 		systemClass(SystemClusterCritical, 2*HighestUserValue,
-			"Used for system critical pods that must run in the cluster, but can be moved to another node if necessary."),
+			"Used for system critical pods that must run in the cluster, but can be moved to another node if "+
+				"necessary."),
 	}
 }
 

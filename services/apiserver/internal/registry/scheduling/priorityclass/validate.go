@@ -26,13 +26,15 @@ func Validate(pc *schedulingv1.PriorityClass) field.ErrorList {
 	return errs
 }
 
-// ValidateUpdate returns what is wrong with pc as the successor of old. What Pods have taken from a class never changes.
+// ValidateUpdate returns what is wrong with pc as the successor of old. What Pods have taken from a class never
+// changes.
 func ValidateUpdate(pc, old *schedulingv1.PriorityClass) field.ErrorList {
 	errs := Validate(pc)
 	if pc.Value != old.Value {
 		errs = append(errs, field.Forbidden(field.NewPath("value"), "may not be changed in an update."))
 	}
-	return append(errs, fieldcheck.Immutable(pc.PreemptionPolicy, old.PreemptionPolicy, field.NewPath("preemptionPolicy"))...)
+	return append(errs, fieldcheck.Immutable(pc.PreemptionPolicy, old.PreemptionPolicy,
+		field.NewPath("preemptionPolicy"))...)
 }
 
 // validateSystem lets the system's own classes pass as they are, and no other class with their prefix.
@@ -44,9 +46,11 @@ func validateSystem(pc *schedulingv1.PriorityClass) field.ErrorList {
 	case known == nil:
 		return field.ErrorList{field.Forbidden(path, reserved+pc.Name+" is not a known system priority class")}
 	case pc.Value != known.Value:
-		return field.ErrorList{field.Forbidden(path, reserved+fmt.Sprintf("value of %s PriorityClass must be %d", pc.Name, known.Value))}
+		return field.ErrorList{field.Forbidden(path, reserved+fmt.Sprintf("value of %s PriorityClass must be %d",
+			pc.Name, known.Value))}
 	case pc.GlobalDefault != known.GlobalDefault:
-		return field.ErrorList{field.Forbidden(path, reserved+fmt.Sprintf("globalDefault of %s PriorityClass must be %t", pc.Name, known.GlobalDefault))}
+		return field.ErrorList{field.Forbidden(path,
+			reserved+fmt.Sprintf("globalDefault of %s PriorityClass must be %t", pc.Name, known.GlobalDefault))}
 	}
 	return nil
 }

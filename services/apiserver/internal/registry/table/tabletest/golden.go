@@ -1,6 +1,6 @@
-// Package tabletest checks a resource's table columns against golden files: testdata/columns/<case>.yaml holds an object
-// (or several, separated by ---), <case>.txt beside it the table that kubectl would print, normal and wide.
-// `go test ./... -update-testdata` rewrites the .txt files.
+// Package tabletest checks a resource's table columns against golden files: testdata/columns/<case>.yaml holds an
+// object (or several, separated by ---), <case>.txt beside it the table that kubectl would print, normal and wide. `go
+// test ./... -update-testdata` rewrites the .txt files.
 package tabletest
 
 import (

@@ -15,8 +15,8 @@ type Use struct {
 	Requests corev1.ResourceList
 }
 
-// Lacking says what a Pod with these requests would not find on the node; empty: it fits. The node's agent counts in the
-// same way. A node that has not yet said what it has is not judged.
+// Lacking says what a Pod with these requests would not find on the node; empty: it fits. The node's agent counts in
+// the same way. A node that has not yet said what it has is not judged.
 func Lacking(requests corev1.ResourceList, used Use, allocatable corev1.ResourceList) string {
 	if len(allocatable) == 0 {
 		return ""
@@ -27,7 +27,8 @@ func Lacking(requests corev1.ResourceList, used Use, allocatable corev1.Resource
 	for _, name := range names(requests) {
 		requested, taken, capacity := requests[name], used.Requests[name], allocatable[name]
 		if sum := plus(taken, requested); !requested.IsZero() && sum.Cmp(capacity) > 0 {
-			return fmt.Sprintf("insufficient %s, requested: %s, used: %s, allocatable: %s", name, &requested, &taken, &capacity)
+			return fmt.Sprintf("insufficient %s, requested: %s, used: %s, allocatable: %s", name, &requested, &taken,
+				&capacity)
 		}
 	}
 	return ""

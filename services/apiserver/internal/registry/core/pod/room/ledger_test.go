@@ -12,7 +12,8 @@ import (
 )
 
 func node(allocatable ...string) *corev1.Node {
-	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Status: corev1.NodeStatus{Allocatable: list(allocatable...)}}
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"},
+		Status: corev1.NodeStatus{Allocatable: list(allocatable...)}}
 }
 
 func pod(name, cpu string) *corev1.Pod {
@@ -109,7 +110,8 @@ func TestSums(t *testing.T) {
 			if on := l.nodes["n"]; on != nil {
 				got = *on
 			}
-			if gotCPU, wantCPU := got.Requests["cpu"], want.Requests["cpu"]; got.Pods != want.Pods || gotCPU.Cmp(wantCPU) != 0 {
+			if gotCPU, wantCPU := got.Requests["cpu"], want.Requests["cpu"]; got.Pods != want.Pods ||
+				gotCPU.Cmp(wantCPU) != 0 {
 				t.Fatalf("seed %d: %+v, want %+v", seed, got, want)
 			}
 		}

@@ -106,7 +106,8 @@ func (r *Rooms) followOnce() {
 	default:
 		close(r.synced)
 	}
-	events, err := r.pods.Watch(allNamespaces(r.done), &internalversion.ListOptions{FieldSelector: selector, ResourceVersion: version})
+	events, err := r.pods.Watch(allNamespaces(r.done), &internalversion.ListOptions{FieldSelector: selector,
+		ResourceVersion: version})
 	if err != nil {
 		return
 	}
