@@ -1,4 +1,5 @@
-// Package inproc runs a nodeagent inside another process: a real one, or a simulated one whose containers exist in memory.
+// Package inproc runs a nodeagent inside another process: a real one, or a simulated one whose containers exist in
+// memory.
 package inproc
 
 import (

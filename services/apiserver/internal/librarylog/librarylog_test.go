@@ -23,8 +23,7 @@ func TestRoute(t *testing.T) {
 		want zapcore.Level
 	}{
 		{&net.OpError{Op: "read", Err: net.ErrClosed}, zapcore.DebugLevel},
-		{fmt.Errorf("copying: %w", &net.OpError{Op: "write", Err: os.NewSyscallError("write", syscall.EPIPE)}),
-			zapcore.DebugLevel},
+		{fmt.Errorf("copying: %w", &net.OpError{Op: "write", Err: os.NewSyscallError("write", syscall.EPIPE)}), zapcore.DebugLevel},
 		{&net.OpError{Op: "read", Err: os.NewSyscallError("read", syscall.ECONNRESET)}, zapcore.ErrorLevel},
 		{errors.New("disk full"), zapcore.ErrorLevel},
 		{nil, zapcore.ErrorLevel},

@@ -130,7 +130,8 @@ func TestOptions(t *testing.T) {
 		{"container=c&stderr=true&tty=true", &corev1.PodAttachOptions{}, &corev1.PodAttachOptions{Container: "c",
 			Stderr: true, TTY: true}},
 		{
-			"follow=true&previous=true&timestamps=true&tailLines=5&limitBytes=10&sinceSeconds=60&sinceTime=2026-01-02T03:04:05Z",
+			"follow=true&previous=true&timestamps=true&tailLines=5&limitBytes=10&sinceSeconds=60&sinceTime=2026" +
+				"-01-02T03:04:05Z",
 			&corev1.PodLogOptions{},
 			&corev1.PodLogOptions{Follow: true, Previous: true, Timestamps: true, TailLines: ptr.To(int64(5)),
 				LimitBytes: ptr.To(int64(10)), SinceSeconds: ptr.To(int64(60)), SinceTime: &instant}},

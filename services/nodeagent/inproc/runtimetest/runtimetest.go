@@ -1,4 +1,5 @@
-// Package runtimetest lets the tests of a whole mesh check a real container runtime against what the nodeagent relies on.
+// Package runtimetest lets the tests of a whole mesh check a real container runtime against what the nodeagent relies
+// on.
 package runtimetest
 
 import (

@@ -45,7 +45,9 @@ func Port(port intstr.IntOrString, container *corev1.Container) (int, error) {
 		}
 	}
 	if number < 1 || number > 65535 {
-		return 0, fmt.Errorf("port %q of container %s is neither a number from 1 to 65535 nor the name of one of its ports", port.String(), container.Name)
+		return 0,
+			fmt.Errorf("port %q of container %s is neither a number from 1 to 65535 nor the name of one of its ports",
+				port.String(), container.Name)
 	}
 	return number, nil
 }
@@ -59,7 +61,8 @@ func Address(host, podIP string, port int) string {
 }
 
 // Request builds an HTTP GET. A Host header of the action becomes the request's host.
-func Request(ctx context.Context, get *corev1.HTTPGetAction, container *corev1.Container, podIP, version string) (*http.Request, error) {
+func Request(ctx context.Context, get *corev1.HTTPGetAction, container *corev1.Container, podIP,
+	version string) (*http.Request, error) {
 	port, err := Port(get.Port, container)
 	if err != nil {
 		return nil, err
@@ -118,8 +121,9 @@ func Dialer() *net.Dialer {
 func NewClient() *http.Client {
 	return &http.Client{
 		Transport: &http.Transport{
-			DialContext:        Dialer().DialContext,
-			TLSClientConfig:    &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // containers have no certificates a node could know
+			DialContext: Dialer().DialContext,
+			// nolint:gosec // containers have no certificates a node could know
+			TLSClientConfig:    &tls.Config{InsecureSkipVerify: true},
 			DisableKeepAlives:  true,
 			DisableCompression: true,
 		},

@@ -55,7 +55,9 @@ func system(in Input) *podstate.Outcome {
 func affinity(in Input) *podstate.Outcome {
 	match, err := nodeaffinity.GetRequiredNodeAffinity(in.Pod).Match(in.Node)
 	if err != nil || !match {
-		return &podstate.Outcome{Reason: reasonNodeAffinity, Message: "Pod was rejected: Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector"}
+		return &podstate.Outcome{Reason: reasonNodeAffinity,
+			Message: "Pod was rejected: Predicate NodeAffinity failed: node(s) didn't match Pod's node " +
+				"affinity/selector"}
 	}
 	return nil
 }
@@ -80,7 +82,8 @@ func ports(in Input) *podstate.Outcome {
 		for _, taken := range hostPorts(other) {
 			if slices.ContainsFunc(wanted, taken.conflicts) {
 				return &podstate.Outcome{Reason: reasonNodePorts, Message: fmt.Sprintf(
-					"Pod was rejected: Predicate NodePorts failed: port %d/%s of the node is taken by pod %s/%s", taken.port, taken.protocol, other.Namespace, other.Name)}
+					"Pod was rejected: Predicate NodePorts failed: port %d/%s of the node is taken by pod %s/%s",
+					taken.port, taken.protocol, other.Namespace, other.Name)}
 			}
 		}
 	}
@@ -151,5 +154,6 @@ func sorted(list corev1.ResourceList) []corev1.ResourceName {
 
 func lacks(name corev1.ResourceName, requested, used, capacity int64) *podstate.Outcome {
 	return &podstate.Outcome{Reason: outOf + string(name), Message: fmt.Sprintf(
-		"Pod was rejected: Node didn't have enough resource: %s, requested: %d, used: %d, capacity: %d", name, requested, used, capacity)}
+		"Pod was rejected: Node didn't have enough resource: %s, requested: %d, used: %d, capacity: %d", name,
+		requested, used, capacity)}
 }

@@ -17,7 +17,8 @@ func node() *corev1.Node {
 }
 
 func pod(cpu string, edit ...func(*corev1.Pod)) *corev1.Pod {
-	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c"}}}}
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p"},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c"}}}}
 	if cpu != "" {
 		p.Spec.Containers[0].Resources.Requests = corev1.ResourceList{"cpu": resource.MustParse(cpu)}
 	}
@@ -44,20 +45,28 @@ func TestDecide(t *testing.T) {
 		{"no cpu left", pod("600m"), []*corev1.Pod{pod("1500m")}, "OutOfcpu"},
 		{"no request always fits", pod(""), []*corev1.Pod{pod("2")}, ""},
 		{"POD-229 init containers count by their maximum", pod("500m", func(p *corev1.Pod) {
-			p.Spec.InitContainers = []corev1.Container{{Name: "i", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{"cpu": resource.MustParse("2100m")}}}}
+			p.Spec.InitContainers = []corev1.Container{{Name: "i",
+				Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
+					"cpu": resource.MustParse("2100m")}}}}
 		}), nil, "OutOfcpu"},
 		{"too many Pods", pod(""), []*corev1.Pod{pod(""), pod(""), pod("")}, "OutOfpods"},
 		{"a resource that the node has not", pod("", func(p *corev1.Pod) {
 			p.Spec.Containers[0].Resources.Requests = corev1.ResourceList{"example.com/gpu": resource.MustParse("1")}
 		}), nil, "OutOfexample.com/gpu"},
-		{"selector matches", pod("", func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"disk": "ssd"} }), nil, ""},
-		{"POD-035 selector does not match", pod("", func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"disk": "hdd"} }), nil, "NodeAffinity"},
-		{"another operating system", pod("", func(p *corev1.Pod) { p.Spec.OS = &corev1.PodOS{Name: "windows"} }), nil, "PodOSNotSupported"},
+		{"selector matches", pod("", func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"disk": "ssd"} }),
+			nil, ""},
+		{"POD-035 selector does not match",
+			pod("", func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"disk": "hdd"} }), nil,
+			"NodeAffinity"},
+		{"another operating system", pod("", func(p *corev1.Pod) { p.Spec.OS = &corev1.PodOS{Name: "windows"} }), nil,
+			"PodOSNotSupported"},
 		{"SET-149 a free port", pod("", port(80, "")), []*corev1.Pod{pod("", port(81, ""))}, ""},
 		{"a taken port", pod("", port(80, "10.0.0.1")), []*corev1.Pod{pod("", port(80, ""))}, "NodePorts"},
-		{"the same port of another address", pod("", port(80, "10.0.0.1")), []*corev1.Pod{pod("", port(80, "10.0.0.2"))}, ""},
+		{"the same port of another address", pod("", port(80, "10.0.0.1")),
+			[]*corev1.Pod{pod("", port(80, "10.0.0.2"))}, ""},
 		{"an unsafe sysctl", pod("", func(p *corev1.Pod) {
-			p.Spec.SecurityContext = &corev1.PodSecurityContext{Sysctls: []corev1.Sysctl{{Name: "kernel.msgmax", Value: "1"}}}
+			p.Spec.SecurityContext = &corev1.PodSecurityContext{Sysctls: []corev1.Sysctl{{Name: "kernel.msgmax",
+				Value: "1"}}}
 		}), nil, "SysctlForbidden"},
 	} {
 		t.Run(r.name, func(t *testing.T) {

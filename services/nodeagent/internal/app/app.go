@@ -107,7 +107,8 @@ func (a *agent) build(ctx context.Context) (err error) {
 	a.node = node.New(node.Config{Client: a.client, Log: a.Log, Facts: a.facts, Health: a.health})
 	a.objects = objectcache.New(ctx, a.client, func(uid types.UID) { a.pool.Refresh(uid) })
 	a.probes = probe.New(probe.Config{
-		Executor: a.runtime, Version: kubernetesVersion, Changed: func(uid types.UID) { a.pool.Tell(uid) }, Failed: a.events.unhealthy,
+		Executor: a.runtime, Version: kubernetesVersion, Changed: func(uid types.UID) { a.pool.Tell(uid) },
+		Failed: a.events.unhealthy,
 	})
 	a.statuses = status.NewWriter(a.client.CoreV1(), a.Log,
 		func(pod *corev1.Pod) { a.pool.Set(pod, true) }, func(uid types.UID) { a.pool.Remove(uid) })
@@ -117,22 +118,26 @@ func (a *agent) build(ctx context.Context) (err error) {
 		return err
 	}
 	a.source = podsource.All(api)
-	a.observer = observe.New(observe.Config{Runtime: a.runtime, Workers: a.pool, Log: a.Log, Leftovers: a.leftovers, Changed: a.node.Look})
-	a.garbage = gc.New(gc.Config{Runtime: a.runtime, Log: a.Log, Dir: a.RootDir, HighPercent: a.ImageHighPercent, LowPercent: a.ImageLowPercent})
+	a.observer = observe.New(observe.Config{Runtime: a.runtime, Workers: a.pool, Log: a.Log, Leftovers: a.leftovers,
+		Changed: a.node.Look})
+	a.garbage = gc.New(gc.Config{Runtime: a.runtime, Log: a.Log, Dir: a.RootDir, HighPercent: a.ImageHighPercent,
+		LowPercent: a.ImageLowPercent})
 	a.show()
 	return nil
 }
 
 func (a *agent) workerConfig() podworker.Config {
 	do := steps.New(steps.Config{
-		Files: a.files, Cgroups: a.cgroups, Volumes: volume.NewHost(a.files, a.mounter, kinds.All(a.mounter, a.objects)),
+		Files: a.files, Cgroups: a.cgroups, Volumes: volume.NewHost(a.files, a.mounter,
+			kinds.All(a.mounter, a.objects)),
 		Objects: a.objects, Ranges: a.ranges, Images: a.runtime, Events: a.events, Node: a.configNode(a.Config),
 		HostsFile: a.hostsFile, Services: a.watches.services, Allocatable: a.facts.Allocatable, HostIPs: a.hostIPs,
 	})
 	return podworker.Config{
 		Log: a.Log, Preparation: do.Preparation(), Steps: do, Runtime: a.runtime,
 		Hooks: hooks.NewRunner(a.runtime, kubernetesVersion), Probes: a.probes, Statuses: a.statuses,
-		Events: a.events, Records: a.records, HostIPs: a.hostIPs, RuntimeName: a.version.Name, Admit: a.admit, Started: a.starts.observe,
+		Events: a.events, Records: a.records, HostIPs: a.hostIPs, RuntimeName: a.version.Name, Admit: a.admit,
+		Started: a.starts.observe,
 	}
 }
 

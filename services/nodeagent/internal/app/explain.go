@@ -26,10 +26,12 @@ func (a *agent) explain(_ context.Context, namespace, name string) (introspect.E
 		out.Summary += "; nothing to do"
 	}
 	for container, w := range view.Plan.Waiting {
-		out.Facts = append(out.Facts, introspect.Fact{Time: view.At, Reason: w.Reason, Message: "container " + container + ": " + w.Message})
+		out.Facts = append(out.Facts, introspect.Fact{Time: view.At, Reason: w.Reason, Message: "container " +
+			container + ": " + w.Message})
 	}
 	for operation, f := range view.Faults {
-		out.Facts = append(out.Facts, introspect.Fact{Time: f.At, Reason: f.Reason, Message: fmt.Sprintf("%s failed %d times: %s", operation, f.Count, f.Message)})
+		out.Facts = append(out.Facts, introspect.Fact{Time: f.At, Reason: f.Reason,
+			Message: fmt.Sprintf("%s failed %d times: %s", operation, f.Count, f.Message)})
 	}
 	slices.SortFunc(out.Facts, func(a, b introspect.Fact) int { return a.Time.Compare(b.Time) })
 	return out, true

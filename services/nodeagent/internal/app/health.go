@@ -99,7 +99,8 @@ func (a *agent) rotateLogs(ctx context.Context) {
 		}
 		var problems []error
 		for _, c := range a.pool.Running() {
-			log := containerlog.Log{Root: plainfile.Root(a.LogsDir), Path: a.files.ContainerLog(c.Pod, c.Name, c.Attempt)}
+			log := containerlog.Log{Root: plainfile.Root(a.LogsDir), Path: a.files.ContainerLog(c.Pod, c.Name,
+				c.Attempt)}
 			problems = append(problems, rotator.Rotate(ctx, c.ID, log, time.Now()))
 		}
 		if err := errors.Join(problems...); err != nil && ctx.Err() == nil {

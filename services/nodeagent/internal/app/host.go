@@ -73,11 +73,13 @@ func (h *host) openRuntime(ctx context.Context, c Config) error {
 	for waited := time.Duration(0); ; waited += time.Second {
 		err := h.ask(ctx)
 		if err == nil {
-			c.Log.Info("container runtime answers", zap.String("name", h.version.Name), zap.String("version", h.version.Version), zap.String("cgroupDriver", h.status.CgroupDriver))
+			c.Log.Info("container runtime answers", zap.String("name", h.version.Name),
+				zap.String("version", h.version.Version), zap.String("cgroupDriver", h.status.CgroupDriver))
 			return nil
 		}
 		if waited%(10*time.Second) == 0 {
-			c.Log.Info("waiting for the container runtime", zap.String("endpoint", c.RuntimeEndpoint), zap.Duration("waited", waited), zap.Error(err))
+			c.Log.Info("waiting for the container runtime", zap.String("endpoint", c.RuntimeEndpoint),
+				zap.Duration("waited", waited), zap.Error(err))
 		}
 		select {
 		case <-ctx.Done():
@@ -135,7 +137,8 @@ func (h *host) openKernel(ctx context.Context, c Config) error {
 // measure finds out what the machine is and makes the cgroups of all Pods.
 func (h *host) measure(c Config) error {
 	h.facts = node.Facts{
-		Name: c.NodeName, IPs: c.NodeIPs, Port: int32(c.Port), Labels: c.Labels, Taints: c.Taints, PodCIDR: c.PodCIDR, MaxPods: c.MaxPods,
+		Name: c.NodeName, IPs: c.NodeIPs, Port: int32(c.Port), Labels: c.Labels, Taints: c.Taints, PodCIDR: c.PodCIDR,
+		MaxPods: c.MaxPods,
 	}
 	if len(h.facts.IPs) == 0 {
 		h.facts.IPs = []string{node.DefaultIP()}
@@ -179,7 +182,8 @@ func (h *host) configNode(c Config) containerconfig.Node {
 		seccomp = filepath.Join(c.RootDir, "seccomp")
 	}
 	return containerconfig.Node{
-		ClusterDNS: c.ClusterDNS, ClusterDomain: c.ClusterDomain, Resolver: h.resolver, SeccompRoot: seccomp, SeccompDefault: c.SeccompDefault,
+		ClusterDNS: c.ClusterDNS, ClusterDomain: c.ClusterDomain, Resolver: h.resolver, SeccompRoot: seccomp,
+		SeccompDefault: c.SeccompDefault,
 		MemoryCapacity: h.facts.Memory, CgroupV2: h.cgroups.Mode() == cgroup.Unified,
 		UserNamespaces: h.status.UserNamespaces, RecursiveReadOnly: h.status.RecursiveReadOnlyMounts,
 	}

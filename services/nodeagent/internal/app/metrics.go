@@ -14,7 +14,8 @@ type startTimes struct{ prometheus.Histogram }
 
 func newStartTimes() startTimes {
 	return startTimes{prometheus.NewHistogram(prometheus.HistogramOpts{
-		Name: "nodeagent_pod_start_duration_seconds", Help: "Time from the arrival of a Pod on this node until it runs, image pulls included.",
+		Name:    "nodeagent_pod_start_duration_seconds",
+		Help:    "Time from the arrival of a Pod on this node until it runs, image pulls included.",
 		Buckets: []float64{0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10, 30, 60, 300},
 	})}
 }

@@ -44,8 +44,10 @@ func newOptions() *options {
 // Defaults are the configuration of a node on which nothing is said.
 func Defaults(name string) Config {
 	return Config{
-		NodeName: name, RootDir: "/var/lib/keelson/nodeagent", LogsDir: "/var/log/pods", RuntimeEndpoint: "unix:///run/containerd/containerd.sock",
-		CgroupRoot: "/kubepods", BindAddress: "0.0.0.0", Port: 10250, MaxPods: 110, ClusterDomain: "cluster.local", ResolvConf: "/etc/resolv.conf",
+		NodeName: name, RootDir: "/var/lib/keelson/nodeagent", LogsDir: "/var/log/pods",
+		RuntimeEndpoint: "unix:///run/containerd/containerd.sock",
+		CgroupRoot:      "/kubepods", BindAddress: "0.0.0.0", Port: 10250, MaxPods: 110, ClusterDomain: "cluster.local",
+		ResolvConf: "/etc/resolv.conf",
 		PidsLimit:  4096,
 		LogMaxSize: 10 << 20, LogMaxFiles: 5, ImageHighPercent: 85, ImageLowPercent: 80,
 	}
@@ -56,32 +58,45 @@ func (o *options) AddFlags(fs *pflag.FlagSet) {
 	o.client.AddFlags(fs)
 	c := &o.config
 	fs.StringVar(&c.NodeName, "node-name", c.NodeName, "name of this node in the API; the host's name by default")
-	fs.StringVar(&o.nodeIP, "node-ip", "", "address of this node, or two of different families, comma-separated; the first global one of the host by default")
+	fs.StringVar(&o.nodeIP, "node-ip", "", "address of this node, or two of different families, comma-separated; the "+
+		"first global one of the host by default")
 	fs.StringVar(&c.RootDir, "root-dir", c.RootDir, "directory of Pods' volumes and the agent's records")
 	fs.StringVar(&c.LogsDir, "pod-logs-dir", c.LogsDir, "directory of the containers' logs")
-	fs.StringVar(&c.RuntimeEndpoint, "container-runtime-endpoint", c.RuntimeEndpoint, "CRI v1 endpoint of the container runtime, unix:///PATH")
-	fs.StringVar(&c.CgroupRoot, "cgroup-root", c.CgroupRoot, "cgroup under which all Pods lie; no two nodeagents of a machine may share it")
-	fs.StringVar(&c.CgroupDriver, "cgroup-driver", c.CgroupDriver, "cgroupfs or systemd; the one that the runtime names by default")
+	fs.StringVar(&c.RuntimeEndpoint, "container-runtime-endpoint", c.RuntimeEndpoint,
+		"CRI v1 endpoint of the container runtime, unix:///PATH")
+	fs.StringVar(&c.CgroupRoot, "cgroup-root", c.CgroupRoot,
+		"cgroup under which all Pods lie; no two nodeagents of a machine may share it")
+	fs.StringVar(&c.CgroupDriver, "cgroup-driver", c.CgroupDriver,
+		"cgroupfs or systemd; the one that the runtime names by default")
 	fs.Int64Var(&c.PidsLimit, "pod-max-pids", c.PidsLimit, "limit of processes and threads per Pod; 0 or -1 sets none")
 	fs.StringVar(&c.PodCIDR, "pod-cidr", c.PodCIDR, "range of this node's Pods, set on the Node if it has none")
 	fs.Int64Var(&c.MaxPods, "max-pods", c.MaxPods, "how many Pods this node takes")
 	fs.StringToStringVar(&c.Labels, "node-labels", nil, "labels that the Node gets, KEY=VALUE, comma-separated")
-	fs.StringSliceVar(&o.taints, "register-with-taints", nil, "taints that a new Node gets, KEY[=VALUE]:EFFECT, comma-separated")
-	fs.StringVar(&c.BindAddress, "bind-address", c.BindAddress, "address on which the node API (logs, exec, attach, port-forward) listens")
+	fs.StringSliceVar(&o.taints, "register-with-taints", nil,
+		"taints that a new Node gets, KEY[=VALUE]:EFFECT, comma-separated")
+	fs.StringVar(&c.BindAddress, "bind-address", c.BindAddress,
+		"address on which the node API (logs, exec, attach, port-forward) listens")
 	fs.IntVar(&c.Port, "port", c.Port, "port of the node API; 0 switches it off")
 	fs.StringVar(&c.CertFile, "tls-cert-file", "", "PEM certificate of the node API")
 	fs.StringVar(&c.KeyFile, "tls-private-key-file", "", "PEM key of --tls-cert-file")
 	fs.StringVar(&c.ClientCAFile, "client-ca-file", "", "PEM bundle of the CA that signs the clients of the node API")
 	fs.StringSliceVar(&c.ClusterDNS, "cluster-dns", nil, "addresses of the cluster's DNS servers, comma-separated")
 	fs.StringVar(&c.ClusterDomain, "cluster-domain", c.ClusterDomain, "domain of the cluster's names")
-	fs.StringVar(&c.ResolvConf, "resolv-conf", c.ResolvConf, "name resolution that Pods take over from the host; empty for none")
-	fs.StringSliceVar(&c.AllowedSysctls, "allowed-unsafe-sysctls", nil, "sysctls beyond the safe ones that Pods may set; a * at the end stands for any rest")
-	fs.StringVar(&c.SeccompRoot, "seccomp-root", "", "directory of localhost seccomp profiles; ROOT-DIR/seccomp by default")
-	fs.BoolVar(&c.SeccompDefault, "seccomp-default", false, "give containers that name no seccomp profile the runtime's default one")
+	fs.StringVar(&c.ResolvConf, "resolv-conf", c.ResolvConf,
+		"name resolution that Pods take over from the host; empty for none")
+	fs.StringSliceVar(&c.AllowedSysctls, "allowed-unsafe-sysctls", nil,
+		"sysctls beyond the safe ones that Pods may set; a * at the end stands for any rest")
+	fs.StringVar(&c.SeccompRoot, "seccomp-root", "",
+		"directory of localhost seccomp profiles; ROOT-DIR/seccomp by default")
+	fs.BoolVar(&c.SeccompDefault, "seccomp-default", false,
+		"give containers that name no seccomp profile the runtime's default one")
 	fs.Int64Var(&c.LogMaxSize, "container-log-max-size", c.LogMaxSize, "bytes after which a container's log is rotated")
-	fs.IntVar(&c.LogMaxFiles, "container-log-max-files", c.LogMaxFiles, "how many log files a container keeps, the current one included")
-	fs.IntVar(&c.ImageHighPercent, "image-gc-high-threshold", c.ImageHighPercent, "percentage of disk use from which unused images are removed")
-	fs.IntVar(&c.ImageLowPercent, "image-gc-low-threshold", c.ImageLowPercent, "percentage of disk use down to which unused images are removed")
+	fs.IntVar(&c.LogMaxFiles, "container-log-max-files", c.LogMaxFiles,
+		"how many log files a container keeps, the current one included")
+	fs.IntVar(&c.ImageHighPercent, "image-gc-high-threshold", c.ImageHighPercent,
+		"percentage of disk use from which unused images are removed")
+	fs.IntVar(&c.ImageLowPercent, "image-gc-low-threshold", c.ImageLowPercent,
+		"percentage of disk use down to which unused images are removed")
 }
 
 // Validate implements daemon.Options.
@@ -145,7 +160,8 @@ func (c *Config) validateNumbers() error {
 	case c.LogMaxSize < 1:
 		return fmt.Errorf("--container-log-max-size: %d must be at least 1", c.LogMaxSize)
 	case c.ImageLowPercent < 0 || c.ImageLowPercent >= c.ImageHighPercent || c.ImageHighPercent > 100:
-		return fmt.Errorf("--image-gc-high-threshold: %d must be above --image-gc-low-threshold (%d) and at most 100", c.ImageHighPercent, c.ImageLowPercent)
+		return fmt.Errorf("--image-gc-high-threshold: %d must be above --image-gc-low-threshold (%d) and at most 100",
+			c.ImageHighPercent, c.ImageLowPercent)
 	}
 	return nil
 }
@@ -186,7 +202,9 @@ func parseTaints(texts []string) ([]corev1.Taint, error) {
 	for _, text := range texts {
 		parts := taintForm.FindStringSubmatch(text)
 		if parts == nil {
-			return nil, fmt.Errorf("%q must have the form KEY[=VALUE]:EFFECT, the effect being NoSchedule, PreferNoSchedule or NoExecute", text)
+			return nil,
+				fmt.Errorf("%q must have the form KEY[=VALUE]:EFFECT, the effect being NoSchedule, PreferNoSchedule "+
+					"or NoExecute", text)
 		}
 		out = append(out, corev1.Taint{Key: parts[1], Value: parts[2], Effect: corev1.TaintEffect(parts[3])})
 	}

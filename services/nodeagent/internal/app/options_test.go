@@ -25,7 +25,8 @@ func parse(args ...string) string {
 func TestValidate(t *testing.T) {
 	for _, r := range []struct{ args, want string }{
 		{"", ""},
-		{"--node-ip=10.0.0.1,fd00::1 --pod-cidr=10.1.0.0/24 --cluster-dns=10.96.0.10 --register-with-taints=a=b:NoSchedule,c:NoExecute --node-labels=x=y", ""},
+		{"--node-ip=10.0.0.1,fd00::1 --pod-cidr=10.1.0.0/24 --cluster-dns=10.96.0.10 " +
+			"--register-with-taints=a=b:NoSchedule,c:NoExecute --node-labels=x=y", ""},
 		{"--node-name=No_Name", "--node-name: "},
 		{"--node-ip=nowhere", "--node-ip: "},
 		{"--root-dir=here", "--root-dir: "},
@@ -50,7 +51,8 @@ func TestValidate(t *testing.T) {
 		{"--kubeconfig=/no/such/file", "--kubeconfig: "},
 	} {
 		got := parse(strings.Fields(r.args)...)
-		if r.want == "" && got != "" || r.want != "" && (!strings.HasPrefix(got, r.want) || strings.Contains(got, "\n")) {
+		if r.want == "" && got != "" || r.want != "" && (!strings.HasPrefix(got, r.want) ||
+			strings.Contains(got, "\n")) {
 			t.Errorf("%s: %q, want one line that begins with %q", r.args, got, r.want)
 		}
 	}

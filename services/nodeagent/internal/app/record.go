@@ -14,7 +14,8 @@ type recorder struct{ *events.Recorder }
 // Record writes an event about a Pod, or about the container at fieldPath.
 func (r *recorder) Record(pod *corev1.Pod, fieldPath string, e events.Event) {
 	r.Recorder.Record(&corev1.ObjectReference{
-		APIVersion: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion, FieldPath: fieldPath,
+		APIVersion: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID,
+		ResourceVersion: pod.ResourceVersion, FieldPath: fieldPath,
 	}, e)
 }
 

@@ -54,7 +54,8 @@ func (a *agent) listen() (net.Listener, *server.Server, error) {
 		return nil, nil, fmt.Errorf("--port: listening on %s: %w", address, err)
 	}
 	return listener, server.New(server.Config{
-		Certificate: certificate, ClientCAs: clients, Pods: podsOf{a.pool}, Runtime: a.runtime, LogDir: a.LogsDir, Summary: figures.Summary,
+		Certificate: certificate, ClientCAs: clients, Pods: podsOf{a.pool}, Runtime: a.runtime, LogDir: a.LogsDir,
+		Summary: figures.Summary,
 		Metrics: promhttp.HandlerFor(a.Metrics, promhttp.HandlerOpts{}), Log: a.Log,
 	}), nil
 }

@@ -25,9 +25,10 @@ type watches struct {
 }
 
 func newWatches(client kubernetes.Interface, nodeName string) (*watches, error) {
-	own := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithTweakListOptions(func(o *metav1.ListOptions) {
-		o.FieldSelector = fields.OneTermEqualSelector("metadata.name", nodeName).String()
-	}))
+	own := informers.NewSharedInformerFactoryWithOptions(client, 0,
+		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+			o.FieldSelector = fields.OneTermEqualSelector("metadata.name", nodeName).String()
+		}))
 	all := informers.NewSharedInformerFactory(client, 0)
 	w := &watches{node: own.Core().V1().Nodes().Informer(), service: all.Core().V1().Services().Informer()}
 	if err := w.service.SetTransform(slim); err != nil {

@@ -1,12 +1,12 @@
-// Package cgroup keeps the cgroups of a node: one root for all Pods, one folder each for Burstable and BestEffort Pods, and
-// one cgroup per Pod, in which the container runtime makes those of the containers.
+// Package cgroup keeps the cgroups of a node: one root for all Pods, one folder each for Burstable and BestEffort Pods,
+// and one cgroup per Pod, in which the container runtime makes those of the containers.
 //
 //	<root>/pod<uid>              a Guaranteed Pod
 //	<root>/burstable/pod<uid>
 //	<root>/besteffort/pod<uid>
 //
-// The hierarchies may be version 1, hybrid or version 2; with the systemd driver each element is a slice. All of it can be
-// found again on disk: nothing is remembered.
+// The hierarchies may be version 1, hybrid or version 2; with the systemd driver each element is a slice. All of it can
+// be found again on disk: nothing is remembered.
 package cgroup
 
 import (
@@ -139,8 +139,8 @@ func (t *Tree) Parent(pod *corev1.Pod) string {
 	return path
 }
 
-// RemovePod removes the Pod's cgroups, whatever its class was: it may not be known any more. Call it when no container of
-// the Pod is left. It is idempotent.
+// RemovePod removes the Pod's cgroups, whatever its class was: it may not be known any more. Call it when no container
+// of the Pod is left. It is idempotent.
 func (t *Tree) RemovePod(uid types.UID) error {
 	if err := failpoint.Inject("nodeagent/cgroup.remove.before"); err != nil {
 		return err

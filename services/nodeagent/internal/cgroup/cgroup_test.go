@@ -23,14 +23,16 @@ import (
 )
 
 func amounts(cpu, memory string) corev1.ResourceList {
-	return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory)}
+	return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu),
+		corev1.ResourceMemory: resource.MustParse(memory)}
 }
 
 func podWith(uid string, class corev1.PodQOSClass, requests, limits corev1.ResourceList) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{UID: types.UID(uid)},
-		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: requests, Limits: limits}}}},
-		Status:     corev1.PodStatus{QOSClass: class},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{
+			{Resources: corev1.ResourceRequirements{Requests: requests, Limits: limits}}}},
+		Status: corev1.PodStatus{QOSClass: class},
 	}
 }
 
@@ -46,7 +48,8 @@ func newTree(t *testing.T, kernel cgroup.Kernel, driver cgroup.Driver, root stri
 // POD-228, POD-229, POD-233: a Pod's cgroup has the Pod's effective requests and limits.
 func TestLimitsOf(t *testing.T) {
 	withInit := podWith("u", "", amounts("200m", "1Gi"), amounts("200m", "1Gi"))
-	withInit.Spec.InitContainers = []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: amounts("700m", "2Gi"), Limits: amounts("700m", "2Gi")}}}
+	withInit.Spec.InitContainers = []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: amounts("700m",
+		"2Gi"), Limits: amounts("700m", "2Gi")}}}
 	oneOpen := podWith("u", "", amounts("200m", "1Gi"), amounts("200m", "1Gi"))
 	oneOpen.Spec.Containers = append(oneOpen.Spec.Containers, corev1.Container{})
 	for _, row := range []struct {
@@ -54,7 +57,8 @@ func TestLimitsOf(t *testing.T) {
 		pod  *corev1.Pod
 		want cgroup.Limits
 	}{
-		{"guaranteed", podWith("u", "", amounts("1", "1Gi"), amounts("1", "1Gi")), cgroup.Limits{CPUShares: 1024, CPUQuota: 100000, Memory: 1 << 30, Pids: 7}},
+		{"guaranteed", podWith("u", "", amounts("1", "1Gi"), amounts("1", "1Gi")), cgroup.Limits{CPUShares: 1024,
+			CPUQuota: 100000, Memory: 1 << 30, Pids: 7}},
 		{"requests only", podWith("u", "", amounts("500m", "1Gi"), nil), cgroup.Limits{CPUShares: 512, Pids: 7}},
 		{"nothing", podWith("u", "", nil, nil), cgroup.Limits{CPUShares: 2, Pids: 7}},
 		{"larger init container", withInit, cgroup.Limits{CPUShares: 716, CPUQuota: 70000, Memory: 2 << 30, Pids: 7}},
@@ -71,8 +75,10 @@ func TestBurstableMilli(t *testing.T) {
 	ended := podWith("c", corev1.PodQOSBurstable, amounts("4", "1Mi"), nil)
 	ended.Status.Phase = corev1.PodSucceeded
 	pods := []*corev1.Pod{
-		podWith("a", corev1.PodQOSBurstable, amounts("250m", "1Mi"), nil), podWith("b", corev1.PodQOSBurstable, amounts("1", "1Mi"), nil), ended,
-		podWith("d", corev1.PodQOSGuaranteed, amounts("2", "1Mi"), amounts("2", "1Mi")), podWith("e", corev1.PodQOSBestEffort, nil, nil),
+		podWith("a", corev1.PodQOSBurstable, amounts("250m", "1Mi"), nil), podWith("b", corev1.PodQOSBurstable,
+			amounts("1", "1Mi"), nil), ended,
+		podWith("d", corev1.PodQOSGuaranteed, amounts("2", "1Mi"), amounts("2", "1Mi")),
+		podWith("e", corev1.PodQOSBestEffort, nil, nil),
 	}
 	if got := cgroup.BurstableMilli(pods); got != 1250 {
 		t.Errorf("got %d", got)
@@ -124,7 +130,8 @@ func kernels(t *testing.T) map[string]cgroup.Kernel {
 func forEachKernel(t *testing.T, test func(t *testing.T, kernel cgroup.Kernel, root string)) {
 	for name, kernel := range kernels(t) {
 		t.Run(name, func(t *testing.T) {
-			root := fmt.Sprintf("/keelson-test-%d/%s", os.Getpid(), strings.ToLower(t.Name()[strings.LastIndex(t.Name(), "/")+1:]))
+			root := fmt.Sprintf("/keelson-test-%d/%s", os.Getpid(),
+				strings.ToLower(t.Name()[strings.LastIndex(t.Name(), "/")+1:]))
 			t.Cleanup(func() {
 				if err := kernel.Remove(filepath.Dir(root)); err != nil {
 					t.Errorf("cleaning up: %v", err)
@@ -258,9 +265,11 @@ func TestMode(t *testing.T) {
 	}
 }
 
-// The processes of a container are found whatever class its Pod is of: of one that the API has forgotten nobody knows it.
+// The processes of a container are found whatever class its Pod is of: of one that the API has forgotten nobody knows
+// it.
 func TestKillContainer(t *testing.T) {
-	for driver, name := range map[cgroup.Driver]string{cgroup.Cgroupfs: "c1", cgroup.Systemd: "cri-containerd-c1.scope"} {
+	for driver, name := range map[cgroup.Driver]string{cgroup.Cgroupfs: "c1",
+		cgroup.Systemd: "cri-containerd-c1.scope"} {
 		kernel := cgroupfake.New(cgroup.Unified)
 		tree, err := cgroup.NewTree(kernel, driver, "/kubepods", 0)
 		if err != nil {
@@ -271,7 +280,8 @@ func TestKillContainer(t *testing.T) {
 		}
 		killed := kernel.Killed()
 		slices.Sort(killed)
-		want := []string{"/kubepods/besteffort/podu-1/" + name, "/kubepods/burstable/podu-1/" + name, "/kubepods/podu-1/" + name}
+		want := []string{"/kubepods/besteffort/podu-1/" + name, "/kubepods/burstable/podu-1/" + name,
+			"/kubepods/podu-1/" + name}
 		if !slices.Equal(killed, want) {
 			t.Errorf("%s: killed %v, want %v", driver, killed, want)
 		}

@@ -8,9 +8,11 @@ import (
 
 func TestSliceNames(t *testing.T) {
 	for path, want := range map[string][2]string{
-		"/kubepods":                  {"kubepods.slice", "/kubepods.slice"},
-		"/kubepods/burstable/podA-1": {"kubepods-burstable-podA_1.slice", "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-podA_1.slice"},
-		"/keelson/node-1/kubepods":   {"keelson-node_1-kubepods.slice", "/keelson.slice/keelson-node_1.slice/keelson-node_1-kubepods.slice"},
+		"/kubepods": {"kubepods.slice", "/kubepods.slice"},
+		"/kubepods/burstable/podA-1": {"kubepods-burstable-podA_1.slice",
+			"/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-podA_1.slice"},
+		"/keelson/node-1/kubepods": {"keelson-node_1-kubepods.slice",
+			"/keelson.slice/keelson-node_1.slice/keelson-node_1-kubepods.slice"},
 	} {
 		if got := SliceName(path); got != want[0] {
 			t.Errorf("SliceName(%s) = %s, want %s", path, got, want[0])
@@ -35,7 +37,8 @@ func TestUsageOf(t *testing.T) {
 	stats.MemoryStats.Usage = cgroups.MemoryData{Usage: 1000, Limit: 1 << 63}
 	stats.PidsStats.Current = 3
 	want := Usage{CPUNanos: 5, Memory: 1000, WorkingSet: 700, RSS: 200, PageFaults: 7, MajorFaults: 1, Pids: 3}
-	stats.MemoryStats.Stats = map[string]uint64{"total_inactive_file": 300, "total_rss": 200, "total_pgfault": 7, "total_pgmajfault": 1}
+	stats.MemoryStats.Stats = map[string]uint64{"total_inactive_file": 300, "total_rss": 200, "total_pgfault": 7,
+		"total_pgmajfault": 1}
 	if got := usageOf(stats, Hybrid); got != want {
 		t.Errorf("hybrid: %+v", got)
 	}

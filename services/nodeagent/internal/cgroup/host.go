@@ -57,7 +57,8 @@ func (h *Host) manager(cgroupPath string) (cgroups.Manager, error) {
 	config := &cgroups.Cgroup{Path: cgroupPath, Resources: &cgroups.Resources{SkipDevices: true}}
 	if h.driver == Systemd {
 		slice := slicePath(cgroupPath)
-		config = &cgroups.Cgroup{Systemd: true, Parent: path.Base(path.Dir(slice)), Name: path.Base(slice), Resources: config.Resources}
+		config = &cgroups.Cgroup{Systemd: true, Parent: path.Base(path.Dir(slice)), Name: path.Base(slice),
+			Resources: config.Resources}
 		if config.Parent == "/" {
 			config.Parent = "-.slice"
 		}
@@ -209,7 +210,8 @@ func Mounted() error {
 		return fmt.Errorf("reading %s: %w", mountRoot, err)
 	}
 	if len(entries) == 0 {
-		return fmt.Errorf("%s is empty: mount the cgroup hierarchies (for example with mount -t cgroup2 none %s)", mountRoot, mountRoot)
+		return fmt.Errorf("%s is empty: mount the cgroup hierarchies (for example with mount -t cgroup2 none %s)",
+			mountRoot, mountRoot)
 	}
 	return nil
 }

@@ -92,7 +92,10 @@ func (s *Store) Save(uid types.UID, r Record) error {
 	if err != nil {
 		return fmt.Errorf("encoding the record of pod %s: %w", uid, err)
 	}
-	if err := failpoint.Around("nodeagent/checkpoint.save", func() error { return renameio.WriteFile(s.file(uid), data, 0o600) }); err != nil {
+	if err := failpoint.Around("nodeagent/checkpoint.save", func() error {
+		return renameio.WriteFile(s.file(uid), data,
+			0o600)
+	}); err != nil {
 		return fmt.Errorf("writing the record of pod %s: %w", uid, err)
 	}
 	return nil

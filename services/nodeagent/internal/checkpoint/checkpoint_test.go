@@ -46,7 +46,8 @@ func TestBadRecords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string]string{"cut": `{"version":1,"str`, "later": `{"version":3,"hooked":["x"]}`, "none": `{"hooked":["x"]}`} {
+	for name, text := range map[string]string{"cut": `{"version":1,"str`, "later": `{"version":3,"hooked":["x"]}`,
+		"none": `{"hooked":["x"]}`} {
 		if err := os.WriteFile(filepath.Join(dir, name+".json"), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -67,7 +68,8 @@ func TestEarlierVersions(t *testing.T) {
 	}
 	for version, want := range map[int]Record{
 		1: {Version: 1, Streaks: map[string]uint32{"web": 7, "log": 2}, Hooked: []string{"2f1c", "9e40"}},
-		2: {Version: 2, Hooked: []string{"2f1c"}, Ended: &Ended{Reason: "Evicted", Message: "too much", Grace: time.Second}},
+		2: {Version: 2, Hooked: []string{"2f1c"}, Ended: &Ended{Reason: "Evicted", Message: "too much",
+			Grace: time.Second}},
 	} {
 		data, err := os.ReadFile(filepath.Join("testdata", fmt.Sprintf("version%d.json", version)))
 		if err != nil {
@@ -83,7 +85,8 @@ func TestEarlierVersions(t *testing.T) {
 		if err := s.Save("u1", got); err != nil {
 			t.Fatal(err)
 		}
-		if again, err := s.Load("u1"); err != nil || again.Version != 2 || !reflect.DeepEqual(again.Hooked, want.Hooked) {
+		if again, err := s.Load("u1"); err != nil || again.Version != 2 || !reflect.DeepEqual(again.Hooked,
+			want.Hooked) {
 			t.Errorf("version %d: saved and loaded again %+v, error %v", version, again, err)
 		}
 	}

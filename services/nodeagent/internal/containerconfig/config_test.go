@@ -18,7 +18,8 @@ import (
 
 func sandbox(t *testing.T, pod *corev1.Pod) *cri.PodSandboxConfig {
 	t.Helper()
-	config, err := Sandbox(SandboxInput{Pod: pod, Attempt: 3, LogDir: "/logs/x", CgroupParent: "/kubepods/podu-1", Node: Node{ClusterDomain: "kube.local"}})
+	config, err := Sandbox(SandboxInput{Pod: pod, Attempt: 3, LogDir: "/logs/x", CgroupParent: "/kubepods/podu-1",
+		Node: Node{ClusterDomain: "kube.local"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +37,8 @@ func container(t *testing.T, pod *corev1.Pod, change func(*ContainerInput)) *cri
 
 func input(pod *corev1.Pod, change func(*ContainerInput)) ContainerInput {
 	in := ContainerInput{Pod: pod, Container: &pod.Spec.Containers[0], Attempt: 2, ImageRef: "sha256:1",
-		Node: Node{MemoryCapacity: 4 << 30, SeccompRoot: "/seccomp"}, HostsFile: "/pods/hosts", TerminationLog: "/pods/term"}
+		Node: Node{MemoryCapacity: 4 << 30, SeccompRoot: "/seccomp"}, HostsFile: "/pods/hosts",
+		TerminationLog: "/pods/term"}
 	if change != nil {
 		change(&in)
 	}
@@ -46,30 +48,37 @@ func input(pod *corev1.Pod, change func(*ContainerInput)) ContainerInput {
 // POD-006, POD-022, POD-061, POD-062
 func TestSandbox(t *testing.T) {
 	pod := named("web", func(s *corev1.PodSpec) {
-		s.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 80}, {ContainerPort: 53, HostPort: 5353, Protocol: corev1.ProtocolUDP, HostIP: "127.0.0.1"}}
-		s.SecurityContext = &corev1.PodSecurityContext{RunAsUser: ptr.To[int64](7), RunAsGroup: ptr.To[int64](8), FSGroup: ptr.To[int64](9),
+		s.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 80}, {ContainerPort: 53, HostPort: 5353,
+			Protocol: corev1.ProtocolUDP, HostIP: "127.0.0.1"}}
+		s.SecurityContext = &corev1.PodSecurityContext{RunAsUser: ptr.To[int64](7), RunAsGroup: ptr.To[int64](8),
+			FSGroup:            ptr.To[int64](9),
 			SupplementalGroups: []int64{10}, Sysctls: []corev1.Sysctl{{Name: "net/ipv4/tcp_syncookies", Value: "0"}}}
 	})
 	pod.Labels = map[string]string{"app": "web", "io.kubernetes.pod.uid": "forged"}
 	config := sandbox(t, pod)
-	if config.Hostname != "web" || config.Metadata.Attempt != 3 || config.LogDirectory != "/logs/x" || config.Linux.CgroupParent != "/kubepods/podu-1" {
+	if config.Hostname != "web" || config.Metadata.Attempt != 3 || config.LogDirectory != "/logs/x" ||
+		config.Linux.CgroupParent != "/kubepods/podu-1" {
 		t.Errorf("got %v", config)
 	}
 	if config.Labels["app"] != "web" || config.Labels["io.kubernetes.pod.uid"] != "u-1" {
 		t.Errorf("labels %v", config.Labels)
 	}
-	if len(config.PortMappings) != 1 || config.PortMappings[0].HostPort != 5353 || config.PortMappings[0].Protocol != cri.Protocol_UDP {
+	if len(config.PortMappings) != 1 || config.PortMappings[0].HostPort != 5353 ||
+		config.PortMappings[0].Protocol != cri.Protocol_UDP {
 		t.Errorf("ports %v", config.PortMappings)
 	}
 	security := config.Linux.SecurityContext
-	if security.RunAsUser.Value != 7 || security.RunAsGroup.Value != 8 || !reflect.DeepEqual(security.SupplementalGroups, []int64{10, 9}) {
+	if security.RunAsUser.Value != 7 || security.RunAsGroup.Value != 8 ||
+		!reflect.DeepEqual(security.SupplementalGroups, []int64{10, 9}) {
 		t.Errorf("security %v", security)
 	}
 	if config.Linux.Sysctls["net.ipv4.tcp_syncookies"] != "0" {
 		t.Errorf("sysctls %v", config.Linux.Sysctls)
 	}
-	want := cri.NamespaceOption{Network: cri.NamespaceMode_POD, Pid: cri.NamespaceMode_CONTAINER, Ipc: cri.NamespaceMode_POD}
-	if got := security.NamespaceOptions; got.Network != want.Network || got.Pid != want.Pid || got.Ipc != want.Ipc || got.UsernsOptions != nil {
+	want := cri.NamespaceOption{Network: cri.NamespaceMode_POD, Pid: cri.NamespaceMode_CONTAINER,
+		Ipc: cri.NamespaceMode_POD}
+	if got := security.NamespaceOptions; got.Network != want.Network || got.Pid != want.Pid || got.Ipc != want.Ipc ||
+		got.UsernsOptions != nil {
 		t.Errorf("namespaces %v", got)
 	}
 }
@@ -86,14 +95,16 @@ func TestSandboxNamespaces(t *testing.T) {
 		s.Containers[0].SecurityContext = &corev1.SecurityContext{Privileged: ptr.To(true)}
 	}))
 	options := host.Linux.SecurityContext.NamespaceOptions
-	if options.Network != cri.NamespaceMode_NODE || options.Pid != cri.NamespaceMode_NODE || options.Ipc != cri.NamespaceMode_NODE {
+	if options.Network != cri.NamespaceMode_NODE || options.Pid != cri.NamespaceMode_NODE ||
+		options.Ipc != cri.NamespaceMode_NODE {
 		t.Errorf("got %v", options)
 	}
 	if host.Hostname != "" || len(host.PortMappings) != 0 || !host.Linux.SecurityContext.Privileged {
 		t.Errorf("got %v", host)
 	}
 	ephemeral := container(t, named("web", nil), func(in *ContainerInput) { in.TargetContainerID = "c-1" })
-	if options := ephemeral.Linux.SecurityContext.NamespaceOptions; options.Pid != cri.NamespaceMode_TARGET || options.TargetId != "c-1" {
+	if options := ephemeral.Linux.SecurityContext.NamespaceOptions; options.Pid != cri.NamespaceMode_TARGET ||
+		options.TargetId != "c-1" {
 		t.Errorf("ephemeral: %v", options)
 	}
 }
@@ -117,7 +128,8 @@ func TestUserNamespace(t *testing.T) {
 		t.Fatal(err)
 	}
 	users := config.Linux.SecurityContext.NamespaceOptions.UsernsOptions
-	if users.Mode != cri.NamespaceMode_POD || users.Uids[0].HostId != 131072 || users.Uids[0].ContainerId != 0 || users.Gids[0].Length != 65536 {
+	if users.Mode != cri.NamespaceMode_POD || users.Uids[0].HostId != 131072 || users.Uids[0].ContainerId != 0 ||
+		users.Gids[0].Length != 65536 {
 		t.Errorf("got %v", users)
 	}
 	if config.Linux.SecurityContext.RunAsUser.Value != 1000 {
@@ -139,27 +151,35 @@ func TestUserNamespace(t *testing.T) {
 func TestContainer(t *testing.T) {
 	pod := named("web", func(s *corev1.PodSpec) {
 		s.TerminationGracePeriodSeconds = ptr.To[int64](11)
-		s.SecurityContext = &corev1.PodSecurityContext{RunAsUser: ptr.To[int64](7), RunAsGroup: ptr.To[int64](8), SupplementalGroups: []int64{4}, FSGroup: ptr.To[int64](5),
+		s.SecurityContext = &corev1.PodSecurityContext{RunAsUser: ptr.To[int64](7), RunAsGroup: ptr.To[int64](8),
+			SupplementalGroups: []int64{4}, FSGroup: ptr.To[int64](5),
 			SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}}
 		c := &s.Containers[0]
 		c.WorkingDir, c.TTY, c.Stdin, c.StdinOnce = "/srv", true, true, true
 		c.TerminationMessagePath, c.TerminationMessagePolicy = "/dev/termination-log", corev1.TerminationMessageReadFile
-		c.SecurityContext = &corev1.SecurityContext{RunAsUser: ptr.To[int64](1), AllowPrivilegeEscalation: ptr.To(false), ReadOnlyRootFilesystem: ptr.To(true),
-			Capabilities:    &corev1.Capabilities{Add: []corev1.Capability{"NET_ADMIN"}, Drop: []corev1.Capability{"ALL"}},
-			AppArmorProfile: &corev1.AppArmorProfile{Type: corev1.AppArmorProfileTypeLocalhost, LocalhostProfile: ptr.To("mine")}}
+		c.SecurityContext = &corev1.SecurityContext{RunAsUser: ptr.To[int64](1),
+			AllowPrivilegeEscalation: ptr.To(false), ReadOnlyRootFilesystem: ptr.To(true),
+			Capabilities: &corev1.Capabilities{Add: []corev1.Capability{"NET_ADMIN"},
+				Drop: []corev1.Capability{"ALL"}},
+			AppArmorProfile: &corev1.AppArmorProfile{Type: corev1.AppArmorProfileTypeLocalhost,
+				LocalhostProfile: ptr.To("mine")}}
 	})
 	config := container(t, pod, func(in *ContainerInput) {
-		in.Env = podenv.Result{Env: []podenv.Variable{{Name: "A", Value: "1"}}, Command: []string{"run"}, Args: []string{"-x"}}
+		in.Env = podenv.Result{Env: []podenv.Variable{{Name: "A", Value: "1"}}, Command: []string{"run"},
+			Args: []string{"-x"}}
 		in.Annotations = map[string]string{"more": "yes"}
 	})
-	if config.WorkingDir != "/srv" || !config.Tty || !config.Stdin || !config.StdinOnce || config.LogPath != "app/2.log" || config.Metadata.Attempt != 2 {
+	if config.WorkingDir != "/srv" || !config.Tty || !config.Stdin || !config.StdinOnce ||
+		config.LogPath != "app/2.log" || config.Metadata.Attempt != 2 {
 		t.Errorf("got %v", config)
 	}
-	if config.Image.Image != "sha256:1" || string(config.Envs[0].Value) != "1" || config.Command[0] != "run" || config.Args[0] != "-x" {
+	if config.Image.Image != "sha256:1" || string(config.Envs[0].Value) != "1" || config.Command[0] != "run" ||
+		config.Args[0] != "-x" {
 		t.Errorf("got %v", config)
 	}
 	s := config.Linux.SecurityContext
-	if s.RunAsUser.Value != 1 || s.RunAsGroup.Value != 8 || !s.NoNewPrivs || !s.ReadonlyRootfs || s.Seccomp.ProfileType != cri.SecurityProfile_RuntimeDefault ||
+	if s.RunAsUser.Value != 1 || s.RunAsGroup.Value != 8 || !s.NoNewPrivs || !s.ReadonlyRootfs ||
+		s.Seccomp.ProfileType != cri.SecurityProfile_RuntimeDefault ||
 		s.Apparmor.LocalhostRef != "mine" || !slices.Equal(s.SupplementalGroups, []int64{4, 5}) ||
 		s.Capabilities.AddCapabilities[0] != "NET_ADMIN" || s.Capabilities.DropCapabilities[0] != "ALL" {
 		t.Errorf("got %v", s)
@@ -169,20 +189,26 @@ func TestContainer(t *testing.T) {
 	}
 	for key, want := range map[string]string{
 		"io.kubernetes.container.restartCount": "2", "io.kubernetes.pod.terminationGracePeriod": "11",
-		"io.kubernetes.container.terminationMessagePath": "/dev/termination-log", "io.kubernetes.container.terminationMessagePolicy": "File",
-		"nodeagent.keelson.dev/termination-message-file": "/pods/term", "nodeagent.keelson.dev/image": "app:1", "more": "yes",
+		"io.kubernetes.container.terminationMessagePath":   "/dev/termination-log",
+		"io.kubernetes.container.terminationMessagePolicy": "File",
+		"nodeagent.keelson.dev/termination-message-file":   "/pods/term", "nodeagent.keelson.dev/image": "app:1",
+		"more":         "yes",
 		AnnotationHash: Hash(&pod.Spec.Containers[0]),
 	} {
 		if config.Annotations[key] != want {
 			t.Errorf("annotation %s = %q, want %q", key, config.Annotations[key], want)
 		}
 	}
-	if want := map[string]string{"io.kubernetes.pod.name": "web", "io.kubernetes.pod.namespace": "foo", "io.kubernetes.pod.uid": "u-1", "io.kubernetes.container.name": "app"}; !reflect.DeepEqual(config.Labels, want) {
+	if want := map[string]string{"io.kubernetes.pod.name": "web", "io.kubernetes.pod.namespace": "foo",
+		"io.kubernetes.pod.uid": "u-1", "io.kubernetes.container.name": "app"}; !reflect.DeepEqual(config.Labels,
+		want) {
 		t.Errorf("labels %v", config.Labels)
 	}
 	wantMounts := []*cri.Mount{
-		{HostPath: "/pods/hosts", ContainerPath: "/etc/hosts", Readonly: true}, {HostPath: "/pods/term", ContainerPath: "/dev/termination-log"}}
-	if len(config.Mounts) != 2 || config.Mounts[0].String() != wantMounts[0].String() || config.Mounts[1].String() != wantMounts[1].String() {
+		{HostPath: "/pods/hosts", ContainerPath: "/etc/hosts", Readonly: true},
+		{HostPath: "/pods/term", ContainerPath: "/dev/termination-log"}}
+	if len(config.Mounts) != 2 || config.Mounts[0].String() != wantMounts[0].String() ||
+		config.Mounts[1].String() != wantMounts[1].String() {
 		t.Errorf("mounts %v", config.Mounts)
 	}
 }
@@ -200,9 +226,11 @@ func TestOwnHostsFileStays(t *testing.T) {
 
 func TestUnmaskedProc(t *testing.T) {
 	pod := named("web", func(s *corev1.PodSpec) {
-		s.Containers[0].SecurityContext = &corev1.SecurityContext{ProcMount: ptr.To(corev1.UnmaskedProcMount), Privileged: ptr.To(true)}
+		s.Containers[0].SecurityContext = &corev1.SecurityContext{ProcMount: ptr.To(corev1.UnmaskedProcMount),
+			Privileged: ptr.To(true)}
 	})
-	if s := container(t, pod, nil).Linux.SecurityContext; len(s.MaskedPaths)+len(s.ReadonlyPaths) != 0 || !s.Privileged {
+	if s := container(t, pod, nil).Linux.SecurityContext; len(s.MaskedPaths)+len(s.ReadonlyPaths) != 0 ||
+		!s.Privileged {
 		t.Errorf("got %v", s)
 	}
 }
@@ -216,10 +244,13 @@ func TestRunAsNonRoot(t *testing.T) {
 		wantError string
 	}{
 		{"root image", nil, ImageUser{}, "container has runAsNonRoot and image will run as root"},
-		{"root by number", nil, ImageUser{UID: ptr.To[int64](0)}, "container has runAsNonRoot and image will run as root"},
-		{"named user", nil, ImageUser{Name: "nobody"}, "container has runAsNonRoot and image has non-numeric user (nobody), cannot verify user is non-root"},
+		{"root by number", nil, ImageUser{UID: ptr.To[int64](0)},
+			"container has runAsNonRoot and image will run as root"},
+		{"named user", nil, ImageUser{Name: "nobody"},
+			"container has runAsNonRoot and image has non-numeric user (nobody), cannot verify user is non-root"},
 		{"other number", nil, ImageUser{UID: ptr.To[int64](65534)}, ""},
-		{"runAsUser 0", ptr.To[int64](0), ImageUser{UID: ptr.To[int64](1)}, "container's runAsUser breaks non-root policy"},
+		{"runAsUser 0", ptr.To[int64](0), ImageUser{UID: ptr.To[int64](1)},
+			"container's runAsUser breaks non-root policy"},
 		{"runAsUser wins over the image", ptr.To[int64](1), ImageUser{}, ""},
 	} {
 		pod := named("web", func(s *corev1.PodSpec) {
@@ -238,7 +269,8 @@ func TestRunAsNonRoot(t *testing.T) {
 
 func TestUserOfTheImage(t *testing.T) {
 	pod := named("web", nil)
-	s := container(t, pod, func(in *ContainerInput) { in.Image = ImageUser{UID: ptr.To[int64](12)} }).Linux.SecurityContext
+	s := container(t, pod,
+		func(in *ContainerInput) { in.Image = ImageUser{UID: ptr.To[int64](12)} }).Linux.SecurityContext
 	if s.RunAsUser.Value != 12 || s.RunAsUsername != "" {
 		t.Errorf("got %v", s)
 	}
@@ -255,7 +287,10 @@ func TestUserOfTheImage(t *testing.T) {
 
 func TestSeccomp(t *testing.T) {
 	profile := func(p *corev1.SeccompProfile, node Node) (*cri.SecurityProfile, error) {
-		pod := named("web", func(s *corev1.PodSpec) { s.Containers[0].SecurityContext = &corev1.SecurityContext{SeccompProfile: p} })
+		pod := named("web", func(s *corev1.PodSpec) {
+			s.Containers[0].SecurityContext = &corev1.SecurityContext{
+				SeccompProfile: p}
+		})
 		config, err := Container(input(pod, func(in *ContainerInput) { in.Node = node }))
 		if err != nil {
 			return nil, err
@@ -270,10 +305,12 @@ func TestSeccomp(t *testing.T) {
 		t.Errorf("default on: %v", p)
 	}
 	local := &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeLocalhost, LocalhostProfile: ptr.To("a/b.json")}
-	if p, _ := profile(local, node); p.ProfileType != cri.SecurityProfile_Localhost || p.LocalhostRef != "/seccomp/a/b.json" {
+	if p, _ := profile(local, node); p.ProfileType != cri.SecurityProfile_Localhost ||
+		p.LocalhostRef != "/seccomp/a/b.json" {
 		t.Errorf("localhost: %v", p)
 	}
-	if _, err := profile(&corev1.SeccompProfile{Type: corev1.SeccompProfileTypeLocalhost}, node); err == nil || !strings.Contains(err.Error(), "localhostProfile") {
+	if _, err := profile(&corev1.SeccompProfile{Type: corev1.SeccompProfileTypeLocalhost}, node); err == nil ||
+		!strings.Contains(err.Error(), "localhostProfile") {
 		t.Errorf("localhost without a name: %v", err)
 	}
 }
@@ -282,19 +319,22 @@ func TestSeccomp(t *testing.T) {
 func TestResources(t *testing.T) {
 	pod := named("web", func(s *corev1.PodSpec) {
 		s.Containers[0].Resources = corev1.ResourceRequirements{
-			Limits: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("500m"), corev1.ResourceMemory: resource.MustParse("64Mi"),
-				"hugepages-2Mi": resource.MustParse("4Mi")},
+			Limits: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("500m"),
+				corev1.ResourceMemory: resource.MustParse("64Mi"),
+				"hugepages-2Mi":       resource.MustParse("4Mi")},
 			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("250m")},
 		}
 	})
 	got := Resources(pod, &pod.Spec.Containers[0], Node{MemoryCapacity: 1 << 30})
-	want := &cri.LinuxContainerResources{CpuShares: 256, CpuQuota: 50000, CpuPeriod: 100000, MemoryLimitInBytes: 64 << 20, OomScoreAdj: 999,
+	want := &cri.LinuxContainerResources{CpuShares: 256, CpuQuota: 50000, CpuPeriod: 100000,
+		MemoryLimitInBytes: 64 << 20, OomScoreAdj: 999,
 		HugepageLimits: []*cri.HugepageLimit{{PageSize: "2MB", Limit: 4 << 20}}}
 	if got.String() != want.String() {
 		t.Errorf("got %v\nwant %v", got, want)
 	}
 	got = Resources(pod, &pod.Spec.Containers[0], Node{CgroupV2: true})
-	if _, ok := got.Unified["memory.min"]; ok || got.Unified["memory.high"] != "" || got.Unified["memory.oom.group"] != "1" {
+	if _, ok := got.Unified["memory.min"]; ok || got.Unified["memory.high"] != "" ||
+		got.Unified["memory.oom.group"] != "1" {
 		t.Errorf("unified %v", got.Unified)
 	}
 	delete(pod.Spec.Containers[0].Resources.Requests, corev1.ResourceCPU)

@@ -68,7 +68,8 @@ func Container(in ContainerInput) (*cri.ContainerConfig, error) {
 		Stdin:       container.Stdin,
 		StdinOnce:   container.StdinOnce,
 		Tty:         container.TTY,
-		Linux:       &cri.LinuxContainerConfig{SecurityContext: context, Resources: Resources(in.Pod, container, in.Node)},
+		Linux: &cri.LinuxContainerConfig{SecurityContext: context, Resources: Resources(in.Pod, container,
+			in.Node)},
 	}, nil
 }
 
@@ -79,11 +80,12 @@ func LogFile(container string, attempt uint32) string {
 
 func annotations(in ContainerInput) map[string]string {
 	out := map[string]string{
-		AnnotationHash:                           Hash(in.Container),
-		AnnotationRestartCount:                   strconv.Itoa(int(in.Attempt)),
-		AnnotationTerminationMessagePath:         in.Container.TerminationMessagePath,
-		AnnotationTerminationMessagePolicy:       string(in.Container.TerminationMessagePolicy),
-		AnnotationGracePeriod:                    strconv.FormatInt(ptr.Deref(in.Pod.Spec.TerminationGracePeriodSeconds, corev1.DefaultTerminationGracePeriodSeconds), 10),
+		AnnotationHash:                     Hash(in.Container),
+		AnnotationRestartCount:             strconv.Itoa(int(in.Attempt)),
+		AnnotationTerminationMessagePath:   in.Container.TerminationMessagePath,
+		AnnotationTerminationMessagePolicy: string(in.Container.TerminationMessagePolicy),
+		AnnotationGracePeriod: strconv.FormatInt(ptr.Deref(in.Pod.Spec.TerminationGracePeriodSeconds,
+			corev1.DefaultTerminationGracePeriodSeconds), 10),
 		runtime.AnnotationImage:                  in.Container.Image,
 		runtime.AnnotationTerminationMessagePath: in.TerminationLog,
 	}
@@ -106,7 +108,8 @@ func variables(env []podenv.Variable) []*cri.KeyValue {
 func mounts(in ContainerInput) []*cri.Mount {
 	out := append([]*cri.Mount(nil), in.Mounts...)
 	if in.HostsFile != "" && !mountsAt(in.Container, hostsPath) {
-		out = append(out, &cri.Mount{HostPath: in.HostsFile, ContainerPath: hostsPath, Readonly: readOnlyRoot(in.Container)})
+		out = append(out, &cri.Mount{HostPath: in.HostsFile, ContainerPath: hostsPath,
+			Readonly: readOnlyRoot(in.Container)})
 	}
 	if path := in.Container.TerminationMessagePath; in.TerminationLog != "" && path != "" {
 		out = append(out, &cri.Mount{HostPath: in.TerminationLog, ContainerPath: path})
@@ -151,7 +154,8 @@ func Resources(pod *corev1.Pod, container *corev1.Container, node Node) *cri.Lin
 	}
 	for name, quantity := range limits {
 		if size, ok := strings.CutPrefix(string(name), corev1.ResourceHugePagesPrefix); ok {
-			out.HugepageLimits = append(out.HugepageLimits, &cri.HugepageLimit{PageSize: pageSize(size), Limit: uint64(quantity.Value())})
+			out.HugepageLimits = append(out.HugepageLimits, &cri.HugepageLimit{PageSize: pageSize(size),
+				Limit: uint64(quantity.Value())})
 		}
 	}
 	if node.CgroupV2 {

@@ -1,5 +1,5 @@
-// Package containerconfig computes what a container runtime is asked for: the configuration of a Pod's sandbox and of each
-// container instance. It is pure; files that the configurations mention are made by packages podfiles and volume.
+// Package containerconfig computes what a container runtime is asked for: the configuration of a Pod's sandbox and of
+// each container instance. It is pure; files that the configurations mention are made by packages podfiles and volume.
 //
 // An error is one clear sentence. For a container it is the message of reason CreateContainerConfigError, for a sandbox
 // that of the event FailedCreatePodSandBox.

@@ -44,8 +44,8 @@ func ParseResolver(text string) Resolver {
 // ReasonDNS is the reason of the Warning event about name resolution that had to be cut short.
 const ReasonDNS = "DNSConfigForming"
 
-// DNS computes the name resolution of a Pod. One that asks for the cluster's DNS where there is none gets the host's. The
-// warning, if any, is the text of an event with reason ReasonDNS: there were more entries than a resolver takes.
+// DNS computes the name resolution of a Pod. One that asks for the cluster's DNS where there is none gets the host's.
+// The warning, if any, is the text of an event with reason ReasonDNS: there were more entries than a resolver takes.
 func DNS(pod *corev1.Pod, node Node) (config *cri.DNSConfig, warning string) {
 	r := Resolver{}
 	switch policy := effectivePolicy(pod); {
@@ -75,8 +75,8 @@ func effectivePolicy(pod *corev1.Pod) corev1.DNSPolicy {
 	return corev1.DNSClusterFirst
 }
 
-// clusterResolver asks the cluster's servers and lets short names mean the Pod's namespace first, then the cluster, then
-// what they mean on the host.
+// clusterResolver asks the cluster's servers and lets short names mean the Pod's namespace first, then the cluster,
+// then what they mean on the host.
 func clusterResolver(namespace string, node Node) Resolver {
 	r := Resolver{Servers: slices.Clone(node.ClusterDNS), Options: []string{"ndots:5"}}
 	if node.ClusterDomain != "" {
@@ -108,8 +108,9 @@ func (r *Resolver) cut() string {
 	var warnings []string
 	if len(r.Servers) > maxServers {
 		r.Servers = r.Servers[:maxServers]
-		warnings = append(warnings, "Nameserver limits were exceeded, some nameservers have been omitted, the applied nameserver line is: "+
-			strings.Join(r.Servers, " "))
+		warnings = append(warnings,
+			"Nameserver limits were exceeded, some nameservers have been omitted, the applied nameserver line is: "+
+				strings.Join(r.Servers, " "))
 	}
 	kept := r.Searches
 	if len(kept) > maxSearches {
@@ -120,8 +121,9 @@ func (r *Resolver) cut() string {
 	}
 	if len(kept) < len(r.Searches) {
 		r.Searches = kept
-		warnings = append(warnings, "Search Line limits were exceeded, some search paths have been omitted, the applied search line is: "+
-			strings.Join(kept, " "))
+		warnings = append(warnings,
+			"Search Line limits were exceeded, some search paths have been omitted, the applied search line is: "+
+				strings.Join(kept, " "))
 	}
 	return strings.Join(warnings, "; ")
 }

@@ -13,8 +13,8 @@ const (
 	maxHostname = 64 // what the kernel takes
 )
 
-// Hostname returns the name that the Pod's containers see as their host, and the domain of the Pod's full name, which is
-// empty for a Pod without subdomain. A Pod on the host's network has the host's name: do not ask.
+// Hostname returns the name that the Pod's containers see as their host, and the domain of the Pod's full name, which
+// is empty for a Pod without subdomain. A Pod on the host's network has the host's name: do not ask.
 func Hostname(pod *corev1.Pod, clusterDomain string) (hostname, domain string, err error) {
 	if override := ptr.Deref(pod.Spec.HostnameOverride, ""); override != "" {
 		return override, "", nil
@@ -37,8 +37,10 @@ func kernelHostname(pod *corev1.Pod, clusterDomain string) (string, error) {
 	}
 	full := hostname + "." + domain
 	if len(full) > maxHostname {
-		return "", fmt.Errorf("failed to construct FQDN from pod hostname and cluster domain, FQDN %s is too long (%d characters is the max, %d characters requested)",
-			full, maxHostname, len(full))
+		return "",
+			fmt.Errorf("failed to construct FQDN from pod hostname and cluster domain, FQDN %s is too long (%d "+
+				"characters is the max, %d characters requested)",
+				full, maxHostname, len(full))
 	}
 	return full, nil
 }
@@ -57,8 +59,8 @@ const (
 	hostsOfNode = "# Kubernetes-managed hosts file (host network).\n"
 )
 
-// HostsFile returns the contents of the Pod's /etc/hosts. host holds the node's own file and is taken over for Pods on the
-// host's network; ips are the Pod's addresses.
+// HostsFile returns the contents of the Pod's /etc/hosts. host holds the node's own file and is taken over for Pods on
+// the host's network; ips are the Pod's addresses.
 func HostsFile(pod *corev1.Pod, ips []string, clusterDomain string, host []byte) ([]byte, error) {
 	var out strings.Builder
 	if pod.Spec.HostNetwork {

@@ -29,8 +29,12 @@ func TestHostname(t *testing.T) {
 		{name: "a.b", hostname: "a.b"},
 		{name: strings.Repeat("x", 62) + "-" + "yz", hostname: strings.Repeat("x", 62)},
 		{name: "demo-2-abcde", hostname: "demo-2", change: func(s *corev1.PodSpec) { s.Hostname = "demo-2" }},
-		{name: "web-0", hostname: "web-0", domain: "nginx.foo.svc.kube.local", change: func(s *corev1.PodSpec) { s.Hostname, s.Subdomain = "web-0", "nginx" }},
-		{name: "web-0", hostname: "own.name", change: func(s *corev1.PodSpec) { s.Subdomain, s.HostnameOverride = "nginx", ptr.To("own.name") }},
+		{name: "web-0", hostname: "web-0", domain: "nginx.foo.svc.kube.local",
+			change: func(s *corev1.PodSpec) { s.Hostname, s.Subdomain = "web-0", "nginx" }},
+		{name: "web-0", hostname: "own.name", change: func(s *corev1.PodSpec) {
+			s.Subdomain,
+				s.HostnameOverride = "nginx", ptr.To("own.name")
+		}},
 	} {
 		hostname, domain, err := Hostname(named(row.name, row.change), "kube.local")
 		if err != nil || hostname != row.hostname || domain != row.domain {
@@ -46,7 +50,8 @@ func TestFullHostname(t *testing.T) {
 		t.Errorf("got %q, %v", got, err)
 	}
 	pod.Name = strings.Repeat("n", 50)
-	if _, err := kernelHostname(pod, "kube.local"); err == nil || !strings.Contains(err.Error(), "too long (64 characters is the max, 75 characters requested)") {
+	if _, err := kernelHostname(pod, "kube.local"); err == nil || !strings.Contains(err.Error(),
+		"too long (64 characters is the max, 75 characters requested)") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -61,7 +66,8 @@ func TestHostsFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, line := range []string{
-		"127.0.0.1\tlocalhost\n", "10.1.0.7\tweb-0.nginx.foo.svc.kube.local\tweb-0\n", "fd00::7\tweb-0.nginx.foo.svc.kube.local\tweb-0\n",
+		"127.0.0.1\tlocalhost\n", "10.1.0.7\tweb-0.nginx.foo.svc.kube.local\tweb-0\n",
+		"fd00::7\tweb-0.nginx.foo.svc.kube.local\tweb-0\n",
 		"192.0.2.9\tdb\tdb.local\n",
 	} {
 		if !strings.Contains(string(got), line) {
@@ -73,7 +79,8 @@ func TestHostsFile(t *testing.T) {
 	}
 	pod.Spec.HostNetwork = true
 	got, _ = HostsFile(pod, nil, "kube.local", []byte("10.9.9.9 myhost\n"))
-	if !strings.Contains(string(got), "10.9.9.9 myhost\n") || !strings.Contains(string(got), "192.0.2.9\tdb") || strings.Contains(string(got), "web-0") {
+	if !strings.Contains(string(got), "10.9.9.9 myhost\n") || !strings.Contains(string(got), "192.0.2.9\tdb") ||
+		strings.Contains(string(got), "web-0") {
 		t.Errorf("host network: %s", got)
 	}
 	if first, _, _ := strings.Cut(string(got), "\n"); first != "# Kubernetes-managed hosts file (host network)." {
@@ -82,7 +89,8 @@ func TestHostsFile(t *testing.T) {
 }
 
 func TestDNS(t *testing.T) {
-	host := ParseResolver("# made by hand\nnameserver 192.0.2.53\nsearch corp.example # here\noptions timeout:1\nsortlist x\n")
+	host := ParseResolver(
+		"# made by hand\nnameserver 192.0.2.53\nsearch corp.example # here\noptions timeout:1\nsortlist x\n")
 	with := Node{ClusterDNS: []string{"10.96.0.10"}, ClusterDomain: "kube.local", Resolver: host}
 	without := Node{ClusterDomain: "kube.local", Resolver: host}
 	clusterSearches := []string{"foo.svc.kube.local", "svc.kube.local", "kube.local", "corp.example"}
@@ -93,22 +101,32 @@ func TestDNS(t *testing.T) {
 		want   Resolver
 		cut    bool
 	}{
-		{name: "cluster first", node: with, want: Resolver{[]string{"10.96.0.10"}, clusterSearches, []string{"ndots:5"}}},
+		{name: "cluster first", node: with, want: Resolver{[]string{"10.96.0.10"}, clusterSearches,
+			[]string{"ndots:5"}}},
 		{name: "no cluster DNS", node: without, want: host},
 		{name: "default", node: with, change: func(s *corev1.PodSpec) { s.DNSPolicy = corev1.DNSDefault }, want: host},
-		{name: "host network", node: with, change: func(s *corev1.PodSpec) { s.HostNetwork, s.DNSPolicy = true, corev1.DNSClusterFirst }, want: host},
-		{name: "host network, cluster", node: with, change: func(s *corev1.PodSpec) { s.HostNetwork, s.DNSPolicy = true, corev1.DNSClusterFirstWithHostNet },
+		{name: "host network", node: with, change: func(s *corev1.PodSpec) {
+			s.HostNetwork, s.DNSPolicy = true,
+				corev1.DNSClusterFirst
+		}, want: host},
+		{name: "host network, cluster", node: with, change: func(s *corev1.PodSpec) {
+			s.HostNetwork, s.DNSPolicy = true,
+				corev1.DNSClusterFirstWithHostNet
+		},
 			want: Resolver{[]string{"10.96.0.10"}, clusterSearches, []string{"ndots:5"}}},
 		{name: "none", node: with, change: func(s *corev1.PodSpec) {
 			s.DNSPolicy = corev1.DNSNone
-			s.DNSConfig = &corev1.PodDNSConfig{Nameservers: []string{"192.0.2.1"}, Searches: []string{"a.b"}, Options: []corev1.PodDNSConfigOption{{Name: "debug"}}}
+			s.DNSConfig = &corev1.PodDNSConfig{Nameservers: []string{"192.0.2.1"}, Searches: []string{"a.b"},
+				Options: []corev1.PodDNSConfigOption{{Name: "debug"}}}
 		}, want: Resolver{[]string{"192.0.2.1"}, []string{"a.b"}, []string{"debug"}}},
 		{name: "merged", node: with, change: func(s *corev1.PodSpec) {
-			s.DNSConfig = &corev1.PodDNSConfig{Nameservers: []string{"192.0.2.1", "10.96.0.10"}, Options: []corev1.PodDNSConfigOption{{Name: "ndots", Value: ptr.To("2")}}}
+			s.DNSConfig = &corev1.PodDNSConfig{Nameservers: []string{"192.0.2.1", "10.96.0.10"},
+				Options: []corev1.PodDNSConfigOption{{Name: "ndots", Value: ptr.To("2")}}}
 		}, want: Resolver{[]string{"10.96.0.10", "192.0.2.1"}, clusterSearches, []string{"ndots:2"}}},
 		{name: "too many", node: with, change: func(s *corev1.PodSpec) {
 			s.DNSConfig = &corev1.PodDNSConfig{Nameservers: []string{"192.0.2.1", "192.0.2.2", "192.0.2.3"}}
-		}, want: Resolver{[]string{"10.96.0.10", "192.0.2.1", "192.0.2.2"}, clusterSearches, []string{"ndots:5"}}, cut: true},
+		}, want: Resolver{[]string{"10.96.0.10", "192.0.2.1", "192.0.2.2"}, clusterSearches, []string{"ndots:5"}},
+			cut: true},
 	} {
 		config, warning := DNS(named("web", row.change), row.node)
 		got := Resolver{config.Servers, config.Searches, config.Options}
@@ -124,7 +142,8 @@ func TestLongSearchListsAreCut(t *testing.T) {
 		pod.Spec.DNSConfig.Searches = append(pod.Spec.DNSConfig.Searches, strings.Repeat(string(rune('a'+i%26)), 70+i))
 	}
 	config, warning := DNS(pod, Node{})
-	if joined := strings.Join(config.Searches, " "); len(joined) > 2048 || len(config.Searches) < 10 || !strings.HasPrefix(warning, "Search Line limits were exceeded") {
+	if joined := strings.Join(config.Searches, " "); len(joined) > 2048 || len(config.Searches) < 10 ||
+		!strings.HasPrefix(warning, "Search Line limits were exceeded") {
 		t.Errorf("%d entries, %d characters, %s", len(config.Searches), len(joined), warning)
 	}
 }
@@ -140,7 +159,8 @@ func TestCheckSysctls(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := check("kernel.msgmax", nil); err == nil || err.Error() != `forbidden sysctl: "kernel.msgmax" not allowlisted` {
+	if err := check("kernel.msgmax", nil); err == nil ||
+		err.Error() != `forbidden sysctl: "kernel.msgmax" not allowlisted` {
 		t.Errorf("got %v", err)
 	}
 	if err := check("kernel.msgmax", nil, "kernel.msg*"); err != nil {

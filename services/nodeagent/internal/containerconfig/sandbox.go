@@ -26,7 +26,8 @@ type SandboxInput struct {
 }
 
 // ErrUserNamespaces says that the Pod must not run on this node, because the runtime would give it the host's users.
-var ErrUserNamespaces = errors.New("pod asks for a user namespace (hostUsers: false), which this node's container runtime does not support")
+var ErrUserNamespaces = errors.New(
+	"pod asks for a user namespace (hostUsers: false), which this node's container runtime does not support")
 
 // OwnUsers tells whether the Pod needs a user namespace.
 func OwnUsers(pod *corev1.Pod) bool { return !ptr.Deref(pod.Spec.HostUsers, true) }
@@ -38,13 +39,15 @@ func Sandbox(in SandboxInput) (*cri.PodSandboxConfig, error) {
 		return nil, ErrUserNamespaces
 	}
 	if OwnUsers(pod) != (in.UserNamespace != nil) {
-		return nil, errors.New("a pod has a range of host IDs exactly if it asks for a user namespace (hostUsers: false)")
+		return nil,
+			errors.New("a pod has a range of host IDs exactly if it asks for a user namespace (hostUsers: false)")
 	}
 	labels := podLabels(pod)
 	maps.Copy(labels, pod.Labels)
 	maps.Copy(labels, podLabels(pod)) // a Pod's own labels never hide whose sandbox it is
 	config := &cri.PodSandboxConfig{
-		Metadata:     &cri.PodSandboxMetadata{Name: pod.Name, Namespace: pod.Namespace, Uid: string(pod.UID), Attempt: in.Attempt},
+		Metadata: &cri.PodSandboxMetadata{Name: pod.Name, Namespace: pod.Namespace, Uid: string(pod.UID),
+			Attempt: in.Attempt},
 		LogDirectory: in.LogDir,
 		Labels:       labels,
 		Annotations:  maps.Clone(pod.Annotations),
@@ -79,7 +82,8 @@ func portMappings(pod *corev1.Pod) []*cri.PortMapping {
 			for _, port := range list[i].Ports {
 				if port.HostPort > 0 {
 					mappings = append(mappings, &cri.PortMapping{
-						Protocol: protocol(port.Protocol), ContainerPort: port.ContainerPort, HostPort: port.HostPort, HostIp: port.HostIP})
+						Protocol: protocol(port.Protocol), ContainerPort: port.ContainerPort, HostPort: port.HostPort,
+						HostIp: port.HostIP})
 				}
 			}
 		}
@@ -118,7 +122,8 @@ func sandboxSecurity(in SandboxInput) *cri.LinuxSandboxSecurityContext {
 
 // namespaces says which namespaces the Pod shares with the host or among its containers.
 func namespaces(pod *corev1.Pod, own *userns.Range) *cri.NamespaceOption {
-	options := &cri.NamespaceOption{Network: cri.NamespaceMode_POD, Pid: cri.NamespaceMode_CONTAINER, Ipc: cri.NamespaceMode_POD}
+	options := &cri.NamespaceOption{Network: cri.NamespaceMode_POD, Pid: cri.NamespaceMode_CONTAINER,
+		Ipc: cri.NamespaceMode_POD}
 	if pod.Spec.HostNetwork {
 		options.Network = cri.NamespaceMode_NODE
 	}

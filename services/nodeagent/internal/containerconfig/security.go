@@ -70,7 +70,9 @@ func (s security) checkNonRoot() error {
 	case s.image.UID != nil && *s.image.UID == 0, s.image.UID == nil && s.image.Name == "":
 		return errors.New("container has runAsNonRoot and image will run as root")
 	case s.image.UID == nil:
-		return fmt.Errorf("container has runAsNonRoot and image has non-numeric user (%s), cannot verify user is non-root", s.image.Name)
+		return fmt.Errorf(
+			"container has runAsNonRoot and image has non-numeric user (%s), cannot verify user is non-root",
+			s.image.Name)
 	}
 	return nil
 }
@@ -101,7 +103,8 @@ func (s security) context(in ContainerInput) (*cri.LinuxContainerSecurityContext
 	}
 	s.setUser(context)
 	if c := s.own.Capabilities; c != nil {
-		context.Capabilities = &cri.Capability{AddCapabilities: capabilityNames(c.Add), DropCapabilities: capabilityNames(c.Drop)}
+		context.Capabilities = &cri.Capability{AddCapabilities: capabilityNames(c.Add),
+			DropCapabilities: capabilityNames(c.Drop)}
 	}
 	if ptr.Deref(s.own.ProcMount, corev1.DefaultProcMount) == corev1.DefaultProcMount {
 		context.MaskedPaths, context.ReadonlyPaths = slices.Clone(maskedPaths), slices.Clone(readonlyPaths)
@@ -109,8 +112,8 @@ func (s security) context(in ContainerInput) (*cri.LinuxContainerSecurityContext
 	return context, nil
 }
 
-// setUser names the user in the order of weight: the container, its Pod, its image. A group without a user goes with the
-// image's user.
+// setUser names the user in the order of weight: the container, its Pod, its image. A group without a user goes with
+// the image's user.
 func (s security) setUser(context *cri.LinuxContainerSecurityContext) {
 	switch user := s.runAsUser(); {
 	case user != nil:
@@ -146,7 +149,8 @@ func (s security) seccomp(node Node) (*cri.SecurityProfile, error) {
 		if ptr.Deref(profile.LocalhostProfile, "") == "" {
 			return nil, errors.New("localhostProfile must be set if seccompProfile type is Localhost")
 		}
-		return &cri.SecurityProfile{ProfileType: cri.SecurityProfile_Localhost, LocalhostRef: path.Join(node.SeccompRoot, *profile.LocalhostProfile)}, nil
+		return &cri.SecurityProfile{ProfileType: cri.SecurityProfile_Localhost,
+			LocalhostRef: path.Join(node.SeccompRoot, *profile.LocalhostProfile)}, nil
 	}
 	return &cri.SecurityProfile{ProfileType: cri.SecurityProfile_Unconfined}, nil
 }
@@ -160,7 +164,8 @@ func appArmor(profile *corev1.AppArmorProfile) *cri.SecurityProfile {
 	case corev1.AppArmorProfileTypeRuntimeDefault:
 		return &cri.SecurityProfile{ProfileType: cri.SecurityProfile_RuntimeDefault}
 	case corev1.AppArmorProfileTypeLocalhost:
-		return &cri.SecurityProfile{ProfileType: cri.SecurityProfile_Localhost, LocalhostRef: ptr.Deref(profile.LocalhostProfile, "")}
+		return &cri.SecurityProfile{ProfileType: cri.SecurityProfile_Localhost,
+			LocalhostRef: ptr.Deref(profile.LocalhostProfile, "")}
 	}
 	return &cri.SecurityProfile{ProfileType: cri.SecurityProfile_Unconfined}
 }
@@ -186,7 +191,8 @@ func podGroups(pod *corev1.Pod) []int64 {
 }
 
 func groupsPolicy(context *corev1.PodSecurityContext) cri.SupplementalGroupsPolicy {
-	if ptr.Deref(context.SupplementalGroupsPolicy, corev1.SupplementalGroupsPolicyMerge) == corev1.SupplementalGroupsPolicyStrict {
+	if ptr.Deref(context.SupplementalGroupsPolicy,
+		corev1.SupplementalGroupsPolicyMerge) == corev1.SupplementalGroupsPolicyStrict {
 		return cri.SupplementalGroupsPolicy_Strict
 	}
 	return cri.SupplementalGroupsPolicy_Merge

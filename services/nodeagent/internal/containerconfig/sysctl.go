@@ -24,7 +24,8 @@ func CheckSysctls(pod *corev1.Pod, allowed []string) error {
 	}
 	for _, sysctl := range pod.Spec.SecurityContext.Sysctls {
 		name := sysctlName(sysctl.Name)
-		if !slices.Contains(safeSysctls, name) && !slices.ContainsFunc(allowed, func(pattern string) bool { return matches(pattern, name) }) {
+		if !slices.Contains(safeSysctls, name) && !slices.ContainsFunc(allowed,
+			func(pattern string) bool { return matches(pattern, name) }) {
 			return fmt.Errorf("forbidden sysctl: %q not allowlisted", sysctl.Name)
 		}
 		if pod.Spec.HostNetwork && strings.HasPrefix(name, "net.") {

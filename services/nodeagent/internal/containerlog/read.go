@@ -24,17 +24,18 @@ const idle = time.Second
 // Writers take the two streams; they may be the same. A Flush method is called whenever a follower has to wait.
 type Writers struct{ Stdout, Stderr io.Writer }
 
-// Log is the log file of one container instance, which lies below Root. The container may be able to write there: only a
-// regular file that is reached without links is read.
+// Log is the log file of one container instance, which lies below Root. The container may be able to write there: only
+// a regular file that is reached without links is read.
 type Log struct {
 	Root plainfile.Root
 	Path string
 }
 
-// Read writes the chosen part of a log. With Follow it goes on, through rotations of the file, until running says that the
-// container has ended and everything is written, or until ctx ends. A container that has not written yet has no file: that
-// is an empty log.
-func Read(ctx context.Context, log Log, options Options, running func(context.Context) (bool, error), out Writers) error {
+// Read writes the chosen part of a log. With Follow it goes on, through rotations of the file, until running says that
+// the container has ended and everything is written, or until ctx ends. A container that has not written yet has no
+// file: that is an empty log.
+func Read(ctx context.Context, log Log, options Options, running func(context.Context) (bool, error),
+	out Writers) error {
 	r := &reader{Log: log, format: newFormatter(options), out: out}
 	if options.Limit == 0 {
 		return nil
@@ -172,8 +173,8 @@ func (r *reader) follow(ctx context.Context, running func(context.Context) (bool
 	}
 }
 
-// copyAll copies to the end of the newest file. The old file of a rotation gets its last lines before the new one is made,
-// so once the new one is seen the old one is read to its end.
+// copyAll copies to the end of the newest file. The old file of a rotation gets its last lines before the new one is
+// made, so once the new one is seen the old one is read to its end.
 func (r *reader) copyAll(ctx context.Context) (done bool, err error) {
 	for {
 		rotated, err := r.rotated()
@@ -250,8 +251,8 @@ func ignoreEnd(ctx context.Context, err error) error {
 	return err
 }
 
-// tailOffset returns where the last n lines of the container begin. An entry that the next one goes on with (tag P) does
-// not count.
+// tailOffset returns where the last n lines of the container begin. An entry that the next one goes on with (tag P)
+// does not count.
 func tailOffset(file *os.File, n int64) (int64, error) {
 	info, err := file.Stat()
 	if err != nil {
@@ -287,8 +288,8 @@ type backwards struct {
 
 const block = 32 << 10
 
-// previous returns the line before the last one that it returned, with where it begins; nil at the beginning. What stands
-// behind the last line feed is an entry still being written: it is left out.
+// previous returns the line before the last one that it returned, with where it begins; nil at the beginning. What
+// stands behind the last line feed is an entry still being written: it is left out.
 func (b *backwards) previous() (raw []byte, start int64, err error) {
 	for {
 		body := b.held

@@ -28,7 +28,8 @@ func entry(second int, stream Stream, tag, text string) string {
 
 // sample is a log in which the lines of both streams alternate and one is written in parts.
 func sample() string {
-	return entry(0, Stdout, "F", "one") + entry(1, Stderr, "F", "oops") + entry(2, Stdout, "P", "tw") + entry(2, Stdout, "F", "o") +
+	return entry(0, Stdout, "F", "one") + entry(1, Stderr, "F", "oops") + entry(2, Stdout, "P", "tw") + entry(2, Stdout,
+		"F", "o") +
 		"rubbish\n" + entry(3, Stdout, "F", "") + entry(4, Stdout, "F:x", "four")
 }
 
@@ -61,14 +62,18 @@ func TestRead(t *testing.T) {
 		"last line":                {with(func(o *Options) { o.Tail = 1 }), "four\n"},
 		"last three, one in parts": {with(func(o *Options) { o.Tail = 4 }), "two\n\nfour\n"},
 		"more than there are":      {with(func(o *Options) { o.Tail = 100 }), "one\noops\ntwo\n\nfour\n"},
-		"since":                    {with(func(o *Options) { o.Since = time.Date(2026, 1, 31, 10, 0, 3, 0, time.UTC) }), "\nfour\n"},
-		"limit":                    {with(func(o *Options) { o.Limit = 6 }), "one\noo"},
-		"limit 0":                  {with(func(o *Options) { o.Limit = 0 }), ""},
-		"one stream":               {with(func(o *Options) { o.Only = Stderr }), "oops\n"},
-		"times":                    {with(func(o *Options) { o.Timestamps, o.Tail = true, 4 }), "2026-01-31T10:00:02.000000001Z two\n2026-01-31T10:00:03.000000001Z \n2026-01-31T10:00:04.000000001Z four\n"},
+		"since": {with(func(o *Options) { o.Since = time.Date(2026, 1, 31, 10, 0, 3, 0, time.UTC) }),
+			"\nfour\n"},
+		"limit":      {with(func(o *Options) { o.Limit = 6 }), "one\noo"},
+		"limit 0":    {with(func(o *Options) { o.Limit = 0 }), ""},
+		"one stream": {with(func(o *Options) { o.Only = Stderr }), "oops\n"},
+		"times": {with(func(o *Options) { o.Timestamps, o.Tail = true, 4 }),
+			"2026-01-31T10:00:02.000000001Z two\n2026-01-31T10:00:03.000000001Z \n2026-01-31T10:00:04.000000001Z " +
+				"four\n"},
 	} {
 		var out bytes.Buffer
-		if err := Read(t.Context(), logAt(path), row.options, nil, Writers{&out, &out}); err != nil || out.String() != row.want {
+		if err := Read(t.Context(), logAt(path), row.options, nil, Writers{&out, &out}); err != nil ||
+			out.String() != row.want {
 			t.Errorf("%s: %q, %v; want %q", name, out.String(), err, row.want)
 		}
 	}
@@ -76,7 +81,8 @@ func TestRead(t *testing.T) {
 
 func TestReadWithoutAFile(t *testing.T) {
 	var out bytes.Buffer
-	if err := Read(t.Context(), logAt(filepath.Join(t.TempDir(), "none")), All, nil, Writers{&out, &out}); err != nil || out.Len() != 0 {
+	if err := Read(t.Context(), logAt(filepath.Join(t.TempDir(), "none")), All, nil, Writers{&out, &out}); err != nil ||
+		out.Len() != 0 {
 		t.Errorf("%q, %v", out.String(), err)
 	}
 }
@@ -91,8 +97,8 @@ func TestReadSplitsStreams(t *testing.T) {
 	}
 }
 
-// POD-106: whatever a container writes and however the runtime cuts it, reading gives it back, and the last n lines are the
-// end of it.
+// POD-106: whatever a container writes and however the runtime cuts it, reading gives it back, and the last n lines are
+// the end of it.
 func TestReadGivesBackWhatWasWritten(t *testing.T) {
 	dir := t.TempDir()
 	rapid.Check(t, func(t *rapid.T) {
@@ -120,7 +126,8 @@ func TestReadGivesBackWhatWasWritten(t *testing.T) {
 		}
 		want := strings.Join(append(wanted[:len(wanted):len(wanted)], ""), "\n")
 		var out bytes.Buffer
-		err := Read(context.Background(), logAt(path), with(func(o *Options) { o.Tail = int64(tail) }), nil, Writers{&out, &out})
+		err := Read(context.Background(), logAt(path), with(func(o *Options) { o.Tail = int64(tail) }), nil,
+			Writers{&out, &out})
 		if err != nil || out.String() != want {
 			t.Fatalf("tail %d: %q, %v; want %q", tail, out.String(), err, want)
 		}
@@ -211,7 +218,8 @@ func TestFollowEndsWithItsClient(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	result := make(chan error, 1)
 	go func() {
-		result <- Read(ctx, logAt(path), with(func(o *Options) { o.Follow, o.Tail = true, 1 }), func(context.Context) (bool, error) { return true, nil }, Writers{out, out})
+		result <- Read(ctx, logAt(path), with(func(o *Options) { o.Follow, o.Tail = true, 1 }),
+			func(context.Context) (bool, error) { return true, nil }, Writers{out, out})
 	}()
 	out.wait(t, "one\n")
 	cancel()
@@ -222,7 +230,8 @@ func TestFollowEndsWithItsClient(t *testing.T) {
 
 func TestFollowReportsALostRuntime(t *testing.T) {
 	lost := errors.New("runtime is gone")
-	err := Read(t.Context(), logAt(logFile(t, "")), with(func(o *Options) { o.Follow = true }), func(context.Context) (bool, error) { return true, lost }, Writers{})
+	err := Read(t.Context(), logAt(logFile(t, "")), with(func(o *Options) { o.Follow = true }),
+		func(context.Context) (bool, error) { return true, lost }, Writers{})
 	if !errors.Is(err, lost) {
 		t.Errorf("got %v", err)
 	}
@@ -234,10 +243,12 @@ func TestReadOnlyPlainLogs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "0.log")
 			lay(t, path)
-			for _, options := range []Options{All, with(func(o *Options) { o.Tail = 3 }), with(func(o *Options) { o.Follow = true })} {
+			for _, options := range []Options{All, with(func(o *Options) { o.Tail = 3 }),
+				with(func(o *Options) { o.Follow = true })} {
 				var out bytes.Buffer
 				running := func(context.Context) (bool, error) { return true, nil }
-				if err := Read(t.Context(), logAt(path), options, running, Writers{&out, &out}); !errors.Is(err, plainfile.ErrNotPlain) || out.Len() != 0 {
+				if err := Read(t.Context(), logAt(path), options, running, Writers{&out, &out}); !errors.Is(err,
+					plainfile.ErrNotPlain) || out.Len() != 0 {
 					t.Errorf("%+v: %q, %v", options, out.String(), err)
 				}
 			}
@@ -250,7 +261,8 @@ func TestFollowEndsWhenTheLogIsReplaced(t *testing.T) {
 	path, out := logFile(t, entry(0, Stdout, "F", "one")), newOutput()
 	result := make(chan error, 1)
 	go func() {
-		result <- Read(t.Context(), logAt(path), with(func(o *Options) { o.Follow = true }), func(context.Context) (bool, error) { return true, nil }, Writers{out, out})
+		result <- Read(t.Context(), logAt(path), with(func(o *Options) { o.Follow = true }),
+			func(context.Context) (bool, error) { return true, nil }, Writers{out, out})
 	}()
 	out.wait(t, "one\n")
 	if err := os.Remove(path); err != nil {
@@ -310,8 +322,10 @@ func FuzzRead(f *testing.F) {
 			if parsed.partial {
 				tag = "P"
 			}
-			again, err := parse(fmt.Appendf(nil, "%s %s %s %s", parsed.time.Format(time.RFC3339Nano), parsed.stream, tag, parsed.text))
-			if err != nil || !bytes.Equal(again.text, parsed.text) || again.stream != parsed.stream || !again.time.Equal(parsed.time) {
+			again, err := parse(fmt.Appendf(nil, "%s %s %s %s", parsed.time.Format(time.RFC3339Nano), parsed.stream,
+				tag, parsed.text))
+			if err != nil || !bytes.Equal(again.text, parsed.text) || again.stream != parsed.stream ||
+				!again.time.Equal(parsed.time) {
 				t.Errorf("%q became %+v, %v", contents, again, err)
 			}
 		}

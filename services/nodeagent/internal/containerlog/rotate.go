@@ -36,8 +36,8 @@ const (
 	unfinished    = ".tmp"
 )
 
-// Rotate rotates a container's log if it is too large, and packs and removes older ones. It may be killed at any step and
-// called again.
+// Rotate rotates a container's log if it is too large, and packs and removes older ones. It may be killed at any step
+// and called again.
 func (r *Rotator) Rotate(ctx context.Context, containerID string, log Log, now time.Time) error {
 	dir, err := log.Root.Folder(filepath.Dir(log.Path))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -155,8 +155,8 @@ func (f folder) rotated() ([]string, error) {
 	return slices.DeleteFunc(names, func(name string) bool { return strings.HasSuffix(name, unfinished) }), err
 }
 
-// divide tells which of the rotated files (oldest first) have to go so that, with the current one and the one that it is
-// about to become, there are maxFiles, and which of the rest are to be packed: a follower may still read the newest.
+// divide tells which of the rotated files (oldest first) have to go so that, with the current one and the one that it
+// is about to become, there are maxFiles, and which of the rest are to be packed: a follower may still read the newest.
 func divide(rotated []string, maxFiles int) (excess, pack []string) {
 	keep := max(maxFiles-2, 0)
 	cut := max(len(rotated)-keep, 0)

@@ -139,7 +139,8 @@ func TestRotationFailpoint(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer failpoint.Disarm("nodeagent/log.reopen.before")
-	if err := r.Rotate(t.Context(), "c", logAt(r.path), at(0)); !errors.Is(err, failpoint.ErrInjected) || r.reopens != 0 {
+	if err := r.Rotate(t.Context(), "c", logAt(r.path), at(0)); !errors.Is(err, failpoint.ErrInjected) ||
+		r.reopens != 0 {
 		t.Errorf("%v, %d reopened", err, r.reopens)
 	}
 	if err := r.Rotate(t.Context(), "c", logAt(r.path), at(1)); err != nil || r.reopens != 1 {
@@ -156,7 +157,8 @@ func TestRotateOnlyPlainLogs(t *testing.T) {
 				t.Fatal(err)
 			}
 			lay(t, r.path)
-			if err := r.Rotate(t.Context(), "c", logAt(r.path), at(0)); !errors.Is(err, plainfile.ErrNotPlain) || r.reopens != 0 {
+			if err := r.Rotate(t.Context(), "c", logAt(r.path), at(0)); !errors.Is(err, plainfile.ErrNotPlain) ||
+				r.reopens != 0 {
 				t.Errorf("in place of the log: %v, %d reopened", err, r.reopens)
 			}
 			r = newRotating(t)

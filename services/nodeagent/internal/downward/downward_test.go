@@ -114,7 +114,8 @@ func TestResource(t *testing.T) {
 		{"free", "requests.cpu", "1m", "0"},
 		{"free", "limits.hugepages-2Mi", "0", "0"},
 	} {
-		ref := &corev1.ResourceFieldSelector{ContainerName: row.container, Resource: row.resource, Divisor: resource.MustParse(row.divisor)}
+		ref := &corev1.ResourceFieldSelector{ContainerName: row.container, Resource: row.resource,
+			Divisor: resource.MustParse(row.divisor)}
 		got, err := view().Resource(nil, ref, node)
 		if err != nil || got != row.want {
 			t.Errorf("%s %s / %s = %q, %v; want %q", row.container, row.resource, row.divisor, got, err, row.want)
@@ -135,7 +136,8 @@ func TestResource(t *testing.T) {
 // SAF-118: in an environment variable the own container is meant.
 func TestResourceOfTheOwnContainer(t *testing.T) {
 	v := view()
-	got, err := v.Resource(&v.Pod.Spec.Containers[0], &corev1.ResourceFieldSelector{Resource: "limits.cpu", Divisor: resource.MustParse("1m")}, nil)
+	got, err := v.Resource(&v.Pod.Spec.Containers[0], &corev1.ResourceFieldSelector{Resource: "limits.cpu",
+		Divisor: resource.MustParse("1m")}, nil)
 	if err != nil || got != "250" {
 		t.Errorf("got %q, %v", got, err)
 	}

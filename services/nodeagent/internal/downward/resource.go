@@ -12,7 +12,8 @@ import (
 // Resource returns the amount that a resourceFieldRef names, divided by its divisor and rounded up. Where the selector
 // names a container, it is looked up in the Pod; else own is meant. A cpu, memory or ephemeral-storage limit that the
 // container does not have is the node's allocatable amount.
-func (v View) Resource(own *corev1.Container, ref *corev1.ResourceFieldSelector, allocatable corev1.ResourceList) (string, error) {
+func (v View) Resource(own *corev1.Container, ref *corev1.ResourceFieldSelector,
+	allocatable corev1.ResourceList) (string, error) {
 	container := own
 	if ref.ContainerName != "" {
 		container = v.container(ref.ContainerName)
@@ -29,7 +30,8 @@ func (v View) Resource(own *corev1.Container, ref *corev1.ResourceFieldSelector,
 }
 
 // amount finds what the container asks for, then what its Pod as a whole may use, then what the node has.
-func (v View) amount(container *corev1.Container, side string, name corev1.ResourceName, allocatable corev1.ResourceList) resource.Quantity {
+func (v View) amount(container *corev1.Container, side string, name corev1.ResourceName,
+	allocatable corev1.ResourceList) resource.Quantity {
 	if side == "requests" {
 		return container.Resources.Requests[name]
 	}

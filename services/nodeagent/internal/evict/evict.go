@@ -52,7 +52,8 @@ func (c Config) look(ctx context.Context, pod *corev1.Pod) {
 		if err != nil {
 			if ctx.Err() == nil {
 				c.Log.Warn("measuring a volume failed, trying again",
-					zap.String("namespace", pod.Namespace), zap.String("pod", pod.Name), zap.String("volume", v.Name), zap.Error(err))
+					zap.String("namespace", pod.Namespace), zap.String("pod", pod.Name), zap.String("volume", v.Name),
+					zap.Error(err))
 			}
 			continue
 		}

@@ -31,7 +31,8 @@ func emptyDir(name, limit string, medium corev1.StorageMedium) corev1.Volume {
 
 func TestLimited(t *testing.T) {
 	pod := &corev1.Pod{Spec: corev1.PodSpec{Volumes: []corev1.Volume{
-		emptyDir("disk", "1Mi", ""), emptyDir("free", "", ""), emptyDir("zero", "0", ""), emptyDir("memory", "1Mi", corev1.StorageMediumMemory),
+		emptyDir("disk", "1Mi", ""), emptyDir("free", "", ""), emptyDir("zero", "0", ""),
+		emptyDir("memory", "1Mi", corev1.StorageMediumMemory),
 		{Name: "path", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}}},
 	}}}
 	if got := limited(pod); len(got) != 1 || got[0].Name != "disk" {
@@ -52,10 +53,12 @@ func TestDecide(t *testing.T) {
 	}{
 		{"at the limit", Usage{Bytes: 1 << 20}, ""},
 		{"beyond the limit", Usage{Bytes: 1<<20 + 1}, `Usage of EmptyDir volume "cache" exceeds the limit "1Mi". `},
-		{"too deep", Usage{TooDeep: true}, `Folders of EmptyDir volume "cache" are nested deeper than 1000, so that its limit "1Mi" cannot be held. `},
+		{"too deep", Usage{TooDeep: true},
+			`Folders of EmptyDir volume "cache" are nested deeper than 1000, so that its limit "1Mi" cannot be held. `},
 	} {
 		got := decide(&v, r.usage)
-		if (got != nil) != (r.message != "") || got != nil && (got.Message != r.message || got.Reason != "Evicted" || got.Grace != time.Second) {
+		if (got != nil) != (r.message != "") || got != nil && (got.Message != r.message || got.Reason != "Evicted" ||
+			got.Grace != time.Second) {
 			t.Errorf("%s: %+v, want message %q", r.name, got, r.message)
 		}
 	}

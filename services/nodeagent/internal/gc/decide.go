@@ -39,7 +39,8 @@ func deadSandboxes(pods []observed.Pod) []string {
 	for i := range pods {
 		pods[i].Sort()
 		for j, s := range pods[i].Sandboxes {
-			used := slices.ContainsFunc(pods[i].Containers, func(c observed.Container) bool { return c.SandboxID == s.ID })
+			used := slices.ContainsFunc(pods[i].Containers,
+				func(c observed.Container) bool { return c.SandboxID == s.ID })
 			if j > 0 && !s.Ready && !used {
 				out = append(out, s.ID)
 			}
@@ -59,7 +60,8 @@ const minImageAge = 2 * time.Minute
 
 // unusedImages returns the images to remove so that at least need bytes become free: of those that no container uses,
 // that are not pinned and not new, the longest unused first.
-func unusedImages(images []runtime.Image, uses map[string]imageUse, inUse map[string]bool, need uint64, now time.Time) []string {
+func unusedImages(images []runtime.Image, uses map[string]imageUse, inUse map[string]bool, need uint64,
+	now time.Time) []string {
 	var candidates []runtime.Image
 	for _, image := range images {
 		if !image.Pinned && !inUse[image.ID] && now.Sub(uses[image.ID].firstSeen) >= minImageAge {
@@ -67,7 +69,8 @@ func unusedImages(images []runtime.Image, uses map[string]imageUse, inUse map[st
 		}
 	}
 	slices.SortFunc(candidates, func(a, b runtime.Image) int {
-		return cmp.Or(uses[a.ID].lastUsed.Compare(uses[b.ID].lastUsed), uses[a.ID].firstSeen.Compare(uses[b.ID].firstSeen), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(uses[a.ID].lastUsed.Compare(uses[b.ID].lastUsed),
+			uses[a.ID].firstSeen.Compare(uses[b.ID].firstSeen), cmp.Compare(a.ID, b.ID))
 	})
 	var out []string
 	for _, image := range candidates {
@@ -80,8 +83,8 @@ func unusedImages(images []runtime.Image, uses map[string]imageUse, inUse map[st
 	return out
 }
 
-// toFree returns how many bytes images must give back on a file system of total bytes: none while less than high percent
-// of it is used, and else what brings it down to low percent.
+// toFree returns how many bytes images must give back on a file system of total bytes: none while less than high
+// percent of it is used, and else what brings it down to low percent.
 func toFree(total, free uint64, high, low int) uint64 {
 	used := total - min(free, total)
 	if total == 0 || used*100 < total*uint64(high) {

@@ -10,12 +10,14 @@ import (
 )
 
 func container(name string, attempt uint32, state observed.ContainerState) observed.Container {
-	return observed.Container{ID: name + string('0'+rune(attempt)), Name: name, Attempt: attempt, State: state, SandboxID: "s1"}
+	return observed.Container{ID: name + string('0'+rune(attempt)), Name: name, Attempt: attempt, State: state,
+		SandboxID: "s1"}
 }
 
 func TestDeadContainers(t *testing.T) {
 	pods := []observed.Pod{{Containers: []observed.Container{
-		container("a", 0, observed.Exited), container("a", 1, observed.Exited), container("a", 2, observed.Exited), container("a", 3, observed.Running),
+		container("a", 0, observed.Exited), container("a", 1, observed.Exited), container("a", 2, observed.Exited),
+		container("a", 3, observed.Running),
 		container("b", 0, observed.Exited), container("b", 1, observed.Exited),
 		container("c", 0, observed.Unknown), container("c", 1, observed.Running),
 	}}}
@@ -29,7 +31,8 @@ func TestDeadContainers(t *testing.T) {
 func TestDeadSandboxes(t *testing.T) {
 	pods := []observed.Pod{{
 		Sandboxes: []observed.Sandbox{
-			{ID: "s0", Attempt: 0}, {ID: "s1", Attempt: 1}, {ID: "s2", Attempt: 2, Ready: true}, {ID: "s3", Attempt: 3}},
+			{ID: "s0", Attempt: 0}, {ID: "s1", Attempt: 1}, {ID: "s2", Attempt: 2, Ready: true},
+			{ID: "s3", Attempt: 3}},
 		Containers: []observed.Container{container("a", 0, observed.Exited)},
 	}}
 	if got := deadSandboxes(pods); !slices.Equal(got, []string{"s0"}) {
@@ -39,14 +42,17 @@ func TestDeadSandboxes(t *testing.T) {
 
 func TestUnusedImages(t *testing.T) {
 	now := time.Unix(10000, 0)
-	images := []runtime.Image{{ID: "old", Size: 10}, {ID: "older", Size: 10}, {ID: "used", Size: 10}, {ID: "pinned", Size: 10, Pinned: true}, {ID: "new", Size: 10}}
+	images := []runtime.Image{{ID: "old", Size: 10}, {ID: "older", Size: 10}, {ID: "used", Size: 10},
+		{ID: "pinned", Size: 10, Pinned: true}, {ID: "new", Size: 10}}
 	hour := now.Add(-time.Hour)
 	uses := map[string]imageUse{
-		"old": {firstSeen: hour, lastUsed: hour.Add(time.Minute)}, "older": {firstSeen: hour, lastUsed: hour}, "used": {firstSeen: hour},
+		"old": {firstSeen: hour, lastUsed: hour.Add(time.Minute)}, "older": {firstSeen: hour, lastUsed: hour},
+		"used":   {firstSeen: hour},
 		"pinned": {firstSeen: hour}, "new": {firstSeen: now.Add(-time.Minute)},
 	}
 	inUse := map[string]bool{"used": true}
-	for need, want := range map[uint64][]string{0: nil, 5: {"older"}, 10: {"older"}, 11: {"older", "old"}, 1000: {"older", "old"}} {
+	for need, want := range map[uint64][]string{0: nil, 5: {"older"}, 10: {"older"}, 11: {"older", "old"},
+		1000: {"older", "old"}} {
 		if got := unusedImages(images, uses, inUse, need, now); !slices.Equal(got, want) {
 			t.Errorf("to free %d bytes it removes %v, want %v", need, got, want)
 		}

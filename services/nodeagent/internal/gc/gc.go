@@ -67,10 +67,12 @@ func (c *Collector) containers(ctx context.Context) error {
 	}
 	var problems []error
 	for _, id := range deadContainers(pods) {
-		problems = append(problems, failpoint.Around("nodeagent/container.collect", func() error { return c.Runtime.RemoveContainer(ctx, id) }))
+		problems = append(problems, failpoint.Around("nodeagent/container.collect",
+			func() error { return c.Runtime.RemoveContainer(ctx, id) }))
 	}
 	for _, id := range deadSandboxes(pods) {
-		problems = append(problems, failpoint.Around("nodeagent/sandbox.collect", func() error { return c.Runtime.RemoveSandbox(ctx, id) }))
+		problems = append(problems, failpoint.Around("nodeagent/sandbox.collect",
+			func() error { return c.Runtime.RemoveSandbox(ctx, id) }))
 	}
 	return errors.Join(problems...)
 }
@@ -99,7 +101,8 @@ func (c *Collector) images(ctx context.Context) error {
 	var problems []error
 	for _, id := range unusedImages(images, c.uses, inUse, need, now) {
 		c.Log.Info("removing an image that nothing uses", zap.String("image", id))
-		problems = append(problems, failpoint.Around("nodeagent/image.collect", func() error { return c.Runtime.RemoveImage(ctx, id) }))
+		problems = append(problems, failpoint.Around("nodeagent/image.collect",
+			func() error { return c.Runtime.RemoveImage(ctx, id) }))
 	}
 	return errors.Join(problems...)
 }

@@ -1,5 +1,5 @@
-// Package hooks runs the lifecycle hooks of containers: postStart right after a container has started, preStop before it
-// is told to end.
+// Package hooks runs the lifecycle hooks of containers: postStart right after a container has started, preStop before
+// it is told to end.
 package hooks
 
 import (

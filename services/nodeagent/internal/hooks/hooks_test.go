@@ -20,7 +20,8 @@ import (
 
 type executor func(ctx context.Context, id string, command []string, timeout time.Duration) (runtime.ExecResult, error)
 
-func (e executor) ExecSync(ctx context.Context, id string, command []string, timeout time.Duration) (runtime.ExecResult, error) {
+func (e executor) ExecSync(ctx context.Context, id string, command []string, timeout time.Duration) (runtime.ExecResult,
+	error) {
 	return e(ctx, id, command, timeout)
 }
 
@@ -31,7 +32,8 @@ func exits(code int32, err error) executor {
 }
 
 func with(postStart, preStop *corev1.LifecycleHandler) Target {
-	return Target{ContainerID: "c1", IP: "127.0.0.1", Container: &corev1.Container{Name: "c", Lifecycle: &corev1.Lifecycle{PostStart: postStart, PreStop: preStop}}}
+	return Target{ContainerID: "c1", IP: "127.0.0.1", Container: &corev1.Container{Name: "c",
+		Lifecycle: &corev1.Lifecycle{PostStart: postStart, PreStop: preStop}}}
 }
 
 var script = &corev1.LifecycleHandler{Exec: &corev1.ExecAction{Command: []string{"do", "it"}}}
@@ -54,7 +56,8 @@ func TestExec(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	lost := errors.New("no such container")
-	if err := NewRunner(exits(0, lost), "test").PreStop(t.Context(), with(nil, script)); !errors.Is(err, lost) || !strings.HasPrefix(err.Error(), "PreStopHook failed: ") {
+	if err := NewRunner(exits(0, lost), "test").PreStop(t.Context(), with(nil, script)); !errors.Is(err, lost) ||
+		!strings.HasPrefix(err.Error(), "PreStopHook failed: ") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -63,7 +66,8 @@ func TestExec(t *testing.T) {
 func TestExecHasTheGracePeriod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got time.Duration
-		r := NewRunner(executor(func(_ context.Context, _ string, _ []string, timeout time.Duration) (runtime.ExecResult, error) {
+		r := NewRunner(executor(func(_ context.Context, _ string, _ []string,
+			timeout time.Duration) (runtime.ExecResult, error) {
 			got = timeout
 			return runtime.ExecResult{}, nil
 		}), "test")
@@ -88,7 +92,8 @@ func TestHTTPGet(t *testing.T) {
 	_, port, _ := net.SplitHostPort(s.Listener.Addr().String())
 	number, _ := strconv.Atoi(port)
 	r := NewRunner(nil, "test")
-	hook := &corev1.LifecycleHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/bye?now=1", Port: intstr.FromInt(number), HTTPHeaders: []corev1.HTTPHeader{{Name: "X-A", Value: "1"}}}}
+	hook := &corev1.LifecycleHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/bye?now=1", Port: intstr.FromInt(number),
+		HTTPHeaders: []corev1.HTTPHeader{{Name: "X-A", Value: "1"}}}}
 	if err := r.PreStop(t.Context(), with(nil, hook)); err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +101,8 @@ func TestHTTPGet(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 	hook.HTTPGet.Port = intstr.FromString("none")
-	if err := r.PreStop(t.Context(), with(nil, hook)); err == nil || !strings.Contains(err.Error(), `port "none" of container c`) {
+	if err := r.PreStop(t.Context(), with(nil, hook)); err == nil || !strings.Contains(err.Error(),
+		`port "none" of container c`) {
 		t.Errorf("got %v", err)
 	}
 	s.Close()
@@ -108,13 +114,15 @@ func TestHTTPGet(t *testing.T) {
 
 func TestSleep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, hook, begin := NewRunner(nil, "test"), &corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: 5}}, time.Now()
+		r, hook, begin := NewRunner(nil, "test"), &corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: 5}},
+			time.Now()
 		if err := r.PostStart(t.Context(), with(hook, nil)); err != nil || time.Since(begin) != 5*time.Second {
 			t.Errorf("%v after %v", err, time.Since(begin))
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
-		if err := r.PreStop(ctx, with(nil, hook)); !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) != 7*time.Second {
+		if err := r.PreStop(ctx, with(nil, hook)); !errors.Is(err, context.DeadlineExceeded) ||
+			time.Since(begin) != 7*time.Second {
 			t.Errorf("%v after %v", err, time.Since(begin))
 		}
 	})
@@ -123,7 +131,8 @@ func TestSleep(t *testing.T) {
 func TestUnsupported(t *testing.T) {
 	r := NewRunner(nil, "test")
 	socket := &corev1.LifecycleHandler{TCPSocket: &corev1.TCPSocketAction{}}
-	if err := r.PostStart(t.Context(), with(socket, nil)); err == nil || !strings.Contains(err.Error(), "tcpSocket is not supported: use exec, httpGet or sleep") {
+	if err := r.PostStart(t.Context(), with(socket, nil)); err == nil || !strings.Contains(err.Error(),
+		"tcpSocket is not supported: use exec, httpGet or sleep") {
 		t.Errorf("got %v", err)
 	}
 	if err := r.PreStop(t.Context(), with(nil, &corev1.LifecycleHandler{})); err == nil {

@@ -85,8 +85,9 @@ func TestStopWave(t *testing.T) {
 	now := time.Unix(1000, 0)
 	always := ptr.To(corev1.ContainerRestartPolicyAlways)
 	pod := &corev1.Pod{Spec: corev1.PodSpec{
-		InitContainers: []corev1.Container{{Name: "i"}, {Name: "s1", RestartPolicy: always}, {Name: "s2", RestartPolicy: always}},
-		Containers:     []corev1.Container{{Name: "m1"}, {Name: "m2"}},
+		InitContainers: []corev1.Container{{Name: "i"}, {Name: "s1", RestartPolicy: always},
+			{Name: "s2", RestartPolicy: always}},
+		Containers: []corev1.Container{{Name: "m1"}, {Name: "m2"}},
 	}}
 	entries := Entries(pod)
 	for _, row := range []struct {

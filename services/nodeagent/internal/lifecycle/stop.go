@@ -56,8 +56,8 @@ func KillAfter(now, deadline time.Time) time.Duration {
 }
 
 // StopWave picks, of the containers that are alive, those to be stopped now. entries are all of the Pod's containers in
-// their order. Sidecars wait until all others have ended and then end one by one in reverse order; when the deadline has
-// passed, all end at once.
+// their order. Sidecars wait until all others have ended and then end one by one in reverse order; when the deadline
+// has passed, all end at once.
 func StopWave(entries []Entry, alive map[string]bool, now, deadline time.Time) []string {
 	if !now.Before(deadline) {
 		return names(entries, alive, func(Entry) bool { return true })

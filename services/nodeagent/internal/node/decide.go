@@ -133,7 +133,8 @@ func (h Health) conditions() []corev1.NodeCondition {
 		return corev1.NodeCondition{Type: kind, Status: corev1.ConditionFalse, Reason: good, Message: goodText}
 	}
 	return []corev1.NodeCondition{
-		pressure(corev1.NodeMemoryPressure, h.MemoryPressure, "KubeletHasInsufficientMemory", "KubeletHasSufficientMemory",
+		pressure(corev1.NodeMemoryPressure, h.MemoryPressure, "KubeletHasInsufficientMemory",
+			"KubeletHasSufficientMemory",
 			"kubelet has insufficient memory available", "kubelet has sufficient memory available"),
 		pressure(corev1.NodeDiskPressure, h.DiskPressure, "KubeletHasDiskPressure", "KubeletHasNoDiskPressure",
 			"kubelet has disk pressure", "kubelet has no disk pressure"),
@@ -151,9 +152,11 @@ func (h Health) ready() corev1.NodeCondition {
 		}
 	}
 	if len(problems) > 0 {
-		return corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionFalse, Reason: "KubeletNotReady", Message: strings.Join(problems, "; ")}
+		return corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionFalse, Reason: "KubeletNotReady",
+			Message: strings.Join(problems, "; ")}
 	}
-	return corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", Message: "kubelet is posting ready status"}
+	return corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady",
+		Message: "kubelet is posting ready status"}
 }
 
 func set(conditions []corev1.NodeCondition, c corev1.NodeCondition, now metav1.Time) []corev1.NodeCondition {

@@ -22,7 +22,8 @@ func Images(images []runtime.Image) []corev1.ContainerImage {
 	for _, image := range images {
 		names := slices.Concat(image.Digests, image.Tags)
 		if len(names) > 0 {
-			out = append(out, corev1.ContainerImage{Names: names[:min(len(names), maxImageNames)], SizeBytes: int64(image.Size)})
+			out = append(out, corev1.ContainerImage{Names: names[:min(len(names), maxImageNames)],
+				SizeBytes: int64(image.Size)})
 		}
 	}
 	slices.SortStableFunc(out, func(a, b corev1.ContainerImage) int {

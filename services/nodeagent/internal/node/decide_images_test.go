@@ -13,12 +13,14 @@ import (
 func TestImages(t *testing.T) {
 	got := Images([]runtime.Image{
 		{ID: "1", Tags: []string{"small:1"}, Size: 1}, {ID: "2", Size: 99},
-		{ID: "3", Digests: []string{"big@sha256:0"}, Tags: []string{"big:1", "big:2", "big:3", "big:4", "big:5"}, Size: 7},
+		{ID: "3", Digests: []string{"big@sha256:0"}, Tags: []string{"big:1", "big:2", "big:3", "big:4", "big:5"},
+			Size: 7},
 		{ID: "4", Tags: []string{"b:1"}, Size: 3}, {ID: "5", Tags: []string{"a:1"}, Size: 3},
 	})
 	want := []corev1.ContainerImage{
 		{Names: []string{"big@sha256:0", "big:1", "big:2", "big:3", "big:4"}, SizeBytes: 7},
-		{Names: []string{"a:1"}, SizeBytes: 3}, {Names: []string{"b:1"}, SizeBytes: 3}, {Names: []string{"small:1"}, SizeBytes: 1},
+		{Names: []string{"a:1"}, SizeBytes: 3}, {Names: []string{"b:1"}, SizeBytes: 3},
+		{Names: []string{"small:1"}, SizeBytes: 1},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("images %v, want %v", got, want)
@@ -37,7 +39,8 @@ func TestImagesAreBounded(t *testing.T) {
 			t.Errorf("%d of %d images are told, want %d", len(got), n, want)
 		}
 		if n == 51 && (got[0].SizeBytes != 50 || got[49].SizeBytes != 1) {
-			t.Errorf("of sizes 0 to 50 the first told is %d and the last %d, want 50 and 1", got[0].SizeBytes, got[49].SizeBytes)
+			t.Errorf("of sizes 0 to 50 the first told is %d and the last %d, want 50 and 1", got[0].SizeBytes,
+				got[49].SizeBytes)
 		}
 	}
 }

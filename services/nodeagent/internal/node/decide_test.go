@@ -14,8 +14,9 @@ import (
 var now = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 
 func facts() Facts {
-	return Facts{Name: "n1", IPs: []string{"10.0.0.1"}, Port: 10250, MilliCPU: 2000, Memory: 4 << 30, Storage: 1 << 30, MaxPods: 110,
-		Labels: map[string]string{"zone": "a", corev1.LabelHostname: "liar"}, PodCIDR: "10.1.0.0/24",
+	return Facts{Name: "n1", IPs: []string{"10.0.0.1"}, Port: 10250, MilliCPU: 2000, Memory: 4 << 30, Storage: 1 << 30,
+		MaxPods: 110,
+		Labels:  map[string]string{"zone": "a", corev1.LabelHostname: "liar"}, PodCIDR: "10.1.0.0/24",
 		Info: corev1.NodeSystemInfo{OperatingSystem: "linux", Architecture: "amd64"}}
 }
 
@@ -23,14 +24,17 @@ func TestRegister(t *testing.T) {
 	f := facts()
 	f.Taints = []corev1.Taint{{Key: "new", Effect: corev1.TaintEffectNoSchedule}}
 	node := register(f, nil)
-	want := map[string]string{"zone": "a", corev1.LabelHostname: "n1", corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64"} // POD-035
+	// POD-035
+	want := map[string]string{"zone": "a", corev1.LabelHostname: "n1", corev1.LabelOSStable: "linux",
+		corev1.LabelArchStable: "amd64"}
 	if !reflect.DeepEqual(node.Labels, want) || node.Spec.PodCIDR != "10.1.0.0/24" || len(node.Spec.Taints) != 1 {
 		t.Errorf("new node %+v %+v", node.Labels, node.Spec)
 	}
 	old := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1", Labels: map[string]string{"theirs": "x"}},
 		Spec: corev1.NodeSpec{PodCIDR: "10.9.0.0/24", Unschedulable: true}}
 	again := register(f, old)
-	if again.Labels["theirs"] != "x" || again.Spec.PodCIDR != "10.9.0.0/24" || !again.Spec.Unschedulable || len(again.Spec.Taints) != 0 {
+	if again.Labels["theirs"] != "x" || again.Spec.PodCIDR != "10.9.0.0/24" || !again.Spec.Unschedulable ||
+		len(again.Spec.Taints) != 0 {
 		t.Errorf("known node %+v %+v: what others have set must stay", again.Labels, again.Spec)
 	}
 }
@@ -42,17 +46,20 @@ func TestStatus(t *testing.T) {
 		{Type: "Theirs", Status: corev1.ConditionTrue, LastTransitionTime: hour},
 	}}
 	s := statusOf(facts(), Health{}, old, now)
-	if c := s.Conditions[0]; c.Status != corev1.ConditionTrue || c.Reason != "KubeletReady" || !c.LastTransitionTime.Equal(&hour) || !c.LastHeartbeatTime.Time.Equal(now) {
+	if c := s.Conditions[0]; c.Status != corev1.ConditionTrue || c.Reason != "KubeletReady" ||
+		!c.LastTransitionTime.Equal(&hour) || !c.LastHeartbeatTime.Time.Equal(now) {
 		t.Errorf("Ready %+v", c)
 	}
 	if s.Conditions[1].Type != "Theirs" || len(s.Conditions) != 5 {
 		t.Errorf("conditions %+v: those of others must stay", s.Conditions)
 	}
-	if s.Allocatable.Pods().Value() != 110 || s.Capacity.Cpu().MilliValue() != 2000 || s.DaemonEndpoints.KubeletEndpoint.Port != 10250 {
+	if s.Allocatable.Pods().Value() != 110 || s.Capacity.Cpu().MilliValue() != 2000 ||
+		s.DaemonEndpoints.KubeletEndpoint.Port != 10250 {
 		t.Errorf("status %+v", s)
 	}
 	s = statusOf(facts(), Health{NetworkProblem: "no network"}, old, now)
-	if c := s.Conditions[0]; c.Status != corev1.ConditionFalse || c.Reason != "KubeletNotReady" || c.Message != "no network" || !c.LastTransitionTime.Time.Equal(now) {
+	if c := s.Conditions[0]; c.Status != corev1.ConditionFalse || c.Reason != "KubeletNotReady" ||
+		c.Message != "no network" || !c.LastTransitionTime.Time.Equal(now) {
 		t.Errorf("Ready without a network %+v", c)
 	}
 }
@@ -81,13 +88,15 @@ func TestStatusOfOthersStays(t *testing.T) {
 		old := &corev1.NodeStatus{Capacity: r.oldCapacity, Allocatable: r.oldAllocatable}
 		before := old.DeepCopy()
 		s := statusOf(facts(), Health{}, old, now)
-		for what, pair := range map[string][2]corev1.ResourceList{"capacity": {s.Capacity, amounts(r.wantCPUCapacity, r.wantCapacity)},
+		for what, pair := range map[string][2]corev1.ResourceList{"capacity": {s.Capacity,
+			amounts(r.wantCPUCapacity, r.wantCapacity)},
 			"allocatable": {s.Allocatable, amounts(r.wantCPUToSpare, r.wantAllocatable)}} {
 			for _, name := range []corev1.ResourceName{dongle, corev1.ResourceCPU} {
 				got, has := pair[0][name]
 				want, wanted := pair[1][name]
 				if has != wanted || got.Cmp(want) != 0 {
-					t.Errorf("%s: %s of %s is %v (%v), want %v (%v)", r.name, what, name, got.String(), has, want.String(), wanted)
+					t.Errorf("%s: %s of %s is %v (%v), want %v (%v)", r.name, what, name, got.String(), has,
+						want.String(), wanted)
 				}
 			}
 		}
@@ -96,12 +105,14 @@ func TestStatusOfOthersStays(t *testing.T) {
 		}
 	}
 	old := &corev1.NodeStatus{
-		Addresses: []corev1.NodeAddress{{Type: corev1.NodeExternalIP, Address: "192.0.2.1"}, {Type: corev1.NodeInternalIP, Address: "10.9.9.9"},
+		Addresses: []corev1.NodeAddress{{Type: corev1.NodeExternalIP, Address: "192.0.2.1"},
+			{Type: corev1.NodeInternalIP, Address: "10.9.9.9"},
 			{Type: corev1.NodeHostName, Address: "old"}, {Type: corev1.NodeExternalDNS, Address: "n1.example.com"}},
 		VolumesInUse: []corev1.UniqueVolumeName{"theirs"}, Phase: corev1.NodeRunning,
 	}
 	s := statusOf(facts(), Health{}, old, now)
-	want := []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.0.0.1"}, {Type: corev1.NodeHostName, Address: "n1"},
+	want := []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.0.0.1"},
+		{Type: corev1.NodeHostName, Address: "n1"},
 		{Type: corev1.NodeExternalIP, Address: "192.0.2.1"}, {Type: corev1.NodeExternalDNS, Address: "n1.example.com"}}
 	if !reflect.DeepEqual(s.Addresses, want) {
 		t.Errorf("addresses %v, want %v", s.Addresses, want)

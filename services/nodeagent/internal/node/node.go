@@ -59,8 +59,8 @@ func (n *Node) Look() {
 	}
 }
 
-// Register creates the Node or brings the known one up to date, and writes its status. It tries until it succeeds or ctx
-// ends.
+// Register creates the Node or brings the known one up to date, and writes its status. It tries until it succeeds or
+// ctx ends.
 func (n *Node) Register(ctx context.Context) error {
 	for pause := 200 * time.Millisecond; ; pause = min(2*pause, 7*time.Second) {
 		err := n.register(ctx)
@@ -228,7 +228,8 @@ func (n *Node) renew(ctx context.Context) error {
 }
 
 func (n *Node) leaseAt(now time.Time, old *coordinationv1.Lease) *coordinationv1.Lease {
-	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: n.Facts.Name, Namespace: corev1.NamespaceNodeLease}}
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: n.Facts.Name,
+		Namespace: corev1.NamespaceNodeLease}}
 	if old != nil {
 		lease = old.DeepCopy()
 	}
@@ -236,7 +237,8 @@ func (n *Node) leaseAt(now time.Time, old *coordinationv1.Lease) *coordinationv1
 	lease.Spec.LeaseDurationSeconds = ptr.To(int32(leaseDuration / time.Second))
 	lease.Spec.RenewTime = &metav1.MicroTime{Time: now}
 	if node := n.Current(); node.UID != "" {
-		lease.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: node.Name, UID: node.UID}}
+		lease.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: node.Name,
+			UID: node.UID}}
 	}
 	return lease
 }

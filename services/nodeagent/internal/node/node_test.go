@@ -48,7 +48,8 @@ func TestExtendedResources(t *testing.T) {
 		t.Fatal(err)
 	}
 	status := get().Status
-	if capacity, allocatable := status.Capacity[dongle], status.Allocatable[dongle]; capacity.Value() != 4 || allocatable.Value() != 4 {
+	if capacity, allocatable := status.Capacity[dongle], status.Allocatable[dongle]; capacity.Value() != 4 ||
+		allocatable.Value() != 4 {
 		t.Errorf("after a report capacity is %v and allocatable %v, want 4", capacity.String(), allocatable.String())
 	}
 	if cpu := status.Allocatable.Cpu(); cpu.MilliValue() != 2000 {

@@ -25,8 +25,8 @@ const (
 	lastPause  = 30 * time.Second
 )
 
-// entry follows one object. It reads the object, then watches it from there on, and reads again whenever the watch cannot
-// go on.
+// entry follows one object. It reads the object, then watches it from there on, and reads again whenever the watch
+// cannot go on.
 type entry struct {
 	key     key
 	client  kubernetes.Interface
@@ -84,8 +84,8 @@ func (e *entry) run(ctx context.Context) {
 	}
 }
 
-// watch stores what it sees and returns when the watch has ended. It starts after the given version, or with the present
-// state when there is none.
+// watch stores what it sees and returns when the watch has ended. It starts after the given version, or with the
+// present state when there is none.
 func (e *entry) watch(ctx context.Context, version string) {
 	events, err := e.open(ctx, metav1.ListOptions{
 		FieldSelector:       fields.OneTermEqualSelector(metav1.ObjectNameField, e.key.name).String(),

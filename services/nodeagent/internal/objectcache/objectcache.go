@@ -16,8 +16,8 @@ import (
 	"keelson.dev/services/nodeagent/internal/podenv"
 )
 
-// Cache holds the objects. It implements volume.Sources and is safe for concurrent use. Objects that it returns are shared:
-// never change them.
+// Cache holds the objects. It implements volume.Sources and is safe for concurrent use. Objects that it returns are
+// shared: never change them.
 type Cache struct {
 	client  kubernetes.Interface
 	changed func(pod types.UID)
@@ -30,8 +30,9 @@ type Cache struct {
 	entries map[key]*entry
 }
 
-// New makes a cache whose watches end with ctx (Wait waits for them). changed is called, on a goroutine of the cache and
-// without any lock, for each registered Pod one of whose objects has changed after it was first read; it must not block.
+// New makes a cache whose watches end with ctx (Wait waits for them). changed is called, on a goroutine of the cache
+// and without any lock, for each registered Pod one of whose objects has changed after it was first read; it must not
+// block.
 func New(ctx context.Context, client kubernetes.Interface, changed func(pod types.UID)) *Cache {
 	return &Cache{
 		client: client, changed: changed, ctx: ctx,
@@ -40,7 +41,8 @@ func New(ctx context.Context, client kubernetes.Interface, changed func(pod type
 	}
 }
 
-// Register makes the cache follow what the Pod refers to now, and stop following what only an earlier version of it named.
+// Register makes the cache follow what the Pod refers to now, and stop following what only an earlier version of it
+// named.
 func (c *Cache) Register(pod *corev1.Pod) {
 	wanted := references(pod)
 	c.mu.Lock()
@@ -77,7 +79,8 @@ func (c *Cache) follow(key key, pod types.UID) {
 	e := c.entries[key]
 	if e == nil {
 		ctx, cancel := context.WithCancel(c.ctx)
-		e = &entry{key: key, client: c.client, cancel: cancel, read: make(chan struct{}), pods: map[types.UID]bool{}, changed: c.changed}
+		e = &entry{key: key, client: c.client, cancel: cancel, read: make(chan struct{}), pods: map[types.UID]bool{},
+			changed: c.changed}
 		c.entries[key] = e
 		c.running.Go(func() { e.run(ctx) })
 	}
@@ -126,9 +129,10 @@ func (c *Cache) get(ctx context.Context, key key) (any, error) {
 	}
 }
 
-// Environment looks up all that the container's environment refers to, in the form that podenv.Input takes. Register the
-// Pod first.
-func (c *Cache) Environment(ctx context.Context, pod *corev1.Pod, container *corev1.Container) (map[string]podenv.Object[corev1.ConfigMap], map[string]podenv.Object[corev1.Secret]) {
+// Environment looks up all that the container's environment refers to, in the form that podenv.Input takes. Register
+// the Pod first.
+func (c *Cache) Environment(ctx context.Context, pod *corev1.Pod,
+	container *corev1.Container) (map[string]podenv.Object[corev1.ConfigMap], map[string]podenv.Object[corev1.Secret]) {
 	configMaps, secrets := map[string]podenv.Object[corev1.ConfigMap]{}, map[string]podenv.Object[corev1.Secret]{}
 	for key := range environment(pod.Namespace, container) {
 		switch key.kind {

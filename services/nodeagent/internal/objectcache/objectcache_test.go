@@ -82,7 +82,8 @@ func (r *rig) actions(verb, resource string) int {
 }
 
 func podUsing(uid types.UID, names ...string) *corev1.Pod {
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p-" + string(uid), Namespace: "ns", UID: uid}, Spec: corev1.PodSpec{ServiceAccountName: "robot"}}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p-" + string(uid), Namespace: "ns", UID: uid},
+		Spec: corev1.PodSpec{ServiceAccountName: "robot"}}
 	for _, name := range names {
 		pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{VolumeSource: corev1.VolumeSource{
 			ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: name}}}})
@@ -91,7 +92,8 @@ func podUsing(uid types.UID, names ...string) *corev1.Pod {
 }
 
 func configMapWith(name, version, value string) *corev1.ConfigMap {
-	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "ns", UID: "cm", ResourceVersion: version}, Data: map[string]string{"k": value}}
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "ns", UID: "cm",
+		ResourceVersion: version}, Data: map[string]string{"k": value}}
 }
 
 // SAF-120: a change of an object reaches exactly the Pods that name it.
@@ -107,7 +109,8 @@ func TestChangesReachThePodsThatNameTheObject(t *testing.T) {
 		if told := r.toldPods(); len(told) != 0 {
 			t.Errorf("the first read was told to %v", told)
 		}
-		if _, err := r.client.CoreV1().ConfigMaps("ns").Update(t.Context(), configMapWith("one", "2", "new"), metav1.UpdateOptions{}); err != nil {
+		if _, err := r.client.CoreV1().ConfigMaps("ns").Update(t.Context(), configMapWith("one", "2", "new"),
+			metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		told := map[types.UID]bool{}
@@ -126,11 +129,13 @@ func TestChangesReachThePodsThatNameTheObject(t *testing.T) {
 func TestMissingObjectsAppearAndDisappear(t *testing.T) {
 	run(t, func(t *testing.T, r *rig) {
 		r.Register(podUsing("a", "one"))
-		if _, err := r.ConfigMap(t.Context(), "ns", "one"); !apierrors.IsNotFound(err) || err.Error() != `configmap "one" not found` {
+		if _, err := r.ConfigMap(t.Context(), "ns", "one"); !apierrors.IsNotFound(err) ||
+			err.Error() != `configmap "one" not found` {
 			t.Fatalf("got %v", err)
 		}
 		synctest.Wait() // until it watches: the client in memory tells a watch nothing of what was there before
-		if _, err := r.client.CoreV1().ConfigMaps("ns").Create(t.Context(), configMapWith("one", "1", "x"), metav1.CreateOptions{}); err != nil {
+		if _, err := r.client.CoreV1().ConfigMaps("ns").Create(t.Context(), configMapWith("one", "1", "x"),
+			metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		if told := r.toldPods(); len(told) != 1 {
@@ -157,7 +162,8 @@ func TestReferencesAreCounted(t *testing.T) {
 			r.Register(podUsing(uid, "one"))
 		}
 		synctest.Wait()
-		if gets, watches, lists := r.actions("get", "configmaps"), r.actions("watch", "configmaps"), r.actions("list", "configmaps"); gets != 1 || watches != 1 || lists != 0 {
+		if gets, watches, lists := r.actions("get", "configmaps"), r.actions("watch", "configmaps"),
+			r.actions("list", "configmaps"); gets != 1 || watches != 1 || lists != 0 {
 			t.Errorf("%d gets, %d watches, %d lists", gets, watches, lists)
 		}
 		r.Unregister("a")
@@ -167,7 +173,8 @@ func TestReferencesAreCounted(t *testing.T) {
 		}
 		r.Unregister("c")
 		r.Unregister("c")
-		if _, err := r.ConfigMap(t.Context(), "ns", "one"); err == nil || err.Error() != `object "ns"/"one" not registered` {
+		if _, err := r.ConfigMap(t.Context(), "ns", "one"); err == nil ||
+			err.Error() != `object "ns"/"one" not registered` {
 			t.Errorf("after the last: %v", err)
 		}
 	}, configMapWith("one", "1", ""))
@@ -230,7 +237,8 @@ func TestGetEndsWithItsContext(t *testing.T) {
 // issue makes the fake client give out numbered tokens of the asked lifetime.
 func (r *rig) issue(t *testing.T) (count *int, fail *error) {
 	count, fail = new(int), new(error)
-	r.client.PrependReactor("create", "serviceaccounts/token", func(action clienttesting.Action) (bool, runtime.Object, error) {
+	r.client.PrependReactor("create", "serviceaccounts/token", func(action clienttesting.Action) (bool, runtime.Object,
+		error) {
 		if *fail != nil {
 			return true, nil, *fail
 		}
@@ -240,7 +248,8 @@ func (r *rig) issue(t *testing.T) (count *int, fail *error) {
 		}
 		*count++
 		request.Status.Token = "token-" + string(rune('0'+*count))
-		request.Status.ExpirationTimestamp = metav1.NewTime(time.Now().Add(time.Duration(*request.Spec.ExpirationSeconds) * time.Second))
+		request.Status.ExpirationTimestamp = metav1.NewTime(
+			time.Now().Add(time.Duration(*request.Spec.ExpirationSeconds) * time.Second))
 		return true, request, nil
 	})
 	return count, fail
@@ -309,16 +318,22 @@ func TestReferences(t *testing.T) {
 	pod := podUsing("a", "volume")
 	pod.Spec.ImagePullSecrets = []corev1.LocalObjectReference{ref("pull"), ref("")}
 	pod.Spec.InitContainers = []corev1.Container{{EnvFrom: []corev1.EnvFromSource{
-		{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: ref("init")}}, {SecretRef: &corev1.SecretEnvSource{LocalObjectReference: ref("init")}}}}}
+		{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: ref("init")}},
+		{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: ref("init")}}}}}
 	pod.Spec.Containers = []corev1.Container{{Env: []corev1.EnvVar{
-		{Name: "A", ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{LocalObjectReference: ref("env")}}},
-		{Name: "B", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: ref("env")}}}, {Name: "C"}}}}
-	pod.Spec.EphemeralContainers = []corev1.EphemeralContainer{{EphemeralContainerCommon: corev1.EphemeralContainerCommon{
-		EnvFrom: []corev1.EnvFromSource{{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: ref("debug")}}}}}}
+		{Name: "A", ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{
+			LocalObjectReference: ref("env")}}},
+		{Name: "B", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
+			LocalObjectReference: ref("env")}}}, {Name: "C"}}}}
+	pod.Spec.EphemeralContainers = []corev1.EphemeralContainer{
+		{EphemeralContainerCommon: corev1.EphemeralContainerCommon{
+			EnvFrom: []corev1.EnvFromSource{{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: ref("debug")}}}}}}
 	pod.Spec.Volumes = append(pod.Spec.Volumes,
 		corev1.Volume{VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "volume"}}},
-		corev1.Volume{VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
-			{ConfigMap: &corev1.ConfigMapProjection{LocalObjectReference: ref("projected")}}, {Secret: &corev1.SecretProjection{LocalObjectReference: ref("projected")}}}}}})
+		corev1.Volume{VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
+			Sources: []corev1.VolumeProjection{
+				{ConfigMap: &corev1.ConfigMapProjection{LocalObjectReference: ref("projected")}},
+				{Secret: &corev1.SecretProjection{LocalObjectReference: ref("projected")}}}}}})
 	want := map[key]bool{}
 	for _, name := range []string{"volume", "init", "env", "projected"} {
 		want[key{configMap, "ns", name}], want[key{secret, "ns", name}] = true, true

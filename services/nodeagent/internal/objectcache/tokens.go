@@ -37,7 +37,8 @@ type held struct {
 
 // ServiceAccountToken implements volume.Sources. If a renewal fails while the old token is still good, the old one is
 // returned and is to be renewed soon.
-func (c *Cache) ServiceAccountToken(ctx context.Context, pod *corev1.Pod, audience string, lifetime time.Duration) (volume.Token, error) {
+func (c *Cache) ServiceAccountToken(ctx context.Context, pod *corev1.Pod, audience string,
+	lifetime time.Duration) (volume.Token, error) {
 	key := tokenKey{pod.UID, pod.Spec.ServiceAccountName, audience, lifetime}
 	old, ok := c.tokens.lookup(key)
 	now := time.Now()
@@ -59,14 +60,16 @@ func (t *tokens) request(ctx context.Context, pod *corev1.Pod, key tokenKey) (he
 	seconds := int64(key.lifetime / time.Second)
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
 		ExpirationSeconds: &seconds,
-		BoundObjectRef:    &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID},
+		BoundObjectRef: &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: pod.Name,
+			UID: pod.UID},
 	}}
 	if key.audience != "" {
 		request.Spec.Audiences = []string{key.audience}
 	}
 	issued := time.Now()
 	err := failpoint.Around("nodeagent/token.create", func() (err error) {
-		request, err = t.client.CoreV1().ServiceAccounts(pod.Namespace).CreateToken(ctx, key.account, request, metav1.CreateOptions{})
+		request, err = t.client.CoreV1().ServiceAccounts(pod.Namespace).CreateToken(ctx, key.account, request,
+			metav1.CreateOptions{})
 		return err
 	})
 	if err != nil {

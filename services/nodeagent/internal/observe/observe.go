@@ -94,7 +94,8 @@ func (o *Observer) Listed() bool { return o.listed.Load() != 0 }
 // Healthy says what is wrong if the runtime has not answered for a while.
 func (o *Observer) Healthy() error {
 	if at := o.listed.Load(); at != 0 && time.Since(time.Unix(0, at)) > 3*time.Minute {
-		return fmt.Errorf("the container runtime has not answered since %s", time.Unix(0, at).UTC().Format(time.RFC3339))
+		return fmt.Errorf("the container runtime has not answered since %s",
+			time.Unix(0, at).UTC().Format(time.RFC3339))
 	}
 	return nil
 }
@@ -128,7 +129,8 @@ func (o *Observer) relist(ctx context.Context) error {
 		uid := types.UID(pods[i].UID)
 		prints[uid] = fingerprint(&pods[i])
 		if !o.Workers.Knows(uid) {
-			o.Log.Info("the API has no such Pod, ending it", zap.String("namespace", pods[i].Namespace), zap.String("pod", pods[i].Name), zap.String("uid", pods[i].UID))
+			o.Log.Info("the API has no such Pod, ending it", zap.String("namespace", pods[i].Namespace),
+				zap.String("pod", pods[i].Name), zap.String("uid", pods[i].UID))
 			o.Workers.Adopt(uid, pods[i].Namespace, pods[i].Name)
 		} else if prints[uid] != o.prints[uid] {
 			o.Workers.Wake(uid)

@@ -57,7 +57,10 @@ func observing(t *testing.T, test func(*fake.Runtime, *workers)) {
 		r, w := fake.New("image:1"), &workers{known: map[types.UID]bool{"known": true}}
 		sandbox(t, r, "known")
 		sandbox(t, r, "orphan")
-		o := New(Config{Runtime: r, Workers: w, Log: zap.NewNop(), Changed: func() {}, Leftovers: func() ([]types.UID, error) { return []types.UID{"folder", "known"}, nil }})
+		o := New(Config{Runtime: r, Workers: w, Log: zap.NewNop(), Changed: func() {}, Leftovers: func() ([]types.UID,
+			error) {
+			return []types.UID{"folder", "known"}, nil
+		}})
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
 		running.Go(func() { o.Run(ctx) })
@@ -71,7 +74,8 @@ func observing(t *testing.T, test func(*fake.Runtime, *workers)) {
 
 func sandbox(t *testing.T, r *fake.Runtime, uid string) {
 	t.Helper()
-	if _, err := r.RunSandbox(t.Context(), &cri.PodSandboxConfig{Metadata: &cri.PodSandboxMetadata{Uid: uid, Name: uid}}, ""); err != nil {
+	if _, err := r.RunSandbox(t.Context(), &cri.PodSandboxConfig{Metadata: &cri.PodSandboxMetadata{Uid: uid,
+		Name: uid}}, ""); err != nil {
 		t.Fatal(err)
 	}
 }

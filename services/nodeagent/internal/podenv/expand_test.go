@@ -45,7 +45,8 @@ func TestExpandAllWantsEveryName(t *testing.T) {
 	if got, err := ExpandAll("logs/$(A)", 6, known); got != "logs/1" || err != nil {
 		t.Errorf("got %q, %v", got, err)
 	}
-	if _, err := ExpandAll("logs/$(A)", 5, known); !errors.Is(err, ErrTooLong) || !strings.Contains(err.Error(), "at most 5 bytes") {
+	if _, err := ExpandAll("logs/$(A)", 5, known); !errors.Is(err, ErrTooLong) || !strings.Contains(err.Error(),
+		"at most 5 bytes") {
 		t.Errorf("beyond the limit: %v", err)
 	}
 	if _, err := ExpandAll("logs/$(A)/$(B)", 100, known); err == nil || !strings.Contains(err.Error(), `"B"`) {
@@ -60,7 +61,8 @@ func TestExpandProperties(t *testing.T) {
 		if got, _ := Expand(strings.ReplaceAll(text, "$", "$$"), len(text), known); got != text {
 			t.Fatalf("escaped text changed: %q became %q", text, got)
 		}
-		if got, _ := Expand(text, len(text), func(string) (string, bool) { return "", false }); !strings.Contains(text, "$$") && got != text {
+		if got, _ := Expand(text, len(text), func(string) (string, bool) { return "", false }); !strings.Contains(text,
+			"$$") && got != text {
 			t.Fatalf("without known names %q became %q", text, got)
 		}
 	})

@@ -15,8 +15,8 @@ import (
 	"keelson.dev/services/nodeagent/internal/downward"
 )
 
-// Object is the outcome of looking one ConfigMap or Secret up. Exactly one of the two is set; an Err that is a not-found
-// error of the API counts as "does not exist" for optional references, any other one never does.
+// Object is the outcome of looking one ConfigMap or Secret up. Exactly one of the two is set; an Err that is a
+// not-found error of the API counts as "does not exist" for optional references, any other one never does.
 type Object[T any] struct {
 	Value *T
 	Err   error
@@ -38,8 +38,8 @@ type Input struct {
 // Variable is one entry of the environment.
 type Variable struct{ Name, Value string }
 
-// Skipped names the keys of one envFrom source that cannot be names of variables. They deserve a Warning event with reason
-// InvalidEnvironmentVariableNames on the Pod.
+// Skipped names the keys of one envFrom source that cannot be names of variables. They deserve a Warning event with
+// reason InvalidEnvironmentVariableNames on the Pod.
 type Skipped struct {
 	Kind, Name string
 	Keys       []string
@@ -47,7 +47,8 @@ type Skipped struct {
 
 // Message is the text of the event.
 func (s Skipped) Message(namespace string) string {
-	return fmt.Sprintf("Keys [%s] from the EnvFrom %s %s/%s were skipped since they are considered invalid environment variable names.",
+	return fmt.Sprintf("Keys [%s] from the EnvFrom %s %s/%s were skipped since they are considered invalid "+
+		"environment variable names.",
 		strings.Join(s.Keys, ", "), s.Kind, namespace, s.Name)
 }
 
@@ -68,13 +69,13 @@ func (r Result) Lookup(name string) (string, bool) {
 	return "", false
 }
 
-// MaxSize is how many bytes environment, command and arguments of one container may have together, counted as the kernel
-// counts them: each text with the byte that ends it, a variable with its name. All that is made counts, a value that a
-// later one replaces too, so that the work is bounded with the result.
+// MaxSize is how many bytes environment, command and arguments of one container may have together, counted as the
+// kernel counts them: each text with the byte that ends it, a variable with its name. All that is made counts, a value
+// that a later one replaces too, so that the work is bounded with the result.
 const MaxSize = 1 << 20
 
-// Resolve computes environment, command and arguments. Service variables are weakest, then envFrom in order, then env in
-// order; a value may refer to all that was set before it. Nothing is made that goes beyond MaxSize.
+// Resolve computes environment, command and arguments. Service variables are weakest, then envFrom in order, then env
+// in order; a value may refer to all that was set before it. Nothing is made that goes beyond MaxSize.
 func Resolve(in Input) (Result, error) {
 	env := environment{container: in.Container.Name, values: map[string]string{}, left: MaxSize}
 	services := serviceVariables(in.Pod, in.Services)
@@ -140,7 +141,8 @@ func (e *environment) take(bytes int) bool {
 }
 
 func (e *environment) tooLarge(what string) error {
-	return fmt.Errorf("container %s: with %s, environment, command and args would have more than %d bytes together", e.container, what, MaxSize)
+	return fmt.Errorf("container %s: with %s, environment, command and args would have more than %d bytes together",
+		e.container, what, MaxSize)
 }
 
 func (e *environment) lookup(name string) (string, bool) {

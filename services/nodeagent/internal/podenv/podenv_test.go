@@ -19,8 +19,9 @@ import (
 
 func input(container corev1.Container) Input {
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "shop", Annotations: map[string]string{"batch.kubernetes.io/job-completion-index": "2"}},
-		Spec:       corev1.PodSpec{NodeName: "n1", Containers: []corev1.Container{container}},
+		ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: "shop",
+			Annotations: map[string]string{"batch.kubernetes.io/job-completion-index": "2"}},
+		Spec: corev1.PodSpec{NodeName: "n1", Containers: []corev1.Container{container}},
 	}
 	return Input{
 		View:      downward.View{Pod: pod, PodIPs: []string{"10.1.0.7"}, HostIPs: []string{"192.0.2.1"}},
@@ -67,22 +68,28 @@ func TestResolveAllSources(t *testing.T) {
 		Args:    []string{"$(GREETING)", "$(NONE)"},
 		EnvFrom: []corev1.EnvFromSource{
 			{ConfigMapRef: configMapRef("cm", nil)},
-			{Prefix: "S_", SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "key"}}},
+			{Prefix: "S_", SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{
+				Name: "key"}}},
 			{ConfigMapRef: configMapRef("absent", ptr.To(true))},
 		},
 		Env: []corev1.EnvVar{
-			{Name: "NAME", ValueFrom: from(corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.name"}})},
+			{Name: "NAME",
+				ValueFrom: from(corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{
+					FieldPath: "metadata.name"}})},
 			{Name: "GREETING", Value: "hello $(NAME) $(one) $(LATER)"},
 			{Name: "LATER", Value: "x"},
 			{Name: "two", Value: "overridden"},
 			{Name: "JOB_COMPLETION_INDEX", ValueFrom: from(corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{
 				FieldPath: "metadata.annotations['batch.kubernetes.io/job-completion-index']"}})},
-			{Name: "CPU", ValueFrom: from(corev1.EnvVarSource{ResourceFieldRef: &corev1.ResourceFieldSelector{Resource: "limits.cpu"}})},
+			{Name: "CPU",
+				ValueFrom: from(corev1.EnvVarSource{ResourceFieldRef: &corev1.ResourceFieldSelector{
+					Resource: "limits.cpu"}})},
 			{Name: "PASSWORD", ValueFrom: secretKey("key", "password", nil)},
 			{Name: "FROM_MAP", ValueFrom: configMapKey("cm", "one", nil)},
 			{Name: "UNSET", ValueFrom: configMapKey("cm", "absent", ptr.To(true))},
 			{Name: "UNSET2", ValueFrom: secretKey("absent", "x", ptr.To(true))},
-			{Name: "IP", ValueFrom: from(corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "status.podIP"}})},
+			{Name: "IP",
+				ValueFrom: from(corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "status.podIP"}})},
 			{Name: "EMPTY"},
 		},
 	}))
@@ -100,7 +107,8 @@ func TestResolveAllSources(t *testing.T) {
 	if want := []string{"/bin/app", "--index=2", "$(NAME)"}; !reflect.DeepEqual(result.Command, want) {
 		t.Errorf("command %q, want %q", result.Command, want)
 	}
-	if want := []string{"hello web 1 x", "$(NONE)"}; result.Args[1] != want[1] || result.Args[0] != "hello web 1 $(LATER)" {
+	if want := []string{"hello web 1 x", "$(NONE)"}; result.Args[1] != want[1] ||
+		result.Args[0] != "hello web 1 $(LATER)" {
 		t.Errorf("args %q", result.Args)
 	}
 }
@@ -136,26 +144,30 @@ func TestResolveErrors(t *testing.T) {
 }
 
 func TestResolveSkipsKeysThatCannotBeNames(t *testing.T) {
-	in := input(corev1.Container{EnvFrom: []corev1.EnvFromSource{{Prefix: "a=", ConfigMapRef: configMapRef("cm", nil)}}})
+	in := input(corev1.Container{EnvFrom: []corev1.EnvFromSource{{Prefix: "a=", ConfigMapRef: configMapRef("cm",
+		nil)}}})
 	result, err := Resolve(in)
 	if err != nil || len(result.Env) != 0 || len(result.Skipped) != 1 {
 		t.Fatalf("got %+v, %v", result, err)
 	}
-	want := "Keys [a=one, a=two, a=x.y] from the EnvFrom ConfigMap shop/cm were skipped since they are considered invalid environment variable names."
+	want := "Keys [a=one, a=two, a=x.y] from the EnvFrom ConfigMap shop/cm were skipped since they are considered " +
+		"invalid environment variable names."
 	if got := result.Skipped[0].Message("shop"); got != want {
 		t.Errorf("got %q", got)
 	}
 }
 
 func service(namespace, name, ip string, ports ...corev1.ServicePort) *corev1.Service {
-	return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: corev1.ServiceSpec{ClusterIP: ip, Ports: ports}}
+	return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec: corev1.ServiceSpec{ClusterIP: ip, Ports: ports}}
 }
 
 func services() []*corev1.Service {
 	return []*corev1.Service{
 		service("default", "kubernetes", "10.96.0.1", corev1.ServicePort{Name: "https", Port: 443}),
 		service("default", "other", "10.96.0.2", corev1.ServicePort{Port: 80}),
-		service("shop", "management", "10.96.0.3", corev1.ServicePort{Port: 80}, corev1.ServicePort{Name: "dns-udp", Port: 53, Protocol: corev1.ProtocolUDP}),
+		service("shop", "management", "10.96.0.3", corev1.ServicePort{Port: 80}, corev1.ServicePort{Name: "dns-udp",
+			Port: 53, Protocol: corev1.ProtocolUDP}),
 		service("shop", "headless", corev1.ClusterIPNone, corev1.ServicePort{Port: 80}),
 		service("shop", "six-db", "fd00::5", corev1.ServicePort{Port: 5432, Protocol: corev1.ProtocolTCP}),
 	}
@@ -163,7 +175,8 @@ func services() []*corev1.Service {
 
 // POD-192
 func TestServiceVariables(t *testing.T) {
-	in := input(corev1.Container{Env: []corev1.EnvVar{{Name: "URL", Value: "http://$(MANAGEMENT_SERVICE_HOST):$(MANAGEMENT_SERVICE_PORT)"}}})
+	in := input(corev1.Container{Env: []corev1.EnvVar{{Name: "URL",
+		Value: "http://$(MANAGEMENT_SERVICE_HOST):$(MANAGEMENT_SERVICE_PORT)"}}})
 	in.Services = services()
 	result, err := Resolve(in)
 	if err != nil {
@@ -171,12 +184,15 @@ func TestServiceVariables(t *testing.T) {
 	}
 	got := values(result)
 	for name, want := range map[string]string{
-		"KUBERNETES_SERVICE_HOST": "10.96.0.1", "KUBERNETES_SERVICE_PORT": "443", "KUBERNETES_SERVICE_PORT_HTTPS": "443",
-		"KUBERNETES_PORT":         "tcp://10.96.0.1:443",
-		"MANAGEMENT_SERVICE_HOST": "10.96.0.3", "MANAGEMENT_SERVICE_PORT": "80", "MANAGEMENT_SERVICE_PORT_DNS_UDP": "53",
-		"MANAGEMENT_PORT": "tcp://10.96.0.3:80", "MANAGEMENT_PORT_53_UDP": "udp://10.96.0.3:53",
-		"MANAGEMENT_PORT_53_UDP_PROTO": "udp", "MANAGEMENT_PORT_53_UDP_PORT": "53", "MANAGEMENT_PORT_53_UDP_ADDR": "10.96.0.3",
-		"SIX_DB_PORT": "tcp://[fd00::5]:5432", "URL": "http://10.96.0.3:80",
+		"KUBERNETES_SERVICE_HOST": "10.96.0.1", "KUBERNETES_SERVICE_PORT": "443",
+		"KUBERNETES_SERVICE_PORT_HTTPS": "443",
+		"KUBERNETES_PORT":               "tcp://10.96.0.1:443",
+		"MANAGEMENT_SERVICE_HOST":       "10.96.0.3", "MANAGEMENT_SERVICE_PORT": "80",
+		"MANAGEMENT_SERVICE_PORT_DNS_UDP": "53",
+		"MANAGEMENT_PORT":                 "tcp://10.96.0.3:80", "MANAGEMENT_PORT_53_UDP": "udp://10.96.0.3:53",
+		"MANAGEMENT_PORT_53_UDP_PROTO": "udp", "MANAGEMENT_PORT_53_UDP_PORT": "53",
+		"MANAGEMENT_PORT_53_UDP_ADDR": "10.96.0.3",
+		"SIX_DB_PORT":                 "tcp://[fd00::5]:5432", "URL": "http://10.96.0.3:80",
 	} {
 		if got[name] != want {
 			t.Errorf("%s = %q, want %q", name, got[name], want)
@@ -207,7 +223,8 @@ func TestServiceLinksOff(t *testing.T) {
 
 // Resolve is a function of its input: twice the same answer, in the same order, and the input stays as it was.
 func TestResolveIsDeterministic(t *testing.T) {
-	in := input(corev1.Container{EnvFrom: []corev1.EnvFromSource{{ConfigMapRef: configMapRef("cm", nil)}}, Env: []corev1.EnvVar{{Name: "B", Value: "1"}, {Name: "A", Value: "$(B)"}}})
+	in := input(corev1.Container{EnvFrom: []corev1.EnvFromSource{{ConfigMapRef: configMapRef("cm", nil)}},
+		Env: []corev1.EnvVar{{Name: "B", Value: "1"}, {Name: "A", Value: "$(B)"}}})
 	in.Services = services()
 	before := in.Container.DeepCopy()
 	one, _ := Resolve(in)
@@ -252,13 +269,19 @@ func TestResolveIsBounded(t *testing.T) {
 		{"one byte beyond it", "variable A", corev1.Container{Env: []corev1.EnvVar{{Name: "A", Value: text(mib - 2)}}}},
 		{"the whole bound by args", "", corev1.Container{Command: []string{text(10)}, Args: []string{text(mib - 12)}}},
 		{"one byte beyond it in args", "args[1]", corev1.Container{Args: []string{text(mib/2 - 1), text(mib / 2)}}},
-		{"one byte beyond it in command", "command[1]", corev1.Container{Command: []string{text(mib/2 - 1), text(mib / 2)}}},
+		{"one byte beyond it in command", "command[1]",
+			corev1.Container{Command: []string{text(mib/2 - 1), text(mib / 2)}}},
 		{"doubled 15 times", "", corev1.Container{Env: doubling(14)}},
 		{"doubled 40 times", "variable E15", corev1.Container{Env: doubling(40)}},
-		{"doubled in an argument", "args[0]", corev1.Container{Env: doubling(14), Args: []string{text(9) + "$(E14)$(E14)$(E14)"}}},
-		{"one name again and again", "variable A", corev1.Container{Env: slices.Repeat([]corev1.EnvVar{{Name: "A", Value: "$(A)" + text(1000)}}, 2000)}},
-		{"one key again and again", "variable V", corev1.Container{Env: repeat(300_000, corev1.EnvVar{ValueFrom: configMapKey("cm", "x.y", nil)})}},
-		{"one source again and again", "variable", corev1.Container{EnvFrom: slices.Repeat([]corev1.EnvFromSource{{ConfigMapRef: configMapRef("cm", nil)}}, 100_000)}},
+		{"doubled in an argument", "args[0]", corev1.Container{Env: doubling(14),
+			Args: []string{text(9) + "$(E14)$(E14)$(E14)"}}},
+		{"one name again and again", "variable A",
+			corev1.Container{Env: slices.Repeat([]corev1.EnvVar{{Name: "A", Value: "$(A)" + text(1000)}}, 2000)}},
+		{"one key again and again", "variable V",
+			corev1.Container{Env: repeat(300_000, corev1.EnvVar{ValueFrom: configMapKey("cm", "x.y", nil)})}},
+		{"one source again and again", "variable",
+			corev1.Container{EnvFrom: slices.Repeat([]corev1.EnvFromSource{{ConfigMapRef: configMapRef("cm", nil)}},
+				100_000)}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			row.container.Name = "main"
@@ -270,7 +293,8 @@ func TestResolveIsBounded(t *testing.T) {
 			if row.want == "" && err != nil {
 				t.Fatal(err)
 			}
-			if row.want != "" && (err == nil || !strings.Contains(err.Error(), row.want) || !strings.Contains(err.Error(), "container main") ||
+			if row.want != "" && (err == nil || !strings.Contains(err.Error(), row.want) ||
+				!strings.Contains(err.Error(), "container main") ||
 				!strings.Contains(err.Error(), "1048576 bytes")) {
 				t.Fatalf("got %v, want it to name container main, %s and 1048576 bytes", err, row.want)
 			}

@@ -12,13 +12,14 @@ import (
 
 const masterName, masterNamespace = "kubernetes", corev1.NamespaceDefault
 
-// serviceVariables returns the variables that tell a Pod where Services are. The API server's own Service is always told;
-// those of the Pod's namespace unless enableServiceLinks is false, and they win over it by name.
+// serviceVariables returns the variables that tell a Pod where Services are. The API server's own Service is always
+// told; those of the Pod's namespace unless enableServiceLinks is false, and they win over it by name.
 func serviceVariables(pod *corev1.Pod, services []*corev1.Service) map[string]string {
 	links := ptr.Deref(pod.Spec.EnableServiceLinks, true)
 	chosen := map[string]*corev1.Service{}
 	for _, service := range services {
-		if service.Spec.ClusterIP == "" || service.Spec.ClusterIP == corev1.ClusterIPNone || len(service.Spec.Ports) == 0 {
+		if service.Spec.ClusterIP == "" || service.Spec.ClusterIP == corev1.ClusterIPNone ||
+			len(service.Spec.Ports) == 0 {
 			continue
 		}
 		switch {

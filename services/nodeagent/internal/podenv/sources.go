@@ -26,10 +26,12 @@ func (in Input) valueFrom(from *corev1.EnvVarSource) (value string, ok bool, err
 		data, err := in.secret(ref.Name, ref.Optional)
 		return key(in, data, "Secret", ref.Name, ref.Key, ref.Optional, err)
 	}
-	return "", false, fmt.Errorf("unsupported valueFrom: use fieldRef, resourceFieldRef, configMapKeyRef or secretKeyRef")
+	return "", false,
+		fmt.Errorf("unsupported valueFrom: use fieldRef, resourceFieldRef, configMapKeyRef or secretKeyRef")
 }
 
-func key[V string | []byte](in Input, data map[string]V, kind, name, key string, optional *bool, err error) (string, bool, error) {
+func key[V string | []byte](in Input, data map[string]V, kind, name, key string, optional *bool, err error) (string,
+	bool, error) {
 	if err != nil {
 		return "", false, err
 	}

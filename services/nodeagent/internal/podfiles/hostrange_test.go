@@ -37,8 +37,8 @@ func TestSubordinates(t *testing.T) {
 	}
 }
 
-// SAF-101, SAF-102: a custom range needs the user kubelet, the program getsubids and ranges of that user. Where one of them
-// is missing the default range holds; where they are there and wrong, no range is guessed.
+// SAF-101, SAF-102: a custom range needs the user kubelet, the program getsubids and ranges of that user. Where one of
+// them is missing the default range holds; where they are there and wrong, no range is guessed.
 func TestHostRange(t *testing.T) {
 	// The host's answer for kubelet alone: another user has other IDs.
 	const mine = `[ "$*" = kubelet ] || [ "$*" = "-g kubelet" ] || { echo "0: $* 7 7"; exit; }
@@ -55,13 +55,15 @@ func TestHostRange(t *testing.T) {
 	}{
 		{"all three", []string{"kubelet"}, mine + "echo '0: kubelet 655360 7208960'", custom, ""},
 		{"no user", nil, mine + "echo '0: kubelet 655360 7208960'", defaults, ""},
-		{"a user of another name", []string{"kube", "Kubelet", "kubelet2"}, mine + "echo '0: kubelet 655360 7208960'", defaults, ""},
+		{"a user of another name", []string{"kube", "Kubelet", "kubelet2"}, mine + "echo '0: kubelet 655360 7208960'",
+			defaults, ""},
 		{"no program", []string{"kubelet"}, none, defaults, ""},
 		{"no ranges", []string{"kubelet"}, mine + "exit 1", defaults, ""},
 		{"ranges of another user alone", []string{"kubelet"}, mine + "echo '0: somebody 655360 7208960'", defaults, ""},
 		{"users and groups differ", []string{"kubelet"}, mine + `[ $1 = -g ] && f=655360 || f=131072
 echo "0: kubelet $f 7208960"`, userns.Range{}, "same range"},
-		{"no group range", []string{"kubelet"}, mine + "[ $1 = -g ] && exit 1\necho '0: kubelet 655360 7208960'", userns.Range{}, "exactly one range"},
+		{"no group range", []string{"kubelet"}, mine + "[ $1 = -g ] && exit 1\necho '0: kubelet 655360 7208960'",
+			userns.Range{}, "exactly one range"},
 		{"too few", []string{"kubelet"}, mine + "echo '0: kubelet 655360 7143424'", userns.Range{}, "at least 7208960"},
 	} {
 		t.Run(r.name, func(t *testing.T) {
@@ -77,7 +79,8 @@ echo "0: kubelet $f 7208960"`, userns.Range{}, "same range"},
 				return nil, user.UnknownUserError(name)
 			}
 			got, err := hostRange(t.Context(), 110, lookup)
-			if got != r.want || (err != nil) != (r.wrong != "") || err != nil && !strings.Contains(err.Error(), r.wrong) {
+			if got != r.want || (err != nil) != (r.wrong != "") || err != nil && !strings.Contains(err.Error(),
+				r.wrong) {
 				t.Errorf("%v, %v; want %v, error %q", got, err, r.want, r.wrong)
 			}
 		})

@@ -1,5 +1,5 @@
-// Package podfiles knows where the files of a Pod lie on the host and makes those that do not belong to a volume. A Pod's
-// folder holds all that goes away with the Pod; its logs lie apart, so that they can outlive it.
+// Package podfiles knows where the files of a Pod lie on the host and makes those that do not belong to a volume. A
+// Pod's folder holds all that goes away with the Pod; its logs lie apart, so that they can outlive it.
 //
 //	<Dir>/pods/<uid>/volumes/<kind>/<volume>        contents of a volume
 //	<Dir>/pods/<uid>/subpaths/<container>/<index>   bind mounts of parts of volumes
@@ -204,7 +204,8 @@ func (r Root) MakeTerminationLog(uid types.UID, container string, attempt uint32
 	return path, nil
 }
 
-// How much of termination messages is kept: of one, and of all containers of a Pod together, since its status holds them.
+// How much of termination messages is kept: of one, and of all containers of a Pod together, since its status holds
+// them.
 const (
 	maxTerminationMessage  = 4096
 	maxTerminationMessages = 12 << 10

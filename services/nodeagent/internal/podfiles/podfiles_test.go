@@ -128,7 +128,8 @@ func TestTerminationMessageIsAPlainFile(t *testing.T) {
 				t.Fatal(err)
 			}
 			lay(t, path)
-			if got, err := root.ReadTerminationMessage(path, 4096); !errors.Is(err, plainfile.ErrNotPlain) || got != "" {
+			if got, err := root.ReadTerminationMessage(path, 4096); !errors.Is(err, plainfile.ErrNotPlain) ||
+				got != "" {
 				t.Errorf("%q, %v", got, err)
 			}
 			if _, err := root.MakeTerminationLog(pod.UID, "app", 0); !errors.Is(err, plainfile.ErrNotPlain) {
@@ -171,7 +172,8 @@ func TestHostsOfAnySize(t *testing.T) {
 	}
 }
 
-// What stands in place of the log of the next instance goes: the runtime would open it. A file stays: it is the instance's.
+// What stands in place of the log of the next instance goes: the runtime would open it. A file stays: it is the
+// instance's.
 func TestMakeLogsClearsTheWay(t *testing.T) {
 	for name, lay := range plainfiletest.Traps {
 		t.Run(name, func(t *testing.T) {
@@ -239,7 +241,8 @@ func TestUserRangesSurvive(t *testing.T) {
 
 func TestBadRangeRecordsAreReported(t *testing.T) {
 	root := newRoot(t)
-	for uid, text := range map[string]string{"a": "{", "b": `{"version":9}`, "c": `{"version":1,"first":5,"length":65536}`, "d": `{"version":1,"first":65536,"length":65536}`} {
+	for uid, text := range map[string]string{"a": "{", "b": `{"version":9}`,
+		"c": `{"version":1,"first":5,"length":65536}`, "d": `{"version":1,"first":65536,"length":65536}`} {
 		dir := filepath.Join(root.Dir, "pods", uid)
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			t.Fatal(err)
@@ -257,8 +260,8 @@ func TestBadRangeRecordsAreReported(t *testing.T) {
 	}
 }
 
-// Logs of a Pod of which only the UID is known, because the API forgot it while no agent ran, are found and removed; those of
-// others, and what is no Pod's, stay.
+// Logs of a Pod of which only the UID is known, because the API forgot it while no agent ran, are found and removed;
+// those of others, and what is no Pod's, stay.
 func TestLogsOfForgottenPods(t *testing.T) {
 	root := newRoot(t)
 	for _, folder := range []string{"ns_web_u-1", "ns_api_u-2", "other", "a_b_c_d"} {

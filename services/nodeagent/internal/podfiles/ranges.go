@@ -32,8 +32,8 @@ type rangeRecord struct {
 	Length  uint32 `json:"length"`
 }
 
-// OpenUserRanges reads the records of all Pods on disk. Records that cannot be read or contradict each other are reported
-// together as an error beside usable ranges: their Pods get new IDs when they start again.
+// OpenUserRanges reads the records of all Pods on disk. Records that cannot be read or contradict each other are
+// reported together as an error beside usable ranges: their Pods get new IDs when they start again.
 func OpenUserRanges(root Root, whole userns.Range) (*UserRanges, error) {
 	ranges := &UserRanges{root: root, pool: userns.NewPool(whole)}
 	uids, err := root.List()
@@ -48,7 +48,8 @@ func OpenUserRanges(root Root, whole userns.Range) (*UserRanges, error) {
 		case err != nil:
 			problems = append(problems, err)
 		default:
-			problems = append(problems, ranges.pool.Restore(uid, userns.Range{First: record.First, Length: record.Length}))
+			problems = append(problems, ranges.pool.Restore(uid, userns.Range{First: record.First,
+				Length: record.Length}))
 		}
 	}
 	return ranges, errors.Join(problems...)
@@ -67,7 +68,10 @@ func (u *UserRanges) Assign(uid types.UID) (*userns.Range, error) {
 	}
 	data, err := json.Marshal(rangeRecord{Version: 1, First: assigned.First, Length: assigned.Length})
 	if err == nil {
-		err = failpoint.Around("nodeagent/record.write", func() error { return renameio.WriteFile(u.file(uid), data, 0o600) })
+		err = failpoint.Around("nodeagent/record.write", func() error {
+			return renameio.WriteFile(u.file(uid), data,
+				0o600)
+		})
 	}
 	if err != nil {
 		u.pool.Release(uid)

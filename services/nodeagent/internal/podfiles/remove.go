@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Remove removes a Pod's folder with all that is in it, so it must be the last to go. A mount below is an error, and what
-// lies in it stays. A folder that is not there is no error.
+// Remove removes a Pod's folder with all that is in it, so it must be the last to go. A mount below is an error, and
+// what lies in it stays. A folder that is not there is no error.
 func (r Root) Remove(uid types.UID) error {
 	if err := removeOneFilesystem(r.Pod(uid)); err != nil {
 		return fmt.Errorf("removing the pod's folder: %w", err)
@@ -20,8 +20,8 @@ func (r Root) Remove(uid types.UID) error {
 	return nil
 }
 
-// removeOneFilesystem removes a folder with all that is in it and refuses to enter a mount, bind mounts of the same file
-// system included. It follows no symbolic link. A folder that is not there is no error.
+// removeOneFilesystem removes a folder with all that is in it and refuses to enter a mount, bind mounts of the same
+// file system included. It follows no symbolic link. A folder that is not there is no error.
 func removeOneFilesystem(dir string) error {
 	parent, err := os.Open(filepath.Dir(dir)) //nolint:forbidigo // the folder above is the agent's own
 	if errors.Is(err, fs.ErrNotExist) {

@@ -18,8 +18,8 @@ type api struct {
 	informer cache.SharedIndexInformer
 }
 
-// API returns the source of the Pods that the API binds to a node. known tells of which Pods the node had something when it
-// started.
+// API returns the source of the Pods that the API binds to a node. known tells of which Pods the node had something
+// when it started.
 func API(client kubernetes.Interface, nodeName string, workers Workers, known func(types.UID) bool) (Source, error) {
 	factory := informers.NewSharedInformerFactoryWithOptions(client, 0,
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) {

@@ -1,5 +1,5 @@
-// Package podsource brings the Pods of this node to their workers, and nothing else. They come from the API (API); every
-// other place of theirs, such as a folder of manifests, is a Source beside it.
+// Package podsource brings the Pods of this node to their workers, and nothing else. They come from the API (API);
+// every other place of theirs, such as a folder of manifests, is a Source beside it.
 package podsource
 
 import (
@@ -22,8 +22,8 @@ type Workers interface {
 type Source interface {
 	// Run tells the workers of Pods until ctx ends.
 	Run(ctx context.Context)
-	// Synced waits until the workers know all Pods that the source had at the beginning; false if ctx ends before. What the
-	// node has of Pods that no source knows by then is taken down.
+	// Synced waits until the workers know all Pods that the source had at the beginning; false if ctx ends before. What
+	// the node has of Pods that no source knows by then is taken down.
 	Synced(ctx context.Context) bool
 }
 

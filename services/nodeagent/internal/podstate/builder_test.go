@@ -23,12 +23,14 @@ func build(options ...func(*Input)) Input {
 		Now: now, StartedAt: now.Add(-time.Minute),
 		Pod: &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "u1"},
-			Spec:       corev1.PodSpec{RestartPolicy: corev1.RestartPolicyAlways, TerminationGracePeriodSeconds: ptr.To(int64(30))},
+			Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyAlways,
+				TerminationGracePeriodSeconds: ptr.To(int64(30))},
 		},
 		Observed: &observed.Pod{UID: "u1", Namespace: "ns", Name: "web"},
 		Memory: Memory{
-			Prepared: map[string]bool{"folders": true, "volumes": true}, Released: map[string]bool{}, RefreshAt: map[string]time.Time{},
-			Faults: map[Key]Fault{}, SandboxesStopped: map[string]bool{}, Hooked: map[string]bool{},
+			Prepared: map[string]bool{"folders": true, "volumes": true}, Released: map[string]bool{},
+			RefreshAt: map[string]time.Time{},
+			Faults:    map[Key]Fault{}, SandboxesStopped: map[string]bool{}, Hooked: map[string]bool{},
 			Condemned: map[string]Condemnation{}, Streaks: map[string]uint32{},
 		},
 		Probes: map[string]Probe{}, Ops: map[Key]Op{}, Steps: []string{"folders", "volumes"},
@@ -84,15 +86,18 @@ func policy(p corev1.RestartPolicy) func(*Input) {
 
 func sandbox(id string, attempt uint32, ready bool) func(*Input) {
 	return func(in *Input) {
-		in.Observed.Sandboxes = append(in.Observed.Sandboxes, observed.Sandbox{ID: id, PodUID: "u1", Attempt: attempt, Ready: ready, CreatedAt: now.Add(-time.Hour)})
+		in.Observed.Sandboxes = append(in.Observed.Sandboxes, observed.Sandbox{ID: id, PodUID: "u1", Attempt: attempt,
+			Ready: ready, CreatedAt: now.Add(-time.Hour)})
 	}
 }
 
 // instance adds a container instance "name#attempt" in sandbox s0, or in the one that edit says.
-func instance(name string, attempt uint32, state observed.ContainerState, edit ...func(*observed.Container)) func(*Input) {
+func instance(name string, attempt uint32, state observed.ContainerState,
+	edit ...func(*observed.Container)) func(*Input) {
 	return func(in *Input) {
 		c := observed.Container{
-			ID: fmt.Sprintf("%s#%d", name, attempt), SandboxID: "s0", PodUID: "u1", Name: name, Attempt: attempt, State: state,
+			ID: fmt.Sprintf("%s#%d", name, attempt), SandboxID: "s0", PodUID: "u1", Name: name, Attempt: attempt,
+			State: state,
 			Image: "image:1", CreatedAt: now.Add(-20 * time.Second), StartedAt: now.Add(-20 * time.Second),
 		}
 		if state == observed.Exited {
@@ -183,7 +188,8 @@ func preStop(c *corev1.Container) {
 
 func startupProbe(c *corev1.Container) { c.StartupProbe = &corev1.Probe{} }
 
-// show renders a plan's actions: kind, what it is about, attempt of what is created, "+hook" for a preStop, the deadline.
+// show renders a plan's actions: kind, what it is about, attempt of what is created, "+hook" for a preStop, the
+// deadline.
 func show(actions []Action) []string {
 	var out []string
 	for _, a := range actions {

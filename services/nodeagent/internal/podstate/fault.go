@@ -50,5 +50,6 @@ func (v *view) pullWaiting(fault Fault) Waiting {
 }
 
 func statusLists(pod *corev1.Pod) [][]corev1.ContainerStatus {
-	return [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses, pod.Status.EphemeralContainerStatuses}
+	return [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses,
+		pod.Status.EphemeralContainerStatuses}
 }

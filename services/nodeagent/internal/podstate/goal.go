@@ -87,8 +87,9 @@ func (v *view) ended(e lifecycle.Entry, newest *observed.Container) bool {
 	return !e.Restarts(v.pod, newest.ExitCode)
 }
 
-// cutShort tells whether an instance has ended without ever having started, although no start failed that this agent knows
-// of: the agent before it died in the middle of the start, and the runtime gave up. Nothing has run, so nothing has failed.
+// cutShort tells whether an instance has ended without ever having started, although no start failed that this agent
+// knows of: the agent before it died in the middle of the start, and the runtime gave up. Nothing has run, so nothing
+// has failed.
 func (v *view) cutShort(c *observed.Container) bool {
 	_, failed := v.in.Memory.Faults[StartKey(c.Name)]
 	return c.State == observed.Exited && c.StartedAt.IsZero() && !failed

@@ -10,8 +10,10 @@ type Key struct {
 
 // names are the kinds of operations as people read them.
 var names = map[Kind]string{
-	Prepare: "prepare", Release: "release", DeletePod: "delete", CreateSandbox: "sandbox/create", StopSandbox: "sandbox/stop",
-	RemoveSandbox: "sandbox/remove", StartContainer: "start", RunPostStart: "hook", StopContainer: "stop", RemoveContainer: "remove",
+	Prepare: "prepare", Release: "release", DeletePod: "delete", CreateSandbox: "sandbox/create",
+	StopSandbox:   "sandbox/stop",
+	RemoveSandbox: "sandbox/remove", StartContainer: "start", RunPostStart: "hook", StopContainer: "stop",
+	RemoveContainer: "remove",
 }
 
 // String is for people: start/web.

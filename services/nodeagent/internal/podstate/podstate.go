@@ -1,6 +1,7 @@
-// Package podstate decides what to do next for one Pod: from the Pod as the API has it, what the runtime shows, what the
-// worker remembers and the time, it derives the actions that bring the Pod closer to where it shall be, and the time at
-// which to look again. It is pure, and level-triggered: the same input gives the same plan, whatever happened before.
+// Package podstate decides what to do next for one Pod: from the Pod as the API has it, what the runtime shows, what
+// the worker remembers and the time, it derives the actions that bring the Pod closer to where it shall be, and the
+// time at which to look again. It is pure, and level-triggered: the same input gives the same plan, whatever happened
+// before.
 //
 // A Pod goes one way only:
 //
@@ -48,7 +49,8 @@ type Memory struct {
 	// Prepared holds the steps that are set up, Released those of which nothing is left.
 	Prepared map[string]bool
 	Released map[string]bool
-	// RefreshAt holds, by step, when it must be set up anew to be up to date; a step without an entry never by time alone.
+	// RefreshAt holds, by step, when it must be set up anew to be up to date; a step without an entry never by time
+	// alone.
 	RefreshAt map[string]time.Time
 	// Streaks holds, by container name, the attempt with which the container's back-off last began.
 	Streaks map[string]uint32

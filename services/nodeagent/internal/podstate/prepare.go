@@ -27,8 +27,8 @@ func (v *view) refresh() {
 	}
 }
 
-// release takes down what the Pod stood on, in the reverse of the order in which it was set up, and says whether nothing of
-// it is left.
+// release takes down what the Pod stood on, in the reverse of the order in which it was set up, and says whether
+// nothing of it is left.
 func (v *view) release() bool {
 	for _, step := range slices.Backward(v.in.Steps) {
 		if !v.in.Memory.Released[step] {

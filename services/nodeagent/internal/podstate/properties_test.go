@@ -84,7 +84,8 @@ func (w *world) step() {
 
 // SAF-129 SAF-198: a deadline never moves back.
 func (w *world) checkTermination(plan Plan) {
-	if old := w.in.Memory.Termination; old != nil && plan.Termination != nil && plan.Termination.Deadline.After(old.Deadline) {
+	if old := w.in.Memory.Termination; old != nil && plan.Termination != nil &&
+		plan.Termination.Deadline.After(old.Deadline) {
 		w.t.Fatalf("the deadline moved from %v to %v", old.Deadline, plan.Termination.Deadline)
 	}
 }
@@ -108,7 +109,8 @@ func (w *world) checkAction(a Action) {
 	case Release:
 		w.checkRelease(a)
 	case DeletePod: // SAF-141 SAF-142 SAF-172
-		if !w.in.Observed.Empty() || len(w.in.Memory.Released) < len(w.in.Steps) || !podview.IsTerminal(w.in.Pod) || len(w.in.Ops) > 0 {
+		if !w.in.Observed.Empty() || len(w.in.Memory.Released) < len(w.in.Steps) || !podview.IsTerminal(w.in.Pod) ||
+			len(w.in.Ops) > 0 {
 			w.t.Fatalf("the object goes while something is left: %+v", w.in)
 		}
 	case StopContainer:
@@ -119,8 +121,8 @@ func (w *world) checkAction(a Action) {
 	}
 }
 
-// Steps are taken down in the reverse of their order, each only when all behind it are gone, and only under a Pod of which
-// nothing lives.
+// Steps are taken down in the reverse of their order, each only when all behind it are gone, and only under a Pod of
+// which nothing lives.
 func (w *world) checkRelease(a Action) {
 	w.checkStopped()
 	i := slices.Index(w.in.Steps, a.Object)
@@ -169,7 +171,8 @@ func (w *world) succeeded(name, sandboxID string) bool {
 // POD-243: at the end of a Pod a sidecar is stopped only after all others, or past the deadline.
 func (w *world) checkStop(a Action) {
 	term := w.in.Memory.Termination
-	if a.Container.Kind != lifecycle.Sidecar || term == nil || !w.in.Now.Before(term.Deadline) || a.Reason != reasonTerminating {
+	if a.Container.Kind != lifecycle.Sidecar || term == nil || !w.in.Now.Before(term.Deadline) ||
+		a.Reason != reasonTerminating {
 		return
 	}
 	for i := range w.in.Observed.Containers {
@@ -204,7 +207,8 @@ func (w *world) halfDone(a Action) bool {
 
 func (w *world) addInstance(a Action, state observed.ContainerState) {
 	w.in.Observed.Containers = append(w.in.Observed.Containers, observed.Container{
-		ID: fmt.Sprintf("%s#%d.%d", a.Container.Spec.Name, a.Attempt, w.serial), SandboxID: a.SandboxID, Name: a.Container.Spec.Name,
+		ID: fmt.Sprintf("%s#%d.%d", a.Container.Spec.Name, a.Attempt, w.serial), SandboxID: a.SandboxID,
+		Name:    a.Container.Spec.Name,
 		Attempt: a.Attempt, State: state, Image: "image:1", CreatedAt: w.in.Now, StartedAt: w.in.Now,
 	})
 	w.serial++
@@ -221,7 +225,8 @@ func (w *world) carryOut(a Action) {
 		delete(mem.Prepared, a.Object)
 	case CreateSandbox:
 		w.serial++
-		obs.Sandboxes = append(obs.Sandboxes, observed.Sandbox{ID: fmt.Sprintf("s%d", w.serial), Attempt: a.Attempt, Ready: true, CreatedAt: w.in.Now})
+		obs.Sandboxes = append(obs.Sandboxes, observed.Sandbox{ID: fmt.Sprintf("s%d", w.serial), Attempt: a.Attempt,
+			Ready: true, CreatedAt: w.in.Now})
 	case StopSandbox:
 		mem.SandboxesStopped[a.SandboxID] = true
 		w.eachIn(a.SandboxID, func(c *observed.Container) { w.exit(c, 137) })

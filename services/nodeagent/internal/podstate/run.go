@@ -69,7 +69,8 @@ func (v *view) strays() bool {
 		at := v.sandbox != nil && v.sandbox.Ready && c.SandboxID == v.sandbox.ID
 		if c.Live() && !at {
 			found = true
-			v.discard(c, deadline, Condemnation{Reason: reasonSandboxChanged, Message: "Pod sandbox changed, it will be killed and re-created."})
+			v.discard(c, deadline, Condemnation{Reason: reasonSandboxChanged,
+				Message: "Pod sandbox changed, it will be killed and re-created."})
 		}
 	}
 	return found
@@ -133,7 +134,8 @@ func (v *view) drive(e lifecycle.Entry) {
 		v.start(e, v.in.Observed.Latest(name))
 	case c.State == observed.Created || c.State == observed.Unknown:
 		// A start that was cut short: nobody can say how far it came, so a new instance takes its place.
-		v.discard(c, v.in.Now.Add(lifecycle.Grace(v.pod)), Condemnation{Reason: reasonUnknown, Message: "Container is in unknown state, try killing it before restart."})
+		v.discard(c, v.in.Now.Add(lifecycle.Grace(v.pod)), Condemnation{Reason: reasonUnknown,
+			Message: "Container is in unknown state, try killing it before restart."})
 	case v.cutShort(c):
 		v.remove(c)
 	case c.State == observed.Running:
@@ -206,13 +208,15 @@ func (v *view) crashDelayOver(e lifecycle.Entry, prev *observed.Container, a *Ac
 	if due := ended.Add(delay); due.After(v.in.Now) {
 		v.wake(due)
 		v.plan.Waiting[e.Spec.Name] = Waiting{Reason: CrashLoopBackOff, Message: fmt.Sprintf(
-			"back-off %s restarting failed container=%s pod=%s_%s(%s)", delay, e.Spec.Name, v.pod.Name, v.pod.Namespace, v.pod.UID)}
+			"back-off %s restarting failed container=%s pod=%s_%s(%s)", delay, e.Spec.Name, v.pod.Name, v.pod.Namespace,
+			v.pod.UID)}
 		return false
 	}
 	return true
 }
 
-// nextAttempt numbers the instance after prev. Where the runtime has lost all instances, the API's restart count goes on.
+// nextAttempt numbers the instance after prev. Where the runtime has lost all instances, the API's restart count goes
+// on.
 func (v *view) nextAttempt(e lifecycle.Entry, prev *observed.Container) uint32 {
 	if prev != nil {
 		return prev.Attempt + 1

@@ -14,13 +14,15 @@ func crowd(n int) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		p.Spec.Containers = nil
 		for i := range n {
-			p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: fmt.Sprintf("c%d", i), Image: "image:1"})
+			p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: fmt.Sprintf("c%d", i),
+				Image: "image:1"})
 		}
 	}
 }
 
-// POD-164: of a Pod of 60 containers at most 8 are sent a signal within half a second, which is what a shim keeps up with; all
-// get it soon, each at least two seconds before it is killed, and the status tells of each end while others still run.
+// POD-164: of a Pod of 60 containers at most 8 are sent a signal within half a second, which is what a shim keeps up
+// with; all get it soon, each at least two seconds before it is killed, and the status tells of each end while others
+// still run.
 func TestManyContainersAreStoppedInTurns(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.runtime.SetBehavior("image:1", fake.Behavior{IgnoreTERM: true})

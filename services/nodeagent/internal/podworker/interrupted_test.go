@@ -8,7 +8,8 @@ import (
 )
 
 // A start that was cut off, in the runtime's words created or exited, has left a process that the runtime does not
-// know: the agent that comes next asks once, then ends it without the runtime, and starts or ends the Pod as if nothing had been.
+// know: the agent that comes next asks once, then ends it without the runtime, and starts or ends the Pod as if nothing
+// had been.
 func TestWhatAnInterruptedStartLeavesIsEnded(t *testing.T) {
 	for _, state := range []observed.ContainerState{observed.Created, observed.Exited} {
 		for _, deleted := range []bool{false, true} {

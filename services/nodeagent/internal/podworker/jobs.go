@@ -104,7 +104,10 @@ func (j *job) removeSandbox(ctx context.Context) outcome {
 		if j.action.Force {
 			j.end(ctx)
 		}
-		return failpoint.Around("nodeagent/sandbox.remove", func() error { return j.config.Runtime.RemoveSandbox(ctx, j.action.SandboxID) })
+		return failpoint.Around("nodeagent/sandbox.remove", func() error {
+			return j.config.Runtime.RemoveSandbox(ctx,
+				j.action.SandboxID)
+		})
 	})
 	return outcome{err: err, reason: reasonFailedKillPod, observe: true}
 }
@@ -113,12 +116,15 @@ func (j *job) removeContainer(ctx context.Context) outcome {
 	if j.action.Force {
 		j.end(ctx)
 	}
-	err := failpoint.Around("nodeagent/container.remove", func() error { return j.config.Runtime.RemoveContainer(ctx, j.action.ID) })
+	err := failpoint.Around("nodeagent/container.remove", func() error {
+		return j.config.Runtime.RemoveContainer(ctx,
+			j.action.ID)
+	})
 	return outcome{err: err, reason: reasonFailedKillPod, observe: true}
 }
 
-// end makes sure that nothing of what could not be removed runs: a runtime that was interrupted may have a process of which
-// it does not know, or the other way round. What follows tells whether it has helped.
+// end makes sure that nothing of what could not be removed runs: a runtime that was interrupted may have a process of
+// which it does not know, or the other way round. What follows tells whether it has helped.
 func (j *job) end(ctx context.Context) {
 	var stopped, killed error
 	if j.action.ID == "" {
@@ -131,7 +137,8 @@ func (j *job) end(ctx context.Context) {
 		killed = j.config.Steps.Kill(j.pod, j.action.ID)
 	}
 	if err := errors.Join(stopped, killed); err != nil {
-		j.config.Log.Warn("ending what could not be removed failed", zap.Stringer("operation", j.action.Key), zap.Error(err))
+		j.config.Log.Warn("ending what could not be removed failed", zap.Stringer("operation", j.action.Key),
+			zap.Error(err))
 	}
 }
 
@@ -179,7 +186,10 @@ func (j *job) startContainer(ctx context.Context) outcome {
 		}
 		j.note(reasonCreated, "Created container: %s", e.Spec.Name)
 		out.reason = podstate.RunContainerError
-		return failpoint.Around("nodeagent/container.start", func() error { return j.config.Runtime.StartContainer(firm, id) })
+		return failpoint.Around("nodeagent/container.start", func() error {
+			return j.config.Runtime.StartContainer(firm,
+				id)
+		})
 	})
 	if out.err != nil {
 		j.warn(reasonFailed, "Error: %s", out.err)
@@ -223,7 +233,8 @@ func (j *job) sandboxAttempt() uint32 {
 // targetID is the instance whose processes an ephemeral container asks to see.
 func (j *job) targetID() string {
 	for i := range j.pod.Spec.EphemeralContainers {
-		if c := &j.pod.Spec.EphemeralContainers[i]; c.Name == j.action.Container.Spec.Name && j.action.Container.Kind == lifecycle.Ephemeral {
+		if c := &j.pod.Spec.EphemeralContainers[i]; c.Name == j.action.Container.Spec.Name &&
+			j.action.Container.Kind == lifecycle.Ephemeral {
 			if target := j.seen.Latest(c.TargetContainerName); target != nil && target.Live() {
 				return target.ID
 			}
@@ -245,7 +256,8 @@ func (j *job) postStart(ctx context.Context, id string) outcome {
 		return outcome{observe: true, learn: func(m *podstate.Memory) { m.Hooked[id] = true }}
 	}
 	j.warn(hooks.ReasonPostStart, "%s", err)
-	why := podstate.Condemnation{Reason: hooks.ReasonPostStart, Message: "FailedPostStartHook", Grace: lifecycle.Grace(j.pod)}
+	why := podstate.Condemnation{Reason: hooks.ReasonPostStart, Message: "FailedPostStartHook",
+		Grace: lifecycle.Grace(j.pod)}
 	return outcome{observe: true, learn: func(m *podstate.Memory) {
 		m.Hooked[id] = true
 		m.Condemned[id] = why

@@ -50,7 +50,8 @@ func (w *worker) begin(ctx context.Context, a podstate.Action) {
 		defer cancel()
 		began := time.Now()
 		out := do(ctx)
-		w.log.Debug("operation ended", zap.Stringer("operation", a.Key), zap.Duration("took", time.Since(began)), zap.Error(out.err))
+		w.log.Debug("operation ended", zap.Stringer("operation", a.Key), zap.Duration("took", time.Since(began)),
+			zap.Error(out.err))
 		w.report(a.Key, out)
 	}()
 }
@@ -58,7 +59,8 @@ func (w *worker) begin(ctx context.Context, a podstate.Action) {
 // carrier returns the function that carries an action out. It is given copies of what the worker knows, because the
 // worker goes on meanwhile.
 func (w *worker) carrier(a podstate.Action, o *operation) func(context.Context) outcome {
-	job := &job{pool: w.pool, config: w.config, action: a, pod: w.pod, podIP: w.podIP(), podIPs: w.podIPs(), seen: w.seen, mail: &w.mail, signals: w.signals}
+	job := &job{pool: w.pool, config: w.config, action: a, pod: w.pod, podIP: w.podIP(), podIPs: w.podIPs(),
+		seen: w.seen, mail: &w.mail, signals: w.signals}
 	switch a.Kind {
 	case podstate.Prepare:
 		return job.prepare

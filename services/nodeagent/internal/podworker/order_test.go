@@ -14,7 +14,8 @@ func sidecars(names ...string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		for _, name := range names {
 			p.Spec.InitContainers = append(p.Spec.InitContainers,
-				corev1.Container{Name: name, Image: "image:1", RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways)})
+				corev1.Container{Name: name, Image: "image:1",
+					RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways)})
 		}
 	}
 }
@@ -25,7 +26,9 @@ func TestSidecarsStopLast(t *testing.T) {
 		w.runtime.SetBehavior("image:1", fake.Behavior{StopTakes: 2 * time.Second})
 		w.put(newPod(sidecars("s", "t")))
 		w.after(0)
-		w.expect("order of starts", w.signals("StartContainer"), "StartContainer s @0", "StartContainer t @0", "StartContainer m @0") // POD-236
+		// POD-236
+		w.expect("order of starts", w.signals("StartContainer"), "StartContainer s @0", "StartContainer t @0",
+			"StartContainer m @0")
 		w.delete("u1", 30)
 		w.after(time.Minute)
 		w.expect("signals", w.signals("TERM", "KILL"), "TERM m @0", "TERM t @2", "TERM s @4")

@@ -56,8 +56,8 @@ type Probes interface {
 	Result(containerID string) (result probe.Result, ok bool)
 }
 
-// Statuses takes statuses to the API. Publish does not block; a later status of a Pod takes the place of an earlier one.
-// A brief status will be followed by another one soon.
+// Statuses takes statuses to the API. Publish does not block; a later status of a Pod takes the place of an earlier
+// one. A brief status will be followed by another one soon.
 type Statuses interface {
 	Publish(pod *corev1.Pod, status corev1.PodStatus, brief bool)
 	// Delete removes the object, with its UID as precondition. A nil error means that no object of the UID is left.
@@ -75,8 +75,8 @@ type Recorder interface {
 type Config struct {
 	Log     *zap.Logger
 	Runtime runtime.Runtime
-	// Preparation is what a Pod stands on, set up in this order and taken down in the reverse, when no process of the Pod
-	// is left. Each step has its own back-off.
+	// Preparation is what a Pod stands on, set up in this order and taken down in the reverse, when no process of the
+	// Pod is left. Each step has its own back-off.
 	Preparation []steps.Step
 	Steps       Steps
 	Hooks       Hooks

@@ -54,7 +54,8 @@ func (p *Pool) Set(pod *corev1.Pod, known bool) {
 		return
 	}
 	w = newWorker(p, pod)
-	if !known && pod.Status.StartTime == nil && !podview.IsTerminal(pod) && !podview.IsTerminating(pod) && p.config.Admit != nil {
+	if !known && pod.Status.StartTime == nil && !podview.IsTerminal(pod) && !podview.IsTerminating(pod) &&
+		p.config.Admit != nil {
 		w.memory.Rejection = p.config.Admit(pod, p.activeLocked())
 	}
 	p.startLocked(w)

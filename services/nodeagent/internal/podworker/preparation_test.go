@@ -19,14 +19,15 @@ func (w *world) failStep(what string, err error) {
 	w.fail[what] = err
 }
 
-// What a Pod stands on is set up in order and taken down in reverse. A step that fails waits its own back-off (1 s, 2 s, 4 s)
-// and holds up those behind it; those before it are not repeated.
+// What a Pod stands on is set up in order and taken down in reverse. A step that fails waits its own back-off (1 s, 2
+// s, 4 s) and holds up those behind it; those before it are not repeated.
 func TestPreparation(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.failStep("Prepare volumes", errors.New("not there"))
 		w.put(newPod())
 		w.after(4 * time.Second)
-		w.expect("set up", logged(w, "set up"), "set up folders @0", "set up volumes @0", "set up volumes @1", "set up volumes @3")
+		w.expect("set up", logged(w, "set up"), "set up folders @0", "set up volumes @0", "set up volumes @1",
+			"set up volumes @3")
 		w.expect("calls", w.signals("RunSandbox"))
 		w.failStep("Prepare volumes", nil)
 		w.after(6 * time.Second)
@@ -82,7 +83,8 @@ func TestOperationsShow(t *testing.T) {
 		w.put(newPod())
 		w.after(time.Second / 2)
 		view, ok := w.pool.View("ns", "web")
-		if fault := view.Faults[podstate.Key{Kind: podstate.Prepare, Object: "volumes"}]; !ok || fault.Count != 1 || len(view.Ops) != 0 {
+		if fault := view.Faults[podstate.Key{Kind: podstate.Prepare, Object: "volumes"}]; !ok || fault.Count != 1 ||
+			len(view.Ops) != 0 {
 			t.Errorf("faults %v, operations %v", view.Faults, view.Ops)
 		}
 		for key := range view.Faults {

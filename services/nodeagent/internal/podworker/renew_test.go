@@ -14,7 +14,8 @@ import (
 // make the volumes be set up again.
 func TestRenewRefreshesWhatVolumesShow(t *testing.T) {
 	base := func() *corev1.Pod {
-		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Generation: 1, Labels: map[string]string{"a": "1"}, Annotations: map[string]string{"b": "2"}}}
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Generation: 1, Labels: map[string]string{"a": "1"},
+			Annotations: map[string]string{"b": "2"}}}
 	}
 	for name, row := range map[string]struct {
 		change func(*corev1.Pod)
@@ -27,7 +28,8 @@ func TestRenewRefreshesWhatVolumesShow(t *testing.T) {
 		"spec":       {func(p *corev1.Pod) { p.Generation = 2 }, true},
 	} {
 		later := time.Now().Add(time.Hour)
-		w := &worker{pod: base(), memory: podstate.Memory{Prepared: map[string]bool{"volumes": true}, RefreshAt: map[string]time.Time{"volumes": later}}}
+		w := &worker{pod: base(), memory: podstate.Memory{Prepared: map[string]bool{"volumes": true},
+			RefreshAt: map[string]time.Time{"volumes": later}}}
 		changed := base()
 		row.change(changed)
 		w.renew(changed)
@@ -40,8 +42,10 @@ func TestRenewRefreshesWhatVolumesShow(t *testing.T) {
 // POD-084: a Pod that waits for a missing object goes on as soon as it is there.
 func TestRefreshTriesAgainAtOnce(t *testing.T) {
 	fault := podstate.Fault{Count: 5, At: time.Now()}
-	step, other := podstate.Key{Kind: podstate.Prepare, Object: "volumes"}, podstate.Key{Kind: podstate.StopContainer, Object: "c"}
-	w := &worker{memory: podstate.Memory{Faults: map[podstate.Key]podstate.Fault{step: fault, podstate.StartKey("c"): fault, other: fault}}}
+	step, other := podstate.Key{Kind: podstate.Prepare, Object: "volumes"}, podstate.Key{Kind: podstate.StopContainer,
+		Object: "c"}
+	w := &worker{memory: podstate.Memory{Faults: map[podstate.Key]podstate.Fault{step: fault,
+		podstate.StartKey("c"): fault, other: fault}}}
 	w.refresh()
 	if len(w.memory.Faults) != 1 || w.memory.Faults[other] != fault || len(w.memory.RefreshAt) != 0 {
 		t.Errorf("faults %v, refresh at %v", w.memory.Faults, w.memory.RefreshAt)

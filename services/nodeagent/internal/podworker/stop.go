@@ -62,7 +62,8 @@ func (s *stop) run(ctx context.Context) outcome {
 	}
 	if s.action.Force { // asking the runtime has failed: its time is over, so its processes are killed without it
 		if err := s.config.Steps.Kill(s.pod, s.action.ID); err != nil {
-			s.config.Log.Warn("killing the container's processes failed", zap.Stringer("operation", s.action.Key), zap.Error(err))
+			s.config.Log.Warn("killing the container's processes failed", zap.Stringer("operation", s.action.Key),
+				zap.Error(err))
 		}
 	}
 	err := s.signal(ctx)
@@ -102,7 +103,10 @@ func (s *stop) signal(ctx context.Context) error {
 }
 
 func (s *stop) stopContainer(ctx context.Context, timeout time.Duration) error {
-	return failpoint.Around("nodeagent/container.stop", func() error { return s.config.Runtime.StopContainer(ctx, s.action.ID, timeout) })
+	return failpoint.Around("nodeagent/container.stop", func() error {
+		return s.config.Runtime.StopContainer(ctx,
+			s.action.ID, timeout)
+	})
 }
 
 // enter waits for its turn to send a signal. The turn ends with a call of the result, or when its time is over.

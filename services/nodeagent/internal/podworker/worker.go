@@ -58,7 +58,8 @@ type worker struct {
 func newWorker(pool *Pool, pod *corev1.Pod) *worker {
 	w := &worker{
 		pool: pool, config: &pool.config, uid: pod.UID, bell: make(chan struct{}, 1), pod: pod, stale: true,
-		log: pool.config.Log.With(zap.String("namespace", pod.Namespace), zap.String("pod", pod.Name), zap.String("uid", string(pod.UID))),
+		log: pool.config.Log.With(zap.String("namespace", pod.Namespace), zap.String("pod", pod.Name),
+			zap.String("uid", string(pod.UID))),
 		ops: map[podstate.Key]*operation{}, signals: make(chan struct{}, signalsAtOnce),
 		mail: mailbox{pod: pod},
 		memory: podstate.Memory{
@@ -134,7 +135,8 @@ func (w *worker) empty() {
 	}
 	w.removed = mail.removed
 	if mail.evicted != nil && w.memory.Rejection == nil && !podview.IsTerminal(w.pod) {
-		w.ended = &checkpoint.Ended{Reason: mail.evicted.Reason, Message: mail.evicted.Message, Grace: mail.evicted.Grace}
+		w.ended = &checkpoint.Ended{Reason: mail.evicted.Reason, Message: mail.evicted.Message,
+			Grace: mail.evicted.Grace}
 		w.remember()
 		w.reject(mail.evicted)
 	}
@@ -153,8 +155,8 @@ func (w *worker) reject(why *podstate.Outcome) {
 	w.config.Events.Record(w.pod, "", events.Warning(why.Reason, "%s", why.Message))
 }
 
-// refresh follows a change of an object that the Pod refers to: what volumes show is brought up to date, and what failed
-// for want of the object is tried again at once.
+// refresh follows a change of an object that the Pod refers to: what volumes show is brought up to date, and what
+// failed for want of the object is tried again at once.
 func (w *worker) refresh() {
 	w.refreshSteps()
 	maps.DeleteFunc(w.memory.Faults, func(key podstate.Key, _ podstate.Fault) bool {
@@ -169,14 +171,15 @@ func (w *worker) refreshSteps() {
 	}
 }
 
-// renew takes a new version of the Pod in. A changed spec ends the back-off of containers that could not be started: the
-// change may be the cure. What volumes show of the Pod is brought up to date.
+// renew takes a new version of the Pod in. A changed spec ends the back-off of containers that could not be started:
+// the change may be the cure. What volumes show of the Pod is brought up to date.
 func (w *worker) renew(pod *corev1.Pod) {
 	if showsOther(w.pod, pod) {
 		w.refreshSteps()
 	}
 	if pod.Generation != w.pod.Generation {
-		maps.DeleteFunc(w.memory.Faults, func(key podstate.Key, _ podstate.Fault) bool { return key.Kind == podstate.StartContainer })
+		maps.DeleteFunc(w.memory.Faults,
+			func(key podstate.Key, _ podstate.Fault) bool { return key.Kind == podstate.StartContainer })
 	}
 	w.pod = pod
 	if pod.Status.StartTime != nil {
@@ -184,10 +187,11 @@ func (w *worker) renew(pod *corev1.Pod) {
 	}
 }
 
-// showsOther tells whether volumes of the Pod may have to show something else: its labels, its annotations, or volumes for
-// a new container.
+// showsOther tells whether volumes of the Pod may have to show something else: its labels, its annotations, or volumes
+// for a new container.
 func showsOther(before, after *corev1.Pod) bool {
-	return before.Generation != after.Generation || !maps.Equal(before.Labels, after.Labels) || !maps.Equal(before.Annotations, after.Annotations)
+	return before.Generation != after.Generation || !maps.Equal(before.Labels, after.Labels) ||
+		!maps.Equal(before.Annotations, after.Annotations)
 }
 
 // conclude takes the end of an operation in.
@@ -265,7 +269,8 @@ func (w *worker) tell(plan podstate.Plan) {
 		w.told[e.Spec.Name] = waiting.Reason
 		switch waiting.Reason {
 		case podstate.CrashLoopBackOff:
-			w.config.Events.Record(w.pod, e.Path, events.Warning(reasonBackOff, "Back-off restarting failed container %s in pod %s_%s(%s)",
+			w.config.Events.Record(w.pod, e.Path, events.Warning(reasonBackOff,
+				"Back-off restarting failed container %s in pod %s_%s(%s)",
 				e.Spec.Name, w.pod.Name, w.pod.Namespace, w.pod.UID))
 		case podstate.ImagePullBackOff:
 			w.config.Events.Record(w.pod, e.Path, events.Normal(reasonBackOff, "%s", waiting.Message))
@@ -291,10 +296,12 @@ func (w *worker) probe(plan podstate.Plan) {
 	var up []probe.Target
 	for _, e := range lifecycle.Entries(w.pod) {
 		c := w.seen.Latest(e.Spec.Name)
-		if c == nil || c.State != observed.Running || plan.Hooking[c.ID] || e.Kind == lifecycle.Init || e.Kind == lifecycle.Ephemeral {
+		if c == nil || c.State != observed.Running || plan.Hooking[c.ID] || e.Kind == lifecycle.Init ||
+			e.Kind == lifecycle.Ephemeral {
 			continue
 		}
-		t := probe.Target{Pod: w.pod, Container: e.Spec, ContainerID: c.ID, StartedAt: c.StartedAt, IP: w.podIP(), Stopping: plan.Goal != podstate.Run}
+		t := probe.Target{Pod: w.pod, Container: e.Spec, ContainerID: c.ID, StartedAt: c.StartedAt, IP: w.podIP(),
+			Stopping: plan.Goal != podstate.Run}
 		if s := w.reported(e.Spec.Name); s != nil && s.ContainerID == w.config.RuntimeName+"://"+c.ID {
 			t.Started, t.Ready = s.Started != nil && *s.Started, s.Ready
 		}
@@ -305,7 +312,8 @@ func (w *worker) probe(plan podstate.Plan) {
 
 // reported returns what the API says about a container, or nil.
 func (w *worker) reported(name string) *corev1.ContainerStatus {
-	for _, list := range [][]corev1.ContainerStatus{w.pod.Status.InitContainerStatuses, w.pod.Status.ContainerStatuses} {
+	for _, list := range [][]corev1.ContainerStatus{w.pod.Status.InitContainerStatuses,
+		w.pod.Status.ContainerStatuses} {
 		for i := range list {
 			if list[i].Name == name {
 				return &list[i]
@@ -326,7 +334,8 @@ func (w *worker) verdicts() map[string]podstate.Probe {
 		}
 		v := podstate.Probe{Started: r.Started, Ready: r.Ready}
 		if r.Kill != nil {
-			v.Condemned = &podstate.Condemnation{Reason: reasonUnhealthy, Message: r.Kill.Message + ", will be restarted",
+			v.Condemned = &podstate.Condemnation{Reason: reasonUnhealthy, Message: r.Kill.Message +
+				", will be restarted",
 				Grace: lifecycle.ProbeGrace(w.pod, r.Kill.GracePeriod)}
 		}
 		out[id] = v
@@ -379,7 +388,8 @@ func (w *worker) recall() {
 
 // remember keeps what a later agent must know.
 func (w *worker) remember() {
-	record := checkpoint.Record{Streaks: maps.Clone(w.memory.Streaks), Hooked: slices.Sorted(maps.Keys(w.memory.Hooked))}
+	record := checkpoint.Record{Streaks: maps.Clone(w.memory.Streaks),
+		Hooked: slices.Sorted(maps.Keys(w.memory.Hooked))}
 	record.Ended = w.ended
 	if record.Empty() || maps.Equal(record.Streaks, w.saved.Streaks) && slices.Equal(record.Hooked, w.saved.Hooked) &&
 		(record.Ended != nil) == (w.saved.Ended != nil) {

@@ -41,12 +41,14 @@ func TestStartsAPod(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.put(newPod())
 		w.after(0)
-		w.expect("calls", w.signals("RunSandbox", "CreateContainer", "StartContainer"), "RunSandbox web @0", "CreateContainer m @0", "StartContainer m @0")
+		w.expect("calls", w.signals("RunSandbox", "CreateContainer", "StartContainer"), "RunSandbox web @0",
+			"CreateContainer m @0", "StartContainer m @0")
 		if got := w.get("u1").Status.Phase; got != corev1.PodRunning { // POD-070
 			t.Errorf("phase %s, want Running", got)
 		}
 		w.expect("events", logged(w, "event"), // POD-221 POD-222
-			"event Created spec.containers{m}: Created container: m", "event Started spec.containers{m}: Started container m")
+			"event Created spec.containers{m}: Created container: m",
+			"event Started spec.containers{m}: Started container m")
 	})
 }
 
@@ -57,7 +59,8 @@ func TestCrashLoop(t *testing.T) {
 		w.put(newPod())
 		w.after(1000 * time.Second)
 		w.expect("starts", w.signals("StartContainer"),
-			"StartContainer m @0", "StartContainer m @1", "StartContainer m @12", "StartContainer m @33", "StartContainer m @74",
+			"StartContainer m @0", "StartContainer m @1", "StartContainer m @12", "StartContainer m @33",
+			"StartContainer m @74",
 			"StartContainer m @155", "StartContainer m @316", "StartContainer m @617", "StartContainer m @918")
 		s := w.get("u1").Status.ContainerStatuses[0]
 		if s.State.Waiting == nil || s.State.Waiting.Reason != podstate.CrashLoopBackOff || s.RestartCount != 8 {
@@ -111,7 +114,8 @@ func TestBackOffResets(t *testing.T) {
 		w.start() // POD-102: an agent that comes later knows as well
 		w.after(700 * time.Second)
 		starts := w.signals("StartContainer")
-		w.expect("starts", starts[3:], "StartContainer m @33", "StartContainer m @693", "StartContainer m @704", "StartContainer m @725")
+		w.expect("starts", starts[3:], "StartContainer m @33", "StartContainer m @693", "StartContainer m @704",
+			"StartContainer m @725")
 	})
 }
 
@@ -185,7 +189,8 @@ func TestDeletionOrder(t *testing.T) {
 			t.Fatal("the Pod ended before its process did")
 		}
 		w.after(2 * time.Second) // SAF-136: soon after the process has ended, not at the end of the period
-		w.expect("order", append(logged(w, "phase"), logged(w, "delete")...), "phase Running", "phase Failed", "delete u1 in phase Failed")
+		w.expect("order", append(logged(w, "phase"), logged(w, "delete")...), "phase Running", "phase Failed",
+			"delete u1 in phase Failed")
 		w.expect("signals", w.signals("TERM", "KILL"), "TERM m @0")
 		if state, _ := w.runtime.PodState(t.Context(), "u1"); !state.Empty() {
 			t.Errorf("the runtime still has %+v", state)
@@ -231,7 +236,8 @@ func TestAdoption(t *testing.T) {
 		w.after(0)
 		w.start()
 		w.after(time.Minute)
-		w.expect("calls", w.signals("RunSandbox", "CreateContainer", "TERM", "RemoveContainer"), "RunSandbox web @0", "CreateContainer m @0")
+		w.expect("calls", w.signals("RunSandbox", "CreateContainer", "TERM", "RemoveContainer"), "RunSandbox web @0",
+			"CreateContainer m @0")
 		w.expect("hooks", logged(w, "postStart"), "postStart m @0")
 		if s := w.get("u1").Status; s.Phase != corev1.PodRunning || s.ContainerStatuses[0].RestartCount != 0 {
 			t.Errorf("status %+v", s)
@@ -315,7 +321,8 @@ func TestImagePullBackOff(t *testing.T) {
 			t.Errorf("waits for %q then, want ImagePullBackOff", got)
 		}
 		w.after(5 * time.Minute)
-		w.expect("pulls", w.signals("PullImage"), "PullImage missing:1 @0", "PullImage missing:1 @10", "PullImage missing:1 @30", "PullImage missing:1 @70")
+		w.expect("pulls", w.signals("PullImage"), "PullImage missing:1 @0", "PullImage missing:1 @10",
+			"PullImage missing:1 @30", "PullImage missing:1 @70")
 		if w.get("u1").Status.Phase != corev1.PodRunning {
 			t.Error("the Pod does not run although its image came")
 		}
@@ -343,7 +350,8 @@ func TestFailedPostStartRestarts(t *testing.T) {
 		w.hook = func(context.Context, string) error { return errors.New("refused") }
 		w.put(newPod(postStart))
 		w.after(5 * time.Second)
-		w.expect("signals", w.signals("StartContainer", "TERM"), "StartContainer m @0", "TERM m @0", "StartContainer m @0", "TERM m @0")
+		w.expect("signals", w.signals("StartContainer", "TERM"), "StartContainer m @0", "TERM m @0",
+			"StartContainer m @0", "TERM m @0")
 	})
 }
 
@@ -356,7 +364,9 @@ func TestLiveness(t *testing.T) {
 		w.after(0)
 		state, _ := w.runtime.PodState(t.Context(), "u1")
 		w.mu.Lock()
-		w.probes[state.Latest("m").ID] = probe.Result{Started: true, Ready: true, Kill: &probe.Kill{Kind: probe.Liveness, Message: "Container m failed liveness probe", GracePeriod: ptr.To(int64(1))}}
+		w.probes[state.Latest("m").ID] = probe.Result{Started: true, Ready: true,
+			Kill: &probe.Kill{Kind: probe.Liveness, Message: "Container m failed liveness probe",
+				GracePeriod: ptr.To(int64(1))}}
 		w.mu.Unlock()
 		w.pool.Wake("u1")
 		w.after(5 * time.Second)
@@ -410,8 +420,8 @@ func TestRejection(t *testing.T) {
 	})
 }
 
-// An evicted Pod fails, quickly and for good: its containers get a second instead of their own grace period, and none is
-// started again.
+// An evicted Pod fails, quickly and for good: its containers get a second instead of their own grace period, and none
+// is started again.
 func TestEviction(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.runtime.SetBehavior("image:1", fake.Behavior{IgnoreTERM: true})
@@ -422,7 +432,8 @@ func TestEviction(t *testing.T) {
 		w.pool.Evict("u1", why)
 		w.after(2 * time.Minute)
 		// The kill comes two seconds after the signal at the earliest.
-		w.expect("signals", w.signals("StartContainer", "TERM", "KILL"), "StartContainer m @0", "TERM m @10", "KILL m @12")
+		w.expect("signals", w.signals("StartContainer", "TERM", "KILL"), "StartContainer m @0", "TERM m @10",
+			"KILL m @12")
 		if s := w.get("u1").Status; s.Phase != corev1.PodFailed || s.Reason != "Evicted" || s.Message != "too much" {
 			t.Errorf("phase %s, reason %q, message %q", s.Phase, s.Reason, s.Message)
 		}
@@ -447,7 +458,8 @@ func TestReadinessFailure(t *testing.T) {
 			w.pool.Tell("u1")
 			w.after(time.Hour)
 			got := podview.Condition(w.get("u1"), corev1.PodReady)
-			if got == nil || (got.Status == corev1.ConditionTrue) != ready || w.get("u1").Status.ContainerStatuses[0].Ready != ready {
+			if got == nil || (got.Status == corev1.ConditionTrue) != ready ||
+				w.get("u1").Status.ContainerStatuses[0].Ready != ready {
 				t.Errorf("the probe says ready %v, the Pod %+v", ready, got)
 			}
 		}

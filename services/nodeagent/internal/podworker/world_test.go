@@ -73,8 +73,10 @@ func (w *world) start() {
 	ctx, stop := context.WithCancel(context.Background())
 	w.stop = stop
 	w.pool = NewPool(ctx, Config{
-		Log: zap.NewNop(), Runtime: w.runtime, Steps: stepsOf{w}, Preparation: w.preparation(), Hooks: hooksOf{w}, Probes: probesOf{w}, Statuses: apiOf{w}, Events: eventsOf{w},
-		Records: records, HostIPs: func() []string { return []string{"10.0.0.1"} }, RuntimeName: "fake", Started: func(time.Duration) {},
+		Log: zap.NewNop(), Runtime: w.runtime, Steps: stepsOf{w}, Preparation: w.preparation(), Hooks: hooksOf{w},
+		Probes: probesOf{w}, Statuses: apiOf{w}, Events: eventsOf{w},
+		Records: records, HostIPs: func() []string { return []string{"10.0.0.1"} }, RuntimeName: "fake",
+		Started: func(time.Duration) {},
 	})
 	pool := w.pool
 	go func() { _ = w.runtime.Watch(ctx, func(e runtime.Event) { pool.Wake(types.UID(e.PodUID)) }) }()
@@ -146,8 +148,9 @@ func (w *world) expect(what string, got []string, want ...string) {
 func newPod(edit ...func(*corev1.Pod)) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "u1", Generation: 1},
-		Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyAlways, TerminationGracePeriodSeconds: ptr.To(int64(30)),
-			Containers: []corev1.Container{{Name: "m", Image: "image:1"}}},
+		Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyAlways,
+			TerminationGracePeriodSeconds: ptr.To(int64(30)),
+			Containers:                    []corev1.Container{{Name: "m", Image: "image:1"}}},
 		Status: corev1.PodStatus{Phase: corev1.PodPending},
 	}
 	for _, e := range edit {
@@ -191,10 +194,12 @@ func (w *world) preparation() []steps.Step {
 }
 
 func (w stepsOf) Sandbox(_ context.Context, pod *corev1.Pod, attempt uint32) (*cri.PodSandboxConfig, string, error) {
-	return &cri.PodSandboxConfig{Metadata: &cri.PodSandboxMetadata{Name: pod.Name, Namespace: pod.Namespace, Uid: string(pod.UID), Attempt: attempt}}, "", nil
+	return &cri.PodSandboxConfig{Metadata: &cri.PodSandboxMetadata{Name: pod.Name, Namespace: pod.Namespace,
+		Uid: string(pod.UID), Attempt: attempt}}, "", nil
 }
 
-func (w stepsOf) Image(ctx context.Context, _ *corev1.Pod, e lifecycle.Entry, _ *cri.PodSandboxConfig) (runtime.Image, error) {
+func (w stepsOf) Image(ctx context.Context, _ *corev1.Pod, e lifecycle.Entry, _ *cri.PodSandboxConfig) (runtime.Image,
+	error) {
 	image, ok, err := w.runtime.ImageStatus(ctx, e.Spec.Image)
 	if !ok && err == nil {
 		_, err = w.runtime.PullImage(ctx, e.Spec.Image, nil, nil)

@@ -50,7 +50,8 @@ func (c *checker) exec(ctx context.Context, target Target, probe *corev1.Probe) 
 	result, err := c.executor.ExecSync(ctx, target.ContainerID, probe.Exec.Command, timeout)
 	switch {
 	case err != nil && (errors.Is(err, context.DeadlineExceeded) || status.Code(err) == codes.DeadlineExceeded):
-		return Failure, fmt.Sprintf("command timed out: %q timed out after %s", strings.Join(probe.Exec.Command, " "), timeout)
+		return Failure, fmt.Sprintf("command timed out: %q timed out after %s", strings.Join(probe.Exec.Command, " "),
+			timeout)
 	case err != nil:
 		return Unknown, err.Error()
 	}
@@ -107,7 +108,8 @@ func (c *checker) grpc(ctx context.Context, target Target, probe *corev1.Probe) 
 	if probe.GRPC.Service != nil {
 		service = *probe.GRPC.Service
 	}
-	answer, err := grpc_health_v1.NewHealthClient(connection).Check(ctx, &grpc_health_v1.HealthCheckRequest{Service: service})
+	answer, err := grpc_health_v1.NewHealthClient(connection).Check(ctx,
+		&grpc_health_v1.HealthCheckRequest{Service: service})
 	if err != nil {
 		return Failure, grpcMessage(err, address, Timeout(probe))
 	}
@@ -120,7 +122,8 @@ func (c *checker) grpc(ctx context.Context, target Target, probe *corev1.Probe) 
 func grpcMessage(err error, address string, timeout time.Duration) string {
 	switch status.Code(err) {
 	case codes.Unimplemented:
-		return fmt.Sprintf("error: this server does not implement the grpc health protocol (grpc.health.v1.Health): %s", err)
+		return fmt.Sprintf("error: this server does not implement the grpc health protocol (grpc.health.v1.Health): %s",
+			err)
 	case codes.DeadlineExceeded:
 		return fmt.Sprintf("timeout: health rpc did not complete within %v", timeout)
 	case codes.Unavailable:

@@ -29,7 +29,8 @@ func checkOn(t *testing.T, address string, handler func(port int) corev1.ProbeHa
 	number, _ := strconv.Atoi(port)
 	c := &checker{client: action.NewClient(), dialer: action.Dialer(), version: "test"}
 	container := &corev1.Container{Ports: []corev1.ContainerPort{{Name: "web", ContainerPort: int32(number)}}}
-	return c.check(context.Background(), Target{Container: container, IP: host}, &corev1.Probe{ProbeHandler: handler(number), TimeoutSeconds: 2})
+	return c.check(context.Background(), Target{Container: container, IP: host},
+		&corev1.Probe{ProbeHandler: handler(number), TimeoutSeconds: 2})
 }
 
 func httpHandler(change func(*corev1.HTTPGetAction)) func(int) corev1.ProbeHandler {
@@ -63,8 +64,10 @@ func server(t *testing.T, start func(http.Handler) *httptest.Server) *httptest.S
 // POD-136: 200 to 399 succeed, everything else fails.
 func TestHTTP(t *testing.T) {
 	s := server(t, httptest.NewServer)
-	for code, want := range map[int]Outcome{200: Success, 204: Success, 301: Success, 399: Success, 400: Failure, 404: Failure, 500: Failure} {
-		got, message := checkOn(t, s.Listener.Addr().String(), httpHandler(func(g *corev1.HTTPGetAction) { g.Path = "/code/" + strconv.Itoa(code) }))
+	for code, want := range map[int]Outcome{200: Success, 204: Success, 301: Success, 399: Success, 400: Failure,
+		404: Failure, 500: Failure} {
+		got, message := checkOn(t, s.Listener.Addr().String(),
+			httpHandler(func(g *corev1.HTTPGetAction) { g.Path = "/code/" + strconv.Itoa(code) }))
 		if got != want {
 			t.Errorf("%d: %s, %s", code, got, message)
 		}
@@ -95,11 +98,13 @@ func TestHTTPHeadersAndRedirects(t *testing.T) {
 		want Outcome
 	}{
 		"headers": {func(g *corev1.HTTPGetAction) {
-			g.Path, g.HTTPHeaders = "headers", []corev1.HTTPHeader{{Name: "Host", Value: "own.host"}, {Name: "X-A", Value: "1"}}
+			g.Path, g.HTTPHeaders = "headers", []corev1.HTTPHeader{{Name: "Host", Value: "own.host"},
+				{Name: "X-A", Value: "1"}}
 		}, Success},
-		"query":                       {func(g *corev1.HTTPGetAction) { g.Path = "/redirect?to=/code/500" }, Failure},
-		"redirect to the same host":   {func(g *corev1.HTTPGetAction) { g.Path = "/redirect?to=/code/200" }, Success},
-		"redirect to another host":    {func(g *corev1.HTTPGetAction) { g.Path = "/redirect?to=http://192.0.2.1/" }, Success},
+		"query":                     {func(g *corev1.HTTPGetAction) { g.Path = "/redirect?to=/code/500" }, Failure},
+		"redirect to the same host": {func(g *corev1.HTTPGetAction) { g.Path = "/redirect?to=/code/200" }, Success},
+		"redirect to another host": {func(g *corev1.HTTPGetAction) { g.Path = "/redirect?to=http://192.0.2.1/" },
+			Success},
 		"endless redirects":           {func(g *corev1.HTTPGetAction) { g.Path = "/redirect?to=/redirect" }, Failure},
 		"unknown port":                {func(g *corev1.HTTPGetAction) { g.Port = intstr.FromString("nope") }, Unknown},
 		"not encrypted":               {func(g *corev1.HTTPGetAction) { g.Scheme = corev1.URISchemeHTTPS }, Failure},
@@ -114,7 +119,8 @@ func TestHTTPHeadersAndRedirects(t *testing.T) {
 // POD-136: HTTPS without a check of the certificate.
 func TestHTTPS(t *testing.T) {
 	s := server(t, httptest.NewTLSServer)
-	got, message := checkOn(t, s.Listener.Addr().String(), httpHandler(func(g *corev1.HTTPGetAction) { g.Scheme, g.Path = corev1.URISchemeHTTPS, "/code/200" }))
+	got, message := checkOn(t, s.Listener.Addr().String(),
+		httpHandler(func(g *corev1.HTTPGetAction) { g.Scheme, g.Path = corev1.URISchemeHTTPS, "/code/200" }))
 	if got != Success {
 		t.Errorf("%s, %s", got, message)
 	}
@@ -150,7 +156,8 @@ func TestTCP(t *testing.T) {
 		t.Errorf("%s, %s", got, message)
 	}
 	refused := func(port int) corev1.ProbeHandler {
-		return corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromString("web"), Host: "127.0.0.78"}}
+		return corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromString("web"),
+			Host: "127.0.0.78"}}
 	}
 	if got, message := checkOn(t, closed, refused); got != Failure || !strings.Contains(message, "refused") {
 		t.Errorf("%s, %s", got, message)
@@ -192,7 +199,8 @@ func TestGRPC(t *testing.T) {
 }
 
 func TestNoDiagnostic(t *testing.T) {
-	if got, _ := checkOn(t, "127.0.0.1:1", func(int) corev1.ProbeHandler { return corev1.ProbeHandler{} }); got != Unknown {
+	if got, _ := checkOn(t, "127.0.0.1:1",
+		func(int) corev1.ProbeHandler { return corev1.ProbeHandler{} }); got != Unknown {
 		t.Errorf("got %s", got)
 	}
 }

@@ -20,7 +20,8 @@ const (
 // Outcome is the result of one diagnostic.
 type Outcome string
 
-// The outcomes of a diagnostic. Unknown means that the diagnostic itself could not be carried out: it counts as nothing.
+// The outcomes of a diagnostic. Unknown means that the diagnostic itself could not be carried out: it counts as
+// nothing.
 const (
 	Success Outcome = "Success"
 	Failure Outcome = "Failure"
@@ -130,5 +131,6 @@ func resultOf(container *corev1.Container, states map[Kind]Outcome) Result {
 }
 
 func killFor(container *corev1.Container, kind Kind, word string, probe *corev1.Probe) *Kill {
-	return &Kill{Kind: kind, Message: "Container " + container.Name + " failed " + word + " probe", GracePeriod: probe.TerminationGracePeriodSeconds}
+	return &Kill{Kind: kind, Message: "Container " + container.Name + " failed " + word + " probe",
+		GracePeriod: probe.TerminationGracePeriodSeconds}
 }

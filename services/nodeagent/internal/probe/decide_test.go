@@ -40,14 +40,16 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-// POD-138, POD-139: the state changes only when as many equal outcomes have come in a row as the threshold says, unknown
-// ones left out.
+// POD-138, POD-139: the state changes only when as many equal outcomes have come in a row as the threshold says,
+// unknown ones left out.
 func TestWindowProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		probe := &corev1.Probe{SuccessThreshold: rapid.Int32Range(0, 4).Draw(t, "success"), FailureThreshold: rapid.Int32Range(0, 4).Draw(t, "failure")}
+		probe := &corev1.Probe{SuccessThreshold: rapid.Int32Range(0, 4).Draw(t, "success"),
+			FailureThreshold: rapid.Int32Range(0, 4).Draw(t, "failure")}
 		w := initial(rapid.SampledFrom([]Kind{Startup, Liveness, Readiness}).Draw(t, "kind"))
 		var seen []Outcome
-		for _, outcome := range rapid.SliceOf(rapid.SampledFrom([]Outcome{Success, Failure, Unknown})).Draw(t, "outcomes") {
+		for _, outcome := range rapid.SliceOf(rapid.SampledFrom([]Outcome{Success, Failure, Unknown})).Draw(t,
+			"outcomes") {
 			before := w
 			w = w.observe(outcome, probe)
 			if outcome == Unknown {
@@ -57,7 +59,8 @@ func TestWindowProperty(t *testing.T) {
 				continue
 			}
 			seen = append(seen, outcome)
-			threshold := map[Outcome]int32{Success: max(probe.SuccessThreshold, 1), Failure: max(probe.FailureThreshold, 1)}[outcome]
+			threshold := map[Outcome]int32{Success: max(probe.SuccessThreshold, 1), Failure: max(probe.FailureThreshold,
+				1)}[outcome]
 			run := int32(0)
 			for i := len(seen) - 1; i >= 0 && seen[i] == outcome; i-- {
 				run++
@@ -84,13 +87,19 @@ func TestResultOf(t *testing.T) {
 		kill           Kind
 	}{
 		{"no probes", &corev1.Container{}, nil, true, true, ""},
-		{"not started", all, map[Kind]Outcome{Startup: Unknown, Liveness: Success, Readiness: Success}, false, false, ""},
-		{"started, not ready", all, map[Kind]Outcome{Startup: Success, Liveness: Success, Readiness: Failure}, true, false, ""},
+		{"not started", all, map[Kind]Outcome{Startup: Unknown, Liveness: Success, Readiness: Success}, false, false,
+			""},
+		{"started, not ready", all, map[Kind]Outcome{Startup: Success, Liveness: Success, Readiness: Failure}, true,
+			false, ""},
 		{"ready", all, map[Kind]Outcome{Startup: Success, Liveness: Success, Readiness: Success}, true, true, ""},
-		{"liveness failed", all, map[Kind]Outcome{Startup: Success, Liveness: Failure, Readiness: Success}, true, true, Liveness},
-		{"startup failed", all, map[Kind]Outcome{Startup: Failure, Liveness: Success, Readiness: Failure}, false, false, Startup},
-		{"only startup, passed", &corev1.Container{StartupProbe: probe}, map[Kind]Outcome{Startup: Success}, true, true, ""},
-		{"only startup, undecided", &corev1.Container{StartupProbe: probe}, map[Kind]Outcome{Startup: Unknown}, false, false, ""},
+		{"liveness failed", all, map[Kind]Outcome{Startup: Success, Liveness: Failure, Readiness: Success}, true, true,
+			Liveness},
+		{"startup failed", all, map[Kind]Outcome{Startup: Failure, Liveness: Success, Readiness: Failure}, false, false,
+			Startup},
+		{"only startup, passed", &corev1.Container{StartupProbe: probe}, map[Kind]Outcome{Startup: Success}, true, true,
+			""},
+		{"only startup, undecided", &corev1.Container{StartupProbe: probe}, map[Kind]Outcome{Startup: Unknown}, false,
+			false, ""},
 	} {
 		got := resultOf(row.container, row.states)
 		if got.Started != row.started || got.Ready != row.ready || (got.Kill != nil) != (row.kill != "") {
@@ -101,7 +110,8 @@ func TestResultOf(t *testing.T) {
 			t.Errorf("%s: kill %+v", row.name, got.Kill)
 		}
 	}
-	if got := resultOf(all, map[Kind]Outcome{Startup: Success, Liveness: Failure}).Kill.Message; got != "Container c failed liveness probe" {
+	if got := resultOf(all, map[Kind]Outcome{Startup: Success,
+		Liveness: Failure}).Kill.Message; got != "Container c failed liveness probe" {
 		t.Errorf("message %q", got)
 	}
 }

@@ -25,7 +25,8 @@ type instance struct {
 }
 
 func (p *Prober) newInstance(target Target) *instance {
-	i := &instance{pod: target.Pod.UID, prober: p, target: target, windows: map[Kind]window{}, cancels: map[Kind]context.CancelFunc{}}
+	i := &instance{pod: target.Pod.UID, prober: p, target: target, windows: map[Kind]window{},
+		cancels: map[Kind]context.CancelFunc{}}
 	for kind := range probesOf(target.Container) {
 		i.windows[kind] = initial(kind)
 	}
@@ -41,7 +42,8 @@ func (p *Prober) newInstance(target Target) *instance {
 // probesOf returns the probes that the container has.
 func probesOf(container *corev1.Container) map[Kind]*corev1.Probe {
 	probes := map[Kind]*corev1.Probe{}
-	for kind, probe := range map[Kind]*corev1.Probe{Startup: container.StartupProbe, Liveness: container.LivenessProbe, Readiness: container.ReadinessProbe} {
+	for kind, probe := range map[Kind]*corev1.Probe{Startup: container.StartupProbe, Liveness: container.LivenessProbe,
+		Readiness: container.ReadinessProbe} {
 		if probe != nil {
 			probes[kind] = probe
 		}

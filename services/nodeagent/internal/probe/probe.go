@@ -36,8 +36,8 @@ type Config struct {
 	Executor action.Executor
 	// Changed is called, without any lock, when the Result of an instance of the Pod has changed. It must not block.
 	Changed func(pod types.UID)
-	// Failed is called, without any lock, for each diagnostic that fails or cannot be carried out: the message is that of
-	// a Warning event with reason Unhealthy about the container. It must not block.
+	// Failed is called, without any lock, for each diagnostic that fails or cannot be carried out: the message is that
+	// of a Warning event with reason Unhealthy about the container. It must not block.
 	Failed func(target Target, message string)
 	// Version is told to containers as kube-probe/<version>.
 	Version string
@@ -56,8 +56,9 @@ type Prober struct {
 // New makes a Prober that probes nothing yet.
 func New(config Config) *Prober {
 	return &Prober{
-		config:    config,
-		checker:   &checker{executor: config.Executor, client: action.NewClient(), dialer: action.Dialer(), version: config.Version},
+		config: config,
+		checker: &checker{executor: config.Executor, client: action.NewClient(), dialer: action.Dialer(),
+			version: config.Version},
 		instances: map[string]*instance{},
 	}
 }

@@ -50,11 +50,17 @@ func (s *script) times(command string) string {
 // play runs a test in a bubble of its own time.
 func play(t *testing.T, test func(t *testing.T, s *script, p *Prober)) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &script{exit: map[string]int32{}, err: map[string]error{}, runs: map[string][]time.Duration{}, begin: time.Now()}
+		s := &script{exit: map[string]int32{}, err: map[string]error{}, runs: map[string][]time.Duration{},
+			begin: time.Now()}
 		p := New(Config{
 			Executor: s,
 			Changed:  func(types.UID) { s.mu.Lock(); s.changes++; s.mu.Unlock() },
-			Failed:   func(_ Target, message string) { s.mu.Lock(); s.failed = append(s.failed, message); s.mu.Unlock() },
+			Failed: func(_ Target, message string) {
+				s.mu.Lock()
+				s.failed = append(s.failed,
+					message)
+				s.mu.Unlock()
+			},
 		})
 		defer p.Close()
 		test(t, s, p)
@@ -62,7 +68,8 @@ func play(t *testing.T, test func(t *testing.T, s *script, p *Prober)) {
 }
 
 func command(name string, change func(*corev1.Probe)) *corev1.Probe {
-	probe := &corev1.Probe{ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{name}}}, PeriodSeconds: 10, FailureThreshold: 3, SuccessThreshold: 1}
+	probe := &corev1.Probe{ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{name}}},
+		PeriodSeconds: 10, FailureThreshold: 3, SuccessThreshold: 1}
 	if change != nil {
 		change(probe)
 	}
@@ -70,7 +77,8 @@ func command(name string, change func(*corev1.Probe)) *corev1.Probe {
 }
 
 func target(container *corev1.Container, change func(*Target)) Target {
-	out := Target{Pod: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "u"}}, Container: container, ContainerID: "c1", StartedAt: time.Now()}
+	out := Target{Pod: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "u"}}, Container: container, ContainerID: "c1",
+		StartedAt: time.Now()}
 	if change != nil {
 		change(&out)
 	}
@@ -90,7 +98,8 @@ func result(t *testing.T, p *Prober, id string) Result {
 // POD-132, POD-134, POD-142, POD-144: a Pod gets no traffic before its first success, and leaves again by failing.
 func TestReadiness(t *testing.T) {
 	play(t, func(t *testing.T, s *script, p *Prober) {
-		container := &corev1.Container{Name: "c", ReadinessProbe: command("ready", func(p *corev1.Probe) { p.InitialDelaySeconds = 5 })}
+		container := &corev1.Container{Name: "c", ReadinessProbe: command("ready",
+			func(p *corev1.Probe) { p.InitialDelaySeconds = 5 })}
 		p.Sync("u", []Target{target(container, nil)})
 		pass(4 * time.Second)
 		if got := result(t, p, "c1"); got.Ready || !got.Started {
@@ -122,7 +131,8 @@ func TestReadiness(t *testing.T) {
 func TestAliveAndNotReady(t *testing.T) {
 	play(t, func(t *testing.T, s *script, p *Prober) {
 		s.set("ready", 1, nil)
-		p.Sync("u", []Target{target(&corev1.Container{Name: "c", LivenessProbe: command("live", nil), ReadinessProbe: command("ready", nil)}, nil)})
+		p.Sync("u", []Target{target(&corev1.Container{Name: "c", LivenessProbe: command("live", nil),
+			ReadinessProbe: command("ready", nil)}, nil)})
 		pass(time.Hour)
 		if got := result(t, p, "c1"); got.Ready || !got.Started || got.Kill != nil || s.times("live") == "[]" {
 			t.Errorf("got %+v", got)
@@ -158,13 +168,15 @@ func TestLiveness(t *testing.T) {
 // POD-143, POD-149, POD-240: nothing else is probed before the startup probe succeeds.
 func TestStartupHoldsTheOthersBack(t *testing.T) {
 	play(t, func(t *testing.T, s *script, p *Prober) {
-		container := &corev1.Container{Name: "c", LivenessProbe: command("live", nil), ReadinessProbe: command("ready", nil),
+		container := &corev1.Container{Name: "c", LivenessProbe: command("live", nil), ReadinessProbe: command("ready",
+			nil),
 			StartupProbe: command("startup", func(p *corev1.Probe) { p.FailureThreshold = 30 })}
 		s.set("startup", 1, nil)
 		s.set("live", 1, nil)
 		p.Sync("u", []Target{target(container, nil)})
 		pass(95 * time.Second)
-		if got := result(t, p, "c1"); got.Started || got.Ready || got.Kill != nil || s.times("live") != "[]" || s.times("ready") != "[]" {
+		if got := result(t, p, "c1"); got.Started || got.Ready || got.Kill != nil || s.times("live") != "[]" ||
+			s.times("ready") != "[]" {
 			t.Errorf("got %+v, live %s, ready %s", got, s.times("live"), s.times("ready"))
 		}
 		s.set("startup", 0, nil)
@@ -197,7 +209,8 @@ func TestUnknown(t *testing.T) {
 		s.set("live", 0, errors.New("no such container"))
 		p.Sync("u", []Target{target(&corev1.Container{Name: "c", LivenessProbe: command("live", nil)}, nil)})
 		pass(time.Minute)
-		if got := result(t, p, "c1"); got.Kill != nil || s.changes != 0 || s.failed[0] != "Liveness probe errored: no such container" {
+		if got := result(t, p, "c1"); got.Kill != nil || s.changes != 0 ||
+			s.failed[0] != "Liveness probe errored: no such container" {
 			t.Errorf("got %+v, %q", got, s.failed)
 		}
 		if s.times("live") != "[0s 10s 20s 30s 40s 50s 1m0s]" {
@@ -212,7 +225,8 @@ func TestTimeoutIsAFailure(t *testing.T) {
 		s.set("live", 0, fmt.Errorf("running: %w", context.DeadlineExceeded))
 		p.Sync("u", []Target{target(&corev1.Container{Name: "c", LivenessProbe: command("live", nil)}, nil)})
 		pass(20 * time.Second)
-		if got := result(t, p, "c1"); got.Kill == nil || s.failed[0] != `Liveness probe failed: command timed out: "live" timed out after 1s` {
+		if got := result(t, p, "c1"); got.Kill == nil ||
+			s.failed[0] != `Liveness probe failed: command timed out: "live" timed out after 1s` {
 			t.Errorf("got %+v, %q", got, s.failed)
 		}
 	})
@@ -221,7 +235,8 @@ func TestTimeoutIsAFailure(t *testing.T) {
 // While a Pod is being stopped readiness is still probed, and nothing is killed for its liveness.
 func TestStopping(t *testing.T) {
 	play(t, func(t *testing.T, s *script, p *Prober) {
-		container := &corev1.Container{Name: "c", LivenessProbe: command("live", nil), ReadinessProbe: command("ready", nil)}
+		container := &corev1.Container{Name: "c", LivenessProbe: command("live", nil), ReadinessProbe: command("ready",
+			nil)}
 		p.Sync("u", []Target{target(container, nil)})
 		if got := result(t, p, "c1"); !got.Ready {
 			t.Fatalf("got %+v", got)
@@ -245,8 +260,12 @@ func TestStopping(t *testing.T) {
 // A nodeagent that starts again goes on from what the API says: a ready Pod does not leave its Services.
 func TestTakingOver(t *testing.T) {
 	play(t, func(t *testing.T, s *script, p *Prober) {
-		container := &corev1.Container{Name: "c", StartupProbe: command("startup", nil), ReadinessProbe: command("ready", nil)}
-		p.Sync("u", []Target{target(container, func(t *Target) { t.Started, t.Ready, t.StartedAt = true, true, time.Now().Add(-time.Hour) })})
+		container := &corev1.Container{Name: "c", StartupProbe: command("startup", nil),
+			ReadinessProbe: command("ready", nil)}
+		p.Sync("u", []Target{target(container, func(t *Target) {
+			t.Started, t.Ready, t.StartedAt = true, true,
+				time.Now().Add(-time.Hour)
+		})})
 		if got := result(t, p, "c1"); !got.Ready || !got.Started {
 			t.Errorf("got %+v", got)
 		}

@@ -106,7 +106,8 @@ func CPUQuota(milli int64) int64 {
 	return max(milli*CPUPeriod/1000, 1000)
 }
 
-// PodMemoryLimit returns the memory in bytes that the Pod as a whole may use, or 0 if one of its containers has no limit.
+// PodMemoryLimit returns the memory in bytes that the Pod as a whole may use, or 0 if one of its containers has no
+// limit.
 func PodMemoryLimit(pod *corev1.Pod) int64 { return podLimit(pod, corev1.ResourceMemory) }
 
 // PodCPULimit returns the thousandths of a core that the Pod as a whole may use, or 0 if one of its containers has no

@@ -47,8 +47,10 @@ func TestClass(t *testing.T) {
 		{"nothing", podOf(none, none), corev1.PodQOSBestEffort},
 		{"one container without", podOf(full, none), corev1.PodQOSBurstable},
 		{"init container without", withInit, corev1.PodQOSBurstable},
-		{"request below limit", podOf(corev1.ResourceRequirements{Requests: list("500m", "1Gi"), Limits: list("1", "1Gi")}), corev1.PodQOSBurstable},
-		{"memory alone", podOf(corev1.ResourceRequirements{Requests: list("", "1Gi"), Limits: list("", "1Gi")}), corev1.PodQOSBurstable},
+		{"request below limit", podOf(corev1.ResourceRequirements{Requests: list("500m", "1Gi"),
+			Limits: list("1", "1Gi")}), corev1.PodQOSBurstable},
+		{"memory alone", podOf(corev1.ResourceRequirements{Requests: list("", "1Gi"), Limits: list("", "1Gi")}),
+			corev1.PodQOSBurstable},
 		{"only cpu request", podOf(corev1.ResourceRequirements{Requests: list("1m", "")}), corev1.PodQOSBurstable},
 		{"pod level", podLevel, corev1.PodQOSGuaranteed},
 		{"as recorded", recorded, corev1.PodQOSBurstable},
@@ -94,7 +96,8 @@ func TestOOMScore(t *testing.T) {
 }
 
 func TestCPU(t *testing.T) {
-	for milli, want := range map[int64][2]int64{0: {2, 0}, 1: {2, 1000}, 100: {102, 10000}, 1000: {1024, 100000}, 1 << 40: {262144, 100 << 40}} {
+	for milli, want := range map[int64][2]int64{0: {2, 0}, 1: {2, 1000}, 100: {102, 10000}, 1000: {1024, 100000},
+		1 << 40: {262144, 100 << 40}} {
 		if shares, quota := CPUShares(milli), CPUQuota(milli); shares != want[0] || quota != want[1] {
 			t.Errorf("%dm: %d, %d; want %v", milli, shares, quota, want)
 		}

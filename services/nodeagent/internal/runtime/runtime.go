@@ -84,7 +84,8 @@ type Sandboxes interface {
 // Containers makes, starts, stops and removes container instances.
 type Containers interface {
 	// CreateContainer makes an instance in a sandbox without starting it and returns its ID.
-	CreateContainer(ctx context.Context, sandboxID string, config *cri.ContainerConfig, sandbox *cri.PodSandboxConfig) (string, error)
+	CreateContainer(ctx context.Context, sandboxID string, config *cri.ContainerConfig,
+		sandbox *cri.PodSandboxConfig) (string, error)
 	// StartContainer starts a created instance.
 	StartContainer(ctx context.Context, id string) error
 	// StopContainer sends the image's stop signal (TERM by default), waits up to timeout for the end and then kills.

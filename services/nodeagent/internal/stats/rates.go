@@ -19,7 +19,8 @@ type reading struct {
 	cores    *uint64
 }
 
-// Readings closer than window tell too little; the rate of the earlier one stays. What was not read for keep is forgotten.
+// Readings closer than window tell too little; the rate of the earlier one stays. What was not read for keep is
+// forgotten.
 const (
 	window = time.Second
 	keep   = 10 * time.Minute

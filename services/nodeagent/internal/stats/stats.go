@@ -48,8 +48,8 @@ func NewCollector(config Config) *Collector {
 	return &Collector{config: config, rates: rates{earlier: map[string]reading{}}}
 }
 
-// Summary reads the figures of the node and of all its Pods. A Pod whose cgroup is not there yet, or no longer, is listed
-// without figures.
+// Summary reads the figures of the node and of all its Pods. A Pod whose cgroup is not there yet, or no longer, is
+// listed without figures.
 func (c *Collector) Summary(ctx context.Context) (*statsapi.Summary, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -89,7 +89,8 @@ func (c *Collector) node(now time.Time) (statsapi.NodeStats, error) {
 	}
 	if usage, err := c.config.Usage.NodeUsage(); err == nil {
 		stats.SystemContainers = []statsapi.ContainerStats{{
-			Name: statsapi.SystemContainerPods, CPU: c.rates.cpu("pods", usage.CPUNanos, now), Memory: memory(usage, now)}}
+			Name: statsapi.SystemContainerPods, CPU: c.rates.cpu("pods", usage.CPUNanos, now),
+			Memory: memory(usage, now)}}
 	}
 	return stats, nil
 }

@@ -35,13 +35,15 @@ func collector(t *testing.T, f *figures) *Collector {
 	return NewCollector(Config{
 		NodeName: "n1", Root: t.TempDir(), Usage: f,
 		Pods: func() []*corev1.Pod {
-			return []*corev1.Pod{{ObjectMeta: metav1.ObjectMeta{UID: "u", Name: "web", Namespace: "ns"}}, {ObjectMeta: metav1.ObjectMeta{UID: "gone"}}}
+			return []*corev1.Pod{{ObjectMeta: metav1.ObjectMeta{UID: "u", Name: "web", Namespace: "ns"}},
+				{ObjectMeta: metav1.ObjectMeta{UID: "gone"}}}
 		},
 		State: func(_ context.Context, uid string) (observed.Pod, error) {
 			if uid == "gone" {
 				return observed.Pod{}, errors.New("no answer")
 			}
-			return observed.Pod{Containers: []observed.Container{{ID: "c1", Name: "app", State: observed.Running}, {ID: "c0", Name: "app", State: observed.Exited}}}, nil
+			return observed.Pod{Containers: []observed.Container{{ID: "c1", Name: "app", State: observed.Running},
+				{ID: "c0", Name: "app", State: observed.Exited}}}, nil
 		},
 	})
 }
@@ -55,14 +57,16 @@ func TestSummary(t *testing.T) {
 			t.Fatal(err)
 		}
 		node := summary.Node
-		if node.NodeName != "n1" || *node.Memory.WorkingSetBytes == 0 || *node.Fs.CapacityBytes == 0 || *node.CPU.UsageCoreNanoSeconds == 0 || node.StartTime.IsZero() {
+		if node.NodeName != "n1" || *node.Memory.WorkingSetBytes == 0 || *node.Fs.CapacityBytes == 0 ||
+			*node.CPU.UsageCoreNanoSeconds == 0 || node.StartTime.IsZero() {
 			t.Errorf("node %+v", node)
 		}
 		if len(summary.Pods) != 2 || summary.Pods[1].CPU != nil || len(summary.Pods[1].Containers) != 0 {
 			t.Fatalf("pods %+v", summary.Pods)
 		}
 		pod := summary.Pods[0]
-		if pod.PodRef.Name != "web" || *pod.Memory.WorkingSetBytes != 200 || *pod.Memory.AvailableBytes != 800 || *pod.ProcessStats.ProcessCount != 4 {
+		if pod.PodRef.Name != "web" || *pod.Memory.WorkingSetBytes != 200 || *pod.Memory.AvailableBytes != 800 ||
+			*pod.ProcessStats.ProcessCount != 4 {
 			t.Errorf("pod %+v", pod)
 		}
 		if len(pod.Containers) != 1 || pod.Containers[0].Memory.AvailableBytes != nil || pod.CPU.UsageNanoCores != nil {
@@ -104,7 +108,8 @@ func TestRates(t *testing.T) {
 func TestParseHost(t *testing.T) {
 	h := parseHost("cpu  1 2 3 1000 1000 4 5 6 0 0\ncpu0 9 9 9 9 9 9 9 9 9 9\nbtime 77\n",
 		"MemTotal:  100 kB\nMemFree: 10 kB\nMemAvailable: 60 kB\nVmallocTotal: 5 kB\n")
-	want := host{boot: time.Unix(77, 0), cpuNanos: 21 * 1e7, memoryTotal: 100 << 10, memoryFree: 10 << 10, memoryAvailable: 60 << 10}
+	want := host{boot: time.Unix(77, 0), cpuNanos: 21 * 1e7, memoryTotal: 100 << 10, memoryFree: 10 << 10,
+		memoryAvailable: 60 << 10}
 	if h != want {
 		t.Errorf("got %+v", h)
 	}

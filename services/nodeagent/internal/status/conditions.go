@@ -22,7 +22,8 @@ const (
 
 // owned are the condition types that the nodeagent writes, in the order in which they are shown.
 var owned = []corev1.PodConditionType{
-	corev1.PodReadyToStartContainers, corev1.PodInitialized, corev1.PodReady, corev1.ContainersReady, corev1.PodScheduled,
+	corev1.PodReadyToStartContainers, corev1.PodInitialized, corev1.PodReady, corev1.ContainersReady,
+	corev1.PodScheduled,
 }
 
 // conditions sets the nodeagent's own conditions and leaves those of others alone.
@@ -138,13 +139,16 @@ func (c *computation) ready(out *corev1.PodStatus, containers corev1.PodConditio
 	for _, gate := range c.in.Pod.Spec.ReadinessGates {
 		switch condition := podview.Condition(c.in.Pod, gate.ConditionType); {
 		case condition == nil:
-			problems = append(problems, fmt.Sprintf("corresponding condition of pod readiness gate %q does not exist.", gate.ConditionType))
+			problems = append(problems, fmt.Sprintf("corresponding condition of pod readiness gate %q does not exist.",
+				gate.ConditionType))
 		case condition.Status != corev1.ConditionTrue:
-			problems = append(problems, fmt.Sprintf("the status of pod readiness gate %q is not \"True\", but %v", gate.ConditionType, condition.Status))
+			problems = append(problems, fmt.Sprintf("the status of pod readiness gate %q is not \"True\", but %v",
+				gate.ConditionType, condition.Status))
 		}
 	}
 	if len(problems) > 0 {
-		return corev1.PodCondition{Status: corev1.ConditionFalse, Reason: reasonReadinessGatesNotReady, Message: strings.Join(problems, ", ")}
+		return corev1.PodCondition{Status: corev1.ConditionFalse, Reason: reasonReadinessGatesNotReady,
+			Message: strings.Join(problems, ", ")}
 	}
 	return corev1.PodCondition{Status: corev1.ConditionTrue}
 }

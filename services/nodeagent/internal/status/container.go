@@ -120,9 +120,11 @@ func (c *computation) missing(out *corev1.ContainerStatus, e lifecycle.Entry, ol
 	switch {
 	case old != nil && old.State.Terminated != nil:
 		*out = *old.DeepCopy()
-	case ended && (old != nil && old.State.Running != nil || e.Kind == lifecycle.Main && c.in.Plan.Goal == podstate.Terminate):
+	case ended && (old != nil && old.State.Running != nil || e.Kind == lifecycle.Main &&
+		c.in.Plan.Goal == podstate.Terminate):
 		out.State.Terminated = &corev1.ContainerStateTerminated{
-			Reason: reasonStatusUnknown, Message: messageStatusUnknown, ExitCode: exitCodeUnknown, ContainerID: out.ContainerID}
+			Reason: reasonStatusUnknown, Message: messageStatusUnknown, ExitCode: exitCodeUnknown,
+			ContainerID: out.ContainerID}
 	default:
 		out.State.Waiting = c.defaultWaiting()
 		if w, ok := c.in.Plan.Waiting[e.Spec.Name]; ok {
@@ -160,9 +162,11 @@ func (c *computation) terminated(i *observed.Container) *corev1.ContainerStateTe
 // reported returns the message that the API has of an instance: its file may be gone by now.
 func (c *computation) reported(id string) string {
 	status := &c.in.Pod.Status
-	for _, list := range [][]corev1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses, status.EphemeralContainerStatuses} {
+	for _, list := range [][]corev1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses,
+		status.EphemeralContainerStatuses} {
 		for i := range list {
-			for _, t := range []*corev1.ContainerStateTerminated{list[i].State.Terminated, list[i].LastTerminationState.Terminated} {
+			for _, t := range []*corev1.ContainerStateTerminated{list[i].State.Terminated,
+				list[i].LastTerminationState.Terminated} {
 				if t != nil && t.ContainerID == id {
 					return t.Message
 				}

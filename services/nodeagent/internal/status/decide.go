@@ -49,7 +49,8 @@ func statesDiffer(old, new []corev1.ContainerStatus) bool {
 		if i < len(old) {
 			before = old[i]
 		}
-		if kind(&before) != kind(&new[i]) || before.Ready != new[i].Ready || before.RestartCount != new[i].RestartCount {
+		if kind(&before) != kind(&new[i]) || before.Ready != new[i].Ready ||
+			before.RestartCount != new[i].RestartCount {
 			return true
 		}
 	}
@@ -63,7 +64,8 @@ func kind(s *corev1.ContainerStatus) string {
 		return "Running"
 	case s.State.Terminated != nil:
 		return "Terminated"
-	case s.State.Waiting == nil, s.State.Waiting.Reason == reasonContainerCreating, s.State.Waiting.Reason == reasonPodInitializing:
+	case s.State.Waiting == nil, s.State.Waiting.Reason == reasonContainerCreating,
+		s.State.Waiting.Reason == reasonPodInitializing:
 		return ""
 	}
 	return s.State.Waiting.Reason

@@ -26,12 +26,14 @@ func with(options ...func(*Input)) Input {
 		Now: now, StartedAt: now.Add(-time.Minute), Runtime: "containerd", HostIPs: []string{"10.0.0.1"},
 		Pod: &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "u1", Generation: 3},
-			Spec:       corev1.PodSpec{RestartPolicy: corev1.RestartPolicyAlways, Containers: []corev1.Container{{Name: "m", Image: "image:1"}}},
-			Status:     corev1.PodStatus{Phase: corev1.PodPending},
+			Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyAlways,
+				Containers: []corev1.Container{{Name: "m", Image: "image:1"}}},
+			Status: corev1.PodStatus{Phase: corev1.PodPending},
 		},
-		Observed: &observed.Pod{Sandboxes: []observed.Sandbox{{ID: "s0", Ready: true, IPs: []string{"10.1.0.5", "fd00::5"}}}},
-		Plan:     podstate.Plan{Goal: podstate.Run},
-		Probes:   map[string]podstate.Probe{}, Messages: map[string]string{},
+		Observed: &observed.Pod{Sandboxes: []observed.Sandbox{{ID: "s0", Ready: true,
+			IPs: []string{"10.1.0.5", "fd00::5"}}}},
+		Plan:   podstate.Plan{Goal: podstate.Run},
+		Probes: map[string]podstate.Probe{}, Messages: map[string]string{},
 	}
 	for _, o := range options {
 		o(&in)
@@ -52,7 +54,8 @@ func sidecar(name string) func(*Input) {
 
 func instance(name string, attempt uint32, state observed.ContainerState, code ...int32) func(*Input) {
 	return func(in *Input) {
-		c := observed.Container{ID: name + string('0'+rune(attempt)), SandboxID: "s0", Name: name, Attempt: attempt, State: state,
+		c := observed.Container{ID: name + string('0'+rune(attempt)), SandboxID: "s0", Name: name, Attempt: attempt,
+			State:     state,
 			StartedAt: now.Add(-10 * time.Second), Image: "image:1", ImageID: "sha256:1"}
 		if state == observed.Exited {
 			c.FinishedAt, c.ExitCode = now.Add(-time.Second), code[0]
@@ -79,21 +82,34 @@ func TestPhase(t *testing.T) {
 	}{
 		{"POD-073 nothing yet", []func(*Input){noSandbox}, corev1.PodPending},
 		{"POD-070 POD-074 running", []func(*Input){instance("m", 0, observed.Running)}, corev1.PodRunning},
-		{"POD-074 only container in crash back-off", []func(*Input){instance("m", 1, observed.Exited, 1), waits("m", "CrashLoopBackOff")}, corev1.PodRunning},
+		{"POD-074 only container in crash back-off", []func(*Input){instance("m", 1, observed.Exited, 1),
+			waits("m", "CrashLoopBackOff")}, corev1.PodRunning},
 		{"DEP-060 image cannot be pulled", []func(*Input){waits("m", "ImagePullBackOff")}, corev1.PodPending},
-		{"POD-203 initialising", []func(*Input){initC(corev1.Container{Name: "i"}), instance("i", 0, observed.Running)}, corev1.PodPending},
-		{"POD-203 between init and main", []func(*Input){initC(corev1.Container{Name: "i"}), instance("i", 0, observed.Exited, 0)}, corev1.PodPending},
-		{"POD-075 all ended well", []func(*Input){instance("m", 0, observed.Exited, 0), ended(podstate.Finish)}, corev1.PodSucceeded},
-		{"POD-076 JOB-055 one ended badly", []func(*Input){instance("m", 0, observed.Exited, 3), ended(podstate.Finish)}, corev1.PodFailed},
-		{"POD-076 not while something may run", []func(*Input){instance("m", 0, observed.Exited, 3), plan(func(p *podstate.Plan) { p.Goal = podstate.Finish })}, corev1.PodRunning},
-		{"POD-248 a sidecar's exit code does not count", []func(*Input){sidecar("s"), instance("s", 0, observed.Exited, 143), instance("m", 0, observed.Exited, 0), ended(podstate.Finish)}, corev1.PodSucceeded},
-		{"POD-200 init failure", []func(*Input){initC(corev1.Container{Name: "i"}), instance("i", 0, observed.Exited, 1), ended(podstate.Finish)}, corev1.PodFailed},
-		{"POD-078 POD-166 deleted, ended by TERM", []func(*Input){instance("m", 0, observed.Exited, 143), ended(podstate.Terminate)}, corev1.PodFailed},
-		{"POD-078 POD-166 deleted, ended well", []func(*Input){instance("m", 0, observed.Exited, 0), ended(podstate.Terminate)}, corev1.PodSucceeded},
-		{"POD-246 deleted, a sidecar ended by KILL", []func(*Input){sidecar("s"), instance("s", 0, observed.Exited, 137), instance("m", 0, observed.Exited, 0), ended(podstate.Terminate)}, corev1.PodSucceeded},
+		{"POD-203 initialising", []func(*Input){initC(corev1.Container{Name: "i"}), instance("i", 0, observed.Running)},
+			corev1.PodPending},
+		{"POD-203 between init and main", []func(*Input){initC(corev1.Container{Name: "i"}),
+			instance("i", 0, observed.Exited, 0)}, corev1.PodPending},
+		{"POD-075 all ended well", []func(*Input){instance("m", 0, observed.Exited, 0), ended(podstate.Finish)},
+			corev1.PodSucceeded},
+		{"POD-076 JOB-055 one ended badly", []func(*Input){instance("m", 0, observed.Exited, 3),
+			ended(podstate.Finish)}, corev1.PodFailed},
+		{"POD-076 not while something may run", []func(*Input){instance("m", 0, observed.Exited, 3),
+			plan(func(p *podstate.Plan) { p.Goal = podstate.Finish })}, corev1.PodRunning},
+		{"POD-248 a sidecar's exit code does not count", []func(*Input){sidecar("s"), instance("s", 0, observed.Exited,
+			143), instance("m", 0, observed.Exited, 0), ended(podstate.Finish)}, corev1.PodSucceeded},
+		{"POD-200 init failure", []func(*Input){initC(corev1.Container{Name: "i"}), instance("i", 0, observed.Exited,
+			1), ended(podstate.Finish)}, corev1.PodFailed},
+		{"POD-078 POD-166 deleted, ended by TERM", []func(*Input){instance("m", 0, observed.Exited, 143),
+			ended(podstate.Terminate)}, corev1.PodFailed},
+		{"POD-078 POD-166 deleted, ended well", []func(*Input){instance("m", 0, observed.Exited, 0),
+			ended(podstate.Terminate)}, corev1.PodSucceeded},
+		{"POD-246 deleted, a sidecar ended by KILL", []func(*Input){sidecar("s"), instance("s", 0, observed.Exited,
+			137), instance("m", 0, observed.Exited, 0), ended(podstate.Terminate)}, corev1.PodSucceeded},
 		{"deleted before it began", []func(*Input){noSandbox, ended(podstate.Terminate)}, corev1.PodFailed},
-		{"SAF-122 terminal stays terminal", []func(*Input){instance("m", 0, observed.Running), func(in *Input) { in.Pod.Status.Phase = corev1.PodSucceeded }}, corev1.PodSucceeded},
-		{"SAF-019 an ephemeral container does not count", []func(*Input){instance("m", 0, observed.Running), ephemeral, instance("e", 0, observed.Exited, 1)}, corev1.PodRunning},
+		{"SAF-122 terminal stays terminal", []func(*Input){instance("m", 0, observed.Running),
+			func(in *Input) { in.Pod.Status.Phase = corev1.PodSucceeded }}, corev1.PodSucceeded},
+		{"SAF-019 an ephemeral container does not count", []func(*Input){instance("m", 0, observed.Running), ephemeral,
+			instance("e", 0, observed.Exited, 1)}, corev1.PodRunning},
 	} {
 		t.Run(r.name, func(t *testing.T) {
 			if got := Compute(with(r.input...)).Phase; got != r.want {
@@ -104,7 +120,8 @@ func TestPhase(t *testing.T) {
 }
 
 func ephemeral(in *Input) {
-	in.Pod.Spec.EphemeralContainers = []corev1.EphemeralContainer{{EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: "e"}}}
+	in.Pod.Spec.EphemeralContainers = []corev1.EphemeralContainer{
+		{EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: "e"}}}
 }
 
 func TestContainerStates(t *testing.T) {
@@ -116,24 +133,33 @@ func TestContainerStates(t *testing.T) {
 		restarts    int32
 	}{
 		{"POD-084 being created", nil, "ContainerCreating", "", false, 0},
-		{"POD-219 waiting for init containers", []func(*Input){initC(corev1.Container{Name: "i"})}, "PodInitializing", "", false, 0},
+		{"POD-219 waiting for init containers", []func(*Input){initC(corev1.Container{Name: "i"})}, "PodInitializing",
+			"", false, 0},
 		{"POD-083 POD-087 running", []func(*Input){instance("m", 0, observed.Running)}, "running", "", true, 0},
-		{"POD-086 its postStart hook runs", []func(*Input){instance("m", 0, observed.Running), plan(func(p *podstate.Plan) { p.Hooking = map[string]bool{"m0": true} })},
+		{"POD-086 its postStart hook runs", []func(*Input){instance("m", 0, observed.Running),
+			plan(func(p *podstate.Plan) { p.Hooking = map[string]bool{"m0": true} })},
 			"ContainerCreating", "", false, 0},
-		{"POD-104 in back-off", []func(*Input){instance("m", 2, observed.Exited, 1), waits("m", "CrashLoopBackOff")}, "CrashLoopBackOff", "Error 1", false, 2},
+		{"POD-104 in back-off", []func(*Input){instance("m", 2, observed.Exited, 1), waits("m", "CrashLoopBackOff")},
+			"CrashLoopBackOff", "Error 1", false, 2},
 		{"POD-088 ended", []func(*Input){instance("m", 0, observed.Exited, 0)}, "Completed 0", "", false, 0},
-		{"DEP-156 restarted", []func(*Input){instance("m", 0, observed.Exited, 1), instance("m", 1, observed.Running)}, "running", "Error 1", true, 1},
-		{"the runtime's own reason", []func(*Input){instance("m", 0, observed.Exited, 137), func(in *Input) { in.Observed.Containers[0].Reason = "OOMKilled" }},
+		{"DEP-156 restarted", []func(*Input){instance("m", 0, observed.Exited, 1), instance("m", 1, observed.Running)},
+			"running", "Error 1", true, 1},
+		{"the runtime's own reason", []func(*Input){instance("m", 0, observed.Exited, 137),
+			func(in *Input) { in.Observed.Containers[0].Reason = "OOMKilled" }},
 			"OOMKilled 137", "", false, 0},
-		{"POD-143 not started before its startup probe", []func(*Input){instance("m", 0, observed.Running), probed}, "running", "", false, 0},
-		{"POD-142 not ready before its readiness probe", []func(*Input){instance("m", 0, observed.Running), readinessProbe}, "running", "", false, 0},
+		{"POD-143 not started before its startup probe", []func(*Input){instance("m", 0, observed.Running), probed},
+			"running", "", false, 0},
+		{"POD-142 not ready before its readiness probe", []func(*Input){instance("m", 0, observed.Running),
+			readinessProbe}, "running", "", false, 0},
 		{"POD-144 and then ready", []func(*Input){instance("m", 0, observed.Running), readinessProbe, func(in *Input) {
 			in.Probes["m0"] = podstate.Probe{Started: true, Ready: true}
 		}}, "running", "", true, 0},
-		{"SAF-138 deleted, never started", []func(*Input){noSandbox, ended(podstate.Terminate)}, "ContainerStatusUnknown 137", "", false, 0},
+		{"SAF-138 deleted, never started", []func(*Input){noSandbox, ended(podstate.Terminate)},
+			"ContainerStatusUnknown 137", "", false, 0},
 		{"the record of a running one is lost", []func(*Input){ended(podstate.Finish), func(in *Input) {
-			in.Pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "m", RestartCount: 2, ContainerID: "containerd://x",
-				State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
+			in.Pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "m", RestartCount: 2,
+				ContainerID: "containerd://x",
+				State:       corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
 		}}, "ContainerStatusUnknown 137", "", false, 2},
 	} {
 		t.Run(r.name, func(t *testing.T) {
@@ -174,10 +200,12 @@ func TestConditions(t *testing.T) {
 	}
 	gateIs := func(s corev1.ConditionStatus) func(*Input) {
 		return func(in *Input) {
-			in.Pod.Status.Conditions = append(in.Pod.Status.Conditions, corev1.PodCondition{Type: "example.com/gate", Status: s})
+			in.Pod.Status.Conditions = append(in.Pod.Status.Conditions, corev1.PodCondition{Type: "example.com/gate",
+				Status: s})
 		}
 	}
-	const start, initialized, containers, ready = corev1.PodReadyToStartContainers, corev1.PodInitialized, corev1.ContainersReady, corev1.PodReady
+	const start, initialized, containers, ready = corev1.PodReadyToStartContainers, corev1.PodInitialized,
+		corev1.ContainersReady, corev1.PodReady
 	for _, r := range []struct {
 		name   string
 		input  []func(*Input)
@@ -187,23 +215,34 @@ func TestConditions(t *testing.T) {
 	}{
 		{"POD-127 no sandbox yet", []func(*Input){noSandbox}, start, "False", ""},
 		{"POD-109 POD-129 network configured", nil, start, "True", ""},
-		{"POD-128 the sandbox is gone", []func(*Input){func(in *Input) { in.Observed.Sandboxes[0].Ready = false }}, start, "False", ""},
+		{"POD-128 the sandbox is gone", []func(*Input){func(in *Input) { in.Observed.Sandboxes[0].Ready = false }},
+			start, "False", ""},
 		{"POD-131 no init containers", []func(*Input){noSandbox}, initialized, "True", ""},
-		{"POD-203 init runs", []func(*Input){initC(corev1.Container{Name: "i"}), instance("i", 0, observed.Running)}, initialized, "False", "ContainersNotInitialized"},
-		{"POD-111 POD-130 init done", []func(*Input){initC(corev1.Container{Name: "i"}), instance("i", 0, observed.Exited, 0)}, initialized, "True", ""},
-		{"POD-111 a sidecar has started", []func(*Input){sidecar("s"), instance("s", 0, observed.Running)}, initialized, "True", ""},
-		{"POD-201 not ready while initialising", []func(*Input){initC(corev1.Container{Name: "i"}), instance("i", 0, observed.Running)}, ready, "False", "ContainersNotReady"},
+		{"POD-203 init runs", []func(*Input){initC(corev1.Container{Name: "i"}), instance("i", 0, observed.Running)},
+			initialized, "False", "ContainersNotInitialized"},
+		{"POD-111 POD-130 init done", []func(*Input){initC(corev1.Container{Name: "i"}),
+			instance("i", 0, observed.Exited, 0)}, initialized, "True", ""},
+		{"POD-111 a sidecar has started", []func(*Input){sidecar("s"), instance("s", 0, observed.Running)}, initialized,
+			"True", ""},
+		{"POD-201 not ready while initialising", []func(*Input){initC(corev1.Container{Name: "i"}),
+			instance("i", 0, observed.Running)}, ready, "False", "ContainersNotReady"},
 		{"POD-110 containers ready", []func(*Input){running}, containers, "True", ""},
 		{"POD-112 ready", []func(*Input){running}, ready, "True", ""},
-		{"POD-242 a sidecar counts", []func(*Input){running, sidecar("s"), instance("s", 0, observed.Running), func(in *Input) {
-			in.Pod.Spec.InitContainers[0].ReadinessProbe = &corev1.Probe{}
-		}}, ready, "False", "ContainersNotReady"},
-		{"POD-119 POD-121 gate without a condition", []func(*Input){running, gate}, ready, "False", "ReadinessGatesNotReady"},
-		{"POD-121 gate is false", []func(*Input){running, gate, gateIs("False")}, ready, "False", "ReadinessGatesNotReady"},
-		{"POD-121 containers are ready all the same", []func(*Input){running, gate, gateIs("False")}, containers, "True", ""},
+		{"POD-242 a sidecar counts", []func(*Input){running, sidecar("s"), instance("s", 0, observed.Running),
+			func(in *Input) {
+				in.Pod.Spec.InitContainers[0].ReadinessProbe = &corev1.Probe{}
+			}}, ready, "False", "ContainersNotReady"},
+		{"POD-119 POD-121 gate without a condition", []func(*Input){running, gate}, ready, "False",
+			"ReadinessGatesNotReady"},
+		{"POD-121 gate is false", []func(*Input){running, gate, gateIs("False")}, ready, "False",
+			"ReadinessGatesNotReady"},
+		{"POD-121 containers are ready all the same", []func(*Input){running, gate, gateIs("False")}, containers,
+			"True", ""},
 		{"POD-120 gate is true", []func(*Input){running, gate, gateIs("True")}, ready, "True", ""},
-		{"a Pod that succeeded is not ready", []func(*Input){instance("m", 0, observed.Exited, 0), ended(podstate.Finish)}, ready, "False", "PodCompleted"},
-		{"a Pod that failed is not ready", []func(*Input){instance("m", 0, observed.Exited, 1), ended(podstate.Finish)}, ready, "False", "PodFailed"},
+		{"a Pod that succeeded is not ready", []func(*Input){instance("m", 0, observed.Exited, 0),
+			ended(podstate.Finish)}, ready, "False", "PodCompleted"},
+		{"a Pod that failed is not ready", []func(*Input){instance("m", 0, observed.Exited, 1), ended(podstate.Finish)},
+			ready, "False", "PodFailed"},
 		{"SAF-019 an ephemeral container does not count", []func(*Input){running, ephemeral}, ready, "True", ""},
 		{"POD-107 scheduled", nil, corev1.PodScheduled, "True", ""},
 		{"POD-122 foreign conditions stay", []func(*Input){running, gateIs("False")}, "example.com/gate", "False", ""},
@@ -241,7 +280,8 @@ func TestTransitionTime(t *testing.T) {
 
 func TestAddresses(t *testing.T) {
 	s := Compute(with())
-	if s.HostIP != "10.0.0.1" || s.PodIP != "10.1.0.5" || len(s.PodIPs) != 2 || s.PodIPs[0].IP != s.PodIP { // SAF-113 POD-060
+	// SAF-113 POD-060
+	if s.HostIP != "10.0.0.1" || s.PodIP != "10.1.0.5" || len(s.PodIPs) != 2 || s.PodIPs[0].IP != s.PodIP {
 		t.Errorf("addresses %q %q %v", s.HostIP, s.PodIP, s.PodIPs)
 	}
 	if s := Compute(with(func(in *Input) { in.Pod.Spec.HostNetwork = true })); s.PodIP != "10.0.0.1" {
@@ -257,7 +297,8 @@ func TestAddresses(t *testing.T) {
 
 // A status that was computed again from what was written is the same: nothing is written twice.
 func TestComputeIsStable(t *testing.T) {
-	in := with(instance("m", 0, observed.Exited, 1), instance("m", 1, observed.Running), sidecar("s"), instance("s", 0, observed.Running))
+	in := with(instance("m", 0, observed.Exited, 1), instance("m", 1, observed.Running), sidecar("s"),
+		instance("s", 0, observed.Running))
 	in.Now = in.Now.Add(300 * time.Millisecond)
 	in.Pod.Status = Compute(in)
 	again := in
@@ -337,10 +378,12 @@ func TestWhatAContainerWasGiven(t *testing.T) {
 	}
 	in := with(given, instance("m", 0, observed.Running), who)
 	got := Compute(in).ContainerStatuses[0]
-	if got.Resources == nil || !reflect.DeepEqual(*got.Resources, amounts) || !reflect.DeepEqual(got.AllocatedResources, amounts.Requests) {
+	if got.Resources == nil || !reflect.DeepEqual(*got.Resources, amounts) || !reflect.DeepEqual(got.AllocatedResources,
+		amounts.Requests) {
 		t.Errorf("resources %+v, allocated %v", got.Resources, got.AllocatedResources)
 	}
-	want := &corev1.ContainerUser{Linux: &corev1.LinuxContainerUser{UID: 1000, GID: 2000, SupplementalGroups: []int64{3000}}}
+	want := &corev1.ContainerUser{Linux: &corev1.LinuxContainerUser{UID: 1000, GID: 2000,
+		SupplementalGroups: []int64{3000}}}
 	if !reflect.DeepEqual(got.User, want) {
 		t.Errorf("user %+v, want %+v", got.User, want)
 	}
@@ -353,7 +396,8 @@ func TestWhatAContainerWasGiven(t *testing.T) {
 	}
 	got = Compute(with(instance("m", 0, observed.Running))).ContainerStatuses[0]
 	if got.Resources == nil || got.AllocatedResources != nil || got.User != nil {
-		t.Errorf("nothing asked for, nothing said: resources %v, allocated %v, user %v", got.Resources, got.AllocatedResources, got.User)
+		t.Errorf("nothing asked for, nothing said: resources %v, allocated %v, user %v", got.Resources,
+			got.AllocatedResources, got.User)
 	}
 }
 
@@ -386,7 +430,8 @@ func TestGateIsFalseAsRead(t *testing.T) {
 	if ready["status"] != "False" || !said || probed != nil {
 		t.Errorf("Ready is %v, want status False and lastProbeTime null", ready)
 	}
-	if moved, err := time.Parse(time.RFC3339, fmt.Sprint(ready["lastTransitionTime"])); err != nil || !moved.Equal(now) {
+	if moved, err := time.Parse(time.RFC3339, fmt.Sprint(ready["lastTransitionTime"])); err != nil ||
+		!moved.Equal(now) {
 		t.Errorf("lastTransitionTime %v, want that of now: %v", ready["lastTransitionTime"], err)
 	}
 	if c := read.ContainerStatuses[0]; c["ready"] != true || c["containerID"] != "containerd://m0" {

@@ -21,9 +21,9 @@ import (
 const writers = 4
 
 // Writer is the one that writes Pod statuses to the API and ends Pods there. It writes a status only when it differs
-// from what the API has, holds unimportant changes back for a moment (Delay), and puts the newest status in the place of
-// one that still waits. Writes carry the version that the status was computed from: where somebody else was faster, the
-// newer object goes to Seen, and what is computed from that is written.
+// from what the API has, holds unimportant changes back for a moment (Delay), and puts the newest status in the place
+// of one that still waits. Writes carry the version that the status was computed from: where somebody else was faster,
+// the newer object goes to Seen, and what is computed from that is written.
 type Writer struct {
 	client typedcorev1.PodsGetter
 	log    *zap.Logger
@@ -106,7 +106,8 @@ func (w *Writer) next(ctx context.Context) bool {
 	}
 	if err := w.write(ctx, e); err != nil {
 		if ctx.Err() == nil {
-			w.log.Warn("writing a Pod's status failed, trying again", zap.String("namespace", e.pod.Namespace), zap.String("pod", e.pod.Name), zap.Error(err))
+			w.log.Warn("writing a Pod's status failed, trying again", zap.String("namespace", e.pod.Namespace),
+				zap.String("pod", e.pod.Name), zap.Error(err))
 			w.queue.AddRateLimited(uid)
 		}
 		return true

@@ -156,7 +156,8 @@ func TestConflictFetchesTheNewer(t *testing.T) {
 		w.Publish(in.Pod, Compute(in), false)
 		pause(time.Second)
 		if len(a.written()) != 0 || len(l.seen) != 1 || l.seen[0] != a.live {
-			t.Errorf("%d writes, told of %v; want the newer version told and nothing written over it", len(a.written()), l.seen)
+			t.Errorf("%d writes, told of %v; want the newer version told and nothing written over it", len(a.written()),
+				l.seen)
 		}
 	})
 }
@@ -196,7 +197,8 @@ func TestDelete(t *testing.T) {
 			t.Fatal(err)
 		}
 		o := a.deletes[0]
-		if o.GracePeriodSeconds == nil || *o.GracePeriodSeconds != 0 || o.Preconditions == nil || *o.Preconditions.UID != pod.UID {
+		if o.GracePeriodSeconds == nil || *o.GracePeriodSeconds != 0 || o.Preconditions == nil ||
+			*o.Preconditions.UID != pod.UID {
 			t.Errorf("deleted with %+v", o)
 		}
 		a.answers = []error{apierrors.NewNotFound(corev1.Resource("pods"), "web")}

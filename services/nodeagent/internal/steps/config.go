@@ -27,7 +27,8 @@ func (s *Steps) Sandbox(_ context.Context, pod *corev1.Pod, attempt uint32) (*cr
 		s.Events.Record(pod, "", events.Warning(containerconfig.ReasonDNS, "%s", warning))
 	}
 	config, err := containerconfig.Sandbox(containerconfig.SandboxInput{
-		Node: s.Node, Pod: pod, Attempt: attempt, LogDir: s.Files.Logs(pod), CgroupParent: s.Cgroups.Parent(pod), UserNamespace: own,
+		Node: s.Node, Pod: pod, Attempt: attempt, LogDir: s.Files.Logs(pod), CgroupParent: s.Cgroups.Parent(pod),
+		UserNamespace: own,
 	})
 	return config, ptr.Deref(pod.Spec.RuntimeClassName, ""), err
 }
@@ -86,7 +87,8 @@ func (s *Steps) environment(ctx context.Context, in ContainerInput) (podenv.Resu
 		return podenv.Result{}, err
 	}
 	for _, skipped := range result.Skipped {
-		s.Events.Record(in.Pod, in.Entry.Path, events.Warning("InvalidEnvironmentVariableNames", "%s", skipped.Message(in.Pod.Namespace)))
+		s.Events.Record(in.Pod, in.Entry.Path, events.Warning("InvalidEnvironmentVariableNames", "%s",
+			skipped.Message(in.Pod.Namespace)))
 	}
 	return result, nil
 }

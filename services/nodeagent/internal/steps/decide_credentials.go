@@ -66,6 +66,7 @@ func matches(entry string, ref reference.Named) bool {
 		host, path = "docker.io", ""
 	}
 	path = strings.TrimSuffix(strings.TrimSuffix(path, "v1"), "v2")
-	return host == reference.Domain(ref) && strings.HasPrefix(reference.Path(ref)+"/", strings.TrimSuffix(path, "/")+"/") ||
+	return host == reference.Domain(ref) && strings.HasPrefix(reference.Path(ref)+"/", strings.TrimSuffix(path, "/")+
+		"/") ||
 		host == reference.Domain(ref) && path == ""
 }

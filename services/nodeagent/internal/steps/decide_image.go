@@ -49,7 +49,9 @@ func defaultPolicy(image string) corev1.PullPolicy {
 func qualify(image string) (reference.Named, error) {
 	ref, err := reference.ParseNormalizedNamed(image)
 	if err != nil {
-		return nil, &imageError{reason: podstate.InvalidImageName, err: fmt.Errorf("failed to apply default image tag %q: couldn't parse image name %q: %w", image, image, err)}
+		return nil, &imageError{reason: podstate.InvalidImageName,
+			err: fmt.Errorf("failed to apply default image tag %q: couldn't parse image name %q: %w", image, image,
+				err)}
 	}
 	return reference.TagNameOnly(ref), nil
 }

@@ -27,7 +27,8 @@ const (
 )
 
 // Image makes sure that the container's image is on the node, as its pull policy says. See ImageReason for its errors.
-func (s *Steps) Image(ctx context.Context, pod *corev1.Pod, e lifecycle.Entry, sandbox *cri.PodSandboxConfig) (runtime.Image, error) {
+func (s *Steps) Image(ctx context.Context, pod *corev1.Pod, e lifecycle.Entry,
+	sandbox *cri.PodSandboxConfig) (runtime.Image, error) {
 	ref, err := qualify(e.Spec.Image)
 	if err != nil {
 		s.Events.Record(pod, e.Path, events.Warning(reasonInspectFailed, "%s", err))
@@ -35,13 +36,15 @@ func (s *Steps) Image(ctx context.Context, pod *corev1.Pod, e lifecycle.Entry, s
 	}
 	image, present, err := s.Images.ImageStatus(ctx, ref.String())
 	if err != nil {
-		return runtime.Image{}, &imageError{reason: podstate.ImageInspectError, err: fmt.Errorf("failed to inspect image %q: %w", e.Spec.Image, err)}
+		return runtime.Image{}, &imageError{reason: podstate.ImageInspectError,
+			err: fmt.Errorf("failed to inspect image %q: %w", e.Spec.Image, err)}
 	}
 	switch {
 	case pulls(e.Spec.ImagePullPolicy, e.Spec.Image, present):
 		return s.pull(ctx, pod, e, ref, sandbox)
 	case present:
-		s.Events.Record(pod, e.Path, events.Normal(reasonPulled, "Container image %q already present on machine", e.Spec.Image))
+		s.Events.Record(pod, e.Path, events.Normal(reasonPulled, "Container image %q already present on machine",
+			e.Spec.Image))
 		return image, nil
 	}
 	err = fmt.Errorf("container image %q is not present with pull policy of Never", e.Spec.Image)
@@ -50,7 +53,8 @@ func (s *Steps) Image(ctx context.Context, pod *corev1.Pod, e lifecycle.Entry, s
 }
 
 // pull fetches an image, with each of the Pod's credentials for its registry in turn, and without any if there is none.
-func (s *Steps) pull(ctx context.Context, pod *corev1.Pod, e lifecycle.Entry, ref reference.Named, sandbox *cri.PodSandboxConfig) (runtime.Image, error) {
+func (s *Steps) pull(ctx context.Context, pod *corev1.Pod, e lifecycle.Entry, ref reference.Named,
+	sandbox *cri.PodSandboxConfig) (runtime.Image, error) {
 	s.Events.Record(pod, e.Path, events.Normal(reasonPulling, "Pulling image %q", e.Spec.Image))
 	began := time.Now()
 	var problems []error
@@ -69,14 +73,16 @@ func (s *Steps) pull(ctx context.Context, pod *corev1.Pod, e lifecycle.Entry, re
 	return runtime.Image{}, &imageError{reason: podstate.ErrImagePull, err: fmt.Errorf("%q: %w", e.Spec.Image, err)}
 }
 
-func (s *Steps) pullWith(ctx context.Context, ref reference.Named, auth *cri.AuthConfig, sandbox *cri.PodSandboxConfig) error {
+func (s *Steps) pullWith(ctx context.Context, ref reference.Named, auth *cri.AuthConfig,
+	sandbox *cri.PodSandboxConfig) error {
 	return failpoint.Around("nodeagent/image.pull", func() error {
 		_, err := s.Images.PullImage(ctx, ref.String(), auth, sandbox)
 		return err
 	})
 }
 
-func (s *Steps) pulled(ctx context.Context, pod *corev1.Pod, e lifecycle.Entry, ref reference.Named, took time.Duration) (runtime.Image, error) {
+func (s *Steps) pulled(ctx context.Context, pod *corev1.Pod, e lifecycle.Entry, ref reference.Named,
+	took time.Duration) (runtime.Image, error) {
 	image, present, err := s.Images.ImageStatus(ctx, ref.String())
 	if err == nil && !present {
 		err = fmt.Errorf("image %q went away after it was pulled", e.Spec.Image)
@@ -85,20 +91,22 @@ func (s *Steps) pulled(ctx context.Context, pod *corev1.Pod, e lifecycle.Entry, 
 		return runtime.Image{}, &imageError{reason: podstate.ImageInspectError, err: err}
 	}
 	took = took.Truncate(time.Millisecond)
-	s.Events.Record(pod, e.Path, events.Normal(reasonPulled, "Successfully pulled image %q in %s (%s including waiting). Image size: %d bytes.",
+	s.Events.Record(pod, e.Path, events.Normal(reasonPulled,
+		"Successfully pulled image %q in %s (%s including waiting). Image size: %d bytes.",
 		e.Spec.Image, took, took, image.Size))
 	return image, nil
 }
 
-// credentials returns what the Pod's imagePullSecrets say about the image's registry. Secrets that cannot be had or read
-// are told of and left out: the image may be public.
+// credentials returns what the Pod's imagePullSecrets say about the image's registry. Secrets that cannot be had or
+// read are told of and left out: the image may be public.
 func (s *Steps) credentials(ctx context.Context, pod *corev1.Pod, ref reference.Named) []*cri.AuthConfig {
 	var out []*cri.AuthConfig
 	for _, name := range pod.Spec.ImagePullSecrets {
 		secret, err := s.Objects.Secret(ctx, pod.Namespace, name.Name)
 		if err != nil {
 			s.Events.Record(pod, "", events.Warning("FailedToRetrieveImagePullSecret",
-				"Unable to retrieve some image pull secrets (%s); attempting to pull the image may not succeed.", name.Name))
+				"Unable to retrieve some image pull secrets (%s); attempting to pull the image may not succeed.",
+				name.Name))
 			continue
 		}
 		out = append(out, credentialsIn(secret, ref)...)

@@ -55,7 +55,8 @@ func TestImageEvents(t *testing.T) {
 				pod := &corev1.Pod{Spec: corev1.PodSpec{InitContainers: []corev1.Container{
 					{Name: "init-myservice", Image: "busybox:1.28", ImagePullPolicy: r.policy}}}}
 				var got told
-				_, err := New(Config{Images: images, Events: &got}).Image(t.Context(), pod, lifecycle.Entries(pod)[0], nil)
+				_, err := New(Config{Images: images, Events: &got}).Image(t.Context(), pod, lifecycle.Entries(pod)[0],
+					nil)
 				if fails := r.err != nil || r.policy == corev1.PullNever; fails != (err != nil) {
 					t.Errorf("error %v, want one: %v", err, fails)
 				}

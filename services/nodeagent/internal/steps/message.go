@@ -22,8 +22,8 @@ const (
 	fallbackTime  = 5 * time.Second
 )
 
-// Message returns the last words of an instance: its termination message, or the end of its log if the container asks for
-// that, failed and left none. What cannot be read is no message.
+// Message returns the last words of an instance: its termination message, or the end of its log if the container asks
+// for that, failed and left none. What cannot be read is no message.
 func (s *Steps) Message(pod *corev1.Pod, e lifecycle.Entry, c *observed.Container) string {
 	limit := podfiles.MaxTerminationMessage(len(lifecycle.Entries(pod)))
 	message, err := s.Files.ReadTerminationMessage(c.Annotations[runtime.AnnotationTerminationMessagePath], limit)
@@ -40,7 +40,8 @@ func (s *Steps) Message(pod *corev1.Pod, e lifecycle.Entry, c *observed.Containe
 	options.Tail = fallbackLines
 	tail := ending{limit: min(fallbackBytes, limit)}
 	log := containerlog.Log{Root: plainfile.Root(s.Files.LogDir), Path: s.Files.ContainerLog(pod, c.Name, c.Attempt)}
-	if err := containerlog.Read(ctx, log, options, nil, containerlog.Writers{Stdout: &tail, Stderr: &tail}); err != nil {
+	if err := containerlog.Read(ctx, log, options, nil, containerlog.Writers{Stdout: &tail,
+		Stderr: &tail}); err != nil {
 		return ""
 	}
 	return string(bytes.ToValidUTF8(tail.text, nil))

@@ -1,6 +1,6 @@
 // Package steps carries out what a Pod needs on the node besides its containers, one file per concern: directories,
-// cgroup and volumes (prepare.go), images (image.go), the configurations that are handed to the runtime (config.go), and
-// the last words of containers (message.go). Each step may be repeated at any time, after a crash too.
+// cgroup and volumes (prepare.go), images (image.go), the configurations that are handed to the runtime (config.go),
+// and the last words of containers (message.go). Each step may be repeated at any time, after a crash too.
 package steps
 
 import (
@@ -64,8 +64,8 @@ func New(config Config) *Steps {
 // Step is one thing that a Pod stands on. Both functions may be repeated at any time, after a crash too.
 type Step struct {
 	Name string
-	// SetUp makes it or brings it up to date, and returns when that must be done again although no object has changed; zero
-	// means never.
+	// SetUp makes it or brings it up to date, and returns when that must be done again although no object has changed;
+	// zero means never.
 	SetUp func(ctx context.Context, pod *corev1.Pod) (refreshAt time.Time, err error)
 	// TearDown takes it away and needs nothing but the Pod's UID.
 	TearDown func(ctx context.Context, pod *corev1.Pod) error

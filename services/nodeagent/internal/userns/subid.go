@@ -25,12 +25,15 @@ func Custom(subuid, subgid string, maxPods int) (r Range, ok bool, err error) {
 		return Range{}, false, nil
 	}
 	if len(uids) != 1 || len(gids) != 1 {
-		return Range{}, false, fmt.Errorf("user %s must have exactly one range of subordinate user IDs and one of group IDs, found %d and %d",
-			User, len(uids), len(gids))
+		return Range{}, false,
+			fmt.Errorf(
+				"user %s must have exactly one range of subordinate user IDs and one of group IDs, found %d and %d",
+				User, len(uids), len(gids))
 	}
 	if uids[0] != gids[0] {
-		return Range{}, false, fmt.Errorf("user %s must have the same range of subordinate user and group IDs, found %d+%d and %d+%d",
-			User, uids[0].First, uids[0].Length, gids[0].First, gids[0].Length)
+		return Range{}, false,
+			fmt.Errorf("user %s must have the same range of subordinate user and group IDs, found %d+%d and %d+%d",
+				User, uids[0].First, uids[0].Length, gids[0].First, gids[0].Length)
 	}
 	return uids[0], true, check(uids[0], maxPods)
 }
@@ -38,9 +41,11 @@ func Custom(subuid, subgid string, maxPods int) (r Range, ok bool, err error) {
 func check(r Range, maxPods int) error {
 	switch {
 	case r.First < Length || r.First%Length != 0:
-		return fmt.Errorf("the first subordinate ID of user %s is %d: it must be a multiple of %d and at least that", User, r.First, Length)
+		return fmt.Errorf("the first subordinate ID of user %s is %d: it must be a multiple of %d and at least that",
+			User, r.First, Length)
 	case r.Length%Length != 0 || uint64(r.Length) < uint64(maxPods)*Length:
-		return fmt.Errorf("user %s has %d subordinate IDs: the number must be a multiple of %d and at least %d for %d Pods",
+		return fmt.Errorf(
+			"user %s has %d subordinate IDs: the number must be a multiple of %d and at least %d for %d Pods",
 			User, r.Length, Length, maxPods*Length, maxPods)
 	case uint64(r.First)+uint64(r.Length) > 1<<32:
 		return fmt.Errorf("the subordinate IDs of user %s end beyond the largest ID", User)

@@ -1,6 +1,6 @@
-// Package userns decides which range of the host's user and group IDs each Pod with a user namespace of its own is mapped
-// to, so that no two Pods of a node ever share one. It is pure and not safe for concurrent use: the caller holds a lock,
-// and keeps each assignment on disk (package podfiles) before the Pod's sandbox starts.
+// Package userns decides which range of the host's user and group IDs each Pod with a user namespace of its own is
+// mapped to, so that no two Pods of a node ever share one. It is pure and not safe for concurrent use: the caller holds
+// a lock, and keeps each assignment on disk (package podfiles) before the Pod's sandbox starts.
 package userns
 
 import (
@@ -52,10 +52,11 @@ func (p *Pool) Assign(pod types.UID) (Range, error) {
 	return Range{}, fmt.Errorf("all %d user namespace ID ranges of this node are in use", p.whole.Length/Length)
 }
 
-// Restore takes over what a record on disk says. A range that another Pod holds, or that is no piece of this pool, is an
-// error and leaves the pool as it was.
+// Restore takes over what a record on disk says. A range that another Pod holds, or that is no piece of this pool, is
+// an error and leaves the pool as it was.
 func (p *Pool) Restore(pod types.UID, r Range) error {
-	inside := r.First >= p.whole.First && uint64(r.First)+uint64(r.Length) <= uint64(p.whole.First)+uint64(p.whole.Length)
+	inside := r.First >= p.whole.First &&
+		uint64(r.First)+uint64(r.Length) <= uint64(p.whole.First)+uint64(p.whole.Length)
 	if r.Length != Length || !inside || (r.First-p.whole.First)%Length != 0 {
 		return fmt.Errorf("user namespace range %d+%d is not one of this node's", r.First, r.Length)
 	}

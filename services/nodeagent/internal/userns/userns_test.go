@@ -48,7 +48,8 @@ func TestRestore(t *testing.T) {
 	if err := pool.Restore("a", Range{131072, Length}); err != nil {
 		t.Fatal(err)
 	}
-	for _, bad := range []Range{{131072, Length}, {65536, Length}, {131072 + 1, Length}, {131072, 10}, {131072 + 3*Length, Length}} {
+	for _, bad := range []Range{{131072, Length}, {65536, Length}, {131072 + 1, Length}, {131072, 10},
+		{131072 + 3*Length, Length}} {
 		if err := pool.Restore("b", bad); err == nil {
 			t.Errorf("%v was restored", bad)
 		}

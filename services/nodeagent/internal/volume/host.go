@@ -45,9 +45,9 @@ func (v Volumes) RefreshAt() time.Time {
 	return soonest
 }
 
-// SetUp makes all volumes of a Pod that its containers mount, or brings them up to date. It tries every volume; the error
-// joins one sentence per volume that failed, each fit for an event with reason FailedMount. The volumes that stand are
-// returned even then.
+// SetUp makes all volumes of a Pod that its containers mount, or brings them up to date. It tries every volume; the
+// error joins one sentence per volume that failed, each fit for an event with reason FailedMount. The volumes that
+// stand are returned even then.
 func (h *Host) SetUp(ctx context.Context, view downward.View, allocatable corev1.ResourceList) (Volumes, error) {
 	volumes, used := Volumes{}, mounted(view.Pod)
 	var problems []error
@@ -66,7 +66,8 @@ func (h *Host) SetUp(ctx context.Context, view downward.View, allocatable corev1
 	return volumes, errors.Join(problems...)
 }
 
-func (h *Host) setUpOne(ctx context.Context, view downward.View, volume *corev1.Volume, allocatable corev1.ResourceList) (Result, error) {
+func (h *Host) setUpOne(ctx context.Context, view downward.View, volume *corev1.Volume,
+	allocatable corev1.ResourceList) (Result, error) {
 	kind, err := h.kindOf(volume)
 	if err != nil {
 		return Result{}, err
@@ -114,9 +115,9 @@ func mounted(pod *corev1.Pod) map[string]bool {
 	return used
 }
 
-// TearDown undoes what the kinds of volumes have to undo, and takes away all mounts of a Pod, from the disk alone; the files
-// go with the Pod's folder. Call it when no process of the Pod is left. It is idempotent; after an error some may be left,
-// so call it again.
+// TearDown undoes what the kinds of volumes have to undo, and takes away all mounts of a Pod, from the disk alone; the
+// files go with the Pod's folder. Call it when no process of the Pod is left. It is idempotent; after an error some may
+// be left, so call it again.
 func (h *Host) TearDown(ctx context.Context, uid types.UID) error {
 	return failpoint.Around("nodeagent/volume.teardown", func() error {
 		var problems []error
@@ -147,14 +148,15 @@ func (h *Host) tearDownKind(ctx context.Context, kind TearsDown, uid types.UID) 
 			continue // never finished, and no name of a volume
 		}
 		if err := kind.TearDown(ctx, uid, entry.Name(), h.root.Volume(uid, kind.Name(), entry.Name())); err != nil {
-			problems = append(problems, fmt.Errorf("UnmountVolume.TearDown failed for volume %q : %w", entry.Name(), err))
+			problems = append(problems, fmt.Errorf("UnmountVolume.TearDown failed for volume %q : %w", entry.Name(),
+				err))
 		}
 	}
 	return errors.Join(problems...)
 }
 
-// unmountUnder ends only when a fresh look shows no mount any more, because removing files below a forgotten mount would
-// remove those of somebody else.
+// unmountUnder ends only when a fresh look shows no mount any more, because removing files below a forgotten mount
+// would remove those of somebody else.
 func (h *Host) unmountUnder(dir string) error {
 	targets, err := h.mounter.Under(dir)
 	if err != nil {

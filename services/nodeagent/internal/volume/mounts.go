@@ -24,8 +24,8 @@ type MountRequest struct {
 	RecursiveReadOnly bool
 }
 
-// Mounts returns what a new instance of a container mounts, and binds the parts of volumes that it asks for (subPath). Call
-// it anew for each instance. An error is one sentence for reason CreateContainerConfigError.
+// Mounts returns what a new instance of a container mounts, and binds the parts of volumes that it asks for (subPath).
+// Call it anew for each instance. An error is one sentence for reason CreateContainerConfigError.
 func (h *Host) Mounts(request MountRequest) ([]*cri.Mount, error) {
 	var mounts []*cri.Mount
 	for i := range request.Container.VolumeMounts {
@@ -74,7 +74,8 @@ func (h *Host) partOf(request MountRequest, index int, whole string) (string, er
 	}
 	target := h.root.SubPath(request.Pod.UID, request.Container.Name, index)
 	if err := subpath.Bind(h.mounter, whole, part, target); err != nil {
-		return "", fmt.Errorf("failed to prepare subPath for volumeMount %q of container %q: %w", spec.Name, request.Container.Name, err)
+		return "", fmt.Errorf("failed to prepare subPath for volumeMount %q of container %q: %w", spec.Name,
+			request.Container.Name, err)
 	}
 	return target, nil
 }
@@ -96,7 +97,9 @@ func recursive(spec *corev1.VolumeMount, able bool) (bool, error) {
 		return false, nil
 	}
 	if mode == corev1.RecursiveReadOnlyEnabled && !able {
-		return false, errors.New("container runtime of this node cannot make mounts read-only recursively (recursiveReadOnly: Enabled)")
+		return false,
+			errors.New(
+				"container runtime of this node cannot make mounts read-only recursively (recursiveReadOnly: Enabled)")
 	}
 	return able, nil
 }

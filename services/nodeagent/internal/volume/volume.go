@@ -1,8 +1,8 @@
 // Package volume sets the volumes of Pods up on the host and takes them down again.
 //
-// A Kind knows one type of volume; Host drives all kinds for a Pod. Setting up is level-triggered: it may be repeated at
-// any time and then brings ConfigMaps, Secrets, downward API files and tokens up to date. Taking down needs nothing but
-// the disk: all that a volume leaves, mounts included, lies under the Pod's folder.
+// A Kind knows one type of volume; Host drives all kinds for a Pod. Setting up is level-triggered: it may be repeated
+// at any time and then brings ConfigMaps, Secrets, downward API files and tokens up to date. Taking down needs nothing
+// but the disk: all that a volume leaves, mounts included, lies under the Pod's folder.
 package volume
 
 import (
@@ -16,8 +16,8 @@ import (
 	"keelson.dev/services/nodeagent/internal/downward"
 )
 
-// Mounter is all that volumes ask of the kernel. Implementations: package mount (the kernel), package mountfake (memory).
-// Methods are safe for concurrent use on different targets.
+// Mounter is all that volumes ask of the kernel. Implementations: package mount (the kernel), package mountfake
+// (memory). Methods are safe for concurrent use on different targets.
 type Mounter interface {
 	// Tmpfs mounts an empty file system of memory at the folder target. Size 0 is the kernel's own limit (half of the
 	// memory); mode and gid are those of its root folder, a negative gid is the agent's own.
@@ -80,8 +80,8 @@ type Kind interface {
 // TearsDown is a Kind whose volumes leave more than files and mounts below their folder.
 type TearsDown interface {
 	Kind
-	// TearDown undoes that. It is called for every volume of the kind that has a folder, before anything is unmounted or
-	// deleted, until it succeeds, and knows nothing but what is on disk: the Pod's object may be gone.
+	// TearDown undoes that. It is called for every volume of the kind that has a folder, before anything is unmounted
+	// or deleted, until it succeeds, and knows nothing but what is on disk: the Pod's object may be gone.
 	TearDown(ctx context.Context, pod types.UID, volume, dir string) error
 }
 

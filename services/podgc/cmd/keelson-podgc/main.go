@@ -1,4 +1,5 @@
-// Command keelson-podgc takes objects away: what owners leave behind, Pods of nodes that are gone, namespaces being deleted.
+// Command keelson-podgc takes objects away: what owners leave behind, Pods of nodes that are gone, namespaces being
+// deleted.
 package main
 
 import (

@@ -47,11 +47,13 @@ func anyNode(t *testing.T, r *rand.Rand, fill *randfill.Filler) (whole, kept *co
 	return node, stripped.(*corev1.Node)
 }
 
-// What the cache keeps of Pods and Nodes is all that a decision depends on, and all that the graph of owners knows of a Pod.
+// What the cache keeps of Pods and Nodes is all that a decision depends on, and all that the graph of owners knows of a
+// Pod.
 func TestTrimmingChangesNoDecision(t *testing.T) {
 	for seed := range int64(1000) {
 		r, fill := rand.New(rand.NewPCG(uint64(seed), 4)), randfill.NewWithSeed(seed).NilChance(.3).NumElements(0, 2)
-		whole := podgc.Input{Now: now, Threshold: r.IntN(4), Nodes: map[string]*corev1.Node{}, MissedSince: map[string]time.Time{"gone": now.Add(-time.Hour)}}
+		whole := podgc.Input{Now: now, Threshold: r.IntN(4), Nodes: map[string]*corev1.Node{},
+			MissedSince: map[string]time.Time{"gone": now.Add(-time.Hour)}}
 		kept := whole
 		kept.Nodes = map[string]*corev1.Node{}
 		for _, name := range []string{"n0", "n1"} {

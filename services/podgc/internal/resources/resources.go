@@ -52,7 +52,10 @@ func Discover(server Lister) (*Set, error) {
 		for version := range partial.Groups {
 			set.Failed = append(set.Failed, version)
 		}
-		slices.SortFunc(set.Failed, func(a, b schema.GroupVersion) int { return strings.Compare(a.String(), b.String()) })
+		slices.SortFunc(set.Failed, func(a, b schema.GroupVersion) int {
+			return strings.Compare(a.String(),
+				b.String())
+		})
 	}
 	for _, list := range lists {
 		if err := set.add(list); err != nil {
@@ -74,7 +77,8 @@ func (s *Set) add(list *metav1.APIResourceList) error {
 		if strings.Contains(r.Name, "/") {
 			continue // A subresource is no object of its own.
 		}
-		resource := Resource{GroupVersionResource: version.WithResource(r.Name), Kind: r.Kind, Namespaced: r.Namespaced, Verbs: r.Verbs}
+		resource := Resource{GroupVersionResource: version.WithResource(r.Name), Kind: r.Kind, Namespaced: r.Namespaced,
+			Verbs: r.Verbs}
 		s.List = append(s.List, resource)
 		s.byKind[schema.GroupKind{Group: version.Group, Kind: r.Kind}] = resource
 	}

@@ -24,7 +24,8 @@ func TestDiscover(t *testing.T) {
 				{Name: "pods", Kind: "Pod", Namespaced: true, Verbs: []string{"list", "watch", "delete"}},
 				{Name: "pods/status", Kind: "Pod", Namespaced: true, Verbs: []string{"patch"}},
 			}},
-			{GroupVersion: "apps/v1", APIResources: []metav1.APIResource{{Name: "deployments", Kind: "Deployment", Namespaced: true}}},
+			{GroupVersion: "apps/v1", APIResources: []metav1.APIResource{{Name: "deployments", Kind: "Deployment",
+				Namespaced: true}}},
 		},
 		err: &discovery.ErrGroupDiscoveryFailed{Groups: map[schema.GroupVersion]error{broken: errors.New("down")}},
 	})

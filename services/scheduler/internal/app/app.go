@@ -139,7 +139,8 @@ func (s *scheduler) campaign(ctx context.Context, profile string) error {
 		<-ctx.Done()
 		// Once the loop has taken this, no further binding starts; those under way are waited for, so that the next
 		// leader sees what became of them.
-		if err := s.loop.ask(context.WithoutCancel(ctx), func() { s.loop.cycle.Lead(profile, false, s.loop.now()) }); err != nil {
+		if err := s.loop.ask(context.WithoutCancel(ctx),
+			func() { s.loop.cycle.Lead(profile, false, s.loop.now()) }); err != nil {
 			return err
 		}
 		s.loop.binder.Wait()

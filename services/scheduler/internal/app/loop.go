@@ -146,7 +146,8 @@ func (l *loop) decide(ctx context.Context) int {
 		}
 		l.statuses.Drop(v.Pod.UID)
 		if unread := v.Unread(); len(unread) > 0 {
-			l.record(v.Pod, events.Warning("ConstraintNotHonoured", "this scheduler does not honour %s yet", strings.Join(unread, ", ")))
+			l.record(v.Pod, events.Warning("ConstraintNotHonoured", "this scheduler does not honour %s yet",
+				strings.Join(unread, ", ")))
 		}
 		l.inFlight++
 		l.binder.Bind(ctx, bind.Binding{Pod: v.Pod, Node: v.Node, Decided: start})
@@ -172,10 +173,12 @@ func (l *loop) bound(o bind.Outcome) {
 		l.inFlight--
 		l.metrics.bound(o.Err == nil, l.now().Sub(o.Decided))
 		if o.Err == nil {
-			l.record(o.Pod, events.Normal("Scheduled", "Successfully assigned %s/%s to %s", o.Pod.Namespace, o.Pod.Name, o.Node))
+			l.record(o.Pod, events.Normal("Scheduled", "Successfully assigned %s/%s to %s", o.Pod.Namespace, o.Pod.Name,
+				o.Node))
 			return
 		}
-		l.log.Info("pod was not bound, trying again", zap.String("pod", o.Pod.Namespace+"/"+o.Pod.Name), zap.Error(o.Err))
+		l.log.Info("pod was not bound, trying again", zap.String("pod", o.Pod.Namespace+"/"+o.Pod.Name),
+			zap.Error(o.Err))
 		l.cycle.Failed(o.Pod.UID, l.now())
 	})
 }

@@ -125,14 +125,16 @@ func (s *stage) pod(name, cpu string) {
 	defer s.mu.Unlock()
 	s.store(&corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID("uid-" + name)},
-		Spec: corev1.PodSpec{SchedulerName: corev1.DefaultSchedulerName, Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{
-			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}}}}},
+		Spec: corev1.PodSpec{SchedulerName: corev1.DefaultSchedulerName,
+			Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{
+				Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}}}}},
 	})
 }
 
 func (s *stage) node(name, cpu string) {
-	s.loop.deliver(feed.Change{Node: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: corev1.NodeStatus{Allocatable: corev1.ResourceList{
-		corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourcePods: resource.MustParse("100")}}}})
+	s.loop.deliver(feed.Change{Node: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name},
+		Status: corev1.NodeStatus{Allocatable: corev1.ResourceList{
+			corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourcePods: resource.MustParse("100")}}}})
 }
 
 // wait lets time pass, which in the bubble takes none.
@@ -245,7 +247,10 @@ func TestStatusFollowsThePod(t *testing.T) {
 func TestLostLead(t *testing.T) {
 	play(t, func(s *stage) {
 		s.node("n", "4")
-		if err := s.loop.ask(context.Background(), func() { s.loop.cycle.Lead(corev1.DefaultSchedulerName, false, time.Now()) }); err != nil {
+		if err := s.loop.ask(context.Background(), func() {
+			s.loop.cycle.Lead(corev1.DefaultSchedulerName, false,
+				time.Now())
+		}); err != nil {
 			t.Fatal(err)
 		}
 		s.pod("p", "1")
@@ -264,12 +269,15 @@ func TestUnreadDemandsAreTold(t *testing.T) {
 			TopologySpreadConstraints: []corev1.TopologySpreadConstraint{
 				{WhenUnsatisfiable: corev1.ScheduleAnyway}, {WhenUnsatisfiable: corev1.DoNotSchedule}},
 			Affinity: &corev1.Affinity{
-				PodAffinity:     &corev1.PodAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{}}},
-				PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{}}}},
+				PodAffinity: &corev1.PodAffinity{
+					PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{}}},
+				PodAntiAffinity: &corev1.PodAntiAffinity{
+					RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{}}}},
 		}})
 		s.mu.Unlock()
 		s.want("bind p to n")
-		s.wantEvents("Warning ConstraintNotHonoured p: this scheduler does not honour spec.topologySpreadConstraints, spec.affinity.podAntiAffinity yet",
+		s.wantEvents("Warning ConstraintNotHonoured p: this scheduler does not honour "+
+			"spec.topologySpreadConstraints, spec.affinity.podAntiAffinity yet",
 			"Normal Scheduled p: Successfully assigned ns/p to n")
 	})
 }
@@ -311,7 +319,8 @@ func TestObserve(t *testing.T) {
 		}()
 		synctest.Wait()
 		var metric dto.Metric
-		if err := s.loop.metrics.waiting.WithLabelValues("parked").Write(&metric); err != nil || metric.GetGauge().GetValue() != 1 {
+		if err := s.loop.metrics.waiting.WithLabelValues("parked").Write(&metric); err != nil ||
+			metric.GetGauge().GetValue() != 1 {
 			t.Errorf("parked is %v, %v", metric.GetGauge(), err)
 		}
 		cancel()

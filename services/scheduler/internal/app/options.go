@@ -28,7 +28,8 @@ func Daemon() daemon.Daemon {
 func (o *options) AddFlags(fs *pflag.FlagSet) {
 	o.client.AddFlags(fs)
 	fs.StringVar(&o.configFile, "scheduler-config", "",
-		"KubeSchedulerConfiguration `file` (kubescheduler.config.k8s.io/v1); without it one profile, default-scheduler, uses every rule")
+		"KubeSchedulerConfiguration `file` (kubescheduler.config.k8s.io/v1); without it one profile, "+
+			"default-scheduler, uses every rule")
 }
 
 // Validate reads the files that the flags name.

@@ -25,6 +25,7 @@ func (r recorders) record(p *corev1.Pod, e events.Event) {
 		return
 	}
 	of.Record(&corev1.ObjectReference{
-		APIVersion: "v1", Kind: "Pod", Namespace: p.Namespace, Name: p.Name, UID: p.UID, ResourceVersion: p.ResourceVersion,
+		APIVersion: "v1", Kind: "Pod", Namespace: p.Namespace, Name: p.Name, UID: p.UID,
+		ResourceVersion: p.ResourceVersion,
 	}, e)
 }

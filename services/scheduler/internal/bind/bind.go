@@ -24,8 +24,8 @@ const (
 	// requestTimeout bounds one request. A request is not cut short when the process stops or loses its lead: whoever
 	// follows must find it done or not done.
 	requestTimeout = 10 * time.Second
-	// lookPause is the pause between two looks at what became of a binding, lookTimeout bounds all of them. After that the
-	// Pod is tried again: if it was bound after all, the API server refuses a second binding.
+	// lookPause is the pause between two looks at what became of a binding, lookTimeout bounds all of them. After that
+	// the Pod is tried again: if it was bound after all, the API server refuses a second binding.
 	lookPause   = time.Second
 	lookTimeout = 15 * time.Second
 )

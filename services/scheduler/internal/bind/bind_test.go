@@ -20,7 +20,8 @@ import (
 )
 
 func pod(name string) *corev1.Pod {
-	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID("uid-" + name), ResourceVersion: "7"}}
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID("uid-" + name),
+		ResourceVersion: "7"}}
 }
 
 // server answers as scripted: the Pod as a look would see it, and the errors of the writes in order.
@@ -72,7 +73,8 @@ func TestBindingNamesPodAndNode(t *testing.T) {
 	if o := s.bindOnce(); o.Err != nil || o.Node != "n" || o.Pod.Name != "p" {
 		t.Fatalf("outcome is %+v", o)
 	}
-	if len(s.bound) != 1 || s.bound[0].UID != "uid-p" || s.bound[0].Name != "p" || s.bound[0].Target.Kind != "Node" || s.bound[0].Target.Name != "n" {
+	if len(s.bound) != 1 || s.bound[0].UID != "uid-p" || s.bound[0].Name != "p" || s.bound[0].Target.Kind != "Node" ||
+		s.bound[0].Target.Name != "n" {
 		t.Errorf("bound %+v", s.bound)
 	}
 }
@@ -92,7 +94,8 @@ func TestLostAnswers(t *testing.T) {
 		seen   *corev1.Pod
 		ok     bool
 	}{
-		"refused: bound by another":        {apierrors.NewConflict(resource, "p", errors.New("already assigned")), nil, bound("m", "uid-p"), false},
+		"refused: bound by another": {apierrors.NewConflict(resource, "p", errors.New("already assigned")), nil,
+			bound("m", "uid-p"), false},
 		"refused: gone":                    {apierrors.NewNotFound(resource, "p"), nil, nil, false},
 		"lost, and was taken":              {lost, nil, bound("n", "uid-p"), true},
 		"lost, and was not taken":          {lost, nil, pod("p"), false},

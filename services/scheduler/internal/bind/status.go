@@ -140,7 +140,8 @@ func (s *Statuses) patch(ctx context.Context, next status) error {
 		return fmt.Errorf("encoding the condition PodScheduled: %w", err)
 	}
 	err = failpoint.Around("scheduler/status", func() error {
-		_, err := s.client.Pods(next.pod.Namespace).Patch(ctx, next.pod.Name, types.StrategicMergePatchType, body, metav1.PatchOptions{}, "status")
+		_, err := s.client.Pods(next.pod.Namespace).Patch(ctx, next.pod.Name, types.StrategicMergePatchType, body,
+			metav1.PatchOptions{}, "status")
 		return err
 	})
 	if err != nil {

@@ -72,7 +72,8 @@ func write(t *testing.T, answer error, set func(*Statuses)) *patches {
 }
 
 func unschedulable(message string) corev1.PodCondition {
-	return corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable", Message: message}
+	return corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "Unschedulable",
+		Message: message}
 }
 
 func saying(message string, since time.Time) *corev1.Pod {
@@ -95,7 +96,8 @@ func TestStatusIsWritten(t *testing.T) {
 	}
 	want := unschedulable("m")
 	want.LastTransitionTime = metav1.NewTime(noon)
-	if len(b.Status.Conditions) != 1 || !b.Status.Conditions[0].LastTransitionTime.Equal(&want.LastTransitionTime) || b.Status.Conditions[0].Message != "m" {
+	if len(b.Status.Conditions) != 1 || !b.Status.Conditions[0].LastTransitionTime.Equal(&want.LastTransitionTime) ||
+		b.Status.Conditions[0].Message != "m" {
 		t.Errorf("writes %+v", b.Status.Conditions)
 	}
 }
@@ -107,8 +109,10 @@ func TestStatusIsWrittenOnlyWhenItChanges(t *testing.T) {
 		want  []string
 		since time.Time
 	}{
-		"the same":                    {func(s *Statuses) { s.Set(saying("m", hour), unschedulable("m"), noon) }, nil, noon},
-		"another message, since then": {func(s *Statuses) { s.Set(saying("m", hour), unschedulable("n"), noon) }, []string{"n"}, hour},
+		"the same": {func(s *Statuses) { s.Set(saying("m", hour), unschedulable("m"), noon) }, nil,
+			noon},
+		"another message, since then": {func(s *Statuses) { s.Set(saying("m", hour), unschedulable("n"), noon) },
+			[]string{"n"}, hour},
 		"only the newest": {func(s *Statuses) {
 			s.Set(pod("p"), unschedulable("m"), noon)
 			s.Set(pod("p"), unschedulable("n"), noon)
@@ -145,7 +149,8 @@ func TestStatusIsWrittenOnlyWhenItChanges(t *testing.T) {
 func TestStatusFailures(t *testing.T) {
 	set := func(s *Statuses) { s.Set(pod("p"), unschedulable("m"), noon) }
 	resource := corev1.Resource("pods")
-	if got := write(t, apierrors.NewConflict(resource, "p", errors.New("changed")), set); len(got.failed) != 1 || len(got.bodies) != 1 {
+	if got := write(t, apierrors.NewConflict(resource, "p", errors.New("changed")), set); len(got.failed) != 1 ||
+		len(got.bodies) != 1 {
 		t.Errorf("a conflict was reported %d times after %d writes", len(got.failed), len(got.bodies))
 	}
 	if got := write(t, apierrors.NewNotFound(resource, "p"), set); len(got.failed) != 0 {

@@ -40,16 +40,19 @@ func newFixture(nodes int) *fixture {
 func node(i int) *corev1.Node {
 	name := fmt.Sprintf("n%d", i)
 	return &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name, "zone": fmt.Sprint(i % 3)}},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name,
+			"zone": fmt.Sprint(i % 3)}},
 		Status: corev1.NodeStatus{Allocatable: corev1.ResourceList{
-			corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("8Gi"), corev1.ResourcePods: resource.MustParse("10"),
+			corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("8Gi"),
+			corev1.ResourcePods: resource.MustParse("10"),
 		}},
 	}
 }
 
 func pod(change ...func(*corev1.Pod)) *corev1.Pod {
-	p := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Image: "a", Resources: corev1.ResourceRequirements{
-		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m")}}}}}}
+	p := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Image: "a",
+		Resources: corev1.ResourceRequirements{
+			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m")}}}}}}
 	for _, c := range change {
 		c(p)
 	}
@@ -73,11 +76,16 @@ func TestClasses(t *testing.T) {
 		"requests": {func(p *corev1.Pod) {
 			p.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("200m")
 		}, false},
-		"selector":    {selector, false},
-		"tolerations": {func(p *corev1.Pod) { p.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}} }, false},
-		"host port":   {func(p *corev1.Pod) { p.Spec.Containers[0].Ports = []corev1.ContainerPort{{HostPort: 1}} }, false},
+		"selector": {selector, false},
+		"tolerations": {func(p *corev1.Pod) {
+			p.Spec.Tolerations = []corev1.Toleration{
+				{Operator: corev1.TolerationOpExists}}
+		}, false},
+		"host port": {func(p *corev1.Pod) { p.Spec.Containers[0].Ports = []corev1.ContainerPort{{HostPort: 1}} },
+			false},
 		"affinity": {func(p *corev1.Pod) {
-			p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{{Weight: 1}}}}
+			p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+				PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{{Weight: 1}}}}
 		}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -162,7 +170,10 @@ func TestSetForgets(t *testing.T) {
 	}
 	before := f.set.Len()
 	for i := range 1000 {
-		f.set.Leave(f.join(pod(func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{corev1.LabelHostname: fmt.Sprint(i)} })))
+		f.set.Leave(f.join(pod(func(p *corev1.Pod) {
+			p.Spec.NodeSelector = map[string]string{
+				corev1.LabelHostname: fmt.Sprint(i)}
+		})))
 	}
 	if n := f.set.Len(); n != before {
 		t.Errorf("%d classes are kept, want %d", n, before)

@@ -34,7 +34,8 @@ func (x *index) catchUp(s *columns.State) {
 	for len(x.nodes) < s.Slots() {
 		x.nodes = append(x.nodes, node{})
 	}
-	if !x.built || version-x.seen > uint64(s.Slots()) || !s.ChangedSince(x.seen, func(slot columns.Slot) { x.update(s, slot) }) {
+	if !x.built || version-x.seen > uint64(s.Slots()) ||
+		!s.ChangedSince(x.seen, func(slot columns.Slot) { x.update(s, slot) }) {
 		x.rebuild(s)
 	}
 	x.built, x.seen = true, version

@@ -25,7 +25,8 @@ func size(v columns.View, label string) int64 {
 	return n
 }
 
-// arithmetic is a profile of rules that are easy to compute again. What a Pod's class depends on stands in its selector.
+// arithmetic is a profile of rules that are easy to compute again. What a Pod's class depends on stands in its
+// selector.
 func arithmetic(t *testing.T) rules.Profile {
 	number := func(p rules.Pod, label string) (n int64) {
 		if _, err := fmt.Sscan(p.Spec.NodeSelector[label], &n); err != nil {
@@ -34,7 +35,10 @@ func arithmetic(t *testing.T) rules.Profile {
 		return n
 	}
 	scored := func(weight int64, order rules.Order, judge rules.Judge[int64]) rules.Rule {
-		return rules.Rule{Weight: weight, Score: func(rules.Pod) *rules.Score { return &rules.Score{Judge: judge, Order: order} }}
+		return rules.Rule{Weight: weight, Score: func(rules.Pod) *rules.Score {
+			return &rules.Score{Judge: judge,
+				Order: order}
+		}}
 	}
 	return rules.Profile{Name: "arithmetic", Rules: []rules.Rule{
 		{
@@ -65,19 +69,23 @@ func arithmetic(t *testing.T) rules.Profile {
 			},
 		},
 		{Filter: func(p rules.Pod) *rules.Filter {
-			return &rules.Filter{Texts: []string{"b too small", "too few cpus", "too many pods"}, Judge: rules.ByRoom(func(n columns.Node) (r rules.Reasons) {
-				if n.Free(columns.CPU) < p.Usage.Basic[columns.CPU] {
-					r |= 2
-				}
-				if n.Free(columns.Pods) < 1 {
-					r |= 4
-				}
-				return r
-			})}
+			return &rules.Filter{Texts: []string{"b too small", "too few cpus", "too many pods"},
+				Judge: rules.ByRoom(func(n columns.Node) (r rules.Reasons) {
+					if n.Free(columns.CPU) < p.Usage.Basic[columns.CPU] {
+						r |= 2
+					}
+					if n.Free(columns.Pods) < 1 {
+						r |= 4
+					}
+					return r
+				})}
 		}},
 		scored(2, rules.HigherIsBetter, rules.ByShape(func(v columns.View) int64 { return size(v, "a") })),
 		scored(3, rules.LowerIsBetter, rules.ByShape(func(v columns.View) int64 { return size(v, "b") })),
-		scored(1, rules.HighestIsBest, rules.ByShape(func(v columns.View) int64 { return size(v, "a") - 2*size(v, "b") })),
+		scored(1, rules.HighestIsBest, rules.ByShape(func(v columns.View) int64 {
+			return size(v, "a") - 2*size(v,
+				"b")
+		})),
 		scored(1, rules.HigherIsBetter, rules.ByRoom(func(n columns.Node) int64 { return n.Free(columns.Pods) % 3 })),
 		scored(2, rules.HigherIsBetter, rules.ByRoom(func(n columns.Node) int64 { return n.Free(columns.CPU) / 1000 })),
 	}}
@@ -173,7 +181,8 @@ func best(j rules.Judgement, s *columns.State, raw map[columns.Slot][]int64) (cl
 		pods := func(slot columns.Slot) int64 { return s.Node(slot).Room().Used[columns.Pods] }
 		better := total > choice.Score
 		if total == choice.Score {
-			better = pods(slot) < pods(choice.Slot) || pods(slot) == pods(choice.Slot) && s.Tie(slot)>>8 > s.Tie(choice.Slot)>>8
+			better = pods(slot) < pods(choice.Slot) || pods(slot) == pods(choice.Slot) &&
+				s.Tie(slot)>>8 > s.Tie(choice.Slot)>>8
 		}
 		if better {
 			choice.Slot, choice.Score = slot, total
@@ -217,7 +226,8 @@ func change(g *rand.Rand, s *columns.State, step int) {
 	pod := types.UID(fmt.Sprint(g.IntN(150)))
 	switch g.IntN(8) {
 	case 0, 1:
-		s.SetNode(rulestest.Node(name, rulestest.Labelled("a", fmt.Sprint(g.IntN(4))), rulestest.Labelled("b", fmt.Sprint(g.IntN(3))),
+		s.SetNode(rulestest.Node(name, rulestest.Labelled("a", fmt.Sprint(g.IntN(4))),
+			rulestest.Labelled("b", fmt.Sprint(g.IntN(3))),
 			rulestest.Offering(corev1.ResourceCPU, fmt.Sprint(g.IntN(7)))))
 	case 2:
 		if g.IntN(3) == 0 {

@@ -23,7 +23,8 @@ func newSetFixture(nodes int) *setFixture {
 	f := &setFixture{Set: NewSet(), state: columns.New(1), profile: rules.Profile{Rules: []rules.Rule{{
 		Key: func(b []byte, p rules.Pod) []byte { return append(b, p.Spec.Hostname...) },
 		Filter: func(p rules.Pod) *rules.Filter {
-			filter := &rules.Filter{Texts: []string{"other node(s)"}, Judge: rules.ByName(func(columns.View) rules.Reasons { return 0 })}
+			filter := &rules.Filter{Texts: []string{"other node(s)"},
+				Judge: rules.ByName(func(columns.View) rules.Reasons { return 0 })}
 			if p.Spec.Hostname[0] == '-' {
 				filter.Pins = &rules.Pins{Names: []string{"n0", "n0", "none"}, Hostnames: []string{"n0"}}
 			}
@@ -219,7 +220,8 @@ func TestCatchUp(t *testing.T) {
 		}
 		judged = 0
 		if n := c.Feasible(s); n != 10 || judged != test.want {
-			t.Errorf("after %d changes %d nodes were judged, want %d; %d are feasible", test.changes, judged, test.want, n)
+			t.Errorf("after %d changes %d nodes were judged, want %d; %d are feasible", test.changes, judged, test.want,
+				n)
 		}
 	}
 }
@@ -241,7 +243,8 @@ func TestRank(t *testing.T) {
 			t.Errorf("score %d is packed as %d", score, got)
 		}
 	}
-	if rankRest(rank(5, 3, 7<<8)) != rankRest(rank(900, 3, 7<<8)) || rankRest(rank(5, 3, 0)) == rankRest(rank(5, 4, 0)) {
+	if rankRest(rank(5, 3, 7<<8)) != rankRest(rank(900, 3, 7<<8)) ||
+		rankRest(rank(5, 3, 0)) == rankRest(rank(5, 4, 0)) {
 		t.Error("what decides between equal scores is not what it should be")
 	}
 }

@@ -29,7 +29,8 @@ func asking(s *State, requests map[corev1.ResourceName]string, ports ...int32) *
 // A node without some of its Pods has free what they take, and stays itself as it is.
 func TestNodeWithout(t *testing.T) {
 	offered := cpu("8")
-	offered[gpu], offered[fpga], offered[corev1.ResourcePods] = resource.MustParse("4"), resource.MustParse("4"), resource.MustParse("10")
+	offered[gpu], offered[fpga], offered[corev1.ResourcePods] = resource.MustParse("4"), resource.MustParse("4"),
+		resource.MustParse("10")
 	s := New(0)
 	slot := s.SetNode(node("n", offered))
 	s.SetNode(node("m", offered))
@@ -69,7 +70,8 @@ func TestNodeWithout(t *testing.T) {
 		})
 	}
 	without := s.NodeWithout(slot, "a").Room()
-	if as := s.Node(slot).Room(); without.Scored[CPU] != as.Scored[CPU]-1000 || without.Scored[Memory] != as.Scored[Memory]-200<<20 {
+	if as := s.Node(slot).Room(); without.Scored[CPU] != as.Scored[CPU]-1000 ||
+		without.Scored[Memory] != as.Scored[Memory]-200<<20 {
 		t.Errorf("is scored by %v, want %v less what the Pod counts for", without.Scored, as.Scored)
 	}
 }

@@ -80,7 +80,8 @@ func hostPorts(p *corev1.Pod) []Port {
 		add(&p.Spec.Containers[i])
 	}
 	slices.SortFunc(ports, func(a, b Port) int {
-		return cmp.Or(cmp.Compare(a.Number, b.Number), strings.Compare(string(a.Protocol), string(b.Protocol)), strings.Compare(a.IP, b.IP))
+		return cmp.Or(cmp.Compare(a.Number, b.Number), strings.Compare(string(a.Protocol), string(b.Protocol)),
+			strings.Compare(a.IP, b.IP))
 	})
 	return slices.Compact(ports)
 }

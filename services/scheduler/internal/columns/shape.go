@@ -114,7 +114,8 @@ func (t *shapes) acquire(n *corev1.Node) ShapeID {
 	h := t.byKey[key]
 	if h == nil {
 		t.last++
-		h = &Shape{ID: t.last, Labels: make(map[string]string, len(n.Labels)), Unschedulable: n.Spec.Unschedulable, key: key}
+		h = &Shape{ID: t.last, Labels: make(map[string]string, len(n.Labels)), Unschedulable: n.Spec.Unschedulable,
+			key: key}
 		full := make(map[string]string, len(n.Labels))
 		for k, v := range n.Labels {
 			full[k] = v

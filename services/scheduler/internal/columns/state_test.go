@@ -69,7 +69,8 @@ func TestPodCountsOnce(t *testing.T) {
 		t.Error("a repeated SetPod changed something")
 	}
 	s.SetPod("p", "b", u)
-	if at, _ := s.PodNode("p"); at != "b" || s.Node(s.Slot("a")).Free(CPU) != 4000 || s.Node(s.Slot("b")).Free(CPU) != 3000 {
+	if at, _ := s.PodNode("p"); at != "b" || s.Node(s.Slot("a")).Free(CPU) != 4000 ||
+		s.Node(s.Slot("b")).Free(CPU) != 3000 {
 		t.Error("the Pod was not moved")
 	}
 	s.SetPod("p", "b", usage(s, "2"))
@@ -204,22 +205,23 @@ func TestDescribes(t *testing.T) {
 		change func(*corev1.Node)
 		same   bool
 	}{
-		"nothing":              {func(*corev1.Node) {}, true},
-		"the hostname":         {func(n *corev1.Node) { n.Labels[corev1.LabelHostname] = "other" }, true},
-		"no hostname":          {func(n *corev1.Node) { delete(n.Labels, corev1.LabelHostname) }, true},
-		"the name":             {func(n *corev1.Node) { n.Name = "other" }, true},
-		"when it was tainted":  {tainted(func(t *corev1.Taint) { t.TimeAdded = &metav1.Time{} }), true},
-		"a label's value":      {func(n *corev1.Node) { n.Labels["zone"] = "z" }, false},
-		"a label's key":        {func(n *corev1.Node) { delete(n.Labels, "zone"); n.Labels["zona"] = "a" }, false},
-		"an empty label":       {func(n *corev1.Node) { delete(n.Labels, "empty"); n.Labels["void"] = "" }, false},
-		"one label more":       {func(n *corev1.Node) { n.Labels["more"] = "a" }, false},
-		"one label less":       {func(n *corev1.Node) { delete(n.Labels, "zone") }, false},
-		"cordoned":             {func(n *corev1.Node) { n.Spec.Unschedulable = true }, false},
-		"no taint":             {func(n *corev1.Node) { n.Spec.Taints = nil }, false},
-		"a taint's key":        {tainted(func(t *corev1.Taint) { t.Key = "l" }), false},
-		"a taint's value":      {tainted(func(t *corev1.Taint) { t.Value = "w" }), false},
-		"a taint's effect":     {tainted(func(t *corev1.Taint) { t.Effect = corev1.TaintEffectNoExecute }), false},
-		"a taint more":         {func(n *corev1.Node) { n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: "l"}) }, false},
+		"nothing":             {func(*corev1.Node) {}, true},
+		"the hostname":        {func(n *corev1.Node) { n.Labels[corev1.LabelHostname] = "other" }, true},
+		"no hostname":         {func(n *corev1.Node) { delete(n.Labels, corev1.LabelHostname) }, true},
+		"the name":            {func(n *corev1.Node) { n.Name = "other" }, true},
+		"when it was tainted": {tainted(func(t *corev1.Taint) { t.TimeAdded = &metav1.Time{} }), true},
+		"a label's value":     {func(n *corev1.Node) { n.Labels["zone"] = "z" }, false},
+		"a label's key":       {func(n *corev1.Node) { delete(n.Labels, "zone"); n.Labels["zona"] = "a" }, false},
+		"an empty label":      {func(n *corev1.Node) { delete(n.Labels, "empty"); n.Labels["void"] = "" }, false},
+		"one label more":      {func(n *corev1.Node) { n.Labels["more"] = "a" }, false},
+		"one label less":      {func(n *corev1.Node) { delete(n.Labels, "zone") }, false},
+		"cordoned":            {func(n *corev1.Node) { n.Spec.Unschedulable = true }, false},
+		"no taint":            {func(n *corev1.Node) { n.Spec.Taints = nil }, false},
+		"a taint's key":       {tainted(func(t *corev1.Taint) { t.Key = "l" }), false},
+		"a taint's value":     {tainted(func(t *corev1.Taint) { t.Value = "w" }), false},
+		"a taint's effect":    {tainted(func(t *corev1.Taint) { t.Effect = corev1.TaintEffectNoExecute }), false},
+		"a taint more": {func(n *corev1.Node) { n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: "l"}) },
+			false},
 		"a label as a taint's": {func(n *corev1.Node) { n.Spec.Taints = nil; n.Labels["k"] = "v" }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -270,13 +272,16 @@ func TestNodeChangesAreNoted(t *testing.T) {
 		change          func(*corev1.Node)
 		changed, gained bool
 	}{
-		"nothing":                 {func(*corev1.Node) {}, false, false},
-		"hostname":                {host, true, true},
-		"no hostname":             {func(n *corev1.Node) { delete(n.Labels, corev1.LabelHostname) }, true, true},
-		"label":                   {func(n *corev1.Node) { n.Labels["zone"] = "b" }, true, true},
-		"grows":                   {func(n *corev1.Node) { n.Status.Allocatable = cpu("5") }, true, true},
-		"shrinks":                 {func(n *corev1.Node) { n.Status.Allocatable = cpu("3") }, true, false},
-		"grows and shrinks":       {func(n *corev1.Node) { n.Status.Allocatable = corev1.ResourceList{gpu: resource.MustParse("1")} }, true, true},
+		"nothing":     {func(*corev1.Node) {}, false, false},
+		"hostname":    {host, true, true},
+		"no hostname": {func(n *corev1.Node) { delete(n.Labels, corev1.LabelHostname) }, true, true},
+		"label":       {func(n *corev1.Node) { n.Labels["zone"] = "b" }, true, true},
+		"grows":       {func(n *corev1.Node) { n.Status.Allocatable = cpu("5") }, true, true},
+		"shrinks":     {func(n *corev1.Node) { n.Status.Allocatable = cpu("3") }, true, false},
+		"grows and shrinks": {func(n *corev1.Node) {
+			n.Status.Allocatable = corev1.ResourceList{
+				gpu: resource.MustParse("1")}
+		}, true, true},
 		"offers nothing any more": {func(n *corev1.Node) { n.Status.Allocatable = nil }, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -336,7 +341,8 @@ func TestShapes(t *testing.T) {
 		t.Errorf("shapes are %d, %d, %d", s.ShapeOf(a), s.ShapeOf(b), s.ShapeOf(c))
 	}
 	for slot, host := range map[Slot]string{a: "a", b: "b", c: "c"} {
-		if n := s.View(slot).Node(); n.Name != host || n.Labels[corev1.LabelHostname] != host || n.Labels["zone"] == "" {
+		if n := s.View(slot).Node(); n.Name != host || n.Labels[corev1.LabelHostname] != host ||
+			n.Labels["zone"] == "" {
 			t.Errorf("node %s looks like %v", host, n.ObjectMeta)
 		}
 	}

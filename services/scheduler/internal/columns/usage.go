@@ -74,7 +74,8 @@ func (s *State) Usage(p *corev1.Pod) *Usage {
 // requested returns the sums that the API defines. Of the usual Pod, one container and nothing else, they are what that
 // container asks for.
 func requested(p *corev1.Pod) corev1.ResourceList {
-	if len(p.Spec.Containers) == 1 && len(p.Spec.InitContainers) == 0 && len(p.Spec.Overhead) == 0 && p.Spec.Resources == nil &&
+	if len(p.Spec.Containers) == 1 && len(p.Spec.InitContainers) == 0 && len(p.Spec.Overhead) == 0 &&
+		p.Spec.Resources == nil &&
 		len(p.Status.ContainerStatuses) == 0 {
 		return p.Spec.Containers[0].Resources.Requests
 	}

@@ -51,10 +51,12 @@ func TestUsageSums(t *testing.T) {
 			Overhead:   corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("50m")},
 			Containers: []corev1.Container{container("100m", "")}}, 150, 0},
 		"SAF-016: ephemeral containers add nothing": {corev1.PodSpec{
-			Containers:          []corev1.Container{container("100m", "")},
-			EphemeralContainers: []corev1.EphemeralContainer{{EphemeralContainerCommon: corev1.EphemeralContainerCommon(container("1", "1Gi"))}}}, 100, 0},
+			Containers: []corev1.Container{container("100m", "")},
+			EphemeralContainers: []corev1.EphemeralContainer{{EphemeralContainerCommon: corev1.EphemeralContainerCommon(
+				container("1", "1Gi"))}}}, 100, 0},
 		"Pod-level requests win": {corev1.PodSpec{
-			Resources:  &corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}},
+			Resources: &corev1.ResourceRequirements{Requests: corev1.ResourceList{
+				corev1.ResourceCPU: resource.MustParse("2")}},
 			Containers: []corev1.Container{container("100m", "")}}, 2000, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -67,7 +69,8 @@ func TestUsageSums(t *testing.T) {
 }
 
 func TestUsageOfContainersWithoutRequests(t *testing.T) {
-	u := New(0).Usage(&corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{container("", ""), container("300m", "")}}})
+	u := New(0).Usage(&corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{container("", ""),
+		container("300m", "")}}})
 	if u.Basic[CPU] != 300 || u.Basic[Memory] != 0 {
 		t.Errorf("takes %v, want what is asked for", u.Basic)
 	}
@@ -76,18 +79,24 @@ func TestUsageOfContainersWithoutRequests(t *testing.T) {
 	}
 }
 
-// The default counts for the resource that a container does not ask for, also an init container; not beside what it asks.
+// The default counts for the resource that a container does not ask for, also an init container; not beside what it
+// asks.
 func TestScoredDefaults(t *testing.T) {
 	const mi = 1 << 20
 	for name, test := range map[string]struct {
 		spec corev1.PodSpec
 		want [2]int64
 	}{
-		"asks for both":         {corev1.PodSpec{Containers: []corev1.Container{container("300m", "50Mi")}}, [2]int64{300, 50 * mi}},
-		"only cpu":              {corev1.PodSpec{Containers: []corev1.Container{container("300m", "")}}, [2]int64{300, 200 * mi}},
-		"only memory":           {corev1.PodSpec{Containers: []corev1.Container{container("", "50Mi")}}, [2]int64{100, 50 * mi}},
-		"one of two asks":       {corev1.PodSpec{Containers: []corev1.Container{container("300m", "50Mi"), container("", "")}}, [2]int64{400, 250 * mi}},
-		"the other of two asks": {corev1.PodSpec{Containers: []corev1.Container{container("", ""), container("300m", "50Mi")}}, [2]int64{400, 250 * mi}},
+		"asks for both": {corev1.PodSpec{Containers: []corev1.Container{container("300m", "50Mi")}},
+			[2]int64{300, 50 * mi}},
+		"only cpu": {corev1.PodSpec{Containers: []corev1.Container{container("300m", "")}},
+			[2]int64{300, 200 * mi}},
+		"only memory": {corev1.PodSpec{Containers: []corev1.Container{container("", "50Mi")}},
+			[2]int64{100, 50 * mi}},
+		"one of two asks": {corev1.PodSpec{Containers: []corev1.Container{container("300m", "50Mi"),
+			container("", "")}}, [2]int64{400, 250 * mi}},
+		"the other of two asks": {corev1.PodSpec{Containers: []corev1.Container{container("", ""),
+			container("300m", "50Mi")}}, [2]int64{400, 250 * mi}},
 		"an init container does not": {corev1.PodSpec{
 			Containers:     []corev1.Container{container("50m", "50Mi")},
 			InitContainers: []corev1.Container{container("", "")}}, [2]int64{100, 200 * mi}},
@@ -105,8 +114,10 @@ func TestScoredDefaults(t *testing.T) {
 func TestUsagesAreBounded(t *testing.T) {
 	s := New(0)
 	pod := func(i int) *corev1.Pod {
-		return &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
-			corev1.ResourceCPU: *resource.NewMilliQuantity(int64(i), resource.DecimalSI), corev1.ResourceMemory: resource.MustParse("1")}}}}}}
+		return &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{
+			{Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
+				corev1.ResourceCPU:    *resource.NewMilliQuantity(int64(i), resource.DecimalSI),
+				corev1.ResourceMemory: resource.MustParse("1")}}}}}}
 	}
 	first := s.Usage(pod(0))
 	for i := range 49_999 {
@@ -136,7 +147,8 @@ func TestUsageIsOnePointer(t *testing.T) {
 
 func TestPorts(t *testing.T) {
 	hold := func(ip string, number int32, protocol corev1.Protocol) corev1.PodSpec {
-		return corev1.PodSpec{Containers: []corev1.Container{{Ports: []corev1.ContainerPort{{HostIP: ip, HostPort: number, Protocol: protocol}}}}}
+		return corev1.PodSpec{Containers: []corev1.Container{{Ports: []corev1.ContainerPort{{HostIP: ip,
+			HostPort: number, Protocol: protocol}}}}}
 	}
 	for name, test := range map[string]struct {
 		first, second corev1.PodSpec
@@ -151,11 +163,15 @@ func TestPorts(t *testing.T) {
 		"all and an address": {hold("", 80, "TCP"), hold("10.0.0.1", 80, "TCP"), true},
 		"the lowest port":    {hold("", 1, "TCP"), hold("", 1, "TCP"), true},
 		"port 0 is none":     {hold("", 0, "TCP"), hold("", 0, "TCP"), false},
-		"a second port": {corev1.PodSpec{Containers: []corev1.Container{{Ports: []corev1.ContainerPort{{ContainerPort: 1}, {HostPort: 79}, {HostPort: 80}}}}},
+		"a second port": {corev1.PodSpec{Containers: []corev1.Container{
+			{Ports: []corev1.ContainerPort{{ContainerPort: 1}, {HostPort: 79}, {HostPort: 80}}}}},
 			hold("", 80, "TCP"), true},
-		"no host port, no hold": {corev1.PodSpec{Containers: []corev1.Container{{Ports: []corev1.ContainerPort{{ContainerPort: 80}}}}}, hold("", 80, "TCP"), false},
-		"a sidecar holds":       {corev1.PodSpec{InitContainers: []corev1.Container{sidecar(hold("", 80, "TCP").Containers[0])}}, hold("", 80, "TCP"), true},
-		"an init container not": {corev1.PodSpec{InitContainers: hold("", 80, "TCP").Containers}, hold("", 80, "TCP"), false},
+		"no host port, no hold": {corev1.PodSpec{Containers: []corev1.Container{
+			{Ports: []corev1.ContainerPort{{ContainerPort: 80}}}}}, hold("", 80, "TCP"), false},
+		"a sidecar holds": {corev1.PodSpec{InitContainers: []corev1.Container{sidecar(hold("", 80,
+			"TCP").Containers[0])}}, hold("", 80, "TCP"), true},
+		"an init container not": {corev1.PodSpec{InitContainers: hold("", 80, "TCP").Containers}, hold("", 80, "TCP"),
+			false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := New(0)
@@ -182,7 +198,8 @@ func TestUsageWhileResizing(t *testing.T) {
 	c := container("500m", "")
 	c.Name = "c"
 	p := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{c}}, Status: corev1.PodStatus{
-		ContainerStatuses: []corev1.ContainerStatus{{Name: "c", AllocatedResources: container("2", "").Resources.Requests,
+		ContainerStatuses: []corev1.ContainerStatus{{Name: "c", AllocatedResources: container("2",
+			"").Resources.Requests,
 			Resources: &corev1.ResourceRequirements{Requests: container("2", "").Resources.Requests}}},
 	}}
 	if u := New(0).Usage(p); u.Basic[CPU] != 2000 {
@@ -193,15 +210,19 @@ func TestUsageWhileResizing(t *testing.T) {
 func TestExtendedResources(t *testing.T) {
 	s := New(0)
 	s.SetNode(node("n", corev1.ResourceList{"example.com/gpu": resource.MustParse("2")}))
-	p := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
-		"example.com/gpu": resource.MustParse("1"), "hugepages-2Mi": resource.MustParse("4Mi"), "example.com/none": resource.MustParse("0")}}}}}}
+	p := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{
+		{Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
+			"example.com/gpu": resource.MustParse("1"), "hugepages-2Mi": resource.MustParse("4Mi"),
+			"example.com/none": resource.MustParse("0")}}}}}}
 	u := s.Usage(p)
-	want := []Amount{{s.resources["example.com/gpu"], "example.com/gpu", 1}, {s.resources["hugepages-2Mi"], "hugepages-2Mi", 4 << 20}}
+	want := []Amount{{s.resources["example.com/gpu"], "example.com/gpu", 1}, {s.resources["hugepages-2Mi"],
+		"hugepages-2Mi", 4 << 20}}
 	if !reflect.DeepEqual(u.Extended, want) {
 		t.Errorf("takes %v, want %v", u.Extended, want)
 	}
 	s.SetPod("p", "n", u)
-	if gpu, pages := s.Node(s.Slot("n")).Free(want[0].Resource), s.Node(s.Slot("n")).Free(want[1].Resource); gpu != 1 || pages != -4<<20 {
+	if gpu, pages := s.Node(s.Slot("n")).Free(want[0].Resource), s.Node(s.Slot("n")).Free(want[1].Resource); gpu != 1 ||
+		pages != -4<<20 {
 		t.Errorf("%d GPUs and %d bytes are free", gpu, pages)
 	}
 	s.SetNode(node("n", nil))

@@ -31,7 +31,8 @@ type Config struct {
 
 // Default is the configuration without a file: one profile with every rule, retries after 1 s doubling to 10 s.
 func Default() Config {
-	return Config{Profiles: []rules.Profile{DefaultProfile()}, Backoff: backoff.Policy{First: time.Second, Max: 10 * time.Second}}
+	return Config{Profiles: []rules.Profile{DefaultProfile()}, Backoff: backoff.Policy{First: time.Second,
+		Max: 10 * time.Second}}
 }
 
 // Load reads the file; an empty path gives the default.
@@ -57,7 +58,8 @@ func Parse(data []byte) (Config, error) {
 		return Config{}, fmt.Errorf("reading %s: %w", kind, err)
 	}
 	if file.APIVersion != apiVersion || file.Kind != kind {
-		return Config{}, fmt.Errorf("apiVersion and kind are %q and %q, they must be %q and %q", file.APIVersion, file.Kind, apiVersion, kind)
+		return Config{}, fmt.Errorf("apiVersion and kind are %q and %q, they must be %q and %q", file.APIVersion,
+			file.Kind, apiVersion, kind)
 	}
 	if len(file.Extenders) > 0 {
 		return Config{}, errors.New("extenders: this scheduler calls none, the list must be empty")
@@ -78,7 +80,8 @@ func Parse(data []byte) (Config, error) {
 		}
 		for _, other := range c.Profiles {
 			if other.Name == profile.Name {
-				return Config{}, fmt.Errorf("profiles[%d].schedulerName: %q stands twice, each profile needs its own", i, profile.Name)
+				return Config{}, fmt.Errorf("profiles[%d].schedulerName: %q stands twice, each profile needs its own",
+					i, profile.Name)
 			}
 		}
 		c.Profiles = append(c.Profiles, profile)

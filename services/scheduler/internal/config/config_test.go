@@ -30,22 +30,31 @@ func weights(p rules.Profile) string {
 	return strings.Join(out, " ")
 }
 
-const all = "NodeAffinity=2! NodeName! NodePorts! NodeResourcesBalancedAllocation=1 NodeResourcesFit=1! NodeUnschedulable! TaintToleration=3!"
+const all = "NodeAffinity=2! NodeName! NodePorts! NodeResourcesBalancedAllocation=1 NodeResourcesFit=1! " +
+	"NodeUnschedulable! TaintToleration=3!"
 
 func TestProfiles(t *testing.T) {
 	for name, test := range map[string]struct{ yaml, name, want string }{
-		"no profiles":             {"", corev1.DefaultSchedulerName, all},
-		"a name":                  {"profiles: [{schedulerName: mine}]", "mine", all},
-		"a weight":                {"profiles: [{plugins: {score: {enabled: [{name: NodeAffinity, weight: 7}]}}}]", corev1.DefaultSchedulerName, strings.Replace(all, "Affinity=2", "Affinity=7", 1)},
-		"weight 0 is the default": {"profiles: [{plugins: {score: {enabled: [{name: NodeAffinity, weight: 0}]}}}]", corev1.DefaultSchedulerName, all},
-		"a score off":             {"profiles: [{plugins: {score: {disabled: [{name: NodeAffinity}]}}}]", corev1.DefaultSchedulerName, strings.Replace(all, "NodeAffinity=2!", "NodeAffinity!", 1)},
-		"a filter off":            {"profiles: [{plugins: {filter: {disabled: [{name: NodeAffinity}]}}}]", corev1.DefaultSchedulerName, strings.Replace(all, "NodeAffinity=2!", "NodeAffinity=2", 1)},
-		"a plugin off":            {"profiles: [{plugins: {multiPoint: {disabled: [{name: NodeAffinity}]}}}]", corev1.DefaultSchedulerName, strings.Replace(all, "NodeAffinity=2! ", "", 1)},
-		"all scores but one off": {"profiles: [{plugins: {score: {disabled: [{name: '*'}], enabled: [{name: NodeResourcesFit, weight: 5}]}}}]", corev1.DefaultSchedulerName,
+		"no profiles": {"", corev1.DefaultSchedulerName, all},
+		"a name":      {"profiles: [{schedulerName: mine}]", "mine", all},
+		"a weight": {"profiles: [{plugins: {score: {enabled: [{name: NodeAffinity, weight: 7}]}}}]",
+			corev1.DefaultSchedulerName, strings.Replace(all, "Affinity=2", "Affinity=7", 1)},
+		"weight 0 is the default": {"profiles: [{plugins: {score: {enabled: [{name: NodeAffinity, weight: 0}]}}}]",
+			corev1.DefaultSchedulerName, all},
+		"a score off": {"profiles: [{plugins: {score: {disabled: [{name: NodeAffinity}]}}}]",
+			corev1.DefaultSchedulerName, strings.Replace(all, "NodeAffinity=2!", "NodeAffinity!", 1)},
+		"a filter off": {"profiles: [{plugins: {filter: {disabled: [{name: NodeAffinity}]}}}]",
+			corev1.DefaultSchedulerName, strings.Replace(all, "NodeAffinity=2!", "NodeAffinity=2", 1)},
+		"a plugin off": {"profiles: [{plugins: {multiPoint: {disabled: [{name: NodeAffinity}]}}}]",
+			corev1.DefaultSchedulerName, strings.Replace(all, "NodeAffinity=2! ", "", 1)},
+		"all scores but one off": {"profiles: [{plugins: {score: {disabled: [{name: '*'}], enabled: [{name: " +
+			"NodeResourcesFit, weight: 5}]}}}]", corev1.DefaultSchedulerName,
 			"NodeAffinity! NodeName! NodePorts! NodeResourcesFit=5! NodeUnschedulable! TaintToleration!"},
-		"the extension point wins over multiPoint": {"profiles: [{plugins: {multiPoint: {enabled: [{name: NodeAffinity, weight: 4}]}, score: {enabled: [{name: NodeAffinity, weight: 6}]}}}]",
+		"the extension point wins over multiPoint": {"profiles: [{plugins: {multiPoint: {enabled: [{name: " +
+			"NodeAffinity, weight: 4}]}, score: {enabled: [{name: NodeAffinity, weight: 6}]}}}]",
 			corev1.DefaultSchedulerName, strings.Replace(all, "Affinity=2", "Affinity=6", 1)},
-		"fixed plugins may be named": {"profiles: [{plugins: {queueSort: {enabled: [{name: PrioritySort}]}, bind: {enabled: [{name: DefaultBinder}]}}}]", corev1.DefaultSchedulerName, all},
+		"fixed plugins may be named": {"profiles: [{plugins: {queueSort: {enabled: [{name: PrioritySort}]}, bind: " +
+			"{enabled: [{name: DefaultBinder}]}}}]", corev1.DefaultSchedulerName, all},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, err := Parse([]byte(head + test.yaml))
@@ -53,29 +62,50 @@ func TestProfiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			if len(c.Profiles) != 1 || c.Profiles[0].Name != test.name || weights(c.Profiles[0]) != test.want {
-				t.Errorf("profile %s is %s, want %s: %s", c.Profiles[0].Name, weights(c.Profiles[0]), test.name, test.want)
+				t.Errorf("profile %s is %s, want %s: %s", c.Profiles[0].Name, weights(c.Profiles[0]), test.name,
+					test.want)
 			}
 		})
 	}
 }
 
 func TestMistakes(t *testing.T) {
-	const names = "only DefaultBinder, NodeAffinity, NodeName, NodePorts, NodeResourcesBalancedAllocation, NodeResourcesFit, NodeUnschedulable, PrioritySort, SchedulingGates, TaintToleration"
+	const names = "only DefaultBinder, NodeAffinity, NodeName, NodePorts, NodeResourcesBalancedAllocation, " +
+		"NodeResourcesFit, NodeUnschedulable, PrioritySort, SchedulingGates, TaintToleration"
 	for name, test := range map[string]struct{ yaml, want string }{
-		"unknown plugin on":        {head + "profiles: [{}, {schedulerName: b, plugins: {filter: {enabled: [{name: NodeAffinity}, {name: Magic}]}}}]", `profiles[1].plugins.filter.enabled[1].name: there is no plugin "Magic", ` + names},
-		"unknown plugin off":       {head + "profiles: [{plugins: {score: {disabled: [{name: Magic}]}}}]", `profiles[0].plugins.score.disabled[0].name: there is no plugin "Magic", ` + names},
-		"unknown plugin's args":    {head + "profiles: [{pluginConfig: [{name: Magic}]}]", `profiles[0].pluginConfig[0].name: there is no plugin "Magic", ` + names},
-		"SCH-004: queue order off": {head + "profiles: [{plugins: {multiPoint: {disabled: [{name: PrioritySort}]}}}]", "profiles[0].plugins.multiPoint.disabled[0].name: PrioritySort cannot be disabled"},
-		"weight":                   {head + "profiles: [{plugins: {score: {enabled: [{name: NodeAffinity, weight: 101}]}}}]", "profiles[0].plugins.score.enabled[0].weight: 101, it must be from 1 to 100"},
-		"args of a rule without":   {head + "profiles: [{pluginConfig: [{name: NodePorts, args: {a: b}}]}]", "profiles[0].pluginConfig[0].args: NodePorts takes no arguments, only NodeResourcesFit does"},
-		"strategy":                 {head + "profiles: [{pluginConfig: [{name: NodeResourcesFit, args: {scoringStrategy: {type: MostAllocated}}}]}]", `profiles[0].pluginConfig[0].args.scoringStrategy.type: "MostAllocated", it must be "LeastAllocated"`},
-		"resource":                 {head + "profiles: [{pluginConfig: [{name: NodeResourcesFit, args: {scoringStrategy: {resources: [{name: gpu}]}}}]}]", `profiles[0].pluginConfig[0].args.scoringStrategy.resources[0].name: "gpu", it must be cpu, memory or ephemeral-storage`},
-		"a profile twice":          {head + "profiles: [{}, {schedulerName: default-scheduler}]", `profiles[1].schedulerName: "default-scheduler" stands twice, each profile needs its own`},
-		"extenders":                {head + "extenders: [{urlPrefix: 'http://x'}]", "extenders: this scheduler calls none, the list must be empty"},
-		"first delay":              {head + "podInitialBackoffSeconds: 0", "podInitialBackoffSeconds: 0, it must be greater than 0"},
-		"longest delay":            {head + "podInitialBackoffSeconds: 5\npodMaxBackoffSeconds: 4", "podMaxBackoffSeconds: 4, it must not be less than podInitialBackoffSeconds, which is 5"},
-		"version":                  {"apiVersion: kubescheduler.config.k8s.io/v1alpha1\nkind: KubeSchedulerConfiguration", `apiVersion and kind are "kubescheduler.config.k8s.io/v1alpha1" and "KubeSchedulerConfiguration", they must be "kubescheduler.config.k8s.io/v1" and "KubeSchedulerConfiguration"`},
-		"SCH-004: the old switch":  {head + "disablePreemption: true", `reading KubeSchedulerConfiguration: error unmarshaling JSON: while decoding JSON: json: unknown field "disablePreemption"`},
+		"unknown plugin on": {head + "profiles: [{}, {schedulerName: b, plugins: {filter: {enabled: [{name: " +
+			"NodeAffinity}, {name: Magic}]}}}]",
+			`profiles[1].plugins.filter.enabled[1].name: there is no plugin "Magic", ` + names},
+		"unknown plugin off": {head + "profiles: [{plugins: {score: {disabled: [{name: Magic}]}}}]",
+			`profiles[0].plugins.score.disabled[0].name: there is no plugin "Magic", ` + names},
+		"unknown plugin's args": {head + "profiles: [{pluginConfig: [{name: Magic}]}]",
+			`profiles[0].pluginConfig[0].name: there is no plugin "Magic", ` + names},
+		"SCH-004: queue order off": {head + "profiles: [{plugins: {multiPoint: {disabled: [{name: PrioritySort}]}}}]",
+			"profiles[0].plugins.multiPoint.disabled[0].name: PrioritySort cannot be disabled"},
+		"weight": {head +
+			"profiles: [{plugins: {score: {enabled: [{name: NodeAffinity, weight: 101}]}}}]",
+			"profiles[0].plugins.score.enabled[0].weight: 101, it must be from 1 to 100"},
+		"args of a rule without": {head + "profiles: [{pluginConfig: [{name: NodePorts, args: {a: b}}]}]",
+			"profiles[0].pluginConfig[0].args: NodePorts takes no arguments, only NodeResourcesFit does"},
+		"strategy": {head + "profiles: [{pluginConfig: [{name: NodeResourcesFit, args: " +
+			"{scoringStrategy: {type: MostAllocated}}}]}]",
+			`profiles[0].pluginConfig[0].args.scoringStrategy.type: "MostAllocated", it must be "LeastAllocated"`},
+		"resource": {head + "profiles: [{pluginConfig: [{name: NodeResourcesFit, args: " +
+			"{scoringStrategy: {resources: [{name: gpu}]}}}]}]",
+			`profiles[0].pluginConfig[0].args.scoringStrategy.resources[0].name: "gpu", it must be cpu, memory or ephemeral-storage`},
+		"a profile twice": {head + "profiles: [{}, {schedulerName: default-scheduler}]",
+			`profiles[1].schedulerName: "default-scheduler" stands twice, each profile needs its own`},
+		"extenders": {head + "extenders: [{urlPrefix: 'http://x'}]",
+			"extenders: this scheduler calls none, the list must be empty"},
+		"first delay": {head + "podInitialBackoffSeconds: 0",
+			"podInitialBackoffSeconds: 0, it must be greater than 0"},
+		"longest delay": {head + "podInitialBackoffSeconds: 5\npodMaxBackoffSeconds: 4",
+			"podMaxBackoffSeconds: 4, it must not be less than podInitialBackoffSeconds, which is 5"},
+		"version": {
+			"apiVersion: kubescheduler.config.k8s.io/v1alpha1\nkind: KubeSchedulerConfiguration",
+			`apiVersion and kind are "kubescheduler.config.k8s.io/v1alpha1" and "KubeSchedulerConfiguration", they must be "kubescheduler.config.k8s.io/v1" and "KubeSchedulerConfiguration"`},
+		"SCH-004: the old switch": {head + "disablePreemption: true",
+			`reading KubeSchedulerConfiguration: error unmarshaling JSON: while decoding JSON: json: unknown field "disablePreemption"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Parse([]byte(test.yaml))
@@ -87,14 +117,17 @@ func TestMistakes(t *testing.T) {
 }
 
 func TestBackoffAndUnused(t *testing.T) {
-	c, err := Parse([]byte(head + "podInitialBackoffSeconds: 2\npodMaxBackoffSeconds: 60\nparallelism: 4\nleaderElection: {leaderElect: true}"))
+	c,
+		err := Parse([]byte(head + "podInitialBackoffSeconds: 2\npodMaxBackoffSeconds: 60\nparallelism: " +
+		"4\nleaderElection: {leaderElect: true}"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if c.Backoff.First != 2*time.Second || c.Backoff.Max != time.Minute {
 		t.Errorf("back-off is %v", c.Backoff)
 	}
-	if len(c.Unused) != 2 || !strings.HasPrefix(c.Unused[0], "parallelism: ") || !strings.HasPrefix(c.Unused[1], "leaderElection: ") {
+	if len(c.Unused) != 2 || !strings.HasPrefix(c.Unused[0], "parallelism: ") || !strings.HasPrefix(c.Unused[1],
+		"leaderElection: ") {
 		t.Errorf("unused are %q", c.Unused)
 	}
 	if d := Default(); d.Backoff.First != time.Second || d.Backoff.Max != 10*time.Second { // SCH-032

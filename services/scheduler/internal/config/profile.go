@@ -206,7 +206,8 @@ func readStrategy(s *schedulerv1.ScoringStrategy) ([]noderesourcesfit.Weight, er
 	}
 	var weights []noderesourcesfit.Weight
 	for i, spec := range s.Resources {
-		r := slices.IndexFunc(columns.BasicNames[:columns.Pods], func(n corev1.ResourceName) bool { return string(n) == spec.Name })
+		r := slices.IndexFunc(columns.BasicNames[:columns.Pods],
+			func(n corev1.ResourceName) bool { return string(n) == spec.Name })
 		if r < 0 {
 			return nil, fmt.Errorf("resources[%d].name: %q, it must be cpu, memory or ephemeral-storage", i, spec.Name)
 		}

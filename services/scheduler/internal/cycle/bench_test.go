@@ -24,7 +24,8 @@ func benchNode(i int) *corev1.Node {
 		}},
 		Status: corev1.NodeStatus{Allocatable: corev1.ResourceList{
 			corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("32Gi"),
-			corev1.ResourcePods: resource.MustParse("110"), corev1.ResourceEphemeralStorage: resource.MustParse("100Gi"),
+			corev1.ResourcePods:             resource.MustParse("110"),
+			corev1.ResourceEphemeralStorage: resource.MustParse("100Gi"),
 		}},
 	}
 }
@@ -36,10 +37,11 @@ func benchPod(i, classes int) *corev1.Pod {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: uid, UID: types.UID(uid)},
 		Spec: corev1.PodSpec{
 			SchedulerName: corev1.DefaultSchedulerName,
-			Containers: []corev1.Container{{Name: "c", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
-				corev1.ResourceCPU:    *resource.NewMilliQuantity(int64(100+i%classes), resource.DecimalSI),
-				corev1.ResourceMemory: resource.MustParse("500Mi"),
-			}}}},
+			Containers: []corev1.Container{{Name: "c",
+				Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
+					corev1.ResourceCPU:    *resource.NewMilliQuantity(int64(100+i%classes), resource.DecimalSI),
+					corev1.ResourceMemory: resource.MustParse("500Mi"),
+				}}}},
 		},
 	}
 }

@@ -215,8 +215,8 @@ func (y *Cycle) enqueue(p *pod, o *corev1.Pod, now time.Time) {
 	}
 }
 
-// classify takes over the newest version of a Pod without a node and reports whether it changed in what rules read. Then
-// it is nowhere in the queue.
+// classify takes over the newest version of a Pod without a node and reports whether it changed in what rules read.
+// Then it is nowhere in the queue.
 func (y *Cycle) classify(p *pod, o *corev1.Pod) bool {
 	c := y.classes.Join(p.profile, rules.PodOf(o, y.state.Usage(o)))
 	if p.class != nil {

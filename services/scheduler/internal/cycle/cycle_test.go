@@ -37,9 +37,11 @@ func newFixture(t *testing.T) *fixture {
 // node adds a node with that many CPUs and room for ten Pods.
 func (f *fixture) node(name, cpu string, change ...func(*corev1.Node)) {
 	n := &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name, corev1.LabelOSStable: "linux"}},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name,
+			corev1.LabelOSStable: "linux"}},
 		Status: corev1.NodeStatus{Allocatable: corev1.ResourceList{
-			corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse("4Gi"), corev1.ResourcePods: resource.MustParse("10"),
+			corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse("4Gi"),
+			corev1.ResourcePods: resource.MustParse("10"),
 		}},
 	}
 	for _, c := range change {
@@ -53,7 +55,8 @@ func pod(name, cpu string, change ...func(*corev1.Pod)) *corev1.Pod {
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID("uid-" + name)},
 		Spec: corev1.PodSpec{SchedulerName: corev1.DefaultSchedulerName, Containers: []corev1.Container{{
-			Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}}}}},
+			Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(
+				cpu)}}}}},
 	}
 	for _, c := range change {
 		c(p)
@@ -106,7 +109,8 @@ func (f *fixture) wait(d time.Duration) { f.now = f.now.Add(d) }
 func TestUrgentPodsGetTheRoom(t *testing.T) {
 	f := newFixture(t)
 	f.node("n", "2")
-	f.add(pod("nil", "1"), pod("low", "1", withPriority(-1)), pod("high", "1", withPriority(10)), pod("zero", "1", withPriority(0)))
+	f.add(pod("nil", "1"), pod("low", "1", withPriority(-1)), pod("high", "1", withPriority(10)),
+		pod("zero", "1", withPriority(0)))
 	f.want("high:n nil:n zero:- low:-")
 }
 
@@ -146,12 +150,15 @@ func TestQueueOrderCannotBeSwitchedOff(t *testing.T) {
 		"all postFilter": "{postFilter: {disabled: [{name: '*'}]}}",
 	} {
 		t.Run(name, func(t *testing.T) {
-			c, err := config.Parse([]byte("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n" +
-				"profiles: [{plugins: " + plugins + "}]"))
+			c,
+				err := config.Parse([]byte(
+				"apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n" +
+					"profiles: [{plugins: " + plugins + "}]"))
 			if err != nil {
 				t.Fatal(err)
 			}
-			f := &fixture{t: t, now: start, Cycle: cycle.New(cycle.Config{Profiles: c.Profiles, Backoff: c.Backoff, Seed: 1})}
+			f := &fixture{t: t, now: start, Cycle: cycle.New(cycle.Config{Profiles: c.Profiles, Backoff: c.Backoff,
+				Seed: 1})}
 			f.Lead(corev1.DefaultSchedulerName, true, start)
 			f.node("n", "4")
 			f.add(pod("low", "1"), pod("high", "1", withPriority(10)), pod("higher", "1", withPriority(11)))
@@ -197,24 +204,34 @@ func TestWhatWakes(t *testing.T) {
 		"a node too small comes":    {func(*fixture) {}, pod("p", "1"), func(f *fixture) { f.node("n", "500m") }, ""},
 		"the node grows":            {full, pod("p", "1"), func(f *fixture) { f.node("n", "2") }, "p:n"},
 		"the node grows too little": {full, pod("p", "1"), func(f *fixture) { f.node("n", "1500m") }, ""},
-		"a Pod goes":                {full, pod("p", "1"), func(f *fixture) { f.RemovePod(pod("running", "1")) }, "p:n"},
+		"a Pod goes": {full, pod("p", "1"), func(f *fixture) { f.RemovePod(pod("running", "1")) },
+			"p:n"},
 		"a Pod ends": {full, pod("p", "1"), func(f *fixture) {
 			f.add(pod("running", "1", onNode("n"), func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }))
 		}, "p:n"},
-		"a Pod is being deleted": {full, pod("p", "1"), func(f *fixture) { f.add(pod("running", "1", onNode("n"), terminating)) }, ""},
+		"a Pod is being deleted": {full, pod("p", "1"),
+			func(f *fixture) { f.add(pod("running", "1", onNode("n"), terminating)) }, ""},
 		"a Pod that was being deleted is gone": {func(f *fixture) {
 			full(f)
 			f.add(pod("running", "1", onNode("n"), terminating))
 		}, pod("p", "1"), func(f *fixture) { f.RemovePod(pod("running", "1", onNode("n"), terminating)) }, "p:n"},
 		"a Pod goes, not enough": {full, pod("p", "2"), func(f *fixture) { f.RemovePod(pod("running", "1")) }, ""},
-		"a Pod is scaled down":   {full, pod("p", "500m"), func(f *fixture) { f.add(pod("running", "500m", onNode("n"))) }, "p:n"},
-		"uncordoned":             {func(f *fixture) { f.node("n", "1", cordon) }, pod("p", "1"), func(f *fixture) { f.node("n", "1") }, "p:n"},
-		"untainted":              {func(f *fixture) { f.node("n", "1", taint) }, pod("p", "1"), func(f *fixture) { f.node("n", "1") }, "p:n"},
-		"the Pod tolerates now":  {func(f *fixture) { f.node("n", "1", taint) }, pod("p", "1"), func(f *fixture) { f.add(pod("p", "1", tolerating)) }, "p:n"},
-		"relabelled":             {func(f *fixture) { f.node("n", "1") }, pod("p", "1", picky), func(f *fixture) { f.node("n", "1", label) }, "p:n"},
-		"its own node comes":     {func(f *fixture) { f.node("m", "1") }, pod("p", "1", pinned), func(f *fixture) { f.node("n", "1") }, "p:n"},
-		"another node comes":     {func(f *fixture) { f.node("m", "1") }, pod("p", "1", pinned), func(f *fixture) { f.node("o", "1") }, ""},
-		"its status changes":     {full, pod("p", "1"), func(f *fixture) { f.add(pod("p", "1", func(p *corev1.Pod) { p.ResourceVersion = "2" })) }, ""},
+		"a Pod is scaled down": {full, pod("p", "500m"),
+			func(f *fixture) { f.add(pod("running", "500m", onNode("n"))) }, "p:n"},
+		"uncordoned": {func(f *fixture) { f.node("n", "1", cordon) }, pod("p", "1"),
+			func(f *fixture) { f.node("n", "1") }, "p:n"},
+		"untainted": {func(f *fixture) { f.node("n", "1", taint) }, pod("p", "1"),
+			func(f *fixture) { f.node("n", "1") }, "p:n"},
+		"the Pod tolerates now": {func(f *fixture) { f.node("n", "1", taint) }, pod("p", "1"),
+			func(f *fixture) { f.add(pod("p", "1", tolerating)) }, "p:n"},
+		"relabelled": {func(f *fixture) { f.node("n", "1") }, pod("p", "1", picky),
+			func(f *fixture) { f.node("n", "1", label) }, "p:n"},
+		"its own node comes": {func(f *fixture) { f.node("m", "1") }, pod("p", "1", pinned),
+			func(f *fixture) { f.node("n", "1") }, "p:n"},
+		"another node comes": {func(f *fixture) { f.node("m", "1") }, pod("p", "1", pinned),
+			func(f *fixture) { f.node("o", "1") }, ""},
+		"its status changes": {full, pod("p", "1"),
+			func(f *fixture) { f.add(pod("p", "1", func(p *corev1.Pod) { p.ResourceVersion = "2" })) }, ""},
 		"a binding fails": {func(f *fixture) {
 			f.node("n", "1")
 			f.add(pod("q", "1", withPriority(1)))
@@ -312,8 +329,8 @@ func TestPodIsPlacedOnce(t *testing.T) {
 	f.want("")
 }
 
-// SAF-121: what rules read of a Pod changes while its binding is in flight: it is not given a second node. When the binding
-// fails, it is judged by what it is by then.
+// SAF-121: what rules read of a Pod changes while its binding is in flight: it is not given a second node. When the
+// binding fails, it is judged by what it is by then.
 func TestPodChangesWhileItsBindingIsInFlight(t *testing.T) {
 	tainted := rulestest.Tainted(corev1.Taint{Key: "k", Effect: corev1.TaintEffectNoSchedule})
 	for name, test := range map[string]struct {
@@ -454,7 +471,8 @@ func TestLeadTakesUpWhatWaits(t *testing.T) {
 	f.add(pod("placed", "1"))
 	f.want("placed:n")
 	f.Lead(corev1.DefaultSchedulerName, false, f.now)
-	f.add(pod("gated", "1", gate), pod("waits", "1"), pod("other", "1", func(p *corev1.Pod) { p.Spec.SchedulerName = "other" }))
+	f.add(pod("gated", "1", gate), pod("waits", "1"),
+		pod("other", "1", func(p *corev1.Pod) { p.Spec.SchedulerName = "other" }))
 	f.Lead(corev1.DefaultSchedulerName, true, f.now)
 	f.want("waits:n")
 }
@@ -568,7 +586,8 @@ func TestPinnedPodsAreWokenByTheirNode(t *testing.T) {
 func TestProfiles(t *testing.T) {
 	profile := config.DefaultProfile()
 	profile.Name = "second"
-	f := &fixture{t: t, now: start, Cycle: cycle.New(cycle.Config{Profiles: []rules.Profile{config.DefaultProfile(), profile}})}
+	f := &fixture{t: t, now: start, Cycle: cycle.New(cycle.Config{Profiles: []rules.Profile{config.DefaultProfile(),
+		profile}})}
 	f.node("n", "4")
 	f.add(pod("a", "1"), pod("b", "1", func(p *corev1.Pod) { p.Spec.SchedulerName = "second" }))
 	f.want("")
@@ -578,7 +597,8 @@ func TestProfiles(t *testing.T) {
 	f.want("a:n")
 }
 
-// SAF-024, SAF-125: a Pod that has its node is left there, whatever better place comes, and whatever the node turns into.
+// SAF-024, SAF-125: a Pod that has its node is left there, whatever better place comes, and whatever the node turns
+// into.
 func TestBoundPodsAreLeftAlone(t *testing.T) {
 	f := newFixture(t)
 	f.node("n", "1")

@@ -53,7 +53,8 @@ func (y *Cycle) Explain(name types.NamespacedName) (Explanation, bool) {
 		out.Facts = append(out.Facts, Fact{Time: retryAt, Reason: "Retry", Message: "is tried again then"})
 	}
 	if p.last != nil && p.last.Node == "" {
-		out.Facts = append(out.Facts, Fact{Time: since, Reason: corev1.PodReasonUnschedulable, Message: p.last.Message()})
+		out.Facts = append(out.Facts, Fact{Time: since, Reason: corev1.PodReasonUnschedulable,
+			Message: p.last.Message()})
 	}
 	out.Facts = append(out.Facts, y.explainNodes(p)...)
 	return out, true
@@ -80,7 +81,8 @@ func (y *Cycle) explainNodes(p *pod) []Fact {
 			continue
 		}
 		if len(facts) == maxExplained {
-			return append(facts, Fact{Reason: "Node", Message: fmt.Sprintf("and %d more nodes", y.state.Nodes()-maxExplained)})
+			return append(facts, Fact{Reason: "Node", Message: fmt.Sprintf("and %d more nodes",
+				y.state.Nodes()-maxExplained)})
 		}
 		texts := []string{}
 		for _, r := range p.class.Judge(y.state, y.state.Node(slot)) {

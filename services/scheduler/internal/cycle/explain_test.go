@@ -30,7 +30,8 @@ func TestExplainFindsTheNewPodOfAName(t *testing.T) {
 
 // An explanation names fifty nodes and counts the rest.
 func TestExplainNamesFiftyNodes(t *testing.T) {
-	for nodes, want := range map[int]string{50: "n49: can take the Pod", 51: "and 1 more nodes", 53: "and 3 more nodes"} {
+	for nodes, want := range map[int]string{50: "n49: can take the Pod", 51: "and 1 more nodes",
+		53: "and 3 more nodes"} {
 		f := newFixture(t)
 		f.node("gone", "4")
 		f.RemoveNode("gone")
@@ -41,7 +42,8 @@ func TestExplainNamesFiftyNodes(t *testing.T) {
 		f.add(pod("p", "1"))
 		e, _ := f.Explain(types.NamespacedName{Namespace: "default", Name: "p"})
 		if len(e.Facts) != 1+min(nodes, 51) || e.Facts[len(e.Facts)-1].Message != want {
-			t.Errorf("%d nodes make %d facts, the last is %q, want %q", nodes, len(e.Facts), e.Facts[len(e.Facts)-1].Message, want)
+			t.Errorf("%d nodes make %d facts, the last is %q, want %q", nodes, len(e.Facts),
+				e.Facts[len(e.Facts)-1].Message, want)
 		}
 	}
 }
@@ -55,7 +57,8 @@ func TestExplainOtherPlaces(t *testing.T) {
 	f.want("p:n")
 	f.Failed("uid-p", f.now)
 	e, _ := f.Explain(name)
-	if e.Summary != "waits to be tried again" || e.Facts[1].Reason != "Retry" || !e.Facts[1].Time.Equal(start.Add(time.Second)) {
+	if e.Summary != "waits to be tried again" || e.Facts[1].Reason != "Retry" ||
+		!e.Facts[1].Time.Equal(start.Add(time.Second)) {
 		t.Errorf("says %+v", e)
 	}
 	if e.Facts[0].Message != "priority 0, 1 failed tries, backoff" || e.Facts[2].Reason != "Node" {
@@ -76,14 +79,22 @@ func TestUnread(t *testing.T) {
 		spec corev1.PodSpec
 		want []string
 	}{
-		"nothing":         {corev1.PodSpec{}, nil},
-		"a wish":          {corev1.PodSpec{TopologySpreadConstraints: []corev1.TopologySpreadConstraint{spread(corev1.ScheduleAnyway)}}, nil},
-		"a demand":        {corev1.PodSpec{TopologySpreadConstraints: []corev1.TopologySpreadConstraint{spread(corev1.DoNotSchedule)}}, []string{"spec.topologySpreadConstraints"}},
-		"affinity to no":  {corev1.PodSpec{Affinity: &corev1.Affinity{}}, nil},
-		"empty affinity":  {corev1.PodSpec{Affinity: &corev1.Affinity{PodAffinity: &corev1.PodAffinity{}, PodAntiAffinity: &corev1.PodAntiAffinity{}}}, nil},
-		"affinity":        {corev1.PodSpec{Affinity: &corev1.Affinity{PodAffinity: &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{}}}}}, []string{"spec.affinity.podAffinity"}},
-		"anti-affinity":   {corev1.PodSpec{Affinity: &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{}}}}}, []string{"spec.affinity.podAntiAffinity"}},
-		"wishes together": {corev1.PodSpec{Affinity: &corev1.Affinity{PodAffinity: &corev1.PodAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{}}}}}, nil},
+		"nothing": {corev1.PodSpec{}, nil},
+		"a wish": {corev1.PodSpec{TopologySpreadConstraints: []corev1.TopologySpreadConstraint{
+			spread(corev1.ScheduleAnyway)}}, nil},
+		"a demand": {corev1.PodSpec{TopologySpreadConstraints: []corev1.TopologySpreadConstraint{
+			spread(corev1.DoNotSchedule)}}, []string{"spec.topologySpreadConstraints"}},
+		"affinity to no": {corev1.PodSpec{Affinity: &corev1.Affinity{}}, nil},
+		"empty affinity": {corev1.PodSpec{Affinity: &corev1.Affinity{PodAffinity: &corev1.PodAffinity{},
+			PodAntiAffinity: &corev1.PodAntiAffinity{}}}, nil},
+		"affinity": {corev1.PodSpec{Affinity: &corev1.Affinity{PodAffinity: &corev1.PodAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{}}}}},
+			[]string{"spec.affinity.podAffinity"}},
+		"anti-affinity": {corev1.PodSpec{Affinity: &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{}}}}},
+			[]string{"spec.affinity.podAntiAffinity"}},
+		"wishes together": {corev1.PodSpec{Affinity: &corev1.Affinity{PodAffinity: &corev1.PodAffinity{
+			PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{}}}}}, nil},
 	} {
 		v := cycle.Verdict{Pod: &corev1.Pod{Spec: test.spec}}
 		if got := v.Unread(); !slices.Equal(got, test.want) {

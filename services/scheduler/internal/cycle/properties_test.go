@@ -171,7 +171,8 @@ func (w *world) check(v cycle.Verdict) {
 	}
 	best, _ := want.Best()
 	if score != best || v.Score != best {
-		w.t.Fatalf("pod %s is placed on %s of score %d for %d, the best is %d", v.Pod.Name, v.Node, score, v.Score, best)
+		w.t.Fatalf("pod %s is placed on %s of score %d for %d, the best is %d", v.Pod.Name, v.Node, score, v.Score,
+			best)
 	}
 	if v.Feasible != len(want.Scores) {
 		w.t.Fatalf("pod %s could go to %d nodes, want %d", v.Pod.Name, v.Feasible, len(want.Scores))

@@ -90,7 +90,8 @@ func (g *generator) pod() *corev1.Pod {
 }
 
 func (g *generator) toleration(key string) corev1.Toleration {
-	t := corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists, Effect: pick(g, "", corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule)}
+	t := corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists,
+		Effect: pick(g, "", corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule)}
 	if g.chance(50) {
 		t.Operator, t.Value = corev1.TolerationOpEqual, pick(g, "x", "y")
 	}
@@ -114,7 +115,8 @@ func (g *generator) container() corev1.Container {
 	c := corev1.Container{Name: "c", Resources: corev1.ResourceRequirements{Requests: requests}}
 	if g.chance(15) {
 		c.Ports = []corev1.ContainerPort{{
-			HostPort: pick(g, int32(80), 81), Protocol: pick(g, corev1.ProtocolTCP, corev1.ProtocolUDP), HostIP: pick(g, "", "0.0.0.0", "127.0.0.1", "10.0.0.1"),
+			HostPort: pick(g, int32(80), 81), Protocol: pick(g, corev1.ProtocolTCP, corev1.ProtocolUDP),
+			HostIP: pick(g, "", "0.0.0.0", "127.0.0.1", "10.0.0.1"),
 		}}
 	}
 	return c
@@ -159,6 +161,7 @@ func (g *generator) term() corev1.NodeSelectorTerm {
 			{Key: "disk", Operator: pick(g, corev1.NodeSelectorOpExists, corev1.NodeSelectorOpDoesNotExist)}}}
 	default:
 		return corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{
-			{Key: "zone", Operator: pick(g, corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn), Values: []string{pick(g, "a", "b"), "c"}}}}
+			{Key: "zone", Operator: pick(g, corev1.NodeSelectorOpIn, corev1.NodeSelectorOpNotIn),
+				Values: []string{pick(g, "a", "b"), "c"}}}}
 	}
 }

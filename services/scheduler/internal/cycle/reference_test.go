@@ -11,8 +11,8 @@ import (
 	resourcehelper "k8s.io/component-helpers/resource"
 )
 
-// cluster is the slow, obvious scheduler: it looks at every node and every Pod for each decision and keeps nothing. Tests
-// compare the fast one with it. It shares no code with the rules.
+// cluster is the slow, obvious scheduler: it looks at every node and every Pod for each decision and keeps nothing.
+// Tests compare the fast one with it. It shares no code with the rules.
 type cluster struct {
 	Nodes map[string]*corev1.Node
 	Pods  map[types.UID]*corev1.Pod
@@ -51,7 +51,10 @@ func (c *cluster) Judge(p *corev1.Pod) expectation {
 			v.Scores[name] = 0
 		}
 	}
-	c.addShared(v.Scores, 3, true, func(n *corev1.Node) int64 { return intolerable(p, n, corev1.TaintEffectPreferNoSchedule) })
+	c.addShared(v.Scores, 3, true, func(n *corev1.Node) int64 {
+		return intolerable(p, n,
+			corev1.TaintEffectPreferNoSchedule)
+	})
 	c.addShared(v.Scores, 2, false, func(n *corev1.Node) int64 { return preferred(p, n) })
 	for name := range v.Scores {
 		v.Scores[name] += c.leastAllocated(p, c.Nodes[name]) + c.balanced(p, c.Nodes[name])
@@ -82,7 +85,8 @@ func (c *cluster) refusals(p *corev1.Pod, n *corev1.Node) []string {
 	switch {
 	case !matches(p, n):
 		return []string{"node(s) didn't match Pod's node affinity/selector"}
-	case n.Spec.Unschedulable && !tolerates(p, corev1.Taint{Key: "node.kubernetes.io/unschedulable", Effect: corev1.TaintEffectNoSchedule}):
+	case n.Spec.Unschedulable && !tolerates(p, corev1.Taint{Key: "node.kubernetes.io/unschedulable",
+		Effect: corev1.TaintEffectNoSchedule}):
 		return []string{"node(s) were unschedulable"}
 	case intolerable(p, n, corev1.TaintEffectNoSchedule)+intolerable(p, n, corev1.TaintEffectNoExecute) > 0:
 		return []string{"node(s) had untolerated taint(s)"}

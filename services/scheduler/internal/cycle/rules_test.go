@@ -11,7 +11,8 @@ import (
 type nodeChanges = []func(*corev1.Node)
 type podChanges = []func(*corev1.Pod)
 
-// One node, and one Pod that it can take or not. What each rule refuses is tested beside it; here is how they go together.
+// One node, and one Pod that it can take or not. What each rule refuses is tested beside it; here is how they go
+// together.
 func TestFilters(t *testing.T) {
 	const (
 		affinity = "0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector."
@@ -25,21 +26,30 @@ func TestFilters(t *testing.T) {
 		pod    podChanges
 		reason string
 	}{
-		"POD-002: a Pod that asks for nothing":  {nil, nil, ""},
-		"POD-034: spec.os.name does not matter": {nil, podChanges{func(p *corev1.Pod) { p.Spec.OS = &corev1.PodOS{Name: corev1.Windows} }}, ""},
-		"a selector":                            {nil, podChanges{rulestest.Selecting("disk", "ssd")}, affinity},
-		"a hostname":                            {nil, podChanges{rulestest.Selecting(corev1.LabelHostname, "n")}, ""},
-		"another hostname":                      {nil, podChanges{rulestest.Selecting(corev1.LabelHostname, "m")}, affinity},
-		"a taint":                               {nodeChanges{rulestest.Tainted(controlPlane)}, nil, tainted},
-		"a cordon":                              {nodeChanges{rulestest.Cordoned}, nil, cordon},
-		"what it is comes before what room it has": {nodeChanges{rulestest.Cordoned}, podChanges{rulestest.Asking(corev1.ResourceCPU, "64")}, cordon},
-		"what is asked for comes before all":       {nodeChanges{rulestest.Cordoned, rulestest.Tainted(controlPlane)}, podChanges{rulestest.Selecting("disk", "ssd")}, affinity},
-		"a cordon comes before a taint":            {nodeChanges{rulestest.Cordoned, rulestest.Tainted(controlPlane)}, nil, cordon},
-		"a port comes before resources":            {nil, podChanges{rulestest.HostPort(9000), rulestest.Asking(corev1.ResourceCPU, "64")}, noPort},
-		"another port":                             {nil, podChanges{rulestest.HostPort(9001)}, ""},
-		"SCH-033: too little cpu":                  {nil, podChanges{rulestest.Asking(corev1.ResourceCPU, "4001m")}, "0/1 nodes are available: 1 Insufficient cpu."},
-		"just enough cpu":                          {nil, podChanges{rulestest.Asking(corev1.ResourceCPU, "4")}, ""},
-		"too little of several":                    {nil, podChanges{rulestest.Asking(corev1.ResourceCPU, "5"), rulestest.Asking(corev1.ResourceMemory, "5Gi")}, "0/1 nodes are available: 1 Insufficient cpu, 1 Insufficient memory."},
+		"POD-002: a Pod that asks for nothing": {nil, nil, ""},
+		"POD-034: spec.os.name does not matter": {nil,
+			podChanges{func(p *corev1.Pod) { p.Spec.OS = &corev1.PodOS{Name: corev1.Windows} }}, ""},
+		"a selector": {nil, podChanges{rulestest.Selecting("disk", "ssd")}, affinity},
+		"a hostname": {nil, podChanges{rulestest.Selecting(corev1.LabelHostname, "n")}, ""},
+		"another hostname": {nil, podChanges{rulestest.Selecting(corev1.LabelHostname, "m")},
+			affinity},
+		"a taint":  {nodeChanges{rulestest.Tainted(controlPlane)}, nil, tainted},
+		"a cordon": {nodeChanges{rulestest.Cordoned}, nil, cordon},
+		"what it is comes before what room it has": {nodeChanges{rulestest.Cordoned},
+			podChanges{rulestest.Asking(corev1.ResourceCPU, "64")}, cordon},
+		"what is asked for comes before all": {nodeChanges{rulestest.Cordoned, rulestest.Tainted(controlPlane)},
+			podChanges{rulestest.Selecting("disk", "ssd")}, affinity},
+		"a cordon comes before a taint": {nodeChanges{rulestest.Cordoned, rulestest.Tainted(controlPlane)},
+			nil, cordon},
+		"a port comes before resources": {nil, podChanges{rulestest.HostPort(9000),
+			rulestest.Asking(corev1.ResourceCPU, "64")}, noPort},
+		"another port": {nil, podChanges{rulestest.HostPort(9001)}, ""},
+		"SCH-033: too little cpu": {nil, podChanges{rulestest.Asking(corev1.ResourceCPU, "4001m")},
+			"0/1 nodes are available: 1 Insufficient cpu."},
+		"just enough cpu": {nil, podChanges{rulestest.Asking(corev1.ResourceCPU, "4")}, ""},
+		"too little of several": {nil, podChanges{rulestest.Asking(corev1.ResourceCPU, "5"),
+			rulestest.Asking(corev1.ResourceMemory, "5Gi")},
+			"0/1 nodes are available: 1 Insufficient cpu, 1 Insufficient memory."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)
@@ -74,26 +84,39 @@ func TestScores(t *testing.T) {
 		running       podChanges // of a Pod on the worse node
 		pod           podChanges
 	}{
-		"more left of everything":      {running: podChanges{rulestest.Asking(corev1.ResourceCPU, "1"), rulestest.Asking(corev1.ResourceMemory, "1Gi")}},
+		"more left of everything": {running: podChanges{rulestest.Asking(corev1.ResourceCPU, "1"),
+			rulestest.Asking(corev1.ResourceMemory, "1Gi")}},
 		"more left of memory":          {running: podChanges{rulestest.Asking(corev1.ResourceMemory, "1Gi")}},
 		"counts Pods without requests": {running: podChanges{func(*corev1.Pod) {}}},
 		"balance of cpu and memory": { // the same mean is left of both, but the worse one's memory would be used up
-			better:  nodeChanges{rulestest.Offering(corev1.ResourceCPU, "2"), rulestest.Offering(corev1.ResourceMemory, "2Gi")},
-			worse:   nodeChanges{rulestest.Offering(corev1.ResourceCPU, "8"), rulestest.Offering(corev1.ResourceMemory, "1200Mi")},
+			better: nodeChanges{rulestest.Offering(corev1.ResourceCPU, "2"), rulestest.Offering(corev1.ResourceMemory,
+				"2Gi")},
+			worse: nodeChanges{rulestest.Offering(corev1.ResourceCPU, "8"), rulestest.Offering(corev1.ResourceMemory,
+				"1200Mi")},
 			running: podChanges{func(p *corev1.Pod) { p.Spec.Containers = nil }},
-			pod:     podChanges{rulestest.Asking(corev1.ResourceCPU, "1"), rulestest.Asking(corev1.ResourceMemory, "1Gi")},
+			pod: podChanges{rulestest.Asking(corev1.ResourceCPU, "1"), rulestest.Asking(corev1.ResourceMemory,
+				"1Gi")},
 		},
-		"preferred label": {better: nodeChanges{rulestest.Labelled("disk", "ssd")}, pod: podChanges{rulestest.Preferring(1, rulestest.Expression("disk", corev1.NodeSelectorOpIn, "ssd"))}},
+		"preferred label": {better: nodeChanges{rulestest.Labelled("disk", "ssd")},
+			pod: podChanges{rulestest.Preferring(1, rulestest.Expression("disk", corev1.NodeSelectorOpIn, "ssd"))}},
 		"the weights of preferred terms add up": {
-			better: nodeChanges{rulestest.Labelled("a", "1"), rulestest.Labelled("b", "1")}, worse: nodeChanges{rulestest.Labelled("c", "1")},
-			pod: podChanges{rulestest.Preferring(30, rulestest.Expression("a", corev1.NodeSelectorOpIn, "1")), rulestest.Preferring(30, rulestest.Expression("b", corev1.NodeSelectorOpIn, "1")), rulestest.Preferring(50, rulestest.Expression("c", corev1.NodeSelectorOpIn, "1"))},
+			better: nodeChanges{rulestest.Labelled("a", "1"), rulestest.Labelled("b", "1")},
+			worse:  nodeChanges{rulestest.Labelled("c", "1")},
+			pod: podChanges{rulestest.Preferring(30, rulestest.Expression("a", corev1.NodeSelectorOpIn, "1")),
+				rulestest.Preferring(30, rulestest.Expression("b", corev1.NodeSelectorOpIn, "1")),
+				rulestest.Preferring(50, rulestest.Expression("c", corev1.NodeSelectorOpIn, "1"))},
 		},
-		"a preferred hostname":             {pod: podChanges{rulestest.Preferring(1, rulestest.Expression(corev1.LabelHostname, corev1.NodeSelectorOpIn, "better"))}},
-		"fewer taints PreferNoSchedule":    {better: nodeChanges{rulestest.Tainted(prefer("a"))}, worse: nodeChanges{rulestest.Tainted(prefer("a"), prefer("b"))}},
-		"a preference outweighs some load": {better: nodeChanges{rulestest.Labelled("disk", "ssd"), rulestest.Offering(corev1.ResourceCPU, "3")}, pod: podChanges{rulestest.Preferring(1, rulestest.Expression("disk", corev1.NodeSelectorOpIn, "ssd"))}},
+		"a preferred hostname": {pod: podChanges{rulestest.Preferring(1,
+			rulestest.Expression(corev1.LabelHostname, corev1.NodeSelectorOpIn, "better"))}},
+		"fewer taints PreferNoSchedule": {better: nodeChanges{rulestest.Tainted(prefer("a"))},
+			worse: nodeChanges{rulestest.Tainted(prefer("a"), prefer("b"))}},
+		"a preference outweighs some load": {better: nodeChanges{rulestest.Labelled("disk", "ssd"),
+			rulestest.Offering(corev1.ResourceCPU, "3")},
+			pod: podChanges{rulestest.Preferring(1, rulestest.Expression("disk", corev1.NodeSelectorOpIn, "ssd"))}},
 		"tolerated PreferNoSchedule is no matter": {
-			better: nodeChanges{rulestest.Tainted(prefer("a"))}, running: podChanges{rulestest.Asking(corev1.ResourceCPU, "1")},
-			pod: podChanges{rulestest.Tolerating(corev1.Toleration{Key: "a", Operator: corev1.TolerationOpExists})},
+			better:  nodeChanges{rulestest.Tainted(prefer("a"))},
+			running: podChanges{rulestest.Asking(corev1.ResourceCPU, "1")},
+			pod:     podChanges{rulestest.Tolerating(corev1.Toleration{Key: "a", Operator: corev1.TolerationOpExists})},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -10,9 +10,9 @@ import (
 )
 
 // Which event wakes which parked Pod: one after which some node can take a Pod of its class. So it is not the kind of
-// the event that counts (a node added, enlarged, relabelled, untainted or uncordoned; a Pod gone, finished, or not bound
-// after all) but whether the node that it concerns passes the filters now. Only as many Pods are woken as get a node,
-// the most urgent first: one, and the next when that one was placed and a node can take yet another.
+// the event that counts (a node added, enlarged, relabelled, untainted or uncordoned; a Pod gone, finished, or not
+// bound after all) but whether the node that it concerns passes the filters now. Only as many Pods are woken as get a
+// node, the most urgent first: one, and the next when that one was placed and a node can take yet another.
 
 // parked is the classes of parked Pods. Classes whose Pods have left the queue by another way go at the next look.
 type parked struct {

@@ -34,8 +34,10 @@ var live = fields.AndSelectors(
 func New(client kubernetes.Interface, deliver func(Change)) (*Feed, error) {
 	rest := client.CoreV1().RESTClient()
 	f := &Feed{
-		nodes: cache.NewSharedIndexInformer(cache.NewListWatchFromClient(rest, "nodes", "", fields.Everything()), &corev1.Node{}, 0, nil),
-		pods:  cache.NewSharedIndexInformer(cache.NewListWatchFromClient(rest, "pods", "", live), &corev1.Pod{}, 0, nil),
+		nodes: cache.NewSharedIndexInformer(cache.NewListWatchFromClient(rest, "nodes", "", fields.Everything()),
+			&corev1.Node{}, 0, nil),
+		pods: cache.NewSharedIndexInformer(cache.NewListWatchFromClient(rest, "pods", "", live), &corev1.Pod{}, 0,
+			nil),
 	}
 	if err := f.follow(f.nodes, trimNode, nodeHandler(deliver)); err != nil {
 		return nil, fmt.Errorf("watching nodes: %w", err)
@@ -46,7 +48,8 @@ func New(client kubernetes.Interface, deliver func(Change)) (*Feed, error) {
 	return f, nil
 }
 
-func (f *Feed) follow(informer cache.SharedIndexInformer, trim cache.TransformFunc, handler cache.ResourceEventHandler) error {
+func (f *Feed) follow(informer cache.SharedIndexInformer, trim cache.TransformFunc,
+	handler cache.ResourceEventHandler) error {
 	if err := informer.SetTransform(trim); err != nil {
 		return err
 	}

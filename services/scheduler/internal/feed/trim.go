@@ -78,7 +78,8 @@ func trimStatuses(in []corev1.ContainerStatus) []corev1.ContainerStatus {
 	var out []corev1.ContainerStatus
 	for i := range in {
 		if s := &in[i]; s.Resources != nil || s.AllocatedResources != nil {
-			out = append(out, corev1.ContainerStatus{Name: s.Name, Resources: s.Resources, AllocatedResources: s.AllocatedResources})
+			out = append(out, corev1.ContainerStatus{Name: s.Name, Resources: s.Resources,
+				AllocatedResources: s.AllocatedResources})
 		}
 	}
 	return out

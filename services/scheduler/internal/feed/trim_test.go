@@ -14,32 +14,39 @@ import (
 
 func fullPod(node string) *corev1.Pod {
 	always := corev1.ContainerRestartPolicyAlways
-	requests := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1"), "example.com/gpu": resource.MustParse("1")}
+	requests := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1"),
+		"example.com/gpu": resource.MustParse("1")}
 	p := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", UID: "u", ResourceVersion: "5", Generation: 2, Labels: map[string]string{"a": "b"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", UID: "u", ResourceVersion: "5", Generation: 2,
+			Labels:        map[string]string{"a": "b"},
 			ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m"}}, Annotations: map[string]string{"big": "x"}},
 		Spec: corev1.PodSpec{
 			NodeName: node, SchedulerName: "s", Priority: new(int32),
 			Volumes:      []corev1.Volume{{Name: "v"}},
 			Overhead:     corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m")},
 			NodeSelector: map[string]string{"zone": "a"},
-			Affinity: &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{{
-				Weight: 1, Preference: corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "k", Operator: corev1.NodeSelectorOpExists}}}}}}},
+			Affinity: &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+				PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{{
+					Weight: 1, Preference: corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{
+						{Key: "k", Operator: corev1.NodeSelectorOpExists}}}}}}},
 			Tolerations: []corev1.Toleration{{Key: "t", Operator: corev1.TolerationOpExists}},
 			Containers: []corev1.Container{{
 				Name: "c", Image: "i", Env: []corev1.EnvVar{{Name: "E", Value: "v"}},
 				Resources: corev1.ResourceRequirements{Requests: requests, Limits: requests},
 				Ports:     []corev1.ContainerPort{{ContainerPort: 1}, {ContainerPort: 2, HostPort: 2}},
 			}},
-			InitContainers: []corev1.Container{{Name: "s", RestartPolicy: &always, Resources: corev1.ResourceRequirements{Requests: requests}}},
+			InitContainers: []corev1.Container{{Name: "s", RestartPolicy: &always,
+				Resources: corev1.ResourceRequirements{Requests: requests}}},
 		},
 		Status: corev1.PodStatus{
-			Conditions: []corev1.PodCondition{{Type: corev1.PodReady}, {Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "m"}},
+			Conditions: []corev1.PodCondition{{Type: corev1.PodReady},
+				{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "m"}},
 		},
 	}
 	if node != "" { // it runs, and is being resized
-		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "c", Image: "i", Resources: &corev1.ResourceRequirements{
-			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("3")}}}}
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "c", Image: "i",
+			Resources: &corev1.ResourceRequirements{
+				Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("3")}}}}
 	}
 	return p
 }
@@ -62,10 +69,12 @@ func TestTrimPodKeepsWhatRulesRead(t *testing.T) {
 		if node == "" && profile.Key(rules.PodOf(p, want)) != key {
 			t.Error("the class is another one")
 		}
-		if p.Namespace != "ns" || p.Name != "p" || p.UID != "u" || p.ResourceVersion != "5" || p.Generation != 2 || p.Spec.NodeName != node || p.Spec.SchedulerName != "s" {
+		if p.Namespace != "ns" || p.Name != "p" || p.UID != "u" || p.ResourceVersion != "5" || p.Generation != 2 ||
+			p.Spec.NodeName != node || p.Spec.SchedulerName != "s" {
 			t.Errorf("node %q: identity is %+v", node, p.ObjectMeta)
 		}
-		if p.ManagedFields != nil || p.Annotations != nil || p.Spec.Volumes != nil || p.Spec.Containers[0].Env != nil || p.Spec.Containers[0].Image != "" {
+		if p.ManagedFields != nil || p.Annotations != nil || p.Spec.Volumes != nil || p.Spec.Containers[0].Env != nil ||
+			p.Spec.Containers[0].Image != "" {
 			t.Errorf("node %q: keeps too much", node)
 		}
 		if node == "" && (len(p.Status.Conditions) != 1 || p.Status.Conditions[0].Message != "m") {
@@ -76,8 +85,9 @@ func TestTrimPodKeepsWhatRulesRead(t *testing.T) {
 
 func TestTrimNode(t *testing.T) {
 	n := &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{"zone": "a"}, Annotations: map[string]string{"big": "x"}},
-		Spec:       corev1.NodeSpec{Unschedulable: true, Taints: []corev1.Taint{{Key: "k"}}, PodCIDR: "10.0.0.0/24"},
+		ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{"zone": "a"},
+			Annotations: map[string]string{"big": "x"}},
+		Spec: corev1.NodeSpec{Unschedulable: true, Taints: []corev1.Taint{{Key: "k"}}, PodCIDR: "10.0.0.0/24"},
 		Status: corev1.NodeStatus{Allocatable: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("1")},
 			Images: []corev1.ContainerImage{{Names: []string{"i"}}}},
 	}
@@ -86,7 +96,8 @@ func TestTrimNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := object.(*corev1.Node)
-	if got.Name != "n" || got.Labels["zone"] != "a" || !got.Spec.Unschedulable || len(got.Spec.Taints) != 1 || len(got.Status.Allocatable) != 1 {
+	if got.Name != "n" || got.Labels["zone"] != "a" || !got.Spec.Unschedulable || len(got.Spec.Taints) != 1 ||
+		len(got.Status.Allocatable) != 1 {
 		t.Errorf("is %+v", got)
 	}
 	if got.Annotations != nil || got.Status.Images != nil || got.Spec.PodCIDR != "" {

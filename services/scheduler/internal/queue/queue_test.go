@@ -70,7 +70,8 @@ func TestDelaysGrow(t *testing.T) {
 	e := entry("a", 0)
 	q.Add(e, start)
 	now := start
-	for i, want := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 10 * time.Second, 10 * time.Second} {
+	for i, want := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second,
+		10 * time.Second, 10 * time.Second} {
 		if _, ok := q.Pop(now); !ok {
 			t.Fatalf("try %d: nothing to pop", i)
 		}
@@ -260,7 +261,8 @@ func TestAddAgain(t *testing.T) {
 	q.Add(other, start)
 	q.Park(e, start)
 	q.Add(e, start.Add(time.Second))
-	if place, since, retryAt := e.Place(); place != Active || !since.Equal(start.Add(time.Second)) || !retryAt.IsZero() || e.Attempts != 0 {
+	if place, since, retryAt := e.Place(); place != Active || !since.Equal(start.Add(time.Second)) ||
+		!retryAt.IsZero() || e.Attempts != 0 {
 		t.Errorf("it is in %s since %s, is retried at %s after %d tries", place, since, retryAt, e.Attempts)
 	}
 	if got := popAll(q, start.Add(time.Second)); got != "eo" {

@@ -47,7 +47,8 @@ func keyed(text func(rules.Pod) string) rules.Rule {
 func TestProfileKey(t *testing.T) {
 	c := rulestest.New(t)
 	profile := rules.Profile{Name: "a", Rules: []rules.Rule{
-		keyed(func(p rules.Pod) string { return p.Namespace }), {Name: "reads nothing"}, keyed(func(p rules.Pod) string { return p.Spec.Hostname }),
+		keyed(func(p rules.Pod) string { return p.Namespace }), {Name: "reads nothing"},
+		keyed(func(p rules.Pod) string { return p.Spec.Hostname }),
 	}}
 	pod := func(namespace, name, cpu string) rules.Pod {
 		p := rulestest.Pod("p", rulestest.Asking(corev1.ResourceCPU, cpu))
@@ -81,7 +82,8 @@ func TestMake(t *testing.T) {
 	score := func(rules.Pod) *rules.Score { return &rules.Score{} }
 	profile := rules.Profile{Rules: []rules.Rule{
 		{Filter: filter("first"), Score: score, Weight: 3},
-		{Filter: func(rules.Pod) *rules.Filter { return nil }, Score: func(rules.Pod) *rules.Score { return nil }, Weight: 1},
+		{Filter: func(rules.Pod) *rules.Filter { return nil }, Score: func(rules.Pod) *rules.Score { return nil },
+			Weight: 1},
 		{Filter: filter("second"), Score: score},
 		{Score: score, Weight: 1},
 	}}

@@ -18,7 +18,8 @@ var web = Owner{
 }
 
 func pod(change func(*corev1.Pod)) *corev1.Pod {
-	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "default", UID: "p-uid", Labels: map[string]string{"app": "web"}}}
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "default", UID: "p-uid",
+		Labels: map[string]string{"app": "web"}}}
 	change(p)
 	return p
 }
@@ -43,11 +44,14 @@ func TestDecide(t *testing.T) {
 			p.OwnerReferences = []metav1.OwnerReference{{UID: "x"}}
 		}, want: "adopt"},
 		{name: "DEP-159 of another controller", pod: ownedBy("other"), want: "ignore"},
-		{name: "DEP-159 being deleted", pod: func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{} }, want: "ignore"},
+		{name: "DEP-159 being deleted", pod: func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{} },
+			want: "ignore"},
 		{name: "DEP-159 by an owner that is being deleted", pod: func(*corev1.Pod) {}, deleting: true, want: "ignore"},
 		{name: "own and matching", pod: ownedBy("web-uid"), want: "own"},
-		{name: "DEP-175 own but no longer matching", pod: func(p *corev1.Pod) { ownedBy("web-uid")(p); relabelled(p) }, want: "release"},
-		{name: "own, not matching, of an owner that is being deleted", pod: func(p *corev1.Pod) { ownedBy("web-uid")(p); relabelled(p) }, deleting: true, want: "own"},
+		{name: "DEP-175 own but no longer matching", pod: func(p *corev1.Pod) { ownedBy("web-uid")(p); relabelled(p) },
+			want: "release"},
+		{name: "own, not matching, of an owner that is being deleted",
+			pod: func(p *corev1.Pod) { ownedBy("web-uid")(p); relabelled(p) }, deleting: true, want: "own"},
 		{name: "without an owner and not matching", pod: relabelled, want: "ignore"},
 		{name: "of another namespace", pod: func(p *corev1.Pod) { p.Namespace = "other" }, want: "ignore"},
 	} {
@@ -57,7 +61,8 @@ func TestDecide(t *testing.T) {
 			p := pod(c.pod)
 			before := p.DeepCopy()
 			claims := Decide(owner, []*corev1.Pod{p})
-			got := map[bool]string{len(claims.Owned) == 1: "own", len(claims.Adopt) == 1: "adopt", len(claims.Release) == 1: "release"}[true]
+			got := map[bool]string{len(claims.Owned) == 1: "own", len(claims.Adopt) == 1: "adopt",
+				len(claims.Release) == 1: "release"}[true]
 			if got == "" {
 				got = "ignore"
 			}

@@ -27,7 +27,8 @@ func TestFlagsSayWhatIsWrong(t *testing.T) {
 	}{
 		{"defaults", nil, ""},
 		{"a bundle", []string{"--root-ca-file", certificate, "--controllers", "rootca"}, ""},
-		{"an unknown controller", []string{"--controllers", "deployment,jobs"}, `--controllers: "jobs" is no controller`},
+		{"an unknown controller", []string{"--controllers", "deployment,jobs"},
+			`--controllers: "jobs" is no controller`},
 		{"no workers", []string{"--concurrent-syncs", "0"}, "--concurrent-syncs: 0 must be at least 1"},
 		{"a missing bundle", []string{"--root-ca-file", filepath.Join(dir, "none")}, "--root-ca-file: open "},
 		{"no bundle", []string{"--root-ca-file", text}, "--root-ca-file: " + text + " must begin with a PEM block"},

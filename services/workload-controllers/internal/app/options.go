@@ -41,7 +41,8 @@ func (o *options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&o.controllers, "controllers", o.controllers,
 		fmt.Sprintf("controllers to run, of %v; * stands for all, -name leaves one out", controllers.Names()))
 	fs.IntVar(&o.concurrent, "concurrent-syncs", o.concurrent, "how many objects each controller works on at once")
-	fs.StringVar(&o.rootCAFile, "root-ca-file", "", "PEM bundle to publish in every namespace as ConfigMap kube-root-ca.crt; without it none is published")
+	fs.StringVar(&o.rootCAFile, "root-ca-file", "",
+		"PEM bundle to publish in every namespace as ConfigMap kube-root-ca.crt; without it none is published")
 }
 
 // Validate implements daemon.Options.

@@ -20,7 +20,8 @@ func Confirm(ctx context.Context, server client.Reader, owner adopt.Owner) error
 		return fmt.Errorf("confirming before adoption: %w", err)
 	}
 	if live.UID != owner.UID || live.DeletionTimestamp != nil {
-		return fmt.Errorf("confirming before adoption: the %s with UID %s is gone or being deleted", owner.Kind.Kind, owner.UID)
+		return fmt.Errorf("confirming before adoption: the %s with UID %s is gone or being deleted", owner.Kind.Kind,
+			owner.UID)
 	}
 	return nil
 }

@@ -54,7 +54,8 @@ func Select(all []controller.Registration, names []string) []controller.Registra
 func Validate(names []string) error {
 	for _, name := range names {
 		if name != "*" && !slices.Contains(Names(), strings.TrimPrefix(name, "-")) {
-			return fmt.Errorf("%q is no controller, only *, %s, and each of these with - in front to leave it out are allowed",
+			return fmt.Errorf(
+				"%q is no controller, only *, %s, and each of these with - in front to leave it out are allowed",
 				name, strings.Join(Names(), ", "))
 		}
 	}

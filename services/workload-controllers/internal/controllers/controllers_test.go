@@ -42,12 +42,14 @@ func TestSelect(t *testing.T) {
 }
 
 func TestValidate(t *testing.T) {
-	for name, valid := range map[string]bool{"*": true, "deployment": true, "-replicaset": true, "job": false, "-job": false, "": false} {
+	for name, valid := range map[string]bool{"*": true, "deployment": true, "-replicaset": true, "job": false,
+		"-job": false, "": false} {
 		err := Validate([]string{name})
 		if (err == nil) != valid {
 			t.Errorf("%q: %v", name, err)
 		}
-		if err != nil && (!strings.Contains(err.Error(), `"`+name+`"`) || !strings.Contains(err.Error(), "serviceaccount")) {
+		if err != nil && (!strings.Contains(err.Error(), `"`+name+`"`) || !strings.Contains(err.Error(),
+			"serviceaccount")) {
 			t.Errorf("the message says neither what is wrong nor what is allowed: %v", err)
 		}
 	}
@@ -60,7 +62,8 @@ func TestRulesAreDeclared(t *testing.T) {
 			t.Errorf("%s declares nothing", r.Name)
 		}
 		for _, rule := range r.Rules {
-			if slices.Contains(rule.Verbs, "*") || slices.Contains(rule.Resources, "*") || slices.Contains(rule.Resources, "secrets") {
+			if slices.Contains(rule.Verbs, "*") || slices.Contains(rule.Resources, "*") ||
+				slices.Contains(rule.Resources, "secrets") {
 				t.Errorf("%s declares %v", r.Name, rule)
 			}
 		}

@@ -26,8 +26,8 @@ func New() *Gate {
 	return &Gate{pending: map[types.UID]map[types.UID]Seen{}}
 }
 
-// Await shuts the gate for the owner until the write to the object has been seen. A later write to the same object takes the
-// place of an earlier one.
+// Await shuts the gate for the owner until the write to the object has been seen. A later write to the same object
+// takes the place of an earlier one.
 func (g *Gate) Await(owner, object types.UID, seen Seen) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -22,7 +22,8 @@ func (s *store) GetByKey(key string) (any, bool, error) {
 func (s *store) LastStoreSyncResourceVersion() string { return s.version }
 
 func pod(uid types.UID, version string) *corev1.Pod {
-	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p", UID: uid, ResourceVersion: version}}
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p", UID: uid,
+		ResourceVersion: version}}
 }
 
 func TestWritten(t *testing.T) {

@@ -1,5 +1,5 @@
-// Package ownerindex finds cached objects of one kind by the object that controls them. What it returns is shared with the cache:
-// read only.
+// Package ownerindex finds cached objects of one kind by the object that controls them. What it returns is shared with
+// the cache: read only.
 package ownerindex
 
 import (

@@ -1,5 +1,5 @@
-// Package pace bounds how fast an owner makes Pods while those it makes fail, at the admission of a node for example. It is
-// pure, and remembers nothing: the Pods that failed are its memory.
+// Package pace bounds how fast an owner makes Pods while those it makes fail, at the admission of a node for example.
+// It is pure, and remembers nothing: the Pods that failed are its memory.
 package pace
 
 import (
@@ -29,8 +29,8 @@ type Pod struct {
 
 // Allow returns how many of the missing Pods may be made now. Where it is none, wake is when to ask again.
 //
-// After a round with failures the next one waits, twice as long each time, and is half as large each time. A Pod that was
-// made later and runs ends that.
+// After a round with failures the next one waits, twice as long each time, and is half as large each time. A Pod that
+// was made later and runs ends that.
 func Allow(pods []Pod, missing int, now time.Time) (create int, wake time.Time) {
 	failing := failingRounds(pods, now)
 	if failing == 0 {

@@ -43,11 +43,13 @@ func TestAllow(t *testing.T) {
 		{"and then 1 of 256", failed(nine[:8]...), 1000, 510, 3, 0},
 		{"nine rounds failed: 5 minutes are the most", failed(nine...), 1000, 809, 0, 810},
 		{"and then one", failed(nine...), 1000, 810, 1, 0},
-		{"what was made after the failures and is not known to run counts as a try", append(failed(0), made(pending, 5)...), 100, 6, 0, 7},
+		{"what was made after the failures and is not known to run counts as a try",
+			append(failed(0), made(pending, 5)...), 100, 6, 0, 7},
 		{"one that was made later runs", append(failed(0, 2), made(running, 3)...), 100, 3, 100, 0},
 		{"one of the same second runs", append(failed(2), made(running, 2)...), 100, 2, 100, 0},
 		{"one that was made before runs", append(made(running, 0), failed(1)...), 100, 2, 0, 3},
-		{"failures before one that runs do not count", append(failed(0, 2, 6, 20), made(running, 10)...), 100, 21, 0, 22},
+		{"failures before one that runs do not count", append(failed(0, 2, 6, 20), made(running, 10)...), 100, 21, 0,
+			22},
 		{"one that has succeeded is none that runs", append(failed(0), made(succeeded, 1)...), 100, 2, 0, 3},
 		{"10 minutes apart they belong together", failed(0, 600), 100, 603, 0, 604},
 		{"longer apart they do not", failed(0, 601), 100, 602, 0, 603},
@@ -70,7 +72,8 @@ func TestAllow(t *testing.T) {
 // Where every Pod fails at once, the number of tries is bounded, however many Pods are missing.
 func TestTriesAreFew(t *testing.T) {
 	for _, missing := range []int{1, 10, 500} {
-		// At most twice the missing by halves, then one each time: 9 rounds until the longest wait, 12 of those in an hour.
+		// At most twice the missing by halves, then one each time: 9 rounds until the longest wait, 12 of those in an
+		// hour.
 		most := 2*missing + 21
 		var pods []Pod
 		for now := start.Add(900 * time.Millisecond); now.Before(at(3600)) && len(pods) <= most; {

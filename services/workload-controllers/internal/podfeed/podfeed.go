@@ -1,5 +1,5 @@
-// Package podfeed keeps a podset.Index up to date from the Pod informer and tells controllers whose Pods changed. One feed
-// serves all controllers of a process.
+// Package podfeed keeps a podset.Index up to date from the Pod informer and tells controllers whose Pods changed. One
+// feed serves all controllers of a process.
 package podfeed
 
 import (
@@ -36,8 +36,8 @@ func New() *Feed {
 	return &Feed{Index: podset.NewIndex(), subscribers: map[int]Subscriber{}}
 }
 
-// Connect follows the cache's Pods from the first call on and returns when the index holds all of them. Controllers call it
-// before they start: one that acted on half an index would create Pods that exist.
+// Connect follows the cache's Pods from the first call on and returns when the index holds all of them. Controllers
+// call it before they start: one that acted on half an index would create Pods that exist.
 func (f *Feed) Connect(ctx context.Context, pods cache.Cache) error {
 	if err := f.follow(ctx, pods); err != nil {
 		return fmt.Errorf("following Pods: %w", err)

@@ -98,12 +98,14 @@ func TestStripKeepsWhatDecisionsRead(t *testing.T) {
 	want.Labels, want.Annotations = pod.Labels, map[string]string{corev1.PodDeletionCost: "3"}
 	want.CreationTimestamp, want.DeletionTimestamp = now, &now
 	want.Spec.NodeName = "n"
-	want.Status = corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{ready}, ContainerStatuses: []corev1.ContainerStatus{{RestartCount: 2}}}
+	want.Status = corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{ready},
+		ContainerStatuses: []corev1.ContainerStatus{{RestartCount: 2}}}
 	got, err := Strip(pod)
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v\nwant %+v", got, err, want)
 	}
-	other := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{ManagedFields: pod.ManagedFields}, Data: map[string]string{"a": "b"}}
+	other := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{ManagedFields: pod.ManagedFields},
+		Data: map[string]string{"a": "b"}}
 	if _, err := Strip(other); err != nil || other.ManagedFields != nil || other.Data["a"] != "b" {
 		t.Errorf("got %+v, %v", other, err)
 	}

@@ -18,8 +18,8 @@ const gather = 10 * time.Millisecond
 // Requests names the objects that a Pod's change concerns.
 type Requests func(pod *corev1.Pod, change podset.Change) []reconcile.Request
 
-// Source wakes objects up when Pods change. It implements controller-runtime's SyncingSource: the controller starts when
-// the index is complete.
+// Source wakes objects up when Pods change. It implements controller-runtime's SyncingSource: the controller starts
+// when the index is complete.
 type Source struct {
 	Feed     *Feed
 	Cache    cache.Cache

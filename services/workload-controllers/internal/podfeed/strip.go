@@ -5,8 +5,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Strip keeps of a Pod what the controllers decide on, and of any other object all but the managed fields: the cache holds
-// every Pod of the cluster. It is a cache transform; a controller that reads more of a Pod adds it here.
+// Strip keeps of a Pod what the controllers decide on, and of any other object all but the managed fields: the cache
+// holds every Pod of the cluster. It is a cache transform; a controller that reads more of a Pod adds it here.
 func Strip(object any) (any, error) {
 	if pod, ok := object.(*corev1.Pod); ok {
 		return stripPod(pod), nil
@@ -37,7 +37,8 @@ func stripPod(pod *corev1.Pod) *corev1.Pod {
 	}
 	for _, container := range pod.Status.ContainerStatuses {
 		if container.RestartCount > 0 {
-			stripped.Status.ContainerStatuses = append(stripped.Status.ContainerStatuses, corev1.ContainerStatus{RestartCount: container.RestartCount})
+			stripped.Status.ContainerStatuses = append(stripped.Status.ContainerStatuses,
+				corev1.ContainerStatus{RestartCount: container.RestartCount})
 		}
 	}
 	return stripped

@@ -28,7 +28,8 @@ func anyPod(r *rand.Rand, fill *randfill.Filler, i int) *corev1.Pod {
 	pod.Labels = map[string]string{"app": []string{"web", "debug"}[r.IntN(2)], "v": "1"}
 	pod.Annotations = map[string]string{corev1.PodDeletionCost: fmt.Sprint(r.IntN(3)), "other": "x"}
 	pod.Spec.NodeName = fmt.Sprint("n", r.IntN(2))
-	pod.Status.Phase = []corev1.PodPhase{corev1.PodPending, corev1.PodRunning, corev1.PodRunning, corev1.PodFailed}[r.IntN(4)]
+	pod.Status.Phase = []corev1.PodPhase{corev1.PodPending, corev1.PodRunning, corev1.PodRunning,
+		corev1.PodFailed}[r.IntN(4)]
 	if r.IntN(2) == 0 {
 		pod.DeletionTimestamp = nil
 	}
@@ -43,7 +44,8 @@ func anyPod(r *rand.Rand, fill *randfill.Filler, i int) *corev1.Pod {
 	for _, kind := range []corev1.PodConditionType{corev1.PodScheduled, corev1.PodReady, corev1.DisruptionTarget} {
 		if r.IntN(2) == 0 {
 			pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{
-				Type: kind, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Unix(1_700_000_000+r.Int64N(20), 0),
+				Type: kind, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Unix(1_700_000_000+r.Int64N(20),
+					0),
 			})
 		}
 	}
@@ -59,7 +61,8 @@ func view(pods []*corev1.Pod) map[string]any {
 		changes["change of "+pod.Name] = []any{change.Before, change.After, change.Ended}
 	}
 	selector := labels.SelectorFromSet(labels.Set{"app": "web"})
-	tally := x.Observe("o", podset.Spec{Selector: selector, Template: labels.Set{"app": "web"}, MinReady: 5 * time.Second}, now)
+	tally := x.Observe("o", podset.Spec{Selector: selector, Template: labels.Set{"app": "web"},
+		MinReady: 5 * time.Second}, now)
 	names := func(pods []*corev1.Pod) []string {
 		var names []string
 		for _, pod := range pods {
@@ -67,7 +70,8 @@ func view(pods []*corev1.Pod) map[string]any {
 		}
 		return slices.Sorted(slices.Values(names))
 	}
-	seen := map[string]any{"strays": names(tally.Strays), "orphans": names(x.Orphans("default", selector)), "unfinished": x.Unfinished("o")}
+	seen := map[string]any{"strays": names(tally.Strays), "orphans": names(x.Orphans("default", selector)),
+		"unfinished": x.Unfinished("o")}
 	tally.Strays = nil
 	seen["figures"] = tally
 	for _, ranked := range x.Ranked("o", []types.UID{"o"}) {

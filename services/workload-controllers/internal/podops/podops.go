@@ -37,8 +37,8 @@ type Outcome struct {
 	Err  error
 }
 
-// Create makes n Pods, alike or each of its own, in batches that double: the first failures end it, so that a refusal costs
-// few requests. The outcomes stand in the order of the Pods, as far as it got.
+// Create makes n Pods, alike or each of its own, in batches that double: the first failures end it, so that a refusal
+// costs few requests. The outcomes stand in the order of the Pods, as far as it got.
 func (o *Operator) Create(ctx context.Context, owner types.UID, n int, pod func(i int) *corev1.Pod) []Outcome {
 	outcomes := make([]Outcome, 0, n)
 	for batch := 1; len(outcomes) < n; batch *= 2 {
@@ -57,7 +57,8 @@ func (o *Operator) create(ctx context.Context, owner types.UID, prototype *corev
 	outcome.Err = write.Do(o.Gate, owner, "pod.create", func() (types.UID, gate.Seen, error) {
 		// Encoding writes the kind into the object: each request has one of its own, and only reads what they share.
 		pod := *prototype
-		created, err := o.Client.CoreV1().Pods(pod.Namespace).Create(ctx, &pod, metav1.CreateOptions{FieldManager: o.FieldManager})
+		created, err := o.Client.CoreV1().Pods(pod.Namespace).Create(ctx, &pod,
+			metav1.CreateOptions{FieldManager: o.FieldManager})
 		if err != nil {
 			return "", nil, err
 		}
@@ -67,8 +68,8 @@ func (o *Operator) create(ctx context.Context, owner types.UID, prototype *corev
 	return outcome
 }
 
-// Delete tells the Pods to end within their own grace periods. A Pod that is gone, or whose name another Pod has, counts as
-// deleted. The outcomes stand in the order of the Pods.
+// Delete tells the Pods to end within their own grace periods. A Pod that is gone, or whose name another Pod has,
+// counts as deleted. The outcomes stand in the order of the Pods.
 func (o *Operator) Delete(ctx context.Context, owner types.UID, pods []rank.Pod) []Outcome {
 	return inParallel(len(pods), func(i int) Outcome { return o.delete(ctx, owner, pods[i]) })
 }
@@ -88,7 +89,8 @@ func (o *Operator) delete(ctx context.Context, owner types.UID, pod rank.Pod) Ou
 func (o *Operator) PatchOwner(ctx context.Context, owner types.UID, pod *corev1.Pod, patch []byte) error {
 	return write.Do(o.Gate, owner, "pod.patch", func() (types.UID, gate.Seen, error) {
 		options := metav1.PatchOptions{FieldManager: o.FieldManager}
-		patched, err := o.Client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, options)
+		patched, err := o.Client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch,
+			options)
 		if err != nil {
 			return "", nil, fmt.Errorf("changing the owner of Pod %s: %w", pod.Name, err)
 		}

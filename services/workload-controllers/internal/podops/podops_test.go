@@ -35,7 +35,8 @@ func newOperator(answer func(n int32) error) (*Operator, *fake.Clientset, *atomi
 		pod.Name, pod.UID = fmt.Sprint("web-", n), types.UID(fmt.Sprint(n))
 		return true, pod, nil
 	})
-	return &Operator{Client: clientset, FieldManager: "replicaset", Gate: gate.New(), Feed: podfeed.New()}, clientset, requests
+	return &Operator{Client: clientset, FieldManager: "replicaset", Gate: gate.New(), Feed: podfeed.New()}, clientset,
+		requests
 }
 
 // DEP-157: a refusal costs few requests, success doubles the next batch.
@@ -68,7 +69,8 @@ func TestCreateStartsSlowly(t *testing.T) {
 				}
 			}
 			if int(requests.Load()) != c.requests || successful != c.successful {
-				t.Errorf("%d requests, %d successful; want %d, %d", requests.Load(), successful, c.requests, c.successful)
+				t.Errorf("%d requests, %d successful; want %d, %d", requests.Load(), successful, c.requests,
+					c.successful)
 			}
 			if failed := Failure(outcomes); (c.failsFrom > 0) != errors.Is(failed, refusal) {
 				t.Errorf("failure %v", failed)
@@ -92,7 +94,8 @@ func TestCreateOfUnlikePods(t *testing.T) {
 		return true, pod, nil
 	})
 	outcomes := o.Create(t.Context(), "owner", 9, func(i int) *corev1.Pod {
-		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprint("web-", i), UID: types.UID(fmt.Sprint(i))}}
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprint("web-", i),
+			UID: types.UID(fmt.Sprint(i))}}
 	})
 	if len(outcomes) != 7 {
 		t.Fatalf("%d outcomes, want those of the batches of 1, 2 and 4", len(outcomes))
@@ -114,7 +117,8 @@ func TestDelete(t *testing.T) {
 	clientset.PrependReactor("delete", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		request := action.(clienttesting.DeleteActionImpl)
 		// SAF-158, SAF-152: the Pod's own grace period; SAF-176: only this Pod.
-		if options := request.DeleteOptions; options.GracePeriodSeconds != nil || options.Preconditions == nil || *options.Preconditions.UID != types.UID("uid-"+request.Name) {
+		if options := request.DeleteOptions; options.GracePeriodSeconds != nil || options.Preconditions == nil ||
+			*options.Preconditions.UID != types.UID("uid-"+request.Name) {
 			t.Errorf("options %+v of %s", options, request.Name)
 		}
 		return true, nil, answers[request.Name]

@@ -21,8 +21,8 @@ type group struct {
 	selector string // spec.Selector as text, to notice another
 	tally    Tally  // its Strays and NextAvailable are filled in by snapshot
 	strays   map[types.UID]*corev1.Pod
-	// maturing are ready entries that are not available yet, the first to become so on top. Entries that have been dropped
-	// or counted since are passed over.
+	// maturing are ready entries that are not available yet, the first to become so on top. Entries that have been
+	// dropped or counted since are passed over.
 	maturing byReadiness
 }
 
@@ -50,10 +50,12 @@ func (g *group) drop(e *entry) {
 	}
 }
 
-// look makes the group's figures those of the spec. All Pods are gone through only when the spec is another than before.
+// look makes the group's figures those of the spec. All Pods are gone through only when the spec is another than
+// before.
 func (g *group) look(spec Spec) {
 	selector := spec.Selector.String()
-	if g.looked && g.selector == selector && g.spec.MinReady == spec.MinReady && maps.Equal(g.spec.Template, spec.Template) {
+	if g.looked && g.selector == selector && g.spec.MinReady == spec.MinReady &&
+		maps.Equal(g.spec.Template, spec.Template) {
 		return
 	}
 	g.looked, g.spec, g.selector = true, spec, selector

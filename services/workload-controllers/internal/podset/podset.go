@@ -1,5 +1,6 @@
-// Package podset keeps, for every owner of Pods, the figures that decisions need, by increments: one changed Pod costs the
-// same in a set of three and in one of ten thousand. It is pure: Pods are handed in, time is given, nothing is called.
+// Package podset keeps, for every owner of Pods, the figures that decisions need, by increments: one changed Pod costs
+// the same in a set of three and in one of ten thousand. It is pure: Pods are handed in, time is given, nothing is
+// called.
 //
 //	Upsert, Delete ──> Index ──┬─ by owner: Group (tally, strays, Pods to rank)
 //	                           └─ by namespace: Pods without a controller
@@ -170,8 +171,8 @@ func (x *Index) Made(owner types.UID) []pace.Pod {
 	return pods
 }
 
-// Ranked returns the active Pods of an owner as the deletion order sees them. Doubled counts, for each, the active Pods on
-// its node of all the siblings together.
+// Ranked returns the active Pods of an owner as the deletion order sees them. Doubled counts, for each, the active Pods
+// on its node of all the siblings together.
 func (x *Index) Ranked(owner types.UID, siblings []types.UID) []rank.Pod {
 	x.mu.Lock()
 	defer x.mu.Unlock()

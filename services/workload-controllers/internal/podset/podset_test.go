@@ -26,7 +26,8 @@ func newPod(uid types.UID, owner types.UID, changes ...func(*corev1.Pod)) *corev
 	}}
 	if owner != "" {
 		yes := true
-		pod.OwnerReferences = []metav1.OwnerReference{{UID: owner, Kind: "ReplicaSet", Name: string(owner), Controller: &yes}}
+		pod.OwnerReferences = []metav1.OwnerReference{{UID: owner, Kind: "ReplicaSet", Name: string(owner),
+			Controller: &yes}}
 	}
 	for _, change := range changes {
 		change(pod)
@@ -37,13 +38,15 @@ func newPod(uid types.UID, owner types.UID, changes ...func(*corev1.Pod)) *corev
 func readySince(t time.Time) func(*corev1.Pod) {
 	return func(pod *corev1.Pod) {
 		pod.Status.Phase = corev1.PodRunning
-		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(t)}}
+		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue,
+			LastTransitionTime: metav1.NewTime(t)}}
 	}
 }
 
 func terminating(pod *corev1.Pod) { pod.DeletionTimestamp = &metav1.Time{Time: start} }
 func disrupted(pod *corev1.Pod) {
-	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue})
+	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: corev1.DisruptionTarget,
+		Status: corev1.ConditionTrue})
 }
 func failed(pod *corev1.Pod)     { pod.Status.Phase = corev1.PodFailed }
 func relabelled(pod *corev1.Pod) { pod.Labels = map[string]string{"app": "debug"} }
@@ -56,11 +59,17 @@ func TestObserve(t *testing.T) {
 	}{
 		{"nothing", nil, Tally{}},
 		{"a new Pod", []*corev1.Pod{newPod("a", "o")}, Tally{Active: 1, Labelled: 1}},
-		{"DEP-140 ready is available without a minimum", []*corev1.Pod{newPod("a", "o", readySince(start))}, Tally{Active: 1, Labelled: 1, Ready: 1, Available: 1}},
-		{"DEP-041 terminating Pods are counted apart", []*corev1.Pod{newPod("a", "o", readySince(start), terminating)}, Tally{Terminating: 1}},
-		{"SAF-075 a Pod that is to be disrupted counts until its deletion begins", []*corev1.Pod{newPod("a", "o", readySince(start), disrupted)}, Tally{Active: 1, Labelled: 1, Ready: 1, Available: 1}},
-		{"DEP-153 ended Pods do not count", []*corev1.Pod{newPod("a", "o", failed), newPod("b", "o", failed, terminating)}, Tally{}},
-		{"DEP-152 without all labels of the template", []*corev1.Pod{newPod("a", "o", func(p *corev1.Pod) { delete(p.Labels, "v") })}, Tally{Active: 1}},
+		{"DEP-140 ready is available without a minimum", []*corev1.Pod{newPod("a", "o", readySince(start))},
+			Tally{Active: 1, Labelled: 1, Ready: 1, Available: 1}},
+		{"DEP-041 terminating Pods are counted apart", []*corev1.Pod{newPod("a", "o", readySince(start), terminating)},
+			Tally{Terminating: 1}},
+		{"SAF-075 a Pod that is to be disrupted counts until its deletion begins",
+			[]*corev1.Pod{newPod("a", "o", readySince(start), disrupted)}, Tally{Active: 1, Labelled: 1, Ready: 1,
+				Available: 1}},
+		{"DEP-153 ended Pods do not count", []*corev1.Pod{newPod("a", "o", failed),
+			newPod("b", "o", failed, terminating)}, Tally{}},
+		{"DEP-152 without all labels of the template",
+			[]*corev1.Pod{newPod("a", "o", func(p *corev1.Pod) { delete(p.Labels, "v") })}, Tally{Active: 1}},
 		{"DEP-016 Pods of others do not count", []*corev1.Pod{newPod("a", "other"), newPod("b", "")}, Tally{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -89,7 +98,8 @@ func TestAvailabilityComesWithTime(t *testing.T) {
 			want = start.Add(next)
 		}
 		if got.Available != available || !got.NextAvailable.Equal(want) {
-			t.Errorf("at %s: %d available, next at %v; want %d, %v", at, got.Available, got.NextAvailable, available, want)
+			t.Errorf("at %s: %d available, next at %v; want %d, %v", at, got.Available, got.NextAvailable, available,
+				want)
 		}
 	}
 	check(9*time.Second, 0, 10*time.Second)
@@ -144,7 +154,8 @@ func TestRankedCountsNodesOfSiblings(t *testing.T) {
 	on := func(node string) func(*corev1.Pod) { return func(p *corev1.Pod) { p.Spec.NodeName = node } }
 	x := NewIndex()
 	for _, pod := range []*corev1.Pod{
-		newPod("a", "o", on("n1")), newPod("b", "o", on("n2")), newPod("c", "sibling", on("n2")), newPod("d", "stranger", on("n1")),
+		newPod("a", "o", on("n1")), newPod("b", "o", on("n2")), newPod("c", "sibling", on("n2")),
+		newPod("d", "stranger", on("n1")),
 		newPod("e", "o", on("n1"), terminating), newPod("f", "o", on("n1"), relabelled), newPod("g", "o"),
 	} {
 		x.Upsert(pod)
@@ -193,12 +204,14 @@ func TestIncrementsAgreeWithCounting(t *testing.T) {
 
 func anyPod(random *rand.Rand, uid types.UID, now time.Time) *corev1.Pod {
 	pod := newPod(uid, []types.UID{"o", "o", "o", "other", ""}[random.IntN(5)])
-	for _, change := range []func(*corev1.Pod){readySince(now.Add(-time.Duration(random.IntN(4)) * time.Second)), readySince(start)} {
+	for _, change := range []func(*corev1.Pod){readySince(now.Add(-time.Duration(random.IntN(4)) * time.Second)),
+		readySince(start)} {
 		if random.IntN(2) == 0 {
 			change(pod)
 		}
 	}
-	for _, change := range []func(*corev1.Pod){terminating, failed, relabelled, func(p *corev1.Pod) { delete(p.Labels, "v") }} {
+	for _, change := range []func(*corev1.Pod){terminating, failed, relabelled,
+		func(p *corev1.Pod) { delete(p.Labels, "v") }} {
 		if random.IntN(6) == 0 {
 			change(pod)
 		}
@@ -234,7 +247,8 @@ func count(pods map[types.UID]*corev1.Pod, spec Spec, now time.Time) Tally {
 		}
 		if podview.IsAvailable(pod, spec.MinReady, now) {
 			tally.Available++
-		} else if at, ready := podview.AvailableAt(pod, spec.MinReady); ready && (tally.NextAvailable.IsZero() || at.Before(tally.NextAvailable)) {
+		} else if at, ready := podview.AvailableAt(pod, spec.MinReady); ready && (tally.NextAvailable.IsZero() ||
+			at.Before(tally.NextAvailable)) {
 			tally.NextAvailable = at
 		}
 	}
@@ -251,7 +265,8 @@ func same(a, b Tally) bool {
 		return names
 	}
 	return a.Active == b.Active && a.Labelled == b.Labelled && a.Ready == b.Ready && a.Available == b.Available &&
-		a.Terminating == b.Terminating && a.NextAvailable.Equal(b.NextAvailable) && slices.Equal(names(a.Strays), names(b.Strays))
+		a.Terminating == b.Terminating && a.NextAvailable.Equal(b.NextAvailable) && slices.Equal(names(a.Strays),
+		names(b.Strays))
 }
 
 // One Pod's change and the look at the figures after it must not cost more in a large set.

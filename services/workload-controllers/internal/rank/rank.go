@@ -99,8 +99,8 @@ func compareReadiness(a, b *Pod, now time.Time) int {
 	return cmp.Compare(ageBucket(a.ReadySince, now), ageBucket(b.ReadySince, now))
 }
 
-// ageBucket is the integer logarithm of an age: what is about equally old is equal. A time that is missing or lies ahead
-// counts as newest.
+// ageBucket is the integer logarithm of an age: what is about equally old is equal. A time that is missing or lies
+// ahead counts as newest.
 func ageBucket(t, now time.Time) int {
 	age := now.Sub(t)
 	if t.IsZero() || age <= 0 {

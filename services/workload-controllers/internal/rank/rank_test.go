@@ -26,21 +26,32 @@ func TestOrder(t *testing.T) {
 		name        string
 		first, last func(*Pod)
 	}{
-		{"DEP-177 without a node before pending with one", func(p *Pod) { p.Node, p.Phase, p.Ready = "", corev1.PodPending, false }, func(p *Pod) { p.Phase, p.Ready = corev1.PodPending, false }},
-		{"DEP-177 pending before running", func(p *Pod) { p.Phase, p.Ready = corev1.PodPending, false }, func(p *Pod) { p.Ready = false }},
+		{"DEP-177 without a node before pending with one", func(p *Pod) {
+			p.Node, p.Phase, p.Ready = "",
+				corev1.PodPending, false
+		}, func(p *Pod) { p.Phase, p.Ready = corev1.PodPending, false }},
+		{"DEP-177 pending before running", func(p *Pod) { p.Phase, p.Ready = corev1.PodPending, false },
+			func(p *Pod) { p.Ready = false }},
 		{"unknown before running", func(p *Pod) { p.Phase = corev1.PodUnknown }, func(*Pod) {}},
 		{"DEP-181 not ready before ready", func(p *Pod) { p.Ready = false }, func(*Pod) {}},
-		{"DEP-181 not ready of high cost before ready of low cost", func(p *Pod) { p.Ready, p.Cost = false, 100 }, func(p *Pod) { p.Cost = -100 }},
+		{"DEP-181 not ready of high cost before ready of low cost", func(p *Pod) { p.Ready, p.Cost = false, 100 },
+			func(p *Pod) { p.Cost = -100 }},
 		{"DEP-178 lower cost before higher", func(p *Pod) { p.Cost = 1 }, func(p *Pod) { p.Cost = 2 }},
 		{"DEP-182 negative cost before none", func(p *Pod) { p.Cost = -5 }, func(*Pod) {}},
 		{"DEP-178 cost before doubling", func(p *Pod) { p.Cost = -1 }, func(p *Pod) { p.Doubled = 9 }},
 		{"DEP-179 on a node with more replicas before one with fewer", func(p *Pod) { p.Doubled = 3 }, func(*Pod) {}},
-		{"DEP-179 doubling before readiness", func(p *Pod) { p.Doubled = 2 }, func(p *Pod) { p.ReadySince = now.Add(-time.Second) }},
+		{"DEP-179 doubling before readiness", func(p *Pod) { p.Doubled = 2 },
+			func(p *Pod) { p.ReadySince = now.Add(-time.Second) }},
 		{"DEP-181 more recently ready first", func(p *Pod) { p.ReadySince = now.Add(-time.Minute) }, func(*Pod) {}},
 		{"DEP-181 more restarts first", func(p *Pod) { p.Restarts = 3 }, func(p *Pod) { p.Restarts = 1 }},
-		{"DEP-180 10 s old before 20 s old", func(p *Pod) { p.Created = now.Add(-10 * time.Second) }, func(p *Pod) { p.Created = now.Add(-20 * time.Second) }},
-		{"DEP-180 10 s and 15 s are equal: the UID decides", func(p *Pod) { p.UID, p.Created = "1", now.Add(-15*time.Second) }, func(p *Pod) { p.UID, p.Created = "2", now.Add(-10*time.Second) }},
-		{"a Pod from the future is the newest", func(p *Pod) { p.Created = now.Add(time.Minute) }, func(p *Pod) { p.Created = now.Add(-time.Second) }},
+		{"DEP-180 10 s old before 20 s old", func(p *Pod) { p.Created = now.Add(-10 * time.Second) },
+			func(p *Pod) { p.Created = now.Add(-20 * time.Second) }},
+		{"DEP-180 10 s and 15 s are equal: the UID decides", func(p *Pod) {
+			p.UID, p.Created = "1",
+				now.Add(-15*time.Second)
+		}, func(p *Pod) { p.UID, p.Created = "2", now.Add(-10*time.Second) }},
+		{"a Pod from the future is the newest", func(p *Pod) { p.Created = now.Add(time.Minute) },
+			func(p *Pod) { p.Created = now.Add(-time.Second) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			first, last := serving("x"), serving("y")
@@ -105,15 +116,18 @@ func anyPod(random *rand.Rand, i int) Pod {
 func TestOf(t *testing.T) {
 	since := metav1.NewTime(now.Add(-time.Minute))
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "n", UID: "u", CreationTimestamp: since, Annotations: map[string]string{corev1.PodDeletionCost: "-7"}},
-		Spec:       corev1.PodSpec{NodeName: "a"},
+		ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "n", UID: "u", CreationTimestamp: since,
+			Annotations: map[string]string{corev1.PodDeletionCost: "-7"}},
+		Spec: corev1.PodSpec{NodeName: "a"},
 		Status: corev1.PodStatus{
-			Phase:             corev1.PodRunning,
-			Conditions:        []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: since}},
+			Phase: corev1.PodRunning,
+			Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue,
+				LastTransitionTime: since}},
 			ContainerStatuses: []corev1.ContainerStatus{{RestartCount: 1}, {RestartCount: 4}},
 		},
 	}
-	want := Pod{Name: "p", Namespace: "n", UID: "u", Node: "a", Phase: corev1.PodRunning, Ready: true, ReadySince: since.Time, Cost: -7, Restarts: 4, Created: since.Time}
+	want := Pod{Name: "p", Namespace: "n", UID: "u", Node: "a", Phase: corev1.PodRunning, Ready: true,
+		ReadySince: since.Time, Cost: -7, Restarts: 4, Created: since.Time}
 	if got := Of(pod); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}

@@ -1,5 +1,5 @@
-// Package revision knows how a Deployment's history is written down: which ReplicaSet stands for which Pod template, under
-// which number and under which name. It is pure.
+// Package revision knows how a Deployment's history is written down: which ReplicaSet stands for which Pod template,
+// under which number and under which name. It is pure.
 package revision
 
 import (
@@ -17,8 +17,8 @@ import (
 // HashLabel keeps the ReplicaSets of one Deployment apart: it is on the ReplicaSet, in its selector and on its Pods.
 const HashLabel = appsv1.DefaultDeploymentUniqueLabelKey
 
-// Hash names a Pod template. Equal templates have equal hashes, whoever computes them and whenever; collisions, when not
-// nil, gives the same template another hash.
+// Hash names a Pod template. Equal templates have equal hashes, whoever computes them and whenever; collisions, when
+// not nil, gives the same template another hash.
 //
 // The hash only names: whether two templates are equal is for SameTemplate to say.
 func Hash(template *corev1.PodTemplateSpec, collisions *int32) string {

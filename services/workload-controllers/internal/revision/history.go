@@ -27,7 +27,8 @@ const maxHistoryBytes = 2000
 
 // ownAnnotations are never copied between a Deployment and its ReplicaSets.
 var ownAnnotations = []string{
-	corev1.LastAppliedConfigAnnotation, Annotation, HistoryAnnotation, DesiredAnnotation, MaxAnnotation, appsv1.DeprecatedRollbackTo,
+	corev1.LastAppliedConfigAnnotation, Annotation, HistoryAnnotation, DesiredAnnotation, MaxAnnotation,
+	appsv1.DeprecatedRollbackTo,
 }
 
 // Of returns the revision that an object's annotation gives; 0 without a readable one.
@@ -68,8 +69,8 @@ func Highest(sets []*appsv1.ReplicaSet) int64 {
 	return highest
 }
 
-// Previous returns the second highest revision among the ReplicaSets: where a rollback without a number goes. It is 0 when
-// there are fewer than two.
+// Previous returns the second highest revision among the ReplicaSets: where a rollback without a number goes. It is 0
+// when there are fewer than two.
 func Previous(sets []*appsv1.ReplicaSet) int64 {
 	var highest, second int64
 	for _, set := range sets {
@@ -105,8 +106,8 @@ func Annotations(deployment, current map[string]string, number int64) map[string
 	return annotations
 }
 
-// RollbackAnnotations returns a Deployment's annotations after going back to a ReplicaSet's revision: the revision's own,
-// with the Deployment's bookkeeping kept.
+// RollbackAnnotations returns a Deployment's annotations after going back to a ReplicaSet's revision: the revision's
+// own, with the Deployment's bookkeeping kept.
 func RollbackAnnotations(deployment, set map[string]string) map[string]string {
 	annotations := map[string]string{}
 	for key, value := range set {

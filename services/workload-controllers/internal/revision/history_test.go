@@ -23,7 +23,8 @@ func set(name, image string, age time.Duration, revision string) *appsv1.Replica
 }
 
 func TestFindTakesTheOldestOfEqualTemplates(t *testing.T) {
-	sets := []*appsv1.ReplicaSet{set("young", "web:1", time.Minute, "3"), set("old", "web:1", time.Hour, "1"), set("other", "web:2", 2*time.Hour, "2")}
+	sets := []*appsv1.ReplicaSet{set("young", "web:1", time.Minute, "3"), set("old", "web:1", time.Hour, "1"),
+		set("other", "web:2", 2*time.Hour, "2")}
 	if found := Find(template("web:1"), sets); found == nil || found.Name != "old" { // DEP-077
 		t.Errorf("found %v, want old", found)
 	}
@@ -66,13 +67,15 @@ func TestAnnotations(t *testing.T) {
 		want                map[string]string
 	}{
 		{
-			name:       "DEP-030 a new ReplicaSet gets the Deployment's annotations but the bookkeeping",
-			deployment: map[string]string{"team": "a", corev1.LastAppliedConfigAnnotation: "{}", Annotation: "7", DesiredAnnotation: "9"},
-			number:     1, want: map[string]string{"team": "a", Annotation: "1"},
+			name: "DEP-030 a new ReplicaSet gets the Deployment's annotations but the bookkeeping",
+			deployment: map[string]string{"team": "a", corev1.LastAppliedConfigAnnotation: "{}", Annotation: "7",
+				DesiredAnnotation: "9"},
+			number: 1, want: map[string]string{"team": "a", Annotation: "1"},
 		},
 		{
 			name:       "DEP-086 annotating later updates the current revision",
-			deployment: map[string]string{cause: "image updated"}, current: map[string]string{Annotation: "1", cause: "first"},
+			deployment: map[string]string{cause: "image updated"}, current: map[string]string{Annotation: "1",
+				cause: "first"},
 			number: 1, want: map[string]string{Annotation: "1", cause: "image updated"},
 		},
 		{
@@ -119,7 +122,8 @@ func TestHistoryIsBounded(t *testing.T) {
 }
 
 func TestRollbackAnnotations(t *testing.T) {
-	deployment := map[string]string{"team": "b", Annotation: "3", corev1.LastAppliedConfigAnnotation: "{}", appsv1.DeprecatedRollbackTo: "2"}
+	deployment := map[string]string{"team": "b", Annotation: "3", corev1.LastAppliedConfigAnnotation: "{}",
+		appsv1.DeprecatedRollbackTo: "2"}
 	former := map[string]string{"team": "a", Annotation: "2", HistoryAnnotation: "1", DesiredAnnotation: "3"}
 	want := map[string]string{"team": "a", Annotation: "3", corev1.LastAppliedConfigAnnotation: "{}"}
 	if got := RollbackAnnotations(deployment, former); !maps.Equal(got, want) { // DEP-089, DEP-091

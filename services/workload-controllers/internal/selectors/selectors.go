@@ -1,4 +1,5 @@
-// Package selectors finds the objects whose label selectors match something, without reading each selector again. It is pure.
+// Package selectors finds the objects whose label selectors match something, without reading each selector again. It is
+// pure.
 package selectors
 
 import (
@@ -10,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Index holds the selectors of objects, by namespace and, where a selector demands a label with one value, by such a label. It is
-// safe for concurrent use.
+// Index holds the selectors of objects, by namespace and, where a selector demands a label with one value, by such a
+// label. It is safe for concurrent use.
 type Index struct {
 	mu      sync.Mutex // guards what follows
 	entries map[object]entry
@@ -34,8 +35,8 @@ func New() *Index {
 	return &Index{entries: map[object]entry{}, buckets: map[bucket]map[string]labels.Selector{}}
 }
 
-// Put takes in an object's selector. One that was taken in at this generation is not read again; one that cannot be read
-// matches nothing.
+// Put takes in an object's selector. One that was taken in at this generation is not read again; one that cannot be
+// read matches nothing.
 func (x *Index) Put(o metav1.Object, selector *metav1.LabelSelector) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

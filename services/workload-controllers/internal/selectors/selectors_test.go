@@ -20,7 +20,8 @@ func anySelector(r *rand.Rand) *metav1.LabelSelector {
 	}
 	if r.IntN(3) == 0 {
 		operators := []metav1.LabelSelectorOperator{
-			metav1.LabelSelectorOpExists, metav1.LabelSelectorOpDoesNotExist, metav1.LabelSelectorOpIn, metav1.LabelSelectorOpNotIn, "Wrong",
+			metav1.LabelSelectorOpExists, metav1.LabelSelectorOpDoesNotExist, metav1.LabelSelectorOpIn,
+			metav1.LabelSelectorOpNotIn, "Wrong",
 		}
 		requirement := metav1.LabelSelectorRequirement{Key: "c", Operator: operators[r.IntN(len(operators))]}
 		if requirement.Operator == metav1.LabelSelectorOpIn || requirement.Operator == metav1.LabelSelectorOpNotIn {
@@ -41,7 +42,8 @@ func TestTheIndexAgreesWithReadingAll(t *testing.T) {
 		x, there := New(), map[string]*appsv1.ReplicaSet{}
 		for step := range 100 {
 			namespace, name := fmt.Sprint("ns", r.IntN(2)), fmt.Sprint(r.IntN(6))
-			set := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Generation: int64(step + 1)}}
+			set := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name,
+				Generation: int64(step + 1)}}
 			if r.IntN(4) == 0 {
 				x.Remove(set)
 				delete(there, namespace+"/"+name)

@@ -26,8 +26,8 @@ import (
 
 // cluster holds one Deployment with all that belongs to it. Objects are replaced, never changed, as in a cache.
 //
-// Each controller sees its own writes at once, as the gate grants. What the other one wrote it sees when that one's turn has
-// come: a ReplicaSet's status is as old as its last turn.
+// Each controller sees its own writes at once, as the gate grants. What the other one wrote it sees when that one's
+// turn has come: a ReplicaSet's status is as old as its last turn.
 type cluster struct {
 	t          *testing.T
 	random     *rand.Rand
@@ -51,7 +51,8 @@ func newCluster(t *testing.T, seed uint64, replicas int32, surge, unavailable in
 	limit, deadline := int32(2), int32(600)
 	return &cluster{
 		t: t, random: rand.New(rand.NewPCG(seed, 7)), now: time.Unix(1_700_000_000, 0),
-		sets: map[types.UID]*appsv1.ReplicaSet{}, pods: map[types.UID]*corev1.Pod{}, index: podset.NewIndex(), written: map[types.UID]time.Time{},
+		sets: map[types.UID]*appsv1.ReplicaSet{}, pods: map[types.UID]*corev1.Pod{}, index: podset.NewIndex(),
+		written: map[types.UID]time.Time{},
 		deployment: &appsv1.Deployment{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "web", Generation: 1},
 			Spec: appsv1.DeploymentSpec{
@@ -96,7 +97,8 @@ func (c *cluster) String() string {
 				}
 			}
 		}
-		text = append(text, fmt.Sprintf("%s %d (%d/%d, really %d/%d)", image(set), *set.Spec.Replicas, set.Status.AvailableReplicas, set.Status.Replicas, available, active))
+		text = append(text, fmt.Sprintf("%s %d (%d/%d, really %d/%d)", image(set), *set.Spec.Replicas,
+			set.Status.AvailableReplicas, set.Status.Replicas, available, active))
 	}
 	return strings.Join(text, ", ")
 }
@@ -114,7 +116,8 @@ func (c *cluster) edit(what string, change func(*appsv1.Deployment)) {
 
 // stepDeployment is one pass of the Deployment controller. It says whether anything changed.
 func (c *cluster) stepDeployment() bool {
-	in := deployment.Input{Now: c.now, Deployment: c.deployment, ReplicaSets: c.allSets(), Unfinished: map[types.UID]int{}}
+	in := deployment.Input{Now: c.now, Deployment: c.deployment, ReplicaSets: c.allSets(),
+		Unfinished: map[types.UID]int{}}
 	for _, set := range in.ReplicaSets {
 		in.Unfinished[set.UID] = c.index.Unfinished(set.UID)
 	}
@@ -132,7 +135,8 @@ func (c *cluster) stepDeployment() bool {
 	for _, update := range plan.Updates {
 		to := update.To.DeepCopy()
 		to.Generation++
-		c.note("deployment: %s %d -> %d (%s); before: %s", image(to), *update.From.Spec.Replicas, *to.Spec.Replicas, update.Reason, c)
+		c.note("deployment: %s %d -> %d (%s); before: %s", image(to), *update.From.Spec.Replicas, *to.Spec.Replicas,
+			update.Reason, c)
 		c.sets[to.UID] = to
 	}
 	for _, deletion := range plan.Deletes {
@@ -174,7 +178,8 @@ func (c *cluster) stepSet(uid types.UID) bool {
 		c.fail("selector: %v", err)
 	}
 	in := replicaset.Input{Now: c.now, ReplicaSet: set, Written: c.written[uid]}
-	in.Tally = c.index.Observe(uid, podset.Spec{Selector: selector, Template: set.Spec.Template.Labels, MinReady: time.Duration(set.Spec.MinReadySeconds) * time.Second}, c.now)
+	in.Tally = c.index.Observe(uid, podset.Spec{Selector: selector, Template: set.Spec.Template.Labels,
+		MinReady: time.Duration(set.Spec.MinReadySeconds) * time.Second}, c.now)
 	in.Candidates, in.Made = c.index.Ranked(uid, slices.Collect(maps.Keys(c.sets))), c.index.Made(uid)
 	plan := replicaset.Decide(in)
 	if plan.Wake.After(c.wake) {
@@ -203,10 +208,13 @@ func (c *cluster) createPod(set *appsv1.ReplicaSet) {
 	name := fmt.Sprintf("%s-%d", set.Name, c.serial)
 	c.put(&corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "default", Name: name, UID: types.UID(name), Labels: set.Spec.Template.Labels, CreationTimestamp: metav1.NewTime(c.now),
-			OwnerReferences: []metav1.OwnerReference{{Kind: "ReplicaSet", Name: set.Name, UID: set.UID, Controller: &yes}},
+			Namespace: "default", Name: name, UID: types.UID(name), Labels: set.Spec.Template.Labels,
+			CreationTimestamp: metav1.NewTime(c.now),
+			OwnerReferences: []metav1.OwnerReference{{Kind: "ReplicaSet", Name: set.Name, UID: set.UID,
+				Controller: &yes}},
 		},
-		Spec:   corev1.PodSpec{NodeName: fmt.Sprintf("node-%d", c.random.IntN(3)), Containers: set.Spec.Template.Spec.Containers},
+		Spec: corev1.PodSpec{NodeName: fmt.Sprintf("node-%d", c.random.IntN(3)),
+			Containers: set.Spec.Template.Spec.Containers},
 		Status: corev1.PodStatus{Phase: corev1.PodPending},
 	})
 }
@@ -240,7 +248,8 @@ func (c *cluster) stepPod(uid types.UID) bool {
 }
 
 func (c *cluster) setReady(pod *corev1.Pod, status corev1.ConditionStatus) {
-	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: status, LastTransitionTime: metav1.NewTime(c.now)}}
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: status,
+		LastTransitionTime: metav1.NewTime(c.now)}}
 }
 
 func (c *cluster) put(pod *corev1.Pod) {

@@ -10,7 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// limits returns spec.replicas with the least and the most that the strategy allows, worked out apart from the controller.
+// limits returns spec.replicas with the least and the most that the strategy allows, worked out apart from the
+// controller.
 func limits(d *appsv1.Deployment) (replicas, least, most int32) {
 	replicas = *d.Spec.Replicas
 	rolling := d.Spec.Strategy.RollingUpdate
@@ -57,9 +58,9 @@ func expectDone(c *cluster) {
 	}
 }
 
-// DEP-050, DEP-067, DEP-068, DEP-074, DEP-075, DEP-077: whatever the order of events and however old the statuses, through
-// updates, rollovers and ways back the controllers never ask for more than the most, and never end a Pod that serves when
-// fewer than the least would be left. In the end all is as asked for.
+// DEP-050, DEP-067, DEP-068, DEP-074, DEP-075, DEP-077: whatever the order of events and however old the statuses,
+// through updates, rollovers and ways back the controllers never ask for more than the most, and never end a Pod that
+// serves when fewer than the least would be left. In the end all is as asked for.
 func TestBoundsHoldAtEveryStep(t *testing.T) {
 	for seed := range uint64(100) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -92,7 +93,8 @@ func TestBoundsHoldAtEveryStep(t *testing.T) {
 	}
 }
 
-// DEP-132, DEP-139: whatever users do and whichever Pods fail, when both have stopped the Deployment gets where it shall be.
+// DEP-132, DEP-139: whatever users do and whichever Pods fail, when both have stopped the Deployment gets where it
+// shall be.
 func TestItAlwaysEndsWell(t *testing.T) {
 	for seed := range uint64(100) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -135,7 +137,8 @@ func meddle(c *cluster, random *rand.Rand) {
 	case 2:
 		surge, unavailable := anyBound(random), anyBound(random)
 		c.edit("other bounds", func(d *appsv1.Deployment) {
-			d.Spec.Strategy.RollingUpdate = &appsv1.RollingUpdateDeployment{MaxSurge: &surge, MaxUnavailable: &unavailable}
+			d.Spec.Strategy.RollingUpdate = &appsv1.RollingUpdateDeployment{MaxSurge: &surge,
+				MaxUnavailable: &unavailable}
 		})
 	case 3:
 		seconds := random.Int32N(5)

@@ -1,5 +1,5 @@
-// Package write carries out the controllers' writes: each between its failpoints, and with the gate shut afterwards until the
-// cache shows what came back.
+// Package write carries out the controllers' writes: each between its failpoints, and with the gate shut afterwards
+// until the cache shows what came back.
 package write
 
 import (
@@ -25,8 +25,8 @@ type Writer struct {
 	Store gate.Store
 }
 
-// Do carries out one request on behalf of an owner: between the failpoints of the place "<kind>.<verb>", and with the gate
-// shut until what was written has been seen. A request that wrote nothing to wait for returns a nil Seen.
+// Do carries out one request on behalf of an owner: between the failpoints of the place "<kind>.<verb>", and with the
+// gate shut until what was written has been seen. A request that wrote nothing to wait for returns a nil Seen.
 func Do(g *gate.Gate, owner types.UID, place string, request func() (types.UID, gate.Seen, error)) error {
 	return failpoint.Around("workload-controllers/"+place, func() error {
 		object, seen, err := request()
@@ -52,12 +52,13 @@ func (w *Writer) Patch(ctx context.Context, owner types.UID, object client.Objec
 	return w.write(owner, "patch", object, func() error { return w.Client.Patch(ctx, object, patch) })
 }
 
-// Delete ends the object, provided that it is still at its resource version; its dependents follow in the background. One
-// that is gone counts as deleted.
+// Delete ends the object, provided that it is still at its resource version; its dependents follow in the background.
+// One that is gone counts as deleted.
 func (w *Writer) Delete(ctx context.Context, owner types.UID, object client.Object) error {
 	return Do(w.Gate, owner, w.Kind+".delete", func() (types.UID, gate.Seen, error) {
 		uid, version := object.GetUID(), object.GetResourceVersion()
-		err := w.Client.Delete(ctx, object, client.Preconditions{UID: &uid, ResourceVersion: &version}, client.PropagationPolicy("Background"))
+		err := w.Client.Delete(ctx, object, client.Preconditions{UID: &uid, ResourceVersion: &version},
+			client.PropagationPolicy("Background"))
 		return uid, gate.Deleted(w.Store, object), client.IgnoreNotFound(err)
 	})
 }
@@ -72,7 +73,8 @@ func (w *Writer) write(owner types.UID, verb string, object client.Object, reque
 }
 
 // Status writes an object's status where it differs, and says whether it did. An object that is gone needs none.
-func Status[O client.Object, S any](ctx context.Context, w *Writer, object O, status S, of func(O) *S) (written bool, err error) {
+func Status[O client.Object, S any](ctx context.Context, w *Writer, object O, status S, of func(O) *S) (written bool,
+	err error) {
 	if apiequality.Semantic.DeepEqual(*of(object), status) {
 		return false, nil
 	}

@@ -26,8 +26,9 @@ func newSet(name string) *appsv1.ReplicaSet {
 func newWriter(funcs interceptor.Funcs) *Writer {
 	there := newSet("there")
 	return &Writer{
-		Client: fake.NewClientBuilder().WithObjects(there).WithStatusSubresource(there).WithInterceptorFuncs(funcs).Build(),
-		Kind:   "replicaset", Gate: gate.New(), Store: cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{}),
+		Client: fake.NewClientBuilder().WithObjects(there).WithStatusSubresource(there).WithInterceptorFuncs(
+			funcs).Build(),
+		Kind: "replicaset", Gate: gate.New(), Store: cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{}),
 	}
 }
 
@@ -77,7 +78,8 @@ func TestWrites(t *testing.T) {
 				t.Cleanup(func() { failpoint.Disarm(name) })
 				w := newWriter(interceptor.Funcs{})
 				err := request(w, w.there(t))
-				if open := w.Gate.IsOpen("owner"); !errors.Is(err, failpoint.ErrInjected) || open != (when == "before") {
+				if open := w.Gate.IsOpen("owner"); !errors.Is(err, failpoint.ErrInjected) ||
+					open != (when == "before") {
 					t.Errorf("ended %s it: error %v, the gate is open: %v", when, err, open)
 				}
 			}
@@ -87,7 +89,8 @@ func TestWrites(t *testing.T) {
 
 func TestARefusedWriteLeavesTheGateOpen(t *testing.T) {
 	refused := errors.New("refused")
-	w := newWriter(interceptor.Funcs{Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
+	w := newWriter(interceptor.Funcs{Create: func(context.Context, client.WithWatch, client.Object,
+		...client.CreateOption) error {
 		return refused
 	}})
 	if err := w.Create(t.Context(), "owner", newSet("new")); !errors.Is(err, refused) || !w.Gate.IsOpen("owner") {
@@ -101,7 +104,8 @@ func TestARefusedWriteLeavesTheGateOpen(t *testing.T) {
 
 func TestStatusIsWrittenWhereItDiffers(t *testing.T) {
 	updates := 0
-	w := newWriter(interceptor.Funcs{SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, object client.Object, opts ...client.SubResourceUpdateOption) error {
+	w := newWriter(interceptor.Funcs{SubResourceUpdate: func(ctx context.Context, c client.Client, sub string,
+		object client.Object, opts ...client.SubResourceUpdateOption) error {
 		updates++
 		if object.GetName() == "gone" {
 			return apierrors.NewNotFound(schema.GroupResource{Resource: "replicasets"}, "gone")
@@ -121,7 +125,8 @@ func TestStatusIsWrittenWhereItDiffers(t *testing.T) {
 		updates = 0
 		before := step.set.DeepCopy()
 		written, err := Status(t.Context(), w, step.set, appsv1.ReplicaSetStatus{Replicas: step.replicas}, ofStatus)
-		if err != nil || written != step.written || (updates > 0) != step.request || step.set.Status.Replicas != before.Status.Replicas {
+		if err != nil || written != step.written || (updates > 0) != step.request ||
+			step.set.Status.Replicas != before.Status.Replicas {
 			t.Errorf("%s: written %v in %d requests, %v", step.name, written, updates, err)
 		}
 	}

@@ -14,11 +14,13 @@ func life(t *testing.T, s *suite) {
 	s.runSandbox(t)
 	s.checkSandbox(t)
 	id := s.create(t, "main", s.Sleep)
-	if c := s.await(t, id, observed.Created); c.Name != "main" || c.SandboxID != s.sandbox || c.Image != s.Image || !c.StartedAt.IsZero() {
+	if c := s.await(t, id, observed.Created); c.Name != "main" || c.SandboxID != s.sandbox || c.Image != s.Image ||
+		!c.StartedAt.IsZero() {
 		t.Fatalf("created container %+v", c)
 	}
 	s.start(t, id)
-	if c := s.await(t, id, observed.Running); c.StartedAt.IsZero() || c.ImageID == "" || c.Annotations[runtime.AnnotationImage] != s.Image {
+	if c := s.await(t, id, observed.Running); c.StartedAt.IsZero() || c.ImageID == "" ||
+		c.Annotations[runtime.AnnotationImage] != s.Image {
 		t.Fatalf("running container %+v", c)
 	}
 	if err := s.r.StopContainer(s.ctx, id, time.Second); err != nil {
@@ -40,7 +42,8 @@ func life(t *testing.T, s *suite) {
 func (s *suite) checkSandbox(t *testing.T) {
 	t.Helper()
 	pod := s.state(t)
-	if sb := pod.Sandbox(); sb == nil || !sb.Ready || sb.PodUID != s.uid || sb.Name != "conformance" || sb.CreatedAt.IsZero() {
+	if sb := pod.Sandbox(); sb == nil || !sb.Ready || sb.PodUID != s.uid || sb.Name != "conformance" ||
+		sb.CreatedAt.IsZero() {
 		t.Fatalf("sandbox %+v, want a ready one of the Pod", sb)
 	}
 }

@@ -60,8 +60,9 @@ func (s *suite) config() *cri.PodSandboxConfig {
 	return &cri.PodSandboxConfig{
 		Metadata:     &cri.PodSandboxMetadata{Name: "conformance", Namespace: "default", Uid: s.uid},
 		LogDirectory: s.LogDir,
-		Labels:       map[string]string{runtime.LabelPodName: "conformance", runtime.LabelPodNamespace: "default", runtime.LabelPodUID: s.uid},
-		Linux:        &cri.LinuxPodSandboxConfig{CgroupParent: s.CgroupParent},
+		Labels: map[string]string{runtime.LabelPodName: "conformance", runtime.LabelPodNamespace: "default",
+			runtime.LabelPodUID: s.uid},
+		Linux: &cri.LinuxPodSandboxConfig{CgroupParent: s.CgroupParent},
 	}
 }
 

@@ -14,10 +14,12 @@ import (
 )
 
 // CreateContainer implements runtime.Containers.
-func (r *Runtime) CreateContainer(ctx context.Context, sandboxID string, config *cri.ContainerConfig, sandbox *cri.PodSandboxConfig) (string, error) {
+func (r *Runtime) CreateContainer(ctx context.Context, sandboxID string, config *cri.ContainerConfig,
+	sandbox *cri.PodSandboxConfig) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, createFor)
 	defer cancel()
-	answer, err := r.runtime.CreateContainer(ctx, &cri.CreateContainerRequest{PodSandboxId: sandboxID, Config: config, SandboxConfig: sandbox})
+	answer, err := r.runtime.CreateContainer(ctx, &cri.CreateContainerRequest{PodSandboxId: sandboxID, Config: config,
+		SandboxConfig: sandbox})
 	if err != nil {
 		return "", failed("creating container "+config.GetMetadata().GetName(), err)
 	}
@@ -64,13 +66,15 @@ func (r *Runtime) ReopenLog(ctx context.Context, id string) error {
 }
 
 // ExecSync implements runtime.Containers.
-func (r *Runtime) ExecSync(ctx context.Context, id string, command []string, timeout time.Duration) (runtime.ExecResult, error) {
+func (r *Runtime) ExecSync(ctx context.Context, id string, command []string, timeout time.Duration) (runtime.ExecResult,
+	error) {
 	if timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, timeout+stopSlack)
 		defer cancel()
 	}
-	answer, err := r.runtime.ExecSync(ctx, &cri.ExecSyncRequest{ContainerId: id, Cmd: command, Timeout: int64(math.Ceil(timeout.Seconds()))})
+	answer, err := r.runtime.ExecSync(ctx, &cri.ExecSyncRequest{ContainerId: id, Cmd: command,
+		Timeout: int64(math.Ceil(timeout.Seconds()))})
 	if err != nil {
 		return runtime.ExecResult{}, failed("running a command in container "+id, err)
 	}
@@ -110,8 +114,10 @@ func (r *Runtime) ImageStatus(ctx context.Context, ref string) (runtime.Image, b
 }
 
 // PullImage implements runtime.Images. A pull has no time limit of its own: its context ends it.
-func (r *Runtime) PullImage(ctx context.Context, ref string, auth *cri.AuthConfig, sandbox *cri.PodSandboxConfig) (string, error) {
-	answer, err := r.image.PullImage(ctx, &cri.PullImageRequest{Image: &cri.ImageSpec{Image: ref}, Auth: auth, SandboxConfig: sandbox})
+func (r *Runtime) PullImage(ctx context.Context, ref string, auth *cri.AuthConfig,
+	sandbox *cri.PodSandboxConfig) (string, error) {
+	answer, err := r.image.PullImage(ctx, &cri.PullImageRequest{Image: &cri.ImageSpec{Image: ref}, Auth: auth,
+		SandboxConfig: sandbox})
 	if err != nil {
 		return "", pullFailed(ref, err)
 	}
@@ -159,7 +165,8 @@ func (r *Runtime) RemoveImage(ctx context.Context, id string) error {
 }
 
 func image(i *cri.Image) runtime.Image {
-	out := runtime.Image{ID: i.Id, Tags: i.RepoTags, Digests: i.RepoDigests, Size: i.Size, Pinned: i.Pinned, User: i.Username}
+	out := runtime.Image{ID: i.Id, Tags: i.RepoTags, Digests: i.RepoDigests, Size: i.Size, Pinned: i.Pinned,
+		User: i.Username}
 	if i.Uid != nil {
 		out.UID = &i.Uid.Value
 	}

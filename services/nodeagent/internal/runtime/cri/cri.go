@@ -29,7 +29,8 @@ const (
 const maxMessage = 16 << 20
 
 // reconnect paces attempts to reach a runtime that is down. They are cheap, and Pods wait for it.
-var reconnect = backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 2 * time.Second}
+var reconnect = backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2,
+	MaxDelay: 2 * time.Second}
 
 // Runtime speaks CRI; use Connect.
 type Runtime struct {
@@ -85,7 +86,8 @@ func (r *Runtime) Status(ctx context.Context) (runtime.Status, error) {
 	if err != nil {
 		return runtime.Status{}, failed("asking for its status", err)
 	}
-	out := runtime.Status{RuntimeProblem: "the runtime does not tell its state", NetworkProblem: "the runtime does not tell the state of its network"}
+	out := runtime.Status{RuntimeProblem: "the runtime does not tell its state",
+		NetworkProblem: "the runtime does not tell the state of its network"}
 	for _, c := range answer.GetStatus().GetConditions() {
 		problem := ""
 		if !c.Status {

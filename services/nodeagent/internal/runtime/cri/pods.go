@@ -49,11 +49,13 @@ func (r *Runtime) PodState(ctx context.Context, podUID string) (observed.Pod, er
 func (r *Runtime) list(ctx context.Context, labels map[string]string) (map[string]*observed.Pod, error) {
 	ctx, cancel := context.WithTimeout(ctx, shortCall)
 	defer cancel()
-	sandboxes, err := r.runtime.ListPodSandbox(ctx, &cri.ListPodSandboxRequest{Filter: &cri.PodSandboxFilter{LabelSelector: labels}})
+	sandboxes, err := r.runtime.ListPodSandbox(ctx,
+		&cri.ListPodSandboxRequest{Filter: &cri.PodSandboxFilter{LabelSelector: labels}})
 	if err != nil {
 		return nil, failed("listing sandboxes", err)
 	}
-	containers, err := r.runtime.ListContainers(ctx, &cri.ListContainersRequest{Filter: &cri.ContainerFilter{LabelSelector: labels}})
+	containers, err := r.runtime.ListContainers(ctx,
+		&cri.ListContainersRequest{Filter: &cri.ContainerFilter{LabelSelector: labels}})
 	if err != nil {
 		return nil, failed("listing containers", err)
 	}
@@ -74,7 +76,8 @@ func of(pods map[string]*observed.Pod, labels map[string]string) *observed.Pod {
 		return nil
 	}
 	if pods[uid] == nil {
-		pods[uid] = &observed.Pod{UID: uid, Namespace: labels[runtime.LabelPodNamespace], Name: labels[runtime.LabelPodName]}
+		pods[uid] = &observed.Pod{UID: uid, Namespace: labels[runtime.LabelPodNamespace],
+			Name: labels[runtime.LabelPodName]}
 	}
 	return pods[uid]
 }
@@ -91,8 +94,10 @@ func addSandbox(pods map[string]*observed.Pod, s *cri.PodSandbox) {
 func addContainer(pods map[string]*observed.Pod, c *cri.Container) {
 	if pod := of(pods, c.Labels); pod != nil {
 		pod.Containers = append(pod.Containers, observed.Container{
-			ID: c.Id, SandboxID: c.PodSandboxId, PodUID: pod.UID, Name: c.GetMetadata().GetName(), Attempt: c.GetMetadata().GetAttempt(),
-			State: state(c.State), CreatedAt: instant(c.CreatedAt), Image: c.Annotations[runtime.AnnotationImage], Annotations: c.Annotations,
+			ID: c.Id, SandboxID: c.PodSandboxId, PodUID: pod.UID, Name: c.GetMetadata().GetName(),
+			Attempt: c.GetMetadata().GetAttempt(),
+			State:   state(c.State), CreatedAt: instant(c.CreatedAt), Image: c.Annotations[runtime.AnnotationImage],
+			Annotations: c.Annotations,
 		})
 	}
 }

@@ -12,7 +12,8 @@ import (
 )
 
 // CreateContainer implements runtime.Containers.
-func (r *Runtime) CreateContainer(ctx context.Context, sandboxID string, config *cri.ContainerConfig, _ *cri.PodSandboxConfig) (string, error) {
+func (r *Runtime) CreateContainer(ctx context.Context, sandboxID string, config *cri.ContainerConfig,
+	_ *cri.PodSandboxConfig) (string, error) {
 	name := config.Metadata.Name
 	if err := r.begin(ctx, "CreateContainer", name); err != nil {
 		return "", err
@@ -33,8 +34,9 @@ func (r *Runtime) CreateContainer(ctx context.Context, sandboxID string, config 
 		image = config.Image.GetImage()
 	}
 	c := &container{behavior: r.behaviors[image], exited: make(chan struct{}), Container: observed.Container{
-		ID: r.idLocked("container"), SandboxID: sandboxID, PodUID: s.PodUID, Name: name, Attempt: config.Metadata.Attempt,
-		State: observed.Created, CreatedAt: time.Now(), Image: image, ImageID: config.Image.GetImage(),
+		ID: r.idLocked("container"), SandboxID: sandboxID, PodUID: s.PodUID, Name: name,
+		Attempt: config.Metadata.Attempt,
+		State:   observed.Created, CreatedAt: time.Now(), Image: image, ImageID: config.Image.GetImage(),
 		LogPath: config.LogPath, Annotations: config.Annotations,
 	}}
 	r.containers[c.ID] = c
@@ -144,7 +146,8 @@ func (r *Runtime) ReopenLog(ctx context.Context, id string) error {
 }
 
 // ExecSync implements runtime.Containers: by SetExec, or else with success.
-func (r *Runtime) ExecSync(ctx context.Context, id string, command []string, timeout time.Duration) (runtime.ExecResult, error) {
+func (r *Runtime) ExecSync(ctx context.Context, id string, command []string, timeout time.Duration) (runtime.ExecResult,
+	error) {
 	name := r.nameOf(id)
 	if err := r.begin(ctx, "ExecSync", name); err != nil {
 		return runtime.ExecResult{}, err
@@ -183,7 +186,8 @@ func (r *Runtime) ImageStatus(ctx context.Context, ref string) (runtime.Image, b
 }
 
 // PullImage implements runtime.Images: every image can be pulled, unless Fail says otherwise.
-func (r *Runtime) PullImage(ctx context.Context, ref string, _ *cri.AuthConfig, _ *cri.PodSandboxConfig) (string, error) {
+func (r *Runtime) PullImage(ctx context.Context, ref string, _ *cri.AuthConfig, _ *cri.PodSandboxConfig) (string,
+	error) {
 	if err := r.begin(ctx, "PullImage", ref); err != nil {
 		return "", err
 	}

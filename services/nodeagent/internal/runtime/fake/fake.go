@@ -58,7 +58,8 @@ type sandbox struct {
 
 type container struct {
 	observed.Container
-	// leftover is a process that a cut-off start has left: no call ends it, and nothing can be removed before it has ended.
+	// leftover is a process that a cut-off start has left: no call ends it, and nothing can be removed before it has
+	// ended.
 	leftover bool
 	behavior Behavior
 	// exited is closed when the instance has exited.
@@ -69,8 +70,9 @@ type container struct {
 func New(images ...string) *Runtime {
 	r := &Runtime{
 		sandboxes: map[string]*sandbox{}, containers: map[string]*container{}, images: map[string]runtime.Image{},
-		behaviors: map[string]Behavior{}, faults: map[string][]error{}, delays: map[string]time.Duration{}, watchers: map[int]chan runtime.Event{},
-		status: runtime.Status{CgroupDriver: "cgroupfs"},
+		behaviors: map[string]Behavior{}, faults: map[string][]error{}, delays: map[string]time.Duration{},
+		watchers: map[int]chan runtime.Event{},
+		status:   runtime.Status{CgroupDriver: "cgroupfs"},
 	}
 	for _, ref := range images {
 		r.images[ref] = runtime.Image{ID: "sha256:" + ref, Tags: []string{ref}, Size: 1 << 20}
@@ -114,8 +116,8 @@ func (r *Runtime) SetDown(err error) {
 	r.down = err
 }
 
-// Exit ends the newest live instance of a container, as if its process had ended by itself. It returns false if there is
-// none.
+// Exit ends the newest live instance of a container, as if its process had ended by itself. It returns false if there
+// is none.
 func (r *Runtime) Exit(podUID, name string, code int32) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -128,8 +130,8 @@ func (r *Runtime) Exit(podUID, name string, code int32) bool {
 	return false
 }
 
-// Interrupt makes the newest instance of a container, which must be created or have exited, one whose start was cut off: it
-// is in the given state, has never started, and a process of it is left of which the runtime does not know.
+// Interrupt makes the newest instance of a container, which must be created or have exited, one whose start was cut
+// off: it is in the given state, has never started, and a process of it is left of which the runtime does not know.
 func (r *Runtime) Interrupt(podUID, name string, state observed.ContainerState) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

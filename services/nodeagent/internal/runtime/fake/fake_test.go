@@ -16,7 +16,8 @@ import (
 // byCommand makes a fake's processes do what the suite's commands ask for.
 type byCommand struct{ *fake.Runtime }
 
-func (r byCommand) CreateContainer(ctx context.Context, sandboxID string, config *cri.ContainerConfig, sandbox *cri.PodSandboxConfig) (string, error) {
+func (r byCommand) CreateContainer(ctx context.Context, sandboxID string, config *cri.ContainerConfig,
+	sandbox *cri.PodSandboxConfig) (string, error) {
 	b := fake.Behavior{}
 	if config.Command[0] == "end" {
 		b = fake.Behavior{RunFor: time.Millisecond, ExitCode: 3}
@@ -65,11 +66,13 @@ func TestFailAndDelay(t *testing.T) {
 
 func start(t *testing.T, r *fake.Runtime) string {
 	t.Helper()
-	sandbox, err := r.RunSandbox(t.Context(), &cri.PodSandboxConfig{Metadata: &cri.PodSandboxMetadata{Uid: "u", Name: "p"}}, "")
+	sandbox, err := r.RunSandbox(t.Context(), &cri.PodSandboxConfig{Metadata: &cri.PodSandboxMetadata{Uid: "u",
+		Name: "p"}}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	id, err := r.CreateContainer(t.Context(), sandbox, &cri.ContainerConfig{Metadata: &cri.ContainerMetadata{Name: "c"}, Image: &cri.ImageSpec{Image: "stubborn:1"}}, nil)
+	id, err := r.CreateContainer(t.Context(), sandbox, &cri.ContainerConfig{Metadata: &cri.ContainerMetadata{Name: "c"},
+		Image: &cri.ImageSpec{Image: "stubborn:1"}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

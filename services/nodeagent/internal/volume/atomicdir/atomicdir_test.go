@@ -138,7 +138,8 @@ func TestGroup(t *testing.T) {
 		t.Errorf("file: %v, %v", info, err)
 	}
 	info, err = os.Stat(filepath.Join(dir, "d"))
-	if err != nil || info.Mode().Perm() != 0o775 || info.Mode()&fs.ModeSetgid == 0 || owner(t, filepath.Join(dir, "d")).Gid != 2345 {
+	if err != nil || info.Mode().Perm() != 0o775 || info.Mode()&fs.ModeSetgid == 0 ||
+		owner(t, filepath.Join(dir, "d")).Gid != 2345 {
 		t.Errorf("folder: %v, %v", info.Mode(), err)
 	}
 }
@@ -154,7 +155,8 @@ func owner(t *testing.T, path string) *syscall.Stat_t {
 
 func TestBadPaths(t *testing.T) {
 	dir := t.TempDir()
-	for _, path := range []string{"", "/etc/passwd", "../x", "a/../../x", "a/../b", "..data", "..x/y", ".", "./", "a/..", strings.Repeat("x", 5000)} {
+	for _, path := range []string{"", "/etc/passwd", "../x", "a/../../x", "a/../b", "..data", "..x/y", ".", "./",
+		"a/..", strings.Repeat("x", 5000)} {
 		if _, err := Write(dir, texts(map[string]string{path: ""}), -1); err == nil {
 			t.Errorf("%q was written", path)
 		}
@@ -170,8 +172,8 @@ func TestBadPaths(t *testing.T) {
 // steps are the places at which a write can be interrupted.
 var steps = []string{"file.before", "names.after", "swap.before", "swap.between", "swap.after", "clear.after"}
 
-// SAF-120: a reader sees all of the old or all of the new files at whichever step the writer is killed, and the next write
-// leaves exactly the new files and nothing else.
+// SAF-120: a reader sees all of the old or all of the new files at whichever step the writer is killed, and the next
+// write leaves exactly the new files and nothing else.
 func TestKilledAtAnyStep(t *testing.T) {
 	base := t.TempDir()
 	count := 0
@@ -215,7 +217,8 @@ func TestKilledAtAnyStep(t *testing.T) {
 
 // draw makes a few files, some in folders; a name is either a file or a folder.
 func draw(t *rapid.T, label string) map[string]string {
-	paths := rapid.SliceOfDistinct(rapid.SampledFrom([]string{"a", "b", "c/x", "c/y", "d/e/f"}), rapid.ID[string]).Draw(t, label)
+	paths := rapid.SliceOfDistinct(rapid.SampledFrom([]string{"a", "b", "c/x", "c/y", "d/e/f"}),
+		rapid.ID[string]).Draw(t, label)
 	contents := map[string]string{}
 	for _, path := range paths {
 		contents[path] = rapid.SampledFrom([]string{"", "1", "22", "333"}).Draw(t, path)

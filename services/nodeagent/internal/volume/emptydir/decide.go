@@ -10,8 +10,8 @@ import (
 	"keelson.dev/services/nodeagent/internal/qos"
 )
 
-// memorySize returns how large a volume of memory may grow: what the volume says, but no more than the Pod may use of the
-// node's memory, since its contents count as the Pod's.
+// memorySize returns how large a volume of memory may grow: what the volume says, but no more than the Pod may use of
+// the node's memory, since its contents count as the Pod's.
 func memorySize(pod *corev1.Pod, source *corev1.EmptyDirVolumeSource, allocatable corev1.ResourceList) int64 {
 	size := allocatable.Memory().Value()
 	for _, limit := range []int64{qos.PodMemoryLimit(pod), quantity(source.SizeLimit)} {
@@ -29,7 +29,8 @@ func quantity(q *resource.Quantity) int64 {
 	return q.Value()
 }
 
-// pageSize returns the page size of a medium HugePages-<size>, or for plain HugePages the one size that the Pod asks for.
+// pageSize returns the page size of a medium HugePages-<size>, or for plain HugePages the one size that the Pod asks
+// for.
 func pageSize(pod *corev1.Pod, medium corev1.StorageMedium) (int64, error) {
 	if text, ok := strings.CutPrefix(string(medium), string(corev1.StorageMediumHugePagesPrefix)); ok {
 		size, err := resource.ParseQuantity(text)
@@ -43,7 +44,8 @@ func pageSize(pod *corev1.Pod, medium corev1.StorageMedium) (int64, error) {
 	}
 	sizes := pageLimits(pod)
 	if len(sizes) != 1 {
-		return 0, fmt.Errorf("medium HugePages needs containers that ask for pages of exactly one size, found %d sizes", len(sizes))
+		return 0, fmt.Errorf("medium HugePages needs containers that ask for pages of exactly one size, found %d sizes",
+			len(sizes))
 	}
 	for size := range sizes {
 		return size, nil

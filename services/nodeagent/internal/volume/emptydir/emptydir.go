@@ -1,5 +1,5 @@
-// Package emptydir makes emptyDir volumes: a folder of the node's disk, of memory or of huge pages that lives as long as
-// its Pod.
+// Package emptydir makes emptyDir volumes: a folder of the node's disk, of memory or of huge pages that lives as long
+// as its Pod.
 package emptydir
 
 import (

@@ -64,7 +64,8 @@ var sorts = map[corev1.HostPathType]struct {
 	corev1.HostPathFile:              {"a file", fs.FileMode.IsRegular},
 	corev1.HostPathFileOrCreate:      {"a file", fs.FileMode.IsRegular},
 	corev1.HostPathSocket:            {"a socket file", func(m fs.FileMode) bool { return m&fs.ModeSocket != 0 }},
-	corev1.HostPathCharDev:           {"a character device", func(m fs.FileMode) bool { return m&fs.ModeCharDevice != 0 }},
+	corev1.HostPathCharDev: {"a character device",
+		func(m fs.FileMode) bool { return m&fs.ModeCharDevice != 0 }},
 	corev1.HostPathBlockDev: {"a block device", func(m fs.FileMode) bool {
 		return m&fs.ModeDevice != 0 && m&fs.ModeCharDevice == 0
 	}},

@@ -17,20 +17,23 @@ import (
 	"keelson.dev/services/nodeagent/internal/volume/mountfake"
 )
 
-// POD-032, POD-057, POD-058, POD-059, POD-205: an emptyDir is shared, stays as containers leave it while its Pod lives, and
-// goes with it.
+// POD-032, POD-057, POD-058, POD-059, POD-205: an emptyDir is shared, stays as containers leave it while its Pod lives,
+// and goes with it.
 func TestEmptyDir(t *testing.T) {
 	r := newRig(t, mount.Kernel{})
 	r.pod.Spec.SecurityContext = &corev1.PodSecurityContext{FSGroup: ptr.To[int64](2345)}
 	r.add("disk", corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}})
-	r.add("memory", corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory, SizeLimit: ptr.To(resource.MustParse("1Mi"))}})
+	r.add("memory", corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory,
+		SizeLimit: ptr.To(resource.MustParse("1Mi"))}})
 	volumes := r.setUp(t)
 	for name, volume := range volumes {
 		info, err := os.Stat(volume.Path)
-		if err != nil || info.Mode().Perm() != 0o777 || info.Mode()&fs.ModeSetgid == 0 || info.Sys().(*syscall.Stat_t).Gid != 2345 || volume.ReadOnly {
+		if err != nil || info.Mode().Perm() != 0o777 || info.Mode()&fs.ModeSetgid == 0 ||
+			info.Sys().(*syscall.Stat_t).Gid != 2345 || volume.ReadOnly {
 			t.Errorf("%s: %v, %v", name, info.Mode(), err)
 		}
-		if err := errors.Join(os.WriteFile(filepath.Join(volume.Path, "work"), []byte("done"), 0o644), os.Chmod(volume.Path, 0o711)); err != nil {
+		if err := errors.Join(os.WriteFile(filepath.Join(volume.Path, "work"), []byte("done"), 0o644),
+			os.Chmod(volume.Path, 0o711)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -42,7 +45,8 @@ func TestEmptyDir(t *testing.T) {
 		}
 	}
 	var memory syscall.Statfs_t
-	if err := syscall.Statfs(volumes["memory"].Path, &memory); err != nil || int64(memory.Blocks)*memory.Bsize != 1<<20 {
+	if err := syscall.Statfs(volumes["memory"].Path, &memory); err != nil ||
+		int64(memory.Blocks)*memory.Bsize != 1<<20 {
 		t.Errorf("size of memory: %d, %v", int64(memory.Blocks)*memory.Bsize, err)
 	}
 	if err := r.TearDown(t.Context(), r.pod.UID); err != nil {
@@ -96,11 +100,13 @@ func TestHugePages(t *testing.T) {
 
 // A volume of memory is no larger than what its Pod may use.
 func TestMemorySize(t *testing.T) {
-	for limit, want := range map[string]string{"": "size=1073741824", "64Mi": "size=67108864", "8Gi": "size=1073741824"} {
+	for limit, want := range map[string]string{"": "size=1073741824", "64Mi": "size=67108864",
+		"8Gi": "size=1073741824"} {
 		fake := &mountfake.Mounter{}
 		r := newRig(t, fake)
 		if limit != "" {
-			r.pod.Spec.Containers[0].Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(limit)}
+			r.pod.Spec.Containers[0].Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(
+				limit)}
 		}
 		r.add("m", corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory}})
 		r.setUp(t)
@@ -148,7 +154,8 @@ func TestHostPath(t *testing.T) {
 		if row.error == "" && (err != nil || volumes["host"].Path != row.path || volumes["host"].ReadOnly) {
 			t.Errorf("%s as %q: %v, %v", row.path, row.kind, volumes, err)
 		}
-		if row.error != "" && (err == nil || !strings.HasSuffix(err.Error(), row.error) || !strings.Contains(err.Error(), "hostPath type check failed: ")) {
+		if row.error != "" && (err == nil || !strings.HasSuffix(err.Error(), row.error) ||
+			!strings.Contains(err.Error(), "hostPath type check failed: ")) {
 			t.Errorf("%s as %q: %v", row.path, row.kind, err)
 		}
 	}

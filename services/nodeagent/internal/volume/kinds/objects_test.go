@@ -34,7 +34,8 @@ func TestConfigMapAndSecret(t *testing.T) {
 	wantFile(t, volumes["all"].Path, "bin", "\x00\x01")
 	wantFile(t, volumes["some"].Path, "deep/er", "1")
 	wantFile(t, volumes["secret"].Path, "password", "hush")
-	for name, mode := range map[string]fs.FileMode{"all/a": 0o644, "some/deep/er": 0o444, "some/b": 0o600, "secret/password": 0o644} {
+	for name, mode := range map[string]fs.FileMode{"all/a": 0o644, "some/deep/er": 0o444, "some/b": 0o600,
+		"secret/password": 0o644} {
 		name, file, _ := strings.Cut(name, "/")
 		if info, err := os.Stat(filepath.Join(volumes[name].Path, file)); err != nil || info.Mode() != mode {
 			t.Errorf("%s/%s: %v, %v", name, file, info.Mode(), err)
@@ -63,9 +64,13 @@ func TestConfigMapAndSecret(t *testing.T) {
 func TestMissingObjects(t *testing.T) {
 	r := newRig(t, &mountfake.Mounter{})
 	r.add("map", configMapSource("none", nil))
-	r.add("key", configMapSource("cm", func(s *corev1.ConfigMapVolumeSource) { s.Items = []corev1.KeyToPath{{Key: "x", Path: "x"}} }))
+	r.add("key", configMapSource("cm", func(s *corev1.ConfigMapVolumeSource) {
+		s.Items = []corev1.KeyToPath{{Key: "x",
+			Path: "x"}}
+	}))
 	r.add("secret", corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "none"}})
-	r.add("secretkey", corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "key", Items: []corev1.KeyToPath{{Key: "y", Path: "y"}}}})
+	r.add("secretkey", corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "key",
+		Items: []corev1.KeyToPath{{Key: "y", Path: "y"}}}})
 	r.add("disk", corev1.VolumeSource{ISCSI: &corev1.ISCSIVolumeSource{}})
 	_, err := r.trySetUp(t)
 	for _, want := range []string{
@@ -88,9 +93,11 @@ func TestMissingObjects(t *testing.T) {
 // SAF-109, SAF-115, SAF-118, SAF-120
 func TestDownwardAPI(t *testing.T) {
 	r := newRig(t, mount.Kernel{})
-	r.add("info", corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{DefaultMode: ptr.To[int32](0o440), Items: []corev1.DownwardAPIVolumeFile{
-		{Path: "labels", FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.labels"}},
-		{Path: "cpu", ResourceFieldRef: &corev1.ResourceFieldSelector{ContainerName: "app", Resource: "limits.cpu"}, Mode: ptr.To[int32](0o400)}}}})
+	r.add("info", corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{DefaultMode: ptr.To[int32](0o440),
+		Items: []corev1.DownwardAPIVolumeFile{
+			{Path: "labels", FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.labels"}},
+			{Path: "cpu", ResourceFieldRef: &corev1.ResourceFieldSelector{ContainerName: "app", Resource: "limits.cpu"},
+				Mode: ptr.To[int32](0o400)}}}})
 	dir := r.setUp(t)["info"].Path
 	wantFile(t, dir, "labels", `app="web"`)
 	wantFile(t, dir, "cpu", "4")
@@ -100,18 +107,24 @@ func TestDownwardAPI(t *testing.T) {
 	if info, _ := os.Stat(filepath.Join(dir, "cpu")); info.Mode() != 0o400 {
 		t.Errorf("mode %v", info.Mode())
 	}
-	r.pod.Spec.Volumes[0].DownwardAPI.Items = []corev1.DownwardAPIVolumeFile{{Path: "x", FieldRef: &corev1.ObjectFieldSelector{FieldPath: "nope"}}}
-	if _, err := r.trySetUp(t); err == nil || !strings.Contains(err.Error(), "downward API file x: unsupported fieldPath: nope") {
+	r.pod.Spec.Volumes[0].DownwardAPI.Items = []corev1.DownwardAPIVolumeFile{{Path: "x",
+		FieldRef: &corev1.ObjectFieldSelector{FieldPath: "nope"}}}
+	if _, err := r.trySetUp(t); err == nil || !strings.Contains(err.Error(),
+		"downward API file x: unsupported fieldPath: nope") {
 		t.Errorf("got %v", err)
 	}
 }
 
 func kubeAPIAccess() corev1.VolumeSource {
 	return corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
-		{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: "token", ExpirationSeconds: ptr.To[int64](3607)}},
-		{ConfigMap: &corev1.ConfigMapProjection{LocalObjectReference: corev1.LocalObjectReference{Name: "cm"}, Items: []corev1.KeyToPath{{Key: "a", Path: "ca.crt"}}}},
-		{Secret: &corev1.SecretProjection{LocalObjectReference: corev1.LocalObjectReference{Name: "none"}, Optional: ptr.To(true)}},
-		{DownwardAPI: &corev1.DownwardAPIProjection{Items: []corev1.DownwardAPIVolumeFile{{Path: "namespace", FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.namespace"}}}}},
+		{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: "token",
+			ExpirationSeconds: ptr.To[int64](3607)}},
+		{ConfigMap: &corev1.ConfigMapProjection{LocalObjectReference: corev1.LocalObjectReference{Name: "cm"},
+			Items: []corev1.KeyToPath{{Key: "a", Path: "ca.crt"}}}},
+		{Secret: &corev1.SecretProjection{LocalObjectReference: corev1.LocalObjectReference{Name: "none"},
+			Optional: ptr.To(true)}},
+		{DownwardAPI: &corev1.DownwardAPIProjection{Items: []corev1.DownwardAPIVolumeFile{{Path: "namespace",
+			FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.namespace"}}}}},
 	}}}
 }
 
@@ -145,8 +158,10 @@ func TestProjected(t *testing.T) {
 
 func TestProjectedUnknownSource(t *testing.T) {
 	r := newRig(t, &mountfake.Mounter{})
-	r.add("api", corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{{ClusterTrustBundle: &corev1.ClusterTrustBundleProjection{}}}}})
-	if _, err := r.trySetUp(t); err == nil || !strings.Contains(err.Error(), "use configMap, secret, downwardAPI or serviceAccountToken") {
+	r.add("api", corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
+		{ClusterTrustBundle: &corev1.ClusterTrustBundleProjection{}}}}})
+	if _, err := r.trySetUp(t); err == nil || !strings.Contains(err.Error(),
+		"use configMap, secret, downwardAPI or serviceAccountToken") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -159,10 +174,17 @@ func TestTokenOwner(t *testing.T) {
 		uid, gid uint32
 	}{
 		"nobody known": {func(*corev1.PodSpec) {}, 0o644, 0, 0},
-		"one user":     {func(s *corev1.PodSpec) { s.SecurityContext = &corev1.PodSecurityContext{RunAsUser: ptr.To[int64](77)} }, 0o600, 77, 0},
-		"a group":      {func(s *corev1.PodSpec) { s.SecurityContext = &corev1.PodSecurityContext{FSGroup: ptr.To[int64](88)} }, 0o640, 0, 88},
+		"one user": {func(s *corev1.PodSpec) {
+			s.SecurityContext = &corev1.PodSecurityContext{
+				RunAsUser: ptr.To[int64](77)}
+		}, 0o600, 77, 0},
+		"a group": {func(s *corev1.PodSpec) {
+			s.SecurityContext = &corev1.PodSecurityContext{
+				FSGroup: ptr.To[int64](88)}
+		}, 0o640, 0, 88},
 		"two users": {func(s *corev1.PodSpec) {
-			s.InitContainers = []corev1.Container{{SecurityContext: &corev1.SecurityContext{RunAsUser: ptr.To[int64](1)}}}
+			s.InitContainers = []corev1.Container{
+				{SecurityContext: &corev1.SecurityContext{RunAsUser: ptr.To[int64](1)}}}
 			s.SecurityContext = &corev1.PodSecurityContext{RunAsUser: ptr.To[int64](77)}
 		}, 0o644, 0, 0},
 	} {
@@ -179,7 +201,8 @@ func TestTokenOwner(t *testing.T) {
 	}
 }
 
-// The files of one volume have at most 32 MiB together, however often it names an object, and no more than that is made.
+// The files of one volume have at most 32 MiB together, however often it names an object, and no more than that is
+// made.
 func TestVolumesAreBounded(t *testing.T) {
 	const mib = 1 << 20
 	items := func(n int) (list []corev1.KeyToPath) {
@@ -191,13 +214,15 @@ func TestVolumesAreBounded(t *testing.T) {
 	configMaps := func(n int) (list []corev1.VolumeProjection) {
 		for i := range n {
 			list = append(list, corev1.VolumeProjection{ConfigMap: &corev1.ConfigMapProjection{
-				LocalObjectReference: corev1.LocalObjectReference{Name: "large"}, Items: []corev1.KeyToPath{{Key: "m", Path: strconv.Itoa(i)}}}})
+				LocalObjectReference: corev1.LocalObjectReference{Name: "large"},
+				Items:                []corev1.KeyToPath{{Key: "m", Path: strconv.Itoa(i)}}}})
 		}
 		return list
 	}
 	fields := func(n int) (list []corev1.DownwardAPIVolumeFile) {
 		for i := range n {
-			list = append(list, corev1.DownwardAPIVolumeFile{Path: strconv.Itoa(i), FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.annotations['m']"}})
+			list = append(list, corev1.DownwardAPIVolumeFile{Path: strconv.Itoa(i),
+				FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.annotations['m']"}})
 		}
 		return list
 	}
@@ -226,7 +251,8 @@ func TestVolumesAreBounded(t *testing.T) {
 			runtime.ReadMemStats(&before)
 			_, err := r.trySetUp(t)
 			runtime.ReadMemStats(&after)
-			if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), `volume "v"`)) {
+			if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want) ||
+				!strings.Contains(err.Error(), `volume "v"`)) {
 				t.Errorf("%s with %d MiB: %v, want %q", name, n, err, want)
 			}
 			if made := after.TotalAlloc - before.TotalAlloc; made > 100*mib {

@@ -42,7 +42,8 @@ func (o *objects) Secret(_ context.Context, namespace, name string) (*corev1.Sec
 	return nil, apierrors.NewNotFound(corev1.Resource("secret"), name)
 }
 
-func (o *objects) ServiceAccountToken(_ context.Context, _ *corev1.Pod, audience string, lifetime time.Duration) (volume.Token, error) {
+func (o *objects) ServiceAccountToken(_ context.Context, _ *corev1.Pod, audience string,
+	lifetime time.Duration) (volume.Token, error) {
 	o.asked = append(o.asked, audience+" "+lifetime.String())
 	return o.token, o.tokenErr
 }
@@ -58,12 +59,14 @@ type rig struct {
 
 func newRig(t *testing.T, mounter volume.Mounter) *rig {
 	r := &rig{root: podfiles.Root{Dir: t.TempDir(), LogDir: t.TempDir()}, mounter: mounter, objects: &objects{
-		configMaps: map[string]*corev1.ConfigMap{"ns/cm": {Data: map[string]string{"a": "1", "b": "2"}, BinaryData: map[string][]byte{"bin": {0, 1}}}},
-		secrets:    map[string]*corev1.Secret{"ns/key": {Data: map[string][]byte{"password": []byte("hush")}}},
-		token:      volume.Token{Value: "token-1", RefreshAt: time.Unix(1000, 0)},
+		configMaps: map[string]*corev1.ConfigMap{"ns/cm": {Data: map[string]string{"a": "1", "b": "2"},
+			BinaryData: map[string][]byte{"bin": {0, 1}}}},
+		secrets: map[string]*corev1.Secret{"ns/key": {Data: map[string][]byte{"password": []byte("hush")}}},
+		token:   volume.Token{Value: "token-1", RefreshAt: time.Unix(1000, 0)},
 	}}
 	r.Host = volume.NewHost(r.root, mounter, kinds.All(mounter, r.objects))
-	r.pod = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "u-1", Labels: map[string]string{"app": "web"}},
+	r.pod = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "u-1",
+		Labels: map[string]string{"app": "web"}},
 		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "app"}}}}
 	if err := r.root.Make(r.pod); err != nil {
 		t.Fatal(err)
@@ -91,7 +94,8 @@ func tearDown(ctx context.Context, host *volume.Host, root podfiles.Root, uid ty
 // add puts a volume into the Pod and mounts it into its container.
 func (r *rig) add(name string, source corev1.VolumeSource) {
 	r.pod.Spec.Volumes = append(r.pod.Spec.Volumes, corev1.Volume{Name: name, VolumeSource: source})
-	r.pod.Spec.Containers[0].VolumeMounts = append(r.pod.Spec.Containers[0].VolumeMounts, corev1.VolumeMount{Name: name, MountPath: "/" + name})
+	r.pod.Spec.Containers[0].VolumeMounts = append(r.pod.Spec.Containers[0].VolumeMounts, corev1.VolumeMount{Name: name,
+		MountPath: "/" + name})
 }
 
 func (r *rig) setUp(t *testing.T) volume.Volumes {
@@ -105,7 +109,8 @@ func (r *rig) setUp(t *testing.T) volume.Volumes {
 
 func (r *rig) trySetUp(t *testing.T) (volume.Volumes, error) {
 	view := downward.View{Pod: r.pod, PodIPs: []string{"10.1.0.7"}}
-	return r.SetUp(t.Context(), view, corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi"), corev1.ResourceCPU: resource.MustParse("4")})
+	return r.SetUp(t.Context(), view, corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi"),
+		corev1.ResourceCPU: resource.MustParse("4")})
 }
 
 func wantFile(t *testing.T, dir, name, want string) {

@@ -21,8 +21,8 @@ import (
 	"keelson.dev/services/nodeagent/internal/volume/mountfake"
 )
 
-// POD-189, SAF-142, POD-165: after a Pod nothing is left, be it from a nodeagent that does not know the Pod any more; and
-// what the Pod had from the host stays.
+// POD-189, SAF-142, POD-165: after a Pod nothing is left, be it from a nodeagent that does not know the Pod any more;
+// and what the Pod had from the host stays.
 func TestTearDown(t *testing.T) {
 	r := newRig(t, mount.Kernel{})
 	host := t.TempDir()
@@ -112,7 +112,8 @@ func TestAKindTearsDown(t *testing.T) {
 		t.Fatal(err)
 	}
 	later := volume.NewHost(r.root, r.mounter, []volume.Kind{kind})
-	if err := tearDown(t.Context(), later, r.root, "u-1"); err == nil || !strings.Contains(err.Error(), `volume "remote" : no answer`) {
+	if err := tearDown(t.Context(), later, r.root, "u-1"); err == nil || !strings.Contains(err.Error(),
+		`volume "remote" : no answer`) {
 		t.Errorf("got %v", err)
 	}
 	kind.err = nil
@@ -130,7 +131,8 @@ func TestAKindTearsDown(t *testing.T) {
 func TestFailpoints(t *testing.T) {
 	r := newRig(t, mount.Kernel{})
 	r.add("api", kubeAPIAccess())
-	for _, point := range []string{"nodeagent/volume.setup.before", "nodeagent/volume.setup.after", "nodeagent/volume.teardown.before", "nodeagent/volume.teardown.after"} {
+	for _, point := range []string{"nodeagent/volume.setup.before", "nodeagent/volume.setup.after",
+		"nodeagent/volume.teardown.before", "nodeagent/volume.teardown.after"} {
 		if err := failpoint.Arm(point, "1*error(killed)"); err != nil {
 			t.Fatal(err)
 		}
@@ -156,7 +158,8 @@ func TestMounts(t *testing.T) {
 	mounts := func(able bool, list ...corev1.VolumeMount) (string, error) {
 		container := &corev1.Container{Name: "app", VolumeMounts: list}
 		env := podenv.Result{Env: []podenv.Variable{{Name: "POD", Value: "web-0"}}}
-		got, err := r.Mounts(volume.MountRequest{Pod: r.pod, Container: container, Volumes: volumes, Env: env, RecursiveReadOnly: able})
+		got, err := r.Mounts(volume.MountRequest{Pod: r.pod, Container: container, Volumes: volumes, Env: env,
+			RecursiveReadOnly: able})
 		var lines []string
 		for _, m := range got {
 			line := m.ContainerPath + "=" + strings.TrimPrefix(m.HostPath, r.root.Pod(r.pod.UID))
@@ -181,14 +184,23 @@ func TestMounts(t *testing.T) {
 		want  string
 	}{
 		{"plain", corev1.VolumeMount{Name: "disk", MountPath: "/d"}, false, "/d=/volumes/emptyDir/disk"},
-		{"read only", corev1.VolumeMount{Name: "disk", MountPath: "/d", ReadOnly: true}, true, "/d=/volumes/emptyDir/disk ro"},
+		{"read only", corev1.VolumeMount{Name: "disk", MountPath: "/d", ReadOnly: true}, true,
+			"/d=/volumes/emptyDir/disk ro"},
 		{"of an object", corev1.VolumeMount{Name: "map", MountPath: "/m"}, false, "/m=/volumes/configMap/map ro"},
-		{"one file", corev1.VolumeMount{Name: "map", MountPath: "/m/a", SubPath: "a"}, false, "/m/a=/subpaths/app/0 ro"},
-		{"expression", corev1.VolumeMount{Name: "disk", MountPath: "/d", SubPathExpr: "logs/$(POD)"}, false, "/d=/subpaths/app/0"},
-		{"recursive", corev1.VolumeMount{Name: "disk", MountPath: "/d", ReadOnly: true, RecursiveReadOnly: enabled}, true, "/d=/volumes/emptyDir/disk ro rro"},
-		{"recursive if possible", corev1.VolumeMount{Name: "disk", MountPath: "/d", ReadOnly: true, RecursiveReadOnly: ifPossible}, false, "/d=/volumes/emptyDir/disk ro"},
-		{"from the host", corev1.VolumeMount{Name: "disk", MountPath: "/d", MountPropagation: ptr.To(corev1.MountPropagationHostToContainer)}, false, "/d=/volumes/emptyDir/disk PROPAGATION_HOST_TO_CONTAINER"},
-		{"both ways", corev1.VolumeMount{Name: "disk", MountPath: "/d", MountPropagation: ptr.To(corev1.MountPropagationBidirectional)}, false, "/d=/volumes/emptyDir/disk PROPAGATION_BIDIRECTIONAL"},
+		{"one file", corev1.VolumeMount{Name: "map", MountPath: "/m/a", SubPath: "a"}, false,
+			"/m/a=/subpaths/app/0 ro"},
+		{"expression", corev1.VolumeMount{Name: "disk", MountPath: "/d", SubPathExpr: "logs/$(POD)"}, false,
+			"/d=/subpaths/app/0"},
+		{"recursive", corev1.VolumeMount{Name: "disk", MountPath: "/d", ReadOnly: true, RecursiveReadOnly: enabled},
+			true, "/d=/volumes/emptyDir/disk ro rro"},
+		{"recursive if possible", corev1.VolumeMount{Name: "disk", MountPath: "/d", ReadOnly: true,
+			RecursiveReadOnly: ifPossible}, false, "/d=/volumes/emptyDir/disk ro"},
+		{"from the host", corev1.VolumeMount{Name: "disk", MountPath: "/d",
+			MountPropagation: ptr.To(corev1.MountPropagationHostToContainer)}, false,
+			"/d=/volumes/emptyDir/disk PROPAGATION_HOST_TO_CONTAINER"},
+		{"both ways", corev1.VolumeMount{Name: "disk", MountPath: "/d",
+			MountPropagation: ptr.To(corev1.MountPropagationBidirectional)}, false,
+			"/d=/volumes/emptyDir/disk PROPAGATION_BIDIRECTIONAL"},
 	} {
 		if got, err := mounts(row.able, row.mount); err != nil || got != row.want {
 			t.Errorf("%s: %q, %v; want %q", row.name, got, err, row.want)
@@ -198,10 +210,11 @@ func TestMounts(t *testing.T) {
 		t.Errorf("the expression's folder: %v", err)
 	}
 	for want, mount := range map[string]corev1.VolumeMount{
-		`cannot find volume "none" to mount into container "app"`:               {Name: "none"},
-		`subPathExpr of volume "disk": missing value for "NOPE"`:                {Name: "disk", SubPathExpr: "$(NOPE)"},
-		`failed to prepare subPath for volumeMount "disk" of container "app"`:   {Name: "disk", SubPath: "../x"},
-		`cannot make mounts read-only recursively (recursiveReadOnly: Enabled)`: {Name: "disk", ReadOnly: true, RecursiveReadOnly: enabled},
+		`cannot find volume "none" to mount into container "app"`:             {Name: "none"},
+		`subPathExpr of volume "disk": missing value for "NOPE"`:              {Name: "disk", SubPathExpr: "$(NOPE)"},
+		`failed to prepare subPath for volumeMount "disk" of container "app"`: {Name: "disk", SubPath: "../x"},
+		`cannot make mounts read-only recursively (recursiveReadOnly: Enabled)`: {Name: "disk", ReadOnly: true,
+			RecursiveReadOnly: enabled},
 	} {
 		if _, err := mounts(false, mount); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)

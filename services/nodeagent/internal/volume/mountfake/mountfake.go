@@ -56,7 +56,8 @@ func (m *Mounter) Tmpfs(target string, size int64, mode uint32, gid int64) error
 
 // HugePages implements volume.Mounter.
 func (m *Mounter) HugePages(target string, pageSize, size int64, mode uint32, gid int64) error {
-	return m.add(Mount{Target: target, Kind: "hugetlbfs", Options: fmt.Sprintf("pagesize=%d size=%d mode=%o gid=%d", pageSize, size, mode, gid)})
+	return m.add(Mount{Target: target, Kind: "hugetlbfs", Options: fmt.Sprintf("pagesize=%d size=%d mode=%o gid=%d",
+		pageSize, size, mode, gid)})
 }
 
 // Bind implements volume.Mounter.

@@ -69,24 +69,30 @@ func (c *collection) add(ctx context.Context, source *corev1.VolumeProjection) e
 }
 
 func (c *collection) filesOf(ctx context.Context, source *corev1.VolumeProjection) (atomicdir.Files, error) {
-	namespace, mode := c.request.Pod.Namespace, ptr.Deref(c.request.Volume.Projected.DefaultMode, projection.DefaultMode)
+	namespace, mode := c.request.Pod.Namespace, ptr.Deref(c.request.Volume.Projected.DefaultMode,
+		projection.DefaultMode)
 	switch {
 	case source.ConfigMap != nil:
-		keys := projection.Keys{Items: source.ConfigMap.Items, DefaultMode: mode, Optional: ptr.Deref(source.ConfigMap.Optional, false)}
+		keys := projection.Keys{Items: source.ConfigMap.Items, DefaultMode: mode,
+			Optional: ptr.Deref(source.ConfigMap.Optional, false)}
 		return projection.ConfigMap(ctx, c.Sources, namespace, source.ConfigMap.Name, keys)
 	case source.Secret != nil:
-		keys := projection.Keys{Items: source.Secret.Items, DefaultMode: mode, Optional: ptr.Deref(source.Secret.Optional, false)}
+		keys := projection.Keys{Items: source.Secret.Items, DefaultMode: mode,
+			Optional: ptr.Deref(source.Secret.Optional, false)}
 		return projection.Secret(ctx, c.Sources, namespace, source.Secret.Name, keys)
 	case source.DownwardAPI != nil:
 		return projection.Downward(c.request.View, source.DownwardAPI.Items, mode, c.request.Allocatable)
 	case source.ServiceAccountToken != nil:
 		return c.token(ctx, source.ServiceAccountToken, mode)
 	}
-	return nil, errors.New("the source of this projected volume is none that this node can serve: use configMap, secret, downwardAPI or serviceAccountToken")
+	return nil,
+		errors.New("the source of this projected volume is none that this node can serve: use configMap, secret, " +
+			"downwardAPI or serviceAccountToken")
 }
 
 // token returns a token as a file. Where one user or group is known to need it, nobody else may read it.
-func (c *collection) token(ctx context.Context, source *corev1.ServiceAccountTokenProjection, mode int32) (atomicdir.Files, error) {
+func (c *collection) token(ctx context.Context, source *corev1.ServiceAccountTokenProjection,
+	mode int32) (atomicdir.Files, error) {
 	lifetime := time.Duration(ptr.Deref(source.ExpirationSeconds, defaultLifetime)) * time.Second
 	token, err := c.Sources.ServiceAccountToken(ctx, c.request.Pod, source.Audience, lifetime)
 	if err != nil {

@@ -62,7 +62,8 @@ func ConfigMapData(object *corev1.ConfigMap) map[string][]byte {
 }
 
 // Downward returns the files of downward API items.
-func Downward(view downward.View, items []corev1.DownwardAPIVolumeFile, defaultMode int32, allocatable corev1.ResourceList) (atomicdir.Files, error) {
+func Downward(view downward.View, items []corev1.DownwardAPIVolumeFile, defaultMode int32,
+	allocatable corev1.ResourceList) (atomicdir.Files, error) {
 	files, size := atomicdir.Files{}, 0
 	for _, item := range items {
 		var value string
@@ -79,7 +80,8 @@ func Downward(view downward.View, items []corev1.DownwardAPIVolumeFile, defaultM
 			return nil, fmt.Errorf("downward API file %s: %w", item.Path, err)
 		}
 		if size += len(value); size > atomicdir.MaxSize {
-			return nil, fmt.Errorf("downward API file %s: with it the files have more than %d bytes together", item.Path, atomicdir.MaxSize)
+			return nil, fmt.Errorf("downward API file %s: with it the files have more than %d bytes together",
+				item.Path, atomicdir.MaxSize)
 		}
 		files[item.Path] = atomicdir.File{Data: []byte(value), Mode: fs.FileMode(ptr.Deref(item.Mode, defaultMode))}
 	}

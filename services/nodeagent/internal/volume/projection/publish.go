@@ -40,7 +40,8 @@ func memory(mounter volume.Mounter, dir string, group int64) error {
 }
 
 // ConfigMap returns the files of one ConfigMap. An optional one that does not exist has none.
-func ConfigMap(ctx context.Context, sources volume.Sources, namespace, name string, keys Keys) (atomicdir.Files, error) {
+func ConfigMap(ctx context.Context, sources volume.Sources, namespace, name string, keys Keys) (atomicdir.Files,
+	error) {
 	keys.What = "configmap references non-existent config key"
 	object, err := sources.ConfigMap(ctx, namespace, name)
 	if keys.Optional && apierrors.IsNotFound(err) {

@@ -20,12 +20,14 @@ func tree(t *testing.T) (root, outside string) {
 			t.Fatal(err)
 		}
 	}
-	for path, text := range map[string]string{filepath.Join(root, "file"): "inside", filepath.Join(outside, "secret"): "outside"} {
+	for path, text := range map[string]string{filepath.Join(root, "file"): "inside",
+		filepath.Join(outside, "secret"): "outside"} {
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for link, target := range map[string]string{"good": "dir/inner", "up": "..", "out": "../outside", "absolute": outside, "loop": "loop", "dangling": "nowhere", "dir/back": "../file"} {
+	for link, target := range map[string]string{"good": "dir/inner", "up": "..", "out": "../outside",
+		"absolute": outside, "loop": "loop", "dangling": "nowhere", "dir/back": "../file"} {
 		if err := os.Symlink(target, filepath.Join(root, link)); err != nil {
 			t.Fatal(err)
 		}
@@ -37,8 +39,10 @@ func tree(t *testing.T) (root, outside string) {
 func TestBindStaysInside(t *testing.T) {
 	root, outside := tree(t)
 	for path, want := range map[string]string{
-		"file": "file", "dir": "dir", "dir/": "dir", "dir/inner": "dir/inner", "good": "dir/inner", "dir/back": "file", "new/deep": "new/deep", ".": ".",
-		"up": "", "out": "", "absolute": "", "out/secret": "", "loop": "", "dangling": "", "dangling/x": "", "..": "", "../outside": "", "/etc": "", "dir/../../outside": "", "out/new": "", "file/x": "",
+		"file": "file", "dir": "dir", "dir/": "dir", "dir/inner": "dir/inner", "good": "dir/inner", "dir/back": "file",
+		"new/deep": "new/deep", ".": ".",
+		"up": "", "out": "", "absolute": "", "out/secret": "", "loop": "", "dangling": "", "dangling/x": "", "..": "",
+		"../outside": "", "/etc": "", "dir/../../outside": "", "out/new": "", "file/x": "",
 	} {
 		mounter, target := &mountfake.Mounter{}, filepath.Join(t.TempDir(), "c", "0")
 		err := Bind(mounter, root, path, target)

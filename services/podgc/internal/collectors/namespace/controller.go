@@ -27,7 +27,8 @@ func Register() controller.Registration {
 		Name: Name,
 		Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"get", "list", "watch"}},
-			{APIGroups: []string{""}, Resources: []string{"namespaces/finalize", "namespaces/status"}, Verbs: []string{"update"}},
+			{APIGroups: []string{""}, Resources: []string{"namespaces/finalize", "namespaces/status"},
+				Verbs: []string{"update"}},
 			{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"list", "delete", "deletecollection"}},
 		},
 		Setup: setup,
@@ -51,7 +52,8 @@ func setup(s *controller.Setup) (controller.Runnable, error) {
 		return nil, err
 	}
 	inWork := predicate.NewTypedPredicateFuncs(NeedsWork)
-	namespaces := source.Kind(s.Cache, &corev1.Namespace{}, &handler.TypedEnqueueRequestForObject[*corev1.Namespace]{}, inWork)
+	namespaces := source.Kind(s.Cache, &corev1.Namespace{}, &handler.TypedEnqueueRequestForObject[*corev1.Namespace]{},
+		inWork)
 	if err := reconciler.Watch(namespaces); err != nil {
 		return nil, fmt.Errorf("watching namespaces: %w", err)
 	}

@@ -55,8 +55,8 @@ func NeedsWork(ns *corev1.Namespace) bool {
 	return ns.DeletionTimestamp != nil && slices.Contains(ns.Spec.Finalizers, corev1.FinalizerKubernetes)
 }
 
-// Decide plans what to do with a namespace after one pass of deletions. It is let go only when everything in it is known
-// to be gone.
+// Decide plans what to do with a namespace after one pass of deletions. It is let go only when everything in it is
+// known to be gone.
 func Decide(in Input) Plan {
 	if len(in.Undiscovered)+len(in.Failures)+len(in.Remaining) == 0 {
 		return Plan{Finalize: true}
@@ -84,7 +84,8 @@ func describe(in Input) []corev1.NamespaceCondition {
 			"DiscoveryFailed", "Discovery failed for some groups: "+strings.Join(in.Undiscovered, ", "),
 			"ResourcesDiscovered", "All resources successfully discovered"),
 		verdict(corev1.NamespaceDeletionContentFailure, len(in.Failures) > 0,
-			"ContentDeletionFailed", "Failed to delete all resource types, "+fmt.Sprint(len(in.Failures))+" remaining: "+strings.Join(in.Failures, "; "),
+			"ContentDeletionFailed", "Failed to delete all resource types, "+fmt.Sprint(len(in.Failures))+
+				" remaining: "+strings.Join(in.Failures, "; "),
 			"ContentDeleted", "All content successfully deleted, may be waiting on finalization"),
 		verdict(corev1.NamespaceContentRemaining, len(in.Remaining) > 0,
 			"SomeResourcesRemain", "Some resources are remaining: "+remaining(in.Remaining),
@@ -95,11 +96,14 @@ func describe(in Input) []corev1.NamespaceCondition {
 	}
 }
 
-func verdict(kind corev1.NamespaceConditionType, bad bool, badReason, badMessage, goodReason, goodMessage string) corev1.NamespaceCondition {
+func verdict(kind corev1.NamespaceConditionType, bad bool, badReason, badMessage, goodReason,
+	goodMessage string) corev1.NamespaceCondition {
 	if bad {
-		return corev1.NamespaceCondition{Type: kind, Status: corev1.ConditionTrue, Reason: badReason, Message: badMessage}
+		return corev1.NamespaceCondition{Type: kind, Status: corev1.ConditionTrue, Reason: badReason,
+			Message: badMessage}
 	}
-	return corev1.NamespaceCondition{Type: kind, Status: corev1.ConditionFalse, Reason: goodReason, Message: goodMessage}
+	return corev1.NamespaceCondition{Type: kind, Status: corev1.ConditionFalse, Reason: goodReason,
+		Message: goodMessage}
 }
 
 func remaining(contents []Content) string {

@@ -50,8 +50,10 @@ func TestDecide(t *testing.T) {
 		"finalizers are named": {
 			Input{Namespace: deleted(0), Remaining: []Content{held}},
 			map[corev1.NamespaceConditionType]string{
-				corev1.NamespaceContentRemaining:    "Some resources are remaining: widgets.example.com has 1 resource instances",
-				corev1.NamespaceFinalizersRemaining: "Some content in the namespace has finalizers remaining: example.com/hold in 1 resource instances",
+				corev1.NamespaceContentRemaining: "Some resources are remaining: widgets.example.com has 1 " +
+					"resource instances",
+				corev1.NamespaceFinalizersRemaining: "Some content in the namespace has finalizers remaining: " +
+					"example.com/hold in 1 resource instances",
 			}, false, lookAgainFirst,
 		},
 		"a group that cannot be read may hide content": {
@@ -63,7 +65,8 @@ func TestDecide(t *testing.T) {
 		"a deletion failed": {
 			Input{Namespace: deleted(0), Failures: []string{"secrets: refused"}},
 			map[corev1.NamespaceConditionType]string{
-				corev1.NamespaceDeletionContentFailure: "Failed to delete all resource types, 1 remaining: secrets: refused",
+				corev1.NamespaceDeletionContentFailure: "Failed to delete all resource types, 1 remaining: secrets: " +
+					"refused",
 			}, false, lookAgainFirst,
 		},
 	}

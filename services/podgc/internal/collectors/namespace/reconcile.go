@@ -48,7 +48,8 @@ func (c *collector) steps() *pass.Steps[*corev1.Namespace, Input, Plan] {
 	}
 }
 
-// empty asks for the deletion of everything inside and reports what is left. While Pods are left nothing else is touched.
+// empty asks for the deletion of everything inside and reports what is left. While Pods are left nothing else is
+// touched.
 func (c *collector) empty(ctx context.Context, ns *corev1.Namespace) (Input, error) {
 	set, err := resources.Discover(c.server)
 	if err != nil {
@@ -114,7 +115,8 @@ func (c *collector) clear(ctx context.Context, r resources.Resource, namespace s
 	return contentOf(r, list.Items), nil
 }
 
-func (c *collector) deleteAll(ctx context.Context, r resources.Resource, objects metadata.ResourceInterface, items []metav1.PartialObjectMetadata) error {
+func (c *collector) deleteAll(ctx context.Context, r resources.Resource, objects metadata.ResourceInterface,
+	items []metav1.PartialObjectMetadata) error {
 	background := metav1.DeletePropagationBackground
 	options := metav1.DeleteOptions{PropagationPolicy: &background}
 	if r.Can("deletecollection") {
@@ -161,12 +163,14 @@ func (c *collector) apply(ctx context.Context, ns *corev1.Namespace, plan Plan) 
 			}
 		}
 		c.log.Info("namespace is empty", zap.String("name", ns.Name))
-		if _, err := c.clientset.CoreV1().Namespaces().Finalize(ctx, changed, metav1.UpdateOptions{FieldManager: Name}); err != nil {
+		if _, err := c.clientset.CoreV1().Namespaces().Finalize(ctx, changed,
+			metav1.UpdateOptions{FieldManager: Name}); err != nil {
 			return fmt.Errorf("finalizing namespace %s: %w", ns.Name, err)
 		}
 	case plan.Conditions != nil:
 		changed.Status.Conditions = plan.Conditions
-		if _, err := c.clientset.CoreV1().Namespaces().UpdateStatus(ctx, changed, metav1.UpdateOptions{FieldManager: Name}); err != nil {
+		if _, err := c.clientset.CoreV1().Namespaces().UpdateStatus(ctx, changed,
+			metav1.UpdateOptions{FieldManager: Name}); err != nil {
 			return fmt.Errorf("writing the conditions of namespace %s: %w", ns.Name, err)
 		}
 	}

@@ -30,7 +30,8 @@ func Register() controller.Registration {
 	return controller.Registration{
 		Name: Name,
 		Rules: []rbacv1.PolicyRule{
-			{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch", "patch", "delete"}},
+			{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch", "patch",
+				"delete"}},
 			rights.Events,
 		},
 		Setup: setup,
@@ -54,7 +55,8 @@ func setup(s *controller.Setup) (controller.Runnable, error) {
 		client: client, server: server, failed: s.Failed, observe: c.observe, remove: c.remove,
 		informed: map[schema.GroupVersionResource]informed{},
 	}
-	c.lookup = &lookup{client: client, resourceOf: w.resourceOf, absent: lru.New(rememberAbsent), misplaced: reportMisplaced(s.Recorder)}
+	c.lookup = &lookup{client: client, resourceOf: w.resourceOf, absent: lru.New(rememberAbsent),
+		misplaced: reportMisplaced(s.Recorder)}
 	reconciler, err := controller.NewReconciler[types.UID](s, workers, c)
 	if err != nil {
 		return nil, err
@@ -71,9 +73,11 @@ func setup(s *controller.Setup) (controller.Runnable, error) {
 func reportMisplaced(recorder *events.Recorder) func(*Object, metav1.OwnerReference) {
 	return func(dependent *Object, ref metav1.OwnerReference) {
 		object := &corev1.ObjectReference{
-			APIVersion: dependent.Resource.GroupVersion().String(), Kind: dependent.Kind, Name: dependent.Name, UID: dependent.UID,
+			APIVersion: dependent.Resource.GroupVersion().String(), Kind: dependent.Kind, Name: dependent.Name,
+			UID: dependent.UID,
 		}
 		recorder.Record(object, events.Warning("OwnerRefInvalidNamespace",
-			"ownerReference to %s %s cannot be resolved: the owner lives in a namespace, this object does not", ref.Kind, ref.Name))
+			"ownerReference to %s %s cannot be resolved: the owner lives in a namespace, this object does not",
+			ref.Kind, ref.Name))
 	}
 }

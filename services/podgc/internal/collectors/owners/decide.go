@@ -31,7 +31,8 @@ type Input struct {
 	Owners map[types.UID]OwnerState
 	// Dependents are the observed objects that name this one, sorted by UID.
 	Dependents []*Object
-	// Circle holds the objects whose foreground deletions wait for each other, this one among them; nil without a circle.
+	// Circle holds the objects whose foreground deletions wait for each other, this one among them; nil without a
+	// circle.
 	Circle map[types.UID]bool
 	// Beside are the dependents of the others in the circle.
 	Beside []*Object
@@ -75,8 +76,9 @@ func decideOrphaning(in Input) Plan {
 	return Plan{DropFinalizer: metav1.FinalizerOrphanDependents}
 }
 
-// decideForeground lets the object go when no dependent holds it back. Dependents that do not hold it back are deleted too,
-// but nobody waits for them. In a circle nobody waits for each other, but all wait for what holds any of them back.
+// decideForeground lets the object go when no dependent holds it back. Dependents that do not hold it back are deleted
+// too, but nobody waits for them. In a circle nobody waits for each other, but all wait for what holds any of them
+// back.
 func decideForeground(in Input) Plan {
 	if !isHeldBack(in) {
 		return Plan{DropFinalizer: metav1.FinalizerDeleteDependents}

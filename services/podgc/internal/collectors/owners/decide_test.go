@@ -12,7 +12,8 @@ import (
 )
 
 func ref(uid types.UID, blocks bool) metav1.OwnerReference {
-	return metav1.OwnerReference{APIVersion: "v1", Kind: "Thing", Name: string(uid), UID: uid, BlockOwnerDeletion: &blocks}
+	return metav1.OwnerReference{APIVersion: "v1", Kind: "Thing", Name: string(uid), UID: uid,
+		BlockOwnerDeletion: &blocks}
 }
 
 func object(uid types.UID, owners ...metav1.OwnerReference) *Object {
@@ -44,7 +45,8 @@ func TestDecide(t *testing.T) {
 	}{
 		"no owners": {Input{Object: object("x")}, Plan{}},
 		"owner not looked at": {
-			Input{Object: object("x", a, b), Owners: map[types.UID]OwnerState{"b": Absent}}, Plan{Lookup: []metav1.OwnerReference{a}},
+			Input{Object: object("x", a, b), Owners: map[types.UID]OwnerState{"b": Absent}},
+			Plan{Lookup: []metav1.OwnerReference{a}},
 		},
 		"all owners there": {Input{Object: object("x", a), Owners: map[types.UID]OwnerState{"a": Present}}, Plan{}},
 		"one of two owners gone": {
@@ -80,36 +82,44 @@ func TestDecide(t *testing.T) {
 			Plan{Delete: propagation(metav1.DeletePropagationBackground)},
 		},
 		"being deleted without our finalizers": {
-			Input{Object: deleting(object("x", a), "other/finalizer"), Owners: map[types.UID]OwnerState{"a": Absent}}, Plan{},
+			Input{Object: deleting(object("x", a), "other/finalizer"), Owners: map[types.UID]OwnerState{"a": Absent}},
+			Plan{},
 		},
 		"DEP-169 foreground with a dependent that blocks": {
 			Input{Object: deleting(object("x"), foreground), Dependents: []*Object{child, loose}},
 			Plan{Revisit: []types.UID{"child", "loose"}},
 		},
 		"foreground with a blocking dependent on its way out": {
-			Input{Object: deleting(object("x"), foreground), Dependents: []*Object{deleting(object("c", ref("x", true)))}}, Plan{},
+			Input{Object: deleting(object("x"), foreground),
+				Dependents: []*Object{deleting(object("c", ref("x", true)))}}, Plan{},
 		},
 		"DEP-169 foreground with dependents that do not block": {
-			Input{Object: deleting(object("x"), foreground), Dependents: []*Object{loose}}, Plan{DropFinalizer: foreground},
+			Input{Object: deleting(object("x"), foreground), Dependents: []*Object{loose}},
+			Plan{DropFinalizer: foreground},
 		},
 		"DEP-169 foreground with a dependent that itself waits for its dependents": {
-			Input{Object: deleting(object("x"), foreground), Dependents: []*Object{deleting(object("c", ref("x", true)), foreground)}}, Plan{},
+			Input{Object: deleting(object("x"), foreground), Dependents: []*Object{deleting(object("c", ref("x", true)),
+				foreground)}}, Plan{},
 		},
 		"foreground of what owns itself": {
-			Input{Object: itself, Dependents: []*Object{itself}, Circle: map[types.UID]bool{"x": true}}, Plan{DropFinalizer: foreground},
+			Input{Object: itself, Dependents: []*Object{itself}, Circle: map[types.UID]bool{"x": true}},
+			Plan{DropFinalizer: foreground},
 		},
 		"foreground in a circle": {
-			Input{Object: ring, Dependents: []*Object{other}, Circle: circle, Beside: []*Object{ring}}, Plan{DropFinalizer: foreground},
+			Input{Object: ring, Dependents: []*Object{other}, Circle: circle, Beside: []*Object{ring}},
+			Plan{DropFinalizer: foreground},
 		},
 		"foreground in a circle, one of which waits for another dependent": {
-			Input{Object: ring, Dependents: []*Object{other}, Circle: circle, Beside: []*Object{ring, object("leaf", ref("y", true))}}, Plan{},
+			Input{Object: ring, Dependents: []*Object{other}, Circle: circle,
+				Beside: []*Object{ring, object("leaf", ref("y", true))}}, Plan{},
 		},
 		"DEP-172 orphaning with dependents": {
 			Input{Object: deleting(object("x"), orphan), Dependents: []*Object{child}}, Plan{Release: []*Object{child}},
 		},
 		"DEP-172 orphaning is done": {Input{Object: deleting(object("x"), orphan)}, Plan{DropFinalizer: orphan}},
 		"orphaning wins over foreground": {
-			Input{Object: deleting(object("x"), foreground, orphan), Dependents: []*Object{child}}, Plan{Release: []*Object{child}},
+			Input{Object: deleting(object("x"), foreground, orphan), Dependents: []*Object{child}},
+			Plan{Release: []*Object{child}},
 		},
 	}
 	for name, test := range tests {

@@ -35,8 +35,8 @@ func (o *Object) isOrphaning() bool {
 	return o.Deleting && o.has(metav1.FinalizerOrphanDependents)
 }
 
-// graph knows every observed object and who depends on whom, also on owners that were never observed. It is not safe for
-// concurrent use.
+// graph knows every observed object and who depends on whom, also on owners that were never observed. It is not safe
+// for concurrent use.
 type graph struct {
 	objects map[types.UID]*Object
 	// dependents holds, by the owner's UID, the UIDs of the observed objects that name it.
@@ -86,7 +86,8 @@ func (g *graph) input(uid types.UID) (Input, bool) {
 	if object == nil {
 		return Input{}, false
 	}
-	in := Input{Object: object, Owners: make(map[types.UID]OwnerState, len(object.Owners)), Dependents: g.dependentsOf(uid)}
+	in := Input{Object: object, Owners: make(map[types.UID]OwnerState, len(object.Owners)),
+		Dependents: g.dependentsOf(uid)}
 	for _, ref := range object.Owners {
 		if owner := g.objects[ref.UID]; owner != nil {
 			in.Owners[ref.UID] = stateOf(owner.isForeground())
@@ -101,8 +102,8 @@ func (g *graph) input(uid types.UID) (Input, bool) {
 	return in, true
 }
 
-// circle returns the objects whose foreground deletions wait for the object's and that it waits for, itself among them; nil
-// without a circle.
+// circle returns the objects whose foreground deletions wait for the object's and that it waits for, itself among them;
+// nil without a circle.
 func (g *graph) circle(object *Object) map[types.UID]bool {
 	if !object.isForeground() {
 		return nil

@@ -23,7 +23,8 @@ func TestGraphNamesWhatAChangeAffects(t *testing.T) {
 	check("an object without owners", g.observe(object("rs")))
 	check("an update that changes nothing of ours", g.observe(object("pod", ref("rs", true))))
 	check("a second dependent of an owner that is there", g.observe(object("pod2", ref("rs", false))))
-	check("the owner begins to wait", g.observe(deleting(object("rs"), metav1.FinalizerDeleteDependents)), "pod", "pod2", "rs")
+	check("the owner begins to wait", g.observe(deleting(object("rs"), metav1.FinalizerDeleteDependents)), "pod",
+		"pod2", "rs")
 	check("a dependent goes while the owner waits", g.remove("pod"), "rs")
 	check("the owner goes", g.remove("rs"), "pod2")
 	check("an object that was never seen goes", g.remove("nobody"))

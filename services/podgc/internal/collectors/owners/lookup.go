@@ -62,7 +62,8 @@ func (l *lookup) find(ctx context.Context, dependent *Object, ref metav1.OwnerRe
 	return state.(OwnerState), nil
 }
 
-func (l *lookup) get(ctx context.Context, resource resources.Resource, namespace string, ref metav1.OwnerReference) (OwnerState, error) {
+func (l *lookup) get(ctx context.Context, resource resources.Resource, namespace string,
+	ref metav1.OwnerReference) (OwnerState, error) {
 	var getter metadata.ResourceInterface = l.client.Resource(resource.GroupVersionResource)
 	if namespace != "" {
 		getter = l.client.Resource(resource.GroupVersionResource).Namespace(namespace)
@@ -75,6 +76,7 @@ func (l *lookup) get(ctx context.Context, resource resources.Resource, namespace
 	case err != nil:
 		return Unknown, fmt.Errorf("looking for owner %s %s: %w", ref.Kind, ref.Name, err)
 	default:
-		return stateOf(owner.DeletionTimestamp != nil && slices.Contains(owner.Finalizers, metav1.FinalizerDeleteDependents)), nil
+		return stateOf(owner.DeletionTimestamp != nil && slices.Contains(owner.Finalizers,
+			metav1.FinalizerDeleteDependents)), nil
 	}
 }

@@ -163,7 +163,8 @@ func (w *world) pass(uid types.UID) {
 	case plan.DropFinalizer != "":
 		w.update(in.Object, uid, func(o *Object) {
 			w.check(o, plan.DropFinalizer)
-			o.Finalizers = slices.DeleteFunc(slices.Clone(o.Finalizers), func(f string) bool { return f == plan.DropFinalizer })
+			o.Finalizers = slices.DeleteFunc(slices.Clone(o.Finalizers),
+				func(f string) bool { return f == plan.DropFinalizer })
 		})
 	}
 }
@@ -188,7 +189,8 @@ func (w *world) update(seen *Object, again types.UID, change func(*Object)) {
 // check fails when an object's foreground deletion ends before the dependents are gone that it has to wait for.
 func (w *world) check(o *Object, finalizer string) {
 	for _, d := range w.server {
-		if finalizer == metav1.FinalizerDeleteDependents && holdsBack(d, map[types.UID]bool{o.UID: true}) && !w.blocks[o.UID][d.UID] {
+		if finalizer == metav1.FinalizerDeleteDependents && holdsBack(d, map[types.UID]bool{o.UID: true}) &&
+			!w.blocks[o.UID][d.UID] {
 			w.fail("%s does not wait for %s", o.UID, d.UID)
 		}
 	}
@@ -226,15 +228,16 @@ func (w *world) settle() {
 	}
 }
 
-// Whatever owns whatever, also in circles or itself, and in whatever order changes are seen: what is deleted is gone in the
-// end, and who waits for its dependents goes after all of them but those that wait for it in turn. DEP-168 DEP-169
+// Whatever owns whatever, also in circles or itself, and in whatever order changes are seen: what is deleted is gone in
+// the end, and who waits for its dependents goes after all of them but those that wait for it in turn. DEP-168 DEP-169
 func TestEveryDeletionEnds(t *testing.T) {
 	for seed := range uint64(5000) {
 		w := newWorld(t, seed)
 		for range 1 + w.random.IntN(3) {
 			uid := types.UID(fmt.Sprint(w.random.IntN(6)))
 			policies := []metav1.DeletionPropagation{
-				metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan,
+				metav1.DeletePropagationBackground, metav1.DeletePropagationForeground,
+				metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan,
 			}
 			if o := w.server[uid]; o != nil && !o.Deleting {
 				w.delete(uid, policies[w.random.IntN(len(policies))])

@@ -28,8 +28,8 @@ var ignored = map[schema.GroupResource]bool{
 	{Group: "events.k8s.io", Resource: "events"}: true,
 }
 
-// watcher keeps one metadata informer per resource that can be deleted, and the graph up to date with them. It implements
-// source.TypedSyncingSource.
+// watcher keeps one metadata informer per resource that can be deleted, and the graph up to date with them. It
+// implements source.TypedSyncingSource.
 type watcher struct {
 	client metadata.Interface
 	server resources.Lister
@@ -79,8 +79,8 @@ func (w *watcher) Start(ctx context.Context, q queue) error {
 	return nil
 }
 
-// WaitForSync implements source.TypedSyncingSource. Nothing may be decided before every resource has been listed: an owner
-// whose dependents are not known yet would be let go too early.
+// WaitForSync implements source.TypedSyncingSource. Nothing may be decided before every resource has been listed: an
+// owner whose dependents are not known yet would be let go too early.
 func (w *watcher) WaitForSync(ctx context.Context) error {
 	w.mu.Lock()
 	var synced []cache.InformerSynced
@@ -101,8 +101,8 @@ func (w *watcher) resourceOf(kind schema.GroupKind) (resources.Resource, bool) {
 	return w.set.OfKind(kind)
 }
 
-// refresh starts informers for new resources and ends those of resources that are no longer served. A group that could not
-// be read keeps its informers.
+// refresh starts informers for new resources and ends those of resources that are no longer served. A group that could
+// not be read keeps its informers.
 func (w *watcher) refresh(ctx context.Context, q queue) error {
 	set, err := resources.Discover(w.server)
 	if err != nil {
@@ -144,7 +144,8 @@ func (w *watcher) inform(ctx context.Context, r resources.Resource, q queue) (in
 		}
 		return w.follow(ctx, r, q, pods)
 	}
-	informer := metadatainformer.NewFilteredMetadataInformer(w.client, r.GroupVersionResource, metav1.NamespaceAll, 0, cache.Indexers{}, nil).Informer()
+	informer := metadatainformer.NewFilteredMetadataInformer(w.client, r.GroupVersionResource, metav1.NamespaceAll, 0,
+		cache.Indexers{}, nil).Informer()
 	if err := informer.SetTransform(strip); err != nil {
 		return informed{}, fmt.Errorf("watching %s: %w", r.GroupResource(), err)
 	}

@@ -19,8 +19,8 @@ import (
 // releasesAtOnce bounds how many dependents of one object are let go in parallel.
 const releasesAtOnce = 10
 
-// writer carries plans out. Every write names the UID and the version that the decision was made on; a conflict means that
-// the decision is to be made again.
+// writer carries plans out. Every write names the UID and the version that the decision was made on; a conflict means
+// that the decision is to be made again.
 type writer struct {
 	client metadata.Interface
 	log    *zap.Logger
@@ -49,7 +49,8 @@ func (w *writer) release(ctx context.Context, owner *Object, dependents []*Objec
 	group.SetLimit(releasesAtOnce)
 	for _, d := range dependents {
 		group.Go(func() error {
-			if err := w.patch(ctx, d, "owners", map[string]any{"ownerReferences": without(d.Owners, owner.UID)}); err != nil {
+			if err := w.patch(ctx, d, "owners",
+				map[string]any{"ownerReferences": without(d.Owners, owner.UID)}); err != nil {
 				mu.Lock()
 				defer mu.Unlock()
 				errs = append(errs, err)
@@ -63,7 +64,8 @@ func (w *writer) release(ctx context.Context, owner *Object, dependents []*Objec
 
 // delete begins a graceful deletion; this collector never forces one (SAF-157).
 func (w *writer) delete(ctx context.Context, o *Object, policy metav1.DeletionPropagation) error {
-	w.log.Debug("deleting", zap.String("kind", o.Kind), zap.String("namespace", o.Namespace), zap.String("name", o.Name),
+	w.log.Debug("deleting", zap.String("kind", o.Kind), zap.String("namespace", o.Namespace),
+		zap.String("name", o.Name),
 		zap.String("uid", string(o.UID)), zap.String("propagation", string(policy)))
 	return failpoint.Around("podgc/dependent.delete", func() error {
 		err := w.of(o).Delete(ctx, o.Name, metav1.DeleteOptions{

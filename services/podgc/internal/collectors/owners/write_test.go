@@ -18,7 +18,8 @@ func TestDeletionsAreGraceful(t *testing.T) {
 		client := fake.NewSimpleMetadataClient(fake.NewTestScheme())
 		w := &writer{client: client, log: zap.NewNop()}
 		pod := object("pod-uid", ref("a", true))
-		pod.Resource, pod.Namespace, pod.ResourceVersion = schema.GroupVersionResource{Version: "v1", Resource: "pods"}, "default", "7"
+		pod.Resource, pod.Namespace, pod.ResourceVersion = schema.GroupVersionResource{Version: "v1", Resource: "pods"},
+			"default", "7"
 		if err := w.apply(t.Context(), pod, Plan{Delete: &policy}); err != nil {
 			t.Fatalf("%s: %v", policy, err)
 		}
@@ -30,7 +31,8 @@ func TestDeletionsAreGraceful(t *testing.T) {
 		if options.GracePeriodSeconds != nil {
 			t.Errorf("%s: a grace period of %d s, want the Pod's own", policy, *options.GracePeriodSeconds)
 		}
-		if *options.PropagationPolicy != policy || *options.Preconditions.UID != pod.UID || *options.Preconditions.ResourceVersion != "7" {
+		if *options.PropagationPolicy != policy || *options.Preconditions.UID != pod.UID ||
+			*options.Preconditions.ResourceVersion != "7" {
 			t.Errorf("%s: options %+v", policy, options)
 		}
 	}

@@ -27,7 +27,8 @@ type collector struct {
 	missedSince map[string]time.Time
 }
 
-// sweep looks at the Pods that may have to go and takes away what the plan says. One Pod's error never keeps the others.
+// sweep looks at the Pods that may have to go and takes away what the plan says. One Pod's error never keeps the
+// others.
 func (c *collector) sweep(ctx context.Context, now time.Time) error {
 	in, err := c.observe(ctx, now)
 	if err != nil {
@@ -41,7 +42,8 @@ func (c *collector) sweep(ctx context.Context, now time.Time) error {
 			continue
 		}
 		if err := c.collect(ctx, collection); err != nil {
-			errs = append(errs, fmt.Errorf("collecting Pod %s/%s: %w", collection.Pod.Namespace, collection.Pod.Name, err))
+			errs = append(errs, fmt.Errorf("collecting Pod %s/%s: %w", collection.Pod.Namespace, collection.Pod.Name,
+				err))
 		}
 	}
 	return errors.Join(errs...)
@@ -52,7 +54,8 @@ func (c *collector) observe(ctx context.Context, now time.Time) (Input, error) {
 	if err := c.client.List(ctx, &nodes); err != nil {
 		return Input{}, fmt.Errorf("listing Nodes: %w", err)
 	}
-	in := Input{Nodes: make(map[string]*corev1.Node, len(nodes.Items)), MissedSince: c.missedSince, Threshold: c.threshold, Now: now}
+	in := Input{Nodes: make(map[string]*corev1.Node, len(nodes.Items)), MissedSince: c.missedSince,
+		Threshold: c.threshold, Now: now}
 	for i := range nodes.Items {
 		in.Nodes[nodes.Items[i].Name] = &nodes.Items[i]
 	}
@@ -75,8 +78,8 @@ func (c *collector) confirm(ctx context.Context, names []string) (absent map[str
 	return absent, errs
 }
 
-// collect writes the status first, so that a watcher learns why the Pod went, and deletes only when that was written, and
-// only the version of the Pod that was decided upon.
+// collect writes the status first, so that a watcher learns why the Pod went, and deletes only when that was written,
+// and only the version of the Pod that was decided upon.
 func (c *collector) collect(ctx context.Context, collection Collection) error {
 	pod := collection.Pod
 	if collection.MarkFailed || collection.Disrupted {
@@ -87,8 +90,10 @@ func (c *collector) collect(ctx context.Context, collection Collection) error {
 	}
 	return failpoint.Around("podgc/pod.delete", func() error {
 		c.log.Info("collecting Pod", zap.String("namespace", pod.Namespace), zap.String("name", pod.Name),
-			zap.String("uid", string(pod.UID)), zap.String("node", pod.Spec.NodeName), zap.String("reason", string(collection.Reason)))
-		err := c.client.Delete(ctx, pod, client.GracePeriodSeconds(0), client.Preconditions{UID: &pod.UID, ResourceVersion: &pod.ResourceVersion})
+			zap.String("uid", string(pod.UID)), zap.String("node", pod.Spec.NodeName),
+			zap.String("reason", string(collection.Reason)))
+		err := c.client.Delete(ctx, pod, client.GracePeriodSeconds(0), client.Preconditions{UID: &pod.UID,
+			ResourceVersion: &pod.ResourceVersion})
 		if client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("deleting: %w", err)
 		}

@@ -46,20 +46,24 @@ func newBench(objects ...client.Object) *bench {
 	store := fake.NewClientBuilder().WithObjects(objects...).WithStatusSubresource(&corev1.Pod{}).Build()
 	b := &bench{store: store}
 	recording := interceptor.NewClient(store, interceptor.Funcs{
-		Delete: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.DeleteOption) error {
+		Delete: func(ctx context.Context, c client.WithWatch, object client.Object,
+			options ...client.DeleteOption) error {
 			o := (&client.DeleteOptions{}).ApplyOptions(options)
-			b.writes = append(b.writes, fmt.Sprintf("delete %s within %d s", *o.Preconditions.UID, *o.GracePeriodSeconds))
+			b.writes = append(b.writes, fmt.Sprintf("delete %s within %d s", *o.Preconditions.UID,
+				*o.GracePeriodSeconds))
 			return c.Delete(ctx, object, options...)
 		},
 		Update: func(_ context.Context, _ client.WithWatch, object client.Object, _ ...client.UpdateOption) error {
 			b.writes = append(b.writes, "update "+object.GetName())
 			return nil
 		},
-		SubResourceCreate: func(_ context.Context, _ client.Client, subresource string, object, _ client.Object, _ ...client.SubResourceCreateOption) error {
+		SubResourceCreate: func(_ context.Context, _ client.Client, subresource string, object, _ client.Object,
+			_ ...client.SubResourceCreateOption) error {
 			b.writes = append(b.writes, fmt.Sprintf("create %s of %s", subresource, object.GetUID()))
 			return nil
 		},
-		SubResourcePatch: func(ctx context.Context, c client.Client, subresource string, object client.Object, patch client.Patch, options ...client.SubResourcePatchOption) error {
+		SubResourcePatch: func(ctx context.Context, c client.Client, subresource string, object client.Object,
+			patch client.Patch, options ...client.SubResourcePatchOption) error {
 			b.writes = append(b.writes, fmt.Sprintf("patch %s of %s", subresource, object.GetUID()))
 			if b.unpatchable != nil {
 				return b.unpatchable
@@ -78,8 +82,8 @@ func newBench(objects ...client.Object) *bench {
 	return b
 }
 
-// Why a Pod goes is written before it goes, and one whose status cannot be written stays. No budget is asked for an orphan:
-// there is no eviction. POD-183 SAF-021 SAF-069 SAF-165
+// Why a Pod goes is written before it goes, and one whose status cannot be written stays. No budget is asked for an
+// orphan: there is no eviction. POD-183 SAF-021 SAF-069 SAF-165
 func TestCollect(t *testing.T) {
 	const patch, remove = "patch status of uid-a", "delete uid-a within 0 s"
 	const condition = "DisruptionTarget=True DeletionByPodGC: PodGC: node no longer exists"
@@ -94,28 +98,33 @@ func TestCollect(t *testing.T) {
 		err         error
 	}{
 		"POD-183 SAF-069 SAF-165 an orphan": {
-			pod: pod("a", on("gone")), collection: orphaned, writes: []string{patch, remove}, status: "Failed " + condition,
+			pod: pod("a", on("gone")), collection: orphaned, writes: []string{patch, remove},
+			status: "Failed " + condition,
 		},
 		"SAF-069 an orphan that was about to be disrupted otherwise": {
 			pod: pod("a", on("gone"), disrupted("EvictionByEvictionAPI")), collection: orphaned,
 			writes: []string{patch, remove}, status: "Failed " + condition,
 		},
 		"SAF-165 a finished orphan": {
-			pod: pod("a", on("gone"), phase(corev1.PodSucceeded)), collection: Collection{Reason: Orphaned, Disrupted: true},
+			pod: pod("a", on("gone"), phase(corev1.PodSucceeded)), collection: Collection{Reason: Orphaned,
+				Disrupted: true},
 			writes: []string{patch, remove}, status: "Succeeded " + condition,
 		},
 		"SAF-165 an orphan whose status cannot be written": {
-			pod: pod("a", on("gone")), collection: orphaned, unpatchable: refused, writes: []string{patch}, err: refused,
+			pod: pod("a", on("gone")), collection: orphaned, unpatchable: refused, writes: []string{patch},
+			err: refused,
 		},
 		"SAF-165 an orphan that has gone meanwhile": {
 			pod: pod("a", on("gone")), collection: orphaned, writes: []string{patch},
 			unpatchable: apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, "a"),
 		},
 		"never scheduled": {
-			pod: pod("a"), collection: Collection{Reason: Unscheduled, MarkFailed: true}, writes: []string{patch, remove}, status: "Failed",
+			pod: pod("a"), collection: Collection{Reason: Unscheduled, MarkFailed: true},
+			writes: []string{patch, remove}, status: "Failed",
 		},
 		"one of too many finished": {
-			pod: pod("a", phase(corev1.PodFailed)), collection: Collection{Reason: Terminated}, writes: []string{remove},
+			pod: pod("a", phase(corev1.PodFailed)), collection: Collection{Reason: Terminated},
+			writes: []string{remove},
 		},
 	}
 	for name, test := range tests {
@@ -158,10 +167,12 @@ func statusText(p *corev1.Pod) string {
 func TestOnlyADeletedNodeReleasesItsPods(t *testing.T) {
 	lost := node("lost", corev1.ConditionUnknown, corev1.TaintNodeUnreachable)
 	// The finalizer is there because the API in memory takes no Pod that is being deleted without one.
-	b := newBench(lost, pod("a", on("lost"), terminating, func(p *corev1.Pod) { p.Finalizers = []string{"test.keelson.dev/hold"} }))
+	b := newBench(lost, pod("a", on("lost"), terminating,
+		func(p *corev1.Pod) { p.Finalizers = []string{"test.keelson.dev/hold"} }))
 	whole := b.collector.client
 	unaware := interceptor.NewClient(whole.(client.WithWatch), interceptor.Funcs{
-		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList,
+			options ...client.ListOption) error {
 			if _, ofNodes := list.(*corev1.NodeList); ofNodes {
 				return nil
 			}

@@ -1,5 +1,5 @@
-// Package podgc collects Pods that nobody else ends: those of a node that is gone, those being deleted that no node runs,
-// and the oldest finished ones above a threshold. It alone of all collectors may force a deletion (SAF-161).
+// Package podgc collects Pods that nobody else ends: those of a node that is gone, those being deleted that no node
+// runs, and the oldest finished ones above a threshold. It alone of all collectors may force a deletion (SAF-161).
 package podgc
 
 import (
@@ -40,7 +40,8 @@ type Input struct {
 
 // Plan is what a sweep does.
 type Plan struct {
-	// Collect lists the Pods to take away, oldest first within each reason. Orphaned ones need a live check of the node first.
+	// Collect lists the Pods to take away, oldest first within each reason. Orphaned ones need a live check of the node
+	// first.
 	Collect []Collection
 	// MissedSince is the next sweep's input.
 	MissedSince map[string]time.Time
@@ -83,8 +84,8 @@ func Decide(in Input) Plan {
 	return plan
 }
 
-// missed returns the nodes that Pods name and the cluster lacks, each with the time it was first missed. A node that came
-// back starts anew.
+// missed returns the nodes that Pods name and the cluster lacks, each with the time it was first missed. A node that
+// came back starts anew.
 func missed(in Input) map[string]time.Time {
 	now := map[string]time.Time{}
 	for _, pod := range in.Pods {

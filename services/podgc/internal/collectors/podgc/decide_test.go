@@ -22,7 +22,8 @@ var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 type podOption func(*corev1.Pod)
 
 func pod(name string, options ...podOption) *corev1.Pod {
-	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", CreationTimestamp: metav1.NewTime(now)}}
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default",
+		CreationTimestamp: metav1.NewTime(now)}}
 	p.Status.Phase = corev1.PodRunning
 	for _, option := range options {
 		option(p)
@@ -83,27 +84,33 @@ func TestDecide(t *testing.T) {
 			Input{Pods: []*corev1.Pod{pod("a", on("gone"))}, MissedSince: long}, "Orphaned:a+failed+disrupted",
 		},
 		"SAF-164 a node missed for a moment less": {
-			Input{Pods: []*corev1.Pod{pod("a", on("gone"))}, MissedSince: map[string]time.Time{"gone": now.Add(-40*time.Second + 1)}}, "",
+			Input{Pods: []*corev1.Pod{pod("a", on("gone"))},
+				MissedSince: map[string]time.Time{"gone": now.Add(-40*time.Second + 1)}}, "",
 		},
 		"SAF-164 a node missed for the first time": {Input{Pods: []*corev1.Pod{pod("a", on("gone"))}}, ""},
 		"SAF-166 a node that came back": {
 			Input{Pods: []*corev1.Pod{pod("a", on("gone"))}, Nodes: nodes(node("gone", "True")), MissedSince: long}, "",
 		},
 		"SAF-072 POD-182 a finished orphan keeps its phase": {
-			Input{Pods: []*corev1.Pod{pod("a", on("gone"), phase(corev1.PodSucceeded))}, MissedSince: long}, "Orphaned:a+disrupted",
+			Input{Pods: []*corev1.Pod{pod("a", on("gone"), phase(corev1.PodSucceeded))}, MissedSince: long},
+			"Orphaned:a+disrupted",
 		},
 		"POD-180 SAF-168 never scheduled and being deleted": {
-			Input{Pods: []*corev1.Pod{pod("a", terminating, phase(corev1.PodPending)), pod("b", phase(corev1.PodPending))}}, "Unscheduled:a+failed",
+			Input{Pods: []*corev1.Pod{pod("a", terminating, phase(corev1.PodPending)),
+				pod("b", phase(corev1.PodPending))}}, "Unscheduled:a+failed",
 		},
 		"POD-181 SAF-182 being deleted on a node out of service": {
-			Input{Pods: []*corev1.Pod{pod("a", on("n"), terminating), pod("b", on("n"))}, Nodes: nodes(node("n", "Unknown", outOfService))},
+			Input{Pods: []*corev1.Pod{pod("a", on("n"), terminating), pod("b", on("n"))},
+				Nodes: nodes(node("n", "Unknown", outOfService))},
 			"OutOfService:a+failed",
 		},
 		"POD-181 out of service but ready": {
-			Input{Pods: []*corev1.Pod{pod("a", on("n"), terminating)}, Nodes: nodes(node("n", "True", outOfService))}, "",
+			Input{Pods: []*corev1.Pod{pod("a", on("n"), terminating)}, Nodes: nodes(node("n", "True", outOfService))},
+			"",
 		},
 		"SAF-153 SAF-154 being deleted on an unreachable node": {
-			Input{Pods: []*corev1.Pod{pod("a", on("n"), terminating)}, Nodes: nodes(node("n", "Unknown", corev1.TaintNodeUnreachable))}, "",
+			Input{Pods: []*corev1.Pod{pod("a", on("n"), terminating)},
+				Nodes: nodes(node("n", "Unknown", corev1.TaintNodeUnreachable))}, "",
 		},
 		"POD-178 SAF-071 the oldest finished above the threshold, without a condition": {
 			Input{Threshold: 1, Nodes: nodes(node("n", "True")), Pods: []*corev1.Pod{
@@ -141,11 +148,13 @@ func TestDecide(t *testing.T) {
 
 func TestMissedSinceIsCarriedOver(t *testing.T) {
 	first := Decide(Input{Pods: []*corev1.Pod{pod("a", on("gone"))}, Now: now})
-	second := Decide(Input{Pods: []*corev1.Pod{pod("a", on("gone"))}, MissedSince: first.MissedSince, Now: now.Add(40 * time.Second)})
+	second := Decide(Input{Pods: []*corev1.Pod{pod("a", on("gone"))}, MissedSince: first.MissedSince,
+		Now: now.Add(40 * time.Second)})
 	if len(first.Collect) != 0 || summary(second) != "Orphaned:a+failed+disrupted" {
 		t.Errorf("first %q, second %q", summary(first), summary(second))
 	}
-	back := Decide(Input{Pods: []*corev1.Pod{pod("a", on("gone"))}, Nodes: nodes(node("gone", "True")), MissedSince: first.MissedSince, Now: now})
+	back := Decide(Input{Pods: []*corev1.Pod{pod("a", on("gone"))}, Nodes: nodes(node("gone", "True")),
+		MissedSince: first.MissedSince, Now: now})
 	if len(back.MissedSince) != 0 {
 		t.Errorf("a node that is back is still missed: %v", back.MissedSince)
 	}
@@ -158,7 +167,8 @@ func TestNoLivePodOfAnExistingNodeIsTaken(t *testing.T) {
 		in := anyInput(r)
 		before := slices.Clone(in.Pods)
 		for _, c := range Decide(in).Collect {
-			live := c.Pod.DeletionTimestamp == nil && (c.Pod.Status.Phase == corev1.PodPending || c.Pod.Status.Phase == corev1.PodRunning)
+			live := c.Pod.DeletionTimestamp == nil && (c.Pod.Status.Phase == corev1.PodPending ||
+				c.Pod.Status.Phase == corev1.PodRunning)
 			if live && (c.Pod.Spec.NodeName == "" || in.Nodes[c.Pod.Spec.NodeName] != nil) {
 				t.Fatalf("seed %d: %s of %s taken as %s", seed, c.Pod.Name, c.Pod.Spec.NodeName, c.Reason)
 			}
@@ -193,7 +203,8 @@ func TestDecidingOnTheConcernedIsDecidingOnAll(t *testing.T) {
 			t.Fatalf("seed %d: %s of the concerned, %s of all", seed, summary(got), summary(want))
 		}
 		for _, p := range some.Pods {
-			if node := p.Spec.NodeName; (node == "" || in.Nodes[node] != nil) && !podview.IsTerminating(p) && !podview.IsTerminal(p) {
+			if node := p.Spec.NodeName; (node == "" || in.Nodes[node] != nil) && !podview.IsTerminating(p) &&
+				!podview.IsTerminal(p) {
 				t.Fatalf("seed %d: %s is none of its business", seed, p.Name)
 			}
 		}
@@ -218,8 +229,10 @@ func anyInput(r *rand.Rand) Input {
 		in.MissedSince[name] = now.Add(-time.Duration(r.IntN(80)) * time.Second)
 	}
 	for i := range 12 {
-		p := pod(fmt.Sprint("p", i), on([]string{"", "n0", "n1", "n2", "n3"}[r.IntN(5)]), aged(time.Duration(r.IntN(9))*time.Minute))
-		p.Status.Phase = []corev1.PodPhase{corev1.PodPending, corev1.PodRunning, corev1.PodFailed, corev1.PodSucceeded}[r.IntN(4)]
+		p := pod(fmt.Sprint("p", i), on([]string{"", "n0", "n1", "n2", "n3"}[r.IntN(5)]),
+			aged(time.Duration(r.IntN(9))*time.Minute))
+		p.Status.Phase = []corev1.PodPhase{corev1.PodPending, corev1.PodRunning, corev1.PodFailed,
+			corev1.PodSucceeded}[r.IntN(4)]
 		if r.IntN(3) == 0 {
 			terminating(p)
 		}

@@ -9,8 +9,8 @@ import (
 	"keelson.dev/kit/podview"
 )
 
-// index knows which Pods a sweep may have to do with, so that none of the others costs it anything. It is safe for concurrent
-// use. The Pods in it are shared and never changed.
+// index knows which Pods a sweep may have to do with, so that none of the others costs it anything. It is safe for
+// concurrent use. The Pods in it are shared and never changed.
 type index struct {
 	mu     sync.Mutex // guards what follows
 	pods   map[types.UID]*corev1.Pod

@@ -22,14 +22,16 @@ func TestScore(t *testing.T) {
 		running *corev1.Pod
 		want    int64
 	}{
-		"the same share of both":          {pod: asking("1", "1Gi"), want: 100},
-		"all of one, none of the other":   {pod: asking("4", "0"), want: 50},
-		"none of one, all of the other":   {pod: asking("0", "4Gi"), want: 50},
-		"a quarter and three":             {pod: asking("1", "3Gi"), want: 75},
-		"what runs counts":                {pod: asking("1", "3Gi"), running: asking("2", "0"), want: 100},
-		"more than all counts as all":     {pod: asking("1", "4Gi"), running: asking("8", "0"), want: 100},
-		"a node without CPU":              {pod: asking("1", "3Gi"), node: []func(*corev1.Node){rulestest.Offering(cpu, "0")}, want: 100},
-		"a node without memory":           {pod: asking("1", "3Gi"), node: []func(*corev1.Node){rulestest.Offering(memory, "0")}, want: 100},
+		"the same share of both":        {pod: asking("1", "1Gi"), want: 100},
+		"all of one, none of the other": {pod: asking("4", "0"), want: 50},
+		"none of one, all of the other": {pod: asking("0", "4Gi"), want: 50},
+		"a quarter and three":           {pod: asking("1", "3Gi"), want: 75},
+		"what runs counts":              {pod: asking("1", "3Gi"), running: asking("2", "0"), want: 100},
+		"more than all counts as all":   {pod: asking("1", "4Gi"), running: asking("8", "0"), want: 100},
+		"a node without CPU": {pod: asking("1", "3Gi"),
+			node: []func(*corev1.Node){rulestest.Offering(cpu, "0")}, want: 100},
+		"a node without memory": {pod: asking("1", "3Gi"),
+			node: []func(*corev1.Node){rulestest.Offering(memory, "0")}, want: 100},
 		"no default for what is not told": {pod: asking("4", "0"), running: rulestest.Pod("q"), want: 50},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -39,7 +41,8 @@ func TestScore(t *testing.T) {
 				rulestest.OnNode("n")(test.running)
 				c.Run(test.running)
 			}
-			if got := c.Scores(balancedallocation.Rule(), test.pod); !maps.Equal(got, map[string]int64{"n": test.want}) {
+			if got := c.Scores(balancedallocation.Rule(), test.pod); !maps.Equal(got,
+				map[string]int64{"n": test.want}) {
 				t.Errorf("scores are %v, want %d", got, test.want)
 			}
 		})
@@ -48,7 +51,8 @@ func TestScore(t *testing.T) {
 
 func TestPodThatAsksForNeitherHasNoScore(t *testing.T) {
 	c := rulestest.New(t, rulestest.Node("n"))
-	if got := c.Scores(balancedallocation.Rule(), rulestest.Pod("p", rulestest.Asking(corev1.ResourceEphemeralStorage, "1Gi"))); got != nil {
+	if got := c.Scores(balancedallocation.Rule(), rulestest.Pod("p", rulestest.Asking(corev1.ResourceEphemeralStorage,
+		"1Gi"))); got != nil {
 		t.Errorf("scores are %v", got)
 	}
 	for _, one := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {

@@ -98,7 +98,8 @@ func score(p rules.Pod) *rules.Score {
 
 // readsName reports whether the term asks for more than what nodes of one shape have in common.
 func readsName(t corev1.NodeSelectorTerm) bool {
-	return len(t.MatchFields) > 0 || slices.ContainsFunc(t.MatchExpressions, func(r corev1.NodeSelectorRequirement) bool {
-		return r.Key == corev1.LabelHostname
-	})
+	return len(t.MatchFields) > 0 || slices.ContainsFunc(t.MatchExpressions,
+		func(r corev1.NodeSelectorRequirement) bool {
+			return r.Key == corev1.LabelHostname
+		})
 }

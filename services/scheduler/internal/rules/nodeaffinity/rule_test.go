@@ -43,28 +43,32 @@ func TestFilter(t *testing.T) {
 		refused bool
 		on      rules.Dependency
 	}{
-		"POD-035: selector on the OS":    {selecting(osStable, "windows"), true, rules.OnShape},
-		"POD-035: selector on its OS":    {selecting(osStable, "linux"), false, rules.OnShape},
-		"selector on a label it lacks":   {selecting("disk", "ssd"), true, rules.OnShape},
-		"hostname selector":              {selecting(hostname, "n"), false, rules.OnName},
-		"another hostname":               {selecting(hostname, "m"), true, rules.OnName},
-		"hostname and another label":     {append(selecting(hostname, "n"), requiring(expression("disk", exists))...), true, rules.OnName},
-		"SET-134, SET-133: names it":     {requiring(named(in, "n")), false, rules.OnName},
-		"SET-134: names another":         {requiring(named(in, "m")), true, rules.OnName},
-		"matchFields excludes the node":  {requiring(named(notIn, "n")), true, rules.OnName},
-		"terms are ORed":                 {requiring(named(in, "m"), expression(osStable, exists)), false, rules.OnName},
-		"an empty term matches nothing":  {requiring(corev1.NodeSelectorTerm{}), true, rules.OnShape},
-		"no term matches nothing":        {requiring(), true, rules.OnShape},
-		"NotIn":                          {requiring(expression(osStable, notIn, "linux")), true, rules.OnShape},
-		"DoesNotExist":                   {requiring(expression("disk", absent)), false, rules.OnShape},
-		"Gt":                             {requiring(expression("size", greater, "4")), false, rules.OnShape},
-		"Gt is not at least":             {requiring(expression("size", greater, "5")), true, rules.OnShape},
-		"Lt":                             {requiring(expression("size", less, "6")), false, rules.OnShape},
-		"Lt is not at most":              {requiring(expression("size", less, "5")), true, rules.OnShape},
-		"an expression over hostnames":   {requiring(expression(hostname, notIn, "m")), false, rules.OnName},
-		"an operator that nobody knows":  {requiring(expression(osStable, "Like", "linux")), true, rules.OnShape},
-		"another term over hostnames":    {requiring(expression("disk", exists), expression(hostname, in, "n")), false, rules.OnName},
-		"a selector and a required term": {append(selecting(osStable, "linux"), requiring(expression("size", in, "5"))...), false, rules.OnShape},
+		"POD-035: selector on the OS":  {selecting(osStable, "windows"), true, rules.OnShape},
+		"POD-035: selector on its OS":  {selecting(osStable, "linux"), false, rules.OnShape},
+		"selector on a label it lacks": {selecting("disk", "ssd"), true, rules.OnShape},
+		"hostname selector":            {selecting(hostname, "n"), false, rules.OnName},
+		"another hostname":             {selecting(hostname, "m"), true, rules.OnName},
+		"hostname and another label": {append(selecting(hostname, "n"), requiring(expression("disk", exists))...),
+			true, rules.OnName},
+		"SET-134, SET-133: names it":    {requiring(named(in, "n")), false, rules.OnName},
+		"SET-134: names another":        {requiring(named(in, "m")), true, rules.OnName},
+		"matchFields excludes the node": {requiring(named(notIn, "n")), true, rules.OnName},
+		"terms are ORed": {requiring(named(in, "m"), expression(osStable, exists)), false,
+			rules.OnName},
+		"an empty term matches nothing": {requiring(corev1.NodeSelectorTerm{}), true, rules.OnShape},
+		"no term matches nothing":       {requiring(), true, rules.OnShape},
+		"NotIn":                         {requiring(expression(osStable, notIn, "linux")), true, rules.OnShape},
+		"DoesNotExist":                  {requiring(expression("disk", absent)), false, rules.OnShape},
+		"Gt":                            {requiring(expression("size", greater, "4")), false, rules.OnShape},
+		"Gt is not at least":            {requiring(expression("size", greater, "5")), true, rules.OnShape},
+		"Lt":                            {requiring(expression("size", less, "6")), false, rules.OnShape},
+		"Lt is not at most":             {requiring(expression("size", less, "5")), true, rules.OnShape},
+		"an expression over hostnames":  {requiring(expression(hostname, notIn, "m")), false, rules.OnName},
+		"an operator that nobody knows": {requiring(expression(osStable, "Like", "linux")), true, rules.OnShape},
+		"another term over hostnames": {requiring(expression("disk", exists), expression(hostname, in, "n")), false,
+			rules.OnName},
+		"a selector and a required term": {append(selecting(osStable, "linux"),
+			requiring(expression("size", in, "5"))...), false, rules.OnShape},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var want []string
@@ -111,17 +115,20 @@ func TestPins(t *testing.T) {
 		"a hostname selector":          {selecting(hostname, "h"), &rules.Pins{Hostnames: []string{"h"}}},
 		"another selector":             {selecting("disk", "ssd"), nil},
 		"SET-134: a daemon Pod's term": {requiring(named(in, "n")), &rules.Pins{Names: []string{"n"}}},
-		"several names":                {requiring(named(in, "a", "b"), named(in, "c")), &rules.Pins{Names: []string{"a", "b", "c"}}},
-		"names and hostnames":          {requiring(named(in, "a"), expression(hostname, in, "h")), &rules.Pins{Names: []string{"a"}, Hostnames: []string{"h"}}},
-		"both in one term":             {requiring(both), &rules.Pins{Names: []string{"a"}}},
-		"a term without a name":        {requiring(named(in, "a"), expression("disk", exists)), nil},
-		"a name that is excluded":      {requiring(named(notIn, "a")), nil},
-		"a hostname that is excluded":  {requiring(expression(hostname, notIn, "h")), nil},
-		"a term that matches nothing":  {requiring(corev1.NodeSelectorTerm{}, named(in, "a")), &rules.Pins{Names: []string{"a"}}},
-		"only that":                    {requiring(corev1.NodeSelectorTerm{}), &rules.Pins{}},
-		"16 names":                     {requiring(named(in, many(16)...)), &rules.Pins{Names: many(16)}},
-		"17 names":                     {requiring(named(in, many(17)...)), nil},
-		"17 in two terms":              {requiring(named(in, many(9)...), expression(hostname, in, many(8)...)), nil},
+		"several names": {requiring(named(in, "a", "b"), named(in, "c")),
+			&rules.Pins{Names: []string{"a", "b", "c"}}},
+		"names and hostnames": {requiring(named(in, "a"), expression(hostname, in, "h")),
+			&rules.Pins{Names: []string{"a"}, Hostnames: []string{"h"}}},
+		"both in one term":            {requiring(both), &rules.Pins{Names: []string{"a"}}},
+		"a term without a name":       {requiring(named(in, "a"), expression("disk", exists)), nil},
+		"a name that is excluded":     {requiring(named(notIn, "a")), nil},
+		"a hostname that is excluded": {requiring(expression(hostname, notIn, "h")), nil},
+		"a term that matches nothing": {requiring(corev1.NodeSelectorTerm{}, named(in, "a")),
+			&rules.Pins{Names: []string{"a"}}},
+		"only that":       {requiring(corev1.NodeSelectorTerm{}), &rules.Pins{}},
+		"16 names":        {requiring(named(in, many(16)...)), &rules.Pins{Names: many(16)}},
+		"17 names":        {requiring(named(in, many(17)...)), nil},
+		"17 in two terms": {requiring(named(in, many(9)...), expression(hostname, in, many(8)...)), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := rule.Filter(rulestest.New(t).Subject(rulestest.Pod("p", test.pod...)))
@@ -134,17 +141,22 @@ func TestPins(t *testing.T) {
 
 // The raw score is the sum of the weights of the preferred terms that match. SCH-138
 func TestScore(t *testing.T) {
-	c := rulestest.New(t, rulestest.Node("n", rulestest.Labelled("a", "1"), rulestest.Labelled("b", "1")), rulestest.Node("m", rulestest.Labelled("a", "1")))
+	c := rulestest.New(t, rulestest.Node("n", rulestest.Labelled("a", "1"), rulestest.Labelled("b", "1")),
+		rulestest.Node("m", rulestest.Labelled("a", "1")))
 	for name, test := range map[string]struct {
 		pod  []func(*corev1.Pod)
 		want map[string]int64
 		on   rules.Dependency
 	}{
-		"one term": {[]func(*corev1.Pod){rulestest.Preferring(7, expression("b", in, "1"))}, map[string]int64{"n": 7, "m": 0}, rules.OnShape},
-		"weights add up": {[]func(*corev1.Pod){rulestest.Preferring(30, expression("a", exists)), rulestest.Preferring(50, expression("b", exists))},
+		"one term": {[]func(*corev1.Pod){rulestest.Preferring(7, expression("b", in, "1"))},
+			map[string]int64{"n": 7, "m": 0}, rules.OnShape},
+		"weights add up": {[]func(*corev1.Pod){rulestest.Preferring(30, expression("a", exists)),
+			rulestest.Preferring(50, expression("b", exists))},
 			map[string]int64{"n": 80, "m": 30}, rules.OnShape},
-		"a hostname": {[]func(*corev1.Pod){rulestest.Preferring(1, expression(hostname, in, "m"))}, map[string]int64{"n": 0, "m": 1}, rules.OnName},
-		"a name": {[]func(*corev1.Pod){rulestest.Preferring(5, expression("c", exists)), rulestest.Preferring(1, named(in, "n"))},
+		"a hostname": {[]func(*corev1.Pod){rulestest.Preferring(1, expression(hostname, in, "m"))},
+			map[string]int64{"n": 0, "m": 1}, rules.OnName},
+		"a name": {[]func(*corev1.Pod){rulestest.Preferring(5, expression("c", exists)),
+			rulestest.Preferring(1, named(in, "n"))},
 			map[string]int64{"n": 1, "m": 0}, rules.OnName},
 	} {
 		t.Run(name, func(t *testing.T) {

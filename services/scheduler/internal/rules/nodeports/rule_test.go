@@ -17,13 +17,16 @@ func TestFilter(t *testing.T) {
 		without []types.UID
 		want    []string
 	}{
-		"host port in use":                     {port: 9000, want: []string{taken}},
-		"another port":                         {port: 9001},
-		"one of two holders gone":              {port: 9000, without: []types.UID{"uid-a"}, want: []string{taken}},
-		"both holders gone":                    {port: 9000, without: []types.UID{"uid-a", "uid-b"}},
-		"the Pod of another node gone":         {port: 9000, without: []types.UID{"uid-a", "uid-c"}, want: []string{taken}},
-		"one holder named twice counts once":   {port: 9000, without: []types.UID{"uid-a", "uid-a"}, want: []string{taken}},
-		"a Pod that is nowhere has no meaning": {port: 9000, without: []types.UID{"uid-a", "uid-none"}, want: []string{taken}},
+		"host port in use":        {port: 9000, want: []string{taken}},
+		"another port":            {port: 9001},
+		"one of two holders gone": {port: 9000, without: []types.UID{"uid-a"}, want: []string{taken}},
+		"both holders gone":       {port: 9000, without: []types.UID{"uid-a", "uid-b"}},
+		"the Pod of another node gone": {port: 9000, without: []types.UID{"uid-a", "uid-c"},
+			want: []string{taken}},
+		"one holder named twice counts once": {port: 9000, without: []types.UID{"uid-a", "uid-a"},
+			want: []string{taken}},
+		"a Pod that is nowhere has no meaning": {port: 9000, without: []types.UID{"uid-a", "uid-none"},
+			want: []string{taken}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := rulestest.New(t, rulestest.Node("n"), rulestest.Node("m")).Run(

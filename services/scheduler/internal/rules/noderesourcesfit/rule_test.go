@@ -29,22 +29,33 @@ func TestFilter(t *testing.T) {
 		pod  []func(*corev1.Pod)
 		want []string
 	}{
-		"asks for nothing":           {},
-		"SCH-033: too little cpu":    {nil, []func(*corev1.Pod){rulestest.Asking(cpu, "4001m")}, []string{"Insufficient cpu"}},
-		"just enough cpu":            {nil, []func(*corev1.Pod){rulestest.Asking(cpu, "4")}, nil},
-		"just enough memory":         {nil, []func(*corev1.Pod){rulestest.Asking(memory, "4Gi")}, nil},
-		"a byte of memory too much":  {nil, []func(*corev1.Pod){rulestest.Asking(memory, "4294967297")}, []string{"Insufficient memory"}},
-		"too little of several":      {nil, []func(*corev1.Pod){rulestest.Asking(cpu, "5"), rulestest.Asking(memory, "5Gi")}, []string{"Insufficient cpu", "Insufficient memory"}},
-		"ephemeral storage":          {nil, []func(*corev1.Pod){rulestest.Asking(storage, "1Gi")}, []string{"Insufficient ephemeral-storage"}},
-		"ephemeral storage offered":  {[]func(*corev1.Node){rulestest.Offering(storage, "1Gi")}, []func(*corev1.Pod){rulestest.Asking(storage, "1Gi")}, nil},
-		"extended resource":          {nil, []func(*corev1.Pod){rulestest.Asking(gpu, "1")}, []string{"Insufficient example.com/gpu"}},
-		"extended resource offered":  {[]func(*corev1.Node){rulestest.Offering(gpu, "1")}, []func(*corev1.Pod){rulestest.Asking(gpu, "1")}, nil},
-		"more than is offered":       {[]func(*corev1.Node){rulestest.Offering(gpu, "1")}, []func(*corev1.Pod){rulestest.Asking(gpu, "2")}, []string{"Insufficient example.com/gpu"}},
-		"none of a resource":         {nil, []func(*corev1.Pod){rulestest.Asking(gpu, "0")}, nil},
-		"huge pages":                 {[]func(*corev1.Node){rulestest.Offering("hugepages-2Mi", "2Mi")}, []func(*corev1.Pod){rulestest.Asking("hugepages-2Mi", "4Mi")}, []string{"Insufficient hugepages-2Mi"}},
-		"room for no Pod":            {[]func(*corev1.Node){rulestest.Offering(corev1.ResourcePods, "0")}, nil, []string{"Too many pods"}},
-		"room for one Pod":           {[]func(*corev1.Node){rulestest.Offering(corev1.ResourcePods, "1")}, nil, nil},
-		"too many Pods, too few CPU": {[]func(*corev1.Node){rulestest.Offering(corev1.ResourcePods, "0")}, []func(*corev1.Pod){rulestest.Asking(cpu, "5")}, []string{"Too many pods", "Insufficient cpu"}},
+		"asks for nothing": {},
+		"SCH-033: too little cpu": {nil, []func(*corev1.Pod){rulestest.Asking(cpu, "4001m")},
+			[]string{"Insufficient cpu"}},
+		"just enough cpu":    {nil, []func(*corev1.Pod){rulestest.Asking(cpu, "4")}, nil},
+		"just enough memory": {nil, []func(*corev1.Pod){rulestest.Asking(memory, "4Gi")}, nil},
+		"a byte of memory too much": {nil, []func(*corev1.Pod){rulestest.Asking(memory, "4294967297")},
+			[]string{"Insufficient memory"}},
+		"too little of several": {nil, []func(*corev1.Pod){rulestest.Asking(cpu, "5"),
+			rulestest.Asking(memory, "5Gi")}, []string{"Insufficient cpu", "Insufficient memory"}},
+		"ephemeral storage": {nil, []func(*corev1.Pod){rulestest.Asking(storage, "1Gi")},
+			[]string{"Insufficient ephemeral-storage"}},
+		"ephemeral storage offered": {[]func(*corev1.Node){rulestest.Offering(storage, "1Gi")},
+			[]func(*corev1.Pod){rulestest.Asking(storage, "1Gi")}, nil},
+		"extended resource": {nil, []func(*corev1.Pod){rulestest.Asking(gpu, "1")},
+			[]string{"Insufficient example.com/gpu"}},
+		"extended resource offered": {[]func(*corev1.Node){rulestest.Offering(gpu, "1")},
+			[]func(*corev1.Pod){rulestest.Asking(gpu, "1")}, nil},
+		"more than is offered": {[]func(*corev1.Node){rulestest.Offering(gpu, "1")},
+			[]func(*corev1.Pod){rulestest.Asking(gpu, "2")}, []string{"Insufficient example.com/gpu"}},
+		"none of a resource": {nil, []func(*corev1.Pod){rulestest.Asking(gpu, "0")}, nil},
+		"huge pages": {[]func(*corev1.Node){rulestest.Offering("hugepages-2Mi", "2Mi")},
+			[]func(*corev1.Pod){rulestest.Asking("hugepages-2Mi", "4Mi")}, []string{"Insufficient hugepages-2Mi"}},
+		"room for no Pod": {[]func(*corev1.Node){rulestest.Offering(corev1.ResourcePods, "0")}, nil,
+			[]string{"Too many pods"}},
+		"room for one Pod": {[]func(*corev1.Node){rulestest.Offering(corev1.ResourcePods, "1")}, nil, nil},
+		"too many Pods, too few CPU": {[]func(*corev1.Node){rulestest.Offering(corev1.ResourcePods, "0")},
+			[]func(*corev1.Pod){rulestest.Asking(cpu, "5")}, []string{"Too many pods", "Insufficient cpu"}},
 		"POD-230: an init container reserves": {nil, []func(*corev1.Pod){func(p *corev1.Pod) {
 			p.Spec.InitContainers = rulestest.Pod("", rulestest.Asking(cpu, "5")).Spec.Containers
 		}}, []string{"Insufficient cpu"}},
@@ -60,7 +71,8 @@ func TestFilter(t *testing.T) {
 
 // Judged is the node without some of its Pods: what would be free if they went.
 func TestFilterWithoutSomeOfThePods(t *testing.T) {
-	c := rulestest.New(t, rulestest.Node("n", rulestest.Offering(gpu, "2"), rulestest.Offering(corev1.ResourcePods, "3"))).Run(
+	c := rulestest.New(t, rulestest.Node("n", rulestest.Offering(gpu, "2"), rulestest.Offering(corev1.ResourcePods,
+		"3"))).Run(
 		rulestest.Pod("a", rulestest.OnNode("n"), rulestest.Asking(cpu, "3"), rulestest.Asking(gpu, "1")),
 		rulestest.Pod("b", rulestest.OnNode("n"), rulestest.Asking(cpu, "1"), rulestest.Asking(gpu, "1")),
 		rulestest.Pod("c", rulestest.OnNode("n")))
@@ -102,10 +114,12 @@ func TestManyResources(t *testing.T) {
 	for i := range 79 {
 		rulestest.Offering(corev1.ResourceName(fmt.Sprintf("example.com/r%02d", i)), "1")(enough)
 	}
-	if got := rulestest.New(t, enough).Refusals(rule, p, "enough"); !slices.Equal(got, []string{"Insufficient further resources"}) {
+	if got := rulestest.New(t, enough).Refusals(rule, p, "enough"); !slices.Equal(got,
+		[]string{"Insufficient further resources"}) {
 		t.Errorf("with all but the last refused for %q", got)
 	}
-	if got := c.Refusals(rule, p, "n"); len(got) != 63 || got[0] != "Insufficient example.com/r00" || got[62] != "Insufficient further resources" {
+	if got := c.Refusals(rule, p, "n"); len(got) != 63 || got[0] != "Insufficient example.com/r00" ||
+		got[62] != "Insufficient further resources" {
 		t.Errorf("refused for %q", got)
 	}
 }
@@ -113,7 +127,8 @@ func TestManyResources(t *testing.T) {
 // The mean of the shares in percent that would be left, weighted. SCH-138
 func TestScore(t *testing.T) {
 	weights := func(cpu, memory, storage int64) []noderesourcesfit.Weight {
-		return []noderesourcesfit.Weight{{Resource: columns.CPU, Weight: cpu}, {Resource: columns.Memory, Weight: memory}, {Resource: columns.Ephemeral, Weight: storage}}
+		return []noderesourcesfit.Weight{{Resource: columns.CPU, Weight: cpu},
+			{Resource: columns.Memory, Weight: memory}, {Resource: columns.Ephemeral, Weight: storage}}
 	}
 	p := rulestest.Pod("p", rulestest.Asking(cpu, "1"), rulestest.Asking(memory, "1Gi"))
 	running := func(change ...func(*corev1.Pod)) *corev1.Pod {
@@ -125,14 +140,20 @@ func TestScore(t *testing.T) {
 		running *corev1.Pod
 		want    int64
 	}{
-		"three quarters left of both":      {noderesourcesfit.DefaultWeights(), nil, nil, 75},
-		"what runs counts":                 {noderesourcesfit.DefaultWeights(), nil, running(rulestest.Asking(cpu, "2"), rulestest.Asking(memory, "1Gi")), 37},
-		"nothing is left":                  {weights(1, 0, 0), nil, running(rulestest.Asking(cpu, "3"), rulestest.Asking(memory, "1")), 0},
-		"less than nothing is left":        {noderesourcesfit.DefaultWeights(), nil, running(rulestest.Asking(cpu, "8"), rulestest.Asking(memory, "0")), 37},
-		"weights":                          {weights(3, 1, 0), nil, running(rulestest.Asking(cpu, "2"), rulestest.Asking(memory, "0")), 37},
-		"a resource that the node lacks":   {weights(1, 1, 5), nil, nil, 75},
-		"storage that nobody asks for":     {weights(1, 0, 1), []func(*corev1.Node){rulestest.Offering(storage, "1Gi")}, nil, 87},
-		"storage that is in use":           {weights(0, 0, 1), []func(*corev1.Node){rulestest.Offering(storage, "4Gi")}, running(rulestest.Asking(storage, "1Gi")), 75},
+		"three quarters left of both": {noderesourcesfit.DefaultWeights(), nil, nil, 75},
+		"what runs counts": {noderesourcesfit.DefaultWeights(), nil, running(rulestest.Asking(cpu, "2"),
+			rulestest.Asking(memory, "1Gi")), 37},
+		"nothing is left": {weights(1, 0, 0), nil, running(rulestest.Asking(cpu, "3"),
+			rulestest.Asking(memory, "1")), 0},
+		"less than nothing is left": {noderesourcesfit.DefaultWeights(), nil, running(rulestest.Asking(cpu, "8"),
+			rulestest.Asking(memory, "0")), 37},
+		"weights": {weights(3, 1, 0), nil, running(rulestest.Asking(cpu, "2"),
+			rulestest.Asking(memory, "0")), 37},
+		"a resource that the node lacks": {weights(1, 1, 5), nil, nil, 75},
+		"storage that nobody asks for": {weights(1, 0, 1), []func(*corev1.Node){rulestest.Offering(storage, "1Gi")},
+			nil, 87},
+		"storage that is in use": {weights(0, 0, 1), []func(*corev1.Node){rulestest.Offering(storage, "4Gi")},
+			running(rulestest.Asking(storage, "1Gi")), 75},
 		"a node that has none of them":     {weights(0, 0, 1), nil, nil, 0},
 		"Pods without requests count, too": {noderesourcesfit.DefaultWeights(), nil, running(), 71},
 	} {
@@ -141,7 +162,8 @@ func TestScore(t *testing.T) {
 			if test.running != nil {
 				c.Run(test.running)
 			}
-			if got := c.Scores(noderesourcesfit.Rule(test.weights), p); !maps.Equal(got, map[string]int64{"n": test.want}) {
+			if got := c.Scores(noderesourcesfit.Rule(test.weights), p); !maps.Equal(got,
+				map[string]int64{"n": test.want}) {
 				t.Errorf("scores are %v, want %d", got, test.want)
 			}
 		})
@@ -150,9 +172,11 @@ func TestScore(t *testing.T) {
 
 // A resource that the node lacks does not end the sum, and storage counts with what the Pod asks for.
 func TestScoreOfFurtherResources(t *testing.T) {
-	weights := []noderesourcesfit.Weight{{Resource: columns.CPU, Weight: 1}, {Resource: columns.Memory, Weight: 1}, {Resource: columns.Ephemeral, Weight: 1}}
+	weights := []noderesourcesfit.Weight{{Resource: columns.CPU, Weight: 1}, {Resource: columns.Memory, Weight: 1},
+		{Resource: columns.Ephemeral, Weight: 1}}
 	c := rulestest.New(t, rulestest.Node("n", rulestest.Offering(cpu, "0"), rulestest.Offering(storage, "4Gi"))).Run(
-		rulestest.Pod("r", rulestest.OnNode("n"), rulestest.Asking(cpu, "0"), rulestest.Asking(memory, "0"), rulestest.Asking(storage, "1Gi")))
+		rulestest.Pod("r", rulestest.OnNode("n"), rulestest.Asking(cpu, "0"), rulestest.Asking(memory, "0"),
+			rulestest.Asking(storage, "1Gi")))
 	p := rulestest.Pod("p", rulestest.Asking(memory, "1Gi"), rulestest.Asking(storage, "2Gi"))
 	if got := c.Scores(noderesourcesfit.Rule(weights), p)["n"]; got != (75+25)/2 {
 		t.Errorf("the score is %d, want the mean of 75 and 25", got)

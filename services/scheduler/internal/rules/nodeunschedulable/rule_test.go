@@ -22,15 +22,18 @@ func TestFilter(t *testing.T) {
 	}{
 		"a node":                            {"n", func(*corev1.Pod) {}, nil},
 		"SAF-052, SAF-057: a cordoned node": {"c", func(*corev1.Pod) {}, []string{cordoned}},
-		"SET-142: daemon Pods go to cordoned nodes": {"c", tolerating(corev1.TaintNodeUnschedulable, corev1.TaintEffectNoSchedule), nil},
-		"any effect":                 {"c", tolerating(corev1.TaintNodeUnschedulable, ""), nil},
-		"everything":                 {"c", tolerating("", ""), nil},
-		"another effect is no leave": {"c", tolerating(corev1.TaintNodeUnschedulable, corev1.TaintEffectNoExecute), []string{cordoned}},
-		"another taint is no leave":  {"c", tolerating(corev1.TaintNodeNotReady, ""), []string{cordoned}},
+		"SET-142: daemon Pods go to cordoned nodes": {"c", tolerating(corev1.TaintNodeUnschedulable,
+			corev1.TaintEffectNoSchedule), nil},
+		"any effect": {"c", tolerating(corev1.TaintNodeUnschedulable, ""), nil},
+		"everything": {"c", tolerating("", ""), nil},
+		"another effect is no leave": {"c", tolerating(corev1.TaintNodeUnschedulable, corev1.TaintEffectNoExecute),
+			[]string{cordoned}},
+		"another taint is no leave": {"c", tolerating(corev1.TaintNodeNotReady, ""), []string{cordoned}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := rulestest.New(t, rulestest.Node("n"), rulestest.Node("c", rulestest.Cordoned))
-			if got := c.Refusals(nodeunschedulable.Rule(), rulestest.Pod("p", test.change), test.node); !slices.Equal(got, test.want) {
+			if got := c.Refusals(nodeunschedulable.Rule(), rulestest.Pod("p", test.change),
+				test.node); !slices.Equal(got, test.want) {
 				t.Errorf("refused for %q, want %q", got, test.want)
 			}
 		})

@@ -32,18 +32,26 @@ func TestFilter(t *testing.T) {
 		tolerations []corev1.Toleration
 		refused     bool
 	}{
-		"no taint":                                  {nil, nil, false},
-		"SET-124: taint NoSchedule":                 {[]corev1.Taint{controlPlane}, nil, true},
-		"SET-123: tolerated":                        {[]corev1.Taint{controlPlane}, []corev1.Toleration{exists(controlPlane.Key, corev1.TaintEffectNoSchedule)}, false},
-		"taint NoExecute keeps new Pods away":       {[]corev1.Taint{notReady}, nil, true},
-		"SET-146, SET-147: daemon Pods tolerate it": {[]corev1.Taint{notReady}, []corev1.Toleration{exists(notReady.Key, corev1.TaintEffectNoExecute)}, false},
-		"a toleration of another effect":            {[]corev1.Taint{notReady}, []corev1.Toleration{exists(notReady.Key, corev1.TaintEffectNoSchedule)}, true},
-		"an empty key tolerates everything":         {[]corev1.Taint{notReady, controlPlane}, []corev1.Toleration{exists("", "")}, false},
-		"one of two taints tolerated":               {[]corev1.Taint{notReady, controlPlane}, []corev1.Toleration{exists(notReady.Key, "")}, true},
-		"both taints tolerated by two":              {[]corev1.Taint{notReady, controlPlane}, []corev1.Toleration{exists(notReady.Key, ""), exists(controlPlane.Key, "")}, false},
-		"PreferNoSchedule only prefers":             {[]corev1.Taint{prefer("k")}, nil, false},
-		"a value that differs":                      {[]corev1.Taint{valued}, []corev1.Toleration{{Key: "k", Value: "b"}}, true},
-		"the same value":                            {[]corev1.Taint{valued}, []corev1.Toleration{{Key: "k", Value: "a"}}, false},
+		"no taint":                  {nil, nil, false},
+		"SET-124: taint NoSchedule": {[]corev1.Taint{controlPlane}, nil, true},
+		"SET-123: tolerated": {[]corev1.Taint{controlPlane},
+			[]corev1.Toleration{exists(controlPlane.Key, corev1.TaintEffectNoSchedule)}, false},
+		"taint NoExecute keeps new Pods away": {[]corev1.Taint{notReady}, nil, true},
+		"SET-146, SET-147: daemon Pods tolerate it": {[]corev1.Taint{notReady},
+			[]corev1.Toleration{exists(notReady.Key, corev1.TaintEffectNoExecute)}, false},
+		"a toleration of another effect": {[]corev1.Taint{notReady},
+			[]corev1.Toleration{exists(notReady.Key, corev1.TaintEffectNoSchedule)}, true},
+		"an empty key tolerates everything": {[]corev1.Taint{notReady, controlPlane},
+			[]corev1.Toleration{exists("", "")}, false},
+		"one of two taints tolerated": {[]corev1.Taint{notReady, controlPlane},
+			[]corev1.Toleration{exists(notReady.Key, "")}, true},
+		"both taints tolerated by two": {[]corev1.Taint{notReady, controlPlane},
+			[]corev1.Toleration{exists(notReady.Key, ""), exists(controlPlane.Key, "")}, false},
+		"PreferNoSchedule only prefers": {[]corev1.Taint{prefer("k")}, nil, false},
+		"a value that differs": {[]corev1.Taint{valued},
+			[]corev1.Toleration{{Key: "k", Value: "b"}}, true},
+		"the same value": {[]corev1.Taint{valued},
+			[]corev1.Toleration{{Key: "k", Value: "a"}}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var want []string
@@ -67,12 +75,14 @@ func TestScore(t *testing.T) {
 		tolerations []corev1.Toleration
 		want        map[string]int64
 	}{
-		"tolerates nothing":   {nil, map[string]int64{"none": 0, "one": 1, "two": 2}},
-		"tolerates one":       {[]corev1.Toleration{exists("a", "")}, map[string]int64{"none": 0, "one": 0, "two": 1}},
-		"tolerates NoExecute": {[]corev1.Toleration{exists("a", corev1.TaintEffectNoExecute)}, map[string]int64{"none": 0, "one": 1, "two": 2}},
+		"tolerates nothing": {nil, map[string]int64{"none": 0, "one": 1, "two": 2}},
+		"tolerates one":     {[]corev1.Toleration{exists("a", "")}, map[string]int64{"none": 0, "one": 0, "two": 1}},
+		"tolerates NoExecute": {[]corev1.Toleration{exists("a", corev1.TaintEffectNoExecute)},
+			map[string]int64{"none": 0, "one": 1, "two": 2}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := c.Scores(tainttoleration.Rule(), rulestest.Pod("p", rulestest.Tolerating(test.tolerations...))); !maps.Equal(got, test.want) {
+			if got := c.Scores(tainttoleration.Rule(),
+				rulestest.Pod("p", rulestest.Tolerating(test.tolerations...))); !maps.Equal(got, test.want) {
 				t.Errorf("scores are %v, want %v", got, test.want)
 			}
 		})
@@ -84,7 +94,8 @@ func TestScore(t *testing.T) {
 
 // Every field of a toleration makes a class of its own.
 func TestKey(t *testing.T) {
-	base := corev1.Toleration{Key: "k", Operator: corev1.TolerationOpEqual, Value: "v", Effect: corev1.TaintEffectNoSchedule}
+	base := corev1.Toleration{Key: "k", Operator: corev1.TolerationOpEqual, Value: "v",
+		Effect: corev1.TaintEffectNoSchedule}
 	tolerating := func(change func(*corev1.Toleration)) *corev1.Pod {
 		changed := base
 		change(&changed)

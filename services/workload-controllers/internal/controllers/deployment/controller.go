@@ -1,5 +1,5 @@
-// Package deployment rolls Deployments out: it makes a ReplicaSet for each Pod template and moves the replicas from the old
-// ones to the current one within the strategy's bounds. It is the model for the other controllers.
+// Package deployment rolls Deployments out: it makes a ReplicaSet for each Pod template and moves the replicas from the
+// old ones to the current one within the strategy's bounds. It is the model for the other controllers.
 //
 //	decide.go            what one pass does, from what was observed (pure), by concern:
 //	  decide_rolling     sizes during a rolling update
@@ -52,9 +52,11 @@ func Registration(feed *podfeed.Feed, concurrent int) controller.Registration {
 		Name:        Name,
 		EventSource: eventSource,
 		Rules: []rbacv1.PolicyRule{
-			{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"get", "list", "watch", "update", "patch"}},
+			{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"get", "list", "watch",
+				"update", "patch"}},
 			{APIGroups: []string{"apps"}, Resources: []string{"deployments/status"}, Verbs: []string{"update"}},
-			{APIGroups: []string{"apps"}, Resources: []string{"replicasets"}, Verbs: []string{"get", "list", "watch", "create", "update", "patch", "delete"}},
+			{APIGroups: []string{"apps"}, Resources: []string{"replicasets"}, Verbs: []string{"get", "list", "watch",
+				"create", "update", "patch", "delete"}},
 			// An owner reference that blocks its owner's deletion may be set by who may update the owner's finalizers.
 			{APIGroups: []string{"apps"}, Resources: []string{"deployments/finalizers"}, Verbs: []string{"update"}},
 			{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list", "watch"}},
@@ -141,14 +143,15 @@ func (c *Controller) forget(d *appsv1.Deployment) {
 	c.gate.Forget(d.UID)
 }
 
-// onPod wakes up a Deployment that waits for its old Pods to end, with strategy Recreate. All others learn of their Pods
-// from the ReplicaSets.
+// onPod wakes up a Deployment that waits for its old Pods to end, with strategy Recreate. All others learn of their
+// Pods from the ReplicaSets.
 func (c *Controller) onPod(pod *corev1.Pod, change podset.Change) []reconcile.Request {
 	if !change.Ended || change.Before == nil || change.Before.Kind != "ReplicaSet" {
 		return nil
 	}
 	set := &appsv1.ReplicaSet{}
-	if err := c.client.Get(context.Background(), types.NamespacedName{Namespace: pod.Namespace, Name: change.Before.Name}, set); err != nil {
+	if err := c.client.Get(context.Background(), types.NamespacedName{Namespace: pod.Namespace,
+		Name: change.Before.Name}, set); err != nil {
 		return nil
 	}
 	owner := metav1.GetControllerOfNoCopy(set)

@@ -27,10 +27,11 @@ type Input struct {
 	Unfinished map[types.UID]int
 }
 
-// Plan names every effect of one pass. The fields stand in the order in which they are carried out; a failure ends the pass.
+// Plan names every effect of one pass. The fields stand in the order in which they are carried out; a failure ends the
+// pass.
 type Plan struct {
-	// Claims are ReplicaSets to adopt or release. A plan that has some has nothing else: what the Deployment owns must be
-	// settled before anything follows from it.
+	// Claims are ReplicaSets to adopt or release. A plan that has some has nothing else: what the Deployment owns must
+	// be settled before anything follows from it.
 	Claims adopt.Claims[*appsv1.ReplicaSet]
 	// Rollback, when set, changes the Deployment itself and is again the plan's only effect.
 	Rollback *Rollback
@@ -42,8 +43,8 @@ type Plan struct {
 	Deletes []Deletion
 	// Status is what the Deployment's status must be.
 	Status appsv1.DeploymentStatus
-	// Revision is what the Deployment's revision annotation must be; empty leaves it alone. It is written last: as long as
-	// it differs from the ReplicaSet's, the start of the rollout has not been reported yet.
+	// Revision is what the Deployment's revision annotation must be; empty leaves it alone. It is written last: as long
+	// as it differs from the ReplicaSet's, the start of the rollout has not been reported yet.
 	Revision string
 	// Wake is when to decide again though nothing changes; the zero time means never.
 	Wake time.Time
@@ -157,7 +158,8 @@ type member struct {
 }
 
 func newRollout(in Input, sets []*appsv1.ReplicaSet) *rollout {
-	r := &rollout{now: in.Now, deployment: in.Deployment, unfinished: in.Unfinished, replicas: replicasOf(in.Deployment)}
+	r := &rollout{now: in.Now, deployment: in.Deployment, unfinished: in.Unfinished,
+		replicas: replicasOf(in.Deployment)}
 	r.surge, r.unavailable = bounds(in.Deployment)
 	current := revision.Find(&in.Deployment.Spec.Template, sets)
 	for _, set := range sets {
@@ -195,8 +197,8 @@ func (r *rollout) total() int32 {
 	return total
 }
 
-// available returns how many replicas serve for sure. A status may be from just before Pods were ended: no more are left
-// than were asked for, and no more will be than shall be.
+// available returns how many replicas serve for sure. A status may be from just before Pods were ended: no more are
+// left than were asked for, and no more will be than shall be.
 func (m *member) available() int32 {
 	return min(m.set.Status.AvailableReplicas, m.observed(), m.size)
 }

@@ -10,8 +10,8 @@ import (
 	"keelson.dev/services/workload-controllers/internal/revision"
 )
 
-// surplusHistory returns the old ReplicaSets beyond spec.revisionHistoryLimit, the lowest revision first. One that has or
-// is about to have replicas counts but stays.
+// surplusHistory returns the old ReplicaSets beyond spec.revisionHistoryLimit, the lowest revision first. One that has
+// or is about to have replicas counts but stays.
 func (r *rollout) surplusHistory() []Deletion {
 	limit := r.deployment.Spec.RevisionHistoryLimit
 	if limit == nil || *limit == math.MaxInt32 {
@@ -27,7 +27,10 @@ func (r *rollout) surplusHistory() []Deletion {
 	if surplus <= 0 {
 		return nil
 	}
-	slices.SortStableFunc(alive, func(a, b *appsv1.ReplicaSet) int { return cmp.Compare(revision.Of(a), revision.Of(b)) })
+	slices.SortStableFunc(alive, func(a, b *appsv1.ReplicaSet) int {
+		return cmp.Compare(revision.Of(a),
+			revision.Of(b))
+	})
 	var deletions []Deletion
 	for _, set := range alive[:surplus] {
 		if sizeOf(set) == 0 && set.Status.Replicas == 0 && set.Status.ObservedGeneration >= set.Generation {

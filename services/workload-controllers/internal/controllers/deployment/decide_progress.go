@@ -20,7 +20,8 @@ const (
 	reasonResumed     = "DeploymentResumed"
 )
 
-// progress returns the condition Progressing; nil when the Deployment has no progress deadline and so no such condition.
+// progress returns the condition Progressing; nil when the Deployment has no progress deadline and so no such
+// condition.
 //
 //	Created ─┐            ┌─> Available ── new template ──> Created, Found
 //	Found ───┼─> Updated ─┤
@@ -50,7 +51,8 @@ func (r *rollout) progress(status *appsv1.DeploymentStatus) *appsv1.DeploymentCo
 }
 
 // underWay returns the condition of a rollout that has a current ReplicaSet and may go on.
-func (r *rollout) underWay(last *appsv1.DeploymentCondition, status *appsv1.DeploymentStatus) *appsv1.DeploymentCondition {
+func (r *rollout) underWay(last *appsv1.DeploymentCondition,
+	status *appsv1.DeploymentStatus) *appsv1.DeploymentCondition {
 	switch {
 	case r.current.created:
 		return progressing(corev1.ConditionTrue, reasonCreated, quoted("Created new replica set %q", r.current))
@@ -59,13 +61,16 @@ func (r *rollout) underWay(last *appsv1.DeploymentCondition, status *appsv1.Depl
 	case last.Reason == reasonAvailable:
 		return last
 	case r.isComplete(status):
-		return progressing(corev1.ConditionTrue, reasonAvailable, quoted("ReplicaSet %q has successfully progressed.", r.current))
+		return progressing(corev1.ConditionTrue, reasonAvailable, quoted("ReplicaSet %q has successfully progressed.",
+			r.current))
 	case r.hasProgressed(status):
-		condition := progressing(corev1.ConditionTrue, reasonUpdated, quoted("ReplicaSet %q is progressing.", r.current))
+		condition := progressing(corev1.ConditionTrue, reasonUpdated, quoted("ReplicaSet %q is progressing.",
+			r.current))
 		condition.LastUpdateTime.Time = r.now // progress restarts the time even where the words stay
 		return condition
 	case r.isOverdue(last):
-		return progressing(corev1.ConditionFalse, reasonTimedOut, quoted("ReplicaSet %q has timed out progressing.", r.current))
+		return progressing(corev1.ConditionFalse, reasonTimedOut, quoted("ReplicaSet %q has timed out progressing.",
+			r.current))
 	default:
 		return last
 	}
@@ -79,7 +84,8 @@ func (r *rollout) isResuming() bool {
 
 // isComplete says whether all replicas have the current template and are available, and none of another is left.
 func (r *rollout) isComplete(status *appsv1.DeploymentStatus) bool {
-	return r.current != nil && r.total() == r.replicas && r.current.size == r.replicas && status.UpdatedReplicas == r.replicas &&
+	return r.current != nil && r.total() == r.replicas && r.current.size == r.replicas &&
+		status.UpdatedReplicas == r.replicas &&
 		status.Replicas == r.replicas && status.AvailableReplicas == r.replicas
 }
 

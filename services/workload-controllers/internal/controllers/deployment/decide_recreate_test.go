@@ -19,7 +19,8 @@ func TestRecreate(t *testing.T) {
 		want       map[string]int32
 	}{
 		{"DEP-072 all old Pods are stopped first", nil, 3, 3, map[string]int32{"web:1": 0}},
-		{"DEP-072 none comes while the status still counts old ones", func(s *appsv1.ReplicaSet) { s.Status.Replicas = 1 }, 0, 0, nil},
+		{"DEP-072 none comes while the status still counts old ones",
+			func(s *appsv1.ReplicaSet) { s.Status.Replicas = 1 }, 0, 0, nil},
 		{"DEP-072 nor while old ones are terminating", terminating, 0, 0, nil},
 		{"DEP-072 nor while their objects are there", nil, 0, 2, nil},
 		{"DEP-072 nor before the ReplicaSet has been told", unanswered, 0, 0, nil},
@@ -31,7 +32,8 @@ func TestRecreate(t *testing.T) {
 			if c.old != nil {
 				c.old(old)
 			}
-			in := Input{Now: now, Deployment: d, ReplicaSets: []*appsv1.ReplicaSet{old}, Unfinished: map[types.UID]int{old.UID: c.unfinished}}
+			in := Input{Now: now, Deployment: d, ReplicaSets: []*appsv1.ReplicaSet{old},
+				Unfinished: map[types.UID]int{old.UID: c.unfinished}}
 			if got := sizes(runInput(t, in)); !maps.Equal(got, c.want) {
 				t.Errorf("sizes become %v, want %v", got, c.want)
 			}

@@ -26,7 +26,8 @@ func (r *rollout) create(size int32) {
 			MinReadySeconds: d.Spec.MinReadySeconds,
 		},
 	}
-	r.current = &member{set: set, created: true, size: size, reason: ReasonNewTemplate, sized: true, minReady: d.Spec.MinReadySeconds}
+	r.current = &member{set: set, created: true, size: size, reason: ReasonNewTemplate, sized: true,
+		minReady: d.Spec.MinReadySeconds}
 }
 
 // keepBooks gives the ReplicaSets the annotations that kubectl and the next pass read.
@@ -63,8 +64,8 @@ func (r *rollout) revision() int64 {
 	return max(revision.Highest(old)+1, revision.Of(r.current.set))
 }
 
-// isStarting says whether the current template is the Deployment's newest revision without the Deployment knowing yet: the
-// mark of a rollout whose start is still to be reported.
+// isStarting says whether the current template is the Deployment's newest revision without the Deployment knowing yet:
+// the mark of a rollout whose start is still to be reported.
 func (r *rollout) isStarting() bool {
 	return r.current != nil && r.revision() != revision.Of(r.deployment)
 }
@@ -101,8 +102,9 @@ func (r *rollout) creation() *Creation {
 	return &Creation{ReplicaSet: set, Reason: r.current.reason}
 }
 
-// isSameReplicaSet says whether an object that has the name of the planned ReplicaSet is that ReplicaSet: this Deployment's
-// and of the same template, made by an earlier pass that the cache does not show yet. Anything else is a collision.
+// isSameReplicaSet says whether an object that has the name of the planned ReplicaSet is that ReplicaSet: this
+// Deployment's and of the same template, made by an earlier pass that the cache does not show yet. Anything else is a
+// collision.
 func isSameReplicaSet(planned, existing *appsv1.ReplicaSet) bool {
 	mine, its := metav1.GetControllerOfNoCopy(planned), metav1.GetControllerOfNoCopy(existing)
 	return its != nil && its.UID == mine.UID && revision.SameTemplate(&planned.Spec.Template, &existing.Spec.Template)

@@ -15,7 +15,8 @@ import (
 
 func TestCreation(t *testing.T) {
 	d := newDeployment(3, func(d *appsv1.Deployment) {
-		d.Annotations = map[string]string{"team": "a", revision.Annotation: "1", "kubectl.kubernetes.io/last-applied-configuration": "{}"}
+		d.Annotations = map[string]string{"team": "a", revision.Annotation: "1",
+			"kubectl.kubernetes.io/last-applied-configuration": "{}"}
 		d.Spec.MinReadySeconds = 5
 	})
 	plan := run(t, d, newSet(d, 1, 3, 3))
@@ -29,24 +30,28 @@ func TestCreation(t *testing.T) {
 		want := map[string]string{"app": "web", revision.HashLabel: hash}
 		if hash == "" || set.Name != "web-"+hash || !maps.Equal(set.Labels, want) ||
 			!maps.Equal(set.Spec.Selector.MatchLabels, want) || !maps.Equal(set.Spec.Template.Labels, want) {
-			t.Errorf("name %s, labels %v, selector %v, template %v", set.Name, set.Labels, set.Spec.Selector.MatchLabels, set.Spec.Template.Labels)
+			t.Errorf("name %s, labels %v, selector %v, template %v", set.Name, set.Labels,
+				set.Spec.Selector.MatchLabels, set.Spec.Template.Labels)
 		}
 	})
 	t.Run("DEP-026 replicas, strategy, pause and labels do not count", func(t *testing.T) {
-		other := newDeployment(7, strategy("1", "1"), func(d *appsv1.Deployment) { d.Labels = map[string]string{"x": "y"} })
+		other := newDeployment(7, strategy("1", "1"),
+			func(d *appsv1.Deployment) { d.Labels = map[string]string{"x": "y"} })
 		if got := run(t, other).Create.ReplicaSet.Name; got != set.Name {
 			t.Errorf("name %s, want %s", got, set.Name)
 		}
 	})
 	t.Run("DEP-029 it is the Deployment's", func(t *testing.T) {
 		yes := true
-		want := []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "Deployment", Name: "web", UID: "web-uid", Controller: &yes, BlockOwnerDeletion: &yes}}
+		want := []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "Deployment", Name: "web", UID: "web-uid",
+			Controller: &yes, BlockOwnerDeletion: &yes}}
 		if !apiequality.Semantic.DeepEqual(set.OwnerReferences, want) {
 			t.Errorf("owner references %+v", set.OwnerReferences)
 		}
 	})
 	t.Run("DEP-030 DEP-082 annotations and minReadySeconds", func(t *testing.T) {
-		want := map[string]string{"team": "a", revision.Annotation: "2", revision.DesiredAnnotation: "3", revision.MaxAnnotation: "4"}
+		want := map[string]string{"team": "a", revision.Annotation: "2", revision.DesiredAnnotation: "3",
+			revision.MaxAnnotation: "4"}
 		if !maps.Equal(set.Annotations, want) || set.Spec.MinReadySeconds != 5 {
 			t.Errorf("annotations %v, minReadySeconds %d", set.Annotations, set.Spec.MinReadySeconds)
 		}
@@ -68,7 +73,8 @@ func TestCreation(t *testing.T) {
 		foreign.OwnerReferences[0].UID = "someone"
 		orphan := set.DeepCopy()
 		orphan.OwnerReferences = nil
-		if !isSameReplicaSet(set, set.DeepCopy()) || isSameReplicaSet(set, strange) || isSameReplicaSet(set, foreign) || isSameReplicaSet(set, orphan) {
+		if !isSameReplicaSet(set, set.DeepCopy()) || isSameReplicaSet(set, strange) || isSameReplicaSet(set, foreign) ||
+			isSameReplicaSet(set, orphan) {
 			t.Error("only an own ReplicaSet of the same template is the same")
 		}
 	})
@@ -102,7 +108,8 @@ func TestRevisions(t *testing.T) {
 		d := newDeployment(3, atRevision(2))
 		d.Annotations["kubernetes.io/change-cause"] = "because"
 		plan := run(t, d, newSet(d, 1, 0, 0), newSet(d, 2, 3, 3))
-		if len(plan.Updates) != 1 || plan.Updates[0].From.UID != "rs-2" || plan.Updates[0].Reason != ReasonBookkeeping ||
+		if len(plan.Updates) != 1 || plan.Updates[0].From.UID != "rs-2" ||
+			plan.Updates[0].Reason != ReasonBookkeeping ||
 			plan.Updates[0].To.Annotations["kubernetes.io/change-cause"] != "because" {
 			t.Errorf("updates %+v", plan.Updates)
 		}
@@ -110,7 +117,8 @@ func TestRevisions(t *testing.T) {
 	t.Run("DEP-111 paused: no revision, no ReplicaSet", func(t *testing.T) {
 		d := newDeployment(3, paused, atRevision(1))
 		plan := run(t, d, newSet(d, 1, 3, 3))
-		if plan.Create != nil || len(plan.Updates) != 0 || plan.Revision != "" || plan.Status.UpdatedReplicas != 0 { // DEP-118
+		// DEP-118
+		if plan.Create != nil || len(plan.Updates) != 0 || plan.Revision != "" || plan.Status.UpdatedReplicas != 0 {
 			t.Errorf("plan %+v", plan)
 		}
 	})
@@ -135,7 +143,8 @@ func TestClaims(t *testing.T) {
 	t.Run("DEP-032 DEP-120 the adopted one is the current one", func(t *testing.T) {
 		d := newDeployment(3)
 		plan := run(t, d, newSet(d, 2, 3, 3))
-		if plan.Create != nil || len(sizes(plan)) != 0 || progressOf(plan.Status).Reason != reasonFound || plan.Revision != "2" {
+		if plan.Create != nil || len(sizes(plan)) != 0 || progressOf(plan.Status).Reason != reasonFound ||
+			plan.Revision != "2" {
 			t.Errorf("plan %+v", plan)
 		}
 	})
@@ -158,14 +167,18 @@ func TestClaims(t *testing.T) {
 	})
 	t.Run("DEP-079 what the selector does not match stays an orphan", func(t *testing.T) {
 		d := newDeployment(3)
-		stranger := newSet(d, 2, 3, 3, orphan, func(set *appsv1.ReplicaSet) { set.Labels = map[string]string{"app": "other"} })
+		stranger := newSet(d, 2, 3, 3, orphan,
+			func(set *appsv1.ReplicaSet) { set.Labels = map[string]string{"app": "other"} })
 		plan := run(t, d, stranger)
 		if !plan.Claims.Settled() || plan.Create == nil || len(plan.Updates) != 0 {
 			t.Errorf("plan %+v", plan)
 		}
 	})
 	t.Run("DEP-144 another Deployment's stays untouched", func(t *testing.T) {
-		d, other := newDeployment(3), newDeployment(1, func(d *appsv1.Deployment) { d.UID, d.Name = "canary-uid", "canary" })
+		d, other := newDeployment(3), newDeployment(1, func(d *appsv1.Deployment) {
+			d.UID, d.Name = "canary-uid",
+				"canary"
+		})
 		plan := run(t, d, newSet(other, 2, 1, 1))
 		if !plan.Claims.Settled() || len(plan.Updates) != 0 || plan.Create == nil {
 			t.Errorf("plan %+v", plan)
@@ -174,7 +187,8 @@ func TestClaims(t *testing.T) {
 	t.Run("a Deployment that is being deleted does nothing", func(t *testing.T) {
 		d := newDeployment(3, func(d *appsv1.Deployment) { d.DeletionTimestamp = &metav1.Time{Time: now} })
 		plan := run(t, d, newSet(d, 1, 3, 3), newSet(d, 2, 0, 0, orphan))
-		if !plan.Claims.Settled() || plan.Create != nil || len(plan.Updates)+len(plan.Deletes) != 0 || !plan.Wake.IsZero() {
+		if !plan.Claims.Settled() || plan.Create != nil || len(plan.Updates)+len(plan.Deletes) != 0 ||
+			!plan.Wake.IsZero() {
 			t.Errorf("plan %+v", plan)
 		}
 	})
@@ -189,7 +203,8 @@ func TestRollback(t *testing.T) {
 	}{
 		{"DEP-091 to a revision", "1", "web:1", ReasonRollback, `Rolled back deployment "web" to revision 1`},
 		{"DEP-091 to the one before", "0", "web:2", ReasonRollback, `Rolled back deployment "web" to revision 2`},
-		{"to the present one", "3", "", ReasonRollbackMoot, `The rollback revision contains the same template as current deployment "web"`},
+		{"to the present one", "3", "", ReasonRollbackMoot,
+			`The rollback revision contains the same template as current deployment "web"`},
 		{"to none that is left", "7", "", ReasonRollbackStuck, "Unable to find the revision to rollback to."},
 		{"to what is no number", "x", "", ReasonRollbackStuck, "Unable to find the revision to rollback to."},
 	} {
@@ -219,7 +234,10 @@ func TestRollback(t *testing.T) {
 		})
 	}
 	t.Run("DEP-094 without a revision before", func(t *testing.T) {
-		d := newDeployment(3, func(d *appsv1.Deployment) { d.Annotations = map[string]string{appsv1.DeprecatedRollbackTo: "0"} })
+		d := newDeployment(3, func(d *appsv1.Deployment) {
+			d.Annotations = map[string]string{
+				appsv1.DeprecatedRollbackTo: "0"}
+		})
 		if r := run(t, d, newSet(d, 2, 3, 3)).Rollback; r == nil || r.Event != noLastRevision() || r.Template != nil {
 			t.Errorf("rollback %+v", r)
 		}
@@ -234,14 +252,18 @@ func TestHistoryLimit(t *testing.T) {
 		change func([]*appsv1.ReplicaSet)
 		want   []string
 	}{
-		{"DEP-142 limit 2: the two latest old ones stay", 2, []state{{0, 0, 0}, {1, 0, 0}, {3, 0, 0}, {4, 0, 0}, {2, 3, 3}}, nil, []string{"rs-0", "rs-1"}},
+		{"DEP-142 limit 2: the two latest old ones stay", 2, []state{{0, 0, 0}, {1, 0, 0}, {3, 0, 0}, {4, 0, 0},
+			{2, 3, 3}}, nil, []string{"rs-0", "rs-1"}},
 		{"DEP-143 limit 0: none stays", 0, []state{{0, 0, 0}, {1, 0, 0}, {2, 3, 3}}, nil, []string{"rs-0", "rs-1"}},
 		{"within the limit", 2, []state{{0, 0, 0}, {1, 0, 0}, {2, 3, 3}}, nil, nil},
 		{"without a limit", math.MaxInt32, []state{{0, 0, 0}, {1, 0, 0}, {2, 3, 3}}, nil, nil},
-		{"DEP-143 one that has replicas stays", 0, []state{{0, 0, 0}, {2, 3, 3}}, func(sets []*appsv1.ReplicaSet) { sets[0].Status.Replicas = 1; sets[1].Status.Replicas = 2 }, nil},
-		{"DEP-143 one whose size is not answered stays", 0, []state{{0, 0, 0}, {2, 3, 3}}, func(sets []*appsv1.ReplicaSet) { sets[0].Generation = 2 }, nil},
+		{"DEP-143 one that has replicas stays", 0, []state{{0, 0, 0}, {2, 3, 3}},
+			func(sets []*appsv1.ReplicaSet) { sets[0].Status.Replicas = 1; sets[1].Status.Replicas = 2 }, nil},
+		{"DEP-143 one whose size is not answered stays", 0, []state{{0, 0, 0}, {2, 3, 3}},
+			func(sets []*appsv1.ReplicaSet) { sets[0].Generation = 2 }, nil},
 		{"DEP-143 not before the rollout is complete", 0, []state{{0, 0, 0}, {2, 3, 2}}, nil, nil},
-		{"one that is being deleted is not deleted again", 0, []state{{0, 0, 0}, {1, 0, 0}, {2, 3, 3}}, func(sets []*appsv1.ReplicaSet) { sets[0].DeletionTimestamp = &metav1.Time{Time: now} }, []string{"rs-1"}},
+		{"one that is being deleted is not deleted again", 0, []state{{0, 0, 0}, {1, 0, 0}, {2, 3, 3}},
+			func(sets []*appsv1.ReplicaSet) { sets[0].DeletionTimestamp = &metav1.Time{Time: now} }, []string{"rs-1"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := newDeployment(3, atRevision(2), func(d *appsv1.Deployment) { d.Spec.RevisionHistoryLimit = &c.limit })

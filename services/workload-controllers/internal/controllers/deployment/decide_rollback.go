@@ -9,8 +9,8 @@ import (
 	"keelson.dev/services/workload-controllers/internal/revision"
 )
 
-// rollback answers the annotation deprecated.deployment.rollback.to, which holds a revision, or 0 for the one before the
-// present one. The annotation goes away in any case.
+// rollback answers the annotation deprecated.deployment.rollback.to, which holds a revision, or 0 for the one before
+// the present one. The annotation goes away in any case.
 func (r *rollout) rollback(request string) *Rollback {
 	annotations := maps.Clone(r.deployment.Annotations)
 	delete(annotations, appsv1.DeprecatedRollbackTo)

@@ -9,8 +9,8 @@ import (
 
 // bounds returns how many replicas may exist beyond spec.replicas and how many of them may be missing.
 //
-// Percentages are of spec.replicas; the surge is rounded up, the unavailable down. Where both come out as 0 nothing could
-// move, so that one replica may be unavailable then.
+// Percentages are of spec.replicas; the surge is rounded up, the unavailable down. Where both come out as 0 nothing
+// could move, so that one replica may be unavailable then.
 func bounds(deployment *appsv1.Deployment) (surge, unavailable int32) {
 	replicas := replicasOf(deployment)
 	strategy := deployment.Spec.Strategy
@@ -43,11 +43,12 @@ func resolve(value *intstr.IntOrString, replicas int32, roundUp bool) int32 {
 	return int32(resolved)
 }
 
-// roll moves replicas to the current template as far as the bounds allow. The new ReplicaSet grows first; what the old ones
-// lose is worked out with it grown, so that both steps of one pass together keep within the bounds.
+// roll moves replicas to the current template as far as the bounds allow. The new ReplicaSet grows first; what the old
+// ones lose is worked out with it grown, so that both steps of one pass together keep within the bounds.
 //
-// The bounds are on Pods, not on what is asked for. A ReplicaSet whose status does not speak of the last size yet may have
-// more Pods than that, and fewer available ones than the status says: nothing grows beside it, and nothing is taken away.
+// The bounds are on Pods, not on what is asked for. A ReplicaSet whose status does not speak of the last size yet may
+// have more Pods than that, and fewer available ones than the status says: nothing grows beside it, and nothing is
+// taken away.
 func (r *rollout) roll() {
 	oldAnswered := !slices.ContainsFunc(r.old, func(m *member) bool { return !m.isAnswered() })
 	switch size := r.grown(); {
@@ -70,8 +71,8 @@ func (m *member) isAnswered() bool {
 	return m.created || m.set.Status.ObservedGeneration >= m.set.Generation
 }
 
-// grown returns the size of the current ReplicaSet after the growth that the surge allows. Old Pods that have been told to go
-// count until their ReplicaSet has let them go.
+// grown returns the size of the current ReplicaSet after the growth that the surge allows. Old Pods that have been told
+// to go count until their ReplicaSet has let them go.
 func (r *rollout) grown() int32 {
 	var size int32
 	if r.current != nil {

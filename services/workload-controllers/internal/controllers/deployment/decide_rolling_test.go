@@ -66,27 +66,41 @@ func TestRollingUpdate(t *testing.T) {
 		{"DEP-021 the first ReplicaSet has the full size at once", 3, "25%", "25%", nil, map[string]int32{"web:2": 3}},
 		{"DEP-054 DEP-053 step 1: a new Pod first", 3, "25%", "25%", []state{{1, 3, 3}}, map[string]int32{"web:2": 1}},
 		{"DEP-053 nothing while the new Pod is not available", 3, "25%", "25%", []state{{1, 3, 3}, {2, 1, 0}}, nil},
-		{"DEP-054 step 2: an old Pod goes", 3, "25%", "25%", []state{{1, 3, 3}, {2, 1, 1}}, map[string]int32{"web:1": 2}},
+		{"DEP-054 step 2: an old Pod goes", 3, "25%", "25%", []state{{1, 3, 3}, {2, 1, 1}},
+			map[string]int32{"web:1": 2}},
 		{"DEP-054 step 3", 3, "25%", "25%", []state{{1, 2, 2}, {2, 1, 1}}, map[string]int32{"web:2": 2}},
 		{"DEP-054 the last step", 3, "25%", "25%", []state{{1, 1, 1}, {2, 3, 3}}, map[string]int32{"web:1": 0}},
 		{"DEP-049 the end", 3, "25%", "25%", []state{{1, 0, 0}, {2, 3, 3}}, nil},
-		{"DEP-067 DEP-068 30% of 10: both at once", 10, "30%", "30%", []state{{1, 10, 10}}, map[string]int32{"web:1": 7, "web:2": 3}},
-		{"DEP-068 the new one grows as old ones go", 10, "30%", "30%", []state{{1, 7, 7}, {2, 3, 0}}, map[string]int32{"web:2": 6}},
-		{"DEP-067 the old one falls as new ones serve", 10, "30%", "30%", []state{{1, 7, 7}, {2, 6, 2}}, map[string]int32{"web:1": 5}},
-		{"DEP-069 no surge: an old Pod goes first", 3, "0", "1", []state{{1, 3, 3}}, map[string]int32{"web:1": 2, "web:2": 0}},
-		{"DEP-069 no surge: then a new one comes", 3, "0", "1", []state{{1, 2, 2}, {2, 0, 0}}, map[string]int32{"web:2": 1}},
-		{"DEP-115 both 1: old 2 while no new Pod is ready", 3, "1", "1", []state{{1, 3, 3}}, map[string]int32{"web:1": 2, "web:2": 1}},
-		{"DEP-057 unavailable old Pods go first, whosever they are", 4, "1", "1", []state{{0, 1, 1}, {1, 3, 1}, {2, 1, 1}}, map[string]int32{"web:1": 1}},
-		{"DEP-057 of available ones the oldest ReplicaSet's", 4, "1", "1", []state{{0, 2, 2}, {1, 2, 2}, {2, 1, 1}}, map[string]int32{"web:0": 0}},
-		{"DEP-075 DEP-076 the one that was growing falls", 5, "25%", "25%", []state{{1, 3, 3}}, map[string]int32{"web:2": 4}},
-		{"DEP-076 and goes as far as the new ones serve", 5, "25%", "25%", []state{{1, 3, 3}, {2, 4, 2}}, map[string]int32{"web:1": 2}},
-		{"DEP-077 back to an earlier template", 3, "25%", "25%", []state{{2, 0, 0}, {3, 3, 3}}, map[string]int32{"web:2": 1}},
+		{"DEP-067 DEP-068 30% of 10: both at once", 10, "30%", "30%", []state{{1, 10, 10}},
+			map[string]int32{"web:1": 7, "web:2": 3}},
+		{"DEP-068 the new one grows as old ones go", 10, "30%", "30%", []state{{1, 7, 7}, {2, 3, 0}},
+			map[string]int32{"web:2": 6}},
+		{"DEP-067 the old one falls as new ones serve", 10, "30%", "30%", []state{{1, 7, 7}, {2, 6, 2}},
+			map[string]int32{"web:1": 5}},
+		{"DEP-069 no surge: an old Pod goes first", 3, "0", "1", []state{{1, 3, 3}}, map[string]int32{"web:1": 2,
+			"web:2": 0}},
+		{"DEP-069 no surge: then a new one comes", 3, "0", "1", []state{{1, 2, 2}, {2, 0, 0}},
+			map[string]int32{"web:2": 1}},
+		{"DEP-115 both 1: old 2 while no new Pod is ready", 3, "1", "1", []state{{1, 3, 3}},
+			map[string]int32{"web:1": 2, "web:2": 1}},
+		{"DEP-057 unavailable old Pods go first, whosever they are", 4, "1", "1", []state{{0, 1, 1}, {1, 3, 1},
+			{2, 1, 1}}, map[string]int32{"web:1": 1}},
+		{"DEP-057 of available ones the oldest ReplicaSet's", 4, "1", "1", []state{{0, 2, 2}, {1, 2, 2}, {2, 1, 1}},
+			map[string]int32{"web:0": 0}},
+		{"DEP-075 DEP-076 the one that was growing falls", 5, "25%", "25%", []state{{1, 3, 3}},
+			map[string]int32{"web:2": 4}},
+		{"DEP-076 and goes as far as the new ones serve", 5, "25%", "25%", []state{{1, 3, 3}, {2, 4, 2}},
+			map[string]int32{"web:1": 2}},
+		{"DEP-077 back to an earlier template", 3, "25%", "25%", []state{{2, 0, 0}, {3, 3, 3}},
+			map[string]int32{"web:2": 1}},
 		{"DEP-103 blocked at 8 and 5", 10, "3", "2", []state{{1, 8, 8}, {2, 5, 0}}, nil},
 		{"DEP-103 on the way there", 10, "3", "2", []state{{1, 10, 10}}, map[string]int32{"web:1": 8, "web:2": 3}},
-		{"DEP-029 a size that was written directly is set back", 3, "25%", "25%", []state{{2, 5, 5}}, map[string]int32{"web:2": 3}},
+		{"DEP-029 a size that was written directly is set back", 3, "25%", "25%", []state{{2, 5, 5}},
+			map[string]int32{"web:2": 3}},
 		{"DEP-029 also of an old one", 3, "25%", "25%", []state{{1, 2, 0}, {2, 3, 3}}, map[string]int32{"web:1": 0}},
 		{"DEP-058 a bad image stops at the surge", 3, "25%", "25%", []state{{0, 0, 0}, {1, 3, 3}, {2, 1, 0}}, nil},
-		{"a status that is behind grants nothing twice", 10, "3", "3", []state{{1, 7, 10}, {2, 6, 3}}, map[string]int32{"web:1": 4}},
+		{"a status that is behind grants nothing twice", 10, "3", "3", []state{{1, 7, 10}, {2, 6, 3}},
+			map[string]int32{"web:1": 4}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := newDeployment(c.replicas, strategy(c.surge, c.unavailable))
@@ -109,8 +123,8 @@ func TestReasonsOfResizing(t *testing.T) {
 	}
 }
 
-// DEP-068: what has been told to go counts until it is gone, and nothing follows from a status that does not speak of the
-// last size yet.
+// DEP-068: what has been told to go counts until it is gone, and nothing follows from a status that does not speak of
+// the last size yet.
 func TestBoundsAreOnPodsNotOnSizes(t *testing.T) {
 	unanswered := func(set *appsv1.ReplicaSet) { set.Generation = 2 }
 	lingering := func(set *appsv1.ReplicaSet) { set.Status.Replicas = 10 }
@@ -120,11 +134,16 @@ func TestBoundsAreOnPodsNotOnSizes(t *testing.T) {
 		sets []*appsv1.ReplicaSet
 		want map[string]int32
 	}{
-		{"old Pods that linger leave no room", []*appsv1.ReplicaSet{newSet(d, 1, 7, 7, lingering), newSet(d, 2, 3, 0)}, nil},
-		{"an old size that is not answered leaves none either", []*appsv1.ReplicaSet{newSet(d, 1, 7, 7, unanswered), newSet(d, 2, 3, 3)}, nil},
-		{"a new size that is not answered takes nothing away", []*appsv1.ReplicaSet{newSet(d, 1, 7, 7), newSet(d, 2, 6, 6, unanswered)}, nil},
-		{"a first ReplicaSet beside an unanswered one starts empty", []*appsv1.ReplicaSet{newSet(d, 1, 7, 7, unanswered)}, map[string]int32{"web:2": 0}},
-		{"all answered", []*appsv1.ReplicaSet{newSet(d, 1, 7, 7), newSet(d, 2, 3, 3)}, map[string]int32{"web:1": 4, "web:2": 6}},
+		{"old Pods that linger leave no room", []*appsv1.ReplicaSet{newSet(d, 1, 7, 7, lingering), newSet(d, 2, 3, 0)},
+			nil},
+		{"an old size that is not answered leaves none either", []*appsv1.ReplicaSet{newSet(d, 1, 7, 7, unanswered),
+			newSet(d, 2, 3, 3)}, nil},
+		{"a new size that is not answered takes nothing away", []*appsv1.ReplicaSet{newSet(d, 1, 7, 7),
+			newSet(d, 2, 6, 6, unanswered)}, nil},
+		{"a first ReplicaSet beside an unanswered one starts empty",
+			[]*appsv1.ReplicaSet{newSet(d, 1, 7, 7, unanswered)}, map[string]int32{"web:2": 0}},
+		{"all answered", []*appsv1.ReplicaSet{newSet(d, 1, 7, 7), newSet(d, 2, 3, 3)}, map[string]int32{"web:1": 4,
+			"web:2": 6}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := sizes(run(t, d, c.sets...)); !maps.Equal(got, c.want) {

@@ -10,8 +10,8 @@ import (
 	"keelson.dev/services/workload-controllers/internal/revision"
 )
 
-// isRescaled says whether spec.replicas has changed since the ReplicaSets were sized. Their annotations remember, so that a
-// restart forgets nothing.
+// isRescaled says whether spec.replicas has changed since the ReplicaSets were sized. Their annotations remember, so
+// that a restart forgets nothing.
 func (r *rollout) isRescaled() bool {
 	for _, m := range r.active() {
 		if desired, ok := number(m.set, revision.DesiredAnnotation); ok && desired != r.replicas {
@@ -21,8 +21,8 @@ func (r *rollout) isRescaled() bool {
 	return false
 }
 
-// scale brings the ReplicaSets to spec.replicas without moving the rollout: a single one gets all replicas, several keep
-// their proportions when spec.replicas has changed, and else their sizes.
+// scale brings the ReplicaSets to spec.replicas without moving the rollout: a single one gets all replicas, several
+// keep their proportions when spec.replicas has changed, and else their sizes.
 func (r *rollout) scale() {
 	active := r.active()
 	switch {

@@ -18,20 +18,31 @@ func TestScale(t *testing.T) {
 		sets         []state
 		want         map[string]int32
 	}{
-		{"DEP-096 a single one gets all at once", 10, strategy("25%", "25%"), 3, 4, []state{{2, 3, 3}}, map[string]int32{"web:2": 10}},
+		{"DEP-096 a single one gets all at once", 10, strategy("25%", "25%"), 3, 4, []state{{2, 3, 3}},
+			map[string]int32{"web:2": 10}},
 		{"DEP-096 or loses them", 1, strategy("25%", "25%"), 3, 4, []state{{2, 3, 3}}, map[string]int32{"web:2": 1}},
-		{"DEP-104 DEP-105 in the middle of a rollout, in proportion", 15, strategy("3", "2"), 10, 13, []state{{1, 8, 8}, {2, 5, 0}}, map[string]int32{"web:1": 11, "web:2": 7}},
-		{"DEP-106 down in proportion", 10, strategy("3", "2"), 15, 18, []state{{1, 11, 11}, {2, 7, 0}}, map[string]int32{"web:1": 8, "web:2": 5}},
-		{"DEP-106 what is left over goes to the largest", 11, strategy("3", "2"), 10, 13, []state{{0, 5, 5}, {1, 4, 4}, {2, 4, 0}}, map[string]int32{"web:0": 6}},
-		{"DEP-102 those without replicas get none", 15, strategy("3", "2"), 10, 13, []state{{0, 0, 0}, {1, 8, 8}, {2, 5, 0}}, map[string]int32{"web:1": 11, "web:2": 7}},
-		{"DEP-101 paused in the middle of a rollout", 15, func(d *appsv1.Deployment) { strategy("3", "2")(d); paused(d) }, 10, 13, []state{{1, 8, 8}, {2, 5, 0}}, map[string]int32{"web:1": 11, "web:2": 7}},
-		{"DEP-116 paused: sizes stay", 10, func(d *appsv1.Deployment) { strategy("3", "2")(d); paused(d) }, 10, 13, []state{{1, 7, 7}, {2, 3, 0}}, nil},
+		{"DEP-104 DEP-105 in the middle of a rollout, in proportion", 15, strategy("3", "2"), 10, 13,
+			[]state{{1, 8, 8}, {2, 5, 0}}, map[string]int32{"web:1": 11, "web:2": 7}},
+		{"DEP-106 down in proportion", 10, strategy("3", "2"), 15, 18, []state{{1, 11, 11}, {2, 7, 0}},
+			map[string]int32{"web:1": 8, "web:2": 5}},
+		{"DEP-106 what is left over goes to the largest", 11, strategy("3", "2"), 10, 13, []state{{0, 5, 5}, {1, 4, 4},
+			{2, 4, 0}}, map[string]int32{"web:0": 6}},
+		{"DEP-102 those without replicas get none", 15, strategy("3", "2"), 10, 13, []state{{0, 0, 0}, {1, 8, 8},
+			{2, 5, 0}}, map[string]int32{"web:1": 11, "web:2": 7}},
+		{"DEP-101 paused in the middle of a rollout", 15,
+			func(d *appsv1.Deployment) { strategy("3", "2")(d); paused(d) }, 10, 13, []state{{1, 8, 8}, {2, 5, 0}},
+			map[string]int32{"web:1": 11, "web:2": 7}},
+		{"DEP-116 paused: sizes stay", 10, func(d *appsv1.Deployment) { strategy("3", "2")(d); paused(d) }, 10, 13,
+			[]state{{1, 7, 7}, {2, 3, 0}}, nil},
 		{"DEP-109 paused: scaling works", 5, paused, 3, 4, []state{{2, 3, 3}}, map[string]int32{"web:2": 5}},
-		{"DEP-109 paused with a changed template: the old one is scaled", 5, paused, 3, 4, []state{{1, 3, 3}}, map[string]int32{"web:1": 5}},
+		{"DEP-109 paused with a changed template: the old one is scaled", 5, paused, 3, 4, []state{{1, 3, 3}},
+			map[string]int32{"web:1": 5}},
 		{"DEP-118 paused from the beginning: no ReplicaSet", 3, paused, 0, 0, nil, nil},
-		{"to nothing", 0, strategy("3", "2"), 10, 13, []state{{1, 8, 8}, {2, 5, 0}}, map[string]int32{"web:1": 0, "web:2": 0}},
+		{"to nothing", 0, strategy("3", "2"), 10, 13, []state{{1, 8, 8}, {2, 5, 0}}, map[string]int32{"web:1": 0,
+			"web:2": 0}},
 		{"from nothing", 3, strategy("3", "2"), 0, 0, []state{{2, 0, 0}}, map[string]int32{"web:2": 3}},
-		{"a current one that carries all ends the others", 10, strategy("3", "2"), 10, 13, []state{{1, 3, 3}, {2, 10, 10}}, map[string]int32{"web:1": 0}},
+		{"a current one that carries all ends the others", 10, strategy("3", "2"), 10, 13,
+			[]state{{1, 3, 3}, {2, 10, 10}}, map[string]int32{"web:1": 0}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := newDeployment(c.replicas, c.change)
@@ -60,7 +71,9 @@ func TestScalingIsRemembered(t *testing.T) {
 	}
 	var after []*appsv1.ReplicaSet
 	for _, update := range plan.Updates {
-		if got := update.To.Annotations; got[revision.DesiredAnnotation] != "15" || got[revision.MaxAnnotation] != "18" { // DEP-030
+		// DEP-030
+		if got := update.To.Annotations; got[revision.DesiredAnnotation] != "15" ||
+			got[revision.MaxAnnotation] != "18" {
 			t.Errorf("annotations %v, want 15 desired and 18 at most", got)
 		}
 		after = append(after, update.To)

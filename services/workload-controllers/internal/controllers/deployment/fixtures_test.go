@@ -76,7 +76,8 @@ func withStatus(status appsv1.DeploymentStatus) func(*appsv1.Deployment) {
 // progressed is a status whose condition Progressing has the reason since some time.
 func progressed(reason string, ago time.Duration) appsv1.DeploymentStatus {
 	at := metav1.NewTime(now.Add(-ago))
-	status := map[string]corev1.ConditionStatus{reasonTimedOut: "False", reasonCreateError: "False", reasonPaused: "Unknown", reasonResumed: "Unknown"}[reason]
+	status := map[string]corev1.ConditionStatus{reasonTimedOut: "False", reasonCreateError: "False",
+		reasonPaused: "Unknown", reasonResumed: "Unknown"}[reason]
 	if status == "" {
 		status = corev1.ConditionTrue
 	}
@@ -85,16 +86,18 @@ func progressed(reason string, ago time.Duration) appsv1.DeploymentStatus {
 	}}}
 }
 
-// newSet is a ReplicaSet of the Deployment: size wanted and present, some of it available. The number of the image is its
-// age, too: web:1 is older than web:2.
-func newSet(d *appsv1.Deployment, number int, size, available int32, changes ...func(*appsv1.ReplicaSet)) *appsv1.ReplicaSet {
+// newSet is a ReplicaSet of the Deployment: size wanted and present, some of it available. The number of the image is
+// its age, too: web:1 is older than web:2.
+func newSet(d *appsv1.Deployment, number int, size, available int32,
+	changes ...func(*appsv1.ReplicaSet)) *appsv1.ReplicaSet {
 	template := newTemplate(fmt.Sprintf("web:%d", number))
 	hash := revision.Hash(&template, nil)
 	surge, _ := bounds(d)
 	none := int32(0)
 	set := &appsv1.ReplicaSet{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: d.Namespace, Name: d.Name + "-" + hash, UID: types.UID("rs-" + strconv.Itoa(number)), Generation: 1,
+			Namespace: d.Namespace, Name: d.Name + "-" + hash, UID: types.UID("rs-" + strconv.Itoa(number)),
+			Generation:        1,
 			Labels:            map[string]string{"app": "web", revision.HashLabel: hash},
 			CreationTimestamp: metav1.NewTime(now.Add(time.Duration(number-100) * time.Hour)),
 			OwnerReferences:   []metav1.OwnerReference{adopt.Reference(owner(d))},
@@ -105,10 +108,12 @@ func newSet(d *appsv1.Deployment, number int, size, available int32, changes ...
 			},
 		},
 		Spec: appsv1.ReplicaSetSpec{
-			Replicas: &size, Selector: revision.SelectorWithHash(d.Spec.Selector, hash), Template: revision.WithHash(&template, hash),
+			Replicas: &size, Selector: revision.SelectorWithHash(d.Spec.Selector, hash),
+			Template: revision.WithHash(&template, hash),
 		},
 		Status: appsv1.ReplicaSetStatus{
-			Replicas: size, ReadyReplicas: available, AvailableReplicas: available, ObservedGeneration: 1, TerminatingReplicas: &none,
+			Replicas: size, ReadyReplicas: available, AvailableReplicas: available, ObservedGeneration: 1,
+			TerminatingReplicas: &none,
 		},
 	}
 	for _, change := range changes {
@@ -120,7 +125,8 @@ func newSet(d *appsv1.Deployment, number int, size, available int32, changes ...
 // sized is for a ReplicaSet that was sized for another spec.replicas.
 func sizedFor(replicas, most int32) func(*appsv1.ReplicaSet) {
 	return func(set *appsv1.ReplicaSet) {
-		set.Annotations[revision.DesiredAnnotation], set.Annotations[revision.MaxAnnotation] = fmt.Sprint(replicas), fmt.Sprint(most)
+		set.Annotations[revision.DesiredAnnotation], set.Annotations[revision.MaxAnnotation] = fmt.Sprint(replicas),
+			fmt.Sprint(most)
 	}
 }
 
@@ -146,7 +152,8 @@ func runInput(t *testing.T, in Input) Plan {
 	return plan
 }
 
-// sizes returns what each ReplicaSet is told to have, by the number of its image: new ones included, unchanged ones not.
+// sizes returns what each ReplicaSet is told to have, by the number of its image: new ones included, unchanged ones
+// not.
 func sizes(plan Plan) map[string]int32 {
 	sizes := map[string]int32{}
 	if plan.Create != nil {

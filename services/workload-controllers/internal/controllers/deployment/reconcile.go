@@ -157,7 +157,8 @@ func (c *Controller) delete(ctx context.Context, in Input, deletion Deletion) er
 	return nil
 }
 
-func (c *Controller) writeStatus(ctx context.Context, deployment *appsv1.Deployment, status appsv1.DeploymentStatus) error {
+func (c *Controller) writeStatus(ctx context.Context, deployment *appsv1.Deployment,
+	status appsv1.DeploymentStatus) error {
 	of := func(d *appsv1.Deployment) *appsv1.DeploymentStatus { return &d.Status }
 	_, err := write.Status(ctx, c.deployments, deployment, status, of)
 	return err

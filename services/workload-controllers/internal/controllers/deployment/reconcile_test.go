@@ -51,7 +51,8 @@ func newBench(t *testing.T, funcs interceptor.Funcs, objects ...client.Object) *
 		t: t, deployments: toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, toolscache.Indexers{}),
 		sets: toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, toolscache.Indexers{}),
 	}
-	b.api = fake.NewClientBuilder().WithObjects(objects...).WithStatusSubresource(&appsv1.Deployment{}, &appsv1.ReplicaSet{}).WithInterceptorFuncs(funcs).Build()
+	b.api = fake.NewClientBuilder().WithObjects(objects...).WithStatusSubresource(&appsv1.Deployment{},
+		&appsv1.ReplicaSet{}).WithInterceptorFuncs(funcs).Build()
 	index, err := ownerindex.Of[*appsv1.ReplicaSet](b.sets)
 	if err != nil {
 		t.Fatal(err)
@@ -118,7 +119,8 @@ func TestFirstPass(t *testing.T) {
 	if len(sets) != 1 || *sets[0].Spec.Replicas != 3 {
 		t.Fatalf("ReplicaSets %+v", sets)
 	}
-	if want := "Normal ScalingReplicaSet Scaled up replica set " + sets[0].Name + " from 0 to 3"; !slices.Equal(b.events, recorded{want}) {
+	if want := "Normal ScalingReplicaSet Scaled up replica set " + sets[0].Name +
+		" from 0 to 3"; !slices.Equal(b.events, recorded{want}) {
 		t.Errorf("events %q, want %q", b.events, want)
 	}
 	d := b.deployment()
@@ -174,28 +176,36 @@ func TestNameTakenByItself(t *testing.T) {
 		t.Fatal(err)
 	}
 	result, err := b.reconcile()
-	if err != nil || result.RequeueAfter != time.Second || b.deployment().Status.CollisionCount != nil || len(b.events) != 0 {
+	if err != nil || result.RequeueAfter != time.Second || b.deployment().Status.CollisionCount != nil ||
+		len(b.events) != 0 {
 		t.Errorf("result %+v, %v, status %+v, events %q", result, err, b.deployment().Status, b.events)
 	}
 }
 
-// DEP-130: what keeps the ReplicaSet from being created is told in the condition and in an event, and tried again. DEP-126: the
-// new generation has not been acted on, and the counters are those of the old one.
+// DEP-130: what keeps the ReplicaSet from being created is told in the condition and in an event, and tried again.
+// DEP-126: the new generation has not been acted on, and the counters are those of the old one.
 func TestCreateIsRefused(t *testing.T) {
-	before := appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 3, UpdatedReplicas: 3, ReadyReplicas: 3, AvailableReplicas: 3}
-	refused := apierrors.NewForbidden(schema.GroupResource{Group: "apps", Resource: "replicasets"}, "web", errors.New("exceeded quota"))
-	b := newBench(t, interceptor.Funcs{Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error { return refused }}, newDeployment(3, withStatus(before)))
+	before := appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 3, UpdatedReplicas: 3, ReadyReplicas: 3,
+		AvailableReplicas: 3}
+	refused := apierrors.NewForbidden(schema.GroupResource{Group: "apps", Resource: "replicasets"}, "web",
+		errors.New("exceeded quota"))
+	b := newBench(t, interceptor.Funcs{Create: func(context.Context, client.WithWatch, client.Object,
+		...client.CreateOption) error {
+		return refused
+	}}, newDeployment(3, withStatus(before)))
 	if _, err := b.reconcile(); !apierrors.IsForbidden(err) {
 		t.Errorf("error %v", err)
 	}
-	if got := progressOf(b.deployment().Status); got.Reason != reasonCreateError || got.Status != "False" || !strings.Contains(got.Message, "exceeded quota") {
+	if got := progressOf(b.deployment().Status); got.Reason != reasonCreateError || got.Status != "False" ||
+		!strings.Contains(got.Message, "exceeded quota") {
 		t.Errorf("condition %+v", got)
 	}
 	after := b.deployment().Status
 	if after.Conditions = nil; !reflect.DeepEqual(after, before) {
 		t.Errorf("status %+v, want %+v", after, before)
 	}
-	if len(b.events) != 1 || !strings.HasPrefix(b.events[0], "Warning ReplicaSetCreateError Failed to create new replica set") {
+	if len(b.events) != 1 || !strings.HasPrefix(b.events[0],
+		"Warning ReplicaSetCreateError Failed to create new replica set") {
 		t.Errorf("events %q", b.events)
 	}
 }
@@ -205,9 +215,13 @@ func TestConflict(t *testing.T) {
 	d := newDeployment(5, atRevision(2))
 	set := newSet(d, 2, 3, 3, sizedFor(3, 4))
 	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "replicasets"}, set.Name, errors.New("newer"))
-	b := newBench(t, interceptor.Funcs{Update: func(context.Context, client.WithWatch, client.Object, ...client.UpdateOption) error { return conflict }}, d, set)
+	b := newBench(t, interceptor.Funcs{Update: func(context.Context, client.WithWatch, client.Object,
+		...client.UpdateOption) error {
+		return conflict
+	}}, d, set)
 	result, err := b.reconcile()
-	if err != nil || result.RequeueAfter != time.Second || len(b.events) != 0 || b.deployment().Status.ObservedGeneration != 0 {
+	if err != nil || result.RequeueAfter != time.Second || len(b.events) != 0 ||
+		b.deployment().Status.ObservedGeneration != 0 {
 		t.Errorf("result %+v, %v, events %q, status %+v", result, err, b.events, b.deployment().Status)
 	}
 }
@@ -235,7 +249,8 @@ func TestPassesThatFailAreMadeUpFor(t *testing.T) {
 				}
 				d := b.deployment()
 				reason := progressOf(d.Status).Reason
-				if len(b.replicaSets()) != 1 || d.Annotations["deployment.kubernetes.io/revision"] != "1" || (reason != reasonCreated && reason != reasonFound) {
+				if len(b.replicaSets()) != 1 || d.Annotations["deployment.kubernetes.io/revision"] != "1" ||
+					(reason != reasonCreated && reason != reasonFound) {
 					t.Errorf("%d ReplicaSets, annotations %v, reason %s", len(b.replicaSets()), d.Annotations, reason)
 				}
 			})
@@ -255,10 +270,12 @@ func TestAdoption(t *testing.T) {
 		b.catchUp()
 	}
 	sets := b.replicaSets()
-	if len(sets) != 1 || len(sets[0].OwnerReferences) != 1 || sets[0].OwnerReferences[0].UID != d.UID || len(b.events) != 0 {
+	if len(sets) != 1 || len(sets[0].OwnerReferences) != 1 || sets[0].OwnerReferences[0].UID != d.UID ||
+		len(b.events) != 0 {
 		t.Errorf("ReplicaSets %+v, events %q", sets, b.events)
 	}
-	gone := newBench(t, interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
+	gone := newBench(t, interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey,
+		object client.Object, opts ...client.GetOption) error {
 		if _, ok := object.(*appsv1.Deployment); !ok {
 			return apierrors.NewNotFound(schema.GroupResource{Resource: "deployments"}, key.Name)
 		}

@@ -67,11 +67,13 @@ func (r *rollout) counters() appsv1.DeploymentStatus {
 func (r *rollout) availability(status *appsv1.DeploymentStatus) *appsv1.DeploymentCondition {
 	if status.AvailableReplicas >= r.replicas-r.unavailable {
 		return &appsv1.DeploymentCondition{
-			Status: corev1.ConditionTrue, Reason: "MinimumReplicasAvailable", Message: "Deployment has minimum availability.",
+			Status: corev1.ConditionTrue, Reason: "MinimumReplicasAvailable",
+			Message: "Deployment has minimum availability.",
 		}
 	}
 	return &appsv1.DeploymentCondition{
-		Status: corev1.ConditionFalse, Reason: "MinimumReplicasUnavailable", Message: "Deployment does not have minimum availability.",
+		Status: corev1.ConditionFalse, Reason: "MinimumReplicasUnavailable",
+		Message: "Deployment does not have minimum availability.",
 	}
 }
 
@@ -80,7 +82,8 @@ func (r *rollout) replicaFailure() *appsv1.DeploymentCondition {
 	for _, m := range r.all() {
 		for _, condition := range m.set.Status.Conditions {
 			if condition.Type == appsv1.ReplicaSetReplicaFailure {
-				return &appsv1.DeploymentCondition{Status: condition.Status, Reason: condition.Reason, Message: condition.Message}
+				return &appsv1.DeploymentCondition{Status: condition.Status, Reason: condition.Reason,
+					Message: condition.Message}
 			}
 		}
 	}
@@ -92,13 +95,14 @@ func afterFailedCreate(in Input, failure string) appsv1.DeploymentStatus {
 	status := *in.Deployment.Status.DeepCopy()
 	r := rollout{deployment: in.Deployment}
 	if r.hasDeadline() {
-		setCondition(&status, appsv1.DeploymentProgressing, progressing(corev1.ConditionFalse, reasonCreateError, failure), in.Now)
+		setCondition(&status, appsv1.DeploymentProgressing, progressing(corev1.ConditionFalse, reasonCreateError,
+			failure), in.Now)
 	}
 	return status
 }
 
-// afterCollision returns the status when the name of the plan's ReplicaSet belongs to another object: the next pass finds
-// another name.
+// afterCollision returns the status when the name of the plan's ReplicaSet belongs to another object: the next pass
+// finds another name.
 func afterCollision(in Input) appsv1.DeploymentStatus {
 	status := *in.Deployment.Status.DeepCopy()
 	count := int32(1)
@@ -109,7 +113,8 @@ func afterCollision(in Input) appsv1.DeploymentStatus {
 	return status
 }
 
-func findCondition(conditions []appsv1.DeploymentCondition, kind appsv1.DeploymentConditionType) *appsv1.DeploymentCondition {
+func findCondition(conditions []appsv1.DeploymentCondition,
+	kind appsv1.DeploymentConditionType) *appsv1.DeploymentCondition {
 	for i := range conditions {
 		if conditions[i].Type == kind {
 			return &conditions[i]
@@ -118,9 +123,10 @@ func findCondition(conditions []appsv1.DeploymentCondition, kind appsv1.Deployme
 	return nil
 }
 
-// setCondition makes the condition of one type the status's only one of that type; nil removes it. lastTransitionTime moves
-// with the status, lastUpdateTime with any difference, or to the time that the condition brings along.
-func setCondition(status *appsv1.DeploymentStatus, kind appsv1.DeploymentConditionType, condition *appsv1.DeploymentCondition, now time.Time) {
+// setCondition makes the condition of one type the status's only one of that type; nil removes it. lastTransitionTime
+// moves with the status, lastUpdateTime with any difference, or to the time that the condition brings along.
+func setCondition(status *appsv1.DeploymentStatus, kind appsv1.DeploymentConditionType,
+	condition *appsv1.DeploymentCondition, now time.Time) {
 	at := slices.IndexFunc(status.Conditions, func(c appsv1.DeploymentCondition) bool { return c.Type == kind })
 	if condition == nil {
 		if at >= 0 {

@@ -14,7 +14,8 @@ func TestCounters(t *testing.T) {
 	t.Run("DEP-039 DEP-104 sums over all, updated from the current one", func(t *testing.T) {
 		d := newDeployment(15, strategy("3", "2"))
 		status := run(t, d, newSet(d, 1, 11, 11), newSet(d, 2, 7, 0)).Status
-		if status.Replicas != 18 || status.UpdatedReplicas != 7 || status.ReadyReplicas != 11 || status.AvailableReplicas != 11 || status.UnavailableReplicas != 7 {
+		if status.Replicas != 18 || status.UpdatedReplicas != 7 || status.ReadyReplicas != 11 ||
+			status.AvailableReplicas != 11 || status.UnavailableReplicas != 7 {
 			t.Errorf("status %+v", status)
 		}
 	})
@@ -29,7 +30,8 @@ func TestCounters(t *testing.T) {
 	t.Run("DEP-040 DEP-059 a bad image", func(t *testing.T) {
 		d := newDeployment(3)
 		status := run(t, d, newSet(d, 1, 3, 3), newSet(d, 2, 1, 0)).Status
-		if status.UpdatedReplicas != 1 || status.Replicas != 4 || status.AvailableReplicas != 3 || status.UnavailableReplicas != 1 {
+		if status.UpdatedReplicas != 1 || status.Replicas != 4 || status.AvailableReplicas != 3 ||
+			status.UnavailableReplicas != 1 {
 			t.Errorf("status %+v", status)
 		}
 	})
@@ -46,7 +48,8 @@ func TestCounters(t *testing.T) {
 		}
 	})
 	t.Run("DEP-019 DEP-126 the generation that was acted on comes with its own counters", func(t *testing.T) {
-		d := newDeployment(3, withStatus(appsv1.DeploymentStatus{ObservedGeneration: 2, UpdatedReplicas: 3, Replicas: 3, AvailableReplicas: 3}))
+		d := newDeployment(3, withStatus(appsv1.DeploymentStatus{ObservedGeneration: 2, UpdatedReplicas: 3, Replicas: 3,
+			AvailableReplicas: 3}))
 		status := run(t, d, newSet(d, 1, 3, 3)).Status
 		if status.ObservedGeneration != 3 || status.UpdatedReplicas != 0 {
 			t.Errorf("status %+v", status)
@@ -55,7 +58,9 @@ func TestCounters(t *testing.T) {
 }
 
 func TestAvailable(t *testing.T) {
-	for available, want := range map[int32]string{3: "True MinimumReplicasAvailable Deployment has minimum availability.", 2: "False MinimumReplicasUnavailable Deployment does not have minimum availability."} {
+	for available, want := range map[int32]string{
+		3: "True MinimumReplicasAvailable Deployment has minimum availability.",
+		2: "False MinimumReplicasUnavailable Deployment does not have minimum availability."} {
 		t.Run(fmt.Sprintf("DEP-043 %d of 3", available), func(t *testing.T) {
 			d := newDeployment(3)
 			got := findCondition(run(t, d, newSet(d, 2, 3, available)).Status.Conditions, appsv1.DeploymentAvailable)
@@ -69,16 +74,21 @@ func TestAvailable(t *testing.T) {
 func TestReplicaFailure(t *testing.T) {
 	d := newDeployment(3, atRevision(2), strategy("1", "1"), withStatus(progressed(reasonUpdated, time.Minute)))
 	refused := newSet(d, 2, 2, 0, func(set *appsv1.ReplicaSet) {
-		set.Status.Conditions = []appsv1.ReplicaSetCondition{{Type: appsv1.ReplicaSetReplicaFailure, Status: "True", Reason: "FailedCreate", Message: "quota"}}
+		set.Status.Conditions = []appsv1.ReplicaSetCondition{{Type: appsv1.ReplicaSetReplicaFailure, Status: "True",
+			Reason: "FailedCreate", Message: "quota"}}
 	})
 	plan := run(t, d, newSet(d, 1, 2, 2), refused)
 	failure := findCondition(plan.Status.Conditions, appsv1.DeploymentReplicaFailure)
-	if failure == nil || failure.Status != corev1.ConditionTrue || failure.Reason != "FailedCreate" || failure.Message != "quota" { // DEP-134
+	// DEP-134
+	if failure == nil || failure.Status != corev1.ConditionTrue || failure.Reason != "FailedCreate" ||
+		failure.Message != "quota" {
 		t.Fatalf("condition %+v", failure)
 	}
 	d.Status = plan.Status
 	plan = run(t, d, newSet(d, 1, 0, 0), newSet(d, 2, 3, 3))
-	if findCondition(plan.Status.Conditions, appsv1.DeploymentReplicaFailure) != nil || progressOf(plan.Status).Reason != reasonAvailable { // DEP-137
+	// DEP-137
+	if findCondition(plan.Status.Conditions, appsv1.DeploymentReplicaFailure) != nil ||
+		progressOf(plan.Status).Reason != reasonAvailable {
 		t.Errorf("conditions %+v", plan.Status.Conditions)
 	}
 }
@@ -108,7 +118,8 @@ func TestSetCondition(t *testing.T) {
 		got := set(step.second, step.condition)
 		updated, transition := at(step.updated), at(step.transition)
 		if !got.LastUpdateTime.Equal(&updated) || !got.LastTransitionTime.Equal(&transition) {
-			t.Errorf("%s: updated %v, transition %v; want %v, %v", step.name, got.LastUpdateTime, got.LastTransitionTime, updated, transition)
+			t.Errorf("%s: updated %v, transition %v; want %v, %v", step.name, got.LastUpdateTime,
+				got.LastTransitionTime, updated, transition)
 		}
 	}
 	set(5, nil)

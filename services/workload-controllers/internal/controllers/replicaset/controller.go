@@ -46,7 +46,8 @@ func Registration(feed *podfeed.Feed, concurrent int) controller.Registration {
 			{APIGroups: []string{"apps"}, Resources: []string{"replicasets/status"}, Verbs: []string{"update"}},
 			// An owner reference that blocks its owner's deletion may be set by who may update the owner's finalizers.
 			{APIGroups: []string{"apps"}, Resources: []string{"replicasets/finalizers"}, Verbs: []string{"update"}},
-			{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"create", "delete", "list", "patch", "watch"}},
+			{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"create", "delete", "list", "patch",
+				"watch"}},
 			rights.Events,
 		},
 		Setup: func(s *controller.Setup) (controller.Runnable, error) { return setup(s, feed, concurrent) },

@@ -30,10 +30,11 @@ type Input struct {
 	Written time.Time
 }
 
-// Plan names every effect of one pass. The fields stand in the order in which they are carried out; a failure ends the pass.
+// Plan names every effect of one pass. The fields stand in the order in which they are carried out; a failure ends the
+// pass.
 type Plan struct {
-	// Adopt and Release change whose the Pods are. A plan that has some has nothing else: which Pods count must be settled
-	// before anything follows from their number.
+	// Adopt and Release change whose the Pods are. A plan that has some has nothing else: which Pods count must be
+	// settled before anything follows from their number.
 	Adopt, Release []*corev1.Pod
 	// Create is how many Pods to make.
 	Create int

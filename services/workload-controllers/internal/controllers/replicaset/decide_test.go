@@ -28,9 +28,11 @@ func newSet(replicas int32, changes ...func(*appsv1.ReplicaSet)) *appsv1.Replica
 			Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "frontend"}},
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{
-					Labels: map[string]string{"tier": "frontend"}, Annotations: map[string]string{"a": "b"}, Finalizers: []string{"x/y"},
+					Labels: map[string]string{"tier": "frontend"}, Annotations: map[string]string{"a": "b"},
+					Finalizers: []string{"x/y"},
 				},
-				Spec: corev1.PodSpec{PriorityClassName: "high", Containers: []corev1.Container{{Name: "php-redis", Image: "gb-frontend:v5"}}},
+				Spec: corev1.PodSpec{PriorityClassName: "high",
+					Containers: []corev1.Container{{Name: "php-redis", Image: "gb-frontend:v5"}}},
 			},
 		},
 	}
@@ -46,7 +48,8 @@ func deleting(set *appsv1.ReplicaSet) { set.DeletionTimestamp = &metav1.Time{Tim
 func candidates(n int) []rank.Pod {
 	pods := make([]rank.Pod, n)
 	for i := range pods {
-		pods[i] = rank.Pod{Name: fmt.Sprint(i), UID: types.UID(fmt.Sprint(i)), Node: "n", Phase: corev1.PodRunning, Ready: true, Cost: int32(-i)}
+		pods[i] = rank.Pod{Name: fmt.Sprint(i), UID: types.UID(fmt.Sprint(i)), Node: "n", Phase: corev1.PodRunning,
+			Ready: true, Cost: int32(-i)}
 	}
 	return pods
 }
@@ -77,20 +80,26 @@ func TestDecide(t *testing.T) {
 		{"DEP-146 none of three", newSet(3), podset.Tally{}, nil, 3, 0, ReasonTooFew},
 		{"DEP-146 SAF-024 three of three", newSet(3), podset.Tally{Active: 3}, nil, 0, 0, ReasonSteady},
 		{"DEP-153 one is missing", newSet(3), podset.Tally{Active: 2}, nil, 1, 0, ReasonTooFew},
-		{"DEP-154 SAF-174 one is terminating: it is replaced at once", newSet(3), podset.Tally{Active: 2, Terminating: 1}, nil, 1, 0, ReasonTooFew},
+		{"DEP-154 SAF-174 one is terminating: it is replaced at once", newSet(3),
+			podset.Tally{Active: 2, Terminating: 1}, nil, 1, 0, ReasonTooFew},
 		{"DEP-161 two too many", newSet(3), podset.Tally{Active: 5}, nil, 0, 2, ReasonTooMany},
 		{"DEP-176 to nothing", newSet(0), podset.Tally{Active: 3}, nil, 0, 3, ReasonTooMany},
-		{"DEP-165 unset means one", newSet(0, func(s *appsv1.ReplicaSet) { s.Spec.Replicas = nil }), podset.Tally{}, nil, 1, 0, ReasonTooFew},
+		{"DEP-165 unset means one", newSet(0, func(s *appsv1.ReplicaSet) { s.Spec.Replicas = nil }), podset.Tally{},
+			nil, 1, 0, ReasonTooFew},
 		{"DEP-157 a pass has a bound", newSet(501), podset.Tally{}, nil, 500, 0, ReasonTooFew},
 		{"the bound holds for deletions, too", newSet(0), podset.Tally{Active: 501}, nil, 0, 500, ReasonTooMany},
 		{"DEP-162 orphans are adopted before any Pod is made", newSet(3), podset.Tally{}, pod, 0, 0, ReasonOwners},
-		{"DEP-175 strays are released before any Pod is made", newSet(3), podset.Tally{Active: 2, Strays: pod}, nil, 0, 0, ReasonOwners},
-		{"DEP-159 a ReplicaSet that is being deleted does nothing", newSet(3, deleting), podset.Tally{Active: 1, Strays: pod}, pod, 0, 0, ReasonDeleting},
+		{"DEP-175 strays are released before any Pod is made", newSet(3), podset.Tally{Active: 2, Strays: pod}, nil, 0,
+			0, ReasonOwners},
+		{"DEP-159 a ReplicaSet that is being deleted does nothing", newSet(3, deleting),
+			podset.Tally{Active: 1, Strays: pod}, pod, 0, 0, ReasonDeleting},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			plan := run(t, Input{Now: now, ReplicaSet: c.set, Tally: c.tally, Orphans: c.orphans, Candidates: candidates(int(c.tally.Active))})
+			plan := run(t, Input{Now: now, ReplicaSet: c.set, Tally: c.tally, Orphans: c.orphans,
+				Candidates: candidates(int(c.tally.Active))})
 			if plan.Create != c.create || len(plan.Delete) != c.delete || plan.Reason != c.reason {
-				t.Errorf("create %d, delete %d, %s; want %d, %d, %s", plan.Create, len(plan.Delete), plan.Reason, c.create, c.delete, c.reason)
+				t.Errorf("create %d, delete %d, %s; want %d, %d, %s", plan.Create, len(plan.Delete), plan.Reason,
+					c.create, c.delete, c.reason)
 			}
 			if settling := len(plan.Adopt)+len(plan.Release) > 0; settling != (c.reason == ReasonOwners) {
 				t.Errorf("adopts %d, releases %d", len(plan.Adopt), len(plan.Release))
@@ -98,14 +107,16 @@ func TestDecide(t *testing.T) {
 		})
 	}
 	t.Run("DEP-178 the lowest ranked go", func(t *testing.T) {
-		plan := run(t, Input{Now: now, ReplicaSet: newSet(3), Tally: podset.Tally{Active: 5}, Candidates: candidates(5)})
+		plan := run(t, Input{Now: now, ReplicaSet: newSet(3), Tally: podset.Tally{Active: 5},
+			Candidates: candidates(5)})
 		if plan.Delete[0].Name != "4" || plan.Delete[1].Name != "3" {
 			t.Errorf("deletes %v", plan.Delete)
 		}
 	})
 }
 
-// DEP-157: Pods that fail as soon as they are made are replaced more and more slowly, and the pass is there when it is time.
+// DEP-157: Pods that fail as soon as they are made are replaced more and more slowly, and the pass is there when it is
+// time.
 func TestFailingPodsAreReplacedSlowly(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -123,7 +134,8 @@ func TestFailingPodsAreReplacedSlowly(t *testing.T) {
 				Made: []pace.Pod{{Created: now.Add(-c.failed), Phase: corev1.PodFailed}},
 			}
 			plan := run(t, in)
-			if wake := cmp.Or(c.wake, time.Minute); plan.Create != c.create || plan.Reason != c.reason || !plan.Wake.Equal(now.Add(wake)) {
+			if wake := cmp.Or(c.wake, time.Minute); plan.Create != c.create || plan.Reason != c.reason ||
+				!plan.Wake.Equal(now.Add(wake)) {
 				t.Errorf("create %d, %s, wake at %v", plan.Create, plan.Reason, plan.Wake)
 			}
 		})
@@ -137,14 +149,16 @@ func TestPrototype(t *testing.T) {
 		t.Errorf("name %q, generated from %q, in %q", pod.Name, pod.GenerateName, pod.Namespace)
 	}
 	template := set.Spec.Template
-	if !reflect.DeepEqual(pod.Labels, template.Labels) || !reflect.DeepEqual(pod.Annotations, template.Annotations) || !reflect.DeepEqual(pod.Finalizers, template.Finalizers) {
+	if !reflect.DeepEqual(pod.Labels, template.Labels) || !reflect.DeepEqual(pod.Annotations, template.Annotations) ||
+		!reflect.DeepEqual(pod.Finalizers, template.Finalizers) {
 		t.Errorf("metadata %+v", pod.ObjectMeta)
 	}
 	if !reflect.DeepEqual(pod.Spec, template.Spec) { // POD-037, SCH-005
 		t.Errorf("spec %+v", pod.Spec)
 	}
 	yes := true
-	want := []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "frontend", UID: "rs-uid", Controller: &yes, BlockOwnerDeletion: &yes}}
+	want := []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "frontend", UID: "rs-uid",
+		Controller: &yes, BlockOwnerDeletion: &yes}}
 	if !reflect.DeepEqual(pod.OwnerReferences, want) { // DEP-148
 		t.Errorf("owner references %+v", pod.OwnerReferences)
 	}

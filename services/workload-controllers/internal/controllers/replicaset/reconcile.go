@@ -126,7 +126,8 @@ func (c *Controller) scale(ctx context.Context, in observed, plan Plan) failure 
 		alike := prototype(in.ReplicaSet, in.owner)
 		outcomes := c.ops.Create(ctx, in.owner.UID, plan.Create, func(int) *corev1.Pod { return alike })
 		c.record(in.ReplicaSet, outcomes, podCreated)
-		if err := podops.Failure(outcomes); err != nil && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		if err := podops.Failure(outcomes); err != nil && !apierrors.HasStatusCause(err,
+			corev1.NamespaceTerminatingCause) {
 			return failure{reason: reasonFailedCreate, doing: "creating", err: err}
 		}
 	}
@@ -140,8 +141,8 @@ func (c *Controller) scale(ctx context.Context, in observed, plan Plan) failure 
 	return failure{}
 }
 
-// record tells of the Pods of one pass, of the first told of them by name: beyond that the recorder drops a flood about one
-// object, and each event would only be work.
+// record tells of the Pods of one pass, of the first told of them by name: beyond that the recorder drops a flood about
+// one object, and each event would only be work.
 func (c *Controller) record(set *appsv1.ReplicaSet, outcomes []podops.Outcome, event func(string) events.Event) {
 	for _, outcome := range outcomes[:min(told, len(outcomes))] {
 		if outcome.Err == nil {

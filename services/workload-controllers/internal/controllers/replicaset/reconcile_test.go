@@ -51,7 +51,8 @@ func (p podCache) GetInformer(context.Context, client.Object, ...cache.InformerG
 	return p.factory.Core().V1().Pods().Informer(), nil
 }
 
-// bench is a Controller over an API in memory. Pods come through an informer; the ReplicaSets' cache is always up to date.
+// bench is a Controller over an API in memory. Pods come through an informer; the ReplicaSets' cache is always up to
+// date.
 type bench struct {
 	t          *testing.T
 	sets       client.WithWatch
@@ -68,7 +69,8 @@ func newBench(t *testing.T, set *appsv1.ReplicaSet, pods ...runtime.Object) *ben
 	b.pods.PrependReactor("create", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		serial++
 		pod := action.(clienttesting.CreateAction).GetObject().(*corev1.Pod)
-		pod.Name, pod.UID, pod.ResourceVersion = fmt.Sprint(pod.GenerateName, serial), types.UID(fmt.Sprint("pod-", serial)), fmt.Sprint(1000+serial)
+		pod.Name, pod.UID, pod.ResourceVersion = fmt.Sprint(pod.GenerateName, serial),
+			types.UID(fmt.Sprint("pod-", serial)), fmt.Sprint(1000+serial)
 		return b.refusal != nil, nil, b.refusal
 	})
 	store := toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, toolscache.Indexers{})
@@ -90,7 +92,8 @@ func newBench(t *testing.T, set *appsv1.ReplicaSet, pods ...runtime.Object) *ben
 	pending := gate.New()
 	b.controller = &Controller{
 		client: b.sets, live: b.sets, sets: index, pods: feed.Index, gate: pending,
-		writer: &write.Writer{Client: b.sets, Kind: "replicaset", Gate: pending, Store: store}, recorder: &b.events, now: time.Now,
+		writer: &write.Writer{Client: b.sets, Kind: "replicaset", Gate: pending, Store: store}, recorder: &b.events,
+		now:     time.Now,
 		ops:     &podops.Operator{Client: b.pods, FieldManager: Name, Gate: pending, Feed: feed},
 		written: map[types.UID]time.Time{},
 	}
@@ -136,7 +139,8 @@ func (b *bench) status() appsv1.ReplicaSetStatus {
 }
 
 func bare(name string) *corev1.Pod {
-	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(name), ResourceVersion: "1", Labels: map[string]string{"tier": "frontend"}}}
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(name),
+		ResourceVersion: "1", Labels: map[string]string{"tier": "frontend"}}}
 }
 
 // DEP-146, DEP-151, DEP-161: Pods are made, told of, and those in excess ended.
@@ -149,10 +153,12 @@ func TestPodsAreMadeAndEnded(t *testing.T) {
 			t.Fatalf("Pods %v, want %v", got, want)
 		}
 		slices.Sort(b.events)
-		if !slices.Equal(b.events, recorded{"Normal SuccessfulCreate Created pod: frontend-1", "Normal SuccessfulCreate Created pod: frontend-2", "Normal SuccessfulCreate Created pod: frontend-3"}) {
+		if !slices.Equal(b.events, recorded{"Normal SuccessfulCreate Created pod: frontend-1",
+			"Normal SuccessfulCreate Created pod: frontend-2", "Normal SuccessfulCreate Created pod: frontend-3"}) {
 			t.Errorf("events %q", b.events)
 		}
-		if status := b.status(); status.Replicas != 3 || status.FullyLabeledReplicas != 3 || status.ObservedGeneration != 2 {
+		if status := b.status(); status.Replicas != 3 || status.FullyLabeledReplicas != 3 ||
+			status.ObservedGeneration != 2 {
 			t.Errorf("status %+v", status)
 		}
 		one := int32(1)
@@ -165,7 +171,8 @@ func TestPodsAreMadeAndEnded(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.settle()
-		if got := b.podNames(); len(got) != 1 || len(b.events) != 2 || !strings.HasPrefix(b.events[0], "Normal SuccessfulDelete Deleted pod: frontend-") {
+		if got := b.podNames(); len(got) != 1 || len(b.events) != 2 || !strings.HasPrefix(b.events[0],
+			"Normal SuccessfulDelete Deleted pod: frontend-") {
 			t.Errorf("Pods %v, events %q", got, b.events)
 		}
 	})
@@ -203,7 +210,8 @@ func TestRelabelledPodsAreReleased(t *testing.T) {
 		b := newBench(t, newSet(2))
 		b.settle()
 		patch := []byte(`{"metadata":{"labels":{"tier":"debug"},"resourceVersion":"2000"}}`)
-		if _, err := b.pods.CoreV1().Pods("default").Patch(t.Context(), "frontend-1", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		if _, err := b.pods.CoreV1().Pods("default").Patch(t.Context(), "frontend-1", types.MergePatchType, patch,
+			metav1.PatchOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -222,8 +230,10 @@ func TestRelabelledPodsAreReleased(t *testing.T) {
 func TestRefusal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, newSet(3))
-		b.refusal = apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "frontend-", errors.New("exceeded quota: object-counts"))
-		if _, err := b.controller.steps().Reconcile(t.Context(), wake.Request("default", "frontend")); !apierrors.IsForbidden(err) {
+		b.refusal = apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "frontend-",
+			errors.New("exceeded quota: object-counts"))
+		if _, err := b.controller.steps().Reconcile(t.Context(),
+			wake.Request("default", "frontend")); !apierrors.IsForbidden(err) {
 			t.Errorf("error %v", err)
 		}
 		const message = `Error creating: pods "frontend-" is forbidden: exceeded quota: object-counts`
@@ -247,14 +257,16 @@ func TestRefusedPodsAreReplacedInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		yes, refused := true, bare("refused")
 		refused.CreationTimestamp, refused.Status.Phase = metav1.Now(), corev1.PodFailed
-		refused.OwnerReferences = []metav1.OwnerReference{{UID: "rs-uid", Kind: "ReplicaSet", Name: "frontend", Controller: &yes}}
+		refused.OwnerReferences = []metav1.OwnerReference{{UID: "rs-uid", Kind: "ReplicaSet", Name: "frontend",
+			Controller: &yes}}
 		b := newBench(t, newSet(2), refused)
 		result, err := b.controller.steps().Reconcile(t.Context(), wake.Request("default", "frontend"))
 		if err != nil || result.RequeueAfter <= 0 || result.RequeueAfter > 2*time.Second || len(b.podNames()) != 1 {
 			t.Fatalf("result %+v, %v, Pods %v", result, err, b.podNames())
 		}
 		<-time.After(result.RequeueAfter)
-		if _, err := b.controller.steps().Reconcile(t.Context(), wake.Request("default", "frontend")); err != nil || len(b.podNames()) != 2 {
+		if _, err := b.controller.steps().Reconcile(t.Context(), wake.Request("default", "frontend")); err != nil ||
+			len(b.podNames()) != 2 {
 			t.Errorf("%v, Pods %v, want one more", err, b.podNames())
 		}
 	})

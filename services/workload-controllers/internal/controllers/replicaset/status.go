@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A status that differs in figures alone is written at most once in statusPerReplica for each replica, and at least every
-// statusAtLatest: the writes cost a share of what the Pods cost, however many there are.
+// A status that differs in figures alone is written at most once in statusPerReplica for each replica, and at least
+// every statusAtLatest: the writes cost a share of what the Pods cost, however many there are.
 const (
 	statusPerReplica = 100 * time.Microsecond
 	statusAtLatest   = time.Second
@@ -26,7 +26,8 @@ func withStatus(in Input, plan Plan) Plan {
 		return plan
 	}
 	due := in.Written.Add(min(time.Duration(replicasOf(in.ReplicaSet))*statusPerReplica, statusAtLatest))
-	plan.WriteStatus = !due.After(in.Now) || !onlyFiguresDiffer(plan.Status, in.ReplicaSet.Status) || isReached(in, plan.Status)
+	plan.WriteStatus = !due.After(in.Now) || !onlyFiguresDiffer(plan.Status, in.ReplicaSet.Status) ||
+		isReached(in, plan.Status)
 	if !plan.WriteStatus {
 		plan.Wake = earliest(plan.Wake, due)
 	}
@@ -84,7 +85,8 @@ func isReached(in Input, status appsv1.ReplicaSetStatus) bool {
 }
 
 func removeCondition(status *appsv1.ReplicaSetStatus, kind appsv1.ReplicaSetConditionType) {
-	status.Conditions = slices.DeleteFunc(status.Conditions, func(c appsv1.ReplicaSetCondition) bool { return c.Type == kind })
+	status.Conditions = slices.DeleteFunc(status.Conditions,
+		func(c appsv1.ReplicaSetCondition) bool { return c.Type == kind })
 }
 
 func isFailure(c appsv1.ReplicaSetCondition) bool { return c.Type == appsv1.ReplicaSetReplicaFailure }

@@ -10,11 +10,13 @@ import (
 )
 
 func TestStatus(t *testing.T) {
-	tally := podset.Tally{Active: 5, Labelled: 4, Ready: 3, Available: 2, Terminating: 1, NextAvailable: now.Add(7 * time.Second)}
+	tally := podset.Tally{Active: 5, Labelled: 4, Ready: 3, Available: 2, Terminating: 1,
+		NextAvailable: now.Add(7 * time.Second)}
 	plan := run(t, Input{Now: now, ReplicaSet: newSet(5), Tally: tally})
 	s := plan.Status
 	// DEP-152, DEP-041
-	if s.Replicas != 5 || s.FullyLabeledReplicas != 4 || s.ReadyReplicas != 3 || s.AvailableReplicas != 2 || *s.TerminatingReplicas != 1 || s.ObservedGeneration != 2 {
+	if s.Replicas != 5 || s.FullyLabeledReplicas != 4 || s.ReadyReplicas != 3 || s.AvailableReplicas != 2 ||
+		*s.TerminatingReplicas != 1 || s.ObservedGeneration != 2 {
 		t.Errorf("status %+v", s)
 	}
 	if !plan.WriteStatus || !plan.Wake.Equal(tally.NextAvailable) { // DEP-141
@@ -39,18 +41,25 @@ func TestStatusWritesAreSpaced(t *testing.T) {
 		wake     time.Duration // after now; 0 for never
 	}{
 		{"a few replicas do not wait", 3, answered, podset.Tally{Active: 3, Ready: 1}, time.Millisecond, true, 0},
-		{"a thousand wait", 1000, answered, podset.Tally{Active: 1000, Ready: 1}, time.Millisecond, false, 99 * time.Millisecond},
-		{"but not longer than a tenth of a second", 1000, answered, podset.Tally{Active: 1000, Ready: 1}, 100 * time.Millisecond, true, 0},
-		{"and never longer than a second", 1_000_000, answered, podset.Tally{Active: 1000, Ready: 1}, time.Second, true, 0},
-		{"DEP-019 another generation is answered at once", 1000, func(*appsv1.ReplicaSet) {}, podset.Tally{Active: 1000}, time.Millisecond, true, 0},
-		{"the goal is told at once", 1000, answered, podset.Tally{Active: 1000, Ready: 1000, Available: 1000}, time.Millisecond, true, 0},
+		{"a thousand wait", 1000, answered, podset.Tally{Active: 1000, Ready: 1}, time.Millisecond, false,
+			99 * time.Millisecond},
+		{"but not longer than a tenth of a second", 1000, answered, podset.Tally{Active: 1000, Ready: 1},
+			100 * time.Millisecond, true, 0},
+		{"and never longer than a second", 1_000_000, answered, podset.Tally{Active: 1000, Ready: 1}, time.Second, true,
+			0},
+		{"DEP-019 another generation is answered at once", 1000, func(*appsv1.ReplicaSet) {},
+			podset.Tally{Active: 1000}, time.Millisecond, true, 0},
+		{"the goal is told at once", 1000, answered, podset.Tally{Active: 1000, Ready: 1000, Available: 1000},
+			time.Millisecond, true, 0},
 		{"the end of a failure is told at once", 1000, func(set *appsv1.ReplicaSet) {
 			answered(set)
-			set.Status.Conditions = []appsv1.ReplicaSetCondition{{Type: appsv1.ReplicaSetReplicaFailure, Status: "True"}}
+			set.Status.Conditions = []appsv1.ReplicaSetCondition{{Type: appsv1.ReplicaSetReplicaFailure,
+				Status: "True"}}
 		}, podset.Tally{Active: 1000, Ready: 1}, time.Millisecond, true, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			plan := run(t, Input{Now: now, ReplicaSet: newSet(c.replicas, c.change), Tally: c.tally, Written: now.Add(-c.ago)})
+			plan := run(t, Input{Now: now, ReplicaSet: newSet(c.replicas, c.change), Tally: c.tally,
+				Written: now.Add(-c.ago)})
 			wake := time.Duration(0)
 			if !plan.Wake.IsZero() {
 				wake = plan.Wake.Sub(now)
@@ -77,7 +86,8 @@ func TestFailure(t *testing.T) {
 	}
 	in.ReplicaSet.Status = status
 	in.Now = now.Add(time.Minute)
-	if again := withFailure(in, reasonFailedCreate, message); len(again.Conditions) != 1 || !again.Conditions[0].LastTransitionTime.Equal(&got.LastTransitionTime) {
+	if again := withFailure(in, reasonFailedCreate, message); len(again.Conditions) != 1 ||
+		!again.Conditions[0].LastTransitionTime.Equal(&got.LastTransitionTime) {
 		t.Errorf("a second failure: %+v", again.Conditions)
 	}
 	if plan := run(t, in); len(plan.Status.Conditions) != 0 || !plan.WriteStatus { // DEP-137

@@ -21,14 +21,15 @@ import (
 // Name is the controller's folder, half of its Lease's name, and its field manager.
 const Name = "rootca"
 
-// Registration describes the controller. rootCA is the PEM bundle to publish; concurrent is how many namespaces it works on
-// at once.
+// Registration describes the controller. rootCA is the PEM bundle to publish; concurrent is how many namespaces it
+// works on at once.
 func Registration(rootCA []byte, concurrent int) controller.Registration {
 	return controller.Registration{
 		Name: Name,
 		Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"list", "watch"}},
-			{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"list", "watch", "create", "update"}},
+			{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"list", "watch", "create",
+				"update"}},
 		},
 		Setup: func(s *controller.Setup) (controller.Runnable, error) { return setup(s, string(rootCA), concurrent) },
 	}
@@ -36,7 +37,8 @@ func Registration(rootCA []byte, concurrent int) controller.Registration {
 
 func setup(s *controller.Setup, rootCA string, concurrent int) (controller.Runnable, error) {
 	// The service's cache would hold every ConfigMap there is.
-	published, err := cache.New(s.Config, cache.Options{Scheme: s.Scheme, DefaultFieldSelector: fields.OneTermEqualSelector("metadata.name", name)})
+	published, err := cache.New(s.Config, cache.Options{Scheme: s.Scheme,
+		DefaultFieldSelector: fields.OneTermEqualSelector("metadata.name", name)})
 	if err != nil {
 		return nil, fmt.Errorf("building the cache of ConfigMaps: %w", err)
 	}

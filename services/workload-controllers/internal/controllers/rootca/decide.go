@@ -13,8 +13,10 @@ const (
 	key  = "ca.crt"
 
 	descriptionAnnotation = "kubernetes.io/description"
-	description           = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the " +
-		"internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters."
+	description           = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal " +
+		"endpoints such as the " +
+		"internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of " +
+		"Kubernetes clusters."
 )
 
 // Input is all that a decision depends on. Decide changes none of it.
@@ -31,8 +33,8 @@ type Plan struct {
 	Create, Update *corev1.ConfigMap
 }
 
-// Decide says what one pass over a namespace has to do. An edited ConfigMap is healed; labels and annotations that others
-// set are left alone.
+// Decide says what one pass over a namespace has to do. An edited ConfigMap is healed; labels and annotations that
+// others set are left alone.
 func Decide(in Input) Plan {
 	if in.Namespace.DeletionTimestamp != nil || in.Namespace.Status.Phase == corev1.NamespaceTerminating {
 		return Plan{}
@@ -41,7 +43,8 @@ func Decide(in Input) Plan {
 	if in.ConfigMap == nil {
 		return Plan{Create: &corev1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{
-				Name: name, Namespace: in.Namespace.Name, Annotations: map[string]string{descriptionAnnotation: description},
+				Name: name, Namespace: in.Namespace.Name,
+				Annotations: map[string]string{descriptionAnnotation: description},
 			},
 			Data: data,
 		}}

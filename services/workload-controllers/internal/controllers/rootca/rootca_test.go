@@ -15,12 +15,14 @@ import (
 const bundle = "-----BEGIN CERTIFICATE-----\n"
 
 func active() *corev1.Namespace {
-	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}, Status: corev1.NamespaceStatus{Phase: corev1.NamespaceActive}}
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team"},
+		Status: corev1.NamespaceStatus{Phase: corev1.NamespaceActive}}
 }
 
 func TestDecide(t *testing.T) {
 	published := Decide(Input{Namespace: active(), RootCA: bundle}).Create
-	if published == nil || published.Name != "kube-root-ca.crt" || published.Namespace != "team" || published.Data["ca.crt"] != bundle {
+	if published == nil || published.Name != "kube-root-ca.crt" || published.Namespace != "team" ||
+		published.Data["ca.crt"] != bundle {
 		t.Fatalf("creates %+v", published)
 	}
 	for _, c := range []struct {
@@ -29,7 +31,8 @@ func TestDecide(t *testing.T) {
 		heal bool
 	}{
 		{"as it shall be", func(*corev1.ConfigMap) {}, false},
-		{"labels of others are left alone", func(m *corev1.ConfigMap) { m.Labels = map[string]string{"x": "y"} }, false},
+		{"labels of others are left alone", func(m *corev1.ConfigMap) { m.Labels = map[string]string{"x": "y"} },
+			false},
 		{"another bundle", func(m *corev1.ConfigMap) { m.Data["ca.crt"] = "mine" }, true},
 		{"another key", func(m *corev1.ConfigMap) { m.Data["extra"] = "x" }, true},
 		{"binary data", func(m *corev1.ConfigMap) { m.BinaryData = map[string][]byte{"x": {1}} }, true},
@@ -48,7 +51,8 @@ func TestDecide(t *testing.T) {
 				t.Error("the decision changed its input")
 			}
 			if c.heal {
-				if again := Decide(Input{Namespace: active(), ConfigMap: plan.Update, RootCA: bundle}); again != (Plan{}) {
+				if again := Decide(Input{Namespace: active(), ConfigMap: plan.Update,
+					RootCA: bundle}); again != (Plan{}) {
 					t.Errorf("a healed one is healed again: %+v", again)
 				}
 			}

@@ -23,7 +23,8 @@ func Registration(concurrent int) controller.Registration {
 		Name: Name,
 		Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"list", "watch"}},
-			{APIGroups: []string{""}, Resources: []string{"serviceaccounts"}, Verbs: []string{"list", "watch", "create"}},
+			{APIGroups: []string{""}, Resources: []string{"serviceaccounts"}, Verbs: []string{"list", "watch",
+				"create"}},
 		},
 		Setup: func(s *controller.Setup) (controller.Runnable, error) { return setup(s, concurrent) },
 	}

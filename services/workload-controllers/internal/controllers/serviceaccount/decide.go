@@ -15,8 +15,8 @@ type Input struct {
 	Exists bool
 }
 
-// Decide returns the ServiceAccount to create, or nil. A namespace that is going away gets none: nothing new may be made
-// in it.
+// Decide returns the ServiceAccount to create, or nil. A namespace that is going away gets none: nothing new may be
+// made in it.
 func Decide(in Input) *corev1.ServiceAccount {
 	if in.Exists || in.Namespace.DeletionTimestamp != nil || in.Namespace.Status.Phase == corev1.NamespaceTerminating {
 		return nil

@@ -39,7 +39,8 @@ func (c *Controller) apply(ctx context.Context, in Input, account *corev1.Servic
 	}
 	writer := write.Writer{Client: c.client, Kind: "serviceaccount"}
 	err := writer.Create(ctx, in.Namespace.UID, account)
-	if err != nil && !apierrors.IsAlreadyExists(err) && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+	if err != nil && !apierrors.IsAlreadyExists(err) && !apierrors.HasStatusCause(err,
+		corev1.NamespaceTerminatingCause) {
 		return fmt.Errorf("creating ServiceAccount %s/%s: %w", account.Namespace, account.Name, err)
 	}
 	return nil

@@ -14,7 +14,8 @@ import (
 )
 
 func namespace(changes ...func(*corev1.Namespace)) *corev1.Namespace {
-	n := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}, Status: corev1.NamespaceStatus{Phase: corev1.NamespaceActive}}
+	n := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team"},
+		Status: corev1.NamespaceStatus{Phase: corev1.NamespaceActive}}
 	for _, change := range changes {
 		change(n)
 	}
@@ -29,8 +30,11 @@ func TestDecide(t *testing.T) {
 	}{
 		{"a namespace without one", Input{Namespace: namespace()}, true},
 		{"a namespace with one", Input{Namespace: namespace(), Exists: true}, false},
-		{"a namespace on its way out", Input{Namespace: namespace(func(n *corev1.Namespace) { n.Status.Phase = corev1.NamespaceTerminating })}, false},
-		{"a namespace that is told to go", Input{Namespace: namespace(func(n *corev1.Namespace) { n.DeletionTimestamp = &metav1.Time{} })}, false},
+		{"a namespace on its way out",
+			Input{Namespace: namespace(func(n *corev1.Namespace) { n.Status.Phase = corev1.NamespaceTerminating })},
+			false},
+		{"a namespace that is told to go",
+			Input{Namespace: namespace(func(n *corev1.Namespace) { n.DeletionTimestamp = &metav1.Time{} })}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			account := Decide(c.in)
@@ -47,18 +51,21 @@ func TestDecide(t *testing.T) {
 // The cache may be behind: what exists is no error. A failure is one, so that the namespace is tried again.
 func TestReconcileToleratesWhatExists(t *testing.T) {
 	request := reconcile.Request{NamespacedName: types.NamespacedName{Name: "team"}}
-	blind := interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, opts ...client.GetOption) error {
+	blind := interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey,
+		object client.Object, opts ...client.GetOption) error {
 		if _, ok := object.(*corev1.ServiceAccount); ok {
 			key.Name = "unseen"
 		}
 		return c.Get(ctx, key, object, opts...)
 	}}
 	existing := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "team"}}
-	c := &Controller{client: fake.NewClientBuilder().WithObjects(namespace(), existing).WithInterceptorFuncs(blind).Build()}
+	c := &Controller{client: fake.NewClientBuilder().WithObjects(namespace(),
+		existing).WithInterceptorFuncs(blind).Build()}
 	if _, err := c.steps().Reconcile(t.Context(), request); err != nil {
 		t.Errorf("with an account that the cache does not show: %v", err)
 	}
-	failing := interceptor.Funcs{Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
+	failing := interceptor.Funcs{Create: func(context.Context, client.WithWatch, client.Object,
+		...client.CreateOption) error {
 		return context.DeadlineExceeded
 	}}
 	c.client = fake.NewClientBuilder().WithObjects(namespace()).WithInterceptorFuncs(failing).Build()
