@@ -1,4 +1,4 @@
-// Package logging sets up the one logger of a daemon: zap, with klog routed into it.
+// Package logging sets up the one logger of a daemon: zap, with the libraries' logs routed into it.
 package logging
 
 import (
@@ -6,10 +6,8 @@ import (
 	"io"
 	"strings"
 
-	"github.com/go-logr/zapr"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
-	"k8s.io/klog/v2"
 )
 
 // Options choose what is logged and how.
@@ -42,11 +40,6 @@ func New(o Options, out io.Writer) (*zap.Logger, error) {
 	}
 	core := zapcore.NewCore(encoder(o.Format), zapcore.Lock(zapcore.AddSync(out)), level)
 	return zap.New(core, zap.ErrorOutput(zapcore.Lock(zapcore.AddSync(out)))), nil
-}
-
-// Capture routes klog into the logger for the rest of the process. Verbose levels (V(1) and above) count as debug.
-func Capture(log *zap.Logger) {
-	klog.SetLoggerWithOptions(zapr.NewLogger(log.Named("klog")), klog.ContextualLogger(true))
 }
 
 func (o Options) level() (zapcore.Level, error) {

@@ -9,7 +9,6 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 
 	"keelson.dev/kit/daemon"
-	"keelson.dev/services/apiserver/internal/librarylog"
 )
 
 // Daemon describes the program.
@@ -25,7 +24,6 @@ func DaemonWith(config *Config) daemon.Daemon {
 
 // run is the daemon's whole work: an apiserver until ctx ends, shown on the status address.
 func run(ctx context.Context, e *daemon.Environment, config *Config) error {
-	librarylog.Route(e.Log)
 	doing := atomic.Pointer[string]{}
 	progress := func(what string) { doing.Store(&what) }
 	progress("starting")

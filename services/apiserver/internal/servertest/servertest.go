@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	restclient "k8s.io/client-go/rest"
 
+	"keelson.dev/kit/logging"
 	"keelson.dev/services/apiserver/inproc"
-	"keelson.dev/services/apiserver/internal/librarylog"
 )
 
 // Admin may do everything; every other name is a user without any rights of its own.
@@ -44,7 +44,7 @@ func LibraryErrors() []observer.LoggedEntry { return libraryErrors.All() }
 var quiet = sync.OnceFunc(func() {
 	core, lines := observer.New(zap.ErrorLevel)
 	libraryErrors = lines
-	librarylog.Route(zap.New(core))
+	logging.Capture(zap.New(core))
 })
 
 // Start runs an apiserver until the test ends.

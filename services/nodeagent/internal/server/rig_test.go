@@ -93,15 +93,19 @@ type node struct {
 	state  observed.Pod
 	stream streaming.Server
 	asked  *cri.ExecRequest
+	// sessions are those that the runtime serves now.
+	sessions sync.WaitGroup
 }
 
-func newNode(t *testing.T) *node {
+func newNode(t *testing.T) *node { return newNodeWith(t, zap.NewNop()) }
+
+func newNodeWith(t *testing.T, log *zap.Logger) *node {
 	n := &node{authority: newAuthority(t), logDir: t.TempDir()}
 	n.pod = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "u"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "app"}}}}
 	n.state = observed.Pod{UID: "u", Sandboxes: []observed.Sandbox{{ID: "s1", Ready: true}}, Containers: []observed.Container{{ID: "c1", Name: "app", State: observed.Running}}}
 	n.setState(corev1.ContainerStatus{Name: "app", ContainerID: "containerd://c1", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}})
 	n.startStreaming()
-	n.startServer()
+	n.startServer(log)
 	return n
 }
 
@@ -118,14 +122,14 @@ func (n *node) startStreaming() {
 	base, _ := url.Parse(backend.URL)
 	config := streaming.DefaultConfig
 	config.BaseURL = base
-	server, err := streaming.NewServer(config, echo{})
+	server, err := streaming.NewServer(config, echo{&n.sessions})
 	if err != nil {
 		n.t.Fatal(err)
 	}
 	handler, n.stream = server, server
 }
 
-func (n *node) startServer() {
+func (n *node) startServer(log *zap.Logger) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		n.t.Fatal(err)
@@ -141,7 +145,7 @@ func (n *node) startServer() {
 			return &statsapi.Summary{Node: statsapi.NodeStats{NodeName: "n1"}}, nil
 		},
 		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "up 1\n") }),
-		Log:     zap.NewNop(),
+		Log:     log,
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -193,9 +197,11 @@ func (n *node) PortForwardURL(_ context.Context, request *cri.PortForwardRequest
 }
 
 // echo is a runtime whose processes repeat what they read, "bye" included.
-type echo struct{}
+type echo struct{ sessions *sync.WaitGroup }
 
-func (echo) Exec(_ context.Context, id string, command []string, in io.Reader, out, _ io.WriteCloser, _ bool, _ <-chan remotecommand.TerminalSize) error {
+func (e echo) Exec(_ context.Context, id string, command []string, in io.Reader, out, _ io.WriteCloser, _ bool, _ <-chan remotecommand.TerminalSize) error {
+	e.sessions.Add(1)
+	defer e.sessions.Done()
 	if command[0] == "fail" {
 		return errors.New("no such program")
 	}
@@ -211,11 +217,13 @@ func (e echo) Attach(ctx context.Context, id string, in io.Reader, out, errOut i
 	return e.Exec(ctx, id, []string{"attached"}, in, out, errOut, tty, resize)
 }
 
-func (echo) PortForward(_ context.Context, sandbox string, port int32, stream io.ReadWriteCloser) error {
+func (e echo) PortForward(_ context.Context, sandbox string, port int32, stream io.ReadWriteCloser) error {
+	e.sessions.Add(1)
+	defer e.sessions.Done()
 	defer stream.Close()
 	data := make([]byte, 4)
 	if _, err := io.ReadFull(stream, data); err != nil {
-		return err
+		return nil //nolint:nilerr // the client went away, which is the runtime's business here
 	}
 	_, err := io.WriteString(stream, sandbox+":"+string(data))
 	return err

@@ -21,6 +21,7 @@ import (
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
+	"keelson.dev/kit/logging"
 	"keelson.dev/services/nodeagent/internal/observed"
 )
 
@@ -74,7 +75,7 @@ func New(config Config) *Server {
 	s.http = &http.Server{
 		Handler:           authorize(s.routes()),
 		ReadHeaderTimeout: 30 * time.Second,
-		ErrorLog:          zap.NewStdLog(config.Log),
+		ErrorLog:          logging.ForHTTP(config.Log),
 		TLSConfig: &tls.Config{
 			MinVersion:   tls.VersionTLS12,
 			Certificates: []tls.Certificate{config.Certificate},

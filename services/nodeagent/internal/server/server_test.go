@@ -172,6 +172,20 @@ func executors(t *testing.T, n *node, path string) map[string]remotecommand.Exec
 	return map[string]remotecommand.Executor{"SPDY": old, "WebSocket": socket}
 }
 
+// execute runs a session without input over each protocol and returns its output.
+func execute(t *testing.T, n *node, path string) map[string]string {
+	t.Helper()
+	got := map[string]string{}
+	for name, executor := range executors(t, n, path) {
+		var out bytes.Buffer
+		if err := executor.StreamWithContext(t.Context(), remotecommand.StreamOptions{Stdout: &out}); err != nil {
+			t.Errorf("%s over %s: %v", path, name, err)
+		}
+		got[name] = out.String()
+	}
+	return got
+}
+
 // POD-106, SAF-017, POD-258
 func TestExecAndAttach(t *testing.T) {
 	n := newNode(t)
@@ -179,11 +193,9 @@ func TestExecAndAttach(t *testing.T) {
 		"/attach/ns/web/app?output=1":                     "c1:attached:",
 		"/exec/ns/web/app?output=1&command=sh&command=-c": "c1:sh:",
 	} {
-		for name, executor := range executors(t, n, path) {
-			var out bytes.Buffer
-			err := executor.StreamWithContext(t.Context(), remotecommand.StreamOptions{Stdout: &out})
-			if err != nil || out.String() != want {
-				t.Errorf("%s over %s: %q, %v", path, name, out.String(), err)
+		for name, got := range execute(t, n, path) {
+			if got != want {
+				t.Errorf("%s over %s: %q", path, name, got)
 			}
 		}
 		var out bytes.Buffer // only SPDY can tell the end of the input
@@ -225,6 +237,20 @@ func TestExecErrors(t *testing.T) {
 // POD-061: port-forward reaches the Pod's own network.
 func TestPortForward(t *testing.T) {
 	n := newNode(t)
+	if got := forward(t, n, "ping"); got != "s1:ping" {
+		t.Errorf("got %q", got)
+	}
+	n.mu.Lock()
+	n.state.Sandboxes[0].Ready = false
+	n.mu.Unlock()
+	if code, body, _ := n.get("/portForward/ns/web"); code != 400 || body != "pod web is not running\n" {
+		t.Errorf("%d %s", code, body)
+	}
+}
+
+// forward sends text to a port of the Pod and returns the answer.
+func forward(t *testing.T, n *node, text string) string {
+	t.Helper()
 	transport, upgrader, err := spdy.RoundTripperFor(n.config(n.client("system:keelson:apiserver")))
 	if err != nil {
 		t.Fatal(err)
@@ -247,17 +273,10 @@ func TestPortForward(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := talk(t.Context(), t, fmt.Sprintf("127.0.0.1:%d", ports[0].Local), "ping"); got != "s1:ping" {
-		t.Errorf("got %q", got)
-	}
+	got := talk(t.Context(), t, fmt.Sprintf("127.0.0.1:%d", ports[0].Local), text)
 	close(stop)
 	<-ended
-	n.mu.Lock()
-	n.state.Sandboxes[0].Ready = false
-	n.mu.Unlock()
-	if code, body, _ := n.get("/portForward/ns/web"); code != 400 || body != "pod web is not running\n" {
-		t.Errorf("%d %s", code, body)
-	}
+	return got
 }
 
 func talk(ctx context.Context, t *testing.T, address, text string) string {

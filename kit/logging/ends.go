@@ -1,0 +1,94 @@
+package logging
+
+import (
+	"errors"
+	"log"
+	"net"
+	"strings"
+	"syscall"
+
+	"github.com/go-logr/zapr"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"k8s.io/klog/v2"
+)
+
+// Capture routes klog and the standard library's log into the logger for the rest of the process. Verbose levels (V(1) and
+// above) count as debug, and so does an error that only says that a connection ended: closed by the other half of the same
+// stream, or by a client that went away.
+func Capture(to *zap.Logger) {
+	lowered := to.WithOptions(zap.WrapCore(func(c zapcore.Core) zapcore.Core { return normalEnds{c} }))
+	klog.SetLoggerWithOptions(zapr.NewLogger(lowered.Named("klog")), klog.ContextualLogger(true))
+	log.SetFlags(0)
+	log.SetPrefix("")
+	log.SetOutput(lines{to.Named("log")})
+}
+
+// ForHTTP is the ErrorLog of an http.Server: what a client is to blame for is no error of the daemon's.
+func ForHTTP(to *zap.Logger) *log.Logger { return log.New(lines{to}, "", 0) }
+
+// normalEnds lowers errors about normal ends to the level debug.
+type normalEnds struct{ zapcore.Core }
+
+// With implements zapcore.Core.
+func (c normalEnds) With(fields []zapcore.Field) zapcore.Core { return normalEnds{c.Core.With(fields)} }
+
+// Check implements zapcore.Core.
+func (c normalEnds) Check(entry zapcore.Entry, checked *zapcore.CheckedEntry) *zapcore.CheckedEntry {
+	if entry.Level != zapcore.ErrorLevel {
+		return c.Core.Check(entry, checked)
+	}
+	if !c.Enabled(entry.Level) {
+		return checked
+	}
+	return checked.AddCore(entry, c)
+}
+
+// Write implements zapcore.Core.
+func (c normalEnds) Write(entry zapcore.Entry, fields []zapcore.Field) error {
+	if isNormalEnd(fields) {
+		if entry.Level = zapcore.DebugLevel; !c.Enabled(entry.Level) {
+			return nil
+		}
+	}
+	return c.Core.Write(entry, fields)
+}
+
+func isNormalEnd(fields []zapcore.Field) bool {
+	for _, field := range fields {
+		err, ok := field.Interface.(error)
+		if ok && (errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)) {
+			return true
+		}
+	}
+	return false
+}
+
+// lines logs each line of the standard library's log, which knows no levels and no errors but their text.
+type lines struct{ to *zap.Logger }
+
+// Write implements io.Writer.
+func (l lines) Write(text []byte) (int, error) {
+	line := strings.TrimSpace(string(text))
+	l.to.Log(levelOf(line), line)
+	return len(text), nil
+}
+
+// handshake begins what net/http says of a handshake that failed.
+const handshake = "http: TLS handshake error"
+
+// closings are the ends of connections, as the standard library words them.
+var closings = []string{": EOF", ": connection reset by peer", ": broken pipe", ": use of closed network connection", ": i/o timeout"}
+
+// levelOf is the level of a line of the standard library's log. Nearly all of them are net/http's.
+func levelOf(line string) zapcore.Level {
+	if !strings.HasPrefix(line, handshake) {
+		return zapcore.ErrorLevel
+	}
+	for _, closing := range closings {
+		if strings.HasSuffix(line, closing) {
+			return zapcore.DebugLevel
+		}
+	}
+	return zapcore.WarnLevel // either side's certificate may be at fault
+}
