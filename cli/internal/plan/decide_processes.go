@@ -140,6 +140,7 @@ func (in ProcessInput) nodeagent(node string, podRange netip.Prefix) Process {
 		"--pod-cidr="+podRange.String(),
 		"--root-dir="+files.Agent(),
 		"--pod-logs-dir="+files.PodLogs(),
+		"--pod-addresses-dir="+files.CNI("addresses"),
 		"--container-runtime-endpoint=unix://"+files.Socket(),
 		"--cgroup-root="+files.CgroupRoot(),
 		"--bind-address="+in.Advertise.String(),

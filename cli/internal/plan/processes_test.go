@@ -87,7 +87,7 @@ func TestTwoNodesShareNothing(t *testing.T) {
 		for _, arg := range process.Args {
 			flag, value, _ := strings.Cut(arg, "=")
 			switch flag {
-			case "--kubeconfig", "--node-name", "--pod-cidr", "--root-dir", "--pod-logs-dir",
+			case "--kubeconfig", "--node-name", "--pod-cidr", "--root-dir", "--pod-logs-dir", "--pod-addresses-dir",
 				"--container-runtime-endpoint", "--cgroup-root", "--port", "--tls-cert-file", "--status-address":
 				if other, ok := values[flag+value]; ok {
 					t.Errorf("%s and %s share %s", node, other, arg)
@@ -96,8 +96,8 @@ func TestTwoNodesShareNothing(t *testing.T) {
 			}
 		}
 	}
-	if len(values) != 20 {
-		t.Errorf("%d values seen, want 10 of each node", len(values))
+	if len(values) != 22 {
+		t.Errorf("%d values seen, want 11 of each node", len(values))
 	}
 }
 

@@ -121,7 +121,7 @@ func (a *agent) build(ctx context.Context) (err error) {
 	a.observer = observe.New(observe.Config{Runtime: a.runtime, Workers: a.pool, Log: a.Log, Leftovers: a.leftovers,
 		Changed: a.node.Look})
 	a.garbage = gc.New(gc.Config{Runtime: a.runtime, Log: a.Log, Dir: a.RootDir, HighPercent: a.ImageHighPercent,
-		LowPercent: a.ImageLowPercent})
+		LowPercent: a.ImageLowPercent, AddressesDir: a.AddressesDir})
 	a.show()
 	return nil
 }

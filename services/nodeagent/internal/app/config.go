@@ -20,7 +20,7 @@ type Config struct {
 
 	NodeName                          string
 	NodeIPs                           []string
-	RootDir, LogsDir                  string
+	RootDir, LogsDir, AddressesDir    string
 	RuntimeEndpoint                   string
 	CgroupRoot, CgroupDriver          string
 	PidsLimit, MaxPods                int64

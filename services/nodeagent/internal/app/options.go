@@ -62,6 +62,8 @@ func (o *options) AddFlags(fs *pflag.FlagSet) {
 		"first global one of the host by default")
 	fs.StringVar(&c.RootDir, "root-dir", c.RootDir, "directory of Pods' volumes and the agent's records")
 	fs.StringVar(&c.LogsDir, "pod-logs-dir", c.LogsDir, "directory of the containers' logs")
+	fs.StringVar(&c.AddressesDir, "pod-addresses-dir", "", "dataDir of the network plugin host-local, if no other runtime "+
+		"uses it: addresses of sandboxes that failed are given back; empty leaves them alone")
 	fs.StringVar(&c.RuntimeEndpoint, "container-runtime-endpoint", c.RuntimeEndpoint,
 		"CRI v1 endpoint of the container runtime, unix:///PATH")
 	fs.StringVar(&c.CgroupRoot, "cgroup-root", c.CgroupRoot,
@@ -129,6 +131,9 @@ func (c *Config) validate() error {
 		if !filepath.IsAbs(dir.path) {
 			return fmt.Errorf("%s: %q must be an absolute path", dir.flag, dir.path)
 		}
+	}
+	if c.AddressesDir != "" && !filepath.IsAbs(c.AddressesDir) {
+		return fmt.Errorf("--pod-addresses-dir: %q must be an absolute path", c.AddressesDir)
 	}
 	if err := cri.CheckEndpoint(c.RuntimeEndpoint); err != nil {
 		return fmt.Errorf("--container-runtime-endpoint: %w", err)

@@ -31,6 +31,7 @@ func TestValidate(t *testing.T) {
 		{"--node-ip=nowhere", "--node-ip: "},
 		{"--root-dir=here", "--root-dir: "},
 		{"--pod-logs-dir=here", "--pod-logs-dir: "},
+		{"--pod-addresses-dir=here", "--pod-addresses-dir: "},
 		{"--container-runtime-endpoint=tcp://x", "--container-runtime-endpoint: "},
 		{"--container-runtime-endpoint=unix://relative", "--container-runtime-endpoint: "},
 		{"--cgroup-root=/", "--cgroup-root: "},

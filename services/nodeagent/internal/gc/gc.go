@@ -28,6 +28,8 @@ type Config struct {
 	Dir string
 	// HighPercent and LowPercent of that file system say when images are removed, and until when.
 	HighPercent, LowPercent int
+	// AddressesDir is where host-local keeps the addresses of this runtime's Pods; nothing is given back if it is empty.
+	AddressesDir string
 }
 
 // Collector removes what Pods have left.
@@ -50,7 +52,7 @@ func (c *Collector) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-containers.C:
-			err = c.containers(ctx)
+			err = errors.Join(c.containers(ctx), c.addresses(ctx))
 		case <-images.C:
 			err = c.images(ctx)
 		}
