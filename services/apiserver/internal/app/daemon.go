@@ -9,6 +9,7 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 
 	"keelson.dev/kit/daemon"
+	"keelson.dev/services/apiserver/internal/memory"
 )
 
 // Daemon describes the program.
@@ -24,6 +25,7 @@ func DaemonWith(config *Config) daemon.Daemon {
 
 // run is the daemon's whole work: an apiserver until ctx ends, shown on the status address.
 func run(ctx context.Context, e *daemon.Environment, config *Config) error {
+	limit := memory.Keep(ctx, config.MemorySoftLimit.Value())
 	doing := atomic.Pointer[string]{}
 	progress := func(what string) { doing.Store(&what) }
 	progress("starting")
@@ -41,6 +43,6 @@ func run(ctx context.Context, e *daemon.Environment, config *Config) error {
 	}
 	doing.Store(nil)
 	defer context.AfterFunc(ctx, func() { progress("stopping") })()
-	e.Log.Info("serving", zap.String("address", handle.Address()))
+	e.Log.Info("serving", zap.String("address", handle.Address()), zap.Int64("memorySoftLimit", limit))
 	return handle.Wait()
 }

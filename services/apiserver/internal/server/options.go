@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"keelson.dev/services/apiserver/internal/nodeproxy"
 	"keelson.dev/services/apiserver/internal/storage"
@@ -20,6 +21,8 @@ const (
 	defaultPort = 6443
 	// defaultIssuer is the issuer of service-account tokens unless a flag says otherwise.
 	defaultIssuer = "https://kubernetes.default.svc"
+	// leastSoftLimit is what an empty server needs.
+	leastSoftLimit = 64 << 20
 )
 
 // Options are the apiserver's settings; the doc of each is its flag's text.
@@ -49,6 +52,7 @@ type Options struct {
 
 	ServiceClusterIPRange string
 	EventTTL              time.Duration
+	MemorySoftLimit       resource.QuantityValue
 }
 
 // NewOptions returns the defaults.
@@ -97,6 +101,8 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.ServiceClusterIPRange, "service-cluster-ip-range", o.ServiceClusterIPRange,
 		"CIDR of the Services' cluster IPs")
 	fs.DurationVar(&o.EventTTL, "event-ttl", o.EventTTL, "how long Events are kept")
+	fs.Var(&o.MemorySoftLimit, "memory-soft-limit",
+		"memory above which the garbage collector works harder, such as 2Gi; 0 is GOMEMLIMIT's, or a quarter of the cgroup's or machine's")
 }
 
 // Validate says everything that is wrong with the values.
@@ -115,6 +121,8 @@ func (o *Options) Validate() error {
 	add((o.TLSCertFile == "") != (o.TLSPrivateKeyFile == ""),
 		"--tls-cert-file: needs --tls-private-key-file, and the reverse")
 	add(o.ServiceAccountIssuer == "", "--service-account-issuer: must not be empty")
+	limit := o.MemorySoftLimit.Quantity
+	add(!limit.IsZero() && limit.Value() < leastSoftLimit, "--memory-soft-limit: %s is neither 0 nor at least 64Mi", limit.String())
 	add(o.EventTTL < time.Second, "--event-ttl: %s is less than 1s", o.EventTTL)
 	if _, err := netip.ParsePrefix(o.ServiceClusterIPRange); err != nil {
 		errs = append(errs, fmt.Errorf("--service-cluster-ip-range: %q is not a CIDR such as 10.96.0.0/16",

@@ -1,0 +1,70 @@
+package memory
+
+import (
+	"path"
+	"strings"
+)
+
+const (
+	// share of the memory that there is which the heap may take by default.
+	share = 4
+	// least is the smallest default: a mesh of a few hundred Pods under churn has needed as much.
+	least = 512 << 20
+	// quietAllocations is what share of the live heap may be allocated between two looks in quiet times.
+	quietAllocations = 2
+	// worthwhile is how much must be returnable for a collection to be worth its time, beside a share of the live heap.
+	worthwhile = 64 << 20
+	// returnable is what share of the live heap must be returnable.
+	returnable = 2
+)
+
+// defaultLimit is the soft limit where nobody has set one. It has no upper bound of its own: a limit below the live heap of
+// a large mesh would have the collector take half of the processors.
+func defaultLimit(available uint64) int64 {
+	return int64(max(available/share, least)) // a quarter fits
+}
+
+// usage is how the runtime uses memory at one moment.
+type usage struct {
+	// live is what the last collection found alive; allocated counts all bytes since the start.
+	live, allocated uint64
+	// objects is what lives or waits for a collection; free is held but used by nothing.
+	objects, free uint64
+}
+
+// shouldReturn says whether to collect and give memory back to the system: nothing much has happened between two looks, and
+// there is much to give. Quiet means that the runtime would not have collected by itself in that time.
+func shouldReturn(before, now usage) bool {
+	held := now.objects + now.free
+	if held < now.live {
+		return false
+	}
+	quiet := now.allocated-before.allocated <= now.live/quietAllocations
+	return quiet && held-now.live >= max(worthwhile, now.live/returnable)
+}
+
+// limitFiles are the files that may limit the memory of a process, given its /proc/self/cgroup: those of its cgroup and of
+// all above, in both versions. In a container the cgroup may be mounted at the root, which is among them.
+func limitFiles(cgroup string) []string {
+	var files []string
+	for line := range strings.Lines(cgroup) {
+		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(parts) != 3 {
+			continue
+		}
+		root, name := "/sys/fs/cgroup", "memory.max"
+		switch {
+		case strings.Contains(","+parts[1]+",", ",memory,"):
+			root, name = "/sys/fs/cgroup/memory", "memory.limit_in_bytes"
+		case parts[1] != "":
+			continue
+		}
+		for dir := path.Clean("/" + parts[2]); ; dir = path.Dir(dir) {
+			files = append(files, path.Join(root, dir, name))
+			if dir == "/" {
+				break
+			}
+		}
+	}
+	return files
+}
