@@ -54,11 +54,23 @@ func (c normalEnds) Write(entry zapcore.Entry, fields []zapcore.Field) error {
 	return c.Core.Write(entry, fields)
 }
 
+// socketEnds are how the WebSocket library words that the other side has ended the session, said that it leaves, or left
+// without a word.
+var socketEnds = []string{"websocket: close 1000 ", "websocket: close 1001 ", "websocket: close 1006 "}
+
 func isNormalEnd(fields []zapcore.Field) bool {
 	for _, field := range fields {
 		err, ok := field.Interface.(error)
-		if ok && (errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)) {
+		if !ok {
+			continue
+		}
+		if errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) {
 			return true
+		}
+		for _, end := range socketEnds {
+			if strings.Contains(err.Error(), end) {
+				return true
+			}
 		}
 	}
 	return false
