@@ -13,9 +13,9 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Capture routes klog and the standard library's log into the logger for the rest of the process. Verbose levels (V(1) and
-// above) count as debug, and so does an error that only says that a connection ended: closed by the other half of the same
-// stream, or by a client that went away.
+// Capture routes klog and the standard library's log into the logger for the rest of the process. Verbose levels (V(1)
+// and above) count as debug, and so does an error that only says that a connection ended: closed by the other half of
+// the same stream, or by a client that went away.
 func Capture(to *zap.Logger) {
 	lowered := to.WithOptions(zap.WrapCore(func(c zapcore.Core) zapcore.Core { return normalEnds{c} }))
 	klog.SetLoggerWithOptions(zapr.NewLogger(lowered.Named("klog")), klog.ContextualLogger(true))
@@ -54,8 +54,8 @@ func (c normalEnds) Write(entry zapcore.Entry, fields []zapcore.Field) error {
 	return c.Core.Write(entry, fields)
 }
 
-// socketEnds are how the WebSocket library words that the other side has ended the session, said that it leaves, or left
-// without a word.
+// socketEnds are how the WebSocket library words that the other side has ended the session, said that it leaves, or
+// left without a word.
 var socketEnds = []string{"websocket: close 1000 ", "websocket: close 1001 ", "websocket: close 1006 "}
 
 func isNormalEnd(fields []zapcore.Field) bool {
@@ -90,7 +90,8 @@ func (l lines) Write(text []byte) (int, error) {
 const handshake = "http: TLS handshake error"
 
 // closings are the ends of connections, as the standard library words them.
-var closings = []string{": EOF", ": connection reset by peer", ": broken pipe", ": use of closed network connection", ": i/o timeout"}
+var closings = []string{": EOF", ": connection reset by peer", ": broken pipe", ": use of closed network connection",
+	": i/o timeout"}
 
 // levelOf is the level of a line of the standard library's log. Nearly all of them are net/http's.
 func levelOf(line string) zapcore.Level {

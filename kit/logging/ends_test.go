@@ -24,12 +24,14 @@ func TestRoute(t *testing.T) {
 		want zapcore.Level
 	}{
 		{&net.OpError{Op: "read", Err: net.ErrClosed}, zapcore.DebugLevel},
-		{fmt.Errorf("copying: %w", &net.OpError{Op: "write", Err: os.NewSyscallError("write", syscall.EPIPE)}), zapcore.DebugLevel},
+		{fmt.Errorf("copying: %w", &net.OpError{Op: "write", Err: os.NewSyscallError("write", syscall.EPIPE)}),
+			zapcore.DebugLevel},
 		{&net.OpError{Op: "read", Err: os.NewSyscallError("read", syscall.ECONNRESET)}, zapcore.DebugLevel},
 		{&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}, zapcore.ErrorLevel},
 		{errors.New("websocket: close 1000 (normal)"), zapcore.DebugLevel},
 		{errors.New("websocket: close 1001 (going away)"), zapcore.DebugLevel},
-		{fmt.Errorf("copying: %w", errors.New("websocket: close 1006 (abnormal closure): unexpected EOF")), zapcore.DebugLevel},
+		{fmt.Errorf("copying: %w", errors.New("websocket: close 1006 (abnormal closure): unexpected EOF")),
+			zapcore.DebugLevel},
 		{errors.New("websocket: close 1011 (internal server error)"), zapcore.ErrorLevel},
 		{errors.New("disk full"), zapcore.ErrorLevel},
 		{nil, zapcore.ErrorLevel},

@@ -18,8 +18,8 @@ const (
 	returnable = 2
 )
 
-// defaultLimit is the soft limit where nobody has set one. It has no upper bound of its own: a limit below the live heap of
-// a large mesh would have the collector take half of the processors.
+// defaultLimit is the soft limit where nobody has set one. It has no upper bound of its own: a limit below the live
+// heap of a large mesh would have the collector take half of the processors.
 func defaultLimit(available uint64) int64 {
 	return int64(max(available/share, least)) // a quarter fits
 }
@@ -32,8 +32,8 @@ type usage struct {
 	objects, free uint64
 }
 
-// shouldReturn says whether to collect and give memory back to the system: nothing much has happened between two looks, and
-// there is much to give. Quiet means that the runtime would not have collected by itself in that time.
+// shouldReturn says whether to collect and give memory back to the system: nothing much has happened between two looks,
+// and there is much to give. Quiet means that the runtime would not have collected by itself in that time.
 func shouldReturn(before, now usage) bool {
 	held := now.objects + now.free
 	if held < now.live {
@@ -43,8 +43,8 @@ func shouldReturn(before, now usage) bool {
 	return quiet && held-now.live >= max(worthwhile, now.live/returnable)
 }
 
-// limitFiles are the files that may limit the memory of a process, given its /proc/self/cgroup: those of its cgroup and of
-// all above, in both versions. In a container the cgroup may be mounted at the root, which is among them.
+// limitFiles are the files that may limit the memory of a process, given its /proc/self/cgroup: those of its cgroup and
+// of all above, in both versions. In a container the cgroup may be mounted at the root, which is among them.
 func limitFiles(cgroup string) []string {
 	var files []string
 	for line := range strings.Lines(cgroup) {

@@ -1,5 +1,5 @@
-// Package memory bounds what the process holds of the machine's memory: a soft limit for the heap, above which the garbage
-// collector works harder, and a return of what a busy time has left to the system once it is over.
+// Package memory bounds what the process holds of the machine's memory: a soft limit for the heap, above which the
+// garbage collector works harder, and a return of what a busy time has left to the system once it is over.
 package memory
 
 import (
@@ -17,8 +17,8 @@ import (
 // lookInterval is how often the process looks whether it holds memory for nothing.
 const lookInterval = 30 * time.Second
 
-// Keep bounds the memory of the process until ctx ends: to limit; if that is 0 to GOMEMLIMIT, and without it to a quarter of
-// what the machine or the cgroup has. It returns the limit that holds.
+// Keep bounds the memory of the process until ctx ends: to limit; if that is 0 to GOMEMLIMIT, and without it to a
+// quarter of what the machine or the cgroup has. It returns the limit that holds.
 func Keep(ctx context.Context, limit int64) int64 {
 	switch {
 	case limit > 0:

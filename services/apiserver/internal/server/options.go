@@ -102,7 +102,8 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 		"CIDR of the Services' cluster IPs")
 	fs.DurationVar(&o.EventTTL, "event-ttl", o.EventTTL, "how long Events are kept")
 	fs.Var(&o.MemorySoftLimit, "memory-soft-limit",
-		"memory above which the garbage collector works harder, such as 2Gi; 0 is GOMEMLIMIT's, or a quarter of the cgroup's or machine's")
+		"memory above which the garbage collector works harder, such as 2Gi; 0 is GOMEMLIMIT's, or a quarter of the "+
+			"cgroup's or machine's")
 }
 
 // Validate says everything that is wrong with the values.
@@ -122,7 +123,8 @@ func (o *Options) Validate() error {
 		"--tls-cert-file: needs --tls-private-key-file, and the reverse")
 	add(o.ServiceAccountIssuer == "", "--service-account-issuer: must not be empty")
 	limit := o.MemorySoftLimit.Quantity
-	add(!limit.IsZero() && limit.Value() < leastSoftLimit, "--memory-soft-limit: %s is neither 0 nor at least 64Mi", limit.String())
+	add(!limit.IsZero() && limit.Value() < leastSoftLimit, "--memory-soft-limit: %s is neither 0 nor at least 64Mi",
+		limit.String())
 	add(o.EventTTL < time.Second, "--event-ttl: %s is less than 1s", o.EventTTL)
 	if _, err := netip.ParsePrefix(o.ServiceClusterIPRange); err != nil {
 		errs = append(errs, fmt.Errorf("--service-cluster-ip-range: %q is not a CIDR such as 10.96.0.0/16",

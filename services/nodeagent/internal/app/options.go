@@ -62,8 +62,9 @@ func (o *options) AddFlags(fs *pflag.FlagSet) {
 		"first global one of the host by default")
 	fs.StringVar(&c.RootDir, "root-dir", c.RootDir, "directory of Pods' volumes and the agent's records")
 	fs.StringVar(&c.LogsDir, "pod-logs-dir", c.LogsDir, "directory of the containers' logs")
-	fs.StringVar(&c.AddressesDir, "pod-addresses-dir", "", "dataDir of the network plugin host-local, if no other runtime "+
-		"uses it: addresses of sandboxes that failed are given back; empty leaves them alone")
+	fs.StringVar(&c.AddressesDir, "pod-addresses-dir", "",
+		"dataDir of the network plugin host-local, if no other runtime "+
+			"uses it: addresses of sandboxes that failed are given back; empty leaves them alone")
 	fs.StringVar(&c.RuntimeEndpoint, "container-runtime-endpoint", c.RuntimeEndpoint,
 		"CRI v1 endpoint of the container runtime, unix:///PATH")
 	fs.StringVar(&c.CgroupRoot, "cgroup-root", c.CgroupRoot,

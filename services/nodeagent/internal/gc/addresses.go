@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// addresses gives back what host-local keeps for sandboxes that failed or were forgotten. Each network has a folder with
-// a file per address and one, named lock, that host-local locks while it gives and takes.
+// addresses gives back what host-local keeps for sandboxes that failed or were forgotten. Each network has a folder
+// with a file per address and one, named lock, that host-local locks while it gives and takes.
 func (c *Collector) addresses(ctx context.Context) error {
 	if c.AddressesDir == "" {
 		return nil

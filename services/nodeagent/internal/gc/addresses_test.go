@@ -31,7 +31,8 @@ func TestLostReservations(t *testing.T) {
 		"of nobody knows whom":             {"", time.Hour, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := lostReservations([]reservation{{file: "10.0.0.2", sandbox: row.sandbox, since: now.Add(-row.age)}}, pods, now)
+			got := lostReservations([]reservation{{file: "10.0.0.2", sandbox: row.sandbox, since: now.Add(-row.age)}},
+				pods, now)
 			if lost := slices.Equal(got, []string{"10.0.0.2"}); lost != row.lost || !lost && got != nil {
 				t.Errorf("gives %v back, want %v", got, row.lost)
 			}
@@ -57,7 +58,8 @@ func TestAddressesOfFailedSandboxesComeBack(t *testing.T) {
 	}
 	for name, content := range map[string]string{
 		"lock": "", "last_reserved_ip.0": "10.0.0.4",
-		"10.0.0.2": "known\r\neth0", "10.0.0.3": "failed\r\neth0", "fd00::3": "failed\r\neth0", "10.0.0.4": "new\r\neth0",
+		"10.0.0.2": "known\r\neth0", "10.0.0.3": "failed\r\neth0", "fd00::3": "failed\r\neth0",
+		"10.0.0.4": "new\r\neth0",
 	} {
 		file := filepath.Join(network, name)
 		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
@@ -100,7 +102,8 @@ func TestAddressesOfFailedSandboxesComeBack(t *testing.T) {
 	if err := hostLocal.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := collect(), []string{"10.0.0.2", "10.0.0.4", "last_reserved_ip.0", "lock"}; !slices.Equal(got, want) {
+	if got, want := collect(), []string{"10.0.0.2", "10.0.0.4", "last_reserved_ip.0", "lock"}; !slices.Equal(got,
+		want) {
 		t.Errorf("left are %v, want %v", got, want)
 	}
 }

@@ -28,7 +28,8 @@ type Config struct {
 	Dir string
 	// HighPercent and LowPercent of that file system say when images are removed, and until when.
 	HighPercent, LowPercent int
-	// AddressesDir is where host-local keeps the addresses of this runtime's Pods; nothing is given back if it is empty.
+	// AddressesDir is where host-local keeps the addresses of this runtime's Pods; nothing is given back if it is
+	// empty.
 	AddressesDir string
 }
 

@@ -21,7 +21,8 @@ type logQuery struct {
 // parseLogQuery reads the parameters of a log request.
 func parseLogQuery(values url.Values, now time.Time) (logQuery, error) {
 	query := logQuery{Options: containerlog.All}
-	for name, flag := range map[string]*bool{"follow": &query.Follow, "previous": &query.Previous, "timestamps": &query.Timestamps} {
+	for name, flag := range map[string]*bool{"follow": &query.Follow, "previous": &query.Previous,
+		"timestamps": &query.Timestamps} {
 		if err := parseFlag(values, name, flag); err != nil {
 			return query, err
 		}
@@ -94,7 +95,8 @@ func parseStream(text string, only *containerlog.Stream) error {
 	case corev1.LogStreamStderr:
 		*only = containerlog.Stderr
 	default:
-		return badRequest("stream: %q must be %s, %s or %s", text, corev1.LogStreamAll, corev1.LogStreamStdout, corev1.LogStreamStderr)
+		return badRequest("stream: %q must be %s, %s or %s", text, corev1.LogStreamAll, corev1.LogStreamStdout,
+			corev1.LogStreamStderr)
 	}
 	return nil
 }
@@ -103,12 +105,14 @@ func parseStream(text string, only *containerlog.Stream) error {
 func hasContainer(pod *corev1.Pod, name string) bool {
 	is := func(c corev1.Container) bool { return c.Name == name }
 	return slices.ContainsFunc(pod.Spec.Containers, is) || slices.ContainsFunc(pod.Spec.InitContainers, is) ||
-		slices.ContainsFunc(pod.Spec.EphemeralContainers, func(c corev1.EphemeralContainer) bool { return c.Name == name })
+		slices.ContainsFunc(pod.Spec.EphemeralContainers,
+			func(c corev1.EphemeralContainer) bool { return c.Name == name })
 }
 
 // statusOf returns the container's status, or an empty one.
 func statusOf(pod *corev1.Pod, name string) corev1.ContainerStatus {
-	for _, list := range [][]corev1.ContainerStatus{pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses, pod.Status.EphemeralContainerStatuses} {
+	for _, list := range [][]corev1.ContainerStatus{pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses,
+		pod.Status.EphemeralContainerStatuses} {
 		for i := range list {
 			if list[i].Name == name {
 				return list[i]
@@ -138,10 +142,12 @@ func loggedInstance(pod *corev1.Pod, container string, previous bool) (string, e
 		return terminatedID(status.State), nil
 	case last != "":
 		return last, nil
-	case status.State.Waiting != nil && slices.Contains([]string{"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"}, status.State.Waiting.Reason):
+	case status.State.Waiting != nil && slices.Contains([]string{"ErrImagePull", "ImagePullBackOff", "InvalidImageName",
+		"ErrImageNeverPull"}, status.State.Waiting.Reason):
 		return "", badRequest("container %q in pod %q is waiting to start: image can't be pulled", container, pod.Name)
 	case status.State.Waiting != nil && status.State.Waiting.Reason != "":
-		return "", badRequest("container %q in pod %q is waiting to start: %v", container, pod.Name, status.State.Waiting.Reason)
+		return "", badRequest("container %q in pod %q is waiting to start: %v", container, pod.Name,
+			status.State.Waiting.Reason)
 	}
 	return "", badRequest("container %q in pod %q is waiting to start - no logs yet", container, pod.Name)
 }

@@ -84,7 +84,8 @@ func abort(t *testing.T, n *node, path string, end func(*net.TCPConn, *tls.Conn)
 	}
 	tcp := raw.(*net.TCPConn)
 	conn := tls.Client(tcp, &tls.Config{
-		RootCAs: n.pool(), ServerName: "127.0.0.1", Certificates: []tls.Certificate{n.client("system:keelson:apiserver")},
+		RootCAs: n.pool(), ServerName: "127.0.0.1",
+		Certificates: []tls.Certificate{n.client("system:keelson:apiserver")},
 	})
 	if path != "" {
 		request := "GET " + path + " HTTP/1.1\r\nHost: node\r\n"

@@ -50,7 +50,8 @@ func (s *Server) logs(w http.ResponseWriter, r *http.Request) error {
 		return fmt.Errorf("container %q in pod %q: %w", container, pod.Name, err)
 	}
 	if err != nil {
-		s.config.Log.Info("Reading a log ended early", zap.String("pod", pod.Namespace+"/"+pod.Name), zap.String("container", container), zap.Error(err))
+		s.config.Log.Info("Reading a log ended early", zap.String("pod", pod.Namespace+"/"+pod.Name),
+			zap.String("container", container), zap.Error(err))
 	}
 	return nil
 }

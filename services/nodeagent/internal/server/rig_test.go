@@ -43,7 +43,8 @@ type authority struct {
 func newAuthority(t *testing.T) *authority {
 	t.Helper()
 	a := &authority{t: t}
-	template := &x509.Certificate{IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign, Subject: pkix.Name{CommonName: "ca"}}
+	template := &x509.Certificate{IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+		Subject: pkix.Name{CommonName: "ca"}}
 	pair := a.sign(template)
 	a.key = pair.PrivateKey.(*ecdsa.PrivateKey)
 	cert, err := x509.ParseCertificate(pair.Certificate[0])
@@ -60,7 +61,8 @@ func (a *authority) sign(template *x509.Certificate) tls.Certificate {
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	template.SerialNumber, template.NotBefore, template.NotAfter = big.NewInt(time.Now().UnixNano()), time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
+	template.SerialNumber, template.NotBefore, template.NotAfter = big.NewInt(time.Now().UnixNano()),
+		time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
 	parent, signer := a.cert, a.key
 	if parent == nil {
 		parent, signer = template, key
@@ -73,7 +75,8 @@ func (a *authority) sign(template *x509.Certificate) tls.Certificate {
 }
 
 func (a *authority) client(user string, groups ...string) tls.Certificate {
-	return a.sign(&x509.Certificate{Subject: pkix.Name{CommonName: user, Organization: groups}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+	return a.sign(&x509.Certificate{Subject: pkix.Name{CommonName: user, Organization: groups},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
 }
 
 func (a *authority) pool() *x509.CertPool {
@@ -101,9 +104,12 @@ func newNode(t *testing.T) *node { return newNodeWith(t, zap.NewNop()) }
 
 func newNodeWith(t *testing.T, log *zap.Logger) *node {
 	n := &node{authority: newAuthority(t), logDir: t.TempDir()}
-	n.pod = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "u"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "app"}}}}
-	n.state = observed.Pod{UID: "u", Sandboxes: []observed.Sandbox{{ID: "s1", Ready: true}}, Containers: []observed.Container{{ID: "c1", Name: "app", State: observed.Running}}}
-	n.setState(corev1.ContainerStatus{Name: "app", ContainerID: "containerd://c1", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}})
+	n.pod = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "u"},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "app"}}}}
+	n.state = observed.Pod{UID: "u", Sandboxes: []observed.Sandbox{{ID: "s1", Ready: true}},
+		Containers: []observed.Container{{ID: "c1", Name: "app", State: observed.Running}}}
+	n.setState(corev1.ContainerStatus{Name: "app", ContainerID: "containerd://c1",
+		State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}})
 	n.startStreaming()
 	n.startServer(log)
 	return n
@@ -117,7 +123,10 @@ func (n *node) setState(status corev1.ContainerStatus) {
 
 func (n *node) startStreaming() {
 	var handler http.Handler
-	backend := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { handler.ServeHTTP(w, r) }))
+	backend := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		handler.ServeHTTP(w,
+			r)
+	}))
 	n.t.Cleanup(backend.Close)
 	base, _ := url.Parse(backend.URL)
 	config := streaming.DefaultConfig
@@ -136,11 +145,12 @@ func (n *node) startServer(log *zap.Logger) {
 	}
 	n.address = listener.Addr().String()
 	server := New(Config{
-		Certificate: n.sign(&x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}),
-		ClientCAs:   n.pool(),
-		Pods:        n,
-		Runtime:     n,
-		LogDir:      n.logDir,
+		Certificate: n.sign(&x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+			ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}),
+		ClientCAs: n.pool(),
+		Pods:      n,
+		Runtime:   n,
+		LogDir:    n.logDir,
 		Summary: func(context.Context) (*statsapi.Summary, error) {
 			return &statsapi.Summary{Node: statsapi.NodeStats{NodeName: "n1"}}, nil
 		},
@@ -199,7 +209,8 @@ func (n *node) PortForwardURL(_ context.Context, request *cri.PortForwardRequest
 // echo is a runtime whose processes repeat what they read, "bye" included.
 type echo struct{ sessions *sync.WaitGroup }
 
-func (e echo) Exec(_ context.Context, id string, command []string, in io.Reader, out, _ io.WriteCloser, _ bool, _ <-chan remotecommand.TerminalSize) error {
+func (e echo) Exec(_ context.Context, id string, command []string, in io.Reader, out, _ io.WriteCloser, _ bool,
+	_ <-chan remotecommand.TerminalSize) error {
 	e.sessions.Add(1)
 	defer e.sessions.Done()
 	if command[0] == "fail" {
@@ -213,7 +224,8 @@ func (e echo) Exec(_ context.Context, id string, command []string, in io.Reader,
 	return err
 }
 
-func (e echo) Attach(ctx context.Context, id string, in io.Reader, out, errOut io.WriteCloser, tty bool, resize <-chan remotecommand.TerminalSize) error {
+func (e echo) Attach(ctx context.Context, id string, in io.Reader, out, errOut io.WriteCloser, tty bool,
+	resize <-chan remotecommand.TerminalSize) error {
 	return e.Exec(ctx, id, []string{"attached"}, in, out, errOut, tty, resize)
 }
 

@@ -135,7 +135,8 @@ func authorize(next http.Handler) http.Handler {
 		}
 		subject := r.TLS.PeerCertificates[0].Subject
 		if subject.CommonName != apiserverUser && !slices.Contains(subject.Organization, mastersGroup) {
-			http.Error(w, fmt.Sprintf("user %q may not use the node API: only %s and members of %s may", subject.CommonName, apiserverUser, mastersGroup), http.StatusForbidden)
+			http.Error(w, fmt.Sprintf("user %q may not use the node API: only %s and members of %s may",
+				subject.CommonName, apiserverUser, mastersGroup), http.StatusForbidden)
 			return
 		}
 		next.ServeHTTP(w, r)

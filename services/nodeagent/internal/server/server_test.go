@@ -53,7 +53,8 @@ func TestPlainAnswers(t *testing.T) {
 	}
 	_, body, _ := n.get("/pods")
 	var list corev1.PodList
-	if err := json.Unmarshal([]byte(body), &list); err != nil || len(list.Items) != 1 || list.Items[0].Name != "web" || list.Kind != "PodList" {
+	if err := json.Unmarshal([]byte(body), &list); err != nil || len(list.Items) != 1 || list.Items[0].Name != "web" ||
+		list.Kind != "PodList" {
 		t.Errorf("/pods: %s, %v", body, err)
 	}
 	if _, body, _ := n.get("/stats/summary"); !strings.Contains(body, `"nodeName":"n1"`) {
@@ -70,7 +71,8 @@ func entry(stream, text string) string { return "2026-01-31T10:00:00Z " + stream
 func TestLogs(t *testing.T) {
 	n := newNode(t)
 	path := filepath.Join(n.logDir, "0.log")
-	if err := os.WriteFile(path, []byte(entry("stdout", "one")+entry("stderr", "two")+entry("stdout", "three")), 0o644); err != nil {
+	if err := os.WriteFile(path, []byte(entry("stdout", "one")+entry("stderr", "two")+entry("stdout", "three")),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	n.mu.Lock()
@@ -113,10 +115,12 @@ func TestLogsOfPlainFilesOnly(t *testing.T) {
 			n.state.Containers[0].LogPath = path
 			n.mu.Unlock()
 			code, body, err := n.get("/containerLogs/ns/web/app")
-			if want := `container "app" in pod "web": opening the log:`; code != 500 || !strings.HasPrefix(body, want) || err != nil {
+			if want := `container "app" in pod "web": opening the log:`; code != 500 ||
+				!strings.HasPrefix(body, want) || err != nil {
 				t.Errorf("%d, %q, %v", code, body, err)
 			}
-			if code, body, err := n.get("/containerLogs/ns/web/app?follow=true"); code != 200 || body != "" || err != nil {
+			if code, body, err := n.get("/containerLogs/ns/web/app?follow=true"); code != 200 || body != "" ||
+				err != nil {
 				t.Errorf("following: %d, %q, %v", code, body, err)
 			}
 		})
@@ -138,12 +142,17 @@ func TestLoggedInstance(t *testing.T) {
 		previous bool
 		id, err  string
 	}{
-		{name: "running", status: corev1.ContainerStatus{State: running, ContainerID: "containerd://c2", LastTerminationState: terminated("c1")}, id: "c2"},
-		{name: "the one before", status: corev1.ContainerStatus{State: running, ContainerID: "containerd://c2", LastTerminationState: terminated("c1")}, previous: true, id: "c1"},
+		{name: "running", status: corev1.ContainerStatus{State: running, ContainerID: "containerd://c2",
+			LastTerminationState: terminated("c1")}, id: "c2"},
+		{name: "the one before", status: corev1.ContainerStatus{State: running, ContainerID: "containerd://c2",
+			LastTerminationState: terminated("c1")}, previous: true, id: "c1"},
 		{name: "ended", status: corev1.ContainerStatus{State: terminated("c1")}, id: "c1"},
-		{name: "crashed", status: corev1.ContainerStatus{State: waiting("CrashLoopBackOff"), LastTerminationState: terminated("c1")}, id: "c1"},
-		{name: "creating", status: corev1.ContainerStatus{State: waiting("ContainerCreating")}, err: `container "app" in pod "web" is waiting to start: ContainerCreating`},
-		{name: "no image", status: corev1.ContainerStatus{State: waiting("ImagePullBackOff")}, err: `container "app" in pod "web" is waiting to start: image can't be pulled`},
+		{name: "crashed", status: corev1.ContainerStatus{State: waiting("CrashLoopBackOff"),
+			LastTerminationState: terminated("c1")}, id: "c1"},
+		{name: "creating", status: corev1.ContainerStatus{State: waiting("ContainerCreating")},
+			err: `container "app" in pod "web" is waiting to start: ContainerCreating`},
+		{name: "no image", status: corev1.ContainerStatus{State: waiting("ImagePullBackOff")},
+			err: `container "app" in pod "web" is waiting to start: image can't be pulled`},
 		{name: "no status", err: `container "app" in pod "web" is waiting to start - no logs yet`},
 	} {
 		pod := &corev1.Pod{Spec: corev1.PodSpec{InitContainers: []corev1.Container{{Name: "app"}}}}
@@ -165,7 +174,8 @@ func executors(t *testing.T, n *node, path string) map[string]remotecommand.Exec
 	if err != nil {
 		t.Fatal(err)
 	}
-	socket, err := remotecommand.NewWebSocketExecutorForProtocols(config, http.MethodGet, target.String(), "v4.channel.k8s.io")
+	socket, err := remotecommand.NewWebSocketExecutorForProtocols(config, http.MethodGet, target.String(),
+		"v4.channel.k8s.io")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +209,8 @@ func TestExecAndAttach(t *testing.T) {
 			}
 		}
 		var out bytes.Buffer // only SPDY can tell the end of the input
-		err := executors(t, n, path+"&input=1")["SPDY"].StreamWithContext(t.Context(), remotecommand.StreamOptions{Stdin: strings.NewReader("hello"), Stdout: &out})
+		err := executors(t, n, path+"&input=1")["SPDY"].StreamWithContext(t.Context(),
+			remotecommand.StreamOptions{Stdin: strings.NewReader("hello"), Stdout: &out})
 		if err != nil || out.String() != want+"hello" {
 			t.Errorf("%s with input: %q, %v", path, out.String(), err)
 		}
@@ -228,8 +239,10 @@ func TestExecErrors(t *testing.T) {
 			t.Errorf("%s: %d %s", path, code, body)
 		}
 	}
-	n.setState(corev1.ContainerStatus{Name: "app", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{}}})
-	if code, body, _ := n.get("/exec/ns/web/app?output=1&command=sh"); code != 400 || body != "container app in pod web is not running\n" {
+	n.setState(corev1.ContainerStatus{Name: "app",
+		State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{}}})
+	if code, body, _ := n.get("/exec/ns/web/app?output=1&command=sh"); code != 400 ||
+		body != "container app in pod web is not running\n" {
 		t.Errorf("not running: %d %s", code, body)
 	}
 }
@@ -258,7 +271,8 @@ func forward(t *testing.T, n *node, text string) string {
 	target, _ := url.Parse("https://" + n.address + "/portForward/ns/web")
 	dialer := spdy.NewDialer(upgrader, &http.Client{Transport: transport}, http.MethodPost, target)
 	stop, ready := make(chan struct{}), make(chan struct{})
-	forwarder, err := portforward.NewOnAddresses(dialer, []string{"127.0.0.1"}, []string{"0:8080"}, stop, ready, io.Discard, io.Discard)
+	forwarder, err := portforward.NewOnAddresses(dialer, []string{"127.0.0.1"}, []string{"0:8080"}, stop, ready,
+		io.Discard, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}

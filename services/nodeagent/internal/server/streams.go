@@ -24,7 +24,8 @@ func (s *Server) exec(w http.ResponseWriter, r *http.Request) error {
 		return badRequest("command: at least one word is required")
 	}
 	target, err := s.config.Runtime.ExecURL(r.Context(), &cri.ExecRequest{
-		ContainerId: id, Cmd: command, Tty: options.TTY, Stdin: options.Stdin, Stdout: options.Stdout, Stderr: options.Stderr})
+		ContainerId: id, Cmd: command, Tty: options.TTY, Stdin: options.Stdin, Stdout: options.Stdout,
+		Stderr: options.Stderr})
 	return pass(w, r, target, err)
 }
 
@@ -71,7 +72,8 @@ func (s *Server) portForward(w http.ResponseWriter, r *http.Request) error {
 	if sandbox == nil || !sandbox.Ready {
 		return badRequest("pod %s is not running", pod.Name)
 	}
-	target, err := s.config.Runtime.PortForwardURL(r.Context(), &cri.PortForwardRequest{PodSandboxId: sandbox.ID, Port: options.Ports})
+	target, err := s.config.Runtime.PortForwardURL(r.Context(), &cri.PortForwardRequest{PodSandboxId: sandbox.ID,
+		Port: options.Ports})
 	return pass(w, r, target, err)
 }
 
