@@ -32,13 +32,14 @@ func RemoveShimSockets(state string) error {
 			continue
 		}
 		if socket, ok := strings.CutPrefix(shim.Address, "unix://"); ok {
-			failed = errors.Join(failed, removeSocket(socket))
+			failed = errors.Join(failed, RemoveSocket(socket))
 		}
 	}
 	return failed
 }
 
-func removeSocket(path string) error {
+// RemoveSocket removes a socket. What is no socket stays.
+func RemoveSocket(path string) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode().Type() != fs.ModeSocket {
 		return nil

@@ -125,7 +125,26 @@ func (m *Mesh) removePods(ctx context.Context) error {
 		wait.Go(func() { _, errs[i] = node.RemovePods(ctx, m.Layout.Node(n.Name)) })
 	}
 	wait.Wait()
+	for i, n := range m.State.Nodes {
+		if errs[i] != nil && ctx.Err() == nil {
+			errs[i] = m.removePodsAnew(ctx, n.Name)
+		}
+	}
 	return errors.Join(errs...)
+}
+
+// removePodsAnew starts a node's containerd again and removes what is left of its Pods. A containerd goes on taking the
+// containers of a shim that was killed for running, refuses to remove them, and sees the truth only when it starts.
+func (m *Mesh) removePodsAnew(ctx context.Context, name string) error {
+	process, _ := m.State.Find(plan.ContainerdProcess(name))
+	if err := subprocess.Stop(ctx, process, daemonGrace); err != nil {
+		return err
+	}
+	if err := m.revive(ctx, process); err != nil {
+		return err
+	}
+	_, err := node.RemovePods(ctx, m.Layout.Node(name))
+	return err
 }
 
 func (m *Mesh) revive(ctx context.Context, process subprocess.Process) error {

@@ -20,6 +20,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"keelson.dev/cli/internal/host"
 	"keelson.dev/cli/internal/plan"
 )
 
@@ -147,12 +148,14 @@ func RemovePods(ctx context.Context, files plan.NodeLayout) (removed int, err er
 			return fmt.Errorf("listing the Pods of %s: %w", files.Name, err)
 		}
 		removed = len(list.GetItems())
-		return removeAll(ctx, client, list.GetItems())
+		return removeAll(ctx, client, files, list.GetItems())
 	})
 	return removed, err
 }
 
-func removeAll(ctx context.Context, client runtimeapi.RuntimeServiceClient, pods []*runtimeapi.PodSandbox) error {
+func removeAll(ctx context.Context, client runtimeapi.RuntimeServiceClient, files plan.NodeLayout,
+	pods []*runtimeapi.PodSandbox,
+) error {
 	var (
 		wait   sync.WaitGroup
 		mu     sync.Mutex // guards failed
@@ -163,7 +166,12 @@ func removeAll(ctx context.Context, client runtimeapi.RuntimeServiceClient, pods
 		room <- struct{}{}
 		wait.Go(func() {
 			defer func() { <-room }()
-			if err := removePod(ctx, client, pod); err != nil {
+			err := removePod(ctx, client, pod)
+			if err == nil {
+				// A shim that was killed has left it, and nobody else knows that it was this Pod's.
+				err = host.RemoveSocket(files.ShimSocket(pod.GetId()))
+			}
+			if err != nil {
 				mu.Lock()
 				defer mu.Unlock()
 				failed = errors.Join(failed, err)

@@ -82,6 +82,15 @@ type NodeLayout struct {
 // Socket is where the node's containerd listens.
 func (n NodeLayout) Socket() string { return filepath.Join(n.Dir, "containerd.sock") }
 
+// shimSockets is where the shims of every containerd of the machine listen.
+const shimSockets = "/run/containerd/s"
+
+// ShimSocket is where the shim of a Pod listens: containerd names it by what it hashes to, so that no two meet.
+func (n NodeLayout) ShimSocket(sandbox string) string {
+	sum := sha256.Sum256([]byte(filepath.Join(n.Socket(), "k8s.io", sandbox)))
+	return filepath.Join(shimSockets, hex.EncodeToString(sum[:]))
+}
+
 // Containerd is the file or folder of that name that belongs to the node's containerd.
 func (n NodeLayout) Containerd(name string) string { return filepath.Join(n.Dir, "containerd", name) }
 
