@@ -22,8 +22,8 @@ import (
 	"keelson.dev/test/scenario"
 )
 
-// TestDownAfterShimsWereKilled takes a mesh down whose containers lost their shims while containerd runs on and takes them
-// for running.
+// TestDownAfterShimsWereKilled takes a mesh down whose containers lost their shims while containerd runs on and takes
+// them for running.
 func TestDownAfterShimsWereKilled(t *testing.T) {
 	before := shimSockets(t)
 	m := processes.New(t, 1)

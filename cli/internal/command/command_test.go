@@ -23,6 +23,7 @@ func TestMistakesGetOneLine(t *testing.T) {
 		"up --timeout 0s":                 {2, "--timeout: 0s must be greater than 0"},
 		"up --log-level loud":             {2, `--log-level: "loud" must be debug, info, warn or error`},
 		"up --bind-address here":          {2, `--bind-address: "here" must be an IPv4 address`},
+		"up --bind-address 127.0.0.1":     {2, `--bind-address: Pods cannot reach 127.0.0.1, a loopback address`},
 		"up --bind-address ::1":           {2, `--bind-address: "::1" must be an IPv4 address`},
 		"up --pod-range 10.0.0.0":         {2, `--pod-range: "10.0.0.0" must be an IPv4 network`},
 		"up --service-range x":            {2, `--service-range: "x" must be an IPv4 network`},

@@ -84,6 +84,10 @@ func (f *upFlags) options(g *global, nodesGiven bool) (mesh.UpOptions, error) {
 	if options.BindAddress, err = netip.ParseAddr(f.bindAddress); err != nil || !options.BindAddress.Is4() {
 		return options, fmt.Errorf("--bind-address: %q must be an IPv4 address", f.bindAddress)
 	}
+	if options.BindAddress.IsLoopback() {
+		return options, fmt.Errorf("--bind-address: Pods cannot reach %s, a loopback address; "+
+			"0.0.0.0 or an address of this machine is allowed", f.bindAddress)
+	}
 	if options.PodRange, err = parseRange("--pod-range", f.podRange); err != nil {
 		return options, err
 	}

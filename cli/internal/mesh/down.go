@@ -100,8 +100,7 @@ func (m *Mesh) takeNodesDown(ctx context.Context) error {
 // runtimeKnown tells whether a containerd was started since the last Down.
 func (m *Mesh) runtimeKnown() bool {
 	return slices.ContainsFunc(m.State.Processes, func(p subprocess.Process) bool {
-		_,
-			ok := plan.NodeOfContainerd(p.Name)
+		_, ok := plan.NodeOfContainerd(p.Name)
 		return ok
 	})
 }

@@ -117,8 +117,7 @@ func TestMistakes(t *testing.T) {
 }
 
 func TestBackoffAndUnused(t *testing.T) {
-	c,
-		err := Parse([]byte(head + "podInitialBackoffSeconds: 2\npodMaxBackoffSeconds: 60\nparallelism: " +
+	c, err := Parse([]byte(head + "podInitialBackoffSeconds: 2\npodMaxBackoffSeconds: 60\nparallelism: " +
 		"4\nleaderElection: {leaderElect: true}"))
 	if err != nil {
 		t.Fatal(err)

@@ -150,8 +150,7 @@ func TestQueueOrderCannotBeSwitchedOff(t *testing.T) {
 		"all postFilter": "{postFilter: {disabled: [{name: '*'}]}}",
 	} {
 		t.Run(name, func(t *testing.T) {
-			c,
-				err := config.Parse([]byte(
+			c, err := config.Parse([]byte(
 				"apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n" +
 					"profiles: [{plugins: " + plugins + "}]"))
 			if err != nil {
