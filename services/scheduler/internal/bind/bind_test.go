@@ -162,8 +162,9 @@ func TestFailpoints(t *testing.T) {
 	}
 }
 
-// Many bindings are under way at a time, and no more than MaxInFlight.
+// Many bindings are under way at a time, and no more than 64.
 func TestBindingsArePipelined(t *testing.T) {
+	const inFlight = 64
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
 		release := make(chan struct{})
@@ -178,23 +179,23 @@ func TestBindingsArePipelined(t *testing.T) {
 			under--
 			s.mu.Unlock()
 		}}
-		done := make(chan Outcome, 2*MaxInFlight)
+		done := make(chan Outcome, 2*inFlight)
 		b := NewBinder(gate, &Terms{}, func(o Outcome) { done <- o })
 		go func() {
-			for i := range 2 * MaxInFlight {
+			for i := range 2 * inFlight {
 				b.Bind(t.Context(), Binding{Pod: pod(fmt.Sprint(i)), Node: "n"})
 			}
 		}()
 		synctest.Wait()
-		if under != MaxInFlight {
-			t.Errorf("%d bindings are under way, want %d", under, MaxInFlight)
+		if under != inFlight {
+			t.Errorf("%d bindings are under way, want %d", under, inFlight)
 		}
 		close(release)
-		for range 2 * MaxInFlight {
+		for range 2 * inFlight {
 			<-done
 		}
-		if most != MaxInFlight {
-			t.Errorf("up to %d bindings were under way, want %d", most, MaxInFlight)
+		if most != inFlight {
+			t.Errorf("up to %d bindings were under way, want %d", most, inFlight)
 		}
 	})
 }

@@ -1,0 +1,31 @@
+package app
+
+import (
+	"testing"
+
+	"github.com/spf13/pflag"
+)
+
+// How many finished Pods may stay where nobody says a number.
+func TestTerminatedPodThreshold(t *testing.T) {
+	for name, test := range map[string]struct {
+		args []string
+		want int
+	}{
+		"by default": {nil, 12_500},
+		"as asked":   {[]string{"--terminated-pod-gc-threshold=7"}, 7},
+		"none":       {[]string{"--terminated-pod-gc-threshold=0"}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := Daemon().Options.(*options)
+			flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+			o.AddFlags(flags)
+			if err := flags.Parse(test.args); err != nil {
+				t.Fatal(err)
+			}
+			if got := o.config.TerminatedPodThreshold; got != test.want {
+				t.Errorf("%d Pods may stay, want %d", got, test.want)
+			}
+		})
+	}
+}
