@@ -55,17 +55,18 @@ func TestLines(t *testing.T) {
 	restore(t)
 	core, lines := observer.New(zapcore.DebugLevel)
 	Capture(zap.New(core))
+	const handshake = "http: TLS handshake error from 127.0.0.1:2: "
 	for line, want := range map[string]zapcore.Level{
-		"http: TLS handshake error from 127.0.0.1:2: EOF":                                             zapcore.DebugLevel,
-		"http: TLS handshake error from 127.0.0.1:2: read tcp 1->2: read: connection reset by peer":   zapcore.DebugLevel,
-		"http: TLS handshake error from 127.0.0.1:2: write tcp 1->2: write: broken pipe":              zapcore.DebugLevel,
-		"http: TLS handshake error from 127.0.0.1:2: read tcp 1->2: i/o timeout":                      zapcore.DebugLevel,
-		"http: TLS handshake error from 127.0.0.1:2: read tcp 1->2: use of closed network connection": zapcore.DebugLevel,
-		"http: TLS handshake error from 127.0.0.1:2: tls: client didn't provide a certificate":        zapcore.WarnLevel,
-		"http: Accept error: accept tcp 127.0.0.1:1: accept4: too many open files; retrying in 5ms":   zapcore.ErrorLevel,
-		"http: panic serving 127.0.0.1:2: EOF":                                                        zapcore.ErrorLevel,
-		"http: superfluous response.WriteHeader call from main.main (main.go:1)":                      zapcore.ErrorLevel,
-		"reading the disk: EOF": zapcore.ErrorLevel,
+		handshake + "EOF": zapcore.DebugLevel,
+		handshake + "read tcp 1->2: read: connection reset by peer":                                 zapcore.DebugLevel,
+		handshake + "write tcp 1->2: write: broken pipe":                                            zapcore.DebugLevel,
+		handshake + "read tcp 1->2: i/o timeout":                                                    zapcore.DebugLevel,
+		handshake + "read tcp 1->2: use of closed network connection":                               zapcore.DebugLevel,
+		handshake + "tls: client didn't provide a certificate":                                      zapcore.WarnLevel,
+		"http: Accept error: accept tcp 127.0.0.1:1: accept4: too many open files; retrying in 5ms": zapcore.ErrorLevel,
+		"http: panic serving 127.0.0.1:2: EOF":                                                      zapcore.ErrorLevel,
+		"http: superfluous response.WriteHeader call from main.main (main.go:1)":                    zapcore.ErrorLevel,
+		"reading the disk: EOF":                                                                     zapcore.ErrorLevel,
 	} {
 		for name, to := range map[string]*log.Logger{"captured": log.Default(), "of a server": ForHTTP(zap.New(core))} {
 			to.Print(line)

@@ -3,7 +3,7 @@ package registry_test
 import (
 	"fmt"
 	"maps"
-	"math/rand"
+	"math/rand" //nolint:depguard // the library's fuzzer takes a source of this package
 	"reflect"
 	"slices"
 	"testing"

@@ -122,7 +122,7 @@ func NewClient() *http.Client {
 	return &http.Client{
 		Transport: &http.Transport{
 			DialContext: Dialer().DialContext,
-			// nolint:gosec // containers have no certificates a node could know
+			// Containers have no certificates that a node could know.
 			TLSClientConfig:    &tls.Config{InsecureSkipVerify: true},
 			DisableKeepAlives:  true,
 			DisableCompression: true,
