@@ -68,7 +68,7 @@ func TestWrongInputGetsOneLine(t *testing.T) {
 		"keel, explain without a mesh": {"keel", []string{"explain", "pod", "x", "--data-dir", t.TempDir()}, 1,
 			"keel up"},
 		"keel, occupied port of the server": {"keel", []string{"up", "--nodes=0", "--sample=false",
-			"--bind-address=127.0.0.1", "--port", port, "--data-dir", t.TempDir()}, 1, port},
+			"--port", port, "--data-dir", t.TempDir()}, 1, port},
 	} {
 		t.Run(name, func(t *testing.T) { expectLine(t, test.program, test.args, test.status, test.want) })
 	}
