@@ -4,6 +4,7 @@ package admit
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -129,7 +130,7 @@ func fit(in Input) *podstate.Outcome {
 		}
 	}
 	requests := resource.PodRequests(in.Pod, resource.PodResourcesOptions{})
-	for _, name := range sorted(requests) {
+	for _, name := range slices.Sorted(maps.Keys(requests)) {
 		requested, taken, capacity := requests[name], used[name], allocatable[name]
 		sum := taken.DeepCopy()
 		sum.Add(requested)
@@ -141,15 +142,6 @@ func fit(in Input) *podstate.Outcome {
 		}
 	}
 	return nil
-}
-
-func sorted(list corev1.ResourceList) []corev1.ResourceName {
-	names := make([]corev1.ResourceName, 0, len(list))
-	for name := range list {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }
 
 func lacks(name corev1.ResourceName, requested, used, capacity int64) *podstate.Outcome {

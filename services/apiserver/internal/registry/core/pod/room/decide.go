@@ -3,6 +3,7 @@ package room
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -24,7 +25,7 @@ func Lacking(requests corev1.ResourceList, used Use, allocatable corev1.Resource
 	if capacity, ok := allocatable[corev1.ResourcePods]; ok && used.Pods+1 > capacity.Value() {
 		return fmt.Sprintf("too many pods, bound: %d, allocatable: %s", used.Pods, &capacity)
 	}
-	for _, name := range names(requests) {
+	for _, name := range slices.Sorted(maps.Keys(requests)) {
 		requested, taken, capacity := requests[name], used.Requests[name], allocatable[name]
 		if sum := plus(taken, requested); !requested.IsZero() && sum.Cmp(capacity) > 0 {
 			return fmt.Sprintf("insufficient %s, requested: %s, used: %s, allocatable: %s", name, &requested, &taken,
@@ -59,13 +60,4 @@ func plus(a, b resource.Quantity) resource.Quantity {
 	sum := a.DeepCopy()
 	sum.Add(b)
 	return sum
-}
-
-func names(list corev1.ResourceList) []corev1.ResourceName {
-	all := make([]corev1.ResourceName, 0, len(list))
-	for name := range list {
-		all = append(all, name)
-	}
-	slices.Sort(all)
-	return all
 }
