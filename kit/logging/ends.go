@@ -54,9 +54,10 @@ func (c normalEnds) Write(entry zapcore.Entry, fields []zapcore.Field) error {
 	return c.Core.Write(entry, fields)
 }
 
-// socketEnds are how the WebSocket library words that the other side has ended the session, said that it leaves, or
-// left without a word.
-var socketEnds = []string{"websocket: close 1000 ", "websocket: close 1001 ", "websocket: close 1006 "}
+// socketEnds are how the WebSocket libraries word that the other side has ended the session, said that it leaves, left
+// without a word, or did so before the session began.
+var socketEnds = []string{"websocket: close 1000 ", "websocket: close 1001 ", "websocket: close 1006 ",
+	"websocket server finished before becoming ready"}
 
 func isNormalEnd(fields []zapcore.Field) bool {
 	for _, field := range fields {

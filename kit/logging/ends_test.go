@@ -32,6 +32,8 @@ func TestRoute(t *testing.T) {
 		{errors.New("websocket: close 1001 (going away)"), zapcore.DebugLevel},
 		{fmt.Errorf("copying: %w", errors.New("websocket: close 1006 (abnormal closure): unexpected EOF")),
 			zapcore.DebugLevel},
+		{errors.New("unable to upgrade websocket connection: websocket server finished before becoming ready"),
+			zapcore.DebugLevel},
 		{errors.New("websocket: close 1011 (internal server error)"), zapcore.ErrorLevel},
 		{errors.New("disk full"), zapcore.ErrorLevel},
 		{nil, zapcore.ErrorLevel},

@@ -36,6 +36,7 @@ func TestEachRuleTriggersInTheToyModule(t *testing.T) {
 		{"bind/suspect.go", "staticcheck", "SA4000"},
 		{"containerlog/open.go", "forbidigo", "os.Open"},
 		{"containerlog/open.go", "forbidigo", "os.ReadFile"},
+		{"server/server_test.go", "forbidigo", "klog.ClearLogger"},
 		{"rules/fit/fit.go", "depguard", "context"},
 		{"rules/fit/fit.go", "revive", "package comment"},
 		{"rules/fit/fit.go", "revive", "Undocumented"},

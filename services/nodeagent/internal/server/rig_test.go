@@ -18,6 +18,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -96,8 +97,9 @@ type node struct {
 	state  observed.Pod
 	stream streaming.Server
 	asked  *cri.ExecRequest
-	// sessions are those that the runtime serves now.
-	sessions sync.WaitGroup
+	// sessions counts those that the runtime serves now; more may begin while somebody waits for none, which a
+	// WaitGroup forbids.
+	sessions atomic.Int64
 }
 
 func newNode(t *testing.T) *node { return newNodeWith(t, zap.NewNop()) }
@@ -121,21 +123,18 @@ func (n *node) setState(status corev1.ContainerStatus) {
 	n.pod.Status.ContainerStatuses = []corev1.ContainerStatus{status}
 }
 
+// startStreaming sets the handler before the server runs: no request may meet a write of it.
 func (n *node) startStreaming() {
-	var handler http.Handler
-	backend := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		handler.ServeHTTP(w,
-			r)
-	}))
-	n.t.Cleanup(backend.Close)
-	base, _ := url.Parse(backend.URL)
+	backend := httptest.NewUnstartedServer(nil)
 	config := streaming.DefaultConfig
-	config.BaseURL = base
+	config.BaseURL = &url.URL{Scheme: "http", Host: backend.Listener.Addr().String()}
 	server, err := streaming.NewServer(config, echo{&n.sessions})
 	if err != nil {
 		n.t.Fatal(err)
 	}
-	handler, n.stream = server, server
+	n.stream, backend.Config.Handler = server, server
+	backend.Start()
+	n.t.Cleanup(backend.Close)
 }
 
 func (n *node) startServer(log *zap.Logger) {
@@ -207,12 +206,12 @@ func (n *node) PortForwardURL(_ context.Context, request *cri.PortForwardRequest
 }
 
 // echo is a runtime whose processes repeat what they read, "bye" included.
-type echo struct{ sessions *sync.WaitGroup }
+type echo struct{ sessions *atomic.Int64 }
 
 func (e echo) Exec(_ context.Context, id string, command []string, in io.Reader, out, _ io.WriteCloser, _ bool,
 	_ <-chan remotecommand.TerminalSize) error {
 	e.sessions.Add(1)
-	defer e.sessions.Done()
+	defer e.sessions.Add(-1)
 	if command[0] == "fail" {
 		return errors.New("no such program")
 	}
@@ -231,7 +230,7 @@ func (e echo) Attach(ctx context.Context, id string, in io.Reader, out, errOut i
 
 func (e echo) PortForward(_ context.Context, sandbox string, port int32, stream io.ReadWriteCloser) error {
 	e.sessions.Add(1)
-	defer e.sessions.Done()
+	defer e.sessions.Add(-1)
 	defer stream.Close()
 	data := make([]byte, 4)
 	if _, err := io.ReadFull(stream, data); err != nil {
