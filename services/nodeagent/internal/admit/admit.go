@@ -4,13 +4,14 @@ package admit
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/component-helpers/resource"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 
+	"keelson.dev/kit/noderesources"
 	"keelson.dev/services/nodeagent/internal/containerconfig"
 	"keelson.dev/services/nodeagent/internal/podstate"
 )
@@ -117,35 +118,20 @@ func (a hostPort) everywhere() bool { return a.ip == "" || a.ip == "0.0.0.0" }
 
 // fit: the requests of all Pods together stay within what is allocatable.
 func fit(in Input) *podstate.Outcome {
-	allocatable := in.Node.Status.Allocatable
-	if capacity := allocatable.Pods().Value(); int64(len(in.Others))+1 > capacity {
-		return lacks(corev1.ResourcePods, 1, int64(len(in.Others)), capacity)
-	}
-	used := corev1.ResourceList{}
+	var used noderesources.Usage
 	for _, other := range in.Others {
-		for name, quantity := range resource.PodRequests(other, resource.PodResourcesOptions{}) {
-			sum := used[name]
-			sum.Add(quantity)
-			used[name] = sum
-		}
+		used.Add(resource.PodRequests(other, resource.PodResourcesOptions{}))
 	}
 	requests := resource.PodRequests(in.Pod, resource.PodResourcesOptions{})
-	for _, name := range slices.Sorted(maps.Keys(requests)) {
-		requested, taken, capacity := requests[name], used[name], allocatable[name]
-		sum := taken.DeepCopy()
-		sum.Add(requested)
-		if !requested.IsZero() && sum.Cmp(capacity) > 0 {
-			if name == corev1.ResourceCPU {
-				return lacks(name, requested.MilliValue(), taken.MilliValue(), capacity.MilliValue())
-			}
-			return lacks(name, requested.Value(), taken.Value(), capacity.Value())
-		}
+	lack := used.Insufficient(requests, in.Node.Status.Allocatable)
+	if lack == nil {
+		return nil
 	}
-	return nil
-}
-
-func lacks(name corev1.ResourceName, requested, used, capacity int64) *podstate.Outcome {
-	return &podstate.Outcome{Reason: outOf + string(name), Message: fmt.Sprintf(
-		"Pod was rejected: Node didn't have enough resource: %s, requested: %d, used: %d, capacity: %d", name,
-		requested, used, capacity)}
+	amount := (*apiresource.Quantity).Value
+	if lack.Name == corev1.ResourceCPU {
+		amount = (*apiresource.Quantity).MilliValue
+	}
+	return &podstate.Outcome{Reason: outOf + string(lack.Name), Message: fmt.Sprintf(
+		"Pod was rejected: Node didn't have enough resource: %s, requested: %d, used: %d, capacity: %d", lack.Name,
+		amount(&lack.Requested), amount(&lack.Used), amount(&lack.Capacity))}
 }

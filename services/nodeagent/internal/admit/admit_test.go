@@ -80,3 +80,25 @@ func TestDecide(t *testing.T) {
 		})
 	}
 }
+
+// The message tells what was asked for and what there is, CPU in thousandths.
+func TestOutOf(t *testing.T) {
+	memory := func(p *corev1.Pod) {
+		p.Spec.Containers[0].Resources.Requests = corev1.ResourceList{"memory": resource.MustParse("1Gi")}
+	}
+	for _, r := range []struct {
+		pod    *corev1.Pod
+		others []*corev1.Pod
+		want   string
+	}{
+		{pod("600m"), []*corev1.Pod{pod("1"), pod("500m")}, "cpu, requested: 600, used: 1500, capacity: 2000"},
+		{pod("", memory), []*corev1.Pod{pod("", memory)},
+			"memory, requested: 1073741824, used: 1073741824, capacity: 1073741824"},
+		{pod("9"), []*corev1.Pod{pod(""), pod(""), pod("")}, "pods, requested: 1, used: 3, capacity: 3"},
+	} {
+		out := Decide(Input{Pod: r.pod, Others: r.others, Node: node()})
+		if want := "Pod was rejected: Node didn't have enough resource: " + r.want; out == nil || out.Message != want {
+			t.Errorf("%+v, want %q", out, want)
+		}
+	}
+}

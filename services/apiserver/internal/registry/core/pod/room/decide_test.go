@@ -6,7 +6,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"keelson.dev/kit/noderesources"
 )
+
+func used(pods int64, requests ...string) noderesources.Usage {
+	return noderesources.Usage{Pods: pods, Requests: list(requests...)}
+}
 
 // list makes a ResourceList of names and quantities in turn.
 func list(pairs ...string) corev1.ResourceList {
@@ -22,26 +28,26 @@ func TestLacking(t *testing.T) {
 	rows := []struct {
 		name        string
 		requests    corev1.ResourceList
-		used        Use
+		used        noderesources.Usage
 		allocatable corev1.ResourceList
 		want        string
 	}{
-		{"fits to the last", list("cpu", "500m"), Use{1, list("cpu", "1500m")}, node, ""},
-		{"a thousandth too much", list("cpu", "501m"), Use{1, list("cpu", "1500m")}, node,
+		{"fits to the last", list("cpu", "500m"), used(1, "cpu", "1500m"), node, ""},
+		{"a thousandth too much", list("cpu", "501m"), used(1, "cpu", "1500m"), node,
 			"insufficient cpu, requested: 501m, used: 1500m, allocatable: 2"},
-		{"memory", list("memory", "1Gi"), Use{}, node, ""},
-		{"a byte too much", list("memory", "1Gi"), Use{1, list("memory", "1")}, node, "insufficient memory"},
-		{"the node's disk", list("ephemeral-storage", "11Gi"), Use{}, node, "insufficient ephemeral-storage"},
-		{"an extended resource", list("example.com/gpu", "2"), Use{}, node, ""},
-		{"one device too many", list("example.com/gpu", "1"), Use{1, list("example.com/gpu", "2")}, node,
+		{"memory", list("memory", "1Gi"), used(0), node, ""},
+		{"a byte too much", list("memory", "1Gi"), used(1, "memory", "1"), node, "insufficient memory"},
+		{"the node's disk", list("ephemeral-storage", "11Gi"), used(0), node, "insufficient ephemeral-storage"},
+		{"an extended resource", list("example.com/gpu", "2"), used(0), node, ""},
+		{"one device too many", list("example.com/gpu", "1"), used(1, "example.com/gpu", "2"), node,
 			"insufficient example.com/gpu"},
-		{"a resource that the node has not", list("example.com/fpga", "1"), Use{}, node,
+		{"a resource that the node has not", list("example.com/fpga", "1"), used(0), node,
 			"insufficient example.com/fpga"},
-		{"nothing asked of a full node", list("cpu", "0"), Use{1, list("cpu", "3")}, node, ""},
-		{"the last Pod", nil, Use{Pods: 2}, node, ""},
-		{"a Pod too many", nil, Use{Pods: 3}, node, "too many pods, bound: 3, allocatable: 3"},
-		{"a node that has said nothing yet", list("cpu", "1"), Use{Pods: 9}, nil, ""},
-		{"a node that does not count Pods", nil, Use{Pods: 9}, list("cpu", "1"), ""},
+		{"nothing asked of a full node", list("cpu", "0"), used(1, "cpu", "3"), node, ""},
+		{"the last Pod", nil, used(2), node, ""},
+		{"a Pod too many", nil, used(3), node, "too many pods, bound: 3, allocatable: 3"},
+		{"a node that has said nothing yet", list("cpu", "1"), used(9), nil, ""},
+		{"a node that does not count Pods", nil, used(9), list("cpu", "1"), ""},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {

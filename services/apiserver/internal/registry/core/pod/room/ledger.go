@@ -7,6 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/component-helpers/resource"
+
+	"keelson.dev/kit/noderesources"
 )
 
 // Full is a Pod that does not fit on a node.
@@ -38,13 +40,14 @@ type ledger struct {
 	mu      sync.Mutex // guards all below
 	now     uint64
 	entries map[key]*entry
-	nodes   map[string]*Use
+	nodes   map[string]*noderesources.Usage
 	// byNode has the keys of each node.
 	byNode map[string]map[key]bool
 }
 
 func newLedger() *ledger {
-	return &ledger{entries: map[key]*entry{}, nodes: map[string]*Use{}, byNode: map[string]map[key]bool{}}
+	return &ledger{entries: map[key]*entry{}, nodes: map[string]*noderesources.Usage{},
+		byNode: map[string]map[key]bool{}}
 }
 
 // Reservation is room that is held for a binding while it is written. Exactly one of Keep and Release ends it; nil is
@@ -62,7 +65,7 @@ func (l *ledger) reserve(pod *corev1.Pod, node *corev1.Node) (*Reservation, erro
 	defer l.mu.Unlock()
 	e := l.entries[k]
 	if e == nil {
-		var used Use
+		var used noderesources.Usage
 		if on := l.nodes[node.Name]; on != nil {
 			used = *on
 		}
@@ -116,8 +119,8 @@ func (l *ledger) setLocked(pod *corev1.Pod, requests corev1.ResourceList) {
 	if e == nil {
 		e = l.addLocked(k, requests)
 	} else if !equal(e.requests, requests) {
-		l.nodes[k.node].remove(e.requests)
-		l.nodes[k.node].add(requests)
+		l.nodes[k.node].Remove(e.requests)
+		l.nodes[k.node].Add(requests)
 		e.requests = requests
 	}
 	e.seen = true
@@ -179,10 +182,10 @@ func (l *ledger) addLocked(k key, requests corev1.ResourceList) *entry {
 	e := &entry{requests: requests}
 	l.entries[k] = e
 	if l.byNode[k.node] == nil {
-		l.byNode[k.node], l.nodes[k.node] = map[key]bool{}, &Use{}
+		l.byNode[k.node], l.nodes[k.node] = map[key]bool{}, &noderesources.Usage{}
 	}
 	l.byNode[k.node][k] = true
-	l.nodes[k.node].add(requests)
+	l.nodes[k.node].Add(requests)
 	return e
 }
 
@@ -195,7 +198,7 @@ func (l *ledger) removeLocked(k key) {
 		delete(l.nodes, k.node)
 		return
 	}
-	l.nodes[k.node].remove(e.requests)
+	l.nodes[k.node].Remove(e.requests)
 }
 
 func equal(a, b corev1.ResourceList) bool {

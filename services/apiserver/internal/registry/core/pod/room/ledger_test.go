@@ -9,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"keelson.dev/kit/noderesources"
 )
 
 func node(allocatable ...string) *corev1.Node {
@@ -99,14 +101,14 @@ func TestSums(t *testing.T) {
 			case 4:
 				l.replace([]corev1.Pod{*p}, l.mark())
 			}
-			want := Use{}
+			want := noderesources.Usage{}
 			for k, e := range l.entries {
 				if !l.byNode[k.node][k] {
 					t.Fatalf("seed %d: %v is not listed with its node", seed, k)
 				}
-				want.add(e.requests)
+				want.Add(e.requests)
 			}
-			got := Use{}
+			got := noderesources.Usage{}
 			if on := l.nodes["n"]; on != nil {
 				got = *on
 			}
