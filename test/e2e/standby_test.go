@@ -25,7 +25,7 @@ var elected = map[mesh.Daemon][]string{
 	mesh.Scheduler: {"scheduler.default-scheduler"},
 	mesh.WorkloadControllers: {"workload-controllers.deployment", "workload-controllers.replicaset",
 		"workload-controllers.serviceaccount", "workload-controllers.rootca"},
-	mesh.PodGC: {"podgc.namespace", "podgc.owners", "podgc.podgc"},
+	mesh.PodGC: {"podgc.namespace", "podgc.owners", "podgc.pods"},
 }
 
 // TestStandbyTakesOver kills the leader of each daemon that is elected while a second copy of it runs. The copy holds

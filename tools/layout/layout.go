@@ -35,7 +35,7 @@ var featureFolders = regexp.MustCompile(`^services/[^/]+/internal/(controllers|c
 // graceFolders may name a Pod's grace period, and so force a deletion: the apiserver takes it from clients, the
 // nodeagent lives by it, and one collector ends Pods of nodes that are gone. Nobody else may count on force being safe.
 var graceFolders = regexp.MustCompile(
-	`^(services/(apiserver|nodeagent)|services/podgc/internal/collectors/podgc|test)/`)
+	`^(services/(apiserver|nodeagent)|services/podgc/internal/collectors/pods|test)/`)
 
 // generatedLine is the mark that the go command defines for generated files.
 var generatedLine = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)

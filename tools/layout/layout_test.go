@@ -47,7 +47,7 @@ func TestCheckFindsEachBrokenRule(t *testing.T) {
 			"package owners\nvar o = client.GracePeriodSeconds(0)\n", "names a grace period"},
 		"SAF-195 by a constructor": {"cli/internal/mesh/down.go",
 			"package mesh\nvar o = metav1.NewDeleteOptions(0)\n", "names a grace period"},
-		"SAF-195 the collector that may": {collectors + "podgc/collect.go",
+		"SAF-195 the collector that may": {collectors + "pods/collect.go",
 			"package podgc\nvar o = client.GracePeriodSeconds(0)\n", ""},
 		"SAF-195 the agent that ends the containers": {"services/nodeagent/internal/status/writer.go",
 			"package status\nvar o = metav1.DeleteOptions{GracePeriodSeconds: &zero}\n", ""},

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/randfill"
 
-	"keelson.dev/services/podgc/internal/collectors/podgc"
+	"keelson.dev/services/podgc/internal/collectors/pods"
 )
 
 var now = time.Unix(1_700_000_000, 0)
@@ -52,7 +52,7 @@ func anyNode(t *testing.T, r *rand.Rand, fill *randfill.Filler) (whole, kept *co
 func TestTrimmingChangesNoDecision(t *testing.T) {
 	for seed := range int64(1000) {
 		r, fill := rand.New(rand.NewPCG(uint64(seed), 4)), randfill.NewWithSeed(seed).NilChance(.3).NumElements(0, 2)
-		whole := podgc.Input{Now: now, Threshold: r.IntN(4), Nodes: map[string]*corev1.Node{},
+		whole := pods.Input{Now: now, Threshold: r.IntN(4), Nodes: map[string]*corev1.Node{},
 			MissedSince: map[string]time.Time{"gone": now.Add(-time.Hour)}}
 		kept := whole
 		kept.Nodes = map[string]*corev1.Node{}
@@ -70,7 +70,7 @@ func TestTrimmingChangesNoDecision(t *testing.T) {
 				t.Fatalf("seed %d: of its owners and finalizers %+v are kept, want %+v", seed, got, want)
 			}
 		}
-		if got, want := summary(podgc.Decide(kept)), summary(podgc.Decide(whole)); got != want {
+		if got, want := summary(pods.Decide(kept)), summary(pods.Decide(whole)); got != want {
 			t.Fatalf("seed %d: of what is kept %s, of all %s", seed, got, want)
 		}
 	}
@@ -84,7 +84,7 @@ func edges(pod *corev1.Pod) metav1.ObjectMeta {
 	}
 }
 
-func summary(plan podgc.Plan) string {
+func summary(plan pods.Plan) string {
 	text := fmt.Sprint(plan.MissedSince)
 	for _, c := range plan.Collect {
 		text += fmt.Sprintf(" %s %s/%s %v %v;", c.Reason, c.Pod.Namespace, c.Pod.Name, c.MarkFailed, c.Disrupted)

@@ -7,7 +7,7 @@ import (
 	"keelson.dev/kit/controller"
 	"keelson.dev/services/podgc/internal/collectors/namespace"
 	"keelson.dev/services/podgc/internal/collectors/owners"
-	"keelson.dev/services/podgc/internal/collectors/podgc"
+	"keelson.dev/services/podgc/internal/collectors/pods"
 )
 
 // Options are the collectors' own settings.
@@ -21,7 +21,7 @@ func All(o Options) []controller.Registration {
 	return []controller.Registration{
 		namespace.Register(),
 		owners.Register(),
-		podgc.Register(o.TerminatedPodThreshold),
+		pods.Register(o.TerminatedPodThreshold),
 	}
 }
 

@@ -38,28 +38,28 @@ func Of[O metav1.Object](store toolscache.Indexer) (Index[O], error) {
 }
 
 // Owned returns the objects that the owner controls.
-func (x Index[O]) Owned(owner types.UID) []O { return x.lookUp(string(owner)) }
+func (i Index[O]) Owned(owner types.UID) []O { return i.lookUp(string(owner)) }
 
 // Unowned returns the objects of a namespace that nobody controls.
-func (x Index[O]) Unowned(namespace string) []O { return x.lookUp(nobody + namespace) }
+func (i Index[O]) Unowned(namespace string) []O { return i.lookUp(nobody + namespace) }
 
 // Siblings returns the UIDs of the objects that have the same controller as this one, its own included. One without a
 // controller has no siblings.
-func (x Index[O]) Siblings(object O) []types.UID {
+func (i Index[O]) Siblings(object O) []types.UID {
 	owner := metav1.GetControllerOfNoCopy(object)
 	if owner == nil {
 		return []types.UID{object.GetUID()}
 	}
 	var uids []types.UID
-	for _, sibling := range x.Owned(owner.UID) {
+	for _, sibling := range i.Owned(owner.UID) {
 		uids = append(uids, sibling.GetUID())
 	}
 	return uids
 }
 
-func (x Index[O]) lookUp(value string) []O {
+func (i Index[O]) lookUp(value string) []O {
 	// The only error is that the index does not exist; Of has added it.
-	items, _ := x.store.ByIndex(name, value)
+	items, _ := i.store.ByIndex(name, value)
 	objects := make([]O, 0, len(items))
 	for _, item := range items {
 		if object, ok := item.(O); ok {

@@ -16,7 +16,7 @@ import (
 	"keelson.dev/services/workload-controllers/internal/podset"
 )
 
-// Subscriber is told of a change after the index has taken it in. It must not block.
+// Subscriber is called after a change, when the index has taken it in. It must not block.
 type Subscriber func(pod *corev1.Pod, change podset.Change)
 
 // Feed holds the index. It is safe for concurrent use.

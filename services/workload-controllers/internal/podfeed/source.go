@@ -12,8 +12,8 @@ import (
 	"keelson.dev/services/workload-controllers/internal/podset"
 )
 
-// gather is how long a change of a Pod waits for others of the same owner, so that a burst of them costs one pass.
-const gather = 10 * time.Millisecond
+// batchDelay is how long a change of a Pod waits for others of the same owner, so that a burst of them costs one pass.
+const batchDelay = 10 * time.Millisecond
 
 // Requests names the objects that a Pod's change concerns.
 type Requests func(pod *corev1.Pod, change podset.Change) []reconcile.Request
@@ -30,7 +30,7 @@ type Source struct {
 func (s *Source) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	cancel := s.Feed.Subscribe(func(pod *corev1.Pod, change podset.Change) {
 		for _, request := range s.Requests(pod, change) {
-			queue.AddAfter(request, gather)
+			queue.AddAfter(request, batchDelay)
 		}
 	})
 	context.AfterFunc(ctx, cancel)

@@ -61,7 +61,7 @@ func view(pods []*corev1.Pod) map[string]any {
 		changes["change of "+pod.Name] = []any{change.Before, change.After, change.Ended}
 	}
 	selector := labels.SelectorFromSet(labels.Set{"app": "web"})
-	tally := x.Observe("o", podset.Spec{Selector: selector, Template: labels.Set{"app": "web"},
+	counts := x.Observe("o", podset.Spec{Selector: selector, Template: labels.Set{"app": "web"},
 		MinReady: 5 * time.Second}, now)
 	names := func(pods []*corev1.Pod) []string {
 		var names []string
@@ -70,10 +70,10 @@ func view(pods []*corev1.Pod) map[string]any {
 		}
 		return slices.Sorted(slices.Values(names))
 	}
-	seen := map[string]any{"strays": names(tally.Strays), "orphans": names(x.Orphans("default", selector)),
+	seen := map[string]any{"unmatched": names(counts.Unmatched), "orphans": names(x.Orphans("default", selector)),
 		"unfinished": x.Unfinished("o")}
-	tally.Strays = nil
-	seen["figures"] = tally
+	counts.Unmatched = nil
+	seen["figures"] = counts
 	for _, ranked := range x.Ranked("o", []types.UID{"o"}) {
 		seen["rank of "+ranked.Name] = ranked
 	}

@@ -16,11 +16,11 @@ import (
 type group struct {
 	entries map[types.UID]*entry
 
-	looked   bool
-	spec     Spec
-	selector string // spec.Selector as text, to notice another
-	tally    Tally  // its Strays and NextAvailable are filled in by snapshot
-	strays   map[types.UID]*corev1.Pod
+	looked    bool
+	spec      Spec
+	selector  string // spec.Selector as text, to notice another
+	counts    Counts // its Unmatched and NextAvailable are filled in by snapshot
+	unmatched map[types.UID]*corev1.Pod
 	// maturing are ready entries that are not available yet, the first to become so on top. Entries that have been
 	// dropped or counted since are passed over.
 	maturing byReadiness
@@ -59,7 +59,7 @@ func (g *group) look(spec Spec) {
 		return
 	}
 	g.looked, g.spec, g.selector = true, spec, selector
-	g.tally, g.strays, g.maturing = Tally{}, map[types.UID]*corev1.Pod{}, nil
+	g.counts, g.unmatched, g.maturing = Counts{}, map[types.UID]*corev1.Pod{}, nil
 	for _, e := range g.entries {
 		g.classify(e)
 		g.count(e, 1)
@@ -82,19 +82,19 @@ func (g *group) classify(e *entry) {
 func (g *group) count(e *entry, by int32) {
 	switch {
 	case e.terminating && !e.stray:
-		g.tally.Terminating += by
+		g.counts.Terminating += by
 	case !e.active:
 	case e.stray:
 		if by > 0 {
-			g.strays[e.pod.UID] = e.pod
+			g.unmatched[e.pod.UID] = e.pod
 		} else {
-			delete(g.strays, e.pod.UID)
+			delete(g.unmatched, e.pod.UID)
 		}
 	default:
-		g.tally.Active += by
-		g.tally.Labelled += countIf(e.labelled, by)
-		g.tally.Ready += countIf(e.ready, by)
-		g.tally.Available += countIf(e.available, by)
+		g.counts.Active += by
+		g.counts.Labelled += countIf(e.labelled, by)
+		g.counts.Ready += countIf(e.ready, by)
+		g.counts.Available += countIf(e.available, by)
 	}
 }
 
@@ -107,22 +107,22 @@ func (g *group) mature(now time.Time) {
 				return
 			}
 			e.available = true
-			g.tally.Available++
+			g.counts.Available++
 		}
 		heap.Pop(&g.maturing)
 	}
 }
 
 // snapshot returns the figures; mature must have been called.
-func (g *group) snapshot() Tally {
-	tally := g.tally
-	for _, pod := range g.strays {
-		tally.Strays = append(tally.Strays, pod)
+func (g *group) snapshot() Counts {
+	counts := g.counts
+	for _, pod := range g.unmatched {
+		counts.Unmatched = append(counts.Unmatched, pod)
 	}
 	if len(g.maturing) > 0 {
-		tally.NextAvailable = g.maturing[0].readySince.Add(g.spec.MinReady)
+		counts.NextAvailable = g.maturing[0].readySince.Add(g.spec.MinReady)
 	}
-	return tally
+	return counts
 }
 
 func (g *group) countNodes(perNode map[string]int) {
@@ -144,7 +144,7 @@ func (g *group) ranked(perNode map[string]int) []rank.Pod {
 			e.ranked = &ranked
 		}
 		pod := *e.ranked
-		pod.Doubled = perNode[pod.Node]
+		pod.Colocated = perNode[pod.Node]
 		pods = append(pods, pod)
 	}
 	return pods

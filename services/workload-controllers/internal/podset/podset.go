@@ -2,7 +2,7 @@
 // the same in a set of three and in one of ten thousand. It is pure: Pods are handed in, time is given, nothing is
 // called.
 //
-//	Upsert, Delete ──> Index ──┬─ by owner: Group (tally, strays, Pods to rank)
+//	Upsert, Delete ──> Index ──┬─ by owner: Group (counts, unmatched, Pods to rank)
 //	                           └─ by namespace: Pods without a controller
 package podset
 
@@ -30,16 +30,16 @@ type Spec struct {
 	MinReady time.Duration
 }
 
-// Tally are an owner's Pods in figures. Pods that the selector does not match count only as Strays.
-type Tally struct {
+// Counts are an owner's Pods in figures. Pods that the selector does not match count only as Unmatched.
+type Counts struct {
 	// Active Pods have neither ended nor been told to.
 	Active int32
 	// Labelled, Ready and Available count among the active.
 	Labelled, Ready, Available int32
 	// Terminating Pods have been told to end and have not.
 	Terminating int32
-	// Strays are active Pods that the selector does not match, to be released.
-	Strays []*corev1.Pod
+	// Unmatched are active Pods that the selector does not match, to be released.
+	Unmatched []*corev1.Pod
 	// NextAvailable is when a ready Pod becomes available by the passing of time; zero when none will.
 	NextAvailable time.Time
 }
@@ -124,12 +124,12 @@ func (x *Index) Delete(pod *corev1.Pod) Change {
 }
 
 // Observe returns the figures of an owner's Pods at now.
-func (x *Index) Observe(owner types.UID, spec Spec, now time.Time) Tally {
+func (x *Index) Observe(owner types.UID, spec Spec, now time.Time) Counts {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	g := x.groups[owner]
 	if g == nil {
-		return Tally{}
+		return Counts{}
 	}
 	g.look(spec)
 	g.mature(now)
@@ -171,7 +171,7 @@ func (x *Index) Made(owner types.UID) []pace.Pod {
 	return pods
 }
 
-// Ranked returns the active Pods of an owner as the deletion order sees them. Doubled counts, for each, the active Pods
+// Ranked returns the active Pods of an owner as the deletion order sees them. Colocated counts, for each, the active Pods
 // on its node of all the siblings together.
 func (x *Index) Ranked(owner types.UID, siblings []types.UID) []rank.Pod {
 	x.mu.Lock()

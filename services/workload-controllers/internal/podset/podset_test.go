@@ -55,22 +55,22 @@ func TestObserve(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		pods []*corev1.Pod
-		want Tally
+		want Counts
 	}{
-		{"nothing", nil, Tally{}},
-		{"a new Pod", []*corev1.Pod{newPod("a", "o")}, Tally{Active: 1, Labelled: 1}},
+		{"nothing", nil, Counts{}},
+		{"a new Pod", []*corev1.Pod{newPod("a", "o")}, Counts{Active: 1, Labelled: 1}},
 		{"DEP-140 ready is available without a minimum", []*corev1.Pod{newPod("a", "o", readySince(start))},
-			Tally{Active: 1, Labelled: 1, Ready: 1, Available: 1}},
+			Counts{Active: 1, Labelled: 1, Ready: 1, Available: 1}},
 		{"DEP-041 terminating Pods are counted apart", []*corev1.Pod{newPod("a", "o", readySince(start), terminating)},
-			Tally{Terminating: 1}},
+			Counts{Terminating: 1}},
 		{"SAF-075 a Pod that is to be disrupted counts until its deletion begins",
-			[]*corev1.Pod{newPod("a", "o", readySince(start), disrupted)}, Tally{Active: 1, Labelled: 1, Ready: 1,
+			[]*corev1.Pod{newPod("a", "o", readySince(start), disrupted)}, Counts{Active: 1, Labelled: 1, Ready: 1,
 				Available: 1}},
 		{"DEP-153 ended Pods do not count", []*corev1.Pod{newPod("a", "o", failed),
-			newPod("b", "o", failed, terminating)}, Tally{}},
+			newPod("b", "o", failed, terminating)}, Counts{}},
 		{"DEP-152 without all labels of the template",
-			[]*corev1.Pod{newPod("a", "o", func(p *corev1.Pod) { delete(p.Labels, "v") })}, Tally{Active: 1}},
-		{"DEP-016 Pods of others do not count", []*corev1.Pod{newPod("a", "other"), newPod("b", "")}, Tally{}},
+			[]*corev1.Pod{newPod("a", "o", func(p *corev1.Pod) { delete(p.Labels, "v") })}, Counts{Active: 1}},
+		{"DEP-016 Pods of others do not count", []*corev1.Pod{newPod("a", "other"), newPod("b", "")}, Counts{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			x := NewIndex()
@@ -163,7 +163,7 @@ func TestRankedCountsNodesOfSiblings(t *testing.T) {
 	x.Observe("o", web, start)
 	got := map[string]int{}
 	for _, pod := range x.Ranked("o", []types.UID{"o", "sibling"}) {
-		got[pod.Name] = pod.Doubled
+		got[pod.Name] = pod.Colocated
 	}
 	if want := map[string]int{"a": 2, "b": 2, "g": 0}; !maps.Equal(got, want) { // DEP-179
 		t.Errorf("got %v, want %v", got, want)
@@ -220,8 +220,8 @@ func anyPod(random *rand.Rand, uid types.UID, now time.Time) *corev1.Pod {
 }
 
 // count is the slow, obvious way.
-func count(pods map[types.UID]*corev1.Pod, spec Spec, now time.Time) Tally {
-	var tally Tally
+func count(pods map[types.UID]*corev1.Pod, spec Spec, now time.Time) Counts {
+	var counts Counts
 	for _, pod := range pods {
 		owner := metav1.GetControllerOf(pod)
 		if owner == nil || owner.UID != "o" {
@@ -231,31 +231,31 @@ func count(pods map[types.UID]*corev1.Pod, spec Spec, now time.Time) Tally {
 		switch {
 		case !podview.IsActive(pod):
 			if matches && pod.DeletionTimestamp != nil && !podview.IsTerminal(pod) {
-				tally.Terminating++
+				counts.Terminating++
 			}
 			continue
 		case !matches:
-			tally.Strays = append(tally.Strays, pod)
+			counts.Unmatched = append(counts.Unmatched, pod)
 			continue
 		}
-		tally.Active++
+		counts.Active++
 		if labels.SelectorFromSet(spec.Template).Matches(labels.Set(pod.Labels)) {
-			tally.Labelled++
+			counts.Labelled++
 		}
 		if podview.IsReady(pod) {
-			tally.Ready++
+			counts.Ready++
 		}
 		if podview.IsAvailable(pod, spec.MinReady, now) {
-			tally.Available++
-		} else if at, ready := podview.AvailableAt(pod, spec.MinReady); ready && (tally.NextAvailable.IsZero() ||
-			at.Before(tally.NextAvailable)) {
-			tally.NextAvailable = at
+			counts.Available++
+		} else if at, ready := podview.AvailableAt(pod, spec.MinReady); ready && (counts.NextAvailable.IsZero() ||
+			at.Before(counts.NextAvailable)) {
+			counts.NextAvailable = at
 		}
 	}
-	return tally
+	return counts
 }
 
-func same(a, b Tally) bool {
+func same(a, b Counts) bool {
 	names := func(pods []*corev1.Pod) []string {
 		var names []string
 		for _, pod := range pods {
@@ -265,8 +265,8 @@ func same(a, b Tally) bool {
 		return names
 	}
 	return a.Active == b.Active && a.Labelled == b.Labelled && a.Ready == b.Ready && a.Available == b.Available &&
-		a.Terminating == b.Terminating && a.NextAvailable.Equal(b.NextAvailable) && slices.Equal(names(a.Strays),
-		names(b.Strays))
+		a.Terminating == b.Terminating && a.NextAvailable.Equal(b.NextAvailable) && slices.Equal(names(a.Unmatched),
+		names(b.Unmatched))
 }
 
 // One Pod's change and the look at the figures after it must not cost more in a large set.

@@ -32,11 +32,11 @@ type Pod struct {
 	Restarts int32
 	// Created is when the Pod was created.
 	Created time.Time
-	// Doubled is how many replicas the Pod's node has; the caller counts them.
-	Doubled int
+	// Colocated is how many replicas the Pod's node has; the caller counts them.
+	Colocated int
 }
 
-// Of reads a Pod. Doubled is left at 0.
+// Of reads a Pod. Colocated is left at 0.
 func Of(pod *corev1.Pod) Pod {
 	ranked := Pod{
 		Name: pod.Name, Namespace: pod.Namespace, UID: pod.UID, Node: pod.Spec.NodeName, Phase: pod.Status.Phase,
@@ -55,7 +55,7 @@ func First(pods []Pod, n int, now time.Time) []Pod {
 		return nil
 	}
 	// The heap keeps the n best so far with the last to go on top: most Pods of a large set cost one comparison.
-	chosen := &survivors{pods: make([]Pod, 0, n), now: now}
+	chosen := &worstFirst{pods: make([]Pod, 0, n), now: now}
 	for i := range pods {
 		if len(chosen.pods) < n {
 			heap.Push(chosen, pods[i])
@@ -75,7 +75,7 @@ func compare(a, b *Pod, now time.Time) int {
 	}
 	return cmp.Or(
 		cmp.Compare(a.Cost, b.Cost),
-		cmp.Compare(b.Doubled, a.Doubled),
+		cmp.Compare(b.Colocated, a.Colocated),
 		compareReadiness(a, b, now),
 		cmp.Compare(b.Restarts, a.Restarts),
 		cmp.Compare(ageBucket(a.Created, now), ageBucket(b.Created, now)),
@@ -148,17 +148,17 @@ func restarts(pod *corev1.Pod) int32 {
 	return highest
 }
 
-// survivors is a heap with the Pod that goes last on top.
-type survivors struct {
+// worstFirst is a heap with the Pod that goes last on top.
+type worstFirst struct {
 	pods []Pod
 	now  time.Time
 }
 
-func (s *survivors) Len() int           { return len(s.pods) }
-func (s *survivors) Less(i, j int) bool { return compare(&s.pods[i], &s.pods[j], s.now) > 0 }
-func (s *survivors) Swap(i, j int)      { s.pods[i], s.pods[j] = s.pods[j], s.pods[i] }
-func (s *survivors) Push(x any)         { s.pods = append(s.pods, x.(Pod)) }
-func (s *survivors) Pop() any {
+func (s *worstFirst) Len() int           { return len(s.pods) }
+func (s *worstFirst) Less(i, j int) bool { return compare(&s.pods[i], &s.pods[j], s.now) > 0 }
+func (s *worstFirst) Swap(i, j int)      { s.pods[i], s.pods[j] = s.pods[j], s.pods[i] }
+func (s *worstFirst) Push(x any)         { s.pods = append(s.pods, x.(Pod)) }
+func (s *worstFirst) Pop() any {
 	last := s.pods[len(s.pods)-1]
 	s.pods = s.pods[:len(s.pods)-1]
 	return last

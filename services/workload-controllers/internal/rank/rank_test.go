@@ -17,7 +17,7 @@ var now = time.Unix(1_700_000_000, 0)
 func serving(name string) Pod {
 	return Pod{
 		Name: name, UID: types.UID(name), Node: "a", Phase: corev1.PodRunning, Ready: true,
-		ReadySince: now.Add(-time.Hour), Created: now.Add(-time.Hour), Doubled: 1,
+		ReadySince: now.Add(-time.Hour), Created: now.Add(-time.Hour), Colocated: 1,
 	}
 }
 
@@ -38,9 +38,9 @@ func TestOrder(t *testing.T) {
 			func(p *Pod) { p.Cost = -100 }},
 		{"DEP-178 lower cost before higher", func(p *Pod) { p.Cost = 1 }, func(p *Pod) { p.Cost = 2 }},
 		{"DEP-182 negative cost before none", func(p *Pod) { p.Cost = -5 }, func(*Pod) {}},
-		{"DEP-178 cost before doubling", func(p *Pod) { p.Cost = -1 }, func(p *Pod) { p.Doubled = 9 }},
-		{"DEP-179 on a node with more replicas before one with fewer", func(p *Pod) { p.Doubled = 3 }, func(*Pod) {}},
-		{"DEP-179 doubling before readiness", func(p *Pod) { p.Doubled = 2 },
+		{"DEP-178 cost before co-location", func(p *Pod) { p.Cost = -1 }, func(p *Pod) { p.Colocated = 9 }},
+		{"DEP-179 on a node with more replicas before one with fewer", func(p *Pod) { p.Colocated = 3 }, func(*Pod) {}},
+		{"DEP-179 co-location before readiness", func(p *Pod) { p.Colocated = 2 },
 			func(p *Pod) { p.ReadySince = now.Add(-time.Second) }},
 		{"DEP-181 more recently ready first", func(p *Pod) { p.ReadySince = now.Add(-time.Minute) }, func(*Pod) {}},
 		{"DEP-181 more restarts first", func(p *Pod) { p.Restarts = 3 }, func(p *Pod) { p.Restarts = 1 }},
@@ -106,7 +106,7 @@ func anyPod(random *rand.Rand, i int) Pod {
 	pod.Phase = []corev1.PodPhase{corev1.PodPending, corev1.PodRunning, corev1.PodUnknown}[random.IntN(3)]
 	pod.Ready = random.IntN(2) == 0
 	pod.Cost = random.Int32N(3) - 1
-	pod.Doubled = random.IntN(3)
+	pod.Colocated = random.IntN(3)
 	pod.Restarts = random.Int32N(2)
 	pod.ReadySince = now.Add(-time.Duration(random.IntN(100)) * time.Second)
 	pod.Created = pod.ReadySince.Add(-time.Duration(random.IntN(100)) * time.Second)

@@ -107,7 +107,7 @@ func Annotations(deployment, current map[string]string, number int64) map[string
 }
 
 // RollbackAnnotations returns a Deployment's annotations after going back to a ReplicaSet's revision: the revision's
-// own, with the Deployment's bookkeeping kept.
+// own, with those about the Deployment itself kept.
 func RollbackAnnotations(deployment, set map[string]string) map[string]string {
 	annotations := map[string]string{}
 	for key, value := range set {

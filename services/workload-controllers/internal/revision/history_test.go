@@ -67,7 +67,7 @@ func TestAnnotations(t *testing.T) {
 		want                map[string]string
 	}{
 		{
-			name: "DEP-030 a new ReplicaSet gets the Deployment's annotations but the bookkeeping",
+			name: "DEP-030 a new ReplicaSet gets the Deployment's annotations but those about itself",
 			deployment: map[string]string{"team": "a", corev1.LastAppliedConfigAnnotation: "{}", Annotation: "7",
 				DesiredAnnotation: "9"},
 			number: 1, want: map[string]string{"team": "a", Annotation: "1"},

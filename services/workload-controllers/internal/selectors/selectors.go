@@ -37,15 +37,15 @@ func New() *Index {
 
 // Put takes in an object's selector. One that was taken in at this generation is not read again; one that cannot be
 // read matches nothing.
-func (x *Index) Put(o metav1.Object, selector *metav1.LabelSelector) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
+func (i *Index) Put(o metav1.Object, selector *metav1.LabelSelector) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
 	key := object{o.GetNamespace(), o.GetName()}
-	last, ok := x.entries[key]
+	last, ok := i.entries[key]
 	if ok && last.generation == o.GetGeneration() && last.generation != 0 && last.uid == o.GetUID() {
 		return
 	}
-	x.drop(key)
+	i.drop(key)
 	parsed, err := metav1.LabelSelectorAsSelector(selector)
 	if err != nil {
 		return
@@ -56,27 +56,27 @@ func (x *Index) Put(o metav1.Object, selector *metav1.LabelSelector) {
 		in.key = slices.Min(keys(selector.MatchLabels))
 		in.value = selector.MatchLabels[in.key]
 	}
-	if x.buckets[in] == nil {
-		x.buckets[in] = map[string]labels.Selector{}
+	if i.buckets[in] == nil {
+		i.buckets[in] = map[string]labels.Selector{}
 	}
-	x.buckets[in][key.name] = parsed
-	x.entries[key] = entry{uid: o.GetUID(), generation: o.GetGeneration(), in: in}
+	i.buckets[in][key.name] = parsed
+	i.entries[key] = entry{uid: o.GetUID(), generation: o.GetGeneration(), in: in}
 }
 
 // Remove forgets an object.
-func (x *Index) Remove(o metav1.Object) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.drop(object{o.GetNamespace(), o.GetName()})
+func (i *Index) Remove(o metav1.Object) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.drop(object{o.GetNamespace(), o.GetName()})
 }
 
 // Matching returns the names of the objects in the namespace whose selectors match, sorted.
-func (x *Index) Matching(namespace string, set labels.Set) []string {
-	x.mu.Lock()
-	defer x.mu.Unlock()
+func (i *Index) Matching(namespace string, set labels.Set) []string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
 	var names []string
 	look := func(in bucket) {
-		for name, selector := range x.buckets[in] {
+		for name, selector := range i.buckets[in] {
 			if selector.Matches(set) {
 				names = append(names, name)
 			}
@@ -90,15 +90,15 @@ func (x *Index) Matching(namespace string, set labels.Set) []string {
 	return names
 }
 
-func (x *Index) drop(key object) {
-	last, ok := x.entries[key]
+func (i *Index) drop(key object) {
+	last, ok := i.entries[key]
 	if !ok {
 		return
 	}
-	delete(x.entries, key)
-	delete(x.buckets[last.in], key.name)
-	if len(x.buckets[last.in]) == 0 {
-		delete(x.buckets, last.in)
+	delete(i.entries, key)
+	delete(i.buckets[last.in], key.name)
+	if len(i.buckets[last.in]) == 0 {
+		delete(i.buckets, last.in)
 	}
 }
 

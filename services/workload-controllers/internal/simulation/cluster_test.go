@@ -178,7 +178,7 @@ func (c *cluster) stepSet(uid types.UID) bool {
 		c.fail("selector: %v", err)
 	}
 	in := replicaset.Input{Now: c.now, ReplicaSet: set, Written: c.written[uid]}
-	in.Tally = c.index.Observe(uid, podset.Spec{Selector: selector, Template: set.Spec.Template.Labels,
+	in.Counts = c.index.Observe(uid, podset.Spec{Selector: selector, Template: set.Spec.Template.Labels,
 		MinReady: time.Duration(set.Spec.MinReadySeconds) * time.Second}, c.now)
 	in.Candidates, in.Made = c.index.Ranked(uid, slices.Collect(maps.Keys(c.sets))), c.index.Made(uid)
 	plan := replicaset.Decide(in)

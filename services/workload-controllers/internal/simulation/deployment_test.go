@@ -93,8 +93,8 @@ func TestBoundsHoldAtEveryStep(t *testing.T) {
 	}
 }
 
-// DEP-132, DEP-139: whatever users do and whichever Pods fail, when both have stopped the Deployment gets where it
-// shall be.
+// DEP-132, DEP-139: whatever users do and whichever Pods fail, when both have stopped the Deployment becomes what
+// its spec says.
 func TestItAlwaysEndsWell(t *testing.T) {
 	for seed := range uint64(100) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

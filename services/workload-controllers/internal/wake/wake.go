@@ -20,7 +20,7 @@ func Request(namespace, name string) reconcile.Request {
 	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}
 }
 
-// Self wakes up the object itself, after observe was told of it. Of one that is gone only forget is told.
+// Self wakes up the object itself, after observe was called with it. For one that is gone only forget is called.
 func Self[T client.Object](observe, forget func(T)) handler.TypedFuncs[T, reconcile.Request] {
 	return handler.TypedFuncs[T, reconcile.Request]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[T], q Queue) {

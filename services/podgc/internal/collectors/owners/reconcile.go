@@ -52,7 +52,7 @@ func (c *collector) Reconcile(ctx context.Context, uid types.UID) (reconcile.Res
 	return reconcile.Result{}, err
 }
 
-// snapshot gathers what is known of an object. Owners that are in the graph need no lookup.
+// snapshot reads what is known of an object. Owners that are in the graph need no lookup.
 func (c *collector) snapshot(uid types.UID) (Input, bool) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"keelson.dev/services/workload-controllers/internal/adopt"
 	"keelson.dev/services/workload-controllers/internal/claim"
 )
 
@@ -23,10 +22,10 @@ func (c *Controller) settle(ctx context.Context, in Input, plan Plan) error {
 	}
 	var errs []error
 	for _, set := range plan.Claims.Adopt {
-		errs = append(errs, c.patchOwner(ctx, in, set, adopt.TakePatch(claimant, set)))
+		errs = append(errs, c.patchOwner(ctx, in, set, claim.AdoptPatch(claimant, set)))
 	}
 	for _, set := range plan.Claims.Release {
-		errs = append(errs, c.patchOwner(ctx, in, set, adopt.ReleasePatch(claimant, set)))
+		errs = append(errs, c.patchOwner(ctx, in, set, claim.ReleasePatch(claimant, set)))
 	}
 	return errors.Join(errs...)
 }

@@ -10,7 +10,7 @@
 //	  decide_cleanup     the history limit
 //	  decide_progress    the condition Progressing and its deadline
 //	status.go            the status that goes with it (pure)
-//	events.go            what users are told (pure)
+//	events.go            the events that users see (pure)
 //	reconcile.go         observe, apply
 //	claim.go             adoption
 //	controller.go        what it reads and writes, and what wakes a Deployment up
@@ -90,7 +90,7 @@ func setup(s *controller.Setup, feed *podfeed.Feed, concurrent int) (controller.
 	if err != nil {
 		return nil, err
 	}
-	if err := built.Watch(source.Kind(s.Cache, &appsv1.Deployment{}, wake.Self(c.know, c.forget))); err != nil {
+	if err := built.Watch(source.Kind(s.Cache, &appsv1.Deployment{}, wake.Self(c.remember, c.forget))); err != nil {
 		return nil, fmt.Errorf("watching Deployments: %w", err)
 	}
 	if err := built.Watch(source.Kind(s.Cache, &appsv1.ReplicaSet{}, c.onReplicaSet())); err != nil {
@@ -135,7 +135,7 @@ func (c *Controller) wake(set *appsv1.ReplicaSet, q wake.Queue) {
 	}
 }
 
-func (c *Controller) know(d *appsv1.Deployment) { c.selectors.Put(d, d.Spec.Selector) }
+func (c *Controller) remember(d *appsv1.Deployment) { c.selectors.Put(d, d.Spec.Selector) }
 
 // forget drops what is remembered about a Deployment that is gone.
 func (c *Controller) forget(d *appsv1.Deployment) {

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"keelson.dev/kit/events"
-	"keelson.dev/services/workload-controllers/internal/adopt"
+	"keelson.dev/services/workload-controllers/internal/claim"
 	"keelson.dev/services/workload-controllers/internal/revision"
 )
 
@@ -32,7 +32,7 @@ type Input struct {
 type Plan struct {
 	// Claims are ReplicaSets to adopt or release. A plan that has some has nothing else: what the Deployment owns must
 	// be settled before anything follows from it.
-	Claims adopt.Claims[*appsv1.ReplicaSet]
+	Claims claim.Claims[*appsv1.ReplicaSet]
 	// Rollback, when set, changes the Deployment itself and is again the plan's only effect.
 	Rollback *Rollback
 	// Create is the ReplicaSet to make, or nil.
@@ -60,7 +60,7 @@ const (
 	ReasonUnhealthy     Reason = "Unhealthy"     // unavailable replicas of an old template go first
 	ReasonScale         Reason = "Scale"         // spec.replicas changed
 	ReasonRecreate      Reason = "Recreate"      // the old Pods have to go first
-	ReasonBookkeeping   Reason = "Bookkeeping"   // annotations or minReadySeconds follow the Deployment
+	ReasonCopied        Reason = "Copied"        // annotations or minReadySeconds follow the Deployment
 	ReasonHistoryLimit  Reason = "HistoryLimit"  // more old ReplicaSets than revisionHistoryLimit
 	ReasonRollback      Reason = "Rollback"      // asked for by annotation
 	ReasonRollbackMoot  Reason = "RollbackMoot"  // asked for, but to the present template
@@ -98,7 +98,7 @@ type Rollback struct {
 
 // Decide says what one pass over a Deployment has to do.
 func Decide(in Input) Plan {
-	claims := adopt.Decide(owner(in.Deployment), in.ReplicaSets)
+	claims := claim.Decide(owner(in.Deployment), in.ReplicaSets)
 	if !claims.Settled() {
 		return Plan{Claims: claims, Status: in.Deployment.Status}
 	}
@@ -109,7 +109,7 @@ func Decide(in Input) Plan {
 		}
 		if !r.isResuming() {
 			r.size()
-			r.keepBooks()
+			r.annotate()
 		}
 	}
 	return r.plan()
@@ -129,7 +129,7 @@ func (r *rollout) size() {
 	}
 }
 
-// rollout is the working state of one decision. The objects in it are only read; sizes and books change.
+// rollout is the working state of one decision. The objects in it are only read; sizes and annotations change.
 type rollout struct {
 	now        time.Time
 	deployment *appsv1.Deployment
@@ -147,12 +147,12 @@ type member struct {
 	// set is the object as it was observed; for one that is to be created, as it will be created.
 	set     *appsv1.ReplicaSet
 	created bool
-	// size is the number of replicas that it shall have, reason says why it differs from what it has.
+	// size is the number of replicas that it must have, reason says why it differs from what it has.
 	size   int32
 	reason Reason
-	// sized asks for the bookkeeping annotations even where the size stays.
+	// sized asks for the annotations about the size even where the size stays.
 	sized bool
-	// annotations and minReady are what it shall have.
+	// annotations and minReady are what it must have.
 	annotations map[string]string
 	minReady    int32
 }
@@ -198,9 +198,9 @@ func (r *rollout) total() int32 {
 }
 
 // available returns how many replicas serve for sure. A status may be from just before Pods were ended: no more are
-// left than were asked for, and no more will be than shall be.
+// left than were asked for, and no more will be than are to be.
 func (m *member) available() int32 {
-	return min(m.set.Status.AvailableReplicas, m.observed(), m.size)
+	return min(m.set.Status.AvailableReplicas, m.replicas(), m.size)
 }
 
 func (m *member) resize(size int32, reason Reason) {
@@ -210,19 +210,20 @@ func (m *member) resize(size int32, reason Reason) {
 	}
 }
 
-func (m *member) observed() int32 {
+// replicas is how many replicas the object asks for; one that is to be created has none yet.
+func (m *member) replicas() int32 {
 	if m.created {
 		return 0
 	}
 	return sizeOf(m.set)
 }
 
-func owner(deployment *appsv1.Deployment) adopt.Owner {
+func owner(deployment *appsv1.Deployment) claim.Owner {
 	selector, err := metav1.LabelSelectorAsSelector(deployment.Spec.Selector)
 	if err != nil {
 		selector = labels.Nothing() // the apiserver refuses such a selector
 	}
-	return adopt.Owner{
+	return claim.Owner{
 		Namespace: deployment.Namespace, Name: deployment.Name, UID: deployment.UID,
 		Kind: appsv1.SchemeGroupVersion.WithKind("Deployment"), Selector: selector,
 		Deleting: err != nil || deployment.DeletionTimestamp != nil,

@@ -97,11 +97,11 @@ func (r *rollout) hasProgressed(status *appsv1.DeploymentStatus) bool {
 		status.Replicas-status.UpdatedReplicas < last.Replicas-last.UpdatedReplicas {
 		return true
 	}
-	if r.current.size > r.current.observed() {
+	if r.current.size > r.current.replicas() {
 		return true
 	}
 	for _, m := range r.old {
-		if m.size < m.observed() {
+		if m.size < m.replicas() {
 			return true
 		}
 	}

@@ -48,7 +48,7 @@ func TestProgressing(t *testing.T) {
 			[]state{{1, 3, 3}, {2, 1, 1}}, "True " + reasonUpdated, 601 * time.Second},
 		{"DEP-122 complete", 3, 2, seen(progressed(reasonUpdated, time.Minute), 4, 3, 4, 4), nil,
 			[]state{{1, 0, 0}, {2, 3, 3}}, "True " + reasonAvailable, 0},
-		{"DEP-122 not while an old one shall have replicas", 3, 2, seen(progressed(reasonUpdated, time.Minute), 3, 3, 3,
+		{"DEP-122 not while an old one is to have replicas", 3, 2, seen(progressed(reasonUpdated, time.Minute), 3, 3, 3,
 			3), nil, []state{{1, 1, 0}, {2, 3, 3}}, "True " + reasonUpdated, 601 * time.Second},
 		{"DEP-132 complete after the deadline", 3, 2, seen(progressed(reasonTimedOut, time.Hour), 3, 3, 2, 2), nil,
 			[]state{{2, 3, 3}}, "True " + reasonAvailable, 0},

@@ -7,7 +7,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"keelson.dev/services/workload-controllers/internal/adopt"
+	"keelson.dev/services/workload-controllers/internal/claim"
 	"keelson.dev/services/workload-controllers/internal/revision"
 )
 
@@ -19,7 +19,7 @@ func (r *rollout) create(size int32) {
 	set := &appsv1.ReplicaSet{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: d.Name + "-" + hash, Namespace: d.Namespace, Labels: maps.Clone(template.Labels),
-			OwnerReferences: []metav1.OwnerReference{adopt.Reference(owner(d))},
+			OwnerReferences: []metav1.OwnerReference{claim.Reference(owner(d))},
 		},
 		Spec: appsv1.ReplicaSetSpec{
 			Selector: revision.SelectorWithHash(d.Spec.Selector, hash), Template: template,
@@ -30,14 +30,14 @@ func (r *rollout) create(size int32) {
 		minReady: d.Spec.MinReadySeconds}
 }
 
-// keepBooks gives the ReplicaSets the annotations that kubectl and the next pass read.
-func (r *rollout) keepBooks() {
+// annotate gives the ReplicaSets the annotations that kubectl and the next pass read.
+func (r *rollout) annotate() {
 	if r.current != nil && (!r.deployment.Spec.Paused || !r.isStarting()) {
 		r.current.annotations = revision.Annotations(r.deployment.Annotations, r.current.annotations, r.revision())
 		r.current.minReady = r.deployment.Spec.MinReadySeconds
 	}
 	for _, m := range r.all() {
-		if m.sized && (m.size > 0 || m.size != m.observed() || m.created) {
+		if m.sized && (m.size > 0 || m.size != m.replicas() || m.created) {
 			m.annotations = r.sized(m.annotations)
 		}
 	}
@@ -77,13 +77,13 @@ func (r *rollout) updates() []Update {
 		if m.created {
 			continue
 		}
-		resized := m.size != m.observed()
+		resized := m.size != m.replicas()
 		if !resized && m.minReady == m.set.Spec.MinReadySeconds && maps.Equal(m.annotations, m.set.Annotations) {
 			continue
 		}
 		to := m.set.DeepCopy()
 		to.Spec.Replicas, to.Spec.MinReadySeconds, to.Annotations = &m.size, m.minReady, m.annotations
-		reason := ReasonBookkeeping
+		reason := ReasonCopied
 		if resized {
 			reason = m.reason
 		}

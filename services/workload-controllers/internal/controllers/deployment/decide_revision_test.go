@@ -109,7 +109,7 @@ func TestRevisions(t *testing.T) {
 		d.Annotations["kubernetes.io/change-cause"] = "because"
 		plan := run(t, d, newSet(d, 1, 0, 0), newSet(d, 2, 3, 3))
 		if len(plan.Updates) != 1 || plan.Updates[0].From.UID != "rs-2" ||
-			plan.Updates[0].Reason != ReasonBookkeeping ||
+			plan.Updates[0].Reason != ReasonCopied ||
 			plan.Updates[0].To.Annotations["kubernetes.io/change-cause"] != "because" {
 			t.Errorf("updates %+v", plan.Updates)
 		}

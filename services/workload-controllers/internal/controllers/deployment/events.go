@@ -9,7 +9,7 @@ import (
 // eventSource is what users see as the origin of the events.
 const eventSource = "deployment-controller"
 
-// scaled tells that a ReplicaSet was told to change its size.
+// scaled says that the size of a ReplicaSet was changed.
 func scaled(name string, from, to int32) events.Event {
 	direction := "up"
 	if to < from {

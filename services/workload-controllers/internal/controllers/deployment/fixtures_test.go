@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"keelson.dev/services/workload-controllers/internal/adopt"
+	"keelson.dev/services/workload-controllers/internal/claim"
 	"keelson.dev/services/workload-controllers/internal/revision"
 )
 
@@ -100,7 +100,7 @@ func newSet(d *appsv1.Deployment, number int, size, available int32,
 			Generation:        1,
 			Labels:            map[string]string{"app": "web", revision.HashLabel: hash},
 			CreationTimestamp: metav1.NewTime(now.Add(time.Duration(number-100) * time.Hour)),
-			OwnerReferences:   []metav1.OwnerReference{adopt.Reference(owner(d))},
+			OwnerReferences:   []metav1.OwnerReference{claim.Reference(owner(d))},
 			Annotations: map[string]string{
 				revision.Annotation:        strconv.Itoa(number),
 				revision.DesiredAnnotation: fmt.Sprint(replicasOf(d)),

@@ -53,7 +53,7 @@ func (c *Controller) steps() *pass.Steps[*appsv1.Deployment, Input, Plan] {
 	}
 }
 
-// observe gathers the input of a decision. All of it is shared with the cache.
+// observe reads the input of a decision. All of it is shared with the cache.
 func (c *Controller) observe(deployment *appsv1.Deployment) Input {
 	in := Input{Now: c.now(), Deployment: deployment}
 	owned := c.sets.Owned(deployment.UID)

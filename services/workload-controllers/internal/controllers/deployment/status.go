@@ -13,7 +13,7 @@ import (
 	"keelson.dev/services/workload-controllers/internal/revision"
 )
 
-// plan writes down what the sizes and books have come to, and the status that goes with them.
+// plan writes down the sizes and annotations that were decided, and the status that goes with them.
 func (r *rollout) plan() Plan {
 	plan := Plan{Create: r.creation(), Updates: r.updates()}
 	status := r.counters()

@@ -78,7 +78,7 @@ func setup(s *controller.Setup, feed *podfeed.Feed, concurrent int) (controller.
 	if err != nil {
 		return nil, err
 	}
-	if err := built.Watch(source.Kind(s.Cache, &appsv1.ReplicaSet{}, wake.Self(c.know, c.forget))); err != nil {
+	if err := built.Watch(source.Kind(s.Cache, &appsv1.ReplicaSet{}, wake.Self(c.remember, c.forget))); err != nil {
 		return nil, fmt.Errorf("watching ReplicaSets: %w", err)
 	}
 	if err := built.Watch(&podfeed.Source{Feed: feed, Cache: s.Cache, Requests: c.onPod}); err != nil {
@@ -110,4 +110,4 @@ func (c *Controller) adopters(pod *corev1.Pod) []reconcile.Request {
 	return requests
 }
 
-func (c *Controller) know(set *appsv1.ReplicaSet) { c.selectors.Put(set, set.Spec.Selector) }
+func (c *Controller) remember(set *appsv1.ReplicaSet) { c.selectors.Put(set, set.Spec.Selector) }

@@ -18,8 +18,8 @@ const burst = 500
 type Input struct {
 	Now        time.Time
 	ReplicaSet *appsv1.ReplicaSet
-	// Tally are the Pods that carry the ReplicaSet's controller reference.
-	Tally podset.Tally
+	// Counts are the Pods that carry the ReplicaSet's controller reference.
+	Counts podset.Counts
 	// Orphans are the active Pods of the namespace that have no controller and that the selector matches.
 	Orphans []*corev1.Pod
 	// Candidates are the active Pods as the deletion order sees them. They are only needed when there is a surplus.
@@ -55,7 +55,7 @@ type Reason string
 
 // The reasons of a plan's effects.
 const (
-	ReasonSteady   Reason = "Steady"   // there are as many Pods as there shall be
+	ReasonSteady   Reason = "Steady"   // there are as many Pods as asked for
 	ReasonTooFew   Reason = "TooFew"   // Pods are missing
 	ReasonTooMany  Reason = "TooMany"  // Pods are in excess
 	ReasonFailing  Reason = "Failing"  // Pods are missing, but those made last have failed: the next ones have to wait
@@ -68,11 +68,11 @@ func Decide(in Input) Plan {
 	if in.ReplicaSet.DeletionTimestamp != nil {
 		return withStatus(in, Plan{Reason: ReasonDeleting})
 	}
-	if len(in.Orphans)+len(in.Tally.Strays) > 0 {
-		return Plan{Adopt: in.Orphans, Release: in.Tally.Strays, Reason: ReasonOwners, Status: in.ReplicaSet.Status}
+	if len(in.Orphans)+len(in.Counts.Unmatched) > 0 {
+		return Plan{Adopt: in.Orphans, Release: in.Counts.Unmatched, Reason: ReasonOwners, Status: in.ReplicaSet.Status}
 	}
 	plan := Plan{Reason: ReasonSteady}
-	switch surplus := surplus(in.ReplicaSet, in.Tally); {
+	switch surplus := surplus(in.ReplicaSet, in.Counts); {
 	case surplus < 0:
 		plan.Reason = ReasonTooFew
 		if plan.Create, plan.Wake = pace.Allow(in.Made, min(-surplus, burst), in.Now); plan.Create == 0 {
@@ -85,8 +85,8 @@ func Decide(in Input) Plan {
 }
 
 // surplus returns by how many the active Pods exceed spec.replicas; it is negative when Pods are missing.
-func surplus(set *appsv1.ReplicaSet, tally podset.Tally) int {
-	return int(tally.Active) - int(replicasOf(set))
+func surplus(set *appsv1.ReplicaSet, counts podset.Counts) int {
+	return int(counts.Active) - int(replicasOf(set))
 }
 
 func replicasOf(set *appsv1.ReplicaSet) int32 {

@@ -11,7 +11,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"keelson.dev/services/workload-controllers/internal/pace"
@@ -72,31 +71,31 @@ func TestDecide(t *testing.T) {
 	for _, c := range []struct {
 		name           string
 		set            *appsv1.ReplicaSet
-		tally          podset.Tally
+		counts         podset.Counts
 		orphans        []*corev1.Pod
 		create, delete int
 		reason         Reason
 	}{
-		{"DEP-146 none of three", newSet(3), podset.Tally{}, nil, 3, 0, ReasonTooFew},
-		{"DEP-146 SAF-024 three of three", newSet(3), podset.Tally{Active: 3}, nil, 0, 0, ReasonSteady},
-		{"DEP-153 one is missing", newSet(3), podset.Tally{Active: 2}, nil, 1, 0, ReasonTooFew},
+		{"DEP-146 none of three", newSet(3), podset.Counts{}, nil, 3, 0, ReasonTooFew},
+		{"DEP-146 SAF-024 three of three", newSet(3), podset.Counts{Active: 3}, nil, 0, 0, ReasonSteady},
+		{"DEP-153 one is missing", newSet(3), podset.Counts{Active: 2}, nil, 1, 0, ReasonTooFew},
 		{"DEP-154 SAF-174 one is terminating: it is replaced at once", newSet(3),
-			podset.Tally{Active: 2, Terminating: 1}, nil, 1, 0, ReasonTooFew},
-		{"DEP-161 two too many", newSet(3), podset.Tally{Active: 5}, nil, 0, 2, ReasonTooMany},
-		{"DEP-176 to nothing", newSet(0), podset.Tally{Active: 3}, nil, 0, 3, ReasonTooMany},
-		{"DEP-165 unset means one", newSet(0, func(s *appsv1.ReplicaSet) { s.Spec.Replicas = nil }), podset.Tally{},
+			podset.Counts{Active: 2, Terminating: 1}, nil, 1, 0, ReasonTooFew},
+		{"DEP-161 two too many", newSet(3), podset.Counts{Active: 5}, nil, 0, 2, ReasonTooMany},
+		{"DEP-176 to nothing", newSet(0), podset.Counts{Active: 3}, nil, 0, 3, ReasonTooMany},
+		{"DEP-165 unset means one", newSet(0, func(s *appsv1.ReplicaSet) { s.Spec.Replicas = nil }), podset.Counts{},
 			nil, 1, 0, ReasonTooFew},
-		{"DEP-157 a pass has a bound", newSet(501), podset.Tally{}, nil, 500, 0, ReasonTooFew},
-		{"the bound holds for deletions, too", newSet(0), podset.Tally{Active: 501}, nil, 0, 500, ReasonTooMany},
-		{"DEP-162 orphans are adopted before any Pod is made", newSet(3), podset.Tally{}, pod, 0, 0, ReasonOwners},
-		{"DEP-175 strays are released before any Pod is made", newSet(3), podset.Tally{Active: 2, Strays: pod}, nil, 0,
+		{"DEP-157 a pass has a bound", newSet(501), podset.Counts{}, nil, 500, 0, ReasonTooFew},
+		{"the bound holds for deletions, too", newSet(0), podset.Counts{Active: 501}, nil, 0, 500, ReasonTooMany},
+		{"DEP-162 orphans are adopted before any Pod is made", newSet(3), podset.Counts{}, pod, 0, 0, ReasonOwners},
+		{"DEP-175 Pods that no longer match are released before any Pod is made", newSet(3), podset.Counts{Active: 2, Unmatched: pod}, nil, 0,
 			0, ReasonOwners},
 		{"DEP-159 a ReplicaSet that is being deleted does nothing", newSet(3, deleting),
-			podset.Tally{Active: 1, Strays: pod}, pod, 0, 0, ReasonDeleting},
+			podset.Counts{Active: 1, Unmatched: pod}, pod, 0, 0, ReasonDeleting},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			plan := run(t, Input{Now: now, ReplicaSet: c.set, Tally: c.tally, Orphans: c.orphans,
-				Candidates: candidates(int(c.tally.Active))})
+			plan := run(t, Input{Now: now, ReplicaSet: c.set, Counts: c.counts, Orphans: c.orphans,
+				Candidates: candidates(int(c.counts.Active))})
 			if plan.Create != c.create || len(plan.Delete) != c.delete || plan.Reason != c.reason {
 				t.Errorf("create %d, delete %d, %s; want %d, %d, %s", plan.Create, len(plan.Delete), plan.Reason,
 					c.create, c.delete, c.reason)
@@ -107,7 +106,7 @@ func TestDecide(t *testing.T) {
 		})
 	}
 	t.Run("DEP-178 the lowest ranked go", func(t *testing.T) {
-		plan := run(t, Input{Now: now, ReplicaSet: newSet(3), Tally: podset.Tally{Active: 5},
+		plan := run(t, Input{Now: now, ReplicaSet: newSet(3), Counts: podset.Counts{Active: 5},
 			Candidates: candidates(5)})
 		if plan.Delete[0].Name != "4" || plan.Delete[1].Name != "3" {
 			t.Errorf("deletes %v", plan.Delete)
@@ -130,7 +129,7 @@ func TestFailingPodsAreReplacedSlowly(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			in := Input{
-				Now: now, ReplicaSet: newSet(9), Tally: podset.Tally{Active: 1, NextAvailable: now.Add(time.Minute)},
+				Now: now, ReplicaSet: newSet(9), Counts: podset.Counts{Active: 1, NextAvailable: now.Add(time.Minute)},
 				Made: []pace.Pod{{Created: now.Add(-c.failed), Phase: corev1.PodFailed}},
 			}
 			plan := run(t, in)
@@ -144,7 +143,7 @@ func TestFailingPodsAreReplacedSlowly(t *testing.T) {
 
 func TestPrototype(t *testing.T) {
 	set := newSet(3)
-	pod := prototype(set, owner(set, labels.Everything()))
+	pod := prototype(set)
 	if pod.GenerateName != "frontend-" || pod.Name != "" || pod.Namespace != "default" { // DEP-149, DEP-024
 		t.Errorf("name %q, generated from %q, in %q", pod.Name, pod.GenerateName, pod.Namespace)
 	}

@@ -19,7 +19,7 @@ func podDeleted(name string) events.Event {
 	return events.Normal("SuccessfulDelete", "Deleted pod: %s", name)
 }
 
-// scalingFailed tells why Pods could not be created or deleted; the message is the condition's, too.
+// scalingFailed says why Pods could not be created or deleted; the message is the condition's, too.
 func scalingFailed(reason, message string) events.Event {
 	return events.Warning(reason, "%s", message)
 }

@@ -18,7 +18,6 @@ import (
 
 	"keelson.dev/kit/events"
 	"keelson.dev/kit/pass"
-	"keelson.dev/services/workload-controllers/internal/adopt"
 	"keelson.dev/services/workload-controllers/internal/claim"
 	"keelson.dev/services/workload-controllers/internal/gate"
 	"keelson.dev/services/workload-controllers/internal/ownerindex"
@@ -28,8 +27,8 @@ import (
 	"keelson.dev/services/workload-controllers/internal/write"
 )
 
-// told is how many Pods of one pass are told of, which is what client-go's recorder lets through at once.
-const told = 25
+// maxEvents is how many events one pass records, which is what client-go's recorder lets through at once.
+const maxEvents = 25
 
 // recorder tells users what happened; events.Recorder is one.
 type recorder interface {
@@ -54,61 +53,54 @@ type Controller struct {
 	written map[types.UID]time.Time
 }
 
-// observed is the input of a decision, and the ReplicaSet as one that claims Pods.
-type observed struct {
-	Input
-	owner adopt.Owner
-}
-
 // steps are what a pass over a ReplicaSet consists of.
-func (c *Controller) steps() *pass.Steps[*appsv1.ReplicaSet, observed, Plan] {
-	return &pass.Steps[*appsv1.ReplicaSet, observed, Plan]{
+func (c *Controller) steps() *pass.Steps[*appsv1.ReplicaSet, Input, Plan] {
+	return &pass.Steps[*appsv1.ReplicaSet, Input, Plan]{
 		Reader: c.client, New: func() *appsv1.ReplicaSet { return &appsv1.ReplicaSet{} }, Gate: c.gate,
-		Observe: c.observe, Apply: c.apply,
-		Decide: func(in observed) Plan { return Decide(in.Input) },
-		After:  func(in observed, plan Plan) time.Duration { return pass.Until(plan.Wake, in.Now) },
+		Observe: c.observe, Decide: Decide, Apply: c.apply,
+		After: func(in Input, plan Plan) time.Duration { return pass.Until(plan.Wake, in.Now) },
 	}
 }
 
-// observe gathers the input of a decision.
-func (c *Controller) observe(_ context.Context, set *appsv1.ReplicaSet) (observed, bool, error) {
+// observe reads the input of a decision.
+func (c *Controller) observe(_ context.Context, set *appsv1.ReplicaSet) (Input, bool, error) {
 	selector, err := metav1.LabelSelectorAsSelector(set.Spec.Selector)
 	if err != nil {
 		err = fmt.Errorf("reading spec.selector of ReplicaSet %s/%s: %w", set.Namespace, set.Name, err)
-		return observed{}, false, reconcile.TerminalError(err)
+		return Input{}, false, reconcile.TerminalError(err)
 	}
 	now := c.now()
 	in := Input{Now: now, ReplicaSet: set, Written: c.lastWritten(set.UID)}
-	in.Tally = c.pods.Observe(set.UID, podset.Spec{
+	in.Counts = c.pods.Observe(set.UID, podset.Spec{
 		Selector: selector, Template: set.Spec.Template.Labels,
 		MinReady: time.Duration(set.Spec.MinReadySeconds) * time.Second,
 	}, now)
 	if set.DeletionTimestamp == nil {
 		in.Orphans = c.pods.Orphans(set.Namespace, selector)
 	}
-	switch surplus := surplus(set, in.Tally); {
+	switch surplus := surplus(set, in.Counts); {
 	case surplus > 0:
 		in.Candidates = c.pods.Ranked(set.UID, c.sets.Siblings(set))
 	case surplus < 0:
 		in.Made = c.pods.Made(set.UID)
 	}
-	return observed{in, owner(set, selector)}, true, nil
+	return in, true, nil
 }
 
 // apply carries out the plan in the order of its fields. What the pass came to is in the status even where it failed.
-func (c *Controller) apply(ctx context.Context, in observed, plan Plan) error {
+func (c *Controller) apply(ctx context.Context, in Input, plan Plan) error {
 	if plan.Reason == ReasonOwners {
-		return c.settle(ctx, plan, in.owner)
+		return c.settle(ctx, plan, owner(in.ReplicaSet))
 	}
 	failed := c.scale(ctx, in, plan)
 	if failed.err != nil {
 		c.recorder.Record(in.ReplicaSet, scalingFailed(failed.reason, failed.message()))
-		plan.Status, plan.WriteStatus = withFailure(in.Input, failed.reason, failed.message()), true
+		plan.Status, plan.WriteStatus = withFailure(in, failed.reason, failed.message()), true
 	}
 	if !plan.WriteStatus {
 		return failed.err
 	}
-	return errors.Join(failed.err, c.writeStatus(ctx, in.Input, plan.Status))
+	return errors.Join(failed.err, c.writeStatus(ctx, in, plan.Status))
 }
 
 // failure is why Pods could not be created or deleted. The zero value is success.
@@ -121,10 +113,10 @@ type failure struct {
 func (f failure) message() string { return fmt.Sprintf("Error %s: %v", f.doing, f.err) }
 
 // scale creates or deletes Pods.
-func (c *Controller) scale(ctx context.Context, in observed, plan Plan) failure {
+func (c *Controller) scale(ctx context.Context, in Input, plan Plan) failure {
 	if plan.Create > 0 {
-		alike := prototype(in.ReplicaSet, in.owner)
-		outcomes := c.ops.Create(ctx, in.owner.UID, plan.Create, func(int) *corev1.Pod { return alike })
+		alike := prototype(in.ReplicaSet)
+		outcomes := c.ops.Create(ctx, in.ReplicaSet.UID, plan.Create, func(int) *corev1.Pod { return alike })
 		c.record(in.ReplicaSet, outcomes, podCreated)
 		if err := podops.Failure(outcomes); err != nil && !apierrors.HasStatusCause(err,
 			corev1.NamespaceTerminatingCause) {
@@ -132,7 +124,7 @@ func (c *Controller) scale(ctx context.Context, in observed, plan Plan) failure 
 		}
 	}
 	if len(plan.Delete) > 0 {
-		outcomes := c.ops.Delete(ctx, in.owner.UID, plan.Delete)
+		outcomes := c.ops.Delete(ctx, in.ReplicaSet.UID, plan.Delete)
 		c.record(in.ReplicaSet, outcomes, podDeleted)
 		if err := podops.Failure(outcomes); err != nil {
 			return failure{reason: reasonFailedDelete, doing: "deleting", err: err}
@@ -141,10 +133,10 @@ func (c *Controller) scale(ctx context.Context, in observed, plan Plan) failure 
 	return failure{}
 }
 
-// record tells of the Pods of one pass, of the first told of them by name: beyond that the recorder drops a flood about
-// one object, and each event would only be work.
+// record records an event for each of the first maxEvents Pods of one pass: beyond that the recorder drops a flood
+// about one object, and each event would only be work.
 func (c *Controller) record(set *appsv1.ReplicaSet, outcomes []podops.Outcome, event func(string) events.Event) {
-	for _, outcome := range outcomes[:min(told, len(outcomes))] {
+	for _, outcome := range outcomes[:min(maxEvents, len(outcomes))] {
 		if outcome.Err == nil {
 			c.recorder.Record(set, event(outcome.Name))
 		}
@@ -152,7 +144,7 @@ func (c *Controller) record(set *appsv1.ReplicaSet, outcomes []podops.Outcome, e
 }
 
 // settle adopts and releases Pods.
-func (c *Controller) settle(ctx context.Context, plan Plan, owner adopt.Owner) error {
+func (c *Controller) settle(ctx context.Context, plan Plan, owner claim.Owner) error {
 	if len(plan.Adopt) > 0 {
 		if err := claim.Confirm(ctx, c.live, owner); err != nil {
 			return err
@@ -160,10 +152,10 @@ func (c *Controller) settle(ctx context.Context, plan Plan, owner adopt.Owner) e
 	}
 	var errs []error
 	for _, pod := range plan.Adopt {
-		errs = append(errs, claim.IgnoreGone(c.ops.PatchOwner(ctx, owner.UID, pod, adopt.TakePatch(owner, pod))))
+		errs = append(errs, claim.IgnoreGone(c.ops.PatchOwner(ctx, owner.UID, pod, claim.AdoptPatch(owner, pod))))
 	}
 	for _, pod := range plan.Release {
-		errs = append(errs, claim.IgnoreGone(c.ops.PatchOwner(ctx, owner.UID, pod, adopt.ReleasePatch(owner, pod))))
+		errs = append(errs, claim.IgnoreGone(c.ops.PatchOwner(ctx, owner.UID, pod, claim.ReleasePatch(owner, pod))))
 	}
 	return errors.Join(errs...)
 }

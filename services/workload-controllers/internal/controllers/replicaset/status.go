@@ -21,7 +21,7 @@ const (
 func withStatus(in Input, plan Plan) Plan {
 	plan.Status = figures(in)
 	removeCondition(&plan.Status, appsv1.ReplicaSetReplicaFailure)
-	plan.Wake = earliest(plan.Wake, in.Tally.NextAvailable)
+	plan.Wake = earliest(plan.Wake, in.Counts.NextAvailable)
 	if apiequality.Semantic.DeepEqual(plan.Status, in.ReplicaSet.Status) {
 		return plan
 	}
@@ -44,12 +44,12 @@ func earliest(a, b time.Time) time.Time {
 
 // figures returns the status as far as the Pods give it, with the conditions as they were.
 func figures(in Input) appsv1.ReplicaSetStatus {
-	terminating := in.Tally.Terminating
+	terminating := in.Counts.Terminating
 	return appsv1.ReplicaSetStatus{
-		Replicas:             in.Tally.Active,
-		FullyLabeledReplicas: in.Tally.Labelled,
-		ReadyReplicas:        in.Tally.Ready,
-		AvailableReplicas:    in.Tally.Available,
+		Replicas:             in.Counts.Active,
+		FullyLabeledReplicas: in.Counts.Labelled,
+		ReadyReplicas:        in.Counts.Ready,
+		AvailableReplicas:    in.Counts.Available,
 		TerminatingReplicas:  &terminating,
 		ObservedGeneration:   in.ReplicaSet.Generation,
 		Conditions:           slices.Clone(in.ReplicaSet.Status.Conditions),
@@ -78,7 +78,7 @@ func onlyFiguresDiffer(a, b appsv1.ReplicaSetStatus) bool {
 	return a.ObservedGeneration == b.ObservedGeneration && apiequality.Semantic.DeepEqual(a.Conditions, b.Conditions)
 }
 
-// isReached says whether the figures are where they shall be: nobody should have to wait to hear that.
+// isReached says whether the figures are those asked for: nobody should have to wait to hear that.
 func isReached(in Input, status appsv1.ReplicaSetStatus) bool {
 	replicas := replicasOf(in.ReplicaSet)
 	return status.Replicas == replicas && status.AvailableReplicas == replicas && *status.TerminatingReplicas == 0

@@ -4,27 +4,26 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 
-	"keelson.dev/services/workload-controllers/internal/adopt"
+	"keelson.dev/services/workload-controllers/internal/claim"
 )
 
-// owner returns the ReplicaSet as one that claims Pods.
-func owner(set *appsv1.ReplicaSet, selector labels.Selector) adopt.Owner {
-	return adopt.Owner{
+// owner returns the ReplicaSet as the Pods' controller. Which of them it claims is known from the index of Pods.
+func owner(set *appsv1.ReplicaSet) claim.Owner {
+	return claim.Owner{
 		Namespace: set.Namespace, Name: set.Name, UID: set.UID, Kind: appsv1.SchemeGroupVersion.WithKind("ReplicaSet"),
-		Selector: selector, Deleting: set.DeletionTimestamp != nil,
+		Deleting: set.DeletionTimestamp != nil,
 	}
 }
 
 // prototype returns what every Pod of the ReplicaSet is created from. It shares the template's maps and slices.
-func prototype(set *appsv1.ReplicaSet, owner adopt.Owner) *corev1.Pod {
+func prototype(set *appsv1.ReplicaSet) *corev1.Pod {
 	template := &set.Spec.Template
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			GenerateName: set.Name + "-", Namespace: set.Namespace,
 			Labels: template.Labels, Annotations: template.Annotations, Finalizers: template.Finalizers,
-			OwnerReferences: []metav1.OwnerReference{adopt.Reference(owner)},
+			OwnerReferences: []metav1.OwnerReference{claim.Reference(owner(set))},
 		},
 		Spec: template.Spec,
 	}

@@ -33,7 +33,7 @@ type Plan struct {
 	Create, Update *corev1.ConfigMap
 }
 
-// Decide says what one pass over a namespace has to do. An edited ConfigMap is healed; labels and annotations that
+// Decide says what one pass over a namespace has to do. An edited ConfigMap is restored; labels and annotations that
 // others set are left alone.
 func Decide(in Input) Plan {
 	if in.Namespace.DeletionTimestamp != nil || in.Namespace.Status.Phase == corev1.NamespaceTerminating {
@@ -53,11 +53,11 @@ func Decide(in Input) Plan {
 		in.ConfigMap.Annotations[descriptionAnnotation] == description {
 		return Plan{}
 	}
-	healed := in.ConfigMap.DeepCopy()
-	healed.Data, healed.BinaryData = data, nil
-	if healed.Annotations == nil {
-		healed.Annotations = map[string]string{}
+	restored := in.ConfigMap.DeepCopy()
+	restored.Data, restored.BinaryData = data, nil
+	if restored.Annotations == nil {
+		restored.Annotations = map[string]string{}
 	}
-	healed.Annotations[descriptionAnnotation] = description
-	return Plan{Update: healed}
+	restored.Annotations[descriptionAnnotation] = description
+	return Plan{Update: restored}
 }

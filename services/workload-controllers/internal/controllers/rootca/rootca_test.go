@@ -26,11 +26,11 @@ func TestDecide(t *testing.T) {
 		t.Fatalf("creates %+v", published)
 	}
 	for _, c := range []struct {
-		name string
-		edit func(*corev1.ConfigMap)
-		heal bool
+		name    string
+		edit    func(*corev1.ConfigMap)
+		restore bool
 	}{
-		{"as it shall be", func(*corev1.ConfigMap) {}, false},
+		{"as it must be", func(*corev1.ConfigMap) {}, false},
 		{"labels of others are left alone", func(m *corev1.ConfigMap) { m.Labels = map[string]string{"x": "y"} },
 			false},
 		{"another bundle", func(m *corev1.ConfigMap) { m.Data["ca.crt"] = "mine" }, true},
@@ -44,16 +44,16 @@ func TestDecide(t *testing.T) {
 			c.edit(found)
 			before := found.DeepCopy()
 			plan := Decide(Input{Namespace: active(), ConfigMap: found, RootCA: bundle})
-			if (plan.Update != nil) != c.heal || plan.Create != nil {
+			if (plan.Update != nil) != c.restore || plan.Create != nil {
 				t.Fatalf("plan %+v", plan)
 			}
 			if !reflect.DeepEqual(found, before) {
 				t.Error("the decision changed its input")
 			}
-			if c.heal {
+			if c.restore {
 				if again := Decide(Input{Namespace: active(), ConfigMap: plan.Update,
 					RootCA: bundle}); again != (Plan{}) {
-					t.Errorf("a healed one is healed again: %+v", again)
+					t.Errorf("a restored one is restored again: %+v", again)
 				}
 			}
 		})
@@ -65,7 +65,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-func TestReconcileCreatesAndHeals(t *testing.T) {
+func TestReconcileCreatesAndRestores(t *testing.T) {
 	api := fake.NewClientBuilder().WithObjects(active()).Build()
 	c := &Controller{client: api, published: api, rootCA: bundle}
 	request := reconcile.Request{NamespacedName: types.NamespacedName{Name: "team"}}

@@ -8,12 +8,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"keelson.dev/services/workload-controllers/internal/adopt"
 )
 
 // Confirm asks the server whether the owner still exists: one that is gone or going must not adopt.
-func Confirm(ctx context.Context, server client.Reader, owner adopt.Owner) error {
+func Confirm(ctx context.Context, server client.Reader, owner Owner) error {
 	live := &metav1.PartialObjectMetadata{}
 	live.SetGroupVersionKind(owner.Kind)
 	if err := server.Get(ctx, client.ObjectKey{Namespace: owner.Namespace, Name: owner.Name}, live); err != nil {

@@ -1,4 +1,4 @@
-package podgc
+package pods
 
 import (
 	"context"
@@ -59,7 +59,7 @@ func (c *collector) observe(ctx context.Context, now time.Time) (Input, error) {
 	for i := range nodes.Items {
 		in.Nodes[nodes.Items[i].Name] = &nodes.Items[i]
 	}
-	in.Pods = c.pods.concerned(in.Nodes, c.threshold)
+	in.Pods = c.pods.relevant(in.Nodes, c.threshold)
 	return in, nil
 }
 

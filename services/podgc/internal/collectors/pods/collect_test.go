@@ -1,4 +1,4 @@
-package podgc
+package pods
 
 import (
 	"context"

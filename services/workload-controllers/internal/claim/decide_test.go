@@ -1,4 +1,4 @@
-package adopt
+package claim
 
 import (
 	"reflect"
@@ -82,7 +82,7 @@ func TestDecide(t *testing.T) {
 func TestPatches(t *testing.T) {
 	p := pod(func(*corev1.Pod) {})
 	take := `{"metadata":{"ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"web","uid":"web-uid","controller":true,"blockOwnerDeletion":true}],"uid":"p-uid"}}`
-	if got := string(TakePatch(web, p)); got != take { // DEP-148
+	if got := string(AdoptPatch(web, p)); got != take { // DEP-148
 		t.Errorf("take = %s", got)
 	}
 	release := `{"metadata":{"ownerReferences":[{"$patch":"delete","uid":"web-uid"}],"uid":"p-uid"}}`

@@ -1,7 +1,7 @@
 // Package adopt says which objects a controller may count as its own: those that carry its controller reference, those
 // without an owner that its selector matches (to adopt), and those of its own that the selector no longer matches (to
 // release). It is pure: what it decides is carried out as patches.
-package adopt
+package claim
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"

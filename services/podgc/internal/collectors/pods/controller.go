@@ -1,4 +1,4 @@
-package podgc
+package pods
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 )
 
 // Name is the collector's.
-const Name = "podgc"
+const Name = "pods"
 
 // period is the time between two sweeps.
 const period = 20 * time.Second

@@ -1,6 +1,6 @@
-// Package podgc collects Pods that nobody else ends: those of a node that is gone, those being deleted that no node
+// Package pods collects Pods that nobody else ends: those of a node that is gone, those being deleted that no node
 // runs, and the oldest finished ones above a threshold. It alone of all collectors may force a deletion (SAF-161).
-package podgc
+package pods
 
 import (
 	"cmp"

@@ -1,4 +1,4 @@
-package podgc
+package pods
 
 import (
 	"fmt"
@@ -180,7 +180,7 @@ func TestNoLivePodOfAnExistingNodeIsTaken(t *testing.T) {
 }
 
 // The Pods that a sweep is given are all that it depends on, whatever came before. It never sees more than those.
-func TestDecidingOnTheConcernedIsDecidingOnAll(t *testing.T) {
+func TestDecidingOnTheRelevantIsDecidingOnAll(t *testing.T) {
 	for seed := range uint64(2000) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		in, x, there := anyInput(r), newIndex(), map[types.UID]*corev1.Pod{}
@@ -198,9 +198,9 @@ func TestDecidingOnTheConcernedIsDecidingOnAll(t *testing.T) {
 		}
 		in.Pods = slices.Collect(maps.Values(there))
 		some := in
-		some.Pods = x.concerned(in.Nodes, in.Threshold)
+		some.Pods = x.relevant(in.Nodes, in.Threshold)
 		if got, want := Decide(some), Decide(in); !reflect.DeepEqual(got, want) {
-			t.Fatalf("seed %d: %s of the concerned, %s of all", seed, summary(got), summary(want))
+			t.Fatalf("seed %d: %s of the relevant, %s of all", seed, summary(got), summary(want))
 		}
 		for _, p := range some.Pods {
 			if node := p.Spec.NodeName; (node == "" || in.Nodes[node] != nil) && !podview.IsTerminating(p) &&
@@ -211,7 +211,7 @@ func TestDecidingOnTheConcernedIsDecidingOnAll(t *testing.T) {
 		for uid := range there {
 			x.remove(uid)
 		}
-		if len(x.pods)+len(x.byNode)+len(x.leaving)+len(x.finished) != 0 {
+		if len(x.pods)+len(x.byNode)+len(x.terminating)+len(x.finished) != 0 {
 			t.Fatalf("seed %d: something is kept of nothing", seed)
 		}
 	}

@@ -1,4 +1,4 @@
-package adopt
+package claim
 
 import (
 	"encoding/json"
@@ -9,8 +9,8 @@ import (
 
 // The patches carry the UID of the object: the apiserver refuses them when the name belongs to another object by now.
 
-// TakePatch returns the strategic merge patch that makes an object the owner's.
-func TakePatch(owner Owner, object metav1.Object) []byte {
+// AdoptPatch returns the strategic merge patch that makes an object the owner's.
+func AdoptPatch(owner Owner, object metav1.Object) []byte {
 	return encode(object.GetUID(), Reference(owner))
 }
 
