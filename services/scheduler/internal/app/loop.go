@@ -23,7 +23,7 @@ const (
 	statusRetry = time.Second
 )
 
-// loop owns the Cycle: it alone calls it, with what others put into the inbox.
+// loop owns the Cycle: it alone calls it, with what others put into the incoming.
 type loop struct {
 	cycle    *cycle.Cycle
 	binder   *bind.Binder
@@ -35,9 +35,9 @@ type loop struct {
 
 	inFlight int
 
-	mu      sync.Mutex
-	inbox   []message
-	arrived chan struct{}
+	mu       sync.Mutex
+	incoming []message
+	arrived  chan struct{}
 }
 
 // message is a change of the API or a call that needs the Cycle.
@@ -68,7 +68,7 @@ func (l *loop) ask(ctx context.Context, f func()) error {
 
 func (l *loop) put(m message) {
 	l.mu.Lock()
-	l.inbox = append(l.inbox, m)
+	l.incoming = append(l.incoming, m)
 	l.mu.Unlock()
 	select {
 	case l.arrived <- struct{}{}:
@@ -102,8 +102,8 @@ func (l *loop) run(ctx context.Context) {
 // handle takes in everything that arrived and reports whether there was anything.
 func (l *loop) handle() bool {
 	l.mu.Lock()
-	batch := l.inbox
-	l.inbox = nil
+	batch := l.incoming
+	l.incoming = nil
 	l.mu.Unlock()
 	for _, m := range batch {
 		if m.call != nil {

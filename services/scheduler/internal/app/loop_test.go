@@ -319,9 +319,9 @@ func TestObserve(t *testing.T) {
 		}()
 		synctest.Wait()
 		var metric dto.Metric
-		if err := s.loop.metrics.waiting.WithLabelValues("parked").Write(&metric); err != nil ||
+		if err := s.loop.metrics.waiting.WithLabelValues("unschedulable").Write(&metric); err != nil ||
 			metric.GetGauge().GetValue() != 1 {
-			t.Errorf("parked is %v, %v", metric.GetGauge(), err)
+			t.Errorf("unschedulable is %v, %v", metric.GetGauge(), err)
 		}
 		cancel()
 		<-done

@@ -91,7 +91,7 @@ func (c *Class) Refusals(s *columns.State) []Reason {
 
 // Judge returns why the node cannot take one more Pod of the class, as it is or as it would be; nothing when it can.
 func (c *Class) Judge(s *columns.State, n columns.Node) []Reason {
-	var refused tally
+	var refused refusalCounts
 	refused.add(c.judge.node(s, n).refusal, 1)
 	return c.judge.reasons(refused)
 }
@@ -144,7 +144,7 @@ func (c *Class) bestPinned(s *columns.State) (Choice, bool) {
 
 func (c *Class) refusalsPinned(s *columns.State) []Reason {
 	var (
-		refused tally
+		refused refusalCounts
 		others  []Reason
 	)
 	candidates := c.candidates(s)

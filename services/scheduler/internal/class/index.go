@@ -11,7 +11,7 @@ type index struct {
 	seen     uint64 // the version of the State up to which it is right
 	nodes    []node // by slot
 	buckets  []heap // the feasible nodes, by traitsID
-	refused  tally
+	refused  refusalCounts
 	feasible int
 	tops     []candidate // of the last call of best, to be used again
 }
@@ -26,108 +26,108 @@ type node struct {
 func newIndex(j *judge) *index { return &index{judge: j} }
 
 // catchUp judges the nodes that changed since the last call, or all.
-func (x *index) catchUp(s *columns.State) {
+func (ix *index) catchUp(s *columns.State) {
 	version := s.Version()
-	if x.built && x.seen == version {
+	if ix.built && ix.seen == version {
 		return
 	}
-	for len(x.nodes) < s.Slots() {
-		x.nodes = append(x.nodes, node{})
+	for len(ix.nodes) < s.Slots() {
+		ix.nodes = append(ix.nodes, node{})
 	}
-	if !x.built || version-x.seen > uint64(s.Slots()) ||
-		!s.ChangedSince(x.seen, func(slot columns.Slot) { x.update(s, slot) }) {
-		x.rebuild(s)
+	if !ix.built || version-ix.seen > uint64(s.Slots()) ||
+		!s.ChangedSince(ix.seen, func(slot columns.Slot) { ix.update(s, slot) }) {
+		ix.rebuild(s)
 	}
-	x.built, x.seen = true, version
+	ix.built, ix.seen = true, version
 }
 
 // rebuild judges every node and orders each bucket once.
-func (x *index) rebuild(s *columns.State) {
-	clear(x.nodes)
-	clear(x.refused)
-	x.feasible, x.buckets = 0, nil
+func (ix *index) rebuild(s *columns.State) {
+	clear(ix.nodes)
+	clear(ix.refused)
+	ix.feasible, ix.buckets = 0, nil
 	for slot := range columns.Slot(s.Slots()) {
 		if !s.Known(slot) {
 			continue
 		}
-		v := x.judge.node(s, s.Node(slot))
+		v := ix.judge.node(s, s.Node(slot))
 		if v.refusal != 0 {
-			x.refuse(slot, v.refusal)
+			ix.refuse(slot, v.refusal)
 			continue
 		}
-		h := x.bucket(v.traits)
-		x.nodes[slot].bucket = int32(v.traits) + 1
+		h := ix.bucket(v.traits)
+		ix.nodes[slot].bucket = int32(v.traits) + 1
 		*h = append(*h, item{rank: v.rank, slot: slot})
-		x.feasible++
+		ix.feasible++
 	}
-	for i := range x.buckets {
-		x.buckets[i].order(x.nodes)
+	for i := range ix.buckets {
+		ix.buckets[i].order(ix.nodes)
 	}
 }
 
 // update judges one node anew.
-func (x *index) update(s *columns.State, slot columns.Slot) {
+func (ix *index) update(s *columns.State, slot columns.Slot) {
 	if !s.Known(slot) {
-		x.withdraw(slot)
+		ix.withdraw(slot)
 		return
 	}
-	v := x.judge.node(s, s.Node(slot))
-	n := &x.nodes[slot]
+	v := ix.judge.node(s, s.Node(slot))
+	n := &ix.nodes[slot]
 	switch {
 	case v.refusal == 0 && n.bucket == int32(v.traits)+1:
-		x.buckets[v.traits].change(x.nodes, n.at, v.rank)
+		ix.buckets[v.traits].change(ix.nodes, n.at, v.rank)
 		return
 	case v.refusal != 0 && v.refusal == n.refusal:
 		return
 	}
-	x.withdraw(slot)
-	x.place(slot, v)
+	ix.withdraw(slot)
+	ix.place(slot, v)
 }
 
 // place notes the verdict on a node that stands nowhere.
-func (x *index) place(slot columns.Slot, v verdict) {
+func (ix *index) place(slot columns.Slot, v verdict) {
 	if v.refusal != 0 {
-		x.refuse(slot, v.refusal)
+		ix.refuse(slot, v.refusal)
 		return
 	}
-	x.nodes[slot].bucket = int32(v.traits) + 1
-	x.bucket(v.traits).push(x.nodes, item{rank: v.rank, slot: slot})
-	x.feasible++
+	ix.nodes[slot].bucket = int32(v.traits) + 1
+	ix.bucket(v.traits).push(ix.nodes, item{rank: v.rank, slot: slot})
+	ix.feasible++
 }
 
-func (x *index) refuse(slot columns.Slot, id refusalID) {
-	x.nodes[slot].refusal = id
-	x.refused.add(id, 1)
+func (ix *index) refuse(slot columns.Slot, id refusalID) {
+	ix.nodes[slot].refusal = id
+	ix.refused.add(id, 1)
 }
 
 // withdraw takes a node out of where it stands.
-func (x *index) withdraw(slot columns.Slot) {
-	n := x.nodes[slot]
-	x.nodes[slot] = node{}
+func (ix *index) withdraw(slot columns.Slot) {
+	n := ix.nodes[slot]
+	ix.nodes[slot] = node{}
 	if n.bucket != 0 {
-		x.buckets[n.bucket-1].remove(x.nodes, n.at)
-		x.feasible--
+		ix.buckets[n.bucket-1].remove(ix.nodes, n.at)
+		ix.feasible--
 	}
-	x.refused.add(n.refusal, -1)
+	ix.refused.add(n.refusal, -1)
 }
 
 // bucket returns the heap of the feasible nodes of these traits.
-func (x *index) bucket(t traitsID) *heap {
-	for len(x.buckets) <= int(t) {
-		x.buckets = append(x.buckets, nil)
+func (ix *index) bucket(t traitsID) *heap {
+	for len(ix.buckets) <= int(t) {
+		ix.buckets = append(ix.buckets, nil)
 	}
-	return &x.buckets[t]
+	return &ix.buckets[t]
 }
 
 // best compares the tops of the buckets.
-func (x *index) best() (Choice, bool) {
-	x.tops = x.tops[:0]
-	for t, h := range x.buckets {
+func (ix *index) best() (Choice, bool) {
+	ix.tops = ix.tops[:0]
+	for t, h := range ix.buckets {
 		if len(h) > 0 {
-			x.tops = append(x.tops, candidate{traits: traitsID(t), item: h[0]})
+			ix.tops = append(ix.tops, candidate{traits: traitsID(t), item: h[0]})
 		}
 	}
-	choice, ok := x.judge.pick(x.tops)
-	choice.Feasible = x.feasible
+	choice, ok := ix.judge.pick(ix.tops)
+	choice.Feasible = ix.feasible
 	return choice, ok
 }

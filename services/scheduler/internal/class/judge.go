@@ -234,15 +234,15 @@ func (j *judge) reasons(counts []int, extra ...Reason) []Reason {
 	return out
 }
 
-// tally counts nodes by refusal.
-type tally []int
+// refusalCounts counts nodes by refusal.
+type refusalCounts []int
 
-func (t *tally) add(id refusalID, nodes int) {
+func (c *refusalCounts) add(id refusalID, nodes int) {
 	if id == 0 {
 		return
 	}
-	for len(*t) <= int(id) {
-		*t = append(*t, 0)
+	for len(*c) <= int(id) {
+		*c = append(*c, 0)
 	}
-	(*t)[id] += nodes
+	(*c)[id] += nodes
 }

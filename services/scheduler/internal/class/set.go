@@ -23,43 +23,43 @@ type Set struct {
 func NewSet() *Set { return &Set{byKey: map[string]*Class{}, room: maxEntries} }
 
 // Len returns the number of classes.
-func (t *Set) Len() int { return len(t.byKey) }
+func (s *Set) Len() int { return len(s.byKey) }
 
 // Join returns the class of the Pod. The Pod counts for it until Leave.
-func (t *Set) Join(profile *rules.Profile, pod rules.Pod) *Class {
+func (s *Set) Join(profile *rules.Profile, pod rules.Pod) *Class {
 	key := profile.Key(pod)
-	c := t.byKey[key]
+	c := s.byKey[key]
 	switch {
 	case c == nil:
-		c = t.add(profile, pod, key)
+		c = s.add(profile, pod, key)
 	case c.pods == 0:
-		t.idle--
+		s.idle--
 	}
 	c.pods++
 	return c
 }
 
 // Leave takes back one Join.
-func (t *Set) Leave(c *Class) {
+func (s *Set) Leave(c *Class) {
 	if c.pods--; c.pods > 0 {
 		return
 	}
-	t.idle++
+	s.idle++
 	if c.Pins() != nil {
-		t.forget(c)
+		s.forget(c)
 		return
 	}
-	if t.idle > maxIdle {
-		t.forget(t.oldest(func(c *Class) bool { return c.pods == 0 }))
+	if s.idle > maxIdle {
+		s.forget(s.oldest(func(c *Class) bool { return c.pods == 0 }))
 	}
 }
 
 // Touch notes that the class is asked, and makes room when the indexes have grown too large.
-func (t *Set) Touch(c *Class) {
-	t.asked++
-	c.asked = t.asked
-	for t.entries > t.room {
-		victim := t.oldest(func(other *Class) bool { return other.index != nil && other != c })
+func (s *Set) Touch(c *Class) {
+	s.asked++
+	c.asked = s.asked
+	for s.entries > s.room {
+		victim := s.oldest(func(other *Class) bool { return other.index != nil && other != c })
 		if victim == nil {
 			return
 		}
@@ -67,26 +67,26 @@ func (t *Set) Touch(c *Class) {
 	}
 }
 
-func (t *Set) add(profile *rules.Profile, pod rules.Pod, key string) *Class {
-	t.last++
-	c := &Class{ID: t.last, Pod: pod, key: key, judge: newJudge(profile.Make(pod)), set: t}
-	t.byKey[key] = c
+func (s *Set) add(profile *rules.Profile, pod rules.Pod, key string) *Class {
+	s.last++
+	c := &Class{ID: s.last, Pod: pod, key: key, judge: newJudge(profile.Make(pod)), set: s}
+	s.byKey[key] = c
 	return c
 }
 
-func (t *Set) forget(c *Class) {
+func (s *Set) forget(c *Class) {
 	if c == nil {
 		return
 	}
 	c.drop()
-	delete(t.byKey, c.key)
-	t.idle--
+	delete(s.byKey, c.key)
+	s.idle--
 }
 
 // oldest returns the class among those that was not asked for the longest time.
-func (t *Set) oldest(among func(*Class) bool) *Class {
+func (s *Set) oldest(among func(*Class) bool) *Class {
 	var oldest *Class
-	for _, c := range t.byKey {
+	for _, c := range s.byKey {
 		if among(c) && (oldest == nil || c.asked < oldest.asked) {
 			oldest = c
 		}

@@ -83,12 +83,12 @@ func (s *State) reshape(id *identity, n *corev1.Node) bool {
 }
 
 // describes reports whether the node has this shape.
-func (h *Shape) describes(n *corev1.Node) bool {
-	if h.Unschedulable != n.Spec.Unschedulable || len(h.Taints) != len(n.Spec.Taints) {
+func (s *Shape) describes(n *corev1.Node) bool {
+	if s.Unschedulable != n.Spec.Unschedulable || len(s.Taints) != len(n.Spec.Taints) {
 		return false
 	}
-	for i := range h.Taints {
-		if !sameTaint(&h.Taints[i], &n.Spec.Taints[i]) {
+	for i := range s.Taints {
+		if !sameTaint(&s.Taints[i], &n.Spec.Taints[i]) {
 			return false
 		}
 	}
@@ -98,49 +98,49 @@ func (h *Shape) describes(n *corev1.Node) bool {
 			own--
 			continue
 		}
-		if have, ok := h.Labels[key]; !ok || have != value {
+		if have, ok := s.Labels[key]; !ok || have != value {
 			return false
 		}
 	}
-	return own == len(h.Labels)
+	return own == len(s.Labels)
 }
 
 func sameTaint(a, b *corev1.Taint) bool {
 	return a.Key == b.Key && a.Value == b.Value && a.Effect == b.Effect
 }
 
-func (t *shapes) acquire(n *corev1.Node) ShapeID {
+func (s *shapes) acquire(n *corev1.Node) ShapeID {
 	key := shapeKey(n)
-	h := t.byKey[key]
-	if h == nil {
-		t.last++
-		h = &Shape{ID: t.last, Labels: make(map[string]string, len(n.Labels)), Unschedulable: n.Spec.Unschedulable,
+	shape := s.byKey[key]
+	if shape == nil {
+		s.last++
+		shape = &Shape{ID: s.last, Labels: make(map[string]string, len(n.Labels)), Unschedulable: n.Spec.Unschedulable,
 			key: key}
 		full := make(map[string]string, len(n.Labels))
 		for k, v := range n.Labels {
 			full[k] = v
 			if k != corev1.LabelHostname {
-				h.Labels[k] = v
+				shape.Labels[k] = v
 			}
 		}
 		for _, taint := range n.Spec.Taints {
-			h.Taints = append(h.Taints, corev1.Taint{Key: taint.Key, Value: taint.Value, Effect: taint.Effect})
+			shape.Taints = append(shape.Taints, corev1.Taint{Key: taint.Key, Value: taint.Value, Effect: taint.Effect})
 		}
-		h.scratch = &corev1.Node{
+		shape.scratch = &corev1.Node{
 			ObjectMeta: metav1.ObjectMeta{Labels: full},
-			Spec:       corev1.NodeSpec{Taints: h.Taints, Unschedulable: h.Unschedulable},
+			Spec:       corev1.NodeSpec{Taints: shape.Taints, Unschedulable: shape.Unschedulable},
 		}
-		t.byKey[key], t.byID[h.ID] = h, h
+		s.byKey[key], s.byID[shape.ID] = shape, shape
 	}
-	h.nodes++
-	return h.ID
+	shape.nodes++
+	return shape.ID
 }
 
-func (t *shapes) release(id ShapeID) {
-	h := t.byID[id]
-	if h.nodes--; h.nodes == 0 {
-		delete(t.byKey, h.key)
-		delete(t.byID, id)
+func (s *shapes) release(id ShapeID) {
+	shape := s.byID[id]
+	if shape.nodes--; shape.nodes == 0 {
+		delete(s.byKey, shape.key)
+		delete(s.byID, id)
 	}
 }
 

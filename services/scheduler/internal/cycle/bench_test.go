@@ -47,27 +47,27 @@ func benchPod(i, classes int) *corev1.Pod {
 }
 
 func benchCycle(nodes int) *cycle.Cycle {
-	c := config.Default()
-	y := cycle.New(cycle.Config{Profiles: c.Profiles, Backoff: c.Backoff, Seed: 1})
-	y.Lead(corev1.DefaultSchedulerName, true, time.Time{})
+	settings := config.Default()
+	c := cycle.New(cycle.Config{Profiles: settings.Profiles, Backoff: settings.Backoff, Seed: 1})
+	c.Lead(corev1.DefaultSchedulerName, true, time.Time{})
 	for i := range nodes {
-		y.SetNode(benchNode(i))
+		c.SetNode(benchNode(i))
 	}
-	return y
+	return c
 }
 
 // benchPlace measures everything that the Cycle does for a Pod: it is enqueued, decided upon, reserved, seen bound, and
 // for each one the oldest is deleted, so that the nodes stay as full as they are.
 func benchPlace(b *testing.B, nodes, classes int) {
-	y := benchCycle(nodes)
+	c := benchCycle(nodes)
 	fill := nodes * 15
 	if fill > 100_000 {
 		fill = 100_000
 	}
 	placed := make([]*corev1.Pod, 0, fill)
 	place := func(p *corev1.Pod) string {
-		y.SetPod(p, time.Time{})
-		v, ok := y.Next(time.Time{})
+		c.SetPod(p, time.Time{})
+		v, ok := c.Next(time.Time{})
 		if !ok || v.Node == "" {
 			b.Fatalf("pod %s was not placed: %s", p.Name, v.Message())
 		}
@@ -76,7 +76,7 @@ func benchPlace(b *testing.B, nodes, classes int) {
 	for i := range fill {
 		p := benchPod(i, classes)
 		p.Spec.NodeName = place(p)
-		y.SetPod(p, time.Time{})
+		c.SetPod(p, time.Time{})
 		placed = append(placed, p)
 	}
 	pods := make([]*corev1.Pod, 0, b.N)
@@ -87,8 +87,8 @@ func benchPlace(b *testing.B, nodes, classes int) {
 	b.ResetTimer()
 	for i, p := range pods {
 		p.Spec.NodeName = place(p)
-		y.SetPod(p, time.Time{})
-		y.RemovePod(placed[i%fill])
+		c.SetPod(p, time.Time{})
+		c.RemovePod(placed[i%fill])
 		placed[i%fill] = p
 	}
 }
@@ -109,7 +109,7 @@ func BenchmarkPlaceMixed(b *testing.B) {
 func BenchmarkRefuse(b *testing.B) {
 	for _, nodes := range []int{1_000, 100_000} {
 		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {
-			y := benchCycle(nodes)
+			c := benchCycle(nodes)
 			pods := make([]*corev1.Pod, b.N)
 			for i := range pods {
 				pods[i] = benchPod(i, 1)
@@ -117,8 +117,8 @@ func BenchmarkRefuse(b *testing.B) {
 			}
 			b.ResetTimer()
 			for _, p := range pods {
-				y.SetPod(p, time.Time{})
-				if v, ok := y.Next(time.Time{}); !ok || v.Node != "" {
+				c.SetPod(p, time.Time{})
+				if v, ok := c.Next(time.Time{}); !ok || v.Node != "" {
 					b.Fatal("a pod that fits nowhere was placed")
 				}
 			}
@@ -130,18 +130,18 @@ func BenchmarkRefuse(b *testing.B) {
 func BenchmarkUpdateNode(b *testing.B) {
 	for _, nodes := range []int{1_000, 5_000, 100_000} {
 		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {
-			y := benchCycle(nodes)
+			c := benchCycle(nodes)
 			changed := [2]*corev1.Node{benchNode(0), benchNode(0)}
 			changed[1].Spec.Unschedulable = true
 			i := 0
 			for b.Loop() {
-				y.SetNode(changed[i%2])
+				c.SetNode(changed[i%2])
 				p := benchPod(i, 1)
-				y.SetPod(p, time.Time{})
-				if v, ok := y.Next(time.Time{}); !ok || v.Node == "" {
+				c.SetPod(p, time.Time{})
+				if v, ok := c.Next(time.Time{}); !ok || v.Node == "" {
 					b.Fatal("not placed")
 				}
-				y.RemovePod(p)
+				c.RemovePod(p)
 				i++
 			}
 		})
@@ -155,14 +155,14 @@ func BenchmarkMemory(b *testing.B) {
 		var before, after runtime.MemStats
 		runtime.GC()
 		runtime.ReadMemStats(&before)
-		y := benchCycle(nodes)
-		y.SetPod(benchPod(0, 1), time.Time{})
-		if _, ok := y.Next(time.Time{}); !ok {
+		c := benchCycle(nodes)
+		c.SetPod(benchPod(0, 1), time.Time{})
+		if _, ok := c.Next(time.Time{}); !ok {
 			b.Fatal("nothing to decide")
 		}
 		runtime.GC()
 		runtime.ReadMemStats(&after)
 		b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/nodes, "B/node")
-		runtime.KeepAlive(y)
+		runtime.KeepAlive(c)
 	}
 }

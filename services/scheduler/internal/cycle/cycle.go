@@ -30,14 +30,14 @@ type Config struct {
 
 // Cycle holds all that decisions depend on. Make one with New.
 type Cycle struct {
-	profiles map[string]*rules.Profile
-	leading  map[string]bool
-	state    *columns.State
-	classes  *class.Set
-	queue    *queue.Queue
-	pods     map[types.UID]*pod // those of ours that have no node in the API
-	byName   map[types.NamespacedName]types.UID
-	parked   parked
+	profiles      map[string]*rules.Profile
+	leading       map[string]bool
+	state         *columns.State
+	classes       *class.Set
+	queue         *queue.Queue
+	pods          map[types.UID]*pod // those of ours that have no node in the API
+	byName        map[types.NamespacedName]types.UID
+	unschedulable unschedulable
 }
 
 // pod is a Pod that waits for a node, or for the API server to note the one that it was given.
@@ -52,64 +52,64 @@ type pod struct {
 }
 
 // New returns a Cycle that knows no node and no Pod, and leads no profile.
-func New(c Config) *Cycle {
-	y := &Cycle{
+func New(config Config) *Cycle {
+	c := &Cycle{
 		profiles: map[string]*rules.Profile{},
 		leading:  map[string]bool{},
-		state:    columns.New(c.Seed),
+		state:    columns.New(config.Seed),
 		classes:  class.NewSet(),
-		queue:    queue.New(c.Backoff),
+		queue:    queue.New(config.Backoff),
 		pods:     map[types.UID]*pod{},
 		byName:   map[types.NamespacedName]types.UID{},
-		parked: parked{
+		unschedulable: unschedulable{
 			anywhere: map[class.ID]*class.Class{},
 			pinned:   map[string]map[class.ID]*class.Class{},
 		},
 	}
-	for i := range c.Profiles {
-		y.profiles[c.Profiles[i].Name] = &c.Profiles[i]
+	for i := range config.Profiles {
+		c.profiles[config.Profiles[i].Name] = &config.Profiles[i]
 	}
-	return y
+	return c
 }
 
 // State returns the cluster as decisions see it. The caller must not change it.
-func (y *Cycle) State() *columns.State { return y.state }
+func (c *Cycle) State() *columns.State { return c.state }
 
 // SetNode notes a node that is new or changed.
-func (y *Cycle) SetNode(n *corev1.Node) { y.state.SetNode(n) }
+func (c *Cycle) SetNode(n *corev1.Node) { c.state.SetNode(n) }
 
 // RemoveNode notes that a node is gone.
-func (y *Cycle) RemoveNode(name string) { y.state.RemoveNode(name) }
+func (c *Cycle) RemoveNode(name string) { c.state.RemoveNode(name) }
 
 // SetPod notes a Pod that is new or changed. The object must not change afterwards.
-func (y *Cycle) SetPod(p *corev1.Pod, now time.Time) {
+func (c *Cycle) SetPod(p *corev1.Pod, now time.Time) {
 	switch {
 	case p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed:
-		y.RemovePod(p)
+		c.RemovePod(p)
 	case p.Spec.NodeName != "":
-		y.forget(p.UID)
-		y.state.SetPod(p.UID, p.Spec.NodeName, y.state.Usage(p))
+		c.forget(p.UID)
+		c.state.SetPod(p.UID, p.Spec.NodeName, c.state.Usage(p))
 	case p.DeletionTimestamp != nil:
-		y.RemovePod(p)
+		c.RemovePod(p)
 	default:
-		y.setPending(p, now)
+		c.setPending(p, now)
 	}
 }
 
 // RemovePod notes that a Pod is gone, or takes no room any more.
-func (y *Cycle) RemovePod(p *corev1.Pod) {
-	y.forget(p.UID)
-	y.state.RemovePod(p.UID)
+func (c *Cycle) RemovePod(p *corev1.Pod) {
+	c.forget(p.UID)
+	c.state.RemovePod(p.UID)
 }
 
 // Lead says whether this process decides for a profile. Pods of a profile that it does not lead are held.
-func (y *Cycle) Lead(profile string, leads bool, now time.Time) {
-	if y.leading[profile] == leads {
+func (c *Cycle) Lead(profile string, leads bool, now time.Time) {
+	if c.leading[profile] == leads {
 		return
 	}
-	y.leading[profile] = leads
+	c.leading[profile] = leads
 	var held []*pod
-	for _, p := range y.pods {
+	for _, p := range c.pods {
 		if p.profile.Name == profile && p.node == "" && !p.gated {
 			held = append(held, p)
 		}
@@ -117,9 +117,9 @@ func (y *Cycle) Lead(profile string, leads bool, now time.Time) {
 	slices.SortFunc(held, older)
 	for _, p := range held {
 		if leads {
-			y.queue.Add(&p.Entry, now)
+			c.queue.Add(&p.Entry, now)
 		} else {
-			y.queue.Remove(&p.Entry)
+			c.queue.Remove(&p.Entry)
 		}
 	}
 }
@@ -137,42 +137,42 @@ func older(a, b *pod) int {
 
 // Next decides for the most urgent Pod. A Pod that gets a node takes room there from now on, until the API shows it
 // bound or Failed says that it was not. It returns false when no Pod is to be tried now.
-func (y *Cycle) Next(now time.Time) (Verdict, bool) {
-	y.wakeGained(now)
-	e, ok := y.queue.Pop(now)
+func (c *Cycle) Next(now time.Time) (Verdict, bool) {
+	c.requeueGained(now)
+	e, ok := c.queue.Pop(now)
 	if !ok {
 		return Verdict{}, false
 	}
-	p := y.pods[e.UID]
-	v := y.decide(p)
+	p := c.pods[e.UID]
+	v := c.decide(p)
 	p.last = &v
 	if v.Node == "" {
-		y.park(p, now)
+		c.setUnschedulable(p, now)
 		return v, true
 	}
 	p.node = v.Node
-	y.state.SetPod(p.UID, v.Node, p.class.Pod.Usage)
-	y.wakeMore(p.class, now)
+	c.state.SetPod(p.UID, v.Node, p.class.Pod.Usage)
+	c.requeueMore(p.class, now)
 	return v, true
 }
 
 // Failed notes that a Pod could not be bound. It gives the room back, and the Pod is tried again after a delay.
-func (y *Cycle) Failed(uid types.UID, now time.Time) {
-	p := y.pods[uid]
+func (c *Cycle) Failed(uid types.UID, now time.Time) {
+	p := c.pods[uid]
 	if p == nil || p.node == "" {
 		return // seen bound, or deleted, meanwhile
 	}
 	p.node = ""
-	y.state.RemovePod(uid)
-	y.classify(p, p.object)
-	if !p.gated && y.leading[p.profile.Name] {
-		y.queue.Delay(&p.Entry, now)
+	c.state.RemovePod(uid)
+	c.classify(p, p.object)
+	if !p.gated && c.leading[p.profile.Name] {
+		c.queue.Delay(&p.Entry, now)
 	}
 }
 
 // Unschedulable returns the newest version of a Pod that found no node at the last try, and what its status should say.
-func (y *Cycle) Unschedulable(uid types.UID) (*corev1.Pod, corev1.PodCondition, bool) {
-	p := y.pods[uid]
+func (c *Cycle) Unschedulable(uid types.UID) (*corev1.Pod, corev1.PodCondition, bool) {
+	p := c.pods[uid]
 	if p == nil || p.node != "" || p.last == nil || p.last.Node != "" {
 		return nil, corev1.PodCondition{}, false
 	}
@@ -182,81 +182,81 @@ func (y *Cycle) Unschedulable(uid types.UID) (*corev1.Pod, corev1.PodCondition, 
 }
 
 // NextTime returns when Next may have something to decide though nothing happens; false when only events bring some.
-func (y *Cycle) NextTime(now time.Time) (time.Time, bool) { return y.queue.Next(now) }
+func (c *Cycle) NextTime(now time.Time) (time.Time, bool) { return c.queue.Next(now) }
 
 // setPending takes over a Pod that has no node.
-func (y *Cycle) setPending(o *corev1.Pod, now time.Time) {
-	profile := y.profiles[schedulerName(o)]
+func (c *Cycle) setPending(o *corev1.Pod, now time.Time) {
+	profile := c.profiles[schedulerName(o)]
 	if profile == nil {
 		return // another scheduler's
 	}
-	p := y.pods[o.UID]
+	p := c.pods[o.UID]
 	if p == nil {
-		if _, taken := y.state.PodNode(o.UID); taken {
+		if _, taken := c.state.PodNode(o.UID); taken {
 			return // an old event of a Pod that was seen bound
 		}
 		p = &pod{profile: profile}
 		p.UID = o.UID
-		y.pods[o.UID] = p
+		c.pods[o.UID] = p
 	}
-	y.byName[types.NamespacedName{Namespace: o.Namespace, Name: o.Name}] = o.UID
+	c.byName[types.NamespacedName{Namespace: o.Namespace, Name: o.Name}] = o.UID
 	if p.node != "" {
 		p.object = o
 		return // on its way; what it took stays reserved
 	}
-	y.enqueue(p, o, now)
+	c.enqueue(p, o, now)
 }
 
 // enqueue puts a Pod without a node where it belongs. A Pod that changed in what rules read is tried at once; any other
 // change leaves it where it is.
-func (y *Cycle) enqueue(p *pod, o *corev1.Pod, now time.Time) {
-	if y.classify(p, o) && !p.gated && y.leading[p.profile.Name] {
-		y.queue.Add(&p.Entry, now)
+func (c *Cycle) enqueue(p *pod, o *corev1.Pod, now time.Time) {
+	if c.classify(p, o) && !p.gated && c.leading[p.profile.Name] {
+		c.queue.Add(&p.Entry, now)
 	}
 }
 
 // classify takes over the newest version of a Pod without a node and reports whether it changed in what rules read.
 // Then it is nowhere in the queue.
-func (y *Cycle) classify(p *pod, o *corev1.Pod) bool {
-	c := y.classes.Join(p.profile, rules.PodOf(o, y.state.Usage(o)))
+func (c *Cycle) classify(p *pod, o *corev1.Pod) bool {
+	joined := c.classes.Join(p.profile, rules.PodOf(o, c.state.Usage(o)))
 	if p.class != nil {
-		y.classes.Leave(p.class)
+		c.classes.Leave(p.class)
 	}
 	gated := len(o.Spec.SchedulingGates) > 0
-	changed := p.class != c || p.gated != gated
+	changed := p.class != joined || p.gated != gated
 	if changed {
-		y.unpark(p)
+		c.dequeue(p)
 		p.last = nil
 	}
-	p.object, p.class, p.gated = o, c, gated
-	p.Class, p.Priority = c.ID, priority(o)
+	p.object, p.class, p.gated = o, joined, gated
+	p.Class, p.Priority = joined.ID, priority(o)
 	return changed
 }
 
 // forget drops a Pod that waits no longer.
-func (y *Cycle) forget(uid types.UID) {
-	p := y.pods[uid]
+func (c *Cycle) forget(uid types.UID) {
+	p := c.pods[uid]
 	if p == nil {
 		return
 	}
-	y.unpark(p)
-	y.classes.Leave(p.class)
-	delete(y.pods, uid)
+	c.dequeue(p)
+	c.classes.Leave(p.class)
+	delete(c.pods, uid)
 	name := types.NamespacedName{Namespace: p.object.Namespace, Name: p.object.Name}
-	if y.byName[name] == uid {
-		delete(y.byName, name)
+	if c.byName[name] == uid {
+		delete(c.byName, name)
 	}
 }
 
-func (y *Cycle) decide(p *pod) Verdict {
-	v := Verdict{Pod: p.object, Nodes: y.state.Nodes(), Attempt: p.Attempts + 1}
-	y.classes.Touch(p.class)
-	choice, ok := p.class.Best(y.state)
+func (c *Cycle) decide(p *pod) Verdict {
+	v := Verdict{Pod: p.object, Nodes: c.state.Nodes(), Attempt: p.Attempts + 1}
+	c.classes.Touch(p.class)
+	choice, ok := p.class.Best(c.state)
 	if !ok {
-		v.Reasons = p.class.Refusals(y.state)
+		v.Reasons = p.class.Refusals(c.state)
 		return v
 	}
-	v.Node, v.Score, v.Feasible = y.state.Name(choice.Slot), choice.Score, choice.Feasible
+	v.Node, v.Score, v.Feasible = c.state.Name(choice.Slot), choice.Score, choice.Feasible
 	return v
 }
 

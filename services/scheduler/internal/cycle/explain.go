@@ -30,8 +30,8 @@ type Fact struct {
 }
 
 // Explain says where a Pod without a node stands; false when it is none of ours, or has its node.
-func (y *Cycle) Explain(name types.NamespacedName) (Explanation, bool) {
-	p := y.pods[y.byName[name]]
+func (c *Cycle) Explain(name types.NamespacedName) (Explanation, bool) {
+	p := c.pods[c.byName[name]]
 	if p == nil {
 		return Explanation{}, false
 	}
@@ -56,7 +56,7 @@ func (y *Cycle) Explain(name types.NamespacedName) (Explanation, bool) {
 		out.Facts = append(out.Facts, Fact{Time: since, Reason: corev1.PodReasonUnschedulable,
 			Message: p.last.Message()})
 	}
-	out.Facts = append(out.Facts, y.explainNodes(p)...)
+	out.Facts = append(out.Facts, c.explainNodes(p)...)
 	return out, true
 }
 
@@ -66,7 +66,7 @@ func summary(place queue.Place, p *pod) string {
 		return "waits for its turn"
 	case queue.Backoff:
 		return "waits to be tried again"
-	case queue.Parked:
+	case queue.Unschedulable:
 		return "fits on no node: " + p.last.Message()
 	default:
 		return "another replica of the scheduler leads profile " + p.profile.Name
@@ -74,18 +74,18 @@ func summary(place queue.Place, p *pod) string {
 }
 
 // explainNodes says of each node, up to a number, what speaks against it now.
-func (y *Cycle) explainNodes(p *pod) []Fact {
+func (c *Cycle) explainNodes(p *pod) []Fact {
 	var facts []Fact
-	for slot := range columns.Slot(y.state.Slots()) {
-		if !y.state.Known(slot) {
+	for slot := range columns.Slot(c.state.Slots()) {
+		if !c.state.Known(slot) {
 			continue
 		}
 		if len(facts) == maxExplained {
 			return append(facts, Fact{Reason: "Node", Message: fmt.Sprintf("and %d more nodes",
-				y.state.Nodes()-maxExplained)})
+				c.state.Nodes()-maxExplained)})
 		}
 		texts := []string{}
-		for _, r := range p.class.Judge(y.state, y.state.Node(slot)) {
+		for _, r := range p.class.Judge(c.state, c.state.Node(slot)) {
 			texts = append(texts, r.Text)
 		}
 		verdict := "can take the Pod"
@@ -93,20 +93,20 @@ func (y *Cycle) explainNodes(p *pod) []Fact {
 			slices.Sort(texts)
 			verdict = strings.Join(texts, ", ")
 		}
-		facts = append(facts, Fact{Reason: "Node", Message: y.state.Name(slot) + ": " + verdict})
+		facts = append(facts, Fact{Reason: "Node", Message: c.state.Name(slot) + ": " + verdict})
 	}
 	return facts
 }
 
 // Depths returns how many Pods are in each place, and since when the first of them waits there.
-func (y *Cycle) Depths() map[queue.Place]Depth {
+func (c *Cycle) Depths() map[queue.Place]Depth {
 	out := map[queue.Place]Depth{}
-	for _, place := range []queue.Place{queue.Active, queue.Backoff, queue.Parked} {
-		n, oldest := y.queue.Depth(place)
+	for _, place := range []queue.Place{queue.Active, queue.Backoff, queue.Unschedulable} {
+		n, oldest := c.queue.Depth(place)
 		out[place] = Depth{Pods: n, Oldest: oldest}
 	}
 	held := Depth{}
-	for _, p := range y.pods {
+	for _, p := range c.pods {
 		if p.gated {
 			held.Pods++
 		}

@@ -30,12 +30,12 @@ type world struct {
 }
 
 func newWorld(t *testing.T, seed uint64) *world {
-	c := config.Default()
+	settings := config.Default()
 	w := &world{
 		t:       t,
 		gen:     &generator{Rand: rand.New(rand.NewPCG(seed, 1))},
 		now:     time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
-		fast:    cycle.New(cycle.Config{Profiles: c.Profiles, Backoff: c.Backoff, Seed: seed}),
+		fast:    cycle.New(cycle.Config{Profiles: settings.Profiles, Backoff: settings.Backoff, Seed: seed}),
 		slow:    newCluster(),
 		waiting: map[types.UID]*corev1.Pod{},
 		flying:  map[types.UID]*corev1.Pod{},
@@ -183,7 +183,7 @@ func (w *world) check(v cycle.Verdict) {
 func (w *world) checkNoneForgotten() {
 	w.t.Helper()
 	w.drain()
-	w.now = w.now.Add(time.Minute) // longer than any delay, shorter than queue.MaxParked
+	w.now = w.now.Add(time.Minute) // longer than any delay, shorter than queue.MaxUnschedulable
 	w.drain()
 	for _, uid := range sorted(w.waiting) {
 		if v := w.slow.Judge(w.waiting[uid]); len(v.Scores) > 0 {
@@ -191,14 +191,14 @@ func (w *world) checkNoneForgotten() {
 		}
 	}
 	depth := w.fast.Depths()
-	if n := depth[queue.Parked].Pods; n != len(w.waiting) {
-		w.t.Fatalf("%d Pods are parked, want %d", n, len(w.waiting))
+	if n := depth[queue.Unschedulable].Pods; n != len(w.waiting) {
+		w.t.Fatalf("%d Pods are unschedulable, want %d", n, len(w.waiting))
 	}
 }
 
 // The fast scheduler agrees with the slow, obvious one on feasible nodes, scores and reasons through random histories,
-// and an event wakes every parked Pod that it helps. SCH-030, SCH-031, SCH-032, SCH-033, SCH-138, SET-134, POD-229,
-// POD-230, SAF-091
+// and an event requeues every unschedulable Pod that it helps. SCH-030, SCH-031, SCH-032, SCH-033, SCH-138, SET-134,
+// POD-229, POD-230, SAF-091
 func TestAgreesWithReference(t *testing.T) {
 	for seed := range uint64(24) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -227,21 +227,21 @@ func TestAgreesWithReference(t *testing.T) {
 // The same history and seed give the same placements; another seed decides ties otherwise.
 func TestSeedDecidesTies(t *testing.T) {
 	place := func(seed uint64) []string {
-		c := config.Default()
-		y := cycle.New(cycle.Config{Profiles: c.Profiles, Backoff: c.Backoff, Seed: seed})
+		settings := config.Default()
+		c := cycle.New(cycle.Config{Profiles: settings.Profiles, Backoff: settings.Backoff, Seed: seed})
 		g := &generator{Rand: rand.New(rand.NewPCG(7, 7))}
-		y.Lead(corev1.DefaultSchedulerName, true, time.Time{})
+		c.Lead(corev1.DefaultSchedulerName, true, time.Time{})
 		for i := range 50 {
 			n := g.node(fmt.Sprintf("n%d", i))
 			n.Spec.Taints, n.Spec.Unschedulable = nil, false
-			y.SetNode(n)
+			c.SetNode(n)
 		}
 		var nodes []string
 		for range 100 {
 			p := g.pod()
 			p.Spec.Affinity, p.Spec.NodeSelector = nil, nil
-			y.SetPod(p, time.Time{})
-			if v, ok := y.Next(time.Time{}); ok {
+			c.SetPod(p, time.Time{})
+			if v, ok := c.Next(time.Time{}); ok {
 				nodes = append(nodes, v.Node)
 			}
 		}

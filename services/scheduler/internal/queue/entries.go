@@ -8,36 +8,36 @@ type entries struct {
 	list   []*Entry
 }
 
-func (h *entries) first() *Entry {
-	if len(h.list) == 0 {
+func (e *entries) first() *Entry {
+	if len(e.list) == 0 {
 		return nil
 	}
-	return h.list[0]
+	return e.list[0]
 }
 
-func (h *entries) push(e *Entry)   { heap.Push((*order)(h), e) }
-func (h *entries) remove(e *Entry) { heap.Remove((*order)(h), e.position) }
+func (e *entries) push(entry *Entry)   { heap.Push((*order)(e), entry) }
+func (e *entries) remove(entry *Entry) { heap.Remove((*order)(e), entry.position) }
 
 // order is the heap.Interface of entries.
 type order entries
 
-func (h *order) Len() int           { return len(h.list) }
-func (h *order) Less(i, j int) bool { return h.before(h.list[i], h.list[j]) }
+func (o *order) Len() int           { return len(o.list) }
+func (o *order) Less(i, j int) bool { return o.before(o.list[i], o.list[j]) }
 
-func (h *order) Swap(i, j int) {
-	h.list[i], h.list[j] = h.list[j], h.list[i]
-	h.list[i].position, h.list[j].position = i, j
+func (o *order) Swap(i, j int) {
+	o.list[i], o.list[j] = o.list[j], o.list[i]
+	o.list[i].position, o.list[j].position = i, j
 }
 
-func (h *order) Push(x any) {
+func (o *order) Push(x any) {
 	e := x.(*Entry)
-	e.position = len(h.list)
-	h.list = append(h.list, e)
+	e.position = len(o.list)
+	o.list = append(o.list, e)
 }
 
-func (h *order) Pop() any {
-	last := h.list[len(h.list)-1]
-	h.list[len(h.list)-1] = nil
-	h.list = h.list[:len(h.list)-1]
+func (o *order) Pop() any {
+	last := o.list[len(o.list)-1]
+	o.list[len(o.list)-1] = nil
+	o.list = o.list[:len(o.list)-1]
 	return last
 }

@@ -1,14 +1,14 @@
 // Package queue decides which Pod is tried next.
 //
-//	                 Pop                 Park                       Wake: a node can take one
-//	Add --> active ------> being tried ------> parked, by class ----------------+--> active
+//	                 Pop          AddUnschedulable                      Requeue: a node can take one
+//	Add --> active ------> being tried ------> unschedulable, by class ---------+--> active
 //	          ^                  |                                              |
 //	          |                  | Delay                                        v
 //	          +------------------+------------------> backoff <-- while its delay lasts
 //	                   delay over: Pop moves it
 //
-// Active Pods are ordered by priority, then by when they entered. A parked Pod waits until a node can take a Pod of its
-// class; how that is known is the caller's business. The package is pure: it has no clock.
+// Active Pods are ordered by priority, then by when they entered. An unschedulable Pod waits until a node can take a
+// Pod of its class; how that is known is the caller's business. The package is pure: it has no clock.
 package queue
 
 import (
@@ -21,21 +21,22 @@ import (
 	"keelson.dev/services/scheduler/internal/class"
 )
 
-// MaxParked is how long a Pod stays parked at most; then it is tried again even though nothing woke it.
-const MaxParked = 5 * time.Minute
+// MaxUnschedulable is how long a Pod stays unschedulable at most; then it is tried again even though nothing requeued
+// it.
+const MaxUnschedulable = 5 * time.Minute
 
-// maxWoken bounds how many Pods one Wake moves.
-const maxWoken = 64
+// maxRequeued bounds how many Pods one Requeue moves.
+const maxRequeued = 64
 
 // Place says where an Entry is.
 type Place string
 
 // The places.
 const (
-	Nowhere Place = "none"
-	Active  Place = "active"
-	Backoff Place = "backoff"
-	Parked  Place = "parked"
+	Nowhere       Place = "none"
+	Active        Place = "active"
+	Backoff       Place = "backoff"
+	Unschedulable Place = "unschedulable"
 )
 
 // Entry is a Pod that waits for a node.
@@ -63,21 +64,21 @@ func (e *Entry) Place() (place Place, since, retryAt time.Time) {
 
 // Queue holds the entries. Make one with New.
 type Queue struct {
-	policy  backoff.Policy
-	entered uint64
-	active  entries
-	backoff entries
-	parked  map[class.ID]*entries
-	flushAt time.Time
+	policy        backoff.Policy
+	entered       uint64
+	active        entries
+	backoff       entries
+	unschedulable map[class.ID]*entries
+	flushAt       time.Time
 }
 
 // New returns an empty Queue whose delays grow as the policy says.
 func New(policy backoff.Policy) *Queue {
 	return &Queue{
-		policy:  policy,
-		active:  entries{before: urgent},
-		backoff: entries{before: func(a, b *Entry) bool { return a.retryAt.Before(b.retryAt) }},
-		parked:  map[class.ID]*entries{},
+		policy:        policy,
+		active:        entries{before: urgent},
+		backoff:       entries{before: func(a, b *Entry) bool { return a.retryAt.Before(b.retryAt) }},
+		unschedulable: map[class.ID]*entries{},
 	}
 }
 
@@ -114,24 +115,24 @@ func (q *Queue) Delay(e *Entry, now time.Time) {
 	q.put(&q.backoff, e, Backoff, now)
 }
 
-// Park puts away an entry that fits on no node.
-func (q *Queue) Park(e *Entry, now time.Time) {
+// AddUnschedulable puts away an entry that fits on no node.
+func (q *Queue) AddUnschedulable(e *Entry, now time.Time) {
 	q.failed(e, now)
-	at := q.parked[e.Class]
+	at := q.unschedulable[e.Class]
 	if at == nil {
 		at = &entries{before: urgent}
-		q.parked[e.Class] = at
+		q.unschedulable[e.Class] = at
 	}
-	q.put(at, e, Parked, now)
+	q.put(at, e, Unschedulable, now)
 	if q.flushAt.IsZero() {
-		q.flushAt = now.Add(MaxParked)
+		q.flushAt = now.Add(MaxUnschedulable)
 	}
 }
 
-// Wake takes parked entries of the class out, the most urgent first, until one is active. Those whose delay lasts go to
-// backoff on the way. More are woken when the caller sees that a node can take yet another.
-func (q *Queue) Wake(id class.ID, now time.Time) {
-	for range maxWoken {
+// Requeue takes unschedulable entries of the class out, the most urgent first, until one is active. Those whose delay
+// lasts go to backoff on the way. More are requeued when the caller sees that a node can take yet another.
+func (q *Queue) Requeue(id class.ID, now time.Time) {
+	for range maxRequeued {
 		e := q.head(id)
 		if e == nil {
 			return
@@ -150,11 +151,11 @@ func (q *Queue) Remove(e *Entry) {
 		q.active.remove(e)
 	case Backoff:
 		q.backoff.remove(e)
-	case Parked:
-		at := q.parked[e.Class]
+	case Unschedulable:
+		at := q.unschedulable[e.Class]
 		at.remove(e)
 		if len(at.list) == 0 {
-			delete(q.parked, e.Class)
+			delete(q.unschedulable, e.Class)
 		}
 	}
 	e.place = Nowhere
@@ -172,8 +173,8 @@ func (q *Queue) Next(now time.Time) (time.Time, bool) {
 	return at, !at.IsZero()
 }
 
-// HasParked reports whether entries of the class are parked.
-func (q *Queue) HasParked(id class.ID) bool { return q.parked[id] != nil }
+// HasUnschedulable reports whether entries of the class are unschedulable.
+func (q *Queue) HasUnschedulable(id class.ID) bool { return q.unschedulable[id] != nil }
 
 // Depth returns how many entries are in a place and since when the one that came first waits there.
 func (q *Queue) Depth(p Place) (n int, oldest time.Time) {
@@ -190,8 +191,8 @@ func (q *Queue) Depth(p Place) (n int, oldest time.Time) {
 		see(q.active.list)
 	case Backoff:
 		see(q.backoff.list)
-	case Parked:
-		for _, at := range q.parked {
+	case Unschedulable:
+		for _, at := range q.unschedulable {
 			see(at.list)
 		}
 	}
@@ -205,7 +206,7 @@ func (q *Queue) failed(e *Entry, now time.Time) {
 }
 
 func (q *Queue) head(id class.ID) *Entry {
-	if at := q.parked[id]; at != nil {
+	if at := q.unschedulable[id]; at != nil {
 		return at.first()
 	}
 	return nil
@@ -228,7 +229,7 @@ func (q *Queue) put(at *entries, e *Entry, p Place, now time.Time) {
 	at.push(e)
 }
 
-// settle moves entries whose delay is over, and those that were parked for too long.
+// settle moves entries whose delay is over, and those that were unschedulable for too long.
 func (q *Queue) settle(now time.Time) {
 	for e := q.backoff.first(); e != nil && !now.Before(e.retryAt); e = q.backoff.first() {
 		q.Remove(e)
@@ -239,9 +240,9 @@ func (q *Queue) settle(now time.Time) {
 	}
 	var stale []*Entry
 	q.flushAt = time.Time{}
-	for _, at := range q.parked {
+	for _, at := range q.unschedulable {
 		for _, e := range at.list {
-			due := e.since.Add(MaxParked)
+			due := e.since.Add(MaxUnschedulable)
 			if !now.Before(due) {
 				stale = append(stale, e)
 			} else if q.flushAt.IsZero() || due.Before(q.flushAt) {

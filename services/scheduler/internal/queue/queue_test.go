@@ -102,12 +102,12 @@ func TestDelayLetsLowerPriorityPass(t *testing.T) {
 	}
 }
 
-func TestWake(t *testing.T) {
+func TestRequeue(t *testing.T) {
 	later := start.Add(time.Minute) // every delay is over
 	for name, test := range map[string]struct {
-		wake       class.ID
+		requeue    class.ID
 		at         time.Time
-		want, rest string // popped after Wake, and after a second one
+		want, rest string // popped after Requeue, and after a second one
 	}{
 		"SCH-026: the most urgent of the class, one at a time": {1, later, "b", "a"},
 		"SCH-032: no event of another class":                   {2, later, "", ""},
@@ -118,27 +118,27 @@ func TestWake(t *testing.T) {
 			for _, e := range []*Entry{entry("a", 0), entry("b", 5)} {
 				q.Add(e, start)
 				q.Pop(start)
-				q.Park(e, start)
+				q.AddUnschedulable(e, start)
 			}
-			q.Wake(test.wake, test.at)
+			q.Requeue(test.requeue, test.at)
 			if got := popAll(q, test.at); got != test.want {
-				t.Errorf("woke %q, want %q", got, test.want)
+				t.Errorf("requeued %q, want %q", got, test.want)
 			}
-			q.Wake(test.wake, test.at)
+			q.Requeue(test.requeue, test.at)
 			if got := popAll(q, test.at); got != test.rest {
-				t.Errorf("then woke %q, want %q", got, test.rest)
+				t.Errorf("then requeued %q, want %q", got, test.rest)
 			}
 		})
 	}
 }
 
-// A parked Pod is tried again after five minutes though nothing woke it. SCH-032
-func TestParkedIsNotForever(t *testing.T) {
+// An unschedulable Pod is tried again after five minutes though nothing requeued it. SCH-032
+func TestUnschedulableIsNotForever(t *testing.T) {
 	q := newQueue()
 	e := entry("a", 0)
 	q.Add(e, start)
 	q.Pop(start)
-	q.Park(e, start)
+	q.AddUnschedulable(e, start)
 	const longest = 5 * time.Minute
 	if got := popAll(q, start.Add(longest-1)); got != "" {
 		t.Errorf("popped %q too soon", got)
@@ -151,17 +151,17 @@ func TestParkedIsNotForever(t *testing.T) {
 	}
 }
 
-// Each parked Pod has its own five minutes, also when it was parked after others and is less urgent than they are.
-func TestEachParkedPodHasItsTime(t *testing.T) {
+// Each unschedulable Pod has its own five minutes, also when it failed after others and is less urgent than they are.
+func TestEachUnschedulablePodHasItsTime(t *testing.T) {
 	q := newQueue()
-	parkAt := func(e *Entry, at time.Time) {
+	failAt := func(e *Entry, at time.Time) {
 		q.Add(e, at)
 		q.Remove(e)
-		q.Park(e, at)
+		q.AddUnschedulable(e, at)
 	}
-	parkAt(entry("a", 1), start)
-	parkAt(entry("b", 0), start.Add(time.Minute))
-	parkAt(entry("c", 5), start.Add(2*time.Minute))
+	failAt(entry("a", 1), start)
+	failAt(entry("b", 0), start.Add(time.Minute))
+	failAt(entry("c", 5), start.Add(2*time.Minute))
 	for _, test := range []struct {
 		at   time.Duration
 		want string
@@ -183,25 +183,25 @@ func TestEachParkedPodHasItsTime(t *testing.T) {
 	}
 }
 
-// The next time is the first of the delays and of the parked Pods' longest times.
+// The next time is the first of the delays and of the unschedulable Pods' longest times.
 func TestNext(t *testing.T) {
 	q := newQueue()
 	if at, ok := q.Next(start); ok {
 		t.Errorf("an empty queue has something to do at %s", at)
 	}
-	parked, delayed, active := entry("p", 0), entry("d", 0), entry("a", 0)
-	q.Park(parked, start)
+	unschedulable, delayed, active := entry("p", 0), entry("d", 0), entry("a", 0)
+	q.AddUnschedulable(unschedulable, start)
 	if at, _ := q.Next(start); !at.Equal(start.Add(5 * time.Minute)) {
-		t.Errorf("with a parked Pod next at %s", at)
+		t.Errorf("with an unschedulable Pod next at %s", at)
 	}
 	q.Delay(delayed, start)
 	if at, _ := q.Next(start); !at.Equal(start.Add(time.Second)) {
 		t.Errorf("with a delayed Pod next at %s", at)
 	}
-	delayed.Attempts = 60 // the greatest delay is ten seconds, longer than the rest of the parked Pod's time
+	delayed.Attempts = 60 // the greatest delay is ten seconds, longer than the rest of the unschedulable Pod's time
 	q.Delay(delayed, start.Add(295*time.Second))
 	if at, _ := q.Next(start.Add(295 * time.Second)); !at.Equal(start.Add(5 * time.Minute)) {
-		t.Errorf("with a Pod delayed beyond the parked one's time next at %s", at)
+		t.Errorf("with a Pod delayed beyond the unschedulable one's time next at %s", at)
 	}
 	q.Add(active, start)
 	if at, _ := q.Next(start); !at.Equal(start) {
@@ -209,20 +209,20 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// One Wake moves Pods whose delay lasts aside, at most 64 of them, and goes on until one is active.
-func TestWakePassesThoseThatAreDelayed(t *testing.T) {
+// One Requeue moves Pods whose delay lasts aside, at most 64 of them, and goes on until one is active.
+func TestRequeuePassesThoseThatAreDelayed(t *testing.T) {
 	q := newQueue()
 	for i := range 70 {
-		q.Park(entry("late", int32(100-i)), start)
+		q.AddUnschedulable(entry("late", int32(100-i)), start)
 	}
-	q.Wake(1, start)
+	q.Requeue(1, start)
 	if n, _ := q.Depth(Backoff); n != 64 {
 		t.Errorf("%d Pods were moved, want 64", n)
 	}
-	if n, _ := q.Depth(Parked); n != 6 {
-		t.Errorf("%d Pods are parked still, want 6", n)
+	if n, _ := q.Depth(Unschedulable); n != 6 {
+		t.Errorf("%d Pods are unschedulable still, want 6", n)
 	}
-	q.Wake(1, start.Add(time.Minute))
+	q.Requeue(1, start.Add(time.Minute))
 	if n, _ := q.Depth(Active); n != 1 {
 		t.Errorf("%d Pods are active, want the one whose delay is over", n)
 	}
@@ -240,10 +240,10 @@ func TestDepthTellsTheOldest(t *testing.T) {
 	for i, at := range []time.Duration{2, 1, 3} {
 		e := entry("p", 0)
 		e.Class = class.ID(i + 1)
-		q.Park(e, start.Add(at*time.Second))
+		q.AddUnschedulable(e, start.Add(at*time.Second))
 	}
-	if n, oldest := q.Depth(Parked); n != 3 || !oldest.Equal(start.Add(time.Second)) {
-		t.Errorf("%d are parked, the oldest since %s", n, oldest)
+	if n, oldest := q.Depth(Unschedulable); n != 3 || !oldest.Equal(start.Add(time.Second)) {
+		t.Errorf("%d are unschedulable, the oldest since %s", n, oldest)
 	}
 	if n, oldest := q.Depth("elsewhere"); n != 0 || !oldest.IsZero() {
 		t.Errorf("%d wait nowhere, the oldest since %s", n, oldest)
@@ -259,7 +259,7 @@ func TestAddAgain(t *testing.T) {
 	}
 	q.Add(e, start)
 	q.Add(other, start)
-	q.Park(e, start)
+	q.AddUnschedulable(e, start)
 	q.Add(e, start.Add(time.Second))
 	if place, since, retryAt := e.Place(); place != Active || !since.Equal(start.Add(time.Second)) ||
 		!retryAt.IsZero() || e.Attempts != 0 {
@@ -275,15 +275,15 @@ func TestAddAgain(t *testing.T) {
 
 func TestRemoveAndDepth(t *testing.T) {
 	q := newQueue()
-	active, delayed, parked := entry("a", 0), entry("d", 0), entry("p", 0)
-	for _, e := range []*Entry{delayed, parked, active} {
+	active, delayed, unschedulable := entry("a", 0), entry("d", 0), entry("p", 0)
+	for _, e := range []*Entry{delayed, unschedulable, active} {
 		q.Add(e, start)
 	}
 	q.Remove(delayed)
 	q.Delay(delayed, start)
-	q.Remove(parked)
-	q.Park(parked, start)
-	for place, e := range map[Place]*Entry{Active: active, Backoff: delayed, Parked: parked} {
+	q.Remove(unschedulable)
+	q.AddUnschedulable(unschedulable, start)
+	for place, e := range map[Place]*Entry{Active: active, Backoff: delayed, Unschedulable: unschedulable} {
 		if n, oldest := q.Depth(place); n != 1 || !oldest.Equal(start) {
 			t.Errorf("%s holds %d since %s, want 1 since %s", place, n, oldest, start)
 		}
@@ -295,8 +295,8 @@ func TestRemoveAndDepth(t *testing.T) {
 			t.Errorf("%s holds %d after Remove", place, n)
 		}
 	}
-	if q.HasParked(1) {
-		t.Error("the class still has parked Pods")
+	if q.HasUnschedulable(1) {
+		t.Error("the class still has unschedulable Pods")
 	}
 	if got := popAll(q, start.Add(time.Hour)); got != "" {
 		t.Errorf("popped %q after Remove", got)

@@ -1,0 +1,117 @@
+package cycle
+
+import (
+	"slices"
+	"time"
+
+	"keelson.dev/services/scheduler/internal/class"
+	"keelson.dev/services/scheduler/internal/columns"
+	"keelson.dev/services/scheduler/internal/queue"
+)
+
+// Which event requeues which unschedulable Pod: one after which some node can take a Pod of its class. So it is not the
+// kind of the event that counts (a node added, enlarged, relabelled, untainted or uncordoned; a Pod gone, finished, or
+// not bound after all) but whether the node that it concerns passes the filters now. Only as many Pods are requeued as
+// get a node, the most urgent first: one, and the next when that one was placed and a node can take yet another.
+
+// unschedulable is the classes of unschedulable Pods. Classes whose Pods have left the queue by another way go at the
+// next look.
+type unschedulable struct {
+	// anywhere is the classes that may go to any node.
+	anywhere map[class.ID]*class.Class
+	// pinned is the classes that confine themselves by name, by the names and hostnames. Nothing but an event of such a
+	// node can help them.
+	pinned map[string]map[class.ID]*class.Class
+	// left is set when a Pod left the queue that may have been requeued in place of another.
+	left bool
+}
+
+// setUnschedulable puts away a Pod that no node can take.
+func (c *Cycle) setUnschedulable(p *pod, now time.Time) {
+	c.queue.AddUnschedulable(&p.Entry, now)
+	names := pinNames(p.class)
+	if names == nil {
+		c.unschedulable.anywhere[p.class.ID] = p.class
+	}
+	for _, name := range names {
+		if c.unschedulable.pinned[name] == nil {
+			c.unschedulable.pinned[name] = map[class.ID]*class.Class{}
+		}
+		c.unschedulable.pinned[name][p.class.ID] = p.class
+	}
+}
+
+// dequeue takes a Pod out of the queue for good, or before its class changes.
+func (c *Cycle) dequeue(p *pod) {
+	if place, _, _ := p.Place(); place == queue.Active || place == queue.Backoff {
+		c.unschedulable.left = true
+	}
+	c.queue.Remove(&p.Entry)
+	if p.class == nil || c.queue.HasUnschedulable(p.class.ID) {
+		return
+	}
+	for _, name := range pinNames(p.class) {
+		delete(c.unschedulable.pinned[name], p.class.ID)
+		if len(c.unschedulable.pinned[name]) == 0 {
+			delete(c.unschedulable.pinned, name)
+		}
+	}
+}
+
+// requeueGained requeues Pods for the nodes that may have become better since the last call.
+func (c *Cycle) requeueGained(now time.Time) {
+	gains := c.state.TakeGains()
+	if len(gains) == 0 && !c.unschedulable.left {
+		return
+	}
+	c.unschedulable.left = false
+	c.requeueAmong(c.unschedulable.anywhere, now)
+	if len(c.unschedulable.pinned) == 0 {
+		return
+	}
+	for _, slot := range gains {
+		for _, name := range c.names(slot) {
+			c.requeueAmong(c.unschedulable.pinned[name], now)
+		}
+	}
+}
+
+func (c *Cycle) requeueAmong(classes map[class.ID]*class.Class, now time.Time) {
+	for id, waiting := range classes {
+		if !c.queue.HasUnschedulable(id) {
+			delete(classes, id)
+			continue
+		}
+		c.requeueMore(waiting, now)
+	}
+}
+
+// requeueMore requeues the next unschedulable Pod of a class if there is a node for it.
+func (c *Cycle) requeueMore(waiting *class.Class, now time.Time) {
+	if c.queue.HasUnschedulable(waiting.ID) && waiting.Feasible(c.state) > 0 {
+		c.queue.Requeue(waiting.ID, now)
+	}
+}
+
+// names returns the name and the hostname of a node, if it is there.
+func (c *Cycle) names(slot columns.Slot) []string {
+	if !c.state.Known(slot) {
+		return nil
+	}
+	names := []string{c.state.Name(slot)}
+	if host, ok := c.state.Hostname(slot); ok && host != names[0] {
+		names = append(names, host)
+	}
+	return names
+}
+
+// pinNames returns the names and hostnames to which the class confines itself, nil when it does not.
+func pinNames(c *class.Class) []string {
+	pins := c.Pins()
+	if pins == nil {
+		return nil
+	}
+	names := slices.Concat([]string{}, pins.Names, pins.Hostnames)
+	slices.Sort(names)
+	return slices.Compact(names)
+}
