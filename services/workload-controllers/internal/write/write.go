@@ -80,6 +80,8 @@ func Status[O client.Object, S any](ctx context.Context, w *Writer, object O, st
 	}
 	next := object.DeepCopyObject().(O)
 	*of(next) = status
+	// The status may share what is in the cache, and the server's answer is decoded into what is sent.
+	next = next.DeepCopyObject().(O)
 	err = w.write(object.GetUID(), "status", next, func() error { return w.Client.Status().Update(ctx, next) })
 	if client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("writing the status: %w", err)

@@ -134,3 +134,25 @@ func TestStatusIsWrittenWhereItDiffers(t *testing.T) {
 		t.Errorf("%d replicas, want 3", got)
 	}
 }
+
+// The answer to a write is decoded into the object that was sent: it must not reach what the decision shared with the
+// cache.
+func TestTheAnswerDoesNotReachTheCache(t *testing.T) {
+	w := newWriter(interceptor.Funcs{SubResourceUpdate: func(_ context.Context, _ client.Client, _ string,
+		object client.Object, _ ...client.SubResourceUpdateOption) error {
+		answered := &object.(*appsv1.ReplicaSet).Status
+		answered.Conditions[0].Reason, *answered.TerminatingReplicas = "Answered", 9
+		return nil
+	}})
+	cached, one := newSet("there"), int32(1)
+	cached.Status = appsv1.ReplicaSetStatus{TerminatingReplicas: &one,
+		Conditions: []appsv1.ReplicaSetCondition{{Type: appsv1.ReplicaSetReplicaFailure, Reason: "Cached"}}}
+	status := cached.Status
+	status.Replicas = 3
+	if written, err := Status(t.Context(), w, cached, status, ofStatus); err != nil || !written {
+		t.Fatalf("written %t, %v", written, err)
+	}
+	if cached.Status.Conditions[0].Reason != "Cached" || *cached.Status.TerminatingReplicas != 1 {
+		t.Errorf("the cache has %+v", cached.Status)
+	}
+}

@@ -10,7 +10,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"keelson.dev/kit/conditions"
 )
 
 // Bounds of the time between two looks at a namespace that is not empty yet.
@@ -62,13 +63,12 @@ func Decide(in Input) Plan {
 		return Plan{Finalize: true}
 	}
 	plan := Plan{LookAgain: lookAgain(in.Now.Sub(in.Namespace.DeletionTimestamp.Time))}
-	conditions := slices.Clone(in.Namespace.Status.Conditions)
-	changed := false
+	list := in.Namespace.Status.Conditions
 	for _, c := range describe(in) {
-		changed = setCondition(&conditions, c, metav1.NewTime(in.Now)) || changed
-	}
-	if changed {
-		plan.Conditions = conditions
+		next, changed := conditions.Namespace.Set(list, c, in.Now)
+		if list = next; changed {
+			plan.Conditions = list
+		}
 	}
 	return plan
 }
@@ -127,25 +127,4 @@ func finalizers(contents []Content) string {
 		parts = append(parts, fmt.Sprintf("%s in %d resource instances", name, total[name]))
 	}
 	return strings.Join(parts, ", ")
-}
-
-// setCondition says whether it changed anything. The transition time moves only with the status.
-func setCondition(conditions *[]corev1.NamespaceCondition, c corev1.NamespaceCondition, now metav1.Time) bool {
-	c.LastTransitionTime = now
-	for i := range *conditions {
-		old := &(*conditions)[i]
-		if old.Type != c.Type {
-			continue
-		}
-		if old.Status == c.Status && old.Reason == c.Reason && old.Message == c.Message {
-			return false
-		}
-		if old.Status == c.Status {
-			c.LastTransitionTime = old.LastTransitionTime
-		}
-		*old = c
-		return true
-	}
-	*conditions = append(*conditions, c)
-	return true
 }

@@ -9,11 +9,10 @@ import (
 	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"keelson.dev/kit/conditions"
 	"keelson.dev/kit/failpoint"
-	"keelson.dev/kit/podview"
 )
 
 // collector carries sweeps out. It remembers which nodes it missed; losing that memory only starts a quarantine anew.
@@ -107,7 +106,7 @@ func (c *collector) patchStatus(ctx context.Context, collection Collection) (*co
 		return nil, err
 	}
 	changed := collection.Pod.DeepCopy()
-	markCollected(&changed.Status, collection, metav1.Now())
+	markCollected(&changed.Status, collection, time.Now())
 	patch := client.MergeFromWithOptions(collection.Pod, client.MergeFromWithOptimisticLock{})
 	if err := c.client.Status().Patch(ctx, changed, patch); err != nil {
 		return nil, fmt.Errorf("marking as collected: %w", err)
@@ -116,20 +115,15 @@ func (c *collector) patchStatus(ctx context.Context, collection Collection) (*co
 }
 
 // markCollected writes into the status why the Pod goes.
-func markCollected(status *corev1.PodStatus, collection Collection, now metav1.Time) {
+func markCollected(status *corev1.PodStatus, collection Collection, now time.Time) {
 	if collection.MarkFailed {
 		status.Phase = corev1.PodFailed
 	}
 	if !collection.Disrupted {
 		return
 	}
-	condition := corev1.PodCondition{
+	status.Conditions, _ = conditions.Pod.Set(status.Conditions, corev1.PodCondition{
 		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "DeletionByPodGC",
-		Message: "PodGC: node no longer exists", LastTransitionTime: now,
-	}
-	if old := podview.Condition(&corev1.Pod{Status: *status}, corev1.DisruptionTarget); old != nil {
-		*old = condition
-		return
-	}
-	status.Conditions = append(status.Conditions, condition)
+		Message: "PodGC: node no longer exists",
+	}, now)
 }

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -145,6 +146,24 @@ func TestCollect(t *testing.T) {
 				t.Errorf("the last status says %q, want %q", got, test.status)
 			}
 		})
+	}
+}
+
+// SAF-069: since when a Pod is about to be disrupted stays as it was when it is collected again, or for another reason.
+func TestTheTimeOfADisruptionStays(t *testing.T) {
+	for status, moves := range map[corev1.ConditionStatus]bool{corev1.ConditionTrue: false,
+		corev1.ConditionFalse: true} {
+		p := pod("a", on("gone"), disrupted("EvictionByEvictionAPI"))
+		p.Status.Conditions[0].Status, p.Status.Conditions[0].LastTransitionTime = status, metav1.NewTime(now)
+		markCollected(&p.Status, Collection{Reason: Orphaned, Disrupted: true}, now.Add(time.Minute))
+		since := now
+		if moves {
+			since = now.Add(time.Minute)
+		}
+		if got := p.Status.Conditions[0]; got.Status != corev1.ConditionTrue || got.Reason != "DeletionByPodGC" ||
+			!got.LastTransitionTime.Time.Equal(since) {
+			t.Errorf("after %s: %+v", status, got)
+		}
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+
+	"keelson.dev/kit/conditions"
 )
 
 // Reasons of the condition Progressing.
@@ -32,7 +34,7 @@ func (r *rollout) progress(status *appsv1.DeploymentStatus) *appsv1.DeploymentCo
 	if !r.hasDeadline() {
 		return nil
 	}
-	last := findCondition(r.deployment.Status.Conditions, appsv1.DeploymentProgressing)
+	last := conditions.Deployment.Find(r.deployment.Status.Conditions, appsv1.DeploymentProgressing)
 	switch {
 	case r.deployment.DeletionTimestamp != nil:
 		return last
@@ -78,7 +80,7 @@ func (r *rollout) underWay(last *appsv1.DeploymentCondition,
 
 // isResuming says whether the end of a pause is still to be reported. Nothing else happens in the pass that reports it.
 func (r *rollout) isResuming() bool {
-	last := findCondition(r.deployment.Status.Conditions, appsv1.DeploymentProgressing)
+	last := conditions.Deployment.Find(r.deployment.Status.Conditions, appsv1.DeploymentProgressing)
 	return !r.deployment.Spec.Paused && r.hasDeadline() && last != nil && last.Reason == reasonPaused
 }
 

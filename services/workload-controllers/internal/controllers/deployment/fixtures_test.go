@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"keelson.dev/kit/conditions"
 	"keelson.dev/services/workload-controllers/internal/claim"
 	"keelson.dev/services/workload-controllers/internal/revision"
 )
@@ -168,7 +169,7 @@ func sizes(plan Plan) map[string]int32 {
 }
 
 func progressOf(status appsv1.DeploymentStatus) appsv1.DeploymentCondition {
-	if condition := findCondition(status.Conditions, appsv1.DeploymentProgressing); condition != nil {
+	if condition := conditions.Deployment.Find(status.Conditions, appsv1.DeploymentProgressing); condition != nil {
 		return *condition
 	}
 	return appsv1.DeploymentCondition{}

@@ -2,14 +2,13 @@ package deployment
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"keelson.dev/kit/conditions"
 	"keelson.dev/services/workload-controllers/internal/revision"
 )
 
@@ -30,7 +29,7 @@ func (r *rollout) plan() Plan {
 	setCondition(&status, appsv1.DeploymentProgressing, progress, r.now)
 	setCondition(&status, appsv1.DeploymentReplicaFailure, r.replicaFailure(), r.now)
 	plan.Status = status
-	plan.Wake = r.wake(findCondition(status.Conditions, appsv1.DeploymentProgressing))
+	plan.Wake = r.wake(conditions.Deployment.Find(status.Conditions, appsv1.DeploymentProgressing))
 	return plan
 }
 
@@ -39,7 +38,7 @@ func (r *rollout) counters() appsv1.DeploymentStatus {
 	status := appsv1.DeploymentStatus{
 		ObservedGeneration: r.deployment.Generation,
 		CollisionCount:     r.deployment.Status.CollisionCount,
-		Conditions:         slices.Clone(r.deployment.Status.Conditions),
+		Conditions:         r.deployment.Status.Conditions,
 	}
 	var terminating int32
 	known := true
@@ -113,45 +112,16 @@ func afterCollision(in Input) appsv1.DeploymentStatus {
 	return status
 }
 
-func findCondition(conditions []appsv1.DeploymentCondition,
-	kind appsv1.DeploymentConditionType) *appsv1.DeploymentCondition {
-	for i := range conditions {
-		if conditions[i].Type == kind {
-			return &conditions[i]
-		}
-	}
-	return nil
-}
-
-// setCondition makes the condition of one type the status's only one of that type; nil removes it. lastTransitionTime
-// moves with the status, lastUpdateTime with any difference, or to the time that the condition brings along.
+// setCondition gives the status the condition of the type; nil removes it.
 func setCondition(status *appsv1.DeploymentStatus, kind appsv1.DeploymentConditionType,
 	condition *appsv1.DeploymentCondition, now time.Time) {
-	at := slices.IndexFunc(status.Conditions, func(c appsv1.DeploymentCondition) bool { return c.Type == kind })
 	if condition == nil {
-		if at >= 0 {
-			status.Conditions = slices.Delete(status.Conditions, at, at+1)
-		}
+		status.Conditions = conditions.Deployment.Remove(status.Conditions, kind)
 		return
 	}
 	next := *condition
 	next.Type = kind
-	if at < 0 {
-		next.LastTransitionTime, next.LastUpdateTime = metav1.NewTime(now), metav1.NewTime(now)
-		status.Conditions = append(status.Conditions, next)
-		return
-	}
-	last := status.Conditions[at]
-	next.LastTransitionTime = last.LastTransitionTime
-	if next.Status != last.Status {
-		next.LastTransitionTime = metav1.NewTime(now)
-	}
-	if next.Status != last.Status || next.Reason != last.Reason || next.Message != last.Message {
-		next.LastUpdateTime = metav1.NewTime(now)
-	} else if next.LastUpdateTime.IsZero() {
-		next.LastUpdateTime = last.LastUpdateTime
-	}
-	status.Conditions[at] = next
+	status.Conditions, _ = conditions.Deployment.Set(status.Conditions, next, now)
 }
 
 func progressing(status corev1.ConditionStatus, reason, message string) *appsv1.DeploymentCondition {

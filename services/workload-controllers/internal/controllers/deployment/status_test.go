@@ -8,6 +8,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"keelson.dev/kit/conditions"
 )
 
 func TestCounters(t *testing.T) {
@@ -63,7 +65,8 @@ func TestAvailable(t *testing.T) {
 		2: "False MinimumReplicasUnavailable Deployment does not have minimum availability."} {
 		t.Run(fmt.Sprintf("DEP-043 %d of 3", available), func(t *testing.T) {
 			d := newDeployment(3)
-			got := findCondition(run(t, d, newSet(d, 2, 3, available)).Status.Conditions, appsv1.DeploymentAvailable)
+			got := conditions.Deployment.Find(run(t, d, newSet(d, 2, 3, available)).Status.Conditions,
+				appsv1.DeploymentAvailable)
 			if text := string(got.Status) + " " + got.Reason + " " + got.Message; text != want {
 				t.Errorf("%s, want %s", text, want)
 			}
@@ -78,7 +81,7 @@ func TestReplicaFailure(t *testing.T) {
 			Reason: "FailedCreate", Message: "quota"}}
 	})
 	plan := run(t, d, newSet(d, 1, 2, 2), refused)
-	failure := findCondition(plan.Status.Conditions, appsv1.DeploymentReplicaFailure)
+	failure := conditions.Deployment.Find(plan.Status.Conditions, appsv1.DeploymentReplicaFailure)
 	// DEP-134
 	if failure == nil || failure.Status != corev1.ConditionTrue || failure.Reason != "FailedCreate" ||
 		failure.Message != "quota" {
@@ -87,7 +90,7 @@ func TestReplicaFailure(t *testing.T) {
 	d.Status = plan.Status
 	plan = run(t, d, newSet(d, 1, 0, 0), newSet(d, 2, 3, 3))
 	// DEP-137
-	if findCondition(plan.Status.Conditions, appsv1.DeploymentReplicaFailure) != nil ||
+	if conditions.Deployment.Find(plan.Status.Conditions, appsv1.DeploymentReplicaFailure) != nil ||
 		progressOf(plan.Status).Reason != reasonAvailable {
 		t.Errorf("conditions %+v", plan.Status.Conditions)
 	}

@@ -1,13 +1,13 @@
 package replicaset
 
 import (
-	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"keelson.dev/kit/conditions"
 )
 
 // A status that differs in figures alone is written at most once in statusPerReplica for each replica, and at least
@@ -20,7 +20,7 @@ const (
 // withStatus completes a plan with the status of a pass that succeeds.
 func withStatus(in Input, plan Plan) Plan {
 	plan.Status = figures(in)
-	removeCondition(&plan.Status, appsv1.ReplicaSetReplicaFailure)
+	plan.Status.Conditions = conditions.ReplicaSet.Remove(plan.Status.Conditions, appsv1.ReplicaSetReplicaFailure)
 	plan.Wake = earliest(plan.Wake, in.Counts.NextAvailable)
 	if apiequality.Semantic.DeepEqual(plan.Status, in.ReplicaSet.Status) {
 		return plan
@@ -52,24 +52,16 @@ func figures(in Input) appsv1.ReplicaSetStatus {
 		AvailableReplicas:    in.Counts.Available,
 		TerminatingReplicas:  &terminating,
 		ObservedGeneration:   in.ReplicaSet.Generation,
-		Conditions:           slices.Clone(in.ReplicaSet.Status.Conditions),
+		Conditions:           in.ReplicaSet.Status.Conditions,
 	}
 }
 
 // withFailure returns the status of a pass in which Pods could not be created or deleted.
 func withFailure(in Input, reason, message string) appsv1.ReplicaSetStatus {
 	status := figures(in)
-	failure := appsv1.ReplicaSetCondition{
-		Type: appsv1.ReplicaSetReplicaFailure, Status: corev1.ConditionTrue,
-		LastTransitionTime: metav1.NewTime(in.Now), Reason: reason, Message: message,
-	}
-	at := slices.IndexFunc(status.Conditions, isFailure)
-	if at < 0 {
-		status.Conditions = append(status.Conditions, failure)
-		return status
-	}
-	failure.LastTransitionTime = status.Conditions[at].LastTransitionTime
-	status.Conditions[at] = failure
+	status.Conditions, _ = conditions.ReplicaSet.Set(status.Conditions, appsv1.ReplicaSetCondition{
+		Type: appsv1.ReplicaSetReplicaFailure, Status: corev1.ConditionTrue, Reason: reason, Message: message,
+	}, in.Now)
 	return status
 }
 
@@ -83,10 +75,3 @@ func isReached(in Input, status appsv1.ReplicaSetStatus) bool {
 	replicas := replicasOf(in.ReplicaSet)
 	return status.Replicas == replicas && status.AvailableReplicas == replicas && *status.TerminatingReplicas == 0
 }
-
-func removeCondition(status *appsv1.ReplicaSetStatus, kind appsv1.ReplicaSetConditionType) {
-	status.Conditions = slices.DeleteFunc(status.Conditions,
-		func(c appsv1.ReplicaSetCondition) bool { return c.Type == kind })
-}
-
-func isFailure(c appsv1.ReplicaSetCondition) bool { return c.Type == appsv1.ReplicaSetReplicaFailure }

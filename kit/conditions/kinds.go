@@ -1,0 +1,43 @@
+package conditions
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Pod keeps the conditions of Pods.
+var Pod Kind[corev1.PodCondition, corev1.PodConditionType] = func(
+	c *corev1.PodCondition) Fields[corev1.PodConditionType] {
+	return Fields[corev1.PodConditionType]{
+		Type: c.Type, Status: string(c.Status), Reason: c.Reason, Message: c.Message,
+		LastTransitionTime: &c.LastTransitionTime, LastProbeTime: &c.LastProbeTime,
+		ObservedGeneration: c.ObservedGeneration,
+	}
+}
+
+// Namespace keeps the conditions of Namespaces.
+var Namespace Kind[corev1.NamespaceCondition, corev1.NamespaceConditionType] = func(
+	c *corev1.NamespaceCondition) Fields[corev1.NamespaceConditionType] {
+	return Fields[corev1.NamespaceConditionType]{
+		Type: c.Type, Status: string(c.Status), Reason: c.Reason, Message: c.Message,
+		LastTransitionTime: &c.LastTransitionTime,
+	}
+}
+
+// Deployment keeps the conditions of Deployments.
+var Deployment Kind[appsv1.DeploymentCondition, appsv1.DeploymentConditionType] = func(
+	c *appsv1.DeploymentCondition) Fields[appsv1.DeploymentConditionType] {
+	return Fields[appsv1.DeploymentConditionType]{
+		Type: c.Type, Status: string(c.Status), Reason: c.Reason, Message: c.Message,
+		LastTransitionTime: &c.LastTransitionTime, LastUpdateTime: &c.LastUpdateTime,
+	}
+}
+
+// ReplicaSet keeps the conditions of ReplicaSets.
+var ReplicaSet Kind[appsv1.ReplicaSetCondition, appsv1.ReplicaSetConditionType] = func(
+	c *appsv1.ReplicaSetCondition) Fields[appsv1.ReplicaSetConditionType] {
+	return Fields[appsv1.ReplicaSetConditionType]{
+		Type: c.Type, Status: string(c.Status), Reason: c.Reason, Message: c.Message,
+		LastTransitionTime: &c.LastTransitionTime,
+	}
+}
