@@ -14,6 +14,7 @@ import (
 	"keelson.dev/services/scheduler/internal/columns"
 	"keelson.dev/services/scheduler/internal/config"
 	"keelson.dev/services/scheduler/internal/rules"
+	"keelson.dev/services/scheduler/internal/rulestest"
 )
 
 // fixture counts how often nodes are judged: by shape and by room.
@@ -111,7 +112,7 @@ func TestCostFollowsChange(t *testing.T) {
 	for i := range 100 {
 		f.rooms = 0
 		choice, _ := c.Best(f.state)
-		f.state.SetPod(types.UID(fmt.Sprint(i)), f.state.Name(choice.Slot), c.Pod.Usage)
+		f.state.SetPod(rulestest.Identified(types.UID(fmt.Sprint(i))), f.state.Name(choice.Slot), c.Pod.Usage)
 		c.Best(f.state)
 		if f.rooms != 1 {
 			t.Fatalf("Pod %d judged %d nodes, want 1", i, f.rooms)

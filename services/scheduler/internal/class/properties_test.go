@@ -237,7 +237,7 @@ func change(g *rand.Rand, s *columns.State, step int) {
 		s.RemovePod(pod)
 	default:
 		p := rulestest.Pod("p", rulestest.Asking(corev1.ResourceCPU, fmt.Sprint(g.IntN(3))))
-		s.SetPod(pod, name, s.Usage(p))
+		s.SetPod(rulestest.Identified(pod), name, s.Usage(p))
 	}
 }
 
@@ -285,7 +285,7 @@ func TestJudgesHypotheticalNodes(t *testing.T) {
 	f := newFixture(1)
 	large := pod(func(p *corev1.Pod) { rulestest.Asking(corev1.ResourceCPU, "3")(p) })
 	c := f.join(large)
-	f.state.SetPod("victim", "n0", f.state.Usage(large))
+	f.state.SetPod(rulestest.Identified("victim"), "n0", f.state.Usage(large))
 	slot := f.state.Slot("n0")
 	if got := c.Judge(f.state, f.state.NodeWithout(slot, "victim")); len(got) != 0 {
 		t.Errorf("without its Pod the node is refused: %v", got)

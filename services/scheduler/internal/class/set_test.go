@@ -166,7 +166,7 @@ func TestPinned(t *testing.T) {
 	if c.index != nil || f.entries != 0 {
 		t.Error("it judged all nodes")
 	}
-	f.state.SetPod("x", "n0", f.state.Usage(rulestest.Pod("x")))
+	f.state.SetPod(rulestest.Identified("x"), "n0", f.state.Usage(rulestest.Pod("x")))
 	f.state.RemoveNode("n0")
 	if _, ok := c.Best(f.state); ok || c.Feasible(f.state) != 0 {
 		t.Error("a node that is gone is feasible")
@@ -215,7 +215,7 @@ func TestCatchUp(t *testing.T) {
 		changes, want int
 	}{{0, 10}, {0, 0}, {2, 2}, {10, 10}, {12, 10}, {5000, 10}, {4, 4}} {
 		for range test.changes / 2 {
-			s.SetPod("x", "n3", u)
+			s.SetPod(rulestest.Identified("x"), "n3", u)
 			s.RemovePod("x")
 		}
 		judged = 0

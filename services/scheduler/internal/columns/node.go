@@ -15,8 +15,9 @@ type Node struct {
 	gone  *gone // nil for the node as it is
 }
 
-// gone is what Pods take that a Node is without, but for what is in a Room.
+// gone is the Pods that a Node is without, and what they take, but for what is in a Room.
 type gone struct {
+	pods     []types.UID
 	extended []Amount
 	ports    []Port
 }
@@ -33,6 +34,7 @@ func (s *State) NodeWithout(slot Slot, uids ...types.UID) Node {
 			continue
 		}
 		room.take(at.usage, -1)
+		without.pods = append(without.pods, uid)
 		without.extended = append(without.extended, at.usage.Extended...)
 		without.ports = append(without.ports, at.usage.Ports...)
 	}

@@ -34,10 +34,10 @@ func TestNodeWithout(t *testing.T) {
 	s := New(0)
 	slot := s.SetNode(node("n", offered))
 	s.SetNode(node("m", offered))
-	s.SetPod("first", "n", asking(s, nil, 79))
-	s.SetPod("a", "n", asking(s, map[corev1.ResourceName]string{corev1.ResourceCPU: "1", gpu: "1"}, 80, 81))
-	s.SetPod("b", "n", asking(s, map[corev1.ResourceName]string{corev1.ResourceCPU: "2", gpu: "2", fpga: "1"}, 80))
-	s.SetPod("c", "m", asking(s, map[corev1.ResourceName]string{corev1.ResourceCPU: "4", gpu: "1"}, 82))
+	s.SetPod(identified("first"), "n", asking(s, nil, 79))
+	s.SetPod(identified("a"), "n", asking(s, map[corev1.ResourceName]string{corev1.ResourceCPU: "1", gpu: "1"}, 80, 81))
+	s.SetPod(identified("b"), "n", asking(s, map[corev1.ResourceName]string{corev1.ResourceCPU: "2", gpu: "2", fpga: "1"}, 80))
+	s.SetPod(identified("c"), "m", asking(s, map[corev1.ResourceName]string{corev1.ResourceCPU: "4", gpu: "1"}, 82))
 	type free struct {
 		cpu, gpu, fpga, pods int64
 		port80, port81       bool
@@ -81,8 +81,8 @@ func TestPodsOnIsAskedLate(t *testing.T) {
 	s := New(0)
 	slot := s.SetNode(node("n", cpu("4")))
 	u := usage(s, "1")
-	s.SetPod("p", "n", u)
-	s.SetPod("q", "n", u)
+	s.SetPod(identified("p"), "n", u)
+	s.SetPod(identified("q"), "n", u)
 	s.RemovePod("q")
 	if s.podsOn != nil {
 		t.Error("lists are kept that nobody asked for")
@@ -106,20 +106,20 @@ func TestPodsOn(t *testing.T) {
 	}
 	check(nil, nil)
 	for _, uid := range []types.UID{"p", "q", "r"} {
-		s.SetPod(uid, "a", one)
+		s.SetPod(identified(uid), "a", one)
 	}
-	s.SetPod("x", "b", two)
+	s.SetPod(identified("x"), "b", two)
 	check(map[types.UID]*Usage{"p": one, "q": one, "r": one}, map[types.UID]*Usage{"x": two})
 	s.RemovePod("q") // between others
 	check(map[types.UID]*Usage{"p": one, "r": one}, map[types.UID]*Usage{"x": two})
-	s.SetPod("r", "b", one) // the newest moves
+	s.SetPod(identified("r"), "b", one) // the newest moves
 	check(map[types.UID]*Usage{"p": one}, map[types.UID]*Usage{"x": two, "r": one})
-	s.SetPod("p", "a", two) // the only one changes
-	s.RemovePod("x")        // the oldest
+	s.SetPod(identified("p"), "a", two) // the only one changes
+	s.RemovePod("x")                    // the oldest
 	s.RemovePod("x")
 	check(map[types.UID]*Usage{"p": two}, map[types.UID]*Usage{"r": one})
-	s.SetPod("q", "a", one)
-	s.SetPod("y", "a", one)
+	s.SetPod(identified("q"), "a", one)
+	s.SetPod(identified("y"), "a", one)
 	check(map[types.UID]*Usage{"p": two, "q": one, "y": one}, map[types.UID]*Usage{"r": one})
 	seen := 0
 	for range s.PodsOn(a) {
@@ -145,7 +145,7 @@ func TestPodsOn(t *testing.T) {
 func TestScoredIsGivenBack(t *testing.T) {
 	s := New(0)
 	slot := s.SetNode(node("n", cpu("4")))
-	s.SetPod("p", "n", usage(s, ""))
+	s.SetPod(identified("p"), "n", usage(s, ""))
 	if got := s.Node(slot).Room().Scored; got != [2]int64{100, 200 << 20} {
 		t.Errorf("scored are %v", got)
 	}

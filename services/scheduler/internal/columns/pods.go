@@ -4,6 +4,7 @@ import (
 	"iter"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -11,6 +12,7 @@ import (
 type placement struct {
 	slot  Slot
 	usage *Usage
+	pod   *corev1.Pod
 }
 
 // Pods returns how many Pods take room.
@@ -43,21 +45,25 @@ func (s *State) PodNode(uid types.UID) (string, bool) {
 	return s.names[at.slot], true
 }
 
-// SetPod notes that the Pod takes room on the node, and no longer on another. To repeat it changes nothing.
-func (s *State) SetPod(uid types.UID, node string, u *Usage) {
-	if at, ok := s.pods[uid]; ok {
+// SetPod notes that the Pod takes room on the node, and no longer on another. To repeat it changes nothing. The object
+// must not change afterwards.
+func (s *State) SetPod(p *corev1.Pod, node string, u *Usage) {
+	if at, ok := s.pods[p.UID]; ok {
 		if at.usage == u && s.names[at.slot] == node {
+			s.pods[p.UID] = placement{slot: at.slot, usage: u, pod: p}
+			s.recount(at.slot, at.pod, p)
 			return
 		}
-		s.RemovePod(uid)
+		s.RemovePod(p.UID)
 	}
 	slot := s.ensure(node)
-	s.pods[uid] = placement{slot: slot, usage: u}
+	s.pods[p.UID] = placement{slot: slot, usage: u, pod: p}
 	s.identity[slot].pods++
 	if s.podsOn != nil {
-		s.podsOn[slot] = append(s.podsOn[slot], uid)
+		s.podsOn[slot] = append(s.podsOn[slot], p.UID)
 	}
 	s.take(slot, u, 1)
+	s.countPod(slot, p, 1)
 	s.journal.note(slot, false)
 }
 
@@ -76,6 +82,7 @@ func (s *State) RemovePod(uid types.UID) {
 		}
 	}
 	s.take(at.slot, at.usage, -1)
+	s.countPod(at.slot, at.pod, -1)
 	s.journal.note(at.slot, true)
 	s.discard(at.slot)
 }

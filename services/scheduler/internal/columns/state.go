@@ -39,6 +39,8 @@ type State struct {
 	pods      map[types.UID]placement
 	podsOn    map[Slot][]types.UID // nil until somebody asks
 	pinned    map[string][]Slot    // nodes whose hostname label is not their name, by that label
+	terms     terms
+	domains   map[string]*Domains
 	journal   journal
 }
 
@@ -63,6 +65,8 @@ func New(seed uint64) *State {
 		usages:    usages{},
 		pods:      map[types.UID]placement{},
 		pinned:    map[string][]Slot{},
+		terms:     newTerms(),
+		domains:   map[string]*Domains{},
 		journal:   newJournal(),
 	}
 }
@@ -129,6 +133,9 @@ func (s *State) SetNode(n *corev1.Node) Slot {
 	if added {
 		s.known++
 	}
+	if added || renamed || reshaped {
+		s.placeInDomains(slot)
+	}
 	if added || renamed || reshaped || grown || shrunk {
 		s.journal.note(slot, added || renamed || reshaped || grown)
 	}
@@ -145,10 +152,29 @@ func (s *State) RemoveNode(name string) {
 	s.unpin(slot)
 	s.shapes.release(id.shape)
 	id.shape, id.hostname, id.hasHostname = 0, "", false
+	s.placeInDomains(slot)
 	s.setAllocatable(slot, nil)
 	s.known--
 	s.journal.note(slot, false)
 	s.discard(slot)
+}
+
+// labelOf returns the value of a node's label, and whether it has it.
+func (s *State) labelOf(slot Slot, key string) (string, bool) {
+	switch {
+	case !s.Known(slot):
+		return "", false
+	case key == corev1.LabelHostname:
+		return s.Hostname(slot)
+	}
+	value, ok := s.shapes.byID[s.identity[slot].shape].Labels[key]
+	return value, ok
+}
+
+func (s *State) placeInDomains(slot Slot) {
+	for _, d := range s.domains {
+		d.place(slot)
+	}
 }
 
 // ensure returns the slot of a node and makes one where there is none.

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 func node(name string, allocatable corev1.ResourceList) *corev1.Node {
@@ -15,6 +16,11 @@ func node(name string, allocatable corev1.ResourceList) *corev1.Node {
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"zone": "a", corev1.LabelHostname: name}},
 		Status:     corev1.NodeStatus{Allocatable: allocatable},
 	}
+}
+
+// identified returns a Pod that is nothing but its UID.
+func identified(uid types.UID) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: uid}}
 }
 
 func cpu(amount string) corev1.ResourceList {
@@ -28,7 +34,7 @@ func usage(s *State, amount string) *Usage {
 // A Pod bound to a node that is not known yet counts as soon as the node is, and goes on counting while it is away.
 func TestPodsOutlastTheirNode(t *testing.T) {
 	s := New(0)
-	s.SetPod("p", "n", usage(s, "1"))
+	s.SetPod(identified("p"), "n", usage(s, "1"))
 	if s.Nodes() != 0 || s.Known(s.Slot("n")) {
 		t.Fatal("a Pod alone makes no node")
 	}
@@ -62,18 +68,18 @@ func TestPodCountsOnce(t *testing.T) {
 	s.SetNode(node("a", cpu("4")))
 	s.SetNode(node("b", cpu("4")))
 	u := usage(s, "1")
-	s.SetPod("p", "a", u)
+	s.SetPod(identified("p"), "a", u)
 	version := s.Version()
-	s.SetPod("p", "a", u)
+	s.SetPod(identified("p"), "a", u)
 	if s.Version() != version || s.Node(s.Slot("a")).Free(CPU) != 3000 {
 		t.Error("a repeated SetPod changed something")
 	}
-	s.SetPod("p", "b", u)
+	s.SetPod(identified("p"), "b", u)
 	if at, _ := s.PodNode("p"); at != "b" || s.Node(s.Slot("a")).Free(CPU) != 4000 ||
 		s.Node(s.Slot("b")).Free(CPU) != 3000 {
 		t.Error("the Pod was not moved")
 	}
-	s.SetPod("p", "b", usage(s, "2"))
+	s.SetPod(identified("p"), "b", usage(s, "2"))
 	if free := s.Node(s.Slot("b")).Free(CPU); free != 2000 {
 		t.Errorf("%d are free after a resize, want 2000", free)
 	}
@@ -98,13 +104,13 @@ func TestGains(t *testing.T) {
 		"node is cordoned":      {func(s *State) { s.SetNode(unschedulable) }, true, true},
 		"node is tainted":       {func(s *State) { s.SetNode(tainted) }, true, true},
 		"node says it is alive": {func(s *State) { s.SetNode(heartbeat) }, false, false},
-		"Pod comes":             {func(s *State) { s.SetPod("q", "n", usage(s, "1")) }, true, false},
+		"Pod comes":             {func(s *State) { s.SetPod(identified("q"), "n", usage(s, "1")) }, true, false},
 		"Pod goes":              {func(s *State) { s.RemovePod("p") }, true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := New(0)
 			s.SetNode(node("n", cpu("4")))
-			s.SetPod("p", "n", usage(s, "1"))
+			s.SetPod(identified("p"), "n", usage(s, "1"))
 			s.TakeGains()
 			version := s.Version()
 			test.event(s)
@@ -130,13 +136,13 @@ func TestJournal(t *testing.T) {
 		return slots, ok
 	}
 	other := s.SetNode(node("m", cpu("4")))
-	s.SetPod("p", "n", usage(s, "1"))
+	s.SetPod(identified("p"), "n", usage(s, "1"))
 	if got, ok := collect(); !ok || !slices.Equal(got, []Slot{other, slot}) {
 		t.Errorf("changed are %v, %v", got, ok)
 	}
 	u := usage(s, "1")
 	for range journalMin {
-		s.SetPod("q", "n", u)
+		s.SetPod(identified("q"), "n", u)
 		s.RemovePod("q")
 	}
 	if got, ok := collect(); ok || len(got) > 0 {
@@ -151,7 +157,7 @@ func TestJournalReach(t *testing.T) {
 	u := usage(s, "1")
 	change := func(times int) {
 		for range times / 2 {
-			s.SetPod("q", "n", u)
+			s.SetPod(identified("q"), "n", u)
 			s.RemovePod("q")
 		}
 	}
@@ -300,7 +306,7 @@ func TestNodeChangesAreNoted(t *testing.T) {
 		})
 	}
 	s := New(0)
-	s.SetPod("p", "ghost", usage(s, "1"))
+	s.SetPod(identified("p"), "ghost", usage(s, "1"))
 	version := s.Version()
 	s.RemoveNode("ghost")
 	s.RemoveNode("none")

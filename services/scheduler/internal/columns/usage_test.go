@@ -175,12 +175,12 @@ func TestPorts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := New(0)
-			s.SetPod("a", "n", s.Usage(&corev1.Pod{Spec: test.first}))
+			s.SetPod(identified("a"), "n", s.Usage(&corev1.Pod{Spec: test.first}))
 			slot, second := s.Slot("n"), s.Usage(&corev1.Pod{Spec: test.second})
 			if free := s.Node(slot).PortsFree(second.Ports); free == test.conflict {
 				t.Errorf("free is %v", free)
 			}
-			s.SetPod("b", "n", s.Usage(&corev1.Pod{Spec: test.first})) // bound by hand
+			s.SetPod(identified("b"), "n", s.Usage(&corev1.Pod{Spec: test.first})) // bound by hand
 			s.RemovePod("b")
 			if free := s.Node(slot).PortsFree(second.Ports); free == test.conflict {
 				t.Errorf("free is %v after one of two holders is gone", free)
@@ -220,7 +220,7 @@ func TestExtendedResources(t *testing.T) {
 	if !reflect.DeepEqual(u.Extended, want) {
 		t.Errorf("takes %v, want %v", u.Extended, want)
 	}
-	s.SetPod("p", "n", u)
+	s.SetPod(identified("p"), "n", u)
 	if gpu, pages := s.Node(s.Slot("n")).Free(want[0].Resource), s.Node(s.Slot("n")).Free(want[1].Resource); gpu != 1 ||
 		pages != -4<<20 {
 		t.Errorf("%d GPUs and %d bytes are free", gpu, pages)

@@ -88,7 +88,7 @@ func (c *Cycle) SetPod(p *corev1.Pod, now time.Time) {
 		c.RemovePod(p)
 	case p.Spec.NodeName != "":
 		c.forget(p.UID)
-		c.state.SetPod(p.UID, p.Spec.NodeName, c.state.Usage(p))
+		c.state.SetPod(p, p.Spec.NodeName, c.state.Usage(p))
 	case p.DeletionTimestamp != nil:
 		c.RemovePod(p)
 	default:
@@ -151,7 +151,7 @@ func (c *Cycle) Next(now time.Time) (Verdict, bool) {
 		return v, true
 	}
 	p.node = v.Node
-	c.state.SetPod(p.UID, v.Node, p.class.Pod.Usage)
+	c.state.SetPod(p.object, v.Node, p.class.Pod.Usage)
 	c.requeueMore(p.class, now)
 	return v, true
 }

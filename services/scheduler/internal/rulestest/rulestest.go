@@ -33,7 +33,7 @@ func New(t *testing.T, nodes ...*corev1.Node) *Cluster {
 // Run puts Pods onto the node that they name.
 func (c *Cluster) Run(pods ...*corev1.Pod) *Cluster {
 	for _, p := range pods {
-		c.state.SetPod(p.UID, p.Spec.NodeName, c.state.Usage(p))
+		c.state.SetPod(p, p.Spec.NodeName, c.state.Usage(p))
 	}
 	return c
 }
@@ -122,6 +122,11 @@ func Pod(name string, change ...func(*corev1.Pod)) *corev1.Pod {
 		c(p)
 	}
 	return p
+}
+
+// Identified returns a Pod that is nothing but its UID.
+func Identified(uid types.UID) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: uid}}
 }
 
 // Tainted adds taints.

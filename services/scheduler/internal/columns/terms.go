@@ -1,0 +1,310 @@
+package columns
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// TermSpec is what a spread constraint or an (anti-)affinity term of a Pod asks for: Pods by their labels, counted in the
+// domains of a topology key. A rule makes it of a Pod that carries it.
+type TermSpec struct {
+	// Purpose is what the rule counts Pods for, so that terms that select alike and mean different things stay two.
+	Purpose string
+	// TopologyKey is the label of nodes whose values are the domains.
+	TopologyKey string
+	// Weight is that of a preferred term.
+	Weight int32
+	// Namespaces are those of the Pods that the term selects; nil for all.
+	Namespaces []string
+	// Selectors must match the Pod's labels, each of them.
+	Selectors []labels.Selector
+	// LiveOnly leaves out Pods that are being deleted.
+	LiveOnly bool
+}
+
+// TermID names a term; 0 is none. An ID is never used for a second term.
+type TermID uint32
+
+// Term is a TermSpec that Pods carry. Equal ones are one Term, which lasts while some Pod carries it.
+type Term struct {
+	TermSpec
+	ID TermID
+
+	key      string
+	carriers int            // Pods that carry it, those without a node included; more for a Pod that repeats it
+	carried  map[Slot]int32 // by node, how many of these are there
+	selected map[Slot]int32 // by node, how many Pods it selects there; nil until somebody asks
+	domains  []*Domains
+}
+
+// Carried reports whether some Pod still carries the term.
+func (t *Term) Carried() bool { return t.carriers > 0 }
+
+// Selects reports whether the term selects the Pod.
+func (t *Term) Selects(p *corev1.Pod) bool {
+	if t.LiveOnly && p.DeletionTimestamp != nil {
+		return false
+	}
+	if t.Namespaces != nil && !slices.Contains(t.Namespaces, p.Namespace) {
+		return false
+	}
+	for _, selector := range t.Selectors {
+		if !selector.Matches(labels.Set(p.Labels)) {
+			return false
+		}
+	}
+	return true
+}
+
+// terms is all terms, filed by a label that each Pod has which they select, so that an event of a Pod looks at few.
+type terms struct {
+	byKey    map[string]*Term
+	byLabel  map[label][]*Term  // those that ask for a value
+	byName   map[string][]*Term // those that ask for a label of any value
+	others   []*Term
+	last     TermID
+	ofPod    map[types.UID][]*Term // what each Pod carries
+	changed  []*Term               // new or dropped since TakeTerms
+	selected []*Term               // of the last call of selecting, to be used again
+}
+
+type label struct{ key, value string }
+
+func newTerms() terms {
+	return terms{byKey: map[string]*Term{}, byLabel: map[label][]*Term{}, byName: map[string][]*Term{},
+		ofPod: map[types.UID][]*Term{}}
+}
+
+// Terms returns how many terms there are.
+func (s *State) Terms() int { return len(s.terms.byKey) }
+
+// TakeTerms returns the terms that are new, or that nobody carries any more, since the last call: the Pods that they
+// select are to be looked at anew.
+func (s *State) TakeTerms() []*Term {
+	changed := s.terms.changed
+	s.terms.changed = nil
+	return changed
+}
+
+// TermsThatSelect returns the terms that select the Pod, in the order of their IDs.
+func (s *State) TermsThatSelect(p *corev1.Pod) []*Term {
+	selecting := s.selecting(p)
+	if len(selecting) == 0 {
+		return nil
+	}
+	return slices.SortedFunc(slices.Values(selecting), func(a, b *Term) int { return cmp.Compare(a.ID, b.ID) })
+}
+
+// selecting is TermsThatSelect in no order; the result is valid until the next call.
+func (s *State) selecting(p *corev1.Pod) []*Term {
+	if len(s.terms.byKey) == 0 {
+		return nil
+	}
+	found := s.terms.selected[:0]
+	for key, value := range p.Labels {
+		found = appendSelecting(found, s.terms.byLabel[label{key, value}], p)
+		found = appendSelecting(found, s.terms.byName[key], p)
+	}
+	found = appendSelecting(found, s.terms.others, p)
+	s.terms.selected = found
+	return found
+}
+
+func appendSelecting(found, among []*Term, p *corev1.Pod) []*Term {
+	for _, t := range among {
+		if t.Selects(p) {
+			found = append(found, t)
+		}
+	}
+	return found
+}
+
+// Carry notes which terms a Pod carries, whether it has a node or waits for one, and returns them in the order of the
+// specs. Of a Pod that is gone that is none.
+func (s *State) Carry(uid types.UID, specs []TermSpec) []*Term {
+	before := s.terms.ofPod[uid]
+	if len(specs) == 0 && before == nil {
+		return nil
+	}
+	now := make([]*Term, 0, len(specs))
+	for i := range specs {
+		t := s.terms.acquire(&specs[i])
+		now = append(now, t)
+	}
+	if slices.Equal(before, now) {
+		s.terms.release(now)
+		return before
+	}
+	at, assigned := s.pods[uid]
+	if assigned {
+		s.countCarried(at.slot, before, -1)
+		s.countCarried(at.slot, now, 1)
+		s.journal.note(at.slot, false)
+	}
+	if len(now) == 0 {
+		delete(s.terms.ofPod, uid)
+	} else {
+		s.terms.ofPod[uid] = now
+	}
+	s.terms.release(before)
+	return now
+}
+
+// acquire returns the term of the spec and makes it when it is new.
+func (t *terms) acquire(spec *TermSpec) *Term {
+	key := spec.key()
+	term := t.byKey[key]
+	if term == nil {
+		t.last++
+		term = &Term{TermSpec: *spec, ID: t.last, key: key, carried: map[Slot]int32{}}
+		t.byKey[key] = term
+		t.file(term, func(list []*Term) []*Term { return append(list, term) })
+		t.changed = append(t.changed, term)
+	}
+	term.carriers++
+	return term
+}
+
+func (t *terms) release(list []*Term) {
+	for _, term := range list {
+		if term.carriers--; term.carriers > 0 {
+			continue
+		}
+		delete(t.byKey, term.key)
+		t.file(term, func(list []*Term) []*Term {
+			return slices.DeleteFunc(list, func(other *Term) bool { return other == term })
+		})
+		t.changed = append(t.changed, term)
+	}
+}
+
+// file changes the lists where the term belongs.
+func (t *terms) file(term *Term, change func([]*Term) []*Term) {
+	key, values := term.label()
+	switch {
+	case key == "":
+		t.others = change(t.others)
+	case len(values) == 0:
+		put(t.byName, key, change(t.byName[key]))
+	}
+	for _, value := range values {
+		at := label{key, value}
+		put(t.byLabel, at, change(t.byLabel[at]))
+	}
+}
+
+func put[K comparable](lists map[K][]*Term, key K, list []*Term) {
+	if len(list) == 0 {
+		delete(lists, key)
+		return
+	}
+	lists[key] = list
+}
+
+// label returns a label that each Pod has which the term selects, and its values; no value for any, no key for none.
+func (t *Term) label() (key string, values []string) {
+	for _, selector := range t.Selectors {
+		requirements, _ := selector.Requirements()
+		for _, r := range requirements {
+			switch r.Operator() {
+			case selection.In, selection.Equals, selection.DoubleEquals:
+				return r.Key(), r.ValuesUnsorted()
+			case selection.Exists:
+				key = r.Key()
+			}
+		}
+	}
+	return key, nil
+}
+
+// key is equal for equal specs.
+func (t *TermSpec) key() string {
+	b := strconv.AppendQuote(nil, t.Purpose)
+	b = strconv.AppendQuote(b, t.TopologyKey)
+	b = strconv.AppendInt(b, int64(t.Weight), 10)
+	b = strconv.AppendBool(b, t.LiveOnly)
+	b = strconv.AppendBool(b, t.Namespaces == nil)
+	for _, namespace := range t.Namespaces {
+		b = strconv.AppendQuote(b, namespace)
+	}
+	b = append(b, '|')
+	for _, selector := range t.Selectors {
+		if _, selectable := selector.Requirements(); !selectable {
+			b = append(b, '!') // selects nothing; its text is that of one that selects everything
+		}
+		b = strconv.AppendQuote(b, selector.String())
+	}
+	return string(b)
+}
+
+// countPod adds (by 1) or takes back (by -1) a Pod on a node, for the terms that select it and those that it carries.
+func (s *State) countPod(slot Slot, p *corev1.Pod, by int32) {
+	for _, t := range s.selecting(p) {
+		s.countSelected(slot, t, by)
+	}
+	s.countCarried(slot, s.terms.ofPod[p.UID], by)
+}
+
+func (s *State) countSelected(slot Slot, t *Term, by int32) {
+	if t.selected == nil {
+		return
+	}
+	bump(t.selected, slot, by)
+	for _, d := range t.domains {
+		if !d.Carriers {
+			d.add(slot, by)
+		}
+	}
+}
+
+func (s *State) countCarried(slot Slot, carried []*Term, by int32) {
+	for _, t := range carried {
+		bump(t.carried, slot, by)
+		for _, d := range t.domains {
+			if d.Carriers {
+				d.add(slot, by)
+			}
+		}
+	}
+}
+
+// recount takes over a Pod on a node of which nothing changed that takes room.
+func (s *State) recount(slot Slot, before, now *corev1.Pod) {
+	if len(s.terms.byKey) == 0 || before.Namespace == now.Namespace && maps.Equal(before.Labels, now.Labels) &&
+		(before.DeletionTimestamp == nil) == (now.DeletionTimestamp == nil) {
+		return
+	}
+	for _, t := range s.selecting(before) {
+		s.countSelected(slot, t, -1)
+	}
+	for _, t := range s.selecting(now) {
+		s.countSelected(slot, t, 1)
+	}
+	s.journal.note(slot, false)
+}
+
+// selectedByNode returns how many Pods the term selects on each node, and counts them at the first call.
+func (s *State) selectedByNode(t *Term) map[Slot]int32 {
+	if t.selected == nil {
+		t.selected = map[Slot]int32{}
+		for _, at := range s.pods {
+			if t.Selects(at.pod) {
+				t.selected[at.slot]++
+			}
+		}
+	}
+	return t.selected
+}
+
+func bump(counts map[Slot]int32, slot Slot, by int32) {
+	if counts[slot] += by; counts[slot] == 0 {
+		delete(counts, slot)
+	}
+}

@@ -1,0 +1,122 @@
+package columns
+
+import (
+	"slices"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+func TestSelects(t *testing.T) {
+	for name, test := range map[string]struct {
+		spec TermSpec
+		want bool
+	}{
+		"its labels":           {TermSpec{Selectors: selecting("app=web")}, true},
+		"other labels":         {TermSpec{Selectors: selecting("app=db")}, false},
+		"one of two selectors": {TermSpec{Selectors: append(selecting("app=web"), selecting("app=db")...)}, false},
+		"both selectors":       {TermSpec{Selectors: append(selecting("app=web"), selecting("tier")...)}, true},
+		"no selector":          {TermSpec{}, true},
+		"nothing":              {TermSpec{Selectors: []labels.Selector{labels.Nothing()}}, false},
+		"its namespace":        {TermSpec{Namespaces: []string{"a", "default"}}, true},
+		"other namespaces":     {TermSpec{Namespaces: []string{"a", "b"}}, false},
+		"no namespace":         {TermSpec{Namespaces: []string{}}, false},
+		"Pods that live":       {TermSpec{LiveOnly: true}, false},
+	} {
+		p := labelled("p", map[string]string{"app": "web", "tier": "1"})
+		p.DeletionTimestamp = &metav1.Time{}
+		s := New(0)
+		term := s.Carry("x", []TermSpec{test.spec})[0]
+		if got := term.Selects(p); got != test.want {
+			t.Errorf("%s: selects is %v", name, got)
+		}
+		if got := len(s.TermsThatSelect(p)) == 1; got != test.want {
+			t.Errorf("%s: is found: %v", name, got)
+		}
+	}
+}
+
+// Terms that say the same are one; each other one has its own ID.
+func TestTermsAreInterned(t *testing.T) {
+	specs := []TermSpec{
+		{},
+		{Purpose: "p"},
+		{TopologyKey: "p"},
+		{Weight: 1},
+		{LiveOnly: true},
+		{Namespaces: []string{}},
+		{Namespaces: []string{"a"}},
+		{Namespaces: []string{"a", "b"}},
+		{Selectors: selecting("a=b")},
+		{Selectors: selecting("a in (b,c)")},
+		{Selectors: append(selecting("a=b"), selecting("c")...)},
+		{Selectors: []labels.Selector{labels.Nothing()}},
+		{Selectors: []labels.Selector{labels.Everything()}},
+		{Selectors: selecting("!a")},
+	}
+	s := New(0)
+	first, second := s.Carry("x", specs), s.Carry("y", slices.Clone(specs))
+	if !slices.Equal(first, second) || s.Terms() != len(specs) {
+		t.Errorf("%d terms of %d specs", s.Terms(), len(specs))
+	}
+	for i, term := range first {
+		if term.ID != TermID(i+1) {
+			t.Errorf("term %d has ID %d", i, term.ID)
+		}
+	}
+}
+
+// A term lasts while a Pod carries it, with or without a node, and says so when it comes and goes.
+func TestTermsLastAsLongAsTheyAreCarried(t *testing.T) {
+	s := New(0)
+	spec := []TermSpec{{Selectors: selecting("a=b")}, {Selectors: selecting("c")}, {Selectors: selecting("!d")}}
+	if s.Carry("none", nil) != nil {
+		t.Error("a Pod without terms carries some")
+	}
+	terms := s.Carry("p", spec)
+	if got := s.TakeTerms(); !slices.Equal(got, terms) || len(s.TakeTerms()) != 0 {
+		t.Errorf("%d terms are new, want 3, once", len(got))
+	}
+	s.Carry("q", spec[:1])
+	p := labelled("p", nil)
+	s.SetPod(p, "n", s.Usage(p))
+	s.RemovePod("p") // its binding failed
+	if s.Carry("p", slices.Clone(spec)); s.Terms() != 3 || len(s.TakeTerms()) != 0 {
+		t.Errorf("%d terms after what changes none", s.Terms())
+	}
+	s.Carry("p", nil)
+	if got := s.TakeTerms(); !slices.Equal(got, terms[1:]) || s.Terms() != 1 || terms[1].Carried() || !terms[0].Carried() {
+		t.Errorf("%d terms were dropped, %d are left", len(got), s.Terms())
+	}
+	s.Carry("q", nil)
+	if s.Terms() != 0 || len(s.terms.byLabel)+len(s.terms.byName)+len(s.terms.others)+len(s.terms.ofPod) != 0 {
+		t.Errorf("something is left: %+v", s.terms)
+	}
+	if again := s.Carry("q", spec)[0]; again.ID != 4 {
+		t.Errorf("a term that comes again has ID %d, want 4", again.ID)
+	}
+}
+
+// The terms that select a Pod come in the order of their IDs, each once, whatever they select by.
+func TestTermsThatSelect(t *testing.T) {
+	s := New(0)
+	terms := s.Carry("x", []TermSpec{
+		{Selectors: selecting("!nobody")},
+		{Selectors: selecting("app in (db,web)")},
+		{Selectors: selecting("tier,app!=db")},
+		{Selectors: selecting("app=db")},
+		{Selectors: selecting("app=web")},
+		{Selectors: selecting("tier=2")},
+	})
+	want := []*Term{terms[0], terms[1], terms[2], terms[4]}
+	for range 10 {
+		got := s.TermsThatSelect(labelled("p", map[string]string{"app": "web", "tier": "1", "i": "7"}))
+		if !slices.Equal(got, want) {
+			t.Fatalf("%d terms select the Pod, want 4", len(got))
+		}
+	}
+	if got := s.TermsThatSelect(labelled("p", map[string]string{"nobody": "", "i": "7"})); got != nil {
+		t.Errorf("%d terms select a Pod that none selects", len(got))
+	}
+}
