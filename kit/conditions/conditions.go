@@ -48,26 +48,7 @@ func (k Kind[C, T]) Set(list []C, next C, now time.Time) (set []C, changed bool)
 		}
 		return append(slices.Clip(list), next), true
 	}
-	last := list[at]
-	from := k(&last)
-	if *to.LastTransitionTime = *from.LastTransitionTime; to.Status != from.Status {
-		*to.LastTransitionTime = stamp
-	}
-	changed = to.Status != from.Status || to.Reason != from.Reason || to.Message != from.Message ||
-		to.ObservedGeneration != from.ObservedGeneration
-	if update := to.LastUpdateTime; update != nil {
-		switch {
-		case changed:
-			*update = stamp
-		case update.IsZero():
-			*update = *from.LastUpdateTime
-		default:
-			changed = !update.Equal(from.LastUpdateTime)
-		}
-	}
-	if probe := to.LastProbeTime; probe != nil && probe.IsZero() {
-		*probe = *from.LastProbeTime
-	}
+	changed = to.follow(k(&list[at]), stamp)
 	set = make([]C, 0, len(list))
 	for i := range list {
 		switch {
@@ -78,6 +59,28 @@ func (k Kind[C, T]) Set(list []C, next C, now time.Time) (set []C, changed bool)
 		}
 	}
 	return set, changed || len(set) < len(list)
+}
+
+// follow gives a condition the times that follow from the last one of its type, and says whether it says anything new.
+func (f Fields[T]) follow(last Fields[T], now metav1.Time) (changed bool) {
+	if *f.LastTransitionTime = *last.LastTransitionTime; f.Status != last.Status {
+		*f.LastTransitionTime = now
+	}
+	if f.LastProbeTime != nil && f.LastProbeTime.IsZero() {
+		*f.LastProbeTime = *last.LastProbeTime
+	}
+	changed = f.Status != last.Status || f.Reason != last.Reason || f.Message != last.Message ||
+		f.ObservedGeneration != last.ObservedGeneration
+	switch {
+	case f.LastUpdateTime == nil:
+	case changed:
+		*f.LastUpdateTime = now
+	case f.LastUpdateTime.IsZero():
+		*f.LastUpdateTime = *last.LastUpdateTime
+	default:
+		changed = !f.LastUpdateTime.Equal(last.LastUpdateTime)
+	}
+	return changed
 }
 
 // Remove returns the list without conditions of the type.
