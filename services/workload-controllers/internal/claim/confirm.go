@@ -1,4 +1,3 @@
-// Package claim carries out what adoption stands on: an owner that is there, and an object that is still the one meant.
 package claim
 
 import (

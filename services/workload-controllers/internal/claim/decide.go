@@ -1,6 +1,10 @@
-// Package adopt says which objects a controller may count as its own: those that carry its controller reference, those
-// without an owner that its selector matches (to adopt), and those of its own that the selector no longer matches (to
-// release). It is pure: what it decides is carried out as patches.
+// Package claim says which objects a controller may count as its own: those that carry its controller reference, those
+// without a controller that its selector matches (to adopt), and those of its own that the selector no longer matches
+// (to release).
+//
+//	decide.go        which of them are kept, adopted, released (pure)
+//	decide_patch.go  the patches that do it (pure)
+//	confirm.go       what an adoption asks of the server first
 package claim
 
 import (

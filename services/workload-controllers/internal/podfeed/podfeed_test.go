@@ -87,6 +87,7 @@ func TestStripKeepsWhatDecisionsRead(t *testing.T) {
 	pod.Labels = map[string]string{"app": "web"}
 	pod.Annotations = map[string]string{corev1.PodDeletionCost: "3", "other": "x"}
 	pod.CreationTimestamp, pod.DeletionTimestamp = now, &now
+	pod.Finalizers = []string{"batch.kubernetes.io/job-tracking"}
 	pod.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "x"}}
 	pod.Spec = corev1.PodSpec{NodeName: "n", Containers: []corev1.Container{{Name: "c", Image: "i"}}}
 	ready := corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: now}
@@ -97,7 +98,7 @@ func TestStripKeepsWhatDecisionsRead(t *testing.T) {
 	want := newPod("a", "5")
 	want.Labels, want.Annotations = pod.Labels, map[string]string{corev1.PodDeletionCost: "3"}
 	want.CreationTimestamp, want.DeletionTimestamp = now, &now
-	want.Spec.NodeName = "n"
+	want.Spec.NodeName, want.Finalizers = "n", pod.Finalizers
 	want.Status = corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{ready},
 		ContainerStatuses: []corev1.ContainerStatus{{RestartCount: 2}}}
 	got, err := Strip(pod)

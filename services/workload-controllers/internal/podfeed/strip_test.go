@@ -18,6 +18,9 @@ import (
 	"keelson.dev/services/workload-controllers/internal/podset"
 )
 
+// tracking is the finalizer of a Job's Pods.
+const tracking = "batch.kubernetes.io/job-tracking"
+
 // anyPod returns a Pod with all kinds of things in it.
 func anyPod(r *rand.Rand, fill *randfill.Filler, i int) *corev1.Pod {
 	pod := &corev1.Pod{}
@@ -36,6 +39,7 @@ func anyPod(r *rand.Rand, fill *randfill.Filler, i int) *corev1.Pod {
 	for i := range pod.Status.ContainerStatuses {
 		pod.Status.ContainerStatuses[i].RestartCount = r.Int32N(3)
 	}
+	pod.Finalizers = []string{"other", tracking}[:r.IntN(3)]
 	pod.OwnerReferences, pod.Status.Conditions = nil, nil
 	if r.IntN(4) > 0 {
 		yes := true
@@ -54,14 +58,15 @@ func anyPod(r *rand.Rand, fill *randfill.Filler, i int) *corev1.Pod {
 
 // view is all that the controllers get to see of Pods.
 func view(pods []*corev1.Pod) map[string]any {
-	x, now := podset.NewIndex(), time.Unix(1_700_000_010, 0)
+	index, now := podset.NewIndex(), time.Unix(1_700_000_010, 0)
+	last := index.Register(podset.WithFinalizer(tracking))
 	changes := map[string]any{}
 	for _, pod := range pods {
-		change := x.Upsert(pod)
+		change := index.Upsert(pod)
 		changes["change of "+pod.Name] = []any{change.Before, change.After, change.Ended}
 	}
 	selector := labels.SelectorFromSet(labels.Set{"app": "web"})
-	counts := x.Observe("o", podset.Spec{Selector: selector, Template: labels.Set{"app": "web"},
+	counts := index.Observe("o", podset.Spec{Selector: selector, Template: labels.Set{"app": "web"},
 		MinReady: 5 * time.Second}, now)
 	names := func(pods []*corev1.Pod) []string {
 		var names []string
@@ -70,15 +75,20 @@ func view(pods []*corev1.Pod) map[string]any {
 		}
 		return slices.Sorted(slices.Values(names))
 	}
-	seen := map[string]any{"unmatched": names(counts.Unmatched), "orphans": names(x.Orphans("default", selector)),
-		"unfinished": x.Unfinished("o")}
+	seen := map[string]any{"unmatched": names(counts.Unmatched), "orphans": names(index.Orphans("default", selector)),
+		"unfinished": index.Unfinished("o")}
 	counts.Unmatched = nil
 	seen["figures"] = counts
-	for _, ranked := range x.Ranked("o", []types.UID{"o"}) {
+	for _, key := range []podset.Key{podset.Owner("o"), podset.Node("n0"), podset.Namespace("default")} {
+		for figure := range last + 1 {
+			seen[fmt.Sprint(key, figure)] = names(index.Pods(key, figure))
+		}
+	}
+	for _, ranked := range index.Ranked("o", []types.UID{"o"}) {
 		seen["rank of "+ranked.Name] = ranked
 	}
 	made := map[string]int{}
-	for _, pod := range x.Made("o") {
+	for _, pod := range index.Made("o") {
 		made[fmt.Sprint(pod)]++
 	}
 	seen["made"] = made

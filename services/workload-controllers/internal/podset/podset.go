@@ -1,12 +1,18 @@
-// Package podset keeps, for every owner of Pods, the figures that decisions need, by increments: one changed Pod costs
-// the same in a set of three and in one of ten thousand. It is pure: Pods are handed in, time is given, nothing is
-// called.
+// Package podset groups Pods as decisions need them and keeps the figures of each group by increments: one changed Pod
+// costs the same in a set of three and in one of ten thousand. It is pure: Pods are handed in, time is given, nothing
+// is called.
 //
-//	Upsert, Delete ──> Index ──┬─ by owner: Group (counts, unmatched, Pods to rank)
-//	                           └─ by namespace: Pods without a controller
+//	Upsert, Delete ──> Index ──┬─ by owner ────────────┐
+//	                           ├─ by node              ├─> group: members, a count for each Fold
+//	                           ├─ by namespace         │   (active, ready, terminal, with a finalizer ...)
+//	                           └─ by selector of an    │
+//	                              object (Selections) ─┘
+//
+// An owner that has said by a Spec how it looks at its Pods has also those that are available, by the passing of time.
 package podset
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -32,11 +38,11 @@ type Spec struct {
 
 // Counts are an owner's Pods in figures. Pods that the selector does not match count only as Unmatched.
 type Counts struct {
-	// Active Pods have neither ended nor been told to.
+	// Active Pods have neither ended nor are they being deleted.
 	Active int32
 	// Labelled, Ready and Available count among the active.
 	Labelled, Ready, Available int32
-	// Terminating Pods have been told to end and have not.
+	// Terminating Pods are being deleted and have not ended.
 	Terminating int32
 	// Unmatched are active Pods that the selector does not match, to be released.
 	Unmatched []*corev1.Pod
@@ -44,34 +50,72 @@ type Counts struct {
 	NextAvailable time.Time
 }
 
-// Index holds the Pods of all owners. It is safe for concurrent use. The Pods in it are shared and never changed.
+// Key names a group of Pods.
+type Key struct {
+	by              int
+	namespace, name string
+}
+
+const (
+	byOwner = iota
+	byNode
+	byNamespace
+	bySelection // and above: one for each Selections
+)
+
+// Owner names the Pods that an object controls.
+func Owner(uid types.UID) Key { return Key{by: byOwner, name: string(uid)} }
+
+// Node names the Pods that are bound to a node.
+func Node(name string) Key { return Key{by: byNode, name: name} }
+
+// Namespace names the Pods of a namespace.
+func Namespace(name string) Key { return Key{by: byNamespace, namespace: name} }
+
+// Index holds all Pods. It is safe for concurrent use. The Pods in it are shared and never changed.
 type Index struct {
-	mu      sync.Mutex // guards all below
-	pods    map[types.UID]*entry
-	groups  map[types.UID]*group
-	orphans map[string]map[types.UID]*corev1.Pod // by namespace
+	mu         sync.Mutex // guards all below
+	folds      folds
+	pods       map[types.UID]*entry
+	groups     map[Key]*group
+	selections []*Selections
 }
 
 // entry is what the index knows about one Pod at one resource version.
 type entry struct {
-	pod   *corev1.Pod
-	owner types.UID // of the controller; empty without one
-
-	active, terminating, ready bool
-	readySince                 time.Time
-
-	// By the owner's Spec:
-	stray, labelled, available bool
-
+	pod        *corev1.Pod
+	figures    figures
+	readySince time.Time
+	// groups are those that the Pod is in; most Pods are in one of each of the three kinds that always exist.
+	groups []*group
+	room   [bySelection]*group
 	// ranked is nil until it is asked for.
 	ranked *rank.Pod
 }
 
 // NewIndex returns an empty index.
 func NewIndex() *Index {
-	return &Index{
-		pods: map[types.UID]*entry{}, groups: map[types.UID]*group{}, orphans: map[string]map[types.UID]*corev1.Pod{},
+	i := &Index{pods: map[types.UID]*entry{}, groups: map[Key]*group{}}
+	for _, fold := range inherentFolds {
+		i.folds.add(fold)
 	}
+	return i
+}
+
+// Register makes the index keep one more figure. A fold of a name that it has is the one that it has.
+func (i *Index) Register(fold Fold) Figure {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	figure, added := i.folds.add(fold)
+	if added {
+		for _, e := range i.pods {
+			e.figures = i.folds.of(e.pod)
+			for _, g := range e.groups {
+				g.put(e)
+			}
+		}
+	}
+	return figure
 }
 
 // Change says what a Pod's change means and whom it concerns.
@@ -83,106 +127,145 @@ type Change struct {
 }
 
 // Upsert takes in a Pod as it is now.
-func (x *Index) Upsert(pod *corev1.Pod) Change {
-	next := newEntry(pod)
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	last := x.pods[pod.UID]
+func (i *Index) Upsert(pod *corev1.Pod) Change {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	next, last := &entry{pod: pod, figures: i.folds.of(pod)}, i.pods[pod.UID]
+	next.readySince, _ = podview.AvailableAt(pod, 0)
+	next.groups = next.room[:0]
 	change := Change{After: metav1.GetControllerOfNoCopy(pod)}
+	i.pods[pod.UID] = next
+	i.join(next, change.After)
 	if last != nil {
 		change.Before = metav1.GetControllerOfNoCopy(last.pod)
-		change.Ended = last.isUnfinished() && !next.isUnfinished()
-		x.remove(last)
-	}
-	x.pods[pod.UID] = next
-	if next.owner != "" {
-		x.group(next.owner).add(next, last)
-	} else if next.active {
-		if x.orphans[pod.Namespace] == nil {
-			x.orphans[pod.Namespace] = map[types.UID]*corev1.Pod{}
-		}
-		x.orphans[pod.Namespace][pod.UID] = pod
-	}
-	if last != nil && last.owner != next.owner {
-		x.dropEmpty(last.owner)
+		change.Ended = !last.figures.has(Terminal) && next.figures.has(Terminal)
+		i.leave(last, next.groups)
 	}
 	return change
 }
 
 // Delete forgets a Pod.
-func (x *Index) Delete(pod *corev1.Pod) Change {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	last := x.pods[pod.UID]
+func (i *Index) Delete(pod *corev1.Pod) Change {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	last := i.pods[pod.UID]
 	if last == nil {
 		return Change{}
 	}
-	delete(x.pods, pod.UID)
-	x.remove(last)
-	x.dropEmpty(last.owner)
-	return Change{Before: metav1.GetControllerOfNoCopy(last.pod), Ended: last.isUnfinished()}
+	delete(i.pods, pod.UID)
+	i.leave(last, nil)
+	return Change{Before: metav1.GetControllerOfNoCopy(last.pod), Ended: !last.figures.has(Terminal)}
+}
+
+// join puts a Pod into all its groups.
+func (i *Index) join(e *entry, controller *metav1.OwnerReference) {
+	if controller != nil {
+		i.put(e, Owner(controller.UID))
+	}
+	if node := e.pod.Spec.NodeName; node != "" {
+		i.put(e, Node(node))
+	}
+	i.put(e, Namespace(e.pod.Namespace))
+	for _, s := range i.selections {
+		for _, name := range s.Matching(e.pod) {
+			i.put(e, s.Key(e.pod.Namespace, name))
+		}
+	}
+}
+
+func (i *Index) put(e *entry, key Key) {
+	g := i.groups[key]
+	if g == nil {
+		g = &group{key: key, folds: &i.folds, members: map[types.UID]member{}}
+		i.groups[key] = g
+	}
+	g.put(e)
+	e.groups = append(e.groups, g)
+}
+
+// leave takes a Pod out of its groups but those in which it stays.
+func (i *Index) leave(e *entry, stays []*group) {
+	for _, g := range e.groups {
+		if slices.Contains(stays, g) {
+			continue
+		}
+		if g.drop(e.pod.UID); len(g.members) == 0 {
+			delete(i.groups, g.key)
+		}
+	}
 }
 
 // Observe returns the figures of an owner's Pods at now.
-func (x *Index) Observe(owner types.UID, spec Spec, now time.Time) Counts {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	g := x.groups[owner]
+func (i *Index) Observe(owner types.UID, spec Spec, now time.Time) Counts {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	g := i.groups[Owner(owner)]
 	if g == nil {
 		return Counts{}
 	}
 	g.look(spec)
-	g.mature(now)
-	return g.snapshot()
+	g.pass(now)
+	return g.observe()
+}
+
+// Count returns of how many Pods of a group a figure holds.
+func (i *Index) Count(key Key, figure Figure) int {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if g := i.groups[key]; g != nil {
+		return int(g.counts[figure])
+	}
+	return 0
+}
+
+// Pods returns the Pods of a group for which a figure holds, in no order.
+func (i *Index) Pods(key Key, figure Figure) []*corev1.Pod {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if g := i.groups[key]; g != nil {
+		return g.pods(figure)
+	}
+	return nil
 }
 
 // Unfinished returns how many Pods of an owner have not ended, terminating ones included.
-func (x *Index) Unfinished(owner types.UID) int {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	unfinished := 0
-	if g := x.groups[owner]; g != nil {
-		for _, e := range g.entries {
-			if e.isUnfinished() {
-				unfinished++
-			}
-		}
+func (i *Index) Unfinished(owner types.UID) int {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if g := i.groups[Owner(owner)]; g != nil {
+		return len(g.members) - int(g.counts[Terminal])
 	}
-	return unfinished
+	return 0
 }
 
 // Made returns the Pods of an owner as far as the pace of further ones depends on them; nil when none has failed.
-func (x *Index) Made(owner types.UID) []pace.Pod {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	g := x.groups[owner]
-	if g == nil {
+func (i *Index) Made(owner types.UID) []pace.Pod {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	g := i.groups[Owner(owner)]
+	if g == nil || g.counts[Failed] == 0 {
 		return nil
 	}
-	failed := false
-	pods := make([]pace.Pod, 0, len(g.entries))
-	for _, e := range g.entries {
-		failed = failed || e.pod.Status.Phase == corev1.PodFailed
-		pods = append(pods, pace.Pod{Created: e.pod.CreationTimestamp.Time, Phase: e.pod.Status.Phase})
-	}
-	if !failed {
-		return nil
+	pods := make([]pace.Pod, 0, len(g.members))
+	for _, m := range g.members {
+		pod := m.entry.pod
+		pods = append(pods, pace.Pod{Created: pod.CreationTimestamp.Time, Phase: pod.Status.Phase})
 	}
 	return pods
 }
 
-// Ranked returns the active Pods of an owner as the deletion order sees them. Colocated counts, for each, the active Pods
-// on its node of all the siblings together.
-func (x *Index) Ranked(owner types.UID, siblings []types.UID) []rank.Pod {
-	x.mu.Lock()
-	defer x.mu.Unlock()
+// Ranked returns the active Pods of an owner as the deletion order sees them. Colocated counts, for each, the active
+// Pods on its node of all the siblings together.
+func (i *Index) Ranked(owner types.UID, siblings []types.UID) []rank.Pod {
+	i.mu.Lock()
+	defer i.mu.Unlock()
 	perNode := map[string]int{}
 	for _, sibling := range siblings {
-		if g := x.groups[sibling]; g != nil {
+		if g := i.groups[Owner(sibling)]; g != nil {
 			g.countNodes(perNode)
 		}
 	}
-	g := x.groups[owner]
+	g := i.groups[Owner(owner)]
 	if g == nil {
 		return nil
 	}
@@ -190,68 +273,18 @@ func (x *Index) Ranked(owner types.UID, siblings []types.UID) []rank.Pod {
 }
 
 // Orphans returns the active Pods of a namespace that have no controller and that the selector matches.
-func (x *Index) Orphans(namespace string, selector labels.Selector) []*corev1.Pod {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	var matching []*corev1.Pod
-	for _, pod := range x.orphans[namespace] {
-		if selector.Matches(labels.Set(pod.Labels)) {
-			matching = append(matching, pod)
-		}
-	}
-	return matching
+func (i *Index) Orphans(namespace string, selector labels.Selector) []*corev1.Pod {
+	return slices.DeleteFunc(i.Pods(Namespace(namespace), Orphan), func(pod *corev1.Pod) bool {
+		return !selector.Matches(labels.Set(pod.Labels))
+	})
 }
 
 // Get returns the Pod with the UID as the index has it, or nil.
-func (x *Index) Get(uid types.UID) *corev1.Pod {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if e := x.pods[uid]; e != nil {
+func (i *Index) Get(uid types.UID) *corev1.Pod {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if e := i.pods[uid]; e != nil {
 		return e.pod
 	}
 	return nil
 }
-
-func (x *Index) group(owner types.UID) *group {
-	g := x.groups[owner]
-	if g == nil {
-		g = &group{entries: map[types.UID]*entry{}}
-		x.groups[owner] = g
-	}
-	return g
-}
-
-func (x *Index) dropEmpty(owner types.UID) {
-	if g := x.groups[owner]; g != nil && len(g.entries) == 0 {
-		delete(x.groups, owner)
-	}
-}
-
-// remove takes an entry out of its group or out of the orphans.
-func (x *Index) remove(e *entry) {
-	if e.owner != "" {
-		x.groups[e.owner].drop(e)
-		return
-	}
-	in := x.orphans[e.pod.Namespace]
-	delete(in, e.pod.UID)
-	if len(in) == 0 {
-		delete(x.orphans, e.pod.Namespace)
-	}
-}
-
-func newEntry(pod *corev1.Pod) *entry {
-	e := &entry{pod: pod}
-	if controller := metav1.GetControllerOfNoCopy(pod); controller != nil {
-		e.owner = controller.UID
-	}
-	e.active = podview.IsActive(pod)
-	e.terminating = podview.IsTerminating(pod) && !podview.IsTerminal(pod)
-	if e.active {
-		e.readySince, e.ready = podview.AvailableAt(pod, 0)
-	}
-	return e
-}
-
-// isUnfinished says whether a container of the Pod may still run.
-func (e *entry) isUnfinished() bool { return e.active || e.terminating }

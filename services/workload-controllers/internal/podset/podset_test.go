@@ -73,11 +73,11 @@ func TestObserve(t *testing.T) {
 		{"DEP-016 Pods of others do not count", []*corev1.Pod{newPod("a", "other"), newPod("b", "")}, Counts{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			x := NewIndex()
+			index := NewIndex()
 			for _, pod := range c.pods {
-				x.Upsert(pod)
+				index.Upsert(pod)
 			}
-			if got := x.Observe("o", web, start); !same(got, c.want) {
+			if got := index.Observe("o", web, start); !same(got, c.want) {
 				t.Errorf("got %+v, want %+v", got, c.want)
 			}
 		})
@@ -86,13 +86,13 @@ func TestObserve(t *testing.T) {
 
 // DEP-141: time alone makes a Pod available, a crash starts the time again.
 func TestAvailabilityComesWithTime(t *testing.T) {
-	x, spec := NewIndex(), web
+	index, spec := NewIndex(), web
 	spec.MinReady = 10 * time.Second
-	x.Upsert(newPod("a", "o", readySince(start)))
-	x.Upsert(newPod("b", "o", readySince(start.Add(5*time.Second))))
+	index.Upsert(newPod("a", "o", readySince(start)))
+	index.Upsert(newPod("b", "o", readySince(start.Add(5*time.Second))))
 	check := func(at time.Duration, available int32, next time.Duration) {
 		t.Helper()
-		got := x.Observe("o", spec, start.Add(at))
+		got := index.Observe("o", spec, start.Add(at))
 		want := time.Time{}
 		if next != 0 {
 			want = start.Add(next)
@@ -104,11 +104,11 @@ func TestAvailabilityComesWithTime(t *testing.T) {
 	}
 	check(9*time.Second, 0, 10*time.Second)
 	check(10*time.Second, 1, 15*time.Second)
-	x.Upsert(newPod("a", "o", readySince(start))) // touched, but still ready
+	index.Upsert(newPod("a", "o", readySince(start))) // touched, but still ready
 	check(10*time.Second, 1, 15*time.Second)
-	x.Upsert(newPod("b", "o"))
+	index.Upsert(newPod("b", "o"))
 	check(20*time.Second, 1, 0)
-	x.Upsert(newPod("b", "o", readySince(start.Add(20*time.Second))))
+	index.Upsert(newPod("b", "o", readySince(start.Add(20*time.Second))))
 	check(29*time.Second, 1, 30*time.Second)
 	check(30*time.Second, 2, 0)
 	spec.MinReady = 60 * time.Second
@@ -116,59 +116,60 @@ func TestAvailabilityComesWithTime(t *testing.T) {
 }
 
 func TestChangesNameWhomTheyConcern(t *testing.T) {
-	x := NewIndex()
-	if change := x.Upsert(newPod("a", "")); change.Before != nil || change.After != nil {
+	index := NewIndex()
+	if change := index.Upsert(newPod("a", "")); change.Before != nil || change.After != nil {
 		t.Errorf("of an orphan: %+v", change)
 	}
-	if got := x.Orphans("default", web.Selector); len(got) != 1 {
+	if got := index.Orphans("default", web.Selector); len(got) != 1 {
 		t.Errorf("%d orphans, want 1", len(got))
 	}
-	if change := x.Upsert(newPod("a", "o")); change.Before != nil || change.After == nil || change.After.UID != "o" {
+	if change := index.Upsert(newPod("a", "o")); change.Before != nil || change.After == nil ||
+		change.After.UID != "o" {
 		t.Errorf("of an adoption: %+v", change)
 	}
-	if got := x.Orphans("default", web.Selector); len(got) != 0 {
+	if got := index.Orphans("default", web.Selector); len(got) != 0 {
 		t.Errorf("%d orphans after adoption", len(got))
 	}
-	if change := x.Upsert(newPod("a", "o", terminating)); change.Ended {
+	if change := index.Upsert(newPod("a", "o", terminating)); change.Ended {
 		t.Error("ended while terminating")
 	}
-	if change := x.Upsert(newPod("a", "o", failed)); !change.Ended {
+	if change := index.Upsert(newPod("a", "o", failed)); !change.Ended {
 		t.Error("not ended though failed")
 	}
-	if change := x.Delete(newPod("a", "o")); change.Before == nil || change.Before.UID != "o" || change.Ended {
+	if change := index.Delete(newPod("a", "o")); change.Before == nil || change.Before.UID != "o" || change.Ended {
 		t.Errorf("of the deletion of a failed Pod: %+v", change)
 	}
-	x.Upsert(newPod("b", "o"))
-	if change := x.Delete(newPod("b", "o")); !change.Ended {
+	index.Upsert(newPod("b", "o"))
+	if change := index.Delete(newPod("b", "o")); !change.Ended {
 		t.Error("not ended though deleted")
 	}
-	if change := x.Delete(newPod("b", "o")); change != (Change{}) {
+	if change := index.Delete(newPod("b", "o")); change != (Change{}) {
 		t.Errorf("of a second deletion: %+v", change)
 	}
-	if len(x.pods)+len(x.groups)+len(x.orphans) != 0 {
+	if len(index.pods)+len(index.groups) != 0 {
 		t.Error("something is remembered about nothing")
 	}
 }
 
 func TestRankedCountsNodesOfSiblings(t *testing.T) {
 	on := func(node string) func(*corev1.Pod) { return func(p *corev1.Pod) { p.Spec.NodeName = node } }
-	x := NewIndex()
+	index := NewIndex()
 	for _, pod := range []*corev1.Pod{
 		newPod("a", "o", on("n1")), newPod("b", "o", on("n2")), newPod("c", "sibling", on("n2")),
 		newPod("d", "stranger", on("n1")),
 		newPod("e", "o", on("n1"), terminating), newPod("f", "o", on("n1"), relabelled), newPod("g", "o"),
 	} {
-		x.Upsert(pod)
+		index.Upsert(pod)
 	}
-	x.Observe("o", web, start)
+	index.Observe("o", web, start)
 	got := map[string]int{}
-	for _, pod := range x.Ranked("o", []types.UID{"o", "sibling"}) {
+	for _, pod := range index.Ranked("o", []types.UID{"o", "sibling"}) {
 		got[pod.Name] = pod.Colocated
 	}
 	if want := map[string]int{"a": 2, "b": 2, "g": 0}; !maps.Equal(got, want) { // DEP-179
 		t.Errorf("got %v, want %v", got, want)
 	}
-	if got := x.Unfinished("o"); got != 5 {
+	if got := index.Unfinished("o"); got != 5 {
 		t.Errorf("%d unfinished, want 5", got)
 	}
 }
@@ -177,24 +178,24 @@ func TestRankedCountsNodesOfSiblings(t *testing.T) {
 func TestIncrementsAgreeWithCounting(t *testing.T) {
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 0))
-		x, model, now := NewIndex(), map[types.UID]*corev1.Pod{}, start
+		index, model, now := NewIndex(), map[types.UID]*corev1.Pod{}, start
 		spec := web
 		for step := range 200 {
 			now = now.Add(time.Duration(random.IntN(3)) * time.Second)
 			uid := types.UID(fmt.Sprint(random.IntN(12)))
 			if random.IntN(5) == 0 {
-				x.Delete(newPod(uid, ""))
+				index.Delete(newPod(uid, ""))
 				delete(model, uid)
 			} else {
 				pod := anyPod(random, uid, now)
-				x.Upsert(pod)
+				index.Upsert(pod)
 				model[uid] = pod
 			}
 			if random.IntN(20) == 0 {
 				spec.MinReady = time.Duration(random.IntN(3)*5) * time.Second
 				spec.Template = []labels.Set{{"app": "web"}, {"app": "web", "v": "1"}}[random.IntN(2)]
 			}
-			got, want := x.Observe("o", spec, now), count(model, spec, now)
+			got, want := index.Observe("o", spec, now), count(model, spec, now)
 			if !same(got, want) {
 				t.Fatalf("seed %d, step %d: got %+v, want %+v", seed, step, got, want)
 			}
@@ -256,14 +257,6 @@ func count(pods map[types.UID]*corev1.Pod, spec Spec, now time.Time) Counts {
 }
 
 func same(a, b Counts) bool {
-	names := func(pods []*corev1.Pod) []string {
-		var names []string
-		for _, pod := range pods {
-			names = append(names, pod.Name)
-		}
-		slices.Sort(names)
-		return names
-	}
 	return a.Active == b.Active && a.Labelled == b.Labelled && a.Ready == b.Ready && a.Available == b.Available &&
 		a.Terminating == b.Terminating && a.NextAvailable.Equal(b.NextAvailable) && slices.Equal(names(a.Unmatched),
 		names(b.Unmatched))
@@ -273,15 +266,15 @@ func same(a, b Counts) bool {
 func BenchmarkUpsertAndObserve(b *testing.B) {
 	for _, size := range []int{10, 10_000} {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
-			x := NewIndex()
+			index := NewIndex()
 			pods := make([]*corev1.Pod, size)
 			for i := range pods {
 				pods[i] = newPod(types.UID(fmt.Sprint(i)), "o", readySince(start))
-				x.Upsert(pods[i])
+				index.Upsert(pods[i])
 			}
 			for i := 0; b.Loop(); i++ {
-				x.Upsert(pods[i%size])
-				x.Observe("o", web, start)
+				index.Upsert(pods[i%size])
+				index.Observe("o", web, start)
 			}
 		})
 	}

@@ -35,20 +35,20 @@ func New() *Index {
 	return &Index{entries: map[object]entry{}, buckets: map[bucket]map[string]labels.Selector{}}
 }
 
-// Put takes in an object's selector. One that was taken in at this generation is not read again; one that cannot be
-// read matches nothing.
-func (i *Index) Put(o metav1.Object, selector *metav1.LabelSelector) {
+// Put takes in an object's selector, and returns it read and whether it may be another than before. One that was taken
+// in at this generation is not read again; one that cannot be read matches nothing.
+func (i *Index) Put(o metav1.Object, selector *metav1.LabelSelector) (read labels.Selector, changed bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	key := object{o.GetNamespace(), o.GetName()}
 	last, ok := i.entries[key]
 	if ok && last.generation == o.GetGeneration() && last.generation != 0 && last.uid == o.GetUID() {
-		return
+		return i.buckets[last.in][key.name], false
 	}
 	i.drop(key)
 	parsed, err := metav1.LabelSelectorAsSelector(selector)
 	if err != nil {
-		return
+		return labels.Nothing(), true
 	}
 	in := bucket{namespace: key.namespace}
 	if selector != nil && len(selector.MatchLabels) > 0 {
@@ -61,6 +61,7 @@ func (i *Index) Put(o metav1.Object, selector *metav1.LabelSelector) {
 	}
 	i.buckets[in][key.name] = parsed
 	i.entries[key] = entry{uid: o.GetUID(), generation: o.GetGeneration(), in: in}
+	return parsed, true
 }
 
 // Remove forgets an object.

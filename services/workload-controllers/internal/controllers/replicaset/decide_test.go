@@ -88,8 +88,8 @@ func TestDecide(t *testing.T) {
 		{"DEP-157 a pass has a bound", newSet(501), podset.Counts{}, nil, 500, 0, ReasonTooFew},
 		{"the bound holds for deletions, too", newSet(0), podset.Counts{Active: 501}, nil, 0, 500, ReasonTooMany},
 		{"DEP-162 orphans are adopted before any Pod is made", newSet(3), podset.Counts{}, pod, 0, 0, ReasonOwners},
-		{"DEP-175 Pods that no longer match are released before any Pod is made", newSet(3), podset.Counts{Active: 2, Unmatched: pod}, nil, 0,
-			0, ReasonOwners},
+		{"DEP-175 Pods that no longer match are released before any Pod is made", newSet(3),
+			podset.Counts{Active: 2, Unmatched: pod}, nil, 0, 0, ReasonOwners},
 		{"DEP-159 a ReplicaSet that is being deleted does nothing", newSet(3, deleting),
 			podset.Counts{Active: 1, Unmatched: pod}, pod, 0, 0, ReasonDeleting},
 	} {
