@@ -51,6 +51,7 @@ func Run(ctx context.Context, c Config) error {
 		return fmt.Errorf("starting podgc: %w", err)
 	}
 	c.Metrics.Include(ctrlmetrics.Registry)
+	c.Metrics.MustRegister(collectors.Metrics())
 	c.Ready.Add("caches", group.Synced)
 	return group.Run(ctx)
 }

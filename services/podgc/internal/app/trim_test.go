@@ -87,7 +87,7 @@ func edges(pod *corev1.Pod) metav1.ObjectMeta {
 func summary(plan pods.Plan) string {
 	text := fmt.Sprint(plan.MissedSince)
 	for _, c := range plan.Collect {
-		text += fmt.Sprintf(" %s %s/%s %v %v;", c.Reason, c.Pod.Namespace, c.Pod.Name, c.MarkFailed, c.Disrupted)
+		text += fmt.Sprintf(" %s %s/%s %v %v;", c.Reason, c.Pod.Namespace, c.Pod.Name, c.MarkFailed, c.Disruption)
 	}
 	return text
 }

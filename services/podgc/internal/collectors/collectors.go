@@ -4,6 +4,8 @@ package collectors
 import (
 	"slices"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"keelson.dev/kit/controller"
 	"keelson.dev/services/podgc/internal/collectors/namespace"
 	"keelson.dev/services/podgc/internal/collectors/owners"
@@ -24,6 +26,9 @@ func All(o Options) []controller.Registration {
 		pods.Register(o.TerminatedPodThreshold),
 	}
 }
+
+// Metrics are what the collectors count.
+func Metrics() prometheus.Collector { return pods.Metrics() }
 
 // Names returns the collectors' names, sorted.
 func Names() []string {

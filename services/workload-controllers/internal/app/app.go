@@ -15,6 +15,7 @@ import (
 	"keelson.dev/kit/daemon"
 	"keelson.dev/services/workload-controllers/internal/controllers"
 	"keelson.dev/services/workload-controllers/internal/podfeed"
+	"keelson.dev/services/workload-controllers/internal/podops"
 )
 
 // name is the daemon's, and so the first half of its Leases' names.
@@ -52,6 +53,7 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	c.Metrics.Include(ctrlmetrics.Registry)
+	c.Metrics.MustRegister(podops.Metrics())
 	c.Ready.Add("caches", group.Synced)
 	return group.Run(ctx)
 }

@@ -1,4 +1,5 @@
-// Package podops creates and deletes Pods for the controllers. Nothing else in this service does.
+// Package podops creates Pods, alike or each of its own, and deletes them by reason, for the controllers. Nothing else
+// in this service does.
 package podops
 
 import (
@@ -6,6 +7,7 @@ import (
 	"fmt"
 	"sync"
 
+	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,6 +31,7 @@ type Operator struct {
 	// Gate is shut for an owner until Feed shows its writes.
 	Gate *gate.Gate
 	Feed *podfeed.Feed
+	Log  *zap.Logger
 }
 
 // Outcome is what became of one Pod.
@@ -70,16 +73,21 @@ func (o *Operator) create(ctx context.Context, owner types.UID, prototype *corev
 
 // Delete tells the Pods to end within their own grace periods. A Pod that is gone, or whose name another Pod has,
 // counts as deleted. The outcomes stand in the order of the Pods.
-func (o *Operator) Delete(ctx context.Context, owner types.UID, pods []rank.Pod) []Outcome {
-	return inParallel(len(pods), func(i int) Outcome { return o.delete(ctx, owner, pods[i]) })
+func (o *Operator) Delete(ctx context.Context, owner types.UID, reason Reason, pods []rank.Pod) []Outcome {
+	return inParallel(len(pods), func(i int) Outcome { return o.delete(ctx, owner, reason, pods[i]) })
 }
 
-func (o *Operator) delete(ctx context.Context, owner types.UID, pod rank.Pod) Outcome {
+func (o *Operator) delete(ctx context.Context, owner types.UID, reason Reason, pod rank.Pod) Outcome {
 	return Outcome{Name: pod.Name, Err: write.Do(o.Gate, owner, "pod.delete", func() (types.UID, gate.Seen, error) {
 		options := metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))}
 		err := o.Client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, options)
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 			return "", nil, err
+		}
+		if err == nil {
+			deletions.WithLabelValues(o.FieldManager, reason.word).Inc()
+			o.Log.Debug("deleted Pod", zap.String("namespace", pod.Namespace), zap.String("name", pod.Name),
+				zap.String("uid", string(pod.UID)), zap.Stringer("reason", reason))
 		}
 		return pod.UID, o.Feed.Deleted(pod.UID), nil
 	})}

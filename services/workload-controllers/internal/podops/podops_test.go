@@ -7,6 +7,9 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,8 +38,8 @@ func newOperator(answer func(n int32) error) (*Operator, *fake.Clientset, *atomi
 		pod.Name, pod.UID = fmt.Sprint("web-", n), types.UID(fmt.Sprint(n))
 		return true, pod, nil
 	})
-	return &Operator{Client: clientset, FieldManager: "replicaset", Gate: gate.New(), Feed: podfeed.New()}, clientset,
-		requests
+	return &Operator{Client: clientset, FieldManager: "replicaset", Gate: gate.New(), Feed: podfeed.New(),
+		Log: zap.NewNop()}, clientset, requests
 }
 
 // DEP-157: a refusal costs few requests, success doubles the next batch.
@@ -114,8 +117,12 @@ func TestDelete(t *testing.T) {
 		"there": nil, "gone": apierrors.NewNotFound(gone, "gone"),
 		"replaced": apierrors.NewConflict(gone, "replaced", errors.New("uid")), "guarded": errors.New("refused"),
 	}
-	clientset.PrependReactor("delete", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
-		request := action.(clienttesting.DeleteActionImpl)
+	clientset.PrependReactor("*", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		request, ok := action.(clienttesting.DeleteActionImpl)
+		if !ok {
+			t.Errorf("%s of %s: nothing precedes a deletion", action.GetVerb(), action.GetSubresource()) // SAF-071
+			return true, nil, nil
+		}
 		// SAF-158, SAF-152: the Pod's own grace period; SAF-176: only this Pod.
 		if options := request.DeleteOptions; options.GracePeriodSeconds != nil || options.Preconditions == nil ||
 			*options.Preconditions.UID != types.UID("uid-"+request.Name) {
@@ -127,9 +134,30 @@ func TestDelete(t *testing.T) {
 	for _, name := range []string{"there", "gone", "replaced", "guarded"} {
 		pods = append(pods, rank.Pod{Namespace: "default", Name: name, UID: types.UID("uid-" + name)})
 	}
-	for i, outcome := range o.Delete(t.Context(), "owner", pods) {
-		if outcome.Name != pods[i].Name || (outcome.Err != nil) != (outcome.Name == "guarded") {
-			t.Errorf("outcome %+v", outcome)
+	words := map[string]bool{}
+	for _, reason := range reasons {
+		t.Run(reason.String(), func(t *testing.T) {
+			core, logged := observer.New(zap.DebugLevel)
+			o.Log = zap.New(core)
+			counted := deletions.WithLabelValues("replicaset", reason.String())
+			before := testutil.ToFloat64(counted)
+			for i, outcome := range o.Delete(t.Context(), "owner", reason, pods) {
+				if outcome.Name != pods[i].Name || (outcome.Err != nil) != (outcome.Name == "guarded") {
+					t.Errorf("outcome %+v", outcome)
+				}
+			}
+			// Only what this controller ended is counted and logged.
+			if more := testutil.ToFloat64(counted) - before; more != 1 {
+				t.Errorf("%v deletions are counted, want 1", more)
+			}
+			if lines := logged.All(); len(lines) != 1 || lines[0].ContextMap()["name"] != "there" ||
+				lines[0].ContextMap()["reason"] != reason.String() {
+				t.Errorf("logged %v", lines)
+			}
+		})
+		if words[reason.String()] || reason.String() == "" {
+			t.Errorf("two reasons have the word %q", reason)
 		}
+		words[reason.String()] = true
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,6 +15,13 @@ import (
 	"keelson.dev/kit/conditions"
 	"keelson.dev/kit/failpoint"
 )
+
+var deletions = prometheus.NewCounterVec(prometheus.CounterOpts{
+	Name: "podgc_pod_deletions_total", Help: "Pods that were collected, by reason.",
+}, []string{"reason"})
+
+// Metrics counts the Pods that were collected.
+func Metrics() prometheus.Collector { return deletions }
 
 // collector carries sweeps out. It remembers which nodes it missed; losing that memory only starts a quarantine anew.
 type collector struct {
@@ -81,7 +89,7 @@ func (c *collector) confirm(ctx context.Context, names []string) (absent map[str
 // and only the version of the Pod that was decided upon.
 func (c *collector) collect(ctx context.Context, collection Collection) error {
 	pod := collection.Pod
-	if collection.MarkFailed || collection.Disrupted {
+	if collection.MarkFailed || collection.Disruption != nil {
 		var err error
 		if pod, err = c.patchStatus(ctx, collection); err != nil {
 			return client.IgnoreNotFound(err)
@@ -93,9 +101,10 @@ func (c *collector) collect(ctx context.Context, collection Collection) error {
 			zap.String("reason", string(collection.Reason)))
 		err := c.client.Delete(ctx, pod, client.GracePeriodSeconds(0), client.Preconditions{UID: &pod.UID,
 			ResourceVersion: &pod.ResourceVersion})
-		if client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("deleting: %w", err)
+		if err != nil {
+			return client.IgnoreNotFound(fmt.Errorf("deleting: %w", err))
 		}
+		deletions.WithLabelValues(string(collection.Reason)).Inc()
 		return nil
 	})
 }
@@ -119,11 +128,7 @@ func markCollected(status *corev1.PodStatus, collection Collection, now time.Tim
 	if collection.MarkFailed {
 		status.Phase = corev1.PodFailed
 	}
-	if !collection.Disrupted {
-		return
+	if collection.Disruption != nil {
+		status.Conditions, _ = conditions.Pod.Set(status.Conditions, *collection.Disruption, now)
 	}
-	status.Conditions, _ = conditions.Pod.Set(status.Conditions, corev1.PodCondition{
-		Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "DeletionByPodGC",
-		Message: "PodGC: node no longer exists",
-	}, now)
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -88,7 +89,8 @@ func newBench(objects ...client.Object) *bench {
 func TestCollect(t *testing.T) {
 	const patch, remove = "patch status of uid-a", "delete uid-a within 0 s"
 	const condition = "DisruptionTarget=True DeletionByPodGC: PodGC: node no longer exists"
-	orphaned := Collection{Reason: Orphaned, MarkFailed: true, Disrupted: true}
+	disruption := reasons[0].disruption
+	orphaned := Collection{Reason: Orphaned, MarkFailed: true, Disruption: disruption}
 	refused := errors.New("refused")
 	tests := map[string]struct {
 		pod         *corev1.Pod
@@ -108,7 +110,7 @@ func TestCollect(t *testing.T) {
 		},
 		"SAF-165 a finished orphan": {
 			pod: pod("a", on("gone"), phase(corev1.PodSucceeded)), collection: Collection{Reason: Orphaned,
-				Disrupted: true},
+				Disruption: disruption},
 			writes: []string{patch, remove}, status: "Succeeded " + condition,
 		},
 		"SAF-165 an orphan whose status cannot be written": {
@@ -136,11 +138,19 @@ func TestCollect(t *testing.T) {
 				t.Fatal(err)
 			}
 			test.collection.Pod = test.pod
+			counted := deletions.WithLabelValues(string(test.collection.Reason))
+			before, deleted := testutil.ToFloat64(counted), 0.0
+			if slices.Contains(test.writes, remove) {
+				deleted = 1
+			}
 			if err := b.collector.collect(t.Context(), test.collection); !errors.Is(err, test.err) {
 				t.Errorf("error %v, want %v", err, test.err)
 			}
 			if !slices.Equal(b.writes, test.writes) {
 				t.Errorf("writes %q, want %q", b.writes, test.writes)
+			}
+			if more := testutil.ToFloat64(counted) - before; more != deleted {
+				t.Errorf("%v deletions are counted, want %v", more, deleted)
 			}
 			if got := statusText(b.patched); got != test.status {
 				t.Errorf("the last status says %q, want %q", got, test.status)
@@ -155,7 +165,7 @@ func TestTheTimeOfADisruptionStays(t *testing.T) {
 		corev1.ConditionFalse: true} {
 		p := pod("a", on("gone"), disrupted("EvictionByEvictionAPI"))
 		p.Status.Conditions[0].Status, p.Status.Conditions[0].LastTransitionTime = status, metav1.NewTime(now)
-		markCollected(&p.Status, Collection{Reason: Orphaned, Disrupted: true}, now.Add(time.Minute))
+		markCollected(&p.Status, Collection{Reason: Orphaned, Disruption: reasons[0].disruption}, now.Add(time.Minute))
 		since := now
 		if moves {
 			since = now.Add(time.Minute)

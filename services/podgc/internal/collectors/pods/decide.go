@@ -16,16 +16,30 @@ import (
 // quarantine is how long a node must have been missed before its Pods are looked at.
 const quarantine = 40 * time.Second
 
-// Reason says why a Pod is collected; it is used in logs and metrics.
+// Reason says why a Pod is collected: the log line and the metric about it use the same word.
 type Reason string
 
-// The reasons, in the order in which they are tried.
+// The reasons.
 const (
 	Orphaned     Reason = "Orphaned"     // Its node is gone.
 	Unscheduled  Reason = "Unscheduled"  // It is being deleted and was never bound.
 	OutOfService Reason = "OutOfService" // It is being deleted and its node was declared to be switched off.
 	Terminated   Reason = "Terminated"   // It has finished, and there are too many of those.
 )
+
+// reasons stand in the order in which they are tried, each with what precedes the deletion. Every deletion is forced,
+// and only the version of the Pod that was decided upon is deleted.
+var reasons = []struct {
+	Reason
+	// disruption is the condition that the Pod gets first; nil where its end is no disruption (SAF-071).
+	disruption *corev1.PodCondition
+}{
+	{Orphaned, &corev1.PodCondition{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue,
+		Reason: "DeletionByPodGC", Message: "PodGC: node no longer exists"}},
+	{Unscheduled, nil},
+	{OutOfService, nil},
+	{Terminated, nil},
+}
 
 // Input is what a sweep decides on. Nothing in it is changed.
 type Input struct {
@@ -53,8 +67,8 @@ type Collection struct {
 	Reason Reason
 	// MarkFailed asks for phase Failed before the deletion: the Pod is in no terminal phase.
 	MarkFailed bool
-	// Disrupted asks for the condition DisruptionTarget before the deletion.
-	Disrupted bool
+	// Disruption is the condition to set before the deletion; nil for none.
+	Disruption *corev1.PodCondition
 }
 
 // Decide plans one sweep.
@@ -67,7 +81,7 @@ func Decide(in Input) Plan {
 		switch {
 		case collect:
 			byReason[reason] = append(byReason[reason], Collection{
-				Pod: pod, Reason: reason, MarkFailed: !podview.IsTerminal(pod), Disrupted: reason == Orphaned,
+				Pod: pod, Reason: reason, MarkFailed: !podview.IsTerminal(pod),
 			})
 		case podview.IsTerminal(pod) && !podview.IsTerminating(pod):
 			finished = append(finished, pod)
@@ -76,10 +90,13 @@ func Decide(in Input) Plan {
 	for _, pod := range surplus(finished, in.Threshold) {
 		byReason[Terminated] = append(byReason[Terminated], Collection{Pod: pod, Reason: Terminated})
 	}
-	for _, reason := range []Reason{Orphaned, Unscheduled, OutOfService, Terminated} {
-		collections := byReason[reason]
+	for _, r := range reasons {
+		collections := byReason[r.Reason]
 		slices.SortFunc(collections, func(a, b Collection) int { return oldestFirst(a.Pod, b.Pod) })
-		plan.Collect = append(plan.Collect, collections...)
+		for _, collection := range collections {
+			collection.Disruption = r.disruption
+			plan.Collect = append(plan.Collect, collection)
+		}
 	}
 	return plan
 }

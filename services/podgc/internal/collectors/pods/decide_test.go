@@ -65,7 +65,7 @@ func summary(plan Plan) string {
 		if c.MarkFailed {
 			word += "+failed"
 		}
-		if c.Disrupted {
+		if c.Disruption != nil {
 			word += "+disrupted"
 		}
 		words = append(words, word)

@@ -71,7 +71,7 @@ func setup(s *controller.Setup, feed *podfeed.Feed, concurrent int) (controller.
 	c := &Controller{
 		client: own, live: s.Live, sets: sets, pods: feed.Index, gate: pending, selectors: selectors.New(),
 		writer:   &write.Writer{Client: own, Kind: "replicaset", Gate: pending, Store: store},
-		ops:      &podops.Operator{Client: clientset, FieldManager: Name, Gate: pending, Feed: feed},
+		ops:      &podops.Operator{Client: clientset, FieldManager: Name, Gate: pending, Feed: feed, Log: s.Log},
 		recorder: s.Recorder, now: time.Now, written: map[types.UID]time.Time{},
 	}
 	built, err := controller.NewReconciler(s, concurrent, c.steps())

@@ -124,7 +124,7 @@ func (c *Controller) scale(ctx context.Context, in Input, plan Plan) failure {
 		}
 	}
 	if len(plan.Delete) > 0 {
-		outcomes := c.ops.Delete(ctx, in.ReplicaSet.UID, plan.Delete)
+		outcomes := c.ops.Delete(ctx, in.ReplicaSet.UID, podops.ScaledDown, plan.Delete)
 		c.record(in.ReplicaSet, outcomes, podDeleted)
 		if err := podops.Failure(outcomes); err != nil {
 			return failure{reason: reasonFailedDelete, doing: "deleting", err: err}

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"go.uber.org/zap"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -94,7 +95,7 @@ func newBench(t *testing.T, set *appsv1.ReplicaSet, pods ...runtime.Object) *ben
 		client: b.sets, live: b.sets, sets: index, pods: feed.Index, gate: pending,
 		writer: &write.Writer{Client: b.sets, Kind: "replicaset", Gate: pending, Store: store}, recorder: &b.events,
 		now:     time.Now,
-		ops:     &podops.Operator{Client: b.pods, FieldManager: Name, Gate: pending, Feed: feed},
+		ops:     &podops.Operator{Client: b.pods, FieldManager: Name, Gate: pending, Feed: feed, Log: zap.NewNop()},
 		written: map[types.UID]time.Time{},
 	}
 	return b
