@@ -2,40 +2,156 @@ package server
 
 import (
 	"net/http"
+	"slices"
 
 	genericapifilters "k8s.io/apiserver/pkg/endpoints/filters"
 	"k8s.io/apiserver/pkg/endpoints/filters/impersonation"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	genericfilters "k8s.io/apiserver/pkg/server/filters"
+	flowcontrolrequest "k8s.io/apiserver/pkg/util/flowcontrol/request"
 
 	"keelson.dev/services/apiserver/internal/requestbody"
 )
 
-// chain is the way of each request to its handler. It is the library's chain
-// without what nothing here reads: spans and their latency annotations around
-// each filter, audit, CORS and HSTS. Every filter costs a goroutine's stack and
-// a copy of the request, which for a small object is a good part of the whole.
-func chain(handler http.Handler, c *genericapiserver.Config) http.Handler {
-	limits := requestbody.Limits{MaxBytes: c.MaxRequestBodyBytes, Streams: c.LongRunningFunc, Serializer: c.Serializer}
-	handler = limits.With(handler)
-	handler = genericapifilters.WithAuthorization(handler, c.Authorization.Authorizer, c.Serializer)
-	handler = genericfilters.WithMaxInFlightLimit(handler, c.MaxRequestsInFlight, c.MaxMutatingRequestsInFlight,
-		c.LongRunningFunc)
-	handler = impersonation.WithConstrainedImpersonation(handler, c.Authorization.Authorizer, c.Serializer)
-	handler = genericapifilters.WithAuthentication(handler, c.Authentication.Authenticator,
-		genericapifilters.Unauthorized(c.Serializer), c.Authentication.APIAudiences,
-		c.Authentication.RequestHeaderConfig)
-	handler = genericapifilters.WithWarningRecorder(handler)
-	handler = genericfilters.WithTimeoutForNonLongRunningRequests(handler, c.LongRunningFunc)
-	handler = genericapifilters.WithRequestDeadline(handler, nil, nil, c.LongRunningFunc, c.Serializer,
-		c.RequestTimeout)
-	handler = genericfilters.WithWaitGroup(handler, c.LongRunningFunc, c.NonLongRunningRequestWaitGroup)
-	handler = genericfilters.WithWatchTerminationDuringShutdown(handler, shutdown{c}, c.WatchRequestWaitGroup)
-	handler = genericapifilters.WithCacheControl(handler)
-	handler = genericapifilters.WithRequestInfo(handler, c.RequestInfoResolver)
-	handler = genericapifilters.WithRequestReceivedTimestamp(handler)
-	handler = genericfilters.WithPanicRecovery(handler, c.RequestInfoResolver)
-	return genericapifilters.WithAuditInit(handler)
+// filter is a step on the way of each request to its handler.
+type filter struct {
+	name string
+	// after are the filters that must have seen the request before.
+	after []string
+	// on says whether the filter is there; nil: always. flag is what switches it, if anything can.
+	on   func(*Options, *genericapiserver.Config) bool
+	flag string
+	wrap func(http.Handler, *genericapiserver.Config) http.Handler
+}
+
+// filters are all filters in the order in which a request meets them. Above each stands what it adds to a request, as
+// BenchmarkFilters measured it; the whole takes 17 µs and 87 allocations, a good part of a small object's request. So
+// nothing is here that nobody reads: of the library's chain, the latency annotations around each filter, CORS, HSTS and
+// logging are left out.
+var filters = []filter{
+	// 1.6 µs, 12 allocations.
+	{name: "audit-init", wrap: func(h http.Handler, _ *genericapiserver.Config) http.Handler {
+		return genericapifilters.WithAuditInit(h)
+	}},
+	// 0.2 µs, 1 allocation.
+	{name: "panic-recovery", wrap: func(h http.Handler, c *genericapiserver.Config) http.Handler {
+		return genericfilters.WithPanicRecovery(h, c.RequestInfoResolver)
+	}},
+	// 0.2 µs, 2 allocations.
+	{name: "received-timestamp", wrap: func(h http.Handler, _ *genericapiserver.Config) http.Handler {
+		return genericapifilters.WithRequestReceivedTimestamp(h)
+	}},
+	// 0.3 µs.
+	{name: "request-info", wrap: func(h http.Handler, c *genericapiserver.Config) http.Handler {
+		return genericapifilters.WithRequestInfo(h, c.RequestInfoResolver)
+	}},
+	// 0.3 µs, 1 allocation.
+	{name: "cache-control", wrap: func(h http.Handler, _ *genericapiserver.Config) http.Handler {
+		return genericapifilters.WithCacheControl(h)
+	}},
+	// 0.2 µs.
+	{name: "watch-termination", after: []string{"request-info"},
+		wrap: func(h http.Handler, c *genericapiserver.Config) http.Handler {
+			return genericfilters.WithWatchTerminationDuringShutdown(h, shutdown{c}, c.WatchRequestWaitGroup)
+		}},
+	// 0.2 µs.
+	{name: "wait-group", after: []string{"request-info"},
+		wrap: func(h http.Handler, c *genericapiserver.Config) http.Handler {
+			return genericfilters.WithWaitGroup(h, c.LongRunningFunc, c.NonLongRunningRequestWaitGroup)
+		}},
+	// 1.3 µs, 7 allocations.
+	{name: "deadline", after: []string{"audit-init", "received-timestamp", "request-info"},
+		wrap: func(h http.Handler, c *genericapiserver.Config) http.Handler {
+			return genericapifilters.WithRequestDeadline(h, c.AuditBackend, c.AuditPolicyRuleEvaluator,
+				c.LongRunningFunc, c.Serializer, c.RequestTimeout)
+		}},
+	// 8.4 µs, 17 allocations: a goroutine of its own, whose stack grows anew.
+	{name: "timeout", after: []string{"deadline"}, wrap: func(h http.Handler, c *genericapiserver.Config) http.Handler {
+		return genericfilters.WithTimeoutForNonLongRunningRequests(h, c.LongRunningFunc)
+	}},
+	// 0.6 µs, 3 allocations.
+	{name: "warnings", after: []string{"timeout"}, wrap: func(h http.Handler, _ *genericapiserver.Config) http.Handler {
+		return genericapifilters.WithWarningRecorder(h)
+	}},
+	// 2.2 µs, 18 allocations, by a token file.
+	{name: "authentication", after: []string{"audit-init"}, wrap: withAuthentication},
+	// Behind authentication, so that the user decides whether the trace of the client is carried on.
+	// 10 µs, 44 allocations where no request is sampled.
+	{name: "tracing", after: []string{"received-timestamp", "request-info", "authentication"},
+		on:   func(o *Options, _ *genericapiserver.Config) bool { return o.Tracing.ConfigFile != "" },
+		flag: "tracing-config-file",
+		wrap: func(h http.Handler, c *genericapiserver.Config) http.Handler {
+			return genericapifilters.WithTracing(h, c.TracerProvider)
+		}},
+	// 9 µs, 33 allocations, at level Metadata.
+	{name: "audit", after: []string{"audit-init", "received-timestamp", "request-info", "authentication"},
+		on:   func(o *Options, _ *genericapiserver.Config) bool { return o.Audit.PolicyFile != "" },
+		flag: "audit-policy-file",
+		wrap: func(h http.Handler, c *genericapiserver.Config) http.Handler {
+			return genericapifilters.WithAudit(h, c.AuditBackend, c.AuditPolicyRuleEvaluator, c.LongRunningFunc)
+		}},
+	// 0.3 µs, 1 allocation.
+	{name: "impersonation", after: []string{"authentication"},
+		wrap: func(h http.Handler, c *genericapiserver.Config) http.Handler {
+			return impersonation.WithConstrainedImpersonation(h, c.Authorization.Authorizer, c.Serializer)
+		}},
+	// Priority and fairness reads FlowSchemas and PriorityLevelConfigurations. They are not served, so nothing sets
+	// FlowControl, and the next filter takes its place.
+	// 6.7 µs, 57 allocations more than the limit in its place.
+	{name: "priority-and-fairness", after: []string{"request-info", "deadline", "impersonation"},
+		on: hasFlowControl, wrap: withPriorityAndFairness},
+	// 0.4 µs.
+	{name: "in-flight-limit", after: []string{"request-info", "impersonation"},
+		on: func(o *Options, c *genericapiserver.Config) bool { return !hasFlowControl(o, c) },
+		wrap: func(h http.Handler, c *genericapiserver.Config) http.Handler {
+			return genericfilters.WithMaxInFlightLimit(h, c.MaxRequestsInFlight, c.MaxMutatingRequestsInFlight,
+				c.LongRunningFunc)
+		}},
+	// 2.4 µs, 17 allocations, by one role.
+	{name: "authorization", after: []string{"request-info", "impersonation"},
+		wrap: func(h http.Handler, c *genericapiserver.Config) http.Handler {
+			return genericapifilters.WithAuthorization(h, c.Authorization.Authorizer, c.Serializer)
+		}},
+	// 0.1 µs, for a request without body.
+	{name: "request-body", after: []string{"request-info", "authorization"},
+		wrap: func(h http.Handler, c *genericapiserver.Config) http.Handler {
+			return requestbody.Limits{MaxBytes: c.MaxRequestBodyBytes, Streams: c.LongRunningFunc,
+				Serializer: c.Serializer}.With(h)
+		}},
+}
+
+// chain is the way of each request to handler.
+func (o *Options) chain(handler http.Handler, c *genericapiserver.Config) http.Handler {
+	return wrap(handler, o.filters(c), c)
+}
+
+// filters are those that the options switch on.
+func (o *Options) filters(c *genericapiserver.Config) []filter {
+	return slices.DeleteFunc(slices.Clone(filters), func(f filter) bool { return f.on != nil && !f.on(o, c) })
+}
+
+func wrap(handler http.Handler, in []filter, c *genericapiserver.Config) http.Handler {
+	for _, f := range slices.Backward(in) {
+		handler = f.wrap(handler, c)
+	}
+	return handler
+}
+
+func withAuthentication(h http.Handler, c *genericapiserver.Config) http.Handler {
+	failed := genericapifilters.WithFailedAuthenticationAudit(genericapifilters.Unauthorized(c.Serializer),
+		c.AuditBackend, c.AuditPolicyRuleEvaluator)
+	return genericapifilters.WithAuthentication(h, c.Authentication.Authenticator, failed,
+		c.Authentication.APIAudiences, c.Authentication.RequestHeaderConfig)
+}
+
+func hasFlowControl(_ *Options, c *genericapiserver.Config) bool { return c.FlowControl != nil }
+
+func withPriorityAndFairness(h http.Handler, c *genericapiserver.Config) http.Handler {
+	work := flowcontrolrequest.NewWorkEstimator(c.StorageObjectCountTracker.Get,
+		c.FlowControl.GetInterestedWatchCount, flowcontrolrequest.DefaultWorkEstimatorConfig(),
+		c.FlowControl.GetMaxSeats)
+	// A quarter of the time may pass in a queue.
+	return genericfilters.WithPriorityAndFairness(h, c.LongRunningFunc, c.FlowControl, work, c.RequestTimeout/4)
 }
 
 // shutdown tells watches that the server stops.

@@ -40,7 +40,7 @@ const (
 func (o *Options) newConfig(s *runtime.Scheme, listener net.Listener) (*genericapiserver.Config, error) {
 	config := genericapiserver.NewConfig(scheme.Codecs(s))
 	config.EffectiveVersion = servedVersion{compatibility.DefaultBuildEffectiveVersion()}
-	config.BuildHandlerChainFunc = chain
+	config.BuildHandlerChainFunc = o.chain
 	config.EnableProfiling = false
 	config.EnableIndex = true
 	config.MaxRequestsInFlight = maxRequestsInFlight
@@ -55,6 +55,9 @@ func (o *Options) newConfig(s *runtime.Scheme, listener net.Listener) (*generica
 	}
 	if err := o.serve(config, listener); err != nil {
 		return nil, fmt.Errorf("preparing to serve: %w", err)
+	}
+	if err := o.observe(config); err != nil {
+		return nil, err
 	}
 	return config, nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/api/resource"
+	genericoptions "k8s.io/apiserver/pkg/server/options"
 
 	"keelson.dev/services/apiserver/internal/nodeproxy"
 	"keelson.dev/services/apiserver/internal/storage"
@@ -50,6 +51,9 @@ type Options struct {
 
 	Nodeagents nodeproxy.Config
 
+	Audit   *genericoptions.AuditOptions
+	Tracing *genericoptions.TracingOptions
+
 	ServiceClusterIPRange string
 	EventTTL              time.Duration
 	MemorySoftLimit       resource.QuantityValue
@@ -63,6 +67,8 @@ func NewOptions() *Options {
 		SecurePort:            defaultPort,
 		AnonymousAuth:         true,
 		ServiceAccountIssuer:  defaultIssuer,
+		Audit:                 genericoptions.NewAuditOptions(),
+		Tracing:               genericoptions.NewTracingOptions(),
 		ServiceClusterIPRange: "10.96.0.0/16",
 		EventTTL:              time.Hour,
 	}
@@ -98,6 +104,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&o.APIAudiences, "api-audiences", o.APIAudiences,
 		"audiences that service-account tokens must be meant for; default: the issuer")
 	o.Nodeagents.AddFlags(fs)
+	o.addObservabilityFlags(fs)
 	fs.StringVar(&o.ServiceClusterIPRange, "service-cluster-ip-range", o.ServiceClusterIPRange,
 		"CIDR of the Services' cluster IPs")
 	fs.DurationVar(&o.EventTTL, "event-ttl", o.EventTTL, "how long Events are kept")
@@ -131,6 +138,7 @@ func (o *Options) Validate() error {
 			o.ServiceClusterIPRange))
 	}
 	errs = append(errs, o.Nodeagents.Validate()...)
+	errs = append(errs, o.checkObservability()...)
 	return errors.Join(append(errs, o.checkFiles()...)...)
 }
 
@@ -144,6 +152,8 @@ func (o *Options) checkFiles() []error {
 		{"nodeagent-client-certificate", o.Nodeagents.ClientCertificate},
 		{"nodeagent-client-key", o.Nodeagents.ClientKey},
 		{"nodeagent-certificate-authority", o.Nodeagents.CertificateAuthority},
+		{"audit-policy-file", o.Audit.PolicyFile},
+		{"tracing-config-file", o.Tracing.ConfigFile},
 		{"etcd-certfile", o.Etcd.CertFile},
 		{"etcd-keyfile", o.Etcd.KeyFile},
 		{"etcd-cafile", o.Etcd.CAFile},
