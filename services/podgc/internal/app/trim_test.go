@@ -69,6 +69,11 @@ func TestTrimmingChangesNoDecision(t *testing.T) {
 			if got, want := edges(stripped.(*corev1.Pod)), edges(pod); !reflect.DeepEqual(got, want) {
 				t.Fatalf("seed %d: of its owners and finalizers %+v are kept, want %+v", seed, got, want)
 			}
+			// The patch that marks a collected Pod replaces all its conditions.
+			if got := stripped.(*corev1.Pod).Status; !reflect.DeepEqual(got.Conditions, pod.Status.Conditions) ||
+				got.Phase != pod.Status.Phase {
+				t.Fatalf("seed %d: of its status %+v is kept", seed, got)
+			}
 		}
 		if got, want := summary(pods.Decide(kept)), summary(pods.Decide(whole)); got != want {
 			t.Fatalf("seed %d: of what is kept %s, of all %s", seed, got, want)

@@ -15,8 +15,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/randfill"
 
+	"keelson.dev/services/workload-controllers/internal/claim"
 	"keelson.dev/services/workload-controllers/internal/podset"
 )
+
+var owner = claim.Owner{Namespace: "default", Name: "web", UID: "o"}
 
 // tracking is the finalizer of a Job's Pods.
 const tracking = "batch.kubernetes.io/job-tracking"
@@ -63,6 +66,10 @@ func view(pods []*corev1.Pod) map[string]any {
 	changes := map[string]any{}
 	for _, pod := range pods {
 		change := index.Upsert(pod)
+		// What makes controllers look, and what they write of a Pod.
+		changes["wakes of "+pod.Name] = []any{pod.Namespace, pod.Labels, pod.DeletionTimestamp}
+		changes["patches of "+pod.Name] = []string{string(claim.AdoptPatch(owner, pod)),
+			string(claim.ReleasePatch(owner, pod))}
 		changes["change of "+pod.Name] = []any{change.Before, change.After, change.Ended}
 	}
 	selector := labels.SelectorFromSet(labels.Set{"app": "web"})

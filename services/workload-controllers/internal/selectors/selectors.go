@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -27,7 +28,16 @@ type bucket struct{ namespace, key, value string }
 type entry struct {
 	uid        types.UID
 	generation int64
+	selector   *metav1.LabelSelector // as the object has it; shared and never changed
 	in         bucket
+}
+
+// isOf says whether the entry tells of this selector of the object. Some kinds count no generations.
+func (e entry) isOf(o metav1.Object, selector *metav1.LabelSelector) bool {
+	if e.generation != 0 && e.generation == o.GetGeneration() && e.uid == o.GetUID() {
+		return true
+	}
+	return apiequality.Semantic.DeepEqual(e.selector, selector)
 }
 
 // New returns an empty index.
@@ -35,14 +45,16 @@ func New() *Index {
 	return &Index{entries: map[object]entry{}, buckets: map[bucket]map[string]labels.Selector{}}
 }
 
-// Put takes in an object's selector, and returns it read and whether it may be another than before. One that was taken
-// in at this generation is not read again; one that cannot be read matches nothing.
+// Put takes in an object's selector, and returns it read and whether it is another than before. One that is as before is
+// not read again; one that cannot be read matches nothing.
 func (i *Index) Put(o metav1.Object, selector *metav1.LabelSelector) (read labels.Selector, changed bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	key := object{o.GetNamespace(), o.GetName()}
 	last, ok := i.entries[key]
-	if ok && last.generation == o.GetGeneration() && last.generation != 0 && last.uid == o.GetUID() {
+	if ok && last.isOf(o, selector) {
+		last.uid, last.generation = o.GetUID(), o.GetGeneration()
+		i.entries[key] = last
 		return i.buckets[last.in][key.name], false
 	}
 	i.drop(key)
@@ -60,7 +72,7 @@ func (i *Index) Put(o metav1.Object, selector *metav1.LabelSelector) (read label
 		i.buckets[in] = map[string]labels.Selector{}
 	}
 	i.buckets[in][key.name] = parsed
-	i.entries[key] = entry{uid: o.GetUID(), generation: o.GetGeneration(), in: in}
+	i.entries[key] = entry{uid: o.GetUID(), generation: o.GetGeneration(), selector: selector, in: in}
 	return parsed, true
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 )
@@ -92,5 +93,32 @@ func TestAGenerationIsReadOnce(t *testing.T) {
 	x.Put(set, &metav1.LabelSelector{MatchLabels: map[string]string{"app": "other"}})
 	if got := x.Matching("ns", labels.Set{"app": "web"}); len(got) != 0 {
 		t.Errorf("%v match, whose selector is another", got)
+	}
+}
+
+// Services count no generations: what has changed of one is its selector or nothing that matters here.
+func TestWithoutGenerations(t *testing.T) {
+	index := New()
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web"}}
+	web := func() *metav1.LabelSelector {
+		return &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
+	}
+	first, changed := index.Put(service, web())
+	if !changed || !first.Matches(labels.Set{"app": "web"}) {
+		t.Errorf("the first selector: %v, changed %t", first, changed)
+	}
+	if again, changed := index.Put(service, web()); changed || again.String() != first.String() {
+		t.Errorf("the same selector: %v, changed %t", again, changed)
+	}
+	other := &metav1.LabelSelector{MatchLabels: map[string]string{"app": "other"}}
+	if read, changed := index.Put(service, other); !changed || !read.Matches(labels.Set{"app": "other"}) {
+		t.Errorf("another selector: %v, changed %t", read, changed)
+	}
+	wrong := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Wrong"}}}
+	if read, changed := index.Put(service, wrong); !changed || !read.Empty() && read.Matches(labels.Set{"a": "b"}) {
+		t.Errorf("one that cannot be read: %v, changed %t", read, changed)
+	}
+	if got := index.Matching("ns", labels.Set{"app": "other"}); len(got) != 0 {
+		t.Errorf("%v match by a selector that cannot be read", got)
 	}
 }

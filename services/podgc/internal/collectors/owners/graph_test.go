@@ -3,11 +3,16 @@ package owners
 import (
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/randfill"
+
+	"keelson.dev/services/podgc/internal/resources"
 )
 
 func TestGraphNamesWhatAChangeAffects(t *testing.T) {
@@ -68,6 +73,24 @@ func TestGraphEdgesFollowTheObjects(t *testing.T) {
 		}
 		if edges != len(want) {
 			t.Fatalf("seed %d: %d edges, want %d", seed, edges, len(want))
+		}
+	}
+}
+
+// What the cache keeps of objects is all that the graph knows of them.
+func TestStrippingChangesNothingInTheGraph(t *testing.T) {
+	resource := resources.Resource{GroupVersionResource: schema.GroupVersionResource{Group: "g", Version: "v1",
+		Resource: "widgets"}, Kind: "Widget"}
+	for seed := range int64(100) {
+		whole := &metav1.PartialObjectMetadata{}
+		randfill.NewWithSeed(seed).NilChance(.3).NumElements(0, 2).Fill(&whole.ObjectMeta)
+		kept, err := strip(whole.DeepCopy())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := objectOf(kept.(metav1.Object), resource), objectOf(whole, resource); !reflect.DeepEqual(got,
+			want) {
+			t.Fatalf("seed %d: of what is kept %+v, of all %+v", seed, got, want)
 		}
 	}
 }
