@@ -22,8 +22,11 @@ import (
 	"keelson.dev/services/apiserver/internal/authn"
 	"keelson.dev/services/apiserver/internal/authz"
 	"keelson.dev/services/apiserver/internal/nodeproxy"
+	"keelson.dev/services/apiserver/internal/registry/apps/controllerrevision"
+	"keelson.dev/services/apiserver/internal/registry/apps/daemonset"
 	"keelson.dev/services/apiserver/internal/registry/apps/deployment"
 	"keelson.dev/services/apiserver/internal/registry/apps/replicaset"
+	"keelson.dev/services/apiserver/internal/registry/apps/statefulset"
 	"keelson.dev/services/apiserver/internal/registry/authentication/tokenreview"
 	"keelson.dev/services/apiserver/internal/registry/authorization/accessreview"
 	"keelson.dev/services/apiserver/internal/registry/coordination/lease"
@@ -32,7 +35,10 @@ import (
 	"keelson.dev/services/apiserver/internal/registry/core/event"
 	"keelson.dev/services/apiserver/internal/registry/core/namespace"
 	"keelson.dev/services/apiserver/internal/registry/core/node"
+	"keelson.dev/services/apiserver/internal/registry/core/persistentvolumeclaim"
 	"keelson.dev/services/apiserver/internal/registry/core/pod"
+	"keelson.dev/services/apiserver/internal/registry/core/podtemplate"
+	"keelson.dev/services/apiserver/internal/registry/core/replicationcontroller"
 	"keelson.dev/services/apiserver/internal/registry/core/secret"
 	"keelson.dev/services/apiserver/internal/registry/core/service"
 	"keelson.dev/services/apiserver/internal/registry/core/serviceaccount"
@@ -80,12 +86,21 @@ func Groups(c Config) []Group {
 			events,
 			namespace.Resource,
 			node.Resource,
+			persistentvolumeclaim.Resource,
 			pod.Entry(c.Nodes, c.Node),
+			podtemplate.Resource,
+			replicationcontroller.Resource,
 			secret.Resource,
 			service.Entry(c.Services),
 			serviceaccount.Entry(c.Tokens),
 		}},
-		{appsv1.GroupName, []rest.Entry{deployment.Resource, replicaset.Resource}},
+		{appsv1.GroupName, []rest.Entry{
+			controllerrevision.Resource,
+			daemonset.Resource,
+			deployment.Resource,
+			replicaset.Resource,
+			statefulset.Resource,
+		}},
 		{authenticationv1.GroupName, []rest.Entry{tokenreview.Entry(c.Authenticators, c.Audiences)}},
 		{authorizationv1.GroupName, []rest.Entry{accessreview.Entry(c.Authorizer)}},
 		{coordinationv1.GroupName, []rest.Entry{lease.Resource}},

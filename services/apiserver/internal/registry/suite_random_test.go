@@ -6,6 +6,7 @@ import (
 	"math/rand" //nolint:depguard // the library's fuzzer takes a source of this package
 	"reflect"
 	"slices"
+	"strconv"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -30,6 +31,15 @@ func (s *subject) random(seed int64) runtime.Object {
 		anyOf(corev1.SecretTypeOpaque, corev1.SecretTypeTLS, corev1.SecretTypeDockerConfigJson,
 			corev1.SecretTypeBasicAuth),
 		anyOf(appsv1.RollingUpdateDeploymentStrategyType, appsv1.RecreateDeploymentStrategyType),
+		anyOf(appsv1.RollingUpdateStatefulSetStrategyType, appsv1.OnDeleteStatefulSetStrategyType),
+		anyOf(appsv1.RollingUpdateDaemonSetStrategyType, appsv1.OnDeleteDaemonSetStrategyType),
+		anyOf(appsv1.OrderedReadyPodManagement, appsv1.ParallelPodManagement),
+		anyOf(appsv1.RetainPersistentVolumeClaimRetentionPolicyType,
+			appsv1.DeletePersistentVolumeClaimRetentionPolicyType),
+		anyOf(corev1.PersistentVolumeFilesystem, corev1.PersistentVolumeBlock),
+		anyOf(corev1.ReadWriteOnce, corev1.ReadOnlyMany, corev1.ReadWriteMany, corev1.ReadWriteOncePod),
+		anyOf(corev1.ClaimPending, corev1.ClaimBound, corev1.ClaimLost),
+		fillRaw,
 		anyOf(metav1.LabelSelectorOpIn, metav1.LabelSelectorOpNotIn, metav1.LabelSelectorOpExists),
 	).Fill(obj)
 	obj.GetObjectKind().SetGroupVersionKind(s.kind)
@@ -45,6 +55,11 @@ func anyOf[S ~string](values ...S) func(*S, randfill.Continue) {
 			*s = S(c.String(8))
 		}
 	}
+}
+
+// fillRaw writes JSON in the order of its keys, which an encoding may otherwise change.
+func fillRaw(raw *runtime.RawExtension, c randfill.Continue) {
+	raw.Raw = fmt.Appendf(nil, `{"a":%d,"b":[%q]}`, c.Int31(), strconv.Itoa(c.Int()))
 }
 
 // defaulted is a random object as it comes out of a request.

@@ -19,7 +19,7 @@ import (
 // Messages that several resources give.
 const (
 	MustBePositive   = "must be greater than zero"
-	selectorMismatch = "`selector` does not match template `labels`"
+	SelectorMismatch = "`selector` does not match template `labels`"
 	percentOrInteger = "must be an integer or percentage (e.g '5%%')"
 )
 
@@ -131,7 +131,7 @@ func WorkloadSelector(selector *metav1.LabelSelector, template map[string]string
 		return append(errs, field.Invalid(selectorPath, selector, "invalid label selector"))
 	}
 	if !parsed.Empty() && !parsed.Matches(labels.Set(template)) {
-		errs = append(errs, field.Invalid(labelsPath, template, selectorMismatch))
+		errs = append(errs, field.Invalid(labelsPath, template, SelectorMismatch))
 	}
 	return errs
 }

@@ -1,6 +1,9 @@
 package fieldcheck
 
-import "k8s.io/apimachinery/pkg/util/validation/field"
+import (
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
+)
 
 // Count is one count of replicas in a workload's status.
 type Count struct {
@@ -20,4 +23,15 @@ func ReplicaCounts(all, ready, available int32, status *field.Path, others ...Co
 	}
 	return append(errs, AtMost(available, status.Child("availableReplicas"), ready,
 		"cannot be greater than readyReplicas")...)
+}
+
+// CollisionCount wants the count that goes into the names of revisions not to go down, which would let two templates
+// share a name.
+func CollisionCount(count, old *int32, status *field.Path) field.ErrorList {
+	path := status.Child("collisionCount")
+	errs := NonNegativePtr(count, path)
+	if old != nil && ptr.Deref(count, 0) < *old {
+		errs = append(errs, field.Invalid(path, ptr.Deref(count, 0), "cannot be decremented"))
+	}
+	return errs
 }

@@ -3,7 +3,6 @@ package deployment
 import (
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/utils/ptr"
 
 	"keelson.dev/services/apiserver/internal/registry/fieldcheck"
 )
@@ -15,13 +14,7 @@ var statusPath = field.NewPath("status")
 func ValidateStatusUpdate(d, old *appsv1.Deployment) field.ErrorList {
 	status := &d.Status
 	errs := validateCounts(status)
-	collisionCountPath := statusPath.Child("collisionCount")
-	errs = append(errs, fieldcheck.NonNegativePtr(status.CollisionCount, collisionCountPath)...)
-	if old.Status.CollisionCount != nil && ptr.Deref(status.CollisionCount, 0) < *old.Status.CollisionCount {
-		errs = append(errs, field.Invalid(collisionCountPath, ptr.Deref(status.CollisionCount, 0),
-			"cannot be decremented"))
-	}
-	return errs
+	return append(errs, fieldcheck.CollisionCount(status.CollisionCount, old.Status.CollisionCount, statusPath)...)
 }
 
 func validateCounts(status *appsv1.DeploymentStatus) field.ErrorList {

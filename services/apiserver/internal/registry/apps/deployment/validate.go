@@ -4,7 +4,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"keelson.dev/services/apiserver/internal/registry/apps/podtemplate"
+	"keelson.dev/services/apiserver/internal/registry/core/podtemplate"
 	"keelson.dev/services/apiserver/internal/registry/fieldcheck"
 )
 
@@ -23,7 +23,7 @@ func Validate(d *appsv1.Deployment) field.ErrorList {
 	errs := fieldcheck.NonNegativePtr(spec.Replicas, specPath.Child("replicas"))
 	errs = append(errs, fieldcheck.WorkloadSelector(spec.Selector, spec.Template.Labels, "deployment",
 		selectorPath, templatePath.Child("metadata", "labels"))...)
-	errs = append(errs, podtemplate.ValidateAlwaysRunning(&spec.Template, templatePath)...)
+	errs = append(errs, podtemplate.ValidateAlwaysRunning(&spec.Template, templatePath, "Deployment")...)
 	errs = append(errs, validateStrategy(&spec.Strategy, specPath.Child("strategy"))...)
 	errs = append(errs, fieldcheck.NonNegative(spec.MinReadySeconds, specPath.Child("minReadySeconds"))...)
 	errs = append(errs, fieldcheck.NonNegativePtr(spec.RevisionHistoryLimit, specPath.Child("revisionHistoryLimit"))...)

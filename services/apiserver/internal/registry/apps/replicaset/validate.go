@@ -4,7 +4,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"keelson.dev/services/apiserver/internal/registry/apps/podtemplate"
+	"keelson.dev/services/apiserver/internal/registry/core/podtemplate"
 	"keelson.dev/services/apiserver/internal/registry/fieldcheck"
 )
 
@@ -22,7 +22,7 @@ func Validate(rs *appsv1.ReplicaSet) field.ErrorList {
 	errs = append(errs, fieldcheck.NonNegative(spec.MinReadySeconds, specPath.Child("minReadySeconds"))...)
 	errs = append(errs, fieldcheck.WorkloadSelector(spec.Selector, spec.Template.Labels, "replicaset",
 		selectorPath, templatePath.Child("metadata", "labels"))...)
-	return append(errs, podtemplate.ValidateAlwaysRunning(&spec.Template, templatePath)...)
+	return append(errs, podtemplate.ValidateAlwaysRunning(&spec.Template, templatePath, "ReplicaSet")...)
 }
 
 // ValidateUpdate returns what is wrong with the spec of rs as the successor of old.

@@ -1,7 +1,6 @@
 package node
 
 import (
-	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -54,8 +53,8 @@ func ValidateStatus(n *corev1.Node) field.ErrorList {
 		}
 		seen[address] = true
 	}
-	errs = append(errs, validateResources(n.Status.Capacity, statusPath.Child("capacity"))...)
-	return append(errs, validateResources(n.Status.Allocatable, statusPath.Child("allocatable"))...)
+	errs = append(errs, fieldcheck.Amounts(n.Status.Capacity, statusPath.Child("capacity"))...)
+	return append(errs, fieldcheck.Amounts(n.Status.Allocatable, statusPath.Child("allocatable"))...)
 }
 
 // fixed returns the part of a spec that no update may change.
@@ -116,18 +115,6 @@ func validatePodCIDRs(spec *corev1.NodeSpec) field.ErrorList {
 		if dual, err := utilnet.IsDualStackCIDRStrings(spec.PodCIDRs); err != nil || !dual {
 			errs = append(errs, field.Invalid(path, spec.PodCIDRs,
 				"may specify no more than one CIDR for each IP family"))
-		}
-	}
-	return errs
-}
-
-func validateResources(resources corev1.ResourceList, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	for _, name := range slices.Sorted(maps.Keys(resources)) {
-		path := path.Key(string(name))
-		errs = append(errs, fieldcheck.Messages(name, path, validation.IsQualifiedName(string(name)))...)
-		if quantity := resources[name]; quantity.Sign() < 0 {
-			errs = append(errs, field.Invalid(path, quantity.String(), "must be greater than or equal to 0"))
 		}
 	}
 	return errs

@@ -31,12 +31,16 @@ func setVolumeDefaults(volume *corev1.Volume) {
 		defaults.Set(&source.Image.PullPolicy, pullPolicyFor(source.Image.Reference))
 	}
 	if source.Ephemeral != nil && source.Ephemeral.VolumeClaimTemplate != nil {
-		claim := &source.Ephemeral.VolumeClaimTemplate.Spec
-		defaults.SetPtr(&claim.VolumeMode, corev1.PersistentVolumeFilesystem)
-		roundUp(claim.Resources.Requests)
-		roundUp(claim.Resources.Limits)
+		SetClaimDefaults(&source.Ephemeral.VolumeClaimTemplate.Spec)
 	}
 	setNetworkDiskDefaults(source)
+}
+
+// SetClaimDefaults fills in what the spec of a PersistentVolumeClaim leaves out, also where it stands in a template.
+func SetClaimDefaults(spec *corev1.PersistentVolumeClaimSpec) {
+	defaults.SetPtr(&spec.VolumeMode, corev1.PersistentVolumeFilesystem)
+	roundUp(spec.Resources.Requests)
+	roundUp(spec.Resources.Limits)
 }
 
 func setProjectedDefaults(projected *corev1.ProjectedVolumeSource) {

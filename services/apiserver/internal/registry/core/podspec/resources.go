@@ -153,7 +153,7 @@ func validateContainerResourceName(name corev1.ResourceName, fldPath *field.Path
 
 func validateQuantity(name corev1.ResourceName, quantity resource.Quantity, fldPath *field.Path) field.ErrorList {
 	if quantity.Sign() < 0 {
-		return field.ErrorList{field.Invalid(fldPath, quantity.String(), "must be greater than or equal to 0")}
+		return field.ErrorList{field.Invalid(fldPath, quantity.String(), fieldcheck.NotNegative)}
 	}
 	if isHugePages(name) {
 		return validateHugePages(name, quantity, fldPath)
