@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,8 +21,7 @@ import (
 )
 
 // expectNothingLeft waits until the namespaces of all scenarios are gone and then looks for what their Pods could have
-// left on the machine: containers, mounts, cgroups and directories. What a crash of the agent may leave for longer, a
-// folder of runc's or an address, goes at `keel down` at the latest, where TestDownAfterShimsWereKilled looks for it.
+// left on the machine: containers, mounts, cgroups, directories, states of runc and addresses.
 func expectNothingLeft(t *testing.T, m *processes.Mesh) {
 	w := scenario.In(t, m)
 	client, err := kubernetes.NewForConfig(m.Admin())
@@ -39,6 +40,7 @@ func expectNothingLeft(t *testing.T, m *processes.Mesh) {
 	})
 	for what, look := range map[string]func(*processes.Mesh) (string, error){
 		"containers": containers, "mounts": mounts, "cgroups": cgroups, "Pod directories": podDirectories,
+		"runc state": runcState, "addresses": addresses,
 	} {
 		w.Await("no "+what, func() string {
 			left, err := look(m)
@@ -125,4 +127,23 @@ func cgroups(m *processes.Mesh) (string, error) {
 func podDirectories(m *processes.Mesh) (string, error) {
 	left, err := filepath.Glob(filepath.Join(m.DataDir, "nodes", "*", "agent", "pods", "*"))
 	return strings.Join(left, "\n"), err
+}
+
+// runcState returns what runc knows of containers.
+func runcState(m *processes.Mesh) (string, error) {
+	left, err := filepath.Glob(filepath.Join(m.DataDir, "nodes", "*", "containerd", "runc", "k8s.io", "*"))
+	return strings.Join(left, "\n"), err
+}
+
+// addresses returns those that the nodes' networks keep for Pods: a file each, beside two of the plugin's own.
+func addresses(m *processes.Mesh) (string, error) {
+	files, err := filepath.Glob(filepath.Join(m.DataDir, "nodes", "*", "cni", "addresses", "*", "*"))
+	if err != nil || len(files) == 0 {
+		return "", fmt.Errorf("finding the networks' addresses: %d files, %w", len(files), err)
+	}
+	files = slices.DeleteFunc(files, func(file string) bool {
+		_, err := netip.ParseAddr(filepath.Base(file))
+		return err != nil
+	})
+	return strings.Join(files, "\n"), nil
 }

@@ -5,6 +5,8 @@ package runtimetest
 import (
 	"testing"
 
+	"go.uber.org/zap"
+
 	"keelson.dev/services/nodeagent/internal/runtime/conformance"
 	"keelson.dev/services/nodeagent/internal/runtime/cri"
 )
@@ -14,7 +16,7 @@ type Options = conformance.Options
 
 // Run runs the suite of the contract against the CRI runtime at an endpoint, unix:///PATH.
 func Run(t *testing.T, endpoint string, o Options) {
-	r, err := cri.Connect(endpoint)
+	r, err := cri.Connect(endpoint, zap.NewNop())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -64,7 +64,7 @@ func (h *host) openRuntime(ctx context.Context, c Config) error {
 	if c.Simulated {
 		h.runtime = fake.New()
 	} else {
-		r, err := cri.Connect(c.RuntimeEndpoint)
+		r, err := cri.Connect(c.RuntimeEndpoint, c.Log)
 		if err != nil {
 			return err
 		}

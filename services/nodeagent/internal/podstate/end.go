@@ -22,7 +22,7 @@ func (v *view) end() {
 	}
 	v.plan.Termination = v.in.Memory.Termination.Shorten(v.in.Now, grace)
 	creating := v.cancelStarts()
-	if v.stopContainers() || creating {
+	if v.stopContainers() || creating || v.removeCutShort() {
 		return
 	}
 	if v.stopSandboxes() {
@@ -121,6 +121,19 @@ func (v *view) endContainer(c *observed.Container, deadline time.Time) {
 		return
 	}
 	v.discard(c, deadline, Condemnation{Reason: reasonTerminating, Message: "Stopping container " + c.Name})
+}
+
+// removeCutShort removes what interrupted starts have left, and says whether it is still at it. A runtime may find what
+// is left of an instance only while its sandbox is there.
+func (v *view) removeCutShort() bool {
+	left := false
+	for i := range v.in.Observed.Containers {
+		if c := &v.in.Observed.Containers[i]; v.cutShort(c) && !v.stays(c) {
+			left = true
+			v.remove(c)
+		}
+	}
+	return left
 }
 
 // stopSandboxes frees the network of every sandbox and says whether one is still to be stopped.

@@ -168,7 +168,6 @@ func TestGone(t *testing.T) {
 // What has failed once is not only asked for again: the next try ends the processes without the runtime first. A stop
 // is forced only when its time is over.
 func TestWhatFailsIsForced(t *testing.T) {
-	never := func(c *observed.Container) { c.StartedAt = time.Time{} }
 	s0 := sandbox("s0", 0, true)
 	for name, r := range map[string]struct {
 		input []func(*Input)
@@ -177,7 +176,6 @@ func TestWhatFailsIsForced(t *testing.T) {
 		"a created instance of a Pod that runs": {options(s0, instance("m", 0, observed.Created)), "remove/m#0"},
 		"a created instance of a Pod that ends": {options(s0, deleted(0), instance("m", 0, observed.Created)),
 			"remove/m#0"},
-		"one that has exited and never ran": {options(s0, instance("m", 0, exited, never)), "remove/m#0"},
 		"an instance without a sandbox": {options(released, removed, instance("m", 0, exited)),
 			"remove/m#0"},
 		"a sandbox": {options(sandbox("s0", 0, false), stopped("s0"), released, removed,
@@ -202,5 +200,40 @@ func TestWhatFailsIsForced(t *testing.T) {
 		time.Hour)))
 	if len(plan.Actions) != 1 || plan.Actions[0].Force {
 		t.Errorf("with time left: %+v", plan.Actions)
+	}
+}
+
+// An instance whose start was interrupted is removed with force at once, and before its sandbox is stopped. One that
+// withstands three removals holds up neither the next instance nor the end of the Pod.
+func TestInterruptedStarts(t *testing.T) {
+	s0, cut := sandbox("s0", 0, true), instance("m", 0, exited, exit(128), neverStarted)
+	failed := func(count int) func(*Input) { return fault("remove/m#0", "FailedKillPod", count, time.Hour) }
+	for _, r := range []row{
+		{name: "it is removed", input: options(mainC("m"), s0, cut), want: []string{"RemoveContainer m#0"}},
+		{name: "again", input: options(mainC("m"), s0, cut, failed(2)), want: []string{"RemoveContainer m#0"}},
+		{name: "after the third failure the next one starts", input: options(mainC("m"), s0, cut, failed(3)),
+			want: []string{"StartContainer m#1"}, goal: Run},
+		{name: "also where none is restarted: nothing has run", goal: Run,
+			input: options(policy(corev1.RestartPolicyNever), mainC("m"), s0, cut, failed(3)),
+			want:  []string{"StartContainer m#1"}},
+		{name: "also an init container", goal: Run, input: options(policy(corev1.RestartPolicyNever), initC("m"),
+			mainC("n"), s0, cut, failed(3)), want: []string{"StartContainer m#1"}},
+		{name: "a second one like it waits as after a crash", waiting: map[string]string{"m": "CrashLoopBackOff"},
+			input: options(mainC("m"), s0, instance("m", 1, exited, exit(128), neverStarted),
+				fault("remove/m#1", "FailedKillPod", 3, time.Hour)), wake: 9 * time.Second},
+		{name: "at the end of the Pod it goes before the sandbox", input: options(mainC("m"), s0, deleted(30), cut),
+			want: []string{"RemoveContainer m#0"}, goal: Terminate},
+		{name: "and is waited for", input: options(mainC("m"), s0, deleted(30), cut, op("remove/m#0"))},
+		{name: "between two tries too", input: options(mainC("m"), s0, deleted(30), cut,
+			fault("remove/m#0", "FailedKillPod", 2, time.Second)), wake: time.Second},
+		{name: "but not for ever", input: options(mainC("m"), s0, deleted(30), cut, failed(3)),
+			want: []string{"StopSandbox s0"}},
+		{name: "a start that failed before the agent's eyes is no interrupted one", input: options(mainC("m"), s0,
+			deleted(30), cut, fault("start/m", RunContainerError, 1, time.Hour)), want: []string{"StopSandbox s0"}},
+	} {
+		t.Run(r.name, r.run)
+	}
+	if plan := Decide(build(mainC("m"), s0, cut)); len(plan.Actions) != 1 || !plan.Actions[0].Force {
+		t.Errorf("the first removal is not forced: %+v", plan.Actions)
 	}
 }

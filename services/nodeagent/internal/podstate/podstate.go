@@ -145,7 +145,7 @@ type Action struct {
 	Attempt uint32
 	// Streak, if it is set, is the attempt with which the container's back-off begins anew.
 	Streak *uint32
-	// Force says that the same has failed before, so that more must be done than to ask the runtime once more.
+	// Force says that more must be done than to ask the runtime: that has failed before, or a start was interrupted.
 	Force bool
 	// Deadline and PreStop say how to stop; Reason and Message say why.
 	Deadline time.Time

@@ -136,7 +136,7 @@ func (v *view) drive(e lifecycle.Entry) {
 		// A start that was cut short: nobody can say how far it came, so a new instance takes its place.
 		v.discard(c, v.in.Now.Add(lifecycle.Grace(v.pod)), Condemnation{Reason: reasonUnknown,
 			Message: "Container is in unknown state, try killing it before restart."})
-	case v.cutShort(c):
+	case v.cutShort(c) && !v.stays(c):
 		v.remove(c)
 	case c.State == observed.Running:
 		v.keep(e, c)
@@ -181,7 +181,7 @@ func (v *view) start(e lifecycle.Entry, prev *observed.Container) {
 	a := Action{Key: StartKey(name), SandboxID: v.sandbox.ID, Container: e, Attempt: v.nextAttempt(e, prev)}
 	if prev != nil {
 		rerun := e.Kind == lifecycle.Init && prev.SandboxID != v.sandbox.ID
-		if !rerun && !e.Restarts(v.pod, prev.ExitCode) {
+		if !rerun && !v.cutShort(prev) && !e.Restarts(v.pod, prev.ExitCode) {
 			return
 		}
 		if !rerun && !v.crashDelayOver(e, prev, &a) {

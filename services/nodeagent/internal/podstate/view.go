@@ -132,8 +132,20 @@ func (v *view) discard(c *observed.Container, deadline time.Time, why Condemnati
 
 // remove takes an instance away that has no process.
 func (v *view) remove(c *observed.Container) {
-	key := Key{Kind: RemoveContainer, Object: c.ID}
-	v.act(Action{Key: key, ID: c.ID, SandboxID: c.SandboxID, Container: v.byName[c.Name], Force: v.failed(key)})
+	key := removeKey(c)
+	v.act(Action{Key: key, ID: c.ID, SandboxID: c.SandboxID, Container: v.byName[c.Name],
+		Force: v.failed(key) || v.cutShort(c)})
+}
+
+func removeKey(c *observed.Container) Key { return Key{Kind: RemoveContainer, Object: c.ID} }
+
+// maxRemovals is how often an instance is tried to be removed before the Pod goes on without that.
+const maxRemovals = 3
+
+// stays tells whether an instance that should be removed has withstood that often enough. Its processes were killed
+// each time.
+func (v *view) stays(c *observed.Container) bool {
+	return v.in.Memory.Faults[removeKey(c)].Count >= maxRemovals
 }
 
 // failed tells whether an operation has failed when it was tried last.

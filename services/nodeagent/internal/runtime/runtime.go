@@ -92,7 +92,8 @@ type Containers interface {
 	// A timeout of 0 kills at once, without the signal. It returns when the instance has exited. If ctx ends first the
 	// instance may run on: call again.
 	StopContainer(ctx context.Context, id string, timeout time.Duration) error
-	// RemoveContainer removes an instance that has exited or never started.
+	// RemoveContainer removes an instance that has exited or never started, with all that an interrupted start has left
+	// of it.
 	RemoveContainer(ctx context.Context, id string) error
 	// ReopenLog makes the runtime write to a new log file after the old one was moved away.
 	ReopenLog(ctx context.Context, id string) error

@@ -169,3 +169,79 @@ func execGone(t *testing.T, s *suite) {
 		t.Fatal("a command ran in a container that has exited")
 	}
 }
+
+// interruptedStarts breaks starts off at any moment, as the death of the agent does, and expects that their instances
+// can be removed and that nothing of them is left.
+func interruptedStarts(t *testing.T, s *suite) {
+	s.runSandbox(t)
+	const starts, apart = 15, 4 * time.Millisecond
+	for i := range starts {
+		id := s.create(t, fmt.Sprintf("main%d", i), s.Sleep)
+		ctx, cancel := context.WithTimeout(s.ctx, time.Duration(i+1)*apart)
+		started := s.r.StartContainer(ctx, id) // it may succeed, or fail in any way
+		cancel()
+		if err := s.r.StopContainer(s.ctx, id, 0); err != nil {
+			t.Fatalf("stopping after a start that ended so: %v: %v", started, err)
+		}
+		s.remove(t, id)
+	}
+}
+
+// orphan starts a container of which the runtime then thinks that it could not be started.
+func orphan(t *testing.T, s *suite) {
+	if s.Orphan == nil {
+		return
+	}
+	s.runSandbox(t)
+	kept := s.create(t, "kept", s.Sleep)
+	for _, id := range []string{s.create(t, "removed", s.Sleep), kept} {
+		if err := s.Orphan(s.ctx, id); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.r.StartContainer(s.ctx, id); err == nil {
+			t.Fatal("a container was started twice")
+		}
+		if c := s.await(t, id, observed.Exited); !c.StartedAt.IsZero() {
+			t.Fatalf("a container that could not be started: %+v", c)
+		}
+		if id != kept { // the other is removed with its sandbox
+			s.remove(t, id)
+		}
+	}
+	if err := s.r.StopSandbox(s.ctx, s.sandbox); err != nil {
+		t.Fatalf("stopping the sandbox: %v", err)
+	}
+	if err := s.r.RemoveSandbox(s.ctx, s.sandbox); err != nil {
+		t.Fatalf("removing the sandbox: %v", err)
+	}
+	s.expectGone(t, kept)
+}
+
+// remove removes an instance whose start the runtime may still be giving up, and looks for what is left of it.
+func (s *suite) remove(t *testing.T, id string) {
+	t.Helper()
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := s.r.RemoveContainer(s.ctx, id)
+		if err == nil {
+			s.expectGone(t, id)
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-s.ctx.Done():
+			t.Fatalf("removing: %v", err)
+		}
+	}
+}
+
+func (s *suite) expectGone(t *testing.T, id string) {
+	t.Helper()
+	if s.Remains == nil {
+		return
+	}
+	if left, err := s.Remains(id); err != nil || left != "" {
+		t.Errorf("of container %s is left: %s (error %v)", id, left, err)
+	}
+}

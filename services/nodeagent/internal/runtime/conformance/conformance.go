@@ -25,6 +25,10 @@ type Options struct {
 	CgroupParent string
 	// UIDs makes Pod UIDs that nothing else uses.
 	UIDs string
+	// Orphan starts a created container behind the back of the runtime's own calls; nil where that cannot be done.
+	Orphan func(ctx context.Context, containerID string) error
+	// Remains says what is left of a removed container, empty for nothing; nil where nobody can tell.
+	Remains func(containerID string) (string, error)
 }
 
 // Run runs the suite.
@@ -37,6 +41,8 @@ func Run(t *testing.T, r runtime.Runtime, o Options) {
 		"images":                    images,
 		"events lead to the state":  events,
 		"exec in what does not run": execGone,
+		"interrupted starts":        interruptedStarts,
+		"a start that failed late":  orphan,
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)

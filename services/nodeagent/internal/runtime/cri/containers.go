@@ -2,11 +2,13 @@ package cri
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
 	"time"
 
+	"go.uber.org/zap"
 	"google.golang.org/grpc/status"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
@@ -40,21 +42,62 @@ func (r *Runtime) StopContainer(ctx context.Context, id string, timeout time.Dur
 	defer cancel()
 	seconds := int64(math.Ceil(timeout.Seconds()))
 	_, err := r.runtime.StopContainer(ctx, &cri.StopContainerRequest{ContainerId: id, Timeout: seconds})
-	if notFound(err) {
-		return nil
-	}
-	return failed("stopping container "+id, err)
+	return ignoreNotFound("stopping container "+id, err)
 }
 
-// RemoveContainer implements runtime.Containers.
+// settled is how long the runtime may still be giving a start up, and the OCI runtime work on one that was given up.
+const settled = time.Second
+
+// RemoveContainer implements runtime.Containers. Where the runtime is containerd, what an interrupted start has left is
+// ended over its own API: before the removal of an instance that never started, since afterwards nobody knows of it,
+// and for any other that cannot be removed.
 func (r *Runtime) RemoveContainer(ctx context.Context, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, shortCall)
 	defer cancel()
-	_, err := r.runtime.RemoveContainer(ctx, &cri.RemoveContainerRequest{ContainerId: id})
-	if notFound(err) {
+	s, err := r.containerStatus(ctx, id)
+	if err == nil && s.GetState() == cri.ContainerState_CONTAINER_CREATED {
+		wait(ctx, settled)
+		s, err = r.containerStatus(ctx, id)
+	}
+	if err != nil {
+		return ignoreNotFound("asking for the state of container "+id, err)
+	}
+	var ended error
+	if s.GetState() != cri.ContainerState_CONTAINER_RUNNING && s.GetStartedAt() <= 0 {
+		wait(ctx, time.Until(instant(s.GetFinishedAt()).Add(settled)))
+		ended = r.behind.End(ctx, id)
+	}
+	removed := r.removeContainer(ctx, id)
+	if removed != nil && s.GetState() == cri.ContainerState_CONTAINER_EXITED {
+		if ended = r.behind.End(ctx, id); ended == nil {
+			removed = r.removeContainer(ctx, id)
+		}
+	}
+	if removed == nil && ended != nil {
+		r.log.Warn("something of a container that never started may be left", zap.String("container", id),
+			zap.Error(ended))
 		return nil
 	}
-	return failed("removing container "+id, err)
+	return errors.Join(removed, ended)
+}
+
+func (r *Runtime) containerStatus(ctx context.Context, id string) (*cri.ContainerStatus, error) {
+	answer, err := r.runtime.ContainerStatus(ctx, &cri.ContainerStatusRequest{ContainerId: id})
+	return answer.GetStatus(), err
+}
+
+func (r *Runtime) removeContainer(ctx context.Context, id string) error {
+	_, err := r.runtime.RemoveContainer(ctx, &cri.RemoveContainerRequest{ContainerId: id})
+	return ignoreNotFound("removing container "+id, err)
+}
+
+func wait(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
 }
 
 // ReopenLog implements runtime.Containers.
@@ -158,10 +201,7 @@ func (r *Runtime) RemoveImage(ctx context.Context, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, shortCall)
 	defer cancel()
 	_, err := r.image.RemoveImage(ctx, &cri.RemoveImageRequest{Image: &cri.ImageSpec{Image: id}})
-	if notFound(err) {
-		return nil
-	}
-	return failed("removing image "+id, err)
+	return ignoreNotFound("removing image "+id, err)
 }
 
 func image(i *cri.Image) runtime.Image {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"go.uber.org/zap"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/codes"
@@ -16,6 +17,7 @@ import (
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"keelson.dev/services/nodeagent/internal/runtime"
+	"keelson.dev/services/nodeagent/internal/runtime/containerd"
 )
 
 // How long calls may take. A stop has the grace period on top.
@@ -37,13 +39,16 @@ type Runtime struct {
 	conn    *grpc.ClientConn
 	runtime cri.RuntimeServiceClient
 	image   cri.ImageServiceClient
+	// behind ends what CRI does not see.
+	behind *containerd.Client
+	log    *zap.Logger
 }
 
 var _ runtime.Runtime = (*Runtime)(nil)
 
 // Connect returns a client of the runtime at an endpoint, for example unix:///run/containerd/containerd.sock. It does
 // not wait for the runtime: calls fail until it answers, and work again after it was restarted.
-func Connect(endpoint string) (*Runtime, error) {
+func Connect(endpoint string, log *zap.Logger) (*Runtime, error) {
 	conn, err := grpc.NewClient(endpoint,
 		grpc.WithTransportCredentials(insecure.NewCredentials()), // a unix socket of root: its file mode is the guard
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)),
@@ -53,7 +58,8 @@ func Connect(endpoint string) (*Runtime, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the container runtime at %s: %w", endpoint, err)
 	}
-	return &Runtime{conn: conn, runtime: cri.NewRuntimeServiceClient(conn), image: cri.NewImageServiceClient(conn)}, nil
+	return &Runtime{conn: conn, runtime: cri.NewRuntimeServiceClient(conn), image: cri.NewImageServiceClient(conn),
+		behind: containerd.New(conn), log: log}, nil
 }
 
 // CheckEndpoint says what is wrong with the form of an endpoint, or nil.
@@ -153,3 +159,11 @@ func failed(doing string, err error) error {
 }
 
 func notFound(err error) bool { return status.Code(err) == codes.NotFound }
+
+// ignoreNotFound is failed for calls to which what is gone is as good as done.
+func ignoreNotFound(doing string, err error) error {
+	if notFound(err) {
+		return nil
+	}
+	return failed(doing, err)
+}

@@ -2,6 +2,7 @@ package cri
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -217,19 +218,38 @@ func (r *Runtime) StopSandbox(ctx context.Context, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, createFor)
 	defer cancel()
 	_, err := r.runtime.StopPodSandbox(ctx, &cri.StopPodSandboxRequest{PodSandboxId: id})
-	if notFound(err) {
-		return nil
-	}
-	return failed("stopping sandbox "+id, err)
+	return ignoreNotFound("stopping sandbox "+id, err)
 }
 
-// RemoveSandbox implements runtime.Sandboxes.
+// RemoveSandbox implements runtime.Sandboxes. If it fails, the sandbox's containers are removed one by one first, as
+// RemoveContainer does it.
 func (r *Runtime) RemoveSandbox(ctx context.Context, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, createFor)
 	defer cancel()
-	_, err := r.runtime.RemovePodSandbox(ctx, &cri.RemovePodSandboxRequest{PodSandboxId: id})
-	if notFound(err) {
+	err := r.removeSandbox(ctx, id)
+	if err == nil {
 		return nil
 	}
-	return failed("removing sandbox "+id, err)
+	if emptied := r.removeContainersOf(ctx, id); emptied != nil {
+		return errors.Join(err, emptied)
+	}
+	return r.removeSandbox(ctx, id)
+}
+
+func (r *Runtime) removeSandbox(ctx context.Context, id string) error {
+	_, err := r.runtime.RemovePodSandbox(ctx, &cri.RemovePodSandboxRequest{PodSandboxId: id})
+	return ignoreNotFound("removing sandbox "+id, err)
+}
+
+func (r *Runtime) removeContainersOf(ctx context.Context, sandboxID string) error {
+	list, err := r.runtime.ListContainers(ctx,
+		&cri.ListContainersRequest{Filter: &cri.ContainerFilter{PodSandboxId: sandboxID}})
+	if err != nil {
+		return failed("listing the containers of sandbox "+sandboxID, err)
+	}
+	var problems []error
+	for _, c := range list.Containers {
+		problems = append(problems, r.RemoveContainer(ctx, c.Id))
+	}
+	return errors.Join(problems...)
 }

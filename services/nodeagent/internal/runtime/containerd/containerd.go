@@ -1,0 +1,94 @@
+// Package containerd reaches behind CRI to containerd's own API. A StartContainer call of CRI that is cut off, because
+// the agent died or its time was over, may leave what no call of CRI can end:
+//
+//   - containerd has made the task when the call ends, but CRI takes the start for failed: the task stays, and the
+//     container "cannot be deleted" while it has one;
+//   - containerd gives the start up while the OCI runtime makes the container: the OCI runtime keeps a folder, and
+//     perhaps a process, of which containerd knows nothing.
+package containerd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"time"
+
+	containers "github.com/containerd/containerd/api/services/containers/v1"
+	tasks "github.com/containerd/containerd/api/services/tasks/v1"
+	"golang.org/x/sys/unix"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+)
+
+// namespace is where containerd keeps what came by CRI.
+const namespace = "k8s.io"
+
+// callTime bounds the end of one container.
+const callTime = 20 * time.Second
+
+// Client ends what interrupted starts have left; use New.
+type Client struct {
+	containers containers.ContainersClient
+	tasks      tasks.TasksClient
+	// run carries a command out; tests put their own in its place.
+	run func(ctx context.Context, program string, args ...string) error
+}
+
+// New returns a client on a connection to a container runtime, which need not be containerd.
+func New(conn grpc.ClientConnInterface) *Client {
+	return &Client{containers: containers.NewContainersClient(conn), tasks: tasks.NewTasksClient(conn), run: run}
+}
+
+// End kills and deletes the task of a container, and all that the OCI runtime has of the container. What is not there
+// is no error, nor is a runtime that is not containerd. The container itself stays, to be removed by CRI. It must not
+// be called for a container that CRI may still be starting.
+func (c *Client) End(ctx context.Context, id string) error {
+	ctx, cancel := context.WithTimeout(metadata.AppendToOutgoingContext(ctx, "containerd-namespace", namespace),
+		callTime)
+	defer cancel()
+	record, err := c.containers.Get(ctx, &containers.GetContainerRequest{ID: id})
+	switch status.Code(err) {
+	case codes.OK:
+	case codes.Unimplemented, codes.NotFound:
+		return nil
+	default:
+		return fmt.Errorf("containerd: asking for container %s: %w", id, err)
+	}
+	return errors.Join(c.endTask(ctx, id), c.deleteOCI(ctx, id, record.GetContainer().GetRuntime()))
+}
+
+func (c *Client) endTask(ctx context.Context, id string) error {
+	_, err := c.tasks.Kill(ctx, &tasks.KillRequest{ContainerID: id, Signal: uint32(unix.SIGKILL), All: true})
+	if err == nil {
+		if _, err := c.tasks.Wait(ctx, &tasks.WaitRequest{ContainerID: id}); err != nil && !gone(err) {
+			return fmt.Errorf("containerd: waiting for the end of task %s: %w", id, err)
+		}
+	}
+	// A task that cannot be killed may have ended: the deletion tells.
+	if _, err := c.tasks.Delete(ctx, &tasks.DeleteTaskRequest{ContainerID: id}); err != nil && !gone(err) {
+		return fmt.Errorf("containerd: deleting task %s: %w", id, err)
+	}
+	return nil
+}
+
+func gone(err error) bool { return status.Code(err) == codes.NotFound }
+
+func (c *Client) deleteOCI(ctx context.Context, id string, runtime *containers.Container_Runtime) error {
+	program, args, known, err := deletion(runtime.GetName(), runtime.GetOptions(), id)
+	if err != nil || !known {
+		return err
+	}
+	return c.run(ctx, program, args...)
+}
+
+func run(ctx context.Context, program string, args ...string) error {
+	if out, err := exec.CommandContext(ctx, program, args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("running %s %s: %w: %s", program, strings.Join(args, " "), err,
+			strings.TrimSpace(string(out)))
+	}
+	return nil
+}
