@@ -39,8 +39,7 @@ type member struct {
 func (g *group) put(e *entry) {
 	last, had := g.members[e.pod.UID]
 	next := member{e, g.figuresOf(e)}
-	stays := had && last.figures.has(Ready) && next.figures.has(Ready) &&
-		last.entry.readySince.Equal(e.readySince)
+	stays := last.figures.has(Ready) && next.figures.has(Ready) && last.entry.readySince.Equal(e.readySince)
 	if stays && last.figures.has(Available) {
 		next.figures = next.figures.with(Available, true)
 	}
@@ -100,7 +99,7 @@ func (g *group) figuresOf(e *entry) figures {
 // count adds a Pod to the figures, or takes it off with by = -1.
 func (g *group) count(m member, by int32) {
 	m.figures.each(func(figure Figure) { g.counts[figure] += by })
-	(m.figures & g.folds.listed).each(func(figure Figure) { g.list(figure, m.entry.pod, by > 0) })
+	(m.figures & g.folds.listed).each(func(figure Figure) { g.list(figure, m.entry.pod, by == 1) })
 }
 
 func (g *group) list(figure Figure, pod *corev1.Pod, add bool) {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"keelson.dev/kit/podview"
+	"keelson.dev/services/workload-controllers/internal/pace"
 )
 
 var start = time.Unix(1_700_000_000, 0)
@@ -169,8 +170,69 @@ func TestRankedCountsNodesOfSiblings(t *testing.T) {
 	if want := map[string]int{"a": 2, "b": 2, "g": 0}; !maps.Equal(got, want) { // DEP-179
 		t.Errorf("got %v, want %v", got, want)
 	}
+	for _, pod := range []*corev1.Pod{newPod("h", "o", failed), newPod("i", "o", failed, terminating)} {
+		index.Upsert(pod)
+	}
 	if got := index.Unfinished("o"); got != 5 {
 		t.Errorf("%d unfinished, want 5", got)
+	}
+	if got := index.Unfinished("nobody"); got != 0 {
+		t.Errorf("%d unfinished of nobody", got)
+	}
+}
+
+// DEP-157: all Pods of an owner tell at which pace it may make more, as soon as one has failed.
+func TestMade(t *testing.T) {
+	index := NewIndex()
+	index.Upsert(newPod("a", "o", readySince(start)))
+	index.Upsert(newPod("b", "other", failed))
+	if got := index.Made("o"); got != nil {
+		t.Errorf("%v though none has failed", got)
+	}
+	index.Upsert(newPod("c", "o", failed, func(p *corev1.Pod) { p.CreationTimestamp = metav1.NewTime(start) }))
+	if got := index.Made("o"); len(got) != 2 || !slices.Contains(got, pace.Pod{Created: start,
+		Phase: corev1.PodFailed}) {
+		t.Errorf("made %v", got)
+	}
+	if got := index.Made("nobody"); got != nil {
+		t.Errorf("%v of nobody", got)
+	}
+}
+
+func TestGet(t *testing.T) {
+	index, pod := NewIndex(), newPod("a", "o")
+	if got := index.Get("a"); got != nil {
+		t.Errorf("%v of an empty index", got)
+	}
+	index.Upsert(pod)
+	if got := index.Get("a"); got != pod {
+		t.Errorf("%v, want the Pod", got)
+	}
+}
+
+// An owner that looks in another way sees other Pods, at once.
+func TestAnotherLook(t *testing.T) {
+	index := NewIndex()
+	index.Upsert(newPod("a", "o", readySince(start.Add(time.Hour))))
+	every := Spec{Selector: labels.Everything()}
+	// DEP-140: without a minimum ready is available, whatever the clocks say.
+	if got, want := index.Observe("o", every, start), (Counts{Active: 1, Labelled: 1, Ready: 1,
+		Available: 1}); !same(got, want) {
+		t.Errorf("through a selector of everything %+v, want %+v", got, want)
+	}
+	debug := Spec{Selector: labels.SelectorFromSet(labels.Set{"app": "debug"})}
+	if got := index.Observe("o", debug, start); got.Active != 0 || len(got.Unmatched) != 1 {
+		t.Errorf("through another selector %+v", got)
+	}
+	for value, labelled := range map[string]int32{"1": 1, "2": 0, "": 0} {
+		template := Spec{Selector: labels.Everything(), Template: labels.Set{"v": value}}
+		if got := index.Observe("o", template, start); got.Labelled != labelled {
+			t.Errorf("of a template with v=%q %d are labelled, want %d", value, got.Labelled, labelled)
+		}
+	}
+	if got := index.Observe("o", Spec{Selector: labels.Everything(), Template: labels.Set{"none": ""}},
+		start); got.Labelled != 0 {
+		t.Error("a label that is missing is taken for an empty one")
 	}
 }
 

@@ -196,6 +196,9 @@ func TestRegister(t *testing.T) {
 	if other := index.Register(WithFinalizer("other")); other == first {
 		t.Error("two folds are one figure")
 	}
+	if active := index.Register(Fold{Name: "active"}); active != Active {
+		t.Errorf("the fold %q is figure %d", "active", active)
+	}
 	for n := range 5 {
 		index.Register(Fold{Name: fmt.Sprint(n), Holds: none})
 	}
@@ -205,6 +208,32 @@ func TestRegister(t *testing.T) {
 		}
 	}()
 	index.Register(Fold{Name: "one too many", Holds: none})
+}
+
+// Kinds of objects do not get in each other's way, nor does the end of one.
+func TestKindsOfSelections(t *testing.T) {
+	index := NewIndex()
+	kinds := []*Selections{NewSelections(index), NewSelections(index), NewSelections(index)}
+	object := &metav1.ObjectMeta{Namespace: "default", Name: "x"}
+	for n, kind := range kinds {
+		kind.Put(object, &metav1.LabelSelector{MatchLabels: map[string]string{"v": fmt.Sprint(n)}})
+	}
+	index.Upsert(newPod("a", "o"))
+	check := func(when string, want ...int) {
+		t.Helper()
+		for n, kind := range kinds {
+			if got := index.Count(kind.Key("default", "x"), Active); got != want[n] {
+				t.Errorf("%s: %d Pods of kind %d, want %d", when, got, n, want[n])
+			}
+		}
+	}
+	check("all there", 0, 1, 0)
+	kinds[0].Close()
+	index.Upsert(newPod("b", "o"))
+	check("the first closed", 0, 2, 0)
+	kinds[1].Close()
+	index.Upsert(newPod("c", "o"))
+	check("the second closed", 0, 0, 0)
 }
 
 // A Pod that waits for its time takes one place in the heap, however often it changes.

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"container/heap"
 	"math/bits"
-	"slices"
 	"strconv"
 	"time"
 
@@ -23,7 +22,7 @@ type Pod struct {
 	Node string
 	// Phase is the Pod's phase.
 	Phase corev1.PodPhase
-	// Ready and ReadySince describe the condition Ready.
+	// Ready and ReadySince describe the condition Ready; one that is not ready has been so since no time.
 	Ready      bool
 	ReadySince time.Time
 	// Cost is the value of the annotation controller.kubernetes.io/pod-deletion-cost, 0 without one.
@@ -55,17 +54,20 @@ func First(pods []Pod, n int, now time.Time) []Pod {
 		return nil
 	}
 	// The heap keeps the n best so far with the last to go on top: most Pods of a large set cost one comparison.
-	chosen := &worstFirst{pods: make([]Pod, 0, n), now: now}
+	chosen := &lastOnTop{pods: pods, chosen: make([]int, 0, n), now: now}
 	for i := range pods {
-		if len(chosen.pods) < n {
-			heap.Push(chosen, pods[i])
-		} else if compare(&pods[i], &chosen.pods[0], now) < 0 {
-			chosen.pods[0] = pods[i]
+		if len(chosen.chosen) < n {
+			heap.Push(chosen, i)
+		} else if compare(&pods[i], &pods[chosen.chosen[0]], now) < 0 {
+			chosen.chosen[0] = i
 			heap.Fix(chosen, 0)
 		}
 	}
-	slices.SortFunc(chosen.pods, func(a, b Pod) int { return compare(&a, &b, now) })
-	return chosen.pods
+	first := make([]Pod, n)
+	for i := range first {
+		first[n-1-i] = pods[heap.Pop(chosen).(int)]
+	}
+	return first
 }
 
 // compare is negative when a goes before b. It is a total order: the UID, which is random, decides between equals.
@@ -76,7 +78,7 @@ func compare(a, b *Pod, now time.Time) int {
 	return cmp.Or(
 		cmp.Compare(a.Cost, b.Cost),
 		cmp.Compare(b.Colocated, a.Colocated),
-		compareReadiness(a, b, now),
+		cmp.Compare(ageBucket(a.ReadySince, now), ageBucket(b.ReadySince, now)),
 		cmp.Compare(b.Restarts, a.Restarts),
 		cmp.Compare(ageBucket(a.Created, now), ageBucket(b.Created, now)),
 		cmp.Compare(a.UID, b.UID),
@@ -90,13 +92,6 @@ func compareUse(a, b *Pod) int {
 		cmp.Compare(phaseOrder(a.Phase), phaseOrder(b.Phase)),
 		cmp.Compare(toInt(a.Ready), toInt(b.Ready)),
 	)
-}
-
-func compareReadiness(a, b *Pod, now time.Time) int {
-	if !a.Ready || !b.Ready {
-		return 0
-	}
-	return cmp.Compare(ageBucket(a.ReadySince, now), ageBucket(b.ReadySince, now))
 }
 
 // ageBucket is the integer logarithm of an age: what is about equally old is equal. A time that is missing or lies
@@ -148,18 +143,21 @@ func restarts(pod *corev1.Pod) int32 {
 	return highest
 }
 
-// worstFirst is a heap with the Pod that goes last on top.
-type worstFirst struct {
-	pods []Pod
-	now  time.Time
+// lastOnTop is a heap of Pods, by their indexes, with the one that goes last on top.
+type lastOnTop struct {
+	pods   []Pod
+	chosen []int
+	now    time.Time
 }
 
-func (s *worstFirst) Len() int           { return len(s.pods) }
-func (s *worstFirst) Less(i, j int) bool { return compare(&s.pods[i], &s.pods[j], s.now) > 0 }
-func (s *worstFirst) Swap(i, j int)      { s.pods[i], s.pods[j] = s.pods[j], s.pods[i] }
-func (s *worstFirst) Push(x any)         { s.pods = append(s.pods, x.(Pod)) }
-func (s *worstFirst) Pop() any {
-	last := s.pods[len(s.pods)-1]
-	s.pods = s.pods[:len(s.pods)-1]
+func (h *lastOnTop) Len() int { return len(h.chosen) }
+func (h *lastOnTop) Less(i, j int) bool {
+	return compare(&h.pods[h.chosen[i]], &h.pods[h.chosen[j]], h.now) > 0
+}
+func (h *lastOnTop) Swap(i, j int) { h.chosen[i], h.chosen[j] = h.chosen[j], h.chosen[i] }
+func (h *lastOnTop) Push(x any)    { h.chosen = append(h.chosen, x.(int)) }
+func (h *lastOnTop) Pop() any {
+	last := h.chosen[len(h.chosen)-1]
+	h.chosen = h.chosen[:len(h.chosen)-1]
 	return last
 }

@@ -50,6 +50,12 @@ func TestOrder(t *testing.T) {
 			p.UID, p.Created = "1",
 				now.Add(-15*time.Second)
 		}, func(p *Pod) { p.UID, p.Created = "2", now.Add(-10*time.Second) }},
+		{"now and ahead of now are equally new: the UID decides", func(p *Pod) { p.UID, p.Created = "1", now },
+			func(p *Pod) { p.UID, p.Created = "2", now.Add(time.Minute) }},
+		{"ahead of now is newer than the least age", func(p *Pod) { p.UID, p.Created = "2", now.Add(time.Minute) },
+			func(p *Pod) { p.UID, p.Created = "1", now.Add(-1) }},
+		{"without a time of creation it is the newest", func(p *Pod) { p.Created = time.Time{} },
+			func(p *Pod) { p.Created = now.Add(-time.Second) }},
 		{"a Pod from the future is the newest", func(p *Pod) { p.Created = now.Add(time.Minute) },
 			func(p *Pod) { p.Created = now.Add(-time.Second) }},
 	} {
@@ -130,6 +136,10 @@ func TestOf(t *testing.T) {
 		ReadySince: since.Time, Cost: -7, Restarts: 4, Created: since.Time}
 	if got := Of(pod); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
+	}
+	pod.Status.Conditions[0].Status = corev1.ConditionFalse
+	if got := Of(pod); got.Ready || !got.ReadySince.IsZero() {
+		t.Errorf("not ready: %+v", got)
 	}
 	for text, cost := range map[string]int32{"2147483647": 2147483647, "2147483648": 0, "abc": 0, "": 0} { // DEP-182
 		pod.Annotations[corev1.PodDeletionCost] = text

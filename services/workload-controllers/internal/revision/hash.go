@@ -5,6 +5,7 @@ package revision
 import (
 	"encoding/json"
 	"hash/fnv"
+	"maps"
 	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -65,20 +66,14 @@ func withoutHash(template *corev1.PodTemplateSpec) corev1.PodTemplateSpec {
 	if _, ok := template.Labels[HashLabel]; !ok {
 		return bare
 	}
-	bare.Labels = make(map[string]string, len(template.Labels))
-	for key, value := range template.Labels {
-		if key != HashLabel {
-			bare.Labels[key] = value
-		}
-	}
+	bare.Labels = maps.Clone(template.Labels)
+	delete(bare.Labels, HashLabel)
 	return bare
 }
 
 func withLabel(labels map[string]string, hash string) map[string]string {
-	labelled := make(map[string]string, len(labels)+1)
-	for key, value := range labels {
-		labelled[key] = value
-	}
+	labelled := map[string]string{}
+	maps.Copy(labelled, labels)
 	labelled[HashLabel] = hash
 	return labelled
 }

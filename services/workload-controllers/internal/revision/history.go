@@ -1,6 +1,8 @@
 package revision
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -44,20 +46,17 @@ func Of(object metav1.Object) int64 {
 func Find(template *corev1.PodTemplateSpec, sets []*appsv1.ReplicaSet) *appsv1.ReplicaSet {
 	var found *appsv1.ReplicaSet
 	for _, set := range sets {
-		if (found == nil || Older(set, found)) && SameTemplate(template, &set.Spec.Template) {
+		if (found == nil || ByAge(set, found) < 0) && SameTemplate(template, &set.Spec.Template) {
 			found = set
 		}
 	}
 	return found
 }
 
-// Older orders objects by age, the oldest first; names decide between equals.
-func Older(a, b metav1.Object) bool {
+// ByAge orders objects by age, the oldest first; names decide between equals.
+func ByAge[O metav1.Object](a, b O) int {
 	created, other := a.GetCreationTimestamp(), b.GetCreationTimestamp()
-	if created.Equal(&other) {
-		return a.GetName() < b.GetName()
-	}
-	return created.Before(&other)
+	return cmp.Or(created.Compare(other.Time), strings.Compare(a.GetName(), b.GetName()))
 }
 
 // Highest returns the highest revision among the ReplicaSets; 0 when there is none.
@@ -87,10 +86,8 @@ func Previous(sets []*appsv1.ReplicaSet) int64 {
 // Annotations returns what the annotations of the current revision's ReplicaSet must be: those it has, the Deployment's
 // copied over them, and its revision, which moves its former number to the history.
 func Annotations(deployment, current map[string]string, number int64) map[string]string {
-	annotations := make(map[string]string, len(current)+len(deployment)+1)
-	for key, value := range current {
-		annotations[key] = value
-	}
+	annotations := map[string]string{}
+	maps.Copy(annotations, current)
 	for key, value := range deployment {
 		if !slices.Contains(ownAnnotations, key) {
 			annotations[key] = value

@@ -45,8 +45,8 @@ func New() *Index {
 	return &Index{entries: map[object]entry{}, buckets: map[bucket]map[string]labels.Selector{}}
 }
 
-// Put takes in an object's selector, and returns it read and whether it is another than before. One that is as before is
-// not read again; one that cannot be read matches nothing.
+// Put takes in an object's selector, and returns it read and whether it is another than before. One that is as before
+// is not read again; one that cannot be read matches nothing.
 func (i *Index) Put(o metav1.Object, selector *metav1.LabelSelector) (read labels.Selector, changed bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -45,7 +45,7 @@ func TestDecide(t *testing.T) {
 			Input{Namespace: deleted(time.Hour), Remaining: []Content{pods}},
 			map[corev1.NamespaceConditionType]string{
 				corev1.NamespaceContentRemaining: "Some resources are remaining: pods has 2 resource instances",
-			}, false, lookAgainMax,
+			}, false, 10 * time.Second,
 		},
 		"finalizers are named": {
 			Input{Namespace: deleted(0), Remaining: []Content{held}},
@@ -54,7 +54,7 @@ func TestDecide(t *testing.T) {
 					"resource instances",
 				corev1.NamespaceFinalizersRemaining: "Some content in the namespace has finalizers remaining: " +
 					"example.com/hold in 1 resource instances",
-			}, false, lookAgainFirst,
+			}, false, 200 * time.Millisecond,
 		},
 		"a group that cannot be read may hide content": {
 			Input{Namespace: deleted(20 * time.Second), Undiscovered: []string{"metrics.k8s.io/v1"}},
@@ -62,12 +62,30 @@ func TestDecide(t *testing.T) {
 				corev1.NamespaceDeletionDiscoveryFailure: "Discovery failed for some groups: metrics.k8s.io/v1",
 			}, false, 5 * time.Second,
 		},
+		"what is not known to be gone counts beside what cannot be deleted": {
+			Input{Namespace: deleted(0), Undiscovered: []string{"a/v1"}, Failures: []string{"secrets: refused"}},
+			map[corev1.NamespaceConditionType]string{
+				corev1.NamespaceDeletionDiscoveryFailure: "Discovery failed for some groups: a/v1",
+				corev1.NamespaceDeletionContentFailure: "Failed to delete all resource types, 1 remaining: secrets: " +
+					"refused",
+			}, false, 200 * time.Millisecond,
+		},
+		"what cannot be deleted counts beside what is left": {
+			Input{Namespace: deleted(4 * time.Second), Failures: []string{"pods: refused", "pods: busy"},
+				Remaining: []Content{pods, pods}},
+			map[corev1.NamespaceConditionType]string{
+				corev1.NamespaceDeletionContentFailure: "Failed to delete all resource types, 2 remaining: pods: " +
+					"refused; pods: busy",
+				corev1.NamespaceContentRemaining: "Some resources are remaining: pods has 2 resource instances, " +
+					"pods has 2 resource instances",
+			}, false, time.Second,
+		},
 		"a deletion failed": {
 			Input{Namespace: deleted(0), Failures: []string{"secrets: refused"}},
 			map[corev1.NamespaceConditionType]string{
 				corev1.NamespaceDeletionContentFailure: "Failed to delete all resource types, 1 remaining: secrets: " +
 					"refused",
-			}, false, lookAgainFirst,
+			}, false, 200 * time.Millisecond,
 		},
 	}
 	for name, test := range tests {

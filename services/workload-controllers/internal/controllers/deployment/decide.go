@@ -172,12 +172,7 @@ func newRollout(in Input, sets []*appsv1.ReplicaSet) *rollout {
 			r.old = append(r.old, m)
 		}
 	}
-	slices.SortFunc(r.old, func(a, b *member) int {
-		if revision.Older(a.set, b.set) {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(r.old, func(a, b *member) int { return revision.ByAge(a.set, b.set) })
 	return r
 }
 

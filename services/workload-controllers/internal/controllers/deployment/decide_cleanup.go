@@ -10,8 +10,8 @@ import (
 	"keelson.dev/services/workload-controllers/internal/revision"
 )
 
-// surplusHistory returns the old ReplicaSets beyond spec.revisionHistoryLimit, the lowest revision first. One that has
-// or is about to have replicas counts but stays.
+// surplusHistory returns the old ReplicaSets beyond spec.revisionHistoryLimit of a complete rollout, the lowest
+// revision first. One whose last size is not 0, or is not answered, counts but stays.
 func (r *rollout) surplusHistory() []Deletion {
 	limit := r.deployment.Spec.RevisionHistoryLimit
 	if limit == nil || *limit == math.MaxInt32 {
@@ -23,17 +23,12 @@ func (r *rollout) surplusHistory() []Deletion {
 			alive = append(alive, m.set)
 		}
 	}
-	surplus := len(alive) - int(*limit)
-	if surplus <= 0 {
-		return nil
-	}
 	slices.SortStableFunc(alive, func(a, b *appsv1.ReplicaSet) int {
-		return cmp.Compare(revision.Of(a),
-			revision.Of(b))
+		return cmp.Compare(revision.Of(a), revision.Of(b))
 	})
 	var deletions []Deletion
-	for _, set := range alive[:surplus] {
-		if sizeOf(set) == 0 && set.Status.Replicas == 0 && set.Status.ObservedGeneration >= set.Generation {
+	for _, set := range alive[:max(0, len(alive)-int(*limit))] {
+		if sizeOf(set) == 0 && set.Status.ObservedGeneration >= set.Generation {
 			deletions = append(deletions, Deletion{ReplicaSet: set, Reason: ReasonHistoryLimit})
 		}
 	}

@@ -36,6 +36,8 @@ func TestProgressing(t *testing.T) {
 			[]state{{1, 3, 3}, {2, 1, 0}}, "True " + reasonUpdated, 601 * time.Second},
 		{"DEP-119 old Pods are gone", 3, 2, seen(progressed(reasonUpdated, time.Minute), 4, 1, 3, 3), nil,
 			[]state{{1, 2, 2}, {2, 1, 0}}, "True " + reasonUpdated, 601 * time.Second},
+		{"DEP-119 nothing but old Pods being gone", 3, 2, seen(progressed(reasonUpdated, time.Minute), 5, 2, 2, 2), nil,
+			[]state{{1, 2, 2}, {2, 2, 0}}, "True " + reasonUpdated, 601 * time.Second},
 		{"DEP-119 the newest grows", 3, 2, seen(progressed(reasonUpdated, time.Minute), 3, 1, 3, 3), nil,
 			[]state{{1, 2, 2}, {2, 1, 1}}, "True " + reasonUpdated, 601 * time.Second},
 		{"DEP-129 no progress", 3, 2, seen(progressed(reasonUpdated, time.Minute), 4, 1, 3, 3), nil,
@@ -94,6 +96,15 @@ func TestProgressing(t *testing.T) {
 				t.Errorf("wakes after %s, want %s", wake, c.wake)
 			}
 		})
+	}
+}
+
+// DEP-122: a rollout is not complete while an old ReplicaSet may still make a Pod.
+func TestUnansweredOldSizeIsNotComplete(t *testing.T) {
+	d := newDeployment(3, atRevision(2), withStatus(seen(progressed(reasonUpdated, time.Minute), 3, 3, 3, 3)))
+	old := newSet(d, 1, 1, 0, func(set *appsv1.ReplicaSet) { set.Generation, set.Status.Replicas = 2, 0 })
+	if got := progressOf(run(t, d, old, newSet(d, 2, 3, 3)).Status); got.Reason != reasonUpdated {
+		t.Errorf("condition %s %s", got.Status, got.Reason)
 	}
 }
 

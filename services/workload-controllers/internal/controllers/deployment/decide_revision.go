@@ -49,7 +49,7 @@ func (r *rollout) sized(annotations map[string]string) map[string]string {
 	if annotations[revision.DesiredAnnotation] == desired && annotations[revision.MaxAnnotation] == most {
 		return annotations
 	}
-	marked := make(map[string]string, len(annotations)+2)
+	marked := map[string]string{}
 	maps.Copy(marked, annotations)
 	marked[revision.DesiredAnnotation], marked[revision.MaxAnnotation] = desired, most
 	return marked

@@ -257,8 +257,8 @@ func TestHistoryLimit(t *testing.T) {
 		{"DEP-143 limit 0: none stays", 0, []state{{0, 0, 0}, {1, 0, 0}, {2, 3, 3}}, nil, []string{"rs-0", "rs-1"}},
 		{"within the limit", 2, []state{{0, 0, 0}, {1, 0, 0}, {2, 3, 3}}, nil, nil},
 		{"without a limit", math.MaxInt32, []state{{0, 0, 0}, {1, 0, 0}, {2, 3, 3}}, nil, nil},
-		{"DEP-143 one that has replicas stays", 0, []state{{0, 0, 0}, {2, 3, 3}},
-			func(sets []*appsv1.ReplicaSet) { sets[0].Status.Replicas = 1; sets[1].Status.Replicas = 2 }, nil},
+		{"DEP-143 one that is only now told to have none stays", 0, []state{{0, 1, 0}, {2, 3, 3}},
+			func(sets []*appsv1.ReplicaSet) { sets[0].Status.Replicas = 0 }, nil},
 		{"DEP-143 one whose size is not answered stays", 0, []state{{0, 0, 0}, {2, 3, 3}},
 			func(sets []*appsv1.ReplicaSet) { sets[0].Generation = 2 }, nil},
 		{"DEP-143 not before the rollout is complete", 0, []state{{0, 0, 0}, {2, 3, 2}}, nil, nil},
@@ -274,6 +274,7 @@ func TestHistoryLimit(t *testing.T) {
 			if c.change != nil {
 				c.change(sets)
 			}
+			slices.Reverse(sets)
 			var got []string
 			for _, deletion := range run(t, d, sets...).Deletes {
 				got = append(got, string(deletion.ReplicaSet.UID))
@@ -283,4 +284,10 @@ func TestHistoryLimit(t *testing.T) {
 			}
 		})
 	}
+	t.Run("nothing said: all stay", func(t *testing.T) {
+		d := newDeployment(3, atRevision(2), func(d *appsv1.Deployment) { d.Spec.RevisionHistoryLimit = nil })
+		if got := run(t, d, newSet(d, 0, 0, 0), newSet(d, 2, 3, 3)).Deletes; len(got) != 0 {
+			t.Errorf("deleted %v", got)
+		}
+	})
 }

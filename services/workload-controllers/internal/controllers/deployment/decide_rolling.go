@@ -37,10 +37,10 @@ func bounds(deployment *appsv1.Deployment) (surge, unavailable int32) {
 // resolve reads a value that the apiserver has validated; anything else counts as 0.
 func resolve(value *intstr.IntOrString, replicas int32, roundUp bool) int32 {
 	resolved, err := intstr.GetScaledValueFromIntOrPercent(value, int(replicas), roundUp)
-	if err != nil || resolved < 0 {
+	if err != nil {
 		return 0
 	}
-	return int32(resolved)
+	return int32(max(0, resolved))
 }
 
 // roll moves replicas to the current template as far as the bounds allow. The new ReplicaSet grows first; what the old
@@ -86,6 +86,7 @@ func (r *rollout) grown() int32 {
 }
 
 // removable returns how many old replicas may go when every new replica that is not available yet counts as missing.
+// Those that serve nobody go first, so that enough are left that do.
 func (r *rollout) removable() int32 {
 	unavailable := r.current.size - r.current.available()
 	return max(0, r.total()-(r.replicas-r.unavailable)-unavailable)
@@ -105,19 +106,14 @@ func (r *rollout) dropUnavailable(removable int32) int32 {
 	return dropped
 }
 
-// dropSurplus takes away old replicas that serve, the oldest ReplicaSet first, as long as enough others do.
+// dropSurplus takes away old replicas that serve, the oldest ReplicaSet first.
 func (r *rollout) dropSurplus(removable int32) {
-	available := r.unavailable - r.replicas
-	for _, m := range r.all() {
-		available += m.available()
-	}
-	left := min(removable, available)
 	for _, m := range r.old {
-		drop := min(m.size, left)
+		drop := min(m.size, removable)
 		if drop <= 0 {
 			continue
 		}
 		m.resize(m.size-drop, ReasonRollout)
-		left -= drop
+		removable -= drop
 	}
 }

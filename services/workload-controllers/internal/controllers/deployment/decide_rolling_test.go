@@ -2,6 +2,7 @@ package deployment
 
 import (
 	"maps"
+	"slices"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -32,6 +33,8 @@ func TestBounds(t *testing.T) {
 		{"DEP-070 surge of 100% of 1", 1, "100%", "25%", 1, 0},
 		{"DEP-066 surge beyond 100%", 2, "200%", "0", 4, 0},
 		{"no more can be missing than there are", 2, "0", "5", 0, 2},
+		{"DEP-065 less than nothing counts as nothing", 3, "-1", "-1", 0, 1},
+		{"DEP-065 what is no number counts as nothing", 3, "many", "many", 0, 1},
 		{"nothing of nothing", 0, "25%", "25%", 0, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -98,6 +101,10 @@ func TestRollingUpdate(t *testing.T) {
 		{"DEP-029 a size that was written directly is set back", 3, "25%", "25%", []state{{2, 5, 5}},
 			map[string]int32{"web:2": 3}},
 		{"DEP-029 also of an old one", 3, "25%", "25%", []state{{1, 2, 0}, {2, 3, 3}}, map[string]int32{"web:1": 0}},
+		{"DEP-057 no more unavailable ones go than may be missing", 4, "1", "1", []state{{0, 2, 0}, {1, 3, 0},
+			{2, 2, 2}}, map[string]int32{"web:0": 0, "web:1": 1}},
+		{"DEP-054 an old one without replicas is passed over", 3, "25%", "25%", []state{{0, 0, 0}, {1, 3, 3},
+			{2, 1, 1}}, map[string]int32{"web:1": 2}},
 		{"DEP-058 a bad image stops at the surge", 3, "25%", "25%", []state{{0, 0, 0}, {1, 3, 3}, {2, 1, 0}}, nil},
 		{"a status that is behind grants nothing twice", 10, "3", "3", []state{{1, 7, 10}, {2, 6, 3}},
 			map[string]int32{"web:1": 4}},
@@ -110,6 +117,10 @@ func TestRollingUpdate(t *testing.T) {
 			}
 			if got := sizes(run(t, d, sets...)); !maps.Equal(got, c.want) {
 				t.Errorf("sizes become %v, want %v", got, c.want)
+			}
+			slices.Reverse(sets)
+			if got := sizes(run(t, d, sets...)); !maps.Equal(got, c.want) {
+				t.Errorf("in another order of the cache sizes become %v, want %v", got, c.want)
 			}
 		})
 	}

@@ -1,6 +1,7 @@
 package deployment
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -53,12 +54,7 @@ func (r *rollout) scaleInProportion(active []*member) {
 	left := delta
 	sizes := make([]int32, len(active))
 	for i, m := range active {
-		share := r.share(m)
-		if delta > 0 {
-			share = max(0, min(share, left))
-		} else {
-			share = min(0, max(share, left))
-		}
+		share := max(min(0, left), min(r.share(m), max(0, left)))
 		sizes[i] = m.size + share
 		left -= share
 	}
@@ -73,8 +69,8 @@ func (r *rollout) share(m *member) int32 {
 	if r.replicas == 0 {
 		return -m.size
 	}
-	former, ok := number(m.set, revision.MaxAnnotation)
-	if !ok || former == 0 {
+	former, _ := number(m.set, revision.MaxAnnotation)
+	if former == 0 {
 		former = r.deployment.Status.Replicas
 	}
 	if former == 0 {
@@ -85,13 +81,11 @@ func (r *rollout) share(m *member) int32 {
 
 // bySize puts larger ones first. Of equals the newer goes first when growing, the older when shrinking.
 func bySize(a, b *member, growing bool) int {
-	if a.size != b.size {
-		return int(b.size) - int(a.size)
+	age := revision.ByAge(a.set, b.set)
+	if growing {
+		age = -age
 	}
-	if revision.Older(a.set, b.set) == growing {
-		return 1
-	}
-	return -1
+	return cmp.Or(cmp.Compare(b.size, a.size), age)
 }
 
 // isSaturated says whether the current ReplicaSet alone carries the Deployment.
