@@ -2,14 +2,10 @@
 package admission
 
 import (
-	"fmt"
+	"io"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle"
-	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes"
 
 	"keelson.dev/services/apiserver/internal/admission/listbounds"
 	"keelson.dev/services/apiserver/internal/admission/noderestriction"
@@ -18,34 +14,37 @@ import (
 	"keelson.dev/services/apiserver/internal/admission/tolerationseconds"
 )
 
-// Config is what plugins look things up with.
-type Config struct {
-	// Client reads the API with all rights.
-	Client kubernetes.Interface
-	// Informers keep in memory what plugins read for every request.
-	Informers informers.SharedInformerFactory
+// plugin is a row of the chain: the library's, or one of ours that looks the same.
+type plugin struct {
+	name     string
+	register func(*admission.Plugins)
 }
 
-// protected are the namespaces that cannot be deleted.
-var protected = sets.New(metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic)
-
-// New returns the chain: first every plugin changes the request in this order, then every plugin checks the result.
-func New(c Config) (admission.Interface, error) {
-	namespaces, err := lifecycle.NewLifecycle(protected)
-	if err != nil {
-		return nil, fmt.Errorf("building the plugin %s: %w", lifecycle.PluginName, err)
-	}
-	namespaces.SetExternalKubeInformerFactory(c.Informers)
-	namespaces.SetExternalKubeClientSet(c.Client)
-	if err := admission.ValidateInitialization(namespaces); err != nil {
-		return nil, fmt.Errorf("building the plugin %s: %w", lifecycle.PluginName, err)
-	}
-	return admission.NewChainHandler(
-		namespaces,
-		serviceaccount.New(c.Client, c.Informers),
-		noderestriction.New(c.Client),
-		priority.New(c.Client, c.Informers),
-		tolerationseconds.New(),
-		listbounds.New(),
-	), nil
+// plugins are the chain: first every plugin changes the request in this order, then every plugin checks the result.
+var plugins = []plugin{
+	{lifecycle.PluginName, lifecycle.Register},
+	{serviceaccount.PluginName, serviceaccount.Register},
+	{noderestriction.PluginName, noderestriction.Register},
+	{priority.PluginName, priority.Register},
+	{tolerationseconds.PluginName, tolerationseconds.Register},
+	{listbounds.PluginName, listbounds.Register},
 }
+
+// New returns the chain. Each plugin gets what it wants of c; one that lacks something is an error.
+func New(c Config) (admission.Interface, error) { return build(plugins, c.initializers()) }
+
+func build(rows []plugin, initializer admission.PluginInitializer) (admission.Interface, error) {
+	registered := admission.NewPlugins()
+	names := make([]string, 0, len(rows))
+	for _, p := range rows {
+		p.register(registered)
+		names = append(names, p.name)
+	}
+	return registered.NewFromPlugins(names, unconfigured{}, initializer, nil)
+}
+
+// unconfigured is that no plugin has a file of its own.
+type unconfigured struct{}
+
+// ConfigFor implements ConfigProvider.
+func (unconfigured) ConfigFor(string) (io.Reader, error) { return nil, nil }

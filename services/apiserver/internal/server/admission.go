@@ -1,15 +1,83 @@
 package server
 
 import (
+	"context"
+	"fmt"
+	"net/url"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/apiserver/pkg/util/proxy"
+	"k8s.io/apiserver/pkg/util/webhook"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/restmapper"
+	"k8s.io/client-go/tools/cache"
+
 	"keelson.dev/services/apiserver/internal/admission"
 )
 
+// mapperAge bounds how long plugins do not know a resource that is new.
+const mapperAge = 30 * time.Second
+
 // admit builds the admission chain.
 func (s *Server) admit() error {
-	chain, err := admission.New(admission.Config{Client: s.client, Informers: s.informers})
+	dynamicClient, err := dynamic.NewForConfig(s.config.LoopbackClientConfig)
+	if err != nil {
+		return fmt.Errorf("making the loopback client: %w", err)
+	}
+	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(s.client.Discovery()))
+	chain, err := admission.New(admission.Config{
+		ServerID: s.config.APIServerID,
+		Client:   s.client, Dynamic: dynamicClient, Informers: s.informers, RESTMapper: mapper,
+		Authorizer: s.authority,
+		Features:   utilfeature.DefaultFeatureGate,
+		Version:    s.config.EffectiveVersion,
+		Drained:    s.config.DrainedNotify(),
+		Services:   services{&s.objects},
+		Webhooks: webhook.NewDefaultAuthenticationInfoResolverWrapper(nil, nil, s.config.LoopbackClientConfig,
+			s.config.TracerProvider),
+	})
 	if err != nil {
 		return err
 	}
 	s.config.AdmissionControl = chain
-	return nil
+	return s.config.AddPostStartHook("keelson-admission-mapper",
+		func(hook genericapiserver.PostStartHookContext) error {
+			go forget(hook, mapper.Reset)
+			return nil
+		})
+}
+
+// forget drops now and then what is known of the served resources.
+func forget(ctx context.Context, drop func()) {
+	ticker := time.NewTicker(mapperAge)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			drop()
+		}
+	}
+}
+
+// services finds the Services of webhooks at their cluster IPs.
+type services struct{ objects *storedObjects }
+
+// ResolveEndpoint implements webhook.ServiceResolver.
+func (s services) ResolveEndpoint(namespace, name string, port int32) (*url.URL, error) {
+	service, err := stored[*corev1.Service](context.Background(), s.objects, "services", namespace, name)
+	if err != nil {
+		return nil, err
+	}
+	found := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
+	if err := found.Add(service); err != nil {
+		return nil, err
+	}
+	return proxy.ResolveCluster(corelisters.NewServiceLister(found), namespace, name, port)
 }

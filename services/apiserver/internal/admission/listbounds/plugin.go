@@ -4,19 +4,27 @@ package listbounds
 
 import (
 	"context"
+	"io"
 	"reflect"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apiserver/pkg/admission"
 )
 
+// PluginName is the name of the plugin, which is Keelson's own.
+const PluginName = "ListBounds"
+
 // Plugin refuses objects with longer lists.
 type Plugin struct{ *admission.Handler }
 
 var _ admission.ValidationInterface = &Plugin{}
 
-// New returns the plugin.
-func New() *Plugin { return &Plugin{admission.NewHandler(admission.Create, admission.Update)} }
+// Register makes the plugin known to the chain.
+func Register(plugins *admission.Plugins) {
+	plugins.Register(PluginName, func(io.Reader) (admission.Interface, error) {
+		return &Plugin{Handler: admission.NewHandler(admission.Create, admission.Update)}, nil
+	})
+}
 
 // Validate looks at the object as it would be stored.
 func (p *Plugin) Validate(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {

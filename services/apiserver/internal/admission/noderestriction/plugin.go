@@ -4,7 +4,9 @@ package noderestriction
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -13,10 +15,14 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/admission/initializer"
 	"k8s.io/client-go/kubernetes"
 
 	"keelson.dev/services/apiserver/internal/nodeidentity"
 )
+
+// PluginName is the name by which Kubernetes knows the plugin.
+const PluginName = "NodeRestriction"
 
 // Plugin checks what Nodes write. It works on the final objects, so that no other plugin can change them afterwards.
 type Plugin struct {
@@ -24,11 +30,27 @@ type Plugin struct {
 	client kubernetes.Interface
 }
 
-var _ admission.ValidationInterface = &Plugin{}
+var (
+	_ admission.ValidationInterface          = &Plugin{}
+	_ initializer.WantsExternalKubeClientSet = &Plugin{}
+)
 
-// New returns the plugin.
-func New(client kubernetes.Interface) *Plugin {
-	return &Plugin{admission.NewHandler(admission.Create, admission.Update, admission.Delete), client}
+// Register makes the plugin known to the chain.
+func Register(plugins *admission.Plugins) {
+	plugins.Register(PluginName, func(io.Reader) (admission.Interface, error) {
+		return &Plugin{Handler: admission.NewHandler(admission.Create, admission.Update, admission.Delete)}, nil
+	})
+}
+
+// SetExternalKubeClientSet implements WantsExternalKubeClientSet.
+func (p *Plugin) SetExternalKubeClientSet(client kubernetes.Interface) { p.client = client }
+
+// ValidateInitialization implements InitializationValidator.
+func (p *Plugin) ValidateInitialization() error {
+	if p.client == nil {
+		return errors.New("it has no client")
+	}
+	return nil
 }
 
 // Validate refuses what a Node has no business to write. It has nothing to say about other users.

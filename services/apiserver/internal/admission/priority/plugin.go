@@ -4,7 +4,9 @@ package priority
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
@@ -12,12 +14,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/admission/initializer"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	schedulinglisters "k8s.io/client-go/listers/scheduling/v1"
 
 	"keelson.dev/services/apiserver/internal/admission/podrequest"
 )
+
+// PluginName is the name by which Kubernetes knows the plugin.
+const PluginName = "Priority"
 
 // Plugin resolves priorities from the classes in memory.
 type Plugin struct {
@@ -27,16 +33,39 @@ type Plugin struct {
 }
 
 var (
-	_ admission.MutationInterface   = &Plugin{}
-	_ admission.ValidationInterface = &Plugin{}
+	_ admission.MutationInterface                  = &Plugin{}
+	_ admission.ValidationInterface                = &Plugin{}
+	_ initializer.WantsExternalKubeClientSet       = &Plugin{}
+	_ initializer.WantsExternalKubeInformerFactory = &Plugin{}
 )
 
-// New returns the plugin. It admits nothing before the informer has read the classes.
-func New(client kubernetes.Interface, factory informers.SharedInformerFactory) *Plugin {
+// Register makes the plugin known to the chain.
+func Register(plugins *admission.Plugins) {
+	plugins.Register(PluginName, func(io.Reader) (admission.Interface, error) {
+		return &Plugin{Handler: admission.NewHandler(admission.Create, admission.Update)}, nil
+	})
+}
+
+// SetExternalKubeClientSet implements WantsExternalKubeClientSet.
+func (p *Plugin) SetExternalKubeClientSet(client kubernetes.Interface) { p.client = client }
+
+// SetExternalKubeInformerFactory implements WantsExternalKubeInformerFactory. The plugin admits nothing before the
+// informer has read the classes.
+func (p *Plugin) SetExternalKubeInformerFactory(factory informers.SharedInformerFactory) {
 	classes := factory.Scheduling().V1().PriorityClasses()
-	handler := admission.NewHandler(admission.Create, admission.Update)
-	handler.SetReadyFunc(classes.Informer().HasSynced)
-	return &Plugin{Handler: handler, classes: classes.Lister(), client: client}
+	p.classes = classes.Lister()
+	p.SetReadyFunc(classes.Informer().HasSynced)
+}
+
+// ValidateInitialization implements InitializationValidator.
+func (p *Plugin) ValidateInitialization() error {
+	switch {
+	case p.client == nil:
+		return errors.New("it has no client")
+	case p.classes == nil:
+		return errors.New("it has no informers")
+	}
+	return nil
 }
 
 // Admit sets the priority of a Pod.

@@ -4,7 +4,9 @@ package serviceaccount
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/admission/initializer"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	corelisters "k8s.io/client-go/listers/core/v1"
@@ -27,6 +30,9 @@ const (
 	retryTimeout  = 3 * time.Second
 )
 
+// PluginName is the name by which Kubernetes knows the plugin.
+const PluginName = "ServiceAccount"
+
 // Plugin completes Pods from the accounts in memory.
 type Plugin struct {
 	*admission.Handler
@@ -34,14 +40,39 @@ type Plugin struct {
 	client   kubernetes.Interface
 }
 
-var _ admission.MutationInterface = &Plugin{}
+var (
+	_ admission.MutationInterface                  = &Plugin{}
+	_ initializer.WantsExternalKubeClientSet       = &Plugin{}
+	_ initializer.WantsExternalKubeInformerFactory = &Plugin{}
+)
 
-// New returns the plugin. It admits nothing before the informer has read the accounts.
-func New(client kubernetes.Interface, factory informers.SharedInformerFactory) *Plugin {
+// Register makes the plugin known to the chain.
+func Register(plugins *admission.Plugins) {
+	plugins.Register(PluginName, func(io.Reader) (admission.Interface, error) {
+		return &Plugin{Handler: admission.NewHandler(admission.Create)}, nil
+	})
+}
+
+// SetExternalKubeClientSet implements WantsExternalKubeClientSet.
+func (p *Plugin) SetExternalKubeClientSet(client kubernetes.Interface) { p.client = client }
+
+// SetExternalKubeInformerFactory implements WantsExternalKubeInformerFactory. The plugin admits nothing before the
+// informer has read the accounts.
+func (p *Plugin) SetExternalKubeInformerFactory(factory informers.SharedInformerFactory) {
 	accounts := factory.Core().V1().ServiceAccounts()
-	handler := admission.NewHandler(admission.Create)
-	handler.SetReadyFunc(accounts.Informer().HasSynced)
-	return &Plugin{Handler: handler, accounts: accounts.Lister(), client: client}
+	p.accounts = accounts.Lister()
+	p.SetReadyFunc(accounts.Informer().HasSynced)
+}
+
+// ValidateInitialization implements InitializationValidator.
+func (p *Plugin) ValidateInitialization() error {
+	switch {
+	case p.client == nil:
+		return errors.New("it has no client")
+	case p.accounts == nil:
+		return errors.New("it has no informers")
+	}
+	return nil
 }
 
 // Admit completes a new Pod. Mirror Pods stay as the Node made them.

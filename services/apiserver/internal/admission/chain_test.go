@@ -1,0 +1,253 @@
+package admission
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/url"
+	"slices"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/admission/initializer"
+	validatingpolicy "k8s.io/apiserver/pkg/admission/plugin/policy/validating"
+	webhookinitializer "k8s.io/apiserver/pkg/admission/plugin/webhook/initializer"
+	mutatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/mutating"
+	validatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/validating"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
+	"k8s.io/apiserver/pkg/util/compatibility"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/apiserver/pkg/util/webhook"
+	"k8s.io/client-go/dynamic"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/kubernetes/scheme"
+	basecompatibility "k8s.io/component-base/compatibility"
+	"k8s.io/component-base/featuregate"
+)
+
+// somewhere finds every Service at one place.
+type somewhere struct{}
+
+// ResolveEndpoint implements ServiceResolver.
+func (somewhere) ResolveEndpoint(string, string, int32) (*url.URL, error) { return &url.URL{}, nil }
+
+// complete has everything that a plugin may want.
+func complete(t *testing.T) Config {
+	client := fake.NewClientset()
+	drained := make(chan struct{})
+	t.Cleanup(func() { close(drained) })
+	return Config{
+		ServerID: "this",
+		Client:   client, Dynamic: dynamicfake.NewSimpleDynamicClient(scheme.Scheme),
+		Informers:  informers.NewSharedInformerFactory(client, time.Hour),
+		RESTMapper: meta.NewDefaultRESTMapper(nil),
+		Authorizer: authorizerfactory.NewAlwaysAllowAuthorizer(),
+		Features:   utilfeature.DefaultFeatureGate,
+		Version:    compatibility.DefaultBuildEffectiveVersion(),
+		Drained:    drained,
+		Services:   somewhere{},
+		Webhooks:   webhook.NewDefaultAuthenticationInfoResolverWrapper(nil, nil, nil, nil),
+	}
+}
+
+// The chain that is served has what each of its plugins wants.
+func TestNew(t *testing.T) {
+	if _, err := New(complete(t)); err != nil {
+		t.Error(err)
+	}
+}
+
+// The order is part of what the chain does: the account's secrets and the class's priority are there when the
+// checks run, and nothing is looked up for a namespace that ends.
+func TestOrder(t *testing.T) {
+	want := []string{"NamespaceLifecycle", "ServiceAccount", "NodeRestriction", "Priority", "DefaultTolerationSeconds",
+		"ListBounds"}
+	var got []string
+	for _, p := range plugins {
+		got = append(got, p.name)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// greedy is a plugin that wants everything.
+type greedy struct{ got Config }
+
+// Handles implements admission.Interface.
+func (*greedy) Handles(admission.Operation) bool                  { return true }
+func (g *greedy) SetAPIServerID(id string)                        { g.got.ServerID = id }
+func (g *greedy) SetExternalKubeClientSet(c kubernetes.Interface) { g.got.Client = c }
+func (g *greedy) SetDynamicClient(c dynamic.Interface)            { g.got.Dynamic = c }
+func (g *greedy) SetExternalKubeInformerFactory(f informers.SharedInformerFactory) {
+	g.got.Informers = f
+}
+func (g *greedy) SetRESTMapper(m meta.RESTMapper)                              { g.got.RESTMapper = m }
+func (g *greedy) SetAuthorizer(a authorizer.Authorizer)                        { g.got.Authorizer = a }
+func (g *greedy) InspectFeatureGates(f featuregate.FeatureGate)                { g.got.Features = f }
+func (g *greedy) InspectEffectiveVersion(v basecompatibility.EffectiveVersion) { g.got.Version = v }
+func (g *greedy) SetDrainedNotification(d <-chan struct{})                     { g.got.Drained = d }
+func (g *greedy) SetServiceResolver(r webhook.ServiceResolver)                 { g.got.Services = r }
+func (g *greedy) SetAuthenticationInfoResolverWrapper(w webhook.AuthenticationInfoResolverWrapper) {
+	g.got.Webhooks = w
+}
+func (*greedy) ValidateInitialization() error { return nil }
+
+var (
+	_ initializer.WantsAPIServerID                              = &greedy{}
+	_ initializer.WantsExternalKubeClientSet                    = &greedy{}
+	_ initializer.WantsDynamicClient                            = &greedy{}
+	_ initializer.WantsExternalKubeInformerFactory              = &greedy{}
+	_ initializer.WantsRESTMapper                               = &greedy{}
+	_ initializer.WantsAuthorizer                               = &greedy{}
+	_ initializer.WantsFeatures                                 = &greedy{}
+	_ initializer.WantsEffectiveVersion                         = &greedy{}
+	_ initializer.WantsDrainedNotification                      = &greedy{}
+	_ webhookinitializer.WantsServiceResolver                   = &greedy{}
+	_ webhookinitializer.WantsAuthenticationInfoResolverWrapper = &greedy{}
+)
+
+func row(name string, p admission.Interface) plugin {
+	return plugin{name, func(registered *admission.Plugins) {
+		registered.Register(name, func(io.Reader) (admission.Interface, error) { return p, nil })
+	}}
+}
+
+// A plugin gets whatever it wants.
+func TestInitializers(t *testing.T) {
+	c, p := complete(t), &greedy{}
+	if _, err := build([]plugin{row("Greedy", p)}, c.initializers()); err != nil {
+		t.Fatal(err)
+	}
+	got := p.got
+	for what, same := range map[string]bool{
+		"the server's id": got.ServerID == c.ServerID, "the client": got.Client == c.Client,
+		"the dynamic client": got.Dynamic == c.Dynamic, "the informers": got.Informers == c.Informers,
+		"the REST mapper": got.RESTMapper != nil, "the authorizer": got.Authorizer != nil,
+		"the features": got.Features == c.Features, "the version": got.Version == c.Version,
+		"the end": got.Drained == c.Drained, "the services": got.Services == c.Services,
+		"the identity to webhooks": got.Webhooks != nil,
+	} {
+		if !same {
+			t.Errorf("the plugin did not get %s", what)
+		}
+	}
+}
+
+// lacking is a plugin that nobody can satisfy.
+type lacking struct{ greedy }
+
+// ValidateInitialization says what is missing.
+func (*lacking) ValidateInitialization() error { return errors.New("it has no moon") }
+
+// A plugin that lacks something stops the start with one sentence that names both.
+func TestLacking(t *testing.T) {
+	c := complete(t)
+	noInformers := admission.PluginInitializers{clientOnly{c.Client}}
+	for name, r := range map[string]struct {
+		rows        []plugin
+		initializer admission.PluginInitializer
+		want        string
+	}{
+		"a strange one": {[]plugin{row("Strange", &lacking{})}, c.initializers(),
+			`failed to initialize admission plugin "Strange": it has no moon`},
+		"ServiceAccount without anything": {plugins[1:2], admission.PluginInitializers{},
+			`failed to initialize admission plugin "ServiceAccount": it has no client`},
+		"ServiceAccount with a client only": {plugins[1:2], noInformers,
+			`failed to initialize admission plugin "ServiceAccount": it has no informers`},
+		"NodeRestriction without anything": {plugins[2:3], admission.PluginInitializers{},
+			`failed to initialize admission plugin "NodeRestriction": it has no client`},
+		"NodeRestriction with a client only": {plugins[2:3], noInformers, ""},
+		"Priority without anything": {plugins[3:4], admission.PluginInitializers{},
+			`failed to initialize admission plugin "Priority": it has no client`},
+		"Priority with a client only": {plugins[3:4], noInformers,
+			`failed to initialize admission plugin "Priority": it has no informers`},
+		"what wants nothing": {plugins[4:6], admission.PluginInitializers{}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := ""
+			if _, err := build(r.rows, r.initializer); err != nil {
+				got = err.Error()
+			}
+			if got != r.want {
+				t.Errorf("%q, want %q", got, r.want)
+			}
+		})
+	}
+}
+
+// clientOnly gives plugins no more than a client.
+type clientOnly struct{ client kubernetes.Interface }
+
+// Initialize implements PluginInitializer.
+func (c clientOnly) Initialize(p admission.Interface) {
+	if wants, ok := p.(initializer.WantsExternalKubeClientSet); ok {
+		wants.SetExternalKubeClientSet(c.client)
+	}
+}
+
+// Webhooks and CEL policies of the library are a row each.
+func TestLibraryPlugins(t *testing.T) {
+	rows := slices.Concat(plugins, []plugin{
+		{mutatingwebhook.PluginName, mutatingwebhook.Register},
+		{validatingpolicy.PluginName, validatingpolicy.Register},
+		{validatingwebhook.PluginName, validatingwebhook.Register},
+	})
+	chain, err := build(rows, complete(t).initializers())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !chain.Handles(admission.Connect) { // of ours none does
+		t.Error("the library's plugins do not see the requests")
+	}
+}
+
+// noting notes when it is asked.
+type noting struct {
+	name string
+	did  *[]string
+}
+
+// Handles implements admission.Interface.
+func (*noting) Handles(admission.Operation) bool { return true }
+
+// Admit implements MutationInterface.
+func (n *noting) Admit(context.Context, admission.Attributes, admission.ObjectInterfaces) error {
+	*n.did = append(*n.did, n.name+" changes")
+	return nil
+}
+
+// Validate implements ValidationInterface.
+func (n *noting) Validate(context.Context, admission.Attributes, admission.ObjectInterfaces) error {
+	*n.did = append(*n.did, n.name+" checks")
+	return nil
+}
+
+// Plugins see a request in the order of their rows.
+func TestBuild(t *testing.T) {
+	var did []string
+	chain, err := build([]plugin{row("B", &noting{"B", &did}), row("A", &noting{"A", &did})},
+		admission.PluginInitializers{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := admission.NewAttributesRecord(nil, nil, schema.GroupVersionKind{}, "", "", schema.GroupVersionResource{}, "",
+		admission.Create, nil, false, &user.DefaultInfo{})
+	if err := chain.(admission.MutationInterface).Admit(t.Context(), a, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := chain.(admission.ValidationInterface).Validate(t.Context(), a, nil); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"B changes", "A changes", "B checks", "A checks"}; !slices.Equal(did, want) {
+		t.Errorf("%v, want %v", did, want)
+	}
+}

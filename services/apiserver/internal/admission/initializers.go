@@ -1,0 +1,43 @@
+package admission
+
+import (
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/admission/initializer"
+	webhookinitializer "k8s.io/apiserver/pkg/admission/plugin/webhook/initializer"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/util/webhook"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/component-base/compatibility"
+	"k8s.io/component-base/featuregate"
+)
+
+// Config is what plugins may want. A plugin says so by the library's interfaces (WantsExternalKubeClientSet, ...).
+type Config struct {
+	// ServerID tells this server from the others of its store.
+	ServerID string
+	// Client and Dynamic read the API with all rights.
+	Client  kubernetes.Interface
+	Dynamic dynamic.Interface
+	// Informers keep in memory what plugins read for every request.
+	Informers  informers.SharedInformerFactory
+	RESTMapper meta.RESTMapper
+	Authorizer authorizer.Authorizer
+	Features   featuregate.FeatureGate
+	Version    compatibility.EffectiveVersion
+	// Drained is closed when no request will come any more.
+	Drained <-chan struct{}
+	// Services finds the Services of webhooks, Webhooks how to identify to them.
+	Services webhook.ServiceResolver
+	Webhooks webhook.AuthenticationInfoResolverWrapper
+}
+
+func (c Config) initializers() admission.PluginInitializer {
+	return admission.PluginInitializers{
+		initializer.NewAPIServerIDInitializer(c.ServerID),
+		initializer.New(c.Client, c.Dynamic, c.Informers, c.Authorizer, c.Features, c.Version, c.Drained, c.RESTMapper),
+		webhookinitializer.NewPluginInitializer(c.Webhooks, c.Services),
+	}
+}
