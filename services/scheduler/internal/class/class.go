@@ -9,8 +9,8 @@
 //	shape scores (3, 0)   heap of nodes by room score, fewest Pods, seeded tie-break
 //	shape scores (0, 0)   heap ...
 //
-// Rules over topology domains fit in here: their scores become part of the combination that makes a bucket, their
-// filters close buckets.
+// Rules over topology domains fit in here: the node's domains (of a hostname: how many Pods there are) are part of the
+// combination that makes a bucket, filters over them close buckets, and scores over them rank buckets.
 //
 // The package is pure; it is not safe for concurrent use.
 package class
@@ -59,6 +59,13 @@ func (c *Class) Pins() *rules.Pins {
 	return c.judge.pins.Pins
 }
 
+// LooksAtDomains reports whether the class judges nodes by their domains, so that a Pod that comes may help as one that
+// goes does.
+func (c *Class) LooksAtDomains() bool { return c.judge.domain.any() }
+
+// DomainsChanged reports whether a count of a domain that the class looks at changed since the last call.
+func (c *Class) DomainsChanged() bool { return c.judge.domain.changed() }
+
 // Best returns the best node for one more Pod of the class, false when no node can take it.
 func (c *Class) Best(s *columns.State) (Choice, bool) {
 	if c.judge.pins != nil {
@@ -70,11 +77,12 @@ func (c *Class) Best(s *columns.State) (Choice, bool) {
 // Feasible returns how many nodes can take one more Pod of the class.
 func (c *Class) Feasible(s *columns.State) int {
 	if c.judge.pins == nil {
-		return c.current(s).feasible
+		return c.current(s).feasible()
 	}
 	n := 0
+	c.judge.rows = c.judge.rows[:0]
 	for _, slot := range c.candidates(s) {
-		if c.judge.node(s, s.Node(slot)).refusal == 0 {
+		if v, _ := c.judge.judgeWhole(s, s.Node(slot)); v.refusal == 0 {
 			n++
 		}
 	}
@@ -86,19 +94,22 @@ func (c *Class) Refusals(s *columns.State) []Reason {
 	if c.judge.pins != nil {
 		return c.refusalsPinned(s)
 	}
-	return c.judge.reasons(c.current(s).refused)
+	return c.judge.reasons(c.current(s).refusals())
 }
 
 // Judge returns why the node cannot take one more Pod of the class, as it is or as it would be; nothing when it can.
 func (c *Class) Judge(s *columns.State, n columns.Node) []Reason {
 	var refused refusalCounts
-	refused.add(c.judge.node(s, n).refusal, 1)
+	c.judge.rows = c.judge.rows[:0]
+	v, _ := c.judge.judgeWhole(s, n)
+	refused.add(v.refusal, 1)
 	return c.judge.reasons(refused)
 }
 
 // current returns the index, brought up to date.
 func (c *Class) current(s *columns.State) *index {
 	if c.index == nil {
+		c.judge.domain.acquire(s)
 		c.index = newIndex(&c.judge)
 	}
 	before := len(c.index.nodes)
@@ -109,6 +120,7 @@ func (c *Class) current(s *columns.State) *index {
 
 // drop gives the memory of the index back; the next question builds it anew.
 func (c *Class) drop() {
+	c.judge.domain.release()
 	if c.index != nil {
 		c.set.entries -= len(c.index.nodes)
 		c.index = nil
@@ -134,9 +146,10 @@ func (c *Class) candidates(s *columns.State) []columns.Slot {
 // bestPinned judges the few candidates one by one.
 func (c *Class) bestPinned(s *columns.State) (Choice, bool) {
 	var among []candidate
+	c.judge.rows = c.judge.rows[:0]
 	for _, slot := range c.candidates(s) {
-		if v := c.judge.node(s, s.Node(slot)); v.refusal == 0 {
-			among = append(among, candidate{traits: v.traits, item: item{rank: v.rank, slot: slot}})
+		if v, raw := c.judge.judgeWhole(s, s.Node(slot)); v.refusal == 0 {
+			among = append(among, candidate{raw: raw, item: item{rank: v.rank, slot: slot}})
 		}
 	}
 	return c.judge.pick(among)
@@ -148,8 +161,10 @@ func (c *Class) refusalsPinned(s *columns.State) []Reason {
 		others  []Reason
 	)
 	candidates := c.candidates(s)
+	c.judge.rows = c.judge.rows[:0]
 	for _, slot := range candidates {
-		refused.add(c.judge.node(s, s.Node(slot)).refusal, 1)
+		v, _ := c.judge.judgeWhole(s, s.Node(slot))
+		refused.add(v.refusal, 1)
 	}
 	if n := s.Nodes() - len(candidates); n > 0 {
 		others = []Reason{{Text: c.judge.pins.Texts[0], Nodes: n}}

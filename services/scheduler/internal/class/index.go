@@ -1,25 +1,26 @@
 package class
 
 import (
+	"slices"
+
 	"keelson.dev/services/scheduler/internal/columns"
 )
 
 // index holds the verdicts of a class on all nodes.
 type index struct {
-	judge    *judge
-	built    bool
-	seen     uint64 // the version of the State up to which it is right
-	nodes    []node // by slot
-	buckets  []heap // the feasible nodes, by traitsID
-	refused  refusalCounts
-	feasible int
-	tops     []candidate // of the last call of best, to be used again
+	judge   *judge
+	built   bool
+	seen    uint64 // the version of the State up to which it is right
+	nodes   []node // by slot
+	buckets []heap // the nodes that nothing but their domains may refuse, by bucketID
+	refused refusalCounts
+	tops    []candidate // of the last call of best, to be used again
 }
 
 // node says where a node stands: in a bucket, or refused for reasons; neither when it has no Node object.
 type node struct {
 	refusal refusalID
-	bucket  int32 // 1 + traitsID, 0 for none
+	bucket  int32 // 1 + bucketID, 0 for none
 	at      int32 // position in the bucket's heap
 }
 
@@ -34,7 +35,7 @@ func (ix *index) catchUp(s *columns.State) {
 	for len(ix.nodes) < s.Slots() {
 		ix.nodes = append(ix.nodes, node{})
 	}
-	if !ix.built || version-ix.seen > uint64(s.Slots()) ||
+	if !ix.built || version-ix.seen > uint64(s.Slots()) || ix.sparse() ||
 		!s.ChangedSince(ix.seen, func(slot columns.Slot) { ix.update(s, slot) }) {
 		ix.rebuild(s)
 	}
@@ -45,7 +46,8 @@ func (ix *index) catchUp(s *columns.State) {
 func (ix *index) rebuild(s *columns.State) {
 	clear(ix.nodes)
 	clear(ix.refused)
-	ix.feasible, ix.buckets = 0, nil
+	ix.buckets = nil
+	ix.judge.domain.forget()
 	for slot := range columns.Slot(s.Slots()) {
 		if !s.Known(slot) {
 			continue
@@ -55,10 +57,10 @@ func (ix *index) rebuild(s *columns.State) {
 			ix.refuse(slot, v.refusal)
 			continue
 		}
-		h := ix.bucket(v.traits)
-		ix.nodes[slot].bucket = int32(v.traits) + 1
+		id := ix.judge.domain.bucket(v.traits, slot)
+		h := ix.bucket(id)
+		ix.nodes[slot].bucket = int32(id) + 1
 		*h = append(*h, item{rank: v.rank, slot: slot})
-		ix.feasible++
 	}
 	for i := range ix.buckets {
 		ix.buckets[i].order(ix.nodes)
@@ -73,26 +75,21 @@ func (ix *index) update(s *columns.State, slot columns.Slot) {
 	}
 	v := ix.judge.node(s, s.Node(slot))
 	n := &ix.nodes[slot]
-	switch {
-	case v.refusal == 0 && n.bucket == int32(v.traits)+1:
-		ix.buckets[v.traits].change(ix.nodes, n.at, v.rank)
+	if v.refusal != 0 {
+		if v.refusal != n.refusal {
+			ix.withdraw(slot)
+			ix.refuse(slot, v.refusal)
+		}
 		return
-	case v.refusal != 0 && v.refusal == n.refusal:
+	}
+	id := ix.judge.domain.bucket(v.traits, slot)
+	if n.bucket == int32(id)+1 {
+		ix.buckets[id].change(ix.nodes, n.at, v.rank)
 		return
 	}
 	ix.withdraw(slot)
-	ix.place(slot, v)
-}
-
-// place notes the verdict on a node that stands nowhere.
-func (ix *index) place(slot columns.Slot, v verdict) {
-	if v.refusal != 0 {
-		ix.refuse(slot, v.refusal)
-		return
-	}
-	ix.nodes[slot].bucket = int32(v.traits) + 1
-	ix.bucket(v.traits).push(ix.nodes, item{rank: v.rank, slot: slot})
-	ix.feasible++
+	n.bucket = int32(id) + 1
+	ix.bucket(id).push(ix.nodes, item{rank: v.rank, slot: slot})
 }
 
 func (ix *index) refuse(slot columns.Slot, id refusalID) {
@@ -106,28 +103,80 @@ func (ix *index) withdraw(slot columns.Slot) {
 	ix.nodes[slot] = node{}
 	if n.bucket != 0 {
 		ix.buckets[n.bucket-1].remove(ix.nodes, n.at)
-		ix.feasible--
 	}
 	ix.refused.add(n.refusal, -1)
 }
 
-// bucket returns the heap of the feasible nodes of these traits.
-func (ix *index) bucket(t traitsID) *heap {
-	for len(ix.buckets) <= int(t) {
+// bucket returns the heap of a bucket's nodes.
+func (ix *index) bucket(id bucketID) *heap {
+	for len(ix.buckets) <= int(id) {
 		ix.buckets = append(ix.buckets, nil)
 	}
-	return &ix.buckets[t]
+	return &ix.buckets[id]
+}
+
+// maxSparse is how many buckets there may be of which most are empty.
+const maxSparse = 256
+
+// sparse reports whether most buckets are empty, as where domains come and go.
+func (ix *index) sparse() bool {
+	if len(ix.buckets) <= maxSparse || !ix.judge.domain.any() {
+		return false
+	}
+	empty := 0
+	for _, h := range ix.buckets {
+		if len(h) == 0 {
+			empty++
+		}
+	}
+	return empty > len(ix.buckets)*3/4
 }
 
 // best compares the tops of the buckets.
 func (ix *index) best() (Choice, bool) {
-	ix.tops = ix.tops[:0]
-	for t, h := range ix.buckets {
-		if len(h) > 0 {
-			ix.tops = append(ix.tops, candidate{traits: traitsID(t), item: h[0]})
+	ix.tops, ix.judge.rows = ix.tops[:0], ix.judge.rows[:0]
+	feasible := 0
+	for id, h := range ix.buckets {
+		if len(h) == 0 {
+			continue
+		}
+		if refusal, raw := ix.judge.judgeBucket(bucketID(id)); refusal == 0 {
+			feasible += len(h)
+			ix.tops = append(ix.tops, candidate{raw: raw, item: h[0]})
 		}
 	}
 	choice, ok := ix.judge.pick(ix.tops)
-	choice.Feasible = ix.feasible
+	choice.Feasible = feasible
 	return choice, ok
+}
+
+// feasible returns how many nodes can take a Pod.
+func (ix *index) feasible() int {
+	n := 0
+	ix.judge.rows = ix.judge.rows[:0]
+	for id, h := range ix.buckets {
+		if len(h) == 0 {
+			continue
+		}
+		if refusal, _ := ix.judge.judgeBucket(bucketID(id)); refusal == 0 {
+			n += len(h)
+		}
+	}
+	return n
+}
+
+// refusals returns how many nodes are refused, by refusalID.
+func (ix *index) refusals() refusalCounts {
+	if !ix.judge.domain.any() {
+		return ix.refused
+	}
+	all := slices.Clone(ix.refused)
+	ix.judge.rows = ix.judge.rows[:0]
+	for id, h := range ix.buckets {
+		if len(h) > 0 {
+			refusal, _ := ix.judge.judgeBucket(bucketID(id))
+			all.add(refusal, len(h))
+		}
+	}
+	return all
 }

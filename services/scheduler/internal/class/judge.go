@@ -19,7 +19,7 @@ type refusal struct {
 	reasons rules.Reasons
 }
 
-// traitsID names a combination of raw scores that nodes share, one of each score that does not depend on room.
+// traitsID names a combination of raw scores that nodes share, one of each score by their description.
 type traitsID int32
 
 // verdict is what a class thinks of one node.
@@ -36,8 +36,10 @@ type judge struct {
 	room   []*rules.Filter
 	scores []*rules.Score // those over shapes; the i-th makes trait i
 	own    []*rules.Score // those over room
-	pins   *rules.Filter  // the first filter that knows by name which nodes it lets pass
-	named  bool           // whether nodes of one shape may be judged differently by it
+	shared []*rules.Score // those that are normalized: scores, and behind them those over domains
+	domain domains
+	pins   *rules.Filter // the first filter that knows by name which nodes it lets pass
+	named  bool          // whether nodes of one shape may be judged differently by it
 
 	refusals   []refusal // by refusalID
 	refusalIDs map[refusal]refusalID
@@ -47,6 +49,7 @@ type judge struct {
 
 	// What the last call left behind, to be used again.
 	key             []byte
+	rows            []int64
 	least, greatest []int64
 }
 
@@ -56,9 +59,12 @@ func newJudge(j rules.Judgement) judge {
 		traitsIDs: map[string]traitsID{}, verdicts: map[columns.ShapeID]verdict{},
 	}
 	for _, f := range j.Filters {
-		if f.Judge.On() == rules.OnRoom {
+		switch f.Judge.On() {
+		case rules.OnRoom:
 			out.room = append(out.room, f)
-		} else {
+		case rules.OnDomain:
+			out.domain.filters = append(out.domain.filters, of(&out.domain, f, f.Judge))
+		default:
 			out.shape = append(out.shape, f)
 		}
 		if f.Pins != nil && out.pins == nil {
@@ -66,18 +72,24 @@ func newJudge(j rules.Judgement) judge {
 		}
 		out.named = out.named || f.Judge.On() == rules.OnName
 	}
+	var spread []*rules.Score
 	for _, s := range j.Scores {
-		if s.Judge.On() == rules.OnRoom {
+		switch s.Judge.On() {
+		case rules.OnRoom:
 			out.own = append(out.own, s)
-		} else {
+		case rules.OnDomain:
+			out.domain.scores = append(out.domain.scores, of(&out.domain, s, s.Judge))
+			spread = append(spread, s)
+		default:
 			out.scores = append(out.scores, s)
 		}
 		out.named = out.named || s.Judge.On() == rules.OnName
 	}
+	out.shared = slices.Concat(out.scores, spread)
 	return out
 }
 
-// node judges one node that has a Node object, as it is or as it would be.
+// node judges one node that has a Node object, as it is or as it would be, by all but its domains.
 func (j *judge) node(s *columns.State, n columns.Node) verdict {
 	v := j.byShape(s, n.Slot())
 	if v.refusal != 0 {
@@ -154,10 +166,10 @@ func (j *judge) traitsOf(key []byte) traitsID {
 	return id
 }
 
-// candidate is a node that can take a Pod.
+// candidate is a node that can take a Pod, with its raw scores of judge.shared.
 type candidate struct {
-	traits traitsID
-	item   item
+	raw  []int64
+	item item
 }
 
 // pick returns the best of the candidates. Raw scores are normalized among them.
@@ -173,8 +185,8 @@ func (j *judge) pick(among []candidate) (Choice, bool) {
 	for i := range among {
 		c := &among[i]
 		total := rankScore(c.item.rank)
-		for t, score := range j.scores {
-			total += score.Weight * score.Order.Normalize(j.traits[c.traits][t], least[t], greatest[t])
+		for t, score := range j.shared {
+			total += score.Weight * score.Order.Normalize(c.raw[t], least[t], greatest[t])
 		}
 		if total > best || total == best && rankRest(c.item.rank) > rankRest(top.rank) {
 			best, top = total, c.item
@@ -183,12 +195,12 @@ func (j *judge) pick(among []candidate) (Choice, bool) {
 	return Choice{Slot: top.slot, Score: best, Feasible: len(among)}, true
 }
 
-// extremes returns the least and the greatest of each trait.
+// extremes returns the least and the greatest of each raw score.
 func (j *judge) extremes(among []candidate) (least, greatest []int64) {
-	first := j.traits[among[0].traits]
+	first := among[0].raw
 	j.least, j.greatest = append(j.least[:0], first...), append(j.greatest[:0], first...)
 	for i := range among {
-		for t, raw := range j.traits[among[i].traits] {
+		for t, raw := range among[i].raw {
 			j.least[t], j.greatest[t] = min(j.least[t], raw), max(j.greatest[t], raw)
 		}
 	}

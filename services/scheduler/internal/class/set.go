@@ -1,6 +1,11 @@
 package class
 
-import "keelson.dev/services/scheduler/internal/rules"
+import (
+	"slices"
+
+	"keelson.dev/services/scheduler/internal/columns"
+	"keelson.dev/services/scheduler/internal/rules"
+)
 
 const (
 	// maxEntries bounds the nodes that all indexes together hold verdicts on, at about 30 bytes each.
@@ -45,12 +50,22 @@ func (s *Set) Leave(c *Class) {
 		return
 	}
 	s.idle++
-	if c.Pins() != nil {
+	if c.Pins() != nil || c.outdated() {
 		s.forget(c)
 		return
 	}
 	if s.idle > maxIdle {
 		s.forget(s.oldest(func(c *Class) bool { return c.pods == 0 }))
+	}
+}
+
+// ForgetOutdated forgets the classes without Pods that no Pod can join any more, as a term of theirs is carried by
+// none.
+func (s *Set) ForgetOutdated() {
+	for _, c := range s.byKey {
+		if c.pods == 0 && c.outdated() {
+			s.forget(c)
+		}
 	}
 }
 
@@ -72,6 +87,12 @@ func (s *Set) add(profile *rules.Profile, pod rules.Pod, key string) *Class {
 	c := &Class{ID: s.last, Pod: pod, key: key, judge: newJudge(profile.Make(pod)), set: s}
 	s.byKey[key] = c
 	return c
+}
+
+// outdated reports whether a term that makes the class is dropped.
+func (c *Class) outdated() bool {
+	dropped := func(t *columns.Term) bool { return !t.Carried() }
+	return slices.ContainsFunc(c.Pod.Terms, dropped) || slices.ContainsFunc(c.Pod.SelectedBy, dropped)
 }
 
 func (s *Set) forget(c *Class) {

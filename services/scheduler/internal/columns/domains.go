@@ -17,6 +17,22 @@ type Count struct {
 	Scope *Scope
 }
 
+// Same reports whether both count the same.
+func (c Count) Same(other Count) bool {
+	return c.Term == other.Term && c.Carriers == other.Carriers && c.scope() == other.scope()
+}
+
+func (c Count) scope() string {
+	if c.Scope == nil {
+		return ""
+	}
+	return "/" + c.Scope.Key
+}
+
+func (c Count) key() string {
+	return strconv.FormatUint(uint64(c.Term.ID), 10) + strconv.FormatBool(c.Carriers) + c.scope()
+}
+
 // Scope selects nodes by their description. Scopes of equal keys are equal.
 type Scope struct {
 	Key string
@@ -34,8 +50,8 @@ type Domain struct {
 	Least, Domains, Total int
 }
 
-// Cell stands for all that a node's domain is judged by, but for what concerns all domains: nodes of one Cell are judged
-// alike. It is 0 for a node without the label.
+// Cell stands for all that a node's domain is judged by, but for what concerns all domains: nodes of one Cell are
+// judged alike. It is 0 for a node without the label.
 type Cell int32
 
 // Domains counts Pods by domain, up to date with every change of the State. Many nodes share a domain, whose count may
@@ -69,10 +85,7 @@ type domain struct {
 
 // Domains returns the counts, which are kept until as many calls of Release.
 func (s *State) Domains(c Count) *Domains {
-	key := strconv.FormatUint(uint64(c.Term.ID), 10) + strconv.FormatBool(c.Carriers)
-	if c.Scope != nil {
-		key += "/" + c.Scope.Key
-	}
+	key := c.key()
 	d := s.domains[key]
 	if d == nil {
 		d = &Domains{Count: c, state: s, key: key, byHost: c.Term.TopologyKey == corev1.LabelHostname,
@@ -227,13 +240,7 @@ func (d *Domains) add(slot Slot, by int32) {
 		return
 	}
 	d.version++
-	number := d.where[slot]
-	d.shift(number, by)
-	if d.byHost && d.list[number].nodes > 1 {
-		for _, other := range d.state.ByHostname(d.list[number].value) {
-			d.state.journal.note(other, false)
-		}
-	}
+	d.shift(d.where[slot], by)
 }
 
 // onNode returns the count of a single node.
@@ -259,7 +266,7 @@ func (d *Domains) join(number, by int32) {
 	}
 }
 
-// shift changes the count of a domain that has a node in scope.
+// shift changes the count of a domain that has a node in scope. Other nodes of a hostname change their cell with it.
 func (d *Domains) shift(number, by int32) {
 	if by == 0 {
 		return
@@ -270,6 +277,11 @@ func (d *Domains) shift(number, by int32) {
 	at.pods += by
 	d.level(at.pods, 1)
 	d.level(before, -1)
+	if d.byHost && at.nodes > 1 {
+		for _, other := range d.state.ByHostname(at.value) {
+			d.state.journal.note(other, false)
+		}
+	}
 }
 
 // level notes that one more (by 1) or one fewer (by -1) domain has the count, and keeps the least.

@@ -36,7 +36,8 @@ func TestNodeWithout(t *testing.T) {
 	s.SetNode(node("m", offered))
 	s.SetPod(identified("first"), "n", asking(s, nil, 79))
 	s.SetPod(identified("a"), "n", asking(s, map[corev1.ResourceName]string{corev1.ResourceCPU: "1", gpu: "1"}, 80, 81))
-	s.SetPod(identified("b"), "n", asking(s, map[corev1.ResourceName]string{corev1.ResourceCPU: "2", gpu: "2", fpga: "1"}, 80))
+	s.SetPod(identified("b"), "n", asking(s, map[corev1.ResourceName]string{corev1.ResourceCPU: "2", gpu: "2",
+		fpga: "1"}, 80))
 	s.SetPod(identified("c"), "m", asking(s, map[corev1.ResourceName]string{corev1.ResourceCPU: "4", gpu: "1"}, 82))
 	type free struct {
 		cpu, gpu, fpga, pods int64

@@ -118,28 +118,36 @@ func (s *State) SetNode(n *corev1.Node) Slot {
 	slot := s.ensure(n.Name)
 	id := &s.identity[slot]
 	added := id.shape == 0
-	host, hasHost := n.Labels[corev1.LabelHostname]
-	renamed := id.hostname != host || id.hasHostname != hasHost
-	if renamed {
-		s.unpin(slot)
-		if host == n.Name {
-			host = s.names[slot] // one string for both
-		}
-		id.hostname, id.hasHostname = host, hasHost
-		s.pin(slot)
-	}
+	renamed := s.setHostname(slot, n)
 	reshaped := s.reshape(id, n)
+	described := added || renamed || reshaped
 	grown, shrunk := s.setAllocatable(slot, n.Status.Allocatable)
 	if added {
 		s.known++
 	}
-	if added || renamed || reshaped {
+	if described {
 		s.placeInDomains(slot)
 	}
-	if added || renamed || reshaped || grown || shrunk {
-		s.journal.note(slot, added || renamed || reshaped || grown)
+	if described || grown || shrunk {
+		s.journal.note(slot, described || grown)
 	}
 	return slot
+}
+
+// setHostname takes over the node's label kubernetes.io/hostname and reports whether it changed.
+func (s *State) setHostname(slot Slot, n *corev1.Node) bool {
+	id := &s.identity[slot]
+	host, hasHost := n.Labels[corev1.LabelHostname]
+	if id.hostname == host && id.hasHostname == hasHost {
+		return false
+	}
+	s.unpin(slot)
+	if host == n.Name {
+		host = s.names[slot] // one string for both
+	}
+	id.hostname, id.hasHostname = host, hasHost
+	s.pin(slot)
+	return true
 }
 
 // RemoveNode forgets the node. Pods that are bound to it keep counting, so that the node is right when it returns.

@@ -86,7 +86,8 @@ func TestTermsLastAsLongAsTheyAreCarried(t *testing.T) {
 		t.Errorf("%d terms after what changes none", s.Terms())
 	}
 	s.Carry("p", nil)
-	if got := s.TakeTerms(); !slices.Equal(got, terms[1:]) || s.Terms() != 1 || terms[1].Carried() || !terms[0].Carried() {
+	if got := s.TakeTerms(); !slices.Equal(got, terms[1:]) || s.Terms() != 1 || terms[1].Carried() ||
+		!terms[0].Carried() {
 		t.Errorf("%d terms were dropped, %d are left", len(got), s.Terms())
 	}
 	s.Carry("q", nil)

@@ -13,6 +13,8 @@ import (
 
 	"keelson.dev/services/scheduler/internal/config"
 	"keelson.dev/services/scheduler/internal/cycle"
+	"keelson.dev/services/scheduler/internal/rules"
+	"keelson.dev/services/scheduler/internal/rulestest"
 )
 
 func benchNode(i int) *corev1.Node {
@@ -46,8 +48,9 @@ func benchPod(i, classes int) *corev1.Pod {
 	}
 }
 
-func benchCycle(nodes int) *cycle.Cycle {
+func benchCycle(nodes int, more ...rules.Rule) *cycle.Cycle {
 	settings := config.Default()
+	settings.Profiles[0].Rules = append(settings.Profiles[0].Rules, more...)
 	c := cycle.New(cycle.Config{Profiles: settings.Profiles, Backoff: settings.Backoff, Seed: 1})
 	c.Lead(corev1.DefaultSchedulerName, true, time.Time{})
 	for i := range nodes {
@@ -58,8 +61,7 @@ func benchCycle(nodes int) *cycle.Cycle {
 
 // benchPlace measures everything that the Cycle does for a Pod: it is enqueued, decided upon, reserved, seen bound, and
 // for each one the oldest is deleted, so that the nodes stay as full as they are.
-func benchPlace(b *testing.B, nodes, classes int) {
-	c := benchCycle(nodes)
+func benchPlace(b *testing.B, c *cycle.Cycle, nodes int, pod func(i int) *corev1.Pod) {
 	fill := nodes * 15
 	if fill > 100_000 {
 		fill = 100_000
@@ -74,14 +76,14 @@ func benchPlace(b *testing.B, nodes, classes int) {
 		return v.Node
 	}
 	for i := range fill {
-		p := benchPod(i, classes)
+		p := pod(i)
 		p.Spec.NodeName = place(p)
 		c.SetPod(p, time.Time{})
 		placed = append(placed, p)
 	}
 	pods := make([]*corev1.Pod, 0, b.N)
 	for i := range b.N {
-		pods = append(pods, benchPod(fill+i, classes))
+		pods = append(pods, pod(fill+i))
 	}
 	runtime.GC()
 	b.ResetTimer()
@@ -95,13 +97,32 @@ func benchPlace(b *testing.B, nodes, classes int) {
 
 func BenchmarkPlaceIdentical(b *testing.B) {
 	for _, nodes := range []int{1_000, 5_000, 100_000} {
-		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) { benchPlace(b, nodes, 1) })
+		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {
+			benchPlace(b, benchCycle(nodes), nodes, func(i int) *corev1.Pod { return benchPod(i, 1) })
+		})
 	}
 }
 
 func BenchmarkPlaceMixed(b *testing.B) {
 	for _, nodes := range []int{1_000, 5_000, 100_000} {
-		b.Run(fmt.Sprintf("nodes=%d/classes=50", nodes), func(b *testing.B) { benchPlace(b, nodes, 50) })
+		b.Run(fmt.Sprintf("nodes=%d/classes=50", nodes), func(b *testing.B) {
+			benchPlace(b, benchCycle(nodes), nodes, func(i int) *corev1.Pod { return benchPod(i, 50) })
+		})
+	}
+}
+
+// BenchmarkPlaceSpread measures Pods that spread over zones and hosts, by the small rules of rulestest.
+func BenchmarkPlaceSpread(b *testing.B) {
+	for _, nodes := range []int{1_000, 5_000, 100_000} {
+		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {
+			benchPlace(b, benchCycle(nodes, rulestest.DomainRules()...), nodes, func(i int) *corev1.Pod {
+				p := benchPod(i, 1)
+				rulestest.Labelling("app", "web")(p)
+				rulestest.Spreading(zone, 1, corev1.DoNotSchedule, "app", "web")(p)
+				rulestest.Spreading(corev1.LabelHostname, 3, corev1.DoNotSchedule, "app", "web")(p)
+				return p
+			})
+		})
 	}
 }
 

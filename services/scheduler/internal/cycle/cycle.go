@@ -31,6 +31,7 @@ type Config struct {
 // Cycle holds all that decisions depend on. Make one with New.
 type Cycle struct {
 	profiles      map[string]*rules.Profile
+	terms         []func(*corev1.Pod) []columns.TermSpec // of each rule, whatever the profile
 	leading       map[string]bool
 	state         *columns.State
 	classes       *class.Set
@@ -64,11 +65,14 @@ func New(config Config) *Cycle {
 		unschedulable: unschedulable{
 			anywhere: map[class.ID]*class.Class{},
 			pinned:   map[string]map[class.ID]*class.Class{},
+			domains:  map[class.ID]*class.Class{},
+			again:    map[class.ID]*class.Class{},
 		},
 	}
 	for i := range config.Profiles {
 		c.profiles[config.Profiles[i].Name] = &config.Profiles[i]
 	}
+	c.terms = termsOf(config.Profiles)
 	return c
 }
 
@@ -88,6 +92,7 @@ func (c *Cycle) SetPod(p *corev1.Pod, now time.Time) {
 		c.RemovePod(p)
 	case p.Spec.NodeName != "":
 		c.forget(p.UID)
+		c.carry(p)
 		c.state.SetPod(p, p.Spec.NodeName, c.state.Usage(p))
 	case p.DeletionTimestamp != nil:
 		c.RemovePod(p)
@@ -100,6 +105,7 @@ func (c *Cycle) SetPod(p *corev1.Pod, now time.Time) {
 func (c *Cycle) RemovePod(p *corev1.Pod) {
 	c.forget(p.UID)
 	c.state.RemovePod(p.UID)
+	c.state.Carry(p.UID, nil)
 }
 
 // Lead says whether this process decides for a profile. Pods of a profile that it does not lead are held.
@@ -138,6 +144,7 @@ func older(a, b *pod) int {
 // Next decides for the most urgent Pod. A Pod that gets a node takes room there from now on, until the API shows it
 // bound or Failed says that it was not. It returns false when no Pod is to be tried now.
 func (c *Cycle) Next(now time.Time) (Verdict, bool) {
+	c.rekey()
 	c.requeueGained(now)
 	e, ok := c.queue.Pop(now)
 	if !ok {
@@ -202,6 +209,8 @@ func (c *Cycle) setPending(o *corev1.Pod, now time.Time) {
 	c.byName[types.NamespacedName{Namespace: o.Namespace, Name: o.Name}] = o.UID
 	if p.node != "" {
 		p.object = o
+		c.carry(o)
+		c.state.SetPod(o, p.node, p.class.Pod.Usage)
 		return // on its way; what it took stays reserved
 	}
 	c.enqueue(p, o, now)
@@ -218,7 +227,7 @@ func (c *Cycle) enqueue(p *pod, o *corev1.Pod, now time.Time) {
 // classify takes over the newest version of a Pod without a node and reports whether it changed in what rules read.
 // Then it is nowhere in the queue.
 func (c *Cycle) classify(p *pod, o *corev1.Pod) bool {
-	joined := c.classes.Join(p.profile, rules.PodOf(o, c.state.Usage(o)))
+	joined := c.join(p.profile, o)
 	if p.class != nil {
 		c.classes.Leave(p.class)
 	}

@@ -22,30 +22,40 @@ type unschedulable struct {
 	// pinned is the classes that confine themselves by name, by the names and hostnames. Nothing but an event of such a
 	// node can help them.
 	pinned map[string]map[class.ID]*class.Class
-	// left is set when a Pod left the queue that may have been requeued in place of another.
-	left bool
+	// domains is the classes that look at domains, among these: a Pod that comes may help them.
+	domains map[class.ID]*class.Class
+	// again is the classes to be looked at though nothing became better: unschedulable Pods are of them now, for what
+	// another Pod said, or a Pod left the queue that may have been requeued in place of another.
+	again map[class.ID]*class.Class
 }
 
 // setUnschedulable puts away a Pod that no node can take.
 func (c *Cycle) setUnschedulable(p *pod, now time.Time) {
 	c.queue.AddUnschedulable(&p.Entry, now)
-	names := pinNames(p.class)
+	c.unschedulable.add(p.class)
+}
+
+// add notes a class that has unschedulable Pods.
+func (u *unschedulable) add(waiting *class.Class) {
+	if waiting.LooksAtDomains() {
+		waiting.DomainsChanged() // from here on
+		u.domains[waiting.ID] = waiting
+	}
+	names := pinNames(waiting)
 	if names == nil {
-		c.unschedulable.anywhere[p.class.ID] = p.class
+		u.anywhere[waiting.ID] = waiting
 	}
 	for _, name := range names {
-		if c.unschedulable.pinned[name] == nil {
-			c.unschedulable.pinned[name] = map[class.ID]*class.Class{}
+		if u.pinned[name] == nil {
+			u.pinned[name] = map[class.ID]*class.Class{}
 		}
-		c.unschedulable.pinned[name][p.class.ID] = p.class
+		u.pinned[name][waiting.ID] = waiting
 	}
 }
 
 // dequeue takes a Pod out of the queue for good, or before its class changes.
 func (c *Cycle) dequeue(p *pod) {
-	if place, _, _ := p.Place(); place == queue.Active || place == queue.Backoff {
-		c.unschedulable.left = true
-	}
+	c.mayLeaveRoom(p)
 	c.queue.Remove(&p.Entry)
 	if p.class == nil || c.queue.HasUnschedulable(p.class.ID) {
 		return
@@ -58,13 +68,29 @@ func (c *Cycle) dequeue(p *pod) {
 	}
 }
 
-// requeueGained requeues Pods for the nodes that may have become better since the last call.
+// mayLeaveRoom sees to it that the others of its class are looked at again when a Pod that may have been requeued in
+// place of them leaves the class.
+func (c *Cycle) mayLeaveRoom(p *pod) {
+	if place, _, _ := p.Place(); place == queue.Active || place == queue.Backoff {
+		c.unschedulable.again[p.class.ID] = p.class
+	}
+}
+
+// requeueGained requeues Pods for the nodes and the domains that may have become better since the last call.
 func (c *Cycle) requeueGained(now time.Time) {
+	c.requeueAmong(c.unschedulable.again, now)
+	clear(c.unschedulable.again)
+	for _, waiting := range c.unschedulable.domains {
+		if !c.queue.HasUnschedulable(waiting.ID) {
+			delete(c.unschedulable.domains, waiting.ID)
+		} else if waiting.DomainsChanged() {
+			c.requeueMore(waiting, now)
+		}
+	}
 	gains := c.state.TakeGains()
-	if len(gains) == 0 && !c.unschedulable.left {
+	if len(gains) == 0 {
 		return
 	}
-	c.unschedulable.left = false
 	c.requeueAmong(c.unschedulable.anywhere, now)
 	if len(c.unschedulable.pinned) == 0 {
 		return

@@ -126,6 +126,23 @@ func TestRequeuedPodThatGoesLeavesTheRoom(t *testing.T) {
 	f.want("second:n")
 }
 
+// The same of two Pods that are confined to one node by its name.
+func TestRequeuedPinnedPodThatGoesLeavesTheRoom(t *testing.T) {
+	f := newFixture(t)
+	pinned := rulestest.Selecting(corev1.LabelHostname, "n")
+	first, second := pod("first", "1", pinned), pod("second", "1", pinned)
+	f.add(first, second)
+	f.want("first:- second:-")
+	f.wait(time.Minute)
+	f.node("n", "1")
+	f.add(pod("small", "0", withPriority(9)))
+	if v, ok := f.Next(f.now); !ok || v.Pod.Name != "small" { // requeues first, decides small
+		t.Fatalf("tried %v", v.Pod)
+	}
+	f.RemovePod(first)
+	f.want("second:n")
+}
+
 // Two Pods of unlike names wait for one node: each hears of it, and one that leaves does not take the other's place.
 func TestPinnedPodsAreRequeuedByTheirNode(t *testing.T) {
 	f := newFixture(t)

@@ -118,12 +118,7 @@ func (q *Queue) Delay(e *Entry, now time.Time) {
 // AddUnschedulable puts away an entry that fits on no node.
 func (q *Queue) AddUnschedulable(e *Entry, now time.Time) {
 	q.failed(e, now)
-	at := q.unschedulable[e.Class]
-	if at == nil {
-		at = &entries{before: urgent}
-		q.unschedulable[e.Class] = at
-	}
-	q.put(at, e, Unschedulable, now)
+	q.put(q.unschedulableOf(e.Class), e, Unschedulable, now)
 	if q.flushAt.IsZero() {
 		q.flushAt = now.Add(MaxUnschedulable)
 	}
@@ -142,6 +137,18 @@ func (q *Queue) Requeue(id class.ID, now time.Time) {
 			return
 		}
 	}
+}
+
+// Reclass notes that the entry is of another class now. It stays where it is.
+func (q *Queue) Reclass(e *Entry, id class.ID) {
+	if e.place != Unschedulable {
+		e.Class = id
+		return
+	}
+	since := e.since
+	q.Remove(e)
+	e.Class = id
+	q.put(q.unschedulableOf(id), e, Unschedulable, since)
 }
 
 // Remove takes the entry out of where it is.
@@ -197,6 +204,15 @@ func (q *Queue) Depth(p Place) (n int, oldest time.Time) {
 		}
 	}
 	return n, oldest
+}
+
+func (q *Queue) unschedulableOf(id class.ID) *entries {
+	at := q.unschedulable[id]
+	if at == nil {
+		at = &entries{before: urgent}
+		q.unschedulable[id] = at
+	}
+	return at
 }
 
 func (q *Queue) failed(e *Entry, now time.Time) {

@@ -7,12 +7,15 @@
 //	ByShape  the node's labels, taints and spec.unschedulable: judged once for all nodes of one shape
 //	ByName   these, or the node's name and hostname: judged once for each node, and when its description changes
 //	ByRoom   what the Pods on the node take: judged again when that one node changes
+//	ByDomain how many Pods there are in the node's domain of a topology key, that a term selects or that carry it:
+//	         judged once for all nodes that are alike but for their room, at each decision
 //
 // Rules are pure.
 package rules
 
 import (
 	"encoding/binary"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -24,12 +27,19 @@ const MaxScore = 100
 
 // Pod is what rules judge: the first Pod that was seen of a class, and what each of the class takes of a node. It has
 // neither name nor labels: rules that read them would make each Pod of an indexed Job or a StatefulSet a class of its
-// own.
+// own. Of the labels it has what matters to somebody, the terms that select the Pod.
 type Pod struct {
 	Namespace string
 	Spec      *corev1.PodSpec
 	Usage     *columns.Usage
+	// Terms are those that the Pod carries, as the rules made them and in their order.
+	Terms []*columns.Term
+	// SelectedBy are those that select it, its own and other Pods', by ID.
+	SelectedBy []*columns.Term
 }
+
+// IsSelectedBy reports whether the term selects the Pod.
+func (p Pod) IsSelectedBy(t *columns.Term) bool { return slices.Contains(p.SelectedBy, t) }
 
 // PodOf returns what rules read of the Pod.
 func PodOf(p *corev1.Pod, u *columns.Usage) Pod {
@@ -45,6 +55,9 @@ type Rule struct {
 	// Key appends all that the rule reads of a Pod, so that Pods of equal keys get equal judgements. Nil when it reads
 	// nothing but the Usage.
 	Key func(b []byte, p Pod) []byte
+	// Terms returns the terms that a Pod carries, with a node or without one, for judgements ByDomain; nil when no Pod
+	// carries any. Terms are part of the key.
+	Terms func(*corev1.Pod) []columns.TermSpec
 	// Filter returns the filter for the Pod; nil, or a nil result, when the Pod gives it nothing to refuse.
 	Filter func(Pod) *Filter
 	// Score returns the score for the Pod; nil, or a nil result, when all nodes are equal to it.
@@ -59,13 +72,16 @@ const (
 	OnShape Dependency = iota
 	OnName
 	OnRoom
+	OnDomain
 )
 
 // Judge judges a node: a filter with the Reasons against it, a score with a number. Make one with a constructor.
 type Judge[T any] struct {
-	on    Dependency
-	shape func(columns.View) T
-	room  func(columns.Node) T
+	on     Dependency
+	shape  func(columns.View) T
+	room   func(columns.Node) T
+	domain func([]columns.Domain) T
+	counts []columns.Count
 }
 
 // ByShape judges by what nodes of one shape have in common.
@@ -77,6 +93,11 @@ func ByName[T any](judge func(columns.View) T) Judge[T] { return Judge[T]{on: On
 // ByRoom judges by what is free on a node.
 func ByRoom[T any](judge func(columns.Node) T) Judge[T] { return Judge[T]{on: OnRoom, room: judge} }
 
+// ByDomain judges by the domains of a node, one for each of the counts and in their order.
+func ByDomain[T any](counts []columns.Count, judge func([]columns.Domain) T) Judge[T] {
+	return Judge[T]{on: OnDomain, counts: counts, domain: judge}
+}
+
 // On returns what the judgement depends on.
 func (j Judge[T]) On() Dependency { return j.on }
 
@@ -85,6 +106,12 @@ func (j Judge[T]) View(v columns.View) T { return j.shape(v) }
 
 // Node judges what is free on a node; only for a Judge ByRoom.
 func (j Judge[T]) Node(n columns.Node) T { return j.room(n) }
+
+// Counts returns what is counted in the domains of a node; only a Judge ByDomain has any.
+func (j Judge[T]) Counts() []columns.Count { return j.counts }
+
+// Domains judges the domains of a node; only for a Judge ByDomain. The slice is valid during the call.
+func (j Judge[T]) Domains(domains []columns.Domain) T { return j.domain(domains) }
 
 // Reasons is a set of reasons against a node: bit i stands for the i-th text of the filter.
 type Reasons uint64
@@ -155,6 +182,8 @@ type Profile struct {
 func (p *Profile) Key(pod Pod) string {
 	b := make([]byte, 0, 256)
 	b = append(b, p.Name...)
+	b = appendTerms(b, 1, pod.Terms)
+	b = appendTerms(b, 2, pod.SelectedBy)
 	b = append(b, 0)
 	b = append(b, pod.Usage.Key()...)
 	for i := range p.Rules {
@@ -165,6 +194,18 @@ func (p *Profile) Key(pod Pod) string {
 		}
 	}
 	return string(b)
+}
+
+// appendTerms appends the mark and the IDs of terms; nothing where there are none.
+func appendTerms(b []byte, mark byte, terms []*columns.Term) []byte {
+	if len(terms) == 0 {
+		return b
+	}
+	b = binary.AppendUvarint(append(b, mark), uint64(len(terms)))
+	for _, t := range terms {
+		b = binary.AppendUvarint(b, uint64(t.ID))
+	}
+	return b
 }
 
 // Judgement is all filters and scores of one class.
