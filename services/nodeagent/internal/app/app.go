@@ -25,11 +25,11 @@ import (
 	"keelson.dev/services/nodeagent/internal/hooks"
 	"keelson.dev/services/nodeagent/internal/node"
 	"keelson.dev/services/nodeagent/internal/objectcache"
-	"keelson.dev/services/nodeagent/internal/observe"
 	"keelson.dev/services/nodeagent/internal/podsource"
 	"keelson.dev/services/nodeagent/internal/podstate"
 	"keelson.dev/services/nodeagent/internal/podworker"
 	"keelson.dev/services/nodeagent/internal/probe"
+	"keelson.dev/services/nodeagent/internal/runtimewatch"
 	"keelson.dev/services/nodeagent/internal/status"
 	"keelson.dev/services/nodeagent/internal/steps"
 	"keelson.dev/services/nodeagent/internal/volume"
@@ -52,7 +52,7 @@ type agent struct {
 	statuses  *status.Writer
 	pool      *podworker.Pool
 	source    podsource.Source
-	observer  *observe.Observer
+	watcher   *runtimewatch.Watcher
 	garbage   *gc.Collector
 	starts    startTimes
 	images    imageList
@@ -107,7 +107,7 @@ func (a *agent) build(ctx context.Context) (err error) {
 	a.node = node.New(node.Config{Client: a.client, Log: a.Log, Facts: a.facts, Health: a.health})
 	a.objects = objectcache.New(ctx, a.client, func(uid types.UID) { a.pool.Refresh(uid) })
 	a.probes = probe.New(probe.Config{
-		Executor: a.runtime, Version: kubernetesVersion, Changed: func(uid types.UID) { a.pool.Tell(uid) },
+		Executor: a.runtime, Version: kubernetesVersion, Changed: func(uid types.UID) { a.pool.Notify(uid) },
 		Failed: a.events.unhealthy,
 	})
 	a.statuses = status.NewWriter(a.client.CoreV1(), a.Log,
@@ -118,8 +118,9 @@ func (a *agent) build(ctx context.Context) (err error) {
 		return err
 	}
 	a.source = podsource.All(api)
-	a.observer = observe.New(observe.Config{Runtime: a.runtime, Workers: a.pool, Log: a.Log, Leftovers: a.leftovers,
-		Changed: a.node.Look})
+	a.watcher = runtimewatch.New(runtimewatch.Config{Runtime: a.runtime, Workers: a.pool, Log: a.Log,
+		Leftovers: a.leftovers,
+		Changed:   a.node.Look})
 	a.garbage = gc.New(gc.Config{Runtime: a.runtime, Log: a.Log, Dir: a.RootDir, HighPercent: a.ImageHighPercent,
 		LowPercent: a.ImageLowPercent, AddressesDir: a.AddressesDir})
 	a.show()
@@ -202,7 +203,7 @@ func (a *agent) bringUp(ctx context.Context) {
 		return
 	}
 	a.Log.Info("all Pods of this node are known", zap.Int("pods", len(a.pool.Pods())))
-	parts.Go(func() { a.observer.Run(ctx) })
+	parts.Go(func() { a.watcher.Run(ctx) })
 	parts.Go(func() { a.garbage.Run(ctx) })
 	parts.Go(func() { a.rotateLogs(ctx) })
 	parts.Go(func() { a.weighBurstable(ctx) })

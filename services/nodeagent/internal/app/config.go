@@ -10,7 +10,7 @@ import (
 // name is the daemon's.
 const name = "nodeagent"
 
-// kubernetesVersion is the version of the Kubernetes API that this node speaks, as the Node tells it.
+// kubernetesVersion is the version of the Kubernetes API that this node speaks, as the Node reports it.
 const kubernetesVersion = "v1.37.2"
 
 // Config is what a nodeagent needs; Options says what each field means.

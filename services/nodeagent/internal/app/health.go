@@ -72,7 +72,7 @@ func (l *imageList) list(ctx context.Context, images runtime.Images, log *zap.Lo
 func (a *agent) settle(ctx context.Context) {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
-	for !a.observer.Listed() || a.pool.Orphans() > 0 {
+	for !a.watcher.Listed() || a.pool.Orphans() > 0 {
 		select {
 		case <-ctx.Done():
 			return
@@ -140,7 +140,7 @@ func (a *agent) show() {
 		}
 		return nil
 	})
-	a.Live.Add("container-runtime", a.observer.Healthy)
+	a.Live.Add("container-runtime", a.watcher.Healthy)
 	a.State.AddQueue("status", func() (int, time.Duration) { return a.statuses.Len(), 0 })
 	a.State.AddExplainer("Pod", a.explain)
 	registerMetrics(a.Metrics, a.pool, a.starts)

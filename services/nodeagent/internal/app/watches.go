@@ -39,7 +39,7 @@ func newWatches(client kubernetes.Interface, nodeName string) (*watches, error) 
 	return w, nil
 }
 
-// run follows until ctx ends and tells the node what becomes of its object.
+// run follows until ctx ends and notifies the node of what becomes of its object.
 func (w *watches) run(ctx context.Context, n *node.Node) {
 	_, err := w.node.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(object any) { n.Observe(object.(*corev1.Node)) },

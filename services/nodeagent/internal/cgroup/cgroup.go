@@ -44,7 +44,7 @@ const (
 // Kernel is all that this package asks of the host. Paths are absolute within the hierarchy and in folder form.
 // Implementations: package-level Host (the real one) and package cgroupfake.
 type Kernel interface {
-	// Mode tells how hierarchies are mounted.
+	// Mode says how hierarchies are mounted.
 	Mode() Mode
 	// Ensure makes the cgroup with its parents and sets its limits.
 	Ensure(path string, limits Limits) error
@@ -90,7 +90,7 @@ func NewTree(kernel Kernel, driver Driver, root string, pidsLimit int64) (*Tree,
 	return &Tree{kernel: kernel, driver: driver, root: root, pids: pidsLimit}, nil
 }
 
-// Mode tells how the hierarchies of the host are mounted.
+// Mode says how the hierarchies of the host are mounted.
 func (t *Tree) Mode() Mode { return t.kernel.Mode() }
 
 // EnsureNode makes the cgroups above the Pods. allocatable limits all Pods together; amounts that are missing are not
@@ -130,7 +130,7 @@ func (t *Tree) EnsurePod(pod *corev1.Pod) error {
 	})
 }
 
-// Parent returns the Pod's cgroup as a runtime wants to be told in CgroupParent.
+// Parent returns the Pod's cgroup as a runtime expects in CgroupParent.
 func (t *Tree) Parent(pod *corev1.Pod) string {
 	path := podPath(t.root, qos.Class(pod), pod.UID)
 	if t.driver == Systemd {

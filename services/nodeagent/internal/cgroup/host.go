@@ -203,7 +203,7 @@ func (h *Host) nameOf(entry string) string {
 	return strings.ReplaceAll(slice[strings.LastIndex(slice, "-")+1:], "_", "-")
 }
 
-// Mounted tells whether this machine has cgroups at all.
+// Mounted reports whether this machine has cgroups at all.
 func Mounted() error {
 	entries, err := os.ReadDir(mountRoot)
 	if err != nil {

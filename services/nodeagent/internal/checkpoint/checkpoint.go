@@ -48,7 +48,7 @@ type Ended struct {
 	Grace time.Duration `json:"grace,omitempty"`
 }
 
-// Empty tells whether there is nothing to keep.
+// Empty reports whether there is nothing to keep.
 func (r Record) Empty() bool { return len(r.Streaks) == 0 && len(r.Hooked) == 0 && r.Ended == nil }
 
 // Store is a directory of records.

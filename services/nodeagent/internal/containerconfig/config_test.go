@@ -147,7 +147,7 @@ func TestUserNamespace(t *testing.T) {
 	}
 }
 
-// POD-063: what a container is told to run as.
+// POD-063: the user and the command that a container is to run with.
 func TestContainer(t *testing.T) {
 	pod := named("web", func(s *corev1.PodSpec) {
 		s.TerminationGracePeriodSeconds = ptr.To[int64](11)

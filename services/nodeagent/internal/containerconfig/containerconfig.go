@@ -40,7 +40,7 @@ type Node struct {
 	SeccompDefault bool
 	// MemoryCapacity is the node's memory in bytes.
 	MemoryCapacity int64
-	// CgroupV2 tells whether the unified hierarchy is in force.
+	// CgroupV2 reports whether the unified hierarchy is in force.
 	CgroupV2 bool
 	// UserNamespaces and RecursiveReadOnly tell what the runtime is able to do.
 	UserNamespaces, RecursiveReadOnly bool

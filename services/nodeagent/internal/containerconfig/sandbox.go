@@ -29,7 +29,7 @@ type SandboxInput struct {
 var ErrUserNamespaces = errors.New(
 	"pod asks for a user namespace (hostUsers: false), which this node's container runtime does not support")
 
-// OwnUsers tells whether the Pod needs a user namespace.
+// OwnUsers reports whether the Pod needs a user namespace.
 func OwnUsers(pod *corev1.Pod) bool { return !ptr.Deref(pod.Spec.HostUsers, true) }
 
 // Sandbox computes the configuration of a Pod's sandbox.

@@ -110,7 +110,7 @@ func (r *reader) open() error {
 // maxEntry is the longest entry that is read; runtimes split the lines of a container long before.
 const maxEntry = 1 << 20
 
-// copy writes entries until the end of the file, and tells whether the limit is reached.
+// copy writes entries until the end of the file, and reports whether the limit is reached.
 func (r *reader) copy(ctx context.Context) (done bool, err error) {
 	if r.file == nil {
 		return false, nil
@@ -155,7 +155,7 @@ func (r *reader) write(entry line) (done bool, err error) {
 }
 
 // follow copies until the container has ended. Whether it runs is asked before a copy, so that the copy after its end
-// finds its last words.
+// finds its last lines.
 func (r *reader) follow(ctx context.Context, running func(context.Context) (bool, error)) error {
 	for {
 		alive, err := running(ctx)
@@ -193,7 +193,7 @@ func (r *reader) copyAll(ctx context.Context) (done bool, err error) {
 	}
 }
 
-// rotated tells whether another file than the open one has the log's name.
+// rotated reports whether another file than the open one has the log's name.
 func (r *reader) rotated() (bool, error) {
 	named, err := r.Root.Open(r.Path)
 	if errors.Is(err, fs.ErrNotExist) {

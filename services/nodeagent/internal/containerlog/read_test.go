@@ -180,7 +180,7 @@ func appendTo(t *testing.T, path, text string) {
 	}
 }
 
-// POD-106: a follower sees lines as they come, across rotations of the file, and ends with the container's last words.
+// POD-106: a follower sees lines as they come, across rotations of the file, and ends with the container's last lines.
 func TestFollow(t *testing.T) {
 	path, out := filepath.Join(t.TempDir(), "0.log"), newOutput()
 	ended, result := make(chan struct{}), make(chan error, 1)

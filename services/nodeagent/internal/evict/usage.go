@@ -53,7 +53,7 @@ type walk struct {
 	seen map[uint64]bool
 }
 
-// done tells whether nothing further can change the verdict.
+// done reports whether nothing further can change the verdict.
 func (w *walk) done() bool { return w.usage.TooDeep || w.usage.Bytes > w.enough }
 
 func (w *walk) folder(dir *os.File, depth int) error {

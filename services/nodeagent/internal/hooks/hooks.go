@@ -1,5 +1,5 @@
 // Package hooks runs the lifecycle hooks of containers: postStart right after a container has started, preStop before
-// it is told to end.
+// it is stopped.
 package hooks
 
 import (
@@ -12,7 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"keelson.dev/services/nodeagent/internal/action"
+	"keelson.dev/services/nodeagent/internal/handlers"
 )
 
 // Reasons of the Warning events about a hook that failed. The hook's error is the event's text.
@@ -34,14 +34,14 @@ type Target struct {
 
 // Runner runs hooks. It is safe for concurrent use and keeps nothing.
 type Runner struct {
-	executor action.Executor
+	executor handlers.Executor
 	client   *http.Client
 	version  string
 }
 
-// NewRunner makes a Runner; version is told to containers as kube-probe/<version>.
-func NewRunner(executor action.Executor, version string) *Runner {
-	return &Runner{executor: executor, client: action.NewClient(), version: version}
+// NewRunner makes a Runner; version is sent to containers as kube-probe/<version>.
+func NewRunner(executor handlers.Executor, version string) *Runner {
+	return &Runner{executor: executor, client: handlers.NewClient(), version: version}
 }
 
 // PostStart runs the container's postStart hook to its end, if it has one. If it fails, the container is to be killed.
@@ -105,11 +105,11 @@ func (r *Runner) httpGet(ctx context.Context, get *corev1.HTTPGetAction, target 
 		get = get.DeepCopy()
 		get.Port = intstr.FromInt32(defaultPort)
 	}
-	request, err := action.Request(ctx, get, target.Container, target.IP, r.version)
+	request, err := handlers.Request(ctx, get, target.Container, target.IP, r.version)
 	if err != nil {
 		return err
 	}
-	_, _, err = action.Do(r.client, request)
+	_, _, err = handlers.Do(r.client, request)
 	return err
 }
 

@@ -56,7 +56,7 @@ func Entries(pod *corev1.Pod) []Entry {
 	return out
 }
 
-// Restarts tells whether an instance of the container that ended with exitCode is followed by another one.
+// Restarts reports whether an instance of the container that ended with exitCode is followed by another one.
 func (e Entry) Restarts(pod *corev1.Pod, exitCode int32) bool {
 	switch e.policy(pod) {
 	case corev1.RestartPolicyAlways:

@@ -20,7 +20,7 @@ func Grace(pod *corev1.Pod) time.Duration {
 	return defaultGrace
 }
 
-// ProbeGrace returns the grace period for a container that a liveness or startup probe condemned: the probe's own one,
+// ProbeGrace returns the grace period for a container that a liveness or startup probe has failed: the probe's own one,
 // or else that of the Pod.
 func ProbeGrace(pod *corev1.Pod, own *int64) time.Duration {
 	if own != nil {

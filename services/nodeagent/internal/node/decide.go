@@ -176,7 +176,7 @@ func set(conditions []corev1.NodeCondition, c corev1.NodeCondition, now metav1.T
 // reportEvery is how often the status is written although nothing has changed.
 const reportEvery = 5 * time.Minute
 
-// due tells whether a status must be written: it says something else than the one that the API has, or the last write
+// due reports whether a status must be written: it says something else than the one that the API has, or the last write
 // is long ago. The times of heartbeats do not count as a change.
 func due(stored, next *corev1.NodeStatus, writtenAt, now time.Time, equal func(a, b any) bool) bool {
 	if now.Sub(writtenAt) >= reportEvery {

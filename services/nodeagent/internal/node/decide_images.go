@@ -9,7 +9,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/runtime"
 )
 
-// How much of its images a node tells, in the field's numbers.
+// How much of its images a node reports, in the field's numbers.
 const (
 	maxImages     = 50
 	maxImageNames = 5

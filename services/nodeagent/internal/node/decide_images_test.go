@@ -27,7 +27,7 @@ func TestImages(t *testing.T) {
 	}
 }
 
-// Of many images the 50 largest are told.
+// Of many images the 50 largest are reported.
 func TestImagesAreBounded(t *testing.T) {
 	for n, want := range map[int]int{0: 0, 50: 50, 51: 50} {
 		var images []runtime.Image
@@ -36,10 +36,10 @@ func TestImagesAreBounded(t *testing.T) {
 		}
 		got := Images(images)
 		if len(got) != want {
-			t.Errorf("%d of %d images are told, want %d", len(got), n, want)
+			t.Errorf("%d of %d images are reported, want %d", len(got), n, want)
 		}
 		if n == 51 && (got[0].SizeBytes != 50 || got[49].SizeBytes != 1) {
-			t.Errorf("of sizes 0 to 50 the first told is %d and the last %d, want 50 and 1", got[0].SizeBytes,
+			t.Errorf("of sizes 0 to 50 the first reported is %d and the last %d, want 50 and 1", got[0].SizeBytes,
 				got[49].SizeBytes)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Machine reads what a machine tells of itself into facts: its size and its system. dir lies on the file system that
+// Machine reads what a machine says of itself into facts: its size and its system. dir lies on the file system that
 // Pods use.
 func Machine(f *Facts, dir string) error {
 	meminfo, err := os.ReadFile("/proc/meminfo")

@@ -109,7 +109,7 @@ func (e *entry) watch(ctx context.Context, version string) {
 	}
 }
 
-// apply stores what an event says, and tells whether the watch can go on.
+// apply stores what an event says, and reports whether the watch can go on.
 func (e *entry) apply(event watch.Event) bool {
 	switch event.Type {
 	case watch.Added, watch.Modified:
@@ -122,7 +122,7 @@ func (e *entry) apply(event watch.Event) bool {
 	return true
 }
 
-// store keeps the object (nil: it does not exist) and tells the Pods if it is another one than before.
+// store keeps the object (nil: it does not exist) and notifies the Pods if it is another one than before.
 func (e *entry) store(object runtime.Object) {
 	e.mu.Lock()
 	first := e.object == nil && e.err == nil
@@ -185,7 +185,7 @@ func (e *entry) open(ctx context.Context, options metav1.ListOptions) (watch.Int
 	return e.client.CoreV1().Secrets(e.key.namespace).Watch(ctx, options)
 }
 
-// identity is the same for two states of an object that need not be told apart.
+// identity is the same for two states of an object that are equal to a reader.
 func identity(object runtime.Object) string {
 	if object == nil {
 		return ""

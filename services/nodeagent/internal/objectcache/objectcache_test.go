@@ -23,12 +23,12 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// rig is a cache over a client in memory, with the Pods that were told of changes.
+// rig is a cache over a client in memory, with the Pods that were notified of changes.
 type rig struct {
 	*Cache
-	client *fake.Clientset
-	mu     sync.Mutex
-	told   []types.UID
+	client   *fake.Clientset
+	mu       sync.Mutex
+	notified []types.UID
 }
 
 // run runs the test in a bubble of its own time and ends the cache's watches at its end.
@@ -39,7 +39,7 @@ func run(t *testing.T, test func(t *testing.T, r *rig), objects ...runtime.Objec
 		r.Cache = New(ctx, r.client, func(pod types.UID) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
-			r.told = append(r.told, pod)
+			r.notified = append(r.notified, pod)
 		})
 		r.client.PrependWatchReactor("*", r.watch)
 		test(t, r)
@@ -62,13 +62,13 @@ func (r *rig) watch(action clienttesting.Action) (bool, watch.Interface, error) 
 	}), nil
 }
 
-func (r *rig) toldPods() []types.UID {
+func (r *rig) notifiedPods() []types.UID {
 	synctest.Wait()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	told := r.told
-	r.told = nil
-	return told
+	notified := r.notified
+	r.notified = nil
+	return notified
 }
 
 func (r *rig) actions(verb, resource string) int {
@@ -106,19 +106,19 @@ func TestChangesReachThePodsThatNameTheObject(t *testing.T) {
 		if err != nil || object.Data["k"] != "old" {
 			t.Fatalf("got %v, %v", object, err)
 		}
-		if told := r.toldPods(); len(told) != 0 {
-			t.Errorf("the first read was told to %v", told)
+		if notified := r.notifiedPods(); len(notified) != 0 {
+			t.Errorf("the first read notified %v", notified)
 		}
 		if _, err := r.client.CoreV1().ConfigMaps("ns").Update(t.Context(), configMapWith("one", "2", "new"),
 			metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		told := map[types.UID]bool{}
-		for _, pod := range r.toldPods() {
-			told[pod] = true
+		notified := map[types.UID]bool{}
+		for _, pod := range r.notifiedPods() {
+			notified[pod] = true
 		}
-		if !reflect.DeepEqual(told, map[types.UID]bool{"a": true, "b": true}) {
-			t.Errorf("told %v", told)
+		if !reflect.DeepEqual(notified, map[types.UID]bool{"a": true, "b": true}) {
+			t.Errorf("notified %v", notified)
 		}
 		if object, _ := r.ConfigMap(t.Context(), "ns", "one"); object.Data["k"] != "new" {
 			t.Errorf("got %v", object.Data)
@@ -138,8 +138,8 @@ func TestMissingObjectsAppearAndDisappear(t *testing.T) {
 			metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		if told := r.toldPods(); len(told) != 1 {
-			t.Errorf("told %v", told)
+		if notified := r.notifiedPods(); len(notified) != 1 {
+			t.Errorf("notified %v", notified)
 		}
 		if object, err := r.ConfigMap(t.Context(), "ns", "one"); err != nil || object.Data["k"] != "x" {
 			t.Errorf("got %v, %v", object, err)
@@ -147,7 +147,7 @@ func TestMissingObjectsAppearAndDisappear(t *testing.T) {
 		if err := r.client.CoreV1().ConfigMaps("ns").Delete(t.Context(), "one", metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		r.toldPods()
+		r.notifiedPods()
 		if _, err := r.ConfigMap(t.Context(), "ns", "one"); !apierrors.IsNotFound(err) {
 			t.Errorf("after the deletion: %v", err)
 		}
@@ -193,8 +193,8 @@ func TestAServerThatFailsIsAskedAgain(t *testing.T) {
 		}
 		broken.Store(false)
 		pass(2 * time.Second) // in the bubble: the time that a first retry may take
-		if told := r.toldPods(); len(told) != 1 {
-			t.Errorf("told %v", told)
+		if notified := r.notifiedPods(); len(notified) != 1 {
+			t.Errorf("notified %v", notified)
 		}
 		if object, err := r.ConfigMap(t.Context(), "ns", "one"); err != nil || object.Data["k"] != "x" {
 			t.Errorf("got %v, %v", object, err)

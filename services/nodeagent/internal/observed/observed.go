@@ -68,7 +68,7 @@ type User struct {
 	SupplementalGroups []int64
 }
 
-// Live tells whether a process of the instance may exist now or later. Only an exited instance is certain not to
+// Live reports whether a process of the instance may exist now or later. Only an exited instance is certain not to
 // have one: a created instance may be about to start, an unknown one may be running.
 func (c *Container) Live() bool { return c.State != Exited }
 
@@ -93,7 +93,7 @@ func (p *Pod) Sort() {
 	})
 }
 
-// Empty tells whether the runtime has nothing of the Pod.
+// Empty reports whether the runtime has nothing of the Pod.
 func (p *Pod) Empty() bool { return len(p.Sandboxes) == 0 && len(p.Containers) == 0 }
 
 // Sandbox returns the newest sandbox, or nil.

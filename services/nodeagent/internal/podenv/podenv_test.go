@@ -205,7 +205,7 @@ func TestServiceVariables(t *testing.T) {
 	}
 }
 
-// POD-192: without links only the API server's Service is told, and the namespace's own "kubernetes" wins over it.
+// POD-192: without links only the API server's Service is shown, and the namespace's own "kubernetes" wins over it.
 func TestServiceLinksOff(t *testing.T) {
 	in := input(corev1.Container{})
 	in.Services = append(services(), service("shop", "kubernetes", "10.96.0.9", corev1.ServicePort{Port: 1}))

@@ -52,7 +52,7 @@ func (r Root) SubPath(uid types.UID, container string, index int) string {
 // Hosts returns the file that is /etc/hosts in the Pod.
 func (r Root) Hosts(uid types.UID) string { return filepath.Join(r.Pod(uid), "etc-hosts") }
 
-// TerminationLog returns the file into which an instance writes its last words.
+// TerminationLog returns the file into which an instance writes its termination message.
 func (r Root) TerminationLog(uid types.UID, container string, attempt uint32) string {
 	return filepath.Join(r.Pod(uid), "containers", container, strconv.Itoa(int(attempt)))
 }
@@ -187,7 +187,8 @@ func (r Root) WriteHosts(uid types.UID, contents []byte) (path string, err error
 	return path, nil
 }
 
-// MakeTerminationLog makes the empty file for an instance's last words, writable for whichever user it runs as.
+// MakeTerminationLog makes the empty file for an instance's termination message, writable for whichever user it runs
+// as.
 func (r Root) MakeTerminationLog(uid types.UID, container string, attempt uint32) (path string, err error) {
 	path = r.TerminationLog(uid, container, attempt)
 	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {

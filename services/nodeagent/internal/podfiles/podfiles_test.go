@@ -78,7 +78,7 @@ func TestHostsFileIsWrittenInPlace(t *testing.T) {
 	}
 }
 
-// POD-088: the last words of a container, at most 4096 bytes and never half a character.
+// POD-088: the termination message of a container, at most 4096 bytes and never half a character.
 func TestTerminationMessage(t *testing.T) {
 	root, pod := newRoot(t), podNamed("web")
 	path, err := root.MakeTerminationLog(pod.UID, "app", 1)
@@ -106,7 +106,7 @@ func TestTerminationMessage(t *testing.T) {
 	}
 }
 
-// The last words of all containers of a Pod have at most 12 KiB together.
+// The termination messages of all containers of a Pod have at most 12 KiB together.
 func TestMaxTerminationMessage(t *testing.T) {
 	for containers, want := range map[int]int{0: 4096, 1: 4096, 3: 4096, 4: 3072, 12: 1024, 100: 122} {
 		if got := MaxTerminationMessage(containers); got != want {
@@ -115,7 +115,7 @@ func TestMaxTerminationMessage(t *testing.T) {
 	}
 }
 
-// POD-088: whatever a container puts in place of its last words is no message, and nobody waits for it.
+// POD-088: whatever a container puts in place of its termination log is no message, and nobody waits for it.
 func TestTerminationMessageIsAPlainFile(t *testing.T) {
 	for name, lay := range plainfiletest.Traps {
 		t.Run(name, func(t *testing.T) {

@@ -10,17 +10,17 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Workers is who is told of Pods.
+// Workers is notified of Pods.
 type Workers interface {
-	// Set tells of a version of a Pod. known says that the node has run it before.
+	// Set takes a version of a Pod. known says that the node has run it before.
 	Set(pod *corev1.Pod, known bool)
-	// Remove tells that the Pod's source has no object of the UID any more.
+	// Remove says that the Pod's source has no object of the UID any more.
 	Remove(uid types.UID)
 }
 
 // Source is one place that Pods of this node come from. A Pod's UID belongs to one source.
 type Source interface {
-	// Run tells the workers of Pods until ctx ends.
+	// Run notifies the workers of Pods until ctx ends.
 	Run(ctx context.Context)
 	// Synced waits until the workers know all Pods that the source had at the beginning; false if ctx ends before. What
 	// the node has of Pods that no source knows by then is taken down.

@@ -31,7 +31,7 @@ func build(options ...func(*Input)) Input {
 			Prepared: map[string]bool{"folders": true, "volumes": true}, Released: map[string]bool{},
 			RefreshAt: map[string]time.Time{},
 			Faults:    map[Key]Fault{}, SandboxesStopped: map[string]bool{}, Hooked: map[string]bool{},
-			Condemned: map[string]Condemnation{}, Streaks: map[string]uint32{},
+			MustStop: map[string]StopReason{}, Streaks: map[string]uint32{},
 		},
 		Probes: map[string]Probe{}, Ops: map[Key]Op{}, Steps: []string{"folders", "volumes"},
 	}

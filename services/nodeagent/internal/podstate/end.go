@@ -120,7 +120,7 @@ func (v *view) endContainer(c *observed.Container, deadline time.Time) {
 	if v.starting(c.Name) && c.State == observed.Created {
 		return
 	}
-	v.discard(c, deadline, Condemnation{Reason: reasonTerminating, Message: "Stopping container " + c.Name})
+	v.discard(c, deadline, StopReason{Reason: reasonTerminating, Message: "Stopping container " + c.Name})
 }
 
 // removeCutShort removes what interrupted starts have left, and says whether it is still at it. A runtime may find what

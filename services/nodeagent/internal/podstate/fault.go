@@ -25,7 +25,7 @@ const (
 // showPullError is how long ErrImagePull is shown before the container is said to be in back-off.
 const showPullError = 3 * time.Second
 
-// faultDelayOver tells whether a start may be tried again after it failed, and shows why the container waits if not.
+// faultDelayOver reports whether a start may be tried again after it failed, and shows why the container waits if not.
 func (v *view) faultDelayOver(key Key, name string) bool {
 	fault, failed := v.in.Memory.Faults[key]
 	if !failed {

@@ -44,7 +44,7 @@ func (v *view) outcome() *Outcome {
 	return &Outcome{Reason: reasonDeadlineExceeded, Message: messageDeadlineExceeded}
 }
 
-// completed tells whether the containers have ended for good by themselves.
+// completed reports whether the containers have ended for good by themselves.
 func (v *view) completed() bool {
 	return v.mainsDone() || v.initFailed() || v.lost()
 }
@@ -79,7 +79,7 @@ func (v *view) lost() bool {
 		len(v.in.Observed.Containers) > 0
 }
 
-// ended tells whether the container has come to its end: its newest instance has exited and no other will follow.
+// ended reports whether the container has come to its end: its newest instance has exited and no other will follow.
 func (v *view) ended(e lifecycle.Entry, newest *observed.Container) bool {
 	if newest == nil || newest.Live() || v.starting(e.Spec.Name) || v.cutShort(newest) {
 		return false
@@ -87,7 +87,7 @@ func (v *view) ended(e lifecycle.Entry, newest *observed.Container) bool {
 	return !e.Restarts(v.pod, newest.ExitCode)
 }
 
-// cutShort tells whether an instance has ended without ever having started, although no start failed that this agent
+// cutShort reports whether an instance has ended without ever having started, although no start failed that this agent
 // knows of: the agent before it died in the middle of the start, and the runtime gave up. Nothing has run, so nothing
 // has failed.
 func (v *view) cutShort(c *observed.Container) bool {
@@ -95,8 +95,8 @@ func (v *view) cutShort(c *observed.Container) bool {
 	return c.State == observed.Exited && c.StartedAt.IsZero() && !failed
 }
 
-// initialized tells whether the init containers are done in the present sandbox. A main container is proof: it does not
-// matter then whether the record of an init container was lost.
+// initialized reports whether the init containers are done in the present sandbox. A main container is proof: it does
+// not matter then whether the record of an init container was lost.
 func (v *view) initialized() bool {
 	for _, e := range v.entries {
 		if e.Kind == lifecycle.Main && v.inSandbox(e.Spec.Name) != nil {

@@ -56,8 +56,8 @@ type Memory struct {
 	Streaks map[string]uint32
 	// Hooked holds the IDs of instances whose postStart hook has finished.
 	Hooked map[string]bool
-	// Condemned holds, by instance ID, why an instance must be stopped.
-	Condemned map[string]Condemnation
+	// MustStop holds, by instance ID, why an instance must be stopped.
+	MustStop map[string]StopReason
 	// Faults holds the last failure of operations.
 	Faults map[Key]Fault
 	// SandboxesStopped holds the IDs of sandboxes that were stopped, so that their network is free.
@@ -74,8 +74,8 @@ type Outcome struct {
 	Grace time.Duration
 }
 
-// Condemnation is why one instance must be stopped.
-type Condemnation struct {
+// StopReason is why one instance must be stopped.
+type StopReason struct {
 	Reason  string
 	Message string
 	Grace   time.Duration
@@ -95,8 +95,8 @@ type Probe struct {
 	Started bool
 	// Ready says that the readiness probe succeeds, or that there is none.
 	Ready bool
-	// Condemned is set when the startup or liveness probe has failed for good.
-	Condemned *Condemnation
+	// MustStop is set when the startup or liveness probe has failed for good.
+	MustStop *StopReason
 }
 
 // Op is an operation in flight.

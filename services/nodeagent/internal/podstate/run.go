@@ -69,7 +69,7 @@ func (v *view) strays() bool {
 		at := v.sandbox != nil && v.sandbox.Ready && c.SandboxID == v.sandbox.ID
 		if c.Live() && !at {
 			found = true
-			v.discard(c, deadline, Condemnation{Reason: reasonSandboxChanged,
+			v.discard(c, deadline, StopReason{Reason: reasonSandboxChanged,
 				Message: "Pod sandbox changed, it will be killed and re-created."})
 		}
 	}
@@ -97,7 +97,7 @@ func (v *view) inits() bool {
 	return true
 }
 
-// passed tells whether a container after the i-th has been started in this sandbox: the i-th is no longer waited for.
+// passed reports whether a container after the i-th has been started in this sandbox: the i-th is no longer waited for.
 func (v *view) passed(i int) bool {
 	for _, e := range v.entries[i+1:] {
 		if e.Kind != lifecycle.Ephemeral && v.inSandbox(e.Spec.Name) != nil {
@@ -107,14 +107,14 @@ func (v *view) passed(i int) bool {
 	return false
 }
 
-// started tells whether a sidecar is up: running, its hook done, its startup probe satisfied.
+// started reports whether a sidecar is up: running, its hook done, its startup probe satisfied.
 func (v *view) started(e lifecycle.Entry) bool {
 	c := v.inSandbox(e.Spec.Name)
 	return c != nil && c.State == observed.Running && !v.hookPending(e, c) &&
 		(e.Spec.StartupProbe == nil || v.in.Probes[c.ID].Started)
 }
 
-// hookPending tells whether the postStart hook of a running instance has yet to finish.
+// hookPending reports whether the postStart hook of a running instance has yet to finish.
 func (v *view) hookPending(e lifecycle.Entry, c *observed.Container) bool {
 	return e.Spec.Lifecycle != nil && e.Spec.Lifecycle.PostStart != nil && !v.in.Memory.Hooked[c.ID]
 }
@@ -134,7 +134,7 @@ func (v *view) drive(e lifecycle.Entry) {
 		v.start(e, v.in.Observed.Latest(name))
 	case c.State == observed.Created || c.State == observed.Unknown:
 		// A start that was cut short: nobody can say how far it came, so a new instance takes its place.
-		v.discard(c, v.in.Now.Add(lifecycle.Grace(v.pod)), Condemnation{Reason: reasonUnknown,
+		v.discard(c, v.in.Now.Add(lifecycle.Grace(v.pod)), StopReason{Reason: reasonUnknown,
 			Message: "Container is in unknown state, try killing it before restart."})
 	case v.cutShort(c) && !v.stays(c):
 		v.remove(c)
@@ -147,7 +147,7 @@ func (v *view) drive(e lifecycle.Entry) {
 
 // keep looks after a running instance.
 func (v *view) keep(e lifecycle.Entry, c *observed.Container) {
-	if why := v.condemned(e, c); why != nil {
+	if why := v.mustStop(e, c); why != nil {
 		v.stop(c, v.in.Now.Add(why.Grace), *why)
 		return
 	}
@@ -156,16 +156,16 @@ func (v *view) keep(e lifecycle.Entry, c *observed.Container) {
 	}
 }
 
-// condemned says why a running instance must be stopped, nil if it may run on.
-func (v *view) condemned(e lifecycle.Entry, c *observed.Container) *Condemnation {
-	if why, ok := v.in.Memory.Condemned[c.ID]; ok {
+// mustStop says why a running instance must be stopped, nil if it may run on.
+func (v *view) mustStop(e lifecycle.Entry, c *observed.Container) *StopReason {
+	if why, ok := v.in.Memory.MustStop[c.ID]; ok {
 		return &why
 	}
-	if p, ok := v.in.Probes[c.ID]; ok && p.Condemned != nil {
-		return p.Condemned
+	if p, ok := v.in.Probes[c.ID]; ok && p.MustStop != nil {
+		return p.MustStop
 	}
 	if (e.Kind == lifecycle.Main || e.Kind == lifecycle.Sidecar) && c.Image != "" && c.Image != e.Spec.Image {
-		return &Condemnation{Reason: reasonChanged, Grace: lifecycle.Grace(v.pod),
+		return &StopReason{Reason: reasonChanged, Grace: lifecycle.Grace(v.pod),
 			Message: fmt.Sprintf("Container %s definition changed, will be restarted", c.Name)}
 	}
 	return nil
@@ -194,7 +194,7 @@ func (v *view) start(e lifecycle.Entry, prev *observed.Container) {
 	v.plan.Actions = append(v.plan.Actions, a)
 }
 
-// crashDelayOver tells whether the back-off after prev has passed. A long run begins the back-off anew.
+// crashDelayOver reports whether the back-off after prev has passed. A long run begins the back-off anew.
 func (v *view) crashDelayOver(e lifecycle.Entry, prev *observed.Container, a *Action) bool {
 	ended := prev.FinishedAt
 	if ended.IsZero() {

@@ -185,12 +185,12 @@ func TestRestart(t *testing.T) {
 		{name: "POD-140 POD-143 a failed probe stops the container", input: options(mainC("m", preStop), s0,
 			instance("m", 0, running),
 			func(in *Input) {
-				in.Probes["m#0"] = Probe{Condemned: &Condemnation{Reason: "Unhealthy", Grace: 7 * time.Second}}
+				in.Probes["m#0"] = Probe{MustStop: &StopReason{Reason: "Unhealthy", Grace: 7 * time.Second}}
 			}), want: []string{"StopContainer m#0 in 7s +hook"}},
 		{name: "a stop in flight is not prolonged", input: options(mainC("m"), s0, instance("m", 0, running),
 			op("stop/m#0", 5*time.Second),
 			func(in *Input) {
-				in.Probes["m#0"] = Probe{Condemned: &Condemnation{Reason: "Unhealthy", Grace: 7 * time.Second}}
+				in.Probes["m#0"] = Probe{MustStop: &StopReason{Reason: "Unhealthy", Grace: 7 * time.Second}}
 			})},
 		{name: "a new image restarts the main container", input: options(mainC("m"), s0,
 			instance("m", 0, running, func(c *observed.Container) { c.Image = "image:0" })),

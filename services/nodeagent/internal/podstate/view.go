@@ -56,7 +56,7 @@ func (v *view) live(name string) []*observed.Container {
 	return out
 }
 
-// busy tells whether an operation of one of the kinds is in flight.
+// busy reports whether an operation of one of the kinds is in flight.
 func (v *view) busy(kinds ...Kind) bool {
 	for key := range v.in.Ops {
 		if slices.Contains(kinds, key.Kind) {
@@ -66,7 +66,7 @@ func (v *view) busy(kinds ...Kind) bool {
 	return false
 }
 
-// starting tells whether a start of the container is in flight.
+// starting reports whether a start of the container is in flight.
 func (v *view) starting(container string) bool {
 	_, inFlight := v.in.Ops[StartKey(container)]
 	return inFlight
@@ -80,7 +80,7 @@ func (v *view) act(a Action) {
 	v.plan.Actions = append(v.plan.Actions, a)
 }
 
-// due tells whether an operation may be tried again after its last failure, and else wakes when it may.
+// due reports whether an operation may be tried again after its last failure, and else wakes when it may.
 func (v *view) due(key Key, delay func(int) time.Duration) bool {
 	fault, failed := v.in.Memory.Faults[key]
 	if !failed {
@@ -102,7 +102,7 @@ func (v *view) wake(t time.Time) {
 }
 
 // stop ends one instance by the deadline. An operation in flight is replaced only by an earlier deadline.
-func (v *view) stop(c *observed.Container, deadline time.Time, why Condemnation) {
+func (v *view) stop(c *observed.Container, deadline time.Time, why StopReason) {
 	key := Key{Kind: StopContainer, Object: c.ID}
 	if op, inFlight := v.in.Ops[key]; inFlight {
 		if !deadline.Before(op.Deadline) {
@@ -122,7 +122,7 @@ func (v *view) stop(c *observed.Container, deadline time.Time, why Condemnation)
 }
 
 // discard stops an instance, or removes it if it has never started.
-func (v *view) discard(c *observed.Container, deadline time.Time, why Condemnation) {
+func (v *view) discard(c *observed.Container, deadline time.Time, why StopReason) {
 	if c.State != observed.Created {
 		v.stop(c, deadline, why)
 		return
@@ -142,13 +142,13 @@ func removeKey(c *observed.Container) Key { return Key{Kind: RemoveContainer, Ob
 // maxRemovals is how often an instance is tried to be removed before the Pod goes on without that.
 const maxRemovals = 3
 
-// stays tells whether an instance that should be removed has withstood that often enough. Its processes were killed
+// stays reports whether an instance that should be removed has withstood that often enough. Its processes were killed
 // each time.
 func (v *view) stays(c *observed.Container) bool {
 	return v.in.Memory.Faults[removeKey(c)].Count >= maxRemovals
 }
 
-// failed tells whether an operation has failed when it was tried last.
+// failed reports whether an operation has failed when it was tried last.
 func (v *view) failed(key Key) bool {
 	_, failed := v.in.Memory.Faults[key]
 	return failed

@@ -47,27 +47,27 @@ func TestManyContainersAreStoppedInTurns(t *testing.T) {
 		if w.get("u1") != nil {
 			t.Error("the Pod is still there after 15 s")
 		}
-		told, killed := map[string]time.Time{}, map[string]time.Time{}
+		signalled, killed := map[string]time.Time{}, map[string]time.Time{}
 		for _, c := range w.runtime.Calls() {
 			switch c.Verb {
 			case "TERM":
-				told[c.Object] = c.At
+				signalled[c.Object] = c.At
 			case "KILL":
 				killed[c.Object] = c.At
 			}
 		}
-		if len(told) != 60 || len(killed) != 60 {
-			t.Fatalf("%d told to stop, %d killed", len(told), len(killed))
+		if len(signalled) != 60 || len(killed) != 60 {
+			t.Fatalf("%d signalled, %d killed", len(signalled), len(killed))
 		}
-		for name, at := range told {
+		for name, at := range signalled {
 			near := 0
-			for _, other := range told {
+			for _, other := range signalled {
 				if d := other.Sub(at); d >= 0 && d < 500*time.Millisecond {
 					near++
 				}
 			}
 			if near > 8 {
-				t.Errorf("%d containers were told to stop within half a second", near)
+				t.Errorf("%d containers were signalled within half a second", near)
 			}
 			if killed[name].Sub(at) < 2*time.Second {
 				t.Errorf("%s was killed %s after the signal", name, killed[name].Sub(at))

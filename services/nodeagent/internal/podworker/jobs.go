@@ -38,7 +38,7 @@ func (j *job) prepare(ctx context.Context) outcome {
 	if err != nil {
 		return outcome{err: err, reason: reasonFailedMount}
 	}
-	return outcome{learn: func(m *podstate.Memory) {
+	return outcome{remember: func(m *podstate.Memory) {
 		m.Prepared[step.Name] = true
 		delete(m.Released, step.Name)
 		switch {
@@ -57,7 +57,7 @@ func (j *job) release(ctx context.Context) outcome {
 	if err := step.TearDown(ctx, j.pod); err != nil {
 		return outcome{err: err, reason: reasonFailedKillPod}
 	}
-	return outcome{learn: func(m *podstate.Memory) {
+	return outcome{remember: func(m *podstate.Memory) {
 		m.Released[step.Name] = true
 		delete(m.Prepared, step.Name)
 		delete(m.RefreshAt, step.Name)
@@ -96,7 +96,7 @@ func (j *job) stopSandbox(ctx context.Context) outcome {
 		j.warn(reasonFailedKillPod, "error killing pod: %s", err)
 		return outcome{err: err, reason: reasonFailedKillPod, observe: true}
 	}
-	return outcome{observe: true, learn: func(m *podstate.Memory) { m.SandboxesStopped[id] = true }}
+	return outcome{observe: true, remember: func(m *podstate.Memory) { m.SandboxesStopped[id] = true }}
 }
 
 func (j *job) removeSandbox(ctx context.Context) outcome {
@@ -124,7 +124,7 @@ func (j *job) removeContainer(ctx context.Context) outcome {
 }
 
 // end makes sure that nothing of what could not be removed runs: a runtime that was interrupted may have a process of
-// which it does not know, or the other way round. What follows tells whether it has helped.
+// which it does not know, or the other way round. What follows shows whether it has helped.
 func (j *job) end(ctx context.Context) {
 	var stopped, killed error
 	if j.action.ID == "" {
@@ -146,7 +146,7 @@ func (j *job) deletePod(ctx context.Context) outcome {
 	if err := j.config.Statuses.Delete(ctx, j.pod); err != nil {
 		return outcome{err: err, reason: reasonFailedKillPod}
 	}
-	j.pool.bury(j.pod.UID)
+	j.pool.removeDeleted(j.pod.UID)
 	return outcome{}
 }
 
@@ -171,7 +171,7 @@ func (j *job) startContainer(ctx context.Context) outcome {
 	if ctx.Err() != nil {
 		return outcome{err: ctx.Err()}
 	}
-	out := outcome{observe: true, learn: j.learnStreak}
+	out := outcome{observe: true, remember: j.rememberStreak}
 	var id string
 	out.err = j.quietly(func() error {
 		// Not cancelled half-way: see createSandbox.
@@ -200,13 +200,13 @@ func (j *job) startContainer(ctx context.Context) outcome {
 		return out
 	}
 	hooked := j.postStart(ctx, id)
-	streak := out.learn
-	hooked.learn = both(streak, hooked.learn)
+	streak := out.remember
+	hooked.remember = both(streak, hooked.remember)
 	return hooked
 }
 
-// learnStreak notes that the container's back-off began anew with the attempt before this one.
-func (j *job) learnStreak(m *podstate.Memory) {
+// rememberStreak notes that the container's back-off began anew with the attempt before this one.
+func (j *job) rememberStreak(m *podstate.Memory) {
 	if j.action.Streak != nil {
 		m.Streaks[j.action.Container.Spec.Name] = *j.action.Streak
 	}
@@ -253,13 +253,13 @@ func (j *job) postStart(ctx context.Context, id string) outcome {
 		return outcome{err: err, observe: true}
 	}
 	if err == nil {
-		return outcome{observe: true, learn: func(m *podstate.Memory) { m.Hooked[id] = true }}
+		return outcome{observe: true, remember: func(m *podstate.Memory) { m.Hooked[id] = true }}
 	}
 	j.warn(hooks.ReasonPostStart, "%s", err)
-	why := podstate.Condemnation{Reason: hooks.ReasonPostStart, Message: "FailedPostStartHook",
+	why := podstate.StopReason{Reason: hooks.ReasonPostStart, Message: "FailedPostStartHook",
 		Grace: lifecycle.Grace(j.pod)}
-	return outcome{observe: true, learn: func(m *podstate.Memory) {
+	return outcome{observe: true, remember: func(m *podstate.Memory) {
 		m.Hooked[id] = true
-		m.Condemned[id] = why
+		m.MustStop[id] = why
 	}}
 }

@@ -28,8 +28,8 @@ type outcome struct {
 	// reason is the fault's reason if err is set.
 	reason string
 	// observe says that the runtime's state may have changed.
-	observe bool
-	learn   func(*podstate.Memory)
+	observe  bool
+	remember func(*podstate.Memory)
 }
 
 // begin starts an action in its own goroutine. A stop that is under way gets the new deadline instead.
@@ -44,7 +44,7 @@ func (w *worker) begin(ctx context.Context, a podstate.Action) {
 	ctx, cancel := context.WithCancel(ctx)
 	o := &operation{cancel: cancel, deadline: a.Deadline, done: make(chan struct{})}
 	w.ops[a.Key] = o
-	do := w.carrier(a, o)
+	do := w.jobFor(a, o)
 	go func() {
 		defer close(o.done)
 		defer cancel()
@@ -56,11 +56,11 @@ func (w *worker) begin(ctx context.Context, a podstate.Action) {
 	}()
 }
 
-// carrier returns the function that carries an action out. It is given copies of what the worker knows, because the
+// jobFor returns the function that carries an action out. It is given copies of what the worker knows, because the
 // worker goes on meanwhile.
-func (w *worker) carrier(a podstate.Action, o *operation) func(context.Context) outcome {
+func (w *worker) jobFor(a podstate.Action, o *operation) func(context.Context) outcome {
 	job := &job{pool: w.pool, config: w.config, action: a, pod: w.pod, podIP: w.podIP(), podIPs: w.podIPs(),
-		seen: w.seen, mail: &w.mail, signals: w.signals}
+		seen: w.seen, updates: &w.updates, signals: w.signals}
 	switch a.Kind {
 	case podstate.Prepare:
 		return job.prepare
@@ -90,17 +90,17 @@ func (w *worker) carrier(a podstate.Action, o *operation) func(context.Context) 
 	}
 }
 
-// report puts the end of an operation into the worker's mailbox.
+// report puts the end of an operation into the worker's updates.
 func (w *worker) report(key podstate.Key, out outcome) {
-	r := result{key: key, observe: out.observe, learn: out.learn}
+	r := result{key: key, observe: out.observe, remember: out.remember}
 	if out.err != nil && !errors.Is(out.err, context.Canceled) {
 		r.fault = &podstate.Fault{Reason: out.reason, Message: out.err.Error()}
 		w.log.Warn("operation failed", zap.Stringer("operation", key), zap.Error(out.err))
 	}
 	w.pool.mu.Lock()
 	defer w.pool.mu.Unlock()
-	w.mail.results = append(w.mail.results, r)
-	w.ring()
+	w.updates.results = append(w.updates.results, r)
+	w.wakeUp()
 }
 
 // stopAll ends the operations because the agent stops.
@@ -128,14 +128,14 @@ func (w *worker) await() {
 
 // job is one action with what it was decided from. It runs beside the worker and touches none of its fields.
 type job struct {
-	pool   *Pool
-	config *Config
-	action podstate.Action
-	pod    *corev1.Pod
-	podIP  string
-	podIPs []string
-	seen   observed.Pod
-	mail   *mailbox // guarded by pool.mu
+	pool    *Pool
+	config  *Config
+	action  podstate.Action
+	pod     *corev1.Pod
+	podIP   string
+	podIPs  []string
+	seen    observed.Pod
+	updates *updates // guarded by pool.mu
 	// signals holds an entry for each signal to a container of the Pod that is under way.
 	signals chan struct{}
 }
@@ -153,12 +153,12 @@ func (j *job) warn(reason, format string, args ...any) {
 // quietly does something to the runtime of which the worker need not hear by events: it looks again at the end anyway.
 func (j *job) quietly(do func() error) error {
 	j.pool.mu.Lock()
-	j.mail.quiet++
+	j.updates.quiet++
 	j.pool.mu.Unlock()
 	defer func() {
 		j.pool.mu.Lock()
 		defer j.pool.mu.Unlock()
-		j.mail.quiet--
+		j.updates.quiet--
 	}()
 	return do()
 }

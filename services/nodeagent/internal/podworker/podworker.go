@@ -38,7 +38,7 @@ type Steps interface {
 	Kill(pod *corev1.Pod, containerID string) error
 	// Forget takes away what outlives the containers: logs. It is called last.
 	Forget(ctx context.Context, pod *corev1.Pod) error
-	// Message returns the last words of an instance that has exited.
+	// Message returns the termination message of an instance that has exited.
 	Message(pod *corev1.Pod, e lifecycle.Entry, c *observed.Container) string
 }
 
@@ -48,7 +48,7 @@ type Hooks interface {
 	PreStop(ctx context.Context, target hooks.Target) error
 }
 
-// Probes runs the probes of instances. It wakes the Pod (Pool.Tell) when a result changes.
+// Probes runs the probes of instances. It wakes the Pod (Pool.Notify) when a result changes.
 type Probes interface {
 	// Sync makes probes run exactly for these instances of the Pod.
 	Sync(pod types.UID, targets []probe.Target)
@@ -86,7 +86,7 @@ type Config struct {
 	Records     *checkpoint.Store
 	// Admit decides whether the node takes a Pod in, given those that it has; nil means yes.
 	Admit func(pod *corev1.Pod, others []*corev1.Pod) *podstate.Outcome
-	// Started is told how long a Pod took from its arrival until it ran.
+	// Started is called with how long a Pod took from its arrival until it ran.
 	Started func(took time.Duration)
 	// HostIPs are the node's addresses.
 	HostIPs func() []string

@@ -20,36 +20,36 @@ type Pool struct {
 	// steps are the names of the preparation's, in their order.
 	steps []string
 
-	mu      sync.Mutex // guards workers and every worker's mailbox
+	mu      sync.Mutex // guards workers and every worker's updates
 	workers map[types.UID]*worker
-	// buried holds Pods that this pool has deleted until the API tells so too: a late version of them starts nothing.
-	buried  map[types.UID]bool
+	// deleted holds Pods that this pool has deleted until the API says so too: a late version of them starts nothing.
+	deleted map[types.UID]bool
 	running sync.WaitGroup
 }
 
 // NewPool returns an empty pool. Its workers stop when ctx ends, and leave their containers as they are: whoever comes
 // next adopts them.
 func NewPool(ctx context.Context, config Config) *Pool {
-	p := &Pool{ctx: ctx, config: config, workers: map[types.UID]*worker{}, buried: map[types.UID]bool{}}
+	p := &Pool{ctx: ctx, config: config, workers: map[types.UID]*worker{}, deleted: map[types.UID]bool{}}
 	for _, step := range config.Preparation {
 		p.steps = append(p.steps, step.Name)
 	}
 	return p
 }
 
-// Set tells of a Pod, new or changed. An older version than the known one is ignored. known says that the node has run
+// Set takes a Pod, new or changed. An older version than the known one is ignored. known says that the node has run
 // the Pod before, so that it need not be admitted again.
 func (p *Pool) Set(pod *corev1.Pod, known bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.buried[pod.UID] {
+	if p.deleted[pod.UID] {
 		return
 	}
 	w := p.workers[pod.UID]
 	if w != nil {
-		if newer(pod, w.mail.pod) {
-			w.mail.pod = pod
-			w.ring()
+		if newer(pod, w.updates.pod) {
+			w.updates.pod = pod
+			w.wakeUp()
 		}
 		return
 	}
@@ -61,28 +61,28 @@ func (p *Pool) Set(pod *corev1.Pod, known bool) {
 	p.startLocked(w)
 }
 
-// Remove tells that the API has no object of the UID any more.
+// Remove says that the API has no object of the UID any more.
 func (p *Pool) Remove(uid types.UID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.buried, uid)
+	delete(p.deleted, uid)
 	p.removeLocked(uid)
 }
 
-// bury is Remove for a Pod that this pool has deleted itself.
-func (p *Pool) bury(uid types.UID) {
+// removeDeleted is Remove for a Pod that this pool has deleted itself.
+func (p *Pool) removeDeleted(uid types.UID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if w := p.workers[uid]; w != nil && !w.mail.removed {
-		p.buried[uid] = true
+	if w := p.workers[uid]; w != nil && !w.updates.removed {
+		p.deleted[uid] = true
 	}
 	p.removeLocked(uid)
 }
 
 func (p *Pool) removeLocked(uid types.UID) {
 	if w := p.workers[uid]; w != nil {
-		w.mail.removed = true
-		w.ring()
+		w.updates.removed = true
+		w.wakeUp()
 	}
 }
 
@@ -90,17 +90,17 @@ func (p *Pool) removeLocked(uid types.UID) {
 func (p *Pool) Evict(uid types.UID, why podstate.Outcome) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if w := p.workers[uid]; w != nil && w.mail.evicted == nil {
-		w.mail.evicted = &why
-		w.ring()
+	if w := p.workers[uid]; w != nil && w.updates.evicted == nil {
+		w.updates.evicted = &why
+		w.wakeUp()
 	}
 }
 
-// Knows tells whether the Pod has a worker or was deleted just now.
+// Knows reports whether the Pod has a worker or was deleted just now.
 func (p *Pool) Knows(uid types.UID) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.workers[uid] != nil || p.buried[uid]
+	return p.workers[uid] != nil || p.deleted[uid]
 }
 
 // Adopt takes over a Pod of which the node has something but the API has no object: it is brought down.
@@ -112,11 +112,11 @@ func (p *Pool) Adopt(uid types.UID, namespace, name string) {
 	}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: uid, Namespace: namespace, Name: name}}
 	w := newWorker(p, pod)
-	w.mail.removed = true
+	w.updates.removed = true
 	p.startLocked(w)
 }
 
-// Wake tells that the runtime's state of a Pod has changed. It returns false if the pool has no such Pod.
+// Wake says that the runtime's state of a Pod has changed. It returns false if the pool has no such Pod.
 func (p *Pool) Wake(uid types.UID) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -124,9 +124,9 @@ func (p *Pool) Wake(uid types.UID) bool {
 	if w == nil {
 		return false
 	}
-	w.mail.observe = true
-	if w.mail.quiet == 0 {
-		w.ring()
+	w.updates.observe = true
+	if w.updates.quiet == 0 {
+		w.wakeUp()
 	}
 	return true
 }
@@ -136,8 +136,8 @@ func (p *Pool) Refresh(uid types.UID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if w := p.workers[uid]; w != nil {
-		w.mail.refresh = true
-		w.ring()
+		w.updates.refresh = true
+		w.wakeUp()
 	}
 }
 
@@ -147,7 +147,7 @@ func (p *Pool) Pods() []*corev1.Pod {
 	defer p.mu.Unlock()
 	out := make([]*corev1.Pod, 0, len(p.workers))
 	for _, w := range p.workers {
-		out = append(out, w.mail.pod)
+		out = append(out, w.updates.pod)
 	}
 	return out
 }
@@ -157,7 +157,7 @@ func (p *Pool) Pod(uid types.UID) *corev1.Pod {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if w := p.workers[uid]; w != nil {
-		return w.mail.pod
+		return w.updates.pod
 	}
 	return nil
 }
@@ -169,7 +169,7 @@ func (p *Pool) Wait() { p.running.Wait() }
 func (p *Pool) activeLocked() []*corev1.Pod {
 	var out []*corev1.Pod
 	for _, w := range p.workers {
-		if pod := w.mail.pod; !podview.IsTerminal(pod) && !w.rejected {
+		if pod := w.updates.pod; !podview.IsTerminal(pod) && !w.rejected {
 			out = append(out, pod)
 		}
 	}
@@ -189,7 +189,7 @@ func (p *Pool) forget(uid types.UID) {
 	delete(p.workers, uid)
 }
 
-// newer tells whether pod is a later version than old.
+// newer reports whether pod is a later version than old.
 func newer(pod, old *corev1.Pod) bool {
 	if old.ResourceVersion == "" {
 		return true
@@ -198,8 +198,8 @@ func newer(pod, old *corev1.Pod) bool {
 	return err != nil || order > 0
 }
 
-// mailbox is what others tell a worker; the pool's lock guards it.
-type mailbox struct {
+// updates is what others hand to a worker, and what it shows them; the pool's lock guards it.
+type updates struct {
 	pod     *corev1.Pod
 	removed bool
 	observe bool
@@ -218,6 +218,6 @@ type result struct {
 	// observe says that the runtime's state may have changed.
 	observe bool
 	fault   *podstate.Fault
-	// learn changes the worker's memory.
-	learn func(*podstate.Memory)
+	// remember changes the worker's memory.
+	remember func(*podstate.Memory)
 }

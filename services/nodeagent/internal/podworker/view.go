@@ -40,7 +40,7 @@ func (w *worker) show(now time.Time, plan podstate.Plan) {
 	}
 	w.pool.mu.Lock()
 	defer w.pool.mu.Unlock()
-	w.mail.view = view
+	w.updates.view = view
 }
 
 // View returns what the worker of a Pod does. Of several Pods of a name it is the one that the API still has.
@@ -49,15 +49,16 @@ func (p *Pool) View(namespace, name string) (View, bool) {
 	defer p.mu.Unlock()
 	var found *worker
 	for _, w := range p.workers {
-		if w.mail.pod.Namespace == namespace && w.mail.pod.Name == name && (found == nil || found.mail.removed) {
+		if w.updates.pod.Namespace == namespace && w.updates.pod.Name == name &&
+			(found == nil || found.updates.removed) {
 			found = w
 		}
 	}
 	if found == nil {
 		return View{}, false
 	}
-	view := found.mail.view
-	view.Pod, view.Removed = found.mail.pod, found.mail.removed
+	view := found.updates.view
+	view.Pod, view.Removed = found.updates.pod, found.updates.removed
 	return view, true
 }
 
@@ -75,8 +76,8 @@ func (p *Pool) Running() []Running {
 	defer p.mu.Unlock()
 	var out []Running
 	for _, w := range p.workers {
-		for _, c := range w.mail.view.Containers {
-			out = append(out, Running{Pod: w.mail.pod, Name: c.Name, ID: c.ID, Attempt: c.Attempt})
+		for _, c := range w.updates.view.Containers {
+			out = append(out, Running{Pod: w.updates.pod, Name: c.Name, ID: c.ID, Attempt: c.Attempt})
 		}
 	}
 	return out
@@ -88,18 +89,18 @@ func (p *Pool) Orphans() int {
 	defer p.mu.Unlock()
 	n := 0
 	for _, w := range p.workers {
-		if w.mail.removed {
+		if w.updates.removed {
 			n++
 		}
 	}
 	return n
 }
 
-// Tell wakes the worker of a Pod without a look at the runtime: something else has changed.
-func (p *Pool) Tell(uid types.UID) {
+// Notify wakes the worker of a Pod without a look at the runtime: something else has changed.
+func (p *Pool) Notify(uid types.UID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if w := p.workers[uid]; w != nil {
-		w.ring()
+		w.wakeUp()
 	}
 }

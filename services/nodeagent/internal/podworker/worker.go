@@ -23,15 +23,15 @@ import (
 // observeAgain is how long a worker waits when the runtime does not answer.
 const observeAgain = time.Second
 
-// worker owns one Pod. All fields but mail belong to its goroutine.
+// worker owns one Pod. All fields but updates belong to its goroutine.
 type worker struct {
 	pool   *Pool
 	config *Config
 	log    *zap.Logger
 	uid    types.UID
 
-	mail mailbox // guarded by pool.mu
-	bell chan struct{}
+	updates updates // guarded by pool.mu
+	wakeup  chan struct{}
 
 	pod       *corev1.Pod
 	removed   bool
@@ -48,8 +48,8 @@ type worker struct {
 	// signals bounds the signals to containers that are under way.
 	signals  chan struct{}
 	messages map[string]string
-	// told holds the waiting reason by container name that an event told of last.
-	told map[string]string
+	// reported holds, by container name, the waiting reason that an event was recorded about last.
+	reported map[string]string
 	// starting says that the Pod is new here and has not run yet; arrived is when it came.
 	starting bool
 	arrived  time.Time
@@ -57,17 +57,17 @@ type worker struct {
 
 func newWorker(pool *Pool, pod *corev1.Pod) *worker {
 	w := &worker{
-		pool: pool, config: &pool.config, uid: pod.UID, bell: make(chan struct{}, 1), pod: pod, stale: true,
+		pool: pool, config: &pool.config, uid: pod.UID, wakeup: make(chan struct{}, 1), pod: pod, stale: true,
 		log: pool.config.Log.With(zap.String("namespace", pod.Namespace), zap.String("pod", pod.Name),
 			zap.String("uid", string(pod.UID))),
 		ops: map[podstate.Key]*operation{}, signals: make(chan struct{}, signalsAtOnce),
-		mail: mailbox{pod: pod},
+		updates: updates{pod: pod},
 		memory: podstate.Memory{
-			Streaks: map[string]uint32{}, Hooked: map[string]bool{}, Condemned: map[string]podstate.Condemnation{},
+			Streaks: map[string]uint32{}, Hooked: map[string]bool{}, MustStop: map[string]podstate.StopReason{},
 			Faults: map[podstate.Key]podstate.Fault{}, SandboxesStopped: map[string]bool{},
 			Prepared: map[string]bool{}, Released: map[string]bool{}, RefreshAt: map[string]time.Time{},
 		},
-		messages: map[string]string{}, told: map[string]string{}, startedAt: time.Now(),
+		messages: map[string]string{}, reported: map[string]string{}, startedAt: time.Now(),
 		starting: pod.Status.StartTime == nil, arrived: time.Now(),
 	}
 	if pod.Status.StartTime != nil {
@@ -76,10 +76,10 @@ func newWorker(pool *Pool, pod *corev1.Pod) *worker {
 	return w
 }
 
-// ring wakes the worker; it never blocks.
-func (w *worker) ring() {
+// wakeUp wakes the worker; it never blocks.
+func (w *worker) wakeUp() {
 	select {
-	case w.bell <- struct{}{}:
+	case w.wakeup <- struct{}{}:
 	default:
 	}
 }
@@ -88,15 +88,15 @@ func (w *worker) ring() {
 func (w *worker) run(ctx context.Context) {
 	defer w.await()
 	refused := w.memory.Rejection
-	w.recall()
+	w.restore()
 	if refused != nil {
 		w.reject(refused)
 	}
 	for {
-		w.empty()
+		w.takeUpdates()
 		wake, gone := w.pass(ctx)
 		if gone {
-			w.leave(ctx)
+			w.cleanUp(ctx)
 			return
 		}
 		if !w.wait(ctx, wake) {
@@ -106,7 +106,7 @@ func (w *worker) run(ctx context.Context) {
 	}
 }
 
-// wait returns when there is mail or wake has come; false when ctx has ended.
+// wait returns when there are updates or wake has come; false when ctx has ended.
 func (w *worker) wait(ctx context.Context, wake time.Time) bool {
 	var timer <-chan time.Time
 	if !wake.IsZero() {
@@ -117,34 +117,34 @@ func (w *worker) wait(ctx context.Context, wake time.Time) bool {
 	select {
 	case <-ctx.Done():
 		return false
-	case <-w.bell:
+	case <-w.wakeup:
 	case <-timer:
 	}
 	return ctx.Err() == nil
 }
 
-// empty takes the mail in.
-func (w *worker) empty() {
+// takeUpdates takes in what has changed.
+func (w *worker) takeUpdates() {
 	w.pool.mu.Lock()
-	mail := w.mail
-	w.mail.observe, w.mail.refresh, w.mail.results = false, false, nil
+	latest := w.updates
+	w.updates.observe, w.updates.refresh, w.updates.results = false, false, nil
 	w.pool.mu.Unlock()
 
-	if mail.pod != w.pod {
-		w.renew(mail.pod)
+	if latest.pod != w.pod {
+		w.renew(latest.pod)
 	}
-	w.removed = mail.removed
-	if mail.evicted != nil && w.memory.Rejection == nil && !podview.IsTerminal(w.pod) {
-		w.ended = &checkpoint.Ended{Reason: mail.evicted.Reason, Message: mail.evicted.Message,
-			Grace: mail.evicted.Grace}
-		w.remember()
-		w.reject(mail.evicted)
+	w.removed = latest.removed
+	if latest.evicted != nil && w.memory.Rejection == nil && !podview.IsTerminal(w.pod) {
+		w.ended = &checkpoint.Ended{Reason: latest.evicted.Reason, Message: latest.evicted.Message,
+			Grace: latest.evicted.Grace}
+		w.saveRecord()
+		w.reject(latest.evicted)
 	}
-	w.stale = w.stale || mail.observe
-	if mail.refresh {
+	w.stale = w.stale || latest.observe
+	if latest.refresh {
 		w.refresh()
 	}
-	for _, r := range mail.results {
+	for _, r := range latest.results {
 		w.conclude(r)
 	}
 }
@@ -187,8 +187,8 @@ func (w *worker) renew(pod *corev1.Pod) {
 	}
 }
 
-// showsOther tells whether volumes of the Pod may have to show something else: its labels, its annotations, or volumes
-// for a new container.
+// showsOther reports whether volumes of the Pod may have to show something else: its labels, its annotations, or
+// volumes for a new container.
 func showsOther(before, after *corev1.Pod) bool {
 	return before.Generation != after.Generation || !maps.Equal(before.Labels, after.Labels) ||
 		!maps.Equal(before.Annotations, after.Annotations)
@@ -205,9 +205,9 @@ func (w *worker) conclude(r result) {
 		fault.At, fault.Count = time.Now(), w.memory.Faults[r.key].Count+1
 		w.memory.Faults[r.key] = fault
 	}
-	if r.learn != nil {
-		r.learn(&w.memory)
-		w.remember()
+	if r.remember != nil {
+		r.remember(&w.memory)
+		w.saveRecord()
 	}
 }
 
@@ -222,7 +222,7 @@ func (w *worker) pass(ctx context.Context) (wake time.Time, gone bool) {
 			return time.Now().Add(observeAgain), false
 		}
 		w.seen, w.stale = pod, false
-		w.listen()
+		w.readMessages()
 	}
 	now := time.Now()
 	probes := w.verdicts()
@@ -231,7 +231,7 @@ func (w *worker) pass(ctx context.Context) (wake time.Time, gone bool) {
 		Memory: w.memory, Steps: w.pool.steps, Probes: probes, Ops: w.inFlight(),
 	})
 	w.memory.Termination = plan.Termination
-	w.tell(plan)
+	w.recordWaiting(plan)
 	for _, key := range plan.Cancel {
 		w.ops[key].cancel()
 	}
@@ -259,14 +259,14 @@ func (w *worker) publish(now time.Time, plan podstate.Plan, probes map[string]po
 	}
 }
 
-// tell records an event for each container that has begun to wait for its next try.
-func (w *worker) tell(plan podstate.Plan) {
+// recordWaiting records an event for each container that has begun to wait for its next try.
+func (w *worker) recordWaiting(plan podstate.Plan) {
 	for _, e := range lifecycle.Entries(w.pod) {
 		waiting := plan.Waiting[e.Spec.Name]
-		if waiting.Reason == w.told[e.Spec.Name] {
+		if waiting.Reason == w.reported[e.Spec.Name] {
 			continue
 		}
-		w.told[e.Spec.Name] = waiting.Reason
+		w.reported[e.Spec.Name] = waiting.Reason
 		switch waiting.Reason {
 		case podstate.CrashLoopBackOff:
 			w.config.Events.Record(w.pod, e.Path, events.Warning(reasonBackOff,
@@ -278,12 +278,12 @@ func (w *worker) tell(plan podstate.Plan) {
 	}
 }
 
-// listen reads the last words of instances that have exited.
-func (w *worker) listen() {
+// readMessages reads the termination messages of instances that have exited.
+func (w *worker) readMessages() {
 	for _, e := range lifecycle.Entries(w.pod) {
 		for i := range w.seen.Containers {
 			c := &w.seen.Containers[i]
-			if _, heard := w.messages[c.ID]; c.Name == e.Spec.Name && c.State == observed.Exited && !heard {
+			if _, known := w.messages[c.ID]; c.Name == e.Spec.Name && c.State == observed.Exited && !known {
 				w.messages[c.ID] = w.config.Steps.Message(w.pod, e, c)
 			}
 		}
@@ -302,7 +302,7 @@ func (w *worker) probe(plan podstate.Plan) {
 		}
 		t := probe.Target{Pod: w.pod, Container: e.Spec, ContainerID: c.ID, StartedAt: c.StartedAt, IP: w.podIP(),
 			Stopping: plan.Goal != podstate.Run}
-		if s := w.reported(e.Spec.Name); s != nil && s.ContainerID == w.config.RuntimeName+"://"+c.ID {
+		if s := w.statusOf(e.Spec.Name); s != nil && s.ContainerID == w.config.RuntimeName+"://"+c.ID {
 			t.Started, t.Ready = s.Started != nil && *s.Started, s.Ready
 		}
 		up = append(up, t)
@@ -310,8 +310,8 @@ func (w *worker) probe(plan podstate.Plan) {
 	w.config.Probes.Sync(w.uid, up)
 }
 
-// reported returns what the API says about a container, or nil.
-func (w *worker) reported(name string) *corev1.ContainerStatus {
+// statusOf returns what the API says about a container, or nil.
+func (w *worker) statusOf(name string) *corev1.ContainerStatus {
 	for _, list := range [][]corev1.ContainerStatus{w.pod.Status.InitContainerStatuses,
 		w.pod.Status.ContainerStatuses} {
 		for i := range list {
@@ -334,7 +334,7 @@ func (w *worker) verdicts() map[string]podstate.Probe {
 		}
 		v := podstate.Probe{Started: r.Started, Ready: r.Ready}
 		if r.Kill != nil {
-			v.Condemned = &podstate.Condemnation{Reason: reasonUnhealthy, Message: r.Kill.Message +
+			v.MustStop = &podstate.StopReason{Reason: reasonUnhealthy, Message: r.Kill.Message +
 				", will be restarted",
 				Grace: lifecycle.ProbeGrace(w.pod, r.Kill.GracePeriod)}
 		}
@@ -369,8 +369,8 @@ func (w *worker) inFlight() map[podstate.Key]podstate.Op {
 	return out
 }
 
-// recall loads what an earlier agent kept.
-func (w *worker) recall() {
+// restore loads what an earlier agent kept.
+func (w *worker) restore() {
 	record, err := w.config.Records.Load(w.uid)
 	if err != nil {
 		w.log.Warn("the Pod's record cannot be read and is not used", zap.Error(err))
@@ -386,8 +386,8 @@ func (w *worker) recall() {
 	}
 }
 
-// remember keeps what a later agent must know.
-func (w *worker) remember() {
+// saveRecord keeps what a later agent must know.
+func (w *worker) saveRecord() {
 	record := checkpoint.Record{Streaks: maps.Clone(w.memory.Streaks),
 		Hooked: slices.Sorted(maps.Keys(w.memory.Hooked))}
 	record.Ended = w.ended
@@ -402,8 +402,8 @@ func (w *worker) remember() {
 	w.saved = record
 }
 
-// leave takes the last traces of a Pod away.
-func (w *worker) leave(ctx context.Context) {
+// cleanUp removes what is left of a Pod.
+func (w *worker) cleanUp(ctx context.Context) {
 	if err := w.config.Steps.Forget(ctx, w.pod); err != nil {
 		w.log.Warn("removing the Pod's logs failed", zap.Error(err))
 	}

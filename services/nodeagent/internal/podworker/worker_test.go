@@ -455,7 +455,7 @@ func TestReadinessFailure(t *testing.T) {
 			w.mu.Lock()
 			w.probes[id] = probe.Result{Started: true, Ready: ready}
 			w.mu.Unlock()
-			w.pool.Tell("u1")
+			w.pool.Notify("u1")
 			w.after(time.Hour)
 			got := podview.Condition(w.get("u1"), corev1.PodReady)
 			if got == nil || (got.Status == corev1.ConditionTrue) != ready ||

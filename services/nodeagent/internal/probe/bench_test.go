@@ -12,7 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"keelson.dev/services/nodeagent/internal/action"
+	"keelson.dev/services/nodeagent/internal/handlers"
 )
 
 // BenchmarkHTTP reports what one HTTP diagnostic costs, its answering side included. 100 idle Pods with one probe each
@@ -22,7 +22,7 @@ func BenchmarkHTTP(b *testing.B) {
 	defer s.Close()
 	host, port, _ := net.SplitHostPort(s.Listener.Addr().String())
 	number, _ := strconv.Atoi(port)
-	c := &checker{client: action.NewClient(), dialer: action.Dialer()}
+	c := &checker{client: handlers.NewClient(), dialer: handlers.Dialer()}
 	probe := &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
 		Port: intstr.FromInt(number)}}}
 	before := cpu(b)

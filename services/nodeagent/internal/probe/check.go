@@ -16,12 +16,12 @@ import (
 	"google.golang.org/grpc/status"
 	corev1 "k8s.io/api/core/v1"
 
-	"keelson.dev/services/nodeagent/internal/action"
+	"keelson.dev/services/nodeagent/internal/handlers"
 )
 
 // checker runs single diagnostics.
 type checker struct {
-	executor action.Executor
+	executor handlers.Executor
 	client   *http.Client
 	dialer   *net.Dialer
 	version  string
@@ -63,11 +63,11 @@ func (c *checker) exec(ctx context.Context, target Target, probe *corev1.Probe) 
 
 // httpGet succeeds with a status code from 200 to 399.
 func (c *checker) httpGet(ctx context.Context, target Target, get *corev1.HTTPGetAction) (Outcome, string) {
-	request, err := action.Request(ctx, get, target.Container, target.IP, c.version)
+	request, err := handlers.Request(ctx, get, target.Container, target.IP, c.version)
 	if err != nil {
 		return Unknown, err.Error()
 	}
-	code, _, err := action.Do(c.client, request)
+	code, _, err := handlers.Do(c.client, request)
 	switch {
 	case err != nil:
 		return Failure, err.Error()
@@ -79,11 +79,11 @@ func (c *checker) httpGet(ctx context.Context, target Target, get *corev1.HTTPGe
 
 // tcpSocket succeeds when a connection can be opened, whatever becomes of it.
 func (c *checker) tcpSocket(ctx context.Context, target Target, socket *corev1.TCPSocketAction) (Outcome, string) {
-	port, err := action.Port(socket.Port, target.Container)
+	port, err := handlers.Port(socket.Port, target.Container)
 	if err != nil {
 		return Unknown, err.Error()
 	}
-	connection, err := c.dialer.DialContext(ctx, "tcp", action.Address(socket.Host, target.IP, port))
+	connection, err := c.dialer.DialContext(ctx, "tcp", handlers.Address(socket.Host, target.IP, port))
 	if err != nil {
 		return Failure, err.Error()
 	}
@@ -93,7 +93,7 @@ func (c *checker) tcpSocket(ctx context.Context, target Target, socket *corev1.T
 
 // grpc succeeds when the container's health service answers SERVING.
 func (c *checker) grpc(ctx context.Context, target Target, probe *corev1.Probe) (Outcome, string) {
-	address := action.Address("", target.IP, int(probe.GRPC.Port))
+	address := handlers.Address("", target.IP, int(probe.GRPC.Port))
 	connection, err := grpc.NewClient("passthrough:///"+address,
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithUserAgent("kube-probe/"+c.version),

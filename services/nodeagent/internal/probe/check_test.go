@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
-	"keelson.dev/services/nodeagent/internal/action"
+	"keelson.dev/services/nodeagent/internal/handlers"
 )
 
 func checkOn(t *testing.T, address string, handler func(port int) corev1.ProbeHandler) (Outcome, string) {
@@ -27,7 +27,7 @@ func checkOn(t *testing.T, address string, handler func(port int) corev1.ProbeHa
 		t.Fatal(err)
 	}
 	number, _ := strconv.Atoi(port)
-	c := &checker{client: action.NewClient(), dialer: action.Dialer(), version: "test"}
+	c := &checker{client: handlers.NewClient(), dialer: handlers.Dialer(), version: "test"}
 	container := &corev1.Container{Ports: []corev1.ContainerPort{{Name: "web", ContainerPort: int32(number)}}}
 	return c.check(context.Background(), Target{Container: container, IP: host},
 		&corev1.Probe{ProbeHandler: handler(number), TimeoutSeconds: 2})

@@ -12,7 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"keelson.dev/services/nodeagent/internal/action"
+	"keelson.dev/services/nodeagent/internal/handlers"
 )
 
 // Target is one running container instance that is to be probed. What it points to is never changed.
@@ -33,13 +33,13 @@ type Target struct {
 
 // Config is what a Prober needs.
 type Config struct {
-	Executor action.Executor
+	Executor handlers.Executor
 	// Changed is called, without any lock, when the Result of an instance of the Pod has changed. It must not block.
 	Changed func(pod types.UID)
 	// Failed is called, without any lock, for each diagnostic that fails or cannot be carried out: the message is that
 	// of a Warning event with reason Unhealthy about the container. It must not block.
 	Failed func(target Target, message string)
-	// Version is told to containers as kube-probe/<version>.
+	// Version is sent to containers as kube-probe/<version>.
 	Version string
 }
 
@@ -57,7 +57,7 @@ type Prober struct {
 func New(config Config) *Prober {
 	return &Prober{
 		config: config,
-		checker: &checker{executor: config.Executor, client: action.NewClient(), dialer: action.Dialer(),
+		checker: &checker{executor: config.Executor, client: handlers.NewClient(), dialer: handlers.Dialer(),
 			version: config.Version},
 		instances: map[string]*instance{},
 	}

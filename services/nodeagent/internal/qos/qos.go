@@ -1,4 +1,4 @@
-// Package qos tells the quality-of-service class of a Pod and what follows from it on the node. It is pure.
+// Package qos derives the quality-of-service class of a Pod and what follows from it on the node. It is pure.
 package qos
 
 import (
@@ -126,7 +126,7 @@ func podLimit(pod *corev1.Pod, name corev1.ResourceName) int64 {
 	return limit.Value()
 }
 
-// allLimited tells whether every container has a limit of its own.
+// allLimited reports whether every container has a limit of its own.
 func allLimited(pod *corev1.Pod, name corev1.ResourceName) bool {
 	for _, r := range requirementsOf(pod) {
 		if limit := r.Limits[name]; limit.IsZero() {

@@ -53,7 +53,7 @@ type Runtime interface {
 
 	// Version names the runtime.
 	Version(ctx context.Context) (Version, error)
-	// Status tells whether the runtime and its network can run Pods.
+	// Status reports whether the runtime and its network can run Pods.
 	Status(ctx context.Context) (Status, error)
 	// UpdatePodCIDR hands the node's Pod range to the runtime.
 	UpdatePodCIDR(ctx context.Context, cidr string) error
@@ -133,9 +133,9 @@ type Status struct {
 	NetworkProblem string
 	// CgroupDriver is "cgroupfs" or "systemd", empty if the runtime does not say.
 	CgroupDriver string
-	// UserNamespaces tells whether the default handler can run Pods in a user namespace.
+	// UserNamespaces reports whether the default handler can run Pods in a user namespace.
 	UserNamespaces bool
-	// RecursiveReadOnlyMounts tells whether the default handler can make mounts read-only recursively.
+	// RecursiveReadOnlyMounts reports whether the default handler can make mounts read-only recursively.
 	RecursiveReadOnlyMounts bool
 }
 
@@ -152,7 +152,7 @@ type ExecResult struct {
 	ExitCode int32
 }
 
-// maxOutput is how much of a command's output is told.
+// maxOutput is how much of a command's output is shown.
 const maxOutput = 10 << 10
 
 // Output is what the command wrote, cut at 10 KiB, for a message.

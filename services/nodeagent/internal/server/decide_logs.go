@@ -101,7 +101,7 @@ func parseStream(text string, only *containerlog.Stream) error {
 	return nil
 }
 
-// hasContainer tells whether the Pod's spec names the container.
+// hasContainer reports whether the Pod's spec names the container.
 func hasContainer(pod *corev1.Pod, name string) bool {
 	is := func(c corev1.Container) bool { return c.Name == name }
 	return slices.ContainsFunc(pod.Spec.Containers, is) || slices.ContainsFunc(pod.Spec.InitContainers, is) ||

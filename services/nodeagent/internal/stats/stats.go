@@ -35,7 +35,7 @@ type Config struct {
 	State func(ctx context.Context, podUID string) (observed.Pod, error)
 }
 
-// Collector makes summaries. It remembers one reading per subject to tell rates.
+// Collector makes summaries. It remembers one reading per subject to compute rates.
 type Collector struct {
 	config Config
 

@@ -196,7 +196,7 @@ func (c *computation) readiness(out *corev1.ContainerStatus, e lifecycle.Entry, 
 	}
 }
 
-// started is not told of ephemeral containers.
+// started is not reported of ephemeral containers.
 func started(e lifecycle.Entry, up bool) *bool {
 	if e.Kind == lifecycle.Ephemeral {
 		return nil

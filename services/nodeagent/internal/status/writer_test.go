@@ -113,7 +113,7 @@ func TestCoalesces(t *testing.T) {
 			t.Errorf("%d writes: %+v; want one, that it runs", len(a.written()), a.written())
 		}
 		if len(l.seen) != 1 {
-			t.Errorf("told of %d versions, want that of the write", len(l.seen))
+			t.Errorf("notified of %d versions, want that of the write", len(l.seen))
 		}
 	})
 }
@@ -156,7 +156,8 @@ func TestConflictFetchesTheNewer(t *testing.T) {
 		w.Publish(in.Pod, Compute(in), false)
 		pause(time.Second)
 		if len(a.written()) != 0 || len(l.seen) != 1 || l.seen[0] != a.live {
-			t.Errorf("%d writes, told of %v; want the newer version told and nothing written over it", len(a.written()),
+			t.Errorf("%d writes, notified of %v; want the newer version notified and nothing written over it",
+				len(a.written()),
 				l.seen)
 		}
 	})

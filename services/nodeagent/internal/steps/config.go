@@ -70,7 +70,7 @@ func (s *Steps) Container(ctx context.Context, in ContainerInput) (*cri.Containe
 	return containerconfig.Container(containerconfig.ContainerInput{
 		Node: s.Node, Pod: in.Pod, Container: spec, Attempt: in.Attempt,
 		ImageRef: in.Image.ID, Image: containerconfig.ImageUser{UID: in.Image.UID, Name: in.Image.User},
-		Env: env, Mounts: mounts, HostsFile: files.hosts, TerminationLog: files.lastWords,
+		Env: env, Mounts: mounts, HostsFile: files.hosts, TerminationLog: files.terminationLog,
 		UserNamespace: own, TargetContainerID: in.TargetID,
 	})
 }
@@ -93,7 +93,7 @@ func (s *Steps) environment(ctx context.Context, in ContainerInput) (podenv.Resu
 	return result, nil
 }
 
-type containerFiles struct{ hosts, lastWords string }
+type containerFiles struct{ hosts, terminationLog string }
 
 // files makes the files of one instance on the host.
 func (s *Steps) files(in ContainerInput) (containerFiles, error) {
@@ -108,9 +108,9 @@ func (s *Steps) files(in ContainerInput) (containerFiles, error) {
 	if err != nil {
 		return containerFiles{}, err
 	}
-	lastWords, err := s.Files.MakeTerminationLog(in.Pod.UID, in.Entry.Spec.Name, in.Attempt)
+	terminationLog, err := s.Files.MakeTerminationLog(in.Pod.UID, in.Entry.Spec.Name, in.Attempt)
 	if err != nil {
 		return containerFiles{}, fmt.Errorf("container %s: %w", in.Entry.Spec.Name, err)
 	}
-	return containerFiles{hosts: hosts, lastWords: lastWords}, nil
+	return containerFiles{hosts: hosts, terminationLog: terminationLog}, nil
 }

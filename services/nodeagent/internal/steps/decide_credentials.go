@@ -58,7 +58,7 @@ func (e dockerEntry) auth() *cri.AuthConfig {
 // dockerHub is how docker configurations name the registry docker.io.
 const dockerHub = "index.docker.io"
 
-// matches tells whether a configuration's entry, HOST or HOST/PATH with or without a scheme, is about the image.
+// matches reports whether a configuration's entry, HOST or HOST/PATH with or without a scheme, is about the image.
 func matches(entry string, ref reference.Named) bool {
 	entry = strings.TrimPrefix(strings.TrimPrefix(entry, "https://"), "http://")
 	host, path, _ := strings.Cut(strings.TrimSuffix(entry, "/"), "/")

@@ -27,7 +27,7 @@ func ImageReason(err error) string {
 	return podstate.ErrImagePull
 }
 
-// pulls tells whether an image must be fetched, given the pull policy and whether the node has it.
+// pulls reports whether an image must be fetched, given the pull policy and whether the node has it.
 func pulls(policy corev1.PullPolicy, image string, present bool) bool {
 	if policy == "" {
 		policy = defaultPolicy(image)

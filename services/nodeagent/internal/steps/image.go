@@ -98,7 +98,7 @@ func (s *Steps) pulled(ctx context.Context, pod *corev1.Pod, e lifecycle.Entry, 
 }
 
 // credentials returns what the Pod's imagePullSecrets say about the image's registry. Secrets that cannot be had or
-// read are told of and left out: the image may be public.
+// read are reported and left out: the image may be public.
 func (s *Steps) credentials(ctx context.Context, pod *corev1.Pod, ref reference.Named) []*cri.AuthConfig {
 	var out []*cri.AuthConfig
 	for _, name := range pod.Spec.ImagePullSecrets {

@@ -14,10 +14,10 @@ import (
 	"keelson.dev/services/nodeagent/internal/runtime/fake"
 )
 
-// told keeps what was recorded: "path reason: message".
-type told []string
+// recorded keeps what was recorded: "path reason: message".
+type recorded []string
 
-func (t *told) Record(_ *corev1.Pod, path string, e events.Event) {
+func (t *recorded) Record(_ *corev1.Pod, path string, e events.Event) {
 	*t = append(*t, path+" "+e.Reason+": "+e.Message)
 }
 
@@ -54,13 +54,13 @@ func TestImageEvents(t *testing.T) {
 				}
 				pod := &corev1.Pod{Spec: corev1.PodSpec{InitContainers: []corev1.Container{
 					{Name: "init-myservice", Image: "busybox:1.28", ImagePullPolicy: r.policy}}}}
-				var got told
+				var got recorded
 				_, err := New(Config{Images: images, Events: &got}).Image(t.Context(), pod, lifecycle.Entries(pod)[0],
 					nil)
 				if fails := r.err != nil || r.policy == corev1.PullNever; fails != (err != nil) {
 					t.Errorf("error %v, want one: %v", err, fails)
 				}
-				want := make(told, 0, len(r.want))
+				want := make(recorded, 0, len(r.want))
 				for _, line := range r.want {
 					want = append(want, "spec.initContainers{init-myservice} "+line)
 				}

@@ -22,8 +22,8 @@ const (
 	fallbackTime  = 5 * time.Second
 )
 
-// Message returns the last words of an instance: its termination message, or the end of its log if the container asks
-// for that, failed and left none. What cannot be read is no message.
+// Message returns the message of an instance that has ended: its termination log, or the end of its log if the
+// container asks for that, failed and left none. What cannot be read is no message.
 func (s *Steps) Message(pod *corev1.Pod, e lifecycle.Entry, c *observed.Container) string {
 	limit := podfiles.MaxTerminationMessage(len(lifecycle.Entries(pod)))
 	message, err := s.Files.ReadTerminationMessage(c.Annotations[runtime.AnnotationTerminationMessagePath], limit)

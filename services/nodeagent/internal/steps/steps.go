@@ -1,6 +1,6 @@
 // Package steps carries out what a Pod needs on the node besides its containers, one file per concern: directories,
 // cgroup and volumes (prepare.go), images (image.go), the configurations that are handed to the runtime (config.go),
-// and the last words of containers (message.go). Each step may be repeated at any time, after a crash too.
+// and the termination messages of containers (message.go). Each step may be repeated at any time, after a crash too.
 package steps
 
 import (

@@ -20,7 +20,7 @@ type MountRequest struct {
 	// Volumes is the result of SetUp, Env that of podenv.Resolve.
 	Volumes Volumes
 	Env     podenv.Result
-	// RecursiveReadOnly tells whether the runtime can make mounts read-only recursively.
+	// RecursiveReadOnly reports whether the runtime can make mounts read-only recursively.
 	RecursiveReadOnly bool
 }
 
@@ -90,7 +90,7 @@ func propagation(mode *corev1.MountPropagationMode) cri.MountPropagation {
 	return cri.MountPropagation_PROPAGATION_PRIVATE
 }
 
-// recursive tells whether mounts inside the mount become read-only too.
+// recursive reports whether mounts inside the mount become read-only too.
 func recursive(spec *corev1.VolumeMount, able bool) (bool, error) {
 	mode := ptr.Deref(spec.RecursiveReadOnly, corev1.RecursiveReadOnlyDisabled)
 	if !spec.ReadOnly || mode == corev1.RecursiveReadOnlyDisabled {

@@ -26,7 +26,7 @@ type Mounter interface {
 	HugePages(target string, pageSize, size int64, mode uint32, gid int64) error
 	// Bind shows what source has open at target, which is of the same sort (folder or not).
 	Bind(source *os.File, target string) error
-	// IsMount tells whether something is mounted right at target; false if there is no target.
+	// IsMount reports whether something is mounted right at target; false if there is no target.
 	IsMount(target string) (bool, error)
 	// Unmount takes one mount away. A target that is no mount point is no error.
 	Unmount(target string) error
@@ -71,7 +71,7 @@ type Result struct {
 type Kind interface {
 	// Name is the name of the type's field in a volume, for example emptyDir.
 	Name() string
-	// Handles tells whether the volume is of this type.
+	// Handles reports whether the volume is of this type.
 	Handles(*corev1.Volume) bool
 	// SetUp makes the volume or brings it up to date. It is idempotent and never touches what a container has written.
 	SetUp(ctx context.Context, request Request) (Result, error)

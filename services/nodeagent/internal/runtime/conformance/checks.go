@@ -139,7 +139,7 @@ func events(t *testing.T, s *suite) {
 	ended := make(chan error, 1)
 	go func() { ended <- s.r.Watch(ctx, func(e runtime.Event) { seen <- e }) }()
 	s.runSandbox(t)
-	// The stream may begin late, so containers are made until one is told of.
+	// The stream may begin late, so containers are made until there is an event about one.
 	for i := 0; s.ctx.Err() == nil; i++ {
 		s.start(t, s.create(t, fmt.Sprintf("main%d", i), s.Sleep))
 		select {
@@ -174,7 +174,7 @@ func execGone(t *testing.T, s *suite) {
 // can be removed and that nothing of them is left.
 func interruptedStarts(t *testing.T, s *suite) {
 	s.runSandbox(t)
-	const starts, apart = 15, 4 * time.Millisecond
+	const starts, apart = 8, 8 * time.Millisecond
 	for i := range starts {
 		id := s.create(t, fmt.Sprintf("main%d", i), s.Sleep)
 		ctx, cancel := context.WithTimeout(s.ctx, time.Duration(i+1)*apart)

@@ -40,8 +40,8 @@ type File struct {
 // Files are the files of a folder by their relative path.
 type Files map[string]File
 
-// Write makes dir hold exactly these files, and tells whether it changed anything that can be read. A group of at least
-// 0 owns the files and may read them. dir must exist; nobody else may write to it.
+// Write makes dir hold exactly these files, and reports whether it changed anything that can be read. A group of at
+// least 0 owns the files and may read them. dir must exist; nobody else may write to it.
 func Write(dir string, files Files, group int64) (changed bool, err error) {
 	files = files.inShortForm().forGroup(group)
 	if err := files.check(); err != nil {

@@ -94,7 +94,7 @@ func (f Files) topLevel() map[string]bool {
 	return names
 }
 
-// sameAs tells whether a folder holds exactly these files with their modes and owners.
+// sameAs reports whether a folder holds exactly these files with their modes and owners.
 func (f Files) sameAs(dir string) bool {
 	found := 0
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {

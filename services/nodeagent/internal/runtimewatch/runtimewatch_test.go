@@ -1,4 +1,4 @@
-package observe
+package runtimewatch
 
 import (
 	"context"
@@ -118,7 +118,7 @@ func TestRelistWakes(t *testing.T) {
 		<-time.After(relistEvery + time.Millisecond)
 		synctest.Wait()
 		if !slices.Contains(w.wokenSince(), "known") {
-			t.Error("a change that no event told of woke nobody")
+			t.Error("a change without an event woke nobody")
 		}
 	})
 }

@@ -1,7 +1,7 @@
-// Package observe watches the container runtime and wakes the workers of the Pods that changed: by the runtime's event
-// stream, and by listing everything from time to time, because events may be lost. It also finds what no worker knows:
-// containers, cgroups and folders of Pods that the API has forgotten.
-package observe
+// Package runtimewatch watches the container runtime and wakes the workers of the Pods that changed: by the runtime's
+// event stream, and by listing everything from time to time, because events may be lost. It also finds what no worker
+// knows: containers, cgroups and folders of Pods that the API has forgotten.
+package runtimewatch
 
 import (
 	"context"
@@ -23,17 +23,17 @@ const (
 	relistBlindly = time.Second
 )
 
-// Workers is who is told.
+// Workers is notified of changes.
 type Workers interface {
 	// Wake returns false if no worker knows the Pod.
 	Wake(uid types.UID) bool
-	// Knows tells whether the Pod has a worker or was deleted just now.
+	// Knows reports whether the Pod has a worker or was deleted just now.
 	Knows(uid types.UID) bool
 	// Adopt brings a Pod down that only the node knows.
 	Adopt(uid types.UID, namespace, name string)
 }
 
-// Config is what an Observer works with.
+// Config is what an Watcher works with.
 type Config struct {
 	Runtime runtime.Pods
 	Workers Workers
@@ -44,8 +44,8 @@ type Config struct {
 	Leftovers func() ([]types.UID, error)
 }
 
-// Observer watches one runtime.
-type Observer struct {
+// Watcher watches one runtime.
+type Watcher struct {
 	Config
 	// streaming says that events come.
 	streaming atomic.Bool
@@ -54,30 +54,30 @@ type Observer struct {
 	prints map[types.UID]string
 }
 
-// New returns an Observer that does nothing yet.
-func New(config Config) *Observer {
-	return &Observer{Config: config, prints: map[types.UID]string{}}
+// New returns an Watcher that does nothing yet.
+func New(config Config) *Watcher {
+	return &Watcher{Config: config, prints: map[types.UID]string{}}
 }
 
 // Run observes until ctx ends. Call it when the workers know all Pods that the API has: what they do not know then is
 // taken for forgotten.
-func (o *Observer) Run(ctx context.Context) {
-	go o.stream(ctx)
-	o.sweep()
+func (w *Watcher) Run(ctx context.Context) {
+	go w.stream(ctx)
+	w.sweep()
 	for answers := false; ; {
-		err := o.relist(ctx)
+		err := w.relist(ctx)
 		if ctx.Err() != nil {
 			return
 		}
 		if err != nil {
-			o.Log.Warn("listing the runtime's Pods failed, trying again", zap.Error(err))
+			w.Log.Warn("listing the runtime's Pods failed, trying again", zap.Error(err))
 		}
 		if answered := err == nil; answered != answers {
 			answers = answered
-			o.Changed()
+			w.Changed()
 		}
 		pause := relistEvery
-		if !o.streaming.Load() {
+		if !w.streaming.Load() {
 			pause = relistBlindly
 		}
 		select {
@@ -88,12 +88,12 @@ func (o *Observer) Run(ctx context.Context) {
 	}
 }
 
-// Listed tells whether everything was listed at least once, so that all forgotten Pods were found.
-func (o *Observer) Listed() bool { return o.listed.Load() != 0 }
+// Listed reports whether everything was listed at least once, so that all forgotten Pods were found.
+func (w *Watcher) Listed() bool { return w.listed.Load() != 0 }
 
 // Healthy says what is wrong if the runtime has not answered for a while.
-func (o *Observer) Healthy() error {
-	if at := o.listed.Load(); at != 0 && time.Since(time.Unix(0, at)) > 3*time.Minute {
+func (w *Watcher) Healthy() error {
+	if at := w.listed.Load(); at != 0 && time.Since(time.Unix(0, at)) > 3*time.Minute {
 		return fmt.Errorf("the container runtime has not answered since %s",
 			time.Unix(0, at).UTC().Format(time.RFC3339))
 	}
@@ -101,16 +101,16 @@ func (o *Observer) Healthy() error {
 }
 
 // stream passes events on and opens the stream again whenever it breaks.
-func (o *Observer) stream(ctx context.Context) {
+func (w *Watcher) stream(ctx context.Context) {
 	for ctx.Err() == nil {
 		began := time.Now()
-		o.streaming.Store(true)
-		err := o.Runtime.Watch(ctx, func(e runtime.Event) { o.Workers.Wake(types.UID(e.PodUID)) })
-		o.streaming.Store(false)
+		w.streaming.Store(true)
+		err := w.Runtime.Watch(ctx, func(e runtime.Event) { w.Workers.Wake(types.UID(e.PodUID)) })
+		w.streaming.Store(false)
 		if ctx.Err() != nil {
 			return
 		}
-		o.Log.Warn("the runtime's event stream ended, listing every second until it is back", zap.Error(err))
+		w.Log.Warn("the runtime's event stream ended, listing every second until it is back", zap.Error(err))
 		select {
 		case <-ctx.Done():
 		case <-time.After(max(0, time.Second-time.Since(began))):
@@ -119,8 +119,8 @@ func (o *Observer) stream(ctx context.Context) {
 }
 
 // relist compares everything with the last time and wakes the workers of Pods that differ.
-func (o *Observer) relist(ctx context.Context) error {
-	pods, err := o.Runtime.ListPods(ctx)
+func (w *Watcher) relist(ctx context.Context) error {
+	pods, err := w.Runtime.ListPods(ctx)
 	if err != nil {
 		return err
 	}
@@ -128,33 +128,33 @@ func (o *Observer) relist(ctx context.Context) error {
 	for i := range pods {
 		uid := types.UID(pods[i].UID)
 		prints[uid] = fingerprint(&pods[i])
-		if !o.Workers.Knows(uid) {
-			o.Log.Info("the API has no such Pod, ending it", zap.String("namespace", pods[i].Namespace),
+		if !w.Workers.Knows(uid) {
+			w.Log.Info("the API has no such Pod, ending it", zap.String("namespace", pods[i].Namespace),
 				zap.String("pod", pods[i].Name), zap.String("uid", pods[i].UID))
-			o.Workers.Adopt(uid, pods[i].Namespace, pods[i].Name)
-		} else if prints[uid] != o.prints[uid] {
-			o.Workers.Wake(uid)
+			w.Workers.Adopt(uid, pods[i].Namespace, pods[i].Name)
+		} else if prints[uid] != w.prints[uid] {
+			w.Workers.Wake(uid)
 		}
 	}
-	for uid := range o.prints {
+	for uid := range w.prints {
 		if _, there := prints[uid]; !there {
-			o.Workers.Wake(uid)
+			w.Workers.Wake(uid)
 		}
 	}
-	o.prints = prints
-	o.listed.Store(time.Now().UnixNano())
+	w.prints = prints
+	w.listed.Store(time.Now().UnixNano())
 	return nil
 }
 
 // sweep finds, once at the start, Pods that have left something else than containers.
-func (o *Observer) sweep() {
-	uids, err := o.Leftovers()
+func (w *Watcher) sweep() {
+	uids, err := w.Leftovers()
 	if err != nil {
-		o.Log.Warn("looking for what earlier Pods have left failed", zap.Error(err))
+		w.Log.Warn("looking for what earlier Pods have left failed", zap.Error(err))
 	}
 	for _, uid := range uids {
-		if !o.Workers.Knows(uid) {
-			o.Workers.Adopt(uid, "", "")
+		if !w.Workers.Knows(uid) {
+			w.Workers.Adopt(uid, "", "")
 		}
 	}
 }

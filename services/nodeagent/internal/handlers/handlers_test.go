@@ -1,4 +1,4 @@
-package action
+package handlers
 
 import (
 	"net/http"

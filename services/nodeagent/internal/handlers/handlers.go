@@ -1,6 +1,6 @@
-// Package action carries out what probes and lifecycle hooks have in common: finding a container's port, and sending an
-// HTTP request to it straight from the node.
-package action
+// Package handlers carries out what probes and lifecycle hooks have in common: finding a container's port, and sending
+// an HTTP request to it straight from the node.
+package handlers
 
 import (
 	"context"
