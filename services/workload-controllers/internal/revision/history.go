@@ -76,8 +76,8 @@ func Previous(sets []*appsv1.ReplicaSet) int64 {
 		switch number := Of(set); {
 		case number > highest:
 			highest, second = number, highest
-		case number > second && number < highest:
-			second = number
+		case number < highest:
+			second = max(second, number)
 		}
 	}
 	return second

@@ -3,6 +3,7 @@ package revision
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -44,7 +45,9 @@ func TestHighestAndPrevious(t *testing.T) {
 		{"DEP-089 the second highest, wherever it stands", []string{"3", "1", "2"}, 3, 2},
 		{"DEP-090 numbers need not follow each other", []string{"1", "3", "4"}, 4, 3},
 		{"what is no number counts as none", []string{"", "x", "2"}, 2, 0},
+		{"DEP-089 in falling order", []string{"3", "2", "1"}, 3, 2},
 		{"equal numbers count once", []string{"2", "2", "1"}, 2, 1},
+		{"wherever they stand", []string{"2", "1", "2"}, 2, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var sets []*appsv1.ReplicaSet
@@ -116,8 +119,33 @@ func TestHistoryIsBounded(t *testing.T) {
 		annotations = Annotations(nil, annotations, number)
 	}
 	history := annotations[HistoryAnnotation]
-	if len(history) > maxHistoryBytes || !strings.HasSuffix(history, ",997,998") || strings.HasPrefix(history, ",") {
+	if len(history) > 2000 || !strings.HasSuffix(history, ",997,998") || strings.HasPrefix(history, ",") {
 		t.Errorf("%d bytes, ends with %q", len(history), history[len(history)-20:])
+	}
+}
+
+// The oldest number gives way to the byte beyond the bound and not before.
+func TestTheBoundOfTheHistory(t *testing.T) {
+	history := "1" + strings.Repeat(",1000000", 249) // 1993 bytes
+	for next, want := range map[string]string{
+		"123456":  history + ",123456",                            // 2000 bytes
+		"1234567": strings.TrimPrefix(history, "1,") + ",1234567", // 2001 bytes with the oldest
+	} {
+		got := Annotations(nil, map[string]string{Annotation: next, HistoryAnnotation: history}, 9)[HistoryAnnotation]
+		if got != want {
+			t.Errorf("%d bytes from %.10q on, want %d bytes from %.10q on", len(got), got, len(want), want)
+		}
+	}
+}
+
+func TestByAge(t *testing.T) {
+	old, young, twin := set("b", "web:1", time.Hour, "1"), set("a", "web:1", time.Minute, "1"),
+		set("c", "web:1", time.Hour, "1")
+	sets := []*appsv1.ReplicaSet{young, twin, old}
+	slices.SortFunc(sets, ByAge)
+	if sets[0] != old || sets[1] != twin || sets[2] != young {
+		t.Errorf("order %s, %s, %s; want the oldest first, names between equals", sets[0].Name, sets[1].Name,
+			sets[2].Name)
 	}
 }
 

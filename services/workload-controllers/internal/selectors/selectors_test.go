@@ -122,3 +122,16 @@ func TestWithoutGenerations(t *testing.T) {
 		t.Errorf("%v match by a selector that cannot be read", got)
 	}
 }
+
+// A change of an object that is not known takes nothing away.
+func TestRemovingAnUnknownObject(t *testing.T) {
+	index := New()
+	web := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", Generation: 1}}
+	index.Put(web, &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}})
+	for _, other := range []metav1.ObjectMeta{{Namespace: "other", Name: "web"}, {Namespace: "ns", Name: "other"}} {
+		index.Remove(&other)
+	}
+	if got := index.Matching("ns", labels.Set{"app": "web"}); !slices.Equal(got, []string{"web"}) {
+		t.Errorf("%v match", got)
+	}
+}

@@ -1,7 +1,10 @@
 package namespace
 
 import (
+	"fmt"
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -123,6 +126,63 @@ func TestConditionsAreWrittenOnlyWhenTheyChange(t *testing.T) {
 	for i := range moved {
 		if !moved[i].LastTransitionTime.Equal(&first.Conditions[i].LastTransitionTime) {
 			t.Errorf("%s: the transition time moved without a transition", moved[i].Type)
+		}
+	}
+}
+
+// A namespace is looked at more and more rarely, between 200 ms and 10 s.
+func TestLookAgain(t *testing.T) {
+	for waiting, want := range map[time.Duration]time.Duration{
+		-time.Second:           200 * time.Millisecond, // clocks differ
+		0:                      200 * time.Millisecond,
+		800 * time.Millisecond: 200 * time.Millisecond,
+		804 * time.Millisecond: 201 * time.Millisecond,
+		39 * time.Second:       9750 * time.Millisecond,
+		40 * time.Second:       10 * time.Second,
+		44 * time.Second:       10 * time.Second,
+		24 * time.Hour:         10 * time.Second,
+	} {
+		in := Input{Namespace: deleted(waiting), Remaining: []Content{{Resource: "pods", Count: 1}}, Now: now}
+		if got := Decide(in).LookAgain; got != want {
+			t.Errorf("after %s again in %s, want %s", waiting, got, want)
+		}
+	}
+}
+
+// All four conditions are told, in a fixed order, those that hold and those that do not; others' are left alone.
+func TestAllConditionsAreTold(t *testing.T) {
+	foreign := corev1.NamespaceCondition{Type: "example.com/Checked", Status: corev1.ConditionTrue}
+	bad := Input{Namespace: deleted(0, foreign), Undiscovered: []string{"a/v1"}, Failures: []string{"x"}, Now: now,
+		Remaining: []Content{{Resource: "pods", Count: 1, Finalizers: map[string]int{"b": 2, "a": 1}},
+			{Resource: "configmaps", Count: 3, Finalizers: map[string]int{"a": 4}}}}
+	worse := Input{Namespace: deleted(0, foreign), Undiscovered: []string{"a/v1"}, Now: now}
+	for _, c := range []struct {
+		in   Input
+		want []string
+	}{
+		{bad, []string{"example.com/Checked=True :",
+			"NamespaceDeletionDiscoveryFailure=True DiscoveryFailed: Discovery failed for some groups: a/v1",
+			"NamespaceDeletionContentFailure=True ContentDeletionFailed: Failed to delete all resource types, 1 " +
+				"remaining: x",
+			"NamespaceContentRemaining=True SomeResourcesRemain: Some resources are remaining: configmaps has 3 " +
+				"resource instances, pods has 1 resource instances",
+			"NamespaceFinalizersRemaining=True SomeFinalizersRemain: Some content in the namespace has finalizers " +
+				"remaining: a in 5 resource instances, b in 2 resource instances"}},
+		{worse, []string{"example.com/Checked=True :",
+			"NamespaceDeletionDiscoveryFailure=True DiscoveryFailed: Discovery failed for some groups: a/v1",
+			"NamespaceDeletionContentFailure=False ContentDeleted: All content successfully deleted, may be waiting " +
+				"on finalization",
+			"NamespaceContentRemaining=False ContentRemoved: All content successfully removed",
+			"NamespaceFinalizersRemaining=False ContentHasNoFinalizers: All content-preserving finalizers finished"}},
+	} {
+		var got []string
+		for _, condition := range Decide(c.in).Conditions {
+			got = append(got, fmt.Sprintf("%s=%s %s: %s", condition.Type, condition.Status, condition.Reason,
+				condition.Message))
+		}
+		got[0] = strings.TrimSpace(got[0])
+		if !slices.Equal(got, c.want) {
+			t.Errorf("got  %q\nwant %q", got, c.want)
 		}
 	}
 }

@@ -158,8 +158,9 @@ func TestWhichAreMarkedAsSized(t *testing.T) {
 			d := newDeployment(c.replicas, strategy(c.surge, c.unavailable), atRevision(2))
 			got := map[string]string{}
 			for _, update := range run(t, d, c.sets(d)...).Updates {
-				got[update.To.Spec.Template.Spec.Containers[0].Image] = update.To.Annotations[revision.DesiredAnnotation] +
-					" " + update.To.Annotations[revision.MaxAnnotation]
+				to := update.To
+				got[to.Spec.Template.Spec.Containers[0].Image] = to.Annotations[revision.DesiredAnnotation] + " " +
+					to.Annotations[revision.MaxAnnotation]
 			}
 			if !maps.Equal(got, c.want) {
 				t.Errorf("marked %v, want %v", got, c.want)
