@@ -37,28 +37,38 @@ func (k Kind[C, T]) Find(list []C, kind T) *C {
 }
 
 // Set returns the list with the condition as the only one of its type, at its old place or else at the end, and whether
-// it says anything new. The condition's transition time is not read: it follows from what the list had.
+// it says anything new. Its times are those of Follow.
 func (k Kind[C, T]) Set(list []C, next C, now time.Time) (set []C, changed bool) {
-	to, stamp := k(&next), metav1.NewTime(now)
-	at := k.index(list, to.Type)
+	next, changed = k.Follow(list, next, now)
+	kind := k(&next).Type
+	at := k.index(list, kind)
 	if at < 0 {
-		*to.LastTransitionTime = stamp
-		if to.LastUpdateTime != nil {
-			*to.LastUpdateTime = stamp
-		}
 		return append(slices.Clip(list), next), true
 	}
-	changed = to.follow(k(&list[at]), stamp)
 	set = make([]C, 0, len(list))
 	for i := range list {
 		switch {
 		case i == at:
 			set = append(set, next)
-		case k(&list[i]).Type != to.Type:
+		case k(&list[i]).Type != kind:
 			set = append(set, list[i])
 		}
 	}
 	return set, changed || len(set) < len(list)
+}
+
+// Follow returns the condition with the times that it has after the one of its type in the list, and whether it says
+// anything new. The condition's transition time is not read: it follows from what the list had.
+func (k Kind[C, T]) Follow(list []C, next C, now time.Time) (followed C, changed bool) {
+	to, stamp := k(&next), metav1.NewTime(now)
+	if last := k.Find(list, to.Type); last != nil {
+		return next, to.follow(k(last), stamp)
+	}
+	*to.LastTransitionTime = stamp
+	if to.LastUpdateTime != nil {
+		*to.LastUpdateTime = stamp
+	}
+	return next, true
 }
 
 // follow gives a condition the times that follow from the last one of its type, and says whether it says anything new.

@@ -71,7 +71,7 @@ func TestTimes(t *testing.T) {
 	})
 }
 
-// What only some kinds of condition have.
+// POD-114, POD-116: what only some kinds of condition have.
 func TestPodCondition(t *testing.T) {
 	had := corev1.PodCondition{Type: corev1.PodReady, Status: "True", LastProbeTime: at(1), LastTransitionTime: at(2),
 		ObservedGeneration: 4}
@@ -100,6 +100,15 @@ func TestKinds(t *testing.T) {
 	set := appsv1.ReplicaSetCondition{Type: "A", Status: "True", Reason: "R", Message: "M"}
 	if got, changed := ReplicaSet.Set(nil, set, start); !changed || got[0].LastTransitionTime != at(0) {
 		t.Errorf("of a ReplicaSet: %+v", got)
+	}
+	node := corev1.NodeCondition{Type: "A", Status: "True", Reason: "R", Message: "M", LastHeartbeatTime: at(9)}
+	if got, changed := Node.Set(nil, node, start); !changed || got[0].LastTransitionTime != at(0) ||
+		got[0].LastHeartbeatTime != at(9) {
+		t.Errorf("of a Node: %+v", got)
+	}
+	if Node(&node) != (Fields[corev1.NodeConditionType]{Type: "A", Status: "True", Reason: "R", Message: "M",
+		LastTransitionTime: &node.LastTransitionTime}) {
+		t.Errorf("of a Node: %+v", Node(&node))
 	}
 	if Namespace(&namespace) != (Fields[corev1.NamespaceConditionType]{Type: "A", Status: "True", Reason: "R",
 		Message: "M", LastTransitionTime: &namespace.LastTransitionTime}) {

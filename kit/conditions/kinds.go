@@ -24,6 +24,15 @@ var Namespace Kind[corev1.NamespaceCondition, corev1.NamespaceConditionType] = f
 	}
 }
 
+// Node keeps the conditions of Nodes. Whoever sets one says when it was last looked at: LastHeartbeatTime is no news.
+var Node Kind[corev1.NodeCondition, corev1.NodeConditionType] = func(
+	c *corev1.NodeCondition) Fields[corev1.NodeConditionType] {
+	return Fields[corev1.NodeConditionType]{
+		Type: c.Type, Status: string(c.Status), Reason: c.Reason, Message: c.Message,
+		LastTransitionTime: &c.LastTransitionTime,
+	}
+}
+
 // Deployment keeps the conditions of Deployments.
 var Deployment Kind[appsv1.DeploymentCondition, appsv1.DeploymentConditionType] = func(
 	c *appsv1.DeploymentCondition) Fields[appsv1.DeploymentConditionType] {

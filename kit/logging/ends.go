@@ -4,6 +4,8 @@ import (
 	"errors"
 	"log"
 	"net"
+	"net/http"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -46,7 +48,7 @@ func (c normalEnds) Check(entry zapcore.Entry, checked *zapcore.CheckedEntry) *z
 
 // Write implements zapcore.Core.
 func (c normalEnds) Write(entry zapcore.Entry, fields []zapcore.Field) error {
-	if isNormalEnd(fields) {
+	if isNormalEnd(entry.Message, fields) {
 		if entry.Level = zapcore.DebugLevel; !c.Enabled(entry.Level) {
 			return nil
 		}
@@ -54,27 +56,34 @@ func (c normalEnds) Write(entry zapcore.Entry, fields []zapcore.Field) error {
 	return c.Core.Write(entry, fields)
 }
 
-// socketEnds are how the WebSocket libraries word that the other side has ended the session, said that it leaves, left
-// without a word, or did so before the session began.
-var socketEnds = []string{"websocket: close 1000 ", "websocket: close 1001 ", "websocket: close 1006 ",
-	"websocket server finished before becoming ready"}
+// worded are the ends that libraries tell by their words alone: the other side of a WebSocket has ended the session,
+// said that it leaves, left without a word, or did so before the session began; and a request's handler still wrote
+// when its client had left or its time was over, of which the client and the metrics tell.
+var worded = []string{"websocket: close 1000 ", "websocket: close 1001 ", "websocket: close 1006 ",
+	"websocket: close sent", "websocket server finished before becoming ready", http.ErrHandlerTimeout.Error()}
 
-func isNormalEnd(fields []zapcore.Field) bool {
+// afterRequest is what the API machinery logs of a handler that ended after its request had; its panic, if there was
+// one, is the field result.
+const afterRequest = "Post-timeout activity"
+
+func isNormalEnd(message string, fields []zapcore.Field) bool {
 	for _, field := range fields {
-		err, ok := field.Interface.(error)
-		if !ok {
-			continue
+		if message == afterRequest && field.Key == "result" {
+			return field.Type == zapcore.ReflectType && field.Interface == nil
 		}
-		if errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) {
+		if err, ok := field.Interface.(error); ok && tellsOfEnd(err) {
 			return true
-		}
-		for _, end := range socketEnds {
-			if strings.Contains(err.Error(), end) {
-				return true
-			}
 		}
 	}
 	return false
+}
+
+func tellsOfEnd(err error) bool {
+	if errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) {
+		return true
+	}
+	text := err.Error()
+	return slices.ContainsFunc(worded, func(end string) bool { return strings.Contains(text, end) })
 }
 
 // lines logs each line of the standard library's log, which knows no levels and no errors but their text.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log"
 	"net"
+	"net/http"
 	"os"
 	"syscall"
 	"testing"
@@ -34,6 +35,8 @@ func TestRoute(t *testing.T) {
 			zapcore.DebugLevel},
 		{errors.New("unable to upgrade websocket connection: websocket server finished before becoming ready"),
 			zapcore.DebugLevel},
+		{errors.New("websocket: close sent"), zapcore.DebugLevel},
+		{errors.New("apiserver was unable to write a response: " + http.ErrHandlerTimeout.Error()), zapcore.DebugLevel},
 		{errors.New("websocket: close 1011 (internal server error)"), zapcore.ErrorLevel},
 		{errors.New("disk full"), zapcore.ErrorLevel},
 		{nil, zapcore.ErrorLevel},
@@ -41,6 +44,15 @@ func TestRoute(t *testing.T) {
 		klog.Background().Error(row.err, "stream")
 		if got := lines.TakeAll(); len(got) != 1 || got[0].Level != row.want || got[0].Message != "stream" {
 			t.Errorf("%v: %v, want one line at level %s", row.err, got, row.want)
+		}
+	}
+	for _, row := range []struct {
+		result any
+		want   zapcore.Level
+	}{{nil, zapcore.DebugLevel}, {"runtime error", zapcore.ErrorLevel}, {errors.New("panic"), zapcore.ErrorLevel}} {
+		klog.Background().Error(nil, "Post-timeout activity", "path", "/api", "result", row.result)
+		if got := lines.TakeAll(); len(got) != 1 || got[0].Level != row.want {
+			t.Errorf("a handler with the result %v: %v, want level %s", row.result, got, row.want)
 		}
 	}
 	quiet, lines := observer.New(zapcore.InfoLevel)

@@ -10,6 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"keelson.dev/kit/conditions"
 )
 
 // Facts are what the node knows about itself when it starts.
@@ -91,8 +93,10 @@ func statusOf(f Facts, h Health, old *corev1.NodeStatus, now time.Time) corev1.N
 	out.DaemonEndpoints.KubeletEndpoint.Port = f.Port
 	out.Images = h.Images
 	out.Addresses = f.addresses(old.Addresses)
+	seen := now.Truncate(time.Second)
 	for _, condition := range h.conditions() {
-		out.Conditions = set(out.Conditions, condition, metav1.NewTime(now.Truncate(time.Second)))
+		condition.LastHeartbeatTime = metav1.NewTime(seen)
+		out.Conditions, _ = conditions.Node.Set(out.Conditions, condition, seen)
 	}
 	return out
 }
@@ -157,20 +161,6 @@ func (h Health) ready() corev1.NodeCondition {
 	}
 	return corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady",
 		Message: "kubelet is posting ready status"}
-}
-
-func set(conditions []corev1.NodeCondition, c corev1.NodeCondition, now metav1.Time) []corev1.NodeCondition {
-	c.LastHeartbeatTime, c.LastTransitionTime = now, now
-	for i := range conditions {
-		if conditions[i].Type == c.Type {
-			if conditions[i].Status == c.Status {
-				c.LastTransitionTime = conditions[i].LastTransitionTime
-			}
-			conditions[i] = c
-			return conditions
-		}
-	}
-	return append(conditions, c)
 }
 
 // reportEvery is how often the status is written although nothing has changed.

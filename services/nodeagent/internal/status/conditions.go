@@ -6,7 +6,9 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"keelson.dev/kit/conditions"
 	"keelson.dev/kit/podview"
 	"keelson.dev/services/nodeagent/internal/lifecycle"
 )
@@ -36,25 +38,21 @@ func (c *computation) conditions(out *corev1.PodStatus) {
 		corev1.PodReady:                  c.ready(out, containers),
 		corev1.PodScheduled:              {Status: corev1.ConditionTrue},
 	}
-	conditions := make([]corev1.PodCondition, 0, len(owned)+len(out.Conditions))
+	all := make([]corev1.PodCondition, 0, len(owned)+len(out.Conditions))
 	for _, kind := range owned {
 		condition := computed[kind]
 		condition.Type = kind
 		condition.ObservedGeneration = c.in.Pod.Generation
-		condition.LastTransitionTime = seconds(c.in.Now)
-		if old := podview.Condition(c.in.Pod, kind); old != nil {
-			if old.Status == condition.Status {
-				condition.LastTransitionTime = old.LastTransitionTime
-			}
-		}
-		conditions = append(conditions, condition)
+		condition, _ = conditions.Pod.Follow(c.in.Pod.Status.Conditions, condition, seconds(c.in.Now).Time)
+		condition.LastProbeTime = metav1.Time{} // nothing probes a Pod as a whole
+		all = append(all, condition)
 	}
 	for _, condition := range c.in.Pod.Status.Conditions {
 		if !slices.Contains(owned, condition.Type) {
-			conditions = append(conditions, condition)
+			all = append(all, condition)
 		}
 	}
-	out.Conditions = conditions
+	out.Conditions = all
 }
 
 // readyToStart: the sandbox exists and its network is configured.

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/typed/core/v1"
 
+	"keelson.dev/kit/conditions"
 	"keelson.dev/kit/failpoint"
 )
 
@@ -49,15 +50,10 @@ func NewStatuses(client v1.PodsGetter, terms *Terms, failed func(*corev1.Pod, er
 // Set asks for the condition. The Pod is the newest that is known of it; what it says decides whether there is anything
 // to write, and since when the condition holds.
 func (s *Statuses) Set(pod *corev1.Pod, condition corev1.PodCondition, now time.Time) {
-	condition.LastTransitionTime = metav1.NewTime(now)
-	if have := scheduled(pod); have != nil {
-		if have.Status == condition.Status && have.Reason == condition.Reason && have.Message == condition.Message {
-			s.Drop(pod.UID)
-			return
-		}
-		if have.Status == condition.Status {
-			condition.LastTransitionTime = have.LastTransitionTime
-		}
+	condition, news := conditions.Pod.Follow(pod.Status.Conditions, condition, now)
+	if !news {
+		s.Drop(pod.UID)
+		return
 	}
 	s.mu.Lock()
 	if _, ok := s.wanted[pod.UID]; !ok {
@@ -146,15 +142,6 @@ func (s *Statuses) patch(ctx context.Context, next status) error {
 	})
 	if err != nil {
 		return fmt.Errorf("writing the condition PodScheduled: %w", err)
-	}
-	return nil
-}
-
-func scheduled(p *corev1.Pod) *corev1.PodCondition {
-	for i := range p.Status.Conditions {
-		if p.Status.Conditions[i].Type == corev1.PodScheduled {
-			return &p.Status.Conditions[i]
-		}
 	}
 	return nil
 }

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/apiserver/pkg/util/dryrun"
 
+	"keelson.dev/kit/conditions"
 	"keelson.dev/services/apiserver/internal/nodeproxy"
 	"keelson.dev/services/apiserver/internal/registry/core/pod/room"
 )
@@ -166,7 +167,8 @@ func bind(p *corev1.Pod, binding *corev1.Binding, now metav1.Time) error {
 	}
 	p.Spec.NodeName = binding.Target.Name
 	p.Status.NominatedNodeName = ""
-	setCondition(&p.Status, corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue}, now)
+	p.Status.Conditions, _ = conditions.Pod.Set(p.Status.Conditions,
+		corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue}, now.Time)
 	return nil
 }
 

@@ -3,6 +3,7 @@ package pod
 import (
 	"context"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -14,6 +15,7 @@ import (
 	genericrest "k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/util/dryrun"
 
+	"keelson.dev/kit/conditions"
 	"keelson.dev/kit/failpoint"
 	"keelson.dev/services/apiserver/internal/registry/rest"
 )
@@ -104,13 +106,13 @@ func (e *Eviction) announce(ctx context.Context, name string, deletion *metav1.D
 			return nil, err
 		}
 		pod = pod.DeepCopy()
-		setCondition(&pod.Status, corev1.PodCondition{
+		pod.Status.Conditions, _ = conditions.Pod.Set(pod.Status.Conditions, corev1.PodCondition{
 			Type:               corev1.DisruptionTarget,
 			Status:             corev1.ConditionTrue,
 			ObservedGeneration: pod.Generation,
 			Reason:             "EvictionByEvictionAPI",
 			Message:            "Eviction API: evicting",
-		}, metav1.Now())
+		}, time.Now())
 		return pod, nil
 	})
 	obj, _, err := e.status.Update(ctx, name, mark, genericrest.ValidateAllObjectFunc,

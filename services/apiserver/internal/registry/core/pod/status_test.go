@@ -187,25 +187,3 @@ func TestValidateRestartsOfInitContainers(t *testing.T) {
 	wantErrors(t, ValidateStatusUpdate(p, old),
 		`status.initContainerStatuses[0].state: Forbidden: may not be transitioned to non-terminated state`)
 }
-
-// POD-114 POD-116: the time of the transition is that of the last change of the status.
-func TestSetCondition(t *testing.T) {
-	earlier := metav1.NewTime(now.AddDate(0, 0, -1))
-	status := corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: "a", Status: corev1.ConditionTrue, Reason: "r",
-		LastTransitionTime: earlier, LastProbeTime: earlier}}}
-	if setCondition(&status, corev1.PodCondition{Type: "a", Status: corev1.ConditionTrue, Reason: "r"}, now) {
-		t.Error("the same condition counts as a change")
-	}
-	if !setCondition(&status, corev1.PodCondition{Type: "a", Status: corev1.ConditionTrue, Reason: "s"}, now) ||
-		status.Conditions[0].LastTransitionTime != earlier {
-		t.Errorf("another reason is a change but no transition: %+v", status.Conditions)
-	}
-	if !setCondition(&status, corev1.PodCondition{Type: "a", Status: corev1.ConditionFalse}, now) ||
-		status.Conditions[0].LastTransitionTime != now {
-		t.Errorf("another status is a transition: %+v", status.Conditions)
-	}
-	if !setCondition(&status, corev1.PodCondition{Type: "b", Status: corev1.ConditionTrue}, now) ||
-		len(status.Conditions) != 2 {
-		t.Errorf("a new type is a new condition: %+v", status.Conditions)
-	}
-}
