@@ -120,9 +120,9 @@ func abort(t *testing.T, n *node, path string, end func(*net.TCPConn, *tls.Conn)
 // awaitEnds returns when the runtime serves no session any more.
 func awaitEnds(t *testing.T, n *node) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); n.sessions.Load() > 0; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("a session outlived its client")
-		}
+	select {
+	case <-n.sessions.none():
+	case <-time.After(30 * time.Second):
+		t.Fatal("a session outlived its client")
 	}
 }

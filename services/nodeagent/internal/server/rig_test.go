@@ -18,7 +18,6 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -92,14 +91,48 @@ type node struct {
 	address string
 	logDir  string
 
-	mu     sync.Mutex
-	pod    *corev1.Pod
-	state  observed.Pod
-	stream streaming.Server
-	asked  *cri.ExecRequest
-	// sessions counts those that the runtime serves now; more may begin while somebody waits for none, which a
-	// WaitGroup forbids.
-	sessions atomic.Int64
+	mu       sync.Mutex
+	pod      *corev1.Pod
+	state    observed.Pod
+	stream   streaming.Server
+	asked    *cri.ExecRequest
+	sessions sessions
+}
+
+// sessions counts those that the runtime serves now; more may begin while somebody waits for none, which a WaitGroup
+// forbids.
+type sessions struct {
+	mu    sync.Mutex
+	open  int
+	ended chan struct{}
+}
+
+func (s *sessions) begin() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open++
+}
+
+func (s *sessions) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open--; s.open == 0 && s.ended != nil {
+		close(s.ended)
+		s.ended = nil
+	}
+}
+
+// none is closed as soon as there is no session.
+func (s *sessions) none() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	none := make(chan struct{})
+	if s.open == 0 {
+		close(none)
+	} else {
+		s.ended = none
+	}
+	return none
 }
 
 func newNode(t *testing.T) *node { return newNodeWith(t, zap.NewNop()) }
@@ -206,12 +239,12 @@ func (n *node) PortForwardURL(_ context.Context, request *cri.PortForwardRequest
 }
 
 // echo is a runtime whose processes repeat what they read, "bye" included.
-type echo struct{ sessions *atomic.Int64 }
+type echo struct{ sessions *sessions }
 
 func (e echo) Exec(_ context.Context, id string, command []string, in io.Reader, out, _ io.WriteCloser, _ bool,
 	_ <-chan remotecommand.TerminalSize) error {
-	e.sessions.Add(1)
-	defer e.sessions.Add(-1)
+	e.sessions.begin()
+	defer e.sessions.end()
 	if command[0] == "fail" {
 		return errors.New("no such program")
 	}
@@ -229,8 +262,8 @@ func (e echo) Attach(ctx context.Context, id string, in io.Reader, out, errOut i
 }
 
 func (e echo) PortForward(_ context.Context, sandbox string, port int32, stream io.ReadWriteCloser) error {
-	e.sessions.Add(1)
-	defer e.sessions.Add(-1)
+	e.sessions.begin()
+	defer e.sessions.end()
 	defer stream.Close()
 	data := make([]byte, 4)
 	if _, err := io.ReadFull(stream, data); err != nil {
