@@ -22,7 +22,7 @@ const rememberAbsent = 10_000
 type lookup struct {
 	client     metadata.Interface
 	resourceOf func(schema.GroupKind) (resources.Resource, bool)
-	// misplaced is told of a reference that can never be resolved.
+	// misplaced is called with a reference that can never be resolved.
 	misplaced func(dependent *Object, ref metav1.OwnerReference)
 
 	absent *lru.Cache

@@ -112,5 +112,8 @@ func (r *rollout) latest() *member {
 
 func number(set *appsv1.ReplicaSet, annotation string) (int32, bool) {
 	value, err := strconv.ParseInt(set.Annotations[annotation], 10, 32)
-	return int32(value), err == nil
+	if err != nil {
+		return 0, false // of one that is too large ParseInt returns the largest
+	}
+	return int32(value), true
 }

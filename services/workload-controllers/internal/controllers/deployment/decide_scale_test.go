@@ -106,7 +106,11 @@ func TestScaleOfUnlike(t *testing.T) {
 			sizedFor(10, 0)(set)
 			delete(set.Annotations, revision.MaxAnnotation)
 		}
-		got := sizes(run(t, d, newSet(d, 1, 8, 8, unmarked), newSet(d, 2, 5, 0, sizedFor(10, 0))))
+		beyond := func(set *appsv1.ReplicaSet) {
+			sizedFor(10, 0)(set)
+			set.Annotations[revision.MaxAnnotation] = "2147483648"
+		}
+		got := sizes(run(t, d, newSet(d, 1, 8, 8, unmarked), newSet(d, 2, 5, 0, beyond)))
 		if want := map[string]int32{"web:1": 11, "web:2": 7}; !maps.Equal(got, want) {
 			t.Errorf("sizes become %v, want %v", got, want)
 		}
