@@ -302,3 +302,41 @@ func TestRemoveAndDepth(t *testing.T) {
 		t.Errorf("popped %q after Remove", got)
 	}
 }
+
+// An entry whose class changes stays where it is, since when it is there, with its tries.
+func TestReclass(t *testing.T) {
+	later := start.Add(time.Minute)
+	for name, test := range map[string]struct {
+		put    func(*Queue, *Entry)
+		place  Place
+		popped string // by an event of the new class
+	}{
+		"active":        {func(q *Queue, e *Entry) { q.Add(e, start) }, Active, "e"},
+		"in backoff":    {func(q *Queue, e *Entry) { q.Delay(e, start) }, Backoff, "e"},
+		"unschedulable": {func(q *Queue, e *Entry) { q.AddUnschedulable(e, start) }, Unschedulable, "e"},
+		"nowhere":       {func(*Queue, *Entry) {}, Nowhere, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			q := newQueue()
+			e, other := entry("e", 0), entry("o", 0)
+			q.AddUnschedulable(other, start)
+			test.put(q, e)
+			attempts, retryAt := e.Attempts, e.retryAt
+			q.Reclass(e, 2)
+			place, since, retry := e.Place()
+			if place != test.place || e.Class != 2 || e.Attempts != attempts || !retry.Equal(retryAt) {
+				t.Errorf("it is in %s of class %d after %d tries, retried at %s", place, e.Class, e.Attempts, retry)
+			}
+			if place != Nowhere && !since.Equal(start) {
+				t.Errorf("it is there since %s, want %s", since, start)
+			}
+			if q.HasUnschedulable(2) != (test.place == Unschedulable) || !q.HasUnschedulable(1) {
+				t.Errorf("unschedulable are class 1: %v, class 2: %v", q.HasUnschedulable(1), q.HasUnschedulable(2))
+			}
+			q.Requeue(2, later)
+			if got := popAll(q, later); got != test.popped {
+				t.Errorf("popped %q, want %q", got, test.popped)
+			}
+		})
+	}
+}

@@ -107,4 +107,71 @@ func TestConstructors(t *testing.T) {
 	if j := rules.ByRoom(func(columns.Node) int { return 2 }); j.On() != rules.OnRoom || j.Node(columns.Node{}) != 2 {
 		t.Error("ByRoom does not judge by room")
 	}
+	counts := []columns.Count{{Carriers: true}, {}}
+	j := rules.ByDomain(counts, func(domains []columns.Domain) int { return 10*domains[0].Pods + domains[1].Pods })
+	if j.On() != rules.OnDomain || len(j.Counts()) != 2 || !j.Counts()[0].Carriers || j.Counts()[1].Carriers {
+		t.Error("ByDomain does not say what it counts")
+	}
+	if got := j.Domains([]columns.Domain{{Pods: 3}, {Pods: 4}}); got != 34 {
+		t.Errorf("ByDomain judges the domains as %d, want 34", got)
+	}
+	if rules.ByShape(view).Counts() != nil {
+		t.Error("ByShape counts something")
+	}
+}
+
+// carried returns a State's terms of these purposes.
+func carried(s *columns.State, purposes ...string) []*columns.Term {
+	var specs []columns.TermSpec
+	for _, purpose := range purposes {
+		specs = append(specs, columns.TermSpec{Purpose: purpose})
+	}
+	return s.Carry("x", specs)
+}
+
+// Terms make classes: those that a Pod carries, in their order, and those that select it, each by itself. What else a
+// Pod's labels say does not.
+func TestProfileKeyHoldsTerms(t *testing.T) {
+	s := columns.New(1)
+	terms := carried(s, "a", "b", "c")
+	profile := rules.Profile{Name: "p"}
+	key := func(carries, selectedBy []*columns.Term, label string) string {
+		p := rulestest.Pod("p", rulestest.Labelling("label", label))
+		subject := rules.PodOf(p, s.Usage(p))
+		subject.Terms, subject.SelectedBy = carries, selectedBy
+		return profile.Key(subject)
+	}
+	seen := map[string]string{}
+	for name, test := range map[string]struct{ carries, selectedBy []*columns.Term }{
+		"none":                     {nil, nil},
+		"carries one":              {terms[:1], nil},
+		"is selected by one":       {nil, terms[:1]},
+		"carries another":          {terms[1:2], nil},
+		"is selected by another":   {nil, terms[1:2]},
+		"carries two":              {terms[:2], nil},
+		"carries two, turned":      {[]*columns.Term{terms[1], terms[0]}, nil},
+		"carries the last two":     {terms[1:], nil},
+		"is selected by two":       {nil, terms[:2]},
+		"carries what selects it":  {terms[:1], terms[:1]},
+		"carries one, two select":  {terms[:1], terms[1:]},
+		"carries two, one selects": {terms[:2], terms[2:]},
+		"all":                      {terms, terms},
+	} {
+		got := key(test.carries, test.selectedBy, "1")
+		if other, ok := seen[got]; ok {
+			t.Errorf("%q and %q are one class", name, other)
+		}
+		seen[got] = name
+		if key(test.carries, test.selectedBy, "2") != got {
+			t.Errorf("%q: a label alone makes a class", name)
+		}
+	}
+}
+
+func TestIsSelectedBy(t *testing.T) {
+	terms := carried(columns.New(1), "a", "b")
+	p := rules.Pod{Terms: terms[:1], SelectedBy: terms[1:]}
+	if p.IsSelectedBy(terms[0]) || !p.IsSelectedBy(terms[1]) {
+		t.Error("a Pod that is selected by b and carries a says otherwise")
+	}
 }

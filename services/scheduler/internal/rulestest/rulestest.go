@@ -17,8 +17,9 @@ import (
 
 // Cluster is a few nodes and the Pods on them.
 type Cluster struct {
-	t     *testing.T
-	state *columns.State
+	t       *testing.T
+	state   *columns.State
+	running []*corev1.Pod
 }
 
 // New returns a Cluster of these nodes.
@@ -35,16 +36,30 @@ func (c *Cluster) Run(pods ...*corev1.Pod) *Cluster {
 	for _, p := range pods {
 		c.state.SetPod(p, p.Spec.NodeName, c.state.Usage(p))
 	}
+	c.running = append(c.running, pods...)
 	return c
 }
 
 // Subject returns the Pod as rules see it.
 func (c *Cluster) Subject(p *corev1.Pod) rules.Pod { return rules.PodOf(p, c.state.Usage(p)) }
 
+// carrying returns the Pod as the rule sees it, where each Pod carries what the rule makes of it.
+func (c *Cluster) carrying(rule rules.Rule, p *corev1.Pod) rules.Pod {
+	subject := c.Subject(p)
+	if rule.Terms == nil {
+		return subject
+	}
+	for _, other := range c.running {
+		c.state.Carry(other.UID, rule.Terms(other))
+	}
+	subject.Terms, subject.SelectedBy = c.state.Carry(p.UID, rule.Terms(p)), c.state.TermsThatSelect(p)
+	return subject
+}
+
 // Refusals returns why the rule keeps the Pod from the node without some of its Pods; nothing when it does not.
 func (c *Cluster) Refusals(rule rules.Rule, p *corev1.Pod, node string, without ...types.UID) []string {
 	c.t.Helper()
-	f := rule.Filter(c.Subject(p))
+	f := rule.Filter(c.carrying(rule, p))
 	if f == nil {
 		return nil
 	}
@@ -65,7 +80,7 @@ func (c *Cluster) Refusals(rule rules.Rule, p *corev1.Pod, node string, without 
 // Scores returns the raw score of each node; nothing when all are equal to the rule.
 func (c *Cluster) Scores(rule rules.Rule, p *corev1.Pod) map[string]int64 {
 	c.t.Helper()
-	s := rule.Score(c.Subject(p))
+	s := rule.Score(c.carrying(rule, p))
 	if s == nil {
 		return nil
 	}
@@ -82,10 +97,20 @@ func judge[T any](c *Cluster, j rules.Judge[T], node string, without []types.UID
 	if slot == columns.None {
 		c.t.Fatalf("there is no node %s", node)
 	}
-	if j.On() == rules.OnRoom {
+	switch j.On() {
+	case rules.OnRoom:
 		return j.Node(c.state.NodeWithout(slot, without...))
+	case rules.OnDomain:
+		var domains []columns.Domain
+		for _, count := range j.Counts() {
+			counted := c.state.Domains(count)
+			defer counted.Release()
+			domains = append(domains, c.state.NodeWithout(slot, without...).Domain(counted))
+		}
+		return j.Domains(domains)
+	default:
+		return j.View(c.state.View(slot))
 	}
-	return j.View(c.state.View(slot))
 }
 
 // SameClass reports whether the rule's key is the same for both Pods.

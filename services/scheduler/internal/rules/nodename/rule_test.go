@@ -21,6 +21,12 @@ func TestFilter(t *testing.T) {
 	if f := rule.Filter(c.Subject(rulestest.Pod("q"))); f != nil {
 		t.Error("a Pod without a node has a filter")
 	}
+	if !rulestest.SameClass(rule, p, rulestest.Pod("q", rulestest.OnNode("n"))) {
+		t.Error("Pods of one node are of two classes")
+	}
+	if rule.Name != "NodeName" || rule.Score != nil || rule.Terms != nil {
+		t.Errorf("the rule is %q, with a score or terms", rule.Name)
+	}
 	if rulestest.SameClass(rule, p, rulestest.Pod("q", rulestest.OnNode("m"))) {
 		t.Error("Pods of two nodes are of one class")
 	}
