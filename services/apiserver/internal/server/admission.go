@@ -7,7 +7,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apimachinery/pkg/api/meta"
+	genericadmission "k8s.io/apiserver/pkg/admission"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/apiserver/pkg/util/proxy"
 	"k8s.io/apiserver/pkg/util/webhook"
@@ -23,14 +24,14 @@ import (
 // mapperAge bounds how long plugins do not know a resource that is new.
 const mapperAge = 30 * time.Second
 
-// admit builds the admission chain.
-func (s *Server) admit() error {
+// admission builds the admission chain. The mapper is what its plugins know of the served resources.
+func (s *Server) admission() (chain genericadmission.Interface, mapper meta.ResettableRESTMapper, err error) {
 	dynamicClient, err := dynamic.NewForConfig(s.config.LoopbackClientConfig)
 	if err != nil {
-		return fmt.Errorf("making the loopback client: %w", err)
+		return nil, nil, fmt.Errorf("making the loopback client: %w", err)
 	}
-	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(s.client.Discovery()))
-	chain, err := admission.New(admission.Config{
+	mapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(s.client.Discovery()))
+	chain, err = admission.New(admission.Config{
 		ServerID: s.config.APIServerID,
 		Client:   s.client, Dynamic: dynamicClient, Informers: s.informers, RESTMapper: mapper,
 		Authorizer: s.authority,
@@ -41,15 +42,7 @@ func (s *Server) admit() error {
 		Webhooks: webhook.NewDefaultAuthenticationInfoResolverWrapper(nil, nil, s.config.LoopbackClientConfig,
 			s.config.TracerProvider),
 	})
-	if err != nil {
-		return err
-	}
-	s.config.AdmissionControl = chain
-	return s.config.AddPostStartHook("keelson-admission-mapper",
-		func(hook genericapiserver.PostStartHookContext) error {
-			go forget(hook, mapper.Reset)
-			return nil
-		})
+	return chain, mapper, err
 }
 
 // forget drops now and then what is known of the served resources.

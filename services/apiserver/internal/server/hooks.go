@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/netip"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/healthz"
 	"k8s.io/client-go/tools/cache"
@@ -15,11 +16,11 @@ import (
 	"keelson.dev/services/apiserver/internal/bootstrap"
 )
 
-// addHooks adds what runs once the server serves, and what must be true before it is ready.
-func (s *Server) addHooks() error {
+// addHooks adds what runs once the server serves, and returns what must be true before it is ready.
+func (s *Server) addHooks(mapper meta.ResettableRESTMapper) ([]healthz.HealthChecker, error) {
 	synced, err := authz.Feed(s.policy, s.informers)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	b := bootstrap.New(bootstrap.Config{
 		Client:       s.client,
@@ -29,25 +30,26 @@ func (s *Server) addHooks() error {
 		Address:      s.podAddress(),
 	})
 	if err := s.followRoles(b); err != nil {
-		return err
+		return nil, err
 	}
-	err = s.generic.AddPostStartHook("keelson-bootstrap", func(hook genericapiserver.PostStartHookContext) error {
+	err = s.core.AddPostStartHook("keelson-bootstrap", func(hook genericapiserver.PostStartHookContext) error {
 		go b.Run(hook)
 		go b.RunMember(hook)
+		go forget(hook, mapper.Reset)
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("adding the start hooks: %w", err)
+		return nil, fmt.Errorf("adding the start hooks: %w", err)
 	}
-	if err := s.generic.AddPreShutdownHook("keelson-leave", b.Leave); err != nil {
-		return fmt.Errorf("adding the stop hooks: %w", err)
+	if err := s.core.AddPreShutdownHook("keelson-leave", b.Leave); err != nil {
+		return nil, fmt.Errorf("adding the stop hooks: %w", err)
 	}
-	return s.generic.AddReadyzChecks(rolesRead(synced), healthz.NamedCheck("bootstrap", func(*http.Request) error {
+	return []healthz.HealthChecker{rolesRead(synced), healthz.NamedCheck("bootstrap", func(*http.Request) error {
 		if !b.Done() {
 			return errors.New("the system's objects are still being made")
 		}
 		return nil
-	}))
+	})}, nil
 }
 
 // followRoles tells the bootstrapper of each change that may concern an aggregated role.

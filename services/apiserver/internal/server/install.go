@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"fmt"
 	"net/netip"
 
@@ -19,7 +18,7 @@ import (
 )
 
 // install serves every group of the registry.
-func (s *Server) install(context.Context) error {
+func (s *Server) install() error {
 	config, err := s.registryConfig()
 	if err != nil {
 		return err
@@ -41,17 +40,14 @@ func (s *Server) install(context.Context) error {
 			continue
 		}
 		s.objects.storages = storages
-		if err := s.generic.InstallLegacyAPIGroup(genericapiserver.DefaultLegacyAPIPrefix, info); err != nil {
+		if err := s.core.InstallLegacyAPIGroup(genericapiserver.DefaultLegacyAPIPrefix, info); err != nil {
 			return fmt.Errorf("serving the core group: %w", err)
 		}
 	}
-	if err := s.generic.InstallAPIGroups(named...); err != nil {
+	if err := s.core.InstallAPIGroups(named...); err != nil {
 		return fmt.Errorf("serving the named groups: %w", err)
 	}
-	if err := s.serveDiscovery(s.generic.Handler.NonGoRestfulMux); err != nil {
-		return err
-	}
-	return s.addHooks()
+	return s.serveDiscovery(s.core.Handler.NonGoRestfulMux)
 }
 
 // registryConfig is what single resources need.

@@ -57,6 +57,8 @@ type Options struct {
 	ServiceClusterIPRange string
 	EventTTL              time.Duration
 	MemorySoftLimit       resource.QuantityValue
+
+	delegates delegates
 }
 
 // NewOptions returns the defaults.

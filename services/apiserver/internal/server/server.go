@@ -47,7 +47,9 @@ type Server struct {
 	informers informers.SharedInformerFactory
 	client    clientset.Interface
 
-	generic *genericapiserver.GenericAPIServer
+	core *genericapiserver.GenericAPIServer
+	// first is the server that gets each request first, and runs the others.
+	first link
 }
 
 // New opens the store and the port. The caller must call Run, or Close.
@@ -67,7 +69,7 @@ func New(ctx context.Context, options *Options, log *zap.Logger) (*Server, error
 // assemble runs the steps of construction in the order of their needs.
 func (s *Server) assemble(ctx context.Context) error {
 	steps := []func(context.Context) error{
-		s.openScheme, s.openServing, s.openStore, s.openConfig, s.openAuth, s.openGeneric, s.install,
+		s.openScheme, s.openServing, s.openStore, s.openConfig, s.openAuth, s.openServers,
 	}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
@@ -100,7 +102,7 @@ func (s *Server) Run(ctx context.Context) error {
 		failed = s.watchStore(ctx)
 		cancel()
 	}()
-	err := s.generic.PrepareRun().RunWithContext(ctx)
+	err := s.first.run(ctx)
 	cancel()
 	<-done
 	if err := errors.Join(err, failed); err != nil {
@@ -112,8 +114,8 @@ func (s *Server) Run(ctx context.Context) error {
 // Close gives up what New opened, when Run is not called.
 func (s *Server) Close() {
 	_ = s.endStarting()
-	if s.generic != nil {
-		s.generic.Destroy()
+	if s.first.server != nil {
+		s.first.server.Destroy()
 	}
 	s.closeStore()
 	_ = s.listener.Close()
@@ -249,13 +251,33 @@ func (s *Server) openAuth(ctx context.Context) (err error) {
 	return nil
 }
 
-func (s *Server) openGeneric(context.Context) (err error) {
-	if err := s.admit(); err != nil {
-		return err
-	}
-	s.generic, err = s.config.Complete(s.informers).New("keelson-apiserver", genericapiserver.NewEmptyDelegate())
+func (s *Server) openServers(context.Context) (err error) {
+	s.first, err = s.options.delegates.delegation(s.config, s.buildCore)
+	return err
+}
+
+// buildCore makes the server of everything but what others aggregate or define.
+func (s *Server) buildCore(
+	config *genericapiserver.Config, next genericapiserver.DelegationTarget,
+) (_ link, err error) {
+	s.config = config
+	chain, mapper, err := s.admission()
 	if err != nil {
-		return fmt.Errorf("building the server: %w", err)
+		return link{}, err
 	}
-	return nil
+	config.AdmissionControl = chain
+	s.core, err = config.Complete(s.informers).New("keelson-apiserver", next)
+	if err != nil {
+		return link{}, fmt.Errorf("building the server: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			s.core.Destroy()
+		}
+	}()
+	if err := s.install(); err != nil {
+		return link{}, err
+	}
+	ready, err := s.addHooks(mapper)
+	return link{server: s.core, ready: ready}, err
 }
