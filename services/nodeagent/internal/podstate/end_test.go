@@ -102,6 +102,13 @@ func TestTerminate(t *testing.T) {
 		{name: "a terminating Pod restarts nothing", input: options(mainC("a"), mainC("b"), s0, deleted(30),
 			instance("a", 0, exited, exit(1)), instance("b", 0, running)),
 			want: []string{"StopContainer b#0 in 30s"}},
+		{name: "a deletion without a period has the Pod's own", input: options(mainC("a"), s0, deleted(5),
+			func(in *Input) { in.Pod.DeletionGracePeriodSeconds = nil }, instance("a", 0, running)),
+			want: []string{"StopContainer a#0 in 30s"}},
+		{name: "a sandbox that has died is stopped too: its network may be there", input: options(mainC("a"), down,
+			deleted(30), instance("a", 0, exited)), want: []string{"StopSandbox s0"}},
+		{name: "so is one that is ready again", input: options(mainC("a"), s0, stopped("s0"), deleted(30),
+			instance("a", 0, exited)), want: []string{"StopSandbox s0"}},
 		{name: "POD-165 then the sandbox", input: options(mainC("a"), s0, deleted(30), instance("a", 0, exited)),
 			want: []string{"StopSandbox s0"}},
 		{name: "SAF-142 then what it used", input: options(mainC("a"), down, stopped("s0"), deleted(30),
@@ -140,7 +147,8 @@ func TestTerminateCallsOffStarts(t *testing.T) {
 // SAF-136: a process that ends early is not waited for by its hook.
 func TestStopOfWhatHasEndedIsCalledOff(t *testing.T) {
 	plan := Decide(build(mainC("a", preStop), sandbox("s0", 0, true), deleted(30), op("stop/a#0", 20*time.Second),
-		instance("a", 0, exited)))
+		op("stop/b#0"), op("remove/c#0"), op("remove/d#0"), op("remove/e#0"), op("remove/f#0"),
+		instance("a", 0, exited), instance("b", 0, running)))
 	if len(plan.Cancel) != 1 || plan.Cancel[0] != key("stop/a#0") {
 		t.Errorf("cancels %v, want the stop", plan.Cancel)
 	}
@@ -153,6 +161,51 @@ func TestUnknownHoldsDeletion(t *testing.T) {
 	if plan.Stopped || plan.Gone || len(plan.Actions) > 0 {
 		t.Errorf("stopped %v, gone %v, actions %v; want to wait for the instance", plan.Stopped, plan.Gone,
 			show(plan.Actions))
+	}
+}
+
+// The plan wakes at the deadline for the sidecars that wait for it, and not for what is being stopped anyway.
+func TestWakesAtTheDeadline(t *testing.T) {
+	for name, r := range map[string]struct {
+		input []func(*Input)
+		want  time.Duration
+	}{
+		"before it": {options(mainC("a"), deleted(30), ending(time.Second, 29*time.Second), op("stop/a#0",
+			29*time.Second)), 29 * time.Second},
+		"at it": {options(mainC("a"), deleted(30), ending(30*time.Second, 0), op("stop/a#0", 0)), 0},
+		"after it": {options(mainC("a"), deleted(30), ending(31*time.Second, -time.Second), op("stop/a#0",
+			-time.Second)), 0},
+		"of what the spec does not know": {options(removed), 0},
+	} {
+		got := time.Duration(0)
+		if wake := Decide(build(append(r.input, sandbox("s0", 0, true), instance("a", 0, running))...)).Wake; !wake.
+			IsZero() {
+			got = wake.Sub(now)
+		}
+		if got != r.want {
+			t.Errorf("%s: wakes in %v, want %v", name, got, r.want)
+		}
+	}
+}
+
+// POD-207: a Pod that has ended or is being deleted does not fail for its deadline as well.
+func TestTheDeadlineFailsOnlyWhatRuns(t *testing.T) {
+	for name, edit := range map[string]func(*Input){
+		"succeeded": phase(corev1.PodSucceeded), "failed": phase(corev1.PodFailed), "being deleted": deleted(30),
+	} {
+		if o := Decide(build(deadlineSeconds(1), mainC("m"), edit)).Outcome; o != nil {
+			t.Errorf("%s: %+v", name, o)
+		}
+	}
+}
+
+func TestKeysAsPeopleReadThem(t *testing.T) {
+	for want, key := range map[string]Key{
+		"delete": {Kind: DeletePod}, "sandbox/create": {Kind: CreateSandbox}, "start/web": StartKey("web"),
+	} {
+		if got := key.String(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }
 

@@ -275,3 +275,71 @@ func TestFaults(t *testing.T) {
 		t.Run(r.name, r.run)
 	}
 }
+
+// A running instance shows as not started until its postStart hook has finished.
+func TestHooking(t *testing.T) {
+	for name, r := range map[string]struct {
+		input []func(*Input)
+		want  bool
+	}{
+		"the hook is yet to run": {options(mainC("m", postStart), instance("m", 0, running)), true},
+		"it runs":                {options(mainC("m", postStart), instance("m", 0, running), op("start/m")), true},
+		"it is done": {options(mainC("m", postStart), instance("m", 0, running),
+			func(in *Input) { in.Memory.Hooked["m#0"] = true }), false},
+		"there is none":        {options(mainC("m"), instance("m", 0, running)), false},
+		"the instance is over": {options(mainC("m", postStart), instance("m", 0, exited)), false},
+		"it has not started":   {options(mainC("m", postStart), instance("m", 0, created), op("start/m")), false},
+	} {
+		plan := Decide(build(append(r.input, sandbox("s0", 0, true))...))
+		if got := plan.Hooking["m#0"]; got != r.want {
+			t.Errorf("%s: hooking %v, want %v", name, got, r.want)
+		}
+	}
+}
+
+func TestMustStop(t *testing.T) {
+	s0 := sandbox("s0", 0, true)
+	image := func(ref string) func(*observed.Container) { return func(c *observed.Container) { c.Image = ref } }
+	probe := func(p Probe) func(*Input) { return func(in *Input) { in.Probes["m#0"] = p } }
+	for _, r := range []row{
+		{name: "POD-055 another image beside a healthy probe", input: options(mainC("m"), s0, probe(Probe{Ready: true}),
+			instance("m", 0, running, image("image:0"))), want: []string{"StopContainer m#0 in 30s"}},
+		{name: "POD-055 also of a sidecar", input: options(sidecar("m"), mainC("n"), s0, instance("n", 0, running),
+			instance("m", 0, running, image("image:0"))), want: []string{"StopContainer m#0 in 30s"}},
+		{name: "an image that the runtime does not name", input: options(mainC("m"), s0,
+			instance("m", 0, running, image("")))},
+		{name: "another image of an ephemeral container", input: options(mainC("n"), ephemeral("m"), s0,
+			instance("n", 0, running), instance("m", 0, running, image("image:0")))},
+		{name: "a probe that has failed for good", input: options(mainC("m"), s0, instance("m", 0, running),
+			probe(Probe{MustStop: &StopReason{Reason: "Unhealthy", Grace: 7 * time.Second}})),
+			want: []string{"StopContainer m#0 in 7s"}},
+		{name: "a probe that has not", input: options(mainC("m"), s0, instance("m", 0, running), probe(Probe{}))},
+	} {
+		t.Run(r.name, r.run)
+	}
+}
+
+// Where the runtime has lost all instances, the attempts go on after the restarts that the API knows of.
+func TestAttemptsGoOn(t *testing.T) {
+	status := func(name, id string, restarts int32) func(*Input) {
+		return func(in *Input) {
+			in.Pod.Status.ContainerStatuses = append(in.Pod.Status.ContainerStatuses,
+				corev1.ContainerStatus{Name: name, ContainerID: id, RestartCount: restarts})
+		}
+	}
+	s0 := sandbox("s0", 0, true)
+	for _, r := range []row{
+		{name: "of its own status", input: options(mainC("m"), s0, status("other", "containerd://1", 7),
+			status("m", "containerd://2", 4)), want: []string{"StartContainer m#5"}},
+		{name: "not of another's", input: options(mainC("m"), s0, status("other", "containerd://1", 7)),
+			want: []string{"StartContainer m#0"}},
+		{name: "nor where none has run yet", input: options(mainC("m"), s0, status("m", "", 4)),
+			want: []string{"StartContainer m#0"}},
+		{name: "the first restart", input: options(mainC("m"), s0, status("m", "containerd://2", 0)),
+			want: []string{"StartContainer m#1"}},
+		{name: "a count that makes no sense", input: options(mainC("m"), s0, status("m", "containerd://2", -3)),
+			want: []string{"StartContainer m#1"}},
+	} {
+		t.Run(r.name, r.run)
+	}
+}
