@@ -28,9 +28,19 @@ func pod(cpu string, edit ...func(*corev1.Pod)) *corev1.Pod {
 	return p
 }
 
-func port(n int32, ip string) func(*corev1.Pod) {
+func port(n int32, ip string, protocol ...corev1.Protocol) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
-		p.Spec.Containers[0].Ports = []corev1.ContainerPort{{HostPort: n, HostIP: ip, Protocol: corev1.ProtocolTCP}}
+		p.Spec.Containers[0].Ports = []corev1.ContainerPort{{HostPort: n, HostIP: ip,
+			Protocol: append(protocol, corev1.ProtocolTCP)[0]}}
+	}
+}
+
+func affineTo(disks ...string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+				NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{
+					{Key: "disk", Operator: corev1.NodeSelectorOpIn, Values: disks}}}}}}}
 	}
 }
 
@@ -64,6 +74,27 @@ func TestDecide(t *testing.T) {
 		{"a taken port", pod("", port(80, "10.0.0.1")), []*corev1.Pod{pod("", port(80, ""))}, "NodePorts"},
 		{"the same port of another address", pod("", port(80, "10.0.0.1")),
 			[]*corev1.Pod{pod("", port(80, "10.0.0.2"))}, ""},
+		{"all that there is", pod("2"), nil, ""},
+		{"more than there is", pod("2001m"), nil, "OutOfcpu"},
+		{"the last Pod", pod(""), []*corev1.Pod{pod(""), pod("")}, ""},
+		{"this operating system", pod("", func(p *corev1.Pod) { p.Spec.OS = &corev1.PodOS{Name: "linux"} }), nil, ""},
+		{"POD-035 affinity matches", pod("", affineTo("ssd", "nvme")), nil, ""},
+		{"POD-035 affinity does not match", pod("", affineTo("hdd")), nil, "NodeAffinity"},
+		{"the same port by another protocol", pod("", port(80, "", corev1.ProtocolUDP)),
+			[]*corev1.Pod{pod("", port(80, ""))}, ""},
+		{"the same port everywhere", pod("", port(80, "0.0.0.0")), []*corev1.Pod{pod("", port(80, "10.0.0.1"))},
+			"NodePorts"},
+		{"the same port of the same address", pod("", port(80, "10.0.0.1")),
+			[]*corev1.Pod{pod("", port(80, "10.0.0.1"))}, "NodePorts"},
+		{"a port that all addresses but one leave free", pod("", port(80, "10.0.0.1")),
+			[]*corev1.Pod{pod("", port(80, "0.0.0.0"))}, "NodePorts"},
+		{"a port of an init container", pod("", func(p *corev1.Pod) {
+			p.Spec.InitContainers = []corev1.Container{{Name: "i", Ports: []corev1.ContainerPort{{HostPort: 80,
+				Protocol: corev1.ProtocolTCP}}}}
+		}), []*corev1.Pod{pod("", port(80, ""))}, "NodePorts"},
+		{"a port that is not one of the node's", pod("", port(0, "")), []*corev1.Pod{pod("", port(0, ""))}, ""},
+		{"the second of two Pods holds the port", pod("", port(80, "")),
+			[]*corev1.Pod{pod("", port(81, "")), pod("", port(80, ""))}, "NodePorts"},
 		{"an unsafe sysctl", pod("", func(p *corev1.Pod) {
 			p.Spec.SecurityContext = &corev1.PodSecurityContext{Sysctls: []corev1.Sysctl{{Name: "kernel.msgmax",
 				Value: "1"}}}
@@ -78,6 +109,29 @@ func TestDecide(t *testing.T) {
 				t.Errorf("reason %q, want %q", got, r.want)
 			}
 		})
+	}
+}
+
+// A sysctl that is not safe is taken in where the node allows it.
+func TestAllowedSysctls(t *testing.T) {
+	unsafe := pod("", func(p *corev1.Pod) {
+		p.Spec.SecurityContext = &corev1.PodSecurityContext{Sysctls: []corev1.Sysctl{{Name: "kernel.msgmax",
+			Value: "1"}}}
+	})
+	for allowed, want := range map[string]bool{"kernel.msgmax": true, "kernel.msg*": true, "kernel.sem": false} {
+		out := Decide(Input{Pod: unsafe, Node: node(), AllowedSysctls: []string{allowed}})
+		if (out == nil) != want {
+			t.Errorf("with %s allowed: %+v, want it taken in: %v", allowed, out, want)
+		}
+	}
+}
+
+// The message says which port is taken, and by whom.
+func TestNodePortsMessage(t *testing.T) {
+	out := Decide(Input{Pod: pod("", port(80, "")), Others: []*corev1.Pod{pod("", port(80, "10.0.0.1"))}, Node: node()})
+	want := "Pod was rejected: Predicate NodePorts failed: port 80/TCP of the node is taken by pod ns/p"
+	if out == nil || out.Message != want {
+		t.Errorf("%+v, want %q", out, want)
 	}
 }
 

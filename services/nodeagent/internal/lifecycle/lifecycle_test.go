@@ -149,3 +149,45 @@ func TestTerminationOnlyShortens(t *testing.T) {
 		t.Errorf("deadline after lengthening = %v, want the old one", got.Sub(began))
 	}
 }
+
+// A step that failed is tried again after 1 s, twice as long each time, up to a minute.
+func TestStepDelay(t *testing.T) {
+	for failures, want := range map[int]time.Duration{1: 1, 2: 2, 3: 4, 6: 32, 7: 60, 8: 60, 1000: 60} {
+		if got := StepDelay(failures); got != want*time.Second {
+			t.Errorf("after %d failures %v, want %d s", failures, got, want)
+		}
+	}
+}
+
+func TestPullDelay(t *testing.T) {
+	for failures, want := range map[int]time.Duration{1: 10, 2: 20, 5: 160, 6: 300, 7: 300, 1000: 300} {
+		if got := PullDelay(failures); got != want*time.Second {
+			t.Errorf("after %d failures %v, want %d s", failures, got, want)
+		}
+	}
+}
+
+// A Pod has 30 s if it states no period. A probe's own period goes before that of the Pod.
+func TestGrace(t *testing.T) {
+	for _, row := range []struct {
+		pod, probe        *int64
+		grace, probeGrace time.Duration
+	}{
+		{nil, nil, 30, 30},
+		{ptr.To[int64](0), nil, 0, 0},
+		{ptr.To[int64](7), nil, 7, 7},
+		{ptr.To[int64](7), ptr.To[int64](0), 7, 0},
+		{ptr.To[int64](7), ptr.To[int64](3), 7, 3},
+		{ptr.To[int64](7), ptr.To[int64](9), 7, 9},
+		{nil, ptr.To[int64](1), 30, 1},
+		{ptr.To[int64](-1), ptr.To[int64](-1), 0, 0},
+	} {
+		pod := &corev1.Pod{Spec: corev1.PodSpec{TerminationGracePeriodSeconds: row.pod}}
+		if got := Grace(pod); got != row.grace*time.Second {
+			t.Errorf("%+v: %v", row, got)
+		}
+		if got := ProbeGrace(pod, row.probe); got != row.probeGrace*time.Second {
+			t.Errorf("%+v: %v for the probe", row, got)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package userns
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -85,5 +86,92 @@ func TestCustom(t *testing.T) {
 		if _, _, err := Custom(pair[0], pair[1], 110); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
+	}
+}
+
+// SAF-097: a range that is given back is handed out again, the lowest first, and no more than there are.
+func TestAssignTakesTheLowest(t *testing.T) {
+	pool := NewPool(Range{First: 131072, Length: 3 * 65536})
+	for i, want := range []uint32{131072, 196608, 262144} {
+		if r, err := pool.Assign(types.UID(fmt.Sprint(i))); err != nil || r != (Range{want, 65536}) {
+			t.Fatalf("Pod %d got %v, %v; want %d", i, r, err, want)
+		}
+	}
+	if r, err := pool.Assign("more"); err == nil ||
+		err.Error() != "all 3 user namespace ID ranges of this node are in use" {
+		t.Errorf("a fourth of three ranges: %v, %v", r, err)
+	}
+	if r, err := pool.Assign("1"); err != nil || r.First != 196608 {
+		t.Errorf("asked again it got %v, %v", r, err)
+	}
+	pool.Release("2")
+	pool.Release("0")
+	if r, err := pool.Assign("more"); err != nil || r.First != 131072 {
+		t.Errorf("of two free ranges it got %v, %v", r, err)
+	}
+}
+
+// SAF-097: the first and the last piece of the node's range can be restored, and a Pod's own again.
+func TestRestoreBounds(t *testing.T) {
+	for name, row := range map[string]struct {
+		first uint32
+		want  bool
+	}{
+		"the first": {131072, true}, "the last": {262144, true}, "before the first": {65536, false},
+		"behind the last": {327680, false}, "between two": {131072 + 32768, false},
+	} {
+		pool := NewPool(Range{First: 131072, Length: 3 * 65536})
+		for range 2 {
+			if err := pool.Restore("a", Range{row.first, 65536}); (err == nil) != row.want {
+				t.Errorf("%s: %v, want it restored: %v", name, err, row.want)
+			}
+		}
+	}
+	top := NewPool(Range{First: 1<<32 - 65536, Length: 65536})
+	if err := top.Restore("a", Range{1<<32 - 65536, 65536}); err != nil {
+		t.Errorf("the largest IDs of all: %v", err)
+	}
+}
+
+func TestDefault(t *testing.T) {
+	if got := Default(110); got != (Range{First: 65536, Length: 7208960}) {
+		t.Errorf("for 110 Pods: %v", got)
+	}
+}
+
+// SAF-103 SAF-104: what is just within the bounds is taken.
+func TestCustomBounds(t *testing.T) {
+	for name, row := range map[string]struct {
+		list string
+		want Range
+		err  string
+	}{
+		"the lowest start":          {"kubelet:65536:65536", Range{65536, 65536}, ""},
+		"a higher one":              {"kubelet:131072:65536", Range{131072, 65536}, ""},
+		"below the lowest":          {"kubelet:65535:65536", Range{}, "is 65535: it must be a multiple of 65536"},
+		"between two multiples":     {"kubelet:98304:65536", Range{}, "is 98304"},
+		"more than enough":          {"kubelet:65536:131072", Range{65536, 131072}, ""},
+		"one too few":               {"kubelet:65536:65535", Range{}, "has 65535 subordinate IDs"},
+		"one too many":              {"kubelet:65536:65537", Range{}, "has 65537 subordinate IDs"},
+		"none":                      {"kubelet:65536:0", Range{}, "has 0 subordinate IDs"},
+		"up to the largest ID":      {"kubelet:4294901760:65536", Range{4294901760, 65536}, ""},
+		"one Pod beyond it":         {"kubelet:4294901760:131072", Range{}, "end beyond the largest ID"},
+		"of other users too":        {"a:1:1\n kubelet:65536:65536 \nkubelet2:5:5\n", Range{65536, 65536}, ""},
+		"a count that is no number": {"kubelet:65536:many", Range{}, "subuid: count in"},
+		"a start that is none":      {"kubelet:low:65536", Range{}, "subuid: first ID in"},
+		"a field too many":          {"kubelet:65536:65536:1", Range{}, "must be user:first:count"},
+		"an ID beyond 32 bits":      {"kubelet:4294967296:65536", Range{}, "subuid: first ID in"},
+	} {
+		got, ok, err := Custom(row.list, row.list, 1)
+		if row.err != "" && (err == nil || !strings.Contains(err.Error(), row.err)) {
+			t.Errorf("%s: error %v, want %q", name, err, row.err)
+		}
+		if row.err == "" && (err != nil || !ok || got != row.want) {
+			t.Errorf("%s: %v, found %v, error %v; want %v", name, got, ok, err, row.want)
+		}
+	}
+	const good = "kubelet:65536:65536"
+	if _, _, err := Custom(good, "kubelet:65536", 1); err == nil || !strings.Contains(err.Error(), "subgid: ") {
+		t.Errorf("a wrong list of groups: %v", err)
 	}
 }
