@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"container/heap"
 	"math/bits"
+	"slices"
 	"strconv"
 	"time"
 
@@ -22,7 +23,7 @@ type Pod struct {
 	Node string
 	// Phase is the Pod's phase.
 	Phase corev1.PodPhase
-	// Ready and ReadySince describe the condition Ready; one that is not ready has been so since no time.
+	// Ready and ReadySince describe the condition Ready.
 	Ready      bool
 	ReadySince time.Time
 	// Cost is the value of the annotation controller.kubernetes.io/pod-deletion-cost, 0 without one.
@@ -54,20 +55,17 @@ func First(pods []Pod, n int, now time.Time) []Pod {
 		return nil
 	}
 	// The heap keeps the n best so far with the last to go on top: most Pods of a large set cost one comparison.
-	chosen := &lastOnTop{pods: pods, chosen: make([]int, 0, n), now: now}
+	chosen := &lastOnTop{pods: make([]Pod, 0, n), now: now}
 	for i := range pods {
-		if len(chosen.chosen) < n {
-			heap.Push(chosen, i)
-		} else if compare(&pods[i], &pods[chosen.chosen[0]], now) < 0 {
-			chosen.chosen[0] = i
+		if len(chosen.pods) < n {
+			heap.Push(chosen, pods[i])
+		} else if compare(&pods[i], &chosen.pods[0], now) < 0 {
+			chosen.pods[0] = pods[i]
 			heap.Fix(chosen, 0)
 		}
 	}
-	first := make([]Pod, n)
-	for i := range first {
-		first[n-1-i] = pods[heap.Pop(chosen).(int)]
-	}
-	return first
+	slices.SortFunc(chosen.pods, func(a, b Pod) int { return compare(&a, &b, now) })
+	return chosen.pods
 }
 
 // compare is negative when a goes before b. It is a total order: the UID, which is random, decides between equals.
@@ -78,7 +76,7 @@ func compare(a, b *Pod, now time.Time) int {
 	return cmp.Or(
 		cmp.Compare(a.Cost, b.Cost),
 		cmp.Compare(b.Colocated, a.Colocated),
-		cmp.Compare(ageBucket(a.ReadySince, now), ageBucket(b.ReadySince, now)),
+		compareReadiness(a, b, now),
 		cmp.Compare(b.Restarts, a.Restarts),
 		cmp.Compare(ageBucket(a.Created, now), ageBucket(b.Created, now)),
 		cmp.Compare(a.UID, b.UID),
@@ -92,6 +90,14 @@ func compareUse(a, b *Pod) int {
 		cmp.Compare(phaseOrder(a.Phase), phaseOrder(b.Phase)),
 		cmp.Compare(toInt(a.Ready), toInt(b.Ready)),
 	)
+}
+
+// compareReadiness orders Pods of which both are ready or neither is.
+func compareReadiness(a, b *Pod, now time.Time) int {
+	if !a.Ready {
+		return 0
+	}
+	return cmp.Compare(ageBucket(a.ReadySince, now), ageBucket(b.ReadySince, now))
 }
 
 // ageBucket is the integer logarithm of an age: what is about equally old is equal. A time that is missing or lies
@@ -143,21 +149,16 @@ func restarts(pod *corev1.Pod) int32 {
 	return highest
 }
 
-// lastOnTop is a heap of Pods, by their indexes, with the one that goes last on top.
+// lastOnTop is a heap with the Pod that goes last on top.
 type lastOnTop struct {
-	pods   []Pod
-	chosen []int
-	now    time.Time
+	pods []Pod
+	now  time.Time
 }
 
-func (h *lastOnTop) Len() int { return len(h.chosen) }
-func (h *lastOnTop) Less(i, j int) bool {
-	return compare(&h.pods[h.chosen[i]], &h.pods[h.chosen[j]], h.now) > 0
-}
-func (h *lastOnTop) Swap(i, j int) { h.chosen[i], h.chosen[j] = h.chosen[j], h.chosen[i] }
-func (h *lastOnTop) Push(x any)    { h.chosen = append(h.chosen, x.(int)) }
-func (h *lastOnTop) Pop() any {
-	last := h.chosen[len(h.chosen)-1]
-	h.chosen = h.chosen[:len(h.chosen)-1]
-	return last
-}
+func (h *lastOnTop) Len() int           { return len(h.pods) }
+func (h *lastOnTop) Less(i, j int) bool { return compare(&h.pods[i], &h.pods[j], h.now) > 0 }
+func (h *lastOnTop) Swap(i, j int)      { h.pods[i], h.pods[j] = h.pods[j], h.pods[i] }
+func (h *lastOnTop) Push(x any)         { h.pods = append(h.pods, x.(Pod)) }
+
+// Pop is there for heap.Interface: nothing is taken off the heap.
+func (h *lastOnTop) Pop() any { panic("nothing is taken off this heap") }

@@ -151,7 +151,7 @@ func TestWhichAreMarkedAsSized(t *testing.T) {
 				newSet(d, 2, 10, 10, sizedFor(10, 13))}
 		}, map[string]string{"web:1": "10 13"}},
 		{"so is one whose size nobody looked at", 10, "3", "3", func(d *appsv1.Deployment) []*appsv1.ReplicaSet {
-			return []*appsv1.ReplicaSet{newSet(d, 1, 7, 7, unanswered, sizedFor(10, 12)),
+			return []*appsv1.ReplicaSet{newSet(d, 1, 10, 10, unanswered, sizedFor(10, 12)),
 				newSet(d, 2, 3, 3, sizedFor(10, 12))}
 		}, nil},
 		{"and an old one that cannot fall yet", 3, "25%", "25%", func(d *appsv1.Deployment) []*appsv1.ReplicaSet {
