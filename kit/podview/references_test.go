@@ -14,6 +14,7 @@ func TestVisitReferences(t *testing.T) {
 		return corev1.PodSpec{Volumes: []corev1.Volume{{Name: "v", VolumeSource: source}}}
 	}
 	env := []corev1.EnvVar{
+		{Name: "0", Value: "comes before all that refer"},
 		{Name: "A", ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{
 			LocalObjectReference: local("a")}}},
 		{Name: "B", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
