@@ -170,8 +170,13 @@ func TestCustomBounds(t *testing.T) {
 			t.Errorf("%s: %v, found %v, error %v; want %v", name, got, ok, err, row.want)
 		}
 	}
-	const good = "kubelet:65536:65536"
-	if _, _, err := Custom(good, "kubelet:65536", 1); err == nil || !strings.Contains(err.Error(), "subgid: ") {
+	const few = "kubelet:65536:65536"
+	want := "user kubelet has 65536 subordinate IDs: the number must be a multiple of 65536 and at least 131072 for " +
+		"2 Pods"
+	if _, _, err := Custom(few, few, 2); err == nil || err.Error() != want {
+		t.Errorf("%v, want %q", err, want)
+	}
+	if _, _, err := Custom(few, "kubelet:65536", 1); err == nil || !strings.Contains(err.Error(), "subgid: ") {
 		t.Errorf("a wrong list of groups: %v", err)
 	}
 }
