@@ -121,3 +121,31 @@ func TestTermsThatSelect(t *testing.T) {
 		t.Errorf("%d terms select a Pod that none selects", len(got))
 	}
 }
+
+// A term is filed by the first value that it asks for, else by a label that it asks for, so that few terms are looked
+// at for a Pod.
+func TestTermsAreFiledByALabel(t *testing.T) {
+	for text, want := range map[string]struct {
+		key    string
+		values int
+	}{
+		"":                    {"", 0},
+		"a=b":                 {"a", 1},
+		"a==b":                {"a", 1},
+		"a in (b,c)":          {"a", 2},
+		"a":                   {"a", 0},
+		"!a":                  {"", 0},
+		"a!=b":                {"", 0},
+		"a notin (b)":         {"", 0},
+		"!a,b":                {"b", 0},
+		"a=b,c=d":             {"a", 1},
+		"a notin (b),c=d":     {"c", 1},
+		"a,b=c":               {"b", 1},
+		"a!=x,b in (c,d),e=f": {"b", 2},
+	} {
+		term := New(0).Carry("x", []TermSpec{{Selectors: selecting(text)}})[0]
+		if key, values := term.label(); key != want.key || len(values) != want.values {
+			t.Errorf("%q is filed by %q and %v", text, key, values)
+		}
+	}
+}
