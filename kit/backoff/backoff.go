@@ -19,7 +19,7 @@ func (p Policy) Delay(failures int) time.Duration {
 	}
 	delay := p.First
 	for range failures - 1 {
-		if delay >= p.Max/2 {
+		if delay > p.Max/2 {
 			return p.Max
 		}
 		delay *= 2
