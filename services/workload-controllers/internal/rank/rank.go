@@ -59,7 +59,7 @@ func First(pods []Pod, n int, now time.Time) []Pod {
 	for i := range pods {
 		if len(chosen.pods) < n {
 			heap.Push(chosen, pods[i])
-		} else if compare(&pods[i], &chosen.pods[0], now) < 0 {
+		} else if before(&pods[i], &chosen.pods[0], now) {
 			chosen.pods[0] = pods[i]
 			heap.Fix(chosen, 0)
 		}
@@ -67,6 +67,9 @@ func First(pods []Pod, n int, now time.Time) []Pod {
 	slices.SortFunc(chosen.pods, func(a, b Pod) int { return compare(&a, &b, now) })
 	return chosen.pods
 }
+
+// before says whether a goes before b.
+func before(a, b *Pod, now time.Time) bool { return compare(a, b, now) < 0 }
 
 // compare is negative when a goes before b. It is a total order: the UID, which is random, decides between equals.
 func compare(a, b *Pod, now time.Time) int {
@@ -156,7 +159,7 @@ type lastOnTop struct {
 }
 
 func (h *lastOnTop) Len() int           { return len(h.pods) }
-func (h *lastOnTop) Less(i, j int) bool { return compare(&h.pods[i], &h.pods[j], h.now) > 0 }
+func (h *lastOnTop) Less(i, j int) bool { return before(&h.pods[j], &h.pods[i], h.now) }
 func (h *lastOnTop) Swap(i, j int)      { h.pods[i], h.pods[j] = h.pods[j], h.pods[i] }
 func (h *lastOnTop) Push(x any)         { h.pods = append(h.pods, x.(Pod)) }
 
