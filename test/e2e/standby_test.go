@@ -24,7 +24,8 @@ const takeover = 20 * time.Second
 var elected = map[mesh.Daemon][]string{
 	mesh.Scheduler: {"scheduler.default-scheduler"},
 	mesh.WorkloadControllers: {"workload-controllers.deployment", "workload-controllers.replicaset",
-		"workload-controllers.serviceaccount", "workload-controllers.rootca"},
+		"workload-controllers.replicationcontroller", "workload-controllers.serviceaccount",
+		"workload-controllers.rootca"},
 	mesh.PodGC: {"podgc.namespace", "podgc.owners", "podgc.pods"},
 }
 

@@ -116,7 +116,7 @@ func CascadeOrphan(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	w.KubectlWith(web(3, HelloV1, ""), "apply", "-f", "-")
 	w.AwaitAvailable("web", 3)
-	before := w.podUIDs()
+	before := w.podUIDs("app=web")
 	w.Kubectl("delete", "deployment", "web", "--cascade=orphan")
 	w.Await("the ReplicaSet to lose its owner", func() string {
 		sets, err := w.Client.AppsV1().ReplicaSets(w.Namespace).List(w.Context(), metav1.ListOptions{})
@@ -130,7 +130,7 @@ func CascadeOrphan(t *testing.T, m mesh.Mesh) {
 	})
 	w.KubectlWith(web(3, HelloV1, ""), "apply", "-f", "-")
 	w.AwaitAvailable("web", 3)
-	if after := w.podUIDs(); after != before {
+	if after := w.podUIDs("app=web"); after != before {
 		t.Errorf("Pods were replaced:\nbefore %s\nafter  %s", before, after)
 	}
 }
@@ -183,10 +183,10 @@ func (w *World) awaitNothing(resources ...string) {
 }
 
 // podUIDs returns the sorted UIDs of the web Pods.
-func (w *World) podUIDs() string {
+func (w *World) podUIDs(selector string) string {
 	w.Helper()
 	set := map[types.UID]bool{}
-	for _, pod := range w.Pods("app=web") {
+	for _, pod := range w.Pods(selector) {
 		set[pod.UID] = true
 	}
 	return fmt.Sprint(set)

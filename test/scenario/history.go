@@ -238,7 +238,7 @@ func SelectorReduced(t *testing.T, m mesh.Mesh) {
 	wide := strings.ReplaceAll(web(2, HelloV1, ""), "{app: web}", "{app: web, tier: x}")
 	w.KubectlWith(wide, "apply", "-f", "-")
 	w.AwaitAvailable("web", 2)
-	set, pods := w.replicaSets()[HelloV1].UID, w.podUIDs()
+	set, pods := w.replicaSets()[HelloV1].UID, w.podUIDs("app=web")
 	w.Kubectl("delete", "deployment", "web", "--cascade=orphan")
 	w.KubectlWith(strings.Replace(wide, "matchLabels: {app: web, tier: x}", "matchLabels: {app: web}", 1), "apply",
 		"-f", "-")
@@ -247,7 +247,7 @@ func SelectorReduced(t *testing.T, m mesh.Mesh) {
 	if len(sets) != 1 || sets[HelloV1].UID != set || sets[HelloV1].Labels["tier"] != "x" {
 		t.Errorf("the ReplicaSet was replaced or relabelled: %d, %v", len(sets), sets[HelloV1].Labels)
 	}
-	if after := w.podUIDs(); after != pods || len(w.Pods("tier=x")) != 2 {
+	if after := w.podUIDs("app=web"); after != pods || len(w.Pods("tier=x")) != 2 {
 		t.Errorf("Pods were replaced or relabelled: before %s, after %s", pods, after)
 	}
 }

@@ -19,6 +19,8 @@ var Kubectl = []Scenario{
 	{"ProgressLines", ProgressLines},
 	{"DeadlineExceeded", DeadlineExceeded},
 	{"ReplicaSetAlone", ReplicaSetAlone},
+	{"ReplicationControllerAlone", ReplicationControllerAlone},
+	{"ReplicationControllerDeletion", ReplicationControllerDeletion},
 	{"ReplicaSetAcquires", ReplicaSetAcquires},
 	{"ReplicaSetDeletion", ReplicaSetDeletion},
 	{"Proxy", Proxy},

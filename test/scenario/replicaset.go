@@ -167,7 +167,7 @@ func ReplicaSetDeletion(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	w.KubectlWith(frontend(2, HelloV1), "apply", "-f", "-")
 	w.awaitActive("app=web", 2)
-	before := w.podUIDs()
+	before := w.podUIDs("app=web")
 	w.Kubectl("delete", "rs", "frontend", "--cascade=orphan")
 	w.Await("Pods without an owner", func() string {
 		for _, pod := range w.Pods("app=web") {
@@ -186,7 +186,7 @@ func ReplicaSetDeletion(t *testing.T, m mesh.Mesh) {
 		}
 		return ""
 	})
-	if after := w.podUIDs(); after != before {
+	if after := w.podUIDs("app=web"); after != before {
 		t.Errorf("Pods were replaced: before %s, after %s", before, after)
 	}
 	w.Kubectl("delete", "rs", "heir", "--cascade=foreground")

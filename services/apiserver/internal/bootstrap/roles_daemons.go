@@ -24,13 +24,16 @@ var daemonRoles = []role{
 	{
 		name:  "system:keelson:workload-controllers",
 		users: []string{"system:keelson:workload-controllers"},
-		rules: rules(leases("workload-controllers", "deployment", "replicaset", "rootca", "serviceaccount"),
+		rules: rules(leases("workload-controllers", "deployment", "replicaset", "replicationcontroller", "rootca",
+			"serviceaccount"),
 			[]rbacv1.PolicyRule{
 				rights.Events,
 				rule(verbs("list", "watch"), "", "namespaces"),
 				rule(verbs("create", "delete", "list", "patch", "watch"), "", "pods"),
 				rule(verbs("create", "list", "update", "watch"), "", "configmaps"),
 				rule(verbs("create", "list", "watch"), "", "serviceaccounts"),
+				rule(verbs("get", "list", "watch"), "", "replicationcontrollers"),
+				rule(verbs("update"), "", "replicationcontrollers/finalizers", "replicationcontrollers/status"),
 				rule(verbs("get", "list", "patch", "update", "watch"), "apps", "deployments"),
 				rule(verbs("create", "delete", "get", "list", "patch", "update", "watch"), "apps", "replicasets"),
 				rule(verbs("update"), "apps", "deployments/finalizers", "deployments/status", "replicasets/finalizers",

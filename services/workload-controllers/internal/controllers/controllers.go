@@ -9,6 +9,7 @@ import (
 	"keelson.dev/kit/controller"
 	"keelson.dev/services/workload-controllers/internal/controllers/deployment"
 	"keelson.dev/services/workload-controllers/internal/controllers/replicaset"
+	"keelson.dev/services/workload-controllers/internal/controllers/replicationcontroller"
 	"keelson.dev/services/workload-controllers/internal/controllers/rootca"
 	"keelson.dev/services/workload-controllers/internal/controllers/serviceaccount"
 	"keelson.dev/services/workload-controllers/internal/podfeed"
@@ -28,6 +29,7 @@ func All(o Options) []controller.Registration {
 	all := []controller.Registration{
 		deployment.Registration(feed, o.Concurrent),
 		replicaset.Registration(feed, o.Concurrent),
+		replicationcontroller.Registration(feed, o.Concurrent),
 		serviceaccount.Registration(o.Concurrent),
 	}
 	if len(o.RootCA) > 0 {
@@ -39,7 +41,7 @@ func All(o Options) []controller.Registration {
 
 // Names returns the names of all controllers that there can be, sorted.
 func Names() []string {
-	return []string{deployment.Name, replicaset.Name, rootca.Name, serviceaccount.Name}
+	return []string{deployment.Name, replicaset.Name, replicationcontroller.Name, rootca.Name, serviceaccount.Name}
 }
 
 // Select returns the controllers that a list of names asks for: "*" stands for all, "-name" takes one away again.

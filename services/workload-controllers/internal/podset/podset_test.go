@@ -67,7 +67,7 @@ func TestObserve(t *testing.T) {
 		{"SAF-075 a Pod that is to be disrupted counts until its deletion begins",
 			[]*corev1.Pod{newPod("a", "o", readySince(start), disrupted)}, Counts{Active: 1, Labelled: 1, Ready: 1,
 				Available: 1}},
-		{"DEP-153 ended Pods do not count", []*corev1.Pod{newPod("a", "o", failed),
+		{"DEP-153 DEP-207 ended Pods do not count", []*corev1.Pod{newPod("a", "o", failed),
 			newPod("b", "o", failed, terminating)}, Counts{}},
 		{"DEP-152 without all labels of the template",
 			[]*corev1.Pod{newPod("a", "o", func(p *corev1.Pod) { delete(p.Labels, "v") })}, Counts{Active: 1}},

@@ -143,7 +143,7 @@ func TestFailingPodsAreReplacedSlowly(t *testing.T) {
 
 func TestPrototype(t *testing.T) {
 	set := newSet(3)
-	pod := prototype(set)
+	pod := prototype(set, replicaSets.GVK)
 	if pod.GenerateName != "frontend-" || pod.Name != "" || pod.Namespace != "default" { // DEP-149, DEP-024
 		t.Errorf("name %q, generated from %q, in %q", pod.Name, pod.GenerateName, pod.Namespace)
 	}

@@ -2,9 +2,6 @@ package replicaset
 
 import "keelson.dev/kit/events"
 
-// eventSource is what users see as the origin of the events.
-const eventSource = "replicaset-controller"
-
 // Reasons of events and of the condition ReplicaFailure.
 const (
 	reasonFailedCreate = "FailedCreate"

@@ -35,14 +35,15 @@ type recorder interface {
 	Record(object runtime.Object, e events.Event)
 }
 
-// Controller keeps ReplicaSets at their number of Pods.
-type Controller struct {
+// Controller keeps the objects of one kind at their number of Pods.
+type Controller[O client.Object] struct {
+	kind   *Kind[O]
 	client client.Client // reads from the cache
 	live   client.Reader // reads from the apiserver
 	writer *write.Writer
-	sets   ownerindex.Index[*appsv1.ReplicaSet]
+	sets   ownerindex.Index[O]
 	pods   *podset.Index
-	// selectors are those of all ReplicaSets.
+	// selectors are those of all objects of the kind.
 	selectors *selectors.Index
 	ops       *podops.Operator
 	gate      *gate.Gate
@@ -53,21 +54,28 @@ type Controller struct {
 	written map[types.UID]time.Time
 }
 
-// steps are what a pass over a ReplicaSet consists of.
-func (c *Controller) steps() *pass.Steps[*appsv1.ReplicaSet, Input, Plan] {
-	return &pass.Steps[*appsv1.ReplicaSet, Input, Plan]{
-		Reader: c.client, New: func() *appsv1.ReplicaSet { return &appsv1.ReplicaSet{} }, Gate: c.gate,
-		Observe: c.observe, Decide: Decide, Apply: c.apply,
-		After: func(in Input, plan Plan) time.Duration { return pass.Until(plan.Wake, in.Now) },
+// observed is an object with what a pass over it decides by.
+type observed[O client.Object] struct {
+	Input
+	object O
+}
+
+// steps are what a pass over an object consists of.
+func (c *Controller[O]) steps() *pass.Steps[O, observed[O], Plan] {
+	return &pass.Steps[O, observed[O], Plan]{
+		Reader: c.client, New: c.kind.New, Gate: c.gate, Observe: c.observe,
+		Decide: func(in observed[O]) Plan { return Decide(in.Input) }, Apply: c.apply,
+		After: func(in observed[O], plan Plan) time.Duration { return pass.Until(plan.Wake, in.Now) },
 	}
 }
 
 // observe reads the input of a decision.
-func (c *Controller) observe(_ context.Context, set *appsv1.ReplicaSet) (Input, bool, error) {
+func (c *Controller[O]) observe(_ context.Context, object O) (observed[O], bool, error) {
+	set := c.kind.Set(object)
 	selector, err := metav1.LabelSelectorAsSelector(set.Spec.Selector)
 	if err != nil {
-		err = fmt.Errorf("reading spec.selector of ReplicaSet %s/%s: %w", set.Namespace, set.Name, err)
-		return Input{}, false, reconcile.TerminalError(err)
+		err = fmt.Errorf("reading spec.selector of %s %s/%s: %w", c.kind.GVK.Kind, set.Namespace, set.Name, err)
+		return observed[O]{}, false, reconcile.TerminalError(err)
 	}
 	now := c.now()
 	in := Input{Now: now, ReplicaSet: set, Written: c.lastWritten(set.UID)}
@@ -75,27 +83,30 @@ func (c *Controller) observe(_ context.Context, set *appsv1.ReplicaSet) (Input, 
 		Selector: selector, Template: set.Spec.Template.Labels,
 		MinReady: time.Duration(set.Spec.MinReadySeconds) * time.Second,
 	}, now)
+	if c.kind.LacksTerminating {
+		set.Status.TerminatingReplicas = &in.Counts.Terminating
+	}
 	if set.DeletionTimestamp == nil {
 		in.Orphans = c.pods.Orphans(set.Namespace, selector)
 	}
 	switch surplus := surplus(set, in.Counts); {
 	case surplus > 0:
-		in.Candidates = c.pods.Ranked(set.UID, c.sets.Siblings(set))
+		in.Candidates = c.pods.Ranked(set.UID, c.sets.Siblings(object))
 	case surplus < 0:
 		in.Made = c.pods.Made(set.UID)
 	}
-	return in, true, nil
+	return observed[O]{in, object}, true, nil
 }
 
 // apply carries out the plan in the order of its fields. What the pass came to is in the status even where it failed.
-func (c *Controller) apply(ctx context.Context, in Input, plan Plan) error {
+func (c *Controller[O]) apply(ctx context.Context, in observed[O], plan Plan) error {
 	if plan.Reason == ReasonOwners {
-		return c.settle(ctx, plan, owner(in.ReplicaSet))
+		return c.settle(ctx, plan, owner(in.ReplicaSet, c.kind.GVK))
 	}
 	failed := c.scale(ctx, in, plan)
 	if failed.err != nil {
-		c.recorder.Record(in.ReplicaSet, scalingFailed(failed.reason, failed.message()))
-		plan.Status, plan.WriteStatus = withFailure(in, failed.reason, failed.message()), true
+		c.recorder.Record(in.object, scalingFailed(failed.reason, failed.message()))
+		plan.Status, plan.WriteStatus = withFailure(in.Input, failed.reason, failed.message()), true
 	}
 	if !plan.WriteStatus {
 		return failed.err
@@ -113,11 +124,11 @@ type failure struct {
 func (f failure) message() string { return fmt.Sprintf("Error %s: %v", f.doing, f.err) }
 
 // scale creates or deletes Pods.
-func (c *Controller) scale(ctx context.Context, in Input, plan Plan) failure {
+func (c *Controller[O]) scale(ctx context.Context, in observed[O], plan Plan) failure {
 	if plan.Create > 0 {
-		alike := prototype(in.ReplicaSet)
+		alike := prototype(in.ReplicaSet, c.kind.GVK)
 		outcomes := c.ops.Create(ctx, in.ReplicaSet.UID, plan.Create, func(int) *corev1.Pod { return alike })
-		c.record(in.ReplicaSet, outcomes, podCreated)
+		c.record(in.object, outcomes, podCreated)
 		if err := podops.Failure(outcomes); err != nil && !apierrors.HasStatusCause(err,
 			corev1.NamespaceTerminatingCause) {
 			return failure{reason: reasonFailedCreate, doing: "creating", err: err}
@@ -125,7 +136,7 @@ func (c *Controller) scale(ctx context.Context, in Input, plan Plan) failure {
 	}
 	if len(plan.Delete) > 0 {
 		outcomes := c.ops.Delete(ctx, in.ReplicaSet.UID, podops.ScaledDown, plan.Delete)
-		c.record(in.ReplicaSet, outcomes, podDeleted)
+		c.record(in.object, outcomes, podDeleted)
 		if err := podops.Failure(outcomes); err != nil {
 			return failure{reason: reasonFailedDelete, doing: "deleting", err: err}
 		}
@@ -135,16 +146,16 @@ func (c *Controller) scale(ctx context.Context, in Input, plan Plan) failure {
 
 // record records an event for each of the first maxEvents Pods of one pass: beyond that the recorder drops a flood
 // about one object, and each event would only be work.
-func (c *Controller) record(set *appsv1.ReplicaSet, outcomes []podops.Outcome, event func(string) events.Event) {
+func (c *Controller[O]) record(object O, outcomes []podops.Outcome, event func(string) events.Event) {
 	for _, outcome := range outcomes[:min(maxEvents, len(outcomes))] {
 		if outcome.Err == nil {
-			c.recorder.Record(set, event(outcome.Name))
+			c.recorder.Record(object, event(outcome.Name))
 		}
 	}
 }
 
 // settle adopts and releases Pods.
-func (c *Controller) settle(ctx context.Context, plan Plan, owner claim.Owner) error {
+func (c *Controller[O]) settle(ctx context.Context, plan Plan, owner claim.Owner) error {
 	if len(plan.Adopt) > 0 {
 		if err := claim.Confirm(ctx, c.live, owner); err != nil {
 			return err
@@ -160,28 +171,27 @@ func (c *Controller) settle(ctx context.Context, plan Plan, owner claim.Owner) e
 	return errors.Join(errs...)
 }
 
-func (c *Controller) writeStatus(ctx context.Context, in Input, status appsv1.ReplicaSetStatus) error {
-	of := func(set *appsv1.ReplicaSet) *appsv1.ReplicaSetStatus { return &set.Status }
-	written, err := write.Status(ctx, c.writer, in.ReplicaSet, status, of)
+func (c *Controller[O]) writeStatus(ctx context.Context, in observed[O], status appsv1.ReplicaSetStatus) error {
+	written, err := c.kind.WriteStatus(ctx, c.writer, in.object, status)
 	if written {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.written[in.ReplicaSet.UID] = in.Now
+		c.written[in.object.GetUID()] = in.Now
 	}
 	return err
 }
 
-func (c *Controller) lastWritten(uid types.UID) time.Time {
+func (c *Controller[O]) lastWritten(uid types.UID) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.written[uid]
 }
 
-// forget drops what is remembered about a ReplicaSet that is gone.
-func (c *Controller) forget(set *appsv1.ReplicaSet) {
-	c.selectors.Remove(set)
-	c.gate.Forget(set.UID)
+// forget drops what is remembered about an object that is gone.
+func (c *Controller[O]) forget(object O) {
+	c.selectors.Remove(object)
+	c.gate.Forget(object.GetUID())
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.written, set.UID)
+	delete(c.written, object.GetUID())
 }

@@ -59,7 +59,7 @@ type bench struct {
 	sets       client.WithWatch
 	pods       *clientsetfake.Clientset
 	events     recorded
-	controller *Controller
+	controller *Controller[*appsv1.ReplicaSet]
 	refusal    error
 }
 
@@ -91,8 +91,8 @@ func newBench(t *testing.T, set *appsv1.ReplicaSet, pods ...runtime.Object) *ben
 		t.Fatal(err)
 	}
 	pending := gate.New()
-	b.controller = &Controller{
-		client: b.sets, live: b.sets, sets: index, pods: feed.Index, gate: pending,
+	b.controller = &Controller[*appsv1.ReplicaSet]{
+		kind: replicaSets, client: b.sets, live: b.sets, sets: index, pods: feed.Index, gate: pending,
 		writer: &write.Writer{Client: b.sets, Kind: "replicaset", Gate: pending, Store: store}, recorder: &b.events,
 		now:     time.Now,
 		ops:     &podops.Operator{Client: b.pods, FieldManager: Name, Gate: pending, Feed: feed, Log: zap.NewNop()},

@@ -28,6 +28,7 @@ func nginx(edits ...func(*corev1.ReplicationController)) *corev1.ReplicationCont
 	return rc
 }
 
+// DEP-193, DEP-194, DEP-197: labels and selector are those of the template where they are left out, and only there.
 func TestDefault(t *testing.T) {
 	rc := nginx()
 	want := map[string]string{"app": "nginx"}
@@ -52,16 +53,27 @@ func TestValidate(t *testing.T) {
 		edit func(*corev1.ReplicationController)
 		want []string
 	}{
-		"the example": {func(*corev1.ReplicationController) {}, nil},
-		"no template": {func(rc *corev1.ReplicationController) {
+		"DEP-192 the template alone": {func(*corev1.ReplicationController) {}, nil},
+		"DEP-192 no template": {func(rc *corev1.ReplicationController) {
 			rc.Spec.Template, rc.Spec.Selector = nil, map[string]string{"app": "nginx"}
 		}, []string{"spec.template: Required value"}},
 		"nothing selected": {func(rc *corev1.ReplicationController) { rc.Spec.Template.Labels = nil },
 			[]string{"spec.selector: Required value"}},
-		"labels differ": {func(rc *corev1.ReplicationController) { rc.Spec.Selector = map[string]string{"app": "b"} },
+		"DEP-194 the selector does not fit": {func(rc *corev1.ReplicationController) {
+			rc.Spec.Selector = map[string]string{"app": "b"}
+		},
 			[]string{"spec.template.metadata.labels: Invalid value: {\"app\":\"nginx\"}: `selector` does not match " +
 				"template `labels`"}},
-		"never again": {func(rc *corev1.ReplicationController) { rc.Spec.Template.Spec.RestartPolicy = "Never" },
+		"DEP-195 more labels than the selector": {func(rc *corev1.ReplicationController) {
+			rc.Spec.Selector = map[string]string{"app": "nginx"}
+			rc.Spec.Template.Labels["track"] = "a"
+		}, nil},
+		"DEP-195 fewer labels than the selector": {func(rc *corev1.ReplicationController) {
+			rc.Spec.Selector = map[string]string{"app": "nginx", "track": "a"}
+		}, []string{"spec.template.metadata.labels: Invalid value"}},
+		"DEP-192 never again": {func(rc *corev1.ReplicationController) {
+			rc.Spec.Template.Spec.RestartPolicy = "Never"
+		},
 			[]string{`spec.template.spec.restartPolicy: Unsupported value: "Never": supported values: "Always"`}},
 		"negative counts": {func(rc *corev1.ReplicationController) {
 			rc.Spec.Replicas, rc.Spec.MinReadySeconds = ptr.To[int32](-1), -1
