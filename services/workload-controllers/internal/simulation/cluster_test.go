@@ -19,8 +19,8 @@ import (
 
 	"keelson.dev/kit/podview"
 	"keelson.dev/services/workload-controllers/internal/controllers/deployment"
-	"keelson.dev/services/workload-controllers/internal/controllers/replicaset"
 	"keelson.dev/services/workload-controllers/internal/podset"
+	"keelson.dev/services/workload-controllers/internal/replicas"
 	"keelson.dev/services/workload-controllers/internal/revision"
 )
 
@@ -177,11 +177,11 @@ func (c *cluster) stepSet(uid types.UID) bool {
 	if err != nil {
 		c.fail("selector: %v", err)
 	}
-	in := replicaset.Input{Now: c.now, ReplicaSet: set, Written: c.written[uid]}
+	in := replicas.Input{Now: c.now, ReplicaSet: set, Written: c.written[uid]}
 	in.Counts = c.index.Observe(uid, podset.Spec{Selector: selector, Template: set.Spec.Template.Labels,
 		MinReady: time.Duration(set.Spec.MinReadySeconds) * time.Second}, c.now)
 	in.Candidates, in.Made = c.index.Ranked(uid, slices.Collect(maps.Keys(c.sets))), c.index.Made(uid)
-	plan := replicaset.Decide(in)
+	plan := replicas.Decide(in)
 	if plan.Wake.After(c.wake) {
 		c.wake = plan.Wake
 	}

@@ -1,154 +1,34 @@
-// Package replicaset keeps every ReplicaSet at its number of Pods, and the objects of other kinds that do the same.
-//
-//	decide.go     what one pass does, from what was observed (pure)
-//	status.go     the status that goes with it (pure)
-//	template.go   what the Pods look like (pure)
-//	reconcile.go  observe, apply
-//	controller.go what it reads and writes, and what wakes a ReplicaSet up
+// Package replicaset keeps every ReplicaSet at its number of Pods, by package replicas.
 package replicaset
 
 import (
 	"context"
-	"fmt"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"keelson.dev/kit/controller"
-	"keelson.dev/kit/rights"
-	"keelson.dev/services/workload-controllers/internal/gate"
-	"keelson.dev/services/workload-controllers/internal/ownerindex"
 	"keelson.dev/services/workload-controllers/internal/podfeed"
-	"keelson.dev/services/workload-controllers/internal/podops"
-	"keelson.dev/services/workload-controllers/internal/podset"
-	"keelson.dev/services/workload-controllers/internal/selectors"
-	"keelson.dev/services/workload-controllers/internal/wake"
+	"keelson.dev/services/workload-controllers/internal/replicas"
 	"keelson.dev/services/workload-controllers/internal/write"
 )
 
 // Name is the controller's folder, half of its Lease's name, and its field manager.
 const Name = "replicaset"
 
-// replicaSets is the kind that all others are read as.
-var replicaSets = &Kind[*appsv1.ReplicaSet]{
-	Controller: Name, EventSource: "replicaset-controller",
-	GVK: appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), Resource: "replicasets",
-	New: func() *appsv1.ReplicaSet { return &appsv1.ReplicaSet{} },
-	Set: func(set *appsv1.ReplicaSet) *appsv1.ReplicaSet { return set },
-	WriteStatus: func(ctx context.Context, w *write.Writer, set *appsv1.ReplicaSet,
-		status appsv1.ReplicaSetStatus) (bool, error) {
-		of := func(set *appsv1.ReplicaSet) *appsv1.ReplicaSetStatus { return &set.Status }
-		return write.Status(ctx, w, set, status, of)
-	},
-}
-
-// Registration describes the controller of ReplicaSets. concurrent is how many it works on at once.
+// Registration describes the controller. concurrent is how many ReplicaSets it works on at once.
 func Registration(feed *podfeed.Feed, concurrent int) controller.Registration {
-	return Register(replicaSets, feed, concurrent)
+	return replicas.Register(&replicas.Kind[*appsv1.ReplicaSet]{
+		Controller: Name, EventSource: "replicaset-controller",
+		GVK: appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), Resource: "replicasets",
+		New:         func() *appsv1.ReplicaSet { return &appsv1.ReplicaSet{} },
+		Set:         func(set *appsv1.ReplicaSet) *appsv1.ReplicaSet { return set },
+		WriteStatus: writeStatus,
+	}, feed, concurrent)
 }
 
-// Kind is a kind of objects that keep Pods as ReplicaSets do.
-type Kind[O client.Object] struct {
-	// Controller is the controller's name, EventSource what users see as the origin of its events.
-	Controller, EventSource string
-	GVK                     schema.GroupVersionKind
-	// Resource is the kind's plural.
-	Resource string
-	New      func() O
-	// Set returns the object as a ReplicaSet. It shares the object's memory and is not to be changed.
-	Set func(O) *appsv1.ReplicaSet
-	// LacksTerminating says that the kind's status has no count of Pods that are being deleted. Set then returns a
-	// ReplicaSet of its own, whose status may be completed.
-	LacksTerminating bool
-	// WriteStatus writes the status of a ReplicaSet into the object where it differs, and says whether it did.
-	WriteStatus func(context.Context, *write.Writer, O, appsv1.ReplicaSetStatus) (written bool, err error)
+func writeStatus(
+	ctx context.Context, w *write.Writer, set *appsv1.ReplicaSet, status appsv1.ReplicaSetStatus,
+) (bool, error) {
+	of := func(set *appsv1.ReplicaSet) *appsv1.ReplicaSetStatus { return &set.Status }
+	return write.Status(ctx, w, set, status, of)
 }
-
-// Register describes the controller of a kind. concurrent is how many objects it works on at once.
-func Register[O client.Object](kind *Kind[O], feed *podfeed.Feed, concurrent int) controller.Registration {
-	group := []string{kind.GVK.Group}
-	return controller.Registration{
-		Name:        kind.Controller,
-		EventSource: kind.EventSource,
-		Rules: []rbacv1.PolicyRule{
-			{APIGroups: group, Resources: []string{kind.Resource}, Verbs: []string{"get", "list", "watch"}},
-			{APIGroups: group, Resources: []string{kind.Resource + "/status"}, Verbs: []string{"update"}},
-			// An owner reference that blocks its owner's deletion may be set by who may update the owner's finalizers.
-			{APIGroups: group, Resources: []string{kind.Resource + "/finalizers"}, Verbs: []string{"update"}},
-			{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"create", "delete", "list", "patch",
-				"watch"}},
-			rights.Events,
-		},
-		Setup: func(s *controller.Setup) (controller.Runnable, error) { return setup(s, kind, feed, concurrent) },
-	}
-}
-
-func setup[O client.Object](
-	s *controller.Setup, kind *Kind[O], feed *podfeed.Feed, concurrent int,
-) (controller.Runnable, error) {
-	clientset, err := kubernetes.NewForConfig(s.Config)
-	if err != nil {
-		return nil, fmt.Errorf("building the Pod client: %w", err)
-	}
-	store, err := gate.StoreOf(s.Cache, kind.New())
-	if err != nil {
-		return nil, err
-	}
-	sets, err := ownerindex.Of[O](store)
-	if err != nil {
-		return nil, err
-	}
-	own, pending := client.WithFieldOwner(s.Client, kind.Controller), gate.New()
-	c := &Controller[O]{
-		kind: kind, client: own, live: s.Live, sets: sets, pods: feed.Index, gate: pending, selectors: selectors.New(),
-		writer: &write.Writer{Client: own, Kind: kind.Controller, Gate: pending, Store: store},
-		ops: &podops.Operator{Client: clientset, FieldManager: kind.Controller, Gate: pending, Feed: feed,
-			Log: s.Log},
-		recorder: s.Recorder, now: time.Now, written: map[types.UID]time.Time{},
-	}
-	built, err := controller.NewReconciler(s, concurrent, c.steps())
-	if err != nil {
-		return nil, err
-	}
-	if err := built.Watch(source.Kind(s.Cache, kind.New(), wake.Self(c.remember, c.forget))); err != nil {
-		return nil, fmt.Errorf("watching %s: %w", kind.Resource, err)
-	}
-	if err := built.Watch(&podfeed.Source{Feed: feed, Cache: s.Cache, Requests: c.onPod}); err != nil {
-		return nil, fmt.Errorf("watching Pods: %w", err)
-	}
-	return built, nil
-}
-
-// onPod wakes up the objects that have, had or could adopt the Pod.
-func (c *Controller[O]) onPod(pod *corev1.Pod, change podset.Change) []reconcile.Request {
-	var requests []reconcile.Request
-	for _, owner := range []*metav1.OwnerReference{change.Before, change.After} {
-		if owner != nil && owner.Kind == c.kind.GVK.Kind {
-			requests = append(requests, wake.Request(pod.Namespace, owner.Name))
-		}
-	}
-	if change.After == nil && !change.Ended && pod.DeletionTimestamp == nil {
-		requests = append(requests, c.adopters(pod)...)
-	}
-	return requests
-}
-
-// adopters returns the objects whose selectors match a Pod without a controller.
-func (c *Controller[O]) adopters(pod *corev1.Pod) []reconcile.Request {
-	var requests []reconcile.Request
-	for _, name := range c.selectors.Matching(pod.Namespace, pod.Labels) {
-		requests = append(requests, wake.Request(pod.Namespace, name))
-	}
-	return requests
-}
-
-func (c *Controller[O]) remember(object O) { c.selectors.Put(object, c.kind.Set(object).Spec.Selector) }

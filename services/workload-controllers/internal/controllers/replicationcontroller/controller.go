@@ -1,7 +1,6 @@
-// Package replicationcontroller keeps every ReplicationController at its number of Pods, as package replicaset keeps
-// ReplicaSets.
+// Package replicationcontroller keeps every ReplicationController at its number of Pods, by package replicas.
 //
-//	controller.go  what the kind is to package replicaset
+//	controller.go  what the kind is to package replicas
 //	convert.go     a ReplicationController as a ReplicaSet, and the status back (pure)
 package replicationcontroller
 
@@ -12,8 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"keelson.dev/kit/controller"
-	"keelson.dev/services/workload-controllers/internal/controllers/replicaset"
 	"keelson.dev/services/workload-controllers/internal/podfeed"
+	"keelson.dev/services/workload-controllers/internal/replicas"
 	"keelson.dev/services/workload-controllers/internal/write"
 )
 
@@ -22,7 +21,7 @@ const Name = "replicationcontroller"
 
 // Registration describes the controller. concurrent is how many ReplicationControllers it works on at once.
 func Registration(feed *podfeed.Feed, concurrent int) controller.Registration {
-	return replicaset.Register(&replicaset.Kind[*corev1.ReplicationController]{
+	return replicas.Register(&replicas.Kind[*corev1.ReplicationController]{
 		Controller: Name, EventSource: "replication-controller",
 		GVK: corev1.SchemeGroupVersion.WithKind("ReplicationController"), Resource: "replicationcontrollers",
 		New: func() *corev1.ReplicationController { return &corev1.ReplicationController{} },

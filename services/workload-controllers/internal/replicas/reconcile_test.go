@@ -1,4 +1,4 @@
-package replicaset
+package replicas
 
 import (
 	"context"
@@ -63,6 +63,19 @@ type bench struct {
 	refusal    error
 }
 
+// replicaSets is the kind of the tests.
+var replicaSets = &Kind[*appsv1.ReplicaSet]{
+	Controller: "replicaset", GVK: appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), Resource: "replicasets",
+	New: func() *appsv1.ReplicaSet { return &appsv1.ReplicaSet{} },
+	Set: func(set *appsv1.ReplicaSet) *appsv1.ReplicaSet { return set },
+	WriteStatus: func(ctx context.Context, w *write.Writer, set *appsv1.ReplicaSet,
+		status appsv1.ReplicaSetStatus) (bool, error) {
+		return write.Status(ctx, w, set, status, func(set *appsv1.ReplicaSet) *appsv1.ReplicaSetStatus {
+			return &set.Status
+		})
+	},
+}
+
 func newBench(t *testing.T, set *appsv1.ReplicaSet, pods ...runtime.Object) *bench {
 	b := &bench{t: t, pods: clientsetfake.NewClientset(pods...)}
 	b.sets = fake.NewClientBuilder().WithObjects(set).WithStatusSubresource(set).Build()
@@ -94,8 +107,9 @@ func newBench(t *testing.T, set *appsv1.ReplicaSet, pods ...runtime.Object) *ben
 	b.controller = &Controller[*appsv1.ReplicaSet]{
 		kind: replicaSets, client: b.sets, live: b.sets, sets: index, pods: feed.Index, gate: pending,
 		writer: &write.Writer{Client: b.sets, Kind: "replicaset", Gate: pending, Store: store}, recorder: &b.events,
-		now:     time.Now,
-		ops:     &podops.Operator{Client: b.pods, FieldManager: Name, Gate: pending, Feed: feed, Log: zap.NewNop()},
+		now: time.Now,
+		ops: &podops.Operator{Client: b.pods, FieldManager: "replicaset", Gate: pending, Feed: feed,
+			Log: zap.NewNop()},
 		written: map[types.UID]time.Time{},
 	}
 	return b

@@ -1,4 +1,4 @@
-package replicaset
+package replicas
 
 import "keelson.dev/kit/events"
 

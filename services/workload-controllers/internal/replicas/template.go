@@ -1,4 +1,4 @@
-package replicaset
+package replicas
 
 import (
 	appsv1 "k8s.io/api/apps/v1"
