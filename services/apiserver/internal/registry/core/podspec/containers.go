@@ -28,7 +28,7 @@ func (s containerScope) validateContainers(fldPath *field.Path) field.ErrorList 
 		return field.ErrorList{field.Required(fldPath, "")}
 	}
 	var errs field.ErrorList
-	names := sets.New[string]()
+	names, hostPorts := sets.New[string](), sets.New[string]()
 	for i := range s.spec.Containers {
 		c, at := &s.spec.Containers[i], fldPath.Index(i)
 		errs = append(errs, validateContainerName(c.Name, at, names)...)
@@ -38,8 +38,9 @@ func (s containerScope) validateContainers(fldPath *field.Path) field.ErrorList 
 		if c.RestartPolicy != nil {
 			errs = append(errs, field.Forbidden(at.Child("restartPolicy"), "may not be set for non-init containers"))
 		}
+		errs = append(errs, hostPortConflicts(c.Ports, at.Child("ports"), hostPorts)...)
 	}
-	return append(errs, hostPortConflicts(s.spec.Containers, fldPath)...)
+	return errs
 }
 
 // validateInitContainers refuses what only makes sense for a container that keeps running, except on sidecars, which
@@ -62,7 +63,7 @@ func (s containerScope) validateInitContainers(fldPath *field.Path) field.ErrorL
 		} else {
 			errs = append(errs, forbidOnInitContainer(c, at)...)
 		}
-		errs = append(errs, hostPortConflicts(s.spec.InitContainers[i:i+1], fldPath)...)
+		errs = append(errs, hostPortConflicts(c.Ports, at.Child("ports"), sets.New[string]())...)
 	}
 	return errs
 }

@@ -50,21 +50,19 @@ func validatePort(port corev1.ContainerPort, fldPath *field.Path) field.ErrorLis
 	return errs
 }
 
-// hostPortConflicts reports containers that run together and claim one port of the host twice.
-func hostPortConflicts(containers []corev1.Container, fldPath *field.Path) field.ErrorList {
+// hostPortConflicts reports the ports of the host that a container claims although they are taken, and records the
+// others as taken.
+func hostPortConflicts(ports []corev1.ContainerPort, fldPath *field.Path, taken sets.Set[string]) field.ErrorList {
 	var errs field.ErrorList
-	taken := sets.New[string]()
-	for i, c := range containers {
-		for j, port := range c.Ports {
-			if port.HostPort == 0 {
-				continue
-			}
-			claim := fmt.Sprintf("%s/%s/%d", port.Protocol, port.HostIP, port.HostPort)
-			if taken.Has(claim) {
-				errs = append(errs, field.Duplicate(fldPath.Index(i).Child("ports").Index(j).Child("hostPort"), claim))
-			}
-			taken.Insert(claim)
+	for i, port := range ports {
+		if port.HostPort == 0 {
+			continue
 		}
+		claim := fmt.Sprintf("%s/%s/%d", port.Protocol, port.HostIP, port.HostPort)
+		if taken.Has(claim) {
+			errs = append(errs, field.Duplicate(fldPath.Index(i).Child("hostPort"), claim))
+		}
+		taken.Insert(claim)
 	}
 	return errs
 }
