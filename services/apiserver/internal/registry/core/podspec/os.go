@@ -41,13 +41,17 @@ func validateOS(spec *corev1.PodSpec, fldPath *field.Path) field.ErrorList {
 	}
 	detail := "cannot be set for a " + string(spec.OS.Name) + " pod"
 	errs = append(errs, forbidForeign(spec.SecurityContext, foreign, detail, fldPath.Child("securityContext"))...)
+	check := func(context *corev1.SecurityContext, at *field.Path) {
+		errs = append(errs, forbidForeign(context, foreign, detail, at.Child("securityContext"))...)
+	}
 	for i := range spec.InitContainers {
-		at := fldPath.Child("initContainers").Index(i).Child("securityContext")
-		errs = append(errs, forbidForeign(spec.InitContainers[i].SecurityContext, foreign, detail, at)...)
+		check(spec.InitContainers[i].SecurityContext, fldPath.Child("initContainers").Index(i))
 	}
 	for i := range spec.Containers {
-		at := fldPath.Child("containers").Index(i).Child("securityContext")
-		errs = append(errs, forbidForeign(spec.Containers[i].SecurityContext, foreign, detail, at)...)
+		check(spec.Containers[i].SecurityContext, fldPath.Child("containers").Index(i))
+	}
+	for i := range spec.EphemeralContainers {
+		check(spec.EphemeralContainers[i].SecurityContext, fldPath.Child("ephemeralContainers").Index(i))
 	}
 	return errs
 }
