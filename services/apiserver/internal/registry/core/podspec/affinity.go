@@ -146,8 +146,7 @@ func validatePodTerm(term *corev1.PodAffinityTerm, fldPath *field.Path) field.Er
 			validation.IsDNS1123Label(namespace))...)
 	}
 	errs = append(errs, matchLabelKeys(term.MatchLabelKeys, term.LabelSelector, fldPath.Child("matchLabelKeys"))...)
-	errs = append(errs, matchLabelKeys(term.MismatchLabelKeys, term.LabelSelector,
-		fldPath.Child("mismatchLabelKeys"))...)
+	errs = append(errs, labelKeys(term.MismatchLabelKeys, term.LabelSelector, fldPath.Child("mismatchLabelKeys"))...)
 	mismatched := sets.New(term.MismatchLabelKeys...)
 	for i, key := range term.MatchLabelKeys {
 		if mismatched.Has(key) {
@@ -158,9 +157,36 @@ func validatePodTerm(term *corev1.PodAffinityTerm, fldPath *field.Path) field.Er
 	return append(errs, topologyKey(term.TopologyKey, fldPath.Child("topologyKey"))...)
 }
 
-// matchLabelKeys checks keys whose values are taken from the Pod itself and joined to the selector. The keys of an
-// affinity term may be in the selector already, because the server writes them there when the Pod is created.
+// matchLabelKeys checks keys whose values the Pod itself must have. The selector may name each once, because the server
+// writes it there when the Pod is created; a second time is the author's own.
 func matchLabelKeys(keys []string, selector *metav1.LabelSelector, fldPath *field.Path) field.ErrorList {
+	errs := labelKeys(keys, selector, fldPath)
+	for i, key := range keys {
+		if timesNamed(key, selector) > 1 {
+			errs = append(errs, field.Invalid(fldPath.Index(i), key, "exists in both matchLabelKeys and labelSelector"))
+		}
+	}
+	return errs
+}
+
+func timesNamed(key string, selector *metav1.LabelSelector) int {
+	if selector == nil {
+		return 0
+	}
+	times := 0
+	if _, named := selector.MatchLabels[key]; named {
+		times++
+	}
+	for _, requirement := range selector.MatchExpressions {
+		if requirement.Key == key {
+			times++
+		}
+	}
+	return times
+}
+
+// labelKeys checks keys whose values are taken from the Pod itself and joined to the selector.
+func labelKeys(keys []string, selector *metav1.LabelSelector, fldPath *field.Path) field.ErrorList {
 	if len(keys) == 0 {
 		return nil
 	}
