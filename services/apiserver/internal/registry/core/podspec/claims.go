@@ -5,6 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	"keelson.dev/services/apiserver/internal/registry/fieldcheck"
 )
@@ -28,10 +29,46 @@ func ValidateClaimSpec(spec *corev1.PersistentVolumeClaimSpec, fldPath *field.Pa
 	}
 	errs = append(errs, fieldcheck.OneOfPtr(spec.VolumeMode, fldPath.Child("volumeMode"),
 		corev1.PersistentVolumeBlock, corev1.PersistentVolumeFilesystem)...)
-	if source := spec.DataSource; source != nil {
-		errs = append(errs, requiredFields(fldPath.Child("dataSource"), "name", source.Name, "kind", source.Kind)...)
+	if class := spec.VolumeAttributesClassName; class != nil {
+		errs = append(errs, fieldcheck.Optional(*class, fldPath.Child("volumeAttributesClassName"),
+			fieldcheck.DNSSubdomain)...)
+	}
+	return append(errs, validateDataSources(spec, fldPath)...)
+}
+
+// validateDataSources checks what the volume is filled from. Both fields say the same, unless the object is in another
+// namespace, which only the reference can say.
+func validateDataSources(spec *corev1.PersistentVolumeClaimSpec, fldPath *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	source, ref, at := spec.DataSource, spec.DataSourceRef, fldPath.Child("dataSource")
+	if ref != nil {
+		errs = validateDataSource(ref, fldPath.Child("dataSourceRef"))
+	}
+	if source == nil {
+		return errs
+	}
+	local := corev1.TypedObjectReference{APIGroup: source.APIGroup, Kind: source.Kind, Name: source.Name}
+	errs = append(errs, validateDataSource(&local, at)...)
+	switch {
+	case ref == nil:
+	case ptr.Deref(ref.Namespace, "") != "":
+		errs = append(errs, field.Forbidden(at, "may not be specified when dataSourceRef.namespace is specified"))
+	case ptr.Deref(source.APIGroup, "") != ptr.Deref(ref.APIGroup, ""), source.Kind != ref.Kind,
+		source.Name != ref.Name:
+		errs = append(errs, field.Invalid(at, source.Kind+"/"+source.Name, "must match dataSourceRef"))
 	}
 	return errs
+}
+
+// validateDataSource wants a claim, or an object of a group other than the core's.
+func validateDataSource(source *corev1.TypedObjectReference, fldPath *field.Path) field.ErrorList {
+	errs := requiredFields(fldPath, "name", source.Name, "kind", source.Kind)
+	group := ptr.Deref(source.APIGroup, "")
+	if group == "" && source.Kind != "PersistentVolumeClaim" {
+		errs = append(errs, field.Invalid(fldPath, source.Kind,
+			"must be 'PersistentVolumeClaim' when referencing the default apiGroup"))
+	}
+	return append(errs, fieldcheck.Optional(group, fldPath.Child("apiGroup"), validation.IsDNS1123Subdomain)...)
 }
 
 func validateAccessModes(modes []corev1.PersistentVolumeAccessMode, fldPath *field.Path) field.ErrorList {

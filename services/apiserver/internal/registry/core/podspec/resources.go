@@ -176,7 +176,7 @@ func validateHugePages(name corev1.ResourceName, quantity resource.Quantity, fld
 // validateClaimUses checks that a container names only claims of its Pod, and none of them both whole and in part.
 func (s containerScope) validateClaimUses(uses []corev1.ResourceClaim, fldPath *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	seen, whole := sets.New[corev1.ResourceClaim](), sets.New[string]()
+	seen, whole, named := sets.New[corev1.ResourceClaim](), sets.New[string](), sets.New[string]()
 	for i, use := range uses {
 		at := fldPath.Index(i)
 		switch {
@@ -184,11 +184,12 @@ func (s containerScope) validateClaimUses(uses []corev1.ResourceClaim, fldPath *
 			errs = append(errs, field.Required(at.Child("name"), ""))
 		case !s.claims.Has(use.Name):
 			errs = append(errs, field.NotFound(at.Child("name"), use.Name))
-		case seen.Has(use) || whole.Has(use.Name):
+		case seen.Has(use) || whole.Has(use.Name) || use.Request == "" && named.Has(use.Name):
 			errs = append(errs, field.Duplicate(at, use.Name))
 		}
 		errs = append(errs, fieldcheck.Optional(use.Request, at.Child("request"), validation.IsDNS1123Label)...)
 		seen.Insert(use)
+		named.Insert(use.Name)
 		if use.Request == "" {
 			whole.Insert(use.Name)
 		}

@@ -249,7 +249,10 @@ func TestValidateEphemeralVolumes(t *testing.T) {
 		{name: "no class and no source", change: claimTemplate(func(s *corev1.PersistentVolumeClaimSpec) {
 			s.StorageClassName = ptr.To("")
 			s.DataSource = &corev1.TypedLocalObjectReference{}
-		}), want: []string{at + `.spec.dataSource.kind: Required value`, at + `.spec.dataSource.name: Required value`}},
+		}), want: []string{
+			at + `.spec.dataSource.kind: Required value`, at + `.spec.dataSource.name: Required value`,
+			at +
+				`.spec.dataSource: Invalid value: "": must be 'PersistentVolumeClaim' when referencing the default apiGroup`}},
 	})
 }
 
