@@ -65,7 +65,7 @@ func usesHostUsers(spec *corev1.PodSpec) bool { return spec.HostUsers == nil || 
 
 var (
 	sysctlPattern = regexp.MustCompile(`^` + sysctlFormat + `$`)
-	hostSysctls   = regexp.MustCompile(`^(net|kernel/shm|kernel/msg|fs/mqueue)[/a-z_]`)
+	ipcSysctls    = []string{"kernel/shm", "kernel/msg", "fs/mqueue/"}
 )
 
 const (
@@ -99,7 +99,8 @@ func isHostSysctl(name string, spec *corev1.PodSpec) bool {
 	if strings.HasPrefix(name, "net/") {
 		return spec.HostNetwork
 	}
-	return spec.HostIPC && (name == "kernel/sem" || hostSysctls.MatchString(name))
+	isIPC := func(prefix string) bool { return strings.HasPrefix(name, prefix) }
+	return spec.HostIPC && (name == "kernel/sem" || slices.ContainsFunc(ipcSysctls, isIPC))
 }
 
 func validateSeccomp(profile *corev1.SeccompProfile, fldPath *field.Path) field.ErrorList {
