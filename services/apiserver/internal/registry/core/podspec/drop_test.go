@@ -14,12 +14,14 @@ func TestDropUnserved(t *testing.T) {
 	files := []corev1.DownwardAPIVolumeFile{{Path: "p", User: user}}
 	h2c := &corev1.HTTPGetAction{Path: "/", Protocol: ptr.To(corev1.HTTPProtocol("h2c"))}
 	container := corev1.Container{Name: "c",
-		VolumeMounts:  []corev1.VolumeMount{{Name: "v", BindMountOptions: []string{"noexec"}}},
-		LivenessProbe: &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: h2c.DeepCopy()}},
+		VolumeMounts:   []corev1.VolumeMount{{Name: "v", BindMountOptions: []string{"noexec"}}},
+		LivenessProbe:  &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: h2c.DeepCopy()}},
+		ReadinessProbe: &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: h2c.DeepCopy()}},
 		StartupProbe: &corev1.Probe{ProbeHandler: corev1.ProbeHandler{GRPC: &corev1.GRPCAction{Port: 1,
 			Mode: ptr.To(corev1.GRPCProbeMode("TLS"))}}},
 		Lifecycle: &corev1.Lifecycle{StopSignal: ptr.To(corev1.Signal("SIGHUP")),
-			PreStop: &corev1.LifecycleHandler{HTTPGet: h2c.DeepCopy()}},
+			PostStart: &corev1.LifecycleHandler{HTTPGet: h2c.DeepCopy()},
+			PreStop:   &corev1.LifecycleHandler{HTTPGet: h2c.DeepCopy()}},
 	}
 	spec := &corev1.PodSpec{
 		SchedulingGroup:    &corev1.PodSchedulingGroup{PodGroupName: ptr.To("g")},
@@ -49,10 +51,13 @@ func TestDropUnserved(t *testing.T) {
 	}
 	DropUnserved(spec)
 
+	get := &corev1.HTTPGetAction{Path: "/"}
 	served := corev1.Container{Name: "c", VolumeMounts: []corev1.VolumeMount{{Name: "v"}},
-		LivenessProbe: &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/"}}},
-		StartupProbe:  &corev1.Probe{ProbeHandler: corev1.ProbeHandler{GRPC: &corev1.GRPCAction{Port: 1}}},
-		Lifecycle:     &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/"}}},
+		LivenessProbe:  &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: get}},
+		ReadinessProbe: &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: get}},
+		StartupProbe:   &corev1.Probe{ProbeHandler: corev1.ProbeHandler{GRPC: &corev1.GRPCAction{Port: 1}}},
+		Lifecycle: &corev1.Lifecycle{PostStart: &corev1.LifecycleHandler{HTTPGet: get},
+			PreStop: &corev1.LifecycleHandler{HTTPGet: get}},
 	}
 	keys, files = []corev1.KeyToPath{{Key: "k", Path: "p"}}, []corev1.DownwardAPIVolumeFile{{Path: "p"}}
 	want := &corev1.PodSpec{
