@@ -110,3 +110,49 @@ func TestFieldsOfBothSystems(t *testing.T) {
 		})},
 	})
 }
+
+// Either all containers are processes of the Windows host, in its network, or none is. A container that does not say
+// is what its Pod is.
+func TestHostProcesses(t *testing.T) {
+	const mixed = `spec: Invalid value: "": If pod contains any hostProcess containers then all containers must be HostProcess containers`
+	const network = `spec.hostNetwork: Invalid value: false: hostNetwork must be true if pod contains any hostProcess containers`
+	options := func(host *bool) *corev1.WindowsSecurityContextOptions {
+		return &corev1.WindowsSecurityContextOptions{HostProcess: host}
+	}
+	context := func(host *bool) *corev1.SecurityContext {
+		if host == nil {
+			return nil
+		}
+		return &corev1.SecurityContext{WindowsOptions: options(host)}
+	}
+	yes, no := ptr.To(true), ptr.To(false)
+	for _, r := range []struct {
+		name                       string
+		pod, main, init, ephemeral *bool
+		inNetwork                  bool
+		want                       []string
+	}{
+		{name: "none", main: no, init: no},
+		{name: "none by the Pod's word", pod: no},
+		{name: "all by the Pod's word", pod: yes, inNetwork: true},
+		{name: "all by their own", main: yes, init: yes, ephemeral: yes, inNetwork: true},
+		{name: "all against the Pod's word", pod: no, main: yes, init: yes, ephemeral: yes, inNetwork: true},
+		{name: "none against the Pod's word", pod: yes, main: no, init: no, ephemeral: no},
+		{name: "all, in a network of their own", pod: yes, want: []string{network}},
+		{name: "all but the main one", pod: yes, main: no, inNetwork: true, want: []string{mixed}},
+		{name: "all but the init container", pod: yes, init: no, inNetwork: true, want: []string{mixed}},
+		{name: "all but the ephemeral one", pod: yes, ephemeral: no, inNetwork: true, want: []string{mixed}},
+		{name: "one alone, in a network of its own", main: yes, want: []string{mixed, network}},
+	} {
+		row{name: r.name, want: r.want, change: func(s *corev1.PodSpec) {
+			s.HostNetwork = r.inNetwork
+			if r.pod != nil {
+				s.SecurityContext.WindowsOptions = options(r.pod)
+			}
+			s.Containers[0].SecurityContext = context(r.main)
+			withInit(corev1.Container{Name: "i", Image: "i", SecurityContext: context(r.init)})(s)
+			s.EphemeralContainers = []corev1.EphemeralContainer{{EphemeralContainerCommon: corev1.
+				EphemeralContainerCommon{Name: "debug", Image: "busybox", SecurityContext: context(r.ephemeral)}}}
+		}}.run(t)
+	}
+}

@@ -17,7 +17,7 @@ import (
 // validatePodSecurity checks the namespaces that the Pod shares with its host and the rights that all its containers
 // have.
 func validatePodSecurity(spec *corev1.PodSpec, fldPath *field.Path) field.ErrorList {
-	errs := validateHostNamespaces(spec, fldPath)
+	errs := append(validateHostNamespaces(spec, fldPath), validateHostProcesses(spec, fldPath)...)
 	context, at := spec.SecurityContext, fldPath.Child("securityContext")
 	if context == nil {
 		return errs

@@ -22,7 +22,9 @@ func TestValidatePodSecurity(t *testing.T) {
 	const at = "spec.securityContext"
 	const hostUsers = "Forbidden: when `pod.Spec.HostUsers` is false"
 	runAll(t, []row{
-		{name: "POD-063 everything a Pod can drop and force", change: pod(func(c *corev1.PodSecurityContext) {
+		{name: "POD-063 everything a Pod can drop and force", change: func(s *corev1.PodSpec) {
+			c := s.SecurityContext
+			s.HostNetwork = true
 			c.RunAsNonRoot, c.RunAsUser, c.RunAsGroup, c.FSGroup = ptr.To(true), ptr.To[int64](1), ptr.To[int64](2),
 				ptr.To[int64](3)
 			c.SupplementalGroups, c.SupplementalGroupsPolicy = []int64{4}, ptr.To(corev1.SupplementalGroupsPolicyStrict)
@@ -31,7 +33,7 @@ func TestValidatePodSecurity(t *testing.T) {
 			c.SeccompProfile = &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}
 			c.AppArmorProfile = &corev1.AppArmorProfile{Type: corev1.AppArmorProfileTypeUnconfined}
 			c.WindowsOptions = &corev1.WindowsSecurityContextOptions{HostProcess: ptr.To(true)}
-		})},
+		}},
 		{name: "ids out of range", change: pod(func(c *corev1.PodSecurityContext) {
 			c.RunAsUser, c.RunAsGroup, c.FSGroup, c.SupplementalGroups = ptr.To[int64](-1), ptr.To[int64](-1),
 				ptr.To[int64](1<<31), []int64{-1}
