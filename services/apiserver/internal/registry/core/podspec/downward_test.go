@@ -125,6 +125,11 @@ func TestVariableSources(t *testing.T) {
 				SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: named}}}}
 		}), want: []string{`spec.containers[0].env[1].valueFrom.secretKeyRef.key: Required value`,
 			"spec.containers[0].env[1].valueFrom: Invalid value: \"\": may not be specified when `value` is not empty"}},
+		{name: "two sources beside a value", change: first(func(c *corev1.Container) {
+			c.Env = []corev1.EnvVar{{Name: "A", Value: "b", ValueFrom: &corev1.EnvVarSource{
+				FieldRef:         &corev1.ObjectFieldSelector{FieldPath: "metadata.name"},
+				ResourceFieldRef: &corev1.ResourceFieldSelector{Resource: "limits.cpu"}}}}
+		}), want: []string{at + ": Invalid value: \"\": may not be specified when `value` is not empty"}},
 		{name: "malformed names of whole sources", change: first(func(c *corev1.Container) {
 			bad := corev1.LocalObjectReference{Name: "A"}
 			c.EnvFrom = []corev1.EnvFromSource{

@@ -123,6 +123,8 @@ func TestReferences(t *testing.T) {
 		{name: "the second pull secret", change: func(s *corev1.PodSpec) {
 			s.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "a"}, {}}
 		}, want: []string{`spec.imagePullSecrets[1].name: Required value`}},
+		{name: "volumes without names", change: func(s *corev1.PodSpec) { s.Volumes = make([]corev1.Volume, 2) },
+			want: []string{`spec.volumes[0].name: Required value`, `spec.volumes[1].name: Required value`}},
 		{name: "malformed names of volumes", change: func(s *corev1.PodSpec) {
 			s.Volumes = []corev1.Volume{
 				{Name: "a.b"},

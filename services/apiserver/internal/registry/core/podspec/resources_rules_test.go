@@ -1,6 +1,7 @@
 package podspec
 
 import (
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -31,6 +32,9 @@ func TestResourceNames(t *testing.T) {
 		{name: "a vendor's domain", change: both("example.com/a", "3")},
 		{name: "a thousandth of a device", change: both("example.com/a", "1001m"),
 			want: refused("example.com/a", "1001m", "must be an integer")},
+		{name: "the longest vendor's domain", change: both(strings.Repeat("a.", 121)+"aa/b", "1")},
+		{name: "a vendor's domain too long for a quota", change: both(strings.Repeat("a.", 122)+"a/b", "1"),
+			want: refused(strings.Repeat("a.", 122)+"a/b", strings.Repeat("a.", 122)+"a/b", extended)},
 		{name: "a vendor's quota", change: both("requests.a/b", "1"),
 			want: refused("requests.a/b", "requests.a/b", extended)},
 		{name: "a quota's name without a domain", change: both("requests.cpu", "1"),

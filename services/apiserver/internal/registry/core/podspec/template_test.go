@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 )
 
 // POD-037 DEP-009: a template is checked as the Pods made from it would be, its metadata too.
@@ -24,6 +25,22 @@ func TestValidateTemplate(t *testing.T) {
 		`spec.template.metadata.labels: Invalid value: "a b": ` + notAName,
 		`spec.template.spec.containers[0].name: Invalid value: "A": a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')`,
 	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
+
+// A template is no Pod: it carries no ephemeral containers, and its deadline has never been lowered to nothing.
+func TestValidateTemplateAsATemplate(t *testing.T) {
+	template := &corev1.PodTemplateSpec{Spec: *nginx()}
+	template.Spec.HostNetwork, template.Spec.ActiveDeadlineSeconds = true, ptr.To[int64](0)
+	template.Spec.EphemeralContainers = []corev1.EphemeralContainer{
+		{EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: "debug", Image: "busybox"}}}
+	SetTemplateDefaults(template)
+	got := texts(ValidateTemplate(template, field.NewPath("template"), Options{}))
+	want := []string{
+		`template.spec.activeDeadlineSeconds: Invalid value: 0: must be between 1 and 2147483647, inclusive`,
+		`template.spec.ephemeralContainers: Forbidden: ephemeral containers not allowed in pod template`}
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
