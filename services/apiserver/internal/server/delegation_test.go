@@ -59,6 +59,17 @@ func start(t *testing.T, d delegates) *Server {
 // ask returns the answer to a request with all rights.
 func ask(t *testing.T, s *Server, path string, accept ...string) (status int, body string) {
 	t.Helper()
+	status, body, err := try(t, s, path, accept...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return status, body
+}
+
+// try is ask for a server that may not answer yet: it listens before it has the certificate that its own client
+// expects.
+func try(t *testing.T, s *Server, path string, accept ...string) (status int, body string, err error) {
+	t.Helper()
 	client, err := restclient.HTTPClientFor(s.LoopbackConfig())
 	if err != nil {
 		t.Fatal(err)
@@ -70,28 +81,25 @@ func ask(t *testing.T, s *Server, path string, accept ...string) (status int, bo
 	r.Header["Accept"] = accept
 	response, err := client.Do(r)
 	if err != nil {
-		t.Fatal(err)
+		return 0, "", err
 	}
 	defer response.Body.Close()
 	read, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return response.StatusCode, string(read)
+	return response.StatusCode, string(read), err
 }
 
 // wait asks for the readiness until it is as wanted.
 func wait(t *testing.T, s *Server, until func(status int, body string) bool) {
 	t.Helper()
-	var body string
+	var last string
 	err := utilwait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, time.Minute, true,
 		func(context.Context) (bool, error) {
-			var status int
-			status, body = ask(t, s, "/readyz?verbose")
-			return until(status, body), nil
+			status, body, err := try(t, s, "/readyz?verbose")
+			last = fmt.Sprint(body, err)
+			return err == nil && until(status, body), nil
 		})
 	if err != nil {
-		t.Fatalf("readiness: %s", body)
+		t.Fatalf("readiness: %s", last)
 	}
 }
 

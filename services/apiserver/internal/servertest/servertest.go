@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"go.uber.org/zap"
@@ -34,18 +33,19 @@ type Server struct {
 	Client kubernetes.Interface
 }
 
-// libraryErrors are the error lines of the libraries' log, which all servers of the process share.
-var libraryErrors *observer.ObservedLogs
+// libraryErrors are the error lines of the libraries' log, which all servers of the process share. It is captured
+// before any goroutine of a library can read the logger of the process.
+var libraryErrors = captureErrors()
 
-// LibraryErrors returns what the libraries have logged at level error since the first server of the process began.
-func LibraryErrors() []observer.LoggedEntry { return libraryErrors.All() }
-
-// quiet keeps the library's own log out of the tests' output.
-var quiet = sync.OnceFunc(func() {
+// captureErrors keeps the libraries' own log out of the tests' output.
+func captureErrors() *observer.ObservedLogs {
 	core, lines := observer.New(zap.ErrorLevel)
-	libraryErrors = lines
 	logging.Capture(zap.New(core))
-})
+	return lines
+}
+
+// LibraryErrors returns what the libraries have logged at level error since the process began.
+func LibraryErrors() []observer.LoggedEntry { return libraryErrors.All() }
 
 // Start runs an apiserver until the test ends.
 func Start(t testing.TB, change ...func(*inproc.Config)) *Server {
@@ -56,7 +56,6 @@ func Start(t testing.TB, change ...func(*inproc.Config)) *Server {
 // StartIn is Start with everything kept in dir.
 func StartIn(t testing.TB, dir string, change ...func(*inproc.Config)) *Server {
 	t.Helper()
-	quiet()
 	config := NewConfig(t, dir)
 	for _, c := range change {
 		c(config)
