@@ -110,37 +110,27 @@ func TestRequeuesAsManyAsFit(t *testing.T) {
 	}
 }
 
-// A Pod that was requeued and goes away before its turn leaves the room to the next of its class.
+// A Pod that was requeued and goes away before its turn leaves the room to the next of its class, also where the two
+// are confined to one node by its name.
 func TestRequeuedPodThatGoesLeavesTheRoom(t *testing.T) {
-	f := newFixture(t)
-	first, second := pod("first", "1", withPriority(1)), pod("second", "1", withPriority(1))
-	f.add(first, second)
-	f.want("first:- second:-")
-	f.wait(time.Minute)
-	f.node("n", "1")
-	f.add(pod("small", "0", withPriority(9)))
-	if v, ok := f.Next(f.now); !ok || v.Pod.Name != "small" { // requeues first, decides small
-		t.Fatalf("tried %v", v.Pod)
+	for name, where := range map[string]func(*corev1.Pod){
+		"anywhere": func(*corev1.Pod) {}, "pinned": rulestest.Selecting(corev1.LabelHostname, "n"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			first, second := pod("first", "1", where, withPriority(1)), pod("second", "1", where, withPriority(1))
+			f.add(first, second)
+			f.want("first:- second:-")
+			f.wait(time.Minute)
+			f.node("n", "1")
+			f.add(pod("small", "0", withPriority(9)))
+			if v, ok := f.Next(f.now); !ok || v.Pod.Name != "small" { // requeues first, decides small
+				t.Fatalf("tried %v", v.Pod)
+			}
+			f.RemovePod(first)
+			f.want("second:n")
+		})
 	}
-	f.RemovePod(first)
-	f.want("second:n")
-}
-
-// The same of two Pods that are confined to one node by its name.
-func TestRequeuedPinnedPodThatGoesLeavesTheRoom(t *testing.T) {
-	f := newFixture(t)
-	pinned := rulestest.Selecting(corev1.LabelHostname, "n")
-	first, second := pod("first", "1", pinned), pod("second", "1", pinned)
-	f.add(first, second)
-	f.want("first:- second:-")
-	f.wait(time.Minute)
-	f.node("n", "1")
-	f.add(pod("small", "0", withPriority(9)))
-	if v, ok := f.Next(f.now); !ok || v.Pod.Name != "small" { // requeues first, decides small
-		t.Fatalf("tried %v", v.Pod)
-	}
-	f.RemovePod(first)
-	f.want("second:n")
 }
 
 // Two Pods of unlike names wait for one node: each hears of it, and one that leaves does not take the other's place.
