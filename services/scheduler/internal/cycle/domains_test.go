@@ -38,22 +38,17 @@ func domainProfile(selects bool) rules.Profile {
 
 // domainWorld drives a Cycle and the reference through the same history.
 type domainWorld struct {
-	t       *testing.T
-	gen     *generator
-	now     time.Time
-	fast    *cycle.Cycle
-	slow    *domainCluster
-	waiting map[types.UID]*corev1.Pod
-	flying  map[types.UID]*corev1.Pod
+	*history
+	slow *domainCluster
 }
 
 func newDomainWorld(t *testing.T, seed uint64) *domainWorld {
-	w := &domainWorld{t: t, gen: &generator{Rand: rand.New(rand.NewPCG(seed, 5))}, now: start,
-		fast: cycle.New(cycle.Config{Profiles: []rules.Profile{domainProfile(seed%2 == 0)}, Seed: seed,
-			Backoff: backoff.Policy{First: time.Second, Max: 10 * time.Second}}),
-		slow: &domainCluster{Nodes: map[string]*corev1.Node{}, Pods: map[types.UID]*corev1.Pod{},
-			Selects: seed%2 == 0},
-		waiting: map[types.UID]*corev1.Pod{}, flying: map[types.UID]*corev1.Pod{}}
+	fast := cycle.New(cycle.Config{Profiles: []rules.Profile{domainProfile(seed%2 == 0)}, Seed: seed,
+		Backoff: backoff.Policy{First: time.Second, Max: 10 * time.Second}})
+	w := &domainWorld{slow: &domainCluster{Nodes: map[string]*corev1.Node{}, Pods: map[types.UID]*corev1.Pod{},
+		Selects: seed%2 == 0}}
+	w.history = newHistory(t, fast, rand.New(rand.NewPCG(seed, 5)), w.slow.Nodes, w.slow.Pods)
+	w.now = start
 	w.fast.Lead(corev1.DefaultSchedulerName, true, w.now)
 	return w
 }
@@ -152,19 +147,6 @@ func (w *domainWorld) step() {
 	}
 }
 
-func (w *domainWorld) bind(p *corev1.Pod) {
-	delete(w.flying, p.UID)
-	w.slow.Pods[p.UID] = p
-	w.fast.SetPod(p, w.now)
-}
-
-func (w *domainWorld) remove(p *corev1.Pod) {
-	delete(w.slow.Pods, p.UID)
-	delete(w.waiting, p.UID)
-	delete(w.flying, p.UID)
-	w.fast.RemovePod(p)
-}
-
 // changeFlying lets the API answer a binding, or relabels the Pod before.
 func (w *domainWorld) changeFlying() {
 	uid, ok := anyKey(w.gen, w.flying)
@@ -174,11 +156,7 @@ func (w *domainWorld) changeFlying() {
 	p := w.flying[uid]
 	switch w.gen.IntN(4) {
 	case 0:
-		delete(w.flying, uid)
-		delete(w.slow.Pods, uid)
-		w.waiting[uid] = p.DeepCopy()
-		w.waiting[uid].Spec.NodeName = ""
-		w.fast.Failed(uid, w.now)
+		w.refuse(p)
 	case 1:
 		again := p.DeepCopy()
 		rulestest.Labelling("app", "web")(again)
@@ -202,10 +180,7 @@ func (w *domainWorld) drain() {
 		if v.Node == "" {
 			continue
 		}
-		placed := v.Pod.DeepCopy()
-		placed.Spec.NodeName = v.Node
-		delete(w.waiting, v.Pod.UID)
-		w.flying[v.Pod.UID], w.slow.Pods[v.Pod.UID] = placed, placed
+		w.place(v)
 	}
 }
 

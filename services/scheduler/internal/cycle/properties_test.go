@@ -18,28 +18,17 @@ import (
 
 // world drives a Cycle and the reference through the same history.
 type world struct {
-	t    *testing.T
-	gen  *generator
-	now  time.Time
-	fast *cycle.Cycle
+	*history
 	slow *cluster
 	// template is the newest Pod.
 	template *corev1.Pod
-	waiting  map[types.UID]*corev1.Pod // Pods without a node
-	flying   map[types.UID]*corev1.Pod // with a node that the API does not show yet
 }
 
 func newWorld(t *testing.T, seed uint64) *world {
 	settings := config.Default()
-	w := &world{
-		t:       t,
-		gen:     &generator{Rand: rand.New(rand.NewPCG(seed, 1))},
-		now:     time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
-		fast:    cycle.New(cycle.Config{Profiles: settings.Profiles, Backoff: settings.Backoff, Seed: seed}),
-		slow:    newCluster(),
-		waiting: map[types.UID]*corev1.Pod{},
-		flying:  map[types.UID]*corev1.Pod{},
-	}
+	fast := cycle.New(cycle.Config{Profiles: settings.Profiles, Backoff: settings.Backoff, Seed: seed})
+	w := &world{slow: newCluster()}
+	w.history = newHistory(t, fast, rand.New(rand.NewPCG(seed, 1)), w.slow.Nodes, w.slow.Pods)
 	w.fast.Lead(corev1.DefaultSchedulerName, true, w.now)
 	return w
 }
@@ -88,24 +77,6 @@ func (w *world) step() {
 	}
 }
 
-func (w *world) setNode(n *corev1.Node) {
-	w.slow.Nodes[n.Name] = n
-	w.fast.SetNode(n)
-}
-
-func (w *world) bind(p *corev1.Pod) {
-	delete(w.flying, p.UID)
-	w.slow.Pods[p.UID] = p
-	w.fast.SetPod(p, w.now)
-}
-
-func (w *world) remove(p *corev1.Pod) {
-	delete(w.slow.Pods, p.UID)
-	delete(w.waiting, p.UID)
-	delete(w.flying, p.UID)
-	w.fast.RemovePod(p)
-}
-
 // settle lets the API answer some of the bindings.
 func (w *world) settle() {
 	for _, uid := range sorted(w.flying) {
@@ -113,13 +84,8 @@ func (w *world) settle() {
 		switch {
 		case w.gen.chance(60):
 			w.bind(p)
-		case w.gen.chance(30): // refused
-			delete(w.flying, uid)
-			delete(w.slow.Pods, uid)
-			again := p.DeepCopy()
-			again.Spec.NodeName = ""
-			w.waiting[uid] = again
-			w.fast.Failed(uid, w.now)
+		case w.gen.chance(30):
+			w.refuse(p)
 		}
 	}
 }
@@ -140,11 +106,7 @@ func (w *world) next() bool {
 	if v.Node == "" {
 		return true
 	}
-	placed := v.Pod.DeepCopy()
-	placed.Spec.NodeName = v.Node
-	delete(w.waiting, v.Pod.UID)
-	w.flying[v.Pod.UID] = placed
-	w.slow.Pods[v.Pod.UID] = placed
+	w.place(v)
 	return true
 }
 
