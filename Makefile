@@ -100,12 +100,13 @@ mutate: $(STAMPS)/gremlins ## break decisions in small ways, print how much of i
 	@cd $(ROOT)/tools && $(GO) build -o $(STAMPS)/mutate ./cmd/mutate && \
 	  $(STAMPS)/mutate -root $(ROOT) -gremlins $(BIN)/gremlins -package "$(PACKAGE)" $(MODULE)
 
+# The linter's cache stays in the clone: it keeps findings of files by path, also of clones that are gone.
 .PHONY: lint
 lint: $(STAMPS)/golangci-lint ## check the rules of the repository
 	@echo "==> checking the layout"; (cd $(ROOT)/tools && $(GO) run ./cmd/layout $(ROOT)) || fail=1; \
 	for m in $(MODULES) $(ALONE); do echo "==> linting $$m"; \
 	  (cd $(ROOT)/$$m && GOWORK=off $(GO) list -deps -test ./... >/dev/null && \
-	    $(call workspace,$$m) $(BIN)/golangci-lint run --allow-parallel-runners --config $(ROOT)/.golangci.yml ./...) || fail=1; done; exit $${fail:-0}
+	    GOLANGCI_LINT_CACHE=$(BIN)/lint-cache $(call workspace,$$m) $(BIN)/golangci-lint run --allow-parallel-runners --config $(ROOT)/.golangci.yml ./...) || fail=1; done; exit $${fail:-0}
 
 .PHONY: generate
 generate: $(STAMPS)/codegen ## regenerate proto/ and the OpenAPI definitions
