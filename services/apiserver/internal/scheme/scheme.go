@@ -10,12 +10,16 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	nodev1 "k8s.io/api/node/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/conversion"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -46,15 +50,19 @@ var groups = []group{
 	{versions: []version{{authenticationv1.SchemeGroupVersion, authenticationv1.AddToScheme}}},
 	{versions: []version{{authorizationv1.SchemeGroupVersion, authorizationv1.AddToScheme}}},
 	{versions: []version{{autoscalingv1.SchemeGroupVersion, autoscalingv1.AddToScheme}}},
+	{versions: []version{{batchv1.SchemeGroupVersion, batchv1.AddToScheme}}},
 	{versions: []version{{coordinationv1.SchemeGroupVersion, coordinationv1.AddToScheme}}},
+	{versions: []version{{discoveryv1.SchemeGroupVersion, discoveryv1.AddToScheme}}},
 	{
 		versions:    []version{{eventsv1.SchemeGroupVersion, eventsv1.AddToScheme}},
 		hubs:        map[string]runtime.Object{"Event": &corev1.Event{}, "EventList": &corev1.EventList{}},
 		conversions: addEventConversions,
 	},
+	{versions: []version{{nodev1.SchemeGroupVersion, nodev1.AddToScheme}}},
 	{versions: []version{{policyv1.SchemeGroupVersion, policyv1.AddToScheme}}},
 	{versions: []version{{rbacv1.SchemeGroupVersion, rbacv1.AddToScheme}}},
 	{versions: []version{{schedulingv1.SchemeGroupVersion, schedulingv1.AddToScheme}}},
+	{versions: []version{{storagev1.SchemeGroupVersion, storagev1.AddToScheme}}},
 }
 
 // New returns a scheme with every served type. It is made anew for each
