@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	resourcehelper "k8s.io/component-helpers/resource"
 
 	"keelson.dev/services/nodeagent/internal/qos"
 )
@@ -29,44 +30,42 @@ func quantity(q *resource.Quantity) int64 {
 	return q.Value()
 }
 
-// pageSize returns the page size of a medium HugePages-<size>, or for plain HugePages the one size that the Pod asks
-// for.
-func pageSize(pod *corev1.Pod, medium corev1.StorageMedium) (int64, error) {
+// hugePages returns the page size of a medium HugePages-<size>, or for plain HugePages the one size that the Pod asks
+// for, and how much of them the volume may hold: what the Pod asks for. Without that the kernel would set no bound.
+func hugePages(pod *corev1.Pod, medium corev1.StorageMedium) (pageSize, size int64, err error) {
+	limits := pageLimits(pod)
 	if text, ok := strings.CutPrefix(string(medium), string(corev1.StorageMediumHugePagesPrefix)); ok {
-		size, err := resource.ParseQuantity(text)
+		page, err := resource.ParseQuantity(text)
 		if err != nil {
-			return 0, fmt.Errorf("medium %q: page size %q: %w", medium, text, err)
+			return 0, 0, fmt.Errorf("medium %q: page size %q: %w", medium, text, err)
 		}
-		return size.Value(), nil
+		if limits[page.Value()] == 0 {
+			return 0, 0, fmt.Errorf("medium %s needs a container that asks for pages of this size", medium)
+		}
+		return page.Value(), limits[page.Value()], nil
 	}
 	if medium != corev1.StorageMediumHugePages {
-		return 0, fmt.Errorf("unknown storage medium %q: use \"\", Memory, HugePages or HugePages-<size>", medium)
+		return 0, 0, fmt.Errorf("unknown storage medium %q: use \"\", Memory, HugePages or HugePages-<size>", medium)
 	}
-	sizes := pageLimits(pod)
-	if len(sizes) != 1 {
-		return 0, fmt.Errorf("medium HugePages needs containers that ask for pages of exactly one size, found %d sizes",
-			len(sizes))
+	if len(limits) == 1 {
+		for pageSize, size := range limits {
+			return pageSize, size, nil
+		}
 	}
-	for size := range sizes {
-		return size, nil
-	}
-	return 0, nil
+	return 0, 0, fmt.Errorf("medium HugePages needs containers that ask for pages of exactly one size, found %d sizes",
+		len(limits))
 }
 
-func pageLimit(pod *corev1.Pod, pageSize int64) int64 { return pageLimits(pod)[pageSize] }
-
-// pageLimits sums what the Pod's containers ask for, per page size.
+// pageLimits is what the Pod as a whole asks for, per page size.
 func pageLimits(pod *corev1.Pod) map[int64]int64 {
 	limits := map[int64]int64{}
-	for i := range pod.Spec.Containers {
-		for name, limit := range pod.Spec.Containers[i].Resources.Limits {
-			text, ok := strings.CutPrefix(string(name), corev1.ResourceHugePagesPrefix)
-			if !ok {
-				continue
-			}
-			if size, err := resource.ParseQuantity(text); err == nil {
-				limits[size.Value()] += limit.Value()
-			}
+	for name, limit := range resourcehelper.PodLimits(pod, resourcehelper.PodResourcesOptions{ExcludeOverhead: true}) {
+		text, ok := strings.CutPrefix(string(name), corev1.ResourceHugePagesPrefix)
+		if !ok || limit.Sign() <= 0 {
+			continue
+		}
+		if size, err := resource.ParseQuantity(text); err == nil {
+			limits[size.Value()] += limit.Value()
 		}
 	}
 	return limits

@@ -45,11 +45,11 @@ func (k Kind) SetUp(_ context.Context, request volume.Request) (volume.Result, e
 	if source.Medium == corev1.StorageMediumMemory {
 		return result, k.Mounter.Tmpfs(request.Dir, memorySize(request.Pod, source, request.Allocatable), mode, group)
 	}
-	pageSize, err := pageSize(request.Pod, source.Medium)
+	pageSize, size, err := hugePages(request.Pod, source.Medium)
 	if err != nil {
 		return result, err
 	}
-	return result, k.Mounter.HugePages(request.Dir, pageSize, pageLimit(request.Pod, pageSize), mode, group)
+	return result, k.Mounter.HugePages(request.Dir, pageSize, size, mode, group)
 }
 
 // makeFolder makes the folder with mode and group in one visible step, so that a folder that exists is finished.
