@@ -46,9 +46,6 @@ func pick(taken bitmap, size, band, start int) (offset int, found bool) {
 
 func free(taken bitmap, from, to, start int) (offset int, found bool) {
 	width := to - from
-	if width <= 0 {
-		return 0, false
-	}
 	for i := range width {
 		candidate := from + (start+i)%width
 		if !taken.has(candidate) {

@@ -36,11 +36,8 @@ type usage struct {
 // and there is much to give. Quiet means that the runtime would not have collected by itself in that time.
 func shouldReturn(before, now usage) bool {
 	held := now.objects + now.free
-	if held < now.live {
-		return false
-	}
 	quiet := now.allocated-before.allocated <= now.live/quietAllocations
-	return quiet && held-now.live >= max(worthwhile, now.live/returnable)
+	return quiet && held >= now.live+max(worthwhile, now.live/returnable)
 }
 
 // limitFiles are the files that may limit the memory of a process, given its /proc/self/cgroup: those of its cgroup and

@@ -32,6 +32,11 @@ func TestShouldReturn(t *testing.T) {
 		{"allocations of half the live heap", 400 * mib, 200 * mib, 800 * mib, true},
 		{"more allocations", 400 * mib, 200*mib + 1, 800 * mib, false},
 		{"a collection since", 400 * mib, 0, 300 * mib, false},
+		{"nothing to give", 400 * mib, 0, 400 * mib, false},
+		{"64 MiB of 128 MiB, where both bounds meet", 128 * mib, 0, 192 * mib, true},
+		{"less where both bounds meet", 128 * mib, 0, 192*mib - 1, false},
+		{"nothing alive", 0, 0, 64 * mib, true},
+		{"nothing alive and an allocation", 0, 1, 64 * mib, false},
 	} {
 		before := usage{allocated: 7 * mib}
 		for _, free := range []uint64{0, row.held / 2, row.held} {
@@ -48,9 +53,18 @@ func TestLimitFiles(t *testing.T) {
 		"0::/a/b\n": {"/sys/fs/cgroup/a/b/memory.max", "/sys/fs/cgroup/a/memory.max", "/sys/fs/cgroup/memory.max"},
 		"9:cpu,cpuacct:/x\n4:memory:/p\n1:name=systemd:/y\n": {
 			"/sys/fs/cgroup/memory/p/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.limit_in_bytes"},
-		"4:hugetlb,memory:/\n": {"/sys/fs/cgroup/memory/memory.limit_in_bytes"},
-		"0::/../../c":          {"/sys/fs/cgroup/c/memory.max", "/sys/fs/cgroup/memory.max"},
-		"nonsense\n":           nil,
+		"4:hugetlb,memory:/\n":   {"/sys/fs/cgroup/memory/memory.limit_in_bytes"},
+		"0::/../../c":            {"/sys/fs/cgroup/c/memory.max", "/sys/fs/cgroup/memory.max"},
+		"nonsense\n":             nil,
+		"nonsense\n4:memory:/\n": {"/sys/fs/cgroup/memory/memory.limit_in_bytes"},
+		"":                       nil,
+		"0::/\n":                 {"/sys/fs/cgroup/memory.max"},
+		"0::a/./b/\n": {"/sys/fs/cgroup/a/b/memory.max", "/sys/fs/cgroup/a/memory.max",
+			"/sys/fs/cgroup/memory.max"},
+		"0::/a:b\n":           {"/sys/fs/cgroup/a:b/memory.max", "/sys/fs/cgroup/memory.max"},
+		"4:memory,cpu:/\n":    {"/sys/fs/cgroup/memory/memory.limit_in_bytes"},
+		"4:mymemory:/p\n":     nil,
+		"4:memoryless,x:/p\n": nil,
 	} {
 		if got := limitFiles(cgroup); !slices.Equal(got, want) {
 			t.Errorf("%q: %v, want %v", cgroup, got, want)

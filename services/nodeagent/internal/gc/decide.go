@@ -16,15 +16,13 @@ import (
 func deadContainers(pods []observed.Pod) []string {
 	var out []string
 	for i := range pods {
-		seen, kept := map[string]bool{}, map[string]bool{}
+		kept := map[string]bool{}
 		pods[i].Sort()
 		for _, c := range pods[i].Containers {
-			newest := !seen[c.Name]
-			seen[c.Name] = true
 			if c.State != observed.Exited {
 				continue
 			}
-			if !newest && kept[c.Name] {
+			if kept[c.Name] {
 				out = append(out, c.ID)
 			}
 			kept[c.Name] = true
@@ -87,7 +85,7 @@ func unusedImages(images []runtime.Image, uses map[string]imageUse, inUse map[st
 // percent of it is used, and else what brings it down to low percent.
 func toFree(total, free uint64, high, low int) uint64 {
 	used := total - min(free, total)
-	if total == 0 || used*100 < total*uint64(high) {
+	if used*100 < total*uint64(high) {
 		return 0
 	}
 	target := total / 100 * uint64(low)

@@ -20,10 +20,12 @@ func TestDeadContainers(t *testing.T) {
 		container("a", 3, observed.Running),
 		container("b", 0, observed.Exited), container("b", 1, observed.Exited),
 		container("c", 0, observed.Unknown), container("c", 1, observed.Running),
-	}}}
+		container("d", 0, observed.Exited), container("d", 1, observed.Unknown), container("d", 2, observed.Exited),
+		container("e", 0, observed.Exited),
+	}}, {Containers: []observed.Container{container("a", 4, observed.Exited)}}}
 	got := deadContainers(pods)
 	slices.Sort(got)
-	if want := []string{"a0", "a1", "b0"}; !slices.Equal(got, want) {
+	if want := []string{"a0", "a1", "b0", "d0"}; !slices.Equal(got, want) {
 		t.Errorf("removes %v, want %v", got, want)
 	}
 }
@@ -59,12 +61,40 @@ func TestUnusedImages(t *testing.T) {
 	}
 }
 
+// Of images that were used last at the same time the one that came first goes first; a new one is kept for two minutes.
+func TestWhichImageGoesFirst(t *testing.T) {
+	now := time.Unix(10000, 0)
+	ago := func(d time.Duration) time.Time { return now.Add(-d) }
+	used := ago(time.Minute)
+	images := []runtime.Image{{ID: "b", Size: 1}, {ID: "a", Size: 1}, {ID: "first", Size: 1}, {ID: "kept", Size: 1},
+		{ID: "unknown", Size: 1}}
+	uses := map[string]imageUse{
+		"a": {firstSeen: ago(2 * time.Minute), lastUsed: used}, "b": {firstSeen: ago(2 * time.Minute), lastUsed: used},
+		"first": {firstSeen: ago(time.Hour), lastUsed: used},
+		"kept":  {firstSeen: ago(2*time.Minute - time.Nanosecond), lastUsed: ago(time.Hour)},
+	}
+	for need, want := range map[uint64][]string{1: {"unknown"}, 2: {"unknown", "first"},
+		3: {"unknown", "first", "a"}, 99: {"unknown", "first", "a", "b"}} {
+		if got := unusedImages(images, uses, nil, need, now); !slices.Equal(got, want) {
+			t.Errorf("to free %d bytes it removes %v, want %v", need, got, want)
+		}
+	}
+}
+
+// From 85 percent on images give back what brings the file system down to 80.
 func TestToFree(t *testing.T) {
-	for _, r := range []struct{ total, free, want uint64 }{
-		{1000, 200, 0}, {1000, 150, 50}, {1000, 0, 200}, {0, 0, 0}, {1000, 2000, 0},
+	for _, r := range []struct {
+		total, free uint64
+		high, low   int
+		want        uint64
+	}{
+		{1000, 200, 85, 80, 0}, {1000, 151, 85, 80, 0}, {1000, 150, 85, 80, 50}, {1000, 149, 85, 80, 51},
+		{1000, 0, 85, 80, 200}, {1000, 2000, 85, 80, 0}, {0, 0, 85, 80, 0}, {0, 10, 85, 80, 0},
+		{1000, 0, 100, 100, 0}, {1000, 1, 100, 80, 0}, {1000, 0, 100, 0, 1000}, {1000, 140, 85, 90, 0},
+		{1 << 50, 0, 85, 80, 1<<50 - (1<<50)/100*80},
 	} {
-		if got := toFree(r.total, r.free, 85, 80); got != r.want {
-			t.Errorf("toFree(%d, %d) = %d, want %d", r.total, r.free, got, r.want)
+		if got := toFree(r.total, r.free, r.high, r.low); got != r.want {
+			t.Errorf("toFree(%d, %d, %d, %d) = %d, want %d", r.total, r.free, r.high, r.low, got, r.want)
 		}
 	}
 }
