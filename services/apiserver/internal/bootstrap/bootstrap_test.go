@@ -190,4 +190,26 @@ func TestMembers(t *testing.T) {
 	if want := "10.0.0.2:6443 10.0.0.3:6443 | 10.0.0.1:7443 |"; strings.Join(got, " ") != want {
 		t.Errorf("subsets: %s, want %s", strings.Join(got, " "), want)
 	}
+	if none := subsets(nil); len(none) != 0 {
+		t.Errorf("nobody alive: %v", none)
+	}
+	for age, want := range map[time.Duration]string{45 * time.Second: "[10.0.0.2:6443] []",
+		45*time.Second + time.Microsecond: "[] [b]", -time.Hour: "[10.0.0.2:6443] []"} {
+		alive, expired := members([]coordinationv1.Lease{lease("b", "10.0.0.2:6443", age)}, now)
+		if got := fmt.Sprint(alive, expired); got != want {
+			t.Errorf("renewed %v ago: %s, want %s", age, got, want)
+		}
+	}
+	// A Lease that does not say all is neither alive nor anybody's to delete.
+	for what, edit := range map[string]func(*coordinationv1.LeaseSpec){
+		"holder":   func(s *coordinationv1.LeaseSpec) { s.HolderIdentity = nil },
+		"duration": func(s *coordinationv1.LeaseSpec) { s.LeaseDurationSeconds = nil },
+		"renewal":  func(s *coordinationv1.LeaseSpec) { s.RenewTime = nil },
+	} {
+		partial := lease("b", "10.0.0.2:6443", time.Hour)
+		edit(&partial.Spec)
+		if alive, expired := members([]coordinationv1.Lease{partial}, now); len(alive)+len(expired) != 0 {
+			t.Errorf("without its %s: %v, %v", what, alive, expired)
+		}
+	}
 }

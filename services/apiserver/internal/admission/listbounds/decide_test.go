@@ -3,6 +3,7 @@ package listbounds
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -33,6 +34,31 @@ func TestTooLong(t *testing.T) {
 			1001)}}, "[status.conditions: Too many: 1001: must have at most 1000 items]"},
 		"a list that is replaced": {corev1.Node{Status: corev1.NodeStatus{Images: make([]corev1.ContainerImage, 1001)}},
 			"[]"},
+		"1000 containers": {corev1.PodTemplate{Template: corev1.PodTemplateSpec{
+			Spec: corev1.PodSpec{Containers: containers(1000)}}}, "[]"},
+		"1000 variables of 1000 containers": {corev1.Pod{Spec: corev1.PodSpec{Containers: slices.Repeat(
+			[]corev1.Container{{Env: make([]corev1.EnvVar, 1000)}}, 1000)}}, "[]"},
+		"two lists": {corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{
+			{VolumeMounts: make([]corev1.VolumeMount, 1001), Ports: make([]corev1.ContainerPort, 1002)}}}},
+			"[spec.containers[0].ports: Too many: 1002: must have at most 1000 items " +
+				"spec.containers[0].volumeMounts: Too many: 1001: must have at most 1000 items]"},
+		"a list inside of one that is too long is not looked at": {corev1.Pod{Spec: corev1.PodSpec{
+			Containers: slices.Repeat([]corev1.Container{{Env: make([]corev1.EnvVar, 1001)}}, 1001)}},
+			"[spec.containers: Too many: 1001: must have at most 1000 items]"},
+		"nothing behind a pointer": {struct{ P *corev1.Pod }{}, "[]"},
+		"a list of pointers": {struct {
+			L []*corev1.Pod `json:"l"`
+		}{[]*corev1.Pod{{}, {Spec: corev1.PodSpec{Volumes: make([]corev1.Volume, 1001)}}}},
+			"[l[1].spec.volumes: Too many: 1001: must have at most 1000 items]"},
+		"what clients cannot send": {struct {
+			Hidden []string `json:"-" patchStrategy:"merge"`
+			own    []string `patchStrategy:"merge"`
+			Shown  []string `json:"shown" patchStrategy:"merge"`
+		}{make([]string, 1001), make([]string, 1001), make([]string, 1001)},
+			"[shown: Too many: 1001: must have at most 1000 items]"},
+		"one value that is merged": {struct {
+			V corev1.VolumeSource `json:"v" patchStrategy:"merge"`
+		}{}, "[]"},
 		"a list behind a pointer": {struct{ P *corev1.Pod }{
 			&corev1.Pod{Spec: corev1.PodSpec{Volumes: make([]corev1.Volume, 1001)}}},
 			"[spec.volumes: Too many: 1001: must have at most 1000 items]"},
@@ -41,6 +67,27 @@ func TestTooLong(t *testing.T) {
 		if got := fmt.Sprint(tooLong(value, shapeOf(value.Type()), nil)); got != row.want {
 			t.Errorf("%s: %s, want %s", name, got, row.want)
 		}
+	}
+}
+
+// Each write walks the shape of its object: it holds nothing but the way to lists that are bounded.
+func TestShapesAreLean(t *testing.T) {
+	var walk func(at string, s shape)
+	walk = func(at string, s shape) {
+		for _, part := range s {
+			if !part.merged && len(part.inner) == 0 {
+				t.Errorf("%s.%s bounds nothing", at, part.name)
+			}
+			walk(at+"."+part.name, part.inner)
+		}
+	}
+	pod := shapeOf(reflect.TypeFor[corev1.Pod]())
+	if len(pod) != 3 {
+		t.Errorf("%d fields of a Pod hold such lists, want metadata, spec and status", len(pod))
+	}
+	walk("Pod", pod)
+	if none := shapeOf(reflect.TypeFor[corev1.ResourceRequirements]()); len(none) != 0 {
+		t.Errorf("resources hold %+v", none)
 	}
 }
 

@@ -29,6 +29,18 @@ func TestForbiddenLabels(t *testing.T) {
 			[]string{"a.node-restriction.kubernetes.io/b"}},
 		{"taking a restricted one away", func(l map[string]string) { delete(l, "node-restriction.kubernetes.io/kept") },
 			[]string{"node-restriction.kubernetes.io/kept"}},
+		{"changing a restricted one", func(l map[string]string) { l["node-restriction.kubernetes.io/kept"] = "y" },
+			[]string{"node-restriction.kubernetes.io/kept"}},
+		{"leaving out all", func(l map[string]string) { clear(l) }, []string{"node-restriction.kubernetes.io/kept"}},
+		{"the API's own namespaces", func(l map[string]string) {
+			l["kubernetes.io/a"], l["k8s.io/b"],
+				l["x.k8s.io/c"] = "", "", ""
+		},
+			[]string{"k8s.io/b", "kubernetes.io/a", "x.k8s.io/c"}},
+		{"namespaces that only end or begin alike", func(l map[string]string) {
+			l["mykubernetes.io/a"], l["kubernetes.io.example.com/b"], l["node-restriction.kubernetes.io.example.com/c"],
+				l["k8s.io"], l["kubernetes.io"] = "", "", "", "", ""
+		}, []string{"k8s.io", "kubernetes.io"}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			now := map[string]string{}
@@ -36,6 +48,9 @@ func TestForbiddenLabels(t *testing.T) {
 				now[key] = value
 			}
 			row.edit(now)
+			if len(now) == 0 {
+				now = nil
+			}
 			if got := forbiddenLabels(now, was); !slices.Equal(got, row.want) {
 				t.Errorf("got %v, want %v", got, row.want)
 			}
@@ -118,6 +133,9 @@ func TestMirrorPods(t *testing.T) {
 		{"owned by another Node", owner(func(o *metav1.OwnerReference) { o.Name = "n2" }), mustOwn},
 		{"owned by a Node that was", owner(func(o *metav1.OwnerReference) { o.UID = "u0" }),
 			`node "n1" can only create pods with its own UID in the owner reference: u1, not u0`},
+		{"expressly not controlled", owner(func(o *metav1.OwnerReference) { o.Controller = ptr.To(false) }),
+			`node "n1" can only create pods with a controller owner reference set to itself`},
+		{"expressly not held", owner(func(o *metav1.OwnerReference) { o.BlockOwnerDeletion = ptr.To(false) }), ""},
 		{"not controlled", owner(func(o *metav1.OwnerReference) { o.Controller = nil }),
 			`node "n1" can only create pods with a controller owner reference set to itself`},
 		{"held by the Node", owner(func(o *metav1.OwnerReference) { o.BlockOwnerDeletion = ptr.To(true) }),
@@ -199,10 +217,15 @@ func TestTokens(t *testing.T) {
 		checkTokenRequest(request("Secret", "a", "1")) == nil {
 		t.Error("only a token for a Pod may be asked for")
 	}
-	nameless := request("Pod", "web", "1")
-	nameless.Spec.BoundObjectRef.UID = ""
-	if checkTokenRequest(nameless) == nil {
-		t.Error("the Pod must be named with its UID")
+	for name, edit := range map[string]func(*authenticationv1.BoundObjectReference){
+		"no UID":        func(r *authenticationv1.BoundObjectReference) { r.UID = "" },
+		"no name":       func(r *authenticationv1.BoundObjectReference) { r.Name = "" },
+		"another group": func(r *authenticationv1.BoundObjectReference) { r.APIVersion = "apps/v1" },
+	} {
+		other := request("Pod", "web", "1")
+		if edit(other.Spec.BoundObjectRef); checkTokenRequest(other) == nil {
+			t.Errorf("%s: the Pod must be named with its UID", name)
+		}
 	}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "u1"}, Spec: corev1.PodSpec{NodeName: "n1"}}
 	if err := checkTokenPod("n1", good, pod); err != nil {
@@ -210,5 +233,19 @@ func TestTokens(t *testing.T) {
 	}
 	if checkTokenPod("n2", good, pod) == nil || checkTokenPod("n1", request("Pod", "web", "2"), pod) == nil {
 		t.Error("a Pod of another Node, or one that was there before, was accepted")
+	}
+}
+
+// A request that creates may leave the name to its object, which is then what is judged.
+func TestNameOf(t *testing.T) {
+	object := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "inside"}}
+	if got := nameOf("", object); got != "inside" {
+		t.Errorf("the object's name is %q", got)
+	}
+	if got := nameOf("path", object); got != "path" {
+		t.Errorf("the request's name is %q", got)
+	}
+	if got := nameOf("", nil); got != "" {
+		t.Errorf("without an object the name is %q", got)
 	}
 }

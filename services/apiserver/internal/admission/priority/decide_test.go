@@ -26,6 +26,9 @@ func TestPickDefault(t *testing.T) {
 		{"SCH-010 one", []*schedulingv1.PriorityClass{class("a", 5, false), class("b", 9, true)}, "b"},
 		{"SCH-011 several after a race", []*schedulingv1.PriorityClass{class("a", 9, true), class("c", 5, true),
 			class("b", 5, true)}, "b"},
+		{"SCH-011 the other way round", []*schedulingv1.PriorityClass{class("b", 5, true), class("c", 5, true),
+			class("a", 9, true)}, "b"},
+		{"SCH-011 of negative values", []*schedulingv1.PriorityClass{class("a", 0, true), class("b", -1, true)}, "b"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			got := ""

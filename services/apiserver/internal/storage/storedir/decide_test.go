@@ -1,6 +1,8 @@
 package storedir
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -39,6 +41,12 @@ func TestDecide(t *testing.T) {
 		{"entries are missing before the last file", id, &Database{Index: 20}, &Log{Last: 20, Committed: 20,
 			LastFile: 22},
 			"/d/etcd/member/wal is cut off in the middle: entries 21 to 21 are missing"},
+		{"many are missing", id, &Database{Index: 20}, &Log{Last: 20, Committed: 20, LastFile: 31},
+			"/d/etcd/member/wal is cut off in the middle: entries 21 to 30 are missing"},
+		{"more in the log than was committed", id, &Database{Index: 19}, &Log{Last: 20, Committed: 19}, ""},
+		{"a new store before its first entry", "", &Database{}, &Log{}, ""},
+		{"cut off, with a database that is older", id, &Database{Index: 9}, &Log{Start: 10, Last: 20, Committed: 21},
+			"/d/etcd/member/wal is cut off: it ends at entry 20"},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
@@ -89,5 +97,39 @@ func TestIdentify(t *testing.T) {
 				t.Errorf("%q, %v, want %q or %q", got, err, row.want, row.refused)
 			}
 		})
+	}
+}
+
+// Whatever a crash leaves: an entry is in the log before it is committed, committed before it is applied, and the log
+// is cleared only of what the database holds. Such a store is opened; one that lacks an entry of those is not.
+func TestACrashIsNoDamage(t *testing.T) {
+	const last = 8
+	for committed := range uint64(last + 1) {
+		for applied := range committed + 1 {
+			for start := range applied + 1 {
+				log := Log{Start: start, Last: last, Committed: committed, LastFile: start}
+				found := Found{Paths: at, Identity: "0b2c", Database: &Database{Index: applied}, Log: &log}
+				if err := Decide(found); err != nil {
+					t.Fatalf("applied %d, log %+v: %v", applied, log, err)
+				}
+				log.Last = committed
+				if err := Decide(found); err != nil {
+					t.Fatalf("applied %d, log %+v: %v", applied, log, err)
+				}
+				if log.Last = committed - 1; committed > 0 && Decide(found) == nil {
+					t.Fatalf("applied %d, log %+v: the last committed entry is missing", applied, log)
+				}
+			}
+		}
+	}
+}
+
+// The sentence is told apart from every other error of the start, so that nobody tries again.
+func TestDamageIsAnError(t *testing.T) {
+	var damage *Damage
+	err := fmt.Errorf("opening: %w", Decide(Found{Paths: at, Identity: "0b2c"}))
+	if !errors.As(err, &damage) || damage.File != "/d/etcd" || damage.Store != "/d/etcd" ||
+		damage.Identity != "/d/identity" {
+		t.Errorf("%v is %+v", err, damage)
 	}
 }
