@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/opencontainers/cgroups"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 func TestSliceNames(t *testing.T) {
@@ -49,5 +51,21 @@ func TestUsageOf(t *testing.T) {
 	stats.MemoryStats.Stats["inactive_file"] = 2000
 	if got := usageOf(stats, Unified); got.WorkingSet != 0 {
 		t.Errorf("working set %d", got.WorkingSet)
+	}
+}
+
+// A Pod is known again by the name of its cgroup, and nothing else is taken for one.
+func TestNamesOfPods(t *testing.T) {
+	for class, want := range map[corev1.PodQOSClass]string{corev1.PodQOSGuaranteed: "/k/podu-1",
+		corev1.PodQOSBurstable: "/k/burstable/podu-1", corev1.PodQOSBestEffort: "/k/besteffort/podu-1"} {
+		if got := podPath("/k", class, "u-1"); got != want {
+			t.Errorf("the cgroup of a Pod that is %s is %s, want %s", class, got, want)
+		}
+	}
+	for name, want := range map[string]types.UID{"podu-1": "u-1", "podpod": "pod", "pod": "", "burstable": "", "": "",
+		"mypodu-1": ""} {
+		if uid, ok := uidOf(name); ok != (want != "") || ok && uid != want {
+			t.Errorf("%q is of Pod %q (%v), want %q", name, uid, ok, want)
+		}
 	}
 }

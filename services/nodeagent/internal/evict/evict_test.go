@@ -35,8 +35,10 @@ func TestLimited(t *testing.T) {
 		emptyDir("memory", "1Mi", corev1.StorageMediumMemory),
 		{Name: "path", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}}},
 	}}}
-	if got := limited(pod); len(got) != 1 || got[0].Name != "disk" {
-		t.Errorf("%d volumes are watched, want disk alone: %v", len(got), got)
+	pod.Spec.Volumes = append(pod.Spec.Volumes, emptyDir("byte", "1", ""), emptyDir("below", "-1", ""),
+		emptyDir("pages", "1Mi", corev1.StorageMediumHugePages))
+	if got := limited(pod); len(got) != 2 || got[0].Name != "disk" || got[1].Name != "byte" {
+		t.Errorf("%d volumes are watched, want disk and byte: %v", len(got), got)
 	}
 	pod.Status.Phase = corev1.PodFailed
 	if got := limited(pod); len(got) != 0 {
@@ -51,6 +53,7 @@ func TestDecide(t *testing.T) {
 		usage   Usage
 		message string
 	}{
+		{"nothing", Usage{}, ""},
 		{"at the limit", Usage{Bytes: 1 << 20}, ""},
 		{"beyond the limit", Usage{Bytes: 1<<20 + 1}, `Usage of EmptyDir volume "cache" exceeds the limit "1Mi". `},
 		{"too deep", Usage{TooDeep: true},

@@ -39,6 +39,78 @@ func TestRegister(t *testing.T) {
 	}
 }
 
+// What is missing on a Node is filled in, and nothing made up.
+func TestRegisterFillsIn(t *testing.T) {
+	bare := Facts{Name: "n1", Info: corev1.NodeSystemInfo{OperatingSystem: "linux", Architecture: "arm64"}}
+	labels := map[string]string{corev1.LabelHostname: "n1", corev1.LabelOSStable: "linux",
+		corev1.LabelArchStable: "arm64"}
+	want := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1", Labels: labels}}
+	if got := register(bare, nil); !reflect.DeepEqual(got, want) {
+		t.Errorf("a Node that nothing is configured for is %+v, want %+v", got, want)
+	}
+	old := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1"}, Spec: corev1.NodeSpec{
+		Taints: []corev1.Taint{{Key: "theirs", Effect: corev1.TaintEffectNoExecute}}}}
+	before := old.DeepCopy()
+	bare.PodCIDR, bare.Taints = "10.1.0.0/24", []corev1.Taint{{Key: "new", Effect: corev1.TaintEffectNoSchedule}}
+	got := register(bare, old)
+	if got.Spec.PodCIDR != "10.1.0.0/24" || !reflect.DeepEqual(got.Spec.PodCIDRs, []string{"10.1.0.0/24"}) ||
+		!reflect.DeepEqual(got.Labels, labels) || !reflect.DeepEqual(got.Spec.Taints, old.Spec.Taints) {
+		t.Errorf("a Node without a range becomes %+v %+v", got.Labels, got.Spec)
+	}
+	if !reflect.DeepEqual(before, old) {
+		t.Error("the input was changed")
+	}
+	if len(bare.Labels) != 0 {
+		t.Errorf("the configured labels were changed: %v", bare.Labels)
+	}
+}
+
+// The node's own conditions, in the field's words.
+func TestConditions(t *testing.T) {
+	well := map[corev1.NodeConditionType][3]string{
+		"MemoryPressure": {"False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"},
+		"DiskPressure":   {"False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"},
+		"PIDPressure":    {"False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"},
+		"Ready":          {"True", "KubeletReady", "kubelet is posting ready status"},
+	}
+	for _, row := range []struct {
+		name   string
+		health Health
+		kind   corev1.NodeConditionType
+		want   [3]string
+	}{
+		{"all is well", Health{}, "Ready", well["Ready"]},
+		{"memory", Health{MemoryPressure: true}, "MemoryPressure",
+			[3]string{"True", "KubeletHasInsufficientMemory", "kubelet has insufficient memory available"}},
+		{"disk", Health{DiskPressure: true}, "DiskPressure",
+			[3]string{"True", "KubeletHasDiskPressure", "kubelet has disk pressure"}},
+		{"processes", Health{PIDPressure: true}, "PIDPressure",
+			[3]string{"True", "KubeletHasInsufficientPID", "kubelet has insufficient PID available"}},
+		{"runtime", Health{RuntimeProblem: "no answer"}, "Ready", [3]string{"False", "KubeletNotReady", "no answer"}},
+		{"network", Health{NetworkProblem: "no plugin"}, "Ready", [3]string{"False", "KubeletNotReady", "no plugin"}},
+		{"both", Health{RuntimeProblem: "no answer", NetworkProblem: "no plugin"}, "Ready",
+			[3]string{"False", "KubeletNotReady", "no answer; no plugin"}},
+	} {
+		s := statusOf(facts(), row.health, &corev1.NodeStatus{}, now.Add(999*time.Millisecond))
+		if len(s.Conditions) != 4 {
+			t.Errorf("%s: %d conditions, want 4", row.name, len(s.Conditions))
+		}
+		for _, c := range s.Conditions {
+			want := well[c.Type]
+			if c.Type == row.kind {
+				want = row.want
+			}
+			if got := [3]string{string(c.Status), c.Reason, c.Message}; got != want {
+				t.Errorf("%s: %s is %q, want %q", row.name, c.Type, got, want)
+			}
+			if !c.LastHeartbeatTime.Time.Equal(now) || !c.LastTransitionTime.Time.Equal(now) {
+				t.Errorf("%s: %s was seen at %v, since %v, want whole seconds", row.name, c.Type, c.LastHeartbeatTime,
+					c.LastTransitionTime)
+			}
+		}
+	}
+}
+
 func TestStatus(t *testing.T) {
 	hour := metav1.NewTime(now.Add(-time.Hour))
 	old := &corev1.NodeStatus{Conditions: []corev1.NodeCondition{
@@ -149,13 +221,18 @@ func TestDue(t *testing.T) {
 }
 
 func TestMachineTexts(t *testing.T) {
-	if got := memTotal("MemFree: 1 kB\nMemTotal:       16384 kB\n"); got != 16<<20 {
-		t.Errorf("memory %d", got)
+	for text, want := range map[string]int64{"MemFree: 1 kB\nMemTotal:       16384 kB\n": 16 << 20,
+		"MemTotal:5 kB": 5 << 10, "MemTotal: much kB\nMemTotal: 5 kB\n": 0, "MemFree: 1 kB\n": 0, "": 0,
+		"xMemTotal: 5 kB\n": 0} {
+		if got := memTotal(text); got != want {
+			t.Errorf("%q: memory %d, want %d", text, got, want)
+		}
 	}
-	if got := osImage("ID=x\nPRETTY_NAME=\"Some OS 1\"\n"); got != "Some OS 1" {
-		t.Errorf("system %q", got)
-	}
-	if got := osImage(""); got != "Linux" {
-		t.Errorf("system %q", got)
+	for text, want := range map[string]string{"ID=x\nPRETTY_NAME=\"Some OS 1\"\n": "Some OS 1", "": "Linux",
+		"NAME=x\n": "Linux", "PRETTY_NAME=Plain\nPRETTY_NAME=Later\n": "Plain",
+		"  PRETTY_NAME='Some OS'  ": "Some OS"} {
+		if got := osImage(text); got != want {
+			t.Errorf("%q: system %q, want %q", text, got, want)
+		}
 	}
 }
