@@ -27,6 +27,17 @@ func TestForwards(t *testing.T) {
 		{"all addresses", Mapping{HostPort: 65535, ContainerPort: 80, HostIP: "0.0.0.0"},
 			[]Forward{{Port: 65535, Protocol: 6, Target: target}}, ""},
 		{"IPv6 has no Pod address", Mapping{HostPort: 8080, ContainerPort: 80, HostIP: "::"}, nil, ""},
+		{"IPv6 that stands for an IPv4 address", Mapping{HostPort: 8080, ContainerPort: 80, HostIP: "::ffff:192.0.2.1"},
+			[]Forward{{Host: netip.MustParseAddr("192.0.2.1"), Port: 8080, Protocol: 6, Target: target}}, ""},
+		{"IPv6 that stands for all IPv4 addresses", Mapping{HostPort: 8080, ContainerPort: 80,
+			HostIP: "::ffff:0.0.0.0"},
+			[]Forward{{Port: 8080, Protocol: 6, Target: target}}, ""},
+		{"one IPv6 address", Mapping{HostPort: 8080, ContainerPort: 80, HostIP: "2001:db8::1"}, nil, ""},
+		{"the first and the last port", Mapping{HostPort: 1, ContainerPort: 65535},
+			[]Forward{{Port: 1, Protocol: 6, Target: netip.MustParseAddrPort("10.244.1.5:65535")}}, ""},
+		{"the last and the first port", Mapping{HostPort: 65535, ContainerPort: 1},
+			[]Forward{{Port: 65535, Protocol: 6, Target: netip.MustParseAddrPort("10.244.1.5:1")}}, ""},
+		{"Pod's port below all", Mapping{HostPort: 80, ContainerPort: -1}, nil, "portMappings[0].containerPort: -1"},
 		{"no port of the machine", Mapping{ContainerPort: 80}, nil, ""},
 		{"port above all", Mapping{HostPort: 65536, ContainerPort: 80}, nil, "portMappings[0].hostPort: 65536"},
 		{"port below all", Mapping{HostPort: -1, ContainerPort: 80}, nil, "portMappings[0].hostPort: -1"},
@@ -44,6 +55,22 @@ func TestForwards(t *testing.T) {
 		if !reflect.DeepEqual(got, r.want) {
 			t.Errorf("%s: %+v, want %+v", r.name, got, r.want)
 		}
+	}
+}
+
+// What needs nothing is passed over, what comes behind it is not, and an error names its place.
+func TestForwardsOfSeveral(t *testing.T) {
+	pod := netip.MustParseAddr("10.244.1.5")
+	mappings := []Mapping{{ContainerPort: 80}, {HostPort: 81, ContainerPort: 80, HostIP: "::1"},
+		{HostPort: 82, ContainerPort: 80}, {HostPort: 83, ContainerPort: 80}}
+	got, err := Forwards(mappings, pod)
+	if err != nil || len(got) != 2 || got[0].Port != 82 || got[1].Port != 83 {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	got, err = Forwards(append(mappings, Mapping{HostPort: 84}), pod)
+	if want := "runtimeConfig.portMappings[4].containerPort: 0 must be from 1 to 65535"; got != nil || err == nil ||
+		err.Error() != want {
+		t.Errorf("got %+v, %v; want %q", got, err, want)
 	}
 }
 

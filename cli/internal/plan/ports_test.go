@@ -2,6 +2,7 @@ package plan
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -36,6 +37,18 @@ func TestDecidePorts(t *testing.T) {
 			wantError: "--port: port 10 is taken"},
 		"the user's again": {needs: []PortNeed{{Name: "a", First: 10, Fixed: true}},
 			remembered: map[string]int{"a": 10}, want: map[string]int{"a": 10}},
+		"the user's is remembered for another": {needs: []PortNeed{{Name: "a", First: 10, Fixed: true}},
+			remembered: map[string]int{"b": 10}, wantError: "--port: port 10 is taken by another process"},
+		"the user's was given out before": {needs: []PortNeed{need("b", 10), {Name: "a", First: 10, Fixed: true}},
+			wantError: "--port: port 10 is taken by another process: end it or choose another port"},
+		"the user's runs": {needs: []PortNeed{{Name: "a", First: 10, Fixed: true}},
+			remembered: map[string]int{"a": 10}, running: map[string]bool{"a": true}, taken: []int{10},
+			want: map[string]int{"a": 10}},
+		"what runs is not what holds it": {needs: []PortNeed{need("a", 10)}, remembered: map[string]int{"a": 10},
+			running: map[string]bool{"b": true}, taken: []int{10},
+			wantError: "port 10, which this data directory has used for a, is taken by another process: end it first"},
+		"what is remembered and not needed": {needs: []PortNeed{need("a", 10)},
+			remembered: map[string]int{"gone": 10, "other": 11}, want: map[string]int{"a": 12}},
 		"the user changes their mind": {needs: []PortNeed{{Name: "a", First: 11, Fixed: true}},
 			remembered: map[string]int{"a": 10}, wantError: "has used 10 for a"},
 	} {
@@ -61,6 +74,55 @@ func TestDecidePorts(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// 500 ports are tried.
+func TestTheLastPortThatIsTried(t *testing.T) {
+	for free, want := range map[int]int{10: 10, 509: 509, 510: 0, 9: 0} {
+		ports, err := DecidePorts(PortsInput{Needs: []PortNeed{{Name: "a", First: 10}},
+			Free: func(p int) bool { return p == free }})
+		if ports["a"] != want || (err == nil) != (want != 0) {
+			t.Errorf("with %d free: %v, %v; want %d", free, ports, err, want)
+		}
+	}
+}
+
+// The ports that users of the field expect come first; a port of the user's is the apiserver's alone.
+func TestPortNeeds(t *testing.T) {
+	status := PortNeeds(Layout{Dir: "/d"}, 0, 0)[1].First
+	for _, row := range []struct {
+		nodes, user int
+		want        []PortNeed
+	}{
+		{0, 0, []PortNeed{{Name: "apiserver", First: 6443}}},
+		{0, 1, []PortNeed{{Name: "apiserver", First: 1, Fixed: true}}},
+		{2, 7443, []PortNeed{{Name: "apiserver", First: 7443, Fixed: true}, {Name: "nodeagent-node-1", First: 10250},
+			{Name: "nodeagent-node-2", First: 10250}}},
+	} {
+		want := row.want
+		for _, process := range []string{"apiserver", "scheduler", "workload-controllers", "podgc"} {
+			want = append(want, PortNeed{Name: process + ".status", First: status})
+		}
+		for i := range row.nodes {
+			want = append(want, PortNeed{Name: NodeagentProcess(NodeName(i)) + ".status", First: status})
+		}
+		got := PortNeeds(Layout{Dir: "/d"}, row.nodes, row.user)
+		byName := func(a, b PortNeed) int { return strings.Compare(a.Name, b.Name) }
+		slices.SortFunc(got, byName)
+		slices.SortFunc(want, byName)
+		if !slices.Equal(got, want) {
+			t.Errorf("%d nodes, port %d: %v, want %v", row.nodes, row.user, got, want)
+		}
+	}
+}
+
+func TestHexNumber(t *testing.T) {
+	for text, want := range map[string]uint64{"": 0, "0": 0, "9": 9, "a": 10, "f": 15, "10": 16, "1f": 31,
+		"deadbeef": 0xdeadbeef, "0fff01": 0xfff01} {
+		if got := hexNumber(text); got != want {
+			t.Errorf("%q is %d, want %d", text, got, want)
+		}
 	}
 }
 
@@ -101,7 +163,7 @@ func TestStatusPortsDiffer(t *testing.T) {
 	first := map[int]bool{}
 	for _, dir := range []string{"/a", "/b", "/c", "/d", "/e"} {
 		port := PortNeeds(Layout{Dir: dir}, 0, 0)[1].First
-		if port < statusPort || port >= statusPort+statusSpread || first[port] {
+		if port < 20000 || port > 27999 || first[port] {
 			t.Errorf("%s begins at %d", dir, port)
 		}
 		first[port] = true

@@ -1,14 +1,12 @@
 package plan
 
 import (
-	"encoding/json"
 	"net/netip"
 	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 )
 
 func input(nodes ...string) ProcessInput {
@@ -101,6 +99,117 @@ func TestTwoNodesShareNothing(t *testing.T) {
 	}
 }
 
+// What a process says of itself it says on the loopback, to clients with a certificate of the mesh.
+func TestStatusIsNotForEverybody(t *testing.T) {
+	ports := map[string]bool{}
+	for _, process := range input("node-1", "node-2").flat() {
+		if process.Program == "containerd" {
+			continue
+		}
+		args := flagsOf(process)
+		host, port, _ := strings.Cut(args["--status-address"], ":")
+		if host != "127.0.0.1" || port == "0" || ports[port] {
+			t.Errorf("%s answers at %s", process.Name, args["--status-address"])
+		}
+		ports[port] = true
+		if args["--status-cert-file"] != "/d/pki/status.crt" || args["--status-key-file"] != "/d/pki/status.key" ||
+			args["--status-client-ca-file"] != "/d/pki/ca.crt" || args["--log-level"] != "info" {
+			t.Errorf("%s is started with %v", process.Name, process.Args)
+		}
+		if _, ok := args["--profiling"]; !ok {
+			t.Errorf("%s has no profiles", process.Name)
+		}
+		want := "https://" + args["--status-address"] + "/readyz"
+		if process.Name == "apiserver" {
+			want = "https://127.0.0.1:6443/readyz"
+		}
+		if process.ReadyURL != want || process.Socket != "" {
+			t.Errorf("%s is asked at %q and %q, want %s", process.Name, process.ReadyURL, process.Socket, want)
+		}
+	}
+	if len(ports) != 6 {
+		t.Errorf("%d processes have a status, want 6", len(ports))
+	}
+}
+
+func flagsOf(p Process) map[string]string {
+	flags := map[string]string{}
+	for _, arg := range p.Args {
+		flag, value, _ := strings.Cut(arg, "=")
+		flags[flag] = value
+	}
+	return flags
+}
+
+// Each daemon has the identity that is its own, and nothing of another's.
+func TestArguments(t *testing.T) {
+	found := map[string]Process{}
+	for _, process := range input("node-1", "node-2").flat() {
+		found[process.Name] = process
+	}
+	node := "/d/nodes/node-2"
+	for name, row := range map[string]struct {
+		program string
+		flags   map[string]string
+	}{
+		"apiserver": {"keelson-apiserver", map[string]string{"--data-dir": "/d/apiserver", "--bind-address": "0.0.0.0",
+			"--secure-port": "6443", "--advertise-address": "192.0.2.7", "--tls-cert-file": "/d/pki/apiserver.crt",
+			"--tls-private-key-file": "/d/pki/apiserver.key", "--client-ca-file": "/d/pki/ca.crt",
+			"--service-account-signing-key-file": "/d/pki/service-account.key",
+			"--service-cluster-ip-range":         "10.96.0.0/16",
+			"--nodeagent-client-certificate":     "/d/pki/apiserver-nodeagent-client.crt",
+			"--nodeagent-client-key":             "/d/pki/apiserver-nodeagent-client.key",
+			"--nodeagent-certificate-authority":  "/d/pki/ca.crt", "--kubeconfig": ""}},
+		"scheduler": {"keelson-scheduler", map[string]string{"--kubeconfig": "/d/kubeconfig/scheduler.kubeconfig",
+			"--root-ca-file": ""}},
+		"workload-controllers": {"keelson-workload-controllers", map[string]string{
+			"--kubeconfig":   "/d/kubeconfig/workload-controllers.kubeconfig",
+			"--root-ca-file": "/d/pki/ca.crt"}},
+		"podgc": {"keelson-podgc", map[string]string{"--kubeconfig": "/d/kubeconfig/podgc.kubeconfig",
+			"--root-ca-file": ""}},
+		"nodeagent-node-2": {"keelson-nodeagent", map[string]string{"--kubeconfig": "/d/kubeconfig/node-2.kubeconfig",
+			"--node-name": "node-2", "--node-ip": "192.0.2.7", "--bind-address": "192.0.2.7", "--port": "10251",
+			"--pod-cidr": "10.244.1.0/24", "--root-dir": node + "/agent", "--pod-logs-dir": node + "/podlogs",
+			"--pod-addresses-dir":          node + "/cni/addresses",
+			"--container-runtime-endpoint": "unix://" + node + "/containerd.sock",
+			"--cgroup-root":                Layout{Dir: "/d"}.CgroupRoot() + "/node-2",
+			"--tls-cert-file":              "/d/pki/node-2-serving.crt",
+			"--tls-private-key-file":       "/d/pki/node-2-serving.key", "--client-ca-file": "/d/pki/ca.crt"}},
+	} {
+		process := found[name]
+		if process.Program != row.program || input().ProgramPath(process) != "/bin/"+row.program {
+			t.Errorf("%s is the program %s", name, process.Program)
+		}
+		got := flagsOf(process)
+		for flag, want := range row.flags {
+			if got[flag] != want {
+				t.Errorf("%s: %s=%s, want %q", name, flag, got[flag], want)
+			}
+		}
+	}
+	runtime := found["containerd-node-2"]
+	if want := []string{"--config", node + "/containerd/config.toml", "--log-level",
+		"warn"}; !slices.Equal(runtime.Args,
+		want) || runtime.Socket != node+"/containerd.sock" || runtime.Program != "containerd" {
+		t.Errorf("containerd is %+v, want %v", runtime, want)
+	}
+}
+
+func TestNamesOfNodesProcesses(t *testing.T) {
+	for process, want := range map[string][2]string{
+		NodeagentProcess("n"): {"n", ""}, ContainerdProcess("n"): {"", "n"}, "nodeagent": {"", ""},
+		"containerd": {"", ""}, "scheduler": {"", ""}, "my-nodeagent-n": {"", ""}, "my-containerd-n": {"", ""},
+	} {
+		agents, isAgent := NodeOfAgent(process)
+		runtimes, isRuntime := NodeOfContainerd(process)
+		if isAgent != (want[0] != "") || isRuntime != (want[1] != "") || isAgent && agents != want[0] ||
+			isRuntime && runtimes != want[1] {
+			t.Errorf("%s is the agent of %q (%v) and the containerd of %q (%v), want %q", process, agents, isAgent,
+				runtimes, isRuntime, want)
+		}
+	}
+}
+
 func TestServerURL(t *testing.T) {
 	in := input()
 	if got := in.ServerURL(); got != "https://127.0.0.1:6443" {
@@ -109,144 +218,5 @@ func TestServerURL(t *testing.T) {
 	in.BindAddress = netip.MustParseAddr("192.0.2.7")
 	if got := in.ServerURL(); got != "https://192.0.2.7:6443" {
 		t.Errorf("bound to one: %s", got)
-	}
-}
-
-// The users and groups are the contract of docs/architecture.md with the apiserver's roles.
-func TestDecidePKI(t *testing.T) {
-	got := map[string]string{}
-	for _, c := range DecidePKI(PKIInput{
-		Addresses: []netip.Addr{netip.MustParseAddr("192.0.2.7")}, HostName: "machine", Service: prefix("10.96.0.0/16"),
-		Nodes: []string{"node-1"},
-	}) {
-		line := c.User + " " + strings.Join(c.Groups, ",")
-		if c.Serves() {
-			line += " serves"
-			if c.File != StatusCertificate && !slices.Contains(c.Addresses, netip.MustParseAddr("192.0.2.7")) {
-				t.Errorf("%s is not valid for the machine's address", c.File)
-			}
-		}
-		if c.File == "apiserver" && (!slices.Contains(c.Addresses, netip.MustParseAddr("10.96.0.1")) ||
-			!slices.Contains(c.Hosts, "kubernetes.default.svc")) {
-			t.Errorf("the apiserver's is not valid for its Service: %v %v", c.Addresses, c.Hosts)
-		}
-		got[c.File] = line
-	}
-	want := map[string]string{
-		"apiserver":                  "keelson-apiserver  serves",
-		"status":                     "keelson-status  serves",
-		"admin":                      "kubernetes-admin system:masters",
-		"apiserver-nodeagent-client": "system:keelson:apiserver ",
-		"scheduler":                  "system:kube-scheduler ",
-		"workload-controllers":       "system:keelson:workload-controllers ",
-		"podgc":                      "system:keelson:podgc ",
-		"node-1":                     "system:node:node-1 system:nodes",
-		"node-1-serving":             "system:node:node-1  serves",
-	}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("got\n%v\nwant\n%v", got, want)
-	}
-}
-
-func TestDueForRenewal(t *testing.T) {
-	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	end := begin.Add(30 * 24 * time.Hour)
-	for day, want := range map[int]bool{-1: true, 0: false, 19: false, 20: true, 31: true} {
-		if got := DueForRenewal(begin, end, begin.AddDate(0, 0, day)); got != want {
-			t.Errorf("day %d of 30: %t", day, got)
-		}
-	}
-}
-
-func TestContainerdConfigStaysInItsFolder(t *testing.T) {
-	node := Layout{Dir: "/d"}.Node("node-1")
-	config := ContainerdConfig(ContainerdInput{Node: node, Programs: "/p", SysResource: true})
-	for _, want := range []string{
-		"version = 3", `root = "/d/nodes/node-1/containerd/root"`, `state = "/d/nodes/node-1/containerd/state"`,
-		`address = "/d/nodes/node-1/containerd.sock"`, `sandbox = "keelson.dev/pause:1"`, `BinaryName = "/p/runc"`,
-		`Root = "/d/nodes/node-1/containerd/runc"`,
-		`bin_dirs = ["/p/cni"]`, `conf_dir = "/d/nodes/node-1/cni/conf"`, "restrict_oom_score_adj = false",
-	} {
-		if !strings.Contains(config, want) {
-			t.Errorf("no %s in\n%s", want, config)
-		}
-	}
-	for line := range strings.Lines(config) {
-		if _, value, ok := strings.Cut(line, `= "/`); ok && !strings.HasPrefix(value, "d/") &&
-			!strings.HasPrefix(value, "p/") {
-			t.Errorf("outside of the node's folder: %s", line)
-		}
-	}
-	without := ContainerdConfig(ContainerdInput{Node: node, Programs: "/p"})
-	if !strings.Contains(without, "restrict_oom_score_adj = true") {
-		t.Error("without the capability every sandbox would fail")
-	}
-}
-
-func TestCNIConfig(t *testing.T) {
-	text, err := CNIConfig(CNIInput{Node: Layout{Dir: "/d"}.Node("node-2"), Bridge: "keelabc-2",
-		Range: prefix("10.244.1.0/24")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var config struct {
-		Name    string
-		Plugins []struct {
-			Type, Bridge string
-			IPAM         struct {
-				DataDir string
-				Ranges  [][]struct{ Subnet, Gateway string }
-			}
-		}
-	}
-	if err := json.Unmarshal([]byte(text), &config); err != nil {
-		t.Fatal(err)
-	}
-	bridge := config.Plugins[0]
-	if config.Name != "keelabc-2" || bridge.Type != "bridge" || bridge.Bridge != "keelabc-2" ||
-		bridge.IPAM.DataDir != "/d/nodes/node-2/cni/addresses" || bridge.IPAM.Ranges[0][0].Subnet != "10.244.1.0/24" ||
-		bridge.IPAM.Ranges[0][0].Gateway != "10.244.1.1" {
-		t.Errorf("got %s", text)
-	}
-}
-
-func TestImagesDue(t *testing.T) {
-	got := ImagesDue([]string{"a", "b", "c"}, map[string]string{"a": "1", "b": "2", "c": "3"},
-		map[string]string{"a": "1", "b": "old"})
-	if !slices.Equal(got, []string{"b", "c"}) {
-		t.Errorf("got %v", got)
-	}
-}
-
-func TestMountsBelow(t *testing.T) {
-	table := "22 1 0:1 / / rw - ext4 x rw\n" +
-		"30 22 0:2 / /d/nodes/n/a rw - tmpfs x rw\n" +
-		"31 30 0:3 / /d/nodes/n/a/with\\040space rw - tmpfs x rw\n" +
-		"32 22 0:4 / /d/nodes-of-another/a rw - tmpfs x rw\n" +
-		"33 22 0:5 / /d/nodes rw - tmpfs x rw\nshort line\n"
-	want := []string{"/d/nodes/n/a/with space", "/d/nodes/n/a"}
-	if got := MountsBelow(table, "/d/nodes"); !slices.Equal(got, want) {
-		t.Errorf("got %q", got)
-	}
-}
-
-func TestLayout(t *testing.T) {
-	a, b := Layout{Dir: "/a"}, Layout{Dir: "/b"}
-	if a.ID() == b.ID() || a.CgroupRoot() == b.CgroupRoot() || a.NetworkTable() == b.NetworkTable() {
-		t.Error("two meshes share a name of the kernel's")
-	}
-	if name := a.BridgeName(98); len(name) > 15 {
-		t.Errorf("%s is too long for the kernel", name)
-	}
-	if err := a.Validate(); err != nil {
-		t.Error(err)
-	}
-	long := Layout{Dir: "/" + strings.Repeat("x", 80)}
-	err := long.Validate()
-	if err == nil || !strings.Contains(err.Error(), "too long for the sockets") {
-		t.Fatalf("got %v", err)
-	}
-	if err := (Layout{Dir: long.Dir[:70]}).Validate(); err != nil {
-		t.Errorf("the length that the message allows is refused: %v", err)
 	}
 }

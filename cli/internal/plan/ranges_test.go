@@ -43,6 +43,27 @@ func TestDecideRanges(t *testing.T) {
 		"host bits": {service: "10.1.0.1/24", nodes: 1,
 			wantError: "--service-range: 10.1.0.1/24 must be"},
 		"IPv6": {pod: "fd00::/64", nodes: 1, wantError: "must be an IPv4 network"},
+		"the largest": {pod: "11.0.0.0/8", service: "12.0.0.0/8", nodes: 65536, wantPod: "11.0.0.0/8",
+			wantService: "12.0.0.0/8"},
+		"larger than the largest": {pod: "12.0.0.0/7", nodes: 1, wantError: "--pod-range: 12.0.0.0/7 must be an " +
+			"IPv4 network of /8 to /24 without host bits, for example 10.244.0.0/16"},
+		"the smallest": {pod: "10.1.0.0/24", service: "10.2.0.0/28", nodes: 1, wantPod: "10.1.0.0/24",
+			wantService: "10.2.0.0/28"},
+		"smaller than the smallest": {service: "10.2.0.0/29", nodes: 1, wantError: "--service-range: 10.2.0.0/29 " +
+			"must be an IPv4 network of /8 to /28"},
+		"the user's Service range": {service: "10.244.0.0/16", nodes: 1, wantPod: "10.42.0.0/16",
+			wantService: "10.244.0.0/16"},
+		"a Service range inside of the first": {service: "10.244.9.0/24", nodes: 1, wantPod: "10.42.0.0/16",
+			wantService: "10.244.9.0/24"},
+		"the user's Service range is routed": {service: "10.1.0.0/16", routes: []string{"10.3.0.0/16", "10.1.2.0/24"},
+			nodes: 1, wantError: "--service-range: 10.1.0.0/16 overlaps 10.1.2.0/24, which this machine routes"},
+		"all but the last": {routes: []string{"10.0.0.0/9", "10.128.0.0/10", "10.192.0.0/11", "10.224.0.0/12",
+			"10.244.0.0/16"}, service: "192.168.0.0/24", nodes: 256, wantPod: "10.240.0.0/16",
+			wantService: "192.168.0.0/24"},
+		"no room for Services": {routes: []string{"10.0.0.0/9"}, nodes: 1, wantError: "--service-range: every network"},
+		"no nodes":             {pod: "10.1.0.0/24", nodes: 0, wantPod: "10.1.0.0/24", wantService: "10.96.0.0/16"},
+		"one node too many": {pod: "10.1.0.0/24", nodes: 2, wantError: "--nodes: 2 nodes with a /24 each do not fit " +
+			"into the Pod range 10.1.0.0/24, at most 1 do"},
 		"more nodes than room": {pod: "10.1.0.0/23", nodes: 3,
 			wantError: "--nodes: 3 nodes with a /24 each do not fit into the Pod range 10.1.0.0/23, at most 2 do"},
 	} {
@@ -89,5 +110,27 @@ func TestChosenRangesAreFree(t *testing.T) {
 	}
 	if len(routes) < 50 {
 		t.Errorf("only %d meshes find room on one machine", len(routes))
+	}
+}
+
+func TestNodeRange(t *testing.T) {
+	for _, row := range []struct {
+		pod   string
+		index int
+		want  string
+		first string
+	}{
+		{"10.244.0.0/16", 0, "10.244.0.0/24", "10.244.0.1"},
+		{"10.244.0.0/16", 1, "10.244.1.0/24", "10.244.1.1"},
+		{"10.244.0.0/16", 255, "10.244.255.0/24", "10.244.255.1"},
+		{"10.1.254.0/23", 1, "10.1.255.0/24", "10.1.255.1"},
+		{"172.16.0.0/12", 256, "172.17.0.0/24", "172.17.0.1"},
+		{"11.0.0.0/8", 65535, "11.255.255.0/24", "11.255.255.1"},
+	} {
+		got := NodeRange(prefix(row.pod), row.index)
+		if got != prefix(row.want) || FirstAddress(got) != netip.MustParseAddr(row.first) {
+			t.Errorf("share %d of %s is %s from %s, want %s from %s", row.index, row.pod, got, FirstAddress(got),
+				row.want, row.first)
+		}
 	}
 }

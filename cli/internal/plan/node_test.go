@@ -1,0 +1,127 @@
+package plan
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestContainerdConfigStaysInItsFolder(t *testing.T) {
+	node := Layout{Dir: "/d"}.Node("node-1")
+	config := ContainerdConfig(ContainerdInput{Node: node, Programs: "/p", SysResource: true})
+	for _, want := range []string{
+		"version = 3", `root = "/d/nodes/node-1/containerd/root"`, `state = "/d/nodes/node-1/containerd/state"`,
+		`address = "/d/nodes/node-1/containerd.sock"`, `sandbox = "keelson.dev/pause:1"`, `BinaryName = "/p/runc"`,
+		`Root = "/d/nodes/node-1/containerd/runc"`,
+		`bin_dirs = ["/p/cni"]`, `conf_dir = "/d/nodes/node-1/cni/conf"`, "restrict_oom_score_adj = false",
+	} {
+		if !strings.Contains(config, want) {
+			t.Errorf("no %s in\n%s", want, config)
+		}
+	}
+	for line := range strings.Lines(config) {
+		if _, value, ok := strings.Cut(line, `= "/`); ok && !strings.HasPrefix(value, "d/") &&
+			!strings.HasPrefix(value, "p/") {
+			t.Errorf("outside of the node's folder: %s", line)
+		}
+	}
+	without := ContainerdConfig(ContainerdInput{Node: node, Programs: "/p"})
+	if !strings.Contains(without, "restrict_oom_score_adj = true") {
+		t.Error("without the capability every sandbox would fail")
+	}
+}
+
+func TestCNIConfig(t *testing.T) {
+	text, err := CNIConfig(CNIInput{Node: Layout{Dir: "/d"}.Node("node-2"), Bridge: "keelabc-2",
+		Range: prefix("10.244.1.0/24"), PortTable: "keelson-abc-ports"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var config struct {
+		CNIVersion, Name string
+		Plugins          []struct {
+			Type, Bridge, Table    string
+			IsGateway, HairpinMode bool
+			Capabilities           map[string]bool
+			IPAM                   struct {
+				Type, DataDir string
+				Ranges        [][]struct{ Subnet, Gateway string }
+				Routes        []struct{ Dst string }
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(text), &config); err != nil {
+		t.Fatal(err)
+	}
+	bridge := config.Plugins[0]
+	if config.Name != "keelabc-2" || bridge.Type != "bridge" || bridge.Bridge != "keelabc-2" ||
+		bridge.IPAM.DataDir != "/d/nodes/node-2/cni/addresses" || bridge.IPAM.Ranges[0][0].Subnet != "10.244.1.0/24" ||
+		bridge.IPAM.Ranges[0][0].Gateway != "10.244.1.1" {
+		t.Errorf("got %s", text)
+	}
+	if config.CNIVersion != "1.0.0" || bridge.IPAM.Type != "host-local" || len(bridge.IPAM.Routes) != 1 ||
+		bridge.IPAM.Routes[0].Dst != "0.0.0.0/0" || !bridge.IsGateway || !bridge.HairpinMode {
+		t.Errorf("Pods reach neither the outside nor themselves: %s", text)
+	}
+	ports := config.Plugins[1]
+	if len(config.Plugins) != 2 || ports.Type != "keelson-hostport" || ports.Table != "keelson-abc-ports" ||
+		!ports.Capabilities["portMappings"] {
+		t.Errorf("ports of the machine lead nowhere: %s", text)
+	}
+}
+
+func TestImagesDue(t *testing.T) {
+	got := ImagesDue([]string{"a", "b", "c"}, map[string]string{"a": "1", "b": "2", "c": "3"},
+		map[string]string{"a": "1", "b": "old"})
+	if !slices.Equal(got, []string{"b", "c"}) {
+		t.Errorf("got %v", got)
+	}
+	if got := ImagesDue([]string{"a"}, map[string]string{"a": "1"}, nil); !slices.Equal(got, []string{"a"}) {
+		t.Errorf("a new node is due %v", got)
+	}
+}
+
+func TestMountsBelow(t *testing.T) {
+	table := "22 1 0:1 / / rw - ext4 x rw\n" +
+		"30 22 0:2 / /d/nodes/n/a rw - tmpfs x rw\n" +
+		"31 30 0:3 / /d/nodes/n/a/with\\040space rw - tmpfs x rw\n" +
+		"32 22 0:4 / /d/nodes-of-another/a rw - tmpfs x rw\n" +
+		"33 22 0:5 / /d/nodes rw - tmpfs x rw\nshort line\n"
+	want := []string{"/d/nodes/n/a/with space", "/d/nodes/n/a"}
+	for _, dir := range []string{"/d/nodes", "/d/nodes/"} {
+		if got := MountsBelow(table, dir); !slices.Equal(got, want) {
+			t.Errorf("below %s: %q", dir, got)
+		}
+	}
+	if got := MountsBelow(table, "/d"); len(got) != 4 || got[0] != "/d/nodes" {
+		t.Errorf("below /d: %q", got)
+	}
+	if got := MountsBelow(table, "/d/nodes/n/a/with space"); len(got) != 0 {
+		t.Errorf("the folder itself is not below it: %q", got)
+	}
+	stacked := "30 22 0:2 / /d/a\n31 22 0:2 / /d/b\n32 22 0:2 / /d/a\n33 22 0:2 /\n"
+	if got := MountsBelow(stacked, "/d"); !slices.Equal(got, []string{"/d/a", "/d/b", "/d/a"}) {
+		t.Errorf("one on top of another: %q", got)
+	}
+	odd := `30 22 0:2 / /d/tab\011line\012back\134slash\134040`
+	if got := MountsBelow(odd, "/d"); !slices.Equal(got, []string{"/d/tab\tline\nback\\slash\\040"}) {
+		t.Errorf("escapes: %q", got)
+	}
+}
+
+// Whatever the data directory is called, it stays one string of the configuration.
+func TestTOMLStrings(t *testing.T) {
+	for text, want := range map[string]string{
+		"/plain": `"/plain"`, `/with "quotes"`: `"/with \"quotes\""`, `/back\slash`: `"/back\\slash"`,
+		"/line\nbreak": `"/line\nbreak"`, "/ünï": `"/ünï"`, "": `""`,
+	} {
+		if got := toml(text); got != want {
+			t.Errorf("%q is written %s, want %s", text, got, want)
+		}
+	}
+	config := ContainerdConfig(ContainerdInput{Node: Layout{Dir: `/d" # `}.Node("node-1"), Programs: "/p"})
+	if want := `root = "/d\" # /nodes/node-1/containerd/root"`; !strings.Contains(config, want) {
+		t.Errorf("no %s in\n%s", want, config)
+	}
+}
