@@ -208,8 +208,9 @@ func TestMembers(t *testing.T) {
 	} {
 		partial := lease("b", "10.0.0.2:6443", time.Hour)
 		edit(&partial.Spec)
-		if alive, expired := members([]coordinationv1.Lease{partial}, now); len(alive)+len(expired) != 0 {
-			t.Errorf("without its %s: %v, %v", what, alive, expired)
+		alive, expired := members([]coordinationv1.Lease{partial, lease("c", "10.0.0.3:6443", 0)}, now)
+		if got := fmt.Sprint(alive, expired); got != "[10.0.0.3:6443] []" {
+			t.Errorf("without its %s: %s, want the other one alone", what, got)
 		}
 	}
 }
