@@ -28,7 +28,7 @@ type Pod struct {
 	ReadySince time.Time
 	// Cost is the value of the annotation controller.kubernetes.io/pod-deletion-cost, 0 without one.
 	Cost int32
-	// Restarts is the highest restart count among the containers that run beside each other.
+	// Restarts is the highest restart count among the app containers.
 	Restarts int32
 	// Created is when the Pod was created.
 	Created time.Time

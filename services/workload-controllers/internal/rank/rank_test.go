@@ -45,6 +45,17 @@ func TestOrder(t *testing.T) {
 		{"DEP-181 more recently ready first", func(p *Pod) { p.UID, p.ReadySince = "2", now.Add(-time.Minute) },
 			func(p *Pod) { p.UID = "1" }},
 		{"DEP-181 more restarts first", func(p *Pod) { p.Restarts = 3 }, func(p *Pod) { p.Restarts = 1 }},
+		{"DEP-181 more recently ready before more often restarted",
+			func(p *Pod) { p.ReadySince = now.Add(-time.Minute) },
+			func(p *Pod) { p.Restarts = 9 }},
+		{"DEP-181 of two that are not ready the more often restarted, whenever they were ready",
+			func(p *Pod) { p.Ready, p.Restarts = false, 2 },
+			func(p *Pod) { p.Ready, p.Restarts, p.ReadySince = false, 1, now.Add(-time.Second) }},
+		{"restarts before age", func(p *Pod) { p.Restarts = 1 }, func(p *Pod) { p.Created = now.Add(-time.Second) }},
+		{"DEP-177 pending before unknown", func(p *Pod) { p.Phase = corev1.PodPending },
+			func(p *Pod) { p.Phase = corev1.PodUnknown }},
+		{"DEP-182 the least cost", func(p *Pod) { p.Cost = -2147483648 }, func(p *Pod) { p.Cost = -2147483647 }},
+		{"DEP-182 the highest cost", func(p *Pod) { p.Cost = 2147483646 }, func(p *Pod) { p.Cost = 2147483647 }},
 		{"DEP-180 10 s old before 20 s old", func(p *Pod) { p.Created = now.Add(-10 * time.Second) },
 			func(p *Pod) { p.Created = now.Add(-20 * time.Second) }},
 		{"DEP-180 10 s and 15 s are equal: the UID decides", func(p *Pod) {
@@ -142,7 +153,12 @@ func TestOf(t *testing.T) {
 	if got := Of(pod); got.Ready || !got.ReadySince.IsZero() {
 		t.Errorf("not ready: %+v", got)
 	}
-	for text, cost := range map[string]int32{"2147483647": 2147483647, "2147483648": 0, "abc": 0, "": 0} { // DEP-182
+	pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{RestartCount: 9}}
+	if got := Of(pod).Restarts; got != 4 {
+		t.Errorf("%d restarts, want 4: what ran before the app containers says nothing of them", got)
+	}
+	for text, cost := range map[string]int32{"2147483647": 2147483647, "2147483648": 0, "-2147483648": -2147483648,
+		"-2147483649": 0, "1.5": 0, "abc": 0, "": 0} { // DEP-182
 		pod.Annotations[corev1.PodDeletionCost] = text
 		if got := Of(pod).Cost; got != cost {
 			t.Errorf("cost of %q = %d, want %d", text, got, cost)
