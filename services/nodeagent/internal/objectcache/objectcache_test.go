@@ -272,7 +272,7 @@ func TestTokens(t *testing.T) {
 		}
 		pass(time.Minute)
 		*fail = errors.New("no answer")
-		if value, in, err := ask(); value != "token-1" || in != tokenRetry || err != nil {
+		if value, in, err := ask(); value != "token-1" || in != 10*time.Second || err != nil {
 			t.Errorf("renewal fails: %s, %v, %v", value, in, err)
 		}
 		*fail = nil

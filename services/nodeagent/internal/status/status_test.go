@@ -342,8 +342,8 @@ func TestDelay(t *testing.T) {
 		write    bool
 	}{
 		{"nothing changed", running, running, 0, false},
-		{"first report may wait", corev1.PodStatus{Phase: corev1.PodPending}, pending, settle, true},
-		{"sandbox may wait", pending, sandboxed, settle, true},
+		{"first report may wait", corev1.PodStatus{Phase: corev1.PodPending}, pending, time.Second, true},
+		{"sandbox may wait", pending, sandboxed, time.Second, true},
 		{"running does not wait", pending, running, 0, true},
 		{"a crash does not wait", running, crashing, 0, true},
 	} {
