@@ -13,8 +13,10 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	nodev1 "k8s.io/api/node/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	genericrest "k8s.io/apiserver/pkg/registry/rest"
@@ -35,6 +37,7 @@ import (
 	"keelson.dev/services/apiserver/internal/registry/core/event"
 	"keelson.dev/services/apiserver/internal/registry/core/namespace"
 	"keelson.dev/services/apiserver/internal/registry/core/node"
+	"keelson.dev/services/apiserver/internal/registry/core/persistentvolume"
 	"keelson.dev/services/apiserver/internal/registry/core/persistentvolumeclaim"
 	"keelson.dev/services/apiserver/internal/registry/core/pod"
 	"keelson.dev/services/apiserver/internal/registry/core/podtemplate"
@@ -42,6 +45,7 @@ import (
 	"keelson.dev/services/apiserver/internal/registry/core/secret"
 	"keelson.dev/services/apiserver/internal/registry/core/service"
 	"keelson.dev/services/apiserver/internal/registry/core/serviceaccount"
+	"keelson.dev/services/apiserver/internal/registry/node/runtimeclass"
 	"keelson.dev/services/apiserver/internal/registry/rbac/clusterrole"
 	"keelson.dev/services/apiserver/internal/registry/rbac/clusterrolebinding"
 	"keelson.dev/services/apiserver/internal/registry/rbac/policy"
@@ -49,6 +53,12 @@ import (
 	"keelson.dev/services/apiserver/internal/registry/rbac/rolebinding"
 	"keelson.dev/services/apiserver/internal/registry/rest"
 	"keelson.dev/services/apiserver/internal/registry/scheduling/priorityclass"
+	"keelson.dev/services/apiserver/internal/registry/storage/csidriver"
+	"keelson.dev/services/apiserver/internal/registry/storage/csinode"
+	"keelson.dev/services/apiserver/internal/registry/storage/csistoragecapacity"
+	"keelson.dev/services/apiserver/internal/registry/storage/storageclass"
+	"keelson.dev/services/apiserver/internal/registry/storage/volumeattachment"
+	"keelson.dev/services/apiserver/internal/registry/storage/volumeattributesclass"
 )
 
 // Config is what single resources need beyond a store.
@@ -86,6 +96,7 @@ func Groups(c Config) []Group {
 			events,
 			namespace.Resource,
 			node.Resource,
+			persistentvolume.Resource,
 			persistentvolumeclaim.Resource,
 			pod.Entry(c.Nodes, c.Node),
 			podtemplate.Resource,
@@ -105,6 +116,7 @@ func Groups(c Config) []Group {
 		{authorizationv1.GroupName, []rest.Entry{accessreview.Entry(c.Authorizer)}},
 		{coordinationv1.GroupName, []rest.Entry{lease.Resource}},
 		{eventsv1.GroupName, []rest.Entry{newerEvents}},
+		{nodev1.GroupName, []rest.Entry{runtimeclass.Resource}},
 		{rbacv1.GroupName, []rest.Entry{
 			clusterrole.Entry(guard),
 			clusterrolebinding.Entry(guard),
@@ -112,6 +124,14 @@ func Groups(c Config) []Group {
 			rolebinding.Entry(guard),
 		}},
 		{schedulingv1.GroupName, []rest.Entry{priorityclass.Resource}},
+		{storagev1.GroupName, []rest.Entry{
+			csidriver.Resource,
+			csinode.Resource,
+			csistoragecapacity.Resource,
+			storageclass.Resource,
+			volumeattachment.Resource,
+			volumeattributesclass.Resource,
+		}},
 	}
 }
 

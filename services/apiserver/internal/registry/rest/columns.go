@@ -77,11 +77,14 @@ func (c TableColumn[V]) Wide() TableColumn[V] {
 
 // NameColumn is the first column of almost every table.
 func NameColumn[V metav1.Object]() TableColumn[V] {
-	help := metav1.ObjectMeta{}.SwaggerDoc()["name"]
-	return TableColumn[V]{
-		Heading: metav1.TableColumnDefinition{Name: "Name", Type: "string", Format: "name", Description: help},
-		Cell:    func(v V, _ time.Time) any { return v.GetName() },
-	}
+	return NameColumnOf(func(v V) any { return v.GetName() })
+}
+
+// NameColumnOf is a NameColumn whose cell says more than the name.
+func NameColumnOf[V any](cell func(V) any) TableColumn[V] {
+	column := Column("Name", "string", metav1.ObjectMeta{}.SwaggerDoc()["name"], cell)
+	column.Heading.Format = "name"
+	return column
 }
 
 // AgeColumn tells how long ago the object was created.

@@ -9,9 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// What a cell shows when there is nothing to show, and when the value is not known.
+// What a cell shows when there is nothing to show, when a field has no value, and when the value is not known.
 const (
 	None    = "<none>"
+	Unset   = "<unset>"
 	Unknown = "<unknown>"
 )
 

@@ -13,8 +13,6 @@ var (
 	statusHelp = corev1.PersistentVolumeClaimStatus{}.SwaggerDoc()
 )
 
-const unset = "<unset>"
-
 // columns are what kubectl get persistentvolumeclaims prints.
 var columns = rest.NewColumns(
 	rest.NameColumn[*corev1.PersistentVolumeClaim](),
@@ -28,10 +26,12 @@ var columns = rest.NewColumns(
 			return table.StorageClass(c.Annotations, c.Spec.StorageClassName)
 		}),
 	rest.Column("VolumeAttributesClass", "string", specHelp["volumeAttributesClassName"],
-		func(c *corev1.PersistentVolumeClaim) any { return ptr.Deref(c.Spec.VolumeAttributesClassName, unset) }),
+		func(c *corev1.PersistentVolumeClaim) any {
+			return ptr.Deref(c.Spec.VolumeAttributesClassName, table.Unset)
+		}),
 	rest.AgeColumn[*corev1.PersistentVolumeClaim](),
 	rest.Column("VolumeMode", "string", specHelp["volumeMode"],
-		func(c *corev1.PersistentVolumeClaim) any { return string(ptr.Deref(c.Spec.VolumeMode, unset)) }).Wide(),
+		func(c *corev1.PersistentVolumeClaim) any { return string(ptr.Deref(c.Spec.VolumeMode, table.Unset)) }).Wide(),
 )
 
 func phaseCell(c *corev1.PersistentVolumeClaim) any {

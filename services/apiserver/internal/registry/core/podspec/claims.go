@@ -12,7 +12,7 @@ import (
 
 // ValidateClaimSpec checks the spec of a PersistentVolumeClaim, also where it stands in a template.
 func ValidateClaimSpec(spec *corev1.PersistentVolumeClaimSpec, fldPath *field.Path) field.ErrorList {
-	errs := validateAccessModes(spec.AccessModes, fldPath.Child("accessModes"))
+	errs := ValidateAccessModes(spec.AccessModes, fldPath.Child("accessModes"))
 	if spec.Selector != nil {
 		errs = append(errs, fieldcheck.LabelSelector(spec.Selector, fldPath.Child("selector"))...)
 	}
@@ -71,7 +71,8 @@ func validateDataSource(source *corev1.TypedObjectReference, fldPath *field.Path
 	return append(errs, fieldcheck.Optional(group, fldPath.Child("apiGroup"), validation.IsDNS1123Subdomain)...)
 }
 
-func validateAccessModes(modes []corev1.PersistentVolumeAccessMode, fldPath *field.Path) field.ErrorList {
+// ValidateAccessModes checks how a volume may be mounted, or how a claim wants to mount it.
+func ValidateAccessModes(modes []corev1.PersistentVolumeAccessMode, fldPath *field.Path) field.ErrorList {
 	if len(modes) == 0 {
 		return field.ErrorList{field.Required(fldPath, "at least 1 access mode is required")}
 	}

@@ -19,7 +19,7 @@ func validatePlacement(spec *corev1.PodSpec, fldPath *field.Path) field.ErrorLis
 		fieldcheck.DNSSubdomain)...)
 	errs = append(errs, metav1validation.ValidateLabels(spec.NodeSelector, fldPath.Child("nodeSelector"))...)
 	errs = append(errs, validateAffinity(spec.Affinity, fldPath.Child("affinity"))...)
-	errs = append(errs, validateTolerations(spec.Tolerations, fldPath.Child("tolerations"))...)
+	errs = append(errs, ValidateTolerations(spec.Tolerations, fldPath.Child("tolerations"))...)
 	errs = append(errs, validateSpread(spec.TopologySpreadConstraints, fldPath.Child("topologySpreadConstraints"))...)
 	errs = append(errs, validateReadinessGates(spec.ReadinessGates, fldPath.Child("readinessGates"))...)
 	errs = append(errs, validateSchedulingGates(spec, fldPath)...)
@@ -60,7 +60,8 @@ func validateSchedulingGates(spec *corev1.PodSpec, fldPath *field.Path) field.Er
 	return errs
 }
 
-func validateTolerations(tolerations []corev1.Toleration, fldPath *field.Path) field.ErrorList {
+// ValidateTolerations checks the taints that are tolerated.
+func ValidateTolerations(tolerations []corev1.Toleration, fldPath *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for i, toleration := range tolerations {
 		errs = append(errs, validateToleration(toleration, fldPath.Index(i))...)

@@ -33,9 +33,15 @@ func validateVolumes(volumes []corev1.Volume, fldPath *field.Path) (map[string]c
 
 // validateVolumeSource wants exactly one source and checks that one.
 func validateVolumeSource(source *corev1.VolumeSource, fldPath *field.Path) field.ErrorList {
+	return exactlyOneSource(source, fldPath, validateSource)
+}
+
+// exactlyOneSource wants one of the fields of sources, a pointer to a struct of pointers, and checks that one.
+func exactlyOneSource(sources any, fldPath *field.Path,
+	check func(source any, fldPath *field.Path) field.ErrorList) field.ErrorList {
 	var errs field.ErrorList
 	chosen := false
-	value := reflect.ValueOf(source).Elem()
+	value := reflect.ValueOf(sources).Elem()
 	for i := range value.NumField() {
 		if value.Field(i).IsNil() {
 			continue
@@ -46,7 +52,7 @@ func validateVolumeSource(source *corev1.VolumeSource, fldPath *field.Path) fiel
 			continue
 		}
 		chosen = true
-		errs = append(errs, validateSource(value.Field(i).Interface(), at)...)
+		errs = append(errs, check(value.Field(i).Interface(), at)...)
 	}
 	if !chosen {
 		errs = append(errs, field.Required(fldPath, "must specify a volume type"))
@@ -160,13 +166,7 @@ func validateImageVolume(source *corev1.ImageVolumeSource, fldPath *field.Path) 
 }
 
 func validateCSI(source *corev1.CSIVolumeSource, fldPath *field.Path) field.ErrorList {
-	errs := fieldcheck.Required(source.Driver, fldPath.Child("driver"), func(name string) []string {
-		messages := validation.IsDNS1123Subdomain(strings.ToLower(name))
-		if len(name) > 63 {
-			messages = append(messages, validation.MaxLenError(63))
-		}
-		return messages
-	})
+	errs := fieldcheck.Required(source.Driver, fldPath.Child("driver"), fieldcheck.DriverName)
 	if ref := source.NodePublishSecretRef; ref != nil {
 		errs = append(errs, fieldcheck.Required(ref.Name, fldPath.Child("nodePublishSecretRef", "name"),
 			fieldcheck.DNSSubdomain)...)

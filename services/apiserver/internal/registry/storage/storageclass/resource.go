@@ -1,0 +1,68 @@
+// Package storageclass is the resource StorageClass of group storage.k8s.io: how volumes are made for claims.
+package storageclass
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+
+	"keelson.dev/services/apiserver/internal/registry/defaults"
+	"keelson.dev/services/apiserver/internal/registry/rest"
+	"keelson.dev/services/apiserver/internal/registry/table"
+)
+
+var help = storagev1.StorageClass{}.SwaggerDoc()
+
+// Resource is the StorageClass.
+var Resource = rest.Resource[*storagev1.StorageClass]{
+	Group:         storagev1.GroupName,
+	Name:          "storageclasses",
+	Singular:      "storageclass",
+	ShortNames:    []string{"sc"},
+	ClusterScoped: true,
+	New:           func() *storagev1.StorageClass { return &storagev1.StorageClass{} },
+	NewList:       func() runtime.Object { return &storagev1.StorageClassList{} },
+	Default:       Default,
+	Strategy: rest.Strategy[*storagev1.StorageClass]{
+		Validate: Validate, ValidateUpdate: ValidateUpdate, CreateOnUpdate: true,
+	},
+	Columns: rest.NewColumns(
+		rest.NameColumnOf(nameCell),
+		rest.Column("Provisioner", "string", help["provisioner"],
+			func(c *storagev1.StorageClass) any { return c.Provisioner }),
+		rest.Column("ReclaimPolicy", "string", help["reclaimPolicy"],
+			func(c *storagev1.StorageClass) any {
+				return string(ptr.Deref(c.ReclaimPolicy, corev1.PersistentVolumeReclaimDelete))
+			}),
+		rest.Column("VolumeBindingMode", "string", help["volumeBindingMode"],
+			func(c *storagev1.StorageClass) any { return string(ptr.Deref(c.VolumeBindingMode, table.Unset)) }),
+		rest.Column("AllowVolumeExpansion", "string", help["allowVolumeExpansion"],
+			func(c *storagev1.StorageClass) any { return ptr.Deref(c.AllowVolumeExpansion, false) }),
+		rest.AgeColumn[*storagev1.StorageClass](),
+	),
+}
+
+// The annotations, of today and of old, that make a class the one of claims that name none.
+const (
+	defaultAnnotation     = "storageclass.kubernetes.io/is-default-class"
+	betaDefaultAnnotation = "storageclass.beta.kubernetes.io/is-default-class"
+)
+
+// IsDefault tells whether claims that name no class get this one.
+func IsDefault(c *storagev1.StorageClass) bool {
+	return c.Annotations[defaultAnnotation] == "true" || c.Annotations[betaDefaultAnnotation] == "true"
+}
+
+// Default fills in what happens to the volumes of deleted claims, and when volumes are made.
+func Default(c *storagev1.StorageClass) {
+	defaults.SetPtr(&c.ReclaimPolicy, corev1.PersistentVolumeReclaimDelete)
+	defaults.SetPtr(&c.VolumeBindingMode, storagev1.VolumeBindingImmediate)
+}
+
+func nameCell(c *storagev1.StorageClass) any {
+	if IsDefault(c) {
+		return c.Name + " (default)"
+	}
+	return c.Name
+}
