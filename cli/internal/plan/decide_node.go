@@ -71,10 +71,7 @@ disabled_plugins = ["io.containerd.internal.v1.tracing", "io.containerd.tracing.
 
 // toml quotes a string: a JSON string without escapes beyond \uXXXX is a TOML basic string.
 func toml(s string) string {
-	quoted, err := json.Marshal(s)
-	if err != nil {
-		return strconv.Quote(s)
-	}
+	quoted, _ := json.Marshal(s) // a string encodes without fail
 	return string(quoted)
 }
 

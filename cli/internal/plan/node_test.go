@@ -83,7 +83,7 @@ func TestImagesDue(t *testing.T) {
 }
 
 func TestMountsBelow(t *testing.T) {
-	table := "22 1 0:1 / / rw - ext4 x rw\n" +
+	table := "short line\n22 1 0:1 / / rw - ext4 x rw\n" +
 		"30 22 0:2 / /d/nodes/n/a rw - tmpfs x rw\n" +
 		"31 30 0:3 / /d/nodes/n/a/with\\040space rw - tmpfs x rw\n" +
 		"32 22 0:4 / /d/nodes-of-another/a rw - tmpfs x rw\n" +
@@ -114,7 +114,7 @@ func TestMountsBelow(t *testing.T) {
 func TestTOMLStrings(t *testing.T) {
 	for text, want := range map[string]string{
 		"/plain": `"/plain"`, `/with "quotes"`: `"/with \"quotes\""`, `/back\slash`: `"/back\\slash"`,
-		"/line\nbreak": `"/line\nbreak"`, "/ünï": `"/ünï"`, "": `""`,
+		"/line\nbreak": `"/line\nbreak"`, "/ünï": `"/ünï"`, "/bell\a": `"/bell\u0007"`, "": `""`,
 	} {
 		if got := toml(text); got != want {
 			t.Errorf("%q is written %s, want %s", text, got, want)
