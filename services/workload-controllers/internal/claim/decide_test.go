@@ -79,6 +79,37 @@ func TestDecide(t *testing.T) {
 	}
 }
 
+// The objects of each list keep their order, and what is to be adopted does not weigh up what is to be released.
+func TestDecideSeveral(t *testing.T) {
+	var pods []*corev1.Pod
+	for i, change := range []func(*corev1.Pod){
+		func(*corev1.Pod) {}, ownedBy("web-uid"), ownedBy("other"),
+		func(p *corev1.Pod) { ownedBy("web-uid")(p); p.Labels = nil },
+		ownedBy("web-uid"), func(*corev1.Pod) {}, func(p *corev1.Pod) { ownedBy("web-uid")(p); p.Labels = nil },
+	} {
+		p := pod(change)
+		p.Name = string(rune('0' + i))
+		pods = append(pods, p)
+	}
+	names := func(pods []*corev1.Pod) (names string) {
+		for _, p := range pods {
+			names += p.Name
+		}
+		return names
+	}
+	claims := Decide(web, pods)
+	if names(claims.Owned) != "14" || names(claims.Adopt) != "05" || names(claims.Release) != "36" {
+		t.Errorf("owns %s, adopts %s, releases %s; want 14, 05, 36", names(claims.Owned), names(claims.Adopt),
+			names(claims.Release))
+	}
+	if claims.Settled() {
+		t.Error("settled, with two to adopt and two to release")
+	}
+	if none := Decide[*corev1.Pod](web, nil); !none.Settled() || len(none.Owned) != 0 {
+		t.Errorf("of nothing: %+v", none)
+	}
+}
+
 func TestPatches(t *testing.T) {
 	p := pod(func(*corev1.Pod) {})
 	take := `{"metadata":{"ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"web","uid":"web-uid","controller":true,"blockOwnerDeletion":true}],"uid":"p-uid"}}`
