@@ -10,6 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
@@ -31,6 +32,7 @@ import (
 	"keelson.dev/services/apiserver/internal/registry/apps/statefulset"
 	"keelson.dev/services/apiserver/internal/registry/authentication/tokenreview"
 	"keelson.dev/services/apiserver/internal/registry/authorization/accessreview"
+	"keelson.dev/services/apiserver/internal/registry/batch/job"
 	"keelson.dev/services/apiserver/internal/registry/coordination/lease"
 	"keelson.dev/services/apiserver/internal/registry/core/configmap"
 	"keelson.dev/services/apiserver/internal/registry/core/endpoints"
@@ -114,6 +116,9 @@ func Groups(c Config) []Group {
 		}},
 		{authenticationv1.GroupName, []rest.Entry{tokenreview.Entry(c.Authenticators, c.Audiences)}},
 		{authorizationv1.GroupName, []rest.Entry{accessreview.Entry(c.Authorizer)}},
+		{batchv1.GroupName, []rest.Entry{
+			job.Resource,
+		}},
 		{coordinationv1.GroupName, []rest.Entry{lease.Resource}},
 		{eventsv1.GroupName, []rest.Entry{newerEvents}},
 		{nodev1.GroupName, []rest.Entry{runtimeclass.Resource}},

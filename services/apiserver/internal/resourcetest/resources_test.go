@@ -43,6 +43,7 @@ func TestResources(t *testing.T) {
 		"pods get an account":    testPodAccounts,
 		"tokens":                 testTokens,
 		"node restriction":       testNodeRestriction,
+		"jobs":                   testJobs,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, s) })
 	}
