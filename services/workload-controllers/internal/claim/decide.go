@@ -5,6 +5,7 @@
 //	decide.go        which of them are kept, adopted, released (pure)
 //	decide_patch.go  the patches that do it (pure)
 //	confirm.go       what an adoption asks of the server first
+//	settle.go        doing it
 package claim
 
 import (

@@ -1,5 +1,5 @@
-// Package pace bounds how fast an owner makes Pods while those it makes fail, at the admission of a node for example.
-// It is pure, and remembers nothing: the Pods that failed are its memory.
+// Package pace bounds how fast an owner makes Pods while those it makes fail, at the admission of a node for example,
+// and how often it writes its status. It is pure, and remembers nothing: the Pods that failed are its memory.
 package pace
 
 import (
@@ -68,4 +68,12 @@ func failingRounds(pods []Pod, now time.Time) int {
 		later = created
 	}
 	return rounds
+}
+
+// Earlier returns the earlier of two times to wake up at; the zero time means never.
+func Earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
 }

@@ -8,14 +8,6 @@ const (
 	reasonFailedDelete = "FailedDelete"
 )
 
-func podCreated(name string) events.Event {
-	return events.Normal("SuccessfulCreate", "Created pod: %s", name)
-}
-
-func podDeleted(name string) events.Event {
-	return events.Normal("SuccessfulDelete", "Deleted pod: %s", name)
-}
-
 // scalingFailed says why Pods could not be created or deleted; the message is the condition's, too.
 func scalingFailed(reason, message string) events.Event {
 	return events.Warning(reason, "%s", message)

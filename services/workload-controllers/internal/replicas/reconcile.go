@@ -11,14 +11,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"keelson.dev/kit/events"
 	"keelson.dev/kit/pass"
-	"keelson.dev/services/workload-controllers/internal/claim"
 	"keelson.dev/services/workload-controllers/internal/gate"
 	"keelson.dev/services/workload-controllers/internal/ownerindex"
 	"keelson.dev/services/workload-controllers/internal/podops"
@@ -26,14 +23,6 @@ import (
 	"keelson.dev/services/workload-controllers/internal/selectors"
 	"keelson.dev/services/workload-controllers/internal/write"
 )
-
-// maxEvents is how many events one pass records, which is what client-go's recorder lets through at once.
-const maxEvents = 25
-
-// recorder tells users what happened; events.Recorder is one.
-type recorder interface {
-	Record(object runtime.Object, e events.Event)
-}
 
 // Controller keeps the objects of one kind at their number of Pods.
 type Controller[O client.Object] struct {
@@ -47,7 +36,7 @@ type Controller[O client.Object] struct {
 	selectors *selectors.Index
 	ops       *podops.Operator
 	gate      *gate.Gate
-	recorder  recorder
+	recorder  podops.Recorder
 	now       func() time.Time
 
 	mu      sync.Mutex // guards written
@@ -101,7 +90,7 @@ func (c *Controller[O]) observe(_ context.Context, object O) (observed[O], bool,
 // apply carries out the plan in the order of its fields. What the pass came to is in the status even where it failed.
 func (c *Controller[O]) apply(ctx context.Context, in observed[O], plan Plan) error {
 	if plan.Reason == ReasonOwners {
-		return c.settle(ctx, plan, owner(in.ReplicaSet, c.kind.GVK))
+		return c.ops.Settle(ctx, c.live, owner(in.ReplicaSet, c.kind.GVK), plan.Adopt, plan.Release)
 	}
 	failed := c.scale(ctx, in, plan)
 	if failed.err != nil {
@@ -128,7 +117,7 @@ func (c *Controller[O]) scale(ctx context.Context, in observed[O], plan Plan) fa
 	if plan.Create > 0 {
 		alike := prototype(in.ReplicaSet, c.kind.GVK)
 		outcomes := c.ops.Create(ctx, in.ReplicaSet.UID, plan.Create, func(int) *corev1.Pod { return alike })
-		c.record(in.object, outcomes, podCreated)
+		podops.RecordCreated(c.recorder, in.object, outcomes)
 		if err := podops.Failure(outcomes); err != nil && !apierrors.HasStatusCause(err,
 			corev1.NamespaceTerminatingCause) {
 			return failure{reason: reasonFailedCreate, doing: "creating", err: err}
@@ -136,39 +125,12 @@ func (c *Controller[O]) scale(ctx context.Context, in observed[O], plan Plan) fa
 	}
 	if len(plan.Delete) > 0 {
 		outcomes := c.ops.Delete(ctx, in.ReplicaSet.UID, podops.ScaledDown, plan.Delete)
-		c.record(in.object, outcomes, podDeleted)
+		podops.RecordDeleted(c.recorder, in.object, outcomes)
 		if err := podops.Failure(outcomes); err != nil {
 			return failure{reason: reasonFailedDelete, doing: "deleting", err: err}
 		}
 	}
 	return failure{}
-}
-
-// record records an event for each of the first maxEvents Pods of one pass: beyond that the recorder drops a flood
-// about one object, and each event would only be work.
-func (c *Controller[O]) record(object O, outcomes []podops.Outcome, event func(string) events.Event) {
-	for _, outcome := range outcomes[:min(maxEvents, len(outcomes))] {
-		if outcome.Err == nil {
-			c.recorder.Record(object, event(outcome.Name))
-		}
-	}
-}
-
-// settle adopts and releases Pods.
-func (c *Controller[O]) settle(ctx context.Context, plan Plan, owner claim.Owner) error {
-	if len(plan.Adopt) > 0 {
-		if err := claim.Confirm(ctx, c.live, owner); err != nil {
-			return err
-		}
-	}
-	var errs []error
-	for _, pod := range plan.Adopt {
-		errs = append(errs, claim.IgnoreGone(c.ops.PatchOwner(ctx, owner.UID, pod, claim.AdoptPatch(owner, pod))))
-	}
-	for _, pod := range plan.Release {
-		errs = append(errs, claim.IgnoreGone(c.ops.PatchOwner(ctx, owner.UID, pod, claim.ReleasePatch(owner, pod))))
-	}
-	return errors.Join(errs...)
 }
 
 func (c *Controller[O]) writeStatus(ctx context.Context, in observed[O], status appsv1.ReplicaSetStatus) error {

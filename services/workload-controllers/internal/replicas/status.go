@@ -1,45 +1,29 @@
 package replicas
 
 import (
-	"time"
-
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 
 	"keelson.dev/kit/conditions"
-)
-
-// A status that differs in figures alone is written at most once in statusPerReplica for each replica, and at least
-// every statusAtLatest: the writes cost a share of what the Pods cost, however many there are.
-const (
-	statusPerReplica = 100 * time.Microsecond
-	statusAtLatest   = time.Second
+	"keelson.dev/services/workload-controllers/internal/pace"
 )
 
 // withStatus completes a plan with the status of a pass that succeeds.
 func withStatus(in Input, plan Plan) Plan {
 	plan.Status = figures(in)
 	plan.Status.Conditions = conditions.ReplicaSet.Remove(plan.Status.Conditions, appsv1.ReplicaSetReplicaFailure)
-	plan.Wake = earliest(plan.Wake, in.Counts.NextAvailable)
+	plan.Wake = pace.Earlier(plan.Wake, in.Counts.NextAvailable)
 	if apiequality.Semantic.DeepEqual(plan.Status, in.ReplicaSet.Status) {
 		return plan
 	}
-	due := in.Written.Add(min(time.Duration(replicasOf(in.ReplicaSet))*statusPerReplica, statusAtLatest))
+	due := pace.StatusDue(in.Written, replicasOf(in.ReplicaSet))
 	plan.WriteStatus = !due.After(in.Now) || !onlyFiguresDiffer(plan.Status, in.ReplicaSet.Status) ||
 		isReached(in, plan.Status)
 	if !plan.WriteStatus {
-		plan.Wake = earliest(plan.Wake, due)
+		plan.Wake = pace.Earlier(plan.Wake, due)
 	}
 	return plan
-}
-
-// earliest returns the earlier of two times; the zero time means never.
-func earliest(a, b time.Time) time.Time {
-	if a.IsZero() || !b.IsZero() && b.Before(a) {
-		return b
-	}
-	return a
 }
 
 // figures returns the status as far as the Pods give it, with the conditions as they were.

@@ -12,7 +12,6 @@
 //	status.go            the status that goes with it (pure)
 //	events.go            the events that users see (pure)
 //	reconcile.go         observe, apply
-//	claim.go             adoption
 //	controller.go        what it reads and writes, and what wakes a Deployment up
 package deployment
 

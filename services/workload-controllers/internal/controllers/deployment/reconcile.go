@@ -16,6 +16,7 @@ import (
 
 	"keelson.dev/kit/events"
 	"keelson.dev/kit/pass"
+	"keelson.dev/services/workload-controllers/internal/claim"
 	"keelson.dev/services/workload-controllers/internal/gate"
 	"keelson.dev/services/workload-controllers/internal/ownerindex"
 	"keelson.dev/services/workload-controllers/internal/podset"
@@ -70,7 +71,7 @@ func (c *Controller) observe(deployment *appsv1.Deployment) Input {
 // apply carries out the plan in the order of its fields and stops at the first failure.
 func (c *Controller) apply(ctx context.Context, in Input, plan Plan) error {
 	if !plan.Claims.Settled() {
-		return c.settle(ctx, in, plan)
+		return claim.Settle(ctx, c.live, c.replicaSets, owner(in.Deployment), plan.Claims)
 	}
 	if plan.Rollback != nil {
 		return c.rollback(ctx, in, plan.Rollback)
