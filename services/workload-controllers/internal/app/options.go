@@ -27,7 +27,8 @@ type options struct {
 func Daemon() daemon.Daemon {
 	o := newOptions()
 	return daemon.Daemon{
-		Name: name, Short: "Reconciles Deployments, ReplicaSets and what their Pods stand on", Options: o, Run: o.run,
+		Name: name, Short: "Reconciles Deployments, ReplicaSets, DaemonSets and what their Pods stand on", Options: o,
+		Run: o.run,
 	}
 }
 

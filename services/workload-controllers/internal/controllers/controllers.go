@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"keelson.dev/kit/controller"
+	"keelson.dev/services/workload-controllers/internal/controllers/daemonset"
 	"keelson.dev/services/workload-controllers/internal/controllers/deployment"
 	"keelson.dev/services/workload-controllers/internal/controllers/replicaset"
 	"keelson.dev/services/workload-controllers/internal/controllers/replicationcontroller"
@@ -27,6 +28,7 @@ type Options struct {
 func All(o Options) []controller.Registration {
 	feed := podfeed.New()
 	all := []controller.Registration{
+		daemonset.Registration(feed, o.Concurrent),
 		deployment.Registration(feed, o.Concurrent),
 		replicaset.Registration(feed, o.Concurrent),
 		replicationcontroller.Registration(feed, o.Concurrent),
@@ -41,7 +43,8 @@ func All(o Options) []controller.Registration {
 
 // Names returns the names of all controllers that there can be, sorted.
 func Names() []string {
-	return []string{deployment.Name, replicaset.Name, replicationcontroller.Name, rootca.Name, serviceaccount.Name}
+	return []string{daemonset.Name, deployment.Name, replicaset.Name, replicationcontroller.Name, rootca.Name,
+		serviceaccount.Name}
 }
 
 // Select returns the controllers that a list of names asks for: "*" stands for all, "-name" takes one away again.

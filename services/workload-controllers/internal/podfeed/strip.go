@@ -5,11 +5,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Strip keeps of a Pod what the controllers decide on, and of any other object all but the managed fields: the cache
-// holds every Pod of the cluster. It is a cache transform; a controller that reads more of a Pod adds it here.
+// Strip keeps of a Pod and of a Node what the controllers decide on, and of any other object all but the managed
+// fields: the cache holds every one of the cluster. It is a cache transform; a controller that reads more of them adds
+// it here.
 func Strip(object any) (any, error) {
-	if pod, ok := object.(*corev1.Pod); ok {
-		return stripPod(pod), nil
+	switch object := object.(type) {
+	case *corev1.Pod:
+		return stripPod(object), nil
+	case *corev1.Node:
+		return stripNode(object), nil
 	}
 	if meta, ok := object.(metav1.Object); ok && len(meta.GetManagedFields()) > 0 {
 		meta.SetManagedFields(nil)
@@ -30,6 +34,10 @@ func stripPod(pod *corev1.Pod) *corev1.Pod {
 	if cost, ok := pod.Annotations[corev1.PodDeletionCost]; ok {
 		stripped.Annotations = map[string]string{corev1.PodDeletionCost: cost}
 	}
+	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil && owner.Kind == "DaemonSet" &&
+		pod.Spec.NodeName == "" {
+		stripped.Spec.Affinity = nodeTerms(pod.Spec.Affinity)
+	}
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.PodReady {
 			stripped.Status.Conditions = []corev1.PodCondition{condition}
@@ -42,4 +50,24 @@ func stripPod(pod *corev1.Pod) *corev1.Pod {
 		}
 	}
 	return stripped
+}
+
+// nodeTerms keeps of an affinity the required terms about nodes: a daemon Pod names its node by them until it is bound.
+func nodeTerms(affinity *corev1.Affinity) *corev1.Affinity {
+	if affinity == nil || affinity.NodeAffinity == nil {
+		return nil
+	}
+	return &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: affinity.NodeAffinity.
+			RequiredDuringSchedulingIgnoredDuringExecution,
+	}}
+}
+
+func stripNode(node *corev1.Node) *corev1.Node {
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion, Labels: node.Labels,
+		},
+		Spec: corev1.NodeSpec{Taints: node.Spec.Taints},
+	}
 }

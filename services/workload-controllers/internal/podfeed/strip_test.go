@@ -121,3 +121,52 @@ func TestStrippingChangesNothingThatIsSeen(t *testing.T) {
 		}
 	}
 }
+
+// A daemon Pod that is not bound yet keeps the node that it is meant for; nobody else's terms are kept.
+func TestDaemonPodsKeepTheirNode(t *testing.T) {
+	yes := true
+	terms := &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.
+		NodeSelectorRequirement{{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{"n1"}}}}}}
+	for _, c := range []struct {
+		name, owner, node string
+		affinity          *corev1.Affinity
+		want              *corev1.NodeSelector
+	}{
+		{"meant for a node", "DaemonSet", "", &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: terms}, PodAffinity: &corev1.PodAffinity{}}, terms},
+		{"bound", "DaemonSet", "n1", &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: terms}}, nil},
+		{"of another kind", "ReplicaSet", "", &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: terms}}, nil},
+		{"without terms", "DaemonSet", "", &corev1.Affinity{}, nil},
+		{"without affinity", "DaemonSet", "", nil, nil},
+	} {
+		pod := &corev1.Pod{Spec: corev1.PodSpec{NodeName: c.node, Affinity: c.affinity}}
+		pod.OwnerReferences = []metav1.OwnerReference{{Kind: c.owner, UID: "o", Controller: &yes}}
+		stripped, err := Strip(pod)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var kept *corev1.NodeSelector
+		if affinity := stripped.(*corev1.Pod).Spec.Affinity; affinity != nil {
+			kept = affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+			if affinity.PodAffinity != nil {
+				t.Errorf("%s: terms about Pods are kept", c.name)
+			}
+		}
+		if !reflect.DeepEqual(kept, c.want) {
+			t.Errorf("%s: %v is kept, want %v", c.name, kept, c.want)
+		}
+	}
+}
+
+// Of a node only what places Pods is kept: its status is long and changes often.
+func TestNodesKeepWhatPlacesPods(t *testing.T) {
+	node := &corev1.Node{}
+	randfill.NewWithSeed(1).NilChance(0).NumElements(1, 2).Fill(node)
+	want := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node.Name, UID: node.UID, Labels: node.Labels,
+		ResourceVersion: node.ResourceVersion}, Spec: corev1.NodeSpec{Taints: node.Spec.Taints}}
+	if stripped, err := Strip(node); err != nil || !reflect.DeepEqual(stripped, want) {
+		t.Errorf("%+v, %v; want %+v", stripped, err, want)
+	}
+}

@@ -1,0 +1,195 @@
+// Package daemonset runs one Pod of every DaemonSet on each node that it is for, and updates them within the strategy's
+// bounds.
+//
+//	decide.go               what one pass does, from what was observed (pure), by concern:
+//	  decide_eligibility    which nodes it is for
+//	  decide_update         rolling updates, with and without surge
+//	  decide_failed         the back-off of Pods that fail
+//	placement.go            which nodes each DaemonSet is for, kept by increments
+//	template.go             what the Pods look like (pure)
+//	status.go               the status that goes with it (pure)
+//	events.go               the events that users see (pure)
+//	reconcile.go            observe, apply
+//	controller.go           what it reads and writes, and what wakes a DaemonSet up
+package daemonset
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"keelson.dev/kit/controller"
+	"keelson.dev/kit/podview"
+	"keelson.dev/kit/rights"
+	"keelson.dev/services/workload-controllers/internal/controllerrevision"
+	"keelson.dev/services/workload-controllers/internal/gate"
+	"keelson.dev/services/workload-controllers/internal/ownerindex"
+	"keelson.dev/services/workload-controllers/internal/podfeed"
+	"keelson.dev/services/workload-controllers/internal/podops"
+	"keelson.dev/services/workload-controllers/internal/podset"
+	"keelson.dev/services/workload-controllers/internal/selectors"
+	"keelson.dev/services/workload-controllers/internal/wake"
+	"keelson.dev/services/workload-controllers/internal/write"
+)
+
+// Name is the controller's folder, half of its Lease's name, and its field manager.
+const Name = "daemonset"
+
+// nodeDelay is how long a change of a node waits for others, so that many nodes that join at once cost one pass.
+const nodeDelay = 10 * time.Millisecond
+
+// present holds for the Pods that a decision looks at. One that has ended and is being deleted is as good as gone.
+var present = podset.Fold{Name: "present", Holds: func(pod *corev1.Pod) bool {
+	return !podview.IsTerminal(pod) || !podview.IsTerminating(pod)
+}}
+
+// Registration describes the controller. concurrent is how many DaemonSets it works on at once.
+func Registration(feed *podfeed.Feed, concurrent int) controller.Registration {
+	return controller.Registration{
+		Name:        Name,
+		EventSource: eventSource,
+		Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{"apps"}, Resources: []string{"daemonsets"}, Verbs: []string{"get", "list", "watch"}},
+			{APIGroups: []string{"apps"}, Resources: []string{"daemonsets/status"}, Verbs: []string{"update"}},
+			// An owner reference that blocks its owner's deletion may be set by who may update the owner's finalizers.
+			{APIGroups: []string{"apps"}, Resources: []string{"daemonsets/finalizers"}, Verbs: []string{"update"}},
+			controllerrevision.Rule,
+			{APIGroups: []string{""}, Resources: []string{"nodes"}, Verbs: []string{"list", "watch"}},
+			{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"create", "delete", "list", "patch",
+				"watch"}},
+			rights.Events,
+		},
+		Setup: func(s *controller.Setup) (controller.Runnable, error) { return setup(s, feed, concurrent) },
+	}
+}
+
+func setup(s *controller.Setup, feed *podfeed.Feed, concurrent int) (controller.Runnable, error) {
+	clientset, err := kubernetes.NewForConfig(s.Config)
+	if err != nil {
+		return nil, fmt.Errorf("building the Pod client: %w", err)
+	}
+	sets, err := gate.StoreOf(s.Cache, &appsv1.DaemonSet{})
+	if err != nil {
+		return nil, err
+	}
+	stored, err := gate.StoreOf(s.Cache, &appsv1.ControllerRevision{})
+	if err != nil {
+		return nil, err
+	}
+	revisions, err := ownerindex.Of[*appsv1.ControllerRevision](stored)
+	if err != nil {
+		return nil, err
+	}
+	own, pending := client.WithFieldOwner(s.Client, Name), gate.New()
+	c := &Controller{
+		client: own, live: s.Live, revisions: revisions, placement: NewPlacement(), pods: feed.Index,
+		present: feed.Index.Register(present), gate: pending, selectors: selectors.New(),
+		writer: &write.Writer{Client: own, Kind: Name, Gate: pending, Store: sets},
+		history: &controllerrevision.Writer{Live: s.Live, Write: &write.Writer{Client: own,
+			Kind: "controllerrevision", Gate: pending, Store: stored}},
+		ops:      &podops.Operator{Client: clientset, FieldManager: Name, Gate: pending, Feed: feed, Log: s.Log},
+		recorder: s.Recorder, now: time.Now, memory: map[types.UID]memory{},
+	}
+	built, err := controller.NewReconciler(s, concurrent, c.steps())
+	if err != nil {
+		return nil, err
+	}
+	if err := built.Watch(source.Kind(s.Cache, &appsv1.DaemonSet{}, wake.Self(c.put, c.forget))); err != nil {
+		return nil, fmt.Errorf("watching DaemonSets: %w", err)
+	}
+	if err := built.Watch(source.Kind(s.Cache, &appsv1.ControllerRevision{}, c.onRevision())); err != nil {
+		return nil, fmt.Errorf("watching ControllerRevisions: %w", err)
+	}
+	if err := built.Watch(source.Kind(s.Cache, &corev1.Node{}, c.onNode())); err != nil {
+		return nil, fmt.Errorf("watching Nodes: %w", err)
+	}
+	if err := built.Watch(&podfeed.Source{Feed: feed, Cache: s.Cache, Requests: c.onPod}); err != nil {
+		return nil, fmt.Errorf("watching Pods: %w", err)
+	}
+	return built, nil
+}
+
+// onNode wakes up the DaemonSets that a node's change makes a difference to.
+func (c *Controller) onNode() handler.TypedFuncs[*corev1.Node, reconcile.Request] {
+	wakeAll := func(requests []reconcile.Request, q wake.Queue) {
+		for _, request := range requests {
+			q.AddAfter(request, nodeDelay)
+		}
+	}
+	return handler.TypedFuncs[*corev1.Node, reconcile.Request]{
+		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*corev1.Node], q wake.Queue) {
+			wakeAll(c.placement.Put(e.Object), q)
+		},
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*corev1.Node], q wake.Queue) {
+			wakeAll(c.placement.Put(e.ObjectNew), q)
+		},
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*corev1.Node], q wake.Queue) {
+			wakeAll(c.placement.Remove(e.Object), q)
+		},
+	}
+}
+
+// onRevision wakes up the DaemonSets that have, had or could adopt a ControllerRevision.
+func (c *Controller) onRevision() handler.TypedFuncs[*appsv1.ControllerRevision, reconcile.Request] {
+	wakeUp := func(revision *appsv1.ControllerRevision, q wake.Queue) {
+		if owner := metav1.GetControllerOfNoCopy(revision); owner == nil {
+			for _, name := range c.selectors.Matching(revision.Namespace, revision.Labels) {
+				q.Add(wake.Request(revision.Namespace, name))
+			}
+		} else if owner.Kind == "DaemonSet" {
+			q.Add(wake.Request(revision.Namespace, owner.Name))
+		}
+	}
+	return handler.TypedFuncs[*appsv1.ControllerRevision, reconcile.Request]{
+		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*appsv1.ControllerRevision], q wake.Queue) {
+			wakeUp(e.Object, q)
+		},
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*appsv1.ControllerRevision], q wake.Queue) {
+			wakeUp(e.ObjectOld, q)
+			wakeUp(e.ObjectNew, q)
+		},
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*appsv1.ControllerRevision], q wake.Queue) {
+			wakeUp(e.Object, q)
+		},
+	}
+}
+
+// onPod wakes up the DaemonSets that have, had or could adopt the Pod.
+func (c *Controller) onPod(pod *corev1.Pod, change podset.Change) []reconcile.Request {
+	var requests []reconcile.Request
+	for _, owner := range []*metav1.OwnerReference{change.Before, change.After} {
+		if owner != nil && owner.Kind == "DaemonSet" {
+			requests = append(requests, wake.Request(pod.Namespace, owner.Name))
+		}
+	}
+	if change.After == nil && !change.Ended && pod.DeletionTimestamp == nil {
+		for _, name := range c.selectors.Matching(pod.Namespace, pod.Labels) {
+			requests = append(requests, wake.Request(pod.Namespace, name))
+		}
+	}
+	return requests
+}
+
+func (c *Controller) put(set *appsv1.DaemonSet) { c.selectors.Put(set, set.Spec.Selector) }
+
+// forget drops what is remembered about a DaemonSet that is gone.
+func (c *Controller) forget(set *appsv1.DaemonSet) {
+	c.selectors.Remove(set)
+	c.placement.Forget(set)
+	c.gate.Forget(set.UID)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.memory, set.UID)
+}

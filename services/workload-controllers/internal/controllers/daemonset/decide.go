@@ -1,0 +1,307 @@
+package daemonset
+
+import (
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"keelson.dev/kit/events"
+	"keelson.dev/kit/podview"
+	"keelson.dev/services/workload-controllers/internal/claim"
+	"keelson.dev/services/workload-controllers/internal/controllerrevision"
+	"keelson.dev/services/workload-controllers/internal/pace"
+	"keelson.dev/services/workload-controllers/internal/podops"
+)
+
+// burst is the most Pods that one pass creates, and the most that it deletes; the rest is for the passes after it.
+const burst = 500
+
+// Input is all that a decision depends on. Decide changes none of it.
+type Input struct {
+	Now       time.Time
+	DaemonSet *appsv1.DaemonSet
+	// Revisions are those of the namespace that the DaemonSet may own; more do no harm.
+	Revisions []*appsv1.ControllerRevision
+	// Places are the nodes that run or keep its Pods.
+	Places *Places
+	// Pods are those that it controls, but for those that have ended and are being deleted, too.
+	Pods []*corev1.Pod
+	// Missing are the nodes that Pods are on or meant for, and that do not exist.
+	Missing map[string]bool
+	// Orphans are the active Pods of the namespace that have no controller and that the selector matches, Unmatched
+	// those of its own that the selector does not match.
+	Orphans, Unmatched []*corev1.Pod
+	// NextAvailable is when a ready Pod becomes available by the passing of time; zero when none will.
+	NextAvailable time.Time
+	// Failures tells of the Pods that had to be replaced, by node.
+	Failures map[string]Failure
+	// Written is when this process last wrote the status; zero if it has not.
+	Written time.Time
+}
+
+// Plan names every effect of one pass. The fields stand in the order in which they are carried out; a failure ends the
+// pass.
+type Plan struct {
+	// Adopt and Release change whose the Pods are, History.Claims whose the revisions are. A plan that has some has
+	// nothing else: what belongs to the DaemonSet must be settled before anything follows from it.
+	Adopt, Release []*corev1.Pod
+	// History is what the ControllerRevisions need. Pods are made from the revision that is current.
+	History controllerrevision.Plan
+	// Create are the nodes to make a Pod for.
+	Create []string
+	// Delete are the Pods to end.
+	Delete []Deletion
+	// Surplus are revisions beyond the history limit, the lowest number first.
+	Surplus []*appsv1.ControllerRevision
+	// Status is what the status must be.
+	Status appsv1.DaemonSetStatus
+	// WriteStatus says whether the status is to be written now. A difference in figures alone may wait for Wake.
+	WriteStatus bool
+	// Wake is when to decide again though nothing changes; the zero time means never.
+	Wake time.Time
+}
+
+// settled says whether whose the Pods and revisions are needs no change.
+func (p *Plan) settled() bool { return len(p.Adopt)+len(p.Release) == 0 && p.History.Claims.Settled() }
+
+// Deletion is a Pod to end.
+type Deletion struct {
+	Pod    *corev1.Pod
+	Reason podops.Reason
+	// Failed is the node to remember a failure of, and empty where none is to be.
+	Failed string
+	// Event tells users why; nil where that it is deleted tells enough.
+	Event *events.Event
+}
+
+// Decide says what one pass over a DaemonSet has to do.
+func Decide(in Input) Plan {
+	if in.DaemonSet.DeletionTimestamp != nil {
+		return Plan{Status: in.DaemonSet.Status}
+	}
+	plan := Plan{Adopt: in.Orphans, Release: in.Unmatched, History: controllerrevision.Decide(historyOf(&in)),
+		Status: in.DaemonSet.Status}
+	if !plan.settled() {
+		plan.History = controllerrevision.Plan{Claims: plan.History.Claims}
+		return plan
+	}
+	r := newRound(&in, &plan)
+	r.look()
+	r.keep()
+	switch {
+	case in.DaemonSet.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType:
+	case r.surge > 0:
+		r.updateWithSurge()
+	default:
+		r.update()
+	}
+	plan.Create, plan.Delete = limited(plan.Create), limited(plan.Delete)
+	plan.Surplus = r.surplusHistory()
+	r.writeStatus()
+	return plan
+}
+
+func limited[T any](effects []T) []T { return effects[:min(burst, len(effects))] }
+
+// round is the working state of one decision.
+type round struct {
+	*Input
+	plan *Plan
+	// surge and unavailable are the bounds of a rolling update; surge is 0 without one.
+	surge, unavailable int
+	minReady           time.Duration
+	// stations are the nodes of Places, in their order.
+	stations []station
+	// strangers are nodes that have Pods and should not.
+	strangers map[string]bool
+}
+
+// station is what there is of the DaemonSet's Pods on one node.
+type station struct {
+	place
+	seen
+	// fresh and old are the Pods of the current template and of an earlier one that are left when those in excess have
+	// been ended; nil where there is none.
+	fresh, old *corev1.Pod
+}
+
+// seen is what a node had when the pass began.
+type seen struct {
+	// occupied says that there is a Pod, perhaps on its way out, and failed that one has failed.
+	occupied, failed bool
+	// ready and available tell of the Pods that are not on their way out, and updated that there is one of the current
+	// template and none of another.
+	ready, available, updated bool
+}
+
+func newRound(in *Input, plan *Plan) *round {
+	r := &round{Input: in, plan: plan, minReady: time.Duration(in.DaemonSet.Spec.MinReadySeconds) * time.Second,
+		stations: make([]station, len(in.Places.list))}
+	desired := 0
+	for at, place := range in.Places.list {
+		r.stations[at].place = place
+		if place.verdict == runs {
+			desired++
+		}
+	}
+	r.surge, r.unavailable = bounds(&in.DaemonSet.Spec.UpdateStrategy, desired)
+	return r
+}
+
+// look finds out what there is, and ends what should not be: Pods where none are to be, that have ended, and in excess.
+func (r *round) look() {
+	// The Pods of one node are a list: the last that was met, then by before, each one more than its index.
+	last, before := make([]int32, len(r.stations)), make([]int32, len(r.Pods))
+	for i, pod := range r.Pods {
+		node := nodeOf(pod)
+		at, ok := r.Places.at[node]
+		if !ok {
+			r.lookElsewhere(pod, node)
+			continue
+		}
+		before[i], last[at] = last[at], int32(i+1)
+	}
+	for at := range r.stations {
+		s := &r.stations[at]
+		for i := last[at]; i > 0; i = before[i-1] {
+			r.lookAt(s, r.Pods[i-1])
+		}
+		s.updated = s.fresh != nil && s.old == nil
+		r.single(s)
+	}
+}
+
+// lookElsewhere is about a Pod that is on or meant for a node that is not to have it. One that was bound to a node that
+// is gone is for podgc to collect; one that was not bound can never run.
+func (r *round) lookElsewhere(pod *corev1.Pod, node string) {
+	missing := r.Missing[node]
+	if node == "" || missing && pod.Spec.NodeName != "" {
+		return
+	}
+	if !missing {
+		if r.strangers == nil {
+			r.strangers = map[string]bool{}
+		}
+		r.strangers[node] = true
+	}
+	if pod.DeletionTimestamp == nil {
+		r.end(pod, podops.NotSelected)
+	}
+}
+
+func (r *round) lookAt(s *station, pod *corev1.Pod) {
+	s.occupied = true
+	switch {
+	case pod.DeletionTimestamp != nil:
+	case pod.Status.Phase == corev1.PodFailed:
+		s.failed = true
+		r.endFailed(pod, s.node)
+	case pod.Status.Phase == corev1.PodSucceeded:
+		event := podSucceeded(pod)
+		r.plan.Delete = append(r.plan.Delete, Deletion{Pod: pod, Reason: podops.Recreated, Event: &event})
+	default:
+		s.ready = s.ready || podview.IsReady(pod)
+		s.available = s.available || r.isAvailable(pod)
+		kept := &s.old
+		if slices.Contains(r.plan.History.Alike, pod.Labels[controllerrevision.HashLabel]) {
+			kept = &s.fresh
+		}
+		r.first(kept, pod)
+	}
+}
+
+// first keeps the one of two Pods that goes first, and ends the other.
+func (r *round) first(kept **corev1.Pod, pod *corev1.Pod) {
+	switch {
+	case *kept == nil:
+		*kept = pod
+	case r.goesFirst(pod, *kept):
+		r.end(*kept, podops.ScaledDown)
+		*kept = pod
+	default:
+		r.end(pod, podops.ScaledDown)
+	}
+}
+
+// single ends one of two Pods of a node. With surge there are two while the new one gets ready, as long as the old one
+// serves.
+func (r *round) single(s *station) {
+	switch {
+	case s.fresh == nil || s.old == nil:
+	case r.surge > 0:
+		if !podview.IsReady(s.old) || r.isAvailable(s.fresh) {
+			r.end(s.old, podops.Outdated)
+			s.old = nil
+		}
+	case r.goesFirst(s.fresh, s.old):
+		r.end(s.old, podops.ScaledDown)
+		s.old = nil
+	default:
+		r.end(s.fresh, podops.ScaledDown)
+		s.fresh = nil
+	}
+}
+
+// goesFirst says which of two Pods of a node stays: one that serves before one that does not, one that is bound before
+// one that is not, then the older one.
+func (r *round) goesFirst(a, b *corev1.Pod) bool {
+	if serves, other := r.isAvailable(a), r.isAvailable(b); serves != other {
+		return serves
+	}
+	if bound, other := a.Spec.NodeName != "", b.Spec.NodeName != ""; bound != other {
+		return bound
+	}
+	if created := a.CreationTimestamp.Compare(b.CreationTimestamp.Time); created != 0 {
+		return created < 0
+	}
+	return a.Name < b.Name
+}
+
+// keep asks for a Pod on every node that has none.
+func (r *round) keep() {
+	for at := range r.stations {
+		if s := &r.stations[at]; s.verdict == runs && !s.occupied {
+			r.plan.Create = append(r.plan.Create, s.node)
+		}
+	}
+}
+
+func (r *round) end(pod *corev1.Pod, reason podops.Reason) {
+	r.plan.Delete = append(r.plan.Delete, Deletion{Pod: pod, Reason: reason})
+}
+
+func (r *round) isAvailable(pod *corev1.Pod) bool { return podview.IsAvailable(pod, r.minReady, r.Now) }
+
+func (r *round) wake(at time.Time) { r.plan.Wake = pace.Earlier(r.plan.Wake, at) }
+
+// surplusHistory returns the old revisions beyond spec.revisionHistoryLimit that no Pod is of.
+func (r *round) surplusHistory() []*appsv1.ControllerRevision {
+	inUse := func(revision *appsv1.ControllerRevision) bool {
+		return slices.ContainsFunc(r.Pods, func(pod *corev1.Pod) bool {
+			return pod.Labels[controllerrevision.HashLabel] == revision.Labels[controllerrevision.HashLabel]
+		})
+	}
+	return controllerrevision.Surplus(r.plan.History.Old, r.DaemonSet.Spec.RevisionHistoryLimit, inUse)
+}
+
+func historyOf(in *Input) controllerrevision.In {
+	set := in.DaemonSet
+	return controllerrevision.In{Owner: owner(set), Template: &set.Spec.Template, Annotations: set.Annotations,
+		Collisions: set.Status.CollisionCount, Revisions: in.Revisions}
+}
+
+func owner(set *appsv1.DaemonSet) claim.Owner {
+	selector, err := metav1.LabelSelectorAsSelector(set.Spec.Selector)
+	if err != nil {
+		selector = labels.Nothing() // the apiserver refuses such a selector
+	}
+	return claim.Owner{
+		Namespace: set.Namespace, Name: set.Name, UID: set.UID,
+		Kind: appsv1.SchemeGroupVersion.WithKind("DaemonSet"), Selector: selector,
+		Deleting: err != nil || set.DeletionTimestamp != nil,
+	}
+}

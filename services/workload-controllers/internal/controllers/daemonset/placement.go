@@ -1,0 +1,137 @@
+package daemonset
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"keelson.dev/services/workload-controllers/internal/wake"
+)
+
+// Placement knows which nodes each DaemonSet runs on. A node is judged when it or the DaemonSet changes, not in every
+// pass, and a change of a node concerns those DaemonSets alone whose verdict on it is another than before. It is safe
+// for concurrent use.
+type Placement struct {
+	mu    sync.Mutex // guards what follows
+	nodes map[string]*corev1.Node
+	sets  map[types.UID]*placed
+}
+
+// placed is where one DaemonSet runs.
+type placed struct {
+	request    reconcile.Request
+	generation int64
+	eligibility
+	verdicts map[string]verdict // without nodes that are unfit
+	places   *Places            // nil when the verdicts have changed since
+}
+
+// Places are the nodes that run or keep a DaemonSet's Pods. They never change: another verdict makes another list.
+type Places struct {
+	list []place        // sorted by name
+	at   map[string]int // by name
+}
+
+// place is a node as a DaemonSet sees it.
+type place struct {
+	node string
+	verdict
+}
+
+// NewPlacement returns a placement without nodes.
+func NewPlacement() *Placement {
+	return &Placement{nodes: map[string]*corev1.Node{}, sets: map[types.UID]*placed{}}
+}
+
+// newPlaces returns the places of some verdicts.
+func newPlaces(verdicts map[string]verdict) *Places {
+	p := &Places{list: make([]place, 0, len(verdicts)), at: make(map[string]int, len(verdicts))}
+	for _, name := range slices.Sorted(maps.Keys(verdicts)) {
+		p.at[name] = len(p.list)
+		p.list = append(p.list, place{name, verdicts[name]})
+	}
+	return p
+}
+
+// Of returns where the DaemonSet runs. From the first call on Put and Remove tell of it.
+func (p *Placement) Of(set *appsv1.DaemonSet) *Places {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	known := p.sets[set.UID]
+	if known == nil || known.generation != set.Generation {
+		known = &placed{request: wake.Request(set.Namespace, set.Name), generation: set.Generation,
+			eligibility: *eligibilityOf(set), verdicts: map[string]verdict{}}
+		for _, node := range p.nodes {
+			known.judge(node)
+		}
+		p.sets[set.UID] = known
+	}
+	if known.places == nil {
+		known.places = newPlaces(known.verdicts)
+	}
+	return known.places
+}
+
+// Forget drops a DaemonSet.
+func (p *Placement) Forget(set *appsv1.DaemonSet) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.sets, set.UID)
+}
+
+// Exists says whether there is a node of the name.
+func (p *Placement) Exists(node string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.nodes[node] != nil
+}
+
+// Put takes in a node as it is now and returns the DaemonSets that it makes a difference to.
+func (p *Placement) Put(node *corev1.Node) []reconcile.Request {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	last := p.nodes[node.Name]
+	p.nodes[node.Name] = node
+	if last != nil && apiequality.Semantic.DeepEqual(last.Labels, node.Labels) &&
+		apiequality.Semantic.DeepEqual(last.Spec.Taints, node.Spec.Taints) {
+		return nil // a node's status changes often, and means nothing here
+	}
+	return p.changed(func(set *placed) bool { return set.judge(node) })
+}
+
+// Remove takes a node away and returns the DaemonSets that it makes a difference to.
+func (p *Placement) Remove(node *corev1.Node) []reconcile.Request {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.nodes, node.Name)
+	return p.changed(func(set *placed) bool { return set.set(node.Name, unfit) })
+}
+
+func (p *Placement) changed(change func(*placed) bool) []reconcile.Request {
+	var requests []reconcile.Request
+	for _, set := range p.sets {
+		if change(set) {
+			requests = append(requests, set.request)
+		}
+	}
+	return requests
+}
+
+// judge says whether the verdict on the node is another than before.
+func (s *placed) judge(node *corev1.Node) bool { return s.set(node.Name, s.eligibility.of(node)) }
+
+func (s *placed) set(node string, next verdict) bool {
+	if s.verdicts[node] == next {
+		return false
+	}
+	if s.verdicts[node], s.places = next, nil; next == unfit {
+		delete(s.verdicts, node)
+	}
+	return true
+}
