@@ -13,6 +13,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	nodev1 "k8s.io/api/node/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -37,6 +38,7 @@ import (
 	"keelson.dev/services/apiserver/internal/registry/core/configmap"
 	"keelson.dev/services/apiserver/internal/registry/core/endpoints"
 	"keelson.dev/services/apiserver/internal/registry/core/event"
+	"keelson.dev/services/apiserver/internal/registry/core/limitrange"
 	"keelson.dev/services/apiserver/internal/registry/core/namespace"
 	"keelson.dev/services/apiserver/internal/registry/core/node"
 	"keelson.dev/services/apiserver/internal/registry/core/persistentvolume"
@@ -44,9 +46,11 @@ import (
 	"keelson.dev/services/apiserver/internal/registry/core/pod"
 	"keelson.dev/services/apiserver/internal/registry/core/podtemplate"
 	"keelson.dev/services/apiserver/internal/registry/core/replicationcontroller"
+	"keelson.dev/services/apiserver/internal/registry/core/resourcequota"
 	"keelson.dev/services/apiserver/internal/registry/core/secret"
 	"keelson.dev/services/apiserver/internal/registry/core/service"
 	"keelson.dev/services/apiserver/internal/registry/core/serviceaccount"
+	"keelson.dev/services/apiserver/internal/registry/discovery/endpointslice"
 	"keelson.dev/services/apiserver/internal/registry/node/runtimeclass"
 	"keelson.dev/services/apiserver/internal/registry/rbac/clusterrole"
 	"keelson.dev/services/apiserver/internal/registry/rbac/clusterrolebinding"
@@ -96,6 +100,7 @@ func Groups(c Config) []Group {
 			configmap.Resource,
 			endpoints.Resource,
 			events,
+			limitrange.Resource,
 			namespace.Resource,
 			node.Resource,
 			persistentvolume.Resource,
@@ -103,6 +108,7 @@ func Groups(c Config) []Group {
 			pod.Entry(c.Nodes, c.Node),
 			podtemplate.Resource,
 			replicationcontroller.Resource,
+			resourcequota.Resource,
 			secret.Resource,
 			service.Entry(c.Services),
 			serviceaccount.Entry(c.Tokens),
@@ -120,6 +126,7 @@ func Groups(c Config) []Group {
 			job.Resource,
 		}},
 		{coordinationv1.GroupName, []rest.Entry{lease.Resource}},
+		{discoveryv1.GroupName, []rest.Entry{endpointslice.Resource}},
 		{eventsv1.GroupName, []rest.Entry{newerEvents}},
 		{nodev1.GroupName, []rest.Entry{runtimeclass.Resource}},
 		{rbacv1.GroupName, []rest.Entry{

@@ -2,6 +2,7 @@
 package table
 
 import (
+	"fmt"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -22,6 +23,17 @@ func Joined(items []string, separator string) string {
 		return None
 	}
 	return strings.Join(items, separator)
+}
+
+// First shows the first items of a list, joined by commas, and counts the rest; none is shown for an empty list.
+func First(limit int, items []string, none string) string {
+	switch {
+	case len(items) == 0:
+		return none
+	case len(items) <= limit:
+		return strings.Join(items, ",")
+	}
+	return fmt.Sprintf("%s + %d more...", strings.Join(items[:limit], ","), len(items)-limit)
 }
 
 // Labels shows a label map as key=value pairs in key order, or <none>.

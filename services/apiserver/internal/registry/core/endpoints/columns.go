@@ -1,10 +1,8 @@
 package endpoints
 
 import (
-	"fmt"
 	"net"
 	"strconv"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -16,14 +14,7 @@ const shownEndpoints = 3
 
 // summary lists the first ready addresses and counts the rest.
 func summary(subsets []corev1.EndpointSubset) string {
-	all := addresses(subsets)
-	if len(all) == 0 {
-		return table.None
-	}
-	if len(all) <= shownEndpoints {
-		return strings.Join(all, ",")
-	}
-	return fmt.Sprintf("%s + %d more...", strings.Join(all[:shownEndpoints], ","), len(all)-shownEndpoints)
+	return table.First(shownEndpoints, addresses(subsets), table.None)
 }
 
 func addresses(subsets []corev1.EndpointSubset) []string {

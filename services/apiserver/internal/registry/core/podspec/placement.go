@@ -25,7 +25,7 @@ func validatePlacement(spec *corev1.PodSpec, fldPath *field.Path) field.ErrorLis
 	errs = append(errs, validateSchedulingGates(spec, fldPath)...)
 	for _, name := range sortedNames(spec.Overhead) {
 		at := fldPath.Child("overhead").Key(string(name))
-		errs = append(errs, validateContainerResourceName(name, at)...)
+		errs = append(errs, ValidateContainerResourceName(name, at)...)
 		errs = append(errs, validateQuantity(name, spec.Overhead[name], at)...)
 	}
 	return errs

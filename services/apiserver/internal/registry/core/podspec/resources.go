@@ -40,7 +40,7 @@ func mayOvercommit(name corev1.ResourceName) bool {
 
 func (s containerScope) validateContainerResources(r *corev1.ResourceRequirements,
 	fldPath *field.Path) field.ErrorList {
-	errs := validateResourceLists(r, fldPath, validateContainerResourceName)
+	errs := validateResourceLists(r, fldPath, ValidateContainerResourceName)
 	errs = append(errs, s.validateClaimUses(r.Claims, fldPath.Child("claims"))...)
 	for _, name := range sortedNames(r.Limits) {
 		limit, at := r.Limits[name], fldPath.Child("limits").Key(string(name))
@@ -135,7 +135,8 @@ func validateRequestAgainstLimit(name corev1.ResourceName, r *corev1.ResourceReq
 	return nil
 }
 
-func validateContainerResourceName(name corev1.ResourceName, fldPath *field.Path) field.ErrorList {
+// ValidateContainerResourceName wants a resource that a container may ask for.
+func ValidateContainerResourceName(name corev1.ResourceName, fldPath *field.Path) field.ErrorList {
 	if messages := validation.IsQualifiedName(string(name)); len(messages) > 0 {
 		return fieldcheck.Messages(name, fldPath, messages)
 	}
