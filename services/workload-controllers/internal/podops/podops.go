@@ -78,29 +78,53 @@ func (o *Operator) Delete(ctx context.Context, owner types.UID, reason Reason, p
 }
 
 func (o *Operator) delete(ctx context.Context, owner types.UID, reason Reason, pod rank.Pod) Outcome {
-	return Outcome{Name: pod.Name, Err: write.Do(o.Gate, owner, "pod.delete", func() (types.UID, gate.Seen, error) {
-		options := metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(pod.UID))}
+	name := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
+	return Outcome{Name: pod.Name, Err: o.deleteIf(ctx, owner, reason, name, metav1.Preconditions{UID: &pod.UID})}
+}
+
+// DeleteUnchanged tells a Pod to end within its own grace period, provided that it is still at its resource version. A
+// Pod that is gone counts as deleted; for one that is another by now the error is a conflict.
+func (o *Operator) DeleteUnchanged(ctx context.Context, owner types.UID, reason Reason, pod *corev1.Pod) error {
+	name := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
+	return o.deleteIf(ctx, owner, reason, name,
+		metav1.Preconditions{UID: &pod.UID, ResourceVersion: &pod.ResourceVersion})
+}
+
+func (o *Operator) deleteIf(ctx context.Context, owner types.UID, reason Reason, pod types.NamespacedName,
+	preconditions metav1.Preconditions) error {
+	return write.Do(o.Gate, owner, "pod.delete", func() (types.UID, gate.Seen, error) {
+		options := metav1.DeleteOptions{Preconditions: &preconditions}
 		err := o.Client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, options)
-		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		// Without a version the only conflict is that another Pod has the name.
+		another := preconditions.ResourceVersion == nil && apierrors.IsConflict(err)
+		if err != nil && !apierrors.IsNotFound(err) && !another {
 			return "", nil, err
 		}
 		if err == nil {
 			deletions.WithLabelValues(o.FieldManager, reason.word).Inc()
 			o.Log.Debug("deleted Pod", zap.String("namespace", pod.Namespace), zap.String("name", pod.Name),
-				zap.String("uid", string(pod.UID)), zap.Stringer("reason", reason))
+				zap.String("uid", string(*preconditions.UID)), zap.Stringer("reason", reason))
 		}
-		return pod.UID, o.Feed.Deleted(pod.UID), nil
-	})}
+		return *preconditions.UID, o.Feed.Deleted(*preconditions.UID), nil
+	})
 }
 
 // PatchOwner changes the Pod's owner references by a merge patch that names its UID.
 func (o *Operator) PatchOwner(ctx context.Context, owner types.UID, pod *corev1.Pod, patch []byte) error {
+	if err := o.Patch(ctx, owner, pod, patch); err != nil {
+		return fmt.Errorf("changing the owner of Pod %s: %w", pod.Name, err)
+	}
+	return nil
+}
+
+// Patch changes the Pod by a merge patch that names its UID.
+func (o *Operator) Patch(ctx context.Context, owner types.UID, pod *corev1.Pod, patch []byte) error {
 	return write.Do(o.Gate, owner, "pod.patch", func() (types.UID, gate.Seen, error) {
 		options := metav1.PatchOptions{FieldManager: o.FieldManager}
 		patched, err := o.Client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch,
 			options)
 		if err != nil {
-			return "", nil, fmt.Errorf("changing the owner of Pod %s: %w", pod.Name, err)
+			return "", nil, err
 		}
 		return patched.UID, o.Feed.Written(patched), nil
 	})

@@ -161,3 +161,37 @@ func TestDelete(t *testing.T) {
 		words[reason.String()] = true
 	}
 }
+
+// A Pod that is another by now than was looked at is left alone: its version is asked for beside its UID.
+func TestDeleteUnchanged(t *testing.T) {
+	pods := schema.GroupResource{Resource: "pods"}
+	for name, row := range map[string]struct {
+		answer       error
+		failed, seen bool
+	}{
+		"there":   {nil, false, true},
+		"gone":    {apierrors.NewNotFound(pods, "web"), false, true},
+		"changed": {apierrors.NewConflict(pods, "web", errors.New("version")), true, false},
+		"guarded": {errors.New("refused"), true, false},
+	} {
+		o, clientset, _ := newOperator(func(int32) error { return nil })
+		clientset.PrependReactor("delete", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
+			options := action.(clienttesting.DeleteActionImpl).DeleteOptions
+			if options.GracePeriodSeconds != nil || *options.Preconditions.UID != "uid" ||
+				*options.Preconditions.ResourceVersion != "7" {
+				t.Errorf("%s: options %+v", name, options)
+			}
+			return true, nil, row.answer
+		})
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "uid",
+			ResourceVersion: "7"}}
+		o.Feed.Index.Upsert(pod)
+		err := o.DeleteUnchanged(t.Context(), "owner", Recreated, pod)
+		if (err != nil) != row.failed || apierrors.IsConflict(err) != (name == "changed") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if o.Gate.IsOpen("owner") == row.seen {
+			t.Errorf("%s: the gate is open: %t", name, !row.seen)
+		}
+	}
+}

@@ -228,6 +228,21 @@ func (i *Index) Pods(key Key, figure Figure) []*corev1.Pod {
 	return nil
 }
 
+// Members returns all Pods of a group, in no order.
+func (i *Index) Members(key Key) []*corev1.Pod {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	g := i.groups[key]
+	if g == nil {
+		return nil
+	}
+	pods := make([]*corev1.Pod, 0, len(g.members))
+	for _, m := range g.members {
+		pods = append(pods, m.entry.pod)
+	}
+	return pods
+}
+
 // Unfinished returns how many Pods of an owner have not ended, terminating ones included.
 func (i *Index) Unfinished(owner types.UID) int {
 	i.mu.Lock()

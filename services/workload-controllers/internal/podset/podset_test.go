@@ -341,3 +341,18 @@ func BenchmarkUpsertAndObserve(b *testing.B) {
 		})
 	}
 }
+
+func TestMembers(t *testing.T) {
+	index := NewIndex()
+	for _, pod := range []*corev1.Pod{newPod("a", "web"), newPod("b", "web", failed), newPod("c", "web", terminating),
+		newPod("d", "other")} {
+		index.Upsert(pod)
+	}
+	var names []string
+	for _, pod := range index.Members(Owner("web")) {
+		names = append(names, pod.Name)
+	}
+	if slices.Sort(names); !slices.Equal(names, []string{"a", "b", "c"}) || index.Members(Owner("none")) != nil {
+		t.Errorf("members %v", names)
+	}
+}
