@@ -25,7 +25,8 @@ var elected = map[mesh.Daemon][]string{
 	mesh.Scheduler: {"scheduler.default-scheduler"},
 	mesh.WorkloadControllers: {"workload-controllers.daemonset", "workload-controllers.deployment",
 		"workload-controllers.replicaset", "workload-controllers.replicationcontroller",
-		"workload-controllers.rootca", "workload-controllers.serviceaccount"},
+		"workload-controllers.rootca", "workload-controllers.serviceaccount",
+		"workload-controllers.statefulset"},
 	mesh.PodGC: {"podgc.namespace", "podgc.owners", "podgc.pods"},
 }
 

@@ -16,6 +16,7 @@ type Scenario struct {
 var Everywhere = []Scenario{
 	{"Rollout", Rollout},
 	{"RollingUpdateBounds", RollingUpdateBounds},
+	{"StatefulSetInOrder", StatefulSetInOrder},
 	{"CascadeBackground", CascadeBackground},
 	{"CascadeForeground", CascadeForeground},
 	{"CascadeCircle", CascadeCircle},

@@ -13,6 +13,7 @@ import (
 	"keelson.dev/services/workload-controllers/internal/controllers/replicationcontroller"
 	"keelson.dev/services/workload-controllers/internal/controllers/rootca"
 	"keelson.dev/services/workload-controllers/internal/controllers/serviceaccount"
+	"keelson.dev/services/workload-controllers/internal/controllers/statefulset"
 	"keelson.dev/services/workload-controllers/internal/podfeed"
 )
 
@@ -33,6 +34,7 @@ func All(o Options) []controller.Registration {
 		replicaset.Registration(feed, o.Concurrent),
 		replicationcontroller.Registration(feed, o.Concurrent),
 		serviceaccount.Registration(o.Concurrent),
+		statefulset.Registration(feed, o.Concurrent),
 	}
 	if len(o.RootCA) > 0 {
 		all = append(all, rootca.Registration(o.RootCA, o.Concurrent))
@@ -44,7 +46,7 @@ func All(o Options) []controller.Registration {
 // Names returns the names of all controllers that there can be, sorted.
 func Names() []string {
 	return []string{daemonset.Name, deployment.Name, replicaset.Name, replicationcontroller.Name, rootca.Name,
-		serviceaccount.Name}
+		serviceaccount.Name, statefulset.Name}
 }
 
 // Select returns the controllers that a list of names asks for: "*" stands for all, "-name" takes one away again.

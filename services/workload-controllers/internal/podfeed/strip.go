@@ -29,7 +29,7 @@ func stripPod(pod *corev1.Pod) *corev1.Pod {
 			Labels: pod.Labels, OwnerReferences: pod.OwnerReferences, Finalizers: pod.Finalizers,
 		},
 		Spec:   corev1.PodSpec{NodeName: pod.Spec.NodeName},
-		Status: corev1.PodStatus{Phase: pod.Status.Phase},
+		Status: corev1.PodStatus{Phase: pod.Status.Phase, StartTime: pod.Status.StartTime},
 	}
 	if cost, ok := pod.Annotations[corev1.PodDeletionCost]; ok {
 		stripped.Annotations = map[string]string{corev1.PodDeletionCost: cost}
@@ -39,8 +39,8 @@ func stripPod(pod *corev1.Pod) *corev1.Pod {
 		stripped.Spec.Affinity = nodeTerms(pod.Spec.Affinity)
 	}
 	for _, condition := range pod.Status.Conditions {
-		if condition.Type == corev1.PodReady {
-			stripped.Status.Conditions = []corev1.PodCondition{condition}
+		if condition.Type == corev1.PodReady || condition.Type == corev1.PodInitialized {
+			stripped.Status.Conditions = append(stripped.Status.Conditions, condition)
 		}
 	}
 	for _, container := range pod.Status.ContainerStatuses {

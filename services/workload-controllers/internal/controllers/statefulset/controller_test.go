@@ -1,0 +1,136 @@
+package statefulset
+
+import (
+	"slices"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"keelson.dev/services/workload-controllers/internal/gate"
+	"keelson.dev/services/workload-controllers/internal/podset"
+	"keelson.dev/services/workload-controllers/internal/selectors"
+	"keelson.dev/services/workload-controllers/internal/wake"
+)
+
+func newWaker() *Controller {
+	c := &Controller{selectors: selectors.New(), gate: gate.New()}
+	c.remember(newSet())
+	return c
+}
+
+func TestPodWakes(t *testing.T) {
+	owner, other := &metav1.OwnerReference{Kind: "StatefulSet", Name: "owner"}, &metav1.OwnerReference{
+		Kind: "ReplicaSet", Name: "web"}
+	going := podOf("0t1")
+	for name, row := range map[string]struct {
+		pod    *corev1.Pod
+		change podset.Change
+		want   []string
+	}{
+		"a Pod of a set":           {podOf("0r1"), podset.Change{After: owner}, []string{"owner"}},
+		"a Pod that it lost":       {podOf("0r1"), podset.Change{Before: owner, After: other}, []string{"owner"}},
+		"a Pod that it had":        {podOf("0r1"), podset.Change{Before: owner, Ended: true}, []string{"owner"}},
+		"a Pod of another kind":    {podOf("0r1"), podset.Change{After: other}, nil},
+		"a Pod to adopt":           {podOf("0r1"), podset.Change{}, []string{"web"}},
+		"a Pod that is going":      {going, podset.Change{}, nil},
+		"a Pod of no set's labels": {&corev1.Pod{}, podset.Change{}, nil},
+	} {
+		var got []string
+		for _, request := range newWaker().onPod(row.pod, row.change) {
+			got = append(got, request.Name)
+		}
+		if !slices.Equal(got, row.want) {
+			t.Errorf("%s wakes %v, want %v", name, got, row.want)
+		}
+	}
+}
+
+// woken returns whom an event wakes up.
+func woken[O any](h handler.TypedFuncs[O, reconcile.Request], fire func(handler.TypedFuncs[O, reconcile.Request],
+	wake.Queue)) []string {
+	q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	defer q.ShutDown()
+	fire(h, q)
+	var names []string
+	for q.Len() > 0 {
+		request, _ := q.Get()
+		names = append(names, request.Name)
+		q.Done(request)
+	}
+	return names
+}
+
+func TestRevisionWakes(t *testing.T) {
+	mine, orphan, other := revision(1), revision(1), revision(1)
+	orphan.OwnerReferences, other.OwnerReferences[0].Kind = nil, "DaemonSet"
+	for name, row := range map[string]struct {
+		revision *appsv1.ControllerRevision
+		want     []string
+	}{"its own": {mine, []string{"web"}}, "nobody's": {orphan, []string{"web"}}, "another kind's": {other, nil}} {
+		type handlers = handler.TypedFuncs[*appsv1.ControllerRevision, reconcile.Request]
+		for verb, fire := range map[string]func(handlers, wake.Queue){
+			"made": func(h handlers, q wake.Queue) {
+				h.CreateFunc(t.Context(), event.TypedCreateEvent[*appsv1.ControllerRevision]{Object: row.revision}, q)
+			},
+			"changed": func(h handlers, q wake.Queue) {
+				h.UpdateFunc(t.Context(), event.TypedUpdateEvent[*appsv1.ControllerRevision]{ObjectOld: row.revision,
+					ObjectNew: row.revision}, q)
+			},
+			"deleted": func(h handlers, q wake.Queue) {
+				h.DeleteFunc(t.Context(), event.TypedDeleteEvent[*appsv1.ControllerRevision]{Object: row.revision}, q)
+			},
+		} {
+			if got := woken(newWaker().onRevision(), fire); !slices.Equal(got, row.want) {
+				t.Errorf("%s, %s: wakes %v, want %v", name, verb, got, row.want)
+			}
+		}
+	}
+}
+
+// SET-040: a claim that is gone wakes up its set. What a claim is bound to does not.
+func TestClaimWakes(t *testing.T) {
+	made := input(newSet(claimed), "", "").Set
+	free := newClaim(made, 0, 0)
+	owned, bound, foreign := free.DeepCopy(), free.DeepCopy(), free.DeepCopy()
+	owned.OwnerReferences = []metav1.OwnerReference{{Kind: "Pod", Name: "web-0", UID: "web-0"}}
+	bound.Status.Phase, foreign.Labels = corev1.ClaimBound, nil
+	type handlers = handler.TypedFuncs[*corev1.PersistentVolumeClaim, reconcile.Request]
+	updated := func(to *corev1.PersistentVolumeClaim) func(handlers, wake.Queue) {
+		return func(h handlers, q wake.Queue) {
+			h.UpdateFunc(t.Context(), event.TypedUpdateEvent[*corev1.PersistentVolumeClaim]{ObjectOld: free,
+				ObjectNew: to}, q)
+		}
+	}
+	deleted := func(gone *corev1.PersistentVolumeClaim) func(handlers, wake.Queue) {
+		return func(h handlers, q wake.Queue) {
+			h.DeleteFunc(t.Context(), event.TypedDeleteEvent[*corev1.PersistentVolumeClaim]{Object: gone}, q)
+		}
+	}
+	for name, row := range map[string]struct {
+		fire func(handlers, wake.Queue)
+		want []string
+	}{
+		"with another owner": {updated(owned), []string{"web"}}, "bound": {updated(bound), nil},
+		"deleted": {deleted(free), []string{"web"}}, "another's": {deleted(foreign), nil},
+	} {
+		if got := woken(newWaker().onClaim(), row.fire); !slices.Equal(got, row.want) {
+			t.Errorf("%s: wakes %v, want %v", name, got, row.want)
+		}
+	}
+}
+
+// A set that is gone wakes up for nothing, and nothing waits for what it wrote.
+func TestForget(t *testing.T) {
+	c := newWaker()
+	c.gate.Await("set", "pod", func() bool { return false })
+	c.forget(newSet())
+	if requests := c.onPod(podOf("0r1"), podset.Change{}); len(requests) > 0 || !c.gate.IsOpen("set") {
+		t.Errorf("%v, gate open: %t", requests, c.gate.IsOpen("set"))
+	}
+}

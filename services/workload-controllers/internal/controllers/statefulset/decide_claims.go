@@ -1,0 +1,143 @@
+package statefulset
+
+import (
+	"maps"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"keelson.dev/kit/podview"
+	"keelson.dev/services/workload-controllers/internal/claim"
+)
+
+// repair gives every Pod its labels and its claims back, and every claim the owners that the retention policy asks for.
+func (w *work) repair() {
+	handled := map[string]bool{}
+	for ordinal := w.start; ordinal < w.end; ordinal++ {
+		pod := w.pods[ordinal]
+		if pod != nil && podview.IsActive(pod) {
+			w.relabel(ordinal, pod)
+		}
+		for i := range w.set.Spec.VolumeClaimTemplates {
+			handled[claimName(w.set, i, ordinal)] = true
+			w.repairClaim(i, ordinal, pod)
+		}
+	}
+	for _, pod := range w.surplus {
+		ordinal, _ := ordinalOf(w.set, pod.Name)
+		for i := range w.set.Spec.VolumeClaimTemplates {
+			name := claimName(w.set, i, ordinal)
+			handled[name] = true
+			if existing := w.in.Claims[name]; existing != nil {
+				w.own(existing, w.surplusOwner(pod)...)
+			}
+		}
+	}
+	// Claims of ordinals that are gone lose the set as their owner, but never get it: they may be of another time.
+	for _, name := range slices.Sorted(maps.Keys(w.in.Claims)) {
+		if existing := w.in.Claims[name]; !handled[name] && metav1.IsControlledBy(existing, w.set) {
+			w.own(existing, w.keptOwner()...)
+		}
+	}
+}
+
+// repairClaim looks after the claim of the template at an index, for an ordinal that is asked for and its Pod, if any.
+func (w *work) repairClaim(index, ordinal int, pod *corev1.Pod) {
+	existing := w.in.Claims[claimName(w.set, index, ordinal)]
+	switch {
+	case existing == nil:
+		if pod != nil && podview.IsActive(pod) {
+			w.plan.Storage = append(w.plan.Storage, NewClaim{newClaim(w.set, index, ordinal), pod.Name})
+		}
+	case !w.isOnItsWayOut(existing, pod):
+		w.own(existing, w.keptOwner()...)
+	}
+}
+
+// relabel gives a Pod back the labels that say who it is.
+func (w *work) relabel(ordinal int, pod *corev1.Pod) {
+	missing := map[string]string{}
+	for key, value := range identity(w.set, ordinal) {
+		if pod.Labels[key] != value {
+			missing[key] = value
+		}
+	}
+	if len(missing) > 0 {
+		w.plan.Relabel = append(w.plan.Relabel, Relabelling{Pod: pod, Labels: missing})
+	}
+}
+
+// keptOwner is who owns the claims of an ordinal that is asked for.
+func (w *work) keptOwner() []metav1.OwnerReference {
+	if whenDeleted, _ := retention(w.set); whenDeleted != appsv1.DeletePersistentVolumeClaimRetentionPolicyType {
+		return nil
+	}
+	return []metav1.OwnerReference{claim.Reference(owner(w.set))}
+}
+
+// surplusOwner is who owns the claims of a surplus Pod.
+func (w *work) surplusOwner(pod *corev1.Pod) []metav1.OwnerReference {
+	if _, whenScaled := retention(w.set); whenScaled != appsv1.DeletePersistentVolumeClaimRetentionPolicyType {
+		return w.keptOwner()
+	}
+	yes := true
+	return []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID, Controller: &yes}}
+}
+
+// own plans that a claim has these owners among the set and its Pods. Other owners stay, and a claim that another
+// controls is left alone.
+func (w *work) own(existing *corev1.PersistentVolumeClaim, owners ...metav1.OwnerReference) {
+	var others []metav1.OwnerReference
+	for _, reference := range existing.OwnerReferences {
+		if reference.UID == w.set.UID || w.isPodReference(reference) {
+			continue
+		}
+		if reference.Controller != nil && *reference.Controller {
+			return
+		}
+		others = append(others, reference)
+	}
+	if wanted := append(others, owners...); !apiequality.Semantic.DeepEqual(existing.OwnerReferences, wanted) {
+		next := existing.DeepCopy()
+		next.OwnerReferences = wanted
+		w.plan.Owners = append(w.plan.Owners, next)
+	}
+}
+
+// isOnItsWayOut says whether a claim of an ordinal will be gone without anybody asking: it is being deleted, or belongs
+// to what is gone or going. No Pod is made for it until then. pod is the ordinal's, nil where there is none.
+func (w *work) isOnItsWayOut(existing *corev1.PersistentVolumeClaim, pod *corev1.Pod) bool {
+	if existing.DeletionTimestamp != nil {
+		return true
+	}
+	_, whenScaled := retention(w.set)
+	for _, reference := range existing.OwnerReferences {
+		switch {
+		case reference.Kind == kind.Kind && reference.Name == w.set.Name && reference.UID != w.set.UID:
+			return true
+		case w.isPodReference(reference) && whenScaled == appsv1.DeletePersistentVolumeClaimRetentionPolicyType &&
+			(pod == nil || pod.UID != reference.UID || podview.IsTerminating(pod)):
+			return true
+		}
+	}
+	return false
+}
+
+// isPodReference says whether a reference is to a Pod of the set.
+func (w *work) isPodReference(reference metav1.OwnerReference) bool {
+	_, named := ordinalOf(w.set, reference.Name)
+	return named && reference.Kind == "Pod" && reference.APIVersion == "v1"
+}
+
+// retention returns what becomes of claims when the set is deleted, and when it is scaled down.
+func retention(set *appsv1.StatefulSet) (
+	whenDeleted, whenScaled appsv1.PersistentVolumeClaimRetentionPolicyType,
+) {
+	if policy := set.Spec.PersistentVolumeClaimRetentionPolicy; policy != nil {
+		return policy.WhenDeleted, policy.WhenScaled
+	}
+	return appsv1.RetainPersistentVolumeClaimRetentionPolicyType, appsv1.RetainPersistentVolumeClaimRetentionPolicyType
+}

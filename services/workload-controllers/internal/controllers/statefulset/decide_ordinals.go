@@ -1,0 +1,87 @@
+package statefulset
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"keelson.dev/kit/podview"
+	"keelson.dev/services/workload-controllers/internal/claim"
+)
+
+// ordinalOf returns the ordinal in the name of a Pod of the set; false for a name that the set gives to none.
+func ordinalOf(set *appsv1.StatefulSet, name string) (int, bool) {
+	digits, ok := strings.CutPrefix(name, set.Name+"-")
+	if !ok {
+		return 0, false
+	}
+	ordinal, err := strconv.ParseUint(digits, 10, 31)
+	if err != nil || podName(set, int(ordinal)) != name {
+		return 0, false
+	}
+	return int(ordinal), true
+}
+
+// ordinals returns the first ordinal of the set and the one behind its last.
+func ordinals(set *appsv1.StatefulSet) (start, end int) {
+	if set.Spec.Ordinals != nil {
+		start = int(set.Spec.Ordinals.Start)
+	}
+	return start, start + replicasOf(set)
+}
+
+func podName(set *appsv1.StatefulSet, ordinal int) string {
+	return set.Name + "-" + strconv.Itoa(ordinal)
+}
+
+// settle sorts the Pods into those to adopt, those to release, and those that are the set's.
+func settle(owner claim.Owner, in Input) (adopt, release, mine []*corev1.Pod) {
+	for _, pod := range in.Orphans {
+		if _, ok := ordinalOf(in.Set, pod.Name); ok && !owner.Deleting {
+			adopt = append(adopt, pod)
+		}
+	}
+	for _, pod := range in.Pods {
+		_, named := ordinalOf(in.Set, pod.Name)
+		switch {
+		case named && owner.Selector.Matches(labels.Set(pod.Labels)):
+			mine = append(mine, pod)
+		case !owner.Deleting && podview.IsActive(pod):
+			release = append(release, pod)
+		}
+	}
+	return adopt, release, mine
+}
+
+// place sorts the set's Pods by ordinal.
+func (w *work) place(pods []*corev1.Pod) {
+	w.start, w.end = ordinals(w.set)
+	w.pods = make(map[int]*corev1.Pod, len(pods))
+	of := make(map[*corev1.Pod]int, len(pods))
+	for _, pod := range pods {
+		ordinal, _ := ordinalOf(w.set, pod.Name)
+		of[pod] = ordinal
+		if ordinal >= w.start && ordinal < w.end {
+			w.pods[ordinal] = pod
+		} else {
+			w.surplus = append(w.surplus, pod)
+		}
+	}
+	slices.SortFunc(w.surplus, func(a, b *corev1.Pod) int { return cmp.Compare(of[b], of[a]) })
+}
+
+// isRunningAndReady says whether a Pod counts as ready. One that is being deleted does not, nor one that the plan ends.
+func (w *work) isRunningAndReady(pod *corev1.Pod) bool {
+	return pod != nil && pod.Status.Phase == corev1.PodRunning && !podview.IsTerminating(pod) && podview.IsReady(pod) &&
+		!w.deleted[pod.Name]
+}
+
+// isAvailable says whether a Pod has been ready for as long as the set asks.
+func (w *work) isAvailable(pod *corev1.Pod) bool {
+	return w.isRunningAndReady(pod) && podview.IsAvailable(pod, w.minReady, w.in.Now)
+}

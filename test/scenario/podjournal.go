@@ -1,0 +1,77 @@
+package scenario
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"keelson.dev/kit/podview"
+)
+
+// podJournal writes down in order what becomes of a namespace's Pods: made, ready, ending, gone.
+type podJournal struct {
+	mutex sync.Mutex // guards what follows
+	last  map[string]string
+	lines []string
+}
+
+// watchPods begins a journal. The scenarios that keep one end no apiserver, so that one watch is enough.
+func (w *World) watchPods() *podJournal {
+	w.Helper()
+	watcher, err := w.Client.CoreV1().Pods(w.Namespace).Watch(w.Context(), metav1.ListOptions{})
+	if err != nil {
+		w.Fatalf("watching Pods: %v", err)
+	}
+	w.Cleanup(watcher.Stop)
+	j := &podJournal{last: map[string]string{}}
+	go func() {
+		for event := range watcher.ResultChan() {
+			if pod, ok := event.Object.(*corev1.Pod); ok {
+				j.note(event.Type, pod)
+			}
+		}
+	}()
+	return j
+}
+
+func (j *podJournal) note(event watch.EventType, pod *corev1.Pod) {
+	state := "made"
+	switch {
+	case event == watch.Deleted:
+		state = "gone"
+	case podview.IsTerminating(pod):
+		state = "ending"
+	case podview.IsReady(pod):
+		state = "ready"
+	}
+	j.mutex.Lock()
+	defer j.mutex.Unlock()
+	if line := state + " " + pod.Name; j.last[pod.Name] != line {
+		j.last[pod.Name], j.lines = line, append(j.lines, line)
+	}
+}
+
+// expect waits until so much was written down since the last call, and compares it. Words of one line are split by
+// blanks, lines by commas.
+func (j *podJournal) expect(w *World, want string) {
+	w.Helper()
+	wanted := strings.Split(want, ", ")
+	var got []string
+	w.Await("the Pods to change: "+want, func() string {
+		j.mutex.Lock()
+		defer j.mutex.Unlock()
+		got = slices.Clone(j.lines)
+		if len(got) < len(wanted) {
+			return "so far: " + strings.Join(got, ", ")
+		}
+		j.lines = nil
+		return ""
+	})
+	if !slices.Equal(got, wanted) {
+		w.Errorf("the Pods changed so: %s; want %s", strings.Join(got, ", "), want)
+	}
+}

@@ -1,0 +1,270 @@
+package scenario
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"keelson.dev/test/mesh"
+	"keelson.dev/test/mesh/simnode"
+)
+
+// stateful is a StatefulSet web with the Pods of web; extra are further lines of its spec.
+func stateful(replicas int, image, extra string) string {
+	return strings.NewReplacer("kind: Deployment", "kind: StatefulSet", "spec:\n  replicas", "spec:\n"+extra+
+		"  serviceName: web\n  replicas").Replace(web(replicas, image, ""))
+}
+
+// AwaitStateful waits until the StatefulSet web says that it has so many Pods, all ready, and so many updated.
+func (w *World) AwaitStateful(replicas, updated int32) *appsv1.StatefulSet {
+	w.Helper()
+	var set *appsv1.StatefulSet
+	w.Await(fmt.Sprintf("StatefulSet web with %d Pods, %d of them updated", replicas, updated), func() string {
+		var err error
+		if set, err = w.Client.AppsV1().StatefulSets(w.Namespace).Get(w.Context(), "web",
+			metav1.GetOptions{}); err != nil {
+			return err.Error()
+		}
+		s := set.Status
+		if s.ObservedGeneration != set.Generation || s.Replicas != replicas || s.ReadyReplicas != replicas ||
+			s.AvailableReplicas != replicas || s.UpdatedReplicas != updated {
+			return fmt.Sprintf("%+v", s)
+		}
+		return ""
+	})
+	return set
+}
+
+// images are those of the Pods web-0, web-1 and so on, by their versions.
+func (w *World) images() string {
+	w.Helper()
+	return strings.NewReplacer("keelson.dev/hello:", "").Replace(w.Kubectl("get", "pods", "--selector=app=web",
+		"--sort-by=metadata.name", "--output=jsonpath={.items[*].spec.containers[0].image}"))
+}
+
+// StatefulSetInOrder makes three Pods one after the other, replaces them from the last to the first, a part of them
+// first, goes back to the first revision, and ends them in order.
+//
+// SET-001 SET-003 SET-017 SET-021 SET-022 SET-031 SET-036 SET-038 SET-041 SET-057 SET-058 SET-061 SET-063 SET-074
+// SET-075 SET-076 SET-078 SET-079 SET-082 SET-108 SET-111 SET-112 SET-113
+func StatefulSetInOrder(t *testing.T, m mesh.Mesh) {
+	w := In(t, m)
+	journal := w.watchPods()
+	if got := w.KubectlWith(stateful(3, HelloV1, ""), "apply", "-f", "-"); got != "statefulset.apps/web created\n" {
+		t.Errorf("apply printed %q", got)
+	}
+	journal.expect(w, "made web-0, ready web-0, made web-1, ready web-1, made web-2, ready web-2")
+	first := w.AwaitStateful(3, 3).Status.CurrentRevision
+	w.says("pod/web-1", "get", "pods", "--selector=apps.kubernetes.io/pod-index=1", "--output=name")
+	w.says("pod/web-2", "get", "pods", "--selector=statefulset.kubernetes.io/pod-name=web-2", "--output=name")
+	if row := strings.Fields(w.Kubectl("get", "sts", "web", "--no-headers", "-o", "wide")); row[1] != "3/3" ||
+		strings.Join(row[3:], " ") != "web "+HelloV1 {
+		t.Errorf("its line is %v", row)
+	}
+	w.awaitOutput([]string{"Update Strategy:        RollingUpdate", "Partition:            0",
+		"Pods Status:    3 Running / 0 Waiting / 0 Succeeded / 0 Failed", "statefulset-controller",
+		"create Pod web-2 in StatefulSet web successful"}, "describe", "statefulset", "web")
+
+	w.partition(2)
+	w.says("statefulset.apps/web image updated", "set", "image", "statefulset/web", "web="+HelloV2)
+	journal.expect(w, "ending web-2, gone web-2, made web-2, ready web-2")
+	half := w.AwaitStateful(3, 1).Status
+	if half.CurrentRevision != first || half.UpdateRevision == first || half.CurrentReplicas != 2 ||
+		w.images() != "1 1 2" {
+		t.Errorf("of images %s: %+v", w.images(), half)
+	}
+	w.says("partitioned roll out complete: 1 new pods have been updated...", "rollout", "status", "sts/web")
+	w.Kubectl("delete", "pod", "web-0")
+	journal.expect(w, "ending web-0, gone web-0, made web-0, ready web-0")
+	if got := w.images(); got != "1 1 2" {
+		t.Errorf("a Pod below the partition was deleted; then the images are %s", got)
+	}
+
+	w.partition(0)
+	journal.expect(w,
+		"ending web-1, gone web-1, made web-1, ready web-1, ending web-0, gone web-0, made web-0, ready web-0")
+	if got := w.AwaitStateful(3, 3).Status; got.CurrentRevision != half.UpdateRevision || w.images() != "2 2 2" {
+		t.Errorf("of images %s: %+v", w.images(), got)
+	}
+	w.says("statefulset.apps/web \nREVISION  CHANGE-CAUSE\n1         <none>\n2         <none>", "rollout", "history",
+		"sts/web")
+	w.says("statefulset.apps/web rolled back", "rollout", "undo", "sts/web")
+	journal.expect(w,
+		"ending web-2, gone web-2, made web-2, ready web-2, ending web-1, gone web-1, made web-1, ready web-1, "+
+			"ending web-0, gone web-0, made web-0, ready web-0")
+	if got := w.AwaitStateful(3, 3).Status; got.CurrentRevision != first || w.images() != "1 1 1" {
+		t.Errorf("of images %s after the undo: %+v, at first %s", w.images(), got, first)
+	}
+	w.says("statefulset.apps/web skipped rollback (current template already matches revision 3)", "rollout", "undo",
+		"sts/web", "--to-revision=3")
+
+	w.says("statefulset.apps/web scaled", "scale", "statefulset", "web", "--replicas=1")
+	journal.expect(w, "ending web-2, gone web-2, ending web-1, gone web-1")
+	w.says("statefulset.apps/web scaled", "scale", "statefulset", "web", "--replicas=2")
+	journal.expect(w, "made web-1, ready web-1")
+	w.Kubectl("scale", "statefulset", "web", "--replicas=0")
+	journal.expect(w, "ending web-1, gone web-1, ending web-0, gone web-0")
+	w.AwaitStateful(0, 0)
+	w.Kubectl("delete", "statefulset", "web")
+	w.awaitNothing("statefulsets", "controllerrevisions", "pods")
+}
+
+// partition sets from which ordinal on the StatefulSet web is updated.
+func (w *World) partition(ordinal int) {
+	w.Helper()
+	w.Kubectl("patch", "statefulset", "web", "--patch", fmt.Sprintf(
+		`{"spec":{"updateStrategy":{"rollingUpdate":{"partition":%d}}}}`, ordinal))
+}
+
+// StatefulSetInParallel makes all Pods though none gets ready, from an ordinal on, and ends all at once.
+//
+// SET-033 SET-068 SET-070
+func StatefulSetInParallel(t *testing.T, m mesh.Mesh) {
+	w := In(t, m)
+	w.KubectlWith(stateful(5, simnode.NeverStart, "  podManagementPolicy: Parallel\n  ordinals: {start: 5}\n"), "apply",
+		"-f", "-")
+	w.Await("five Pods", func() string {
+		names := w.Kubectl("get", "pods", "--selector=app=web", "--sort-by=metadata.name",
+			"--output=jsonpath={.items[*].metadata.name}")
+		if names != "web-5 web-6 web-7 web-8 web-9" {
+			return "Pods: " + names
+		}
+		return ""
+	})
+	w.Kubectl("scale", "statefulset", "web", "--replicas=0")
+	w.awaitNothing("pods")
+}
+
+// StatefulSetOnDelete leaves its Pods alone until somebody deletes one.
+//
+// SET-072
+func StatefulSetOnDelete(t *testing.T, m mesh.Mesh) {
+	w := In(t, m)
+	w.KubectlWith(stateful(3, HelloV1, "  updateStrategy: {type: OnDelete}\n"), "apply", "-f", "-")
+	w.AwaitStateful(3, 3)
+	w.Kubectl("set", "image", "statefulset/web", "web="+HelloV2)
+	w.AwaitStateful(3, 0)
+	w.Kubectl("delete", "pod", "web-1")
+	w.AwaitStateful(3, 1)
+	if got := w.images(); got != "1 2 1" {
+		t.Errorf("the images are %s", got)
+	}
+}
+
+// StatefulSetStuck gets stuck on an image that cannot be pulled. The old image alone does not help, deleting the Pod
+// does. With the annotation the old image is enough.
+//
+// SET-023 SET-088 SET-089 SET-090
+func StatefulSetStuck(t *testing.T, m mesh.Mesh) {
+	w := In(t, m)
+	w.KubectlWith(stateful(3, HelloV1, ""), "apply", "-f", "-")
+	w.AwaitStateful(3, 3)
+	broken := func() string {
+		w.Kubectl("set", "image", "statefulset/web", "web="+simnode.NeverStart)
+		var uid string
+		w.Await("the broken Pod", func() string {
+			for _, pod := range w.Pods("statefulset.kubernetes.io/pod-name=web-2") {
+				if uid = string(pod.UID); pod.Spec.Containers[0].Image == simnode.NeverStart &&
+					pod.Status.Phase == corev1.PodPending && len(pod.Status.ContainerStatuses) > 0 {
+					return ""
+				}
+			}
+			return "images: " + w.images()
+		})
+		return uid
+	}
+	before := broken()
+	w.Kubectl("set", "image", "statefulset/web", "web="+HelloV1)
+	w.Await("the set to have seen the old image again", func() string {
+		set, err := w.Client.AppsV1().StatefulSets(w.Namespace).Get(w.Context(), "web", metav1.GetOptions{})
+		if err != nil || set.Status.ObservedGeneration != set.Generation {
+			return fmt.Sprintf("%v, %v", set.Status, err)
+		}
+		return ""
+	})
+	if got := w.pod("web-2"); string(got.UID) != before {
+		t.Errorf("the broken Pod was replaced")
+	}
+	w.Kubectl("delete", "pod", "web-2")
+	w.AwaitStateful(3, 3)
+
+	w.Kubectl("annotate", "statefulset", "web", "keelson.dev/replace-never-ready=true")
+	broken()
+	w.Kubectl("set", "image", "statefulset/web", "web="+HelloV2)
+	w.AwaitStateful(3, 3)
+	w.awaitOutput([]string{"ReplacingNeverReadyPod"}, "describe", "statefulset", "web")
+}
+
+const claimTemplates = `  volumeClaimTemplates:
+  - metadata: {name: www}
+    spec: {accessModes: [ReadWriteOnce], storageClassName: my-storage-class, resources: {requests: {storage: 1Gi}}}
+`
+
+// StatefulSetClaims makes a claim for each Pod, keeps it for the next Pod of its name, and lets it go as the policy
+// says. Nothing binds the claims; simulated nodes do not look at them.
+//
+// SET-008 SET-019 SET-024 SET-050 SET-051 SET-054 SET-094 SET-096 SET-097 SET-098 SET-100 SET-102
+func StatefulSetClaims(t *testing.T, m mesh.Mesh) {
+	w := In(t, m)
+	w.KubectlWith(stateful(3, HelloV1, claimTemplates), "apply", "-f", "-")
+	w.AwaitStateful(3, 3)
+	claims := func(want string) {
+		t.Helper()
+		w.Await("the claims "+want, func() string {
+			got := w.Kubectl("get", "pvc", "--selector=app=web", "--sort-by=metadata.name",
+				"--output=jsonpath={.items[*].metadata.name}")
+			if got != want {
+				return "claims: " + got
+			}
+			return ""
+		})
+	}
+	claims("www-web-0 www-web-1 www-web-2")
+	uid := func() string { return w.Kubectl("get", "pvc", "www-web-1", "--output=jsonpath={.metadata.uid}") }
+	before := uid()
+	if got := w.Kubectl("get", "pvc", "www-web-1", "--output=jsonpath={.spec.storageClassName} "+
+		"{.spec.accessModes[0]} {.spec.resources.requests.storage}"); got != "my-storage-class ReadWriteOnce 1Gi" {
+		t.Errorf("a claim of %s", got)
+	}
+	if got := w.pod("web-1").Spec.Volumes[0]; got.Name != "www" || got.PersistentVolumeClaim.ClaimName != "www-web-1" {
+		t.Errorf("a volume %+v", got)
+	}
+	w.Kubectl("scale", "statefulset", "web", "--replicas=1")
+	w.AwaitStateful(1, 1)
+	w.Kubectl("scale", "statefulset", "web", "--replicas=3")
+	w.AwaitStateful(3, 3)
+	claims("www-web-0 www-web-1 www-web-2")
+
+	retain := func(whenDeleted, whenScaled string) {
+		t.Helper()
+		w.Kubectl("patch", "statefulset", "web", "--patch", fmt.Sprintf(
+			`{"spec":{"persistentVolumeClaimRetentionPolicy":{"whenDeleted":%q,"whenScaled":%q}}}`, whenDeleted,
+			whenScaled))
+	}
+	retain("Retain", "Delete")
+	w.Kubectl("delete", "pod", "web-1")
+	w.AwaitStateful(3, 3)
+	if after := uid(); after != before {
+		t.Errorf("the claim www-web-1 is %s, was %s", after, before)
+	}
+	w.Kubectl("scale", "statefulset", "web", "--replicas=2")
+	claims("www-web-0 www-web-1")
+	retain("Delete", "Retain")
+	w.Await("the set to own its claims", func() string {
+		if got := w.Kubectl("get", "pvc", "--selector=app=web",
+			"--output=jsonpath={.items[*].metadata.ownerReferences[0].kind}"); got != "StatefulSet StatefulSet" {
+			return "owners: " + got
+		}
+		return ""
+	})
+	w.Kubectl("scale", "statefulset", "web", "--replicas=1")
+	w.AwaitStateful(1, 1)
+	claims("www-web-0 www-web-1")
+	w.Kubectl("delete", "statefulset", "web")
+	claims("")
+	w.awaitNothing("pods", "controllerrevisions")
+}
