@@ -147,11 +147,18 @@ func create(in In, data []byte, number int64) *appsv1.ControllerRevision {
 }
 
 // encode returns what a revision remembers of a template: the strategic merge patch that gives its owner this template
-// again, and nothing else. That is what kubectl rollout undo sends.
+// again, and nothing else. That is what kubectl rollout undo sends. kubectl tells byte by byte whether a template is
+// that of a revision, with its keys in alphabetical order.
 func encode(template *corev1.PodTemplateSpec) []byte {
-	// Encoding an API type into memory cannot fail; spec.containers is always there.
+	// Encoding an API type into memory, and what JSON it gives, cannot fail.
 	plain, _ := json.Marshal(template)
-	return slices.Concat([]byte(`{"spec":{"template":{"$patch":"replace",`), plain[1:], []byte(`}}`))
+	decoder := json.NewDecoder(bytes.NewReader(plain))
+	decoder.UseNumber()
+	sorted := map[string]any{}
+	_ = decoder.Decode(&sorted)
+	sorted["$patch"] = "replace"
+	encoded, _ := json.Marshal(map[string]any{"spec": map[string]any{"template": sorted}})
+	return encoded
 }
 
 // remembers says whether a revision holds the data. One that was restored from a backup may have it in another order.

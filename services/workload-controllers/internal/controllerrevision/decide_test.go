@@ -267,3 +267,20 @@ func TestSurplus(t *testing.T) {
 		})
 	}
 }
+
+// SET-112: kubectl rollout undo says that a template is a revision's already only where its own encoding is the data,
+// byte by byte: the keys in alphabetical order, numbers as they are.
+func TestDataIsAsKubectlEncodesIt(t *testing.T) {
+	grace := int64(1 << 60)
+	template := corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"b": "<1>", "a": "2"}},
+		Spec: corev1.PodSpec{TerminationGracePeriodSeconds: &grace,
+			Containers: []corev1.Container{{Name: "web", Image: "web:1", Command: []string{"run"}}}},
+	}
+	const want = `{"spec":{"template":{"$patch":"replace","metadata":{"labels":{"a":"2","b":"\u003c1\u003e"}},` +
+		`"spec":{"containers":[{"command":["run"],"image":"web:1","name":"web","resources":{}}],` +
+		`"terminationGracePeriodSeconds":1152921504606846976}}}}`
+	if got := string(encode(&template)); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
