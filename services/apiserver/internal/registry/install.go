@@ -16,6 +16,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	nodev1 "k8s.io/api/node/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -33,6 +34,7 @@ import (
 	"keelson.dev/services/apiserver/internal/registry/apps/statefulset"
 	"keelson.dev/services/apiserver/internal/registry/authentication/tokenreview"
 	"keelson.dev/services/apiserver/internal/registry/authorization/accessreview"
+	"keelson.dev/services/apiserver/internal/registry/batch/cronjob"
 	"keelson.dev/services/apiserver/internal/registry/batch/job"
 	"keelson.dev/services/apiserver/internal/registry/coordination/lease"
 	"keelson.dev/services/apiserver/internal/registry/core/configmap"
@@ -52,6 +54,7 @@ import (
 	"keelson.dev/services/apiserver/internal/registry/core/serviceaccount"
 	"keelson.dev/services/apiserver/internal/registry/discovery/endpointslice"
 	"keelson.dev/services/apiserver/internal/registry/node/runtimeclass"
+	"keelson.dev/services/apiserver/internal/registry/policy/poddisruptionbudget"
 	"keelson.dev/services/apiserver/internal/registry/rbac/clusterrole"
 	"keelson.dev/services/apiserver/internal/registry/rbac/clusterrolebinding"
 	"keelson.dev/services/apiserver/internal/registry/rbac/policy"
@@ -123,12 +126,14 @@ func Groups(c Config) []Group {
 		{authenticationv1.GroupName, []rest.Entry{tokenreview.Entry(c.Authenticators, c.Audiences)}},
 		{authorizationv1.GroupName, []rest.Entry{accessreview.Entry(c.Authorizer)}},
 		{batchv1.GroupName, []rest.Entry{
+			cronjob.Resource,
 			job.Resource,
 		}},
 		{coordinationv1.GroupName, []rest.Entry{lease.Resource}},
 		{discoveryv1.GroupName, []rest.Entry{endpointslice.Resource}},
 		{eventsv1.GroupName, []rest.Entry{newerEvents}},
 		{nodev1.GroupName, []rest.Entry{runtimeclass.Resource}},
+		{policyv1.GroupName, []rest.Entry{poddisruptionbudget.Resource}},
 		{rbacv1.GroupName, []rest.Entry{
 			clusterrole.Entry(guard),
 			clusterrolebinding.Entry(guard),

@@ -44,6 +44,7 @@ func TestResources(t *testing.T) {
 		"tokens":                 testTokens,
 		"node restriction":       testNodeRestriction,
 		"jobs":                   testJobs,
+		"cronjobs":               testCronJobs,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, s) })
 	}
