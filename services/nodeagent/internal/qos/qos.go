@@ -43,6 +43,10 @@ func requirementsOf(pod *corev1.Pod) []corev1.ResourceRequirements {
 	if resource.IsPodLevelResourcesSet(pod) {
 		return []corev1.ResourceRequirements{*pod.Spec.Resources}
 	}
+	return containerRequirements(pod)
+}
+
+func containerRequirements(pod *corev1.Pod) []corev1.ResourceRequirements {
 	var all []corev1.ResourceRequirements
 	for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
 		for i := range list {
@@ -106,32 +110,41 @@ func CPUQuota(milli int64) int64 {
 	return max(milli*CPUPeriod/1000, 1000)
 }
 
-// PodMemoryLimit returns the memory in bytes that the Pod as a whole may use, or 0 if one of its containers has no
-// limit.
+// PodMemoryLimit returns the memory in bytes that the Pod as a whole may use, or 0 if neither the Pod itself nor each
+// of its containers has a limit.
 func PodMemoryLimit(pod *corev1.Pod) int64 { return podLimit(pod, corev1.ResourceMemory) }
 
-// PodCPULimit returns the thousandths of a core that the Pod as a whole may use, or 0 if one of its containers has no
-// limit.
+// PodCPULimit returns the thousandths of a core that the Pod as a whole may use, or 0 if neither the Pod itself nor
+// each of its containers has a limit.
 func PodCPULimit(pod *corev1.Pod) int64 { return podLimit(pod, corev1.ResourceCPU) }
 
 func podLimit(pod *corev1.Pod, name corev1.ResourceName) int64 {
-	limits := resource.PodLimits(pod, resource.PodResourcesOptions{})
-	limit := limits[name]
-	if limit.IsZero() || !resource.IsPodLevelLimitsSet(pod) && !allLimited(pod, name) {
+	if !limitedAsAWhole(pod, name) && !allLimited(pod, name) {
 		return 0
 	}
+	limit := resource.PodLimits(pod, resource.PodResourcesOptions{})[name]
 	if name == corev1.ResourceCPU {
 		return limit.MilliValue()
 	}
 	return limit.Value()
 }
 
+// limitedAsAWhole reports whether the Pod itself has a limit.
+func limitedAsAWhole(pod *corev1.Pod, name corev1.ResourceName) bool {
+	return pod.Spec.Resources != nil && isSet(pod.Spec.Resources.Limits, name)
+}
+
 // allLimited reports whether every container has a limit of its own.
 func allLimited(pod *corev1.Pod, name corev1.ResourceName) bool {
-	for _, r := range requirementsOf(pod) {
-		if limit := r.Limits[name]; limit.IsZero() {
+	for _, r := range containerRequirements(pod) {
+		if !isSet(r.Limits, name) {
 			return false
 		}
 	}
 	return true
+}
+
+func isSet(list corev1.ResourceList, name corev1.ResourceName) bool {
+	quantity := list[name]
+	return !quantity.IsZero()
 }

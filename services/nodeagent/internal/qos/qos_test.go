@@ -27,6 +27,13 @@ func podOf(resources ...corev1.ResourceRequirements) *corev1.Pod {
 	return pod
 }
 
+// podWith has requirements of its own.
+func podWith(own corev1.ResourceRequirements, containers ...corev1.ResourceRequirements) *corev1.Pod {
+	pod := podOf(containers...)
+	pod.Spec.Resources = &own
+	return pod
+}
+
 // POD-231, SAF-085, SAF-086, SAF-087
 func TestClass(t *testing.T) {
 	full := corev1.ResourceRequirements{Requests: list("1", "1Gi"), Limits: list("1", "1Gi")}
@@ -54,6 +61,16 @@ func TestClass(t *testing.T) {
 		{"only cpu request", podOf(corev1.ResourceRequirements{Requests: list("1m", "")}), corev1.PodQOSBurstable},
 		{"pod level", podLevel, corev1.PodQOSGuaranteed},
 		{"as recorded", recorded, corev1.PodQOSBurstable},
+		{"cpu unequal", podOf(corev1.ResourceRequirements{Requests: list("1", "1Gi"), Limits: list("2", "1Gi")}),
+			corev1.PodQOSBurstable},
+		{"requests without limits", podOf(corev1.ResourceRequirements{Requests: list("1", "1Gi")}),
+			corev1.PodQOSBurstable},
+		{"requests and limits of zero", podOf(corev1.ResourceRequirements{Requests: list("0", "0"),
+			Limits: list("0", "0")}), corev1.PodQOSBestEffort},
+		{"a resource that decides nothing", podOf(corev1.ResourceRequirements{Limits: corev1.ResourceList{
+			"example.com/dongle": resource.MustParse("1")}}), corev1.PodQOSBestEffort},
+		{"the Pod as a whole less than its containers", podWith(corev1.ResourceRequirements{Requests: list("1", "")},
+			full), corev1.PodQOSBurstable},
 	} {
 		if got := Class(row.pod); got != row.want {
 			t.Errorf("%s: %s, want %s", row.name, got, row.want)
@@ -71,6 +88,13 @@ func TestOOMScore(t *testing.T) {
 	critical.Spec.Priority = ptr.To[int32](2000001000)
 	sidecar := burstable("2Gi")
 	sidecar.Spec.InitContainers = []corev1.Container{{RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways)}}
+	larger := burstable("2Gi")
+	larger.Spec.InitContainers = []corev1.Container{{RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways),
+		Resources: corev1.ResourceRequirements{Requests: list("", "3Gi")}}}
+	ends := burstable("2Gi")
+	ends.Spec.InitContainers = []corev1.Container{{RestartPolicy: ptr.To(corev1.ContainerRestartPolicyOnFailure)}}
+	almost := podOf(corev1.ResourceRequirements{})
+	almost.Spec.Priority = ptr.To[int32](2000000999)
 	for _, row := range []struct {
 		name      string
 		pod       *corev1.Pod
@@ -84,6 +108,10 @@ func TestOOMScore(t *testing.T) {
 		{"all of the node", burstable("4Gi"), nil, 3},
 		{"node critical", critical, nil, -997},
 		{"sidecar", sidecar, &sidecar.Spec.InitContainers[0], 500},
+		{"a sidecar that asks for more", larger, &larger.Spec.InitContainers[0], 250},
+		{"an init container that ends", ends, &ends.Spec.InitContainers[0], 999},
+		{"more than the node", burstable("5Gi"), nil, 3},
+		{"one below node critical", almost, nil, 1000},
 	} {
 		container := row.container
 		if container == nil {
@@ -95,9 +123,58 @@ func TestOOMScore(t *testing.T) {
 	}
 }
 
+// Of a node whose memory nobody knows no Pod has a share.
+func TestOOMScoreOfAnUnknownNode(t *testing.T) {
+	pod := podOf(corev1.ResourceRequirements{Requests: list("", "1Gi")})
+	for _, capacity := range []int64{0, -1} {
+		if got := OOMScore(pod, &pod.Spec.Containers[0], capacity); got != 999 {
+			t.Errorf("of %d bytes: %d, want 999", capacity, got)
+		}
+	}
+}
+
+// POD-233: a Pod is bounded as a whole where the Pod says so, or where all of its containers are. A bound that
+// one container is not under would stop it at what the others asked for.
+func TestPodLimits(t *testing.T) {
+	limits := func(cpu, memory string) corev1.ResourceRequirements {
+		return corev1.ResourceRequirements{Limits: list(cpu, memory)}
+	}
+	withInit := podOf(limits("1", "1Gi"))
+	withInit.Spec.InitContainers = []corev1.Container{{Resources: limits("3", "")}}
+	overhead := podOf(limits("1", "1Gi"))
+	overhead.Spec.Overhead = list("250m", "64Mi")
+	for _, row := range []struct {
+		name        string
+		pod         *corev1.Pod
+		cpu, memory int64
+	}{
+		{"nothing", podOf(corev1.ResourceRequirements{}), 0, 0},
+		{"all of them", podOf(limits("1", "1Gi"), limits("500m", "1Mi")), 1500, 1<<30 + 1<<20},
+		{"POD-228 one without memory", podOf(limits("1", "1Gi"), limits("500m", "")), 1500, 0},
+		{"one without cpu", podOf(limits("1", "1Gi"), limits("", "1Mi")), 0, 1<<30 + 1<<20},
+		{"an init container without memory", withInit, 3000, 0},
+		{"with what the runtime needs", overhead, 1250, 1<<30 + 64<<20},
+		{"the Pod alone", podWith(limits("2", "2Gi"), corev1.ResourceRequirements{}), 2000, 2 << 30},
+		{"the Pod below its containers", podWith(limits("2", "2Gi"), limits("3", "3Gi")), 2000, 2 << 30},
+		{"POD-228 the Pod's cpu, and a container without memory", podWith(limits("2", ""), limits("", "1Gi"),
+			corev1.ResourceRequirements{}), 2000, 0},
+		{"the Pod's memory, and a container without cpu", podWith(limits("", "2Gi"), limits("1", ""),
+			corev1.ResourceRequirements{}), 0, 2 << 30},
+		{"the Pod's cpu, and all containers' memory", podWith(limits("2", ""), limits("", "1Gi")), 2000, 1 << 30},
+		{"the Pod's requests, and all containers' limits", podWith(corev1.ResourceRequirements{
+			Requests: list("1", "1Gi")}, limits("2", "2Gi")), 2000, 2 << 30},
+	} {
+		if cpu, memory := PodCPULimit(row.pod), PodMemoryLimit(row.pod); cpu != row.cpu || memory != row.memory {
+			t.Errorf("%s: %dm and %d bytes, want %dm and %d", row.name, cpu, memory, row.cpu, row.memory)
+		}
+	}
+}
+
 func TestCPU(t *testing.T) {
 	for milli, want := range map[int64][2]int64{0: {2, 0}, 1: {2, 1000}, 100: {102, 10000}, 1000: {1024, 100000},
-		1 << 40: {262144, 100 << 40}} {
+		1 << 40: {262144, 100 << 40}, 10: {10, 1000}, 11: {11, 1100}, 2: {2, 1000}, 3: {3, 1000},
+		256000: {262144, 25600000},
+		255999: {262142, 25599900}} {
 		if shares, quota := CPUShares(milli), CPUQuota(milli); shares != want[0] || quota != want[1] {
 			t.Errorf("%dm: %d, %d; want %v", milli, shares, quota, want)
 		}
