@@ -15,9 +15,9 @@ const (
 
 // Hostname returns the name that the Pod's containers see as their host, and the domain of the Pod's full name, which
 // is empty for a Pod without subdomain. A Pod on the host's network has the host's name: do not ask.
-func Hostname(pod *corev1.Pod, clusterDomain string) (hostname, domain string, err error) {
+func Hostname(pod *corev1.Pod, clusterDomain string) (hostname, domain string) {
 	if override := ptr.Deref(pod.Spec.HostnameOverride, ""); override != "" {
-		return override, "", nil
+		return override, ""
 	}
 	hostname = pod.Spec.Hostname
 	if hostname == "" {
@@ -26,14 +26,14 @@ func Hostname(pod *corev1.Pod, clusterDomain string) (hostname, domain string, e
 	if pod.Spec.Subdomain != "" {
 		domain = fmt.Sprintf("%s.%s.svc.%s", pod.Spec.Subdomain, pod.Namespace, clusterDomain)
 	}
-	return hostname, domain, nil
+	return hostname, domain
 }
 
 // kernelHostname is the name in force inside: the short one, or the full one if the Pod asks for it and has one.
 func kernelHostname(pod *corev1.Pod, clusterDomain string) (string, error) {
-	hostname, domain, err := Hostname(pod, clusterDomain)
-	if err != nil || domain == "" || !ptr.Deref(pod.Spec.SetHostnameAsFQDN, false) {
-		return hostname, err
+	hostname, domain := Hostname(pod, clusterDomain)
+	if domain == "" || !ptr.Deref(pod.Spec.SetHostnameAsFQDN, false) {
+		return hostname, nil
 	}
 	full := hostname + "." + domain
 	if len(full) > maxHostname {
@@ -61,16 +61,13 @@ const (
 
 // HostsFile returns the contents of the Pod's /etc/hosts. host holds the node's own file and is taken over for Pods on
 // the host's network; ips are the Pod's addresses.
-func HostsFile(pod *corev1.Pod, ips []string, clusterDomain string, host []byte) ([]byte, error) {
+func HostsFile(pod *corev1.Pod, ips []string, clusterDomain string, host []byte) []byte {
 	var out strings.Builder
 	if pod.Spec.HostNetwork {
 		out.WriteString(hostsOfNode)
 		out.Write(host)
 	} else {
-		hostname, domain, err := Hostname(pod, clusterDomain)
-		if err != nil {
-			return nil, err
-		}
+		hostname, domain := Hostname(pod, clusterDomain)
 		out.WriteString(hostsOfPod + "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n" +
 			"fe00::0\tip6-localnet\nfe00::0\tip6-mcastprefix\nfe00::1\tip6-allnodes\nfe00::2\tip6-allrouters\n")
 		for _, ip := range ips {
@@ -87,5 +84,5 @@ func HostsFile(pod *corev1.Pod, ips []string, clusterDomain string, host []byte)
 	for _, alias := range pod.Spec.HostAliases {
 		out.WriteString(alias.IP + "\t" + strings.Join(alias.Hostnames, "\t") + "\n")
 	}
-	return []byte(out.String()), nil
+	return []byte(out.String())
 }

@@ -1,7 +1,6 @@
 package containerconfig
 
 import (
-	"reflect"
 	"strings"
 	"testing"
 
@@ -27,6 +26,10 @@ func TestHostname(t *testing.T) {
 	}{
 		{name: "hello", hostname: "hello"},
 		{name: "a.b", hostname: "a.b"},
+		{name: strings.Repeat("x", 63), hostname: strings.Repeat("x", 63)},
+		{name: strings.Repeat("x", 64), hostname: strings.Repeat("x", 63)},
+		{name: strings.Repeat("x", 60) + "-.-z", hostname: strings.Repeat("x", 60)},
+		{name: "web-0", hostname: "web-0", change: func(s *corev1.PodSpec) { s.HostnameOverride = ptr.To("") }},
 		{name: strings.Repeat("x", 62) + "-" + "yz", hostname: strings.Repeat("x", 62)},
 		{name: "demo-2-abcde", hostname: "demo-2", change: func(s *corev1.PodSpec) { s.Hostname = "demo-2" }},
 		{name: "web-0", hostname: "web-0", domain: "nginx.foo.svc.kube.local",
@@ -36,9 +39,9 @@ func TestHostname(t *testing.T) {
 				s.HostnameOverride = "nginx", ptr.To("own.name")
 		}},
 	} {
-		hostname, domain, err := Hostname(named(row.name, row.change), "kube.local")
-		if err != nil || hostname != row.hostname || domain != row.domain {
-			t.Errorf("%s: got %q, %q, %v; want %q, %q", row.name, hostname, domain, err, row.hostname, row.domain)
+		hostname, domain := Hostname(named(row.name, row.change), "kube.local")
+		if hostname != row.hostname || domain != row.domain {
+			t.Errorf("%s: got %q, %q; want %q, %q", row.name, hostname, domain, row.hostname, row.domain)
 		}
 	}
 }
@@ -48,6 +51,26 @@ func TestFullHostname(t *testing.T) {
 	pod := named("web-0", func(s *corev1.PodSpec) { s.Subdomain, s.SetHostnameAsFQDN = "nginx", ptr.To(true) })
 	if got, err := kernelHostname(pod, "kube.local"); got != "web-0.nginx.foo.svc.kube.local" || err != nil {
 		t.Errorf("got %q, %v", got, err)
+	}
+	pod.Spec.SetHostnameAsFQDN = ptr.To(false)
+	if got, err := kernelHostname(pod, "kube.local"); got != "web-0" || err != nil {
+		t.Errorf("not asked for: %q, %v", got, err)
+	}
+	alone := named("web-0", func(s *corev1.PodSpec) { s.SetHostnameAsFQDN = ptr.To(true) })
+	if got, err := kernelHostname(alone, "kube.local"); got != "web-0" || err != nil {
+		t.Errorf("without a subdomain: %q, %v", got, err)
+	}
+	pod.Spec.SetHostnameAsFQDN = ptr.To(true)
+	pod.Name = strings.Repeat("n", 39) // and 25 of the domain
+	if got, err := kernelHostname(pod, "kube.local"); len(got) != 64 || err != nil {
+		t.Errorf("the longest: %q, %v", got, err)
+	}
+	pod.Name = strings.Repeat("n", 40)
+	if _, err := kernelHostname(pod, "kube.local"); err == nil || err.Error() != "failed to construct FQDN from pod "+
+		"hostname and cluster domain, FQDN "+pod.Name+
+		".nginx.foo.svc.kube.local is too long (64 characters is the max, "+
+		"65 characters requested)" {
+		t.Errorf("one more: %v", err)
 	}
 	pod.Name = strings.Repeat("n", 50)
 	if _, err := kernelHostname(pod, "kube.local"); err == nil || !strings.Contains(err.Error(),
@@ -61,10 +84,7 @@ func TestHostsFile(t *testing.T) {
 		s.Subdomain = "nginx"
 		s.HostAliases = []corev1.HostAlias{{IP: "192.0.2.9", Hostnames: []string{"db", "db.local"}}}
 	})
-	got, err := HostsFile(pod, []string{"10.1.0.7", "fd00::7"}, "kube.local", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := HostsFile(pod, []string{"10.1.0.7", "fd00::7"}, "kube.local", nil)
 	for _, line := range []string{
 		"127.0.0.1\tlocalhost\n", "10.1.0.7\tweb-0.nginx.foo.svc.kube.local\tweb-0\n",
 		"fd00::7\tweb-0.nginx.foo.svc.kube.local\tweb-0\n",
@@ -78,7 +98,7 @@ func TestHostsFile(t *testing.T) {
 		t.Errorf("the first line is %q", first)
 	}
 	pod.Spec.HostNetwork = true
-	got, _ = HostsFile(pod, nil, "kube.local", []byte("10.9.9.9 myhost\n"))
+	got = HostsFile(pod, nil, "kube.local", []byte("10.9.9.9 myhost\n"))
 	if !strings.Contains(string(got), "10.9.9.9 myhost\n") || !strings.Contains(string(got), "192.0.2.9\tdb") ||
 		strings.Contains(string(got), "web-0") {
 		t.Errorf("host network: %s", got)
@@ -86,93 +106,9 @@ func TestHostsFile(t *testing.T) {
 	if first, _, _ := strings.Cut(string(got), "\n"); first != "# Kubernetes-managed hosts file (host network)." {
 		t.Errorf("host network: the first line is %q", first)
 	}
-}
-
-func TestDNS(t *testing.T) {
-	host := ParseResolver(
-		"# made by hand\nnameserver 192.0.2.53\nsearch corp.example # here\noptions timeout:1\nsortlist x\n")
-	with := Node{ClusterDNS: []string{"10.96.0.10"}, ClusterDomain: "kube.local", Resolver: host}
-	without := Node{ClusterDomain: "kube.local", Resolver: host}
-	clusterSearches := []string{"foo.svc.kube.local", "svc.kube.local", "kube.local", "corp.example"}
-	for _, row := range []struct {
-		name   string
-		node   Node
-		change func(*corev1.PodSpec)
-		want   Resolver
-		cut    bool
-	}{
-		{name: "cluster first", node: with, want: Resolver{[]string{"10.96.0.10"}, clusterSearches,
-			[]string{"ndots:5"}}},
-		{name: "no cluster DNS", node: without, want: host},
-		{name: "default", node: with, change: func(s *corev1.PodSpec) { s.DNSPolicy = corev1.DNSDefault }, want: host},
-		{name: "host network", node: with, change: func(s *corev1.PodSpec) {
-			s.HostNetwork, s.DNSPolicy = true,
-				corev1.DNSClusterFirst
-		}, want: host},
-		{name: "host network, cluster", node: with, change: func(s *corev1.PodSpec) {
-			s.HostNetwork, s.DNSPolicy = true,
-				corev1.DNSClusterFirstWithHostNet
-		},
-			want: Resolver{[]string{"10.96.0.10"}, clusterSearches, []string{"ndots:5"}}},
-		{name: "none", node: with, change: func(s *corev1.PodSpec) {
-			s.DNSPolicy = corev1.DNSNone
-			s.DNSConfig = &corev1.PodDNSConfig{Nameservers: []string{"192.0.2.1"}, Searches: []string{"a.b"},
-				Options: []corev1.PodDNSConfigOption{{Name: "debug"}}}
-		}, want: Resolver{[]string{"192.0.2.1"}, []string{"a.b"}, []string{"debug"}}},
-		{name: "merged", node: with, change: func(s *corev1.PodSpec) {
-			s.DNSConfig = &corev1.PodDNSConfig{Nameservers: []string{"192.0.2.1", "10.96.0.10"},
-				Options: []corev1.PodDNSConfigOption{{Name: "ndots", Value: ptr.To("2")}}}
-		}, want: Resolver{[]string{"10.96.0.10", "192.0.2.1"}, clusterSearches, []string{"ndots:2"}}},
-		{name: "too many", node: with, change: func(s *corev1.PodSpec) {
-			s.DNSConfig = &corev1.PodDNSConfig{Nameservers: []string{"192.0.2.1", "192.0.2.2", "192.0.2.3"}}
-		}, want: Resolver{[]string{"10.96.0.10", "192.0.2.1", "192.0.2.2"}, clusterSearches, []string{"ndots:5"}},
-			cut: true},
-	} {
-		config, warning := DNS(named("web", row.change), row.node)
-		got := Resolver{config.Servers, config.Searches, config.Options}
-		if !reflect.DeepEqual(got, row.want) || row.cut != (warning != "") {
-			t.Errorf("%s: got %v, %q; want %v", row.name, got, warning, row.want)
-		}
-	}
-}
-
-func TestLongSearchListsAreCut(t *testing.T) {
-	pod := named("web", func(s *corev1.PodSpec) { s.DNSPolicy, s.DNSConfig = corev1.DNSNone, &corev1.PodDNSConfig{} })
-	for i := range 40 {
-		pod.Spec.DNSConfig.Searches = append(pod.Spec.DNSConfig.Searches, strings.Repeat(string(rune('a'+i%26)), 70+i))
-	}
-	config, warning := DNS(pod, Node{})
-	if joined := strings.Join(config.Searches, " "); len(joined) > 2048 || len(config.Searches) < 10 ||
-		!strings.HasPrefix(warning, "Search Line limits were exceeded") {
-		t.Errorf("%d entries, %d characters, %s", len(config.Searches), len(joined), warning)
-	}
-}
-
-func TestCheckSysctls(t *testing.T) {
-	check := func(name string, change func(*corev1.PodSpec), allowed ...string) error {
-		pod := named("web", change)
-		pod.Spec.SecurityContext = &corev1.PodSecurityContext{Sysctls: []corev1.Sysctl{{Name: name, Value: "1"}}}
-		return CheckSysctls(pod, allowed)
-	}
-	for _, name := range []string{"kernel.shm_rmid_forced", "net/ipv4/tcp_syncookies"} {
-		if err := check(name, nil); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	if err := check("kernel.msgmax", nil); err == nil ||
-		err.Error() != `forbidden sysctl: "kernel.msgmax" not allowlisted` {
-		t.Errorf("got %v", err)
-	}
-	if err := check("kernel.msgmax", nil, "kernel.msg*"); err != nil {
-		t.Errorf("allowed by pattern: %v", err)
-	}
-	if err := check("net.ipv4.tcp_syncookies", func(s *corev1.PodSpec) { s.HostNetwork = true }); err == nil {
-		t.Error("a network sysctl of the host was allowed")
-	}
-	if err := check("kernel.shm_rmid_forced", func(s *corev1.PodSpec) { s.HostIPC = true }); err == nil {
-		t.Error("an IPC sysctl of the host was allowed")
-	}
-	if err := CheckSysctls(named("web", nil), nil); err != nil {
-		t.Error(err)
+	plain := string(HostsFile(named("web-0", nil), []string{"10.1.0.7"}, "kube.local", []byte("10.9.9.9 myhost\n")))
+	if !strings.HasSuffix(plain, "\n10.1.0.7\tweb-0\n") || strings.Contains(plain, "myhost") ||
+		strings.Contains(plain, "HostAliases") {
+		t.Errorf("a Pod on its own: %s", plain)
 	}
 }

@@ -100,11 +100,8 @@ func (s *Steps) files(in ContainerInput) (containerFiles, error) {
 	if err := s.Files.MakeLogs(in.Pod, in.Entry.Spec.Name, in.Attempt); err != nil {
 		return containerFiles{}, err
 	}
-	contents, err := containerconfig.HostsFile(in.Pod, in.PodIPs, s.Node.ClusterDomain, s.HostsFile)
-	if err != nil {
-		return containerFiles{}, err
-	}
-	hosts, err := s.Files.WriteHosts(in.Pod.UID, contents)
+	hosts, err := s.Files.WriteHosts(in.Pod.UID,
+		containerconfig.HostsFile(in.Pod, in.PodIPs, s.Node.ClusterDomain, s.HostsFile))
 	if err != nil {
 		return containerFiles{}, err
 	}
