@@ -28,7 +28,8 @@ func view() View {
 					Requests: corev1.ResourceList{corev1.ResourceEphemeralStorage: resource.MustParse("1500")},
 				}},
 				{Name: "free"},
-			}},
+			}, InitContainers: []corev1.Container{{Name: "early", Resources: corev1.ResourceRequirements{
+				Limits: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("300m")}}}}},
 		},
 		PodIPs:  []string{"10.1.0.7", "fd00::7"},
 		HostIPs: []string{"192.0.2.1", "fd00::1"},
@@ -113,6 +114,15 @@ func TestResource(t *testing.T) {
 		{"free", "limits.ephemeral-storage", "1Gi", "50"},
 		{"free", "requests.cpu", "1m", "0"},
 		{"free", "limits.hugepages-2Mi", "0", "0"},
+		{"small", "limits.cpu", "250m", "1"},
+		{"small", "limits.cpu", "249m", "2"},
+		{"small", "limits.cpu", "2", "1"},
+		{"small", "limits.memory", "104857599", "2"},
+		{"small", "requests.ephemeral-storage", "1500", "1"},
+		{"small", "requests.ephemeral-storage", "1499", "2"},
+		{"small", "requests.hugepages-2Mi", "0", "0"},
+		{"early", "limits.cpu", "1m", "300"},
+		{"early", "limits.memory", "0", "8589934592"},
 	} {
 		ref := &corev1.ResourceFieldSelector{ContainerName: row.container, Resource: row.resource,
 			Divisor: resource.MustParse(row.divisor)}
@@ -126,10 +136,43 @@ func TestResource(t *testing.T) {
 		{ContainerName: "free", Resource: "limits.gpu"},
 		{ContainerName: "free", Resource: "usage.cpu"},
 		{ContainerName: "free", Resource: "cpu"},
+		{ContainerName: "", Resource: "limits.cpu"},
+		{ContainerName: "free", Resource: ""},
+		{ContainerName: "free", Resource: "limits."},
+		{ContainerName: "free", Resource: "limits.hugepages"},
+		{ContainerName: "free", Resource: "limits.example.com/dongle"},
 	} {
 		if _, err := view().Resource(nil, &bad, node); err == nil {
 			t.Errorf("%+v: no error", bad)
 		}
+	}
+}
+
+// SAF-119: a limit that neither the container nor its Pod has is what the node has; one of the Pod's bounds the
+// container.
+func TestLimitOfThePod(t *testing.T) {
+	v := view()
+	v.Pod.Spec.Resources = &corev1.ResourceRequirements{
+		Limits: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2"),
+			corev1.ResourceMemory: resource.MustParse("0"), "hugepages-2Mi": resource.MustParse("6Mi")},
+		Requests: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Mi")},
+	}
+	node := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("4"),
+		corev1.ResourceMemory: resource.MustParse("8Gi"), "hugepages-2Mi": resource.MustParse("1Gi")}
+	for _, row := range []struct{ container, resource, want string }{
+		{"free", "limits.cpu", "2"}, {"small", "limits.cpu", "1"}, {"free", "limits.memory", "8589934592"},
+		{"free", "limits.hugepages-2Mi", "6291456"}, {"small", "limits.hugepages-2Mi", "4194304"},
+		{"free", "requests.memory", "0"}, {"free", "limits.hugepages-1Gi", "0"},
+	} {
+		ref := &corev1.ResourceFieldSelector{ContainerName: row.container, Resource: row.resource}
+		if got, err := v.Resource(nil, ref, node); err != nil || got != row.want {
+			t.Errorf("%s of %s: %q, %v; want %q", row.resource, row.container, got, err, row.want)
+		}
+	}
+	v.Pod.Spec.Containers[1].Resources.Limits = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("0")}
+	ref := &corev1.ResourceFieldSelector{ContainerName: "free", Resource: "limits.cpu"}
+	if got, err := v.Resource(nil, ref, node); err != nil || got != "2" {
+		t.Errorf("a limit of zero is none: %q, %v", got, err)
 	}
 }
 

@@ -35,11 +35,11 @@ func (v View) amount(container *corev1.Container, side string, name corev1.Resou
 	if side == "requests" {
 		return container.Resources.Requests[name]
 	}
-	if limit, ok := container.Resources.Limits[name]; ok && !limit.IsZero() {
+	if limit := container.Resources.Limits[name]; !limit.IsZero() {
 		return limit
 	}
 	if whole := v.Pod.Spec.Resources; whole != nil {
-		if limit, ok := whole.Limits[name]; ok && !limit.IsZero() {
+		if limit := whole.Limits[name]; !limit.IsZero() {
 			return limit
 		}
 	}
