@@ -7,6 +7,7 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle"
 
+	"keelson.dev/services/apiserver/internal/admission/limitranger"
 	"keelson.dev/services/apiserver/internal/admission/listbounds"
 	"keelson.dev/services/apiserver/internal/admission/noderestriction"
 	"keelson.dev/services/apiserver/internal/admission/priority"
@@ -26,6 +27,7 @@ var plugins = []plugin{
 	{serviceaccount.PluginName, serviceaccount.Register},
 	{noderestriction.PluginName, noderestriction.Register},
 	{priority.PluginName, priority.Register},
+	{limitranger.PluginName, limitranger.Register},
 	{tolerationseconds.PluginName, tolerationseconds.Register},
 	{listbounds.PluginName, listbounds.Register},
 }

@@ -68,8 +68,8 @@ func TestNew(t *testing.T) {
 // The order is part of what the chain does: the account's secrets and the class's priority are there when the
 // checks run, and nothing is looked up for a namespace that ends.
 func TestOrder(t *testing.T) {
-	want := []string{"NamespaceLifecycle", "ServiceAccount", "NodeRestriction", "Priority", "DefaultTolerationSeconds",
-		"ListBounds"}
+	want := []string{"NamespaceLifecycle", "ServiceAccount", "NodeRestriction", "Priority", "LimitRanger",
+		"DefaultTolerationSeconds", "ListBounds"}
 	var got []string
 	for _, p := range plugins {
 		got = append(got, p.name)
@@ -170,7 +170,9 @@ func TestLacking(t *testing.T) {
 			`failed to initialize admission plugin "Priority": it has no client`},
 		"Priority with a client only": {plugins[3:4], noInformers,
 			`failed to initialize admission plugin "Priority": it has no informers`},
-		"what wants nothing": {plugins[4:6], admission.PluginInitializers{}, ""},
+		"LimitRanger with a client only": {plugins[4:5], noInformers,
+			`failed to initialize admission plugin "LimitRanger": it has no informers`},
+		"what wants nothing": {plugins[5:7], admission.PluginInitializers{}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := ""

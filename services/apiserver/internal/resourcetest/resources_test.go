@@ -39,6 +39,7 @@ func TestResources(t *testing.T) {
 		"secrets":                testSecrets,
 		"escalation":             testEscalation,
 		"priority classes":       testPriorityClasses,
+		"limit ranges":           testLimitRange,
 		"priorities of pods":     testPodPriorities,
 		"pods get an account":    testPodAccounts,
 		"tokens":                 testTokens,
