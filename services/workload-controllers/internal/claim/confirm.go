@@ -2,7 +2,9 @@ package claim
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,10 +25,21 @@ func Confirm(ctx context.Context, server client.Reader, owner Owner) error {
 	return nil
 }
 
-// IgnoreGone passes over an object that is gone, or is not the one that was meant any more.
+// IgnoreGone passes over an object that is gone, or is not the one that was meant any more: a patch names the UID,
+// which does not change. Any other refusal of a patch is an error.
 func IgnoreGone(err error) error {
-	if apierrors.IsNotFound(err) || apierrors.IsInvalid(err) {
+	if apierrors.IsNotFound(err) || apierrors.IsInvalid(err) && namesUID(err) {
 		return nil
 	}
 	return err
+}
+
+func namesUID(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Details == nil {
+		return false
+	}
+	return slices.ContainsFunc(status.Status().Details.Causes, func(cause metav1.StatusCause) bool {
+		return cause.Field == "metadata.uid"
+	})
 }

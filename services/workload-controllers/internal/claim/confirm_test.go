@@ -3,12 +3,14 @@ package claim
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -55,13 +57,19 @@ func TestConfirm(t *testing.T) {
 // What is gone, or is not the object that was meant, needs no owner.
 func TestIgnoreGone(t *testing.T) {
 	pods := schema.GroupResource{Resource: "pods"}
+	invalid := func(path string, more ...string) error {
+		return fmt.Errorf("patching: %w", apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "p", field.ErrorList{
+			field.Invalid(field.NewPath(path, more...), "x", "field is immutable")}))
+	}
 	for _, err := range []error{nil, apierrors.NewNotFound(pods, "p"),
-		apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "p", nil)} {
+		invalid("metadata", "uid")} {
 		if got := IgnoreGone(err); got != nil {
 			t.Errorf("%v is not passed over", got)
 		}
 	}
-	for _, err := range []error{errors.New("refused"), apierrors.NewConflict(pods, "p", errors.New("version")),
+	for _, err := range []error{errors.New("refused"), invalid("data"), invalid("metadata", "labels"),
+		apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "p", nil),
+		apierrors.NewConflict(pods, "p", errors.New("version")),
 		apierrors.NewForbidden(pods, "p", errors.New("rights"))} {
 		if got := IgnoreGone(err); !errors.Is(got, err) {
 			t.Errorf("%v becomes %v", err, got)

@@ -8,7 +8,6 @@ package controllerrevision
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
@@ -20,6 +19,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/json"
 
 	"keelson.dev/services/workload-controllers/internal/claim"
 	"keelson.dev/services/workload-controllers/internal/revision"
@@ -147,21 +147,20 @@ func create(in In, data []byte, number int64) *appsv1.ControllerRevision {
 }
 
 // encode returns what a revision remembers of a template: the strategic merge patch that gives its owner this template
-// again, and nothing else. That is what kubectl rollout undo sends. kubectl tells byte by byte whether a template is
-// that of a revision, with its keys in alphabetical order.
+// again, and nothing else. That is what kubectl rollout undo sends. Its keys are sorted: kubectl tells byte by byte
+// whether a template is that of a revision, and a patch of the revision, which sorts them, may not change its data.
 func encode(template *corev1.PodTemplateSpec) []byte {
-	// Encoding an API type into memory, and what JSON it gives, cannot fail.
+	// Encoding an API type into memory, and maps of what came out of it, cannot fail.
 	plain, _ := json.Marshal(template)
-	decoder := json.NewDecoder(bytes.NewReader(plain))
-	decoder.UseNumber()
-	sorted := map[string]any{}
-	_ = decoder.Decode(&sorted)
-	sorted["$patch"] = "replace"
-	encoded, _ := json.Marshal(map[string]any{"spec": map[string]any{"template": sorted}})
-	return encoded
+	fields := map[string]any{}
+	_ = json.Unmarshal(plain, &fields)
+	fields["$patch"] = "replace"
+	data, _ := json.Marshal(map[string]any{"spec": map[string]any{"template": fields}})
+	return data
 }
 
-// remembers says whether a revision holds the data. One that was restored from a backup may have it in another order.
+// remembers says whether a revision holds the data. One that was restored from a backup may be written
+// another way.
 func remembers(r *appsv1.ControllerRevision, data []byte) bool {
 	if bytes.Equal(r.Data.Raw, data) {
 		return true

@@ -110,6 +110,29 @@ func TestDataBringsTheTemplateBack(t *testing.T) {
 	}
 }
 
+// Data is bytes that may not change: a patch of the revision, which goes through maps, must leave them as they are.
+func TestDataOutlivesAPatch(t *testing.T) {
+	pod := template("agent:1")
+	big := int64(1)<<60 + 1
+	pod.Spec.ActiveDeadlineSeconds = &big
+	r := Decide(In{Owner: agent, Template: pod}).Create
+	before, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	patched, err := strategicpatch.StrategicMergePatch(before, claim.AdoptPatch(agent, r), appsv1.ControllerRevision{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var after appsv1.ControllerRevision
+	if err := json.Unmarshal(patched, &after); err != nil {
+		t.Fatal(err)
+	}
+	if string(after.Data.Raw) != string(r.Data.Raw) || !strings.Contains(string(r.Data.Raw), "1152921504606846977") {
+		t.Errorf("data was %s, is %s", r.Data.Raw, after.Data.Raw)
+	}
+}
+
 func TestTemplateOfUnreadableData(t *testing.T) {
 	for _, raw := range []string{"", "{", `{"spec":{}}`, `{"spec":{"template":null}}`} {
 		r := &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "agent-1"},
@@ -121,13 +144,13 @@ func TestTemplateOfUnreadableData(t *testing.T) {
 }
 
 func TestWhichRevisionStandsForTheTemplate(t *testing.T) {
-	reordered := func(r *appsv1.ControllerRevision) {
+	rewritten := func(r *appsv1.ControllerRevision) {
 		var fields any
 		if err := json.Unmarshal(r.Data.Raw, &fields); err != nil {
 			t.Fatal(err)
 		}
-		sorted, _ := json.MarshalIndent(fields, "", " ")
-		r.Data.Raw = sorted
+		indented, _ := json.MarshalIndent(fields, "", " ")
+		r.Data.Raw = indented
 	}
 	renamed := func(r *appsv1.ControllerRevision) {
 		r.Name, r.UID, r.Labels = "agent-twin", "twin", map[string]string{"app": "agent", HashLabel: "twin"}
@@ -155,8 +178,8 @@ func TestWhichRevisionStandsForTheTemplate(t *testing.T) {
 		{name: "one whose number another has, too",
 			revisions: []*appsv1.ControllerRevision{revisionOf("agent:1", 2), revisionOf("agent:2", 2)},
 			current:   3, renumbers: true, old: []int64{2}, alike: 1},
-		{name: "one that was restored with its keys in another order",
-			revisions: []*appsv1.ControllerRevision{revisionOf("agent:1", 1, reordered)}, current: 1, alike: 1},
+		{name: "one that was restored and is written another way",
+			revisions: []*appsv1.ControllerRevision{revisionOf("agent:1", 1, rewritten)}, current: 1, alike: 1},
 		{name: "twins: the one with the higher number, and the Pods of both are up to date",
 			revisions: []*appsv1.ControllerRevision{revisionOf("agent:1", 5, renamed), revisionOf("agent:1", 1)},
 			current:   5, old: []int64{1}, alike: 2},
