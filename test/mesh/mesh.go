@@ -31,6 +31,8 @@ type Mesh interface {
 	Kubeconfig() string
 	// Nodes are the names of its nodes.
 	Nodes() []string
+	// AddNode lets one more node join and returns its name.
+	AddNode(t testing.TB) string
 	// RealContainers says whether Pods are real containers; else nodes only say that they run.
 	RealContainers() bool
 	// Kill ends a daemon as abruptly as the mesh can: by SIGKILL where it is a process. On several nodes it ends every

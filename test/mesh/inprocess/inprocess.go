@@ -92,6 +92,16 @@ func (m *Mesh) Kill(t testing.TB, d mesh.Daemon) {
 	}
 }
 
+// AddNode implements mesh.Mesh.
+func (m *Mesh) AddNode(t testing.TB) string {
+	t.Helper()
+	name := fmt.Sprintf("node-%d", len(m.nodes))
+	m.nodes = append(m.nodes, name)
+	m.Kill(t, mesh.NodeAgent)
+	m.Start(t, mesh.NodeAgent)
+	return name
+}
+
 // Start implements mesh.Mesh.
 func (m *Mesh) Start(t testing.TB, d mesh.Daemon) {
 	t.Helper()

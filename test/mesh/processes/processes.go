@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -95,6 +96,21 @@ func (m *Mesh) Nodes() []string {
 		}
 	}
 	return names
+}
+
+// AddNode implements mesh.Mesh.
+func (m *Mesh) AddNode(t testing.TB) string {
+	t.Helper()
+	before := m.Nodes()
+	m.nodes++
+	m.up(t)
+	for _, name := range m.Nodes() {
+		if !slices.Contains(before, name) {
+			return name
+		}
+	}
+	t.Fatalf("there are still the nodes %v alone", before)
+	return ""
 }
 
 // Kill implements mesh.Mesh.

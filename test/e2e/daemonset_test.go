@@ -1,0 +1,13 @@
+package e2e
+
+import (
+	"testing"
+
+	"keelson.dev/test/mesh/processes"
+	"keelson.dev/test/scenario"
+)
+
+// The mesh gets a node more than it had, which the other scenarios do not expect.
+func TestDaemons(t *testing.T) {
+	scenario.Daemons(t, processes.New(t, 1))
+}

@@ -1,0 +1,13 @@
+package integration
+
+import (
+	"testing"
+
+	"keelson.dev/test/mesh/inprocess"
+	"keelson.dev/test/scenario"
+)
+
+// The mesh gets a node more than it had, which the other scenarios do not expect.
+func TestDaemons(t *testing.T) {
+	scenario.Daemons(t, inprocess.New(t, inprocess.Options{Nodes: 1, Guarded: true}))
+}
