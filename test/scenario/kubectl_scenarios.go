@@ -25,6 +25,8 @@ var Kubectl = []Scenario{
 	{"StatefulSetOnDelete", StatefulSetOnDelete},
 	{"StatefulSetStuck", StatefulSetStuck},
 	{"StatefulSetClaims", StatefulSetClaims},
+	{"CronJobFires", CronJobFires},
+	{"CronJobCreated", CronJobCreated},
 	{"ReplicaSetAcquires", ReplicaSetAcquires},
 	{"ReplicaSetDeletion", ReplicaSetDeletion},
 	{"Proxy", Proxy},

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"keelson.dev/kit/controller"
+	"keelson.dev/services/workload-controllers/internal/controllers/cronjob"
 	"keelson.dev/services/workload-controllers/internal/controllers/daemonset"
 	"keelson.dev/services/workload-controllers/internal/controllers/deployment"
 	"keelson.dev/services/workload-controllers/internal/controllers/replicaset"
@@ -29,6 +30,7 @@ type Options struct {
 func All(o Options) []controller.Registration {
 	feed := podfeed.New()
 	all := []controller.Registration{
+		cronjob.Registration(o.Concurrent),
 		daemonset.Registration(feed, o.Concurrent),
 		deployment.Registration(feed, o.Concurrent),
 		replicaset.Registration(feed, o.Concurrent),
@@ -45,7 +47,8 @@ func All(o Options) []controller.Registration {
 
 // Names returns the names of all controllers that there can be, sorted.
 func Names() []string {
-	return []string{daemonset.Name, deployment.Name, replicaset.Name, replicationcontroller.Name, rootca.Name,
+	return []string{cronjob.Name, daemonset.Name, deployment.Name, replicaset.Name, replicationcontroller.Name,
+		rootca.Name,
 		serviceaccount.Name, statefulset.Name}
 }
 

@@ -28,13 +28,14 @@ func TestNamesAreThoseOfAll(t *testing.T) {
 func TestSelect(t *testing.T) {
 	all := All(Options{RootCA: []byte("x"), Concurrent: 1})
 	for asked, want := range map[string]string{
-		"*": "daemonset deployment replicaset replicationcontroller rootca serviceaccount " +
+		"*": "cronjob daemonset deployment replicaset replicationcontroller rootca serviceaccount " +
 			"statefulset",
-		"deployment":                "deployment",
-		"replicaset,deployment":     "deployment replicaset",
-		"*,-rootca":                 "daemonset deployment replicaset replicationcontroller serviceaccount statefulset",
+		"deployment":            "deployment",
+		"replicaset,deployment": "deployment replicaset",
+		"*,-rootca": "cronjob daemonset deployment replicaset replicationcontroller serviceaccount " +
+			"statefulset",
 		"deployment,-deployment":    "",
-		"-deployment,*,-replicaset": "daemonset replicationcontroller rootca serviceaccount statefulset",
+		"-deployment,*,-replicaset": "cronjob daemonset replicationcontroller rootca serviceaccount statefulset",
 	} {
 		if got := strings.Join(names(Select(all, strings.Split(asked, ","))), " "); got != want {
 			t.Errorf("%s selects %q, want %q", asked, got, want)
