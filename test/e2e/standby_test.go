@@ -23,9 +23,9 @@ const takeover = 20 * time.Second
 // elected names all Leases of each daemon that may have replicas.
 var elected = map[mesh.Daemon][]string{
 	mesh.Scheduler: {"scheduler.default-scheduler"},
-	mesh.WorkloadControllers: {"workload-controllers.cronjob",
-		"workload-controllers.daemonset", "workload-controllers.deployment",
-		"workload-controllers.replicaset", "workload-controllers.replicationcontroller",
+	mesh.WorkloadControllers: {"workload-controllers.cronjob", "workload-controllers.daemonset",
+		"workload-controllers.deployment", "workload-controllers.job", "workload-controllers.replicaset",
+		"workload-controllers.replicationcontroller",
 		"workload-controllers.rootca", "workload-controllers.serviceaccount",
 		"workload-controllers.statefulset"},
 	mesh.PodGC: {"podgc.namespace", "podgc.owners", "podgc.pods"},

@@ -33,6 +33,7 @@ var Contained = []Scenario{
 	{"Termination", Termination},
 	{"CrashLoop", CrashLoop},
 	{"HostPort", HostPort},
+	{"JobIndexed", JobIndexed},
 	{"ExtendedResources", ExtendedResources},
 	{"Evicted", Evicted},
 }

@@ -1,5 +1,6 @@
 // Package simnode plays the nodeagents of a mesh without containers: it registers Nodes, says of Pods bound to them
-// that they run and are ready, and completes their deletion. One watch serves all nodes.
+// that they run and are ready, or have ended where their command is just that, and completes their deletion. One watch
+// serves all nodes.
 package simnode
 
 import (
@@ -17,6 +18,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
+
+	"keelson.dev/kit/podview"
 )
 
 // NeverReady is an image whose containers start and never get ready; NeverStart is one that cannot be pulled.
@@ -145,6 +148,10 @@ func (n *Nodes) sync(ctx context.Context, key cache.ObjectName) error {
 	}
 	pod := object.(*corev1.Pod)
 	if pod.DeletionTimestamp != nil {
+		if len(pod.Finalizers) > 0 && !podview.IsTerminal(pod) {
+			// It stays when it has ended, for whoever waits for that.
+			return n.write(ctx, pod, killed(pod, metav1.Now()))
+		}
 		now := int64(0)
 		err := n.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
 			GracePeriodSeconds: &now, Preconditions: &metav1.Preconditions{UID: &pod.UID},
@@ -154,11 +161,18 @@ func (n *Nodes) sync(ctx context.Context, key cache.ObjectName) error {
 		}
 		return err
 	}
-	if pod.Status.StartTime != nil {
-		return nil
+	if pod.Status.StartTime == nil {
+		return n.write(ctx, pod, status(pod, metav1.Now()))
 	}
-	running := pod.DeepCopy()
-	running.Status = status(pod, metav1.Now())
-	_, err = n.client.CoreV1().Pods(pod.Namespace).UpdateStatus(ctx, running, metav1.UpdateOptions{})
+	if code, ends := exitCode(pod); ends && !podview.IsTerminal(pod) {
+		return n.write(ctx, pod, ended(pod, code, metav1.Now()))
+	}
+	return nil
+}
+
+func (n *Nodes) write(ctx context.Context, pod *corev1.Pod, status corev1.PodStatus) error {
+	next := pod.DeepCopy()
+	next.Status = status
+	_, err := n.client.CoreV1().Pods(pod.Namespace).UpdateStatus(ctx, next, metav1.UpdateOptions{})
 	return err
 }

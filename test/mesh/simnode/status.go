@@ -1,6 +1,8 @@
 package simnode
 
 import (
+	"fmt"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -44,4 +46,43 @@ func containerStatus(c corev1.Container, now metav1.Time) corev1.ContainerStatus
 	state.ContainerID = "sim://" + c.Name
 	state.State.Running = &corev1.ContainerStateRunning{StartedAt: now}
 	return state
+}
+
+// killedCode is the exit code of a container that a signal has ended.
+const killedCode = 137
+
+// exitCode returns how the Pod ends by itself, if it does: its first container's command ends with a word like "exit 3",
+// and it is not to be started again.
+func exitCode(pod *corev1.Pod) (code int32, ends bool) {
+	command := pod.Spec.Containers[0].Command
+	if pod.Spec.RestartPolicy == corev1.RestartPolicyAlways || len(command) == 0 {
+		return 0, false
+	}
+	_, err := fmt.Sscanf(command[len(command)-1], "exit %d", &code)
+	return code, err == nil
+}
+
+// killed is what a node says of a Pod whose containers it has ended.
+func killed(pod *corev1.Pod, now metav1.Time) corev1.PodStatus { return ended(pod, killedCode, now) }
+
+// ended is what a node says of a Pod whose containers have all ended with the code.
+func ended(pod *corev1.Pod, code int32, now metav1.Time) corev1.PodStatus {
+	s := *pod.Status.DeepCopy()
+	reason := "Completed"
+	if s.Phase = corev1.PodSucceeded; code != 0 {
+		s.Phase, reason = corev1.PodFailed, "Error"
+	}
+	for i := range s.ContainerStatuses {
+		no := false
+		state := &s.ContainerStatuses[i]
+		state.Ready, state.Started = false, &no
+		state.State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code, Reason: reason,
+			StartedAt: now, FinishedAt: now, ContainerID: state.ContainerID}}
+	}
+	for i := range s.Conditions {
+		if kind := s.Conditions[i].Type; kind == corev1.PodReady || kind == corev1.ContainersReady {
+			s.Conditions[i].Status, s.Conditions[i].LastTransitionTime = corev1.ConditionFalse, now
+		}
+	}
+	return s
 }

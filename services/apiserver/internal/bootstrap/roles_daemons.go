@@ -24,10 +24,8 @@ var daemonRoles = []role{
 	{
 		name:  "system:keelson:workload-controllers",
 		users: []string{"system:keelson:workload-controllers"},
-		rules: rules(leases("workload-controllers", "cronjob", "daemonset", "deployment", "replicaset",
-			"replicationcontroller",
-			"rootca",
-			"serviceaccount", "statefulset"),
+		rules: rules(leases("workload-controllers", "cronjob", "daemonset", "deployment", "job", "replicaset",
+			"replicationcontroller", "rootca", "serviceaccount", "statefulset"),
 			[]rbacv1.PolicyRule{
 				rights.Events,
 				rule(verbs("list", "watch"), "", "namespaces"),
@@ -44,7 +42,8 @@ var daemonRoles = []role{
 				rule(verbs("get", "list", "watch"), "apps", "daemonsets", "statefulsets"),
 				rule(verbs("list", "watch"), "batch", "cronjobs"),
 				rule(verbs("create", "delete", "get", "list", "watch"), "batch", "jobs"),
-				rule(verbs("update"), "batch", "cronjobs/finalizers", "cronjobs/status"),
+				rule(verbs("update"), "batch", "cronjobs/finalizers", "cronjobs/status", "jobs/finalizers",
+					"jobs/status"),
 				rule(verbs("update"), "apps", "daemonsets/finalizers", "daemonsets/status", "deployments/finalizers",
 					"deployments/status", "replicasets/finalizers", "replicasets/status",
 					"statefulsets/finalizers", "statefulsets/status"),

@@ -2,6 +2,7 @@ package claim
 
 import (
 	"reflect"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -119,5 +120,20 @@ func TestPatches(t *testing.T) {
 	release := `{"metadata":{"ownerReferences":[{"$patch":"delete","uid":"web-uid"}],"uid":"p-uid"}}`
 	if got := string(ReleasePatch(web, p)); got != release {
 		t.Errorf("release = %s", got)
+	}
+	p.ResourceVersion = "7"
+	for what, c := range map[string]struct{ got, want string }{ // JOB-158, JOB-160
+		"take with a finalizer": {string(AdoptPatch(web, p, "a/b")), strings.Replace(take, `"ownerReferences"`,
+			`"finalizers":["a/b"],"ownerReferences"`, 1)},
+		"release with a finalizer": {string(ReleasePatch(web, p, "a/b")), strings.Replace(release, `"ownerReferences"`,
+			`"$deleteFromPrimitiveList/finalizers":["a/b"],"ownerReferences"`, 1)},
+		"take a finalizer off": {string(FinalizerPatch(p, "a/b")),
+			`{"metadata":{"$deleteFromPrimitiveList/finalizers":["a/b"],"uid":"p-uid"}}`},
+		"take a finalizer off what has not changed": {string(UnchangedFinalizerPatch(p, "a/b")),
+			`{"metadata":{"$deleteFromPrimitiveList/finalizers":["a/b"],"resourceVersion":"7","uid":"p-uid"}}`},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s = %s, want %s", what, c.got, c.want)
+		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"keelson.dev/services/workload-controllers/internal/controllers/cronjob"
 	"keelson.dev/services/workload-controllers/internal/controllers/daemonset"
 	"keelson.dev/services/workload-controllers/internal/controllers/deployment"
+	"keelson.dev/services/workload-controllers/internal/controllers/job"
 	"keelson.dev/services/workload-controllers/internal/controllers/replicaset"
 	"keelson.dev/services/workload-controllers/internal/controllers/replicationcontroller"
 	"keelson.dev/services/workload-controllers/internal/controllers/rootca"
@@ -33,6 +34,7 @@ func All(o Options) []controller.Registration {
 		cronjob.Registration(o.Concurrent),
 		daemonset.Registration(feed, o.Concurrent),
 		deployment.Registration(feed, o.Concurrent),
+		job.Registration(feed, o.Concurrent),
 		replicaset.Registration(feed, o.Concurrent),
 		replicationcontroller.Registration(feed, o.Concurrent),
 		serviceaccount.Registration(o.Concurrent),
@@ -47,9 +49,8 @@ func All(o Options) []controller.Registration {
 
 // Names returns the names of all controllers that there can be, sorted.
 func Names() []string {
-	return []string{cronjob.Name, daemonset.Name, deployment.Name, replicaset.Name, replicationcontroller.Name,
-		rootca.Name,
-		serviceaccount.Name, statefulset.Name}
+	return []string{cronjob.Name, daemonset.Name, deployment.Name, job.Name, replicaset.Name,
+		replicationcontroller.Name, rootca.Name, serviceaccount.Name, statefulset.Name}
 }
 
 // Select returns the controllers that a list of names asks for: "*" stands for all, "-name" takes one away again.

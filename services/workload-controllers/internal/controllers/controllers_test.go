@@ -28,14 +28,14 @@ func TestNamesAreThoseOfAll(t *testing.T) {
 func TestSelect(t *testing.T) {
 	all := All(Options{RootCA: []byte("x"), Concurrent: 1})
 	for asked, want := range map[string]string{
-		"*": "cronjob daemonset deployment replicaset replicationcontroller rootca serviceaccount " +
+		"*": "cronjob daemonset deployment job replicaset replicationcontroller rootca serviceaccount " +
 			"statefulset",
 		"deployment":            "deployment",
 		"replicaset,deployment": "deployment replicaset",
-		"*,-rootca": "cronjob daemonset deployment replicaset replicationcontroller serviceaccount " +
+		"*,-rootca": "cronjob daemonset deployment job replicaset replicationcontroller serviceaccount " +
 			"statefulset",
 		"deployment,-deployment":    "",
-		"-deployment,*,-replicaset": "cronjob daemonset replicationcontroller rootca serviceaccount statefulset",
+		"-deployment,*,-replicaset": "cronjob daemonset job replicationcontroller rootca serviceaccount statefulset",
 	} {
 		if got := strings.Join(names(Select(all, strings.Split(asked, ","))), " "); got != want {
 			t.Errorf("%s selects %q, want %q", asked, got, want)
@@ -44,8 +44,8 @@ func TestSelect(t *testing.T) {
 }
 
 func TestValidate(t *testing.T) {
-	for name, valid := range map[string]bool{"*": true, "deployment": true, "-replicaset": true, "job": false,
-		"-job": false, "": false} {
+	for name, valid := range map[string]bool{"*": true, "deployment": true, "-replicaset": true, "jobs": false,
+		"-jobs": false, "": false} {
 		err := Validate([]string{name})
 		if (err == nil) != valid {
 			t.Errorf("%q: %v", name, err)

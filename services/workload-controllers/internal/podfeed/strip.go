@@ -1,6 +1,7 @@
 package podfeed
 
 import (
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -31,8 +32,13 @@ func stripPod(pod *corev1.Pod) *corev1.Pod {
 		Spec:   corev1.PodSpec{NodeName: pod.Spec.NodeName},
 		Status: corev1.PodStatus{Phase: pod.Status.Phase, StartTime: pod.Status.StartTime},
 	}
-	if cost, ok := pod.Annotations[corev1.PodDeletionCost]; ok {
-		stripped.Annotations = map[string]string{corev1.PodDeletionCost: cost}
+	for _, key := range annotations {
+		if value, ok := pod.Annotations[key]; ok {
+			if stripped.Annotations == nil {
+				stripped.Annotations = map[string]string{}
+			}
+			stripped.Annotations[key] = value
+		}
 	}
 	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil && owner.Kind == "DaemonSet" &&
 		pod.Spec.NodeName == "" {
@@ -48,6 +54,11 @@ func stripPod(pod *corev1.Pod) *corev1.Pod {
 			stripped.Status.ContainerStatuses = append(stripped.Status.ContainerStatuses,
 				corev1.ContainerStatus{RestartCount: container.RestartCount})
 		}
+	}
+	if ofJob(pod) {
+		stripped.Status.Conditions = pod.Status.Conditions
+		stripped.Status.ContainerStatuses = ends(pod.Status.ContainerStatuses)
+		stripped.Status.InitContainerStatuses = ends(pod.Status.InitContainerStatuses)
 	}
 	return stripped
 }
@@ -70,4 +81,28 @@ func stripNode(node *corev1.Node) *corev1.Node {
 		},
 		Spec: corev1.NodeSpec{Taints: node.Spec.Taints},
 	}
+}
+
+// annotations are those that are kept.
+var annotations = []string{corev1.PodDeletionCost, batchv1.JobCompletionIndexAnnotation,
+	batchv1.JobIndexFailureCountAnnotation, batchv1.JobIndexIgnoredFailureCountAnnotation}
+
+// ofJob says whether a Job may have to decide what the Pod's end means.
+func ofJob(pod *corev1.Pod) bool {
+	controller := metav1.GetControllerOfNoCopy(pod)
+	return controller != nil && controller.Kind == "Job"
+}
+
+// ends keeps of containers how often and how they have ended.
+func ends(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
+	kept := make([]corev1.ContainerStatus, 0, len(statuses))
+	for _, status := range statuses {
+		end := corev1.ContainerStatus{Name: status.Name, RestartCount: status.RestartCount}
+		if terminated := status.State.Terminated; terminated != nil {
+			end.State.Terminated = &corev1.ContainerStateTerminated{ExitCode: terminated.ExitCode,
+				FinishedAt: terminated.FinishedAt}
+		}
+		kept = append(kept, end)
+	}
+	return kept
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -32,7 +33,9 @@ func anyPod(r *rand.Rand, fill *randfill.Filler, i int) *corev1.Pod {
 	fill.Fill(&pod.Status)
 	pod.Namespace, pod.Name, pod.UID = "default", fmt.Sprint(i), types.UID(fmt.Sprint(i))
 	pod.Labels = map[string]string{"app": []string{"web", "debug"}[r.IntN(2)], "v": "1"}
-	pod.Annotations = map[string]string{corev1.PodDeletionCost: fmt.Sprint(r.IntN(3)), "other": "x"}
+	pod.Annotations = map[string]string{corev1.PodDeletionCost: fmt.Sprint(r.IntN(3)), "other": "x",
+		batchv1.JobCompletionIndexAnnotation: fmt.Sprint(r.IntN(9)), batchv1.JobIndexFailureCountAnnotation: "1",
+		batchv1.JobIndexIgnoredFailureCountAnnotation: "2"}
 	pod.Spec.NodeName = fmt.Sprint("n", r.IntN(2))
 	pod.Status.Phase = []corev1.PodPhase{corev1.PodPending, corev1.PodRunning, corev1.PodRunning,
 		corev1.PodFailed}[r.IntN(4)]
@@ -46,7 +49,8 @@ func anyPod(r *rand.Rand, fill *randfill.Filler, i int) *corev1.Pod {
 	pod.OwnerReferences, pod.Status.Conditions = nil, nil
 	if r.IntN(4) > 0 {
 		yes := true
-		pod.OwnerReferences = []metav1.OwnerReference{{UID: "o", Kind: "ReplicaSet", Name: "web", Controller: &yes}}
+		pod.OwnerReferences = []metav1.OwnerReference{{UID: "o", Kind: []string{"ReplicaSet", "Job"}[r.IntN(2)],
+			Name: "web", Controller: &yes}}
 	}
 	for _, kind := range []corev1.PodConditionType{corev1.PodScheduled, corev1.PodReady, corev1.DisruptionTarget} {
 		if r.IntN(2) == 0 {
@@ -70,6 +74,7 @@ func view(pods []*corev1.Pod) map[string]any {
 		changes["wakes of "+pod.Name] = []any{pod.Namespace, pod.Labels, pod.DeletionTimestamp}
 		changes["patches of "+pod.Name] = []string{string(claim.AdoptPatch(owner, pod)),
 			string(claim.ReleasePatch(owner, pod))}
+		changes["end of "+pod.Name] = endOf(pod)
 		changes["change of "+pod.Name] = []any{change.Before, change.After, change.Ended}
 	}
 	selector := labels.SelectorFromSet(labels.Set{"app": "web"})
@@ -101,6 +106,27 @@ func view(pods []*corev1.Pod) map[string]any {
 	seen["made"] = made
 	maps.Copy(seen, changes)
 	return seen
+}
+
+// endOf is what Jobs read of their Pods.
+func endOf(pod *corev1.Pod) any {
+	if controller := metav1.GetControllerOf(pod); controller == nil || controller.Kind != "Job" {
+		return nil
+	}
+	end := []any{pod.Annotations[batchv1.JobCompletionIndexAnnotation],
+		pod.Annotations[batchv1.JobIndexFailureCountAnnotation],
+		pod.Annotations[batchv1.JobIndexIgnoredFailureCountAnnotation], pod.Status.Conditions}
+	all := [][]corev1.ContainerStatus{pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses}
+	for _, statuses := range all {
+		for _, status := range statuses {
+			end = append(end, status.Name, status.RestartCount)
+			if ended := status.State.Terminated; ended != nil {
+				end = append(end, ended.ExitCode, ended.FinishedAt)
+			}
+		}
+		end = append(end, "")
+	}
+	return end
 }
 
 // What the cache keeps of Pods is all that the controllers see of them.

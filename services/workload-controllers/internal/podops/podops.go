@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
+	"keelson.dev/services/workload-controllers/internal/claim"
 	"keelson.dev/services/workload-controllers/internal/gate"
 	"keelson.dev/services/workload-controllers/internal/podfeed"
 	"keelson.dev/services/workload-controllers/internal/rank"
@@ -120,14 +121,33 @@ func (o *Operator) PatchOwner(ctx context.Context, owner types.UID, pod *corev1.
 // Patch changes the Pod by a merge patch that names its UID.
 func (o *Operator) Patch(ctx context.Context, owner types.UID, pod *corev1.Pod, patch []byte) error {
 	return write.Do(o.Gate, owner, "pod.patch", func() (types.UID, gate.Seen, error) {
-		options := metav1.PatchOptions{FieldManager: o.FieldManager}
-		patched, err := o.Client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch,
-			options)
-		if err != nil {
-			return "", nil, err
-		}
-		return patched.UID, o.Feed.Written(patched), nil
+		return o.patch(ctx, pod, patch)
 	})
+}
+
+// PatchFinalizers changes the Pods' finalizers, each by a patch of its own. A Pod that is gone needs none.
+func (o *Operator) PatchFinalizers(
+	ctx context.Context, owner types.UID, pods []*corev1.Pod, patch func(*corev1.Pod) []byte,
+) error {
+	return Failure(inParallel(len(pods), func(i int) Outcome {
+		pod := pods[i]
+		err := write.Do(o.Gate, owner, "pod.finalizers", func() (types.UID, gate.Seen, error) {
+			return o.patch(ctx, pod, patch(pod))
+		})
+		if err = claim.IgnoreGone(err); err != nil {
+			err = fmt.Errorf("changing the finalizers of Pod %s: %w", pod.Name, err)
+		}
+		return Outcome{Name: pod.Name, Err: err}
+	}))
+}
+
+func (o *Operator) patch(ctx context.Context, pod *corev1.Pod, patch []byte) (types.UID, gate.Seen, error) {
+	patched, err := o.Client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch,
+		metav1.PatchOptions{FieldManager: o.FieldManager})
+	if err != nil {
+		return "", nil, err
+	}
+	return patched.UID, o.Feed.Written(patched), nil
 }
 
 // Failure returns the first error among the outcomes.

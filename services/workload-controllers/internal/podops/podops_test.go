@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
@@ -106,6 +107,46 @@ func TestCreateOfUnlikePods(t *testing.T) {
 	for i, outcome := range outcomes {
 		if outcome.Name != fmt.Sprint("web-", i) || (outcome.Err != nil) != (i == 5) {
 			t.Errorf("outcome %d: %+v", i, outcome)
+		}
+	}
+}
+
+// JOB-160: a Pod that is gone needs no patch, any other failure is told after all Pods had theirs.
+func TestPatchFinalizers(t *testing.T) {
+	gone, refusal := schema.GroupResource{Resource: "pods"}, errors.New("refused")
+	answers := map[string]error{"gone": apierrors.NewNotFound(gone, "gone"), "replaced": apierrors.NewInvalid(
+		schema.GroupKind{Kind: "Pod"}, "replaced", field.ErrorList{field.Invalid(field.NewPath("metadata", "uid"), "",
+			"")}), "changed": apierrors.NewConflict(gone, "changed", refusal)}
+	for _, c := range []struct {
+		pods    []string
+		failure string
+	}{
+		{[]string{"there", "gone", "replaced"}, ""},
+		{[]string{"changed", "there"}, "changing the finalizers of Pod changed"},
+	} {
+		o, clientset, _ := newOperator(func(int32) error { return nil })
+		var patched atomic.Int32
+		clientset.PrependReactor("patch", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
+			patch := action.(clienttesting.PatchAction)
+			if string(patch.GetPatch()) != "patch of "+patch.GetName() {
+				t.Errorf("%s gets %s", patch.GetName(), patch.GetPatch())
+			}
+			patched.Add(1)
+			return true, &corev1.Pod{}, answers[patch.GetName()]
+		})
+		var pods []*corev1.Pod
+		for _, name := range c.pods {
+			pods = append(pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}})
+		}
+		err := o.PatchFinalizers(t.Context(), "owner", pods, func(p *corev1.Pod) []byte {
+			return []byte("patch of " + p.Name)
+		})
+		if (err == nil) != (c.failure == "") || err != nil && (!strings.HasPrefix(err.Error(), c.failure) ||
+			!apierrors.IsConflict(err)) {
+			t.Errorf("%v: %v", c.pods, err)
+		}
+		if int(patched.Load()) != len(pods) {
+			t.Errorf("%d of %d are patched", patched.Load(), len(pods))
 		}
 	}
 }

@@ -1,0 +1,154 @@
+// Package job runs Jobs: it makes Pods until enough of them have succeeded, and counts each of them exactly once.
+//
+//	decide.go           what one pass does, from what was observed (pure), by concern:
+//	  decide_count      which Pods have ended, what the status tells of them, which lose their finalizer
+//	  decide_verdict    whether the Job succeeds or fails, and when it has ended
+//	  decide_scale      how many Pods are at work, and for which indexes
+//	  decide_indexes    sets of completion indexes
+//	  decide_policy     the Pod failure policy
+//	  decide_success    the success policy
+//	  decide_backoff    the time between a failure and the next Pod
+//	  decide_confirm    whether the server agrees with what the cache told
+//	status.go           the status that goes with it (pure)
+//	template.go         what the Pods look like (pure)
+//	events.go           the events that users see (pure)
+//	reconcile.go        observe, apply
+//	confirm.go          what is asked of the server before a Pod is counted
+//	orphans.go          Pods that have lost their Job
+//	controller.go       what it reads and writes, and what wakes a Job up
+package job
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"keelson.dev/kit/controller"
+	"keelson.dev/kit/podview"
+	"keelson.dev/kit/rights"
+	"keelson.dev/services/workload-controllers/internal/gate"
+	"keelson.dev/services/workload-controllers/internal/podfeed"
+	"keelson.dev/services/workload-controllers/internal/podops"
+	"keelson.dev/services/workload-controllers/internal/podset"
+	"keelson.dev/services/workload-controllers/internal/selectors"
+	"keelson.dev/services/workload-controllers/internal/wake"
+	"keelson.dev/services/workload-controllers/internal/write"
+)
+
+// Name is the controller's folder, half of its Lease's name, and its field manager.
+const Name = "job"
+
+// Registration describes the controller. concurrent is how many Jobs it works on at once.
+func Registration(feed *podfeed.Feed, concurrent int) controller.Registration {
+	group := []string{batchv1.GroupName}
+	return controller.Registration{
+		Name:        Name,
+		EventSource: eventSource,
+		Rules: []rbacv1.PolicyRule{
+			{APIGroups: group, Resources: []string{"jobs"}, Verbs: []string{"get", "list", "watch"}},
+			{APIGroups: group, Resources: []string{"jobs/status"}, Verbs: []string{"update"}},
+			// An owner reference that blocks its owner's deletion may be set by who may update the owner's finalizers.
+			{APIGroups: group, Resources: []string{"jobs/finalizers"}, Verbs: []string{"update"}},
+			{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"create", "delete", "list", "patch",
+				"watch"}},
+			rights.Events,
+		},
+		Setup: func(s *controller.Setup) (controller.Runnable, error) { return setup(s, feed, concurrent) },
+	}
+}
+
+// openPods holds for the Pods of Jobs that have not ended.
+var openPods = podset.Fold{Name: "not ended, of a Job", Listed: true, Holds: func(pod *corev1.Pod) bool {
+	reference := metav1.GetControllerOfNoCopy(pod)
+	return reference != nil && isJob(reference) && !podview.IsTerminal(pod)
+}}
+
+func isJob(reference *metav1.OwnerReference) bool {
+	return reference.Kind == kind.Kind && strings.HasPrefix(reference.APIVersion, batchv1.GroupName+"/")
+}
+
+func setup(s *controller.Setup, feed *podfeed.Feed, concurrent int) (controller.Runnable, error) {
+	clientset, err := kubernetes.NewForConfig(s.Config)
+	if err != nil {
+		return nil, fmt.Errorf("building the Pod client: %w", err)
+	}
+	jobs, err := gate.StoreOf(s.Cache, &batchv1.Job{})
+	if err != nil {
+		return nil, err
+	}
+	pods, err := gate.StoreOf(s.Cache, &corev1.Pod{})
+	if err != nil {
+		return nil, err
+	}
+	own, pending := client.WithFieldOwner(s.Client, Name), gate.New()
+	c := &Controller{
+		client: own, live: s.Live, jobs: jobs, pods: feed.Index, gate: pending, selectors: selectors.New(),
+		open: feed.Index.Register(openPods), done: feed.Index.Register(podset.WithFinalizer(tracking)),
+		writer:   &write.Writer{Client: own, Kind: Name, Gate: pending, Store: jobs},
+		ops:      &podops.Operator{Client: clientset, FieldManager: Name, Gate: pending, Feed: feed, Log: s.Log},
+		recorder: s.Recorder, now: time.Now, written: map[types.UID]time.Time{},
+	}
+	built, err := controller.NewReconciler(s, concurrent, reconciler{c.steps(), c.letGo})
+	if err != nil {
+		return nil, err
+	}
+	onJob := wake.Self(c.remember, c.forget)
+	onJob.DeleteFunc = func(_ context.Context, e event.TypedDeleteEvent[*batchv1.Job], q wake.Queue) {
+		for _, request := range c.bereaved(e.Object) {
+			q.Add(request)
+		}
+		c.forget(e.Object)
+	}
+	if err := built.Watch(source.Kind(s.Cache, &batchv1.Job{}, onJob)); err != nil {
+		return nil, fmt.Errorf("watching Jobs: %w", err)
+	}
+	if err := built.Watch(&podfeed.Source{Feed: feed, Cache: s.Cache, Requests: c.onPod}); err != nil {
+		return nil, fmt.Errorf("watching Pods: %w", err)
+	}
+	if err := built.Watch(&sweep{controller: c, feed: feed, cache: s.Cache, pods: pods}); err != nil {
+		return nil, fmt.Errorf("looking for Pods without a Job: %w", err)
+	}
+	return built, nil
+}
+
+// onPod wakes up the Jobs that have, had or could adopt the Pod, and a pass over the Pod where there is none.
+func (c *Controller) onPod(pod *corev1.Pod, change podset.Change) []reconcile.Request {
+	var requests []reconcile.Request
+	for _, owner := range []*metav1.OwnerReference{change.Before, change.After} {
+		if owner != nil && isJob(owner) {
+			requests = append(requests, wake.Request(pod.Namespace, owner.Name))
+		}
+	}
+	if change.After == nil && podview.IsActive(pod) {
+		for _, name := range c.selectors.Matching(pod.Namespace, pod.Labels) {
+			requests = append(requests, wake.Request(pod.Namespace, name))
+		}
+	}
+	if c.isOrphan(pod) {
+		requests = append(requests, wake.Request(pod.Namespace, podPrefix+pod.Name))
+	}
+	return requests
+}
+
+func (c *Controller) remember(job *batchv1.Job) { c.selectors.Put(job, job.Spec.Selector) }
+
+// forget drops what is remembered about a Job that is gone.
+func (c *Controller) forget(job *batchv1.Job) {
+	c.selectors.Remove(job)
+	c.gate.Forget(job.UID)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.written, job.UID)
+}

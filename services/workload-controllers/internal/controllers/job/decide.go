@@ -1,0 +1,185 @@
+package job
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"keelson.dev/kit/events"
+	"keelson.dev/kit/podview"
+)
+
+// tracking is the finalizer that keeps a Pod until it is counted.
+const tracking = batchv1.JobTrackingFinalizer
+
+// Input is all that a decision depends on. Decide changes none of it.
+type Input struct {
+	Now time.Time
+	Job *batchv1.Job
+	// Selector is the Job's, read.
+	Selector labels.Selector
+	// Pods carry the Job's controller reference and have not ended or still have the finalizer.
+	Pods []*corev1.Pod
+	// Orphans are the active Pods of the namespace that have no controller and that the selector matches.
+	Orphans []*corev1.Pod
+	// Ended are the Pods that have ended by themselves, counted or not. They are only needed if one has failed.
+	Ended []Ended
+	// Absent are the Pods among the uncounted of the status that the cache does not have.
+	Absent []types.UID
+	// Written is when this process last wrote the status; zero if it has not.
+	Written time.Time
+}
+
+// Plan names every effect of one pass. The fields stand in the order in which they are carried out; a failure ends the
+// pass. The order is what makes the counters exact: an ended Pod is told of in the status, then loses its finalizer,
+// then, when that has been seen, moves to the counters.
+type Plan struct {
+	// Adopt and Release change whose the Pods are. A plan that has some has nothing else: which Pods count must be
+	// settled before anything follows from their number.
+	Adopt, Release []*corev1.Pod
+	// Recorded are the ended Pods that the status tells of for the first time, Vanished those that it counts though the
+	// cache does not have them. Both are only true if the server agrees.
+	Recorded []*corev1.Pod
+	Vanished []types.UID
+	// Status is what the status is to be, WriteStatus whether to write it now. A difference in figures alone may wait.
+	Status      batchv1.JobStatus
+	WriteStatus bool
+	// Untrack are the Pods that lose the finalizer: the status accounts for them, or need not.
+	Untrack []*corev1.Pod
+	// Remove are active Pods that are not wanted any more. They lose the finalizer first, so that nobody counts them.
+	Remove []*corev1.Pod
+	// End are the active Pods of a Job that fails.
+	End []*corev1.Pod
+	// Create are the Pods to make.
+	Create []Creation
+	// Events are recorded when all of this succeeded.
+	Events []events.Event
+	// Reason says why Pods come or go.
+	Reason Reason
+	// Wake is when to decide again though nothing changes; the zero time means never.
+	Wake time.Time
+}
+
+// Creation is one Pod to make.
+type Creation struct {
+	// Index is the completion index, or noIndex.
+	Index int
+	// attempt is how often the index has failed; only told where failures are limited by index.
+	attempt attempt
+}
+
+// Reason says why an effect is in the plan. It is used in logs.
+type Reason string
+
+// The reasons of a plan's effects.
+const (
+	ReasonSteady    Reason = "Steady"    // as many Pods as asked for are at work
+	ReasonTooFew    Reason = "TooFew"    // Pods are missing
+	ReasonTooMany   Reason = "TooMany"   // Pods are in excess, or twice for one index
+	ReasonWaiting   Reason = "Waiting"   // Pods are missing, but the next ones have to wait
+	ReasonSuspended Reason = "Suspended" // the Job is suspended
+	ReasonOwners    Reason = "Owners"    // whose the Pods are has to be settled first
+	ReasonEnding    Reason = "Ending"    // the outcome is known, the Pods are on their way out
+	ReasonFinished  Reason = "Finished"  // the Job has ended
+	ReasonDeleting  Reason = "Deleting"  // the Job is on its way out and leaves its Pods alone
+)
+
+// Decide says what one pass over a Job has to do.
+func Decide(in Input) Plan {
+	if isFinished(in.Job) {
+		return Plan{Reason: ReasonFinished, Status: in.Job.Status, Untrack: tracked(in.Pods)}
+	}
+	if adopt, release := claims(in); len(adopt)+len(release) > 0 {
+		return Plan{Adopt: adopt, Release: release, Reason: ReasonOwners, Status: in.Job.Status}
+	}
+	r := observe(in)
+	r.judge()
+	r.record()
+	switch {
+	case in.Job.DeletionTimestamp != nil:
+		r.plan.Reason = ReasonDeleting
+	case r.verdict != nil:
+		r.plan.Reason = ReasonEnding
+		r.end()
+		r.finish()
+	default:
+		r.resume()
+		r.scale()
+	}
+	return r.withStatus()
+}
+
+// claims returns which Pods are to be the Job's and which no more. A Pod of its own without the finalizer would end
+// uncounted: it is taken anew, unless the outcome is known and it has been counted already.
+func claims(in Input) (adopt, release []*corev1.Pod) {
+	if in.Job.DeletionTimestamp != nil {
+		return nil, nil
+	}
+	adopt = slices.Clone(in.Orphans)
+	for _, pod := range in.Pods {
+		switch {
+		case !in.Selector.Matches(labels.Set(pod.Labels)):
+			release = append(release, pod)
+		case podview.IsActive(pod) && !isTracked(pod) && interim(&in.Job.Status) == nil:
+			adopt = append(adopt, pod)
+		}
+	}
+	byName := func(a, b *corev1.Pod) int { return cmp.Compare(a.Name, b.Name) }
+	slices.SortFunc(adopt, byName)
+	slices.SortFunc(release, byName)
+	return adopt, release
+}
+
+// isTracked says whether the Pod has the finalizer.
+func isTracked(pod *corev1.Pod) bool { return slices.Contains(pod.Finalizers, tracking) }
+
+func tracked(pods []*corev1.Pod) []*corev1.Pod {
+	return slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool { return !isTracked(pod) })
+}
+
+// isFinished says whether the Job has ended for good.
+func isFinished(job *batchv1.Job) bool {
+	return isTrue(&job.Status, batchv1.JobComplete) || isTrue(&job.Status, batchv1.JobFailed)
+}
+
+func isTrue(status *batchv1.JobStatus, kind batchv1.JobConditionType) bool {
+	condition := conditionsOf.Find(status.Conditions, kind)
+	return condition != nil && condition.Status == corev1.ConditionTrue
+}
+
+// interim returns the condition that tells the outcome of a Job whose Pods have not all ended yet, or nil.
+func interim(status *batchv1.JobStatus) *batchv1.JobCondition {
+	for _, kind := range []batchv1.JobConditionType{batchv1.JobSuccessCriteriaMet, batchv1.JobFailureTarget} {
+		if isTrue(status, kind) {
+			return conditionsOf.Find(status.Conditions, kind)
+		}
+	}
+	return nil
+}
+
+func isIndexed(job *batchv1.Job) bool {
+	return job.Spec.CompletionMode != nil && *job.Spec.CompletionMode == batchv1.IndexedCompletion &&
+		job.Spec.Completions != nil
+}
+
+func isSuspended(job *batchv1.Job) bool { return job.Spec.Suspend != nil && *job.Spec.Suspend }
+
+// replacesFailedOnly says whether a Pod that is being deleted counts, and is replaced, only when it has ended.
+func replacesFailedOnly(job *batchv1.Job) bool {
+	if policy := job.Spec.PodReplacementPolicy; policy != nil {
+		return *policy == batchv1.Failed
+	}
+	return job.Spec.PodFailurePolicy != nil
+}
+
+func valueOr(value *int32, otherwise int) int {
+	if value == nil {
+		return otherwise
+	}
+	return int(*value)
+}

@@ -1,0 +1,135 @@
+package job
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"keelson.dev/services/workload-controllers/internal/podfeed"
+	"keelson.dev/services/workload-controllers/internal/podset"
+	"keelson.dev/services/workload-controllers/internal/wake"
+)
+
+// podPrefix marks a request as one for a Pod with the finalizer but without a Job that would count it. No name of a
+// Job has a slash.
+const podPrefix = "pods/"
+
+// recheck is when to look again at a Pod whose Job the cache does not show yet.
+const recheck = time.Second
+
+// reconciler makes passes over Jobs, and over Pods that have lost theirs.
+type reconciler struct {
+	jobs    reconcile.Reconciler
+	orphans func(context.Context, types.NamespacedName) (reconcile.Result, error)
+}
+
+// Reconcile implements reconcile.Reconciler.
+func (r reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	if name, isPod := strings.CutPrefix(request.Name, podPrefix); isPod {
+		return r.orphans(ctx, types.NamespacedName{Namespace: request.Namespace, Name: name})
+	}
+	return r.jobs.Reconcile(ctx, request)
+}
+
+// isOrphan says whether a Pod has the finalizer though the cache knows no Job that would count it.
+func (c *Controller) isOrphan(pod *corev1.Pod) bool {
+	if !isTracked(pod) {
+		return false
+	}
+	reference := metav1.GetControllerOfNoCopy(pod)
+	if reference == nil || !isJob(reference) {
+		return true
+	}
+	item, exists, err := c.jobs.GetByKey(toolscache.ObjectName{Namespace: pod.Namespace, Name: reference.Name}.String())
+	if err != nil || !exists {
+		return true
+	}
+	job, ok := item.(*batchv1.Job)
+	return !ok || job.UID != reference.UID
+}
+
+// letGo takes the finalizer off a Pod whose Job is gone, when the server says so, too.
+func (c *Controller) letGo(ctx context.Context, name types.NamespacedName) (reconcile.Result, error) {
+	pod := &corev1.Pod{}
+	if err := c.client.Get(ctx, name, pod); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if !c.isOrphan(pod) {
+		return reconcile.Result{}, nil
+	}
+	owner := pod.UID
+	if reference := metav1.GetControllerOfNoCopy(pod); reference != nil && isJob(reference) {
+		owner = reference.UID
+		live := &metav1.PartialObjectMetadata{}
+		live.SetGroupVersionKind(kind)
+		err := c.live.Get(ctx, types.NamespacedName{Namespace: pod.Namespace, Name: reference.Name}, live)
+		if err == nil && live.UID == owner {
+			return reconcile.Result{RequeueAfter: recheck}, nil
+		}
+		if client.IgnoreNotFound(err) != nil {
+			return reconcile.Result{}, fmt.Errorf("asking whether a Pod's Job is gone: %w", err)
+		}
+	}
+	// Nobody waits to see this write.
+	defer c.gate.Forget(owner)
+	err := c.ops.PatchFinalizers(ctx, owner, []*corev1.Pod{pod}, untrackUnchanged)
+	if apierrors.IsConflict(err) {
+		return reconcile.Result{RequeueAfter: recheck}, nil
+	}
+	return reconcile.Result{}, err
+}
+
+// bereaved returns the requests for the Pods of a Job that is gone.
+func (c *Controller) bereaved(job *batchv1.Job) []reconcile.Request {
+	var requests []reconcile.Request
+	own := podset.Owner(job.UID)
+	for _, pod := range slices.Concat(c.pods.Pods(own, c.open), c.pods.Pods(own, c.done)) {
+		requests = append(requests, wake.Request(pod.Namespace, podPrefix+pod.Name))
+	}
+	return requests
+}
+
+// sweep looks once at the Pods that were there before: their Jobs may have gone while nobody looked. It implements
+// controller-runtime's SyncingSource.
+type sweep struct {
+	controller *Controller
+	feed       *podfeed.Feed
+	cache      cache.Cache
+	pods       toolscache.Indexer
+	queue      wake.Queue
+}
+
+// Start keeps the queue.
+func (s *sweep) Start(_ context.Context, queue wake.Queue) error {
+	s.queue = queue
+	return nil
+}
+
+// WaitForSync asks for a pass over each Pod that may have lost its Job. A Job that is not known yet is found then.
+func (s *sweep) WaitForSync(ctx context.Context) error {
+	if err := s.feed.Connect(ctx, s.cache); err != nil {
+		return err
+	}
+	s.look()
+	return nil
+}
+
+func (s *sweep) look() {
+	for _, item := range s.pods.List() {
+		if pod, ok := item.(*corev1.Pod); ok && s.controller.isOrphan(pod) {
+			s.queue.Add(wake.Request(pod.Namespace, podPrefix+pod.Name))
+		}
+	}
+}

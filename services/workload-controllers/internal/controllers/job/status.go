@@ -1,0 +1,69 @@
+package job
+
+import (
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"keelson.dev/kit/conditions"
+	"keelson.dev/kit/podview"
+)
+
+// A status that tells nothing new but numbers is written at most once in statusPerPod for each Pod, and at least every
+// statusAtLatest: many Pods that end together cost few writes, a single one does not wait.
+const (
+	statusPerPod   = 10 * time.Millisecond
+	statusAtLatest = time.Second
+)
+
+// conditionsOf keeps the conditions of Jobs.
+var conditionsOf conditions.Kind[batchv1.JobCondition, batchv1.JobConditionType] = func(
+	c *batchv1.JobCondition) conditions.Fields[batchv1.JobConditionType] {
+	return conditions.Fields[batchv1.JobConditionType]{
+		Type: c.Type, Status: string(c.Status), Reason: c.Reason, Message: c.Message,
+		LastTransitionTime: &c.LastTransitionTime, LastProbeTime: &c.LastProbeTime,
+	}
+}
+
+// stamp returns a time as the API keeps it.
+func stamp(now time.Time) metav1.Time { return metav1.NewTime(now).Rfc3339Copy() }
+
+// withStatus completes the plan: with the figures, and with whether they are written now. What was to be recorded waits
+// with the status.
+func (r *round) withStatus() Plan {
+	plan, ready, terminating := r.plan, int32(0), int32(r.terminating())
+	for _, pod := range r.active() {
+		if podview.IsReady(pod) {
+			ready++
+		}
+	}
+	r.status.Active, r.status.Ready, r.status.Terminating = int32(len(r.active())), &ready, &terminating
+	plan.Status = r.status
+	if !apiequality.Semantic.DeepEqual(plan.Status, r.job.Status) {
+		due := r.in.Written.Add(min(time.Duration(len(r.members))*statusPerPod, statusAtLatest))
+		plan.WriteStatus = !due.After(r.in.Now) || r.verdict != nil || !onlyFiguresDiffer(&plan.Status, &r.job.Status)
+		if !plan.WriteStatus {
+			plan.Wake = earliest(plan.Wake, due)
+		}
+	}
+	if !plan.WriteStatus {
+		plan.Recorded, plan.Vanished = nil, nil
+	}
+	plan.Untrack = append(plan.Untrack, plan.Recorded...)
+	return plan
+}
+
+// onlyFiguresDiffer says whether a status tells nothing new but numbers and Pods.
+func onlyFiguresDiffer(a, b *batchv1.JobStatus) bool {
+	return apiequality.Semantic.DeepEqual(a.Conditions, b.Conditions) && a.StartTime.Equal(b.StartTime)
+}
+
+// earliest returns the earlier of two times; the zero time means never.
+func earliest(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
