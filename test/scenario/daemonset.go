@@ -41,18 +41,16 @@ spec:
 
 // Daemons runs a DaemonSet on the mesh's node and on one that joins later, and does with it what users do.
 //
-// SET-114 SET-115 SET-117 SET-123 SET-129 SET-133 SET-134 SET-142 SET-152 SET-154 SET-155 SET-156 SET-158 SET-159
-// SET-160
+// SET-114 SET-115 SET-117 SET-123 SET-129 SET-133 SET-134 SET-142 SET-152 SET-153 SET-154 SET-155 SET-156 SET-158
+// SET-159 SET-160
 func Daemons(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	w.KubectlWith(agent("agent", HelloV1, ""), "apply", "-f", "-")
 	w.awaitDaemons("agent", HelloV1, m.Nodes()...)
-	w.says("NAME    DESIRED   CURRENT   READY   UP-TO-DATE   AVAILABLE   NODE SELECTOR\n"+
-		"agent   1         1         1       1            1           <none>", "get", "daemonset", "agent",
-		"-o", "custom-columns=NAME:.metadata.name,DESIRED:.status.desiredNumberScheduled,"+
-			"CURRENT:.status.currentNumberScheduled,READY:.status.numberReady,"+
-			"UP-TO-DATE:.status.updatedNumberScheduled,AVAILABLE:.status.numberAvailable,"+
-			"NODE SELECTOR:.spec.template.spec.nodeSelector")
+	if got := strings.Join(strings.Fields(w.Kubectl("get", "daemonset", "agent")), " "); !strings.HasPrefix(got,
+		"NAME DESIRED CURRENT READY UP-TO-DATE AVAILABLE NODE SELECTOR AGE agent 1 1 1 1 1 <none> ") {
+		t.Errorf("get daemonset: %s", got)
+	}
 	w.expectPinned("agent", m.Nodes()[0])
 
 	first, second := m.Nodes()[0], m.AddNode(t)
@@ -82,8 +80,18 @@ func daemonsByLabel(w *World, node string) {
 	w.Kubectl("delete", "daemonset", "ssd")
 }
 
-// daemonsReplaced ends the Pods of both nodes, one of which takes no others at the time.
+// daemonsReplaced changes a Pod, and then ends those of both nodes, one of which takes no others at the time.
 func daemonsReplaced(w *World, first, second string) {
+	changed := w.Pods("name=agent")[0].Name
+	w.Kubectl("set", "image", "pod/"+changed, "agent="+HelloV2)
+	if w.Mesh.RealContainers() {
+		w.Await("what a daemon prints", func() string {
+			if r := w.TryKubectl("", "logs", "daemonset/agent"); r.Stdout == "" {
+				return "nothing: " + r.Stderr
+			}
+			return ""
+		})
+	}
 	before := w.podUIDs("name=agent")
 	w.Kubectl("cordon", second)
 	w.Kubectl("delete", "pod", "-l", "name=agent")

@@ -350,7 +350,7 @@ func anyStrategy(random *rand.Rand) appsv1.DaemonSetUpdateStrategy {
 	return appsv1.DaemonSetUpdateStrategy{Type: appsv1.RollingUpdateDaemonSetStrategyType, RollingUpdate: rolling}
 }
 
-// SET-114 SET-116 SET-152 SET-156 SET-160: through updates, ways back, nodes that come, go and change, and Pods that
+// SET-114 SET-152 SET-156 SET-160: through updates, ways back, nodes that come, go and change, and Pods that
 // fail, no pass breaks the bounds of the update or makes a second Pod without surge; when all of that has ended, every
 // node has what it should.
 func TestADaemonSetAlwaysEndsWell(t *testing.T) {
