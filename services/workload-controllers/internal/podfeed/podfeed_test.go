@@ -3,15 +3,19 @@ package podfeed
 import (
 	"context"
 	"reflect"
+	"slices"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"keelson.dev/services/workload-controllers/internal/podset"
 )
@@ -78,6 +82,36 @@ func TestFeed(t *testing.T) {
 		cancel()
 		from.factory.Shutdown()
 	})
+}
+
+// timed is a queue that remembers how long requests were to wait.
+type timed struct {
+	workqueue.TypedRateLimitingInterface[reconcile.Request]
+	waits []time.Duration
+}
+
+func (q *timed) AddAfter(_ reconcile.Request, wait time.Duration) { q.waits = append(q.waits, wait) }
+
+// A change waits 10 milliseconds for others, and longer where the source says so.
+func TestChangesWaitForOthers(t *testing.T) {
+	for _, c := range []struct{ delay, want time.Duration }{
+		{0, 10 * time.Millisecond}, {9 * time.Millisecond, 10 * time.Millisecond}, {time.Second, time.Second},
+	} {
+		feed, queue := New(), &timed{}
+		s := &Source{Feed: feed, Requests: func(*corev1.Pod, podset.Change) []reconcile.Request {
+			return []reconcile.Request{{}}
+		}}
+		if c.delay > 0 {
+			s.Delay = func(podset.Change) time.Duration { return c.delay }
+		}
+		if err := s.Start(t.Context(), queue); err != nil {
+			t.Fatal(err)
+		}
+		feed.upsert(newPod("a", "1"))
+		if !slices.Equal(queue.waits, []time.Duration{c.want}) {
+			t.Errorf("with a delay of %v it waits %v, want %v", c.delay, queue.waits, c.want)
+		}
+	}
 }
 
 // What decisions read must outlive the stripping.

@@ -12,7 +12,8 @@ import (
 	"keelson.dev/services/workload-controllers/internal/podset"
 )
 
-// batchDelay is how long a change of a Pod waits for others of the same owner, so that a burst of them costs one pass.
+// batchDelay is how long a change of a Pod waits at least for others of the same owner, so that a burst of them costs
+// one pass.
 const batchDelay = 10 * time.Millisecond
 
 // Requests names the objects that a Pod's change concerns.
@@ -24,13 +25,19 @@ type Source struct {
 	Feed     *Feed
 	Cache    cache.Cache
 	Requests Requests
+	// Delay is how long a Pod's change may wait for others, where a pass costs much; nil means as little as can be.
+	Delay func(change podset.Change) time.Duration
 }
 
 // Start subscribes the queue until ctx ends.
 func (s *Source) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	cancel := s.Feed.Subscribe(func(pod *corev1.Pod, change podset.Change) {
+		delay := batchDelay
+		if s.Delay != nil {
+			delay = max(delay, s.Delay(change))
+		}
 		for _, request := range s.Requests(pod, change) {
-			queue.AddAfter(request, batchDelay)
+			queue.AddAfter(request, delay)
 		}
 	})
 	context.AfterFunc(ctx, cancel)

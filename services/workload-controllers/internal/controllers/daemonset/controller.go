@@ -50,6 +50,12 @@ const Name = "daemonset"
 // nodeDelay is how long a change of a node waits for others, so that many nodes that join at once cost one pass.
 const nodeDelay = 10 * time.Millisecond
 
+// A change of a Pod waits for others delayPerNode for each node of its DaemonSet, at most delayAtMost.
+const (
+	delayPerNode = 20 * time.Microsecond
+	delayAtMost  = 200 * time.Millisecond
+)
+
 // present holds for the Pods that a decision looks at. One that has ended and is being deleted is as good as gone.
 var present = podset.Fold{Name: "present", Holds: func(pod *corev1.Pod) bool {
 	return !podview.IsTerminal(pod) || !podview.IsTerminating(pod)
@@ -115,7 +121,7 @@ func setup(s *controller.Setup, feed *podfeed.Feed, concurrent int) (controller.
 	if err := built.Watch(source.Kind(s.Cache, &corev1.Node{}, c.onNode())); err != nil {
 		return nil, fmt.Errorf("watching Nodes: %w", err)
 	}
-	if err := built.Watch(&podfeed.Source{Feed: feed, Cache: s.Cache, Requests: c.onPod}); err != nil {
+	if err := built.Watch(&podfeed.Source{Feed: feed, Cache: s.Cache, Requests: c.onPod, Delay: c.delay}); err != nil {
 		return nil, fmt.Errorf("watching Pods: %w", err)
 	}
 	return built, nil
@@ -180,6 +186,17 @@ func (c *Controller) onPod(pod *corev1.Pod, change podset.Change) []reconcile.Re
 		}
 	}
 	return requests
+}
+
+// delay lets the passes of a DaemonSet on many nodes, which look at each of them, cost a bounded share of the time.
+func (c *Controller) delay(change podset.Change) time.Duration {
+	nodes := 0
+	for _, owner := range []*metav1.OwnerReference{change.Before, change.After} {
+		if owner != nil {
+			nodes = max(nodes, c.recall(owner.UID).nodes)
+		}
+	}
+	return min(time.Duration(nodes)*delayPerNode, delayAtMost)
 }
 
 func (c *Controller) put(set *appsv1.DaemonSet) { c.selectors.Put(set, set.Spec.Selector) }

@@ -49,6 +49,7 @@ type Controller struct {
 
 // memory is what this process alone knows of a DaemonSet.
 type memory struct {
+	nodes    int // that it runs on or keeps Pods on
 	written  time.Time
 	failures map[string]Failure
 }
@@ -81,6 +82,9 @@ func (c *Controller) observe(_ context.Context, set *appsv1.DaemonSet) (Input, b
 		Pods:      c.pods.Pods(podset.Owner(set.UID), c.present), Orphans: c.pods.Orphans(set.Namespace, selector),
 		Unmatched: counts.Unmatched, NextAvailable: counts.NextAvailable,
 		Failures: known.failures, Written: known.written,
+	}
+	if nodes := len(in.Places.list); nodes != known.nodes {
+		c.remember(set.UID, func(m *memory) { m.nodes = nodes })
 	}
 	in.Missing = c.missing(in.Places, in.Pods)
 	return in, true, nil

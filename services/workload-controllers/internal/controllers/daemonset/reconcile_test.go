@@ -33,6 +33,7 @@ import (
 	"keelson.dev/services/workload-controllers/internal/ownerindex"
 	"keelson.dev/services/workload-controllers/internal/podfeed"
 	"keelson.dev/services/workload-controllers/internal/podops"
+	"keelson.dev/services/workload-controllers/internal/podset"
 	"keelson.dev/services/workload-controllers/internal/selectors"
 	"keelson.dev/services/workload-controllers/internal/wake"
 	"keelson.dev/services/workload-controllers/internal/write"
@@ -374,6 +375,35 @@ func TestRevisionNamesCollide(t *testing.T) {
 		b.expect("n1 agent:2")
 		if count := b.set().Status.CollisionCount; count == nil || *count != 1 {
 			t.Errorf("collision count %v", count)
+		}
+	})
+}
+
+// The more nodes a pass has to look at, the longer a change of a Pod waits for others: 20 microseconds for each, at
+// most 200 milliseconds.
+func TestPassesOverManyNodesAreFew(t *testing.T) {
+	c := &Controller{memory: map[types.UID]memory{"few": {nodes: 10}, "many": {nodes: 9_999}, "more": {nodes: 10_001}}}
+	of := func(uid types.UID) *metav1.OwnerReference { return &metav1.OwnerReference{UID: uid} }
+	for _, row := range []struct {
+		change podset.Change
+		want   time.Duration
+	}{
+		{podset.Change{}, 0},
+		{podset.Change{After: of("unknown")}, 0},
+		{podset.Change{After: of("few")}, 200 * time.Microsecond},
+		{podset.Change{Before: of("many"), After: of("few")}, 199_980 * time.Microsecond},
+		{podset.Change{Before: of("more")}, 200 * time.Millisecond},
+	} {
+		if got := c.delay(row.change); got != row.want {
+			t.Errorf("%+v waits %v, want %v", row.change, got, row.want)
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, newSet())
+		b.controller.placement.Put(newNode("n1"))
+		b.settle()
+		if got := b.controller.delay(podset.Change{After: of("agent-uid")}); got != 20*time.Microsecond {
+			t.Errorf("with one node it waits %v", got)
 		}
 	})
 }
