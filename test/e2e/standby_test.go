@@ -28,7 +28,7 @@ var elected = map[mesh.Daemon][]string{
 		"workload-controllers.replicationcontroller",
 		"workload-controllers.rootca", "workload-controllers.serviceaccount",
 		"workload-controllers.statefulset"},
-	mesh.PodGC: {"podgc.namespace", "podgc.owners", "podgc.pods"},
+	mesh.PodGC: {"podgc.namespace", "podgc.owners", "podgc.pods", "podgc.ttlafterfinished"},
 }
 
 // TestStandbyTakesOver kills the leader of each daemon that is elected while a second copy of it runs. The copy holds

@@ -30,6 +30,7 @@ var Kubectl = []Scenario{
 	{"JobFails", JobFails},
 	{"CronJobFires", CronJobFires},
 	{"CronJobCreated", CronJobCreated},
+	{"FinishedJobGoes", FinishedJobGoes},
 	{"ReplicaSetAcquires", ReplicaSetAcquires},
 	{"ReplicaSetDeletion", ReplicaSetDeletion},
 	{"Proxy", Proxy},

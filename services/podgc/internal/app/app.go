@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -43,6 +44,7 @@ func Run(ctx context.Context, c Config) error {
 		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
 			&corev1.Pod{}:  {Transform: stripPod},
 			&corev1.Node{}: {Transform: stripNode},
+			&batchv1.Job{}: {Transform: stripJob},
 		}},
 		Log: c.Log, State: c.State,
 		Controllers: collectors.All(collectors.Options{TerminatedPodThreshold: c.TerminatedPodThreshold}),

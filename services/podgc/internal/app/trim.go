@@ -1,6 +1,7 @@
 package app
 
 import (
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -27,6 +28,18 @@ func stripNode(object any) (any, error) {
 		ObjectMeta: stripMeta(node.ObjectMeta),
 		Spec:       corev1.NodeSpec{Taints: node.Spec.Taints},
 		Status:     corev1.NodeStatus{Conditions: node.Status.Conditions},
+	}, nil
+}
+
+func stripJob(object any) (any, error) {
+	job, ok := object.(*batchv1.Job)
+	if !ok {
+		return object, nil
+	}
+	return &batchv1.Job{
+		ObjectMeta: stripMeta(job.ObjectMeta),
+		Spec:       batchv1.JobSpec{TTLSecondsAfterFinished: job.Spec.TTLSecondsAfterFinished},
+		Status:     batchv1.JobStatus{Conditions: job.Status.Conditions},
 	}, nil
 }
 

@@ -7,11 +7,13 @@ import (
 	"testing"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/randfill"
 
 	"keelson.dev/services/podgc/internal/collectors/pods"
+	"keelson.dev/services/podgc/internal/collectors/ttlafterfinished"
 )
 
 var now = time.Unix(1_700_000_000, 0)
@@ -78,6 +80,32 @@ func TestTrimmingChangesNoDecision(t *testing.T) {
 		if got, want := summary(pods.Decide(kept)), summary(pods.Decide(whole)); got != want {
 			t.Fatalf("seed %d: of what is kept %s, of all %s", seed, got, want)
 		}
+	}
+}
+
+// What the cache keeps of a Job tells when it has to go.
+func TestTrimmingTellsWhenJobsGo(t *testing.T) {
+	due := 0
+	for seed := range int64(1000) {
+		job := &batchv1.Job{}
+		randfill.NewWithSeed(seed).NilChance(.3).NumElements(0, 2).Fill(job)
+		job.Status.Conditions = append(job.Status.Conditions, batchv1.JobCondition{Type: batchv1.JobComplete,
+			Status: corev1.ConditionTrue, LastTransitionTime: metav1.Time{Time: now}})
+		stripped, err := stripJob(job.DeepCopy())
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole := ttlafterfinished.Decide(ttlafterfinished.Input{Now: now, Job: job})
+		if got := ttlafterfinished.Decide(ttlafterfinished.Input{Now: now,
+			Job: stripped.(*batchv1.Job)}); got != whole {
+			t.Fatalf("seed %d: of what is kept %+v, of all %+v", seed, got, whole)
+		}
+		if whole != (ttlafterfinished.Plan{}) {
+			due++
+		}
+	}
+	if due < 100 {
+		t.Errorf("only %d Jobs of 1000 have to go", due)
 	}
 }
 

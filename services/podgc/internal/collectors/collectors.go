@@ -10,6 +10,7 @@ import (
 	"keelson.dev/services/podgc/internal/collectors/namespace"
 	"keelson.dev/services/podgc/internal/collectors/owners"
 	"keelson.dev/services/podgc/internal/collectors/pods"
+	"keelson.dev/services/podgc/internal/collectors/ttlafterfinished"
 )
 
 // Options are the collectors' own settings.
@@ -24,6 +25,7 @@ func All(o Options) []controller.Registration {
 		namespace.Register(),
 		owners.Register(),
 		pods.Register(o.TerminatedPodThreshold),
+		ttlafterfinished.Register(),
 	}
 }
 
