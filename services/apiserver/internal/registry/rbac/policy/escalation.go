@@ -144,9 +144,6 @@ func (g *Guard[O]) exempt(ctx context.Context, u user.Info, namespace, name stri
 	}
 	if bound != nil {
 		attributes.Verb, attributes.Name, attributes.Resource = "bind", bound.Name, strings.ToLower(bound.Kind)+"s"
-		if bound.Kind == kindClusterRole && namespace == "" {
-			attributes.Namespace = ""
-		}
 	}
 	decision, _, err := g.authority.Authorize(ctx, attributes)
 	return err == nil && decision == authorizer.DecisionAllow
