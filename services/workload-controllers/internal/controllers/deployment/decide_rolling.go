@@ -1,6 +1,7 @@
 package deployment
 
 import (
+	"math"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -10,7 +11,8 @@ import (
 // bounds returns how many replicas may exist beyond spec.replicas and how many of them may be missing.
 //
 // Percentages are of spec.replicas; the surge is rounded up, the unavailable down. Where both come out as 0 nothing
-// could move, so that one replica may be unavailable then.
+// could move, so that one replica may be unavailable then. All replicas with the surge are a number that the API can
+// hold.
 func bounds(deployment *appsv1.Deployment) (surge, unavailable int32) {
 	replicas := replicasOf(deployment)
 	strategy := deployment.Spec.Strategy
@@ -31,7 +33,7 @@ func bounds(deployment *appsv1.Deployment) (surge, unavailable int32) {
 	if surge == 0 && unavailable == 0 {
 		unavailable = 1
 	}
-	return surge, min(unavailable, replicas)
+	return min(surge, math.MaxInt32-replicas), min(unavailable, replicas)
 }
 
 // resolve reads a value that the apiserver has validated; anything else counts as 0.
@@ -40,7 +42,7 @@ func resolve(value *intstr.IntOrString, replicas int32, roundUp bool) int32 {
 	if err != nil {
 		return 0
 	}
-	return int32(max(0, resolved))
+	return int32(min(max(0, resolved), math.MaxInt32))
 }
 
 // roll moves replicas to the current template as far as the bounds allow. The new ReplicaSet grows first; what the old

@@ -36,6 +36,11 @@ func TestBounds(t *testing.T) {
 		{"DEP-065 less than nothing counts as nothing", 3, "-1", "-1", 0, 1},
 		{"DEP-065 what is no number counts as nothing", 3, "many", "many", 0, 1},
 		{"nothing of nothing", 0, "25%", "25%", 0, 0},
+		{"no more in all than can be counted", 10, "2147483647", "25%", 2147483637, 2},
+		{"the most in all that can be counted", 10, "2147483637", "25%", 2147483637, 2},
+		{"one less", 10, "2147483636", "25%", 2147483636, 2},
+		{"a percentage of more than can be counted", 2000, "2147483647%", "0", 2147481647, 0},
+		{"a percentage that wraps around", 100, "4294967297%", "0", 2147483547, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			surge, unavailable := bounds(newDeployment(c.replicas, strategy(c.surge, c.unavailable)))
