@@ -4,8 +4,12 @@
 package fieldcheck
 
 import (
+	"fmt"
 	"maps"
+	"math"
 	"slices"
+	"strconv"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,7 +24,7 @@ import (
 const (
 	MustBePositive   = "must be greater than zero"
 	SelectorMismatch = "`selector` does not match template `labels`"
-	percentOrInteger = "must be an integer or percentage (e.g '5%%')"
+	percentOrInteger = "must be an integer or percentage (e.g. '5%')"
 )
 
 // NonNegative wants value to be 0 or more.
@@ -74,13 +78,15 @@ func RequiredOneOf[S ~string](value S, path *field.Path, supported ...S) field.E
 	return OneOf(value, path, supported...)
 }
 
-// NonNegativeOrPercent wants a number of 0 or more, or a string such as "25%".
+// NonNegativeOrPercent wants a number of 0 or more, or a string such as "25%", of no more percent than the largest
+// number: a share of that can still be worked out.
 func NonNegativeOrPercent(value intstr.IntOrString, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	switch value.Type {
 	case intstr.String:
-		for _, message := range utilvalidation.IsValidPercent(value.StrVal) {
-			errs = append(errs, field.Invalid(path, value, message))
+		errs = Messages(value, path, utilvalidation.IsValidPercent(value.StrVal))
+		if percent, ok := Percent(value); ok && percent > math.MaxInt32 {
+			errs = append(errs, field.Invalid(path, value, fmt.Sprintf("must not be greater than %d%%", math.MaxInt32)))
 		}
 	case intstr.Int:
 		errs = append(errs, NonNegative(value.IntVal, path)...)
@@ -98,13 +104,14 @@ func AtMostHundredPercent(value intstr.IntOrString, path *field.Path) field.Erro
 	return nil
 }
 
-// Percent returns the number before the % sign; ok is false for plain numbers and malformed strings.
+// Percent returns the number before the % sign, of which one that no int holds is the largest; ok is false for plain
+// numbers and malformed strings.
 func Percent(value intstr.IntOrString) (percent int, ok bool) {
 	if value.Type != intstr.String || len(utilvalidation.IsValidPercent(value.StrVal)) != 0 {
 		return 0, false
 	}
-	scaled, err := intstr.GetScaledValueFromIntOrPercent(&value, 100, true)
-	return scaled, err == nil
+	percent, _ = strconv.Atoi(strings.TrimSuffix(value.StrVal, "%"))
+	return percent, true
 }
 
 // IsZero tells whether value is 0 or "0%".
