@@ -23,6 +23,7 @@ var Kubectl = []Scenario{
 	{"ReplicationControllerDeletion", ReplicationControllerDeletion},
 	{"StatefulSetInParallel", StatefulSetInParallel},
 	{"StatefulSetOnDelete", StatefulSetOnDelete},
+	{"StatefulSetTemplate", StatefulSetTemplate},
 	{"StatefulSetStuck", StatefulSetStuck},
 	{"StatefulSetClaims", StatefulSetClaims},
 	{"JobAlone", JobAlone},

@@ -49,8 +49,8 @@ func (w *World) images() string {
 // StatefulSetInOrder makes three Pods one after the other, replaces them from the last to the first, a part of them
 // first, goes back to the first revision, and ends them in order.
 //
-// SET-001 SET-003 SET-017 SET-021 SET-022 SET-031 SET-036 SET-038 SET-041 SET-057 SET-058 SET-061 SET-063 SET-074
-// SET-075 SET-076 SET-078 SET-079 SET-082 SET-108 SET-111 SET-112 SET-113
+// SET-001 SET-003 SET-017 SET-021 SET-022 SET-031 SET-036 SET-038 SET-041 SET-049 SET-057 SET-058 SET-061 SET-063
+// SET-074 SET-075 SET-076 SET-078 SET-079 SET-082 SET-108 SET-111 SET-112 SET-113
 func StatefulSetInOrder(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	journal := w.watchPods()
@@ -199,6 +199,55 @@ func StatefulSetStuck(t *testing.T, m mesh.Mesh) {
 	w.awaitOutput([]string{"ReplacingNeverReadyPod"}, "describe", "statefulset", "web")
 }
 
+// StatefulSetTemplate changes resources, labels and annotations of the template, each of which replaces the Pods, and
+// applies manifests with and without a number of replicas over one that was scaled.
+//
+// DEP-235 DEP-237 SET-071 SET-109 SET-110
+func StatefulSetTemplate(t *testing.T, m mesh.Mesh) {
+	w := In(t, m)
+	manifest := stateful(2, HelloV1, "")
+	w.KubectlWith(manifest, "apply", "-f", "-")
+	w.AwaitStateful(2, 2)
+	w.Kubectl("rollout", "status", "sts/web")
+	for _, change := range [][]string{
+		{"set", "resources", "statefulset/web", "--limits=memory=64Mi"}, {"rollout", "restart", "statefulset/web"},
+		{"patch", "statefulset", "web", "--patch", `{"spec":{"template":{"metadata":{"labels":{"tier":"a"}}}}}`},
+	} {
+		before := w.podUIDs("app=web")
+		w.Kubectl(change...)
+		w.AwaitStateful(2, 2)
+		for uid := range strings.FieldsSeq(strings.Trim(w.podUIDs("app=web"), "map[]")) {
+			if strings.Contains(before, uid) {
+				t.Errorf("after kubectl %s a Pod is still there", strings.Join(change, " "))
+			}
+		}
+	}
+	if pod := w.pod("web-0"); pod.Labels["tier"] != "a" || pod.Spec.Containers[0].Resources.Limits.Memory().String() !=
+		"64Mi" || pod.Annotations["kubectl.kubernetes.io/restartedAt"] == "" {
+		t.Errorf("labels %v, annotations %v, limits %v", pod.Labels, pod.Annotations, pod.Spec.Containers[0].Resources)
+	}
+	if got := w.Kubectl("rollout", "status", "statefulsets/web", "--watch=false"); !strings.Contains(got,
+		"partitioned roll out complete: 2 new pods have been updated...") {
+		t.Errorf("rollout status printed %q", got)
+	}
+	w.Kubectl("scale", "statefulset", "web", "--replicas=3")
+	w.AwaitStateful(3, 3)
+	w.KubectlWith(manifest, "apply", "-f", "-")
+	w.AwaitStateful(2, 2)
+
+	w.Kubectl("delete", "statefulset", "web")
+	w.awaitNothing("statefulsets", "pods")
+	bare := strings.Replace(manifest, "  replicas: 2\n", "", 1)
+	w.KubectlWith(bare, "apply", "-f", "-")
+	w.AwaitStateful(1, 1)
+	w.Kubectl("scale", "statefulset", "web", "--replicas=2")
+	w.AwaitStateful(2, 2)
+	if got := w.KubectlWith(bare, "apply", "-f", "-"); got != "statefulset.apps/web unchanged\n" {
+		t.Errorf("apply printed %q", got)
+	}
+	w.AwaitStateful(2, 2)
+}
+
 const claimTemplates = `  volumeClaimTemplates:
   - metadata: {name: www}
     spec: {accessModes: [ReadWriteOnce], storageClassName: my-storage-class, resources: {requests: {storage: 1Gi}}}
@@ -207,7 +256,8 @@ const claimTemplates = `  volumeClaimTemplates:
 // StatefulSetClaims makes a claim for each Pod, keeps it for the next Pod of its name, and lets it go as the policy
 // says. Nothing binds the claims; simulated nodes do not look at them.
 //
-// SET-008 SET-019 SET-024 SET-050 SET-051 SET-054 SET-094 SET-096 SET-097 SET-098 SET-100 SET-102
+// SET-008 SET-019 SET-024 SET-050 SET-051 SET-054 SET-094 SET-096 SET-097 SET-098 SET-100 SET-101
+// SET-102
 func StatefulSetClaims(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	w.KubectlWith(stateful(3, HelloV1, claimTemplates), "apply", "-f", "-")

@@ -134,3 +134,17 @@ func TestForget(t *testing.T) {
 		t.Errorf("%v, gate open: %t", requests, c.gate.IsOpen("set"))
 	}
 }
+
+// SET-018, SET-020, SET-055: the controller may do nothing to volumes, and nothing to Services.
+func TestRules(t *testing.T) {
+	for _, rule := range Registration(nil, 1).Rules {
+		for _, resource := range []string{"persistentvolumes", "services", "*"} {
+			if slices.Contains(rule.Resources, resource) {
+				t.Errorf("it may %v %s", rule.Verbs, resource)
+			}
+		}
+		if slices.Contains(rule.Resources, "persistentvolumeclaims") && slices.Contains(rule.Verbs, "delete") {
+			t.Error("it may delete claims")
+		}
+	}
+}

@@ -3,6 +3,7 @@ package statefulset
 import (
 	"maps"
 	"slices"
+	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -59,15 +60,13 @@ func (w *work) repairClaim(index, ordinal int, pod *corev1.Pod) {
 
 // relabel gives a Pod back the labels that say who it is.
 func (w *work) relabel(ordinal int, pod *corev1.Pod) {
-	missing := map[string]string{}
-	for key, value := range identity(w.set, ordinal) {
-		if pod.Labels[key] != value {
-			missing[key] = value
-		}
+	if pod.Labels[appsv1.StatefulSetPodNameLabel] == pod.Name &&
+		pod.Labels[appsv1.PodIndexLabel] == strconv.Itoa(ordinal) {
+		return
 	}
-	if len(missing) > 0 {
-		w.plan.Relabel = append(w.plan.Relabel, Relabelling{Pod: pod, Labels: missing})
-	}
+	missing := identity(w.set, ordinal)
+	maps.DeleteFunc(missing, func(key, value string) bool { return pod.Labels[key] == value })
+	w.plan.Relabel = append(w.plan.Relabel, Relabelling{Pod: pod, Labels: missing})
 }
 
 // keptOwner is who owns the claims of an ordinal that is asked for.

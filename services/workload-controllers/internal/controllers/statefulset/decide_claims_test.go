@@ -33,7 +33,8 @@ func TestClaims(t *testing.T) {
 		{"SET-040 not under one that has ended", []edit{one}, "0f1", "", "delete web-0 Ended"},
 		{"SET-040 not for a surplus Pod", []edit{one}, "0r1 1r1", "www-web-0", "delete web-1 ScaledDown"},
 
-		{"SET-019 SET-095 SET-096 kept", []edit{one}, "0r1 1r1", "www-web-0 www-web-1", "delete web-1 ScaledDown"},
+		{"SET-019 SET-056 SET-095 SET-096 kept", []edit{one}, "0r1 1r1", "www-web-0 www-web-1",
+			"delete web-1 ScaledDown"},
 		{"SET-096 SET-107 nobody's again", []edit{one}, "0r1 1r1", "www-web-0@set www-web-1@web-1 www-web-2@set",
 			"give www-web-0 to nobody, give www-web-1 to nobody, give www-web-2 to nobody, delete web-1 ScaledDown"},
 		{"SET-107 nobody's before the Pod is made", []edit{one}, "", "www-web-0@web-0",
