@@ -91,6 +91,8 @@ func TestCollisionCount(t *testing.T) {
 		"one less": {ptr.To[int32](1), ptr.To[int32](2), []string{
 			"status.collisionCount: Invalid value: 1: cannot be decremented"}},
 		"away": {nil, ptr.To[int32](1), []string{"status.collisionCount: Invalid value: 0: cannot be decremented"}},
+		"below nothing twice": {ptr.To[int32](-2), ptr.To[int32](-2), []string{
+			"status.collisionCount: Invalid value: -2: must be greater than or equal to 0"}},
 		"below nothing": {ptr.To[int32](-1), nil, []string{
 			"status.collisionCount: Invalid value: -1: must be greater than or equal to 0"}},
 	} {
