@@ -57,8 +57,9 @@ type cluster struct {
 	// crashes is how likely each write is to be the last, in a thousand. A fresh process has heard of everything.
 	crashes int
 	fresh   bool
-	// mortal Pods fail, too.
+	// mortal Pods fail, too. Where there is a script, it says how a Pod ends that is not ended by somebody.
 	mortal bool
+	script func(*corev1.Pod) corev1.PodPhase
 	log    []string
 }
 
@@ -340,6 +341,8 @@ func (c *cluster) live(uid types.UID) {
 		return
 	case pod.Status.Phase == corev1.PodPending && !podview.IsTerminating(pod):
 		pod.Status.Phase = corev1.PodRunning
+	case c.script != nil && !podview.IsTerminating(pod):
+		end(c.script(pod))
 	case c.mortal && (n < 2 || podview.IsTerminating(pod) && n < 8):
 		end(corev1.PodFailed)
 	case n < 6 || podview.IsTerminating(pod):

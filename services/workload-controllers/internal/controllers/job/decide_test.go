@@ -139,12 +139,12 @@ func TestBackoffLimit(t *testing.T) {
 			"Waiting; wake in 1s"},
 		{"JOB-065 JOB-067 restarts below the limit", restarting, "a Running restarts=1; b Pending restarts=2",
 			"Steady"},
-		{"JOB-065 JOB-067 restarts at the limit", restarting, "a Running restarts=2; b Pending restarts=2",
+		{"JOB-065 JOB-067 JOB-114 restarts at the limit", restarting, "a Running restarts=2; b Pending restarts=2",
 			"Ending; end a b; " + exceeded},
 		{"JOB-067 limit 0: no restart", newJob(onFailure, backoffLimit(0)), "a Running", "Steady"},
 		{"JOB-067 limit 0: one restart", newJob(onFailure, backoffLimit(0)), "a Running restarts=1",
 			"Ending; end a; " + exceeded},
-		{"JOB-065 with Never restarts do not count", newJob(backoffLimit(1)), "a Running restarts=5", "Steady"},
+		{"JOB-065 JOB-114 with Never restarts do not count", newJob(backoffLimit(1)), "a Running restarts=5", "Steady"},
 	})
 }
 
@@ -200,7 +200,7 @@ func TestFailurePolicy(t *testing.T) {
 	rules := policy(onExit(failJob, in, "main", 42), onCondition(ignore, corev1.DisruptionTarget))
 	counted := func(n int32) edit { return status(func(s *batchv1.JobStatus) { s.Failed = n }) }
 	check(t, []row{
-		{"JOB-091 JOB-095 JOB-096 JOB-097 the Job fails at once", newJob(parallel(3, 12), rules),
+		{"JOB-091 JOB-095 JOB-096 JOB-097 JOB-127 the Job fails at once", newJob(parallel(3, 12), rules),
 			"a Failed exit=42; b Running; c Running", "Ending; record a; untrack a; end b c; " +
 				"FailureTarget=True PodFailurePolicy: Container main for pod default/a failed with exit code 42 " +
 				"matching FailJob rule at index 0"},
@@ -253,7 +253,8 @@ func TestTheEnd(t *testing.T) {
 		{"JOB-001 JOB-029 JOB-044 JOB-129 enough have succeeded", newJob(), "a Succeeded",
 			"Ending; record a; untrack a; " + reached},
 		{"JOB-129 JOB-014 JOB-121 the Job is complete", newJob(success), "", "Ending; " + complete},
-		{"JOB-124 not before the last Pod has ended", newJob(target), "a Running deleting untracked", "Ending"},
+		{"JOB-124 JOB-125 JOB-127 JOB-128 not before the last Pod has ended", newJob(target),
+			"a Running deleting untracked", "Ending"},
 		{"JOB-124 not before the last Pod has lost its finalizer", newJob(target, uncounted("a")), "a Failed",
 			"Ending; untrack a"},
 		{"JOB-079 JOB-095 JOB-126 then, for the same reason", newJob(target, uncounted("a")), "",

@@ -230,3 +230,57 @@ func resume(c *cluster) {
 	job.Spec.Suspend, job.Spec.Parallelism = ptrTo(false), ptrTo(max(1, *job.Spec.Parallelism))
 	c.putJob(job)
 }
+
+// JOB-066, JOB-077, JOB-078, JOB-045: the examples of the documentation, to their end.
+func TestExamples(t *testing.T) {
+	fails := func(*corev1.Pod) corev1.PodPhase { return corev1.PodFailed }
+	evenFail := func(pod *corev1.Pod) corev1.PodPhase {
+		return []corev1.PodPhase{corev1.PodFailed, corev1.PodSucceeded}[indexOf(pod)%2]
+	}
+	maxFailed := func(n int32) edit { return func(job *batchv1.Job) { job.Spec.MaxFailedIndexes = &n } }
+	once := map[int]bool{}
+	oneFailsOnce := func(pod *corev1.Pod) corev1.PodPhase {
+		if index := indexOf(pod); index == 1 && !once[index] {
+			once[index] = true
+			return corev1.PodFailed
+		}
+		return corev1.PodSucceeded
+	}
+	for name, c := range map[string]struct {
+		job  *batchv1.Job
+		ends func(*corev1.Pod) corev1.PodPhase
+		want string
+	}{
+		"always failing": {newJob(backoffLimit(4)), fails, "Failed BackoffLimitExceeded, 0 succeeded [], 5 failed []"},
+		"a limit by index": {newJob(indexed(3, 10), perIndex(1), maxFailed(5)), evenFail,
+			"Failed FailedIndexes, 5 succeeded [1,3,5,7,9], 10 failed [0,2,4,6,8]"},
+		"one index fails once": {newJob(indexed(3, 3)), oneFailsOnce,
+			"Complete CompletionsReached, 3 succeeded [0-2], 1 failed []"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cluster := newCluster(t, 1, c.job)
+			cluster.script = c.ends
+			cluster.settle()
+			s, failedIndexes, end := cluster.job.Status, "", ""
+			if s.FailedIndexes != nil {
+				failedIndexes = *s.FailedIndexes
+			}
+			for _, condition := range s.Conditions {
+				end = fmt.Sprint(condition.Type, " ", condition.Reason)
+			}
+			if got := fmt.Sprintf("%s, %d succeeded [%s], %d failed [%s]", end, s.Succeeded, s.CompletedIndexes,
+				s.Failed, failedIndexes); got != c.want {
+				cluster.fail("%s, want %s", got, c.want)
+			}
+			checkEnd(cluster)
+			checkCounters(cluster)
+		})
+	}
+	// Four failed indexes are allowed: the fifth stops the Job.
+	c := newCluster(t, 1, newJob(indexed(3, 10), perIndex(1), maxFailed(4)))
+	c.script = evenFail
+	c.settle()
+	if last := c.job.Status.Conditions; last[len(last)-1].Reason != batchv1.JobReasonMaxFailedIndexesExceeded {
+		c.fail("the fifth failed index of four ends the Job by %+v", last)
+	}
+}
