@@ -2,6 +2,7 @@
 package integration
 
 import (
+	"slices"
 	"testing"
 
 	"keelson.dev/test/mesh/inprocess"
@@ -10,5 +11,5 @@ import (
 
 func TestScenarios(t *testing.T) {
 	m := inprocess.New(t, inprocess.Options{Nodes: 3, Guarded: true})
-	scenario.RunAll(t, m, scenario.Everywhere)
+	scenario.RunAll(t, m, slices.Concat(scenario.Everywhere, scenario.Simulated))
 }

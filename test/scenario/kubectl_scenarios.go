@@ -25,7 +25,6 @@ var Kubectl = []Scenario{
 	{"StatefulSetOnDelete", StatefulSetOnDelete},
 	{"StatefulSetTemplate", StatefulSetTemplate},
 	{"StatefulSetStuck", StatefulSetStuck},
-	{"StatefulSetClaims", StatefulSetClaims},
 	{"JobAlone", JobAlone},
 	{"JobSuspended", JobSuspended},
 	{"JobFails", JobFails},

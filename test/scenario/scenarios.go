@@ -26,6 +26,11 @@ var Everywhere = []Scenario{
 	{"Recovery", Recovery},
 }
 
+// Simulated lists the scenarios that need nodes which do not look at volumes.
+var Simulated = []Scenario{
+	{"StatefulSetClaims", StatefulSetClaims},
+}
+
 // Contained lists the scenarios that need real containers.
 var Contained = []Scenario{
 	{"Inside", Inside},
