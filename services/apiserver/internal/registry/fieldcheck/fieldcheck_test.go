@@ -154,6 +154,8 @@ func TestWorkloadSelector(t *testing.T) {
 		"other labels":     {&metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}}, []string{mismatch}},
 		"an expression":    {in("In", "db", "web"), nil},
 		"one that differs": {in("NotIn", "web"), []string{mismatch}},
+		"a label and an expression": {&metav1.LabelSelector{MatchLabels: web,
+			MatchExpressions: in("Exists").MatchExpressions}, nil},
 		"no expression": {in("Like", "web"), []string{
 			`selector.matchExpressions[0].operator: Invalid value: "Like": not a valid selector operator`,
 			"selector: Invalid value:"}},
