@@ -28,8 +28,12 @@ import (
 // HashLabel tells the revisions of an owner apart; its Pods carry it, too.
 const HashLabel = appsv1.ControllerRevisionHashLabelKey
 
-// maxPrefix is how much of its owner's name a revision's name begins with, so that it is never too long.
-const maxPrefix = 223
+// maxPrefix is how much of its owner's name a revision's name begins with, so that it is never too long; maxLabelPrefix
+// is the same for a name that is the value of a label.
+const (
+	maxPrefix      = 223
+	maxLabelPrefix = 52
+)
 
 // In is what is known of an owner's history. Decide changes none of it.
 type In struct {
@@ -38,6 +42,8 @@ type In struct {
 	Template *corev1.PodTemplateSpec
 	// Annotations are the owner's. A new revision gets them: kubectl shows the cause of a change from there.
 	Annotations map[string]string
+	// NameIsLabel says that the owner's Pods carry the revision's name as a label.
+	NameIsLabel bool
 	// Collisions is the owner's status.collisionCount.
 	Collisions *int32
 	// Revisions are those of the owner's namespace that it may own: with its controller reference, or without a
@@ -136,7 +142,11 @@ func create(in In, data []byte, number int64) *appsv1.ControllerRevision {
 	labels[HashLabel] = hash
 	annotations := maps.Clone(in.Annotations)
 	delete(annotations, corev1.LastAppliedConfigAnnotation)
-	prefix := strings.TrimRight(in.Owner.Name[:min(maxPrefix, len(in.Owner.Name))], ".-")
+	most := maxPrefix
+	if in.NameIsLabel {
+		most = maxLabelPrefix
+	}
+	prefix := strings.TrimRight(in.Owner.Name[:min(most, len(in.Owner.Name))], ".-")
 	return &appsv1.ControllerRevision{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: in.Owner.Namespace, Name: prefix + "-" + hash, Labels: labels, Annotations: annotations,

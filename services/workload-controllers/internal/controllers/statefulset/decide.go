@@ -163,7 +163,7 @@ func (w *work) wakeAt(at time.Time) {
 func historyOf(in Input) controllerrevision.In {
 	return controllerrevision.In{
 		Owner: owner(in.Set), Template: &in.Set.Spec.Template, Annotations: in.Set.Annotations,
-		Collisions: in.Set.Status.CollisionCount, Revisions: in.Revisions,
+		Collisions: in.Set.Status.CollisionCount, Revisions: in.Revisions, NameIsLabel: true,
 	}
 }
 

@@ -4,11 +4,13 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // SET-029, SET-031, SET-036, SET-037, SET-039, SET-041, SET-042, SET-044, SET-045, SET-046: a Pod has its
@@ -114,5 +116,24 @@ func TestRelabel(t *testing.T) {
 	if got := string(labelPatch(plan.Relabel[1])); got !=
 		`{"metadata":{"labels":{"apps.kubernetes.io/pod-index":"1"},"uid":"web-1"}}` {
 		t.Error(got)
+	}
+}
+
+// SET-004, SET-039: the Pods of a set with a long name can carry the name of their revision as a label.
+func TestLongNames(t *testing.T) {
+	for _, length := range []int{52, 53, 61} {
+		set := newSet()
+		set.Name = strings.Repeat("w", length)
+		for count := range int32(20) {
+			set.Status.CollisionCount = &count
+			for key, value := range Decide(Input{Now: now, Set: set}).Create[0].Pod.Labels {
+				if problems := validation.IsValidLabelValue(value); len(problems) > 0 {
+					t.Errorf("a name of %d characters: label %s=%s: %v", length, key, value, problems)
+				}
+			}
+		}
+		if got := Decide(Input{Now: now, Set: set}).History.Create.Name; !strings.HasPrefix(got, set.Name[:52]+"-") {
+			t.Errorf("a name of %d characters becomes %s", length, got)
+		}
 	}
 }
