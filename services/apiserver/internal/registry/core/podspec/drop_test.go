@@ -85,4 +85,25 @@ func TestDropUnserved(t *testing.T) {
 	}
 }
 
+// What a container leaves out hides nothing of what it has.
+func TestDropUnservedOfPart(t *testing.T) {
+	h2c := func() *corev1.HTTPGetAction {
+		return &corev1.HTTPGetAction{Path: "/", Protocol: ptr.To(corev1.HTTPProtocol("h2c"))}
+	}
+	probe := func() *corev1.Probe { return &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: h2c()}} }
+	spec := &corev1.PodSpec{Containers: []corev1.Container{{Name: "none"}, {Name: "ready", ReadinessProbe: probe()},
+		{Name: "started", StartupProbe: probe()},
+		{Name: "stopped", Lifecycle: &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{HTTPGet: h2c()}}}}}
+	DropUnserved(spec)
+	for what, action := range map[string]*corev1.HTTPGetAction{
+		"the readiness probe": spec.Containers[1].ReadinessProbe.HTTPGet,
+		"the startup probe":   spec.Containers[2].StartupProbe.HTTPGet,
+		"the preStop hook":    spec.Containers[3].Lifecycle.PreStop.HTTPGet,
+	} {
+		if action.Protocol != nil {
+			t.Errorf("%s keeps its protocol", what)
+		}
+	}
+}
+
 func clone[T any](list []T) []T { return append([]T(nil), list...) }
