@@ -3,7 +3,16 @@ package conditions
 import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
+
+// Standard keeps the conditions of the kinds that have no condition type of their own.
+var Standard Kind[metav1.Condition, string] = func(c *metav1.Condition) Fields[string] {
+	return Fields[string]{
+		Type: c.Type, Status: string(c.Status), Reason: c.Reason, Message: c.Message,
+		LastTransitionTime: &c.LastTransitionTime, ObservedGeneration: c.ObservedGeneration,
+	}
+}
 
 // Pod keeps the conditions of Pods.
 var Pod Kind[corev1.PodCondition, corev1.PodConditionType] = func(

@@ -96,6 +96,7 @@ type Group struct {
 // groups and types an empty Config will do.
 func Groups(c Config) []Group {
 	events, newerEvents := event.Entries(c.EventTTL)
+	budgets := &poddisruptionbudget.Budgets{}
 	// Whoever writes roles and bindings cannot grant more than they have.
 	var guard policy.Authority = c.Authorizer
 	return []Group{
@@ -108,7 +109,7 @@ func Groups(c Config) []Group {
 			node.Resource,
 			persistentvolume.Resource,
 			persistentvolumeclaim.Resource,
-			pod.Entry(c.Nodes, c.Node),
+			pod.Entry(c.Nodes, c.Node, budgets),
 			podtemplate.Resource,
 			replicationcontroller.Resource,
 			resourcequota.Resource,
@@ -133,7 +134,7 @@ func Groups(c Config) []Group {
 		{discoveryv1.GroupName, []rest.Entry{endpointslice.Resource}},
 		{eventsv1.GroupName, []rest.Entry{newerEvents}},
 		{nodev1.GroupName, []rest.Entry{runtimeclass.Resource}},
-		{policyv1.GroupName, []rest.Entry{poddisruptionbudget.Resource}},
+		{policyv1.GroupName, []rest.Entry{poddisruptionbudget.Entry(budgets)}},
 		{rbacv1.GroupName, []rest.Entry{
 			clusterrole.Entry(guard),
 			clusterrolebinding.Entry(guard),

@@ -17,6 +17,7 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	nodev1 "k8s.io/api/node/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	policyv1beta1 "k8s.io/api/policy/v1beta1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -59,7 +60,13 @@ var groups = []group{
 		conversions: addEventConversions,
 	},
 	{versions: []version{{nodev1.SchemeGroupVersion, nodev1.AddToScheme}}},
-	{versions: []version{{policyv1.SchemeGroupVersion, policyv1.AddToScheme}}},
+	{
+		versions: []version{
+			{policyv1.SchemeGroupVersion, policyv1.AddToScheme},
+			{policyv1beta1.SchemeGroupVersion, addBetaEviction},
+		},
+		conversions: addEvictionConversions,
+	},
 	{versions: []version{{rbacv1.SchemeGroupVersion, rbacv1.AddToScheme}}},
 	{versions: []version{{schedulingv1.SchemeGroupVersion, schedulingv1.AddToScheme}}},
 	{versions: []version{{storagev1.SchemeGroupVersion, storagev1.AddToScheme}}},

@@ -39,8 +39,8 @@ func TestSecondVersions(t *testing.T) {
 			roundTrip(t, s, internal, kind)
 		})
 	}
-	if found != 2 {
-		t.Errorf("%d kinds have a second version, want Event and EventList", found)
+	if found != 3 {
+		t.Errorf("%d kinds have a second version, want Event, EventList and Eviction", found)
 	}
 }
 

@@ -80,14 +80,20 @@ func (s *Server) groupInfo(
 	versions []schema.GroupVersion, storages map[string]genericrest.Storage,
 ) (*genericapiserver.APIGroupInfo, error) {
 	byVersion := map[string]map[string]genericrest.Storage{}
+	// A version may have kinds of requests only: there is nothing of it to serve.
+	var served []schema.GroupVersion
 	for _, version := range versions {
-		var err error
-		if byVersion[version.Version], err = registry.ServedIn(version, s.scheme, storages); err != nil {
+		paths, err := registry.ServedIn(version, s.scheme, storages)
+		if err != nil {
 			return nil, err
+		}
+		if len(paths) > 0 {
+			byVersion[version.Version] = paths
+			served = append(served, version)
 		}
 	}
 	return &genericapiserver.APIGroupInfo{
-		PrioritizedVersions:          versions,
+		PrioritizedVersions:          served,
 		VersionedResourcesStorageMap: byVersion,
 		OptionsExternalVersion:       &schema.GroupVersion{Version: "v1"},
 		Scheme:                       s.scheme,

@@ -2,11 +2,13 @@ package pod
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	policyv1beta1 "k8s.io/api/policy/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -17,18 +19,27 @@ import (
 
 	"keelson.dev/kit/conditions"
 	"keelson.dev/kit/failpoint"
+	"keelson.dev/services/apiserver/internal/registry/policy/poddisruptionbudget"
 	"keelson.dev/services/apiserver/internal/registry/rest"
 )
 
-// Eviction is pods/eviction: it deletes a Pod gracefully, after a condition on the Pod says why.
+// evictionTries is how often an eviction looks at a Pod anew that changes while it is judged.
+const evictionTries = 10
+
+// errPodChanged is that a Pod is not what it was when it was judged.
+var errPodChanged = errors.New("the Pod changes too often to be evicted, try again")
+
+// Eviction is pods/eviction: it deletes a Pod gracefully if its budget allows, after a condition on the Pod says why.
 type Eviction struct {
-	store  *genericregistry.Store
-	status *rest.Subresource
+	store   *genericregistry.Store
+	status  *rest.Subresource
+	budgets *poddisruptionbudget.Budgets
 }
 
 var (
 	_ genericrest.NamedCreater             = &Eviction{}
 	_ genericrest.GroupVersionKindProvider = &Eviction{}
+	_ genericrest.GroupVersionAcceptor     = &Eviction{}
 )
 
 // New returns an empty Eviction.
@@ -40,6 +51,11 @@ func (e *Eviction) Destroy() {}
 // GroupVersionKind tells that the object is of policy/v1, though the path is of v1.
 func (e *Eviction) GroupVersionKind(schema.GroupVersion) schema.GroupVersionKind {
 	return policyv1.SchemeGroupVersion.WithKind("Eviction")
+}
+
+// AcceptsGroupVersion tells that the object may be of policy/v1beta1, too.
+func (e *Eviction) AcceptsGroupVersion(version schema.GroupVersion) bool {
+	return version == policyv1.SchemeGroupVersion || version == policyv1beta1.SchemeGroupVersion
 }
 
 // Create evicts the Pod called name.
@@ -66,9 +82,62 @@ func (e *Eviction) Create(ctx context.Context, name string, obj runtime.Object, 
 	return &metav1.Status{Status: metav1.StatusSuccess}, nil
 }
 
-// evict announces the deletion and deletes. A server that dies in between leaves a Pod that only says that it was to
-// go; the caller's next try takes it from there.
 func (e *Eviction) evict(ctx context.Context, name string, deletion *metav1.DeleteOptions) error {
+	for range evictionTries {
+		if err := e.evictOnce(ctx, name, deletion.DeepCopy()); !errors.Is(err, errPodChanged) {
+			return err
+		}
+	}
+	return apierrors.NewConflict(corev1.Resource("pods"), name, errPodChanged)
+}
+
+// evictOnce evicts the Pod as it is now. What is taken off the budget and then not carried out, the budget's controller
+// gives back.
+func (e *Eviction) evictOnce(ctx context.Context, name string, deletion *metav1.DeleteOptions) error {
+	pod, err := podSource{e.store}.pod(ctx, name)
+	if err != nil {
+		return err
+	}
+	if err := matches(pod, deletion.Preconditions); err != nil {
+		return err
+	}
+	budgets, err := e.budgets.List(ctx)
+	if err != nil {
+		return err
+	}
+	way, err := judgeEviction(pod, budgets)
+	if err != nil {
+		return err
+	}
+	if way.budget != "" {
+		err := e.budgets.Spend(ctx, way.budget, deletion.DryRun, func(budget *policyv1.PodDisruptionBudget) error {
+			return spend(budget, name, time.Now())
+		})
+		if err != nil {
+			return err
+		}
+	}
+	judged := deletion.DeepCopy()
+	if way.asSeen {
+		pin(judged, pod)
+	}
+	if err := e.remove(ctx, name, judged); !way.asSeen || !apierrors.IsConflict(err) {
+		return err
+	}
+	return errPodChanged
+}
+
+// pin lets the deletion be of the Pod as it was seen only.
+func pin(deletion *metav1.DeleteOptions, pod *corev1.Pod) {
+	if deletion.Preconditions == nil {
+		deletion.Preconditions = &metav1.Preconditions{}
+	}
+	deletion.Preconditions.UID, deletion.Preconditions.ResourceVersion = &pod.UID, &pod.ResourceVersion
+}
+
+// remove announces the deletion and deletes. A server that dies in between leaves a Pod that only says that it was to
+// go; the caller's next try takes it from there.
+func (e *Eviction) remove(ctx context.Context, name string, deletion *metav1.DeleteOptions) error {
 	if !dryrun.IsDryRun(deletion.DryRun) {
 		if err := e.announce(ctx, name, deletion); err != nil {
 			return err

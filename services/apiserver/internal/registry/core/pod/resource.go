@@ -10,6 +10,7 @@ import (
 	"keelson.dev/services/apiserver/internal/nodeproxy"
 	"keelson.dev/services/apiserver/internal/registry/core/pod/room"
 	"keelson.dev/services/apiserver/internal/registry/core/podspec"
+	"keelson.dev/services/apiserver/internal/registry/policy/poddisruptionbudget"
 	"keelson.dev/services/apiserver/internal/registry/rest"
 )
 
@@ -41,8 +42,8 @@ var Resource = rest.Resource[*corev1.Pod]{
 }
 
 // Entry is the Pod with all its subresources. The nodes are where logs come from and commands run, node finds the one
-// that a Pod is bound to.
-func Entry(nodes *nodeproxy.Nodes, node nodeproxy.Lookup) rest.Entry {
+// that a Pod is bound to, the budgets say which Pods may be evicted.
+func Entry(nodes *nodeproxy.Nodes, node nodeproxy.Lookup, budgets *poddisruptionbudget.Budgets) rest.Entry {
 	r := Resource
 	var shared *Binding
 	binding := func(s *rest.Storage) *Binding {
@@ -55,8 +56,7 @@ func Entry(nodes *nodeproxy.Nodes, node nodeproxy.Lookup) rest.Entry {
 		"pods/binding": func(s *rest.Storage) genericrest.Storage { return binding(s) },
 		"bindings":     func(s *rest.Storage) genericrest.Storage { return &LegacyBinding{binding(s)} },
 		"pods/eviction": func(s *rest.Storage) genericrest.Storage {
-			return &Eviction{store: s.Store,
-				status: s.Status}
+			return &Eviction{store: s.Store, status: s.Status, budgets: budgets}
 		},
 
 		"pods/ephemeralcontainers": rest.Writes(ephemeralStrategy),

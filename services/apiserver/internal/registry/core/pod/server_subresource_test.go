@@ -5,14 +5,10 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/utils/ptr"
-
-	"keelson.dev/kit/failpoint"
 )
 
 func binding(name, node string) *corev1.Binding {
@@ -94,85 +90,6 @@ func testBindRefused(t *testing.T, _ *cluster, pods typedcorev1.PodInterface) {
 	exact := binding("free", "node-1")
 	exact.UID = p.UID
 	must(t, bind(exact, metav1.CreateOptions{}))
-}
-
-// POD-031 SAF-026 SAF-046 SAF-050 SAF-064 SAF-065 SAF-068, and SAF-159 as far as evictions go
-func testEvict(t *testing.T, c *cluster, pods typedcorev1.PodInterface) {
-	p := create(t, pods, nginx(onNode))
-	eviction := &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: "nginx", Namespace: p.Namespace}}
-	dry := eviction.DeepCopy()
-	dry.DeleteOptions = &metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}}
-	must(t, pods.EvictV1(t.Context(), dry))
-	if untouched := get(t, pods, "nginx"); untouched.ResourceVersion != p.ResourceVersion {
-		t.Errorf("SAF-049: a dry run changed the Pod: %+v", untouched)
-	}
-	var code int
-	result := c.Client.CoreV1().RESTClient().Post().Namespace(p.Namespace).Resource("pods").Name("nginx").SubResource(
-		"eviction").Body(eviction).Do(t.Context()).StatusCode(&code)
-	must(t, result.Error())
-	if code != 201 {
-		t.Errorf("answered with %d", code)
-	}
-	evicted := get(t, pods, "nginx")
-	if evicted.DeletionTimestamp == nil || *evicted.DeletionGracePeriodSeconds != 30 ||
-		len(evicted.Status.Conditions) != 1 {
-		t.Fatalf("evicted %+v", evicted)
-	}
-	condition := evicted.Status.Conditions[0]
-	if condition.Type != corev1.DisruptionTarget || condition.Status != corev1.ConditionTrue ||
-		condition.Reason != "EvictionByEvictionAPI" || condition.Message != "Eviction API: evicting" {
-		t.Errorf("condition %+v", condition)
-	}
-}
-
-// A server that dies between the condition and the deletion has lost nothing: the next try ends the eviction.
-func testEvictInterrupted(t *testing.T, _ *cluster, pods typedcorev1.PodInterface) {
-	const place = "apiserver/eviction.delete.before"
-	p := create(t, pods, nginx(onNode))
-	must(t, failpoint.Arm(place, "1*error(killed)"))
-	defer failpoint.Disarm(place)
-	eviction := &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: "nginx", Namespace: p.Namespace}}
-	if err := pods.EvictV1(t.Context(), eviction); err == nil {
-		t.Fatal("the eviction was not interrupted")
-	}
-	if announced := get(t, pods, "nginx"); announced.DeletionTimestamp != nil || len(announced.Status.Conditions) != 1 {
-		t.Errorf("after the interruption: %+v", announced)
-	}
-	must(t, pods.EvictV1(t.Context(), eviction))
-	if evicted := get(t, pods, "nginx"); evicted.DeletionTimestamp == nil || len(evicted.Status.Conditions) != 1 {
-		t.Errorf("after the second try: %+v", evicted)
-	}
-}
-
-func testEvictRefused(t *testing.T, c *cluster, pods typedcorev1.PodInterface) {
-	p := create(t, pods, nginx(onNode))
-	evict := func(urlName string, change func(*policyv1.Eviction)) error {
-		e := &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: "nginx", Namespace: p.Namespace}}
-		change(e)
-		return c.Client.CoreV1().RESTClient().Post().Namespace(p.Namespace).Resource("pods").Name(urlName).SubResource(
-			"eviction").Body(e).Do(t.Context()).Error()
-	}
-	wantError(t, evict("other", func(*policyv1.Eviction) {}), apierrors.IsBadRequest, "name in URL")
-	wantError(t, evict("nobody", func(e *policyv1.Eviction) { e.Name = "nobody" }), apierrors.IsNotFound,
-		`"nobody" not found`)
-	for name, preconditions := range map[string]*metav1.Preconditions{"UID": {UID: ptr.To(types.UID("x"))},
-		"ResourceVersion": {ResourceVersion: ptr.To("1")}} {
-		err := evict("nginx", func(e *policyv1.Eviction) {
-			e.DeleteOptions = &metav1.DeleteOptions{
-				Preconditions: preconditions}
-		})
-		wantError(t, err, apierrors.IsConflict, name)
-	}
-	if untouched := get(t, pods, "nginx"); untouched.DeletionTimestamp != nil || len(untouched.Status.Conditions) > 0 {
-		t.Errorf("SAF-051: a refused eviction changed the Pod: %+v", untouched)
-	}
-	must(t, evict("nginx", func(e *policyv1.Eviction) {
-		e.DeleteOptions = &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &p.UID,
-			ResourceVersion: &p.ResourceVersion}, GracePeriodSeconds: ptr.To[int64](7)}
-	}))
-	if evicted := get(t, pods, "nginx"); *evicted.DeletionGracePeriodSeconds != 7 {
-		t.Errorf("evicted %+v", evicted)
-	}
 }
 
 // SAF-001 SAF-010 SAF-011 SAF-012 SAF-013 POD-252 POD-257
