@@ -1,0 +1,126 @@
+// Package disruption counts how many Pods each PodDisruptionBudget allows to be evicted. The apiserver holds evictions
+// to what stands in the status; controllers that end Pods of their own accord do not ask (SAF-039).
+//
+//	decide.go           what a budget's status must be, from what was observed (pure)
+//	events.go           the events that users see (pure)
+//	reconcile.go        observe, apply
+//	controller.go       what it reads and writes, and what wakes a budget up
+package disruption
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"keelson.dev/kit/controller"
+	"keelson.dev/kit/rights"
+	"keelson.dev/services/workload-controllers/internal/podfeed"
+	"keelson.dev/services/workload-controllers/internal/podset"
+	"keelson.dev/services/workload-controllers/internal/wake"
+	"keelson.dev/services/workload-controllers/internal/write"
+)
+
+// Name is the controller's folder, half of its Lease's name, and its field manager.
+const Name = "disruption"
+
+// Registration describes the controller. concurrent is how many budgets it works on at once.
+func Registration(feed *podfeed.Feed, concurrent int) controller.Registration {
+	return controller.Registration{
+		Name:        Name,
+		EventSource: eventSource,
+		Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{"policy"}, Resources: []string{"poddisruptionbudgets"},
+				Verbs: []string{"list", "watch"}},
+			{APIGroups: []string{"policy"}, Resources: []string{"poddisruptionbudgets/status"},
+				Verbs: []string{"update"}},
+			{APIGroups: []string{""}, Resources: []string{"pods", "replicationcontrollers"},
+				Verbs: []string{"list", "watch"}},
+			{APIGroups: []string{"apps"}, Resources: []string{"deployments", "replicasets", "statefulsets"},
+				Verbs: []string{"list", "watch"}},
+			rights.Events,
+		},
+		Setup: func(s *controller.Setup) (controller.Runnable, error) { return setup(s, feed, concurrent) },
+	}
+}
+
+func setup(s *controller.Setup, feed *podfeed.Feed, concurrent int) (controller.Runnable, error) {
+	own := client.WithFieldOwner(s.Client, Name)
+	c := &Controller{
+		client: own, writer: &write.Writer{Client: own, Kind: "poddisruptionbudget"}, pods: feed.Index,
+		selected: podset.NewSelections(feed.Index), recorder: s.Recorder, now: time.Now,
+	}
+	built, err := controller.NewReconciler(s, concurrent, c.steps())
+	if err != nil {
+		return nil, err
+	}
+	budgets := wake.Self(
+		func(b *policyv1.PodDisruptionBudget) { c.selected.Put(b, b.Spec.Selector) },
+		func(b *policyv1.PodDisruptionBudget) { c.selected.Remove(b) })
+	if err := built.Watch(source.Kind(s.Cache, &policyv1.PodDisruptionBudget{}, budgets)); err != nil {
+		return nil, fmt.Errorf("watching PodDisruptionBudgets: %w", err)
+	}
+	if err := built.Watch(&podfeed.Source{Feed: feed, Cache: s.Cache, Requests: c.onPod}); err != nil {
+		return nil, fmt.Errorf("watching Pods: %w", err)
+	}
+	for kind, watch := range map[string]source.SyncingSource{
+		"Deployments": source.Kind(s.Cache, &appsv1.Deployment{}, onScale(c, func(d *appsv1.Deployment) (
+			*int32, *corev1.PodTemplateSpec) {
+			return d.Spec.Replicas, &d.Spec.Template
+		})),
+		"ReplicaSets": source.Kind(s.Cache, &appsv1.ReplicaSet{}, onScale(c, func(r *appsv1.ReplicaSet) (
+			*int32, *corev1.PodTemplateSpec) {
+			return r.Spec.Replicas, &r.Spec.Template
+		})),
+		"StatefulSets": source.Kind(s.Cache, &appsv1.StatefulSet{}, onScale(c, func(s *appsv1.StatefulSet) (
+			*int32, *corev1.PodTemplateSpec) {
+			return s.Spec.Replicas, &s.Spec.Template
+		})),
+		"ReplicationControllers": source.Kind(s.Cache, &corev1.ReplicationController{}, onScale(c,
+			func(r *corev1.ReplicationController) (*int32, *corev1.PodTemplateSpec) {
+				return r.Spec.Replicas, r.Spec.Template
+			})),
+	} {
+		if err := built.Watch(watch); err != nil {
+			return nil, fmt.Errorf("watching %s: %w", kind, err)
+		}
+	}
+	return built, nil
+}
+
+// onPod wakes up the budgets that select the Pod.
+func (c *Controller) onPod(pod *corev1.Pod, _ podset.Change) []reconcile.Request {
+	var requests []reconcile.Request
+	for _, name := range c.selected.Matching(pod) {
+		requests = append(requests, wake.Request(pod.Namespace, name))
+	}
+	return requests
+}
+
+// onScale wakes up the budgets of a workload that intends another number of Pods.
+func onScale[O client.Object](c *Controller, of func(O) (*int32, *corev1.PodTemplateSpec),
+) handler.TypedFuncs[O, reconcile.Request] {
+	return handler.TypedFuncs[O, reconcile.Request]{
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[O], q wake.Queue) {
+			before, _ := of(e.ObjectOld)
+			after, template := of(e.ObjectNew)
+			if template == nil || before != nil && after != nil && *before == *after {
+				return
+			}
+			made := &corev1.Pod{ObjectMeta: template.ObjectMeta}
+			made.Namespace = e.ObjectNew.GetNamespace()
+			for _, request := range c.onPod(made, podset.Change{}) {
+				q.Add(request)
+			}
+		},
+	}
+}

@@ -1,0 +1,21 @@
+package disruption
+
+import (
+	policyv1 "k8s.io/api/policy/v1"
+
+	"keelson.dev/kit/events"
+)
+
+// eventSource is what users see as the origin of the events.
+const eventSource = "controllermanager"
+
+// notDeleted tells that a Pod was evicted and stayed.
+func notDeleted(budget *policyv1.PodDisruptionBudget) events.Event {
+	return events.Warning("NotDeleted", "Pod was expected by PDB %s/%s to be deleted but it wasn't", budget.Namespace,
+		budget.Name)
+}
+
+// unknown tells why it is not known how many Pods are intended.
+func unknown(err error) events.Event {
+	return events.Warning("CalculateExpectedPodCountFailed", "Failed to calculate the number of expected pods: %v", err)
+}
