@@ -42,5 +42,7 @@ var Kubectl = []Scenario{
 	{"ForcedDeletion", ForcedDeletion},
 	{"PartitionedNamespace", PartitionedNamespace},
 	{"Drain", Drain},
+	{"BudgetHoldsDrain", BudgetHoldsDrain},
+	{"BudgetByShare", BudgetByShare},
 	{"Overlap", Overlap},
 }

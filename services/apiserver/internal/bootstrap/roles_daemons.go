@@ -24,8 +24,8 @@ var daemonRoles = []role{
 	{
 		name:  "system:keelson:workload-controllers",
 		users: []string{"system:keelson:workload-controllers"},
-		rules: rules(leases("workload-controllers", "cronjob", "daemonset", "deployment", "job", "replicaset",
-			"replicationcontroller", "rootca", "serviceaccount", "statefulset"),
+		rules: rules(leases("workload-controllers", "cronjob", "daemonset", "deployment", "disruption", "job",
+			"replicaset", "replicationcontroller", "rootca", "serviceaccount", "statefulset"),
 			[]rbacv1.PolicyRule{
 				rights.Events,
 				rule(verbs("list", "watch"), "", "namespaces"),
@@ -41,6 +41,8 @@ var daemonRoles = []role{
 					"replicasets"),
 				rule(verbs("get", "list", "watch"), "apps", "daemonsets", "statefulsets"),
 				rule(verbs("list", "watch"), "batch", "cronjobs"),
+				rule(verbs("list", "watch"), "policy", "poddisruptionbudgets"),
+				rule(verbs("update"), "policy", "poddisruptionbudgets/status"),
 				rule(verbs("create", "delete", "get", "list", "watch"), "batch", "jobs"),
 				rule(verbs("update"), "batch", "cronjobs/finalizers", "cronjobs/status", "jobs/finalizers",
 					"jobs/status"),

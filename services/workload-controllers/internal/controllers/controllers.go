@@ -10,6 +10,7 @@ import (
 	"keelson.dev/services/workload-controllers/internal/controllers/cronjob"
 	"keelson.dev/services/workload-controllers/internal/controllers/daemonset"
 	"keelson.dev/services/workload-controllers/internal/controllers/deployment"
+	"keelson.dev/services/workload-controllers/internal/controllers/disruption"
 	"keelson.dev/services/workload-controllers/internal/controllers/job"
 	"keelson.dev/services/workload-controllers/internal/controllers/replicaset"
 	"keelson.dev/services/workload-controllers/internal/controllers/replicationcontroller"
@@ -34,6 +35,7 @@ func All(o Options) []controller.Registration {
 		cronjob.Registration(o.Concurrent),
 		daemonset.Registration(feed, o.Concurrent),
 		deployment.Registration(feed, o.Concurrent),
+		disruption.Registration(feed, o.Concurrent),
 		job.Registration(feed, o.Concurrent),
 		replicaset.Registration(feed, o.Concurrent),
 		replicationcontroller.Registration(feed, o.Concurrent),
@@ -49,7 +51,7 @@ func All(o Options) []controller.Registration {
 
 // Names returns the names of all controllers that there can be, sorted.
 func Names() []string {
-	return []string{cronjob.Name, daemonset.Name, deployment.Name, job.Name, replicaset.Name,
+	return []string{cronjob.Name, daemonset.Name, deployment.Name, disruption.Name, job.Name, replicaset.Name,
 		replicationcontroller.Name, rootca.Name, serviceaccount.Name, statefulset.Name}
 }
 

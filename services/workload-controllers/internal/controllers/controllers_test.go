@@ -28,14 +28,15 @@ func TestNamesAreThoseOfAll(t *testing.T) {
 func TestSelect(t *testing.T) {
 	all := All(Options{RootCA: []byte("x"), Concurrent: 1})
 	for asked, want := range map[string]string{
-		"*": "cronjob daemonset deployment job replicaset replicationcontroller rootca serviceaccount " +
+		"*": "cronjob daemonset deployment disruption job replicaset replicationcontroller rootca serviceaccount " +
 			"statefulset",
 		"deployment":            "deployment",
 		"replicaset,deployment": "deployment replicaset",
-		"*,-rootca": "cronjob daemonset deployment job replicaset replicationcontroller serviceaccount " +
+		"*,-rootca": "cronjob daemonset deployment disruption job replicaset replicationcontroller serviceaccount " +
 			"statefulset",
-		"deployment,-deployment":    "",
-		"-deployment,*,-replicaset": "cronjob daemonset job replicationcontroller rootca serviceaccount statefulset",
+		"deployment,-deployment": "",
+		"-deployment,*,-replicaset": "cronjob daemonset disruption job replicationcontroller rootca serviceaccount " +
+			"statefulset",
 	} {
 		if got := strings.Join(names(Select(all, strings.Split(asked, ","))), " "); got != want {
 			t.Errorf("%s selects %q, want %q", asked, got, want)

@@ -94,7 +94,19 @@ func setup(s *controller.Setup, feed *podfeed.Feed, concurrent int) (controller.
 			return nil, fmt.Errorf("watching %s: %w", kind, err)
 		}
 	}
-	return built, nil
+	return term{built, c.selected}, nil
+}
+
+// term is the controller between winning its Lease and losing it. The selections are of no use after it.
+type term struct {
+	controller.Runnable
+	selected *podset.Selections
+}
+
+// Start runs the controller until ctx ends.
+func (t term) Start(ctx context.Context) error {
+	defer t.selected.Close()
+	return t.Runnable.Start(ctx)
 }
 
 // onPod wakes up the budgets that select the Pod.
