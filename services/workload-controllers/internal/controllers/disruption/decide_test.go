@@ -73,7 +73,7 @@ func TestDecide(t *testing.T) {
 		{"SAF-055 step 1", atLeast("2"), "RRR", 3, [4]int32{3, 2, 3, 1}},
 		{"SAF-059 step 3: one is starting", atLeast("2"), "RRu", 3, [4]int32{3, 2, 2, 0}},
 		{"SAF-060 step 4: it is available", atLeast("2"), "RRR", 3, [4]int32{3, 2, 3, 1}},
-		{"SAF-036 SAF-038 one that goes is not healthy", atLeast("2"), "RRd", 3, [4]int32{3, 2, 2, 0}},
+		{"SAF-036 one that goes is not healthy", atLeast("2"), "RRd", 3, [4]int32{3, 2, 2, 0}},
 		{"SAF-037 one that its node lost", atLeast("2"), "RRu", 3, [4]int32{3, 2, 2, 0}},
 		{"SAF-034 more may be down than there are", atMost("9"), "R", 3, [4]int32{3, 0, 1, 1}},
 		{"SAF-034 all may be down", atMost("100%"), "RR", 2, [4]int32{2, 0, 2, 2}},
