@@ -60,7 +60,7 @@ func testJobs(t *testing.T, s *servertest.Server) {
 			&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: name},
 				Spec: batchv1.JobSpec{Template: podOf("Never")}}, metav1.CreateOptions{}))
 	}
-	// JOB-007, JOB-009, JOB-021, JOB-153: the labels, and the selector, are of the UID that the server gave.
+	// JOB-007, JOB-009, JOB-011, JOB-021, JOB-153: the labels, and the selector, are of the UID that the server gave.
 	job := create("pi")
 	read := must[*batchv1.Job](t, "reading")(jobs.Get(ctx, "pi", metav1.GetOptions{}))
 	for _, j := range []*batchv1.Job{job, read} {

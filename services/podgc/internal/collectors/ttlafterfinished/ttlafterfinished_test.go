@@ -47,7 +47,8 @@ func TestDecide(t *testing.T) {
 	}{
 		{"JOB-132, JOB-177 just before its time", ended("Complete", n(100)), 100*time.Second - 1, false,
 			100 * time.Second},
-		{"JOB-132, JOB-177 at its time", ended("Complete", n(100)), 100 * time.Second, true, 0},
+		{"JOB-132, JOB-177, JOB-182 at its time, by what the Job says", ended("Complete", n(100)), 100 * time.Second,
+			true, 0},
 		{"JOB-176 a failed one too", ended("Failed", n(100)), 100 * time.Second, true, 0},
 		{"JOB-133 at once", ended("Complete", n(0)), 0, true, 0},
 		{"JOB-133 never", ended("Complete", nil), 1e6 * time.Second, false, 0},

@@ -194,6 +194,19 @@ func TestStepsAreBounded(t *testing.T) {
 	}
 }
 
+// JOB-230, JOB-231: with a deadline there are Jobs again as soon as the controller is.
+func TestResumesAfterAnOutage(t *testing.T) {
+	c := hello(last("08:29:00"), deadline(200))
+	for _, now := range []string{"10:21:00", "10:22:00", "10:23:00"} {
+		plan := Decide(input(now, c))
+		if plan.started() != now {
+			t.Fatalf("at %s it starts %q", now, plan.started())
+		}
+		c.Status = startedStatus(plan.Status, plan.Start, plan.Start.Job)
+		c.Status.Active = nil
+	}
+}
+
 func TestTooManyMissedSaysHowToRecover(t *testing.T) {
 	plan := Decide(input("10:21:00", hello(last("08:29:00"))))
 	if plan.Start != nil || len(plan.Events) != 1 || plan.Events[0].Reason != "TooManyMissedTimes" ||
