@@ -10,9 +10,9 @@ import (
 	"keelson.dev/services/workload-controllers/internal/claim"
 )
 
-// Settle adopts and releases Pods. An adoption asks the server first.
+// Settle adopts and releases Pods, which get and lose the finalizers with that. An adoption asks the server first.
 func (o *Operator) Settle(
-	ctx context.Context, server client.Reader, owner claim.Owner, adopt, release []*corev1.Pod,
+	ctx context.Context, server client.Reader, owner claim.Owner, adopt, release []*corev1.Pod, finalizers ...string,
 ) error {
 	if len(adopt) > 0 {
 		if err := claim.Confirm(ctx, server, owner); err != nil {
@@ -21,10 +21,12 @@ func (o *Operator) Settle(
 	}
 	var errs []error
 	for _, pod := range adopt {
-		errs = append(errs, claim.IgnoreGone(o.PatchOwner(ctx, owner.UID, pod, claim.AdoptPatch(owner, pod))))
+		patch := claim.AdoptPatch(owner, pod, finalizers...)
+		errs = append(errs, claim.IgnoreGone(o.PatchOwner(ctx, owner.UID, pod, patch)))
 	}
 	for _, pod := range release {
-		errs = append(errs, claim.IgnoreGone(o.PatchOwner(ctx, owner.UID, pod, claim.ReleasePatch(owner, pod))))
+		patch := claim.ReleasePatch(owner, pod, finalizers...)
+		errs = append(errs, claim.IgnoreGone(o.PatchOwner(ctx, owner.UID, pod, patch)))
 	}
 	return errors.Join(errs...)
 }

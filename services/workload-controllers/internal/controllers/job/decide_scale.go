@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"keelson.dev/kit/podview"
+	"keelson.dev/services/workload-controllers/internal/pace"
 	"keelson.dev/services/workload-controllers/internal/rank"
 )
 
@@ -64,7 +65,7 @@ func (r *round) scale() {
 	}
 	var due time.Time
 	r.plan.Create, due = r.creations(min(missing, burst))
-	r.plan.Wake = earliest(r.plan.Wake, due)
+	r.plan.Wake = pace.Earlier(r.plan.Wake, due)
 	if r.plan.Reason = ReasonTooFew; len(r.plan.Create) == 0 {
 		r.plan.Reason = ReasonWaiting
 	}
@@ -189,7 +190,7 @@ func (r *round) waiting(taken indexes) ([]int, time.Time) {
 			continue
 		}
 		if due := endedAt(m.pod).Add(retry.Delay(m.attempt.total() + 1)); due.After(r.in.Now) {
-			waiting, next = append(waiting, index), earliest(next, due)
+			waiting, next = append(waiting, index), pace.Earlier(next, due)
 		}
 	}
 	return waiting, next

@@ -10,14 +10,6 @@ const (
 	resumedMessage   = "Job resumed"
 )
 
-func podCreated(name string) events.Event {
-	return events.Normal("SuccessfulCreate", "Created pod: %s", name)
-}
-
-func podDeleted(name string) events.Event {
-	return events.Normal("SuccessfulDelete", "Deleted pod: %s", name)
-}
-
 func createFailed(err error) events.Event {
 	return events.Warning("FailedCreate", "Error creating: %v", err)
 }

@@ -2,7 +2,6 @@ package job
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -12,13 +11,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"keelson.dev/kit/events"
 	"keelson.dev/kit/pass"
 	"keelson.dev/services/workload-controllers/internal/claim"
 	"keelson.dev/services/workload-controllers/internal/gate"
@@ -28,14 +25,6 @@ import (
 	"keelson.dev/services/workload-controllers/internal/selectors"
 	"keelson.dev/services/workload-controllers/internal/write"
 )
-
-// maxEvents is how many events of Pods one pass records, which is what client-go's recorder lets through at once.
-const maxEvents = 25
-
-// recorder tells users what happened; events.Recorder is one.
-type recorder interface {
-	Record(object runtime.Object, e events.Event)
-}
 
 // Controller runs Jobs.
 type Controller struct {
@@ -49,7 +38,7 @@ type Controller struct {
 	selectors  *selectors.Index // those of all Jobs
 	ops        *podops.Operator
 	gate       *gate.Gate
-	recorder   recorder
+	recorder   podops.Recorder
 	now        func() time.Time
 
 	mu      sync.Mutex // guards what follows
@@ -111,7 +100,7 @@ func (c *Controller) observe(_ context.Context, job *batchv1.Job) (Input, bool, 
 // apply carries out the plan in the order of its fields and stops at the first failure.
 func (c *Controller) apply(ctx context.Context, in Input, plan Plan) error {
 	if plan.Reason == ReasonOwners {
-		return c.settle(ctx, in.Job, plan)
+		return c.ops.Settle(ctx, c.live, owner(in.Job), plan.Adopt, plan.Release, tracking)
 	}
 	if plan.WriteStatus {
 		if err := c.confirm(ctx, in, plan); err != nil {
@@ -153,7 +142,7 @@ func (c *Controller) delete(ctx context.Context, job *batchv1.Job, reason podops
 		doomed[i] = rank.Of(pod)
 	}
 	outcomes := c.ops.Delete(ctx, job.UID, reason, doomed)
-	c.record(job, outcomes, podDeleted)
+	podops.RecordDeleted(c.recorder, job, outcomes)
 	err := podops.Failure(outcomes)
 	if err != nil {
 		c.recorder.Record(job, deleteFailed(err))
@@ -170,42 +159,13 @@ func (c *Controller) create(ctx context.Context, job *batchv1.Job, creations []C
 	outcomes := c.ops.Create(ctx, job.UID, len(creations), func(i int) *corev1.Pod {
 		return podOf(job, alike, creations[i])
 	})
-	c.record(job, outcomes, podCreated)
+	podops.RecordCreated(c.recorder, job, outcomes)
 	err := podops.Failure(outcomes)
 	if err == nil || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		return nil
 	}
 	c.recorder.Record(job, createFailed(err))
 	return err
-}
-
-// record records an event for each of the first maxEvents Pods of one pass.
-func (c *Controller) record(job *batchv1.Job, outcomes []podops.Outcome, event func(string) events.Event) {
-	for _, outcome := range outcomes[:min(maxEvents, len(outcomes))] {
-		if outcome.Err == nil {
-			c.recorder.Record(job, event(outcome.Name))
-		}
-	}
-}
-
-// settle adopts and releases Pods, which get and lose the finalizer with that.
-func (c *Controller) settle(ctx context.Context, job *batchv1.Job, plan Plan) error {
-	claimant := owner(job)
-	if len(plan.Adopt) > 0 {
-		if err := claim.Confirm(ctx, c.live, claimant); err != nil {
-			return err
-		}
-	}
-	var errs []error
-	for _, pod := range plan.Adopt {
-		patch := claim.AdoptPatch(claimant, pod, tracking)
-		errs = append(errs, claim.IgnoreGone(c.ops.PatchOwner(ctx, job.UID, pod, patch)))
-	}
-	for _, pod := range plan.Release {
-		patch := claim.ReleasePatch(claimant, pod, tracking)
-		errs = append(errs, claim.IgnoreGone(c.ops.PatchOwner(ctx, job.UID, pod, patch)))
-	}
-	return errors.Join(errs...)
 }
 
 func (c *Controller) writeStatus(ctx context.Context, in Input, status batchv1.JobStatus) error {

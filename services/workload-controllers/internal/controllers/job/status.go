@@ -9,10 +9,12 @@ import (
 
 	"keelson.dev/kit/conditions"
 	"keelson.dev/kit/podview"
+	"keelson.dev/services/workload-controllers/internal/pace"
 )
 
 // A status that tells nothing new but numbers is written at most once in statusPerPod for each Pod, and at least every
-// statusAtLatest: many Pods that end together cost few writes, a single one does not wait.
+// statusAtLatest: many Pods that end together cost few writes, a single one does not wait. That is longer than
+// pace.StatusDue: two writes stand between a Pod's end and its count, and nobody but the counters waits for them.
 const (
 	statusPerPod   = 10 * time.Millisecond
 	statusAtLatest = time.Second
@@ -45,7 +47,7 @@ func (r *round) withStatus() Plan {
 		due := r.in.Written.Add(min(time.Duration(len(r.members))*statusPerPod, statusAtLatest))
 		plan.WriteStatus = !due.After(r.in.Now) || r.verdict != nil || !onlyFiguresDiffer(&plan.Status, &r.job.Status)
 		if !plan.WriteStatus {
-			plan.Wake = earliest(plan.Wake, due)
+			plan.Wake = pace.Earlier(plan.Wake, due)
 		}
 	}
 	if !plan.WriteStatus {
@@ -58,12 +60,4 @@ func (r *round) withStatus() Plan {
 // onlyFiguresDiffer says whether a status tells nothing new but numbers and Pods.
 func onlyFiguresDiffer(a, b *batchv1.JobStatus) bool {
 	return apiequality.Semantic.DeepEqual(a.Conditions, b.Conditions) && a.StartTime.Equal(b.StartTime)
-}
-
-// earliest returns the earlier of two times; the zero time means never.
-func earliest(a, b time.Time) time.Time {
-	if a.IsZero() || !b.IsZero() && b.Before(a) {
-		return b
-	}
-	return a
 }
