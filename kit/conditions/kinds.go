@@ -2,6 +2,7 @@ package conditions
 
 import (
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -48,6 +49,15 @@ var Deployment Kind[appsv1.DeploymentCondition, appsv1.DeploymentConditionType] 
 	return Fields[appsv1.DeploymentConditionType]{
 		Type: c.Type, Status: string(c.Status), Reason: c.Reason, Message: c.Message,
 		LastTransitionTime: &c.LastTransitionTime, LastUpdateTime: &c.LastUpdateTime,
+	}
+}
+
+// Job keeps the conditions of Jobs.
+var Job Kind[batchv1.JobCondition, batchv1.JobConditionType] = func(
+	c *batchv1.JobCondition) Fields[batchv1.JobConditionType] {
+	return Fields[batchv1.JobConditionType]{
+		Type: c.Type, Status: string(c.Status), Reason: c.Reason, Message: c.Message,
+		LastTransitionTime: &c.LastTransitionTime, LastProbeTime: &c.LastProbeTime,
 	}
 }
 

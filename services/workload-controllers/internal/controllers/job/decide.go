@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
+	"keelson.dev/kit/conditions"
 	"keelson.dev/kit/events"
 	"keelson.dev/kit/podview"
 )
@@ -148,7 +149,7 @@ func isFinished(job *batchv1.Job) bool {
 }
 
 func isTrue(status *batchv1.JobStatus, kind batchv1.JobConditionType) bool {
-	condition := conditionsOf.Find(status.Conditions, kind)
+	condition := conditions.Job.Find(status.Conditions, kind)
 	return condition != nil && condition.Status == corev1.ConditionTrue
 }
 
@@ -156,7 +157,7 @@ func isTrue(status *batchv1.JobStatus, kind batchv1.JobConditionType) bool {
 func interim(status *batchv1.JobStatus) *batchv1.JobCondition {
 	for _, kind := range []batchv1.JobConditionType{batchv1.JobSuccessCriteriaMet, batchv1.JobFailureTarget} {
 		if isTrue(status, kind) {
-			return conditionsOf.Find(status.Conditions, kind)
+			return conditions.Job.Find(status.Conditions, kind)
 		}
 	}
 	return nil

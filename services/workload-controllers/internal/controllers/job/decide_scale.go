@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"keelson.dev/kit/conditions"
 	"keelson.dev/kit/podview"
 	"keelson.dev/services/workload-controllers/internal/pace"
 	"keelson.dev/services/workload-controllers/internal/rank"
@@ -37,7 +38,7 @@ func (r *round) resume() {
 }
 
 func (r *round) setSuspended(status corev1.ConditionStatus, reason, message string) {
-	r.status.Conditions, _ = conditionsOf.Set(r.status.Conditions, batchv1.JobCondition{
+	r.status.Conditions, _ = conditions.Job.Set(r.status.Conditions, batchv1.JobCondition{
 		Type: batchv1.JobSuspended, Status: status, Reason: reason, Message: message, LastProbeTime: stamp(r.in.Now),
 	}, r.in.Now)
 }

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"keelson.dev/kit/conditions"
 	"keelson.dev/kit/events"
 )
 
@@ -25,7 +26,7 @@ func (r *round) judge() {
 	}
 	if r.verdict != nil {
 		r.verdict.Status, r.verdict.LastProbeTime = corev1.ConditionTrue, stamp(r.in.Now)
-		r.status.Conditions, _ = conditionsOf.Set(r.status.Conditions, *r.verdict, r.in.Now)
+		r.status.Conditions, _ = conditions.Job.Set(r.status.Conditions, *r.verdict, r.in.Now)
 	}
 }
 
@@ -136,6 +137,6 @@ func (r *round) finish() {
 	if r.verdict.Type == batchv1.JobSuccessCriteriaMet {
 		end.Type, r.status.CompletionTime, told = batchv1.JobComplete, &now, completed()
 	}
-	r.status.Conditions, _ = conditionsOf.Set(r.status.Conditions, end, r.in.Now)
+	r.status.Conditions, _ = conditions.Job.Set(r.status.Conditions, end, r.in.Now)
 	r.plan.Events = append(r.plan.Events, told)
 }

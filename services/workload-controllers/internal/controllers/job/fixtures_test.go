@@ -10,6 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"keelson.dev/kit/conditions"
 )
 
 var start = time.Unix(1_700_000_000, 0)
@@ -209,7 +211,7 @@ func describe(in Input, plan Plan) string {
 		}
 	}
 	for _, c := range plan.Status.Conditions {
-		had := conditionsOf.Find(in.Job.Status.Conditions, c.Type)
+		had := conditions.Job.Find(in.Job.Status.Conditions, c.Type)
 		if had == nil || had.Status != c.Status {
 			parts = append(parts, fmt.Sprintf("%s=%s %s: %s", c.Type, c.Status, c.Reason, c.Message))
 		}

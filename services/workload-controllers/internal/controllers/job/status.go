@@ -7,7 +7,6 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"keelson.dev/kit/conditions"
 	"keelson.dev/kit/podview"
 	"keelson.dev/services/workload-controllers/internal/pace"
 )
@@ -19,15 +18,6 @@ const (
 	statusPerPod   = 10 * time.Millisecond
 	statusAtLatest = time.Second
 )
-
-// conditionsOf keeps the conditions of Jobs.
-var conditionsOf conditions.Kind[batchv1.JobCondition, batchv1.JobConditionType] = func(
-	c *batchv1.JobCondition) conditions.Fields[batchv1.JobConditionType] {
-	return conditions.Fields[batchv1.JobConditionType]{
-		Type: c.Type, Status: string(c.Status), Reason: c.Reason, Message: c.Message,
-		LastTransitionTime: &c.LastTransitionTime, LastProbeTime: &c.LastProbeTime,
-	}
-}
 
 // stamp returns a time as the API keeps it.
 func stamp(now time.Time) metav1.Time { return metav1.NewTime(now).Rfc3339Copy() }
