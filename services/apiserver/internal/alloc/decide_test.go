@@ -43,12 +43,14 @@ func TestPickGivesEachOffsetOnce(t *testing.T) {
 	}
 }
 
-// The store holds one bit for each offset up to the last that was taken, and releasing what is not there changes nothing.
+// The store holds one bit for each offset up to the last that was taken, and releasing what is not there changes
+// nothing.
 func TestBitmapIsSmall(t *testing.T) {
 	for offset, octets := range map[int]int{0: 1, 7: 1, 8: 2, 15: 2, 16: 3, 65533: 8192} {
 		taken := bitmap{}.with(offset)
 		if len(taken) != octets || taken.count() != 1 || taken.has(offset+1) || offset > 0 && taken.has(offset-1) {
-			t.Errorf("taking %d makes %d octets with %d bits, want %d with 1", offset, len(taken), taken.count(), octets)
+			t.Errorf("taking %d makes %d octets with %d bits, want %d with 1", offset, len(taken), taken.count(),
+				octets)
 		}
 		if again := taken.with(0); len(again) != octets || !again.has(0) || !again.has(offset) {
 			t.Errorf("taking 0 beside %d makes %d octets, want %d", offset, len(again), octets)
