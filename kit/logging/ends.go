@@ -1,6 +1,7 @@
 package logging
 
 import (
+	"context"
 	"errors"
 	"log"
 	"net"
@@ -17,7 +18,7 @@ import (
 
 // Capture routes klog and the standard library's log into the logger for the rest of the process. Verbose levels (V(1)
 // and above) count as debug, and so does an error that only says that a connection ended: closed by the other half of
-// the same stream, or by a client that went away.
+// the same stream, by a client that went away, or by the caller itself, which needs the answer no more.
 func Capture(to *zap.Logger) {
 	lowered := to.WithOptions(zap.WrapCore(func(c zapcore.Core) zapcore.Core { return normalEnds{c} }))
 	klog.SetLoggerWithOptions(zapr.NewLogger(lowered.Named("klog")), klog.ContextualLogger(true))
@@ -79,8 +80,10 @@ func isNormalEnd(message string, fields []zapcore.Field) bool {
 }
 
 func tellsOfEnd(err error) bool {
-	if errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) {
-		return true
+	for _, end := range []error{context.Canceled, net.ErrClosed, syscall.EPIPE, syscall.ECONNRESET} {
+		if errors.Is(err, end) {
+			return true
+		}
 	}
 	text := err.Error()
 	return slices.ContainsFunc(worded, func(end string) bool { return strings.Contains(text, end) })

@@ -1,11 +1,13 @@
 package logging
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"syscall"
 	"testing"
@@ -29,6 +31,8 @@ func TestRoute(t *testing.T) {
 			zapcore.DebugLevel},
 		{&net.OpError{Op: "read", Err: os.NewSyscallError("read", syscall.ECONNRESET)}, zapcore.DebugLevel},
 		{&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}, zapcore.ErrorLevel},
+		{fmt.Errorf("watching: %w", &url.Error{Op: "Get", URL: "https://a", Err: context.Canceled}), zapcore.DebugLevel},
+		{&url.Error{Op: "Get", URL: "https://a", Err: context.DeadlineExceeded}, zapcore.ErrorLevel},
 		{errors.New("websocket: close 1000 (normal)"), zapcore.DebugLevel},
 		{errors.New("websocket: close 1001 (going away)"), zapcore.DebugLevel},
 		{fmt.Errorf("copying: %w", errors.New("websocket: close 1006 (abnormal closure): unexpected EOF")),
