@@ -22,7 +22,8 @@ func TestWhatAnInterruptedStartLeavesIsEnded(t *testing.T) {
 				}
 				w.start()
 				w.after(30 * time.Second)
-				if got := w.signals("kill"); len(got) != 1 {
+				// The removal of a container and that of its sandbox may both have to end it.
+				if got := w.signals("kill"); len(got) < 1 || len(got) > 2 {
 					t.Errorf("%s, deleted %v: killed without the runtime: %v", state, deleted, got)
 				}
 				if deleted && w.get("u1") != nil {
