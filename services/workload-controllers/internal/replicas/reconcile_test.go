@@ -18,39 +18,21 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/informers"
 	clientsetfake "k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	toolscache "k8s.io/client-go/tools/cache"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
-	"keelson.dev/kit/events"
+	"keelson.dev/kit/events/eventstest"
 	"keelson.dev/services/workload-controllers/internal/gate"
 	"keelson.dev/services/workload-controllers/internal/ownerindex"
 	"keelson.dev/services/workload-controllers/internal/podfeed"
+	"keelson.dev/services/workload-controllers/internal/podfeed/podfeedtest"
 	"keelson.dev/services/workload-controllers/internal/podops"
 	"keelson.dev/services/workload-controllers/internal/wake"
 	"keelson.dev/services/workload-controllers/internal/write"
 )
-
-// recorded keeps events as text.
-type recorded []string
-
-func (r *recorded) Record(_ runtime.Object, e events.Event) {
-	*r = append(*r, e.Type+" "+e.Reason+" "+e.Message)
-}
-
-// podCache is a cache of Pods alone.
-type podCache struct {
-	cache.Cache
-	factory informers.SharedInformerFactory
-}
-
-func (p podCache) GetInformer(context.Context, client.Object, ...cache.InformerGetOption) (cache.Informer, error) {
-	return p.factory.Core().V1().Pods().Informer(), nil
-}
 
 // bench is a Controller over an API in memory. Pods come through an informer; the ReplicaSets' cache is always up to
 // date.
@@ -58,7 +40,7 @@ type bench struct {
 	t          *testing.T
 	sets       client.WithWatch
 	pods       *clientsetfake.Clientset
-	events     recorded
+	events     eventstest.Recorded
 	controller *Controller[*appsv1.ReplicaSet]
 	refusal    error
 }
@@ -95,14 +77,8 @@ func newBench(t *testing.T, set *appsv1.ReplicaSet, pods ...runtime.Object) *ben
 	if err != nil {
 		t.Fatal(err)
 	}
-	feed, from := podfeed.New(), podCache{factory: informers.NewSharedInformerFactory(b.pods, 0)}
-	from.factory.Core().V1().Pods().Informer()
-	ctx, cancel := context.WithCancel(t.Context())
-	t.Cleanup(func() { cancel(); from.factory.Shutdown() })
-	from.factory.Start(ctx.Done())
-	if err := feed.Connect(ctx, from); err != nil {
-		t.Fatal(err)
-	}
+	feed := podfeed.New()
+	podfeedtest.Connect(t, feed, b.pods)
 	pending := gate.New()
 	b.controller = &Controller[*appsv1.ReplicaSet]{
 		kind: replicaSets, client: b.sets, live: b.sets, sets: index, pods: feed.Index, gate: pending,
@@ -168,7 +144,7 @@ func TestPodsAreMadeAndEnded(t *testing.T) {
 			t.Fatalf("Pods %v, want %v", got, want)
 		}
 		slices.Sort(b.events)
-		if !slices.Equal(b.events, recorded{"Normal SuccessfulCreate Created pod: frontend-1",
+		if !slices.Equal(b.events, eventstest.Recorded{"Normal SuccessfulCreate Created pod: frontend-1",
 			"Normal SuccessfulCreate Created pod: frontend-2", "Normal SuccessfulCreate Created pod: frontend-3"}) {
 			t.Errorf("events %q", b.events)
 		}
@@ -256,7 +232,7 @@ func TestRefusal(t *testing.T) {
 		if len(conditions) != 1 || conditions[0].Reason != "FailedCreate" || conditions[0].Message != message {
 			t.Errorf("conditions %+v", conditions)
 		}
-		if !slices.Equal(b.events, recorded{"Warning FailedCreate " + message}) {
+		if !slices.Equal(b.events, eventstest.Recorded{"Warning FailedCreate " + message}) {
 			t.Errorf("events %q", b.events)
 		}
 		b.refusal = nil

@@ -18,20 +18,19 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/informers"
 	clientsetfake "k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	toolscache "k8s.io/client-go/tools/cache"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"keelson.dev/kit/events"
+	"keelson.dev/kit/events/eventstest"
 	"keelson.dev/services/workload-controllers/internal/controllerrevision"
 	"keelson.dev/services/workload-controllers/internal/gate"
 	"keelson.dev/services/workload-controllers/internal/ownerindex"
 	"keelson.dev/services/workload-controllers/internal/podfeed"
+	"keelson.dev/services/workload-controllers/internal/podfeed/podfeedtest"
 	"keelson.dev/services/workload-controllers/internal/podops"
 	"keelson.dev/services/workload-controllers/internal/podset"
 	"keelson.dev/services/workload-controllers/internal/selectors"
@@ -39,30 +38,13 @@ import (
 	"keelson.dev/services/workload-controllers/internal/write"
 )
 
-// recorded keeps events as text.
-type recorded []string
-
-func (r *recorded) Record(_ runtime.Object, e events.Event) {
-	*r = append(*r, e.Type+" "+e.Reason+" "+e.Message)
-}
-
-// podCache is a cache of Pods alone.
-type podCache struct {
-	cache.Cache
-	factory informers.SharedInformerFactory
-}
-
-func (p podCache) GetInformer(context.Context, client.Object, ...cache.InformerGetOption) (cache.Informer, error) {
-	return p.factory.Core().V1().Pods().Informer(), nil
-}
-
 // bench is a Controller over an API in memory. Pods come through an informer; the cache of all else is up to date.
 type bench struct {
 	t          *testing.T
 	server     client.WithWatch
 	pods       *clientsetfake.Clientset
 	revisions  toolscache.Indexer
-	events     recorded
+	events     eventstest.Recorded
 	controller *Controller
 	refusal    error
 }
@@ -88,14 +70,8 @@ func newBench(t *testing.T, set *appsv1.DaemonSet, pods ...runtime.Object) *benc
 			types.UID(fmt.Sprint("pod-", serial)), fmt.Sprint(1000+serial)
 		return b.refusal != nil, nil, b.refusal
 	})
-	feed, from := podfeed.New(), podCache{factory: informers.NewSharedInformerFactory(b.pods, 0)}
-	from.factory.Core().V1().Pods().Informer()
-	ctx, cancel := context.WithCancel(t.Context())
-	t.Cleanup(func() { cancel(); from.factory.Shutdown() })
-	from.factory.Start(ctx.Done())
-	if err := feed.Connect(ctx, from); err != nil {
-		t.Fatal(err)
-	}
+	feed := podfeed.New()
+	podfeedtest.Connect(t, feed, b.pods)
 	pending := gate.New()
 	b.controller = &Controller{
 		client: b.server, live: b.server, revisions: index, placement: NewPlacement(), pods: feed.Index, gate: pending,
@@ -221,7 +197,7 @@ func TestAWholeLife(t *testing.T) {
 		b.controller.placement.Put(newNode("n2"))
 		b.settle()
 		b.expect("n1 agent:2, n2 agent:2")
-		if want := (recorded{"Normal SuccessfulCreate Created pod: agent-1",
+		if want := (eventstest.Recorded{"Normal SuccessfulCreate Created pod: agent-1",
 			"Normal SuccessfulCreate Created pod: agent-2"}); !slices.Equal(slices.Sorted(slices.Values(b.events)),
 			want) {
 			t.Errorf("events %q", b.events)

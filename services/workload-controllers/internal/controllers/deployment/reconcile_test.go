@@ -12,7 +12,6 @@ import (
 	"go.uber.org/zap"
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -20,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"keelson.dev/kit/events"
+	"keelson.dev/kit/events/eventstest"
 	"keelson.dev/kit/failpoint"
 	"keelson.dev/services/workload-controllers/internal/gate"
 	"keelson.dev/services/workload-controllers/internal/ownerindex"
@@ -29,20 +28,13 @@ import (
 	"keelson.dev/services/workload-controllers/internal/write"
 )
 
-// recorded keeps events as text.
-type recorded []string
-
-func (r *recorded) Record(_ runtime.Object, e events.Event) {
-	*r = append(*r, e.Type+" "+e.Reason+" "+e.Message)
-}
-
 // bench is a Controller over an API in memory and a cache that catches up when it is told to.
 type bench struct {
 	t           *testing.T
 	api         client.WithWatch
 	deployments toolscache.Indexer
 	sets        toolscache.Indexer
-	events      recorded
+	events      eventstest.Recorded
 	controller  *Controller
 }
 
@@ -120,7 +112,7 @@ func TestFirstPass(t *testing.T) {
 		t.Fatalf("ReplicaSets %+v", sets)
 	}
 	if want := "Normal ScalingReplicaSet Scaled up replica set " + sets[0].Name +
-		" from 0 to 3"; !slices.Equal(b.events, recorded{want}) {
+		" from 0 to 3"; !slices.Equal(b.events, eventstest.Recorded{want}) {
 		t.Errorf("events %q, want %q", b.events, want)
 	}
 	d := b.deployment()

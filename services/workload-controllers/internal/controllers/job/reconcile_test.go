@@ -18,42 +18,24 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/informers"
 	clientsetfake "k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	toolscache "k8s.io/client-go/tools/cache"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"keelson.dev/kit/events"
+	"keelson.dev/kit/events/eventstest"
 	"keelson.dev/kit/failpoint"
 	"keelson.dev/services/workload-controllers/internal/gate"
 	"keelson.dev/services/workload-controllers/internal/podfeed"
+	"keelson.dev/services/workload-controllers/internal/podfeed/podfeedtest"
 	"keelson.dev/services/workload-controllers/internal/podops"
 	"keelson.dev/services/workload-controllers/internal/podset"
 	"keelson.dev/services/workload-controllers/internal/selectors"
 	"keelson.dev/services/workload-controllers/internal/wake"
 	"keelson.dev/services/workload-controllers/internal/write"
 )
-
-// recorded keeps events as text.
-type recorded []string
-
-func (r *recorded) Record(_ runtime.Object, e events.Event) {
-	*r = append(*r, e.Type+" "+e.Reason+" "+e.Message)
-}
-
-// podCache is a cache of Pods alone.
-type podCache struct {
-	cache.Cache
-	factory informers.SharedInformerFactory
-}
-
-func (p podCache) GetInformer(context.Context, client.Object, ...cache.InformerGetOption) (cache.Informer, error) {
-	return p.factory.Core().V1().Pods().Informer(), nil
-}
 
 // server is the API in memory as the live reader and the cached client see it: Jobs and Pods are kept apart.
 type server struct {
@@ -96,7 +78,7 @@ type bench struct {
 	server     *server
 	jobs       toolscache.Indexer
 	feed       *podfeed.Feed
-	events     recorded
+	events     eventstest.Recorded
 	controller *Controller
 	serial     int
 	refusal    error
@@ -114,14 +96,7 @@ func newBench(t *testing.T, job *batchv1.Job, pods ...runtime.Object) *bench {
 		pod.ResourceVersion, pod.CreationTimestamp = fmt.Sprint(1000+b.serial), metav1.NewTime(time.Now())
 		return b.refusal != nil, nil, b.refusal
 	})
-	from := podCache{factory: informers.NewSharedInformerFactory(b.server.pods, 0)}
-	from.factory.Core().V1().Pods().Informer()
-	ctx, cancel := context.WithCancel(t.Context())
-	t.Cleanup(func() { cancel(); from.factory.Shutdown() })
-	from.factory.Start(ctx.Done())
-	if err := b.feed.Connect(ctx, from); err != nil {
-		t.Fatal(err)
-	}
+	podfeedtest.Connect(t, b.feed, b.server.pods)
 	b.restart()
 	return b
 }
@@ -231,7 +206,7 @@ func TestLifeOfAJob(t *testing.T) {
 		if pods := b.podList(); len(pods) != 1 || isTracked(&pods[0]) {
 			t.Errorf("Pods at the end %+v", pods)
 		}
-		if !slices.Equal(b.events, recorded{"Normal SuccessfulCreate Created pod: pi-1",
+		if !slices.Equal(b.events, eventstest.Recorded{"Normal SuccessfulCreate Created pod: pi-1",
 			"Normal Completed Job completed"}) {
 			t.Errorf("events %q", b.events)
 		}
@@ -266,7 +241,7 @@ func TestSuspendAndResume(t *testing.T) {
 		if s := b.job().Status; len(b.podList()) != 1 || isTrue(&s, batchv1.JobSuspended) || isFinished(b.job()) {
 			t.Errorf("resumed: Pods %v, status %+v", b.podList(), s)
 		}
-		if !slices.Equal(b.events, recorded{"Normal SuccessfulCreate Created pod: pi-1",
+		if !slices.Equal(b.events, eventstest.Recorded{"Normal SuccessfulCreate Created pod: pi-1",
 			"Normal SuccessfulDelete Deleted pod: pi-1", "Normal Suspended Job suspended",
 			"Normal SuccessfulCreate Created pod: pi-2", "Normal Resumed Job resumed"}) {
 			t.Errorf("events %q", b.events)
@@ -282,7 +257,7 @@ func TestRefusal(t *testing.T) {
 		if _, err := b.pass(); !apierrors.IsForbidden(err) {
 			t.Errorf("error %v", err)
 		}
-		if !slices.Equal(b.events, recorded{
+		if !slices.Equal(b.events, eventstest.Recorded{
 			`Warning FailedCreate Error creating: pods "pi-" is forbidden: exceeded quota`}) || b.serial != 1 {
 			t.Errorf("events %q, %d requests", b.events, b.serial)
 		}

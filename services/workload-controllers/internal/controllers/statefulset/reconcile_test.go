@@ -18,43 +18,25 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/informers"
 	clientsetfake "k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	toolscache "k8s.io/client-go/tools/cache"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"keelson.dev/kit/events"
+	"keelson.dev/kit/events/eventstest"
 	"keelson.dev/services/workload-controllers/internal/controllerrevision"
 	"keelson.dev/services/workload-controllers/internal/gate"
 	"keelson.dev/services/workload-controllers/internal/ownerindex"
 	"keelson.dev/services/workload-controllers/internal/podfeed"
+	"keelson.dev/services/workload-controllers/internal/podfeed/podfeedtest"
 	"keelson.dev/services/workload-controllers/internal/podops"
 	"keelson.dev/services/workload-controllers/internal/selectors"
 	"keelson.dev/services/workload-controllers/internal/wake"
 	"keelson.dev/services/workload-controllers/internal/write"
 )
-
-// recorded keeps events as text.
-type recorded []string
-
-func (r *recorded) Record(_ runtime.Object, e events.Event) {
-	*r = append(*r, e.Type+" "+e.Reason+" "+e.Message)
-}
-
-// podCache is a cache of Pods alone.
-type podCache struct {
-	cache.Cache
-	factory informers.SharedInformerFactory
-}
-
-func (p podCache) GetInformer(context.Context, client.Object, ...cache.InformerGetOption) (cache.Informer, error) {
-	return p.factory.Core().V1().Pods().Informer(), nil
-}
 
 // bench is a Controller over an API in memory, which logs what was written. Pods come through an informer; the caches
 // of revisions and claims catch up when they are told to.
@@ -64,7 +46,7 @@ type bench struct {
 	pods       *clientsetfake.Clientset
 	history    toolscache.Indexer
 	claims     toolscache.Indexer
-	events     recorded
+	events     eventstest.Recorded
 	writes     []string
 	refusals   map[string]error // by the text of the write
 	controller *Controller
@@ -121,17 +103,14 @@ func newBench(t *testing.T, in Input) *bench {
 }
 
 func (b *bench) connect(in Input) {
-	feed, from := podfeed.New(), podCache{factory: informers.NewSharedInformerFactory(b.pods, 0)}
-	from.factory.Core().V1().Pods().Informer()
-	ctx, cancel := context.WithCancel(b.t.Context())
-	b.t.Cleanup(func() { cancel(); from.factory.Shutdown() })
-	from.factory.Start(ctx.Done())
+	feed := podfeed.New()
+	podfeedtest.Connect(b.t, feed, b.pods)
 	b.history = toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, toolscache.Indexers{})
 	b.claims = toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, toolscache.Indexers{})
 	sets := toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, toolscache.Indexers{})
 	revisions, err := ownerindex.Of[*appsv1.ControllerRevision](b.history)
 	claims, claimsErr := ownerindex.Of[*corev1.PersistentVolumeClaim](b.claims)
-	if err := errors.Join(err, claimsErr, feed.Connect(ctx, from), sets.Replace(nil, "1000000")); err != nil {
+	if err := errors.Join(err, claimsErr, sets.Replace(nil, "1000000")); err != nil {
 		b.t.Fatal(err)
 	}
 	pending := gate.New()
