@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"context"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -9,10 +8,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/kubernetes"
-
-	"keelson.dev/test/mesh"
-	"keelson.dev/test/mesh/processes"
-	"keelson.dev/test/mesh/simnode"
 )
 
 // daemonNodes is how many nodes the DaemonSet runs on.
@@ -21,29 +16,8 @@ const daemonNodes = 5000
 // BenchmarkDaemonSet takes a DaemonSet on 5,000 simulated nodes through its life. During the update a tenth of its Pods
 // may be unavailable.
 func BenchmarkDaemonSet(b *testing.B) {
-	m := processes.New(b, 0)
-	client := connect(b, m)
-	ctx, stop := context.WithCancel(context.Background())
-	nodes, err := simnode.Start(ctx, m.Admin(), createNodes(b, client, daemonNodes))
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { stop(); nodes.Wait() })
-	all := newMeter(b, m, mesh.APIServer, mesh.Scheduler, mesh.WorkloadControllers, mesh.PodGC)
-	for _, phase := range []struct {
-		name string
-		do   func(b *testing.B, client kubernetes.Interface)
-	}{{"Create", createDaemonSet}, {"RollingUpdate", updateDaemonSet}, {"CascadeDelete", deleteDaemonSet}} {
-		b.Run(phase.name, func(b *testing.B) {
-			all.settle()
-			before := all.now()
-			b.ResetTimer()
-			phase.do(b, client)
-			b.StopTimer()
-			all.report(b, before, daemonNodes, "pod")
-			b.ReportMetric(daemonNodes/b.Elapsed().Seconds(), "pods/s")
-		})
-	}
+	measureLife(b, daemonNodes, daemonNodes, phase{"Create", createDaemonSet},
+		phase{"RollingUpdate", updateDaemonSet}, phase{"CascadeDelete", deleteDaemonSet})
 }
 
 func createDaemonSet(b *testing.B, client kubernetes.Interface) {
@@ -91,6 +65,5 @@ func deleteDaemonSet(b *testing.B, client kubernetes.Interface) {
 		metav1.DeleteOptions{PropagationPolicy: &background}); err != nil {
 		b.Fatal(err)
 	}
-	awaitObjects(b, objects(client.CoreV1().RESTClient(), "pods"), &corev1.Pod{}, 0,
-		func(*corev1.Pod) bool { return false })
+	awaitNoPods(b, client)
 }

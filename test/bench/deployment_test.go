@@ -9,10 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-
-	"keelson.dev/test/mesh"
-	"keelson.dev/test/mesh/processes"
-	"keelson.dev/test/mesh/simnode"
 )
 
 const (
@@ -27,29 +23,8 @@ const (
 // BenchmarkDeployment takes 50 Deployments of 100 Pods through their life on simulated nodes: the nodes' own requests
 // are part of the apiserver's cost, their own CPU time is not counted.
 func BenchmarkDeployment(b *testing.B) {
-	m := processes.New(b, 0)
-	client := connect(b, m)
-	ctx, stop := context.WithCancel(context.Background())
-	nodes, err := simnode.Start(ctx, m.Admin(), createNodes(b, client, deploymentNodes))
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { stop(); nodes.Wait() })
-	all := newMeter(b, m, mesh.APIServer, mesh.Scheduler, mesh.WorkloadControllers, mesh.PodGC)
-	for _, phase := range []struct {
-		name string
-		do   func(b *testing.B, client kubernetes.Interface)
-	}{{"Create", createDeployments}, {"RollingUpdate", updateDeployments}, {"CascadeDelete", deleteDeployments}} {
-		b.Run(phase.name, func(b *testing.B) {
-			all.settle()
-			before := all.now()
-			b.ResetTimer()
-			phase.do(b, client)
-			b.StopTimer()
-			all.report(b, before, deploymentPods, "pod")
-			b.ReportMetric(deploymentPods/b.Elapsed().Seconds(), "pods/s")
-		})
-	}
+	measureLife(b, deploymentNodes, deploymentPods, phase{"Create", createDeployments},
+		phase{"RollingUpdate", updateDeployments}, phase{"CascadeDelete", deleteDeployments})
 }
 
 func createDeployments(b *testing.B, client kubernetes.Interface) {
@@ -98,6 +73,5 @@ func deleteDeployments(b *testing.B, client kubernetes.Interface) {
 		return client.AppsV1().Deployments(namespace).Delete(ctx, fmt.Sprint("web-", i),
 			metav1.DeleteOptions{PropagationPolicy: &background})
 	})
-	awaitObjects(b, objects(client.CoreV1().RESTClient(), "pods"), &corev1.Pod{}, 0,
-		func(*corev1.Pod) bool { return false })
+	awaitNoPods(b, client)
 }

@@ -9,10 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
-
-	"keelson.dev/test/mesh"
-	"keelson.dev/test/mesh/processes"
-	"keelson.dev/test/mesh/simnode"
 )
 
 const (
@@ -27,33 +23,10 @@ func BenchmarkStatefulSet(b *testing.B) {
 	for name, policy := range map[string]appsv1.PodManagementPolicyType{
 		"Ordered": appsv1.OrderedReadyPodManagement, "Parallel": appsv1.ParallelPodManagement,
 	} {
+		create := func(b *testing.B, client kubernetes.Interface) { createStatefulSets(b, client, policy) }
 		b.Run(name, func(b *testing.B) {
-			m := processes.New(b, 0)
-			client := connect(b, m)
-			ctx, stop := context.WithCancel(context.Background())
-			nodes, err := simnode.Start(ctx, m.Admin(), createNodes(b, client, deploymentNodes))
-			if err != nil {
-				b.Fatal(err)
-			}
-			b.Cleanup(func() { stop(); nodes.Wait() })
-			all := newMeter(b, m, mesh.APIServer, mesh.Scheduler, mesh.WorkloadControllers, mesh.PodGC)
-			for _, phase := range []struct {
-				name string
-				do   func(b *testing.B, client kubernetes.Interface)
-			}{
-				{"Create", func(b *testing.B, client kubernetes.Interface) { createStatefulSets(b, client, policy) }},
-				{"RollingUpdate", updateStatefulSets}, {"CascadeDelete", deleteStatefulSets},
-			} {
-				b.Run(phase.name, func(b *testing.B) {
-					all.settle()
-					before := all.now()
-					b.ResetTimer()
-					phase.do(b, client)
-					b.StopTimer()
-					all.report(b, before, statefulPods, "pod")
-					b.ReportMetric(statefulPods/b.Elapsed().Seconds(), "pods/s")
-				})
-			}
+			measureLife(b, deploymentNodes, statefulPods, phase{"Create", create},
+				phase{"RollingUpdate", updateStatefulSets}, phase{"CascadeDelete", deleteStatefulSets})
 		})
 	}
 }
@@ -105,6 +78,5 @@ func deleteStatefulSets(b *testing.B, client kubernetes.Interface) {
 		return client.AppsV1().StatefulSets(namespace).Delete(ctx, fmt.Sprint("web-", i),
 			metav1.DeleteOptions{PropagationPolicy: &background})
 	})
-	awaitObjects(b, objects(client.CoreV1().RESTClient(), "pods"), &corev1.Pod{}, 0,
-		func(*corev1.Pod) bool { return false })
+	awaitNoPods(b, client)
 }
