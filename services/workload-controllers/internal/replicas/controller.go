@@ -14,14 +14,11 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"keelson.dev/kit/controller"
@@ -30,8 +27,6 @@ import (
 	"keelson.dev/services/workload-controllers/internal/ownerindex"
 	"keelson.dev/services/workload-controllers/internal/podfeed"
 	"keelson.dev/services/workload-controllers/internal/podops"
-	"keelson.dev/services/workload-controllers/internal/podset"
-	"keelson.dev/services/workload-controllers/internal/selectors"
 	"keelson.dev/services/workload-controllers/internal/wake"
 	"keelson.dev/services/workload-controllers/internal/write"
 )
@@ -89,7 +84,8 @@ func setup[O client.Object](
 	}
 	own, pending := client.WithFieldOwner(s.Client, kind.Controller), gate.New()
 	c := &Controller[O]{
-		kind: kind, client: own, live: s.Live, sets: sets, pods: feed.Index, gate: pending, selectors: selectors.New(),
+		kind: kind, client: own, live: s.Live, sets: sets, pods: feed.Index, gate: pending,
+		owners: wake.NewOwners(kind.GVK),
 		writer: &write.Writer{Client: own, Kind: kind.Controller, Gate: pending, Store: store},
 		ops: &podops.Operator{Client: clientset, FieldManager: kind.Controller, Gate: pending, Feed: feed,
 			Log: s.Log},
@@ -102,33 +98,12 @@ func setup[O client.Object](
 	if err := built.Watch(source.Kind(s.Cache, kind.New(), wake.Self(c.remember, c.forget))); err != nil {
 		return nil, fmt.Errorf("watching %s: %w", kind.Resource, err)
 	}
-	if err := built.Watch(&podfeed.Source{Feed: feed, Cache: s.Cache, Requests: c.onPod}); err != nil {
+	if err := built.Watch(&podfeed.Source{Feed: feed, Cache: s.Cache, Requests: c.owners.OfPod}); err != nil {
 		return nil, fmt.Errorf("watching Pods: %w", err)
 	}
 	return built, nil
 }
 
-// onPod wakes up the objects that have, had or could adopt the Pod.
-func (c *Controller[O]) onPod(pod *corev1.Pod, change podset.Change) []reconcile.Request {
-	var requests []reconcile.Request
-	for _, owner := range []*metav1.OwnerReference{change.Before, change.After} {
-		if owner != nil && owner.Kind == c.kind.GVK.Kind {
-			requests = append(requests, wake.Request(pod.Namespace, owner.Name))
-		}
-	}
-	if change.After == nil && !change.Ended && pod.DeletionTimestamp == nil {
-		requests = append(requests, c.adopters(pod)...)
-	}
-	return requests
+func (c *Controller[O]) remember(object O) {
+	c.owners.Selectors.Put(object, c.kind.Set(object).Spec.Selector)
 }
-
-// adopters returns the objects whose selectors match a Pod without a controller.
-func (c *Controller[O]) adopters(pod *corev1.Pod) []reconcile.Request {
-	var requests []reconcile.Request
-	for _, name := range c.selectors.Matching(pod.Namespace, pod.Labels) {
-		requests = append(requests, wake.Request(pod.Namespace, name))
-	}
-	return requests
-}
-
-func (c *Controller[O]) remember(object O) { c.selectors.Put(object, c.kind.Set(object).Spec.Selector) }

@@ -20,24 +20,23 @@ import (
 	"keelson.dev/services/workload-controllers/internal/ownerindex"
 	"keelson.dev/services/workload-controllers/internal/podops"
 	"keelson.dev/services/workload-controllers/internal/podset"
-	"keelson.dev/services/workload-controllers/internal/selectors"
+	"keelson.dev/services/workload-controllers/internal/wake"
 	"keelson.dev/services/workload-controllers/internal/write"
 )
 
 // Controller keeps the objects of one kind at their number of Pods.
 type Controller[O client.Object] struct {
-	kind   *Kind[O]
-	client client.Client // reads from the cache
-	live   client.Reader // reads from the apiserver
-	writer *write.Writer
-	sets   ownerindex.Index[O]
-	pods   *podset.Index
-	// selectors are those of all objects of the kind.
-	selectors *selectors.Index
-	ops       *podops.Operator
-	gate      *gate.Gate
-	recorder  podops.Recorder
-	now       func() time.Time
+	kind     *Kind[O]
+	client   client.Client // reads from the cache
+	live     client.Reader // reads from the apiserver
+	writer   *write.Writer
+	sets     ownerindex.Index[O]
+	pods     *podset.Index
+	owners   wake.Owners
+	ops      *podops.Operator
+	gate     *gate.Gate
+	recorder podops.Recorder
+	now      func() time.Time
 
 	mu      sync.Mutex // guards written
 	written map[types.UID]time.Time
@@ -151,7 +150,7 @@ func (c *Controller[O]) lastWritten(uid types.UID) time.Time {
 
 // forget drops what is remembered about an object that is gone.
 func (c *Controller[O]) forget(object O) {
-	c.selectors.Remove(object)
+	c.owners.Selectors.Remove(object)
 	c.gate.Forget(object.GetUID())
 	c.mu.Lock()
 	defer c.mu.Unlock()

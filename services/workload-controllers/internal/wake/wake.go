@@ -20,6 +20,13 @@ func Request(namespace, name string) reconcile.Request {
 	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}
 }
 
+// Add puts requests into the queue.
+func Add(q Queue, requests []reconcile.Request) {
+	for _, request := range requests {
+		q.Add(request)
+	}
+}
+
 // Self wakes up the object itself, after observe was called with it. For one that is gone only forget is called.
 func Self[T client.Object](observe, forget func(T)) handler.TypedFuncs[T, reconcile.Request] {
 	return handler.TypedFuncs[T, reconcile.Request]{

@@ -129,7 +129,7 @@ func onJob() handler.TypedFuncs[*batchv1.Job, reconcile.Request] {
 }
 
 func wakeOwner(job *batchv1.Job, q wake.Queue) {
-	if owner := metav1.GetControllerOfNoCopy(job); owner != nil && owner.Kind == kind.Kind {
+	if owner := metav1.GetControllerOfNoCopy(job); wake.Names(owner, kind.GroupKind()) {
 		q.Add(wake.Request(job.Namespace, owner.Name))
 	}
 }

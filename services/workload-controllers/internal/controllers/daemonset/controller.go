@@ -39,7 +39,6 @@ import (
 	"keelson.dev/services/workload-controllers/internal/podfeed"
 	"keelson.dev/services/workload-controllers/internal/podops"
 	"keelson.dev/services/workload-controllers/internal/podset"
-	"keelson.dev/services/workload-controllers/internal/selectors"
 	"keelson.dev/services/workload-controllers/internal/wake"
 	"keelson.dev/services/workload-controllers/internal/write"
 )
@@ -101,7 +100,7 @@ func setup(s *controller.Setup, feed *podfeed.Feed, concurrent int) (controller.
 	own, pending := client.WithFieldOwner(s.Client, Name), gate.New()
 	c := &Controller{
 		client: own, live: s.Live, revisions: revisions, placement: NewPlacement(), pods: feed.Index,
-		present: feed.Index.Register(present), gate: pending, selectors: selectors.New(),
+		present: feed.Index.Register(present), gate: pending, owners: wake.NewOwners(kind),
 		writer: &write.Writer{Client: own, Kind: Name, Gate: pending, Store: sets},
 		history: &controllerrevision.Writer{Live: s.Live, Write: &write.Writer{Client: own,
 			Kind: "controllerrevision", Gate: pending, Store: stored}},
@@ -115,13 +114,15 @@ func setup(s *controller.Setup, feed *podfeed.Feed, concurrent int) (controller.
 	if err := built.Watch(source.Kind(s.Cache, &appsv1.DaemonSet{}, wake.Self(c.put, c.forget))); err != nil {
 		return nil, fmt.Errorf("watching DaemonSets: %w", err)
 	}
-	if err := built.Watch(source.Kind(s.Cache, &appsv1.ControllerRevision{}, c.onRevision())); err != nil {
+	if err := built.Watch(source.Kind(s.Cache, &appsv1.ControllerRevision{},
+		wake.Owned[*appsv1.ControllerRevision](c.owners))); err != nil {
 		return nil, fmt.Errorf("watching ControllerRevisions: %w", err)
 	}
 	if err := built.Watch(source.Kind(s.Cache, &corev1.Node{}, c.onNode())); err != nil {
 		return nil, fmt.Errorf("watching Nodes: %w", err)
 	}
-	if err := built.Watch(&podfeed.Source{Feed: feed, Cache: s.Cache, Requests: c.onPod, Delay: c.delay}); err != nil {
+	if err := built.Watch(&podfeed.Source{Feed: feed, Cache: s.Cache, Requests: c.owners.OfPod,
+		Delay: c.delay}); err != nil {
 		return nil, fmt.Errorf("watching Pods: %w", err)
 	}
 	return built, nil
@@ -147,47 +148,6 @@ func (c *Controller) onNode() handler.TypedFuncs[*corev1.Node, reconcile.Request
 	}
 }
 
-// onRevision wakes up the DaemonSets that have, had or could adopt a ControllerRevision.
-func (c *Controller) onRevision() handler.TypedFuncs[*appsv1.ControllerRevision, reconcile.Request] {
-	wakeUp := func(revision *appsv1.ControllerRevision, q wake.Queue) {
-		if owner := metav1.GetControllerOfNoCopy(revision); owner == nil {
-			for _, name := range c.selectors.Matching(revision.Namespace, revision.Labels) {
-				q.Add(wake.Request(revision.Namespace, name))
-			}
-		} else if owner.Kind == "DaemonSet" {
-			q.Add(wake.Request(revision.Namespace, owner.Name))
-		}
-	}
-	return handler.TypedFuncs[*appsv1.ControllerRevision, reconcile.Request]{
-		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*appsv1.ControllerRevision], q wake.Queue) {
-			wakeUp(e.Object, q)
-		},
-		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*appsv1.ControllerRevision], q wake.Queue) {
-			wakeUp(e.ObjectOld, q)
-			wakeUp(e.ObjectNew, q)
-		},
-		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*appsv1.ControllerRevision], q wake.Queue) {
-			wakeUp(e.Object, q)
-		},
-	}
-}
-
-// onPod wakes up the DaemonSets that have, had or could adopt the Pod.
-func (c *Controller) onPod(pod *corev1.Pod, change podset.Change) []reconcile.Request {
-	var requests []reconcile.Request
-	for _, owner := range []*metav1.OwnerReference{change.Before, change.After} {
-		if owner != nil && owner.Kind == "DaemonSet" {
-			requests = append(requests, wake.Request(pod.Namespace, owner.Name))
-		}
-	}
-	if change.After == nil && !change.Ended && pod.DeletionTimestamp == nil {
-		for _, name := range c.selectors.Matching(pod.Namespace, pod.Labels) {
-			requests = append(requests, wake.Request(pod.Namespace, name))
-		}
-	}
-	return requests
-}
-
 // delay lets the passes of a DaemonSet on many nodes, which look at each of them, cost a bounded share of the time.
 func (c *Controller) delay(change podset.Change) time.Duration {
 	nodes := 0
@@ -199,11 +159,11 @@ func (c *Controller) delay(change podset.Change) time.Duration {
 	return min(time.Duration(nodes)*delayPerNode, delayAtMost)
 }
 
-func (c *Controller) put(set *appsv1.DaemonSet) { c.selectors.Put(set, set.Spec.Selector) }
+func (c *Controller) put(set *appsv1.DaemonSet) { c.owners.Selectors.Put(set, set.Spec.Selector) }
 
 // forget drops what is remembered about a DaemonSet that is gone.
 func (c *Controller) forget(set *appsv1.DaemonSet) {
-	c.selectors.Remove(set)
+	c.owners.Selectors.Remove(set)
 	c.placement.Forget(set)
 	c.gate.Forget(set.UID)
 	c.mu.Lock()

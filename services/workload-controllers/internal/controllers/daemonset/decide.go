@@ -17,6 +17,8 @@ import (
 	"keelson.dev/services/workload-controllers/internal/podops"
 )
 
+var kind = appsv1.SchemeGroupVersion.WithKind("DaemonSet")
+
 // burst is the most Pods that one pass creates, and the most that it deletes; the rest is for the passes after it.
 const burst = 500
 
@@ -301,7 +303,7 @@ func owner(set *appsv1.DaemonSet) claim.Owner {
 	}
 	return claim.Owner{
 		Namespace: set.Namespace, Name: set.Name, UID: set.UID,
-		Kind: appsv1.SchemeGroupVersion.WithKind("DaemonSet"), Selector: selector,
+		Kind: kind, Selector: selector,
 		Deleting: err != nil || set.DeletionTimestamp != nil,
 	}
 }

@@ -23,7 +23,7 @@ import (
 	"keelson.dev/services/workload-controllers/internal/podops"
 	"keelson.dev/services/workload-controllers/internal/podset"
 	"keelson.dev/services/workload-controllers/internal/rank"
-	"keelson.dev/services/workload-controllers/internal/selectors"
+	"keelson.dev/services/workload-controllers/internal/wake"
 	"keelson.dev/services/workload-controllers/internal/write"
 )
 
@@ -36,8 +36,8 @@ type Controller struct {
 	revisions ownerindex.Index[*appsv1.ControllerRevision]
 	placement *Placement
 	pods      *podset.Index
-	present   podset.Figure    // the Pods that a decision looks at
-	selectors *selectors.Index // those of all DaemonSets
+	present   podset.Figure // the Pods that a decision looks at
+	owners    wake.Owners
 	ops       *podops.Operator
 	gate      *gate.Gate
 	recorder  podops.Recorder

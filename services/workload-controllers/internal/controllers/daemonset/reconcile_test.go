@@ -33,7 +33,6 @@ import (
 	"keelson.dev/services/workload-controllers/internal/podfeed/podfeedtest"
 	"keelson.dev/services/workload-controllers/internal/podops"
 	"keelson.dev/services/workload-controllers/internal/podset"
-	"keelson.dev/services/workload-controllers/internal/selectors"
 	"keelson.dev/services/workload-controllers/internal/wake"
 	"keelson.dev/services/workload-controllers/internal/write"
 )
@@ -75,7 +74,7 @@ func newBench(t *testing.T, set *appsv1.DaemonSet, pods ...runtime.Object) *benc
 	pending := gate.New()
 	b.controller = &Controller{
 		client: b.server, live: b.server, revisions: index, placement: NewPlacement(), pods: feed.Index, gate: pending,
-		present: feed.Index.Register(present), selectors: selectors.New(), recorder: &b.events, now: time.Now,
+		present: feed.Index.Register(present), owners: wake.NewOwners(kind), recorder: &b.events, now: time.Now,
 		writer: &write.Writer{Client: b.server, Kind: "daemonset", Gate: pending, Store: upToDate},
 		history: &controllerrevision.Writer{Live: b.server, Write: &write.Writer{Client: b.server,
 			Kind: "controllerrevision", Gate: pending, Store: b.revisions}},
@@ -385,7 +384,7 @@ func TestPassesOverManyNodesAreFew(t *testing.T) {
 }
 
 func TestWhatIsForgotten(t *testing.T) {
-	c := &Controller{selectors: selectors.New(), placement: NewPlacement(), gate: gate.New(),
+	c := &Controller{owners: wake.NewOwners(kind), placement: NewPlacement(), gate: gate.New(),
 		memory: map[types.UID]memory{}}
 	set := newSet()
 	c.put(set)
@@ -394,7 +393,7 @@ func TestWhatIsForgotten(t *testing.T) {
 	c.gate.Await(set.UID, "x", func() bool { return false })
 	c.forget(set)
 	if len(c.memory) > 0 || len(c.placement.Put(newNode("n1"))) > 0 || !c.gate.IsOpen(set.UID) ||
-		len(c.selectors.Matching("default", map[string]string{"app": "agent"})) > 0 {
+		len(c.owners.Selectors.Matching("default", map[string]string{"app": "agent"})) > 0 {
 		t.Error("something of a DaemonSet that is gone is left")
 	}
 }

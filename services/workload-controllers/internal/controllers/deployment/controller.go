@@ -26,8 +26,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
@@ -37,7 +35,6 @@ import (
 	"keelson.dev/services/workload-controllers/internal/ownerindex"
 	"keelson.dev/services/workload-controllers/internal/podfeed"
 	"keelson.dev/services/workload-controllers/internal/podset"
-	"keelson.dev/services/workload-controllers/internal/selectors"
 	"keelson.dev/services/workload-controllers/internal/wake"
 	"keelson.dev/services/workload-controllers/internal/write"
 )
@@ -80,7 +77,7 @@ func setup(s *controller.Setup, feed *podfeed.Feed, concurrent int) (controller.
 	}
 	own, pending := client.WithFieldOwner(s.Client, Name), gate.New()
 	c := &Controller{
-		client: own, live: s.Live, sets: sets, pods: feed.Index, gate: pending, selectors: selectors.New(),
+		client: own, live: s.Live, sets: sets, pods: feed.Index, gate: pending, owners: wake.NewOwners(kind),
 		recorder: s.Recorder, log: s.Log, now: time.Now,
 		deployments: &write.Writer{Client: own, Kind: "deployment", Gate: pending, Store: deployments},
 		replicaSets: &write.Writer{Client: own, Kind: "replicaset", Gate: pending, Store: replicaSets},
@@ -92,7 +89,8 @@ func setup(s *controller.Setup, feed *podfeed.Feed, concurrent int) (controller.
 	if err := built.Watch(source.Kind(s.Cache, &appsv1.Deployment{}, wake.Self(c.remember, c.forget))); err != nil {
 		return nil, fmt.Errorf("watching Deployments: %w", err)
 	}
-	if err := built.Watch(source.Kind(s.Cache, &appsv1.ReplicaSet{}, c.onReplicaSet())); err != nil {
+	if err := built.Watch(source.Kind(s.Cache, &appsv1.ReplicaSet{},
+		wake.Owned[*appsv1.ReplicaSet](c.owners))); err != nil {
 		return nil, fmt.Errorf("watching ReplicaSets: %w", err)
 	}
 	if err := built.Watch(&podfeed.Source{Feed: feed, Cache: s.Cache, Requests: c.onPod}); err != nil {
@@ -101,44 +99,11 @@ func setup(s *controller.Setup, feed *podfeed.Feed, concurrent int) (controller.
 	return built, nil
 }
 
-// onReplicaSet wakes up the Deployments that have, had or could adopt the ReplicaSet.
-func (c *Controller) onReplicaSet() handler.TypedFuncs[*appsv1.ReplicaSet, reconcile.Request] {
-	return handler.TypedFuncs[*appsv1.ReplicaSet, reconcile.Request]{
-		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*appsv1.ReplicaSet], q wake.Queue) {
-			c.wake(e.Object, q)
-		},
-		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*appsv1.ReplicaSet], q wake.Queue) {
-			before, after := metav1.GetControllerOfNoCopy(e.ObjectOld), metav1.GetControllerOfNoCopy(e.ObjectNew)
-			if before != nil && (after == nil || after.UID != before.UID) {
-				c.wake(e.ObjectOld, q)
-			}
-			c.wake(e.ObjectNew, q)
-		},
-		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*appsv1.ReplicaSet], q wake.Queue) {
-			if metav1.GetControllerOfNoCopy(e.Object) != nil {
-				c.wake(e.Object, q)
-			}
-		},
-	}
-}
-
-func (c *Controller) wake(set *appsv1.ReplicaSet, q wake.Queue) {
-	if owner := metav1.GetControllerOfNoCopy(set); owner != nil {
-		if owner.Kind == "Deployment" {
-			q.Add(wake.Request(set.Namespace, owner.Name))
-		}
-		return
-	}
-	for _, name := range c.selectors.Matching(set.Namespace, set.Labels) {
-		q.Add(wake.Request(set.Namespace, name))
-	}
-}
-
-func (c *Controller) remember(d *appsv1.Deployment) { c.selectors.Put(d, d.Spec.Selector) }
+func (c *Controller) remember(d *appsv1.Deployment) { c.owners.Selectors.Put(d, d.Spec.Selector) }
 
 // forget drops what is remembered about a Deployment that is gone.
 func (c *Controller) forget(d *appsv1.Deployment) {
-	c.selectors.Remove(d)
+	c.owners.Selectors.Remove(d)
 	c.gate.Forget(d.UID)
 }
 
@@ -154,7 +119,7 @@ func (c *Controller) onPod(pod *corev1.Pod, change podset.Change) []reconcile.Re
 		return nil
 	}
 	owner := metav1.GetControllerOfNoCopy(set)
-	if owner == nil || owner.Kind != "Deployment" {
+	if !wake.Names(owner, kind.GroupKind()) {
 		return nil
 	}
 	request := wake.Request(pod.Namespace, owner.Name)

@@ -15,6 +15,8 @@ import (
 	"keelson.dev/services/workload-controllers/internal/revision"
 )
 
+var kind = appsv1.SchemeGroupVersion.WithKind("Deployment")
+
 // Input is all that a decision depends on. Decide changes none of it.
 type Input struct {
 	Now        time.Time
@@ -220,7 +222,7 @@ func owner(deployment *appsv1.Deployment) claim.Owner {
 	}
 	return claim.Owner{
 		Namespace: deployment.Namespace, Name: deployment.Name, UID: deployment.UID,
-		Kind: appsv1.SchemeGroupVersion.WithKind("Deployment"), Selector: selector,
+		Kind: kind, Selector: selector,
 		Deleting: err != nil || deployment.DeletionTimestamp != nil,
 	}
 }

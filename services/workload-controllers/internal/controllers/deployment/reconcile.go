@@ -20,7 +20,7 @@ import (
 	"keelson.dev/services/workload-controllers/internal/gate"
 	"keelson.dev/services/workload-controllers/internal/ownerindex"
 	"keelson.dev/services/workload-controllers/internal/podset"
-	"keelson.dev/services/workload-controllers/internal/selectors"
+	"keelson.dev/services/workload-controllers/internal/wake"
 	"keelson.dev/services/workload-controllers/internal/write"
 )
 
@@ -37,7 +37,7 @@ type Controller struct {
 	replicaSets *write.Writer
 	sets        ownerindex.Index[*appsv1.ReplicaSet]
 	pods        *podset.Index
-	selectors   *selectors.Index // those of all Deployments
+	owners      wake.Owners
 	gate        *gate.Gate
 	recorder    recorder
 	log         *zap.Logger

@@ -21,7 +21,6 @@ package job
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -42,7 +41,6 @@ import (
 	"keelson.dev/services/workload-controllers/internal/podfeed"
 	"keelson.dev/services/workload-controllers/internal/podops"
 	"keelson.dev/services/workload-controllers/internal/podset"
-	"keelson.dev/services/workload-controllers/internal/selectors"
 	"keelson.dev/services/workload-controllers/internal/wake"
 	"keelson.dev/services/workload-controllers/internal/write"
 )
@@ -72,12 +70,8 @@ func Registration(feed *podfeed.Feed, concurrent int) controller.Registration {
 // openPods holds for the Pods of Jobs that have not ended.
 var openPods = podset.Fold{Name: "not ended, of a Job", Listed: true, Holds: func(pod *corev1.Pod) bool {
 	reference := metav1.GetControllerOfNoCopy(pod)
-	return reference != nil && isJob(reference) && !podview.IsTerminal(pod)
+	return wake.Names(reference, kind.GroupKind()) && !podview.IsTerminal(pod)
 }}
-
-func isJob(reference *metav1.OwnerReference) bool {
-	return reference.Kind == kind.Kind && strings.HasPrefix(reference.APIVersion, batchv1.GroupName+"/")
-}
 
 func setup(s *controller.Setup, feed *podfeed.Feed, concurrent int) (controller.Runnable, error) {
 	clientset, err := kubernetes.NewForConfig(s.Config)
@@ -94,7 +88,7 @@ func setup(s *controller.Setup, feed *podfeed.Feed, concurrent int) (controller.
 	}
 	own, pending := client.WithFieldOwner(s.Client, Name), gate.New()
 	c := &Controller{
-		client: own, live: s.Live, jobs: jobs, pods: feed.Index, gate: pending, selectors: selectors.New(),
+		client: own, live: s.Live, jobs: jobs, pods: feed.Index, gate: pending, owners: wake.NewOwners(kind),
 		open: feed.Index.Register(openPods), done: feed.Index.Register(podset.WithFinalizer(tracking)),
 		writer:   &write.Writer{Client: own, Kind: Name, Gate: pending, Store: jobs},
 		ops:      &podops.Operator{Client: clientset, FieldManager: Name, Gate: pending, Feed: feed, Log: s.Log},
@@ -106,9 +100,7 @@ func setup(s *controller.Setup, feed *podfeed.Feed, concurrent int) (controller.
 	}
 	onJob := wake.Self(c.remember, c.forget)
 	onJob.DeleteFunc = func(_ context.Context, e event.TypedDeleteEvent[*batchv1.Job], q wake.Queue) {
-		for _, request := range c.bereaved(e.Object) {
-			q.Add(request)
-		}
+		wake.Add(q, c.bereaved(e.Object))
 		c.forget(e.Object)
 	}
 	if err := built.Watch(source.Kind(s.Cache, &batchv1.Job{}, onJob)); err != nil {
@@ -125,28 +117,18 @@ func setup(s *controller.Setup, feed *podfeed.Feed, concurrent int) (controller.
 
 // onPod wakes up the Jobs that have, had or could adopt the Pod, and a pass over the Pod where there is none.
 func (c *Controller) onPod(pod *corev1.Pod, change podset.Change) []reconcile.Request {
-	var requests []reconcile.Request
-	for _, owner := range []*metav1.OwnerReference{change.Before, change.After} {
-		if owner != nil && isJob(owner) {
-			requests = append(requests, wake.Request(pod.Namespace, owner.Name))
-		}
-	}
-	if change.After == nil && podview.IsActive(pod) {
-		for _, name := range c.selectors.Matching(pod.Namespace, pod.Labels) {
-			requests = append(requests, wake.Request(pod.Namespace, name))
-		}
-	}
+	requests := c.owners.OfPod(pod, change)
 	if c.isOrphan(pod) {
 		requests = append(requests, wake.Request(pod.Namespace, podPrefix+pod.Name))
 	}
 	return requests
 }
 
-func (c *Controller) remember(job *batchv1.Job) { c.selectors.Put(job, job.Spec.Selector) }
+func (c *Controller) remember(job *batchv1.Job) { c.owners.Selectors.Put(job, job.Spec.Selector) }
 
 // forget drops what is remembered about a Job that is gone.
 func (c *Controller) forget(job *batchv1.Job) {
-	c.selectors.Remove(job)
+	c.owners.Selectors.Remove(job)
 	c.gate.Forget(job.UID)
 	c.mu.Lock()
 	defer c.mu.Unlock()

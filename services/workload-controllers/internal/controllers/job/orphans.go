@@ -49,7 +49,7 @@ func (c *Controller) isOrphan(pod *corev1.Pod) bool {
 		return false
 	}
 	reference := metav1.GetControllerOfNoCopy(pod)
-	if reference == nil || !isJob(reference) {
+	if !wake.Names(reference, kind.GroupKind()) {
 		return true
 	}
 	item, exists, err := c.jobs.GetByKey(toolscache.ObjectName{Namespace: pod.Namespace, Name: reference.Name}.String())
@@ -70,7 +70,7 @@ func (c *Controller) letGo(ctx context.Context, name types.NamespacedName) (reco
 		return reconcile.Result{}, nil
 	}
 	owner := pod.UID
-	if reference := metav1.GetControllerOfNoCopy(pod); reference != nil && isJob(reference) {
+	if reference := metav1.GetControllerOfNoCopy(pod); wake.Names(reference, kind.GroupKind()) {
 		owner = reference.UID
 		live := &metav1.PartialObjectMetadata{}
 		live.SetGroupVersionKind(kind)

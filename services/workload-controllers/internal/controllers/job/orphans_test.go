@@ -154,7 +154,7 @@ func TestForget(t *testing.T) {
 		b.controller.gate.Await("job-uid", "x", func() bool { return false })
 		b.controller.forget(job)
 		if len(b.controller.written) > 0 || !b.controller.gate.IsOpen("job-uid") ||
-			len(b.controller.selectors.Matching("default", map[string]string{"job": "pi"})) > 0 {
+			len(b.controller.owners.Selectors.Matching("default", map[string]string{"job": "pi"})) > 0 {
 			t.Error("something is remembered")
 		}
 	})

@@ -22,7 +22,7 @@ import (
 	"keelson.dev/services/workload-controllers/internal/podops"
 	"keelson.dev/services/workload-controllers/internal/podset"
 	"keelson.dev/services/workload-controllers/internal/rank"
-	"keelson.dev/services/workload-controllers/internal/selectors"
+	"keelson.dev/services/workload-controllers/internal/wake"
 	"keelson.dev/services/workload-controllers/internal/write"
 )
 
@@ -35,7 +35,7 @@ type Controller struct {
 	pods   *podset.Index
 	// open are the Pods of Jobs that have not ended, done those that have and still have the finalizer.
 	open, done podset.Figure
-	selectors  *selectors.Index // those of all Jobs
+	owners     wake.Owners
 	ops        *podops.Operator
 	gate       *gate.Gate
 	recorder   podops.Recorder

@@ -32,7 +32,6 @@ import (
 	"keelson.dev/services/workload-controllers/internal/podfeed/podfeedtest"
 	"keelson.dev/services/workload-controllers/internal/podops"
 	"keelson.dev/services/workload-controllers/internal/podset"
-	"keelson.dev/services/workload-controllers/internal/selectors"
 	"keelson.dev/services/workload-controllers/internal/wake"
 	"keelson.dev/services/workload-controllers/internal/write"
 )
@@ -105,7 +104,7 @@ func newBench(t *testing.T, job *batchv1.Job, pods ...runtime.Object) *bench {
 func (b *bench) restart() {
 	pending := gate.New()
 	b.controller = &Controller{
-		client: b.server, live: b.server, jobs: b.jobs, pods: b.feed.Index, gate: pending, selectors: selectors.New(),
+		client: b.server, live: b.server, jobs: b.jobs, pods: b.feed.Index, gate: pending, owners: wake.NewOwners(kind),
 		open: b.feed.Index.Register(openPods), done: b.feed.Index.Register(podset.WithFinalizer(tracking)),
 		writer: &write.Writer{Client: b.server, Kind: Name, Gate: pending, Store: b.jobs},
 		ops: &podops.Operator{Client: b.server.pods, FieldManager: Name, Gate: pending, Feed: b.feed,

@@ -25,7 +25,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -40,8 +39,6 @@ import (
 	"keelson.dev/services/workload-controllers/internal/ownerindex"
 	"keelson.dev/services/workload-controllers/internal/podfeed"
 	"keelson.dev/services/workload-controllers/internal/podops"
-	"keelson.dev/services/workload-controllers/internal/podset"
-	"keelson.dev/services/workload-controllers/internal/selectors"
 	"keelson.dev/services/workload-controllers/internal/wake"
 	"keelson.dev/services/workload-controllers/internal/write"
 )
@@ -82,13 +79,14 @@ func setup(s *controller.Setup, feed *podfeed.Feed, concurrent int) (controller.
 	if err := built.Watch(source.Kind(s.Cache, &appsv1.StatefulSet{}, wake.Self(c.remember, c.forget))); err != nil {
 		return nil, fmt.Errorf("watching StatefulSets: %w", err)
 	}
-	if err := built.Watch(source.Kind(s.Cache, &appsv1.ControllerRevision{}, c.onRevision())); err != nil {
+	if err := built.Watch(source.Kind(s.Cache, &appsv1.ControllerRevision{},
+		wake.Owned[*appsv1.ControllerRevision](c.owners))); err != nil {
 		return nil, fmt.Errorf("watching ControllerRevisions: %w", err)
 	}
 	if err := built.Watch(source.Kind(s.Cache, &corev1.PersistentVolumeClaim{}, c.onClaim())); err != nil {
 		return nil, fmt.Errorf("watching PersistentVolumeClaims: %w", err)
 	}
-	if err := built.Watch(&podfeed.Source{Feed: feed, Cache: s.Cache, Requests: c.onPod}); err != nil {
+	if err := built.Watch(&podfeed.Source{Feed: feed, Cache: s.Cache, Requests: c.owners.OfPod}); err != nil {
 		return nil, fmt.Errorf("watching Pods: %w", err)
 	}
 	return built, nil
@@ -122,56 +120,13 @@ func build(s *controller.Setup, feed *podfeed.Feed) (*Controller, error) {
 	own, pending := client.WithFieldOwner(s.Client, Name), gate.New()
 	return &Controller{
 		client: own, live: s.Live, pods: feed.Index, revisions: revisions, claims: claims, storage: storage,
-		selectors: selectors.New(), gate: pending, recorder: s.Recorder, log: s.Log, now: time.Now,
+		owners: wake.NewOwners(kind), gate: pending, recorder: s.Recorder, log: s.Log, now: time.Now,
 		sets:        &write.Writer{Client: own, Kind: Name, Gate: pending, Store: sets},
 		claimWriter: &write.Writer{Client: own, Kind: "persistentvolumeclaim", Gate: pending, Store: storage},
 		history: &controllerrevision.Writer{Live: s.Live,
 			Write: &write.Writer{Client: own, Kind: "controllerrevision", Gate: pending, Store: history}},
 		ops: &podops.Operator{Client: clientset, FieldManager: Name, Gate: pending, Feed: feed, Log: s.Log},
 	}, nil
-}
-
-// onPod wakes up the StatefulSets that have, had or could adopt the Pod.
-func (c *Controller) onPod(pod *corev1.Pod, change podset.Change) []reconcile.Request {
-	var requests []reconcile.Request
-	for _, owner := range []*metav1.OwnerReference{change.Before, change.After} {
-		if owner != nil && owner.Kind == kind.Kind {
-			requests = append(requests, wake.Request(pod.Namespace, owner.Name))
-		}
-	}
-	if change.After == nil && !change.Ended && pod.DeletionTimestamp == nil {
-		for _, name := range c.selectors.Matching(pod.Namespace, pod.Labels) {
-			requests = append(requests, wake.Request(pod.Namespace, name))
-		}
-	}
-	return requests
-}
-
-// onRevision wakes up the StatefulSets that have, had or could adopt the ControllerRevision.
-func (c *Controller) onRevision() handler.TypedFuncs[*appsv1.ControllerRevision, reconcile.Request] {
-	type revision = *appsv1.ControllerRevision
-	return handler.TypedFuncs[revision, reconcile.Request]{
-		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[revision], q wake.Queue) {
-			c.wakeOwner(e.Object, q)
-		},
-		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[revision], q wake.Queue) {
-			c.wakeOwner(e.ObjectOld, q)
-			c.wakeOwner(e.ObjectNew, q)
-		},
-		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[revision], q wake.Queue) {
-			c.wakeOwner(e.Object, q)
-		},
-	}
-}
-
-func (c *Controller) wakeOwner(object client.Object, q wake.Queue) {
-	if owner := metav1.GetControllerOfNoCopy(object); owner != nil {
-		if owner.Kind == kind.Kind {
-			q.Add(wake.Request(object.GetNamespace(), owner.Name))
-		}
-		return
-	}
-	c.wakeMatching(object, q)
 }
 
 // onClaim wakes up the StatefulSets whose claim it may be: one that is gone is made anew, and one that changed its
@@ -181,25 +136,21 @@ func (c *Controller) onClaim() handler.TypedFuncs[*corev1.PersistentVolumeClaim,
 	return handler.TypedFuncs[volumeClaim, reconcile.Request]{
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[volumeClaim], q wake.Queue) {
 			if !apiequality.Semantic.DeepEqual(e.ObjectOld.OwnerReferences, e.ObjectNew.OwnerReferences) {
-				c.wakeMatching(e.ObjectNew, q)
+				wake.Add(q, c.owners.Matching(e.ObjectNew))
 			}
 		},
 		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[volumeClaim], q wake.Queue) {
-			c.wakeMatching(e.Object, q)
+			wake.Add(q, c.owners.Matching(e.Object))
 		},
 	}
 }
 
-func (c *Controller) wakeMatching(object client.Object, q wake.Queue) {
-	for _, name := range c.selectors.Matching(object.GetNamespace(), object.GetLabels()) {
-		q.Add(wake.Request(object.GetNamespace(), name))
-	}
+func (c *Controller) remember(set *appsv1.StatefulSet) {
+	c.owners.Selectors.Put(set, set.Spec.Selector)
 }
-
-func (c *Controller) remember(set *appsv1.StatefulSet) { c.selectors.Put(set, set.Spec.Selector) }
 
 // forget drops what is remembered about a StatefulSet that is gone.
 func (c *Controller) forget(set *appsv1.StatefulSet) {
-	c.selectors.Remove(set)
+	c.owners.Selectors.Remove(set)
 	c.gate.Forget(set.UID)
 }

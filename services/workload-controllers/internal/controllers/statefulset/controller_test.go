@@ -4,7 +4,6 @@ import (
 	"slices"
 	"testing"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/workqueue"
@@ -14,41 +13,13 @@ import (
 
 	"keelson.dev/services/workload-controllers/internal/gate"
 	"keelson.dev/services/workload-controllers/internal/podset"
-	"keelson.dev/services/workload-controllers/internal/selectors"
 	"keelson.dev/services/workload-controllers/internal/wake"
 )
 
 func newWaker() *Controller {
-	c := &Controller{selectors: selectors.New(), gate: gate.New()}
+	c := &Controller{owners: wake.NewOwners(kind), gate: gate.New()}
 	c.remember(newSet())
 	return c
-}
-
-func TestPodWakes(t *testing.T) {
-	owner, other := &metav1.OwnerReference{Kind: "StatefulSet", Name: "owner"}, &metav1.OwnerReference{
-		Kind: "ReplicaSet", Name: "web"}
-	going := podOf("0t1")
-	for name, row := range map[string]struct {
-		pod    *corev1.Pod
-		change podset.Change
-		want   []string
-	}{
-		"a Pod of a set":           {podOf("0r1"), podset.Change{After: owner}, []string{"owner"}},
-		"a Pod that it lost":       {podOf("0r1"), podset.Change{Before: owner, After: other}, []string{"owner"}},
-		"a Pod that it had":        {podOf("0r1"), podset.Change{Before: owner, Ended: true}, []string{"owner"}},
-		"a Pod of another kind":    {podOf("0r1"), podset.Change{After: other}, nil},
-		"a Pod to adopt":           {podOf("0r1"), podset.Change{}, []string{"web"}},
-		"a Pod that is going":      {going, podset.Change{}, nil},
-		"a Pod of no set's labels": {&corev1.Pod{}, podset.Change{}, nil},
-	} {
-		var got []string
-		for _, request := range newWaker().onPod(row.pod, row.change) {
-			got = append(got, request.Name)
-		}
-		if !slices.Equal(got, row.want) {
-			t.Errorf("%s wakes %v, want %v", name, got, row.want)
-		}
-	}
 }
 
 // woken returns whom an event wakes up.
@@ -64,33 +35,6 @@ func woken[O any](h handler.TypedFuncs[O, reconcile.Request], fire func(handler.
 		q.Done(request)
 	}
 	return names
-}
-
-func TestRevisionWakes(t *testing.T) {
-	mine, orphan, other := revision(1), revision(1), revision(1)
-	orphan.OwnerReferences, other.OwnerReferences[0].Kind = nil, "DaemonSet"
-	for name, row := range map[string]struct {
-		revision *appsv1.ControllerRevision
-		want     []string
-	}{"its own": {mine, []string{"web"}}, "nobody's": {orphan, []string{"web"}}, "another kind's": {other, nil}} {
-		type handlers = handler.TypedFuncs[*appsv1.ControllerRevision, reconcile.Request]
-		for verb, fire := range map[string]func(handlers, wake.Queue){
-			"made": func(h handlers, q wake.Queue) {
-				h.CreateFunc(t.Context(), event.TypedCreateEvent[*appsv1.ControllerRevision]{Object: row.revision}, q)
-			},
-			"changed": func(h handlers, q wake.Queue) {
-				h.UpdateFunc(t.Context(), event.TypedUpdateEvent[*appsv1.ControllerRevision]{ObjectOld: row.revision,
-					ObjectNew: row.revision}, q)
-			},
-			"deleted": func(h handlers, q wake.Queue) {
-				h.DeleteFunc(t.Context(), event.TypedDeleteEvent[*appsv1.ControllerRevision]{Object: row.revision}, q)
-			},
-		} {
-			if got := woken(newWaker().onRevision(), fire); !slices.Equal(got, row.want) {
-				t.Errorf("%s, %s: wakes %v, want %v", name, verb, got, row.want)
-			}
-		}
-	}
 }
 
 // SET-040: a claim that is gone wakes up its set. What a claim is bound to does not.
@@ -130,7 +74,7 @@ func TestForget(t *testing.T) {
 	c := newWaker()
 	c.gate.Await("set", "pod", func() bool { return false })
 	c.forget(newSet())
-	if requests := c.onPod(podOf("0r1"), podset.Change{}); len(requests) > 0 || !c.gate.IsOpen("set") {
+	if requests := c.owners.OfPod(podOf("0r1"), podset.Change{}); len(requests) > 0 || !c.gate.IsOpen("set") {
 		t.Errorf("%v, gate open: %t", requests, c.gate.IsOpen("set"))
 	}
 }

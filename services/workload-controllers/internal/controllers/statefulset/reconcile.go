@@ -18,7 +18,7 @@ import (
 	"keelson.dev/services/workload-controllers/internal/ownerindex"
 	"keelson.dev/services/workload-controllers/internal/podops"
 	"keelson.dev/services/workload-controllers/internal/podset"
-	"keelson.dev/services/workload-controllers/internal/selectors"
+	"keelson.dev/services/workload-controllers/internal/wake"
 	"keelson.dev/services/workload-controllers/internal/write"
 )
 
@@ -33,8 +33,8 @@ type Controller struct {
 	pods        *podset.Index
 	revisions   ownerindex.Index[*appsv1.ControllerRevision]
 	claims      ownerindex.Index[*corev1.PersistentVolumeClaim]
-	storage     gate.Store       // all claims
-	selectors   *selectors.Index // those of all StatefulSets
+	storage     gate.Store // all claims
+	owners      wake.Owners
 	gate        *gate.Gate
 	recorder    podops.Recorder
 	log         *zap.Logger

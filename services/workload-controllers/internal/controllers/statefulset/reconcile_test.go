@@ -33,7 +33,6 @@ import (
 	"keelson.dev/services/workload-controllers/internal/podfeed"
 	"keelson.dev/services/workload-controllers/internal/podfeed/podfeedtest"
 	"keelson.dev/services/workload-controllers/internal/podops"
-	"keelson.dev/services/workload-controllers/internal/selectors"
 	"keelson.dev/services/workload-controllers/internal/wake"
 	"keelson.dev/services/workload-controllers/internal/write"
 )
@@ -117,7 +116,7 @@ func (b *bench) connect(in Input) {
 	live := liveReader{b.api, b.pods}
 	b.controller = &Controller{
 		client: b.api, live: live, pods: feed.Index, revisions: revisions, claims: claims, storage: b.claims,
-		selectors: selectors.New(), gate: pending, recorder: &b.events, log: zap.NewNop(),
+		owners: wake.NewOwners(kind), gate: pending, recorder: &b.events, log: zap.NewNop(),
 		now:         func() time.Time { return in.Now },
 		sets:        &write.Writer{Client: b.api, Kind: Name, Gate: pending, Store: sets},
 		claimWriter: &write.Writer{Client: b.api, Kind: "persistentvolumeclaim", Gate: pending, Store: b.claims},
