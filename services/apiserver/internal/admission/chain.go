@@ -7,6 +7,7 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle"
 
+	"keelson.dev/services/apiserver/internal/admission/defaultstorageclass"
 	"keelson.dev/services/apiserver/internal/admission/limitranger"
 	"keelson.dev/services/apiserver/internal/admission/listbounds"
 	"keelson.dev/services/apiserver/internal/admission/noderestriction"
@@ -29,6 +30,7 @@ var plugins = []plugin{
 	{priority.PluginName, priority.Register},
 	{limitranger.PluginName, limitranger.Register},
 	{tolerationseconds.PluginName, tolerationseconds.Register},
+	{defaultstorageclass.PluginName, defaultstorageclass.Register},
 	{listbounds.PluginName, listbounds.Register},
 }
 

@@ -69,7 +69,7 @@ func TestNew(t *testing.T) {
 // checks run, and nothing is looked up for a namespace that ends.
 func TestOrder(t *testing.T) {
 	want := []string{"NamespaceLifecycle", "ServiceAccount", "NodeRestriction", "Priority", "LimitRanger",
-		"DefaultTolerationSeconds", "ListBounds"}
+		"DefaultTolerationSeconds", "DefaultStorageClass", "ListBounds"}
 	var got []string
 	for _, p := range plugins {
 		got = append(got, p.name)
@@ -172,7 +172,9 @@ func TestLacking(t *testing.T) {
 			`failed to initialize admission plugin "Priority": it has no informers`},
 		"LimitRanger with a client only": {plugins[4:5], noInformers,
 			`failed to initialize admission plugin "LimitRanger": it has no informers`},
-		"what wants nothing": {plugins[5:7], admission.PluginInitializers{}, ""},
+		"DefaultStorageClass with a client only": {plugins[6:7], noInformers,
+			`failed to initialize admission plugin "DefaultStorageClass": it has no informers`},
+		"what wants nothing": {slices.Concat(plugins[5:6], plugins[7:8]), admission.PluginInitializers{}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := ""

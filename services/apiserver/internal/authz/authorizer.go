@@ -30,10 +30,10 @@ var (
 	_ authorizer.RuleResolver = &Authorizer{}
 )
 
-// NewAuthorizer returns an authorizer over a policy and Pods that change under it.
-func NewAuthorizer(policy *rbac.Policy, pods node.Pods) (*Authorizer, error) {
+// NewAuthorizer returns an authorizer over a policy and objects that change under it.
+func NewAuthorizer(policy *rbac.Policy, objects node.Objects) (*Authorizer, error) {
 	chain, err := union.New(
-		union.NamedAuthorizer{AuthorizerName: "Node", Authorizer: node.New(pods)},
+		union.NamedAuthorizer{AuthorizerName: "Node", Authorizer: node.New(objects)},
 		union.NamedAuthorizer{AuthorizerName: "RBAC", Authorizer: byRoles(policy)},
 	)
 	if err != nil {

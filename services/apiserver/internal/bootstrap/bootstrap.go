@@ -1,5 +1,5 @@
 // Package bootstrap makes what a mesh cannot start without: the system
-// namespaces, roles, priority classes and the Service of the apiserver itself.
+// namespaces, roles, priority classes, the class of local volumes and the Service of the apiserver itself.
 // What is missing is made again, at start and while the apiserver runs.
 package bootstrap
 
@@ -18,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/component-helpers/auth/rbac/reconciliation"
+
+	"keelson.dev/services/apiserver/internal/localvolume"
 )
 
 const (
@@ -93,6 +95,7 @@ func (b *Bootstrapper) ensure(ctx context.Context) error {
 		b.ensureRoles(),
 		b.aggregate(ctx),
 		b.ensurePriorityClasses(ctx),
+		b.ensureStorageClass(ctx),
 		b.ensureService(ctx),
 		b.renew(ctx),
 	)
@@ -151,6 +154,21 @@ func (b *Bootstrapper) ensurePriorityClasses(ctx context.Context) error {
 		errs = append(errs, describe("PriorityClass", class.Name, err))
 	}
 	return errors.Join(errs...)
+}
+
+// ensureStorageClass makes the class of local volumes where it is missing. One that is there stays as it is: an
+// operator may have made another class the default.
+func (b *Bootstrapper) ensureStorageClass(ctx context.Context) error {
+	client := b.Client.StorageV1().StorageClasses()
+	if _, err := client.Get(ctx, localvolume.ClassName, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		return describe("StorageClass", localvolume.ClassName, err)
+	}
+	list, err := client.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("listing the StorageClasses: %w", err)
+	}
+	_, err = client.Create(ctx, localClass(list.Items), metav1.CreateOptions{})
+	return describe("StorageClass", localvolume.ClassName, err)
 }
 
 func (b *Bootstrapper) ensureService(ctx context.Context) error {

@@ -9,6 +9,7 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
@@ -212,5 +213,44 @@ func TestMembers(t *testing.T) {
 		if got := fmt.Sprint(alive, expired); got != "[10.0.0.3:6443] []" {
 			t.Errorf("without its %s: %s, want the other one alone", what, got)
 		}
+	}
+}
+
+// SET-053: a mesh has a class for claims that name none. An operator's choice of another default stays.
+func TestStorageClass(t *testing.T) {
+	const isDefault = "storageclass.kubernetes.io/is-default-class"
+	class := func(name, asDefault string) *storagev1.StorageClass {
+		return &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: name,
+			Annotations: map[string]string{isDefault: asDefault}}, Provisioner: "disk.example.com"}
+	}
+	for _, row := range []struct {
+		name    string
+		objects []runtime.Object
+		want    string // its provisioner and the annotation
+	}{
+		{"a new mesh", nil, "local.keelson.dev true"},
+		{"there are others, none the default", []runtime.Object{class("gold", "false")}, "local.keelson.dev true"},
+		{"another is the default", []runtime.Object{class("gold", "true")}, "local.keelson.dev "},
+		{"the operator changed it", []runtime.Object{class("keelson-local", "false")}, "disk.example.com false"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			client := fake.NewClientset(row.objects...)
+			for range 2 {
+				if err := New(Config{Client: client}).ensureStorageClass(t.Context()); err != nil {
+					t.Fatalf("making the class: %v", err)
+				}
+			}
+			made, err := client.StorageV1().StorageClasses().Get(t.Context(), "keelson-local", metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := made.Provisioner + " " + made.Annotations[isDefault]; got != row.want {
+				t.Errorf("got %q, want %q", got, row.want)
+			}
+			if row.objects == nil && (*made.VolumeBindingMode != storagev1.VolumeBindingWaitForFirstConsumer ||
+				*made.ReclaimPolicy != "Delete" || *made.AllowVolumeExpansion) {
+				t.Errorf("the class is %+v", made)
+			}
+		})
 	}
 }

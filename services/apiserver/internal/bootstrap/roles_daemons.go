@@ -19,6 +19,9 @@ var daemonRoles = []role{
 			rule(verbs("list", "watch"), "", "nodes", "pods"),
 			rule(verbs("create"), "", "pods/binding"),
 			rule(verbs("patch"), "", "pods/status"),
+			rule(verbs("get", "list", "patch", "update", "watch"), "", "persistentvolumeclaims", "persistentvolumes"),
+			rule(verbs("list", "watch"), "storage.k8s.io", "csidrivers", "csinodes", "csistoragecapacities",
+				"storageclasses", "volumeattachments"),
 		}),
 	},
 	{

@@ -40,6 +40,7 @@ func TestResources(t *testing.T) {
 		"escalation":             testEscalation,
 		"priority classes":       testPriorityClasses,
 		"limit ranges":           testLimitRange,
+		"storage classes":        testStorageClasses,
 		"priorities of pods":     testPodPriorities,
 		"pods get an account":    testPodAccounts,
 		"tokens":                 testTokens,

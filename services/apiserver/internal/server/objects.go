@@ -71,6 +71,12 @@ func (o *storedObjects) PodsOnNode(ctx context.Context, node, namespace, resourc
 	return list.(*corev1.PodList).Items, nil
 }
 
+// Volume is the node.Volume of the Node authorizer.
+func (o *storedObjects) Volume(ctx context.Context, name, resourceVersion string) (*corev1.PersistentVolume, error) {
+	return read[*corev1.PersistentVolume](ctx, o, "persistentvolumes", "", name,
+		&metav1.GetOptions{ResourceVersion: resourceVersion})
+}
+
 func stored[O runtime.Object](ctx context.Context, o *storedObjects, resource, namespace, name string) (O, error) {
 	return read[O](ctx, o, resource, namespace, name, fromCache)
 }

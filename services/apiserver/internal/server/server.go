@@ -20,6 +20,7 @@ import (
 
 	"keelson.dev/services/apiserver/internal/authn"
 	"keelson.dev/services/apiserver/internal/authz"
+	"keelson.dev/services/apiserver/internal/authz/node"
 	"keelson.dev/services/apiserver/internal/authz/rbac"
 	"keelson.dev/services/apiserver/internal/registry"
 	"keelson.dev/services/apiserver/internal/scheme"
@@ -220,7 +221,8 @@ func (s *Server) openConfig(context.Context) (err error) {
 
 func (s *Server) openAuth(ctx context.Context) (err error) {
 	s.policy = rbac.NewPolicy()
-	if s.authority, err = authz.NewAuthorizer(s.policy, s.objects.PodsOnNode); err != nil {
+	ofNodes := node.Objects{Pods: s.objects.PodsOnNode, Volume: s.objects.Volume}
+	if s.authority, err = authz.NewAuthorizer(s.policy, ofNodes); err != nil {
 		return err
 	}
 	s.config.Authorization.Authorizer = s.authority

@@ -1,5 +1,6 @@
 // Package noderestriction is the admission plugin NodeRestriction: whoever has taken over one Node can write nothing
-// about the others. A Node writes its own Node object, the status of its Pods, and its Lease.
+// about the others. A Node writes its own Node object, the status of its Pods, and its Lease, and lets go of volumes of
+// its own.
 package noderestriction
 
 import (
@@ -83,6 +84,14 @@ func (p *Plugin) check(ctx context.Context, node string, a admission.Attributes)
 		return checkLease(node, a.GetNamespace(), nameOf(a.GetName(), obj))
 	case corev1.Resource("serviceaccounts"):
 		return p.checkToken(ctx, node, a)
+	case corev1.Resource("persistentvolumes"):
+		updated, is := a.GetObject().(*corev1.PersistentVolume)
+		old, was := a.GetOldObject().(*corev1.PersistentVolume)
+		if a.GetOperation() != admission.Update || a.GetSubresource() != "" || !is || !was {
+			return fmt.Errorf("unexpected operation %q, node %q can only update persistentvolumes", a.GetOperation(),
+				node)
+		}
+		return checkVolume(node, updated, old)
 	}
 	return nil
 }

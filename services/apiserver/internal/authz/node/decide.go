@@ -7,34 +7,44 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 
 	"keelson.dev/kit/podview"
 	"keelson.dev/services/apiserver/internal/authz/rbac"
+	"keelson.dev/services/apiserver/internal/localvolume"
 )
 
-// nodeField is the field selector by which a node lists its Pods.
-const nodeField = "spec.nodeName"
+const (
+	// nodeField is the field selector by which a node lists its Pods.
+	nodeField = "spec.nodeName"
+	volumes   = "persistentvolumes"
+	unrelated = "no relationship found between node '%s' and this object"
+)
 
 // request is what a node asks for.
 type request struct {
 	rbac.Request
-	// fields is the field selector of a list or watch.
+	// fields and labels are the selectors of a list or watch.
 	fields fields.Requirements
+	labels labels.Requirements
 }
 
-// verdict is what a request deserves, as far as that can be said without a look at the node's Pods.
+// verdict is what a request deserves, as far as that can be said without a look at the node's Pods and volumes.
 type verdict struct {
 	allowed bool
 	// byPods says that the node's Pods decide, see related.
 	byPods bool
+	// byVolume says that the volume itself decides, see ofVolume.
+	byVolume bool
 	// reason is why the request is not allowed.
 	reason string
 }
 
 var (
-	allow   = verdict{allowed: true}
-	askPods = verdict{byPods: true}
+	allow     = verdict{allowed: true}
+	askPods   = verdict{byPods: true}
+	askVolume = verdict{byVolume: true}
 )
 
 func refuse(format string, args ...any) verdict { return verdict{reason: fmt.Sprintf(format, args...)} }
@@ -61,8 +71,36 @@ func decideCore(node string, r request) verdict {
 		return decidePod(node, r)
 	case "nodes":
 		return decideNode(node, r)
+	case volumes:
+		return decideVolume(node, r)
 	}
 	return allow
+}
+
+// decideVolume lets a node read and follow the volumes that are its own folders, and read those that its Pods claim.
+func decideVolume(node string, r request) verdict {
+	switch own := localvolume.NodeLabel; {
+	case r.Verb != "list" && r.Verb != "watch":
+		return askVolume
+	case labelled(r.labels, own, node):
+		return allow
+	default:
+		return refuse("can only list/watch persistentvolumes with the label selector %s=%s", own, node)
+	}
+}
+
+// ofVolume decides by the volume that is asked for. A claim that decides is what remains to be asked for; it is empty
+// where none does. What a node may write of its own volumes is NodeRestriction's to say.
+func ofVolume(node string, r request, volume *corev1.PersistentVolume) (verdict, request) {
+	if volume.Labels[localvolume.NodeLabel] == node {
+		return allow, request{}
+	}
+	claim := volume.Spec.ClaimRef
+	if r.Verb != "get" || claim == nil {
+		return refuse(unrelated, node), request{}
+	}
+	return askPods, request{Request: rbac.Request{Verb: "get", Resource: podview.PersistentVolumeClaims,
+		Namespace: claim.Namespace, Name: claim.Name}}
 }
 
 // decideNamed lets a node have single objects of a namespace, those that its Pods name.
@@ -116,6 +154,15 @@ func decideLease(node string, r request) verdict {
 func selects(requirements fields.Requirements, field, value string) bool {
 	return slices.ContainsFunc(requirements, func(r fields.Requirement) bool {
 		return r.Field == field && r.Operator == selection.Equals && r.Value == value
+	})
+}
+
+// labelled tells whether only objects with the label of this value are selected.
+func labelled(requirements labels.Requirements, label, value string) bool {
+	return slices.ContainsFunc(requirements, func(r labels.Requirement) bool {
+		one := r.Operator() == selection.Equals || r.Operator() == selection.DoubleEquals ||
+			r.Operator() == selection.In
+		return r.Key() == label && one && r.Values().Len() == 1 && r.Values().Has(value)
 	})
 }
 

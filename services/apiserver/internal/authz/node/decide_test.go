@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"keelson.dev/services/apiserver/internal/authz/rbac"
 )
@@ -36,6 +37,22 @@ func cluster() []corev1.Pod {
 	return []corev1.Pod{pod("a", "mine"), pod("b", "theirs"), pod("", "waiting"), mirror}
 }
 
+// disks are volumes by name: folders of two nodes, some that are bound to claims, and a free one.
+func disks() map[string]*corev1.PersistentVolume {
+	claimed := func(claim string) *corev1.PersistentVolume {
+		return &corev1.PersistentVolume{Spec: corev1.PersistentVolumeSpec{ClaimRef: &corev1.ObjectReference{
+			Namespace: "ns", Name: claim}}}
+	}
+	folder := func(node string) *corev1.PersistentVolume {
+		v := claimed("any")
+		v.Labels = map[string]string{"local.keelson.dev/node": node}
+		return v
+	}
+	return map[string]*corev1.PersistentVolume{"folder-a": folder("a"), "folder-b": folder("b"),
+		"claimed-mine": claimed("mine-claim"), "claimed-theirs": claimed("theirs-claim"),
+		"claimed-waiting": claimed("waiting-claim"), "free": {}}
+}
+
 // asks is what decide gets of a request; a resource may have a subresource.
 func asks(verb, group, path, namespace, name string) request {
 	resource, subresource, _ := strings.Cut(path, "/")
@@ -45,18 +62,19 @@ func asks(verb, group, path, namespace, name string) request {
 
 func TestDecide(t *testing.T) {
 	const (
-		leases    = "coordination.k8s.io"
-		ownNode   = "node 'a' cannot read 'b', only its own Node object"
-		unrelated = "no relationship found between node 'a' and this object"
-		noName    = "No Object name found"
-		noSpace   = "can only read namespaced object of this type"
-		onlyMine  = "can only list/watch pods with spec.nodeName field selector"
-		someone   = "can only access node lease with the same name as the requesting node"
+		leases     = "coordination.k8s.io"
+		ownNode    = "node 'a' cannot read 'b', only its own Node object"
+		unrelated  = "no relationship found between node 'a' and this object"
+		ownFolders = "can only list/watch persistentvolumes with the label selector local.keelson.dev/node=a"
+		noName     = "No Object name found"
+		noSpace    = "can only read namespaced object of this type"
+		onlyMine   = "can only list/watch pods with spec.nodeName field selector"
+		someone    = "can only access node lease with the same name as the requesting node"
 	)
 	rows := []struct {
 		verbs                            []string
 		group, resource, namespace, name string
-		selector                         string
+		selector, labels                 string
 		allowed                          bool
 		reason                           string
 	}{
@@ -79,7 +97,29 @@ func TestDecide(t *testing.T) {
 			reason: unrelated},
 		{verbs: []string{"list", "watch", "update"}, resource: "persistentvolumeclaims", namespace: "ns",
 			name: "mine-claim"},
-		{verbs: []string{"get"}, resource: "persistentvolumes", name: "disk", allowed: true},
+		{verbs: []string{"get", "patch", "update"}, resource: volumes, name: "folder-a", allowed: true},
+		{verbs: []string{"get", "patch", "update"}, resource: volumes, name: "folder-b", reason: unrelated},
+		{verbs: []string{"get"}, resource: volumes, name: "claimed-mine", allowed: true},
+		{verbs: []string{"patch", "update"}, resource: volumes, name: "claimed-mine", reason: unrelated},
+		{verbs: []string{"get"}, resource: volumes, name: "claimed-theirs", reason: unrelated},
+		{verbs: []string{"get"}, resource: volumes, name: "claimed-waiting", reason: unrelated},
+		{verbs: []string{"get"}, resource: volumes, name: "free", reason: unrelated},
+		{verbs: []string{"get"}, resource: volumes, name: "missing", reason: unrelated},
+		{verbs: []string{"create", "delete", "deletecollection"}, resource: volumes, name: "folder-a"},
+		{verbs: []string{"get", "patch", "update"}, resource: "persistentvolumes/status", name: "folder-a"},
+		{verbs: []string{"list", "watch"}, resource: volumes, reason: ownFolders},
+		{verbs: []string{"list", "watch"}, resource: volumes, name: "folder-a", reason: ownFolders},
+		{verbs: []string{"list", "watch"}, resource: volumes, labels: "local.keelson.dev/node=a", allowed: true},
+		{verbs: []string{"list", "watch"}, resource: volumes, labels: "local.keelson.dev/node in (a),x=y",
+			allowed: true},
+		{verbs: []string{"list", "watch"}, resource: volumes, labels: "local.keelson.dev/node in (a,b)",
+			reason: ownFolders},
+		{verbs: []string{"list", "watch"}, resource: volumes, labels: "local.keelson.dev/node=b", reason: ownFolders},
+		{verbs: []string{"list", "watch"}, resource: volumes, labels: "local.keelson.dev/node!=a", reason: ownFolders},
+		{verbs: []string{"list", "watch"}, resource: volumes, labels: "local.keelson.dev/node", reason: ownFolders},
+		{verbs: []string{"list", "watch"}, resource: volumes, labels: "node=a", reason: ownFolders},
+		{verbs: []string{"get"}, resource: volumes, name: "folder-b", labels: "local.keelson.dev/node=a",
+			reason: unrelated},
 
 		{verbs: []string{"get"}, resource: "serviceaccounts", namespace: "ns", name: "mine-account", allowed: true},
 		{verbs: []string{"get"}, resource: "serviceaccounts", namespace: "ns", name: "theirs-account",
@@ -149,7 +189,14 @@ func TestDecide(t *testing.T) {
 		for _, verb := range row.verbs {
 			r := asks(verb, row.group, row.resource, row.namespace, row.name)
 			r.fields = fields.ParseSelectorOrDie(row.selector).Requirements()
+			r.labels, _ = labels.ParseToRequirements(row.labels)
 			v := decide("a", r)
+			if v.byVolume {
+				v = refuse(unrelated)
+				if volume := disks()[row.name]; volume != nil {
+					v, r = ofVolume("a", r, volume)
+				}
+			}
 			if v.byPods {
 				v = refuse(unrelated)
 				if related("a", r, cluster()) {

@@ -1,4 +1,5 @@
-// Package node is the Node authorizer: a node may read itself, the Pods that are bound to it, and what those name.
+// Package node is the Node authorizer: a node may read itself, the Pods that are bound to
+// it, what those name, and the volumes that are its own folders.
 package node
 
 import (
@@ -6,6 +7,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
 	"keelson.dev/services/apiserver/internal/authz/rbac"
@@ -16,10 +18,19 @@ import (
 // cache has, with "" what the store has now. The Pods are shared: they are neither changed nor kept.
 type Pods func(ctx context.Context, node, namespace, resourceVersion string) ([]corev1.Pod, error)
 
-// New returns the authorizer. It has no opinion about anybody but nodes.
-func New(pods Pods) authorizer.Authorizer { return authorizer.AuthorizerFunc(pods.authorize) }
+// Volume reads a PersistentVolume at a resource version, as Pods does. It is shared, too.
+type Volume func(ctx context.Context, name, resourceVersion string) (*corev1.PersistentVolume, error)
 
-func (p Pods) authorize(ctx context.Context, attributes authorizer.Attributes) (authorizer.Decision, string, error) {
+// Objects are what a node's rights depend on.
+type Objects struct {
+	Pods   Pods
+	Volume Volume
+}
+
+// New returns the authorizer. It has no opinion about anybody but nodes.
+func New(objects Objects) authorizer.Authorizer { return authorizer.AuthorizerFunc(objects.authorize) }
+
+func (o Objects) authorize(ctx context.Context, attributes authorizer.Attributes) (authorizer.Decision, string, error) {
 	node, isNode := nodeidentity.Of(attributes.GetUser())
 	switch {
 	case !isNode:
@@ -31,12 +42,17 @@ func (p Pods) authorize(ctx context.Context, attributes authorizer.Attributes) (
 	r := request{Request: rbac.RequestOf(attributes)}
 	// What cannot be parsed selects nothing.
 	r.fields, _ = attributes.GetFieldSelector()
+	r.labels, _ = attributes.GetLabelSelector()
 	v := decide(node, r)
-	if v.byPods {
-		var err error
-		if v, err = p.ask(ctx, node, r); err != nil {
-			return authorizer.DecisionNoOpinion, "", err
-		}
+	var err error
+	switch {
+	case v.byVolume:
+		v, err = o.askVolume(ctx, node, r)
+	case v.byPods:
+		v, err = o.askPods(ctx, node, r)
+	}
+	if err != nil {
+		return authorizer.DecisionNoOpinion, "", err
 	}
 	if v.allowed {
 		return authorizer.DecisionAllow, "", nil
@@ -44,17 +60,42 @@ func (p Pods) authorize(ctx context.Context, attributes authorizer.Attributes) (
 	return authorizer.DecisionNoOpinion, v.reason, nil
 }
 
-// ask decides by the node's Pods. The cache may be behind what the node has seen, so it cannot refuse.
-func (p Pods) ask(ctx context.Context, node string, r request) (verdict, error) {
-	if pods, err := p(ctx, node, r.Namespace, "0"); err == nil && related(node, r, pods) {
+// askPods decides by the node's Pods. The cache may be behind what the node has seen, so it cannot refuse.
+func (o Objects) askPods(ctx context.Context, node string, r request) (verdict, error) {
+	if pods, err := o.Pods(ctx, node, r.Namespace, "0"); err == nil && related(node, r, pods) {
 		return allow, nil
 	}
-	pods, err := p(ctx, node, r.Namespace, "")
+	pods, err := o.Pods(ctx, node, r.Namespace, "")
 	if err != nil {
 		return verdict{}, fmt.Errorf("listing the pods of node %q: %w", node, err)
 	}
 	if related(node, r, pods) {
 		return allow, nil
 	}
-	return refuse("no relationship found between node '%s' and this object", node), nil
+	return refuse(unrelated, node), nil
+}
+
+// askVolume decides by the volume, and by the node's Pods if that is bound to a claim. Here, too, the cache cannot
+// refuse. That a volume does not exist is not for every node to know.
+func (o Objects) askVolume(ctx context.Context, node string, r request) (verdict, error) {
+	v := refuse(unrelated, node)
+	for _, version := range []string{"0", ""} {
+		volume, err := o.Volume(ctx, r.Name, version)
+		switch {
+		case apierrors.IsNotFound(err) || err != nil && version == "0":
+			continue
+		case err != nil:
+			return verdict{}, fmt.Errorf("reading the volume %q: %w", r.Name, err)
+		}
+		var claim request
+		if v, claim = ofVolume(node, r, volume); v.byPods {
+			if v, err = o.askPods(ctx, node, claim); err != nil {
+				return verdict{}, err
+			}
+		}
+		if v.allowed {
+			break
+		}
+	}
+	return v, nil
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
@@ -48,7 +49,7 @@ func TestAuthorizer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var read []string
 			before := [][]corev1.Pod{copyOf(row.cached), copyOf(row.store)}
-			a := New(func(_ context.Context, node, namespace, version string) ([]corev1.Pod, error) {
+			a := New(Objects{Pods: func(_ context.Context, node, namespace, version string) ([]corev1.Pod, error) {
 				read = append(read, version)
 				if node != "a" || namespace != "ns" {
 					t.Errorf("asked for the Pods of node %q in %q, want those of a in ns", node, namespace)
@@ -60,7 +61,7 @@ func TestAuthorizer(t *testing.T) {
 					return row.cached, nil
 				}
 				return row.store, nil
-			})
+			}})
 			who := &user.DefaultInfo{Name: "system:node:a", Groups: []string{user.NodesGroup}}
 			if row.user != "" {
 				who.Name = row.user
@@ -89,4 +90,58 @@ func copyOf(pods []corev1.Pod) []corev1.Pod {
 		return nil
 	}
 	return (&corev1.PodList{Items: pods}).DeepCopy().Items
+}
+
+// A volume that the cache does not know, or does not know to be the node's, is looked up in the store.
+func TestVolumes(t *testing.T) {
+	broken := errors.New("no leader")
+	none := apierrors.NewNotFound(corev1.Resource(volumes), "v")
+	mine, theirs, claimed := disks()["folder-a"], disks()["folder-b"], disks()["claimed-mine"]
+	for name, row := range map[string]struct {
+		cached, store any // a volume or an error
+		want          authorizer.Decision
+		read          []string
+		err           error
+	}{
+		"the cache knows": {cached: mine, store: broken, want: authorizer.DecisionAllow, read: []string{"0"}},
+		"a Pod's": {cached: claimed, store: broken, want: authorizer.DecisionAllow,
+			read: []string{"0"}},
+		"the cache has it not yet": {cached: none, store: mine, want: authorizer.DecisionAllow,
+			read: []string{"0", ""}},
+		"the cache is behind": {cached: theirs, store: mine, want: authorizer.DecisionAllow,
+			read: []string{"0", ""}},
+		"the cache is not ready": {cached: broken, store: mine, want: authorizer.DecisionAllow,
+			read: []string{"0", ""}},
+		"another node's": {cached: theirs, store: theirs, want: authorizer.DecisionNoOpinion,
+			read: []string{"0", ""}},
+		"there is none": {cached: none, store: none, want: authorizer.DecisionNoOpinion,
+			read: []string{"0", ""}},
+		"the store does not answer": {cached: none, store: broken, want: authorizer.DecisionNoOpinion,
+			read: []string{"0", ""}, err: broken},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var read []string
+			a := New(Objects{
+				Pods: func(context.Context, string, string, string) ([]corev1.Pod, error) { return cluster(), nil },
+				Volume: func(_ context.Context, _, version string) (*corev1.PersistentVolume, error) {
+					read = append(read, version)
+					answer := row.store
+					if version == "0" {
+						answer = row.cached
+					}
+					if err, failed := answer.(error); failed {
+						return nil, err
+					}
+					return answer.(*corev1.PersistentVolume), nil
+				},
+			})
+			got, _, err := a.Authorize(t.Context(), authorizer.AttributesRecord{
+				User: &user.DefaultInfo{Name: "system:node:a", Groups: []string{user.NodesGroup}},
+				Verb: "get", Resource: volumes, Name: "v", ResourceRequest: true,
+			})
+			if got != row.want || !errors.Is(err, row.err) || !slices.Equal(read, row.read) {
+				t.Errorf("%v %v, read at %q; want %v %v, %q", got, err, read, row.want, row.err, row.read)
+			}
+		})
+	}
 }
