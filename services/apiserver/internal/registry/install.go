@@ -10,6 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batchv1 "k8s.io/api/batch/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -34,6 +35,7 @@ import (
 	"keelson.dev/services/apiserver/internal/registry/apps/statefulset"
 	"keelson.dev/services/apiserver/internal/registry/authentication/tokenreview"
 	"keelson.dev/services/apiserver/internal/registry/authorization/accessreview"
+	"keelson.dev/services/apiserver/internal/registry/autoscaling/horizontalpodautoscaler"
 	"keelson.dev/services/apiserver/internal/registry/batch/cronjob"
 	"keelson.dev/services/apiserver/internal/registry/batch/job"
 	"keelson.dev/services/apiserver/internal/registry/coordination/lease"
@@ -126,6 +128,7 @@ func Groups(c Config) []Group {
 		}},
 		{authenticationv1.GroupName, []rest.Entry{tokenreview.Entry(c.Authenticators, c.Audiences)}},
 		{authorizationv1.GroupName, []rest.Entry{accessreview.Entry(c.Authorizer)}},
+		{autoscalingv2.GroupName, []rest.Entry{horizontalpodautoscaler.Resource}},
 		{batchv1.GroupName, []rest.Entry{
 			cronjob.Resource,
 			job.Resource,

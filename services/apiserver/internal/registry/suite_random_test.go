@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/apitesting/fuzzer"
 	metafuzzer "k8s.io/apimachinery/pkg/apis/meta/fuzzer"
@@ -40,6 +41,7 @@ func (s *subject) random(seed int64) runtime.Object {
 		anyOf(corev1.ReadWriteOnce, corev1.ReadOnlyMany, corev1.ReadWriteMany, corev1.ReadWriteOncePod),
 		anyOf(corev1.ClaimPending, corev1.ClaimBound, corev1.ClaimLost),
 		fillRaw,
+		fillRules,
 		anyOf(metav1.LabelSelectorOpIn, metav1.LabelSelectorOpNotIn, metav1.LabelSelectorOpExists),
 	).Fill(obj)
 	obj.GetObjectKind().SetGroupVersionKind(s.kind)
@@ -60,6 +62,13 @@ func anyOf[S ~string](values ...S) func(*S, randfill.Continue) {
 // fillRaw writes JSON in the order of its keys, which an encoding may otherwise change.
 func fillRaw(raw *runtime.RawExtension, c randfill.Continue) {
 	raw.Raw = fmt.Appendf(nil, `{"a":%d,"b":[%q]}`, c.Int31(), strconv.Itoa(c.Int()))
+}
+
+// fillRules leaves no list of policies empty: such a one is a mistake, unlike none, but only JSON can say it.
+func fillRules(rules *autoscalingv2.HPAScalingRules, c randfill.Continue) {
+	if c.FillNoCustom(rules); len(rules.Policies) == 0 {
+		rules.Policies = nil
+	}
 }
 
 // defaulted is a random object as it comes out of a request.

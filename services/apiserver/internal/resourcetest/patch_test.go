@@ -219,7 +219,7 @@ func testDeploymentTableWatch(t *testing.T, s *servertest.Server) {
 	}
 }
 
-// DEP-001, DEP-003, DEP-213: what is served, under which names, and what is not.
+// DEP-001, DEP-003, DEP-211, DEP-213: what is served, under which names, and what is not.
 func testDiscovery(t *testing.T, s *servertest.Server) {
 	_, lists, err := s.Client.Discovery().ServerGroupsAndResources()
 	if err != nil {
@@ -244,6 +244,14 @@ func testDiscovery(t *testing.T, s *servertest.Server) {
 		"v1/namespaces": {SingularName: "namespace", ShortNames: []string{"ns"},
 			Kind: "Namespace"},
 		"v1/nodes": {SingularName: "node", ShortNames: []string{"no"}, Kind: "Node"},
+		"autoscaling/v1/horizontalpodautoscalers": {SingularName: "horizontalpodautoscaler",
+			ShortNames: []string{"hpa"}, Kind: "HorizontalPodAutoscaler", Namespaced: true,
+			Categories: []string{"all"}},
+		"autoscaling/v2/horizontalpodautoscalers": {SingularName: "horizontalpodautoscaler",
+			ShortNames: []string{"hpa"}, Kind: "HorizontalPodAutoscaler", Namespaced: true,
+			Categories: []string{"all"}},
+		"autoscaling/v2/horizontalpodautoscalers/status": {SingularName: "horizontalpodautoscaler",
+			Kind: "HorizontalPodAutoscaler", Namespaced: true},
 		"scheduling.k8s.io/v1/priorityclasses": {SingularName: "priorityclass", ShortNames: []string{"pc"},
 			Kind: "PriorityClass"},
 		"events.k8s.io/v1/events": {SingularName: "event", ShortNames: []string{"ev"}, Kind: "Event",

@@ -17,6 +17,7 @@ func TestResources(t *testing.T) {
 		"deployments":            testDeployments,
 		"deployment scale":       testDeploymentScale,
 		"scales":                 testScales,
+		"autoscalers":            testAutoscalers,
 		"bounds":                 testBounds,
 		"largest pod":            testLargestPod,
 		"deployment apply":       testDeploymentApply,

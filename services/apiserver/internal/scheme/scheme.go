@@ -10,6 +10,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batchv1 "k8s.io/api/batch/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -50,7 +51,13 @@ var groups = []group{
 	{versions: []version{{appsv1.SchemeGroupVersion, appsv1.AddToScheme}}},
 	{versions: []version{{authenticationv1.SchemeGroupVersion, authenticationv1.AddToScheme}}},
 	{versions: []version{{authorizationv1.SchemeGroupVersion, authorizationv1.AddToScheme}}},
-	{versions: []version{{autoscalingv1.SchemeGroupVersion, autoscalingv1.AddToScheme}}},
+	{
+		versions: []version{
+			{autoscalingv2.SchemeGroupVersion, autoscalingv2.AddToScheme},
+			{autoscalingv1.SchemeGroupVersion, autoscalingv1.AddToScheme},
+		},
+		conversions: addAutoscalerConversions,
+	},
 	{versions: []version{{batchv1.SchemeGroupVersion, batchv1.AddToScheme}}},
 	{versions: []version{{coordinationv1.SchemeGroupVersion, coordinationv1.AddToScheme}}},
 	{versions: []version{{discoveryv1.SchemeGroupVersion, discoveryv1.AddToScheme}}},

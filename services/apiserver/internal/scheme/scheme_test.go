@@ -39,8 +39,9 @@ func TestSecondVersions(t *testing.T) {
 			roundTrip(t, s, internal, kind)
 		})
 	}
-	if found != 3 {
-		t.Errorf("%d kinds have a second version, want Event, EventList and Eviction", found)
+	if found != 5 {
+		t.Errorf("%d kinds have a second version, want Event, HorizontalPodAutoscaler, the lists of both, and Eviction",
+			found)
 	}
 }
 
