@@ -23,6 +23,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/evict"
 	"keelson.dev/services/nodeagent/internal/gc"
 	"keelson.dev/services/nodeagent/internal/hooks"
+	"keelson.dev/services/nodeagent/internal/localvolume"
 	"keelson.dev/services/nodeagent/internal/node"
 	"keelson.dev/services/nodeagent/internal/objectcache"
 	"keelson.dev/services/nodeagent/internal/podsource"
@@ -33,6 +34,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/status"
 	"keelson.dev/services/nodeagent/internal/steps"
 	"keelson.dev/services/nodeagent/internal/volume"
+	"keelson.dev/services/nodeagent/internal/volume/claim"
 	"keelson.dev/services/nodeagent/internal/volume/emptydir"
 	"keelson.dev/services/nodeagent/internal/volume/kinds"
 )
@@ -54,6 +56,8 @@ type agent struct {
 	source    podsource.Source
 	watcher   *runtimewatch.Watcher
 	garbage   *gc.Collector
+	local     *localvolume.Store
+	reclaimer *localvolume.Reclaimer
 	starts    startTimes
 	images    imageList
 	// before holds the Pods of which the runtime had something when the agent started.
@@ -104,6 +108,9 @@ func (a *agent) build(ctx context.Context) (err error) {
 	if a.watches, err = newWatches(a.client, a.NodeName); err != nil {
 		return err
 	}
+	a.local = localvolume.NewStore(a.files, a.mounter)
+	a.reclaimer = localvolume.NewReclaimer(localvolume.ReclaimerConfig{Client: a.client, Log: a.Log, Store: a.local,
+		Node: a.NodeName})
 	a.node = node.New(node.Config{Client: a.client, Log: a.Log, Facts: a.facts, Health: a.health})
 	a.objects = objectcache.New(ctx, a.client, func(uid types.UID) { a.pool.Refresh(uid) })
 	a.probes = probe.New(probe.Config{
@@ -128,9 +135,10 @@ func (a *agent) build(ctx context.Context) (err error) {
 }
 
 func (a *agent) workerConfig() podworker.Config {
+	claims := claim.Kind{Objects: a.objects, Store: a.local, Node: a.node.Current}
 	do := steps.New(steps.Config{
-		Files: a.files, Cgroups: a.cgroups, Volumes: volume.NewHost(a.files, a.mounter,
-			kinds.All(a.mounter, a.objects)),
+		Files: a.files, Cgroups: a.cgroups, Gone: a.reclaimer.Look, Volumes: volume.NewHost(a.files, a.mounter,
+			kinds.All(a.mounter, a.objects, claims)),
 		Objects: a.objects, Ranges: a.ranges, Images: a.runtime, Events: a.events, Node: a.configNode(a.Config),
 		HostsFile: a.hostsFile, Services: a.watches.services, Allocatable: a.facts.Allocatable, HostIPs: a.hostIPs,
 	})
@@ -205,6 +213,7 @@ func (a *agent) bringUp(ctx context.Context) {
 	a.Log.Info("all Pods of this node are known", zap.Int("pods", len(a.pool.Pods())))
 	parts.Go(func() { a.watcher.Run(ctx) })
 	parts.Go(func() { a.garbage.Run(ctx) })
+	parts.Go(func() { a.reclaimer.Run(ctx) })
 	parts.Go(func() { a.rotateLogs(ctx) })
 	parts.Go(func() { a.weighBurstable(ctx) })
 	parts.Go(func() { evict.Run(ctx, a.evictConfig()) })

@@ -10,8 +10,11 @@ import (
 type kind string
 
 const (
-	configMap kind = "configmap"
-	secret    kind = "secret"
+	configMap             kind = "configmap"
+	secret                kind = "secret"
+	persistentVolumeClaim kind = "persistentvolumeclaim"
+	// persistentVolume has no namespace. No Pod names one: the claims of a Pod do, once they are bound.
+	persistentVolume kind = "persistentvolume"
 )
 
 // key is one object.
@@ -20,7 +23,8 @@ type key struct {
 	namespace, name string
 }
 
-// references returns every ConfigMap and Secret that the Pod names: in environments, volumes and image pull secrets.
+// references returns every ConfigMap, Secret and claim that the Pod names: in environments, volumes and image pull
+// secrets.
 func references(pod *corev1.Pod) map[key]bool {
 	keys := map[key]bool{}
 	podview.VisitReferences(pod, collect(pod.Namespace, keys))
@@ -42,6 +46,8 @@ func collect(namespace string, keys map[key]bool) func(podview.Reference) {
 			keys[key{configMap, namespace, ref.Name}] = true
 		case podview.Secrets:
 			keys[key{secret, namespace, ref.Name}] = true
+		case podview.PersistentVolumeClaims:
+			keys[key{persistentVolumeClaim, namespace, ref.Name}] = true
 		}
 	}
 }

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
 )
 
@@ -29,7 +28,7 @@ const (
 // cannot go on.
 type entry struct {
 	key     key
-	client  kubernetes.Interface
+	from    resource
 	cancel  context.CancelFunc
 	changed func(types.UID)
 	read    chan struct{} // closed after the first answer
@@ -59,11 +58,11 @@ func (e *entry) current() (runtime.Object, error) {
 	return e.object, e.err
 }
 
-// run follows the object until ctx ends, or until it is found to be immutable.
+// run follows the object until ctx ends, or until it is immutable.
 func (e *entry) run(ctx context.Context) {
 	pause := firstPause
 	for ctx.Err() == nil {
-		object, err := e.get(ctx)
+		object, err := e.from.get(ctx, e.key.name)
 		if err != nil && !apierrors.IsNotFound(err) {
 			e.fail(ctx, err)
 			sleep(ctx, pause)
@@ -87,7 +86,7 @@ func (e *entry) run(ctx context.Context) {
 // watch stores what it sees and returns when the watch has ended. It starts after the given version, or with the
 // present state when there is none.
 func (e *entry) watch(ctx context.Context, version string) {
-	events, err := e.open(ctx, metav1.ListOptions{
+	events, err := e.from.watch(ctx, metav1.ListOptions{
 		FieldSelector:       fields.OneTermEqualSelector(metav1.ObjectNameField, e.key.name).String(),
 		ResourceVersion:     version,
 		AllowWatchBookmarks: true,
@@ -164,27 +163,6 @@ func (e *entry) fail(ctx context.Context, err error) {
 	e.err = err
 }
 
-func (e *entry) get(ctx context.Context) (runtime.Object, error) {
-	var object runtime.Object
-	var err error
-	if e.key.kind == configMap {
-		object, err = e.client.CoreV1().ConfigMaps(e.key.namespace).Get(ctx, e.key.name, metav1.GetOptions{})
-	} else {
-		object, err = e.client.CoreV1().Secrets(e.key.namespace).Get(ctx, e.key.name, metav1.GetOptions{})
-	}
-	if err != nil {
-		return nil, err
-	}
-	return object, nil
-}
-
-func (e *entry) open(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-	if e.key.kind == configMap {
-		return e.client.CoreV1().ConfigMaps(e.key.namespace).Watch(ctx, options)
-	}
-	return e.client.CoreV1().Secrets(e.key.namespace).Watch(ctx, options)
-}
-
 // identity is the same for two states of an object that are equal to a reader.
 func identity(object runtime.Object) string {
 	if object == nil {
@@ -201,12 +179,15 @@ func resourceVersion(object runtime.Object) string {
 	return version
 }
 
+// immutable reports whether nothing more of the object is to be known: of a volume that is whether it is bound.
 func immutable(object runtime.Object) bool {
 	switch object := object.(type) {
 	case *corev1.ConfigMap:
 		return ptr.Deref(object.Immutable, false)
 	case *corev1.Secret:
 		return ptr.Deref(object.Immutable, false)
+	case *corev1.PersistentVolume:
+		return object.Status.Phase == corev1.VolumeBound
 	}
 	return false
 }

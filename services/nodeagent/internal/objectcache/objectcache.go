@@ -1,5 +1,6 @@
-// Package objectcache gives a node the ConfigMaps, Secrets and service account tokens that its Pods refer to, and no
-// others: each object is read and watched by its name while a registered Pod names it. So a node needs get and watch on
+// Package objectcache gives a node the ConfigMaps, Secrets, claims with their PersistentVolumes and service account
+// tokens that its Pods refer to, and no others: each object is read and watched by its name while a registered Pod
+// refers to it. So a node needs get and watch on
 // single objects only, and its cost follows the number of different objects, not the size of the cluster.
 package objectcache
 
@@ -42,12 +43,17 @@ func New(ctx context.Context, client kubernetes.Interface, changed func(pod type
 }
 
 // Register makes the cache follow what the Pod refers to now, and stop following what only an earlier version of it
-// named.
+// named. The volumes of its claims it follows until Unregister.
 func (c *Cache) Register(pod *corev1.Pod) {
 	wanted := references(pod)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	before := c.pods[pod.UID]
+	for key := range before {
+		if key.kind == persistentVolume {
+			wanted[key] = true
+		}
+	}
 	c.pods[pod.UID] = wanted
 	for key := range wanted {
 		if !before[key] {
@@ -79,7 +85,8 @@ func (c *Cache) follow(key key, pod types.UID) {
 	e := c.entries[key]
 	if e == nil {
 		ctx, cancel := context.WithCancel(c.ctx)
-		e = &entry{key: key, client: c.client, cancel: cancel, read: make(chan struct{}), pods: map[types.UID]bool{},
+		e = &entry{key: key, from: resourceOf(c.client, key), cancel: cancel, read: make(chan struct{}),
+			pods:    map[types.UID]bool{},
 			changed: c.changed}
 		c.entries[key] = e
 		c.running.Go(func() { e.run(ctx) })
@@ -111,6 +118,31 @@ func (c *Cache) Secret(ctx context.Context, namespace, name string) (*corev1.Sec
 		return nil, err
 	}
 	return object.(*corev1.Secret), nil
+}
+
+// Claim implements claim.Objects.
+func (c *Cache) Claim(ctx context.Context, namespace, name string) (*corev1.PersistentVolumeClaim, error) {
+	object, err := c.get(ctx, key{persistentVolumeClaim, namespace, name})
+	if err != nil {
+		return nil, err
+	}
+	return object.(*corev1.PersistentVolumeClaim), nil
+}
+
+// PersistentVolume implements claim.Objects. A registered Pod makes the cache follow the volume from the first call on.
+func (c *Cache) PersistentVolume(ctx context.Context, pod types.UID, name string) (*corev1.PersistentVolume, error) {
+	key := key{persistentVolume, "", name}
+	c.mu.Lock()
+	if known := c.pods[pod]; known != nil && !known[key] {
+		known[key] = true
+		c.follow(key, pod)
+	}
+	c.mu.Unlock()
+	object, err := c.get(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	return object.(*corev1.PersistentVolume), nil
 }
 
 // get waits for the first answer of the API server, whatever it is, unless ctx ends before.

@@ -346,3 +346,53 @@ func TestReferences(t *testing.T) {
 
 // pass lets time go by in the bubble of a test.
 func pass(d time.Duration) { <-time.After(d) }
+
+// A claim is followed as long as a Pod names it, its volume until it is bound; both by name, never by a list.
+func TestClaimsAndVolumes(t *testing.T) {
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data", Namespace: "ns", UID: "c"}}
+	pv := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pv", UID: "v", ResourceVersion: "1"}}
+	run(t, func(t *testing.T, r *rig) {
+		pod := podUsing("a")
+		pod.Spec.Volumes = []corev1.Volume{{VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}}}
+		if _, err := r.PersistentVolume(t.Context(), "a", "pv"); err == nil {
+			t.Error("a pod that is not registered has a volume")
+		}
+		r.Register(pod)
+		if got, err := r.Claim(t.Context(), "ns", "data"); err != nil || got.UID != "c" {
+			t.Fatalf("got %v, %v", got, err)
+		}
+		if _, err := r.PersistentVolume(t.Context(), "a", "other"); !apierrors.IsNotFound(err) ||
+			err.Error() != `persistentvolume "other" not found` {
+			t.Errorf("got %v", err)
+		}
+		if got, err := r.PersistentVolume(t.Context(), "a", "pv"); err != nil || got.UID != "v" {
+			t.Fatalf("got %v, %v", got, err)
+		}
+		synctest.Wait()
+		bound := pv.DeepCopy()
+		bound.ResourceVersion, bound.Status.Phase = "2", corev1.VolumeBound
+		if _, err := r.client.CoreV1().PersistentVolumes().Update(t.Context(), bound,
+			metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if notified := r.notifiedPods(); !reflect.DeepEqual(notified, []types.UID{"a"}) {
+			t.Errorf("notified %v", notified)
+		}
+		pass(20 * time.Minute)
+		before := r.actions("get", "persistentvolumes")
+		r.Register(pod) // what it names is the same; its volumes stay
+		pass(20 * time.Minute)
+		if got, err := r.PersistentVolume(t.Context(), "a", "pv"); err != nil ||
+			got.Status.Phase != corev1.VolumeBound {
+			t.Errorf("got %v, %v", got, err)
+		}
+		if after := r.actions("get", "persistentvolumes"); after != before {
+			t.Errorf("read %d times more", after-before)
+		}
+		r.Unregister("a")
+		if _, err := r.Claim(t.Context(), "ns", "data"); err == nil {
+			t.Error("followed after the last pod")
+		}
+	}, claim, pv)
+}

@@ -14,15 +14,15 @@ import (
 // Remove removes a Pod's folder with all that is in it, so it must be the last to go. A mount below is an error, and
 // what lies in it stays. A folder that is not there is no error.
 func (r Root) Remove(uid types.UID) error {
-	if err := removeOneFilesystem(r.Pod(uid)); err != nil {
+	if err := RemoveTree(r.Pod(uid)); err != nil {
 		return fmt.Errorf("removing the pod's folder: %w", err)
 	}
 	return nil
 }
 
-// removeOneFilesystem removes a folder with all that is in it and refuses to enter a mount, bind mounts of the same
-// file system included. It follows no symbolic link. A folder that is not there is no error.
-func removeOneFilesystem(dir string) error {
+// RemoveTree removes a folder, whose parent is the agent's own, with all that is in it and refuses to enter a mount,
+// bind mounts of the same file system included. It follows no symbolic link. A folder that is not there is no error.
+func RemoveTree(dir string) error {
 	parent, err := os.Open(filepath.Dir(dir)) //nolint:forbidigo // the folder above is the agent's own
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -50,6 +50,7 @@ func (s *Steps) removeFolders(_ context.Context, pod *corev1.Pod) error {
 		return err
 	}
 	s.Ranges.Release(pod.UID)
+	s.Gone()
 	return nil
 }
 

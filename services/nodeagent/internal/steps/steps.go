@@ -45,6 +45,8 @@ type Config struct {
 	Allocatable func() corev1.ResourceList
 	// HostIPs are the node's addresses.
 	HostIPs func() []string
+	// Gone is called when the files of a Pod have been removed: what it used it uses no longer.
+	Gone func()
 }
 
 // Steps carries steps out. Those of different Pods may run at once.

@@ -26,14 +26,19 @@ func (Kind) Handles(v *corev1.Volume) bool { return v.HostPath != nil }
 // SetUp implements volume.Kind.
 func (Kind) SetUp(_ context.Context, request volume.Request) (volume.Result, error) {
 	source := request.Volume.HostPath
+	return volume.Result{Path: source.Path}, Prepare(source)
+}
+
+// Prepare makes what the type asks for and checks that it is there.
+func Prepare(source *corev1.HostPathVolumeSource) error {
 	expected := ptr.Deref(source.Type, corev1.HostPathUnset)
 	if err := create(source.Path, expected); err != nil {
-		return volume.Result{}, fmt.Errorf("hostPath type check failed: %w", err)
+		return fmt.Errorf("hostPath type check failed: %w", err)
 	}
 	if err := check(source.Path, expected); err != nil {
-		return volume.Result{}, fmt.Errorf("hostPath type check failed: %w", err)
+		return fmt.Errorf("hostPath type check failed: %w", err)
 	}
-	return volume.Result{Path: source.Path}, nil
+	return nil
 }
 
 // create makes what is missing where the type allows it.

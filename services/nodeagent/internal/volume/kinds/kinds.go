@@ -3,6 +3,7 @@ package kinds
 
 import (
 	"keelson.dev/services/nodeagent/internal/volume"
+	"keelson.dev/services/nodeagent/internal/volume/claim"
 	"keelson.dev/services/nodeagent/internal/volume/configmap"
 	"keelson.dev/services/nodeagent/internal/volume/downwardapi"
 	"keelson.dev/services/nodeagent/internal/volume/emptydir"
@@ -12,7 +13,7 @@ import (
 )
 
 // All returns every type, for volume.NewHost.
-func All(mounter volume.Mounter, sources volume.Sources) []volume.Kind {
+func All(mounter volume.Mounter, sources volume.Sources, claims claim.Kind) []volume.Kind {
 	return []volume.Kind{
 		emptydir.Kind{Mounter: mounter},
 		hostpath.Kind{},
@@ -20,5 +21,6 @@ func All(mounter volume.Mounter, sources volume.Sources) []volume.Kind {
 		secret.Kind{Sources: sources, Mounter: mounter},
 		downwardapi.Kind{Mounter: mounter},
 		projected.Kind{Sources: sources, Mounter: mounter},
+		claims,
 	}
 }

@@ -14,8 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"keelson.dev/services/nodeagent/internal/downward"
+	"keelson.dev/services/nodeagent/internal/localvolume"
 	"keelson.dev/services/nodeagent/internal/podfiles"
 	"keelson.dev/services/nodeagent/internal/volume"
+	"keelson.dev/services/nodeagent/internal/volume/claim"
 	"keelson.dev/services/nodeagent/internal/volume/kinds"
 )
 
@@ -23,6 +25,8 @@ import (
 type objects struct {
 	configMaps map[string]*corev1.ConfigMap
 	secrets    map[string]*corev1.Secret
+	claims     map[string]*corev1.PersistentVolumeClaim
+	volumes    map[string]*corev1.PersistentVolume
 	token      volume.Token
 	tokenErr   error
 	asked      []string
@@ -42,6 +46,20 @@ func (o *objects) Secret(_ context.Context, namespace, name string) (*corev1.Sec
 	return nil, apierrors.NewNotFound(corev1.Resource("secret"), name)
 }
 
+func (o *objects) Claim(_ context.Context, namespace, name string) (*corev1.PersistentVolumeClaim, error) {
+	if found := o.claims[namespace+"/"+name]; found != nil {
+		return found, nil
+	}
+	return nil, apierrors.NewNotFound(corev1.Resource("persistentvolumeclaim"), name)
+}
+
+func (o *objects) PersistentVolume(_ context.Context, _ types.UID, name string) (*corev1.PersistentVolume, error) {
+	if found := o.volumes[name]; found != nil {
+		return found, nil
+	}
+	return nil, apierrors.NewNotFound(corev1.Resource("persistentvolume"), name)
+}
+
 func (o *objects) ServiceAccountToken(_ context.Context, _ *corev1.Pod, audience string,
 	lifetime time.Duration) (volume.Token, error) {
 	o.asked = append(o.asked, audience+" "+lifetime.String())
@@ -53,6 +71,7 @@ type rig struct {
 	*volume.Host
 	root    podfiles.Root
 	objects *objects
+	store   *localvolume.Store
 	mounter volume.Mounter
 	pod     *corev1.Pod
 }
@@ -64,7 +83,12 @@ func newRig(t *testing.T, mounter volume.Mounter) *rig {
 		secrets: map[string]*corev1.Secret{"ns/key": {Data: map[string][]byte{"password": []byte("hush")}}},
 		token:   volume.Token{Value: "token-1", RefreshAt: time.Unix(1000, 0)},
 	}}
-	r.Host = volume.NewHost(r.root, mounter, kinds.All(mounter, r.objects))
+	r.store = localvolume.NewStore(r.root, mounter)
+	r.Host = volume.NewHost(r.root, mounter, kinds.All(mounter, r.objects, claim.Kind{Objects: r.objects,
+		Store: r.store, Node: func() *corev1.Node {
+			return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n",
+				Labels: map[string]string{corev1.LabelHostname: "n"}}}
+		}}))
 	r.pod = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "u-1",
 		Labels: map[string]string{"app": "web"}},
 		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "app"}}}}

@@ -1,0 +1,62 @@
+package localvolume
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+const (
+	// Driver is the name of the driver of volumes that are folders of a node.
+	Driver = "local.keelson.dev"
+	// NodeLabel is the label of a PersistentVolume that says on which node its folder is.
+	NodeLabel = "local.keelson.dev/node"
+	// Finalizer keeps a PersistentVolume until its folder has been removed.
+	Finalizer = "local.keelson.dev/folder"
+	// protection is the field's finalizer: while a PersistentVolume has it, a claim may still be bound to it.
+	protection = "kubernetes.io/pv-protection"
+)
+
+// handles are the names that the folders of volumes have.
+var handles = regexp.MustCompile(`^pvc-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+
+// Check says what is wrong with a PersistentVolume of the driver that a Pod of the node is to use. Its folder is that
+// of its own name, so that none can name the folder of another.
+func Check(pv *corev1.PersistentVolume, node string) error {
+	handle := pv.Spec.CSI.VolumeHandle
+	switch {
+	case !handles.MatchString(handle):
+		return fmt.Errorf("spec.csi.volumeHandle %q of PersistentVolume %s must be pvc- and a UUID", handle, pv.Name)
+	case handle != pv.Name:
+		return fmt.Errorf("spec.csi.volumeHandle %q of PersistentVolume %s must be its own name", handle, pv.Name)
+	case pv.Labels[NodeLabel] != node:
+		return fmt.Errorf("label %s of PersistentVolume %s says that its folder is on node %q: it cannot be used on "+
+			"node %s", NodeLabel, pv.Name, pv.Labels[NodeLabel], node)
+	case pv.DeletionTimestamp != nil && !slices.Contains(pv.Finalizers, Finalizer):
+		return fmt.Errorf("persistentvolume %q is being deleted and its folder has been removed", pv.Name)
+	}
+	return nil
+}
+
+// Reclaiming is what is to be done about a PersistentVolume.
+type Reclaiming struct {
+	// Remove says that its folder goes, and Release that then the finalizer does.
+	Remove, Release bool
+}
+
+// Decide says what a node does about a PersistentVolume that says that its folder is here. The folder goes when the
+// object is being deleted, no claim is bound to it any more, and its policy is Delete; of any other policy the data
+// stays when the object goes. What names no folder of its own has none.
+func Decide(pv *corev1.PersistentVolume, node string) Reclaiming {
+	if pv.DeletionTimestamp == nil || pv.Labels[NodeLabel] != node || !slices.Contains(pv.Finalizers, Finalizer) ||
+		slices.Contains(pv.Finalizers, protection) || pv.Status.Phase == corev1.VolumeBound {
+		return Reclaiming{}
+	}
+	own := pv.Spec.CSI != nil && pv.Spec.CSI.Driver == Driver && Check(pv, node) == nil
+	return Reclaiming{
+		Remove:  own && pv.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete,
+		Release: true,
+	}
+}

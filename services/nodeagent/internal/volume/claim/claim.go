@@ -1,0 +1,106 @@
+// Package claim gives containers the PersistentVolumes that their Pod's claims are bound to: folders that this node
+// makes, and paths of the host that a user has made a volume of. What a Pod writes there outlives it.
+package claim
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"keelson.dev/services/nodeagent/internal/localvolume"
+	"keelson.dev/services/nodeagent/internal/volume"
+	"keelson.dev/services/nodeagent/internal/volume/hostpath"
+	"keelson.dev/services/nodeagent/internal/volume/ownership"
+)
+
+// Objects supplies claims and PersistentVolumes. One that does not exist is a not-found error of the API.
+type Objects interface {
+	Claim(ctx context.Context, namespace, name string) (*corev1.PersistentVolumeClaim, error)
+	PersistentVolume(ctx context.Context, pod types.UID, name string) (*corev1.PersistentVolume, error)
+}
+
+// Kind is the volume.Kind of claims, those that Pods name and those that are made for one Pod.
+type Kind struct {
+	Objects Objects
+	Store   *localvolume.Store
+	// Node returns the Node as it is now.
+	Node func() *corev1.Node
+}
+
+// Name implements volume.Kind.
+func (Kind) Name() string { return localvolume.KindName }
+
+// Handles implements volume.Kind.
+func (Kind) Handles(v *corev1.Volume) bool {
+	return v.PersistentVolumeClaim != nil || v.Ephemeral != nil
+}
+
+// SetUp implements volume.Kind. What a Pod has once got it keeps, whatever becomes of the claim.
+func (k Kind) SetUp(ctx context.Context, request volume.Request) (volume.Result, error) {
+	use, err := k.Store.Begun(request.Pod.UID, request.Volume.Name)
+	if err == nil && use == nil {
+		use, err = k.begin(ctx, request)
+	}
+	if err != nil {
+		return volume.Result{}, err
+	}
+	if use.Shared && use.Handle == "" {
+		if info, err := os.Stat(use.Path); err != nil || !info.IsDir() {
+			return volume.Result{},
+				fmt.Errorf("spec.local.path %s of PersistentVolume %s must be a folder of this node",
+					use.Path, use.Volume)
+		}
+	}
+	if !use.Ready {
+		if err := k.finish(request, use); err != nil {
+			return volume.Result{}, err
+		}
+	}
+	return volume.Result{Path: use.Path, ReadOnly: use.ReadOnly}, nil
+}
+
+// begin decides what the Pod gets and notes that it uses it.
+func (k Kind) begin(ctx context.Context, request volume.Request) (*localvolume.Use, error) {
+	node := k.Node()
+	in := input{Pod: request.Pod, Volume: request.Volume, NodeName: node.Name, NodeLabels: node.Labels}
+	var err error
+	in.Claim, err = k.Objects.Claim(ctx, request.Pod.Namespace, claimName(request.Pod, request.Volume))
+	if err != nil {
+		return nil, err
+	}
+	if err := checkClaim(in); err != nil {
+		return nil, err
+	}
+	if in.PV, err = k.Objects.PersistentVolume(ctx, request.Pod.UID, in.Claim.Spec.VolumeName); err != nil {
+		return nil, err
+	}
+	use, err := plan(in)
+	if err != nil {
+		return nil, err
+	}
+	if in.PV.Spec.HostPath != nil {
+		if err := hostpath.Prepare(in.PV.Spec.HostPath); err != nil {
+			return nil, err
+		}
+	}
+	if use.Handle != "" {
+		use.Path = k.Store.Path(use.Handle)
+	}
+	return &use, k.Store.Begin(request.Pod.UID, request.Volume.Name, use)
+}
+
+// finish gives the volume to the Pod's group, where it is one that groups share.
+func (k Kind) finish(request volume.Request, use *localvolume.Use) error {
+	if group := volume.FSGroup(request.Pod); group >= 0 && use.Shared && !use.ReadOnly {
+		policy := ptr.Deref(request.Pod.Spec.SecurityContext.FSGroupChangePolicy, corev1.FSGroupChangeAlways)
+		if err := ownership.Give(use.Path, int(group), policy == corev1.FSGroupChangeOnRootMismatch); err != nil {
+			return fmt.Errorf("applying fsGroup: %w", err)
+		}
+	}
+	use.Ready = true
+	return k.Store.Note(request.Pod.UID, request.Volume.Name, *use)
+}

@@ -1,0 +1,129 @@
+package claim
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+	"k8s.io/utils/ptr"
+
+	"keelson.dev/services/nodeagent/internal/localvolume"
+)
+
+// input is all that decides what a Pod gets for a claim.
+type input struct {
+	Pod    *corev1.Pod
+	Volume *corev1.Volume
+	Claim  *corev1.PersistentVolumeClaim
+	// PV is nil until the claim is found to be bound.
+	PV         *corev1.PersistentVolume
+	NodeName   string
+	NodeLabels map[string]string
+}
+
+// claimName returns the name of the claim of a volume.
+func claimName(pod *corev1.Pod, volume *corev1.Volume) string {
+	if volume.Ephemeral != nil {
+		return pod.Name + "-" + volume.Name
+	}
+	return volume.PersistentVolumeClaim.ClaimName
+}
+
+// checkClaim says what keeps a Pod from the claim.
+func checkClaim(in input) error {
+	claim := in.Claim
+	switch {
+	case in.Volume.Ephemeral != nil && !metav1.IsControlledBy(claim, in.Pod):
+		return fmt.Errorf("persistentvolumeclaim %q was not created for this pod: it must be owned by it", claim.Name)
+	case claim.DeletionTimestamp != nil:
+		return fmt.Errorf("persistentvolumeclaim %q is being deleted: no new pod can use it", claim.Name)
+	case claim.Status.Phase != corev1.ClaimBound || claim.Spec.VolumeName == "":
+		return fmt.Errorf("persistentvolumeclaim %q is not bound: its phase is %s, it must be Bound", claim.Name,
+			claim.Status.Phase)
+	case usesDevice(in.Pod, in.Volume.Name):
+		return fmt.Errorf("persistentvolumeclaim %q is asked for as a block device (volumeDevices), which this node "+
+			"does not support: use volumeMounts", claim.Name)
+	}
+	return nil
+}
+
+// usesDevice reports whether a container asks for the volume as a device.
+func usesDevice(pod *corev1.Pod, volume string) bool {
+	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
+		if slices.ContainsFunc(c.VolumeDevices, func(d corev1.VolumeDevice) bool { return d.Name == volume }) {
+			return true
+		}
+	}
+	return false
+}
+
+// checkVolume says what keeps a Pod from the PersistentVolume of its claim.
+func checkVolume(in input) error {
+	pv := in.PV
+	switch ref := pv.Spec.ClaimRef; {
+	case ref == nil || ref.UID != in.Claim.UID:
+		return fmt.Errorf("persistentvolume %q is not bound to persistentvolumeclaim %q", pv.Name, in.Claim.Name)
+	case ptr.Deref(pv.Spec.VolumeMode, corev1.PersistentVolumeFilesystem) != corev1.PersistentVolumeFilesystem:
+		return fmt.Errorf("volumeMode %s of PersistentVolume %s is not supported by this node: use Filesystem",
+			*pv.Spec.VolumeMode, pv.Name)
+	}
+	if affinity := pv.Spec.NodeAffinity; affinity != nil && affinity.Required != nil {
+		selector, err := nodeaffinity.NewNodeSelector(affinity.Required)
+		if err != nil {
+			return fmt.Errorf("spec.nodeAffinity of PersistentVolume %s: %w", pv.Name, err)
+		}
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: in.NodeName, Labels: in.NodeLabels}}
+		if !selector.Match(node) {
+			return fmt.Errorf("spec.nodeAffinity of PersistentVolume %s does not allow node %s", pv.Name, in.NodeName)
+		}
+	}
+	return nil
+}
+
+// plan returns what the volume of the Pod will be.
+func plan(in input) (localvolume.Use, error) {
+	if err := checkVolume(in); err != nil {
+		return localvolume.Use{}, err
+	}
+	pv, source := in.PV, in.Volume.PersistentVolumeClaim
+	use := localvolume.Use{
+		Claim: in.Claim.Namespace + "/" + in.Claim.Name, Volume: pv.Name, ReadOnly: source != nil && source.ReadOnly,
+		Single: slices.Contains(in.Claim.Spec.AccessModes, corev1.ReadWriteOncePod) ||
+			slices.Contains(pv.Spec.AccessModes, corev1.ReadWriteOncePod),
+	}
+	switch spec := pv.Spec; {
+	case spec.CSI != nil && spec.CSI.Driver == localvolume.Driver:
+		if err := localvolume.Check(pv, in.NodeName); err != nil {
+			return localvolume.Use{}, err
+		}
+		use.Handle, use.Shared = spec.CSI.VolumeHandle, true
+		use.ReadOnly = use.ReadOnly || spec.CSI.ReadOnly
+	case spec.Local != nil:
+		use.Path, use.Shared = spec.Local.Path, true
+	case spec.HostPath != nil:
+		use.Path = spec.HostPath.Path
+	default:
+		return localvolume.Use{}, fmt.Errorf("volume source %s of PersistentVolume %s is not supported by this node: "+
+			"use local, hostPath or csi with driver %s", sourceName(pv), pv.Name, localvolume.Driver)
+	}
+	return use, nil
+}
+
+// sourceName returns the name of the type's field of a PersistentVolume.
+func sourceName(pv *corev1.PersistentVolume) string {
+	value := reflect.ValueOf(pv.Spec.PersistentVolumeSource)
+	for i := range value.NumField() {
+		if field := value.Field(i); field.Kind() == reflect.Pointer && !field.IsNil() {
+			name, _, _ := strings.Cut(value.Type().Field(i).Tag.Get("json"), ",")
+			if pv.Spec.CSI != nil {
+				name += " " + pv.Spec.CSI.Driver
+			}
+			return name
+		}
+	}
+	return "(none)"
+}
