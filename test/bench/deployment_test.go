@@ -12,25 +12,32 @@ import (
 )
 
 const (
-	deployments       = 50
-	replicas          = 100
 	deploymentNodes   = 100
-	deploymentPods    = deployments * replicas
 	deploymentImage   = "keelson.dev/hello:1"
 	deploymentUpdated = "keelson.dev/hello:2"
 )
 
-// BenchmarkDeployment takes 50 Deployments of 100 Pods through their life on simulated nodes: the nodes' own requests
-// are part of the apiserver's cost, their own CPU time is not counted.
+// fleet is a number of Deployments of equal size.
+type fleet struct{ deployments, replicas int }
+
+// BenchmarkDeployment takes 50 Deployments of 100 Pods through their life on simulated nodes, and one of 10,000: the
+// nodes' own requests are part of the apiserver's cost, their own CPU time is not counted.
 func BenchmarkDeployment(b *testing.B) {
-	measureLife(b, deploymentNodes, deploymentPods, phase{"Create", createDeployments},
-		phase{"RollingUpdate", updateDeployments}, phase{"CascadeDelete", deleteDeployments})
+	for _, row := range []struct {
+		fleet
+		nodes int
+	}{{fleet{deployments: 50, replicas: 100}, deploymentNodes}, {fleet{deployments: 1, replicas: 10000}, 150}} {
+		b.Run(fmt.Sprintf("%dx%d", row.deployments, row.replicas), func(b *testing.B) {
+			measureLife(b, row.nodes, row.deployments*row.replicas, phase{"Create", row.create},
+				phase{"RollingUpdate", row.update}, phase{"CascadeDelete", row.delete})
+		})
+	}
 }
 
-func createDeployments(b *testing.B, client kubernetes.Interface) {
-	each(b, deployments, func(ctx context.Context, i int) error {
+func (f fleet) create(b *testing.B, client kubernetes.Interface) {
+	each(b, f.deployments, func(ctx context.Context, i int) error {
 		labels := map[string]string{"app": fmt.Sprint("web-", i)}
-		count := int32(replicas)
+		count := int32(f.replicas)
 		_, err := client.AppsV1().Deployments(namespace).Create(ctx, &appsv1.Deployment{
 			ObjectMeta: metav1.ObjectMeta{Name: labels["app"]},
 			Spec: appsv1.DeploymentSpec{
@@ -41,11 +48,11 @@ func createDeployments(b *testing.B, client kubernetes.Interface) {
 		}, metav1.CreateOptions{})
 		return err
 	})
-	awaitRollout(b, client)
+	f.await(b, client)
 }
 
-func updateDeployments(b *testing.B, client kubernetes.Interface) {
-	each(b, deployments, func(ctx context.Context, i int) error {
+func (f fleet) update(b *testing.B, client kubernetes.Interface) {
+	each(b, f.deployments, func(ctx context.Context, i int) error {
 		d, err := client.AppsV1().Deployments(namespace).Get(ctx, fmt.Sprint("web-", i), metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -54,22 +61,23 @@ func updateDeployments(b *testing.B, client kubernetes.Interface) {
 		_, err = client.AppsV1().Deployments(namespace).Update(ctx, d, metav1.UpdateOptions{})
 		return err
 	})
-	awaitRollout(b, client)
+	f.await(b, client)
 }
 
-func awaitRollout(b *testing.B, client kubernetes.Interface) {
+func (f fleet) await(b *testing.B, client kubernetes.Interface) {
 	b.Helper()
-	awaitObjects(b, objects(client.AppsV1().RESTClient(), "deployments"), &appsv1.Deployment{}, deployments,
+	awaitObjects(b, objects(client.AppsV1().RESTClient(), "deployments"), &appsv1.Deployment{}, f.deployments,
 		func(d *appsv1.Deployment) bool {
 			s := d.Status
-			return s.ObservedGeneration >= d.Generation && s.UpdatedReplicas == replicas &&
-				s.AvailableReplicas == replicas && s.Replicas == replicas
+			want := int32(f.replicas)
+			return s.ObservedGeneration >= d.Generation && s.UpdatedReplicas == want &&
+				s.AvailableReplicas == want && s.Replicas == want
 		})
 }
 
-func deleteDeployments(b *testing.B, client kubernetes.Interface) {
+func (f fleet) delete(b *testing.B, client kubernetes.Interface) {
 	background := metav1.DeletePropagationBackground
-	each(b, deployments, func(ctx context.Context, i int) error {
+	each(b, f.deployments, func(ctx context.Context, i int) error {
 		return client.AppsV1().Deployments(namespace).Delete(ctx, fmt.Sprint("web-", i),
 			metav1.DeleteOptions{PropagationPolicy: &background})
 	})

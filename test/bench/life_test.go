@@ -34,11 +34,12 @@ func measureLife(b *testing.B, nodes, pods int, phases ...phase) {
 	for _, p := range phases {
 		b.Run(p.name, func(b *testing.B) {
 			all.settle()
-			before := all.now()
+			before, served := all.now(), readTraffic(b, client)
 			b.ResetTimer()
 			p.do(b, client)
 			b.StopTimer()
 			all.report(b, before, pods, "pod")
+			readTraffic(b, client).report(b, served, pods, "pod")
 			b.ReportMetric(float64(pods)/b.Elapsed().Seconds(), "pods/s")
 		})
 	}
