@@ -12,6 +12,7 @@ import (
 	"keelson.dev/services/apiserver/internal/admission/listbounds"
 	"keelson.dev/services/apiserver/internal/admission/noderestriction"
 	"keelson.dev/services/apiserver/internal/admission/priority"
+	"keelson.dev/services/apiserver/internal/admission/resourcequota"
 	"keelson.dev/services/apiserver/internal/admission/serviceaccount"
 	"keelson.dev/services/apiserver/internal/admission/tolerationseconds"
 )
@@ -32,6 +33,8 @@ var plugins = []plugin{
 	{tolerationseconds.PluginName, tolerationseconds.Register},
 	{defaultstorageclass.PluginName, defaultstorageclass.Register},
 	{listbounds.PluginName, listbounds.Register},
+	// Last: what another plugin refuses is not charged.
+	{resourcequota.PluginName, resourcequota.Register},
 }
 
 // New returns the chain. Each plugin gets what it wants of c; one that lacks something is an error.

@@ -69,7 +69,7 @@ func TestNew(t *testing.T) {
 // checks run, and nothing is looked up for a namespace that ends.
 func TestOrder(t *testing.T) {
 	want := []string{"NamespaceLifecycle", "ServiceAccount", "NodeRestriction", "Priority", "LimitRanger",
-		"DefaultTolerationSeconds", "DefaultStorageClass", "ListBounds"}
+		"DefaultTolerationSeconds", "DefaultStorageClass", "ListBounds", "ResourceQuota"}
 	var got []string
 	for _, p := range plugins {
 		got = append(got, p.name)
@@ -159,22 +159,26 @@ func TestLacking(t *testing.T) {
 	}{
 		"a strange one": {[]plugin{row("Strange", &lacking{})}, c.initializers(),
 			`failed to initialize admission plugin "Strange": it has no moon`},
-		"ServiceAccount without anything": {plugins[1:2], admission.PluginInitializers{},
+		"ServiceAccount without anything": {only("ServiceAccount"), admission.PluginInitializers{},
 			`failed to initialize admission plugin "ServiceAccount": it has no client`},
-		"ServiceAccount with a client only": {plugins[1:2], noInformers,
+		"ServiceAccount with a client only": {only("ServiceAccount"), noInformers,
 			`failed to initialize admission plugin "ServiceAccount": it has no informers`},
-		"NodeRestriction without anything": {plugins[2:3], admission.PluginInitializers{},
+		"NodeRestriction without anything": {only("NodeRestriction"), admission.PluginInitializers{},
 			`failed to initialize admission plugin "NodeRestriction": it has no client`},
-		"NodeRestriction with a client only": {plugins[2:3], noInformers, ""},
-		"Priority without anything": {plugins[3:4], admission.PluginInitializers{},
+		"NodeRestriction with a client only": {only("NodeRestriction"), noInformers, ""},
+		"Priority without anything": {only("Priority"), admission.PluginInitializers{},
 			`failed to initialize admission plugin "Priority": it has no client`},
-		"Priority with a client only": {plugins[3:4], noInformers,
+		"Priority with a client only": {only("Priority"), noInformers,
 			`failed to initialize admission plugin "Priority": it has no informers`},
-		"LimitRanger with a client only": {plugins[4:5], noInformers,
+		"LimitRanger with a client only": {only("LimitRanger"), noInformers,
 			`failed to initialize admission plugin "LimitRanger": it has no informers`},
-		"DefaultStorageClass with a client only": {plugins[6:7], noInformers,
+		"DefaultStorageClass with a client only": {only("DefaultStorageClass"), noInformers,
 			`failed to initialize admission plugin "DefaultStorageClass": it has no informers`},
-		"what wants nothing": {slices.Concat(plugins[5:6], plugins[7:8]), admission.PluginInitializers{}, ""},
+		"ResourceQuota without anything": {only("ResourceQuota"), admission.PluginInitializers{},
+			`failed to initialize admission plugin "ResourceQuota": it has no client`},
+		"ResourceQuota with a client only": {only("ResourceQuota"), noInformers,
+			`failed to initialize admission plugin "ResourceQuota": it has no informers`},
+		"what wants nothing": {only("DefaultTolerationSeconds", "ListBounds"), admission.PluginInitializers{}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := ""
@@ -186,6 +190,11 @@ func TestLacking(t *testing.T) {
 			}
 		})
 	}
+}
+
+// only returns the rows of these plugins.
+func only(names ...string) []plugin {
+	return slices.DeleteFunc(slices.Clone(plugins), func(p plugin) bool { return !slices.Contains(names, p.name) })
 }
 
 // clientOnly gives plugins no more than a client.

@@ -1,0 +1,120 @@
+// Package resourcequota is the admission plugin ResourceQuota: it holds what all objects of a namespace take together
+// to the quotas of the namespace. The library decides and batches (NewQuotaEvaluator); what single objects take is
+// kit/quota's, and how quotas are read and written is the accessor's. The library's own plugin reads a quota that was
+// changed meanwhile from the informer only, so that with several servers requests fail by a conflict.
+package resourcequota
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/admission/initializer"
+	libraryquota "k8s.io/apiserver/pkg/admission/plugin/resourcequota"
+	"k8s.io/apiserver/pkg/quota/v1/generic"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+
+	"keelson.dev/kit/quota"
+)
+
+// PluginName is the name by which Kubernetes knows the plugin.
+const PluginName = libraryquota.PluginName
+
+// workers is how many namespaces are looked at at once.
+const workers = 5
+
+// Plugin charges the quotas of a namespace for what is made in it.
+type Plugin struct {
+	*admission.Handler
+	quotas    accessor
+	drained   <-chan struct{}
+	evaluator libraryquota.Evaluator
+}
+
+var (
+	_ admission.ValidationInterface                = &Plugin{}
+	_ initializer.WantsExternalKubeClientSet       = &Plugin{}
+	_ initializer.WantsExternalKubeInformerFactory = &Plugin{}
+	_ initializer.WantsDrainedNotification         = &Plugin{}
+)
+
+// Register makes the plugin known to the chain.
+func Register(plugins *admission.Plugins) {
+	plugins.Register(PluginName, func(io.Reader) (admission.Interface, error) {
+		return &Plugin{Handler: admission.NewHandler(admission.Create, admission.Update),
+			quotas: accessor{latest: newLatest()}}, nil
+	})
+}
+
+// SetExternalKubeClientSet implements WantsExternalKubeClientSet.
+func (p *Plugin) SetExternalKubeClientSet(client kubernetes.Interface) { p.quotas.client = client }
+
+// SetDrainedNotification implements WantsDrainedNotification.
+func (p *Plugin) SetDrainedNotification(drained <-chan struct{}) { p.drained = drained }
+
+// SetExternalKubeInformerFactory implements WantsExternalKubeInformerFactory. The plugin admits nothing before the
+// informer has read the quotas.
+func (p *Plugin) SetExternalKubeInformerFactory(factory informers.SharedInformerFactory) {
+	quotas := factory.Core().V1().ResourceQuotas()
+	p.quotas.lister = quotas.Lister()
+	p.SetReadyFunc(quotas.Informer().HasSynced)
+}
+
+// ValidateInitialization implements InitializationValidator. When nothing is missing, the evaluator starts.
+func (p *Plugin) ValidateInitialization() error {
+	switch {
+	case p.quotas.client == nil:
+		return errors.New("it has no client")
+	case p.quotas.lister == nil:
+		return errors.New("it has no informers")
+	case p.drained == nil:
+		return errors.New("it is not told of the end")
+	}
+	p.evaluator = libraryquota.NewQuotaEvaluator(&p.quotas, quota.Ignored, generic.NewRegistry(evaluators()), nil, nil,
+		workers, p.drained)
+	return nil
+}
+
+// Validate refuses what would exceed a quota, and charges the quotas for the rest. A dry run charges nothing.
+func (p *Plugin) Validate(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	if a.GetNamespace() == "" || a.GetResource().GroupResource() == corev1.Resource("namespaces") {
+		return nil
+	}
+	if !p.WaitForReady() {
+		return admission.NewForbidden(a, errors.New("not yet ready to handle request"))
+	}
+	if bounded, err := p.quotas.any(a.GetNamespace()); err != nil || !bounded {
+		return err
+	}
+	return p.evaluator.Evaluate(asAsked(a))
+}
+
+// asked is a request whose object is called as the client has called it: by the prefix of a generated name, so that one
+// refusal reads as the next.
+type asked struct {
+	admission.Attributes
+	name string
+}
+
+// GetName implements Attributes.
+func (a asked) GetName() string { return a.name }
+
+// suffix is how many characters the server appends to the prefix of a generated name.
+const suffix = 5
+
+func asAsked(a admission.Attributes) admission.Attributes {
+	object, err := meta.Accessor(a.GetObject())
+	if err != nil || a.GetOperation() != admission.Create {
+		return a
+	}
+	prefix, name := object.GetGenerateName(), object.GetName()
+	if prefix == "" || name != "" && (!strings.HasPrefix(name, prefix) || len(name) != len(prefix)+suffix) {
+		return a
+	}
+	return asked{a, prefix}
+}
