@@ -107,4 +107,9 @@ var userRoles = []role{
 			rule(read, "networking.k8s.io", "ingresses", "ingresses/status", "networkpolicies"),
 		},
 	},
+	{
+		name:   "system:aggregated-metrics-reader",
+		labels: map[string]string{aggregateToAdmin: "true", aggregateToEdit: "true", aggregateToView: "true"},
+		rules:  []rbacv1.PolicyRule{rule(read, "metrics.k8s.io", "nodes", "pods")},
+	},
 }

@@ -73,6 +73,9 @@ func LogLocation(pod *corev1.Pod, container string, o *corev1.PodLogOptions) Loc
 	return locate("containerLogs", pod, container, query)
 }
 
+// MetricsLocation is where an agent says what its node, the Pods and their containers use.
+func MetricsLocation() Location { return Location{Path: "/metrics/resource"} }
+
 // Streams are the streams that a client opens to a process.
 type Streams struct{ Stdin, Stdout, Stderr, TTY bool }
 

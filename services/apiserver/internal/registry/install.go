@@ -24,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	genericrest "k8s.io/apiserver/pkg/registry/rest"
+	metricsv1 "k8s.io/metrics/pkg/apis/metrics/v1"
 
 	"keelson.dev/services/apiserver/internal/authn"
 	"keelson.dev/services/apiserver/internal/authz"
@@ -55,6 +56,7 @@ import (
 	"keelson.dev/services/apiserver/internal/registry/core/service"
 	"keelson.dev/services/apiserver/internal/registry/core/serviceaccount"
 	"keelson.dev/services/apiserver/internal/registry/discovery/endpointslice"
+	"keelson.dev/services/apiserver/internal/registry/metrics"
 	"keelson.dev/services/apiserver/internal/registry/node/runtimeclass"
 	"keelson.dev/services/apiserver/internal/registry/policy/poddisruptionbudget"
 	"keelson.dev/services/apiserver/internal/registry/rbac/clusterrole"
@@ -82,6 +84,8 @@ type Config struct {
 	Nodes  *nodeproxy.Nodes
 	// Node finds the node that a Pod is to be bound to.
 	Node nodeproxy.Lookup
+	// Objects are the Pods and nodes of which metrics.k8s.io tells what they use.
+	Objects metrics.Objects
 	// Services are given addresses and ports from here.
 	Services service.Config
 	// EventTTL is how long Events are kept.
@@ -136,6 +140,7 @@ func Groups(c Config) []Group {
 		{coordinationv1.GroupName, []rest.Entry{lease.Resource}},
 		{discoveryv1.GroupName, []rest.Entry{endpointslice.Resource}},
 		{eventsv1.GroupName, []rest.Entry{newerEvents}},
+		{metricsv1.GroupName, []rest.Entry{metrics.Entry(c.Objects, c.Nodes)}},
 		{nodev1.GroupName, []rest.Entry{runtimeclass.Resource}},
 		{policyv1.GroupName, []rest.Entry{poddisruptionbudget.Entry(budgets)}},
 		{rbacv1.GroupName, []rest.Entry{

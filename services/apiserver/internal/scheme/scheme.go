@@ -27,6 +27,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	metricsv1 "k8s.io/metrics/pkg/apis/metrics/v1"
+	metricsv1beta1 "k8s.io/metrics/pkg/apis/metrics/v1beta1"
 )
 
 // group is an API group. Each of its kinds has one Go type in which the server handles and stores its objects, the hub:
@@ -65,6 +67,13 @@ var groups = []group{
 		versions:    []version{{eventsv1.SchemeGroupVersion, eventsv1.AddToScheme}},
 		hubs:        map[string]runtime.Object{"Event": &corev1.Event{}, "EventList": &corev1.EventList{}},
 		conversions: addEventConversions,
+	},
+	{
+		versions: []version{
+			{metricsv1.SchemeGroupVersion, metricsv1.AddToScheme},
+			{metricsv1beta1.SchemeGroupVersion, metricsv1beta1.AddToScheme},
+		},
+		conversions: addMetricsConversions,
 	},
 	{versions: []version{{nodev1.SchemeGroupVersion, nodev1.AddToScheme}}},
 	{

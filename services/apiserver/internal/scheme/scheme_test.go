@@ -39,8 +39,9 @@ func TestSecondVersions(t *testing.T) {
 			roundTrip(t, s, internal, kind)
 		})
 	}
-	if found != 5 {
-		t.Errorf("%d kinds have a second version, want Event, HorizontalPodAutoscaler, the lists of both, and Eviction",
+	if found != 9 {
+		t.Errorf("%d kinds have a second version, want Event, HorizontalPodAutoscaler, the lists of both, Eviction, and "+
+			"the four of metrics.k8s.io",
 			found)
 	}
 }

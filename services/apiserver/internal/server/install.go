@@ -66,6 +66,7 @@ func (s *Server) registryConfig() (registry.Config, error) {
 		Authorizer:     s.authority,
 		Nodes:          nodes,
 		Node:           s.objects.CurrentNode,
+		Objects:        &s.objects,
 		Services:       service.Config{ClusterIPs: clusterIPs.Masked()},
 		EventTTL:       s.options.EventTTL,
 	}

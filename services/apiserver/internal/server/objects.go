@@ -9,6 +9,7 @@ import (
 	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	genericrest "k8s.io/apiserver/pkg/registry/rest"
@@ -56,6 +57,24 @@ func (o *storedObjects) CurrentNode(ctx context.Context, name string) (*corev1.N
 	return node, err
 }
 
+// Pods are the Pods of a namespace, or of all, whose labels match.
+func (o *storedObjects) Pods(ctx context.Context, namespace string, selector labels.Selector) ([]corev1.Pod, error) {
+	list, err := listed[*corev1.PodList](ctx, o, "pods", namespace, selector)
+	if err != nil {
+		return nil, err
+	}
+	return list.Items, nil
+}
+
+// Nodes are the nodes whose labels match.
+func (o *storedObjects) Nodes(ctx context.Context, selector labels.Selector) ([]corev1.Node, error) {
+	list, err := listed[*corev1.NodeList](ctx, o, "nodes", "", selector)
+	if err != nil {
+		return nil, err
+	}
+	return list.Items, nil
+}
+
 // PodsOnNode is the node.Pods of the Node authorizer.
 func (o *storedObjects) PodsOnNode(ctx context.Context, node, namespace, resourceVersion string) ([]corev1.Pod, error) {
 	lister, ok := o.storages["pods"].(genericrest.Lister)
@@ -93,6 +112,21 @@ func read[O runtime.Object](ctx context.Context, o *storedObjects, resource, nam
 		return none, err
 	}
 	return obj.(O), nil
+}
+
+func listed[L runtime.Object](ctx context.Context, o *storedObjects, resource, namespace string,
+	selector labels.Selector) (L, error) {
+	var none L
+	lister, ok := o.storages[resource].(genericrest.Lister)
+	if !ok {
+		return none, notOpen(resource)
+	}
+	list, err := lister.List(genericapirequest.WithNamespace(ctx, namespace),
+		&metainternalversion.ListOptions{LabelSelector: selector, ResourceVersion: "0"})
+	if err != nil {
+		return none, err
+	}
+	return list.(L), nil
 }
 
 func notOpen(resource string) error {

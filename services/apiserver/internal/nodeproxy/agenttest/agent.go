@@ -21,7 +21,10 @@ import (
 type Agent struct {
 	// Config is how an apiserver reaches it.
 	Config nodeproxy.Config
+	// Metrics answers for /metrics/resource; nil: there is no such page.
+	Metrics http.HandlerFunc
 
+	ca     *authority
 	server *httptest.Server
 	follow chan string
 }
@@ -31,22 +34,36 @@ func Start(t testing.TB) *Agent {
 	t.Helper()
 	dir := t.TempDir()
 	ca := newAuthority(t)
-	a := &Agent{follow: make(chan string), Config: nodeproxy.Config{
+	a := &Agent{ca: ca, Config: nodeproxy.Config{
 		ClientCertificate:    filepath.Join(dir, "client.crt"),
 		ClientKey:            filepath.Join(dir, "client.key"),
 		CertificateAuthority: filepath.Join(dir, "ca.crt"),
 	}}
 	ca.writeCertificate(t, a.Config.CertificateAuthority)
 	ca.issueFiles(t, "system:keelson:apiserver", a.Config.ClientCertificate, a.Config.ClientKey)
+	a.listen(t)
+	return a
+}
+
+// Another runs one more agent, which an apiserver reaches in the same way.
+func (a *Agent) Another(t testing.TB) *Agent {
+	t.Helper()
+	other := &Agent{ca: a.ca, Config: a.Config}
+	other.listen(t)
+	return other
+}
+
+func (a *Agent) listen(t testing.TB) {
+	t.Helper()
+	a.follow = make(chan string)
 	a.server = httptest.NewUnstartedServer(a)
 	a.server.TLS = &tls.Config{
-		Certificates: []tls.Certificate{ca.issue(t, "system:node:node-1", net.IPv4(127, 0, 0, 1))},
+		Certificates: []tls.Certificate{a.ca.issue(t, "system:node:node-1", net.IPv4(127, 0, 0, 1))},
 		ClientAuth:   tls.RequireAndVerifyClientCert,
-		ClientCAs:    ca.pool(),
+		ClientCAs:    a.ca.pool(),
 	}
 	a.server.StartTLS()
 	t.Cleanup(a.server.Close)
-	return a
 }
 
 // Node is the Node object that leads to the agent.
@@ -67,6 +84,10 @@ func (a *Agent) Append(line string) { a.follow <- line }
 func (a *Agent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if name := r.TLS.PeerCertificates[0].Subject.CommonName; name != "system:keelson:apiserver" {
 		http.Error(w, name+" may not do this", http.StatusForbidden)
+		return
+	}
+	if r.URL.Path == "/metrics/resource" && a.Metrics != nil {
+		a.Metrics(w, r)
 		return
 	}
 	kind, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")

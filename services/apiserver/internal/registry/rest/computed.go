@@ -1,0 +1,88 @@
+package rest
+
+import (
+	"context"
+
+	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+	genericrest "k8s.io/apiserver/pkg/registry/rest"
+)
+
+// Computed is a resource that is never stored and only read: its objects are made when somebody asks for them. There is
+// nothing to watch, and a list is always whole.
+type Computed[O Object] struct {
+	// ClusterScoped is true for objects without a namespace.
+	ClusterScoped bool
+	New           func() O
+	NewList       func() runtime.Object
+	// Get makes the object of that name, List those that are selected.
+	Get     func(ctx context.Context, namespace, name string) (O, error)
+	List    func(ctx context.Context, namespace string, selected Selection) (runtime.Object, error)
+	Columns Columns[O]
+}
+
+// Selection is which objects a list is to have, by their labels, name and namespace: the API machinery refuses
+// selectors of other fields.
+type Selection struct {
+	Labels labels.Selector
+	fields fields.Selector
+}
+
+// Matches tells whether the object is selected.
+func (s Selection) Matches(obj metav1.Object) bool {
+	return s.Labels.Matches(labels.Set(obj.GetLabels())) && s.fields.Matches(fields.Set{
+		"metadata.name": obj.GetName(), "metadata.namespace": obj.GetNamespace()})
+}
+
+// Storage is what serves the resource.
+func (c Computed[O]) Storage() genericrest.Storage {
+	return &computed[O]{newTableConvertor(c.Columns), c}
+}
+
+type computed[O Object] struct {
+	tableConvertor[O]
+	resource Computed[O]
+}
+
+var (
+	_ genericrest.Getter               = &computed[Object]{}
+	_ genericrest.Lister               = &computed[Object]{}
+	_ genericrest.Scoper               = &computed[Object]{}
+	_ genericrest.SingularNameProvider = &computed[Object]{}
+)
+
+// New returns an empty object.
+func (c *computed[O]) New() runtime.Object { return c.resource.New() }
+
+// NewList returns an empty list.
+func (c *computed[O]) NewList() runtime.Object { return c.resource.NewList() }
+
+// Destroy has nothing to close.
+func (c *computed[O]) Destroy() {}
+
+// NamespaceScoped tells whether the objects lie within a namespace.
+func (c *computed[O]) NamespaceScoped() bool { return !c.resource.ClusterScoped }
+
+// GetSingularName leaves the singular to clients, who make it of the kind.
+func (c *computed[O]) GetSingularName() string { return "" }
+
+// Get makes one object.
+func (c *computed[O]) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
+	return c.resource.Get(ctx, genericapirequest.NamespaceValue(ctx), name)
+}
+
+// List makes the objects that the options select.
+func (c *computed[O]) List(ctx context.Context, options *metainternalversion.ListOptions) (runtime.Object, error) {
+	selected := Selection{Labels: labels.Everything(), fields: fields.Everything()}
+	if options != nil && options.LabelSelector != nil {
+		selected.Labels = options.LabelSelector
+	}
+	if options != nil && options.FieldSelector != nil {
+		selected.fields = options.FieldSelector
+	}
+	return c.resource.List(ctx, genericapirequest.NamespaceValue(ctx), selected)
+}

@@ -1,0 +1,137 @@
+package usage
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/klog/v2"
+)
+
+const (
+	// between is the time between two readings of a node of which there was none.
+	between = 2 * time.Second
+	// askTime bounds one question to an agent, answerTime all the questions for one request: what has not come by then
+	// is missing in the answer, and there for the next.
+	askTime    = 5 * time.Second
+	answerTime = 14 * time.Second
+	// atOnce is how many agents are asked at a time.
+	atOnce = 128
+)
+
+// Ask asks the agent of a node for a reading.
+type Ask func(ctx context.Context, node string) (*Reading, error)
+
+// Source asks the agents of those nodes that somebody wants to know of, and remembers for a while what they said. While
+// nobody asks, it does nothing. It is safe for concurrent use.
+type Source struct {
+	ask   Ask
+	slots chan struct{}
+
+	mu    sync.Mutex // guards what follows
+	nodes map[string]*node
+	swept time.Time
+}
+
+// node is one node of a Source.
+type node struct {
+	known
+	// asking is closed when the agent has been asked; nil while nobody asks it.
+	asking chan struct{}
+}
+
+// NewSource makes a Source.
+func NewSource(ask Ask) *Source {
+	return &Source{ask: ask, slots: make(chan struct{}, atOnce), nodes: map[string]*node{}}
+}
+
+// Of returns the readings of the nodes. A node whose agent does not answer in time is missing.
+func (s *Source) Of(ctx context.Context, names []string) map[string]Readings {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	for _, asked := range s.begin(names) {
+		select {
+		case <-asked:
+		case <-ctx.Done():
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now, all := time.Now(), make(map[string]Readings, len(names))
+	for _, name := range names {
+		if n := s.nodes[name]; n != nil {
+			if readings, ok := n.usable(now); ok {
+				all[name] = readings
+			}
+		}
+	}
+	return all
+}
+
+// begin lets every agent be asked that is due, once however many want to know, and returns what to wait for.
+func (s *Source) begin(names []string) []<-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	s.sweep(now)
+	var asked []<-chan struct{}
+	for _, name := range names {
+		n := s.nodes[name]
+		if n == nil {
+			n = &node{}
+			s.nodes[name] = n
+		}
+		n.wantedAt = now
+		if n.asking == nil && n.due(now) {
+			n.asking = make(chan struct{})
+			go s.read(name, n, n.asking)
+		}
+		if n.asking != nil {
+			asked = append(asked, n.asking)
+		}
+	}
+	return asked
+}
+
+// sweep forgets the nodes that nobody asks for, now and then.
+func (s *Source) sweep(now time.Time) {
+	if now.Sub(s.swept) < forgotten {
+		return
+	}
+	s.swept = now
+	for name, n := range s.nodes {
+		if n.asking == nil && n.idle(now) {
+			delete(s.nodes, name)
+		}
+	}
+}
+
+// read asks the agent of a node, for as many readings as a rate needs. It belongs to no request: who asked first may
+// leave, and others wait.
+func (s *Source) read(name string, n *node, done chan struct{}) {
+	for s.readOnce(name, n) {
+		time.Sleep(between)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n.asking = nil
+	close(done)
+}
+
+func (s *Source) readOnce(name string, n *node) (again bool) {
+	s.slots <- struct{}{}
+	ctx, cancel := context.WithTimeout(context.Background(), askTime)
+	reading, err := s.ask(ctx, name)
+	cancel()
+	<-s.slots
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err != nil {
+		if !n.failed {
+			klog.InfoS("A node's agent does not tell what the node uses", "node", name, "err", err)
+		}
+		n.miss(time.Now())
+		return false
+	}
+	return n.take(reading, time.Now())
+}
