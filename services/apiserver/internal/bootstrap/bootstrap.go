@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/component-helpers/auth/rbac/reconciliation"
 
-	"keelson.dev/services/apiserver/internal/localvolume"
+	"keelson.dev/kit/localvolume"
 )
 
 const (

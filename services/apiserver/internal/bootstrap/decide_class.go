@@ -6,7 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	"keelson.dev/services/apiserver/internal/localvolume"
+	"keelson.dev/kit/localvolume"
 )
 
 // defaultClass is the annotation of the class of claims that name none.
@@ -17,7 +17,7 @@ const defaultClass = "storageclass.kubernetes.io/is-default-class"
 func localClass(others []storagev1.StorageClass) *storagev1.StorageClass {
 	class := &storagev1.StorageClass{
 		ObjectMeta:           metav1.ObjectMeta{Name: localvolume.ClassName},
-		Provisioner:          localvolume.Provisioner,
+		Provisioner:          localvolume.Driver,
 		ReclaimPolicy:        ptr.To(corev1.PersistentVolumeReclaimDelete),
 		VolumeBindingMode:    ptr.To(storagev1.VolumeBindingWaitForFirstConsumer),
 		AllowVolumeExpansion: ptr.To(false),

@@ -6,18 +6,12 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+
+	names "keelson.dev/kit/localvolume"
 )
 
-const (
-	// Driver is the name of the driver of volumes that are folders of a node.
-	Driver = "local.keelson.dev"
-	// NodeLabel is the label of a PersistentVolume that says on which node its folder is.
-	NodeLabel = "local.keelson.dev/node"
-	// Finalizer keeps a PersistentVolume until its folder has been removed.
-	Finalizer = "local.keelson.dev/folder"
-	// protection is the field's finalizer: while a PersistentVolume has it, a claim may still be bound to it.
-	protection = "kubernetes.io/pv-protection"
-)
+// protection is the field's finalizer: while a PersistentVolume has it, a claim may still be bound to it.
+const protection = "kubernetes.io/pv-protection"
 
 // handles are the names that the folders of volumes have.
 var handles = regexp.MustCompile(`^pvc-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
@@ -31,10 +25,10 @@ func Check(pv *corev1.PersistentVolume, node string) error {
 		return fmt.Errorf("spec.csi.volumeHandle %q of PersistentVolume %s must be pvc- and a UUID", handle, pv.Name)
 	case handle != pv.Name:
 		return fmt.Errorf("spec.csi.volumeHandle %q of PersistentVolume %s must be its own name", handle, pv.Name)
-	case pv.Labels[NodeLabel] != node:
+	case pv.Labels[names.NodeLabel] != node:
 		return fmt.Errorf("label %s of PersistentVolume %s says that its folder is on node %q: it cannot be used on "+
-			"node %s", NodeLabel, pv.Name, pv.Labels[NodeLabel], node)
-	case pv.DeletionTimestamp != nil && !slices.Contains(pv.Finalizers, Finalizer):
+			"node %s", names.NodeLabel, pv.Name, pv.Labels[names.NodeLabel], node)
+	case pv.DeletionTimestamp != nil && !slices.Contains(pv.Finalizers, names.FolderFinalizer):
 		return fmt.Errorf("persistentvolume %q is being deleted and its folder has been removed", pv.Name)
 	}
 	return nil
@@ -50,11 +44,12 @@ type Reclaiming struct {
 // object is being deleted, no claim is bound to it any more, and its policy is Delete; of any other policy the data
 // stays when the object goes. What names no folder of its own has none.
 func Decide(pv *corev1.PersistentVolume, node string) Reclaiming {
-	if pv.DeletionTimestamp == nil || pv.Labels[NodeLabel] != node || !slices.Contains(pv.Finalizers, Finalizer) ||
+	if pv.DeletionTimestamp == nil || pv.Labels[names.NodeLabel] != node || !slices.Contains(pv.Finalizers,
+		names.FolderFinalizer) ||
 		slices.Contains(pv.Finalizers, protection) || pv.Status.Phase == corev1.VolumeBound {
 		return Reclaiming{}
 	}
-	own := pv.Spec.CSI != nil && pv.Spec.CSI.Driver == Driver && Check(pv, node) == nil
+	own := pv.Spec.CSI != nil && pv.Spec.CSI.Driver == names.Driver && Check(pv, node) == nil
 	return Reclaiming{
 		Remove:  own && pv.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete,
 		Release: true,

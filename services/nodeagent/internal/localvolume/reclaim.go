@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"keelson.dev/kit/failpoint"
+	names "keelson.dev/kit/localvolume"
 )
 
 // How long to wait before what failed is tried again; each failure doubles it.
@@ -48,7 +49,7 @@ type Reclaimer struct {
 func NewReclaimer(config ReclaimerConfig) *Reclaimer {
 	own := informers.NewSharedInformerFactoryWithOptions(config.Client, 0,
 		informers.WithTweakListOptions(func(o *metav1.ListOptions) {
-			o.LabelSelector = labels.Set{NodeLabel: config.Node}.String()
+			o.LabelSelector = labels.Set{names.NodeLabel: config.Node}.String()
 		}))
 	return &Reclaimer{ReclaimerConfig: config, volumes: own.Core().V1().PersistentVolumes().Informer(),
 		wake: make(chan struct{}, 1)}
@@ -132,7 +133,7 @@ func (r *Reclaimer) reclaim(ctx context.Context, pv *corev1.PersistentVolume) er
 
 // release lets the object go, in the very version that was decided upon.
 func (r *Reclaimer) release(ctx context.Context, pv *corev1.PersistentVolume) error {
-	left := slices.DeleteFunc(slices.Clone(pv.Finalizers), func(f string) bool { return f == Finalizer })
+	left := slices.DeleteFunc(slices.Clone(pv.Finalizers), func(f string) bool { return f == names.FolderFinalizer })
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid": pv.UID, "resourceVersion": pv.ResourceVersion, "finalizers": left}})
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 
-	"keelson.dev/services/apiserver/internal/localvolume"
+	"keelson.dev/kit/localvolume"
 )
 
 // checkVolume lets a Node say that the folder of a volume of its own is gone: it takes its finalizer off one that is

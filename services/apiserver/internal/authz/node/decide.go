@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 
+	"keelson.dev/kit/localvolume"
 	"keelson.dev/kit/podview"
 	"keelson.dev/services/apiserver/internal/authz/rbac"
-	"keelson.dev/services/apiserver/internal/localvolume"
 )
 
 const (

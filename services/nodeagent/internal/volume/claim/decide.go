@@ -11,6 +11,7 @@ import (
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/utils/ptr"
 
+	names "keelson.dev/kit/localvolume"
 	"keelson.dev/services/nodeagent/internal/localvolume"
 )
 
@@ -96,7 +97,7 @@ func plan(in input) (localvolume.Use, error) {
 			slices.Contains(pv.Spec.AccessModes, corev1.ReadWriteOncePod),
 	}
 	switch spec := pv.Spec; {
-	case spec.CSI != nil && spec.CSI.Driver == localvolume.Driver:
+	case spec.CSI != nil && spec.CSI.Driver == names.Driver:
 		if err := localvolume.Check(pv, in.NodeName); err != nil {
 			return localvolume.Use{}, err
 		}
@@ -108,7 +109,7 @@ func plan(in input) (localvolume.Use, error) {
 		use.Path = spec.HostPath.Path
 	default:
 		return localvolume.Use{}, fmt.Errorf("volume source %s of PersistentVolume %s is not supported by this node: "+
-			"use local, hostPath or csi with driver %s", sourceName(pv), pv.Name, localvolume.Driver)
+			"use local, hostPath or csi with driver %s", sourceName(pv), pv.Name, names.Driver)
 	}
 	return use, nil
 }
