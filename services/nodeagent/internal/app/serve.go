@@ -1,7 +1,6 @@
 package app
 
 import (
-	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
@@ -12,7 +11,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	corev1 "k8s.io/api/core/v1"
 
-	"keelson.dev/services/nodeagent/internal/observed"
 	"keelson.dev/services/nodeagent/internal/podworker"
 	"keelson.dev/services/nodeagent/internal/server"
 	"keelson.dev/services/nodeagent/internal/stats"
@@ -25,6 +23,16 @@ type podsOf struct{ *podworker.Pool }
 func (p podsOf) Pod(namespace, name string) (*corev1.Pod, bool) {
 	view, ok := p.View(namespace, name)
 	return view.Pod, ok
+}
+
+// running are the Pods with what runs of them, as their workers saw it last.
+func (p podsOf) running() []stats.Pod {
+	views := p.Views()
+	all := make([]stats.Pod, 0, len(views))
+	for _, view := range views {
+		all = append(all, stats.Pod{Pod: view.Pod, Removed: view.Removed, Running: view.Containers})
+	}
+	return all
 }
 
 // listen opens the port of the node API; both results are nil if it is switched off.
@@ -45,8 +53,7 @@ func (a *agent) listen() (net.Listener, *server.Server, error) {
 		return nil, nil, fmt.Errorf("--client-ca-file: %s holds no PEM certificate", a.ClientCAFile)
 	}
 	figures := stats.NewCollector(stats.Config{
-		NodeName: a.NodeName, Root: a.RootDir, Usage: a.cgroups, Pods: a.pool.Pods,
-		State: func(ctx context.Context, uid string) (observed.Pod, error) { return a.runtime.PodState(ctx, uid) },
+		NodeName: a.NodeName, Root: a.RootDir, Usage: a.cgroups, Pods: podsOf{a.pool}.running,
 	})
 	address := net.JoinHostPort(a.BindAddress, strconv.Itoa(a.Port))
 	listener, err := net.Listen("tcp", address)
@@ -55,7 +62,7 @@ func (a *agent) listen() (net.Listener, *server.Server, error) {
 	}
 	return listener, server.New(server.Config{
 		Certificate: certificate, ClientCAs: clients, Pods: podsOf{a.pool}, Runtime: a.runtime, LogDir: a.LogsDir,
-		Summary: figures.Summary,
+		Summary: figures.Summary, Resource: figures.Resource(),
 		Metrics: promhttp.HandlerFor(a.Metrics, promhttp.HandlerOpts{}), Log: a.Log,
 	}), nil
 }

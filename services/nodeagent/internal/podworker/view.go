@@ -57,9 +57,25 @@ func (p *Pool) View(namespace, name string) (View, bool) {
 	if found == nil {
 		return View{}, false
 	}
-	view := found.updates.view
-	view.Pod, view.Removed = found.updates.pod, found.updates.removed
-	return view, true
+	return found.updates.seen(), true
+}
+
+// seen is the view with the newest version of the Pod.
+func (u *updates) seen() View {
+	view := u.view
+	view.Pod, view.Removed = u.pod, u.removed
+	return view
+}
+
+// Views returns what the workers of all Pods do.
+func (p *Pool) Views() []View {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	out := make([]View, 0, len(p.workers))
+	for _, w := range p.workers {
+		out = append(out, w.updates.seen())
+	}
+	return out
 }
 
 // Running is one running container instance of the node.

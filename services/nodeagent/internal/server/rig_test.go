@@ -183,11 +183,12 @@ func (n *node) startServer(log *zap.Logger) {
 		Pods:      n,
 		Runtime:   n,
 		LogDir:    n.logDir,
-		Summary: func(context.Context) (*statsapi.Summary, error) {
+		Summary: func() (*statsapi.Summary, error) {
 			return &statsapi.Summary{Node: statsapi.NodeStats{NodeName: "n1"}}, nil
 		},
-		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "up 1\n") }),
-		Log:     log,
+		Resource: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "used 1\n") }),
+		Metrics:  http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "up 1\n") }),
+		Log:      log,
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)

@@ -54,10 +54,10 @@ type Config struct {
 	Runtime     Runtime
 	// LogDir is the folder below which all logs of containers lie.
 	LogDir string
-	// Summary returns the statistics of the node; Metrics serves /metrics.
-	Summary func(context.Context) (*statsapi.Summary, error)
-	Metrics http.Handler
-	Log     *zap.Logger
+	// Summary returns the statistics of the node; Resource serves /metrics/resource, Metrics the agent's own /metrics.
+	Summary           func() (*statsapi.Summary, error)
+	Resource, Metrics http.Handler
+	Log               *zap.Logger
 }
 
 // Server answers requests. Make it with New.
@@ -114,6 +114,7 @@ func (s *Server) routes() http.Handler {
 	}))
 	mux.Handle("GET /pods", answer(s.pods))
 	mux.Handle("GET /stats/summary", answer(s.summary))
+	mux.Handle("GET /metrics/resource", s.config.Resource)
 	if s.config.Metrics != nil {
 		mux.Handle("GET /metrics", s.config.Metrics)
 	}
@@ -193,8 +194,8 @@ func (s *Server) pods(w http.ResponseWriter, _ *http.Request) error {
 	return writeJSON(w, list)
 }
 
-func (s *Server) summary(w http.ResponseWriter, r *http.Request) error {
-	summary, err := s.config.Summary(r.Context())
+func (s *Server) summary(w http.ResponseWriter, _ *http.Request) error {
+	summary, err := s.config.Summary()
 	if err != nil {
 		return err
 	}

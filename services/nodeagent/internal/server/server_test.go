@@ -37,16 +37,19 @@ func TestOnlyTheAPIServerAndMastersMayAsk(t *testing.T) {
 		"certificate of others": {stranger, 0},
 		"no certificate":        {tls.Certificate{}, 0},
 	} {
-		code, _, err := n.get("/healthz", row.certificate)
-		if code != row.want || (row.want == 0) != (err != nil) {
-			t.Errorf("%s: %d, %v", name, code, err)
+		for _, path := range []string{"/healthz", "/metrics/resource"} {
+			code, _, err := n.get(path, row.certificate)
+			if code != row.want || (row.want == 0) != (err != nil) {
+				t.Errorf("%s: %s: %d, %v", name, path, code, err)
+			}
 		}
 	}
 }
 
 func TestPlainAnswers(t *testing.T) {
 	n := newNode(t)
-	for path, want := range map[string]string{"/healthz": "ok", "/metrics": "up 1\n"} {
+	for path, want := range map[string]string{"/healthz": "ok", "/metrics": "up 1\n",
+		"/metrics/resource": "used 1\n"} {
 		if code, body, err := n.get(path); code != 200 || body != want {
 			t.Errorf("%s: %d, %q, %v", path, code, body, err)
 		}

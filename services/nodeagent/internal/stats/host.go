@@ -16,6 +16,9 @@ type host struct {
 	memoryTotal, memoryFree, memoryAvailable uint64
 }
 
+// workingSet is the memory that cannot be had at once.
+func (h host) workingSet() uint64 { return h.memoryTotal - min(h.memoryTotal, h.memoryAvailable) }
+
 // nanosPerTick is the unit of /proc/stat.
 const nanosPerTick = uint64(time.Second / 100)
 

@@ -10,10 +10,10 @@ import (
 
 // rates turn CPU time into cores: from the difference to an earlier reading of the same subject.
 type rates struct {
-	earlier map[string]reading
+	earlier map[string]earlier
 }
 
-type reading struct {
+type earlier struct {
 	at       time.Time
 	cpuNanos uint64
 	cores    *uint64
@@ -32,11 +32,11 @@ func (r *rates) cpu(subject string, nanos uint64, now time.Time) *statsapi.CPUSt
 	cores := last.cores
 	switch {
 	case !known || nanos < last.cpuNanos: // a new subject, or one that began again
-		r.earlier[subject] = reading{at: now, cpuNanos: nanos}
+		r.earlier[subject] = earlier{at: now, cpuNanos: nanos}
 		cores = nil
 	case passed >= window:
 		cores = ptr.To(uint64(float64(nanos-last.cpuNanos) / passed.Seconds()))
-		r.earlier[subject] = reading{at: now, cpuNanos: nanos, cores: cores}
+		r.earlier[subject] = earlier{at: now, cpuNanos: nanos, cores: cores}
 	}
 	return &statsapi.CPUStats{Time: metav1.NewTime(now), UsageCoreNanoSeconds: ptr.To(nanos), UsageNanoCores: cores}
 }

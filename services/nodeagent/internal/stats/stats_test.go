@@ -1,9 +1,12 @@
 package stats
 
 import (
-	"context"
 	"errors"
 	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,7 +19,10 @@ import (
 )
 
 // figures answers for two Pods, of which only one has a cgroup.
-type figures struct{ cpu uint64 }
+type figures struct {
+	cpu    uint64
+	broken bool
+}
 
 func (f *figures) NodeUsage() (cgroup.Usage, error) { return cgroup.Usage{CPUNanos: 5}, nil }
 
@@ -27,23 +33,31 @@ func (f *figures) PodUsage(pod *corev1.Pod) (cgroup.Usage, error) {
 	return cgroup.Usage{CPUNanos: f.cpu, Memory: 300, WorkingSet: 200, RSS: 100, MemoryLimit: 1000, Pids: 4}, nil
 }
 
-func (f *figures) ContainerUsage(*corev1.Pod, string) (cgroup.Usage, error) {
+func (f *figures) ContainerUsage(_ *corev1.Pod, id string) (cgroup.Usage, error) {
+	if id == "ended" {
+		return cgroup.Usage{}, fs.ErrNotExist
+	}
+	if f.broken {
+		return cgroup.Usage{}, errors.New("not readable")
+	}
 	return cgroup.Usage{CPUNanos: f.cpu / 2, Memory: 10, WorkingSet: 20}, nil
 }
 
 func collector(t *testing.T, f *figures) *Collector {
 	return NewCollector(Config{
 		NodeName: "n1", Root: t.TempDir(), Usage: f,
-		Pods: func() []*corev1.Pod {
-			return []*corev1.Pod{{ObjectMeta: metav1.ObjectMeta{UID: "u", Name: "web", Namespace: "ns"}},
-				{ObjectMeta: metav1.ObjectMeta{UID: "gone"}}}
-		},
-		State: func(_ context.Context, uid string) (observed.Pod, error) {
-			if uid == "gone" {
-				return observed.Pod{}, errors.New("no answer")
+		Pods: func() []Pod {
+			web := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "u", Name: "web", Namespace: "ns"}}
+			old := web.DeepCopy()
+			old.UID = "old"
+			instance := observed.Container{ID: "c1", Name: "app", StartedAt: time.Unix(5, 500_000_000)}
+			earlier := observed.Container{ID: "c0", Name: "app"}
+			return []Pod{
+				{Pod: web, Running: []observed.Container{instance, earlier, {ID: "ended", Name: "side"}}},
+				{Pod: old, Removed: true, Running: []observed.Container{earlier}},
+				{Pod: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "gone"}},
+					Running: []observed.Container{{ID: "ended"}}},
 			}
-			return observed.Pod{Containers: []observed.Container{{ID: "c1", Name: "app", State: observed.Running},
-				{ID: "c0", Name: "app", State: observed.Exited}}}, nil
 		},
 	})
 }
@@ -52,7 +66,7 @@ func TestSummary(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &figures{cpu: 1000}
 		c := collector(t, f)
-		summary, err := c.Summary(t.Context())
+		summary, err := c.Summary()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -61,7 +75,7 @@ func TestSummary(t *testing.T) {
 			*node.CPU.UsageCoreNanoSeconds == 0 || node.StartTime.IsZero() {
 			t.Errorf("node %+v", node)
 		}
-		if len(summary.Pods) != 2 || summary.Pods[1].CPU != nil || len(summary.Pods[1].Containers) != 0 {
+		if len(summary.Pods) != 3 || summary.Pods[2].CPU != nil || len(summary.Pods[2].Containers) != 0 {
 			t.Fatalf("pods %+v", summary.Pods)
 		}
 		pod := summary.Pods[0]
@@ -74,15 +88,57 @@ func TestSummary(t *testing.T) {
 		}
 		pass(2 * time.Second)
 		f.cpu += 3e9
-		summary, _ = c.Summary(t.Context())
+		summary, _ = c.Summary()
 		if got := summary.Pods[0].CPU.UsageNanoCores; got == nil || *got != 15e8 {
 			t.Errorf("rate %v", got)
 		}
 	})
 }
 
+// DEP-212: what readers of resource metrics know, under its names, with the time of each reading.
+func TestResource(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &figures{cpu: 3e9}
+		c := collector(t, f)
+		pass(1500 * time.Millisecond)
+		got := scrape(c)
+		at := " 946684801500\n"
+		labels := `container="app",namespace="ns",pod="web"`
+		for _, want := range []string{
+			"resource_scrape_error 0\n",
+			"container_cpu_usage_seconds_total{" + labels + "} 1.5" + at,
+			"container_memory_working_set_bytes{" + labels + "} 20" + at,
+			"container_start_time_seconds{" + labels + "} 5.5\n",
+			`pod_cpu_usage_seconds_total{namespace="ns",pod="web"} 3` + at,
+			`pod_memory_working_set_bytes{namespace="ns",pod="web"} 200` + at,
+			"# TYPE node_cpu_usage_seconds_total counter\nnode_cpu_usage_seconds_total ",
+			"# TYPE node_memory_working_set_bytes gauge\nnode_memory_working_set_bytes ",
+		} {
+			if !strings.Contains(got, want) {
+				t.Errorf("no %q", want)
+			}
+		}
+		if n := len(regexp.MustCompile("(?m)^[a-z]").FindAllString(got, -1)); n != 8 {
+			t.Errorf("%d samples, want 8: one Pod has that name, one instance that container, and no others run:\n%s",
+				n, got)
+		}
+		f.broken = true
+		if got := scrape(c); !strings.Contains(got, "resource_scrape_error 1\n") ||
+			strings.Contains(got, "container_cpu") || !strings.Contains(got, "pod_cpu") {
+			t.Errorf("with a cgroup that cannot be read:\n%s", got)
+		}
+	})
+}
+
+// scrape returns the resource metrics as text.
+func scrape(c *Collector) string {
+	w := httptest.NewRecorder()
+	c.Resource().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics/resource", nil))
+	return w.Body.String()
+}
+
 func TestRates(t *testing.T) {
-	r, begin := rates{earlier: map[string]reading{}}, time.Unix(0, 0)
+	r, begin := rates{earlier: map[string]earlier{}}, time.Unix(0, 0)
 	at := func(d time.Duration, nanos uint64) *uint64 { return r.cpu("x", nanos, begin.Add(d)).UsageNanoCores }
 	if got := at(0, 10); got != nil {
 		t.Errorf("first reading: %d", *got)
