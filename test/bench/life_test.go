@@ -8,7 +8,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"keelson.dev/test/mesh"
-	"keelson.dev/test/mesh/processes"
 	"keelson.dev/test/mesh/simnode"
 )
 
@@ -22,10 +21,10 @@ type phase struct {
 // reports is by Pod; the nodes' own CPU time is not counted.
 func measureLife(b *testing.B, nodes, pods int, phases ...phase) {
 	b.Helper()
-	m := processes.New(b, 0)
+	m := newUnwatched(b)
 	client := connect(b, m)
 	ctx, stop := context.WithCancel(context.Background())
-	simulated, err := simnode.Start(ctx, m.Admin(), createNodes(b, client, nodes))
+	simulated, err := simnode.Start(ctx, m.Admin(), simnode.Options{Names: createNodes(b, client, nodes)})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -20,6 +20,7 @@ import (
 	watchtools "k8s.io/client-go/tools/watch"
 
 	"keelson.dev/test/mesh"
+	"keelson.dev/test/mesh/processes"
 	"keelson.dev/test/mesh/simnode"
 )
 
@@ -122,6 +123,14 @@ func awaitObjects[T runtime.Object](tb testing.TB, source cache.ListerWatcher, e
 // objects lists and watches what the benchmarks made of one resource.
 func objects(client rest.Interface, resource string) cache.ListerWatcher {
 	return cache.NewListWatchFromClient(client, resource, namespace, fields.Everything())
+}
+
+// newUnwatched starts a mesh that does not ask how its nodes are: their heartbeats would be part of every figure.
+func newUnwatched(tb testing.TB) *processes.Mesh {
+	tb.Helper()
+	m := processes.New(tb, 0)
+	m.Restart(tb, mesh.PodGC, "--node-monitor-grace-period=24h", "--node-startup-grace-period=24h")
+	return m
 }
 
 // createNodes registers nodes that nobody plays.

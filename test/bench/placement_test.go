@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"keelson.dev/test/mesh"
-	"keelson.dev/test/mesh/processes"
 )
 
 // BenchmarkPlacement measures how Pods without special wishes get a node: from their creation to their binding, with
@@ -17,7 +16,7 @@ import (
 func BenchmarkPlacement(b *testing.B) {
 	for _, size := range []struct{ nodes, pods int }{{1000, 5000}, {5000, 10000}} {
 		b.Run(fmt.Sprintf("nodes=%d", size.nodes), func(b *testing.B) {
-			m := processes.New(b, 0)
+			m := newUnwatched(b)
 			client := connect(b, m)
 			createNodes(b, client, size.nodes)
 			all := newMeter(b, m, mesh.APIServer, mesh.Scheduler, mesh.WorkloadControllers, mesh.PodGC)

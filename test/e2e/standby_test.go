@@ -29,7 +29,8 @@ var elected = map[mesh.Daemon][]string{
 		"workload-controllers.replicationcontroller",
 		"workload-controllers.rootca", "workload-controllers.serviceaccount",
 		"workload-controllers.statefulset"},
-	mesh.PodGC: {"podgc.namespace", "podgc.owners", "podgc.pods", "podgc.ttlafterfinished"},
+	mesh.PodGC: {"podgc.namespace", "podgc.nodehealth", "podgc.owners", "podgc.pods", "podgc.tainteviction",
+		"podgc.ttlafterfinished"},
 }
 
 // TestStandbyTakesOver kills the leader of each daemon that is elected while a second copy of it runs. The copy holds

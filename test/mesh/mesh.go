@@ -40,4 +40,8 @@ type Mesh interface {
 	Kill(t testing.TB, d Daemon)
 	// Start brings a killed daemon back, with the same arguments.
 	Start(t testing.TB, d Daemon)
+	// StopNode cuts a node off: its agent is gone, its containers go on.
+	StopNode(t testing.TB, name string)
+	// StartNode brings it back.
+	StartNode(t testing.TB, name string)
 }

@@ -23,6 +23,7 @@ var Everywhere = []Scenario{
 	{"CascadeOrphan", CascadeOrphan},
 	{"NamespaceDeletion", NamespaceDeletion},
 	{"NodeRights", NodeRights},
+	{"TaintByHand", TaintByHand},
 	{"Recovery", Recovery},
 }
 

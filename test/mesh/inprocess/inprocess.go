@@ -3,6 +3,7 @@
 package inprocess
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,6 +33,9 @@ type Options struct {
 	Guarded bool
 	// Without leaves daemons out.
 	Without []mesh.Daemon
+	// NodeHealth is how patient podgc is; the zero value stands for its defaults. Nodes renew their Leases ten times
+	// while they are waited for.
+	NodeHealth podgc.NodeHealth
 }
 
 // Mesh implements mesh.Mesh.
@@ -43,6 +47,7 @@ type Mesh struct {
 	nodes      []string
 	running    map[mesh.Daemon]func() error
 	refused    func(request string)
+	simulated  *simnode.Nodes
 }
 
 // New starts a mesh that ends with the test.
@@ -125,7 +130,7 @@ func (m *Mesh) start(d mesh.Daemon) (stop func() error, err error) {
 	case mesh.WorkloadControllers:
 		return m.startControllers(ctx), nil
 	case mesh.PodGC:
-		return podgc.Start(ctx, podgc.Config{REST: m.as(d, podgc.Rules())}).Stop, nil
+		return podgc.Start(ctx, podgc.Config{REST: m.as(d, podgc.Rules()), NodeHealth: m.options.NodeHealth}).Stop, nil
 	case mesh.NodeAgent:
 		return m.startNodes(ctx)
 	default:
@@ -162,12 +167,25 @@ func (m *Mesh) startServer(ctx context.Context) (func() error, error) {
 
 func (m *Mesh) startNodes(ctx context.Context) (func() error, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	nodes, err := simnode.Start(ctx, m.Admin(), m.nodes)
+	patience := cmp.Or(m.options.NodeHealth, podgc.DefaultNodeHealth()).MonitorGrace
+	nodes, err := simnode.Start(ctx, m.Admin(), simnode.Options{Names: m.nodes, Renew: patience / 10})
 	if err != nil {
 		cancel()
 		return nil, err
 	}
+	m.simulated = nodes
 	return func() error { cancel(); nodes.Wait(); return nil }, nil
+}
+
+// StopNode implements mesh.Mesh.
+func (m *Mesh) StopNode(_ testing.TB, name string) { m.simulated.Silence(name) }
+
+// StartNode implements mesh.Mesh.
+func (m *Mesh) StartNode(t testing.TB, name string) {
+	t.Helper()
+	if err := m.simulated.Return(t.Context(), name); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // startControllers starts them as one daemon; guarded ones each by itself, so that none lives by the rights of another.

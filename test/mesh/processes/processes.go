@@ -38,12 +38,14 @@ type Mesh struct {
 	nodes  int
 	admin  *rest.Config
 	config string
+	// restarted are the processes that took the place of keel's, by name.
+	restarted map[string]subprocess.Process
 }
 
 // New brings a mesh up that goes down with the test. A test that fails leaves the last lines of every daemon's log.
 func New(t testing.TB, nodes int) *Mesh {
 	t.Helper()
-	m := &Mesh{DataDir: shortTempDir(t), nodes: nodes}
+	m := &Mesh{DataDir: shortTempDir(t), nodes: nodes, restarted: map[string]subprocess.Process{}}
 	t.Cleanup(func() {
 		if t.Failed() {
 			m.showLogs(t)
@@ -202,6 +204,11 @@ func (m *Mesh) processes() []subprocess.Process {
 	if err := json.Unmarshal(content, &state); err != nil {
 		return nil
 	}
+	for i, p := range state.Processes {
+		if now, ok := m.restarted[p.Name]; ok {
+			state.Processes[i] = now
+		}
+	}
 	return state.Processes
 }
 
@@ -226,6 +233,41 @@ func (m *Mesh) CgroupRoot() string {
 		}
 	}
 	return ""
+}
+
+// StopNode implements mesh.Mesh.
+func (m *Mesh) StopNode(t testing.TB, name string) {
+	t.Helper()
+	for _, p := range m.Of(t, mesh.NodeAgent) {
+		if p.Name == string(mesh.NodeAgent)+"-"+name {
+			if err := subprocess.Kill(context.Background(), p); err != nil {
+				t.Fatalf("killing %s: %v", p.Name, err)
+			}
+			return
+		}
+	}
+	t.Fatalf("there is no node %s", name)
+}
+
+// StartNode implements mesh.Mesh.
+func (m *Mesh) StartNode(t testing.TB, _ string) {
+	t.Helper()
+	m.up(t)
+}
+
+// Restart ends a daemon and starts it with further arguments, until the test ends. keel knows nothing of it: no node
+// can be added and no daemon started afterwards.
+func (m *Mesh) Restart(t testing.TB, d mesh.Daemon, args ...string) {
+	t.Helper()
+	m.Kill(t, d)
+	command := m.Of(t, d)[0].Command
+	command.Args = append(slices.Clone(command.Args), args...)
+	p, err := subprocess.Start(command)
+	if err != nil {
+		t.Fatalf("starting %s with %q: %v", d, args, err)
+	}
+	m.restarted[command.Name] = p
+	t.Cleanup(func() { _ = subprocess.Kill(context.Background(), p) })
 }
 
 // StartArmed starts a killed daemon with failpoints, as keel would without them. It is expected to die of them.

@@ -6,6 +6,7 @@ package simnode
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -31,6 +32,13 @@ const (
 // workers is how many Pods are worked on at once.
 const workers = 16
 
+// Options say which nodes to play.
+type Options struct {
+	Names []string
+	// Renew is how often each renews its Lease; 0 means never, for a mesh whose podgc was told to be patient.
+	Renew time.Duration
+}
+
 // Nodes are the simulated nodes that run.
 type Nodes struct {
 	client kubernetes.Interface
@@ -38,10 +46,14 @@ type Nodes struct {
 	queue  workqueue.TypedRateLimitingInterface[cache.ObjectName]
 	pods   cache.Store
 	done   chan struct{}
+
+	mu sync.Mutex // guards silent
+	// silent nodes are cut off: they neither hear nor say anything.
+	silent map[string]bool
 }
 
 // Start registers the nodes and plays them until ctx ends.
-func Start(ctx context.Context, config *rest.Config, names []string) (*Nodes, error) {
+func Start(ctx context.Context, config *rest.Config, o Options) (*Nodes, error) {
 	config = rest.CopyConfig(config)
 	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf
 	client, err := kubernetes.NewForConfig(config)
@@ -49,11 +61,11 @@ func Start(ctx context.Context, config *rest.Config, names []string) (*Nodes, er
 		return nil, fmt.Errorf("building the client of the simulated nodes: %w", err)
 	}
 	n := &Nodes{
-		client: client, mine: map[string]bool{}, done: make(chan struct{}),
+		client: client, mine: map[string]bool{}, done: make(chan struct{}), silent: map[string]bool{},
 		queue: workqueue.NewTypedRateLimitingQueue(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[cache.ObjectName](10*time.Millisecond, time.Second)),
 	}
-	for _, name := range names {
+	for _, name := range o.Names {
 		n.mine[name] = true
 		if err := Register(ctx, client, name); err != nil {
 			return nil, err
@@ -77,6 +89,9 @@ func Start(ctx context.Context, config *rest.Config, names []string) (*Nodes, er
 	}()
 	for range workers {
 		go n.work(ctx)
+	}
+	if o.Renew > 0 {
+		go n.beat(ctx, o)
 	}
 	return n, nil
 }
@@ -147,6 +162,9 @@ func (n *Nodes) sync(ctx context.Context, key cache.ObjectName) error {
 		return err
 	}
 	pod := object.(*corev1.Pod)
+	if n.isSilent(pod.Spec.NodeName) {
+		return nil
+	}
 	if pod.DeletionTimestamp != nil {
 		if len(pod.Finalizers) > 0 && !podview.IsTerminal(pod) {
 			// It stays when it has ended, for whoever waits for that.
@@ -166,6 +184,9 @@ func (n *Nodes) sync(ctx context.Context, key cache.ObjectName) error {
 	}
 	if code, ends := exitCode(pod); ends && !podview.IsTerminal(pod) {
 		return n.write(ctx, pod, ended(pod, code, metav1.Now()))
+	}
+	if next, wrong := readiness(pod, metav1.Now()); wrong {
+		return n.write(ctx, pod, next)
 	}
 	return nil
 }

@@ -5,6 +5,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"keelson.dev/kit/conditions"
+	"keelson.dev/kit/podview"
 )
 
 // status is what a node says of a Pod that it has started.
@@ -46,6 +49,22 @@ func containerStatus(c corev1.Container, now metav1.Time) corev1.ContainerStatus
 	state.ContainerID = "sim://" + c.Name
 	state.State.Running = &corev1.ContainerStateRunning{StartedAt: now}
 	return state
+}
+
+// readiness is what a node says of a Pod of which somebody else has said that it is not ready; false means that it is
+// as it should be.
+func readiness(pod *corev1.Pod, now metav1.Time) (corev1.PodStatus, bool) {
+	ready, serves := podview.IsReady(pod), len(pod.Status.ContainerStatuses) > 0
+	for _, c := range pod.Status.ContainerStatuses {
+		serves = serves && c.Ready
+	}
+	if ready || !serves || podview.Condition(pod, corev1.PodReady) == nil {
+		return corev1.PodStatus{}, false
+	}
+	s := *pod.Status.DeepCopy()
+	s.Conditions, _ = conditions.Pod.Set(s.Conditions, corev1.PodCondition{Type: corev1.PodReady,
+		Status: corev1.ConditionTrue}, now.Time)
+	return s, true
 }
 
 // killedCode is the exit code of a container that a signal has ended.

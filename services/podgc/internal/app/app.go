@@ -2,6 +2,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -18,6 +19,7 @@ import (
 	"keelson.dev/kit/controller"
 	"keelson.dev/kit/daemon"
 	"keelson.dev/services/podgc/internal/collectors"
+	"keelson.dev/services/podgc/internal/collectors/nodehealth"
 )
 
 // name is the folder's, and so the first half of the Leases' names.
@@ -30,6 +32,8 @@ type Config struct {
 	REST *rest.Config
 	// TerminatedPodThreshold is how many finished Pods may stay; 0 or less keeps them all.
 	TerminatedPodThreshold int
+	// NodeHealth says how patient the collector nodehealth is; the zero value stands for its defaults.
+	NodeHealth nodehealth.Settings
 }
 
 // Run stands for the collectors' Leases until ctx ends, and returns when all of them have stopped.
@@ -47,13 +51,14 @@ func Run(ctx context.Context, c Config) error {
 			&batchv1.Job{}: {Transform: stripJob},
 		}},
 		Log: c.Log, State: c.State,
-		Controllers: collectors.All(collectors.Options{TerminatedPodThreshold: c.TerminatedPodThreshold}),
+		Controllers: collectors.All(collectors.Options{TerminatedPodThreshold: c.TerminatedPodThreshold,
+			NodeHealth: cmp.Or(c.NodeHealth, nodehealth.DefaultSettings())}),
 	})
 	if err != nil {
 		return fmt.Errorf("starting podgc: %w", err)
 	}
 	c.Metrics.Include(ctrlmetrics.Registry)
-	c.Metrics.MustRegister(collectors.Metrics())
+	c.Metrics.MustRegister(collectors.Metrics()...)
 	c.Ready.Add("caches", group.Synced)
 	return group.Run(ctx)
 }

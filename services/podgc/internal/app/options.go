@@ -9,6 +9,7 @@ import (
 	"keelson.dev/kit/client"
 	"keelson.dev/kit/daemon"
 	"keelson.dev/services/podgc/internal/collectors"
+	"keelson.dev/services/podgc/internal/collectors/nodehealth"
 )
 
 // defaultThreshold is how many finished Pods may stay (shared/spec/README.md).
@@ -22,7 +23,7 @@ type options struct {
 
 // Daemon describes the program.
 func Daemon() daemon.Daemon {
-	o := &options{config: Config{TerminatedPodThreshold: defaultThreshold}}
+	o := &options{config: Config{TerminatedPodThreshold: defaultThreshold, NodeHealth: nodehealth.DefaultSettings()}}
 	return daemon.Daemon{
 		Name:    name,
 		Short:   "Takes objects away: " + strings.Join(collectors.Names(), ", "),
@@ -35,10 +36,16 @@ func (o *options) AddFlags(fs *pflag.FlagSet) {
 	o.client.AddFlags(fs)
 	fs.IntVar(&o.config.TerminatedPodThreshold, "terminated-pod-gc-threshold", o.config.TerminatedPodThreshold,
 		"how many finished Pods may stay; 0 or less keeps them all")
+	o.config.NodeHealth.AddFlags(fs)
 }
 
 // Validate implements daemon.Options.
-func (o *options) Validate() error { return o.client.Validate() }
+func (o *options) Validate() error {
+	if err := o.client.Validate(); err != nil {
+		return err
+	}
+	return o.config.NodeHealth.Validate()
+}
 
 func (o *options) run(ctx context.Context, e *daemon.Environment) error {
 	rest, err := o.client.Config(name)

@@ -2,6 +2,7 @@ package app
 
 import (
 	"testing"
+	"time"
 
 	"github.com/spf13/pflag"
 )
@@ -27,5 +28,21 @@ func TestTerminatedPodThreshold(t *testing.T) {
 				t.Errorf("%d Pods may stay, want %d", got, test.want)
 			}
 		})
+	}
+}
+
+// Bad patience is refused before anything starts, and named.
+func TestNodeHealthFlags(t *testing.T) {
+	o := Daemon().Options.(*options)
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	o.AddFlags(flags)
+	if err := flags.Parse([]string{"--node-monitor-grace-period=20s", "--node-eviction-rate=-1"}); err != nil {
+		t.Fatal(err)
+	}
+	if o.config.NodeHealth.MonitorGrace != 20*time.Second {
+		t.Errorf("patience %v", o.config.NodeHealth.MonitorGrace)
+	}
+	if err := o.Validate(); err == nil || err.Error() != "--node-eviction-rate: -1 is less than 0" {
+		t.Errorf("error %v", err)
 	}
 }

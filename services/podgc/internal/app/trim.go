@@ -4,6 +4,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"keelson.dev/services/podgc/internal/collectors/nodehealth"
 )
 
 // stripPod keeps of a Pod what the collectors decide on; the cache holds every Pod of the cluster.
@@ -14,8 +16,9 @@ func stripPod(object any) (any, error) {
 	}
 	return &corev1.Pod{
 		ObjectMeta: stripMeta(pod.ObjectMeta),
-		Spec:       corev1.PodSpec{NodeName: pod.Spec.NodeName},
-		Status:     corev1.PodStatus{Phase: pod.Status.Phase, Conditions: pod.Status.Conditions},
+		Spec: corev1.PodSpec{NodeName: pod.Spec.NodeName,
+			Tolerations: evictionTolerations.of(pod.Spec.Tolerations)},
+		Status: corev1.PodStatus{Phase: pod.Status.Phase, Conditions: pod.Status.Conditions},
 	}, nil
 }
 
@@ -24,11 +27,13 @@ func stripNode(object any) (any, error) {
 	if !ok {
 		return object, nil
 	}
-	return &corev1.Node{
+	stripped := &corev1.Node{
 		ObjectMeta: stripMeta(node.ObjectMeta),
-		Spec:       corev1.NodeSpec{Taints: node.Spec.Taints},
+		Spec:       corev1.NodeSpec{Taints: node.Spec.Taints, Unschedulable: node.Spec.Unschedulable},
 		Status:     corev1.NodeStatus{Conditions: node.Status.Conditions},
-	}, nil
+	}
+	stripped.Labels = nodehealth.ReadLabels(node.Labels)
+	return stripped, nil
 }
 
 func stripJob(object any) (any, error) {

@@ -8,29 +8,40 @@ import (
 
 	"keelson.dev/kit/controller"
 	"keelson.dev/services/podgc/internal/collectors/namespace"
+	"keelson.dev/services/podgc/internal/collectors/nodehealth"
 	"keelson.dev/services/podgc/internal/collectors/owners"
 	"keelson.dev/services/podgc/internal/collectors/pods"
+	"keelson.dev/services/podgc/internal/collectors/tainteviction"
 	"keelson.dev/services/podgc/internal/collectors/ttlafterfinished"
+	"keelson.dev/services/podgc/internal/nodepods"
 )
 
 // Options are the collectors' own settings.
 type Options struct {
 	// TerminatedPodThreshold is how many finished Pods may stay; 0 or less keeps them all.
 	TerminatedPodThreshold int
+	// NodeHealth says how patient the collector of that name is.
+	NodeHealth nodehealth.Settings
 }
 
 // All returns every collector.
 func All(o Options) []controller.Registration {
-	return []controller.Registration{
+	all := []controller.Registration{
 		namespace.Register(),
+		nodehealth.Register(o.NodeHealth),
 		owners.Register(),
 		pods.Register(o.TerminatedPodThreshold),
+		tainteviction.Register(),
 		ttlafterfinished.Register(),
 	}
+	all[0].Index = nodepods.Index // One for all that read Pods by node.
+	return all
 }
 
 // Metrics are what the collectors count.
-func Metrics() prometheus.Collector { return pods.Metrics() }
+func Metrics() []prometheus.Collector {
+	return []prometheus.Collector{pods.Metrics(), tainteviction.Metrics()}
+}
 
 // Names returns the collectors' names, sorted.
 func Names() []string {

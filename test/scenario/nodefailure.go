@@ -1,0 +1,249 @@
+package scenario
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"keelson.dev/kit/podview"
+	"keelson.dev/test/mesh"
+)
+
+// impatient is a workload of one Pod that leaves a node 2 seconds after it was given up.
+func impatient(kind, name string) string {
+	more := map[string]string{"StatefulSet": "  serviceName: db\n"}[kind]
+	return fmt.Sprintf(`apiVersion: apps/v1
+kind: %[1]s
+metadata: {name: %[2]s}
+spec:
+%[4]s  replicas: 1
+  selector: {matchLabels: {app: %[2]s}}
+  template:
+    metadata: {labels: {app: %[2]s}}
+    spec:
+      terminationGracePeriodSeconds: 1
+      tolerations:
+      - {key: node.kubernetes.io/unreachable, operator: Exists, effect: NoExecute, tolerationSeconds: 2}
+      - {key: node.kubernetes.io/not-ready, operator: Exists, effect: NoExecute, tolerationSeconds: 2}
+      containers: [{name: main, image: %[3]s}]
+---
+`, kind, name, HelloV1, more)
+}
+
+// NodeFailure cuts off one node of several, on a mesh that does not wait long for it. Its Pods are told apart by what
+// their owners promise: the Deployment's is replaced at once, the StatefulSet's identity is held until the node is
+// back, and the daemon stays.
+//
+// POD-080 POD-081 POD-082 SAF-065 SAF-067 SAF-153 SAF-154 SAF-171 SAF-172 SAF-179 SET-066 SET-148 DEP-155
+func NodeFailure(t *testing.T, m mesh.Mesh) {
+	w := In(t, m)
+	before := w.fillNode(m.Nodes()[1])
+	victim := m.Nodes()[1]
+	m.StopNode(t, victim)
+	w.awaitLost(victim)
+	w.Await("the Pods of the lost node to be ended", func() string {
+		for _, name := range []string{"app=web", "app=db"} {
+			p := w.pod(before[name].Name)
+			if c := podview.Condition(p, corev1.DisruptionTarget); p.UID != before[name].UID ||
+				p.DeletionTimestamp == nil || *p.DeletionGracePeriodSeconds != 1 || podview.IsReady(p) ||
+				c == nil || c.Reason != "DeletionByTaintManager" ||
+				c.Message != "Taint manager: deleting due to NoExecute taint" {
+				return fmt.Sprintf("%s: uid %s, deleted %v, conditions %+v", p.Name, p.UID, p.DeletionTimestamp,
+					p.Status.Conditions)
+			}
+		}
+		return ""
+	})
+	w.AwaitAvailable("web", 1)
+	w.awaitOutput([]string{"TaintManagerEviction", "taint-eviction-controller", "Marking for deletion Pod " +
+		w.Namespace + "/db-0", "NodeNotReady", "node-controller", "Node is not ready"}, "describe", "pod", "db-0")
+	w.expectHeld(before, victim)
+
+	m.StartNode(t, victim)
+	w.awaitInOrder(victim)
+	w.Await("another db-0, and the old Pods to be gone", func() string {
+		for _, name := range []string{"app=web", "app=db"} {
+			pods := w.Pods(name)
+			if len(pods) != 1 || pods[0].UID == before[name].UID || !podview.IsReady(&pods[0]) {
+				return fmt.Sprintf("%d Pods %s", len(pods), name)
+			}
+		}
+		return ""
+	})
+	w.awaitDaemons("agent", HelloV1, m.Nodes()...)
+	if p := w.pod(before["name=agent"].Name); p.UID != before["name=agent"].UID {
+		t.Errorf("the daemon was replaced")
+	}
+	w.Kubectl("delete", "deployment,statefulset,daemonset", "--all")
+}
+
+// fillNode runs one Pod of each kind on the node and returns them by their selectors.
+func (w *World) fillNode(node string) map[string]corev1.Pod {
+	w.Helper()
+	for _, other := range w.Mesh.Nodes() {
+		if other != node {
+			w.Kubectl("cordon", other)
+		}
+	}
+	w.KubectlWith(impatient("Deployment", "web")+impatient("StatefulSet", "db")+agent("agent", HelloV1, ""), "apply",
+		"-f", "-")
+	w.AwaitAvailable("web", 1)
+	w.awaitDaemons("agent", HelloV1, w.Mesh.Nodes()...)
+	pods := map[string]corev1.Pod{}
+	for _, selector := range []string{"app=web", "app=db", "name=agent"} {
+		w.Await("a Pod "+selector+" that serves on "+node, func() string {
+			for _, p := range w.Pods(selector) {
+				if p.Spec.NodeName == node && podview.IsReady(&p) {
+					pods[selector] = p
+					return ""
+				}
+			}
+			return "there is none"
+		})
+	}
+	for _, other := range w.Mesh.Nodes() {
+		w.Kubectl("uncordon", other)
+	}
+	return pods
+}
+
+// awaitLost waits until the Node says that nobody hears of it and its Pods have to go.
+func (w *World) awaitLost(name string) {
+	w.Helper()
+	w.Await("node "+name+" to be lost", func() string {
+		node, err := w.Client.CoreV1().Nodes().Get(w.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			return err.Error()
+		}
+		var said []string
+		for _, c := range node.Status.Conditions {
+			if c.Status == corev1.ConditionUnknown && c.Reason == "NodeStatusUnknown" && c.Message ==
+				"Kubelet stopped posting node status." {
+				said = append(said, string(c.Type))
+			}
+		}
+		var taints []string
+		for _, taint := range node.Spec.Taints {
+			if taint.TimeAdded != nil {
+				taints = append(taints, taint.ToString())
+			}
+		}
+		if slices.Sort(taints); !slices.Contains(said, "Ready") || strings.Join(taints, " ") !=
+			"node.kubernetes.io/unreachable:NoExecute node.kubernetes.io/unreachable:NoSchedule" {
+			return fmt.Sprintf("conditions %v, taints %v", said, taints)
+		}
+		return ""
+	})
+	if got := strings.Fields(w.Kubectl("get", "node", name, "--no-headers"))[1]; got != "NotReady" {
+		w.Errorf("kubectl says that the node is %s", got)
+	}
+}
+
+// awaitInOrder waits until the Node is ready and takes Pods.
+func (w *World) awaitInOrder(name string) {
+	w.Helper()
+	w.Await("node "+name+" to take Pods again", func() string {
+		node, err := w.Client.CoreV1().Nodes().Get(w.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			return err.Error()
+		}
+		for _, c := range node.Status.Conditions {
+			if c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue && len(node.Spec.Taints) == 0 {
+				return ""
+			}
+		}
+		return fmt.Sprintf("conditions %+v, taints %v", node.Status.Conditions, node.Spec.Taints)
+	})
+}
+
+// expectHeld looks at what must not happen while a node is cut off, now that all else has happened: its Pods are still
+// in the API, no second one has the StatefulSet's identity, and the daemon is none of the taints' business.
+func (w *World) expectHeld(before map[string]corev1.Pod, node string) {
+	w.Helper()
+	if pods := w.Pods("app=db"); len(pods) != 1 || pods[0].UID != before["app=db"].UID {
+		w.Errorf("%d Pods of the StatefulSet", len(pods))
+	}
+	var on []string
+	for _, p := range w.Pods("app=web") {
+		if p.DeletionTimestamp == nil {
+			on = append(on, p.Spec.NodeName)
+		}
+	}
+	if len(on) != 1 || on[0] == node {
+		w.Errorf("the Deployment's Pods are on %v", on)
+	}
+	p := w.pod(before["name=agent"].Name)
+	if p.UID != before["name=agent"].UID || p.DeletionTimestamp != nil || podview.IsReady(p) ||
+		podview.Condition(p, corev1.DisruptionTarget) != nil {
+		w.Errorf("the daemon: deleted %v, conditions %+v", p.DeletionTimestamp, p.Status.Conditions)
+	}
+}
+
+// TaintByHand evicts Pods as an operator does: whoever does not tolerate the taint goes at once, a limited time is cut
+// short by the end of the taint, and nobody goes who bears it for ever.
+//
+// SAF-065 SAF-067
+func TaintByHand(t *testing.T, m mesh.Mesh) {
+	w := In(t, m)
+	bound := func(name, more string) string {
+		return strings.Replace(barePod(name, HelloV1), "spec: {", "spec: {nodeName: "+m.Nodes()[0]+", "+more, 1) +
+			"---\n"
+	}
+	tolerating := func(more string) string {
+		return fmt.Sprintf("tolerations: [{key: tests.keelson.dev/%s, operator: Exists, effect: NoExecute%s}], ",
+			w.Namespace, more)
+	}
+	w.KubectlWith(bound("patient", tolerating(", tolerationSeconds: 3600"))+bound("stoic", tolerating(""))+
+		bound("plain", ""), "apply", "-f", "-")
+	w.Kubectl("wait", "--for=condition=Ready", "pod", "--all", "--timeout=60s")
+	patient, stoic := w.pod("patient").UID, w.pod("stoic").UID
+	taint := "tests.keelson.dev/" + w.Namespace + "=yes:NoExecute"
+	defer w.TryKubectl("", "taint", "nodes", m.Nodes()[0], taint+"-")
+	seen := w.watchConditions("plain")
+	w.Kubectl("taint", "nodes", m.Nodes()[0], taint)
+	w.awaitGone("pod", "plain")
+	w.Await("the reason that plain went", func() string {
+		if got := seen(); got != "DeletionByTaintManager" {
+			return "it was " + got
+		}
+		return ""
+	})
+	w.Kubectl("taint", "nodes", m.Nodes()[0], taint+"-")
+	w.awaitOutput([]string{"TaintManagerEviction", "Cancelling deletion of Pod " + w.Namespace + "/patient"},
+		"describe",
+		"pod", "patient")
+	if a, b := w.pod("patient"), w.pod("stoic"); a.UID != patient || b.UID != stoic || a.DeletionTimestamp != nil ||
+		b.DeletionTimestamp != nil {
+		t.Errorf("deleted: %v, %v", a.DeletionTimestamp, b.DeletionTimestamp)
+	}
+}
+
+// watchConditions returns how to ask for the last reason for which a Pod was about to be disrupted.
+func (w *World) watchConditions(name string) (reason func() string) {
+	w.Helper()
+	watcher, err := w.Client.CoreV1().Pods(w.Namespace).Watch(w.Context(), metav1.ListOptions{
+		FieldSelector: "metadata.name=" + name})
+	if err != nil {
+		w.Fatalf("watching Pod %s: %v", name, err)
+	}
+	w.Cleanup(watcher.Stop)
+	last := ""
+	return func() string {
+		for {
+			select {
+			case event := <-watcher.ResultChan():
+				if p, ok := event.Object.(*corev1.Pod); ok {
+					if c := podview.Condition(p, corev1.DisruptionTarget); c != nil {
+						last = c.Reason
+					}
+				}
+			default:
+				return last
+			}
+		}
+	}
+}
