@@ -27,8 +27,12 @@ var Everywhere = []Scenario{
 	{"Recovery", Recovery},
 }
 
-// Simulated lists the scenarios that need nodes which do not look at volumes.
+// Simulated lists the scenarios that need three nodes for themselves, or nodes which do not look at volumes.
 var Simulated = []Scenario{
+	{"BudgetExample", BudgetExample},
+	{"DrainsOneByOne", DrainsOneByOne},
+	{"RolloutUnderBudget", RolloutUnderBudget},
+	{"StatefulEviction", StatefulEviction},
 	{"StatefulSetClaims", StatefulSetClaims},
 }
 
