@@ -46,6 +46,7 @@ var Contained = []Scenario{
 	{"JobIndexed", JobIndexed},
 	{"ExtendedResources", ExtendedResources},
 	{"Evicted", Evicted},
+	{"Top", Top},
 }
 
 // RunAll runs the scenarios one after the other on the mesh.
