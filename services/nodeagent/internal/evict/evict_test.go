@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"keelson.dev/services/nodeagent/internal/plainfile/plainfiletest"
 	"keelson.dev/services/nodeagent/internal/podstate"
 )
 
@@ -123,22 +124,7 @@ func TestMeasure(t *testing.T) {
 func TestDepth(t *testing.T) {
 	for depth, want := range map[int]bool{999: false, 1000: true} {
 		dir := t.TempDir()
-		root, err := os.OpenRoot(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for range depth {
-			if err := root.Mkdir("d", 0o755); err != nil {
-				t.Fatal(err)
-			}
-			next, err := root.OpenRoot("d")
-			if err != nil {
-				t.Fatal(err)
-			}
-			root.Close()
-			root = next
-		}
-		root.Close()
+		plainfiletest.Nest(t, dir, depth)
 		if got, err := measure(t.Context(), dir, 1<<40); err != nil || got.TooDeep != want {
 			t.Errorf("%d levels: too deep %v, %v; want %v", depth, got.TooDeep, err, want)
 		}

@@ -2,6 +2,7 @@ package podfiles
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -285,5 +287,43 @@ func TestLogsOfForgottenPods(t *testing.T) {
 	}
 	if uids, err := (Root{LogDir: filepath.Join(root.LogDir, "none")}).Logged(); err != nil || len(uids) != 0 {
 		t.Errorf("without a folder: %v, %v", uids, err)
+	}
+}
+
+// Folders that are nested without end, and one with many entries, neither exhaust the agent nor stay.
+func TestRemoveWhatIsDeepAndWide(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "tree")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 2500 {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprint("file-", i)), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// A name that is taken already is not replaced when a folder is moved up.
+	if err := os.Mkdir(filepath.Join(dir, ".deep-1"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	plainfiletest.Nest(t, dir, 5000)
+	var was, few unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &was); err != nil {
+		t.Fatal(err)
+	}
+	few = was
+	few.Cur = 400
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &few); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &was); err != nil {
+			t.Error(err)
+		}
+	}()
+	if err := RemoveTree(dir); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the folder is still there: %v", err)
 	}
 }

@@ -37,3 +37,18 @@ func must(t testing.TB, err error) {
 		t.Fatal(err)
 	}
 }
+
+// Nest makes folders in dir, each in the one before, deeper than any path can say.
+func Nest(t testing.TB, dir string, levels int) {
+	t.Helper()
+	at, err := unix.Open(dir, unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	must(t, err)
+	for range levels {
+		must(t, unix.Mkdirat(at, "d", 0o755))
+		next, err := unix.Openat(at, "d", unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		must(t, err)
+		must(t, unix.Close(at))
+		at = next
+	}
+	must(t, unix.Close(at))
+}

@@ -4,7 +4,9 @@ package ownership
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -22,8 +24,7 @@ func Give(root string, group int, onlyIfOthers bool) error {
 	if err != nil {
 		return fmt.Errorf("opening %s: %w", root, err)
 	}
-	dir := os.NewFile(uintptr(fd), root)
-	defer dir.Close()
+	defer unix.Close(fd) //nolint:errcheck // nothing was written
 	stat, err := look(fd)
 	if err != nil {
 		return fmt.Errorf("looking at %s: %w", root, err)
@@ -31,64 +32,83 @@ func Give(root string, group int, onlyIfOthers bool) error {
 	if onlyIfOthers && int(stat.Gid) == group && stat.Mode&folderMode == folderMode {
 		return nil
 	}
-	g := giver{group: group, mount: stat.Mnt_id}
-	return g.folder(dir, stat)
+	g := giver{group: group, mount: stat.Mnt_id, path: []string{root}}
+	return g.folder(fd, stat)
 }
+
+// deepest bounds how deep folders are followed: each level holds a file open, and no path of a program reaches deeper.
+const deepest = 1000
+
+// namesAtOnce bounds how much of a folder is in memory.
+const namesAtOnce = 1000
 
 // giver goes through one mount.
 type giver struct {
 	group int
 	mount uint64
+	// path leads to what is looked at.
+	path []string
 }
 
-// folder gives away what the folder holds, and then the folder itself: a root that is the group's is finished.
-func (g giver) folder(handle *os.File, stat unix.Statx_t) error {
-	fd, err := unix.Openat(int(handle.Fd()), ".", unix.O_DIRECTORY|unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return fmt.Errorf("opening %s: %w", handle.Name(), err)
+// at is the path of what is looked at.
+func (g *giver) at() string { return strings.Join(g.path, "/") }
+
+// folder gives away what the folder at the handle holds, and then the folder itself: a root that is the group's is
+// finished.
+func (g *giver) folder(handle int, stat unix.Statx_t) error {
+	if len(g.path) > deepest {
+		return fmt.Errorf("the folders in %s are nested deeper than %d", g.path[0], deepest)
 	}
-	dir := os.NewFile(uintptr(fd), handle.Name())
+	fd, err := unix.Openat(handle, ".", unix.O_DIRECTORY|unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("opening %s: %w", g.at(), err)
+	}
+	dir := os.NewFile(uintptr(fd), "")
 	defer dir.Close()
-	names, err := dir.Readdirnames(-1)
-	if err != nil {
-		return fmt.Errorf("reading %s: %w", handle.Name(), err)
-	}
-	for _, name := range names {
-		if err := g.entry(dir, name); err != nil {
-			return err
+	for {
+		names, err := dir.Readdirnames(namesAtOnce)
+		if errors.Is(err, io.EOF) {
+			return g.give(handle, stat)
+		}
+		if err != nil {
+			return fmt.Errorf("reading %s: %w", g.at(), err)
+		}
+		for _, name := range names {
+			g.path = append(g.path, name)
+			err := g.entry(fd, name)
+			g.path = g.path[:len(g.path)-1]
+			if err != nil {
+				return err
+			}
 		}
 	}
-	return g.give(handle, stat)
 }
 
-func (g giver) entry(dir *os.File, name string) error {
-	path := dir.Name() + "/" + name
-	fd, err := unix.Openat(int(dir.Fd()), name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+func (g *giver) entry(dir int, name string) error {
+	fd, err := unix.Openat(dir, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if errors.Is(err, unix.ENOENT) {
 		return nil // gone meanwhile
 	}
 	if err != nil {
-		return fmt.Errorf("opening %s: %w", path, err)
+		return fmt.Errorf("opening %s: %w", g.at(), err)
 	}
-	handle := os.NewFile(uintptr(fd), path)
-	defer handle.Close()
+	defer unix.Close(fd) //nolint:errcheck // nothing was written
 	stat, err := look(fd)
 	switch {
 	case err != nil:
-		return fmt.Errorf("looking at %s: %w", path, err)
+		return fmt.Errorf("looking at %s: %w", g.at(), err)
 	case stat.Mnt_id != g.mount:
 		return nil
 	case stat.Mode&unix.S_IFMT == unix.S_IFDIR:
-		return g.folder(handle, stat)
+		return g.folder(fd, stat)
 	}
-	return g.give(handle, stat)
+	return g.give(fd, stat)
 }
 
 // give gives one thing away, whatever it is; the mode of a link is nobody's.
-func (g giver) give(handle *os.File, stat unix.Statx_t) error {
-	fd := int(handle.Fd())
+func (g *giver) give(fd int, stat unix.Statx_t) error {
 	if err := unix.Fchownat(fd, "", -1, g.group, unix.AT_EMPTY_PATH|unix.AT_SYMLINK_NOFOLLOW); err != nil {
-		return fmt.Errorf("giving %s to group %d: %w", handle.Name(), g.group, err)
+		return fmt.Errorf("giving %s to group %d: %w", g.at(), g.group, err)
 	}
 	mode := uint32(stat.Mode) & 0o7777
 	switch stat.Mode & unix.S_IFMT {
@@ -100,7 +120,7 @@ func (g giver) give(handle *os.File, stat unix.Statx_t) error {
 		mode |= fileMode
 	}
 	if err := unix.Chmod(fmt.Sprintf("/proc/self/fd/%d", fd), mode); err != nil {
-		return fmt.Errorf("letting group %d use %s: %w", g.group, handle.Name(), err)
+		return fmt.Errorf("letting group %d use %s: %w", g.group, g.at(), err)
 	}
 	return nil
 }
