@@ -27,6 +27,7 @@ var elected = map[mesh.Daemon][]string{
 		"workload-controllers.deployment", "workload-controllers.disruption", "workload-controllers.job",
 		"workload-controllers.replicaset",
 		"workload-controllers.replicationcontroller",
+		"workload-controllers.resourcequota",
 		"workload-controllers.rootca", "workload-controllers.serviceaccount",
 		"workload-controllers.statefulset"},
 	mesh.PodGC: {"podgc.namespace", "podgc.nodehealth", "podgc.owners", "podgc.pods", "podgc.tainteviction",

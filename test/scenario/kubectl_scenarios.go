@@ -44,5 +44,7 @@ var Kubectl = []Scenario{
 	{"Drain", Drain},
 	{"BudgetHoldsDrain", BudgetHoldsDrain},
 	{"BudgetByShare", BudgetByShare},
+	{"QuotaHoldsRollout", QuotaHoldsRollout},
+	{"QuotaOfAmounts", QuotaOfAmounts},
 	{"Overlap", Overlap},
 }

@@ -14,6 +14,7 @@ import (
 	"keelson.dev/services/workload-controllers/internal/controllers/job"
 	"keelson.dev/services/workload-controllers/internal/controllers/replicaset"
 	"keelson.dev/services/workload-controllers/internal/controllers/replicationcontroller"
+	"keelson.dev/services/workload-controllers/internal/controllers/resourcequota"
 	"keelson.dev/services/workload-controllers/internal/controllers/rootca"
 	"keelson.dev/services/workload-controllers/internal/controllers/serviceaccount"
 	"keelson.dev/services/workload-controllers/internal/controllers/statefulset"
@@ -39,6 +40,7 @@ func All(o Options) []controller.Registration {
 		job.Registration(feed, o.Concurrent),
 		replicaset.Registration(feed, o.Concurrent),
 		replicationcontroller.Registration(feed, o.Concurrent),
+		resourcequota.Registration(feed, o.Concurrent),
 		serviceaccount.Registration(o.Concurrent),
 		statefulset.Registration(feed, o.Concurrent),
 	}
@@ -52,7 +54,7 @@ func All(o Options) []controller.Registration {
 // Names returns the names of all controllers that there can be, sorted.
 func Names() []string {
 	return []string{cronjob.Name, daemonset.Name, deployment.Name, disruption.Name, job.Name, replicaset.Name,
-		replicationcontroller.Name, rootca.Name, serviceaccount.Name, statefulset.Name}
+		replicationcontroller.Name, resourcequota.Name, rootca.Name, serviceaccount.Name, statefulset.Name}
 }
 
 // Select returns the controllers that a list of names asks for: "*" stands for all, "-name" takes one away again.

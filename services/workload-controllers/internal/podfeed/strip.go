@@ -4,6 +4,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"keelson.dev/kit/quota"
 )
 
 // Strip keeps of a Pod and of a Node what the controllers decide on, and of any other object all but the managed
@@ -28,10 +30,15 @@ func stripPod(pod *corev1.Pod) *corev1.Pod {
 			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
 			CreationTimestamp: pod.CreationTimestamp, DeletionTimestamp: pod.DeletionTimestamp,
 			Labels: pod.Labels, OwnerReferences: pod.OwnerReferences, Finalizers: pod.Finalizers,
+			DeletionGracePeriodSeconds: pod.DeletionGracePeriodSeconds,
 		},
-		Spec:   corev1.PodSpec{NodeName: pod.Spec.NodeName},
-		Status: corev1.PodStatus{Phase: pod.Status.Phase, StartTime: pod.Status.StartTime},
+		Spec: corev1.PodSpec{NodeName: pod.Spec.NodeName},
+		Status: corev1.PodStatus{Phase: pod.Status.Phase, StartTime: pod.Status.StartTime,
+			QOSClass: shared(pod.Status.QOSClass)},
 	}
+	stripped.Spec.Resources = amounts(pod)
+	stripped.Spec.PriorityClassName = shared(pod.Spec.PriorityClassName)
+	stripped.Spec.ActiveDeadlineSeconds = pod.Spec.ActiveDeadlineSeconds
 	for _, key := range annotations {
 		if value, ok := pod.Annotations[key]; ok {
 			if stripped.Annotations == nil {
@@ -43,6 +50,9 @@ func stripPod(pod *corev1.Pod) *corev1.Pod {
 	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil && owner.Kind == "DaemonSet" &&
 		pod.Spec.NodeName == "" {
 		stripped.Spec.Affinity = nodeTerms(pod.Spec.Affinity)
+	}
+	if quota.CrossesNamespaces(pod.Spec.Affinity) {
+		stripped.Spec.Affinity = crossing(stripped.Spec.Affinity)
 	}
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.PodReady || condition.Type == corev1.PodInitialized {

@@ -11,11 +11,14 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/randfill"
 
+	"keelson.dev/kit/quota"
 	"keelson.dev/services/workload-controllers/internal/claim"
 	"keelson.dev/services/workload-controllers/internal/podset"
 )
@@ -194,5 +197,37 @@ func TestNodesKeepWhatPlacesPods(t *testing.T) {
 		ResourceVersion: node.ResourceVersion}, Spec: corev1.NodeSpec{Taints: node.Spec.Taints}}
 	if stripped, err := Strip(node); err != nil || !reflect.DeepEqual(stripped, want) {
 		t.Errorf("%+v, %v; want %+v", stripped, err, want)
+	}
+}
+
+// POD-232: what a Pod asks for altogether outlives the stripping, and is kept once for all that ask for the same.
+func TestStripKeepsWhatQuotasCount(t *testing.T) {
+	amount := func(cpu string) corev1.ResourceList { return corev1.ResourceList{"cpu": resource.MustParse(cpu)} }
+	deadline, grace := int64(9), int64(30)
+	far := corev1.PodAffinityTerm{TopologyKey: "zone", Namespaces: []string{"other"}}
+	pod := func(init string) *corev1.Pod {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{DeletionGracePeriodSeconds: &grace}, Spec: corev1.PodSpec{
+			InitContainers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: amount(init)}}},
+			Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: amount("1"),
+				Limits: amount("3")}}},
+			Overhead: amount("100m"), PriorityClassName: "high", ActiveDeadlineSeconds: &deadline,
+			Affinity: &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+				RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{far}}},
+		}, Status: corev1.PodStatus{QOSClass: corev1.PodQOSBurstable}}
+	}
+	a, b, c := stripPod(pod("2")), stripPod(pod("2")), stripPod(pod("4"))
+	want := &corev1.ResourceRequirements{Requests: amount("2100m"), Limits: amount("3100m")}
+	if !equality.Semantic.DeepEqual(a.Spec.Resources, want) {
+		t.Errorf("kept %v, want %v", a.Spec.Resources, want)
+	}
+	if a.Spec.Resources != b.Spec.Resources || a.Spec.Resources == c.Spec.Resources {
+		t.Error("what two ask for is the same in memory if and only if it is the same")
+	}
+	if got, want := quota.PodScopes(a), quota.PodScopes(pod("2")); got != want || a.DeletionGracePeriodSeconds == nil {
+		t.Errorf("scopes %+v, want %+v", got, want)
+	}
+	if got := stripPod(&corev1.Pod{Spec: corev1.PodSpec{Containers: make([]corev1.Container,
+		1)}}); got.Spec.Resources != nil {
+		t.Errorf("a Pod that asks for nothing keeps %v", got.Spec.Resources)
 	}
 }

@@ -1,0 +1,161 @@
+package resourcequota
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"keelson.dev/kit/quota"
+)
+
+// syncTimeout bounds the wait for the objects of a kind; it is tried again.
+const syncTimeout = 10 * time.Second
+
+// Kinds watches the objects, other than Pods, that some quota counts: Services and claims whole, of all else only the
+// metadata.
+type Kinds struct {
+	cache  cache.Cache
+	mapper meta.RESTMapper
+	live   client.Reader
+	// changed is called with an object that is there, gone with one that is not any more.
+	changed, gone func(kind schema.GroupResource, object client.Object)
+
+	mu      sync.Mutex // guards what follows
+	watched map[schema.GroupResource]*watched
+}
+
+type watched struct {
+	object       client.Object
+	informer     toolscache.SharedIndexInformer
+	registration toolscache.ResourceEventHandlerRegistration
+}
+
+// Ensure returns when all objects of the kind have been seen. It returns false for a kind that is not served.
+func (k *Kinds) Ensure(ctx context.Context, kind schema.GroupResource) (bool, error) {
+	k.mu.Lock()
+	w := k.watched[kind]
+	k.mu.Unlock()
+	if w == nil {
+		object, err := k.objectOf(ctx, kind)
+		if err != nil || object == nil {
+			return false, err
+		}
+		if w, err = k.watch(ctx, kind, object); err != nil {
+			return false, err
+		}
+	}
+	waiting, cancel := context.WithTimeout(ctx, syncTimeout)
+	defer cancel()
+	if !toolscache.WaitForCacheSync(waiting.Done(), w.registration.HasSynced) {
+		return false, fmt.Errorf("not all %s have been read yet", kind)
+	}
+	return true, nil
+}
+
+// objectOf returns an empty object of the kind, and nil for a kind that is not served or cannot be listed.
+func (k *Kinds) objectOf(ctx context.Context, kind schema.GroupResource) (client.Object, error) {
+	switch kind {
+	case quota.Services:
+		return &corev1.Service{}, nil
+	case quota.Claims:
+		return &corev1.PersistentVolumeClaim{}, nil
+	}
+	gvk, err := k.mapper.KindFor(kind.WithVersion(""))
+	if meta.IsNoMatchError(err) {
+		return nil, nil
+	} else if err != nil {
+		return nil, fmt.Errorf("finding the kind of %s: %w", kind, err)
+	}
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
+	err = k.live.List(ctx, list, client.Limit(1))
+	if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
+		return nil, nil
+	} else if err != nil {
+		return nil, fmt.Errorf("listing %s: %w", kind, err)
+	}
+	object := &metav1.PartialObjectMetadata{}
+	object.SetGroupVersionKind(gvk)
+	return object, nil
+}
+
+func (k *Kinds) watch(ctx context.Context, kind schema.GroupResource, object client.Object) (*watched, error) {
+	found, err := k.cache.GetInformer(ctx, object, cache.BlockUntilSynced(false))
+	if err != nil {
+		return nil, fmt.Errorf("watching %s: %w", kind, err)
+	}
+	informer, ok := found.(toolscache.SharedIndexInformer)
+	if !ok {
+		return nil, fmt.Errorf("the informer of %s is a %T, which has no store", kind, found)
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if w := k.watched[kind]; w != nil {
+		return w, nil
+	}
+	registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc:    func(o any) { k.tell(kind, o, k.changed) },
+		UpdateFunc: func(_, o any) { k.tell(kind, o, k.changed) },
+		DeleteFunc: func(o any) {
+			if last, ok := o.(toolscache.DeletedFinalStateUnknown); ok {
+				o = last.Obj
+			}
+			k.tell(kind, o, k.gone)
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("following %s: %w", kind, err)
+	}
+	w := &watched{object, informer, registration}
+	k.watched[kind] = w
+	return w, nil
+}
+
+func (*Kinds) tell(kind schema.GroupResource, o any, call func(schema.GroupResource, client.Object)) {
+	if object, ok := o.(client.Object); ok {
+		call(kind, object)
+	}
+}
+
+// Visit calls visit with every object of the namespace.
+func (k *Kinds) Visit(namespace string, visit func(schema.GroupResource, client.Object)) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for kind, w := range k.watched {
+		objects, err := w.informer.GetIndexer().ByIndex(toolscache.NamespaceIndex, namespace)
+		if err != nil {
+			return fmt.Errorf("listing %s: %w", kind, err)
+		}
+		for _, o := range objects {
+			k.tell(kind, o, visit)
+		}
+	}
+	return nil
+}
+
+// Keep ends the watches of kinds that no quota counts any more. With none it ends all.
+func (k *Kinds) Keep(ctx context.Context, needed map[schema.GroupResource]bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for kind, w := range k.watched {
+		if needed[kind] {
+			continue
+		}
+		// Both fail only for what is not watched anyway.
+		_ = w.informer.RemoveEventHandler(w.registration)
+		if _, own := w.object.(*metav1.PartialObjectMetadata); own {
+			_ = k.cache.RemoveInformer(ctx, w.object)
+		}
+		delete(k.watched, kind)
+	}
+}

@@ -1,0 +1,102 @@
+package scenario
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+
+	"keelson.dev/test/mesh"
+)
+
+// QuotaHoldsRollout bounds the Pods of a namespace: the rollout of a Deployment that needs one more is refused, says
+// so, and goes on by itself when the quota grows. What is deleted gives back what it took.
+//
+// DEP-127 DEP-134 DEP-135 DEP-136 DEP-137
+func QuotaHoldsRollout(t *testing.T, m mesh.Mesh) {
+	w := In(t, m)
+	if got := w.Kubectl("create", "quota", "small", "--hard=pods=3,count/replicasets.apps=5"); got !=
+		"resourcequota/small created\n" {
+		t.Errorf("create printed %q", got)
+	}
+	w.awaitQuota("count/replicasets.apps 0 5", "pods 0 3")
+	w.KubectlWith(web(3, HelloV1, ""), "apply", "-f", "-")
+	w.AwaitAvailable("web", 3)
+	w.awaitQuota("count/replicasets.apps 1 5", "pods 3 3")
+	w.Kubectl("set", "image", "deployment/web", "*="+HelloV2)
+	w.Await("the refusal is told", func() string {
+		for _, c := range w.deployment("web").Status.Conditions {
+			if c.Type == appsv1.DeploymentReplicaFailure && c.Status == "True" && c.Reason == "FailedCreate" &&
+				strings.HasSuffix(c.Message,
+					`-" is forbidden: exceeded quota: small, requested: pods=1, used: pods=3, limited: pods=3`) {
+				return ""
+			}
+		}
+		return fmt.Sprint(w.deployment("web").Status.Conditions)
+	})
+	w.awaitOutput([]string{"FailedCreate", "exceeded quota: small"}, "get", "events")
+	w.Kubectl("patch", "quota", "small", "--type=merge", "-p", `{"spec":{"hard":{"pods":"4"}}}`)
+	w.Kubectl("rollout", "status", "deployment/web", "--timeout=60s")
+	w.Await("the refusal is forgotten", func() string {
+		for _, c := range w.deployment("web").Status.Conditions {
+			if c.Type == appsv1.DeploymentReplicaFailure {
+				return c.Message
+			}
+		}
+		return ""
+	})
+	w.awaitQuota("count/replicasets.apps 2 5", "pods 3 4")
+	w.Kubectl("delete", "deployment", "web")
+	w.awaitQuota("count/replicasets.apps 0 5", "pods 0 4")
+	w.Kubectl("delete", "quota", "small")
+}
+
+// QuotaOfAmounts bounds what Pods ask for: who does not say it is refused, and a quota says how much is left.
+//
+// POD-232 DEP-136
+func QuotaOfAmounts(t *testing.T, m mesh.Mesh) {
+	w := In(t, m)
+	w.Kubectl("create", "quota", "amounts", "--hard=requests.cpu=300m,limits.memory=64Mi")
+	w.Kubectl("create", "quota", "idle", "--hard=pods=0", "--scopes=BestEffort")
+	w.awaitQuota("limits.memory 0 64Mi", "requests.cpu 0 300m")
+	run := []string{"run", "one", "--image=" + HelloV1, "--dry-run=server"}
+	silent := w.TryKubectl("", run...)
+	if silent.Code == 0 || !strings.Contains(silent.Stderr,
+		"failed quota: amounts: must specify limits.memory for: one; "+
+			"requests.cpu for: one") {
+		t.Errorf("a Pod that says nothing: status %d, %s", silent.Code, silent.Stderr)
+	}
+	overrides := func(cpu string) string {
+		return `--overrides={"spec":{"containers":[{"name":"one","image":"` + HelloV1 +
+			`","resources":{"requests":{"cpu":"` + cpu + `"},"limits":{"memory":"32Mi"}}}]}}`
+	}
+	w.Kubectl("run", "one", "--image="+HelloV1, overrides("200m"))
+	w.awaitQuota("limits.memory 32Mi 64Mi", "requests.cpu 200m 300m")
+	more := w.TryKubectl("", "run", "two", "--image="+HelloV1, overrides("101m"))
+	if more.Code == 0 || !strings.Contains(more.Stderr, `pods "two" is forbidden: exceeded quota: amounts, requested: `+
+		`requests.cpu=101m, used: requests.cpu=200m, limited: requests.cpu=300m`) {
+		t.Errorf("a Pod that asks for too much: status %d, %s", more.Code, more.Stderr)
+	}
+	w.Kubectl("delete", "pod", "one", "--wait=false")
+	w.awaitQuota("limits.memory 0 64Mi", "requests.cpu 0 300m")
+	w.Kubectl("run", "two", "--image="+HelloV1, overrides("101m"))
+}
+
+// awaitQuota waits until describing the namespace's quotas shows the lines.
+func (w *World) awaitQuota(lines ...string) {
+	w.Helper()
+	w.Await("the quota", func() string {
+		shown := w.Kubectl("describe", "quota")
+		var rows []string
+		for line := range strings.Lines(shown) {
+			rows = append(rows, strings.Join(strings.Fields(line), " "))
+		}
+		for _, line := range lines {
+			if !strings.Contains("\n"+strings.Join(rows, "\n")+"\n", "\n"+line+"\n") {
+				return fmt.Sprintf("%q is missing in\n%s", line, shown)
+			}
+		}
+		return ""
+	})
+}
