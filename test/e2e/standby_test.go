@@ -24,7 +24,9 @@ const takeover = 20 * time.Second
 var elected = map[mesh.Daemon][]string{
 	mesh.Scheduler: {"scheduler.default-scheduler"},
 	mesh.WorkloadControllers: {"workload-controllers.cronjob", "workload-controllers.daemonset",
-		"workload-controllers.deployment", "workload-controllers.disruption", "workload-controllers.job",
+		"workload-controllers.deployment", "workload-controllers.disruption", "workload-controllers.endpoint",
+		"workload-controllers.endpointslice", "workload-controllers.endpointslicemirroring",
+		"workload-controllers.job",
 		"workload-controllers.replicaset",
 		"workload-controllers.replicationcontroller",
 		"workload-controllers.resourcequota",

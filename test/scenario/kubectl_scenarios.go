@@ -47,4 +47,7 @@ var Kubectl = []Scenario{
 	{"QuotaHoldsRollout", QuotaHoldsRollout},
 	{"QuotaOfAmounts", QuotaOfAmounts},
 	{"Overlap", Overlap},
+	{"ServiceEndpoints", ServiceEndpoints},
+	{"EndpointsMirrored", EndpointsMirrored},
+	{"DaemonsBehindServices", DaemonsBehindServices},
 }

@@ -16,6 +16,7 @@ type Scenario struct {
 var Everywhere = []Scenario{
 	{"Rollout", Rollout},
 	{"RollingUpdateBounds", RollingUpdateBounds},
+	{"ServiceRollout", ServiceRollout},
 	{"StatefulSetInOrder", StatefulSetInOrder},
 	{"CascadeBackground", CascadeBackground},
 	{"CascadeForeground", CascadeForeground},

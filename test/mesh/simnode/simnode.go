@@ -6,7 +6,9 @@ package simnode
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -46,6 +48,8 @@ type Nodes struct {
 	queue  workqueue.TypedRateLimitingInterface[cache.ObjectName]
 	pods   cache.Store
 	done   chan struct{}
+	// addressed is how many Pods have got an address.
+	addressed atomic.Uint32
 
 	mu sync.Mutex // guards silent
 	// silent nodes are cut off: they neither hear nor say anything.
@@ -180,7 +184,7 @@ func (n *Nodes) sync(ctx context.Context, key cache.ObjectName) error {
 		return err
 	}
 	if pod.Status.StartTime == nil {
-		return n.write(ctx, pod, status(pod, metav1.Now()))
+		return n.write(ctx, pod, status(pod, n.address(), metav1.Now()))
 	}
 	if code, ends := exitCode(pod); ends && !podview.IsTerminal(pod) {
 		return n.write(ctx, pod, ended(pod, code, metav1.Now()))
@@ -189,6 +193,12 @@ func (n *Nodes) sync(ctx context.Context, key cache.ObjectName) error {
 		return n.write(ctx, pod, next)
 	}
 	return nil
+}
+
+// address returns one that no other Pod of these nodes has. Nobody answers there.
+func (n *Nodes) address() string {
+	count := n.addressed.Add(1)
+	return netip.AddrFrom4([4]byte{10, 128 | byte(count>>16), byte(count >> 8), byte(count)}).String()
 }
 
 func (n *Nodes) write(ctx context.Context, pod *corev1.Pod, status corev1.PodStatus) error {

@@ -11,10 +11,10 @@ import (
 )
 
 // status is what a node says of a Pod that it has started.
-func status(pod *corev1.Pod, now metav1.Time) corev1.PodStatus {
+func status(pod *corev1.Pod, address string, now metav1.Time) corev1.PodStatus {
 	s := *pod.Status.DeepCopy()
 	s.Phase, s.StartTime, s.HostIP = corev1.PodRunning, &now, "127.0.0.1"
-	s.PodIP = "127.0.0.1"
+	s.PodIP = address
 	s.PodIPs = []corev1.PodIP{{IP: s.PodIP}}
 	ready := corev1.ConditionTrue
 	for _, c := range pod.Spec.Containers {

@@ -27,15 +27,18 @@ var daemonRoles = []role{
 	{
 		name:  "system:keelson:workload-controllers",
 		users: []string{"system:keelson:workload-controllers"},
-		rules: rules(leases("workload-controllers", "cronjob", "daemonset", "deployment", "disruption", "job",
-			"replicaset", "replicationcontroller", "resourcequota", "rootca", "serviceaccount", "statefulset"),
+		rules: rules(leases("workload-controllers", "cronjob", "daemonset", "deployment", "disruption", "endpoint",
+			"endpointslice", "endpointslicemirroring", "job", "replicaset", "replicationcontroller", "resourcequota",
+			"rootca", "serviceaccount", "statefulset"),
 			[]rbacv1.PolicyRule{
 				rights.Events,
-				rule(verbs("list", "watch"), "", "namespaces"),
-				rule(verbs("list", "watch"), "", "nodes"),
+				rule(verbs("list", "watch"), "", "namespaces", "nodes", "services"),
 				// A quota may count objects of any kind, also of kinds that are added later.
 				rule(verbs("list", "watch"), "*", "*"),
 				rule(verbs("update"), "", "resourcequotas/status"),
+				rule(verbs("create", "delete", "list", "update", "watch"), "", "endpoints"),
+				rule(verbs("create", "delete", "list", "update", "watch"), "discovery.k8s.io", "endpointslices"),
+				rule(verbs("update"), "", "endpoints/finalizers", "services/finalizers"),
 				rule(verbs("create", "delete", "get", "list", "patch", "watch"), "", "pods"),
 				rule(verbs("create", "list", "update", "watch"), "", "configmaps", "persistentvolumeclaims"),
 				rule(verbs("create", "list", "watch"), "", "serviceaccounts"),

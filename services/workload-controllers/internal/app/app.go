@@ -2,6 +2,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -14,6 +15,9 @@ import (
 	"keelson.dev/kit/controller"
 	"keelson.dev/kit/daemon"
 	"keelson.dev/services/workload-controllers/internal/controllers"
+	"keelson.dev/services/workload-controllers/internal/controllers/endpoint"
+	"keelson.dev/services/workload-controllers/internal/controllers/endpointslice"
+	"keelson.dev/services/workload-controllers/internal/controllers/endpointslicemirroring"
 	"keelson.dev/services/workload-controllers/internal/podfeed"
 	"keelson.dev/services/workload-controllers/internal/podops"
 )
@@ -24,6 +28,13 @@ const name = "workload-controllers"
 // DefaultConcurrentSyncs is enough for thousands of objects, since no pass of a controller waits for another.
 const DefaultConcurrentSyncs = 8
 
+const (
+	// DefaultEndpointsPerSlice is how many endpoints an EndpointSlice has at most.
+	DefaultEndpointsPerSlice = 100
+	// DefaultMirroredEndpoints is how many addresses of a subset of Endpoints are mirrored.
+	DefaultMirroredEndpoints = 1000
+)
+
 // Config says what to run. Only REST must be set.
 type Config struct {
 	*daemon.Environment // may be nil
@@ -33,6 +44,10 @@ type Config struct {
 	RootCA []byte
 	// Controllers are the names of those to run; "*" stands for all and "-name" leaves one out. Empty means all.
 	Controllers []string
+	// Endpoint, EndpointSlice and Mirroring are the flags of these controllers. 0 endpoints means the default number.
+	Endpoint      endpoint.Options
+	EndpointSlice endpointslice.Options
+	Mirroring     endpointslicemirroring.Options
 	// ConcurrentSyncs is how many objects each controller works on at once; 0 means DefaultConcurrentSyncs.
 	ConcurrentSyncs int
 }
@@ -43,7 +58,10 @@ func Run(ctx context.Context, c Config) error {
 	if err := controllers.Validate(c.Controllers); err != nil {
 		return err
 	}
-	all := controllers.All(controllers.Options{RootCA: c.RootCA, Concurrent: c.ConcurrentSyncs})
+	all := controllers.All(controllers.Options{
+		RootCA: c.RootCA, Endpoint: c.Endpoint, EndpointSlice: c.EndpointSlice, Mirroring: c.Mirroring,
+		Concurrent: c.ConcurrentSyncs,
+	})
 	group, err := controller.New(controller.Options{
 		Service: name, Config: client.ForDaemon(c.REST, name), Scheme: scheme.Scheme,
 		Cache: cache.Options{DefaultTransform: podfeed.Strip},
@@ -78,6 +96,8 @@ func withDefaults(c Config) Config {
 	if len(c.Controllers) == 0 {
 		c.Controllers = []string{"*"}
 	}
+	c.EndpointSlice.MaxEndpoints = cmp.Or(c.EndpointSlice.MaxEndpoints, DefaultEndpointsPerSlice)
+	c.Mirroring.MaxEndpoints = cmp.Or(c.Mirroring.MaxEndpoints, DefaultMirroredEndpoints)
 	if c.ConcurrentSyncs == 0 {
 		c.ConcurrentSyncs = DefaultConcurrentSyncs
 	}

@@ -6,13 +6,24 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"time"
 
 	"github.com/spf13/pflag"
 
 	"keelson.dev/kit/client"
 	"keelson.dev/kit/daemon"
 	"keelson.dev/services/workload-controllers/internal/controllers"
+	"keelson.dev/services/workload-controllers/internal/controllers/endpoint"
+	"keelson.dev/services/workload-controllers/internal/controllers/endpointslice"
+	"keelson.dev/services/workload-controllers/internal/controllers/endpointslicemirroring"
 	"keelson.dev/services/workload-controllers/internal/controllers/rootca"
+)
+
+const (
+	// maxEndpoints is how many endpoints the API lets a slice have.
+	maxEndpoints = 1000
+	// maxBatch bounds for how long endpoints may be out of date.
+	maxBatch = 10 * time.Second
 )
 
 // options are the daemon's flags.
@@ -21,6 +32,9 @@ type options struct {
 	controllers []string
 	concurrent  int
 	rootCAFile  string
+	endpoint    endpoint.Options
+	slices      endpointslice.Options
+	mirroring   endpointslicemirroring.Options
 }
 
 // Daemon describes the program.
@@ -33,7 +47,9 @@ func Daemon() daemon.Daemon {
 }
 
 func newOptions() *options {
-	return &options{controllers: []string{"*"}, concurrent: DefaultConcurrentSyncs}
+	return &options{controllers: []string{"*"}, concurrent: DefaultConcurrentSyncs,
+		slices:    endpointslice.Options{MaxEndpoints: DefaultEndpointsPerSlice},
+		mirroring: endpointslicemirroring.Options{MaxEndpoints: DefaultMirroredEndpoints}}
 }
 
 // AddFlags implements daemon.Options.
@@ -44,6 +60,16 @@ func (o *options) AddFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&o.concurrent, "concurrent-syncs", o.concurrent, "how many objects each controller works on at once")
 	fs.StringVar(&o.rootCAFile, "root-ca-file", "",
 		"PEM bundle to publish in every namespace as ConfigMap kube-root-ca.crt; without it none is published")
+	fs.Int32Var(&o.slices.MaxEndpoints, "max-endpoints-per-slice", o.slices.MaxEndpoints,
+		"how many endpoints an EndpointSlice may have")
+	fs.Int32Var(&o.mirroring.MaxEndpoints, "mirroring-max-endpoints-per-subset", o.mirroring.MaxEndpoints,
+		"how many addresses of each subset of Endpoints are mirrored into EndpointSlices")
+	fs.DurationVar(&o.endpoint.Batch, "endpoint-updates-batch-period", 0,
+		"how long a Pod's change waits for others before it is written into Endpoints")
+	fs.DurationVar(&o.slices.Batch, "endpointslice-updates-batch-period", 0,
+		"how long a Pod's change waits for others before it is written into EndpointSlices")
+	fs.DurationVar(&o.mirroring.Batch, "mirroring-endpointslice-updates-batch-period", 0,
+		"how long a change of Endpoints waits for others before it is mirrored into EndpointSlices")
 }
 
 // Validate implements daemon.Options.
@@ -60,8 +86,33 @@ func (o *options) Validate() error {
 	if slices.Contains(o.controllers, rootca.Name) && o.rootCAFile == "" {
 		return fmt.Errorf("--controllers: %s needs --root-ca-file", rootca.Name)
 	}
+	if err := o.validateEndpoints(); err != nil {
+		return err
+	}
 	_, err := o.rootCA()
 	return err
+}
+
+func (o *options) validateEndpoints() error {
+	for _, limit := range []struct {
+		flag  string
+		value int32
+	}{{"max-endpoints-per-slice", o.slices.MaxEndpoints},
+		{"mirroring-max-endpoints-per-subset", o.mirroring.MaxEndpoints}} {
+		if limit.value < 1 || limit.value > maxEndpoints {
+			return fmt.Errorf("--%s: %d must be between 1 and %d", limit.flag, limit.value, maxEndpoints)
+		}
+	}
+	for _, batch := range []struct {
+		flag   string
+		period time.Duration
+	}{{"endpoint-updates-batch-period", o.endpoint.Batch}, {"endpointslice-updates-batch-period", o.slices.Batch},
+		{"mirroring-endpointslice-updates-batch-period", o.mirroring.Batch}} {
+		if batch.period < 0 || batch.period > maxBatch {
+			return fmt.Errorf("--%s: %v must be between 0 and %v", batch.flag, batch.period, maxBatch)
+		}
+	}
+	return nil
 }
 
 // run is the daemon's work.
@@ -76,6 +127,7 @@ func (o *options) run(ctx context.Context, e *daemon.Environment) error {
 	}
 	return Run(ctx, Config{
 		Environment: e, REST: rest, RootCA: rootCA, Controllers: o.controllers, ConcurrentSyncs: o.concurrent,
+		Endpoint: o.endpoint, EndpointSlice: o.slices, Mirroring: o.mirroring,
 	})
 }
 

@@ -11,6 +11,9 @@ import (
 	"keelson.dev/services/workload-controllers/internal/controllers/daemonset"
 	"keelson.dev/services/workload-controllers/internal/controllers/deployment"
 	"keelson.dev/services/workload-controllers/internal/controllers/disruption"
+	"keelson.dev/services/workload-controllers/internal/controllers/endpoint"
+	"keelson.dev/services/workload-controllers/internal/controllers/endpointslice"
+	"keelson.dev/services/workload-controllers/internal/controllers/endpointslicemirroring"
 	"keelson.dev/services/workload-controllers/internal/controllers/job"
 	"keelson.dev/services/workload-controllers/internal/controllers/replicaset"
 	"keelson.dev/services/workload-controllers/internal/controllers/replicationcontroller"
@@ -24,7 +27,10 @@ import (
 // Options are what the controllers are built with.
 type Options struct {
 	// RootCA is the PEM bundle that rootca publishes; without one that controller does not exist.
-	RootCA []byte
+	RootCA        []byte
+	Endpoint      endpoint.Options
+	EndpointSlice endpointslice.Options
+	Mirroring     endpointslicemirroring.Options
 	// Concurrent is how many objects each controller works on at once.
 	Concurrent int
 }
@@ -37,6 +43,9 @@ func All(o Options) []controller.Registration {
 		daemonset.Registration(feed, o.Concurrent),
 		deployment.Registration(feed, o.Concurrent),
 		disruption.Registration(feed, o.Concurrent),
+		endpoint.Registration(feed, o.Endpoint, o.Concurrent),
+		endpointslice.Registration(feed, o.EndpointSlice, o.Concurrent),
+		endpointslicemirroring.Registration(o.Mirroring, o.Concurrent),
 		job.Registration(feed, o.Concurrent),
 		replicaset.Registration(feed, o.Concurrent),
 		replicationcontroller.Registration(feed, o.Concurrent),
@@ -53,8 +62,9 @@ func All(o Options) []controller.Registration {
 
 // Names returns the names of all controllers that there can be, sorted.
 func Names() []string {
-	return []string{cronjob.Name, daemonset.Name, deployment.Name, disruption.Name, job.Name, replicaset.Name,
-		replicationcontroller.Name, resourcequota.Name, rootca.Name, serviceaccount.Name, statefulset.Name}
+	return []string{cronjob.Name, daemonset.Name, deployment.Name, disruption.Name, endpoint.Name,
+		endpointslice.Name, endpointslicemirroring.Name, job.Name, replicaset.Name, replicationcontroller.Name,
+		resourcequota.Name, rootca.Name, serviceaccount.Name, statefulset.Name}
 }
 
 // Select returns the controllers that a list of names asks for: "*" stands for all, "-name" takes one away again.

@@ -32,9 +32,10 @@ func stripPod(pod *corev1.Pod) *corev1.Pod {
 			Labels: pod.Labels, OwnerReferences: pod.OwnerReferences, Finalizers: pod.Finalizers,
 			DeletionGracePeriodSeconds: pod.DeletionGracePeriodSeconds,
 		},
-		Spec: corev1.PodSpec{NodeName: pod.Spec.NodeName},
-		Status: corev1.PodStatus{Phase: pod.Status.Phase, StartTime: pod.Status.StartTime,
-			QOSClass: shared(pod.Status.QOSClass)},
+		Spec: corev1.PodSpec{NodeName: pod.Spec.NodeName, Hostname: pod.Spec.Hostname, Subdomain: pod.Spec.Subdomain,
+			Containers: namedPorts(&pod.Spec)},
+		Status: corev1.PodStatus{Phase: pod.Status.Phase, StartTime: pod.Status.StartTime, PodIP: pod.Status.PodIP,
+			PodIPs: pod.Status.PodIPs, QOSClass: shared(pod.Status.QOSClass)},
 	}
 	stripped.Spec.Resources = amounts(pod)
 	stripped.Spec.PriorityClassName = shared(pod.Spec.PriorityClassName)

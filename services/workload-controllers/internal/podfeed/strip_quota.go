@@ -3,21 +3,13 @@ package podfeed
 import (
 	"maps"
 	"slices"
-	"sync"
-	"unique"
 
 	corev1 "k8s.io/api/core/v1"
 	resourcehelper "k8s.io/component-helpers/resource"
 )
 
-// mostAmounts bounds how many different amounts are remembered; beyond it they are forgotten and gathered anew.
-const mostAmounts = 10_000
-
-// known are the amounts of all Pods: most Pods ask for what others ask for.
-var known = struct {
-	sync.Mutex
-	amounts map[string]*corev1.ResourceRequirements
-}{amounts: map[string]*corev1.ResourceRequirements{}}
+// allAmounts are those of all Pods: most Pods ask for what others ask for.
+var allAmounts = pool[corev1.ResourceRequirements]{known: map[string]*corev1.ResourceRequirements{}}
 
 // amounts is what a Pod asks for altogether, as its quotas count it; nil for nothing. It is kept in place of what each
 // container asks for, and shared by all Pods that ask for the same.
@@ -28,17 +20,7 @@ func amounts(pod *corev1.Pod) *corev1.ResourceRequirements {
 	if len(asked.Requests) == 0 && len(asked.Limits) == 0 {
 		return nil
 	}
-	key := spell(spell(nil, asked.Requests), asked.Limits)
-	known.Lock()
-	defer known.Unlock()
-	if same, ok := known.amounts[string(key)]; ok {
-		return same
-	}
-	if len(known.amounts) >= mostAmounts {
-		clear(known.amounts)
-	}
-	known.amounts[string(key)] = asked
-	return asked
+	return allAmounts.share(string(spell(spell(nil, asked.Requests), asked.Limits)), asked)
 }
 
 // spell appends a text that no other amounts have.
@@ -49,9 +31,6 @@ func spell(key []byte, amounts corev1.ResourceList) []byte {
 	}
 	return append(key, ';')
 }
-
-// shared returns the same text in memory that all Pods share.
-func shared[T ~string](text T) T { return T(unique.Make(string(text)).Value()) }
 
 // crossing adds to an affinity that the Pod's place depends on Pods of other namespaces, and no more about them.
 func crossing(affinity *corev1.Affinity) *corev1.Affinity {

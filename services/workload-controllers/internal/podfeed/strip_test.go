@@ -16,6 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/endpointslice"
 	"sigs.k8s.io/randfill"
 
 	"keelson.dev/kit/quota"
@@ -33,6 +35,14 @@ func anyPod(r *rand.Rand, fill *randfill.Filler, i int) *corev1.Pod {
 	pod := &corev1.Pod{}
 	fill.Fill(&pod.ObjectMeta)
 	fill.Fill(&pod.Spec.Containers)
+	fill.Fill(&pod.Spec.InitContainers)
+	always := corev1.ContainerRestartPolicyAlways
+	for i := range pod.Spec.InitContainers {
+		pod.Spec.InitContainers[i].RestartPolicy = []*corev1.ContainerRestartPolicy{nil, &always}[r.IntN(2)]
+	}
+	nameSome(r, pod.Spec.Containers)
+	nameSome(r, pod.Spec.InitContainers)
+	pod.Spec.Hostname, pod.Spec.Subdomain = []string{"", "h"}[r.IntN(2)], []string{"", "web"}[r.IntN(2)]
 	fill.Fill(&pod.Status)
 	pod.Namespace, pod.Name, pod.UID = "default", fmt.Sprint(i), types.UID(fmt.Sprint(i))
 	pod.Labels = map[string]string{"app": []string{"web", "debug"}[r.IntN(2)], "v": "1"}
@@ -66,6 +76,16 @@ func anyPod(r *rand.Rand, fill *randfill.Filler, i int) *corev1.Pod {
 	return pod
 }
 
+// nameSome gives some ports names that a Service may call.
+func nameSome(r *rand.Rand, containers []corev1.Container) {
+	for i := range containers {
+		for j := range containers[i].Ports {
+			containers[i].Ports[j].Name, containers[i].Ports[j].Protocol = []string{"", "http", "dns"}[r.IntN(3)],
+				[]corev1.Protocol{"TCP", "UDP"}[r.IntN(2)]
+		}
+	}
+}
+
 // view is all that the controllers get to see of Pods.
 func view(pods []*corev1.Pod) map[string]any {
 	index, now := podset.NewIndex(), time.Unix(1_700_000_010, 0)
@@ -78,6 +98,8 @@ func view(pods []*corev1.Pod) map[string]any {
 		changes["patches of "+pod.Name] = []string{string(claim.AdoptPatch(owner, pod)),
 			string(claim.ReleasePatch(owner, pod))}
 		changes["end of "+pod.Name] = endOf(pod)
+		changes["endpoint of "+pod.Name] = []any{pod.Spec.Hostname, pod.Spec.Subdomain, pod.Spec.NodeName,
+			pod.Status.PodIP, pod.Status.PodIPs, called(pod)}
 		changes["change of "+pod.Name] = []any{change.Before, change.After, change.Ended}
 	}
 	selector := labels.SelectorFromSet(labels.Set{"app": "web"})
@@ -109,6 +131,19 @@ func view(pods []*corev1.Pod) map[string]any {
 	seen["made"] = made
 	maps.Copy(seen, changes)
 	return seen
+}
+
+// called are the numbers of the ports that a Service finds by their names. POD-202: none of an init container.
+func called(pod *corev1.Pod) []string {
+	var found []string
+	for _, name := range []string{"http", "dns"} {
+		for _, protocol := range []corev1.Protocol{"TCP", "UDP"} {
+			number, err := endpointslice.FindPort(pod, &corev1.ServicePort{Protocol: protocol,
+				TargetPort: intstr.FromString(name)})
+			found = append(found, fmt.Sprint(name, protocol, number, err == nil))
+		}
+	}
+	return found
 }
 
 // endOf is what Jobs read of their Pods.
@@ -229,5 +264,38 @@ func TestStripKeepsWhatQuotasCount(t *testing.T) {
 	if got := stripPod(&corev1.Pod{Spec: corev1.PodSpec{Containers: make([]corev1.Container,
 		1)}}); got.Spec.Resources != nil {
 		t.Errorf("a Pod that asks for nothing keeps %v", got.Spec.Resources)
+	}
+}
+
+// Pods of one template share what is kept of their ports.
+func TestPodsShareTheirPorts(t *testing.T) {
+	kept := func(port int32) []corev1.Container {
+		stripped, err := Strip(&corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Ports: []corev1.
+			ContainerPort{{Name: "shared", ContainerPort: port, Protocol: "TCP"}, {ContainerPort: 1}}}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return stripped.(*corev1.Pod).Spec.Containers
+	}
+	one, same, other := kept(80), kept(80), kept(81)
+	if &one[0] != &same[0] || &one[0] == &other[0] || len(one[0].Ports) != 1 || other[0].Ports[0].ContainerPort != 81 {
+		t.Errorf("%p %+v, %p and %p", &one[0], one, &same[0], &other[0])
+	}
+}
+
+// What is shared is bounded: beyond it, it is gathered anew.
+func TestThePoolIsBounded(t *testing.T) {
+	p := pool[int]{known: map[string]*int{}}
+	first := p.share("0", new(int))
+	for i := range 9_999 {
+		p.share(fmt.Sprint(i), new(int))
+	}
+	if p.share("0", new(int)) != first {
+		t.Error("forgotten before there are 10,000")
+	}
+	p.share("a", new(int))
+	p.share("b", new(int))
+	if p.share("0", new(int)) == first || len(p.known) != 2 {
+		t.Errorf("%d are remembered", len(p.known))
 	}
 }

@@ -122,6 +122,10 @@ func (i *Index) Register(fold Fold) Figure {
 type Change struct {
 	// Before and After are the controllers of the Pod, nil where it had or has none.
 	Before, After *metav1.OwnerReference
+	// Last is the Pod as it was, nil for one that is new. It is shared and never changed.
+	Last *corev1.Pod
+	// Gone tells that the Pod exists no more.
+	Gone bool
 	// Ended tells that the Pod may still have run before and does no more.
 	Ended bool
 }
@@ -137,7 +141,7 @@ func (i *Index) Upsert(pod *corev1.Pod) Change {
 	i.pods[pod.UID] = next
 	i.join(next, change.After)
 	if last != nil {
-		change.Before = metav1.GetControllerOfNoCopy(last.pod)
+		change.Before, change.Last = metav1.GetControllerOfNoCopy(last.pod), last.pod
 		change.Ended = !last.figures.has(Terminal) && next.figures.has(Terminal)
 		i.leave(last, next.groups)
 	}
@@ -154,7 +158,8 @@ func (i *Index) Delete(pod *corev1.Pod) Change {
 	}
 	delete(i.pods, pod.UID)
 	i.leave(last, nil)
-	return Change{Before: metav1.GetControllerOfNoCopy(last.pod), Ended: !last.figures.has(Terminal)}
+	return Change{Before: metav1.GetControllerOfNoCopy(last.pod), Last: last.pod, Gone: true,
+		Ended: !last.figures.has(Terminal)}
 }
 
 // join puts a Pod into all its groups.

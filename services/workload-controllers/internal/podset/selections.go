@@ -1,6 +1,7 @@
 package podset
 
 import (
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -38,6 +39,17 @@ func (s *Selections) Key(namespace, name string) Key {
 // Matching returns the names of the objects of the Pod's namespace whose selectors match it, sorted.
 func (s *Selections) Matching(pod *corev1.Pod) []string {
 	return s.selectors.Matching(pod.Namespace, pod.Labels)
+}
+
+// Concerned returns the names of the objects whose selectors match a Pod or matched it before it changed, sorted.
+func (s *Selections) Concerned(pod *corev1.Pod, change Change) []string {
+	names := s.Matching(pod)
+	if last := change.Last; last != nil && !maps.Equal(last.Labels, pod.Labels) {
+		names = append(names, s.Matching(last)...)
+		slices.Sort(names)
+		names = slices.Compact(names)
+	}
+	return names
 }
 
 // Put takes in an object's selector. All Pods of its namespace are gone through only when it is another than before.

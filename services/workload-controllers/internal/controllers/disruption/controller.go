@@ -109,10 +109,10 @@ func (t term) Start(ctx context.Context) error {
 	return t.Runnable.Start(ctx)
 }
 
-// onPod wakes up the budgets that select the Pod.
-func (c *Controller) onPod(pod *corev1.Pod, _ podset.Change) []reconcile.Request {
+// onPod wakes up the budgets that select the Pod, or did before it changed.
+func (c *Controller) onPod(pod *corev1.Pod, change podset.Change) []reconcile.Request {
 	var requests []reconcile.Request
-	for _, name := range c.selected.Matching(pod) {
+	for _, name := range c.selected.Concerned(pod, change) {
 		requests = append(requests, wake.Request(pod.Namespace, name))
 	}
 	return requests

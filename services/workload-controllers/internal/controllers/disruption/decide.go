@@ -17,7 +17,7 @@ import (
 const (
 	// confirmation is how long an evicted Pod may take until it is seen to go; then the eviction is taken for failed.
 	confirmation = 2 * time.Minute
-	// recheck is when a budget is looked at again: a Pod that leaves it by its labels tells nobody.
+	// recheck is when a budget is looked at again: not all that it depends on tells of its changes.
 	recheck = time.Minute
 )
 

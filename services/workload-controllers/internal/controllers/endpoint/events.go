@@ -1,0 +1,20 @@
+package endpoint
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"keelson.dev/kit/events"
+)
+
+// eventSource is what users see as the origin of the events.
+const eventSource = "endpoint-controller"
+
+// failed tells why the Endpoints of a Service are not what they should be.
+func failed(service *corev1.Service, plan Plan, err error) events.Event {
+	if plan.Create != nil {
+		return events.Warning("FailedToCreateEndpoint", "Failed to create endpoint for service %s/%s: %v",
+			service.Namespace, service.Name, err)
+	}
+	return events.Warning("FailedToUpdateEndpoint", "Failed to update endpoint %s/%s: %v", service.Namespace,
+		service.Name, err)
+}

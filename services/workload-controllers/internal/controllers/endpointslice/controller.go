@@ -1,0 +1,92 @@
+// Package endpointslice keeps the EndpointSlices of Services that select Pods: where the Pods can be reached, and which
+// of them are ready, serving and terminating.
+//
+//	library.go          the field's own library decides (pure)
+//	decide.go           what it decides from and what comes out (pure)
+//	events.go           the events that users see (pure)
+//	reconcile.go        observe, apply
+//	controller.go       what it reads and writes, and what wakes a Service up
+package endpointslice
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/endpointslice/util"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"keelson.dev/kit/controller"
+	"keelson.dev/kit/rights"
+	"keelson.dev/services/workload-controllers/internal/endpointfeed"
+	"keelson.dev/services/workload-controllers/internal/gate"
+	"keelson.dev/services/workload-controllers/internal/podfeed"
+	"keelson.dev/services/workload-controllers/internal/podset"
+	"keelson.dev/services/workload-controllers/internal/wake"
+	"keelson.dev/services/workload-controllers/internal/write"
+)
+
+// Name is the controller's folder, half of its Lease's name, and its field manager.
+const Name = "endpointslice"
+
+// Options are the controller's own flags.
+type Options struct {
+	// MaxEndpoints is how many endpoints a slice may have.
+	MaxEndpoints int32
+	// Batch is how long a Pod's change waits for others.
+	Batch time.Duration
+}
+
+// Registration describes the controller. concurrent is how many Services it works on at once.
+func Registration(feed *podfeed.Feed, o Options, concurrent int) controller.Registration {
+	return controller.Registration{
+		Name:        Name,
+		EventSource: eventSource,
+		Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{""}, Resources: []string{"services", "pods", "nodes"},
+				Verbs: []string{"list", "watch"}},
+			// An owner reference that blocks its owner's deletion may be set by who may update the owner's finalizers.
+			{APIGroups: []string{""}, Resources: []string{"services/finalizers"}, Verbs: []string{"update"}},
+			{APIGroups: []string{discoveryv1.GroupName}, Resources: []string{"endpointslices"},
+				Verbs: []string{"list", "watch", "create", "update", "delete"}},
+			rights.Events,
+		},
+		Setup: func(s *controller.Setup) (controller.Runnable, error) { return setup(s, feed, o, concurrent) },
+	}
+}
+
+func setup(s *controller.Setup, feed *podfeed.Feed, o Options, concurrent int) (controller.Runnable, error) {
+	store, err := gate.StoreOf(s.Cache, &discoveryv1.EndpointSlice{})
+	if err != nil {
+		return nil, err
+	}
+	slices, err := endpointfeed.SlicesOf(store, manager)
+	if err != nil {
+		return nil, err
+	}
+	own, pending := client.WithFieldOwner(s.Client, Name), gate.New()
+	c := &Controller{
+		client: own, gate: pending, services: endpointfeed.NewServices(feed.Index), slices: slices,
+		writer:  &write.Writer{Client: own, Kind: "endpointslice", Gate: pending, Store: store},
+		changes: util.NewTriggerTimeTracker(), maxEndpoints: o.MaxEndpoints, told: s.Recorder,
+	}
+	built, err := controller.NewReconciler(s, concurrent, c.steps())
+	if err != nil {
+		return nil, err
+	}
+	for kind, watch := range map[string]source.SyncingSource{
+		"Services": source.Kind(s.Cache, &corev1.Service{}, wake.Self(c.services.Put, c.forget)),
+		"Pods": &podfeed.Source{Feed: feed, Cache: s.Cache, Requests: c.services.OnPod,
+			Delay: func(podset.Change) time.Duration { return o.Batch }},
+		"Nodes":          source.Kind(s.Cache, &corev1.Node{}, c.services.OnNode()),
+		"EndpointSlices": source.Kind(s.Cache, &discoveryv1.EndpointSlice{}, slices.OnSlice()),
+	} {
+		if err := built.Watch(watch); err != nil {
+			return nil, fmt.Errorf("watching %s: %w", kind, err)
+		}
+	}
+	return c.services.Term(built), nil
+}

@@ -1,0 +1,16 @@
+package endpointslice
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"keelson.dev/kit/events"
+)
+
+// eventSource is what users see as the origin of the events.
+const eventSource = "endpoint-slice-controller"
+
+// failed tells why the slices of a Service are not what they should be.
+func failed(service *corev1.Service, err error) events.Event {
+	return events.Warning("FailedToUpdateEndpointSlices", "Error updating Endpoint Slices for Service %s/%s: %v",
+		service.Namespace, service.Name, err)
+}

@@ -1,0 +1,117 @@
+// Package endpointslicemirroring mirrors the Endpoints of Services without a selector, which users write, into
+// EndpointSlices, which the Service proxies read.
+//
+//	decide.go           the slices of Endpoints (pure)
+//	reconcile.go        observe, apply
+//	controller.go       what it reads and writes, and what wakes Endpoints up
+package endpointslicemirroring
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"keelson.dev/kit/controller"
+	"keelson.dev/services/workload-controllers/internal/endpointfeed"
+	"keelson.dev/services/workload-controllers/internal/gate"
+	"keelson.dev/services/workload-controllers/internal/wake"
+	"keelson.dev/services/workload-controllers/internal/write"
+)
+
+// Name is the controller's folder, half of its Lease's name, and its field manager.
+const Name = "endpointslicemirroring"
+
+// Options are the controller's own flags.
+type Options struct {
+	// MaxEndpoints is how many addresses of each subset are mirrored.
+	MaxEndpoints int32
+	// Batch is how long a change of Endpoints waits for others.
+	Batch time.Duration
+}
+
+// Registration describes the controller. concurrent is how many Endpoints it works on at once.
+func Registration(o Options, concurrent int) controller.Registration {
+	return controller.Registration{
+		Name: Name,
+		Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{""}, Resources: []string{"services", "endpoints"}, Verbs: []string{"list", "watch"}},
+			// An owner reference that blocks its owner's deletion may be set by who may update the owner's finalizers.
+			{APIGroups: []string{""}, Resources: []string{"endpoints/finalizers"}, Verbs: []string{"update"}},
+			{APIGroups: []string{discoveryv1.GroupName}, Resources: []string{"endpointslices"},
+				Verbs: []string{"list", "watch", "create", "update", "delete"}},
+		},
+		Setup: func(s *controller.Setup) (controller.Runnable, error) { return setup(s, o, concurrent) },
+	}
+}
+
+func setup(s *controller.Setup, o Options, concurrent int) (controller.Runnable, error) {
+	store, err := gate.StoreOf(s.Cache, &discoveryv1.EndpointSlice{})
+	if err != nil {
+		return nil, err
+	}
+	slices, err := endpointfeed.SlicesOf(store, manager)
+	if err != nil {
+		return nil, err
+	}
+	own, pending := client.WithFieldOwner(s.Client, Name), gate.New()
+	c := &Controller{
+		client: own, gate: pending, slices: slices, maxEndpoints: o.MaxEndpoints,
+		writer: &write.Writer{Client: own, Kind: "mirroredslice", Gate: pending, Store: store},
+	}
+	built, err := controller.NewReconciler(s, concurrent, c.steps())
+	if err != nil {
+		return nil, err
+	}
+	for kind, watch := range map[string]source.SyncingSource{
+		"Endpoints":      source.Kind(s.Cache, &corev1.Endpoints{}, c.onEndpoints(o.Batch)),
+		"Services":       source.Kind(s.Cache, &corev1.Service{}, onService()),
+		"EndpointSlices": source.Kind(s.Cache, &discoveryv1.EndpointSlice{}, slices.OnSlice()),
+	} {
+		if err := built.Watch(watch); err != nil {
+			return nil, fmt.Errorf("watching %s: %w", kind, err)
+		}
+	}
+	return built, nil
+}
+
+// onEndpoints wakes up Endpoints that came or changed. The slices of those that are gone go by their owner reference.
+func (c *Controller) onEndpoints(batch time.Duration) handler.TypedFuncs[*corev1.Endpoints, reconcile.Request] {
+	return handler.TypedFuncs[*corev1.Endpoints, reconcile.Request]{
+		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*corev1.Endpoints], q wake.Queue) {
+			q.AddAfter(wake.Request(e.Object.Namespace, e.Object.Name), batch)
+		},
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*corev1.Endpoints], q wake.Queue) {
+			q.AddAfter(wake.Request(e.ObjectNew.Namespace, e.ObjectNew.Name), batch)
+		},
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*corev1.Endpoints], _ wake.Queue) {
+			c.gate.Forget(e.Object.UID)
+		},
+	}
+}
+
+// onService wakes up the Endpoints of a Service that came, went or now has a selector, or none.
+func onService() handler.TypedFuncs[*corev1.Service, reconcile.Request] {
+	wakeUp := func(service *corev1.Service, q wake.Queue) { q.Add(wake.Request(service.Namespace, service.Name)) }
+	return handler.TypedFuncs[*corev1.Service, reconcile.Request]{
+		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*corev1.Service], q wake.Queue) {
+			wakeUp(e.Object, q)
+		},
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*corev1.Service], q wake.Queue) {
+			if (len(e.ObjectOld.Spec.Selector) == 0) != (len(e.ObjectNew.Spec.Selector) == 0) {
+				wakeUp(e.ObjectNew, q)
+			}
+		},
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*corev1.Service], q wake.Queue) {
+			wakeUp(e.Object, q)
+		},
+	}
+}
