@@ -219,7 +219,7 @@ spec:
 	w.awaitLegacy("played", "10.77.0.1:8080")
 	w.awaitOutput([]string{"10.77.0.1:8080"}, "describe", "service", "played")
 	w.awaitOutput([]string{"8080", "10.77.0.1"}, "get", "endpointslices", "-l", "kubernetes.io/service-name=played")
-	shown := w.awaitOutput([]string{"AddressType:  IPv4", "Ready:    true", "Hostname:  first", "Pod/pod", node},
+	shown := w.awaitOutput([]string{"AddressType:  IPv4", "Ready:    true", "Hostname:   first", "Pod/pod", node},
 		"describe", "endpointslices", "-l", "kubernetes.io/service-name=played")
 	if strings.Contains(shown, "9000") {
 		t.Errorf("the port of an init container is shown:\n%s", shown)
