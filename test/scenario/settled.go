@@ -1,0 +1,180 @@
+package scenario
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/metadata"
+
+	"keelson.dev/test/mesh"
+)
+
+// oneOfEach has an object of every kind that a controller keeps, none of which has anything left to do.
+const oneOfEach = `
+---
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: agent}
+spec:
+  selector: {matchLabels: {app: agent}}
+  template:
+    metadata: {labels: {app: agent}}
+    spec: {containers: [{name: main, image: IMAGE}]}
+---
+apiVersion: v1
+kind: ReplicationController
+metadata: {name: old}
+spec:
+  replicas: 2
+  template:
+    metadata: {labels: {app: old}}
+    spec: {containers: [{name: main, image: IMAGE}]}
+---
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: data}
+spec:
+  replicas: 2
+  serviceName: data
+  selector: {matchLabels: {app: data}}
+  template:
+    metadata: {labels: {app: data}}
+    spec: {containers: [{name: main, image: IMAGE}]}
+---
+apiVersion: batch/v1
+kind: CronJob
+metadata: {name: yearly}
+spec:
+  schedule: "0 0 1 1 *"
+  jobTemplate:
+    spec: {template: {spec: {restartPolicy: Never, containers: [{name: main, image: IMAGE}]}}}
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: suspended}
+spec:
+  suspend: true
+  template: {spec: {restartPolicy: Never, containers: [{name: main, image: IMAGE}]}}
+---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: guard}
+spec: {minAvailable: 2, selector: {matchLabels: {app: web}}}
+---
+apiVersion: v1
+kind: ResourceQuota
+metadata: {name: most}
+spec: {hard: {pods: "50", count/configmaps: "50"}}
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: unused}
+spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Mi}}}
+---
+`
+
+// Settled expects that a mesh in which nothing changes writes nothing but Leases.
+func Settled(t *testing.T, m mesh.Mesh) {
+	w := In(t, m)
+	w.KubectlWith(web(3, HelloV1, "")+"---\n"+service+strings.ReplaceAll(oneOfEach, "IMAGE", HelloV1), "apply", "-f",
+		"-")
+	w.AwaitAvailable("web", 3)
+	const quiet, long = 3 * time.Second, 32 * time.Second
+	w.Await("a mesh with nothing left to do", func() string {
+		if n, _ := w.writesIn(quiet); n > 0 {
+			return fmt.Sprint(n, " writes")
+		}
+		return ""
+	})
+	if n, since := w.writesIn(long); n != 0 {
+		t.Errorf("a settled mesh made %d writes in %v beside those of Leases; changed are%s", n, long,
+			w.changedSince(since))
+	}
+}
+
+// writesIn counts the writes into the store in a time from now on that are not of Leases, and returns the version of
+// the store before: every write raises it by one.
+func (w *World) writesIn(period time.Duration) (others, since int64) {
+	w.Helper()
+	leases := w.Client.CoordinationV1().Leases(metav1.NamespaceAll)
+	version := func() (string, int64) {
+		list, err := leases.List(w.Context(), metav1.ListOptions{})
+		if err != nil {
+			w.Fatalf("listing Leases: %v", err)
+		}
+		return list.ResourceVersion, w.number(list.ResourceVersion)
+	}
+	from, before := version()
+	changes, err := leases.Watch(w.Context(), metav1.ListOptions{ResourceVersion: from})
+	if err != nil {
+		w.Fatalf("watching Leases: %v", err)
+	}
+	defer changes.Stop()
+	end := time.After(period)
+	after, renewals := int64(0), int64(0)
+	for {
+		select {
+		case <-end:
+			_, after = version()
+		case change := <-changes.ResultChan():
+			object, ok := change.Object.(metav1.Object)
+			if !ok {
+				w.Fatalf("watching Leases: %v %v", change.Type, change.Object)
+			}
+			// Leases are renewed all the time, so one that is renewed later comes soon.
+			if at := w.number(object.GetResourceVersion()); after > 0 && at > after {
+				return after - before - renewals, before
+			}
+			renewals++
+		}
+	}
+}
+
+func (w *World) number(version string) int64 {
+	w.Helper()
+	n, err := strconv.ParseInt(version, 10, 64)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return n
+}
+
+// changedSince names the objects that were written after a version of the store.
+func (w *World) changedSince(version int64) string {
+	w.Helper()
+	client, err := metadata.NewForConfig(w.Mesh.Admin())
+	if err != nil {
+		w.Fatal(err)
+	}
+	lists, err := discovery.ServerPreferredResources(w.Client.Discovery())
+	if err != nil {
+		w.Fatal(err)
+	}
+	var changed strings.Builder
+	for _, list := range lists {
+		group, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			w.Fatal(err)
+		}
+		for i := range list.APIResources {
+			objects, err := client.Resource(group.WithResource(list.APIResources[i].Name)).List(w.Context(),
+				metav1.ListOptions{})
+			if err != nil || list.APIResources[i].Name == "leases" {
+				continue // not all that is served is stored
+			}
+			for j := range objects.Items {
+				o := &objects.Items[j]
+				if at, err := strconv.ParseInt(o.ResourceVersion, 10, 64); err == nil && at > version {
+					fmt.Fprintf(&changed, " %s/%s/%s", list.APIResources[i].Name, o.Namespace, o.Name)
+				}
+			}
+		}
+	}
+	return changed.String()
+}
