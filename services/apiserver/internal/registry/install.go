@@ -140,7 +140,7 @@ func Groups(c Config) []Group {
 		{coordinationv1.GroupName, []rest.Entry{lease.Resource}},
 		{discoveryv1.GroupName, []rest.Entry{endpointslice.Resource}},
 		{eventsv1.GroupName, []rest.Entry{newerEvents}},
-		{metricsv1.GroupName, []rest.Entry{metrics.Entry(c.Objects, c.Nodes)}},
+		{metricsv1.GroupName, metrics.Entries(c.Objects, c.Nodes)},
 		{nodev1.GroupName, []rest.Entry{runtimeclass.Resource}},
 		{policyv1.GroupName, []rest.Entry{poddisruptionbudget.Entry(budgets)}},
 		{rbacv1.GroupName, []rest.Entry{

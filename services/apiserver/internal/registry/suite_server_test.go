@@ -29,10 +29,40 @@ func TestSuiteOnServer(t *testing.T) {
 			if !s.ClusterScoped {
 				objects = resource.Namespace(namespace)
 			}
+			if s.readOnly() {
+				s.checkReadOnly(t, objects)
+				return
+			}
 			s.checkApply(t, objects)
 			s.checkStrict(t, objects)
 			s.checkUpdates(t, objects)
 		})
+	}
+}
+
+// checkReadOnly wants every write to be refused as such, whatever is written.
+func (s *subject) checkReadOnly(t *testing.T, objects dynamic.ResourceInterface) {
+	t.Helper()
+	object := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(s.Example)}
+	object.SetGroupVersionKind(s.kind)
+	for name, write := range map[string]func() error{
+		"create": func() error { _, err := objects.Create(t.Context(), object, metav1.CreateOptions{}); return err },
+		"update": func() error { _, err := objects.Update(t.Context(), object, metav1.UpdateOptions{}); return err },
+		"apply": func() error {
+			_, err := objects.Apply(t.Context(), object.GetName(), object, metav1.ApplyOptions{FieldManager: "suite"})
+			return err
+		},
+		"delete": func() error { return objects.Delete(t.Context(), object.GetName(), metav1.DeleteOptions{}) },
+		"delete of all": func() error {
+			return objects.DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{})
+		},
+	} {
+		if err := write(); !apierrors.IsMethodNotSupported(err) {
+			t.Errorf("%s: %v, want it to be refused as a method", name, err)
+		}
+	}
+	if _, err := objects.List(t.Context(), metav1.ListOptions{}); err != nil {
+		t.Errorf("listing: %v", err)
 	}
 }
 

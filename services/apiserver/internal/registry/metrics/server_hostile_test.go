@@ -1,6 +1,7 @@
 package metrics_test
 
 import (
+	"compress/gzip"
 	"fmt"
 	"net/http"
 	"strings"
@@ -27,6 +28,16 @@ func TestIllAgents(t *testing.T) {
 			a.answer(w, r)
 			for line := strings.Repeat("#", 1<<10) + "\n"; ; {
 				if _, err := fmt.Fprint(w, line); err != nil {
+					return
+				}
+			}
+		},
+		"huge when unpacked": func(a *agent, w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Encoding", "gzip")
+			packed := gzip.NewWriter(w)
+			a.tell(packed)
+			for line := strings.Repeat("#", 1<<10) + "\n"; ; {
+				if _, err := fmt.Fprint(packed, line); err != nil {
 					return
 				}
 			}

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	genericrest "k8s.io/apiserver/pkg/registry/rest"
 )
@@ -15,6 +16,10 @@ import (
 // Computed is a resource that is never stored and only read: its objects are made when somebody asks for them. There is
 // nothing to watch, and a list is always whole.
 type Computed[O Object] struct {
+	// Group and Name are the group and the plural, for example "metrics.k8s.io" and "pods".
+	Group, Name string
+	// Singular is what clients may call one, for example "podmetrics".
+	Singular string
 	// ClusterScoped is true for objects without a namespace.
 	ClusterScoped bool
 	New           func() O
@@ -38,9 +43,24 @@ func (s Selection) Matches(obj metav1.Object) bool {
 		"metadata.name": obj.GetName(), "metadata.namespace": obj.GetNamespace()})
 }
 
-// Storage is what serves the resource.
-func (c Computed[O]) Storage() genericrest.Storage {
-	return &computed[O]{newTableConvertor(c.Columns), c}
+var _ Entry = Computed[Object]{}
+
+// AddToScheme registers nothing: such objects have neither defaults nor field selectors of their own.
+func (c Computed[O]) AddToScheme(*runtime.Scheme) error { return nil }
+
+// Storages is what serves the resource.
+func (c Computed[O]) Storages(Options) (map[string]genericrest.Storage, error) {
+	return map[string]genericrest.Storage{c.Name: &computed[O]{newTableConvertor(c.Columns), c}}, nil
+}
+
+// Describe returns the resource without its type. It has no rules for writes.
+func (c Computed[O]) Describe(*runtime.Scheme) Description {
+	return Description{
+		GroupResource: schema.GroupResource{Group: c.Group, Resource: c.Name},
+		Singular:      c.Singular, ClusterScoped: c.ClusterScoped,
+		New:   func() runtime.Object { return c.New() },
+		Table: newTableConvertor(c.Columns),
+	}
 }
 
 type computed[O Object] struct {
@@ -67,8 +87,8 @@ func (c *computed[O]) Destroy() {}
 // NamespaceScoped tells whether the objects lie within a namespace.
 func (c *computed[O]) NamespaceScoped() bool { return !c.resource.ClusterScoped }
 
-// GetSingularName leaves the singular to clients, who make it of the kind.
-func (c *computed[O]) GetSingularName() string { return "" }
+// GetSingularName is the resource's name in the singular.
+func (c *computed[O]) GetSingularName() string { return c.resource.Singular }
 
 // Get makes one object.
 func (c *computed[O]) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {

@@ -12,7 +12,7 @@ type Description struct {
 	Singular      string
 	ClusterScoped bool
 	New           func() runtime.Object
-	// Object are the rules for writes of the object, Status those of /status; nil: there is no /status.
+	// Object are the rules for writes of the object, nil: it is only read; Status those of /status, nil: there is none.
 	Object genericrest.RESTCreateUpdateStrategy
 	Status genericrest.RESTUpdateStrategy
 	Table  genericrest.TableConvertor

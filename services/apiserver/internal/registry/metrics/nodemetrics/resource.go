@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
-	genericrest "k8s.io/apiserver/pkg/registry/rest"
 	metricsv1 "k8s.io/metrics/pkg/apis/metrics/v1"
 
 	"keelson.dev/services/apiserver/internal/registry/rest"
@@ -23,15 +22,15 @@ type Nodes interface {
 	Nodes(ctx context.Context, selector labels.Selector) ([]corev1.Node, error)
 }
 
-// Storage serves what the nodes use.
-func Storage(nodes Nodes, source *usage.Source) genericrest.Storage {
+// Entry serves what the nodes use.
+func Entry(nodes Nodes, source *usage.Source) rest.Entry {
 	r := reader{nodes, source}
 	return rest.Computed[*metricsv1.NodeMetrics]{
-		ClusterScoped: true,
-		New:           func() *metricsv1.NodeMetrics { return &metricsv1.NodeMetrics{} },
-		NewList:       func() runtime.Object { return &metricsv1.NodeMetricsList{} },
-		Get:           r.get, List: r.list, Columns: columns,
-	}.Storage()
+		Group: metricsv1.GroupName, Name: "nodes", Singular: "nodemetrics", ClusterScoped: true,
+		New:     func() *metricsv1.NodeMetrics { return &metricsv1.NodeMetrics{} },
+		NewList: func() runtime.Object { return &metricsv1.NodeMetricsList{} },
+		Get:     r.get, List: r.list, Columns: columns,
+	}
 }
 
 type reader struct {

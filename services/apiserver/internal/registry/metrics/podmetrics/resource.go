@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
-	genericrest "k8s.io/apiserver/pkg/registry/rest"
 	metricsv1 "k8s.io/metrics/pkg/apis/metrics/v1"
 
 	"keelson.dev/services/apiserver/internal/registry/rest"
@@ -24,14 +23,15 @@ type Pods interface {
 	Pods(ctx context.Context, namespace string, selector labels.Selector) ([]corev1.Pod, error)
 }
 
-// Storage serves what the Pods use.
-func Storage(pods Pods, source *usage.Source) genericrest.Storage {
+// Entry serves what the Pods use.
+func Entry(pods Pods, source *usage.Source) rest.Entry {
 	r := reader{pods, source}
 	return rest.Computed[*metricsv1.PodMetrics]{
+		Group: metricsv1.GroupName, Name: "pods", Singular: "podmetrics",
 		New:     func() *metricsv1.PodMetrics { return &metricsv1.PodMetrics{} },
 		NewList: func() runtime.Object { return &metricsv1.PodMetricsList{} },
 		Get:     r.get, List: r.list, Columns: columns,
-	}.Storage()
+	}
 }
 
 type reader struct {

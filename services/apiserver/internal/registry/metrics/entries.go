@@ -15,11 +15,8 @@ type Objects interface {
 	nodemetrics.Nodes
 }
 
-// Entry serves the group: both resources learn from the same readings.
-func Entry(objects Objects, nodes *nodeproxy.Nodes) rest.Entry {
+// Entries serve the group: both resources learn from the same readings.
+func Entries(objects Objects, nodes *nodeproxy.Nodes) []rest.Entry {
 	source := usage.NewSource(usage.FromAgents(nodes))
-	return rest.Stateless{
-		"nodes": nodemetrics.Storage(objects, source),
-		"pods":  podmetrics.Storage(objects, source),
-	}
+	return []rest.Entry{nodemetrics.Entry(objects, source), podmetrics.Entry(objects, source)}
 }
