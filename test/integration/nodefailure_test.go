@@ -25,6 +25,11 @@ func TestNodeFailure(t *testing.T) {
 	scenario.NodeFailure(t, inprocess.New(t, inprocess.Options{Nodes: 2, Guarded: true, NodeHealth: impatient()}))
 }
 
+func TestNodeRemoved(t *testing.T) {
+	t.Parallel()
+	scenario.NodeRemoved(t, inprocess.New(t, inprocess.Options{Nodes: 2, Guarded: true, NodeHealth: impatient()}))
+}
+
 // When all nodes fall silent, the cut is elsewhere: no Pod moves, and all are there when the nodes are back.
 func TestAllNodesFail(t *testing.T) {
 	t.Parallel()

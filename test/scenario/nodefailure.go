@@ -1,13 +1,16 @@
 package scenario
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"keelson.dev/kit/podview"
 	"keelson.dev/test/mesh"
@@ -183,6 +186,38 @@ func (w *World) expectHeld(before map[string]corev1.Pod, node string) {
 	}
 }
 
+// NodeRemoved deletes the Node of a machine that is gone for good: what held the StatefulSet's identity is marked as
+// failed and taken away, and another Pod of the name runs elsewhere.
+//
+// POD-079 SAF-160 SAF-169 SAF-173
+func NodeRemoved(t *testing.T, m mesh.Mesh) {
+	w := In(t, m)
+	victim := m.Nodes()[1]
+	before := w.fillNode(victim)
+	m.StopNode(t, victim)
+	w.awaitLost(victim)
+	seen := w.watchLast("db-0")
+	w.Kubectl("delete", "node", victim, "--wait=false")
+	w.Await("another db-0", func() string {
+		pods := w.Pods("app=db")
+		if len(pods) != 1 || pods[0].UID == before["app=db"].UID || !podview.IsReady(&pods[0]) {
+			return fmt.Sprintf("%d Pods", len(pods))
+		}
+		if pods[0].Spec.NodeName == victim {
+			t.Errorf("it is on %s", victim)
+		}
+		return ""
+	})
+	w.Await("how the old one went", func() string {
+		last := seen(before["app=db"].UID)
+		if c := podview.Condition(last, corev1.DisruptionTarget); last.Status.Phase != corev1.PodFailed || c == nil ||
+			c.Reason != "DeletionByPodGC" {
+			return fmt.Sprintf("phase %s, conditions %+v", last.Status.Phase, last.Status.Conditions)
+		}
+		return ""
+	})
+}
+
 // TaintByHand evicts Pods as an operator does: whoever does not tolerate the taint goes at once, a limited time is cut
 // short by the end of the taint, and nobody goes who bears it for ever.
 //
@@ -203,12 +238,13 @@ func TaintByHand(t *testing.T, m mesh.Mesh) {
 	patient, stoic := w.pod("patient").UID, w.pod("stoic").UID
 	taint := "tests.keelson.dev/" + w.Namespace + "=yes:NoExecute"
 	defer w.TryKubectl("", "taint", "nodes", m.Nodes()[0], taint+"-")
-	seen := w.watchConditions("plain")
+	plain, seen := w.pod("plain").UID, w.watchLast("plain")
 	w.Kubectl("taint", "nodes", m.Nodes()[0], taint)
 	w.awaitGone("pod", "plain")
 	w.Await("the reason that plain went", func() string {
-		if got := seen(); got != "DeletionByTaintManager" {
-			return "it was " + got
+		last := seen(plain)
+		if c := podview.Condition(last, corev1.DisruptionTarget); c == nil || c.Reason != "DeletionByTaintManager" {
+			return fmt.Sprintf("conditions %+v", last.Status.Conditions)
 		}
 		return ""
 	})
@@ -222,8 +258,8 @@ func TaintByHand(t *testing.T, m mesh.Mesh) {
 	}
 }
 
-// watchConditions returns how to ask for the last reason for which a Pod was about to be disrupted.
-func (w *World) watchConditions(name string) (reason func() string) {
+// watchLast returns how to ask for the last state of a Pod.
+func (w *World) watchLast(name string) (last func(types.UID) *corev1.Pod) {
 	w.Helper()
 	watcher, err := w.Client.CoreV1().Pods(w.Namespace).Watch(w.Context(), metav1.ListOptions{
 		FieldSelector: "metadata.name=" + name})
@@ -231,19 +267,20 @@ func (w *World) watchConditions(name string) (reason func() string) {
 		w.Fatalf("watching Pod %s: %v", name, err)
 	}
 	w.Cleanup(watcher.Stop)
-	last := ""
-	return func() string {
-		for {
-			select {
-			case event := <-watcher.ResultChan():
-				if p, ok := event.Object.(*corev1.Pod); ok {
-					if c := podview.Condition(p, corev1.DisruptionTarget); c != nil {
-						last = c.Reason
-					}
-				}
-			default:
-				return last
+	var mu sync.Mutex // guards seen
+	seen := map[types.UID]*corev1.Pod{}
+	go func() {
+		for event := range watcher.ResultChan() {
+			if p, ok := event.Object.(*corev1.Pod); ok {
+				mu.Lock()
+				seen[p.UID] = p
+				mu.Unlock()
 			}
 		}
+	}()
+	return func(uid types.UID) *corev1.Pod {
+		mu.Lock()
+		defer mu.Unlock()
+		return cmp.Or(seen[uid], &corev1.Pod{})
 	}
 }

@@ -255,8 +255,8 @@ func (m *Mesh) StartNode(t testing.TB, _ string) {
 	m.up(t)
 }
 
-// Restart ends a daemon and starts it with further arguments, until the test ends. keel knows nothing of it: no node
-// can be added and no daemon started afterwards.
+// Restart ends a daemon and starts it with further arguments, until the test ends. keel knows nothing of it: bringing
+// another daemon back, or adding a node, also starts a standby without them.
 func (m *Mesh) Restart(t testing.TB, d mesh.Daemon, args ...string) {
 	t.Helper()
 	m.Kill(t, d)

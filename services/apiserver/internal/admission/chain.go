@@ -14,6 +14,7 @@ import (
 	"keelson.dev/services/apiserver/internal/admission/priority"
 	"keelson.dev/services/apiserver/internal/admission/resourcequota"
 	"keelson.dev/services/apiserver/internal/admission/serviceaccount"
+	"keelson.dev/services/apiserver/internal/admission/taintnodesbycondition"
 	"keelson.dev/services/apiserver/internal/admission/tolerationseconds"
 )
 
@@ -28,6 +29,7 @@ var plugins = []plugin{
 	{lifecycle.PluginName, lifecycle.Register},
 	{serviceaccount.PluginName, serviceaccount.Register},
 	{noderestriction.PluginName, noderestriction.Register},
+	{taintnodesbycondition.PluginName, taintnodesbycondition.Register},
 	{priority.PluginName, priority.Register},
 	{limitranger.PluginName, limitranger.Register},
 	{tolerationseconds.PluginName, tolerationseconds.Register},

@@ -68,8 +68,8 @@ func TestNew(t *testing.T) {
 // The order is part of what the chain does: the account's secrets and the class's priority are there when the
 // checks run, and nothing is looked up for a namespace that ends.
 func TestOrder(t *testing.T) {
-	want := []string{"NamespaceLifecycle", "ServiceAccount", "NodeRestriction", "Priority", "LimitRanger",
-		"DefaultTolerationSeconds", "DefaultStorageClass", "ListBounds", "ResourceQuota"}
+	want := []string{"NamespaceLifecycle", "ServiceAccount", "NodeRestriction", "TaintNodesByCondition", "Priority",
+		"LimitRanger", "DefaultTolerationSeconds", "DefaultStorageClass", "ListBounds", "ResourceQuota"}
 	var got []string
 	for _, p := range plugins {
 		got = append(got, p.name)
@@ -178,7 +178,8 @@ func TestLacking(t *testing.T) {
 			`failed to initialize admission plugin "ResourceQuota": it has no client`},
 		"ResourceQuota with a client only": {only("ResourceQuota"), noInformers,
 			`failed to initialize admission plugin "ResourceQuota": it has no informers`},
-		"what wants nothing": {only("DefaultTolerationSeconds", "ListBounds"), admission.PluginInitializers{}, ""},
+		"what wants nothing": {only("TaintNodesByCondition", "DefaultTolerationSeconds", "ListBounds"),
+			admission.PluginInitializers{}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := ""

@@ -100,7 +100,7 @@ func TestCollect(t *testing.T) {
 		status      string
 		err         error
 	}{
-		"POD-183 SAF-069 SAF-165 an orphan": {
+		"POD-079 POD-183 SAF-069 SAF-165 an orphan": {
 			pod: pod("a", on("gone")), collection: orphaned, writes: []string{patch, remove},
 			status: "Failed " + condition,
 		},

@@ -87,6 +87,10 @@ func TestWhichNodesItIsFor(t *testing.T) {
 
 		{name: "SET-137 SET-146 one that is not ready", node: newNode("n1", corev1.Taint{
 			Key: "node.kubernetes.io/not-ready", Effect: corev1.TaintEffectNoExecute}), want: runs},
+		{name: "SET-146 SET-147 also for new Pods", node: newNode("n1", corev1.Taint{
+			Key: "node.kubernetes.io/not-ready", Effect: corev1.TaintEffectNoSchedule}), want: runs},
+		{name: "SET-147 and one that cannot be reached", node: newNode("n1", corev1.Taint{
+			Key: "node.kubernetes.io/unreachable", Effect: corev1.TaintEffectNoSchedule}), want: runs},
 		{name: "SET-138 one that cannot be reached", node: newNode("n1", corev1.Taint{
 			Key: "node.kubernetes.io/unreachable", Effect: corev1.TaintEffectNoExecute}), want: runs},
 		{name: "SET-142 a cordoned one", node: newNode("n1", corev1.Taint{Key: "node.kubernetes.io/unschedulable",

@@ -13,7 +13,8 @@ import (
 )
 
 // automatic are the taints that every daemon Pod tolerates, for ever: a node needs its daemons to become healthy, and
-// most of all when it is not.
+// most of all when it is not. The last two are not in the documentation's table, but what it
+// promises needs them: a node that is not ready has its taint with both effects.
 var automatic = []corev1.Taint{
 	{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoExecute},
 	{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoExecute},
@@ -21,6 +22,8 @@ var automatic = []corev1.Taint{
 	{Key: corev1.TaintNodeMemoryPressure, Effect: corev1.TaintEffectNoSchedule},
 	{Key: corev1.TaintNodePIDPressure, Effect: corev1.TaintEffectNoSchedule},
 	{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule},
+	{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule},
+	{Key: corev1.TaintNodeUnreachable, Effect: corev1.TaintEffectNoSchedule},
 }
 
 // withoutNetwork is tolerated by Pods in the network of the host: the node's network may wait for one of them.

@@ -93,6 +93,8 @@ func TestTolerations(t *testing.T) {
 		exists("memory-pressure", corev1.TaintEffectNoSchedule), // SET-140
 		exists("pid-pressure", corev1.TaintEffectNoSchedule),    // SET-141
 		exists("unschedulable", corev1.TaintEffectNoSchedule),   // SET-142
+		exists("not-ready", corev1.TaintEffectNoSchedule),       // SET-147
+		exists("unreachable", corev1.TaintEffectNoSchedule),     // SET-147
 	}
 	network := exists("network-unavailable", corev1.TaintEffectNoSchedule)
 	minute := int64(60)
@@ -120,7 +122,7 @@ func TestTolerations(t *testing.T) {
 			if !reflect.DeepEqual(got, c.want) {
 				t.Errorf("%+v, want %+v", got, c.want)
 			}
-			if !reflect.DeepEqual(before, &c.spec) || len(automatic) != 6 {
+			if !reflect.DeepEqual(before, &c.spec) || len(automatic) != 8 {
 				t.Error("the template or the table changed")
 			}
 		})
