@@ -27,7 +27,7 @@ var elected = map[mesh.Daemon][]string{
 		"workload-controllers.deployment", "workload-controllers.disruption", "workload-controllers.endpoint",
 		"workload-controllers.endpointslice", "workload-controllers.endpointslicemirroring",
 		"workload-controllers.job",
-		"workload-controllers.replicaset",
+		"workload-controllers.persistentvolume", "workload-controllers.replicaset",
 		"workload-controllers.replicationcontroller",
 		"workload-controllers.resourcequota",
 		"workload-controllers.rootca", "workload-controllers.serviceaccount",

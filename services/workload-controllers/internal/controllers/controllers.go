@@ -15,6 +15,7 @@ import (
 	"keelson.dev/services/workload-controllers/internal/controllers/endpointslice"
 	"keelson.dev/services/workload-controllers/internal/controllers/endpointslicemirroring"
 	"keelson.dev/services/workload-controllers/internal/controllers/job"
+	"keelson.dev/services/workload-controllers/internal/controllers/persistentvolume"
 	"keelson.dev/services/workload-controllers/internal/controllers/replicaset"
 	"keelson.dev/services/workload-controllers/internal/controllers/replicationcontroller"
 	"keelson.dev/services/workload-controllers/internal/controllers/resourcequota"
@@ -47,6 +48,7 @@ func All(o Options) []controller.Registration {
 		endpointslice.Registration(feed, o.EndpointSlice, o.Concurrent),
 		endpointslicemirroring.Registration(o.Mirroring, o.Concurrent),
 		job.Registration(feed, o.Concurrent),
+		persistentvolume.Registration(o.Concurrent),
 		replicaset.Registration(feed, o.Concurrent),
 		replicationcontroller.Registration(feed, o.Concurrent),
 		resourcequota.Registration(feed, o.Concurrent),
@@ -63,7 +65,8 @@ func All(o Options) []controller.Registration {
 // Names returns the names of all controllers that there can be, sorted.
 func Names() []string {
 	return []string{cronjob.Name, daemonset.Name, deployment.Name, disruption.Name, endpoint.Name,
-		endpointslice.Name, endpointslicemirroring.Name, job.Name, replicaset.Name, replicationcontroller.Name,
+		endpointslice.Name, endpointslicemirroring.Name, job.Name,
+		persistentvolume.Name, replicaset.Name, replicationcontroller.Name,
 		resourcequota.Name, rootca.Name, serviceaccount.Name, statefulset.Name}
 }
 

@@ -28,15 +28,15 @@ func TestNamesAreThoseOfAll(t *testing.T) {
 func TestSelect(t *testing.T) {
 	all := All(Options{RootCA: []byte("x"), Concurrent: 1})
 	for asked, want := range map[string]string{
-		"*": "cronjob daemonset deployment disruption endpoint endpointslice endpointslicemirroring job replicaset " +
-			"replicationcontroller resourcequota rootca serviceaccount statefulset",
+		"*": "cronjob daemonset deployment disruption endpoint endpointslice endpointslicemirroring " +
+			"job persistentvolume replicaset replicationcontroller resourcequota rootca serviceaccount statefulset",
 		"deployment":            "deployment",
 		"replicaset,deployment": "deployment replicaset",
-		"*,-rootca": "cronjob daemonset deployment disruption endpoint endpointslice endpointslicemirroring job " +
-			"replicaset replicationcontroller resourcequota serviceaccount statefulset",
+		"*,-rootca": "cronjob daemonset deployment disruption endpoint endpointslice endpointslicemirroring " +
+			"job persistentvolume replicaset replicationcontroller resourcequota serviceaccount statefulset",
 		"deployment,-deployment": "",
-		"-deployment,*,-replicaset": "cronjob daemonset disruption endpoint endpointslice endpointslicemirroring job " +
-			"replicationcontroller resourcequota rootca serviceaccount statefulset",
+		"-deployment,*,-replicaset": "cronjob daemonset disruption endpoint endpointslice endpointslicemirroring " +
+			"job persistentvolume replicationcontroller resourcequota rootca serviceaccount statefulset",
 	} {
 		if got := strings.Join(names(Select(all, strings.Split(asked, ","))), " "); got != want {
 			t.Errorf("%s selects %q, want %q", asked, got, want)

@@ -80,7 +80,7 @@ func decideCore(node string, r request) verdict {
 // decideVolume lets a node read and follow the volumes that are its own folders, and read those that its Pods claim.
 func decideVolume(node string, r request) verdict {
 	switch own := localvolume.NodeLabel; {
-	case r.Verb != "list" && r.Verb != "watch":
+	case r.Name != "":
 		return askVolume
 	case labelled(r.labels, own, node):
 		return allow
@@ -96,7 +96,7 @@ func ofVolume(node string, r request, volume *corev1.PersistentVolume) (verdict,
 		return allow, request{}
 	}
 	claim := volume.Spec.ClaimRef
-	if r.Verb != "get" || claim == nil {
+	if !slices.Contains(read, r.Verb) || claim == nil {
 		return refuse(unrelated, node), request{}
 	}
 	return askPods, request{Request: rbac.Request{Verb: "get", Resource: podview.PersistentVolumeClaims,

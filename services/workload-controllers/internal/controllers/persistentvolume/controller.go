@@ -1,0 +1,91 @@
+// Package persistentvolume binds PersistentVolumeClaims to PersistentVolumes, has volumes made that are folders on a
+// node, and says what becomes of a volume whose claim is gone.
+//
+//	decide_claim.go      which volume a claim gets, or what it waits for (pure), by concern:
+//	  decide_match       whether a volume suffices for a claim
+//	  decide_bind        what claim and volume say when they have each other
+//	  decide_class       which class is the default
+//	  decide_provision   the volume that is made for a claim
+//	decide_volume.go     what has become of a volume (pure)
+//	names.go             labels, annotations and finalizers
+//	events.go            the events that users see (pure)
+//	index.go             the free volumes, by what claims ask for
+//	stores.go            who names whom
+//	reconcile.go         observe and apply, for claims; reconcile_volume.go for volumes
+//	controller.go        what it reads and writes; watch.go: what wakes a claim or a volume up
+package persistentvolume
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"keelson.dev/kit/controller"
+	"keelson.dev/kit/rights"
+	"keelson.dev/services/workload-controllers/internal/gate"
+	"keelson.dev/services/workload-controllers/internal/write"
+)
+
+// Name is the controller's folder, half of its Lease's name, and its field manager.
+const Name = "persistentvolume"
+
+// Registration describes the controller. concurrent is how many claims and volumes it works on at once.
+func Registration(concurrent int) controller.Registration {
+	return controller.Registration{
+		Name:        Name,
+		EventSource: eventSource,
+		Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{""}, Resources: []string{"persistentvolumes"}, Verbs: []string{"create", "delete",
+				"get", "list", "update", "watch"}},
+			{APIGroups: []string{""}, Resources: []string{"persistentvolumeclaims"}, Verbs: []string{"get", "list",
+				"update", "watch"}},
+			{APIGroups: []string{""}, Resources: []string{"persistentvolumes/status",
+				"persistentvolumeclaims/status"}, Verbs: []string{"update"}},
+			{APIGroups: []string{""}, Resources: []string{"nodes"}, Verbs: []string{"get", "list", "watch"}},
+			{APIGroups: []string{"storage.k8s.io"}, Resources: []string{"storageclasses"}, Verbs: []string{"list",
+				"watch"}},
+			rights.Events,
+		},
+		Setup: func(s *controller.Setup) (controller.Runnable, error) { return setup(s, concurrent) },
+	}
+}
+
+func setup(s *controller.Setup, concurrent int) (controller.Runnable, error) {
+	stores, err := storesOf(s.Cache)
+	if err != nil {
+		return nil, err
+	}
+	c := build(client.WithFieldOwner(s.Client, Name), s.Live, stores, s.Recorder)
+	built, err := controller.NewReconciler(s, concurrent, reconcile.Reconciler(c))
+	if err != nil {
+		return nil, err
+	}
+	if err := built.Watch(source.Kind(s.Cache, &corev1.PersistentVolume{}, c.onVolume())); err != nil {
+		return nil, fmt.Errorf("watching PersistentVolumes: %w", err)
+	}
+	if err := built.Watch(source.Kind(s.Cache, &corev1.PersistentVolumeClaim{}, c.onClaim())); err != nil {
+		return nil, fmt.Errorf("watching PersistentVolumeClaims: %w", err)
+	}
+	if err := built.Watch(source.Kind(s.Cache, &storagev1.StorageClass{}, c.onClass())); err != nil {
+		return nil, fmt.Errorf("watching StorageClasses: %w", err)
+	}
+	if err := built.Watch(source.Kind(s.Cache, &corev1.Node{}, c.onNode())); err != nil {
+		return nil, fmt.Errorf("watching Nodes: %w", err)
+	}
+	return built, nil
+}
+
+func build(api client.Client, live client.Reader, stores stores, to recorder) *Controller {
+	pending := gate.New()
+	return &Controller{
+		client: api, live: live, stores: stores, free: newFree(), gate: pending, recorder: to, now: time.Now,
+		claims:  &write.Writer{Client: api, Kind: "persistentvolumeclaim.bind", Gate: pending, Store: stores.claims},
+		volumes: &write.Writer{Client: api, Kind: "persistentvolume", Gate: pending, Store: stores.volumes},
+	}
+}

@@ -1,0 +1,206 @@
+package persistentvolume
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"keelson.dev/kit/events"
+	"keelson.dev/kit/pass"
+	"keelson.dev/services/workload-controllers/internal/gate"
+	"keelson.dev/services/workload-controllers/internal/write"
+)
+
+// recheck is when to look again at a claim that another one may have left something to.
+const recheck = time.Second
+
+// recorder tells users what happened; events.Recorder is one.
+type recorder interface {
+	Record(object runtime.Object, e events.Event)
+}
+
+// Controller binds claims to volumes.
+type Controller struct {
+	client   client.Client // reads from the cache
+	live     client.Reader // reads from the apiserver
+	stores   stores
+	free     *free
+	gate     *gate.Gate
+	claims   *write.Writer
+	volumes  *write.Writer
+	recorder recorder
+	now      func() time.Time
+}
+
+// observedClaim is what a pass over a claim has seen.
+type observedClaim struct {
+	ClaimInput
+	// contested says that another pass has a volume in its hands that would suit.
+	contested bool
+}
+
+// Reconcile makes a pass over a claim, or over a volume, which has no namespace.
+func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	if request.Namespace == "" {
+		return c.volumeSteps().Reconcile(ctx, request)
+	}
+	return c.claimSteps().Reconcile(ctx, request)
+}
+
+func (c *Controller) claimSteps() *pass.Steps[*corev1.PersistentVolumeClaim, observedClaim, ClaimPlan] {
+	return &pass.Steps[*corev1.PersistentVolumeClaim, observedClaim, ClaimPlan]{
+		Reader: c.client, New: func() *corev1.PersistentVolumeClaim { return &corev1.PersistentVolumeClaim{} },
+		Gate: c.gate, Observe: c.observeClaim,
+		Decide: func(in observedClaim) ClaimPlan { return DecideClaim(in.ClaimInput) }, Apply: c.applyClaim,
+		After: func(in observedClaim, plan ClaimPlan) time.Duration {
+			if in.contested && plan.Volume == nil {
+				return recheck
+			}
+			return 0
+		},
+	}
+}
+
+// observeClaim reads the input of a decision. All of it is shared with the cache.
+func (c *Controller) observeClaim(ctx context.Context, claim *corev1.PersistentVolumeClaim) (observedClaim, bool,
+	error) {
+	in := observedClaim{ClaimInput: ClaimInput{Claim: claim,
+		Class:    get[storagev1.StorageClass](c.stores.classes, classOf(claim)),
+		Claiming: find[corev1.PersistentVolume](c.stores.volumes, byClaim, key(claim.Namespace, claim.Name)),
+	}}
+	if !saysClass(claim) {
+		in.Default = defaultClass(all[storagev1.StorageClass](c.stores.classes))
+	}
+	if name := claim.Spec.VolumeName; name != "" {
+		in.Volume = get[corev1.PersistentVolume](c.stores.volumes, name)
+		if in.Volume == nil && isBindingComplete(claim) {
+			// Only the apiserver can say that data is lost.
+			found := &corev1.PersistentVolume{}
+			if err := c.live.Get(ctx, client.ObjectKey{Name: name}, found); client.IgnoreNotFound(err) != nil {
+				return in, false, fmt.Errorf("looking for PersistentVolume %s: %w", name, err)
+			} else if err == nil {
+				in.Volume = found
+			}
+		}
+	}
+	if name := claim.Annotations[annotationNode]; name != "" && isWaiting(claim) {
+		node, err := c.node(ctx, name)
+		if err != nil {
+			return in, false, err
+		}
+		in.Node = node
+	}
+	if TakesFree(in.ClaimInput) {
+		in.Free, in.contested = c.free.take(claim, c.mayBeGiven)
+	}
+	return in, true, nil
+}
+
+// node returns a Node, nil for one that the apiserver says is gone.
+func (c *Controller) node(ctx context.Context, name string) (*corev1.Node, error) {
+	node := &corev1.Node{}
+	for _, reader := range []client.Reader{c.client, c.live} {
+		err := reader.Get(ctx, client.ObjectKey{Name: name}, node)
+		if err == nil {
+			return node, nil
+		}
+		if !apierrors.IsNotFound(err) {
+			return nil, fmt.Errorf("looking for Node %s: %w", name, err)
+		}
+	}
+	return nil, nil
+}
+
+// mayBeGiven tells whether a free volume is as the cache has it, and no claim counts on it whose volume people took
+// away from it.
+func (c *Controller) mayBeGiven(volume *corev1.PersistentVolume) bool {
+	now := get[corev1.PersistentVolume](c.stores.volumes, volume.Name)
+	if now == nil || now.ResourceVersion != volume.ResourceVersion {
+		return false
+	}
+	for _, claim := range find[corev1.PersistentVolumeClaim](c.stores.claims, byVolume, volume.Name) {
+		if isBindingComplete(claim) {
+			return false
+		}
+	}
+	return true
+}
+
+// applyClaim carries out the plan in the order of its fields and stops at the first failure.
+func (c *Controller) applyClaim(ctx context.Context, in observedClaim, plan ClaimPlan) error {
+	given := false
+	if in.Free != nil {
+		defer func() {
+			c.free.settle(in.Free.Name, func() *corev1.PersistentVolume {
+				if given {
+					return nil
+				}
+				return get[corev1.PersistentVolume](c.stores.volumes, in.Free.Name)
+			})
+		}()
+	}
+	claim := in.Claim
+	for _, e := range plan.Events {
+		c.recorder.Record(claim, e)
+	}
+	if plan.Create != nil {
+		if err := c.create(ctx, claim, plan.Create); err != nil {
+			return err
+		}
+	}
+	if plan.Volume != nil {
+		if err := c.volumes.Update(ctx, claim.UID, plan.Volume.DeepCopy()); err != nil {
+			return gone(err, "giving the claim PersistentVolume "+plan.Volume.Name)
+		}
+		given = true
+	}
+	if plan.Claim != nil {
+		claim = plan.Claim.DeepCopy()
+		if err := c.claims.Update(ctx, claim.UID, claim); err != nil {
+			return gone(err, "writing the claim")
+		}
+	}
+	_, err := write.Status(ctx, c.claims, claim, plan.Status,
+		func(c *corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClaimStatus { return &c.Status })
+	return err
+}
+
+// create makes a volume. One that is there already was made for the claim in an earlier pass, or is somebody else's.
+func (c *Controller) create(ctx context.Context, claim *corev1.PersistentVolumeClaim,
+	volume *corev1.PersistentVolume) error {
+	err := c.volumes.Create(ctx, claim.UID, volume.DeepCopy())
+	switch {
+	case err == nil:
+		c.recorder.Record(claim, provisioned(volume.Name))
+		return nil
+	case !apierrors.IsAlreadyExists(err):
+		c.recorder.Record(claim, provisioningFailed("creating PersistentVolume %s: %v", volume.Name, err))
+		return fmt.Errorf("creating PersistentVolume %s: %w", volume.Name, err)
+	}
+	existing := &corev1.PersistentVolume{}
+	if err := c.live.Get(ctx, client.ObjectKeyFromObject(volume), existing); err != nil {
+		return fmt.Errorf("looking at the PersistentVolume that has the name: %w", err)
+	}
+	if names(existing, claim) {
+		c.gate.Await(claim.UID, existing.UID, gate.Written(c.volumes.Store, existing))
+		return pass.ErrStale
+	}
+	c.recorder.Record(claim, provisioningFailed("the name %s is that of a PersistentVolume of somebody else",
+		volume.Name))
+	return fmt.Errorf("the name %s is that of a PersistentVolume of somebody else", volume.Name)
+}
+
+// gone takes what is no longer there for a picture that was wrong.
+func gone(err error, doing string) error {
+	if apierrors.IsNotFound(err) {
+		return pass.ErrStale
+	}
+	return fmt.Errorf("%s: %w", doing, err)
+}
