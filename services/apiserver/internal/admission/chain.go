@@ -13,6 +13,7 @@ import (
 	"keelson.dev/services/apiserver/internal/admission/noderestriction"
 	"keelson.dev/services/apiserver/internal/admission/priority"
 	"keelson.dev/services/apiserver/internal/admission/resourcequota"
+	"keelson.dev/services/apiserver/internal/admission/runtimeclass"
 	"keelson.dev/services/apiserver/internal/admission/serviceaccount"
 	"keelson.dev/services/apiserver/internal/admission/taintnodesbycondition"
 	"keelson.dev/services/apiserver/internal/admission/tolerationseconds"
@@ -34,6 +35,7 @@ var plugins = []plugin{
 	{limitranger.PluginName, limitranger.Register},
 	{tolerationseconds.PluginName, tolerationseconds.Register},
 	{defaultstorageclass.PluginName, defaultstorageclass.Register},
+	{runtimeclass.PluginName, runtimeclass.Register},
 	{listbounds.PluginName, listbounds.Register},
 	// Last: what another plugin refuses is not charged.
 	{resourcequota.PluginName, resourcequota.Register},

@@ -69,7 +69,8 @@ func TestNew(t *testing.T) {
 // checks run, and nothing is looked up for a namespace that ends.
 func TestOrder(t *testing.T) {
 	want := []string{"NamespaceLifecycle", "ServiceAccount", "NodeRestriction", "TaintNodesByCondition", "Priority",
-		"LimitRanger", "DefaultTolerationSeconds", "DefaultStorageClass", "ListBounds", "ResourceQuota"}
+		"LimitRanger", "DefaultTolerationSeconds", "DefaultStorageClass", "RuntimeClass", "ListBounds",
+		"ResourceQuota"}
 	var got []string
 	for _, p := range plugins {
 		got = append(got, p.name)
@@ -174,6 +175,10 @@ func TestLacking(t *testing.T) {
 			`failed to initialize admission plugin "LimitRanger": it has no informers`},
 		"DefaultStorageClass with a client only": {only("DefaultStorageClass"), noInformers,
 			`failed to initialize admission plugin "DefaultStorageClass": it has no informers`},
+		"RuntimeClass without anything": {only("RuntimeClass"), admission.PluginInitializers{},
+			`failed to initialize admission plugin "RuntimeClass": it has no client`},
+		"RuntimeClass with a client only": {only("RuntimeClass"), noInformers,
+			`failed to initialize admission plugin "RuntimeClass": it has no informers`},
 		"ResourceQuota without anything": {only("ResourceQuota"), admission.PluginInitializers{},
 			`failed to initialize admission plugin "ResourceQuota": it has no client`},
 		"ResourceQuota with a client only": {only("ResourceQuota"), noInformers,

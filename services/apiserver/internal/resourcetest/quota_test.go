@@ -2,10 +2,12 @@ package resourcetest
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -209,4 +211,41 @@ func testQuotaOfObjects(t *testing.T, s *servertest.Server) {
 		refused(t, err, "status unknown for quota: objects, resources: requests.storage")
 		return ""
 	})
+}
+
+// A runtime class gives Pods its overhead, which quotas count, and its place; a Pod that contradicts it is refused.
+func testRuntimeClass(t *testing.T, s *servertest.Server) {
+	ctx, ns := t.Context(), s.Namespace(t, "runtime")
+	must[*nodev1.RuntimeClass](t, "creating")(s.Client.NodeV1().RuntimeClasses().Create(ctx, &nodev1.RuntimeClass{
+		ObjectMeta: metav1.ObjectMeta{Name: "safe"}, Handler: "kata",
+		Overhead: &nodev1.Overhead{PodFixed: amounts("cpu", "250m")},
+		Scheduling: &nodev1.Scheduling{NodeSelector: map[string]string{"kata": "yes"},
+			Tolerations: []corev1.Toleration{{Key: "kata", Operator: corev1.TolerationOpExists}}},
+	}, metav1.CreateOptions{}))
+	newQuota(t, s, ns, "small", amounts("cpu", "1", "secrets", "0"))
+	pods := s.Client.CoreV1().Pods(ns)
+	pod := asking("a", amounts("cpu", "500m"), nil)
+	pod.Spec.RuntimeClassName = ptr.To("safe")
+	servertest.Eventually(t, "the quota holds", func(ctx context.Context) string {
+		_, err := s.Client.CoreV1().Secrets(ns).Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s"}},
+			metav1.CreateOptions{DryRun: []string{"All"}})
+		if err == nil {
+			return "a Secret is taken"
+		}
+		return ""
+	})
+	got := must[*corev1.Pod](t, "creating")(pods.Create(ctx, pod, metav1.CreateOptions{}))
+	if got.Spec.Overhead.Cpu().String() != "250m" || got.Spec.NodeSelector["kata"] != "yes" ||
+		!slices.ContainsFunc(got.Spec.Tolerations, func(t corev1.Toleration) bool { return t.Key == "kata" }) {
+		t.Errorf("the Pod became %+v", got.Spec)
+	}
+	if got := used(t, s, ns, "small", "cpu"); got != "750m" {
+		t.Errorf("POD-232: the Pod has used cpu=%s, want 750m", got)
+	}
+	pod.Name, pod.Spec.Overhead = "b", amounts("cpu", "1m")
+	_, err := pods.Create(ctx, pod, metav1.CreateOptions{})
+	refused(t, err, "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead")
+	pod.Spec.RuntimeClassName, pod.Spec.Overhead = ptr.To("gone"), nil
+	_, err = pods.Create(ctx, pod, metav1.CreateOptions{})
+	refused(t, err, `pod rejected: RuntimeClass "gone" not found`)
 }

@@ -43,6 +43,7 @@ func TestResources(t *testing.T) {
 		"limit ranges":           testLimitRange,
 		"storage classes":        testStorageClasses,
 		"quotas of pods":         testQuotaOfPods,
+		"runtime classes":        testRuntimeClass,
 		"quotas of scopes":       testQuotaScopes,
 		"quotas of objects":      testQuotaOfObjects,
 		"priorities of pods":     testPodPriorities,

@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
@@ -143,6 +144,15 @@ func (c *Cache) PersistentVolume(ctx context.Context, pod types.UID, name string
 		return nil, err
 	}
 	return object.(*corev1.PersistentVolume), nil
+}
+
+// RuntimeHandler returns the handler of a runtime class. It never changes, so that the class is not followed.
+func (c *Cache) RuntimeHandler(ctx context.Context, class string) (string, error) {
+	found, err := c.client.NodeV1().RuntimeClasses().Get(ctx, class, metav1.GetOptions{})
+	if err != nil {
+		return "", fmt.Errorf("failed to get sandbox runtime: %w", err)
+	}
+	return found.Handler, nil
 }
 
 // get waits for the first answer of the API server, whatever it is, unless ctx ends before.

@@ -12,6 +12,7 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -395,4 +396,17 @@ func TestClaimsAndVolumes(t *testing.T) {
 			t.Error("followed after the last pod")
 		}
 	}, claim, pv)
+}
+
+// The handler is the one that the class names, not the class's own name.
+func TestRuntimeHandler(t *testing.T) {
+	client := fake.NewClientset(&nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: "safe"}, Handler: "kata"})
+	c := New(t.Context(), client, func(types.UID) {})
+	if got, err := c.RuntimeHandler(t.Context(), "safe"); got != "kata" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+	if _, err := c.RuntimeHandler(t.Context(), "gone"); err == nil ||
+		err.Error() != `failed to get sandbox runtime: runtimeclasses.node.k8s.io "gone" not found` {
+		t.Errorf("a class that is not there: %v", err)
+	}
 }

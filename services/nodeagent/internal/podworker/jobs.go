@@ -71,7 +71,11 @@ func (j *job) step() steps.Step {
 }
 
 func (j *job) createSandbox(ctx context.Context) outcome {
-	config, handler, err := j.config.Steps.Sandbox(ctx, j.pod, j.action.Attempt)
+	config, err := j.config.Steps.Sandbox(ctx, j.pod, j.action.Attempt)
+	handler := ""
+	if err == nil {
+		handler, err = j.config.Steps.Handler(ctx, j.pod)
+	}
 	if err == nil {
 		err = j.quietly(func() error {
 			return failpoint.Around("nodeagent/sandbox.create", func() error {
@@ -154,7 +158,7 @@ func (j *job) deletePod(ctx context.Context) outcome {
 // while it waits for the image or the hook, but not between creation and start.
 func (j *job) startContainer(ctx context.Context) outcome {
 	e := j.action.Container
-	sandbox, _, err := j.config.Steps.Sandbox(ctx, j.pod, j.sandboxAttempt())
+	sandbox, err := j.config.Steps.Sandbox(ctx, j.pod, j.sandboxAttempt())
 	if err != nil {
 		return outcome{err: err, reason: podstate.CreateContainerConfigError}
 	}

@@ -29,7 +29,9 @@ import (
 // Steps carries out what a container needs beyond the calls to the runtime. All of it is idempotent.
 type Steps interface {
 	// Sandbox returns the configuration of a sandbox and its runtime handler.
-	Sandbox(ctx context.Context, pod *corev1.Pod, attempt uint32) (*cri.PodSandboxConfig, string, error)
+	Sandbox(ctx context.Context, pod *corev1.Pod, attempt uint32) (*cri.PodSandboxConfig, error)
+	// Handler returns the name of the runtime's way to run the Pod; empty is the default.
+	Handler(ctx context.Context, pod *corev1.Pod) (string, error)
 	// Image makes sure that the container's image is on the node.
 	Image(ctx context.Context, pod *corev1.Pod, e lifecycle.Entry, sandbox *cri.PodSandboxConfig) (runtime.Image, error)
 	// Container returns the configuration of a container instance.

@@ -406,6 +406,33 @@ func TestLostSandbox(t *testing.T) {
 	})
 }
 
+// A Pod runs by the handler of its runtime class. A class that is not there, and a handler that the runtime does not
+// have, are told by one event each time that they are tried.
+func TestRuntimeHandler(t *testing.T) {
+	for class, row := range map[string]struct {
+		fail error
+		want []string
+	}{
+		fake.Handler: {nil, nil},
+		"strange": {nil,
+			[]string{
+				`event FailedCreatePodSandBox : Failed to create pod sandbox: no runtime for "strange" is configured`}},
+		"gone": {errors.New("failed to get sandbox runtime: not found"),
+			[]string{"event FailedCreatePodSandBox : Failed to create pod sandbox: failed to get sandbox runtime: " +
+				"not found"}},
+	} {
+		inWorld(t, func(w *world) {
+			w.failStep("Handler", row.fail)
+			w.put(newPod(func(pod *corev1.Pod) { pod.Spec.RuntimeClassName = &class }))
+			w.after(time.Second / 2)
+			w.expect("events of "+class, logged(w, "event FailedCreatePodSandBox"), row.want...)
+			if runs := w.get("u1").Status.Phase == corev1.PodRunning; runs != (row.want == nil) {
+				t.Errorf("%s: it runs: %t", class, runs)
+			}
+		})
+	}
+}
+
 func TestRejection(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.pool.config.Admit = func(*corev1.Pod, []*corev1.Pod) *podstate.Outcome {

@@ -193,9 +193,13 @@ func (w *world) preparation() []steps.Step {
 	return []steps.Step{step("folders"), step("volumes")}
 }
 
-func (w stepsOf) Sandbox(_ context.Context, pod *corev1.Pod, attempt uint32) (*cri.PodSandboxConfig, string, error) {
+func (w stepsOf) Handler(_ context.Context, pod *corev1.Pod) (string, error) {
+	return ptr.Deref(pod.Spec.RuntimeClassName, ""), w.failure("Handler")
+}
+
+func (w stepsOf) Sandbox(_ context.Context, pod *corev1.Pod, attempt uint32) (*cri.PodSandboxConfig, error) {
 	return &cri.PodSandboxConfig{Metadata: &cri.PodSandboxMetadata{Name: pod.Name, Namespace: pod.Namespace,
-		Uid: string(pod.UID), Attempt: attempt}}, "", nil
+		Uid: string(pod.UID), Attempt: attempt}}, nil
 }
 
 func (w stepsOf) Image(ctx context.Context, _ *corev1.Pod, e lifecycle.Entry, _ *cri.PodSandboxConfig) (runtime.Image,

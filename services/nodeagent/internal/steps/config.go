@@ -17,20 +17,28 @@ import (
 	"keelson.dev/services/nodeagent/internal/volume"
 )
 
-// Sandbox returns the configuration of a Pod's sandbox and the name of its runtime handler.
-func (s *Steps) Sandbox(_ context.Context, pod *corev1.Pod, attempt uint32) (*cri.PodSandboxConfig, string, error) {
+// Handler returns the name of the runtime's way to run the Pod, as the Pod's runtime class says; empty is the default.
+func (s *Steps) Handler(ctx context.Context, pod *corev1.Pod) (string, error) {
+	class := ptr.Deref(pod.Spec.RuntimeClassName, "")
+	if class == "" {
+		return "", nil
+	}
+	return s.Objects.RuntimeHandler(ctx, class)
+}
+
+// Sandbox returns the configuration of a Pod's sandbox.
+func (s *Steps) Sandbox(_ context.Context, pod *corev1.Pod, attempt uint32) (*cri.PodSandboxConfig, error) {
 	own, err := s.users(pod)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	if _, warning := containerconfig.DNS(pod, s.Node); warning != "" {
 		s.Events.Record(pod, "", events.Warning(containerconfig.ReasonDNS, "%s", warning))
 	}
-	config, err := containerconfig.Sandbox(containerconfig.SandboxInput{
+	return containerconfig.Sandbox(containerconfig.SandboxInput{
 		Node: s.Node, Pod: pod, Attempt: attempt, LogDir: s.Files.Logs(pod), CgroupParent: s.Cgroups.Parent(pod),
 		UserNamespace: own,
 	})
-	return config, ptr.Deref(pod.Spec.RuntimeClassName, ""), err
 }
 
 // users returns the Pod's range of host IDs; nil if it has none of its own.

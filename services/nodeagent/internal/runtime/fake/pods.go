@@ -101,8 +101,14 @@ func (r *Runtime) Watch(ctx context.Context, notify func(runtime.Event)) error {
 	}
 }
 
+// Handler is the one that the runtime has besides the default.
+const Handler = "runc"
+
 // RunSandbox implements runtime.Sandboxes.
-func (r *Runtime) RunSandbox(ctx context.Context, config *cri.PodSandboxConfig, _ string) (string, error) {
+func (r *Runtime) RunSandbox(ctx context.Context, config *cri.PodSandboxConfig, handler string) (string, error) {
+	if handler != "" && handler != Handler {
+		return "", fmt.Errorf("no runtime for %q is configured", handler)
+	}
 	m := config.Metadata
 	if err := r.begin(ctx, "RunSandbox", m.Name); err != nil {
 		return "", err
