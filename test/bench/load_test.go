@@ -133,7 +133,7 @@ func newUnwatched(tb testing.TB) *processes.Mesh {
 	return m
 }
 
-// createNodes registers nodes that nobody plays.
+// createNodes registers nodes that nobody plays, and waits until they take Pods.
 func createNodes(tb testing.TB, client kubernetes.Interface, n int) []string {
 	tb.Helper()
 	names := make([]string, n)
@@ -141,6 +141,20 @@ func createNodes(tb testing.TB, client kubernetes.Interface, n int) []string {
 		names[i] = fmt.Sprintf("sim-%05d", i)
 	}
 	each(tb, n, func(ctx context.Context, i int) error { return simnode.Register(ctx, client, names[i]) })
+	await(tb, "all nodes to take Pods", func() (string, error) {
+		list, err := client.CoreV1().Nodes().List(context.Background(), metav1.ListOptions{ResourceVersion: "0"})
+		if err != nil {
+			return "", err
+		}
+		tainted := 0
+		for i := range list.Items {
+			tainted += len(list.Items[i].Spec.Taints)
+		}
+		if len(list.Items) < n || tainted > 0 {
+			return fmt.Sprintf("%d nodes with %d taints", len(list.Items), tainted), nil
+		}
+		return "", nil
+	})
 	return names
 }
 

@@ -238,33 +238,44 @@ func (m *Mesh) CgroupRoot() string {
 // StopNode implements mesh.Mesh.
 func (m *Mesh) StopNode(t testing.TB, name string) {
 	t.Helper()
-	for _, p := range m.Of(t, mesh.NodeAgent) {
-		if p.Name == string(mesh.NodeAgent)+"-"+name {
-			if err := subprocess.Kill(context.Background(), p); err != nil {
-				t.Fatalf("killing %s: %v", p.Name, err)
-			}
-			return
-		}
+	if err := subprocess.Kill(context.Background(), m.agent(t, name)); err != nil {
+		t.Fatalf("killing the agent of %s: %v", name, err)
 	}
-	t.Fatalf("there is no node %s", name)
 }
 
 // StartNode implements mesh.Mesh.
-func (m *Mesh) StartNode(t testing.TB, _ string) {
+func (m *Mesh) StartNode(t testing.TB, name string) {
 	t.Helper()
-	m.up(t)
+	m.replace(t, m.agent(t, name).Command)
 }
 
-// Restart ends a daemon and starts it with further arguments, until the test ends. keel knows nothing of it: bringing
-// another daemon back, or adding a node, also starts a standby without them.
+// Restart ends a daemon and starts it with further arguments, until the test ends. keel knows nothing of it.
 func (m *Mesh) Restart(t testing.TB, d mesh.Daemon, args ...string) {
 	t.Helper()
 	m.Kill(t, d)
 	command := m.Of(t, d)[0].Command
 	command.Args = append(slices.Clone(command.Args), args...)
+	m.replace(t, command)
+}
+
+// agent is the process of a node's agent.
+func (m *Mesh) agent(t testing.TB, node string) subprocess.Process {
+	t.Helper()
+	for _, p := range m.Of(t, mesh.NodeAgent) {
+		if p.Name == string(mesh.NodeAgent)+"-"+node {
+			return p
+		}
+	}
+	t.Fatalf("there is no node %s", node)
+	return subprocess.Process{}
+}
+
+// replace starts a process in the place of the one of its name that has ended.
+func (m *Mesh) replace(t testing.TB, command subprocess.Command) {
+	t.Helper()
 	p, err := subprocess.Start(command)
 	if err != nil {
-		t.Fatalf("starting %s with %q: %v", d, args, err)
+		t.Fatalf("starting %s: %v", command.Name, err)
 	}
 	m.restarted[command.Name] = p
 	t.Cleanup(func() { _ = subprocess.Kill(context.Background(), p) })
