@@ -13,8 +13,9 @@ import (
 
 // What a nodeagent may say at most: a node full of Pods says a tenth of it.
 const (
-	maxAnswer = 4 << 20
-	maxLine   = 16 << 10
+	maxAnswer     = 4 << 20
+	maxLine       = 16 << 10
+	maxContainers = 10_000
 )
 
 // The metrics that are read; all others are passed over.
@@ -81,7 +82,12 @@ func (r *Reading) add(line string, now time.Time) error {
 	if r.Pods[pod] == nil {
 		r.Pods[pod] = Containers{}
 	}
-	sample := r.Pods[pod][container]
+	sample, known := r.Pods[pod][container]
+	if !known {
+		if r.containers++; r.containers > maxContainers {
+			return fmt.Errorf("more than %d containers", maxContainers)
+		}
+	}
 	sample.set(metric, value, at)
 	r.Pods[pod][container] = sample
 	r.At = later(r.At, sample.At)

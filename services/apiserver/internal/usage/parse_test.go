@@ -79,9 +79,14 @@ func TestParseRefuses(t *testing.T) {
 		"open value":      {container(`container="c`), "a label's value does not end"},
 		"open escape":     {container(`container="c\`), "a label's value does not end"},
 		"a long line":     {container(full + `,x="` + strings.Repeat("x", 16<<10) + `"} 1`), "more than 16384 bytes"},
+		"too many Pods":   {containers(10_000), "more than 10000 containers"}, // and one in the first line
 		"too many lines":  {strings.Repeat("# nothing\n", 4<<20/10) + "# more", "more than 4194304 bytes"},
 	} {
-		_, err := Parse(strings.NewReader("node_cpu_usage_seconds_total 1\n"+row.line+"\n"), now)
+		before := "node_cpu_usage_seconds_total 1\n"
+		if name == "too many Pods" {
+			before = container(full + "} 1\n")
+		}
+		_, err := Parse(strings.NewReader(before+row.line+"\n"), now)
 		if err == nil || !strings.Contains(err.Error(), row.want) {
 			t.Errorf("%s: %v, want %s", name, err, row.want)
 		}
@@ -92,6 +97,16 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
+// containers are two lines of each of that many containers.
+func containers(count int) string {
+	var text strings.Builder
+	for i := range count {
+		labels := fmt.Sprintf("{container=\"c\",namespace=\"n\",pod=\"p%d\"} 1\n", i)
+		text.WriteString(containerCPU + labels + containerMemory + labels)
+	}
+	return text.String()
+}
+
 // What is just within the bounds is taken.
 func TestParseBounds(t *testing.T) {
 	for name, line := range map[string]string{
@@ -99,6 +114,7 @@ func TestParseBounds(t *testing.T) {
 		"latest time":   "node_cpu_usage_seconds_total 1 253402300799999",
 		"nothing":       "",
 		"no feed":       "node_cpu_usage_seconds_total 1",
+		"most Pods":     containers(10_000),
 		"most bytes":    strings.Repeat("# nothing\n", 4<<20/10),
 		"a tab":         "node_cpu_usage_seconds_total\t1\t2",
 	} {

@@ -18,6 +18,8 @@ type Reading struct {
 	At   time.Time
 	Node Sample
 	Pods map[PodName]Containers
+
+	containers int // of all Pods
 }
 
 // PodName names a Pod.

@@ -41,7 +41,7 @@ func Start(t testing.TB) *Agent {
 	}}
 	ca.writeCertificate(t, a.Config.CertificateAuthority)
 	ca.issueFiles(t, "system:keelson:apiserver", a.Config.ClientCertificate, a.Config.ClientKey)
-	a.listen(t)
+	a.listen(t, ca)
 	return a
 }
 
@@ -49,16 +49,25 @@ func Start(t testing.TB) *Agent {
 func (a *Agent) Another(t testing.TB) *Agent {
 	t.Helper()
 	other := &Agent{ca: a.ca, Config: a.Config}
-	other.listen(t)
+	other.listen(t, a.ca)
 	return other
 }
 
-func (a *Agent) listen(t testing.TB) {
+// Impostor runs one more agent, which lets in the same apiservers and shows them a certificate of another authority.
+func (a *Agent) Impostor(t testing.TB) *Agent {
+	t.Helper()
+	other := &Agent{ca: a.ca, Config: a.Config}
+	other.listen(t, newAuthority(t))
+	return other
+}
+
+// listen shows a certificate that the authority issued.
+func (a *Agent) listen(t testing.TB, shown *authority) {
 	t.Helper()
 	a.follow = make(chan string)
 	a.server = httptest.NewUnstartedServer(a)
 	a.server.TLS = &tls.Config{
-		Certificates: []tls.Certificate{a.ca.issue(t, "system:node:node-1", net.IPv4(127, 0, 0, 1))},
+		Certificates: []tls.Certificate{shown.issue(t, "system:node:node-1", net.IPv4(127, 0, 0, 1))},
 		ClientAuth:   tls.RequireAndVerifyClientCert,
 		ClientCAs:    a.ca.pool(),
 	}

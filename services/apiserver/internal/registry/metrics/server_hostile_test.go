@@ -56,7 +56,7 @@ func TestIllAgents(t *testing.T) {
 			http.Redirect(w, r, "/elsewhere", http.StatusFound)
 		},
 	}
-	nodes := []string{"well", "stranger", "gone"}
+	nodes := []string{"well", "stranger", "impostor", "gone"}
 	for name := range ill {
 		nodes = append(nodes, strings.ReplaceAll(name, " ", "-"))
 	}
@@ -65,10 +65,10 @@ func TestIllAgents(t *testing.T) {
 		a := c.agents[strings.ReplaceAll(name, " ", "-")]
 		a.Metrics = func(w http.ResponseWriter, r *http.Request) { answer(a, w, r) }
 	}
-	// Of another authority, whose certificates the apiserver does not take.
-	stranger := c.agents["stranger"]
-	stranger.Agent = agenttest.Start(t)
-	stranger.Metrics = stranger.answer
+	// One does not take the apiserver's certificate, of the other the apiserver does not take the certificate.
+	stranger, impostor := c.agents["stranger"], c.agents["impostor"]
+	stranger.Agent, impostor.Agent = agenttest.Start(t), impostor.Impostor(t)
+	stranger.Metrics, impostor.Metrics = stranger.answer, impostor.answer
 	c.register(t)
 	gone, err := c.Client.CoreV1().Nodes().Get(t.Context(), "gone", metav1.GetOptions{})
 	must(t, err)
