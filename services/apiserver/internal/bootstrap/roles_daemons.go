@@ -38,6 +38,7 @@ var daemonRoles = []role{
 				// A quota may count objects of any kind, also of kinds that are added later.
 				rule(verbs("list", "watch"), "*", "*"),
 				rule(verbs("update"), "", "resourcequotas/status"),
+				rule(verbs("patch"), "", "pods/status"),
 				rule(verbs("create", "delete", "list", "update", "watch"), "", "endpoints"),
 				rule(verbs("create", "delete", "list", "update", "watch"), "discovery.k8s.io", "endpointslices"),
 				rule(verbs("update"), "", "endpoints/finalizers", "services/finalizers"),

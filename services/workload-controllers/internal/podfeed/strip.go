@@ -56,7 +56,8 @@ func stripPod(pod *corev1.Pod) *corev1.Pod {
 		stripped.Spec.Affinity = crossing(stripped.Spec.Affinity)
 	}
 	for _, condition := range pod.Status.Conditions {
-		if condition.Type == corev1.PodReady || condition.Type == corev1.PodInitialized {
+		if condition.Type == corev1.PodReady || condition.Type == corev1.PodInitialized ||
+			condition.Type == corev1.DisruptionTarget {
 			stripped.Status.Conditions = append(stripped.Status.Conditions, condition)
 		}
 	}

@@ -3,7 +3,9 @@
 //
 //	decide.go           what a budget's status must be, from what was observed (pure)
 //	events.go           the events that users see (pure)
+//	decide_stale.go     when a Pod is no longer about to be disrupted (pure)
 //	reconcile.go        observe, apply
+//	reconcile_stale.go  take back what Pods say
 //	controller.go       what it reads and writes, and what wakes a budget up
 package disruption
 
@@ -45,6 +47,7 @@ func Registration(feed *podfeed.Feed, concurrent int) controller.Registration {
 				Verbs: []string{"update"}},
 			{APIGroups: []string{""}, Resources: []string{"pods", "replicationcontrollers"},
 				Verbs: []string{"list", "watch"}},
+			{APIGroups: []string{""}, Resources: []string{"pods/status"}, Verbs: []string{"patch"}},
 			{APIGroups: []string{"apps"}, Resources: []string{"deployments", "replicasets", "statefulsets"},
 				Verbs: []string{"list", "watch"}},
 			rights.Events,
@@ -59,7 +62,7 @@ func setup(s *controller.Setup, feed *podfeed.Feed, concurrent int) (controller.
 		client: own, writer: &write.Writer{Client: own, Kind: "poddisruptionbudget"}, pods: feed.Index,
 		selected: podset.NewSelections(feed.Index), recorder: s.Recorder, now: time.Now,
 	}
-	built, err := controller.NewReconciler(s, concurrent, c.steps())
+	built, err := controller.NewReconciler(s, concurrent, reconcile.Reconciler(budgetsAndPods{c.steps(), c.takeBack}))
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +72,14 @@ func setup(s *controller.Setup, feed *podfeed.Feed, concurrent int) (controller.
 	if err := built.Watch(source.Kind(s.Cache, &policyv1.PodDisruptionBudget{}, budgets)); err != nil {
 		return nil, fmt.Errorf("watching PodDisruptionBudgets: %w", err)
 	}
-	if err := built.Watch(&podfeed.Source{Feed: feed, Cache: s.Cache, Requests: c.onPod}); err != nil {
+	if err := built.Watch(&podfeed.Source{Feed: feed, Cache: s.Cache, Requests: func(pod *corev1.Pod,
+		change podset.Change) []reconcile.Request {
+		requests := c.onPod(pod, change)
+		if _, stale := staleAt(pod); stale {
+			requests = append(requests, podRequest(pod))
+		}
+		return requests
+	}}); err != nil {
 		return nil, fmt.Errorf("watching Pods: %w", err)
 	}
 	for kind, watch := range map[string]source.SyncingSource{

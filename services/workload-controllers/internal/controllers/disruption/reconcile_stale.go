@@ -1,0 +1,77 @@
+package disruption
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"keelson.dev/kit/pass"
+	"keelson.dev/services/workload-controllers/internal/gate"
+	"keelson.dev/services/workload-controllers/internal/wake"
+	"keelson.dev/services/workload-controllers/internal/write"
+)
+
+// podPrefix marks a request that is about a Pod. No budget has such a name.
+const podPrefix = "pod/"
+
+func podRequest(pod *corev1.Pod) reconcile.Request {
+	return wake.Request(pod.Namespace, podPrefix+pod.Name)
+}
+
+// budgetsAndPods makes a pass over a budget, or takes back what a Pod says.
+type budgetsAndPods struct {
+	budgets reconcile.Reconciler
+	pods    func(context.Context, client.ObjectKey) (reconcile.Result, error)
+}
+
+// Reconcile implements reconcile.Reconciler.
+func (b budgetsAndPods) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	if name, ok := strings.CutPrefix(request.Name, podPrefix); ok {
+		return b.pods(ctx, client.ObjectKey{Namespace: request.Namespace, Name: name})
+	}
+	return b.budgets.Reconcile(ctx, request)
+}
+
+// takeBack sets a Pod's DisruptionTarget to False when it has been there for too long. The Pod must still be as it was
+// seen: a later state decides anew.
+func (c *Controller) takeBack(ctx context.Context, key client.ObjectKey) (reconcile.Result, error) {
+	pod := &corev1.Pod{}
+	if err := c.client.Get(ctx, key, pod); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	at, stale := staleAt(pod)
+	if !stale {
+		return reconcile.Result{}, nil
+	}
+	if now := c.now(); at.After(now) {
+		return reconcile.Result{RequeueAfter: pass.Until(at, now)}, nil
+	}
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": pod.UID, "resourceVersion": pod.ResourceVersion},
+		"status": map[string]any{"conditions": []map[string]any{{"type": corev1.DisruptionTarget,
+			"status": corev1.ConditionFalse, "reason": "", "message": "",
+			"lastTransitionTime": metav1.NewTime(c.now())}}},
+	})
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("writing the condition: %w", err)
+	}
+	err = write.Do(nil, pod.UID, "pod.condition", func() (types.UID, gate.Seen, error) {
+		return "", nil, c.client.Status().Patch(ctx, pod.DeepCopy(), client.RawPatch(types.StrategicMergePatchType,
+			patch))
+	})
+	if apierrors.IsConflict(err) {
+		return reconcile.Result{}, nil // the newer state is on its way here
+	}
+	if client.IgnoreNotFound(err) != nil {
+		return reconcile.Result{}, fmt.Errorf("taking back the DisruptionTarget of Pod %s: %w", key, err)
+	}
+	return reconcile.Result{}, nil
+}
