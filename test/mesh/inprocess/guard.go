@@ -118,6 +118,8 @@ func (a request) isAllowedBy(rule rbacv1.PolicyRule) bool {
 	among := func(list []string, value string) bool {
 		return slices.Contains(list, "*") || slices.Contains(list, value)
 	}
-	return among(rule.Verbs, a.verb) && among(rule.APIGroups, a.group) && among(rule.Resources, a.resource) &&
+	_, sub, _ := strings.Cut(a.resource, "/")
+	named := among(rule.Resources, a.resource) || sub != "" && slices.Contains(rule.Resources, "*/"+sub)
+	return among(rule.Verbs, a.verb) && among(rule.APIGroups, a.group) && named &&
 		(len(rule.ResourceNames) == 0 || slices.Contains(rule.ResourceNames, a.name))
 }

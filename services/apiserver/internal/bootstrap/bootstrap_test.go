@@ -110,7 +110,13 @@ func TestDaemonsMayDoTheirWork(t *testing.T) {
 		{controllers, "create", "", "pods", true},
 		{controllers, "update", "apps", "deployments/status", true},
 		{controllers, "create", "apps", "replicasets", true},
-		{controllers, "update", "apps", "replicasets/scale", false},
+		{controllers, "update", "apps", "replicasets/scale", true}, // DEP-211: autoscalers write there, and read.
+		{controllers, "update", "example.com", "foos/scale", true},
+		{controllers, "update", "example.com", "foos", false},
+		{controllers, "patch", "apps", "replicasets/scale", false},
+		{controllers, "list", "metrics.k8s.io", "pods", true},
+		{controllers, "update", "autoscaling", "horizontalpodautoscalers/status", true},
+		{controllers, "update", "autoscaling", "horizontalpodautoscalers", false},
 		{controllers, "list", "", "secrets", false},
 		{controllers, "update", "coordination.k8s.io", "leases", false}, // Those of others.
 		{controllers, "create", "", "configmaps", true},

@@ -18,6 +18,7 @@ import (
 	"keelson.dev/services/workload-controllers/internal/controllers/endpoint"
 	"keelson.dev/services/workload-controllers/internal/controllers/endpointslice"
 	"keelson.dev/services/workload-controllers/internal/controllers/endpointslicemirroring"
+	"keelson.dev/services/workload-controllers/internal/controllers/horizontalpodautoscaler"
 	"keelson.dev/services/workload-controllers/internal/podfeed"
 	"keelson.dev/services/workload-controllers/internal/podops"
 )
@@ -50,6 +51,8 @@ type Config struct {
 	Mirroring     endpointslicemirroring.Options
 	// ConcurrentSyncs is how many objects each controller works on at once; 0 means DefaultConcurrentSyncs.
 	ConcurrentSyncs int
+	// Autoscaling are the settings of the autoscaler; without any they are those of its flags' defaults.
+	Autoscaling horizontalpodautoscaler.Settings
 }
 
 // Run stands for the controllers' Leases until ctx ends, and returns when all of them have stopped.
@@ -60,7 +63,7 @@ func Run(ctx context.Context, c Config) error {
 	}
 	all := controllers.All(controllers.Options{
 		RootCA: c.RootCA, Endpoint: c.Endpoint, EndpointSlice: c.EndpointSlice, Mirroring: c.Mirroring,
-		Concurrent: c.ConcurrentSyncs,
+		Concurrent: c.ConcurrentSyncs, Autoscaling: c.Autoscaling,
 	})
 	group, err := controller.New(controller.Options{
 		Service: name, Config: client.ForDaemon(c.REST, name), Scheme: scheme.Scheme,
@@ -101,5 +104,6 @@ func withDefaults(c Config) Config {
 	if c.ConcurrentSyncs == 0 {
 		c.ConcurrentSyncs = DefaultConcurrentSyncs
 	}
+	c.Autoscaling = cmp.Or(c.Autoscaling, horizontalpodautoscaler.DefaultSettings())
 	return c
 }

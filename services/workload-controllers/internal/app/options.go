@@ -16,6 +16,7 @@ import (
 	"keelson.dev/services/workload-controllers/internal/controllers/endpoint"
 	"keelson.dev/services/workload-controllers/internal/controllers/endpointslice"
 	"keelson.dev/services/workload-controllers/internal/controllers/endpointslicemirroring"
+	"keelson.dev/services/workload-controllers/internal/controllers/horizontalpodautoscaler"
 	"keelson.dev/services/workload-controllers/internal/controllers/rootca"
 )
 
@@ -35,6 +36,7 @@ type options struct {
 	endpoint    endpoint.Options
 	slices      endpointslice.Options
 	mirroring   endpointslicemirroring.Options
+	autoscaling horizontalpodautoscaler.Settings
 }
 
 // Daemon describes the program.
@@ -48,8 +50,9 @@ func Daemon() daemon.Daemon {
 
 func newOptions() *options {
 	return &options{controllers: []string{"*"}, concurrent: DefaultConcurrentSyncs,
-		slices:    endpointslice.Options{MaxEndpoints: DefaultEndpointsPerSlice},
-		mirroring: endpointslicemirroring.Options{MaxEndpoints: DefaultMirroredEndpoints}}
+		slices:      endpointslice.Options{MaxEndpoints: DefaultEndpointsPerSlice},
+		mirroring:   endpointslicemirroring.Options{MaxEndpoints: DefaultMirroredEndpoints},
+		autoscaling: horizontalpodautoscaler.DefaultSettings()}
 }
 
 // AddFlags implements daemon.Options.
@@ -70,6 +73,7 @@ func (o *options) AddFlags(fs *pflag.FlagSet) {
 		"how long a Pod's change waits for others before it is written into EndpointSlices")
 	fs.DurationVar(&o.mirroring.Batch, "mirroring-endpointslice-updates-batch-period", 0,
 		"how long a change of Endpoints waits for others before it is mirrored into EndpointSlices")
+	o.autoscaling.AddFlags(fs)
 }
 
 // Validate implements daemon.Options.
@@ -82,6 +86,9 @@ func (o *options) Validate() error {
 	}
 	if o.concurrent < 1 {
 		return fmt.Errorf("--concurrent-syncs: %d must be at least 1", o.concurrent)
+	}
+	if err := o.autoscaling.Validate(); err != nil {
+		return err
 	}
 	if slices.Contains(o.controllers, rootca.Name) && o.rootCAFile == "" {
 		return fmt.Errorf("--controllers: %s needs --root-ca-file", rootca.Name)
@@ -128,6 +135,7 @@ func (o *options) run(ctx context.Context, e *daemon.Environment) error {
 	return Run(ctx, Config{
 		Environment: e, REST: rest, RootCA: rootCA, Controllers: o.controllers, ConcurrentSyncs: o.concurrent,
 		Endpoint: o.endpoint, EndpointSlice: o.slices, Mirroring: o.mirroring,
+		Autoscaling: o.autoscaling,
 	})
 }
 

@@ -14,6 +14,7 @@ import (
 	"keelson.dev/services/workload-controllers/internal/controllers/endpoint"
 	"keelson.dev/services/workload-controllers/internal/controllers/endpointslice"
 	"keelson.dev/services/workload-controllers/internal/controllers/endpointslicemirroring"
+	"keelson.dev/services/workload-controllers/internal/controllers/horizontalpodautoscaler"
 	"keelson.dev/services/workload-controllers/internal/controllers/job"
 	"keelson.dev/services/workload-controllers/internal/controllers/persistentvolume"
 	"keelson.dev/services/workload-controllers/internal/controllers/replicaset"
@@ -34,6 +35,8 @@ type Options struct {
 	Mirroring     endpointslicemirroring.Options
 	// Concurrent is how many objects each controller works on at once.
 	Concurrent int
+	// Autoscaling are the settings of horizontalpodautoscaler.
+	Autoscaling horizontalpodautoscaler.Settings
 }
 
 // All returns every controller, sorted by name.
@@ -47,6 +50,7 @@ func All(o Options) []controller.Registration {
 		endpoint.Registration(feed, o.Endpoint, o.Concurrent),
 		endpointslice.Registration(feed, o.EndpointSlice, o.Concurrent),
 		endpointslicemirroring.Registration(o.Mirroring, o.Concurrent),
+		horizontalpodautoscaler.Registration(feed, o.Autoscaling, o.Concurrent),
 		job.Registration(feed, o.Concurrent),
 		persistentvolume.Registration(o.Concurrent),
 		replicaset.Registration(feed, o.Concurrent),
@@ -65,9 +69,9 @@ func All(o Options) []controller.Registration {
 // Names returns the names of all controllers that there can be, sorted.
 func Names() []string {
 	return []string{cronjob.Name, daemonset.Name, deployment.Name, disruption.Name, endpoint.Name,
-		endpointslice.Name, endpointslicemirroring.Name, job.Name,
-		persistentvolume.Name, replicaset.Name, replicationcontroller.Name,
-		resourcequota.Name, rootca.Name, serviceaccount.Name, statefulset.Name}
+		endpointslice.Name, endpointslicemirroring.Name, horizontalpodautoscaler.Name, job.Name,
+		persistentvolume.Name, replicaset.Name, replicationcontroller.Name, resourcequota.Name, rootca.Name,
+		serviceaccount.Name, statefulset.Name}
 }
 
 // Select returns the controllers that a list of names asks for: "*" stands for all, "-name" takes one away again.

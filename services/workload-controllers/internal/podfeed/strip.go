@@ -37,7 +37,7 @@ func stripPod(pod *corev1.Pod) *corev1.Pod {
 		Status: corev1.PodStatus{Phase: pod.Status.Phase, StartTime: pod.Status.StartTime, PodIP: pod.Status.PodIP,
 			PodIPs: pod.Status.PodIPs, QOSClass: shared(pod.Status.QOSClass)},
 	}
-	stripped.Spec.Resources = amounts(pod)
+	stripped.Spec.Resources, stripped.Spec.InitContainers = amounts(pod), requests(pod)
 	stripped.Spec.PriorityClassName = shared(pod.Spec.PriorityClassName)
 	stripped.Spec.ActiveDeadlineSeconds = pod.Spec.ActiveDeadlineSeconds
 	for _, key := range annotations {

@@ -11,7 +11,7 @@ import (
 // allAmounts are those of all Pods: most Pods ask for what others ask for.
 var allAmounts = pool[corev1.ResourceRequirements]{known: map[string]*corev1.ResourceRequirements{}}
 
-// amounts is what a Pod asks for altogether, as its quotas count it; nil for nothing. It is kept in place of what each
+// amounts is what a Pod asks for altogether, as its quotas count it; nil for nothing. It is kept beside what each
 // container asks for, and shared by all Pods that ask for the same.
 func amounts(pod *corev1.Pod) *corev1.ResourceRequirements {
 	options := resourcehelper.PodResourcesOptions{UseStatusResources: true}

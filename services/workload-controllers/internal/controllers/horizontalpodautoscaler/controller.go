@@ -1,0 +1,148 @@
+// Package horizontalpodautoscaler gives a workload as many replicas as its load asks for. The metrics come from
+// metrics.k8s.io, custom.metrics.k8s.io and external.metrics.k8s.io; the replicas are read and written at the scale of
+// whatever kind has one.
+//
+//	decide.go           how many replicas, and what the status says (pure); begin here
+//	decide_propose.go   what the metrics ask for together (pure)
+//	decide_metric.go    what one metric asks for (pure)
+//	decide_pods.go      which Pods count, and for how much (pure)
+//	decide_behavior.go  how fast that may happen (pure)
+//	decide_history.go   what was decided before (pure)
+//	status.go           conditions (pure)
+//	target.go           what is scaled
+//	metrics.go          what is read
+//	reconcile.go        observe, apply
+//	controller.go       what it reads and writes, and what wakes an autoscaler up
+package horizontalpodautoscaler
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/scale"
+	metricsclient "k8s.io/metrics/pkg/client/clientset/versioned/typed/metrics/v1beta1"
+	"k8s.io/metrics/pkg/client/custom_metrics"
+	"k8s.io/metrics/pkg/client/external_metrics"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"keelson.dev/kit/controller"
+	"keelson.dev/kit/rights"
+	"keelson.dev/services/workload-controllers/internal/podfeed"
+	"keelson.dev/services/workload-controllers/internal/podset"
+	"keelson.dev/services/workload-controllers/internal/wake"
+	"keelson.dev/services/workload-controllers/internal/write"
+)
+
+// Name is the controller's folder, half of its Lease's name, and its field manager.
+const Name = "horizontalpodautoscaler"
+
+// Registration describes the controller. concurrent is how many autoscalers it works on at once.
+func Registration(feed *podfeed.Feed, settings Settings, concurrent int) controller.Registration {
+	return controller.Registration{
+		Name:        Name,
+		EventSource: eventSource,
+		Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{"autoscaling"}, Resources: []string{"horizontalpodautoscalers"},
+				Verbs: []string{"list", "watch"}},
+			{APIGroups: []string{"autoscaling"}, Resources: []string{"horizontalpodautoscalers/status"},
+				Verbs: []string{"update"}},
+			{APIGroups: []string{"*"}, Resources: []string{"*/scale"}, Verbs: []string{"get", "update"}},
+			{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list", "watch"}},
+			{APIGroups: []string{"metrics.k8s.io"}, Resources: []string{"pods"}, Verbs: []string{"list"}},
+			// The resources of these groups are whatever metrics there are.
+			{APIGroups: []string{"custom.metrics.k8s.io", "external.metrics.k8s.io"}, Resources: []string{"*"},
+				Verbs: []string{"get", "list"}},
+			rights.Events,
+		},
+		Setup: func(s *controller.Setup) (controller.Runnable, error) { return setup(s, feed, settings, concurrent) },
+	}
+}
+
+func setup(s *controller.Setup, feed *podfeed.Feed, settings Settings, concurrent int) (controller.Runnable, error) {
+	own := client.WithFieldOwner(s.Client, Name)
+	targets, sources, err := connect(s.Config, s.Client.RESTMapper())
+	if err != nil {
+		return nil, err
+	}
+	c := &Controller{
+		client: own, writer: &write.Writer{Client: own, Kind: "horizontalpodautoscaler"}, pods: feed.Index,
+		selected: podset.NewSelections(feed.Index), targets: targets, sources: sources, recorder: s.Recorder,
+		settings: settings, now: time.Now, histories: map[types.NamespacedName]known{},
+	}
+	built, err := controller.NewReconciler(s, concurrent, c.steps())
+	if err != nil {
+		return nil, err
+	}
+	autoscalers := source.Kind(s.Cache, &autoscalingv2.HorizontalPodAutoscaler{}, c.onAutoscaler())
+	if err := built.Watch(autoscalers); err != nil {
+		return nil, fmt.Errorf("watching HorizontalPodAutoscalers: %w", err)
+	}
+	// Pods wake nobody up: what matters of them is read each period.
+	pods := &podfeed.Source{Feed: feed, Cache: s.Cache,
+		Requests: func(*corev1.Pod, podset.Change) []reconcile.Request { return nil }}
+	if err := built.Watch(pods); err != nil {
+		return nil, fmt.Errorf("watching Pods: %w", err)
+	}
+	return term{built, c.selected}, nil
+}
+
+// connect makes the clients for what is no part of the cache.
+func connect(config *rest.Config, mapper meta.RESTMapper) (targets, sources, error) {
+	finder, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return targets{}, sources{}, fmt.Errorf("building the discovery client: %w", err)
+	}
+	scales, err := scale.NewForConfig(rest.CopyConfig(config), mapper, dynamic.LegacyAPIPathResolverFunc,
+		scale.NewDiscoveryScaleKindResolver(finder))
+	if err != nil {
+		return targets{}, sources{}, fmt.Errorf("building the client for scales: %w", err)
+	}
+	resources, err := metricsclient.NewForConfig(config)
+	if err != nil {
+		return targets{}, sources{}, fmt.Errorf("building the client for metrics.k8s.io: %w", err)
+	}
+	external, err := external_metrics.NewForConfig(config)
+	if err != nil {
+		return targets{}, sources{}, fmt.Errorf("building the client for external.metrics.k8s.io: %w", err)
+	}
+	custom := custom_metrics.NewForConfig(config, mapper, custom_metrics.NewAvailableAPIsGetter(finder))
+	return targets{mapper, scales}, sources{resources, custom, external}, nil
+}
+
+// onAutoscaler wakes up an autoscaler that is new or wants something else. Its status is this controller's own.
+func (c *Controller) onAutoscaler() handler.TypedFuncs[*autoscalingv2.HorizontalPodAutoscaler, reconcile.Request] {
+	on := wake.Self(func(*autoscalingv2.HorizontalPodAutoscaler) {}, c.forget)
+	update := on.UpdateFunc
+	on.UpdateFunc = func(ctx context.Context,
+		e event.TypedUpdateEvent[*autoscalingv2.HorizontalPodAutoscaler], q wake.Queue) {
+		if e.ObjectOld.UID != e.ObjectNew.UID || e.ObjectOld.Generation != e.ObjectNew.Generation {
+			update(ctx, e, q)
+		}
+	}
+	return on
+}
+
+// term is the controller between winning its Lease and losing it. The selections are of no use after it.
+type term struct {
+	controller.Runnable
+	selected *podset.Selections
+}
+
+// Start runs the controller until ctx ends.
+func (t term) Start(ctx context.Context) error {
+	defer t.selected.Close()
+	return t.Runnable.Start(ctx)
+}

@@ -1,0 +1,143 @@
+package horizontalpodautoscaler
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"keelson.dev/kit/podview"
+)
+
+// Sample is what a Pod used over a window that ended at a time.
+type Sample struct {
+	Amount float64
+	At     time.Time
+	Window time.Duration
+}
+
+// grouped are the Pods of a target by what is known of their use. Those that end count nowhere.
+type grouped struct {
+	// counted is how many have a sample that tells what a running Pod uses.
+	counted int
+	// samples are theirs, by name.
+	samples map[string]float64
+	// unready do not tell yet; of missing nothing was read.
+	unready, missing []string
+}
+
+// group sorts the Pods by their samples of a resource; "" is a metric that tells as much of a Pod that starts.
+func (d *decision) group(name corev1.ResourceName, samples map[string]Sample) grouped {
+	g := grouped{samples: map[string]float64{}}
+	for _, pod := range d.Pods {
+		sample, known := samples[pod.Name]
+		switch {
+		case !podview.IsActive(pod):
+		case pod.Status.Phase == corev1.PodPending:
+			g.unready = append(g.unready, pod.Name)
+		case !known:
+			g.missing = append(g.missing, pod.Name)
+		case name == corev1.ResourceCPU && d.starts(pod, sample):
+			g.unready = append(g.unready, pod.Name)
+		default:
+			g.counted++
+			g.samples[pod.Name] = sample.Amount
+		}
+	}
+	return g
+}
+
+// starts says whether a Pod's CPU is still that of its start.
+func (d *decision) starts(pod *corev1.Pod, sample Sample) bool {
+	ready := podview.Condition(pod, corev1.PodReady)
+	if ready == nil || pod.Status.StartTime == nil {
+		return true
+	}
+	since, started := ready.LastTransitionTime.Time, pod.Status.StartTime.Time
+	if started.Add(d.Settings.CPUInitialization).After(d.Now) {
+		// The sample must be of a window in which the Pod was ready all the time.
+		return ready.Status == corev1.ConditionFalse || sample.At.Before(since.Add(sample.Window))
+	}
+	// Later only a Pod counts as starting that has never been ready.
+	return ready.Status == corev1.ConditionFalse && started.Add(d.Settings.InitialReadinessDelay).After(since)
+}
+
+// fit is how many replicas bring the ratio of use to target to one.
+func (d *decision) fit(g grouped, ratioOf func(map[string]float64) float64, high func(pod string) float64) int32 {
+	ratio := ratioOf(g.samples)
+	samples := g.assumed(ratio, high)
+	if len(samples) == len(g.samples) {
+		if d.tolerated(ratio) {
+			return d.replicas()
+		}
+		return clamp(math.Ceil(ratio * float64(g.counted)))
+	}
+	damped := ratioOf(samples)
+	if d.tolerated(damped) || ratio < 1 && damped > 1 || ratio > 1 && damped < 1 {
+		return d.replicas()
+	}
+	replicas := clamp(math.Ceil(damped * float64(len(samples))))
+	if damped < 1 && replicas > d.replicas() || damped > 1 && replicas < d.replicas() {
+		return d.replicas()
+	}
+	return replicas
+}
+
+// assumed are the samples with those that are not known, as moves the target least: nothing where there is too much
+// use, and as much as high says where there is too little. Pods that start count in the first case only.
+func (g grouped) assumed(ratio float64, high func(pod string) float64) map[string]float64 {
+	samples := maps.Clone(g.samples)
+	switch {
+	case ratio < 1:
+		for _, pod := range g.missing {
+			samples[pod] = high(pod)
+		}
+	case ratio > 1:
+		for _, pod := range slices.Concat(g.missing, g.unready) {
+			samples[pod] = 0
+		}
+	}
+	return samples
+}
+
+func (g grouped) average() float64 { return average(g.samples) }
+
+func average(samples map[string]float64) float64 {
+	var sum float64
+	for _, sample := range samples {
+		sum += sample
+	}
+	return sum / float64(len(samples))
+}
+
+// requestOf is what a Pod, or one container of it, asks for of a resource. It reads the containers as the cache keeps
+// them (podfeed.Strip): of Pods that ask for something those that run as long as the Pod, before them one without a
+// name that asks for the whole.
+func requestOf(pod *corev1.Pod, name corev1.ResourceName, container string) (float64, error) {
+	if len(pod.Spec.InitContainers) == 0 {
+		return 0, fmt.Errorf("missing request for %s in all containers of Pod %s", name, pod.Name)
+	}
+	var sum float64
+	found := container == ""
+	for i := range pod.Spec.InitContainers {
+		c := &pod.Spec.InitContainers[i]
+		request, ok := c.Resources.Requests[name]
+		switch {
+		case c.Name == "" && container == "" && ok:
+			return amountOf(&request), nil
+		case c.Name == "" || container != "" && c.Name != container:
+			continue
+		case !ok:
+			return 0, fmt.Errorf("missing request for %s in container %s of Pod %s", name, c.Name, pod.Name)
+		}
+		sum += amountOf(&request)
+		found = true
+	}
+	if !found {
+		return 0, fmt.Errorf("container %s not found in Pod %s", container, pod.Name)
+	}
+	return sum, nil
+}

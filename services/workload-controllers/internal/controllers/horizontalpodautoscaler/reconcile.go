@@ -1,0 +1,154 @@
+package horizontalpodautoscaler
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"keelson.dev/kit/events"
+	"keelson.dev/kit/pass"
+	"keelson.dev/services/workload-controllers/internal/gate"
+	"keelson.dev/services/workload-controllers/internal/podset"
+	"keelson.dev/services/workload-controllers/internal/write"
+)
+
+// recorder tells users what happened; events.Recorder is one.
+type recorder interface {
+	Record(object runtime.Object, e events.Event)
+}
+
+// Controller scales targets by their load.
+type Controller struct {
+	client   client.Client // reads from the cache
+	writer   *write.Writer
+	pods     *podset.Index
+	selected *podset.Selections // by the selectors of the targets
+	targets  targets
+	sources  sources
+	recorder recorder
+	settings Settings
+	now      func() time.Time
+
+	mu        sync.Mutex // guards histories
+	histories map[types.NamespacedName]known
+}
+
+// known is the history of one autoscaler; another one of its name has none.
+type known struct {
+	of      types.UID
+	history History
+}
+
+// steps are what a pass over an autoscaler consists of. There is no gate: a scale that was read before the last write
+// is refused by its resource version.
+func (c *Controller) steps() *pass.Steps[*autoscalingv2.HorizontalPodAutoscaler, Input, Plan] {
+	return &pass.Steps[*autoscalingv2.HorizontalPodAutoscaler, Input, Plan]{
+		Reader:  c.client,
+		New:     func() *autoscalingv2.HorizontalPodAutoscaler { return &autoscalingv2.HorizontalPodAutoscaler{} },
+		Observe: c.observe, Decide: Decide, Apply: c.apply,
+		After: func(Input, Plan) time.Duration { return c.settings.SyncPeriod },
+	}
+}
+
+// observe reads the input of a decision. All of it but the scale is shared with the cache.
+func (c *Controller) observe(ctx context.Context, a *autoscalingv2.HorizontalPodAutoscaler) (Input, bool, error) {
+	in := Input{Now: c.now(), Settings: c.settings, Autoscaler: a, History: c.history(a)}
+	if a.DeletionTimestamp != nil {
+		return in, false, nil
+	}
+	in.Target = c.targets.find(ctx, a)
+	if ctx.Err() != nil {
+		return in, false, ctx.Err()
+	}
+	c.observePods(&in)
+	if in.NeedsMetrics() {
+		in.Readings = c.sources.read(ctx, a, in.Target.Selector)
+	}
+	return in, true, ctx.Err()
+}
+
+// observePods looks up the Pods that the target selects, and who else selects them.
+func (c *Controller) observePods(in *Input) {
+	a := in.Autoscaler
+	// Not by its generation: it is the target's selector, which may change when the autoscaler does not.
+	self := &metav1.ObjectMeta{Namespace: a.Namespace, Name: a.Name, UID: a.UID}
+	if in.Target.Err != nil || in.Target.SelectorErr != nil {
+		c.selected.Remove(self)
+		return
+	}
+	selector, err := metav1.ParseToLabelSelector(in.Target.Scale.Status.Selector)
+	if err != nil {
+		in.Target.SelectorErr = err
+		return
+	}
+	c.selected.Put(self, selector)
+	in.Pods = c.pods.Members(c.selected.Key(a.Namespace, a.Name))
+	slices.SortFunc(in.Pods, func(x, y *corev1.Pod) int { return strings.Compare(x.Name, y.Name) })
+	selecting := map[string]bool{}
+	for _, pod := range in.Pods {
+		for _, name := range c.selected.Matching(pod) {
+			selecting[a.Namespace+"/"+name] = true
+		}
+	}
+	if len(selecting) > 1 {
+		for name := range selecting {
+			in.Rivals = append(in.Rivals, name)
+		}
+		slices.Sort(in.Rivals)
+	}
+}
+
+// apply carries out the plan: the scale first, since the status tells how it went.
+func (c *Controller) apply(ctx context.Context, in Input, plan Plan) error {
+	if plan.Rescale != nil {
+		err := write.Do(nil, in.Autoscaler.UID, "horizontalpodautoscaler.scale", func() (types.UID, gate.Seen, error) {
+			return "", nil, c.targets.write(ctx, in.Target, plan.Rescale.To)
+		})
+		if apierrors.IsConflict(err) || ctx.Err() != nil {
+			return fmt.Errorf("scaling the target: %w", err)
+		}
+		plan = Settle(in, plan, err)
+	}
+	c.remember(in.Autoscaler, plan.History)
+	for _, e := range plan.Events {
+		c.recorder.Record(in.Autoscaler, e)
+	}
+	_, err := write.Status(ctx, c.writer, in.Autoscaler, plan.Status,
+		func(a *autoscalingv2.HorizontalPodAutoscaler) *autoscalingv2.HorizontalPodAutoscalerStatus {
+			return &a.Status
+		})
+	return err
+}
+
+func (c *Controller) history(a *autoscalingv2.HorizontalPodAutoscaler) History {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if k := c.histories[client.ObjectKeyFromObject(a)]; k.of == a.UID {
+		return k.history
+	}
+	return History{}
+}
+
+func (c *Controller) remember(a *autoscalingv2.HorizontalPodAutoscaler, history History) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.histories[client.ObjectKeyFromObject(a)] = known{a.UID, history}
+}
+
+func (c *Controller) forget(a *autoscalingv2.HorizontalPodAutoscaler) {
+	c.selected.Remove(a)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.histories, client.ObjectKeyFromObject(a))
+}
