@@ -32,8 +32,8 @@ var elected = map[mesh.Daemon][]string{
 		"workload-controllers.resourcequota",
 		"workload-controllers.rootca", "workload-controllers.serviceaccount",
 		"workload-controllers.statefulset"},
-	mesh.PodGC: {"podgc.namespace", "podgc.nodehealth", "podgc.owners", "podgc.pods", "podgc.tainteviction",
-		"podgc.ttlafterfinished"},
+	mesh.PodGC: {"podgc.namespace", "podgc.nodehealth", "podgc.owners", "podgc.pods", "podgc.pvcprotection",
+		"podgc.pvprotection", "podgc.tainteviction", "podgc.ttlafterfinished"},
 }
 
 // TestStandbyTakesOver kills the leader of each daemon that is elected while a second copy of it runs. The copy holds

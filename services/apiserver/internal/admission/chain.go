@@ -15,6 +15,7 @@ import (
 	"keelson.dev/services/apiserver/internal/admission/resourcequota"
 	"keelson.dev/services/apiserver/internal/admission/runtimeclass"
 	"keelson.dev/services/apiserver/internal/admission/serviceaccount"
+	"keelson.dev/services/apiserver/internal/admission/storageprotection"
 	"keelson.dev/services/apiserver/internal/admission/taintnodesbycondition"
 	"keelson.dev/services/apiserver/internal/admission/tolerationseconds"
 )
@@ -35,6 +36,7 @@ var plugins = []plugin{
 	{limitranger.PluginName, limitranger.Register},
 	{tolerationseconds.PluginName, tolerationseconds.Register},
 	{defaultstorageclass.PluginName, defaultstorageclass.Register},
+	{storageprotection.PluginName, storageprotection.Register},
 	{runtimeclass.PluginName, runtimeclass.Register},
 	{listbounds.PluginName, listbounds.Register},
 	// Last: what another plugin refuses is not charged.

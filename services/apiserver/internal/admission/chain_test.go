@@ -69,8 +69,8 @@ func TestNew(t *testing.T) {
 // checks run, and nothing is looked up for a namespace that ends.
 func TestOrder(t *testing.T) {
 	want := []string{"NamespaceLifecycle", "ServiceAccount", "NodeRestriction", "TaintNodesByCondition", "Priority",
-		"LimitRanger", "DefaultTolerationSeconds", "DefaultStorageClass", "RuntimeClass", "ListBounds",
-		"ResourceQuota"}
+		"LimitRanger", "DefaultTolerationSeconds", "DefaultStorageClass", "StorageObjectInUseProtection",
+		"RuntimeClass", "ListBounds", "ResourceQuota"}
 	var got []string
 	for _, p := range plugins {
 		got = append(got, p.name)

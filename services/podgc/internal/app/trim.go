@@ -6,6 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"keelson.dev/services/podgc/internal/collectors/nodehealth"
+	"keelson.dev/services/podgc/internal/collectors/protection"
 )
 
 // stripPod keeps of a Pod what the collectors decide on; the cache holds every Pod of the cluster.
@@ -17,7 +18,8 @@ func stripPod(object any) (any, error) {
 	return &corev1.Pod{
 		ObjectMeta: stripMeta(pod.ObjectMeta),
 		Spec: corev1.PodSpec{NodeName: pod.Spec.NodeName,
-			Tolerations: evictionTolerations.of(pod.Spec.Tolerations)},
+			Tolerations: evictionTolerations.of(pod.Spec.Tolerations),
+			Volumes:     protection.KeepClaims(pod.Spec.Volumes)},
 		Status: corev1.PodStatus{Phase: pod.Status.Phase, Conditions: pod.Status.Conditions},
 	}, nil
 }

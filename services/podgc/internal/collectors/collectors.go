@@ -11,6 +11,7 @@ import (
 	"keelson.dev/services/podgc/internal/collectors/nodehealth"
 	"keelson.dev/services/podgc/internal/collectors/owners"
 	"keelson.dev/services/podgc/internal/collectors/pods"
+	"keelson.dev/services/podgc/internal/collectors/protection"
 	"keelson.dev/services/podgc/internal/collectors/tainteviction"
 	"keelson.dev/services/podgc/internal/collectors/ttlafterfinished"
 	"keelson.dev/services/podgc/internal/nodepods"
@@ -31,6 +32,8 @@ func All(o Options) []controller.Registration {
 		nodehealth.Register(o.NodeHealth),
 		owners.Register(),
 		pods.Register(o.TerminatedPodThreshold),
+		protection.RegisterClaims(),
+		protection.RegisterVolumes(),
 		tainteviction.Register(),
 		ttlafterfinished.Register(),
 	}

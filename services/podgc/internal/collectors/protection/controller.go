@@ -1,0 +1,148 @@
+// Package protection keeps a claim that is deleted until no Pod uses it, and a volume that is deleted until no claim
+// has it. The apiserver gives new objects the finalizers; older ones get them here.
+//
+//	decide.go      who is protected, and when that ends (pure)
+//	reconcile.go   the second look, and the finalizers
+//	controller.go  the two collectors: what they read and write, and what wakes an object up
+package protection
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"keelson.dev/kit/controller"
+	"keelson.dev/kit/podview"
+)
+
+// The collectors' names, and those of the finalizers.
+const (
+	ClaimsName      = "pvcprotection"
+	VolumesName     = "pvprotection"
+	claimFinalizer  = "kubernetes.io/pvc-protection"
+	volumeFinalizer = "kubernetes.io/pv-protection"
+)
+
+const (
+	// workers is how many objects are looked at at once.
+	workers = 5
+	// field is the name of the index of Pods by claim.
+	field = "claim"
+)
+
+// kind is what the two collectors differ in.
+type kind struct {
+	name      string // in failpoints and errors
+	apiKind   string
+	finalizer string
+	used      func(ctx context.Context, c *collector, o object) (bool, error)
+}
+
+// blank is what the cache knows such an object by: its metadata alone is watched.
+func (k kind) blank() object {
+	o := &metav1.PartialObjectMetadata{}
+	o.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(k.apiKind))
+	return o
+}
+
+var (
+	claims  = kind{"persistentvolumeclaim", "PersistentVolumeClaim", claimFinalizer, claimUsed}
+	volumes = kind{"persistentvolume", "PersistentVolume", volumeFinalizer, volumeUsed}
+)
+
+// RegisterClaims describes the collector that protects claims.
+func RegisterClaims() controller.Registration {
+	return controller.Registration{
+		Name: ClaimsName,
+		Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{""}, Resources: []string{"persistentvolumeclaims"}, Verbs: []string{"list", "watch",
+				"patch"}},
+			{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list", "watch"}},
+		},
+		Index: index,
+		Setup: func(s *controller.Setup) (controller.Runnable, error) {
+			reconciler, err := setup(s, claims)
+			if err != nil {
+				return nil, err
+			}
+			if err := reconciler.Watch(source.Kind(s.Cache, &corev1.Pod{}, onPod())); err != nil {
+				return nil, fmt.Errorf("watching Pods: %w", err)
+			}
+			return reconciler, nil
+		},
+	}
+}
+
+// RegisterVolumes describes the collector that protects volumes.
+func RegisterVolumes() controller.Registration {
+	return controller.Registration{
+		Name: VolumesName,
+		Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{""}, Resources: []string{"persistentvolumes"}, Verbs: []string{"get", "list", "watch",
+				"patch"}},
+			{APIGroups: []string{""}, Resources: []string{"persistentvolumeclaims"}, Verbs: []string{"get"}},
+		},
+		Setup: func(s *controller.Setup) (controller.Runnable, error) { return setup(s, volumes) },
+	}
+}
+
+// reconciler is a controller that watches can be added to.
+type reconciler interface {
+	controller.Runnable
+	Watch(source.TypedSource[reconcile.Request]) error
+}
+
+func setup(s *controller.Setup, k kind) (reconciler, error) {
+	c := &collector{cached: s.Client, live: s.Live, writer: s.Client, kind: k}
+	built, err := controller.NewReconciler(s, workers, c.steps())
+	if err != nil {
+		return nil, err
+	}
+	objects := source.Kind(s.Cache, k.blank(), &handler.TypedEnqueueRequestForObject[object]{},
+		predicate.NewTypedPredicateFuncs(func(o object) bool { return NeedsWork(o, k.finalizer) }))
+	if err := built.Watch(objects); err != nil {
+		return nil, fmt.Errorf("watching objects of kind %s: %w", k.apiKind, err)
+	}
+	return built, nil
+}
+
+// index makes the cache keep Pods by the claims that they name.
+func index(ctx context.Context, indexer client.FieldIndexer) error {
+	return indexer.IndexField(ctx, &corev1.Pod{}, field, func(o client.Object) []string {
+		if pod, ok := o.(*corev1.Pod); ok {
+			return ClaimsOf(pod)
+		}
+		return nil
+	})
+}
+
+type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// onPod wakes up the claims that a Pod lets go of: it has ended, or is gone.
+func onPod() handler.TypedFuncs[*corev1.Pod, reconcile.Request] {
+	wake := func(pod *corev1.Pod, q queue) {
+		for _, name := range ClaimsOf(pod) {
+			q.Add(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: pod.Namespace, Name: name}})
+		}
+	}
+	return handler.TypedFuncs[*corev1.Pod, reconcile.Request]{
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*corev1.Pod], q queue) {
+			if e.ObjectOld.UID != e.ObjectNew.UID || !podview.IsTerminal(e.ObjectOld) &&
+				podview.IsTerminal(e.ObjectNew) {
+				wake(e.ObjectOld, q)
+			}
+		},
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*corev1.Pod], q queue) { wake(e.Object, q) },
+	}
+}

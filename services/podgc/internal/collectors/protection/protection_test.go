@@ -1,0 +1,218 @@
+package protection
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+const protects = "kubernetes.io/pvc-protection"
+
+func TestDecide(t *testing.T) {
+	going := &metav1.Time{Time: time.Unix(1, 0)}
+	for _, row := range []struct {
+		name       string
+		deleted    *metav1.Time
+		finalizers []string
+		used       bool
+		change     bool
+		want       []string
+	}{
+		{"an old one", nil, []string{"a/b"}, false, true, []string{"a/b", protects}},
+		{"an old one that is used", nil, nil, true, true, []string{protects}},
+		{"a protected one", nil, []string{protects}, true, false, nil},
+		{"SET-101 used and going", going, []string{protects}, true, false, nil},
+		{"SET-101 going", going, []string{"a/b", protects, "c/d"}, false, true, []string{"a/b", "c/d"}},
+		{"going without", going, []string{"a/b"}, false, false, nil},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			o := &metav1.ObjectMeta{DeletionTimestamp: row.deleted, Finalizers: row.finalizers}
+			before := slices.Clone(row.finalizers)
+			plan := Decide(Input{Object: o, Finalizer: protects, Used: row.used})
+			if plan.Change != row.change || !slices.Equal(plan.Finalizers, row.want) {
+				t.Errorf("got %+v", plan)
+			}
+			if !slices.Equal(before, o.Finalizers) {
+				t.Error("the input was changed")
+			}
+		})
+	}
+}
+
+type podEdit = func(*corev1.Pod)
+
+// pod runs on a node and names the claim data, and one of its own by the volume scratch.
+func pod(edits ...podEdit) *corev1.Pod {
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", UID: "p"}}
+	p.Spec.NodeName, p.Status.Phase = "n1", corev1.PodRunning
+	p.Spec.Volumes = []corev1.Volume{
+		{Name: "x", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
+		{Name: "y", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{
+			ClaimName: "data"}}},
+		{Name: "scratch", VolumeSource: corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{}}},
+	}
+	for _, edit := range edits {
+		edit(p)
+	}
+	return p
+}
+
+func ended(p *corev1.Pod)      { p.Status.Phase = corev1.PodFailed }
+func waiting(p *corev1.Pod)    { p.Spec.NodeName = "" }
+func elsewhere(p *corev1.Pod)  { p.Namespace = "other" }
+func leaving(p *corev1.Pod)    { p.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} }
+func withoutAny(p *corev1.Pod) { p.Spec.Volumes = p.Spec.Volumes[:1] }
+
+func TestUsesClaim(t *testing.T) {
+	for name, row := range map[string]struct {
+		pod   *corev1.Pod
+		claim string
+		want  bool
+	}{
+		"SET-101 runs":           {pod(), "data", true},
+		"of its own":             {pod(), "p-scratch", true},
+		"SET-101 on its way out": {pod(leaving), "data", true},
+		"has ended":              {pod(ended), "data", false},
+		"has no node":            {pod(waiting), "data", false},
+		"of another namespace":   {pod(elsewhere), "data", false},
+		"names another":          {pod(), "x", false},
+		"names none":             {pod(withoutAny), "data", false},
+	} {
+		claim := &metav1.ObjectMeta{Namespace: "ns", Name: row.claim}
+		if got := usesClaim(row.pod, claim); got != row.want {
+			t.Errorf("%s: %t, want %t", name, got, row.want)
+		}
+		kept := row.pod.DeepCopy()
+		kept.Spec.Volumes = KeepClaims(kept.Spec.Volumes)
+		if got := usesClaim(kept, claim); got != row.want || len(kept.Spec.Volumes) > 2 {
+			t.Errorf("%s: by what is kept of the Pod %t, want %t", name, got, row.want)
+		}
+	}
+}
+
+// apis are what the cache shows and what the apiserver has.
+type apis struct {
+	cached, live []client.Object
+	refuse       error // what a look at the apiserver fails with
+}
+
+// finalizersAfter makes one pass over the object and returns the finalizers that the apiserver has then; gone: none.
+func (a apis) finalizersAfter(t *testing.T, k kind, name, namespace string) ([]string, error) {
+	t.Helper()
+	build := func(objects []client.Object, refuse error) client.WithWatch {
+		return fake.NewClientBuilder().WithScheme(scheme.Scheme).WithObjects(objects...).
+			WithIndex(&corev1.Pod{}, field, func(o client.Object) []string { return ClaimsOf(o.(*corev1.Pod)) }).
+			WithInterceptorFuncs(interceptor.Funcs{
+				List: func(ctx context.Context, c client.WithWatch, l client.ObjectList,
+					options ...client.ListOption) error {
+					if refuse != nil {
+						return refuse
+					}
+					return c.List(ctx, l, options...)
+				},
+			}).Build()
+	}
+	live := build(a.live, a.refuse)
+	c := &collector{cached: build(a.cached, nil), live: live, writer: live, kind: k}
+	_, err := c.steps().Reconcile(t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{
+		Namespace: namespace, Name: name}})
+	o := k.blank()
+	if live.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, o) != nil {
+		return []string{"gone"}, err
+	}
+	return o.Finalizers, err
+}
+
+func claim(finalizers ...string) *corev1.PersistentVolumeClaim {
+	return &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "data", UID: "c",
+		ResourceVersion: "7", Finalizers: finalizers}}
+}
+
+func goingClaim() *corev1.PersistentVolumeClaim {
+	c := claim(protects)
+	c.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
+	return c
+}
+
+// SET-101: a claim goes when no Pod uses it any more, by the word of the cache and of the apiserver.
+func TestClaims(t *testing.T) {
+	for name, row := range map[string]struct {
+		apis
+		want string
+		err  bool
+	}{
+		"nobody uses it": {apis{cached: []client.Object{goingClaim()}, live: []client.Object{goingClaim()}},
+			"gone", false},
+		"a Pod uses it": {apis{cached: []client.Object{goingClaim(), pod()}, live: []client.Object{goingClaim(),
+			pod()}}, protects, false},
+		"a Pod that is new": {apis{cached: []client.Object{goingClaim()}, live: []client.Object{goingClaim(),
+			pod()}}, protects, false},
+		"a Pod that has ended": {apis{cached: []client.Object{goingClaim(), pod(ended)},
+			live: []client.Object{goingClaim(), pod(ended)}}, "gone", false},
+		"the apiserver fails": {apis{cached: []client.Object{goingClaim()}, live: []client.Object{goingClaim()},
+			refuse: errors.New("no")}, protects, true},
+		"an old claim": {apis{cached: []client.Object{claim()}, live: []client.Object{claim()}}, protects,
+			false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := row.finalizersAfter(t, claims, "data", "ns")
+			if !slices.Equal(got, []string{row.want}) || (err != nil) != row.err {
+				t.Errorf("%v, %v, want %s", got, err, row.want)
+			}
+		})
+	}
+}
+
+// A volume goes when no claim has it, whatever it says itself.
+func TestVolumes(t *testing.T) {
+	const keeps = "kubernetes.io/pv-protection"
+	volume := func(phase corev1.PersistentVolumePhase, going bool, finalizers ...string) *corev1.PersistentVolume {
+		v := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "v", UID: "v", ResourceVersion: "7",
+			Finalizers: finalizers}, Status: corev1.PersistentVolumeStatus{Phase: phase},
+			Spec: corev1.PersistentVolumeSpec{ClaimRef: &corev1.ObjectReference{Namespace: "ns", Name: "data",
+				UID: "c"}}}
+		if going {
+			v.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
+		}
+		return v
+	}
+	has := func(uid types.UID, name string) *corev1.PersistentVolumeClaim {
+		c := claim()
+		c.UID, c.Spec.VolumeName = uid, name
+		return c
+	}
+	released := volume("Released", true, keeps)
+	for name, row := range map[string]struct {
+		volume *corev1.PersistentVolume
+		others []client.Object
+		want   string
+	}{
+		"released":                         {released, nil, "gone"},
+		"bound":                            {volume("Bound", true, keeps), nil, keeps},
+		"not said to be bound yet":         {volume("Pending", true, keeps), []client.Object{has("c", "v")}, keeps},
+		"the claim has another":            {released, []client.Object{has("c", "w")}, "gone"},
+		"another claim of the name has it": {released, []client.Object{has("later", "v")}, "gone"},
+		"free":                             {volume("Available", true, keeps), nil, "gone"},
+		"an old one":                       {volume("Bound", false), nil, keeps},
+	} {
+		t.Run(name, func(t *testing.T) {
+			world := apis{cached: []client.Object{row.volume.DeepCopy()},
+				live: append([]client.Object{row.volume.DeepCopy()}, row.others...)}
+			if got, err := world.finalizersAfter(t, volumes, "v", ""); err != nil ||
+				!slices.Equal(got, []string{row.want}) {
+				t.Errorf("%v, %v, want %s", got, err, row.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,105 @@
+package protection
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"keelson.dev/kit/failpoint"
+	"keelson.dev/kit/pass"
+)
+
+// object is what the cache has of a claim or a volume.
+type object = *metav1.PartialObjectMetadata
+
+// collector protects the objects of one kind.
+type collector struct {
+	cached client.Reader
+	live   client.Reader
+	writer client.Writer
+	kind
+}
+
+// steps are what a pass over an object consists of.
+func (c *collector) steps() *pass.Steps[object, Input, Plan] {
+	return &pass.Steps[object, Input, Plan]{
+		Reader: c.cached, New: c.blank, Observe: c.observe, Decide: Decide, Apply: c.apply,
+	}
+}
+
+// observe looks whether an object that goes is used: in the cache, and past it before it is let go.
+func (c *collector) observe(ctx context.Context, o object) (Input, bool, error) {
+	in := Input{Object: o, Finalizer: c.finalizer}
+	if !NeedsWork(o, c.finalizer) {
+		return in, false, nil
+	}
+	if isGoing(o) {
+		var err error
+		if in.Used, err = c.used(ctx, c, o); err != nil {
+			return in, false, fmt.Errorf("looking who uses %s %s: %w", c.name, o.Name, err)
+		}
+	}
+	return in, true, nil
+}
+
+// apply changes the finalizers of the very version that was decided on.
+func (c *collector) apply(ctx context.Context, in Input, plan Plan) error {
+	if !plan.Change {
+		return nil
+	}
+	before := in.Object.(object)
+	next := before.DeepCopy()
+	next.Finalizers = plan.Finalizers
+	return failpoint.Around("podgc/"+c.name+".finalizer", func() error {
+		err := c.writer.Patch(ctx, next, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("changing the finalizers of %s %s: %w", c.name, before.Name, err)
+		}
+		return nil
+	})
+}
+
+// claimUsed tells whether a Pod has the claim. What the cache does not know yet the apiserver does.
+func claimUsed(ctx context.Context, c *collector, claim object) (bool, error) {
+	for _, look := range []struct {
+		reader  client.Reader
+		options []client.ListOption
+	}{
+		{c.cached, []client.ListOption{client.InNamespace(claim.Namespace), client.MatchingFields{field: claim.Name}}},
+		{c.live, []client.ListOption{client.InNamespace(claim.Namespace)}},
+	} {
+		var pods corev1.PodList
+		if err := look.reader.List(ctx, &pods, look.options...); err != nil {
+			return false, err
+		}
+		for i := range pods.Items {
+			if usesClaim(&pods.Items[i], claim) {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
+}
+
+// volumeUsed tells whether a claim has the volume, by the word of the apiserver alone.
+func volumeUsed(ctx context.Context, c *collector, o object) (bool, error) {
+	volume := &corev1.PersistentVolume{}
+	if err := c.live.Get(ctx, client.ObjectKeyFromObject(o), volume); err != nil {
+		return false, client.IgnoreNotFound(err)
+	}
+	ref := volume.Spec.ClaimRef
+	if volume.UID != o.UID || ref == nil {
+		return usesVolume(volume, nil, ""), nil
+	}
+	claim := &corev1.PersistentVolumeClaim{}
+	err := c.live.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, claim)
+	if client.IgnoreNotFound(err) != nil {
+		return false, err
+	} else if err != nil {
+		claim = nil
+	}
+	return usesVolume(volume, claim, ref.UID), nil
+}
