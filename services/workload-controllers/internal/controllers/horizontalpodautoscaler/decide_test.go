@@ -54,8 +54,8 @@ func TestWhatIsInTheWay(t *testing.T) {
 			"False FailedGetResourceMetric the HPA was unable to compute the replica count: failed to get cpu " +
 				"utilization: away",
 			[]string{"Warning FailedGetResourceMetric failed to get cpu utilization: away",
-				"Warning FailedComputeMetricsReplicas invalid metrics (1 invalid out of 1), first error is: failed " +
-					"get cpu utilization: away"}},
+				"Warning FailedComputeMetricsReplicas invalid metrics (1 invalid out of 1), first error is: " +
+					"failed to get cpu utilization: away"}},
 		{"no Pods", func(in *Input) { in.Pods = nil }, able,
 			"False FailedGetResourceMetric the HPA was unable to compute the replica count: failed to get cpu " +
 				"utilization: no pods returned by selector while calculating replica count", nil},
