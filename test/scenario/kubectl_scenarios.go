@@ -18,6 +18,7 @@ var Kubectl = []Scenario{
 	{"SelectorReduced", SelectorReduced},
 	{"ProgressLines", ProgressLines},
 	{"DeadlineExceeded", DeadlineExceeded},
+	{"RollbackOnFailure", RollbackOnFailure},
 	{"ReplicaSetAlone", ReplicaSetAlone},
 	{"ReplicationControllerAlone", ReplicationControllerAlone},
 	{"ReplicationControllerDeletion", ReplicationControllerDeletion},

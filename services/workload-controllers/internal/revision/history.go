@@ -24,13 +24,25 @@ const (
 	MaxAnnotation = "deployment.kubernetes.io/max-replicas"
 )
 
+// Annotations that are ours, about going back when a rollout has failed.
+const (
+	// OnFailureAnnotation asks for it, on the Deployment and with the value "true".
+	OnFailureAnnotation = "keelson.dev/rollback-on-failure"
+	// CompleteAnnotation marks the ReplicaSets that a rollout was once complete with, while it was asked for.
+	CompleteAnnotation = "keelson.dev/complete"
+	// FailedAnnotation names on the Deployment the ReplicaSets that it went back from, the latest first, with commas
+	// between, and RestoredAnnotation the one that it last went back to.
+	FailedAnnotation   = "keelson.dev/rolled-back-from"
+	RestoredAnnotation = "keelson.dev/rolled-back-to"
+)
+
 // maxHistoryBytes bounds HistoryAnnotation; the oldest numbers give way.
 const maxHistoryBytes = 2000
 
 // ownAnnotations are never copied between a Deployment and its ReplicaSets.
 var ownAnnotations = []string{
 	corev1.LastAppliedConfigAnnotation, Annotation, HistoryAnnotation, DesiredAnnotation, MaxAnnotation,
-	appsv1.DeprecatedRollbackTo,
+	appsv1.DeprecatedRollbackTo, OnFailureAnnotation, CompleteAnnotation, FailedAnnotation, RestoredAnnotation,
 }
 
 // Of returns the revision that an object's annotation gives; 0 without a readable one.

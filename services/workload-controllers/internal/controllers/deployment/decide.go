@@ -67,6 +67,7 @@ const (
 	ReasonRollback      Reason = "Rollback"      // asked for by annotation
 	ReasonRollbackMoot  Reason = "RollbackMoot"  // asked for, but to the present template
 	ReasonRollbackStuck Reason = "RollbackStuck" // asked for, but the revision is gone
+	ReasonFailedBack    Reason = "FailedBack"    // the deadline is exceeded, and going back then is asked for
 )
 
 // Creation is a ReplicaSet to make.
@@ -88,7 +89,7 @@ type Deletion struct {
 	Reason     Reason
 }
 
-// Rollback is the Deployment's answer to the annotation that asks for one.
+// Rollback is the Deployment's answer to an annotation that asks for one, now or on failure.
 type Rollback struct {
 	// Template is what spec.template becomes; nil leaves it alone.
 	Template *corev1.PodTemplateSpec
@@ -112,6 +113,10 @@ func Decide(in Input) Plan {
 		if !r.isResuming() {
 			r.size()
 			r.annotate()
+			r.markComplete()
+			if back := r.failBack(); back != nil {
+				return Plan{Rollback: back, Status: in.Deployment.Status}
+			}
 		}
 	}
 	return r.plan()

@@ -71,12 +71,13 @@ func (r *rollout) underWay(last *appsv1.DeploymentCondition,
 		condition.LastUpdateTime.Time = r.now // progress restarts the time even where the words stay
 		return condition
 	case r.isOverdue(last):
-		return progressing(corev1.ConditionFalse, reasonTimedOut, quoted("ReplicaSet %q has timed out progressing.",
-			r.current))
+		return progressing(corev1.ConditionFalse, reasonTimedOut, timedOut(r.current))
 	default:
 		return last
 	}
 }
+
+func timedOut(m *member) string { return quoted("ReplicaSet %q has timed out progressing.", m) }
 
 // isResuming says whether the end of a pause is still to be reported. Nothing else happens in the pass that reports it.
 func (r *rollout) isResuming() bool {

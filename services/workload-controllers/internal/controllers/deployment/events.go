@@ -4,6 +4,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 
 	"keelson.dev/kit/events"
+	"keelson.dev/services/workload-controllers/internal/revision"
 )
 
 // eventSource is what users see as the origin of the events.
@@ -22,8 +23,16 @@ func createFailed(name string, err error) events.Event {
 	return events.Warning(reasonCreateError, "Failed to create new replica set %q: %v", name, err)
 }
 
-func rolledBack(deployment *appsv1.Deployment, revision int64) events.Event {
-	return events.Normal("DeploymentRollback", "Rolled back deployment %q to revision %d", deployment.Name, revision)
+func rolledBack(deployment *appsv1.Deployment, number int64) events.Event {
+	return events.Normal("DeploymentRollback", "Rolled back deployment %q to revision %d", deployment.Name, number)
+}
+
+// failedBack says why the Deployment runs another template than it was given.
+func failedBack(failed, target *appsv1.ReplicaSet) events.Event {
+	return events.Warning("RolledBackOnFailure",
+		"ReplicaSet %q of revision %d has timed out progressing: rolled back to "+
+			"revision %d, the last complete one, as the annotation %s asks", failed.Name, revision.Of(failed),
+		revision.Of(target), revision.OnFailureAnnotation)
 }
 
 func sameTemplate(deployment *appsv1.Deployment) events.Event {

@@ -28,6 +28,7 @@ func (r *rollout) plan() Plan {
 	setCondition(&status, appsv1.DeploymentAvailable, r.availability(&status), r.now)
 	setCondition(&status, appsv1.DeploymentProgressing, progress, r.now)
 	setCondition(&status, appsv1.DeploymentReplicaFailure, r.replicaFailure(), r.now)
+	setCondition(&status, rolledBackCondition, r.rolledBack(), r.now)
 	plan.Status = status
 	plan.Wake = r.wake(conditions.Deployment.Find(status.Conditions, appsv1.DeploymentProgressing))
 	return plan
