@@ -35,6 +35,7 @@ var Simulated = []Scenario{
 	{"RolloutUnderBudget", RolloutUnderBudget},
 	{"StatefulEviction", StatefulEviction},
 	{"StatefulSetClaims", StatefulSetClaims},
+	{"Volumes", Volumes},
 }
 
 // Contained lists the scenarios that need real containers.
