@@ -46,6 +46,9 @@ type Registration struct {
 	Rules []rbacv1.PolicyRule
 	// Index adds field indexes to the cache before it starts; nil adds none. It runs once per process.
 	Index func(ctx context.Context, indexer client.FieldIndexer) error
+	// Explains is the kind of object that the controller tells about by Setup.Explain, for example "Deployment"; empty
+	// for none.
+	Explains string
 	// Setup builds the controller anew each time its Lease is won.
 	Setup func(s *Setup) (Runnable, error)
 }
@@ -62,8 +65,9 @@ type Setup struct {
 	Recorder *events.Recorder
 	Log      *zap.Logger
 
-	name  string
-	state *introspect.State
+	name    string
+	state   *introspect.State
+	explain func(introspect.Explainer)
 }
 
 // Failed logs an error that the controller survives and shows it to introspection.
@@ -102,8 +106,9 @@ type Group struct {
 	elector *election.Elector
 	events  *events.Pool
 
-	mu      sync.Mutex // guards cluster
-	cluster cluster.Cluster
+	mu         sync.Mutex // guards what follows
+	cluster    cluster.Cluster
+	explainers map[string]introspect.Explainer // of the controllers that lead, by name
 }
 
 // New connects to nothing yet. It fails on options that could never work.
@@ -113,7 +118,14 @@ func New(o Options) (*Group, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Group{options: o, fenced: election.Fence(o.Config), elector: elector}, nil
+	g := &Group{options: o, fenced: election.Fence(o.Config), elector: elector,
+		explainers: map[string]introspect.Explainer{}}
+	for _, r := range o.Controllers {
+		if r.Explains != "" {
+			o.State.AddExplainer(r.Explains, g.explainer(r.Name))
+		}
+	}
+	return g, nil
 }
 
 // Synced says whether the caches that are in use have been filled; nil means yes. It serves as readiness check.
@@ -216,10 +228,12 @@ func (g *Group) lead(ctx context.Context, r Registration) error {
 		Config: g.fenced, Scheme: g.options.Scheme, Recorder: g.events.Recorder(g.options.Scheme,
 			cmp.Or(r.EventSource, r.Name), ""),
 		Log: g.options.Log.Named(r.Name), name: r.Name, state: g.options.State,
+		explain: func(e introspect.Explainer) { g.setExplainer(r.Name, e) },
 	})
 	if err != nil {
 		return fmt.Errorf("setting up %s: %w", r.Name, err)
 	}
+	defer g.setExplainer(r.Name, nil)
 	g.options.Log.Info("leading", zap.String("controller", r.Name))
 	return runnable.Start(ctx)
 }

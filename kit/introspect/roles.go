@@ -39,3 +39,10 @@ func (s *State) Elected(role, holder string) {
 		r.Holder = holder
 	}
 }
+
+// Holder returns who holds the role as far as this process knows; empty for nobody.
+func (s *State) Holder(role string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.roles[role].GetHolder()
+}

@@ -2,6 +2,7 @@ package command
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -64,19 +65,30 @@ func newStatus(g *global) *cobra.Command {
 }
 
 func newExplain(g *global) *cobra.Command {
-	explain := &cobra.Command{
-		Use: "explain", Short: "tell why something is as it is", Args: exactly(),
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
-	}
 	var namespace string
-	pod := &cobra.Command{
-		Use: "pod NAME", Short: "tell why a Pod is where it is and what holds it up", Args: exactly("NAME"),
+	explain := &cobra.Command{
+		Use: "explain KIND NAME", Short: "tell why something is as it is, what it waits for, and what ends the wait",
+		Long: "explain asks the daemons that decide over an object why it is as it is: what it waits for, since " +
+			"when,\n" +
+			"and what would end the wait. KIND is one of " + strings.Join(view.KindNames(), ", ") + ".",
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			if err := view.CheckKind(args[0]); err != nil {
+				return usageError{err}
+			}
+			return exactly("KIND", "NAME")(c, args)
+		},
 		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return c.Help()
+			}
 			m, err := mesh.Open(g.dataDir, c.OutOrStdout())
 			if err != nil {
 				return err
 			}
-			account, err := view.ExplainPod(c.Context(), m, namespace, args[0])
+			account, err := view.Explain(c.Context(), m, args[0], namespace, args[1])
 			if err != nil {
 				return err
 			}
@@ -84,7 +96,6 @@ func newExplain(g *global) *cobra.Command {
 			return nil
 		},
 	}
-	pod.Flags().StringVarP(&namespace, "namespace", "n", "default", "the Pod's namespace")
-	explain.AddCommand(pod)
+	explain.Flags().StringVarP(&namespace, "namespace", "n", "default", "the object's namespace")
 	return explain
 }

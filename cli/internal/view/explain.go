@@ -16,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/kubernetes"
 
 	"keelson.dev/cli/internal/mesh"
 	"keelson.dev/cli/internal/plan"
@@ -51,21 +52,28 @@ func ExplainPod(ctx context.Context, m *mesh.Mesh, namespace, name string) (Acco
 		return Account{}, fmt.Errorf("reading the Pod: %w", err)
 	}
 	account := Account{Pod: pod}
-	selector := fields.Set{"involvedObject.uid": string(pod.UID)}.AsSelector().String()
-	events, err := client.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{FieldSelector: selector})
-	if err != nil {
-		return account, fmt.Errorf("reading the Pod's Events: %w", err)
+	if account.Events, err = eventsOf(ctx, client, pod); err != nil {
+		return account, err
 	}
-	account.Events = events.Items
-	slices.SortStableFunc(account.Events, func(a, b corev1.Event) int {
-		return cmp.Compare(lastSeen(a).Unix(),
-			lastSeen(b).Unix())
-	})
-	account.Views = append(account.Views, ask(ctx, m, plan.Scheduler, pod, account.unknownToScheduler()))
+	object := &introspectionv1.ObjectReference{ApiVersion: "v1", Kind: "Pod", Namespace: namespace, Name: name}
+	account.Views = append(account.Views, ask(ctx, m, plan.Scheduler, object, account.unknownToScheduler()))
 	if agent := plan.NodeagentProcess(pod.Spec.NodeName); pod.Spec.NodeName != "" {
-		account.Views = append(account.Views, ask(ctx, m, agent, pod, account.unknownToAgent()))
+		account.Views = append(account.Views, ask(ctx, m, agent, object, account.unknownToAgent()))
 	}
 	return account, nil
+}
+
+// eventsOf returns the Events about an object, oldest first.
+func eventsOf(ctx context.Context, client kubernetes.Interface, object metav1.Object) ([]corev1.Event, error) {
+	selector := fields.Set{"involvedObject.uid": string(object.GetUID())}.AsSelector().String()
+	events, err := client.CoreV1().Events(object.GetNamespace()).List(ctx, metav1.ListOptions{FieldSelector: selector})
+	if err != nil {
+		return nil, fmt.Errorf("reading the Events about %s: %w", object.GetName(), err)
+	}
+	slices.SortStableFunc(events.Items, func(a, b corev1.Event) int {
+		return cmp.Compare(lastSeen(a).Unix(), lastSeen(b).Unix())
+	})
+	return events.Items, nil
 }
 
 // unknownToScheduler is why the scheduler has nothing to say of the Pod: it keeps those that it has yet to place.
@@ -110,8 +118,9 @@ func ended(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// ask returns the daemon's word, or the given one where it knows nothing of the Pod.
-func ask(ctx context.Context, m *mesh.Mesh, daemon string, pod *corev1.Pod, unknown string) DaemonView {
+// ask returns the daemon's word, or the given one where it knows nothing of the object.
+func ask(ctx context.Context, m *mesh.Mesh, daemon string, object *introspectionv1.ObjectReference, unknown string,
+) DaemonView {
 	view := DaemonView{Daemon: daemon}
 	if _, ok := m.State.Find(daemon); !ok {
 		view.Summary = "is not part of this data directory"
@@ -125,9 +134,7 @@ func ask(ctx context.Context, m *mesh.Mesh, daemon string, pod *corev1.Pod, unkn
 	defer func() { _ = closeConn() }()
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
-	answer, err := client.Explain(ctx, &introspectionv1.ExplainRequest{Object: &introspectionv1.ObjectReference{
-		ApiVersion: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name,
-	}})
+	answer, err := client.Explain(ctx, &introspectionv1.ExplainRequest{Object: object})
 	switch {
 	case status.Code(err) == codes.NotFound:
 		view.Summary = unknown
@@ -166,16 +173,24 @@ func (a Account) Write(out io.Writer) {
 		fmt.Fprintf(out, "  container %s: %s, restarted %d times\n", container.Name, containerState(container.State),
 			container.RestartCount)
 	}
-	for _, view := range a.Views {
+	writeViews(out, a.Views)
+	writeEvents(out, a.Events)
+}
+
+func writeViews(out io.Writer, views []DaemonView) {
+	for _, view := range views {
 		fmt.Fprintf(out, "\n%s: %s\n", view.Daemon, view.Summary)
 		for _, fact := range view.Facts {
 			fmt.Fprintf(out, "  %s  %s: %s\n", clock(fact.GetTime()), fact.GetReason(), fact.GetMessage())
 		}
 	}
-	if len(a.Events) > 0 {
+}
+
+func writeEvents(out io.Writer, events []corev1.Event) {
+	if len(events) > 0 {
 		fmt.Fprintln(out, "\nEvents:")
 	}
-	for _, event := range a.Events {
+	for _, event := range events {
 		fmt.Fprintf(out, "  %s  %s %s: %s\n", lastSeen(event).Local().Format(time.TimeOnly), event.Type, event.Reason,
 			event.Message)
 	}

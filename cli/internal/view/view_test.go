@@ -207,3 +207,29 @@ func TestLastSeen(t *testing.T) {
 		t.Error("a series counts by its last time")
 	}
 }
+
+func TestAccountOfAWorkload(t *testing.T) {
+	object := &corev1.ReplicationController{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web",
+		CreationTimestamp: metav1.NewTime(now)}}
+	w := Workload{Kind: "ReplicationController", Object: object,
+		Events: []corev1.Event{{Type: "Warning", Reason: "FailedCreate", Message: "forbidden"}},
+		Views: []DaemonView{{Daemon: "workload-controllers", Summary: "waits for 1 Pod to be ready",
+			Facts: []*introspectionv1.Fact{{Reason: "NotReady", Message: "it ends when"}}}}}
+	for want, change := range map[string]func(){
+		"ReplicationController default/web: made at ":         func() {},
+		"workload-controllers: waits for 1 Pod to be ready\n": func() {},
+		"  NotReady: it ends when\n":                          func() {},
+		"Warning FailedCreate: forbidden\n":                   func() {},
+		"ReplicationController default/web: being deleted since ": func() {
+			object.DeletionTimestamp = &metav1.Time{
+				Time: now}
+		},
+	} {
+		var out bytes.Buffer
+		object.DeletionTimestamp = nil
+		change()
+		if w.Write(&out); !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, out.String())
+		}
+	}
+}

@@ -23,6 +23,7 @@ import (
 
 	"keelson.dev/kit/controller"
 	"keelson.dev/kit/rights"
+	"keelson.dev/services/workload-controllers/internal/explain"
 	"keelson.dev/services/workload-controllers/internal/gate"
 	"keelson.dev/services/workload-controllers/internal/ownerindex"
 	"keelson.dev/services/workload-controllers/internal/podfeed"
@@ -63,7 +64,8 @@ func Register[O client.Object](kind *Kind[O], feed *podfeed.Feed, concurrent int
 				"watch"}},
 			rights.Events,
 		},
-		Setup: func(s *controller.Setup) (controller.Runnable, error) { return setup(s, kind, feed, concurrent) },
+		Explains: kind.GVK.Kind,
+		Setup:    func(s *controller.Setup) (controller.Runnable, error) { return setup(s, kind, feed, concurrent) },
 	}
 }
 
@@ -95,6 +97,9 @@ func setup[O client.Object](
 	if err != nil {
 		return nil, err
 	}
+	s.Explain(explain.Explainer(c.steps(), func(in observed[O], plan Plan) explain.Account {
+		return account(in.Input, plan)
+	}, nil))
 	if err := built.Watch(source.Kind(s.Cache, kind.New(), wake.Self(c.remember, c.forget))); err != nil {
 		return nil, fmt.Errorf("watching %s: %w", kind.Resource, err)
 	}

@@ -25,6 +25,7 @@ import (
 
 	"keelson.dev/kit/controller"
 	"keelson.dev/kit/rights"
+	"keelson.dev/services/workload-controllers/internal/explain"
 	"keelson.dev/services/workload-controllers/internal/gate"
 	"keelson.dev/services/workload-controllers/internal/ownerindex"
 	"keelson.dev/services/workload-controllers/internal/wake"
@@ -38,6 +39,7 @@ const Name = "cronjob"
 func Registration(concurrent int) controller.Registration {
 	return controller.Registration{
 		Name:        Name,
+		Explains:    "CronJob",
 		EventSource: eventSource,
 		Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{"batch"}, Resources: []string{"cronjobs"}, Verbs: []string{"list", "watch"}},
@@ -75,6 +77,7 @@ func setup(s *controller.Setup, concurrent int) (controller.Runnable, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.Explain(explain.Explainer(c.steps(), account, nil))
 	if err := built.Watch(source.Kind(s.Cache, &batchv1.CronJob{}, c.onCronJob())); err != nil {
 		return nil, fmt.Errorf("watching CronJobs: %w", err)
 	}

@@ -34,6 +34,7 @@ import (
 	"keelson.dev/kit/podview"
 	"keelson.dev/kit/rights"
 	"keelson.dev/services/workload-controllers/internal/controllerrevision"
+	"keelson.dev/services/workload-controllers/internal/explain"
 	"keelson.dev/services/workload-controllers/internal/gate"
 	"keelson.dev/services/workload-controllers/internal/ownerindex"
 	"keelson.dev/services/workload-controllers/internal/podfeed"
@@ -64,6 +65,7 @@ var present = podset.Fold{Name: "present", Holds: func(pod *corev1.Pod) bool {
 func Registration(feed *podfeed.Feed, concurrent int) controller.Registration {
 	return controller.Registration{
 		Name:        Name,
+		Explains:    "DaemonSet",
 		EventSource: eventSource,
 		Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{"apps"}, Resources: []string{"daemonsets"}, Verbs: []string{"get", "list", "watch"}},
@@ -111,6 +113,7 @@ func setup(s *controller.Setup, feed *podfeed.Feed, concurrent int) (controller.
 	if err != nil {
 		return nil, err
 	}
+	s.Explain(explain.Explainer(c.steps(), account, nil))
 	if err := built.Watch(source.Kind(s.Cache, &appsv1.DaemonSet{}, wake.Self(c.put, c.forget))); err != nil {
 		return nil, fmt.Errorf("watching DaemonSets: %w", err)
 	}

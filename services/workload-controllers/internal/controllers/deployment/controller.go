@@ -31,6 +31,7 @@ import (
 
 	"keelson.dev/kit/controller"
 	"keelson.dev/kit/rights"
+	"keelson.dev/services/workload-controllers/internal/explain"
 	"keelson.dev/services/workload-controllers/internal/gate"
 	"keelson.dev/services/workload-controllers/internal/ownerindex"
 	"keelson.dev/services/workload-controllers/internal/podfeed"
@@ -46,6 +47,7 @@ const Name = "deployment"
 func Registration(feed *podfeed.Feed, concurrent int) controller.Registration {
 	return controller.Registration{
 		Name:        Name,
+		Explains:    "Deployment",
 		EventSource: eventSource,
 		Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"get", "list", "watch",
@@ -86,6 +88,7 @@ func setup(s *controller.Setup, feed *podfeed.Feed, concurrent int) (controller.
 	if err != nil {
 		return nil, err
 	}
+	s.Explain(explain.Explainer(c.steps(), account, nil))
 	if err := built.Watch(source.Kind(s.Cache, &appsv1.Deployment{}, wake.Self(c.remember, c.forget))); err != nil {
 		return nil, fmt.Errorf("watching Deployments: %w", err)
 	}

@@ -26,6 +26,7 @@ import (
 
 	"keelson.dev/kit/controller"
 	"keelson.dev/kit/rights"
+	"keelson.dev/services/workload-controllers/internal/explain"
 	"keelson.dev/services/workload-controllers/internal/podfeed"
 	"keelson.dev/services/workload-controllers/internal/podset"
 	"keelson.dev/services/workload-controllers/internal/wake"
@@ -39,6 +40,7 @@ const Name = "disruption"
 func Registration(feed *podfeed.Feed, concurrent int) controller.Registration {
 	return controller.Registration{
 		Name:        Name,
+		Explains:    "PodDisruptionBudget",
 		EventSource: eventSource,
 		Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{"policy"}, Resources: []string{"poddisruptionbudgets"},
@@ -66,6 +68,7 @@ func setup(s *controller.Setup, feed *podfeed.Feed, concurrent int) (controller.
 	if err != nil {
 		return nil, err
 	}
+	s.Explain(explain.Explainer(c.steps(), account, nil))
 	budgets := wake.Self(
 		func(b *policyv1.PodDisruptionBudget) { c.selected.Put(b, b.Spec.Selector) },
 		func(b *policyv1.PodDisruptionBudget) { c.selected.Remove(b) })

@@ -37,6 +37,7 @@ import (
 	"keelson.dev/kit/controller"
 	"keelson.dev/kit/podview"
 	"keelson.dev/kit/rights"
+	"keelson.dev/services/workload-controllers/internal/explain"
 	"keelson.dev/services/workload-controllers/internal/gate"
 	"keelson.dev/services/workload-controllers/internal/podfeed"
 	"keelson.dev/services/workload-controllers/internal/podops"
@@ -53,6 +54,7 @@ func Registration(feed *podfeed.Feed, concurrent int) controller.Registration {
 	group := []string{batchv1.GroupName}
 	return controller.Registration{
 		Name:        Name,
+		Explains:    "Job",
 		EventSource: eventSource,
 		Rules: []rbacv1.PolicyRule{
 			{APIGroups: group, Resources: []string{"jobs"}, Verbs: []string{"get", "list", "watch"}},
@@ -98,6 +100,7 @@ func setup(s *controller.Setup, feed *podfeed.Feed, concurrent int) (controller.
 	if err != nil {
 		return nil, err
 	}
+	s.Explain(explain.Explainer(c.steps(), account, leaves))
 	onJob := wake.Self(c.remember, c.forget)
 	onJob.DeleteFunc = func(_ context.Context, e event.TypedDeleteEvent[*batchv1.Job], q wake.Queue) {
 		wake.Add(q, c.bereaved(e.Object))

@@ -35,6 +35,7 @@ import (
 	"keelson.dev/kit/controller"
 	"keelson.dev/kit/rights"
 	"keelson.dev/services/workload-controllers/internal/controllerrevision"
+	"keelson.dev/services/workload-controllers/internal/explain"
 	"keelson.dev/services/workload-controllers/internal/gate"
 	"keelson.dev/services/workload-controllers/internal/ownerindex"
 	"keelson.dev/services/workload-controllers/internal/podfeed"
@@ -50,6 +51,7 @@ const Name = "statefulset"
 func Registration(feed *podfeed.Feed, concurrent int) controller.Registration {
 	return controller.Registration{
 		Name:        Name,
+		Explains:    "StatefulSet",
 		EventSource: eventSource,
 		Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{"apps"}, Resources: []string{"statefulsets"}, Verbs: []string{"get", "list", "watch"}},
@@ -76,6 +78,7 @@ func setup(s *controller.Setup, feed *podfeed.Feed, concurrent int) (controller.
 	if err != nil {
 		return nil, err
 	}
+	s.Explain(explain.Explainer(c.steps(), account, nil))
 	if err := built.Watch(source.Kind(s.Cache, &appsv1.StatefulSet{}, wake.Self(c.remember, c.forget))); err != nil {
 		return nil, fmt.Errorf("watching StatefulSets: %w", err)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"keelson.dev/services/workload-controllers/internal/claim"
 	"keelson.dev/services/workload-controllers/internal/controllerrevision"
+	"keelson.dev/services/workload-controllers/internal/explain"
 )
 
 // kind is what the Pods, claims and revisions refer to.
@@ -59,6 +60,8 @@ type Plan struct {
 	Status appsv1.StatefulSetStatus
 	// Wake is when to decide again though nothing changes; the zero time means never.
 	Wake time.Time
+	// Waits are what keeps the pass from going further.
+	Waits []explain.Wait
 }
 
 // Relabelling is a Pod with the labels that it has to get.

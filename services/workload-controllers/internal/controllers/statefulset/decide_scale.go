@@ -39,11 +39,13 @@ func (w *work) fill(ordinal int) bool {
 	case pod == nil:
 		w.create(ordinal)
 	case podview.IsTerminating(pod): // nothing takes its place until it has gone
+		w.await(toGo(pod))
 	case podview.IsTerminal(pod):
 		w.replace(pod)
 	case w.isAvailable(pod):
 		return true
 	default:
+		w.await(toBeAvailable(w.set, pod))
 		w.recover(ordinal, pod)
 	}
 	return false
@@ -57,6 +59,7 @@ func (w *work) shrink() bool {
 	}
 	for _, lower := range w.surplus[1:] {
 		if !podview.IsTerminal(lower) && !w.isRunningAndReady(lower) {
+			w.await(toBeAvailable(w.set, lower))
 			return false
 		}
 	}
@@ -66,9 +69,11 @@ func (w *work) shrink() bool {
 
 // retire ends a surplus Pod.
 func (w *work) retire(pod *corev1.Pod) {
-	if !podview.IsTerminating(pod) {
-		w.delete(pod, ReasonScaledDown)
+	if podview.IsTerminating(pod) {
+		w.await(toGo(pod))
+		return
 	}
+	w.delete(pod, ReasonScaledDown)
 }
 
 // replace ends a Pod that has ended, so that another can have its name. Pods that keep failing are made no faster than
@@ -80,6 +85,7 @@ func (w *work) replace(pod *corev1.Pod) {
 			made = append(made, pace.Pod{Created: other.CreationTimestamp.Time, Phase: other.Status.Phase})
 		}
 		if allowed, due := pace.Allow(made, 1, w.in.Now); allowed == 0 {
+			w.await(toBeReplaced(pod, due))
 			w.wakeAt(due)
 			return
 		}
@@ -103,6 +109,7 @@ func (w *work) create(ordinal int) {
 		if existing == nil {
 			creation.Claims = append(creation.Claims, NewClaim{newClaim(w.set, i, ordinal), creation.Pod.Name})
 		} else if w.isOnItsWayOut(existing, nil) {
+			w.await(claimToGo(existing))
 			w.wakeAt(w.in.Now.Add(lookAgain))
 			return
 		}

@@ -1,0 +1,160 @@
+package view
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"keelson.dev/cli/internal/mesh"
+	"keelson.dev/cli/internal/plan"
+	introspectionv1 "keelson.dev/proto/keelson/introspection/v1"
+)
+
+// Kind is a kind of object that a controller explains.
+type Kind struct {
+	// Name is the kind as the API writes it; others are what users may write, the shortest last.
+	Name   string
+	others []string
+	get    func(ctx context.Context, client kubernetes.Interface, namespace, name string) (metav1.Object, error)
+}
+
+// getter reads objects of one kind; the typed clients are getters.
+type getter[O metav1.Object] interface {
+	Get(ctx context.Context, name string, options metav1.GetOptions) (O, error)
+}
+
+func kindOf[O metav1.Object](name, plural, short string, of func(kubernetes.Interface, string) getter[O]) Kind {
+	return Kind{name, []string{plural, short},
+		func(ctx context.Context, client kubernetes.Interface, namespace, name string) (metav1.Object, error) {
+			return of(client, namespace).Get(ctx, name, metav1.GetOptions{})
+		}}
+}
+
+// pod is the word for what ExplainPod explains.
+const pod = "pod"
+
+var kinds = []Kind{
+	kindOf("Deployment", "deployments", "deploy", func(c kubernetes.Interface, ns string) getter[*appsv1.Deployment] {
+		return c.AppsV1().Deployments(ns)
+	}),
+	kindOf("ReplicaSet", "replicasets", "rs", func(c kubernetes.Interface, ns string) getter[*appsv1.ReplicaSet] {
+		return c.AppsV1().ReplicaSets(ns)
+	}),
+	kindOf("StatefulSet", "statefulsets", "sts", func(c kubernetes.Interface, ns string) getter[*appsv1.StatefulSet] {
+		return c.AppsV1().StatefulSets(ns)
+	}),
+	kindOf("DaemonSet", "daemonsets", "ds", func(c kubernetes.Interface, ns string) getter[*appsv1.DaemonSet] {
+		return c.AppsV1().DaemonSets(ns)
+	}),
+	kindOf("Job", "jobs", "job", func(c kubernetes.Interface, ns string) getter[*batchv1.Job] {
+		return c.BatchV1().Jobs(ns)
+	}),
+	kindOf("CronJob", "cronjobs", "cj", func(c kubernetes.Interface, ns string) getter[*batchv1.CronJob] {
+		return c.BatchV1().CronJobs(ns)
+	}),
+	kindOf("ReplicationController", "replicationcontrollers", "rc",
+		func(c kubernetes.Interface, ns string) getter[*corev1.ReplicationController] {
+			return c.CoreV1().ReplicationControllers(ns)
+		}),
+	kindOf("PodDisruptionBudget", "poddisruptionbudgets", "pdb",
+		func(c kubernetes.Interface, ns string) getter[*policyv1.PodDisruptionBudget] {
+			return c.PolicyV1().PodDisruptionBudgets(ns)
+		}),
+}
+
+// KindNames are the kinds that are explained, as users write them.
+func KindNames() []string {
+	names := []string{pod}
+	for _, kind := range kinds {
+		names = append(names, strings.ToLower(kind.Name))
+	}
+	return names
+}
+
+// Writer prints what is known of an object.
+type Writer interface{ Write(out io.Writer) }
+
+// Explain tells why an object is as it is. The word for the kind is its name, its plural or its short name.
+func Explain(ctx context.Context, m *mesh.Mesh, word, namespace, name string) (Writer, error) {
+	kind, isPod, err := find(word)
+	switch {
+	case err != nil:
+		return nil, err
+	case isPod:
+		return ExplainPod(ctx, m, namespace, name)
+	}
+	return explainWorkload(ctx, m, kind, namespace, name)
+}
+
+// Workload is what is known of one object that a controller works on.
+type Workload struct {
+	Kind   string
+	Object metav1.Object
+	Events []corev1.Event
+	Views  []DaemonView
+}
+
+// explainWorkload asks the API and the object's controller.
+func explainWorkload(ctx context.Context, m *mesh.Mesh, kind Kind, namespace, name string) (Workload, error) {
+	client, err := m.Client()
+	if err != nil {
+		return Workload{}, err
+	}
+	object, err := kind.get(ctx, client, namespace, name)
+	switch {
+	case apierrors.IsNotFound(err):
+		return Workload{}, fmt.Errorf("there is no %s %s in namespace %s", kind.Name, name, namespace)
+	case err != nil:
+		return Workload{}, fmt.Errorf("reading the %s: %w", kind.Name, err)
+	}
+	w := Workload{Kind: kind.Name, Object: object}
+	if w.Events, err = eventsOf(ctx, client, object); err != nil {
+		return w, err
+	}
+	w.Views = []DaemonView{ask(ctx, m, plan.WorkloadControllers, &introspectionv1.ObjectReference{Kind: kind.Name,
+		Namespace: namespace, Name: name}, "has not seen it yet, or does not run its controller")}
+	return w, nil
+}
+
+// Write prints what is known.
+func (w Workload) Write(out io.Writer) {
+	state := "made at " + w.Object.GetCreationTimestamp().Local().Format(time.DateTime)
+	if going := w.Object.GetDeletionTimestamp(); going != nil {
+		state = "being deleted since " + going.Local().Format(time.DateTime)
+	}
+	fmt.Fprintf(out, "%s %s/%s: %s\n", w.Kind, w.Object.GetNamespace(), w.Object.GetName(), state)
+	writeViews(out, w.Views)
+	writeEvents(out, w.Events)
+}
+
+// CheckKind says what is wrong with a word for a kind.
+func CheckKind(word string) error {
+	_, _, err := find(word)
+	return err
+}
+
+// find returns the kind that a user means.
+func find(word string) (kind Kind, isPod bool, err error) {
+	word = strings.ToLower(word)
+	if slices.Contains([]string{pod, "pods", "po"}, word) {
+		return Kind{}, true, nil
+	}
+	for _, kind := range kinds {
+		if word == strings.ToLower(kind.Name) || slices.Contains(kind.others, word) {
+			return kind, false, nil
+		}
+	}
+	return Kind{}, false, fmt.Errorf("%q is no kind that is explained, only %s are", word,
+		strings.Join(KindNames(), ", "))
+}

@@ -1,0 +1,92 @@
+// Package explain tells users what a controller's decision came to: what the next pass does, what it waits for, since
+// when, and what ends that. It is the decision that acts which is asked.
+//
+//	account.go     what a decision came to, in words (pure)
+//	explainer.go   asks a controller's decision about an object
+package explain
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"keelson.dev/kit/introspect"
+)
+
+// Account is what a decision came to.
+type Account struct {
+	// Does are the effects of the next pass, such as "creates 2 Pods".
+	Does []string
+	// Waits are what the decision waits for, the first the most telling.
+	Waits []Wait
+	// Settled says how things stand, and is told where there is nothing to do or to wait for.
+	Settled string
+}
+
+// Wait is one thing that a decision waits for.
+type Wait struct {
+	// Since is when the wait began; zero where nothing tells.
+	Since time.Time
+	// Reason is CamelCase, as in Events.
+	Reason string
+	// For completes "waits for", Ends the sentence "it ends when".
+	For, Ends string
+}
+
+// Do adds an effect if there is anything to do.
+func (a *Account) Do(count int, format string, args ...any) {
+	if count > 0 {
+		a.Does = append(a.Does, fmt.Sprintf(format, args...))
+	}
+}
+
+// Wait adds something to wait for.
+func (a *Account) Wait(w Wait) { a.Waits = append(a.Waits, w) }
+
+// Explanation puts the account into words.
+func (a Account) Explanation() introspect.Explanation {
+	var said []string
+	if len(a.Does) > 0 {
+		said = append(said, "in its next pass "+a.Does[0]+more(len(a.Does)))
+	}
+	if len(a.Waits) > 0 {
+		said = append(said, "waits for "+a.Waits[0].For+more(len(a.Waits)))
+	}
+	if len(said) == 0 {
+		said = append(said, "waits for nothing: "+a.Settled)
+	}
+	e := introspect.Explanation{Summary: strings.Join(said, "; ")}
+	for _, effect := range a.Does {
+		e.Facts = append(e.Facts, introspect.Fact{Reason: "Next", Message: effect})
+	}
+	for _, w := range a.Waits {
+		e.Facts = append(e.Facts, introspect.Fact{Time: w.Since, Reason: w.Reason,
+			Message: fmt.Sprintf("waits for %s%s; it ends when %s", w.For, since(w.Since), w.Ends)})
+	}
+	return e
+}
+
+func more(count int) string {
+	if count < 2 {
+		return ""
+	}
+	return fmt.Sprintf(" (and %d more)", count-1)
+}
+
+func since(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return " since " + At(t)
+}
+
+// At writes a time as users read it, as precisely as the API keeps it.
+func At(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// Count writes a number of things: "1 Pod", "2 Pods".
+func Count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}

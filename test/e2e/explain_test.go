@@ -1,0 +1,100 @@
+package e2e
+
+import (
+	"strings"
+	"testing"
+
+	"keelson.dev/test/mesh/processes"
+	"keelson.dev/test/scenario"
+)
+
+// explained are objects of each kind that wait for something, or for nothing.
+const explained = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: web}}
+  template: {metadata: {labels: {app: web}}, spec: {nodeSelector: {no: where}, containers: [{name: c, image: x}]}}
+---
+apiVersion: v1
+kind: ReplicationController
+metadata: {name: rc}
+spec:
+  replicas: 0
+  selector: {app: rc}
+  template: {metadata: {labels: {app: rc}}, spec: {containers: [{name: c, image: x}]}}
+---
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: db}
+spec:
+  selector: {matchLabels: {app: db}}
+  template: {metadata: {labels: {app: db}}, spec: {nodeSelector: {no: where}, containers: [{name: c, image: x}]}}
+---
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: agent}
+spec:
+  selector: {matchLabels: {app: agent}}
+  template: {metadata: {labels: {app: agent}}, spec: {nodeSelector: {no: where}, containers: [{name: c, image: x}]}}
+---
+apiVersion: batch/v1
+kind: Job
+metadata: {name: pi}
+spec:
+  suspend: true
+  template: {spec: {restartPolicy: Never, containers: [{name: c, image: x}]}}
+---
+apiVersion: batch/v1
+kind: CronJob
+metadata: {name: hello}
+spec:
+  schedule: "0 0 1 1 *"
+  jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: x}]}}}}
+---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: budget}
+spec: {minAvailable: 1, selector: {matchLabels: {app: db}}}
+`
+
+// TestExplain asks keel about an object of each kind: the controller that leads says what it waits for.
+func TestExplain(t *testing.T) {
+	m := processes.New(t, 0)
+	w := scenario.In(t, m)
+	w.KubectlWith(explained, "apply", "-f", "-")
+	set := ""
+	w.Await("the ReplicaSet", func() string {
+		set = strings.TrimPrefix(w.Kubectl("get", "replicasets", "--output=name"), "replicaset.apps/")
+		if set = strings.TrimSpace(set); set == "" {
+			return "there is none"
+		}
+		return ""
+	})
+	for what, want := range map[string]string{
+		"deployment web":       "waits for 1 replica of the current template",
+		"rs " + set:            "waits for 1 Pod to be ready",
+		"rc rc":                "waits for nothing: 0 Pods available",
+		"statefulset db":       "waits for Pod db-0 to be available",
+		"ds agent":             "waits for nothing: an available Pod of the current template on each of 0 nodes",
+		"jobs pi":              "waits for the end of its suspension since",
+		"cronjob hello":        `waits for the next time of its schedule "0 0 1 1 *"`,
+		"pdb budget":           "waits for more healthy Pods: 0 of 1 are, and 1 must be",
+		"pod db-0":             "no node yet",
+		"deployment nosuch":    "there is no Deployment nosuch in namespace " + w.Namespace,
+		"endpointslice nosuch": `"endpointslice" is no kind that is explained, only pod, deployment`,
+	} {
+		w.Await("keel explain "+what, func() string {
+			said, err := m.Keel(t.Context(), append([]string{"explain", "-n", w.Namespace}, strings.Fields(what)...)...)
+			if err != nil {
+				said += err.Error()
+			}
+			if !strings.Contains(said, want) {
+				return said
+			}
+			return ""
+		})
+	}
+}
