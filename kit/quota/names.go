@@ -60,7 +60,7 @@ func Kind(name corev1.ResourceName) (schema.GroupResource, bool) {
 	if counted, ok := strings.CutPrefix(string(name), countPrefix); ok {
 		kind := schema.ParseGroupResource(counted)
 		_, ignored := Ignored[kind]
-		return kind, !ignored
+		return kind, !ignored && kind.Resource != ""
 	}
 	if class, of, ok := strings.Cut(string(name), classInfix); ok && class != "" {
 		rest := corev1.ResourceName(of)

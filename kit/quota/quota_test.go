@@ -37,6 +37,7 @@ func TestKind(t *testing.T) {
 		"count/widgets.example.com":                               "widgets.example.com",
 		// These are taken by nobody.
 		"example.com/gpu": "", "requests.kubernetes.io/thing": "", "limits.example.com/gpu": "", "count/events": "",
+		"count/": "", "count/.apps": "",
 		"count/events.events.k8s.io": "", "gold.storageclass.storage.k8s.io/pods": "",
 		".storageclass.storage.k8s.io/requests.storage": "",
 	} {

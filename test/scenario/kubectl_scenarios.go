@@ -47,6 +47,7 @@ var Kubectl = []Scenario{
 	{"BudgetByShare", BudgetByShare},
 	{"QuotaHoldsRollout", QuotaHoldsRollout},
 	{"QuotaOfAmounts", QuotaOfAmounts},
+	{"QuotaOfKinds", QuotaOfKinds},
 	{"Overlap", Overlap},
 	{"ServiceEndpoints", ServiceEndpoints},
 	{"EndpointsMirrored", EndpointsMirrored},

@@ -83,6 +83,28 @@ func QuotaOfAmounts(t *testing.T, m mesh.Mesh) {
 	w.Kubectl("run", "two", "--image="+HelloV1, overrides("101m"))
 }
 
+// QuotaOfKinds counts objects of any kind, beside kinds that nobody serves.
+//
+// DEP-136
+func QuotaOfKinds(t *testing.T, m mesh.Mesh) {
+	w := In(t, m)
+	w.Kubectl("create", "secret", "generic", "early", "--from-literal=a=b")
+	w.Kubectl("create", "quota", "kinds", "--hard=secrets=2,count/jobs.batch=1,services=1,services.nodeports=2,"+
+		"requests.storage=3Gi,count/widgets.example.com=4")
+	w.awaitQuota("count/jobs.batch 0 1", "requests.storage 0 3Gi", "secrets 1 2", "services 0 1",
+		"services.nodeports 0 2")
+	w.Kubectl("create", "secret", "generic", "late", "--from-literal=a=b")
+	w.refuses("", []string{"exceeded quota: kinds, requested: secrets=1, used: secrets=2, limited: secrets=2"},
+		"create", "secret", "generic", "beyond", "--from-literal=a=b")
+	w.Kubectl("create", "service", "nodeport", "web", "--tcp=80,81")
+	w.Kubectl("create", "job", "one", "--image="+HelloV1)
+	w.awaitQuota("count/jobs.batch 1 1", "services 1 1", "services.nodeports 2 2")
+	w.Kubectl("delete", "secret", "early", "late")
+	w.Kubectl("delete", "service", "web")
+	w.Kubectl("delete", "job", "one")
+	w.awaitQuota("count/jobs.batch 0 1", "secrets 0 2", "services 0 1", "services.nodeports 0 2")
+}
+
 // awaitQuota waits until describing the namespace's quotas shows the lines.
 func (w *World) awaitQuota(lines ...string) {
 	w.Helper()
