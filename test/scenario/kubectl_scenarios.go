@@ -48,6 +48,7 @@ var Kubectl = []Scenario{
 	{"QuotaHoldsRollout", QuotaHoldsRollout},
 	{"QuotaOfAmounts", QuotaOfAmounts},
 	{"QuotaOfKinds", QuotaOfKinds},
+	{"Autoscale", Autoscale},
 	{"Overlap", Overlap},
 	{"ServiceEndpoints", ServiceEndpoints},
 	{"EndpointsMirrored", EndpointsMirrored},

@@ -49,6 +49,7 @@ var Contained = []Scenario{
 	{"ExtendedResources", ExtendedResources},
 	{"Evicted", Evicted},
 	{"Top", Top},
+	{"AutoscaledUnderLoad", AutoscaledUnderLoad},
 }
 
 // RunAll runs the scenarios one after the other on the mesh.
