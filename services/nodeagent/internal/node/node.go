@@ -113,13 +113,13 @@ func (n *Node) Current() *corev1.Node {
 }
 
 // Observe takes in a version of the Node that a watch delivered. Resources that somebody else has changed are reported
-// as allocatable at once.
+// as allocatable at once, and so is how the node is where somebody takes it for silent.
 func (n *Node) Observe(node *corev1.Node) {
 	_, allocatable := n.Facts.resources(&node.Status)
 	n.mu.Lock()
 	n.current = node
 	n.mu.Unlock()
-	if !apiequality.Semantic.DeepEqual(allocatable, node.Status.Allocatable) {
+	if !apiequality.Semantic.DeepEqual(allocatable, node.Status.Allocatable) || takenForSilent(&node.Status) {
 		n.Look()
 	}
 }

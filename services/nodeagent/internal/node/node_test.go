@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
+
+	"keelson.dev/kit/conditions"
 )
 
 // An extended resource that an administrator adds is reported as allocatable, and Pods may use it from when the node
@@ -54,5 +56,46 @@ func TestExtendedResources(t *testing.T) {
 	}
 	if cpu := status.Allocatable.Cpu(); cpu.MilliValue() != 2000 {
 		t.Errorf("allocatable CPU %v, want 2", cpu)
+	}
+}
+
+// A node that was taken for silent, for example because its machine was suspended, says at once how it is.
+func TestTakenForSilent(t *testing.T) {
+	client := fake.NewClientset()
+	well := func(context.Context) Health { return Health{} }
+	n := New(Config{Client: client, Log: zap.NewNop(), Facts: facts(), Health: well})
+	if err := n.Register(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ready := func() *corev1.NodeCondition {
+		t.Helper()
+		stored, err := client.CoreV1().Nodes().Get(t.Context(), "n1", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return conditions.Node.Find(stored.Status.Conditions, corev1.NodeReady)
+	}
+	looks := func() bool {
+		select {
+		case <-n.look:
+			return true
+		default:
+			return false
+		}
+	}
+	stored := n.Current().DeepCopy()
+	if n.Observe(stored); looks() {
+		t.Error("the node looks at once for what it has said itself")
+	}
+	conditions.Node.Find(stored.Status.Conditions, corev1.NodeReady).Status = corev1.ConditionUnknown
+	stored, err := client.CoreV1().Nodes().UpdateStatus(t.Context(), stored, metav1.UpdateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n.Observe(stored); !looks() {
+		t.Error("the node does not look at once")
+	}
+	if err := n.report(t.Context()); err != nil || ready().Status != corev1.ConditionTrue {
+		t.Errorf("after a report it is ready: %s, error %v", ready().Status, err)
 	}
 }
