@@ -443,3 +443,31 @@ func TestCounts(t *testing.T) {
 		}
 	}
 }
+
+// The grace period is over after 50 seconds for a node with a Lease, after 60 for one without, and not a look before;
+// and a node that had its turn keeps it until its taint is written.
+func TestGracePeriodsToTheSecond(t *testing.T) {
+	for name, test := range map[string]struct {
+		renewed map[string]int64
+		want    time.Duration
+	}{"with a Lease": {map[string]int64{"n": 1, "other": 1}, 50 * time.Second},
+		"without one": {map[string]int64{"other": 1}, 60 * time.Second}} {
+		f, node := newFleet(DefaultSettings()), newNode("n", ready("True"))
+		there := map[string]bool{"n": true, "other": true}
+		f.take(node, start)
+		f.take(newNode("other", ready("True")), start)
+		for after := time.Duration(0); after <= test.want; after += 10 * time.Second {
+			test.renewed["other"]++
+			f.look(there, test.renewed, start.Add(after))
+			if got := f.stand(node, start.Add(after)).Silent; got != (after == test.want) {
+				t.Errorf("%s: after %v silent: %v", name, after, got)
+			}
+		}
+		lost, at := newNode("n", ready("Unknown")), start.Add(test.want)
+		for range 2 {
+			if !f.stand(lost, at).Evict {
+				t.Errorf("%s: its turn is over before its taint is written", name)
+			}
+		}
+	}
+}
