@@ -1,6 +1,6 @@
 // Package simnode plays the nodeagents of a mesh without containers: it registers Nodes, says of Pods bound to them
-// that they run and are ready, or have ended where their command is just that, and completes their deletion. One watch
-// serves all nodes.
+// that they run and are ready, or have ended where their command is just that, and completes their deletion, and that of
+// local volumes. One watch of each serves all nodes.
 package simnode
 
 import (
@@ -86,6 +86,7 @@ func Start(ctx context.Context, config *rest.Config, o Options) (*Nodes, error) 
 	})
 	n.pods = store
 	go controller.RunWithContext(ctx)
+	go n.followVolumes(ctx)
 	go func() {
 		defer close(n.done)
 		<-ctx.Done()

@@ -17,11 +17,10 @@ var daemonRoles = []role{
 		rules: rules(rights.Leases(), []rbacv1.PolicyRule{
 			rights.Events,
 			rule(verbs("list", "watch"), "", "nodes", "pods"),
+			rule(verbs("list", "patch", "watch"), "", "persistentvolumeclaims", "persistentvolumes"),
+			rule(verbs("list", "watch"), "storage.k8s.io", "storageclasses"),
 			rule(verbs("create"), "", "pods/binding"),
 			rule(verbs("patch"), "", "pods/status"),
-			rule(verbs("get", "list", "patch", "update", "watch"), "", "persistentvolumeclaims", "persistentvolumes"),
-			rule(verbs("list", "watch"), "storage.k8s.io", "csidrivers", "csinodes", "csistoragecapacities",
-				"storageclasses", "volumeattachments"),
 		}),
 	},
 	{

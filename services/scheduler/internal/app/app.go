@@ -61,7 +61,7 @@ func Run(ctx context.Context, c Config) error {
 	}
 	defer pool.Stop()
 	s := &scheduler{Config: c, loop: newLoop(c, newRecorders(pool, c.Scheduler.Profiles)), terms: &bind.Terms{}}
-	s.loop.binder = bind.NewBinder(api.CoreV1(), s.terms, s.loop.bound)
+	s.loop.binder = bind.NewBinder(api.CoreV1(), api.CoreV1(), s.terms, s.loop.bound)
 	s.loop.statuses = bind.NewStatuses(api.CoreV1(), s.terms, s.loop.unwritten)
 	if s.feed, err = feed.New(api, s.loop.deliver); err != nil {
 		return err

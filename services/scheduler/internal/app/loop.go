@@ -127,11 +127,24 @@ func (l *loop) change(c feed.Change) {
 	case c.GonePod != nil:
 		l.cycle.RemovePod(c.GonePod)
 		l.statuses.Drop(c.GonePod.UID)
+	case c.Claim != nil:
+		l.cycle.SetClaim(c.Claim)
+	case c.GoneClaim != nil:
+		l.cycle.RemoveClaim(c.GoneClaim)
+	case c.Volume != nil:
+		l.cycle.SetVolume(c.Volume)
+	case c.GoneVolume != nil:
+		l.cycle.RemoveVolume(c.GoneVolume)
+	case c.Class != nil:
+		l.cycle.SetClass(c.Class)
+	case c.GoneClass != nil:
+		l.cycle.RemoveClass(c.GoneClass.Name)
 	}
 }
 
 // decide places Pods while bindings may start, at most burst, and returns how many it tried.
 func (l *loop) decide(ctx context.Context) int {
+	l.bindSettled(ctx)
 	n := 0
 	for ; n < burst && l.inFlight < bind.MaxInFlight; n++ {
 		start := l.now()
@@ -150,6 +163,11 @@ func (l *loop) decide(ctx context.Context) int {
 				strings.Join(unread, ", ")))
 		}
 		l.inFlight++
+		if len(v.Steps) > 0 {
+			l.binder.Prepare(ctx, bind.Preparation{Pod: v.Pod, Node: v.Node, Steps: v.Steps, Decided: start},
+				l.prepared)
+			continue
+		}
 		l.binder.Bind(ctx, bind.Binding{Pod: v.Pod, Node: v.Node, Decided: start})
 	}
 	return n

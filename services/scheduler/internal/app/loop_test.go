@@ -60,7 +60,7 @@ func play(t *testing.T, test func(*stage)) {
 		s.loop.record = func(p *corev1.Pod, e events.Event) {
 			s.events = append(s.events, e.Type+" "+e.Reason+" "+p.Name+": "+e.Message)
 		}
-		s.loop.binder = bind.NewBinder(client.CoreV1(), &bind.Terms{}, s.loop.bound)
+		s.loop.binder = bind.NewBinder(client.CoreV1(), nil, &bind.Terms{}, s.loop.bound)
 		s.loop.statuses = bind.NewStatuses(client.CoreV1(), &bind.Terms{}, s.loop.unwritten)
 		ctx, cancel := context.WithCancel(context.Background())
 		var parts sync.WaitGroup

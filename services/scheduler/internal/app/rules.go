@@ -12,12 +12,11 @@ func Rules() []rbacv1.PolicyRule {
 		rights.Events,
 		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"nodes", "pods"},
 			Verbs: []string{"list", "watch"}},
+		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"persistentvolumeclaims", "persistentvolumes"},
+			Verbs: []string{"list", "patch", "watch"}},
+		rbacv1.PolicyRule{APIGroups: []string{"storage.k8s.io"}, Resources: []string{"storageclasses"},
+			Verbs: []string{"list", "watch"}},
 		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods/binding"}, Verbs: []string{"create"}},
 		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods/status"}, Verbs: []string{"patch"}},
-		// What a Pod's claims are bound to, and may be.
-		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"persistentvolumeclaims", "persistentvolumes"},
-			Verbs: []string{"get", "list", "patch", "update", "watch"}},
-		rbacv1.PolicyRule{APIGroups: []string{"storage.k8s.io"}, Resources: []string{"csidrivers", "csinodes",
-			"csistoragecapacities", "storageclasses", "volumeattachments"}, Verbs: []string{"list", "watch"}},
 	)
 }

@@ -46,16 +46,23 @@ type Outcome struct {
 
 // Binder binds in the background.
 type Binder struct {
-	client v1.PodsGetter
-	terms  *Terms
-	report func(Outcome)
-	slots  chan struct{}
-	wait   sync.Mutex
+	client  v1.PodsGetter
+	volumes Volumes
+	terms   *Terms
+	report  func(Outcome)
+	slots   chan struct{}
+	wait    sync.Mutex
+}
+
+// Volumes is where claims and volumes are written.
+type Volumes interface {
+	v1.PersistentVolumeClaimsGetter
+	v1.PersistentVolumesGetter
 }
 
 // NewBinder returns a Binder that calls report, from any goroutine, with the outcome of each binding.
-func NewBinder(client v1.PodsGetter, terms *Terms, report func(Outcome)) *Binder {
-	return &Binder{client: client, terms: terms, report: report, slots: make(chan struct{}, MaxInFlight)}
+func NewBinder(client v1.PodsGetter, volumes Volumes, terms *Terms, report func(Outcome)) *Binder {
+	return &Binder{client: client, volumes: volumes, terms: terms, report: report, slots: make(chan struct{}, MaxInFlight)}
 }
 
 // Bind starts a binding and returns at once while fewer than MaxInFlight are under way.

@@ -62,7 +62,7 @@ func next(errs *[]error) error {
 // bindOnce binds one Pod to node n and returns the outcome.
 func (s *server) bindOnce() Outcome {
 	outcomes := make(chan Outcome, 1)
-	b := NewBinder(s.CoreV1(), &Terms{}, func(o Outcome) { outcomes <- o })
+	b := NewBinder(s.CoreV1(), nil, &Terms{}, func(o Outcome) { outcomes <- o })
 	b.Bind(context.Background(), Binding{Pod: pod("p"), Node: "n"})
 	b.Wait()
 	return <-outcomes
@@ -180,7 +180,7 @@ func TestBindingsArePipelined(t *testing.T) {
 			s.mu.Unlock()
 		}}
 		done := make(chan Outcome, 2*inFlight)
-		b := NewBinder(gate, &Terms{}, func(o Outcome) { done <- o })
+		b := NewBinder(gate, nil, &Terms{}, func(o Outcome) { done <- o })
 		go func() {
 			for i := range 2 * inFlight {
 				b.Bind(t.Context(), Binding{Pod: pod(fmt.Sprint(i)), Node: "n"})

@@ -49,6 +49,8 @@ type Choice struct {
 type Reason struct {
 	Text  string
 	Nodes int
+	// Whole is set where the Pod is refused, whatever the nodes.
+	Whole bool
 }
 
 // Pins returns the names that confine the Pods of the class; nil when none do.
@@ -167,7 +169,7 @@ func (c *Class) refusalsPinned(s *columns.State) []Reason {
 		refused.add(v.refusal, 1)
 	}
 	if n := s.Nodes() - len(candidates); n > 0 {
-		others = []Reason{{Text: c.judge.pins.Texts[0], Nodes: n}}
+		others = []Reason{{Text: c.judge.pins.Texts[0], Nodes: n, Whole: c.judge.pins.Whole}}
 	}
 	return c.judge.reasons(refused, others...)
 }

@@ -9,6 +9,8 @@ import (
 	"keelson.dev/services/scheduler/internal/rules/noderesourcesfit"
 	"keelson.dev/services/scheduler/internal/rules/nodeunschedulable"
 	"keelson.dev/services/scheduler/internal/rules/tainttoleration"
+	"keelson.dev/services/scheduler/internal/rules/volumebinding"
+	"keelson.dev/services/scheduler/internal/rules/volumerestrictions"
 )
 
 // catalog returns all rules with their default weights, in the order in which they judge. What a node is comes before
@@ -19,6 +21,8 @@ func catalog() []rules.Rule {
 		nodeaffinity.Rule(),
 		nodeunschedulable.Rule(),
 		tainttoleration.Rule(),
+		volumerestrictions.Rule(),
+		volumebinding.Rule(),
 		nodeports.Rule(),
 		noderesourcesfit.Rule(noderesourcesfit.DefaultWeights()),
 		balancedallocation.Rule(),

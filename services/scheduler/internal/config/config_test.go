@@ -31,7 +31,7 @@ func weights(p rules.Profile) string {
 }
 
 const all = "NodeAffinity=2! NodeName! NodePorts! NodeResourcesBalancedAllocation=1 NodeResourcesFit=1! " +
-	"NodeUnschedulable! TaintToleration=3!"
+	"NodeUnschedulable! TaintToleration=3! VolumeBinding! VolumeRestrictions!"
 
 func TestProfiles(t *testing.T) {
 	for name, test := range map[string]struct{ yaml, name, want string }{
@@ -49,7 +49,8 @@ func TestProfiles(t *testing.T) {
 			corev1.DefaultSchedulerName, strings.Replace(all, "NodeAffinity=2! ", "", 1)},
 		"all scores but one off": {"profiles: [{plugins: {score: {disabled: [{name: '*'}], enabled: [{name: " +
 			"NodeResourcesFit, weight: 5}]}}}]", corev1.DefaultSchedulerName,
-			"NodeAffinity! NodeName! NodePorts! NodeResourcesFit=5! NodeUnschedulable! TaintToleration!"},
+			"NodeAffinity! NodeName! NodePorts! NodeResourcesFit=5! NodeUnschedulable! TaintToleration! " +
+				"VolumeBinding! VolumeRestrictions!"},
 		"the extension point wins over multiPoint": {"profiles: [{plugins: {multiPoint: {enabled: [{name: " +
 			"NodeAffinity, weight: 4}]}, score: {enabled: [{name: NodeAffinity, weight: 6}]}}}]",
 			corev1.DefaultSchedulerName, strings.Replace(all, "Affinity=2", "Affinity=6", 1)},
@@ -71,7 +72,8 @@ func TestProfiles(t *testing.T) {
 
 func TestMistakes(t *testing.T) {
 	const names = "only DefaultBinder, NodeAffinity, NodeName, NodePorts, NodeResourcesBalancedAllocation, " +
-		"NodeResourcesFit, NodeUnschedulable, PrioritySort, SchedulingGates, TaintToleration"
+		"NodeResourcesFit, NodeUnschedulable, PrioritySort, SchedulingGates, TaintToleration, VolumeBinding, " +
+		"VolumeRestrictions"
 	for name, test := range map[string]struct{ yaml, want string }{
 		"unknown plugin on": {head + "profiles: [{}, {schedulerName: b, plugins: {filter: {enabled: [{name: " +
 			"NodeAffinity}, {name: Magic}]}}}]",

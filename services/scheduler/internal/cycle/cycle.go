@@ -16,6 +16,7 @@ import (
 	"keelson.dev/services/scheduler/internal/columns"
 	"keelson.dev/services/scheduler/internal/queue"
 	"keelson.dev/services/scheduler/internal/rules"
+	"keelson.dev/services/scheduler/internal/volumes"
 )
 
 // Config says how to decide.
@@ -39,6 +40,8 @@ type Cycle struct {
 	pods          map[types.UID]*pod // those of ours that have no node in the API
 	byName        map[types.NamespacedName]types.UID
 	unschedulable unschedulable
+	book          *volumes.Book
+	waits         waits
 }
 
 // pod is a Pod that waits for a node, or for the API server to note the one that it was given.
@@ -48,7 +51,9 @@ type pod struct {
 	profile *rules.Profile
 	class   *class.Class
 	gated   bool
+	unread  bool     // its claims have changed since its class was found
 	node    string   // the node it was given
+	claims  *wait    // of a Pod that was given a node, what its claims wait for; nil when it waits for none
 	last    *Verdict // of the last try
 }
 
@@ -68,6 +73,7 @@ func New(config Config) *Cycle {
 			domains:  map[class.ID]*class.Class{},
 			again:    map[class.ID]*class.Class{},
 		},
+		book: volumes.New(),
 	}
 	for i := range config.Profiles {
 		c.profiles[config.Profiles[i].Name] = &config.Profiles[i]
@@ -94,6 +100,7 @@ func (c *Cycle) SetPod(p *corev1.Pod, now time.Time) {
 		c.forget(p.UID)
 		c.carry(p)
 		c.state.SetPod(p, p.Spec.NodeName, c.state.Usage(p))
+		c.book.Use(p)
 	case p.DeletionTimestamp != nil:
 		c.RemovePod(p)
 	default:
@@ -106,6 +113,7 @@ func (c *Cycle) RemovePod(p *corev1.Pod) {
 	c.forget(p.UID)
 	c.state.RemovePod(p.UID)
 	c.state.Carry(p.UID, nil)
+	c.book.Forget(p.UID)
 }
 
 // Lead says whether this process decides for a profile. Pods of a profile that it does not lead are held.
@@ -114,6 +122,9 @@ func (c *Cycle) Lead(profile string, leads bool, now time.Time) {
 		return
 	}
 	c.leading[profile] = leads
+	if !leads {
+		c.giveUpWaits(profile)
+	}
 	var held []*pod
 	for _, p := range c.pods {
 		if p.profile.Name == profile && p.node == "" && !p.gated {
@@ -145,12 +156,14 @@ func older(a, b *pod) int {
 // bound or Failed says that it was not. It returns false when no Pod is to be tried now.
 func (c *Cycle) Next(now time.Time) (Verdict, bool) {
 	c.rekey()
+	c.readClaims(now)
 	c.requeueGained(now)
 	e, ok := c.queue.Pop(now)
 	if !ok {
 		return Verdict{}, false
 	}
 	p := c.pods[e.UID]
+	c.reread(p)
 	v := c.decide(p)
 	p.last = &v
 	if v.Node == "" {
@@ -159,6 +172,7 @@ func (c *Cycle) Next(now time.Time) (Verdict, bool) {
 	}
 	p.node = v.Node
 	c.state.SetPod(p.object, v.Node, p.class.Pod.Usage)
+	v.Steps = c.take(p)
 	c.requeueMore(p.class, now)
 	return v, true
 }
@@ -169,9 +183,7 @@ func (c *Cycle) Failed(uid types.UID, now time.Time) {
 	if p == nil || p.node == "" {
 		return // seen bound, or deleted, meanwhile
 	}
-	p.node = ""
-	c.state.RemovePod(uid)
-	c.classify(p, p.object)
+	c.giveUp(p)
 	if !p.gated && c.leading[p.profile.Name] {
 		c.queue.Delay(&p.Entry, now)
 	}
@@ -189,7 +201,13 @@ func (c *Cycle) Unschedulable(uid types.UID) (*corev1.Pod, corev1.PodCondition, 
 }
 
 // NextTime returns when Next may have something to decide though nothing happens; false when only events bring some.
-func (c *Cycle) NextTime(now time.Time) (time.Time, bool) { return c.queue.Next(now) }
+func (c *Cycle) NextTime(now time.Time) (time.Time, bool) {
+	at, ok := c.queue.Next(now)
+	if until := c.claimsTime(); !until.IsZero() && (!ok || until.Before(at)) {
+		return until, true
+	}
+	return at, ok
+}
 
 // setPending takes over a Pod that has no node.
 func (c *Cycle) setPending(o *corev1.Pod, now time.Time) {
@@ -207,6 +225,9 @@ func (c *Cycle) setPending(o *corev1.Pod, now time.Time) {
 		c.pods[o.UID] = p
 	}
 	c.byName[types.NamespacedName{Namespace: o.Namespace, Name: o.Name}] = o.UID
+	if p.node == "" {
+		c.book.Wait(o)
+	}
 	if p.node != "" {
 		p.object = o
 		c.carry(o)
@@ -237,7 +258,7 @@ func (c *Cycle) classify(p *pod, o *corev1.Pod) bool {
 		c.dequeue(p)
 		p.last = nil
 	}
-	p.object, p.class, p.gated = o, joined, gated
+	p.object, p.class, p.gated, p.unread = o, joined, gated, false
 	p.Class, p.Priority = joined.ID, priority(o)
 	return changed
 }
@@ -250,6 +271,7 @@ func (c *Cycle) forget(uid types.UID) {
 	}
 	c.dequeue(p)
 	c.classes.Leave(p.class)
+	c.book.Forget(uid)
 	delete(c.pods, uid)
 	name := types.NamespacedName{Namespace: p.object.Namespace, Name: p.object.Name}
 	if c.byName[name] == uid {

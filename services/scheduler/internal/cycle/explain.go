@@ -42,6 +42,9 @@ func (c *Cycle) Explain(name types.NamespacedName) (Explanation, bool) {
 		}
 		return Explanation{Summary: "held by scheduling gates: " + strings.Join(gates, ", ")}, true
 	}
+	if p.claims != nil {
+		return c.explainClaims(p), true
+	}
 	if p.node != "" {
 		return Explanation{Summary: "given node " + p.node + ", which the API does not show yet"}, true
 	}

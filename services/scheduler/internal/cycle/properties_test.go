@@ -14,6 +14,7 @@ import (
 	"keelson.dev/services/scheduler/internal/config"
 	"keelson.dev/services/scheduler/internal/cycle"
 	"keelson.dev/services/scheduler/internal/queue"
+	"keelson.dev/services/scheduler/internal/volumes"
 )
 
 // world drives a Cycle and the reference through the same history.
@@ -22,20 +23,23 @@ type world struct {
 	slow *cluster
 	// template is the newest Pod.
 	template *corev1.Pod
+	// preparing is what the claims of flying Pods are to get.
+	preparing map[types.UID][]volumes.Step
 }
 
 func newWorld(t *testing.T, seed uint64) *world {
 	settings := config.Default()
 	fast := cycle.New(cycle.Config{Profiles: settings.Profiles, Backoff: settings.Backoff, Seed: seed})
-	w := &world{slow: newCluster()}
+	w := &world{slow: newCluster(), preparing: map[types.UID][]volumes.Step{}}
 	w.history = newHistory(t, fast, rand.New(rand.NewPCG(seed, 1)), w.slow.Nodes, w.slow.Pods)
 	w.fast.Lead(corev1.DefaultSchedulerName, true, w.now)
+	w.setClasses()
 	return w
 }
 
 // step does one random thing to the cluster.
 func (w *world) step() {
-	switch g := w.gen; g.IntN(12) {
+	switch g := w.gen; g.IntN(16) {
 	case 0, 1:
 		n := g.node(fmt.Sprintf("n%d", g.nodes))
 		g.nodes++
@@ -51,6 +55,7 @@ func (w *world) step() {
 		}
 	case 4, 5:
 		if uid, ok := anyKey(g, w.slow.Pods); ok {
+			w.unprepare(uid)
 			w.remove(w.slow.Pods[uid])
 		}
 	case 6:
@@ -61,6 +66,8 @@ func (w *world) step() {
 		p := g.pod()
 		p.Spec.NodeName = fmt.Sprintf("n%d", g.IntN(g.nodes+1))
 		w.bind(p)
+	case 8, 9, 10:
+		w.storageStep()
 	default:
 		for range 1 + g.IntN(3) {
 			p := g.pod()
@@ -82,6 +89,8 @@ func (w *world) settle() {
 	for _, uid := range sorted(w.flying) {
 		p := w.flying[uid]
 		switch {
+		case len(w.preparing[uid]) > 0:
+			w.settleClaims(p)
 		case w.gen.chance(60):
 			w.bind(p)
 		case w.gen.chance(30):
@@ -107,6 +116,7 @@ func (w *world) next() bool {
 		return true
 	}
 	w.place(v)
+	w.prepare(v)
 	return true
 }
 

@@ -83,6 +83,9 @@ func (g *generator) pod() *corev1.Pod {
 			p.Spec.Tolerations = append(p.Spec.Tolerations, g.toleration(key))
 		}
 	}
+	if g.chance(40) {
+		p.Spec.Volumes = g.claims()
+	}
 	if g.chance(5) {
 		p.Spec.Tolerations = append(p.Spec.Tolerations, corev1.Toleration{Operator: corev1.TolerationOpExists})
 	}

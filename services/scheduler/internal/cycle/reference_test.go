@@ -16,10 +16,12 @@ import (
 type cluster struct {
 	Nodes map[string]*corev1.Node
 	Pods  map[types.UID]*corev1.Pod
+	storage
 }
 
 func newCluster() *cluster {
-	return &cluster{Nodes: map[string]*corev1.Node{}, Pods: map[types.UID]*corev1.Pod{}}
+	return &cluster{Nodes: map[string]*corev1.Node{}, Pods: map[types.UID]*corev1.Pod{},
+		storage: newStorage()}
 }
 
 // expectation is what a Pod may expect.
@@ -82,7 +84,10 @@ func (c *cluster) addShared(scores map[string]int64, weight int64, fewerIsBetter
 
 // refusals returns the reasons of the first rule that refuses.
 func (c *cluster) refusals(p *corev1.Pod, n *corev1.Node) []string {
+	claims, first := c.claimReasons(p, n)
 	switch {
+	case len(claims) > 0 && first:
+		return claims
 	case !matches(p, n):
 		return []string{"node(s) didn't match Pod's node affinity/selector"}
 	case n.Spec.Unschedulable && !tolerates(p, corev1.Taint{Key: "node.kubernetes.io/unschedulable",
@@ -90,6 +95,8 @@ func (c *cluster) refusals(p *corev1.Pod, n *corev1.Node) []string {
 		return []string{"node(s) were unschedulable"}
 	case intolerable(p, n, corev1.TaintEffectNoSchedule)+intolerable(p, n, corev1.TaintEffectNoExecute) > 0:
 		return []string{"node(s) had untolerated taint(s)"}
+	case len(claims) > 0:
+		return claims
 	case !c.portsFree(p, n):
 		return []string{"node(s) didn't have free ports for the requested pod ports"}
 	}

@@ -29,6 +29,7 @@ func termsOf(profiles []rules.Profile) (terms []func(*corev1.Pod) []columns.Term
 func (c *Cycle) join(profile *rules.Profile, o *corev1.Pod) *class.Class {
 	subject := rules.PodOf(o, c.state.Usage(o))
 	subject.Terms, subject.SelectedBy = c.carry(o), c.state.TermsThatSelect(o)
+	subject.Volumes = c.book.Demand(o)
 	return c.classes.Join(profile, subject)
 }
 

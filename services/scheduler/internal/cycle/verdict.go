@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"keelson.dev/services/scheduler/internal/class"
+	"keelson.dev/services/scheduler/internal/volumes"
 )
 
 // Verdict is the outcome of one try.
@@ -26,6 +27,8 @@ type Verdict struct {
 
 	// Reasons say why no node can take the Pod.
 	Reasons []class.Reason
+	// Steps are what the claims of the Pod get before it can be bound; nothing where they have their volumes.
+	Steps []volumes.Step
 }
 
 // Message says why no node can take the Pod, in the words that users of `kubectl describe pod` know.
@@ -35,6 +38,10 @@ func (v *Verdict) Message() string {
 	}
 	parts := make([]string, 0, len(v.Reasons))
 	for _, r := range v.Reasons {
+		if r.Whole {
+			parts = append(parts, r.Text)
+			continue
+		}
 		parts = append(parts, fmt.Sprintf("%d %s", r.Nodes, r.Text))
 	}
 	slices.Sort(parts)

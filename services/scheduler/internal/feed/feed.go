@@ -1,26 +1,33 @@
-// Package feed brings what happens to nodes and Pods from the API to the scheduler, reduced to what it reads.
+// Package feed brings what happens to nodes, Pods, claims and volumes from the API to the scheduler, reduced to what it
+// reads.
 package feed
 
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 )
 
-// Change is one node or Pod that is new, changed or gone. Exactly one of the fields is set.
+// Change is one object that is new, changed or gone. Exactly one of the fields is set.
 type Change struct {
-	Node, GoneNode *corev1.Node
-	Pod, GonePod   *corev1.Pod
+	Node, GoneNode     *corev1.Node
+	Pod, GonePod       *corev1.Pod
+	Claim, GoneClaim   *corev1.PersistentVolumeClaim
+	Volume, GoneVolume *corev1.PersistentVolume
+	Class, GoneClass   *storagev1.StorageClass
 }
 
-// Feed watches nodes and Pods.
+// Feed watches nodes, Pods, and what the claims of Pods depend on.
 type Feed struct {
-	nodes, pods cache.SharedIndexInformer
-	synced      []cache.InformerSynced
+	informers []cache.SharedIndexInformer
+	synced    []cache.InformerSynced
 }
 
 // live selects the Pods that take room or want some: those that have ended look deleted.
@@ -29,21 +36,32 @@ var live = fields.AndSelectors(
 	fields.OneTermNotEqualSelector("status.phase", string(corev1.PodFailed)),
 )
 
-// New returns a Feed that calls deliver with every change, in the order of the API for each object. Calls for nodes and
-// for Pods come from two goroutines.
+// New returns a Feed that calls deliver with every change, in the order of the API for each object. Calls for objects
+// of different kinds come from different goroutines.
 func New(client kubernetes.Interface, deliver func(Change)) (*Feed, error) {
-	rest := client.CoreV1().RESTClient()
-	f := &Feed{
-		nodes: cache.NewSharedIndexInformer(cache.NewListWatchFromClient(rest, "nodes", "", fields.Everything()),
-			&corev1.Node{}, 0, nil),
-		pods: cache.NewSharedIndexInformer(cache.NewListWatchFromClient(rest, "pods", "", live), &corev1.Pod{}, 0,
-			nil),
-	}
-	if err := f.follow(f.nodes, trimNode, nodeHandler(deliver)); err != nil {
-		return nil, fmt.Errorf("watching nodes: %w", err)
-	}
-	if err := f.follow(f.pods, trimPod, podHandler(deliver)); err != nil {
-		return nil, fmt.Errorf("watching pods: %w", err)
+	core, storage := client.CoreV1().RESTClient(), client.StorageV1().RESTClient()
+	f := &Feed{}
+	for _, kind := range []struct {
+		rest     cache.Getter
+		resource string
+		selector fields.Selector
+		object   runtime.Object
+		trim     cache.TransformFunc
+		handler  cache.ResourceEventHandler
+	}{
+		{core, "nodes", fields.Everything(), &corev1.Node{}, trimNode, nodeHandler(deliver)},
+		{core, "pods", live, &corev1.Pod{}, trimPod, podHandler(deliver)},
+		{core, "persistentvolumeclaims", fields.Everything(), &corev1.PersistentVolumeClaim{}, trimClaim,
+			claimHandler(deliver)},
+		{core, "persistentvolumes", fields.Everything(), &corev1.PersistentVolume{}, trimVolume,
+			volumeHandler(deliver)},
+		{storage, "storageclasses", fields.Everything(), &storagev1.StorageClass{}, trimClass, classHandler(deliver)},
+	} {
+		source := cache.NewListWatchFromClient(kind.rest, kind.resource, "", kind.selector)
+		informer := cache.NewSharedIndexInformer(source, kind.object, 0, nil)
+		if err := f.follow(informer, kind.trim, kind.handler); err != nil {
+			return nil, fmt.Errorf("watching %s: %w", kind.resource, err)
+		}
 	}
 	return f, nil
 }
@@ -57,19 +75,18 @@ func (f *Feed) follow(informer cache.SharedIndexInformer, trim cache.TransformFu
 	if err != nil {
 		return err
 	}
+	f.informers = append(f.informers, informer)
 	f.synced = append(f.synced, registration.HasSynced)
 	return nil
 }
 
 // Run watches until ctx ends.
 func (f *Feed) Run(ctx context.Context) {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		f.nodes.RunWithContext(ctx)
-	}()
-	f.pods.RunWithContext(ctx)
-	<-done
+	var wg sync.WaitGroup
+	for _, informer := range f.informers {
+		wg.Go(func() { informer.RunWithContext(ctx) })
+	}
+	wg.Wait()
 }
 
 // Synced reports whether all that was there at the start has been delivered.
@@ -98,6 +115,27 @@ func podHandler(deliver func(Change)) cache.ResourceEventHandler {
 	return handler(
 		func(p *corev1.Pod) { deliver(Change{Pod: p}) },
 		func(p *corev1.Pod) { deliver(Change{GonePod: p}) },
+	)
+}
+
+func claimHandler(deliver func(Change)) cache.ResourceEventHandler {
+	return handler(
+		func(c *corev1.PersistentVolumeClaim) { deliver(Change{Claim: c}) },
+		func(c *corev1.PersistentVolumeClaim) { deliver(Change{GoneClaim: c}) },
+	)
+}
+
+func volumeHandler(deliver func(Change)) cache.ResourceEventHandler {
+	return handler(
+		func(v *corev1.PersistentVolume) { deliver(Change{Volume: v}) },
+		func(v *corev1.PersistentVolume) { deliver(Change{GoneVolume: v}) },
+	)
+}
+
+func classHandler(deliver func(Change)) cache.ResourceEventHandler {
+	return handler(
+		func(c *storagev1.StorageClass) { deliver(Change{Class: c}) },
+		func(c *storagev1.StorageClass) { deliver(Change{GoneClass: c}) },
 	)
 }
 

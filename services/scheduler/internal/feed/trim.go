@@ -32,6 +32,7 @@ func trimPod(object any) (any, error) {
 	p.Spec = corev1.PodSpec{
 		NodeName: spec.NodeName, SchedulerName: spec.SchedulerName, Priority: spec.Priority, Overhead: spec.Overhead,
 		Resources: spec.Resources, Containers: spec.Containers, InitContainers: spec.InitContainers,
+		Volumes: claims(spec.Volumes),
 	}
 	p.Status = corev1.PodStatus{Phase: status.Phase}
 	if p.Spec.NodeName != "" {
@@ -47,6 +48,24 @@ func trimPod(object any) (any, error) {
 	p.Spec.TopologySpreadConstraints = spec.TopologySpreadConstraints
 	p.Status.Conditions = pick(status.Conditions, corev1.PodScheduled)
 	return p, nil
+}
+
+// claims keeps the volumes that are claims.
+func claims(in []corev1.Volume) []corev1.Volume {
+	var out []corev1.Volume
+	for i := range in {
+		v := corev1.Volume{Name: in[i].Name}
+		switch {
+		case in[i].PersistentVolumeClaim != nil:
+			v.PersistentVolumeClaim = in[i].PersistentVolumeClaim
+		case in[i].Ephemeral != nil:
+			v.Ephemeral = &corev1.EphemeralVolumeSource{}
+		default:
+			continue
+		}
+		out = append(out, v)
+	}
+	return out
 }
 
 func trimMeta(m *metav1.ObjectMeta) {

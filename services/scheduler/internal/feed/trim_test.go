@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -22,7 +23,10 @@ func fullPod(node string) *corev1.Pod {
 			ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m"}}, Annotations: map[string]string{"big": "x"}},
 		Spec: corev1.PodSpec{
 			NodeName: node, SchedulerName: "s", Priority: new(int32),
-			Volumes:      []corev1.Volume{{Name: "v"}},
+			Volumes: []corev1.Volume{{Name: "v"}, {Name: "d", VolumeSource: corev1.VolumeSource{
+				PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "c"}}},
+				{Name: "e", VolumeSource: corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{
+					VolumeClaimTemplate: &corev1.PersistentVolumeClaimTemplate{}}}}},
 			Overhead:     corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m")},
 			NodeSelector: map[string]string{"zone": "a"},
 			Affinity: &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
@@ -73,9 +77,13 @@ func TestTrimPodKeepsWhatRulesRead(t *testing.T) {
 			p.Spec.NodeName != node || p.Spec.SchedulerName != "s" {
 			t.Errorf("node %q: identity is %+v", node, p.ObjectMeta)
 		}
-		if p.ManagedFields != nil || p.Annotations != nil || p.Spec.Volumes != nil || p.Spec.Containers[0].Env != nil ||
+		if p.ManagedFields != nil || p.Annotations != nil || len(p.Spec.Volumes) != 2 ||
+			p.Spec.Volumes[1].Ephemeral.VolumeClaimTemplate != nil || p.Spec.Containers[0].Env != nil ||
 			p.Spec.Containers[0].Image != "" {
 			t.Errorf("node %q: keeps too much", node)
+		}
+		if v := p.Spec.Volumes; v[0].PersistentVolumeClaim.ClaimName != "c" || v[1].Name != "e" {
+			t.Errorf("node %q: claims %+v", node, v)
 		}
 		if node == "" && (len(p.Status.Conditions) != 1 || p.Status.Conditions[0].Message != "m") {
 			t.Errorf("conditions are %v", p.Status.Conditions)
@@ -102,5 +110,50 @@ func TestTrimNode(t *testing.T) {
 	}
 	if got.Annotations != nil || got.Status.Images != nil || got.Spec.PodCIDR != "" {
 		t.Errorf("keeps too much: %+v", got)
+	}
+}
+
+// What is left of claims, volumes and classes asks and gives the same.
+func TestTrimVolumes(t *testing.T) {
+	meta := metav1.ObjectMeta{Namespace: "ns", Name: "o", UID: "u", ResourceVersion: "5",
+		Labels:        map[string]string{"a": "b"},
+		ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m"}}, Finalizers: []string{"f"},
+		DeletionTimestamp: &metav1.Time{}, OwnerReferences: []metav1.OwnerReference{{UID: "p"}},
+		Annotations: map[string]string{"big": "x", "pv.kubernetes.io/bind-completed": "yes",
+			"volume.kubernetes.io/selected-node": "n", "volume.beta.kubernetes.io/storage-class": "old"}}
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: meta, Spec: corev1.PersistentVolumeClaimSpec{VolumeName: "v",
+		StorageClassName: new(string), Selector: &metav1.LabelSelector{}},
+		Status: corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimLost,
+			Conditions: []corev1.PersistentVolumeClaimCondition{{}}}}
+	object, _ := trimClaim(claim.DeepCopy())
+	c := object.(*corev1.PersistentVolumeClaim)
+	if len(c.Annotations) != 3 || len(c.OwnerReferences) != 1 || c.DeletionTimestamp == nil || c.UID != "u" ||
+		c.ResourceVersion != "5" || c.Spec.VolumeName != "v" || c.Spec.StorageClassName == nil ||
+		c.Spec.Selector == nil || c.Status.Phase != corev1.ClaimLost {
+		t.Errorf("a claim is %+v", c)
+	}
+	if c.Status.Conditions != nil || c.ManagedFields != nil || c.Labels != nil {
+		t.Errorf("keeps too much of a claim: %+v", c)
+	}
+	volume := &corev1.PersistentVolume{ObjectMeta: meta, Spec: corev1.PersistentVolumeSpec{
+		Capacity: corev1.ResourceList{}, AccessModes: []corev1.PersistentVolumeAccessMode{"m"}, StorageClassName: "s",
+		ClaimRef: &corev1.ObjectReference{}, VolumeMode: new(corev1.PersistentVolumeMode),
+		NodeAffinity: &corev1.VolumeNodeAffinity{}, PersistentVolumeSource: corev1.PersistentVolumeSource{
+			CSI: &corev1.CSIPersistentVolumeSource{}}},
+		Status: corev1.PersistentVolumeStatus{Phase: corev1.VolumeFailed, Message: "m"}}
+	object, _ = trimVolume(volume.DeepCopy())
+	v := object.(*corev1.PersistentVolume)
+	want := volume.DeepCopy()
+	want.Spec.CSI, want.Status.Message = nil, ""
+	want.ManagedFields, want.Annotations, want.OwnerReferences, want.Finalizers = nil, nil, nil, nil
+	if v.String() != want.String() {
+		t.Errorf("a volume is %+v", v)
+	}
+	class := &storagev1.StorageClass{ObjectMeta: meta, Provisioner: "p", Parameters: map[string]string{"a": "b"},
+		VolumeBindingMode: new(storagev1.VolumeBindingMode), AllowedTopologies: []corev1.TopologySelectorTerm{{}}}
+	object, _ = trimClass(class.DeepCopy())
+	if s := object.(*storagev1.StorageClass); s.Provisioner != "p" || s.VolumeBindingMode == nil ||
+		len(s.AllowedTopologies) != 1 || s.Name != "o" || s.Parameters != nil || s.ManagedFields != nil {
+		t.Errorf("a class is %+v", s)
 	}
 }

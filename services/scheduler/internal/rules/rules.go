@@ -20,6 +20,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"keelson.dev/services/scheduler/internal/columns"
+	"keelson.dev/services/scheduler/internal/volumes"
 )
 
 // MaxScore is the best score that a single rule gives to a node.
@@ -36,6 +37,8 @@ type Pod struct {
 	Terms []*columns.Term
 	// SelectedBy are those that select it, its own and other Pods', by ID.
 	SelectedBy []*columns.Term
+	// Volumes are what its claims ask; nil for a Pod without claims.
+	Volumes *volumes.Demand
 }
 
 // IsSelectedBy reports whether the term selects the Pod.
@@ -127,6 +130,8 @@ type Filter struct {
 	// Pins are set where the filter lets few nodes pass, which it knows by name. The first text is the reason of all
 	// others.
 	Pins *Pins
+	// Whole is set where the Pod is refused, whatever the nodes: users read the first text alone.
+	Whole bool
 }
 
 // Pins are the few nodes to which a Pod confines itself by name.
@@ -231,5 +236,19 @@ func (p *Profile) Make(pod Pod) Judgement {
 			}
 		}
 	}
+	j.Filters = confining(j.Filters)
 	return j
+}
+
+// confining puts the filter first that knows by name which nodes it lets pass: the others are counted for its reason,
+// unseen. One that refuses the Pod as a whole stands alone.
+func confining(filters []*Filter) []*Filter {
+	if i := slices.IndexFunc(filters, func(f *Filter) bool { return f.Whole }); i >= 0 {
+		return filters[i : i+1]
+	}
+	if i := slices.IndexFunc(filters, func(f *Filter) bool { return f.Pins != nil }); i > 0 {
+		pins := filters[i]
+		return slices.Insert(slices.Delete(filters, i, i+1), 0, pins)
+	}
+	return filters
 }

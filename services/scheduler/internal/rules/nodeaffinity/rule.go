@@ -8,6 +8,7 @@ import (
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 
 	"keelson.dev/services/scheduler/internal/columns"
+	"keelson.dev/services/scheduler/internal/nodenames"
 	"keelson.dev/services/scheduler/internal/rules"
 )
 
@@ -57,7 +58,7 @@ func filter(p rules.Pod) *rules.Filter {
 	want := nodeaffinity.GetRequiredNodeAffinity(&corev1.Pod{Spec: *p.Spec})
 	_, named := p.Spec.NodeSelector[corev1.LabelHostname]
 	if terms := required(p.Spec); terms != nil {
-		named = named || slices.ContainsFunc(terms.NodeSelectorTerms, readsName)
+		named = named || slices.ContainsFunc(terms.NodeSelectorTerms, nodenames.Read)
 	}
 	return &rules.Filter{
 		Texts: []string{"node(s) didn't match Pod's node affinity/selector"},
@@ -91,15 +92,7 @@ func score(p rules.Pod) *rules.Score {
 		return nil
 	}
 	named := slices.ContainsFunc(preferred, func(t corev1.PreferredSchedulingTerm) bool {
-		return readsName(t.Preference)
+		return nodenames.Read(t.Preference)
 	})
 	return &rules.Score{Judge: by(named, func(v columns.View) int64 { return terms.Score(v.Node()) })}
-}
-
-// readsName reports whether the term asks for more than what nodes of one shape have in common.
-func readsName(t corev1.NodeSelectorTerm) bool {
-	return len(t.MatchFields) > 0 || slices.ContainsFunc(t.MatchExpressions,
-		func(r corev1.NodeSelectorRequirement) bool {
-			return r.Key == corev1.LabelHostname
-		})
 }

@@ -1,0 +1,205 @@
+package cycle
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"keelson.dev/services/scheduler/internal/columns"
+	"keelson.dev/services/scheduler/internal/queue"
+	"keelson.dev/services/scheduler/internal/volumes"
+)
+
+// A Pod that is given a node while claims of it have no volume goes on in two steps: what its claims get is written,
+// and when the API shows all of them bound, so is the Pod. Meanwhile it takes its room, and others go on.
+
+// bindTimeout is how long a Pod waits for its claims before it is tried anew.
+const bindTimeout = 10 * time.Minute
+
+// wait is since when and until when a Pod waits for its claims.
+type wait struct{ since, until time.Time }
+
+// waits are the Pods that wait for their claims.
+type waits struct {
+	order   []types.UID // the one that waits longest first; may name Pods that wait no longer
+	settled []Settled
+}
+
+// Settled is a Pod whose wait for its claims is over.
+type Settled struct {
+	Pod  *corev1.Pod
+	Node string
+	// Since is when the wait began, Err why it was vain. Then Failed has been called for it.
+	Since time.Time
+	Err   error
+}
+
+// SetClaim notes a claim that is new or changed.
+func (c *Cycle) SetClaim(claim *corev1.PersistentVolumeClaim) { c.book.SetClaim(claim) }
+
+// RemoveClaim notes that a claim is gone.
+func (c *Cycle) RemoveClaim(claim *corev1.PersistentVolumeClaim) { c.book.RemoveClaim(claim) }
+
+// SetVolume notes a PersistentVolume that is new or changed.
+func (c *Cycle) SetVolume(pv *corev1.PersistentVolume) { c.book.SetVolume(pv) }
+
+// RemoveVolume notes that a PersistentVolume is gone.
+func (c *Cycle) RemoveVolume(pv *corev1.PersistentVolume) { c.book.RemoveVolume(pv) }
+
+// SetClass notes a StorageClass that is new or changed.
+func (c *Cycle) SetClass(class *storagev1.StorageClass) { c.book.SetClass(class) }
+
+// RemoveClass notes that a StorageClass is gone.
+func (c *Cycle) RemoveClass(name string) { c.book.RemoveClass(name) }
+
+// take notes that a Pod has its node, and returns what its claims get.
+func (c *Cycle) take(p *pod) []volumes.Step {
+	if p.class.Pod.Volumes == nil {
+		return nil
+	}
+	c.book.Use(p.object)
+	return c.book.Assume(p.object, c.nodeOf(p))
+}
+
+// nodeOf returns the name and the labels of the node that the Pod was given; a node that is gone has no labels.
+func (c *Cycle) nodeOf(p *pod) *corev1.Node {
+	if slot := c.state.Slot(p.node); slot != columns.None && c.state.Known(slot) {
+		return c.state.View(slot).Node()
+	}
+	node := &corev1.Node{}
+	node.Name = p.node
+	return node
+}
+
+// giveUp takes its node from a Pod and finds its class anew.
+func (c *Cycle) giveUp(p *pod) {
+	p.node, p.claims = "", nil
+	c.state.RemovePod(p.UID)
+	c.book.Release(p.UID)
+	c.book.Wait(p.object)
+	c.classify(p, p.object)
+}
+
+// giveUpWaits gives up the waits of a profile that this process leads no longer. The next leader goes on from what the
+// claims say.
+func (c *Cycle) giveUpWaits(profile string) {
+	for _, p := range c.pods {
+		if p.profile.Name == profile && p.claims != nil {
+			c.giveUp(p)
+		}
+	}
+}
+
+// Await notes that what the claims of a Pod get has been written: it waits until the API shows them bound.
+func (c *Cycle) Await(uid types.UID, now time.Time) {
+	p := c.pods[uid]
+	if p == nil || p.node == "" {
+		return // deleted meanwhile
+	}
+	if !c.leading[p.profile.Name] {
+		c.giveUp(p)
+		return
+	}
+	p.claims = &wait{since: now, until: now.Add(bindTimeout)}
+	c.waits.order = append(c.waits.order, uid)
+	c.settle(p, now)
+}
+
+// settle ends the wait of a Pod when its claims are bound or when the wait is vain.
+func (c *Cycle) settle(p *pod, now time.Time) {
+	done, err := c.book.Check(p.object, c.nodeOf(p))
+	if err == nil && !done && !now.Before(p.claims.until) {
+		err = errors.New("timed out waiting for persistentvolumeclaims to be bound: " +
+			strings.Join(c.book.Waiting(p.object), ", "))
+	}
+	if err == nil && !done {
+		return
+	}
+	c.waits.settled = append(c.waits.settled, Settled{Pod: p.object, Node: p.node, Since: p.claims.since, Err: err})
+	p.claims = nil
+	c.book.Release(p.UID) // bound is bound
+	if err != nil {
+		c.Failed(p.UID, now)
+	}
+}
+
+// NextSettled returns the next Pod whose wait for its claims is over; false when there is none now.
+func (c *Cycle) NextSettled(now time.Time) (Settled, bool) {
+	c.readClaims(now)
+	for len(c.waits.order) > 0 {
+		p := c.pods[c.waits.order[0]]
+		if p != nil && p.claims != nil {
+			if now.Before(p.claims.until) {
+				break
+			}
+			c.settle(p, now)
+		}
+		c.waits.order = c.waits.order[1:]
+	}
+	if len(c.waits.settled) == 0 {
+		return Settled{}, false
+	}
+	next := c.waits.settled[0]
+	c.waits.settled = c.waits.settled[1:]
+	return next, true
+}
+
+// claimsTime returns when a wait for claims ends at the latest; zero when none is waited for.
+func (c *Cycle) claimsTime() time.Time {
+	for _, uid := range c.waits.order {
+		if p := c.pods[uid]; p != nil && p.claims != nil {
+			return p.claims.until
+		}
+	}
+	return time.Time{}
+}
+
+// readClaims looks again at the Pods whose claims, or what they may get, have changed. Those that are active are looked
+// at when their turn comes.
+func (c *Cycle) readClaims(now time.Time) {
+	stale := c.book.TakeStale()
+	if len(stale) == 0 {
+		return
+	}
+	slices.Sort(stale)
+	for _, uid := range stale {
+		p := c.pods[uid]
+		switch {
+		case p == nil:
+		case p.claims != nil:
+			c.settle(p, now)
+		case p.node == "":
+			if place, _, _ := p.Place(); place == queue.Active {
+				p.unread = true
+			} else {
+				c.enqueue(p, p.object, now)
+			}
+		}
+	}
+}
+
+// reread finds the class of a Pod anew whose claims have changed since.
+func (c *Cycle) reread(p *pod) {
+	if p.unread {
+		c.classify(p, p.object)
+	}
+}
+
+// explainClaims says what a Pod waits for that has its node.
+func (c *Cycle) explainClaims(p *pod) Explanation {
+	waiting := strings.Join(c.book.Waiting(p.object), ", ")
+	return Explanation{
+		Summary: fmt.Sprintf("waits on node %s for its claims to be bound: %s", p.node, waiting),
+		Facts: []Fact{
+			{Time: p.claims.since, Reason: "WaitingForClaims", Message: "persistentvolumeclaims without a volume: " +
+				waiting},
+			{Time: p.claims.until, Reason: "Retry", Message: "is given another try then"},
+		},
+	}
+}
