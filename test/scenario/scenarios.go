@@ -18,6 +18,7 @@ var Everywhere = []Scenario{
 	{"RollingUpdateBounds", RollingUpdateBounds},
 	{"ServiceRollout", ServiceRollout},
 	{"StatefulSetInOrder", StatefulSetInOrder},
+	{"StatefulSetClaims", StatefulSetClaims},
 	{"CascadeBackground", CascadeBackground},
 	{"CascadeForeground", CascadeForeground},
 	{"CascadeCircle", CascadeCircle},
@@ -28,13 +29,12 @@ var Everywhere = []Scenario{
 	{"Recovery", Recovery},
 }
 
-// Simulated lists the scenarios that need three nodes for themselves, or nodes which do not look at volumes.
+// Simulated lists the scenarios that need three nodes for themselves.
 var Simulated = []Scenario{
 	{"BudgetExample", BudgetExample},
 	{"DrainsOneByOne", DrainsOneByOne},
 	{"RolloutUnderBudget", RolloutUnderBudget},
 	{"StatefulEviction", StatefulEviction},
-	{"StatefulSetClaims", StatefulSetClaims},
 	{"Volumes", Volumes},
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -50,6 +51,10 @@ func (n *Nodes) letGo(ctx context.Context, object any) {
 			metav1.PatchOptions{})
 		if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 			return // gone, or seen anew
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(100 * time.Millisecond):
 		}
 	}
 }

@@ -62,7 +62,8 @@ type Volumes interface {
 
 // NewBinder returns a Binder that calls report, from any goroutine, with the outcome of each binding.
 func NewBinder(client v1.PodsGetter, volumes Volumes, terms *Terms, report func(Outcome)) *Binder {
-	return &Binder{client: client, volumes: volumes, terms: terms, report: report, slots: make(chan struct{}, MaxInFlight)}
+	return &Binder{client: client, volumes: volumes, terms: terms, report: report,
+		slots: make(chan struct{}, MaxInFlight)}
 }
 
 // Bind starts a binding and returns at once while fewer than MaxInFlight are under way.

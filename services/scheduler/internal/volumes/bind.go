@@ -129,20 +129,8 @@ func (b *Book) check(step Step, node *corev1.Node) (bool, error) {
 	if claim == nil || claim.UID != step.Claim.UID || claim.DeletionTimestamp != nil {
 		return false, fmt.Errorf("persistentvolumeclaim %q has been deleted", name)
 	}
-	if v := step.Volume; v != nil && claim.Spec.VolumeName == "" {
-		now := b.volumes[v.Name]
-		if now == nil || now.UID != v.UID || now.Spec.ClaimRef == nil || now.Spec.ClaimRef.UID != claim.UID {
-			return false, fmt.Errorf("persistentvolume %q is no longer reserved for persistentvolumeclaim %q", v.Name,
-				name)
-		}
-	}
 	if claim.Spec.VolumeName == "" {
-		if selected := claim.Annotations[SelectedNode]; step.Volume == nil && selected != step.Node {
-			return false,
-				fmt.Errorf("provisioning failed for persistentvolumeclaim %q: its annotation %s is %q, it was %q",
-					name, SelectedNode, selected, step.Node)
-		}
-		return false, nil
+		return false, b.vain(step, claim)
 	}
 	v := b.volumes[claim.Spec.VolumeName]
 	if v == nil || v.Spec.ClaimRef == nil || v.Spec.ClaimRef.UID != claim.UID {
@@ -153,4 +141,21 @@ func (b *Book) check(step Step, node *corev1.Node) (bool, error) {
 			v.Name, name, step.Node)
 	}
 	return fullyBound(claim), nil
+}
+
+// vain says why a claim that has no volume will get none of what was chosen for it.
+func (b *Book) vain(step Step, claim *corev1.PersistentVolumeClaim) error {
+	if v := step.Volume; v != nil {
+		now := b.volumes[v.Name]
+		if now == nil || now.UID != v.UID || now.Spec.ClaimRef == nil || now.Spec.ClaimRef.UID != claim.UID {
+			return fmt.Errorf("persistentvolume %q is no longer reserved for persistentvolumeclaim %q", v.Name,
+				claim.Name)
+		}
+		return nil
+	}
+	if selected := claim.Annotations[SelectedNode]; selected != step.Node {
+		return fmt.Errorf("provisioning failed for persistentvolumeclaim %q: its annotation %s is %q, it was %q",
+			claim.Name, SelectedNode, selected, step.Node)
+	}
+	return nil
 }
