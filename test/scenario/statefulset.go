@@ -318,4 +318,8 @@ func StatefulSetClaims(t *testing.T, m mesh.Mesh) {
 	w.Kubectl("delete", "statefulset", "web")
 	claims("")
 	w.awaitNothing("pods", "controllerrevisions")
+	w.Await("the volumes to go", func() string {
+		return w.Kubectl("get", "pv", "--output=jsonpath={.items[?(@.spec.claimRef.namespace==\""+w.Namespace+
+			"\")].metadata.name}")
+	})
 }

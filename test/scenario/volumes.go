@@ -79,9 +79,6 @@ func Volumes(t *testing.T, m mesh.Mesh) {
 	w.prints(made, "{.status.phase} {.spec.csi.driver} {.metadata.labels.local\\.keelson\\.dev/node}",
 		"Bound local.keelson.dev "+node)
 	w.Kubectl("delete", "pvc", "scratch")
-	// Simulated nodes have no folders.
-	w.prints(made, "{.status.phase} {.metadata.finalizers}", `Released ["local.keelson.dev/folder"]`)
-	w.Kubectl("patch", made, "--type=merge", `--patch={"metadata":{"finalizers":null}}`)
 	w.Kubectl("wait", made, "--for=delete", "--timeout=60s")
 }
 
