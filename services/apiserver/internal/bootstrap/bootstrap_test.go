@@ -117,7 +117,9 @@ func TestDaemonsMayDoTheirWork(t *testing.T) {
 		{controllers, "list", "metrics.k8s.io", "pods", true},
 		{controllers, "update", "autoscaling", "horizontalpodautoscalers/status", true},
 		{controllers, "update", "autoscaling", "horizontalpodautoscalers", false},
-		{controllers, "list", "", "secrets", false},
+		{controllers, "list", "", "secrets", true}, // A quota counts them.
+		{controllers, "get", "", "secrets", false},
+		{controllers, "update", "", "secrets", false},
 		{controllers, "update", "coordination.k8s.io", "leases", false}, // Those of others.
 		{controllers, "create", "", "configmaps", true},
 		{controllers, "create", "", "pods/binding", false},
