@@ -322,3 +322,24 @@ func TestNothingNewForAServiceThatGoes(t *testing.T) {
 		t.Errorf("plan %+v", plan)
 	}
 }
+
+// The library sorts ports and addresses in place: those of the cache stay as they are.
+func TestTheCacheIsNotSorted(t *testing.T) {
+	for _, addresses := range [][]string{{"10.1.0.2"}, {"10.9.9.9", "10.1.0.2"}} {
+		in := after(input(service(), pod(1)), Decide(input(service(), pod(1))))
+		slice := in.Slices[0]
+		slice.Endpoints[0].Addresses = addresses
+		for number := range int32(9) {
+			if len(addresses) > 1 {
+				break // endpoints are looked at where the ports are those asked for
+			}
+			slice.Ports = append(slice.Ports, discoveryv1.EndpointPort{Name: ptr.To(fmt.Sprint("p", number)),
+				Port: ptr.To(number + 1)})
+		}
+		before := slice.DeepCopy()
+		Decide(in)
+		if !reflect.DeepEqual(slice, before) {
+			t.Errorf("%v: the cache was changed to %+v", addresses, slice)
+		}
+	}
+}
