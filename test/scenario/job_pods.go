@@ -89,7 +89,7 @@ func (w *World) pods(selector string, as func(*corev1.Pod) bool) func() string {
 // JobDisrupted takes a Job's Pods away: one that is deleted is replaced, one that is evicted, too, and does not count
 // where a policy says so.
 //
-// JOB-004 JOB-056 JOB-092 JOB-099 JOB-100 JOB-152 JOB-174
+// JOB-004 JOB-056 JOB-092 JOB-099 JOB-100 JOB-152 JOB-174 SAF-073
 func JobDisrupted(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	w.KubectlWith(job("plain", "")+job("guarded", "", "backoffLimit: 0", "suspend: true",
