@@ -41,6 +41,7 @@ var Simulated = []Scenario{
 // Contained lists the scenarios that need real containers.
 var Contained = []Scenario{
 	{"Inside", Inside},
+	{"LocalVolume", LocalVolume},
 	{"Together", Together},
 	{"Termination", Termination},
 	{"CrashLoop", CrashLoop},
