@@ -1,6 +1,6 @@
 // Package simnode plays the nodeagents of a mesh without containers: it registers Nodes, says of Pods bound to them
-// that they run and are ready, or have ended where their command is just that, and completes their deletion, and that of
-// local volumes. One watch of each serves all nodes.
+// that they run and are ready, or have ended where their command is just that, and completes their deletion, and that
+// of local volumes. One watch of each serves all nodes.
 package simnode
 
 import (
