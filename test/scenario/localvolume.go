@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"strings"
 	"testing"
 
 	"keelson.dev/test/mesh"
@@ -33,4 +34,38 @@ func LocalVolume(t *testing.T, m mesh.Mesh) {
 	w.says("precious", "exec", "writer", "--", "cat", "/data/file")
 	w.Kubectl("delete", "pod/writer", "pvc/kept")
 	w.Kubectl("wait", volume, "--for=delete", "--timeout=60s")
+}
+
+// StatefulSetData lets each Pod of a StatefulSet write its name into its claim. Whatever becomes of the Pods, by a
+// rollout or by scaling down and up, each finds what the one of its name wrote.
+//
+// SET-002 SET-054
+func StatefulSetData(t *testing.T, m mesh.Mesh) {
+	w := In(t, m)
+	w.KubectlWith(strings.Replace(stateful(3, HelloV1, `  volumeClaimTemplates:
+  - metadata: {name: data}
+    spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Mi}}}
+`), "        image:", "        volumeMounts: [{name: data, mountPath: /data}]\n        image:", 1), "apply", "-f", "-")
+	w.AwaitStateful(3, 3)
+	pods := []string{"web-0", "web-1", "web-2"}
+	for _, pod := range pods {
+		w.Kubectl("exec", pod, "--", "sh", "-c", "echo "+pod+" > /data/name")
+	}
+	expect := func(when string) {
+		t.Helper()
+		for _, pod := range pods {
+			if got := w.Kubectl("exec", pod, "--", "cat", "/data/name"); got != pod+"\n" {
+				t.Errorf("%s: %s finds %q", when, pod, got)
+			}
+		}
+	}
+	w.Kubectl("set", "image", "statefulset/web", "web="+HelloV2)
+	w.AwaitStateful(3, 3)
+	expect("after a rollout")
+	w.Kubectl("scale", "statefulset", "web", "--replicas=1")
+	w.AwaitStateful(1, 1)
+	w.says("3", "get", "pvc", "--output=go-template={{len .items}}")
+	w.Kubectl("scale", "statefulset", "web", "--replicas=3")
+	w.AwaitStateful(3, 3)
+	expect("after scaling down and up")
 }

@@ -42,6 +42,7 @@ var Simulated = []Scenario{
 var Contained = []Scenario{
 	{"Inside", Inside},
 	{"LocalVolume", LocalVolume},
+	{"StatefulSetData", StatefulSetData},
 	{"Together", Together},
 	{"Termination", Termination},
 	{"CrashLoop", CrashLoop},

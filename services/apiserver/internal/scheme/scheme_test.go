@@ -40,9 +40,8 @@ func TestSecondVersions(t *testing.T) {
 		})
 	}
 	if found != 9 {
-		t.Errorf("%d kinds have a second version, want Event, HorizontalPodAutoscaler, the lists of both, Eviction, and "+
-			"the four of metrics.k8s.io",
-			found)
+		t.Errorf("%d kinds have a second version, want Event, HorizontalPodAutoscaler, the lists of both, Eviction, "+
+			"and the four of metrics.k8s.io", found)
 	}
 }
 

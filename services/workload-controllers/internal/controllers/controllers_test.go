@@ -38,7 +38,8 @@ func TestSelect(t *testing.T) {
 			"serviceaccount statefulset",
 		"deployment,-deployment": "",
 		"-deployment,*,-replicaset": "cronjob daemonset disruption endpoint endpointslice endpointslicemirroring " +
-			"horizontalpodautoscaler job persistentvolume replicationcontroller resourcequota rootca serviceaccount statefulset",
+			"horizontalpodautoscaler job persistentvolume replicationcontroller resourcequota rootca " +
+			"serviceaccount statefulset",
 	} {
 		if got := strings.Join(names(Select(all, strings.Split(asked, ","))), " "); got != want {
 			t.Errorf("%s selects %q, want %q", asked, got, want)
