@@ -41,8 +41,8 @@ spec:
 
 // Daemons runs a DaemonSet on the mesh's node and on one that joins later, and does with it what users do.
 //
-// SET-114 SET-115 SET-117 SET-123 SET-129 SET-133 SET-134 SET-142 SET-152 SET-153 SET-154 SET-155 SET-156 SET-158
-// SET-159 SET-160
+// POD-013 SET-114 SET-115 SET-117 SET-123 SET-129 SET-133 SET-134 SET-142 SET-152 SET-153 SET-154 SET-155 SET-156
+// SET-158 SET-159 SET-160
 func Daemons(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	w.KubectlWith(agent("agent", HelloV1, ""), "apply", "-f", "-")

@@ -24,7 +24,7 @@ spec:
 
 // FinishedJobGoes ends a Job, which stays, and then gives it no time to live: it goes with its Pod.
 //
-// JOB-131 JOB-133 JOB-176 JOB-178 JOB-179
+// POD-018 JOB-131 JOB-133 JOB-176 JOB-178 JOB-179
 func FinishedJobGoes(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	w.KubectlWith(managedJob, "apply", "-f", "-")

@@ -39,7 +39,7 @@ func LocalVolume(t *testing.T, m mesh.Mesh) {
 // StatefulSetData lets each Pod of a StatefulSet write its name into its claim. Whatever becomes of the Pods, by a
 // rollout or by scaling down and up, each finds what the one of its name wrote.
 //
-// SET-002 SET-054
+// POD-012 SET-002 SET-054
 func StatefulSetData(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	w.KubectlWith(strings.Replace(stateful(3, HelloV1, `  volumeClaimTemplates:

@@ -79,7 +79,10 @@ spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Mi}}}
 ---
 `
 
-// Settled expects that a mesh in which nothing changes writes nothing but Leases.
+// Settled makes an object of every kind of workload and expects that a mesh in which nothing changes any more writes
+// nothing but Leases.
+//
+// POD-010
 func Settled(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	w.KubectlWith(web(3, HelloV1, "")+"---\n"+service+strings.ReplaceAll(oneOfEach, "IMAGE", HelloV1), "apply", "-f",
