@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,9 +26,12 @@ func TestReclaim(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := fake.NewClientset(released(),
 			released(func(v *corev1.PersistentVolume) { retain(v); v.Name = "kept" }))
+		var mu sync.Mutex // guards patches and broken
 		var patches []string
 		broken := true
 		client.PrependReactor("patch", "persistentvolumes", func(a clienttesting.Action) (bool, runtime.Object, error) {
+			mu.Lock()
+			defer mu.Unlock()
 			if broken {
 				return true, nil, errors.New("connection refused")
 			}
@@ -40,11 +44,14 @@ func TestReclaim(t *testing.T) {
 		r := NewReclaimer(ReclaimerConfig{Client: client, Log: zap.NewNop(), Store: store, Node: "n"})
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
+		mu.Lock()
 		go func() {
 			defer close(done)
 			r.Run(ctx)
 		}()
 		settle := func() {
+			mu.Unlock()
+			defer mu.Lock()
 			synctest.Wait()
 			time.Sleep(time.Hour)
 			synctest.Wait()

@@ -51,7 +51,7 @@ func (s *Subresource) Get(ctx context.Context, name string, options *metav1.GetO
 func (s *Subresource) Update(ctx context.Context, name string, objInfo genericrest.UpdatedObjectInfo,
 	createValidation genericrest.ValidateObjectFunc, updateValidation genericrest.ValidateObjectUpdateFunc, _ bool,
 	options *metav1.UpdateOptions) (runtime.Object, bool, error) {
-	return s.store.Update(ctx, name, objInfo, createValidation, updateValidation, false, options)
+	return s.store.Update(ctx, name, applied{objInfo}, createValidation, updateValidation, false, options)
 }
 
 // GetResetFields implements the API machinery's ResetFieldsStrategy.
