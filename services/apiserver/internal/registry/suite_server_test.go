@@ -1,6 +1,7 @@
 package registry_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 
 	"keelson.dev/services/apiserver/internal/servertest"
@@ -37,8 +39,7 @@ func TestSuiteOnServer(t *testing.T) {
 			applied[s] = s.apply(t, objectsOf(s))
 		}
 	}
-	// The time of an apply counts in seconds.
-	time.Sleep(time.Second)
+	nextSecond(t)
 	for _, s := range subjects {
 		t.Run(s.GroupResource.String(), func(t *testing.T) {
 			objects := objectsOf(s)
@@ -50,6 +51,16 @@ func TestSuiteOnServer(t *testing.T) {
 			s.checkStrict(t, objects)
 			s.checkUpdates(t, objects)
 		})
+	}
+}
+
+// nextSecond waits until an apply would have another time.
+func nextSecond(t *testing.T) {
+	t.Helper()
+	now := time.Now().Unix()
+	if err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 10*time.Second, true,
+		func(context.Context) (bool, error) { return time.Now().Unix() > now, nil }); err != nil {
+		t.Fatalf("waiting for the next second: %v", err)
 	}
 }
 
