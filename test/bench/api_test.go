@@ -41,8 +41,7 @@ func BenchmarkAPI(b *testing.B) {
 	} {
 		b.Run(phase.name, func(b *testing.B) {
 			send := phase.prepare(b, client)
-			server.settle()
-			before := server.now()
+			before := server.start()
 			b.ResetTimer()
 			each(b, requests, send)
 			b.StopTimer()

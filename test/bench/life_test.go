@@ -32,13 +32,11 @@ func measureLife(b *testing.B, nodes, pods int, phases ...phase) {
 	all := newMeter(b, m, mesh.APIServer, mesh.Scheduler, mesh.WorkloadControllers, mesh.PodGC)
 	for _, p := range phases {
 		b.Run(p.name, func(b *testing.B) {
-			all.settle()
-			before, served := all.now(), readTraffic(b, client)
+			before := all.start()
 			b.ResetTimer()
 			p.do(b, client)
 			b.StopTimer()
 			all.report(b, before, pods, "pod")
-			readTraffic(b, client).report(b, served, pods, "pod")
 			b.ReportMetric(float64(pods)/b.Elapsed().Seconds(), "pods/s")
 		})
 	}

@@ -20,8 +20,7 @@ func BenchmarkPlacement(b *testing.B) {
 			client := connect(b, m)
 			createNodes(b, client, size.nodes)
 			all := newMeter(b, m, mesh.APIServer, mesh.Scheduler, mesh.WorkloadControllers, mesh.PodGC)
-			all.settle()
-			before := all.now()
+			before := all.start()
 			b.ResetTimer()
 			each(b, size.pods, func(ctx context.Context, i int) error {
 				_, err := client.CoreV1().Pods(namespace).Create(ctx, pod(i), metav1.CreateOptions{})

@@ -1,6 +1,7 @@
-// Package bench measures what the daemons cost: CPU time per unit of work, and memory. Each benchmark starts a mesh of
-// its own with an empty store, does a fixed amount of work once, and reports figures named "<daemon>-cpu-ms/<unit>";
-// package table turns them into docs/benchmarks.md.
+// Package bench measures what the daemons cost: CPU time per unit of work, and memory; and what does not depend on how
+// busy the machine is: bytes and objects allocated, requests, store calls and watch events. Each benchmark starts a
+// mesh of its own with an empty store, does a fixed amount of work once, and reports figures named
+// "<daemon>-cpu-ms/<unit>"; package table turns them into docs/benchmarks.md.
 package bench
 
 import (
@@ -19,23 +20,40 @@ import (
 // ticksPerSecond is the kernel's USER_HZ, which is 100 on every platform that Go and Linux share.
 const ticksPerSecond = 100
 
-// usage is what a set of daemons has used since their start.
+// usage is the CPU time that a set of daemons has used since their start.
 type usage map[mesh.Daemon]time.Duration
 
 // meter reads the daemons of one mesh.
 type meter struct {
 	tb      testing.TB
+	mesh    mesh.Mesh
 	daemons map[mesh.Daemon][]subprocess.Process
+}
+
+// reading is what the daemons of a meter have used and the apiserver has served.
+type reading struct {
+	usage
+	allocated map[mesh.Daemon]allocated
+	traffic
 }
 
 // newMeter measures the daemons of the mesh, or those named.
 func newMeter(tb testing.TB, m *processes.Mesh, daemons ...mesh.Daemon) *meter {
 	tb.Helper()
-	read := &meter{tb: tb, daemons: map[mesh.Daemon][]subprocess.Process{}}
+	read := &meter{tb: tb, mesh: m, daemons: map[mesh.Daemon][]subprocess.Process{}}
 	for _, d := range daemons {
 		read.daemons[d] = m.Of(tb, d)
 	}
 	return read
+}
+
+// start reads everything once the daemons are quiet, their CPU time last: being asked is not part of it.
+func (m *meter) start() reading {
+	m.tb.Helper()
+	m.settle()
+	r := reading{allocated: m.allocated(), traffic: readTraffic(m.tb, m.mesh)}
+	r.usage = m.now()
+	return r
 }
 
 // now returns the CPU time used so far.
@@ -92,15 +110,17 @@ func (u usage) sum() time.Duration {
 	return total
 }
 
-// report gives the CPU time per unit since before, by daemon and in all.
-func (m *meter) report(b *testing.B, before usage, units int, unit string) {
+// report gives what was used and served per unit since before, by daemon and in all.
+func (m *meter) report(b *testing.B, before reading, units int, unit string) {
 	b.Helper()
 	after := m.now()
 	perUnit := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 / float64(units) }
 	for d := range m.daemons {
-		b.ReportMetric(perUnit(after[d]-before[d]), fmt.Sprintf("%s-cpu-ms/%s", d, unit))
+		b.ReportMetric(perUnit(after[d]-before.usage[d]), fmt.Sprintf("%s-cpu-ms/%s", d, unit))
 	}
 	b.ReportMetric(perUnit(after.sum()-before.sum()), "all-cpu-ms/"+unit)
+	reportAllocated(b, before.allocated, m.allocated(), units, unit)
+	readTraffic(m.tb, m.mesh).report(b, before.traffic, units, unit)
 }
 
 // cpuTicks returns the user and system time of a process, dead threads included.

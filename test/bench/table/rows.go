@@ -22,8 +22,11 @@ func life(what, phase string, all, controllers beside) []row {
 		{what + ", everything, CPU ms", phase + " all-cpu-ms/pod", all.target, all.usual},
 		{"same, workload-controllers alone, CPU ms", phase + " workload-controllers-cpu-ms/pod", controllers.target,
 			controllers.usual},
+		{"same, everything, KiB allocated", phase + " all-alloc-KiB/pod", "", ""},
 		{"same, writes", phase + " writes/pod", "", ""},
+		{"same, store calls", phase + " store-calls/pod", "", ""},
 		{"same, events to watchers", phase + " watch-events/pod", "", ""},
+		{"same, of these sent again", phase + " replayed-events/pod", "", ""},
 	}
 }
 
