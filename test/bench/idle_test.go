@@ -1,12 +1,17 @@
 package bench
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"keelson.dev/test/mesh"
 	"keelson.dev/test/mesh/processes"
+	"keelson.dev/test/mesh/simnode"
 )
 
 // idleFor is how long the idle mesh is watched.
@@ -16,7 +21,41 @@ const idleFor = 30 * time.Second
 // counted.
 func BenchmarkIdle(b *testing.B) {
 	m := processes.New(b, 1)
-	all := newMeter(b, m, mesh.Daemons...)
+	reportIdle(b, newMeter(b, m, mesh.Daemons...))
+}
+
+// BenchmarkHeartbeats measures what 5,000 nodes cost that do nothing but say every 10 s that they live: the writes of
+// their Leases, and podgc's look at who is silent.
+func BenchmarkHeartbeats(b *testing.B) {
+	const (
+		nodes    = 5000
+		interval = 10 * time.Second
+	)
+	m := processes.New(b, 0)
+	client := connect(b, m)
+	names := createNodes(b, client, nodes)
+	ctx, stop := context.WithCancel(context.Background())
+	simulated, err := simnode.Start(ctx, m.Admin(), simnode.Options{Names: names, Renew: interval})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { stop(); simulated.Wait() })
+	await(b, "the first heartbeat of each node", func() (string, error) {
+		list, err := client.CoordinationV1().Leases(corev1.NamespaceNodeLease).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return "", err
+		}
+		if len(list.Items) < nodes {
+			return fmt.Sprintf("%d Leases", len(list.Items)), nil
+		}
+		return "", nil
+	})
+	reportIdle(b, newMeter(b, m, mesh.APIServer, mesh.Scheduler, mesh.WorkloadControllers, mesh.PodGC))
+}
+
+// reportIdle gives the memory and the CPU of daemons over a time in which nothing is asked of them.
+func reportIdle(b *testing.B, all *meter) {
+	b.Helper()
 	all.settle()
 	before := all.now()
 	b.ResetTimer()

@@ -2,7 +2,6 @@ package simnode
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -25,20 +24,8 @@ func (n *Nodes) Return(ctx context.Context, name string) error {
 	n.mu.Lock()
 	delete(n.silent, name)
 	n.mu.Unlock()
-	for {
-		node, err := n.client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
-		if err != nil {
-			return fmt.Errorf("reading node %s: %w", name, err)
-		}
-		node.Status.Conditions = Node(name).Status.Conditions
-		_, err = n.client.CoreV1().Nodes().UpdateStatus(ctx, node, metav1.UpdateOptions{})
-		if apierrors.IsConflict(err) {
-			continue
-		}
-		if err != nil {
-			return fmt.Errorf("writing the status of node %s: %w", name, err)
-		}
-		break
+	if err := report(ctx, n.client, name); err != nil {
+		return err
 	}
 	for _, object := range n.pods.List() {
 		if pod, ok := object.(*corev1.Pod); ok && pod.Spec.NodeName == name {
@@ -58,10 +45,11 @@ func (n *Nodes) isSilent(name string) bool {
 func (n *Nodes) beat(ctx context.Context, o Options) {
 	ticker := time.NewTicker(o.Renew)
 	defer ticker.Stop()
+	held := map[string]*coordinationv1.Lease{}
 	for {
 		for _, name := range o.Names {
 			if !n.isSilent(name) {
-				n.renew(ctx, name)
+				n.renew(ctx, name, held)
 			}
 		}
 		select {
@@ -72,18 +60,25 @@ func (n *Nodes) beat(ctx context.Context, o Options) {
 	}
 }
 
-// renew renews one Lease or makes it. One that could not be renewed is so the next time.
-func (n *Nodes) renew(ctx context.Context, name string) {
+// renew renews one Lease from what this node wrote last, as a nodeagent does. One that could not be renewed is read, or
+// made, the next time.
+func (n *Nodes) renew(ctx context.Context, name string, held map[string]*coordinationv1.Lease) {
 	leases := n.client.CoordinationV1().Leases(corev1.NamespaceNodeLease)
-	lease, err := leases.Get(ctx, name, metav1.GetOptions{})
-	now := metav1.NowMicro()
-	if apierrors.IsNotFound(err) {
-		_, _ = leases.Create(ctx, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: name},
-			Spec: coordinationv1.LeaseSpec{HolderIdentity: ptr.To(name), RenewTime: &now}}, metav1.CreateOptions{})
-		return
+	lease, err := held[name], error(nil)
+	if lease == nil {
+		lease, err = leases.Get(ctx, name, metav1.GetOptions{})
 	}
-	if err == nil {
+	now := metav1.NowMicro()
+	switch {
+	case err == nil:
 		lease.Spec.RenewTime = &now
-		_, _ = leases.Update(ctx, lease, metav1.UpdateOptions{})
+		lease, err = leases.Update(ctx, lease, metav1.UpdateOptions{})
+	case apierrors.IsNotFound(err):
+		lease, err = leases.Create(ctx, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: name},
+			Spec: coordinationv1.LeaseSpec{HolderIdentity: ptr.To(name), RenewTime: &now}}, metav1.CreateOptions{})
+	}
+	delete(held, name)
+	if err == nil {
+		held[name] = lease
 	}
 }

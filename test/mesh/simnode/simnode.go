@@ -125,16 +125,19 @@ func Node(name string) *corev1.Node {
 
 // Register creates the Node, or leaves the one that is there.
 func Register(ctx context.Context, client kubernetes.Interface, name string) error {
-	node := Node(name)
-	created, err := client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{})
+	_, err := client.CoreV1().Nodes().Create(ctx, Node(name), metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("registering node %s: %w", name, err)
 	}
-	created.Status = node.Status
-	if _, err := client.CoreV1().Nodes().UpdateStatus(ctx, created, metav1.UpdateOptions{}); err != nil {
+	return report(ctx, client, name)
+}
+
+// report writes that a node is ready, whatever others, as podgc's taints, have changed of it meanwhile.
+func report(ctx context.Context, client kubernetes.Interface, name string) error {
+	if _, err := client.CoreV1().Nodes().UpdateStatus(ctx, Node(name), metav1.UpdateOptions{}); err != nil {
 		return fmt.Errorf("writing the status of node %s: %w", name, err)
 	}
 	return nil
