@@ -26,7 +26,7 @@ var elected = map[mesh.Daemon][]string{
 	mesh.WorkloadControllers: {"workload-controllers.cronjob", "workload-controllers.daemonset",
 		"workload-controllers.deployment", "workload-controllers.disruption", "workload-controllers.endpoint",
 		"workload-controllers.endpointslice", "workload-controllers.endpointslicemirroring",
-		"workload-controllers.horizontalpodautoscaler", "workload-controllers.job",
+		"workload-controllers.ephemeralvolume", "workload-controllers.horizontalpodautoscaler", "workload-controllers.job",
 		"workload-controllers.persistentvolume", "workload-controllers.replicaset",
 		"workload-controllers.replicationcontroller",
 		"workload-controllers.resourcequota",

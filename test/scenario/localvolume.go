@@ -7,10 +7,12 @@ import (
 	"keelson.dev/test/mesh"
 )
 
-const writer = `
+const kept = `
 {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: kept}, spec: {accessModes: [ReadWriteOnce],
   resources: {requests: {storage: 1Gi}}}}
----
+`
+
+const writer = kept + `---
 {apiVersion: v1, kind: Pod, metadata: {name: writer}, spec: {terminationGracePeriodSeconds: 1,
   containers: [{name: c, image: keelson.dev/hello:1, volumeMounts: [{name: d, mountPath: /data}]}],
   volumes: [{name: d, persistentVolumeClaim: {claimName: kept}}]}}
@@ -34,6 +36,38 @@ func LocalVolume(t *testing.T, m mesh.Mesh) {
 	w.says("precious", "exec", "writer", "--", "cat", "/data/file")
 	w.Kubectl("delete", "pod/writer", "pvc/kept")
 	w.Kubectl("wait", volume, "--for=delete", "--timeout=60s")
+}
+
+const scratch = `
+{apiVersion: v1, kind: Pod, metadata: {name: NAME}, spec: {terminationGracePeriodSeconds: 1,
+  containers: [{name: c, image: keelson.dev/hello:1, volumeMounts: [{name: scratch, mountPath: /scratch}]}],
+  volumes: [{name: scratch, ephemeral: {volumeClaimTemplate: {metadata: {labels: {kind: scratch}}, spec: {
+    accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Mi}}}}}}]}}
+`
+
+// EphemeralVolume gives a Pod a claim of its own, which goes with it, and with the claim its volume. A Pod whose claim's
+// name somebody else's claim has waits, and says why, until that claim is gone.
+func EphemeralVolume(t *testing.T, m mesh.Mesh) {
+	w := In(t, m)
+	w.KubectlWith(strings.Replace(scratch, "NAME", "user", 1), "apply", "-f", "-")
+	w.Kubectl("wait", "pod", "user", "--for=condition=Ready", "--timeout=60s")
+	w.prints("pvc/user-scratch", "{.metadata.ownerReferences[*].name} {.metadata.labels.kind} {.status.phase}",
+		"user scratch Bound")
+	volume := "pv/" + w.Kubectl("get", "pvc", "user-scratch", "--output=jsonpath={.spec.volumeName}")
+
+	w.KubectlWith(strings.NewReplacer("kept", "late-scratch").Replace(kept), "apply", "-f", "-")
+	w.KubectlWith(strings.Replace(scratch, "NAME", "late", 1), "apply", "-f", "-")
+	w.Await("the Pod to say that the claim is not its own", func() string {
+		if text := w.Kubectl("describe", "pod", "late"); strings.Count(text, "pod is not owner") < 2 {
+			return text // by the controller, and by the scheduler
+		}
+		return ""
+	})
+	w.Kubectl("delete", "pvc", "late-scratch")
+	w.Kubectl("wait", "pod", "late", "--for=condition=Ready", "--timeout=60s")
+
+	w.Kubectl("delete", "pod", "user", "late")
+	w.Kubectl("wait", "pvc/user-scratch", "pvc/late-scratch", volume, "--for=delete", "--timeout=60s")
 }
 
 // StatefulSetData lets each Pod of a StatefulSet write its name into its claim. Whatever becomes of the Pods, by a

@@ -19,6 +19,7 @@ var Everywhere = []Scenario{
 	{"ServiceRollout", ServiceRollout},
 	{"StatefulSetInOrder", StatefulSetInOrder},
 	{"StatefulSetClaims", StatefulSetClaims},
+	{"EphemeralVolume", EphemeralVolume},
 	{"CascadeBackground", CascadeBackground},
 	{"CascadeForeground", CascadeForeground},
 	{"CascadeCircle", CascadeCircle},

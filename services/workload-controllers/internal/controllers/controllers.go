@@ -14,6 +14,7 @@ import (
 	"keelson.dev/services/workload-controllers/internal/controllers/endpoint"
 	"keelson.dev/services/workload-controllers/internal/controllers/endpointslice"
 	"keelson.dev/services/workload-controllers/internal/controllers/endpointslicemirroring"
+	"keelson.dev/services/workload-controllers/internal/controllers/ephemeralvolume"
 	"keelson.dev/services/workload-controllers/internal/controllers/horizontalpodautoscaler"
 	"keelson.dev/services/workload-controllers/internal/controllers/job"
 	"keelson.dev/services/workload-controllers/internal/controllers/persistentvolume"
@@ -50,6 +51,7 @@ func All(o Options) []controller.Registration {
 		endpoint.Registration(feed, o.Endpoint, o.Concurrent),
 		endpointslice.Registration(feed, o.EndpointSlice, o.Concurrent),
 		endpointslicemirroring.Registration(o.Mirroring, o.Concurrent),
+		ephemeralvolume.Registration(o.Concurrent),
 		horizontalpodautoscaler.Registration(feed, o.Autoscaling, o.Concurrent),
 		job.Registration(feed, o.Concurrent),
 		persistentvolume.Registration(o.Concurrent),
@@ -69,8 +71,8 @@ func All(o Options) []controller.Registration {
 // Names returns the names of all controllers that there can be, sorted.
 func Names() []string {
 	return []string{cronjob.Name, daemonset.Name, deployment.Name, disruption.Name, endpoint.Name,
-		endpointslice.Name, endpointslicemirroring.Name, horizontalpodautoscaler.Name, job.Name,
-		persistentvolume.Name, replicaset.Name, replicationcontroller.Name, resourcequota.Name, rootca.Name,
+		endpointslice.Name, endpointslicemirroring.Name, ephemeralvolume.Name,
+		horizontalpodautoscaler.Name, job.Name, persistentvolume.Name, replicaset.Name, replicationcontroller.Name, resourcequota.Name, rootca.Name,
 		serviceaccount.Name, statefulset.Name}
 }
 

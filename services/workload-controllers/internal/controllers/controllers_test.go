@@ -29,16 +29,16 @@ func TestSelect(t *testing.T) {
 	all := All(Options{RootCA: []byte("x"), Concurrent: 1})
 	for asked, want := range map[string]string{
 		"*": "cronjob daemonset deployment disruption endpoint endpointslice endpointslicemirroring " +
-			"horizontalpodautoscaler job persistentvolume replicaset replicationcontroller resourcequota rootca " +
+			"ephemeralvolume horizontalpodautoscaler job persistentvolume replicaset replicationcontroller resourcequota rootca " +
 			"serviceaccount statefulset",
 		"deployment":            "deployment",
 		"replicaset,deployment": "deployment replicaset",
 		"*,-rootca": "cronjob daemonset deployment disruption endpoint endpointslice endpointslicemirroring " +
-			"horizontalpodautoscaler job persistentvolume replicaset replicationcontroller resourcequota " +
+			"ephemeralvolume horizontalpodautoscaler job persistentvolume replicaset replicationcontroller resourcequota " +
 			"serviceaccount statefulset",
 		"deployment,-deployment": "",
 		"-deployment,*,-replicaset": "cronjob daemonset disruption endpoint endpointslice endpointslicemirroring " +
-			"horizontalpodautoscaler job persistentvolume replicationcontroller resourcequota rootca " +
+			"ephemeralvolume horizontalpodautoscaler job persistentvolume replicationcontroller resourcequota rootca " +
 			"serviceaccount statefulset",
 	} {
 		if got := strings.Join(names(Select(all, strings.Split(asked, ","))), " "); got != want {

@@ -123,7 +123,10 @@ func TestStripKeepsWhatDecisionsRead(t *testing.T) {
 	pod.CreationTimestamp, pod.DeletionTimestamp = now, &now
 	pod.Finalizers = []string{"batch.kubernetes.io/job-tracking"}
 	pod.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "x"}}
-	pod.Spec = corev1.PodSpec{NodeName: "n", Containers: []corev1.Container{{Name: "c", Image: "i"}}}
+	ephemeral := corev1.Volume{Name: "e", VolumeSource: corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{
+		VolumeClaimTemplate: &corev1.PersistentVolumeClaimTemplate{}}}}
+	pod.Spec = corev1.PodSpec{NodeName: "n", Containers: []corev1.Container{{Name: "c", Image: "i"}},
+		Volumes: []corev1.Volume{{Name: "d"}, ephemeral}}
 	ready := corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: now}
 	pod.Status = corev1.PodStatus{
 		Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodScheduled}, ready},
@@ -133,6 +136,7 @@ func TestStripKeepsWhatDecisionsRead(t *testing.T) {
 	want.Labels, want.Annotations = pod.Labels, map[string]string{corev1.PodDeletionCost: "3"}
 	want.CreationTimestamp, want.DeletionTimestamp = now, &now
 	want.Spec.NodeName, want.Finalizers = "n", pod.Finalizers
+	want.Spec.Volumes = []corev1.Volume{ephemeral}
 	want.Status = corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{ready},
 		ContainerStatuses: []corev1.ContainerStatus{{RestartCount: 2}}}
 	got, err := Strip(pod)

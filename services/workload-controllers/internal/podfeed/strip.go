@@ -38,6 +38,7 @@ func stripPod(pod *corev1.Pod) *corev1.Pod {
 			PodIPs: pod.Status.PodIPs, QOSClass: shared(pod.Status.QOSClass)},
 	}
 	stripped.Spec.Resources, stripped.Spec.InitContainers = amounts(pod), requests(pod)
+	stripped.Spec.Volumes = ephemeral(pod.Spec.Volumes)
 	stripped.Spec.PriorityClassName = shared(pod.Spec.PriorityClassName)
 	stripped.Spec.ActiveDeadlineSeconds = pod.Spec.ActiveDeadlineSeconds
 	for _, key := range annotations {
@@ -73,6 +74,18 @@ func stripPod(pod *corev1.Pod) *corev1.Pod {
 		stripped.Status.InitContainerStatuses = ends(pod.Status.InitContainerStatuses)
 	}
 	return stripped
+}
+
+// ephemeral keeps the volumes whose claims are made for the Pod; most Pods have none.
+func ephemeral(volumes []corev1.Volume) []corev1.Volume {
+	var kept []corev1.Volume
+	for i := range volumes {
+		if volumes[i].Ephemeral != nil {
+			kept = append(kept, corev1.Volume{Name: volumes[i].Name,
+				VolumeSource: corev1.VolumeSource{Ephemeral: volumes[i].Ephemeral}})
+		}
+	}
+	return kept
 }
 
 // nodeTerms keeps of an affinity the required terms about nodes: a daemon Pod names its node by them until it is bound.

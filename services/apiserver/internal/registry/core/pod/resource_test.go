@@ -2,10 +2,12 @@ package pod
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 )
@@ -95,6 +97,15 @@ func TestValidate(t *testing.T) {
 		},
 			[]string{
 				`metadata.annotations[controller.kubernetes.io/pod-deletion-cost]: Invalid value: "1.5": must be a 32bit integer`}},
+		{"an ephemeral volume whose claim has the longest name", ephemeral(253-len("-data")), nil},
+		{"one whose claim has a longer name", ephemeral(254 - len("-data")), []string{
+			`spec.volumes[0].name: Invalid value: "data": PVC name "` + strings.Repeat("n", 254-len("-data")) +
+				`-data": must be no more than 253 characters`}},
+		{"a claim of the Pod's own by name", func(p *corev1.Pod) {
+			ephemeral(3)(p)
+			p.Spec.Volumes = append(p.Spec.Volumes, claimVolume("a", "nnn-other"), claimVolume("b", "nnn-data"))
+		}, []string{`spec.volumes[2].persistentVolumeClaim.claimName: Invalid value: "nnn-data": ` +
+			`must not reference a PVC that gets created for an ephemeral volume`}},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
@@ -103,6 +114,25 @@ func TestValidate(t *testing.T) {
 			wantErrors(t, Validate(p), row.want...)
 		})
 	}
+}
+
+// ephemeral gives a Pod a name of so many characters, and an ephemeral volume.
+func ephemeral(name int) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Name = strings.Repeat("n", name)
+		p.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
+			Ephemeral: &corev1.EphemeralVolumeSource{VolumeClaimTemplate: &corev1.PersistentVolumeClaimTemplate{
+				Spec: corev1.PersistentVolumeClaimSpec{
+					AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+					Resources: corev1.VolumeResourceRequirements{
+						Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
+				}}}}}}
+	}
+}
+
+func claimVolume(name, claim string) corev1.Volume {
+	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
+		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim}}}
 }
 
 func TestGraceful(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"keelson.dev/services/apiserver/internal/registry/core/podspec"
@@ -28,7 +29,36 @@ func Validate(p *corev1.Pod) field.ErrorList {
 		errs = append(errs, field.Forbidden(specPath.Child("ephemeralContainers"), "cannot be set on create"))
 	}
 	errs = append(errs, validateSize(p)...)
+	errs = append(errs, validateOwnClaims(p)...)
 	return append(errs, podspec.Validate(&p.Spec, specPath, podspec.Options{})...)
+}
+
+// validateOwnClaims checks the names of the claims that are made for the Pod's ephemeral volumes, and that no other
+// volume is one of them. They depend on the Pod's name, and neither that nor the volumes ever change.
+func validateOwnClaims(p *corev1.Pod) field.ErrorList {
+	var errs field.ErrorList
+	made := map[string]bool{}
+	for i := range p.Spec.Volumes {
+		volume := &p.Spec.Volumes[i]
+		if volume.Ephemeral == nil || volume.Name == "" || p.Name == "" {
+			continue
+		}
+		claim := p.Name + "-" + volume.Name
+		made[claim] = true
+		for _, msg := range validation.IsDNS1123Subdomain(claim) {
+			errs = append(errs, field.Invalid(specPath.Child("volumes").Index(i).Child("name"), volume.Name,
+				fmt.Sprintf("PVC name %q: %s", claim, msg)))
+		}
+	}
+	for i := range p.Spec.Volumes {
+		source := p.Spec.Volumes[i].PersistentVolumeClaim
+		if source != nil && made[source.ClaimName] {
+			errs = append(errs, field.Invalid(
+				specPath.Child("volumes").Index(i).Child("persistentVolumeClaim", "claimName"), source.ClaimName,
+				"must not reference a PVC that gets created for an ephemeral volume"))
+		}
+	}
+	return errs
 }
 
 // mostBytes bounds a Pod without its status, as it is stored. What is stored takes 1.5 MiB at most: the rest is for a

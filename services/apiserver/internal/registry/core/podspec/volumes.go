@@ -152,6 +152,13 @@ func validateEphemeralVolume(source *corev1.EphemeralVolumeSource, fldPath *fiel
 	}
 	errs := metav1validation.ValidateLabels(template.Labels, at.Child("metadata", "labels"))
 	errs = append(errs, apivalidation.ValidateAnnotations(template.Annotations, at.Child("metadata", "annotations"))...)
+	meta := reflect.ValueOf(template.ObjectMeta)
+	for i := range meta.NumField() {
+		name := jsonName(meta.Type().Field(i))
+		if name != "labels" && name != "annotations" && !meta.Field(i).IsZero() {
+			errs = append(errs, field.Forbidden(at.Child("metadata", name), "cannot be set for an ephemeral volume"))
+		}
+	}
 	return append(errs, ValidateClaimSpec(&template.Spec, at.Child("spec"))...)
 }
 

@@ -234,6 +234,13 @@ func TestValidateEphemeralVolumes(t *testing.T) {
 		}),
 			want: []string{at + `.spec.accessModes: Required value: at least 1 access mode is required`,
 				at + `.spec.resources[storage]: Required value`}},
+		{name: "metadata that only the claim itself has", change: func(s *corev1.PodSpec) {
+			claimTemplate(func(*corev1.PersistentVolumeClaimSpec) {})(s)
+			template := s.Volumes[0].Ephemeral.VolumeClaimTemplate
+			template.Labels, template.Annotations = map[string]string{"a": "b"}, map[string]string{"c": "d"}
+			template.Name, template.Finalizers = "mine", []string{"example.com/x"}
+		}, want: []string{at + `.metadata.finalizers: Forbidden: cannot be set for an ephemeral volume`,
+			at + `.metadata.name: Forbidden: cannot be set for an ephemeral volume`}},
 		{name: "no size", change: claimTemplate(func(s *corev1.PersistentVolumeClaimSpec) {
 			s.Resources.Requests = quantities("storage", "0")
 		}),

@@ -1,0 +1,95 @@
+// Package ephemeralvolume makes the PersistentVolumeClaims of generic ephemeral volumes: each is of one Pod and goes
+// with it.
+//
+//	decide.go            which claims a Pod lacks, and which it cannot have (pure)
+//	decide_explain.go    what a decision came to, in words
+//	events.go            the events that users see (pure)
+//	users.go             the Pods that use a claim of a name
+//	reconcile.go         observe and apply
+//	controller.go        what it reads and writes, and what wakes a Pod up
+package ephemeralvolume
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"keelson.dev/kit/controller"
+	"keelson.dev/kit/rights"
+	"keelson.dev/services/workload-controllers/internal/explain"
+	"keelson.dev/services/workload-controllers/internal/wake"
+	"keelson.dev/services/workload-controllers/internal/write"
+)
+
+// Name is the controller's folder, half of its Lease's name, and its field manager.
+const Name = "ephemeralvolume"
+
+// Registration describes the controller. concurrent is how many Pods it works on at once.
+func Registration(concurrent int) controller.Registration {
+	return controller.Registration{
+		Name:        Name,
+		Explains:    "Pod",
+		EventSource: eventSource,
+		Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list", "watch"}},
+			{APIGroups: []string{""}, Resources: []string{"pods/finalizers"}, Verbs: []string{"update"}},
+			{APIGroups: []string{""}, Resources: []string{"persistentvolumeclaims"},
+				Verbs: []string{"create", "list", "watch"}},
+			rights.Events,
+		},
+		Setup: func(s *controller.Setup) (controller.Runnable, error) { return setup(s, concurrent) },
+	}
+}
+
+func setup(s *controller.Setup, concurrent int) (controller.Runnable, error) {
+	own := client.WithFieldOwner(s.Client, Name)
+	c := &Controller{client: own, writer: &write.Writer{Client: own, Kind: "persistentvolumeclaim.ephemeral"},
+		recorder: s.Recorder, users: newUsers()}
+	built, err := controller.NewReconciler(s, concurrent, reconcile.Reconciler(c.steps()))
+	if err != nil {
+		return nil, err
+	}
+	s.Explain(explain.Explainer(c.steps(), account, leaves))
+	if err := built.Watch(source.Kind(s.Cache, &corev1.Pod{}, c.onPod())); err != nil {
+		return nil, fmt.Errorf("watching Pods: %w", err)
+	}
+	if err := built.Watch(source.Kind(s.Cache, &corev1.PersistentVolumeClaim{}, c.onClaim())); err != nil {
+		return nil, fmt.Errorf("watching PersistentVolumeClaims: %w", err)
+	}
+	return built, nil
+}
+
+// onPod wakes up a Pod that is new. Its volumes never change.
+func (c *Controller) onPod() handler.TypedFuncs[*corev1.Pod, reconcile.Request] {
+	return handler.TypedFuncs[*corev1.Pod, reconcile.Request]{
+		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*corev1.Pod], q wake.Queue) {
+			if names := claimNames(e.Object); len(names) > 0 {
+				c.users.add(e.Object, names)
+				q.Add(wake.Request(e.Object.Namespace, e.Object.Name))
+			}
+		},
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*corev1.Pod], _ wake.Queue) {
+			c.users.remove(e.Object, claimNames(e.Object))
+		},
+	}
+}
+
+// onClaim wakes up the Pods whose claim is gone, or another object's that had its name.
+func (c *Controller) onClaim() handler.TypedFuncs[*corev1.PersistentVolumeClaim, reconcile.Request] {
+	return handler.TypedFuncs[*corev1.PersistentVolumeClaim, reconcile.Request]{
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*corev1.PersistentVolumeClaim], q wake.Queue) {
+			claim := types.NamespacedName{Namespace: e.Object.Namespace, Name: e.Object.Name}
+			for _, pod := range c.users.of(claim) {
+				q.Add(wake.Request(claim.Namespace, pod))
+			}
+		},
+	}
+}

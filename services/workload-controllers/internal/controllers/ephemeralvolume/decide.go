@@ -1,0 +1,88 @@
+package ephemeralvolume
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"keelson.dev/kit/events"
+	"keelson.dev/kit/podview"
+)
+
+// Input is all that a decision depends on. Decide changes none of it.
+type Input struct {
+	Pod *corev1.Pod
+	// Claims are those of the names that the Pod's ephemeral volumes ask for.
+	Claims map[string]*corev1.PersistentVolumeClaim
+}
+
+// Plan names every effect of one pass.
+type Plan struct {
+	// Create are the claims that are to be made.
+	Create []NewClaim
+	// Foreign are claims of others that have the names of the Pod's, Leaving those of the Pod that are being deleted.
+	Foreign, Leaving []*corev1.PersistentVolumeClaim
+	Events           []events.Event
+}
+
+// NewClaim is a claim and the volume that it is for.
+type NewClaim struct {
+	Volume string
+	Claim  *corev1.PersistentVolumeClaim
+}
+
+// Decide makes the claims that the Pod lacks. A claim of the name that is not the Pod's is never used.
+func Decide(in Input) Plan {
+	var plan Plan
+	for i := range in.Pod.Spec.Volumes {
+		volume := &in.Pod.Spec.Volumes[i]
+		if !hasTemplate(volume) {
+			continue
+		}
+		switch existing := in.Claims[claimName(in.Pod, volume)]; {
+		case existing == nil:
+			plan.Create = append(plan.Create, NewClaim{volume.Name, newClaim(in.Pod, volume)})
+		case !metav1.IsControlledBy(existing, in.Pod):
+			plan.Foreign = append(plan.Foreign, existing)
+			plan.Events = append(plan.Events, foreign(in.Pod, volume.Name, existing))
+		case existing.DeletionTimestamp != nil:
+			plan.Leaving = append(plan.Leaving, existing)
+		}
+	}
+	return plan
+}
+
+// needsClaims says whether there is anything to decide about a Pod: one that has ended or is being deleted gets no
+// claim.
+func needsClaims(pod *corev1.Pod) bool { return podview.IsActive(pod) && len(claimNames(pod)) > 0 }
+
+// newClaim is the claim of a volume. It is the Pod's, and goes with it.
+func newClaim(pod *corev1.Pod, volume *corev1.Volume) *corev1.PersistentVolumeClaim {
+	template := volume.Ephemeral.VolumeClaimTemplate.DeepCopy()
+	return &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: pod.Namespace, Name: claimName(pod, volume), Labels: template.Labels,
+			Annotations:     template.Annotations,
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(pod, podKind)},
+		},
+		Spec: template.Spec,
+	}
+}
+
+var podKind = corev1.SchemeGroupVersion.WithKind("Pod")
+
+func claimName(pod *corev1.Pod, volume *corev1.Volume) string { return pod.Name + "-" + volume.Name }
+
+func hasTemplate(volume *corev1.Volume) bool {
+	return volume.Ephemeral != nil && volume.Ephemeral.VolumeClaimTemplate != nil
+}
+
+// claimNames are the names of the claims of a Pod's ephemeral volumes.
+func claimNames(pod *corev1.Pod) []string {
+	var names []string
+	for i := range pod.Spec.Volumes {
+		if volume := &pod.Spec.Volumes[i]; hasTemplate(volume) {
+			names = append(names, claimName(pod, volume))
+		}
+	}
+	return names
+}
