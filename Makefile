@@ -92,6 +92,20 @@ bench: build images ## measure, print one table, write docs/benchmarks.md
 	@cd $(ROOT)/test && KEELSON_BIN=$(BIN) $(GO) test -run '^$$' -bench . -benchtime 1x -timeout 60m ./bench/ | \
 	  $(GO) run ./bench/table -out $(ROOT)/docs/benchmarks.md
 
+# The benchmarks of the work tree measure the daemons of both, so that the machine's moods fall on both alike.
+BASE  ?= HEAD
+BENCH ?= .
+.PHONY: bench-pair
+bench-pair: build images ## measure commit BASE and the work tree in turns, print each figure with its ratio (BENCH=regexp)
+	@dir=$$(mktemp -d) && trap "git -C $(ROOT) worktree remove --force $$dir/tree; rm -rf $$dir" EXIT && \
+	git -C $(ROOT) worktree add --quiet --detach $$dir/tree $(BASE) && \
+	cp -a $(BIN) $$dir/tree/bin && find $$dir/tree/bin/.stamps -type f -exec touch {} + && \
+	$(MAKE) --no-print-directory -C $$dir/tree build && ln -s $(BIN) $$dir/work && ln -s tree/bin $$dir/base && \
+	cd $(ROOT)/test && $(GO) test -c -o $$dir/bench.test ./bench/ && cd bench && \
+	for side in base work work base; do echo "==> measuring $$side" && KEELSON_BIN=$$dir/$$side \
+	  $$dir/bench.test -test.run '^$$' -test.bench '$(BENCH)' -test.benchtime 1x -test.timeout 60m >>$$dir/$$side.txt || \
+	  { cat $$dir/$$side.txt; exit 1; }; done && $(GO) run ./table $$dir/base.txt $$dir/work.txt
+
 # Hours for all modules; `make mutate MODULE=services/scheduler PACKAGE=internal/queue` takes a minute or two.
 MODULE  ?= $(MODULES)
 PACKAGE ?=

@@ -1,5 +1,6 @@
 // Command table reads the output of the benchmarks on standard input, passes it on, and writes it as the table of
-// docs/benchmarks.md, with the target and the usual control plane's figure beside each.
+// docs/benchmarks.md, with the target and the usual control plane's figure beside each. With two files of such output
+// it prints the figures of both beside each other.
 package main
 
 import (
@@ -18,7 +19,11 @@ import (
 func main() {
 	out := flag.String("out", "", "file to write; nothing is written without it")
 	flag.Parse()
-	if err := run(os.Stdin, os.Stdout, *out); err != nil {
+	work := func() error { return run(os.Stdin, os.Stdout, *out) }
+	if flag.NArg() == 2 {
+		work = func() error { return compare(os.Stdout, flag.Arg(0), flag.Arg(1)) }
+	}
+	if err := work(); err != nil {
 		fmt.Fprintln(os.Stderr, "table:", err)
 		os.Exit(1)
 	}
@@ -44,8 +49,8 @@ func run(in io.Reader, echo io.Writer, out string) error {
 	return os.WriteFile(out, page.Bytes(), 0o644)
 }
 
-// figures holds "Benchmark metric" keys.
-type figures map[string]float64
+// figures holds what each run measured, by "Benchmark metric" keys.
+type figures map[string][]float64
 
 // read returns the figures and the name of the processor that gave them.
 func read(in io.Reader) (measured figures, cpu string, err error) {
@@ -63,7 +68,7 @@ func read(in io.Reader) (measured figures, cpu string, err error) {
 			if value.OrigUnit != "" {
 				unit, figure = value.OrigUnit, value.OrigValue
 			}
-			measured[name+" "+unit] = figure
+			measured[name+" "+unit] = append(measured[name+" "+unit], figure)
 		}
 	}
 	return measured, cpu, reader.Err()
@@ -82,12 +87,12 @@ the ratio to it holds the ratio of the machines too; "target" is what Keelson is
 |---|--:|--:|--:|
 `, time.Now().UTC().Format(time.DateOnly), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, cpu)
 	for _, r := range rows {
-		value, ok := measured[r.key]
+		values, ok := measured[r.key]
 		if !ok {
 			missing = append(missing, r.key)
 			continue
 		}
-		fmt.Fprintf(page, "| %s | %s | %s | %s |\n", r.what, format(value), orDash(r.target), orDash(r.usual))
+		fmt.Fprintf(page, "| %s | %s | %s | %s |\n", r.what, format(mean(values)), orDash(r.target), orDash(r.usual))
 	}
 	return missing
 }
