@@ -1,7 +1,11 @@
 package e2e
 
 import (
+	"strings"
+	"sync"
 	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"keelson.dev/test/mesh"
 	"keelson.dev/test/mesh/processes"
@@ -15,6 +19,59 @@ import (
 // SAF-197 SAF-198
 func TestADaemonDiesBetweenAWriteAndItsMemoryOfIt(t *testing.T) {
 	m := processes.New(t, 1)
+	deploymentsThroughCrashes(t, m)
+	jobsThroughCrashes(t, m)
+	for _, s := range scenario.Crashed {
+		t.Run(s.Name, func(t *testing.T) {
+			s.Run(scenario.In(t, m), func(w *scenario.World, d mesh.Daemon, failpoint string, ask func()) {
+				var once sync.Once
+				die(w, m, d, failpoint, func() string { once.Do(ask); return "" })
+			})
+		})
+	}
+	t.Run("NothingIsLeft", func(t *testing.T) { expectNothingLeft(t, m) })
+}
+
+// die ends a daemon, lets it end once more at the failpoint while something is asked for again and again, and starts
+// it.
+func die(w *scenario.World, m *processes.Mesh, d mesh.Daemon, failpoint string, ask func() string) {
+	w.Helper()
+	m.Kill(w, d)
+	giveUp(w, d)
+	doomed := m.StartArmed(w, d, failpoint)
+	w.Await("the failpoint to end "+doomed.Name, func() string {
+		if complaint := ask(); doomed.Alive() {
+			return "it is alive; kubectl says: " + complaint
+		}
+		return ""
+	})
+	giveUp(w, d)
+	m.Start(w, d)
+}
+
+// giveUp frees the Leases of a daemon that was killed. That they end by themselves is shown elsewhere.
+func giveUp(w *scenario.World, d mesh.Daemon) {
+	w.Helper()
+	if d == mesh.APIServer {
+		return
+	}
+	leases := w.Client.CoordinationV1().Leases("kube-system")
+	list, err := leases.List(w.Context(), metav1.ListOptions{})
+	if err != nil {
+		w.Fatal(err)
+	}
+	for i := range list.Items {
+		lease := &list.Items[i]
+		if lease.Spec.HolderIdentity = nil; !strings.HasPrefix(lease.Name, string(d)+".") {
+			continue
+		}
+		if _, err := leases.Update(w.Context(), lease, metav1.UpdateOptions{}); err != nil {
+			w.Fatal(err)
+		}
+	}
+}
+
+func deploymentsThroughCrashes(t *testing.T, m *processes.Mesh) {
 	for _, test := range []struct {
 		daemon           mesh.Daemon
 		failpoint        string
@@ -37,19 +94,10 @@ func TestADaemonDiesBetweenAWriteAndItsMemoryOfIt(t *testing.T) {
 		t.Run(test.failpoint, func(t *testing.T) {
 			w := scenario.In(t, m)
 			w.Deploy(test.from, test.fromImage)
-			m.Kill(t, test.daemon)
-			doomed := m.StartArmed(t, test.daemon, test.failpoint)
 			// The apiserver may not listen yet, or die before it has answered kubectl, so what is asked for is asked
 			// again.
-			w.Await("the failpoint to end "+doomed.Name, func() string {
-				if complaint := w.TryDeploy(test.to, test.image); doomed.Alive() {
-					return "it is alive; kubectl says: " + complaint
-				}
-				return ""
-			})
-			m.Start(t, test.daemon)
+			die(w, m, test.daemon, test.failpoint, func() string { return w.TryDeploy(test.to, test.image) })
 			w.Deploy(test.to, test.image)
 		})
 	}
-	t.Run("NothingIsLeft", func(t *testing.T) { expectNothingLeft(t, m) })
 }

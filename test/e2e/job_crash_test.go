@@ -11,19 +11,17 @@ import (
 	"keelson.dev/test/scenario"
 )
 
-// TestJobsAreCountedThroughCrashes ends the Jobs' controller by SIGKILL right after it has told of Pods that ended, has
-// let them go, or has made some. Started again, it counts each Pod once.
+// jobsThroughCrashes ends the Jobs' controller by SIGKILL right after it has told of Pods that ended, has let them go,
+// or has made some. Started again, it counts each Pod once.
 //
 // JOB-159
-func TestJobsAreCountedThroughCrashes(t *testing.T) {
-	m := processes.New(t, 1)
+func jobsThroughCrashes(t *testing.T, m *processes.Mesh) {
 	for _, failpoint := range []string{"job.status.after=2*off->crash", "pod.finalizers.after=1*off->crash",
 		"pod.create.after=2*off->crash"} {
 		t.Run(failpoint, func(t *testing.T) {
 			w := scenario.In(t, m)
-			m.Kill(t, mesh.WorkloadControllers)
-			doomed := m.StartArmed(t, mesh.WorkloadControllers, "workload-controllers/"+failpoint)
-			w.KubectlWith(`apiVersion: batch/v1
+			die(w, m, mesh.WorkloadControllers, "workload-controllers/"+failpoint, func() string {
+				return w.TryKubectl(`apiVersion: batch/v1
 kind: Job
 metadata: {name: counted}
 spec:
@@ -33,14 +31,8 @@ spec:
     spec:
       restartPolicy: Never
       containers: [{name: main, image: `+scenario.Server+`, command: [sh, -c, "exit 0"]}]
-`, "apply", "-f", "-")
-			w.Await("the failpoint to end "+doomed.Name, func() string {
-				if doomed.Alive() {
-					return "it is alive"
-				}
-				return ""
+`, "apply", "-f", "-").Stderr
 			})
-			m.Start(t, mesh.WorkloadControllers)
 			w.Kubectl("wait", "--for=condition=Complete", "job/counted", "--timeout=80s")
 			job, err := w.Client.BatchV1().Jobs(w.Namespace).Get(w.Context(), "counted", metav1.GetOptions{})
 			if err != nil {

@@ -196,7 +196,7 @@ func NodeRemoved(t *testing.T, m mesh.Mesh) {
 	before := w.fillNode(victim)
 	m.StopNode(t, victim)
 	w.awaitLost(victim)
-	seen := w.watchLast("db-0")
+	seen := w.watchLast()
 	w.Kubectl("delete", "node", victim, "--wait=false")
 	w.Await("another db-0", func() string {
 		pods := w.Pods("app=db")
@@ -209,7 +209,7 @@ func NodeRemoved(t *testing.T, m mesh.Mesh) {
 		return ""
 	})
 	w.Await("how the old one went", func() string {
-		last := seen(before["app=db"].UID)
+		last := seen.of(before["app=db"].UID)
 		if c := podview.Condition(last, corev1.DisruptionTarget); last.Status.Phase != corev1.PodFailed || c == nil ||
 			c.Reason != "DeletionByPodGC" {
 			return fmt.Sprintf("phase %s, conditions %+v", last.Status.Phase, last.Status.Conditions)
@@ -238,11 +238,11 @@ func TaintByHand(t *testing.T, m mesh.Mesh) {
 	patient, stoic := w.pod("patient").UID, w.pod("stoic").UID
 	taint := "tests.keelson.dev/" + w.Namespace + "=yes:NoExecute"
 	defer w.TryKubectl("", "taint", "nodes", m.Nodes()[0], taint+"-")
-	plain, seen := w.pod("plain").UID, w.watchLast("plain")
+	plain, seen := w.pod("plain").UID, w.watchLast()
 	w.Kubectl("taint", "nodes", m.Nodes()[0], taint)
 	w.awaitGone("pod", "plain")
 	w.Await("the reason that plain went", func() string {
-		last := seen(plain)
+		last := seen.of(plain)
 		if c := podview.Condition(last, corev1.DisruptionTarget); c == nil || c.Reason != "DeletionByTaintManager" {
 			return fmt.Sprintf("conditions %+v", last.Status.Conditions)
 		}
@@ -258,29 +258,42 @@ func TaintByHand(t *testing.T, m mesh.Mesh) {
 	}
 }
 
-// watchLast returns how to ask for the last state of a Pod.
-func (w *World) watchLast(name string) (last func(types.UID) *corev1.Pod) {
+// lastPods are the last states of all Pods that there are or have been since watchLast.
+type lastPods struct {
+	mu   sync.Mutex // guards pods
+	pods map[types.UID]*corev1.Pod
+}
+
+// of is the last state of the Pod, or an empty one.
+func (l *lastPods) of(uid types.UID) *corev1.Pod {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return cmp.Or(l.pods[uid], &corev1.Pod{})
+}
+
+// count is how many Pods there have been.
+func (l *lastPods) count() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.pods)
+}
+
+func (w *World) watchLast() *lastPods {
 	w.Helper()
-	watcher, err := w.Client.CoreV1().Pods(w.Namespace).Watch(w.Context(), metav1.ListOptions{
-		FieldSelector: "metadata.name=" + name})
+	watcher, err := w.Client.CoreV1().Pods(w.Namespace).Watch(w.Context(), metav1.ListOptions{})
 	if err != nil {
-		w.Fatalf("watching Pod %s: %v", name, err)
+		w.Fatalf("watching Pods: %v", err)
 	}
 	w.Cleanup(watcher.Stop)
-	var mu sync.Mutex // guards seen
-	seen := map[types.UID]*corev1.Pod{}
+	l := &lastPods{pods: map[types.UID]*corev1.Pod{}}
 	go func() {
 		for event := range watcher.ResultChan() {
 			if p, ok := event.Object.(*corev1.Pod); ok {
-				mu.Lock()
-				seen[p.UID] = p
-				mu.Unlock()
+				l.mu.Lock()
+				l.pods[p.UID] = p
+				l.mu.Unlock()
 			}
 		}
 	}()
-	return func(uid types.UID) *corev1.Pod {
-		mu.Lock()
-		defer mu.Unlock()
-		return cmp.Or(seen[uid], &corev1.Pod{})
-	}
+	return l
 }

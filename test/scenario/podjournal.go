@@ -55,6 +55,18 @@ func (j *podJournal) note(event watch.EventType, pod *corev1.Pod) {
 	}
 }
 
+// names are those of the Pods that came to the state, in order.
+func (j *podJournal) names(state string) (names []string) {
+	j.mutex.Lock()
+	defer j.mutex.Unlock()
+	for _, line := range j.lines {
+		if name, ok := strings.CutPrefix(line, state+" "); ok {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // expect waits until so much was written down since the last call, and compares it. Words of one line are split by
 // blanks, lines by commas.
 func (j *podJournal) expect(w *World, want string) {
