@@ -15,11 +15,14 @@ type Count struct {
 	Carriers bool
 	// Scope limits the nodes that make domains and whose Pods count; nil for all nodes that have the key.
 	Scope *Scope
+	// ByNode makes each node that has the key a domain of its own, whatever the value.
+	ByNode bool
 }
 
 // Same reports whether both count the same.
 func (c Count) Same(other Count) bool {
-	return c.Term == other.Term && c.Carriers == other.Carriers && c.scope() == other.scope()
+	return c.Term == other.Term && c.Carriers == other.Carriers && c.ByNode == other.ByNode &&
+		c.scope() == other.scope()
 }
 
 func (c Count) scope() string {
@@ -30,7 +33,13 @@ func (c Count) scope() string {
 }
 
 func (c Count) key() string {
-	return strconv.FormatUint(uint64(c.Term.ID), 10) + strconv.FormatBool(c.Carriers) + c.scope()
+	return strconv.FormatUint(uint64(c.Term.ID), 10) + strconv.FormatBool(c.Carriers) + strconv.FormatBool(c.ByNode) +
+		c.scope()
+}
+
+// layout is equal for counts over the same domains.
+func (c Count) layout() string {
+	return strconv.Quote(c.Term.TopologyKey) + strconv.FormatBool(c.ByNode) + c.scope()
 }
 
 // Scope selects nodes by their description. Scopes of equal keys are equal.
@@ -48,6 +57,8 @@ type Domain struct {
 	// Least is the least count of a domain with a node in scope, Domains how many of these there are, and Total the
 	// sum of all counts.
 	Least, Domains, Total int
+	// Among is how many domains the nodes that can take the Pod are in; only scores that ask for it are told.
+	Among int
 }
 
 // Cell stands for all that a node's domain is judged by, but for what concerns all domains: nodes of one Cell are
@@ -59,28 +70,15 @@ type Cell int32
 // there are few, and it changes with the node.
 type Domains struct {
 	Count
-	state   *State
+	*layout
 	key     string
 	readers int
-	byHost  bool
 
-	numbers map[string]int32 // by value
-	list    []domain         // by number, from 1
-	free    []int32
-	where   []int32 // by slot: the number of the domain, negative where the node is out of scope, 0 for none
-
-	atCount []int32 // by count, how many domains have it
+	pods    []int32 // by number of the domain
+	atCount []int32 // by count, how many domains with a node in scope have it
 	least   int
-	known   int // domains with a node in scope
 	total   int
 	version uint64
-}
-
-type domain struct {
-	value string
-	nodes int32 // that have the value
-	own   int32 // of these, in scope
-	pods  int32
 }
 
 // Domains returns the counts, which are kept until as many calls of Release.
@@ -88,14 +86,9 @@ func (s *State) Domains(c Count) *Domains {
 	key := c.key()
 	d := s.domains[key]
 	if d == nil {
-		d = &Domains{Count: c, state: s, key: key, byHost: c.Term.TopologyKey == corev1.LabelHostname,
-			numbers: map[string]int32{}, list: make([]domain, 1), version: 1}
-		if !c.Carriers {
-			s.selectedByNode(c.Term)
-		}
-		for slot := range Slot(len(s.names)) {
-			d.place(slot)
-		}
+		d = &Domains{Count: c, key: key, version: 1}
+		d.layout = s.layout(c, d)
+		d.count()
 		s.domains[key] = d
 		c.Term.domains = append(c.Term.domains, d)
 	}
@@ -109,19 +102,44 @@ func (d *Domains) Release() {
 		return
 	}
 	delete(d.state.domains, d.key)
+	d.drop(d)
 	d.Term.domains = slices.DeleteFunc(d.Term.domains, func(other *Domains) bool { return other == d })
+}
+
+// count counts what is there.
+func (d *Domains) count() {
+	d.pods = make([]int32, len(d.list))
+	onNodes := d.Term.carried
+	if !d.Carriers {
+		onNodes = d.state.selectedByNode(d.Term)
+	}
+	for slot, n := range onNodes {
+		if d.inScope(slot) {
+			d.pods[d.where[slot]] += n
+			d.total += int(n)
+		}
+	}
+	for number := range d.list {
+		if d.list[number].own > 0 {
+			d.level(d.pods[number], 1)
+		}
+	}
+	d.findLeast(0)
 }
 
 // Version grows with every change of a count or of the domains.
 func (d *Domains) Version() uint64 { return d.version }
 
+// ByHost reports whether the Cell of a node is its count.
+func (d *Domains) ByHost() bool { return d.byHost() }
+
 // Cell returns the cell of the node.
 func (d *Domains) Cell(slot Slot) Cell {
 	number := d.number(slot)
-	if number == 0 || !d.byHost {
+	if number == 0 || !d.byHost() {
 		return Cell(number)
 	}
-	return Cell(1 + d.list[number].pods)
+	return Cell(1 + d.pods[number])
 }
 
 // At returns the domain of the nodes of a cell.
@@ -129,10 +147,10 @@ func (d *Domains) At(c Cell) Domain {
 	out := Domain{Exists: c != 0, Least: d.least, Domains: d.known, Total: d.total}
 	switch {
 	case c == 0:
-	case d.byHost:
+	case d.byHost():
 		out.Pods = int(c - 1)
 	default:
-		out.Pods = int(d.list[c].pods)
+		out.Pods = int(d.pods[c])
 	}
 	return out
 }
@@ -140,7 +158,7 @@ func (d *Domains) At(c Cell) Domain {
 // Domain returns the domain of the node, as it is or as it would be.
 func (n Node) Domain(d *Domains) Domain {
 	out := d.At(d.Cell(n.slot))
-	if n.gone == nil || d.number(n.slot) == 0 || d.where[n.slot] < 0 {
+	if n.gone == nil || !d.inScope(n.slot) {
 		return out
 	}
 	gone := 0
@@ -167,76 +185,9 @@ func (d *Domains) countsOf(uid types.UID) int {
 	return n
 }
 
-// number returns the number of the node's domain, in scope or not.
-func (d *Domains) number(slot Slot) int32 {
-	if int(slot) >= len(d.where) {
-		return 0
-	}
-	return max(d.where[slot], -d.where[slot])
-}
-
-// place takes over what changed of a node's description.
-func (d *Domains) place(slot Slot) {
-	for len(d.where) <= int(slot) {
-		d.where = append(d.where, 0)
-	}
-	value, exists := d.state.labelOf(slot, d.Term.TopologyKey)
-	inScope := exists && (d.Scope == nil || d.Scope.Has(d.state.View(slot)))
-	before := d.where[slot]
-	if exists == (before != 0) && inScope == (before > 0) && (!exists || d.list[d.number(slot)].value == value) {
-		return
-	}
-	d.version++
-	d.withdraw(slot)
-	if !exists {
-		return
-	}
-	number := d.numbers[value]
-	if number == 0 {
-		number = d.open(value)
-	}
-	d.list[number].nodes++
-	if d.where[slot] = -number; inScope {
-		d.where[slot] = number
-		d.join(number, 1)
-		d.shift(number, d.onNode(slot))
-	}
-}
-
-// withdraw takes a node out of its domain.
-func (d *Domains) withdraw(slot Slot) {
-	number := d.number(slot)
-	if number == 0 {
-		return
-	}
-	if d.where[slot] > 0 {
-		d.shift(number, -d.onNode(slot))
-		d.join(number, -1)
-	}
-	d.where[slot] = 0
-	at := &d.list[number]
-	if at.nodes--; at.nodes == 0 {
-		delete(d.numbers, at.value)
-		at.value = ""
-		d.free = append(d.free, number)
-	}
-}
-
-func (d *Domains) open(value string) int32 {
-	var number int32
-	if n := len(d.free); n > 0 {
-		number, d.free = d.free[n-1], d.free[:n-1]
-	} else {
-		number = int32(len(d.list))
-		d.list = append(d.list, domain{})
-	}
-	d.list[number].value, d.numbers[value] = value, number
-	return number
-}
-
 // add counts Pods on a node.
 func (d *Domains) add(slot Slot, by int32) {
-	if int(slot) >= len(d.where) || d.where[slot] <= 0 {
+	if !d.inScope(slot) {
 		return
 	}
 	d.version++
@@ -251,33 +202,18 @@ func (d *Domains) onNode(slot Slot) int32 {
 	return d.Term.selected[slot]
 }
 
-// join adds a node in scope to a domain, or takes one away. Its Pods are not counted then.
-func (d *Domains) join(number, by int32) {
-	at := &d.list[number]
-	before := at.own
-	at.own += by
-	switch {
-	case before == 0:
-		d.known++
-		d.level(at.pods, 1)
-	case at.own == 0:
-		d.known--
-		d.level(at.pods, -1)
-	}
-}
-
 // shift changes the count of a domain that has a node in scope. Other nodes of a hostname change their cell with it.
 func (d *Domains) shift(number, by int32) {
 	if by == 0 {
 		return
 	}
-	at := &d.list[number]
 	d.total += int(by)
-	before := at.pods
-	at.pods += by
-	d.level(at.pods, 1)
+	before := d.pods[number]
+	d.pods[number] += by
+	d.level(d.pods[number], 1)
 	d.level(before, -1)
-	if d.byHost && at.nodes > 1 {
+	at := &d.list[number]
+	if d.topologyKey == corev1.LabelHostname && at.nodes > 1 {
 		for _, other := range d.state.ByHostname(at.value) {
 			d.state.journal.note(other, false)
 		}
@@ -290,13 +226,20 @@ func (d *Domains) level(count, by int32) {
 		d.atCount = append(d.atCount, 0)
 	}
 	d.atCount[count] += by
+	from := d.least
 	if by > 0 && (int(count) < d.least || d.known == 1) {
-		d.least = int(count)
+		from = int(count)
 	}
-	for d.least < len(d.atCount) && d.atCount[d.least] == 0 {
-		d.least++
+	d.findLeast(from)
+}
+
+// findLeast looks for the least count from here on.
+func (d *Domains) findLeast(from int) {
+	for from < len(d.atCount) && d.atCount[from] == 0 {
+		from++
 	}
-	if d.least == len(d.atCount) {
-		d.least = 0
+	if from == len(d.atCount) {
+		from = 0
 	}
+	d.least = from
 }

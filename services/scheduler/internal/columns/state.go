@@ -41,6 +41,7 @@ type State struct {
 	pinned    map[string][]Slot    // nodes whose hostname label is not their name, by that label
 	terms     terms
 	domains   map[string]*Domains
+	layouts   map[string]*layout
 	journal   journal
 }
 
@@ -67,6 +68,7 @@ func New(seed uint64) *State {
 		pinned:    map[string][]Slot{},
 		terms:     newTerms(),
 		domains:   map[string]*Domains{},
+		layouts:   map[string]*layout{},
 		journal:   newJournal(),
 	}
 }
@@ -180,8 +182,8 @@ func (s *State) labelOf(slot Slot, key string) (string, bool) {
 }
 
 func (s *State) placeInDomains(slot Slot) {
-	for _, d := range s.domains {
-		d.place(slot)
+	for _, l := range s.layouts {
+		l.place(slot)
 	}
 }
 

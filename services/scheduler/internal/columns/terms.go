@@ -26,6 +26,8 @@ type TermSpec struct {
 	Selectors []labels.Selector
 	// LiveOnly leaves out Pods that are being deleted.
 	LiveOnly bool
+	// OneSided is set where a term says nothing to the Pods that it selects. It lasts a while after nobody carries it.
+	OneSided bool
 }
 
 // TermID names a term; 0 is none. An ID is never used for a second term.
@@ -41,10 +43,11 @@ type Term struct {
 	carried  map[Slot]int32 // by node, how many of these are there
 	selected map[Slot]int32 // by node, how many Pods it selects there; nil until somebody asks
 	domains  []*Domains
+	idle     bool // nobody carries it, and it is kept
 }
 
-// Carried reports whether some Pod still carries the term.
-func (t *Term) Carried() bool { return t.carriers > 0 }
+// Carried reports whether some Pod still carries the term, or may soon.
+func (t *Term) Carried() bool { return t.carriers > 0 || t.idle }
 
 // Selects reports whether the term selects the Pod.
 func (t *Term) Selects(p *corev1.Pod) bool {
@@ -71,6 +74,7 @@ type terms struct {
 	last     TermID
 	ofPod    map[types.UID][]*Term // what each Pod carries
 	changed  []*Term               // new or dropped since TakeTerms
+	idle     []*Term               // that nobody carries, the one that was carried last at the end
 	selected []*Term               // of the last call of selecting, to be used again
 }
 
@@ -85,16 +89,16 @@ func newTerms() terms {
 func (s *State) Terms() int { return len(s.terms.byKey) }
 
 // TakeTerms returns the terms that are new, or that nobody carries any more, since the last call: the Pods that they
-// select are to be looked at anew.
+// select are to be looked at anew. Of those that are OneSided it returns the dropped ones.
 func (s *State) TakeTerms() []*Term {
 	changed := s.terms.changed
 	s.terms.changed = nil
 	return changed
 }
 
-// TermsThatSelect returns the terms that select the Pod, in the order of their IDs.
+// TermsThatSelect returns the terms that select the Pod, in the order of their IDs, but for those that are OneSided.
 func (s *State) TermsThatSelect(p *corev1.Pod) []*Term {
-	selecting := s.selecting(p)
+	selecting := slices.DeleteFunc(s.selecting(p), func(t *Term) bool { return t.OneSided })
 	if len(selecting) == 0 {
 		return nil
 	}
@@ -165,23 +169,45 @@ func (t *terms) acquire(spec *TermSpec) *Term {
 		term = &Term{TermSpec: *spec, ID: t.last, key: key, carried: map[Slot]int32{}}
 		t.byKey[key] = term
 		t.file(term, func(list []*Term) []*Term { return append(list, term) })
-		t.changed = append(t.changed, term)
+		if !term.OneSided {
+			t.changed = append(t.changed, term)
+		}
+	}
+	if term.idle {
+		t.idle, term.idle = slices.DeleteFunc(t.idle, func(other *Term) bool { return other == term }), false
 	}
 	term.carriers++
 	return term
 }
 
+// maxIdle bounds the terms that are kept though nobody carries them: the next Pod of a ReplicaSet asks for what the one
+// before asked for.
+const maxIdle = 512
+
 func (t *terms) release(list []*Term) {
 	for _, term := range list {
-		if term.carriers--; term.carriers > 0 {
-			continue
+		term.carriers--
+		switch {
+		case term.carriers > 0:
+		case !term.OneSided:
+			t.drop(term)
+		default:
+			t.idle, term.idle = append(t.idle, term), true
+			if len(t.idle) > maxIdle {
+				t.idle[0].idle = false
+				t.drop(t.idle[0])
+				t.idle = slices.Delete(t.idle, 0, 1)
+			}
 		}
-		delete(t.byKey, term.key)
-		t.file(term, func(list []*Term) []*Term {
-			return slices.DeleteFunc(list, func(other *Term) bool { return other == term })
-		})
-		t.changed = append(t.changed, term)
 	}
+}
+
+func (t *terms) drop(term *Term) {
+	delete(t.byKey, term.key)
+	t.file(term, func(list []*Term) []*Term {
+		return slices.DeleteFunc(list, func(other *Term) bool { return other == term })
+	})
+	t.changed = append(t.changed, term)
 }
 
 // file changes the lists where the term belongs.
@@ -229,6 +255,7 @@ func (t *TermSpec) key() string {
 	b = strconv.AppendQuote(b, t.TopologyKey)
 	b = strconv.AppendInt(b, int64(t.Weight), 10)
 	b = strconv.AppendBool(b, t.LiveOnly)
+	b = strconv.AppendBool(b, t.OneSided)
 	b = strconv.AppendBool(b, t.Namespaces == nil)
 	for _, namespace := range t.Namespaces {
 		b = strconv.AppendQuote(b, namespace)
