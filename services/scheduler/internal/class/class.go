@@ -82,9 +82,8 @@ func (c *Class) Feasible(s *columns.State) int {
 		return c.current(s).feasible()
 	}
 	n := 0
-	c.judge.rows = c.judge.rows[:0]
 	for _, slot := range c.candidates(s) {
-		if v, _ := c.judge.judgeWhole(s, s.Node(slot)); v.refusal == 0 {
+		if c.judge.judgeWhole(s, s.Node(slot)).refusal == 0 {
 			n++
 		}
 	}
@@ -102,9 +101,7 @@ func (c *Class) Refusals(s *columns.State) []Reason {
 // Judge returns why the node cannot take one more Pod of the class, as it is or as it would be; nothing when it can.
 func (c *Class) Judge(s *columns.State, n columns.Node) []Reason {
 	var refused refusalCounts
-	c.judge.rows = c.judge.rows[:0]
-	v, _ := c.judge.judgeWhole(s, n)
-	refused.add(v.refusal, 1)
+	refused.add(c.judge.judgeWhole(s, n).refusal, 1)
 	return c.judge.reasons(refused)
 }
 
@@ -148,10 +145,11 @@ func (c *Class) candidates(s *columns.State) []columns.Slot {
 // bestPinned judges the few candidates one by one.
 func (c *Class) bestPinned(s *columns.State) (Choice, bool) {
 	var among []candidate
-	c.judge.rows = c.judge.rows[:0]
+	c.judge.domain.start()
 	for _, slot := range c.candidates(s) {
-		if v, raw := c.judge.judgeWhole(s, s.Node(slot)); v.refusal == 0 {
-			among = append(among, candidate{raw: raw, item: item{rank: v.rank, slot: slot}})
+		if v := c.judge.judgeWhole(s, s.Node(slot)); v.refusal == 0 {
+			c.judge.domain.keepNode(slot)
+			among = append(among, candidate{raw: c.judge.traits[v.traits], item: item{rank: v.rank, slot: slot}, nodes: 1})
 		}
 	}
 	return c.judge.pick(among)
@@ -163,10 +161,8 @@ func (c *Class) refusalsPinned(s *columns.State) []Reason {
 		others  []Reason
 	)
 	candidates := c.candidates(s)
-	c.judge.rows = c.judge.rows[:0]
 	for _, slot := range candidates {
-		v, _ := c.judge.judgeWhole(s, s.Node(slot))
-		refused.add(v.refusal, 1)
+		refused.add(c.judge.judgeWhole(s, s.Node(slot)).refusal, 1)
 	}
 	if n := s.Nodes() - len(candidates); n > 0 {
 		others = []Reason{{Text: c.judge.pins.Texts[0], Nodes: n, Whole: c.judge.pins.Whole}}

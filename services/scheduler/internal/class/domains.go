@@ -2,6 +2,7 @@ package class
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"keelson.dev/services/scheduler/internal/columns"
 	"keelson.dev/services/scheduler/internal/rules"
@@ -28,9 +29,15 @@ type domains struct {
 	bucketIDs map[string]bucketID
 	seen      uint64 // the sum of the versions at the last call of changed
 
+	kept      []columns.Domain // of each candidate, by count
+	keptCells []columns.Cell
+
 	// What the last call left behind, to be used again.
 	key      []byte
 	all, few []columns.Domain
+	cells    []columns.Cell
+	rounds   []uint64 // by cell, the last round that saw it
+	round    uint64
 }
 
 // overDomains is a filter or a score and the counts that it looks at.
@@ -124,56 +131,141 @@ func (d *domains) bucket(traits traitsID, slot columns.Slot) bucketID {
 }
 
 // pick returns the domains of these counts.
-func (d *domains) pick(counts []int) []columns.Domain {
+func (d *domains) pick(all []columns.Domain, counts []int) []columns.Domain {
 	d.few = d.few[:0]
 	for _, i := range counts {
-		d.few = append(d.few, d.all[i])
+		d.few = append(d.few, all[i])
 	}
 	return d.few
 }
 
-// judgeBucket judges all nodes of a bucket by their domains and returns their raw scores.
-func (j *judge) judgeBucket(id bucketID) (refusalID, []int64) {
+// judgeBucket judges all nodes of a bucket by their domains.
+func (j *judge) judgeBucket(id bucketID) refusalID {
 	if !j.domain.any() {
-		return 0, j.traits[id]
+		return 0
 	}
 	b := &j.domain.buckets[id]
 	for i, cell := range b.cells {
 		j.domain.all[i] = j.domain.tables[i].At(cell)
 	}
-	return j.judgeDomains(b.traits)
+	return j.judgeDomains()
 }
 
-// judgeWhole judges a single node, as it is or as it would be, by its domains too, and returns its raw scores.
-func (j *judge) judgeWhole(s *columns.State, n columns.Node) (verdict, []int64) {
+// judgeWhole judges a single node, as it is or as it would be, by its domains too.
+func (j *judge) judgeWhole(s *columns.State, n columns.Node) verdict {
 	j.domain.acquire(s)
 	v := j.node(s, n)
 	if v.refusal != 0 {
-		return v, nil
+		return v
 	}
 	for i, table := range j.domain.tables {
 		j.domain.all[i] = n.Domain(table)
 	}
-	var raw []int64
-	v.refusal, raw = j.judgeDomains(v.traits)
-	return v, raw
+	v.refusal = j.judgeDomains()
+	return v
 }
 
-func (j *judge) judgeDomains(traits traitsID) (refusalID, []int64) {
+func (j *judge) judgeDomains() refusalID {
 	d := &j.domain
 	for i := range d.filters {
 		f := d.filters[i].it
-		if r := f.Judge.Domains(d.pick(d.filters[i].counts)); r != 0 {
-			return j.refusal(f, r), nil
+		if r := f.Judge.Domains(d.pick(d.all, d.filters[i].counts)); r != 0 {
+			return j.refusal(f, r)
 		}
 	}
+	return 0
+}
+
+// start forgets what was kept.
+func (d *domains) start() { d.kept, d.keptCells = d.kept[:0], d.keptCells[:0] }
+
+// keep notes the domains of a node, or of all nodes of a bucket, that can take a Pod: those of the last call of
+// judgeDomains.
+func (d *domains) keep(cells []columns.Cell) {
+	if len(d.scores) > 0 {
+		d.kept, d.keptCells = append(d.kept, d.all...), append(d.keptCells, cells...)
+	}
+}
+
+// keepNode is keep for a single node.
+func (d *domains) keepNode(slot columns.Slot) {
+	d.cells = d.cells[:0]
+	for _, table := range d.tables {
+		d.cells = append(d.cells, table.Cell(slot))
+	}
+	d.keep(d.cells)
+}
+
+// rate gives each candidate its raw scores by domains, behind the others. The candidates are in the order of keep.
+func (j *judge) rate(among []candidate) {
+	d, width := &j.domain, len(j.shared)
 	if len(d.scores) == 0 {
-		return 0, j.traits[traits]
+		return
 	}
-	start := len(j.rows)
-	j.rows = append(j.rows, j.traits[traits]...)
-	for i := range d.scores {
-		j.rows = append(j.rows, d.scores[i].it.Judge.Domains(d.pick(d.scores[i].counts)))
+	j.rows = slices.Grow(j.rows[:0], len(among)*width)[:len(among)*width]
+	for i := range among {
+		row := j.rows[i*width : (i+1)*width]
+		copy(row, among[i].raw)
+		among[i].raw = row
 	}
-	return 0, j.rows[start:]
+	for s := range d.scores {
+		j.rateBy(&d.scores[s], len(j.scores)+s, among)
+	}
+}
+
+// rateBy gives each candidate the raw score at a place of its row.
+func (j *judge) rateBy(score *overDomains[*rules.Score], at int, among []candidate) {
+	d, all := &j.domain, len(j.domain.counts)
+	if score.it.Order == rules.EvenIsBest {
+		d.sizes(score, among)
+	}
+	for i := range among {
+		few := d.pick(d.kept[i*all:(i+1)*all], score.counts)
+		if score.it.InAll && outside(few) {
+			among[i].raw[at] = unrated
+			continue
+		}
+		among[i].raw[at] = score.it.Judge.Domains(few)
+	}
+}
+
+func outside(domains []columns.Domain) bool {
+	for i := range domains {
+		if !domains[i].Exists {
+			return true
+		}
+	}
+	return false
+}
+
+// sizes says in each kept domain that the score looks at how many of its key there are among the candidates.
+func (d *domains) sizes(score *overDomains[*rules.Score], among []candidate) {
+	all := len(d.counts)
+	for _, count := range score.counts {
+		d.round++
+		size := 0
+		for i := range among {
+			if score.it.InAll && outside(d.pick(d.kept[i*all:(i+1)*all], score.counts)) {
+				continue
+			}
+			if d.tables[count].ByHost() {
+				size += among[i].nodes
+			} else if d.first(d.keptCells[i*all+count]) {
+				size++
+			}
+		}
+		for i := range among {
+			d.kept[i*all+count].Among = size
+		}
+	}
+}
+
+// first reports whether the cell is seen for the first time in this round.
+func (d *domains) first(c columns.Cell) bool {
+	for len(d.rounds) <= int(c) {
+		d.rounds = append(d.rounds, 0)
+	}
+	before := d.rounds[c]
+	d.rounds[c] = d.round
+	return before != d.round
 }

@@ -134,31 +134,29 @@ func (ix *index) sparse() bool {
 
 // best compares the tops of the buckets.
 func (ix *index) best() (Choice, bool) {
-	ix.tops, ix.judge.rows = ix.tops[:0], ix.judge.rows[:0]
-	feasible := 0
+	j := ix.judge
+	ix.tops = ix.tops[:0]
+	j.domain.start()
 	for id, h := range ix.buckets {
-		if len(h) == 0 {
+		if len(h) == 0 || j.judgeBucket(bucketID(id)) != 0 {
 			continue
 		}
-		if refusal, raw := ix.judge.judgeBucket(bucketID(id)); refusal == 0 {
-			feasible += len(h)
-			ix.tops = append(ix.tops, candidate{raw: raw, item: h[0]})
+		traits := traitsID(id)
+		if j.domain.any() {
+			b := &j.domain.buckets[id]
+			traits = b.traits
+			j.domain.keep(b.cells)
 		}
+		ix.tops = append(ix.tops, candidate{raw: j.traits[traits], item: h[0], nodes: len(h)})
 	}
-	choice, ok := ix.judge.pick(ix.tops)
-	choice.Feasible = feasible
-	return choice, ok
+	return j.pick(ix.tops)
 }
 
 // feasible returns how many nodes can take a Pod.
 func (ix *index) feasible() int {
 	n := 0
-	ix.judge.rows = ix.judge.rows[:0]
 	for id, h := range ix.buckets {
-		if len(h) == 0 {
-			continue
-		}
-		if refusal, _ := ix.judge.judgeBucket(bucketID(id)); refusal == 0 {
+		if len(h) > 0 && ix.judge.judgeBucket(bucketID(id)) == 0 {
 			n += len(h)
 		}
 	}
@@ -171,11 +169,9 @@ func (ix *index) refusals() refusalCounts {
 		return ix.refused
 	}
 	all := slices.Clone(ix.refused)
-	ix.judge.rows = ix.judge.rows[:0]
 	for id, h := range ix.buckets {
 		if len(h) > 0 {
-			refusal, _ := ix.judge.judgeBucket(bucketID(id))
-			all.add(refusal, len(h))
+			all.add(ix.judge.judgeBucket(bucketID(id)), len(h))
 		}
 	}
 	return all

@@ -2,6 +2,7 @@ package class
 
 import (
 	"encoding/binary"
+	"math"
 	"math/bits"
 	"slices"
 	"strings"
@@ -166,10 +167,14 @@ func (j *judge) traitsOf(key []byte) traitsID {
 	return id
 }
 
-// candidate is a node that can take a Pod, with its raw scores of judge.shared.
+// unrated is the raw score of a node that has none.
+const unrated = math.MinInt64
+
+// candidate is a node that can take a Pod, the best of some, with its raw scores of judge.shared.
 type candidate struct {
-	raw  []int64
-	item item
+	raw   []int64
+	item  item
+	nodes int // how many it stands for
 }
 
 // pick returns the best of the candidates. Raw scores are normalized among them.
@@ -177,34 +182,42 @@ func (j *judge) pick(among []candidate) (Choice, bool) {
 	if len(among) == 0 {
 		return Choice{}, false
 	}
+	j.rate(among)
 	var (
-		top  item
-		best int64 = -1
+		top      item
+		best     int64 = -1
+		feasible int
 	)
-	least, greatest := j.extremes(among)
+	j.extremes(among)
 	for i := range among {
 		c := &among[i]
+		feasible += c.nodes
 		total := rankScore(c.item.rank)
 		for t, score := range j.shared {
-			total += score.Weight * score.Order.Normalize(c.raw[t], least[t], greatest[t])
+			if c.raw[t] != unrated {
+				total += score.Weight * score.Order.Normalize(c.raw[t], j.least[t], j.greatest[t])
+			}
 		}
 		if total > best || total == best && rankRest(c.item.rank) > rankRest(top.rank) {
 			best, top = total, c.item
 		}
 	}
-	return Choice{Slot: top.slot, Score: best, Feasible: len(among)}, true
+	return Choice{Slot: top.slot, Score: best, Feasible: feasible}, true
 }
 
-// extremes returns the least and the greatest of each raw score.
-func (j *judge) extremes(among []candidate) (least, greatest []int64) {
-	first := among[0].raw
-	j.least, j.greatest = append(j.least[:0], first...), append(j.greatest[:0], first...)
+// extremes finds the least and the greatest of each raw score.
+func (j *judge) extremes(among []candidate) {
+	j.least, j.greatest = j.least[:0], j.greatest[:0]
+	for range j.shared {
+		j.least, j.greatest = append(j.least, math.MaxInt64), append(j.greatest, math.MinInt64)
+	}
 	for i := range among {
 		for t, raw := range among[i].raw {
-			j.least[t], j.greatest[t] = min(j.least[t], raw), max(j.greatest[t], raw)
+			if raw != unrated {
+				j.least[t], j.greatest[t] = min(j.least[t], raw), max(j.greatest[t], raw)
+			}
 		}
 	}
-	return j.least, j.greatest
 }
 
 const (

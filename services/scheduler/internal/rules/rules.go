@@ -18,6 +18,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"keelson.dev/services/scheduler/internal/columns"
 	"keelson.dev/services/scheduler/internal/volumes"
@@ -61,6 +62,9 @@ type Rule struct {
 	// Terms returns the terms that a Pod carries, with a node or without one, for judgements ByDomain; nil when no Pod
 	// carries any. Terms are part of the key.
 	Terms func(*corev1.Pod) []columns.TermSpec
+	// Asks returns the terms, all OneSided, that a Pod carries while it waits for a node. It is given the selector of
+	// the Services and controllers that the Pod belongs to; nil where it belongs to none.
+	Asks func(p *corev1.Pod, group labels.Selector) []columns.TermSpec
 	// Filter returns the filter for the Pod; nil, or a nil result, when the Pod gives it nothing to refuse.
 	Filter func(Pod) *Filter
 	// Score returns the score for the Pod; nil, or a nil result, when all nodes are equal to it.
@@ -146,6 +150,9 @@ type Score struct {
 	Weight int64
 	Judge  Judge[int64]
 	Order  Order
+	// InAll is set where only nodes that are in a domain of each count get a score; it is 0 for the others, who have no
+	// part in the order.
+	InAll bool
 }
 
 // Order says which raw scores are good.
@@ -160,11 +167,19 @@ const (
 	// HighestIsBest gives MaxScore to the greatest and 0 to the least, which may be negative; 0 to all where they are
 	// equal.
 	HighestIsBest
+	// EvenIsBest gives MaxScore to the least and counts the others by how far above it they are, as a share of the
+	// greatest; MaxScore to all where the greatest is 0. Its judge is told how many domains there are to spread over.
+	EvenIsBest
 )
 
 // Normalize returns the score of a raw score where those of all nodes are from least to greatest.
 func (o Order) Normalize(raw, least, greatest int64) int64 {
-	if o != HighestIsBest {
+	switch {
+	case o == EvenIsBest && greatest == 0:
+		return MaxScore
+	case o == EvenIsBest:
+		return MaxScore * (greatest + least - raw) / greatest
+	case o != HighestIsBest:
 		least = 0
 	}
 	score := int64(0)
