@@ -139,6 +139,10 @@ func (l *loop) change(c feed.Change) {
 		l.cycle.SetClass(c.Class)
 	case c.GoneClass != nil:
 		l.cycle.RemoveClass(c.GoneClass.Name)
+	case c.Group != nil:
+		l.cycle.SetGroup(*c.Group)
+	case c.GoneGroup != nil:
+		l.cycle.RemoveGroup(*c.GoneGroup)
 	}
 }
 

@@ -266,8 +266,6 @@ func TestUnreadDemandsAreTold(t *testing.T) {
 		s.mu.Lock()
 		s.store(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", UID: "u"}, Spec: corev1.PodSpec{
 			SchedulerName: corev1.DefaultSchedulerName,
-			TopologySpreadConstraints: []corev1.TopologySpreadConstraint{
-				{WhenUnsatisfiable: corev1.ScheduleAnyway}, {WhenUnsatisfiable: corev1.DoNotSchedule}},
 			Affinity: &corev1.Affinity{
 				PodAffinity: &corev1.PodAffinity{
 					PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{}}},
@@ -277,7 +275,7 @@ func TestUnreadDemandsAreTold(t *testing.T) {
 		s.mu.Unlock()
 		s.want("bind p to n")
 		s.wantEvents("Warning ConstraintNotHonoured p: this scheduler does not honour "+
-			"spec.topologySpreadConstraints, spec.affinity.podAntiAffinity yet",
+			"spec.affinity.podAntiAffinity yet",
 			"Normal Scheduled p: Successfully assigned ns/p to n")
 	})
 }

@@ -149,7 +149,8 @@ func (c *Class) bestPinned(s *columns.State) (Choice, bool) {
 	for _, slot := range c.candidates(s) {
 		if v := c.judge.judgeWhole(s, s.Node(slot)); v.refusal == 0 {
 			c.judge.domain.keepNode(slot)
-			among = append(among, candidate{raw: c.judge.traits[v.traits], item: item{rank: v.rank, slot: slot}, nodes: 1})
+			among = append(among, candidate{raw: c.judge.traits[v.traits], item: item{rank: v.rank, slot: slot},
+				nodes: 1})
 		}
 	}
 	return c.judge.pick(among)

@@ -8,6 +8,7 @@ import (
 	"keelson.dev/services/scheduler/internal/rules/nodeports"
 	"keelson.dev/services/scheduler/internal/rules/noderesourcesfit"
 	"keelson.dev/services/scheduler/internal/rules/nodeunschedulable"
+	"keelson.dev/services/scheduler/internal/rules/podtopologyspread"
 	"keelson.dev/services/scheduler/internal/rules/tainttoleration"
 	"keelson.dev/services/scheduler/internal/rules/volumebinding"
 	"keelson.dev/services/scheduler/internal/rules/volumerestrictions"
@@ -25,6 +26,7 @@ func catalog() []rules.Rule {
 		volumebinding.Rule(),
 		nodeports.Rule(),
 		noderesourcesfit.Rule(noderesourcesfit.DefaultWeights()),
+		podtopologyspread.Rule(podtopologyspread.SystemDefaults()),
 		balancedallocation.Rule(),
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"keelson.dev/services/scheduler/internal/rules"
 )
@@ -31,7 +32,7 @@ func weights(p rules.Profile) string {
 }
 
 const all = "NodeAffinity=2! NodeName! NodePorts! NodeResourcesBalancedAllocation=1 NodeResourcesFit=1! " +
-	"NodeUnschedulable! TaintToleration=3! VolumeBinding! VolumeRestrictions!"
+	"NodeUnschedulable! PodTopologySpread=2! TaintToleration=3! VolumeBinding! VolumeRestrictions!"
 
 func TestProfiles(t *testing.T) {
 	for name, test := range map[string]struct{ yaml, name, want string }{
@@ -49,8 +50,8 @@ func TestProfiles(t *testing.T) {
 			corev1.DefaultSchedulerName, strings.Replace(all, "NodeAffinity=2! ", "", 1)},
 		"all scores but one off": {"profiles: [{plugins: {score: {disabled: [{name: '*'}], enabled: [{name: " +
 			"NodeResourcesFit, weight: 5}]}}}]", corev1.DefaultSchedulerName,
-			"NodeAffinity! NodeName! NodePorts! NodeResourcesFit=5! NodeUnschedulable! TaintToleration! " +
-				"VolumeBinding! VolumeRestrictions!"},
+			"NodeAffinity! NodeName! NodePorts! NodeResourcesFit=5! NodeUnschedulable! PodTopologySpread! " +
+				"TaintToleration! VolumeBinding! VolumeRestrictions!"},
 		"the extension point wins over multiPoint": {"profiles: [{plugins: {multiPoint: {enabled: [{name: " +
 			"NodeAffinity, weight: 4}]}, score: {enabled: [{name: NodeAffinity, weight: 6}]}}}]",
 			corev1.DefaultSchedulerName, strings.Replace(all, "Affinity=2", "Affinity=6", 1)},
@@ -70,9 +71,60 @@ func TestProfiles(t *testing.T) {
 	}
 }
 
+const spreadPath = "profiles[0].pluginConfig[0].args."
+
+func spreadArgs(args string) string {
+	return head + "profiles: [{pluginConfig: [{name: PodTopologySpread, args: {" + args + "}}]}]"
+}
+
+func spreadList(constraints string) string {
+	return spreadArgs("defaultingType: List, defaultConstraints: [{" + constraints + "}]")
+}
+
+// The default constraints of Pods that belong to a ReplicaSet: SCH-092, SCH-093.
+func TestSpreadDefaults(t *testing.T) {
+	for name, test := range map[string]struct {
+		yaml string
+		want string
+	}{
+		"none given": {head, "kubernetes.io/hostname topology.kubernetes.io/zone"},
+		"System": {spreadArgs("defaultingType: System"),
+			"kubernetes.io/hostname topology.kubernetes.io/zone"},
+		"List, SCH-092": {
+			spreadList("maxSkew: 1, topologyKey: topology.kubernetes.io/zone, " +
+				"whenUnsatisfiable: ScheduleAnyway"),
+			"topology.kubernetes.io/zone"},
+		"an empty List": {spreadArgs("defaultingType: List"), ""},
+		"an empty List that says its kind": {
+			spreadArgs("apiVersion: kubescheduler.config.k8s.io/v1, " +
+				"kind: PodTopologySpreadArgs, defaultingType: List"),
+			""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, err := Parse([]byte(test.yaml))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var keys []string
+			for _, r := range c.Profiles[0].Rules {
+				if r.Asks == nil {
+					continue
+				}
+				for _, spec := range r.Asks(&corev1.Pod{}, labels.Everything()) {
+					keys = append(keys, spec.TopologyKey)
+				}
+			}
+			if got := strings.Join(keys, " "); got != test.want {
+				t.Errorf("spreads over %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
 func TestMistakes(t *testing.T) {
 	const names = "only DefaultBinder, NodeAffinity, NodeName, NodePorts, NodeResourcesBalancedAllocation, " +
-		"NodeResourcesFit, NodeUnschedulable, PrioritySort, SchedulingGates, TaintToleration, VolumeBinding, " +
+		"NodeResourcesFit, NodeUnschedulable, PodTopologySpread, PrioritySort, SchedulingGates, TaintToleration, " +
+		"VolumeBinding, " +
 		"VolumeRestrictions"
 	for name, test := range map[string]struct{ yaml, want string }{
 		"unknown plugin on": {head + "profiles: [{}, {schedulerName: b, plugins: {filter: {enabled: [{name: " +
@@ -88,13 +140,35 @@ func TestMistakes(t *testing.T) {
 			"profiles: [{plugins: {score: {enabled: [{name: NodeAffinity, weight: 101}]}}}]",
 			"profiles[0].plugins.score.enabled[0].weight: 101, it must be from 1 to 100"},
 		"args of a rule without": {head + "profiles: [{pluginConfig: [{name: NodePorts, args: {a: b}}]}]",
-			"profiles[0].pluginConfig[0].args: NodePorts takes no arguments, only NodeResourcesFit does"},
+			"profiles[0].pluginConfig[0].args: NodePorts takes no arguments, only NodeResourcesFit, " +
+				"PodTopologySpread do"},
 		"strategy": {head + "profiles: [{pluginConfig: [{name: NodeResourcesFit, args: " +
 			"{scoringStrategy: {type: MostAllocated}}}]}]",
 			`profiles[0].pluginConfig[0].args.scoringStrategy.type: "MostAllocated", it must be "LeastAllocated"`},
 		"resource": {head + "profiles: [{pluginConfig: [{name: NodeResourcesFit, args: " +
 			"{scoringStrategy: {resources: [{name: gpu}]}}}]}]",
 			`profiles[0].pluginConfig[0].args.scoringStrategy.resources[0].name: "gpu", it must be cpu, memory or ephemeral-storage`},
+		"SCH-093: System with a list": {spreadArgs("defaultConstraints: [{maxSkew: 1}]"), spreadPath +
+			`defaultConstraints: the list must be empty with defaultingType "System"`},
+		"a defaulting type": {spreadArgs("defaultingType: Some"), spreadPath +
+			`defaultingType: "Some", it must be "System" or "List"`},
+		"SCH-091: a selector": {spreadList("maxSkew: 1, topologyKey: z, whenUnsatisfiable: ScheduleAnyway, " +
+			"labelSelector: {}"), spreadPath + "defaultConstraints[0].labelSelector: it must be empty, the Services " +
+			"and controllers of a Pod say what is counted"},
+		"a skew": {spreadList("maxSkew: 0, topologyKey: z"), spreadPath +
+			"defaultConstraints[0].maxSkew: 0, it must be greater than 0"},
+		"a key": {spreadList("maxSkew: 1"), spreadPath + "defaultConstraints[0].topologyKey: it must not be empty"},
+		"an action": {spreadList("maxSkew: 1, topologyKey: z"), spreadPath +
+			`defaultConstraints[0].whenUnsatisfiable: "", it must be "DoNotSchedule" or "ScheduleAnyway"`},
+		"domains of a soft constraint": {spreadList("maxSkew: 1, topologyKey: z, whenUnsatisfiable: ScheduleAnyway, " +
+			"minDomains: 1"), spreadPath +
+			"defaultConstraints[0].minDomains: 1, it must be greater than 0 and needs whenUnsatisfiable " +
+			`"DoNotSchedule"`},
+		"a constraint twice": {spreadList("maxSkew: 1, topologyKey: z, whenUnsatisfiable: ScheduleAnyway}, " +
+			"{maxSkew: 2, topologyKey: z, whenUnsatisfiable: ScheduleAnyway"), spreadPath +
+			`defaultConstraints[1]: topologyKey "z" with whenUnsatisfiable "ScheduleAnyway" stands twice`},
+		"an unknown argument": {spreadArgs("defaults: []"), "profiles[0].pluginConfig[0].args: reading " +
+			"PodTopologySpreadArgs: error unmarshaling JSON: while decoding JSON: json: unknown field \"defaults\""},
 		"a profile twice": {head + "profiles: [{}, {schedulerName: default-scheduler}]",
 			`profiles[1].schedulerName: "default-scheduler" stands twice, each profile needs its own`},
 		"extenders": {head + "extenders: [{urlPrefix: 'http://x'}]",

@@ -2,6 +2,8 @@ package config
 
 import (
 	"fmt"
+	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -173,24 +175,50 @@ func (p *profile) configure(c *schedulerv1.PluginConfig) error {
 	if !p.known(c.Name) {
 		return fmt.Errorf("name: %w", p.unknown(c.Name))
 	}
-	if c.Name != "NodeResourcesFit" {
+	read := readers[c.Name]
+	if read == nil {
 		if len(c.Args.Raw) > 0 {
-			return fmt.Errorf("args: %s takes no arguments, only NodeResourcesFit does", c.Name)
+			return fmt.Errorf("args: %s takes no arguments, only %s do", c.Name,
+				strings.Join(slices.Sorted(maps.Keys(readers)), ", "))
 		}
 		return nil
 	}
-	var args schedulerv1.NodeResourcesFitArgs
-	if err := yaml.UnmarshalStrict(c.Args.Raw, &args); err != nil {
-		return fmt.Errorf("args: reading NodeResourcesFitArgs: %w", err)
+	return read(p, c.Args.Raw)
+}
+
+// readers read the arguments of the plugins that take some.
+var readers = map[string]func(*profile, []byte) error{
+	"NodeResourcesFit":  reader((*profile).fitArgs),
+	"PodTopologySpread": reader((*profile).spreadDefaults),
+}
+
+// reader decodes the arguments and applies them; the text of an error of apply begins with a path below the arguments.
+func reader[T any](apply func(*profile, *T) error) func(*profile, []byte) error {
+	return func(p *profile, raw []byte) error {
+		args := new(T)
+		if err := yaml.UnmarshalStrict(raw, args); err != nil {
+			return fmt.Errorf("args: reading %s: %w", reflect.TypeFor[T]().Name(), err)
+		}
+		if err := apply(p, args); err != nil {
+			return fmt.Errorf("args.%w", err)
+		}
+		return nil
 	}
+}
+
+// replace puts a rule with arguments in the place of the one without.
+func (p *profile) replace(r rules.Rule) { *p.rule(r.Name) = r }
+
+func (p *profile) fitArgs(args *schedulerv1.NodeResourcesFitArgs) error {
 	if len(args.IgnoredResources) > 0 || len(args.IgnoredResourceGroups) > 0 {
-		return fmt.Errorf("args: every resource is checked, ignoredResources and ignoredResourceGroups must be empty")
+		return fmt.Errorf(
+			"ignoredResources: every resource is checked, ignoredResources and ignoredResourceGroups must be empty")
 	}
 	weights, err := readStrategy(args.ScoringStrategy)
 	if err != nil {
-		return fmt.Errorf("args.scoringStrategy.%w", err)
+		return fmt.Errorf("scoringStrategy.%w", err)
 	}
-	p.rule(c.Name).Score = noderesourcesfit.Rule(weights).Score
+	p.replace(noderesourcesfit.Rule(weights))
 	return nil
 }
 

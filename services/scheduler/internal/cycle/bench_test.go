@@ -13,7 +13,7 @@ import (
 
 	"keelson.dev/services/scheduler/internal/config"
 	"keelson.dev/services/scheduler/internal/cycle"
-	"keelson.dev/services/scheduler/internal/rules"
+	"keelson.dev/services/scheduler/internal/groups"
 	"keelson.dev/services/scheduler/internal/rulestest"
 )
 
@@ -48,9 +48,8 @@ func benchPod(i, classes int) *corev1.Pod {
 	}
 }
 
-func benchCycle(nodes int, more ...rules.Rule) *cycle.Cycle {
+func benchCycle(nodes int) *cycle.Cycle {
 	settings := config.Default()
-	settings.Profiles[0].Rules = append(settings.Profiles[0].Rules, more...)
 	c := cycle.New(cycle.Config{Profiles: settings.Profiles, Backoff: settings.Backoff, Seed: 1})
 	c.Lead(corev1.DefaultSchedulerName, true, time.Time{})
 	for i := range nodes {
@@ -111,18 +110,34 @@ func BenchmarkPlaceMixed(b *testing.B) {
 	}
 }
 
-// BenchmarkPlaceSpread measures Pods that spread over zones and hosts, by the small rules of rulestest.
+// BenchmarkPlaceSpread measures Pods that spread over zones and hosts, by constraints of their own that demand it or
+// prefer it, or by the defaults for the Pods of a Service.
 func BenchmarkPlaceSpread(b *testing.B) {
-	for _, nodes := range []int{1_000, 5_000, 100_000} {
-		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {
-			benchPlace(b, benchCycle(nodes, rulestest.DomainRules()...), nodes, func(i int) *corev1.Pod {
-				p := benchPod(i, 1)
-				rulestest.Labelling("app", "web")(p)
-				rulestest.Spreading(zone, 1, corev1.DoNotSchedule, "app", "web")(p)
-				rulestest.Spreading(corev1.LabelHostname, 3, corev1.DoNotSchedule, "app", "web")(p)
-				return p
+	for name, change := range map[string]func(*corev1.Pod){
+		"hard": func(p *corev1.Pod) {
+			rulestest.Spreading(zone, 1, corev1.DoNotSchedule, "app", "web")(p)
+			rulestest.Spreading(corev1.LabelHostname, 3, corev1.DoNotSchedule, "app", "web")(p)
+		},
+		"soft": func(p *corev1.Pod) {
+			rulestest.Spreading(zone, 1, corev1.ScheduleAnyway, "app", "web")(p)
+			rulestest.Spreading(corev1.LabelHostname, 3, corev1.ScheduleAnyway, "app", "web")(p)
+		},
+		"defaults": func(*corev1.Pod) {},
+	} {
+		for _, nodes := range []int{1_000, 5_000, 100_000} {
+			b.Run(fmt.Sprintf("%s/nodes=%d", name, nodes), func(b *testing.B) {
+				c := benchCycle(nodes)
+				c.SetGroup(groups.Group{Name: groups.Name{Kind: groups.Service,
+					NamespacedName: types.NamespacedName{Namespace: "default", Name: "web"}},
+					Labels: map[string]string{"app": "web"}})
+				benchPlace(b, c, nodes, func(i int) *corev1.Pod {
+					p := benchPod(i, 1)
+					rulestest.Labelling("app", "web")(p)
+					change(p)
+					return p
+				})
 			})
-		})
+		}
 	}
 }
 

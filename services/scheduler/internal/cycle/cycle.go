@@ -14,6 +14,7 @@ import (
 	"keelson.dev/kit/backoff"
 	"keelson.dev/services/scheduler/internal/class"
 	"keelson.dev/services/scheduler/internal/columns"
+	"keelson.dev/services/scheduler/internal/groups"
 	"keelson.dev/services/scheduler/internal/queue"
 	"keelson.dev/services/scheduler/internal/rules"
 	"keelson.dev/services/scheduler/internal/volumes"
@@ -42,6 +43,7 @@ type Cycle struct {
 	unschedulable unschedulable
 	book          *volumes.Book
 	waits         waits
+	groups        *groups.Book
 }
 
 // pod is a Pod that waits for a node, or for the API server to note the one that it was given.
@@ -73,7 +75,8 @@ func New(config Config) *Cycle {
 			domains:  map[class.ID]*class.Class{},
 			again:    map[class.ID]*class.Class{},
 		},
-		book: volumes.New(),
+		book:   volumes.New(),
+		groups: groups.New(),
 	}
 	for i := range config.Profiles {
 		c.profiles[config.Profiles[i].Name] = &config.Profiles[i]
@@ -155,6 +158,7 @@ func older(a, b *pod) int {
 // Next decides for the most urgent Pod. A Pod that gets a node takes room there from now on, until the API shows it
 // bound or Failed says that it was not. It returns false when no Pod is to be tried now.
 func (c *Cycle) Next(now time.Time) (Verdict, bool) {
+	c.readGroups(now)
 	c.rekey()
 	c.readClaims(now)
 	c.requeueGained(now)
@@ -230,7 +234,7 @@ func (c *Cycle) setPending(o *corev1.Pod, now time.Time) {
 	}
 	if p.node != "" {
 		p.object = o
-		c.carry(o)
+		c.carry(o, c.asks(p.profile, o)...)
 		c.state.SetPod(o, p.node, p.class.Pod.Usage)
 		return // on its way; what it took stays reserved
 	}

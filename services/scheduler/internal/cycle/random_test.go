@@ -29,6 +29,9 @@ func (g *generator) node(name string) *corev1.Node {
 	if g.chance(10) {
 		n.Labels[corev1.LabelHostname] = pick(g, "shared-host", name+".example")
 	}
+	if g.chance(80) {
+		n.Labels[zone] = pick(g, "a", "b", "c")
+	}
 	if g.chance(30) {
 		n.Labels["disk"] = pick(g, "ssd", "hdd")
 	}
@@ -89,6 +92,10 @@ func (g *generator) pod() *corev1.Pod {
 	if g.chance(5) {
 		p.Spec.Tolerations = append(p.Spec.Tolerations, corev1.Toleration{Operator: corev1.TolerationOpExists})
 	}
+	if g.chance(50) {
+		g.spread(p)
+	}
+	g.belong(p)
 	return p
 }
 

@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	resourcehelper "k8s.io/component-helpers/resource"
+
+	"keelson.dev/services/scheduler/internal/groups"
 )
 
 // cluster is the slow, obvious scheduler: it looks at every node and every Pod for each decision and keeps nothing.
@@ -17,11 +19,12 @@ type cluster struct {
 	Nodes map[string]*corev1.Node
 	Pods  map[types.UID]*corev1.Pod
 	storage
+	groupSet
 }
 
 func newCluster() *cluster {
 	return &cluster{Nodes: map[string]*corev1.Node{}, Pods: map[types.UID]*corev1.Pod{},
-		storage: newStorage()}
+		storage: newStorage(), groupSet: groupSet{groups: map[groups.Name]any{}}}
 }
 
 // expectation is what a Pod may expect.
@@ -61,6 +64,7 @@ func (c *cluster) Judge(p *corev1.Pod) expectation {
 	for name := range v.Scores {
 		v.Scores[name] += c.leastAllocated(p, c.Nodes[name]) + c.balanced(p, c.Nodes[name])
 	}
+	c.addEvenness(p, v.Scores)
 	return v
 }
 
@@ -100,7 +104,13 @@ func (c *cluster) refusals(p *corev1.Pod, n *corev1.Node) []string {
 	case !c.portsFree(p, n):
 		return []string{"node(s) didn't have free ports for the requested pod ports"}
 	}
-	return c.insufficient(p, n)
+	if reasons := c.insufficient(p, n); len(reasons) > 0 {
+		return reasons
+	}
+	if reason := c.unevenness(p, n); reason != "" {
+		return []string{reason}
+	}
+	return nil
 }
 
 func (c *cluster) insufficient(p *corev1.Pod, n *corev1.Node) []string {

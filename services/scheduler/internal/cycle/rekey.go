@@ -2,11 +2,14 @@ package cycle
 
 import (
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"keelson.dev/services/scheduler/internal/class"
 	"keelson.dev/services/scheduler/internal/columns"
+	"keelson.dev/services/scheduler/internal/groups"
 	"keelson.dev/services/scheduler/internal/rules"
 )
 
@@ -28,14 +31,38 @@ func termsOf(profiles []rules.Profile) (terms []func(*corev1.Pod) []columns.Term
 // join returns the class of a Pod.
 func (c *Cycle) join(profile *rules.Profile, o *corev1.Pod) *class.Class {
 	subject := rules.PodOf(o, c.state.Usage(o))
-	subject.Terms, subject.SelectedBy = c.carry(o), c.state.TermsThatSelect(o)
+	subject.Terms = c.carry(o, c.asks(profile, o)...)
+	subject.SelectedBy = c.state.TermsThatSelect(o)
+	for _, t := range subject.Terms {
+		if t.OneSided && t.Selects(o) {
+			subject.SelectedBy = append(subject.SelectedBy, t)
+		}
+	}
 	subject.Volumes = c.book.Demand(o)
 	return c.classes.Join(profile, subject)
 }
 
-// carry notes the terms that a Pod carries.
-func (c *Cycle) carry(o *corev1.Pod) []*columns.Term {
-	var specs []columns.TermSpec
+// asks returns the terms that a Pod carries while it waits.
+func (c *Cycle) asks(profile *rules.Profile, o *corev1.Pod) (specs []columns.TermSpec) {
+	var (
+		group labels.Selector
+		known bool
+	)
+	for i := range profile.Rules {
+		asks := profile.Rules[i].Asks
+		if asks == nil {
+			continue
+		}
+		if !known {
+			group, known = c.groups.Selector(o), true
+		}
+		specs = append(specs, asks(o, group)...)
+	}
+	return specs
+}
+
+// carry notes the terms that a Pod carries, these among them.
+func (c *Cycle) carry(o *corev1.Pod, specs ...columns.TermSpec) []*columns.Term {
 	for _, terms := range c.terms {
 		specs = append(specs, terms(o)...)
 	}
@@ -46,6 +73,11 @@ func (c *Cycle) carry(o *corev1.Pod) []*columns.Term {
 // more. Where the Pods stand in the queue they stay.
 func (c *Cycle) rekey() {
 	changed := c.state.TakeTerms()
+	if len(changed) == 0 {
+		return
+	}
+	defer c.classes.ForgetOutdated()
+	changed = slices.DeleteFunc(changed, func(t *columns.Term) bool { return t.OneSided })
 	if len(changed) == 0 {
 		return
 	}
@@ -66,5 +98,28 @@ func (c *Cycle) rekey() {
 			c.unschedulable.again[joined.ID] = joined
 		}
 	}
-	c.classes.ForgetOutdated()
+}
+
+// SetGroup notes a Service or a controller that is new or changed.
+func (c *Cycle) SetGroup(g groups.Group) { c.groups.Set(g) }
+
+// RemoveGroup notes that a Service or a controller is gone.
+func (c *Cycle) RemoveGroup(name groups.Name) { c.groups.Remove(name) }
+
+// readGroups looks again at the Pods whose Services or controllers have changed.
+func (c *Cycle) readGroups(now time.Time) {
+	belongs := c.groups.TakeChanged()
+	if belongs == nil {
+		return
+	}
+	var found []*pod
+	for _, p := range c.pods {
+		if p.node == "" && belongs(p.object) {
+			found = append(found, p)
+		}
+	}
+	slices.SortFunc(found, older)
+	for _, p := range found {
+		c.enqueue(p, p.object, now)
+	}
 }

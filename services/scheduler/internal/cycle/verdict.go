@@ -62,10 +62,6 @@ func (v *Verdict) Condition() corev1.PodCondition {
 // Unread names what the Pod demands and no rule reads yet. Placing such a Pod may break the demand, so users are told.
 func (v *Verdict) Unread() []string {
 	var out []string
-	demands := func(c corev1.TopologySpreadConstraint) bool { return c.WhenUnsatisfiable == corev1.DoNotSchedule }
-	if slices.ContainsFunc(v.Pod.Spec.TopologySpreadConstraints, demands) {
-		out = append(out, "spec.topologySpreadConstraints")
-	}
 	if a := v.Pod.Spec.Affinity; a != nil {
 		if a.PodAffinity != nil && len(a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0 {
 			out = append(out, "spec.affinity.podAffinity")

@@ -7,12 +7,15 @@ import (
 	"fmt"
 	"sync"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
+
+	"keelson.dev/services/scheduler/internal/groups"
 )
 
 // Change is one object that is new, changed or gone. Exactly one of the fields is set.
@@ -22,9 +25,11 @@ type Change struct {
 	Claim, GoneClaim   *corev1.PersistentVolumeClaim
 	Volume, GoneVolume *corev1.PersistentVolume
 	Class, GoneClass   *storagev1.StorageClass
+	Group              *groups.Group
+	GoneGroup          *groups.Name
 }
 
-// Feed watches nodes, Pods, and what the claims of Pods depend on.
+// Feed watches nodes, Pods, what the claims of Pods depend on, and what Pods belong to.
 type Feed struct {
 	informers []cache.SharedIndexInformer
 	synced    []cache.InformerSynced
@@ -40,6 +45,7 @@ var live = fields.AndSelectors(
 // of different kinds come from different goroutines.
 func New(client kubernetes.Interface, deliver func(Change)) (*Feed, error) {
 	core, storage := client.CoreV1().RESTClient(), client.StorageV1().RESTClient()
+	apps := client.AppsV1().RESTClient()
 	f := &Feed{}
 	for _, kind := range []struct {
 		rest     cache.Getter
@@ -56,6 +62,11 @@ func New(client kubernetes.Interface, deliver func(Change)) (*Feed, error) {
 		{core, "persistentvolumes", fields.Everything(), &corev1.PersistentVolume{}, trimVolume,
 			volumeHandler(deliver)},
 		{storage, "storageclasses", fields.Everything(), &storagev1.StorageClass{}, trimClass, classHandler(deliver)},
+		{core, "services", fields.Everything(), &corev1.Service{}, trimGroup, groupHandler(deliver)},
+		{core, "replicationcontrollers", fields.Everything(), &corev1.ReplicationController{}, trimGroup,
+			groupHandler(deliver)},
+		{apps, "replicasets", fields.Everything(), &appsv1.ReplicaSet{}, trimGroup, groupHandler(deliver)},
+		{apps, "statefulsets", fields.Everything(), &appsv1.StatefulSet{}, trimGroup, groupHandler(deliver)},
 	} {
 		source := cache.NewListWatchFromClient(kind.rest, kind.resource, "", kind.selector)
 		informer := cache.NewSharedIndexInformer(source, kind.object, 0, nil)
@@ -136,6 +147,21 @@ func classHandler(deliver func(Change)) cache.ResourceEventHandler {
 	return handler(
 		func(c *storagev1.StorageClass) { deliver(Change{Class: c}) },
 		func(c *storagev1.StorageClass) { deliver(Change{GoneClass: c}) },
+	)
+}
+
+func groupHandler(deliver func(Change)) cache.ResourceEventHandler {
+	return handler(
+		func(o any) {
+			if g, ok := groups.Of(o); ok {
+				deliver(Change{Group: &g})
+			}
+		},
+		func(o any) {
+			if g, ok := groups.Of(o); ok {
+				deliver(Change{GoneGroup: &g.Name})
+			}
+		},
 	)
 }
 

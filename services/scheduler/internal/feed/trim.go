@@ -3,6 +3,8 @@ package feed
 import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"keelson.dev/services/scheduler/internal/groups"
 )
 
 // Trimming works on the object itself: it has just been decoded and nobody else has it.
@@ -25,7 +27,11 @@ func trimPod(object any) (any, error) {
 	if !ok {
 		return object, nil
 	}
+	controller := groups.ControllerOf(p)
 	trimMeta(&p.ObjectMeta)
+	if controller != nil && p.Spec.NodeName == "" {
+		p.OwnerReferences = []metav1.OwnerReference{*controller}
+	}
 	trimContainers(p.Spec.Containers)
 	trimContainers(p.Spec.InitContainers)
 	spec, status := p.Spec, p.Status

@@ -19,18 +19,36 @@ func Rule() rules.Rule {
 }
 
 func key(b []byte, p rules.Pod) []byte {
-	keys := make([]string, 0, len(p.Spec.NodeSelector))
-	for k := range p.Spec.NodeSelector {
+	b = append(appendSelector(b, p.Spec), 2)
+	if a := of(p.Spec); a != nil {
+		if wire, err := a.Marshal(); err == nil {
+			b = append(b, wire...)
+		}
+	}
+	return b
+}
+
+func appendSelector(b []byte, spec *corev1.PodSpec) []byte {
+	keys := make([]string, 0, len(spec.NodeSelector))
+	for k := range spec.NodeSelector {
 		keys = append(keys, k)
 	}
 	slices.Sort(keys)
 	for _, k := range keys {
 		b = append(append(b, k...), 1)
-		b = append(append(b, p.Spec.NodeSelector[k]...), 1)
+		b = append(append(b, spec.NodeSelector[k]...), 1)
 	}
-	b = append(b, 2)
-	if a := of(p.Spec); a != nil {
-		if wire, err := a.Marshal(); err == nil {
+	return b
+}
+
+// Required reports whether the Pod confines itself by a node selector or by required affinity.
+func Required(spec *corev1.PodSpec) bool { return len(spec.NodeSelector) > 0 || required(spec) != nil }
+
+// AppendRequired appends the node selector and the required affinity.
+func AppendRequired(b []byte, spec *corev1.PodSpec) []byte {
+	b = append(appendSelector(b, spec), 2)
+	if terms := required(spec); terms != nil {
+		if wire, err := terms.Marshal(); err == nil {
 			b = append(b, wire...)
 		}
 	}
@@ -52,7 +70,7 @@ func required(spec *corev1.PodSpec) *corev1.NodeSelector {
 }
 
 func filter(p rules.Pod) *rules.Filter {
-	if len(p.Spec.NodeSelector) == 0 && required(p.Spec) == nil {
+	if !Required(p.Spec) {
 		return nil
 	}
 	want := nodeaffinity.GetRequiredNodeAffinity(&corev1.Pod{Spec: *p.Spec})

@@ -37,16 +37,23 @@ func Tolerated(tolerations []corev1.Toleration, taint *corev1.Taint) bool {
 	return false
 }
 
+// Repels reports whether one of the taints keeps a Pod of these tolerations away.
+func Repels(tolerations []corev1.Toleration, taints []corev1.Taint) bool {
+	for i := range taints {
+		if taints[i].Effect != corev1.TaintEffectPreferNoSchedule && !Tolerated(tolerations, &taints[i]) {
+			return true
+		}
+	}
+	return false
+}
+
 func filter(p rules.Pod) *rules.Filter {
 	tolerations := p.Spec.Tolerations
 	return &rules.Filter{
 		Texts: []string{"node(s) had untolerated taint(s)"},
 		Judge: rules.ByShape(func(v columns.View) rules.Reasons {
-			for i := range v.Taints {
-				taint := &v.Taints[i]
-				if taint.Effect != corev1.TaintEffectPreferNoSchedule && !Tolerated(tolerations, taint) {
-					return 1
-				}
+			if Repels(tolerations, v.Taints) {
+				return 1
 			}
 			return 0
 		}),
