@@ -24,56 +24,86 @@ func Strip(object any) (any, error) {
 	return object, nil
 }
 
+// stripPod changes the Pod itself, which nobody has seen yet.
 func stripPod(pod *corev1.Pod) *corev1.Pod {
-	stripped := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
-			CreationTimestamp: pod.CreationTimestamp, DeletionTimestamp: pod.DeletionTimestamp,
-			Labels: pod.Labels, OwnerReferences: pod.OwnerReferences, Finalizers: pod.Finalizers,
-			DeletionGracePeriodSeconds: pod.DeletionGracePeriodSeconds,
-		},
-		Spec: corev1.PodSpec{NodeName: pod.Spec.NodeName, Hostname: pod.Spec.Hostname, Subdomain: pod.Spec.Subdomain,
-			Containers: namedPorts(&pod.Spec)},
-		Status: corev1.PodStatus{Phase: pod.Status.Phase, StartTime: pod.Status.StartTime, PodIP: pod.Status.PodIP,
-			PodIPs: pod.Status.PodIPs, QOSClass: shared(pod.Status.QOSClass)},
+	like := shapeOf(pod)
+	affinity := keptAffinity(pod)
+	pod.ObjectMeta = metav1.ObjectMeta{
+		Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
+		CreationTimestamp: pod.CreationTimestamp, DeletionTimestamp: pod.DeletionTimestamp,
+		Labels: pod.Labels, Annotations: keptAnnotations(pod.Annotations), OwnerReferences: pod.OwnerReferences,
+		Finalizers: pod.Finalizers, DeletionGracePeriodSeconds: pod.DeletionGracePeriodSeconds,
 	}
-	stripped.Spec.Resources, stripped.Spec.InitContainers = amounts(pod), requests(pod)
-	stripped.Spec.Volumes = ephemeral(pod.Spec.Volumes)
-	stripped.Spec.PriorityClassName = shared(pod.Spec.PriorityClassName)
-	stripped.Spec.ActiveDeadlineSeconds = pod.Spec.ActiveDeadlineSeconds
+	pod.Spec = corev1.PodSpec{
+		NodeName: pod.Spec.NodeName, Hostname: pod.Spec.Hostname, Subdomain: pod.Spec.Subdomain,
+		Containers: like.ports, InitContainers: like.requests, Resources: like.amounts,
+		Volumes: ephemeral(pod.Spec.Volumes), Affinity: affinity,
+		PriorityClassName:     shared(pod.Spec.PriorityClassName),
+		ActiveDeadlineSeconds: pod.Spec.ActiveDeadlineSeconds,
+	}
+	status := corev1.PodStatus{Phase: shared(pod.Status.Phase), StartTime: pod.Status.StartTime,
+		PodIP: pod.Status.PodIP, PodIPs: pod.Status.PodIPs, QOSClass: shared(pod.Status.QOSClass)}
+	if ofJob(pod) {
+		status.Conditions = pod.Status.Conditions
+		status.ContainerStatuses = ends(pod.Status.ContainerStatuses)
+		status.InitContainerStatuses = ends(pod.Status.InitContainerStatuses)
+	} else {
+		status.Conditions = keptConditions(pod.Status.Conditions)
+		status.ContainerStatuses = restarts(pod.Status.ContainerStatuses)
+	}
+	pod.Status = status
+	return pod
+}
+
+func keptAnnotations(all map[string]string) map[string]string {
+	var kept map[string]string
 	for _, key := range annotations {
-		if value, ok := pod.Annotations[key]; ok {
-			if stripped.Annotations == nil {
-				stripped.Annotations = map[string]string{}
+		if value, ok := all[key]; ok {
+			if kept == nil {
+				kept = map[string]string{}
 			}
-			stripped.Annotations[key] = value
+			kept[key] = value
 		}
 	}
+	return kept
+}
+
+func keptAffinity(pod *corev1.Pod) *corev1.Affinity {
+	var kept *corev1.Affinity
 	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil && owner.Kind == "DaemonSet" &&
 		pod.Spec.NodeName == "" {
-		stripped.Spec.Affinity = nodeTerms(pod.Spec.Affinity)
+		kept = nodeTerms(pod.Spec.Affinity)
 	}
 	if quota.CrossesNamespaces(pod.Spec.Affinity) {
-		stripped.Spec.Affinity = crossing(stripped.Spec.Affinity)
+		kept = crossing(kept)
 	}
-	for _, condition := range pod.Status.Conditions {
+	return kept
+}
+
+func keptConditions(all []corev1.PodCondition) []corev1.PodCondition {
+	const most = 3
+	var kept []corev1.PodCondition
+	for _, condition := range all {
 		if condition.Type == corev1.PodReady || condition.Type == corev1.PodInitialized ||
 			condition.Type == corev1.DisruptionTarget {
-			stripped.Status.Conditions = append(stripped.Status.Conditions, condition)
+			if kept == nil {
+				kept = make([]corev1.PodCondition, 0, min(most, len(all)))
+			}
+			kept = append(kept, condition)
 		}
 	}
-	for _, container := range pod.Status.ContainerStatuses {
-		if container.RestartCount > 0 {
-			stripped.Status.ContainerStatuses = append(stripped.Status.ContainerStatuses,
-				corev1.ContainerStatus{RestartCount: container.RestartCount})
+	return kept
+}
+
+// restarts keeps of containers how often they have started again.
+func restarts(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
+	var kept []corev1.ContainerStatus
+	for i := range statuses {
+		if statuses[i].RestartCount > 0 {
+			kept = append(kept, corev1.ContainerStatus{RestartCount: statuses[i].RestartCount})
 		}
 	}
-	if ofJob(pod) {
-		stripped.Status.Conditions = pod.Status.Conditions
-		stripped.Status.ContainerStatuses = ends(pod.Status.ContainerStatuses)
-		stripped.Status.InitContainerStatuses = ends(pod.Status.InitContainerStatuses)
-	}
-	return stripped
+	return kept
 }
 
 // ephemeral keeps the volumes whose claims are made for the Pod; most Pods have none.

@@ -1,19 +1,10 @@
 package podfeed
 
 import (
-	"strconv"
-	"strings"
-
 	corev1 "k8s.io/api/core/v1"
 
 	"keelson.dev/kit/podview"
 )
-
-// container is what is kept of a Pod's containers.
-type container = [1]corev1.Container
-
-// allPorts are those of all Pods: the Pods of one template have the same.
-var allPorts = pool[container]{known: map[string]*container{}}
 
 // namedPorts keeps the ports that a Service may call by name: those of the containers and, after them, of the sidecars,
 // all in one container. Of init containers that end a Service finds none.
@@ -30,11 +21,7 @@ func namedPorts(spec *corev1.PodSpec) []corev1.Container {
 	if len(ports) == 0 {
 		return nil
 	}
-	var key strings.Builder
-	for _, port := range ports {
-		key.WriteString(port.Name + "/" + string(port.Protocol) + "/" + strconv.Itoa(int(port.ContainerPort)) + ",")
-	}
-	return allPorts.share(key.String(), &container{{Ports: ports}})[:]
+	return []corev1.Container{{Ports: ports}}
 }
 
 func appendNamed(ports, more []corev1.ContainerPort) []corev1.ContainerPort {

@@ -6,19 +6,14 @@ import (
 	"keelson.dev/kit/podview"
 )
 
-// allRequests are those of all Pods: the Pods of one template have the same.
-var allRequests = pool[[]corev1.Container]{known: map[string]*[]corev1.Container{}}
-
 // requests are the containers that run as long as the Pod, with what each asks for: an autoscaler compares their use
 // with it. What the Pod asks for as a whole stands first, in one without a name. They are kept only of Pods that ask
-// for anything, and shared by all Pods that ask for the same.
+// for anything.
 func requests(pod *corev1.Pod) []corev1.Container {
 	var running []corev1.Container
-	var key []byte
 	asks := false
 	add := func(name string, asked corev1.ResourceList) {
 		running = append(running, corev1.Container{Name: name, Resources: corev1.ResourceRequirements{Requests: asked}})
-		key = spell(append(append(key, name...), ':'), asked)
 		asks = asks || len(asked) > 0
 	}
 	if whole := pod.Spec.Resources; whole != nil && len(whole.Requests) > 0 {
@@ -35,5 +30,5 @@ func requests(pod *corev1.Pod) []corev1.Container {
 	if !asks {
 		return nil
 	}
-	return *allRequests.share(string(key), &running)
+	return running
 }

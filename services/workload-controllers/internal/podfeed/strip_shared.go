@@ -14,17 +14,18 @@ type pool[T any] struct {
 	known map[string]*T
 }
 
-// share returns what all Pods share under the key, which is what was made if it is the first.
-func (p *pool[T]) share(key string, made *T) *T {
+// share returns what all Pods share under the key, which is made if it is the first.
+func (p *pool[T]) share(key []byte, create func() *T) *T {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if same, ok := p.known[key]; ok {
+	if same, ok := p.known[string(key)]; ok {
 		return same
 	}
 	if len(p.known) >= mostShared {
 		clear(p.known)
 	}
-	p.known[key] = made
+	made := create()
+	p.known[string(key)] = made
 	return made
 }
 

@@ -286,16 +286,17 @@ func TestPodsShareTheirPorts(t *testing.T) {
 // What is shared is bounded: beyond it, it is gathered anew.
 func TestThePoolIsBounded(t *testing.T) {
 	p := pool[int]{known: map[string]*int{}}
-	first := p.share("0", new(int))
+	share := func(key string) *int { return p.share([]byte(key), func() *int { return new(int) }) }
+	first := share("0")
 	for i := range 9_999 {
-		p.share(fmt.Sprint(i), new(int))
+		share(fmt.Sprint(i))
 	}
-	if p.share("0", new(int)) != first {
+	if share("0") != first {
 		t.Error("forgotten before there are 10,000")
 	}
-	p.share("a", new(int))
-	p.share("b", new(int))
-	if p.share("0", new(int)) == first || len(p.known) != 2 {
+	share("a")
+	share("b")
+	if share("0") == first || len(p.known) != 2 {
 		t.Errorf("%d are remembered", len(p.known))
 	}
 }
