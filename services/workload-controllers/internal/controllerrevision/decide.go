@@ -2,16 +2,15 @@
 // for which template, under which number and name, and which are one too many. Every kind of owner has it the same way.
 //
 //	decide.go  what the history needs, from what was observed (pure)
+//	text.go    what a revision remembers of a template, worked out once for each template
 //	writer.go  doing it
 package controllerrevision
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"maps"
 	"math"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -40,6 +39,8 @@ type In struct {
 	Owner claim.Owner
 	// Template is the owner's present one.
 	Template *corev1.PodTemplateSpec
+	// Text is that of the template, if it is known already.
+	Text *Text
 	// Annotations are the owner's. A new revision gets them: kubectl shows the cause of a change from there.
 	Annotations map[string]string
 	// NameIsLabel says that the owner's Pods carry the revision's name as a label.
@@ -74,15 +75,18 @@ func Decide(in In) Plan {
 		return Plan{Claims: claims}
 	}
 	plan := Plan{Old: slices.SortedFunc(slices.Values(claims.Owned), byNumber)}
-	data := encode(in.Template)
+	text := in.Text
+	if text == nil {
+		text = textOf(in.Template)
+	}
 	for at, r := range plan.Old {
-		if remembers(r, data) {
+		if text.isIn(r) {
 			plan.Alike = append(plan.Alike, r.Labels[HashLabel])
 			plan.Current = plan.Old[at]
 		}
 	}
 	if plan.Current == nil {
-		plan.Create = create(in, data, highest(plan.Old)+1)
+		plan.Create = create(in, text.data, highest(plan.Old)+1)
 		plan.Current, plan.Alike = plan.Create, []string{plan.Create.Labels[HashLabel]}
 		return plan
 	}
@@ -154,30 +158,6 @@ func create(in In, data []byte, number int64) *appsv1.ControllerRevision {
 		},
 		Data: runtime.RawExtension{Raw: data}, Revision: number,
 	}
-}
-
-// encode returns what a revision remembers of a template: the strategic merge patch that gives its owner this template
-// again, and nothing else. That is what kubectl rollout undo sends. Its keys are sorted: kubectl tells byte by byte
-// whether a template is that of a revision, and a patch of the revision, which sorts them, may not change its data.
-func encode(template *corev1.PodTemplateSpec) []byte {
-	// Encoding an API type into memory, and maps of what came out of it, cannot fail.
-	plain, _ := json.Marshal(template)
-	fields := map[string]any{}
-	_ = json.Unmarshal(plain, &fields)
-	fields["$patch"] = "replace"
-	data, _ := json.Marshal(map[string]any{"spec": map[string]any{"template": fields}})
-	return data
-}
-
-// remembers says whether a revision holds the data. One that was restored from a backup may be written
-// another way.
-func remembers(r *appsv1.ControllerRevision, data []byte) bool {
-	if bytes.Equal(r.Data.Raw, data) {
-		return true
-	}
-	var its, wanted any
-	return json.Unmarshal(r.Data.Raw, &its) == nil && json.Unmarshal(data, &wanted) == nil &&
-		reflect.DeepEqual(its, wanted)
 }
 
 // byNumber orders revisions; among equal numbers the older one is the lower.

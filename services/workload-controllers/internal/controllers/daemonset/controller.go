@@ -169,6 +169,7 @@ func (c *Controller) forget(set *appsv1.DaemonSet) {
 	c.owners.Selectors.Remove(set)
 	c.placement.Forget(set)
 	c.gate.Forget(set.UID)
+	c.texts.Forget(set.UID)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.memory, set.UID)

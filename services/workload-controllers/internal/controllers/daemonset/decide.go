@@ -28,6 +28,8 @@ type Input struct {
 	DaemonSet *appsv1.DaemonSet
 	// Revisions are those of the namespace that the DaemonSet may own; more do no harm.
 	Revisions []*appsv1.ControllerRevision
+	// Text is that of the present template, if it is known already.
+	Text *controllerrevision.Text
 	// Places are the nodes that run or keep its Pods.
 	Places *Places
 	// Pods are those that it controls, but for those that have ended and are being deleted, too.
@@ -293,7 +295,7 @@ func (r *round) surplusHistory() []*appsv1.ControllerRevision {
 func historyOf(in *Input) controllerrevision.In {
 	set := in.DaemonSet
 	return controllerrevision.In{Owner: owner(set), Template: &set.Spec.Template, Annotations: set.Annotations,
-		Collisions: set.Status.CollisionCount, Revisions: in.Revisions}
+		Collisions: set.Status.CollisionCount, Revisions: in.Revisions, Text: in.Text}
 }
 
 func owner(set *appsv1.DaemonSet) claim.Owner {

@@ -33,6 +33,7 @@ type Controller struct {
 	live      client.Reader // reads from the apiserver
 	writer    *write.Writer
 	history   *controllerrevision.Writer
+	texts     controllerrevision.Texts
 	revisions ownerindex.Index[*appsv1.ControllerRevision]
 	placement *Placement
 	pods      *podset.Index
@@ -79,6 +80,7 @@ func (c *Controller) observe(_ context.Context, set *appsv1.DaemonSet) (Input, b
 	in := Input{
 		Now: now, DaemonSet: set, Places: c.placement.Of(set),
 		Revisions: append(c.revisions.Owned(set.UID), c.revisions.Unowned(set.Namespace)...),
+		Text:      c.texts.Of(set, &set.Spec.Template),
 		Pods:      c.pods.Pods(podset.Owner(set.UID), c.present), Orphans: c.pods.Orphans(set.Namespace, selector),
 		Unmatched: counts.Unmatched, NextAvailable: counts.NextAvailable,
 		Failures: known.failures, Written: known.written,

@@ -156,4 +156,5 @@ func (c *Controller) remember(set *appsv1.StatefulSet) {
 func (c *Controller) forget(set *appsv1.StatefulSet) {
 	c.owners.Selectors.Remove(set)
 	c.gate.Forget(set.UID)
+	c.texts.Forget(set.UID)
 }

@@ -25,6 +25,8 @@ type Input struct {
 	Set *appsv1.StatefulSet
 	// Revisions are those of the namespace that the set may own: with its controller reference or without a controller.
 	Revisions []*appsv1.ControllerRevision
+	// Text is that of the present template, if it is known already.
+	Text *controllerrevision.Text
 	// Pods are those with the set's controller reference.
 	Pods []*corev1.Pod
 	// Orphans are the active Pods of the namespace that have no controller and that the selector matches.
@@ -166,7 +168,8 @@ func (w *work) wakeAt(at time.Time) {
 func historyOf(in Input) controllerrevision.In {
 	return controllerrevision.In{
 		Owner: owner(in.Set), Template: &in.Set.Spec.Template, Annotations: in.Set.Annotations,
-		Collisions: in.Set.Status.CollisionCount, Revisions: in.Revisions, NameIsLabel: true,
+		Collisions: in.Set.Status.CollisionCount, Revisions: in.Revisions, Text: in.Text,
+		NameIsLabel: true,
 	}
 }
 

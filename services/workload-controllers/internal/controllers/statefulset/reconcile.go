@@ -29,6 +29,7 @@ type Controller struct {
 	sets        *write.Writer
 	claimWriter *write.Writer
 	history     *controllerrevision.Writer
+	texts       controllerrevision.Texts
 	ops         *podops.Operator
 	pods        *podset.Index
 	revisions   ownerindex.Index[*appsv1.ControllerRevision]
@@ -60,6 +61,7 @@ func (c *Controller) observe(set *appsv1.StatefulSet) Input {
 		return in
 	}
 	in.Revisions = append(c.revisions.Owned(set.UID), c.revisions.Unowned(set.Namespace)...)
+	in.Text = c.texts.Of(set, &set.Spec.Template)
 	in.Orphans = c.pods.Orphans(set.Namespace, owner(set).Selector)
 	in.Claims = map[string]*corev1.PersistentVolumeClaim{}
 	for _, owned := range c.claims.Owned(set.UID) {
