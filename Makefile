@@ -96,7 +96,7 @@ bench: build images ## measure, print one table, write docs/benchmarks.md
 BASE  ?= HEAD
 BENCH ?= .
 .PHONY: bench-pair
-bench-pair: build images ## measure commit BASE and the work tree in turns, print each figure with its ratio (BENCH=regexp)
+bench-pair: build images ## measure commit BASE and the work tree in turns, print each figure with its ratio (BENCH=regexp; WRITE=1 for docs/benchmarks.md)
 	@dir=$$(mktemp -d) && trap "git -C $(ROOT) worktree remove --force $$dir/tree; rm -rf $$dir" EXIT && \
 	git -C $(ROOT) worktree add --quiet --detach $$dir/tree $(BASE) && \
 	cp -a $(BIN) $$dir/tree/bin && find $$dir/tree/bin/.stamps -type f -exec touch {} + && \
@@ -104,7 +104,8 @@ bench-pair: build images ## measure commit BASE and the work tree in turns, prin
 	cd $(ROOT)/test && $(GO) test -c -o $$dir/bench.test ./bench/ && cd bench && \
 	for side in base work work base; do echo "==> measuring $$side" && KEELSON_BIN=$$dir/$$side \
 	  $$dir/bench.test -test.run '^$$' -test.bench '$(BENCH)' -test.benchtime 1x -test.timeout 60m >>$$dir/$$side.txt || \
-	  { cat $$dir/$$side.txt; exit 1; }; done && $(GO) run ./table $$dir/base.txt $$dir/work.txt
+	  { cat $$dir/$$side.txt; exit 1; }; done && $(GO) run ./table $(if $(WRITE),-out $(ROOT)/docs/benchmarks.md) -base $(BASE) \
+	  $$dir/base.txt $$dir/work.txt
 
 # Hours for all modules; `make mutate MODULE=services/scheduler PACKAGE=internal/queue` takes a minute or two.
 MODULE  ?= $(MODULES)

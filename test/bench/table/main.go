@@ -1,10 +1,11 @@
 // Command table reads the output of the benchmarks on standard input, passes it on, and writes it as the table of
-// docs/benchmarks.md, with the target and the usual control plane's figure beside each. With two files of such output
-// it prints the figures of both beside each other.
+// docs/benchmarks.md, with the target beside each figure. With two files of such output, of a base and of the work
+// tree, it prints the figures of both beside each other, and writes what changed to the page.
 package main
 
 import (
 	"bytes"
+	"cmp"
 	"flag"
 	"fmt"
 	"io"
@@ -17,11 +18,12 @@ import (
 )
 
 func main() {
-	out := flag.String("out", "", "file to write; nothing is written without it")
+	out := flag.String("out", "", "page to write to; nothing is written without it")
+	base := flag.String("base", "the base", "what the first file measured, for the page")
 	flag.Parse()
 	work := func() error { return run(os.Stdin, os.Stdout, *out) }
 	if flag.NArg() == 2 {
-		work = func() error { return compare(os.Stdout, flag.Arg(0), flag.Arg(1)) }
+		work = func() error { return compare(os.Stdout, *base, flag.Arg(0), flag.Arg(1), *out) }
 	}
 	if err := work(); err != nil {
 		fmt.Fprintln(os.Stderr, "table:", err)
@@ -34,19 +36,16 @@ func run(in io.Reader, echo io.Writer, out string) error {
 	if err != nil {
 		return err
 	}
-	var page bytes.Buffer
-	missing := write(&page, cpu, measured)
+	var table bytes.Buffer
+	missing := write(&table, cpu, measured)
 	fmt.Fprintln(echo)
-	if _, err := echo.Write(page.Bytes()); err != nil {
+	if _, err := echo.Write(table.Bytes()); err != nil {
 		return err
 	}
 	if len(missing) > 0 {
 		return fmt.Errorf("no figure for %s; the file is left as it was", strings.Join(missing, ", "))
 	}
-	if out == "" {
-		return nil
-	}
-	return os.WriteFile(out, page.Bytes(), 0o644)
+	return section{title: "Figures", content: table.String()}.writeTo(out)
 }
 
 // figures holds what each run measured, by "Benchmark metric" keys.
@@ -74,27 +73,28 @@ func read(in io.Reader) (measured figures, cpu string, err error) {
 	return measured, cpu, reader.Err()
 }
 
-// write renders the page and returns the rows that have no figure.
+// write renders the figures and returns the rows that have none.
 func write(page io.Writer, cpu string, measured figures) (missing []string) {
-	fmt.Fprintf(page, `# Benchmarks
+	fmt.Fprintf(page, `What `+"`make bench`"+` measured on %s. "Target" is what Keelson is built for.
 
-What `+"`make bench`"+` measured on %s, on %d cores (%s/%s, %s). Every benchmark starts real daemons
-with an empty store. CPU is in milliseconds of user and system time per unit of work; compare it rather than
-seconds. "Usual" is the figure of the usual control plane on another machine, 2 cores of an Intel Xeon at 2.3 GHz, so
-the ratio to it holds the ratio of the machines too; "target" is what Keelson is built for.
-
-| what | figure | target | usual |
-|---|--:|--:|--:|
-`, time.Now().UTC().Format(time.DateOnly), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, cpu)
+| what | figure | target |
+|---|--:|--:|
+`, machine(cpu))
 	for _, r := range rows {
 		values, ok := measured[r.key]
 		if !ok {
 			missing = append(missing, r.key)
 			continue
 		}
-		fmt.Fprintf(page, "| %s | %s | %s | %s |\n", r.what, format(mean(values)), orDash(r.target), orDash(r.usual))
+		fmt.Fprintf(page, "| %s | %s | %s |\n", r.what, format(mean(values)), cmp.Or(r.target, "-"))
 	}
 	return missing
+}
+
+// machine says when and on what was measured.
+func machine(cpu string) string {
+	return fmt.Sprintf("%s, on %d cores (%s/%s, %s)", time.Now().UTC().Format(time.DateOnly), runtime.NumCPU(),
+		runtime.GOOS, runtime.GOARCH, cpu)
 }
 
 func format(value float64) string {
@@ -106,11 +106,4 @@ func format(value float64) string {
 	default:
 		return fmt.Sprintf("%.2f", value)
 	}
-}
-
-func orDash(text string) string {
-	if text == "" {
-		return "-"
-	}
-	return text
 }

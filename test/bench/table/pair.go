@@ -10,27 +10,50 @@ import (
 	"text/tabwriter"
 )
 
-// compare prints every figure of two files of output, which may each hold several runs.
-func compare(out io.Writer, baseFile, workFile string) error {
-	base, err := readFile(baseFile)
+// compare prints every figure of two files of output, which may each hold several runs, and writes those that the page
+// has to it.
+func compare(out io.Writer, name, baseFile, workFile, page string) error {
+	base, _, err := readFile(baseFile)
 	if err != nil {
 		return err
 	}
-	work, err := readFile(workFile)
+	work, cpu, err := readFile(workFile)
 	if err != nil {
 		return err
 	}
-	return pair(out, base, work)
+	if err := pair(out, base, work); err != nil {
+		return err
+	}
+	return section{"Change since ", name, changes(name, cpu, base, work)}.writeTo(page)
 }
 
-func readFile(name string) (figures, error) {
+// changes renders the rows of the page that both sides measured.
+func changes(name, cpu string, base, work figures) string {
+	var table strings.Builder
+	fmt.Fprintf(&table, `What `+"`make bench-pair`"+` measured on %s, in the order base, work tree, work tree, base. "Apart" is
+the ratio of the base's own two runs: a change within it says nothing.
+
+| what | %s | now | ratio | apart |
+|---|--:|--:|--:|--:|
+`, machine(cpu), name)
+	for _, r := range rows {
+		if base[r.key] == nil || work[r.key] == nil {
+			continue
+		}
+		before, after := mean(base[r.key]), mean(work[r.key])
+		fmt.Fprintf(&table, "| %s | %s | %s | %s | %s |\n", r.what, format(before), format(after), ratio(after, before),
+			ratio(slices.Max(base[r.key]), slices.Min(base[r.key])))
+	}
+	return table.String()
+}
+
+func readFile(name string) (measured figures, cpu string, err error) {
 	file, err := os.Open(name)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	defer file.Close()
-	measured, _, err := read(file)
-	return measured, err
+	return read(file)
 }
 
 // pair prints the means, how many times the base's the work tree's is, and how far the base's runs lie apart: a ratio
