@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	genericrest "k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/util/dryrun"
 
@@ -31,7 +30,7 @@ var errPodChanged = errors.New("the Pod changes too often to be evicted, try aga
 
 // Eviction is pods/eviction: it deletes a Pod gracefully if its budget allows, after a condition on the Pod says why.
 type Eviction struct {
-	store   *genericregistry.Store
+	store   *rest.Storage
 	status  *rest.Subresource
 	budgets *poddisruptionbudget.Budgets
 }
@@ -94,7 +93,7 @@ func (e *Eviction) evict(ctx context.Context, name string, deletion *metav1.Dele
 // evictOnce evicts the Pod as it is now. What is taken off the budget and then not carried out, the budget's controller
 // gives back.
 func (e *Eviction) evictOnce(ctx context.Context, name string, deletion *metav1.DeleteOptions) error {
-	pod, err := podSource{e.store}.pod(ctx, name)
+	pod, err := podSource{e.store.Store}.pod(ctx, name)
 	if err != nil {
 		return err
 	}
