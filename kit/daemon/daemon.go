@@ -9,6 +9,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,6 +25,7 @@ import (
 	"keelson.dev/kit/failpoint"
 	"keelson.dev/kit/introspect"
 	"keelson.dev/kit/logging"
+	"keelson.dev/kit/memory"
 	"keelson.dev/kit/telemetry"
 )
 
@@ -49,6 +51,8 @@ type Daemon struct {
 	Short string
 	// Options are its flags.
 	Options Options
+	// HeapTarget is the default of --gc-heap-target; 0 is memory.DefaultHeapTarget.
+	HeapTarget int64
 	// Run does the work until ctx ends and returns when all of it has stopped.
 	Run func(ctx context.Context, e *Environment) error
 }
@@ -118,7 +122,7 @@ func Execute(ctx context.Context, d Daemon, args []string, stderr io.Writer) int
 }
 
 func (d Daemon) command(stderr io.Writer) *cobra.Command {
-	common := newCommonFlags()
+	common := newCommonFlags(cmp.Or(d.HeapTarget, memory.DefaultHeapTarget))
 	command := &cobra.Command{
 		Use: "keelson-" + d.Name, Short: d.Short, Version: Version(),
 		SilenceErrors: true, SilenceUsage: true,
@@ -143,6 +147,9 @@ func (d Daemon) start(ctx context.Context, flags *pflag.FlagSet, common *commonF
 	if err := common.logging.Validate(); err != nil {
 		return UsageError(err)
 	}
+	if err := common.memory.Validate(); err != nil {
+		return UsageError(err)
+	}
 	if err := d.Options.Validate(); err != nil {
 		return UsageError(err)
 	}
@@ -160,18 +167,19 @@ func (d Daemon) start(ctx context.Context, flags *pflag.FlagSet, common *commonF
 		return UsageError(err)
 	}
 	logging.Capture(log)
+	limit := memory.Keep(ctx, common.memory)
 	e := &Environment{
 		Log: log, Live: &status.Live, Ready: &status.Ready, Metrics: status.Metrics, State: introspect.NewState(d.Name,
 			Version()),
 	}
 	e.State.Register(status.GRPC)
+	e.Log.Info("starting", zap.String("version", Version()), zap.String("statusAddress", status.Address()),
+		zap.Int("pid", os.Getpid()), zap.Int64("memorySoftLimit", limit))
 	return d.run(ctx, e, status)
 }
 
 // run keeps the status address up until the daemon's own work has stopped.
 func (d Daemon) run(ctx context.Context, e *Environment, status *telemetry.Server) error {
-	e.Log.Info("starting", zap.String("version", Version()), zap.String("statusAddress", status.Address()),
-		zap.Int("pid", os.Getpid()))
 	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopServing()
 	served := make(chan error, 1)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime/debug"
 	"strings"
 	"testing"
 
@@ -55,12 +56,21 @@ func TestWrongUsageIsOneLineAndStatus2(t *testing.T) {
 		args []string
 		want string
 	}{
-		"unknown flag":       {[]string{"--nope"}, "unknown flag: --nope"},
-		"argument":           {[]string{"up"}, `unexpected argument "up"`},
-		"value of own flag":  {[]string{"--max-pods=0"}, "--max-pods: 0 must be above 0"},
-		"no number":          {[]string{"--max-pods=x"}, `--max-pods: "x" is not a whole number`},
-		"no boolean":         {[]string{"--profiling=maybe"}, `--profiling: "maybe" is not true or false`},
-		"log level":          {[]string{"--log-level=loud"}, "allowed are debug, info, warn, error"},
+		"unknown flag":      {[]string{"--nope"}, "unknown flag: --nope"},
+		"argument":          {[]string{"up"}, `unexpected argument "up"`},
+		"value of own flag": {[]string{"--max-pods=0"}, "--max-pods: 0 must be above 0"},
+		"no number":         {[]string{"--max-pods=x"}, `--max-pods: "x" is not a whole number`},
+		"no boolean":        {[]string{"--profiling=maybe"}, `--profiling: "maybe" is not true or false`},
+		"log level":         {[]string{"--log-level=loud"}, "allowed are debug, info, warn, error"},
+		"memory limit":      {[]string{"--memory-soft-limit=67108863"}, "67108863 is neither 0 nor at least 64Mi"},
+		"negative limit": {[]string{"--memory-soft-limit=-1"},
+			"--memory-soft-limit: -1 is neither 0 nor at least 64Mi"},
+		"no quantity": {[]string{"--memory-soft-limit=much"}, "quantities must match the regular expression"},
+		"small heap": {[]string{"--gc-heap-target=16777215"},
+			"--gc-heap-target: 16777215 is not at least 16Mi"},
+		"too little garbage": {[]string{"--gc-percent=9"}, "--gc-percent: 9 is neither 0 nor from 10 to 1000"},
+		"negative garbage":   {[]string{"--gc-percent=-1"}, "--gc-percent: -1 is neither 0 nor from 10 to 1000"},
+		"too much garbage":   {[]string{"--gc-percent=1001"}, "--gc-percent: 1001 is neither 0 nor from 10 to 1000"},
 		"missing file":       {[]string{"--config=/does/not/exist"}, "--config: open /does/not/exist"},
 		"unknown file entry": {[]string{"--config=" + config}, `"max-podz" is no flag of this daemon`},
 	} {
@@ -70,6 +80,33 @@ func TestWrongUsageIsOneLineAndStatus2(t *testing.T) {
 				t.Errorf("status %d, %q; want 2 and one line with %q", code, stderr, test.want)
 			}
 		})
+	}
+}
+
+func TestBoundsOfMemoryAreTaken(t *testing.T) {
+	percent, limit := debug.SetGCPercent(100), debug.SetMemoryLimit(-1)
+	defer func() {
+		debug.SetGCPercent(percent)
+		debug.SetMemoryLimit(limit)
+	}()
+	for _, test := range []struct {
+		args    []string
+		percent int
+		limit   int64
+	}{
+		{[]string{"--gc-percent=10", "--memory-soft-limit=64Mi"}, 10, 64 << 20},
+		{[]string{"--gc-percent=1000", "--memory-soft-limit=9Gi"}, 1000, 9 << 30},
+	} {
+		run := func(context.Context, *Environment) error {
+			asked, limit := debug.SetGCPercent(100), debug.SetMemoryLimit(-1)
+			if asked != test.percent || limit < test.limit {
+				t.Errorf("%v: %d %% and %d bytes", test.args, asked, limit)
+			}
+			return nil
+		}
+		if code, stderr := execute(t, &options{}, run, test.args...); code != 0 {
+			t.Errorf("%v: status %d, %s", test.args, code, stderr)
+		}
 	}
 }
 

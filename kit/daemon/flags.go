@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"keelson.dev/kit/logging"
+	"keelson.dev/kit/memory"
 	"keelson.dev/kit/telemetry"
 )
 
@@ -21,11 +22,12 @@ type commonFlags struct {
 	config  string
 	logging logging.Options
 	status  telemetry.Options
+	memory  memory.Options
 }
 
-func newCommonFlags() *commonFlags {
+func newCommonFlags(heapTarget int64) *commonFlags {
 	return &commonFlags{logging: logging.Options{Level: "info", Format: "json"},
-		status: telemetry.Options{Address: "127.0.0.1:0"}}
+		status: telemetry.Options{Address: "127.0.0.1:0"}, memory: memory.NewOptions(heapTarget)}
 }
 
 func (c *commonFlags) addFlags(fs *pflag.FlagSet) {
@@ -40,6 +42,7 @@ func (c *commonFlags) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&c.status.KeyFile, "status-key-file", "", "PEM key of --status-cert-file")
 	fs.StringVar(&c.status.ClientCAFile, "status-client-ca-file", "",
 		"PEM bundle; with it all but health asks for a client certificate of this CA")
+	c.memory.AddFlags(fs)
 	fs.BoolVar(&c.status.Profiling, "profiling", false, "serve /debug/pprof/ on the status address")
 }
 

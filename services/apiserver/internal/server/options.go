@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
-	"k8s.io/apimachinery/pkg/api/resource"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 
 	"keelson.dev/services/apiserver/internal/nodeproxy"
@@ -22,8 +21,6 @@ const (
 	defaultPort = 6443
 	// defaultIssuer is the issuer of service-account tokens unless a flag says otherwise.
 	defaultIssuer = "https://kubernetes.default.svc"
-	// leastSoftLimit is what an empty server needs.
-	leastSoftLimit = 64 << 20
 )
 
 // Options are the apiserver's settings; the doc of each is its flag's text.
@@ -56,7 +53,6 @@ type Options struct {
 
 	ServiceClusterIPRange string
 	EventTTL              time.Duration
-	MemorySoftLimit       resource.QuantityValue
 
 	delegates delegates
 }
@@ -110,9 +106,6 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.ServiceClusterIPRange, "service-cluster-ip-range", o.ServiceClusterIPRange,
 		"CIDR of the Services' cluster IPs")
 	fs.DurationVar(&o.EventTTL, "event-ttl", o.EventTTL, "how long Events are kept")
-	fs.Var(&o.MemorySoftLimit, "memory-soft-limit",
-		"memory above which the garbage collector works harder, such as 2Gi; 0 is GOMEMLIMIT's, or a quarter of the "+
-			"cgroup's or machine's")
 }
 
 // Validate says everything that is wrong with the values.
@@ -131,9 +124,6 @@ func (o *Options) Validate() error {
 	add((o.TLSCertFile == "") != (o.TLSPrivateKeyFile == ""),
 		"--tls-cert-file: needs --tls-private-key-file, and the reverse")
 	add(o.ServiceAccountIssuer == "", "--service-account-issuer: must not be empty")
-	limit := o.MemorySoftLimit.Quantity
-	add(!limit.IsZero() && limit.Value() < leastSoftLimit, "--memory-soft-limit: %s is neither 0 nor at least 64Mi",
-		limit.String())
 	add(o.EventTTL < time.Second, "--event-ttl: %s is less than 1s", o.EventTTL)
 	if _, err := netip.ParsePrefix(o.ServiceClusterIPRange); err != nil {
 		errs = append(errs, fmt.Errorf("--service-cluster-ip-range: %q is not a CIDR such as 10.96.0.0/16",

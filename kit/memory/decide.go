@@ -13,10 +13,38 @@ const (
 	// quietAllocations is what share of the live heap may be allocated between two looks in quiet times.
 	quietAllocations = 2
 	// worthwhile is how much must be returnable for a collection to be worth its time, beside a share of the live heap.
-	worthwhile = 64 << 20
+	worthwhile = 16 << 20
 	// returnable is what share of the live heap must be returnable.
 	returnable = 2
 )
+
+const (
+	// mostPercent and leastPercent bound how much garbage may lie beside what is alive before it is collected.
+	mostPercent, leastPercent = 400, 60
+	// roomPercent is what a limit leaves at least for garbage, in percent of what is in use.
+	roomPercent = 25
+)
+
+// garbagePercent says how much garbage may lie beside what is alive before it is collected: what is left of the heap's
+// target. A collection costs what is alive, so little that is alive makes it worth to wait for more garbage, and much
+// that is alive leaves less room for it, but never so little that the collector would do nothing but run.
+func garbagePercent(live, target uint64) int {
+	room := max(target, live) - live
+	return int(min(max(100*room/max(live, 1), leastPercent), mostPercent))
+}
+
+// followingLimit is the limit that holds where the user has asked for one: never so close to what is in use without any
+// garbage that the collector would do nothing but run.
+func followingLimit(asked int64, inUse uint64) int64 {
+	return max(asked, int64(inUse+inUse*roomPercent/100))
+}
+
+// differs says whether a value is so far from the one that holds that it is worth to be told.
+func differs[N int | int64](value, holds N) bool {
+	return abs(value-holds) > holds/10
+}
+
+func abs[N int | int64](n N) N { return max(n, -n) }
 
 // defaultLimit is the soft limit where nobody has set one. It has no upper bound of its own: a limit below the live
 // heap of a large mesh would have the collector take half of the processors.
@@ -28,8 +56,15 @@ func defaultLimit(available uint64) int64 {
 type usage struct {
 	// live is what the last collection found alive; allocated counts all bytes since the start.
 	live, allocated uint64
-	// objects is what lives or waits for a collection; free is held but used by nothing.
-	objects, free uint64
+	// objects is what lives or waits for a collection; free is held but used by nothing; held is all that the process
+	// has of the system, which is more than heap.
+	objects, free, held uint64
+}
+
+// inUse is what the process would hold without any garbage.
+func (u usage) inUse() uint64 {
+	garbage := max(u.objects, u.live) - u.live
+	return u.held - min(u.held, u.free+garbage)
 }
 
 // shouldReturn says whether to collect and give memory back to the system: nothing much has happened between two looks,
