@@ -53,9 +53,15 @@ type Start struct {
 func Decide(in Input) Plan {
 	c := in.CronJob
 	jobs := slices.SortedFunc(slices.Values(in.Jobs), byName)
-	status, happened := observedStatus(c, jobs)
+	status, happened := observedStatus(c, jobs, in.Now)
 	plan := Plan{Events: happened, Status: status}
 	if c.DeletionTimestamp != nil {
+		return plan
+	}
+	if !status.LastScheduleTime.Equal(c.Status.LastScheduleTime) {
+		// An earlier pass started a Job and did not come to say so. That is said before the Job may be deleted, or its
+		// time would have another one.
+		plan.Wake = in.Now
 		return plan
 	}
 	plan.Delete = history(c, jobs)

@@ -3,6 +3,7 @@ package cronjob
 import (
 	"slices"
 	"strings"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -24,16 +25,17 @@ func outcome(job *batchv1.Job) batchv1.JobConditionType {
 
 // observedStatus is the status as the Jobs say, and what has happened since the last one. Among the Jobs that run are
 // those that were made by the schedule, and no others of the CronJob.
-func observedStatus(c *batchv1.CronJob, jobs []*batchv1.Job) (batchv1.CronJobStatus, []events.Event) {
-	status := batchv1.CronJobStatus{
-		LastScheduleTime: c.Status.LastScheduleTime, LastSuccessfulTime: c.Status.LastSuccessfulTime,
-	}
+func observedStatus(c *batchv1.CronJob, jobs []*batchv1.Job, now time.Time) (batchv1.CronJobStatus, []events.Event) {
+	status := batchv1.CronJobStatus{LastScheduleTime: c.Status.LastScheduleTime,
+		LastSuccessfulTime: c.Status.LastSuccessfulTime}
 	byUID := make(map[types.UID]*batchv1.Job, len(jobs))
 	for _, job := range jobs {
 		byUID[job.UID] = job
-		if ended := job.Status.CompletionTime; ended != nil && outcome(job) == batchv1.JobComplete &&
-			(status.LastSuccessfulTime == nil || status.LastSuccessfulTime.Before(ended)) {
-			status.LastSuccessfulTime = ended
+		if outcome(job) == batchv1.JobComplete {
+			status.LastSuccessfulTime = latest(status.LastSuccessfulTime, job.Status.CompletionTime)
+		}
+		if at := scheduledTime(job); at != nil && !at.After(now) {
+			status.LastScheduleTime = latest(status.LastScheduleTime, at)
 		}
 	}
 	var happened []events.Event
@@ -62,6 +64,23 @@ func observedStatus(c *batchv1.CronJob, jobs []*batchv1.Job) (batchv1.CronJobSta
 func isScheduled(job *batchv1.Job) bool {
 	_, scheduled := job.Annotations[batchv1.CronJobScheduledTimestampAnnotation]
 	return scheduled
+}
+
+// scheduledTime is the time for which a Job was made; nil: it was made for none.
+func scheduledTime(job *batchv1.Job) *metav1.Time {
+	at, err := time.Parse(time.RFC3339, job.Annotations[batchv1.CronJobScheduledTimestampAnnotation])
+	if err != nil {
+		return nil
+	}
+	return &metav1.Time{Time: at}
+}
+
+// latest is the later of two times, each of which may be missing.
+func latest(a, b *metav1.Time) *metav1.Time {
+	if a == nil || a.Before(b) {
+		return b
+	}
+	return a
 }
 
 // startedStatus is the status once a Job was started for a scheduled time.

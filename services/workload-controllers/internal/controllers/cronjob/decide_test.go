@@ -18,6 +18,9 @@ func TestDecide(t *testing.T) {
 	leaving := run("07:59:00", "")
 	leaving.DeletionTimestamp = ptr.To(at("08:00:30"))
 	suspended := func(c *batchv1.CronJob) { c.Spec.Suspend = ptr.To(true) }
+	untold := run("08:00:00", "Failed")
+	untold.Annotations[batchv1.CronJobScheduledTimestampAnnotation] = at("08:00:00").Format(time.RFC3339)
+	none := func(c *batchv1.CronJob) { c.Spec.FailedJobsHistoryLimit = ptr.To[int32](0) }
 	for _, row := range []struct {
 		name    string
 		in      Input
@@ -59,6 +62,10 @@ func TestDecide(t *testing.T) {
 			last: "08:00:00", wake: "08:32:00"},
 		{name: "JOB-186 the Job is there already", in: input("08:00:05", hello(), running),
 			active: []string{running.Name}, last: "08:00:00", wake: "08:01:00"},
+		{name: "JOB-225 a Job that has ended is told of before it is deleted", in: input("08:00:40", hello(none),
+			untold),
+			last: "08:00:00", wake: "08:00:40"},
+		{name: "a Job of a time to come", in: input("07:59:59", hello(), untold), wake: "08:00:00"},
 		{name: "a forgotten Job is listed again", in: input("08:00:30", hello(last("08:00:00")), running),
 			active: []string{running.Name}, last: "08:00:00", wake: "08:01:00"},
 		{name: "a lost Job is listed no more", in: input("08:00:30", hello(last("08:00:00"), active(running))),
@@ -87,6 +94,9 @@ func TestDecide(t *testing.T) {
 				clockOf(plan.Wake) != row.wake {
 				t.Errorf("starts %q, says %q, again at %s; want %q, %q, %s", plan.started(), plan.reasons(),
 					clockOf(plan.Wake), row.starts, row.reasons, row.wake)
+			}
+			if len(plan.Delete) > 0 {
+				t.Errorf("deletes %v", names(plan.Delete))
 			}
 			var replaced, running []string
 			if plan.Start != nil && plan.Start.Replaced != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 	// The time zones, where the system has none.
 	_ "time/tzdata"
@@ -65,6 +66,9 @@ func (c *Controller) observe(cronJob *batchv1.CronJob) Input {
 
 // apply carries out the plan in the order of its fields and stops at the first failure.
 func (c *Controller) apply(ctx context.Context, in Input, plan Plan) error {
+	if err := c.confirm(ctx, in); err != nil {
+		return err
+	}
 	for _, e := range plan.Events {
 		c.recorder.Record(in.CronJob, e)
 	}
@@ -84,6 +88,26 @@ func (c *Controller) apply(ctx context.Context, in Input, plan Plan) error {
 	of := func(cronJob *batchv1.CronJob) *batchv1.CronJobStatus { return &cronJob.Status }
 	_, err := write.Status(ctx, c.cronJobs, in.CronJob, status, of)
 	return err
+}
+
+// confirm looks past the cache for the Jobs that the status lists and the cache does not show. A leader whose cache is
+// behind that of the last one would start others beside them.
+func (c *Controller) confirm(ctx context.Context, in Input) error {
+	for _, reference := range in.CronJob.Status.Active {
+		if slices.ContainsFunc(in.Jobs, func(job *batchv1.Job) bool { return job.UID == reference.UID }) {
+			continue
+		}
+		existing := &batchv1.Job{}
+		err := c.live.Get(ctx, client.ObjectKey{Namespace: in.CronJob.Namespace, Name: reference.Name}, existing)
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("looking for Job %s: %w", reference.Name, err)
+		}
+		if err == nil && existing.UID == reference.UID && metav1.IsControlledBy(existing, in.CronJob) {
+			c.gate.Await(in.CronJob.UID, existing.UID, gate.Written(c.jobs.Store, existing))
+			return pass.ErrStale
+		}
+	}
+	return nil
 }
 
 func (c *Controller) delete(ctx context.Context, cronJob *batchv1.CronJob, jobs []*batchv1.Job) error {
