@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"strings"
 	"sync"
 	"time"
 
@@ -143,6 +142,10 @@ func (l *loop) change(c feed.Change) {
 		l.cycle.SetGroup(*c.Group)
 	case c.GoneGroup != nil:
 		l.cycle.RemoveGroup(*c.GoneGroup)
+	case c.Namespace != nil:
+		l.cycle.SetNamespace(c.Namespace.Name, c.Namespace.Labels)
+	case c.GoneNamespace != nil:
+		l.cycle.SetNamespace(c.GoneNamespace.Name, nil)
 	}
 }
 
@@ -162,10 +165,6 @@ func (l *loop) decide(ctx context.Context) int {
 			continue
 		}
 		l.statuses.Drop(v.Pod.UID)
-		if unread := v.Unread(); len(unread) > 0 {
-			l.record(v.Pod, events.Warning("ConstraintNotHonoured", "this scheduler does not honour %s yet",
-				strings.Join(unread, ", ")))
-		}
 		l.inFlight++
 		if len(v.Steps) > 0 {
 			l.binder.Prepare(ctx, bind.Preparation{Pod: v.Pod, Node: v.Node, Steps: v.Steps, Decided: start},

@@ -259,27 +259,6 @@ func TestLostLead(t *testing.T) {
 	})
 }
 
-// Demands that no rule reads are not passed over in silence.
-func TestUnreadDemandsAreTold(t *testing.T) {
-	play(t, func(s *stage) {
-		s.node("n", "4")
-		s.mu.Lock()
-		s.store(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", UID: "u"}, Spec: corev1.PodSpec{
-			SchedulerName: corev1.DefaultSchedulerName,
-			Affinity: &corev1.Affinity{
-				PodAffinity: &corev1.PodAffinity{
-					PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{}}},
-				PodAntiAffinity: &corev1.PodAntiAffinity{
-					RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{}}}},
-		}})
-		s.mu.Unlock()
-		s.want("bind p to n")
-		s.wantEvents("Warning ConstraintNotHonoured p: this scheduler does not honour "+
-			"spec.affinity.podAntiAffinity yet",
-			"Normal Scheduled p: Successfully assigned ns/p to n")
-	})
-}
-
 func TestManyPods(t *testing.T) {
 	play(t, func(s *stage) {
 		const pods = 500

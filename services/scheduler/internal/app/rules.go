@@ -11,7 +11,7 @@ func Rules() []rbacv1.PolicyRule {
 	return append(rights.Leases(),
 		rights.Events,
 		rbacv1.PolicyRule{APIGroups: []string{""},
-			Resources: []string{"nodes", "pods", "replicationcontrollers", "services"},
+			Resources: []string{"namespaces", "nodes", "pods", "replicationcontrollers", "services"},
 			Verbs:     []string{"list", "watch"}},
 		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"persistentvolumeclaims", "persistentvolumes"},
 			Verbs: []string{"list", "patch", "watch"}},

@@ -22,6 +22,8 @@ type TermSpec struct {
 	Weight int32
 	// Namespaces are those of the Pods that the term selects; nil for all.
 	Namespaces []string
+	// In are sets of namespaces, in each of which the Pod's must be.
+	In []NamespaceSet
 	// Selectors must match the Pod's labels, each of them.
 	Selectors []labels.Selector
 	// LiveOnly leaves out Pods that are being deleted.
@@ -43,7 +45,9 @@ type Term struct {
 	carried  map[Slot]int32 // by node, how many of these are there
 	selected map[Slot]int32 // by node, how many Pods it selects there; nil until somebody asks
 	domains  []*Domains
-	idle     bool // nobody carries it, and it is kept
+	// namespaces are the labels of all namespaces, the State's.
+	namespaces map[string]labels.Set
+	idle       bool // nobody carries it, and it is kept
 }
 
 // Carried reports whether some Pod still carries the term, or may soon.
@@ -54,15 +58,7 @@ func (t *Term) Selects(p *corev1.Pod) bool {
 	if t.LiveOnly && p.DeletionTimestamp != nil {
 		return false
 	}
-	if t.Namespaces != nil && !slices.Contains(t.Namespaces, p.Namespace) {
-		return false
-	}
-	for _, selector := range t.Selectors {
-		if !selector.Matches(labels.Set(p.Labels)) {
-			return false
-		}
-	}
-	return true
+	return t.inNamespace(p.Namespace, t.namespaces[p.Namespace]) && t.selectsByLabels(p)
 }
 
 // terms is all terms, filed by a label that each Pod has which they select, so that an event of a Pod looks at few.
@@ -76,13 +72,15 @@ type terms struct {
 	changed  []*Term               // new or dropped since TakeTerms
 	idle     []*Term               // that nobody carries, the one that was carried last at the end
 	selected []*Term               // of the last call of selecting, to be used again
+
+	namespaces map[string]labels.Set // the labels of each namespace that has some
 }
 
 type label struct{ key, value string }
 
 func newTerms() terms {
 	return terms{byKey: map[string]*Term{}, byLabel: map[label][]*Term{}, byName: map[string][]*Term{},
-		ofPod: map[types.UID][]*Term{}}
+		ofPod: map[types.UID][]*Term{}, namespaces: map[string]labels.Set{}}
 }
 
 // Terms returns how many terms there are.
@@ -166,7 +164,8 @@ func (t *terms) acquire(spec *TermSpec) *Term {
 	term := t.byKey[key]
 	if term == nil {
 		t.last++
-		term = &Term{TermSpec: *spec, ID: t.last, key: key, carried: map[Slot]int32{}}
+		term = &Term{TermSpec: *spec, ID: t.last, key: key, carried: map[Slot]int32{},
+			namespaces: t.namespaces}
 		t.byKey[key] = term
 		t.file(term, func(list []*Term) []*Term { return append(list, term) })
 		if !term.OneSided {
@@ -259,6 +258,9 @@ func (t *TermSpec) key() string {
 	b = strconv.AppendBool(b, t.Namespaces == nil)
 	for _, namespace := range t.Namespaces {
 		b = strconv.AppendQuote(b, namespace)
+	}
+	for i := range t.In {
+		b = t.In[i].appendKey(b)
 	}
 	b = append(b, '|')
 	for _, selector := range t.Selectors {

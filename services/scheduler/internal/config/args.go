@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	schedulerv1 "k8s.io/kube-scheduler/config/v1"
 
+	"keelson.dev/services/scheduler/internal/rules/interpodaffinity"
 	"keelson.dev/services/scheduler/internal/rules/podtopologyspread"
 )
 
@@ -38,6 +39,20 @@ func (p *profile) spreadDefaults(args *schedulerv1.PodTopologySpreadArgs) error 
 		}
 	}
 	p.replace(podtopologyspread.Rule(podtopologyspread.Defaults{Constraints: args.DefaultConstraints}))
+	return nil
+}
+
+// affinityArgs reads the arguments of InterPodAffinity.
+func (p *profile) affinityArgs(args *schedulerv1.InterPodAffinityArgs) error {
+	a := interpodaffinity.Default()
+	if w := args.HardPodAffinityWeight; w != nil {
+		if *w < 0 || *w > maxWeight {
+			return fmt.Errorf("hardPodAffinityWeight: %d, it must be from 0 to %d", *w, maxWeight)
+		}
+		a.HardPodAffinityWeight = int64(*w)
+	}
+	a.IgnorePreferredTermsOfExistingPods = args.IgnorePreferredTermsOfExistingPods
+	p.replace(interpodaffinity.Rule(a))
 	return nil
 }
 

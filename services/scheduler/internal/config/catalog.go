@@ -3,6 +3,7 @@ package config
 import (
 	"keelson.dev/services/scheduler/internal/rules"
 	"keelson.dev/services/scheduler/internal/rules/balancedallocation"
+	"keelson.dev/services/scheduler/internal/rules/interpodaffinity"
 	"keelson.dev/services/scheduler/internal/rules/nodeaffinity"
 	"keelson.dev/services/scheduler/internal/rules/nodename"
 	"keelson.dev/services/scheduler/internal/rules/nodeports"
@@ -27,6 +28,7 @@ func catalog() []rules.Rule {
 		nodeports.Rule(),
 		noderesourcesfit.Rule(noderesourcesfit.DefaultWeights()),
 		podtopologyspread.Rule(podtopologyspread.SystemDefaults()),
+		interpodaffinity.Rule(interpodaffinity.Default()),
 		balancedallocation.Rule(),
 	}
 }

@@ -31,7 +31,8 @@ func weights(p rules.Profile) string {
 	return strings.Join(out, " ")
 }
 
-const all = "NodeAffinity=2! NodeName! NodePorts! NodeResourcesBalancedAllocation=1 NodeResourcesFit=1! " +
+const all = "InterPodAffinity=2! NodeAffinity=2! NodeName! NodePorts! NodeResourcesBalancedAllocation=1 " +
+	"NodeResourcesFit=1! " +
 	"NodeUnschedulable! PodTopologySpread=2! TaintToleration=3! VolumeBinding! VolumeRestrictions!"
 
 func TestProfiles(t *testing.T) {
@@ -39,7 +40,7 @@ func TestProfiles(t *testing.T) {
 		"no profiles": {"", corev1.DefaultSchedulerName, all},
 		"a name":      {"profiles: [{schedulerName: mine}]", "mine", all},
 		"a weight": {"profiles: [{plugins: {score: {enabled: [{name: NodeAffinity, weight: 7}]}}}]",
-			corev1.DefaultSchedulerName, strings.Replace(all, "Affinity=2", "Affinity=7", 1)},
+			corev1.DefaultSchedulerName, strings.Replace(all, "NodeAffinity=2", "NodeAffinity=7", 1)},
 		"weight 0 is the default": {"profiles: [{plugins: {score: {enabled: [{name: NodeAffinity, weight: 0}]}}}]",
 			corev1.DefaultSchedulerName, all},
 		"a score off": {"profiles: [{plugins: {score: {disabled: [{name: NodeAffinity}]}}}]",
@@ -50,11 +51,12 @@ func TestProfiles(t *testing.T) {
 			corev1.DefaultSchedulerName, strings.Replace(all, "NodeAffinity=2! ", "", 1)},
 		"all scores but one off": {"profiles: [{plugins: {score: {disabled: [{name: '*'}], enabled: [{name: " +
 			"NodeResourcesFit, weight: 5}]}}}]", corev1.DefaultSchedulerName,
-			"NodeAffinity! NodeName! NodePorts! NodeResourcesFit=5! NodeUnschedulable! PodTopologySpread! " +
+			"InterPodAffinity! NodeAffinity! NodeName! NodePorts! NodeResourcesFit=5! NodeUnschedulable! " +
+				"PodTopologySpread! " +
 				"TaintToleration! VolumeBinding! VolumeRestrictions!"},
 		"the extension point wins over multiPoint": {"profiles: [{plugins: {multiPoint: {enabled: [{name: " +
 			"NodeAffinity, weight: 4}]}, score: {enabled: [{name: NodeAffinity, weight: 6}]}}}]",
-			corev1.DefaultSchedulerName, strings.Replace(all, "Affinity=2", "Affinity=6", 1)},
+			corev1.DefaultSchedulerName, strings.Replace(all, "NodeAffinity=2", "NodeAffinity=6", 1)},
 		"fixed plugins may be named": {"profiles: [{plugins: {queueSort: {enabled: [{name: PrioritySort}]}, bind: " +
 			"{enabled: [{name: DefaultBinder}]}}}]", corev1.DefaultSchedulerName, all},
 	} {
@@ -122,7 +124,8 @@ func TestSpreadDefaults(t *testing.T) {
 }
 
 func TestMistakes(t *testing.T) {
-	const names = "only DefaultBinder, NodeAffinity, NodeName, NodePorts, NodeResourcesBalancedAllocation, " +
+	const names = "only DefaultBinder, InterPodAffinity, NodeAffinity, NodeName, NodePorts, " +
+		"NodeResourcesBalancedAllocation, " +
 		"NodeResourcesFit, NodeUnschedulable, PodTopologySpread, PrioritySort, SchedulingGates, TaintToleration, " +
 		"VolumeBinding, " +
 		"VolumeRestrictions"
@@ -140,8 +143,7 @@ func TestMistakes(t *testing.T) {
 			"profiles: [{plugins: {score: {enabled: [{name: NodeAffinity, weight: 101}]}}}]",
 			"profiles[0].plugins.score.enabled[0].weight: 101, it must be from 1 to 100"},
 		"args of a rule without": {head + "profiles: [{pluginConfig: [{name: NodePorts, args: {a: b}}]}]",
-			"profiles[0].pluginConfig[0].args: NodePorts takes no arguments, only NodeResourcesFit, " +
-				"PodTopologySpread do"},
+			"profiles[0].pluginConfig[0].args: NodePorts takes no arguments"},
 		"strategy": {head + "profiles: [{pluginConfig: [{name: NodeResourcesFit, args: " +
 			"{scoringStrategy: {type: MostAllocated}}}]}]",
 			`profiles[0].pluginConfig[0].args.scoringStrategy.type: "MostAllocated", it must be "LeastAllocated"`},
@@ -169,6 +171,8 @@ func TestMistakes(t *testing.T) {
 			`defaultConstraints[1]: topologyKey "z" with whenUnsatisfiable "ScheduleAnyway" stands twice`},
 		"an unknown argument": {spreadArgs("defaults: []"), "profiles[0].pluginConfig[0].args: reading " +
 			"PodTopologySpreadArgs: error unmarshaling JSON: while decoding JSON: json: unknown field \"defaults\""},
+		"a weight of affinity": {head + "profiles: [{pluginConfig: [{name: InterPodAffinity, args: " +
+			"{hardPodAffinityWeight: 101}}]}]", spreadPath + "hardPodAffinityWeight: 101, it must be from 0 to 100"},
 		"a profile twice": {head + "profiles: [{}, {schedulerName: default-scheduler}]",
 			`profiles[1].schedulerName: "default-scheduler" stands twice, each profile needs its own`},
 		"extenders": {head + "extenders: [{urlPrefix: 'http://x'}]",

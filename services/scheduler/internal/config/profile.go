@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -178,8 +177,7 @@ func (p *profile) configure(c *schedulerv1.PluginConfig) error {
 	read := readers[c.Name]
 	if read == nil {
 		if len(c.Args.Raw) > 0 {
-			return fmt.Errorf("args: %s takes no arguments, only %s do", c.Name,
-				strings.Join(slices.Sorted(maps.Keys(readers)), ", "))
+			return fmt.Errorf("args: %s takes no arguments", c.Name)
 		}
 		return nil
 	}
@@ -188,6 +186,7 @@ func (p *profile) configure(c *schedulerv1.PluginConfig) error {
 
 // readers read the arguments of the plugins that take some.
 var readers = map[string]func(*profile, []byte) error{
+	"InterPodAffinity":  reader((*profile).affinityArgs),
 	"NodeResourcesFit":  reader((*profile).fitArgs),
 	"PodTopologySpread": reader((*profile).spreadDefaults),
 }

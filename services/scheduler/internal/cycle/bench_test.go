@@ -141,6 +141,36 @@ func BenchmarkPlaceSpread(b *testing.B) {
 	}
 }
 
+// BenchmarkPlaceSociable measures Pods of required anti-affinity by host, of which one goes to each node, and Pods that
+// prefer the zones of others.
+func BenchmarkPlaceSociable(b *testing.B) {
+	prefer := func(p *corev1.Pod) {
+		p.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{
+			PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{Weight: 10,
+				PodAffinityTerm: corev1.PodAffinityTerm{TopologyKey: zone, LabelSelector: &metav1.LabelSelector{
+					MatchLabels: map[string]string{"app": "web"}}}}}}}
+	}
+	for _, nodes := range []int{1_000, 5_000, 100_000} {
+		b.Run(fmt.Sprintf("preferred/nodes=%d", nodes), func(b *testing.B) {
+			benchPlace(b, benchCycle(nodes), nodes, func(i int) *corev1.Pod {
+				p := benchPod(i, 1)
+				rulestest.Labelling("app", "web")(p)
+				prefer(p)
+				return p
+			})
+		})
+		b.Run(fmt.Sprintf("apart/nodes=%d", nodes), func(b *testing.B) {
+			benchPlace(b, benchCycle(nodes), nodes, func(i int) *corev1.Pod {
+				p := benchPod(i, 1)
+				group := fmt.Sprint(i * 2 / nodes)
+				rulestest.Labelling("app", group)(p)
+				rulestest.KeepingApart(corev1.LabelHostname, "app", group)(p)
+				return p
+			})
+		})
+	}
+}
+
 // BenchmarkRefuse measures a Pod that fits nowhere: its verdict counts the reasons of all nodes.
 func BenchmarkRefuse(b *testing.B) {
 	for _, nodes := range []int{1_000, 100_000} {

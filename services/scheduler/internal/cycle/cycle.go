@@ -44,6 +44,7 @@ type Cycle struct {
 	book          *volumes.Book
 	waits         waits
 	groups        *groups.Book
+	relabelled    map[string]bool // namespaces whose Pods are to be looked at again
 }
 
 // pod is a Pod that waits for a node, or for the API server to note the one that it was given.
@@ -75,8 +76,9 @@ func New(config Config) *Cycle {
 			domains:  map[class.ID]*class.Class{},
 			again:    map[class.ID]*class.Class{},
 		},
-		book:   volumes.New(),
-		groups: groups.New(),
+		book:       volumes.New(),
+		groups:     groups.New(),
+		relabelled: map[string]bool{},
 	}
 	for i := range config.Profiles {
 		c.profiles[config.Profiles[i].Name] = &config.Profiles[i]

@@ -2,15 +2,12 @@ package cycle_test
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-
-	"keelson.dev/services/scheduler/internal/cycle"
 )
 
 // A Pod that was made anew under its name is found by it, though the end of the old one is seen later.
@@ -67,39 +64,6 @@ func TestExplainOtherPlaces(t *testing.T) {
 	f.Lead(corev1.DefaultSchedulerName, false, f.now)
 	if e, _ := f.Explain(name); e.Summary != "another replica of the scheduler leads profile default-scheduler" {
 		t.Errorf("says %q", e.Summary)
-	}
-}
-
-// What a Pod demands and no rule reads.
-func TestUnread(t *testing.T) {
-	spread := func(action corev1.UnsatisfiableConstraintAction) corev1.TopologySpreadConstraint {
-		return corev1.TopologySpreadConstraint{WhenUnsatisfiable: action}
-	}
-	for name, test := range map[string]struct {
-		spec corev1.PodSpec
-		want []string
-	}{
-		"nothing": {corev1.PodSpec{}, nil},
-		"a wish": {corev1.PodSpec{TopologySpreadConstraints: []corev1.TopologySpreadConstraint{
-			spread(corev1.ScheduleAnyway)}}, nil},
-		"a demand": {corev1.PodSpec{TopologySpreadConstraints: []corev1.TopologySpreadConstraint{
-			spread(corev1.DoNotSchedule)}}, nil},
-		"affinity to no": {corev1.PodSpec{Affinity: &corev1.Affinity{}}, nil},
-		"empty affinity": {corev1.PodSpec{Affinity: &corev1.Affinity{PodAffinity: &corev1.PodAffinity{},
-			PodAntiAffinity: &corev1.PodAntiAffinity{}}}, nil},
-		"affinity": {corev1.PodSpec{Affinity: &corev1.Affinity{PodAffinity: &corev1.PodAffinity{
-			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{}}}}},
-			[]string{"spec.affinity.podAffinity"}},
-		"anti-affinity": {corev1.PodSpec{Affinity: &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
-			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{}}}}},
-			[]string{"spec.affinity.podAntiAffinity"}},
-		"wishes together": {corev1.PodSpec{Affinity: &corev1.Affinity{PodAffinity: &corev1.PodAffinity{
-			PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{}}}}}, nil},
-	} {
-		v := cycle.Verdict{Pod: &corev1.Pod{Spec: test.spec}}
-		if got := v.Unread(); !slices.Equal(got, test.want) {
-			t.Errorf("%s: %q, want %q", name, got, test.want)
-		}
 	}
 }
 

@@ -39,9 +39,13 @@ func newWorld(t *testing.T, seed uint64) *world {
 
 // step does one random thing to the cluster.
 func (w *world) step() {
-	switch g := w.gen; g.IntN(18) {
+	switch g := w.gen; g.IntN(20) {
 	case 16, 17:
 		w.groupStep()
+	case 18:
+		w.namespaceStep()
+	case 19:
+		w.relabel()
 	case 0, 1:
 		n := g.node(fmt.Sprintf("n%d", g.nodes))
 		g.nodes++

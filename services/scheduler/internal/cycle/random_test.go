@@ -96,6 +96,9 @@ func (g *generator) pod() *corev1.Pod {
 		g.spread(p)
 	}
 	g.belong(p)
+	if g.chance(50) {
+		g.sociable(p)
+	}
 	return p
 }
 

@@ -20,11 +20,13 @@ type cluster struct {
 	Pods  map[types.UID]*corev1.Pod
 	storage
 	groupSet
+	namespaces map[string]map[string]string // their labels
 }
 
 func newCluster() *cluster {
 	return &cluster{Nodes: map[string]*corev1.Node{}, Pods: map[types.UID]*corev1.Pod{},
-		storage: newStorage(), groupSet: groupSet{groups: map[groups.Name]any{}}}
+		storage: newStorage(), groupSet: groupSet{groups: map[groups.Name]any{}},
+		namespaces: map[string]map[string]string{}}
 }
 
 // expectation is what a Pod may expect.
@@ -65,6 +67,7 @@ func (c *cluster) Judge(p *corev1.Pod) expectation {
 		v.Scores[name] += c.leastAllocated(p, c.Nodes[name]) + c.balanced(p, c.Nodes[name])
 	}
 	c.addEvenness(p, v.Scores)
+	c.addAttraction(p, v.Scores)
 	return v
 }
 
@@ -108,6 +111,9 @@ func (c *cluster) refusals(p *corev1.Pod, n *corev1.Node) []string {
 		return reasons
 	}
 	if reason := c.unevenness(p, n); reason != "" {
+		return []string{reason}
+	}
+	if reason := c.unsociable(p, n); reason != "" {
 		return []string{reason}
 	}
 	return nil

@@ -106,18 +106,27 @@ func (c *Cycle) SetGroup(g groups.Group) { c.groups.Set(g) }
 // RemoveGroup notes that a Service or a controller is gone.
 func (c *Cycle) RemoveGroup(name groups.Name) { c.groups.Remove(name) }
 
-// readGroups looks again at the Pods whose Services or controllers have changed.
+// SetNamespace notes the labels of a namespace, none where it is gone.
+func (c *Cycle) SetNamespace(name string, of labels.Set) {
+	if c.state.SetNamespace(name, of) {
+		c.relabelled[name] = true
+	}
+}
+
+// readGroups looks again at the Pods whose Services or controllers have changed, and at those in namespaces that have
+// changed so that other terms select their Pods.
 func (c *Cycle) readGroups(now time.Time) {
 	belongs := c.groups.TakeChanged()
-	if belongs == nil {
+	if belongs == nil && len(c.relabelled) == 0 {
 		return
 	}
 	var found []*pod
 	for _, p := range c.pods {
-		if p.node == "" && belongs(p.object) {
+		if p.node == "" && (c.relabelled[p.object.Namespace] || belongs != nil && belongs(p.object)) {
 			found = append(found, p)
 		}
 	}
+	clear(c.relabelled)
 	slices.SortFunc(found, older)
 	for _, p := range found {
 		c.enqueue(p, p.object, now)

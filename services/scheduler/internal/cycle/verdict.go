@@ -58,17 +58,3 @@ func (v *Verdict) Condition() corev1.PodCondition {
 		ObservedGeneration: v.Pod.Generation,
 	}
 }
-
-// Unread names what the Pod demands and no rule reads yet. Placing such a Pod may break the demand, so users are told.
-func (v *Verdict) Unread() []string {
-	var out []string
-	if a := v.Pod.Spec.Affinity; a != nil {
-		if a.PodAffinity != nil && len(a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0 {
-			out = append(out, "spec.affinity.podAffinity")
-		}
-		if a.PodAntiAffinity != nil && len(a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0 {
-			out = append(out, "spec.affinity.podAntiAffinity")
-		}
-	}
-	return out
-}

@@ -27,6 +27,8 @@ type Change struct {
 	Class, GoneClass   *storagev1.StorageClass
 	Group              *groups.Group
 	GoneGroup          *groups.Name
+
+	Namespace, GoneNamespace *corev1.Namespace
 }
 
 // Feed watches nodes, Pods, what the claims of Pods depend on, and what Pods belong to.
@@ -65,6 +67,7 @@ func New(client kubernetes.Interface, deliver func(Change)) (*Feed, error) {
 		{core, "services", fields.Everything(), &corev1.Service{}, trimGroup, groupHandler(deliver)},
 		{core, "replicationcontrollers", fields.Everything(), &corev1.ReplicationController{}, trimGroup,
 			groupHandler(deliver)},
+		{core, "namespaces", fields.Everything(), &corev1.Namespace{}, trimNamespace, namespaceHandler(deliver)},
 		{apps, "replicasets", fields.Everything(), &appsv1.ReplicaSet{}, trimGroup, groupHandler(deliver)},
 		{apps, "statefulsets", fields.Everything(), &appsv1.StatefulSet{}, trimGroup, groupHandler(deliver)},
 	} {
@@ -162,6 +165,13 @@ func groupHandler(deliver func(Change)) cache.ResourceEventHandler {
 				deliver(Change{GoneGroup: &g.Name})
 			}
 		},
+	)
+}
+
+func namespaceHandler(deliver func(Change)) cache.ResourceEventHandler {
+	return handler(
+		func(n *corev1.Namespace) { deliver(Change{Namespace: n}) },
+		func(n *corev1.Namespace) { deliver(Change{GoneNamespace: n}) },
 	)
 }
 

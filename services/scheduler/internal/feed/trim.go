@@ -21,7 +21,8 @@ func trimNode(object any) (any, error) {
 	return n, nil
 }
 
-// trimPod keeps what rules read of a Pod, and of a bound Pod only what it takes of its node.
+// trimPod keeps what rules read of a Pod, and of a bound Pod only what it takes of its node and what it asks of other
+// Pods.
 func trimPod(object any) (any, error) {
 	p, ok := object.(*corev1.Pod)
 	if !ok {
@@ -45,6 +46,9 @@ func trimPod(object any) (any, error) {
 		p.Status.ContainerStatuses = trimStatuses(status.ContainerStatuses)
 		p.Status.InitContainerStatuses = trimStatuses(status.InitContainerStatuses)
 		p.Status.Conditions = pick(status.Conditions, corev1.PodResizePending)
+		if a := spec.Affinity; a != nil && (a.PodAffinity != nil || a.PodAntiAffinity != nil) {
+			p.Spec.Affinity = &corev1.Affinity{PodAffinity: a.PodAffinity, PodAntiAffinity: a.PodAntiAffinity}
+		}
 		return p, nil
 	}
 	p.Spec.SchedulingGates = spec.SchedulingGates

@@ -24,3 +24,12 @@ func trimGroup(object any) (any, error) {
 	}
 	return object, nil // as it is: a tombstone
 }
+
+// trimNamespace keeps the name and the labels.
+func trimNamespace(object any) (any, error) {
+	if n, ok := object.(*corev1.Namespace); ok {
+		trimMeta(&n.ObjectMeta)
+		n.Spec, n.Status = corev1.NamespaceSpec{}, corev1.NamespaceStatus{}
+	}
+	return object, nil
+}

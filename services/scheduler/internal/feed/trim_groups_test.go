@@ -64,3 +64,28 @@ func TestTrimPodKeepsItsController(t *testing.T) {
 		}
 	}
 }
+
+// A Pod with a node keeps what it asks of other Pods, which they see, and not what it asked of nodes.
+func TestTrimPodKeepsItsTerms(t *testing.T) {
+	p := fullPod("n")
+	p.Spec.Affinity.PodAffinity, p.Spec.Affinity.PodAntiAffinity = &corev1.PodAffinity{}, &corev1.PodAntiAffinity{}
+	object, _ := trimPod(p)
+	if a := object.(*corev1.Pod).Spec.Affinity; a == nil || a.PodAffinity == nil || a.PodAntiAffinity == nil ||
+		a.NodeAffinity != nil {
+		t.Errorf("keeps %v", a)
+	}
+	object, _ = trimPod(fullPod("n"))
+	if a := object.(*corev1.Pod).Spec.Affinity; a != nil {
+		t.Errorf("keeps %v of a Pod that asks nothing of others", a)
+	}
+}
+
+func TestTrimNamespace(t *testing.T) {
+	n := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{"a": "b"},
+		Annotations: map[string]string{"big": "x"}}, Status: corev1.NamespaceStatus{Phase: corev1.NamespaceActive}}
+	object, _ := trimNamespace(n)
+	if got := object.(*corev1.Namespace); got.Name != "n" || got.Labels["a"] != "b" || got.Annotations != nil ||
+		got.Status.Phase != "" {
+		t.Errorf("is %v", got)
+	}
+}
