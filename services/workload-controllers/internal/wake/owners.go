@@ -2,6 +2,8 @@ package wake
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -23,6 +25,8 @@ type Owners struct {
 	Kind schema.GroupKind
 	// Selectors are those of all objects of the kind.
 	Selectors *selectors.Index
+	// Place says that what an owner does depends on which nodes its Pods are on. Others are not woken up by a binding.
+	Place bool
 }
 
 // NewOwners returns the owners of a kind; none is known yet.
@@ -39,18 +43,53 @@ func Names(reference *metav1.OwnerReference, kind schema.GroupKind) bool {
 	return found && group == kind.Group || !found && kind.Group == ""
 }
 
-// OfPod asks for passes over the owners that have, had or could adopt a Pod that changed.
+// OfPod asks for passes over the owners that have, had or could adopt a Pod that changed, each once.
 func (o Owners) OfPod(pod *corev1.Pod, change podset.Change) []reconcile.Request {
+	if !o.Place && isBinding(pod, change) {
+		return nil
+	}
 	var requests []reconcile.Request
-	for _, reference := range []*metav1.OwnerReference{change.Before, change.After} {
-		if Names(reference, o.Kind) {
-			requests = append(requests, Request(pod.Namespace, reference.Name))
-		}
+	if Names(change.Before, o.Kind) {
+		requests = append(requests, Request(pod.Namespace, change.Before.Name))
+	}
+	if Names(change.After, o.Kind) && (len(requests) == 0 || change.Before.Name != change.After.Name) {
+		requests = append(requests, Request(pod.Namespace, change.After.Name))
 	}
 	if change.After == nil && !change.Ended && pod.DeletionTimestamp == nil {
 		requests = append(requests, o.Matching(pod)...)
 	}
 	return requests
+}
+
+// isBinding says whether all that changed about an owned Pod is its node, and what its conditions tell of that.
+func isBinding(pod *corev1.Pod, change podset.Change) bool {
+	last := change.Last
+	if last == nil || change.Gone || last.Spec.NodeName != "" || pod.Spec.NodeName == "" ||
+		change.Before == nil || change.After == nil || change.Before.UID != change.After.UID {
+		return false
+	}
+	return last.DeletionTimestamp.Equal(pod.DeletionTimestamp) && maps.Equal(last.Labels, pod.Labels) &&
+		maps.Equal(last.Annotations, pod.Annotations) && slices.Equal(last.Finalizers, pod.Finalizers) &&
+		sameStatus(&last.Status, &pod.Status)
+}
+
+// sameStatus says whether two states of a Pod tell the same of it, but for whether it is scheduled. Containers tell
+// nothing before they start.
+func sameStatus(last, now *corev1.PodStatus) bool {
+	told := len(last.ContainerStatuses) + len(last.InitContainerStatuses) + len(now.ContainerStatuses) +
+		len(now.InitContainerStatuses)
+	return told == 0 && last.Phase == now.Phase && sameConditions(last.Conditions, now.Conditions) &&
+		sameConditions(now.Conditions, last.Conditions)
+}
+
+// sameConditions says whether all of some conditions are among others; whether the Pod is scheduled does not matter.
+func sameConditions(some, others []corev1.PodCondition) bool {
+	for i := range some {
+		if some[i].Type != corev1.PodScheduled && !slices.Contains(others, some[i]) {
+			return false
+		}
+	}
+	return true
 }
 
 // Matching asks for passes over the owners whose selectors match the object.

@@ -60,6 +60,90 @@ func TestPodWakes(t *testing.T) {
 	}
 }
 
+// A change of a Pod asks for each owner once: every request goes into a queue.
+func TestAPodWakesItsOwnerOnce(t *testing.T) {
+	owner := &metav1.OwnerReference{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "owner", UID: "1"}
+	next := &metav1.OwnerReference{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "next", UID: "2"}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Labels: app}}
+	for _, row := range []struct {
+		before, after *metav1.OwnerReference
+		want          []string
+	}{{owner, owner, []string{"owner"}}, {owner, next, []string{"owner", "next"}}} {
+		got := names(newOwners().OfPod(pod, podset.Change{Before: row.before, After: row.after}))
+		if !slices.Equal(got, row.want) {
+			t.Errorf("%s, then %s: wakes %v, want %v", row.before.Name, row.after.Name, got, row.want)
+		}
+	}
+}
+
+// That a Pod got its node is nothing to an owner that does not place its Pods; whatever else changed with it is.
+func TestABindingWakesNobody(t *testing.T) {
+	owner := &metav1.OwnerReference{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "owner", UID: "1"}
+	pod := func(changes ...func(*corev1.Pod)) *corev1.Pod {
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Labels: app,
+			Annotations: map[string]string{"a": "b"}, Finalizers: []string{"f"}},
+			Status: corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{
+				{Type: corev1.PodInitialized, Status: corev1.ConditionTrue}}}}
+		for _, change := range changes {
+			change(p)
+		}
+		return p
+	}
+	bound := func(p *corev1.Pod) {
+		p.Spec.NodeName = "n"
+		p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.PodScheduled})
+	}
+	another := *owner
+	another.UID = "2"
+	for name, row := range map[string]struct {
+		last   *corev1.Pod
+		change func(*corev1.Pod)
+		then   podset.Change
+		wakes  bool
+	}{
+		"a binding":               {last: pod()},
+		"a new Pod that is bound": {last: nil, wakes: true},
+		"a Pod that has its node": {last: pod(bound), wakes: true},
+		"and it runs": {pod(), func(p *corev1.Pod) { p.Status.Phase = "Running" }, podset.Change{},
+			true},
+		"and it goes": {pod(), func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{} },
+			podset.Change{}, true},
+		"and it has other labels":      {pod(), func(p *corev1.Pod) { p.Labels = nil }, podset.Change{}, true},
+		"and it has other annotations": {pod(), func(p *corev1.Pod) { p.Annotations = nil }, podset.Change{}, true},
+		"and it has no finalizer":      {pod(), func(p *corev1.Pod) { p.Finalizers = nil }, podset.Change{}, true},
+		"and it lost a condition": {pod(), func(p *corev1.Pod) { p.Status.Conditions = nil }, podset.Change{},
+			true},
+		"and it tells of its container": {pod(), startedAgain, podset.Change{}, true},
+		"and it is ready": {pod(), func(p *corev1.Pod) {
+			p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.PodReady})
+		}, podset.Change{}, true},
+		"and it is another's": {pod(), nil, podset.Change{After: &another}, true},
+		"and it is gone":      {pod(), nil, podset.Change{Gone: true}, true},
+	} {
+		now := pod(bound)
+		if row.change != nil {
+			row.change(now)
+		}
+		change := row.then
+		change.Before, change.Last = owner, row.last
+		if change.After == nil {
+			change.After = owner
+		}
+		owners := newOwners()
+		if got := owners.OfPod(now, change); (len(got) > 0) != row.wakes {
+			t.Errorf("%s: wakes %v", name, names(got))
+		}
+		owners.Place = true
+		if len(owners.OfPod(now, change)) == 0 {
+			t.Errorf("%s: an owner that places its Pods is not woken up", name)
+		}
+	}
+}
+
+func startedAgain(p *corev1.Pod) {
+	p.Status.ContainerStatuses = []corev1.ContainerStatus{{RestartCount: 1}}
+}
+
 func TestOwnedWakes(t *testing.T) {
 	controlled := func(apiVersion, kind string) *appsv1.ControllerRevision {
 		return &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Labels: app,

@@ -109,6 +109,8 @@ func setup(s *controller.Setup, feed *podfeed.Feed, concurrent int) (controller.
 		ops:      &podops.Operator{Client: clientset, FieldManager: Name, Gate: pending, Feed: feed, Log: s.Log},
 		recorder: s.Recorder, now: time.Now, memory: map[types.UID]memory{},
 	}
+	// A DaemonSet keeps a Pod on each of its nodes.
+	c.owners.Place = true
 	built, err := controller.NewReconciler(s, concurrent, c.steps())
 	if err != nil {
 		return nil, err
