@@ -13,6 +13,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"keelson.dev/kit/subprocess"
+	podgc "keelson.dev/services/podgc/inproc"
+	workloads "keelson.dev/services/workload-controllers/inproc"
 	"keelson.dev/test/mesh"
 	"keelson.dev/test/mesh/processes"
 )
@@ -22,18 +24,16 @@ const takeover = 20 * time.Second
 
 // elected names all Leases of each daemon that may have replicas.
 var elected = map[mesh.Daemon][]string{
-	mesh.Scheduler: {"scheduler.default-scheduler"},
-	mesh.WorkloadControllers: {"workload-controllers.cronjob", "workload-controllers.daemonset",
-		"workload-controllers.deployment", "workload-controllers.disruption", "workload-controllers.endpoint",
-		"workload-controllers.endpointslice", "workload-controllers.endpointslicemirroring",
-		"workload-controllers.ephemeralvolume", "workload-controllers.horizontalpodautoscaler", "workload-controllers.job",
-		"workload-controllers.persistentvolume", "workload-controllers.replicaset",
-		"workload-controllers.replicationcontroller",
-		"workload-controllers.resourcequota",
-		"workload-controllers.rootca", "workload-controllers.serviceaccount",
-		"workload-controllers.statefulset"},
-	mesh.PodGC: {"podgc.namespace", "podgc.nodehealth", "podgc.owners", "podgc.pods", "podgc.pvcprotection",
-		"podgc.pvprotection", "podgc.tainteviction", "podgc.ttlafterfinished"},
+	mesh.Scheduler:           roles(mesh.Scheduler, "default-scheduler"),
+	mesh.WorkloadControllers: roles(mesh.WorkloadControllers, workloads.Controllers()...),
+	mesh.PodGC:               roles(mesh.PodGC, podgc.Collectors()...),
+}
+
+func roles(d mesh.Daemon, names ...string) (leases []string) {
+	for _, name := range names {
+		leases = append(leases, string(d)+"."+name)
+	}
+	return leases
 }
 
 // TestStandbyTakesOver kills the leader of each daemon that is elected while a second copy of it runs. The copy holds

@@ -20,3 +20,6 @@ func Start(ctx context.Context, c Config) *daemon.Handle {
 
 // Rules are all that the collectors do at the apiserver.
 func Rules() []rbacv1.PolicyRule { return app.Rules() }
+
+// Collectors are the names of all collectors.
+func Collectors() []string { return app.Collectors() }

@@ -63,5 +63,8 @@ func Run(ctx context.Context, c Config) error {
 	return group.Run(ctx)
 }
 
+// Collectors are the names of all collectors.
+func Collectors() []string { return collectors.Names() }
+
 // Rules are all that the collectors do at the apiserver.
 func Rules() []rbacv1.PolicyRule { return controller.Rules(name, collectors.All(collectors.Options{})) }

@@ -70,10 +70,11 @@ func All(o Options) []controller.Registration {
 
 // Names returns the names of all controllers that there can be, sorted.
 func Names() []string {
-	return []string{cronjob.Name, daemonset.Name, deployment.Name, disruption.Name, endpoint.Name,
-		endpointslice.Name, endpointslicemirroring.Name, ephemeralvolume.Name,
-		horizontalpodautoscaler.Name, job.Name, persistentvolume.Name, replicaset.Name, replicationcontroller.Name, resourcequota.Name, rootca.Name,
-		serviceaccount.Name, statefulset.Name}
+	var names []string
+	for _, r := range All(Options{RootCA: []byte("some")}) {
+		names = append(names, r.Name)
+	}
+	return names
 }
 
 // Select returns the controllers that a list of names asks for: "*" stands for all, "-name" takes one away again.
