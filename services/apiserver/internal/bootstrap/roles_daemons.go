@@ -16,8 +16,10 @@ var daemonRoles = []role{
 		users: []string{user.KubeScheduler},
 		rules: rules(rights.Leases(), []rbacv1.PolicyRule{
 			rights.Events,
-			rule(verbs("list", "watch"), "", "namespaces", "nodes", "pods", "replicationcontrollers", "services"),
+			rule(verbs("list", "watch"), "", "namespaces", "nodes", "replicationcontrollers", "services"),
+			rule(verbs("delete", "get", "list", "watch"), "", "pods"),
 			rule(verbs("list", "watch"), "apps", "replicasets", "statefulsets"),
+			rule(verbs("list", "watch"), "policy", "poddisruptionbudgets"),
 			rule(verbs("list", "patch", "watch"), "", "persistentvolumeclaims", "persistentvolumes"),
 			rule(verbs("list", "watch"), "storage.k8s.io", "storageclasses"),
 			rule(verbs("create"), "", "pods/binding"),

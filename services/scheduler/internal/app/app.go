@@ -19,6 +19,7 @@ import (
 	"keelson.dev/services/scheduler/internal/bind"
 	"keelson.dev/services/scheduler/internal/config"
 	"keelson.dev/services/scheduler/internal/cycle"
+	"keelson.dev/services/scheduler/internal/evict"
 	"keelson.dev/services/scheduler/internal/feed"
 )
 
@@ -63,6 +64,7 @@ func Run(ctx context.Context, c Config) error {
 	s := &scheduler{Config: c, loop: newLoop(c, newRecorders(pool, c.Scheduler.Profiles)), terms: &bind.Terms{}}
 	s.loop.binder = bind.NewBinder(api.CoreV1(), api.CoreV1(), s.terms, s.loop.bound)
 	s.loop.statuses = bind.NewStatuses(api.CoreV1(), s.terms, s.loop.unwritten)
+	s.loop.evictor = evict.New(api.CoreV1(), s.loop.statuses.Write, s.terms, s.loop.evicted)
 	if s.feed, err = feed.New(api, s.loop.deliver); err != nil {
 		return err
 	}
@@ -96,12 +98,13 @@ func withDefaults(c Config) Config {
 
 func newLoop(c Config, r recorders) *loop {
 	return &loop{
-		cycle:   cycle.New(cycle.Config{Profiles: c.Scheduler.Profiles, Backoff: c.Scheduler.Backoff, Seed: c.Seed}),
-		record:  r.record,
-		log:     c.Log,
-		metrics: newMetrics(c.Metrics),
-		now:     time.Now,
-		arrived: make(chan struct{}, 1),
+		cycle:    cycle.New(cycle.Config{Profiles: c.Scheduler.Profiles, Backoff: c.Scheduler.Backoff, Seed: c.Seed}),
+		record:   r.record,
+		recordAs: r.recordAs,
+		log:      c.Log,
+		metrics:  newMetrics(c.Metrics),
+		now:      time.Now,
+		arrived:  make(chan struct{}, 1),
 	}
 }
 
@@ -137,13 +140,14 @@ func (s *scheduler) campaign(ctx context.Context, profile string) error {
 		s.terms.Lead(ctx, profile)
 		s.loop.do(func() { s.loop.cycle.Lead(profile, true, s.loop.now()) })
 		<-ctx.Done()
-		// Once the loop has taken this, no further binding starts; those under way are waited for, so that the next
-		// leader sees what became of them.
+		// Once the loop has taken this, no further binding or eviction starts; those under way are waited for, so that
+		// the next leader sees what became of them.
 		if err := s.loop.ask(context.WithoutCancel(ctx),
 			func() { s.loop.cycle.Lead(profile, false, s.loop.now()) }); err != nil {
 			return err
 		}
 		s.loop.binder.Wait()
+		s.loop.evictor.Wait()
 		s.Log.Info("leading no longer", zap.String("profile", profile))
 		return nil
 	})

@@ -12,6 +12,7 @@ import (
 	"keelson.dev/kit/events"
 	"keelson.dev/services/scheduler/internal/bind"
 	"keelson.dev/services/scheduler/internal/cycle"
+	"keelson.dev/services/scheduler/internal/evict"
 	"keelson.dev/services/scheduler/internal/feed"
 )
 
@@ -27,7 +28,9 @@ type loop struct {
 	cycle    *cycle.Cycle
 	binder   *bind.Binder
 	statuses *bind.Statuses
+	evictor  *evict.Evictor
 	record   func(*corev1.Pod, events.Event)
+	recordAs func(profile string, about *corev1.Pod, e events.Event)
 	log      *zap.Logger
 	metrics  *metrics
 	now      func() time.Time
@@ -146,6 +149,10 @@ func (l *loop) change(c feed.Change) {
 		l.cycle.SetNamespace(c.Namespace.Name, c.Namespace.Labels)
 	case c.GoneNamespace != nil:
 		l.cycle.SetNamespace(c.GoneNamespace.Name, nil)
+	case c.Budget != nil:
+		l.cycle.SetBudget(c.Budget)
+	case c.GoneBudget != nil:
+		l.cycle.RemoveBudget(c.GoneBudget)
 	}
 }
 
@@ -161,7 +168,7 @@ func (l *loop) decide(ctx context.Context) int {
 		}
 		l.metrics.decided(v.Node != "", l.now().Sub(start))
 		if v.Node == "" {
-			l.refused(v)
+			l.refused(ctx, v)
 			continue
 		}
 		l.statuses.Drop(v.Pod.UID)
@@ -176,15 +183,19 @@ func (l *loop) decide(ctx context.Context) int {
 	return n
 }
 
-func (l *loop) refused(v cycle.Verdict) {
+func (l *loop) refused(ctx context.Context, v cycle.Verdict) {
 	l.record(v.Pod, events.Warning("FailedScheduling", "%s", v.Message()))
+	if v.Plan != nil && len(v.Plan.Victims) > 0 {
+		l.evict(ctx, v)
+		return
+	}
 	l.publish(v.Pod.UID)
 }
 
 // publish sees to it that a Pod without a node says why. A Pod whose status says so already is left alone.
 func (l *loop) publish(uid types.UID) {
 	if pod, condition, ok := l.cycle.Unschedulable(uid); ok {
-		l.statuses.Set(pod, condition, l.now())
+		l.statuses.Set(pod, condition, l.cycle.Nominated(uid), l.now())
 	}
 }
 

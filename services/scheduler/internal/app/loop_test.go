@@ -1,6 +1,7 @@
 package app
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,12 +23,14 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
+	"keelson.dev/kit/conditions"
 	"keelson.dev/kit/daemon"
 	"keelson.dev/kit/events"
 	"keelson.dev/kit/failpoint"
 	"keelson.dev/kit/introspect"
 	"keelson.dev/services/scheduler/internal/bind"
 	"keelson.dev/services/scheduler/internal/config"
+	"keelson.dev/services/scheduler/internal/evict"
 	"keelson.dev/services/scheduler/internal/feed"
 )
 
@@ -51,6 +54,7 @@ func play(t *testing.T, test func(*stage)) {
 		client := fake.NewClientset()
 		client.PrependReactor("create", "pods", s.bind)
 		client.PrependReactor("patch", "pods", s.patch)
+		client.PrependReactor("delete", "pods", s.delete)
 		client.PrependReactor("get", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
@@ -62,6 +66,8 @@ func play(t *testing.T, test func(*stage)) {
 		}
 		s.loop.binder = bind.NewBinder(client.CoreV1(), nil, &bind.Terms{}, s.loop.bound)
 		s.loop.statuses = bind.NewStatuses(client.CoreV1(), &bind.Terms{}, s.loop.unwritten)
+		s.loop.recordAs = func(_ string, p *corev1.Pod, e events.Event) { s.loop.record(p, e) }
+		s.loop.evictor = evict.New(client.CoreV1(), s.loop.statuses.Write, &bind.Terms{}, s.loop.evicted)
 		ctx, cancel := context.WithCancel(context.Background())
 		var parts sync.WaitGroup
 		parts.Go(func() { s.loop.run(ctx) })
@@ -106,10 +112,49 @@ func (s *stage) patch(a clienttesting.Action) (bool, runtime.Object, error) {
 	if body.Metadata.ResourceVersion != p.ResourceVersion {
 		return true, nil, apierrors.NewConflict(corev1.Resource("pods"), name, errors.New("changed"))
 	}
-	p.Status.Conditions = body.Status.Conditions
-	s.wrote = append(s.wrote, "status "+name+": "+p.Status.Conditions[0].Message)
+	c := body.Status.Conditions[0]
+	p.Status.Conditions, _ = conditions.Pod.Set(p.Status.Conditions, c, time.Now())
+	line := "status " + name + ": " + c.Message
+	if len(body.Status.NominatedNodeName) > 0 {
+		line += " -> " + body.Status.NominatedNodeName
+	}
+	if bytes.Contains(a.(clienttesting.PatchAction).GetPatch(), []byte("nominatedNodeName")) {
+		p.Status.NominatedNodeName = body.Status.NominatedNodeName
+	}
+	s.wrote = append(s.wrote, line)
 	s.store(p)
 	return true, p, nil
+}
+
+// delete begins the end of a Pod, as its grace period asks.
+func (s *stage) delete(a clienttesting.Action) (bool, runtime.Object, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	action := a.(clienttesting.DeleteActionImpl)
+	p := s.pods[action.GetName()]
+	is := action.DeleteOptions.Preconditions
+	switch {
+	case p == nil:
+		return true, nil, apierrors.NewNotFound(corev1.Resource("pods"), action.GetName())
+	case action.DeleteOptions.GracePeriodSeconds != nil || is == nil || *is.UID != p.UID:
+		s.t.Errorf("deletes %s by %+v", p.Name, action.DeleteOptions)
+	case is.ResourceVersion == nil || *is.ResourceVersion != p.ResourceVersion:
+		return true, nil, apierrors.NewConflict(corev1.Resource("pods"), p.Name, errors.New("changed"))
+	}
+	p = p.DeepCopy()
+	p.DeletionTimestamp = &metav1.Time{Time: time.Now().Add(30 * time.Second)}
+	s.wrote = append(s.wrote, "delete "+p.Name)
+	s.store(p)
+	return true, nil, nil
+}
+
+// end takes a Pod away.
+func (s *stage) end(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.pods[name]
+	delete(s.pods, name)
+	s.loop.deliver(feed.Change{GonePod: p})
 }
 
 // store keeps the Pod and shows it to the loop; mu is held.
@@ -172,7 +217,9 @@ func TestPodIsBound(t *testing.T) {
 	})
 }
 
-const tooLittle = "0/1 nodes are available: 1 Insufficient cpu."
+// tooLittle is said of a Pod that is too large for the only node.
+const tooLittle = "0/1 nodes are available: 1 Insufficient cpu. " +
+	"preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling."
 
 // SCH-033: condition and event of a Pod that fits nowhere; both once while nothing changes. SAF-062: then it waits.
 func TestPodThatFitsNowhere(t *testing.T) {
@@ -201,7 +248,8 @@ func TestRefusedBinding(t *testing.T) {
 		s.wait(999 * time.Millisecond)
 		s.want()
 		s.wait(time.Millisecond)
-		s.want("status p: " + tooLittle)
+		s.want("status p: 0/1 nodes are available: 1 Insufficient cpu. " +
+			"preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod.")
 	})
 }
 

@@ -15,6 +15,8 @@ type metrics struct {
 	bindings *prometheus.CounterVec
 	binding  prometheus.Histogram
 	waiting  *prometheus.GaugeVec
+	attempts *prometheus.CounterVec
+	victims  prometheus.Counter
 }
 
 func newMetrics(registry prometheus.Registerer) *metrics {
@@ -31,13 +33,20 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 			Buckets: prometheus.ExponentialBuckets(1e-3, 2, 14)}),
 		waiting: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "scheduler_pending_pods", Help: "Pods without a node, by the part of the queue."}, []string{"queue"}),
+		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "scheduler_preemptions_total",
+			Help: "Preemptions carried out, by result."}, []string{"result"}),
+		victims: prometheus.NewCounter(prometheus.CounterOpts{Name: "scheduler_preemption_victims_total",
+			Help: "Pods that were deleted to make room for others."}),
 	}
-	registry.MustRegister(m.tries, m.deciding, m.bindings, m.binding, m.waiting)
+	registry.MustRegister(m.tries, m.deciding, m.bindings, m.binding, m.waiting, m.attempts, m.victims)
 	for _, result := range []string{"placed", "unschedulable"} {
 		m.tries.WithLabelValues(result)
 	}
 	for _, result := range []string{"bound", "failed"} {
 		m.bindings.WithLabelValues(result)
+	}
+	for _, result := range []string{"done", "failed"} {
+		m.attempts.WithLabelValues(result)
 	}
 	return m
 }
@@ -62,4 +71,13 @@ func (m *metrics) bound(ok bool, took time.Duration) {
 
 func (m *metrics) depth(place queue.Place, n int) {
 	m.waiting.WithLabelValues(string(place)).Set(float64(n))
+}
+
+func (m *metrics) preempted(victims int, ok bool) {
+	result := "failed"
+	if ok {
+		result = "done"
+	}
+	m.attempts.WithLabelValues(result).Inc()
+	m.victims.Add(float64(victims))
 }

@@ -19,8 +19,11 @@ func newRecorders(pool *events.Pool, profiles []rules.Profile) recorders {
 	return r
 }
 
-func (r recorders) record(p *corev1.Pod, e events.Event) {
-	of, ok := r[p.Spec.SchedulerName]
+func (r recorders) record(p *corev1.Pod, e events.Event) { r.recordAs(p.Spec.SchedulerName, p, e) }
+
+// recordAs records an Event about a Pod that may be of another profile, or another scheduler's.
+func (r recorders) recordAs(profile string, p *corev1.Pod, e events.Event) {
+	of, ok := r[profile]
 	if !ok {
 		return
 	}

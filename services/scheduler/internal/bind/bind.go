@@ -1,5 +1,5 @@
 // Package bind carries decisions out: it binds Pods to their nodes, many at a time, and tells the Pods that have none
-// why. It is the only package of the scheduler that writes through the API.
+// why. It and package evict are those of the scheduler that write through the API.
 package bind
 
 import (
@@ -113,7 +113,7 @@ func (b *Binder) bind(ctx context.Context, binding Binding) error {
 }
 
 func (b *Binder) write(ctx context.Context, binding Binding) error {
-	ctx, cancel := context.WithTimeout(b.terms.writing(ctx, binding.Pod), requestTimeout)
+	ctx, cancel := context.WithTimeout(b.terms.Writing(ctx, binding.Pod), requestTimeout)
 	defer cancel()
 	p := binding.Pod
 	err := failpoint.Around("scheduler/bind", func() error {

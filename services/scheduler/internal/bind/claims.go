@@ -59,7 +59,7 @@ func (b *Binder) prepare(ctx context.Context, p Preparation) Prepared {
 }
 
 func (b *Binder) prepareOne(ctx context.Context, step volumes.Step, out *Prepared) error {
-	ctx, cancel := context.WithTimeout(b.terms.writing(ctx, out.Pod), requestTimeout)
+	ctx, cancel := context.WithTimeout(b.terms.Writing(ctx, out.Pod), requestTimeout)
 	defer cancel()
 	return failpoint.Around("scheduler/claims", func() error {
 		if step.Volume != nil {

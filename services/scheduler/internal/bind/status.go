@@ -20,8 +20,8 @@ import (
 // statusWriters is how many statuses are written at a time. Pods that find no node are in no hurry.
 const statusWriters = 4
 
-// Statuses writes the condition PodScheduled of Pods that found no node. Of several conditions for one Pod only the
-// newest is written, and none that the Pod has already.
+// Statuses writes the condition PodScheduled of Pods that found no node, and for which node they are nominated. Of
+// several for one Pod only the newest is written, and none that the Pod has already.
 type Statuses struct {
 	client v1.PodsGetter
 	terms  *Terms
@@ -36,6 +36,7 @@ type Statuses struct {
 type status struct {
 	pod       *corev1.Pod
 	condition corev1.PodCondition
+	nominated string
 }
 
 // NewStatuses returns a writer that reports failures to failed, from any goroutine.
@@ -47,11 +48,11 @@ func NewStatuses(client v1.PodsGetter, terms *Terms, failed func(*corev1.Pod, er
 	}
 }
 
-// Set asks for the condition. The Pod is the newest that is known of it; what it says decides whether there is anything
-// to write, and since when the condition holds.
-func (s *Statuses) Set(pod *corev1.Pod, condition corev1.PodCondition, now time.Time) {
+// Set asks for the condition and the nomination, which may be for no node. The Pod is the newest that is known of it;
+// what it says decides whether there is anything to write, and since when the condition holds.
+func (s *Statuses) Set(pod *corev1.Pod, condition corev1.PodCondition, nominated string, now time.Time) {
 	condition, news := conditions.Pod.Follow(pod.Status.Conditions, condition, now)
-	if !news {
+	if !news && pod.Status.NominatedNodeName == nominated {
 		s.Drop(pod.UID)
 		return
 	}
@@ -59,7 +60,7 @@ func (s *Statuses) Set(pod *corev1.Pod, condition corev1.PodCondition, now time.
 	if _, ok := s.wanted[pod.UID]; !ok {
 		s.order = append(s.order, pod.UID)
 	}
-	s.wanted[pod.UID] = status{pod: pod, condition: condition}
+	s.wanted[pod.UID] = status{pod: pod, condition: condition, nominated: nominated}
 	s.mu.Unlock()
 	s.signal()
 }
@@ -125,12 +126,29 @@ func (s *Statuses) write(ctx context.Context, next status) {
 	}
 }
 
+// Write writes the condition and the nomination at once, unless the Pod says both already.
+func (s *Statuses) Write(ctx context.Context, pod *corev1.Pod, condition corev1.PodCondition, nominated string) error {
+	condition, news := conditions.Pod.Follow(pod.Status.Conditions, condition, time.Now())
+	if !news && pod.Status.NominatedNodeName == nominated {
+		return nil
+	}
+	return s.patch(ctx, status{pod: pod, condition: condition, nominated: nominated})
+}
+
 func (s *Statuses) patch(ctx context.Context, next status) error {
-	ctx, cancel := context.WithTimeout(s.terms.writing(ctx, next.pod), requestTimeout)
+	ctx, cancel := context.WithTimeout(s.terms.Writing(ctx, next.pod), requestTimeout)
 	defer cancel()
+	said := map[string]any{"conditions": []corev1.PodCondition{next.condition}}
+	switch next.nominated {
+	case next.pod.Status.NominatedNodeName:
+	case "":
+		said["nominatedNodeName"] = nil
+	default:
+		said["nominatedNodeName"] = next.nominated
+	}
 	body, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"uid": next.pod.UID, "resourceVersion": next.pod.ResourceVersion},
-		"status":   map[string]any{"conditions": []corev1.PodCondition{next.condition}},
+		"status":   said,
 	})
 	if err != nil {
 		return fmt.Errorf("encoding the condition PodScheduled: %w", err)

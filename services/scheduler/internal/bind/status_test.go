@@ -86,7 +86,7 @@ func saying(message string, since time.Time) *corev1.Pod {
 
 // SCH-033, POD-107, POD-108: the condition that users read, for the version of the Pod that it was decided for.
 func TestStatusIsWritten(t *testing.T) {
-	got := write(t, nil, func(s *Statuses) { s.Set(pod("p"), unschedulable("m"), noon) })
+	got := write(t, nil, func(s *Statuses) { s.Set(pod("p"), unschedulable("m"), "", noon) })
 	if len(got.bodies) != 1 {
 		t.Fatalf("%d patches", len(got.bodies))
 	}
@@ -109,25 +109,25 @@ func TestStatusIsWrittenOnlyWhenItChanges(t *testing.T) {
 		want  []string
 		since time.Time
 	}{
-		"the same": {func(s *Statuses) { s.Set(saying("m", hour), unschedulable("m"), noon) }, nil,
+		"the same": {func(s *Statuses) { s.Set(saying("m", hour), unschedulable("m"), "", noon) }, nil,
 			noon},
-		"another message, since then": {func(s *Statuses) { s.Set(saying("m", hour), unschedulable("n"), noon) },
+		"another message, since then": {func(s *Statuses) { s.Set(saying("m", hour), unschedulable("n"), "", noon) },
 			[]string{"n"}, hour},
 		"only the newest": {func(s *Statuses) {
-			s.Set(pod("p"), unschedulable("m"), noon)
-			s.Set(pod("p"), unschedulable("n"), noon)
+			s.Set(pod("p"), unschedulable("m"), "", noon)
+			s.Set(pod("p"), unschedulable("n"), "", noon)
 		}, []string{"n"}, noon},
 		"what was wanted holds already": {func(s *Statuses) {
-			s.Set(saying("m", hour), unschedulable("n"), noon)
-			s.Set(saying("m", hour), unschedulable("m"), noon)
+			s.Set(saying("m", hour), unschedulable("n"), "", noon)
+			s.Set(saying("m", hour), unschedulable("m"), "", noon)
 		}, nil, noon},
 		"placed meanwhile": {func(s *Statuses) {
-			s.Set(pod("p"), unschedulable("m"), noon)
+			s.Set(pod("p"), unschedulable("m"), "", noon)
 			s.Drop("uid-p")
 		}, nil, noon},
 		"two Pods": {func(s *Statuses) {
-			s.Set(pod("p"), unschedulable("m"), noon)
-			s.Set(pod("q"), unschedulable("m"), noon)
+			s.Set(pod("p"), unschedulable("m"), "", noon)
+			s.Set(pod("q"), unschedulable("m"), "", noon)
 		}, []string{"m", "m"}, noon},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -147,7 +147,7 @@ func TestStatusIsWrittenOnlyWhenItChanges(t *testing.T) {
 }
 
 func TestStatusFailures(t *testing.T) {
-	set := func(s *Statuses) { s.Set(pod("p"), unschedulable("m"), noon) }
+	set := func(s *Statuses) { s.Set(pod("p"), unschedulable("m"), "", noon) }
 	resource := corev1.Resource("pods")
 	if got := write(t, apierrors.NewConflict(resource, "p", errors.New("changed")), set); len(got.failed) != 1 ||
 		len(got.bodies) != 1 {

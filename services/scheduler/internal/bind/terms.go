@@ -18,8 +18,8 @@ type Terms struct {
 // Lead says that the profile writes in the term that ctx comes from.
 func (t *Terms) Lead(ctx context.Context, profile string) { t.leading.Store(profile, ctx) }
 
-// writing returns ctx as a context in which the Pod's profile may write.
-func (t *Terms) writing(ctx context.Context, pod *corev1.Pod) context.Context {
+// Writing returns ctx as a context in which the Pod's profile may write.
+func (t *Terms) Writing(ctx context.Context, pod *corev1.Pod) context.Context {
 	leading, ok := t.leading.Load(pod.Spec.SchedulerName)
 	if !ok {
 		return ctx

@@ -35,10 +35,14 @@ func (s *State) NodeWithout(slot Slot, uids ...types.UID) Node {
 		}
 		room.take(at.usage, -1)
 		without.pods = append(without.pods, uid)
-		without.extended = append(without.extended, at.usage.Extended...)
-		without.ports = append(without.ports, at.usage.Ports...)
+		without.add(at.usage)
 	}
 	return Node{state: s, slot: slot, room: &room, gone: without}
+}
+
+func (g *gone) add(u *Usage) {
+	g.extended = append(g.extended, u.Extended...)
+	g.ports = append(g.ports, u.Ports...)
 }
 
 // Slot returns the slot of the node.
@@ -62,6 +66,14 @@ func (n Node) Free(r Resource) int64 {
 		}
 	}
 	return free
+}
+
+// Allocatable returns how much of the resource the node has, whoever takes it.
+func (n Node) Allocatable(r Resource) int64 {
+	if r < basic {
+		return n.room.Allocatable[r]
+	}
+	return n.state.extended[r-basic].allocatable[n.slot]
 }
 
 // PortsFree reports whether the node has none of the ports in use.

@@ -2,7 +2,6 @@ package columns
 
 import (
 	"iter"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -21,15 +20,11 @@ func (s *State) Pods() int { return len(s.pods) }
 // PodsOn returns the Pods that take room on the node, and what each takes. The first call lists the Pods of every node,
 // which is kept from then on: where nobody asks, it costs nothing.
 func (s *State) PodsOn(slot Slot) iter.Seq2[types.UID, *Usage] {
-	if s.podsOn == nil {
-		s.podsOn = map[Slot][]types.UID{}
-		for uid, at := range s.pods {
-			s.podsOn[at.slot] = append(s.podsOn[at.slot], uid)
-		}
-	}
+	s.listOccupants()
 	return func(yield func(types.UID, *Usage) bool) {
-		for _, uid := range s.podsOn[slot] {
-			if !yield(uid, s.pods[uid].usage) {
+		for i := range s.podsOn[slot] {
+			o := &s.podsOn[slot][i]
+			if !yield(o.Pod.UID, o.Usage) {
 				return
 			}
 		}
@@ -51,6 +46,7 @@ func (s *State) SetPod(p *corev1.Pod, node string, u *Usage) {
 	if at, ok := s.pods[p.UID]; ok {
 		if at.usage == u && s.names[at.slot] == node {
 			s.pods[p.UID] = placement{slot: at.slot, usage: u, pod: p}
+			s.replaceOccupant(at, p)
 			s.recount(at.slot, at.pod, p)
 			return
 		}
@@ -59,9 +55,7 @@ func (s *State) SetPod(p *corev1.Pod, node string, u *Usage) {
 	slot := s.ensure(node)
 	s.pods[p.UID] = placement{slot: slot, usage: u, pod: p}
 	s.identity[slot].pods++
-	if s.podsOn != nil {
-		s.podsOn[slot] = append(s.podsOn[slot], p.UID)
-	}
+	s.addOccupant(slot, p, u)
 	s.take(slot, u, 1)
 	s.countPod(slot, p, 1)
 	s.journal.note(slot, false)
@@ -75,12 +69,7 @@ func (s *State) RemovePod(uid types.UID) {
 	}
 	delete(s.pods, uid)
 	s.identity[at.slot].pods--
-	if s.podsOn != nil {
-		others := slices.DeleteFunc(s.podsOn[at.slot], func(other types.UID) bool { return other == uid })
-		if s.podsOn[at.slot] = others; len(others) == 0 {
-			delete(s.podsOn, at.slot)
-		}
-	}
+	s.removeOccupant(at)
 	s.take(at.slot, at.usage, -1)
 	s.countPod(at.slot, at.pod, -1)
 	s.journal.note(at.slot, true)

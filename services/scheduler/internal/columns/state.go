@@ -37,8 +37,10 @@ type State struct {
 	shapes    shapes
 	usages    usages
 	pods      map[types.UID]placement
-	podsOn    map[Slot][]types.UID // nil until somebody asks
-	pinned    map[string][]Slot    // nodes whose hostname label is not their name, by that label
+	podsOn    map[Slot][]Occupant // nil until somebody asks; the most important first
+	ranks     map[int32]int       // how many Pods take room, by priority
+	reserved  reservations
+	pinned    map[string][]Slot // nodes whose hostname label is not their name, by that label
 	terms     terms
 	domains   map[string]*Domains
 	layouts   map[string]*layout
@@ -52,7 +54,7 @@ type identity struct {
 	tie         uint32
 	hasHostname bool
 	hostname    string
-	pods        int32 // entries of State.pods on this slot
+	pods        int32 // entries of State.pods and of State.reserved on this slot
 }
 
 // New returns an empty State. The seed decides between nodes of equal score.
@@ -65,6 +67,8 @@ func New(seed uint64) *State {
 		shapes:    newShapes(),
 		usages:    usages{},
 		pods:      map[types.UID]placement{},
+		ranks:     map[int32]int{},
+		reserved:  newReservations(),
 		pinned:    map[string][]Slot{},
 		terms:     newTerms(),
 		domains:   map[string]*Domains{},

@@ -36,7 +36,10 @@ func catalog() []rules.Rule {
 // fixed are names of the field for what the scheduler always does, outside of the rules.
 var fixed = []string{"DefaultBinder", "PrioritySort", "SchedulingGates"}
 
+// preemption is the field's name for the taking of room from Pods of lower priority.
+const preemption = "DefaultPreemption"
+
 // DefaultProfile returns all rules for Pods that name no scheduler.
 func DefaultProfile() rules.Profile {
-	return rules.Profile{Name: defaultProfile, Rules: catalog()}
+	return rules.Profile{Name: defaultProfile, Rules: catalog(), Preempts: true}
 }

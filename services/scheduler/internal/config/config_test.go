@@ -124,10 +124,9 @@ func TestSpreadDefaults(t *testing.T) {
 }
 
 func TestMistakes(t *testing.T) {
-	const names = "only DefaultBinder, InterPodAffinity, NodeAffinity, NodeName, NodePorts, " +
-		"NodeResourcesBalancedAllocation, " +
-		"NodeResourcesFit, NodeUnschedulable, PodTopologySpread, PrioritySort, SchedulingGates, TaintToleration, " +
-		"VolumeBinding, " +
+	const names = "only DefaultBinder, DefaultPreemption, InterPodAffinity, NodeAffinity, NodeName, NodePorts, " +
+		"NodeResourcesBalancedAllocation, NodeResourcesFit, NodeUnschedulable, PodTopologySpread, PrioritySort, " +
+		"SchedulingGates, TaintToleration, VolumeBinding, " +
 		"VolumeRestrictions"
 	for name, test := range map[string]struct{ yaml, want string }{
 		"unknown plugin on": {head + "profiles: [{}, {schedulerName: b, plugins: {filter: {enabled: [{name: " +

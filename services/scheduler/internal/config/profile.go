@@ -23,11 +23,13 @@ type profile struct {
 	rules  []rules.Rule
 	filter map[string]bool
 	score  map[string]bool
+	// preempts is whether the plugin of that name is on.
+	preempts bool
 }
 
 // readProfile returns the rules of a profile. The text of an error begins with the path below the profile.
 func readProfile(file *schedulerv1.KubeSchedulerProfile) (rules.Profile, error) {
-	p := profile{rules: catalog(), filter: map[string]bool{}, score: map[string]bool{}}
+	p := profile{rules: catalog(), filter: map[string]bool{}, score: map[string]bool{}, preempts: true}
 	for _, r := range p.rules {
 		p.filter[r.Name], p.score[r.Name] = true, true
 	}
@@ -47,7 +49,7 @@ func readProfile(file *schedulerv1.KubeSchedulerProfile) (rules.Profile, error) 
 	if file.SchedulerName != nil && *file.SchedulerName != "" {
 		name = *file.SchedulerName
 	}
-	return rules.Profile{Name: name, Rules: p.switched()}, nil
+	return rules.Profile{Name: name, Rules: p.switched(), Preempts: p.preempts}, nil
 }
 
 // switched returns the rules without the parts that are off.
@@ -72,24 +74,25 @@ type point struct {
 	name          string
 	set           schedulerv1.PluginSet
 	filter, score bool
+	preempts      bool
 }
 
 // points returns the extension points, the one that stands for all first: the others win over it.
 func points(p *schedulerv1.Plugins) []point {
 	return []point{
-		{"multiPoint", p.MultiPoint, true, true},
-		{"preEnqueue", p.PreEnqueue, false, false},
-		{"queueSort", p.QueueSort, false, false},
-		{"preFilter", p.PreFilter, false, false},
-		{"filter", p.Filter, true, false},
-		{"postFilter", p.PostFilter, false, false},
-		{"preScore", p.PreScore, false, false},
-		{"score", p.Score, false, true},
-		{"reserve", p.Reserve, false, false},
-		{"permit", p.Permit, false, false},
-		{"preBind", p.PreBind, false, false},
-		{"bind", p.Bind, false, false},
-		{"postBind", p.PostBind, false, false},
+		{"multiPoint", p.MultiPoint, true, true, true},
+		{"preEnqueue", p.PreEnqueue, false, false, false},
+		{"queueSort", p.QueueSort, false, false, false},
+		{"preFilter", p.PreFilter, false, false, false},
+		{"filter", p.Filter, true, false, false},
+		{"postFilter", p.PostFilter, false, false, true},
+		{"preScore", p.PreScore, false, false, false},
+		{"score", p.Score, false, true, false},
+		{"reserve", p.Reserve, false, false, false},
+		{"permit", p.Permit, false, false, false},
+		{"preBind", p.PreBind, false, false, false},
+		{"bind", p.Bind, false, false, false},
+		{"postBind", p.PostBind, false, false, false},
 	}
 }
 
@@ -111,7 +114,10 @@ func (p *profile) disable(at point, name string) error {
 	switch {
 	case slices.Contains(fixed, name):
 		return fmt.Errorf("name: %s cannot be disabled", name)
+	case name == preemption:
+		p.preempts = p.preempts && !at.preempts
 	case name == "*":
+		p.preempts = p.preempts && !at.preempts
 		for _, r := range p.rules {
 			p.toggle(r.Name, at, false)
 		}
@@ -125,6 +131,10 @@ func (p *profile) disable(at point, name string) error {
 
 func (p *profile) enable(at point, plugin *schedulerv1.Plugin) error {
 	if slices.Contains(fixed, plugin.Name) {
+		return nil
+	}
+	if plugin.Name == preemption {
+		p.preempts = p.preempts || at.preempts
 		return nil
 	}
 	if !p.known(plugin.Name) {
@@ -161,7 +171,7 @@ func (p *profile) rule(name string) *rules.Rule {
 func (p *profile) known(name string) bool { return p.rule(name) != nil }
 
 func (p *profile) unknown(name string) error {
-	names := slices.Clone(fixed)
+	names := append(slices.Clone(fixed), preemption)
 	for _, r := range p.rules {
 		names = append(names, r.Name)
 	}
@@ -171,6 +181,9 @@ func (p *profile) unknown(name string) error {
 
 // configure applies the arguments of one plugin.
 func (p *profile) configure(c *schedulerv1.PluginConfig) error {
+	if c.Name == preemption {
+		return readPreemption(c.Args.Raw)
+	}
 	if !p.known(c.Name) {
 		return fmt.Errorf("name: %w", p.unknown(c.Name))
 	}

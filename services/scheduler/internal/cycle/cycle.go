@@ -45,6 +45,7 @@ type Cycle struct {
 	waits         waits
 	groups        *groups.Book
 	relabelled    map[string]bool // namespaces whose Pods are to be looked at again
+	preemption    preemption
 }
 
 // pod is a Pod that waits for a node, or for the API server to note the one that it was given.
@@ -58,6 +59,7 @@ type pod struct {
 	node    string   // the node it was given
 	claims  *wait    // of a Pod that was given a node, what its claims wait for; nil when it waits for none
 	last    *Verdict // of the last try
+	nominee
 }
 
 // New returns a Cycle that knows no node and no Pod, and leads no profile.
@@ -84,6 +86,7 @@ func New(config Config) *Cycle {
 		c.profiles[config.Profiles[i].Name] = &config.Profiles[i]
 	}
 	c.terms = termsOf(config.Profiles)
+	c.preemption = newPreemption(c.state)
 	return c
 }
 
@@ -94,7 +97,10 @@ func (c *Cycle) State() *columns.State { return c.state }
 func (c *Cycle) SetNode(n *corev1.Node) { c.state.SetNode(n) }
 
 // RemoveNode notes that a node is gone.
-func (c *Cycle) RemoveNode(name string) { c.state.RemoveNode(name) }
+func (c *Cycle) RemoveNode(name string) {
+	c.state.RemoveNode(name)
+	c.preemption.left = append(c.preemption.left, name)
+}
 
 // SetPod notes a Pod that is new or changed. The object must not change afterwards.
 func (c *Cycle) SetPod(p *corev1.Pod, now time.Time) {
@@ -105,6 +111,7 @@ func (c *Cycle) SetPod(p *corev1.Pod, now time.Time) {
 		c.forget(p.UID)
 		c.carry(p)
 		c.state.SetPod(p, p.Spec.NodeName, c.state.Usage(p))
+		c.watchLeaving(p)
 		c.book.Use(p)
 	case p.DeletionTimestamp != nil:
 		c.RemovePod(p)
@@ -119,6 +126,7 @@ func (c *Cycle) RemovePod(p *corev1.Pod) {
 	c.state.RemovePod(p.UID)
 	c.state.Carry(p.UID, nil)
 	c.book.Forget(p.UID)
+	c.preemption.stays(p.UID)
 }
 
 // Lead says whether this process decides for a profile. Pods of a profile that it does not lead are held.
@@ -132,7 +140,7 @@ func (c *Cycle) Lead(profile string, leads bool, now time.Time) {
 	}
 	var held []*pod
 	for _, p := range c.pods {
-		if p.profile.Name == profile && p.node == "" && !p.gated {
+		if p.profile.Name == profile && p.node == "" && !p.gated && !p.evicting {
 			held = append(held, p)
 		}
 	}
@@ -170,14 +178,17 @@ func (c *Cycle) Next(now time.Time) (Verdict, bool) {
 	}
 	p := c.pods[e.UID]
 	c.reread(p)
-	v := c.decide(p)
+	v := c.decide(p, now)
 	p.last = &v
 	if v.Node == "" {
-		c.setUnschedulable(p, now)
+		if !p.evicting {
+			c.setUnschedulable(p, now)
+		}
 		return v, true
 	}
 	p.node = v.Node
 	c.state.SetPod(p.object, v.Node, p.class.Pod.Usage)
+	c.nominate(p, "")
 	v.Steps = c.take(p)
 	c.requeueMore(p.class, now)
 	return v, true
@@ -198,7 +209,7 @@ func (c *Cycle) Failed(uid types.UID, now time.Time) {
 // Unschedulable returns the newest version of a Pod that found no node at the last try, and what its status should say.
 func (c *Cycle) Unschedulable(uid types.UID) (*corev1.Pod, corev1.PodCondition, bool) {
 	p := c.pods[uid]
-	if p == nil || p.node != "" || p.last == nil || p.last.Node != "" {
+	if p == nil || p.node != "" || p.evicting || p.last == nil || p.last.Node != "" {
 		return nil, corev1.PodCondition{}, false
 	}
 	condition := p.last.Condition()
@@ -230,6 +241,7 @@ func (c *Cycle) setPending(o *corev1.Pod, now time.Time) {
 		p.UID = o.UID
 		c.pods[o.UID] = p
 	}
+	c.followNomination(p, o)
 	c.byName[types.NamespacedName{Namespace: o.Namespace, Name: o.Name}] = o.UID
 	if p.node == "" {
 		c.book.Wait(o)
@@ -246,7 +258,9 @@ func (c *Cycle) setPending(o *corev1.Pod, now time.Time) {
 // enqueue puts a Pod without a node where it belongs. A Pod that changed in what rules read is tried at once; any other
 // change leaves it where it is.
 func (c *Cycle) enqueue(p *pod, o *corev1.Pod, now time.Time) {
-	if c.classify(p, o) && !p.gated && c.leading[p.profile.Name] {
+	changed := c.classify(p, o)
+	c.nominate(p, p.nominated)
+	if changed && !p.gated && !p.evicting && c.leading[p.profile.Name] {
 		c.queue.Add(&p.Entry, now)
 	}
 }
@@ -265,7 +279,7 @@ func (c *Cycle) classify(p *pod, o *corev1.Pod) bool {
 		p.last = nil
 	}
 	p.object, p.class, p.gated, p.unread = o, joined, gated, false
-	p.Class, p.Priority = joined.ID, priority(o)
+	p.Class, p.Priority = joined.ID, columns.Priority(o)
 	return changed
 }
 
@@ -276,6 +290,7 @@ func (c *Cycle) forget(uid types.UID) {
 		return
 	}
 	c.dequeue(p)
+	c.nominate(p, "")
 	c.classes.Leave(p.class)
 	c.book.Forget(uid)
 	delete(c.pods, uid)
@@ -285,12 +300,19 @@ func (c *Cycle) forget(uid types.UID) {
 	}
 }
 
-func (c *Cycle) decide(p *pod) Verdict {
+func (c *Cycle) decide(p *pod, now time.Time) Verdict {
 	v := Verdict{Pod: p.object, Nodes: c.state.Nodes(), Attempt: p.Attempts + 1}
 	c.classes.Touch(p.class)
+	if c.takeNomination(p, &v) {
+		return v
+	}
 	choice, ok := p.class.Best(c.state)
 	if !ok {
+		if c.outrank(p, &v, now) {
+			return v
+		}
 		v.Reasons = p.class.Refusals(c.state)
+		c.preempt(p, &v, now)
 		return v
 	}
 	v.Node, v.Score, v.Feasible = c.state.Name(choice.Slot), choice.Score, choice.Feasible
@@ -302,12 +324,4 @@ func schedulerName(p *corev1.Pod) string {
 		return corev1.DefaultSchedulerName
 	}
 	return p.Spec.SchedulerName
-}
-
-// priority is spec.priority; Pods of before priorities existed have 0.
-func priority(p *corev1.Pod) int32 {
-	if p.Spec.Priority == nil {
-		return 0
-	}
-	return *p.Spec.Priority
 }

@@ -25,6 +25,7 @@ type fixture struct {
 
 func newFixture(t *testing.T) *fixture {
 	settings := config.Default()
+	settings.Profiles[0].Preempts = false
 	c := cycle.New(cycle.Config{Profiles: settings.Profiles, Backoff: settings.Backoff, Seed: 1})
 	c.Lead(corev1.DefaultSchedulerName, true, start)
 	return &fixture{Cycle: c, t: t, now: start}

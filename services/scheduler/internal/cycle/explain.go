@@ -48,6 +48,10 @@ func (c *Cycle) Explain(name types.NamespacedName) (Explanation, bool) {
 	if p.node != "" {
 		return Explanation{Summary: "given node " + p.node + ", which the API does not show yet"}, true
 	}
+	if p.evicting {
+		return Explanation{Summary: "waits for victims to be evicted on node " + p.nominated,
+			Facts: explainPreemption(p.last)}, true
+	}
 	place, since, retryAt := p.Place()
 	out := Explanation{Summary: summary(place, p)}
 	out.Facts = append(out.Facts, Fact{Time: since, Reason: "Queued", Message: fmt.Sprintf(
@@ -59,6 +63,7 @@ func (c *Cycle) Explain(name types.NamespacedName) (Explanation, bool) {
 		out.Facts = append(out.Facts, Fact{Time: since, Reason: corev1.PodReasonUnschedulable,
 			Message: p.last.Message()})
 	}
+	out.Facts = append(out.Facts, explainPreemption(p.last)...)
 	out.Facts = append(out.Facts, c.explainNodes(p)...)
 	return out, true
 }

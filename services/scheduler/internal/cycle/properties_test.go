@@ -29,6 +29,7 @@ type world struct {
 
 func newWorld(t *testing.T, seed uint64) *world {
 	settings := config.Default()
+	settings.Profiles[0].Preempts = false
 	fast := cycle.New(cycle.Config{Profiles: settings.Profiles, Backoff: settings.Backoff, Seed: seed})
 	w := &world{slow: newCluster(), preparing: map[types.UID][]volumes.Step{}}
 	w.history = newHistory(t, fast, rand.New(rand.NewPCG(seed, 1)), w.slow.Nodes, w.slow.Pods)
@@ -211,6 +212,7 @@ func TestAgreesWithReference(t *testing.T) {
 func TestSeedDecidesTies(t *testing.T) {
 	place := func(seed uint64) []string {
 		settings := config.Default()
+		settings.Profiles[0].Preempts = false
 		c := cycle.New(cycle.Config{Profiles: settings.Profiles, Backoff: settings.Backoff, Seed: seed})
 		g := &generator{Rand: rand.New(rand.NewPCG(7, 7))}
 		c.Lead(corev1.DefaultSchedulerName, true, time.Time{})

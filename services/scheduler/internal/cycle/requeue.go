@@ -80,6 +80,7 @@ func (c *Cycle) mayLeaveRoom(p *pod) {
 func (c *Cycle) requeueGained(now time.Time) {
 	c.requeueAmong(c.unschedulable.again, now)
 	clear(c.unschedulable.again)
+	c.requeueOfLeft(now)
 	for _, waiting := range c.unschedulable.domains {
 		if !c.queue.HasUnschedulable(waiting.ID) {
 			delete(c.unschedulable.domains, waiting.ID)
@@ -91,13 +92,20 @@ func (c *Cycle) requeueGained(now time.Time) {
 	if len(gains) == 0 {
 		return
 	}
+	for _, slot := range gains {
+		c.requeueNominees(slot, now)
+	}
 	c.requeueAmong(c.unschedulable.anywhere, now)
+	for _, slot := range gains {
+		c.requeueOver(slot, c.unschedulable.anywhere, now)
+	}
 	if len(c.unschedulable.pinned) == 0 {
 		return
 	}
 	for _, slot := range gains {
 		for _, name := range c.names(slot) {
 			c.requeueAmong(c.unschedulable.pinned[name], now)
+			c.requeueOver(slot, c.unschedulable.pinned[name], now)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"keelson.dev/services/scheduler/internal/class"
+	"keelson.dev/services/scheduler/internal/preempt"
 	"keelson.dev/services/scheduler/internal/volumes"
 )
 
@@ -27,6 +28,12 @@ type Verdict struct {
 
 	// Reasons say why no node can take the Pod.
 	Reasons []class.Reason
+	// Plan says how the Pod comes to room on Nominated by taking that of others; nil when it does not.
+	Plan *preempt.Plan
+	// Nominated is the node on which room is kept for the Pod.
+	Nominated string
+	// Preemption says why the Pod takes nobody's room; empty when it does, or may not be asked.
+	Preemption string
 	// Steps are what the claims of the Pod get before it can be bound; nothing where they have their volumes.
 	Steps []volumes.Step
 }
@@ -44,8 +51,20 @@ func (v *Verdict) Message() string {
 		}
 		parts = append(parts, fmt.Sprintf("%d %s", r.Nodes, r.Text))
 	}
+	return available(v.Nodes, parts) + preemptionPart(v.Preemption)
+}
+
+// available says that no node is available, and why.
+func available(nodes int, parts []string) string {
 	slices.Sort(parts)
-	return fmt.Sprintf("0/%d nodes are available: %s.", v.Nodes, strings.Join(parts, ", "))
+	return fmt.Sprintf("0/%d nodes are available: %s.", nodes, strings.Join(parts, ", "))
+}
+
+func preemptionPart(why string) string {
+	if why == "" {
+		return ""
+	}
+	return " preemption: " + why
 }
 
 // Condition is what the Pod's status says of a try that failed. The caller sets the times.

@@ -1,5 +1,5 @@
-// Package feed brings what happens to nodes, Pods, claims and volumes from the API to the scheduler, reduced to what it
-// reads.
+// Package feed brings what happens to nodes, Pods, claims, volumes and disruption budgets from the API to the scheduler,
+// reduced to what it reads.
 package feed
 
 import (
@@ -9,6 +9,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -27,11 +28,13 @@ type Change struct {
 	Class, GoneClass   *storagev1.StorageClass
 	Group              *groups.Group
 	GoneGroup          *groups.Name
+	Budget, GoneBudget *policyv1.PodDisruptionBudget
 
 	Namespace, GoneNamespace *corev1.Namespace
 }
 
-// Feed watches nodes, Pods, what the claims of Pods depend on, and what Pods belong to.
+// Feed watches nodes, Pods, what the claims of Pods depend on, what Pods belong to, and what keeps Pods from being
+// disrupted.
 type Feed struct {
 	informers []cache.SharedIndexInformer
 	synced    []cache.InformerSynced
@@ -48,6 +51,7 @@ var live = fields.AndSelectors(
 func New(client kubernetes.Interface, deliver func(Change)) (*Feed, error) {
 	core, storage := client.CoreV1().RESTClient(), client.StorageV1().RESTClient()
 	apps := client.AppsV1().RESTClient()
+	policy := client.PolicyV1().RESTClient()
 	f := &Feed{}
 	for _, kind := range []struct {
 		rest     cache.Getter
@@ -70,6 +74,8 @@ func New(client kubernetes.Interface, deliver func(Change)) (*Feed, error) {
 		{core, "namespaces", fields.Everything(), &corev1.Namespace{}, trimNamespace, namespaceHandler(deliver)},
 		{apps, "replicasets", fields.Everything(), &appsv1.ReplicaSet{}, trimGroup, groupHandler(deliver)},
 		{apps, "statefulsets", fields.Everything(), &appsv1.StatefulSet{}, trimGroup, groupHandler(deliver)},
+		{policy, "poddisruptionbudgets", fields.Everything(), &policyv1.PodDisruptionBudget{}, trimBudget,
+			budgetHandler(deliver)},
 	} {
 		source := cache.NewListWatchFromClient(kind.rest, kind.resource, "", kind.selector)
 		informer := cache.NewSharedIndexInformer(source, kind.object, 0, nil)
@@ -172,6 +178,13 @@ func namespaceHandler(deliver func(Change)) cache.ResourceEventHandler {
 	return handler(
 		func(n *corev1.Namespace) { deliver(Change{Namespace: n}) },
 		func(n *corev1.Namespace) { deliver(Change{GoneNamespace: n}) },
+	)
+}
+
+func budgetHandler(deliver func(Change)) cache.ResourceEventHandler {
+	return handler(
+		func(b *policyv1.PodDisruptionBudget) { deliver(Change{Budget: b}) },
+		func(b *policyv1.PodDisruptionBudget) { deliver(Change{GoneBudget: b}) },
 	)
 }
 

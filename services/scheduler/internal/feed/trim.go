@@ -1,6 +1,8 @@
 package feed
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -45,7 +47,8 @@ func trimPod(object any) (any, error) {
 	if p.Spec.NodeName != "" {
 		p.Status.ContainerStatuses = trimStatuses(status.ContainerStatuses)
 		p.Status.InitContainerStatuses = trimStatuses(status.InitContainerStatuses)
-		p.Status.Conditions = pick(status.Conditions, corev1.PodResizePending)
+		p.Status.Conditions = pick(status.Conditions, corev1.PodResizePending, corev1.DisruptionTarget)
+		p.Status.StartTime = status.StartTime
 		if a := spec.Affinity; a != nil && (a.PodAffinity != nil || a.PodAntiAffinity != nil) {
 			p.Spec.Affinity = &corev1.Affinity{PodAffinity: a.PodAffinity, PodAntiAffinity: a.PodAntiAffinity}
 		}
@@ -56,7 +59,9 @@ func trimPod(object any) (any, error) {
 	p.Spec.Affinity = spec.Affinity
 	p.Spec.Tolerations = spec.Tolerations
 	p.Spec.TopologySpreadConstraints = spec.TopologySpreadConstraints
+	p.Spec.PreemptionPolicy = spec.PreemptionPolicy
 	p.Status.Conditions = pick(status.Conditions, corev1.PodScheduled)
+	p.Status.NominatedNodeName = status.NominatedNodeName
 	return p, nil
 }
 
@@ -114,11 +119,12 @@ func trimStatuses(in []corev1.ContainerStatus) []corev1.ContainerStatus {
 	return out
 }
 
-func pick(in []corev1.PodCondition, want corev1.PodConditionType) []corev1.PodCondition {
+func pick(in []corev1.PodCondition, want ...corev1.PodConditionType) []corev1.PodCondition {
+	var out []corev1.PodCondition
 	for i := range in {
-		if in[i].Type == want {
-			return []corev1.PodCondition{in[i]}
+		if slices.Contains(want, in[i].Type) {
+			out = append(out, in[i])
 		}
 	}
-	return nil
+	return out
 }

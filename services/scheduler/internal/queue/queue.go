@@ -139,6 +139,37 @@ func (q *Queue) Requeue(id class.ID, now time.Time) {
 	}
 }
 
+// Activate makes an entry active that waits, whatever its delay.
+func (q *Queue) Activate(e *Entry, now time.Time) {
+	if e.place == Unschedulable || e.place == Backoff {
+		q.Remove(e)
+		q.activate(e, now)
+	}
+}
+
+// Resume takes an unschedulable entry out, into backoff while its delay lasts.
+func (q *Queue) Resume(e *Entry, now time.Time) {
+	if e.place == Unschedulable {
+		q.Remove(e)
+		q.resume(e, now)
+	}
+}
+
+// MostUrgent returns the most urgent unschedulable entry of the class for which is holds; nil when there is none.
+func (q *Queue) MostUrgent(id class.ID, is func(*Entry) bool) *Entry {
+	first := q.head(id)
+	if first == nil || is(first) {
+		return first
+	}
+	var found *Entry
+	for _, e := range q.unschedulable[id].list {
+		if (found == nil || urgent(e, found)) && is(e) {
+			found = e
+		}
+	}
+	return found
+}
+
 // Reclass notes that the entry is of another class now. It stays where it is.
 func (q *Queue) Reclass(e *Entry, id class.ID) {
 	if e.place != Unschedulable {

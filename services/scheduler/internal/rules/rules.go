@@ -136,6 +136,9 @@ type Filter struct {
 	Pins *Pins
 	// Whole is set where the Pod is refused, whatever the nodes: users read the first text alone.
 	Whole bool
+	// Incurable are the reasons that no removal of Pods from the node can cure. Of a judgement by a node's description
+	// all are, whatever stands here.
+	Incurable Reasons
 }
 
 // Pins are the few nodes to which a Pod confines itself by name.
@@ -196,6 +199,8 @@ func (o Order) Normalize(raw, least, greatest int64) int64 {
 type Profile struct {
 	Name  string
 	Rules []Rule
+	// Preempts says whether a Pod that fits nowhere may take the room of Pods of lower priority.
+	Preempts bool
 }
 
 // Key returns a string that is equal for Pods of one class.

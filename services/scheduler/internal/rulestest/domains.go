@@ -89,7 +89,7 @@ func spreadFilter(p rules.Pod) *rules.Filter {
 	if len(counts) == 0 {
 		return nil
 	}
-	return &rules.Filter{Texts: []string{NoDomain, Uneven},
+	return &rules.Filter{Texts: []string{NoDomain, Uneven}, Incurable: 1,
 		Judge: rules.ByDomain(counts, func(domains []columns.Domain) rules.Reasons {
 			for i, d := range domains {
 				switch {
@@ -190,7 +190,7 @@ func together() rules.Rule {
 			for _, t := range terms {
 				counts = append(counts, columns.Count{Term: t})
 			}
-			return &rules.Filter{Texts: []string{Alone},
+			return &rules.Filter{Texts: []string{Alone}, Incurable: 1,
 				Judge: rules.ByDomain(counts, func(domains []columns.Domain) rules.Reasons {
 					for i, d := range domains {
 						first := d.Total == 0 && p.IsSelectedBy(terms[i])

@@ -2,6 +2,8 @@
 package noderesourcesfit
 
 import (
+	"slices"
+
 	"keelson.dev/services/scheduler/internal/columns"
 	"keelson.dev/services/scheduler/internal/rules"
 )
@@ -59,18 +61,27 @@ func filter(p rules.Pod) *rules.Filter {
 	for _, a := range u.Extended {
 		ask(a.Resource, a.Value, "Insufficient "+string(a.Name))
 	}
-	return &rules.Filter{
-		Texts: texts,
-		Judge: rules.ByRoom(func(n columns.Node) rules.Reasons {
-			var reasons rules.Reasons
-			for i, r := range asked {
-				if n.Free(r) < need[i] {
-					reasons |= 1 << min(i, rules.MaxTexts-1)
-				}
-			}
-			return reasons
-		}),
+	f := &rules.Filter{Texts: texts}
+	n := len(texts)
+	if 2*n <= rules.MaxTexts {
+		// Each text stands twice: for what is in use, and for what the node never had.
+		f.Texts, f.Incurable = slices.Concat(texts, texts), (1<<n-1)<<n
 	}
+	f.Judge = rules.ByRoom(func(node columns.Node) rules.Reasons {
+		var reasons rules.Reasons
+		for i, r := range asked {
+			if node.Free(r) >= need[i] {
+				continue
+			}
+			bit := min(i, n-1)
+			if f.Incurable != 0 && r != columns.Pods && node.Allocatable(r) < need[i] {
+				bit += n
+			}
+			reasons |= 1 << bit
+		}
+		return reasons
+	})
+	return f
 }
 
 // leastAllocated returns the weighted mean of the shares that would be left with the Pod there. Resources that the

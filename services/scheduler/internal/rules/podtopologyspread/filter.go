@@ -32,7 +32,7 @@ func (d Defaults) filter(p rules.Pod) *rules.Filter {
 			own[i] = 1
 		}
 	}
-	return &rules.Filter{Texts: []string{noLabel, uneven},
+	return &rules.Filter{Texts: []string{noLabel, uneven}, Incurable: 1, // a label
 		Judge: rules.ByDomain(counts, func(domains []columns.Domain) rules.Reasons {
 			for i := range domains {
 				at := &domains[i]

@@ -1,0 +1,49 @@
+package columns
+
+import "slices"
+
+// Trial is a node as it would be without some of its Pods and reservations, which can be put back one by one. It is
+// valid until the State changes, and used again by Start.
+type Trial struct {
+	state *State
+	slot  Slot
+	room  Room
+	gone  gone
+}
+
+// Start makes the Trial the node as it is.
+func (t *Trial) Start(s *State, slot Slot) {
+	t.state, t.slot, t.room = s, slot, s.room[slot]
+	t.gone.pods, t.gone.extended, t.gone.ports = t.gone.pods[:0], t.gone.extended[:0], t.gone.ports[:0]
+}
+
+// Remove takes a Pod away that is on the node.
+func (t *Trial) Remove(o *Occupant) {
+	t.room.take(o.Usage, -1)
+	t.gone.pods = append(t.gone.pods, o.Pod.UID)
+	t.gone.add(o.Usage)
+}
+
+// Restore puts a Pod back that was taken away.
+func (t *Trial) Restore(o *Occupant) {
+	t.room.take(o.Usage, 1)
+	i := slices.Index(t.gone.pods, o.Pod.UID)
+	t.gone.pods = slices.Delete(t.gone.pods, i, i+1)
+	for _, a := range o.Usage.Extended {
+		i := slices.Index(t.gone.extended, a)
+		t.gone.extended = slices.Delete(t.gone.extended, i, i+1)
+	}
+	for _, p := range o.Usage.Ports {
+		i := slices.Index(t.gone.ports, p)
+		t.gone.ports = slices.Delete(t.gone.ports, i, i+1)
+	}
+}
+
+// Release takes room away that is kept on the node.
+func (t *Trial) Release(r *Reservation) {
+	t.room.take(r.Usage, -1)
+	t.gone.add(r.Usage)
+}
+
+// Node returns the node as it would be. It is valid until the Trial changes.
+func (t *Trial) Node() Node { return Node{state: t.state, slot: t.slot, room: &t.room, gone: &t.gone} }

@@ -1,0 +1,31 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+
+	schedulerv1 "k8s.io/kube-scheduler/config/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// readPreemption checks the arguments of the preemption. They bound how many nodes other schedulers look at; this one
+// looks at all.
+func readPreemption(raw []byte) error {
+	if len(raw) == 0 {
+		return nil
+	}
+	var args schedulerv1.DefaultPreemptionArgs
+	if err := yaml.UnmarshalStrict(raw, &args); err != nil {
+		return fmt.Errorf("args: reading DefaultPreemptionArgs: %w", err)
+	}
+	if n := args.MinCandidateNodesPercentage; n != nil && (*n < 0 || *n > 100) {
+		return fmt.Errorf("args.minCandidateNodesPercentage: %d, it must be from 0 to 100", *n)
+	}
+	if n := args.MinCandidateNodesAbsolute; n != nil && *n < 0 {
+		return fmt.Errorf("args.minCandidateNodesAbsolute: %d, it must not be less than 0", *n)
+	}
+	if p, a := args.MinCandidateNodesPercentage, args.MinCandidateNodesAbsolute; p != nil && a != nil && *p+*a == 0 {
+		return errors.New("args: minCandidateNodesPercentage and minCandidateNodesAbsolute must not both be 0")
+	}
+	return nil
+}

@@ -1,0 +1,346 @@
+package cycle
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"keelson.dev/services/scheduler/internal/class"
+	"keelson.dev/services/scheduler/internal/columns"
+	"keelson.dev/services/scheduler/internal/preempt"
+	"keelson.dev/services/scheduler/internal/queue"
+)
+
+// A Pod that fits nowhere may take the room of Pods of lower priority. It is nominated for the node: room is kept there
+// for it in the columns, so that nobody else of its priority or below is given what its victims leave. It is tried
+// again when they are gone, or when another node can take it.
+
+// preemption is what all preemptors have in common.
+type preemption struct {
+	search  *preempt.Search
+	budgets *preempt.Budgets
+	going   map[types.UID]bool // victims that the API does not show to be leaving yet
+	left    []string           // nodes that went since the last requeue
+}
+
+// nominee is the part of a pod that is about its nomination.
+type nominee struct {
+	nominated string // the node on which room is kept for it
+	shown     string // status.nominatedNodeName of the newest version
+	evicting  bool   // its plan is being carried out; it is not in the queue
+}
+
+func newPreemption(state *columns.State) preemption {
+	p := preemption{budgets: preempt.NewBudgets(), going: map[types.UID]bool{}}
+	going := p.going
+	p.search = preempt.New(state, p.budgets, func(o *corev1.Pod) bool { return going[o.UID] || preempted(o) })
+	return p
+}
+
+// preempted reports whether the API shows that the Pod leaves to make room for another.
+func preempted(p *corev1.Pod) bool {
+	return p.DeletionTimestamp != nil && slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue &&
+			c.Reason == corev1.PodReasonPreemptionByScheduler
+	})
+}
+
+// SetBudget notes a PodDisruptionBudget that is new or changed.
+func (c *Cycle) SetBudget(pdb *policyv1.PodDisruptionBudget) { c.preemption.budgets.Set(pdb) }
+
+// RemoveBudget notes that a PodDisruptionBudget is gone.
+func (c *Cycle) RemoveBudget(pdb *policyv1.PodDisruptionBudget) { c.preemption.budgets.Remove(pdb) }
+
+// goes notes that a Pod is about to be evicted.
+func (p *preemption) goes(victim *corev1.Pod) {
+	p.going[victim.UID] = true
+	p.budgets.Disrupt(victim)
+}
+
+// stays notes that a Pod is not evicted after all, or that the API shows it.
+func (p *preemption) stays(uid types.UID) {
+	delete(p.going, uid)
+	p.budgets.Seen(uid)
+}
+
+// watchLeaving notes whether the API shows that a Pod with a node is leaving.
+func (c *Cycle) watchLeaving(p *corev1.Pod) {
+	if p.DeletionTimestamp == nil {
+		return
+	}
+	c.preemption.stays(p.UID)
+	c.state.Note(p.UID)
+}
+
+// nominate keeps room for the Pod on the node, or none.
+func (c *Cycle) nominate(p *pod, node string) {
+	p.nominated = node
+	if node == "" {
+		c.state.Unreserve(p.UID, p.node == "" || c.state.ReservedFor(p.UID) != c.state.Slot(p.node))
+		return
+	}
+	c.state.Reserve(node, columns.Reservation{UID: p.UID, Usage: p.class.Pod.Usage, Priority: p.Priority})
+}
+
+// followNomination takes over a nomination that another process wrote. What this process decided lately is not undone
+// by an old version of the Pod.
+func (c *Cycle) followNomination(p *pod, o *corev1.Pod) {
+	if now := o.Status.NominatedNodeName; now != p.shown {
+		p.shown = now
+		if p.node == "" && !p.evicting {
+			p.nominated = now
+		}
+	}
+}
+
+// takeNomination gives a Pod the node that it is nominated for, if it fits there now and those fit that are nominated
+// beside it once the Pods are gone that leave.
+func (c *Cycle) takeNomination(p *pod, v *Verdict) bool {
+	slot := c.state.ReservedFor(p.UID)
+	if slot == columns.None || !c.fitsNominated(p, slot) {
+		return false
+	}
+	v.Node, v.Feasible = c.state.Name(slot), 1
+	return true
+}
+
+func (c *Cycle) fitsNominated(p *pod, slot columns.Slot) bool {
+	if !c.state.Known(slot) {
+		return false
+	}
+	var now, later columns.Trial
+	now.Start(c.state, slot)
+	later.Start(c.state, slot)
+	for _, r := range c.state.Reservations(slot) {
+		now.Release(&r)
+		if r.UID == p.UID || r.Priority < p.Priority {
+			later.Release(&r)
+		}
+	}
+	if p.class.Refuse(c.state, now.Node()) != 0 {
+		return false
+	}
+	for _, o := range c.state.Occupants(slot) {
+		if c.leaves(o.Pod) {
+			later.Remove(&o)
+		}
+	}
+	return p.class.Refuse(c.state, later.Node()) == 0
+}
+
+func (c *Cycle) leaves(p *corev1.Pod) bool { return c.preemption.going[p.UID] || preempted(p) }
+
+// outrank gives a Pod that fits nowhere a node on which it fits but for what is kept there for Pods of lower priority.
+// These look for another.
+func (c *Cycle) outrank(p *pod, v *Verdict, now time.Time) bool {
+	best := columns.None
+	for _, slot := range c.state.ReservedBelow(p.Priority) {
+		if c.fitsOver(p, slot) && (best == columns.None || c.state.Name(slot) < c.state.Name(best)) {
+			best = slot
+		}
+	}
+	if best == columns.None {
+		return false
+	}
+	v.Node, v.Feasible = c.state.Name(best), 1
+	for _, r := range slices.Clone(c.state.Reservations(best)) {
+		if r.Priority < p.Priority {
+			c.displace(r.UID, now)
+		}
+	}
+	return true
+}
+
+// fitsOver reports whether the Pod fits on the node without what is kept there for Pods of lower priority.
+func (c *Cycle) fitsOver(p *pod, slot columns.Slot) bool {
+	if !c.state.Known(slot) {
+		return false
+	}
+	var t columns.Trial
+	t.Start(c.state, slot)
+	for _, r := range c.state.Reservations(slot) {
+		if r.Priority < p.Priority || r.UID == p.UID {
+			t.Release(&r)
+		}
+	}
+	return p.class.Refuse(c.state, t.Node()) == 0
+}
+
+// displace takes its nomination from a Pod, which is tried again at once.
+func (c *Cycle) displace(uid types.UID, now time.Time) {
+	if p := c.pods[uid]; p != nil {
+		c.nominate(p, "")
+		c.queue.Activate(&p.Entry, now)
+	}
+}
+
+// preempt looks for a node where the Pod fits once Pods of lower priority are gone, and nominates it.
+func (c *Cycle) preempt(p *pod, v *Verdict, now time.Time) {
+	v.Nominated = p.nominated
+	switch {
+	case !p.profile.Preempts || v.Nodes == 0:
+		return
+	case never(p.object):
+		v.Preemption = "not eligible due to preemptionPolicy=Never."
+		return
+	case c.awaitsVictims(p):
+		v.Preemption = "not eligible due to a terminating pod on the nominated node."
+		return
+	}
+	plan, reasons := c.preemption.search.Find(preempt.Preemptor{UID: p.UID, Class: p.class, Priority: p.Priority})
+	if plan == nil {
+		v.Preemption = available(v.Nodes, counted(reasons))
+		v.Nominated = ""
+		c.nominate(p, "")
+		return
+	}
+	for _, uid := range plan.Displaced {
+		c.displace(uid, now)
+	}
+	for _, victim := range plan.Victims {
+		c.preemption.goes(victim)
+	}
+	v.Plan, v.Nominated = plan, c.state.Name(plan.Slot)
+	p.evicting = len(plan.Victims) > 0
+	c.nominate(p, v.Nominated)
+}
+
+func counted(reasons []class.Reason) []string {
+	parts := make([]string, 0, len(reasons))
+	for _, r := range reasons {
+		parts = append(parts, fmt.Sprintf("%d %s", r.Nodes, r.Text))
+	}
+	return parts
+}
+
+func never(p *corev1.Pod) bool {
+	return p.Spec.PreemptionPolicy != nil && *p.Spec.PreemptionPolicy == corev1.PreemptNever
+}
+
+// awaitsVictims reports whether Pods of lower priority leave the node that the Pod is nominated for. It takes no more
+// room while they do, unless the node is of no use to it any more.
+func (c *Cycle) awaitsVictims(p *pod) bool {
+	slot := c.state.ReservedFor(p.UID)
+	if slot == columns.None || !c.state.Known(slot) {
+		return false
+	}
+	if r := p.class.Refuse(c.state, c.state.Node(slot)); r != 0 && !p.class.Curable(r) {
+		return false
+	}
+	return slices.ContainsFunc(c.state.Occupants(slot), func(o columns.Occupant) bool {
+		return o.Priority < p.Priority && c.leaves(o.Pod)
+	})
+}
+
+// Evicted notes what became of the Plan of a Pod: which of its victims were not evicted, and why.
+func (c *Cycle) Evicted(uid types.UID, spared []types.UID, err error, now time.Time) {
+	for _, victim := range spared {
+		c.preemption.stays(victim)
+		c.state.Note(victim)
+	}
+	p := c.pods[uid]
+	if p == nil || !p.evicting {
+		return
+	}
+	p.evicting = false
+	if err != nil {
+		c.nominate(p, p.shown)
+	}
+	switch {
+	case p.gated || !c.leading[p.profile.Name]:
+	case p.last == nil || err == nil && p.nominated == "": // changed or displaced meanwhile
+		c.queue.Add(&p.Entry, now)
+	case err != nil:
+		c.queue.Delay(&p.Entry, now)
+	default:
+		c.setUnschedulable(p, now)
+		c.requeueMore(p.class, now)
+		if slot := c.state.ReservedFor(uid); slot != columns.None {
+			c.requeueNominees(slot, now)
+		}
+	}
+}
+
+// Nominated returns the node on which room is kept for a Pod without a node.
+func (c *Cycle) Nominated(uid types.UID) string {
+	if p := c.pods[uid]; p != nil {
+		return p.nominated
+	}
+	return ""
+}
+
+// requeueNominees requeues the Pods that are nominated for a node: those that fit there now whatever their delay, as
+// they have waited for nothing else, and those whose victims are gone in vain.
+func (c *Cycle) requeueNominees(slot columns.Slot, now time.Time) {
+	for _, r := range c.state.Reservations(slot) {
+		p := c.pods[r.UID]
+		switch {
+		case p == nil || p.node != "":
+		case c.fitsNominated(p, slot):
+			c.queue.Activate(&p.Entry, now)
+		case !c.awaitsVictims(p):
+			c.queue.Resume(&p.Entry, now)
+		}
+	}
+}
+
+// requeueOfLeft requeues the Pods that are nominated for nodes that are gone.
+func (c *Cycle) requeueOfLeft(now time.Time) {
+	for _, name := range c.preemption.left {
+		slot := c.state.Slot(name)
+		if slot == columns.None || c.state.Known(slot) {
+			continue
+		}
+		for _, r := range slices.Clone(c.state.Reservations(slot)) {
+			c.displace(r.UID, now)
+		}
+	}
+	c.preemption.left = nil
+}
+
+// requeueOver requeues, of each class, the most urgent Pod to which a node that became better may give room that Pods
+// of lower priority have, or that is kept for them.
+func (c *Cycle) requeueOver(slot columns.Slot, classes map[class.ID]*class.Class, now time.Time) {
+	lowest, ok := c.state.LowestPriority()
+	for _, r := range c.state.Reservations(slot) {
+		lowest, ok = min(lowest, r.Priority), true
+	}
+	if !ok || !c.state.Known(slot) {
+		return
+	}
+	for id, waiting := range classes {
+		e := c.queue.MostUrgent(id, func(e *queue.Entry) bool {
+			p := c.pods[e.UID]
+			return e.Priority > lowest && p.nominated == "" && p.profile.Preempts
+		})
+		if e == nil {
+			continue
+		}
+		p := c.pods[e.UID]
+		asks := preempt.Preemptor{UID: p.UID, Class: waiting, Priority: p.Priority}
+		if c.fitsOver(p, slot) || !never(p.object) && c.preemption.search.Helps(asks, slot) {
+			c.queue.Resume(e, now)
+		}
+	}
+}
+
+// explainPreemption says what the last try found out about the room of others.
+func explainPreemption(v *Verdict) []Fact {
+	if v == nil || v.Plan == nil {
+		return nil
+	}
+	names := make([]string, 0, len(v.Plan.Victims))
+	for _, p := range v.Plan.Victims {
+		names = append(names, p.Namespace+"/"+p.Name)
+	}
+	text := fmt.Sprintf("node %s has room once Pods that leave it already are gone", v.Nominated)
+	if len(names) > 0 {
+		text = fmt.Sprintf("takes the room of %s on node %s", strings.Join(names, ", "), v.Nominated)
+	}
+	return []Fact{{Reason: "Preemption", Message: text}}
+}

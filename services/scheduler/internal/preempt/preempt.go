@@ -1,0 +1,138 @@
+// Package preempt decides which Pods give their room to a Pod of higher priority that fits nowhere.
+//
+// A node helps when the Pod fits there without all Pods of lower priority. Then as many of these stay as can, those
+// first whose disruption a budget forbids, the most important first; the rest are the victims. Of the nodes that help,
+// the order of Cost takes one.
+//
+// What a node would cost is kept for the Pods of one class and priority, and found anew where the node changed: the
+// next Pod of the kind costs what changed since, however many nodes there are.
+//
+// The package is pure; it is not safe for concurrent use.
+package preempt
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"keelson.dev/services/scheduler/internal/class"
+	"keelson.dev/services/scheduler/internal/columns"
+)
+
+// Why a node does not help, in the field's words.
+const (
+	NotHelpful = "Preemption is not helpful for scheduling"
+	NoVictims  = "No preemption victims found for incoming pod"
+)
+
+// maxTables bounds the kinds of Pods for which costs are kept.
+const maxTables = 16
+
+// Preemptor is a Pod that fits on no node.
+type Preemptor struct {
+	UID      types.UID
+	Class    *class.Class
+	Priority int32
+}
+
+// Plan is how a Pod comes to its room.
+type Plan struct {
+	Slot columns.Slot
+	// Victims are the Pods to be evicted, the most important first. There are none where those that are leaving
+	// already suffice.
+	Victims []*corev1.Pod
+	// Violations is how many of them a budget forbids to evict.
+	Violations int
+	// Displaced are the Pods of lower priority that are nominated for the node.
+	Displaced []types.UID
+}
+
+// Search finds plans. Make one with New.
+type Search struct {
+	state   *columns.State
+	budgets *Budgets
+	leaving func(*corev1.Pod) bool
+	tables  []*table // the one that was asked last comes last
+
+	// What the last call of try left behind, to be used again.
+	trial               columns.Trial
+	violating, harmless []*columns.Occupant
+	victims             []*columns.Occupant
+}
+
+// New returns a Search. Pods of which leaving is true go already, to make room: they count as gone and cost nothing.
+// Where that changes for a Pod, its node must be noted in the State's journal.
+func New(state *columns.State, budgets *Budgets, leaving func(*corev1.Pod) bool) *Search {
+	return &Search{state: state, budgets: budgets, leaving: leaving}
+}
+
+// Find returns the best plan for a Pod that fits nowhere, or why there is none, by number of nodes.
+func (s *Search) Find(p Preemptor) (*Plan, []class.Reason) {
+	if lowest, ok := s.state.LowestPriority(); !ok || lowest >= p.Priority {
+		curable, incurable := p.Class.Curables(s.state)
+		return nil, reasons(nil, incurable, curable)
+	}
+	if slots, confined := p.Class.Confined(s.state); confined {
+		return s.findAmong(p, slots)
+	}
+	t := s.table(p)
+	own := s.state.ReservedFor(p.UID)
+	t.catchUp(s, p, own)
+	slot, ok := t.best()
+	if !ok {
+		return nil, t.reasons(p.Class)
+	}
+	return s.plan(p, slot), nil
+}
+
+// Helps reports whether the node would help the Pod.
+func (s *Search) Helps(p Preemptor, slot columns.Slot) bool {
+	return s.try(p, slot).outcome == helps
+}
+
+// findAmong looks at a few nodes one by one.
+func (s *Search) findAmong(p Preemptor, slots []columns.Slot) (*Plan, []class.Reason) {
+	t := newTable(p, s.state)
+	for _, slot := range slots {
+		t.set(slot, s.try(p, slot))
+	}
+	if slot, ok := t.best(); ok {
+		return s.plan(p, slot), nil
+	}
+	t.outcomes[useless] += s.state.Nodes() - len(slots)
+	return nil, t.reasons(p.Class)
+}
+
+// plan returns what the node costs in detail.
+func (s *Search) plan(p Preemptor, slot columns.Slot) *Plan {
+	r := s.try(p, slot)
+	plan := &Plan{Slot: slot, Violations: int(r.cost.Violations)}
+	slices.SortFunc(s.victims, func(a, b *columns.Occupant) int { return columns.Importance(*a, *b) })
+	for _, v := range s.victims {
+		plan.Victims = append(plan.Victims, v.Pod)
+	}
+	for _, r := range s.state.Reservations(slot) {
+		if r.Priority < p.Priority {
+			plan.Displaced = append(plan.Displaced, r.UID)
+		}
+	}
+	return plan
+}
+
+// table returns the costs that are kept for Pods of a kind.
+func (s *Search) table(p Preemptor) *table {
+	i := slices.IndexFunc(s.tables, func(t *table) bool { return t.class == p.Class && t.priority == p.Priority })
+	var t *table
+	if i >= 0 {
+		t = s.tables[i]
+		s.tables = slices.Delete(s.tables, i, i+1)
+	} else {
+		t = newTable(p, s.state)
+		if len(s.tables) == maxTables {
+			s.tables = slices.Delete(s.tables, 0, 1)
+		}
+	}
+	s.tables = append(s.tables, t)
+	return t
+}
