@@ -27,6 +27,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"keelson.dev/services/apiserver/internal/scheme"
+	"keelson.dev/services/apiserver/internal/watchstream"
 )
 
 const (
@@ -116,7 +117,8 @@ func (s *Store) config(resource schema.GroupResource, example runtime.Object) (*
 }
 
 // open makes one resource's storage: the library's store over the shared
-// client, failpoints around its writes, the watch cache on top.
+// client, failpoints around its writes, the watch cache on top, and for each
+// watch a queue.
 func (s *Store) open(
 	config *storagebackend.ConfigForResource,
 	resourcePrefix string,
@@ -158,7 +160,7 @@ func (s *Store) open(
 		cached.Stop()
 		store.Close()
 	})
-	return delegator, func() { destroy() }, nil
+	return watchstream.New(delegator, config.GroupResource), func() { destroy() }, nil
 }
 
 // embeddedVersion answers the library's question which version the in-process etcd has.

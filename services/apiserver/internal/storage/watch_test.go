@@ -1,0 +1,130 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
+	genericstorage "k8s.io/apiserver/pkg/storage"
+	"k8s.io/component-base/metrics/legacyregistry"
+
+	"keelson.dev/services/apiserver/internal/scheme"
+)
+
+// configMaps is the storage of ConfigMaps on a store of its own.
+func configMaps(t *testing.T) genericstorage.Interface {
+	t.Helper()
+	e, err := StartEmbedded(t.Context(), filepath.Join(t.TempDir(), "data"), zap.NewNop())
+	must(t, err)
+	t.Cleanup(e.Close)
+	types, err := scheme.New()
+	must(t, err)
+	store := New(e.Client(), types, scheme.Codecs(types))
+	t.Cleanup(store.Close)
+	options, err := store.GetRESTOptions(schema.GroupResource{Resource: "configmaps"}, &corev1.ConfigMap{})
+	must(t, err)
+	storage, destroy, err := options.Decorator(options.StorageConfig, "/configmaps",
+		func(o runtime.Object) (string, error) { return "/configmaps/" + o.(*corev1.ConfigMap).Name, nil },
+		func() runtime.Object { return &corev1.ConfigMap{} }, func() runtime.Object { return &corev1.ConfigMapList{} },
+		func(o runtime.Object) (labels.Set, fields.Set, error) {
+			return nil, fields.Set{"metadata.name": o.(*corev1.ConfigMap).Name}, nil
+		}, nil, nil)
+	must(t, err)
+	t.Cleanup(destroy)
+	must(t, wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, time.Minute, true,
+		func(context.Context) (bool, error) { return storage.ReadinessCheck() == nil, nil }))
+	return storage
+}
+
+func watchAll(t *testing.T, s genericstorage.Interface, version string) watch.Interface {
+	t.Helper()
+	w, err := s.Watch(t.Context(), "/configmaps", genericstorage.ListOptions{ResourceVersion: version, Recursive: true,
+		Predicate: genericstorage.Everything})
+	must(t, err)
+	t.Cleanup(w.Stop)
+	return w
+}
+
+// metric is the counter's value for ConfigMaps.
+func metric(t *testing.T, name string) float64 {
+	t.Helper()
+	families, err := legacyregistry.DefaultGatherer.Gather()
+	must(t, err)
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			for _, label := range m.GetLabel() {
+				if family.GetName() == name && label.GetName() == "resource" && label.GetValue() == "configmaps" {
+					return m.GetCounter().GetValue()
+				}
+			}
+		}
+	}
+	return 0
+}
+
+// A client that reads nothing while 4,000 objects are made is not ended, however small the buffers of the watch cache
+// are; one that leaves more is, is counted, and loses nothing when it goes on from what it has seen last.
+func TestAWatchOutlastsABurst(t *testing.T) {
+	s := configMaps(t)
+	create := func(from, to int) {
+		for i := from; i < to; i++ {
+			c := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("c%05d", i)}}
+			must(t, s.Create(context.Background(), "/configmaps/"+c.Name, c, nil, 0))
+		}
+	}
+	create(0, 1)
+	list := &corev1.ConfigMapList{}
+	must(t, s.GetList(t.Context(), "/configmaps", genericstorage.ListOptions{Recursive: true,
+		Predicate: genericstorage.Everything}, list))
+	w := watchAll(t, s, list.ResourceVersion)
+	const burst, beyond = 4000, 5000
+	before := metric(t, "keelson_watches_ended_total")
+	create(1, burst)
+	seen, version := 1, ""
+	read := func(until int) bool {
+		for seen < until {
+			select {
+			case event, open := <-w.ResultChan():
+				if !open {
+					return false
+				}
+				object, err := meta.Accessor(event.Object)
+				must(t, err)
+				if want := fmt.Sprintf("c%05d", seen); object.GetName() != want {
+					t.Fatalf("%s came, want %s", object.GetName(), want)
+				}
+				version = object.GetResourceVersion()
+				seen++
+			case <-time.After(time.Minute):
+				t.Fatalf("no event after %d", seen)
+			}
+		}
+		return true
+	}
+	if !read(burst) || metric(t, "keelson_watches_ended_total") != before {
+		t.Fatalf("the watch ended after %d of %d events", seen, burst)
+	}
+	create(burst, burst+beyond)
+	if read(burst + beyond) {
+		t.Fatalf("a watch that was left with %d events did not end", beyond)
+	}
+	if got := metric(t, "keelson_watches_ended_total") - before; got != 1 {
+		t.Errorf("%v ended watches were counted", got)
+	}
+	w = watchAll(t, s, version)
+	if !read(burst + beyond) {
+		t.Errorf("the next watch ended after %d events", seen)
+	}
+}
