@@ -54,6 +54,7 @@ func stripMeta(m metav1.ObjectMeta) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion,
 		CreationTimestamp: m.CreationTimestamp, DeletionTimestamp: m.DeletionTimestamp,
-		OwnerReferences: m.OwnerReferences, Finalizers: m.Finalizers,
+		DeletionGracePeriodSeconds: m.DeletionGracePeriodSeconds,
+		OwnerReferences:            m.OwnerReferences, Finalizers: m.Finalizers,
 	}
 }

@@ -27,14 +27,15 @@ type Options struct {
 
 // All returns every collector.
 func All(o Options) []controller.Registration {
+	var evictions tainteviction.Outlook
 	all := []controller.Registration{
 		namespace.Register(),
 		nodehealth.Register(o.NodeHealth),
 		owners.Register(),
-		pods.Register(o.TerminatedPodThreshold),
+		pods.Register(o.TerminatedPodThreshold, evictions.Of),
 		protection.RegisterClaims(),
 		protection.RegisterVolumes(),
-		tainteviction.Register(),
+		tainteviction.Register(&evictions),
 		ttlafterfinished.Register(),
 	}
 	all[0].Index = nodepods.Index // One for all that read Pods by node.

@@ -1,15 +1,20 @@
 package namespace
 
 import (
+	"context"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"keelson.dev/kit/controller"
@@ -24,7 +29,7 @@ const workers = 5
 // Register describes the collector.
 func Register() controller.Registration {
 	return controller.Registration{
-		Name: Name,
+		Name: Name, Explains: "Namespace",
 		Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"get", "list", "watch"}},
 			{APIGroups: []string{""}, Resources: []string{"namespaces/finalize", "namespaces/status"},
@@ -36,7 +41,7 @@ func Register() controller.Registration {
 }
 
 func setup(s *controller.Setup) (controller.Runnable, error) {
-	c := &collector{live: s.Live, log: s.Log}
+	c := &collector{live: s.Live, log: s.Log, last: decisions{of: map[types.UID]decision{}}}
 	var err error
 	if c.metadata, err = metadata.NewForConfig(metadata.ConfigFor(s.Config)); err != nil {
 		return nil, fmt.Errorf("building the metadata client: %w", err)
@@ -57,5 +62,15 @@ func setup(s *controller.Setup) (controller.Runnable, error) {
 	if err := reconciler.Watch(namespaces); err != nil {
 		return nil, fmt.Errorf("watching namespaces: %w", err)
 	}
+	gone := source.Kind(s.Cache, &corev1.Namespace{}, handler.TypedFuncs[*corev1.Namespace, reconcile.Request]{
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*corev1.Namespace], _ queue) {
+			c.last.forget(e.Object.UID)
+		}})
+	if err := reconciler.Watch(gone); err != nil {
+		return nil, fmt.Errorf("watching namespaces: %w", err)
+	}
+	s.Explain(c.explain)
 	return reconciler, nil
 }
+
+type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]

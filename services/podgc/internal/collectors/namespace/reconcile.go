@@ -26,6 +26,7 @@ type collector struct {
 	clientset kubernetes.Interface
 	server    resources.Lister
 	log       *zap.Logger
+	last      decisions
 }
 
 // steps are what a pass over a namespace consists of. It is read from the server: letting it go cannot be undone.
@@ -39,7 +40,7 @@ func (c *collector) steps() *pass.Steps[*corev1.Namespace, Input, Plan] {
 			in, err := c.empty(ctx, ns)
 			return in, true, err
 		},
-		Decide: Decide,
+		Decide: c.last.decide,
 		Apply: func(ctx context.Context, in Input, plan Plan) error {
 			return client.IgnoreNotFound(c.apply(ctx, in.Namespace, plan))
 		},

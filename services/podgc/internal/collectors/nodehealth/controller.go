@@ -10,6 +10,7 @@
 //	decide_taints.go  which taints its conditions ask for (pure)
 //	decide_zones.go   how fast the nodes of a zone are given up (pure)
 //	fleet.go          what is known of all nodes together, on a time of its own
+//	outlook.go        what is ahead of a node, in the words of decide_explain.go
 //	settings.go       how patient the collector is
 //	reconcile.go      a pass over a Node, and the look at the Leases
 //	controller.go     what it reads and writes, and what wakes a Node up
@@ -44,7 +45,7 @@ const workers = 10
 // Register describes the collector. It reads Pods by nodepods.
 func Register(settings Settings) controller.Registration {
 	return controller.Registration{
-		Name: Name, EventSource: "node-controller",
+		Name: Name, Explains: "Node", EventSource: "node-controller",
 		Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{""}, Resources: []string{"nodes"}, Verbs: []string{"list", "watch", "patch"}},
 			{APIGroups: []string{""}, Resources: []string{"nodes/status", "pods/status"}, Verbs: []string{"patch"}},
@@ -92,6 +93,7 @@ func setup(s *controller.Setup, settings Settings) (controller.Runnable, error) 
 	if err := m.reconciler.Watch(source.Kind(s.Cache, &corev1.Node{}, m.handler())); err != nil {
 		return nil, fmt.Errorf("watching Nodes: %w", err)
 	}
+	s.Explain(m.explain)
 	return m, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -31,6 +32,7 @@ type collector struct {
 	threshold int
 	pods      *index
 
+	mu          sync.Mutex // guards missedSince
 	missedSince map[string]time.Time
 }
 
@@ -42,7 +44,9 @@ func (c *collector) sweep(ctx context.Context, now time.Time) error {
 		return err
 	}
 	plan := Decide(in)
+	c.mu.Lock()
 	c.missedSince = plan.MissedSince
+	c.mu.Unlock()
 	absent, errs := c.confirm(ctx, plan.nodesToConfirm())
 	for _, collection := range plan.Collect {
 		if collection.Reason == Orphaned && !absent[collection.Pod.Spec.NodeName] {
@@ -61,8 +65,10 @@ func (c *collector) observe(ctx context.Context, now time.Time) (Input, error) {
 	if err := c.client.List(ctx, &nodes); err != nil {
 		return Input{}, fmt.Errorf("listing Nodes: %w", err)
 	}
-	in := Input{Nodes: make(map[string]*corev1.Node, len(nodes.Items)), MissedSince: c.missedSince,
-		Threshold: c.threshold, Now: now}
+	in := Input{Nodes: make(map[string]*corev1.Node, len(nodes.Items)), Threshold: c.threshold, Now: now}
+	c.mu.Lock()
+	in.MissedSince = c.missedSince
+	c.mu.Unlock()
 	for i := range nodes.Items {
 		in.Nodes[nodes.Items[i].Name] = &nodes.Items[i]
 	}

@@ -18,10 +18,11 @@ const Name = "pods"
 // period is the time between two sweeps.
 const period = 20 * time.Second
 
-// Register describes the collector. threshold is how many finished Pods may stay; 0 or less keeps them all.
-func Register(threshold int) controller.Registration {
+// Register describes the collector. threshold is how many finished Pods may stay; 0 or less keeps them all. other is
+// the collector that has a word in what becomes of a Pod.
+func Register(threshold int, other Outlook) controller.Registration {
 	return controller.Registration{
-		Name: Name,
+		Name: Name, Explains: "Pod",
 		Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list", "watch", "delete"}},
 			{APIGroups: []string{""}, Resources: []string{"pods/status"}, Verbs: []string{"patch"}},
@@ -29,6 +30,7 @@ func Register(threshold int) controller.Registration {
 		},
 		Setup: func(s *controller.Setup) (controller.Runnable, error) {
 			c := &collector{client: s.Client, live: s.Live, log: s.Log, threshold: threshold, pods: newIndex()}
+			s.Explain(c.explainer(other))
 			return &sweeper{setup: s, collector: c}, nil
 		},
 	}

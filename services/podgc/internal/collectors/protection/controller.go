@@ -2,6 +2,7 @@
 // has it. The apiserver gives new objects the finalizers; older ones get them here.
 //
 //	decide.go      who is protected, and when that ends (pure)
+//	decide_explain.go  what a decision came to, in words
 //	reconcile.go   the second look, and the finalizers
 //	controller.go  the two collectors: what they read and write, and what wakes an object up
 package protection
@@ -24,6 +25,7 @@ import (
 
 	"keelson.dev/kit/controller"
 	"keelson.dev/kit/podview"
+	"keelson.dev/services/podgc/internal/explain"
 )
 
 // The collectors' names, and those of the finalizers.
@@ -46,7 +48,8 @@ type kind struct {
 	name      string // in failpoints and errors
 	apiKind   string
 	finalizer string
-	used      func(ctx context.Context, c *collector, o object) (bool, error)
+	// user returns who uses an object; empty: nobody does.
+	user func(ctx context.Context, c *collector, o object) (string, error)
 }
 
 // blank is what the cache knows such an object by: its metadata alone is watched.
@@ -57,14 +60,14 @@ func (k kind) blank() object {
 }
 
 var (
-	claims  = kind{"persistentvolumeclaim", "PersistentVolumeClaim", claimFinalizer, claimUsed}
-	volumes = kind{"persistentvolume", "PersistentVolume", volumeFinalizer, volumeUsed}
+	claims  = kind{"persistentvolumeclaim", "PersistentVolumeClaim", claimFinalizer, claimUser}
+	volumes = kind{"persistentvolume", "PersistentVolume", volumeFinalizer, volumeUser}
 )
 
 // RegisterClaims describes the collector that protects claims.
 func RegisterClaims() controller.Registration {
 	return controller.Registration{
-		Name: ClaimsName,
+		Name: ClaimsName, Explains: claims.apiKind,
 		Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{""}, Resources: []string{"persistentvolumeclaims"}, Verbs: []string{"list", "watch",
 				"patch"}},
@@ -87,7 +90,7 @@ func RegisterClaims() controller.Registration {
 // RegisterVolumes describes the collector that protects volumes.
 func RegisterVolumes() controller.Registration {
 	return controller.Registration{
-		Name: VolumesName,
+		Name: VolumesName, Explains: volumes.apiKind,
 		Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{""}, Resources: []string{"persistentvolumes"}, Verbs: []string{"get", "list", "watch",
 				"patch"}},
@@ -109,6 +112,7 @@ func setup(s *controller.Setup, k kind) (reconciler, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.Explain(explain.Explainer(c.steps(), account, leaves))
 	objects := source.Kind(s.Cache, k.blank(), &handler.TypedEnqueueRequestForObject[object]{},
 		predicate.NewTypedPredicateFuncs(func(o object) bool { return NeedsWork(o, k.finalizer) }))
 	if err := built.Watch(objects); err != nil {

@@ -15,8 +15,8 @@ type Input struct {
 	Object metav1.Object
 	// Finalizer is what protects objects of its kind.
 	Finalizer string
-	// Used says that the object must stay.
-	Used bool
+	// User is who uses the object, so that it must stay; empty: nobody does.
+	User string
 }
 
 // Plan is the effect of one pass.
@@ -30,7 +30,7 @@ type Plan struct {
 func Decide(in Input) Plan {
 	have := in.Object.GetFinalizers()
 	switch {
-	case !NeedsWork(in.Object, in.Finalizer) || in.Used && isGoing(in.Object):
+	case !NeedsWork(in.Object, in.Finalizer) || in.User != "" && isGoing(in.Object):
 		return Plan{}
 	case isGoing(in.Object):
 		return Plan{Change: true, Finalizers: slices.DeleteFunc(slices.Clone(have),

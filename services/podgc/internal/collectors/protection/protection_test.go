@@ -39,7 +39,7 @@ func TestDecide(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			o := &metav1.ObjectMeta{DeletionTimestamp: row.deleted, Finalizers: row.finalizers}
 			before := slices.Clone(row.finalizers)
-			plan := Decide(Input{Object: o, Finalizer: protects, Used: row.used})
+			plan := Decide(Input{Object: o, Finalizer: protects, User: map[bool]string{true: "Pod web"}[row.used]})
 			if plan.Change != row.change || !slices.Equal(plan.Finalizers, row.want) {
 				t.Errorf("got %+v", plan)
 			}
@@ -214,5 +214,37 @@ func TestVolumes(t *testing.T) {
 				t.Errorf("%v, %v, want %s", got, err, row.want)
 			}
 		})
+	}
+}
+
+// Who uses an object is told by who was found to use it.
+func TestAccount(t *testing.T) {
+	going := &metav1.Time{Time: time.Unix(1, 0)}
+	for _, row := range []struct {
+		name       string
+		deleted    *metav1.Time
+		finalizers []string
+		user, want string
+	}{
+		{"new", nil, []string{"a/b"}, "", "in its next pass gives it the finalizer " + protects},
+		{"in use", nil, []string{protects}, "Pod web",
+			"waits for nothing: it is protected from deletion while it is used"},
+		{"going and used", going, []string{protects}, "Pod web",
+			"waits for Pod web to let go of it, which protects it from deletion"},
+		{"going", going, []string{protects}, "",
+			"in its next pass takes off the finalizer " + protects + ": nobody uses it"},
+		{"held by others", going, []string{"a/b"}, "",
+			"has nothing to decide: nobody uses it, and it waits for others who take off its finalizers: a/b"},
+	} {
+		o := claims.blank()
+		o.DeletionTimestamp, o.Finalizers = row.deleted, row.finalizers
+		got := leaves(o)
+		if NeedsWork(o, protects) {
+			in := Input{Object: o, Finalizer: protects, User: row.user}
+			got = account(in, Decide(in)).Explanation().Summary
+		}
+		if got != row.want {
+			t.Errorf("%s: %q, want %q", row.name, got, row.want)
+		}
 	}
 }

@@ -38,7 +38,7 @@ func (c *collector) observe(ctx context.Context, o object) (Input, bool, error) 
 	}
 	if isGoing(o) {
 		var err error
-		if in.Used, err = c.used(ctx, c, o); err != nil {
+		if in.User, err = c.user(ctx, c, o); err != nil {
 			return in, false, fmt.Errorf("looking who uses %s %s: %w", c.name, o.Name, err)
 		}
 	}
@@ -62,8 +62,8 @@ func (c *collector) apply(ctx context.Context, in Input, plan Plan) error {
 	})
 }
 
-// claimUsed tells whether a Pod has the claim. What the cache does not know yet the apiserver does.
-func claimUsed(ctx context.Context, c *collector, claim object) (bool, error) {
+// claimUser returns a Pod that has the claim. What the cache does not know yet the apiserver does.
+func claimUser(ctx context.Context, c *collector, claim object) (string, error) {
 	for _, look := range []struct {
 		reader  client.Reader
 		options []client.ListOption
@@ -73,33 +73,39 @@ func claimUsed(ctx context.Context, c *collector, claim object) (bool, error) {
 	} {
 		var pods corev1.PodList
 		if err := look.reader.List(ctx, &pods, look.options...); err != nil {
-			return false, err
+			return "", err
 		}
 		for i := range pods.Items {
 			if usesClaim(&pods.Items[i], claim) {
-				return true, nil
+				return "Pod " + pods.Items[i].Name, nil
 			}
 		}
 	}
-	return false, nil
+	return "", nil
 }
 
-// volumeUsed tells whether a claim has the volume, by the word of the apiserver alone.
-func volumeUsed(ctx context.Context, c *collector, o object) (bool, error) {
+// volumeUser returns the claim that has the volume, by the word of the apiserver alone.
+func volumeUser(ctx context.Context, c *collector, o object) (string, error) {
 	volume := &corev1.PersistentVolume{}
 	if err := c.live.Get(ctx, client.ObjectKeyFromObject(o), volume); err != nil {
-		return false, client.IgnoreNotFound(err)
+		return "", client.IgnoreNotFound(err)
 	}
 	ref := volume.Spec.ClaimRef
 	if volume.UID != o.UID || ref == nil {
-		return usesVolume(volume, nil, ""), nil
+		if usesVolume(volume, nil, "") {
+			return "whoever bound it", nil
+		}
+		return "", nil
 	}
 	claim := &corev1.PersistentVolumeClaim{}
 	err := c.live.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, claim)
 	if client.IgnoreNotFound(err) != nil {
-		return false, err
+		return "", err
 	} else if err != nil {
 		claim = nil
 	}
-	return usesVolume(volume, claim, ref.UID), nil
+	if !usesVolume(volume, claim, ref.UID) {
+		return "", nil
+	}
+	return "PersistentVolumeClaim " + ref.Namespace + "/" + ref.Name, nil
 }

@@ -3,6 +3,7 @@
 //
 //	decide.go      which Pods go, and when (pure)
 //	reconcile.go   a pass over a Node: the second look, the condition, the deletion
+//	outlook.go     what is ahead of a Pod, in the words of decide_explain.go
 //	controller.go  what it reads and writes, and what wakes a Node up
 package tainteviction
 
@@ -30,8 +31,8 @@ const Name = "tainteviction"
 // workers is how many Nodes are worked on at once.
 const workers = 10
 
-// Register describes the collector. It reads Pods by nodepods.
-func Register() controller.Registration {
+// Register describes the collector. It reads Pods by nodepods, and answers to outlook.
+func Register(outlook *Outlook) controller.Registration {
 	return controller.Registration{
 		Name: Name, EventSource: "taint-eviction-controller",
 		Rules: []rbacv1.PolicyRule{
@@ -39,11 +40,11 @@ func Register() controller.Registration {
 			{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list", "watch", "delete"}},
 			{APIGroups: []string{""}, Resources: []string{"pods/status"}, Verbs: []string{"patch"}},
 		},
-		Setup: setup,
+		Setup: func(s *controller.Setup) (controller.Runnable, error) { return setup(s, outlook) },
 	}
 }
 
-func setup(s *controller.Setup) (controller.Runnable, error) {
+func setup(s *controller.Setup, outlook *Outlook) (controller.Runnable, error) {
 	c := &collector{cached: s.Client, live: s.Live, writer: s.Client, record: s.Recorder.Record, log: s.Log,
 		now: time.Now, tainted: map[string]memory{}}
 	reconciler, err := controller.NewReconciler(s, workers, c.steps())
@@ -56,7 +57,8 @@ func setup(s *controller.Setup) (controller.Runnable, error) {
 	if err := reconciler.Watch(source.Kind(s.Cache, &corev1.Pod{}, c.pods())); err != nil {
 		return nil, fmt.Errorf("watching Pods: %w", err)
 	}
-	return reconciler, nil
+	outlook.lead(c)
+	return term{reconciler, outlook}, nil
 }
 
 // queue holds the Nodes that wait for a pass.

@@ -1,6 +1,6 @@
 // Package ttlafterfinished takes Jobs away that have been finished for as long as they asked for.
 //
-//	decide.go      whether a Job's time has come (pure)
+//	decide.go      whether a Job's time has come (pure); decide_explain.go: what that comes to, in words
 //	reconcile.go   the second look, and the deletion
 //	controller.go  what it reads and writes, and what wakes a Job up
 package ttlafterfinished
@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"keelson.dev/kit/controller"
+	"keelson.dev/services/podgc/internal/explain"
 )
 
 // Name is the collector's.
@@ -27,7 +28,7 @@ const workers = 5
 // Register describes the collector.
 func Register() controller.Registration {
 	return controller.Registration{
-		Name: Name,
+		Name: Name, Explains: "Job",
 		Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{"batch"}, Resources: []string{"jobs"}, Verbs: []string{"get", "list", "watch",
 				"delete"}},
@@ -42,6 +43,7 @@ func setup(s *controller.Setup) (controller.Runnable, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.Explain(explain.Explainer(c.steps(), account, standing))
 	jobs := source.Kind(s.Cache, &batchv1.Job{}, &handler.TypedEnqueueRequestForObject[*batchv1.Job]{},
 		predicate.NewTypedPredicateFuncs(NeedsWork))
 	if err := reconciler.Watch(jobs); err != nil {

@@ -123,3 +123,29 @@ func TestSecondLook(t *testing.T) {
 		})
 	}
 }
+
+func TestAccount(t *testing.T) {
+	running, going := ended("Complete", ptr.To[int32](100)), ended("Complete", ptr.To[int32](100))
+	running.Status.Conditions = nil
+	going.DeletionTimestamp = &metav1.Time{Time: end}
+	for want, in := range map[string]Input{
+		"waits for its ttlSecondsAfterFinished of 100 to be over, and then deletes it": {
+			Job: ended("Complete", ptr.To[int32](100)), Now: end.Add(99 * time.Second)},
+		"in its next pass deletes it: it has been finished for longer than its ttlSecondsAfterFinished of 100": {
+			Job: ended("Complete", ptr.To[int32](100)), Now: end.Add(100 * time.Second)},
+		"waits for nothing: it has no ttlSecondsAfterFinished, and stays": {Job: ended("Complete", nil), Now: end},
+		"waits for nothing: it has not finished; then it stays for its ttlSecondsAfterFinished of 100": {Job: running,
+			Now: end},
+		"waits for nothing: it is being deleted": {Job: going, Now: end},
+	} {
+		if got := account(in, Decide(in)).Explanation().Summary; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	in := Input{Job: ended("Failed", ptr.To[int32](60)), Now: end}
+	want := "waits for its ttlSecondsAfterFinished of 60 to be over, and then deletes it since " +
+		"2026-01-05T12:00:00Z; it ends when it is 2026-01-05T12:01:00Z"
+	if got := account(in, Decide(in)).Explanation().Facts[0]; got.Message != want || !got.Time.Equal(end) {
+		t.Errorf("%+v", got)
+	}
+}

@@ -1,0 +1,51 @@
+package tainteviction
+
+import (
+	"context"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"keelson.dev/kit/controller"
+	"keelson.dev/services/podgc/internal/explain"
+)
+
+// Outlook tells what is ahead of Pods, while the collector leads in this process.
+type Outlook struct {
+	mu     sync.Mutex // guards leader
+	leader *collector
+}
+
+// Of tells what the collector is about to do with a Pod, or waits for; nothing where it does not lead here.
+func (o *Outlook) Of(ctx context.Context, pod *corev1.Pod) explain.Account {
+	o.mu.Lock()
+	c := o.leader
+	o.mu.Unlock()
+	node := &corev1.Node{}
+	if c == nil || pod.Spec.NodeName == "" ||
+		c.cached.Get(ctx, client.ObjectKey{Name: pod.Spec.NodeName}, node) != nil {
+		return explain.Account{}
+	}
+	last := c.recall(node)
+	in := Input{Now: c.now(), Node: node, Pods: []*corev1.Pod{pod}, Since: last.since, Waiting: last.waiting}
+	return account(in, Decide(in), pod)
+}
+
+func (o *Outlook) lead(c *collector) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.leader = c
+}
+
+// term is the collector between winning its Lease and losing it.
+type term struct {
+	controller.Runnable
+	outlook *Outlook
+}
+
+// Start runs the collector until ctx ends.
+func (t term) Start(ctx context.Context) error {
+	defer t.outlook.lead(nil)
+	return t.Runnable.Start(ctx)
+}
