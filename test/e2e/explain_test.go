@@ -4,6 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"keelson.dev/test/mesh/processes"
 	"keelson.dev/test/scenario"
 )
@@ -58,6 +61,44 @@ apiVersion: policy/v1
 kind: PodDisruptionBudget
 metadata: {name: budget}
 spec: {minAvailable: 1, selector: {matchLabels: {app: db}}}
+---
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: scaler}
+spec: {maxReplicas: 2, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: nosuch}}
+---
+apiVersion: v1
+kind: ResourceQuota
+metadata: {name: quota}
+spec: {hard: {secrets: "0"}}
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data}
+spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Mi}}}
+---
+apiVersion: v1
+kind: PersistentVolume
+metadata: {name: explained}
+spec: {capacity: {storage: 1Mi}, accessModes: [ReadWriteOnce], storageClassName: explained,
+  hostPath: {path: /explained}}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: explained}
+---
+apiVersion: v1
+kind: Node
+metadata: {name: explained}
+spec: {unschedulable: true}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: scratch}
+spec:
+  containers: [{name: c, image: x, volumeMounts: [{name: d, mountPath: /d}]}]
+  volumes: [{name: d, ephemeral: {volumeClaimTemplate: {spec: {accessModes: [ReadWriteOnce],
+    resources: {requests: {storage: 1Mi}}}}}}]
 `
 
 // TestExplain asks keel about an object of each kind: the controller that leads says what it waits for.
@@ -65,6 +106,11 @@ func TestExplain(t *testing.T) {
 	m := processes.New(t, 0)
 	w := scenario.In(t, m)
 	w.KubectlWith(explained, "apply", "-f", "-")
+	held := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "held", Finalizers: []string{"example.com/hold"}}}
+	if _, err := w.Client.CoreV1().ConfigMaps("explained").Create(t.Context(), held, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.Kubectl("delete", "namespace", "explained", "--wait=false")
 	set := ""
 	w.Await("the ReplicaSet", func() string {
 		set = strings.TrimPrefix(w.Kubectl("get", "replicasets", "--output=name"), "replicaset.apps/")
@@ -74,15 +120,25 @@ func TestExplain(t *testing.T) {
 		return ""
 	})
 	for what, want := range map[string]string{
-		"deployment web":       "waits for 1 replica of the current template",
-		"rs " + set:            "waits for 1 Pod to be ready",
-		"rc rc":                "waits for nothing: 0 Pods available",
-		"statefulset db":       "waits for Pod db-0 to be available",
-		"ds agent":             "waits for nothing: an available Pod of the current template on each of 0 nodes",
-		"jobs pi":              "waits for the end of its suspension since",
-		"cronjob hello":        `waits for the next time of its schedule "0 0 1 1 *"`,
-		"pdb budget":           "waits for more healthy Pods: 0 of 1 are, and 1 must be",
-		"pod db-0":             "no node yet",
+		"deployment web": "waits for 1 replica of the current template",
+		"rs " + set:      "waits for 1 Pod to be ready",
+		"rc rc":          "waits for nothing: 0 Pods available",
+		"statefulset db": "waits for Pod db-0 to be available",
+		"ds agent":       "waits for nothing: an available Pod of the current template on each of 0 nodes",
+		"jobs pi":        "waits for the end of its suspension since",
+		"cronjob hello":  `waits for the next time of its schedule "0 0 1 1 *"`,
+		"pdb budget":     "waits for more healthy Pods: 0 of 1 are, and 1 must be",
+		"pod db-0":       "podgc: waits for nothing: nothing takes it away",
+		"pod scratch": "workload-controllers: waits for nothing: the claims of its ephemeral volumes are made: " +
+			"scratch-d",
+		"hpa scaler":           "waits for the target's scale",
+		"quota quota":          "waits for less use of secrets: 0 of 0 are used",
+		"pvc data":             "waits for a volume: waiting for first consumer",
+		"pv explained":         "waits for nothing: it is free for a claim that it suffices for",
+		"node explained":       "waits for the node to report for the first time",
+		"ns explained":         "waits for whoever is responsible for these finalizers: example.com/hold",
+		"namespace default":    "waits for nothing: it is not being deleted",
+		"pv nosuch":            "there is no PersistentVolume nosuch\n",
 		"deployment nosuch":    "there is no Deployment nosuch in namespace " + w.Namespace,
 		"endpointslice nosuch": `"endpointslice" is no kind that is explained, only pod, deployment`,
 	} {

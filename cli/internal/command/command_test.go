@@ -39,9 +39,16 @@ func TestMistakesGetOneLine(t *testing.T) {
 		"explain cronjobs":            {2, "NAME is missing"},
 		"explain PDB a":               {1, "holds no mesh"},
 		"explain service a": {2, `"service" is no kind that is explained, only pod, deployment, replicaset, ` +
-			"statefulset, daemonset, job, cronjob, replicationcontroller, poddisruptionbudget are"},
-		"up --data-dir /proc/nosuch/mesh":                       {1, "--data-dir: mkdir /proc/nosuch"},
-		"up --data-dir /dev/null":                               {1, "--data-dir: "},
+			"statefulset, daemonset, job, cronjob, replicationcontroller, poddisruptionbudget, " +
+			"horizontalpodautoscaler, resourcequota, persistentvolumeclaim, persistentvolume, node, namespace are"},
+		"explain HPA a":                   {1, "holds no mesh"},
+		"explain quota a":                 {1, "holds no mesh"},
+		"explain pv a":                    {1, "holds no mesh"},
+		"explain pvc a":                   {1, "holds no mesh"},
+		"explain nodes a":                 {1, "holds no mesh"},
+		"explain ns a":                    {1, "holds no mesh"},
+		"up --data-dir /proc/nosuch/mesh": {1, "--data-dir: mkdir /proc/nosuch"},
+		"up --data-dir /dev/null":         {1, "--data-dir: "},
 		"kubeconfig --data-dir /tmp/" + strings.Repeat("x", 90): {1, "too long for the sockets"},
 	} {
 		t.Run(line, func(t *testing.T) {

@@ -38,7 +38,7 @@ type DaemonView struct {
 	Facts   []*introspectionv1.Fact
 }
 
-// ExplainPod asks the API, the scheduler and the Pod's nodeagent.
+// ExplainPod asks the API, the scheduler, the Pod's nodeagent, who makes its claims, and who takes Pods away.
 func ExplainPod(ctx context.Context, m *mesh.Mesh, namespace, name string) (Account, error) {
 	client, err := m.Client()
 	if err != nil {
@@ -60,7 +60,16 @@ func ExplainPod(ctx context.Context, m *mesh.Mesh, namespace, name string) (Acco
 	if agent := plan.NodeagentProcess(pod.Spec.NodeName); pod.Spec.NodeName != "" {
 		account.Views = append(account.Views, ask(ctx, m, agent, object, account.unknownToAgent()))
 	}
+	if hasOwnClaims(pod) {
+		account.Views = append(account.Views, ask(ctx, m, plan.WorkloadControllers, object, "has not seen the Pod yet"))
+	}
+	account.Views = append(account.Views, ask(ctx, m, plan.PodGC, object, "has not seen the Pod yet"))
 	return account, nil
+}
+
+// hasOwnClaims says whether claims are made for the Pod.
+func hasOwnClaims(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Ephemeral != nil })
 }
 
 // eventsOf returns the Events about an object, oldest first.

@@ -233,3 +233,12 @@ func TestAccountOfAWorkload(t *testing.T) {
 		}
 	}
 }
+
+// An object without a namespace is told by its name alone.
+func TestAccountOfANode(t *testing.T) {
+	var out bytes.Buffer
+	Workload{Kind: "Node", Object: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}}.Write(&out)
+	if got := out.String(); !strings.HasPrefix(got, "Node n: made at ") {
+		t.Errorf("got %q", got)
+	}
+}

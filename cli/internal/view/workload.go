@@ -9,6 +9,7 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -26,7 +27,10 @@ type Kind struct {
 	// Name is the kind as the API writes it; others are what users may write, the shortest last.
 	Name   string
 	others []string
-	get    func(ctx context.Context, client kubernetes.Interface, namespace, name string) (metav1.Object, error)
+	// cluster is set for a kind whose objects have no namespace; daemons are asked, in this order.
+	cluster bool
+	daemons []string
+	get     func(ctx context.Context, client kubernetes.Interface, namespace, name string) (metav1.Object, error)
 }
 
 // getter reads objects of one kind; the typed clients are getters.
@@ -35,10 +39,22 @@ type getter[O metav1.Object] interface {
 }
 
 func kindOf[O metav1.Object](name, plural, short string, of func(kubernetes.Interface, string) getter[O]) Kind {
-	return Kind{name, []string{plural, short},
-		func(ctx context.Context, client kubernetes.Interface, namespace, name string) (metav1.Object, error) {
+	return Kind{Name: name, others: []string{plural, short}, daemons: []string{plan.WorkloadControllers},
+		get: func(ctx context.Context, client kubernetes.Interface, namespace, name string) (metav1.Object, error) {
 			return of(client, namespace).Get(ctx, name, metav1.GetOptions{})
 		}}
+}
+
+// by is the kind with the daemons that are asked about it.
+func (k Kind) by(daemons ...string) Kind {
+	k.daemons = daemons
+	return k
+}
+
+// ofCluster is the kind whose objects have no namespace.
+func (k Kind) ofCluster() Kind {
+	k.cluster = true
+	return k
 }
 
 // pod is the word for what ExplainPod explains.
@@ -59,7 +75,7 @@ var kinds = []Kind{
 	}),
 	kindOf("Job", "jobs", "job", func(c kubernetes.Interface, ns string) getter[*batchv1.Job] {
 		return c.BatchV1().Jobs(ns)
-	}),
+	}).by(plan.WorkloadControllers, plan.PodGC),
 	kindOf("CronJob", "cronjobs", "cj", func(c kubernetes.Interface, ns string) getter[*batchv1.CronJob] {
 		return c.BatchV1().CronJobs(ns)
 	}),
@@ -71,6 +87,28 @@ var kinds = []Kind{
 		func(c kubernetes.Interface, ns string) getter[*policyv1.PodDisruptionBudget] {
 			return c.PolicyV1().PodDisruptionBudgets(ns)
 		}),
+	kindOf("HorizontalPodAutoscaler", "horizontalpodautoscalers", "hpa",
+		func(c kubernetes.Interface, ns string) getter[*autoscalingv2.HorizontalPodAutoscaler] {
+			return c.AutoscalingV2().HorizontalPodAutoscalers(ns)
+		}),
+	kindOf("ResourceQuota", "resourcequotas", "quota",
+		func(c kubernetes.Interface, ns string) getter[*corev1.ResourceQuota] {
+			return c.CoreV1().ResourceQuotas(ns)
+		}),
+	kindOf("PersistentVolumeClaim", "persistentvolumeclaims", "pvc",
+		func(c kubernetes.Interface, ns string) getter[*corev1.PersistentVolumeClaim] {
+			return c.CoreV1().PersistentVolumeClaims(ns)
+		}).by(plan.WorkloadControllers, plan.PodGC),
+	kindOf("PersistentVolume", "persistentvolumes", "pv",
+		func(c kubernetes.Interface, _ string) getter[*corev1.PersistentVolume] {
+			return c.CoreV1().PersistentVolumes()
+		}).by(plan.WorkloadControllers, plan.PodGC).ofCluster(),
+	kindOf("Node", "nodes", "no", func(c kubernetes.Interface, _ string) getter[*corev1.Node] {
+		return c.CoreV1().Nodes()
+	}).by(plan.PodGC).ofCluster(),
+	kindOf("Namespace", "namespaces", "ns", func(c kubernetes.Interface, _ string) getter[*corev1.Namespace] {
+		return c.CoreV1().Namespaces()
+	}).by(plan.PodGC).ofCluster(),
 }
 
 // KindNames are the kinds that are explained, as users write them.
@@ -105,16 +143,20 @@ type Workload struct {
 	Views  []DaemonView
 }
 
-// explainWorkload asks the API and the object's controller.
+// explainWorkload asks the API and the object's controllers.
 func explainWorkload(ctx context.Context, m *mesh.Mesh, kind Kind, namespace, name string) (Workload, error) {
 	client, err := m.Client()
 	if err != nil {
 		return Workload{}, err
 	}
+	where := " in namespace " + namespace
+	if kind.cluster {
+		namespace, where = "", ""
+	}
 	object, err := kind.get(ctx, client, namespace, name)
 	switch {
 	case apierrors.IsNotFound(err):
-		return Workload{}, fmt.Errorf("there is no %s %s in namespace %s", kind.Name, name, namespace)
+		return Workload{}, fmt.Errorf("there is no %s %s%s", kind.Name, name, where)
 	case err != nil:
 		return Workload{}, fmt.Errorf("reading the %s: %w", kind.Name, err)
 	}
@@ -122,8 +164,10 @@ func explainWorkload(ctx context.Context, m *mesh.Mesh, kind Kind, namespace, na
 	if w.Events, err = eventsOf(ctx, client, object); err != nil {
 		return w, err
 	}
-	w.Views = []DaemonView{ask(ctx, m, plan.WorkloadControllers, &introspectionv1.ObjectReference{Kind: kind.Name,
-		Namespace: namespace, Name: name}, "has not seen it yet, or does not run its controller")}
+	for _, daemon := range kind.daemons {
+		w.Views = append(w.Views, ask(ctx, m, daemon, &introspectionv1.ObjectReference{Kind: kind.Name,
+			Namespace: namespace, Name: name}, "has not seen it yet, or does not run its controller"))
+	}
 	return w, nil
 }
 
@@ -133,7 +177,11 @@ func (w Workload) Write(out io.Writer) {
 	if going := w.Object.GetDeletionTimestamp(); going != nil {
 		state = "being deleted since " + going.Local().Format(time.DateTime)
 	}
-	fmt.Fprintf(out, "%s %s/%s: %s\n", w.Kind, w.Object.GetNamespace(), w.Object.GetName(), state)
+	name := w.Object.GetName()
+	if namespace := w.Object.GetNamespace(); namespace != "" {
+		name = namespace + "/" + name
+	}
+	fmt.Fprintf(out, "%s %s: %s\n", w.Kind, name, state)
 	writeViews(out, w.Views)
 	writeEvents(out, w.Events)
 }

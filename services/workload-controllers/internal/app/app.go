@@ -19,6 +19,7 @@ import (
 	"keelson.dev/services/workload-controllers/internal/controllers/endpointslice"
 	"keelson.dev/services/workload-controllers/internal/controllers/endpointslicemirroring"
 	"keelson.dev/services/workload-controllers/internal/controllers/horizontalpodautoscaler"
+	"keelson.dev/services/workload-controllers/internal/controllers/persistentvolume"
 	"keelson.dev/services/workload-controllers/internal/podfeed"
 	"keelson.dev/services/workload-controllers/internal/podops"
 )
@@ -61,8 +62,10 @@ func Run(ctx context.Context, c Config) error {
 	if err := controllers.Validate(c.Controllers); err != nil {
 		return err
 	}
+	volumes := &persistentvolume.Volumes{}
+	c.State.AddExplainer("PersistentVolume", volumes.Explain)
 	all := controllers.All(controllers.Options{
-		RootCA: c.RootCA, Endpoint: c.Endpoint, EndpointSlice: c.EndpointSlice, Mirroring: c.Mirroring,
+		RootCA: c.RootCA, Volumes: volumes, Endpoint: c.Endpoint, EndpointSlice: c.EndpointSlice, Mirroring: c.Mirroring,
 		Concurrent: c.ConcurrentSyncs, Autoscaling: c.Autoscaling,
 	})
 	group, err := controller.New(controller.Options{

@@ -2,6 +2,7 @@
 package controllers
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -36,6 +37,8 @@ type Options struct {
 	Mirroring     endpointslicemirroring.Options
 	// Concurrent is how many objects each controller works on at once.
 	Concurrent int
+	// Volumes answers for PersistentVolumes; nil: nobody asks.
+	Volumes *persistentvolume.Volumes
 	// Autoscaling are the settings of horizontalpodautoscaler.
 	Autoscaling horizontalpodautoscaler.Settings
 }
@@ -54,7 +57,7 @@ func All(o Options) []controller.Registration {
 		ephemeralvolume.Registration(o.Concurrent),
 		horizontalpodautoscaler.Registration(feed, o.Autoscaling, o.Concurrent),
 		job.Registration(feed, o.Concurrent),
-		persistentvolume.Registration(o.Concurrent),
+		persistentvolume.Registration(cmp.Or(o.Volumes, &persistentvolume.Volumes{}), o.Concurrent),
 		replicaset.Registration(feed, o.Concurrent),
 		replicationcontroller.Registration(feed, o.Concurrent),
 		resourcequota.Registration(feed, o.Concurrent),

@@ -8,6 +8,7 @@
 //	decide_pods.go      which Pods count, and for how much (pure)
 //	decide_behavior.go  how fast that may happen (pure)
 //	decide_history.go   what was decided before (pure)
+//	decide_explain.go   what a decision came to, in words
 //	status.go           conditions (pure)
 //	target.go           what is scaled
 //	metrics.go          what is read
@@ -40,6 +41,7 @@ import (
 
 	"keelson.dev/kit/controller"
 	"keelson.dev/kit/rights"
+	"keelson.dev/services/workload-controllers/internal/explain"
 	"keelson.dev/services/workload-controllers/internal/podfeed"
 	"keelson.dev/services/workload-controllers/internal/podset"
 	"keelson.dev/services/workload-controllers/internal/wake"
@@ -53,6 +55,7 @@ const Name = "horizontalpodautoscaler"
 func Registration(feed *podfeed.Feed, settings Settings, concurrent int) controller.Registration {
 	return controller.Registration{
 		Name:        Name,
+		Explains:    "HorizontalPodAutoscaler",
 		EventSource: eventSource,
 		Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{"autoscaling"}, Resources: []string{"horizontalpodautoscalers"},
@@ -86,6 +89,7 @@ func setup(s *controller.Setup, feed *podfeed.Feed, settings Settings, concurren
 	if err != nil {
 		return nil, err
 	}
+	s.Explain(explain.Explainer(c.steps(), account, nil))
 	autoscalers := source.Kind(s.Cache, &autoscalingv2.HorizontalPodAutoscaler{}, c.onAutoscaler())
 	if err := built.Watch(autoscalers); err != nil {
 		return nil, fmt.Errorf("watching HorizontalPodAutoscalers: %w", err)

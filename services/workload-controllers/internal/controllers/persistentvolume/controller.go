@@ -7,6 +7,7 @@
 //	  decide_class       which class is the default
 //	  decide_provision   the volume that is made for a claim
 //	decide_volume.go     what has become of a volume (pure)
+//	decide_explain.go    what decisions came to, in words; explain.go: who answers
 //	names.go             labels, annotations and finalizers
 //	events.go            the events that users see (pure)
 //	index.go             the free volumes, by what claims ask for
@@ -35,10 +36,12 @@ import (
 // Name is the controller's folder, half of its Lease's name, and its field manager.
 const Name = "persistentvolume"
 
-// Registration describes the controller. concurrent is how many claims and volumes it works on at once.
-func Registration(concurrent int) controller.Registration {
+// Registration describes the controller. concurrent is how many claims and volumes it works on at once; volumes are told
+// who can explain them.
+func Registration(volumes *Volumes, concurrent int) controller.Registration {
 	return controller.Registration{
 		Name:        Name,
+		Explains:    "PersistentVolumeClaim",
 		EventSource: eventSource,
 		Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{""}, Resources: []string{"persistentvolumes"}, Verbs: []string{"create", "delete",
@@ -52,11 +55,11 @@ func Registration(concurrent int) controller.Registration {
 				"watch"}},
 			rights.Events,
 		},
-		Setup: func(s *controller.Setup) (controller.Runnable, error) { return setup(s, concurrent) },
+		Setup: func(s *controller.Setup) (controller.Runnable, error) { return setup(s, volumes, concurrent) },
 	}
 }
 
-func setup(s *controller.Setup, concurrent int) (controller.Runnable, error) {
+func setup(s *controller.Setup, volumes *Volumes, concurrent int) (controller.Runnable, error) {
 	stores, err := storesOf(s.Cache)
 	if err != nil {
 		return nil, err
@@ -78,7 +81,9 @@ func setup(s *controller.Setup, concurrent int) (controller.Runnable, error) {
 	if err := built.Watch(source.Kind(s.Cache, &corev1.Node{}, c.onNode())); err != nil {
 		return nil, fmt.Errorf("watching Nodes: %w", err)
 	}
-	return built, nil
+	s.Explain(c.explainClaims())
+	volumes.lead(c.explainVolumes())
+	return term{built, volumes}, nil
 }
 
 func build(api client.Client, live client.Reader, stores stores, to recorder) *Controller {

@@ -68,9 +68,18 @@ func (c *Controller) claimSteps() *pass.Steps[*corev1.PersistentVolumeClaim, obs
 	}
 }
 
-// observeClaim reads the input of a decision. All of it is shared with the cache.
+// observeClaim reads the input of a decision, and takes the free volume in hand that the claim may get.
 func (c *Controller) observeClaim(ctx context.Context, claim *corev1.PersistentVolumeClaim) (observedClaim, bool,
 	error) {
+	in, err := c.look(ctx, claim)
+	if err == nil && TakesFree(in.ClaimInput) {
+		in.Free, in.contested = c.free.take(claim, c.mayBeGiven)
+	}
+	return in, err == nil, err
+}
+
+// look reads what a claim's decision depends on beside free volumes. All of it is shared with the cache.
+func (c *Controller) look(ctx context.Context, claim *corev1.PersistentVolumeClaim) (observedClaim, error) {
 	in := observedClaim{ClaimInput: ClaimInput{Claim: claim,
 		Class:    get[storagev1.StorageClass](c.stores.classes, classOf(claim)),
 		Claiming: find[corev1.PersistentVolume](c.stores.volumes, byClaim, key(claim.Namespace, claim.Name)),
@@ -84,7 +93,7 @@ func (c *Controller) observeClaim(ctx context.Context, claim *corev1.PersistentV
 			// Only the apiserver can say that data is lost.
 			found := &corev1.PersistentVolume{}
 			if err := c.live.Get(ctx, client.ObjectKey{Name: name}, found); client.IgnoreNotFound(err) != nil {
-				return in, false, fmt.Errorf("looking for PersistentVolume %s: %w", name, err)
+				return in, fmt.Errorf("looking for PersistentVolume %s: %w", name, err)
 			} else if err == nil {
 				in.Volume = found
 			}
@@ -93,14 +102,11 @@ func (c *Controller) observeClaim(ctx context.Context, claim *corev1.PersistentV
 	if name := claim.Annotations[annotationNode]; name != "" && isWaiting(claim) {
 		node, err := c.node(ctx, name)
 		if err != nil {
-			return in, false, err
+			return in, err
 		}
 		in.Node = node
 	}
-	if TakesFree(in.ClaimInput) {
-		in.Free, in.contested = c.free.take(claim, c.mayBeGiven)
-	}
-	return in, true, nil
+	return in, nil
 }
 
 // node returns a Node, nil for one that the apiserver says is gone.

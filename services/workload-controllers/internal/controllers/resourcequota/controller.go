@@ -2,6 +2,7 @@
 // controller takes off what is gone, and corrects what was charged and never came.
 //
 //	decide.go           what a quota's status must be, from what was counted (pure)
+//	decide_explain.go   what a decision came to, in words
 //	ledger.go           what objects take of the quotas, kept by what changes
 //	kinds.go            the watches of what some quota counts
 //	reconcile.go        observe, apply
@@ -23,6 +24,7 @@ import (
 
 	"keelson.dev/kit/controller"
 	"keelson.dev/kit/quota"
+	"keelson.dev/services/workload-controllers/internal/explain"
 	"keelson.dev/services/workload-controllers/internal/gate"
 	"keelson.dev/services/workload-controllers/internal/podfeed"
 	"keelson.dev/services/workload-controllers/internal/podset"
@@ -39,7 +41,8 @@ const delay = 300 * time.Millisecond
 // Registration describes the controller. concurrent is how many quotas it works on at once.
 func Registration(feed *podfeed.Feed, concurrent int) controller.Registration {
 	return controller.Registration{
-		Name: Name,
+		Name:     Name,
+		Explains: "ResourceQuota",
 		Rules: []rbacv1.PolicyRule{
 			// A quota may count objects of any kind, also of kinds that are added later.
 			{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"list", "watch"}},
@@ -65,6 +68,7 @@ func setup(s *controller.Setup, feed *podfeed.Feed, concurrent int) (controller.
 	if err != nil {
 		return nil, err
 	}
+	s.Explain(explain.Explainer(c.steps(), tell, nil))
 	if err := built.Watch(source.Func(func(_ context.Context, queue wake.Queue) error {
 		c.queue = queue
 		return nil

@@ -97,7 +97,7 @@ func TestValidate(t *testing.T) {
 		},
 			[]string{
 				`metadata.annotations[controller.kubernetes.io/pod-deletion-cost]: Invalid value: "1.5": must be a 32bit integer`}},
-		{"an ephemeral volume whose claim has the longest name", ephemeral(253-len("-data")), nil},
+		{"an ephemeral volume whose claim has the longest name", ephemeral(253 - len("-data")), nil},
 		{"one whose claim has a longer name", ephemeral(254 - len("-data")), []string{
 			`spec.volumes[0].name: Invalid value: "data": PVC name "` + strings.Repeat("n", 254-len("-data")) +
 				`-data": must be no more than 253 characters`}},
