@@ -107,7 +107,8 @@ func TestExplain(t *testing.T) {
 	w := scenario.In(t, m)
 	w.KubectlWith(explained, "apply", "-f", "-")
 	held := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "held", Finalizers: []string{"example.com/hold"}}}
-	if _, err := w.Client.CoreV1().ConfigMaps("explained").Create(t.Context(), held, metav1.CreateOptions{}); err != nil {
+	if _, err := w.Client.CoreV1().ConfigMaps("explained").Create(t.Context(), held,
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	w.Kubectl("delete", "namespace", "explained", "--wait=false")

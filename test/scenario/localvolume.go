@@ -45,8 +45,8 @@ const scratch = `
     accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Mi}}}}}}]}}
 `
 
-// EphemeralVolume gives a Pod a claim of its own, which goes with it, and with the claim its volume. A Pod whose claim's
-// name somebody else's claim has waits, and says why, until that claim is gone.
+// EphemeralVolume gives a Pod a claim of its own, which goes with it, and with the claim its volume. A Pod whose
+// claim's name somebody else's claim has waits, and says why, until that claim is gone.
 func EphemeralVolume(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	w.KubectlWith(strings.Replace(scratch, "NAME", "user", 1), "apply", "-f", "-")

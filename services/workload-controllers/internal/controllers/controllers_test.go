@@ -93,3 +93,21 @@ func TestRulesAreDeclared(t *testing.T) {
 		}
 	}
 }
+
+// Whoever makes objects that a quota may refuse goes on when the quota changes.
+func TestWhoCreatesWaitsForQuotas(t *testing.T) {
+	for _, r := range All(Options{RootCA: []byte("x"), Concurrent: 1}) {
+		creates, waits := false, false
+		for _, rule := range r.Rules {
+			// Volumes are of no namespace, and events nobody waits for.
+			if slices.Contains(rule.Verbs, "create") && !slices.Contains(rule.Resources, "events") &&
+				!slices.Contains(rule.Resources, "persistentvolumes") {
+				creates = true
+			}
+			waits = waits || slices.Contains(rule.Resources, "resourcequotas") && slices.Contains(rule.Verbs, "watch")
+		}
+		if creates != waits {
+			t.Errorf("%s: creates objects: %t, waits for quotas: %t", r.Name, creates, waits)
+		}
+	}
+}

@@ -56,6 +56,7 @@ func Register[O client.Object](kind *Kind[O], feed *podfeed.Feed, concurrent int
 		Name:        kind.Controller,
 		EventSource: kind.EventSource,
 		Rules: []rbacv1.PolicyRule{
+			wake.QuotaRule,
 			{APIGroups: group, Resources: []string{kind.Resource}, Verbs: []string{"get", "list", "watch"}},
 			{APIGroups: group, Resources: []string{kind.Resource + "/status"}, Verbs: []string{"update"}},
 			// An owner reference that blocks its owner's deletion may be set by who may update the owner's finalizers.
@@ -93,7 +94,7 @@ func setup[O client.Object](
 			Log: s.Log},
 		recorder: s.Recorder, now: time.Now, written: map[types.UID]time.Time{},
 	}
-	built, err := controller.NewReconciler(s, concurrent, c.steps())
+	built, err := wake.NewReconciler(s, concurrent, c.steps())
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,8 @@ import (
 // outlook is how a node stands among the others, and what is ahead of it.
 type outlook struct {
 	Standing
-	// heard is how long ago the node last gave a sign of life, as far as somebody looked; grace is how long that may be.
+	// heard is how long ago the node last gave a sign of life, as far as somebody looked; grace is how long that may
+	// be.
 	heard, grace time.Duration
 	// place is the node's in the line of those of its zone that are to be given up, the first is 1; 0: in none.
 	place int

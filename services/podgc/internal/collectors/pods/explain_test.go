@@ -14,7 +14,8 @@ import (
 
 func TestAccount(t *testing.T) {
 	graceful := func(p *corev1.Pod) {
-		p.DeletionTimestamp, p.DeletionGracePeriodSeconds = &metav1.Time{Time: now.Add(20 * time.Second)}, ptr.To[int64](30)
+		p.DeletionTimestamp, p.DeletionGracePeriodSeconds = &metav1.Time{Time: now.Add(20 * time.Second)},
+			ptr.To[int64](30)
 	}
 	missed := func(ago time.Duration) map[string]time.Time { return map[string]time.Time{"gone": now.Add(-ago)} }
 	for _, row := range []struct {

@@ -42,6 +42,7 @@ func Registration(concurrent int) controller.Registration {
 		Explains:    "CronJob",
 		EventSource: eventSource,
 		Rules: []rbacv1.PolicyRule{
+			wake.QuotaRule,
 			{APIGroups: []string{"batch"}, Resources: []string{"cronjobs"}, Verbs: []string{"list", "watch"}},
 			{APIGroups: []string{"batch"}, Resources: []string{"cronjobs/status"}, Verbs: []string{"update"}},
 			// An owner reference that blocks its owner's deletion may be set by who may update the owner's finalizers.
@@ -73,7 +74,7 @@ func setup(s *controller.Setup, concurrent int) (controller.Runnable, error) {
 		cronJobs: &write.Writer{Client: own, Kind: "cronjob", Gate: pending, Store: cronJobs},
 		jobs:     &write.Writer{Client: own, Kind: "cronjob.job", Gate: pending, Store: jobs},
 	}
-	built, err := controller.NewReconciler(s, concurrent, c.steps())
+	built, err := wake.NewReconciler(s, concurrent, c.steps())
 	if err != nil {
 		return nil, err
 	}

@@ -68,6 +68,7 @@ func Registration(feed *podfeed.Feed, concurrent int) controller.Registration {
 		Explains:    "DaemonSet",
 		EventSource: eventSource,
 		Rules: []rbacv1.PolicyRule{
+			wake.QuotaRule,
 			{APIGroups: []string{"apps"}, Resources: []string{"daemonsets"}, Verbs: []string{"get", "list", "watch"}},
 			{APIGroups: []string{"apps"}, Resources: []string{"daemonsets/status"}, Verbs: []string{"update"}},
 			// An owner reference that blocks its owner's deletion may be set by who may update the owner's finalizers.
@@ -111,7 +112,7 @@ func setup(s *controller.Setup, feed *podfeed.Feed, concurrent int) (controller.
 	}
 	// A DaemonSet keeps a Pod on each of its nodes.
 	c.owners.Place = true
-	built, err := controller.NewReconciler(s, concurrent, c.steps())
+	built, err := wake.NewReconciler(s, concurrent, c.steps())
 	if err != nil {
 		return nil, err
 	}

@@ -50,6 +50,7 @@ func Registration(feed *podfeed.Feed, concurrent int) controller.Registration {
 		Explains:    "Deployment",
 		EventSource: eventSource,
 		Rules: []rbacv1.PolicyRule{
+			wake.QuotaRule,
 			{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"get", "list", "watch",
 				"update", "patch"}},
 			{APIGroups: []string{"apps"}, Resources: []string{"deployments/status"}, Verbs: []string{"update"}},
@@ -84,7 +85,7 @@ func setup(s *controller.Setup, feed *podfeed.Feed, concurrent int) (controller.
 		deployments: &write.Writer{Client: own, Kind: "deployment", Gate: pending, Store: deployments},
 		replicaSets: &write.Writer{Client: own, Kind: "replicaset", Gate: pending, Store: replicaSets},
 	}
-	built, err := controller.NewReconciler(s, concurrent, c.steps())
+	built, err := wake.NewReconciler(s, concurrent, c.steps())
 	if err != nil {
 		return nil, err
 	}

@@ -47,6 +47,7 @@ func Registration(feed *podfeed.Feed, o Options, concurrent int) controller.Regi
 		Name:        Name,
 		EventSource: eventSource,
 		Rules: []rbacv1.PolicyRule{
+			wake.QuotaRule,
 			{APIGroups: []string{""}, Resources: []string{"services", "pods"}, Verbs: []string{"list", "watch"}},
 			{APIGroups: []string{""}, Resources: []string{"endpoints"},
 				Verbs: []string{"list", "watch", "create", "update", "delete"}},
@@ -67,7 +68,7 @@ func setup(s *controller.Setup, feed *podfeed.Feed, o Options, concurrent int) (
 		writer:  &write.Writer{Client: own, Kind: "endpoints", Gate: pending, Store: store},
 		changes: util.NewTriggerTimeTracker(), told: s.Recorder, gone: map[types.NamespacedName]bool{},
 	}
-	built, err := controller.NewReconciler(s, concurrent, c)
+	built, err := wake.NewReconciler(s, concurrent, c)
 	if err != nil {
 		return nil, err
 	}

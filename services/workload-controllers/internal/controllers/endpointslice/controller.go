@@ -46,6 +46,7 @@ func Registration(feed *podfeed.Feed, o Options, concurrent int) controller.Regi
 		Name:        Name,
 		EventSource: eventSource,
 		Rules: []rbacv1.PolicyRule{
+			wake.QuotaRule,
 			{APIGroups: []string{""}, Resources: []string{"services", "pods", "nodes"},
 				Verbs: []string{"list", "watch"}},
 			// An owner reference that blocks its owner's deletion may be set by who may update the owner's finalizers.
@@ -73,7 +74,7 @@ func setup(s *controller.Setup, feed *podfeed.Feed, o Options, concurrent int) (
 		writer:  &write.Writer{Client: own, Kind: "endpointslice", Gate: pending, Store: store},
 		changes: util.NewTriggerTimeTracker(), maxEndpoints: o.MaxEndpoints, told: s.Recorder,
 	}
-	built, err := controller.NewReconciler(s, concurrent, c.steps())
+	built, err := wake.NewReconciler(s, concurrent, c.steps())
 	if err != nil {
 		return nil, err
 	}

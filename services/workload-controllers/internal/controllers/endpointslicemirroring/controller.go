@@ -43,6 +43,7 @@ func Registration(o Options, concurrent int) controller.Registration {
 	return controller.Registration{
 		Name: Name,
 		Rules: []rbacv1.PolicyRule{
+			wake.QuotaRule,
 			{APIGroups: []string{""}, Resources: []string{"services", "endpoints"}, Verbs: []string{"list", "watch"}},
 			// An owner reference that blocks its owner's deletion may be set by who may update the owner's finalizers.
 			{APIGroups: []string{""}, Resources: []string{"endpoints/finalizers"}, Verbs: []string{"update"}},
@@ -67,7 +68,7 @@ func setup(s *controller.Setup, o Options, concurrent int) (controller.Runnable,
 		client: own, gate: pending, slices: slices, maxEndpoints: o.MaxEndpoints,
 		writer: &write.Writer{Client: own, Kind: "mirroredslice", Gate: pending, Store: store},
 	}
-	built, err := controller.NewReconciler(s, concurrent, c.steps())
+	built, err := wake.NewReconciler(s, concurrent, c.steps())
 	if err != nil {
 		return nil, err
 	}

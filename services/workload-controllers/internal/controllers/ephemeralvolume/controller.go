@@ -39,6 +39,7 @@ func Registration(concurrent int) controller.Registration {
 		Explains:    "Pod",
 		EventSource: eventSource,
 		Rules: []rbacv1.PolicyRule{
+			wake.QuotaRule,
 			{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list", "watch"}},
 			{APIGroups: []string{""}, Resources: []string{"pods/finalizers"}, Verbs: []string{"update"}},
 			{APIGroups: []string{""}, Resources: []string{"persistentvolumeclaims"},
@@ -53,7 +54,7 @@ func setup(s *controller.Setup, concurrent int) (controller.Runnable, error) {
 	own := client.WithFieldOwner(s.Client, Name)
 	c := &Controller{client: own, writer: &write.Writer{Client: own, Kind: "persistentvolumeclaim.ephemeral"},
 		recorder: s.Recorder, users: newUsers()}
-	built, err := controller.NewReconciler(s, concurrent, reconcile.Reconciler(c.steps()))
+	built, err := wake.NewReconciler(s, concurrent, c.steps())
 	if err != nil {
 		return nil, err
 	}

@@ -23,7 +23,8 @@ func account(in Input, plan Plan) explain.Account {
 		if c == nil || c.Status != status || len(reasons) > 0 && c.Reason != reasons[0] && c.Reason != reasons[1] {
 			return
 		}
-		a.Wait(explain.Wait{Since: c.LastTransitionTime.Time, Reason: c.Reason, For: what + ": " + c.Message, Ends: ends})
+		a.Wait(explain.Wait{Since: c.LastTransitionTime.Time, Reason: c.Reason, For: what + ": " + c.Message,
+			Ends: ends})
 	}
 	wait(autoscalingv2.AbleToScale, corev1.ConditionFalse, "the target's scale",
 		"the scale that spec.scaleTargetRef names can be read and written")

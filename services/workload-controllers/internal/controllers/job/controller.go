@@ -57,6 +57,7 @@ func Registration(feed *podfeed.Feed, concurrent int) controller.Registration {
 		Explains:    "Job",
 		EventSource: eventSource,
 		Rules: []rbacv1.PolicyRule{
+			wake.QuotaRule,
 			{APIGroups: group, Resources: []string{"jobs"}, Verbs: []string{"get", "list", "watch"}},
 			{APIGroups: group, Resources: []string{"jobs/status"}, Verbs: []string{"update"}},
 			// An owner reference that blocks its owner's deletion may be set by who may update the owner's finalizers.
@@ -96,7 +97,7 @@ func setup(s *controller.Setup, feed *podfeed.Feed, concurrent int) (controller.
 		ops:      &podops.Operator{Client: clientset, FieldManager: Name, Gate: pending, Feed: feed, Log: s.Log},
 		recorder: s.Recorder, now: time.Now, written: map[types.UID]time.Time{},
 	}
-	built, err := controller.NewReconciler(s, concurrent, reconciler{c.steps(), c.letGo})
+	built, err := wake.NewReconciler(s, concurrent, reconciler{c.steps(), c.letGo})
 	if err != nil {
 		return nil, err
 	}

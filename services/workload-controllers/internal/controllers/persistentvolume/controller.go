@@ -36,8 +36,8 @@ import (
 // Name is the controller's folder, half of its Lease's name, and its field manager.
 const Name = "persistentvolume"
 
-// Registration describes the controller. concurrent is how many claims and volumes it works on at once; volumes are told
-// who can explain them.
+// Registration describes the controller. concurrent is how many claims and volumes it works on at once; volumes are
+// told who can explain them.
 func Registration(volumes *Volumes, concurrent int) controller.Registration {
 	return controller.Registration{
 		Name:        Name,

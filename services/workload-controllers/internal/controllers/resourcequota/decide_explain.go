@@ -22,11 +22,13 @@ func tell(in Input, plan Plan) explain.Account {
 		switch {
 		case !counted:
 			a.Wait(explain.Wait{Reason: "NotCounted", For: fmt.Sprintf("somebody who counts %s, of which it allows %s",
-				name, hard.String()), Ends: "what it bounds is a resource that is served, or is taken out of spec.hard"})
+				name, hard.String()),
+				Ends: "what it bounds is a resource that is served, or is taken out of spec.hard"})
 			continue
 		case used.Cmp(hard) >= 0:
 			a.Wait(explain.Wait{Reason: "Exhausted", For: fmt.Sprintf("less use of %s: %s of %s are used, and no more "+
-				"are let in", name, used.String(), hard.String()), Ends: "some of it is given back, or spec.hard is raised"})
+				"are let in", name, used.String(), hard.String()),
+				Ends: "some of it is given back, or spec.hard is raised"})
 		}
 		if there := in.Counted[name]; used.Cmp(there) > 0 {
 			a.Wait(explain.Wait{Since: in.Raised, Reason: "InFlight", For: fmt.Sprintf("objects that may be on their "+

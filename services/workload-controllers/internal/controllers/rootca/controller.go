@@ -27,6 +27,7 @@ func Registration(rootCA []byte, concurrent int) controller.Registration {
 	return controller.Registration{
 		Name: Name,
 		Rules: []rbacv1.PolicyRule{
+			wake.QuotaRule,
 			{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"list", "watch"}},
 			{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"list", "watch", "create",
 				"update"}},
@@ -43,7 +44,7 @@ func setup(s *controller.Setup, rootCA string, concurrent int) (controller.Runna
 		return nil, fmt.Errorf("building the cache of ConfigMaps: %w", err)
 	}
 	c := &Controller{client: client.WithFieldOwner(s.Client, Name), published: published, rootCA: rootCA}
-	built, err := controller.NewReconciler(s, concurrent, c.steps())
+	built, err := wake.NewReconciler(s, concurrent, c.steps())
 	if err != nil {
 		return nil, err
 	}

@@ -22,6 +22,7 @@ func Registration(concurrent int) controller.Registration {
 	return controller.Registration{
 		Name: Name,
 		Rules: []rbacv1.PolicyRule{
+			wake.QuotaRule,
 			{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"list", "watch"}},
 			{APIGroups: []string{""}, Resources: []string{"serviceaccounts"}, Verbs: []string{"list", "watch",
 				"create"}},
@@ -32,7 +33,7 @@ func Registration(concurrent int) controller.Registration {
 
 func setup(s *controller.Setup, concurrent int) (controller.Runnable, error) {
 	c := &Controller{client: client.WithFieldOwner(s.Client, Name)}
-	built, err := controller.NewReconciler(s, concurrent, c.steps())
+	built, err := wake.NewReconciler(s, concurrent, c.steps())
 	if err != nil {
 		return nil, err
 	}

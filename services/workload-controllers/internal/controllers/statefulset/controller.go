@@ -54,6 +54,7 @@ func Registration(feed *podfeed.Feed, concurrent int) controller.Registration {
 		Explains:    "StatefulSet",
 		EventSource: eventSource,
 		Rules: []rbacv1.PolicyRule{
+			wake.QuotaRule,
 			{APIGroups: []string{"apps"}, Resources: []string{"statefulsets"}, Verbs: []string{"get", "list", "watch"}},
 			{APIGroups: []string{"apps"}, Resources: []string{"statefulsets/status"}, Verbs: []string{"update"}},
 			// An owner reference that blocks its owner's deletion may be set by who may update the owner's finalizers.
@@ -74,7 +75,7 @@ func setup(s *controller.Setup, feed *podfeed.Feed, concurrent int) (controller.
 	if err != nil {
 		return nil, err
 	}
-	built, err := controller.NewReconciler(s, concurrent, c.steps())
+	built, err := wake.NewReconciler(s, concurrent, c.steps())
 	if err != nil {
 		return nil, err
 	}
