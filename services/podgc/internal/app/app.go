@@ -1,4 +1,5 @@
-// Package app puts podgc together: its flags (options.go), its parts (app.go) and what they keep of objects (trim.go).
+// Package app puts podgc together: its flags (options.go), its parts (app.go) what they
+// decode of objects (mask.go), and what they keep of them (trim.go).
 package app
 
 import (
@@ -18,6 +19,7 @@ import (
 	kitclient "keelson.dev/kit/client"
 	"keelson.dev/kit/controller"
 	"keelson.dev/kit/daemon"
+	"keelson.dev/kit/fieldmask"
 	"keelson.dev/services/podgc/internal/collectors"
 	"keelson.dev/services/podgc/internal/collectors/nodehealth"
 )
@@ -41,9 +43,13 @@ func Run(ctx context.Context, c Config) error {
 	if c.Environment == nil {
 		c.Environment = daemon.NewEnvironment(name)
 	}
+	mask, err := fieldmask.New(clientgoscheme.Scheme, decoded()...)
+	if err != nil {
+		return fmt.Errorf("starting podgc: %w", err)
+	}
 	group, err := controller.New(controller.Options{
 		Service: name,
-		Config:  kitclient.ForDaemon(c.REST, name),
+		Config:  mask.Over(kitclient.ForDaemon(c.REST, name)),
 		Scheme:  clientgoscheme.Scheme,
 		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
 			&corev1.Pod{}:  {Transform: stripPod},

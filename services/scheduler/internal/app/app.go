@@ -10,12 +10,14 @@ import (
 
 	"go.uber.org/zap"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
 	"keelson.dev/kit/client"
 	"keelson.dev/kit/daemon"
 	"keelson.dev/kit/election"
 	"keelson.dev/kit/events"
+	"keelson.dev/kit/fieldmask"
 	"keelson.dev/services/scheduler/internal/bind"
 	"keelson.dev/services/scheduler/internal/config"
 	"keelson.dev/services/scheduler/internal/cycle"
@@ -52,7 +54,11 @@ func Run(ctx context.Context, c Config) error {
 	c.REST = client.ForDaemon(c.REST, name)
 	// Answers are small or streams: inflating them costs more than it saves.
 	c.REST.DisableCompression = true
-	api, err := kubernetes.NewForConfig(election.Fence(c.REST))
+	mask, err := fieldmask.New(scheme.Scheme, feed.Decoded()...)
+	if err != nil {
+		return fmt.Errorf("building the client: %w", err)
+	}
+	api, err := kubernetes.NewForConfig(mask.Over(election.Fence(c.REST)))
 	if err != nil {
 		return fmt.Errorf("building the client: %w", err)
 	}

@@ -14,6 +14,7 @@ import (
 	"keelson.dev/kit/client"
 	"keelson.dev/kit/controller"
 	"keelson.dev/kit/daemon"
+	"keelson.dev/kit/fieldmask"
 	"keelson.dev/services/workload-controllers/internal/controllers"
 	"keelson.dev/services/workload-controllers/internal/controllers/endpoint"
 	"keelson.dev/services/workload-controllers/internal/controllers/endpointslice"
@@ -68,8 +69,12 @@ func Run(ctx context.Context, c Config) error {
 		RootCA: c.RootCA, Volumes: volumes, Endpoint: c.Endpoint, EndpointSlice: c.EndpointSlice, Mirroring: c.Mirroring,
 		Concurrent: c.ConcurrentSyncs, Autoscaling: c.Autoscaling,
 	})
+	mask, err := fieldmask.New(scheme.Scheme, podfeed.Decoded()...)
+	if err != nil {
+		return err
+	}
 	group, err := controller.New(controller.Options{
-		Service: name, Config: client.ForDaemon(c.REST, name), Scheme: scheme.Scheme,
+		Service: name, Config: mask.Over(client.ForDaemon(c.REST, name)), Scheme: scheme.Scheme,
 		Cache: cache.Options{DefaultTransform: podfeed.Strip},
 		Log:   c.Log, State: c.State, Controllers: controllers.Select(all, c.Controllers),
 	})

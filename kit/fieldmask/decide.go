@@ -1,0 +1,181 @@
+package fieldmask
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// The numbers of the fields that lie around a watched object: the event holds it, as raw bytes of an envelope.
+const (
+	typeOfEvent    = 1
+	objectOfEvent  = 2
+	rawOfObject    = 1
+	typeOfEnvelope = 1
+	rawOfEnvelope  = 2
+	versionOfType  = 1
+	kindOfType     = 2
+)
+
+// magic is what an object in protobuf begins with, for whoever else would take it for JSON.
+var magic = []byte("k8s\x00")
+
+var errNotBytes = errors.New("is no message")
+
+// Event returns a watch event without what the mask drops, in the same memory, which it overwrites. What is damaged in
+// a dropped field goes with it; elsewhere it is an error here or in decoding. A bookmark stays: it is small, and what
+// it says of the watch stands in its metadata.
+func (m *Mask) Event(event []byte) ([]byte, error) {
+	what, err := last(event, typeOfEvent)
+	if err != nil {
+		return nil, fmt.Errorf("damaged watch event: %w", err)
+	}
+	if string(what) == string(watch.Bookmark) {
+		return event, nil
+	}
+	kept, err := replace(event[:0], event, objectOfEvent, func(kept, object []byte) ([]byte, error) {
+		return replace(kept, object, rawOfObject, m.object)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("damaged watch event: %w", err)
+	}
+	return kept, nil
+}
+
+// object appends the envelope of an object with what is kept of it.
+func (m *Mask) object(kept, raw []byte) ([]byte, error) {
+	if !bytes.HasPrefix(raw, magic) {
+		return append(kept, raw...), nil
+	}
+	envelope := raw[len(magic):]
+	rule, err := m.of(envelope)
+	if err != nil {
+		return nil, err
+	}
+	return replace(append(kept, magic...), envelope, rawOfEnvelope, rule.appendKept)
+}
+
+// of returns what holds for the object in the envelope.
+func (m *Mask) of(envelope []byte) (*message, error) {
+	meta, err := last(envelope, typeOfEnvelope)
+	if err != nil {
+		return nil, err
+	}
+	apiVersion, err := last(meta, versionOfType)
+	if err != nil {
+		return nil, err
+	}
+	name, err := last(meta, kindOfType)
+	if err != nil {
+		return nil, err
+	}
+	if rule := m.messages[kind{string(apiVersion), string(name)}]; rule != nil {
+		return rule, nil
+	}
+	return plain, nil
+}
+
+// last returns the value of a field, of which the last counts.
+func last(src []byte, number protowire.Number) (value []byte, err error) {
+	for len(src) > 0 {
+		found, wireType, size, err := next(src)
+		if err != nil {
+			return nil, err
+		}
+		if found == number {
+			if wireType != protowire.BytesType {
+				return nil, fmt.Errorf("field %d %w", number, errNotBytes)
+			}
+			value = contents(src[:size])
+		}
+		src = src[size:]
+	}
+	return value, nil
+}
+
+// appendKept appends the fields of a message that are kept. It writes no further than it has read, so that both may be
+// the same memory.
+func (m *message) appendKept(kept, src []byte) ([]byte, error) {
+	for len(src) > 0 {
+		number, wireType, size, err := next(src)
+		if err != nil {
+			return nil, err
+		}
+		inner := m.fields[number]
+		switch {
+		case m.only != nil && !m.only[number] || m.drop[number]:
+		case inner != nil && wireType == protowire.BytesType:
+			if kept, err = appendInner(kept, src[:size], inner.appendKept); err != nil {
+				return nil, err
+			}
+		default:
+			kept = append(kept, src[:size]...)
+		}
+		src = src[size:]
+	}
+	return kept, nil
+}
+
+// replace appends a message whose one field is replaced by what the function appends.
+func replace(kept, src []byte, number protowire.Number,
+	by func(kept, src []byte) ([]byte, error)) ([]byte, error) {
+	for len(src) > 0 {
+		found, wireType, size, err := next(src)
+		if err != nil {
+			return nil, err
+		}
+		if found == number && wireType == protowire.BytesType {
+			if kept, err = appendInner(kept, src[:size], by); err != nil {
+				return nil, err
+			}
+		} else {
+			kept = append(kept, src[:size]...)
+		}
+		src = src[size:]
+	}
+	return kept, nil
+}
+
+// appendInner appends one field of bytes, tag and length included, whose contents are replaced. The length takes as
+// many bytes as before, so that it can be filled in afterwards.
+func appendInner(kept, field []byte, by func(kept, src []byte) ([]byte, error)) ([]byte, error) {
+	inside := contents(field)
+	head := len(field) - len(inside)
+	kept = append(kept, field[:head]...)
+	start := len(kept)
+	kept, err := by(kept, inside)
+	if err != nil {
+		return nil, err
+	}
+	_, tag := protowire.ConsumeVarint(kept[start-head : start])
+	putLength(kept[start-head+tag:start], len(kept)-start)
+	return kept, nil
+}
+
+// putLength writes a length into all the bytes that there are for it.
+func putLength(to []byte, length int) {
+	const payload, more = 0x7f, 0x80
+	for i := range to {
+		to[i] = byte(length) & payload
+		if i < len(to)-1 {
+			to[i] |= more
+		}
+		length >>= 7
+	}
+}
+
+// next measures the first field of a message, its tag included.
+func next(src []byte) (number protowire.Number, wireType protowire.Type, size int, err error) {
+	number, wireType, size = protowire.ConsumeField(src)
+	return number, wireType, size, protowire.ParseError(min(size, 0))
+}
+
+// contents returns what a field of bytes holds.
+func contents(field []byte) []byte {
+	_, tag := protowire.ConsumeVarint(field)
+	value, _ := protowire.ConsumeBytes(field[tag:])
+	return value
+}

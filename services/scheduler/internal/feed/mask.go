@@ -1,0 +1,35 @@
+package feed
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"keelson.dev/kit/fieldmask"
+)
+
+// Decoded are the fields that trimming reads, so that nobody decodes the others.
+func Decoded() []fieldmask.Rule {
+	meta := []string{"namespace", "name", "uid", "resourceVersion", "generation", "creationTimestamp",
+		"deletionTimestamp", "deletionGracePeriodSeconds", "labels"}
+	container := []string{"name", "restartPolicy", "ports", "resources"}
+	status := []string{"name", "resources", "allocatedResources"}
+	return []fieldmask.Rule{
+		{Object: &corev1.Pod{}, Only: map[string][]string{
+			"metadata": meta,
+			"spec": {"nodeName", "schedulerName", "priority", "overhead", "resources", "containers", "initContainers",
+				"volumes", "schedulingGates", "nodeSelector", "affinity", "tolerations", "topologySpreadConstraints"},
+			"spec.containers":                     container,
+			"spec.containers.resources":           {"requests"},
+			"spec.initContainers":                 container,
+			"spec.initContainers.resources":       {"requests"},
+			"spec.volumes":                        {"name", "volumeSource"},
+			"spec.volumes.volumeSource":           {"persistentVolumeClaim", "ephemeral"},
+			"spec.volumes.volumeSource.ephemeral": {},
+			"status":                              {"phase", "conditions", "containerStatuses", "initContainerStatuses"},
+			"status.containerStatuses":            status,
+			"status.initContainerStatuses":        status,
+		}},
+		{Object: &corev1.Node{}, Only: map[string][]string{
+			"metadata": meta, "spec": {"taints", "unschedulable"}, "status": {"allocatable"},
+		}},
+	}
+}

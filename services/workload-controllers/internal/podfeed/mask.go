@@ -1,0 +1,30 @@
+package podfeed
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"keelson.dev/kit/fieldmask"
+)
+
+// Decoded are the fields that Strip reads, so that nobody decodes the others.
+func Decoded() []fieldmask.Rule {
+	return []fieldmask.Rule{
+		{Object: &corev1.Pod{}, Only: map[string][]string{
+			"metadata": {"namespace", "name", "uid", "resourceVersion", "creationTimestamp", "deletionTimestamp",
+				"deletionGracePeriodSeconds", "labels", "annotations", "ownerReferences", "finalizers"},
+			"spec": {"nodeName", "hostname", "subdomain", "containers", "initContainers", "resources", "overhead",
+				"volumes", "affinity", "priorityClassName", "activeDeadlineSeconds"},
+			"spec.containers":           {"name", "ports", "resources", "restartPolicy"},
+			"spec.initContainers":       {"name", "ports", "resources", "restartPolicy"},
+			"spec.volumes":              {"name", "volumeSource"},
+			"spec.volumes.volumeSource": {"ephemeral"},
+			"status": {"phase", "startTime", "podIP", "podIPs", "qosClass", "conditions", "resize", "resources",
+				"allocatedResources", "containerStatuses", "initContainerStatuses"},
+			"status.containerStatuses":     {"name", "restartCount", "state", "resources", "allocatedResources"},
+			"status.initContainerStatuses": {"name", "restartCount", "state", "resources", "allocatedResources"},
+		}},
+		{Object: &corev1.Node{}, Only: map[string][]string{
+			"metadata": {"name", "uid", "resourceVersion", "labels"}, "spec": {"taints"}, "status": {},
+		}},
+	}
+}

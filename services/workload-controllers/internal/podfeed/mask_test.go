@@ -1,0 +1,39 @@
+package podfeed
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"sigs.k8s.io/randfill"
+
+	"keelson.dev/kit/fieldmask/fieldmasktest"
+)
+
+// What is kept of a Pod or a Node is the same whether it was decoded whole or through the mask.
+func TestTheMaskTakesNothingThatIsKept(t *testing.T) {
+	for seed := range int64(300) {
+		r, fill := rand.New(rand.NewPCG(uint64(seed), 9)), randfill.NewWithSeed(seed).NilChance(.3).NumElements(0, 2)
+		pod := anyPod(r, fill, int(seed))
+		fill.Fill(&pod.Spec.Overhead)
+		fill.Fill(&pod.Spec.Resources)
+		fill.Fill(&pod.Spec.Affinity)
+		fill.Fill(&pod.Spec.Volumes)
+		if r.IntN(2) == 0 && len(pod.OwnerReferences) > 0 {
+			yes := true
+			pod.OwnerReferences[0].Kind, pod.OwnerReferences[0].Controller = []string{"Job", "DaemonSet"}[r.IntN(2)], &yes
+			pod.Spec.NodeName = ""
+		}
+		whole, masked := fieldmasktest.Decoded(t, pod, Decoded())
+		if want, got := stripPod(whole), stripPod(masked); !equality.Semantic.DeepEqual(got, want) {
+			t.Fatalf("seed %d:\ngot  %+v\nwant %+v", seed, got, want)
+		}
+		node := &corev1.Node{}
+		fill.Fill(node)
+		wholeNode, maskedNode := fieldmasktest.Decoded(t, node, Decoded())
+		if want, got := stripNode(wholeNode), stripNode(maskedNode); !equality.Semantic.DeepEqual(got, want) {
+			t.Fatalf("seed %d:\ngot  %+v\nwant %+v", seed, got, want)
+		}
+	}
+}
