@@ -5,6 +5,7 @@ package podfeed
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -27,13 +28,12 @@ type Feed struct {
 	mu          sync.Mutex // guards what follows
 	store       toolscache.Indexer
 	synced      toolscache.InformerSynced
-	subscribers map[int]Subscriber
-	next        int
+	subscribers []*Subscriber // never changed but replaced, so that whoever has it may go through it
 }
 
 // New returns a feed that is connected to no informer yet.
 func New() *Feed {
-	return &Feed{Index: podset.NewIndex(), subscribers: map[int]Subscriber{}}
+	return &Feed{Index: podset.NewIndex()}
 }
 
 // Connect follows the cache's Pods from the first call on and returns when the index holds all of them. Controllers
@@ -81,13 +81,12 @@ func (f *Feed) follow(ctx context.Context, pods cache.Cache) error {
 func (f *Feed) Subscribe(s Subscriber) (cancel func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	id := f.next
-	f.next++
-	f.subscribers[id] = s
+	f.subscribers = append(slices.Clip(f.subscribers), &s)
 	return func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		delete(f.subscribers, id)
+		f.subscribers = slices.DeleteFunc(slices.Clone(f.subscribers),
+			func(other *Subscriber) bool { return other == &s })
 	}
 }
 
@@ -143,12 +142,9 @@ func (f *Feed) delete(object any) {
 
 func (f *Feed) publish(pod *corev1.Pod, change podset.Change) {
 	f.mu.Lock()
-	subscribers := make([]Subscriber, 0, len(f.subscribers))
-	for _, s := range f.subscribers {
-		subscribers = append(subscribers, s)
-	}
+	subscribers := f.subscribers
 	f.mu.Unlock()
 	for _, s := range subscribers {
-		s(pod, change)
+		(*s)(pod, change)
 	}
 }

@@ -2,6 +2,7 @@ package podfeed
 
 import (
 	"context"
+	"maps"
 	"reflect"
 	"slices"
 	"testing"
@@ -82,6 +83,31 @@ func TestFeed(t *testing.T) {
 		cancel()
 		from.factory.Shutdown()
 	})
+}
+
+// A change is told to those that have subscribed, and telling them allocates nothing.
+func TestSubscribersComeAndGo(t *testing.T) {
+	feed, told := New(), map[string]int{}
+	subscribe := func(name string) func() {
+		return feed.Subscribe(func(*corev1.Pod, podset.Change) { told[name]++ })
+	}
+	pod := newPod("a", "1")
+	first, second := subscribe("first"), subscribe("second")
+	feed.publish(pod, podset.Change{})
+	first()
+	third := subscribe("third")
+	first() // has gone already
+	feed.publish(pod, podset.Change{})
+	third()
+	second()
+	feed.publish(pod, podset.Change{})
+	if want := map[string]int{"first": 1, "second": 2, "third": 1}; !maps.Equal(told, want) {
+		t.Errorf("told %v, want %v", told, want)
+	}
+	feed.Subscribe(func(*corev1.Pod, podset.Change) {})
+	if allocated := testing.AllocsPerRun(100, func() { feed.publish(pod, podset.Change{}) }); allocated > 0 {
+		t.Errorf("it allocates %v times", allocated)
+	}
 }
 
 // timed is a queue that remembers how long requests were to wait.

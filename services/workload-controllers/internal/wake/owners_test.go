@@ -76,6 +76,29 @@ func TestAPodWakesItsOwnerOnce(t *testing.T) {
 	}
 }
 
+// What a Pod goes through until it is ready asks for its owner twice: when it is there, and when it is ready.
+func TestACreatedPodWakesItsOwnerTwice(t *testing.T) {
+	owners, index, asked := newOwners(), podset.NewIndex(), 0
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web-0", UID: "p", Labels: app,
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "web", UID: "web",
+			Controller: new(true)}}}, Status: corev1.PodStatus{Phase: corev1.PodPending}}
+	for _, next := range []func(*corev1.Pod){
+		func(*corev1.Pod) {},
+		func(p *corev1.Pod) { p.Spec.NodeName = "n" },
+		func(p *corev1.Pod) {
+			p.Status.Phase = corev1.PodRunning
+			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+		},
+	} {
+		pod = pod.DeepCopy()
+		next(pod)
+		asked += len(owners.OfPod(pod, index.Upsert(pod)))
+	}
+	if asked != 2 {
+		t.Errorf("it asked %d times, want 2", asked)
+	}
+}
+
 // That a Pod got its node is nothing to an owner that does not place its Pods; whatever else changed with it is.
 func TestABindingWakesNobody(t *testing.T) {
 	owner := &metav1.OwnerReference{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "owner", UID: "1"}

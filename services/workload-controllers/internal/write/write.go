@@ -73,15 +73,16 @@ func (w *Writer) write(owner types.UID, verb string, object client.Object, reque
 }
 
 // Status writes an object's status where it differs, and says whether it did. An object that is gone needs none.
-func Status[O client.Object, S any](ctx context.Context, w *Writer, object O, status S, of func(O) *S) (written bool,
-	err error) {
+func Status[O client.Object, S any, P interface {
+	*S
+	DeepCopyInto(into *S)
+}](ctx context.Context, w *Writer, object O, status S, of func(O) P) (written bool, err error) {
 	if apiequality.Semantic.DeepEqual(*of(object), status) {
 		return false, nil
 	}
 	next := object.DeepCopyObject().(O)
-	*of(next) = status
 	// The status may share what is in the cache, and the server's answer is decoded into what is sent.
-	next = next.DeepCopyObject().(O)
+	P(&status).DeepCopyInto(of(next))
 	err = w.write(object.GetUID(), "status", next, func() error { return w.Client.Status().Update(ctx, next) })
 	if client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("writing the status: %w", err)
