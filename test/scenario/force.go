@@ -39,6 +39,39 @@ func ForcedDeletion(t *testing.T, m mesh.Mesh) {
 	w.forceDelete("stray")
 }
 
+// ForcedStateful deletes a StatefulSet's Pod on a node that is cut off: no other one of its identity is made until the
+// deletion is forced.
+//
+// POD-176 SET-066
+func ForcedStateful(t *testing.T, m mesh.Mesh) {
+	w := In(t, m)
+	journal := w.watchPods()
+	w.KubectlWith(strings.Replace(stateful(1, HelloV1, ""), "      containers:", "      nodeName: "+w.silentNode()+
+		"\n      containers:", 1), "apply", "-f", "-")
+	journal.expect(w, "made web-0")
+	before := w.pod("web-0").UID
+	w.Kubectl("delete", "pod", "web-0", "--wait=false")
+	journal.expect(w, "ending web-0")
+	w.Kubectl("patch", "statefulset", "web", "--patch", `{"spec":{"minReadySeconds":1}}`)
+	w.Await("the set to have seen that", func() string {
+		return strings.Trim(w.Kubectl("get", "statefulset", "web",
+			"--output=go-template={{if ne .metadata.generation .status.observedGeneration}}not yet{{end}}"), "\n")
+	})
+	if p := w.pod("web-0"); p.UID != before || p.DeletionTimestamp == nil {
+		t.Errorf("the Pod was replaced before its node has ended it")
+	}
+	w.Kubectl("delete", "pod", "web-0", "--grace-period=0", "--force", "--wait=false")
+	journal.expect(w, "gone web-0, made web-0")
+	w.Kubectl("delete", "statefulset", "web")
+	w.Await("the other Pod to be asked to end", func() string {
+		if p := w.pod("web-0"); p.UID == before || p.DeletionTimestamp == nil {
+			return fmt.Sprintf("uid %s, deleted %v", p.UID, p.DeletionTimestamp)
+		}
+		return ""
+	})
+	w.forceDelete("web-0")
+}
+
 // PartitionedNamespace deletes a namespace with a Pod on a node that is cut off: it waits, for nothing in the control
 // plane forces the Pod, until an administrator does.
 //

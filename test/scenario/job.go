@@ -27,7 +27,7 @@ spec:
 
 // JobAlone runs a Job to its end, shows it, and deletes it with its Pod.
 //
-// JOB-002 JOB-006 JOB-013 JOB-014 JOB-015 JOB-016 JOB-018 JOB-111 JOB-112
+// POD-014 JOB-002 JOB-006 JOB-013 JOB-014 JOB-015 JOB-016 JOB-018 JOB-111 JOB-112
 func JobAlone(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	if got := w.KubectlWith(pi, "apply", "-f", "-"); got != "job.batch/pi created\n" {

@@ -41,6 +41,7 @@ var Kubectl = []Scenario{
 	{"DescribePod", DescribePod},
 	{"DescribeDeployment", DescribeDeployment},
 	{"ForcedDeletion", ForcedDeletion},
+	{"ForcedStateful", ForcedStateful},
 	{"PartitionedNamespace", PartitionedNamespace},
 	{"Drain", Drain},
 	{"BudgetHoldsDrain", BudgetHoldsDrain},

@@ -131,7 +131,7 @@ func TestDecide(t *testing.T) {
 		"a new leader counts from when it was added": {Input{Node: newNode("k@-60"),
 			Pods: []*corev1.Pod{newPod("a", tolerating("k", 90))}}, "wake: 30s, 1 wait"},
 		"what is being deleted goes anyway": {Input{Node: newNode("k"), Pods: []*corev1.Pod{
-			newPod("a", terminating)}}, ""},
+			newPod("a", terminating), newPod("b")}}, "evict: b"},
 		"what has ended goes too": {Input{Node: newNode("k"), Pods: []*corev1.Pod{
 			newPod("a", phase(corev1.PodSucceeded)), newPod("b", phase(corev1.PodFailed))}}, "evict: a b"},
 		"the taint has gone in time": {Input{Node: newNode(), Waiting: waited, Pods: []*corev1.Pod{

@@ -133,7 +133,7 @@ func TestATaintThatGoes(t *testing.T) {
 
 // The cache may show a taint that has gone, or a Node that was replaced: the server is asked before a Pod goes.
 func TestASecondLook(t *testing.T) {
-	other := newNode("k")
+	other := newNode("k@-10")
 	other.UID = "another"
 	for name, live := range map[string]client.Reader{
 		"the taint has gone":                 newBench(t, newNode()).store,

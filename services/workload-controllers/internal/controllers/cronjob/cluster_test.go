@@ -308,7 +308,7 @@ func (c *cluster) end(job *batchv1.Job) {
 // has two Jobs, and Jobs that must not run at once never do. In the end each time has its Job, and nothing is written
 // in between.
 //
-// JOB-209 JOB-210 JOB-225
+// POD-014 JOB-209 JOB-210 JOB-225
 func TestOnceThroughFailures(t *testing.T) {
 	for seed := range uint64(300) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
