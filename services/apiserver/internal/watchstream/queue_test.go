@@ -231,6 +231,27 @@ func TestResumption(t *testing.T) {
 	}
 }
 
+// A watch whose client is gone is not resumed.
+func TestClientIsGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &cache{}
+		ctx, cancel := context.WithCancel(t.Context())
+		w, err := New(c, schema.GroupResource{}).Watch(ctx, "/", storage.ListOptions{ResourceVersion: "5",
+			Recursive: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Stop()
+		event := live(6)
+		c.sources[0].Action(event.Type, event.Object)
+		cancel()
+		c.sources[0].Stop()
+		if _, over := versions(w); !over || len(c.sources) != 1 {
+			t.Errorf("ended: %v, after %d resumptions", over, len(c.sources)-1)
+		}
+	})
+}
+
 // A stop reaches the watch that is under way, and ends what waits.
 func TestStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

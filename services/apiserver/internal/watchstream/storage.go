@@ -30,6 +30,9 @@ func (s Storage) Watch(ctx context.Context, key string, opts storage.ListOptions
 		return s.Interface.Watch(ctx, key, opts)
 	}
 	r := &resumable{resource: s.resource, open: func(version string) (watch.Interface, error) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		if version != "" {
 			opts.ResourceVersion, opts.ResourceVersionMatch, opts.SendInitialEvents = version, "", nil
 		}
