@@ -1,6 +1,7 @@
 package preempt
 
 import (
+	"reflect"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,12 +16,14 @@ type Budgets struct {
 	byNamespace map[string][]*budget
 	unseen      map[types.UID]*corev1.Pod
 	version     uint64 // grows with every change
+	coverage    uint64 // grows when other Pods may be protected than before
 	asked       uint64 // counts calls of split
 }
 
 // budget is one PodDisruptionBudget.
 type budget struct {
 	name      string
+	spec      *metav1.LabelSelector
 	selector  labels.Selector
 	allowed   int
 	disrupted map[string]metav1.Time
@@ -35,18 +38,28 @@ func NewBudgets() *Budgets {
 
 // Set notes a budget that is new or changed. One whose selector cannot be read protects nothing.
 func (b *Budgets) Set(pdb *policyv1.PodDisruptionBudget) {
-	b.Remove(pdb)
 	selector, err := metav1.LabelSelectorAsSelector(pdb.Spec.Selector)
 	if err != nil {
+		b.Remove(pdb)
 		return
 	}
-	b.byNamespace[pdb.Namespace] = append(b.byNamespace[pdb.Namespace], &budget{name: pdb.Name, selector: selector,
+	for _, o := range b.byNamespace[pdb.Namespace] {
+		if o.name == pdb.Name && reflect.DeepEqual(o.spec, pdb.Spec.Selector) && len(o.disrupted) == 0 {
+			b.version++
+			o.allowed, o.disrupted = int(pdb.Status.DisruptionsAllowed), pdb.Status.DisruptedPods
+			return
+		}
+	}
+	b.Remove(pdb)
+	b.byNamespace[pdb.Namespace] = append(b.byNamespace[pdb.Namespace], &budget{name: pdb.Name,
+		spec: pdb.Spec.Selector, selector: selector,
 		allowed: int(pdb.Status.DisruptionsAllowed), disrupted: pdb.Status.DisruptedPods})
 }
 
 // Remove notes that a budget is gone.
 func (b *Budgets) Remove(pdb *policyv1.PodDisruptionBudget) {
 	b.version++
+	b.coverage++
 	left := slices.DeleteFunc(b.byNamespace[pdb.Namespace], func(o *budget) bool { return o.name == pdb.Name })
 	if b.byNamespace[pdb.Namespace] = left; len(left) == 0 {
 		delete(b.byNamespace, pdb.Namespace)

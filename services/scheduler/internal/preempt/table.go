@@ -18,6 +18,7 @@ type table struct {
 	built    bool
 	seen     uint64 // the versions of what it is made of
 	budgets  uint64
+	coverage uint64
 	domains  uint64
 	rows     []row          // by slot
 	order    []columns.Slot // a heap of the nodes that help, the cheapest first
@@ -48,7 +49,8 @@ func (t *table) catchUp(s *Search, p Preemptor, own columns.Slot) {
 	}
 	if t.budgets != s.budgets.version {
 		for slot := range t.rows {
-			if t.rows[slot].budgeted {
+			at := &t.rows[slot]
+			if at.budgeted || at.outcome == helps && t.coverage != s.budgets.coverage {
 				t.mark(columns.Slot(slot))
 			}
 		}
@@ -59,7 +61,8 @@ func (t *table) catchUp(s *Search, p Preemptor, own columns.Slot) {
 			t.mark(columns.Slot(slot))
 		}
 	}
-	t.built, t.seen, t.budgets, t.domains = true, version, s.budgets.version, domains
+	t.built, t.seen, t.domains = true, version, domains
+	t.budgets, t.coverage = s.budgets.version, s.budgets.coverage
 	if own != columns.None {
 		t.mark(own)
 	}

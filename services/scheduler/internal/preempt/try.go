@@ -65,7 +65,7 @@ func (s *Search) try(p Preemptor, slot columns.Slot) trialResult {
 	t := &s.trial
 	t.Start(s.state, slot)
 	for _, r := range s.state.Reservations(slot) {
-		if r.UID == p.UID {
+		if r.UID == p.UID || r.Priority < p.Priority {
 			t.Release(&r)
 		}
 	}
@@ -79,11 +79,6 @@ func (s *Search) try(p Preemptor, slot columns.Slot) trialResult {
 	lower := lowerThan(s.state.Occupants(slot), p.Priority)
 	if len(lower) == 0 {
 		return trialResult{outcome: victimless}
-	}
-	for _, r := range s.state.Reservations(slot) {
-		if r.Priority < p.Priority && r.UID != p.UID {
-			t.Release(&r)
-		}
 	}
 	for i := range lower {
 		t.Remove(&lower[i])

@@ -1,0 +1,193 @@
+package cycle_test
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	resourcehelper "k8s.io/component-helpers/resource"
+)
+
+// rivals is the slow, obvious preemption: for each Pod it tries every node with every set of Pods that the rules ask
+// for, on copies of the cluster.
+type rivals struct {
+	*cluster
+	nominees map[types.UID]*corev1.Pod // with spec.nodeName as they would be there
+	budgets  map[string]*policyv1.PodDisruptionBudget
+}
+
+// offer is what a node would cost, and why it is none.
+type offer struct {
+	node       string
+	reasons    []string
+	victims    []*corev1.Pod
+	violations int
+}
+
+// without returns a copy of the cluster that lacks some Pods and has the nominees of a node that the Pod must respect.
+func (c *rivals) without(p *corev1.Pod, node string, lacks []*corev1.Pod) *cluster {
+	pods := maps.Clone(c.Pods)
+	for _, other := range c.nominees {
+		if other.Spec.NodeName == node && other.UID != p.UID && rank(other) >= rank(p) {
+			pods[other.UID] = other
+		}
+	}
+	for _, other := range lacks {
+		delete(pods, other.UID)
+	}
+	return &cluster{Nodes: c.Nodes, Pods: pods, storage: c.storage}
+}
+
+func rank(p *corev1.Pod) int64 {
+	if p.Spec.Priority == nil {
+		return 0
+	}
+	return int64(*p.Spec.Priority)
+}
+
+func startOf(p *corev1.Pod) int64 {
+	if p.Status.StartTime == nil {
+		return 1 << 62
+	}
+	return p.Status.StartTime.UnixNano()
+}
+
+func important(a, b *corev1.Pod) int {
+	return cmp.Or(cmp.Compare(rank(b), rank(a)), cmp.Compare(startOf(a), startOf(b)), cmp.Compare(a.UID, b.UID))
+}
+
+// try returns what the node would cost; neither victims nor reasons when the Pod fits there.
+func (c *rivals) try(p *corev1.Pod, n *corev1.Node) offer {
+	out := offer{node: n.Name}
+	first := c.without(p, n.Name, nil).refusals(p, n)
+	if len(first) == 0 {
+		return out
+	}
+	if !curable(first, p, n) {
+		out.reasons = []string{"Preemption is not helpful for scheduling"}
+		return out
+	}
+	var lower, gone, able, bound []*corev1.Pod
+	for _, other := range c.on(n) {
+		if rank(other) < rank(p) {
+			lower = append(lower, other)
+		}
+	}
+	if len(lower) == 0 {
+		out.reasons = []string{"No preemption victims found for incoming pod"}
+		return out
+	}
+	if out.reasons = c.without(p, n.Name, lower).refusals(p, n); len(out.reasons) > 0 {
+		return out
+	}
+	slices.SortFunc(lower, important)
+	used := map[string]int32{}
+	for _, other := range lower {
+		switch {
+		case other.DeletionTimestamp != nil:
+		case c.overdraws(other, used):
+			bound = append(bound, other)
+		default:
+			able = append(able, other)
+		}
+	}
+	gone = slices.Clone(lower)
+	for i, other := range slices.Concat(bound, able) {
+		stays := slices.DeleteFunc(slices.Clone(gone), func(o *corev1.Pod) bool { return o == other })
+		if len(c.without(p, n.Name, stays).refusals(p, n)) == 0 {
+			gone = stays
+			continue
+		}
+		out.victims = append(out.victims, other)
+		if i < len(bound) {
+			out.violations++
+		}
+	}
+	slices.SortFunc(out.victims, important)
+	return out
+}
+
+func (c *rivals) overdraws(p *corev1.Pod, used map[string]int32) bool {
+	overdrawn := false
+	for name, b := range c.budgets {
+		selector, _ := metav1.LabelSelectorAsSelector(b.Spec.Selector)
+		if b.Namespace != p.Namespace || !selector.Matches(labels.Set(p.Labels)) {
+			continue
+		}
+		used[name]++
+		overdrawn = overdrawn || used[name] > b.Status.DisruptionsAllowed
+	}
+	return overdrawn
+}
+
+func curable(reasons []string, p *corev1.Pod, n *corev1.Node) bool {
+	for name, want := range resourcehelper.PodRequests(p, resourcehelper.PodResourcesOptions{}) {
+		text := "Insufficient " + string(name)
+		if have := n.Status.Allocatable[name]; slices.Contains(reasons, text) && have.Cmp(want) < 0 {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(reasons, func(r string) bool {
+		return !strings.HasPrefix(r, "Insufficient ") && r != "Too many pods" && !strings.Contains(r, "free ports") &&
+			!strings.Contains(r, "anti-affinity rules") && r != "node(s) didn't match pod topology spread constraints"
+	})
+}
+
+// before reports whether the field takes the first offer rather than the second.
+func before(a, b offer) bool {
+	highest := func(o offer) int64 {
+		if len(o.victims) == 0 {
+			return -1 << 62
+		}
+		return rank(o.victims[0])
+	}
+	sum := func(o offer) (n int64) {
+		for _, v := range o.victims {
+			n += rank(v) + 1<<31
+		}
+		return n
+	}
+	started := func(o offer) int64 {
+		earliest := int64(1<<63 - 1)
+		for _, v := range o.victims {
+			if rank(v) == highest(o) {
+				earliest = min(earliest, startOf(v))
+			}
+		}
+		return earliest
+	}
+	return cmp.Or(cmp.Compare(a.violations, b.violations), cmp.Compare(highest(a), highest(b)),
+		cmp.Compare(sum(a), sum(b)), cmp.Compare(len(a.victims), len(b.victims)),
+		cmp.Compare(started(b), started(a)), cmp.Compare(a.node, b.node)) < 0
+}
+
+// expect returns what becomes of a Pod that fits nowhere: its node and victims, or what it says.
+func (c *rivals) expect(p *corev1.Pod) string {
+	var best *offer
+	counts := map[string]int{}
+	for _, n := range c.Nodes {
+		o := c.try(p, n)
+		for _, r := range o.reasons {
+			counts[r]++
+		}
+		if len(o.reasons) == 0 && (best == nil || before(o, *best)) {
+			best = &o
+		}
+	}
+	if best != nil {
+		return fmt.Sprint(best.node, names(best.victims), best.violations)
+	}
+	var parts []string
+	for text, n := range counts {
+		parts = append(parts, fmt.Sprintf("%d %s", n, text))
+	}
+	slices.Sort(parts)
+	return fmt.Sprintf("0/%d nodes are available: %s.", len(c.Nodes), strings.Join(parts, ", "))
+}
