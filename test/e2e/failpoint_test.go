@@ -32,9 +32,15 @@ func TestADaemonDiesBetweenAWriteAndItsMemoryOfIt(t *testing.T) {
 	t.Run("NothingIsLeft", func(t *testing.T) { expectNothingLeft(t, m) })
 }
 
-// die ends a daemon, lets it end once more at the failpoint while something is asked for again and again, and starts
-// it.
+// die ends a daemon at the failpoint and starts it again.
 func die(w *scenario.World, m *processes.Mesh, d mesh.Daemon, failpoint string, ask func() string) {
+	w.Helper()
+	killAt(w, m, d, failpoint, ask)
+	m.Start(w, d)
+}
+
+// killAt ends a daemon, and lets it end once more at the failpoint while something is asked for again and again.
+func killAt(w *scenario.World, m *processes.Mesh, d mesh.Daemon, failpoint string, ask func() string) {
 	w.Helper()
 	m.Kill(w, d)
 	giveUp(w, d)
@@ -46,7 +52,6 @@ func die(w *scenario.World, m *processes.Mesh, d mesh.Daemon, failpoint string, 
 		return ""
 	})
 	giveUp(w, d)
-	m.Start(w, d)
 }
 
 // giveUp frees the Leases of a daemon that was killed. That they end by themselves is shown elsewhere.

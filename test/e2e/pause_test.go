@@ -69,7 +69,7 @@ func TestAPausedLeaderWritesNothing(t *testing.T) {
 	}
 }
 
-func signal(t *testing.T, p subprocess.Process, s syscall.Signal) {
+func signal(t testing.TB, p subprocess.Process, s syscall.Signal) {
 	t.Helper()
 	if err := p.Signal(s); err != nil {
 		t.Errorf("signalling %s: %v", p.Name, err)
