@@ -11,7 +11,7 @@ import (
 // decoded are the fields that trimming keeps, so that nobody decodes the others.
 func decoded() []fieldmask.Rule {
 	meta := []string{"namespace", "name", "uid", "resourceVersion", "creationTimestamp", "deletionTimestamp",
-		"ownerReferences", "finalizers"}
+		"deletionGracePeriodSeconds", "ownerReferences", "finalizers"}
 	return []fieldmask.Rule{
 		{Object: &corev1.Pod{}, Only: map[string][]string{
 			"metadata":                            meta,

@@ -16,7 +16,8 @@ func Decoded() []fieldmask.Rule {
 		{Object: &corev1.Pod{}, Only: map[string][]string{
 			"metadata": meta,
 			"spec": {"nodeName", "schedulerName", "priority", "overhead", "resources", "containers", "initContainers",
-				"volumes", "schedulingGates", "nodeSelector", "affinity", "tolerations", "topologySpreadConstraints"},
+				"volumes", "schedulingGates", "nodeSelector", "affinity", "tolerations", "topologySpreadConstraints",
+				"preemptionPolicy"},
 			"spec.containers":                     container,
 			"spec.containers.resources":           {"requests"},
 			"spec.initContainers":                 container,
@@ -24,9 +25,10 @@ func Decoded() []fieldmask.Rule {
 			"spec.volumes":                        {"name", "volumeSource"},
 			"spec.volumes.volumeSource":           {"persistentVolumeClaim", "ephemeral"},
 			"spec.volumes.volumeSource.ephemeral": {},
-			"status":                              {"phase", "conditions", "containerStatuses", "initContainerStatuses"},
-			"status.containerStatuses":            status,
-			"status.initContainerStatuses":        status,
+			"status": {"phase", "startTime", "nominatedNodeName", "conditions", "containerStatuses",
+				"initContainerStatuses"},
+			"status.containerStatuses":     status,
+			"status.initContainerStatuses": status,
 		}},
 		{Object: &corev1.Node{}, Only: map[string][]string{
 			"metadata": meta, "spec": {"taints", "unschedulable"}, "status": {"allocatable"},

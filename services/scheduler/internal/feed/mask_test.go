@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"keelson.dev/kit/fieldmask/fieldmasktest"
@@ -18,6 +19,10 @@ func TestTheMaskTakesNothingThatIsKept(t *testing.T) {
 		fill.Fill(pod)
 		fill.Fill(node)
 		pod.SelfLink, node.SelfLink = "", "" // The API has had none for years.
+		start := metav1.Unix(seed, 0)
+		pod.Status.StartTime = &start
+		expectKeptAlike(t, pod, trimPod)
+		pod.Spec.NodeName = ""
 		expectKeptAlike(t, pod, trimPod)
 		expectKeptAlike(t, node, trimNode)
 	}
