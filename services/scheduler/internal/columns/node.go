@@ -53,19 +53,25 @@ func (n Node) Room() *Room { return n.room }
 
 // Free returns what is left of the resource; negative when Pods take more than there is.
 func (n Node) Free(r Resource) int64 {
+	allocatable, used := n.Amounts(r)
+	return allocatable - used
+}
+
+// Amounts returns what the node offers of the resource and what is taken of it.
+func (n Node) Amounts(r Resource) (allocatable, used int64) {
 	if r < basic {
-		return n.room.Allocatable[r] - n.room.Used[r]
+		return n.room.Allocatable[r], n.room.Used[r]
 	}
 	column := &n.state.extended[r-basic]
-	free := column.allocatable[n.slot] - column.used[n.slot]
+	allocatable, used = column.allocatable[n.slot], column.used[n.slot]
 	if n.gone != nil {
 		for _, a := range n.gone.extended {
 			if a.Resource == r {
-				free += a.Value
+				used -= a.Value
 			}
 		}
 	}
-	return free
+	return allocatable, used
 }
 
 // Allocatable returns how much of the resource the node has, whoever takes it.

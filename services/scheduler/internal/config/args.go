@@ -3,11 +3,14 @@ package config
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	schedulerv1 "k8s.io/kube-scheduler/config/v1"
 
 	"keelson.dev/services/scheduler/internal/rules/interpodaffinity"
+	nodes "keelson.dev/services/scheduler/internal/rules/nodeaffinity"
 	"keelson.dev/services/scheduler/internal/rules/podtopologyspread"
 )
 
@@ -53,6 +56,54 @@ func (p *profile) affinityArgs(args *schedulerv1.InterPodAffinityArgs) error {
 	}
 	a.IgnorePreferredTermsOfExistingPods = args.IgnorePreferredTermsOfExistingPods
 	p.replace(interpodaffinity.Rule(a))
+	return nil
+}
+
+// addedAffinity reads the arguments of NodeAffinity.
+func (p *profile) addedAffinity(args *schedulerv1.NodeAffinityArgs) error {
+	added := args.AddedAffinity
+	if added == nil {
+		return nil
+	}
+	if terms := added.RequiredDuringSchedulingIgnoredDuringExecution; terms != nil {
+		if _, err := nodeaffinity.NewNodeSelector(terms); err != nil {
+			return fmt.Errorf("addedAffinity.requiredDuringSchedulingIgnoredDuringExecution: %w", err)
+		}
+		if len(terms.NodeSelectorTerms) == 0 {
+			return errors.New(
+				"addedAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms: it must " +
+					"have at least one term")
+		}
+	}
+	preferred := added.PreferredDuringSchedulingIgnoredDuringExecution
+	if _, err := nodeaffinity.NewPreferredSchedulingTerms(preferred); err != nil {
+		return fmt.Errorf("addedAffinity.preferredDuringSchedulingIgnoredDuringExecution: %w", err)
+	}
+	for i := range preferred {
+		if w := preferred[i].Weight; w < 1 || w > maxWeight {
+			return fmt.Errorf(
+				"addedAffinity.preferredDuringSchedulingIgnoredDuringExecution[%d].weight: %d, it must be "+
+					"from 1 to %d", i, w, maxWeight)
+		}
+	}
+	p.replace(nodes.WithAdded(added))
+	return nil
+}
+
+// defaultBindTimeout is how long a Pod waits for its claims.
+const defaultBindTimeout = 10 * time.Minute
+
+// bindingArgs reads the arguments of VolumeBinding.
+func (p *profile) bindingArgs(args *schedulerv1.VolumeBindingArgs) error {
+	if len(args.Shape) > 0 {
+		return errors.New("shape: nodes are not scored by the capacity of their storage, the list must be empty")
+	}
+	if s := args.BindTimeoutSeconds; s != nil {
+		if *s < 0 {
+			return fmt.Errorf("bindTimeoutSeconds: %d, it must not be negative", *s)
+		}
+		p.bindTimeout = time.Duration(*s) * time.Second
+	}
 	return nil
 }
 

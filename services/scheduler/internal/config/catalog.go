@@ -26,7 +26,7 @@ func catalog() []rules.Rule {
 		volumerestrictions.Rule(),
 		volumebinding.Rule(),
 		nodeports.Rule(),
-		noderesourcesfit.Rule(noderesourcesfit.DefaultWeights()),
+		noderesourcesfit.Rule(noderesourcesfit.Args{Weights: noderesourcesfit.DefaultWeights()}),
 		podtopologyspread.Rule(podtopologyspread.SystemDefaults()),
 		interpodaffinity.Rule(interpodaffinity.Default()),
 		balancedallocation.Rule(),
@@ -41,5 +41,5 @@ const preemption = "DefaultPreemption"
 
 // DefaultProfile returns all rules for Pods that name no scheduler.
 func DefaultProfile() rules.Profile {
-	return rules.Profile{Name: defaultProfile, Rules: catalog(), Preempts: true}
+	return rules.Profile{Name: defaultProfile, Rules: catalog(), Preempts: true, BindTimeout: defaultBindTimeout}
 }

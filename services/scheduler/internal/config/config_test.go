@@ -123,6 +123,49 @@ func TestSpreadDefaults(t *testing.T) {
 	}
 }
 
+const (
+	fitPath   = spreadPath + "scoringStrategy."
+	qualified = "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an " +
+		"alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is " +
+		"'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
+)
+
+func args(plugin, args string) string {
+	return head + "profiles: [{pluginConfig: [{name: " + plugin + ", args: {" + args + "}}]}]"
+}
+
+func fitArgs(strategy string) string {
+	return args("NodeResourcesFit", "scoringStrategy: {"+strategy+"}")
+}
+
+func shape(points string) string {
+	return fitArgs("type: RequestedToCapacityRatio, requestedToCapacityRatio: {shape: [" + points + "]}")
+}
+
+// Arguments that are accepted.
+func TestArguments(t *testing.T) {
+	for _, yaml := range []string{
+		fitArgs("type: MostAllocated, resources: [{name: cpu, weight: 100}, {name: example.com/gpu}]"),
+		shape("{utilization: 0, score: 10}, {utilization: 100, score: 0}"),
+		args("NodeResourcesFit", "ignoredResources: [example.com/gpu], ignoredResourceGroups: [example.org]"),
+		args("NodeResourcesBalancedAllocation", "resources: [{name: cpu, weight: 1}, {name: example.com/gpu}]"),
+		args("InterPodAffinity", "hardPodAffinityWeight: 100, ignorePreferredTermsOfExistingPods: true"),
+		args("NodeAffinity", "addedAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: "+
+			"[{matchExpressions: [{key: k, operator: Exists}]}]}}"),
+	} {
+		if _, err := Parse([]byte(yaml)); err != nil {
+			t.Errorf("%s: %v", yaml, err)
+		}
+	}
+	for yaml, want := range map[string]time.Duration{head: 10 * time.Minute,
+		args("VolumeBinding", "bindTimeoutSeconds: 30"): 30 * time.Second,
+		args("VolumeBinding", "bindTimeoutSeconds: 0"):  0} {
+		if c, err := Parse([]byte(yaml)); err != nil || c.Profiles[0].BindTimeout != want {
+			t.Errorf("%s: %v, %v", yaml, c.Profiles, err)
+		}
+	}
+}
+
 func TestMistakes(t *testing.T) {
 	const names = "only DefaultBinder, DefaultPreemption, InterPodAffinity, NodeAffinity, NodeName, NodePorts, " +
 		"NodeResourcesBalancedAllocation, NodeResourcesFit, NodeUnschedulable, PodTopologySpread, PrioritySort, " +
@@ -143,12 +186,42 @@ func TestMistakes(t *testing.T) {
 			"profiles[0].plugins.score.enabled[0].weight: 101, it must be from 1 to 100"},
 		"args of a rule without": {head + "profiles: [{pluginConfig: [{name: NodePorts, args: {a: b}}]}]",
 			"profiles[0].pluginConfig[0].args: NodePorts takes no arguments"},
-		"strategy": {head + "profiles: [{pluginConfig: [{name: NodeResourcesFit, args: " +
-			"{scoringStrategy: {type: MostAllocated}}}]}]",
-			`profiles[0].pluginConfig[0].args.scoringStrategy.type: "MostAllocated", it must be "LeastAllocated"`},
-		"resource": {head + "profiles: [{pluginConfig: [{name: NodeResourcesFit, args: " +
-			"{scoringStrategy: {resources: [{name: gpu}]}}}]}]",
-			`profiles[0].pluginConfig[0].args.scoringStrategy.resources[0].name: "gpu", it must be cpu, memory or ephemeral-storage`},
+		"strategy": {fitArgs("type: Other"), fitPath +
+			`type: "Other", it must be "LeastAllocated", "MostAllocated" or "RequestedToCapacityRatio"`},
+		"resource": {fitArgs("resources: [{name: a b}]"), fitPath + `resources[0].name: "a b": ` + qualified},
+		"resource's weight": {fitArgs("resources: [{name: cpu}, {name: gpu, weight: 101}]"), fitPath +
+			"resources[1].weight: 101, it must be from 1 to 100"},
+		"no shape": {fitArgs("type: RequestedToCapacityRatio"), fitPath +
+			"requestedToCapacityRatio.shape: it must have at least one point"},
+		"a shape of nothing": {fitArgs("requestedToCapacityRatio: {}"), fitPath +
+			`requestedToCapacityRatio: it needs type "RequestedToCapacityRatio"`},
+		"shape's utilization": {shape("{utilization: 101, score: 1}"), fitPath +
+			"requestedToCapacityRatio.shape[0].utilization: 101, it must be from 0 to 100"},
+		"shape's score": {shape("{utilization: 100, score: 11}"), fitPath +
+			"requestedToCapacityRatio.shape[0].score: 11, it must be from 0 to 10"},
+		"shape's order": {shape("{utilization: 5, score: 1}, {utilization: 5, score: 1}"), fitPath +
+			"requestedToCapacityRatio.shape[1].utilization: 5, it must be greater than that of the point before, " +
+			"which is 5"},
+		"ignored resource": {args("NodeResourcesFit", "ignoredResources: ['a b']"), spreadPath +
+			`ignoredResources[0]: "a b": ` + qualified},
+		"ignored group": {args("NodeResourcesFit", "ignoredResourceGroups: [a/b]"), spreadPath +
+			`ignoredResourceGroups[0]: "a/b", it must be what stands before the slash of resources, ` +
+			`such as "example.com"`},
+		"balance's weight": {args("NodeResourcesBalancedAllocation", "resources: [{name: cpu, weight: 2}]"),
+			spreadPath +
+				"resources[0].weight: 2, it must be 1"},
+		"balance twice": {args("NodeResourcesBalancedAllocation", "resources: [{name: cpu}, {name: cpu}]"), spreadPath +
+			`resources[1].name: "cpu" stands twice`},
+		"bind timeout": {args("VolumeBinding", "bindTimeoutSeconds: -1"), spreadPath +
+			"bindTimeoutSeconds: -1, it must not be negative"},
+		"binding's shape": {args("VolumeBinding", "shape: [{utilization: 0, score: 0}]"), spreadPath +
+			"shape: nodes are not scored by the capacity of their storage, the list must be empty"},
+		"an added affinity without terms": {args("NodeAffinity", "addedAffinity: {requiredDuringSchedulingIgnored"+
+			"DuringExecution: {nodeSelectorTerms: []}}"), spreadPath + "addedAffinity.requiredDuringScheduling" +
+			"IgnoredDuringExecution.nodeSelectorTerms: it must have at least one term"},
+		"an added weight": {args("NodeAffinity", "addedAffinity: {preferredDuringSchedulingIgnoredDuringExecution: "+
+			"[{weight: 0, preference: {}}]}"), spreadPath + "addedAffinity.preferredDuringSchedulingIgnored" +
+			"DuringExecution[0].weight: 0, it must be from 1 to 100"},
 		"SCH-093: System with a list": {spreadArgs("defaultConstraints: [{maxSkew: 1}]"), spreadPath +
 			`defaultConstraints: the list must be empty with defaultingType "System"`},
 		"a defaulting type": {spreadArgs("defaultingType: Some"), spreadPath +

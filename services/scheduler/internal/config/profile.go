@@ -5,14 +5,12 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	schedulerv1 "k8s.io/kube-scheduler/config/v1"
 	"sigs.k8s.io/yaml"
 
-	"keelson.dev/services/scheduler/internal/columns"
 	"keelson.dev/services/scheduler/internal/rules"
-	"keelson.dev/services/scheduler/internal/rules/noderesourcesfit"
 )
 
 // maxWeight is the greatest weight that the API accepts.
@@ -20,16 +18,18 @@ const maxWeight = 100
 
 // profile is a profile in the making: its rules and which part of each is on.
 type profile struct {
-	rules  []rules.Rule
-	filter map[string]bool
-	score  map[string]bool
+	rules       []rules.Rule
+	filter      map[string]bool
+	score       map[string]bool
+	bindTimeout time.Duration
 	// preempts is whether the plugin of that name is on.
 	preempts bool
 }
 
 // readProfile returns the rules of a profile. The text of an error begins with the path below the profile.
 func readProfile(file *schedulerv1.KubeSchedulerProfile) (rules.Profile, error) {
-	p := profile{rules: catalog(), filter: map[string]bool{}, score: map[string]bool{}, preempts: true}
+	p := profile{rules: catalog(), filter: map[string]bool{}, score: map[string]bool{}, preempts: true,
+		bindTimeout: defaultBindTimeout}
 	for _, r := range p.rules {
 		p.filter[r.Name], p.score[r.Name] = true, true
 	}
@@ -49,7 +49,7 @@ func readProfile(file *schedulerv1.KubeSchedulerProfile) (rules.Profile, error) 
 	if file.SchedulerName != nil && *file.SchedulerName != "" {
 		name = *file.SchedulerName
 	}
-	return rules.Profile{Name: name, Rules: p.switched(), Preempts: p.preempts}, nil
+	return rules.Profile{Name: name, Rules: p.switched(), Preempts: p.preempts, BindTimeout: p.bindTimeout}, nil
 }
 
 // switched returns the rules without the parts that are off.
@@ -199,9 +199,12 @@ func (p *profile) configure(c *schedulerv1.PluginConfig) error {
 
 // readers read the arguments of the plugins that take some.
 var readers = map[string]func(*profile, []byte) error{
-	"InterPodAffinity":  reader((*profile).affinityArgs),
-	"NodeResourcesFit":  reader((*profile).fitArgs),
-	"PodTopologySpread": reader((*profile).spreadDefaults),
+	"InterPodAffinity":                reader((*profile).affinityArgs),
+	"NodeAffinity":                    reader((*profile).addedAffinity),
+	"NodeResourcesBalancedAllocation": reader((*profile).balancedArgs),
+	"NodeResourcesFit":                reader((*profile).fitArgs),
+	"PodTopologySpread":               reader((*profile).spreadDefaults),
+	"VolumeBinding":                   reader((*profile).bindingArgs),
 }
 
 // reader decodes the arguments and applies them; the text of an error of apply begins with a path below the arguments.
@@ -220,45 +223,3 @@ func reader[T any](apply func(*profile, *T) error) func(*profile, []byte) error 
 
 // replace puts a rule with arguments in the place of the one without.
 func (p *profile) replace(r rules.Rule) { *p.rule(r.Name) = r }
-
-func (p *profile) fitArgs(args *schedulerv1.NodeResourcesFitArgs) error {
-	if len(args.IgnoredResources) > 0 || len(args.IgnoredResourceGroups) > 0 {
-		return fmt.Errorf(
-			"ignoredResources: every resource is checked, ignoredResources and ignoredResourceGroups must be empty")
-	}
-	weights, err := readStrategy(args.ScoringStrategy)
-	if err != nil {
-		return fmt.Errorf("scoringStrategy.%w", err)
-	}
-	p.replace(noderesourcesfit.Rule(weights))
-	return nil
-}
-
-func readStrategy(s *schedulerv1.ScoringStrategy) ([]noderesourcesfit.Weight, error) {
-	if s == nil {
-		return noderesourcesfit.DefaultWeights(), nil
-	}
-	if s.Type != "" && s.Type != schedulerv1.LeastAllocated {
-		return nil, fmt.Errorf("type: %q, it must be %q", s.Type, schedulerv1.LeastAllocated)
-	}
-	if len(s.Resources) == 0 {
-		return noderesourcesfit.DefaultWeights(), nil
-	}
-	var weights []noderesourcesfit.Weight
-	for i, spec := range s.Resources {
-		r := slices.IndexFunc(columns.BasicNames[:columns.Pods],
-			func(n corev1.ResourceName) bool { return string(n) == spec.Name })
-		if r < 0 {
-			return nil, fmt.Errorf("resources[%d].name: %q, it must be cpu, memory or ephemeral-storage", i, spec.Name)
-		}
-		weight := spec.Weight
-		if weight == 0 {
-			weight = 1
-		}
-		if weight < 1 || weight > maxWeight {
-			return nil, fmt.Errorf("resources[%d].weight: %d, it must be from 1 to %d", i, weight, maxWeight)
-		}
-		weights = append(weights, noderesourcesfit.Weight{Resource: columns.Resource(r), Weight: weight})
-	}
-	return weights, nil
-}

@@ -19,9 +19,6 @@ import (
 // A Pod that is given a node while claims of it have no volume goes on in two steps: what its claims get is written,
 // and when the API shows all of them bound, so is the Pod. Meanwhile it takes its room, and others go on.
 
-// bindTimeout is how long a Pod waits for its claims before it is tried anew.
-const bindTimeout = 10 * time.Minute
-
 // wait is since when and until when a Pod waits for its claims.
 type wait struct{ since, until time.Time }
 
@@ -107,7 +104,7 @@ func (c *Cycle) Await(uid types.UID, now time.Time) {
 		c.giveUp(p)
 		return
 	}
-	p.claims = &wait{since: now, until: now.Add(bindTimeout)}
+	p.claims = &wait{since: now, until: now.Add(p.profile.BindTimeout)}
 	c.waits.order = append(c.waits.order, uid)
 	c.settle(p, now)
 }

@@ -26,7 +26,7 @@ const zone = corev1.LabelTopologyZone
 // domainProfile is the rules over domains behind one over room, that has no score, and maybe one by the node's
 // description.
 func domainProfile(selects bool) rules.Profile {
-	fit := noderesourcesfit.Rule(noderesourcesfit.DefaultWeights())
+	fit := noderesourcesfit.Rule(noderesourcesfit.Args{Weights: noderesourcesfit.DefaultWeights()})
 	fit.Score = nil
 	p := rules.Profile{Name: corev1.DefaultSchedulerName, Rules: append([]rules.Rule{fit},
 		rulestest.DomainRules()...)}

@@ -16,6 +16,7 @@ package rules
 import (
 	"encoding/binary"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -201,6 +202,8 @@ type Profile struct {
 	Rules []Rule
 	// Preempts says whether a Pod that fits nowhere may take the room of Pods of lower priority.
 	Preempts bool
+	// BindTimeout is how long a Pod waits for its claims before it is tried anew.
+	BindTimeout time.Duration
 }
 
 // Key returns a string that is equal for Pods of one class.

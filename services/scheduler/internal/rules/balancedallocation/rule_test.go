@@ -61,3 +61,22 @@ func TestPodThatAsksForNeitherHasNoScore(t *testing.T) {
 		}
 	}
 }
+
+// With three resources it is the standard deviation: of a quarter, a half and three quarters 0.204. One is in balance.
+func TestScoreOfOtherResources(t *testing.T) {
+	const gpu = corev1.ResourceName("example.com/gpu")
+	c := rulestest.New(t, rulestest.Node("n", rulestest.Offering(gpu, "4")))
+	p := rulestest.Pod("p", rulestest.Asking(corev1.ResourceCPU, "1"), rulestest.Asking(corev1.ResourceMemory, "2Gi"),
+		rulestest.Asking(gpu, "3"))
+	three := balancedallocation.Rule(corev1.ResourceCPU, corev1.ResourceMemory, gpu)
+	if got := c.Scores(three, p)["n"]; got != 79 {
+		t.Errorf("the score is %d, want 79", got)
+	}
+	if got := c.Scores(balancedallocation.Rule(gpu), p)["n"]; got != 100 {
+		t.Errorf("the score of one is %d, want 100", got)
+	}
+	if got := c.Scores(balancedallocation.Rule(gpu), rulestest.Pod("q", rulestest.Asking(corev1.ResourceCPU,
+		"1"))); got != nil {
+		t.Errorf("a Pod that asks for none has scores %v", got)
+	}
+}

@@ -14,8 +14,22 @@ import (
 
 // Rule refuses nodes that the node selector or the required affinity does not match, and ranks nodes by the preferred
 // terms that match.
-func Rule() rules.Rule {
-	return rules.Rule{Name: "NodeAffinity", Weight: 2, Key: key, Filter: filter, Score: score}
+func Rule() rules.Rule { return WithAdded(nil) }
+
+// WithAdded returns Rule where the profile adds an affinity to that of each Pod; nil for none.
+func WithAdded(affinity *corev1.NodeAffinity) rules.Rule {
+	a := added{}
+	if affinity != nil {
+		a.required = affinity.RequiredDuringSchedulingIgnoredDuringExecution
+		a.preferred = affinity.PreferredDuringSchedulingIgnoredDuringExecution
+	}
+	return rules.Rule{Name: "NodeAffinity", Weight: 2, Key: key, Filter: a.filter, Score: a.score}
+}
+
+// added is what a profile adds.
+type added struct {
+	required  *corev1.NodeSelector
+	preferred []corev1.PreferredSchedulingTerm
 }
 
 func key(b []byte, p rules.Pod) []byte {
@@ -69,19 +83,25 @@ func required(spec *corev1.PodSpec) *corev1.NodeSelector {
 	return nil
 }
 
-func filter(p rules.Pod) *rules.Filter {
-	if !Required(p.Spec) {
+func (a added) filter(p rules.Pod) *rules.Filter {
+	if !Required(p.Spec) && a.required == nil {
 		return nil
 	}
 	want := nodeaffinity.GetRequiredNodeAffinity(&corev1.Pod{Spec: *p.Spec})
+	enforced := nodeaffinity.GetRequiredNodeAffinity(&corev1.Pod{Spec: corev1.PodSpec{Affinity: &corev1.Affinity{
+		NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: a.required}}}})
 	_, named := p.Spec.NodeSelector[corev1.LabelHostname]
-	if terms := required(p.Spec); terms != nil {
-		named = named || slices.ContainsFunc(terms.NodeSelectorTerms, nodenames.Read)
+	for _, terms := range []*corev1.NodeSelector{required(p.Spec), a.required} {
+		named = named || terms != nil && slices.ContainsFunc(terms.NodeSelectorTerms, nodenames.Read)
 	}
 	return &rules.Filter{
-		Texts: []string{"node(s) didn't match Pod's node affinity/selector"},
-		Pins:  pins(p.Spec),
+		Texts: []string{"node(s) didn't match Pod's node affinity/selector",
+			"node(s) didn't match scheduler-enforced node affinity"},
+		Pins: pins(p.Spec),
 		Judge: by(named, func(v columns.View) rules.Reasons {
+			if match, err := enforced.Match(v.Node()); err != nil || !match {
+				return 2
+			}
 			if match, err := want.Match(v.Node()); err != nil || !match {
 				return 1
 			}
@@ -98,12 +118,14 @@ func by[T any](named bool, judge func(columns.View) T) rules.Judge[T] {
 	return rules.ByShape(judge)
 }
 
-func score(p rules.Pod) *rules.Score {
-	a := of(p.Spec)
-	if a == nil || len(a.PreferredDuringSchedulingIgnoredDuringExecution) == 0 {
+func (a added) score(p rules.Pod) *rules.Score {
+	preferred := a.preferred
+	if own := of(p.Spec); own != nil {
+		preferred = slices.Concat(preferred, own.PreferredDuringSchedulingIgnoredDuringExecution)
+	}
+	if len(preferred) == 0 {
 		return nil
 	}
-	preferred := a.PreferredDuringSchedulingIgnoredDuringExecution
 	terms, err := nodeaffinity.NewPreferredSchedulingTerms(preferred)
 	if err != nil {
 		// The API server refuses such terms; of an older object they prefer nothing.

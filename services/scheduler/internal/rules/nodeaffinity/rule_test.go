@@ -202,3 +202,34 @@ func TestKey(t *testing.T) {
 		}
 	}
 }
+
+// What a profile adds is required, and preferred, of every Pod, in addition to what it asks for itself.
+func TestAddedAffinity(t *testing.T) {
+	has := func(key, value string) corev1.NodeSelectorTerm {
+		return corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{
+			{Key: key, Operator: corev1.NodeSelectorOpIn, Values: []string{value}}}}
+	}
+	rule := nodeaffinity.WithAdded(&corev1.NodeAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+			NodeSelectorTerms: []corev1.NodeSelectorTerm{has("pool", "a")}},
+		PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{
+			{Weight: 7, Preference: has("disk", "ssd")}}})
+	c := rulestest.New(t, rulestest.Node("other"), rulestest.Node("a", rulestest.Labelled("pool", "a")),
+		rulestest.Node("both", rulestest.Labelled("pool", "a"), rulestest.Labelled("disk", "ssd")))
+	plain, asking := rulestest.Pod("p"), rulestest.Pod("q", rulestest.Selecting("disk", "ssd"))
+	const enforced, own = "node(s) didn't match scheduler-enforced node affinity",
+		"node(s) didn't match Pod's node affinity/selector"
+	for _, test := range []struct {
+		pod  *corev1.Pod
+		node string
+		want []string
+	}{{plain, "other", []string{enforced}}, {plain, "a", nil}, {asking, "other", []string{enforced}},
+		{asking, "a", []string{own}}, {asking, "both", nil}} {
+		if got := c.Refusals(rule, test.pod, test.node); !slices.Equal(got, test.want) {
+			t.Errorf("%s on %s is refused for %q, want %q", test.pod.Name, test.node, got, test.want)
+		}
+	}
+	if got := c.Scores(rule, plain); got["both"] != 7 || got["a"] != 0 {
+		t.Errorf("scores are %v", got)
+	}
+}

@@ -4,39 +4,32 @@ package noderesourcesfit
 import (
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"keelson.dev/services/scheduler/internal/columns"
 	"keelson.dev/services/scheduler/internal/rules"
 )
 
-// Weight says how much a resource counts in the score.
-type Weight struct {
-	Resource columns.Resource
-	Weight   int64
-}
-
-// DefaultWeights count CPU and memory alike.
-func DefaultWeights() []Weight {
-	return []Weight{{columns.CPU, 1}, {columns.Memory, 1}}
+// Args are the arguments of the plugin.
+type Args struct {
+	// Strategy scores a resource, LeastAllocated where it is nil; Ratio is set for RequestedToCapacityRatio, which
+	// leaves out resources of score 0 and rounds.
+	Strategy Strategy
+	Ratio    bool
+	Weights  []Weight
+	// Ignored says which extended resources no node is refused for; nil for none.
+	Ignored func(corev1.ResourceName) bool
 }
 
 // Rule refuses nodes on which a resource that the Pod asks for does not suffice, and ranks nodes by the share that
-// would be left of the weighted resources.
-func Rule(weights []Weight) rules.Rule {
-	return rules.Rule{
-		Name:   "NodeResourcesFit",
-		Weight: 1,
-		Filter: filter,
-		Score: func(p rules.Pod) *rules.Score {
-			return &rules.Score{Judge: rules.ByRoom(func(n columns.Node) int64 {
-				return leastAllocated(n.Room(), p.Usage, weights)
-			})}
-		},
-	}
+// would be left, or used, of the weighted resources.
+func Rule(a Args) rules.Rule {
+	return rules.Rule{Name: "NodeResourcesFit", Weight: 1, Filter: a.filter, Score: a.score}
 }
 
 // filter looks only at resources that the Pod asks for: a Pod that asks for none fits on a node that is overcommitted.
 // Resources past rules.MaxTexts share the last text.
-func filter(p rules.Pod) *rules.Filter {
+func (a Args) filter(p rules.Pod) *rules.Filter {
 	var (
 		asked []columns.Resource
 		need  []int64
@@ -58,8 +51,10 @@ func filter(p rules.Pod) *rules.Filter {
 	for _, r := range [...]columns.Resource{columns.CPU, columns.Memory, columns.Ephemeral} {
 		ask(r, u.Basic[r], "Insufficient "+string(columns.BasicNames[r]))
 	}
-	for _, a := range u.Extended {
-		ask(a.Resource, a.Value, "Insufficient "+string(a.Name))
+	for _, want := range u.Extended {
+		if a.Ignored == nil || !a.Ignored(want.Name) {
+			ask(want.Resource, want.Value, "Insufficient "+string(want.Name))
+		}
 	}
 	f := &rules.Filter{Texts: texts}
 	n := len(texts)
@@ -82,31 +77,4 @@ func filter(p rules.Pod) *rules.Filter {
 		return reasons
 	})
 	return f
-}
-
-// leastAllocated returns the weighted mean of the shares that would be left with the Pod there. Resources that the
-// node does not have do not count.
-func leastAllocated(room *columns.Room, u *columns.Usage, weights []Weight) int64 {
-	var sum, total int64
-	for _, w := range weights {
-		capacity := room.Allocatable[w.Resource]
-		if capacity == 0 {
-			continue
-		}
-		total += w.Weight
-		if left := capacity - taken(room, u, w.Resource); left > 0 {
-			sum += w.Weight * (left * rules.MaxScore / capacity)
-		}
-	}
-	if total == 0 {
-		return 0
-	}
-	return sum / total
-}
-
-func taken(room *columns.Room, u *columns.Usage, r columns.Resource) int64 {
-	if r == columns.CPU || r == columns.Memory {
-		return room.Scored[r] + u.Scored[r]
-	}
-	return room.Used[r] + u.Basic[r]
 }

@@ -15,7 +15,7 @@ import (
 	"keelson.dev/services/scheduler/internal/rulestest"
 )
 
-var rule = noderesourcesfit.Rule(noderesourcesfit.DefaultWeights())
+var rule = noderesourcesfit.Rule(noderesourcesfit.Args{Weights: noderesourcesfit.DefaultWeights()})
 
 const (
 	cpu, memory, storage = corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage
@@ -162,7 +162,7 @@ func TestScore(t *testing.T) {
 			if test.running != nil {
 				c.Run(test.running)
 			}
-			if got := c.Scores(noderesourcesfit.Rule(test.weights), p); !maps.Equal(got,
+			if got := c.Scores(noderesourcesfit.Rule(noderesourcesfit.Args{Weights: test.weights}), p); !maps.Equal(got,
 				map[string]int64{"n": test.want}) {
 				t.Errorf("scores are %v, want %d", got, test.want)
 			}
@@ -178,7 +178,7 @@ func TestScoreOfFurtherResources(t *testing.T) {
 		rulestest.Pod("r", rulestest.OnNode("n"), rulestest.Asking(cpu, "0"), rulestest.Asking(memory, "0"),
 			rulestest.Asking(storage, "1Gi")))
 	p := rulestest.Pod("p", rulestest.Asking(memory, "1Gi"), rulestest.Asking(storage, "2Gi"))
-	if got := c.Scores(noderesourcesfit.Rule(weights), p)["n"]; got != (75+25)/2 {
+	if got := c.Scores(noderesourcesfit.Rule(noderesourcesfit.Args{Weights: weights}), p)["n"]; got != (75+25)/2 {
 		t.Errorf("the score is %d, want the mean of 75 and 25", got)
 	}
 }

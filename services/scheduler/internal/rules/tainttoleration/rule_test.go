@@ -117,3 +117,27 @@ func TestKey(t *testing.T) {
 		}
 	}
 }
+
+// Operators Gt and Lt compare the taint's value with the toleration's, as numbers.
+func TestNumericOperators(t *testing.T) {
+	for name, test := range map[string]struct {
+		taint, value string
+		operator     corev1.TolerationOperator
+		tolerated    bool
+	}{
+		"above":         {"10", "9", corev1.TolerationOpGt, true},
+		"not above":     {"9", "9", corev1.TolerationOpGt, false},
+		"below":         {"9", "10", corev1.TolerationOpLt, true},
+		"not below":     {"10", "10", corev1.TolerationOpLt, false},
+		"below nothing": {"-1", "0", corev1.TolerationOpLt, true},
+		"no number":     {"many", "0", corev1.TolerationOpGt, false},
+	} {
+		c := rulestest.New(t, rulestest.Node("n", rulestest.Tainted(corev1.Taint{Key: "k", Value: test.taint,
+			Effect: corev1.TaintEffectNoSchedule})))
+		p := rulestest.Pod("p", rulestest.Tolerating(corev1.Toleration{Key: "k", Operator: test.operator,
+			Value: test.value}))
+		if got := c.Refusals(tainttoleration.Rule(), p, "n"); (got == nil) != test.tolerated {
+			t.Errorf("%s: refused for %q", name, got)
+		}
+	}
+}
