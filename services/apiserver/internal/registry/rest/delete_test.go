@@ -62,7 +62,7 @@ func remove[O rest.Object](o opened[O], name string, options *metav1.DeleteOptio
 
 // POD-152, SAF-128, SAF-145: a delete is one call of the store and one event, whether the object goes or is marked.
 func TestDeleteIsOneCall(t *testing.T) {
-	w := newWorld(t)
+	w := newWorld(t, pod.Resource, job.Resource)
 	pods, jobs := open(t, w, pod.Resource), open(t, w, job.Resource)
 	ended := aPod("ended", "n")
 	ended.Status.Phase = corev1.PodSucceeded
@@ -131,7 +131,7 @@ func checkOneCall[O rest.Object](t *testing.T, o opened[O], obj O, options *meta
 
 // What a delete meets is what the store has, however old the cache is. SAF-127, SAF-139.
 func TestDeleteOfWhatTheCacheHasNot(t *testing.T) {
-	w := newWorld(t)
+	w := newWorld(t, pod.Resource)
 	pods := open(t, w, pod.Resource)
 	uid := func(uid types.UID) *metav1.DeleteOptions {
 		return &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid},
@@ -244,7 +244,7 @@ func TestDeleteOfWhatTheCacheHasNot(t *testing.T) {
 
 // A delete does to an object, and answers, what the library's own does, in whatever state the object is.
 func TestDeleteIsTheLibrarys(t *testing.T) {
-	w := newWorld(t)
+	w := newWorld(t, pod.Resource, job.Resource, configmap.Resource, serviceaccount.Resource)
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 1))

@@ -19,7 +19,7 @@ import (
 
 // A collection goes with one call for each of its objects, each treated as its own delete would.
 func TestDeleteCollection(t *testing.T) {
-	w := newWorld(t)
+	w := newWorld(t, pod.Resource)
 	pods := open(t, w, pod.Resource)
 	var last *corev1.Pod
 	for i := range 9 {
@@ -77,7 +77,7 @@ func TestDeleteCollection(t *testing.T) {
 
 // What a delete of an unbound Pod costs, beside the library's own.
 func BenchmarkDelete(b *testing.B) {
-	w := newWorld(b)
+	w := newWorld(b, pod.Resource)
 	pods := open(b, w, pod.Resource)
 	for name, remove := range map[string]func(context.Context, string, genericrest.ValidateObjectFunc,
 		*metav1.DeleteOptions) (runtime.Object, bool, error){"own": pods.Delete, "library": pods.Store.Delete} {

@@ -31,7 +31,7 @@ type world struct {
 	held   sync.RWMutex
 }
 
-func newWorld(t testing.TB) *world {
+func newWorld(t testing.TB, kinds ...rest.Entry) *world {
 	t.Helper()
 	etcd, err := storage.StartEmbedded(t.Context(), t.TempDir(), zap.NewNop())
 	if err != nil {
@@ -42,6 +42,11 @@ func newWorld(t testing.TB) *world {
 	if err != nil {
 		t.Fatalf("making the scheme: %v", err)
 	}
+	for _, kind := range kinds {
+		if err := kind.AddToScheme(s); err != nil {
+			t.Fatal(err)
+		}
+	}
 	w := &world{scheme: s}
 	client := etcd.Client()
 	client.KV, client.Watcher = counted{client.KV, w}, delayed{client.Watcher, w}
@@ -50,14 +55,16 @@ func newWorld(t testing.TB) *world {
 	return w
 }
 
-// counted counts the calls of a store.
+// counted counts the calls of a store that are about one key: what lists and counts goes on beside the test.
 type counted struct {
 	clientv3.KV
 	*world
 }
 
 func (c counted) Get(ctx context.Context, key string, options ...clientv3.OpOption) (*clientv3.GetResponse, error) {
-	c.calls.Add(1)
+	if op := clientv3.OpGet(key, options...); op.RangeBytes() == nil {
+		c.calls.Add(1)
+	}
 	return c.KV.Get(ctx, key, options...)
 }
 
@@ -97,9 +104,6 @@ type opened[O rest.Object] struct {
 
 func open[O rest.Object](t testing.TB, w *world, r rest.Resource[O]) opened[O] {
 	t.Helper()
-	if err := r.AddToScheme(w.scheme); err != nil {
-		t.Fatalf("registering %s: %v", r.Name, err)
-	}
 	s, err := r.Open(rest.Options{Scheme: w.scheme, RESTOptions: w})
 	if err != nil {
 		t.Fatalf("opening %s: %v", r.Name, err)
