@@ -51,6 +51,7 @@ func TestAPI(t *testing.T) {
 		"version":            testVersion,
 		"protobuf":           testProtobuf,
 		"events, two shapes": testEvents,
+		"events, no cache":   testEventWatch,
 		"access":             testAccess,
 		"tokens":             testTokens,
 		"system objects":     testSystemObjects,

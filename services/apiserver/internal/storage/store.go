@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/registry/generic"
 	serverstorage "k8s.io/apiserver/pkg/server/storage"
 	genericstorage "k8s.io/apiserver/pkg/storage"
@@ -40,6 +41,10 @@ const (
 	compactInterval  = 5 * time.Minute
 	healthProbeLimit = 2 * time.Second
 )
+
+// uncached are the resources without a watch cache: much is written and hardly anybody watches. Lists and watches of
+// them are the store's own.
+var uncached = sets.New(schema.GroupResource{Resource: "events"})
 
 // Store hands out the storage of each resource. All share one client and one compactor.
 type Store struct {
@@ -80,7 +85,7 @@ func (s *Store) Close() {
 	_ = s.client.Close()
 }
 
-// GetRESTOptions says how a resource is stored: as protobuf, with a watch cache.
+// GetRESTOptions says how a resource is stored: as protobuf, with a watch cache if it is not one of uncached.
 func (s *Store) GetRESTOptions(resource schema.GroupResource, example runtime.Object) (generic.RESTOptions, error) {
 	config, err := s.config(resource, example)
 	if err != nil {
@@ -117,8 +122,8 @@ func (s *Store) config(resource schema.GroupResource, example runtime.Object) (*
 }
 
 // open makes one resource's storage: the library's store over the shared
-// client, failpoints around its writes, the watch cache on top, and for each
-// watch a queue.
+// client, failpoints around its writes, and if it has one the watch cache on
+// top, with a queue for each watch.
 func (s *Store) open(
 	config *storagebackend.ConfigForResource,
 	resourcePrefix string,
@@ -136,6 +141,9 @@ func (s *Store) open(
 		return nil, nil, fmt.Errorf("opening the store of %s: %w", config.GroupResource, err)
 	}
 	backend := faulty{store}
+	if uncached.Has(config.GroupResource) {
+		return backend, store.Close, nil
+	}
 	cached, err := cacher.NewCacherFromConfig(cacher.Config{
 		Storage:             backend,
 		Versioner:           versioner,

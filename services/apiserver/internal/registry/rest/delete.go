@@ -45,6 +45,8 @@ type deletion struct {
 	fate     fate
 	graceful bool
 	judged   runtime.Object
+	// seen is what the first look found. The write starts from it where there is no watch cache.
+	seen runtime.Object
 }
 
 // Delete removes the object called name with one call of the store, or marks it if it has a grace period or
@@ -80,6 +82,7 @@ func (s *Storage) Delete(ctx context.Context, name string, validate genericrest.
 		if !errors.Is(err, errOtherFate) {
 			return out, err == nil && d.fate == goes, err
 		}
+		d.seen = nil
 	}
 }
 
@@ -89,6 +92,7 @@ func (d *deletion) look(ctx context.Context) error {
 	obj := d.New()
 	if err := d.Store.Storage.Get(ctx, d.key, storage.GetOptions{ResourceVersion: "0"}, obj); err == nil {
 		if err := d.judge(ctx, obj); err == nil && d.fate != leaves {
+			d.seen = obj
 			return nil
 		}
 	}
@@ -96,6 +100,7 @@ func (d *deletion) look(ctx context.Context) error {
 	if err := d.Store.Storage.Get(ctx, d.key, storage.GetOptions{}, obj); err != nil {
 		return storeerr.InterpretDeleteError(err, d.resource(ctx), d.name)
 	}
+	d.seen = obj
 	return d.judge(ctx, obj)
 }
 
@@ -143,8 +148,8 @@ func (d *deletion) admit(ctx context.Context, obj runtime.Object, want fate) err
 func (d *deletion) remove(ctx context.Context) (runtime.Object, error) {
 	out := d.New()
 	check := func(ctx context.Context, obj runtime.Object) error { return d.admit(ctx, obj, goes) }
-	err := d.Store.Storage.Delete(ctx, d.key, out, &d.preconditions, check, dryrun.IsDryRun(d.options.DryRun), nil,
-		storage.DeleteOptions{})
+	err := d.Store.Storage.Delete(ctx, d.key, out, &d.preconditions, check, dryrun.IsDryRun(d.options.DryRun),
+		d.seen, storage.DeleteOptions{})
 	if err != nil {
 		return nil, storeerr.InterpretDeleteError(err, d.resource(ctx), d.name)
 	}
@@ -166,7 +171,7 @@ func (d *deletion) mark(ctx context.Context) (runtime.Object, error) {
 		return d.judged, err
 	})
 	err := d.Store.Storage.GuaranteedUpdate(ctx, d.key, out, false, &d.preconditions, update,
-		dryrun.IsDryRun(d.options.DryRun), nil)
+		dryrun.IsDryRun(d.options.DryRun), d.seen)
 	if err != nil {
 		return nil, storeerr.InterpretUpdateError(err, d.resource(ctx), d.name)
 	}
