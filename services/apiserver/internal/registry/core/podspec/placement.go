@@ -2,8 +2,10 @@ package podspec
 
 import (
 	"fmt"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -90,15 +92,29 @@ func validateToleration(toleration corev1.Toleration, fldPath *field.Path) field
 			errs = append(errs, field.Invalid(fldPath.Child("operator"), toleration.Value,
 				"value must be empty when `operator` is 'Exists'"))
 		}
+	case corev1.TolerationOpLt, corev1.TolerationOpGt:
+		errs = append(errs, fieldcheck.Messages(toleration.Value, fldPath.Child("value"),
+			decimal(toleration.Value))...)
 	default:
 		errs = append(errs, fieldcheck.OneOf(toleration.Operator, fldPath.Child("operator"),
-			corev1.TolerationOpEqual, corev1.TolerationOpExists)...)
+			corev1.TolerationOpEqual, corev1.TolerationOpExists, corev1.TolerationOpGt, corev1.TolerationOpLt)...)
 	}
 	if toleration.Effect != "" {
 		errs = append(errs, fieldcheck.OneOf(toleration.Effect, fldPath.Child("effect"),
 			corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute)...)
 	}
 	return errs
+}
+
+// decimal says what keeps the value from being compared with that of a taint.
+func decimal(value string) []string {
+	if messages := content.IsDecimalInteger(value); len(messages) > 0 {
+		return messages
+	}
+	if _, err := strconv.ParseInt(value, 10, 64); err != nil {
+		return []string{"must be a 64-bit integer"}
+	}
+	return nil
 }
 
 // spreadKey is what tells the constraints of one Pod apart.
