@@ -7,6 +7,7 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle"
 
+	"keelson.dev/services/apiserver/internal/admission/claimresize"
 	"keelson.dev/services/apiserver/internal/admission/defaultstorageclass"
 	"keelson.dev/services/apiserver/internal/admission/limitranger"
 	"keelson.dev/services/apiserver/internal/admission/listbounds"
@@ -38,6 +39,7 @@ var plugins = []plugin{
 	{defaultstorageclass.PluginName, defaultstorageclass.Register},
 	{storageprotection.PluginName, storageprotection.Register},
 	{runtimeclass.PluginName, runtimeclass.Register},
+	{claimresize.PluginName, claimresize.Register},
 	{listbounds.PluginName, listbounds.Register},
 	// Last: what another plugin refuses is not charged.
 	{resourcequota.PluginName, resourcequota.Register},

@@ -42,6 +42,7 @@ func TestResources(t *testing.T) {
 		"priority classes":       testPriorityClasses,
 		"limit ranges":           testLimitRange,
 		"storage classes":        testStorageClasses,
+		"growing claims":         testClaimsGrow,
 		"quotas of pods":         testQuotaOfPods,
 		"runtime classes":        testRuntimeClass,
 		"quotas of scopes":       testQuotaScopes,

@@ -2,10 +2,12 @@ package resourcetest
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -55,4 +57,27 @@ func testStorageClasses(t *testing.T, s *servertest.Server) {
 	own.Annotations["storageclass.kubernetes.io/is-default-class"] = "true"
 	must[*storagev1.StorageClass](t, "updating")(classes.Update(ctx, own, metav1.UpdateOptions{}))
 	gets("keelson-local")
+}
+
+// A bound claim of the default class, whose volumes are folders, does not grow; one of a class that can expand volumes
+// does.
+func testClaimsGrow(t *testing.T, s *servertest.Server) {
+	ctx := t.Context()
+	claims := s.Client.CoreV1().PersistentVolumeClaims(s.Namespace(t, "grow"))
+	must[*storagev1.StorageClass](t, "creating")(s.Client.StorageV1().StorageClasses().Create(ctx,
+		&storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "elastic"}, Provisioner: "example.com/disk",
+			AllowVolumeExpansion: ptr.To(true)}, metav1.CreateOptions{}))
+	for class, may := range map[string]bool{"keelson-local": false, "elastic": true, "": false, "gone": false} {
+		claim := must[*corev1.PersistentVolumeClaim](t, "creating")(claims.Create(ctx, newClaim(&class),
+			metav1.CreateOptions{}))
+		claim.Status.Phase = corev1.ClaimBound
+		claim = must[*corev1.PersistentVolumeClaim](t, "binding")(claims.UpdateStatus(ctx, claim, metav1.UpdateOptions{}))
+		claim.Spec.Resources.Requests[corev1.ResourceStorage] = resource.MustParse("2Gi")
+		_, err := claims.Update(ctx, claim, metav1.UpdateOptions{})
+		refused := apierrors.IsForbidden(err) && strings.HasSuffix(err.Error(), "only dynamically provisioned pvc can be "+
+			"resized and the storageclass that provisions the pvc must support resize")
+		if may && err != nil || !may && !refused {
+			t.Errorf("a claim of class %q grows: %v", class, err)
+		}
+	}
 }
