@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"keelson.dev/test/mesh"
 )
@@ -29,26 +28,8 @@ spec:
 func ExtendedResources(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	node := m.Nodes()[0]
-	patch := func(amount string) {
-		body := `{"status":{"capacity":{"` + dongle + `":` + amount + `}}}`
-		w.Kubectl("patch", "node", node, "--subresource=status", "--type=merge", "-p", body)
-	}
-	allocatable := func(want string) {
-		w.Await("the node to offer "+want+" dongles", func() string {
-			got, err := w.Client.CoreV1().Nodes().Get(w.Context(), node, metav1.GetOptions{})
-			if err != nil {
-				return err.Error()
-			}
-			amount, has := got.Status.Allocatable[dongle]
-			if text := amount.String(); has != (want != "no") || has && text != want {
-				return "it offers " + text
-			}
-			return ""
-		})
-	}
-	defer patch("null")
-	patch(`"2"`)
-	allocatable("2")
+	defer w.offerDongles(node, "null")
+	w.offerDongles(node, `"2"`)
 	w.KubectlWith(plugged, "apply", "-f", "-")
 	w.Kubectl("wait", "--for=condition=Ready", "pod/plugged", "--timeout=60s")
 	w.KubectlWith(strings.ReplaceAll(plugged, "plugged", "second"), "apply", "-f", "-")
@@ -58,6 +39,4 @@ func ExtendedResources(t *testing.T, m mesh.Mesh) {
 			t.Errorf("Pod %s is %s on %s", pod.Name, pod.Status.Phase, pod.Spec.NodeName)
 		}
 	}
-	patch("null")
-	allocatable("no")
 }

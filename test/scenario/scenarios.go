@@ -50,6 +50,7 @@ var Contained = []Scenario{
 	{"HostPort", HostPort},
 	{"JobIndexed", JobIndexed},
 	{"ExtendedResources", ExtendedResources},
+	{"Preemption", Preemption},
 	{"Evicted", Evicted},
 	{"Top", Top},
 	{"AutoscaledUnderLoad", AutoscaledUnderLoad},

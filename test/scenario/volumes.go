@@ -10,14 +10,17 @@ import (
 	"keelson.dev/test/mesh"
 )
 
-// volumes are two that people made, a claim that the smaller one suffices for, and a Pod that uses it.
+// volumes are two that people made.
 const volumes = `
 {apiVersion: v1, kind: PersistentVolume, metadata: {name: NS-large}, spec: {capacity: {storage: 10Gi},
   accessModes: [ReadWriteOnce], storageClassName: NS, hostPath: {path: /tmp/NS-large}}}
 ---
 {apiVersion: v1, kind: PersistentVolume, metadata: {name: NS-small}, spec: {capacity: {storage: 5Gi},
   accessModes: [ReadWriteOnce], storageClassName: NS, hostPath: {path: /tmp/NS-small}}}
----
+`
+
+// claims are one that the smaller volume suffices for, and one of the default class.
+const claims = `
 {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data}, spec: {accessModes: [ReadWriteOnce],
   storageClassName: NS, resources: {requests: {storage: 4Gi}}}}
 ---
@@ -25,6 +28,7 @@ const volumes = `
   resources: {requests: {storage: 1Gi}}}}
 `
 
+// claimant is a Pod that uses the first claim.
 const claimant = `
 {apiVersion: v1, kind: Pod, metadata: {name: user}, spec: {terminationGracePeriodSeconds: 1,
   containers: [{name: c, image: keelson.dev/hello:1, volumeMounts: [{name: d, mountPath: /data}]}],
@@ -45,6 +49,10 @@ func Volumes(t *testing.T, m mesh.Mesh) {
 	})
 	w.KubectlWith(strings.ReplaceAll(volumes, "NS", w.Namespace), "apply", "-f", "-")
 	small, large := "pv/"+w.Namespace+"-small", "pv/"+w.Namespace+"-large"
+	// A claim that is seen before the volumes are gets the first that comes.
+	w.prints(small, "{.status.phase}", "Available")
+	w.prints(large, "{.status.phase}", "Available")
+	w.KubectlWith(strings.ReplaceAll(claims, "NS", w.Namespace), "apply", "-f", "-")
 	w.prints("pvc/data", "{.status.phase} {.spec.volumeName} {.status.capacity.storage}", "Bound "+w.Namespace+
 		"-small 5Gi")
 	w.prints(small, "{.status.phase} {.spec.claimRef.name}", "Bound data")

@@ -71,11 +71,12 @@ func testClaimsGrow(t *testing.T, s *servertest.Server) {
 		claim := must[*corev1.PersistentVolumeClaim](t, "creating")(claims.Create(ctx, newClaim(&class),
 			metav1.CreateOptions{}))
 		claim.Status.Phase = corev1.ClaimBound
-		claim = must[*corev1.PersistentVolumeClaim](t, "binding")(claims.UpdateStatus(ctx, claim, metav1.UpdateOptions{}))
+		claim = must[*corev1.PersistentVolumeClaim](t, "binding")(claims.UpdateStatus(ctx, claim,
+			metav1.UpdateOptions{}))
 		claim.Spec.Resources.Requests[corev1.ResourceStorage] = resource.MustParse("2Gi")
 		_, err := claims.Update(ctx, claim, metav1.UpdateOptions{})
-		refused := apierrors.IsForbidden(err) && strings.HasSuffix(err.Error(), "only dynamically provisioned pvc can be "+
-			"resized and the storageclass that provisions the pvc must support resize")
+		refused := apierrors.IsForbidden(err) && strings.HasSuffix(err.Error(), "only dynamically provisioned pvc can "+
+			"be resized and the storageclass that provisions the pvc must support resize")
 		if may && err != nil || !may && !refused {
 			t.Errorf("a claim of class %q grows: %v", class, err)
 		}

@@ -1,5 +1,5 @@
-// Package explain tells users what a collector's decision came to: what it does next, what it waits for, since when, and
-// what ends that. It is the decision that acts which is asked.
+// Package explain tells users what a collector's decision came to: what it does next, what it waits for, since when,
+// and what ends that. It is the decision that acts which is asked.
 package explain
 
 import (

@@ -129,18 +129,6 @@ func (l *loop) change(c feed.Change) {
 	case c.GonePod != nil:
 		l.cycle.RemovePod(c.GonePod)
 		l.statuses.Drop(c.GonePod.UID)
-	case c.Claim != nil:
-		l.cycle.SetClaim(c.Claim)
-	case c.GoneClaim != nil:
-		l.cycle.RemoveClaim(c.GoneClaim)
-	case c.Volume != nil:
-		l.cycle.SetVolume(c.Volume)
-	case c.GoneVolume != nil:
-		l.cycle.RemoveVolume(c.GoneVolume)
-	case c.Class != nil:
-		l.cycle.SetClass(c.Class)
-	case c.GoneClass != nil:
-		l.cycle.RemoveClass(c.GoneClass.Name)
 	case c.Group != nil:
 		l.cycle.SetGroup(*c.Group)
 	case c.GoneGroup != nil:
@@ -153,6 +141,26 @@ func (l *loop) change(c feed.Change) {
 		l.cycle.SetBudget(c.Budget)
 	case c.GoneBudget != nil:
 		l.cycle.RemoveBudget(c.GoneBudget)
+	default:
+		l.changeVolumes(c)
+	}
+}
+
+// changeVolumes takes up what concerns claims, volumes or classes.
+func (l *loop) changeVolumes(c feed.Change) {
+	switch {
+	case c.Claim != nil:
+		l.cycle.SetClaim(c.Claim)
+	case c.GoneClaim != nil:
+		l.cycle.RemoveClaim(c.GoneClaim)
+	case c.Volume != nil:
+		l.cycle.SetVolume(c.Volume)
+	case c.GoneVolume != nil:
+		l.cycle.RemoveVolume(c.GoneVolume)
+	case c.Class != nil:
+		l.cycle.SetClass(c.Class)
+	case c.GoneClass != nil:
+		l.cycle.RemoveClass(c.GoneClass.Name)
 	}
 }
 

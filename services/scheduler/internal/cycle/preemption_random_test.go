@@ -32,8 +32,9 @@ type contest struct {
 
 func newContest(t *testing.T, seed uint64, domains bool) *contest {
 	settings := config.Default()
-	c := &contest{t: t, domains: domains, now: start, gen: &generator{Rand: rand.New(rand.NewPCG(seed, 2))}, slow: &rivals{
-		cluster: newCluster(), nominees: map[types.UID]*corev1.Pod{}, budgets: map[string]*policyv1.PodDisruptionBudget{}}}
+	slow := &rivals{cluster: newCluster(), nominees: map[types.UID]*corev1.Pod{},
+		budgets: map[string]*policyv1.PodDisruptionBudget{}}
+	c := &contest{t: t, domains: domains, now: start, gen: &generator{Rand: rand.New(rand.NewPCG(seed, 2))}, slow: slow}
 	c.fast = cycle.New(cycle.Config{Profiles: settings.Profiles, Backoff: settings.Backoff, Seed: seed})
 	c.fast.Lead(corev1.DefaultSchedulerName, true, start)
 	for range 2 + c.gen.IntN(5) {

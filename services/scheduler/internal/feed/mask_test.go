@@ -18,7 +18,9 @@ func TestTheMaskTakesNothingThatIsKept(t *testing.T) {
 		pod, node := &corev1.Pod{}, &corev1.Node{}
 		fill.Fill(pod)
 		fill.Fill(node)
-		pod.SelfLink, node.SelfLink = "", "" // The API has had none for years.
+		// The API has had none for years.
+		pod.SetSelfLink("")
+		node.SetSelfLink("")
 		start := metav1.Unix(seed, 0)
 		pod.Status.StartTime = &start
 		expectKeptAlike(t, pod, trimPod)

@@ -66,7 +66,8 @@ func Run(ctx context.Context, c Config) error {
 	volumes := &persistentvolume.Volumes{}
 	c.State.AddExplainer("PersistentVolume", volumes.Explain)
 	all := controllers.All(controllers.Options{
-		RootCA: c.RootCA, Volumes: volumes, Endpoint: c.Endpoint, EndpointSlice: c.EndpointSlice, Mirroring: c.Mirroring,
+		RootCA: c.RootCA, Volumes: volumes, Endpoint: c.Endpoint, EndpointSlice: c.EndpointSlice,
+		Mirroring:  c.Mirroring,
 		Concurrent: c.ConcurrentSyncs, Autoscaling: c.Autoscaling,
 	})
 	mask, err := fieldmask.New(scheme.Scheme, podfeed.Decoded()...)

@@ -22,7 +22,8 @@ func TestTheMaskTakesNothingThatIsKept(t *testing.T) {
 		fill.Fill(&pod.Spec.Volumes)
 		if r.IntN(2) == 0 && len(pod.OwnerReferences) > 0 {
 			yes := true
-			pod.OwnerReferences[0].Kind, pod.OwnerReferences[0].Controller = []string{"Job", "DaemonSet"}[r.IntN(2)], &yes
+			owner := &pod.OwnerReferences[0]
+			owner.Kind, owner.Controller = []string{"Job", "DaemonSet"}[r.IntN(2)], &yes
 			pod.Spec.NodeName = ""
 		}
 		whole, masked := fieldmasktest.Decoded(t, pod, Decoded())

@@ -26,8 +26,8 @@ func className(claim *corev1.PersistentVolumeClaim) string {
 // check refuses to let a claim grow whose class, nil if there is none, cannot give its volumes more room.
 func check(class *storagev1.StorageClass) error {
 	if class == nil || !ptr.Deref(class.AllowVolumeExpansion, false) {
-		return errors.New("only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc " +
-			"must support resize")
+		return errors.New("only dynamically provisioned pvc can be resized and the storageclass that provisions the " +
+			"pvc must support resize")
 	}
 	return nil
 }

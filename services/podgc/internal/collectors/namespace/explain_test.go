@@ -26,9 +26,9 @@ func TestAccount(t *testing.T) {
 	ns := deleted(time.Minute)
 	for want, in := range map[string]Input{
 		"in its next pass lets it go: it is empty\nNext: lets it go: it is empty": {},
-		"waits for what is in it to be gone: pods has 2 resource instances\nSomeResourcesRemain: waits for what is in " +
-			"it to be gone: pods has 2 resource instances since 2026-03-01T11:59:00Z; it ends when all of it is, Pods " +
-			"within their grace periods and before anything else; the next look is within 10s": {
+		"waits for what is in it to be gone: pods has 2 resource instances\nSomeResourcesRemain: waits for what is " +
+			"in it to be gone: pods has 2 resource instances since 2026-03-01T11:59:00Z; it ends when all of it is, " +
+			"Pods within their grace periods and before anything else; the next look is within 10s": {
 			Remaining: []Content{{Resource: "pods", Count: 2}}},
 		"waits for whoever is responsible for these finalizers: a/b in 1 resource instances; waits for what is in": {
 			Remaining: []Content{{Resource: "pods", Count: 1, Finalizers: map[string]int{"a/b": 1}}}},

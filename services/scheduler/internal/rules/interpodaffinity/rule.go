@@ -70,7 +70,8 @@ func filter(p rules.Pod) *rules.Filter {
 	for _, t := range existing {
 		counts = append(counts, columns.Count{Term: t, Carriers: true})
 	}
-	first := len(with) > 0 && p.IsSelectedBy(with[0])                              // all of its terms select the same Pods
+	// All of its terms select the same Pods.
+	first := len(with) > 0 && p.IsSelectedBy(with[0])
 	return &rules.Filter{Texts: []string{alone, notApart, repelled}, Incurable: 1, // alone
 		Judge: rules.ByDomain(counts, func(domains []columns.Domain) rules.Reasons {
 			own := domains[:len(with)+len(against)]
