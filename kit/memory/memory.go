@@ -115,8 +115,8 @@ func afterEachCollection(ctx context.Context, do func()) {
 	// Nothing refers to it, so the next collection finds it. Its size keeps it out of a block shared with others.
 	fallen := new([64]byte)
 	runtime.AddCleanup(fallen, func(struct{}) {
+		afterEachCollection(ctx, do) // first: the next collection may begin before do is done
 		do()
-		afterEachCollection(ctx, do)
 	}, struct{}{})
 }
 
