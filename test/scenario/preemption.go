@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"keelson.dev/test/mesh"
 )
@@ -25,6 +26,7 @@ spec:
   containers:
   - name: main
     image: %s
+    lifecycle: {preStop: {sleep: {seconds: 2}}}
     resources: {limits: {%s: 1}}
 `, name, looked, class, Server, dongle)
 }
@@ -32,7 +34,7 @@ spec:
 // Preemption gives a node one dongle, which a Pod of low priority takes. Neither a Pod of the same priority nor one
 // that preempts nobody gets it; a Pod of higher priority does, when the first has ended in its own time.
 //
-// SCH-035 SCH-036 SCH-041 SCH-042 SCH-050 SCH-063 SCH-065 SAF-066
+// SCH-035 SCH-036 SCH-041 SCH-042 SCH-044 SCH-050 SCH-063 SCH-065 SAF-066
 func Preemption(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	node := m.Nodes()[0]
@@ -55,13 +57,19 @@ func Preemption(t *testing.T, m mesh.Mesh) {
 		t.Errorf("the victim goes for a Pod that preempts nobody")
 	}
 	w.KubectlWith(plug("urgent", class("high")), "create", "-f", "-")
+	w.Await("the victim to take its leave while the other waits for it", func() string {
+		victim, urgent := w.pod("victim"), w.pod("urgent")
+		if grace := victim.DeletionGracePeriodSeconds; grace == nil || *grace != 3 ||
+			urgent.Spec.NodeName != "" || urgent.Status.NominatedNodeName != node {
+			return fmt.Sprintf("grace %v; on %q, nominated for %q", ptr.Deref(grace, -1), urgent.Spec.NodeName,
+				urgent.Status.NominatedNodeName)
+		}
+		return ""
+	})
 	w.Kubectl("wait", "--for=condition=Ready", "pod/urgent", "--timeout=60s")
 	victim, urgent := w.pod("victim"), w.pod("urgent")
 	if urgent.Spec.NodeName != node {
 		t.Errorf("the Pod is on %q", urgent.Spec.NodeName)
-	}
-	if victim.DeletionGracePeriodSeconds == nil || *victim.DeletionGracePeriodSeconds != 3 {
-		t.Errorf("the victim has a grace period of %v, want 3 s", victim.DeletionGracePeriodSeconds)
 	}
 	why := condition(victim, corev1.DisruptionTarget)
 	if why.Reason != "PreemptionByScheduler" ||
