@@ -5,7 +5,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"keelson.dev/kit/conditions"
-	"keelson.dev/services/workload-controllers/internal/explain"
+	"keelson.dev/kit/explain"
 )
 
 // account tells what a decision came to.

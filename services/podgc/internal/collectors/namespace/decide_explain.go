@@ -7,12 +7,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"keelson.dev/services/podgc/internal/explain"
+	"keelson.dev/kit/explain"
 )
 
 // account tells what a decision about a namespace came to.
 func account(in Input, plan Plan) explain.Account {
-	var a explain.Account
+	a := explain.Account{Whole: true}
 	since := in.Namespace.DeletionTimestamp.Time
 	if plan.Finalize {
 		a.Does = []string{"lets it go: it is empty"}

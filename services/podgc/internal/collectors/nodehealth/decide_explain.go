@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"keelson.dev/kit/conditions"
-	"keelson.dev/services/podgc/internal/explain"
+	"keelson.dev/kit/explain"
 )
 
 // outlook is how a node stands among the others, and what is ahead of it.
@@ -26,8 +26,8 @@ type outlook struct {
 
 // account tells what a decision about a Node came to.
 func account(in Input, plan Plan, o outlook) explain.Account {
-	a := explain.Account{Settled: fmt.Sprintf("the node was heard %s ago, and counts as lost after %s of silence",
-		o.heard.Round(time.Second), o.grace)}
+	a := explain.Account{Whole: true, Settled: fmt.Sprintf("the node was heard %s ago, and counts as lost after %s of "+
+		"silence", o.heard.Round(time.Second), o.grace)}
 	if plan.Conditions != nil {
 		a.Does = append(a.Does, "says of the Node that it is silent")
 	}

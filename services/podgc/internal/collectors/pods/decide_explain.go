@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
+	"keelson.dev/kit/explain"
 	"keelson.dev/kit/podview"
-	"keelson.dev/services/podgc/internal/explain"
 )
 
 // words are the reasons as users read them.

@@ -8,8 +8,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"keelson.dev/kit/explain"
 	"keelson.dev/kit/introspect"
-	"keelson.dev/services/podgc/internal/explain"
 )
 
 // Outlook tells what another collector is about to do with a Pod; nothing: an empty Account.
@@ -30,7 +30,7 @@ func (c *collector) explainer(other Outlook) introspect.Explainer {
 			return introspect.Explanation{Summary: "cannot decide: " + err.Error()}, true
 		}
 		a, also := account(in, Decide(in), pod), other(ctx, pod)
-		a.Does, a.Waits = append(a.Does, also.Does...), append(a.Waits, also.Waits...)
+		a.Does, a.Waits, a.Whole = append(a.Does, also.Does...), append(a.Waits, also.Waits...), true
 		return a.Explanation(), true
 	}
 }

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	"keelson.dev/services/podgc/internal/explain"
+	"keelson.dev/kit/explain"
 )
 
 func TestAccount(t *testing.T) {

@@ -24,8 +24,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"keelson.dev/kit/controller"
+	"keelson.dev/kit/explain"
 	"keelson.dev/kit/podview"
-	"keelson.dev/services/podgc/internal/explain"
 )
 
 // The collectors' names, and those of the finalizers.

@@ -3,7 +3,7 @@ package protection
 import (
 	"strings"
 
-	"keelson.dev/services/podgc/internal/explain"
+	"keelson.dev/kit/explain"
 )
 
 // account tells what a decision came to.

@@ -7,7 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"keelson.dev/services/podgc/internal/explain"
+	"keelson.dev/kit/explain"
 )
 
 // account tells what a decision about a Node came to for one Pod on it.

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"keelson.dev/kit/controller"
-	"keelson.dev/services/podgc/internal/explain"
+	"keelson.dev/kit/explain"
 )
 
 // Name is the collector's.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"keelson.dev/services/workload-controllers/internal/explain"
+	"keelson.dev/kit/explain"
 )
 
 // account tells what a decision came to.

@@ -5,7 +5,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 
-	"keelson.dev/services/workload-controllers/internal/explain"
+	"keelson.dev/kit/explain"
 )
 
 // account tells what a decision came to.

@@ -8,7 +8,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 
 	"keelson.dev/kit/conditions"
-	"keelson.dev/services/workload-controllers/internal/explain"
+	"keelson.dev/kit/explain"
 )
 
 // account tells what a decision came to.

@@ -6,8 +6,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"keelson.dev/kit/explain"
 	"keelson.dev/kit/localvolume"
-	"keelson.dev/services/workload-controllers/internal/explain"
 )
 
 // endings are what ends the wait that an event of a claim tells of, by its reason.

@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"keelson.dev/kit/controller"
+	"keelson.dev/kit/explain"
 	"keelson.dev/kit/introspect"
-	"keelson.dev/services/workload-controllers/internal/explain"
 )
 
 // Volumes answers for PersistentVolumes while the controller leads in this process; for claims its Registration does.

@@ -7,7 +7,7 @@ import (
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 
-	"keelson.dev/services/workload-controllers/internal/explain"
+	"keelson.dev/kit/explain"
 )
 
 // tell puts into words what a decision came to.

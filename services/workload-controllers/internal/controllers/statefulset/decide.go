@@ -8,9 +8,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"keelson.dev/kit/explain"
 	"keelson.dev/services/workload-controllers/internal/claim"
 	"keelson.dev/services/workload-controllers/internal/controllerrevision"
-	"keelson.dev/services/workload-controllers/internal/explain"
 )
 
 // kind is what the Pods, claims and revisions refer to.

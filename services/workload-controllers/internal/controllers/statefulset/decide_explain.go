@@ -7,8 +7,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"keelson.dev/kit/explain"
 	"keelson.dev/kit/podview"
-	"keelson.dev/services/workload-controllers/internal/explain"
 )
 
 // await notes what keeps the pass from going further.

@@ -1,4 +1,4 @@
-// Package explain tells users what a controller's decision came to: what the next pass does, what it waits for, since
+// Package explain tells users what a decision of a controller or collector came to: what the next pass does, what it waits for, since
 // when, and what ends that. It is the decision that acts which is asked.
 //
 //	account.go     what a decision came to, in words (pure)
@@ -6,6 +6,7 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -21,6 +22,8 @@ type Account struct {
 	Waits []Wait
 	// Settled says how things stand, and is told where there is nothing to do or to wait for.
 	Settled string
+	// Whole has the summary tell everything, not the first of each with the number of the others.
+	Whole bool
 }
 
 // Wait is one thing that a decision waits for.
@@ -45,17 +48,7 @@ func (a *Account) Wait(w Wait) { a.Waits = append(a.Waits, w) }
 
 // Explanation puts the account into words.
 func (a Account) Explanation() introspect.Explanation {
-	var said []string
-	if len(a.Does) > 0 {
-		said = append(said, "in its next pass "+a.Does[0]+more(len(a.Does)))
-	}
-	if len(a.Waits) > 0 {
-		said = append(said, "waits for "+a.Waits[0].For+more(len(a.Waits)))
-	}
-	if len(said) == 0 {
-		said = append(said, "waits for nothing: "+a.Settled)
-	}
-	e := introspect.Explanation{Summary: strings.Join(said, "; ")}
+	e := introspect.Explanation{Summary: a.summary()}
 	for _, effect := range a.Does {
 		e.Facts = append(e.Facts, introspect.Fact{Reason: "Next", Message: effect})
 	}
@@ -66,11 +59,26 @@ func (a Account) Explanation() introspect.Explanation {
 	return e
 }
 
-func more(count int) string {
-	if count < 2 {
-		return ""
+func (a Account) summary() string {
+	var does, waits []string
+	for _, effect := range a.Does {
+		does = append(does, "in its next pass "+effect)
 	}
-	return fmt.Sprintf(" (and %d more)", count-1)
+	for _, w := range a.Waits {
+		waits = append(waits, "waits for "+w.For)
+	}
+	if !a.Whole {
+		does, waits = first(does), first(waits)
+	}
+	return cmp.Or(strings.Join(append(does, waits...), "; "), "waits for nothing: "+a.Settled)
+}
+
+// first keeps the first of what is said, with the number of the others.
+func first(said []string) []string {
+	if len(said) < 2 {
+		return said
+	}
+	return []string{said[0] + fmt.Sprintf(" (and %d more)", len(said)-1)}
 }
 
 func since(t time.Time) string {

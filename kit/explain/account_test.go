@@ -29,6 +29,7 @@ func TestExplanation(t *testing.T) {
 	waiting := Account{Waits: []Wait{{Since: since, Reason: "Paused", For: "the end of its pause",
 		Ends: "it is resumed"},
 		{Reason: "NotReady", For: "1 Pod to be ready", Ends: "it is"}}}
+	whole := Account{Does: doing.Does, Waits: waiting.Waits[1:], Whole: true}
 	both := Account{Does: []string{"creates 1 Pod"}, Waits: waiting.Waits[1:]}
 	for _, row := range []struct {
 		account Account
@@ -41,6 +42,8 @@ func TestExplanation(t *testing.T) {
 			"NotReady: waits for 1 Pod to be ready; it ends when it is"},
 		{both, "in its next pass creates 1 Pod; waits for 1 Pod to be ready\nNext: creates 1 Pod\n" +
 			"NotReady: waits for 1 Pod to be ready; it ends when it is"},
+		{whole, "in its next pass creates 2 Pods; in its next pass deletes 1 Pod; waits for 1 Pod to be ready\n" +
+			"Next: creates 2 Pods\nNext: deletes 1 Pod\nNotReady: waits for 1 Pod to be ready; it ends when it is"},
 	} {
 		if got := lines(row.account.Explanation()); got != row.want {
 			t.Errorf("got\n%s\nwant\n%s", got, row.want)
