@@ -69,6 +69,17 @@ func (v View) Node() *corev1.Node {
 	return n
 }
 
+// As returns the view of the node as it would be with other labels, taints and spec.unschedulable. Its name and its
+// hostname stay, and it has no ShapeID.
+func (v View) As(labels map[string]string, taints []corev1.Taint, unschedulable bool) View {
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.NodeSpec{Taints: taints,
+		Unschedulable: unschedulable}}
+	own := shapes{byKey: map[string]*Shape{}, byID: map[ShapeID]*Shape{}}
+	v.Shape = own.byID[own.acquire(n)]
+	v.Shape.ID = 0
+	return v
+}
+
 // reshape gives the node its shape and reports whether that is another one than before.
 func (s *State) reshape(id *identity, n *corev1.Node) bool {
 	if old := s.shapes.byID[id.shape]; old != nil && old.describes(n) {

@@ -2,19 +2,15 @@ package cycle
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"keelson.dev/services/scheduler/internal/columns"
 	"keelson.dev/services/scheduler/internal/queue"
+	"keelson.dev/services/scheduler/internal/remedy"
 )
-
-// maxExplained bounds the nodes that an explanation names.
-const maxExplained = 50
 
 // Explanation says where a Pod stands and why.
 type Explanation struct {
@@ -64,7 +60,12 @@ func (c *Cycle) Explain(name types.NamespacedName) (Explanation, bool) {
 			Message: p.last.Message()})
 	}
 	out.Facts = append(out.Facts, explainPreemption(p.last)...)
-	out.Facts = append(out.Facts, c.explainNodes(p)...)
+	report := remedy.Survey(c.state, remedy.Subject{Profile: p.profile, Pod: p.class.Pod, UID: p.UID})
+	out.Facts = append(out.Facts, explainNodes(report, c.state.Nodes())...)
+	if !report.Feasible() {
+		out.Facts = append(out.Facts, c.explainOutlook(p)...)
+		out.Facts = append(out.Facts, explainChanges(report.Changes)...)
+	}
 	return out, true
 }
 
@@ -79,31 +80,6 @@ func summary(place queue.Place, p *pod) string {
 	default:
 		return "another replica of the scheduler leads profile " + p.profile.Name
 	}
-}
-
-// explainNodes says of each node, up to a number, what speaks against it now.
-func (c *Cycle) explainNodes(p *pod) []Fact {
-	var facts []Fact
-	for slot := range columns.Slot(c.state.Slots()) {
-		if !c.state.Known(slot) {
-			continue
-		}
-		if len(facts) == maxExplained {
-			return append(facts, Fact{Reason: "Node", Message: fmt.Sprintf("and %d more nodes",
-				c.state.Nodes()-maxExplained)})
-		}
-		texts := []string{}
-		for _, r := range p.class.Judge(c.state, c.state.Node(slot)) {
-			texts = append(texts, r.Text)
-		}
-		verdict := "can take the Pod"
-		if len(texts) > 0 {
-			slices.Sort(texts)
-			verdict = strings.Join(texts, ", ")
-		}
-		facts = append(facts, Fact{Reason: "Node", Message: c.state.Name(slot) + ": " + verdict})
-	}
-	return facts
 }
 
 // Depths returns how many Pods are in each place, and since when the first of them waits there.

@@ -2,11 +2,13 @@ package cycle_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -25,23 +27,160 @@ func TestExplainFindsTheNewPodOfAName(t *testing.T) {
 	}
 }
 
-// An explanation names fifty nodes and counts the rest.
-func TestExplainNamesFiftyNodes(t *testing.T) {
-	for nodes, want := range map[int]string{50: "n49: can take the Pod", 51: "and 1 more nodes",
-		53: "and 3 more nodes"} {
+// An explanation names three nodes of those that are refused alike, and counts the rest; it tells twelve groups apart.
+func TestExplainStaysReadable(t *testing.T) {
+	nodes := func(f *fixture) (out []string) {
+		e, _ := f.Explain(types.NamespacedName{Namespace: "default", Name: "p"})
+		for _, fact := range e.Facts {
+			if fact.Reason == "Nodes" {
+				out = append(out, fact.Message)
+			}
+		}
+		return out
+	}
+	for n, want := range map[int]string{3: "3 of 3: can take the Pod (n0, n1, n2)",
+		4: "4 of 4: can take the Pod (n0, n1, n2 and 1 more)"} {
 		f := newFixture(t)
 		f.node("gone", "4")
 		f.RemoveNode("gone")
 		f.add(pod("on-an-unknown-node", "1", onNode("unknown")))
-		for i := range nodes {
+		for i := range n {
 			f.node(fmt.Sprintf("n%d", i), "4")
 		}
 		f.add(pod("p", "1"))
-		e, _ := f.Explain(types.NamespacedName{Namespace: "default", Name: "p"})
-		if len(e.Facts) != 1+min(nodes, 51) || e.Facts[len(e.Facts)-1].Message != want {
-			t.Errorf("%d nodes make %d facts, the last is %q, want %q", nodes, len(e.Facts),
-				e.Facts[len(e.Facts)-1].Message, want)
+		if got := nodes(f); len(got) != 1 || got[0] != want {
+			t.Errorf("%d nodes: %q, want %q", n, got, want)
 		}
+	}
+	for groups, want := range map[int]string{12: "1 of 12: NodeResourcesFit: Insufficient example.com/r8 (n8)",
+		13: "1 in 1 more groups", 14: "2 in 2 more groups"} {
+		f := newFixture(t)
+		asks := pod("p", "0")
+		asks.Spec.Containers[0].Resources.Requests = corev1.ResourceList{}
+		for i := range groups {
+			asks.Spec.Containers[0].Resources.Requests[extended(i)] = resource.MustParse("1")
+			f.node(fmt.Sprintf("n%d", i), "4", func(n *corev1.Node) {
+				for other := range groups {
+					if other != i {
+						n.Status.Allocatable[extended(other)] = resource.MustParse("1")
+					}
+				}
+			})
+		}
+		f.add(asks)
+		want = strings.Replace(want, " in ", fmt.Sprintf(" of %d in ", groups), 1)
+		if groups == 12 {
+			want = strings.ReplaceAll(want, "8", "9")
+		}
+		if got := nodes(f); len(got) != min(groups, 13) || got[len(got)-1] != want {
+			t.Errorf("%d groups: %q, want %q last", groups, got, want)
+		}
+	}
+}
+
+func extended(i int) corev1.ResourceName {
+	return corev1.ResourceName(fmt.Sprintf("example.com/r%d", i))
+}
+
+// What would make a Pod fit is told, the least to do first; of what is refused by two rules, both.
+func TestExplainSaysWhatWouldHelp(t *testing.T) {
+	tainted := func(n *corev1.Node) {
+		n.Spec.Taints = []corev1.Taint{{Key: "dedicated", Value: "db", Effect: corev1.TaintEffectNoSchedule}}
+	}
+	alsoTainted := func(key string) func(*corev1.Node) {
+		return func(n *corev1.Node) {
+			n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: key, Effect: corev1.TaintEffectNoExecute})
+		}
+	}
+	cordoned := func(n *corev1.Node) { n.Spec.Unschedulable = true }
+	for name, test := range map[string]struct {
+		nodes  func(*fixture)
+		change func(*corev1.Pod)
+		want   []string
+	}{
+		"less": {func(f *fixture) { f.node("n", "1"); f.node("m", "1800m") }, nil,
+			[]string{"200m less cpu: the Pod fits on m"}},
+		"nothing but no request": {func(f *fixture) { f.node("n", "0") }, nil,
+			[]string{"no request of cpu, which is 2 now: the Pod fits on n"}},
+		"a toleration or less": {func(f *fixture) {
+			f.node("n", "1")
+			f.node("m", "2", tainted)
+			f.node("o", "4",
+				tainted)
+		},
+			nil, []string{"toleration dedicated=db:NoSchedule: the Pod fits on m, o", "1 less cpu: the Pod fits on n"}},
+		"both": {func(f *fixture) { f.node("n", "1500m", tainted) }, nil,
+			[]string{"500m less cpu and toleration dedicated=db:NoSchedule: the Pod fits on n"}},
+		"one toleration, not two": {func(f *fixture) {
+			f.node("n", "4", tainted, alsoTainted("a"))
+			f.node("m", "4",
+				alsoTainted("b"))
+		},
+			nil, []string{"toleration b:NoExecute: the Pod fits on m"}},
+		"an uncordoned node": {func(f *fixture) { f.node("n", "2", cordoned) }, nil,
+			[]string{"node n uncordoned: the Pod fits on n"}},
+		"a label": {func(f *fixture) { f.node("n", "2"); f.node("small", "1") },
+			func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"disk": "ssd"} },
+			[]string{"label disk=ssd on node n: the Pod fits on n"}},
+		"a hostname that no node has": {func(f *fixture) { f.node("n", "2") },
+			func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{corev1.LabelHostname: "gone"} }, nil},
+		"nothing, where there are no nodes": {func(*fixture) {}, nil, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			test.nodes(f)
+			p := pod("p", "2")
+			if test.change != nil {
+				test.change(p)
+			}
+			f.add(p)
+			f.want("p:-")
+			e, _ := f.Explain(types.NamespacedName{Namespace: "default", Name: "p"})
+			var got []string
+			for _, fact := range e.Facts {
+				if fact.Reason == "WouldFit" {
+					got = append(got, fact.Message)
+				}
+			}
+			if !slices.Equal(got, test.want) {
+				t.Errorf("says %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// What preemption would come to on each node, and why it does not help.
+func TestExplainSaysWhatPreemptionWouldDo(t *testing.T) {
+	f := newPreempting(t)
+	f.node("full", "2")
+	f.node("important", "2")
+	f.node("small", "1")
+	f.node("cordoned", "4", func(n *corev1.Node) { n.Spec.Unschedulable = true })
+	f.add(pod("low", "1", withPriority(1), onNode("full")), pod("high", "1", withPriority(9), onNode("important")))
+	p := pod("p", "2", withPriority(5))
+	f.add(p)
+	says := func() string {
+		e, _ := f.Explain(types.NamespacedName{Namespace: "default", Name: "p"})
+		var got []string
+		for _, fact := range e.Facts {
+			if fact.Reason == "Preemption" {
+				got = append(got, fact.Message)
+			}
+		}
+		return strings.Join(got, "\n")
+	}
+	if got, want := says(), `1 of 4 have room without Pods of lower priority (full)
+cheapest on full, without default/low (priority 1)
+2 of 4: Preemption is not helpful for scheduling (cordoned, small)
+1 of 4: No preemption victims found for incoming pod (important)`; got != want {
+		t.Errorf("says\n%s\nwant\n%s", got, want)
+	}
+	never := corev1.PreemptNever
+	p = p.DeepCopy()
+	p.Spec.PreemptionPolicy = &never
+	f.add(p)
+	if got, want := says(), "the Pod takes nobody's room: its preemptionPolicy is Never"; got != want {
+		t.Errorf("says %q, want %q", got, want)
 	}
 }
 
@@ -58,7 +197,7 @@ func TestExplainOtherPlaces(t *testing.T) {
 		!e.Facts[1].Time.Equal(start.Add(time.Second)) {
 		t.Errorf("says %+v", e)
 	}
-	if e.Facts[0].Message != "priority 0, 1 failed tries, backoff" || e.Facts[2].Reason != "Node" {
+	if e.Facts[0].Message != "priority 0, 1 failed tries, backoff" || e.Facts[2].Reason != "Nodes" {
 		t.Errorf("says %+v", e)
 	}
 	f.Lead(corev1.DefaultSchedulerName, false, f.now)
@@ -123,10 +262,11 @@ func TestExplain(t *testing.T) {
 	expect("waits for its turn", "priority 7")
 	f.node("n", "1")
 	f.want("p:-")
-	expect("fits on no node: 0/1 nodes are available: 1 Insufficient cpu.", "n: Insufficient cpu")
+	expect("fits on no node: 0/1 nodes are available: 1 Insufficient cpu.",
+		"1 of 1: NodeResourcesFit: Insufficient cpu (n)")
 	f.node("m", "2")
 	f.run()
-	expect("waits to be tried again", "m: can take the Pod", "is tried again then")
+	expect("waits to be tried again", "1 of 2: can take the Pod (m)", "is tried again then")
 	f.wait(time.Minute)
 	f.want("p:m")
 	expect("given node m, which the API does not show yet")

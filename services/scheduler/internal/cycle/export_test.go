@@ -1,6 +1,11 @@
 package cycle
 
-import "keelson.dev/services/scheduler/internal/class"
+import (
+	"k8s.io/apimachinery/pkg/types"
+
+	"keelson.dev/services/scheduler/internal/class"
+	"keelson.dev/services/scheduler/internal/remedy"
+)
 
 // WaitingClasses returns how many classes the Pods without a node are of.
 func (c *Cycle) WaitingClasses() int {
@@ -13,3 +18,9 @@ func (c *Cycle) WaitingClasses() int {
 
 // KnownClasses returns how many classes are kept, with Pods or without.
 func (c *Cycle) KnownClasses() int { return c.classes.Len() }
+
+// Survey returns what speaks against each node for a Pod without a node, and what would help.
+func (c *Cycle) Survey(uid types.UID) remedy.Report {
+	p := c.pods[uid]
+	return remedy.Survey(c.state, remedy.Subject{Profile: p.profile, Pod: p.class.Pod, UID: uid})
+}

@@ -129,6 +129,8 @@ const MaxTexts = 64
 
 // Filter refuses nodes.
 type Filter struct {
+	// Rule is the name of the rule, which Make sets.
+	Rule string
 	// Texts are what users read after the number of nodes, for example "Insufficient cpu".
 	Texts []string
 	Judge Judge[Reasons]
@@ -249,6 +251,7 @@ func (p *Profile) Make(pod Pod) Judgement {
 		r := &p.Rules[i]
 		if r.Filter != nil {
 			if f := r.Filter(pod); f != nil {
+				f.Rule = r.Name
 				j.Filters = append(j.Filters, f)
 			}
 		}
