@@ -73,7 +73,7 @@ func (c *Class) Best(s *columns.State) (Choice, bool) {
 	if c.judge.pins != nil {
 		return c.bestPinned(s)
 	}
-	return c.current(s).best()
+	return c.current(s).best(s)
 }
 
 // Feasible returns how many nodes can take one more Pod of the class.
@@ -153,7 +153,7 @@ func (c *Class) bestPinned(s *columns.State) (Choice, bool) {
 				nodes: 1})
 		}
 	}
-	return c.judge.pick(among)
+	return c.judge.pick(s, among)
 }
 
 func (c *Class) refusalsPinned(s *columns.State) []Reason {

@@ -71,7 +71,8 @@ func TestClasses(t *testing.T) {
 		other func(*corev1.Pod)
 		same  bool
 	}{
-		"image":    {func(p *corev1.Pod) { p.Spec.Containers[0].Image = "b" }, true},
+		"image":    {func(p *corev1.Pod) { p.Spec.Containers[0].Image = "b" }, false},
+		"command":  {func(p *corev1.Pod) { p.Spec.Containers[0].Command = []string{"b"} }, true},
 		"labels":   {func(p *corev1.Pod) { p.Labels = map[string]string{"a": "b"} }, true},
 		"priority": {func(p *corev1.Pod) { p.Spec.Priority = new(int32) }, true},
 		"requests": {func(p *corev1.Pod) {

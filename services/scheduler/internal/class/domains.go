@@ -196,10 +196,11 @@ func (d *domains) keepNode(slot columns.Slot) {
 	d.keep(d.cells)
 }
 
-// rate gives each candidate its raw scores by domains, behind the others. The candidates are in the order of keep.
-func (j *judge) rate(among []candidate) {
+// rate gives each candidate its raw scores by images and by domains, behind the others. The candidates are in the order
+// of keep.
+func (j *judge) rate(s *columns.State, among []candidate) {
 	d, width := &j.domain, len(j.shared)
-	if len(d.scores) == 0 {
+	if len(d.scores)+len(j.images) == 0 {
 		return
 	}
 	j.rows = slices.Grow(j.rows[:0], len(among)*width)[:len(among)*width]
@@ -208,8 +209,11 @@ func (j *judge) rate(among []candidate) {
 		copy(row, among[i].raw)
 		among[i].raw = row
 	}
-	for s := range d.scores {
-		j.rateBy(&d.scores[s], len(j.scores)+s, among)
+	for i, score := range j.images {
+		j.rateImages(s, score, len(j.scores)+i, among)
+	}
+	for i := range d.scores {
+		j.rateBy(&d.scores[i], len(j.scores)+len(j.images)+i, among)
 	}
 }
 

@@ -21,7 +21,7 @@ func (c *Class) Scores(s *columns.State) map[columns.Slot]int64 {
 		}
 	}
 	scores := map[columns.Slot]int64{}
-	j.rate(among)
+	j.rate(s, among)
 	j.extremes(among)
 	for _, c := range among {
 		score := rankScore(c.item.rank)

@@ -133,7 +133,7 @@ func (ix *index) sparse() bool {
 }
 
 // best compares the tops of the buckets.
-func (ix *index) best() (Choice, bool) {
+func (ix *index) best(s *columns.State) (Choice, bool) {
 	j := ix.judge
 	ix.tops = ix.tops[:0]
 	j.domain.start()
@@ -149,7 +149,7 @@ func (ix *index) best() (Choice, bool) {
 		}
 		ix.tops = append(ix.tops, candidate{raw: j.traits[traits], item: h[0], nodes: len(h)})
 	}
-	return j.pick(ix.tops)
+	return j.pick(s, ix.tops)
 }
 
 // feasible returns how many nodes can take a Pod.

@@ -36,8 +36,9 @@ type judge struct {
 	shape  []*rules.Filter
 	room   []*rules.Filter
 	scores []*rules.Score // those over shapes; the i-th makes trait i
+	images []*rules.Score // those over images; they make the traits behind
 	own    []*rules.Score // those over room
-	shared []*rules.Score // those that are normalized: scores, and behind them those over domains
+	shared []*rules.Score // those that are normalized: scores, images, and behind them those over domains
 	domain domains
 	pins   *rules.Filter // the first filter that knows by name which nodes it lets pass
 	named  bool          // whether nodes of one shape may be judged differently by it
@@ -46,18 +47,20 @@ type judge struct {
 	refusalIDs map[refusal]refusalID
 	traits     [][]int64 // by traitsID
 	traitsIDs  map[string]traitsID
+	imagedIDs  map[string]traitsID // by the traits of the shape and the images
 	verdicts   map[columns.ShapeID]verdict
 
 	// What the last call left behind, to be used again.
 	key             []byte
 	rows            []int64
 	least, greatest []int64
+	known, here     []columns.Image
 }
 
 func newJudge(j rules.Judgement) judge {
 	out := judge{
 		refusals: make([]refusal, 1), refusalIDs: map[refusal]refusalID{},
-		traitsIDs: map[string]traitsID{}, verdicts: map[columns.ShapeID]verdict{},
+		traitsIDs: map[string]traitsID{}, imagedIDs: map[string]traitsID{}, verdicts: map[columns.ShapeID]verdict{},
 	}
 	for _, f := range j.Filters {
 		switch f.Judge.On() {
@@ -81,12 +84,14 @@ func newJudge(j rules.Judgement) judge {
 		case rules.OnDomain:
 			out.domain.scores = append(out.domain.scores, of(&out.domain, s, s.Judge))
 			spread = append(spread, s)
+		case rules.OnImages:
+			out.images = append(out.images, s)
 		default:
 			out.scores = append(out.scores, s)
 		}
 		out.named = out.named || s.Judge.On() == rules.OnName
 	}
-	out.shared = slices.Concat(out.scores, spread)
+	out.shared = slices.Concat(out.scores, out.images, spread)
 	return out
 }
 
@@ -107,6 +112,7 @@ func (j *judge) node(s *columns.State, n columns.Node) verdict {
 		score += own.Weight * own.Judge.Node(n)
 	}
 	v.rank = rank(score, n.Room().Used[columns.Pods], s.Tie(n.Slot()))
+	v.traits = j.imaged(s, v.traits, n.Slot())
 	return v
 }
 
@@ -178,11 +184,11 @@ type candidate struct {
 }
 
 // pick returns the best of the candidates. Raw scores are normalized among them.
-func (j *judge) pick(among []candidate) (Choice, bool) {
+func (j *judge) pick(s *columns.State, among []candidate) (Choice, bool) {
 	if len(among) == 0 {
 		return Choice{}, false
 	}
-	j.rate(among)
+	j.rate(s, among)
 	var (
 		top      item
 		best     int64 = -1

@@ -44,6 +44,7 @@ type State struct {
 	terms     terms
 	domains   map[string]*Domains
 	layouts   map[string]*layout
+	images    images
 	journal   journal
 }
 
@@ -73,6 +74,7 @@ func New(seed uint64) *State {
 		terms:     newTerms(),
 		domains:   map[string]*Domains{},
 		layouts:   map[string]*layout{},
+		images:    newImages(),
 		journal:   newJournal(),
 	}
 }
@@ -134,7 +136,8 @@ func (s *State) SetNode(n *corev1.Node) Slot {
 	if described {
 		s.placeInDomains(slot)
 	}
-	if described || grown || shrunk {
+	pulled := s.images.set(slot, n.Status.Images)
+	if described || grown || shrunk || pulled {
 		s.journal.note(slot, described || grown)
 	}
 	return slot
@@ -168,6 +171,7 @@ func (s *State) RemoveNode(name string) {
 	id.shape, id.hostname, id.hasHostname = 0, "", false
 	s.placeInDomains(slot)
 	s.setAllocatable(slot, nil)
+	s.images.set(slot, nil)
 	s.known--
 	s.journal.note(slot, false)
 	s.discard(slot)

@@ -3,6 +3,7 @@ package config
 import (
 	"keelson.dev/services/scheduler/internal/rules"
 	"keelson.dev/services/scheduler/internal/rules/balancedallocation"
+	"keelson.dev/services/scheduler/internal/rules/imagelocality"
 	"keelson.dev/services/scheduler/internal/rules/interpodaffinity"
 	"keelson.dev/services/scheduler/internal/rules/nodeaffinity"
 	"keelson.dev/services/scheduler/internal/rules/nodename"
@@ -30,6 +31,7 @@ func catalog() []rules.Rule {
 		podtopologyspread.Rule(podtopologyspread.SystemDefaults()),
 		interpodaffinity.Rule(interpodaffinity.Default()),
 		balancedallocation.Rule(),
+		imagelocality.Rule(),
 	}
 }
 

@@ -2,7 +2,9 @@ package cycle_test
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -51,7 +53,25 @@ func (g *generator) node(name string) *corev1.Node {
 	if g.chance(20) {
 		n.Status.Allocatable["example.com/gpu"] = resource.MustParse(pick(g, "1", "2"))
 	}
+	n.Status.Images = g.images()
 	return n
+}
+
+// sizes are those of the images, the same on every node.
+var sizes = map[string]int64{"small:latest": 10 << 20, "app:1": 300 << 20, "example.com:5000/app:latest": 900 << 20,
+	"app@sha256:12": 300 << 20, "model:latest": 3000 << 20}
+
+func (g *generator) images() (out []corev1.ContainerImage) {
+	for _, name := range slices.Sorted(maps.Keys(sizes)) {
+		if g.chance(40) {
+			out = append(out, corev1.ContainerImage{Names: []string{name, name + "-alias"}, SizeBytes: sizes[name]})
+		}
+	}
+	return out
+}
+
+func (g *generator) image() string {
+	return pick(g, "small", "small", "app:1", "example.com:5000/app", "app@sha256:12", "model", "nowhere")
 }
 
 func (g *generator) pod() *corev1.Pod {
@@ -89,6 +109,10 @@ func (g *generator) pod() *corev1.Pod {
 	if g.chance(40) {
 		p.Spec.Volumes = g.claims()
 	}
+	if g.chance(10) {
+		p.Spec.Volumes = append(p.Spec.Volumes, corev1.Volume{Name: "image", VolumeSource: corev1.VolumeSource{
+			Image: &corev1.ImageVolumeSource{Reference: g.image()}}})
+	}
 	if g.chance(5) {
 		p.Spec.Tolerations = append(p.Spec.Tolerations, corev1.Toleration{Operator: corev1.TolerationOpExists})
 	}
@@ -125,7 +149,7 @@ func (g *generator) container() corev1.Container {
 	if g.chance(10) {
 		requests[corev1.ResourceEphemeralStorage] = resource.MustParse("3Gi")
 	}
-	c := corev1.Container{Name: "c", Resources: corev1.ResourceRequirements{Requests: requests}}
+	c := corev1.Container{Name: "c", Image: g.image(), Resources: corev1.ResourceRequirements{Requests: requests}}
 	if g.chance(15) {
 		c.Ports = []corev1.ContainerPort{{
 			HostPort: pick(g, int32(80), 81), Protocol: pick(g, corev1.ProtocolTCP, corev1.ProtocolUDP),

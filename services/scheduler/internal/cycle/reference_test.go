@@ -2,7 +2,9 @@ package cycle_test
 
 import (
 	"math"
+	"path"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -64,7 +66,8 @@ func (c *cluster) Judge(p *corev1.Pod) expectation {
 	})
 	c.addShared(v.Scores, 2, false, func(n *corev1.Node) int64 { return preferred(p, n) })
 	for name := range v.Scores {
-		v.Scores[name] += c.leastAllocated(p, c.Nodes[name]) + c.balanced(p, c.Nodes[name])
+		v.Scores[name] += c.leastAllocated(p, c.Nodes[name]) + c.balanced(p, c.Nodes[name]) +
+			c.imageLocality(p, c.Nodes[name])
 	}
 	c.addEvenness(p, v.Scores)
 	c.addAttraction(p, v.Scores)
@@ -226,6 +229,46 @@ func (c *cluster) load(p *corev1.Pod, n *corev1.Node, name corev1.ResourceName, 
 		sum += amount(resourcehelper.PodRequests(other, options), name)
 	}
 	return sum
+}
+
+// imageLocality grows with the size of the Pod's images that are on the node, less where few nodes have them.
+func (c *cluster) imageLocality(p *corev1.Pod, n *corev1.Node) int64 {
+	var wanted []string
+	for _, container := range slices.Concat(p.Spec.InitContainers, p.Spec.Containers) {
+		wanted = append(wanted, container.Image)
+	}
+	for _, v := range p.Spec.Volumes {
+		if v.Image != nil {
+			wanted = append(wanted, v.Image.Reference)
+		}
+	}
+	sum := int64(0)
+	for _, name := range wanted {
+		if !strings.Contains(path.Base(name), ":") {
+			name += ":latest"
+		}
+		if size, have := imageOn(n, name); have {
+			nodes := 0
+			for _, other := range c.Nodes {
+				if _, has := imageOn(other, name); has {
+					nodes++
+				}
+			}
+			sum += int64(float64(size) * (float64(nodes) / float64(len(c.Nodes))))
+		}
+	}
+	const mebibyte = 1024 * 1024
+	from, to := int64(23*mebibyte), int64(1000*mebibyte*len(wanted))
+	return 100 * (min(max(sum, from), to) - from) / (to - from)
+}
+
+func imageOn(n *corev1.Node, name string) (int64, bool) {
+	for _, image := range n.Status.Images {
+		if slices.Contains(image.Names, name) {
+			return image.SizeBytes, true
+		}
+	}
+	return 0, false
 }
 
 // matches reports whether the Pod asks for the node, by selector and by required affinity.

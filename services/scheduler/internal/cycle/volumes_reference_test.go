@@ -34,7 +34,7 @@ const (
 
 func claimNames(p *corev1.Pod) (names []string) {
 	for _, v := range p.Spec.Volumes {
-		if !slices.Contains(names, v.PersistentVolumeClaim.ClaimName) {
+		if v.PersistentVolumeClaim != nil && !slices.Contains(names, v.PersistentVolumeClaim.ClaimName) {
 			names = append(names, v.PersistentVolumeClaim.ClaimName)
 		}
 	}
@@ -43,7 +43,7 @@ func claimNames(p *corev1.Pod) (names []string) {
 
 // claimReasons says why the Pod cannot go to the node for its claims, and whether that comes before all other reasons.
 func (c *cluster) claimReasons(p *corev1.Pod, n *corev1.Node) (reasons []string, first bool) {
-	if len(p.Spec.Volumes) == 0 {
+	if len(claimNames(p)) == 0 {
 		return nil, false
 	}
 	if why := c.blocked(p); why != "" {
@@ -74,8 +74,7 @@ func (c *cluster) claimReasons(p *corev1.Pod, n *corev1.Node) (reasons []string,
 
 func (c *cluster) blocked(p *corev1.Pod) string {
 	immediate := false
-	for _, v := range p.Spec.Volumes {
-		name := v.PersistentVolumeClaim.ClaimName
+	for _, name := range claimNames(p) {
 		claim := c.Claims[name]
 		switch {
 		case claim == nil:

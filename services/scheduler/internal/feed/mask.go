@@ -10,7 +10,7 @@ import (
 func Decoded() []fieldmask.Rule {
 	meta := []string{"namespace", "name", "uid", "resourceVersion", "generation", "creationTimestamp",
 		"deletionTimestamp", "deletionGracePeriodSeconds", "labels"}
-	container := []string{"name", "restartPolicy", "ports", "resources"}
+	container := []string{"name", "image", "restartPolicy", "ports", "resources"}
 	status := []string{"name", "resources", "allocatedResources"}
 	return []fieldmask.Rule{
 		{Object: &corev1.Pod{}, Only: map[string][]string{
@@ -23,15 +23,16 @@ func Decoded() []fieldmask.Rule {
 			"spec.initContainers":                 container,
 			"spec.initContainers.resources":       {"requests"},
 			"spec.volumes":                        {"name", "volumeSource"},
-			"spec.volumes.volumeSource":           {"persistentVolumeClaim", "ephemeral"},
+			"spec.volumes.volumeSource":           {"persistentVolumeClaim", "ephemeral", "image"},
 			"spec.volumes.volumeSource.ephemeral": {},
+			"spec.volumes.volumeSource.image":     {"reference"},
 			"status": {"phase", "startTime", "nominatedNodeName", "conditions", "containerStatuses",
 				"initContainerStatuses"},
 			"status.containerStatuses":     status,
 			"status.initContainerStatuses": status,
 		}},
 		{Object: &corev1.Node{}, Only: map[string][]string{
-			"metadata": meta, "spec": {"taints", "unschedulable"}, "status": {"allocatable"},
+			"metadata": meta, "spec": {"taints", "unschedulable"}, "status": {"allocatable", "images"},
 		}},
 	}
 }

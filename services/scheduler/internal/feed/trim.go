@@ -2,6 +2,7 @@ package feed
 
 import (
 	"slices"
+	"unique"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,8 +20,18 @@ func trimNode(object any) (any, error) {
 	}
 	trimMeta(&n.ObjectMeta)
 	n.Spec = corev1.NodeSpec{Taints: n.Spec.Taints, Unschedulable: n.Spec.Unschedulable}
-	n.Status = corev1.NodeStatus{Allocatable: n.Status.Allocatable}
+	n.Status = corev1.NodeStatus{Allocatable: n.Status.Allocatable, Images: trimImages(n.Status.Images)}
 	return n, nil
+}
+
+// trimImages keeps each name once for all nodes that have the image.
+func trimImages(images []corev1.ContainerImage) []corev1.ContainerImage {
+	for i := range images {
+		for j, name := range images[i].Names {
+			images[i].Names[j] = unique.Make(name).Value()
+		}
+	}
+	return images
 }
 
 // trimPod keeps what rules read of a Pod, and of a bound Pod only what it takes of its node and what it asks of other
@@ -35,16 +46,17 @@ func trimPod(object any) (any, error) {
 	if controller != nil && p.Spec.NodeName == "" {
 		p.OwnerReferences = []metav1.OwnerReference{*controller}
 	}
-	trimContainers(p.Spec.Containers)
-	trimContainers(p.Spec.InitContainers)
+	waits := p.Spec.NodeName == ""
+	trimContainers(p.Spec.Containers, waits)
+	trimContainers(p.Spec.InitContainers, waits)
 	spec, status := p.Spec, p.Status
 	p.Spec = corev1.PodSpec{
 		NodeName: spec.NodeName, SchedulerName: spec.SchedulerName, Priority: spec.Priority, Overhead: spec.Overhead,
 		Resources: spec.Resources, Containers: spec.Containers, InitContainers: spec.InitContainers,
-		Volumes: claims(spec.Volumes),
+		Volumes: trimVolumes(spec.Volumes, waits),
 	}
 	p.Status = corev1.PodStatus{Phase: status.Phase}
-	if p.Spec.NodeName != "" {
+	if !waits {
 		p.Status.ContainerStatuses = trimStatuses(status.ContainerStatuses)
 		p.Status.InitContainerStatuses = trimStatuses(status.InitContainerStatuses)
 		p.Status.Conditions = pick(status.Conditions, corev1.PodResizePending, corev1.DisruptionTarget)
@@ -65,8 +77,8 @@ func trimPod(object any) (any, error) {
 	return p, nil
 }
 
-// claims keeps the volumes that are claims.
-func claims(in []corev1.Volume) []corev1.Volume {
+// trimVolumes keeps the volumes that are claims, and of a Pod that waits also those that are images.
+func trimVolumes(in []corev1.Volume, waits bool) []corev1.Volume {
 	var out []corev1.Volume
 	for i := range in {
 		v := corev1.Volume{Name: in[i].Name}
@@ -75,6 +87,8 @@ func claims(in []corev1.Volume) []corev1.Volume {
 			v.PersistentVolumeClaim = in[i].PersistentVolumeClaim
 		case in[i].Ephemeral != nil:
 			v.Ephemeral = &corev1.EphemeralVolumeSource{}
+		case in[i].Image != nil && waits:
+			v.Image = &corev1.ImageVolumeSource{Reference: in[i].Image.Reference}
 		default:
 			continue
 		}
@@ -87,11 +101,14 @@ func trimMeta(m *metav1.ObjectMeta) {
 	m.ManagedFields, m.Annotations, m.OwnerReferences, m.Finalizers, m.GenerateName = nil, nil, nil, nil, ""
 }
 
-func trimContainers(containers []corev1.Container) {
+func trimContainers(containers []corev1.Container, waits bool) {
 	for i := range containers {
 		c := &containers[i]
+		if !waits {
+			c.Image = ""
+		}
 		containers[i] = corev1.Container{
-			Name: c.Name, RestartPolicy: c.RestartPolicy, Ports: hostPorts(c.Ports),
+			Name: c.Name, Image: c.Image, RestartPolicy: c.RestartPolicy, Ports: hostPorts(c.Ports),
 			Resources: corev1.ResourceRequirements{Requests: c.Resources.Requests},
 		}
 	}

@@ -79,7 +79,7 @@ func TestTrimPodKeepsWhatRulesRead(t *testing.T) {
 		}
 		if p.ManagedFields != nil || p.Annotations != nil || len(p.Spec.Volumes) != 2 ||
 			p.Spec.Volumes[1].Ephemeral.VolumeClaimTemplate != nil || p.Spec.Containers[0].Env != nil ||
-			p.Spec.Containers[0].Image != "" {
+			(p.Spec.Containers[0].Image == "") != (node == "n") {
 			t.Errorf("node %q: keeps too much", node)
 		}
 		if v := p.Spec.Volumes; v[0].PersistentVolumeClaim.ClaimName != "c" || v[1].Name != "e" {
@@ -97,7 +97,7 @@ func TestTrimNode(t *testing.T) {
 			Annotations: map[string]string{"big": "x"}},
 		Spec: corev1.NodeSpec{Unschedulable: true, Taints: []corev1.Taint{{Key: "k"}}, PodCIDR: "10.0.0.0/24"},
 		Status: corev1.NodeStatus{Allocatable: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("1")},
-			Images: []corev1.ContainerImage{{Names: []string{"i"}}}},
+			Images: []corev1.ContainerImage{{Names: []string{"i"}, SizeBytes: 7}}},
 	}
 	object, err := trimNode(n)
 	if err != nil {
@@ -108,7 +108,10 @@ func TestTrimNode(t *testing.T) {
 		len(got.Status.Allocatable) != 1 {
 		t.Errorf("is %+v", got)
 	}
-	if got.Annotations != nil || got.Status.Images != nil || got.Spec.PodCIDR != "" {
+	if len(got.Status.Images) != 1 || got.Status.Images[0].Names[0] != "i" || got.Status.Images[0].SizeBytes != 7 {
+		t.Errorf("has the images %v", got.Status.Images)
+	}
+	if got.Annotations != nil || got.Spec.PodCIDR != "" {
 		t.Errorf("keeps too much: %+v", got)
 	}
 }

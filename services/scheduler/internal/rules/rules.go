@@ -9,6 +9,7 @@
 //	ByRoom   what the Pods on the node take: judged again when that one node changes
 //	ByDomain how many Pods there are in the node's domain of a topology key, that a term selects or that carry it:
 //	         judged once for all nodes that are alike but for their room, at each decision
+//	ByImages which of some images the node has, and how many nodes have them: as ByDomain; scores only
 //
 // Rules are pure.
 package rules
@@ -81,6 +82,7 @@ const (
 	OnName
 	OnRoom
 	OnDomain
+	OnImages
 )
 
 // Judge judges a node: a filter with the Reasons against it, a score with a number. Make one with a constructor.
@@ -90,6 +92,8 @@ type Judge[T any] struct {
 	room   func(columns.Node) T
 	domain func([]columns.Domain) T
 	counts []columns.Count
+	image  func([]columns.Image) T
+	images []string
 }
 
 // ByShape judges by what nodes of one shape have in common.
@@ -106,6 +110,12 @@ func ByDomain[T any](counts []columns.Count, judge func([]columns.Domain) T) Jud
 	return Judge[T]{on: OnDomain, counts: counts, domain: judge}
 }
 
+// ByImages judges by which of the images a node has: it is given one for each name, in their order, the zero Image for
+// one that the node lacks.
+func ByImages[T any](names []string, judge func([]columns.Image) T) Judge[T] {
+	return Judge[T]{on: OnImages, images: names, image: judge}
+}
+
 // On returns what the judgement depends on.
 func (j Judge[T]) On() Dependency { return j.on }
 
@@ -120,6 +130,12 @@ func (j Judge[T]) Counts() []columns.Count { return j.counts }
 
 // Domains judges the domains of a node; only for a Judge ByDomain. The slice is valid during the call.
 func (j Judge[T]) Domains(domains []columns.Domain) T { return j.domain(domains) }
+
+// ImageNames returns the images that are looked at; only a Judge ByImages has any.
+func (j Judge[T]) ImageNames() []string { return j.images }
+
+// Images judges the images of a node; only for a Judge ByImages. The slice is valid during the call.
+func (j Judge[T]) Images(images []columns.Image) T { return j.image(images) }
 
 // Reasons is a set of reasons against a node: bit i stands for the i-th text of the filter.
 type Reasons uint64
@@ -150,8 +166,8 @@ type Pins struct {
 	Names, Hostnames []string
 }
 
-// Score ranks nodes. One ByRoom is from 0 to MaxScore; any other is of any size, and Order makes it one from 0 to
-// MaxScore among the nodes in question.
+// Score ranks nodes. One ByRoom or ByImages is from 0 to MaxScore; any other is of any size, and Order makes it one from
+// 0 to MaxScore among the nodes in question.
 type Score struct {
 	Weight int64
 	Judge  Judge[int64]
@@ -176,11 +192,15 @@ const (
 	// EvenIsBest gives MaxScore to the least and counts the others by how far above it they are, as a share of the
 	// greatest; MaxScore to all where the greatest is 0. Its judge is told how many domains there are to spread over.
 	EvenIsBest
+	// AsItIs takes a score that is from 0 to MaxScore already.
+	AsItIs
 )
 
 // Normalize returns the score of a raw score where those of all nodes are from least to greatest.
 func (o Order) Normalize(raw, least, greatest int64) int64 {
 	switch {
+	case o == AsItIs:
+		return raw
 	case o == EvenIsBest && greatest == 0:
 		return MaxScore
 	case o == EvenIsBest:

@@ -108,6 +108,12 @@ func judge[T any](c *Cluster, j rules.Judge[T], node string, without []types.UID
 			domains = append(domains, c.state.NodeWithout(slot, without...).Domain(counted))
 		}
 		return j.Domains(domains)
+	case rules.OnImages:
+		images := make([]columns.Image, len(j.ImageNames()))
+		for i := range c.state.Images(slot, j.ImageNames()).All {
+			images[i] = c.state.Image(j.ImageNames()[i])
+		}
+		return j.Images(images)
 	default:
 		return j.View(c.state.View(slot))
 	}
