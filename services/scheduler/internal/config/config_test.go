@@ -31,7 +31,8 @@ func weights(p rules.Profile) string {
 	return strings.Join(out, " ")
 }
 
-const all = "ImageLocality=1 InterPodAffinity=2! NodeAffinity=2! NodeName! NodePorts! NodeResourcesBalancedAllocation=1 " +
+const all = "ImageLocality=1 InterPodAffinity=2! NodeAffinity=2! NodeName! NodePorts! " +
+	"NodeResourcesBalancedAllocation=1 " +
 	"NodeResourcesFit=1! " +
 	"NodeUnschedulable! PodTopologySpread=2! TaintToleration=3! VolumeBinding! VolumeRestrictions!"
 
@@ -167,7 +168,8 @@ func TestArguments(t *testing.T) {
 }
 
 func TestMistakes(t *testing.T) {
-	const names = "only DefaultBinder, DefaultPreemption, ImageLocality, InterPodAffinity, NodeAffinity, NodeName, NodePorts, " +
+	const names = "only DefaultBinder, DefaultPreemption, ImageLocality, InterPodAffinity, NodeAffinity, NodeName, " +
+		"NodePorts, " +
 		"NodeResourcesBalancedAllocation, NodeResourcesFit, NodeUnschedulable, PodTopologySpread, PrioritySort, " +
 		"SchedulingGates, TaintToleration, VolumeBinding, " +
 		"VolumeRestrictions"

@@ -132,6 +132,7 @@ func (c *contest) drain() {
 			placed := v.Pod.DeepCopy()
 			placed.Spec.NodeName = v.Node
 			delete(c.slow.nominees, placed.UID)
+			c.displace(placed)
 			c.set(placed)
 			continue
 		}
@@ -153,6 +154,15 @@ func (c *contest) drain() {
 			}
 		} else if v.Nominated == "" {
 			delete(c.slow.nominees, v.Pod.UID)
+		}
+	}
+}
+
+// displace takes their nominations from the Pods that the placed one outranks on its node, where the Cycle did.
+func (c *contest) displace(placed *corev1.Pod) {
+	for uid, other := range c.slow.nominees {
+		if other.Spec.NodeName == placed.Spec.NodeName && rank(other) < rank(placed) && c.fast.Nominated(uid) == "" {
+			delete(c.slow.nominees, uid)
 		}
 	}
 }

@@ -166,8 +166,8 @@ type Pins struct {
 	Names, Hostnames []string
 }
 
-// Score ranks nodes. One ByRoom or ByImages is from 0 to MaxScore; any other is of any size, and Order makes it one from
-// 0 to MaxScore among the nodes in question.
+// Score ranks nodes. One ByRoom or ByImages is from 0 to MaxScore; any other is of any size, and Order makes it one
+// from 0 to MaxScore among the nodes in question.
 type Score struct {
 	Weight int64
 	Judge  Judge[int64]

@@ -17,8 +17,8 @@ const (
 	most  = 1000 << 20
 )
 
-// Rule ranks nodes by the size of the images of the Pod that they have: those of its containers, its init containers and
-// its image volumes. What few nodes have counts little, so that not all Pods of an image go to these.
+// Rule ranks nodes by the size of the images of the Pod that they have: those of its containers, its init containers
+// and its image volumes. What few nodes have counts little, so that not all Pods of an image go to these.
 func Rule() rules.Rule {
 	return rules.Rule{Name: "ImageLocality", Weight: 1, Key: key, Score: score}
 }

@@ -55,19 +55,24 @@ func TestScore(t *testing.T) {
 		also int // how many of the other nodes have the same
 		want int64
 	}{
-		"not there":                  {running("app:1"), []func(*corev1.Node){having(large, "app:2")}, 3, 0},
-		"on all nodes":               {running("app:1"), []func(*corev1.Node){having(1000*mebibyte, "app:1")}, 3, 100},
-		"on half of them":            {running("app:1"), []func(*corev1.Node){having(1000*mebibyte, "app:1")}, 1, 48},
-		"on one of them":             {running("app:1"), []func(*corev1.Node){having(1000*mebibyte, "app:1")}, 0, 23},
-		"by any of its names":        {running("a@sha256:1"), []func(*corev1.Node){having(large, "a:1", "a@sha256:1")}, 3, 100},
-		"without a tag":              {running("app"), []func(*corev1.Node){having(large, "app:latest")}, 3, 100},
-		"a port is no tag":           {running("r:5000/app"), []func(*corev1.Node){having(large, "r:5000/app:latest")}, 3, 100},
-		"one of two containers":      {running("app:1", "b:1"), []func(*corev1.Node){having(1000*mebibyte, "app:1")}, 3, 49},
-		"both containers the same":   {running("app:1", "app:1"), []func(*corev1.Node){having(1000*mebibyte, "app:1")}, 3, 100},
-		"an init container":          {withInit, []func(*corev1.Node){having(1000*mebibyte, "init:1")}, 3, 49},
-		"an image volume":            {withVolume, []func(*corev1.Node){having(1000*mebibyte, "model:latest")}, 3, 49},
-		"a Pod without containers":   {running(), []func(*corev1.Node){having(large, "app:1")}, 3, -1},
-		"large enough only together": {running("app:1", "b:1"), []func(*corev1.Node){having(40*mebibyte, "app:1", "b:1")}, 3, 2},
+		"not there":       {running("app:1"), []func(*corev1.Node){having(large, "app:2")}, 3, 0},
+		"on all nodes":    {running("app:1"), []func(*corev1.Node){having(1000*mebibyte, "app:1")}, 3, 100},
+		"on half of them": {running("app:1"), []func(*corev1.Node){having(1000*mebibyte, "app:1")}, 1, 48},
+		"on one of them":  {running("app:1"), []func(*corev1.Node){having(1000*mebibyte, "app:1")}, 0, 23},
+		"by any of its names": {running("a@sha256:1"), []func(*corev1.Node){having(large, "a:1", "a@sha256:1")},
+			3, 100},
+		"without a tag": {running("app"), []func(*corev1.Node){having(large, "app:latest")}, 3, 100},
+		"a port is no tag": {running("r:5000/app"), []func(*corev1.Node){having(large, "r:5000/app:latest")},
+			3, 100},
+		"one of two containers": {running("app:1", "b:1"), []func(*corev1.Node){having(1000*mebibyte, "app:1")}, 3,
+			49},
+		"both containers the same": {running("app:1", "app:1"), []func(*corev1.Node){having(1000*mebibyte, "app:1")},
+			3, 100},
+		"an init container":        {withInit, []func(*corev1.Node){having(1000*mebibyte, "init:1")}, 3, 49},
+		"an image volume":          {withVolume, []func(*corev1.Node){having(1000*mebibyte, "model:latest")}, 3, 49},
+		"a Pod without containers": {running(), []func(*corev1.Node){having(large, "app:1")}, 3, -1},
+		"large enough only together": {running("app:1", "b:1"),
+			[]func(*corev1.Node){having(40*mebibyte, "app:1", "b:1")}, 3, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			nodes := []*corev1.Node{rulestest.Node("n0", test.here...)}
