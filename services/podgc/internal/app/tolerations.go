@@ -1,12 +1,10 @@
 package app
 
 import (
-	"fmt"
-	"strings"
+	"encoding/binary"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
 )
 
 // knownTolerations is how many lists are kept to be shared; beyond, the memory starts anew.
@@ -24,19 +22,19 @@ type tolerations struct {
 
 // of returns the tolerations of the list that concern evictions.
 func (t *tolerations) of(list []corev1.Toleration) []corev1.Toleration {
-	var name strings.Builder
+	var room [256]byte
+	name := room[:0]
 	for i := range list {
 		if concernsEviction(&list[i]) {
-			fmt.Fprintf(&name, "%q %q %q %q %d %t\n", list[i].Key, list[i].Operator, list[i].Value, list[i].Effect,
-				ptr.Deref(list[i].TolerationSeconds, 0), list[i].TolerationSeconds != nil)
+			name = appendName(name, &list[i])
 		}
 	}
-	if name.Len() == 0 {
+	if len(name) == 0 {
 		return nil
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if known := t.shared[name.String()]; known != nil {
+	if known := t.shared[string(name)]; known != nil {
 		return known
 	}
 	var kept []corev1.Toleration
@@ -48,8 +46,19 @@ func (t *tolerations) of(list []corev1.Toleration) []corev1.Toleration {
 	if len(t.shared) >= knownTolerations {
 		clear(t.shared)
 	}
-	t.shared[name.String()] = kept
+	t.shared[string(name)] = kept
 	return kept
+}
+
+// appendName appends what tells a toleration from any other.
+func appendName(name []byte, t *corev1.Toleration) []byte {
+	for _, text := range [...]string{t.Key, string(t.Operator), t.Value, string(t.Effect)} {
+		name = append(binary.AppendUvarint(name, uint64(len(text))), text...)
+	}
+	if t.TolerationSeconds == nil {
+		return append(name, 0)
+	}
+	return binary.AppendVarint(append(name, 1), *t.TolerationSeconds)
 }
 
 func concernsEviction(t *corev1.Toleration) bool {

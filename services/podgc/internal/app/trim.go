@@ -9,19 +9,18 @@ import (
 	"keelson.dev/services/podgc/internal/collectors/protection"
 )
 
-// stripPod keeps of a Pod what the collectors decide on; the cache holds every Pod of the cluster.
+// stripPod keeps of a Pod what the collectors decide on; the cache holds every Pod of the cluster. It changes the Pod
+// itself, which nobody has seen yet.
 func stripPod(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {
 		return object, nil
 	}
-	return &corev1.Pod{
-		ObjectMeta: stripMeta(pod.ObjectMeta),
-		Spec: corev1.PodSpec{NodeName: pod.Spec.NodeName,
-			Tolerations: evictionTolerations.of(pod.Spec.Tolerations),
-			Volumes:     protection.KeepClaims(pod.Spec.Volumes)},
-		Status: corev1.PodStatus{Phase: pod.Status.Phase, Conditions: pod.Status.Conditions},
-	}, nil
+	pod.TypeMeta, pod.ObjectMeta = metav1.TypeMeta{}, stripMeta(pod.ObjectMeta)
+	pod.Spec = corev1.PodSpec{NodeName: pod.Spec.NodeName,
+		Tolerations: evictionTolerations.of(pod.Spec.Tolerations), Volumes: protection.KeepClaims(pod.Spec.Volumes)}
+	pod.Status = corev1.PodStatus{Phase: pod.Status.Phase, Conditions: pod.Status.Conditions}
+	return pod, nil
 }
 
 func stripNode(object any) (any, error) {

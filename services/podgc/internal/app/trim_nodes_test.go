@@ -102,6 +102,15 @@ func TestTolerationsAreShared(t *testing.T) {
 			t.Errorf("%s: %v is kept of %v", name, got, other)
 		}
 	}
+	exists := func(key string, effect corev1.TaintEffect) []corev1.Toleration {
+		return []corev1.Toleration{{Key: key, Operator: corev1.TolerationOpExists, Effect: effect}}
+	}
+	twice := append(exists("a", ""), exists("b", "")...)
+	for _, other := range [][]corev1.Toleration{exists("ab", ""), twice, exists("b", ""), exists("a", "NoExecute")} {
+		if got := kept.of(other); !reflect.DeepEqual(got, other) {
+			t.Errorf("%v is kept of %v", got, other)
+		}
+	}
 	for i := range int64(3 * knownTolerations) {
 		if kept.of(list(&i)); len(kept.shared) > knownTolerations {
 			t.Fatalf("%d lists are kept", len(kept.shared))

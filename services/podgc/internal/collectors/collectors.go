@@ -15,6 +15,7 @@ import (
 	"keelson.dev/services/podgc/internal/collectors/tainteviction"
 	"keelson.dev/services/podgc/internal/collectors/ttlafterfinished"
 	"keelson.dev/services/podgc/internal/nodepods"
+	"keelson.dev/services/podgc/internal/podfeed"
 )
 
 // Options are the collectors' own settings.
@@ -28,14 +29,15 @@ type Options struct {
 // All returns every collector.
 func All(o Options) []controller.Registration {
 	var evictions tainteviction.Outlook
+	feed := podfeed.New()
 	all := []controller.Registration{
 		namespace.Register(),
 		nodehealth.Register(o.NodeHealth),
-		owners.Register(),
-		pods.Register(o.TerminatedPodThreshold, evictions.Of),
-		protection.RegisterClaims(),
+		owners.Register(feed),
+		pods.Register(o.TerminatedPodThreshold, feed, evictions.Of),
+		protection.RegisterClaims(feed),
 		protection.RegisterVolumes(),
-		tainteviction.Register(&evictions),
+		tainteviction.Register(feed, &evictions),
 		ttlafterfinished.Register(),
 	}
 	all[0].Index = nodepods.Index // One for all that read Pods by node.

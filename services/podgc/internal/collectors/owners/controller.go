@@ -11,12 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/lru"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"keelson.dev/kit/controller"
 	"keelson.dev/kit/events"
 	"keelson.dev/kit/rights"
+	"keelson.dev/services/podgc/internal/podfeed"
 )
 
 // Name is the collector's.
@@ -26,7 +27,7 @@ const Name = "owners"
 const workers = 20
 
 // Register describes the collector.
-func Register() controller.Registration {
+func Register(feed *podfeed.Feed) controller.Registration {
 	return controller.Registration{
 		Name: Name,
 		Rules: []rbacv1.PolicyRule{
@@ -34,11 +35,11 @@ func Register() controller.Registration {
 				"delete"}},
 			rights.Events,
 		},
-		Setup: setup,
+		Setup: func(s *controller.Setup) (controller.Runnable, error) { return setup(s, feed) },
 	}
 }
 
-func setup(s *controller.Setup) (controller.Runnable, error) {
+func setup(s *controller.Setup, feed *podfeed.Feed) (controller.Runnable, error) {
 	client, err := metadata.NewForConfig(metadata.ConfigFor(s.Config))
 	if err != nil {
 		return nil, fmt.Errorf("building the metadata client: %w", err)
@@ -49,8 +50,8 @@ func setup(s *controller.Setup) (controller.Runnable, error) {
 	}
 	c := &collector{graph: newGraph(), writer: &writer{client: client, log: s.Log}}
 	w := &watcher{
-		pods: func(ctx context.Context) (eventSource, error) {
-			return s.Cache.GetInformer(ctx, &corev1.Pod{}, cache.BlockUntilSynced(false))
+		pods: func(ctx context.Context, follower podfeed.Follower) (cache.InformerSynced, func(), error) {
+			return feed.Follow(ctx, s.Cache, follower)
 		},
 		client: client, server: server, failed: s.Failed, observe: c.observe, remove: c.remove,
 		informed: map[schema.GroupVersionResource]informed{},

@@ -51,14 +51,11 @@ func newGraph() *graph {
 func (g *graph) observe(o *Object) []types.UID {
 	old := g.objects[o.UID]
 	g.objects[o.UID] = o
-	if old != nil {
-		g.unlink(old)
-	}
-	for _, owner := range o.Owners {
-		if g.dependents[owner.UID] == nil {
-			g.dependents[owner.UID] = map[types.UID]struct{}{}
+	if old == nil || !slices.EqualFunc(old.Owners, o.Owners, sameOwner) {
+		if old != nil {
+			g.unlink(old)
 		}
-		g.dependents[owner.UID][o.UID] = struct{}{}
+		g.link(o)
 	}
 	return g.affectedByChange(old, o)
 }
@@ -140,6 +137,17 @@ func (g *graph) dependentsOf(owner types.UID) []*Object {
 		dependents = append(dependents, g.objects[uid])
 	}
 	return dependents
+}
+
+func sameOwner(a, b metav1.OwnerReference) bool { return a.UID == b.UID }
+
+func (g *graph) link(o *Object) {
+	for _, owner := range o.Owners {
+		if g.dependents[owner.UID] == nil {
+			g.dependents[owner.UID] = map[types.UID]struct{}{}
+		}
+		g.dependents[owner.UID][o.UID] = struct{}{}
+	}
 }
 
 func (g *graph) unlink(o *Object) {

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 
+	"keelson.dev/services/podgc/internal/podfeed"
 	"keelson.dev/services/podgc/internal/resources"
 )
 
@@ -34,7 +36,7 @@ type watcher struct {
 	client metadata.Interface
 	server resources.Lister
 	// pods is the service's one watch of Pods, which all its collectors share.
-	pods   func(ctx context.Context) (eventSource, error)
+	pods   func(context.Context, podfeed.Follower) (cache.InformerSynced, func(), error)
 	failed func(error)
 	// observe and remove change the graph and return what to look at again.
 	observe func(*Object) []types.UID
@@ -43,12 +45,6 @@ type watcher struct {
 	mu       sync.Mutex // guards what follows
 	set      *resources.Set
 	informed map[schema.GroupVersionResource]informed
-}
-
-// eventSource is what an informer is to who follows it.
-type eventSource interface {
-	AddEventHandler(cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error)
-	RemoveEventHandler(cache.ResourceEventHandlerRegistration) error
 }
 
 // informed is one followed informer.
@@ -138,54 +134,73 @@ func (w *watcher) refresh(ctx context.Context, q queue) error {
 // inform follows one resource until ctx ends.
 func (w *watcher) inform(ctx context.Context, r resources.Resource, q queue) (informed, error) {
 	if r.Group == "" && r.Resource == "pods" {
-		pods, err := w.pods(ctx)
-		if err != nil {
-			return informed{}, fmt.Errorf("watching %s: %w", r.GroupResource(), err)
-		}
-		return w.follow(ctx, r, q, pods)
+		return w.followPods(ctx, r, q)
 	}
 	informer := metadatainformer.NewFilteredMetadataInformer(w.client, r.GroupVersionResource, metav1.NamespaceAll, 0,
 		cache.Indexers{}, nil).Informer()
 	if err := informer.SetTransform(strip); err != nil {
 		return informed{}, fmt.Errorf("watching %s: %w", r.GroupResource(), err)
 	}
-	running, stop := context.WithCancel(ctx)
-	followed, err := w.follow(running, r, q, informer)
+	registration, err := informer.AddEventHandler(w.handler(r, q))
 	if err != nil {
-		stop()
-		return informed{}, err
+		return informed{}, fmt.Errorf("watching %s: %w", r.GroupResource(), err)
 	}
+	running, stop := context.WithCancel(ctx)
 	go informer.RunWithContext(running)
-	followed.stop = stop
-	return followed, nil
+	return informed{synced: registration.HasSynced, stop: stop}, nil
 }
 
-// follow brings what an informer says into the graph until ctx ends.
-func (w *watcher) follow(ctx context.Context, r resources.Resource, q queue, informer eventSource) (informed, error) {
-	change := func(object any) {
-		if m, ok := object.(metav1.Object); ok {
-			addAll(q, w.observe(objectOf(m, r)))
+// followPods brings the service's one feed of Pods into the graph until ctx ends.
+func (w *watcher) followPods(ctx context.Context, r resources.Resource, q queue) (informed, error) {
+	synced, leave, err := w.pods(ctx, func(last, now *corev1.Pod) {
+		if now == nil {
+			addAll(q, w.remove(last.UID))
+			return
 		}
-	}
-	registration, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    change,
-		UpdateFunc: func(_, object any) { change(object) },
-		DeleteFunc: func(object any) {
-			if last, ok := object.(cache.DeletedFinalStateUnknown); ok {
-				object = last.Obj
-			}
-			if m, ok := object.(metav1.Object); ok {
-				addAll(q, w.remove(m.GetUID()))
-			}
-		},
+		addAll(q, w.observe(objectOf(now, r)))
 	})
 	if err != nil {
 		return informed{}, fmt.Errorf("watching %s: %w", r.GroupResource(), err)
 	}
 	following, stop := context.WithCancel(ctx)
-	// An informer that has stopped calls nobody any more.
-	context.AfterFunc(following, func() { _ = informer.RemoveEventHandler(registration) })
-	return informed{synced: registration.HasSynced, stop: stop}, nil
+	context.AfterFunc(following, leave)
+	return informed{synced: synced, stop: stop}, nil
+}
+
+// handler brings what an informer says into the graph. Between two lists another object may have taken a name.
+func (w *watcher) handler(r resources.Resource, q queue) cache.ResourceEventHandler {
+	put := func(object any) {
+		if m, ok := object.(metav1.Object); ok {
+			addAll(q, w.observe(objectOf(m, r)))
+		}
+	}
+	remove := func(object any) {
+		if m, ok := object.(metav1.Object); ok {
+			addAll(q, w.remove(m.GetUID()))
+		}
+	}
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc: put,
+		UpdateFunc: func(old, object any) {
+			if uidOf(old) != uidOf(object) {
+				remove(old)
+			}
+			put(object)
+		},
+		DeleteFunc: func(object any) {
+			if last, ok := object.(cache.DeletedFinalStateUnknown); ok {
+				object = last.Obj
+			}
+			remove(object)
+		},
+	}
+}
+
+func uidOf(object any) types.UID {
+	if m, ok := object.(metav1.Object); ok {
+		return m.GetUID()
+	}
+	return ""
 }
 
 func addAll(q queue, uids []types.UID) {

@@ -10,6 +10,7 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 
 	"keelson.dev/kit/controller"
+	"keelson.dev/services/podgc/internal/podfeed"
 )
 
 // Name is the collector's.
@@ -20,7 +21,7 @@ const period = 20 * time.Second
 
 // Register describes the collector. threshold is how many finished Pods may stay; 0 or less keeps them all. other is
 // the collector that has a word in what becomes of a Pod.
-func Register(threshold int, other Outlook) controller.Registration {
+func Register(threshold int, feed *podfeed.Feed, other Outlook) controller.Registration {
 	return controller.Registration{
 		Name: Name, Explains: "Pod",
 		Rules: []rbacv1.PolicyRule{
@@ -31,7 +32,7 @@ func Register(threshold int, other Outlook) controller.Registration {
 		Setup: func(s *controller.Setup) (controller.Runnable, error) {
 			c := &collector{client: s.Client, live: s.Live, log: s.Log, threshold: threshold, pods: newIndex()}
 			s.Explain(c.explainer(other))
-			return &sweeper{setup: s, collector: c}, nil
+			return &sweeper{setup: s, feed: feed, collector: c}, nil
 		},
 	}
 }
@@ -39,6 +40,7 @@ func Register(threshold int, other Outlook) controller.Registration {
 // sweeper sweeps once per period.
 type sweeper struct {
 	setup     *controller.Setup
+	feed      *podfeed.Feed
 	collector *collector
 }
 
@@ -66,34 +68,19 @@ func (s *sweeper) Start(ctx context.Context) error {
 	}
 }
 
-// follow keeps the index up to date from the service's one watch of Pods, and returns when it is complete.
+// follow keeps the index up to date, and returns when it is complete.
 func (s *sweeper) follow(ctx context.Context) (unfollow func(), err error) {
-	informer, err := s.setup.Cache.GetInformer(ctx, &corev1.Pod{})
-	if err != nil {
-		return nil, err
-	}
-	put := func(object any) {
-		if pod, ok := object.(*corev1.Pod); ok {
-			s.collector.pods.put(pod)
+	synced, unfollow, err := s.feed.Follow(ctx, s.setup.Cache, func(last, now *corev1.Pod) {
+		if now == nil {
+			s.collector.pods.remove(last.UID)
+			return
 		}
-	}
-	registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc: put, UpdateFunc: func(_, object any) { put(object) },
-		DeleteFunc: func(object any) {
-			if last, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
-				object = last.Obj
-			}
-			if pod, ok := object.(*corev1.Pod); ok {
-				s.collector.pods.remove(pod.UID)
-			}
-		},
+		s.collector.pods.put(now)
 	})
 	if err != nil {
 		return nil, err
 	}
-	// An informer that has stopped calls nobody any more.
-	unfollow = func() { _ = informer.RemoveEventHandler(registration) }
-	if !toolscache.WaitForCacheSync(ctx.Done(), registration.HasSynced) {
+	if !toolscache.WaitForCacheSync(ctx.Done(), synced) {
 		unfollow()
 		return nil, ctx.Err()
 	}

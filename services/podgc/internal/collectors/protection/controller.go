@@ -15,9 +15,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -26,6 +24,7 @@ import (
 	"keelson.dev/kit/controller"
 	"keelson.dev/kit/explain"
 	"keelson.dev/kit/podview"
+	"keelson.dev/services/podgc/internal/podfeed"
 )
 
 // The collectors' names, and those of the finalizers.
@@ -65,7 +64,7 @@ var (
 )
 
 // RegisterClaims describes the collector that protects claims.
-func RegisterClaims() controller.Registration {
+func RegisterClaims(feed *podfeed.Feed) controller.Registration {
 	return controller.Registration{
 		Name: ClaimsName, Explains: claims.apiKind,
 		Rules: []rbacv1.PolicyRule{
@@ -79,7 +78,7 @@ func RegisterClaims() controller.Registration {
 			if err != nil {
 				return nil, err
 			}
-			if err := reconciler.Watch(source.Kind(s.Cache, &corev1.Pod{}, onPod())); err != nil {
+			if err := reconciler.Watch(&podfeed.Source{Feed: feed, Cache: s.Cache, Wake: onPod}); err != nil {
 				return nil, fmt.Errorf("watching Pods: %w", err)
 			}
 			return reconciler, nil
@@ -131,22 +130,12 @@ func index(ctx context.Context, indexer client.FieldIndexer) error {
 	})
 }
 
-type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
-
 // onPod wakes up the claims that a Pod lets go of: it has ended, or is gone.
-func onPod() handler.TypedFuncs[*corev1.Pod, reconcile.Request] {
-	wake := func(pod *corev1.Pod, q queue) {
-		for _, name := range ClaimsOf(pod) {
-			q.Add(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: pod.Namespace, Name: name}})
-		}
+func onPod(last, now *corev1.Pod, q podfeed.Queue) {
+	if last == nil || now != nil && (podview.IsTerminal(last) || !podview.IsTerminal(now)) {
+		return
 	}
-	return handler.TypedFuncs[*corev1.Pod, reconcile.Request]{
-		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*corev1.Pod], q queue) {
-			if e.ObjectOld.UID != e.ObjectNew.UID || !podview.IsTerminal(e.ObjectOld) &&
-				podview.IsTerminal(e.ObjectNew) {
-				wake(e.ObjectOld, q)
-			}
-		},
-		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*corev1.Pod], q queue) { wake(e.Object, q) },
+	for _, name := range ClaimsOf(last) {
+		q.Add(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: last.Namespace, Name: name}})
 	}
 }

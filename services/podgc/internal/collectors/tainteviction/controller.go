@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"keelson.dev/kit/controller"
+	"keelson.dev/services/podgc/internal/podfeed"
 )
 
 // Name is the collector's.
@@ -32,7 +33,7 @@ const Name = "tainteviction"
 const workers = 10
 
 // Register describes the collector. It reads Pods by nodepods, and answers to outlook.
-func Register(outlook *Outlook) controller.Registration {
+func Register(feed *podfeed.Feed, outlook *Outlook) controller.Registration {
 	return controller.Registration{
 		Name: Name, EventSource: "taint-eviction-controller",
 		Rules: []rbacv1.PolicyRule{
@@ -40,11 +41,11 @@ func Register(outlook *Outlook) controller.Registration {
 			{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list", "watch", "delete"}},
 			{APIGroups: []string{""}, Resources: []string{"pods/status"}, Verbs: []string{"patch"}},
 		},
-		Setup: func(s *controller.Setup) (controller.Runnable, error) { return setup(s, outlook) },
+		Setup: func(s *controller.Setup) (controller.Runnable, error) { return setup(s, feed, outlook) },
 	}
 }
 
-func setup(s *controller.Setup, outlook *Outlook) (controller.Runnable, error) {
+func setup(s *controller.Setup, feed *podfeed.Feed, outlook *Outlook) (controller.Runnable, error) {
 	c := &collector{cached: s.Client, live: s.Live, writer: s.Client, record: s.Recorder.Record, log: s.Log,
 		now: time.Now, tainted: map[string]memory{}}
 	reconciler, err := controller.NewReconciler(s, workers, c.steps())
@@ -54,7 +55,7 @@ func setup(s *controller.Setup, outlook *Outlook) (controller.Runnable, error) {
 	if err := reconciler.Watch(source.Kind(s.Cache, &corev1.Node{}, c.nodes())); err != nil {
 		return nil, fmt.Errorf("watching Nodes: %w", err)
 	}
-	if err := reconciler.Watch(source.Kind(s.Cache, &corev1.Pod{}, c.pods())); err != nil {
+	if err := reconciler.Watch(&podfeed.Source{Feed: feed, Cache: s.Cache, Wake: c.onPod}); err != nil {
 		return nil, fmt.Errorf("watching Pods: %w", err)
 	}
 	outlook.lead(c)
@@ -87,22 +88,24 @@ func (c *collector) nodes() handler.TypedEventHandler[*corev1.Node, reconcile.Re
 	}
 }
 
-// pods queues the Node of a Pod that is new there or tolerates something else than before, if the Node evicts anybody.
-func (c *collector) pods() handler.TypedEventHandler[*corev1.Pod, reconcile.Request] {
-	look := func(ctx context.Context, pod *corev1.Pod, q queue) {
-		if pod.Spec.NodeName != "" && pod.DeletionTimestamp == nil && c.isTainted(ctx, pod.Spec.NodeName) {
-			add(pod.Spec.NodeName, q)
-		}
+// onPod queues the Node of a Pod that is new there or tolerates something else than before, if the Node evicts anybody.
+func (c *collector) onPod(last, now *corev1.Pod, q queue) {
+	if now == nil || now.Spec.NodeName == "" || now.DeletionTimestamp != nil {
+		return
 	}
-	return handler.TypedFuncs[*corev1.Pod, reconcile.Request]{
-		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[*corev1.Pod], q queue) {
-			look(ctx, e.Object, q)
-		},
-		UpdateFunc: func(ctx context.Context, e event.TypedUpdateEvent[*corev1.Pod], q queue) {
-			if e.ObjectOld.Spec.NodeName != e.ObjectNew.Spec.NodeName ||
-				!apiequality.Semantic.DeepEqual(e.ObjectOld.Spec.Tolerations, e.ObjectNew.Spec.Tolerations) {
-				look(ctx, e.ObjectNew, q)
-			}
-		},
+	if last != nil && last.Spec.NodeName == now.Spec.NodeName && tolerateSame(last, now) {
+		return
 	}
+	if c.isTainted(context.Background(), now.Spec.NodeName) {
+		add(now.Spec.NodeName, q)
+	}
+}
+
+// tolerateSame says whether two Pods tolerate the same. The cache lets those that do share one list.
+func tolerateSame(a, b *corev1.Pod) bool {
+	x, y := a.Spec.Tolerations, b.Spec.Tolerations
+	if len(x) != len(y) {
+		return false
+	}
+	return len(x) == 0 || &x[0] == &y[0] || apiequality.Semantic.DeepEqual(x, y)
 }

@@ -1,0 +1,106 @@
+// Package podfeed follows the Pods of the cluster once for all collectors. An informer wakes two goroutines up for each
+// handler and change, which is more than what most collectors do about one.
+package podfeed
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+)
+
+// Follower is called with the last state of a Pod and its present one: the last is nil for a Pod that is new to it, the
+// present one for a Pod that is gone. Both are shared and never changed. It must not block.
+type Follower func(last, now *corev1.Pod)
+
+// Feed knows the Pods as its followers do. It is safe for concurrent use.
+type Feed struct {
+	mu        sync.Mutex // guards what follows, and is held while followers are called
+	pods      map[types.UID]*corev1.Pod
+	followers []*Follower
+	synced    toolscache.InformerSynced
+}
+
+// New returns a feed that is connected to no informer yet.
+func New() *Feed { return &Feed{pods: map[types.UID]*corev1.Pod{}} }
+
+// Follow calls the follower with all Pods that are known, and from then on with each change until stop is called. It
+// has been called with all Pods of the cluster when synced says so.
+func (f *Feed) Follow(ctx context.Context, pods cache.Cache, follower Follower) (synced toolscache.InformerSynced,
+	stop func(), err error) {
+	informer, err := pods.GetInformer(ctx, &corev1.Pod{}, cache.BlockUntilSynced(false))
+	if err != nil {
+		return nil, nil, fmt.Errorf("getting the informer of Pods: %w", err)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.synced == nil {
+		registration, err := informer.AddEventHandler(f.handler())
+		if err != nil {
+			return nil, nil, fmt.Errorf("following Pods: %w", err)
+		}
+		f.synced = registration.HasSynced
+	}
+	f.followers = append(f.followers, &follower)
+	for _, pod := range f.pods {
+		follower(nil, pod)
+	}
+	return f.synced, func() { f.leave(&follower) }, nil
+}
+
+func (f *Feed) leave(follower *Follower) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.followers = slices.DeleteFunc(f.followers, func(other *Follower) bool { return other == follower })
+}
+
+func (f *Feed) handler() toolscache.ResourceEventHandler {
+	return toolscache.ResourceEventHandlerFuncs{
+		AddFunc:    func(object any) { f.put(nil, object) },
+		UpdateFunc: f.put,
+		DeleteFunc: func(object any) {
+			if last, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
+				object = last.Obj
+			}
+			if pod, ok := object.(*corev1.Pod); ok {
+				f.mu.Lock()
+				defer f.mu.Unlock()
+				f.gone(pod.UID)
+			}
+		},
+	}
+}
+
+// put takes in a Pod as it is now. Between two lists another may have taken its name.
+func (f *Feed) put(old, object any) {
+	now, ok := object.(*corev1.Pod)
+	if !ok {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if last, ok := old.(*corev1.Pod); ok && last.UID != now.UID {
+		f.gone(last.UID)
+	}
+	last := f.pods[now.UID]
+	f.pods[now.UID] = now
+	f.tell(last, now)
+}
+
+func (f *Feed) gone(uid types.UID) {
+	if last := f.pods[uid]; last != nil {
+		delete(f.pods, uid)
+		f.tell(last, nil)
+	}
+}
+
+func (f *Feed) tell(last, now *corev1.Pod) {
+	for _, follower := range f.followers {
+		(*follower)(last, now)
+	}
+}

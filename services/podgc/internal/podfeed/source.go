@@ -1,0 +1,44 @@
+package podfeed
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+// Queue is what a collector works off.
+type Queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// Source wakes objects up when Pods change. It implements controller-runtime's SyncingSource.
+type Source struct {
+	Feed  *Feed
+	Cache cache.Cache
+	// Wake queues what a change concerns; it is a Follower with the queue.
+	Wake func(last, now *corev1.Pod, q Queue)
+
+	synced toolscache.InformerSynced
+}
+
+// Start follows the Pods until ctx ends.
+func (s *Source) Start(ctx context.Context, q Queue) error {
+	synced, stop, err := s.Feed.Follow(ctx, s.Cache, func(last, now *corev1.Pod) { s.Wake(last, now, q) })
+	if err != nil {
+		return err
+	}
+	s.synced = synced
+	context.AfterFunc(ctx, stop)
+	return nil
+}
+
+// WaitForSync returns when all Pods have been looked at. controller-runtime calls it after Start.
+func (s *Source) WaitForSync(ctx context.Context) error {
+	if !toolscache.WaitForCacheSync(ctx.Done(), s.synced) {
+		return fmt.Errorf("listing Pods: %w", ctx.Err())
+	}
+	return nil
+}
