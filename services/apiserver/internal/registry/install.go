@@ -65,7 +65,9 @@ import (
 	"keelson.dev/services/apiserver/internal/registry/rbac/role"
 	"keelson.dev/services/apiserver/internal/registry/rbac/rolebinding"
 	"keelson.dev/services/apiserver/internal/registry/rest"
+	"keelson.dev/services/apiserver/internal/registry/scheduling/podgroup"
 	"keelson.dev/services/apiserver/internal/registry/scheduling/priorityclass"
+	"keelson.dev/services/apiserver/internal/registry/scheduling/workload"
 	"keelson.dev/services/apiserver/internal/registry/storage/csidriver"
 	"keelson.dev/services/apiserver/internal/registry/storage/csinode"
 	"keelson.dev/services/apiserver/internal/registry/storage/csistoragecapacity"
@@ -149,7 +151,11 @@ func Groups(c Config) []Group {
 			role.Entry(guard),
 			rolebinding.Entry(guard),
 		}},
-		{schedulingv1.GroupName, []rest.Entry{priorityclass.Resource}},
+		{schedulingv1.GroupName, []rest.Entry{
+			podgroup.Resource,
+			priorityclass.Resource,
+			workload.Resource,
+		}},
 		{storagev1.GroupName, []rest.Entry{
 			csidriver.Resource,
 			csinode.Resource,

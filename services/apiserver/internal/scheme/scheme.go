@@ -21,6 +21,7 @@ import (
 	policyv1beta1 "k8s.io/api/policy/v1beta1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/conversion"
@@ -84,7 +85,10 @@ var groups = []group{
 		conversions: addEvictionConversions,
 	},
 	{versions: []version{{rbacv1.SchemeGroupVersion, rbacv1.AddToScheme}}},
-	{versions: []version{{schedulingv1.SchemeGroupVersion, schedulingv1.AddToScheme}}},
+	{versions: []version{
+		{schedulingv1.SchemeGroupVersion, schedulingv1.AddToScheme},
+		{schedulingv1beta1.SchemeGroupVersion, addWorkloads},
+	}},
 	{versions: []version{{storagev1.SchemeGroupVersion, storagev1.AddToScheme}}},
 }
 

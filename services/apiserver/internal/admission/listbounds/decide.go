@@ -12,24 +12,36 @@ import (
 // of it, for the patch as for what is stored.
 const longest = 1000
 
-// shape is where in a type there are such lists.
-type shape []part
+// shape is where in a type there are such lists. The shape of a type that holds itself does so too.
+type shape struct{ parts []part }
 
 type part struct {
 	index  int
 	name   string
 	merged bool
-	inner  shape
+	inner  *shape // nil when there is no such list below
 }
 
 // shapes keeps what was found in each type.
 var shapes sync.Map
 
-func shapeOf(t reflect.Type) shape {
+func shapeOf(t reflect.Type) *shape {
 	if known, ok := shapes.Load(t); ok {
-		return known.(shape)
+		return known.(*shape)
 	}
-	var found shape
+	found := look(t, map[reflect.Type]*shape{})
+	shapes.Store(t, found)
+	return found
+}
+
+// look finds the shape of a type within those that are being looked at.
+func look(t reflect.Type, within map[reflect.Type]*shape) *shape {
+	if around, ok := within[t]; ok {
+		return around
+	}
+	found := &shape{}
+	within[t] = found
+	defer delete(within, t)
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
@@ -39,13 +51,15 @@ func shapeOf(t reflect.Type) shape {
 		at := part{index: i, name: name, merged: f.Type.Kind() == reflect.Slice &&
 			strings.Contains(f.Tag.Get("patchStrategy"), "merge")}
 		if inner := structOf(f.Type); inner != nil {
-			at.inner = shapeOf(inner)
+			_, circular := within[inner]
+			if at.inner = look(inner, within); !circular && len(at.inner.parts) == 0 {
+				at.inner = nil
+			}
 		}
-		if at.merged || len(at.inner) > 0 {
-			found = append(found, at)
+		if at.merged || at.inner != nil {
+			found.parts = append(found.parts, at)
 		}
 	}
-	shapes.Store(t, found)
 	return found
 }
 
@@ -61,9 +75,12 @@ func structOf(t reflect.Type) reflect.Type {
 }
 
 // tooLong lists what is too long in a value of the shape.
-func tooLong(value reflect.Value, s shape, path *field.Path) field.ErrorList {
+func tooLong(value reflect.Value, s *shape, path *field.Path) field.ErrorList {
+	if s == nil {
+		return nil
+	}
 	var errs field.ErrorList
-	for _, at := range s {
+	for _, at := range s.parts {
 		inner, path := value.Field(at.index), path
 		if at.name != "" {
 			path = path.Child(at.name)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -23,6 +24,12 @@ func TestTooLong(t *testing.T) {
 		"1001 owners": {corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{OwnerReferences: make([]metav1.OwnerReference,
 			1001)}},
 			"[metadata.ownerReferences: Too many: 1001: must have at most 1000 items]"},
+		"claims of a template in a template": {schedulingv1beta1.CompositePodGroupTemplate{
+			CompositePodGroupTemplates: []schedulingv1beta1.CompositePodGroupTemplate{{},
+				{PodGroupTemplates: []schedulingv1beta1.PodGroupTemplate{
+					{ResourceClaims: make([]schedulingv1beta1.PodGroupResourceClaim, 1001)}}}}},
+			"[compositePodGroupTemplates[1].podGroupTemplates[0].resourceClaims: Too many: 1001: must have at most " +
+				"1000 items]"},
 		"1001 containers": {corev1.PodTemplate{Template: corev1.PodTemplateSpec{
 			Spec: corev1.PodSpec{Containers: containers(1001)}}},
 			"[template.spec.containers: Too many: 1001: must have at most 1000 items]"},
@@ -72,21 +79,23 @@ func TestTooLong(t *testing.T) {
 
 // Each write walks the shape of its object: it holds nothing but the way to lists that are bounded.
 func TestShapesAreLean(t *testing.T) {
-	var walk func(at string, s shape)
-	walk = func(at string, s shape) {
-		for _, part := range s {
-			if !part.merged && len(part.inner) == 0 {
+	var walk func(at string, s *shape)
+	walk = func(at string, s *shape) {
+		for _, part := range s.parts {
+			if !part.merged && part.inner == nil {
 				t.Errorf("%s.%s bounds nothing", at, part.name)
 			}
-			walk(at+"."+part.name, part.inner)
+			if part.inner != nil {
+				walk(at+"."+part.name, part.inner)
+			}
 		}
 	}
 	pod := shapeOf(reflect.TypeFor[corev1.Pod]())
-	if len(pod) != 3 {
-		t.Errorf("%d fields of a Pod hold such lists, want metadata, spec and status", len(pod))
+	if len(pod.parts) != 3 {
+		t.Errorf("%d fields of a Pod hold such lists, want metadata, spec and status", len(pod.parts))
 	}
 	walk("Pod", pod)
-	if none := shapeOf(reflect.TypeFor[corev1.ResourceRequirements]()); len(none) != 0 {
+	if none := shapeOf(reflect.TypeFor[corev1.ResourceRequirements]()); len(none.parts) != 0 {
 		t.Errorf("resources hold %+v", none)
 	}
 }

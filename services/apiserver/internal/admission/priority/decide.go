@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/utils/ptr"
 )
 
@@ -55,6 +56,27 @@ func apply(pod *corev1.Pod, r resolved) error {
 	pod.Spec.Priority = ptr.To(r.priority)
 	pod.Spec.PreemptionPolicy = ptr.To(r.policy)
 	return nil
+}
+
+// applyToGroup writes r into the PodGroup. What the client has set itself must be the same.
+func applyToGroup(group *schedulingv1beta1.PodGroup, r resolved) error {
+	if asked := group.Spec.Priority; asked != nil && *asked != r.priority {
+		return fmt.Errorf("the integer value of priority (%d) must not be provided in pod group spec; priority "+
+			"admission controller computed %d from the given PriorityClass name", *asked, r.priority)
+	}
+	group.Spec.PriorityClassName = r.className
+	group.Spec.Priority = ptr.To(r.priority)
+	return nil
+}
+
+// keepOfGroup takes over from the stored PodGroup what a client that replaces it leaves out.
+func keepOfGroup(group, old *schedulingv1beta1.PodGroup) {
+	if group.Spec.Priority == nil {
+		group.Spec.Priority = old.Spec.Priority
+	}
+	if group.Spec.PriorityClassName == "" {
+		group.Spec.PriorityClassName = old.Spec.PriorityClassName
+	}
 }
 
 // keep takes over from the stored Pod what a client that replaces it leaves out.

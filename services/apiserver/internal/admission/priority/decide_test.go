@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 )
@@ -83,6 +84,43 @@ func TestApply(t *testing.T) {
 	}
 	if some := resolve(class("a", 5, true)); some.className != "a" || some.policy != corev1.PreemptNever {
 		t.Errorf("with a class a Pod gets %+v", some)
+	}
+}
+
+// A group has its priority by the rules by which a Pod has it.
+func TestApplyToGroup(t *testing.T) {
+	for _, row := range []struct {
+		name     string
+		class    *schedulingv1.PriorityClass
+		priority *int32
+		want     int32
+		wrong    string
+	}{
+		{"a class", class("high", 1000000, false), nil, 1000000, ""},
+		{"no class", nil, nil, 0, ""},
+		{"the same number", class("high", 1000000, false), ptr.To[int32](1000000), 1000000, ""},
+		{"another number", class("high", 1000000, false), ptr.To[int32](5), 0,
+			"the integer value of priority (5) must not be provided in pod group spec"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			group := &schedulingv1beta1.PodGroup{Spec: schedulingv1beta1.PodGroupSpec{Priority: row.priority}}
+			err := applyToGroup(group, resolve(row.class))
+			if row.wrong != "" {
+				if err == nil || !strings.Contains(err.Error(), row.wrong) {
+					t.Errorf("got %v", err)
+				}
+				return
+			}
+			if err != nil || *group.Spec.Priority != row.want ||
+				group.Spec.PriorityClassName != resolve(row.class).className {
+				t.Errorf("got %+v, %v", group.Spec, err)
+			}
+			replaced := &schedulingv1beta1.PodGroup{}
+			if keepOfGroup(replaced, group); *replaced.Spec.Priority != row.want ||
+				replaced.Spec.PriorityClassName != group.Spec.PriorityClassName {
+				t.Errorf("replaced by its manifest it has %+v", replaced.Spec)
+			}
+		})
 	}
 }
 

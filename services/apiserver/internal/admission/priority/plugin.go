@@ -1,5 +1,5 @@
-// Package priority is the admission plugin Priority: it turns the priority class that a Pod names into a number, and
-// keeps the classes from having two defaults.
+// Package priority is the admission plugin Priority: it turns the priority class that a Pod or a PodGroup names into a
+// number, and keeps the classes from having two defaults.
 package priority
 
 import (
@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -68,26 +69,42 @@ func (p *Plugin) ValidateInitialization() error {
 	return nil
 }
 
-// Admit sets the priority of a Pod.
+// Admit sets the priority of a Pod or of a PodGroup.
 func (p *Plugin) Admit(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	pod, err := podrequest.Pod(a)
-	if pod == nil || err != nil {
+	if err != nil {
 		return err
 	}
-	if a.GetOperation() == admission.Update {
+	group, _ := a.GetObject().(*schedulingv1beta1.PodGroup)
+	switch update := a.GetOperation() == admission.Update; {
+	case pod != nil && update:
 		if old, ok := a.GetOldObject().(*corev1.Pod); ok {
 			keep(pod, old)
 		}
-		return nil
+	case pod != nil:
+		return p.resolve(ctx, a, pod.Spec.PriorityClassName, func(r resolved) error { return apply(pod, r) })
+	case group == nil || a.GetSubresource() != "":
+	case update:
+		if old, ok := a.GetOldObject().(*schedulingv1beta1.PodGroup); ok {
+			keepOfGroup(group, old)
+		}
+	default:
+		return p.resolve(ctx, a, group.Spec.PriorityClassName,
+			func(r resolved) error { return applyToGroup(group, r) })
 	}
+	return nil
+}
+
+// resolve looks a class up and lets apply write what follows from it.
+func (p *Plugin) resolve(ctx context.Context, a admission.Attributes, name string, apply func(resolved) error) error {
 	if !p.WaitForReady() {
 		return admission.NewForbidden(a, fmt.Errorf("not yet ready to handle request"))
 	}
-	class, err := p.class(ctx, pod.Spec.PriorityClassName)
-	if err != nil {
-		return admission.NewForbidden(a, err)
+	class, err := p.class(ctx, name)
+	if err == nil {
+		err = apply(resolve(class))
 	}
-	if err := apply(pod, resolve(class)); err != nil {
+	if err != nil {
 		return admission.NewForbidden(a, err)
 	}
 	return nil

@@ -17,14 +17,14 @@ func TestPrepareForCreate(t *testing.T) {
 	p := nginx()
 	p.Generation = 100
 	p.Status = corev1.PodStatus{Phase: corev1.PodSucceeded, PodIP: "1.2.3.4", QOSClass: corev1.PodQOSGuaranteed}
-	p.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{}
+	p.Spec.EvictionResponders = []corev1.EvictionResponder{{Name: "r"}}
 	objectWrites.PrepareForCreate(p)
 	want := corev1.PodStatus{Phase: corev1.PodPending, QOSClass: corev1.PodQOSBestEffort}
 	if !apiequality.Semantic.DeepEqual(p.Status, want) {
 		t.Errorf("status %+v, want %+v", p.Status, want)
 	}
-	if p.Generation != 1 || p.Spec.SchedulingGroup != nil {
-		t.Errorf("generation %d, scheduling group %v", p.Generation, p.Spec.SchedulingGroup)
+	if p.Generation != 1 || p.Spec.EvictionResponders != nil {
+		t.Errorf("generation %d, eviction responders %v", p.Generation, p.Spec.EvictionResponders)
 	}
 }
 

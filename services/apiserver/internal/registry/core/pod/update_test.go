@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 )
 
@@ -320,4 +321,25 @@ func TestMirrorPodsHaveNoEphemeralContainers(t *testing.T) {
 	Default(p)
 	wantErrors(t, ValidateEphemeralUpdate(p, old),
 		`spec.ephemeralContainers: Forbidden: static pods do not support ephemeral containers`)
+}
+
+// A Pod stays in its group, and one without a group joins none, gated or not.
+func TestSchedulingGroupIsImmutable(t *testing.T) {
+	in := func(group string, gates ...corev1.PodSchedulingGate) *corev1.Pod {
+		p := nginx()
+		p.Spec.SchedulingGates, p.Spec.NodeName = gates, ""
+		if group != "" {
+			p.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &group}
+		}
+		return p
+	}
+	for _, gates := range [][]corev1.PodSchedulingGate{nil, {{Name: "g"}}} {
+		wantErrors(t, ValidateUpdate(in("a", gates...), in("a", gates...)))
+		for _, change := range [][2]string{{"a", "b"}, {"a", ""}, {"", "b"}} {
+			errs := ValidateUpdate(in(change[1], gates...), in(change[0], gates...))
+			if len(errs) != 1 || errs[0].Field != "spec" || errs[0].Type != field.ErrorTypeForbidden {
+				t.Errorf("from %q to %q: %v", change[0], change[1], errs)
+			}
+		}
+	}
 }

@@ -5,7 +5,6 @@ import corev1 "k8s.io/api/core/v1"
 // DropUnserved clears the fields of alpha features, none of which this cluster serves. The API ignores such fields
 // instead of refusing them, so that a manifest written for a newer cluster still runs.
 func DropUnserved(spec *corev1.PodSpec) {
-	spec.SchedulingGroup = nil
 	spec.EvictionResponders = nil
 	eachContainer(spec, dropFromContainer)
 	for i := range spec.EphemeralContainers {

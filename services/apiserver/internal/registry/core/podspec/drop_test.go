@@ -61,7 +61,8 @@ func TestDropUnserved(t *testing.T) {
 	}
 	keys, files = []corev1.KeyToPath{{Key: "k", Path: "p"}}, []corev1.DownwardAPIVolumeFile{{Path: "p"}}
 	want := &corev1.PodSpec{
-		Containers: []corev1.Container{served}, InitContainers: []corev1.Container{served},
+		SchedulingGroup: &corev1.PodSchedulingGroup{PodGroupName: ptr.To("g")},
+		Containers:      []corev1.Container{served}, InitContainers: []corev1.Container{served},
 		EphemeralContainers: []corev1.EphemeralContainer{{EphemeralContainerCommon: corev1.EphemeralContainerCommon(
 			served)}},
 		Volumes: []corev1.Volume{

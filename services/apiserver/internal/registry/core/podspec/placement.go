@@ -25,12 +25,25 @@ func validatePlacement(spec *corev1.PodSpec, fldPath *field.Path) field.ErrorLis
 	errs = append(errs, validateSpread(spec.TopologySpreadConstraints, fldPath.Child("topologySpreadConstraints"))...)
 	errs = append(errs, validateReadinessGates(spec.ReadinessGates, fldPath.Child("readinessGates"))...)
 	errs = append(errs, validateSchedulingGates(spec, fldPath)...)
+	errs = append(errs, validateSchedulingGroup(spec.SchedulingGroup, fldPath.Child("schedulingGroup"))...)
 	for _, name := range sortedNames(spec.Overhead) {
 		at := fldPath.Child("overhead").Key(string(name))
 		errs = append(errs, ValidateContainerResourceName(name, at)...)
 		errs = append(errs, validateQuantity(name, spec.Overhead[name], at)...)
 	}
 	return errs
+}
+
+// validateSchedulingGroup checks the reference to the group that the Pod is scheduled with, of which there is one kind.
+func validateSchedulingGroup(group *corev1.PodSchedulingGroup, fldPath *field.Path) field.ErrorList {
+	switch {
+	case group == nil:
+		return nil
+	case group.PodGroupName == nil:
+		return field.ErrorList{field.Invalid(fldPath, "", "must specify one of: `podGroupName`")}
+	}
+	return fieldcheck.Messages(*group.PodGroupName, fldPath.Child("podGroupName"),
+		fieldcheck.DNSSubdomain(*group.PodGroupName))
 }
 
 func validateReadinessGates(gates []corev1.PodReadinessGate, fldPath *field.Path) field.ErrorList {

@@ -13,6 +13,10 @@ const (
 	notASub  = `a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')`
 )
 
+func inGroup(name *string) func(*corev1.PodSpec) {
+	return func(s *corev1.PodSpec) { s.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: name} }
+}
+
 func TestValidateSpecFields(t *testing.T) {
 	runAll(t, []row{
 		{name: "POD-092 POD-039 restart policies",
@@ -32,6 +36,13 @@ func TestValidateSpecFields(t *testing.T) {
 			change: func(s *corev1.PodSpec) { s.ActiveDeadlineSeconds = ptr.To[int64](-1) },
 			want: []string{
 				`spec.activeDeadlineSeconds: Invalid value: -1: must be between 0 and 2147483647, inclusive`}},
+		{name: "scheduling group", change: inGroup(ptr.To("workers.training"))},
+		{name: "no scheduling group", change: inGroup(nil), want: []string{
+			"spec.schedulingGroup: Invalid value: \"\": must specify one of: `podGroupName`"}},
+		{name: "malformed scheduling group", change: inGroup(ptr.To("a_b")), want: []string{
+			`spec.schedulingGroup.podGroupName: Invalid value: "a_b": ` + notASub}},
+		{name: "scheduling group without a name", change: inGroup(ptr.To("")), want: []string{
+			`spec.schedulingGroup.podGroupName: Invalid value: "": ` + notASub}},
 		{name: "SCH-023 preemption policy",
 			change: func(s *corev1.PodSpec) { s.PreemptionPolicy = ptr.To(corev1.PreemptNever) }},
 		{name: "SCH-023 another preemption policy",

@@ -1,0 +1,106 @@
+// Package podgroup is the resource PodGroup of group scheduling.k8s.io: Pods that are scheduled together.
+package podgroup
+
+import (
+	"strconv"
+
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"keelson.dev/services/apiserver/internal/registry/rest"
+)
+
+var help = schedulingv1beta1.PodGroupSpec{}.SwaggerDoc()
+
+// Resource is the PodGroup with its /status.
+var Resource = rest.Resource[*schedulingv1beta1.PodGroup]{
+	Group:    schedulingv1beta1.GroupName,
+	Name:     "podgroups",
+	Singular: "podgroup",
+	New:      func() *schedulingv1beta1.PodGroup { return &schedulingv1beta1.PodGroup{} },
+	NewList:  func() runtime.Object { return &schedulingv1beta1.PodGroupList{} },
+	Default:  Default,
+	Spec:     rest.PartOf(func(g *schedulingv1beta1.PodGroup) *schedulingv1beta1.PodGroupSpec { return &g.Spec }),
+	Status:   rest.PartOf(func(g *schedulingv1beta1.PodGroup) *schedulingv1beta1.PodGroupStatus { return &g.Status }),
+	Strategy: rest.Strategy[*schedulingv1beta1.PodGroup]{
+		PrepareForCreate: func(g *schedulingv1beta1.PodGroup) { DropUnserved(&g.Spec) },
+		PrepareForUpdate: func(g, _ *schedulingv1beta1.PodGroup) { DropUnserved(&g.Spec) },
+		Validate:         Validate,
+		ValidateUpdate:   ValidateUpdate,
+	},
+	StatusStrategy: rest.Strategy[*schedulingv1beta1.PodGroup]{
+		PrepareForUpdate: func(g, _ *schedulingv1beta1.PodGroup) { g.Status.ResourceClaimStatuses = nil },
+		ValidateUpdate:   ValidateStatusUpdate,
+	},
+	Columns: rest.NewColumns(
+		rest.NameColumn[*schedulingv1beta1.PodGroup](),
+		rest.Column("Policy", "string", help["schedulingPolicy"],
+			func(g *schedulingv1beta1.PodGroup) any { return policyName(&g.Spec.SchedulingPolicy) }),
+		rest.Column("Min Count", "string", schedulingv1beta1.GangSchedulingPolicy{}.SwaggerDoc()["minCount"],
+			func(g *schedulingv1beta1.PodGroup) any { return minCount(&g.Spec.SchedulingPolicy) }),
+		rest.Column("Scheduled", "string", "Whether the group has been scheduled, or why it has not.",
+			func(g *schedulingv1beta1.PodGroup) any { return scheduled(&g.Status) }),
+		rest.AgeColumn[*schedulingv1beta1.PodGroup](),
+		rest.Column("Workload", "string", help["workloadRef"],
+			func(g *schedulingv1beta1.PodGroup) any { return workloadName(&g.Spec) }).Wide(),
+		rest.Column("Priority-Class", "string", help["priorityClassName"],
+			func(g *schedulingv1beta1.PodGroup) any { return orNone(g.Spec.PriorityClassName) }).Wide(),
+	),
+}
+
+// Default lets the Pods of a group be disrupted one by one.
+func Default(g *schedulingv1beta1.PodGroup) {
+	if g.Spec.DisruptionMode == nil {
+		g.Spec.DisruptionMode = &schedulingv1beta1.DisruptionMode{Single: &schedulingv1beta1.SingleDisruptionMode{}}
+	}
+}
+
+// DropUnserved clears the fields of features that this cluster does not serve. The API ignores such fields instead of
+// refusing them.
+func DropUnserved(spec *schedulingv1beta1.PodGroupSpec) {
+	spec.ParentCompositePodGroupName = nil
+	spec.PreemptionPolicy = nil
+	spec.ResourceClaims = nil
+}
+
+func policyName(p *schedulingv1beta1.PodGroupSchedulingPolicy) string {
+	if p.Gang != nil {
+		return "Gang"
+	}
+	return "Basic"
+}
+
+func minCount(p *schedulingv1beta1.PodGroupSchedulingPolicy) string {
+	if p.Gang == nil {
+		return none
+	}
+	return strconv.Itoa(int(p.Gang.MinCount))
+}
+
+func scheduled(status *schedulingv1beta1.PodGroupStatus) string {
+	c := meta.FindStatusCondition(status.Conditions, schedulingv1beta1.PodGroupInitiallyScheduled)
+	switch {
+	case c == nil:
+		return none
+	case c.Status == "True":
+		return "True"
+	}
+	return c.Reason
+}
+
+func workloadName(spec *schedulingv1beta1.PodGroupSpec) string {
+	if spec.WorkloadRef == nil {
+		return none
+	}
+	return spec.WorkloadRef.WorkloadName
+}
+
+const none = "<none>"
+
+func orNone(s string) string {
+	if s == "" {
+		return none
+	}
+	return s
+}
