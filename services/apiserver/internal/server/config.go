@@ -40,7 +40,6 @@ const (
 func (o *Options) newConfig(s *runtime.Scheme, listener net.Listener) (*genericapiserver.Config, error) {
 	config := genericapiserver.NewConfig(scheme.Codecs(s))
 	config.EffectiveVersion = servedVersion{compatibility.DefaultBuildEffectiveVersion()}
-	config.BuildHandlerChainFunc = o.chain
 	config.EnableProfiling = false
 	config.EnableIndex = true
 	config.MaxRequestsInFlight = maxRequestsInFlight

@@ -10,6 +10,7 @@ import (
 	genericapiserver "k8s.io/apiserver/pkg/server"
 
 	"keelson.dev/kit/daemon"
+	"keelson.dev/services/apiserver/internal/eventbatch"
 	"keelson.dev/services/apiserver/internal/nodeproxy"
 	"keelson.dev/services/apiserver/internal/registry"
 	"keelson.dev/services/apiserver/internal/registry/core/service"
@@ -43,11 +44,27 @@ func (s *Server) install() error {
 		if err := s.core.InstallLegacyAPIGroup(genericapiserver.DefaultLegacyAPIPrefix, info); err != nil {
 			return fmt.Errorf("serving the core group: %w", err)
 		}
+		if err := s.openBatches(storages["events"]); err != nil {
+			return err
+		}
 	}
 	if err := s.core.InstallAPIGroups(named...); err != nil {
 		return fmt.Errorf("serving the named groups: %w", err)
 	}
 	return s.serveDiscovery(s.core.Handler.NonGoRestfulMux)
+}
+
+// openBatches lets Events come in batches too.
+func (s *Server) openBatches(events genericrest.Storage) error {
+	store, ok := events.(genericrest.Creater) //nolint:misspell // The library spells it so.
+	if !ok {
+		return notOpen("events")
+	}
+	return s.batches.Open(eventbatch.Config{
+		Scheme: s.scheme, Serializer: s.codecs, Events: store, Admission: s.config.AdmissionControl,
+		Equivalents: s.core.EquivalentResourceRegistry, OpenAPI: s.config.OpenAPIV3Config,
+		MaxBytes: s.config.MaxRequestBodyBytes,
+	})
 }
 
 // registryConfig is what single resources need.

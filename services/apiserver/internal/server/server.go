@@ -22,6 +22,7 @@ import (
 	"keelson.dev/services/apiserver/internal/authz"
 	"keelson.dev/services/apiserver/internal/authz/node"
 	"keelson.dev/services/apiserver/internal/authz/rbac"
+	"keelson.dev/services/apiserver/internal/eventbatch"
 	"keelson.dev/services/apiserver/internal/registry"
 	"keelson.dev/services/apiserver/internal/scheme"
 	"keelson.dev/services/apiserver/internal/storage"
@@ -47,6 +48,7 @@ type Server struct {
 	objects   storedObjects
 	informers informers.SharedInformerFactory
 	client    clientset.Interface
+	batches   eventbatch.Batches
 
 	core *genericapiserver.GenericAPIServer
 	// first is the server that gets each request first, and runs the others.
@@ -160,6 +162,9 @@ func (s *Server) openScheme(context.Context) (err error) {
 func (s *Server) openServing(context.Context) (err error) {
 	if s.config, err = s.options.newConfig(s.scheme, s.listener); err != nil {
 		return err
+	}
+	s.config.BuildHandlerChainFunc = func(h http.Handler, c *genericapiserver.Config) http.Handler {
+		return s.options.chain(s.batches.Over(h), c)
 	}
 	if listener, ok := s.listener.(*net.TCPListener); ok {
 		s.starting, err = serveStarting(listener, s.config.SecureServing)
