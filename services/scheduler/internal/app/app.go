@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 
 	"keelson.dev/kit/client"
 	"keelson.dev/kit/daemon"
@@ -46,6 +47,8 @@ type scheduler struct {
 	feed    *feed.Feed
 	elector *election.Elector
 	terms   *bind.Terms
+	// wholeNodes is what extenders are told of nodes; nil where they need not be told.
+	wholeNodes cache.SharedIndexInformer
 }
 
 // Run schedules until ctx ends and returns when everything has stopped.
@@ -71,6 +74,9 @@ func Run(ctx context.Context, c Config) error {
 	s.loop.binder = bind.NewBinder(api.CoreV1(), api.CoreV1(), s.terms, s.loop.bound)
 	s.loop.statuses = bind.NewStatuses(api.CoreV1(), s.terms, s.loop.unwritten)
 	s.loop.evictor = evict.New(api.CoreV1(), s.loop.statuses.Write, s.terms, s.loop.evicted)
+	if err := s.extend(); err != nil {
+		return err
+	}
 	if s.feed, err = feed.New(api, s.loop.deliver); err != nil {
 		return err
 	}
@@ -104,7 +110,8 @@ func withDefaults(c Config) Config {
 
 func newLoop(c Config, r recorders) *loop {
 	return &loop{
-		cycle:    cycle.New(cycle.Config{Profiles: c.Scheduler.Profiles, Backoff: c.Scheduler.Backoff, Seed: c.Seed}),
+		cycle: cycle.New(cycle.Config{Profiles: c.Scheduler.Profiles, Backoff: c.Scheduler.Backoff, Seed: c.Seed,
+			Extenders: c.Scheduler.Extenders}),
 		record:   r.record,
 		recordAs: r.recordAs,
 		log:      c.Log,
@@ -120,13 +127,16 @@ func (s *scheduler) run(ctx context.Context) error {
 	defer stop()
 	var parts sync.WaitGroup
 	parts.Go(func() { s.feed.Run(below) })
+	if s.wholeNodes != nil {
+		parts.Go(func() { s.wholeNodes.RunWithContext(below) })
+	}
 	parts.Go(func() { s.loop.run(below) })
 	parts.Go(func() { s.loop.statuses.Run(below) })
 	parts.Go(func() { s.loop.observe(below, s.State) })
 
 	var leads sync.WaitGroup
 	errs := make([]error, len(s.Scheduler.Profiles))
-	if s.feed.WaitForSync(ctx) {
+	if s.feed.WaitForSync(ctx) && s.nodesSynced(ctx) {
 		s.Log.Info("nodes and Pods have been read")
 		for i := range s.Scheduler.Profiles {
 			leads.Go(func() { errs[i] = s.campaign(ctx, s.Scheduler.Profiles[i].Name) })

@@ -22,7 +22,7 @@ const explainTimeout = 5 * time.Second
 func (l *loop) observe(ctx context.Context, state *introspect.State) {
 	var depths atomic.Pointer[map[queue.Place]cycle.Depth]
 	depths.Store(&map[queue.Place]cycle.Depth{})
-	for _, place := range []queue.Place{queue.Active, queue.Backoff, queue.Unschedulable, cycle.Gated} {
+	for _, place := range []queue.Place{queue.Active, queue.Backoff, queue.Held, queue.Unschedulable, cycle.Gated} {
 		state.AddQueue(string(place), func() (int, time.Duration) {
 			d := (*depths.Load())[place]
 			if d.Oldest.IsZero() {

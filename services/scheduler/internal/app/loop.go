@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"keelson.dev/kit/events"
+	"keelson.dev/services/scheduler/internal/ask"
 	"keelson.dev/services/scheduler/internal/bind"
 	"keelson.dev/services/scheduler/internal/cycle"
 	"keelson.dev/services/scheduler/internal/evict"
@@ -29,6 +30,7 @@ type loop struct {
 	binder   *bind.Binder
 	statuses *bind.Statuses
 	evictor  *evict.Evictor
+	asker    *ask.Asker
 	record   func(*corev1.Pod, events.Event)
 	recordAs func(profile string, about *corev1.Pod, e events.Event)
 	log      *zap.Logger
@@ -36,6 +38,7 @@ type loop struct {
 	now      func() time.Time
 
 	inFlight int
+	answers  []answer // of extenders, in order
 
 	mu       sync.Mutex
 	incoming []message
@@ -167,6 +170,7 @@ func (l *loop) changeVolumes(c feed.Change) {
 // decide places Pods while bindings may start, at most burst, and returns how many it tried.
 func (l *loop) decide(ctx context.Context) int {
 	l.bindSettled(ctx)
+	l.takeAnswers(ctx)
 	n := 0
 	for ; n < burst && l.inFlight < bind.MaxInFlight; n++ {
 		start := l.now()
@@ -174,21 +178,30 @@ func (l *loop) decide(ctx context.Context) int {
 		if !ok {
 			break
 		}
-		l.metrics.decided(v.Node != "", l.now().Sub(start))
-		if v.Node == "" {
-			l.refused(ctx, v)
-			continue
-		}
-		l.statuses.Drop(v.Pod.UID)
-		l.inFlight++
-		if len(v.Steps) > 0 {
-			l.binder.Prepare(ctx, bind.Preparation{Pod: v.Pod, Node: v.Node, Steps: v.Steps, Decided: start},
-				l.prepared)
-			continue
-		}
-		l.binder.Bind(ctx, bind.Binding{Pod: v.Pod, Node: v.Node, Decided: start})
+		l.carryOut(ctx, v, start)
 	}
 	return n
+}
+
+// carryOut starts what follows from a verdict.
+func (l *loop) carryOut(ctx context.Context, v cycle.Verdict, start time.Time) {
+	if v.Question != nil {
+		l.consult(ctx, v.Question)
+		return
+	}
+	l.metrics.decided(v.Node != "", l.now().Sub(start))
+	if v.Node == "" {
+		l.refused(ctx, v)
+		return
+	}
+	l.statuses.Drop(v.Pod.UID)
+	l.inFlight++
+	if len(v.Steps) > 0 {
+		l.binder.Prepare(ctx, bind.Preparation{Pod: v.Pod, Node: v.Node, Steps: v.Steps, Decided: start},
+			l.prepared)
+		return
+	}
+	l.binder.Bind(ctx, bind.Binding{Pod: v.Pod, Node: v.Node, Decided: start})
 }
 
 func (l *loop) refused(ctx context.Context, v cycle.Verdict) {

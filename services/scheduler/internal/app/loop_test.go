@@ -49,6 +49,11 @@ type stage struct {
 
 // play runs the test in a bubble with the loop running and leading.
 func play(t *testing.T, test func(*stage)) {
+	playWith(t, Config{Environment: daemon.NewEnvironment(name), Scheduler: config.Default(), Seed: 1}, nil, test)
+}
+
+// playWith is play with a configuration, and with what is to be added to the stage.
+func playWith(t *testing.T, c Config, add func(*stage, *fake.Clientset), test func(*stage)) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &stage{t: t, pods: map[string]*corev1.Pod{}}
 		client := fake.NewClientset()
@@ -60,7 +65,7 @@ func play(t *testing.T, test func(*stage)) {
 			defer s.mu.Unlock()
 			return true, s.pods[a.(clienttesting.GetAction).GetName()], nil
 		})
-		s.loop = newLoop(Config{Environment: daemon.NewEnvironment(name), Scheduler: config.Default(), Seed: 1}, nil)
+		s.loop = newLoop(c, nil)
 		s.loop.record = func(p *corev1.Pod, e events.Event) {
 			s.events = append(s.events, e.Type+" "+e.Reason+" "+p.Name+": "+e.Message)
 		}
@@ -68,6 +73,9 @@ func play(t *testing.T, test func(*stage)) {
 		s.loop.statuses = bind.NewStatuses(client.CoreV1(), &bind.Terms{}, s.loop.unwritten)
 		s.loop.recordAs = func(_ string, p *corev1.Pod, e events.Event) { s.loop.record(p, e) }
 		s.loop.evictor = evict.New(client.CoreV1(), s.loop.statuses.Write, &bind.Terms{}, s.loop.evicted)
+		if add != nil {
+			add(s, client)
+		}
 		ctx, cancel := context.WithCancel(context.Background())
 		var parts sync.WaitGroup
 		parts.Go(func() { s.loop.run(ctx) })

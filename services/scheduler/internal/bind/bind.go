@@ -52,6 +52,8 @@ type Binder struct {
 	report  func(Outcome)
 	slots   chan struct{}
 	wait    sync.Mutex
+	// Delegate binds some Pods; nil where none does. It is set before the first binding.
+	Delegate Delegate
 }
 
 // Volumes is where claims and volumes are written.
@@ -90,10 +92,20 @@ func (b *Binder) Wait() {
 
 // bind writes the binding, and where the answer leaves open whether it was taken, looks.
 func (b *Binder) bind(ctx context.Context, binding Binding) error {
+	if b.Delegate != nil && b.Delegate.Binds(binding.Pod) {
+		if err := b.delegate(ctx, binding); !errors.Is(err, ErrPassed) {
+			return err
+		}
+	}
 	err := b.write(ctx, binding)
 	if err == nil || isRefusal(err) {
 		return err
 	}
+	return b.settle(ctx, binding, err)
+}
+
+// settle looks what became of a binding, and returns why it was not made.
+func (b *Binder) settle(ctx context.Context, binding Binding, err error) error {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
 	defer cancel()
 	for {

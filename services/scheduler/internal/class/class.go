@@ -71,7 +71,7 @@ func (c *Class) DomainsChanged() bool { return c.judge.domain.changed() }
 // Best returns the best node for one more Pod of the class, false when no node can take it.
 func (c *Class) Best(s *columns.State) (Choice, bool) {
 	if c.judge.pins != nil {
-		return c.bestPinned(s)
+		return c.BestAmong(s, c.candidates(s), nil)
 	}
 	return c.current(s).best(s)
 }
@@ -140,20 +140,6 @@ func (c *Class) candidates(s *columns.State) []columns.Slot {
 	slots = slices.DeleteFunc(slots, func(slot columns.Slot) bool { return !s.Known(slot) })
 	slices.Sort(slots)
 	return slices.Compact(slots)
-}
-
-// bestPinned judges the few candidates one by one.
-func (c *Class) bestPinned(s *columns.State) (Choice, bool) {
-	var among []candidate
-	c.judge.domain.start()
-	for _, slot := range c.candidates(s) {
-		if v := c.judge.judgeWhole(s, s.Node(slot)); v.refusal == 0 {
-			c.judge.domain.keepNode(slot)
-			among = append(among, candidate{raw: c.judge.traits[v.traits], item: item{rank: v.rank, slot: slot},
-				nodes: 1})
-		}
-	}
-	return c.judge.pick(s, among)
 }
 
 func (c *Class) refusalsPinned(s *columns.State) []Reason {

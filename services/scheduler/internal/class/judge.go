@@ -181,6 +181,7 @@ type candidate struct {
 	raw   []int64
 	item  item
 	nodes int // how many it stands for
+	bonus int64
 }
 
 // pick returns the best of the candidates. Raw scores are normalized among them.
@@ -198,7 +199,7 @@ func (j *judge) pick(s *columns.State, among []candidate) (Choice, bool) {
 	for i := range among {
 		c := &among[i]
 		feasible += c.nodes
-		total := rankScore(c.item.rank)
+		total := rankScore(c.item.rank) + c.bonus
 		for t, score := range j.shared {
 			if c.raw[t] != unrated {
 				total += score.Weight * score.Order.Normalize(c.raw[t], j.least[t], j.greatest[t])

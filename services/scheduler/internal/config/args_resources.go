@@ -35,7 +35,7 @@ func (p *profile) fitArgs(args *schedulerv1.NodeResourcesFitArgs) error {
 	}
 	fit.Ignored = func(name corev1.ResourceName) bool {
 		group, _, _ := strings.Cut(string(name), "/")
-		return slices.Contains(args.IgnoredResources, string(name)) ||
+		return slices.Contains(args.IgnoredResources, string(name)) || slices.Contains(p.ignored, string(name)) ||
 			slices.Contains(args.IgnoredResourceGroups, group)
 	}
 	p.replace(noderesourcesfit.Rule(fit))

@@ -2,7 +2,6 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -25,6 +24,8 @@ const (
 type Config struct {
 	Profiles []rules.Profile
 	Backoff  backoff.Policy
+	// Extenders are the services of others that have a say, each with its defaults.
+	Extenders []schedulerv1.Extender
 	// Unused names fields of the file that have no effect here, with the reason.
 	Unused []string
 }
@@ -61,20 +62,21 @@ func Parse(data []byte) (Config, error) {
 		return Config{}, fmt.Errorf("apiVersion and kind are %q and %q, they must be %q and %q", file.APIVersion,
 			file.Kind, apiVersion, kind)
 	}
-	if len(file.Extenders) > 0 {
-		return Config{}, errors.New("extenders: this scheduler calls none, the list must be empty")
-	}
 	c := Default()
 	c.Unused = unused(&file)
+	if err := readExtenders(file.Extenders); err != nil {
+		return Config{}, err
+	}
+	c.Extenders = file.Extenders
 	if err := readBackoff(&file, &c.Backoff); err != nil {
 		return Config{}, err
 	}
 	if len(file.Profiles) == 0 {
-		return c, nil
+		file.Profiles = []schedulerv1.KubeSchedulerProfile{{}}
 	}
 	c.Profiles = nil
 	for i := range file.Profiles {
-		profile, err := readProfile(&file.Profiles[i])
+		profile, err := readProfile(&file.Profiles[i], ignoredByScheduler(file.Extenders))
 		if err != nil {
 			return Config{}, fmt.Errorf("profiles[%d]%w", i, err)
 		}

@@ -249,8 +249,6 @@ func TestMistakes(t *testing.T) {
 			"{hardPodAffinityWeight: 101}}]}]", spreadPath + "hardPodAffinityWeight: 101, it must be from 0 to 100"},
 		"a profile twice": {head + "profiles: [{}, {schedulerName: default-scheduler}]",
 			`profiles[1].schedulerName: "default-scheduler" stands twice, each profile needs its own`},
-		"extenders": {head + "extenders: [{urlPrefix: 'http://x'}]",
-			"extenders: this scheduler calls none, the list must be empty"},
 		"first delay": {head + "podInitialBackoffSeconds: 0",
 			"podInitialBackoffSeconds: 0, it must be greater than 0"},
 		"longest delay": {head + "podInitialBackoffSeconds: 5\npodMaxBackoffSeconds: 4",

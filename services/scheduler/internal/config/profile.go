@@ -24,12 +24,20 @@ type profile struct {
 	bindTimeout time.Duration
 	// preempts is whether the plugin of that name is on.
 	preempts bool
+	// ignored are resources that only extenders look at.
+	ignored []string
 }
 
-// readProfile returns the rules of a profile. The text of an error begins with the path below the profile.
-func readProfile(file *schedulerv1.KubeSchedulerProfile) (rules.Profile, error) {
+// readProfile returns the rules of a profile that ignores these resources. The text of an error begins with the path
+// below the profile.
+func readProfile(file *schedulerv1.KubeSchedulerProfile, ignored []string) (rules.Profile, error) {
 	p := profile{rules: catalog(), filter: map[string]bool{}, score: map[string]bool{}, preempts: true,
-		bindTimeout: defaultBindTimeout}
+		bindTimeout: defaultBindTimeout, ignored: ignored}
+	if len(ignored) > 0 {
+		if err := p.fitArgs(&schedulerv1.NodeResourcesFitArgs{}); err != nil {
+			return rules.Profile{}, err
+		}
+	}
 	for _, r := range p.rules {
 		p.filter[r.Name], p.score[r.Name] = true, true
 	}

@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	schedulerv1 "k8s.io/kube-scheduler/config/v1"
 
 	"keelson.dev/kit/backoff"
 	"keelson.dev/services/scheduler/internal/class"
@@ -28,6 +29,8 @@ type Config struct {
 	Backoff backoff.Policy
 	// Seed decides between nodes of equal score.
 	Seed uint64
+	// Extenders are the services of others that have a say.
+	Extenders []schedulerv1.Extender
 }
 
 // Cycle holds all that decisions depend on. Make one with New.
@@ -46,6 +49,7 @@ type Cycle struct {
 	groups        *groups.Book
 	relabelled    map[string]bool // namespaces whose Pods are to be looked at again
 	preemption    preemption
+	extenders     extenders
 }
 
 // pod is a Pod that waits for a node, or for the API server to note the one that it was given.
@@ -60,6 +64,7 @@ type pod struct {
 	claims  *wait    // of a Pod that was given a node, what its claims wait for; nil when it waits for none
 	last    *Verdict // of the last try
 	nominee
+	extended
 }
 
 // New returns a Cycle that knows no node and no Pod, and leads no profile.
@@ -86,6 +91,7 @@ func New(config Config) *Cycle {
 		c.profiles[config.Profiles[i].Name] = &config.Profiles[i]
 	}
 	c.terms = termsOf(config.Profiles)
+	c.extenders = newExtenders(config.Extenders)
 	c.preemption = newPreemption(c.state)
 	return c
 }
@@ -140,7 +146,7 @@ func (c *Cycle) Lead(profile string, leads bool, now time.Time) {
 	}
 	var held []*pod
 	for _, p := range c.pods {
-		if p.profile.Name == profile && p.node == "" && !p.gated && !p.evicting {
+		if p.profile.Name == profile && p.node == "" && !p.gated && !p.evicting && p.question == nil {
 			held = append(held, p)
 		}
 	}
@@ -168,30 +174,48 @@ func older(a, b *pod) int {
 // Next decides for the most urgent Pod. A Pod that gets a node takes room there from now on, until the API shows it
 // bound or Failed says that it was not. It returns false when no Pod is to be tried now.
 func (c *Cycle) Next(now time.Time) (Verdict, bool) {
-	c.readGroups(now)
-	c.rekey()
-	c.readClaims(now)
-	c.requeueGained(now)
+	c.catchUp(now)
+	c.releaseLines(now)
 	e, ok := c.queue.Pop(now)
+	for ok && c.hold(c.pods[e.UID], now) {
+		e, ok = c.queue.Pop(now)
+	}
 	if !ok {
 		return Verdict{}, false
 	}
 	p := c.pods[e.UID]
 	c.reread(p)
-	v := c.decide(p, now)
+	return c.conclude(p, c.decide(p, now), now), true
+}
+
+// catchUp takes in what happened since the last decision.
+func (c *Cycle) catchUp(now time.Time) {
+	c.readGroups(now)
+	c.rekey()
+	c.readClaims(now)
+	c.requeueGained(now)
+}
+
+// conclude takes over what was decided for a Pod.
+func (c *Cycle) conclude(p *pod, v Verdict, now time.Time) Verdict {
 	p.last = &v
+	if v.Question != nil {
+		c.extenders.occupy(v.Question)
+		p.question = v.Question
+		return v
+	}
 	if v.Node == "" {
 		if !p.evicting {
 			c.setUnschedulable(p, now)
 		}
-		return v, true
+		return v
 	}
 	p.node = v.Node
 	c.state.SetPod(p.object, v.Node, p.class.Pod.Usage)
 	c.nominate(p, "")
 	v.Steps = c.take(p)
 	c.requeueMore(p.class, now)
-	return v, true
+	return v
 }
 
 // Failed notes that a Pod could not be bound. It gives the room back, and the Pod is tried again after a delay.
@@ -209,7 +233,7 @@ func (c *Cycle) Failed(uid types.UID, now time.Time) {
 // Unschedulable returns the newest version of a Pod that found no node at the last try, and what its status should say.
 func (c *Cycle) Unschedulable(uid types.UID) (*corev1.Pod, corev1.PodCondition, bool) {
 	p := c.pods[uid]
-	if p == nil || p.node != "" || p.evicting || p.last == nil || p.last.Node != "" {
+	if p == nil || p.node != "" || p.evicting || p.question != nil || p.last == nil || p.last.Node != "" {
 		return nil, corev1.PodCondition{}, false
 	}
 	condition := p.last.Condition()
@@ -260,7 +284,7 @@ func (c *Cycle) setPending(o *corev1.Pod, now time.Time) {
 func (c *Cycle) enqueue(p *pod, o *corev1.Pod, now time.Time) {
 	changed := c.classify(p, o)
 	c.nominate(p, p.nominated)
-	if changed && !p.gated && !p.evicting && c.leading[p.profile.Name] {
+	if changed && !p.gated && !p.evicting && p.question == nil && c.leading[p.profile.Name] {
 		c.queue.Add(&p.Entry, now)
 	}
 }
@@ -279,6 +303,7 @@ func (c *Cycle) classify(p *pod, o *corev1.Pod) bool {
 		p.last = nil
 	}
 	p.object, p.class, p.gated, p.unread = o, joined, gated, false
+	p.asks = c.extenders.asked(o)
 	p.Class, p.Priority = joined.ID, columns.Priority(o)
 	return changed
 }
@@ -301,14 +326,17 @@ func (c *Cycle) forget(uid types.UID) {
 }
 
 func (c *Cycle) decide(p *pod, now time.Time) Verdict {
-	v := Verdict{Pod: p.object, Nodes: c.state.Nodes(), Attempt: p.Attempts + 1}
+	v := c.verdict(p)
 	c.classes.Touch(p.class)
+	if c.consult(p, &v) {
+		return v
+	}
 	if c.takeNomination(p, &v) {
 		return v
 	}
 	choice, ok := p.class.Best(c.state)
 	if !ok {
-		if c.outrank(p, &v, now) {
+		if c.outrank(p, c.over(p), &v, now) {
 			return v
 		}
 		v.Reasons = p.class.Refusals(c.state)
@@ -317,6 +345,11 @@ func (c *Cycle) decide(p *pod, now time.Time) Verdict {
 	}
 	v.Node, v.Score, v.Feasible = c.state.Name(choice.Slot), choice.Score, choice.Feasible
 	return v
+}
+
+// verdict begins the outcome of a try.
+func (c *Cycle) verdict(p *pod) Verdict {
+	return Verdict{Pod: p.object, Nodes: c.state.Nodes(), Attempt: p.Attempts + 1}
 }
 
 func schedulerName(p *corev1.Pod) string {

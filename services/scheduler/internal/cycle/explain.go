@@ -48,6 +48,9 @@ func (c *Cycle) Explain(name types.NamespacedName) (Explanation, bool) {
 		return Explanation{Summary: "waits for victims to be evicted on node " + p.nominated,
 			Facts: explainPreemption(p.last)}, true
 	}
+	if p.question != nil {
+		return Explanation{Summary: "waits for the answer of an extender"}, true
+	}
 	place, since, retryAt := p.Place()
 	out := Explanation{Summary: summary(place, p)}
 	out.Facts = append(out.Facts, Fact{Time: since, Reason: "Queued", Message: fmt.Sprintf(
@@ -75,6 +78,8 @@ func summary(place queue.Place, p *pod) string {
 		return "waits for its turn"
 	case queue.Backoff:
 		return "waits to be tried again"
+	case queue.Held:
+		return "waits until an extender has answered about another Pod"
 	case queue.Unschedulable:
 		return "fits on no node: " + p.last.Message()
 	default:
@@ -85,7 +90,7 @@ func summary(place queue.Place, p *pod) string {
 // Depths returns how many Pods are in each place, and since when the first of them waits there.
 func (c *Cycle) Depths() map[queue.Place]Depth {
 	out := map[queue.Place]Depth{}
-	for _, place := range []queue.Place{queue.Active, queue.Backoff, queue.Unschedulable} {
+	for _, place := range []queue.Place{queue.Active, queue.Backoff, queue.Held, queue.Unschedulable} {
 		n, oldest := c.queue.Depth(place)
 		out[place] = Depth{Pods: n, Oldest: oldest}
 	}

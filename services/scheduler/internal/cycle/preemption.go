@@ -135,18 +135,21 @@ func (c *Cycle) fitsNominated(p *pod, slot columns.Slot) bool {
 
 func (c *Cycle) leaves(p *corev1.Pod) bool { return c.preemption.going[p.UID] || preempted(p) }
 
-// outrank gives a Pod that fits nowhere a node on which it fits but for what is kept there for Pods of lower priority.
-// These look for another.
-func (c *Cycle) outrank(p *pod, v *Verdict, now time.Time) bool {
-	best := columns.None
-	for _, slot := range c.state.ReservedBelow(p.Priority) {
-		if c.fitsOver(p, slot) && (best == columns.None || c.state.Name(slot) < c.state.Name(best)) {
-			best = slot
-		}
-	}
-	if best == columns.None {
+// over returns the nodes on which the Pod fits but for what is kept there for Pods of lower priority.
+func (c *Cycle) over(p *pod) []columns.Slot {
+	return slices.DeleteFunc(c.state.ReservedBelow(p.Priority),
+		func(slot columns.Slot) bool { return !c.fitsOver(p, slot) })
+}
+
+// outrank gives a Pod that fits nowhere the first of these nodes. The Pods of lower priority for which room is kept
+// there look for another.
+func (c *Cycle) outrank(p *pod, over []columns.Slot, v *Verdict, now time.Time) bool {
+	if len(over) == 0 {
 		return false
 	}
+	best := slices.MinFunc(over, func(a, b columns.Slot) int {
+		return strings.Compare(c.state.Name(a), c.state.Name(b))
+	})
 	v.Node, v.Feasible = c.state.Name(best), 1
 	for _, r := range slices.Clone(c.state.Reservations(best)) {
 		if r.Priority < p.Priority {
@@ -192,13 +195,29 @@ func (c *Cycle) preempt(p *pod, v *Verdict, now time.Time) {
 		v.Preemption = "not eligible due to a terminating pod on the nominated node."
 		return
 	}
-	plan, reasons := c.preemption.search.Find(preempt.Preemptor{UID: p.UID, Class: p.class, Priority: p.Priority})
-	if plan == nil {
-		v.Preemption = available(v.Nodes, counted(reasons))
-		v.Nominated = ""
-		c.nominate(p, "")
+	if c.consultPlans(p, v) {
 		return
 	}
+	plan, reasons := c.preemption.search.Find(p.preemptor())
+	if plan == nil {
+		c.spare(p, v, counted(c.others(p, reasons)))
+		return
+	}
+	c.carryOut(p, v, plan, now)
+}
+
+func (p *pod) preemptor() preempt.Preemptor {
+	return preempt.Preemptor{UID: p.UID, Class: p.class, Priority: p.Priority}
+}
+
+// spare notes why the Pod takes nobody's room.
+func (c *Cycle) spare(p *pod, v *Verdict, why []string) {
+	v.Preemption, v.Nominated = available(v.Nodes, why), ""
+	c.nominate(p, "")
+}
+
+// carryOut notes that the Pod takes the room of others.
+func (c *Cycle) carryOut(p *pod, v *Verdict, plan *preempt.Plan, now time.Time) {
 	for _, uid := range plan.Displaced {
 		c.displace(uid, now)
 	}
@@ -313,7 +332,7 @@ func (c *Cycle) requeueOver(slot columns.Slot, classes map[class.ID]*class.Class
 	if !ok || !c.state.Known(slot) {
 		return
 	}
-	for id, waiting := range classes {
+	for id := range classes {
 		e := c.queue.MostUrgent(id, func(e *queue.Entry) bool {
 			p := c.pods[e.UID]
 			return e.Priority > lowest && p.nominated == "" && p.profile.Preempts
@@ -322,7 +341,7 @@ func (c *Cycle) requeueOver(slot columns.Slot, classes map[class.ID]*class.Class
 			continue
 		}
 		p := c.pods[e.UID]
-		asks := preempt.Preemptor{UID: p.UID, Class: waiting, Priority: p.Priority}
+		asks := p.preemptor()
 		if c.fitsOver(p, slot) || !never(p.object) && c.preemption.search.Helps(asks, slot) {
 			c.queue.Resume(e, now)
 		}

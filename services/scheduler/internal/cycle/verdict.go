@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"keelson.dev/services/scheduler/internal/class"
+	"keelson.dev/services/scheduler/internal/extend"
 	"keelson.dev/services/scheduler/internal/preempt"
 	"keelson.dev/services/scheduler/internal/volumes"
 )
@@ -34,12 +35,20 @@ type Verdict struct {
 	Nominated string
 	// Preemption says why the Pod takes nobody's room; empty when it does, or may not be asked.
 	Preemption string
+	// Question is what extenders are asked before it is decided; nil where none has a say. The rest of the Verdict
+	// follows from Answered.
+	Question *extend.Question
+	// Failure is why nothing could be decided; empty where something was.
+	Failure string
 	// Steps are what the claims of the Pod get before it can be bound; nothing where they have their volumes.
 	Steps []volumes.Step
 }
 
 // Message says why no node can take the Pod, in the words that users of `kubectl describe pod` know.
 func (v *Verdict) Message() string {
+	if v.Failure != "" {
+		return v.Failure
+	}
 	if v.Nodes == 0 {
 		return "0/0 nodes are available: no nodes available to schedule pods."
 	}
@@ -69,10 +78,14 @@ func preemptionPart(why string) string {
 
 // Condition is what the Pod's status says of a try that failed. The caller sets the times.
 func (v *Verdict) Condition() corev1.PodCondition {
+	reason := corev1.PodReasonUnschedulable
+	if v.Failure != "" {
+		reason = corev1.PodReasonSchedulerError
+	}
 	return corev1.PodCondition{
 		Type:               corev1.PodScheduled,
 		Status:             corev1.ConditionFalse,
-		Reason:             corev1.PodReasonUnschedulable,
+		Reason:             reason,
 		Message:            v.Message(),
 		ObservedGeneration: v.Pod.Generation,
 	}

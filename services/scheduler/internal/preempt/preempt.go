@@ -24,6 +24,7 @@ import (
 const (
 	NotHelpful = "Preemption is not helpful for scheduling"
 	NoVictims  = "No preemption victims found for incoming pod"
+	Refused    = "node(s) were refused by an extender for preemption"
 )
 
 // maxTables bounds the kinds of Pods for which costs are kept.
@@ -46,6 +47,8 @@ type Plan struct {
 	Violations int
 	// Displaced are the Pods of lower priority that are nominated for the node.
 	Displaced []types.UID
+
+	cost Cost
 }
 
 // Search finds plans. Make one with New.
@@ -73,12 +76,7 @@ func (s *Search) Find(p Preemptor) (*Plan, []class.Reason) {
 		curable, incurable := p.Class.Curables(s.state)
 		return nil, reasons(nil, incurable, curable)
 	}
-	if slots, confined := p.Class.Confined(s.state); confined {
-		return s.findAmong(p, slots)
-	}
-	t := s.table(p)
-	own := s.state.ReservedFor(p.UID)
-	t.catchUp(s, p, own)
+	t := s.costs(p)
 	slot, ok := t.best()
 	if !ok {
 		return nil, t.reasons(p.Class)
@@ -86,28 +84,39 @@ func (s *Search) Find(p Preemptor) (*Plan, []class.Reason) {
 	return s.plan(p, slot), nil
 }
 
+// costs returns what each node would cost the Pod.
+func (s *Search) costs(p Preemptor) *table {
+	if slots, confined := p.Class.Confined(s.state); confined {
+		return s.among(p, slots)
+	}
+	t := s.table(p)
+	t.catchUp(s, p, s.state.ReservedFor(p.UID))
+	return t
+}
+
 // Helps reports whether the node would help the Pod.
 func (s *Search) Helps(p Preemptor, slot columns.Slot) bool {
 	return s.try(p, slot).outcome == helps
 }
 
-// findAmong looks at a few nodes one by one.
-func (s *Search) findAmong(p Preemptor, slots []columns.Slot) (*Plan, []class.Reason) {
+// among looks at a few nodes one by one; all others are useless.
+func (s *Search) among(p Preemptor, slots []columns.Slot) *table {
 	t := newTable(p, s.state)
 	for _, slot := range slots {
 		t.set(slot, s.try(p, slot))
 	}
-	if slot, ok := t.best(); ok {
-		return s.plan(p, slot), nil
-	}
 	t.outcomes[useless] += s.state.Nodes() - len(slots)
-	return nil, t.reasons(p.Class)
+	return t
 }
 
 // plan returns what the node costs in detail.
 func (s *Search) plan(p Preemptor, slot columns.Slot) *Plan {
-	r := s.try(p, slot)
-	plan := &Plan{Slot: slot, Violations: int(r.cost.Violations)}
+	return s.planOf(p, slot, s.try(p, slot).cost)
+}
+
+// planOf makes a plan of the victims that were found last.
+func (s *Search) planOf(p Preemptor, slot columns.Slot, cost Cost) *Plan {
+	plan := &Plan{Slot: slot, Violations: int(cost.Violations), cost: cost}
 	slices.SortFunc(s.victims, func(a, b *columns.Occupant) int { return columns.Importance(*a, *b) })
 	for _, v := range s.victims {
 		plan.Victims = append(plan.Victims, v.Pod)

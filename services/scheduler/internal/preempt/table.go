@@ -162,12 +162,20 @@ func reasons(more []class.Reason, incurable, curable int) []class.Reason {
 func (t *table) Len() int { return len(t.order) }
 
 func (t *table) Less(i, j int) bool {
-	a, b := t.order[i], t.order[j]
+	return t.compare(t.order[i], t.order[j]) < 0
+}
+
+// compare orders nodes that help by what they cost, and by name.
+func (t *table) compare(a, b columns.Slot) int {
 	less, same := t.rows[a].cost.less(t.rows[b].cost)
-	if same {
-		return t.rows[a].name < t.rows[b].name
+	switch {
+	case same:
+		return strings.Compare(t.rows[a].name, t.rows[b].name)
+	case less:
+		return -1
+	default:
+		return 1
 	}
-	return less
 }
 
 func (t *table) Swap(i, j int) {

@@ -62,13 +62,7 @@ func (s *Search) try(p Preemptor, slot columns.Slot) trialResult {
 	if !s.state.Known(slot) {
 		return trialResult{}
 	}
-	t := &s.trial
-	t.Start(s.state, slot)
-	for _, r := range s.state.Reservations(slot) {
-		if r.UID == p.UID || r.Priority < p.Priority {
-			t.Release(&r)
-		}
-	}
+	t := s.start(p, slot)
 	refusal := p.Class.Refuse(s.state, t.Node())
 	switch {
 	case refusal == 0:
@@ -91,6 +85,18 @@ func (s *Search) try(p Preemptor, slot columns.Slot) trialResult {
 	s.reprieve(p, s.harmless)
 	s.add(&result.cost)
 	return result
+}
+
+// start begins the trial of a node, without the room that is kept there for the Pod itself and for lesser ones.
+func (s *Search) start(p Preemptor, slot columns.Slot) *columns.Trial {
+	t := &s.trial
+	t.Start(s.state, slot)
+	for _, r := range s.state.Reservations(slot) {
+		if r.UID == p.UID || r.Priority < p.Priority {
+			t.Release(&r)
+		}
+	}
+	return t
 }
 
 // lowerThan returns the end of a node's Pods whose priority is lower.

@@ -37,6 +37,7 @@ const (
 	Active        Place = "active"
 	Backoff       Place = "backoff"
 	Unschedulable Place = "unschedulable"
+	Held          Place = "held" // in a line
 )
 
 // Entry is a Pod that waits for a node.
@@ -52,6 +53,7 @@ type Entry struct {
 	since    time.Time // when it came to its place
 	retryAt  time.Time // when its delay is over
 	position int       // in the heap it is in
+	line     string    // in which it is held
 }
 
 // Place returns where the entry is, since when, and when its delay is over.
@@ -69,6 +71,7 @@ type Queue struct {
 	active        entries
 	backoff       entries
 	unschedulable map[class.ID]*entries
+	lines         map[string]*entries
 	flushAt       time.Time
 }
 
@@ -79,6 +82,7 @@ func New(policy backoff.Policy) *Queue {
 		active:        entries{before: urgent},
 		backoff:       entries{before: func(a, b *Entry) bool { return a.retryAt.Before(b.retryAt) }},
 		unschedulable: map[class.ID]*entries{},
+		lines:         map[string]*entries{},
 	}
 }
 
@@ -195,6 +199,8 @@ func (q *Queue) Remove(e *Entry) {
 		if len(at.list) == 0 {
 			delete(q.unschedulable, e.Class)
 		}
+	case Held:
+		q.leaveLine(e)
 	}
 	e.place = Nowhere
 }
@@ -231,6 +237,10 @@ func (q *Queue) Depth(p Place) (n int, oldest time.Time) {
 		see(q.backoff.list)
 	case Unschedulable:
 		for _, at := range q.unschedulable {
+			see(at.list)
+		}
+	case Held:
+		for _, at := range q.lines {
 			see(at.list)
 		}
 	}
