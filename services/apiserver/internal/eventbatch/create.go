@@ -22,9 +22,6 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 	genericrest "k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/util/dryrun"
-	"k8s.io/kube-openapi/pkg/builder3"
-	openapicommon "k8s.io/kube-openapi/pkg/common"
-	openapiutil "k8s.io/kube-openapi/pkg/util"
 )
 
 // lanes is how many Events of a batch are stored at a time: the store puts what comes together into one write to disk.
@@ -40,8 +37,8 @@ type Config struct {
 	Admission admission.Interface
 	// Equivalents are the resources that webhooks may have in mind with Events.
 	Equivalents runtime.EquivalentResourceMapper
-	// OpenAPI describes the Event for its managedFields.
-	OpenAPI *openapicommon.OpenAPIV3Config
+	// Types are those by which the managers of an Event's fields are known.
+	Types managedfields.TypeConverter
 	// MaxBytes is how long the body of a request may be.
 	MaxBytes int64
 }
@@ -58,16 +55,7 @@ var _ admission.ObjectInterfaces = &writer{}
 
 func newWriter(c Config) (*writer, error) {
 	kind := version.WithKind("Event")
-	definitions, err := builder3.BuildOpenAPIDefinitionsForResources(c.OpenAPI,
-		openapiutil.GetCanonicalTypeName(&corev1.Event{}))
-	if err != nil {
-		return nil, fmt.Errorf("describing Events: %w", err)
-	}
-	types, err := managedfields.NewTypeConverter(definitions, false)
-	if err != nil {
-		return nil, fmt.Errorf("describing Events: %w", err)
-	}
-	fields, err := managedfields.NewDefaultFieldManager(types, runtime.UnsafeObjectConvertor(c.Scheme), c.Scheme,
+	fields, err := managedfields.NewDefaultFieldManager(c.Types, runtime.UnsafeObjectConvertor(c.Scheme), c.Scheme,
 		c.Scheme, kind, schema.GroupVersion{Group: kind.Group, Version: runtime.APIVersionInternal}, "", nil)
 	if err != nil {
 		return nil, fmt.Errorf("managing the fields of Events: %w", err)

@@ -13,12 +13,14 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/admission"
 	genericrest "k8s.io/apiserver/pkg/registry/rest"
 
 	"keelson.dev/services/apiserver/internal/openapi"
 	"keelson.dev/services/apiserver/internal/scheme"
+	"keelson.dev/services/apiserver/internal/typedfields"
 )
 
 // store is what a test makes of each create.
@@ -38,8 +40,13 @@ func writerTo(t *testing.T, s store) *writer {
 		t.Fatal(err)
 	}
 	_, described := openapi.Configs(known)
+	fields, err := typedfields.New(known, described, typedfields.Kinds{
+		Stored: []schema.GroupVersionKind{corev1.SchemeGroupVersion.WithKind("Event")}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	w, err := newWriter(Config{Scheme: known, Serializer: scheme.Codecs(known), Events: s,
-		Admission: admission.NewChainHandler(), OpenAPI: described})
+		Admission: admission.NewChainHandler(), Types: fields})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,10 +4,8 @@ import (
 	"fmt"
 	"net/netip"
 
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
 	genericrest "k8s.io/apiserver/pkg/registry/rest"
-	genericapiserver "k8s.io/apiserver/pkg/server"
 
 	"keelson.dev/kit/daemon"
 	"keelson.dev/services/apiserver/internal/eventbatch"
@@ -16,6 +14,7 @@ import (
 	"keelson.dev/services/apiserver/internal/registry/core/service"
 	"keelson.dev/services/apiserver/internal/registry/core/serviceaccount"
 	"keelson.dev/services/apiserver/internal/registry/rest"
+	"keelson.dev/services/apiserver/internal/typedfields"
 )
 
 // install serves every group of the registry.
@@ -24,45 +23,55 @@ func (s *Server) install() error {
 	if err != nil {
 		return err
 	}
-	groups := registry.Groups(config)
 	options := rest.Options{Scheme: s.scheme, RESTOptions: s.store}
-	var named []*genericapiserver.APIGroupInfo
-	for _, group := range groups {
+	var groups []servedGroup
+	for _, group := range registry.Groups(config) {
 		storages, err := group.Storages(options)
 		if err != nil {
 			return err
 		}
-		info, err := s.groupInfo(group.Versions(s.scheme), storages)
+		if group.Name == "" {
+			s.objects.storages = storages
+		}
+		served, err := s.servedGroup(group, storages)
 		if err != nil {
 			return err
 		}
-		if group.Name != "" {
-			named = append(named, info)
-			continue
-		}
-		s.objects.storages = storages
-		if err := s.core.InstallLegacyAPIGroup(genericapiserver.DefaultLegacyAPIPrefix, info); err != nil {
-			return fmt.Errorf("serving the core group: %w", err)
-		}
-		if err := s.openBatches(storages["events"]); err != nil {
-			return err
-		}
+		groups = append(groups, served)
 	}
-	if err := s.core.InstallAPIGroups(named...); err != nil {
-		return fmt.Errorf("serving the named groups: %w", err)
+	if err := s.serveGroups(groups); err != nil {
+		return err
 	}
 	return s.serveDiscovery(s.core.Handler.NonGoRestfulMux)
 }
 
+// serveGroups answers what is asked of any of the groups.
+func (s *Server) serveGroups(groups []servedGroup) error {
+	kinds, err := s.kinds(groups)
+	if err != nil {
+		return err
+	}
+	types, err := typedfields.New(s.scheme, s.config.OpenAPIV3Config, kinds)
+	if err != nil {
+		return err
+	}
+	for _, group := range groups {
+		if err := s.serveGroup(group, types); err != nil {
+			return err
+		}
+	}
+	return s.openBatches(types)
+}
+
 // openBatches lets Events come in batches too.
-func (s *Server) openBatches(events genericrest.Storage) error {
-	store, ok := events.(genericrest.Creater) //nolint:misspell // The library spells it so.
+func (s *Server) openBatches(types managedfields.TypeConverter) error {
+	store, ok := s.objects.storages["events"].(genericrest.Creater) //nolint:misspell // The library spells it so.
 	if !ok {
 		return notOpen("events")
 	}
 	return s.batches.Open(eventbatch.Config{
 		Scheme: s.scheme, Serializer: s.codecs, Events: store, Admission: s.config.AdmissionControl,
-		Equivalents: s.core.EquivalentResourceRegistry, OpenAPI: s.config.OpenAPIV3Config,
+		Equivalents: s.core.EquivalentResourceRegistry, Types: types,
 		MaxBytes: s.config.MaxRequestBodyBytes,
 	})
 }
@@ -92,30 +101,4 @@ func (s *Server) registryConfig() (registry.Config, error) {
 			Audiences: s.options.audiences()}
 	}
 	return config, nil
-}
-
-func (s *Server) groupInfo(
-	versions []schema.GroupVersion, storages map[string]genericrest.Storage,
-) (*genericapiserver.APIGroupInfo, error) {
-	byVersion := map[string]map[string]genericrest.Storage{}
-	// A version may have kinds of requests only: there is nothing of it to serve.
-	var served []schema.GroupVersion
-	for _, version := range versions {
-		paths, err := registry.ServedIn(version, s.scheme, storages)
-		if err != nil {
-			return nil, err
-		}
-		if len(paths) > 0 {
-			byVersion[version.Version] = paths
-			served = append(served, version)
-		}
-	}
-	return &genericapiserver.APIGroupInfo{
-		PrioritizedVersions:          served,
-		VersionedResourcesStorageMap: byVersion,
-		OptionsExternalVersion:       &schema.GroupVersion{Version: "v1"},
-		Scheme:                       s.scheme,
-		ParameterCodec:               runtime.NewParameterCodec(s.scheme),
-		NegotiatedSerializer:         s.codecs,
-	}, nil
 }

@@ -82,6 +82,9 @@ func testReviews(t *testing.T, s *servertest.Server, ann kubernetes.Interface, n
 		if err != nil || other.Status.Allowed != want {
 			t.Errorf("may ann %s: %+v, %v, want %v", verb, other, err, want)
 		}
+		if err == nil && len(other.ManagedFields) > 0 {
+			t.Errorf("a review that is not stored has managers of fields: %+v", other.ManagedFields)
+		}
 	}
 	rules, err := ann.AuthorizationV1().SelfSubjectRulesReviews().Create(t.Context(),
 		&authorizationv1.SelfSubjectRulesReview{
