@@ -1,5 +1,5 @@
-// Package explain tells users what a decision of a controller or collector came to: what the next pass does, what it waits for, since
-// when, and what ends that. It is the decision that acts which is asked.
+// Package explain tells users what a decision of a controller or collector came to: what the next pass does, what it
+// waits for, since when, and what ends that. It is the decision that acts which is asked.
 //
 //	account.go     what a decision came to, in words (pure)
 //	explainer.go   asks a controller's decision about an object
