@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 
+	"keelson.dev/kit/follow"
 	"keelson.dev/kit/podview"
 )
 
@@ -79,10 +80,7 @@ func Start(ctx context.Context, config *rest.Config, o Options) (*Nodes, error) 
 		ListerWatcher: cache.NewListWatchFromClient(client.CoreV1().RESTClient(), "pods", metav1.NamespaceAll,
 			fields.OneTermNotEqualSelector("spec.nodeName", "")),
 		ObjectType: &corev1.Pod{},
-		Handler: cache.ResourceEventHandlerFuncs{
-			AddFunc:    func(object any) { n.enqueue(object) },
-			UpdateFunc: func(_, object any) { n.enqueue(object) },
-		},
+		Handler:    follow.Handler(n.enqueue, func(*corev1.Pod) {}),
 	})
 	n.pods = store
 	go controller.RunWithContext(ctx)
@@ -143,8 +141,8 @@ func report(ctx context.Context, client kubernetes.Interface, name string) error
 	return nil
 }
 
-func (n *Nodes) enqueue(object any) {
-	if pod, ok := object.(*corev1.Pod); ok && n.mine[pod.Spec.NodeName] {
+func (n *Nodes) enqueue(pod *corev1.Pod) {
+	if n.mine[pod.Spec.NodeName] {
 		n.queue.Add(cache.ObjectName{Namespace: pod.Namespace, Name: pod.Name})
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
+	"keelson.dev/kit/follow"
 	"keelson.dev/kit/localvolume"
 )
 
@@ -25,19 +26,16 @@ func (n *Nodes) followVolumes(ctx context.Context) {
 		ListerWatcher: cache.NewListWatchFromClient(n.client.CoreV1().RESTClient(), "persistentvolumes",
 			metav1.NamespaceAll, fields.Everything()),
 		ObjectType: &corev1.PersistentVolume{},
-		Handler: cache.ResourceEventHandlerFuncs{
-			AddFunc:    func(object any) { n.letGo(ctx, object) },
-			UpdateFunc: func(_, object any) { n.letGo(ctx, object) },
-		},
+		Handler: follow.Handler(
+			func(pv *corev1.PersistentVolume) { n.letGo(ctx, pv) }, func(*corev1.PersistentVolume) {}),
 	})
 	controller.RunWithContext(ctx)
 }
 
 // letGo takes the nodes' finalizer off a volume that is deleted and that no claim has. A version that is outdated, or
 // an API server that does not answer, is tried again.
-func (n *Nodes) letGo(ctx context.Context, object any) {
-	pv, ok := object.(*corev1.PersistentVolume)
-	for ok && ctx.Err() == nil && n.mine[pv.Labels[localvolume.NodeLabel]] && pv.DeletionTimestamp != nil &&
+func (n *Nodes) letGo(ctx context.Context, pv *corev1.PersistentVolume) {
+	for ctx.Err() == nil && n.mine[pv.Labels[localvolume.NodeLabel]] && pv.DeletionTimestamp != nil &&
 		slices.Contains(pv.Finalizers, localvolume.FolderFinalizer) && !slices.Contains(pv.Finalizers, protection) {
 		left := slices.DeleteFunc(slices.Clone(pv.Finalizers), func(f string) bool {
 			return f == localvolume.FolderFinalizer

@@ -8,6 +8,7 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 
+	"keelson.dev/kit/follow"
 	"keelson.dev/services/apiserver/internal/authz/rbac"
 )
 
@@ -16,33 +17,30 @@ import (
 func Feed(policy *rbac.Policy, factory informers.SharedInformerFactory) ([]cache.InformerSynced, error) {
 	feeds := []struct {
 		informer cache.SharedIndexInformer
-		set      func(any)
+		set      func(metav1.Object)
 		remove   func(rbac.Name)
 	}{
-		{factory.Rbac().V1().ClusterRoles().Informer(), func(obj any) {
+		{factory.Rbac().V1().ClusterRoles().Informer(), func(obj metav1.Object) {
 			role := obj.(*rbacv1.ClusterRole)
 			policy.SetRole(nameOf(role), role.Rules)
 		}, policy.RemoveRole},
-		{factory.Rbac().V1().Roles().Informer(), func(obj any) {
+		{factory.Rbac().V1().Roles().Informer(), func(obj metav1.Object) {
 			role := obj.(*rbacv1.Role)
 			policy.SetRole(nameOf(role), role.Rules)
 		}, policy.RemoveRole},
-		{factory.Rbac().V1().ClusterRoleBindings().Informer(), func(obj any) {
+		{factory.Rbac().V1().ClusterRoleBindings().Informer(), func(obj metav1.Object) {
 			binding := obj.(*rbacv1.ClusterRoleBinding)
 			policy.SetBinding(nameOf(binding), binding.RoleRef, binding.Subjects)
 		}, policy.RemoveBinding},
-		{factory.Rbac().V1().RoleBindings().Informer(), func(obj any) {
+		{factory.Rbac().V1().RoleBindings().Informer(), func(obj metav1.Object) {
 			binding := obj.(*rbacv1.RoleBinding)
 			policy.SetBinding(nameOf(binding), binding.RoleRef, binding.Subjects)
 		}, policy.RemoveBinding},
 	}
 	var synced []cache.InformerSynced
 	for _, f := range feeds {
-		registration, err := f.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-			AddFunc:    f.set,
-			UpdateFunc: func(_, obj any) { f.set(obj) },
-			DeleteFunc: func(obj any) { f.remove(deletedName(obj)) },
-		})
+		registration, err := f.informer.AddEventHandler(follow.Handler(
+			f.set, func(obj metav1.Object) { f.remove(nameOf(obj)) }))
 		if err != nil {
 			return nil, fmt.Errorf("watching roles and bindings: %w", err)
 		}
@@ -53,13 +51,4 @@ func Feed(policy *rbac.Policy, factory informers.SharedInformerFactory) ([]cache
 
 func nameOf(obj metav1.Object) rbac.Name {
 	return rbac.Name{Namespace: obj.GetNamespace(), Name: obj.GetName()}
-}
-
-// deletedName is the name of what is gone, also when the informer missed how it went.
-func deletedName(obj any) rbac.Name {
-	key, err := cache.DeletionHandlingObjectToName(obj)
-	if err != nil {
-		return rbac.Name{}
-	}
-	return rbac.Name{Namespace: key.Namespace, Name: key.Name}
 }

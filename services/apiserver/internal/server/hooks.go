@@ -12,6 +12,7 @@ import (
 	"k8s.io/apiserver/pkg/server/healthz"
 	"k8s.io/client-go/tools/cache"
 
+	"keelson.dev/kit/follow"
 	"keelson.dev/services/apiserver/internal/authz"
 	"keelson.dev/services/apiserver/internal/bootstrap"
 )
@@ -54,11 +55,7 @@ func (s *Server) addHooks(mapper meta.ResettableRESTMapper) ([]healthz.HealthChe
 
 // followRoles tells the bootstrapper of each change that may concern an aggregated role.
 func (s *Server) followRoles(b *bootstrap.Bootstrapper) error {
-	_, err := s.informers.Rbac().V1().ClusterRoles().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(any) { b.RolesChanged() },
-		UpdateFunc: func(any, any) { b.RolesChanged() },
-		DeleteFunc: func(any) { b.RolesChanged() },
-	})
+	_, err := s.informers.Rbac().V1().ClusterRoles().Informer().AddEventHandler(follow.Changes(b.RolesChanged))
 	if err != nil {
 		return fmt.Errorf("watching ClusterRoles: %w", err)
 	}

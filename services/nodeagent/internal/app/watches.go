@@ -13,6 +13,7 @@ import (
 	listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 
+	"keelson.dev/kit/follow"
 	"keelson.dev/services/nodeagent/internal/node"
 )
 
@@ -41,10 +42,7 @@ func newWatches(client kubernetes.Interface, nodeName string) (*watches, error) 
 
 // run follows until ctx ends and notifies the node of what becomes of its object.
 func (w *watches) run(ctx context.Context, n *node.Node) {
-	_, err := w.node.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(object any) { n.Observe(object.(*corev1.Node)) },
-		UpdateFunc: func(_, object any) { n.Observe(object.(*corev1.Node)) },
-	})
+	_, err := w.node.AddEventHandler(follow.Handler(n.Observe, func(*corev1.Node) {}))
 	if err != nil {
 		return // only an informer that has stopped refuses
 	}

@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"keelson.dev/kit/failpoint"
+	"keelson.dev/kit/follow"
 	names "keelson.dev/kit/localvolume"
 )
 
@@ -65,10 +66,7 @@ func (r *Reclaimer) Look() {
 
 // Run reclaims until ctx ends. It is woken by what changes, and tries again what failed.
 func (r *Reclaimer) Run(ctx context.Context) {
-	_, err := r.volumes.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(any) { r.Look() },
-		UpdateFunc: func(any, any) { r.Look() },
-	})
+	_, err := r.volumes.AddEventHandler(follow.Changes(r.Look))
 	if err != nil {
 		return // only an informer that has stopped refuses
 	}

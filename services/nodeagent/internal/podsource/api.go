@@ -11,6 +11,8 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
+
+	"keelson.dev/kit/follow"
 )
 
 // api is one watch with a field selector on the node's name.
@@ -27,31 +29,13 @@ func API(client kubernetes.Interface, nodeName string, workers Workers, known fu
 		}),
 		informers.WithTransform(strip))
 	s := &api{informer: factory.Core().V1().Pods().Informer()}
-	_, err := s.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: func(object any) { set(workers, known, object) },
-		UpdateFunc: func(before, after any) {
-			// A Pod that was replaced between two looks shows as an update of its name.
-			if old, pod := before.(*corev1.Pod), after.(*corev1.Pod); old.UID != pod.UID {
-				workers.Remove(old.UID)
-			}
-			set(workers, known, after)
-		},
-		DeleteFunc: func(object any) {
-			if last, ok := object.(cache.DeletedFinalStateUnknown); ok {
-				object = last.Obj
-			}
-			workers.Remove(object.(*corev1.Pod).UID)
-		},
-	})
+	_, err := s.informer.AddEventHandler(follow.Handler(
+		func(pod *corev1.Pod) { workers.Set(pod, known(pod.UID)) },
+		func(pod *corev1.Pod) { workers.Remove(pod.UID) }))
 	if err != nil {
 		return nil, fmt.Errorf("watching Pods: %w", err)
 	}
 	return s, nil
-}
-
-func set(workers Workers, known func(types.UID) bool, object any) {
-	pod := object.(*corev1.Pod)
-	workers.Set(pod, known(pod.UID))
 }
 
 // Run implements Source.

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+
+	"keelson.dev/kit/follow"
 )
 
 // Follower is called with the last state of a Pod and its present one: the last is nil for a Pod that is new to it, the
@@ -40,7 +42,7 @@ func (f *Feed) Follow(ctx context.Context, pods cache.Cache, follower Follower) 
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.synced == nil {
-		registration, err := informer.AddEventHandler(f.handler())
+		registration, err := informer.AddEventHandler(follow.Handler(f.put, f.gone))
 		if err != nil {
 			return nil, nil, fmt.Errorf("following Pods: %w", err)
 		}
@@ -59,42 +61,20 @@ func (f *Feed) leave(follower *Follower) {
 	f.followers = slices.DeleteFunc(f.followers, func(other *Follower) bool { return other == follower })
 }
 
-func (f *Feed) handler() toolscache.ResourceEventHandler {
-	return toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    func(object any) { f.put(nil, object) },
-		UpdateFunc: f.put,
-		DeleteFunc: func(object any) {
-			if last, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
-				object = last.Obj
-			}
-			if pod, ok := object.(*corev1.Pod); ok {
-				f.mu.Lock()
-				defer f.mu.Unlock()
-				f.gone(pod.UID)
-			}
-		},
-	}
-}
-
-// put takes in a Pod as it is now. Between two lists another may have taken its name.
-func (f *Feed) put(old, object any) {
-	now, ok := object.(*corev1.Pod)
-	if !ok {
-		return
-	}
+// put takes in a Pod as it is now.
+func (f *Feed) put(now *corev1.Pod) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if last, ok := old.(*corev1.Pod); ok && last.UID != now.UID {
-		f.gone(last.UID)
-	}
 	last := f.pods[now.UID]
 	f.pods[now.UID] = now
 	f.tell(last, now)
 }
 
-func (f *Feed) gone(uid types.UID) {
-	if last := f.pods[uid]; last != nil {
-		delete(f.pods, uid)
+func (f *Feed) gone(pod *corev1.Pod) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if last := f.pods[pod.UID]; last != nil {
+		delete(f.pods, pod.UID)
 		f.tell(last, nil)
 	}
 }

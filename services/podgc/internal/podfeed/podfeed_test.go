@@ -52,7 +52,7 @@ type heard struct {
 	stop func()
 }
 
-func follow(t *testing.T, f *Feed, from *informers) *heard {
+func listen(t *testing.T, f *Feed, from *informers) *heard {
 	t.Helper()
 	text := func(p *corev1.Pod) string {
 		if p == nil {
@@ -84,7 +84,7 @@ func (h *heard) check(t *testing.T, what string, want ...string) {
 // left.
 func TestFollow(t *testing.T) {
 	f, from := New(), &informers{}
-	early := follow(t, f, from)
+	early := listen(t, f, from)
 	if len(from.handlers) != 1 {
 		t.Fatalf("%d handlers", len(from.handlers))
 	}
@@ -96,7 +96,7 @@ func TestFollow(t *testing.T) {
 	informer.OnUpdate(pod("a", "1"), pod("a", "3"))
 	early.check(t, "a change", "a1>a3")
 
-	late := follow(t, f, from)
+	late := listen(t, f, from)
 	if len(from.handlers) != 1 {
 		t.Errorf("%d handlers for two followers", len(from.handlers))
 	}

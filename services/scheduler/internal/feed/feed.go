@@ -11,11 +11,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
+	"keelson.dev/kit/follow"
 	"keelson.dev/services/scheduler/internal/groups"
 )
 
@@ -125,48 +127,48 @@ func (f *Feed) WaitForSync(ctx context.Context) bool {
 }
 
 func nodeHandler(deliver func(Change)) cache.ResourceEventHandler {
-	return handler(
+	return follow.Handler(
 		func(n *corev1.Node) { deliver(Change{Node: n}) },
 		func(n *corev1.Node) { deliver(Change{GoneNode: n}) },
 	)
 }
 
 func podHandler(deliver func(Change)) cache.ResourceEventHandler {
-	return handler(
+	return follow.Handler(
 		func(p *corev1.Pod) { deliver(Change{Pod: p}) },
 		func(p *corev1.Pod) { deliver(Change{GonePod: p}) },
 	)
 }
 
 func claimHandler(deliver func(Change)) cache.ResourceEventHandler {
-	return handler(
+	return follow.Handler(
 		func(c *corev1.PersistentVolumeClaim) { deliver(Change{Claim: c}) },
 		func(c *corev1.PersistentVolumeClaim) { deliver(Change{GoneClaim: c}) },
 	)
 }
 
 func volumeHandler(deliver func(Change)) cache.ResourceEventHandler {
-	return handler(
+	return follow.Handler(
 		func(v *corev1.PersistentVolume) { deliver(Change{Volume: v}) },
 		func(v *corev1.PersistentVolume) { deliver(Change{GoneVolume: v}) },
 	)
 }
 
 func classHandler(deliver func(Change)) cache.ResourceEventHandler {
-	return handler(
+	return follow.Handler(
 		func(c *storagev1.StorageClass) { deliver(Change{Class: c}) },
 		func(c *storagev1.StorageClass) { deliver(Change{GoneClass: c}) },
 	)
 }
 
 func groupHandler(deliver func(Change)) cache.ResourceEventHandler {
-	return handler(
-		func(o any) {
+	return follow.Handler(
+		func(o metav1.Object) {
 			if g, ok := groups.Of(o); ok {
 				deliver(Change{Group: &g})
 			}
 		},
-		func(o any) {
+		func(o metav1.Object) {
 			if g, ok := groups.Of(o); ok {
 				deliver(Change{GoneGroup: &g.Name})
 			}
@@ -175,32 +177,15 @@ func groupHandler(deliver func(Change)) cache.ResourceEventHandler {
 }
 
 func namespaceHandler(deliver func(Change)) cache.ResourceEventHandler {
-	return handler(
+	return follow.Handler(
 		func(n *corev1.Namespace) { deliver(Change{Namespace: n}) },
 		func(n *corev1.Namespace) { deliver(Change{GoneNamespace: n}) },
 	)
 }
 
 func budgetHandler(deliver func(Change)) cache.ResourceEventHandler {
-	return handler(
+	return follow.Handler(
 		func(b *policyv1.PodDisruptionBudget) { deliver(Change{Budget: b}) },
 		func(b *policyv1.PodDisruptionBudget) { deliver(Change{GoneBudget: b}) },
 	)
-}
-
-// handler calls set for every object that is new or changed and gone for every one that is no longer.
-func handler[T any](set, gone func(T)) cache.ResourceEventHandler {
-	call := func(object any, f func(T)) {
-		if lost, ok := object.(cache.DeletedFinalStateUnknown); ok {
-			object = lost.Obj
-		}
-		if typed, ok := object.(T); ok {
-			f(typed)
-		}
-	}
-	return cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(object any) { call(object, set) },
-		UpdateFunc: func(_, object any) { call(object, set) },
-		DeleteFunc: func(object any) { call(object, gone) },
-	}
 }

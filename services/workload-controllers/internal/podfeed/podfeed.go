@@ -13,6 +13,7 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
+	"keelson.dev/kit/follow"
 	"keelson.dev/services/workload-controllers/internal/gate"
 	"keelson.dev/services/workload-controllers/internal/podset"
 )
@@ -65,11 +66,7 @@ func (f *Feed) follow(ctx context.Context, pods cache.Cache) error {
 	if f.synced != nil {
 		return nil
 	}
-	registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    func(object any) { f.upsert(object) },
-		UpdateFunc: func(_, object any) { f.upsert(object) },
-		DeleteFunc: f.delete,
-	})
+	registration, err := informer.AddEventHandler(follow.Handler(f.upsert, f.delete))
 	if err != nil {
 		return err
 	}
@@ -125,20 +122,9 @@ func (f *Feed) indexer() toolscache.Indexer {
 	return f.store
 }
 
-func (f *Feed) upsert(object any) {
-	if pod, ok := object.(*corev1.Pod); ok {
-		f.publish(pod, f.Index.Upsert(pod))
-	}
-}
+func (f *Feed) upsert(pod *corev1.Pod) { f.publish(pod, f.Index.Upsert(pod)) }
 
-func (f *Feed) delete(object any) {
-	if last, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
-		object = last.Obj
-	}
-	if pod, ok := object.(*corev1.Pod); ok {
-		f.publish(pod, f.Index.Delete(pod))
-	}
-}
+func (f *Feed) delete(pod *corev1.Pod) { f.publish(pod, f.Index.Delete(pod)) }
 
 func (f *Feed) publish(pod *corev1.Pod, change podset.Change) {
 	f.mu.Lock()

@@ -35,6 +35,9 @@ func Self[T client.Object](observe, forget func(T)) handler.TypedFuncs[T, reconc
 			q.Add(Request(e.Object.GetNamespace(), e.Object.GetName()))
 		},
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[T], q Queue) {
+			if e.ObjectOld.GetUID() != e.ObjectNew.GetUID() {
+				forget(e.ObjectOld) // it was made again under its name while the watch was interrupted
+			}
 			observe(e.ObjectNew)
 			q.Add(Request(e.ObjectNew.GetNamespace(), e.ObjectNew.GetName()))
 		},

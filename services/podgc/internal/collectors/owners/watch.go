@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 
+	"keelson.dev/kit/follow"
 	"keelson.dev/services/podgc/internal/podfeed"
 	"keelson.dev/services/podgc/internal/resources"
 )
@@ -167,40 +168,11 @@ func (w *watcher) followPods(ctx context.Context, r resources.Resource, q queue)
 	return informed{synced: synced, stop: stop}, nil
 }
 
-// handler brings what an informer says into the graph. Between two lists another object may have taken a name.
+// handler brings what an informer says into the graph.
 func (w *watcher) handler(r resources.Resource, q queue) cache.ResourceEventHandler {
-	put := func(object any) {
-		if m, ok := object.(metav1.Object); ok {
-			addAll(q, w.observe(objectOf(m, r)))
-		}
-	}
-	remove := func(object any) {
-		if m, ok := object.(metav1.Object); ok {
-			addAll(q, w.remove(m.GetUID()))
-		}
-	}
-	return cache.ResourceEventHandlerFuncs{
-		AddFunc: put,
-		UpdateFunc: func(old, object any) {
-			if uidOf(old) != uidOf(object) {
-				remove(old)
-			}
-			put(object)
-		},
-		DeleteFunc: func(object any) {
-			if last, ok := object.(cache.DeletedFinalStateUnknown); ok {
-				object = last.Obj
-			}
-			remove(object)
-		},
-	}
-}
-
-func uidOf(object any) types.UID {
-	if m, ok := object.(metav1.Object); ok {
-		return m.GetUID()
-	}
-	return ""
+	return follow.Handler(
+		func(o metav1.Object) { addAll(q, w.observe(objectOf(o, r))) },
+		func(o metav1.Object) { addAll(q, w.remove(o.GetUID())) })
 }
 
 func addAll(q queue, uids []types.UID) {

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"keelson.dev/kit/follow"
 	"keelson.dev/kit/quota"
 )
 
@@ -103,28 +104,14 @@ func (k *Kinds) watch(ctx context.Context, kind schema.GroupResource, object cli
 	if w := k.watched[kind]; w != nil {
 		return w, nil
 	}
-	registration, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    func(o any) { k.tell(kind, o, k.changed) },
-		UpdateFunc: func(_, o any) { k.tell(kind, o, k.changed) },
-		DeleteFunc: func(o any) {
-			if last, ok := o.(toolscache.DeletedFinalStateUnknown); ok {
-				o = last.Obj
-			}
-			k.tell(kind, o, k.gone)
-		},
-	})
+	registration, err := informer.AddEventHandler(follow.Handler(
+		func(o client.Object) { k.changed(kind, o) }, func(o client.Object) { k.gone(kind, o) }))
 	if err != nil {
 		return nil, fmt.Errorf("following %s: %w", kind, err)
 	}
 	w := &watched{object, informer, registration}
 	k.watched[kind] = w
 	return w, nil
-}
-
-func (*Kinds) tell(kind schema.GroupResource, o any, call func(schema.GroupResource, client.Object)) {
-	if object, ok := o.(client.Object); ok {
-		call(kind, object)
-	}
 }
 
 // Visit calls visit with every object of the namespace.
@@ -137,7 +124,9 @@ func (k *Kinds) Visit(namespace string, visit func(schema.GroupResource, client.
 			return fmt.Errorf("listing %s: %w", kind, err)
 		}
 		for _, o := range objects {
-			k.tell(kind, o, visit)
+			if object, ok := o.(client.Object); ok {
+				visit(kind, object)
+			}
 		}
 	}
 	return nil
