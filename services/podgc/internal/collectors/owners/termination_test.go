@@ -2,231 +2,10 @@ package owners
 
 import (
 	"fmt"
-	"maps"
-	"math/rand/v2"
-	"slices"
-	"strings"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
-
-// grace is a finalizer that the world takes off in its own time, as a node does with a Pod that it ends.
-const grace = "test.keelson.dev/grace"
-
-// world is an API of owned objects, and a collector that learns of every change late.
-type world struct {
-	t      *testing.T
-	random *rand.Rand
-	server map[types.UID]*Object
-	// blocks holds, for each object, whose deletion it held back in the beginning, itself or through others.
-	blocks map[types.UID]map[types.UID]bool
-	graph  *graph
-	// late are the changes that the graph has not seen, by object; nil stands for its end.
-	late    map[types.UID][]*Object
-	queue   map[types.UID]bool
-	version int
-	log     []string
-}
-
-func newWorld(t *testing.T, seed uint64) *world {
-	w := &world{
-		t: t, random: rand.New(rand.NewPCG(seed, 9)), server: map[types.UID]*Object{}, graph: newGraph(),
-		late: map[types.UID][]*Object{}, queue: map[types.UID]bool{},
-	}
-	n := 1 + w.random.IntN(6)
-	for i := range n {
-		o := object(types.UID(fmt.Sprint(i)))
-		for owner := range n {
-			if w.random.IntN(n) == 0 {
-				o.Owners = append(o.Owners, ref(types.UID(fmt.Sprint(owner)), w.random.IntN(4) > 0))
-			}
-		}
-		if w.random.IntN(3) == 0 {
-			o.Finalizers = []string{grace}
-		}
-		w.write(o)
-		w.log = append(w.log, fmt.Sprintf("%s owned by %s, finalizers %v", o.UID, names(o), o.Finalizers))
-	}
-	w.blocks = reach(w.server)
-	for len(w.late) > 0 { // A collector acts on nothing before it has seen everything once.
-		w.see()
-	}
-	return w
-}
-
-func names(o *Object) string {
-	var names []string
-	for _, r := range o.Owners {
-		names = append(names, fmt.Sprintf("%s (blocks %v)", r.UID, *r.BlockOwnerDeletion))
-	}
-	return strings.Join(names, ", ")
-}
-
-// reach follows the references that block as far as they go.
-func reach(objects map[types.UID]*Object) map[types.UID]map[types.UID]bool {
-	blocks := map[types.UID]map[types.UID]bool{}
-	for uid, o := range objects {
-		blocks[uid] = map[types.UID]bool{}
-		for _, r := range o.Owners {
-			if *r.BlockOwnerDeletion {
-				blocks[uid][r.UID] = true
-			}
-		}
-	}
-	for range objects {
-		for uid := range blocks {
-			for owner := range maps.Clone(blocks[uid]) {
-				maps.Copy(blocks[uid], blocks[owner])
-			}
-		}
-	}
-	return blocks
-}
-
-// write stores a version of an object; one that is being deleted and that nothing holds any more is gone.
-func (w *world) write(o *Object) {
-	w.version++
-	o.ResourceVersion = fmt.Sprint(w.version)
-	if o.Deleting && len(o.Finalizers) == 0 {
-		w.log = append(w.log, fmt.Sprint(o.UID, " is gone"))
-		delete(w.server, o.UID)
-		o = &Object{UID: o.UID}
-	} else {
-		w.server[o.UID] = o
-	}
-	w.late[o.UID] = append(w.late[o.UID], o)
-}
-
-// delete is the API's answer to a request.
-func (w *world) delete(uid types.UID, policy metav1.DeletionPropagation) {
-	o := *w.server[uid]
-	o.Finalizers = slices.DeleteFunc(slices.Clone(o.Finalizers), func(f string) bool { return f != grace })
-	switch policy {
-	case metav1.DeletePropagationForeground:
-		o.Finalizers = append(o.Finalizers, metav1.FinalizerDeleteDependents)
-	case metav1.DeletePropagationOrphan:
-		o.Finalizers = append(o.Finalizers, metav1.FinalizerOrphanDependents)
-	}
-	o.Deleting = true
-	w.log = append(w.log, fmt.Sprintf("%s is deleted, %s", uid, policy))
-	w.write(&o)
-}
-
-// see lets the graph learn of one change.
-func (w *world) see() {
-	uid := w.any(maps.Keys(w.late))
-	o := w.late[uid][0]
-	if w.late[uid] = w.late[uid][1:]; len(w.late[uid]) == 0 {
-		delete(w.late, uid)
-	}
-	affected := w.graph.remove
-	if o.ResourceVersion != "" {
-		affected = func(types.UID) []types.UID { return w.graph.observe(o) }
-	}
-	for _, again := range affected(uid) {
-		w.queue[again] = true
-	}
-}
-
-// pass is one pass of the collector over one object.
-func (w *world) pass(uid types.UID) {
-	delete(w.queue, uid)
-	in, known := w.graph.input(uid)
-	if !known {
-		return
-	}
-	plan := Decide(in)
-	if len(plan.Lookup) > 0 {
-		for _, r := range plan.Lookup {
-			in.Owners[r.UID] = Absent
-			if owner := w.server[r.UID]; owner != nil {
-				in.Owners[r.UID] = stateOf(owner.isForeground())
-			}
-		}
-		plan = Decide(in)
-	}
-	for _, again := range plan.Revisit {
-		w.queue[again] = true
-	}
-	for _, d := range plan.Release {
-		w.update(d, uid, func(o *Object) { o.Owners = without(o.Owners, uid) })
-	}
-	switch {
-	case plan.Delete != nil:
-		if w.isCurrent(in.Object, uid) {
-			w.delete(uid, *plan.Delete)
-		}
-	case plan.KeepOwners != nil:
-		w.update(in.Object, uid, func(o *Object) { o.Owners = plan.KeepOwners })
-	case plan.DropFinalizer != "":
-		w.update(in.Object, uid, func(o *Object) {
-			w.check(o, plan.DropFinalizer)
-			o.Finalizers = slices.DeleteFunc(slices.Clone(o.Finalizers),
-				func(f string) bool { return f == plan.DropFinalizer })
-		})
-	}
-}
-
-// isCurrent is the precondition of every write: what does not hold ends in a conflict, and in another pass.
-func (w *world) isCurrent(seen *Object, again types.UID) bool {
-	o := w.server[seen.UID]
-	if o != nil && o.ResourceVersion != seen.ResourceVersion {
-		w.queue[again] = true
-	}
-	return o != nil && o.ResourceVersion == seen.ResourceVersion
-}
-
-func (w *world) update(seen *Object, again types.UID, change func(*Object)) {
-	if w.isCurrent(seen, again) {
-		o := *seen
-		change(&o)
-		w.write(&o)
-	}
-}
-
-// check fails when an object's foreground deletion ends before the dependents are gone that it has to wait for.
-func (w *world) check(o *Object, finalizer string) {
-	for _, d := range w.server {
-		if finalizer == metav1.FinalizerDeleteDependents && holdsBack(d, map[types.UID]bool{o.UID: true}) &&
-			!w.blocks[o.UID][d.UID] {
-			w.fail("%s does not wait for %s", o.UID, d.UID)
-		}
-	}
-}
-
-func (w *world) any(uids func(func(types.UID) bool)) types.UID {
-	sorted := slices.Sorted(uids)
-	return sorted[w.random.IntN(len(sorted))]
-}
-
-func (w *world) fail(format string, args ...any) {
-	w.t.Fatalf("%s\n%s", fmt.Sprintf(format, args...), strings.Join(w.log, "\n"))
-}
-
-// settle lets everything happen, in any order, until nothing is left to happen.
-func (w *world) settle() {
-	for steps := 0; ; steps++ {
-		ending := slices.DeleteFunc(slices.Collect(maps.Keys(w.server)), func(uid types.UID) bool {
-			return !w.server[uid].Deleting || !w.server[uid].has(grace)
-		})
-		switch choice := w.random.IntN(3); {
-		case steps == 10_000:
-			w.fail("it does not come to rest")
-		case len(w.late)+len(w.queue)+len(ending) == 0:
-			return
-		case choice == 0 && len(w.late) > 0:
-			w.see()
-		case choice == 1 && len(w.queue) > 0:
-			w.pass(w.any(maps.Keys(w.queue)))
-		case choice == 2 && len(ending) > 0:
-			o := *w.server[w.any(slices.Values(ending))]
-			o.Finalizers = slices.DeleteFunc(slices.Clone(o.Finalizers), func(f string) bool { return f == grace })
-			w.write(&o)
-		}
-	}
-}
 
 // Whatever owns whatever, also in circles or itself, and in whatever order changes are seen: what is deleted is gone in
 // the end, and who waits for its dependents goes after all of them but those that wait for it in turn. DEP-168 DEP-169
@@ -235,13 +14,7 @@ func TestEveryDeletionEnds(t *testing.T) {
 		w := newWorld(t, seed)
 		for range 1 + w.random.IntN(3) {
 			uid := types.UID(fmt.Sprint(w.random.IntN(6)))
-			policies := []metav1.DeletionPropagation{
-				metav1.DeletePropagationBackground, metav1.DeletePropagationForeground,
-				metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan,
-			}
-			if o := w.server[uid]; o != nil && !o.Deleting {
-				w.delete(uid, policies[w.random.IntN(len(policies))])
-			}
+			w.ask(uid)
 			if w.random.IntN(2) == 0 {
 				w.settle()
 			}
@@ -250,6 +23,48 @@ func TestEveryDeletionEnds(t *testing.T) {
 		for uid, o := range w.server {
 			if o.Deleting {
 				w.fail("seed %d: %s stays, finalizers %v", seed, uid, o.Finalizers)
+			}
+		}
+	}
+}
+
+// Whatever a user makes and deletes meanwhile, also below owners that are gone, and however often the watches are
+// interrupted or the collector begins anew: nothing goes whose owner lives, and nothing stays whose owners are all
+// gone.
+// DEP-031 DEP-167
+func TestNothingIsDeletedUnderALivingOwnerAndNothingStaysWithoutOne(t *testing.T) {
+	for seed := range uint64(5000) {
+		w := newWorld(t, seed)
+		for i := range 1 + w.random.IntN(8) {
+			switch w.random.IntN(6) {
+			case 0:
+				w.interrupt()
+			case 1:
+				w.restart()
+			case 2:
+				w.settle()
+			case 3:
+				o := object(types.UID(fmt.Sprint("new", i)))
+				for range 1 + w.random.IntN(2) {
+					owner := fmt.Sprint(w.random.IntN(6))
+					if w.random.IntN(2) == 0 {
+						owner = fmt.Sprint("new", w.random.IntN(i+1))
+					}
+					o.Owners = append(o.Owners, ref(types.UID(owner), false))
+				}
+				w.log = append(w.log, fmt.Sprintf("%s is made, owned by %s", o.UID, names(o)))
+				w.write(o)
+			default:
+				w.ask(types.UID(fmt.Sprint(w.random.IntN(6))))
+			}
+			for range w.random.IntN(4) {
+				w.step()
+			}
+		}
+		w.settle()
+		for uid, o := range w.server {
+			if len(o.Owners) > 0 && !w.ownerLives(o) {
+				w.fail("seed %d: %s stays without an owner: %s", seed, uid, names(o))
 			}
 		}
 	}
