@@ -45,6 +45,16 @@ func (m *Mask) Event(event []byte) ([]byte, error) {
 	return kept, nil
 }
 
+// Object returns an object in protobuf without what the mask drops, in the same memory, which it overwrites. What is
+// not in protobuf stays as it is.
+func (m *Mask) Object(raw []byte) ([]byte, error) {
+	kept, err := m.object(raw[:0], raw)
+	if err != nil {
+		return nil, fmt.Errorf("damaged object: %w", err)
+	}
+	return kept, nil
+}
+
 // object appends the envelope of an object with what is kept of it.
 func (m *Mask) object(kept, raw []byte) ([]byte, error) {
 	if !bytes.HasPrefix(raw, magic) {

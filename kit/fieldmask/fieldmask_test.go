@@ -147,6 +147,38 @@ func TestMaskedIsDecodedAndCleared(t *testing.T) {
 	}
 }
 
+// An object by itself is masked as one in an event; what is not in protobuf stays.
+func TestObject(t *testing.T) {
+	mask := newMask(t, podRule)
+	for seed := range int64(20) {
+		object := filled(t, corev1.SchemeGroupVersion.WithKind("Pod"), seed)
+		raw, err := runtime.Encode(codec, object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := runtime.Decode(codec, bytes.Clone(raw))
+		if err != nil {
+			t.Fatal(err)
+		}
+		clearDropped(want)
+		masked, err := mask.Object(raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := runtime.Decode(codec, masked); err != nil || !equality.Semantic.DeepEqual(got, want) {
+			t.Fatalf("seed %d: %v\ngot  %+v\nwant %+v", seed, err, got, want)
+		}
+	}
+	for _, text := range []string{"", "{}", `{"kind":"Pod"}`} {
+		if got, err := mask.Object([]byte(text)); err != nil || string(got) != text {
+			t.Errorf("%q becomes %q, %v", text, got, err)
+		}
+	}
+	if _, err := mask.Object([]byte("k8s\x00\x0a\x7f")); err == nil {
+		t.Error("a damaged envelope is taken")
+	}
+}
+
 // Damaged bytes are an error or the same object as without a mask; never anything else, and never more bytes.
 func TestDamagedBytes(t *testing.T) {
 	mask, refused, same := newMask(t, podRule), 0, 0

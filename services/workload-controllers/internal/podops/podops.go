@@ -6,13 +6,14 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"keelson.dev/services/workload-controllers/internal/claim"
 	"keelson.dev/services/workload-controllers/internal/gate"
@@ -27,7 +28,7 @@ const Parallel = 16
 // Operator writes Pods on behalf of one controller.
 type Operator struct {
 	// Client reaches the apiserver; FieldManager is the controller's name.
-	Client       kubernetes.Interface
+	Client       corev1client.PodsGetter
 	FieldManager string
 	// Gate is shut for an owner until Feed shows its writes.
 	Gate *gate.Gate
@@ -59,9 +60,7 @@ func (o *Operator) Create(ctx context.Context, owner types.UID, n int, pod func(
 func (o *Operator) create(ctx context.Context, owner types.UID, prototype *corev1.Pod) Outcome {
 	outcome := Outcome{Name: prototype.Name}
 	outcome.Err = write.Do(o.Gate, owner, "pod.create", func() (types.UID, gate.Seen, error) {
-		// Encoding writes the kind into the object: each request has one of its own, and only reads what they share.
-		pod := *prototype
-		created, err := o.Client.CoreV1().Pods(pod.Namespace).Create(ctx, &pod,
+		created, err := o.Client.Pods(prototype.Namespace).Create(ctx, prototype,
 			metav1.CreateOptions{FieldManager: o.FieldManager})
 		if err != nil {
 			return "", nil, err
@@ -95,7 +94,7 @@ func (o *Operator) deleteIf(ctx context.Context, owner types.UID, reason Reason,
 	preconditions metav1.Preconditions) error {
 	return write.Do(o.Gate, owner, "pod.delete", func() (types.UID, gate.Seen, error) {
 		options := metav1.DeleteOptions{Preconditions: &preconditions}
-		err := o.Client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, options)
+		err := o.Client.Pods(pod.Namespace).Delete(ctx, pod.Name, options)
 		// Without a version the only conflict is that another Pod has the name.
 		another := preconditions.ResourceVersion == nil && apierrors.IsConflict(err)
 		if err != nil && !apierrors.IsNotFound(err) && !another {
@@ -142,7 +141,7 @@ func (o *Operator) PatchFinalizers(
 }
 
 func (o *Operator) patch(ctx context.Context, pod *corev1.Pod, patch []byte) (types.UID, gate.Seen, error) {
-	patched, err := o.Client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch,
+	patched, err := o.Client.Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch,
 		metav1.PatchOptions{FieldManager: o.FieldManager})
 	if err != nil {
 		return "", nil, err
@@ -160,16 +159,16 @@ func Failure(outcomes []Outcome) error {
 	return nil
 }
 
-// inParallel calls work for 0 to n-1, Parallel of them at once.
+// inParallel calls work for 0 to n-1, Parallel of them at once, on as few goroutines: each grows its stack.
 func inParallel(n int, work func(int) Outcome) []Outcome {
 	outcomes := make([]Outcome, n)
-	slots := make(chan struct{}, Parallel)
+	var next atomic.Int64
 	var done sync.WaitGroup
-	for i := range n {
-		slots <- struct{}{}
+	for range min(n, Parallel) {
 		done.Go(func() {
-			defer func() { <-slots }()
-			outcomes[i] = work(i)
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				outcomes[i] = work(i)
+			}
 		})
 	}
 	done.Wait()

@@ -39,7 +39,7 @@ func newOperator(answer func(n int32) error) (*Operator, *fake.Clientset, *atomi
 		pod.Name, pod.UID = fmt.Sprint("web-", n), types.UID(fmt.Sprint(n))
 		return true, pod, nil
 	})
-	return &Operator{Client: clientset, FieldManager: "replicaset", Gate: gate.New(), Feed: podfeed.New(),
+	return &Operator{Client: clientset.CoreV1(), FieldManager: "replicaset", Gate: gate.New(), Feed: podfeed.New(),
 		Log: zap.NewNop()}, clientset, requests
 }
 

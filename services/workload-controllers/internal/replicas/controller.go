@@ -17,7 +17,6 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
@@ -26,6 +25,7 @@ import (
 	"keelson.dev/kit/rights"
 	"keelson.dev/services/workload-controllers/internal/gate"
 	"keelson.dev/services/workload-controllers/internal/ownerindex"
+	"keelson.dev/services/workload-controllers/internal/podclient"
 	"keelson.dev/services/workload-controllers/internal/podfeed"
 	"keelson.dev/services/workload-controllers/internal/podops"
 	"keelson.dev/services/workload-controllers/internal/wake"
@@ -73,9 +73,9 @@ func Register[O client.Object](kind *Kind[O], feed *podfeed.Feed, concurrent int
 func setup[O client.Object](
 	s *controller.Setup, kind *Kind[O], feed *podfeed.Feed, concurrent int,
 ) (controller.Runnable, error) {
-	clientset, err := kubernetes.NewForConfig(s.Config)
+	podClient, err := podclient.New(s.Config)
 	if err != nil {
-		return nil, fmt.Errorf("building the Pod client: %w", err)
+		return nil, err
 	}
 	store, err := gate.StoreOf(s.Cache, kind.New())
 	if err != nil {
@@ -90,7 +90,7 @@ func setup[O client.Object](
 		kind: kind, client: own, live: s.Live, sets: sets, pods: feed.Index, gate: pending,
 		owners: wake.NewOwners(kind.GVK),
 		writer: &write.Writer{Client: own, Kind: kind.Controller, Gate: pending, Store: store},
-		ops: &podops.Operator{Client: clientset, FieldManager: kind.Controller, Gate: pending, Feed: feed,
+		ops: &podops.Operator{Client: podClient, FieldManager: kind.Controller, Gate: pending, Feed: feed,
 			Log: s.Log},
 		recorder: s.Recorder, now: time.Now, written: map[types.UID]time.Time{},
 	}

@@ -84,7 +84,7 @@ func newBench(t *testing.T, set *appsv1.ReplicaSet, pods ...runtime.Object) *ben
 		kind: replicaSets, client: b.sets, live: b.sets, sets: index, pods: feed.Index, gate: pending,
 		writer: &write.Writer{Client: b.sets, Kind: "replicaset", Gate: pending, Store: store}, recorder: &b.events,
 		now: time.Now,
-		ops: &podops.Operator{Client: b.pods, FieldManager: "replicaset", Gate: pending, Feed: feed,
+		ops: &podops.Operator{Client: b.pods.CoreV1(), FieldManager: "replicaset", Gate: pending, Feed: feed,
 			Log: zap.NewNop()},
 		written: map[types.UID]time.Time{},
 	}

@@ -23,7 +23,6 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -37,6 +36,7 @@ import (
 	"keelson.dev/services/workload-controllers/internal/controllerrevision"
 	"keelson.dev/services/workload-controllers/internal/gate"
 	"keelson.dev/services/workload-controllers/internal/ownerindex"
+	"keelson.dev/services/workload-controllers/internal/podclient"
 	"keelson.dev/services/workload-controllers/internal/podfeed"
 	"keelson.dev/services/workload-controllers/internal/podops"
 	"keelson.dev/services/workload-controllers/internal/podset"
@@ -84,9 +84,9 @@ func Registration(feed *podfeed.Feed, concurrent int) controller.Registration {
 }
 
 func setup(s *controller.Setup, feed *podfeed.Feed, concurrent int) (controller.Runnable, error) {
-	clientset, err := kubernetes.NewForConfig(s.Config)
+	podClient, err := podclient.New(s.Config)
 	if err != nil {
-		return nil, fmt.Errorf("building the Pod client: %w", err)
+		return nil, err
 	}
 	sets, err := gate.StoreOf(s.Cache, &appsv1.DaemonSet{})
 	if err != nil {
@@ -107,7 +107,7 @@ func setup(s *controller.Setup, feed *podfeed.Feed, concurrent int) (controller.
 		writer: &write.Writer{Client: own, Kind: Name, Gate: pending, Store: sets},
 		history: &controllerrevision.Writer{Live: s.Live, Write: &write.Writer{Client: own,
 			Kind: "controllerrevision", Gate: pending, Store: stored}},
-		ops:      &podops.Operator{Client: clientset, FieldManager: Name, Gate: pending, Feed: feed, Log: s.Log},
+		ops:      &podops.Operator{Client: podClient, FieldManager: Name, Gate: pending, Feed: feed, Log: s.Log},
 		recorder: s.Recorder, now: time.Now, memory: map[types.UID]memory{},
 	}
 	// A DaemonSet keeps a Pod on each of its nodes.

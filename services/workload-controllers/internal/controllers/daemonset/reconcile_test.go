@@ -78,7 +78,7 @@ func newBench(t *testing.T, set *appsv1.DaemonSet, pods ...runtime.Object) *benc
 		writer: &write.Writer{Client: b.server, Kind: "daemonset", Gate: pending, Store: upToDate},
 		history: &controllerrevision.Writer{Live: b.server, Write: &write.Writer{Client: b.server,
 			Kind: "controllerrevision", Gate: pending, Store: b.revisions}},
-		ops: &podops.Operator{Client: b.pods, FieldManager: "daemonset", Gate: pending, Feed: feed,
+		ops: &podops.Operator{Client: b.pods.CoreV1(), FieldManager: "daemonset", Gate: pending, Feed: feed,
 			Log: zap.NewNop()},
 		memory: map[types.UID]memory{},
 	}

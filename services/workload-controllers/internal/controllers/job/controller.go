@@ -28,7 +28,6 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -39,6 +38,7 @@ import (
 	"keelson.dev/kit/podview"
 	"keelson.dev/kit/rights"
 	"keelson.dev/services/workload-controllers/internal/gate"
+	"keelson.dev/services/workload-controllers/internal/podclient"
 	"keelson.dev/services/workload-controllers/internal/podfeed"
 	"keelson.dev/services/workload-controllers/internal/podops"
 	"keelson.dev/services/workload-controllers/internal/podset"
@@ -77,9 +77,9 @@ var openPods = podset.Fold{Name: "not ended, of a Job", Listed: true, Holds: fun
 }}
 
 func setup(s *controller.Setup, feed *podfeed.Feed, concurrent int) (controller.Runnable, error) {
-	clientset, err := kubernetes.NewForConfig(s.Config)
+	podClient, err := podclient.New(s.Config)
 	if err != nil {
-		return nil, fmt.Errorf("building the Pod client: %w", err)
+		return nil, err
 	}
 	jobs, err := gate.StoreOf(s.Cache, &batchv1.Job{})
 	if err != nil {
@@ -94,7 +94,7 @@ func setup(s *controller.Setup, feed *podfeed.Feed, concurrent int) (controller.
 		client: own, live: s.Live, jobs: jobs, pods: feed.Index, gate: pending, owners: wake.NewOwners(kind),
 		open: feed.Index.Register(openPods), done: feed.Index.Register(podset.WithFinalizer(tracking)),
 		writer:   &write.Writer{Client: own, Kind: Name, Gate: pending, Store: jobs},
-		ops:      &podops.Operator{Client: clientset, FieldManager: Name, Gate: pending, Feed: feed, Log: s.Log},
+		ops:      &podops.Operator{Client: podClient, FieldManager: Name, Gate: pending, Feed: feed, Log: s.Log},
 		recorder: s.Recorder, now: time.Now, written: map[types.UID]time.Time{},
 	}
 	built, err := wake.NewReconciler(s, concurrent, reconciler{c.steps(), c.letGo})

@@ -107,7 +107,7 @@ func (b *bench) restart() {
 		client: b.server, live: b.server, jobs: b.jobs, pods: b.feed.Index, gate: pending, owners: wake.NewOwners(kind),
 		open: b.feed.Index.Register(openPods), done: b.feed.Index.Register(podset.WithFinalizer(tracking)),
 		writer: &write.Writer{Client: b.server, Kind: Name, Gate: pending, Store: b.jobs},
-		ops: &podops.Operator{Client: b.server.pods, FieldManager: Name, Gate: pending, Feed: b.feed,
+		ops: &podops.Operator{Client: b.server.pods.CoreV1(), FieldManager: Name, Gate: pending, Feed: b.feed,
 			Log: zap.NewNop()},
 		recorder: &b.events, now: time.Now, written: map[types.UID]time.Time{},
 	}

@@ -25,7 +25,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -38,6 +37,7 @@ import (
 	"keelson.dev/services/workload-controllers/internal/controllerrevision"
 	"keelson.dev/services/workload-controllers/internal/gate"
 	"keelson.dev/services/workload-controllers/internal/ownerindex"
+	"keelson.dev/services/workload-controllers/internal/podclient"
 	"keelson.dev/services/workload-controllers/internal/podfeed"
 	"keelson.dev/services/workload-controllers/internal/podops"
 	"keelson.dev/services/workload-controllers/internal/wake"
@@ -97,9 +97,9 @@ func setup(s *controller.Setup, feed *podfeed.Feed, concurrent int) (controller.
 }
 
 func build(s *controller.Setup, feed *podfeed.Feed) (*Controller, error) {
-	clientset, err := kubernetes.NewForConfig(s.Config)
+	podClient, err := podclient.New(s.Config)
 	if err != nil {
-		return nil, fmt.Errorf("building the Pod client: %w", err)
+		return nil, err
 	}
 	sets, err := gate.StoreOf(s.Cache, &appsv1.StatefulSet{})
 	if err != nil {
@@ -129,7 +129,7 @@ func build(s *controller.Setup, feed *podfeed.Feed) (*Controller, error) {
 		claimWriter: &write.Writer{Client: own, Kind: "persistentvolumeclaim", Gate: pending, Store: storage},
 		history: &controllerrevision.Writer{Live: s.Live,
 			Write: &write.Writer{Client: own, Kind: "controllerrevision", Gate: pending, Store: history}},
-		ops: &podops.Operator{Client: clientset, FieldManager: Name, Gate: pending, Feed: feed, Log: s.Log},
+		ops: &podops.Operator{Client: podClient, FieldManager: Name, Gate: pending, Feed: feed, Log: s.Log},
 	}, nil
 }
 

@@ -122,7 +122,8 @@ func (b *bench) connect(in Input) {
 		claimWriter: &write.Writer{Client: b.api, Kind: "persistentvolumeclaim", Gate: pending, Store: b.claims},
 		history: &controllerrevision.Writer{Live: live,
 			Write: &write.Writer{Client: b.api, Kind: "controllerrevision", Gate: pending, Store: b.history}},
-		ops: &podops.Operator{Client: b.pods, FieldManager: Name, Gate: pending, Feed: feed, Log: zap.NewNop()},
+		ops: &podops.Operator{Client: b.pods.CoreV1(), FieldManager: Name, Gate: pending, Feed: feed,
+			Log: zap.NewNop()},
 	}
 }
 
