@@ -38,7 +38,10 @@ func Main() int {
 
 // Execute is Main with its surroundings given.
 func Execute(ctx context.Context, args []string, out, errOut io.Writer) int {
-	root := newRoot()
+	return execute(ctx, newRoot(), args, out, errOut)
+}
+
+func execute(ctx context.Context, root *cobra.Command, args []string, out, errOut io.Writer) int {
 	root.SetArgs(args)
 	root.SetOut(out)
 	root.SetErr(errOut)
@@ -74,7 +77,7 @@ func newRoot() *cobra.Command {
 	}
 	root.PersistentFlags().StringVar(&g.dataDir, "data-dir", g.dataDir, "folder of the mesh (or KEELSON_DATA_DIR)")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{daemon.FlagError(err)} })
-	root.AddCommand(newUp(g), newDown(g), newKubeconfig(g), newStatus(g), newExplain(g))
+	root.AddCommand(newUp(g), newDown(g), newKubeconfig(g), newStatus(g), newExplain(g), newSimulate(g))
 	return root
 }
 

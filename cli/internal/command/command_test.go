@@ -2,6 +2,8 @@ package command
 
 import (
 	"bytes"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -47,6 +49,7 @@ func TestMistakesGetOneLine(t *testing.T) {
 		"explain pvc a":                   {1, "holds no mesh"},
 		"explain nodes a":                 {1, "holds no mesh"},
 		"explain ns a":                    {1, "holds no mesh"},
+		"simulate -f x":                   {1, "keelson-scheduler is missing in"},
 		"up --data-dir /proc/nosuch/mesh": {1, "--data-dir: mkdir /proc/nosuch"},
 		"up --data-dir /dev/null":         {1, "--data-dir: "},
 		"kubeconfig --data-dir /tmp/" + strings.Repeat("x", 90): {1, "too long for the sockets"},
@@ -68,9 +71,46 @@ func TestHelpListsTheCommands(t *testing.T) {
 	if code := Execute(t.Context(), nil, &out, &errOut); code != 0 {
 		t.Fatal(errOut.String())
 	}
-	for _, command := range []string{"up", "down", "kubeconfig", "status", "explain"} {
+	for _, command := range []string{"up", "down", "kubeconfig", "status", "explain", "simulate"} {
 		if !strings.Contains(out.String(), "\n  "+command+" ") {
 			t.Errorf("%s is not in the help", command)
+		}
+	}
+}
+
+// --data-dir is keel's, wherever it stands; the rest is the scheduler's program's, as are its words and its status.
+func TestSimulateHandsItsFlagsOn(t *testing.T) {
+	own, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(filepath.Dir(own), "keelson-scheduler")
+	script := "#!/bin/sh\necho \"$@\"\ncat\n[ \"$2\" = fail ] && echo it failed >&2 && exit \"$3\"\nexit 0\n"
+	if err := os.WriteFile(program, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Remove(program) })
+	t.Setenv("KEELSON_DATA_DIR", "/nosuch")
+	for line, want := range map[string]struct {
+		code      int
+		out, text string
+	}{
+		"simulate -f - --snapshot s":                  {0, "simulate -f - --snapshot s\nin", ""},
+		"simulate --data-dir /x --snapshot=s -o json": {0, "simulate --snapshot=s -o json\nin", ""},
+		"--data-dir /x simulate --data-dir=/y -h":     {0, "simulate -h\nin", ""},
+		"simulate fail 2 --snapshot s":                {2, "simulate fail 2 --snapshot s\nin", "keel: it failed\n"},
+		"simulate fail 1 --snapshot s":                {1, "simulate fail 1 --snapshot s\nin", "keel: it failed\n"},
+		"simulate --data-dir /proc/1/nosuch -f x": {1, "",
+			"keel: --data-dir: /proc/1/nosuch holds no mesh: start one with keel up\n"},
+		"--data-dir=/proc/1/nosuch simulate --save=out": {1, "",
+			"keel: --data-dir: /proc/1/nosuch holds no mesh: start one with keel up\n"},
+	} {
+		var out, errOut bytes.Buffer
+		root := newRoot()
+		root.SetIn(strings.NewReader("in"))
+		code := execute(t.Context(), root, strings.Fields(line), &out, &errOut)
+		if code != want.code || out.String() != want.out || errOut.String() != want.text {
+			t.Errorf("%q: status %d, %q, %q; want %+v", line, code, out.String(), errOut.String(), want)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-// Command keelson-scheduler gives Pods their nodes.
+// Command keelson-scheduler gives Pods their nodes. As `keelson-scheduler simulate` it tells what it would do.
 package main
 
 import (
@@ -6,6 +6,12 @@ import (
 
 	"keelson.dev/kit/daemon"
 	"keelson.dev/services/scheduler/internal/app"
+	"keelson.dev/services/scheduler/internal/simulate"
 )
 
-func main() { os.Exit(daemon.Main(app.Daemon())) }
+func main() {
+	if len(os.Args) > 1 && os.Args[1] == simulate.Name {
+		os.Exit(simulate.Main(os.Args[2:]))
+	}
+	os.Exit(daemon.Main(app.Daemon()))
+}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"keelson.dev/services/scheduler/internal/columns"
 	"keelson.dev/services/scheduler/internal/preempt"
 	"keelson.dev/services/scheduler/internal/remedy"
@@ -120,4 +122,13 @@ func explainChanges(changes []remedy.Change) []Fact {
 		facts = append(facts, Fact{Reason: "WouldFit", Message: text})
 	}
 	return facts
+}
+
+// Remedies returns what would make a Pod without a node fit; nothing where a node can take it.
+func (c *Cycle) Remedies(uid types.UID) []remedy.Change {
+	p := c.pods[uid]
+	if p == nil || p.node != "" {
+		return nil
+	}
+	return remedy.Survey(c.state, remedy.Subject{Profile: p.profile, Pod: p.class.Pod, UID: uid}).Changes
 }
