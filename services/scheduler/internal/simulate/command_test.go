@@ -118,7 +118,8 @@ func TestSnapshot(t *testing.T) {
 		defaultClass: "true", "note": "hidden"}}}
 	set := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Name: "d", Namespace: "kube-system",
 		Annotations: map[string]string{"note": "hidden"}}}
-	set.Spec.Template.Spec.Containers = []corev1.Container{{Name: "c", Image: "hidden"}}
+	set.Spec.Template.Spec.Containers = []corev1.Container{{Name: "c",
+		Env: []corev1.EnvVar{{Name: "PASSWORD", Value: "hidden"}}}}
 	client := fake.NewClientset(node("a", "x", "4"), tainted, secret, ended, class, set,
 		&schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "high"}, Value: 7})
 	objects, err := list(t.Context(), client)

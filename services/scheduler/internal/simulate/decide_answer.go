@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -122,8 +123,8 @@ func (q *question) place(m *mesh) (pods []*corev1.Pod, ignored []string, err err
 		pods = append(pods, more...)
 	}
 	if len(q.documents) > 0 && !found {
-		return nil, nil, fmt.Errorf("--filename: there is none of Pod, Deployment, ReplicaSet, StatefulSet, DaemonSet, " +
-			"Job, CronJob and ReplicationController")
+		return nil, nil, errors.New("--filename: there is none of Pod, Deployment, ReplicaSet, StatefulSet, " +
+			"DaemonSet, Job, CronJob and ReplicationController")
 	}
 	for _, p := range pods {
 		if err := m.admit(p); err != nil {
