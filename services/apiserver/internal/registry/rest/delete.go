@@ -15,6 +15,9 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 	storeerr "k8s.io/apiserver/pkg/storage/errors"
 	"k8s.io/apiserver/pkg/util/dryrun"
+	"k8s.io/utils/ptr"
+
+	"keelson.dev/kit/failpoint"
 )
 
 // fate is what a delete makes of an object.
@@ -41,6 +44,8 @@ type deletion struct {
 	preconditions storage.Preconditions
 	// grace is what the request says. The options get what follows from it for the object at hand, each time anew.
 	grace *int64
+	// reason is nil where the object does not tell one, or tells it already.
+	reason Reason
 	// fate, graceful and judged are of the object as it was last seen; judged has the marks of the delete.
 	fate     fate
 	graceful bool
@@ -49,9 +54,19 @@ type deletion struct {
 	seen runtime.Object
 }
 
+// Reason says on obj why it is deleted; was is what it was before. They share all that obj's fields refer to.
+type Reason func(obj, was runtime.Object)
+
 // Delete removes the object called name with one call of the store, or marks it if it has a grace period or
 // finalizers. It starts from what the watch cache has: both writes are of that state only, or judge anew.
 func (s *Storage) Delete(ctx context.Context, name string, validate genericrest.ValidateObjectFunc,
+	options *metav1.DeleteOptions) (runtime.Object, bool, error) {
+	return s.DeleteFor(ctx, nil, name, validate, options)
+}
+
+// DeleteFor deletes an object that says why: in the write that marks it, or in one before if it goes at once or was
+// marked by somebody else.
+func (s *Storage) DeleteFor(ctx context.Context, reason Reason, name string, validate genericrest.ValidateObjectFunc,
 	options *metav1.DeleteOptions) (runtime.Object, bool, error) {
 	key, err := s.KeyFunc(ctx, name)
 	if err != nil {
@@ -61,7 +76,7 @@ func (s *Storage) Delete(ctx context.Context, name string, validate genericrest.
 		options = metav1.NewDeleteOptions(0)
 	}
 	d := &deletion{Storage: s, name: name, key: key, validate: validate, options: options,
-		grace: options.GracePeriodSeconds}
+		grace: options.GracePeriodSeconds, reason: reason}
 	if p := options.Preconditions; p != nil {
 		d.preconditions = storage.Preconditions{UID: p.UID, ResourceVersion: p.ResourceVersion}
 	}
@@ -69,6 +84,11 @@ func (s *Storage) Delete(ctx context.Context, name string, validate genericrest.
 		return nil, false, err
 	}
 	for {
+		if d.reason != nil && d.fate != stays {
+			if err := d.tell(ctx); err != nil {
+				return nil, false, err
+			}
+		}
 		var out runtime.Object
 		var err error
 		switch d.fate {
@@ -130,8 +150,40 @@ func (d *deletion) judge(ctx context.Context, obj runtime.Object) error {
 	d.fate = goes
 	if held || (graceful && *d.options.GracePeriodSeconds > 0) {
 		d.fate = stays
+		if d.reason != nil {
+			d.reason(d.judged, obj)
+		}
 	}
 	return nil
+}
+
+// tell writes the reason alone. A server that dies after it leaves an object that only says that it was to go; the
+// client's next try takes it from there.
+func (d *deletion) tell(ctx context.Context) error {
+	told := d.New()
+	update := storage.SimpleUpdate(func(obj runtime.Object) (runtime.Object, error) {
+		out := shallowCopy(obj)
+		d.reason(out, obj)
+		return out, nil
+	})
+	if err := d.Store.Storage.GuaranteedUpdate(ctx, d.key, told, false, &d.preconditions, update, false,
+		d.seen); err != nil {
+		return storeerr.InterpretUpdateError(err, d.resource(ctx), d.name)
+	}
+	if err := failpoint.Inject("apiserver/delete.reason.after"); err != nil {
+		return fmt.Errorf("deleting %s: %w", d.name, err)
+	}
+	m, err := meta.Accessor(told)
+	if err != nil {
+		return fmt.Errorf("deleting %s: %w", d.name, err)
+	}
+	// The delete is of the object as the reason left it: the client's version has been checked here.
+	d.preconditions.UID = ptr.To(m.GetUID())
+	if d.preconditions.ResourceVersion != nil {
+		d.preconditions.ResourceVersion = ptr.To(m.GetResourceVersion())
+	}
+	d.reason, d.seen = nil, told
+	return d.judge(ctx, told)
 }
 
 // admit judges an object that is about to be written, and asks whether it may be deleted if its fate is still want.

@@ -17,7 +17,6 @@ import (
 	"k8s.io/apiserver/pkg/util/dryrun"
 
 	"keelson.dev/kit/conditions"
-	"keelson.dev/kit/failpoint"
 	"keelson.dev/services/apiserver/internal/registry/policy/poddisruptionbudget"
 	"keelson.dev/services/apiserver/internal/registry/rest"
 )
@@ -28,10 +27,9 @@ const evictionTries = 10
 // errPodChanged is that a Pod is not what it was when it was judged.
 var errPodChanged = errors.New("the Pod changes too often to be evicted, try again")
 
-// Eviction is pods/eviction: it deletes a Pod gracefully if its budget allows, after a condition on the Pod says why.
+// Eviction is pods/eviction: it deletes a Pod gracefully if its budget allows; a condition on the Pod says why.
 type Eviction struct {
 	store   *rest.Storage
-	status  *rest.Subresource
 	budgets *poddisruptionbudget.Budgets
 }
 
@@ -134,18 +132,13 @@ func pin(deletion *metav1.DeleteOptions, pod *corev1.Pod) {
 	deletion.Preconditions.UID, deletion.Preconditions.ResourceVersion = &pod.UID, &pod.ResourceVersion
 }
 
-// remove announces the deletion and deletes. A server that dies in between leaves a Pod that only says that it was to
-// go; the caller's next try takes it from there.
+// remove deletes the Pod, which says why.
 func (e *Eviction) remove(ctx context.Context, name string, deletion *metav1.DeleteOptions) error {
-	if !dryrun.IsDryRun(deletion.DryRun) {
-		if err := e.announce(ctx, name, deletion); err != nil {
-			return err
-		}
-		if err := failpoint.Inject("apiserver/eviction.delete.before"); err != nil {
-			return fmt.Errorf("evicting pod %s: %w", name, err)
-		}
+	reason := rest.Reason(announce)
+	if dryrun.IsDryRun(deletion.DryRun) {
+		reason = nil
 	}
-	_, _, err := e.store.Delete(ctx, name, genericrest.ValidateAllObjectFunc, deletion)
+	_, _, err := e.store.DeleteFor(ctx, reason, name, genericrest.ValidateAllObjectFunc, deletion)
 	return err
 }
 
@@ -161,46 +154,20 @@ func deletionOf(eviction *policyv1.Eviction, options *metav1.CreateOptions) *met
 	return deletion
 }
 
-// announce writes the condition before the deletion, so that whoever sees the Pod go can see why. The deletion is then
-// of the Pod as the condition left it: a caller's resourceVersion has been checked here.
-func (e *Eviction) announce(ctx context.Context, name string, deletion *metav1.DeleteOptions) error {
-	mark := genericrest.DefaultUpdatedObjectInfo(nil, func(_ context.Context, _, old runtime.Object) (runtime.Object,
-		error) {
-		pod, ok := old.(*corev1.Pod)
-		if !ok {
-			return nil, fmt.Errorf("evicting a Pod: unexpected object %T", old)
-		}
-		if err := matches(pod, deletion.Preconditions); err != nil {
-			return nil, err
-		}
-		pod = pod.DeepCopy()
-		pod.Status.Conditions, _ = conditions.Pod.Set(pod.Status.Conditions, corev1.PodCondition{
-			Type:               corev1.DisruptionTarget,
-			Status:             corev1.ConditionTrue,
-			ObservedGeneration: pod.Generation,
-			Reason:             "EvictionByEvictionAPI",
-			Message:            "Eviction API: evicting",
-		}, time.Now())
-		return pod, nil
-	})
-	obj, _, err := e.status.Update(ctx, name, mark, genericrest.ValidateAllObjectFunc,
-		genericrest.ValidateAllObjectUpdateFunc,
-		false, &metav1.UpdateOptions{})
-	if err != nil {
-		return err
-	}
+// announce lets whoever sees the Pod go see why.
+func announce(obj, was runtime.Object) {
 	pod, ok := obj.(*corev1.Pod)
-	if !ok {
-		return fmt.Errorf("evicting a Pod: unexpected object %T", obj)
+	before, had := was.(*corev1.Pod)
+	if !ok || !had {
+		return
 	}
-	if deletion.Preconditions == nil {
-		deletion.Preconditions = &metav1.Preconditions{}
-	}
-	deletion.Preconditions.UID = &pod.UID
-	if deletion.Preconditions.ResourceVersion != nil {
-		deletion.Preconditions.ResourceVersion = &pod.ResourceVersion
-	}
-	return nil
+	pod.Status.Conditions, _ = conditions.Pod.Set(pod.Status.Conditions, corev1.PodCondition{
+		Type:               corev1.DisruptionTarget,
+		Status:             corev1.ConditionTrue,
+		ObservedGeneration: before.Generation,
+		Reason:             "EvictionByEvictionAPI",
+		Message:            "Eviction API: evicting",
+	}, time.Now())
 }
 
 // matches refuses a Pod that is not the one, or no longer in the state, that the caller meant.

@@ -56,7 +56,7 @@ func Entry(nodes *nodeproxy.Nodes, node nodeproxy.Lookup, budgets *poddisruption
 		"pods/binding": func(s *rest.Storage) genericrest.Storage { return binding(s) },
 		"bindings":     func(s *rest.Storage) genericrest.Storage { return &LegacyBinding{binding(s)} },
 		"pods/eviction": func(s *rest.Storage) genericrest.Storage {
-			return &Eviction{store: s, status: s.Status, budgets: budgets}
+			return &Eviction{store: s, budgets: budgets}
 		},
 
 		"pods/ephemeralcontainers": rest.Writes(ephemeralStrategy),

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/utils/ptr"
 
@@ -28,6 +29,9 @@ func testEvict(t *testing.T, c *cluster, pods typedcorev1.PodInterface) {
 	if untouched := get(t, pods, "nginx"); untouched.ResourceVersion != p.ResourceVersion {
 		t.Errorf("SAF-049: a dry run changed the Pod: %+v", untouched)
 	}
+	changes, err := pods.Watch(t.Context(), metav1.ListOptions{ResourceVersion: p.ResourceVersion})
+	must(t, err)
+	defer changes.Stop()
 	var code int
 	result := c.Client.CoreV1().RESTClient().Post().Namespace(p.Namespace).Resource("pods").Name("nginx").SubResource(
 		"eviction").Body(eviction).Do(t.Context()).StatusCode(&code)
@@ -45,6 +49,31 @@ func testEvict(t *testing.T, c *cluster, pods typedcorev1.PodInterface) {
 		condition.Reason != "EvictionByEvictionAPI" || condition.Message != "Eviction API: evicting" {
 		t.Errorf("condition %+v", condition)
 	}
+	if condition.ObservedGeneration != p.Generation {
+		t.Errorf("the condition is of generation %d, want that of before, %d", condition.ObservedGeneration,
+			p.Generation)
+	}
+	// What is said and that the Pod goes is one change.
+	if first, ok := (<-changes.ResultChan()).Object.(*corev1.Pod); !ok || first.DeletionTimestamp == nil ||
+		first.ResourceVersion != evicted.ResourceVersion {
+		t.Errorf("the first change is %+v, want the one that deletes", first)
+	}
+}
+
+// A Pod that goes at once says why before.
+func testEvictUnbound(t *testing.T, _ *cluster, pods typedcorev1.PodInterface) {
+	p := create(t, pods, nginx())
+	changes, err := pods.Watch(t.Context(), metav1.ListOptions{ResourceVersion: p.ResourceVersion})
+	must(t, err)
+	defer changes.Stop()
+	must(t, pods.EvictV1(t.Context(), evictionOf(p)))
+	for _, want := range []watch.EventType{watch.Modified, watch.Deleted} {
+		change := <-changes.ResultChan()
+		if pod, ok := change.Object.(*corev1.Pod); !ok || change.Type != want || len(pod.Status.Conditions) != 1 ||
+			pod.Status.Conditions[0].Type != corev1.DisruptionTarget {
+			t.Errorf("%s %+v, want %s with a reason", change.Type, change.Object, want)
+		}
+	}
 }
 
 // SAF-046: the form of policy/v1beta1 is accepted as well.
@@ -61,11 +90,11 @@ func testEvictBeta(t *testing.T, _ *cluster, pods typedcorev1.PodInterface) {
 
 // A server that dies between the condition and the deletion has lost nothing: the next try ends the eviction.
 func testEvictInterrupted(t *testing.T, _ *cluster, pods typedcorev1.PodInterface) {
-	const place = "apiserver/eviction.delete.before"
-	p := create(t, pods, nginx(onNode))
+	const place = "apiserver/delete.reason.after"
+	create(t, pods, nginx())
 	must(t, failpoint.Arm(place, "1*error(killed)"))
 	defer failpoint.Disarm(place)
-	eviction := &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: "nginx", Namespace: p.Namespace}}
+	eviction := &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: "nginx"}}
 	if err := pods.EvictV1(t.Context(), eviction); err == nil {
 		t.Fatal("the eviction was not interrupted")
 	}
@@ -73,8 +102,8 @@ func testEvictInterrupted(t *testing.T, _ *cluster, pods typedcorev1.PodInterfac
 		t.Errorf("after the interruption: %+v", announced)
 	}
 	must(t, pods.EvictV1(t.Context(), eviction))
-	if evicted := get(t, pods, "nginx"); evicted.DeletionTimestamp == nil || len(evicted.Status.Conditions) != 1 {
-		t.Errorf("after the second try: %+v", evicted)
+	if evicted, err := pods.Get(t.Context(), "nginx", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("after the second try: %+v, %v", evicted, err)
 	}
 }
 

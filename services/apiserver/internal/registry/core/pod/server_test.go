@@ -35,6 +35,7 @@ func TestPods(t *testing.T) {
 		"bind": testBind, "bind by the old resource": testLegacyBind, "bind what cannot be bound": testBindRefused,
 		"bind to no node": testBindNowhere, "bind to a full node": testBindFull, "bind at once": testBindAtOnce,
 		"evict": testEvict, "evict what is not meant": testEvictRefused, "evict, interrupted": testEvictInterrupted,
+		"evict what has no node": testEvictUnbound,
 		"evict in the beta form": testEvictBeta, "evict on a budget": testEvictBudget,
 		"evict what is not ready": testEvictUnready,
 		"evict a hundred at once": testEvictAtOnce,
