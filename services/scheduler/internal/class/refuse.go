@@ -1,6 +1,8 @@
 package class
 
 import (
+	"slices"
+
 	"keelson.dev/services/scheduler/internal/columns"
 	"keelson.dev/services/scheduler/internal/rules"
 )
@@ -44,6 +46,20 @@ func (c *Class) Confined(s *columns.State) ([]columns.Slot, bool) {
 		return nil, false
 	}
 	return c.candidates(s), true
+}
+
+// FilterDomains returns the counts that filters of the class look at.
+func (c *Class) FilterDomains(s *columns.State) []*columns.Domains {
+	c.judge.domain.acquire(s)
+	var tables []*columns.Domains
+	for i := range c.judge.domain.filters {
+		for _, count := range c.judge.domain.filters[i].counts {
+			if table := c.judge.domain.tables[count]; !slices.Contains(tables, table) {
+				tables = append(tables, table)
+			}
+		}
+	}
+	return tables
 }
 
 // DomainsVersion grows with every change of a count of a domain that the class looks at.

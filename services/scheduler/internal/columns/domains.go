@@ -158,17 +158,68 @@ func (d *Domains) At(c Cell) Domain {
 // Domain returns the domain of the node, as it is or as it would be.
 func (n Node) Domain(d *Domains) Domain {
 	out := d.At(d.Cell(n.slot))
-	if n.gone == nil || !d.inScope(n.slot) {
+	if n.gone == nil {
 		return out
 	}
 	gone := 0
-	for _, uid := range n.gone.pods {
-		gone += d.countsOf(uid)
+	if d.inScope(n.slot) {
+		for _, uid := range n.gone.pods {
+			gone += d.countsOf(uid)
+		}
+	}
+	own := d.number(n.slot)
+	var others map[int32]int // what is gone of other domains, by number
+	for _, b := range n.gone.beside {
+		count := 0
+		if d.inScope(b.slot) {
+			count = d.countsOf(b.pod)
+		}
+		switch number := d.number(b.slot); {
+		case count == 0:
+		case number == own:
+			gone += count
+		default:
+			if others == nil {
+				others = map[int32]int{}
+			}
+			others[number] += count
+			out.Total -= count
+		}
 	}
 	out.Pods, out.Total = out.Pods-gone, out.Total-gone
-	out.Least = min(out.Least, out.Pods)
+	if gone > 0 {
+		out.Least = min(out.Least, out.Pods)
+	}
+	for number, count := range others {
+		out.Least = min(out.Least, int(d.pods[number])-count)
+	}
 	return out
 }
+
+// Shares reports whether the Pods of another node count in the domain of the node.
+func (d *Domains) Shares(slot, other Slot) bool {
+	number := d.number(slot)
+	return number != 0 && number == d.number(other) && d.inScope(other)
+}
+
+// Counted returns the nodes with Pods that count, in the order of their slots.
+func (d *Domains) Counted() []Slot {
+	on := d.Term.selected
+	if d.Carriers {
+		on = d.Term.carried
+	}
+	var slots []Slot
+	for slot := range on {
+		if d.inScope(slot) {
+			slots = append(slots, slot)
+		}
+	}
+	slices.Sort(slots)
+	return slots
+}
+
+// Counts reports whether the Pod, which takes room on a node, counts.
+func (d *Domains) Counts(uid types.UID) bool { return d.countsOf(uid) > 0 }
 
 // countsOf returns for how many the Pod counts.
 func (d *Domains) countsOf(uid types.UID) int {

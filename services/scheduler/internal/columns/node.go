@@ -20,6 +20,13 @@ type gone struct {
 	pods     []types.UID
 	extended []Amount
 	ports    []Port
+	beside   []beside
+}
+
+// beside is a Pod that another node is without.
+type beside struct {
+	slot Slot
+	pod  types.UID
 }
 
 // Node returns the node as it is.

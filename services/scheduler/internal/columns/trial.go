@@ -9,16 +9,36 @@ type Trial struct {
 	slot  Slot
 	room  Room
 	gone  gone
+	// across is whether Pods of other nodes may be taken away too.
+	across bool
 }
 
 // Start makes the Trial the node as it is.
 func (t *Trial) Start(s *State, slot Slot) {
-	t.state, t.slot, t.room = s, slot, s.room[slot]
+	t.state, t.slot, t.room, t.across = s, slot, s.room[slot], false
+	t.gone.beside = t.gone.beside[:0]
 	t.gone.pods, t.gone.extended, t.gone.ports = t.gone.pods[:0], t.gone.extended[:0], t.gone.ports[:0]
+}
+
+// Across makes the Trial one of the node among the others: Pods of these may be taken away too, which changes the
+// counts of their domains.
+func (t *Trial) Across() { t.across = true }
+
+// elsewhere returns the other node that the Pod is on.
+func (t *Trial) elsewhere(o *Occupant) (Slot, bool) {
+	if !t.across {
+		return None, false
+	}
+	slot := t.state.pods[o.Pod.UID].slot
+	return slot, slot != t.slot
 }
 
 // Remove takes a Pod away that is on the node.
 func (t *Trial) Remove(o *Occupant) {
+	if slot, ok := t.elsewhere(o); ok {
+		t.gone.beside = append(t.gone.beside, beside{slot: slot, pod: o.Pod.UID})
+		return
+	}
 	t.room.take(o.Usage, -1)
 	t.gone.pods = append(t.gone.pods, o.Pod.UID)
 	t.gone.add(o.Usage)
@@ -26,6 +46,10 @@ func (t *Trial) Remove(o *Occupant) {
 
 // Restore puts a Pod back that was taken away.
 func (t *Trial) Restore(o *Occupant) {
+	if _, ok := t.elsewhere(o); ok {
+		t.gone.beside = slices.DeleteFunc(t.gone.beside, func(b beside) bool { return b.pod == o.Pod.UID })
+		return
+	}
 	t.room.take(o.Usage, 1)
 	i := slices.Index(t.gone.pods, o.Pod.UID)
 	t.gone.pods = slices.Delete(t.gone.pods, i, i+1)

@@ -8,13 +8,21 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// readPreemption checks the arguments of the preemption. They bound how many nodes other schedulers look at; this one
-// looks at all.
-func readPreemption(raw []byte) error {
+// preemptionArgs are the field's and one of our own.
+type preemptionArgs struct {
+	schedulerv1.DefaultPreemptionArgs
+	// CrossNode lets a Pod take the room of Pods on other nodes too, where these keep it from a node by a rule over a
+	// domain that both nodes are in.
+	CrossNode bool `json:"crossNode,omitempty"`
+}
+
+// preemptionArgs reads the arguments of the preemption. Those of the field bound how many nodes other schedulers look
+// at; this one looks at all.
+func (p *profile) preemptionArgs(raw []byte) error {
 	if len(raw) == 0 {
 		return nil
 	}
-	var args schedulerv1.DefaultPreemptionArgs
+	var args preemptionArgs
 	if err := yaml.UnmarshalStrict(raw, &args); err != nil {
 		return fmt.Errorf("args: reading DefaultPreemptionArgs: %w", err)
 	}
@@ -27,5 +35,6 @@ func readPreemption(raw []byte) error {
 	if p, a := args.MinCandidateNodesPercentage, args.MinCandidateNodesAbsolute; p != nil && a != nil && *p+*a == 0 {
 		return errors.New("args: minCandidateNodesPercentage and minCandidateNodesAbsolute must not both be 0")
 	}
+	p.across = args.CrossNode
 	return nil
 }

@@ -24,6 +24,8 @@ type profile struct {
 	bindTimeout time.Duration
 	// preempts is whether the plugin of that name is on.
 	preempts bool
+	// across is whether it may take the room of Pods on other nodes.
+	across bool
 	// ignored are resources that only extenders look at.
 	ignored []string
 }
@@ -57,7 +59,8 @@ func readProfile(file *schedulerv1.KubeSchedulerProfile, ignored []string) (rule
 	if file.SchedulerName != nil && *file.SchedulerName != "" {
 		name = *file.SchedulerName
 	}
-	return rules.Profile{Name: name, Rules: p.switched(), Preempts: p.preempts, BindTimeout: p.bindTimeout}, nil
+	return rules.Profile{Name: name, Rules: p.switched(), Preempts: p.preempts,
+		PreemptsAcross: p.across, BindTimeout: p.bindTimeout}, nil
 }
 
 // switched returns the rules without the parts that are off.
@@ -190,7 +193,7 @@ func (p *profile) unknown(name string) error {
 // configure applies the arguments of one plugin.
 func (p *profile) configure(c *schedulerv1.PluginConfig) error {
 	if c.Name == preemption {
-		return readPreemption(c.Args.Raw)
+		return p.preemptionArgs(c.Args.Raw)
 	}
 	if !p.known(c.Name) {
 		return fmt.Errorf("name: %w", p.unknown(c.Name))

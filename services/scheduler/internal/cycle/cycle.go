@@ -213,6 +213,7 @@ func (c *Cycle) conclude(p *pod, v Verdict, now time.Time) Verdict {
 	p.node = v.Node
 	c.state.SetPod(p.object, v.Node, p.class.Pod.Usage)
 	c.nominate(p, "")
+	c.displaceAcross(p, now)
 	v.Steps = c.take(p)
 	c.requeueMore(p.class, now)
 	return v
@@ -334,7 +335,11 @@ func (c *Cycle) decide(p *pod, now time.Time) Verdict {
 	if c.takeNomination(p, &v) {
 		return v
 	}
-	choice, ok := p.class.Best(c.state)
+	choice, left, ok := c.best(p)
+	if !ok && left > 0 {
+		v.Reasons = append(p.class.Refusals(c.state), class.Reason{Text: kept, Nodes: left})
+		return v
+	}
 	if !ok {
 		if c.outrank(p, c.over(p), &v, now) {
 			return v

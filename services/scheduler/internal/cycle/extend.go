@@ -109,7 +109,7 @@ func (c *Cycle) consult(p *pod, v *Verdict) bool {
 // open returns the nodes of which decide takes one: the one that the Pod is nominated for among those that can take it,
 // or those that could if it comes before Pods of lower priority.
 func (c *Cycle) open(p *pod) []columns.Slot {
-	slots := p.class.Takers(c.state)
+	slots := c.takers(p)
 	if slot := c.state.ReservedFor(p.UID); slot != columns.None && !slices.Contains(slots, slot) &&
 		c.fitsNominated(p, slot) {
 		slots = append(slots, slot)
@@ -166,7 +166,7 @@ func (c *Cycle) choose(p *pod, a extend.Answer, v *Verdict, now time.Time) bool 
 		return true
 	}
 	refused := func(slot columns.Slot) bool { return !left[c.state.Name(slot)] }
-	takers := slices.DeleteFunc(p.class.Takers(c.state), refused)
+	takers := slices.DeleteFunc(c.takers(p), refused)
 	choice, ok := p.class.BestAmong(c.state, takers, func(slot columns.Slot) int64 {
 		return a.Scores[c.state.Name(slot)]
 	})

@@ -151,6 +151,11 @@ func TestMeanwhile(t *testing.T) {
 			f.add(pod("p", "3", withGPU,
 				func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{corev1.LabelHostname: "a"} }))
 		}, "none", "asks a"},
+		"the Pod asks for less": {func(f *preempting) { f.add(pod("p", "1", withGPU)) }, "none", "asks a b"},
+		"the Pod is made anew": {func(f *preempting) {
+			f.RemovePod(pod("p", "3", withGPU))
+			f.add(pod("p", "3", withGPU))
+		}, "none", "asks a b"},
 		"the Pod is shown again": {func(f *preempting) { f.add(pod("p", "3", withGPU)) }, "b", ""},
 		"the lead is lost": {func(f *preempting) { f.Lead(corev1.DefaultSchedulerName, false, f.now) }, "none",
 			""},

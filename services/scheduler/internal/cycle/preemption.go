@@ -26,6 +26,7 @@ type preemption struct {
 	budgets *preempt.Budgets
 	going   map[types.UID]bool // victims that the API does not show to be leaving yet
 	left    []string           // nodes that went since the last requeue
+	across  map[types.UID]bool // nominees that may wait for victims on other nodes
 }
 
 // nominee is the part of a pod that is about its nomination.
@@ -36,7 +37,8 @@ type nominee struct {
 }
 
 func newPreemption(state *columns.State) preemption {
-	p := preemption{budgets: preempt.NewBudgets(), going: map[types.UID]bool{}}
+	p := preemption{budgets: preempt.NewBudgets(), going: map[types.UID]bool{},
+		across: map[types.UID]bool{}}
 	going := p.going
 	p.search = preempt.New(state, p.budgets, func(o *corev1.Pod) bool { return going[o.UID] || preempted(o) })
 	return p
@@ -80,6 +82,10 @@ func (c *Cycle) watchLeaving(p *corev1.Pod) {
 // nominate keeps room for the Pod on the node, or none.
 func (c *Cycle) nominate(p *pod, node string) {
 	p.nominated = node
+	delete(c.preemption.across, p.UID)
+	if node != "" && p.profile.PreemptsAcross {
+		c.preemption.across[p.UID] = true
+	}
 	if node == "" {
 		c.state.Unreserve(p.UID, p.node == "" || c.state.ReservedFor(p.UID) != c.state.Slot(p.node))
 		return
@@ -199,6 +205,9 @@ func (c *Cycle) preempt(p *pod, v *Verdict, now time.Time) {
 		return
 	}
 	plan, reasons := c.preemption.search.Find(p.preemptor())
+	if plan == nil && p.profile.PreemptsAcross {
+		plan = c.preemption.search.FindAcross(p.preemptor())
+	}
 	if plan == nil {
 		c.spare(p, v, counted(c.others(p, reasons)))
 		return
@@ -250,6 +259,9 @@ func (c *Cycle) awaitsVictims(p *pod) bool {
 	}
 	if r := p.class.Refuse(c.state, c.state.Node(slot)); r != 0 && !p.class.Curable(r) {
 		return false
+	}
+	if p.profile.PreemptsAcross && c.preemption.search.AwaitsAcross(p.preemptor(), slot) {
+		return true
 	}
 	return slices.ContainsFunc(c.state.Occupants(slot), func(o columns.Occupant) bool {
 		return o.Priority < p.Priority && c.leaves(o.Pod)

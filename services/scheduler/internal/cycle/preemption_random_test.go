@@ -30,9 +30,10 @@ type contest struct {
 	domains bool
 }
 
-func newContest(t *testing.T, seed uint64, domains bool) *contest {
+func newContest(t *testing.T, seed uint64, domains, across bool) *contest {
 	settings := config.Default()
-	slow := &rivals{cluster: newCluster(), nominees: map[types.UID]*corev1.Pod{},
+	settings.Profiles[0].PreemptsAcross = across
+	slow := &rivals{cluster: newCluster(), across: across, nominees: map[types.UID]*corev1.Pod{},
 		budgets: map[string]*policyv1.PodDisruptionBudget{}}
 	c := &contest{t: t, domains: domains, now: start, gen: &generator{Rand: rand.New(rand.NewPCG(seed, 2))}, slow: slow}
 	c.fast = cycle.New(cycle.Config{Profiles: settings.Profiles, Backoff: settings.Backoff, Seed: seed})
@@ -199,7 +200,15 @@ func (c *contest) check(v cycle.Verdict) {
 // histories with nominations, budgets and Pods that leave. KEELSON_PREEMPTIONS asks for more than the usual 10,000.
 // SCH-035, SCH-036, SCH-037, SCH-038, SCH-040, SCH-052, SCH-056, SCH-058, SCH-059, SCH-060, SCH-061, SCH-063
 func TestPreemptionAgreesWithReference(t *testing.T) {
-	wanted := 10_000
+	compete(t, 10_000, func(part uint64) (domains, across bool) { return part%2 == 1, false })
+}
+
+// So does the preemption across nodes.
+func TestPreemptionAcrossNodesAgreesWithReference(t *testing.T) {
+	compete(t, 4_000, func(uint64) (domains, across bool) { return true, true })
+}
+
+func compete(t *testing.T, wanted int, kind func(part uint64) (domains, across bool)) {
 	if n, err := strconv.Atoi(os.Getenv("KEELSON_PREEMPTIONS")); err == nil {
 		wanted = n
 	}
@@ -208,7 +217,8 @@ func TestPreemptionAgreesWithReference(t *testing.T) {
 		t.Run(fmt.Sprint(part), func(t *testing.T) {
 			t.Parallel()
 			for judged, seed := 0, part; judged < wanted/parts; seed += parts {
-				c := newContest(t, seed, part%2 == 1)
+				domains, across := kind(part)
+				c := newContest(t, seed, domains, across)
 				for range 12 {
 					for range 1 + c.gen.IntN(3) {
 						c.fast.SetPod(c.pod(0), c.now)

@@ -20,6 +20,7 @@ import (
 type rivals struct {
 	*cluster
 	nominees map[types.UID]*corev1.Pod // with spec.nodeName as they would be there
+	across   bool                      // whether Pods on other nodes may be victims
 	budgets  map[string]*policyv1.PodDisruptionBudget
 }
 
@@ -74,7 +75,7 @@ func (c *rivals) try(p *corev1.Pod, n *corev1.Node) offer {
 		out.reasons = []string{"Preemption is not helpful for scheduling"}
 		return out
 	}
-	var lower, gone, able, bound []*corev1.Pod
+	var lower []*corev1.Pod
 	for _, other := range c.on(n) {
 		if rank(other) < rank(p) {
 			lower = append(lower, other)
@@ -84,8 +85,15 @@ func (c *rivals) try(p *corev1.Pod, n *corev1.Node) offer {
 		out.reasons = []string{"No preemption victims found for incoming pod"}
 		return out
 	}
+	c.choose(p, n, lower, &out)
+	return out
+}
+
+// choose finds out which of these Pods must go so that the Pod fits on the node.
+func (c *rivals) choose(p *corev1.Pod, n *corev1.Node, lower []*corev1.Pod, out *offer) {
+	var gone, able, bound []*corev1.Pod
 	if out.reasons = c.without(p, n.Name, lower).refusals(p, n); len(out.reasons) > 0 {
-		return out
+		return
 	}
 	slices.SortFunc(lower, important)
 	used := map[string]int32{}
@@ -111,7 +119,6 @@ func (c *rivals) try(p *corev1.Pod, n *corev1.Node) offer {
 		}
 	}
 	slices.SortFunc(out.victims, important)
-	return out
 }
 
 func (c *rivals) overdraws(p *corev1.Pod, used map[string]int32) bool {
@@ -180,6 +187,9 @@ func (c *rivals) expect(p *corev1.Pod) string {
 		if len(o.reasons) == 0 && (best == nil || before(o, *best)) {
 			best = &o
 		}
+	}
+	if best == nil && c.across {
+		best = c.bestAcross(p)
 	}
 	if best != nil {
 		return fmt.Sprint(best.node, names(best.victims), best.violations)

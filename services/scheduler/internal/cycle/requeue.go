@@ -95,6 +95,7 @@ func (c *Cycle) requeueGained(now time.Time) {
 	for _, slot := range gains {
 		c.requeueNominees(slot, now)
 	}
+	c.requeueAcross(now)
 	c.requeueAmong(c.unschedulable.anywhere, now)
 	for _, slot := range gains {
 		c.requeueOver(slot, c.unschedulable.anywhere, now)

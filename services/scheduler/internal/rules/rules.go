@@ -224,6 +224,8 @@ type Profile struct {
 	Rules []Rule
 	// Preempts says whether a Pod that fits nowhere may take the room of Pods of lower priority.
 	Preempts bool
+	// PreemptsAcross says whether it may take that of Pods on other nodes, where these keep it from a node.
+	PreemptsAcross bool
 	// BindTimeout is how long a Pod waits for its claims before it is tried anew.
 	BindTimeout time.Duration
 }
