@@ -89,8 +89,9 @@ test-e2e: build images $(STAMPS)/helm ## run the scenarios with real daemons and
 
 .PHONY: bench
 bench: build images ## measure, print one table, write docs/benchmarks.md
-	@cd $(ROOT)/test && KEELSON_BIN=$(BIN) $(GO) test -run '^$$' -bench . -benchtime 1x -timeout 60m ./bench/ | \
-	  $(GO) run ./bench/table -out $(ROOT)/docs/benchmarks.md
+	@{ cd $(ROOT)/services/scheduler && $(GO) test -run '^$$' -bench Scale -benchtime 1x -timeout 20m ./internal/cycle && \
+	  cd $(ROOT)/test && KEELSON_BIN=$(BIN) $(GO) test -run '^$$' -bench . -benchtime 1x -timeout 60m ./bench/; } | \
+	  (cd $(ROOT)/test && $(GO) run ./bench/table -out $(ROOT)/docs/benchmarks.md)
 
 # The benchmarks of the work tree measure the daemons of both, so that the machine's moods fall on both alike.
 BASE  ?= HEAD

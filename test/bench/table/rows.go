@@ -9,7 +9,7 @@ type row struct {
 
 // rows are in the order of the page. What begins with "same" is of the row above that does not. Targets are those of
 // the design.
-var rows = slices.Concat(requests, lives, processes)
+var rows = slices.Concat(requests, scheduling, lives, processes)
 
 // life are the rows of a phase of workloads' life, by Pod, with the targets of all CPU time and of
 // workload-controllers' part.
@@ -39,6 +39,32 @@ var requests = []row{
 	{"Pods placed per second, 5,000 nodes", "Placement/nodes=5000 pods/s", ""},
 	{"memory of all, 5,000 nodes and 10,000 Pods, MiB", "Placement/nodes=5000 all-MiB", "600"},
 }
+
+// placed are the rows of Pods that get a node, or are refused one, with the targets of the scheduler and of everything.
+func placed(what, benchmark, unit, scheduler, all string) []row {
+	return []row{
+		{what + ", scheduler, CPU ms", benchmark + " scheduler-cpu-ms/" + unit, scheduler},
+		{"same, everything, CPU ms", benchmark + " all-cpu-ms/" + unit, all},
+	}
+}
+
+var scheduling = slices.Concat(
+	placed("place a Pod, 5,000 nodes, zone spread", "Scheduling/ZoneSpread", "pod", "0.3", "2.0"),
+	placed("place a Pod, 5,000 nodes, hostname anti-affinity", "Scheduling/AntiAffinity", "pod", "0.3", ""),
+	placed("place a Pod, 5,000 nodes, preferred affinity", "Scheduling/PreferredAffinity", "pod", "", ""),
+	placed("place a Pod, 5,000 nodes, 1,000 different shapes", "Scheduling/Shapes", "pod", "", ""),
+	placed("refuse a Pod, 5,000 nodes, 10,000 that fit nowhere", "Scheduling/Backlog", "pod", "", ""),
+	placed("a node changes while these wait, each", "Scheduling/BacklogChurn", "change", "", ""),
+	placed("preempt for a Pod, 500 full nodes", "Preemption/nodes=500", "pod", "1.0", ""),
+	placed("preempt for a Pod, 5,000 full nodes", "Preemption/nodes=5000", "pod", "", ""),
+	placed("place a Pod by the node's name, 15,000 nodes", "Pinned/nodes=15000", "pod", "", ""),
+	[]row{
+		{"place a Pod, 100,000 nodes, in process, CPU us", "Scale/nodes=100000 cpu-us/pod", ""},
+		{"100,000 nodes and 1,000,000 Pods, in process, MiB", "Scale/nodes=100000 MiB", ""},
+		{"place a Pod, 1,000,000 nodes, in process, CPU us", "Scale/nodes=1000000 cpu-us/pod", ""},
+		{"1,000,000 nodes and 1,000,000 Pods, in process, MiB", "Scale/nodes=1000000 MiB", "4096"},
+	},
+)
 
 var lives = slices.Concat(
 	life("50 Deployments x 100, create to available, per Pod", "Deployment/50x100/Create", "3.0", "0.4"),
