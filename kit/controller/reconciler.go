@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/go-logr/zapr"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
@@ -23,7 +22,7 @@ const (
 // watches. Panics of a reconcile count as its error.
 func NewReconciler[request comparable](s *Setup, concurrent int,
 	r reconcile.TypedReconciler[request]) (ctrl.TypedController[request], error) {
-	yes, log := true, zapr.NewLogger(s.Log)
+	yes, log := true, newLogger(s.Log)
 	c, err := ctrl.NewTypedUnmanaged(s.name, ctrl.TypedOptions[request]{
 		// One process may win a Lease more than once.
 		SkipNameValidation:      &yes,
