@@ -147,6 +147,15 @@ func createOptions(r *http.Request) (*metav1.CreateOptions, error) {
 	return options, nil
 }
 
+// reason is why an Event is refused. That a namespace ends, where Events are refused in the nature of things, is told
+// apart from what somebody should look at.
+func reason(err error, status *metav1.Status) metav1.CauseType {
+	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		return corev1.NamespaceTerminatingCause
+	}
+	return metav1.CauseType(status.Reason)
+}
+
 // summary names each Event that is refused, by its place in the batch; the others are stored.
 func summary(refused []error) *metav1.Status {
 	details := &metav1.StatusDetails{Kind: resource.Resource}
@@ -156,7 +165,7 @@ func summary(refused []error) *metav1.Status {
 		}
 		status := responsewriters.ErrorToAPIStatus(err)
 		details.Causes = append(details.Causes, metav1.StatusCause{
-			Type: metav1.CauseType(status.Reason), Message: status.Message, Field: fmt.Sprintf("items[%d]", i),
+			Type: reason(err, status), Message: status.Message, Field: fmt.Sprintf("items[%d]", i),
 		})
 	}
 	count(len(refused)-len(details.Causes), len(details.Causes))

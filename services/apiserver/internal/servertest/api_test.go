@@ -57,6 +57,7 @@ func TestAPI(t *testing.T) {
 		"event batch bounds": testEventBatchBounds,
 		"event batch option": testEventBatchOptions,
 		"no event batch":     testNoEventBatch,
+		"event recorder":     testEventRecorder,
 		"access":             testAccess,
 		"tokens":             testTokens,
 		"system objects":     testSystemObjects,

@@ -5,6 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"keelson.dev/kit/events"
 	"keelson.dev/kit/telemetry"
 	"keelson.dev/services/nodeagent/internal/podworker"
 )
@@ -24,6 +25,7 @@ func (s startTimes) observe(took time.Duration) { s.Observe(took.Seconds()) }
 
 // registerMetrics shows how many Pods the node has and how long they take to start.
 func registerMetrics(metrics *telemetry.Metrics, pool *podworker.Pool, starts startTimes) {
+	metrics.MustRegister(events.Metrics()...)
 	metrics.MustRegister(starts, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "nodeagent_pods", Help: "Pods that this node works on, those that are going included.",
 	}, func() float64 { return float64(len(pool.Pods())) }))

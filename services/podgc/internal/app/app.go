@@ -18,6 +18,7 @@ import (
 
 	kitclient "keelson.dev/kit/client"
 	"keelson.dev/kit/controller"
+	"keelson.dev/kit/events"
 	"keelson.dev/kit/daemon"
 	"keelson.dev/kit/fieldmask"
 	"keelson.dev/services/podgc/internal/collectors"
@@ -65,6 +66,7 @@ func Run(ctx context.Context, c Config) error {
 	}
 	c.Metrics.Include(ctrlmetrics.Registry)
 	c.Metrics.MustRegister(collectors.Metrics()...)
+	c.Metrics.MustRegister(events.Metrics()...)
 	c.Ready.Add("caches", group.Synced)
 	return group.Run(ctx)
 }

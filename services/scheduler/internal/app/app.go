@@ -70,6 +70,7 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	defer pool.Stop()
+	c.Metrics.MustRegister(events.Metrics()...)
 	s := &scheduler{Config: c, loop: newLoop(c, newRecorders(pool, c.Scheduler.Profiles)), terms: &bind.Terms{}}
 	s.loop.binder = bind.NewBinder(api.CoreV1(), api.CoreV1(), s.terms, s.loop.bound)
 	s.loop.statuses = bind.NewStatuses(api.CoreV1(), s.terms, s.loop.unwritten)

@@ -13,6 +13,7 @@ import (
 
 	"keelson.dev/kit/client"
 	"keelson.dev/kit/controller"
+	"keelson.dev/kit/events"
 	"keelson.dev/kit/daemon"
 	"keelson.dev/kit/fieldmask"
 	"keelson.dev/services/workload-controllers/internal/controllers"
@@ -84,6 +85,7 @@ func Run(ctx context.Context, c Config) error {
 	}
 	c.Metrics.Include(ctrlmetrics.Registry)
 	c.Metrics.MustRegister(podops.Metrics())
+	c.Metrics.MustRegister(events.Metrics()...)
 	c.Ready.Add("caches", group.Synced)
 	return group.Run(ctx)
 }

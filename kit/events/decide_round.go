@@ -1,0 +1,51 @@
+package events
+
+import (
+	corev1 "k8s.io/api/core/v1"
+)
+
+// most is how many Events go together. The apiserver takes 500 in a batch.
+const most = 200
+
+// write is one Event to be written: a new one, or one that is there and counted up by a patch.
+type write struct {
+	event *corev1.Event
+	patch []byte
+}
+
+// object is what an Event is about.
+type object struct{ namespace, name, uid string }
+
+func (w write) about() object {
+	o := &w.event.InvolvedObject
+	return object{o.Namespace, o.Name, string(o.UID)}
+}
+
+// round is what is written together: the new Events by one request, then the patches.
+type round struct {
+	creates, patches []write
+	patched          map[object]bool
+}
+
+// add takes the write into the round. It returns false for one that must come later: a new Event about an object of
+// which the round has a patch.
+func (r *round) add(w write) bool {
+	about := w.about()
+	if w.patch == nil {
+		if r.patched[about] {
+			return false
+		}
+		r.creates = append(r.creates, w)
+		return true
+	}
+	if r.patched == nil {
+		r.patched = map[object]bool{}
+	}
+	r.patched[about] = true
+	r.patches = append(r.patches, w)
+	return true
+}
+
+func (r *round) empty() bool { return len(r.creates)+len(r.patches) == 0 }
+
+func (r *round) full() bool { return len(r.creates)+len(r.patches) >= most }
