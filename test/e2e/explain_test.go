@@ -92,6 +92,18 @@ kind: Node
 metadata: {name: explained}
 spec: {unschedulable: true}
 ---
+apiVersion: scheduling.k8s.io/v1beta1
+kind: PodGroup
+metadata: {name: gang}
+spec: {schedulingPolicy: {gang: {minCount: 2}}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: lonely}
+spec:
+  schedulingGroup: {podGroupName: gang}
+  containers: [{name: c, image: x}]
+---
 apiVersion: v1
 kind: Pod
 metadata: {name: scratch}
@@ -139,6 +151,7 @@ func TestExplain(t *testing.T) {
 		"node explained":       "waits for the node to report for the first time",
 		"ns explained":         "waits for whoever is responsible for these finalizers: example.com/hold",
 		"namespace default":    "waits for nothing: it is not being deleted",
+		"podgroup gang":        "waits for pod group gang to have at least 2 pods without scheduling gates",
 		"pv nosuch":            "there is no PersistentVolume nosuch\n",
 		"deployment nosuch":    "there is no Deployment nosuch in namespace " + w.Namespace,
 		"endpointslice nosuch": `"endpointslice" is no kind that is explained, only pod, deployment`,

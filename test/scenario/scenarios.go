@@ -27,6 +27,7 @@ var Everywhere = []Scenario{
 	{"NamespaceDeletion", NamespaceDeletion},
 	{"NodeRights", NodeRights},
 	{"TaintByHand", TaintByHand},
+	{"Gang", Gang},
 	{"Recovery", Recovery},
 }
 

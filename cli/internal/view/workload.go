@@ -13,6 +13,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -103,6 +104,10 @@ var kinds = []Kind{
 		func(c kubernetes.Interface, _ string) getter[*corev1.PersistentVolume] {
 			return c.CoreV1().PersistentVolumes()
 		}).by(plan.WorkloadControllers, plan.PodGC).ofCluster(),
+	kindOf("PodGroup", "podgroups", "podgroup",
+		func(c kubernetes.Interface, ns string) getter[*schedulingv1beta1.PodGroup] {
+			return c.SchedulingV1beta1().PodGroups(ns)
+		}).by(plan.Scheduler),
 	kindOf("Node", "nodes", "no", func(c kubernetes.Interface, _ string) getter[*corev1.Node] {
 		return c.CoreV1().Nodes()
 	}).by(plan.PodGC).ofCluster(),

@@ -98,6 +98,9 @@ func TestDaemonsMayDoTheirWork(t *testing.T) {
 		{scheduler, "update", "coordination.k8s.io", "leases", true},
 		{scheduler, "patch", "", "pods/status", true},
 		{scheduler, "list", "scheduling.k8s.io", "priorityclasses", false},
+		{scheduler, "list", "scheduling.k8s.io", "podgroups", true},
+		{scheduler, "patch", "scheduling.k8s.io", "podgroups/status", true},
+		{scheduler, "patch", "scheduling.k8s.io", "podgroups", false},
 		{scheduler, "create", "", "pods", false},
 		{scheduler, "get", "", "secrets", false},
 		// SAF-024: no daemon may evict, but the nodeagent its own Pods.

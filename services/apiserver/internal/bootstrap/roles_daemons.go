@@ -24,7 +24,7 @@ var daemonRoles = []role{
 			rule(verbs("list", "watch"), "storage.k8s.io", "storageclasses"),
 			rule(verbs("create"), "", "pods/binding"),
 			rule(verbs("patch"), "", "pods/status"),
-			rule(verbs("get", "list", "watch"), "scheduling.k8s.io", "podgroups"),
+			rule(verbs("list", "watch"), "scheduling.k8s.io", "podgroups"),
 			rule(verbs("patch"), "scheduling.k8s.io", "podgroups/status"),
 		}),
 	},

@@ -74,6 +74,7 @@ func Run(ctx context.Context, c Config) error {
 	s := &scheduler{Config: c, loop: newLoop(c, newRecorders(pool, c.Scheduler.Profiles)), terms: &bind.Terms{}}
 	s.loop.binder = bind.NewBinder(api.CoreV1(), api.CoreV1(), s.terms, s.loop.bound)
 	s.loop.statuses = bind.NewStatuses(api.CoreV1(), s.terms, s.loop.unwritten)
+	s.loop.groups = bind.NewGroupStatuses(api.SchedulingV1beta1(), s.terms, s.loop.groupUnwritten)
 	s.loop.evictor = evict.New(api.CoreV1(), s.loop.statuses.Write, s.terms, s.loop.evicted)
 	if err := s.extend(); err != nil {
 		return err
@@ -133,6 +134,7 @@ func (s *scheduler) run(ctx context.Context) error {
 	}
 	parts.Go(func() { s.loop.run(below) })
 	parts.Go(func() { s.loop.statuses.Run(below) })
+	parts.Go(func() { s.loop.groups.Run(below) })
 	parts.Go(func() { s.loop.observe(below, s.State) })
 
 	var leads sync.WaitGroup

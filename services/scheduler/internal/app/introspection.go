@@ -32,6 +32,7 @@ func (l *loop) observe(ctx context.Context, state *introspect.State) {
 		})
 	}
 	state.AddExplainer("Pod", l.explain)
+	state.AddExplainer("PodGroup", l.explainGroup)
 	tick := time.NewTicker(depthPeriod)
 	defer tick.Stop()
 	for {
@@ -54,11 +55,22 @@ func (l *loop) observe(ctx context.Context, state *introspect.State) {
 
 // explain says where a Pod stands.
 func (l *loop) explain(ctx context.Context, namespace, name string) (introspect.Explanation, bool) {
+	return l.answer(ctx, l.cycle.Explain, namespace, name)
+}
+
+// explainGroup says where a PodGroup stands.
+func (l *loop) explainGroup(ctx context.Context, namespace, name string) (introspect.Explanation, bool) {
+	return l.answer(ctx, l.cycle.ExplainGroup, namespace, name)
+}
+
+// answer asks the Cycle where something stands.
+func (l *loop) answer(ctx context.Context, ask func(types.NamespacedName) (cycle.Explanation, bool), namespace,
+	name string) (introspect.Explanation, bool) {
 	ctx, cancel := context.WithTimeout(ctx, explainTimeout)
 	defer cancel()
 	answers := make(chan introspect.Explanation, 1)
 	err := l.ask(ctx, func() {
-		if e, ok := l.cycle.Explain(types.NamespacedName{Namespace: namespace, Name: name}); ok {
+		if e, ok := ask(types.NamespacedName{Namespace: namespace, Name: name}); ok {
 			answers <- explanation(e)
 		}
 	})

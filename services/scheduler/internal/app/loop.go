@@ -29,6 +29,7 @@ type loop struct {
 	cycle    *cycle.Cycle
 	binder   *bind.Binder
 	statuses *bind.Statuses
+	groups   *bind.GroupStatuses
 	evictor  *evict.Evictor
 	asker    *ask.Asker
 	record   func(*corev1.Pod, events.Event)
@@ -88,6 +89,7 @@ func (l *loop) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		handled := l.handle()
 		decided := l.decide(ctx)
+		l.publishGroups()
 		if handled || decided == burst {
 			continue
 		}
@@ -144,6 +146,10 @@ func (l *loop) change(c feed.Change) {
 		l.cycle.SetBudget(c.Budget)
 	case c.GoneBudget != nil:
 		l.cycle.RemoveBudget(c.GoneBudget)
+	case c.PodGroup != nil:
+		l.cycle.SetPodGroup(c.PodGroup, l.now())
+	case c.GonePodGroup != nil:
+		l.cycle.RemovePodGroup(c.GonePodGroup)
 	default:
 		l.changeVolumes(c)
 	}
@@ -218,6 +224,19 @@ func (l *loop) publish(uid types.UID) {
 	if pod, condition, ok := l.cycle.Unschedulable(uid); ok {
 		l.statuses.Set(pod, condition, l.cycle.Nominated(uid), l.now())
 	}
+}
+
+// publishGroups sees to it that PodGroups say what became of them.
+func (l *loop) publishGroups() {
+	for _, news := range l.cycle.TakeGroupNews() {
+		l.groups.Set(bind.GroupStatus{Group: news.Object, Pod: news.Pod, Conditions: news.Conditions}, l.now())
+	}
+}
+
+// groupUnwritten takes the status of a PodGroup that could not be written; it is called from any goroutine.
+func (l *loop) groupUnwritten(name types.NamespacedName, err error) {
+	l.log.Debug("status of a pod group was not written", zap.Stringer("podGroup", name), zap.Error(err))
+	time.AfterFunc(statusRetry, func() { l.do(func() { l.cycle.TellGroup(name) }) })
 }
 
 // bound takes the outcome of a binding; it is called from any goroutine.

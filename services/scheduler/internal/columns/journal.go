@@ -59,3 +59,10 @@ func (s *State) TakeGains() []Slot {
 	s.journal.gains = nil
 	return gains
 }
+
+// Gains counts the nodes that TakeGains would return.
+func (s *State) Gains() int { return len(s.journal.gains) }
+
+// ForgetGains forgets the gains after the first so many: what was tried has been taken back, and nothing is better than
+// it was.
+func (s *State) ForgetGains(after int) { s.journal.gains = s.journal.gains[:after] }

@@ -189,6 +189,20 @@ func (s *State) labelOf(slot Slot, key string) (string, bool) {
 	return value, ok
 }
 
+// ByLabel returns the nodes that have the label, by its value, in the order of their slots.
+func (s *State) ByLabel(key string) map[string][]Slot {
+	slots := map[string][]Slot{}
+	for slot := range Slot(s.Slots()) {
+		if value, ok := s.labelOf(slot, key); ok {
+			slots[value] = append(slots[value], slot)
+		}
+	}
+	return slots
+}
+
+// Label returns the value of a node's label, and whether the node is there and has it.
+func (s *State) Label(slot Slot, key string) (string, bool) { return s.labelOf(slot, key) }
+
 func (s *State) placeInDomains(slot Slot) {
 	for _, l := range s.layouts {
 		l.place(slot)

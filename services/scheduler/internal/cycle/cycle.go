@@ -47,6 +47,7 @@ type Cycle struct {
 	book          *volumes.Book
 	waits         waits
 	groups        *groups.Book
+	gangs         gangs
 	relabelled    map[string]bool // namespaces whose Pods are to be looked at again
 	preemption    preemption
 	extenders     extenders
@@ -59,10 +60,11 @@ type pod struct {
 	profile *rules.Profile
 	class   *class.Class
 	gated   bool
-	unread  bool     // its claims have changed since its class was found
-	node    string   // the node it was given
-	claims  *wait    // of a Pod that was given a node, what its claims wait for; nil when it waits for none
-	last    *Verdict // of the last try
+	unread  bool       // its claims have changed since its class was found
+	node    string     // the node it was given
+	claims  *wait      // of a Pod that was given a node, what its claims wait for; nil when it waits for none
+	last    *Verdict   // of the last try
+	gang    *gangState // that of the PodGroup that it names; nil for a Pod that is scheduled alone
 	nominee
 	extended
 }
@@ -85,6 +87,7 @@ func New(config Config) *Cycle {
 		},
 		book:       volumes.New(),
 		groups:     groups.New(),
+		gangs:      newGangs(),
 		relabelled: map[string]bool{},
 	}
 	for i := range config.Profiles {
@@ -117,6 +120,7 @@ func (c *Cycle) SetPod(p *corev1.Pod, now time.Time) {
 		c.forget(p.UID)
 		c.carry(p)
 		c.state.SetPod(p, p.Spec.NodeName, c.state.Usage(p))
+		c.gangs.settle(p)
 		c.watchLeaving(p)
 		c.book.Use(p)
 	case p.DeletionTimestamp != nil:
@@ -129,6 +133,7 @@ func (c *Cycle) SetPod(p *corev1.Pod, now time.Time) {
 // RemovePod notes that a Pod is gone, or takes no room any more.
 func (c *Cycle) RemovePod(p *corev1.Pod) {
 	c.forget(p.UID)
+	c.gangs.leave(p.UID)
 	c.state.RemovePod(p.UID)
 	c.state.Carry(p.UID, nil)
 	c.book.Forget(p.UID)
@@ -146,7 +151,8 @@ func (c *Cycle) Lead(profile string, leads bool, now time.Time) {
 	}
 	var held []*pod
 	for _, p := range c.pods {
-		if p.profile.Name == profile && p.node == "" && !p.gated && !p.evicting && p.question == nil {
+		if p.profile.Name == profile && p.node == "" && !p.gated && !p.evicting && p.question == nil &&
+			p.gang == nil {
 			held = append(held, p)
 		}
 	}
@@ -158,6 +164,7 @@ func (c *Cycle) Lead(profile string, leads bool, now time.Time) {
 			c.queue.Remove(&p.Entry)
 		}
 	}
+	c.leadGangs(profile, now)
 }
 
 // older orders Pods as they were created, so that a new leader goes on where the old one stopped.
@@ -175,17 +182,27 @@ func older(a, b *pod) int {
 // bound or Failed says that it was not. It returns false when no Pod is to be tried now.
 func (c *Cycle) Next(now time.Time) (Verdict, bool) {
 	c.catchUp(now)
+	if v, ok := c.nextDecided(); ok {
+		return v, true
+	}
 	c.releaseLines(now)
-	e, ok := c.queue.Pop(now)
-	for ok && c.hold(c.pods[e.UID], now) {
-		e, ok = c.queue.Pop(now)
+	for {
+		e, ok := c.queue.Pop(now)
+		if !ok {
+			return Verdict{}, false
+		}
+		if p := c.pods[e.UID]; p != nil {
+			if c.hold(p, now) {
+				continue
+			}
+			c.reread(p)
+			return c.conclude(p, c.decide(p, now), now), true
+		}
+		c.decideGang(c.gangs.byUID[e.UID], now)
+		if v, ok := c.nextDecided(); ok {
+			return v, true
+		}
 	}
-	if !ok {
-		return Verdict{}, false
-	}
-	p := c.pods[e.UID]
-	c.reread(p)
-	return c.conclude(p, c.decide(p, now), now), true
 }
 
 // catchUp takes in what happened since the last decision.
@@ -210,13 +227,18 @@ func (c *Cycle) conclude(p *pod, v Verdict, now time.Time) Verdict {
 		}
 		return v
 	}
-	p.node = v.Node
-	c.state.SetPod(p.object, v.Node, p.class.Pod.Usage)
-	c.nominate(p, "")
+	v.Steps = c.assign(p, v.Node)
 	c.displaceAcross(p, now)
-	v.Steps = c.take(p)
 	c.requeueMore(p.class, now)
 	return v
+}
+
+// assign gives the Pod its node, and returns what its claims get.
+func (c *Cycle) assign(p *pod, node string) []volumes.Step {
+	p.node = node
+	c.state.SetPod(p.object, node, p.class.Pod.Usage)
+	c.nominate(p, "")
+	return c.take(p)
 }
 
 // Failed notes that a Pod could not be bound. It gives the room back, and the Pod is tried again after a delay.
@@ -226,7 +248,12 @@ func (c *Cycle) Failed(uid types.UID, now time.Time) {
 		return // seen bound, or deleted, meanwhile
 	}
 	c.giveUp(p)
-	if !p.gated && c.leading[p.profile.Name] {
+	switch {
+	case p.gang != nil:
+		if c.ready(p.gang) {
+			c.queue.Delay(&p.gang.Entry, now)
+		}
+	case !p.gated && c.leading[p.profile.Name]:
 		c.queue.Delay(&p.Entry, now)
 	}
 }
@@ -234,8 +261,11 @@ func (c *Cycle) Failed(uid types.UID, now time.Time) {
 // Unschedulable returns the newest version of a Pod that found no node at the last try, and what its status should say.
 func (c *Cycle) Unschedulable(uid types.UID) (*corev1.Pod, corev1.PodCondition, bool) {
 	p := c.pods[uid]
-	if p == nil || p.node != "" || p.evicting || p.question != nil || p.last == nil || p.last.Node != "" {
+	if p == nil || p.node != "" || p.evicting || p.question != nil {
 		return nil, corev1.PodCondition{}, false
+	}
+	if p.last == nil || p.last.Node != "" {
+		return c.heldByGroup(p)
 	}
 	condition := p.last.Condition()
 	condition.ObservedGeneration = p.object.Generation
@@ -244,6 +274,9 @@ func (c *Cycle) Unschedulable(uid types.UID) (*corev1.Pod, corev1.PodCondition, 
 
 // NextTime returns when Next may have something to decide though nothing happens; false when only events bring some.
 func (c *Cycle) NextTime(now time.Time) (time.Time, bool) {
+	if len(c.gangs.decided) > 0 {
+		return now, true
+	}
 	at, ok := c.queue.Next(now)
 	if until := c.claimsTime(); !until.IsZero() && (!ok || until.Before(at)) {
 		return until, true
@@ -263,7 +296,7 @@ func (c *Cycle) setPending(o *corev1.Pod, now time.Time) {
 			return // an old event of a Pod that was seen bound
 		}
 		p = &pod{profile: profile}
-		p.UID = o.UID
+		p.UID, p.gang = o.UID, c.gangs.join(p, o)
 		c.pods[o.UID] = p
 	}
 	c.followNomination(p, o)
@@ -285,6 +318,12 @@ func (c *Cycle) setPending(o *corev1.Pod, now time.Time) {
 func (c *Cycle) enqueue(p *pod, o *corev1.Pod, now time.Time) {
 	changed := c.classify(p, o)
 	c.nominate(p, p.nominated)
+	if p.gang != nil {
+		if changed {
+			c.queueGang(p.gang, now)
+		}
+		return
+	}
 	if changed && !p.gated && !p.evicting && p.question == nil && c.leading[p.profile.Name] {
 		c.queue.Add(&p.Entry, now)
 	}
@@ -320,6 +359,7 @@ func (c *Cycle) forget(uid types.UID) {
 	c.classes.Leave(p.class)
 	c.book.Forget(uid)
 	delete(c.pods, uid)
+	c.part(p)
 	name := types.NamespacedName{Namespace: p.object.Namespace, Name: p.object.Name}
 	if c.byName[name] == uid {
 		delete(c.byName, name)

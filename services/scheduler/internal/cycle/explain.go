@@ -51,6 +51,9 @@ func (c *Cycle) Explain(name types.NamespacedName) (Explanation, bool) {
 	if p.question != nil {
 		return Explanation{Summary: "waits for the answer of an extender"}, true
 	}
+	if p.gang != nil {
+		return c.explainMember(p), true
+	}
 	place, since, retryAt := p.Place()
 	out := Explanation{Summary: summary(place, p)}
 	out.Facts = append(out.Facts, Fact{Time: since, Reason: "Queued", Message: fmt.Sprintf(

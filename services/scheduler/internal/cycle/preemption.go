@@ -182,10 +182,16 @@ func (c *Cycle) fitsOver(p *pod, slot columns.Slot) bool {
 
 // displace takes its nomination from a Pod, which is tried again at once.
 func (c *Cycle) displace(uid types.UID, now time.Time) {
-	if p := c.pods[uid]; p != nil {
-		c.nominate(p, "")
-		c.queue.Activate(&p.Entry, now)
+	p := c.pods[uid]
+	if p == nil {
+		return
 	}
+	c.nominate(p, "")
+	if p.gang != nil {
+		c.queue.Activate(&p.gang.Entry, now)
+		return
+	}
+	c.queue.Activate(&p.Entry, now)
 }
 
 // preempt looks for a node where the Pod fits once Pods of lower priority are gone, and nominates it.
@@ -227,12 +233,17 @@ func (c *Cycle) spare(p *pod, v *Verdict, why []string) {
 
 // carryOut notes that the Pod takes the room of others.
 func (c *Cycle) carryOut(p *pod, v *Verdict, plan *preempt.Plan, now time.Time) {
+	all, ok := c.together(plan.Victims, p.Priority)
+	if plan.Victims = all; !ok {
+		v.Preemption = "not eligible due to a pod group whose pods are disrupted together."
+		v.Nominated = ""
+		c.nominate(p, "")
+		return
+	}
 	for _, uid := range plan.Displaced {
 		c.displace(uid, now)
 	}
-	for _, victim := range plan.Victims {
-		c.preemption.goes(victim)
-	}
+	c.chosen(plan.Victims)
 	v.Plan, v.Nominated = plan, c.state.Name(plan.Slot)
 	p.evicting = len(plan.Victims) > 0
 	c.nominate(p, v.Nominated)
@@ -282,6 +293,10 @@ func (c *Cycle) Evicted(uid types.UID, spared []types.UID, err error, now time.T
 	if err != nil {
 		c.nominate(p, p.shown)
 	}
+	if p.gang != nil {
+		c.evictedForGang(p, err, now)
+		return
+	}
 	switch {
 	case p.gated || !c.leading[p.profile.Name]:
 	case p.last == nil || err == nil && p.nominated == "": // changed or displaced meanwhile
@@ -312,6 +327,8 @@ func (c *Cycle) requeueNominees(slot columns.Slot, now time.Time) {
 		p := c.pods[r.UID]
 		switch {
 		case p == nil || p.node != "":
+		case p.gang != nil:
+			c.resumeNominees(p.gang, now)
 		case c.fitsNominated(p, slot):
 			c.queue.Activate(&p.Entry, now)
 		case !c.awaitsVictims(p):

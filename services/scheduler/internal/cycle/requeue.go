@@ -89,6 +89,7 @@ func (c *Cycle) requeueGained(now time.Time) {
 		}
 	}
 	gains := c.state.TakeGains()
+	c.resumeGangs(len(gains) > 0, now)
 	if len(gains) == 0 {
 		return
 	}

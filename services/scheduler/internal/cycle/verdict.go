@@ -40,14 +40,19 @@ type Verdict struct {
 	Question *extend.Question
 	// Failure is why nothing could be decided; empty where something was.
 	Failure string
+	// Group says why the Pod's whole group is refused; empty for a Pod that is refused by itself.
+	Group string
 	// Steps are what the claims of the Pod get before it can be bound; nothing where they have their volumes.
 	Steps []volumes.Step
 }
 
 // Message says why no node can take the Pod, in the words that users of `kubectl describe pod` know.
 func (v *Verdict) Message() string {
-	if v.Failure != "" {
+	switch {
+	case v.Failure != "":
 		return v.Failure
+	case v.Group != "":
+		return v.Group
 	}
 	if v.Nodes == 0 {
 		return "0/0 nodes are available: no nodes available to schedule pods."

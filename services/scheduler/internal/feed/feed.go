@@ -10,6 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -33,6 +34,7 @@ type Change struct {
 	Budget, GoneBudget *policyv1.PodDisruptionBudget
 
 	Namespace, GoneNamespace *corev1.Namespace
+	PodGroup, GonePodGroup   *schedulingv1beta1.PodGroup
 }
 
 // Feed watches nodes, Pods, what the claims of Pods depend on, what Pods belong to, and what keeps Pods from being
@@ -53,7 +55,7 @@ var live = fields.AndSelectors(
 func New(client kubernetes.Interface, deliver func(Change)) (*Feed, error) {
 	core, storage := client.CoreV1().RESTClient(), client.StorageV1().RESTClient()
 	apps := client.AppsV1().RESTClient()
-	policy := client.PolicyV1().RESTClient()
+	policy, scheduling := client.PolicyV1().RESTClient(), client.SchedulingV1beta1().RESTClient()
 	f := &Feed{}
 	for _, kind := range []struct {
 		rest     cache.Getter
@@ -78,6 +80,8 @@ func New(client kubernetes.Interface, deliver func(Change)) (*Feed, error) {
 		{apps, "statefulsets", fields.Everything(), &appsv1.StatefulSet{}, trimGroup, groupHandler(deliver)},
 		{policy, "poddisruptionbudgets", fields.Everything(), &policyv1.PodDisruptionBudget{}, trimBudget,
 			budgetHandler(deliver)},
+		{scheduling, "podgroups", fields.Everything(), &schedulingv1beta1.PodGroup{}, trimPodGroup,
+			podGroupHandler(deliver)},
 	} {
 		source := cache.NewListWatchFromClient(kind.rest, kind.resource, "", kind.selector)
 		informer := cache.NewSharedIndexInformer(source, kind.object, 0, nil)
@@ -187,5 +191,12 @@ func budgetHandler(deliver func(Change)) cache.ResourceEventHandler {
 	return follow.Handler(
 		func(b *policyv1.PodDisruptionBudget) { deliver(Change{Budget: b}) },
 		func(b *policyv1.PodDisruptionBudget) { deliver(Change{GoneBudget: b}) },
+	)
+}
+
+func podGroupHandler(deliver func(Change)) cache.ResourceEventHandler {
+	return follow.Handler(
+		func(g *schedulingv1beta1.PodGroup) { deliver(Change{PodGroup: g}) },
+		func(g *schedulingv1beta1.PodGroup) { deliver(Change{GonePodGroup: g}) },
 	)
 }

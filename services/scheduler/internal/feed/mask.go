@@ -17,7 +17,7 @@ func Decoded() []fieldmask.Rule {
 			"metadata": meta,
 			"spec": {"nodeName", "schedulerName", "priority", "overhead", "resources", "containers", "initContainers",
 				"volumes", "schedulingGates", "nodeSelector", "affinity", "tolerations", "topologySpreadConstraints",
-				"preemptionPolicy"},
+				"preemptionPolicy", "schedulingGroup"},
 			"spec.containers":                     container,
 			"spec.containers.resources":           {"requests"},
 			"spec.initContainers":                 container,

@@ -53,7 +53,7 @@ func trimPod(object any) (any, error) {
 	p.Spec = corev1.PodSpec{
 		NodeName: spec.NodeName, SchedulerName: spec.SchedulerName, Priority: spec.Priority, Overhead: spec.Overhead,
 		Resources: spec.Resources, Containers: spec.Containers, InitContainers: spec.InitContainers,
-		Volumes: trimVolumes(spec.Volumes, waits),
+		Volumes: trimVolumes(spec.Volumes, waits), SchedulingGroup: spec.SchedulingGroup,
 	}
 	p.Status = corev1.PodStatus{Phase: status.Phase}
 	if !waits {

@@ -3,6 +3,7 @@ package feed
 import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 )
 
 // trimGroup keeps the name and the selector.
@@ -30,6 +31,14 @@ func trimNamespace(object any) (any, error) {
 	if n, ok := object.(*corev1.Namespace); ok {
 		trimMeta(&n.ObjectMeta)
 		n.Spec, n.Status = corev1.NamespaceSpec{}, corev1.NamespaceStatus{}
+	}
+	return object, nil
+}
+
+// trimPodGroup keeps what a group of Pods is like and what it says.
+func trimPodGroup(object any) (any, error) {
+	if g, ok := object.(*schedulingv1beta1.PodGroup); ok {
+		trimMeta(&g.ObjectMeta)
 	}
 	return object, nil
 }

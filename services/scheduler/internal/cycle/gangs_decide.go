@@ -1,0 +1,220 @@
+package cycle
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"keelson.dev/services/scheduler/internal/class"
+	"keelson.dev/services/scheduler/internal/columns"
+)
+
+// given is a Pod of a group that was given a node, which may be taken back.
+type given struct {
+	pod       *pod
+	verdict   Verdict
+	nominated string // where room was kept for it before
+}
+
+// decideGang decides for all Pods of a group that have no node: enough of them get one, or none does.
+func (c *Cycle) decideGang(g *gangState, now time.Time) {
+	if !c.ready(g) {
+		return // it is told when it is
+	}
+	members, n := g.members(), g.count()
+	objects := make([]*corev1.Pod, 0, len(members))
+	for _, p := range members {
+		objects = append(objects, p.object)
+	}
+	why := g.group.Disagree(objects)
+	if slices.ContainsFunc(members, func(p *pod) bool { return len(p.asks) > 0 }) {
+		why = fmt.Sprintf("extenders have a say on pods of pod group %s, and are not asked about groups", g.name.Name)
+	}
+	if why != "" {
+		c.refuseGang(g, members, why, now)
+		return
+	}
+	placed, why := c.tryGang(g, members)
+	if g.group.Enough(n, len(placed)) {
+		c.placeGang(g, members, placed, now)
+		return
+	}
+	if why == "" {
+		why = g.group.TooFew(n, len(placed))
+	}
+	if refusals := c.refusalsOf(members, placed); refusals != "" {
+		why += ": " + refusals
+	}
+	c.takeBack(placed)
+	plans, said := c.preemptForGang(g, members)
+	if said != "" {
+		why += " preemption: " + said
+	}
+	if len(plans) > 0 {
+		why = g.group.TooFew(n, len(placed)) + fmt.Sprintf(", room is made for %d", len(plans))
+	}
+	for i := range plans {
+		c.makeWay(&plans[i], why, now)
+	}
+	c.refuseGang(g, members, why, now)
+}
+
+// tryGang gives nodes to as many of the Pods as it can, all of one topology domain if the group asks for that, and may
+// say why these are not enough. Nothing is kept of other tries.
+func (c *Cycle) tryGang(g *gangState, members []*pod) (placed []given, why string) {
+	if g.group.Topology == "" {
+		return c.give(g, members, nil), ""
+	}
+	domains := c.domainsOf(g)
+	best, most := "", -1
+	for _, value := range slices.Sorted(maps.Keys(domains)) {
+		mark := c.state.Gains()
+		placed := c.give(g, members, domains[value])
+		c.takeBack(placed)
+		c.state.ForgetGains(mark)
+		if len(placed) > most {
+			best, most = value, len(placed)
+		}
+		if most == len(members) {
+			break
+		}
+	}
+	if most <= 0 {
+		return nil, fmt.Sprintf("no node of one value of label %s can take a pod of pod group %s", g.group.Topology,
+			g.name.Name)
+	}
+	placed = c.give(g, members, domains[best])
+	return placed, fmt.Sprintf("%s on nodes of one value of label %s (most with value %s)",
+		g.group.TooFew(g.count(), 0), g.group.Topology, best)
+}
+
+// domainsOf returns the nodes by the value of the label that the group is to agree on: only those of the value that
+// Pods of the group are on already, if there are any.
+func (c *Cycle) domainsOf(g *gangState) map[string][]columns.Slot {
+	domains := c.state.ByLabel(g.group.Topology)
+	var taken []string
+	note := func(node string) {
+		value := ""
+		if slot := c.state.Slot(node); slot != columns.None {
+			value, _ = c.state.Label(slot, g.group.Topology)
+		}
+		taken = append(taken, value)
+	}
+	for _, p := range g.placed {
+		note(p.Spec.NodeName)
+	}
+	for _, p := range g.waiting {
+		if p.node != "" {
+			note(p.node)
+		}
+	}
+	if len(taken) > 0 {
+		keep := slices.Min(taken)
+		maps.DeleteFunc(domains, func(value string, _ []columns.Slot) bool { return value != keep })
+	}
+	return domains
+}
+
+// give gives a node to each of the Pods that fits on one of the nodes, on any if they are nil.
+func (c *Cycle) give(g *gangState, members []*pod, among []columns.Slot) (placed []given) {
+	full := map[*class.Class]bool{} // no further Pod of them fits
+	for _, p := range members {
+		if p.class.Pod.Volumes != nil {
+			c.classify(p, p.object) // others may have been promised what it would get
+		}
+		v := Verdict{Pod: p.object, Nodes: c.state.Nodes(), Attempt: g.Attempts + 1}
+		c.classes.Touch(p.class)
+		if !c.giveNominated(p, &v, among) && (full[p.class] || !c.giveBest(p, &v, among)) {
+			full[p.class] = !p.class.LooksAtDomains()
+			continue
+		}
+		placed = append(placed, given{pod: p, verdict: v, nominated: p.nominated})
+		placed[len(placed)-1].verdict.Steps = c.assign(p, v.Node)
+	}
+	return placed
+}
+
+func (c *Cycle) giveNominated(p *pod, v *Verdict, among []columns.Slot) bool {
+	return (among == nil || slices.Contains(among, c.state.ReservedFor(p.UID))) && c.takeNomination(p, v)
+}
+
+func (c *Cycle) giveBest(p *pod, v *Verdict, among []columns.Slot) bool {
+	var choice class.Choice
+	var ok bool
+	if among == nil {
+		choice, _, ok = c.best(p)
+	} else {
+		choice, ok = p.class.BestAmong(c.state, among, nil)
+	}
+	if ok {
+		v.Node, v.Score, v.Feasible = c.state.Name(choice.Slot), choice.Score, choice.Feasible
+	}
+	return ok
+}
+
+// takeBack takes their nodes from Pods, so that all is as it was before they were given. No node is better for it than
+// it was.
+func (c *Cycle) takeBack(placed []given) {
+	mark := c.state.Gains()
+	for _, done := range slices.Backward(placed) {
+		c.giveUp(done.pod)
+		c.nominate(done.pod, done.nominated)
+	}
+	c.state.ForgetGains(mark)
+}
+
+// placeGang keeps the nodes that were given. The other Pods wait until there is room for them too.
+func (c *Cycle) placeGang(g *gangState, members []*pod, placed []given, now time.Time) {
+	g.refused = ""
+	for _, done := range placed {
+		v := done.verdict
+		done.pod.last = &v
+		c.gangs.decided = append(c.gangs.decided, v)
+		c.requeueMore(done.pod.class, now)
+	}
+	members = slices.DeleteFunc(slices.Clone(members), func(p *pod) bool { return p.node != "" })
+	if len(members) > 0 {
+		c.refuseGang(g, members, cmp.Or(c.refusalsOf(members, nil), fmt.Sprintf(
+			"there is no room beside the other pods of pod group %s", g.name.Name)), now)
+		g.refused = "" // the group is scheduled
+	}
+}
+
+// refuseGang says of each Pod that it has no node, and has the group tried again when there may be room.
+func (c *Cycle) refuseGang(g *gangState, members []*pod, why string, now time.Time) {
+	g.refused, g.domains = why, nil
+	for _, p := range members {
+		v := Verdict{Pod: p.object, Nodes: c.state.Nodes(), Attempt: g.Attempts + 1, Group: why}
+		if p.last != nil && p.last.Plan != nil && p.evicting {
+			v.Plan = p.last.Plan
+		}
+		v.Nominated = p.nominated
+		p.last = &v
+		c.gangs.decided = append(c.gangs.decided, v)
+		if p.class.LooksAtDomains() && !slices.Contains(g.domains, p.class) {
+			p.class.DomainsChanged() // from here on
+			g.domains = append(g.domains, p.class)
+		}
+	}
+	c.queue.AddUnschedulable(&g.Entry, now)
+	c.gangs.stuck[g], c.gangs.spoken[g] = true, true
+}
+
+// refusalsOf says why the first of the Pods that were given no node fits nowhere.
+func (c *Cycle) refusalsOf(members []*pod, placed []given) string {
+	for _, p := range members {
+		if p.node != "" || slices.ContainsFunc(placed, func(done given) bool { return done.pod == p }) {
+			continue
+		}
+		if p.class.Feasible(c.state) > 0 {
+			continue // one alone would fit
+		}
+		v := Verdict{Pod: p.object, Nodes: c.state.Nodes(), Reasons: p.class.Refusals(c.state)}
+		return v.Message()
+	}
+	return ""
+}

@@ -1,0 +1,113 @@
+package cycle_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+var high = withPriority(10)
+
+// A gang takes the room of others in one decision: all of it fits afterwards, or nobody goes.
+func TestGangPreempts(t *testing.T) {
+	f := newPreempting(t)
+	f.node("a", "2")
+	f.node("b", "2")
+	f.running(pod("x", "2", onNode("a")), pod("y", "1", onNode("b")), pod("strong", "1", onNode("b"),
+		withPriority(20)))
+	f.SetPodGroup(gangOf("g", 4, ofPriority(10)), f.now)
+	f.gang("g", 4, "1", high)
+	f.fixture.want("g0:- g1:- g2:- g3:-") // three would fit without the weak ones
+	if n := len(f.State().Reservations(f.State().Slot("a"))); n != 0 {
+		t.Errorf("room is kept for %d Pods that do not come", n)
+	}
+	f.SetPodGroup(gangOf("h", 3, ofPriority(10)), f.now)
+	f.gang("h", 3, "1", high)
+	f.want("h0>a(x) h1:- h2>b(y)")
+	if got := f.Nominated("uid-h1"); got != "a" {
+		t.Errorf("room is kept for the second on %q", got)
+	}
+	f.wait(time.Minute)
+	f.want("") // they leave, and nobody else is chosen
+	f.RemovePod(f.pods["y"])
+	f.add(pod("small", "1"))
+	f.want("g0:- g1:- g2:- g3:- h0:- h1:- h2:- small:-") // what they leave is kept for the gang
+	f.RemovePod(f.pods["x"])
+	f.want("h0:a h1:a h2:b")
+}
+
+// A gang of Pods that preempt nobody waits; so does one whose place is bound to a topology.
+func TestGangThatPreemptsNobody(t *testing.T) {
+	never := corev1.PreemptNever
+	f := newPreempting(t)
+	f.node("a", "1", zoneOf("z"))
+	f.running(pod("x", "1", onNode("a")))
+	f.SetPodGroup(gangOf("g", 1, ofPriority(10)), f.now)
+	f.gang("g", 1, "1", high, func(p *corev1.Pod) { p.Spec.PreemptionPolicy = &never })
+	f.SetPodGroup(gangOf("h", 1, ofPriority(10), inOne(corev1.LabelTopologyZone)), f.now)
+	f.gang("h", 1, "1", high)
+	f.SetPodGroup(gangOf("i", 1), f.now)
+	f.gang("i", 1, "1") // of the priority of the one that runs
+	f.want("g0:- h0:- i0:-")
+	f.SetPodGroup(gangOf("j", 1, ofPriority(10)), f.now)
+	f.gang("j", 1, "1", high)
+	f.want("j0>a(x)")
+}
+
+// Pods of a group that is disrupted as a whole go together or not at all, whoever needs their room.
+func TestGroupIsEvictedTogether(t *testing.T) {
+	for _, row := range []struct {
+		name, want string
+		priority   int32
+		alone      bool
+	}{
+		{"for a Pod", "p>a(v0 v1)", 5, true},
+		{"for a gang", "g0>a(v0 v1)", 5, false},
+		{"not for a Pod", "p:-", 10, true},
+		{"not for a gang", "g0:-", 10, false},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			f := newPreempting(t)
+			f.node("a", "1")
+			f.node("b", "1")
+			f.SetPodGroup(gangOf("v", 2, together, ofPriority(row.priority)), f.now)
+			weak := withPriority(5)
+			f.running(pod("v0", "1", weak, inGroup("v"), onNode("a")),
+				pod("v1", "1", withPriority(row.priority), inGroup("v"), onNode("b")))
+			f.said()
+			if row.alone {
+				f.add(pod("p", "1", high))
+			} else {
+				f.SetPodGroup(gangOf("g", 1, ofPriority(10)), f.now)
+				f.gang("g", 1, "1", high)
+			}
+			f.want(row.want)
+			said := f.said()
+			if strings.Contains(said, "DisruptionTarget=True PreemptionByScheduler") != (row.priority < 10) {
+				t.Errorf("the groups say %q", said)
+			}
+		})
+	}
+}
+
+// A gang whose victims could not be evicted is tried again after a delay.
+func TestGangWhoseEvictionFails(t *testing.T) {
+	f := newPreempting(t)
+	f.node("a", "1")
+	f.running(pod("x", "1", onNode("a")))
+	f.SetPodGroup(gangOf("g", 1, ofPriority(10)), f.now)
+	f.gang("g", 1, "1", high)
+	v, ok := f.Next(f.now)
+	if !ok || v.Plan == nil {
+		t.Fatalf("got %+v", v)
+	}
+	f.want("")
+	f.Evicted(v.Pod.UID, []types.UID{"uid-x"}, errors.New("no"), f.now)
+	f.want("")
+	f.wait(2 * time.Second)
+	f.want("g0>a(x)")
+}
