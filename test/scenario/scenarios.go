@@ -38,6 +38,7 @@ var Simulated = []Scenario{
 	{"RolloutUnderBudget", RolloutUnderBudget},
 	{"StatefulEviction", StatefulEviction},
 	{"Volumes", Volumes},
+	{"Writes", Writes},
 }
 
 // Contained lists the scenarios that need real containers.

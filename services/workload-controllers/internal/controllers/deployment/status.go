@@ -50,7 +50,7 @@ func (r *rollout) counters() appsv1.DeploymentStatus {
 		status.AvailableReplicas += counted.AvailableReplicas
 		if counted.TerminatingReplicas != nil {
 			terminating += *counted.TerminatingReplicas
-		} else if !m.created {
+		} else if counted.ObservedGeneration > 0 { // one that nobody has looked at yet has made no Pods
 			known = false
 		}
 	}

@@ -48,6 +48,10 @@ func TestCounters(t *testing.T) {
 		if got := run(t, d, old, newSet(d, 2, 3, 3)).Status.TerminatingReplicas; got != nil {
 			t.Errorf("terminating %d, want unknown", *got)
 		}
+		old.Status.ObservedGeneration = 0
+		if got := run(t, d, old, newSet(d, 2, 3, 3)).Status.TerminatingReplicas; got == nil || *got != 0 {
+			t.Errorf("terminating %v, want 0: nobody has seen the old one yet, so it has made no Pods", got)
+		}
 	})
 	t.Run("DEP-019 DEP-126 the generation that was acted on comes with its own counters", func(t *testing.T) {
 		d := newDeployment(3, withStatus(appsv1.DeploymentStatus{ObservedGeneration: 2, UpdatedReplicas: 3, Replicas: 3,
