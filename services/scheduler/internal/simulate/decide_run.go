@@ -134,13 +134,13 @@ func (r *run) evict(v cycle.Verdict) {
 	for _, victim := range v.Plan.Victims {
 		leaving := victim.DeepCopy()
 		leaving.DeletionTimestamp = &metav1.Time{Time: r.now}
-		leaving.Spec.NodeName = v.Nominated
+		leaving.Spec.NodeName = r.nodeOf(victim)
 		r.cycle.SetPod(leaving, r.now)
 	}
 	r.cycle.Evicted(v.Pod.UID, nil, nil, r.now)
 	for _, victim := range v.Plan.Victims {
+		r.victims = append(r.victims, preempted{pod: victim, by: v.Pod, node: r.nodeOf(victim)})
 		r.cycle.RemovePod(victim)
-		r.victims = append(r.victims, preempted{pod: victim, by: v.Pod, node: v.Nominated})
 		if o := r.outcomes[victim.UID]; o != nil {
 			o.node, o.message = "", fmt.Sprintf("gives the room that it got to %s/%s", v.Pod.Namespace, v.Pod.Name)
 		}
@@ -149,6 +149,12 @@ func (r *run) evict(v cycle.Verdict) {
 			r.ask(again)
 		}
 	}
+}
+
+// nodeOf returns the node on which a Pod takes room.
+func (r *run) nodeOf(p *corev1.Pod) string {
+	node, _ := r.cycle.State().PodNode(p.UID)
+	return node
 }
 
 // explain says why Pods have no node, and what would help one of each kind.

@@ -290,3 +290,28 @@ func cycleOf(t *testing.T, objects []runtime.Object, documents []document) *cycl
 	}
 	return c
 }
+
+// A Pod that gives its room to one on another node is told with its own node.
+func TestPreemptionAcrossNodes(t *testing.T) {
+	settings := config.Default()
+	settings.Profiles[0].PreemptsAcross = true
+	low := running("low", "a", "1", "")
+	low.Labels = map[string]string{"app": "x"}
+	report, err := answer([]runtime.Object{node("a", "x", "2"), node("b", "x", "8"), low},
+		question{namespace: "default",
+			documents: documents(t, `
+apiVersion: v1
+kind: Pod
+metadata: {name: p}
+spec:
+  priority: 5
+  containers: [{name: c, resources: {requests: {cpu: "4"}}}]
+  affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [
+    {topologyKey: topology.kubernetes.io/zone, labelSelector: {matchLabels: {app: x}}}]}}
+`)}, settings)
+	want := Preempted{Pod: "default/low", By: "default/p", Node: "a"}
+	if err != nil || len(report.Preempted) != 1 || report.Preempted[0] != want ||
+		lines(report)[0] != "manifest Pod p 1/1 b" {
+		t.Errorf("%v, %+v, want %+v", err, report, want)
+	}
+}
