@@ -43,14 +43,16 @@ func (o *Options) Config(daemon string) (*rest.Config, error) {
 	return ForDaemon(config, daemon), nil
 }
 
-// ForDaemon returns a copy of the connection as the daemons use it: protobuf where the server has it, and no throttle
-// of the client's own, because flow control is the server's.
+// ForDaemon returns a copy of the connection as the daemons use it: protobuf where the server has it, no throttle of
+// the client's own, because flow control is the server's, and nothing compressed: the apiserver compresses each event
+// of a watch by itself, which costs both ends more than it saves.
 func ForDaemon(config *rest.Config, daemon string) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.UserAgent = "keelson-" + daemon
 	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
 	config.ContentType = runtime.ContentTypeProtobuf
 	config.QPS = -1
+	config.DisableCompression = true
 	return config
 }
 

@@ -7,7 +7,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
-	"net/http/httptest"
 	"reflect"
 	"slices"
 	"strings"
@@ -339,28 +338,6 @@ func TestStream(t *testing.T) {
 				t.Errorf("error %v, want %q", err, test.err)
 			}
 		})
-	}
-}
-
-// The server is not asked to compress what it sends.
-func TestNothingComesCompressed(t *testing.T) {
-	var accepts []string
-	server := httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		accepts = append(accepts, r.Header.Get("Accept-Encoding"))
-	}))
-	defer server.Close()
-	client, err := rest.HTTPClientFor(newMask(t).Over(&rest.Config{Host: server.URL,
-		TLSClientConfig: rest.TLSClientConfig{Insecure: true}}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	response, err := client.Get(server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	response.Body.Close()
-	if !slices.Equal(accepts, []string{""}) {
-		t.Errorf("encodings %q are accepted, want none of one request", accepts)
 	}
 }
 

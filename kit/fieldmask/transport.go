@@ -23,11 +23,9 @@ const (
 	roomy = 64 << 10
 )
 
-// Over returns a copy of the connection whose watches bring only what the mask keeps. Lists come whole. Nothing comes
-// compressed: the apiserver would compress each event of a watch by itself, which costs both ends more than it saves.
+// Over returns a copy of the connection whose watches bring only what the mask keeps. Lists come whole.
 func (m *Mask) Over(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
-	config.DisableCompression = true
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return transport{next: next, mask: m} })
 	return config
 }

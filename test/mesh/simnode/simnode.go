@@ -60,6 +60,7 @@ type Nodes struct {
 // Start registers the nodes and plays them until ctx ends.
 func Start(ctx context.Context, config *rest.Config, o Options) (*Nodes, error) {
 	config = rest.CopyConfig(config)
+	config.DisableCompression = true // as the daemons have it
 	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {

@@ -55,8 +55,6 @@ type scheduler struct {
 func Run(ctx context.Context, c Config) error {
 	c = withDefaults(c)
 	c.REST = client.ForDaemon(c.REST, name)
-	// Answers are small or streams: inflating them costs more than it saves.
-	c.REST.DisableCompression = true
 	mask, err := fieldmask.New(scheme.Scheme, feed.Decoded()...)
 	if err != nil {
 		return fmt.Errorf("building the client: %w", err)
