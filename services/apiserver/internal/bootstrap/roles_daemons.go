@@ -21,7 +21,7 @@ var daemonRoles = []role{
 			rule(verbs("list", "watch"), "apps", "replicasets", "statefulsets"),
 			rule(verbs("list", "watch"), "policy", "poddisruptionbudgets"),
 			rule(verbs("list", "patch", "watch"), "", "persistentvolumeclaims", "persistentvolumes"),
-			rule(verbs("list", "watch"), "storage.k8s.io", "storageclasses"),
+			rule(verbs("list", "watch"), "storage.k8s.io", "csinodes", "storageclasses", "volumeattachments"),
 			rule(verbs("create"), "", "pods/binding"),
 			rule(verbs("patch"), "", "pods/status"),
 			rule(verbs("list", "watch"), "scheduling.k8s.io", "podgroups"),

@@ -170,6 +170,14 @@ func (l *loop) changeVolumes(c feed.Change) {
 		l.cycle.SetClass(c.Class)
 	case c.GoneClass != nil:
 		l.cycle.RemoveClass(c.GoneClass.Name)
+	case c.CSINode != nil:
+		l.cycle.SetVolumeLimits(c.CSINode)
+	case c.GoneCSINode != nil:
+		l.cycle.RemoveVolumeLimits(c.GoneCSINode.Name)
+	case c.Attachment != nil:
+		l.cycle.SetAttachment(c.Attachment)
+	case c.GoneAttachment != nil:
+		l.cycle.RemoveAttachment(c.GoneAttachment.Name)
 	}
 }
 

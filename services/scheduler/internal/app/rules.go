@@ -23,7 +23,7 @@ func Rules() []rbacv1.PolicyRule {
 			Verbs: []string{"patch"}},
 		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"persistentvolumeclaims", "persistentvolumes"},
 			Verbs: []string{"list", "patch", "watch"}},
-		rbacv1.PolicyRule{APIGroups: []string{"storage.k8s.io"}, Resources: []string{"storageclasses"},
+		rbacv1.PolicyRule{APIGroups: []string{"storage.k8s.io"}, Resources: []string{"csinodes", "storageclasses", "volumeattachments"},
 			Verbs: []string{"list", "watch"}},
 		rbacv1.PolicyRule{APIGroups: []string{"apps"}, Resources: []string{"replicasets", "statefulsets"},
 			Verbs: []string{"list", "watch"}},

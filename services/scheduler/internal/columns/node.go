@@ -18,6 +18,7 @@ type Node struct {
 // gone is the Pods that a Node is without, and what they take, but for what is in a Room.
 type gone struct {
 	pods     []types.UID
+	holders  []types.UID // these, and the Pods for which room is kept no longer
 	extended []Amount
 	ports    []Port
 	beside   []beside
@@ -41,7 +42,7 @@ func (s *State) NodeWithout(slot Slot, uids ...types.UID) Node {
 			continue
 		}
 		room.take(at.usage, -1)
-		without.pods = append(without.pods, uid)
+		without.pods, without.holders = append(without.pods, uid), append(without.holders, uid)
 		without.add(at.usage)
 	}
 	return Node{state: s, slot: slot, room: &room, gone: without}
@@ -54,6 +55,9 @@ func (g *gone) add(u *Usage) {
 
 // Slot returns the slot of the node.
 func (n Node) Slot() Slot { return n.slot }
+
+// Name returns the name of the node.
+func (n Node) Name() string { return n.state.names[n.slot] }
 
 // Room returns what the node offers and what is taken of it. The caller must not change it.
 func (n Node) Room() *Room { return n.room }

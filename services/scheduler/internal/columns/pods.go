@@ -57,6 +57,7 @@ func (s *State) SetPod(p *corev1.Pod, node string, u *Usage) {
 	s.identity[slot].pods++
 	s.addOccupant(slot, p, u)
 	s.take(slot, u, 1)
+	s.attached.hold(slot, p.UID)
 	s.countPod(slot, p, 1)
 	s.journal.note(slot, false)
 }
@@ -71,6 +72,7 @@ func (s *State) RemovePod(uid types.UID) {
 	s.identity[at.slot].pods--
 	s.removeOccupant(at)
 	s.take(at.slot, at.usage, -1)
+	s.attached.release(at.slot, uid)
 	s.countPod(at.slot, at.pod, -1)
 	s.journal.note(at.slot, true)
 	s.discard(at.slot)

@@ -38,6 +38,7 @@ func (s *State) Reserve(node string, r Reservation) {
 	s.reserved.ranks[r.Priority]++
 	s.identity[slot].pods++
 	s.take(slot, r.Usage, 1)
+	s.attached.hold(slot, r.UID)
 	s.journal.note(slot, false)
 }
 
@@ -59,6 +60,7 @@ func (s *State) Unreserve(uid types.UID, gain bool) {
 	}
 	s.identity[slot].pods--
 	s.take(slot, usage, -1)
+	s.attached.release(slot, uid)
 	s.journal.note(slot, gain)
 	s.discard(slot)
 }

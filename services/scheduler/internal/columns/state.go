@@ -45,6 +45,7 @@ type State struct {
 	domains   map[string]*Domains
 	layouts   map[string]*layout
 	images    images
+	attached  attachments
 	journal   journal
 }
 
@@ -55,7 +56,7 @@ type identity struct {
 	tie         uint32
 	hasHostname bool
 	hostname    string
-	pods        int32 // entries of State.pods and of State.reserved on this slot
+	pods        int32 // entries of State.pods, of State.reserved and of attachments.placed on this slot
 }
 
 // New returns an empty State. The seed decides between nodes of equal score.
@@ -75,6 +76,7 @@ func New(seed uint64) *State {
 		domains:   map[string]*Domains{},
 		layouts:   map[string]*layout{},
 		images:    newImages(),
+		attached:  newAttachments(),
 		journal:   newJournal(),
 	}
 }
@@ -232,9 +234,9 @@ func (s *State) ensure(name string) Slot {
 	return slot
 }
 
-// discard frees a slot that has neither a Node object nor Pods.
+// discard frees a slot that has neither a Node object nor Pods nor volumes nor limits.
 func (s *State) discard(slot Slot) {
-	if s.Known(slot) || s.identity[slot].pods > 0 {
+	if s.Known(slot) || s.identity[slot].pods > 0 || s.attached.limits[slot] != nil {
 		return
 	}
 	delete(s.slots, s.names[slot])

@@ -18,6 +18,7 @@ func (t *Trial) Start(s *State, slot Slot) {
 	t.state, t.slot, t.room, t.across = s, slot, s.room[slot], false
 	t.gone.beside = t.gone.beside[:0]
 	t.gone.pods, t.gone.extended, t.gone.ports = t.gone.pods[:0], t.gone.extended[:0], t.gone.ports[:0]
+	t.gone.holders = t.gone.holders[:0]
 }
 
 // Across makes the Trial one of the node among the others: Pods of these may be taken away too, which changes the
@@ -40,7 +41,7 @@ func (t *Trial) Remove(o *Occupant) {
 		return
 	}
 	t.room.take(o.Usage, -1)
-	t.gone.pods = append(t.gone.pods, o.Pod.UID)
+	t.gone.pods, t.gone.holders = append(t.gone.pods, o.Pod.UID), append(t.gone.holders, o.Pod.UID)
 	t.gone.add(o.Usage)
 }
 
@@ -53,6 +54,8 @@ func (t *Trial) Restore(o *Occupant) {
 	t.room.take(o.Usage, 1)
 	i := slices.Index(t.gone.pods, o.Pod.UID)
 	t.gone.pods = slices.Delete(t.gone.pods, i, i+1)
+	i = slices.Index(t.gone.holders, o.Pod.UID)
+	t.gone.holders = slices.Delete(t.gone.holders, i, i+1)
 	for _, a := range o.Usage.Extended {
 		i := slices.Index(t.gone.extended, a)
 		t.gone.extended = slices.Delete(t.gone.extended, i, i+1)
@@ -66,6 +69,7 @@ func (t *Trial) Restore(o *Occupant) {
 // Release takes room away that is kept on the node.
 func (t *Trial) Release(r *Reservation) {
 	t.room.take(r.Usage, -1)
+	t.gone.holders = append(t.gone.holders, r.UID)
 	t.gone.add(r.Usage)
 }
 

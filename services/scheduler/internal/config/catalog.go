@@ -10,10 +10,12 @@ import (
 	"keelson.dev/services/scheduler/internal/rules/nodeports"
 	"keelson.dev/services/scheduler/internal/rules/noderesourcesfit"
 	"keelson.dev/services/scheduler/internal/rules/nodeunschedulable"
+	"keelson.dev/services/scheduler/internal/rules/nodevolumelimits"
 	"keelson.dev/services/scheduler/internal/rules/podtopologyspread"
 	"keelson.dev/services/scheduler/internal/rules/tainttoleration"
 	"keelson.dev/services/scheduler/internal/rules/volumebinding"
 	"keelson.dev/services/scheduler/internal/rules/volumerestrictions"
+	"keelson.dev/services/scheduler/internal/rules/volumezone"
 )
 
 // catalog returns all rules with their default weights, in the order in which they judge. What a node is comes before
@@ -26,8 +28,10 @@ func catalog() []rules.Rule {
 		tainttoleration.Rule(),
 		volumerestrictions.Rule(),
 		volumebinding.Rule(),
+		volumezone.Rule(),
 		nodeports.Rule(),
 		noderesourcesfit.Rule(noderesourcesfit.Args{Weights: noderesourcesfit.DefaultWeights()}),
+		nodevolumelimits.Rule(),
 		podtopologyspread.Rule(podtopologyspread.SystemDefaults()),
 		interpodaffinity.Rule(interpodaffinity.Default()),
 		balancedallocation.Rule(),

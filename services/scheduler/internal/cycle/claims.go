@@ -55,12 +55,26 @@ func (c *Cycle) SetClass(class *storagev1.StorageClass) { c.book.SetClass(class)
 // RemoveClass notes that a StorageClass is gone.
 func (c *Cycle) RemoveClass(name string) { c.book.RemoveClass(name) }
 
+// SetVolumeLimits notes how many volumes of CSI drivers a node takes.
+func (c *Cycle) SetVolumeLimits(n *storagev1.CSINode) {
+	c.state.SetVolumeLimits(n.Name, volumes.Limits(n))
+}
+
+// RemoveVolumeLimits notes that a node takes any number of volumes.
+func (c *Cycle) RemoveVolumeLimits(node string) { c.state.SetVolumeLimits(node, nil) }
+
+// SetAttachment notes a VolumeAttachment that is new or changed.
+func (c *Cycle) SetAttachment(a *storagev1.VolumeAttachment) { c.book.SetAttachment(a) }
+
+// RemoveAttachment notes that a VolumeAttachment is gone.
+func (c *Cycle) RemoveAttachment(name string) { c.book.RemoveAttachment(name) }
+
 // take notes that a Pod has its node, and returns what its claims get.
 func (c *Cycle) take(p *pod) []volumes.Step {
 	if p.class.Pod.Volumes == nil {
 		return nil
 	}
-	c.book.Use(p.object)
+	c.book.Use(p.object, p.node)
 	return c.book.Assume(p.object, c.nodeOf(p))
 }
 
@@ -161,6 +175,7 @@ func (c *Cycle) claimsTime() time.Time {
 // readClaims looks again at the Pods whose claims, or what they may get, have changed. Those that are active are looked
 // at when their turn comes.
 func (c *Cycle) readClaims(now time.Time) {
+	c.book.Moved(c.state)
 	stale := c.book.TakeStale()
 	if len(stale) == 0 {
 		return

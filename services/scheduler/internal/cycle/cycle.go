@@ -122,7 +122,7 @@ func (c *Cycle) SetPod(p *corev1.Pod, now time.Time) {
 		c.state.SetPod(p, p.Spec.NodeName, c.state.Usage(p))
 		c.gangs.settle(p)
 		c.watchLeaving(p)
-		c.book.Use(p)
+		c.book.Use(p, p.Spec.NodeName)
 	case p.DeletionTimestamp != nil:
 		c.RemovePod(p)
 	default:
@@ -229,6 +229,7 @@ func (c *Cycle) conclude(p *pod, v Verdict, now time.Time) Verdict {
 	}
 	v.Steps = c.assign(p, v.Node)
 	c.displaceAcross(p, now)
+	c.book.Moved(c.state)
 	c.requeueMore(p.class, now)
 	return v
 }

@@ -86,6 +86,7 @@ func (c *Cycle) nominate(p *pod, node string) {
 	if node != "" && p.profile.PreemptsAcross {
 		c.preemption.across[p.UID] = true
 	}
+	c.book.Keep(p.UID, node != "")
 	if node == "" {
 		c.state.Unreserve(p.UID, p.node == "" || c.state.ReservedFor(p.UID) != c.state.Slot(p.node))
 		return

@@ -2,8 +2,10 @@ package cycle_test
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -42,10 +44,35 @@ func newContest(t *testing.T, seed uint64, domains, across bool) *contest {
 		c.node(fmt.Sprintf("n%d", c.gen.nodes))
 		c.gen.nodes++
 	}
+	c.storage()
 	for range 4 * c.gen.nodes {
 		c.run()
 	}
 	return c
+}
+
+// storage makes claims that have their volumes, some of them for one Pod, and nodes that take few of these.
+func (c *contest) storage() {
+	for i := range 6 {
+		name := fmt.Sprintf("c%d", i)
+		claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name,
+			UID: types.UID(name), Annotations: map[string]string{"pv.kubernetes.io/bind-completed": "yes"}}}
+		claim.Spec.VolumeName, claim.Spec.StorageClassName = "pv-"+name, new(string)
+		claim.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{pick(c.gen, corev1.ReadWriteMany,
+			corev1.ReadWriteMany, corev1.ReadWriteOncePod)}
+		pv := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pv-" + name}}
+		pv.Spec.PersistentVolumeSource, pv.Labels = c.gen.source(name), c.gen.zones()
+		c.slow.Claims[name], c.slow.Volumes[pv.Name] = claim, pv
+		c.fast.SetClaim(claim)
+		c.fast.SetVolume(pv)
+	}
+	for i := range c.gen.nodes {
+		c.limits(fmt.Sprintf("n%d", i))
+	}
+}
+
+func (c *contest) limits(node string) {
+	setLimits(c.gen, c.fast, &c.slow.attachable, node, slices.Sorted(maps.Keys(c.slow.Volumes)))
 }
 
 func (c *contest) node(name string) {
@@ -57,11 +84,14 @@ func (c *contest) node(name string) {
 	c.fast.SetNode(n)
 }
 
-// pod returns a Pod of some priority that asks for no volume.
+// pod returns a Pod of some priority, whose claims have their volumes.
 func (c *contest) pod(lowest int) *corev1.Pod {
 	p := c.gen.pod()
 	priority := int32(lowest + c.gen.IntN(4))
-	p.Spec.Priority, p.Spec.Volumes = &priority, nil
+	p.Spec.Priority = &priority
+	if p.Spec.Volumes = nil; p.Namespace == "default" && c.gen.chance(30) {
+		p.Spec.Volumes = c.gen.claims()
+	}
 	if !c.domains {
 		p.Spec.TopologySpreadConstraints = nil
 		if a := p.Spec.Affinity; a != nil {
@@ -91,7 +121,9 @@ func (c *contest) set(p *corev1.Pod) {
 
 // step changes something of the cluster.
 func (c *contest) step() {
-	switch c.gen.IntN(6) {
+	switch c.gen.IntN(7) {
+	case 6:
+		c.limits(fmt.Sprintf("n%d", c.gen.IntN(c.gen.nodes)))
 	case 0:
 		c.node(fmt.Sprintf("n%d", c.gen.IntN(c.gen.nodes)))
 	case 1, 2:

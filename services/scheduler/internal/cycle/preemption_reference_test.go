@@ -43,7 +43,7 @@ func (c *rivals) without(p *corev1.Pod, node string, lacks []*corev1.Pod) *clust
 	for _, other := range lacks {
 		delete(pods, other.UID)
 	}
-	return &cluster{Nodes: c.Nodes, Pods: pods, storage: c.storage}
+	return &cluster{Nodes: c.Nodes, Pods: pods, storage: c.storage, nominated: c.nominees}
 }
 
 func rank(p *corev1.Pod) int64 {
@@ -71,7 +71,7 @@ func (c *rivals) try(p *corev1.Pod, n *corev1.Node) offer {
 	if len(first) == 0 {
 		return out
 	}
-	if !curable(first, p, n) {
+	if !c.curable(first, p, n) {
 		out.reasons = []string{"Preemption is not helpful for scheduling"}
 		return out
 	}
@@ -134,15 +134,18 @@ func (c *rivals) overdraws(p *corev1.Pod, used map[string]int32) bool {
 	return overdrawn
 }
 
-func curable(reasons []string, p *corev1.Pod, n *corev1.Node) bool {
+func (c *rivals) curable(reasons []string, p *corev1.Pod, n *corev1.Node) bool {
 	for name, want := range resourcehelper.PodRequests(p, resourcehelper.PodResourcesOptions{}) {
 		text := "Insufficient " + string(name)
 		if have := n.Status.Allocatable[name]; slices.Contains(reasons, text) && have.Cmp(want) < 0 {
 			return false
 		}
 	}
+	if slices.Contains(reasons, taken) {
+		return !slices.ContainsFunc(c.usersOf(p), func(node string) bool { return node != n.Name })
+	}
 	return !slices.ContainsFunc(reasons, func(r string) bool {
-		return !strings.HasPrefix(r, "Insufficient ") && r != "Too many pods" && !strings.Contains(r, "free ports") &&
+		return !strings.HasPrefix(r, "Insufficient ") && r != "Too many pods" && r != exceeds && !strings.Contains(r, "free ports") &&
 			!strings.Contains(r, "anti-affinity rules") && r != "node(s) didn't match pod topology spread constraints"
 	})
 }

@@ -23,6 +23,8 @@ type cluster struct {
 	storage
 	groupSet
 	namespaces map[string]map[string]string // their labels
+	// nominated are those of the Pods that have no node yet: they have no claim for themselves.
+	nominated map[types.UID]*corev1.Pod
 }
 
 func newCluster() *cluster {
@@ -107,11 +109,18 @@ func (c *cluster) refusals(p *corev1.Pod, n *corev1.Node) []string {
 		return []string{"node(s) had untolerated taint(s)"}
 	case len(claims) > 0:
 		return claims
+	case !c.inZones(p, n):
+		return []string{"node(s) had no available volume zone"}
+	case len(c.usersOf(p)) > 0:
+		return []string{taken}
 	case !c.portsFree(p, n):
 		return []string{"node(s) didn't have free ports for the requested pod ports"}
 	}
 	if reasons := c.insufficient(p, n); len(reasons) > 0 {
 		return reasons
+	}
+	if c.exceeded(p, n) {
+		return []string{exceeds}
 	}
 	if reason := c.unevenness(p, n); reason != "" {
 		return []string{reason}

@@ -61,7 +61,7 @@ func (w *world) storageStep() {
 		return
 	}
 	claim := w.slow.Claims[name]
-	switch n := g.IntN(8); {
+	switch n := g.IntN(10); {
 	case claim == nil || n == 0:
 		if claim != nil {
 			w.fast.RemoveClaim(claim)
@@ -81,6 +81,8 @@ func (w *world) storageStep() {
 		chosen := claim.DeepCopy()
 		chosen.Annotations = map[string]string{"volume.kubernetes.io/selected-node": fmt.Sprintf("n%d", g.IntN(5))}
 		w.setClaim(chosen)
+	case n >= 8:
+		w.limitStep()
 	case n == 4:
 		changed := claim.DeepCopy()
 		if g.chance(50) {
@@ -130,14 +132,16 @@ func (g *generator) volume(name string) *corev1.PersistentVolume {
 			StorageClassName: pick(g, "static", "static", "wait"),
 			Capacity: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(pick(g, "1Gi", "2Gi",
 				"3Gi"))},
-			AccessModes:  []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce, corev1.ReadWriteOncePod},
-			NodeAffinity: g.affinityOfVolume(),
+			AccessModes:            []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce, corev1.ReadWriteOncePod},
+			NodeAffinity:           g.affinityOfVolume(),
+			PersistentVolumeSource: g.source(name),
 		},
 		Status: corev1.PersistentVolumeStatus{Phase: corev1.VolumeAvailable},
 	}
 	if g.chance(10) {
 		v.Status.Phase = corev1.VolumeReleased
 	}
+	v.Labels = g.zones()
 	return v
 }
 
@@ -159,7 +163,8 @@ func (w *world) bindClaim(claim *corev1.PersistentVolumeClaim, v *corev1.Persist
 	affinity *corev1.VolumeNodeAffinity) {
 	if v == nil {
 		v = &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pvc-" + string(claim.UID)}}
-		v.Spec.NodeAffinity = affinity
+		v.Spec.NodeAffinity, v.Spec.PersistentVolumeSource = affinity, w.gen.source(v.Name)
+		v.Labels = w.gen.zones()
 	}
 	v = v.DeepCopy()
 	v.Spec.ClaimRef = &corev1.ObjectReference{Namespace: "default", Name: claim.Name, UID: claim.UID}

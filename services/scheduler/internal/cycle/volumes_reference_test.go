@@ -17,12 +17,13 @@ type storage struct {
 	Classes map[string]*storagev1.StorageClass
 	// What Pods on their way to a node are about to get: volumes by name and nodes by claim.
 	PromisedVolumes, PromisedNodes map[string]string
+	attachable
 }
 
 func newStorage() storage {
 	return storage{Claims: map[string]*corev1.PersistentVolumeClaim{}, Volumes: map[string]*corev1.PersistentVolume{},
 		Classes: map[string]*storagev1.StorageClass{}, PromisedVolumes: map[string]string{},
-		PromisedNodes: map[string]string{}}
+		PromisedNodes: map[string]string{}, attachable: newAttachable()}
 }
 
 const (
@@ -50,8 +51,11 @@ func (c *cluster) claimReasons(p *corev1.Pod, n *corev1.Node) (reasons []string,
 		return []string{why}, true
 	}
 	first = !namedAffinity(p)
-	if c.claimTaken(p) {
-		return []string{taken}, first
+	if users := c.usersOf(p); len(users) > 0 {
+		if first && !slices.Contains(users, n.Name) {
+			return []string{taken}, true
+		}
+		first = false
 	}
 	for _, name := range claimNames(p) {
 		if claim := c.Claims[name]; claim.Spec.VolumeName != "" && c.Volumes[claim.Spec.VolumeName] == nil {
@@ -95,19 +99,19 @@ func (c *cluster) blocked(p *corev1.Pod) string {
 	return ""
 }
 
-// claimTaken reports whether another Pod that has a node has a claim that is for one Pod.
-func (c *cluster) claimTaken(p *corev1.Pod) bool {
+// usersOf returns the nodes of other Pods that have a claim of the Pod that is for one Pod.
+func (c *cluster) usersOf(p *corev1.Pod) (nodes []string) {
 	for _, name := range claimNames(p) {
-		if c.Claims[name].Spec.AccessModes[0] != corev1.ReadWriteOncePod {
+		if c.Claims[name] == nil || c.Claims[name].Spec.AccessModes[0] != corev1.ReadWriteOncePod {
 			continue
 		}
 		for _, other := range c.Pods {
-			if other.UID != p.UID && slices.Contains(claimNames(other), name) {
-				return true
+			if other.UID != p.UID && c.nominated[other.UID] == nil && slices.Contains(claimNames(other), name) {
+				nodes = append(nodes, other.Spec.NodeName)
 			}
 		}
 	}
-	return false
+	return nodes
 }
 
 // unbound returns the claims without a volume, the smallest first.

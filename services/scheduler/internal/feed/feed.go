@@ -29,6 +29,10 @@ type Change struct {
 	Claim, GoneClaim   *corev1.PersistentVolumeClaim
 	Volume, GoneVolume *corev1.PersistentVolume
 	Class, GoneClass   *storagev1.StorageClass
+
+	CSINode, GoneCSINode       *storagev1.CSINode
+	Attachment, GoneAttachment *storagev1.VolumeAttachment
+
 	Group              *groups.Group
 	GoneGroup          *groups.Name
 	Budget, GoneBudget *policyv1.PodDisruptionBudget
@@ -72,6 +76,12 @@ func New(client kubernetes.Interface, deliver func(Change)) (*Feed, error) {
 		{core, "persistentvolumes", fields.Everything(), &corev1.PersistentVolume{}, trimVolume,
 			volumeHandler(deliver)},
 		{storage, "storageclasses", fields.Everything(), &storagev1.StorageClass{}, trimClass, classHandler(deliver)},
+		{storage, "csinodes", fields.Everything(), &storagev1.CSINode{}, trimCSINode, handler(
+			func(n *storagev1.CSINode) { deliver(Change{CSINode: n}) },
+			func(n *storagev1.CSINode) { deliver(Change{GoneCSINode: n}) })},
+		{storage, "volumeattachments", fields.Everything(), &storagev1.VolumeAttachment{}, trimAttachment, handler(
+			func(a *storagev1.VolumeAttachment) { deliver(Change{Attachment: a}) },
+			func(a *storagev1.VolumeAttachment) { deliver(Change{GoneAttachment: a}) })},
 		{core, "services", fields.Everything(), &corev1.Service{}, trimGroup, groupHandler(deliver)},
 		{core, "replicationcontrollers", fields.Everything(), &corev1.ReplicationController{}, trimGroup,
 			groupHandler(deliver)},

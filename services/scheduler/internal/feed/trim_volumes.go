@@ -23,7 +23,8 @@ func trimClaim(object any) (any, error) {
 	return c, nil
 }
 
-// trimVolume keeps what claims ask of volumes; where the data is it does not.
+// trimVolume keeps what claims ask of volumes; where the data is it does not, but for what tells volumes
+// of a driver apart.
 func trimVolume(object any) (any, error) {
 	v, ok := object.(*corev1.PersistentVolume)
 	if !ok {
@@ -31,11 +32,41 @@ func trimVolume(object any) (any, error) {
 	}
 	trimMeta(&v.ObjectMeta)
 	spec := v.Spec
+	driver, handle := volumes.CSI(v)
 	v.Spec = corev1.PersistentVolumeSpec{Capacity: spec.Capacity, AccessModes: spec.AccessModes,
 		ClaimRef:         spec.ClaimRef,
 		StorageClassName: spec.StorageClassName, VolumeMode: spec.VolumeMode, NodeAffinity: spec.NodeAffinity}
+	if driver != "" {
+		v.Spec.CSI = &corev1.CSIPersistentVolumeSource{Driver: driver, VolumeHandle: handle}
+	}
 	v.Status = corev1.PersistentVolumeStatus{Phase: v.Status.Phase}
 	return v, nil
+}
+
+// trimCSINode keeps how many volumes a node takes.
+func trimCSINode(object any) (any, error) {
+	n, ok := object.(*storagev1.CSINode)
+	if !ok {
+		return object, nil
+	}
+	trimMeta(&n.ObjectMeta)
+	n.Labels = nil
+	for i, d := range n.Spec.Drivers {
+		n.Spec.Drivers[i] = storagev1.CSINodeDriver{Name: d.Name, Allocatable: d.Allocatable}
+	}
+	return n, nil
+}
+
+// trimAttachment keeps which volume is on which node.
+func trimAttachment(object any) (any, error) {
+	a, ok := object.(*storagev1.VolumeAttachment)
+	if !ok {
+		return object, nil
+	}
+	trimMeta(&a.ObjectMeta)
+	a.Labels, a.Status = nil, storagev1.VolumeAttachmentStatus{}
+	a.Spec.Source.InlineVolumeSpec = nil
+	return a, nil
 }
 
 func trimClass(object any) (any, error) {

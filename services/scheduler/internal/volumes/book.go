@@ -12,6 +12,8 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+
+	"keelson.dev/services/scheduler/internal/columns"
 )
 
 // Annotations of claims and volumes, in the field's words.
@@ -30,6 +32,7 @@ const noProvisioner = "kubernetes.io/no-provisioner"
 // Class is what counts of a StorageClass.
 type Class struct {
 	WaitForFirstConsumer bool
+	driver               string
 	Provisions           bool
 	Topologies           []corev1.TopologySelectorTerm
 }
@@ -48,12 +51,17 @@ type Book struct {
 
 	assumedVolumes map[string]types.NamespacedName
 	assumedNodes   map[types.NamespacedName]string
+	holding
 }
 
 // pod is what is known of a Pod with claims.
 type pod struct {
 	claims  []types.NamespacedName
 	assumed []Step
+	node    string           // empty for one that waits
+	kept    bool             // whether room is kept for it on a node
+	holds   bool             // either of these
+	volumes []columns.Volume // what its claims have, or will have
 }
 
 // New returns an empty Book.
@@ -64,6 +72,7 @@ func New() *Book {
 		users: map[types.NamespacedName]map[types.UID]bool{}, pods: map[types.UID]*pod{},
 		named: map[types.NamespacedName]map[types.UID]bool{}, stale: map[types.UID]bool{},
 		assumedVolumes: map[string]types.NamespacedName{}, assumedNodes: map[types.NamespacedName]string{},
+		holding: newHolding(),
 	}
 }
 
@@ -131,14 +140,28 @@ func (b *Book) SetClass(c *storagev1.StorageClass) {
 		WaitForFirstConsumer: ptr.Deref(c.VolumeBindingMode, "") == storagev1.VolumeBindingWaitForFirstConsumer,
 		Provisions:           c.Provisioner != "" && c.Provisioner != noProvisioner,
 		Topologies:           c.AllowedTopologies,
+		driver:               driverOf(c.Provisioner),
 	}
 	b.touchClass(c.Name)
+	b.recountClass(c.Name)
 }
 
 // RemoveClass notes that a StorageClass is gone.
 func (b *Book) RemoveClass(name string) {
 	delete(b.classes, name)
 	b.touchClass(name)
+	b.recountClass(name)
+}
+
+// recountClass looks again at the volumes of the Pods that have claims of a class without a volume.
+func (b *Book) recountClass(class string) {
+	for name, users := range b.users {
+		if claim := b.claims[name]; claim != nil && className(claim) == class {
+			for uid := range users {
+				b.recount(uid)
+			}
+		}
+	}
 }
 
 // older reports whether a version is older than another of the same object.
@@ -152,6 +175,10 @@ func older(a, b string) bool {
 func (b *Book) touchClaim(name types.NamespacedName) {
 	for uid := range b.named[name] {
 		b.stale[uid] = true
+		b.recount(uid)
+	}
+	for uid := range b.users[name] {
+		b.recount(uid)
 	}
 }
 
@@ -160,6 +187,9 @@ func (b *Book) touchVolume(versions ...*Volume) {
 	for _, v := range versions {
 		if v == nil {
 			continue
+		}
+		for uid := range b.ofVolume[v.Name] {
+			b.readAttachment(uid)
 		}
 		if ref := v.Spec.ClaimRef; ref != nil {
 			b.touchClaim(types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name})

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/utils/ptr"
+
+	"keelson.dev/services/scheduler/internal/columns"
 )
 
 // What users of `kubectl describe pod` know.
@@ -25,8 +27,11 @@ type Demand struct {
 	// Blocked is why no node can take the Pod, whichever; Counted says that it is said of so many nodes.
 	Blocked string
 	Counted bool
-	// InUse is set when a claim that only one Pod may use has one.
-	InUse bool
+	// Users are the Pods that have a claim which only one Pod may have, by UID.
+	Users []User
+	// Fresh and Shared are what the Pod brings to a node: new volumes, by driver, and those that some node has already.
+	Fresh  []Fresh
+	Shared []columns.Volume
 	// Needs are what the claims ask, in the order in which volumes are chosen for them.
 	Needs []Need
 }
@@ -35,8 +40,10 @@ type Demand struct {
 type Need struct {
 	// Claim is its name, which no node looks at.
 	Claim types.NamespacedName
-	// Bound is the volume that the claim has; the other fields are of a claim that has none.
+	// Bound is the volume that the claim has, Zones where its labels say that it can be used; the other fields are of a
+	// claim that has none.
 	Bound *Volume
+	Zones []Zone
 	// Node is the one that was chosen before; the claim is to be provisioned for it.
 	Node string
 	// Choice are the volumes that it can have, the best first.
@@ -109,7 +116,7 @@ func (b *Book) Demand(p *corev1.Pod) *Demand {
 		if wrong := unusable(p, ref, claim); wrong != "" {
 			return &Demand{Blocked: wrong}
 		}
-		d.InUse = d.InUse || b.usedByOther(p.UID, claim)
+		d.Users = append(d.Users, b.usersBeside(p.UID, claim)...)
 		if slices.ContainsFunc(d.Needs, func(n Need) bool { return n.Claim == ref.name }) {
 			continue // mounted twice
 		}
@@ -119,7 +126,11 @@ func (b *Book) Demand(p *corev1.Pod) *Demand {
 			if bound == nil {
 				d.Blocked, d.Counted = missingVolume, true
 			}
-			d.Needs = append(d.Needs, Need{Claim: ref.name, Bound: bound})
+			need := Need{Claim: ref.name, Bound: bound}
+			if bound != nil && !ref.owned {
+				need.Zones = bound.zones
+			}
+			d.Needs = append(d.Needs, need)
 		case claim.Spec.VolumeName == "" && b.delayed(claim):
 			d.Needs = append(d.Needs, b.need(ref.name, claim))
 		default:
@@ -130,6 +141,15 @@ func (b *Book) Demand(p *corev1.Pod) *Demand {
 		return &Demand{Blocked: unboundImmediate}
 	}
 	slices.SortStableFunc(d.Needs, func(a, b Need) int { return cmp.Compare(a.size, b.size) })
+	slices.SortFunc(d.Users, func(a, b User) int { return strings.Compare(string(a.UID), string(b.UID)) })
+	d.Users = slices.Compact(d.Users)
+	claims := make([]types.NamespacedName, 0, len(names))
+	for _, ref := range names {
+		claims = append(claims, ref.name)
+	}
+	for _, v := range b.volumesOf(claims) {
+		b.attach(d, v)
+	}
 	return d
 }
 
@@ -250,11 +270,14 @@ type Volume struct {
 	selector    *nodeaffinity.LazyErrorNodeSelector
 	affinityKey string
 	size        int64
+	zones       []Zone
+	csi         columns.Volume
 }
 
 func newVolume(pv *corev1.PersistentVolume) *Volume {
 	quantity := pv.Spec.Capacity[corev1.ResourceStorage]
-	v := &Volume{PersistentVolume: pv, size: quantity.Value()}
+	v := &Volume{PersistentVolume: pv, size: quantity.Value(), zones: zonesOf(pv)}
+	v.csi.Driver, v.csi.Handle = CSI(pv)
 	if a := pv.Spec.NodeAffinity; a != nil && a.Required != nil {
 		v.selector = nodeaffinity.NewLazyErrorNodeSelector(a.Required)
 		if wire, err := a.Required.Marshal(); err == nil {

@@ -14,12 +14,16 @@ func (b *Book) Wait(p *corev1.Pod) {
 			add(b.named, name, p.UID)
 			b.leave(name, p.UID)
 		}
+		known.node = ""
+		b.recount(p.UID)
 	}
 }
 
 // Use notes a Pod that has a node.
-func (b *Book) Use(p *corev1.Pod) {
+func (b *Book) Use(p *corev1.Pod, node string) {
 	if known := b.note(p); known != nil {
+		known.node = node
+		b.recount(p.UID)
 		for _, name := range known.claims {
 			if !b.users[name][p.UID] {
 				add(b.users, name, p.UID)
@@ -40,6 +44,7 @@ func (b *Book) Forget(uid types.UID) {
 		drop(b.named, name, uid)
 		b.leave(name, uid)
 	}
+	b.count(uid, known, -1)
 	delete(b.pods, uid)
 	delete(b.stale, uid)
 }
@@ -78,17 +83,23 @@ func (b *Book) note(p *corev1.Pod) *pod {
 	return known
 }
 
-// usedByOther reports whether the claim is for one Pod, and another that has a node has it.
-func (b *Book) usedByOther(uid types.UID, claim *corev1.PersistentVolumeClaim) bool {
+// User is a Pod that has a node, and a claim that is for one Pod.
+type User struct {
+	UID  types.UID
+	Node string
+}
+
+// usersBeside returns the other Pods that have a claim, where that is for one Pod.
+func (b *Book) usersBeside(uid types.UID, claim *corev1.PersistentVolumeClaim) (users []User) {
 	if !single(claim) {
-		return false
+		return nil
 	}
 	for user := range b.users[nameOf(claim)] {
 		if user != uid {
-			return true
+			users = append(users, User{UID: user, Node: b.pods[user].node})
 		}
 	}
-	return false
+	return users
 }
 
 func single(claim *corev1.PersistentVolumeClaim) bool {

@@ -1,0 +1,162 @@
+package columns
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Volume is one of those of which a node takes only so many of a CSI driver.
+type Volume struct{ Driver, Handle string }
+
+// attachments are the volumes that are on nodes or on their way there.
+type attachments struct {
+	limits map[Slot]map[string]int32 // by driver; one that is not there has none
+	of     map[types.UID][]Volume    // what each holder holds, wherever it is
+	placed map[types.UID]Slot        // the holders that are no Pods
+	held   map[Slot]map[Volume][]types.UID
+	counts map[Slot]map[string]int32 // how many volumes of each driver are held
+}
+
+func newAttachments() attachments {
+	return attachments{limits: map[Slot]map[string]int32{}, of: map[types.UID][]Volume{},
+		placed: map[types.UID]Slot{}, held: map[Slot]map[Volume][]types.UID{}, counts: map[Slot]map[string]int32{}}
+}
+
+// SetVolumeLimits notes how many volumes of each driver the node takes; of others it takes any number.
+func (s *State) SetVolumeLimits(node string, limits map[string]int32) {
+	slot := s.ensure(node)
+	before := s.attached.limits[slot]
+	gain, loss := false, false
+	for driver, most := range before {
+		now, limited := limits[driver]
+		gain, loss = gain || !limited || now > most, loss || limited && now < most
+	}
+	for driver := range limits {
+		_, limited := before[driver]
+		loss = loss || !limited
+	}
+	if s.attached.limits[slot] = limits; len(limits) == 0 {
+		delete(s.attached.limits, slot)
+	}
+	if gain || loss {
+		s.journal.note(slot, gain)
+	}
+	s.discard(slot)
+}
+
+// SetVolumes notes what a Pod holds on the node where it takes room or where room is kept for it, if there is one.
+func (s *State) SetVolumes(uid types.UID, now []Volume) {
+	before := s.attached.of[uid]
+	if slices.Equal(before, now) {
+		return
+	}
+	slots := make([]Slot, 0, 2)
+	if at, ok := s.pods[uid]; ok {
+		slots = append(slots, at.slot)
+	}
+	if slot, ok := s.reserved.slots[uid]; ok {
+		slots = append(slots, slot)
+	}
+	s.setVolumes(uid, now, slots...)
+}
+
+// SetAttachment notes a volume that is on a node, whichever Pods are there; the empty node is that of one that is gone.
+func (s *State) SetAttachment(uid types.UID, node string, now []Volume) {
+	before, known := s.attached.placed[uid]
+	if known && (s.names[before] != node || len(now) == 0) {
+		s.setVolumes(uid, nil, before)
+		delete(s.attached.placed, uid)
+		s.identity[before].pods--
+		s.discard(before)
+		known = false
+	}
+	if node == "" || len(now) == 0 {
+		return
+	}
+	slot := s.ensure(node)
+	if !known {
+		s.attached.placed[uid] = slot
+		s.identity[slot].pods++
+	}
+	s.setVolumes(uid, now, slot)
+}
+
+func (s *State) setVolumes(uid types.UID, now []Volume, slots ...Slot) {
+	before := s.attached.of[uid]
+	gain := slices.ContainsFunc(before, func(v Volume) bool { return !slices.Contains(now, v) })
+	for _, slot := range slots {
+		s.attached.release(slot, uid)
+	}
+	if s.attached.of[uid] = now; len(now) == 0 {
+		delete(s.attached.of, uid)
+	}
+	for _, slot := range slots {
+		s.attached.hold(slot, uid)
+		s.journal.note(slot, gain)
+	}
+}
+
+// hold notes that what the holder holds is on the node, once more.
+func (a *attachments) hold(slot Slot, uid types.UID) {
+	for _, v := range a.of[uid] {
+		held := a.held[slot]
+		if held == nil {
+			held, a.counts[slot] = map[Volume][]types.UID{}, map[string]int32{}
+			a.held[slot] = held
+		}
+		if len(held[v]) == 0 {
+			a.counts[slot][v.Driver]++
+		}
+		held[v] = append(held[v], uid)
+	}
+}
+
+// release takes back one hold.
+func (a *attachments) release(slot Slot, uid types.UID) {
+	for _, v := range a.of[uid] {
+		held := a.held[slot]
+		i := slices.Index(held[v], uid)
+		if held[v] = slices.Delete(held[v], i, i+1); len(held[v]) > 0 {
+			continue
+		}
+		delete(held, v)
+		a.counts[slot][v.Driver]--
+		if len(held) == 0 {
+			delete(a.held, slot)
+			delete(a.counts, slot)
+		}
+	}
+}
+
+// VolumesFit reports whether the node takes so many new volumes of a driver, and these, of which some may be there.
+func (n Node) VolumesFit(driver string, fresh int, shared []Volume) bool {
+	a := &n.state.attached
+	most, limited := a.limits[n.slot][driver]
+	if !limited {
+		return true
+	}
+	held, there := a.held[n.slot], a.counts[n.slot][driver]
+	if n.gone != nil && len(n.gone.holders) > 0 {
+		for v, holders := range held {
+			if v.Driver == driver && n.gone.all(holders) {
+				there--
+			}
+		}
+	}
+	more := int32(fresh)
+	for _, v := range shared {
+		if v.Driver == driver && (len(held[v]) == 0 || n.gone != nil && n.gone.all(held[v])) {
+			more++
+		}
+	}
+	return more == 0 || there+more <= most
+}
+
+// all reports whether all of the holders are gone.
+func (g *gone) all(holders []types.UID) bool {
+	return !slices.ContainsFunc(holders, func(uid types.UID) bool { return !slices.Contains(g.holders, uid) })
+}
+
+// Lacks reports whether the node is looked at without this Pod, which is on it.
+func (n Node) Lacks(uid types.UID) bool { return n.gone != nil && slices.Contains(n.gone.pods, uid) }

@@ -1,0 +1,95 @@
+package cycle_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"keelson.dev/services/scheduler/internal/cycle"
+)
+
+// source is where a volume's data is: with a driver that has limits, with another or with none, mostly in a place of its
+// own.
+func (g *generator) source(name string) (s corev1.PersistentVolumeSource) {
+	if g.chance(10) {
+		name = "same"
+	}
+	switch g.IntN(4) {
+	case 0:
+		s.HostPath = &corev1.HostPathVolumeSource{Path: "/" + name}
+	case 1:
+		s.CSI = &corev1.CSIPersistentVolumeSource{Driver: "example.com/other", VolumeHandle: name}
+	default:
+		s.CSI = &corev1.CSIPersistentVolumeSource{Driver: "example.com/disk", VolumeHandle: name}
+	}
+	return s
+}
+
+// zones are the labels of a volume, mostly none.
+func (g *generator) zones() map[string]string {
+	switch g.IntN(10) {
+	case 0:
+		return map[string]string{corev1.LabelTopologyZone: pick(g, "a", "b", "a__b", "b__c", "ab")}
+	case 1:
+		return map[string]string{corev1.LabelFailureDomainBetaZone: pick(g, "a", "c")}
+	case 2:
+		return map[string]string{corev1.LabelTopologyRegion: "r"}
+	}
+	return nil
+}
+
+func (g *generator) csiNode(node string) *storagev1.CSINode {
+	n := &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: node}}
+	for _, driver := range []string{"example.com/disk", "example.com/other"} {
+		if g.chance(70) {
+			d := storagev1.CSINodeDriver{Name: driver}
+			if g.chance(80) {
+				d.Allocatable = &storagev1.VolumeNodeResources{Count: ptr.To(g.Int32N(4))}
+			}
+			n.Spec.Drivers = append(n.Spec.Drivers, d)
+		}
+	}
+	return n
+}
+
+func (g *generator) attachment(name, node, volume string) *storagev1.VolumeAttachment {
+	return &storagev1.VolumeAttachment{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: storagev1.VolumeAttachmentSpec{
+		Attacher: pick(g, "example.com/disk", "example.com/other"), NodeName: node,
+		Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &volume}}}
+}
+
+// limitStep changes how many volumes a node takes, or which are there.
+func (w *world) limitStep() {
+	volumes := append(slices.Sorted(maps.Keys(w.slow.Volumes)), "v0", "none")
+	setLimits(w.gen, w.fast, &w.slow.attachable, fmt.Sprintf("n%d", w.gen.IntN(w.gen.nodes+1)), volumes)
+}
+
+// setLimits does one random thing to the volumes of a node.
+func setLimits(g *generator, fast *cycle.Cycle, slow *attachable, node string, volumes []string) {
+	name := fmt.Sprintf("a%d", g.IntN(8))
+	switch old := slow.Attachments[name]; {
+	case g.chance(15):
+		delete(slow.Limits, node)
+		fast.RemoveVolumeLimits(node)
+	case g.chance(40):
+		n := g.csiNode(node)
+		slow.Limits[node] = map[string]int32{}
+		for _, d := range n.Spec.Drivers {
+			if d.Allocatable != nil {
+				slow.Limits[node][d.Name] = *d.Allocatable.Count
+			}
+		}
+		fast.SetVolumeLimits(n)
+	case old != nil && g.chance(50):
+		delete(slow.Attachments, name)
+		fast.RemoveAttachment(name)
+	default:
+		slow.Attachments[name] = g.attachment(name, node, pick(g, volumes...))
+		fast.SetAttachment(slow.Attachments[name])
+	}
+}

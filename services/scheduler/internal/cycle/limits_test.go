@@ -1,0 +1,313 @@
+package cycle_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"keelson.dev/services/scheduler/internal/rulestest"
+)
+
+const disk = "example.com/disk"
+
+// taking says how many volumes of the driver a node takes.
+func taking(node string, volumes int32) *storagev1.CSINode {
+	return &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: node}, Spec: storagev1.CSINodeSpec{
+		Drivers: []storagev1.CSINodeDriver{{Name: disk, Allocatable: &storagev1.VolumeNodeResources{Count: &volumes}},
+			{Name: "ebs.csi.aws.com", Allocatable: &storagev1.VolumeNodeResources{Count: &volumes}},
+			{Name: "example.com/endless"}}}}
+}
+
+func attached(volume, node string) *storagev1.VolumeAttachment {
+	return &storagev1.VolumeAttachment{ObjectMeta: metav1.ObjectMeta{Name: "a-" + volume},
+		Spec: storagev1.VolumeAttachmentSpec{Attacher: disk, NodeName: node,
+			Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: ptr.To("pv-" + volume)}}}
+}
+
+// having adds claims with their volumes, of the driver unless they change it.
+func (f *fixture) having(names []string, change ...func(*corev1.PersistentVolume)) {
+	for _, name := range names {
+		v := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pv-" + name}}
+		v.Spec.CSI = &corev1.CSIPersistentVolumeSource{Driver: disk, VolumeHandle: name}
+		v.Spec.ClaimRef = &corev1.ObjectReference{Namespace: "default", Name: name}
+		for _, change := range change {
+			change(v)
+		}
+		c := waiting(name)
+		c.Spec.VolumeName, c.Annotations = v.Name, map[string]string{"pv.kubernetes.io/bind-completed": "yes"}
+		f.SetVolume(v)
+		f.SetClaim(c)
+	}
+}
+
+func single(c *corev1.PersistentVolumeClaim) {
+	c.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOncePod}
+}
+
+// A node takes two volumes of the driver; a Pod with claim a runs there. Which other Pods fit.
+func TestVolumeLimits(t *testing.T) {
+	for name, test := range map[string]struct {
+		before func(*fixture)
+		pod    *corev1.Pod
+		fits   bool
+	}{
+		"one more":               {nil, pod("p", "0", claiming("b")), true},
+		"two more":               {nil, pod("p", "0", claiming("b", "c")), false},
+		"one that is there":      {nil, pod("p", "0", claiming("a", "b")), true},
+		"one claim, named twice": {nil, pod("p", "0", claiming("b", "b")), true},
+		"no claim":               {func(f *fixture) { f.SetVolumeLimits(taking("n", 0)) }, pod("p", "0"), true},
+		"one at a limit of 0": {func(f *fixture) { f.SetVolumeLimits(taking("n", 0)) },
+			pod("p", "0", claiming("b")), false},
+		"one that is there, over the limit": {func(f *fixture) { f.SetVolumeLimits(taking("n", 0)) },
+			pod("p", "0", claiming("a")), true},
+		"no CSINode": {func(f *fixture) { f.RemoveVolumeLimits("n") }, pod("p", "0", claiming("b", "c")), true},
+		"another Pod with the same volume": {func(f *fixture) { f.add(pod("q", "0", claiming("a"), onNode("n"))) },
+			pod("p", "0", claiming("b")), true},
+		"another Pod with another": {func(f *fixture) { f.add(pod("q", "0", claiming("c"), onNode("n"))) },
+			pod("p", "0", claiming("b")), false},
+		"another volume attached": {func(f *fixture) { f.SetAttachment(attached("c", "n")) },
+			pod("p", "0", claiming("b")), false},
+		"its volume attached": {func(f *fixture) {
+			f.SetAttachment(attached("b", "n"))
+			f.SetVolumeLimits(taking("n", 2))
+		}, pod("p", "0", claiming("b")), true},
+		"the other Pod's volume attached": {func(f *fixture) { f.SetAttachment(attached("a", "n")) },
+			pod("p", "0", claiming("b")), true},
+		"attached elsewhere": {func(f *fixture) { f.SetAttachment(attached("c", "m")) },
+			pod("p", "0", claiming("b")), true},
+		"a Pod on its way": {func(f *fixture) {
+			f.add(pod("q", "0", claiming("b")))
+			f.run()
+		}, pod("p", "0", claiming("c")), false},
+		"no volume of a driver": {func(f *fixture) {
+			f.having([]string{"x", "y"}, func(v *corev1.PersistentVolume) { v.Spec.CSI = nil })
+		}, pod("p", "0", claiming("x", "y")), true},
+		"a driver without a limit": {func(f *fixture) {
+			f.having([]string{"x", "y"}, func(v *corev1.PersistentVolume) { v.Spec.CSI.Driver = "example.com/endless" })
+		}, pod("p", "0", claiming("x", "y")), true},
+		"two claims of one disk": {func(f *fixture) {
+			f.having([]string{"x", "y"}, func(v *corev1.PersistentVolume) { v.Spec.CSI.VolumeHandle = "same" })
+		}, pod("p", "0", claiming("x", "y")), true},
+		"a plugin that the driver took over from": {func(f *fixture) {
+			f.having([]string{"x", "y", "z"}, func(v *corev1.PersistentVolume) {
+				v.Spec.CSI = nil
+				v.Spec.AWSElasticBlockStore = &corev1.AWSElasticBlockStoreVolumeSource{VolumeID: "aws://z/" + v.Name}
+			})
+		}, pod("p", "0", claiming("x", "y", "z")), false},
+		"volumes that are to be made": {func(f *fixture) {
+			f.SetClass(waitClass())
+			f.SetClaim(waiting("x"))
+			f.SetClaim(waiting("y"))
+		}, pod("p", "0", claiming("x", "y")), false},
+		"one that is to be made": {func(f *fixture) {
+			f.SetClass(waitClass())
+			f.SetClaim(waiting("x"))
+		}, pod("p", "0", claiming("x")), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			f.node("n", "1")
+			f.SetVolumeLimits(taking("n", 2))
+			f.having([]string{"a", "b", "c"})
+			f.add(pod("running", "0", claiming("a"), onNode("n")))
+			if test.before != nil {
+				test.before(f)
+			}
+			f.add(test.pod)
+			v, _ := f.Next(f.now)
+			const full = "0/1 nodes are available: 1 node(s) exceed max volume count."
+			if (v.Node == "n") != test.fits || v.Node == "" && v.Message() != full {
+				t.Errorf("placed on %q, or refused: %s", v.Node, v.Message())
+			}
+		})
+	}
+}
+
+// What makes a place for a volume requeues the Pod that waits for it, and nothing else does. SCH-032
+func TestWhatRequeuesForAVolume(t *testing.T) {
+	running := pod("running", "0", claiming("a"), onNode("n"))
+	for name, test := range map[string]struct {
+		event func(*fixture)
+		want  string
+	}{
+		"a Pod with a volume goes":    {func(f *fixture) { f.RemovePod(running) }, "p:n"},
+		"a Pod without one goes":      {func(f *fixture) { f.RemovePod(pod("idle", "0", onNode("n"))) }, ""},
+		"a volume is detached":        {func(f *fixture) { f.RemoveAttachment("a-x") }, "p:n"},
+		"one is detached elsewhere":   {func(f *fixture) { f.RemoveAttachment("a-y") }, ""},
+		"it moves":                    {func(f *fixture) { f.SetAttachment(attached("x", "m")) }, "p:n"},
+		"the node takes more":         {func(f *fixture) { f.SetVolumeLimits(taking("n", 3)) }, "p:n"},
+		"the node takes as many":      {func(f *fixture) { f.SetVolumeLimits(taking("n", 2)) }, ""},
+		"the node takes any number":   {func(f *fixture) { f.RemoveVolumeLimits("n") }, "p:n"},
+		"its volume is put there":     {func(f *fixture) { f.add(pod("q", "0", claiming("b"), onNode("n"))) }, "p:n"},
+		"the volume is no driver's":   {func(f *fixture) { f.having([]string{"a"}, folder) }, "p:n"},
+		"what is attached is not":     {func(f *fixture) { f.having([]string{"x"}, folder) }, "p:n"},
+		"the claim of another is new": {func(f *fixture) { f.having([]string{"z"}) }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			f.node("n", "1")
+			f.SetVolumeLimits(taking("n", 2))
+			f.having([]string{"a", "b", "x", "y"})
+			f.SetAttachment(attached("x", "n"))
+			f.SetAttachment(attached("y", "m"))
+			f.add(running, pod("idle", "0", onNode("n")), pod("p", "0", claiming("b")))
+			f.want("p:-")
+			f.wait(time.Minute)
+			f.want("")
+			test.event(f)
+			f.want(test.want)
+		})
+	}
+}
+
+func folder(v *corev1.PersistentVolume) {
+	v.Spec.CSI, v.ResourceVersion = nil, "2"
+	v.Spec.HostPath = &corev1.HostPathVolumeSource{Path: "/"}
+}
+
+// Pods with a volume each, which nobody else has, are of one class.
+func TestPodsWithVolumesOfTheirOwnAreAlike(t *testing.T) {
+	f := newFixture(t)
+	for i := range 20 {
+		name := fmt.Sprintf("c%02d", i)
+		f.having([]string{name})
+		f.add(pod("p"+name, "1", claiming(name)))
+	}
+	f.run()
+	if n := f.WaitingClasses(); n != 1 {
+		t.Errorf("they are of %d classes", n)
+	}
+}
+
+// Where a volume with zones can be used.
+func TestVolumeZones(t *testing.T) {
+	const zone, region = corev1.LabelTopologyZone, corev1.LabelTopologyRegion
+	const oldZone, oldRegion = corev1.LabelFailureDomainBetaZone, corev1.LabelFailureDomainBetaRegion
+	type labels = map[string]string
+	for name, test := range map[string]struct {
+		volume, node labels
+		fits         bool
+	}{
+		"the same zone":                     {labels{zone: "a"}, labels{zone: "a"}, true},
+		"another zone":                      {labels{zone: "a"}, labels{zone: "b"}, false},
+		"one of several":                    {labels{zone: "a__b"}, labels{zone: "b"}, true},
+		"none of several":                   {labels{zone: "a__b"}, labels{zone: "a__b"}, false},
+		"the same region":                   {labels{region: "r"}, labels{region: "r"}, true},
+		"another region":                    {labels{region: "r"}, labels{region: "s"}, false},
+		"the zone of another region":        {labels{zone: "a", region: "r"}, labels{zone: "a", region: "s"}, false},
+		"a node without zones":              {labels{zone: "a"}, nil, true},
+		"a node with a region only":         {labels{zone: "a"}, labels{region: "r"}, false},
+		"a volume without zones":            {nil, labels{zone: "a"}, true},
+		"an old label, a new node":          {labels{oldZone: "a"}, labels{zone: "a"}, true},
+		"an old label, a new node, unlike":  {labels{oldZone: "a"}, labels{zone: "b"}, false},
+		"an old label, an old node":         {labels{oldZone: "a"}, labels{oldZone: "a", zone: "b"}, true},
+		"an old region":                     {labels{oldRegion: "r"}, labels{region: "r"}, true},
+		"an old region, unlike":             {labels{oldRegion: "r"}, labels{region: "s"}, false},
+		"a new label, an old node":          {labels{zone: "a"}, labels{oldZone: "a"}, false},
+		"a label that cannot be read":       {labels{zone: "a__"}, labels{zone: "b"}, true},
+		"an empty label":                    {labels{zone: ""}, labels{zone: "b"}, true},
+		"a label of nodes that says else":   {labels{"zone": "a"}, labels{"zone": "b"}, true},
+		"both zone and region, as the node": {labels{zone: "a", region: "r"}, labels{zone: "a", region: "r"}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newPreempting(t)
+			f.node("n", "1", func(n *corev1.Node) {
+				for key, value := range test.node {
+					n.Labels[key] = value
+				}
+			})
+			f.running(pod("low", "1", onNode("n")))
+			f.RemovePod(f.pods["low"])
+			f.having([]string{"a"}, func(v *corev1.PersistentVolume) { v.Labels = test.volume })
+			f.add(pod("p", "0", claiming("a"), withPriority(1)))
+			v, _ := f.Next(f.now)
+			const outside = "0/1 nodes are available: 1 node(s) had no available volume zone. preemption: " +
+				"0/1 nodes are available: 1 Preemption is not helpful for scheduling."
+			if (v.Node == "n") != test.fits || v.Node == "" && v.Message() != outside {
+				t.Errorf("placed on %q, or refused: %s", v.Node, v.Message())
+			}
+			if test.fits {
+				return
+			}
+			f.wait(time.Minute)
+			f.having([]string{"a"}, func(v *corev1.PersistentVolume) { v.ResourceVersion = "2" })
+			f.want("p:n") // the volume has lost its labels
+		})
+	}
+}
+
+// A claim that is for one Pod goes to the Pod of higher priority: the one that has it is evicted where it runs, and no
+// other for it. SCH-035, SCH-036
+func TestPreemptionTakesAClaimForOnePod(t *testing.T) {
+	for name, test := range map[string]struct {
+		running []*corev1.Pod
+		pod     *corev1.Pod
+		want    string
+	}{
+		"of lower priority": {[]*corev1.Pod{pod("user", "0", claiming("a"), onNode("n")), pod("low", "0", onNode("n")),
+			pod("far", "0", onNode("m"))}, pod("p", "0", claiming("a"), withPriority(1)), "p>n(user)"},
+		"of the same": {[]*corev1.Pod{pod("user", "0", claiming("a"), onNode("n"), withPriority(1))},
+			pod("p", "0", claiming("a"), withPriority(1)), "p:-"},
+		"of two claims, on two nodes": {[]*corev1.Pod{pod("user", "0", claiming("a"), onNode("n")),
+			pod("other", "0", claiming("b"), onNode("m"))}, pod("p", "0", claiming("a", "b"), withPriority(1)), "p:-"},
+		"of two claims, on one node": {[]*corev1.Pod{pod("user", "0", claiming("a"), onNode("n")),
+			pod("other", "0", claiming("b"), onNode("n"))}, pod("p", "0", claiming("a", "b"), withPriority(1)),
+			"p>n(other user)"},
+		"where the Pod may not go": {[]*corev1.Pod{pod("user", "0", claiming("a"), onNode("n"))},
+			pod("p", "0", claiming("a"), withPriority(1), rulestest.Selecting(corev1.LabelHostname, "m")), "p:-"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newPreempting(t)
+			f.node("n", "1")
+			f.node("m", "1")
+			for _, name := range []string{"a", "b"} {
+				f.having([]string{name})
+				c := waiting(name, single, func(c *corev1.PersistentVolumeClaim) { c.ResourceVersion = "2" })
+				c.Spec.VolumeName, c.Annotations = "pv-"+name,
+					map[string]string{"pv.kubernetes.io/bind-completed": "yes"}
+				f.SetClaim(c)
+			}
+			f.running(test.running...)
+			f.add(test.pod)
+			f.want2(test.want)
+			if test.want == "p:-" {
+				return
+			}
+			for _, p := range test.running {
+				f.RemovePod(p)
+			}
+			f.want2("p:n")
+		})
+	}
+}
+
+func (f *preempting) want2(tries string) {
+	f.t.Helper()
+	if got := f.tries(); got != tries {
+		f.t.Errorf("tries: %s, want %s", got, tries)
+	}
+}
+
+// A Pod of higher priority takes the place of a volume; one that is still attached is none of a Pod's.
+func TestPreemptionTakesThePlaceOfAVolume(t *testing.T) {
+	f := newPreempting(t)
+	f.node("n", "1")
+	f.SetVolumeLimits(taking("n", 1))
+	f.having([]string{"a", "b"})
+	f.SetAttachment(attached("a", "n"))
+	f.running(pod("low", "0", claiming("a"), onNode("n")), pod("idle", "0", onNode("n")))
+	f.add(pod("p", "0", claiming("b"), withPriority(1)))
+	f.want2("p:-")
+	f.RemoveAttachment("a-a")
+	f.wait(time.Minute)
+	f.want2("p>n(low)")
+	f.add(pod("q", "0", claiming("c"), withPriority(0)))
+	f.having([]string{"c"})
+	f.RemovePod(f.pods["low"])
+	f.want2("p:n q:-") // the place was kept for p
+}

@@ -1,0 +1,249 @@
+package volumes
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"keelson.dev/services/scheduler/internal/columns"
+)
+
+// Nodes take only so many volumes of a CSI driver. Here is which Pod has which volumes, and which other volumes are on a
+// node or on their way there; how many a node takes, and has, is in the columns.
+
+// holding is who has which volumes.
+type holding struct {
+	holders map[columns.Volume]int                // how many Pods that hold it and attachments there are, by volume
+	wanted  map[columns.Volume]map[types.UID]bool // other Pods, by volume
+	moved   map[types.UID]bool                    // Pods of which the columns do not know
+
+	movedAttachments map[types.UID]bool
+
+	attachments map[types.UID]*storagev1.VolumeAttachment
+	attached    map[types.UID][]columns.Volume
+	ofVolume    map[string]map[types.UID]bool // attachments, by PersistentVolume
+}
+
+func newHolding() holding {
+	return holding{holders: map[columns.Volume]int{}, wanted: map[columns.Volume]map[types.UID]bool{},
+		moved: map[types.UID]bool{}, movedAttachments: map[types.UID]bool{}, attachments: map[types.UID]*storagev1.VolumeAttachment{},
+		attached: map[types.UID][]columns.Volume{}, ofVolume: map[string]map[types.UID]bool{}}
+}
+
+// Fresh is how many volumes of a driver a Pod brings to whichever node it goes to.
+type Fresh struct {
+	Driver string
+	Count  int
+}
+
+// attach notes what a Pod brings to a node. A volume that nobody has is a place taken on any node, whichever it is: only
+// those that somebody has make Pods unlike.
+func (b *Book) attach(d *Demand, v columns.Volume) {
+	if b.holders[v] > 0 {
+		if !slices.Contains(d.Shared, v) {
+			d.Shared = append(d.Shared, v)
+		}
+		return
+	}
+	i, found := slices.BinarySearchFunc(d.Fresh, v.Driver, func(f Fresh, driver string) int {
+		return strings.Compare(f.Driver, driver)
+	})
+	if !found {
+		d.Fresh = slices.Insert(d.Fresh, i, Fresh{Driver: v.Driver})
+	}
+	d.Fresh[i].Count++
+}
+
+// volumesOf returns the volumes of claims that count on a node, each once and in order.
+func (b *Book) volumesOf(claims []types.NamespacedName) (out []columns.Volume) {
+	for _, name := range claims {
+		if v, ok := b.volumeOf(name); ok {
+			out = append(out, v)
+		}
+	}
+	slices.SortFunc(out, func(x, y columns.Volume) int {
+		return cmp.Or(strings.Compare(x.Driver, y.Driver), strings.Compare(x.Handle, y.Handle))
+	})
+	return slices.Compact(out)
+}
+
+// volumeOf returns the volume of a claim: the one that it has, else one that its class will make.
+func (b *Book) volumeOf(name types.NamespacedName) (columns.Volume, bool) {
+	claim := b.claims[name]
+	if claim == nil {
+		return columns.Volume{}, false
+	}
+	if v := b.volumes[claim.Spec.VolumeName]; v != nil {
+		return v.csi, v.csi.Driver != "" && v.csi.Handle != ""
+	}
+	class := b.classes[className(claim)]
+	if class == nil || class.driver == "" {
+		return columns.Volume{}, false
+	}
+	return columns.Volume{Driver: class.driver, Handle: "\x00" + name.String()}, true
+}
+
+// recount finds out anew which volumes a known Pod has. One for which room is kept on a node counts as one that is there.
+func (b *Book) recount(uid types.UID) {
+	known := b.pods[uid]
+	holds, now := known.node != "" || known.kept, b.volumesOf(known.claims)
+	if known.holds == holds && slices.Equal(known.volumes, now) {
+		return
+	}
+	b.count(uid, known, -1)
+	known.volumes, known.holds = now, holds
+	b.count(uid, known, 1)
+}
+
+// Keep notes whether room is kept on a node for a Pod without a node.
+func (b *Book) Keep(uid types.UID, kept bool) {
+	if known := b.pods[uid]; known != nil {
+		known.kept = kept
+		b.recount(uid)
+	}
+}
+
+// count adds (by 1) or takes back (by -1) what a Pod has or wants.
+func (b *Book) count(uid types.UID, known *pod, by int) {
+	for _, v := range known.volumes {
+		switch {
+		case known.holds:
+			b.hold(v, by)
+		case by > 0:
+			add(b.wanted, v, uid)
+		default:
+			drop(b.wanted, v, uid)
+		}
+	}
+	b.moved[uid] = true
+}
+
+// hold counts one who has a volume. Those who want it look again where it was nobody's before, or is now.
+func (b *Book) hold(v columns.Volume, by int) {
+	before := b.holders[v]
+	if b.holders[v] += by; b.holders[v] == 0 {
+		delete(b.holders, v)
+	}
+	if before == 0 || before+by == 0 {
+		for uid := range b.wanted[v] {
+			b.stale[uid] = true
+		}
+	}
+}
+
+// attachmentID is how the columns know an attachment; no Pod has such a UID.
+func attachmentID(name string) types.UID { return types.UID("attachment/" + name) }
+
+// SetAttachment notes a VolumeAttachment that is new or changed.
+func (b *Book) SetAttachment(a *storagev1.VolumeAttachment) {
+	b.RemoveAttachment(a.Name)
+	uid := attachmentID(a.Name)
+	b.attachments[uid] = a
+	add(b.ofVolume, ptr.Deref(a.Spec.Source.PersistentVolumeName, ""), uid)
+	b.readAttachment(uid)
+}
+
+// RemoveAttachment notes that a VolumeAttachment is gone.
+func (b *Book) RemoveAttachment(name string) {
+	uid := attachmentID(name)
+	if a := b.attachments[uid]; a != nil {
+		delete(b.attachments, uid)
+		drop(b.ofVolume, ptr.Deref(a.Spec.Source.PersistentVolumeName, ""), uid)
+		b.readAttachment(uid)
+	}
+}
+
+// readAttachment finds out anew which volume an attachment is of.
+func (b *Book) readAttachment(uid types.UID) {
+	var now []columns.Volume
+	if a := b.attachments[uid]; a != nil {
+		v := b.volumes[ptr.Deref(a.Spec.Source.PersistentVolumeName, "")]
+		if v != nil && v.csi.Handle != "" {
+			now = []columns.Volume{{Driver: a.Spec.Attacher, Handle: v.csi.Handle}}
+		}
+	}
+	for _, v := range b.attached[uid] {
+		b.hold(v, -1)
+	}
+	if b.attached[uid] = now; now == nil {
+		delete(b.attached, uid)
+	}
+	for _, v := range now {
+		b.hold(v, 1)
+	}
+	b.movedAttachments[uid] = true
+}
+
+// Moved tells the columns of the Pods and attachments that have other volumes than they knew.
+func (b *Book) Moved(s *columns.State) {
+	for uid := range b.moved {
+		var now []columns.Volume
+		if known := b.pods[uid]; known != nil {
+			now = known.volumes
+		}
+		s.SetVolumes(uid, now)
+	}
+	for uid := range b.movedAttachments {
+		node := ""
+		if a := b.attachments[uid]; a != nil {
+			node = a.Spec.NodeName
+		}
+		s.SetAttachment(uid, node, b.attached[uid])
+	}
+	clear(b.moved)
+	clear(b.movedAttachments)
+}
+
+// Limits are how many volumes of each driver a node takes; of one that is not there it takes any number.
+func Limits(n *storagev1.CSINode) map[string]int32 {
+	var out map[string]int32
+	for i := range n.Spec.Drivers {
+		d := &n.Spec.Drivers[i]
+		if d.Allocatable == nil || d.Allocatable.Count == nil {
+			continue
+		}
+		if out == nil {
+			out = map[string]int32{}
+		}
+		out[d.Name] = *d.Allocatable.Count
+	}
+	return out
+}
+
+// drivers are the CSI drivers that took over from the volume plugins that Kubernetes once had.
+var drivers = map[string]string{
+	"kubernetes.io/aws-ebs":         "ebs.csi.aws.com",
+	"kubernetes.io/azure-disk":      "disk.csi.azure.com",
+	"kubernetes.io/cinder":          "cinder.csi.openstack.org",
+	"kubernetes.io/gce-pd":          "pd.csi.storage.gke.io",
+	"kubernetes.io/portworx-volume": "pxd.portworx.com",
+}
+
+// driverOf returns the driver of a class's volumes.
+func driverOf(provisioner string) string { return cmp.Or(drivers[provisioner], provisioner) }
+
+// CSI returns the driver and the handle of a volume; neither for one that is no driver's.
+func CSI(pv *corev1.PersistentVolume) (driver, handle string) {
+	switch s := &pv.Spec.PersistentVolumeSource; {
+	case s.CSI != nil:
+		return s.CSI.Driver, s.CSI.VolumeHandle
+	case s.AWSElasticBlockStore != nil:
+		id := s.AWSElasticBlockStore.VolumeID // with its zone before it, or alone
+		return drivers["kubernetes.io/aws-ebs"], id[strings.LastIndexByte(id, '/')+1:]
+	case s.AzureDisk != nil:
+		return drivers["kubernetes.io/azure-disk"], s.AzureDisk.DataDiskURI
+	case s.Cinder != nil:
+		return drivers["kubernetes.io/cinder"], s.Cinder.VolumeID
+	case s.GCEPersistentDisk != nil:
+		zone := cmp.Or(pv.Labels[corev1.LabelTopologyZone], pv.Labels[corev1.LabelFailureDomainBetaZone])
+		return drivers["kubernetes.io/gce-pd"], zone + "/" + s.GCEPersistentDisk.PDName
+	case s.PortworxVolume != nil:
+		return drivers["kubernetes.io/portworx-volume"], s.PortworxVolume.VolumeID
+	}
+	return "", ""
+}
