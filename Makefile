@@ -71,12 +71,20 @@ daemon-images: build $(STAMPS)/images
 	  mv $(STAMPS)/daemons.new $(STAMPS)/daemons; fi
 
 .PHONY: test
-test: test-unit test-integration test-e2e ## run every test
+test: test-unit test-placement test-integration test-e2e ## run every test
 
 .PHONY: test-unit
 test-unit: $(STAMPS)/golangci-lint ## run the tests of every module but test/ (no cluster needed), watching for data races
 	@for m in $(filter-out test,$(MODULES)) $(ALONE); do echo "==> testing $$m"; \
 	  (cd $(ROOT)/$$m && $(call workspace,$$m) $(GO) test -race $(TESTFLAGS) ./...) || fail=1; done; exit $${fail:-0}
+
+# Ten million take half an hour of two cores: make test-placement N=10000000 PREEMPTIONS=1000000
+N           ?= 100000
+PREEMPTIONS ?= 10000
+.PHONY: test-placement
+test-placement: ## hold N random placements and PREEMPTIONS preemptions of the scheduler against its slow references
+	@echo "==> comparing $(N) placements and $(PREEMPTIONS) preemptions"; cd $(ROOT)/services/scheduler && \
+	  KEELSON_PLACEMENTS=$(N) KEELSON_PREEMPTIONS=$(PREEMPTIONS) $(GO) test -count 1 -timeout 24h -run AgreesWithReference ./internal/cycle
 
 .PHONY: test-integration
 test-integration: $(STAMPS)/kubectl ## run the scenarios with all daemons in one process and simulated nodes

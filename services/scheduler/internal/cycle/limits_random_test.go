@@ -2,8 +2,6 @@ package cycle_test
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -57,23 +55,21 @@ func (g *generator) csiNode(node string) *storagev1.CSINode {
 	return n
 }
 
-func (g *generator) attachment(name, node, volume string) *storagev1.VolumeAttachment {
-	return &storagev1.VolumeAttachment{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: storagev1.VolumeAttachmentSpec{
+func (g *generator) attachment(name, node string, v *corev1.PersistentVolume) *storagev1.VolumeAttachment {
+	a := &storagev1.VolumeAttachment{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: storagev1.VolumeAttachmentSpec{
 		Attacher: pick(g, "example.com/disk", "example.com/other"), NodeName: node,
-		Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &volume}}}
+		Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &v.Name}}}
+	if v.Spec.CSI != nil && g.chance(90) {
+		a.Spec.Attacher = v.Spec.CSI.Driver
+	}
+	return a
 }
 
-// limitStep changes how many volumes a node takes, or which are there.
-func (w *world) limitStep() {
-	volumes := append(slices.Sorted(maps.Keys(w.slow.Volumes)), "v0", "none")
-	setLimits(w.gen, w.fast, &w.slow.attachable, fmt.Sprintf("n%d", w.gen.IntN(w.gen.nodes+1)), volumes)
-}
-
-// setLimits does one random thing to the volumes of a node.
-func setLimits(g *generator, fast *cycle.Cycle, slow *attachable, node string, volumes []string) {
+// setLimits changes how many volumes a node takes, or which are there.
+func setLimits(g *generator, fast *cycle.Cycle, slow *storage, node string) {
 	name := fmt.Sprintf("a%d", g.IntN(8))
 	switch old := slow.Attachments[name]; {
-	case g.chance(15):
+	case g.chance(10):
 		delete(slow.Limits, node)
 		fast.RemoveVolumeLimits(node)
 	case g.chance(40):
@@ -89,7 +85,13 @@ func setLimits(g *generator, fast *cycle.Cycle, slow *attachable, node string, v
 		delete(slow.Attachments, name)
 		fast.RemoveAttachment(name)
 	default:
-		slow.Attachments[name] = g.attachment(name, node, pick(g, volumes...))
+		volume, ok := anyKey(g, slow.Volumes)
+		if !ok || g.chance(10) {
+			slow.Attachments[name] = g.attachment(name, node, &corev1.PersistentVolume{
+				ObjectMeta: metav1.ObjectMeta{Name: "none"}})
+		} else {
+			slow.Attachments[name] = g.attachment(name, node, slow.Volumes[volume])
+		}
 		fast.SetAttachment(slow.Attachments[name])
 	}
 }

@@ -2,11 +2,7 @@ package cycle_test
 
 import (
 	"fmt"
-	"maps"
 	"math/rand/v2"
-	"os"
-	"slices"
-	"strconv"
 	"testing"
 	"time"
 
@@ -71,9 +67,7 @@ func (c *contest) storage() {
 	}
 }
 
-func (c *contest) limits(node string) {
-	setLimits(c.gen, c.fast, &c.slow.attachable, node, slices.Sorted(maps.Keys(c.slow.Volumes)))
-}
+func (c *contest) limits(node string) { setLimits(c.gen, c.fast, &c.slow.storage, node) }
 
 func (c *contest) node(name string) {
 	n := c.gen.node(name)
@@ -121,8 +115,8 @@ func (c *contest) set(p *corev1.Pod) {
 
 // step changes something of the cluster.
 func (c *contest) step() {
-	switch c.gen.IntN(7) {
-	case 6:
+	switch c.gen.IntN(8) {
+	case 6, 7:
 		c.limits(fmt.Sprintf("n%d", c.gen.IntN(c.gen.nodes)))
 	case 0:
 		c.node(fmt.Sprintf("n%d", c.gen.IntN(c.gen.nodes)))
@@ -232,18 +226,16 @@ func (c *contest) check(v cycle.Verdict) {
 // histories with nominations, budgets and Pods that leave. KEELSON_PREEMPTIONS asks for more than the usual 10,000.
 // SCH-035, SCH-036, SCH-037, SCH-038, SCH-040, SCH-052, SCH-056, SCH-058, SCH-059, SCH-060, SCH-061, SCH-063
 func TestPreemptionAgreesWithReference(t *testing.T) {
-	compete(t, 10_000, func(part uint64) (domains, across bool) { return part%2 == 1, false })
+	compete(t, usualPreemptions, func(part uint64) (domains, across bool) { return part%2 == 1, false })
 }
 
 // So does the preemption across nodes.
 func TestPreemptionAcrossNodesAgreesWithReference(t *testing.T) {
-	compete(t, 4_000, func(uint64) (domains, across bool) { return true, true })
+	compete(t, usualPreemptions*2/5, func(uint64) (domains, across bool) { return true, true })
 }
 
 func compete(t *testing.T, wanted int, kind func(part uint64) (domains, across bool)) {
-	if n, err := strconv.Atoi(os.Getenv("KEELSON_PREEMPTIONS")); err == nil {
-		wanted = n
-	}
+	wanted = longer(t, "KEELSON_PREEMPTIONS", wanted)
 	const parts = 8
 	for part := range uint64(parts) {
 		t.Run(fmt.Sprint(part), func(t *testing.T) {

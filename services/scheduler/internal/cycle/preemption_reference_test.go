@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
-	resourcehelper "k8s.io/component-helpers/resource"
 )
 
 // rivals is the slow, obvious preemption: for each Pod it tries every node with every set of Pods that the rules ask
@@ -43,7 +42,8 @@ func (c *rivals) without(p *corev1.Pod, node string, lacks []*corev1.Pod) *clust
 	for _, other := range lacks {
 		delete(pods, other.UID)
 	}
-	return &cluster{Nodes: c.Nodes, Pods: pods, storage: c.storage, nominated: c.nominees}
+	return &cluster{Nodes: c.Nodes, Pods: pods, storage: c.storage, nominated: c.nominees,
+		sums: c.sums}
 }
 
 func rank(p *corev1.Pod) int64 {
@@ -135,7 +135,7 @@ func (c *rivals) overdraws(p *corev1.Pod, used map[string]int32) bool {
 }
 
 func (c *rivals) curable(reasons []string, p *corev1.Pod, n *corev1.Node) bool {
-	for name, want := range resourcehelper.PodRequests(p, resourcehelper.PodResourcesOptions{}) {
+	for name, want := range c.requests(p, asAsked) {
 		text := "Insufficient " + string(name)
 		if have := n.Status.Allocatable[name]; slices.Contains(reasons, text) && have.Cmp(want) < 0 {
 			return false

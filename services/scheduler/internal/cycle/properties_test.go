@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"os"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -25,6 +27,7 @@ type world struct {
 	template *corev1.Pod
 	// preparing is what the claims of flying Pods are to get.
 	preparing map[types.UID][]volumes.Step
+	judged    int
 }
 
 func newWorld(t *testing.T, seed uint64) *world {
@@ -40,7 +43,9 @@ func newWorld(t *testing.T, seed uint64) *world {
 
 // step does one random thing to the cluster.
 func (w *world) step() {
-	switch g := w.gen; g.IntN(20) {
+	switch g := w.gen; g.IntN(22) {
+	case 20, 21:
+		setLimits(g, w.fast, &w.slow.storage, fmt.Sprintf("n%d", g.IntN(g.nodes+1)))
 	case 16, 17:
 		w.groupStep()
 	case 18:
@@ -132,6 +137,7 @@ func (w *world) next() bool {
 // check holds a verdict against the reference.
 func (w *world) check(v cycle.Verdict) {
 	w.t.Helper()
+	w.judged++
 	want := w.slow.Judge(v.Pod)
 	if v.Nodes != len(w.slow.Nodes) {
 		w.t.Fatalf("pod %s: %d nodes, want %d", v.Pod.Name, v.Nodes, len(w.slow.Nodes))
@@ -180,32 +186,60 @@ func (w *world) checkNoneForgotten() {
 	}
 }
 
+// How often the references compare; race_test.go says how often under the race detector.
+var usualPlacements, usualPreemptions = 100_000, 10_000
+
+// longer returns how often a test compares: as often as the environment says, else as usual.
+func longer(t *testing.T, variable string, usual int) int {
+	t.Helper()
+	text := os.Getenv(variable)
+	if text == "" {
+		return usual
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatalf("%s: %v", variable, err)
+	}
+	return n
+}
+
 // The fast scheduler agrees with the slow, obvious one on feasible nodes, scores and reasons through random histories,
-// and an event requeues every unschedulable Pod that it helps. SCH-030, SCH-031, SCH-032, SCH-033, SCH-138, SET-134,
-// POD-229, POD-230, SAF-091
+// and an event requeues every unschedulable Pod that it helps. KEELSON_PLACEMENTS asks for more decisions than the usual
+// 100,000. SCH-030, SCH-031, SCH-032, SCH-033, SCH-138, SET-134, POD-229, POD-230, SAF-091
 func TestAgreesWithReference(t *testing.T) {
-	for seed := range uint64(24) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+	wanted := longer(t, "KEELSON_PLACEMENTS", usualPlacements)
+	const parts = 24
+	for part := range uint64(parts) {
+		t.Run(fmt.Sprint(part), func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, seed)
-			for range 150 {
-				w.step()
-				switch w.gen.IntN(3) {
-				case 0:
-					w.drain()
-				case 1:
-					w.next()
-				}
-				if w.gen.chance(20) {
-					w.checkNoneForgotten()
-				}
-			}
-			w.checkNoneForgotten()
-			if w.fast.State().Pods() != len(w.slow.Pods) {
-				t.Fatalf("%d Pods take room, want %d", w.fast.State().Pods(), len(w.slow.Pods))
+			judged := 0
+			for seed := part; judged*parts < wanted; seed += parts {
+				judged += live(t, seed)
 			}
 		})
 	}
+}
+
+// live compares one history, and returns how many decisions it had.
+func live(t *testing.T, seed uint64) int {
+	w := newWorld(t, seed)
+	for range 150 {
+		w.step()
+		switch w.gen.IntN(3) {
+		case 0:
+			w.drain()
+		case 1:
+			w.next()
+		}
+		if w.gen.chance(20) {
+			w.checkNoneForgotten()
+		}
+	}
+	w.checkNoneForgotten()
+	if w.fast.State().Pods() != len(w.slow.Pods) {
+		t.Fatalf("seed %d: %d Pods take room, want %d", seed, w.fast.State().Pods(), len(w.slow.Pods))
+	}
+	return w.judged
 }
 
 // The same history and seed give the same placements; another seed decides ties otherwise.

@@ -25,12 +25,13 @@ type cluster struct {
 	namespaces map[string]map[string]string // their labels
 	// nominated are those of the Pods that have no node yet: they have no claim for themselves.
 	nominated map[types.UID]*corev1.Pod
+	*sums
 }
 
 func newCluster() *cluster {
 	return &cluster{Nodes: map[string]*corev1.Node{}, Pods: map[types.UID]*corev1.Pod{},
 		storage: newStorage(), groupSet: groupSet{groups: map[groups.Name]any{}},
-		namespaces: map[string]map[string]string{}}
+		namespaces: map[string]map[string]string{}, sums: &sums{}}
 }
 
 // expectation is what a Pod may expect.
@@ -137,12 +138,12 @@ func (c *cluster) insufficient(p *corev1.Pod, n *corev1.Node) []string {
 	used := corev1.ResourceList{}
 	for _, other := range c.on(n) {
 		pods++
-		add(used, resourcehelper.PodRequests(other, resourcehelper.PodResourcesOptions{UseStatusResources: true}))
+		add(used, c.requests(other, asAsked))
 	}
 	if allowed := n.Status.Allocatable[corev1.ResourcePods]; int64(pods)+1 > allowed.Value() {
 		reasons = append(reasons, "Too many pods")
 	}
-	for name, want := range resourcehelper.PodRequests(p, resourcehelper.PodResourcesOptions{}) {
+	for name, want := range c.requests(p, asAsked) {
 		if want.IsZero() {
 			continue
 		}
@@ -212,7 +213,7 @@ func (c *cluster) leastAllocated(p *corev1.Pod, n *corev1.Node) int64 {
 
 // balanced falls with the distance between the shares of CPU and memory that would be used.
 func (c *cluster) balanced(p *corev1.Pod, n *corev1.Node) int64 {
-	own := resourcehelper.PodRequests(p, resourcehelper.PodResourcesOptions{})
+	own := c.requests(p, asAsked)
 	if own.Cpu().IsZero() && own.Memory().IsZero() {
 		return 0
 	}
@@ -229,13 +230,38 @@ func (c *cluster) balanced(p *corev1.Pod, n *corev1.Node) int64 {
 
 // load is what the Pods on the node and this one ask for; as asked, or with what containers get that ask for nothing.
 func (c *cluster) load(p *corev1.Pod, n *corev1.Node, name corev1.ResourceName, defaults bool) int64 {
-	options := resourcehelper.PodResourcesOptions{UseStatusResources: true}
+	how := asAsked
 	if defaults {
-		options.NonMissingContainerRequests = assumed
+		how = withDefaults
 	}
 	sum := int64(0)
 	for _, other := range append(c.on(n), p) {
-		sum += amount(resourcehelper.PodRequests(other, options), name)
+		sum += amount(c.requests(other, how), name)
+	}
+	return sum
+}
+
+// How requests are summed up: as they are asked for, or with what containers get that ask for nothing.
+const (
+	asAsked = iota
+	withDefaults
+)
+
+// sums are the requests of Pods, by object: adding them up anew for each node would be most of the work.
+type sums [2]map[*corev1.Pod]corev1.ResourceList
+
+func (c *cluster) requests(p *corev1.Pod, how int) corev1.ResourceList {
+	if c.sums[how] == nil {
+		c.sums[how] = map[*corev1.Pod]corev1.ResourceList{}
+	}
+	sum, known := c.sums[how][p]
+	if !known {
+		options := resourcehelper.PodResourcesOptions{UseStatusResources: true}
+		if how == withDefaults {
+			options.NonMissingContainerRequests = assumed
+		}
+		sum = resourcehelper.PodRequests(p, options)
+		c.sums[how][p] = sum
 	}
 	return sum
 }

@@ -61,7 +61,7 @@ func (w *world) storageStep() {
 		return
 	}
 	claim := w.slow.Claims[name]
-	switch n := g.IntN(10); {
+	switch n := g.IntN(8); {
 	case claim == nil || n == 0:
 		if claim != nil {
 			w.fast.RemoveClaim(claim)
@@ -81,8 +81,6 @@ func (w *world) storageStep() {
 		chosen := claim.DeepCopy()
 		chosen.Annotations = map[string]string{"volume.kubernetes.io/selected-node": fmt.Sprintf("n%d", g.IntN(5))}
 		w.setClaim(chosen)
-	case n >= 8:
-		w.limitStep()
 	case n == 4:
 		changed := claim.DeepCopy()
 		if g.chance(50) {
