@@ -34,7 +34,8 @@ func weights(p rules.Profile) string {
 const all = "ImageLocality=1 InterPodAffinity=2! NodeAffinity=2! NodeName! NodePorts! " +
 	"NodeResourcesBalancedAllocation=1 " +
 	"NodeResourcesFit=1! " +
-	"NodeUnschedulable! PodTopologySpread=2! TaintToleration=3! VolumeBinding! VolumeRestrictions!"
+	"NodeUnschedulable! NodeVolumeLimits! PodTopologySpread=2! TaintToleration=3! VolumeBinding! VolumeRestrictions! " +
+	"VolumeZone!"
 
 func TestProfiles(t *testing.T) {
 	for name, test := range map[string]struct{ yaml, name, want string }{
@@ -53,8 +54,9 @@ func TestProfiles(t *testing.T) {
 		"all scores but one off": {"profiles: [{plugins: {score: {disabled: [{name: '*'}], enabled: [{name: " +
 			"NodeResourcesFit, weight: 5}]}}}]", corev1.DefaultSchedulerName,
 			"InterPodAffinity! NodeAffinity! NodeName! NodePorts! NodeResourcesFit=5! NodeUnschedulable! " +
+				"NodeVolumeLimits! " +
 				"PodTopologySpread! " +
-				"TaintToleration! VolumeBinding! VolumeRestrictions!"},
+				"TaintToleration! VolumeBinding! VolumeRestrictions! VolumeZone!"},
 		"the extension point wins over multiPoint": {"profiles: [{plugins: {multiPoint: {enabled: [{name: " +
 			"NodeAffinity, weight: 4}]}, score: {enabled: [{name: NodeAffinity, weight: 6}]}}}]",
 			corev1.DefaultSchedulerName, strings.Replace(all, "NodeAffinity=2", "NodeAffinity=6", 1)},
@@ -170,9 +172,10 @@ func TestArguments(t *testing.T) {
 func TestMistakes(t *testing.T) {
 	const names = "only DefaultBinder, DefaultPreemption, ImageLocality, InterPodAffinity, NodeAffinity, NodeName, " +
 		"NodePorts, " +
-		"NodeResourcesBalancedAllocation, NodeResourcesFit, NodeUnschedulable, PodTopologySpread, PrioritySort, " +
+		"NodeResourcesBalancedAllocation, NodeResourcesFit, NodeUnschedulable, NodeVolumeLimits, PodTopologySpread, " +
+		"PrioritySort, " +
 		"SchedulingGates, TaintToleration, VolumeBinding, " +
-		"VolumeRestrictions"
+		"VolumeRestrictions, VolumeZone"
 	for name, test := range map[string]struct{ yaml, want string }{
 		"unknown plugin on": {head + "profiles: [{}, {schedulerName: b, plugins: {filter: {enabled: [{name: " +
 			"NodeAffinity}, {name: Magic}]}}}]",

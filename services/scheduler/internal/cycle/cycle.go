@@ -229,7 +229,6 @@ func (c *Cycle) conclude(p *pod, v Verdict, now time.Time) Verdict {
 	}
 	v.Steps = c.assign(p, v.Node)
 	c.displaceAcross(p, now)
-	c.book.Moved(c.state)
 	c.requeueMore(p.class, now)
 	return v
 }
@@ -239,7 +238,9 @@ func (c *Cycle) assign(p *pod, node string) []volumes.Step {
 	p.node = node
 	c.state.SetPod(p.object, node, p.class.Pod.Usage)
 	c.nominate(p, "")
-	return c.take(p)
+	steps := c.take(p)
+	c.book.Moved(c.state)
+	return steps
 }
 
 // Failed notes that a Pod could not be bound. It gives the room back, and the Pod is tried again after a delay.

@@ -11,8 +11,8 @@ import (
 	"keelson.dev/services/scheduler/internal/cycle"
 )
 
-// source is where a volume's data is: with a driver that has limits, with another or with none, mostly in a place of its
-// own.
+// source is where a volume's data is: with a driver that has limits, with another or with none, mostly in a place of
+// its own.
 func (g *generator) source(name string) (s corev1.PersistentVolumeSource) {
 	if g.chance(10) {
 		name = "same"

@@ -145,7 +145,8 @@ func (c *rivals) curable(reasons []string, p *corev1.Pod, n *corev1.Node) bool {
 		return !slices.ContainsFunc(c.usersOf(p), func(node string) bool { return node != n.Name })
 	}
 	return !slices.ContainsFunc(reasons, func(r string) bool {
-		return !strings.HasPrefix(r, "Insufficient ") && r != "Too many pods" && r != exceeds && !strings.Contains(r, "free ports") &&
+		return !strings.HasPrefix(r, "Insufficient ") && r != "Too many pods" && r != exceeds &&
+			!strings.Contains(r, "free ports") &&
 			!strings.Contains(r, "anti-affinity rules") && r != "node(s) didn't match pod topology spread constraints"
 	})
 }

@@ -160,3 +160,44 @@ func TestTrimVolumes(t *testing.T) {
 		t.Errorf("a class is %+v", s)
 	}
 }
+
+// What is left of volumes, CSINodes and VolumeAttachments counts the same on nodes.
+func TestTrimWhatIsAttached(t *testing.T) {
+	for name, test := range map[string]struct{ whole, want corev1.PersistentVolumeSource }{
+		"of a driver": {
+			corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "d", VolumeHandle: "h",
+				FSType: "ext4", VolumeAttributes: map[string]string{"a": "b"}}},
+			corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "d", VolumeHandle: "h"}}},
+		"that a driver took over": {
+			corev1.PersistentVolumeSource{Cinder: &corev1.CinderPersistentVolumeSource{VolumeID: "v"}},
+			corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "cinder.csi.openstack.org",
+				VolumeHandle: "v"}}},
+		"a folder": {corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}},
+			corev1.PersistentVolumeSource{}},
+	} {
+		object, _ := trimVolume(&corev1.PersistentVolume{Spec: corev1.PersistentVolumeSpec{
+			PersistentVolumeSource: test.whole}})
+		if got := object.(*corev1.PersistentVolume).Spec.PersistentVolumeSource; got.String() != test.want.String() {
+			t.Errorf("%s: is %+v", name, got)
+		}
+	}
+	count, pv := int32(3), "pv"
+	object, _ := trimCSINode(&storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: "n", Annotations: map[string]string{
+		"a": "b"}}, Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{{Name: "d", NodeID: "id",
+		TopologyKeys: []string{"zone"}, Allocatable: &storagev1.VolumeNodeResources{Count: &count}}}}})
+	n := object.(*storagev1.CSINode)
+	if d := n.Spec.Drivers[0]; n.Name != "n" || d.Name != "d" || *d.Allocatable.Count != 3 || d.NodeID != "" ||
+		d.TopologyKeys != nil || n.Annotations != nil {
+		t.Errorf("a CSINode is %+v", n)
+	}
+	object, _ = trimAttachment(&storagev1.VolumeAttachment{ObjectMeta: metav1.ObjectMeta{Name: "a",
+		Labels: map[string]string{"a": "b"}}, Spec: storagev1.VolumeAttachmentSpec{Attacher: "d", NodeName: "n",
+		Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &pv}},
+		Status: storagev1.VolumeAttachmentStatus{Attached: true}})
+	a := object.(*storagev1.VolumeAttachment)
+	if a.Name != "a" || a.Spec.Attacher != "d" || a.Spec.NodeName != "n" ||
+		*a.Spec.Source.PersistentVolumeName != "pv" ||
+		a.Status.Attached || a.Labels != nil {
+		t.Errorf("a VolumeAttachment is %+v", a)
+	}
+}

@@ -13,8 +13,8 @@ import (
 	"keelson.dev/services/scheduler/internal/columns"
 )
 
-// Nodes take only so many volumes of a CSI driver. Here is which Pod has which volumes, and which other volumes are on a
-// node or on their way there; how many a node takes, and has, is in the columns.
+// Nodes take only so many volumes of a CSI driver. Here is which Pod has which volumes, and which other volumes are on
+// a node or on their way there; how many a node takes, and has, is in the columns.
 
 // holding is who has which volumes.
 type holding struct {
@@ -31,8 +31,9 @@ type holding struct {
 
 func newHolding() holding {
 	return holding{holders: map[columns.Volume]int{}, wanted: map[columns.Volume]map[types.UID]bool{},
-		moved: map[types.UID]bool{}, movedAttachments: map[types.UID]bool{}, attachments: map[types.UID]*storagev1.VolumeAttachment{},
-		attached: map[types.UID][]columns.Volume{}, ofVolume: map[string]map[types.UID]bool{}}
+		moved: map[types.UID]bool{}, movedAttachments: map[types.UID]bool{},
+		attachments: map[types.UID]*storagev1.VolumeAttachment{}, attached: map[types.UID][]columns.Volume{},
+		ofVolume: map[string]map[types.UID]bool{}}
 }
 
 // Fresh is how many volumes of a driver a Pod brings to whichever node it goes to.
@@ -41,8 +42,8 @@ type Fresh struct {
 	Count  int
 }
 
-// attach notes what a Pod brings to a node. A volume that nobody has is a place taken on any node, whichever it is: only
-// those that somebody has make Pods unlike.
+// attach notes what a Pod brings to a node. A volume that nobody has is a place taken on any node, whichever it is:
+// only those that somebody has make Pods unlike.
 func (b *Book) attach(d *Demand, v columns.Volume) {
 	if b.holders[v] > 0 {
 		if !slices.Contains(d.Shared, v) {
@@ -88,7 +89,8 @@ func (b *Book) volumeOf(name types.NamespacedName) (columns.Volume, bool) {
 	return columns.Volume{Driver: class.driver, Handle: "\x00" + name.String()}, true
 }
 
-// recount finds out anew which volumes a known Pod has. One for which room is kept on a node counts as one that is there.
+// recount finds out anew which volumes a known Pod has. One for which room is kept on a node counts as one that is
+// there.
 func (b *Book) recount(uid types.UID) {
 	known := b.pods[uid]
 	holds, now := known.node != "" || known.kept, b.volumesOf(known.claims)
