@@ -9,7 +9,7 @@ import (
 func (c *rivals) bestAcross(p *corev1.Pod) (best *offer) {
 	for _, n := range c.Nodes {
 		first := c.without(p, n.Name, nil).refusals(p, n)
-		if len(first) == 0 || !curable(first, p, n) {
+		if len(first) == 0 || !c.curable(first, p, n) {
 			continue
 		}
 		var lower []*corev1.Pod

@@ -23,6 +23,10 @@ func Trim(object runtime.Object) error {
 		_, err = trimVolume(object)
 	case *storagev1.StorageClass:
 		_, err = trimClass(object)
+	case *storagev1.CSINode:
+		_, err = trimCSINode(object)
+	case *storagev1.VolumeAttachment:
+		_, err = trimAttachment(object)
 	case *corev1.Service, *corev1.ReplicationController, *appsv1.ReplicaSet, *appsv1.StatefulSet:
 		_, err = trimGroup(object)
 	case *corev1.Namespace:
