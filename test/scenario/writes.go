@@ -97,7 +97,8 @@ func (j *writeJournal) expect(w *World, what string, most map[string]int) {
 	}
 	for resource, want := range most {
 		if got[resource] > want || resource == "pods" && got[resource] < want {
-			of := slices.DeleteFunc(slices.Clone(j.lines), func(l string) bool { return !strings.HasPrefix(l, resource) })
+			of := slices.DeleteFunc(slices.Clone(j.lines),
+				func(l string) bool { return !strings.HasPrefix(l, resource) })
 			w.Errorf("%s takes %d writes of %s, want %d:\n%s", what, got[resource], resource, want,
 				strings.Join(of, "\n"))
 		}

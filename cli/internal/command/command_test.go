@@ -42,7 +42,8 @@ func TestMistakesGetOneLine(t *testing.T) {
 		"explain PDB a":               {1, "holds no mesh"},
 		"explain service a": {2, `"service" is no kind that is explained, only pod, deployment, replicaset, ` +
 			"statefulset, daemonset, job, cronjob, replicationcontroller, poddisruptionbudget, " +
-			"horizontalpodautoscaler, resourcequota, persistentvolumeclaim, persistentvolume, podgroup, node, namespace are"},
+			"horizontalpodautoscaler, resourcequota, persistentvolumeclaim, persistentvolume, podgroup, node, " +
+			"namespace are"},
 		"explain HPA a":                   {1, "holds no mesh"},
 		"explain quota a":                 {1, "holds no mesh"},
 		"explain pv a":                    {1, "holds no mesh"},

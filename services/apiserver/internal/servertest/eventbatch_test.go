@@ -437,7 +437,8 @@ func testEventRecorder(t *testing.T, s *servertest.Server) {
 		for range 4 {
 			recorder.Record(about(0), events.Normal("Tested", "by %s", user))
 		}
-		recorder.Record(&corev1.ObjectReference{Kind: "Pod", Namespace: "nowhere", Name: "p"}, events.Normal("Lost", "x"))
+		recorder.Record(&corev1.ObjectReference{Kind: "Pod", Namespace: "nowhere", Name: "p"},
+			events.Normal("Lost", "x"))
 		servertest.Eventually(t, "the Events of "+user, func(ctx context.Context) string {
 			list, err := s.Client.CoreV1().Events(ns).List(ctx, metav1.ListOptions{FieldSelector: "source=" + user})
 			if err != nil {

@@ -18,8 +18,8 @@ import (
 
 	kitclient "keelson.dev/kit/client"
 	"keelson.dev/kit/controller"
-	"keelson.dev/kit/events"
 	"keelson.dev/kit/daemon"
+	"keelson.dev/kit/events"
 	"keelson.dev/kit/fieldmask"
 	"keelson.dev/services/podgc/internal/collectors"
 	"keelson.dev/services/podgc/internal/collectors/nodehealth"

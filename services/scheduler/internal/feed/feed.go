@@ -79,9 +79,10 @@ func New(client kubernetes.Interface, deliver func(Change)) (*Feed, error) {
 		{storage, "csinodes", fields.Everything(), &storagev1.CSINode{}, trimCSINode, follow.Handler(
 			func(n *storagev1.CSINode) { deliver(Change{CSINode: n}) },
 			func(n *storagev1.CSINode) { deliver(Change{GoneCSINode: n}) })},
-		{storage, "volumeattachments", fields.Everything(), &storagev1.VolumeAttachment{}, trimAttachment, follow.Handler(
-			func(a *storagev1.VolumeAttachment) { deliver(Change{Attachment: a}) },
-			func(a *storagev1.VolumeAttachment) { deliver(Change{GoneAttachment: a}) })},
+		{storage, "volumeattachments", fields.Everything(), &storagev1.VolumeAttachment{}, trimAttachment,
+			follow.Handler(
+				func(a *storagev1.VolumeAttachment) { deliver(Change{Attachment: a}) },
+				func(a *storagev1.VolumeAttachment) { deliver(Change{GoneAttachment: a}) })},
 		{core, "services", fields.Everything(), &corev1.Service{}, trimGroup, groupHandler(deliver)},
 		{core, "replicationcontrollers", fields.Everything(), &corev1.ReplicationController{}, trimGroup,
 			groupHandler(deliver)},

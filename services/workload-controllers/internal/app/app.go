@@ -13,8 +13,8 @@ import (
 
 	"keelson.dev/kit/client"
 	"keelson.dev/kit/controller"
-	"keelson.dev/kit/events"
 	"keelson.dev/kit/daemon"
+	"keelson.dev/kit/events"
 	"keelson.dev/kit/fieldmask"
 	"keelson.dev/services/workload-controllers/internal/controllers"
 	"keelson.dev/services/workload-controllers/internal/controllers/endpoint"
