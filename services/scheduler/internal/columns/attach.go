@@ -84,7 +84,7 @@ func (s *State) SetAttachment(uid types.UID, node string, now []Volume) {
 
 func (s *State) setVolumes(uid types.UID, now []Volume, slots ...Slot) {
 	before := s.attached.of[uid]
-	gain := slices.ContainsFunc(before, func(v Volume) bool { return !slices.Contains(now, v) })
+	left := slices.ContainsFunc(before, func(v Volume) bool { return !slices.Contains(now, v) })
 	for _, slot := range slots {
 		s.attached.release(slot, uid)
 	}
@@ -92,13 +92,13 @@ func (s *State) setVolumes(uid types.UID, now []Volume, slots ...Slot) {
 		delete(s.attached.of, uid)
 	}
 	for _, slot := range slots {
-		s.attached.hold(slot, uid)
-		s.journal.note(slot, gain)
+		s.journal.note(slot, s.attached.hold(slot, uid) || left)
 	}
 }
 
-// hold notes that what the holder holds is on the node, once more.
-func (a *attachments) hold(slot Slot, uid types.UID) {
+// hold notes that what the holder holds is on the node, once more. It is a gain where a volume comes of which the node
+// takes only so many: who shares it brings nothing new there from now on.
+func (a *attachments) hold(slot Slot, uid types.UID) (gain bool) {
 	for _, v := range a.of[uid] {
 		held := a.held[slot]
 		if held == nil {
@@ -107,9 +107,12 @@ func (a *attachments) hold(slot Slot, uid types.UID) {
 		}
 		if len(held[v]) == 0 {
 			a.counts[slot][v.Driver]++
+			_, limited := a.limits[slot][v.Driver]
+			gain = gain || limited
 		}
 		held[v] = append(held[v], uid)
 	}
+	return gain
 }
 
 // release takes back one hold.

@@ -57,9 +57,9 @@ func (s *State) SetPod(p *corev1.Pod, node string, u *Usage) {
 	s.identity[slot].pods++
 	s.addOccupant(slot, p, u)
 	s.take(slot, u, 1)
-	s.attached.hold(slot, p.UID)
+	gain := s.attached.hold(slot, p.UID)
 	s.countPod(slot, p, 1)
-	s.journal.note(slot, false)
+	s.journal.note(slot, gain)
 }
 
 // RemovePod gives the Pod's room back.

@@ -135,15 +135,21 @@ func TestWhatRequeuesForAVolume(t *testing.T) {
 		event func(*fixture)
 		want  string
 	}{
-		"a Pod with a volume goes":    {func(f *fixture) { f.RemovePod(running) }, "p:n"},
-		"a Pod without one goes":      {func(f *fixture) { f.RemovePod(pod("idle", "0", onNode("n"))) }, ""},
-		"a volume is detached":        {func(f *fixture) { f.RemoveAttachment("a-x") }, "p:n"},
-		"one is detached elsewhere":   {func(f *fixture) { f.RemoveAttachment("a-y") }, ""},
-		"it moves":                    {func(f *fixture) { f.SetAttachment(attached("x", "m")) }, "p:n"},
-		"the node takes more":         {func(f *fixture) { f.SetVolumeLimits(taking("n", 3)) }, "p:n"},
-		"the node takes as many":      {func(f *fixture) { f.SetVolumeLimits(taking("n", 2)) }, ""},
-		"the node takes any number":   {func(f *fixture) { f.RemoveVolumeLimits("n") }, "p:n"},
-		"its volume is put there":     {func(f *fixture) { f.add(pod("q", "0", claiming("b"), onNode("n"))) }, "p:n"},
+		"a Pod with a volume goes":  {func(f *fixture) { f.RemovePod(running) }, "p:n"},
+		"a Pod without one goes":    {func(f *fixture) { f.RemovePod(pod("idle", "0", onNode("n"))) }, ""},
+		"a volume is detached":      {func(f *fixture) { f.RemoveAttachment("a-x") }, "p:n"},
+		"one is detached elsewhere": {func(f *fixture) { f.RemoveAttachment("a-y") }, ""},
+		"it moves":                  {func(f *fixture) { f.SetAttachment(attached("x", "m")) }, "p:n"},
+		"the node takes more":       {func(f *fixture) { f.SetVolumeLimits(taking("n", 3)) }, "p:n"},
+		"the node takes as many":    {func(f *fixture) { f.SetVolumeLimits(taking("n", 2)) }, ""},
+		"the node takes any number": {func(f *fixture) { f.RemoveVolumeLimits("n") }, "p:n"},
+		"its volume is put there":   {func(f *fixture) { f.add(pod("q", "0", claiming("b"), onNode("n"))) }, "p:n"},
+		"a volume of many is put there": {func(f *fixture) {
+			f.add(pod("q", "0", claiming("b"), onNode("m")))
+			f.want("p:-")
+			f.wait(time.Minute)
+			f.add(pod("r", "0", claiming("b"), onNode("n")))
+		}, "p:n"},
 		"the volume is no driver's":   {func(f *fixture) { f.having([]string{"a"}, folder) }, "p:n"},
 		"what is attached is not":     {func(f *fixture) { f.having([]string{"x"}, folder) }, "p:n"},
 		"the claim of another is new": {func(f *fixture) { f.having([]string{"z"}) }, ""},
