@@ -16,18 +16,29 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"keelson.dev/kit/daemon"
 	"keelson.dev/kit/failpoint"
 	"keelson.dev/services/apiserver/inproc"
+	"keelson.dev/services/apiserver/internal/app"
 	"keelson.dev/services/apiserver/internal/servertest"
 )
 
-// childEnv makes this test binary an apiserver on the named directory, to be killed.
-const childEnv = "KEELSON_SERVERTEST_CHILD"
+const (
+	// childEnv makes this test binary an apiserver on the named directory, to be killed.
+	childEnv = "KEELSON_SERVERTEST_CHILD"
+	// daemonEnv makes it the whole daemon, with its command line: a daemon takes over the logs of its process.
+	daemonEnv = "KEELSON_SERVERTEST_DAEMON"
+)
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(childEnv); dir != "" {
 		serve(dir)
 		return
+	}
+	if dir := os.Getenv(daemonEnv); dir != "" {
+		config := servertest.NewConfig(&testing.T{}, dir)
+		os.Exit(daemon.Execute(context.Background(), app.DaemonWith(config),
+			[]string{"--data-dir=" + config.DataDir, "--log-level=error", "--status-address="}, os.Stderr))
 	}
 	os.Exit(m.Run())
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -15,10 +16,8 @@ import (
 
 	"go.uber.org/zap"
 
-	"keelson.dev/kit/daemon"
 	"keelson.dev/kit/failpoint"
 	"keelson.dev/services/apiserver/inproc"
-	"keelson.dev/services/apiserver/internal/app"
 	"keelson.dev/services/apiserver/internal/servertest"
 )
 
@@ -88,10 +87,11 @@ func TestDamagedStoreEndsTheDaemon(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	config := servertest.NewConfig(t, dir)
 	var stderr bytes.Buffer
-	status := daemon.Execute(ctx, app.DaemonWith(config),
-		[]string{"--data-dir=" + config.DataDir, "--log-level=error", "--status-address="}, &stderr)
+	command := exec.CommandContext(ctx, os.Args[0])
+	command.Env, command.Stderr = append(os.Environ(), daemonEnv+"="+dir), &stderr
+	_ = command.Run()
+	status := command.ProcessState.ExitCode()
 	want := "keelson-apiserver: " + wal + " holds no log, though its database is there; restore "
 	if status != 1 || !strings.HasPrefix(stderr.String(), want) || strings.Count(stderr.String(), "\n") != 1 {
 		t.Errorf("status %d, %q, want 1 and one line with %q", status, stderr.String(), want)

@@ -67,6 +67,8 @@ func playWith(t *testing.T, c Config, add func(*stage, *fake.Clientset), test fu
 		})
 		s.loop = newLoop(c, nil)
 		s.loop.record = func(p *corev1.Pod, e events.Event) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
 			s.events = append(s.events, e.Type+" "+e.Reason+" "+p.Name+": "+e.Message)
 		}
 		s.loop.binder = bind.NewBinder(client.CoreV1(), nil, &bind.Terms{}, s.loop.bound)
@@ -207,6 +209,8 @@ func (s *stage) want(lines ...string) {
 
 func (s *stage) wantEvents(lines ...string) {
 	s.t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if !slices.Equal(s.events, lines) {
 		s.t.Errorf("events are\n%s\nwant\n%s", strings.Join(s.events, "\n"), strings.Join(lines, "\n"))
 	}
