@@ -4,6 +4,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -33,6 +34,8 @@ func Trim(object runtime.Object) error {
 		_, err = trimNamespace(object)
 	case *policyv1.PodDisruptionBudget:
 		_, err = trimBudget(object)
+	case *schedulingv1beta1.PodGroup:
+		_, err = trimPodGroup(object)
 	}
 	return err
 }

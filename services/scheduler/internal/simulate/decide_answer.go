@@ -131,7 +131,7 @@ func (q *question) place(m *mesh) (pods []*corev1.Pod, ignored []string, err err
 			return nil, nil, fmt.Errorf("%s: %w", paths[p], err)
 		}
 	}
-	return pods, ignored, nil
+	return pods, ignored, m.rankGroups()
 }
 
 // takeDocument takes in an object of a manifest and returns its Pods, nil where it is of a kind that has none; false

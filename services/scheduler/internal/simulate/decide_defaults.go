@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -55,22 +57,45 @@ func (m *mesh) rank(p *corev1.Pod) error {
 	if p.Spec.Priority != nil {
 		return nil
 	}
+	class, err := m.priorityClass(p.Spec.PriorityClassName)
+	if err != nil {
+		return err
+	}
+	p.Spec.Priority = &class.Value
+	if p.Spec.PreemptionPolicy == nil {
+		p.Spec.PreemptionPolicy = class.PreemptionPolicy
+	}
+	return nil
+}
+
+// rankGroups gives each PodGroup the priority of its class.
+func (m *mesh) rankGroups() error {
+	for _, o := range m.others {
+		g, ok := o.(*schedulingv1beta1.PodGroup)
+		if !ok || g.Spec.Priority != nil {
+			continue
+		}
+		class, err := m.priorityClass(g.Spec.PriorityClassName)
+		if err != nil {
+			return fmt.Errorf("PodGroup %s/%s: %w", g.Namespace, g.Name, err)
+		}
+		g.Spec.Priority = &class.Value
+	}
+	return nil
+}
+
+// priorityClass returns a copy of the class of the name, of the default one without a name.
+func (m *mesh) priorityClass(name string) (schedulingv1.PriorityClass, error) {
 	for _, class := range m.priorities {
-		if class.Name == p.Spec.PriorityClassName || p.Spec.PriorityClassName == "" && class.GlobalDefault {
-			value := class.Value
-			p.Spec.Priority = &value
-			if p.Spec.PreemptionPolicy == nil {
-				p.Spec.PreemptionPolicy = class.PreemptionPolicy
-			}
-			return nil
+		if class.Name == name || name == "" && class.GlobalDefault {
+			return *class, nil
 		}
 	}
-	if p.Spec.PriorityClassName != "" {
-		return fmt.Errorf("priorityClassName: there is no PriorityClass %q, neither on the mesh nor in the manifests",
-			p.Spec.PriorityClassName)
+	if name != "" {
+		return schedulingv1.PriorityClass{}, fmt.Errorf(
+			"priorityClassName: there is no PriorityClass %q, neither on the mesh nor in the manifests", name)
 	}
-	p.Spec.Priority = new(int32)
-	return nil
+	return schedulingv1.PriorityClass{}, nil
 }
 
 // ephemeral returns the claims that are made for the Pod alone.

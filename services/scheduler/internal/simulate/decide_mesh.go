@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -52,7 +53,8 @@ func (m *mesh) add(object runtime.Object) bool {
 	case *corev1.PersistentVolumeClaim:
 		m.claims[types.NamespacedName{Namespace: o.Namespace, Name: o.Name}] = o
 	case *corev1.PersistentVolume, *corev1.Service, *corev1.ReplicationController, *appsv1.ReplicaSet,
-		*appsv1.StatefulSet, *corev1.Namespace, *policyv1.PodDisruptionBudget:
+		*appsv1.StatefulSet, *corev1.Namespace, *policyv1.PodDisruptionBudget, *schedulingv1beta1.PodGroup,
+		*storagev1.CSINode, *storagev1.VolumeAttachment:
 		m.others = append(m.others, o)
 	default:
 		return false

@@ -7,6 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -91,6 +93,12 @@ func (r *run) load(m *mesh) {
 			r.cycle.SetNamespace(o.Name, o.Labels)
 		case *policyv1.PodDisruptionBudget:
 			r.cycle.SetBudget(o)
+		case *schedulingv1beta1.PodGroup:
+			r.cycle.SetPodGroup(o, r.now)
+		case *storagev1.CSINode:
+			r.cycle.SetVolumeLimits(o)
+		case *storagev1.VolumeAttachment:
+			r.cycle.SetAttachment(o)
 		}
 	}
 	for _, class := range m.classes {

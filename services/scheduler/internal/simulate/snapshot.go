@@ -56,6 +56,12 @@ func sources() []source {
 		{"StorageClass", func(ctx context.Context, c kubernetes.Interface) (runtime.Object, error) {
 			return c.StorageV1().StorageClasses().List(ctx, all)
 		}},
+		{"CSINode", func(ctx context.Context, c kubernetes.Interface) (runtime.Object, error) {
+			return c.StorageV1().CSINodes().List(ctx, all)
+		}},
+		{"VolumeAttachment", func(ctx context.Context, c kubernetes.Interface) (runtime.Object, error) {
+			return c.StorageV1().VolumeAttachments().List(ctx, all)
+		}},
 		{"ReplicationController", func(ctx context.Context, c kubernetes.Interface) (runtime.Object, error) {
 			return c.CoreV1().ReplicationControllers("").List(ctx, all)
 		}},
@@ -70,6 +76,9 @@ func sources() []source {
 		}},
 		{"PodDisruptionBudget", func(ctx context.Context, c kubernetes.Interface) (runtime.Object, error) {
 			return c.PolicyV1().PodDisruptionBudgets("").List(ctx, all)
+		}},
+		{"PodGroup", func(ctx context.Context, c kubernetes.Interface) (runtime.Object, error) {
+			return c.SchedulingV1beta1().PodGroups("").List(ctx, all)
 		}},
 		{"PriorityClass", func(ctx context.Context, c kubernetes.Interface) (runtime.Object, error) {
 			return c.SchedulingV1().PriorityClasses().List(ctx, all)

@@ -1,0 +1,79 @@
+package simulate
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"keelson.dev/services/scheduler/internal/config"
+	"keelson.dev/services/scheduler/internal/feed"
+)
+
+// A snapshot has every kind that the scheduler watches: what is new in feed.Change has its source here.
+func TestASnapshotHasWhatTheSchedulerWatches(t *testing.T) {
+	known := strings.Split(kindNames(), ", ")
+	for field := range reflect.TypeFor[feed.Change]().Fields() {
+		object, ok := reflect.New(field.Type.Elem()).Interface().(runtime.Object)
+		if !ok { // groups of Pods, which are read off several kinds
+			continue
+		}
+		if kind := field.Type.Elem().Name(); !slices.Contains(known, kind) {
+			t.Errorf("a %s is no part of a snapshot", kind)
+		} else if _, err := newMesh([]runtime.Object{object}); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func gangOf(second string) string {
+	pod := func(name, cpu string) string {
+		return `---
+apiVersion: v1
+kind: Pod
+metadata: {name: ` + name + `}
+spec:
+  schedulingGroup: {podGroupName: train}
+  priorityClassName: urgent
+  containers: [{name: c, image: x, resources: {requests: {cpu: ` + cpu + `}}}]
+`
+	}
+	return `apiVersion: scheduling.k8s.io/v1beta1
+kind: PodGroup
+metadata: {name: train}
+spec: {priorityClassName: urgent, schedulingPolicy: {gang: {minCount: 2}}}
+---
+apiVersion: scheduling.k8s.io/v1
+kind: PriorityClass
+metadata: {name: urgent}
+value: 7
+` + pod("first", "1") + pod("second", second)
+}
+
+// The Pods of a PodGroup in a manifest fit together or not at all.
+func TestGangsOfManifests(t *testing.T) {
+	for second, want := range map[string]int{"1": 2, "9": 0} {
+		r, err := answer([]runtime.Object{node("n", "a", "4")}, question{documents: documents(t, gangOf(second)),
+			namespace: "default"}, config.Default())
+		if err != nil {
+			t.Fatal(err)
+		}
+		fit := 0
+		for _, w := range r.Workloads {
+			fit += w.Fit
+		}
+		if fit != want || len(r.Ignored) > 0 {
+			t.Errorf("with a second Pod of %s cpu %d fit, want %d: %q, %q ignored", second, fit, want, lines(r),
+				r.Ignored)
+		}
+	}
+	manifest := strings.Replace(gangOf("1"), "kind: PriorityClass\nmetadata: {name: urgent}",
+		"kind: PriorityClass\nmetadata: {name: other}", 1)
+	_, err := answer([]runtime.Object{node("n", "a", "4")}, question{documents: documents(t, manifest),
+		namespace: "default"}, config.Default())
+	if err == nil || !strings.Contains(err.Error(), `there is no PriorityClass "urgent"`) {
+		t.Errorf("a class that is not there: %v", err)
+	}
+}
