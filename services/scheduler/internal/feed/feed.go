@@ -66,45 +66,44 @@ func New(client kubernetes.Interface, deliver func(Change)) (*Feed, error) {
 		resource string
 		selector fields.Selector
 		object   runtime.Object
-		trim     cache.TransformFunc
 		handler  cache.ResourceEventHandler
 	}{
-		{core, "nodes", fields.Everything(), &corev1.Node{}, trimNode, nodeHandler(deliver)},
-		{core, "pods", live, &corev1.Pod{}, trimPod, podHandler(deliver)},
-		{core, "persistentvolumeclaims", fields.Everything(), &corev1.PersistentVolumeClaim{}, trimClaim,
-			claimHandler(deliver)},
-		{core, "persistentvolumes", fields.Everything(), &corev1.PersistentVolume{}, trimVolume,
-			volumeHandler(deliver)},
-		{storage, "storageclasses", fields.Everything(), &storagev1.StorageClass{}, trimClass, classHandler(deliver)},
-		{storage, "csinodes", fields.Everything(), &storagev1.CSINode{}, trimCSINode, follow.Handler(
+		{core, "nodes", fields.Everything(), &corev1.Node{}, nodeHandler(deliver)},
+		{core, "pods", live, &corev1.Pod{}, podHandler(deliver)},
+		{core, "persistentvolumeclaims", fields.Everything(), &corev1.PersistentVolumeClaim{}, claimHandler(deliver)},
+		{core, "persistentvolumes", fields.Everything(), &corev1.PersistentVolume{}, volumeHandler(deliver)},
+		{storage, "storageclasses", fields.Everything(), &storagev1.StorageClass{}, classHandler(deliver)},
+		{storage, "csinodes", fields.Everything(), &storagev1.CSINode{}, follow.Handler(
 			func(n *storagev1.CSINode) { deliver(Change{CSINode: n}) },
 			func(n *storagev1.CSINode) { deliver(Change{GoneCSINode: n}) })},
-		{storage, "volumeattachments", fields.Everything(), &storagev1.VolumeAttachment{}, trimAttachment,
+		{storage, "volumeattachments", fields.Everything(), &storagev1.VolumeAttachment{},
 			follow.Handler(
 				func(a *storagev1.VolumeAttachment) { deliver(Change{Attachment: a}) },
 				func(a *storagev1.VolumeAttachment) { deliver(Change{GoneAttachment: a}) })},
-		{core, "services", fields.Everything(), &corev1.Service{}, trimGroup, groupHandler(deliver)},
-		{core, "replicationcontrollers", fields.Everything(), &corev1.ReplicationController{}, trimGroup,
-			groupHandler(deliver)},
-		{core, "namespaces", fields.Everything(), &corev1.Namespace{}, trimNamespace, namespaceHandler(deliver)},
-		{apps, "replicasets", fields.Everything(), &appsv1.ReplicaSet{}, trimGroup, groupHandler(deliver)},
-		{apps, "statefulsets", fields.Everything(), &appsv1.StatefulSet{}, trimGroup, groupHandler(deliver)},
-		{policy, "poddisruptionbudgets", fields.Everything(), &policyv1.PodDisruptionBudget{}, trimBudget,
+		{core, "services", fields.Everything(), &corev1.Service{}, groupHandler(deliver)},
+		{core, "replicationcontrollers", fields.Everything(), &corev1.ReplicationController{}, groupHandler(deliver)},
+		{core, "namespaces", fields.Everything(), &corev1.Namespace{}, namespaceHandler(deliver)},
+		{apps, "replicasets", fields.Everything(), &appsv1.ReplicaSet{}, groupHandler(deliver)},
+		{apps, "statefulsets", fields.Everything(), &appsv1.StatefulSet{}, groupHandler(deliver)},
+		{policy, "poddisruptionbudgets", fields.Everything(), &policyv1.PodDisruptionBudget{},
 			budgetHandler(deliver)},
-		{scheduling, "podgroups", fields.Everything(), &schedulingv1beta1.PodGroup{}, trimPodGroup,
-			podGroupHandler(deliver)},
+		{scheduling, "podgroups", fields.Everything(), &schedulingv1beta1.PodGroup{}, podGroupHandler(deliver)},
 	} {
 		source := cache.NewListWatchFromClient(kind.rest, kind.resource, "", kind.selector)
 		informer := cache.NewSharedIndexInformer(source, kind.object, 0, nil)
-		if err := f.follow(informer, kind.trim, kind.handler); err != nil {
+		if err := f.follow(informer, kind.object, kind.handler); err != nil {
 			return nil, fmt.Errorf("watching %s: %w", kind.resource, err)
 		}
 	}
 	return f, nil
 }
 
-func (f *Feed) follow(informer cache.SharedIndexInformer, trim cache.TransformFunc,
+func (f *Feed) follow(informer cache.SharedIndexInformer, object runtime.Object,
 	handler cache.ResourceEventHandler) error {
+	trim := trimOf(object)
+	if trim == nil {
+		return fmt.Errorf("nothing says what to keep of a %T", object)
+	}
 	if err := informer.SetTransform(trim); err != nil {
 		return err
 	}

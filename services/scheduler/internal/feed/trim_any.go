@@ -7,35 +7,45 @@ import (
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/cache"
 )
 
-// Trim reduces an object, in place, to what the scheduler reads of it, as the Feed does. It returns an object of a kind
-// that the Feed does not watch as it is.
+// Trim reduces an object, in place, to what the scheduler reads of it, as the Feed does. An object of a kind that the
+// Feed does not watch stays as it is.
 func Trim(object runtime.Object) error {
-	var err error
+	trim := trimOf(object)
+	if trim == nil {
+		return nil
+	}
+	_, err := trim(object)
+	return err
+}
+
+// trimOf returns what reduces objects of the same kind, nil for a kind that is not watched.
+func trimOf(object runtime.Object) cache.TransformFunc {
 	switch object.(type) {
 	case *corev1.Node:
-		_, err = trimNode(object)
+		return trimNode
 	case *corev1.Pod:
-		_, err = trimPod(object)
+		return trimPod
 	case *corev1.PersistentVolumeClaim:
-		_, err = trimClaim(object)
+		return trimClaim
 	case *corev1.PersistentVolume:
-		_, err = trimVolume(object)
+		return trimVolume
 	case *storagev1.StorageClass:
-		_, err = trimClass(object)
+		return trimClass
 	case *storagev1.CSINode:
-		_, err = trimCSINode(object)
+		return trimCSINode
 	case *storagev1.VolumeAttachment:
-		_, err = trimAttachment(object)
+		return trimAttachment
 	case *corev1.Service, *corev1.ReplicationController, *appsv1.ReplicaSet, *appsv1.StatefulSet:
-		_, err = trimGroup(object)
+		return trimGroup
 	case *corev1.Namespace:
-		_, err = trimNamespace(object)
+		return trimNamespace
 	case *policyv1.PodDisruptionBudget:
-		_, err = trimBudget(object)
+		return trimBudget
 	case *schedulingv1beta1.PodGroup:
-		_, err = trimPodGroup(object)
+		return trimPodGroup
 	}
-	return err
+	return nil
 }
