@@ -2,6 +2,7 @@
 package podgroup
 
 import (
+	"cmp"
 	"strconv"
 
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
@@ -9,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"keelson.dev/services/apiserver/internal/registry/rest"
+	"keelson.dev/services/apiserver/internal/registry/table"
 )
 
 var help = schedulingv1beta1.PodGroupSpec{}.SwaggerDoc()
@@ -45,7 +47,7 @@ var Resource = rest.Resource[*schedulingv1beta1.PodGroup]{
 		rest.Column("Workload", "string", help["workloadRef"],
 			func(g *schedulingv1beta1.PodGroup) any { return workloadName(&g.Spec) }).Wide(),
 		rest.Column("Priority-Class", "string", help["priorityClassName"],
-			func(g *schedulingv1beta1.PodGroup) any { return orNone(g.Spec.PriorityClassName) }).Wide(),
+			func(g *schedulingv1beta1.PodGroup) any { return cmp.Or(g.Spec.PriorityClassName, table.None) }).Wide(),
 	),
 }
 
@@ -73,7 +75,7 @@ func policyName(p *schedulingv1beta1.PodGroupSchedulingPolicy) string {
 
 func minCount(p *schedulingv1beta1.PodGroupSchedulingPolicy) string {
 	if p.Gang == nil {
-		return none
+		return table.None
 	}
 	return strconv.Itoa(int(p.Gang.MinCount))
 }
@@ -82,7 +84,7 @@ func scheduled(status *schedulingv1beta1.PodGroupStatus) string {
 	c := meta.FindStatusCondition(status.Conditions, schedulingv1beta1.PodGroupInitiallyScheduled)
 	switch {
 	case c == nil:
-		return none
+		return table.None
 	case c.Status == "True":
 		return "True"
 	}
@@ -91,16 +93,7 @@ func scheduled(status *schedulingv1beta1.PodGroupStatus) string {
 
 func workloadName(spec *schedulingv1beta1.PodGroupSpec) string {
 	if spec.WorkloadRef == nil {
-		return none
+		return table.None
 	}
 	return spec.WorkloadRef.WorkloadName
-}
-
-const none = "<none>"
-
-func orNone(s string) string {
-	if s == "" {
-		return none
-	}
-	return s
 }

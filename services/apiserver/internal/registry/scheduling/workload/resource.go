@@ -9,6 +9,7 @@ import (
 
 	"keelson.dev/services/apiserver/internal/registry/rest"
 	"keelson.dev/services/apiserver/internal/registry/scheduling/podgroup"
+	"keelson.dev/services/apiserver/internal/registry/table"
 )
 
 var help = schedulingv1beta1.WorkloadSpec{}.SwaggerDoc()
@@ -63,7 +64,7 @@ func groupOf(t *schedulingv1beta1.PodGroupTemplate) schedulingv1beta1.PodGroupSp
 
 func controller(spec *schedulingv1beta1.WorkloadSpec) string {
 	if spec.ControllerRef == nil {
-		return "<none>"
+		return table.None
 	}
 	return spec.ControllerRef.Kind + "/" + spec.ControllerRef.Name
 }
