@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"slices"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,11 +13,13 @@ import (
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
+
+	"keelson.dev/kit/lanes"
 )
 
 const (
-	// lanes is how many requests for single Events are under way at once.
-	lanes = 8
+	// atOnce is how many requests for single Events are under way at once.
+	atOnce = 8
 	// answerWait is how long a request may take.
 	answerWait = 30 * time.Second
 	// withoutBatches is how long Events are sent one by one to an apiserver that takes no batches from us: it may be of
@@ -143,31 +143,14 @@ func passing(err error) bool {
 	return !errors.As(err, &wrong)
 }
 
-var seed = maphash.MakeSeed()
-
 // each does the writes, those about one object in order, and returns those that are not settled, with all that come
 // after them about the same objects.
 func each(writes []write, do func(write) (settled bool)) []write {
-	queues := make([][]int, lanes)
-	for i, w := range writes {
-		lane := maphash.Comparable(seed, w.about()) % lanes
-		queues[lane] = append(queues[lane], i)
-	}
 	settled := make([]bool, len(writes))
-	var running sync.WaitGroup
-	for _, queue := range queues {
-		if len(queue) == 0 {
-			continue
-		}
-		running.Go(func() {
-			for _, i := range queue {
-				if settled[i] = do(writes[i]); !settled[i] {
-					return
-				}
-			}
-		})
-	}
-	running.Wait()
+	lanes.Run(atOnce, len(writes), func(i int) object { return writes[i].about() }, func(i int) bool {
+		settled[i] = do(writes[i])
+		return settled[i]
+	})
 	var left []write
 	for i, w := range writes {
 		if !settled[i] {

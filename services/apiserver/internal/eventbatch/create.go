@@ -3,10 +3,8 @@ package eventbatch
 import (
 	"context"
 	"fmt"
-	"hash/maphash"
 	"runtime/debug"
 	"strings"
-	"sync"
 	"unicode"
 
 	corev1 "k8s.io/api/core/v1"
@@ -22,10 +20,12 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 	genericrest "k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/util/dryrun"
+
+	"keelson.dev/kit/lanes"
 )
 
-// lanes is how many Events of a batch are stored at a time: the store puts what comes together into one write to disk.
-const lanes = 32
+// atOnce is how many Events of a batch are stored at a time: the store puts what comes together into one write to disk.
+const atOnce = 32
 
 // Config is what a single create of an Event goes through.
 type Config struct {
@@ -66,32 +66,16 @@ func newWriter(c Config) (*writer, error) {
 // createAll stores the Events, those about one object in their order, and returns what is wrong with each.
 func (w *writer) createAll(ctx context.Context, events []corev1.Event, options *metav1.CreateOptions,
 	manager string) []error {
-	var queues [lanes][]int
-	for i := range events {
-		lane := laneOf(&events[i].InvolvedObject)
-		queues[lane] = append(queues[lane], i)
-	}
 	errs := make([]error, len(events))
-	var running sync.WaitGroup
-	for _, queue := range queues {
-		if len(queue) == 0 {
-			continue
-		}
-		running.Go(func() {
-			for _, i := range queue {
-				errs[i] = w.create(ctx, &events[i], options, manager)
-			}
-		})
+	about := func(i int) corev1.ObjectReference {
+		o := &events[i].InvolvedObject
+		return corev1.ObjectReference{Namespace: o.Namespace, Name: o.Name, UID: o.UID}
 	}
-	running.Wait()
+	lanes.Run(atOnce, len(events), about, func(i int) bool {
+		errs[i] = w.create(ctx, &events[i], options, manager)
+		return true
+	})
 	return errs
-}
-
-var seed = maphash.MakeSeed()
-
-// laneOf is the same for all Events about one object.
-func laneOf(about *corev1.ObjectReference) uint64 {
-	return maphash.String(seed, about.Namespace+"/"+about.Name+"/"+string(about.UID)) % lanes
 }
 
 // create stores one Event. What breaks off is this Event alone.

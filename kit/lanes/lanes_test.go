@@ -1,0 +1,53 @@
+package lanes_test
+
+import (
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"keelson.dev/kit/lanes"
+)
+
+// What has the same key is done in its order, and no further than to the call that says so.
+func TestRunKeepsTheOrderOfAKey(t *testing.T) {
+	var mu sync.Mutex // guards done
+	done := map[int][]int{}
+	lanes.Run(1000, 30, func(i int) int { return i % 3 }, func(i int) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		done[i%3] = append(done[i%3], i)
+		return i != 10
+	})
+	want := map[int][]int{0: {0, 3, 6, 9, 12, 15, 18, 21, 24, 27}, 1: {1, 4, 7, 10},
+		2: {2, 5, 8, 11, 14, 17, 20, 23, 26, 29}}
+	for key, order := range want {
+		if !slices.Equal(done[key], order) {
+			t.Errorf("of key %d %v are done, want %v", key, done[key], order)
+		}
+	}
+}
+
+// No more calls run at a time than there are lanes.
+func TestRunIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex // guards now and most
+		now, most := 0, 0
+		count := func(by int) {
+			mu.Lock()
+			defer mu.Unlock()
+			now += by
+			most = max(most, now)
+		}
+		lanes.Run(4, 400, func(i int) int { return i }, func(int) bool {
+			count(1)
+			time.Sleep(time.Second)
+			count(-1)
+			return true
+		})
+		if most != 4 {
+			t.Errorf("%d calls at a time, want 4", most)
+		}
+	})
+}
