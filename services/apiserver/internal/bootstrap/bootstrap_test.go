@@ -89,6 +89,7 @@ func TestDaemonsMayDoTheirWork(t *testing.T) {
 		scheduler   = "system:kube-scheduler"
 		controllers = "system:keelson:workload-controllers"
 		podgc       = "system:keelson:podgc"
+		proxy       = "system:kube-proxy"
 	)
 	rows := []struct {
 		user, verb, group, path string
@@ -133,6 +134,11 @@ func TestDaemonsMayDoTheirWork(t *testing.T) {
 		{podgc, "update", "", "namespaces/finalize", true},
 		{podgc, "create", "", "pods", false},
 		{"system:keelson:apiserver", "get", "", "nodes/proxy", true},
+		{proxy, "watch", "discovery.k8s.io", "endpointslices", true},
+		{proxy, "list", "", "services", true},
+		{proxy, "list", "", "nodes", true},
+		{proxy, "patch", "", "nodes", false},
+		{proxy, "list", "", "pods", false},
 		{"stranger", "get", "", "pods", false},
 	}
 	for _, row := range rows {

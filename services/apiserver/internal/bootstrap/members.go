@@ -12,9 +12,11 @@ import (
 	"go.uber.org/zap"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/ptr"
 )
@@ -117,6 +119,9 @@ func (b *Bootstrapper) enterAlive(ctx context.Context) error {
 	if err := b.writeEndpoints(ctx, alive); err != nil {
 		return err
 	}
+	if err := b.writeSlices(ctx, alive); err != nil {
+		return err
+	}
 	return errors.Join(errs...)
 }
 
@@ -140,6 +145,35 @@ func (b *Bootstrapper) writeEndpoints(ctx context.Context, alive []netip.AddrPor
 	return describe("Endpoints", serviceName, err)
 }
 
+// writeSlices makes the EndpointSlices those of the addresses. New ones come before old ones go, so that there is an
+// apiserver to be found all the time.
+func (b *Bootstrapper) writeSlices(ctx context.Context, alive []netip.AddrPort) error {
+	client := b.Client.DiscoveryV1().EndpointSlices(metav1.NamespaceDefault)
+	selector := labels.Set{discoveryv1.LabelServiceName: serviceName, discoveryv1.LabelManagedBy: slicesManager}
+	list, err := client.List(ctx, metav1.ListOptions{LabelSelector: selector.String()})
+	if err != nil {
+		return fmt.Errorf("listing the EndpointSlices of the apiservers: %w", err)
+	}
+	plan := decideSlices(alive, list.Items)
+	for _, slice := range plan.create {
+		_, err := client.Create(ctx, slice, metav1.CreateOptions{})
+		if err := describe("EndpointSlice", slice.Name, err); err != nil {
+			return err
+		}
+	}
+	for _, slice := range plan.update {
+		if _, err := client.Update(ctx, slice, metav1.UpdateOptions{}); err != nil {
+			return describe("EndpointSlice", slice.Name, err)
+		}
+	}
+	for _, name := range plan.remove {
+		if err := client.Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("removing the EndpointSlice %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
 // leaseName is one name per address and port.
 func (b *Bootstrapper) leaseName() string {
 	host := strings.NewReplacer(".", "-", ":", "-", "%", "-").Replace(b.Address.Addr().String())
@@ -151,8 +185,8 @@ func endpoints(addresses []netip.AddrPort) *corev1.Endpoints {
 	return &corev1.Endpoints{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: serviceName, Namespace: metav1.NamespaceDefault,
-			// Mirroring to EndpointSlices is left to whoever knows the apiservers.
-			Labels: map[string]string{"endpointslice.kubernetes.io/skip-mirror": "true"},
+			// The apiservers write the EndpointSlices themselves.
+			Labels: map[string]string{discoveryv1.LabelSkipMirror: "true"},
 		},
 		Subsets: subsets(addresses),
 	}

@@ -98,6 +98,18 @@ var daemonRoles = []role{
 		rules:  node.Rules,
 	},
 	{
+		// A service proxy that is not the nodeagent's.
+		name:  "system:node-proxier",
+		users: []string{user.KubeProxy},
+		rules: []rbacv1.PolicyRule{
+			rights.Events,
+			rule(read, "", "nodes"),
+			rule(verbs("list", "watch"), "", "endpoints", "services"),
+			rule(verbs("list", "watch"), "discovery.k8s.io", "endpointslices"),
+			rule(verbs("list", "watch"), "networking.k8s.io", "servicecidrs"),
+		},
+	},
+	{
 		name:  "system:keelson:apiserver",
 		users: []string{"system:keelson:apiserver"},
 		rules: []rbacv1.PolicyRule{

@@ -77,8 +77,20 @@ func TestEndpointsOfTheServers(t *testing.T) {
 				}
 			}
 			slices.Sort(got)
-			if strings.Join(got, " ") != want {
-				return fmt.Sprintf("%v, want %s", got, want)
+			list, err := one.Client.DiscoveryV1().EndpointSlices("default").List(ctx,
+				metav1.ListOptions{LabelSelector: "kubernetes.io/service-name=kubernetes"})
+			if err != nil {
+				return err.Error()
+			}
+			var sliced []string
+			for _, slice := range list.Items {
+				for _, endpoint := range slice.Endpoints {
+					sliced = append(sliced, endpoint.Addresses...)
+				}
+			}
+			slices.Sort(sliced)
+			if strings.Join(got, " ") != want || strings.Join(sliced, " ") != want {
+				return fmt.Sprintf("%v, in slices %v, want %s", got, sliced, want)
 			}
 			return ""
 		})

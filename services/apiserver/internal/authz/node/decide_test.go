@@ -63,6 +63,7 @@ func asks(verb, group, path, namespace, name string) request {
 func TestDecide(t *testing.T) {
 	const (
 		leases     = "coordination.k8s.io"
+		discovery  = "discovery.k8s.io"
 		ownNode    = "node 'a' cannot read 'b', only its own Node object"
 		unrelated  = "no relationship found between node 'a' and this object"
 		ownFolders = "can only list/watch persistentvolumes with the label selector local.keelson.dev/node=a"
@@ -172,6 +173,12 @@ func TestDecide(t *testing.T) {
 		{verbs: []string{"list", "watch"}, group: leases, resource: "leases", namespace: "kube-node-lease", name: "a"},
 
 		{verbs: read, resource: "services", allowed: true},
+		{verbs: []string{"create", "update", "patch", "delete"}, resource: "services", namespace: "ns", name: "mine"},
+		{verbs: []string{"update", "patch"}, resource: "services/status", namespace: "ns", name: "mine"},
+		{verbs: []string{"list", "watch"}, group: discovery, resource: "endpointslices", allowed: true},
+		{verbs: read, group: discovery, resource: "endpointslices", namespace: "ns", name: "any", allowed: true},
+		{verbs: []string{"create", "update", "patch", "delete"}, group: discovery, resource: "endpointslices",
+			namespace: "ns", name: "any"},
 		{verbs: []string{"create", "patch", "update"}, resource: "events", namespace: "ns", allowed: true},
 		{verbs: []string{"create", "patch", "update"}, group: "events.k8s.io", resource: "events", namespace: "ns",
 			allowed: true},
