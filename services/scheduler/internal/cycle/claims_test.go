@@ -2,6 +2,7 @@ package cycle_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"keelson.dev/services/scheduler/internal/cycle"
 	"keelson.dev/services/scheduler/internal/rulestest"
 )
 
@@ -211,22 +213,58 @@ func TestBoundVolumesHoldPods(t *testing.T) {
 	}
 }
 
+// unmade adds the claims a and b of a class whose volumes nobody makes, and the volumes that there are.
+func (f *fixture) unmade(names ...string) {
+	class := waitClass()
+	class.Provisioner = "kubernetes.io/no-provisioner"
+	f.SetClass(class)
+	for _, name := range names {
+		v := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		v.Spec.StorageClassName, v.Spec.AccessModes = "wait", []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
+		v.Spec.Capacity = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
+		v.Status.Phase = corev1.VolumeAvailable
+		f.SetVolume(v)
+	}
+	f.SetClaim(waiting("a"))
+	f.SetClaim(waiting("b"))
+}
+
+// A volume stays promised to a claim while any of its Pods is on its way to it, whichever node it goes to.
+func TestASharedAssumption(t *testing.T) {
+	f := newFixture(t)
+	f.node("n", "2")
+	f.node("m", "2")
+	f.unmade("v1", "v2")
+	f.add(pod("p", "2", claiming("a")), pod("q", "2", claiming("a")))
+	first, _ := f.Next(f.now)
+	second, _ := f.Next(f.now)
+	if first.Node == second.Node || second.Node == "" {
+		t.Fatalf("p goes to %q, q to %q", first.Node, second.Node)
+	}
+	volume := func(v cycle.Verdict) string {
+		if len(v.Steps) != 1 || v.Steps[0].Volume == nil {
+			return ""
+		}
+		return v.Steps[0].Volume.Name
+	}
+	f.Failed("uid-p", f.now) // q is on its way
+	f.RemovePod(pod("p", "2", claiming("a")))
+	f.add(pod("r", "1", claiming("b")), pod("s", "1", claiming("a")))
+	third, _ := f.Next(f.now)
+	fourth, _ := f.Next(f.now)
+	want := []string{"v1", "v1", "v2", "v1"}
+	if got := []string{volume(first), volume(second), volume(third), volume(fourth)}; !slices.Equal(got, want) {
+		t.Errorf("p and q of one claim, r of another and s of the first get %v, want %v", got, want)
+	}
+}
+
 // Two Pods on their way do not get one volume, and two that share a claim go to one node.
 func TestAssumptions(t *testing.T) {
 	f := newFixture(t)
 	for _, name := range []string{"n", "m"} {
 		f.node(name, "4")
 	}
-	class := waitClass()
-	class.Provisioner = "kubernetes.io/no-provisioner"
-	f.SetClass(class)
-	v := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "v"}}
-	v.Spec.StorageClassName, v.Spec.AccessModes = "wait", []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
-	v.Spec.Capacity = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
-	v.Status.Phase = corev1.VolumeAvailable
-	f.SetVolume(v)
-	f.SetClaim(waiting("a"))
-	f.SetClaim(waiting("b"))
+	f.unmade("v")
 	f.add(pod("p", "1", claiming("a")), pod("q", "1", claiming("b")))
 	first, _ := f.Next(f.now)
 	second, _ := f.Next(f.now)

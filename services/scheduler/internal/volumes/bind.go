@@ -16,12 +16,15 @@ type Step struct {
 	Node   string
 }
 
-// same reports whether another step gives the same claim the same.
+// same reports whether another step promises the same to the same claim: the volume, or the node where there is none.
 func (s Step) same(other Step) bool {
-	if s.Claim.UID != other.Claim.UID || s.Node != other.Node || (s.Volume == nil) != (other.Volume == nil) {
+	if s.Claim.UID != other.Claim.UID || (s.Volume == nil) != (other.Volume == nil) {
 		return false
 	}
-	return s.Volume == nil || s.Volume.Name == other.Volume.Name
+	if s.Volume == nil {
+		return s.Node == other.Node
+	}
+	return s.Volume.Name == other.Volume.Name
 }
 
 // Done reports whether the API says so already.
