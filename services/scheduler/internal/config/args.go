@@ -99,10 +99,11 @@ func (p *profile) bindingArgs(args *schedulerv1.VolumeBindingArgs) error {
 		return errors.New("shape: nodes are not scored by the capacity of their storage, the list must be empty")
 	}
 	if s := args.BindTimeoutSeconds; s != nil {
-		if *s < 0 {
-			return fmt.Errorf("bindTimeoutSeconds: %d, it must not be negative", *s)
+		timeout, err := seconds("bindTimeoutSeconds", *s, 0)
+		if err != nil {
+			return err
 		}
-		p.bindTimeout = time.Duration(*s) * time.Second
+		p.bindTimeout = timeout
 	}
 	return nil
 }

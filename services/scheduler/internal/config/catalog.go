@@ -40,7 +40,21 @@ func catalog() []rules.Rule {
 }
 
 // fixed are names of the field for what the scheduler always does, outside of the rules.
-var fixed = []string{"DefaultBinder", "PrioritySort", "SchedulingGates"}
+var fixed = []string{"DefaultBinder", "GangScheduling", "PodGroupPodsCount", "PrioritySort", "SchedulingGates",
+	"TopologyPlacement"}
+
+// absent are plugins of the field that are not here, and why none is needed.
+var absent = map[string]string{
+	"AzureDiskLimits":       inOne,
+	"CinderLimits":          inOne,
+	"DeferredPodScheduling": "no Pod is preempted for one that is resized",
+	"DynamicResources":      "ResourceClaims are not served",
+	"EBSLimits":             inOne,
+	"GCEPDLimits":           inOne,
+	"NodeDeclaredFeatures":  "nodes declare no features",
+}
+
+const inOne = "NodeVolumeLimits counts the volumes of every driver"
 
 // preemption is the field's name for the taking of room from Pods of lower priority.
 const preemption = "DefaultPreemption"

@@ -4,11 +4,11 @@ package config
 import (
 	"fmt"
 	"os"
+	"reflect"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	schedulerv1 "k8s.io/kube-scheduler/config/v1"
-	"sigs.k8s.io/yaml"
 
 	"keelson.dev/kit/backoff"
 	"keelson.dev/services/scheduler/internal/rules"
@@ -55,15 +55,18 @@ func Load(path string) (Config, error) {
 // Parse reads a configuration in YAML or JSON. An error is one sentence with the path of what is wrong.
 func Parse(data []byte) (Config, error) {
 	var file schedulerv1.KubeSchedulerConfiguration
-	if err := yaml.UnmarshalStrict(data, &file); err != nil {
-		return Config{}, fmt.Errorf("reading %s: %w", kind, err)
+	if err := decode(data, kind, "", &file); err != nil {
+		return Config{}, err
 	}
 	if file.APIVersion != apiVersion || file.Kind != kind {
 		return Config{}, fmt.Errorf("apiVersion and kind are %q and %q, they must be %q and %q", file.APIVersion,
 			file.Kind, apiVersion, kind)
 	}
 	c := Default()
-	c.Unused = unused(&file)
+	var err error
+	if c.Unused, err = unused(&file); err != nil {
+		return Config{}, err
+	}
 	if err := readExtenders(file.Extenders); err != nil {
 		return Config{}, err
 	}
@@ -76,9 +79,12 @@ func Parse(data []byte) (Config, error) {
 	}
 	c.Profiles = nil
 	for i := range file.Profiles {
-		profile, err := readProfile(&file.Profiles[i], ignoredByScheduler(file.Extenders))
+		profile, unused, err := readProfile(&file.Profiles[i], ignoredByScheduler(file.Extenders))
 		if err != nil {
-			return Config{}, fmt.Errorf("profiles[%d]%w", i, err)
+			return Config{}, fmt.Errorf("profiles[%d].%w", i, err)
+		}
+		for _, text := range unused {
+			c.Unused = append(c.Unused, fmt.Sprintf("profiles[%d].%s", i, text))
 		}
 		for _, other := range c.Profiles {
 			if other.Name == profile.Name {
@@ -91,15 +97,16 @@ func Parse(data []byte) (Config, error) {
 	return c, nil
 }
 
-func readBackoff(file *schedulerv1.KubeSchedulerConfiguration, policy *backoff.Policy) error {
+func readBackoff(file *schedulerv1.KubeSchedulerConfiguration, policy *backoff.Policy) (err error) {
 	if s := file.PodInitialBackoffSeconds; s != nil {
-		if *s <= 0 {
-			return fmt.Errorf("podInitialBackoffSeconds: %d, it must be greater than 0", *s)
+		if policy.First, err = seconds("podInitialBackoffSeconds", *s, 1); err != nil {
+			return err
 		}
-		policy.First = time.Duration(*s) * time.Second
 	}
 	if s := file.PodMaxBackoffSeconds; s != nil {
-		policy.Max = time.Duration(*s) * time.Second
+		if policy.Max, err = seconds("podMaxBackoffSeconds", *s, 1); err != nil {
+			return err
+		}
 	}
 	if policy.Max < policy.First {
 		return fmt.Errorf("podMaxBackoffSeconds: %d, it must not be less than podInitialBackoffSeconds, which is %d",
@@ -109,19 +116,35 @@ func readBackoff(file *schedulerv1.KubeSchedulerConfiguration, policy *backoff.P
 }
 
 // unused lists fields that other schedulers need and this one does not.
-func unused(file *schedulerv1.KubeSchedulerConfiguration) []string {
+func unused(file *schedulerv1.KubeSchedulerConfiguration) ([]string, error) {
+	if n := file.Parallelism; n != nil && *n <= 0 {
+		return nil, fmt.Errorf("parallelism: %d, it must be greater than 0", *n)
+	}
+	if err := checkShare(file.PercentageOfNodesToScore); err != nil {
+		return nil, err
+	}
 	var out []string
-	note := func(set bool, text string) {
-		if set {
+	note := func(field any, text string) {
+		if !reflect.ValueOf(field).IsZero() {
 			out = append(out, text)
 		}
 	}
-	note(file.Parallelism != nil, "parallelism: decisions follow what changed and need no worker pool")
-	note(file.PercentageOfNodesToScore != nil, "percentageOfNodesToScore: every node is considered")
+	note(file.Parallelism, "parallelism: decisions follow what changed and need no worker pool")
+	note(file.PercentageOfNodesToScore, "percentageOfNodesToScore: "+everyNode)
 	note(file.DelayCacheUntilActive, "delayCacheUntilActive: a standby replica always keeps its picture of the cluster")
-	note(file.LeaderElection.LeaderElect != nil, "leaderElection: each profile is led by the holder of its own Lease")
-	note(file.ClientConnection.Kubeconfig != "" || file.ClientConnection.QPS != 0 || file.ClientConnection.Burst != 0,
-		"clientConnection: use the flag --kubeconfig; requests are not throttled here")
-	note(file.EnableProfiling != nil, "enableProfiling: use the flag --profiling")
-	return out
+	note(file.LeaderElection, "leaderElection: each profile is led by the holder of its own Lease")
+	note(file.ClientConnection, "clientConnection: use the flag --kubeconfig; requests are not throttled here")
+	note(file.EnableProfiling, "enableProfiling: use the flag --profiling")
+	note(file.EnableContentionProfiling, "enableContentionProfiling: use the flag --profiling")
+	return out, nil
+}
+
+// everyNode is why no share of the nodes can be given.
+const everyNode = "every node is considered"
+
+func checkShare(percent *int32) error {
+	if percent != nil && (*percent < 0 || *percent > 100) {
+		return fmt.Errorf("percentageOfNodesToScore: %d, it must be from 0 to 100", *percent)
+	}
+	return nil
 }

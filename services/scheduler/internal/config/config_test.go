@@ -2,6 +2,7 @@ package config
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -20,7 +21,7 @@ func weights(p rules.Profile) string {
 	for _, r := range p.Rules {
 		text := r.Name
 		if r.Score != nil {
-			text += "=" + string(rune('0'+r.Weight))
+			text += "=" + strconv.FormatInt(r.Weight, 10)
 		}
 		if r.Filter != nil {
 			text += "!"
@@ -43,6 +44,8 @@ func TestProfiles(t *testing.T) {
 		"a name":      {"profiles: [{schedulerName: mine}]", "mine", all},
 		"a weight": {"profiles: [{plugins: {score: {enabled: [{name: NodeAffinity, weight: 7}]}}}]",
 			corev1.DefaultSchedulerName, strings.Replace(all, "NodeAffinity=2", "NodeAffinity=7", 1)},
+		"the greatest weight": {"profiles: [{plugins: {multiPoint: {enabled: [{name: NodeAffinity, weight: 10000}]}}}]",
+			corev1.DefaultSchedulerName, strings.Replace(all, "NodeAffinity=2", "NodeAffinity=10000", 1)},
 		"weight 0 is the default": {"profiles: [{plugins: {score: {enabled: [{name: NodeAffinity, weight: 0}]}}}]",
 			corev1.DefaultSchedulerName, all},
 		"a score off": {"profiles: [{plugins: {score: {disabled: [{name: NodeAffinity}]}}}]",
@@ -170,11 +173,11 @@ func TestArguments(t *testing.T) {
 }
 
 func TestMistakes(t *testing.T) {
-	const names = "only DefaultBinder, DefaultPreemption, ImageLocality, InterPodAffinity, NodeAffinity, NodeName, " +
+	const names = "only DefaultBinder, DefaultPreemption, GangScheduling, ImageLocality, InterPodAffinity, " +
+		"NodeAffinity, NodeName, " +
 		"NodePorts, " +
-		"NodeResourcesBalancedAllocation, NodeResourcesFit, NodeUnschedulable, NodeVolumeLimits, PodTopologySpread, " +
-		"PrioritySort, " +
-		"SchedulingGates, TaintToleration, VolumeBinding, " +
+		"NodeResourcesBalancedAllocation, NodeResourcesFit, NodeUnschedulable, NodeVolumeLimits, PodGroupPodsCount, " +
+		"PodTopologySpread, PrioritySort, SchedulingGates, TaintToleration, TopologyPlacement, VolumeBinding, " +
 		"VolumeRestrictions, VolumeZone"
 	for name, test := range map[string]struct{ yaml, want string }{
 		"unknown plugin on": {head + "profiles: [{}, {schedulerName: b, plugins: {filter: {enabled: [{name: " +
@@ -187,8 +190,60 @@ func TestMistakes(t *testing.T) {
 		"SCH-004: queue order off": {head + "profiles: [{plugins: {multiPoint: {disabled: [{name: PrioritySort}]}}}]",
 			"profiles[0].plugins.multiPoint.disabled[0].name: PrioritySort cannot be disabled"},
 		"weight": {head +
-			"profiles: [{plugins: {score: {enabled: [{name: NodeAffinity, weight: 101}]}}}]",
-			"profiles[0].plugins.score.enabled[0].weight: 101, it must be from 1 to 100"},
+			"profiles: [{plugins: {score: {enabled: [{name: NodeAffinity, weight: 10001}]}}}]",
+			"profiles[0].plugins.score.enabled[0].weight: 10001, it must be from 1 to 10000"},
+		"a negative weight": {head +
+			"profiles: [{plugins: {score: {enabled: [{name: NodeAffinity, weight: -1}]}}}]",
+			"profiles[0].plugins.score.enabled[0].weight: -1, it must be from 1 to 10000"},
+		"a filter that scores": {head + "profiles: [{plugins: {score: {enabled: [{name: NodeName}]}}}]",
+			"profiles[0].plugins.score.enabled[0].name: NodeName has no part at score, only ImageLocality, " +
+				"InterPodAffinity, NodeAffinity, NodeResourcesBalancedAllocation, NodeResourcesFit, " +
+				"PodTopologySpread, TaintToleration"},
+		"a score that filters": {head + "profiles: [{plugins: {filter: {enabled: [{name: ImageLocality}]}}}]",
+			"profiles[0].plugins.filter.enabled[0].name: ImageLocality has no part at filter, only InterPodAffinity, " +
+				"NodeAffinity, NodeName, NodePorts, NodeResourcesFit, NodeUnschedulable, NodeVolumeLimits, " +
+				"PodTopologySpread, TaintToleration, VolumeBinding, VolumeRestrictions, VolumeZone"},
+		"a rule that preempts": {head + "profiles: [{plugins: {postFilter: {enabled: [{name: NodeName}]}}}]",
+			"profiles[0].plugins.postFilter.enabled[0].name: NodeName has no part at postFilter, " +
+				"only DefaultPreemption"},
+		"a rule that sorts": {head + "profiles: [{plugins: {queueSort: {enabled: [{name: NodeName}]}}}]",
+			"profiles[0].plugins.queueSort.enabled[0].name: NodeName has no part at queueSort, only PrioritySort"},
+		"a rule that binds": {head + "profiles: [{plugins: {bind: {enabled: [{name: PrioritySort}]}}}]",
+			"profiles[0].plugins.bind.enabled[0].name: PrioritySort has no part at bind, only DefaultBinder"},
+		"unknown where nothing is switched": {head + "profiles: [{plugins: {reserve: {enabled: [{name: Magic}]}}}]",
+			`profiles[0].plugins.reserve.enabled[0].name: there is no plugin "Magic", ` + names},
+		"unknown for groups": {head + "profiles: [{plugins: {placementScore: {disabled: [{name: Magic}]}}}]",
+			`profiles[0].plugins.placementScore.disabled[0].name: there is no plugin "Magic", ` + names},
+		"on twice": {head + "profiles: [{plugins: {filter: {enabled: [{name: NodeName}, {name: NodeName}]}}}]",
+			`profiles[0].plugins.filter.enabled[1].name: "NodeName" stands twice`},
+		"args twice": {head + "profiles: [{pluginConfig: [{name: NodeAffinity}, {name: NodeAffinity}]}]",
+			`profiles[0].pluginConfig[1].name: "NodeAffinity" stands twice`},
+		"args of what is always on": {head + "profiles: [{pluginConfig: [{name: DefaultBinder, args: {a: b}}]}]",
+			"profiles[0].pluginConfig[0].args: DefaultBinder takes no arguments"},
+		"args of another plugin": {args("NodeAffinity", "kind: NodeResourcesFitArgs"),
+			spreadPath + `kind: "NodeResourcesFitArgs", it must be "NodeAffinityArgs"`},
+		"args of another version": {args("DefaultPreemption", "apiVersion: kubescheduler.config.k8s.io/v1beta3"),
+			spreadPath +
+				`apiVersion: "kubescheduler.config.k8s.io/v1beta3", it must be "kubescheduler.config.k8s.io/v1"`},
+		"an unknown point": {head + "profiles: [{}, {schedulerName: b, plugins: {filters: {}}}]",
+			"profiles[1].plugins.filters: KubeSchedulerConfiguration has no such field, or it stands twice"},
+		"a field in other letters": {head + "podMaxbackoffSeconds: 5",
+			"podMaxbackoffSeconds: KubeSchedulerConfiguration has no such field, or it stands twice"},
+		"no text": {head + "profiles: [{schedulerName: [a]}]", "reading KubeSchedulerConfiguration: json: cannot " +
+			"unmarshal array into Go struct field KubeSchedulerProfile.profiles.schedulerName of type string"},
+		"a name": {head + "profiles: [{schedulerName: Mine}]", `profiles[0].schedulerName: "Mine", it is part of the ` +
+			"name of a Lease: a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' " +
+			"or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for " +
+			`validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')`},
+		"a share of the nodes": {head + "percentageOfNodesToScore: 101",
+			"percentageOfNodesToScore: 101, it must be from 0 to 100"},
+		"a profile's share of the nodes": {head + "profiles: [{percentageOfNodesToScore: -1}]",
+			"profiles[0].percentageOfNodesToScore: -1, it must be from 0 to 100"},
+		"workers": {head + "parallelism: 0", "parallelism: 0, it must be greater than 0"},
+		"a delay of centuries": {head + "podMaxBackoffSeconds: 31536001",
+			"podMaxBackoffSeconds: 31536001, it must be from 1 to 31536000"},
+		"a wait of centuries": {args("VolumeBinding", "bindTimeoutSeconds: 31536001"), spreadPath +
+			"bindTimeoutSeconds: 31536001, it must be from 0 to 31536000"},
 		"args of a rule without": {head + "profiles: [{pluginConfig: [{name: NodePorts, args: {a: b}}]}]",
 			"profiles[0].pluginConfig[0].args: NodePorts takes no arguments"},
 		"strategy": {fitArgs("type: Other"), fitPath +
@@ -218,7 +273,7 @@ func TestMistakes(t *testing.T) {
 		"balance twice": {args("NodeResourcesBalancedAllocation", "resources: [{name: cpu}, {name: cpu}]"), spreadPath +
 			`resources[1].name: "cpu" stands twice`},
 		"bind timeout": {args("VolumeBinding", "bindTimeoutSeconds: -1"), spreadPath +
-			"bindTimeoutSeconds: -1, it must not be negative"},
+			"bindTimeoutSeconds: -1, it must be from 0 to 31536000"},
 		"binding's shape": {args("VolumeBinding", "shape: [{utilization: 0, score: 0}]"), spreadPath +
 			"shape: nodes are not scored by the capacity of their storage, the list must be empty"},
 		"an added affinity without terms": {args("NodeAffinity", "addedAffinity: {requiredDuringSchedulingIgnored"+
@@ -246,21 +301,22 @@ func TestMistakes(t *testing.T) {
 		"a constraint twice": {spreadList("maxSkew: 1, topologyKey: z, whenUnsatisfiable: ScheduleAnyway}, " +
 			"{maxSkew: 2, topologyKey: z, whenUnsatisfiable: ScheduleAnyway"), spreadPath +
 			`defaultConstraints[1]: topologyKey "z" with whenUnsatisfiable "ScheduleAnyway" stands twice`},
-		"an unknown argument": {spreadArgs("defaults: []"), "profiles[0].pluginConfig[0].args: reading " +
-			"PodTopologySpreadArgs: error unmarshaling JSON: while decoding JSON: json: unknown field \"defaults\""},
+		"an unknown argument": {spreadArgs("defaults: []"), spreadPath +
+			"defaults: PodTopologySpreadArgs has no such field, or it stands twice"},
 		"a weight of affinity": {head + "profiles: [{pluginConfig: [{name: InterPodAffinity, args: " +
 			"{hardPodAffinityWeight: 101}}]}]", spreadPath + "hardPodAffinityWeight: 101, it must be from 0 to 100"},
 		"a profile twice": {head + "profiles: [{}, {schedulerName: default-scheduler}]",
 			`profiles[1].schedulerName: "default-scheduler" stands twice, each profile needs its own`},
 		"first delay": {head + "podInitialBackoffSeconds: 0",
-			"podInitialBackoffSeconds: 0, it must be greater than 0"},
+			"podInitialBackoffSeconds: 0, it must be from 1 to 31536000"},
 		"longest delay": {head + "podInitialBackoffSeconds: 5\npodMaxBackoffSeconds: 4",
 			"podMaxBackoffSeconds: 4, it must not be less than podInitialBackoffSeconds, which is 5"},
 		"version": {
 			"apiVersion: kubescheduler.config.k8s.io/v1alpha1\nkind: KubeSchedulerConfiguration",
-			`apiVersion and kind are "kubescheduler.config.k8s.io/v1alpha1" and "KubeSchedulerConfiguration", they must be "kubescheduler.config.k8s.io/v1" and "KubeSchedulerConfiguration"`},
+			`apiVersion and kind are "kubescheduler.config.k8s.io/v1alpha1" and "KubeSchedulerConfiguration", ` +
+				`they must be "kubescheduler.config.k8s.io/v1" and "KubeSchedulerConfiguration"`},
 		"SCH-004: the old switch": {head + "disablePreemption: true",
-			`reading KubeSchedulerConfiguration: error unmarshaling JSON: while decoding JSON: json: unknown field "disablePreemption"`},
+			"disablePreemption: KubeSchedulerConfiguration has no such field, or it stands twice"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Parse([]byte(test.yaml))

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	schedulerv1 "k8s.io/kube-scheduler/config/v1"
-	"sigs.k8s.io/yaml"
 )
 
 // preemptionArgs are the field's and one of our own.
@@ -16,15 +15,12 @@ type preemptionArgs struct {
 	CrossNode bool `json:"crossNode,omitempty"`
 }
 
-// preemptionArgs reads the arguments of the preemption. Those of the field bound how many nodes other schedulers look
-// at; this one looks at all.
-func (p *profile) preemptionArgs(raw []byte) error {
-	if len(raw) == 0 {
-		return nil
-	}
+// preemptionArgs reads the arguments of the preemption, which stand at the path. Those of the field bound how many
+// nodes other schedulers look at; this one looks at all.
+func (p *profile) preemptionArgs(path string, raw []byte) error {
 	var args preemptionArgs
-	if err := yaml.UnmarshalStrict(raw, &args); err != nil {
-		return fmt.Errorf("args: reading DefaultPreemptionArgs: %w", err)
+	if err := decodeArgs(raw, "DefaultPreemptionArgs", &args, &args.TypeMeta); err != nil {
+		return err
 	}
 	if n := args.MinCandidateNodesPercentage; n != nil && (*n < 0 || *n > 100) {
 		return fmt.Errorf("args.minCandidateNodesPercentage: %d, it must be from 0 to 100", *n)
@@ -34,6 +30,9 @@ func (p *profile) preemptionArgs(raw []byte) error {
 	}
 	if p, a := args.MinCandidateNodesPercentage, args.MinCandidateNodesAbsolute; p != nil && a != nil && *p+*a == 0 {
 		return errors.New("args: minCandidateNodesPercentage and minCandidateNodesAbsolute must not both be 0")
+	}
+	if args.MinCandidateNodesPercentage != nil || args.MinCandidateNodesAbsolute != nil {
+		p.note(path + ".args: minCandidateNodesPercentage and minCandidateNodesAbsolute bound nothing, " + everyNode)
 	}
 	p.across = args.CrossNode
 	return nil

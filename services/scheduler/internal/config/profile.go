@@ -2,19 +2,22 @@ package config
 
 import (
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/validation"
 	schedulerv1 "k8s.io/kube-scheduler/config/v1"
-	"sigs.k8s.io/yaml"
 
 	"keelson.dev/services/scheduler/internal/rules"
 )
 
-// maxWeight is the greatest weight that the API accepts.
-const maxWeight = 100
+const (
+	// maxWeight is the greatest weight within the arguments of a plugin that the API accepts.
+	maxWeight = 100
+	// maxPluginWeight bounds the weight of a plugin. The API has no bound; this one keeps sums of scores from overflow.
+	maxPluginWeight = 10_000
+)
 
 // profile is a profile in the making: its rules and which part of each is on.
 type profile struct {
@@ -28,40 +31,67 @@ type profile struct {
 	across bool
 	// ignored are resources that only extenders look at.
 	ignored []string
+	// unused says what has no effect, each with its path below the profile.
+	unused []string
 }
 
-// readProfile returns the rules of a profile that ignores these resources. The text of an error begins with the path
-// below the profile.
-func readProfile(file *schedulerv1.KubeSchedulerProfile, ignored []string) (rules.Profile, error) {
+// readProfile returns the rules of a profile that ignores these resources, and what of the profile has no effect. The
+// text of an error begins with the path below the profile.
+func readProfile(file *schedulerv1.KubeSchedulerProfile, ignored []string) (rules.Profile, []string, error) {
 	p := profile{rules: catalog(), filter: map[string]bool{}, score: map[string]bool{}, preempts: true,
 		bindTimeout: defaultBindTimeout, ignored: ignored}
 	if len(ignored) > 0 {
 		if err := p.fitArgs(&schedulerv1.NodeResourcesFitArgs{}); err != nil {
-			return rules.Profile{}, err
+			return rules.Profile{}, nil, err
 		}
 	}
 	for _, r := range p.rules {
 		p.filter[r.Name], p.score[r.Name] = true, true
 	}
-	for i := range file.PluginConfig {
-		if err := p.configure(&file.PluginConfig[i]); err != nil {
-			return rules.Profile{}, fmt.Errorf(".pluginConfig[%d].%w", i, err)
-		}
-	}
-	if file.Plugins != nil {
-		for _, point := range points(file.Plugins) {
-			if err := p.apply(point); err != nil {
-				return rules.Profile{}, fmt.Errorf(".plugins.%s.%w", point.name, err)
-			}
-		}
+	if err := p.read(file); err != nil {
+		return rules.Profile{}, nil, err
 	}
 	name := defaultProfile
 	if file.SchedulerName != nil && *file.SchedulerName != "" {
 		name = *file.SchedulerName
 	}
+	if messages := validation.IsDNS1123Subdomain(name); len(messages) > 0 {
+		return rules.Profile{}, nil, fmt.Errorf("schedulerName: %q, it is part of the name of a Lease: %s", name,
+			strings.Join(messages, "; "))
+	}
 	return rules.Profile{Name: name, Rules: p.switched(), Preempts: p.preempts,
-		PreemptsAcross: p.across, BindTimeout: p.bindTimeout}, nil
+		PreemptsAcross: p.across, BindTimeout: p.bindTimeout}, p.unused, nil
 }
+
+func (p *profile) read(file *schedulerv1.KubeSchedulerProfile) error {
+	if err := checkShare(file.PercentageOfNodesToScore); err != nil {
+		return err
+	}
+	if file.PercentageOfNodesToScore != nil {
+		p.note("percentageOfNodesToScore: " + everyNode)
+	}
+	for i := range file.PluginConfig {
+		name := file.PluginConfig[i].Name
+		if slices.ContainsFunc(file.PluginConfig[:i], func(c schedulerv1.PluginConfig) bool { return c.Name == name }) {
+			return fmt.Errorf("pluginConfig[%d].name: %q stands twice", i, name)
+		}
+		path := fmt.Sprintf("pluginConfig[%d]", i)
+		if err := p.configure(path, &file.PluginConfig[i]); err != nil {
+			return fmt.Errorf("%s.%w", path, err)
+		}
+	}
+	if file.Plugins == nil {
+		return nil
+	}
+	for _, at := range points(file.Plugins) {
+		if err := p.apply(at); err != nil {
+			return fmt.Errorf("plugins.%s.%w", at.name, err)
+		}
+	}
+	return nil
+}
+
+func (p *profile) note(text string) { p.unused = append(p.unused, text) }
 
 // switched returns the rules without the parts that are off.
 func (p *profile) switched() []rules.Rule {
@@ -80,97 +110,6 @@ func (p *profile) switched() []rules.Rule {
 	return out
 }
 
-// point is one extension point of the file and the parts of a rule that it means.
-type point struct {
-	name          string
-	set           schedulerv1.PluginSet
-	filter, score bool
-	preempts      bool
-}
-
-// points returns the extension points, the one that stands for all first: the others win over it.
-func points(p *schedulerv1.Plugins) []point {
-	return []point{
-		{"multiPoint", p.MultiPoint, true, true, true},
-		{"preEnqueue", p.PreEnqueue, false, false, false},
-		{"queueSort", p.QueueSort, false, false, false},
-		{"preFilter", p.PreFilter, false, false, false},
-		{"filter", p.Filter, true, false, false},
-		{"postFilter", p.PostFilter, false, false, true},
-		{"preScore", p.PreScore, false, false, false},
-		{"score", p.Score, false, true, false},
-		{"reserve", p.Reserve, false, false, false},
-		{"permit", p.Permit, false, false, false},
-		{"preBind", p.PreBind, false, false, false},
-		{"bind", p.Bind, false, false, false},
-		{"postBind", p.PostBind, false, false, false},
-	}
-}
-
-func (p *profile) apply(at point) error {
-	for i := range at.set.Disabled {
-		if err := p.disable(at, at.set.Disabled[i].Name); err != nil {
-			return fmt.Errorf("disabled[%d].%w", i, err)
-		}
-	}
-	for i := range at.set.Enabled {
-		if err := p.enable(at, &at.set.Enabled[i]); err != nil {
-			return fmt.Errorf("enabled[%d].%w", i, err)
-		}
-	}
-	return nil
-}
-
-func (p *profile) disable(at point, name string) error {
-	switch {
-	case slices.Contains(fixed, name):
-		return fmt.Errorf("name: %s cannot be disabled", name)
-	case name == preemption:
-		p.preempts = p.preempts && !at.preempts
-	case name == "*":
-		p.preempts = p.preempts && !at.preempts
-		for _, r := range p.rules {
-			p.toggle(r.Name, at, false)
-		}
-	case !p.known(name):
-		return fmt.Errorf("name: %w", p.unknown(name))
-	default:
-		p.toggle(name, at, false)
-	}
-	return nil
-}
-
-func (p *profile) enable(at point, plugin *schedulerv1.Plugin) error {
-	if slices.Contains(fixed, plugin.Name) {
-		return nil
-	}
-	if plugin.Name == preemption {
-		p.preempts = p.preempts || at.preempts
-		return nil
-	}
-	if !p.known(plugin.Name) {
-		return fmt.Errorf("name: %w", p.unknown(plugin.Name))
-	}
-	p.toggle(plugin.Name, at, true)
-	if !at.score || plugin.Weight == nil || *plugin.Weight == 0 {
-		return nil
-	}
-	if *plugin.Weight < 0 || *plugin.Weight > maxWeight {
-		return fmt.Errorf("weight: %d, it must be from 1 to %d", *plugin.Weight, maxWeight)
-	}
-	p.rule(plugin.Name).Weight = int64(*plugin.Weight)
-	return nil
-}
-
-func (p *profile) toggle(name string, at point, on bool) {
-	if at.filter {
-		p.filter[name] = on
-	}
-	if at.score {
-		p.score[name] = on
-	}
-}
-
 func (p *profile) rule(name string) *rules.Rule {
 	i := slices.IndexFunc(p.rules, func(r rules.Rule) bool { return r.Name == name })
 	if i < 0 {
@@ -179,7 +118,10 @@ func (p *profile) rule(name string) *rules.Rule {
 	return &p.rules[i]
 }
 
-func (p *profile) known(name string) bool { return p.rule(name) != nil }
+// known reports whether there is a plugin of that name here.
+func (p *profile) known(name string) bool {
+	return name == preemption || slices.Contains(fixed, name) || p.rule(name) != nil
+}
 
 func (p *profile) unknown(name string) error {
 	names := append(slices.Clone(fixed), preemption)
@@ -190,46 +132,25 @@ func (p *profile) unknown(name string) error {
 	return fmt.Errorf("there is no plugin %q, only %s", name, strings.Join(names, ", "))
 }
 
-// configure applies the arguments of one plugin.
-func (p *profile) configure(c *schedulerv1.PluginConfig) error {
+// configure applies the arguments of one plugin, which stand at the path.
+func (p *profile) configure(path string, c *schedulerv1.PluginConfig) error {
 	if c.Name == preemption {
-		return p.preemptionArgs(c.Args.Raw)
+		return p.preemptionArgs(path, c.Args.Raw)
+	}
+	if read := readers[c.Name]; read != nil {
+		return read(p, c.Args.Raw)
+	}
+	if reason, ok := absent[c.Name]; ok {
+		p.note(fmt.Sprintf("%s: there is no plugin %s here, %s", path, c.Name, reason))
+		return nil
 	}
 	if !p.known(c.Name) {
 		return fmt.Errorf("name: %w", p.unknown(c.Name))
 	}
-	read := readers[c.Name]
-	if read == nil {
-		if len(c.Args.Raw) > 0 {
-			return fmt.Errorf("args: %s takes no arguments", c.Name)
-		}
-		return nil
+	if raw := string(c.Args.Raw); raw != "" && raw != "null" && raw != "{}" {
+		return fmt.Errorf("args: %s takes no arguments", c.Name)
 	}
-	return read(p, c.Args.Raw)
-}
-
-// readers read the arguments of the plugins that take some.
-var readers = map[string]func(*profile, []byte) error{
-	"InterPodAffinity":                reader((*profile).affinityArgs),
-	"NodeAffinity":                    reader((*profile).addedAffinity),
-	"NodeResourcesBalancedAllocation": reader((*profile).balancedArgs),
-	"NodeResourcesFit":                reader((*profile).fitArgs),
-	"PodTopologySpread":               reader((*profile).spreadDefaults),
-	"VolumeBinding":                   reader((*profile).bindingArgs),
-}
-
-// reader decodes the arguments and applies them; the text of an error of apply begins with a path below the arguments.
-func reader[T any](apply func(*profile, *T) error) func(*profile, []byte) error {
-	return func(p *profile, raw []byte) error {
-		args := new(T)
-		if err := yaml.UnmarshalStrict(raw, args); err != nil {
-			return fmt.Errorf("args: reading %s: %w", reflect.TypeFor[T]().Name(), err)
-		}
-		if err := apply(p, args); err != nil {
-			return fmt.Errorf("args.%w", err)
-		}
-		return nil
-	}
+	return nil
 }
 
 // replace puts a rule with arguments in the place of the one without.
