@@ -17,7 +17,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"keelson.dev/cli/internal/nettest"
+	"keelson.dev/kit/nettest"
 )
 
 func TestABridgeTakesItsRange(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"github.com/google/nftables/expr"
 	"golang.org/x/sys/unix"
 
-	"keelson.dev/cli/internal/nftrule"
+	"keelson.dev/kit/nftrule"
 )
 
 // Service is the one Service that exists before anything balances load: the apiserver's own.

@@ -13,7 +13,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"keelson.dev/cli/internal/nftrule"
+	"keelson.dev/kit/nftrule"
 )
 
 // Chains of the table. The first two are where packets come by; both lead to the third, which holds a rule for each

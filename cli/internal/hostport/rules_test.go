@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"keelson.dev/cli/internal/host"
-	"keelson.dev/cli/internal/nettest"
+	"keelson.dev/kit/nettest"
 )
 
 const (

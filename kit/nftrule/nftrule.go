@@ -1,4 +1,4 @@
-// Package nftrule writes the parts of firewall rules that this module's tables share, as the kernel takes them: no
+// Package nftrule writes the parts of firewall rules that our tables share, as the kernel takes them: no
 // iptables or nft program is needed.
 package nftrule
 
