@@ -53,11 +53,17 @@ build: tools ## build the daemons, keel and the tools they need into bin/
 
 IMAGE_SOURCES := $(shell find $(ROOT)/test/images -type f ! -name '*_test.go')
 .PHONY: images
-images: $(STAMPS)/images daemon-images ## build the images of tests, samples and the chart's daemons into bin/images, without a registry
+images: $(STAMPS)/images $(STAMPS)/coredns-image daemon-images ## build the images of tests, samples, cluster DNS and the chart's daemons into bin/images, without a registry
 $(STAMPS)/images: $(IMAGE_SOURCES)
 	@echo "==> building the images"
 	@mkdir -p $(STAMPS)
 	@cd $(ROOT)/test/images && GOWORK=off $(GO) run ./cmd/mkimages --out $(BIN)/images
+	@touch $@
+
+$(STAMPS)/coredns-image: $(STAMPS)/coredns $(IMAGE_SOURCES)
+	@echo "==> building the image of CoreDNS"
+	@cd $(ROOT)/test/images && \
+	  GOWORK=off $(GO) run ./cmd/mkimages --out $(BIN)/images --coredns $(BIN)/coredns --version $(coredns_version)
 	@touch $@
 
 # A build touches the programs even where it changes nothing, so their checksums say whether images are due.

@@ -7,6 +7,7 @@ STAMPS := $(BIN)/.stamps
 
 containerd_version = $(call pinned,containerd,github.com/containerd/containerd/v2)
 kubectl_version    = $(call pinned,kubectl,k8s.io/kubectl)
+coredns_version    = $(call pinned,coredns,github.com/coredns/coredns)
 helm_version       = $(call pinned,helm,helm.sh/helm/v3)
 # A kubectl whose stamp is younger than its server's by more than one minor warns; the library modules are v0.X of v1.X.
 kubernetes_version = $(patsubst v0.%,v1.%,$(kubectl_version))
@@ -61,6 +62,10 @@ HELM := helm.sh/helm/v3
 # The last two are what charts see as the Kubernetes version where no server is asked.
 $(STAMPS)/helm: $(call pin_files,helm)
 	$(call pin_build,helm,$(HELM)/cmd/helm,$(BIN),-ldflags "-s -w -X $(HELM)/internal/version.version=$(helm_version) -X $(HELM)/pkg/chartutil.k8sVersionMinor=$(kubernetes_minor) -X $(HELM)/pkg/lint/rules.k8sVersionMinor=$(kubernetes_minor)",helm $(helm_version) (for the chart's tests))
+
+# Built as the daemons are, with C, so that it shares their compile cache; its image gets the libraries that it names.
+$(STAMPS)/coredns: $(call pin_files,coredns) $(PINS)/coredns/main.go
+	$(call pin_build,coredns,.,$(BIN),-ldflags "-s -w",CoreDNS $(coredns_version))
 
 $(STAMPS)/golangci-lint: $(call pin_files,golangci-lint)
 	$(call pin_build,golangci-lint,github.com/golangci/golangci-lint/v2/cmd/golangci-lint,$(BIN),-ldflags "-s -w",golangci-lint $(call pinned,golangci-lint,github.com/golangci/golangci-lint/v2))

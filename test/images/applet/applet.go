@@ -31,7 +31,8 @@ func init() {
 	applets = map[string]applet{
 		"cat": cat, "chmod": chmod, "cp": cp, "date": date, "echo": echo, "env": env, "exit": exit, "false": fail,
 		"grep": grep, "head": head, "hostname": hostname, "id": id, "kill": kill, "ln": ln, "ls": ls, "mkdir": mkdir,
-		"mv": mv, "ps": ps, "pwd": pwd, "readlink": readlink, "rm": rm, "seq": seq, "sh": sh, "sleep": sleep,
+		"mv": mv, "nslookup": nslookup, "ps": ps, "pwd": pwd, "readlink": readlink, "requests": requests, "rm": rm,
+		"seq": seq, "sh": sh, "sleep": sleep,
 		"stat": stat,
 		"tail": tail, "tar": archive, "touch": touch, "true": succeed, "wc": wc, "wget": wget,
 	}

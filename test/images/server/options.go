@@ -14,6 +14,7 @@ import (
 type options struct {
 	httpAddress string
 	tcpAddress  string
+	udpAddress  string
 	grpcAddress string
 
 	startDelay   time.Duration
@@ -39,6 +40,8 @@ func parse(args []string, errOut io.Writer) (options, error) {
 	flags.SetOutput(errOut)
 	flags.StringVar(&o.httpAddress, "http", ":8080", "address of the HTTP server; empty for none")
 	flags.StringVar(&o.tcpAddress, "tcp", "", "address of the TCP echo server; empty for none")
+	flags.StringVar(&o.udpAddress, "udp", "",
+		"address at which each datagram is answered by the host's name; empty for none")
 	flags.StringVar(&o.grpcAddress, "grpc", "", "address of the gRPC health server; empty for none")
 	flags.DurationVar(&o.startDelay, "start-delay", 0, "wait before anything listens")
 	flags.DurationVar(&o.healthyAfter, "healthy-after", 0, "fail the health checks until then")

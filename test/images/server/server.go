@@ -33,6 +33,7 @@ type Server struct {
 	heldMu  sync.Mutex
 	http    string // the address that the HTTP server got
 	tcp     string
+	udp     string
 	grpc    string
 }
 
@@ -93,6 +94,32 @@ func (s *Server) listen() error {
 		s.out.printf("serving %s on %s", l.what, *l.got)
 		go l.serve(listener)
 	}
+	return s.listenUDP()
+}
+
+func (s *Server) listenUDP() error {
+	if s.options.udpAddress == "" {
+		return nil
+	}
+	conn, err := net.ListenPacket("udp", s.options.udpAddress)
+	if err != nil {
+		return fmt.Errorf("listening for udp: %w", err)
+	}
+	s.udp = conn.LocalAddr().String()
+	s.stops = append(s.stops, func() { _ = conn.Close() })
+	s.out.printf("serving udp on %s", s.udp)
+	go func() {
+		datagram := make([]byte, 1024)
+		for {
+			_, from, err := conn.ReadFrom(datagram)
+			if errors.Is(err, net.ErrClosed) {
+				return
+			}
+			if err == nil {
+				_, _ = conn.WriteTo([]byte(host()+"\n"), from)
+			}
+		}
+	}()
 	return nil
 }
 

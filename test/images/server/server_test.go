@@ -21,7 +21,8 @@ import (
 // serve starts a server on free ports.
 func serve(t *testing.T, args ...string) *Server {
 	t.Helper()
-	args = append([]string{"--http=127.0.0.1:0", "--tcp=127.0.0.1:0", "--grpc=127.0.0.1:0"}, args...)
+	args = append([]string{"--http=127.0.0.1:0", "--tcp=127.0.0.1:0", "--udp=127.0.0.1:0", "--grpc=127.0.0.1:0"},
+		args...)
 	o, err := parse(args, io.Discard)
 	if err != nil {
 		t.Fatal(err)
@@ -136,6 +137,28 @@ func TestTCPEcho(t *testing.T) {
 	got := make([]byte, 4)
 	if _, err := io.ReadFull(conn, got); err != nil || string(got) != "ping" {
 		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// Each datagram is answered by the host's name, to the port that it came from.
+func TestUDPAnswersWithTheHostsName(t *testing.T) {
+	s := serve(t)
+	for range 2 {
+		conn, err := net.Dial("udp", s.udp)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := conn.Write([]byte("who")); err != nil {
+			t.Fatal(err)
+		}
+		got := make([]byte, 256)
+		if n, err := conn.Read(got); err != nil || string(got[:n]) != host()+"\n" {
+			t.Errorf("%q, %v", got[:n], err)
+		}
 	}
 }
 

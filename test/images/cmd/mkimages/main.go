@@ -1,5 +1,5 @@
 // Command mkimages builds images into docker archives, one file per image, from this repository alone: those of tests
-// and samples or, with --daemons, those of the daemons that the Helm chart runs.
+// and samples or, with --daemons, those of the daemons that the Helm chart runs, or, with --coredns, that of CoreDNS.
 package main
 
 import (
@@ -18,18 +18,30 @@ import (
 func main() {
 	out := flag.String("out", "bin/images", "folder of the archives")
 	daemons := flag.String("daemons", "", "folder of the daemons' programs; with it, only their images are made")
-	version := flag.String("version", "unknown", "version of the daemons, a label of their images")
+	coredns := flag.String("coredns", "", "the program CoreDNS; with it, only its image is made")
+	version := flag.String("version", "unknown", "version of the programs: a label of their images, and CoreDNS's tag")
 	flag.Parse()
-	if err := run(*out, *daemons, *version); err != nil {
+	if err := run(*out, *daemons, *coredns, *version); err != nil {
 		fmt.Fprintln(os.Stderr, "mkimages:", err)
 		os.Exit(1)
 	}
 }
 
-func run(out, daemons, version string) error {
-	if daemons != "" {
-		images, err := daemonSpecs(daemons, version)
-		if err != nil {
+func run(out, daemons, coredns, version string) error {
+	images := map[string]imagefile.Spec{}
+	switch {
+	case daemons != "":
+		for _, daemon := range []string{"scheduler", "workload-controllers", "podgc"} {
+			// Their tag is always dev, the chart's default.
+			if err := addProgram(images, daemons, "keelson-"+daemon, "keelson.dev/"+daemon+":dev",
+				version); err != nil {
+				return err
+			}
+		}
+		return write(images, out)
+	case coredns != "":
+		if err := addProgram(images, filepath.Dir(coredns), filepath.Base(coredns), "keelson.dev/coredns:"+version,
+			version); err != nil {
 			return err
 		}
 		return write(images, out)
@@ -92,22 +104,17 @@ func specs(programs string) map[string]imagefile.Spec {
 	}
 }
 
-// daemonSpecs are the images of the daemons that run as Pods. Their tag is always dev, the chart's default: the version
-// is a label.
-func daemonSpecs(programs, version string) (map[string]imagefile.Spec, error) {
-	images := map[string]imagefile.Spec{}
-	for _, daemon := range []string{"scheduler", "workload-controllers", "podgc"} {
-		program := "/keelson-" + daemon
-		entries, err := imagefile.Program(program, filepath.Join(programs, program))
-		if err != nil {
-			return nil, err
-		}
-		images["keelson-"+daemon+".tar"] = imagefile.Spec{
-			Name: "keelson.dev/" + daemon + ":dev", Entries: entries, Entrypoint: []string{program},
-			Labels: map[string]string{"org.opencontainers.image.version": version},
-		}
+// addProgram adds the image of one program of this machine, with what it is linked with.
+func addProgram(images map[string]imagefile.Spec, folder, program, image, version string) error {
+	entries, err := imagefile.Program("/"+program, filepath.Join(folder, program))
+	if err != nil {
+		return err
 	}
-	return images, nil
+	images[program+".tar"] = imagefile.Spec{
+		Name: image, Entries: entries, Entrypoint: []string{"/" + program},
+		Labels: map[string]string{"org.opencontainers.image.version": version},
+	}
+	return nil
 }
 
 // testserver is one program under many names, as busybox is.
