@@ -125,7 +125,7 @@ func (in ProcessInput) apiserver() Process {
 func (in ProcessInput) client(daemon string) Process {
 	args := append(in.common(daemon), "--kubeconfig="+in.Layout.Kubeconfig(daemon))
 	if daemon == WorkloadControllers {
-		args = append(args, "--root-ca-file="+in.Layout.PKI("ca.crt"))
+		args = append(args, "--root-ca-file="+in.Layout.PKI("ca.crt"), "--cluster-cidr="+in.Ranges.Pod.String())
 	}
 	return Process{Name: daemon, Program: "keelson-" + daemon, Args: args, ReadyURL: "https://" +
 		in.StatusAddress(daemon) + "/readyz"}

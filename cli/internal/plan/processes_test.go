@@ -164,7 +164,7 @@ func TestArguments(t *testing.T) {
 			"--root-ca-file": ""}},
 		"workload-controllers": {"keelson-workload-controllers", map[string]string{
 			"--kubeconfig":   "/d/kubeconfig/workload-controllers.kubeconfig",
-			"--root-ca-file": "/d/pki/ca.crt"}},
+			"--root-ca-file": "/d/pki/ca.crt", "--cluster-cidr": "10.244.0.0/16"}},
 		"podgc": {"keelson-podgc", map[string]string{"--kubeconfig": "/d/kubeconfig/podgc.kubeconfig",
 			"--root-ca-file": ""}},
 		"nodeagent-node-2": {"keelson-nodeagent", map[string]string{"--kubeconfig": "/d/kubeconfig/node-2.kubeconfig",

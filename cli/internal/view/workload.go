@@ -110,7 +110,7 @@ var kinds = []Kind{
 		}).by(plan.Scheduler),
 	kindOf("Node", "nodes", "no", func(c kubernetes.Interface, _ string) getter[*corev1.Node] {
 		return c.CoreV1().Nodes()
-	}).by(plan.PodGC).ofCluster(),
+	}).by(plan.WorkloadControllers, plan.PodGC).ofCluster(),
 	kindOf("Namespace", "namespaces", "ns", func(c kubernetes.Interface, _ string) getter[*corev1.Namespace] {
 		return c.CoreV1().Namespaces()
 	}).by(plan.PodGC).ofCluster(),

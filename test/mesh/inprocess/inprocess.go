@@ -38,6 +38,9 @@ type Options struct {
 	NodeHealth podgc.NodeHealth
 }
 
+// podRange has a share for each of 65,536 nodes.
+const podRange = "10.0.0.0/8"
+
 // Mesh implements mesh.Mesh.
 type Mesh struct {
 	options    Options
@@ -201,6 +204,7 @@ func (m *Mesh) startControllers(ctx context.Context) (stop func() error) {
 	for _, names := range sets {
 		config := workloads.Config{REST: m.as(mesh.WorkloadControllers, workloads.Rules(names...)),
 			RootCA: m.admin.CAData, Controllers: names}
+		config.NodeIPAM.ClusterCIDRs = []string{podRange}
 		stops = append(stops, workloads.Start(ctx, config).Stop)
 	}
 	return func() error {

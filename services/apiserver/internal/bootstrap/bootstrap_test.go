@@ -126,6 +126,9 @@ func TestDaemonsMayDoTheirWork(t *testing.T) {
 		{controllers, "update", "", "secrets", false},
 		{controllers, "update", "coordination.k8s.io", "leases", false}, // Those of others.
 		{controllers, "create", "", "configmaps", true},
+		{controllers, "patch", "", "nodes", true}, // It gives them their Pod ranges.
+		{controllers, "patch", "", "nodes/status", false},
+		{controllers, "delete", "", "nodes", false},
 		{controllers, "create", "", "pods/binding", false},
 		{controllers, "create", "rbac.authorization.k8s.io", "clusterroles", false},
 		{podgc, "delete", "apps", "replicasets", true},

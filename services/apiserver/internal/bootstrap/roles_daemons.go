@@ -33,12 +33,12 @@ var daemonRoles = []role{
 		users: []string{"system:keelson:workload-controllers"},
 		rules: rules(leases("workload-controllers", "cronjob", "daemonset", "deployment", "disruption", "endpoint",
 			"endpointslice", "endpointslicemirroring", "ephemeralvolume", "horizontalpodautoscaler", "job",
-			"persistentvolume", "replicaset", "replicationcontroller", "resourcequota", "rootca",
+			"nodeipam", "persistentvolume", "replicaset", "replicationcontroller", "resourcequota", "rootca",
 			"serviceaccount", "statefulset"),
 			[]rbacv1.PolicyRule{
 				rights.Events,
 				rule(verbs("list", "watch"), "", "namespaces", "services"),
-				rule(verbs("get", "list", "watch"), "", "nodes"),
+				rule(verbs("get", "list", "patch", "watch"), "", "nodes"),
 				// A quota may count objects of any kind, also of kinds that are added later.
 				rule(verbs("list", "watch"), "*", "*"),
 				rule(verbs("update"), "", "resourcequotas/status"),

@@ -21,6 +21,7 @@ import (
 	"keelson.dev/services/workload-controllers/internal/controllers/endpointslice"
 	"keelson.dev/services/workload-controllers/internal/controllers/endpointslicemirroring"
 	"keelson.dev/services/workload-controllers/internal/controllers/horizontalpodautoscaler"
+	"keelson.dev/services/workload-controllers/internal/controllers/nodeipam"
 	"keelson.dev/services/workload-controllers/internal/controllers/persistentvolume"
 	"keelson.dev/services/workload-controllers/internal/podfeed"
 	"keelson.dev/services/workload-controllers/internal/podops"
@@ -56,12 +57,14 @@ type Config struct {
 	ConcurrentSyncs int
 	// Autoscaling are the settings of the autoscaler; without any they are those of its flags' defaults.
 	Autoscaling horizontalpodautoscaler.Settings
+	// NodeIPAM are the ranges of Pods that nodes get their shares of; without any they get none.
+	NodeIPAM nodeipam.Settings
 }
 
 // Run stands for the controllers' Leases until ctx ends, and returns when all of them have stopped.
 func Run(ctx context.Context, c Config) error {
 	c = withDefaults(c)
-	if err := controllers.Validate(c.Controllers); err != nil {
+	if err := cmp.Or(controllers.Validate(c.Controllers), c.NodeIPAM.Validate()); err != nil {
 		return err
 	}
 	volumes := &persistentvolume.Volumes{}
@@ -69,7 +72,7 @@ func Run(ctx context.Context, c Config) error {
 	all := controllers.All(controllers.Options{
 		RootCA: c.RootCA, Volumes: volumes, Endpoint: c.Endpoint, EndpointSlice: c.EndpointSlice,
 		Mirroring:  c.Mirroring,
-		Concurrent: c.ConcurrentSyncs, Autoscaling: c.Autoscaling,
+		Concurrent: c.ConcurrentSyncs, Autoscaling: c.Autoscaling, NodeIPAM: c.NodeIPAM,
 	})
 	mask, err := fieldmask.New(scheme.Scheme, podfeed.Decoded()...)
 	if err != nil {
@@ -95,9 +98,7 @@ func Rules(names ...string) []rbacv1.PolicyRule {
 	if len(names) == 0 {
 		names = []string{"*"}
 	}
-	// A bundle makes every controller exist.
-	all := controllers.All(controllers.Options{RootCA: []byte("any")})
-	return controller.Rules(name, controllers.Select(all, names))
+	return controller.Rules(name, controllers.Select(controllers.All(controllers.Whole()), names))
 }
 
 // Controllers are the names of all controllers.

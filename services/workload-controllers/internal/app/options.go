@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"encoding/pem"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"keelson.dev/services/workload-controllers/internal/controllers/endpointslice"
 	"keelson.dev/services/workload-controllers/internal/controllers/endpointslicemirroring"
 	"keelson.dev/services/workload-controllers/internal/controllers/horizontalpodautoscaler"
+	"keelson.dev/services/workload-controllers/internal/controllers/nodeipam"
 	"keelson.dev/services/workload-controllers/internal/controllers/rootca"
 )
 
@@ -37,6 +39,7 @@ type options struct {
 	slices      endpointslice.Options
 	mirroring   endpointslicemirroring.Options
 	autoscaling horizontalpodautoscaler.Settings
+	nodeIPAM    nodeipam.Settings
 }
 
 // Daemon describes the program.
@@ -74,6 +77,7 @@ func (o *options) AddFlags(fs *pflag.FlagSet) {
 	fs.DurationVar(&o.mirroring.Batch, "mirroring-endpointslice-updates-batch-period", 0,
 		"how long a change of Endpoints waits for others before it is mirrored into EndpointSlices")
 	o.autoscaling.AddFlags(fs)
+	o.nodeIPAM.AddFlags(fs)
 }
 
 // Validate implements daemon.Options.
@@ -87,11 +91,14 @@ func (o *options) Validate() error {
 	if o.concurrent < 1 {
 		return fmt.Errorf("--concurrent-syncs: %d must be at least 1", o.concurrent)
 	}
-	if err := o.autoscaling.Validate(); err != nil {
+	if err := cmp.Or(o.autoscaling.Validate(), o.nodeIPAM.Validate()); err != nil {
 		return err
 	}
 	if slices.Contains(o.controllers, rootca.Name) && o.rootCAFile == "" {
 		return fmt.Errorf("--controllers: %s needs --root-ca-file", rootca.Name)
+	}
+	if slices.Contains(o.controllers, nodeipam.Name) && len(o.nodeIPAM.ClusterCIDRs) == 0 {
+		return fmt.Errorf("--controllers: %s needs --cluster-cidr", nodeipam.Name)
 	}
 	if err := o.validateEndpoints(); err != nil {
 		return err
@@ -135,7 +142,7 @@ func (o *options) run(ctx context.Context, e *daemon.Environment) error {
 	return Run(ctx, Config{
 		Environment: e, REST: rest, RootCA: rootCA, Controllers: o.controllers, ConcurrentSyncs: o.concurrent,
 		Endpoint: o.endpoint, EndpointSlice: o.slices, Mirroring: o.mirroring,
-		Autoscaling: o.autoscaling,
+		Autoscaling: o.autoscaling, NodeIPAM: o.nodeIPAM,
 	})
 }
 

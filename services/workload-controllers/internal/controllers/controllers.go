@@ -18,6 +18,7 @@ import (
 	"keelson.dev/services/workload-controllers/internal/controllers/ephemeralvolume"
 	"keelson.dev/services/workload-controllers/internal/controllers/horizontalpodautoscaler"
 	"keelson.dev/services/workload-controllers/internal/controllers/job"
+	"keelson.dev/services/workload-controllers/internal/controllers/nodeipam"
 	"keelson.dev/services/workload-controllers/internal/controllers/persistentvolume"
 	"keelson.dev/services/workload-controllers/internal/controllers/replicaset"
 	"keelson.dev/services/workload-controllers/internal/controllers/replicationcontroller"
@@ -41,6 +42,8 @@ type Options struct {
 	Volumes *persistentvolume.Volumes
 	// Autoscaling are the settings of horizontalpodautoscaler.
 	Autoscaling horizontalpodautoscaler.Settings
+	// NodeIPAM are the settings of nodeipam; without a range that controller does not exist.
+	NodeIPAM nodeipam.Settings
 }
 
 // All returns every controller, sorted by name.
@@ -67,14 +70,22 @@ func All(o Options) []controller.Registration {
 	if len(o.RootCA) > 0 {
 		all = append(all, rootca.Registration(o.RootCA, o.Concurrent))
 	}
+	if len(o.NodeIPAM.ClusterCIDRs) > 0 {
+		all = append(all, nodeipam.Registration(o.NodeIPAM))
+	}
 	slices.SortFunc(all, func(a, b controller.Registration) int { return strings.Compare(a.Name, b.Name) })
 	return all
+}
+
+// Whole are options with which every controller exists; they say what there can be, and are of no use to run it.
+func Whole() Options {
+	return Options{RootCA: []byte("any"), NodeIPAM: nodeipam.Settings{ClusterCIDRs: []string{"10.244.0.0/16"}}}
 }
 
 // Names returns the names of all controllers that there can be, sorted.
 func Names() []string {
 	var names []string
-	for _, r := range All(Options{RootCA: []byte("some")}) {
+	for _, r := range All(Whole()) {
 		names = append(names, r.Name)
 	}
 	return names

@@ -32,13 +32,14 @@ func TestNamesAreThoseOfTheFolders(t *testing.T) {
 	if got := Names(); !slices.Equal(got, folders) {
 		t.Errorf("the controllers are %v, the folders %v", got, folders)
 	}
-	if got := names(All(Options{Concurrent: 1})); slices.Contains(got, "rootca") || len(got) != len(folders)-1 {
-		t.Errorf("without a bundle there are %v", got)
+	got := names(All(Options{Concurrent: 1}))
+	if slices.Contains(got, "rootca") || slices.Contains(got, "nodeipam") || len(got) != len(folders)-2 {
+		t.Errorf("without a bundle and a range there are %v", got)
 	}
 }
 
 func TestSelect(t *testing.T) {
-	all := All(Options{RootCA: []byte("x"), Concurrent: 1})
+	all := All(Whole())
 	without := func(left ...string) string {
 		return strings.Join(slices.DeleteFunc(names(all), func(name string) bool {
 			return slices.Contains(left, name)
@@ -75,7 +76,7 @@ func TestValidate(t *testing.T) {
 // Every controller says what it may do; none may do anything to Secrets, or everything to anything, but that quotas
 // count objects of any kind (decision 0008), and in the groups of metrics the resources are the metrics' names.
 func TestRulesAreDeclared(t *testing.T) {
-	for _, r := range All(Options{RootCA: []byte("x"), Concurrent: 1}) {
+	for _, r := range All(Whole()) {
 		if len(r.Rules) == 0 {
 			t.Errorf("%s declares nothing", r.Name)
 		}
@@ -96,7 +97,7 @@ func TestRulesAreDeclared(t *testing.T) {
 
 // Whoever makes objects that a quota may refuse goes on when the quota changes.
 func TestWhoCreatesWaitsForQuotas(t *testing.T) {
-	for _, r := range All(Options{RootCA: []byte("x"), Concurrent: 1}) {
+	for _, r := range All(Whole()) {
 		creates, waits := false, false
 		for _, rule := range r.Rules {
 			// Volumes are of no namespace, and events nobody waits for.

@@ -24,7 +24,7 @@ func Decoded() []fieldmask.Rule {
 			"status.initContainerStatuses": {"name", "restartCount", "state", "resources", "allocatedResources"},
 		}},
 		{Object: &corev1.Node{}, Only: map[string][]string{
-			"metadata": {"name", "uid", "resourceVersion", "labels"}, "spec": {"taints"}, "status": {},
+			"metadata": {"name", "uid", "resourceVersion", "labels"}, "spec": {"taints", "podCIDR", "podCIDRs"}, "status": {},
 		}},
 	}
 }

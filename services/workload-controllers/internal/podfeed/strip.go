@@ -134,7 +134,7 @@ func stripNode(node *corev1.Node) *corev1.Node {
 		ObjectMeta: metav1.ObjectMeta{
 			Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion, Labels: node.Labels,
 		},
-		Spec: corev1.NodeSpec{Taints: node.Spec.Taints},
+		Spec: corev1.NodeSpec{Taints: node.Spec.Taints, PodCIDR: node.Spec.PodCIDR, PodCIDRs: node.Spec.PodCIDRs},
 	}
 }
 

@@ -1,0 +1,106 @@
+// Package nodeipam gives each Node its share of the cluster's Pod ranges.
+//
+//	decide.go            which share a Node gets (pure)
+//	decide_pool.go       the shares of one range, and which is next (pure)
+//	decide_explain.go    what a decision came to, in words
+//	events.go            the events that users see (pure)
+//	settings.go          the flags
+//	ledger.go            what is in use
+//	reconcile.go         observe and apply
+//	controller.go        what it reads and writes, and what wakes a Node up
+package nodeipam
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"keelson.dev/kit/controller"
+	"keelson.dev/kit/explain"
+	"keelson.dev/kit/rights"
+	"keelson.dev/services/workload-controllers/internal/wake"
+	"keelson.dev/services/workload-controllers/internal/write"
+)
+
+// Name is the controller's folder, half of its Lease's name, and its field manager.
+const Name = "nodeipam"
+
+// Registration describes the controller.
+func Registration(settings Settings) controller.Registration {
+	return controller.Registration{
+		Name:        Name,
+		Explains:    "Node",
+		EventSource: eventSource,
+		Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{""}, Resources: []string{"nodes"}, Verbs: []string{"get", "list", "patch", "watch"}},
+			rights.Events,
+		},
+		Setup: func(s *controller.Setup) (controller.Runnable, error) { return setup(s, settings) },
+	}
+}
+
+func setup(s *controller.Setup, settings Settings) (controller.Runnable, error) {
+	pools, err := settings.pools()
+	if err != nil {
+		return nil, err
+	}
+	own := client.WithFieldOwner(s.Client, Name)
+	c := &Controller{reader: own, live: s.Live, writer: &write.Writer{Client: own, Kind: "node"},
+		recorder: s.Recorder, log: s.Log, ledger: newLedger(pools)}
+	const concurrent = 1 // see Controller
+	built, err := controller.NewReconciler(s, concurrent, c.steps())
+	if err != nil {
+		return nil, err
+	}
+	s.Explain(explain.Explainer(c.steps(), account, nil))
+	if err := built.Watch(source.Kind(s.Cache, &corev1.Node{}, c.onNode())); err != nil {
+		return nil, fmt.Errorf("watching Nodes: %w", err)
+	}
+	return term{c, built}, nil
+}
+
+// term is one term as leader.
+type term struct {
+	controller *Controller
+	next       controller.Runnable
+}
+
+// Start implements controller.Runnable.
+func (t term) Start(ctx context.Context) error {
+	if _, err := t.controller.recount(ctx); err != nil {
+		return err
+	}
+	return t.next.Start(ctx)
+}
+
+// onNode wakes up a Node without ranges when it changes, and one that waits for them when another is gone.
+func (c *Controller) onNode() handler.TypedFuncs[*corev1.Node, reconcile.Request] {
+	set := func(node *corev1.Node, q wake.Queue) {
+		c.ledger.observe(node)
+		if len(rangesOf(node)) == 0 {
+			q.Add(wake.Request("", node.Name))
+		}
+	}
+	gone := func(node *corev1.Node, q wake.Queue) {
+		if waiting := c.ledger.forget(node); waiting != "" {
+			q.Add(wake.Request("", waiting))
+		}
+	}
+	return handler.TypedFuncs[*corev1.Node, reconcile.Request]{
+		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*corev1.Node], q wake.Queue) { set(e.Object, q) },
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*corev1.Node], q wake.Queue) {
+			if e.ObjectOld.UID != e.ObjectNew.UID {
+				gone(e.ObjectOld, q) // it was made again under its name while the watch was interrupted
+			}
+			set(e.ObjectNew, q)
+		},
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*corev1.Node], q wake.Queue) { gone(e.Object, q) },
+	}
+}

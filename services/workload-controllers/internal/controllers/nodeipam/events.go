@@ -1,0 +1,15 @@
+package nodeipam
+
+import (
+	"keelson.dev/kit/events"
+)
+
+// eventSource is what users see as the origin of the events.
+const eventSource = "cidrAllocator"
+
+const reasonNotAvailable = "CIDRNotAvailable"
+
+// notAvailable tells that a Node stays without Pod ranges.
+func notAvailable(full []Offer) events.Event {
+	return events.Warning(reasonNotAvailable, "Node has no podCIDR: %s of --cluster-cidr are in use", fullText(full))
+}
