@@ -22,6 +22,16 @@ spec:
   template: {metadata: {labels: {app: web}}, spec: {nodeSelector: {no: where}, containers: [{name: c, image: x}]}}
 ---
 apiVersion: v1
+kind: Service
+metadata: {name: web}
+spec: {selector: {app: web}, ports: [{port: 80}]}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: lone}
+spec: {selector: {app: nobody}, ports: [{port: 80}]}
+---
+apiVersion: v1
 kind: ReplicationController
 metadata: {name: rc}
 spec:
@@ -148,6 +158,8 @@ func TestExplain(t *testing.T) {
 		"quota quota":          "waits for less use of secrets: 0 of 0 are used",
 		"pvc data":             "waits for a volume: waiting for first consumer",
 		"pv explained":         "waits for nothing: it is free for a claim that it suffices for",
+		"svc web":              "waits for 1 Pod to get a node: web-",
+		"service lone":         "waits for a Pod with the labels app=nobody: it selects none",
 		"node explained":       "waits for the node to report for the first time",
 		"ns explained":         "waits for whoever is responsible for these finalizers: example.com/hold",
 		"namespace default":    "waits for nothing: it is not being deleted",

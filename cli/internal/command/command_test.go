@@ -40,10 +40,10 @@ func TestMistakesGetOneLine(t *testing.T) {
 		"explain deploy a":            {1, "holds no mesh"},
 		"explain cronjobs":            {2, "NAME is missing"},
 		"explain PDB a":               {1, "holds no mesh"},
-		"explain service a": {2, `"service" is no kind that is explained, only pod, deployment, replicaset, ` +
+		"explain secret a": {2, `"secret" is no kind that is explained, only pod, deployment, replicaset, ` +
 			"statefulset, daemonset, job, cronjob, replicationcontroller, poddisruptionbudget, " +
-			"horizontalpodautoscaler, resourcequota, persistentvolumeclaim, persistentvolume, podgroup, node, " +
-			"namespace are"},
+			"horizontalpodautoscaler, resourcequota, persistentvolumeclaim, persistentvolume, podgroup, service, " +
+			"node, namespace are"},
 		"explain HPA a":                   {1, "holds no mesh"},
 		"explain quota a":                 {1, "holds no mesh"},
 		"explain pv a":                    {1, "holds no mesh"},

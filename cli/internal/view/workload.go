@@ -58,8 +58,11 @@ func (k Kind) ofCluster() Kind {
 	return k
 }
 
-// pod is the word for what ExplainPod explains.
-const pod = "pod"
+// pod is the word for what ExplainPod explains, service the kind of explainService.
+const (
+	pod     = "pod"
+	service = "Service"
+)
 
 var kinds = []Kind{
 	kindOf("Deployment", "deployments", "deploy", func(c kubernetes.Interface, ns string) getter[*appsv1.Deployment] {
@@ -108,6 +111,9 @@ var kinds = []Kind{
 		func(c kubernetes.Interface, ns string) getter[*schedulingv1beta1.PodGroup] {
 			return c.SchedulingV1beta1().PodGroups(ns)
 		}).by(plan.Scheduler),
+	kindOf(service, "services", "svc", func(c kubernetes.Interface, ns string) getter[*corev1.Service] {
+		return c.CoreV1().Services(ns)
+	}),
 	kindOf("Node", "nodes", "no", func(c kubernetes.Interface, _ string) getter[*corev1.Node] {
 		return c.CoreV1().Nodes()
 	}).by(plan.WorkloadControllers, plan.PodGC).ofCluster(),
@@ -136,6 +142,8 @@ func Explain(ctx context.Context, m *mesh.Mesh, word, namespace, name string) (W
 		return nil, err
 	case isPod:
 		return ExplainPod(ctx, m, namespace, name)
+	case kind.Name == service:
+		return explainService(ctx, m, kind, namespace, name)
 	}
 	return explainWorkload(ctx, m, kind, namespace, name)
 }

@@ -3,6 +3,7 @@
 //
 //	library.go          the field's own library decides (pure)
 //	decide.go           what it decides from and what comes out (pure)
+//	decide_explain.go   the decision in words (pure)
 //	events.go           the events that users see (pure)
 //	reconcile.go        observe, apply
 //	controller.go       what it reads and writes, and what wakes a Service up
@@ -20,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"keelson.dev/kit/controller"
+	"keelson.dev/kit/explain"
 	"keelson.dev/kit/rights"
 	"keelson.dev/services/workload-controllers/internal/endpointfeed"
 	"keelson.dev/services/workload-controllers/internal/gate"
@@ -45,6 +47,7 @@ func Registration(feed *podfeed.Feed, o Options, concurrent int) controller.Regi
 	return controller.Registration{
 		Name:        Name,
 		EventSource: eventSource,
+		Explains:    "Service",
 		Rules: []rbacv1.PolicyRule{
 			wake.QuotaRule,
 			{APIGroups: []string{""}, Resources: []string{"services", "pods", "nodes"},
@@ -78,6 +81,7 @@ func setup(s *controller.Setup, feed *podfeed.Feed, o Options, concurrent int) (
 	if err != nil {
 		return nil, err
 	}
+	s.Explain(explain.Explainer(c.steps(), account, leaves))
 	for kind, watch := range map[string]source.SyncingSource{
 		"Services": source.Kind(s.Cache, &corev1.Service{}, wake.Self(c.services.Put, c.forget)),
 		"Pods": &podfeed.Source{Feed: feed, Cache: s.Cache, Requests: c.services.OnPod,

@@ -1,0 +1,150 @@
+package view
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"keelson.dev/cli/internal/mesh"
+)
+
+const (
+	// nodeLimit is how long a node may take to say what it has programmed; nodesAtOnce are asked side by side.
+	nodeLimit   = 3 * time.Second
+	nodesAtOnce = 16
+)
+
+// Service is what is known of a Service.
+type Service struct {
+	Workload
+	// Nodes say what each node's service proxy has programmed; NodesUnknown why they could not be asked.
+	Nodes        []NodeView
+	NodesUnknown string
+}
+
+// NodeView is what a node has programmed for a Service.
+type NodeView struct{ Node, State string }
+
+// programmed is what a nodeagent answers about a Service.
+type programmed struct {
+	Programmed bool             `json:"programmed"`
+	Since      time.Time        `json:"since"`
+	Ports      []programmedPort `json:"ports"`
+}
+
+type programmedPort struct {
+	Name       string   `json:"name"`
+	Protocol   string   `json:"protocol"`
+	ClusterIPs []string `json:"clusterIPs"`
+	Port       int32    `json:"port"`
+	NodePort   int32    `json:"nodePort"`
+	Endpoints  []string `json:"endpoints"`
+}
+
+// explainService asks the API, the controllers of the Service's endpoints, and all nodes.
+func explainService(ctx context.Context, m *mesh.Mesh, kind Kind, namespace, name string) (Writer, error) {
+	w, err := explainWorkload(ctx, m, kind, namespace, name)
+	if err != nil {
+		return nil, err
+	}
+	client, err := m.Client()
+	if err != nil {
+		return nil, err
+	}
+	s := Service{Workload: w}
+	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		s.NodesUnknown = "listing the nodes: " + err.Error()
+		return s, nil
+	}
+	s.Nodes = askNodes(ctx, client, nodes.Items, namespace, name)
+	return s, nil
+}
+
+// askNodes asks the nodes through the apiserver, several at a time.
+func askNodes(ctx context.Context, client kubernetes.Interface, nodes []corev1.Node, namespace, name string,
+) []NodeView {
+	views, places := make([]NodeView, len(nodes)), make(chan struct{}, nodesAtOnce)
+	var asked sync.WaitGroup
+	for i := range nodes {
+		asked.Go(func() {
+			places <- struct{}{}
+			defer func() { <-places }()
+			ctx, cancel := context.WithTimeout(ctx, nodeLimit)
+			defer cancel()
+			var status int
+			answer, err := client.CoreV1().RESTClient().Get().AbsPath("/api/v1/nodes", nodes[i].Name, "proxy",
+				"serviceproxy", namespace, name).Do(ctx).StatusCode(&status).Raw()
+			views[i] = NodeView{Node: nodes[i].Name, State: programmedState(status, answer, err)}
+		})
+	}
+	asked.Wait()
+	return views
+}
+
+// programmedState puts a node's answer into words.
+func programmedState(status int, answer []byte, err error) string {
+	switch {
+	case status == http.StatusNotFound:
+		return "runs no service proxy of Keelson's"
+	case err != nil:
+		return "does not answer: " + err.Error()
+	}
+	var p programmed
+	if err := json.Unmarshal(answer, &p); err != nil {
+		return "answers what cannot be read: " + err.Error()
+	}
+	if !p.Programmed {
+		return "has not programmed it"
+	}
+	state := "has programmed it"
+	if !p.Since.IsZero() {
+		state += " since " + p.Since.Local().Format(time.DateTime)
+	}
+	var ports []string
+	for _, port := range p.Ports {
+		ports = append(ports, port.text())
+	}
+	if len(ports) == 0 {
+		return state
+	}
+	return state + ": " + strings.Join(ports, "; ")
+}
+
+func (p programmedPort) text() string {
+	text := fmt.Sprintf("%d/%s", p.Port, p.Protocol)
+	if p.Name != "" {
+		text = p.Name + " " + text
+	}
+	if len(p.ClusterIPs) > 0 {
+		text += " of " + strings.Join(p.ClusterIPs, ", ")
+	}
+	if p.NodePort > 0 {
+		text += fmt.Sprintf(" and node port %d", p.NodePort)
+	}
+	if len(p.Endpoints) == 0 {
+		return text + " is refused, there is no endpoint"
+	}
+	return text + " to " + strings.Join(p.Endpoints, ", ")
+}
+
+// Write prints what is known.
+func (s Service) Write(out io.Writer) {
+	s.Workload.Write(out)
+	fmt.Fprintln(out, "\nnodes:")
+	if s.NodesUnknown != "" {
+		fmt.Fprintf(out, "  %s\n", s.NodesUnknown)
+	}
+	for _, node := range s.Nodes {
+		fmt.Fprintf(out, "  %s: %s\n", node.Node, node.State)
+	}
+}
