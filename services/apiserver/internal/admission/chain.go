@@ -8,6 +8,7 @@ import (
 	"k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle"
 
 	"keelson.dev/services/apiserver/internal/admission/claimresize"
+	"keelson.dev/services/apiserver/internal/admission/defaultingressclass"
 	"keelson.dev/services/apiserver/internal/admission/defaultstorageclass"
 	"keelson.dev/services/apiserver/internal/admission/limitranger"
 	"keelson.dev/services/apiserver/internal/admission/listbounds"
@@ -37,6 +38,7 @@ var plugins = []plugin{
 	{limitranger.PluginName, limitranger.Register},
 	{tolerationseconds.PluginName, tolerationseconds.Register},
 	{defaultstorageclass.PluginName, defaultstorageclass.Register},
+	{defaultingressclass.PluginName, defaultingressclass.Register},
 	{storageprotection.PluginName, storageprotection.Register},
 	{runtimeclass.PluginName, runtimeclass.Register},
 	{claimresize.PluginName, claimresize.Register},

@@ -69,7 +69,8 @@ func TestNew(t *testing.T) {
 // checks run, and nothing is looked up for a namespace that ends.
 func TestOrder(t *testing.T) {
 	want := []string{"NamespaceLifecycle", "ServiceAccount", "NodeRestriction", "TaintNodesByCondition", "Priority",
-		"LimitRanger", "DefaultTolerationSeconds", "DefaultStorageClass", "StorageObjectInUseProtection",
+		"LimitRanger", "DefaultTolerationSeconds", "DefaultStorageClass", "DefaultIngressClass",
+		"StorageObjectInUseProtection",
 		"RuntimeClass", "PersistentVolumeClaimResize", "ListBounds", "ResourceQuota"}
 	var got []string
 	for _, p := range plugins {
@@ -173,6 +174,8 @@ func TestLacking(t *testing.T) {
 			`failed to initialize admission plugin "Priority": it has no informers`},
 		"LimitRanger with a client only": {only("LimitRanger"), noInformers,
 			`failed to initialize admission plugin "LimitRanger": it has no informers`},
+		"DefaultIngressClass with a client only": {only("DefaultIngressClass"), noInformers,
+			`failed to initialize admission plugin "DefaultIngressClass": it has no informers`},
 		"DefaultStorageClass with a client only": {only("DefaultStorageClass"), noInformers,
 			`failed to initialize admission plugin "DefaultStorageClass": it has no informers`},
 		"RuntimeClass without anything": {only("RuntimeClass"), admission.PluginInitializers{},

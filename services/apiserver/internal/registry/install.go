@@ -4,6 +4,7 @@ package registry
 import (
 	"fmt"
 	"maps"
+	"net/http"
 	"strings"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	nodev1 "k8s.io/api/node/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -57,6 +59,11 @@ import (
 	"keelson.dev/services/apiserver/internal/registry/core/serviceaccount"
 	"keelson.dev/services/apiserver/internal/registry/discovery/endpointslice"
 	"keelson.dev/services/apiserver/internal/registry/metrics"
+	"keelson.dev/services/apiserver/internal/registry/networking/ingress"
+	"keelson.dev/services/apiserver/internal/registry/networking/ingressclass"
+	"keelson.dev/services/apiserver/internal/registry/networking/ipaddress"
+	"keelson.dev/services/apiserver/internal/registry/networking/networkpolicy"
+	"keelson.dev/services/apiserver/internal/registry/networking/servicecidr"
 	"keelson.dev/services/apiserver/internal/registry/node/runtimeclass"
 	"keelson.dev/services/apiserver/internal/registry/policy/poddisruptionbudget"
 	"keelson.dev/services/apiserver/internal/registry/rbac/clusterrole"
@@ -88,6 +95,8 @@ type Config struct {
 	Node nodeproxy.Lookup
 	// Objects are the Pods and nodes of which metrics.k8s.io tells what they use.
 	Objects metrics.Objects
+	// Transport reaches what users run in Pods and on nodes.
+	Transport http.RoundTripper
 	// Services are given addresses and ports from here.
 	Services service.Config
 	// EventTTL is how long Events are kept.
@@ -114,10 +123,10 @@ func Groups(c Config) []Group {
 			events,
 			limitrange.Resource,
 			namespace.Resource,
-			node.Resource,
+			node.Entry(c.Nodes, c.Transport),
 			persistentvolume.Resource,
 			persistentvolumeclaim.Resource,
-			pod.Entry(c.Nodes, c.Node, budgets),
+			pod.Entry(c.Nodes, c.Node, budgets, c.Transport),
 			podtemplate.Resource,
 			replicationcontroller.Resource,
 			resourcequota.Resource,
@@ -143,6 +152,13 @@ func Groups(c Config) []Group {
 		{discoveryv1.GroupName, []rest.Entry{endpointslice.Resource}},
 		{eventsv1.GroupName, []rest.Entry{newerEvents}},
 		{metricsv1.GroupName, metrics.Entries(c.Objects, c.Nodes)},
+		{networkingv1.GroupName, []rest.Entry{
+			ingress.Resource,
+			ingressclass.Resource,
+			ipaddress.Resource,
+			networkpolicy.Resource,
+			servicecidr.Resource,
+		}},
 		{nodev1.GroupName, []rest.Entry{runtimeclass.Resource}},
 		{policyv1.GroupName, []rest.Entry{poddisruptionbudget.Entry(budgets)}},
 		{rbacv1.GroupName, []rest.Entry{

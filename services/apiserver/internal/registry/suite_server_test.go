@@ -121,7 +121,7 @@ func (s *subject) checkUpdates(t *testing.T, objects dynamic.ResourceInterface) 
 	stored := 0
 	var refused error
 	for seed := range int64(6) {
-		object := &unstructured.Unstructured{Object: s.valid(t, seed, fmt.Sprintf("random-%d", seed))}
+		object := &unstructured.Unstructured{Object: s.valid(t, seed, fmt.Sprintf(s.Names, seed))}
 		object.SetGroupVersionKind(s.kind)
 		created, err := objects.Create(t.Context(), object, metav1.CreateOptions{})
 		if err != nil {

@@ -31,8 +31,10 @@ type subject struct {
 	kind     schema.GroupVersionKind
 	versions []schema.GroupVersionKind
 
-	Example    map[string]any `json:"example"`
-	Exceptions []*exception   `json:"exceptions"`
+	Example map[string]any `json:"example"`
+	// Names makes the names of further objects from numbers, for a kind whose names are no words.
+	Names      string       `json:"names"`
+	Exceptions []*exception `json:"exceptions"`
 
 	// found are the faults told already.
 	found map[string]bool
@@ -90,7 +92,7 @@ func newSubject(t *testing.T, d rest.Description, s *runtime.Scheme, codecs seri
 		t.Fatal(err)
 	}
 	sub := &subject{Description: d, scheme: s, codecs: codecs, kind: version.WithKind(kinds[0].Kind),
-		found: map[string]bool{}}
+		found: map[string]bool{}, Names: "random-%d"}
 	for kind := range s.AllKnownTypes() {
 		internal := schema.GroupVersion{Group: kind.Group, Version: runtime.APIVersionInternal}
 		hub := s.KnownTypes(internal)[kind.Kind]

@@ -53,6 +53,9 @@ func TestResources(t *testing.T) {
 		"node restriction":       testNodeRestriction,
 		"jobs":                   testJobs,
 		"cronjobs":               testCronJobs,
+		"ingress classes":        testIngressClasses,
+		"proxies":                testProxies,
+		"refused proxies":        testRefusedProxies,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, s) })
 	}

@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	nodev1 "k8s.io/api/node/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	policyv1beta1 "k8s.io/api/policy/v1beta1"
@@ -76,6 +77,7 @@ var groups = []group{
 		},
 		conversions: addMetricsConversions,
 	},
+	{versions: []version{{networkingv1.SchemeGroupVersion, networkingv1.AddToScheme}}},
 	{versions: []version{{nodev1.SchemeGroupVersion, nodev1.AddToScheme}}},
 	{
 		versions: []version{

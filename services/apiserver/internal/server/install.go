@@ -9,6 +9,7 @@ import (
 
 	"keelson.dev/kit/daemon"
 	"keelson.dev/services/apiserver/internal/eventbatch"
+	"keelson.dev/services/apiserver/internal/httpproxy"
 	"keelson.dev/services/apiserver/internal/nodeproxy"
 	"keelson.dev/services/apiserver/internal/registry"
 	"keelson.dev/services/apiserver/internal/registry/core/service"
@@ -30,9 +31,7 @@ func (s *Server) install() error {
 		if err != nil {
 			return err
 		}
-		if group.Name == "" {
-			s.objects.storages = storages
-		}
+		s.objects.open(group.Name, storages)
 		served, err := s.servedGroup(group, storages)
 		if err != nil {
 			return err
@@ -86,6 +85,7 @@ func (s *Server) registryConfig() (registry.Config, error) {
 	if err != nil {
 		return registry.Config{}, daemon.UsageError(fmt.Errorf("--service-cluster-ip-range: %w", err))
 	}
+	transport := httpproxy.NewTransport()
 	config := registry.Config{
 		Authenticators: s.authn,
 		Audiences:      s.options.audiences(),
@@ -93,8 +93,10 @@ func (s *Server) registryConfig() (registry.Config, error) {
 		Nodes:          nodes,
 		Node:           s.objects.CurrentNode,
 		Objects:        &s.objects,
-		Services:       service.Config{ClusterIPs: clusterIPs.Masked()},
-		EventTTL:       s.options.EventTTL,
+		Transport:      transport,
+		Services: service.Config{ClusterIPs: clusterIPs.Masked(), Endpoints: &s.objects,
+			Transport: transport},
+		EventTTL: s.options.EventTTL,
 	}
 	if s.tokens != nil && s.tokens.issuer != nil {
 		config.Tokens = serviceaccount.Tokens{Issuer: s.tokens.issuer, Objects: &s.objects,

@@ -3,8 +3,10 @@ package server
 import (
 	"context"
 	"errors"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,6 +26,17 @@ type storedObjects struct {
 }
 
 var _ satoken.Objects = &storedObjects{}
+
+// open takes the stores of the groups that are read: the core, and what stands behind Services.
+func (o *storedObjects) open(group string, storages map[string]genericrest.Storage) {
+	if group != corev1.GroupName && group != discoveryv1.GroupName {
+		return
+	}
+	if o.storages == nil {
+		o.storages = map[string]genericrest.Storage{}
+	}
+	maps.Copy(o.storages, storages)
+}
 
 // fromCache accepts what the watch cache has.
 var fromCache = &metav1.GetOptions{ResourceVersion: "0"}
@@ -88,6 +101,16 @@ func (o *storedObjects) PodsOnNode(ctx context.Context, node, namespace, resourc
 		return nil, err
 	}
 	return list.(*corev1.PodList).Items, nil
+}
+
+// Slices are the EndpointSlices of a Service.
+func (o *storedObjects) Slices(ctx context.Context, namespace, service string) ([]discoveryv1.EndpointSlice, error) {
+	list, err := listed[*discoveryv1.EndpointSliceList](ctx, o, "endpointslices", namespace,
+		labels.SelectorFromSet(labels.Set{discoveryv1.LabelServiceName: service}))
+	if err != nil {
+		return nil, err
+	}
+	return list.Items, nil
 }
 
 // Volume is the node.Volume of the Node authorizer.

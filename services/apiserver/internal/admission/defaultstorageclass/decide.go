@@ -3,6 +3,8 @@ package defaultstorageclass
 import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+
+	"keelson.dev/services/apiserver/internal/admission/newest"
 )
 
 // isDefault and wasDefault are the annotations by which a class says that it is for claims that name none.
@@ -20,19 +22,8 @@ func needsClass(claim *corev1.PersistentVolumeClaim) bool {
 // pick returns the class of claims that name none: of several defaults the newest, of those the first by name. It
 // returns nil where no class is the default.
 func pick(classes []*storagev1.StorageClass) *storagev1.StorageClass {
-	var chosen *storagev1.StorageClass
-	for _, class := range classes {
-		if class.Annotations[isDefault] != "true" && class.Annotations[wasDefault] != "true" {
-			continue
-		}
-		if chosen == nil || newer(class, chosen) {
-			chosen = class
-		}
-	}
+	chosen, _ := newest.Of(classes, func(class *storagev1.StorageClass) bool {
+		return class.Annotations[isDefault] == "true" || class.Annotations[wasDefault] == "true"
+	})
 	return chosen
-}
-
-func newer(class, than *storagev1.StorageClass) bool {
-	made, before := class.CreationTimestamp, than.CreationTimestamp
-	return made.After(before.Time) || made.Equal(&before) && class.Name < than.Name
 }

@@ -38,3 +38,15 @@ func RoutableIP(ip string, path *field.Path) field.ErrorList {
 	}
 	return errs
 }
+
+// CIDR wants a range in the one way in which it is written: without bits behind its length.
+func CIDR(text string, path *field.Path) (netip.Prefix, field.ErrorList) {
+	if errs := validation.IsValidCIDR(path, text); len(errs) > 0 {
+		return netip.Prefix{}, errs
+	}
+	prefix, err := netip.ParsePrefix(text)
+	if err != nil {
+		return netip.Prefix{}, field.ErrorList{field.Invalid(path, text, "must be a valid CIDR value")}
+	}
+	return prefix, nil
+}

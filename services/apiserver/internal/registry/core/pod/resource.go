@@ -3,6 +3,8 @@
 package pod
 
 import (
+	"net/http"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	genericrest "k8s.io/apiserver/pkg/registry/rest"
@@ -42,8 +44,9 @@ var Resource = rest.Resource[*corev1.Pod]{
 }
 
 // Entry is the Pod with all its subresources. The nodes are where logs come from and commands run, node finds the one
-// that a Pod is bound to, the budgets say which Pods may be evicted.
-func Entry(nodes *nodeproxy.Nodes, node nodeproxy.Lookup, budgets *poddisruptionbudget.Budgets) rest.Entry {
+// that a Pod is bound to, the budgets say which Pods may be evicted, the transport reaches the Pods' ports.
+func Entry(nodes *nodeproxy.Nodes, node nodeproxy.Lookup, budgets *poddisruptionbudget.Budgets,
+	transport http.RoundTripper) rest.Entry {
 	r := Resource
 	var shared *Binding
 	binding := func(s *rest.Storage) *Binding {
@@ -67,6 +70,7 @@ func Entry(nodes *nodeproxy.Nodes, node nodeproxy.Lookup, budgets *poddisruption
 		},
 		"pods/exec":   func(s *rest.Storage) genericrest.Storage { return newExec(podSource{s.Store}, nodes) },
 		"pods/attach": func(s *rest.Storage) genericrest.Storage { return newAttach(podSource{s.Store}, nodes) },
+		"pods/proxy":  func(s *rest.Storage) genericrest.Storage { return newProxy(podSource{s.Store}, transport) },
 		"pods/portforward": func(s *rest.Storage) genericrest.Storage {
 			return newPortForward(podSource{s.Store},
 				nodes)

@@ -5,6 +5,7 @@ package service
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"net/netip"
 
 	corev1 "k8s.io/api/core/v1"
@@ -29,6 +30,9 @@ type Config struct {
 	ClusterIPs netip.Prefix
 	// FirstNodePort and LastNodePort bound the node ports; 0 means the default.
 	FirstNodePort, LastNodePort int
+	// Endpoints and Transport are what /proxy hands requests on to, and how.
+	Endpoints Endpoints
+	Transport http.RoundTripper
 }
 
 // Resource is the Service with its /status. What a Service is given is settled before the store sees it.
@@ -91,6 +95,11 @@ func (a allocating) Storages(o rest.Options) (map[string]genericrest.Storage, er
 	a.Customize = func(store *genericregistry.Store) { store.AfterDelete = r.afterDelete }
 	a.Wrap = func(s *rest.Storage) genericrest.Storage {
 		return &storage{Storage: s, ranges: r, audits: newAudits(s, r), allocations: allocations}
+	}
+	a.Subresources = map[string]func(*rest.Storage) genericrest.Storage{
+		"services/proxy": func(s *rest.Storage) genericrest.Storage {
+			return newProxy(proxied{services: s, endpoints: a.config.Endpoints, transport: a.config.Transport})
+		},
 	}
 	paths, err := a.Resource.Storages(o)
 	if err != nil {
