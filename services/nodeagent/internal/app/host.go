@@ -33,10 +33,10 @@ type host struct {
 	mounter volume.Mounter
 	ranges  *podfiles.UserRanges
 	facts   node.Facts
-	// hostsFile is the node's own /etc/hosts, resolver its resolv.conf.
-	hostsFile []byte
-	resolver  containerconfig.Resolver
-	close     func() error
+	// hostsFile is the node's own /etc/hosts, resolver its resolv.conf, upstream systemd-resolved's.
+	hostsFile          []byte
+	resolver, upstream containerconfig.Resolver
+	close              func() error
 }
 
 // openHost makes directories and cgroups and waits for the runtime.
@@ -152,12 +152,29 @@ func (h *host) measure(c Config) error {
 	if h.hostsFile, err = optionalFile("/etc/hosts"); err != nil {
 		return err
 	}
-	resolver, err := optionalFile(c.ResolvConf)
-	if err != nil {
+	if err := h.readResolvers(c.ResolvConf); err != nil {
 		return err
 	}
-	h.resolver = containerconfig.ParseResolver(string(resolver))
 	return h.cgroups.EnsureNode(h.facts.Allocatable())
+}
+
+// upstreamOfSystemd is where systemd-resolved lists the servers that it asks itself.
+const upstreamOfSystemd = "/run/systemd/resolve/resolv.conf"
+
+// readResolvers reads the host's name resolution; without a name there is none.
+func (h *host) readResolvers(resolvConf string) error {
+	if resolvConf == "" {
+		return nil
+	}
+	for file, into := range map[string]*containerconfig.Resolver{resolvConf: &h.resolver,
+		upstreamOfSystemd: &h.upstream} {
+		content, err := optionalFile(file)
+		if err != nil {
+			return err
+		}
+		*into = containerconfig.ParseResolver(string(content))
+	}
+	return nil
 }
 
 // optionalFile reads a file that need not be there; no name is an empty file.
@@ -182,7 +199,8 @@ func (h *host) configNode(c Config) containerconfig.Node {
 		seccomp = filepath.Join(c.RootDir, "seccomp")
 	}
 	return containerconfig.Node{
-		ClusterDNS: c.ClusterDNS, ClusterDomain: c.ClusterDomain, Resolver: h.resolver, SeccompRoot: seccomp,
+		ClusterDNS: c.ClusterDNS, ClusterDomain: c.ClusterDomain, Resolver: h.resolver, Upstream: h.upstream,
+		SeccompRoot:    seccomp,
 		SeccompDefault: c.SeccompDefault,
 		MemoryCapacity: h.facts.Memory, CgroupV2: h.cgroups.Mode() == cgroup.Unified,
 		UserNamespaces: h.status.UserNamespaces, RecursiveReadOnly: h.status.RecursiveReadOnlyMounts,

@@ -86,7 +86,8 @@ func (o *options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&c.ClusterDNS, "cluster-dns", nil, "addresses of the cluster's DNS servers, comma-separated")
 	fs.StringVar(&c.ClusterDomain, "cluster-domain", c.ClusterDomain, "domain of the cluster's names")
 	fs.StringVar(&c.ResolvConf, "resolv-conf", c.ResolvConf,
-		"name resolution that Pods take over from the host; empty for none")
+		"name resolution that Pods take over from the host, without servers on its loopback, which Pods do not reach; "+
+			"empty for none")
 	fs.StringSliceVar(&c.AllowedSysctls, "allowed-unsafe-sysctls", nil,
 		"sysctls beyond the safe ones that Pods may set; a * at the end stands for any rest")
 	fs.StringVar(&c.SeccompRoot, "seccomp-root", "",
@@ -197,6 +198,9 @@ func (c *Config) validateNetwork() error {
 		if net.ParseIP(server) == nil {
 			return fmt.Errorf("--cluster-dns: %q is no IP address", server)
 		}
+	}
+	if problems := validation.IsDNS1123Subdomain(c.ClusterDomain); c.ClusterDomain != "" && len(problems) > 0 {
+		return fmt.Errorf("--cluster-domain: %q: %s", c.ClusterDomain, problems[0])
 	}
 	return nil
 }

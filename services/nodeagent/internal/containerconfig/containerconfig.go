@@ -34,6 +34,8 @@ type Node struct {
 	ClusterDomain string
 	// Resolver is the host's own name resolution.
 	Resolver Resolver
+	// Upstream is what systemd-resolved asks, if the host has it.
+	Upstream Resolver
 	// SeccompRoot is the folder of localhost seccomp profiles.
 	SeccompRoot string
 	// SeccompDefault makes RuntimeDefault the profile of containers that name none.

@@ -1,6 +1,7 @@
 package containerconfig
 
 import (
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -51,14 +52,39 @@ func DNS(pod *corev1.Pod, node Node) (config *cri.DNSConfig, warning string) {
 	switch policy := effectivePolicy(pod); {
 	case policy == corev1.DNSDefault, policy == corev1.DNSClusterFirst && len(node.ClusterDNS) == 0:
 		r = node.Resolver.clone()
+		if !pod.Spec.HostNetwork {
+			r.Servers = serversOfPods(node)
+		}
 	case policy == corev1.DNSClusterFirst:
 		r = clusterResolver(pod.Namespace, node)
 	}
 	if pod.Spec.DNSConfig != nil {
 		r.add(pod.Spec.DNSConfig)
 	}
+	if len(r.Servers) == 0 {
+		r.Servers = []string{nobody}
+	}
 	warning = r.cut()
 	return &cri.DNSConfig{Servers: r.Servers, Searches: r.Searches, Options: r.Options}, warning
+}
+
+// nobody is where resolvers ask that know no server. Of a configuration that is empty runtimes make the host's.
+const nobody = "127.0.0.1"
+
+// serversOfPods are those of the host's servers that a Pod with a network of its own reaches. Where the host asks a
+// server on its loopback, as with systemd-resolved, a Pod would ask itself: it asks whom that server asks.
+func serversOfPods(node Node) []string {
+	if reachable := beyondLoopback(node.Resolver.Servers); len(reachable) > 0 {
+		return reachable
+	}
+	return beyondLoopback(node.Upstream.Servers)
+}
+
+func beyondLoopback(servers []string) []string {
+	return slices.DeleteFunc(slices.Clone(servers), func(server string) bool {
+		address, err := netip.ParseAddr(server)
+		return err == nil && address.IsLoopback()
+	})
 }
 
 // effectivePolicy reduces the five policies to three: Default, ClusterFirst and None.

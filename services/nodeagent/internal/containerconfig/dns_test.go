@@ -3,6 +3,7 @@ package containerconfig
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -68,6 +69,39 @@ func TestDNS(t *testing.T) {
 		got := Resolver{config.Servers, config.Searches, config.Options}
 		if !reflect.DeepEqual(got, row.want) || row.cut != (warning != "") {
 			t.Errorf("%s: got %v, %q; want %v", row.name, got, warning, row.want)
+		}
+	}
+}
+
+// A Pod with a network of its own never asks the host's loopback, where it would find itself: a cluster's DNS that
+// passes questions on to the host's servers would ask itself for ever.
+func TestPodsDoNotAskTheHostsLoopback(t *testing.T) {
+	stub, real := []string{"127.0.0.53"}, []string{"192.0.2.53", "2001:db8::53"}
+	hostNetwork := func(s *corev1.PodSpec) { s.HostNetwork = true }
+	for _, row := range []struct {
+		name           string
+		host, upstream []string
+		change         func(*corev1.PodSpec)
+		want           []string
+	}{
+		{name: "what the stub asks", host: stub, upstream: real, want: real},
+		{name: "the host's, if there is one", host: []string{"127.0.0.1", "192.0.2.1"}, upstream: real,
+			want: []string{"192.0.2.1"}},
+		{name: "IPv6", host: []string{"::1", "fe80::1%eth0"}, want: []string{"fe80::1%eth0"}},
+		{name: "no other is known", host: stub, want: []string{"127.0.0.1"}},
+		{name: "the stub of a stub", host: stub, upstream: []string{"127.0.0.2"}, want: []string{"127.0.0.1"}},
+		// Of a configuration that is empty the runtime makes the host's.
+		{name: "none", want: []string{"127.0.0.1"}},
+		{name: "host network", host: stub, upstream: real, change: hostNetwork, want: stub},
+	} {
+		pod := named("dns", func(s *corev1.PodSpec) { s.DNSPolicy = corev1.DNSDefault })
+		if row.change != nil {
+			row.change(&pod.Spec)
+		}
+		host := Resolver{Servers: row.host, Searches: []string{"corp.example"}}
+		config, _ := DNS(pod, Node{Resolver: host, Upstream: Resolver{Servers: row.upstream, Searches: []string{"x"}}})
+		if !slices.Equal(config.Servers, row.want) || !slices.Equal(config.Searches, host.Searches) {
+			t.Errorf("%s: asks %v in %v, want %v", row.name, config.Servers, config.Searches, row.want)
 		}
 	}
 }
