@@ -29,6 +29,8 @@ func TestMistakesGetOneLine(t *testing.T) {
 		"up --bind-address ::1":       {2, `--bind-address: "::1" must be an IPv4 address`},
 		"up --pod-range 10.0.0.0":     {2, `--pod-range: "10.0.0.0" must be an IPv4 network`},
 		"up --service-range x":        {2, `--service-range: "x" must be an IPv4 network`},
+		"up --dns bind":               {2, `--dns: "bind" must be coredns or none`},
+		"up --cluster-domain Corp_":   {2, `--cluster-domain: "Corp_": a lowercase RFC 1123 subdomain must consist of`},
 		"up --programs /nosuch":       {1, "--programs: keelson-apiserver is missing in /nosuch"},
 		"down extra":                  {2, `unexpected argument "extra"`},
 		"status -o yaml":              {2, `--output: "yaml" must be json`},

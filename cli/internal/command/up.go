@@ -9,7 +9,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/validation"
 
+	"keelson.dev/cli/internal/clusterdns"
+	"keelson.dev/cli/internal/deployment"
 	"keelson.dev/cli/internal/mesh"
 	"keelson.dev/cli/internal/plan"
 	"keelson.dev/cli/internal/sample"
@@ -22,6 +25,7 @@ type upFlags struct {
 	bindAddress             string
 	port                    int
 	sample                  bool
+	dns, domain             string
 	programs, images, level string
 	timeout                 time.Duration
 }
@@ -33,7 +37,7 @@ func newUp(g *global) *cobra.Command {
 		Short: "start the mesh and leave it running; started again, it starts only what is missing",
 		Args:  exactly(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			options, err := flags.options(g, c.Flags().Changed("nodes"))
+			options, err := flags.options(g, c.Flags().Changed)
 			if err != nil {
 				return usageError{err}
 			}
@@ -51,6 +55,10 @@ func newUp(g *global) *cobra.Command {
 		"IPv4 address that the apiserver listens on; Pods reach it only there")
 	set.IntVar(&flags.port, "port", 0, "port of the apiserver; 0 takes 6443 or the next free one")
 	set.BoolVar(&flags.sample, "sample", true, "leave the sample Deployment hello running")
+	set.StringVar(&flags.dns, "dns", plan.CoreDNS, "who answers for the names of Services and Pods: coredns, which is "+
+		"installed, or none; default later: as it is")
+	set.StringVar(&flags.domain, "cluster-domain", plan.DefaultDomain, "domain of the names of Services and Pods; "+
+		"default later: as it is")
 	set.StringVar(&flags.programs, "programs", "", "folder of the daemons' and tools' programs; default: keel's own")
 	set.StringVar(&flags.images, "images", "", "folder of the image archives to import; default: images beside keel")
 	set.StringVar(&flags.level, "log-level", "info", "log level of the daemons: debug, info, warn or error")
@@ -58,7 +66,7 @@ func newUp(g *global) *cobra.Command {
 	return command
 }
 
-func (f *upFlags) options(g *global, nodesGiven bool) (mesh.UpOptions, error) {
+func (f *upFlags) options(g *global, given func(flag string) bool) (mesh.UpOptions, error) {
 	options := mesh.UpOptions{
 		DataDir: g.dataDir, Nodes: f.nodes, Port: f.port, Sample: f.sample, Programs: f.programs, Images: f.images,
 		LogLevel: f.level, Timeout: f.timeout,
@@ -66,8 +74,11 @@ func (f *upFlags) options(g *global, nodesGiven bool) (mesh.UpOptions, error) {
 	if f.nodes < 0 || f.nodes > maxNodes {
 		return options, fmt.Errorf("--nodes: %d must be between 0 and %d", f.nodes, maxNodes)
 	}
-	if !nodesGiven {
+	if !given("nodes") {
 		options.Nodes = mesh.KeepNodes
+	}
+	if err := f.dnsOptions(&options, given); err != nil {
+		return options, err
 	}
 	if f.port < 0 || f.port > 65535 {
 		return options, fmt.Errorf("--port: %d must be between 0 and 65535", f.port)
@@ -95,6 +106,23 @@ func (f *upFlags) options(g *global, nodesGiven bool) (mesh.UpOptions, error) {
 		return options, err
 	}
 	return options, fillFolders(&options)
+}
+
+// dnsOptions takes over what was typed; what was not stays as it is.
+func (f *upFlags) dnsOptions(options *mesh.UpOptions, given func(flag string) bool) error {
+	if f.dns != plan.CoreDNS && f.dns != plan.NoDNS {
+		return fmt.Errorf("--dns: %q must be coredns or none", f.dns)
+	}
+	if problems := validation.IsDNS1123Subdomain(f.domain); len(problems) > 0 {
+		return fmt.Errorf("--cluster-domain: %q: %s", f.domain, problems[0])
+	}
+	if given("dns") {
+		options.DNS = f.dns
+	}
+	if given("cluster-domain") {
+		options.Domain = f.domain
+	}
+	return nil
 }
 
 // maxNodes is far beyond what one machine carries; bridges' names have room for it.
@@ -141,9 +169,20 @@ func up(c *cobra.Command, options mesh.UpOptions) error {
 	if err := mesh.Up(c.Context(), m, options); err != nil {
 		return err
 	}
+	if m.HasDNS() {
+		fmt.Fprintln(out, "==> cluster DNS")
+		if err := m.InstallDNS(c.Context()); err != nil {
+			return err
+		}
+	}
 	if options.Sample && len(m.State.Nodes) > 0 {
 		if err := runSample(c, m, options.Timeout); err != nil {
 			return err
+		}
+	}
+	if m.HasDNS() {
+		if err := awaitDNS(c, m); err != nil {
+			fmt.Fprintf(out, "    names do not resolve yet: %v\n", err)
 		}
 	}
 	fmt.Fprintf(out, "\nThe mesh is up at %s.\n\n  export KUBECONFIG=%s\n", m.ServerURL(),
@@ -152,6 +191,20 @@ func up(c *cobra.Command, options mesh.UpOptions) error {
 	fmt.Fprintf(out,
 		"keel status shows the daemons, keel explain pod NAME why a Pod is where it is, keel down ends all of it.\n")
 	return nil
+}
+
+// dnsPatience is how long the mesh waits for its DNS, which has started beside the sample.
+const dnsPatience = 30 * time.Second
+
+func awaitDNS(c *cobra.Command, m *mesh.Mesh) error {
+	client, err := m.Client()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(c.Context(), dnsPatience)
+	defer cancel()
+	name := deployment.Name{Namespace: clusterdns.Namespace, Name: clusterdns.Name}
+	return deployment.WaitAvailable(ctx, client, name, m.RunningPods, c.OutOrStdout())
 }
 
 func runSample(c *cobra.Command, m *mesh.Mesh, timeout time.Duration) error {
@@ -171,5 +224,6 @@ func runSample(c *cobra.Command, m *mesh.Mesh, timeout time.Duration) error {
 			return err
 		}
 	}
-	return sample.WaitAvailable(ctx, client, m.RunningPods, c.OutOrStdout())
+	name := deployment.Name{Namespace: sample.Namespace, Name: sample.Name}
+	return deployment.WaitAvailable(ctx, client, name, m.RunningPods, c.OutOrStdout())
 }

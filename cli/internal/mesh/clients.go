@@ -6,6 +6,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"keelson.dev/cli/internal/plan"
@@ -14,16 +15,24 @@ import (
 
 // Client returns the operator's connection to the apiserver.
 func (m *Mesh) Client() (kubernetes.Interface, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", m.Layout.Kubeconfig(plan.AdminCertificate))
+	config, err := m.clientConfig()
 	if err != nil {
-		return nil, fmt.Errorf("reading the operator's kubeconfig: %w", err)
+		return nil, err
 	}
-	config.UserAgent, config.QPS = "keel", -1
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("building a client: %w", err)
 	}
 	return client, nil
+}
+
+func (m *Mesh) clientConfig() (*rest.Config, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", m.Layout.Kubeconfig(plan.AdminCertificate))
+	if err != nil {
+		return nil, fmt.Errorf("reading the operator's kubeconfig: %w", err)
+	}
+	config.UserAgent, config.QPS = "keel", -1
+	return config, nil
 }
 
 // Introspection dials what a process tells about itself. The connection is made on the first call.

@@ -30,6 +30,8 @@ type UpOptions struct {
 	BindAddress  netip.Addr
 	Port         int
 	Sample       bool
+	// DNS is plan.CoreDNS or plan.NoDNS, Domain that of the cluster's names; empty keeps what there is.
+	DNS, Domain string
 	// Programs and Images are the folders of the programs and of the image archives.
 	Programs string
 	Images   string
@@ -113,6 +115,9 @@ func (m *Mesh) decide(options UpOptions) error {
 		return err
 	}
 	if err := m.decideAddresses(options); err != nil {
+		return err
+	}
+	if err := m.decideDNS(options); err != nil {
 		return err
 	}
 	for i := len(m.State.Nodes); i < nodes; i++ {
@@ -246,7 +251,8 @@ func (m *Mesh) preparePKI() error {
 		return fmt.Errorf("reading the host's name: %w", err)
 	}
 	certificates := plan.DecidePKI(plan.PKIInput{
-		Addresses: addresses, HostName: name, Service: m.State.Ranges.Service, Nodes: m.State.NodeNames(),
+		Addresses: addresses, HostName: name, Service: m.State.Ranges.Service, Domain: m.State.Domain,
+		Nodes: m.State.NodeNames(),
 	})
 	if _, err := pki.Ensure(m.Layout, certificates, time.Now()); err != nil {
 		return err

@@ -41,7 +41,9 @@ type PKIInput struct {
 	Addresses []netip.Addr
 	HostName  string
 	Service   netip.Prefix
-	Nodes     []string
+	// Domain is that of the cluster's names.
+	Domain string
+	Nodes  []string
 }
 
 // DecidePKI lists the certificates of a mesh, as docs/architecture.md names their users.
@@ -51,7 +53,7 @@ func DecidePKI(in PKIInput) []Certificate {
 	certificates := []Certificate{
 		{File: apiserverCertificate, User: "keelson-apiserver",
 			Hosts: []string{"kubernetes", "kubernetes.default", "kubernetes.default.svc",
-				"kubernetes.default.svc.cluster.local",
+				"kubernetes.default.svc." + in.Domain,
 				"localhost", in.HostName},
 			Addresses: append(append([]netip.Addr(nil), machine...), FirstAddress(in.Service))},
 		{File: StatusCertificate, User: "keelson-status", Hosts: []string{"localhost"}, Addresses: loopback},

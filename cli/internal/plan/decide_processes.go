@@ -58,6 +58,9 @@ type ProcessInput struct {
 	// BindAddress is where the apiserver listens, Advertise the address at which Pods reach the machine.
 	BindAddress netip.Addr
 	Advertise   netip.Addr
+	// DNS is the address of the Service that answers for names, if there is one, Domain that of the cluster's.
+	DNS    netip.Addr
+	Domain string
 	// Programs is the folder of the programs.
 	Programs string
 	// LogLevel is passed on.
@@ -148,7 +151,11 @@ func (in ProcessInput) nodeagent(node string, podRange netip.Prefix) Process {
 		"--tls-cert-file="+in.Layout.PKI(node+nodeServingCertificate+".crt"),
 		"--tls-private-key-file="+in.Layout.PKI(node+nodeServingCertificate+".key"),
 		"--client-ca-file="+in.Layout.PKI("ca.crt"),
+		"--cluster-domain="+in.Domain,
 	)
+	if in.DNS.IsValid() {
+		args = append(args, "--cluster-dns="+in.DNS.String())
+	}
 	return Process{Name: name, Program: "keelson-nodeagent", Args: args, ReadyURL: "https://" + in.StatusAddress(name) +
 		"/readyz"}
 }

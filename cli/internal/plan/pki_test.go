@@ -77,7 +77,7 @@ func TestHosts(t *testing.T) {
 		"node-2-serving": slices.Concat([]string{"node-2", "machine", "localhost"}, loopback, machine),
 	}
 	files := map[string]bool{}
-	for _, c := range DecidePKI(PKIInput{HostName: "machine", Service: prefix("10.96.0.0/16"),
+	for _, c := range DecidePKI(PKIInput{Domain: "cluster.local", HostName: "machine", Service: prefix("10.96.0.0/16"),
 		Addresses: []netip.Addr{netip.MustParseAddr(machine[0]), netip.MustParseAddr(machine[1])},
 		Nodes:     []string{"node-1", "node-2"}}) {
 		got := slices.Clone(c.Hosts)

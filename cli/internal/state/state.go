@@ -30,7 +30,10 @@ type State struct {
 	Ports       map[string]int `json:"ports"`
 	BindAddress string         `json:"bindAddress"`
 	Advertise   string         `json:"advertiseAddress"`
-	Nodes       []Node         `json:"nodes"`
+	// DNS is who answers for names, Domain that of the cluster's: kept as well.
+	DNS    string `json:"dns"`
+	Domain string `json:"clusterDomain"`
+	Nodes  []Node `json:"nodes"`
 	// Processes are in the order of their starts. One that has ended stays until it is started again or the mesh goes
 	// down.
 	Processes []subprocess.Process `json:"processes"`

@@ -1,0 +1,75 @@
+package mesh
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"k8s.io/client-go/dynamic"
+
+	"keelson.dev/cli/internal/clusterdns"
+	"keelson.dev/cli/internal/plan"
+)
+
+// decideDNS settles who answers for names, and in which domain. Pods keep what they were told at their start, so
+// neither changes afterwards.
+func (m *Mesh) decideDNS(options UpOptions) error {
+	for _, setting := range []struct {
+		flag, asked, otherwise string
+		recorded               *string
+	}{
+		{"--dns", options.DNS, plan.CoreDNS, &m.State.DNS},
+		{"--cluster-domain", options.Domain, plan.DefaultDomain, &m.State.Domain},
+	} {
+		switch recorded := *setting.recorded; {
+		case recorded != "" && setting.asked != "" && setting.asked != recorded:
+			return fmt.Errorf("%s: this data directory has used %s from its start: leave the flag out", setting.flag,
+				recorded)
+		case recorded == "" && setting.asked != "":
+			*setting.recorded = setting.asked
+		case recorded == "":
+			*setting.recorded = setting.otherwise
+		}
+	}
+	return nil
+}
+
+// HasDNS tells whether the mesh's names are answered by a CoreDNS that keel installs. It needs a node.
+func (m *Mesh) HasDNS() bool { return m.State.DNS == plan.CoreDNS && len(m.State.Nodes) > 0 }
+
+// InstallDNS installs cluster DNS, or brings it up to date.
+func (m *Mesh) InstallDNS(ctx context.Context) error {
+	config, err := m.clientConfig()
+	if err != nil {
+		return err
+	}
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("building a client: %w", err)
+	}
+	in := clusterdns.Input{Address: plan.DNSAddress(m.State.Ranges.Service), Domain: m.State.Domain,
+		Nodes: len(m.State.Nodes)}
+	for file, text := range map[string]*string{
+		"/etc/resolv.conf": &in.Resolver, "/run/systemd/resolve/resolv.conf": &in.Upstream,
+	} {
+		content, err := os.ReadFile(file)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("reading whom this machine asks for names: %w", err)
+		}
+		*text = string(content)
+	}
+	left, err := clusterdns.Apply(ctx, client, in)
+	if err != nil {
+		return err
+	}
+	if len(left) > 0 {
+		m.say("    left as others have changed it: %s", strings.Join(left, ", "))
+	}
+	if !in.Forwards() {
+		m.say("    Pods resolve names of the cluster alone: /etc/resolv.conf names no server beyond this machine")
+	}
+	return nil
+}

@@ -1,0 +1,59 @@
+package mesh
+
+import (
+	"strings"
+	"testing"
+
+	"keelson.dev/cli/internal/state"
+)
+
+// Pods keep what they were told when they started, so a mesh keeps its DNS and its domain.
+func TestDNSIsDecidedOnce(t *testing.T) {
+	for name, row := range map[string]struct {
+		have    state.State
+		asked   UpOptions
+		want    string
+		refused string
+	}{
+		"a new mesh":    {want: "coredns cluster.local"},
+		"asked for":     {asked: UpOptions{DNS: "none", Domain: "kube.local"}, want: "none kube.local"},
+		"again":         {have: state.State{DNS: "none", Domain: "kube.local"}, want: "none kube.local"},
+		"the same":      {have: state.State{DNS: "none"}, asked: UpOptions{DNS: "none"}, want: "none cluster.local"},
+		"an older mesh": {asked: UpOptions{DNS: "none"}, want: "none cluster.local"},
+		"another": {have: state.State{DNS: "coredns", Domain: "a"}, asked: UpOptions{DNS: "none"},
+			refused: "--dns: this data directory has used coredns from its start: leave the flag out"},
+		"another domain": {have: state.State{DNS: "coredns", Domain: "a"}, asked: UpOptions{Domain: "b"},
+			refused: "--cluster-domain: this data directory has used a from its start"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := &Mesh{State: &row.have}
+			err := m.decideDNS(row.asked)
+			if row.refused != "" {
+				if err == nil || !strings.Contains(err.Error(), row.refused) {
+					t.Errorf("got %v", err)
+				}
+				return
+			}
+			if got := m.State.DNS + " " + m.State.Domain; err != nil || got != row.want {
+				t.Errorf("got %s, %v; want %s", got, err, row.want)
+			}
+		})
+	}
+}
+
+// Without a node there is nowhere to run it.
+func TestWhoGetsDNS(t *testing.T) {
+	node := []state.Node{{Name: "node-1"}}
+	for _, row := range []struct {
+		state state.State
+		want  bool
+	}{
+		{state.State{DNS: "coredns", Nodes: node}, true},
+		{state.State{DNS: "coredns"}, false},
+		{state.State{DNS: "none", Nodes: node}, false},
+	} {
+		if got := (&Mesh{State: &row.state}).HasDNS(); got != row.want {
+			t.Errorf("%+v: %t", row.state, got)
+		}
+	}
+}
