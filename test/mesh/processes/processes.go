@@ -36,16 +36,22 @@ type Mesh struct {
 	DataDir string
 
 	nodes  int
+	flags  []string
 	admin  *rest.Config
 	config string
 	// restarted are the processes that took the place of keel's, by name.
 	restarted map[string]subprocess.Process
 }
 
-// New brings a mesh up that goes down with the test. A test that fails leaves the last lines of every daemon's log.
-func New(t testing.TB, nodes int) *Mesh {
+// WithDNS asks for a mesh with cluster DNS: most tests ask nobody for names, and its Pods would be among those they count.
+const WithDNS = "--dns=coredns"
+
+// New brings a mesh up that goes down with the test, by further flags of `keel up`. A test that fails leaves the last
+// lines of every daemon's log.
+func New(t testing.TB, nodes int, flags ...string) *Mesh {
 	t.Helper()
-	m := &Mesh{DataDir: shortTempDir(t), nodes: nodes, restarted: map[string]subprocess.Process{}}
+	m := &Mesh{DataDir: shortTempDir(t), nodes: nodes, flags: append([]string{"--dns=none"}, flags...),
+		restarted: map[string]subprocess.Process{}}
 	t.Cleanup(func() {
 		if t.Failed() {
 			m.showLogs(t)
@@ -185,8 +191,8 @@ func (m *Mesh) Keel(ctx context.Context, args ...string) (string, error) {
 
 func (m *Mesh) up(t testing.TB) {
 	t.Helper()
-	out, err := m.Keel(context.Background(), "up", "--nodes", fmt.Sprint(m.nodes), "--sample=false",
-		"--bind-address=0.0.0.0")
+	out, err := m.Keel(context.Background(), append([]string{"up", "--nodes", fmt.Sprint(m.nodes), "--sample=false",
+		"--bind-address=0.0.0.0"}, m.flags...)...)
 	if err != nil {
 		t.Fatalf("keel up: %v\n%s", err, out)
 	}
