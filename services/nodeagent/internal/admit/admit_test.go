@@ -12,7 +12,8 @@ func node() *corev1.Node {
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{"kubernetes.io/os": "linux", "disk": "ssd"}},
 		Status: corev1.NodeStatus{Allocatable: corev1.ResourceList{
-			"cpu": resource.MustParse("2"), "memory": resource.MustParse("1Gi"), "pods": resource.MustParse("3")}},
+			"cpu": resource.MustParse("2"), "memory": resource.MustParse("1Gi"), "pods": resource.MustParse("3"),
+			"example.com/none": resource.MustParse("0")}},
 	}
 }
 
@@ -44,6 +45,12 @@ func affineTo(disks ...string) func(*corev1.Pod) {
 	}
 }
 
+func asking(name corev1.ResourceName) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Spec.Containers[0].Resources.Requests = corev1.ResourceList{name: resource.MustParse("1")}
+	}
+}
+
 func TestDecide(t *testing.T) {
 	for _, r := range []struct {
 		name   string
@@ -60,9 +67,11 @@ func TestDecide(t *testing.T) {
 					"cpu": resource.MustParse("2100m")}}}}
 		}), nil, "OutOfcpu"},
 		{"too many Pods", pod(""), []*corev1.Pod{pod(""), pod(""), pod("")}, "OutOfpods"},
-		{"a resource that the node has not", pod("", func(p *corev1.Pod) {
-			p.Spec.Containers[0].Resources.Requests = corev1.ResourceList{"example.com/gpu": resource.MustParse("1")}
-		}), nil, "OutOfexample.com/gpu"},
+		{"an extended resource that the node does not name", pod("", asking("example.com/gpu")), nil, ""},
+		{"a resource of its own that it does not name", pod("", asking("hugepages-2Mi")), nil, "OutOfhugepages-2Mi"},
+		{"one under the API's own domain", pod("", asking("kubernetes.io/x")), nil, "OutOfkubernetes.io/x"},
+		{"an extended resource of which there is none", pod("", asking("example.com/none")), nil,
+			"OutOfexample.com/none"},
 		{"selector matches", pod("", func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"disk": "ssd"} }),
 			nil, ""},
 		{"POD-035 selector does not match",
