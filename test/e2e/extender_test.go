@@ -1,0 +1,261 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"keelson.dev/kit/subprocess"
+	"keelson.dev/test/mesh"
+	"keelson.dev/test/mesh/processes"
+	"keelson.dev/test/scenario"
+)
+
+const (
+	seat = "example.com/seat"
+	perk = "example.com/perk"
+)
+
+// extended is a scheduler with an extender for seats, which decides with all its verbs, and one for perks, which is
+// ignorable. Both are one process.
+const extended = `apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+podMaxBackoffSeconds: 2
+extenders:
+- urlPrefix: http://%[1]s/seat
+  filterVerb: filter
+  prioritizeVerb: prioritize
+  preemptVerb: preempt
+  bindVerb: bind
+  weight: 100
+  httpTimeout: 2s
+  managedResources: [{name: example.com/seat, ignoredByScheduler: true}]
+- urlPrefix: http://%[1]s/perk
+  filterVerb: filter
+  httpTimeout: 2s
+  ignorable: true
+  managedResources: [{name: example.com/perk, ignoredByScheduler: true}]
+`
+
+// extenderStage is a mesh of bare nodes whose scheduler asks an extender.
+type extenderStage struct {
+	*scenario.World
+	command subprocess.Command
+	process subprocess.Process
+}
+
+// TestExtender follows Pods through a scheduler that asks an extender, a process of its own: it filters, scores, lets
+// preempt and binds. While it is dead or hangs, its Pods wait and say why, those that can do without it and all others
+// go on, and when it is back, those that waited have their nodes.
+func TestExtender(t *testing.T) {
+	s := newExtenderStage(t)
+	s.node("bare", "4", map[string]string{})
+	s.node("best", "1", map[string]string{seats: "1", view: "9"})
+	s.node("good", "1", map[string]string{seats: "1", view: "1", free: "1"})
+
+	s.run("first", "600m", seat, 0)
+	s.expectNode("first", "best")
+	s.run("second", "600m", seat, 0)
+	s.expectNode("second", "good")
+	if by := s.pod("second").Annotations[boundBy]; by != extender {
+		t.Errorf("the extender did not bind, but %q", by)
+	}
+	s.run("perk", "100m", perk, 0)
+	if node := s.bound("perk"); node == "bare" {
+		t.Error("the other extender was not asked: the Pod is on a node that it refuses")
+	}
+
+	s.run("urgent", "600m", seat, 1000)
+	s.Await("the node that the extender lets preempt on", func() string {
+		return s.differs("urgent is nominated for", s.pod("urgent").Status.NominatedNodeName, "good")
+	})
+	s.Await("the victim to go", func() string {
+		if p := s.pod("second"); p.DeletionTimestamp == nil {
+			return "it stays"
+		}
+		return ""
+	})
+	s.end("second") // nobody stands behind the node
+	s.expectNode("urgent", "good")
+	if p := s.pod("first"); p.DeletionTimestamp != nil {
+		t.Error("a Pod is preempted that the extender spared")
+	}
+
+	if err := subprocess.Kill(context.Background(), s.process); err != nil {
+		t.Fatal(err)
+	}
+	s.waitsWithout("dead", "connect: connection refused")
+	s.start()
+	s.expectNode("dead", "best", "good")
+
+	s.signal(syscall.SIGSTOP)
+	s.waitsWithout("hung", "no answer within 2s")
+	s.signal(syscall.SIGCONT)
+	s.expectNode("hung", "best", "good")
+}
+
+// waitsWithout runs Pods while the extender gives no answer.
+func (s *extenderStage) waitsWithout(name, why string) {
+	s.Helper()
+	s.run(name, "50m", seat, 0)
+	s.run(name+"-plain", "50m", "", 0)
+	s.run(name+"-perk", "50m", perk, 0)
+	s.bound(name + "-plain")
+	s.bound(name + "-perk")
+	s.Await(name+" to say why it waits", func() string {
+		for _, c := range s.pod(name).Status.Conditions {
+			if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == "SchedulerError" &&
+				strings.Contains(c.Message, "/seat failed to filter: ") && strings.Contains(c.Message, why) {
+				return ""
+			}
+		}
+		return fmt.Sprintf("%+v", s.pod(name).Status.Conditions)
+	})
+	if node := s.pod(name).Spec.NodeName; node != "" {
+		s.Errorf("Pod %s has node %s though its extender gave no answer", name, node)
+	}
+}
+
+func newExtenderStage(t *testing.T) *extenderStage {
+	m := processes.New(t, 0)
+	// The port is free as soon as the listener is closed, and nothing else here takes one of those that are given away.
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.Addr().String()
+	listener.Close()
+	file := filepath.Join(t.TempDir(), "scheduler.yaml")
+	if err := os.WriteFile(file, fmt.Appendf(nil, extended, address), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &extenderStage{World: scenario.In(t, m), command: subprocess.Command{Name: extender, Path: program,
+		Log: filepath.Join(t.TempDir(), "extender.log"),
+		Env: []string{extenderAddress + "=" + address, extenderKubeconfig + "=" + m.Kubeconfig()}}}
+	s.start()
+	m.Restart(t, mesh.Scheduler, "--scheduler-config="+file)
+	return s
+}
+
+// start starts the extender, until the test ends.
+func (s *extenderStage) start() {
+	s.Helper()
+	p, err := subprocess.Start(s.command)
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.process = p
+	s.Cleanup(func() { _ = subprocess.Kill(context.Background(), p) })
+}
+
+func (s *extenderStage) signal(signal syscall.Signal) {
+	s.Helper()
+	if err := s.process.Signal(signal); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// node makes a node that nobody stands behind.
+func (s *extenderStage) node(name, cpu string, labels map[string]string) {
+	s.Helper()
+	nodes := s.Client.CoreV1().Nodes()
+	node, err := nodes.Create(s.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}},
+		metav1.CreateOptions{})
+	if err != nil {
+		s.Fatal(err)
+	}
+	room := corev1.ResourceList{corev1.ResourcePods: resource.MustParse("10"),
+		corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse("4Gi")}
+	node.Status = corev1.NodeStatus{Capacity: room, Allocatable: room,
+		Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}}
+	if _, err := nodes.UpdateStatus(s.Context(), node, metav1.UpdateOptions{}); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// run makes a Pod that takes one of a resource that an extender manages, or of none.
+func (s *extenderStage) run(name, cpu string, managed corev1.ResourceName, priority int32) {
+	s.Helper()
+	ask := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}
+	if managed != "" {
+		ask[managed] = resource.MustParse("1")
+	}
+	class := ""
+	if priority > 0 {
+		class = s.Namespace
+		s.KubectlWith(
+			fmt.Sprintf("{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: %s}, value: %d}",
+				class, priority), "apply", "-f", "-")
+	}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PodSpec{
+		AutomountServiceAccountToken: ptr.To(false), PriorityClassName: class,
+		Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
+		Containers: []corev1.Container{{Name: "c", Image: "i",
+			Resources: corev1.ResourceRequirements{Requests: ask, Limits: ask}}},
+	}}
+	s.Await("Pod "+name+" to be taken", func() string { // the namespace's account may not be there yet
+		if _, err := s.Client.CoreV1().Pods(s.Namespace).Create(s.Context(), pod, metav1.CreateOptions{}); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
+}
+
+func (s *extenderStage) pod(name string) *corev1.Pod {
+	s.Helper()
+	p, err := s.Client.CoreV1().Pods(s.Namespace).Get(s.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		s.Fatal(err)
+	}
+	return p
+}
+
+func (s *extenderStage) end(name string) {
+	s.Helper()
+	if err := s.Client.CoreV1().Pods(s.Namespace).Delete(s.Context(), name,
+		metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// bound returns the node of a Pod as soon as it has one.
+func (s *extenderStage) bound(name string) (node string) {
+	s.Helper()
+	s.Await("a node for "+name, func() string {
+		p := s.pod(name)
+		if node = p.Spec.NodeName; node == "" {
+			return fmt.Sprintf("%+v", p.Status.Conditions)
+		}
+		return ""
+	})
+	return node
+}
+
+// expectNode waits for a node, which must be one of these.
+func (s *extenderStage) expectNode(name string, nodes ...string) {
+	s.Helper()
+	if node := s.bound(name); !strings.Contains(" "+strings.Join(nodes, " ")+" ", " "+node+" ") {
+		s.Errorf("Pod %s is on %s, want one of %v", name, node, nodes)
+	}
+}
+
+func (s *extenderStage) differs(what, got, want string) string {
+	if got == want {
+		return ""
+	}
+	return fmt.Sprintf("%s %q, want %q", what, got, want)
+}
