@@ -15,7 +15,7 @@ func (c *Class) Takers(s *columns.State) []columns.Slot {
 	}
 	takers := slots[:0]
 	for _, slot := range slots {
-		if c.Refuse(s, s.Node(slot)) == 0 {
+		if c.held[slot] == 0 && c.Refuse(s, s.Node(slot)) == 0 {
 			takers = append(takers, slot)
 		}
 	}
@@ -28,7 +28,7 @@ func (c *Class) BestAmong(s *columns.State, slots []columns.Slot, bonus func(col
 	var among []candidate
 	c.judge.domain.start()
 	for _, slot := range slots {
-		v := c.judge.judgeWhole(s, s.Node(slot))
+		v := c.whole(s, slot)
 		if v.refusal != 0 {
 			continue
 		}

@@ -35,7 +35,8 @@ type Class struct {
 	pods  int    // Pods in the queue that are of this class
 	asked uint64 // when it was asked last, in calls of Set.Touch
 	judge judge
-	index *index // nil for a pinned class, and before the first question
+	index *index                     // nil for a pinned class, and before the first question
+	held  map[columns.Slot]refusalID // of the last call of Hold
 }
 
 // Choice is the best node for a Pod.
@@ -83,7 +84,7 @@ func (c *Class) Feasible(s *columns.State) int {
 	}
 	n := 0
 	for _, slot := range c.candidates(s) {
-		if c.judge.judgeWhole(s, s.Node(slot)).refusal == 0 {
+		if c.whole(s, slot).refusal == 0 {
 			n++
 		}
 	}
@@ -113,6 +114,7 @@ func (c *Class) current(s *columns.State) *index {
 	}
 	before := len(c.index.nodes)
 	c.index.catchUp(s)
+	c.index.hold(c.held)
 	c.set.entries += len(c.index.nodes) - before
 	return c.index
 }
@@ -149,7 +151,7 @@ func (c *Class) refusalsPinned(s *columns.State) []Reason {
 	)
 	candidates := c.candidates(s)
 	for _, slot := range candidates {
-		refused.add(c.judge.judgeWhole(s, s.Node(slot)).refusal, 1)
+		refused.add(c.whole(s, slot).refusal, 1)
 	}
 	if n := s.Nodes() - len(candidates); n > 0 {
 		others = []Reason{{Text: c.judge.pins.Texts[0], Nodes: n, Whole: c.judge.pins.Whole}}

@@ -158,11 +158,25 @@ func (j *judge) judgeWhole(s *columns.State, n columns.Node) verdict {
 	if v.refusal != 0 {
 		return v
 	}
+	v.refusal = j.byDomains(n)
+	return v
+}
+
+// byDomains judges a single node by its domains: with the Pods that are expected there, and as it would be if they did
+// not come.
+func (j *judge) byDomains(n columns.Node) refusalID {
+	if n.Expects() {
+		for i, table := range j.domain.tables {
+			j.domain.all[i] = n.Expected(table)
+		}
+		if r := j.judgeDomains(); r != 0 {
+			return r
+		}
+	}
 	for i, table := range j.domain.tables {
 		j.domain.all[i] = n.Domain(table)
 	}
-	v.refusal = j.judgeDomains()
-	return v
+	return j.judgeDomains()
 }
 
 func (j *judge) judgeDomains() refusalID {

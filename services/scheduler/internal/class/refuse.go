@@ -85,10 +85,7 @@ func (j *judge) refuse(s *columns.State, n columns.Node) refusalID {
 	if len(j.domain.filters) == 0 {
 		return 0
 	}
-	for i, table := range j.domain.tables {
-		j.domain.all[i] = n.Domain(table)
-	}
-	return j.judgeDomains()
+	return j.byDomains(n)
 }
 
 // Curables returns how many nodes refuse a Pod of the class for a reason that the removal of Pods may cure, and how

@@ -92,23 +92,25 @@ func (s *State) setVolumes(uid types.UID, now []Volume, slots ...Slot) {
 		delete(s.attached.of, uid)
 	}
 	for _, slot := range slots {
-		s.journal.note(slot, s.attached.hold(slot, uid) || left)
+		s.journal.note(slot, s.holdVolumes(slot, uid) || left)
 	}
 }
 
-// hold notes that what the holder holds is on the node, once more. It is a gain where a volume comes of which the node
-// takes only so many: who shares it brings nothing new there from now on.
-func (a *attachments) hold(slot Slot, uid types.UID) (gain bool) {
+// holdVolumes notes that what the holder holds is on the node, once more. It is a gain where a volume comes of which
+// the node takes only so many, or may have been held for a nominated Pod alone: who shares it brings nothing new there
+// from now on.
+func (s *State) holdVolumes(slot Slot, uid types.UID) (gain bool) {
+	a := &s.attached
 	for _, v := range a.of[uid] {
 		held := a.held[slot]
 		if held == nil {
 			held, a.counts[slot] = map[Volume][]types.UID{}, map[string]int32{}
 			a.held[slot] = held
 		}
+		_, limited := a.limits[slot][v.Driver]
+		gain = gain || limited && (len(held[v]) == 0 || len(s.reserved.on[slot]) > 0)
 		if len(held[v]) == 0 {
 			a.counts[slot][v.Driver]++
-			_, limited := a.limits[slot][v.Driver]
-			gain = gain || limited
 		}
 		held[v] = append(held[v], uid)
 	}
@@ -132,33 +134,51 @@ func (a *attachments) release(slot Slot, uid types.UID) {
 	}
 }
 
-// VolumesFit reports whether the node takes so many new volumes of a driver, and these, of which some may be there.
+// VolumesFit reports whether the node takes so many new volumes of a driver, and these, of which some may be there:
+// with the Pods that are nominated for the node, and if these do not come.
 func (n Node) VolumesFit(driver string, fresh int, shared []Volume) bool {
-	a := &n.state.attached
-	most, limited := a.limits[n.slot][driver]
+	most, limited := n.state.attached.limits[n.slot][driver]
 	if !limited {
 		return true
 	}
-	held, there := a.held[n.slot], a.counts[n.slot][driver]
+	var lacks func(types.UID) bool
 	if n.gone != nil && len(n.gone.holders) > 0 {
-		for v, holders := range held {
-			if v.Driver == driver && n.gone.all(holders) {
+		lacks = func(uid types.UID) bool { return slices.Contains(n.gone.holders, uid) }
+	}
+	if !n.volumesFit(driver, fresh, shared, most, lacks) {
+		return false
+	}
+	return len(n.state.reserved.on[n.slot]) == 0 || n.volumesFit(driver, fresh, shared, most,
+		func(uid types.UID) bool { return n.nominee(uid) || lacks != nil && lacks(uid) })
+}
+
+// volumesFit is VolumesFit without the holders that the node lacks.
+func (n Node) volumesFit(driver string, fresh int, shared []Volume, most int32, lacks func(types.UID) bool) bool {
+	held, there := n.state.attached.held[n.slot], n.state.attached.counts[n.slot][driver]
+	free := func(v Volume) bool {
+		return !slices.ContainsFunc(held[v], func(uid types.UID) bool { return lacks == nil || !lacks(uid) })
+	}
+	if lacks != nil {
+		for v := range held {
+			if v.Driver == driver && free(v) {
 				there--
 			}
 		}
 	}
 	more := int32(fresh)
 	for _, v := range shared {
-		if v.Driver == driver && (len(held[v]) == 0 || n.gone != nil && n.gone.all(held[v])) {
+		if v.Driver == driver && free(v) {
 			more++
 		}
 	}
 	return more == 0 || there+more <= most
 }
 
-// all reports whether all of the holders are gone.
-func (g *gone) all(holders []types.UID) bool {
-	return !slices.ContainsFunc(holders, func(uid types.UID) bool { return !slices.Contains(g.holders, uid) })
+// nominee reports whether the holder is a Pod for which room is kept on the node, and which is not there.
+func (n Node) nominee(holder types.UID) bool {
+	slot, reserved := n.state.reserved.slots[holder]
+	_, there := n.state.pods[holder]
+	return reserved && slot == n.slot && !there
 }
 
 // Lacks reports whether the node is looked at without this Pod, which is on it.

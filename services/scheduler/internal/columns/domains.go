@@ -164,7 +164,7 @@ func (n Node) Domain(d *Domains) Domain {
 	gone := 0
 	if d.inScope(n.slot) {
 		for _, uid := range n.gone.pods {
-			gone += d.countsOf(uid)
+			gone += d.countsOf(uid, d.state.pods[uid].pod)
 		}
 	}
 	own := d.number(n.slot)
@@ -172,7 +172,7 @@ func (n Node) Domain(d *Domains) Domain {
 	for _, b := range n.gone.beside {
 		count := 0
 		if d.inScope(b.slot) {
-			count = d.countsOf(b.pod)
+			count = d.countsOf(b.pod, d.state.pods[b.pod].pod)
 		}
 		switch number := d.number(b.slot); {
 		case count == 0:
@@ -219,10 +219,10 @@ func (d *Domains) Counted() []Slot {
 }
 
 // Counts reports whether the Pod, which takes room on a node, counts.
-func (d *Domains) Counts(uid types.UID) bool { return d.countsOf(uid) > 0 }
+func (d *Domains) Counts(uid types.UID) bool { return d.countsOf(uid, d.state.pods[uid].pod) > 0 }
 
-// countsOf returns for how many the Pod counts.
-func (d *Domains) countsOf(uid types.UID) int {
+// countsOf returns for how many the Pod counts, or would count on a node.
+func (d *Domains) countsOf(uid types.UID, p *corev1.Pod) int {
 	n := 0
 	if d.Carriers {
 		for _, t := range d.state.terms.ofPod[uid] {
@@ -230,7 +230,7 @@ func (d *Domains) countsOf(uid types.UID) int {
 				n++
 			}
 		}
-	} else if d.Term.Selects(d.state.pods[uid].pod) {
+	} else if d.Term.Selects(p) {
 		n++
 	}
 	return n

@@ -13,6 +13,8 @@ type Node struct {
 	slot  Slot
 	room  *Room
 	gone  *gone // nil for the node as it is
+	// expected are Pods for which room is kept here and that count in domains as if they were here.
+	expected []Reservation
 }
 
 // gone is the Pods that a Node is without, and what they take, but for what is in a Room.

@@ -57,7 +57,7 @@ func (s *State) SetPod(p *corev1.Pod, node string, u *Usage) {
 	s.identity[slot].pods++
 	s.addOccupant(slot, p, u)
 	s.take(slot, u, 1)
-	gain := s.attached.hold(slot, p.UID)
+	gain := s.holdVolumes(slot, p.UID)
 	s.countPod(slot, p, 1)
 	s.journal.note(slot, gain)
 }

@@ -1,19 +1,24 @@
 package columns
 
 import (
+	"iter"
+	"maps"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
 // Reservation is room that is kept on a node for a Pod that is nominated for it.
 type Reservation struct {
 	UID      types.UID
+	Pod      *corev1.Pod
 	Usage    *Usage
 	Priority int32
 }
 
-// reservations are in the rooms of their nodes and in no domain: what waits for its victims runs nowhere yet.
+// reservations are in the rooms of their nodes and in no domain: what waits for its victims runs nowhere yet. Whoever
+// must leave it its place has it counted by Expect.
 type reservations struct {
 	slots map[types.UID]Slot
 	on    map[Slot][]Reservation
@@ -27,7 +32,7 @@ func newReservations() reservations {
 // Reserve keeps room on the node for the Pod, and none on another any more.
 func (s *State) Reserve(node string, r Reservation) {
 	if slot, ok := s.reserved.slots[r.UID]; ok {
-		if s.names[slot] == node && slices.Contains(s.reserved.on[slot], r) {
+		if s.names[slot] == node && s.keep(slot, r) {
 			return
 		}
 		s.Unreserve(r.UID, true)
@@ -38,8 +43,23 @@ func (s *State) Reserve(node string, r Reservation) {
 	s.reserved.ranks[r.Priority]++
 	s.identity[slot].pods++
 	s.take(slot, r.Usage, 1)
-	s.attached.hold(slot, r.UID)
+	s.holdVolumes(slot, r.UID)
 	s.journal.note(slot, false)
+}
+
+// keep takes over the newest version of a Pod for which the same room is kept on the node already, and reports whether
+// that is so.
+func (s *State) keep(slot Slot, r Reservation) bool {
+	on := s.reserved.on[slot]
+	i := slices.IndexFunc(on, func(o Reservation) bool { return o.UID == r.UID })
+	if on[i].Usage != r.Usage || on[i].Priority != r.Priority {
+		return false
+	}
+	if !maps.Equal(on[i].Pod.Labels, r.Pod.Labels) {
+		s.journal.note(slot, true)
+	}
+	on[i].Pod = r.Pod
+	return true
 }
 
 // Unreserve gives up the room that was kept for the Pod. It is no gain for others where the Pod takes it now.
@@ -76,6 +96,9 @@ func (s *State) ReservedFor(uid types.UID) Slot {
 // Reservations returns the room that is kept on the node. The caller must not change it; it is valid until the State
 // changes.
 func (s *State) Reservations(slot Slot) []Reservation { return s.reserved.on[slot] }
+
+// Reserved returns the nodes on which room is kept, in no order.
+func (s *State) Reserved() iter.Seq[Slot] { return maps.Keys(s.reserved.on) }
 
 // ReservedBelow returns the nodes on which room is kept for a Pod of lower priority, in no order.
 func (s *State) ReservedBelow(priority int32) []Slot {

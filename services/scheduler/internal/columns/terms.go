@@ -148,6 +148,8 @@ func (s *State) Carry(uid types.UID, specs []TermSpec) []*Term {
 		s.countCarried(at.slot, before, -1)
 		s.countCarried(at.slot, now, 1)
 		s.journal.note(at.slot, false)
+	} else if slot, ok := s.reserved.slots[uid]; ok {
+		s.journal.note(slot, true)
 	}
 	if len(now) == 0 {
 		delete(s.terms.ofPod, uid)

@@ -10,7 +10,8 @@ type Trial struct {
 	room  Room
 	gone  gone
 	// across is whether Pods of other nodes may be taken away too.
-	across bool
+	across   bool
+	expected []Reservation
 }
 
 // Start makes the Trial the node as it is.
@@ -18,7 +19,7 @@ func (t *Trial) Start(s *State, slot Slot) {
 	t.state, t.slot, t.room, t.across = s, slot, s.room[slot], false
 	t.gone.beside = t.gone.beside[:0]
 	t.gone.pods, t.gone.extended, t.gone.ports = t.gone.pods[:0], t.gone.extended[:0], t.gone.ports[:0]
-	t.gone.holders = t.gone.holders[:0]
+	t.gone.holders, t.expected = t.gone.holders[:0], t.expected[:0]
 }
 
 // Across makes the Trial one of the node among the others: Pods of these may be taken away too, which changes the
@@ -74,4 +75,6 @@ func (t *Trial) Release(r *Reservation) {
 }
 
 // Node returns the node as it would be. It is valid until the Trial changes.
-func (t *Trial) Node() Node { return Node{state: t.state, slot: t.slot, room: &t.room, gone: &t.gone} }
+func (t *Trial) Node() Node {
+	return Node{state: t.state, slot: t.slot, room: &t.room, gone: &t.gone, expected: t.expected}
+}

@@ -8,7 +8,7 @@ import (
 // bestAcross is the preemption across nodes: those may go too that a rule about the Pod counts in a domain of the node.
 func (c *rivals) bestAcross(p *corev1.Pod) (best *offer) {
 	for _, n := range c.Nodes {
-		first := c.without(p, n.Name, nil).refusals(p, n)
+		first := c.refuses(p, n, nil)
 		if len(first) == 0 || !c.curable(first, p, n) {
 			continue
 		}

@@ -145,11 +145,12 @@ func TestSuccessorOfAVictimElsewhere(t *testing.T) {
 	twoZones(f)
 	f.add(pod("p", "2", withPriority(10), apartFrom("x")))
 	f.want("p>n(q)")
-	f.add(pod("successor", "1", labelled("x")), pod("plain", "1"))
+	f.node("near", "500m", inZone("a"))
+	f.add(pod("successor", "500m", labelled("x")), pod("plain", "1"))
 	f.want("successor:- plain:n")
-	if _, c, _ := f.Unschedulable("uid-successor"); c.Message != "0/3 nodes are available: 1 Insufficient cpu, "+
-		"1 node(s) are in a domain "+
-		"for which a Pod of no lower priority waits, 1 node(s) were unschedulable." {
+	if _, c, _ := f.Unschedulable("uid-successor"); c.Message != "0/4 nodes are available: 1 Insufficient cpu, "+
+		"1 node(s) are in a domain for which a Pod of no lower priority waits, 1 node(s) didn't satisfy existing pods "+
+		"anti-affinity rules, 1 node(s) were unschedulable." {
 		t.Errorf("says %q", c.Message)
 	}
 	f.wait(time.Minute)

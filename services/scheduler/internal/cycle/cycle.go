@@ -371,6 +371,7 @@ func (c *Cycle) forget(uid types.UID) {
 func (c *Cycle) decide(p *pod, now time.Time) Verdict {
 	v := c.verdict(p)
 	c.classes.Touch(p.class)
+	defer c.holdNominees(p)()
 	if c.consult(p, &v) {
 		return v
 	}

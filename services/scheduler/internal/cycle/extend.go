@@ -151,13 +151,14 @@ func (c *Cycle) Answered(q *extend.Question, a extend.Answer, now time.Time) (Ve
 		c.queue.Return(&p.Entry, now)
 		return Verdict{}, false
 	}
-	v.Reasons = append(p.class.Refusals(c.state), refusedBy(a.Failed)...)
+	v.Reasons = append(c.refusals(p), refusedBy(a.Failed)...)
 	c.preempt(p, &v, now)
 	return c.delayed(p, v, now), true
 }
 
 // choose gives the Pod one of the nodes that its extenders left.
 func (c *Cycle) choose(p *pod, a extend.Answer, v *Verdict, now time.Time) bool {
+	defer c.holdNominees(p)()
 	left := make(map[string]bool, len(a.Left))
 	for _, name := range a.Left {
 		left[name] = true

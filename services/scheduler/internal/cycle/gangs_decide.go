@@ -143,6 +143,7 @@ func (c *Cycle) giveNominated(p *pod, v *Verdict, among []columns.Slot) bool {
 }
 
 func (c *Cycle) giveBest(p *pod, v *Verdict, among []columns.Slot) bool {
+	defer c.holdNominees(p)()
 	var choice class.Choice
 	var ok bool
 	if among == nil {
@@ -210,11 +211,10 @@ func (c *Cycle) refusalsOf(members []*pod, placed []given) string {
 		if p.node != "" || slices.ContainsFunc(placed, func(done given) bool { return done.pod == p }) {
 			continue
 		}
-		if p.class.Feasible(c.state) > 0 {
-			continue // one alone would fit
-		}
-		v := Verdict{Pod: p.object, Nodes: c.state.Nodes(), Reasons: p.class.Refusals(c.state)}
-		return v.Message()
+		if reasons := c.refusals(p); reasons != nil {
+			v := Verdict{Pod: p.object, Nodes: c.state.Nodes(), Reasons: reasons}
+			return v.Message()
+		} // one alone would fit
 	}
 	return ""
 }

@@ -91,7 +91,8 @@ func (c *Cycle) nominate(p *pod, node string) {
 		c.state.Unreserve(p.UID, p.node == "" || c.state.ReservedFor(p.UID) != c.state.Slot(p.node))
 		return
 	}
-	c.state.Reserve(node, columns.Reservation{UID: p.UID, Usage: p.class.Pod.Usage, Priority: p.Priority})
+	c.state.Reserve(node, columns.Reservation{UID: p.UID, Pod: p.object, Usage: p.class.Pod.Usage,
+		Priority: p.Priority})
 }
 
 // followNomination takes over a nomination that another process wrote. What this process decided lately is not undone
@@ -129,6 +130,7 @@ func (c *Cycle) fitsNominated(p *pod, slot columns.Slot) bool {
 			later.Release(&r)
 		}
 	}
+	c.expect(p, &later, slot)
 	if p.class.Refuse(c.state, now.Node()) != 0 {
 		return false
 	}
@@ -178,6 +180,7 @@ func (c *Cycle) fitsOver(p *pod, slot columns.Slot) bool {
 			t.Release(&r)
 		}
 	}
+	c.expect(p, &t, slot)
 	return p.class.Refuse(c.state, t.Node()) == 0
 }
 

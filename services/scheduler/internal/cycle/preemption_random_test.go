@@ -23,8 +23,7 @@ type contest struct {
 	slow   *rivals
 	now    time.Time
 	judged int
-	// domains is whether Pods look at domains. Then none stays nominated: whether those count there that wait for
-	// their room, the field leaves open.
+	// domains is whether Pods look at domains.
 	domains bool
 }
 
@@ -156,6 +155,7 @@ func (c *contest) drain() {
 			return
 		}
 		if v.Node != "" {
+			c.checkPlaced(v)
 			placed := v.Pod.DeepCopy()
 			placed.Spec.NodeName = v.Node
 			delete(c.slow.nominees, placed.UID)
@@ -175,7 +175,7 @@ func (c *contest) drain() {
 			nominee.Spec.NodeName = v.Nominated
 			c.slow.nominees[nominee.UID] = nominee
 			c.fast.Evicted(v.Pod.UID, nil, nil, c.now)
-			if c.domains {
+			if c.slow.across { // the reference knows nothing of how these keep others away
 				c.fast.RemovePod(v.Pod)
 				delete(c.slow.nominees, v.Pod.UID)
 			}
@@ -191,6 +191,26 @@ func (c *contest) displace(placed *corev1.Pod) {
 		if other.Spec.NodeName == placed.Spec.NodeName && rank(other) < rank(placed) && c.fast.Nominated(uid) == "" {
 			delete(c.slow.nominees, uid)
 		}
+	}
+}
+
+// checkPlaced sees that the node can take the Pod. On the node that it was nominated for, the room is its own.
+func (c *contest) checkPlaced(v cycle.Verdict) {
+	c.t.Helper()
+	p, n := v.Pod, c.slow.Nodes[v.Node]
+	var lacks []*corev1.Pod
+	if own := c.slow.nominees[p.UID]; own != nil && own.Spec.NodeName == v.Node {
+		if reasons := c.slow.without(p, "", nil).refusals(p, n); len(reasons) > 0 {
+			c.t.Fatalf("pod %s is placed on %s, which it is nominated for: %v", p.Name, v.Node, reasons)
+		}
+		for _, other := range c.slow.on(n) {
+			if other.DeletionTimestamp != nil {
+				lacks = append(lacks, other)
+			}
+		}
+	}
+	if reasons := c.slow.refuses(p, n, lacks); len(reasons) > 0 {
+		c.t.Fatalf("pod %s is placed on %s: %v", p.Name, v.Node, reasons)
 	}
 }
 

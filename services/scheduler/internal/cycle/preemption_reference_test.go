@@ -46,6 +46,15 @@ func (c *rivals) without(p *corev1.Pod, node string, lacks []*corev1.Pod) *clust
 		sums: c.sums}
 }
 
+// refuses returns why the node cannot take the Pod without those that it lacks: with the nominees that the Pod must
+// respect, or if these do not come.
+func (c *rivals) refuses(p *corev1.Pod, n *corev1.Node, lacks []*corev1.Pod) []string {
+	if reasons := c.without(p, n.Name, lacks).refusals(p, n); len(reasons) > 0 {
+		return reasons
+	}
+	return c.without(p, "", lacks).refusals(p, n)
+}
+
 func rank(p *corev1.Pod) int64 {
 	if p.Spec.Priority == nil {
 		return 0
@@ -67,7 +76,7 @@ func important(a, b *corev1.Pod) int {
 // try returns what the node would cost; neither victims nor reasons when the Pod fits there.
 func (c *rivals) try(p *corev1.Pod, n *corev1.Node) offer {
 	out := offer{node: n.Name}
-	first := c.without(p, n.Name, nil).refusals(p, n)
+	first := c.refuses(p, n, nil)
 	if len(first) == 0 {
 		return out
 	}
@@ -92,7 +101,7 @@ func (c *rivals) try(p *corev1.Pod, n *corev1.Node) offer {
 // choose finds out which of these Pods must go so that the Pod fits on the node.
 func (c *rivals) choose(p *corev1.Pod, n *corev1.Node, lower []*corev1.Pod, out *offer) {
 	var gone, able, bound []*corev1.Pod
-	if out.reasons = c.without(p, n.Name, lower).refusals(p, n); len(out.reasons) > 0 {
+	if out.reasons = c.refuses(p, n, lower); len(out.reasons) > 0 {
 		return
 	}
 	slices.SortFunc(lower, important)
@@ -109,7 +118,7 @@ func (c *rivals) choose(p *corev1.Pod, n *corev1.Node, lower []*corev1.Pod, out 
 	gone = slices.Clone(lower)
 	for i, other := range slices.Concat(bound, able) {
 		stays := slices.DeleteFunc(slices.Clone(gone), func(o *corev1.Pod) bool { return o == other })
-		if len(c.without(p, n.Name, stays).refusals(p, n)) == 0 {
+		if len(c.refuses(p, n, stays)) == 0 {
 			gone = stays
 			continue
 		}

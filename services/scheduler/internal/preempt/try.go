@@ -87,13 +87,16 @@ func (s *Search) try(p Preemptor, slot columns.Slot) trialResult {
 	return result
 }
 
-// start begins the trial of a node, without the room that is kept there for the Pod itself and for lesser ones.
+// start begins the trial of a node, without the room that is kept there for the Pod itself and for lesser ones. The
+// others for which room is kept are expected.
 func (s *Search) start(p Preemptor, slot columns.Slot) *columns.Trial {
 	t := &s.trial
 	t.Start(s.state, slot)
 	for _, r := range s.state.Reservations(slot) {
 		if r.UID == p.UID || r.Priority < p.Priority {
 			t.Release(&r)
+		} else {
+			t.Expect(&r)
 		}
 	}
 	return t
