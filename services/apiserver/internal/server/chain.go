@@ -6,11 +6,13 @@ import (
 
 	genericapifilters "k8s.io/apiserver/pkg/endpoints/filters"
 	"k8s.io/apiserver/pkg/endpoints/filters/impersonation"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	genericfilters "k8s.io/apiserver/pkg/server/filters"
 	flowcontrolrequest "k8s.io/apiserver/pkg/util/flowcontrol/request"
 
 	"keelson.dev/services/apiserver/internal/requestbody"
+	"keelson.dev/services/apiserver/internal/stack"
 	"keelson.dev/services/apiserver/internal/watchstream"
 )
 
@@ -75,6 +77,8 @@ var filters = []filter{
 	{name: "timeout", after: []string{"deadline"}, wrap: func(h http.Handler, c *genericapiserver.Config) http.Handler {
 		return genericfilters.WithTimeoutForNonLongRunningRequests(h, c.LongRunningFunc)
 	}},
+	// For the goroutine that the timeout started. It takes 7 % from the cost of a Pod's create, 17 % from an update's.
+	{name: "stack", after: []string{"request-info", "timeout"}, wrap: withStack},
 	// 0.6 µs, 3 allocations.
 	{name: "warnings", after: []string{"timeout"}, wrap: func(h http.Handler, _ *genericapiserver.Config) http.Handler {
 		return genericapifilters.WithWarningRecorder(h)
@@ -141,6 +145,16 @@ func wrap(handler http.Handler, in []filter, c *genericapiserver.Config) http.Ha
 		handler = f.wrap(handler, c)
 	}
 	return handler
+}
+
+// withStack gives the goroutine of a request the stack that it will need. A watch needs less, and keeps what it has.
+func withStack(h http.Handler, c *genericapiserver.Config) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if info, ok := genericapirequest.RequestInfoFrom(r.Context()); ok && !c.LongRunningFunc(r, info) {
+			stack.Grow()
+		}
+		h.ServeHTTP(w, r)
+	})
 }
 
 func withAuthentication(h http.Handler, c *genericapiserver.Config) http.Handler {

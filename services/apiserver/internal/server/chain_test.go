@@ -53,8 +53,8 @@ func TestFilterFlags(t *testing.T) {
 
 func TestSwitches(t *testing.T) {
 	always := []string{"audit-init", "panic-recovery", "received-timestamp", "request-info", "joined-flushes",
-		"cache-control", "watch-termination", "wait-group", "deadline", "timeout", "warnings", "authentication",
-		"impersonation", "authorization", "request-body"}
+		"cache-control", "watch-termination", "wait-group", "deadline", "timeout", "stack", "warnings",
+		"authentication", "impersonation", "authorization", "request-body"}
 	rows := map[string]struct {
 		change func(*Options, *genericapiserver.Config)
 		also   []string

@@ -17,6 +17,7 @@ import (
 	genericapiserver "k8s.io/apiserver/pkg/server"
 
 	"keelson.dev/services/apiserver/internal/registry"
+	"keelson.dev/services/apiserver/internal/stack"
 	"keelson.dev/services/apiserver/internal/typedfields"
 )
 
@@ -113,7 +114,7 @@ func (s *Server) endpoints(
 		Serializer:                 s.codecs,
 		ParameterCodec:             runtime.NewParameterCodec(s.scheme),
 		Typer:                      s.scheme,
-		Creater:                    s.scheme, //nolint:misspell // the library spells it so
+		Creater:                    roomy{s.scheme}, //nolint:misspell // the library spells it so
 		Convertor:                  s.scheme,
 		ConvertabilityChecker:      s.scheme,
 		UnsafeConvertor:            runtime.UnsafeObjectConvertor(s.scheme),
@@ -126,6 +127,16 @@ func (s *Server) endpoints(
 		MinRequestTimeout:          time.Duration(s.config.MinRequestTimeout) * time.Second,
 		MaxRequestBodyBytes:        s.config.MaxRequestBodyBytes,
 	}
+}
+
+// roomy makes objects. The library creates them in a goroutine of their own and asks for the first one there: by then
+// the stack is to be large enough.
+type roomy struct{ runtime.ObjectCreater }
+
+// New implements runtime.ObjectCreater.
+func (r roomy) New(kind schema.GroupVersionKind) (runtime.Object, error) {
+	stack.Grow()
+	return r.ObjectCreater.New(kind)
 }
 
 // awaitStorages lets the server be ready only when the watch caches of the version's resources are.

@@ -7,12 +7,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/endpoints/handlers/fieldmanager"
 	genericrest "k8s.io/apiserver/pkg/registry/rest"
+
+	"keelson.dev/services/apiserver/internal/stack"
 )
 
 // Update changes the object called name, or creates it where the resource and forceAllowCreate allow that.
 func (s *Storage) Update(ctx context.Context, name string, objInfo genericrest.UpdatedObjectInfo,
 	createValidation genericrest.ValidateObjectFunc, updateValidation genericrest.ValidateObjectUpdateFunc,
 	forceAllowCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
+	stack.Grow()
 	return s.Store.Update(ctx, name, applied{objInfo}, createValidation, updateValidation, forceAllowCreate, options)
 }
 

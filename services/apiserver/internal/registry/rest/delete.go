@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"keelson.dev/kit/failpoint"
+	"keelson.dev/services/apiserver/internal/stack"
 )
 
 // fate is what a delete makes of an object.
@@ -61,6 +62,7 @@ type Reason func(obj, was runtime.Object)
 // finalizers. It starts from what the watch cache has: both writes are of that state only, or judge anew.
 func (s *Storage) Delete(ctx context.Context, name string, validate genericrest.ValidateObjectFunc,
 	options *metav1.DeleteOptions) (runtime.Object, bool, error) {
+	stack.Grow()
 	return s.DeleteFor(ctx, nil, name, validate, options)
 }
 

@@ -8,6 +8,8 @@ import (
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	genericrest "k8s.io/apiserver/pkg/registry/rest"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"keelson.dev/services/apiserver/internal/stack"
 )
 
 // Subresource reads and updates a resource's objects under rules of its own,
@@ -51,6 +53,7 @@ func (s *Subresource) Get(ctx context.Context, name string, options *metav1.GetO
 func (s *Subresource) Update(ctx context.Context, name string, objInfo genericrest.UpdatedObjectInfo,
 	createValidation genericrest.ValidateObjectFunc, updateValidation genericrest.ValidateObjectUpdateFunc, _ bool,
 	options *metav1.UpdateOptions) (runtime.Object, bool, error) {
+	stack.Grow()
 	return s.store.Update(ctx, name, applied{objInfo}, createValidation, updateValidation, false, options)
 }
 
