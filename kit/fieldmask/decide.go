@@ -18,6 +18,8 @@ const (
 	rawOfEnvelope  = 2
 	versionOfType  = 1
 	kindOfType     = 2
+	metaOfObject   = 1
+	nameOfMeta     = 1
 )
 
 // magic is what an object in protobuf begins with, for whoever else would take it for JSON.
@@ -114,19 +116,70 @@ func (m *message) appendKept(kept, src []byte) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		inner := m.fields[number]
-		switch {
-		case m.only != nil && !m.only[number] || m.drop[number]:
-		case inner != nil && wireType == protowire.BytesType:
-			if kept, err = appendInner(kept, src[:size], inner.appendKept); err != nil {
+		if !m.drops(number) {
+			if kept, err = appendField(kept, src[:size], wireType, m.fields[number]); err != nil {
 				return nil, err
 			}
-		default:
-			kept = append(kept, src[:size]...)
 		}
 		src = src[size:]
 	}
 	return kept, nil
+}
+
+func (m *message) drops(number protowire.Number) bool {
+	return m.only != nil && !m.only[number] || m.drop[number]
+}
+
+// appendField appends a field, and of a message in it what is kept of that; nil keeps all.
+func appendField(kept, field []byte, wireType protowire.Type, inner *message) ([]byte, error) {
+	if inner == nil || wireType != protowire.BytesType {
+		return append(kept, field...), nil
+	}
+	return appendInner(kept, field, inner.appendKept)
+}
+
+// split appends the fields of a message that are kept to one of two messages of its kind: to shared those that many
+// objects have alike, to own the others. own may be the memory of src, as in appendKept; shared may not.
+func (m *message) split(own, shared, src []byte) (_, _ []byte, err error) {
+	for len(src) > 0 {
+		number, wireType, size, err := next(src)
+		if err != nil {
+			return nil, nil, err
+		}
+		field, inner := src[:size], m.fields[number]
+		switch {
+		case m.drops(number):
+		case m.shared[number]:
+			shared, err = appendField(shared, field, wireType, inner)
+		case inner != nil && inner.divided && wireType == protowire.BytesType:
+			own, shared, err = inner.splitField(own, shared, field)
+		default:
+			own, err = appendField(own, field, wireType, inner)
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		src = src[size:]
+	}
+	return own, shared, nil
+}
+
+// splitField appends a field that holds the message to both sides, to shared only where something is shared.
+func (m *message) splitField(own, shared, field []byte) (_, _ []byte, err error) {
+	inside := contents(field)
+	head, before := len(field)-len(inside), len(shared)
+	shared = append(shared, field[:head]...)
+	start := len(own)
+	own = append(own, field[:head]...)
+	if own, shared, err = m.split(own, shared, inside); err != nil {
+		return nil, nil, err
+	}
+	setLength(own[start:], head)
+	if len(shared) == before+head {
+		return own, shared[:before], nil
+	}
+	setLength(shared[before:], head)
+	return own, shared, nil
 }
 
 // replace appends a message whose one field is replaced by what the function appends.
@@ -155,14 +208,19 @@ func appendInner(kept, field []byte, by func(kept, src []byte) ([]byte, error)) 
 	inside := contents(field)
 	head := len(field) - len(inside)
 	kept = append(kept, field[:head]...)
-	start := len(kept)
+	start := len(kept) - head
 	kept, err := by(kept, inside)
 	if err != nil {
 		return nil, err
 	}
-	_, tag := protowire.ConsumeVarint(kept[start-head : start])
-	putLength(kept[start-head+tag:start], len(kept)-start)
+	setLength(kept[start:], head)
 	return kept, nil
+}
+
+// setLength fills in how long a field is behind its head, which is its tag and the room for its length.
+func setLength(field []byte, head int) {
+	_, tag := protowire.ConsumeVarint(field)
+	putLength(field[tag:head], len(field)-head)
 }
 
 // putLength writes a length into all the bytes that there are for it.
@@ -188,4 +246,30 @@ func contents(field []byte) []byte {
 	_, tag := protowire.ConsumeVarint(field)
 	value, _ := protowire.ConsumeBytes(field[tag:])
 	return value
+}
+
+// sharingOf returns what is known of the shared fields of an object in protobuf, and where its own bytes lie; nil if
+// its kind shares nothing, or it is a bookmark, which has no name: what it says of the watch stands in its metadata.
+func (m *Mask) sharingOf(raw []byte) (*sharing, []byte, error) {
+	if !bytes.HasPrefix(raw, magic) {
+		return nil, nil, nil
+	}
+	envelope := raw[len(magic):]
+	rule, err := m.of(envelope)
+	if err != nil || rule.sharing == nil {
+		return nil, nil, err
+	}
+	inside, err := last(envelope, rawOfEnvelope)
+	if err != nil {
+		return nil, nil, err
+	}
+	meta, err := last(inside, metaOfObject)
+	if err != nil {
+		return nil, nil, err
+	}
+	name, err := last(meta, nameOfMeta)
+	if err != nil || len(name) == 0 {
+		return nil, nil, err
+	}
+	return rule.sharing, inside, nil
 }

@@ -4,6 +4,8 @@
 //	fieldmask.go  rules, and what they are in field numbers
 //	decide.go     one watch event with and without them (pure)
 //	transport.go  the stream of events of a watch
+//	share.go      objects that share the memory of what they have alike
+//	informers.go  informers of such objects
 package fieldmask
 
 import (
@@ -26,11 +28,19 @@ type Rule struct {
 	// Only names, by the path of a message such as "spec" or "spec.containers", the fields of it that are decoded. A
 	// message that is not named is decoded whole.
 	Only map[string][]string
+	// Shared names in the same way fields that many objects of the kind have alike, such as those that come from one
+	// template: Informers decodes them once for all that agree on all of them. An object of its own in such a field
+	// costs more than it would without.
+	Shared map[string][]string
+	// Resource is the kind's plural; only what is shared needs it.
+	Resource string
 }
 
 // Mask is what some rules say. The zero value drops managed fields only.
 type Mask struct {
 	messages map[kind]*message
+	scheme   *runtime.Scheme
+	shared   []*sharing
 }
 
 // kind is how objects name theirs on the wire.
@@ -42,6 +52,11 @@ type message struct {
 	only, drop map[protowire.Number]bool
 	// fields are messages that are not kept whole.
 	fields map[protowire.Number]*message
+	// shared are the fields that many objects have alike; divided says that there are some here or further inside.
+	shared  map[protowire.Number]bool
+	divided bool
+	// sharing is that of a whole object; nil if it shares nothing.
+	sharing *sharing
 }
 
 // plain is what holds for a kind without a rule. Metadata is the first field of all kinds, and managedFields of it has
@@ -55,7 +70,7 @@ func unmanaged() *message {
 
 // New returns what the rules say about kinds of the scheme.
 func New(scheme *runtime.Scheme, rules ...Rule) (*Mask, error) {
-	mask := &Mask{messages: map[kind]*message{}}
+	mask := &Mask{messages: map[kind]*message{}, scheme: scheme}
 	for _, rule := range rules {
 		kinds := []schema.GroupVersionKind{rule.Object.GetObjectKind().GroupVersionKind()}
 		if kinds[0].Empty() {
@@ -70,11 +85,22 @@ func New(scheme *runtime.Scheme, rules ...Rule) (*Mask, error) {
 				return nil, fmt.Errorf("masking fields of kind %s: %w", kinds[0].Kind, err)
 			}
 		}
+		if err := mask.share(top, rule, kinds[0]); err != nil {
+			return nil, fmt.Errorf("sharing fields of kind %s: %w", kinds[0].Kind, err)
+		}
 		for _, k := range kinds {
 			mask.messages[kind{k.GroupVersion().String(), k.Kind}] = top
 		}
 	}
 	return mask, nil
+}
+
+// inside returns the message in a field of this one.
+func (m *message) inside(number protowire.Number) *message {
+	if m.fields[number] == nil {
+		m.fields[number] = &message{fields: map[protowire.Number]*message{}}
+	}
+	return m.fields[number]
 }
 
 // keepOnly narrows the message at a path below this one.
@@ -84,10 +110,7 @@ func (m *message) keepOnly(of reflect.Type, path string, names []string) error {
 		if err != nil {
 			return err
 		}
-		if m.fields[number] == nil {
-			m.fields[number] = &message{fields: map[protowire.Number]*message{}}
-		}
-		m, of = m.fields[number], field
+		m, of = m.inside(number), messageOf(field)
 	}
 	m.only = map[protowire.Number]bool{}
 	for _, name := range names {
@@ -100,7 +123,15 @@ func (m *message) keepOnly(of reflect.Type, path string, names []string) error {
 	return nil
 }
 
-// find returns a field of a message by its name in protobuf, and the message that it holds one or more of.
+// messageOf returns the message that a field of the type holds one or more of.
+func messageOf(field reflect.Type) reflect.Type {
+	for field.Kind() == reflect.Pointer || field.Kind() == reflect.Slice {
+		field = field.Elem()
+	}
+	return field
+}
+
+// find returns a field of a message by its name in protobuf, and its type.
 func find(of reflect.Type, name string) (protowire.Number, reflect.Type, error) {
 	if of.Kind() != reflect.Struct {
 		return 0, nil, fmt.Errorf("%s has no field %q, for it is no message", of, name)
@@ -114,11 +145,7 @@ func find(of reflect.Type, name string) (protowire.Number, reflect.Type, error) 
 		if err != nil {
 			return 0, nil, fmt.Errorf("field %q of %s: %w", name, of, err)
 		}
-		holds := field.Type
-		for holds.Kind() == reflect.Pointer || holds.Kind() == reflect.Slice {
-			holds = holds.Elem()
-		}
-		return protowire.Number(number), holds, nil
+		return protowire.Number(number), field.Type, nil
 	}
 	return 0, nil, fmt.Errorf("%s has no field %q", of, name)
 }

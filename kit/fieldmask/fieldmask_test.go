@@ -241,12 +241,23 @@ func TestOthersStayAsTheyAre(t *testing.T) {
 
 // A rule that names what is not there is refused, whatever else it says.
 func TestWrongRules(t *testing.T) {
+	only := func(path, name string) Rule {
+		return Rule{Object: &corev1.Pod{}, Only: map[string][]string{path: {name}}}
+	}
+	share := func(resource, path, name string) Rule {
+		return Rule{Object: &corev1.Pod{}, Resource: resource, Shared: map[string][]string{path: {name}}}
+	}
 	for want, rule := range map[string]Rule{
-		`v1.PodSpec has no field "nodename"`: {&corev1.Pod{}, map[string][]string{"spec": {"nodename"}}},
-		`v1.Pod has no field "specs"`:        {&corev1.Pod{}, map[string][]string{"specs": {"nodeName"}}},
-		`string has no field "x", for it is no message`: {&corev1.Pod{},
-			map[string][]string{"spec.nodeName": {"x"}}},
-		"no kind is registered for the type runtime.Unkno": {&runtime.Unknown{}, nil},
+		`v1.PodSpec has no field "nodename"`:               only("spec", "nodename"),
+		`v1.Pod has no field "specs"`:                      only("specs", "nodeName"),
+		`string has no field "x", for it is no message`:    only("spec.nodeName", "x"),
+		"no kind is registered for the type runtime.Unkno": {Object: &runtime.Unknown{}},
+		`v1.PodSpec has no field "nodenames"`:              share("pods", "spec", "nodenames"),
+		`v1.Pod has no field "spek"`:                       share("pods", "spek", "nodeName"),
+		"the rule names no resource":                       share("", "spec", "nodeName"),
+		`field "securityContext" of v1.PodSpec is a ptr`:   share("pods", "spec.securityContext", "runAsUser"),
+		`field "containers" of v1.PodSpec is a slice`:      share("pods", "spec.containers", "name"),
+		`field "nodeName" of v1.PodSpec is a string`:       share("pods", "spec.nodeName", "x"),
 	} {
 		if _, err := New(scheme.Scheme, rule); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)

@@ -48,11 +48,16 @@ func Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return fmt.Errorf("starting podgc: %w", err)
 	}
+	connection := kitclient.ForDaemon(c.REST, name)
+	newInformer, err := mask.Informers(connection)
+	if err != nil {
+		return fmt.Errorf("starting podgc: %w", err)
+	}
 	group, err := controller.New(controller.Options{
 		Service: name,
-		Config:  mask.Over(kitclient.ForDaemon(c.REST, name)),
+		Config:  mask.Over(connection),
 		Scheme:  clientgoscheme.Scheme,
-		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
+		Cache: cache.Options{NewInformer: newInformer, ByObject: map[client.Object]cache.ByObject{
 			&corev1.Pod{}:  {Transform: stripPod},
 			&corev1.Node{}: {Transform: stripNode},
 			&batchv1.Job{}: {Transform: stripJob},

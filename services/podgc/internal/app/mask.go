@@ -20,6 +20,8 @@ func decoded() []fieldmask.Rule {
 			"spec.volumes.volumeSource":           {"persistentVolumeClaim", "ephemeral"},
 			"spec.volumes.volumeSource.ephemeral": {},
 			"status":                              {"phase", "conditions"},
+		}, Resource: "pods", Shared: map[string][]string{
+			"metadata": {"namespace", "ownerReferences", "finalizers"}, "spec": {"tolerations"},
 		}},
 		{Object: &corev1.Node{}, Only: map[string][]string{
 			"metadata": append(meta, "labels"), "spec": {"taints", "unschedulable"}, "status": {"conditions"},

@@ -31,11 +31,16 @@ func TestTheMaskTakesNothingThatIsKept(t *testing.T) {
 func expectKeptAlike[T runtime.Object](t *testing.T, object T, strip func(any) (any, error)) {
 	t.Helper()
 	whole, masked := fieldmasktest.Decoded(t, object, decoded())
+	inside, before := reflect.New(reflect.TypeOf(whole).Elem()), whole.DeepCopyObject()
+	inside.Elem().Set(reflect.ValueOf(whole).Elem())
 	want, err := strip(whole)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got, err := strip(masked); err != nil || !reflect.DeepEqual(got, want) {
 		t.Fatalf("%v\ngot  %+v\nwant %+v", err, got, want)
+	}
+	if !reflect.DeepEqual(inside.Interface(), before) {
+		t.Fatalf("trimming has changed what objects share:\n%+v\nwas %+v", inside, before)
 	}
 }

@@ -78,9 +78,14 @@ func Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return err
 	}
+	connection := client.ForDaemon(c.REST, name)
+	newInformer, err := mask.Informers(connection)
+	if err != nil {
+		return err
+	}
 	group, err := controller.New(controller.Options{
-		Service: name, Config: mask.Over(client.ForDaemon(c.REST, name)), Scheme: scheme.Scheme,
-		Cache: cache.Options{DefaultTransform: podfeed.Strip},
+		Service: name, Config: mask.Over(connection), Scheme: scheme.Scheme,
+		Cache: cache.Options{DefaultTransform: podfeed.Strip, NewInformer: newInformer},
 		Log:   c.Log, State: c.State, Controllers: controllers.Select(all, c.Controllers),
 	})
 	if err != nil {

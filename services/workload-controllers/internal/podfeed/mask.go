@@ -22,6 +22,10 @@ func Decoded() []fieldmask.Rule {
 				"allocatedResources", "containerStatuses", "initContainerStatuses"},
 			"status.containerStatuses":     {"name", "restartCount", "state", "resources", "allocatedResources"},
 			"status.initContainerStatuses": {"name", "restartCount", "state", "resources", "allocatedResources"},
+		}, Resource: "pods", Shared: map[string][]string{
+			"metadata": {"namespace", "labels", "annotations", "ownerReferences", "finalizers"},
+			"spec": {"subdomain", "containers", "initContainers", "resources", "overhead", "priorityClassName",
+				"activeDeadlineSeconds"},
 		}},
 		{Object: &corev1.Node{}, Only: map[string][]string{
 			"metadata": {"name", "uid", "resourceVersion", "labels"}, "spec": {"taints", "podCIDR", "podCIDRs"}, "status": {},

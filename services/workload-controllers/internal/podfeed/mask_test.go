@@ -27,8 +27,12 @@ func TestTheMaskTakesNothingThatIsKept(t *testing.T) {
 			pod.Spec.NodeName = ""
 		}
 		whole, masked := fieldmasktest.Decoded(t, pod, Decoded())
+		inside, before := *whole, whole.DeepCopy()
 		if want, got := stripPod(whole), stripPod(masked); !equality.Semantic.DeepEqual(got, want) {
 			t.Fatalf("seed %d:\ngot  %+v\nwant %+v", seed, got, want)
+		}
+		if !equality.Semantic.DeepEqual(&inside, before) {
+			t.Fatalf("seed %d: stripping has changed what Pods share:\n%+v\nwas %+v", seed, inside, before)
 		}
 		node := &corev1.Node{}
 		fill.Fill(node)
