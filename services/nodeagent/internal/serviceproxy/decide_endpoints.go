@@ -1,0 +1,161 @@
+package serviceproxy
+
+import (
+	"net/netip"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+)
+
+// candidates are the endpoints of one port that may be used, by the conditions under which they are.
+type candidates struct {
+	// ready take new connections; draining still answer while they end.
+	ready, draining []candidate
+	// here are those on this node.
+	here map[netip.AddrPort]bool
+}
+
+type candidate struct {
+	netip.AddrPort
+	hints *discoveryv1.EndpointHints
+}
+
+func isReady(c discoveryv1.EndpointConditions) bool { return c.Ready == nil || *c.Ready }
+
+// isDraining says that an endpoint ends and still answers.
+func isDraining(c discoveryv1.EndpointConditions) bool {
+	return c.Terminating != nil && *c.Terminating && (c.Serving == nil || *c.Serving)
+}
+
+func onNode(e discoveryv1.Endpoint, n Node) bool { return e.NodeName != nil && *e.NodeName == n.Name }
+
+// endpoints gathers the candidates of a port from all slices.
+func (d *decision) endpoints(p Port) candidates {
+	out := candidates{here: map[netip.AddrPort]bool{}}
+	family := discoveryv1.AddressTypeIPv4
+	if p.Six {
+		family = discoveryv1.AddressTypeIPv6
+	}
+	seen := map[netip.AddrPort]struct{ ready, draining bool }{}
+	for _, slice := range d.Slices {
+		if slice.AddressType != family {
+			continue
+		}
+		port, found := d.slicePort(slice, p)
+		if !found {
+			continue
+		}
+		for i, e := range slice.Endpoints {
+			ready := isReady(e.Conditions)
+			if !ready && !isDraining(e.Conditions) {
+				continue
+			}
+			addr, ok := d.endpointAddress(slice, i, p.Six)
+			target := netip.AddrPortFrom(addr, port)
+			if !ok {
+				continue
+			}
+			out.here[target] = out.here[target] || onNode(e, d.Node)
+			before := seen[target]
+			switch {
+			case ready && !before.ready:
+				before.ready = true
+				out.ready = append(out.ready, candidate{target, e.Hints})
+			case !ready && !before.draining:
+				before.draining = true
+				out.draining = append(out.draining, candidate{target, e.Hints})
+			}
+			seen[target] = before
+		}
+	}
+	return out
+}
+
+// slicePort finds the port that has the name of the Service's.
+func (d *decision) slicePort(slice *discoveryv1.EndpointSlice, p Port) (uint16, bool) {
+	for i, port := range slice.Ports {
+		name, protocol := "", corev1.ProtocolTCP
+		if port.Name != nil {
+			name = *port.Name
+		}
+		if port.Protocol != nil {
+			protocol = *port.Protocol
+		}
+		if name != p.Name || protocol != p.Protocol || port.Port == nil {
+			continue
+		}
+		if !validPort(*port.Port) {
+			d.problem("EndpointSlice %s: ports[%d].port: %d must be from 1 to 65535; its endpoints are left out",
+				slice.Name, i, *port.Port)
+			return 0, false
+		}
+		return uint16(*port.Port), true
+	}
+	return 0, false
+}
+
+// endpointAddress is the first address, which is the only one that has a meaning.
+func (d *decision) endpointAddress(slice *discoveryv1.EndpointSlice, i int, six bool) (netip.Addr, bool) {
+	if len(slice.Endpoints[i].Addresses) == 0 {
+		return netip.Addr{}, false
+	}
+	text := slice.Endpoints[i].Addresses[0]
+	addr, err := netip.ParseAddr(text)
+	if err != nil || addr.Is6() != six || addr.Zone() != "" || addr.Is4In6() || !reachable(addr) {
+		d.problem("EndpointSlice %s: endpoints[%d].addresses[0]: %q is no %s address of an endpoint; it is left out",
+			slice.Name, i, text, slice.AddressType)
+		return netip.Addr{}, false
+	}
+	return addr, true
+}
+
+// cluster are the endpoints for connections that may go to any node.
+func (c candidates) cluster(n Node) []netip.AddrPort {
+	if len(c.ready) == 0 {
+		return sorted(c.draining, func(candidate) bool { return true })
+	}
+	return sorted(c.ready, near(c.ready, n))
+}
+
+// local are the endpoints for connections that must stay on the node.
+func (c candidates) local(n Node) []netip.AddrPort {
+	here := func(e candidate) bool { return c.here[e.AddrPort] }
+	if out := sorted(c.ready, here); len(out) > 0 {
+		return out
+	}
+	return sorted(c.draining, here)
+}
+
+// near says which of the ready endpoints this node uses. Hints count only if every endpoint has some, and some are for
+// this node or its zone: otherwise the hints are incomplete, or following them would leave nobody.
+func near(ready []candidate, n Node) func(candidate) bool {
+	forNode := func(c candidate) bool {
+		return c.hints != nil && slices.ContainsFunc(c.hints.ForNodes,
+			func(h discoveryv1.ForNode) bool { return h.Name == n.Name })
+	}
+	forZone := func(c candidate) bool {
+		return n.Zone != "" && c.hints != nil && slices.ContainsFunc(c.hints.ForZones,
+			func(h discoveryv1.ForZone) bool { return h.Name == n.Zone })
+	}
+	noNodes := func(c candidate) bool { return c.hints == nil || len(c.hints.ForNodes) == 0 }
+	noZones := func(c candidate) bool { return c.hints == nil || len(c.hints.ForZones) == 0 }
+	switch {
+	case !slices.ContainsFunc(ready, noNodes) && slices.ContainsFunc(ready, forNode):
+		return forNode
+	case !slices.ContainsFunc(ready, noZones) && slices.ContainsFunc(ready, forZone):
+		return forZone
+	}
+	return func(candidate) bool { return true }
+}
+
+func sorted(from []candidate, which func(candidate) bool) []netip.AddrPort {
+	var out []netip.AddrPort
+	for _, c := range from {
+		if which(c) {
+			out = append(out, c.AddrPort)
+		}
+	}
+	slices.SortFunc(out, netip.AddrPort.Compare)
+	return out
+}

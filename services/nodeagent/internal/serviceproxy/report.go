@@ -1,0 +1,70 @@
+package serviceproxy
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Report is what stands in the kernel for a Service.
+type Report struct {
+	// Programmed says that the Service's traffic is carried as its newest objects ask for.
+	Programmed bool `json:"programmed"`
+	// Since is when that was made so.
+	Since *time.Time `json:"since,omitempty"`
+	// Services is how many Services the node carries.
+	Services int          `json:"services"`
+	Ports    []PortReport `json:"ports"`
+	// Problems are sentences about what was left out, and why.
+	Problems []string `json:"problems,omitempty"`
+}
+
+// PortReport is one port of a Service in one address family.
+type PortReport struct {
+	Name       string   `json:"name"`
+	Protocol   string   `json:"protocol"`
+	ClusterIPs []string `json:"clusterIPs"`
+	Port       uint16   `json:"port"`
+	NodePort   uint16   `json:"nodePort,omitempty"`
+	Endpoints  []string `json:"endpoints"`
+}
+
+// Report says what stands in the kernel for a Service.
+func (p *Proxy) Report(namespace, name string) Report {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	key := namespace + "/" + name
+	out := Report{Services: p.state.Len(), Ports: []PortReport{}, Problems: slices.Clone(p.told[key])}
+	plan, there := p.state.Plan(key)
+	if p.failure != nil {
+		out.Problems = append(out.Problems, p.failure.Error())
+	}
+	if since, done := p.done[key]; done && there && p.failure == nil && !p.all && !p.dirty[key] {
+		since = since.UTC()
+		out.Programmed, out.Since = true, &since
+	}
+	for i := range plan.Ports {
+		port := &plan.Ports[i]
+		r := PortReport{Name: port.Name, Protocol: string(port.Protocol), ClusterIPs: []string{}, Port: port.Number,
+			NodePort: port.NodePort, Endpoints: []string{}}
+		for _, f := range port.Frontends {
+			if f.Rank == ByClusterIP {
+				r.ClusterIPs = append(r.ClusterIPs, f.Addr.String())
+			}
+		}
+		for _, e := range union(port.Cluster, port.Local) {
+			r.Endpoints = append(r.Endpoints, e.String())
+		}
+		out.Ports = append(out.Ports, r)
+	}
+	return out
+}
+
+func union(a, b []netip.AddrPort) []netip.AddrPort {
+	out := append(slices.Clone(a), b...)
+	slices.SortFunc(out, netip.AddrPort.Compare)
+	return slices.Compact(out)
+}
+
+func cutName(service string) (namespace, name string, ok bool) { return strings.Cut(service, "/") }
