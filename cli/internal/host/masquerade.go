@@ -63,15 +63,17 @@ func SetNetworkRules(table string, pods netip.Prefix, service Service, bridgePre
 	return nil
 }
 
-// RemoveNetworkRules removes the table; one that is not there is no error.
+// RemoveNetworkRules removes the tables of that name; one that is not there is no error.
 func RemoveNetworkRules(table string) error {
 	conn, err := nftables.New()
 	if err != nil {
 		return fmt.Errorf("opening the firewall: %w", err)
 	}
-	conn.DelTable(&nftables.Table{Family: nftables.TableFamilyIPv4, Name: table})
-	if err := conn.Flush(); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("removing the firewall table %s: %w", table, err)
+	for _, family := range []nftables.TableFamily{nftables.TableFamilyIPv4, nftables.TableFamilyINet} {
+		conn.DelTable(&nftables.Table{Family: family, Name: table})
+		if err := conn.Flush(); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("removing the firewall table %s: %w", table, err)
+		}
 	}
 	return nil
 }

@@ -176,7 +176,11 @@ func (m *Mesh) sweep() error {
 			host.Empty(files.Containerd("runc")),
 			host.Empty(files.CNI("addresses")), host.RemoveBridge(n.Bridge))
 	}
-	for _, table := range []string{m.Layout.NetworkTable(), m.Layout.PortTable()} {
+	tables := []string{m.Layout.NetworkTable(), m.Layout.PortTable()}
+	for _, n := range m.State.Nodes {
+		tables = append(tables, m.Layout.ServiceTable(n.Name))
+	}
+	for _, table := range tables {
 		failed = errors.Join(failed, host.RemoveNetworkRules(table))
 	}
 	return failed

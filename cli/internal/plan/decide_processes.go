@@ -146,6 +146,7 @@ func (in ProcessInput) nodeagent(node string, podRange netip.Prefix) Process {
 		"--pod-addresses-dir="+files.CNI("addresses"),
 		"--container-runtime-endpoint=unix://"+files.Socket(),
 		"--cgroup-root="+files.CgroupRoot(),
+		"--service-proxy-table="+in.Layout.ServiceTable(node),
 		"--bind-address="+in.Advertise.String(),
 		"--port="+strconv.Itoa(in.Ports[name]),
 		"--tls-cert-file="+in.Layout.PKI(node+nodeServingCertificate+".crt"),

@@ -61,6 +61,9 @@ func (l Layout) NetworkTable() string { return "keelson-" + l.ID() }
 // PortTable is the firewall table of the ports that lead to Pods. It outlives an up, which writes the other one anew.
 func (l Layout) PortTable() string { return l.NetworkTable() + "-ports" }
 
+// ServiceTable is the firewall table in which a node's agent carries the traffic of Services.
+func (l Layout) ServiceTable(node string) string { return l.NetworkTable() + "-services-" + node }
+
 // CgroupRoot is the cgroup above all of the mesh's Pods.
 func (l Layout) CgroupRoot() string { return "/keelson-" + l.ID() }
 

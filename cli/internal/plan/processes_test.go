@@ -86,7 +86,8 @@ func TestTwoNodesShareNothing(t *testing.T) {
 			flag, value, _ := strings.Cut(arg, "=")
 			switch flag {
 			case "--kubeconfig", "--node-name", "--pod-cidr", "--root-dir", "--pod-logs-dir", "--pod-addresses-dir",
-				"--container-runtime-endpoint", "--cgroup-root", "--port", "--tls-cert-file", "--status-address":
+				"--container-runtime-endpoint", "--cgroup-root", "--service-proxy-table", "--port", "--tls-cert-file",
+				"--status-address":
 				if other, ok := values[flag+value]; ok {
 					t.Errorf("%s and %s share %s", node, other, arg)
 				}
@@ -94,8 +95,8 @@ func TestTwoNodesShareNothing(t *testing.T) {
 			}
 		}
 	}
-	if len(values) != 22 {
-		t.Errorf("%d values seen, want 11 of each node", len(values))
+	if len(values) != 24 {
+		t.Errorf("%d values seen, want 12 of each node", len(values))
 	}
 }
 
@@ -173,6 +174,7 @@ func TestArguments(t *testing.T) {
 			"--pod-addresses-dir":          node + "/cni/addresses",
 			"--container-runtime-endpoint": "unix://" + node + "/containerd.sock",
 			"--cgroup-root":                Layout{Dir: "/d"}.CgroupRoot() + "/node-2",
+			"--service-proxy-table":        Layout{Dir: "/d"}.NetworkTable() + "-services-node-2",
 			"--tls-cert-file":              "/d/pki/node-2-serving.crt",
 			"--tls-private-key-file":       "/d/pki/node-2-serving.key", "--client-ca-file": "/d/pki/ca.crt"}},
 	} {

@@ -31,6 +31,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/podworker"
 	"keelson.dev/services/nodeagent/internal/probe"
 	"keelson.dev/services/nodeagent/internal/runtimewatch"
+	"keelson.dev/services/nodeagent/internal/serviceproxy"
 	"keelson.dev/services/nodeagent/internal/status"
 	"keelson.dev/services/nodeagent/internal/steps"
 	"keelson.dev/services/nodeagent/internal/volume"
@@ -60,6 +61,8 @@ type agent struct {
 	reclaimer *localvolume.Reclaimer
 	starts    startTimes
 	images    imageList
+	// proxy is nil if this agent does not carry Services.
+	proxy *serviceproxy.Proxy
 	// before holds the Pods of which the runtime had something when the agent started.
 	before map[types.UID]bool
 	// settled says that every Pod of the API is known and none that the API has forgotten is left.
@@ -106,6 +109,9 @@ func (a *agent) build(ctx context.Context) (err error) {
 		return err
 	}
 	if a.watches, err = newWatches(a.client, a.NodeName); err != nil {
+		return err
+	}
+	if err = a.buildProxy(); err != nil {
 		return err
 	}
 	a.local = localvolume.NewStore(a.files, a.mounter)
@@ -171,7 +177,8 @@ func (a *agent) run(ctx context.Context) error {
 	below, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	var parts sync.WaitGroup
-	parts.Go(func() { a.watches.run(below, a.node) })
+	parts.Go(func() { a.watches.run(below, a.observeNode) })
+	parts.Go(func() { a.carryServices(below) })
 	parts.Go(func() { a.statuses.Run(below) })
 	failed := make(chan error, 1)
 	if api != nil {

@@ -50,6 +50,7 @@ func Defaults(name string) Config {
 		ResolvConf: "/etc/resolv.conf",
 		PidsLimit:  4096,
 		LogMaxSize: 10 << 20, LogMaxFiles: 5, ImageHighPercent: 85, ImageLowPercent: 80,
+		ServiceProxy: proxyNftables, ServiceTable: "keelson-services",
 	}
 }
 
@@ -101,6 +102,10 @@ func (o *options) AddFlags(fs *pflag.FlagSet) {
 		"percentage of disk use from which unused images are removed")
 	fs.IntVar(&c.ImageLowPercent, "image-gc-low-threshold", c.ImageLowPercent,
 		"percentage of disk use down to which unused images are removed")
+	fs.StringVar(&c.ServiceProxy, "service-proxy", c.ServiceProxy,
+		"who carries the traffic of Services on this node: nftables for this agent, none for something else")
+	fs.StringVar(&c.ServiceTable, "service-proxy-table", c.ServiceTable,
+		"firewall table of --service-proxy=nftables; no two nodeagents of a machine may share it")
 }
 
 // Validate implements daemon.Options.
@@ -194,6 +199,14 @@ func (c *Config) validateNetwork() error {
 	if _, err := netip.ParsePrefix(c.PodCIDR); c.PodCIDR != "" && err != nil {
 		return fmt.Errorf("--pod-cidr: %q is no range of addresses, like 10.244.1.0/24", c.PodCIDR)
 	}
+	switch c.ServiceProxy {
+	case "", proxyNftables, proxyNone:
+	default:
+		return fmt.Errorf("--service-proxy: %q must be nftables or none", c.ServiceProxy)
+	}
+	if !tableForm.MatchString(c.ServiceTable) && c.ServiceProxy != "" {
+		return fmt.Errorf("--service-proxy-table: %q must be 1 to 128 letters, digits, - and .", c.ServiceTable)
+	}
 	for _, server := range c.ClusterDNS {
 		if net.ParseIP(server) == nil {
 			return fmt.Errorf("--cluster-dns: %q is no IP address", server)
@@ -204,6 +217,8 @@ func (c *Config) validateNetwork() error {
 	}
 	return nil
 }
+
+var tableForm = regexp.MustCompile(`^[A-Za-z0-9.-]{1,128}$`)
 
 var taintForm = regexp.MustCompile(`^([^=:]+)(?:=([^:]*))?:(NoSchedule|PreferNoSchedule|NoExecute)$`)
 

@@ -62,7 +62,7 @@ func (a *agent) listen() (net.Listener, *server.Server, error) {
 	}
 	return listener, server.New(server.Config{
 		Certificate: certificate, ClientCAs: clients, Pods: podsOf{a.pool}, Runtime: a.runtime, LogDir: a.LogsDir,
-		Summary: figures.Summary, Resource: figures.Resource(),
+		Service: a.serviceReport, Summary: figures.Summary, Resource: figures.Resource(),
 		Metrics: promhttp.HandlerFor(a.Metrics, promhttp.HandlerOpts{}), Log: a.Log,
 	}), nil
 }

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,14 +15,17 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"keelson.dev/kit/follow"
-	"keelson.dev/services/nodeagent/internal/node"
+	"keelson.dev/services/nodeagent/internal/serviceproxy"
 )
 
 // watches are what the node follows besides its Pods: its own Node, and all Services, whose addresses containers get as
 // variables.
 type watches struct {
-	node     cache.SharedIndexInformer
-	service  cache.SharedIndexInformer
+	node    cache.SharedIndexInformer
+	service cache.SharedIndexInformer
+	// slices are nil unless the agent carries Services.
+	slices   cache.SharedIndexInformer
+	client   kubernetes.Interface
 	services func(namespace string) []*corev1.Service
 }
 
@@ -31,7 +35,8 @@ func newWatches(client kubernetes.Interface, nodeName string) (*watches, error) 
 			o.FieldSelector = fields.OneTermEqualSelector("metadata.name", nodeName).String()
 		}))
 	all := informers.NewSharedInformerFactory(client, 0)
-	w := &watches{node: own.Core().V1().Nodes().Informer(), service: all.Core().V1().Services().Informer()}
+	w := &watches{node: own.Core().V1().Nodes().Informer(), service: all.Core().V1().Services().Informer(),
+		client: client}
 	if err := w.service.SetTransform(slim); err != nil {
 		return nil, fmt.Errorf("watching Services: %w", err)
 	}
@@ -40,19 +45,28 @@ func newWatches(client kubernetes.Interface, nodeName string) (*watches, error) 
 	return w, nil
 }
 
-// run follows until ctx ends and notifies the node of what becomes of its object.
-func (w *watches) run(ctx context.Context, n *node.Node) {
-	_, err := w.node.AddEventHandler(follow.Handler(n.Observe, func(*corev1.Node) {}))
+// followSlices has run follow the EndpointSlices of which Service proxies carry the traffic.
+func (w *watches) followSlices() error {
+	factory := informers.NewSharedInformerFactoryWithOptions(w.client, 0,
+		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = serviceproxy.SliceSelector }),
+		informers.WithTransform(serviceproxy.Slim()))
+	w.slices = factory.Discovery().V1().EndpointSlices().Informer()
+	return w.slices.AddIndexers(serviceproxy.Indexers)
+}
+
+// run follows until ctx ends and calls observe for what becomes of the node's object.
+func (w *watches) run(ctx context.Context, observe func(*corev1.Node)) {
+	_, err := w.node.AddEventHandler(follow.Handler(observe, func(*corev1.Node) {}))
 	if err != nil {
 		return // only an informer that has stopped refuses
 	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		w.node.RunWithContext(ctx)
-	}()
+	var all sync.WaitGroup
+	defer all.Wait()
+	all.Go(func() { w.node.RunWithContext(ctx) })
+	if w.slices != nil {
+		all.Go(func() { w.slices.RunWithContext(ctx) })
+	}
 	w.service.RunWithContext(ctx)
-	<-done
 }
 
 func (w *watches) synced(ctx context.Context) bool {

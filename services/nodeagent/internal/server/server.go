@@ -57,7 +57,9 @@ type Config struct {
 	// Summary returns the statistics of the node; Resource serves /metrics/resource, Metrics the agent's own /metrics.
 	Summary           func() (*statsapi.Summary, error)
 	Resource, Metrics http.Handler
-	Log               *zap.Logger
+	// Service says what the node's kernel has for a Service; false if the agent carries none.
+	Service func(namespace, name string) (any, bool)
+	Log     *zap.Logger
 }
 
 // Server answers requests. Make it with New.
@@ -118,6 +120,7 @@ func (s *Server) routes() http.Handler {
 	if s.config.Metrics != nil {
 		mux.Handle("GET /metrics", s.config.Metrics)
 	}
+	mux.Handle("GET /serviceproxy/{namespace}/{name}", answer(s.service))
 	mux.Handle("GET /containerLogs/{namespace}/{pod}/{container}", answer(s.logs))
 	for _, method := range []string{http.MethodGet, http.MethodPost} {
 		mux.Handle(method+" /exec/{namespace}/{pod}/{container}", answer(s.exec))
@@ -200,6 +203,15 @@ func (s *Server) summary(w http.ResponseWriter, _ *http.Request) error {
 		return err
 	}
 	return writeJSON(w, summary)
+}
+
+func (s *Server) service(w http.ResponseWriter, r *http.Request) error {
+	if s.config.Service != nil {
+		if report, ok := s.config.Service(r.PathValue("namespace"), r.PathValue("name")); ok {
+			return writeJSON(w, report)
+		}
+	}
+	return notFound("this nodeagent does not carry the traffic of Services (--service-proxy=none)")
 }
 
 func writeJSON(w http.ResponseWriter, value any) error {

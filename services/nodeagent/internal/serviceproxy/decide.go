@@ -310,16 +310,16 @@ func (d *decision) health() {
 		!validPort(s.Spec.HealthCheckNodePort) {
 		return
 	}
+	// A Pod with an address of each family is one: only the Service's first family counts.
+	family := discoveryv1.AddressTypeIPv4
+	if len(d.clusterIPs) > 0 && d.clusterIPs[0].Is6() {
+		family = discoveryv1.AddressTypeIPv6
+	}
 	ready := map[string]bool{}
 	for _, slice := range d.Slices {
 		for _, e := range slice.Endpoints {
-			if len(e.Addresses) > 0 && isReady(e.Conditions) && onNode(e, d.Node) {
-				// A Pod with an address of each family is one.
-				name := e.Addresses[0]
-				if e.TargetRef != nil {
-					name = e.TargetRef.Namespace + "/" + e.TargetRef.Name
-				}
-				ready[name] = true
+			if slice.AddressType == family && len(e.Addresses) > 0 && isReady(e.Conditions) && onNode(e, d.Node) {
+				ready[e.Addresses[0]] = true
 			}
 		}
 	}

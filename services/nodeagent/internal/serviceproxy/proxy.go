@@ -213,6 +213,9 @@ func (p *Proxy) Sync() error {
 	names, whole := slices.Sorted(maps.Keys(p.dirty)), p.all
 	if whole {
 		names = p.names()
+		if err := Prepare(*p.node); err != nil {
+			p.Log.Warn("Services: the kernel does not lead all packets on", zap.Error(err))
+		}
 	}
 	flows, udp := Flows{}, Flows{}
 	for _, name := range names {
