@@ -35,7 +35,7 @@ spec:
 `
 
 // Gang runs two Pods that are scheduled together: while one fits nowhere both wait, and say why; when there is a node
-// for both, both run.
+// for both, both run. The group that is deleted stays until they have gone.
 func Gang(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	label := "tests.keelson.dev/" + w.Namespace
@@ -86,4 +86,12 @@ func Gang(t *testing.T, m mesh.Mesh) {
 	if c := scheduled(); c.Reason != "Scheduled" {
 		t.Errorf("the group says %+v", c)
 	}
+	w.Kubectl("delete", "podgroup/gang", "--wait=false")
+	w.Kubectl("delete", "pod/easy", "--wait=true", "--timeout=60s")
+	g, err := w.Client.SchedulingV1beta1().PodGroups(w.Namespace).Get(t.Context(), "gang", metav1.GetOptions{})
+	if err != nil || g.DeletionTimestamp == nil {
+		t.Errorf("the group of a Pod that runs: %+v, %v", g.ObjectMeta, err)
+	}
+	w.Kubectl("delete", "pod/picky", "--timeout=60s")
+	w.Kubectl("wait", "--for=delete", "podgroup/gang", "--timeout=60s")
 }

@@ -13,6 +13,7 @@ import (
 	"keelson.dev/services/apiserver/internal/admission/limitranger"
 	"keelson.dev/services/apiserver/internal/admission/listbounds"
 	"keelson.dev/services/apiserver/internal/admission/noderestriction"
+	"keelson.dev/services/apiserver/internal/admission/podgroupprotection"
 	"keelson.dev/services/apiserver/internal/admission/priority"
 	"keelson.dev/services/apiserver/internal/admission/resourcequota"
 	"keelson.dev/services/apiserver/internal/admission/runtimeclass"
@@ -40,6 +41,7 @@ var plugins = []plugin{
 	{defaultstorageclass.PluginName, defaultstorageclass.Register},
 	{defaultingressclass.PluginName, defaultingressclass.Register},
 	{storageprotection.PluginName, storageprotection.Register},
+	{podgroupprotection.PluginName, podgroupprotection.Register},
 	{runtimeclass.PluginName, runtimeclass.Register},
 	{claimresize.PluginName, claimresize.Register},
 	{listbounds.PluginName, listbounds.Register},

@@ -70,7 +70,7 @@ func TestNew(t *testing.T) {
 func TestOrder(t *testing.T) {
 	want := []string{"NamespaceLifecycle", "ServiceAccount", "NodeRestriction", "TaintNodesByCondition", "Priority",
 		"LimitRanger", "DefaultTolerationSeconds", "DefaultStorageClass", "DefaultIngressClass",
-		"StorageObjectInUseProtection",
+		"StorageObjectInUseProtection", "PodGroupProtection",
 		"RuntimeClass", "PersistentVolumeClaimResize", "ListBounds", "ResourceQuota"}
 	var got []string
 	for _, p := range plugins {

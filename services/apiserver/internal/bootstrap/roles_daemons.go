@@ -82,8 +82,8 @@ var daemonRoles = []role{
 		// It collects objects of every kind, also of kinds that are added later.
 		name:  "system:keelson:podgc",
 		users: []string{"system:keelson:podgc"},
-		rules: rules(leases("podgc", "namespace", "nodehealth", "owners", "pods", "pvcprotection", "pvprotection",
-			"tainteviction", "ttlafterfinished"), []rbacv1.PolicyRule{
+		rules: rules(leases("podgc", "namespace", "nodehealth", "owners", "podgroupprotection", "pods", "pvcprotection",
+			"pvprotection", "tainteviction", "ttlafterfinished"), []rbacv1.PolicyRule{
 			rights.Events,
 			rule(verbs("delete", "deletecollection", "get", "list", "patch", "watch"), "*", "*"),
 			rule(verbs("update"), "", "namespaces/finalize", "namespaces/status"),

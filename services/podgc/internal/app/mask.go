@@ -15,7 +15,7 @@ func decoded() []fieldmask.Rule {
 	return []fieldmask.Rule{
 		{Object: &corev1.Pod{}, Only: map[string][]string{
 			"metadata":                            meta,
-			"spec":                                {"nodeName", "tolerations", "volumes"},
+			"spec":                                {"nodeName", "tolerations", "volumes", "schedulingGroup"},
 			"spec.volumes":                        {"name", "volumeSource"},
 			"spec.volumes.volumeSource":           {"persistentVolumeClaim", "ephemeral"},
 			"spec.volumes.volumeSource.ephemeral": {},
@@ -29,7 +29,7 @@ func decoded() []fieldmask.Rule {
 		{Object: &batchv1.Job{}, Only: map[string][]string{
 			"metadata": meta, "spec": {"ttlSecondsAfterFinished"}, "status": {"conditions"},
 		}},
-		// What owners, claims and volumes are known by.
+		// What owners, claims, volumes and PodGroups are known by.
 		{Object: &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{
 			APIVersion: metav1.SchemeGroupVersion.String(), Kind: "PartialObjectMetadata",
 		}}, Only: map[string][]string{"metadata": meta}},

@@ -18,6 +18,7 @@ func TestTheMaskTakesNothingThatIsKept(t *testing.T) {
 		r, fill := rand.New(rand.NewPCG(uint64(seed), 9)), randfill.NewWithSeed(seed).NilChance(.3).NumElements(0, 2)
 		pod := anyPod(r, fill, int(seed))
 		fill.Fill(&pod.Spec.Volumes)
+		fill.Fill(&pod.Spec.SchedulingGroup)
 		node, _ := anyNode(t, r, fill)
 		fill.Fill(&node.Spec)
 		job := &batchv1.Job{}

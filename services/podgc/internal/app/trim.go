@@ -18,7 +18,8 @@ func stripPod(object any) (any, error) {
 	}
 	pod.TypeMeta, pod.ObjectMeta = metav1.TypeMeta{}, stripMeta(pod.ObjectMeta)
 	pod.Spec = corev1.PodSpec{NodeName: pod.Spec.NodeName,
-		Tolerations: evictionTolerations.of(pod.Spec.Tolerations), Volumes: protection.KeepClaims(pod.Spec.Volumes)}
+		Tolerations: evictionTolerations.of(pod.Spec.Tolerations), Volumes: protection.KeepClaims(pod.Spec.Volumes),
+		SchedulingGroup: pod.Spec.SchedulingGroup}
 	pod.Status = corev1.PodStatus{Phase: pod.Status.Phase, Conditions: pod.Status.Conditions}
 	return pod, nil
 }

@@ -1,10 +1,11 @@
-// Package protection keeps a claim that is deleted until no Pod uses it, and a volume that is deleted until no claim
-// has it. The apiserver gives new objects the finalizers; older ones get them here.
+// Package protection keeps a claim that is deleted until no Pod uses it, a volume that is deleted until no claim has
+// it, and a PodGroup that is deleted until its Pods have ended. The apiserver gives new objects the finalizers; older
+// ones get them here.
 //
 //	decide.go      who is protected, and when that ends (pure)
 //	decide_explain.go  what a decision came to, in words
 //	reconcile.go   the second look, and the finalizers
-//	controller.go  the two collectors: what they read and write, and what wakes an object up
+//	controller.go  the three collectors: what they read and write, and what wakes an object up
 package protection
 
 import (
@@ -13,7 +14,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -31,21 +34,24 @@ import (
 const (
 	ClaimsName      = "pvcprotection"
 	VolumesName     = "pvprotection"
+	GroupsName      = "podgroupprotection"
 	claimFinalizer  = "kubernetes.io/pvc-protection"
 	volumeFinalizer = "kubernetes.io/pv-protection"
+	groupFinalizer  = "scheduling.k8s.io/podgroup-protection"
 )
 
 const (
 	// workers is how many objects are looked at at once.
 	workers = 5
-	// field is the name of the index of Pods by claim.
-	field = "claim"
+	// field is the name of the index of Pods by claim, groupField that of the one by PodGroup.
+	field      = "claim"
+	groupField = "podGroup"
 )
 
-// kind is what the two collectors differ in.
+// kind is what the collectors differ in.
 type kind struct {
 	name      string // in failpoints and errors
-	apiKind   string
+	api       schema.GroupVersionKind
 	finalizer string
 	// user returns who uses an object; empty: nobody does.
 	user func(ctx context.Context, c *collector, o object) (string, error)
@@ -54,34 +60,47 @@ type kind struct {
 // blank is what the cache knows such an object by: its metadata alone is watched.
 func (k kind) blank() object {
 	o := &metav1.PartialObjectMetadata{}
-	o.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(k.apiKind))
+	o.SetGroupVersionKind(k.api)
 	return o
 }
 
 var (
-	claims  = kind{"persistentvolumeclaim", "PersistentVolumeClaim", claimFinalizer, claimUser}
-	volumes = kind{"persistentvolume", "PersistentVolume", volumeFinalizer, volumeUser}
+	claims = kind{"persistentvolumeclaim", corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"), claimFinalizer,
+		podUser(field, usesClaim)}
+	volumes = kind{"persistentvolume", corev1.SchemeGroupVersion.WithKind("PersistentVolume"), volumeFinalizer,
+		volumeUser}
+	groups = kind{"podgroup", schedulingv1beta1.SchemeGroupVersion.WithKind("PodGroup"), groupFinalizer,
+		podUser(groupField, usesGroup)}
 )
 
 // RegisterClaims describes the collector that protects claims.
 func RegisterClaims(feed *podfeed.Feed) controller.Registration {
 	return controller.Registration{
-		Name: ClaimsName, Explains: claims.apiKind,
+		Name: ClaimsName, Explains: claims.api.Kind,
 		Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{""}, Resources: []string{"persistentvolumeclaims"}, Verbs: []string{"list", "watch",
 				"patch"}},
 			{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list", "watch"}},
 		},
-		Index: index,
+		Index: index(field, ClaimsOf),
 		Setup: func(s *controller.Setup) (controller.Runnable, error) {
-			reconciler, err := setup(s, claims)
-			if err != nil {
-				return nil, err
-			}
-			if err := reconciler.Watch(&podfeed.Source{Feed: feed, Cache: s.Cache, Wake: onPod}); err != nil {
-				return nil, fmt.Errorf("watching Pods: %w", err)
-			}
-			return reconciler, nil
+			return setupByPods(s, feed, claims, ClaimsOf)
+		},
+	}
+}
+
+// RegisterGroups describes the collector that protects PodGroups.
+func RegisterGroups(feed *podfeed.Feed) controller.Registration {
+	return controller.Registration{
+		Name: GroupsName, Explains: groups.api.Kind,
+		Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{groups.api.Group}, Resources: []string{"podgroups"}, Verbs: []string{"list", "watch",
+				"patch"}},
+			{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list", "watch"}},
+		},
+		Index: index(groupField, groupOf),
+		Setup: func(s *controller.Setup) (controller.Runnable, error) {
+			return setupByPods(s, feed, groups, groupOf)
 		},
 	}
 }
@@ -89,7 +108,7 @@ func RegisterClaims(feed *podfeed.Feed) controller.Registration {
 // RegisterVolumes describes the collector that protects volumes.
 func RegisterVolumes() controller.Registration {
 	return controller.Registration{
-		Name: VolumesName, Explains: volumes.apiKind,
+		Name: VolumesName, Explains: volumes.api.Kind,
 		Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{""}, Resources: []string{"persistentvolumes"}, Verbs: []string{"get", "list", "watch",
 				"patch"}},
@@ -115,27 +134,44 @@ func setup(s *controller.Setup, k kind) (reconciler, error) {
 	objects := source.Kind(s.Cache, k.blank(), &handler.TypedEnqueueRequestForObject[object]{},
 		predicate.NewTypedPredicateFuncs(func(o object) bool { return NeedsWork(o, k.finalizer) }))
 	if err := built.Watch(objects); err != nil {
-		return nil, fmt.Errorf("watching objects of kind %s: %w", k.apiKind, err)
+		return nil, fmt.Errorf("watching objects of kind %s: %w", k.api.Kind, err)
 	}
 	return built, nil
 }
 
-// index makes the cache keep Pods by the claims that they name.
-func index(ctx context.Context, indexer client.FieldIndexer) error {
-	return indexer.IndexField(ctx, &corev1.Pod{}, field, func(o client.Object) []string {
-		if pod, ok := o.(*corev1.Pod); ok {
-			return ClaimsOf(pod)
-		}
-		return nil
-	})
+// setupByPods is setup for objects that Pods name.
+func setupByPods(s *controller.Setup, feed *podfeed.Feed, k kind, named func(*corev1.Pod) []string) (
+	controller.Runnable, error) {
+	reconciler, err := setup(s, k)
+	if err != nil {
+		return nil, err
+	}
+	if err := reconciler.Watch(&podfeed.Source{Feed: feed, Cache: s.Cache, Wake: onPod(named)}); err != nil {
+		return nil, fmt.Errorf("watching Pods: %w", err)
+	}
+	return reconciler, nil
 }
 
-// onPod wakes up the claims that a Pod lets go of: it has ended, or is gone.
-func onPod(last, now *corev1.Pod, q podfeed.Queue) {
-	if last == nil || now != nil && (podview.IsTerminal(last) || !podview.IsTerminal(now)) {
-		return
+// index makes the cache keep Pods by what they name.
+func index(field string, named func(*corev1.Pod) []string) func(context.Context, client.FieldIndexer) error {
+	return func(ctx context.Context, indexer client.FieldIndexer) error {
+		return indexer.IndexField(ctx, &corev1.Pod{}, field, func(o client.Object) []string {
+			if pod, ok := o.(*corev1.Pod); ok {
+				return named(pod)
+			}
+			return nil
+		})
 	}
-	for _, name := range ClaimsOf(last) {
-		q.Add(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: last.Namespace, Name: name}})
+}
+
+// onPod wakes up what a Pod lets go of: it has ended, or is gone.
+func onPod(named func(*corev1.Pod) []string) func(last, now *corev1.Pod, q podfeed.Queue) {
+	return func(last, now *corev1.Pod, q podfeed.Queue) {
+		if last == nil || now != nil && (podview.IsTerminal(last) || !podview.IsTerminal(now)) {
+			return
+		}
+		for _, name := range named(last) {
+			q.Add(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: last.Namespace, Name: name}})
+		}
 	}
 }

@@ -55,6 +55,20 @@ func usesClaim(pod *corev1.Pod, claim metav1.Object) bool {
 	return slices.Contains(ClaimsOf(pod), claim.GetName())
 }
 
+// usesGroup tells whether a Pod is of a PodGroup and has not ended, with a node or without.
+func usesGroup(pod *corev1.Pod, group metav1.Object) bool {
+	return pod.Namespace == group.GetNamespace() && !podview.IsTerminal(pod) &&
+		slices.Contains(groupOf(pod), group.GetName())
+}
+
+// groupOf is the name of the PodGroup that a Pod names, if it names one.
+func groupOf(pod *corev1.Pod) []string {
+	if group := pod.Spec.SchedulingGroup; group != nil && group.PodGroupName != nil {
+		return []string{*group.PodGroupName}
+	}
+	return nil
+}
+
 // ClaimsOf are the names of the claims that a Pod names.
 func ClaimsOf(pod *corev1.Pod) []string {
 	var names []string

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -72,6 +73,7 @@ func ended(p *corev1.Pod)      { p.Status.Phase = corev1.PodFailed }
 func waiting(p *corev1.Pod)    { p.Spec.NodeName = "" }
 func elsewhere(p *corev1.Pod)  { p.Namespace = "other" }
 func leaving(p *corev1.Pod)    { p.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} }
+func stopping(p *corev1.Pod)   { leaving(p); p.Finalizers = []string{"a/b"} }
 func withoutAny(p *corev1.Pod) { p.Spec.Volumes = p.Spec.Volumes[:1] }
 
 func TestUsesClaim(t *testing.T) {
@@ -113,6 +115,7 @@ func (a apis) finalizersAfter(t *testing.T, k kind, name, namespace string) ([]s
 	build := func(objects []client.Object, refuse error) client.WithWatch {
 		return fake.NewClientBuilder().WithScheme(scheme.Scheme).WithObjects(objects...).
 			WithIndex(&corev1.Pod{}, field, func(o client.Object) []string { return ClaimsOf(o.(*corev1.Pod)) }).
+			WithIndex(&corev1.Pod{}, groupField, func(o client.Object) []string { return groupOf(o.(*corev1.Pod)) }).
 			WithInterceptorFuncs(interceptor.Funcs{
 				List: func(ctx context.Context, c client.WithWatch, l client.ObjectList,
 					options ...client.ListOption) error {
@@ -168,6 +171,51 @@ func TestClaims(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got, err := row.finalizersAfter(t, claims, "data", "ns")
 			if !slices.Equal(got, []string{row.want}) || (err != nil) != row.err {
+				t.Errorf("%v, %v, want %s", got, err, row.want)
+			}
+		})
+	}
+}
+
+// A PodGroup goes when all its Pods have ended, whether they had a node or not.
+func TestGroups(t *testing.T) {
+	const keeps = "scheduling.k8s.io/podgroup-protection"
+	group := func(going bool, finalizers ...string) *schedulingv1beta1.PodGroup {
+		g := &schedulingv1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "g", UID: "g",
+			ResourceVersion: "7", Finalizers: finalizers}}
+		if going {
+			g.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
+		}
+		return g
+	}
+	member := func(of string, edits ...podEdit) *corev1.Pod {
+		p := pod(edits...)
+		p.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &of}
+		return p
+	}
+	for name, row := range map[string]struct {
+		group        *schedulingv1beta1.PodGroup
+		cached, live []client.Object
+		want         string
+	}{
+		"no Pod":                 {group(true, keeps), nil, nil, "gone"},
+		"a Pod that is in none":  {group(true, keeps), []client.Object{pod()}, []client.Object{pod()}, "gone"},
+		"a Pod of another group": {group(true, keeps), nil, []client.Object{member("h")}, "gone"},
+		"a Pod that runs": {group(true, keeps), []client.Object{member("g")}, []client.Object{member("g")},
+			keeps},
+		"a Pod without a node": {group(true, keeps), []client.Object{member("g", waiting)},
+			[]client.Object{member("g", waiting)}, keeps},
+		"a Pod that is new":      {group(true, keeps), nil, []client.Object{member("g")}, keeps},
+		"a Pod on its way out":   {group(true, keeps), nil, []client.Object{member("g", stopping)}, keeps},
+		"a Pod that has ended":   {group(true, keeps), nil, []client.Object{member("g", ended)}, "gone"},
+		"of another namespace":   {group(true, keeps), nil, []client.Object{member("g", elsewhere)}, "gone"},
+		"one that stays, an old": {group(false), nil, nil, keeps},
+	} {
+		t.Run(name, func(t *testing.T) {
+			world := apis{cached: append([]client.Object{row.group.DeepCopy()}, row.cached...),
+				live: append([]client.Object{row.group.DeepCopy()}, row.live...)}
+			got, err := world.finalizersAfter(t, groups, "g", "ns")
+			if err != nil || !slices.Equal(got, []string{row.want}) {
 				t.Errorf("%v, %v, want %s", got, err, row.want)
 			}
 		})

@@ -12,7 +12,7 @@ import (
 	"keelson.dev/kit/pass"
 )
 
-// object is what the cache has of a claim or a volume.
+// object is what the cache has of a claim, a volume or a PodGroup.
 type object = *metav1.PartialObjectMetadata
 
 // collector protects the objects of one kind.
@@ -62,26 +62,29 @@ func (c *collector) apply(ctx context.Context, in Input, plan Plan) error {
 	})
 }
 
-// claimUser returns a Pod that has the claim. What the cache does not know yet the apiserver does.
-func claimUser(ctx context.Context, c *collector, claim object) (string, error) {
-	for _, look := range []struct {
-		reader  client.Reader
-		options []client.ListOption
-	}{
-		{c.cached, []client.ListOption{client.InNamespace(claim.Namespace), client.MatchingFields{field: claim.Name}}},
-		{c.live, []client.ListOption{client.InNamespace(claim.Namespace)}},
-	} {
-		var pods corev1.PodList
-		if err := look.reader.List(ctx, &pods, look.options...); err != nil {
-			return "", err
-		}
-		for i := range pods.Items {
-			if usesClaim(&pods.Items[i], claim) {
-				return "Pod " + pods.Items[i].Name, nil
+// podUser returns a Pod that uses the object. What the cache does not know yet the apiserver does.
+func podUser(field string, uses func(*corev1.Pod, metav1.Object) bool) func(context.Context, *collector, object) (
+	string, error) {
+	return func(ctx context.Context, c *collector, o object) (string, error) {
+		for _, look := range []struct {
+			reader  client.Reader
+			options []client.ListOption
+		}{
+			{c.cached, []client.ListOption{client.InNamespace(o.Namespace), client.MatchingFields{field: o.Name}}},
+			{c.live, []client.ListOption{client.InNamespace(o.Namespace)}},
+		} {
+			var pods corev1.PodList
+			if err := look.reader.List(ctx, &pods, look.options...); err != nil {
+				return "", err
+			}
+			for i := range pods.Items {
+				if uses(&pods.Items[i], o) {
+					return "Pod " + pods.Items[i].Name, nil
+				}
 			}
 		}
+		return "", nil
 	}
-	return "", nil
 }
 
 // volumeUser returns the claim that has the volume, by the word of the apiserver alone.
