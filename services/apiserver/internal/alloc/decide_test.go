@@ -2,7 +2,6 @@ package alloc
 
 import (
 	"math/rand/v2"
-	"net/netip"
 	"slices"
 	"testing"
 )
@@ -88,43 +87,6 @@ func TestAudit(t *testing.T) {
 	_, leaked, _ := audit(taken, 16, map[int]bool{1: true, 2: true, 3: true}, map[int]int{2: 2, 3: 2})
 	if len(leaked) > 0 || len(idle) > 0 {
 		t.Errorf("leaked %v, idle %v", leaked, idle)
-	}
-}
-
-func TestIPs(t *testing.T) {
-	var s Store
-	for _, row := range []struct {
-		prefix        string
-		size          int
-		first, second string
-		outside       []string
-	}{
-		{"10.96.0.0/16", 65534, "10.96.0.1", "10.96.0.2", []string{"10.96.0.0", "10.96.255.255", "10.97.0.1",
-			"fd00::1"}},
-		{"10.96.0.9/28", 14, "10.96.0.1", "10.96.0.2", []string{"10.96.0.0", "10.96.0.15", "10.96.0.16"}},
-		{"10.0.0.0/8", 1 << 20, "10.0.0.1", "10.0.0.2", []string{"10.255.0.1"}},
-		{"fd00::/112", 65535, "fd00::1", "fd00::2", []string{"fd00::", "fd00::1:0", "10.96.0.1"}},
-	} {
-		ips, err := s.IPs("test", netip.MustParsePrefix(row.prefix))
-		if err != nil {
-			t.Fatalf("%s: %v", row.prefix, err)
-		}
-		if ips.size != row.size || ips.at(0).String() != row.first || ips.at(1).String() != row.second {
-			t.Errorf("%s has %d addresses from %s, %s", row.prefix, ips.size, ips.at(0), ips.at(1))
-		}
-		for _, offset := range []int{0, 1, row.size - 1} {
-			if back, ok := ips.Offset(ips.at(offset)); !ok || back != offset {
-				t.Errorf("%s: offset %d is %s, which is offset %d", row.prefix, offset, ips.at(offset), back)
-			}
-		}
-		for _, text := range row.outside {
-			if _, ok := ips.Offset(netip.MustParseAddr(text)); ok {
-				t.Errorf("%s gives out %s", row.prefix, text)
-			}
-		}
-	}
-	if _, err := s.IPs("test", netip.MustParsePrefix("10.0.0.0/30")); err == nil {
-		t.Error("a range of two addresses is accepted")
 	}
 }
 

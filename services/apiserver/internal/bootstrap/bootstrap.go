@@ -32,8 +32,8 @@ const (
 type Config struct {
 	Client kubernetes.Interface
 	Log    *zap.Logger
-	// ServiceRange is the CIDR of cluster IPs.
-	ServiceRange string
+	// ServiceRanges are where cluster IPs come from, the default first.
+	ServiceRanges []netip.Prefix
 	// Port is where this apiserver listens, Address where Pods reach it; it is the
 	// zero value when they cannot.
 	Port    int
@@ -96,6 +96,7 @@ func (b *Bootstrapper) ensure(ctx context.Context) error {
 		b.aggregate(ctx),
 		b.ensurePriorityClasses(ctx),
 		b.ensureStorageClass(ctx),
+		b.ensureServiceCIDR(ctx),
 		b.ensureService(ctx),
 		b.renew(ctx),
 	)
@@ -172,13 +173,10 @@ func (b *Bootstrapper) ensureStorageClass(ctx context.Context) error {
 }
 
 func (b *Bootstrapper) ensureService(ctx context.Context) error {
-	ip, err := firstAddress(b.ServiceRange)
-	if err != nil {
-		return err
-	}
+	ip := b.ServiceRanges[0].Addr().Next()
 	services := b.Client.CoreV1().Services(metav1.NamespaceDefault)
 	if _, err := services.Get(ctx, serviceName, metav1.GetOptions{}); err != nil {
-		_, err = services.Create(ctx, service(ip, b.Port), metav1.CreateOptions{})
+		_, err := services.Create(ctx, service(ip, b.Port), metav1.CreateOptions{})
 		if err := describe("Service", serviceName, err); err != nil {
 			return err
 		}

@@ -1,14 +1,12 @@
 package bootstrap
 
 import (
-	"fmt"
-	"net"
+	"net/netip"
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	netutils "k8s.io/utils/net"
 )
 
 const (
@@ -37,21 +35,8 @@ var priorityClasses = []schedulingv1.PriorityClass{
 	},
 }
 
-// firstAddress is the cluster IP that the range reserves for the apiserver.
-func firstAddress(serviceRange string) (net.IP, error) {
-	_, cidr, err := netutils.ParseCIDRSloppy(serviceRange)
-	if err != nil {
-		return nil, fmt.Errorf("reading the range of cluster IPs: %w", err)
-	}
-	ip, err := netutils.GetIndexedIP(cidr, 1)
-	if err != nil {
-		return nil, fmt.Errorf("taking the first cluster IP: %w", err)
-	}
-	return ip, nil
-}
-
 // service is the Service of the apiserver.
-func service(ip net.IP, targetPort int) *corev1.Service {
+func service(ip netip.Addr, targetPort int) *corev1.Service {
 	return &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{
 			Name:      serviceName,

@@ -75,5 +75,6 @@ func (s *Subresource[O]) Connect(ctx context.Context, id string, opts runtime.Ob
 	}
 	location := &url.URL{Scheme: target.Scheme, Host: target.Host,
 		Path: utilnet.JoinPreservingTrailingSlash("/", s.Path(options))}
-	return proxy.NewUpgradeAwareHandler(location, target.Transport, true, false, proxy.NewErrorResponder(responder)), nil
+	return proxy.NewUpgradeAwareHandler(location, target.Transport, true, false, proxy.NewErrorResponder(responder)),
+		nil
 }

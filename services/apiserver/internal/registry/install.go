@@ -155,9 +155,9 @@ func Groups(c Config) []Group {
 		{networkingv1.GroupName, []rest.Entry{
 			ingress.Resource,
 			ingressclass.Resource,
-			ipaddress.Resource,
+			ipaddress.Entry(c.Services.ClusterIPs.OpenAddresses),
 			networkpolicy.Resource,
-			servicecidr.Resource,
+			servicecidr.Entry(c.Services.ClusterIPs.OpenRanges),
 		}},
 		{nodev1.GroupName, []rest.Entry{runtimeclass.Resource}},
 		{policyv1.GroupName, []rest.Entry{poddisruptionbudget.Entry(budgets)}},

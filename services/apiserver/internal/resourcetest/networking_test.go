@@ -31,7 +31,8 @@ func testIngressClasses(t *testing.T, s *servertest.Server) {
 			Annotations: map[string]string{"ingressclass.kubernetes.io/is-default-class": "true"}},
 		Spec: networkingv1.IngressClassSpec{Controller: "example.com/ingress"},
 	}
-	must[*networkingv1.IngressClass](t, "creating the class")(s.Client.NetworkingV1().IngressClasses().Create(ctx, class,
+	must[*networkingv1.IngressClass](t, "creating the class")(s.Client.NetworkingV1().IngressClasses().Create(ctx,
+		class,
 		metav1.CreateOptions{}))
 	servertest.Eventually(t, "the default class", func(ctx context.Context) string {
 		i := create("after")

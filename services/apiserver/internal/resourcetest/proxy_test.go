@@ -54,7 +54,7 @@ func echo(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		panic(err)
 	}
-	defer connection.Close() //nolint:errcheck // The test is over.
+	defer connection.Close()
 	say := func(text string) {
 		if _, err := connection.Write([]byte(text)); err != nil {
 			panic(err)
@@ -76,7 +76,7 @@ func serving(t *testing.T, address string) int32 {
 		t.Fatal(err)
 	}
 	server := httptest.NewUnstartedServer(http.HandlerFunc(echo))
-	server.Listener.Close() //nolint:errcheck // Another one takes its place.
+	server.Listener.Close()
 	server.Listener = listener
 	server.Start()
 	t.Cleanup(server.Close)
@@ -176,7 +176,7 @@ func upgraded(t *testing.T, s *servertest.Server, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer response.Body.Close() //nolint:errcheck // The test is over.
+	defer response.Body.Close()
 	stream, ok := response.Body.(io.ReadWriteCloser)
 	if response.StatusCode != http.StatusSwitchingProtocols || !ok {
 		t.Fatalf("%s: got %s, want an upgraded connection", path, response.Status)
@@ -223,7 +223,7 @@ func testRefusedProxies(t *testing.T, s *servertest.Server) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	response.Body.Close() //nolint:errcheck // Only the status counts.
+	response.Body.Close()
 	if response.StatusCode < http.StatusInternalServerError {
 		t.Errorf("an upgraded connection to the apiserver's machine: %s", response.Status)
 	}

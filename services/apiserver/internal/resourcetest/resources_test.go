@@ -36,6 +36,8 @@ func TestResources(t *testing.T) {
 		"service updates":        testServiceUpdates,
 		"service dry run":        testServiceDryRun,
 		"service status":         testServiceStatus,
+		"service addresses":      testServiceAddresses,
+		"more service ranges":    testServiceRanges,
 		"events":                 testEvents,
 		"secrets":                testSecrets,
 		"escalation":             testEscalation,

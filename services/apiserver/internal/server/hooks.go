@@ -23,12 +23,16 @@ func (s *Server) addHooks(mapper meta.ResettableRESTMapper) ([]healthz.HealthChe
 	if err != nil {
 		return nil, err
 	}
+	ranges, err := serviceRanges(s.options.ServiceClusterIPRange)
+	if err != nil {
+		return nil, err
+	}
 	b := bootstrap.New(bootstrap.Config{
-		Client:       s.client,
-		Log:          s.log.Named("bootstrap"),
-		ServiceRange: s.options.ServiceClusterIPRange,
-		Port:         s.port(),
-		Address:      s.podAddress(),
+		Client:        s.client,
+		Log:           s.log.Named("bootstrap"),
+		ServiceRanges: ranges,
+		Port:          s.port(),
+		Address:       s.podAddress(),
 	})
 	if err := s.followRoles(b); err != nil {
 		return nil, err
@@ -37,6 +41,7 @@ func (s *Server) addHooks(mapper meta.ResettableRESTMapper) ([]healthz.HealthChe
 		go b.Run(hook)
 		go b.RunMember(hook)
 		go forget(hook, mapper.Reset)
+		go s.repairAddresses(hook)
 		return nil
 	})
 	if err != nil {

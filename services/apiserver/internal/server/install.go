@@ -2,12 +2,12 @@ package server
 
 import (
 	"fmt"
-	"net/netip"
 
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	genericrest "k8s.io/apiserver/pkg/registry/rest"
 
 	"keelson.dev/kit/daemon"
+	"keelson.dev/services/apiserver/internal/clusterip"
 	"keelson.dev/services/apiserver/internal/eventbatch"
 	"keelson.dev/services/apiserver/internal/httpproxy"
 	"keelson.dev/services/apiserver/internal/nodeproxy"
@@ -81,9 +81,9 @@ func (s *Server) registryConfig() (registry.Config, error) {
 	if err != nil {
 		return registry.Config{}, fmt.Errorf("preparing connections to nodeagents: %w", err)
 	}
-	clusterIPs, err := netip.ParsePrefix(s.options.ServiceClusterIPRange)
+	ranges, err := serviceRanges(s.options.ServiceClusterIPRange)
 	if err != nil {
-		return registry.Config{}, daemon.UsageError(fmt.Errorf("--service-cluster-ip-range: %w", err))
+		return registry.Config{}, daemon.UsageError(err)
 	}
 	transport := httpproxy.NewTransport()
 	config := registry.Config{
@@ -94,8 +94,8 @@ func (s *Server) registryConfig() (registry.Config, error) {
 		Node:           s.objects.CurrentNode,
 		Objects:        &s.objects,
 		Transport:      transport,
-		Services: service.Config{ClusterIPs: clusterIPs.Masked(), Endpoints: &s.objects,
-			Transport: transport},
+		Services: service.Config{ClusterIPs: clusterip.NewPool(ranges), Endpoints: &s.objects,
+			Transport: transport, Tell: s.tellOfAddress},
 		EventTTL: s.options.EventTTL,
 	}
 	if s.tokens != nil && s.tokens.issuer != nil {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/netip"
 	"os"
 	"time"
 
@@ -51,6 +50,7 @@ type Options struct {
 	Audit   *genericoptions.AuditOptions
 	Tracing *genericoptions.TracingOptions
 
+	// ServiceClusterIPRange is one range, or one of each family with a comma between them.
 	ServiceClusterIPRange string
 	EventTTL              time.Duration
 
@@ -104,7 +104,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	o.Nodeagents.AddFlags(fs)
 	o.addObservabilityFlags(fs)
 	fs.StringVar(&o.ServiceClusterIPRange, "service-cluster-ip-range", o.ServiceClusterIPRange,
-		"CIDR of the Services' cluster IPs")
+		"CIDR of the Services' cluster IPs, or one of each IP family separated by a comma, the default one first")
 	fs.DurationVar(&o.EventTTL, "event-ttl", o.EventTTL, "how long Events are kept")
 }
 
@@ -125,9 +125,8 @@ func (o *Options) Validate() error {
 		"--tls-cert-file: needs --tls-private-key-file, and the reverse")
 	add(o.ServiceAccountIssuer == "", "--service-account-issuer: must not be empty")
 	add(o.EventTTL < time.Second, "--event-ttl: %s is less than 1s", o.EventTTL)
-	if _, err := netip.ParsePrefix(o.ServiceClusterIPRange); err != nil {
-		errs = append(errs, fmt.Errorf("--service-cluster-ip-range: %q is not a CIDR such as 10.96.0.0/16",
-			o.ServiceClusterIPRange))
+	if _, err := serviceRanges(o.ServiceClusterIPRange); err != nil {
+		errs = append(errs, err)
 	}
 	errs = append(errs, o.Nodeagents.Validate()...)
 	errs = append(errs, o.checkObservability()...)

@@ -1,5 +1,5 @@
-// Package defaultingressclass is the admission plugin DefaultIngressClass: it gives a new Ingress that says nothing about
-// its class the default one.
+// Package defaultingressclass is the admission plugin DefaultIngressClass: it gives a new Ingress that says nothing
+// about its class the default one.
 package defaultingressclass
 
 import (

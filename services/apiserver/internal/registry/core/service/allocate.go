@@ -11,19 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"keelson.dev/services/apiserver/internal/alloc"
+	"keelson.dev/services/apiserver/internal/clusterip"
 )
 
 // ranges are what Services are given from.
 type ranges struct {
-	ips   *alloc.IPs
+	ips   *clusterip.Pool
 	ports *alloc.Ports
-}
-
-func (r *ranges) family() corev1.IPFamily {
-	if r.ips.Prefix().Addr().Is4() {
-		return corev1.IPv4Protocol
-	}
-	return corev1.IPv6Protocol
 }
 
 // reservation is what one request has taken. It lives as long as the request and is kept when the store calls for the
@@ -31,6 +25,7 @@ func (r *ranges) family() corev1.IPFamily {
 type reservation struct {
 	ranges *ranges
 	dryRun bool
+	owner  clusterip.Owner
 	ips    []netip.Addr
 	ports  []int32
 }
@@ -42,45 +37,73 @@ func (r *reservation) complete(ctx context.Context, s, old *corev1.Service) fiel
 		dropDependents(s, old)
 	}
 	normalize(s, old)
-	setFamily(&s.Spec, r.ranges.family())
+	if errs := settleFamilies(s, old, r.ranges.ips.Families()); len(errs) > 0 {
+		return errs
+	}
+	r.owner = clusterip.OwnerOf(s)
 	c := decideClaims(s, old)
-	errs := r.takeIP(ctx, &s.Spec, c)
+	var errs field.ErrorList
+	for _, claim := range c.ips {
+		errs = append(errs, r.takeIP(ctx, &s.Spec, claim)...)
+	}
 	for _, claim := range c.ports {
 		errs = append(errs, r.takePort(ctx, &s.Spec, claim)...)
 	}
 	return errs
 }
 
-func (r *reservation) takeIP(ctx context.Context, spec *corev1.ServiceSpec, c claims) field.ErrorList {
-	path := field.NewPath("spec", "clusterIPs").Index(0)
-	switch {
-	case c.anyIP && len(r.ips) > 0:
-		setClusterIP(spec, r.ips[0])
-	case c.anyIP:
-		ip, err := r.ranges.ips.TakeNext(ctx, r.dryRun)
+func (r *reservation) takeIP(ctx context.Context, spec *corev1.ServiceSpec, claim ipClaim) field.ErrorList {
+	path := field.NewPath("spec", "clusterIPs").Index(claim.index)
+	if claim.ip == "" {
+		ip, err := r.anyIP(ctx, spec, claim.family)
 		if err != nil {
 			return field.ErrorList{field.InternalError(path, fmt.Errorf("failed to allocate a cluster IP: %w", err))}
 		}
-		r.ips = append(r.ips, ip)
 		setClusterIP(spec, ip)
-	case c.ip != "":
-		ip, err := netip.ParseAddr(c.ip)
-		if err != nil || slices.Contains(r.ips, ip) {
-			// What is no address is for the validation to refuse.
-			return nil
-		}
-		if err := r.ranges.ips.Take(ctx, ip, r.dryRun); err != nil {
-			return field.ErrorList{refusal(path, c.ip, fmt.Sprintf("failed to allocate IP %s: ", c.ip), "IP",
-				r.ranges.ips.Prefix().String(), err)}
-		}
-		r.ips = append(r.ips, ip)
+		return nil
 	}
+	ip, err := netip.ParseAddr(claim.ip)
+	if err != nil || slices.Contains(r.ips, ip) {
+		// What is no address is for the validation to refuse.
+		return nil
+	}
+	if err := r.ranges.ips.Take(ctx, ip, r.owner, r.dryRun); err != nil {
+		return field.ErrorList{refusedIP(path, claim.ip, err)}
+	}
+	r.ips = append(r.ips, ip)
 	return nil
 }
 
+// anyIP returns an address that an earlier try of this request has taken and the spec does not use yet, or takes one.
+func (r *reservation) anyIP(ctx context.Context, spec *corev1.ServiceSpec, family corev1.IPFamily) (netip.Addr, error) {
+	for _, ip := range r.ips {
+		if clusterip.FamilyOf(ip) == family && !slices.Contains(spec.ClusterIPs, ip.String()) {
+			return ip, nil
+		}
+	}
+	ip, err := r.ranges.ips.TakeNext(ctx, family, r.owner, r.dryRun)
+	if err == nil {
+		r.ips = append(r.ips, ip)
+	}
+	return ip, err
+}
+
+// setClusterIP adds the address: those of a Service are asked for in their order.
 func setClusterIP(spec *corev1.ServiceSpec, ip netip.Addr) {
-	spec.ClusterIP = ip.String()
-	spec.ClusterIPs = []string{spec.ClusterIP}
+	spec.ClusterIPs = append(spec.ClusterIPs, ip.String())
+	spec.ClusterIP = spec.ClusterIPs[0]
+}
+
+func refusedIP(path *field.Path, value string, err error) *field.Error {
+	prefix := fmt.Sprintf("failed to allocate IP %s: ", value)
+	var outside *clusterip.OutsideError
+	switch {
+	case errors.Is(err, alloc.ErrTaken):
+		return field.Invalid(path, value, prefix+"provided IP is already allocated")
+	case errors.As(err, &outside):
+		return field.Invalid(path, value, prefix+outside.Error())
+	}
+	return field.InternalError(path, err)
 }
 
 func (r *reservation) takePort(ctx context.Context, spec *corev1.ServiceSpec, claim portClaim) field.ErrorList {
@@ -101,8 +124,7 @@ func (r *reservation) takePort(ctx context.Context, spec *corev1.ServiceSpec, cl
 		return nil
 	}
 	if err := r.ranges.ports.Take(ctx, int(claim.port), r.dryRun); err != nil {
-		valid := fmt.Sprintf("%d-%d", r.ranges.ports.First, r.ranges.ports.Last)
-		return field.ErrorList{refusal(path, claim.port, "", "port", valid, err)}
+		return field.ErrorList{r.refusedPort(path, claim.port, err)}
 	}
 	r.ports = append(r.ports, claim.port)
 	return nil
@@ -124,14 +146,13 @@ func (r *reservation) anyPort(ctx context.Context, spec *corev1.ServiceSpec) (in
 	return int32(port), nil
 }
 
-func refusal(path *field.Path, value any, prefix, what, valid string, err error) *field.Error {
+func (r *reservation) refusedPort(path *field.Path, value int32, err error) *field.Error {
 	switch {
 	case errors.Is(err, alloc.ErrTaken):
-		return field.Invalid(path, value, prefix+"provided "+what+" is already allocated")
+		return field.Invalid(path, value, "provided port is already allocated")
 	case errors.Is(err, alloc.ErrOutside):
-		return field.Invalid(path, value,
-			fmt.Sprintf("%sprovided %s is not in the valid range. The range of valid %ss is %s", prefix, what, what,
-				valid))
+		return field.Invalid(path, value, fmt.Sprintf("provided port is not in the valid range. The range of valid "+
+			"ports is %d-%d", r.ranges.ports.First, r.ranges.ports.Last))
 	}
 	return field.InternalError(path, err)
 }
@@ -141,56 +162,57 @@ func (r *reservation) release(ctx context.Context, stored, old *corev1.Service) 
 	if r.dryRun {
 		return nil
 	}
-	offsets := offsetsOf(r.ranges, r.ips, r.ports)
+	unused := holdings{ips: slices.Clone(r.ips), ports: slices.Clone(r.ports)}
 	if stored != nil {
 		if old != nil {
-			offsets = offsets.plus(held(r.ranges, old))
+			unused = unused.plus(held(old))
 		}
-		offsets = offsets.minus(held(r.ranges, stored))
+		unused = unused.minus(held(stored))
 	}
-	return offsets.release(ctx, r.ranges)
+	return unused.release(ctx, r.ranges, r.owner)
 }
 
-// offsets are places in the two ranges.
-type offsets struct{ ips, ports []int }
+// holdings are addresses and ports that a Service has.
+type holdings struct {
+	ips   []netip.Addr
+	ports []int32
+}
 
 // held is what a stored Service has.
-func held(r *ranges, s *corev1.Service) offsets {
-	var ips []netip.Addr
+func held(s *corev1.Service) holdings {
+	h := holdings{ports: nodePorts(&s.Spec)}
 	for _, text := range s.Spec.ClusterIPs {
 		if ip, err := netip.ParseAddr(text); err == nil {
-			ips = append(ips, ip)
+			h.ips = append(h.ips, ip)
 		}
 	}
-	return offsetsOf(r, ips, nodePorts(&s.Spec))
+	return h
 }
 
-func offsetsOf(r *ranges, ips []netip.Addr, ports []int32) offsets {
-	var o offsets
-	for _, ip := range ips {
-		if offset, ok := r.ips.Offset(ip); ok {
-			o.ips = append(o.ips, offset)
-		}
-	}
+func (h holdings) plus(other holdings) holdings {
+	return holdings{append(slices.Clone(h.ips), other.ips...), append(slices.Clone(h.ports), other.ports...)}
+}
+
+func (h holdings) minus(other holdings) holdings {
+	return holdings{without(h.ips, other.ips),
+		without(h.ports, other.ports)}
+}
+
+func without[V comparable](from, what []V) []V {
+	return slices.DeleteFunc(slices.Clone(from), func(v V) bool { return slices.Contains(what, v) })
+}
+
+func (h holdings) release(ctx context.Context, r *ranges, owner clusterip.Owner) error {
+	return errors.Join(r.ips.Release(ctx, owner, h.ips...), r.ports.Release(ctx, r.offsets(h.ports)...))
+}
+
+// offsets are the places of the ports in their range.
+func (r *ranges) offsets(ports []int32) []int {
+	var all []int
 	for _, port := range ports {
 		if offset, ok := r.ports.Offset(int(port)); ok {
-			o.ports = append(o.ports, offset)
+			all = append(all, offset)
 		}
 	}
-	return o
-}
-
-func (o offsets) plus(other offsets) offsets {
-	return offsets{append(slices.Clone(o.ips), other.ips...), append(slices.Clone(o.ports), other.ports...)}
-}
-
-func (o offsets) minus(other offsets) offsets {
-	without := func(from, what []int) []int {
-		return slices.DeleteFunc(slices.Clone(from), func(offset int) bool { return slices.Contains(what, offset) })
-	}
-	return offsets{without(o.ips, other.ips), without(o.ports, other.ports)}
-}
-
-func (o offsets) release(ctx context.Context, r *ranges) error {
-	return errors.Join(r.ips.Release(ctx, o.ips...), r.ports.Release(ctx, o.ports...))
+	return all
 }

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
 )
 
 // portClaim is one node port that a Service needs: a certain one, or any if port is 0. index tells which entry of
@@ -16,30 +15,46 @@ type portClaim struct {
 
 const healthCheckIndex = -1
 
+// ipClaim is one cluster IP that a Service needs: a certain one, or any of the family if ip is empty. index tells which
+// entry of spec.clusterIPs it is for.
+type ipClaim struct {
+	index  int
+	family corev1.IPFamily
+	ip     string
+}
+
 // claims is what has to be taken from the ranges before a Service can be stored.
 type claims struct {
-	// anyIP asks for any address, ip for a certain one.
-	anyIP bool
-	ip    string
+	ips   []ipClaim
 	ports []portClaim
 }
 
-// decideClaims tells what s needs beyond what old, which is nil for a new Service, already has.
+// decideClaims tells what s, whose families are settled, needs beyond what old, which is nil for a new Service, already
+// has.
 func decideClaims(s, old *corev1.Service) claims {
 	var held corev1.ServiceSpec
 	if old != nil {
 		held = old.Spec
 	}
-	var c claims
-	switch {
-	case !needsClusterIP(&s.Spec):
-	case len(s.Spec.ClusterIPs) == 0:
-		c.anyIP = true
-	case s.Spec.ClusterIPs[0] != corev1.ClusterIPNone && !slices.Contains(held.ClusterIPs, s.Spec.ClusterIPs[0]):
-		c.ip = s.Spec.ClusterIPs[0]
+	return claims{ips: claimIPs(&s.Spec, held.ClusterIPs), ports: claimPorts(&s.Spec, nodePorts(&held))}
+}
+
+// claimIPs leaves out what is held already. Those that are asked for by their number come first, so that none is given
+// away as any address.
+func claimIPs(spec *corev1.ServiceSpec, held []string) []ipClaim {
+	if !needsClusterIP(spec) || slices.Contains(spec.ClusterIPs, corev1.ClusterIPNone) {
+		return nil
 	}
-	c.ports = claimPorts(&s.Spec, nodePorts(&held))
-	return c
+	var found []ipClaim
+	for i, ip := range spec.ClusterIPs {
+		if !slices.Contains(held, ip) {
+			found = append(found, ipClaim{index: i, ip: ip})
+		}
+	}
+	for i := len(spec.ClusterIPs); i < len(spec.IPFamilies); i++ {
+		found = append(found, ipClaim{index: i, family: spec.IPFamilies[i]})
+	}
+	return found
 }
 
 // claimPorts leaves out what is held already. One number may serve several protocols of a Service.
@@ -103,6 +118,7 @@ func inherit(s, old *corev1.Service) {
 		if now.IPFamilyPolicy == nil {
 			now.IPFamilyPolicy = was.IPFamilyPolicy
 		}
+		dropSecondFamily(now, was)
 	}
 	if needsNodePorts(now) && mayHaveNodePorts(was) {
 		inheritNodePorts(now.Ports, was.Ports)
@@ -176,18 +192,5 @@ func normalize(s, old *corev1.Service) {
 	}
 	if spec.ClusterIP == "" && old != nil && old.Spec.ClusterIP == "" && len(spec.ClusterIPs) > 0 {
 		spec.ClusterIP = spec.ClusterIPs[0]
-	}
-}
-
-// setFamily fills in the one address family that the cluster has.
-func setFamily(spec *corev1.ServiceSpec, family corev1.IPFamily) {
-	if !needsClusterIP(spec) {
-		return
-	}
-	if spec.IPFamilyPolicy == nil {
-		spec.IPFamilyPolicy = ptr.To(corev1.IPFamilyPolicySingleStack)
-	}
-	if len(spec.IPFamilies) == 0 {
-		spec.IPFamilies = []corev1.IPFamily{family}
 	}
 }

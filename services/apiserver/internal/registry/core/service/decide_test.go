@@ -44,22 +44,39 @@ func TestDecideClaims(t *testing.T) {
 	}
 	const cluster, nodePort, balancer, external = corev1.ServiceTypeClusterIP, corev1.ServiceTypeNodePort,
 		corev1.ServiceTypeLoadBalancer, corev1.ServiceTypeExternalName
+	anyIP := []ipClaim{{family: "IPv4"}}
+	certain := func(ip string) []ipClaim { return []ipClaim{{ip: ip}} }
+	const six = "fd00::7"
+	both := func(ips ...string) func(*corev1.Service) {
+		return func(s *corev1.Service) {
+			s.Spec.ClusterIPs, s.Spec.IPFamilies = ips, []corev1.IPFamily{"IPv4", "IPv6"}
+			s.Spec.IPFamilyPolicy = ptr.To(corev1.IPFamilyPolicyRequireDualStack)
+		}
+	}
 	for _, row := range []struct {
 		name   string
 		s, old *corev1.Service
 		want   claims
 	}{
-		{"new", service(cluster, bare), nil, claims{anyIP: true}},
-		{"new with an address", service(cluster), nil, claims{ip: "10.96.0.7"}},
+		{"two families", service(cluster, bare, both()), nil,
+			claims{ips: []ipClaim{{family: "IPv4"}, {index: 1, family: "IPv6"}}}},
+		{"a second family", service(cluster, both("10.96.0.7")), service(cluster),
+			claims{ips: []ipClaim{{index: 1, family: "IPv6"}}}},
+		{"a certain second address", service(cluster, both("10.96.0.7", six)), service(cluster),
+			claims{ips: []ipClaim{{index: 1, ip: six}}}},
+		{"both that it has", service(cluster, both("10.96.0.7", six)), service(cluster, both("10.96.0.7", six)),
+			claims{}},
+		{"new", service(cluster, bare), nil, claims{ips: anyIP}},
+		{"new with an address", service(cluster), nil, claims{ips: certain("10.96.0.7")}},
 		{"new, headless", service(cluster, func(s *corev1.Service) {
 			s.Spec.ClusterIP, s.Spec.ClusterIPs = "None",
 				[]string{"None"}
 		}), nil, claims{}},
 		{"DEP-226 new load balancer", service(balancer, bare), nil,
-			claims{anyIP: true, ports: []portClaim{{index: 0}}}},
+			claims{ips: anyIP, ports: []portClaim{{index: 0}}}},
 		{"load balancer without node ports",
 			service(balancer, bare, func(s *corev1.Service) { s.Spec.AllocateLoadBalancerNodePorts = ptr.To(false) }),
-			nil, claims{anyIP: true}},
+			nil, claims{ips: anyIP}},
 		{"load balancer that asks its Nodes",
 			service(balancer, func(s *corev1.Service) { s.Spec.ExternalTrafficPolicy = "Local" }), service(balancer),
 			claims{ports: []portClaim{{index: -1}}}},
@@ -67,26 +84,26 @@ func TestDecideClaims(t *testing.T) {
 		{"unchanged", service(nodePort), service(nodePort), claims{}},
 		{"certain ports before any", service(nodePort, func(s *corev1.Service) {
 			s.Spec.Ports = []corev1.ServicePort{{Name: "a", Port: 1}, {Name: "b", Port: 2, NodePort: 30002}}
-		}), nil, claims{ip: "10.96.0.7", ports: []portClaim{{1, 30002}, {0, 0}}}},
+		}), nil, claims{ips: certain("10.96.0.7"), ports: []portClaim{{1, 30002}, {0, 0}}}},
 		{"one number for two protocols", service(nodePort, func(s *corev1.Service) {
 			s.Spec.Ports = []corev1.ServicePort{{Name: "a", Port: 53, Protocol: "TCP", NodePort: 30053},
 				{Name: "b", Port: 53, Protocol: "UDP", NodePort: 30053}}
 		}), service(nodePort), claims{ports: []portClaim{{0, 30053}}}},
-		{"back from external name", service(cluster, bare), service(external), claims{anyIP: true}},
+		{"back from external name", service(cluster, bare), service(external), claims{ips: anyIP}},
 		{"the address that it has", service(cluster), service(cluster), claims{}},
 		{"another address", service(cluster, func(s *corev1.Service) { s.Spec.ClusterIPs = []string{"10.96.0.8"} }),
-			service(cluster), claims{ip: "10.96.0.8"}},
+			service(cluster), claims{ips: certain("10.96.0.8")}},
 		{"from an address to none", service(cluster, func(s *corev1.Service) { s.Spec.ClusterIPs = []string{"None"} }),
 			service(cluster), claims{}},
-		{"new node port", service(nodePort, bare), nil, claims{anyIP: true, ports: []portClaim{{index: 0}}}},
+		{"new node port", service(nodePort, bare), nil, claims{ips: anyIP, ports: []portClaim{{index: 0}}}},
 		{"new with a certain node port", service(nodePort), nil,
-			claims{ip: "10.96.0.7", ports: []portClaim{{index: 0, port: 30080}}}},
+			claims{ips: certain("10.96.0.7"), ports: []portClaim{{index: 0, port: 30080}}}},
 		{"node ports of a type that has none", service(cluster, func(s *corev1.Service) {
 			s.Spec.Ports[0].NodePort = 30080
-		}), nil, claims{ip: "10.96.0.7"}},
+		}), nil, claims{ips: certain("10.96.0.7")}},
 		{"load balancer without node ports that asks for one", service(balancer, func(s *corev1.Service) {
 			s.Spec.AllocateLoadBalancerNodePorts = ptr.To(false)
-		}), nil, claims{ip: "10.96.0.7", ports: []portClaim{{index: 0, port: 30080}}}},
+		}), nil, claims{ips: certain("10.96.0.7"), ports: []portClaim{{index: 0, port: 30080}}}},
 		{"a certain port to ask its Nodes at", service(balancer, asksNodes(30099)), service(balancer),
 			claims{ports: []portClaim{{index: -1, port: 30099}}}},
 		{"the port that it asks its Nodes at", service(balancer, asksNodes(30099)), service(balancer, asksNodes(30099)),
@@ -96,7 +113,7 @@ func TestDecideClaims(t *testing.T) {
 		{"any and certain ones, each in their order", service(balancer, asksNodes(30099), func(s *corev1.Service) {
 			s.Spec.Ports = []corev1.ServicePort{{Name: "a", Port: 1}, {Name: "b", Port: 2, NodePort: 30002},
 				{Name: "c", Port: 3}, {Name: "d", Port: 4, NodePort: 30001}}
-		}), nil, claims{ip: "10.96.0.7", ports: []portClaim{{1, 30002}, {3, 30001}, {-1, 30099}, {0, 0},
+		}), nil, claims{ips: certain("10.96.0.7"), ports: []portClaim{{1, 30002}, {3, 30001}, {-1, 30099}, {0, 0},
 			{2, 0}}}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -255,24 +272,6 @@ func TestNormalizeANewOne(t *testing.T) {
 			t.Errorf("%q and [%s] become %q and %v, want %q and [%s]", row.ip, row.ips, s.Spec.ClusterIP,
 				s.Spec.ClusterIPs, row.wantIP, row.wantIPs)
 		}
-	}
-}
-
-func TestSetFamily(t *testing.T) {
-	six := corev1.ServiceSpec{Type: corev1.ServiceTypeClusterIP, IPFamilies: []corev1.IPFamily{corev1.IPv6Protocol},
-		IPFamilyPolicy: ptr.To(corev1.IPFamilyPolicyRequireDualStack)}
-	same := six.DeepCopy()
-	if setFamily(same, corev1.IPv4Protocol); !equality.Semantic.DeepEqual(*same, six) {
-		t.Errorf("what is set becomes %+v", same)
-	}
-	name := &corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName}
-	if setFamily(name, corev1.IPv4Protocol); name.IPFamilies != nil || name.IPFamilyPolicy != nil {
-		t.Errorf("an external name has a family: %+v", name)
-	}
-	bare := &corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort}
-	setFamily(bare, corev1.IPv6Protocol)
-	if !slices.Equal(bare.IPFamilies, []corev1.IPFamily{"IPv6"}) || *bare.IPFamilyPolicy != "SingleStack" {
-		t.Errorf("one without has %v, %v", bare.IPFamilies, *bare.IPFamilyPolicy)
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/netip"
 
 	corev1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
@@ -15,6 +14,7 @@ import (
 	genericrest "k8s.io/apiserver/pkg/registry/rest"
 
 	"keelson.dev/services/apiserver/internal/alloc"
+	"keelson.dev/services/apiserver/internal/clusterip"
 	"keelson.dev/services/apiserver/internal/registry/rest"
 )
 
@@ -26,13 +26,15 @@ const (
 
 // Config says what Services are given from.
 type Config struct {
-	// ClusterIPs is the range of cluster IPs; its family is the cluster's.
-	ClusterIPs netip.Prefix
+	// ClusterIPs is where cluster IPs come from.
+	ClusterIPs *clusterip.Pool
 	// FirstNodePort and LastNodePort bound the node ports; 0 means the default.
 	FirstNodePort, LastNodePort int
 	// Endpoints and Transport are what /proxy hands requests on to, and how.
 	Endpoints Endpoints
 	Transport http.RoundTripper
+	// Tell is told what repairs find; it may be nil.
+	Tell func(clusterip.Finding)
 }
 
 // Resource is the Service with its /status. What a Service is given is settled before the store sees it.
@@ -94,7 +96,7 @@ func (a allocating) Storages(o rest.Options) (map[string]genericrest.Storage, er
 	}
 	a.Customize = func(store *genericregistry.Store) { store.AfterDelete = r.afterDelete }
 	a.Wrap = func(s *rest.Storage) genericrest.Storage {
-		return &storage{Storage: s, ranges: r, audits: newAudits(s, r), allocations: allocations}
+		return &storage{Storage: s, ranges: r, audits: newAudits(s, r, a.config.Tell), allocations: allocations}
 	}
 	a.Subresources = map[string]func(*rest.Storage) genericrest.Storage{
 		"services/proxy": func(s *rest.Storage) genericrest.Storage {
@@ -112,15 +114,11 @@ func (c Config) ranges(s *alloc.Store) (*ranges, error) {
 	if c.FirstNodePort == 0 && c.LastNodePort == 0 {
 		c.FirstNodePort, c.LastNodePort = DefaultFirstNodePort, DefaultLastNodePort
 	}
-	ips, err := s.IPs("cluster-ips", c.ClusterIPs)
-	if err != nil {
-		return nil, err
-	}
 	ports, err := s.Ports("node-ports", c.FirstNodePort, c.LastNodePort)
 	if err != nil {
 		return nil, err
 	}
-	return &ranges{ips: ips, ports: ports}, nil
+	return &ranges{ips: c.ClusterIPs, ports: ports}, nil
 }
 
 // Destroy closes both stores.

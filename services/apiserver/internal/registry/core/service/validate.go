@@ -1,7 +1,8 @@
 package service
 
 import (
-	"slices"
+	"fmt"
+	"net/netip"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
+	"keelson.dev/services/apiserver/internal/clusterip"
 	"keelson.dev/services/apiserver/internal/registry/fieldcheck"
 )
 
@@ -53,13 +55,12 @@ func ValidateUpdate(s, old *corev1.Service) field.ErrorList {
 	var errs field.ErrorList
 	now, was := &s.Spec, &old.Spec
 	if needsClusterIP(now) && needsClusterIP(was) {
-		if len(was.ClusterIPs) > 0 && !slices.Equal(now.ClusterIPs, was.ClusterIPs) {
-			errs = append(errs, field.Invalid(clusterIPsPath.Index(0), now.ClusterIPs, "may not change once set"))
-		}
-		if len(was.IPFamilies) > 0 && !slices.Equal(now.IPFamilies, was.IPFamilies) {
-			errs = append(errs, field.Invalid(specPath.Child("ipFamilies").Index(0), now.IPFamilies,
-				"may not change once set"))
-		}
+		errs = append(errs, validateChange(now.ClusterIPs, was.ClusterIPs, now, clusterIPsPath, "clusterIP")...)
+		errs = append(errs, validateChange(now.IPFamilies, was.IPFamilies, now, familiesPath, "ipFamily")...)
+	}
+	if needsHealthCheckPort(now) && needsHealthCheckPort(was) && was.HealthCheckNodePort != 0 &&
+		now.HealthCheckNodePort != was.HealthCheckNodePort {
+		errs = append(errs, field.Forbidden(specPath.Child("healthCheckNodePort"), "field is immutable"))
 	}
 	if now.Type == corev1.ServiceTypeLoadBalancer && was.Type == corev1.ServiceTypeLoadBalancer &&
 		ptr.Deref(now.LoadBalancerClass, "") != ptr.Deref(was.LoadBalancerClass, "") {
@@ -67,6 +68,24 @@ func ValidateUpdate(s, old *corev1.Service) field.ErrorList {
 			"may not change once set"))
 	}
 	return append(errs, Validate(s)...)
+}
+
+// validateChange lets a second entry come and, if one family is asked for, go. The first stays, and so does the second
+// while it is there.
+func validateChange[V ~string](now, was []V, spec *corev1.ServiceSpec, path *field.Path, what string) field.ErrorList {
+	if len(was) == 0 {
+		return nil
+	}
+	for i := range was {
+		switch {
+		case i < len(now) && now[i] != was[i], i == 0 && len(now) == 0:
+			return field.ErrorList{field.Invalid(path.Index(i), now, "may not change once set")}
+		case i >= len(now) && ptr.Deref(spec.IPFamilyPolicy, "") != corev1.IPFamilyPolicySingleStack:
+			return field.ErrorList{field.Invalid(policyPath, spec.IPFamilyPolicy,
+				"must be set to 'SingleStack' when releasing the secondary "+what)}
+		}
+	}
+	return nil
 }
 
 func validateAffinity(spec *corev1.ServiceSpec) field.ErrorList {
@@ -129,45 +148,70 @@ func validateClusterIPs(spec *corev1.ServiceSpec) field.ErrorList {
 	if spec.ClusterIP != spec.ClusterIPs[0] {
 		errs = append(errs, field.Invalid(clusterIPsPath.Index(0), spec.ClusterIPs[0], "must match `clusterIP`"))
 	}
-	if len(spec.ClusterIPs) > 1 {
-		errs = append(errs, field.Invalid(clusterIPsPath, spec.ClusterIPs,
-			"may only hold one address: this cluster has a single address family"))
+	if len(spec.ClusterIPs) > 2 {
+		return append(errs, field.Invalid(clusterIPsPath, spec.ClusterIPs, "may only hold up to 2 values"))
 	}
-	if first := spec.ClusterIPs[0]; first != corev1.ClusterIPNone {
-		errs = append(errs, validation.IsValidIP(clusterIPsPath.Index(0), first)...)
+	for i, text := range spec.ClusterIPs {
+		errs = append(errs, validateClusterIP(spec, i, text)...)
 	}
-	return errs
+	return append(errs, validateTwoFamilies(spec)...)
+}
+
+func validateClusterIP(spec *corev1.ServiceSpec, i int, text string) field.ErrorList {
+	path := clusterIPsPath.Index(i)
+	if text == corev1.ClusterIPNone {
+		if len(spec.ClusterIPs) > 1 {
+			return field.ErrorList{field.Invalid(path, text, "'None' must be the first and only value")}
+		}
+		return nil
+	}
+	if errs := validation.IsValidIP(path, text); len(errs) > 0 {
+		return errs
+	}
+	ip, err := netip.ParseAddr(text)
+	if err == nil && i < len(spec.IPFamilies) && clusterip.FamilyOf(ip) != spec.IPFamilies[i] {
+		return field.ErrorList{field.Invalid(path, text, fmt.Sprintf(
+			"expected an %s value as indicated by `ipFamilies[%d]`", spec.IPFamilies[i], i))}
+	}
+	return nil
+}
+
+// validateTwoFamilies wants two addresses to be of one family each.
+func validateTwoFamilies(spec *corev1.ServiceSpec) field.ErrorList {
+	if len(spec.ClusterIPs) < 2 {
+		return nil
+	}
+	first, firstErr := netip.ParseAddr(spec.ClusterIPs[0])
+	second, secondErr := netip.ParseAddr(spec.ClusterIPs[1])
+	if firstErr == nil && secondErr == nil && clusterip.FamilyOf(first) == clusterip.FamilyOf(second) {
+		return field.ErrorList{field.Invalid(clusterIPsPath, spec.ClusterIPs,
+			"may specify no more than one IP for each IP family")}
+	}
+	return nil
 }
 
 func validateFamilies(spec *corev1.ServiceSpec) field.ErrorList {
-	families, policy := specPath.Child("ipFamilies"), specPath.Child("ipFamilyPolicy")
 	if !needsClusterIP(spec) {
 		var errs field.ErrorList
 		if len(spec.IPFamilies) > 0 {
-			errs = append(errs, field.Forbidden(families, "may not be set for ExternalName services"))
+			errs = append(errs, field.Forbidden(familiesPath, "may not be set for ExternalName services"))
 		}
 		if spec.IPFamilyPolicy != nil {
-			errs = append(errs, field.Forbidden(policy, "may not be set for ExternalName services"))
+			errs = append(errs, field.Forbidden(policyPath, "may not be set for ExternalName services"))
 		}
 		return errs
 	}
-	var errs field.ErrorList
-	switch ptr.Deref(spec.IPFamilyPolicy, corev1.IPFamilyPolicySingleStack) {
-	case corev1.IPFamilyPolicySingleStack, corev1.IPFamilyPolicyPreferDualStack:
-	case corev1.IPFamilyPolicyRequireDualStack:
-		errs = append(errs, field.Invalid(policy, *spec.IPFamilyPolicy,
-			"this cluster is not configured for dual-stack services"))
-	default:
-		errs = append(errs, fieldcheck.OneOf(*spec.IPFamilyPolicy, policy,
-			corev1.IPFamilyPolicyPreferDualStack, corev1.IPFamilyPolicyRequireDualStack,
-			corev1.IPFamilyPolicySingleStack)...)
+	errs := fieldcheck.OneOfPtr(spec.IPFamilyPolicy, policyPath, corev1.IPFamilyPolicyPreferDualStack,
+		corev1.IPFamilyPolicyRequireDualStack, corev1.IPFamilyPolicySingleStack)
+	if len(spec.IPFamilies) > 2 {
+		return append(errs, field.Invalid(familiesPath, spec.IPFamilies, "may only hold up to 2 values"))
 	}
 	for i, family := range spec.IPFamilies {
-		errs = append(errs, fieldcheck.OneOf(family, families.Index(i), corev1.IPv4Protocol, corev1.IPv6Protocol)...)
-	}
-	if len(spec.IPFamilies) > 1 {
-		errs = append(errs, field.Invalid(families, spec.IPFamilies,
-			"may only hold one family: this cluster has a single address family"))
+		errs = append(errs, fieldcheck.OneOf(family, familiesPath.Index(i), corev1.IPv4Protocol,
+			corev1.IPv6Protocol)...)
+		if i > 0 && family == spec.IPFamilies[0] {
+			errs = append(errs, field.Duplicate(familiesPath.Index(i), family))
+		}
 	}
 	return errs
 }

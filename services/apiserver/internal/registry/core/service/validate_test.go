@@ -31,7 +31,7 @@ func service(kind corev1.ServiceType, edits ...func(*corev1.Service)) *corev1.Se
 		edit(s)
 	}
 	Default(s)
-	setFamily(&s.Spec, corev1.IPv4Protocol)
+	settleFamilies(s, nil, []corev1.IPFamily{corev1.IPv4Protocol})
 	return s
 }
 
@@ -108,14 +108,27 @@ func TestValidate(t *testing.T) {
 		}, []string{"spec.clusterIPs[0]: Invalid value"}},
 		{"addresses that differ", cluster, func(s *corev1.Service) { s.Spec.ClusterIPs = []string{"10.96.0.8"} },
 			[]string{"spec.clusterIPs[0]: Invalid value: \"10.96.0.8\": must match `clusterIP`"}},
-		{"dual stack required", cluster,
-			func(s *corev1.Service) { s.Spec.IPFamilyPolicy = ptr.To(corev1.IPFamilyPolicyRequireDualStack) },
-			[]string{"spec.ipFamilyPolicy: Invalid value: \"RequireDualStack\": this cluster is not configured for " +
-				"dual-stack services"}},
-		{"dual stack preferred", cluster,
-			func(s *corev1.Service) { s.Spec.IPFamilyPolicy = ptr.To(corev1.IPFamilyPolicyPreferDualStack) }, nil},
-		{"two families", cluster, func(s *corev1.Service) { s.Spec.IPFamilies = []corev1.IPFamily{"IPv4", "IPv6"} },
-			[]string{"spec.ipFamilies: Invalid value"}},
+		{"two of each", cluster, func(s *corev1.Service) {
+			s.Spec.ClusterIPs, s.Spec.IPFamilies = []string{"10.96.0.7", "fd00::7"}, []corev1.IPFamily{"IPv4", "IPv6"}
+		}, nil},
+		{"three of each", cluster, func(s *corev1.Service) {
+			s.Spec.ClusterIPs = []string{"10.96.0.7", "fd00::7", "10.96.0.8"}
+			s.Spec.IPFamilies = []corev1.IPFamily{"IPv4", "IPv6", "IPv4"}
+		}, []string{"spec.clusterIPs: Invalid value", "spec.ipFamilies: Invalid value"}},
+		{"two of a family", cluster, func(s *corev1.Service) {
+			s.Spec.ClusterIPs = []string{"10.96.0.7", "10.96.0.8"}
+			s.Spec.IPFamilies = []corev1.IPFamily{"IPv4", "IPv4"}
+		}, []string{"spec.clusterIPs: Invalid value", `spec.ipFamilies[1]: Duplicate value: "IPv4"`}},
+		{"none and one", cluster, func(s *corev1.Service) { s.Spec.ClusterIPs = []string{"10.96.0.7", "None"} },
+			[]string{"spec.clusterIPs[1]: Invalid value: \"None\": 'None' must be the first and only value"}},
+		{"of another family", cluster, func(s *corev1.Service) { s.Spec.IPFamilies = []corev1.IPFamily{"IPv6"} },
+			[]string{"spec.clusterIPs[0]: Invalid value: \"10.96.0.7\": expected an IPv6 value as indicated by " +
+				"`ipFamilies[0]`"}},
+		{"unknown family and policy", cluster, func(s *corev1.Service) {
+			s.Spec.ClusterIP, s.Spec.ClusterIPs = "None", []string{"None"}
+			s.Spec.IPFamilies = []corev1.IPFamily{"IPv5"}
+			s.Spec.IPFamilyPolicy = ptr.To(corev1.IPFamilyPolicy("Some"))
+		}, []string{`spec.ipFamilies[0]: Unsupported value: "IPv5"`, `spec.ipFamilyPolicy: Unsupported value: "Some"`}},
 		{"external IP", cluster, func(s *corev1.Service) { s.Spec.ExternalIPs = []string{"192.0.2.1", "127.0.0.1"} },
 			[]string{`spec.externalIPs[1]: Invalid value: "127.0.0.1": may not be in the loopback range`}},
 		{"external policy of a Service inside", cluster,
@@ -146,6 +159,15 @@ func TestValidate(t *testing.T) {
 func TestValidateUpdate(t *testing.T) {
 	const cluster, balancer, external = corev1.ServiceTypeClusterIP, corev1.ServiceTypeLoadBalancer,
 		corev1.ServiceTypeExternalName
+	two := func(policy corev1.IPFamilyPolicy, second string) func(*corev1.Service) {
+		return func(s *corev1.Service) {
+			s.Spec.ClusterIPs, s.Spec.IPFamilyPolicy = []string{"10.96.0.7", second}, &policy
+			s.Spec.IPFamilies = []corev1.IPFamily{"IPv4", "IPv6"}
+		}
+	}
+	asks := func(port int32) func(*corev1.Service) {
+		return func(s *corev1.Service) { s.Spec.ExternalTrafficPolicy, s.Spec.HealthCheckNodePort = "Local", port }
+	}
 	move := func(s *corev1.Service) { s.Spec.ClusterIP, s.Spec.ClusterIPs = "10.96.0.8", []string{"10.96.0.8"} }
 	for _, row := range []struct {
 		name   string
@@ -160,7 +182,22 @@ func TestValidateUpdate(t *testing.T) {
 		{"another class", service(balancer, func(s *corev1.Service) { s.Spec.LoadBalancerClass = ptr.To("a/b") }),
 			service(balancer), []string{"spec.loadBalancerClass: Invalid value: \"a/b\": may not change once set"}},
 		{"another family", service(cluster, func(s *corev1.Service) { s.Spec.IPFamilies = []corev1.IPFamily{"IPv6"} }),
-			service(cluster), []string{"spec.ipFamilies[0]: Invalid value: [\"IPv6\"]: may not change once set"}},
+			service(cluster), []string{"spec.ipFamilies[0]: Invalid value: [\"IPv6\"]: may not change once set",
+				"spec.clusterIPs[0]: Invalid value: \"10.96.0.7\": expected an IPv6 value"}},
+		{"a second family", service(cluster, two("RequireDualStack", "fd00::7")), service(cluster), nil},
+		{"another second address", service(cluster, two("RequireDualStack", "fd00::8")),
+			service(cluster, two("RequireDualStack", "fd00::7")),
+			[]string{"spec.clusterIPs[1]: Invalid value: [\"10.96.0.7\",\"fd00::8\"]: may not change once set"}},
+		{"the second family goes", service(cluster), service(cluster, two("PreferDualStack", "fd00::7")), nil},
+		{"the second family goes and is asked for", service(cluster, func(s *corev1.Service) {
+			s.Spec.IPFamilyPolicy = ptr.To(corev1.IPFamilyPolicyPreferDualStack)
+		}), service(cluster, two("PreferDualStack", "fd00::7")), []string{
+			"spec.ipFamilyPolicy: Invalid value: \"PreferDualStack\": must be set to 'SingleStack' when releasing the " +
+				"secondary clusterIP", "spec.ipFamilyPolicy: Invalid value: \"PreferDualStack\": must be set to " +
+				"'SingleStack' when releasing the secondary ipFamily"}},
+		{"another port to ask its Nodes at", service(balancer, asks(30098)), service(balancer, asks(30099)),
+			[]string{"spec.healthCheckNodePort: Forbidden: field is immutable"}},
+		{"a first port to ask its Nodes at", service(balancer, asks(30098)), service(balancer), nil},
 	} {
 		t.Run(row.name, func(t *testing.T) { fieldtest.Check(t, ValidateUpdate(row.s, row.old), row.want...) })
 	}

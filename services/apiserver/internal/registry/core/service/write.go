@@ -10,15 +10,21 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	genericrest "k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/storage/names"
 	"k8s.io/apiserver/pkg/util/dryrun"
 
 	"keelson.dev/services/apiserver/internal/alloc"
+	"keelson.dev/services/apiserver/internal/clusterip"
 	"keelson.dev/services/apiserver/internal/registry/rest"
 )
 
 // releaseTimeout bounds how long giving back may take; what is not given back then, an audit finds.
 const releaseTimeout = 10 * time.Second
+
+// nameTries is how often a name is made up, as for other kinds.
+const nameTries = 8
 
 // storage is the Service's storage: a write takes what the Service needs first, and gives back afterwards what the
 // stored Service does not use.
@@ -29,14 +35,33 @@ type storage struct {
 	allocations *alloc.Store
 }
 
-// Create stores a new Service.
+// Create stores a new Service. Its addresses name it, so a name that is to be made up is made up first, and anew if
+// somebody has it.
 func (s *storage) Create(ctx context.Context, obj runtime.Object, validate genericrest.ValidateObjectFunc,
+	options *metav1.CreateOptions) (runtime.Object, error) {
+	service := obj.(*corev1.Service)
+	if service.Name != "" || service.GenerateName == "" {
+		return s.createNamed(ctx, service, validate, options)
+	}
+	for try := 1; ; try++ {
+		named := service.DeepCopy()
+		named.Name = names.SimpleNameGenerator.GenerateName(named.GenerateName)
+		created, err := s.createNamed(ctx, named, validate, options)
+		if try == nameTries || !apierrors.IsAlreadyExists(err) {
+			return created, err
+		}
+	}
+}
+
+func (s *storage) createNamed(ctx context.Context, service *corev1.Service, validate genericrest.ValidateObjectFunc,
 	options *metav1.CreateOptions) (runtime.Object, error) {
 	r, err := s.reserve(ctx, options.DryRun)
 	if err != nil {
 		return nil, err
 	}
-	service := obj.(*corev1.Service)
+	if service.Namespace == "" {
+		service.Namespace = genericapirequest.NamespaceValue(ctx)
+	}
 	if errs := r.complete(ctx, service, nil); len(errs) > 0 {
 		s.settle(ctx, r, nil, nil)
 		return nil, invalid(service.Name, errs)
@@ -117,7 +142,7 @@ func (r *ranges) afterDelete(obj runtime.Object, options *metav1.DeleteOptions) 
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
 	defer cancel()
-	if err := held(r, service).release(ctx, r); err != nil {
+	if err := held(service).release(ctx, r, clusterip.OwnerOf(service)); err != nil {
 		utilruntime.HandleErrorWithContext(ctx, err, "Giving back what a deleted Service had; an audit will")
 	}
 }

@@ -75,7 +75,8 @@ func TestValidate(t *testing.T) {
 			"spec.rules[0].http.paths[4].path: Invalid", "spec.rules[0].http.paths[5].path: Invalid",
 			"spec.rules[0].http.paths[6].path: Invalid value: \"/.\": cannot end with '/.'"}},
 		{"of the controller's kind", paths("ImplementationSpecific", "", "/..", "/a//b"), nil},
-		{"of the controller's kind, relative", paths("ImplementationSpecific", "a"), []string{first + ".path: Invalid"}},
+		{"of the controller's kind, relative", paths("ImplementationSpecific", "a"),
+			[]string{first + ".path: Invalid"}},
 		{"of an unknown kind", paths("Regex", "/"), []string{first + `.pathType: Unsupported value: "Regex"`}},
 		{"of no kind", paths("", "/"), []string{first + ".pathType: Required value"}},
 		{"no backend", fallback(networkingv1.IngressBackend{}), []string{"spec.defaultBackend: Invalid value"}},
@@ -114,7 +115,8 @@ func TestClassIsNamedOnce(t *testing.T) {
 	})
 	fieldtest.Check(t, ValidateCreate(twice), `metadata.annotations.kubernetes.io/ingress.class: Invalid value: "old"`)
 	fieldtest.Check(t, Resource.Strategy.ValidateUpdate(twice, twice))
-	want := []string{"annotation \"kubernetes.io/ingress.class\" is deprecated, please use 'spec.ingressClassName' instead"}
+	want := []string{
+		"annotation \"kubernetes.io/ingress.class\" is deprecated, please use 'spec.ingressClassName' instead"}
 	if got := Resource.Strategy.Warnings(twice); !slices.Equal(got, want) {
 		t.Errorf("warns %v", got)
 	}

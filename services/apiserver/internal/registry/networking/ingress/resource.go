@@ -42,7 +42,10 @@ var Resource = rest.Resource[*networkingv1.Ingress]{
 	Columns: rest.NewColumns(
 		rest.NameColumn[*networkingv1.Ingress](),
 		rest.Column("Class", "string", "The name of the IngressClass resource that should be used for additional "+
-			"configuration", func(i *networkingv1.Ingress) any { return ptr.Deref(i.Spec.IngressClassName, table.None) }),
+			"configuration", func(i *networkingv1.Ingress) any {
+			return ptr.Deref(i.Spec.IngressClassName,
+				table.None)
+		}),
 		rest.Column("Hosts", "string", "Hosts that incoming requests are matched against before the ingress rule",
 			hostsCell),
 		rest.Column("Address", "string", "Address is a list containing ingress points for the load-balancer",

@@ -95,7 +95,7 @@ func validatePath(p *networkingv1.HTTPIngressPath, path *field.Path) field.Error
 		return errs
 	}
 	at, free := path.Child("path"), *p.PathType == networkingv1.PathTypeImplementationSpecific
-	if !strings.HasPrefix(p.Path, "/") && !(free && p.Path == "") {
+	if !strings.HasPrefix(p.Path, "/") && (!free || p.Path != "") {
 		errs = append(errs, field.Invalid(at, p.Path, "must be an absolute path"))
 	}
 	if free {

@@ -1,5 +1,5 @@
-// Package ipaddress is the resource IPAddress of group networking.k8s.io: one address, and the object that has it. There
-// is one for each cluster IP of a Service.
+// Package ipaddress is the resource IPAddress of group networking.k8s.io: one address, and the object that has it.
+// There is one for each cluster IP of a Service.
 package ipaddress
 
 import (
@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	genericrest "k8s.io/apiserver/pkg/registry/rest"
 
 	"keelson.dev/services/apiserver/internal/registry/fieldcheck"
 	"keelson.dev/services/apiserver/internal/registry/rest"
@@ -35,6 +36,13 @@ var Resource = rest.Resource[*networkingv1.IPAddress]{
 		rest.Column("ParentRef", "string", networkingv1.IPAddressSpec{}.SwaggerDoc()["parentRef"], parentCell),
 		rest.AgeColumn[*networkingv1.IPAddress](),
 	),
+}
+
+// Entry is the IPAddress, whose store opened gets.
+func Entry(opened func(*rest.Storage) genericrest.Storage) rest.Entry {
+	r := Resource
+	r.Wrap = opened
+	return r
 }
 
 var parentPath = field.NewPath("spec", "parentRef")

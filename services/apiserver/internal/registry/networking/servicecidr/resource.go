@@ -9,6 +9,7 @@ import (
 	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	genericrest "k8s.io/apiserver/pkg/registry/rest"
 
 	"keelson.dev/services/apiserver/internal/registry/fieldcheck"
 	"keelson.dev/services/apiserver/internal/registry/rest"
@@ -41,6 +42,13 @@ var Resource = rest.Resource[*networkingv1.ServiceCIDR]{
 			func(c *networkingv1.ServiceCIDR) any { return strings.Join(c.Spec.CIDRs, ",") }),
 		rest.AgeColumn[*networkingv1.ServiceCIDR](),
 	),
+}
+
+// Entry is the ServiceCIDR, whose store opened gets.
+func Entry(opened func(*rest.Storage) genericrest.Storage) rest.Entry {
+	r := Resource
+	r.Wrap = opened
+	return r
 }
 
 // Validate returns what is wrong with a ServiceCIDR.
