@@ -45,7 +45,7 @@ func TestMistakesGetOneLine(t *testing.T) {
 		"explain secret a": {2, `"secret" is no kind that is explained, only pod, deployment, replicaset, ` +
 			"statefulset, daemonset, job, cronjob, replicationcontroller, poddisruptionbudget, " +
 			"horizontalpodautoscaler, resourcequota, persistentvolumeclaim, persistentvolume, podgroup, service, " +
-			"node, namespace are"},
+			"servicecidr, node, namespace are"},
 		"explain HPA a":                   {1, "holds no mesh"},
 		"explain quota a":                 {1, "holds no mesh"},
 		"explain pv a":                    {1, "holds no mesh"},

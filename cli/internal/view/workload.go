@@ -12,6 +12,7 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -114,6 +115,10 @@ var kinds = []Kind{
 	kindOf(service, "services", "svc", func(c kubernetes.Interface, ns string) getter[*corev1.Service] {
 		return c.CoreV1().Services(ns)
 	}),
+	kindOf("ServiceCIDR", "servicecidrs", "servicecidr",
+		func(c kubernetes.Interface, _ string) getter[*networkingv1.ServiceCIDR] {
+			return c.NetworkingV1().ServiceCIDRs()
+		}).ofCluster(),
 	kindOf("Node", "nodes", "no", func(c kubernetes.Interface, _ string) getter[*corev1.Node] {
 		return c.CoreV1().Nodes()
 	}).by(plan.WorkloadControllers, plan.PodGC).ofCluster(),

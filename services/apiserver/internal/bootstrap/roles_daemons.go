@@ -34,7 +34,7 @@ var daemonRoles = []role{
 		rules: rules(leases("workload-controllers", "cronjob", "daemonset", "deployment", "disruption", "endpoint",
 			"endpointslice", "endpointslicemirroring", "ephemeralvolume", "horizontalpodautoscaler", "job",
 			"nodeipam", "persistentvolume", "replicaset", "replicationcontroller", "resourcequota", "rootca",
-			"serviceaccount", "statefulset"),
+			"serviceaccount", "servicecidr", "statefulset"),
 			[]rbacv1.PolicyRule{
 				rights.Events,
 				rule(verbs("list", "watch"), "", "namespaces", "services"),
@@ -68,6 +68,9 @@ var daemonRoles = []role{
 				rule(verbs("list"), "metrics.k8s.io", "pods"),
 				rule(verbs("get", "list"), "custom.metrics.k8s.io", "*"),
 				rule(verbs("get", "list"), "external.metrics.k8s.io", "*"),
+				rule(verbs("list", "update", "watch"), "networking.k8s.io", "servicecidrs"),
+				rule(verbs("update"), "networking.k8s.io", "servicecidrs/status"),
+				rule(verbs("list"), "networking.k8s.io", "ipaddresses"),
 				rule(verbs("list", "watch"), "policy", "poddisruptionbudgets"),
 				rule(verbs("update"), "policy", "poddisruptionbudgets/status"),
 				rule(verbs("create", "delete", "get", "list", "watch"), "batch", "jobs"),

@@ -18,9 +18,11 @@ func TestServiceWithoutAnswer(t *testing.T) {
 	s := servertest.Start(t)
 	ctx := t.Context()
 	services := s.Client.CoreV1().Services(s.Namespace(t, "services"))
-	arm := func(where string) {
+	// The address comes first, then the Service.
+	const address, service = "1*error(no answer)", "1*off->1*error(no answer)"
+	arm := func(where, which string) {
 		t.Helper()
-		if err := failpoint.Arm("apiserver/store.create."+where, "1*error(no answer)"); err != nil {
+		if err := failpoint.Arm("apiserver/store.create."+where, which); err != nil {
 			t.Fatalf("arming: %v", err)
 		}
 	}
@@ -29,7 +31,7 @@ func TestServiceWithoutAnswer(t *testing.T) {
 		failpoint.Disarm("apiserver/store.create.after")
 	})
 
-	arm("after")
+	arm("after", service)
 	if _, err := services.Create(ctx, newService("stored", corev1.ServiceTypeNodePort),
 		metav1.CreateOptions{}); err == nil || !strings.Contains(err.Error(), "no answer") {
 		t.Fatalf("the failpoint did not work: %v", err)
@@ -43,7 +45,7 @@ func TestServiceWithoutAnswer(t *testing.T) {
 	_, err = services.Create(ctx, thief, metav1.CreateOptions{})
 	refusedAt(t, err, "spec.ports[0].nodePort")
 
-	arm("before")
+	arm("before", service)
 	if _, err := services.Create(ctx, newService("lost", corev1.ServiceTypeNodePort),
 		metav1.CreateOptions{}); err == nil {
 		t.Fatal("the failpoint did not work")
@@ -52,5 +54,13 @@ func TestServiceWithoutAnswer(t *testing.T) {
 		t.Errorf("it was not stored: %v", err)
 	}
 	must[*corev1.Service](t, "trying again")(services.Create(ctx, newService("lost", corev1.ServiceTypeNodePort),
+		metav1.CreateOptions{}))
+
+	arm("after", address)
+	if _, err := services.Create(ctx, newService("again", corev1.ServiceTypeClusterIP),
+		metav1.CreateOptions{}); err == nil {
+		t.Fatal("the failpoint did not work")
+	}
+	must[*corev1.Service](t, "trying again")(services.Create(ctx, newService("again", corev1.ServiceTypeClusterIP),
 		metav1.CreateOptions{}))
 }

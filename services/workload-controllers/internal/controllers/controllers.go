@@ -25,6 +25,7 @@ import (
 	"keelson.dev/services/workload-controllers/internal/controllers/resourcequota"
 	"keelson.dev/services/workload-controllers/internal/controllers/rootca"
 	"keelson.dev/services/workload-controllers/internal/controllers/serviceaccount"
+	"keelson.dev/services/workload-controllers/internal/controllers/servicecidr"
 	"keelson.dev/services/workload-controllers/internal/controllers/statefulset"
 	"keelson.dev/services/workload-controllers/internal/podfeed"
 )
@@ -65,6 +66,7 @@ func All(o Options) []controller.Registration {
 		replicationcontroller.Registration(feed, o.Concurrent),
 		resourcequota.Registration(feed, o.Concurrent),
 		serviceaccount.Registration(o.Concurrent),
+		servicecidr.Registration(o.Concurrent),
 		statefulset.Registration(feed, o.Concurrent),
 	}
 	if len(o.RootCA) > 0 {

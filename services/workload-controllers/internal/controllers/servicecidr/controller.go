@@ -1,0 +1,57 @@
+// Package servicecidr says which ServiceCIDRs cluster IPs may come from, and keeps one that is being deleted until no
+// address of it is in use.
+//
+//	decide.go           what a ServiceCIDR needs (pure)
+//	decide_explain.go   what a decision came to, in words (pure)
+//	reconcile.go        observe and apply
+//	controller.go       what it reads and writes, and what wakes a ServiceCIDR up
+package servicecidr
+
+import (
+	"fmt"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"keelson.dev/kit/controller"
+	"keelson.dev/kit/explain"
+	"keelson.dev/services/workload-controllers/internal/write"
+)
+
+// Name is the controller's folder, half of its Lease's name, and its field manager.
+const Name = "servicecidr"
+
+// Registration describes the controller. concurrent is how many ServiceCIDRs it works on at once.
+func Registration(concurrent int) controller.Registration {
+	return controller.Registration{
+		Name:     Name,
+		Explains: "ServiceCIDR",
+		Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{networkingv1.GroupName}, Resources: []string{"servicecidrs"},
+				Verbs: []string{"list", "update", "watch"}},
+			{APIGroups: []string{networkingv1.GroupName}, Resources: []string{"servicecidrs/status"},
+				Verbs: []string{"update"}},
+			{APIGroups: []string{networkingv1.GroupName}, Resources: []string{"ipaddresses"}, Verbs: []string{"list"}},
+		},
+		Setup: func(s *controller.Setup) (controller.Runnable, error) { return setup(s, concurrent) },
+	}
+}
+
+func setup(s *controller.Setup, concurrent int) (controller.Runnable, error) {
+	own := client.WithFieldOwner(s.Client, Name)
+	c := &Controller{reader: own, live: s.Live, writer: &write.Writer{Client: own, Kind: "servicecidr"}}
+	built, err := controller.NewReconciler(s, concurrent, c.steps())
+	if err != nil {
+		return nil, err
+	}
+	s.Explain(explain.Explainer(c.steps(), account, nil))
+	ranges := source.Kind(s.Cache, &networkingv1.ServiceCIDR{},
+		&handler.TypedEnqueueRequestForObject[*networkingv1.ServiceCIDR]{})
+	if err := built.Watch(ranges); err != nil {
+		return nil, fmt.Errorf("watching ServiceCIDRs: %w", err)
+	}
+	return built, nil
+}
