@@ -149,14 +149,14 @@ func TestSpreadVectors(t *testing.T) {
 		pod   *corev1.Pod
 		want  string
 	}{
-		"SCH-081, SCH-080, SCH-073": {two, mine(over("zone", 1)), "n2"},
-		"SCH-081: a skew of 2":      {two, mine(over("zone", 2)), "n2"},
-		"SCH-081: a skew of 3":      {two, mine(over("zone", 3)), "n1 n2"},
-		"SCH-082, SCH-071, SCH-074": {four, mine(over("zone", 1)), "node3 node4"},
-		"SCH-083":                   {four, mine(over("zone", 2)), "node1 node2 node3 node4"},
-		"SCH-084":                   {four, mine(over("node", 1)), "node4"},
-		"SCH-084 by hostname":       {four, mine(over(host, 1)), "node4"},
-		"SCH-085, SCH-076":          {four, mine(over("zone", 1, soft)), "node1 node2 node3 node4"},
+		"SCH-081, SCH-073":                   {two, mine(over("zone", 1)), "n2"},
+		"SCH-081: a skew of 2":               {two, mine(over("zone", 2)), "n2"},
+		"SCH-081: a skew of 3":               {two, mine(over("zone", 3)), "n1 n2"},
+		"SCH-082, SCH-080, SCH-071, SCH-074": {four, mine(over("zone", 1)), "node3 node4"},
+		"SCH-083":                            {four, mine(over("zone", 2)), "node1 node2 node3 node4"},
+		"SCH-084":                            {four, mine(over("node", 1)), "node4"},
+		"SCH-084 by hostname":                {four, mine(over(host, 1)), "node4"},
+		"SCH-085, SCH-076":                   {four, mine(over("zone", 1, soft)), "node1 node2 node3 node4"},
 		"SCH-086, SCH-117": {append(four, spreadNode{"bare", "", 0, nil}), mine(over("zone", 9)),
 			"node1 node2 node3 node4"},
 		"SCH-087, SCH-079":       {four, mine(over("zone", 1), over("node", 1)), "node4"},
@@ -183,9 +183,9 @@ func TestSpreadVectors(t *testing.T) {
 		"SCH-118, SCH-123": {four, rulestest.Pod("mypod", over("zone", 1)), "node1 node2 node3 node4"},
 		"SCH-121, SCH-122": {[]spreadNode{{"n1", "zone1", 5, nil}, {"n2", "zone2", 0, nil}},
 			mine(over("zone", 1)), "n2"},
-		"SCH-119, SCH-124: just within": {[]spreadNode{{"n1", "zone1", 4, nil}, {"n2", "zone2", 0, nil}},
+		"SCH-119: just within": {[]spreadNode{{"n1", "zone1", 4, nil}, {"n2", "zone2", 0, nil}},
 			mine(over("zone", 5)), "n1 n2"},
-		"SCH-119: just beyond": {[]spreadNode{{"n1", "zone1", 5, nil}, {"n2", "zone2", 0, nil}},
+		"SCH-119, SCH-124: just beyond": {[]spreadNode{{"n1", "zone1", 5, nil}, {"n2", "zone2", 0, nil}},
 			mine(over("zone", 5)), "n2"},
 		"SCH-125: by zone":       {abxy, mine(over("zone", 1)), "a b"},
 		"SCH-125: by node":       {abxy, mine(over("node", 1)), "x"},
@@ -193,9 +193,8 @@ func TestSpreadVectors(t *testing.T) {
 		// The empty z has no zone, so that it is no domain of the node constraint either.
 		"SCH-099": {append(three(1, 1, 1), spreadNode{"z", "", 0, nil}),
 			mine(over("zone", 1), over("node", 1)), "a b c"},
-		"SCH-099: alone": {append(three(1, 1, 1), spreadNode{"z", "", 0, nil}), mine(over("node", 1)), "z"},
-		"SCH-116: no eligible node": {append(three(0, 0, 0), spreadNode{"z", "", 0, nil}),
-			mine(over("zone", 1, policy(affinity, "Honor")), rulestest.Selecting("disk", "none")), ""},
+		"SCH-099: alone":            {append(three(1, 1, 1), spreadNode{"z", "", 0, nil}), mine(over("node", 1)), "z"},
+		"SCH-116: no domain at all": {[]spreadNode{{"z", "", 0, nil}}, mine(over("zone", 1)), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newSpreadWorld(podtopologyspread.SystemDefaults(), test.nodes, nodeaffinity.Rule(),
@@ -220,6 +219,7 @@ func TestSpreadScoreVectors(t *testing.T) {
 	ignoring := func(c *corev1.TopologySpreadConstraint) {
 		c.NodeAffinityPolicy = new(corev1.NodeInclusionPolicyIgnore)
 	}
+	twin := []func(*corev1.Node){rulestest.Labelled(host, "h")}
 	each := func(names string, scores ...int64) map[string]int64 {
 		out := map[string]int64{}
 		for i, name := range strings.Fields(names) {
@@ -255,6 +255,11 @@ func TestSpreadScoreVectors(t *testing.T) {
 		"SCH-093: without a zone": {abxyz, mine(), service, each("a b x y z", 35, 45, 50, 10, 100)},
 		"SCH-147: two of a zone, SCH-130": {abxy, mine(over("zone", 1, soft, ignoring), among("a", "b")),
 			groups.Group{}, each("a b", 100, 100)},
+		// The zone of the two is one, of two that there are, and they are two of four hosts: ln 3 and ln 4.
+		"SCH-130: by zone and host": {abxy, mine(over("zone", 1, soft, ignoring), over(host, 1, soft, ignoring),
+			among("a", "b")), groups.Group{}, each("a b", 83, 100)},
+		"SCH-133: two nodes of one hostname": {[]spreadNode{{"a", "", 2, twin}, {"b", "", 0, twin}, {"c", "", 1, nil}},
+			mine(over(host, 1, soft)), groups.Group{}, each("a b c", 0, 100, 33)},
 		"SCH-147: two of two, SCH-132": {abxy, mine(over("zone", 1, soft, ignoring), among("a", "x")),
 			groups.Group{}, each("a x", 100, 66)},
 		"SCH-148":                     {empty, mine(over("zone", 1, soft)), groups.Group{}, each("a b", 100, 100)},
@@ -309,6 +314,7 @@ func TestSpreadCounts(t *testing.T) {
 	w.run(rulestest.Pod("ending", rulestest.Labelling("foo", "bar"),
 		func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{} }), "c")
 	w.run(rulestest.Pod("another", rulestest.Labelling("foo", "other")), "c")
+	w.run(rulestest.Pod("one more", rulestest.Labelling("foo", "other")), "c")
 	if got := w.passing(w.class(mine(over("zone", 1)), groups.Group{})); got != "c" {
 		t.Errorf("passes %q, want c", got)
 	}
@@ -317,8 +323,8 @@ func TestSpreadCounts(t *testing.T) {
 	}
 	p := mine(over("zone", 1), over("zone", 1, byOther))
 	p.UID = "both"
-	if got := w.passing(w.class(p, groups.Group{})); got != "c" {
-		t.Errorf("by both passes %q, want c", got)
+	if got := w.passing(w.class(p, groups.Group{})); got != "" { // c has no room for either by the other
+		t.Errorf("by both passes %q, want none", got)
 	}
 	p = mine(over("zone", 1, byOther), rulestest.Labelling("foo", "other"))
 	p.UID = "other"

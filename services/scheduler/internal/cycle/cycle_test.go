@@ -106,9 +106,9 @@ func (f *fixture) wait(d time.Duration) { f.now = f.now.Add(d) }
 func TestUrgentPodsGetTheRoom(t *testing.T) {
 	f := newFixture(t)
 	f.node("n", "2")
-	f.add(pod("nil", "1"), pod("low", "1", withPriority(-1)), pod("high", "1", withPriority(10)),
-		pod("zero", "1", withPriority(0)))
-	f.want("high:n nil:n zero:- low:-")
+	f.add(pod("low", "1", withPriority(-1)), pod("zero", "1", withPriority(0)), pod("nil", "1"),
+		pod("another", "1", withPriority(0)), pod("high", "1", withPriority(10)))
+	f.want("high:n zero:n nil:- another:- low:-")
 }
 
 // SCH-031: P(100) fits nowhere, even empty; Q(0) is placed all the same.
@@ -130,6 +130,9 @@ func TestNonPreemptingPodWaitsAndIsFirst(t *testing.T) {
 	}
 	f.add(running, pod("other", "1"), pod("high", "1", withPriority(1_000_000), never))
 	f.want("high:- other:-")
+	if node := f.Nominated("uid-high"); node != "" {
+		t.Errorf("it is nominated for %s", node)
+	}
 	f.wait(time.Minute)
 	f.RemovePod(running)
 	f.want("high:n")

@@ -1,6 +1,7 @@
 package cycle_test
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -147,7 +148,8 @@ func TestVictims(t *testing.T) {
 		}, []func(*corev1.Pod){rulestest.Requiring(rulestest.Named(corev1.NodeSelectorOpIn, "n"))}, "1", "p>n(a)"},
 		"SCH-036, SCH-063: none of the same priority": {func(f *preempting) {
 			f.node("n", "1")
-			f.running(pod("a", "1", on("n", 100)))
+			f.node("small", "500m") // somebody is lower somewhere
+			f.running(pod("a", "1", on("n", 100)), pod("b", "500m", on("small", 0)))
 		}, nil, "1", "p:-"},
 		"SCH-036: one of the next lower": {func(f *preempting) {
 			f.node("n", "1")
@@ -259,6 +261,11 @@ func TestVictims(t *testing.T) {
 			f.node("n2", "1")
 			f.running(pod("a", "1", on("n1", 10)), pod("b", "1", on("n2", 5)))
 		}, nil, "1", "p>n2(b)"},
+		"SCH-058, SCH-067: however many there are": {func(f *preempting) {
+			f.node("n1", "1")
+			f.node("n2", "1")
+			f.running(pod("a", "1", on("n1", 10)), pod("b", "500m", on("n2", 9)), pod("c", "500m", on("n2", 9)))
+		}, nil, "1", "p>n2(b c)"},
 		"SCH-059, SCH-062 (2): but first the budgets": {func(f *preempting) {
 			f.node("n1", "1")
 			f.node("n2", "1")
@@ -277,8 +284,29 @@ func TestVictims(t *testing.T) {
 		}, nil, "1", "p>n2(c)"},
 		"SCH-062 (5): no candidate of the same priority": {func(f *preempting) {
 			f.node("n1", "1")
-			f.running(pod("a", "1", on("n1", 100)))
+			f.node("small", "500m")
+			f.running(pod("a", "1", on("n1", 100)), pod("b", "500m", on("small", 0)))
 		}, nil, "1", "p:-"},
+		"SCH-061: the smaller sum of as many": {func(f *preempting) {
+			f.node("n1", "1")
+			f.node("n2", "1")
+			f.running(pod("a", "500m", on("n1", 10)), pod("b", "500m", on("n1", 2)), pod("c", "500m", on("n2", 10)),
+				pod("d", "500m", on("n2", 1)))
+		}, nil, "1", "p>n2(c d)"},
+		"SCH-061: the fewer of one sum": {func(f *preempting) {
+			f.node("n1", "1")
+			f.node("n2", "1")
+			f.running(pod("a", "500m", on("n1", 0)), pod("b", "500m", on("n1", math.MinInt32)),
+				pod("c", "1", on("n2", 0)))
+		}, nil, "1", "p>n2(c)"},
+		"SCH-061: the start of the highest, whichever goes first": {func(f *preempting) {
+			f.node("n1", "1")
+			f.node("n2", "1")
+			f.running(pod("a", "500m", on("n1", 0, startedAt(1), app("x"))),
+				pod("b", "500m", on("n1", 5, startedAt(5))),
+				pod("c", "500m", on("n2", 0, startedAt(9), app("x"))), pod("d", "500m", on("n2", 5, startedAt(2))))
+			f.budget("x", "x", 0)
+		}, nil, "1", "p>n1(b a)"},
 		"SCH-061: negative priorities count too: two are more than one": {func(f *preempting) {
 			f.node("n1", "1")
 			f.node("n2", "1")
@@ -325,7 +353,7 @@ func neverPreempting(p *corev1.Pod) {
 	p.Spec.PreemptionPolicy = &policy
 }
 
-// What users read when nobody makes room.
+// What users read when nobody makes room: SCH-040 by the words for nodes where it would be of no use.
 func TestPreemptionMessage(t *testing.T) {
 	f := newPreempting(t)
 	f.node("cordoned", "4", rulestest.Cordoned)
