@@ -2,13 +2,16 @@ package app
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
 	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
+	"keelson.dev/kit/election"
 	"keelson.dev/kit/events"
 	"keelson.dev/services/scheduler/internal/ask"
 	"keelson.dev/services/scheduler/internal/bind"
@@ -259,6 +262,9 @@ func (l *loop) bound(o bind.Outcome) {
 		}
 		l.log.Info("pod was not bound, trying again", zap.String("pod", o.Pod.Namespace+"/"+o.Pod.Name),
 			zap.Error(o.Err))
+		if !errors.Is(o.Err, election.ErrNotLeading) && !apierrors.IsNotFound(o.Err) {
+			l.record(o.Pod, events.Warning("FailedScheduling", "%s", o.Err))
+		}
 		l.cycle.Failed(o.Pod.UID, l.now())
 	})
 }

@@ -25,6 +25,7 @@ import (
 
 	"keelson.dev/kit/conditions"
 	"keelson.dev/kit/daemon"
+	"keelson.dev/kit/election"
 	"keelson.dev/kit/events"
 	"keelson.dev/kit/failpoint"
 	"keelson.dev/kit/introspect"
@@ -255,6 +256,7 @@ func TestRefusedBinding(t *testing.T) {
 		s.node("n", "4")
 		s.pod("p", "4")
 		s.want()
+		s.wantEvents(`Warning FailedScheduling p: binding to n: pods "p" is forbidden: no`)
 		s.pod("q", "1")
 		s.want("bind q to n")
 		s.wait(999 * time.Millisecond)
@@ -263,6 +265,22 @@ func TestRefusedBinding(t *testing.T) {
 		s.want("status p: 0/1 nodes are available: 1 Insufficient cpu. " +
 			"preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod.")
 	})
+}
+
+// A Pod that is gone, and one that another leader decides for, are told nothing.
+func TestBindingThatNobodyHearsOf(t *testing.T) {
+	for name, refusal := range map[string]error{"gone": apierrors.NewNotFound(corev1.Resource("pods"), "p"),
+		"led elsewhere": election.ErrNotLeading} {
+		t.Run(name, func(t *testing.T) {
+			play(t, func(s *stage) {
+				s.refuse = refusal
+				s.node("n", "4")
+				s.pod("p", "4")
+				s.want()
+				s.wantEvents()
+			})
+		})
+	}
 }
 
 // The process stops between the write and the answer: the Pod is found bound and not bound again. POD-026, SAF-121

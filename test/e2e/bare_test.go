@@ -1,0 +1,92 @@
+package e2e
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"keelson.dev/test/scenario"
+)
+
+// bareNodes is a world of nodes that nobody stands behind: Pods get nodes and never start.
+type bareNodes struct{ *scenario.World }
+
+// node makes a node that nobody stands behind.
+func (s bareNodes) node(name, cpu string, labels map[string]string) {
+	s.Helper()
+	nodes := s.Client.CoreV1().Nodes()
+	node, err := nodes.Create(s.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}},
+		metav1.CreateOptions{})
+	if err != nil {
+		s.Fatal(err)
+	}
+	room := corev1.ResourceList{corev1.ResourcePods: resource.MustParse("10"),
+		corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse("4Gi")}
+	node.Status = corev1.NodeStatus{Capacity: room, Allocatable: room,
+		Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}}
+	if _, err := nodes.UpdateStatus(s.Context(), node, metav1.UpdateOptions{}); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// run makes a Pod that tolerates every taint, and takes one more resource if that is named.
+func (s bareNodes) run(name, cpu string, managed corev1.ResourceName, priority int32) {
+	s.Helper()
+	ask := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}
+	if managed != "" {
+		ask[managed] = resource.MustParse("1")
+	}
+	class := ""
+	if priority > 0 {
+		class = s.Namespace
+		s.KubectlWith(
+			fmt.Sprintf("{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: %s}, value: %d}",
+				class, priority), "apply", "-f", "-")
+	}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PodSpec{
+		AutomountServiceAccountToken: ptr.To(false), PriorityClassName: class,
+		Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
+		Containers: []corev1.Container{{Name: "c", Image: "i",
+			Resources: corev1.ResourceRequirements{Requests: ask, Limits: ask}}},
+	}}
+	s.Await("Pod "+name+" to be taken", func() string { // the namespace's account may not be there yet
+		if _, err := s.Client.CoreV1().Pods(s.Namespace).Create(s.Context(), pod, metav1.CreateOptions{}); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
+}
+
+func (s bareNodes) pod(name string) *corev1.Pod {
+	s.Helper()
+	p, err := s.Client.CoreV1().Pods(s.Namespace).Get(s.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		s.Fatal(err)
+	}
+	return p
+}
+
+// end deletes a Pod at once: nobody stands behind its node.
+func (s bareNodes) end(name string) {
+	s.Helper()
+	if err := s.Client.CoreV1().Pods(s.Namespace).Delete(s.Context(), name,
+		metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// bound returns the node of a Pod as soon as it has one.
+func (s bareNodes) bound(name string) (node string) {
+	s.Helper()
+	s.Await("a node for "+name, func() string {
+		p := s.pod(name)
+		if node = p.Spec.NodeName; node == "" {
+			return fmt.Sprintf("%+v", p.Status.Conditions)
+		}
+		return ""
+	})
+	return node
+}
