@@ -149,7 +149,7 @@ var (
 	notFound  = apierrors.NewNotFound(corev1.Resource("pods"), "a")
 	forbidden = apierrors.NewForbidden(corev1.Resource("pods"), "a", errors.New("no"))
 	invalid   = apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("Pod").GroupKind(), "a", nil)
-	lost      = errors.New("connection reset")
+	errLost   = errors.New("connection reset")
 )
 
 // One victim, what is asked of the API in turn, and what becomes of it. SCH-041, SCH-044, SCH-050, SAF-065, SAF-159
@@ -196,10 +196,10 @@ func TestOneVictim(t *testing.T) {
 		"gone when looked at": {fails: map[string][]error{"mark a": {conflict}, "get a": {notFound}},
 			asked: []string{"mark a", "get a"}},
 		"the answer to the deletion lost, and it leaves": {now: victim("a"), fails: map[string][]error{
-			"delete a": {lost}, "get a": {notFound}}, asked: []string{"mark a", deleted, "get a"}, evicted: true},
-		"the answer to the deletion lost, and it was not made": {fails: map[string][]error{"delete a": {lost}},
+			"delete a": {errLost}, "get a": {notFound}}, asked: []string{"mark a", deleted, "get a"}, evicted: true},
+		"the answer to the deletion lost, and it was not made": {fails: map[string][]error{"delete a": {errLost}},
 			asked: []string{"mark a", deleted, "get a", deleted}, evicted: true},
-		"the look fails, too": {fails: map[string][]error{"mark a": {lost}, "get a": {lost}},
+		"the look fails, too": {fails: map[string][]error{"mark a": {errLost}, "get a": {errLost}},
 			asked: []string{"mark a", "get a", "get a", "mark a", deleted}, evicted: true},
 		"forbidden": {fails: map[string][]error{"mark a": {forbidden}}, asked: []string{"mark a"},
 			err: "marking victim ns/a: " + forbidden.Error()},
@@ -212,7 +212,8 @@ func TestOneVictim(t *testing.T) {
 		"it changes all the time": {fails: map[string][]error{"mark a": {conflict, conflict, conflict, conflict,
 			conflict}},
 			asked: again("mark a", "get a")[:9], err: "marking victim ns/a: " + conflict.Error()},
-		"nobody answers": {fails: map[string][]error{"mark a": {lost}, "get a": {lost, lost, lost, lost}},
+		"nobody answers": {fails: map[string][]error{"mark a": {errLost},
+			"get a": {errLost, errLost, errLost, errLost}},
 			asked: []string{"mark a", "get a", "get a", "get a", "get a"},
 			err:   "looking at victim ns/a: connection reset"},
 	} {
