@@ -11,9 +11,6 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"keelson.dev/kit/subprocess"
 	"keelson.dev/test/mesh"
@@ -49,7 +46,7 @@ extenders:
 
 // extenderStage is a mesh of bare nodes whose scheduler asks an extender.
 type extenderStage struct {
-	*scenario.World
+	bareNodes
 	command subprocess.Command
 	process subprocess.Process
 }
@@ -143,9 +140,10 @@ func newExtenderStage(t *testing.T) *extenderStage {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &extenderStage{World: scenario.In(t, m), command: subprocess.Command{Name: extender, Path: program,
-		Log: filepath.Join(t.TempDir(), "extender.log"),
-		Env: []string{extenderAddress + "=" + address, extenderKubeconfig + "=" + m.Kubeconfig()}}}
+	s := &extenderStage{bareNodes: bareNodes{scenario.In(t, m)}, command: subprocess.Command{Name: extender,
+		Path: program,
+		Log:  filepath.Join(t.TempDir(), "extender.log"),
+		Env:  []string{extenderAddress + "=" + address, extenderKubeconfig + "=" + m.Kubeconfig()}}}
 	s.start()
 	m.Restart(t, mesh.Scheduler, "--scheduler-config="+file)
 	return s
@@ -167,82 +165,6 @@ func (s *extenderStage) signal(signal syscall.Signal) {
 	if err := s.process.Signal(signal); err != nil {
 		s.Fatal(err)
 	}
-}
-
-// node makes a node that nobody stands behind.
-func (s *extenderStage) node(name, cpu string, labels map[string]string) {
-	s.Helper()
-	nodes := s.Client.CoreV1().Nodes()
-	node, err := nodes.Create(s.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}},
-		metav1.CreateOptions{})
-	if err != nil {
-		s.Fatal(err)
-	}
-	room := corev1.ResourceList{corev1.ResourcePods: resource.MustParse("10"),
-		corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse("4Gi")}
-	node.Status = corev1.NodeStatus{Capacity: room, Allocatable: room,
-		Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}}
-	if _, err := nodes.UpdateStatus(s.Context(), node, metav1.UpdateOptions{}); err != nil {
-		s.Fatal(err)
-	}
-}
-
-// run makes a Pod that takes one of a resource that an extender manages, or of none.
-func (s *extenderStage) run(name, cpu string, managed corev1.ResourceName, priority int32) {
-	s.Helper()
-	ask := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}
-	if managed != "" {
-		ask[managed] = resource.MustParse("1")
-	}
-	class := ""
-	if priority > 0 {
-		class = s.Namespace
-		s.KubectlWith(
-			fmt.Sprintf("{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: %s}, value: %d}",
-				class, priority), "apply", "-f", "-")
-	}
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PodSpec{
-		AutomountServiceAccountToken: ptr.To(false), PriorityClassName: class,
-		Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
-		Containers: []corev1.Container{{Name: "c", Image: "i",
-			Resources: corev1.ResourceRequirements{Requests: ask, Limits: ask}}},
-	}}
-	s.Await("Pod "+name+" to be taken", func() string { // the namespace's account may not be there yet
-		if _, err := s.Client.CoreV1().Pods(s.Namespace).Create(s.Context(), pod, metav1.CreateOptions{}); err != nil {
-			return err.Error()
-		}
-		return ""
-	})
-}
-
-func (s *extenderStage) pod(name string) *corev1.Pod {
-	s.Helper()
-	p, err := s.Client.CoreV1().Pods(s.Namespace).Get(s.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		s.Fatal(err)
-	}
-	return p
-}
-
-func (s *extenderStage) end(name string) {
-	s.Helper()
-	if err := s.Client.CoreV1().Pods(s.Namespace).Delete(s.Context(), name,
-		metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}); err != nil {
-		s.Fatal(err)
-	}
-}
-
-// bound returns the node of a Pod as soon as it has one.
-func (s *extenderStage) bound(name string) (node string) {
-	s.Helper()
-	s.Await("a node for "+name, func() string {
-		p := s.pod(name)
-		if node = p.Spec.NodeName; node == "" {
-			return fmt.Sprintf("%+v", p.Status.Conditions)
-		}
-		return ""
-	})
-	return node
 }
 
 // expectNode waits for a node, which must be one of these.
