@@ -18,12 +18,13 @@ import (
 func Own(t *testing.T) {
 	t.Helper()
 	runtime.LockOSThread() // never unlocked: the thread ends with the test's goroutine
-	if err := enter(); err != nil {
+	if err := Enter(); err != nil {
 		t.Fatalf("a network namespace for the test, which needs root: %v", err)
 	}
 }
 
-func enter() error {
+// Enter moves the calling thread, which must be locked, into a network namespace of its own.
+func Enter() error {
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 		return err
 	}
@@ -49,7 +50,7 @@ func NewPeer(t *testing.T, name, bridge string, address netip.Prefix, gateway ne
 	go func() {
 		runtime.LockOSThread() // never unlocked: the namespace goes with the thread
 		p.thread = unix.Gettid()
-		ready <- enter()
+		ready <- Enter()
 		for call := range p.calls {
 			call()
 		}

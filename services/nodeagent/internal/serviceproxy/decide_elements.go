@@ -147,8 +147,8 @@ func (p *Plan) picks(held func(Key) bool, put func(Pick)) {
 	}
 }
 
-// keepPlaces returns the wanted endpoints such that each that had a place keeps it if it can: then a change touches only
-// what came, what went, and as many at the end.
+// keepPlaces returns the wanted endpoints such that each that had a place keeps it if it can: then a change touches
+// only what came, what went, and as many at the end.
 func keepPlaces(had, want []netip.AddrPort) []netip.AddrPort {
 	missing := make(map[netip.AddrPort]bool, len(want))
 	for _, e := range want {

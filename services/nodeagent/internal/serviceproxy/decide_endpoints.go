@@ -37,7 +37,6 @@ func (d *decision) endpoints(p Port) candidates {
 	if p.Six {
 		family = discoveryv1.AddressTypeIPv6
 	}
-	seen := map[netip.AddrPort]struct{ ready, draining bool }{}
 	for _, slice := range d.Slices {
 		if slice.AddressType != family {
 			continue
@@ -57,16 +56,11 @@ func (d *decision) endpoints(p Port) candidates {
 				continue
 			}
 			out.here[target] = out.here[target] || onNode(e, d.Node)
-			before := seen[target]
-			switch {
-			case ready && !before.ready:
-				before.ready = true
+			if ready {
 				out.ready = append(out.ready, candidate{target, e.Hints})
-			case !ready && !before.draining:
-				before.draining = true
+			} else {
 				out.draining = append(out.draining, candidate{target, e.Hints})
 			}
-			seen[target] = before
 		}
 	}
 	return out
@@ -157,5 +151,5 @@ func sorted(from []candidate, which func(candidate) bool) []netip.AddrPort {
 		}
 	}
 	slices.SortFunc(out, netip.AddrPort.Compare)
-	return out
+	return slices.Compact(out) // an endpoint may be named several times
 }

@@ -33,7 +33,8 @@ func stale(old, now Plan) Flows {
 		}
 		// What was sent before the key had endpoints flows past them.
 		for _, f := range after.Frontends {
-			if before := old.port(after.ID, after.Six); len(before.endpoints(f.Key)) == 0 && len(after.endpoints(f.Key)) > 0 {
+			if before := old.port(after.ID, after.Six); len(before.endpoints(f.Key)) == 0 &&
+				len(after.endpoints(f.Key)) > 0 {
 				out[f.Key] = after.endpoints(f.Key)
 			}
 		}

@@ -229,7 +229,8 @@ func (k *kernel) lead(conn *nftables.Conn, picks []Pick, empty bool) error {
 func (k *kernel) chain(name string) *nftables.Chain {
 	c := &nftables.Chain{Table: k.table, Name: name}
 	if name == "nat-"+chainLeaving {
-		c.Type, c.Hooknum, c.Priority = nftables.ChainTypeNAT, nftables.ChainHookPostrouting, nftables.ChainPriorityNATSource
+		c.Type, c.Hooknum, c.Priority = nftables.ChainTypeNAT, nftables.ChainHookPostrouting,
+			nftables.ChainPriorityNATSource
 	}
 	for _, h := range hooks {
 		if h.name == name {

@@ -21,7 +21,8 @@ func newMetrics() *metrics {
 			Buckets: []float64{.001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10},
 		}, []string{"scope"}),
 		changes: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "nodeagent_service_proxy_changes_total", Help: "Elements of the kernel's sets that were added or removed.",
+			Name: "nodeagent_service_proxy_changes_total",
+			Help: "Elements of the kernel's sets that were added or removed.",
 		}),
 		failures: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "nodeagent_service_proxy_sync_failures_total", Help: "Transactions that the kernel refused.",

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
 	"testing"
 	"time"
 
@@ -109,6 +110,10 @@ func newMachine(t *testing.T) *machine {
 		must(t, err)
 		must(t, netlink.RouteAdd(&netlink.Route{LinkIndex: link.Attrs().Index, Gw: gw.AsSlice()}))
 	}
+	// That way leads back to where a test's packets come from, which the kernel would tell the sender.
+	for _, link := range []string{"all", "stranger"} {
+		must(t, os.WriteFile("/proc/sys/net/ipv4/conf/"+link+"/send_redirects", []byte("0"), 0))
+	}
 	for _, p := range []*peer{m.a, m.b, m.remote} {
 		p.serve(t)
 	}
@@ -146,7 +151,8 @@ func up(t *testing.T, name string) {
 func newPeer(t *testing.T, name, bridge, prefix, gateway, prefix6, gateway6, node string) *peer {
 	t.Helper()
 	four, six := netip.MustParsePrefix(prefix), netip.MustParsePrefix(prefix6)
-	p := &peer{nettest.NewPeer(t, name, bridge, four, netip.MustParseAddr(gateway)), name, four.Addr(), six.Addr(), node}
+	p := &peer{nettest.NewPeer(t, name, bridge, four, netip.MustParseAddr(gateway)), name, four.Addr(), six.Addr(),
+		node}
 	if bridge == "" {
 		address(t, name, netip.PrefixFrom(netip.MustParseAddr(gateway6), 64).String())
 	}
@@ -289,3 +295,14 @@ func newSlice(s *corev1.Service, six bool) *discoveryv1.EndpointSlice {
 }
 
 func (m *machine) here(call func()) { call() }
+
+// dial opens a connection that lasts as long as the test.
+func (p *peer) dial(t *testing.T, network string, to netip.Addr, port uint16) net.Conn {
+	t.Helper()
+	var conn net.Conn
+	var err error
+	p.Do(func() { conn, err = net.Dial(network, netip.AddrPortFrom(to, port).String()) })
+	must(t, err)
+	t.Cleanup(func() { conn.Close() })
+	return conn
+}

@@ -179,7 +179,8 @@ func (r registers) classRules(ranges []netip.Prefix) map[string]rules {
 
 // choose goes to the chain of the pool's size.
 func (r registers) choose(scope uint32) []expr.Any {
-	return slices.Concat(r.ofPort(), []expr.Any{r.scope(scope), r.get(setPools, r.id, r.addr), r.get(setPicks, r.addr, 0)})
+	return slices.Concat(r.ofPort(), []expr.Any{r.scope(scope), r.get(setPools, r.id, r.addr),
+		r.get(setPicks, r.addr, 0)})
 }
 
 // pickRules choose an endpoint by chance, or the client's own of before. That is forgotten once it is no endpoint any
@@ -196,13 +197,15 @@ func (r registers) pickRules(p Pick) rules {
 	}
 	client := r.load(r.source, r.client)
 	keep := func(operation uint32, timeout time.Duration) *expr.Dynset {
-		return &expr.Dynset{SrcRegKey: r.client, SetName: r.name(setAffinity), Operation: operation, Timeout: timeout}
+		return &expr.Dynset{SrcRegKey: r.client, SrcRegData: r.addr, SetName: r.name(setAffinity), Operation: operation,
+			Timeout: timeout}
 	}
 	update, forget := keep(unix.NFT_DYNSET_OP_UPDATE, p.Affinity), keep(opDelete, 0)
-	update.SrcRegData = r.addr
-	known := slices.Concat(r.ofPort(), []expr.Any{client, r.get(setAffinity, r.client, r.addr), r.scope(p.Scope),
-		r.within(setLive, r.id), update, r.dnat()})
-	return rules{known, slices.Concat(r.ofPort(), []expr.Any{client, forget}), endpoint(client, update), endpoint()}
+	known := slices.Concat(r.ofPort(), []expr.Any{client, r.get(setAffinity, r.client, r.addr)})
+	return rules{
+		slices.Concat(known, []expr.Any{r.scope(p.Scope), r.within(setLive, r.id), update, r.dnat()}),
+		append(known, forget), endpoint(client, update), endpoint(),
+	}
 }
 
 // opDelete is NFT_DYNSET_OP_DELETE of the kernel.

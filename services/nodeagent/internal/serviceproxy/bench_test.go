@@ -1,0 +1,127 @@
+package serviceproxy
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+
+	"keelson.dev/kit/nettest"
+)
+
+const (
+	benchServices  = 5000
+	benchEndpoints = 10
+)
+
+// crowd makes many Services with many endpoints known; nothing is written yet.
+func crowd(p *proxy) {
+	for i := range benchServices {
+		s, endpoints := numbered(i, 0)
+		_ = p.Services.GetStore().Add(s)
+		_ = p.Slices.GetStore().Add(endpoints)
+	}
+}
+
+func numbered(i, shift int) (*corev1.Service, *discoveryv1.EndpointSlice) {
+	s := one(func(s *corev1.Service) {
+		s.Name = fmt.Sprintf("service-%d", i)
+		s.Spec.ClusterIP = fmt.Sprintf("10.96.%d.%d", i/250, i%250+1)
+		s.Spec.ClusterIPs = []string{s.Spec.ClusterIP}
+	})
+	var words []string
+	for e := range benchEndpoints {
+		n := i*benchEndpoints + e + shift
+		words = append(words, fmt.Sprintf("10.%d.%d.%d there", 100+n/62500, n/250%250, n%250+1))
+	}
+	endpoints := slice(discoveryv1.AddressTypeIPv4, 8080, words...)
+	endpoints.Namespace, endpoints.Name = s.Namespace, s.Name
+	endpoints.Labels = map[string]string{discoveryv1.LabelServiceName: s.Name}
+	return s, endpoints
+}
+
+func cpu() time.Duration {
+	var usage unix.Rusage
+	_ = unix.Getrusage(unix.RUSAGE_SELF, &usage)
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
+
+func benchmark(b *testing.B, run func(p *proxy, i int)) {
+	runtime.LockOSThread()
+	if err := nettest.Enter(); err != nil {
+		b.Skip("needs root")
+	}
+	p := newProxy(&testing.T{}, "keelson-bench")
+	crowd(p)
+	if err := p.Sync(); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	b.ResetTimer()
+	before := cpu()
+	for i := range b.N {
+		run(p, i)
+	}
+	b.ReportMetric(float64((cpu()-before).Microseconds())/float64(b.N), "cpu-us/op")
+}
+
+// BenchmarkWhole makes the whole table of 5,000 Services with 50,000 endpoints.
+func BenchmarkWhole(b *testing.B) {
+	benchmark(b, func(p *proxy, _ int) {
+		if err := Remove(p.Table); err != nil {
+			b.Fatal(err)
+		}
+		p.all = true
+		if err := p.Sync(); err != nil {
+			b.Fatal(err)
+		}
+	})
+}
+
+// BenchmarkTakeOver finds the whole table as it should be.
+func BenchmarkTakeOver(b *testing.B) {
+	benchmark(b, func(p *proxy, _ int) {
+		p.all = true
+		if err := p.Sync(); err != nil {
+			b.Fatal(err)
+		}
+	})
+}
+
+// BenchmarkChange replaces one of the ten endpoints of one of the Services.
+func BenchmarkChange(b *testing.B) {
+	benchmark(b, func(p *proxy, i int) {
+		_, endpoints := numbered(i%benchServices, 1+i/benchServices)
+		_ = p.Slices.GetStore().Add(endpoints)
+		p.own(endpoints, true)
+		if err := p.Sync(); err != nil {
+			b.Fatal(err)
+		}
+	})
+}
+
+// BenchmarkMemory says what the proxy keeps of 5,000 Services with 50,000 endpoints, its objects included.
+func BenchmarkMemory(b *testing.B) {
+	runtime.LockOSThread()
+	if err := nettest.Enter(); err != nil {
+		b.Skip("needs root")
+	}
+	for range b.N {
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		p := newProxy(&testing.T{}, "keelson-bench")
+		crowd(p)
+		if err := p.Sync(); err != nil {
+			b.Fatal(err)
+		}
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/(1<<20), "MiB")
+		runtime.KeepAlive(p)
+	}
+}
