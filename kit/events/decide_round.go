@@ -28,7 +28,7 @@ type round struct {
 }
 
 // add takes the write into the round. It returns false for one that must come later: a new Event about an object of
-// which the round has a patch.
+// which the round has a patch. An Event of the round that is counted up is written once, as it is in the end.
 func (r *round) add(w write) bool {
 	about := w.about()
 	if w.patch == nil {
@@ -38,12 +38,30 @@ func (r *round) add(w write) bool {
 		r.creates = append(r.creates, w)
 		return true
 	}
+	if created := find(r.creates, w); created != nil {
+		created.event = w.event
+		return true
+	}
+	if earlier := find(r.patches, w); earlier != nil {
+		*earlier = w
+		return true
+	}
 	if r.patched == nil {
 		r.patched = map[object]bool{}
 	}
 	r.patched[about] = true
 	r.patches = append(r.patches, w)
 	return true
+}
+
+// find returns the write of the same Event; nil if there is none.
+func find(writes []write, w write) *write {
+	for i := range writes {
+		if e := writes[i].event; e.Name == w.event.Name && e.Namespace == w.event.Namespace {
+			return &writes[i]
+		}
+	}
+	return nil
 }
 
 func (r *round) empty() bool { return len(r.creates)+len(r.patches) == 0 }
