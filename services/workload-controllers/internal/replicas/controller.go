@@ -24,8 +24,8 @@ import (
 	"keelson.dev/kit/explain"
 	"keelson.dev/kit/rights"
 	"keelson.dev/services/workload-controllers/internal/gate"
+	"keelson.dev/services/workload-controllers/internal/leanclient"
 	"keelson.dev/services/workload-controllers/internal/ownerindex"
-	"keelson.dev/services/workload-controllers/internal/podclient"
 	"keelson.dev/services/workload-controllers/internal/podfeed"
 	"keelson.dev/services/workload-controllers/internal/podops"
 	"keelson.dev/services/workload-controllers/internal/wake"
@@ -73,7 +73,7 @@ func Register[O client.Object](kind *Kind[O], feed *podfeed.Feed, concurrent int
 func setup[O client.Object](
 	s *controller.Setup, kind *Kind[O], feed *podfeed.Feed, concurrent int,
 ) (controller.Runnable, error) {
-	podClient, err := podclient.New(s.Config)
+	lean, err := leanclient.New(s.Config)
 	if err != nil {
 		return nil, err
 	}
@@ -85,12 +85,12 @@ func setup[O client.Object](
 	if err != nil {
 		return nil, err
 	}
-	own, pending := client.WithFieldOwner(s.Client, kind.Controller), gate.New()
+	own, pending := lean.WithStatuses(client.WithFieldOwner(s.Client, kind.Controller), kind.Controller), gate.New()
 	c := &Controller[O]{
 		kind: kind, client: own, live: s.Live, sets: sets, pods: feed.Index, gate: pending,
 		owners: wake.NewOwners(kind.GVK),
 		writer: &write.Writer{Client: own, Kind: kind.Controller, Gate: pending, Store: store},
-		ops: &podops.Operator{Client: podClient, FieldManager: kind.Controller, Gate: pending, Feed: feed,
+		ops: &podops.Operator{Client: lean, FieldManager: kind.Controller, Gate: pending, Feed: feed,
 			Log: s.Log},
 		recorder: s.Recorder, now: time.Now, written: map[types.UID]time.Time{},
 	}

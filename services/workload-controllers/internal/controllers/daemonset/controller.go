@@ -35,8 +35,8 @@ import (
 	"keelson.dev/kit/rights"
 	"keelson.dev/services/workload-controllers/internal/controllerrevision"
 	"keelson.dev/services/workload-controllers/internal/gate"
+	"keelson.dev/services/workload-controllers/internal/leanclient"
 	"keelson.dev/services/workload-controllers/internal/ownerindex"
-	"keelson.dev/services/workload-controllers/internal/podclient"
 	"keelson.dev/services/workload-controllers/internal/podfeed"
 	"keelson.dev/services/workload-controllers/internal/podops"
 	"keelson.dev/services/workload-controllers/internal/podset"
@@ -84,7 +84,7 @@ func Registration(feed *podfeed.Feed, concurrent int) controller.Registration {
 }
 
 func setup(s *controller.Setup, feed *podfeed.Feed, concurrent int) (controller.Runnable, error) {
-	podClient, err := podclient.New(s.Config)
+	lean, err := leanclient.New(s.Config)
 	if err != nil {
 		return nil, err
 	}
@@ -100,14 +100,14 @@ func setup(s *controller.Setup, feed *podfeed.Feed, concurrent int) (controller.
 	if err != nil {
 		return nil, err
 	}
-	own, pending := client.WithFieldOwner(s.Client, Name), gate.New()
+	own, pending := lean.WithStatuses(client.WithFieldOwner(s.Client, Name), Name), gate.New()
 	c := &Controller{
 		client: own, live: s.Live, revisions: revisions, placement: NewPlacement(), pods: feed.Index,
 		present: feed.Index.Register(present), gate: pending, owners: wake.NewOwners(kind),
 		writer: &write.Writer{Client: own, Kind: Name, Gate: pending, Store: sets},
 		history: &controllerrevision.Writer{Live: s.Live, Write: &write.Writer{Client: own,
 			Kind: "controllerrevision", Gate: pending, Store: stored}},
-		ops:      &podops.Operator{Client: podClient, FieldManager: Name, Gate: pending, Feed: feed, Log: s.Log},
+		ops:      &podops.Operator{Client: lean, FieldManager: Name, Gate: pending, Feed: feed, Log: s.Log},
 		recorder: s.Recorder, now: time.Now, memory: map[types.UID]memory{},
 	}
 	// A DaemonSet keeps a Pod on each of its nodes.

@@ -33,6 +33,7 @@ import (
 	"keelson.dev/kit/explain"
 	"keelson.dev/kit/rights"
 	"keelson.dev/services/workload-controllers/internal/gate"
+	"keelson.dev/services/workload-controllers/internal/leanclient"
 	"keelson.dev/services/workload-controllers/internal/ownerindex"
 	"keelson.dev/services/workload-controllers/internal/podfeed"
 	"keelson.dev/services/workload-controllers/internal/podset"
@@ -78,7 +79,11 @@ func setup(s *controller.Setup, feed *podfeed.Feed, concurrent int) (controller.
 	if err != nil {
 		return nil, err
 	}
-	own, pending := client.WithFieldOwner(s.Client, Name), gate.New()
+	lean, err := leanclient.New(s.Config)
+	if err != nil {
+		return nil, err
+	}
+	own, pending := lean.WithStatuses(client.WithFieldOwner(s.Client, Name), Name), gate.New()
 	c := &Controller{
 		client: own, live: s.Live, sets: sets, pods: feed.Index, gate: pending, owners: wake.NewOwners(kind),
 		recorder: s.Recorder, log: s.Log, now: time.Now,

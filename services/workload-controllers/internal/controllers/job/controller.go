@@ -38,7 +38,7 @@ import (
 	"keelson.dev/kit/podview"
 	"keelson.dev/kit/rights"
 	"keelson.dev/services/workload-controllers/internal/gate"
-	"keelson.dev/services/workload-controllers/internal/podclient"
+	"keelson.dev/services/workload-controllers/internal/leanclient"
 	"keelson.dev/services/workload-controllers/internal/podfeed"
 	"keelson.dev/services/workload-controllers/internal/podops"
 	"keelson.dev/services/workload-controllers/internal/podset"
@@ -77,7 +77,7 @@ var openPods = podset.Fold{Name: "not ended, of a Job", Listed: true, Holds: fun
 }}
 
 func setup(s *controller.Setup, feed *podfeed.Feed, concurrent int) (controller.Runnable, error) {
-	podClient, err := podclient.New(s.Config)
+	lean, err := leanclient.New(s.Config)
 	if err != nil {
 		return nil, err
 	}
@@ -89,12 +89,12 @@ func setup(s *controller.Setup, feed *podfeed.Feed, concurrent int) (controller.
 	if err != nil {
 		return nil, err
 	}
-	own, pending := client.WithFieldOwner(s.Client, Name), gate.New()
+	own, pending := lean.WithStatuses(client.WithFieldOwner(s.Client, Name), Name), gate.New()
 	c := &Controller{
 		client: own, live: s.Live, jobs: jobs, pods: feed.Index, gate: pending, owners: wake.NewOwners(kind),
 		open: feed.Index.Register(openPods), done: feed.Index.Register(podset.WithFinalizer(tracking)),
 		writer:   &write.Writer{Client: own, Kind: Name, Gate: pending, Store: jobs},
-		ops:      &podops.Operator{Client: podClient, FieldManager: Name, Gate: pending, Feed: feed, Log: s.Log},
+		ops:      &podops.Operator{Client: lean, FieldManager: Name, Gate: pending, Feed: feed, Log: s.Log},
 		recorder: s.Recorder, now: time.Now, written: map[types.UID]time.Time{},
 	}
 	built, err := wake.NewReconciler(s, concurrent, reconciler{c.steps(), c.letGo})

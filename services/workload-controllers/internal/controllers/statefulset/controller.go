@@ -36,8 +36,8 @@ import (
 	"keelson.dev/kit/rights"
 	"keelson.dev/services/workload-controllers/internal/controllerrevision"
 	"keelson.dev/services/workload-controllers/internal/gate"
+	"keelson.dev/services/workload-controllers/internal/leanclient"
 	"keelson.dev/services/workload-controllers/internal/ownerindex"
-	"keelson.dev/services/workload-controllers/internal/podclient"
 	"keelson.dev/services/workload-controllers/internal/podfeed"
 	"keelson.dev/services/workload-controllers/internal/podops"
 	"keelson.dev/services/workload-controllers/internal/wake"
@@ -97,7 +97,7 @@ func setup(s *controller.Setup, feed *podfeed.Feed, concurrent int) (controller.
 }
 
 func build(s *controller.Setup, feed *podfeed.Feed) (*Controller, error) {
-	podClient, err := podclient.New(s.Config)
+	lean, err := leanclient.New(s.Config)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +121,7 @@ func build(s *controller.Setup, feed *podfeed.Feed) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	own, pending := client.WithFieldOwner(s.Client, Name), gate.New()
+	own, pending := lean.WithStatuses(client.WithFieldOwner(s.Client, Name), Name), gate.New()
 	return &Controller{
 		client: own, live: s.Live, pods: feed.Index, revisions: revisions, claims: claims, storage: storage,
 		owners: wake.NewOwners(kind), gate: pending, recorder: s.Recorder, log: s.Log, now: time.Now,
@@ -129,7 +129,7 @@ func build(s *controller.Setup, feed *podfeed.Feed) (*Controller, error) {
 		claimWriter: &write.Writer{Client: own, Kind: "persistentvolumeclaim", Gate: pending, Store: storage},
 		history: &controllerrevision.Writer{Live: s.Live,
 			Write: &write.Writer{Client: own, Kind: "controllerrevision", Gate: pending, Store: history}},
-		ops: &podops.Operator{Client: podClient, FieldManager: Name, Gate: pending, Feed: feed, Log: s.Log},
+		ops: &podops.Operator{Client: lean, FieldManager: Name, Gate: pending, Feed: feed, Log: s.Log},
 	}, nil
 }
 

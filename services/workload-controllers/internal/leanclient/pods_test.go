@@ -1,4 +1,4 @@
-package podclient
+package leanclient
 
 import (
 	"errors"

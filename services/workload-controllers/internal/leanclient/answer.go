@@ -1,4 +1,4 @@
-package podclient
+package leanclient
 
 import (
 	"context"
@@ -12,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -32,6 +31,8 @@ var (
 	// kept is what tells a write.
 	kept = newMask()
 	pod  = corev1.SchemeGroupVersion.WithKind("Pod")
+	// podResource is where Pods are.
+	podResource = corev1.SchemeGroupVersion.WithResource("pods")
 )
 
 func newScheme() *runtime.Scheme {
@@ -96,7 +97,7 @@ func failure(response *http.Response, r request, body []byte) error {
 		seconds = int(wait / time.Second)
 	}
 	return apierrors.NewGenericServerResponse(response.StatusCode, strings.ToLower(r.method),
-		schema.GroupResource{Resource: "pods"}, r.name, strings.TrimSpace(string(body)), seconds, true)
+		r.resource.GroupResource(), r.name, strings.TrimSpace(string(body)), seconds, true)
 }
 
 // retryAfter returns how long the server asks to wait before the request is made again.
