@@ -113,6 +113,12 @@ var daemonRoles = []role{
 		},
 	},
 	{
+		// A nodeagent leads to the Pods of the other nodes.
+		name:   "system:keelson:pod-network",
+		groups: []string{user.NodesGroup},
+		rules:  []rbacv1.PolicyRule{rule(read, "", "nodes")},
+	},
+	{
 		name:  "system:keelson:apiserver",
 		users: []string{"system:keelson:apiserver"},
 		rules: []rbacv1.PolicyRule{

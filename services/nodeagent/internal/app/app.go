@@ -26,6 +26,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/localvolume"
 	"keelson.dev/services/nodeagent/internal/node"
 	"keelson.dev/services/nodeagent/internal/objectcache"
+	"keelson.dev/services/nodeagent/internal/podnetwork"
 	"keelson.dev/services/nodeagent/internal/podsource"
 	"keelson.dev/services/nodeagent/internal/podstate"
 	"keelson.dev/services/nodeagent/internal/podworker"
@@ -61,10 +62,13 @@ type agent struct {
 	reclaimer *localvolume.Reclaimer
 	starts    startTimes
 	images    imageList
-	// proxy is nil if this agent does not carry Services.
-	proxy *serviceproxy.Proxy
+	// proxy is nil if this agent does not carry Services, podNetwork where the network of Pods is left to others.
+	proxy      *serviceproxy.Proxy
+	podNetwork *podnetwork.Network
 	// before holds the Pods of which the runtime had something when the agent started.
 	before map[types.UID]bool
+	// podRange is what the runtime was told; of observe alone.
+	podRange string
 	// settled says that every Pod of the API is known and none that the API has forgotten is left.
 	settled atomic.Bool
 }
@@ -112,6 +116,9 @@ func (a *agent) build(ctx context.Context) (err error) {
 		return err
 	}
 	if err = a.buildProxy(); err != nil {
+		return err
+	}
+	if a.podNetwork, err = a.newPodNetwork(); err != nil {
 		return err
 	}
 	a.local = localvolume.NewStore(a.files, a.mounter)
@@ -177,7 +184,7 @@ func (a *agent) run(ctx context.Context) error {
 	below, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	var parts sync.WaitGroup
-	parts.Go(func() { a.watches.run(below, a.observeNode) })
+	parts.Go(func() { a.watches.run(below, func(n *corev1.Node) { a.observe(below, n) }) })
 	parts.Go(func() { a.carryServices(below) })
 	parts.Go(func() { a.statuses.Run(below) })
 	failed := make(chan error, 1)
@@ -205,11 +212,13 @@ func (a *agent) bringUp(ctx context.Context) {
 	if err := a.node.Register(ctx); err != nil {
 		return
 	}
-	a.usePodRange(ctx)
 	a.survey(ctx)
 	var parts sync.WaitGroup
 	defer parts.Wait()
 	parts.Go(func() { a.node.Run(ctx) })
+	if a.podNetwork != nil {
+		parts.Go(func() { a.podNetwork.Run(ctx) })
+	}
 	if !a.watches.synced(ctx) {
 		return
 	}
@@ -227,13 +236,15 @@ func (a *agent) bringUp(ctx context.Context) {
 	parts.Go(func() { a.settle(ctx) })
 }
 
-// usePodRange hands the node's Pod range to the runtime, which makes the network configuration from it if it is set up
-// to do so.
-func (a *agent) usePodRange(ctx context.Context) {
-	cidr := a.node.Current().Spec.PodCIDR
-	if cidr == "" {
+// observe takes in a state of the Node. Its Pod range, which it gets once, is handed to the runtime, which makes the
+// network configuration from it if it is set up to do so.
+func (a *agent) observe(ctx context.Context, n *corev1.Node) {
+	a.observeNode(n)
+	cidr := n.Spec.PodCIDR
+	if cidr == "" || cidr == a.podRange {
 		return
 	}
+	a.podRange = cidr
 	if err := a.runtime.UpdatePodCIDR(ctx, cidr); err != nil {
 		a.Log.Warn("telling the runtime the range of Pods failed", zap.Error(err))
 	}

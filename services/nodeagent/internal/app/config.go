@@ -5,6 +5,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"keelson.dev/kit/daemon"
+	"keelson.dev/services/nodeagent/internal/podnetwork"
 )
 
 // name is the daemon's.
@@ -25,6 +26,7 @@ type Config struct {
 	CgroupRoot, CgroupDriver          string
 	PidsLimit, MaxPods                int64
 	PodCIDR                           string
+	PodNetwork                        podnetwork.Settings
 	Labels                            map[string]string
 	Taints                            []corev1.Taint
 	BindAddress                       string

@@ -35,6 +35,10 @@ func (a *agent) health(ctx context.Context) node.Health {
 	case !a.settled.Load():
 		h.RuntimeProblem = problemUnsettled
 	}
+	if a.podNetwork != nil {
+		problem := a.podNetwork.Problem()
+		h.PodNetwork = &problem
+	}
 	h.Images = a.images.list(ctx, a.runtime, a.Log)
 	if err == nil && status.NetworkProblem != "" {
 		h.NetworkProblem = problemNetwork + status.NetworkProblem
@@ -143,5 +147,9 @@ func (a *agent) show() {
 	a.Live.Add("container-runtime", a.watcher.Healthy)
 	a.State.AddQueue("status", func() (int, time.Duration) { return a.statuses.Len(), 0 })
 	a.State.AddExplainer("Pod", a.explain)
+	if a.podNetwork != nil {
+		a.Ready.Add("pod-network", a.networkReady)
+		a.State.AddExplainer("Node", a.explainNode)
+	}
 	registerMetrics(a.Metrics, a.pool, a.starts)
 }

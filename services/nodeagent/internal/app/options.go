@@ -19,6 +19,7 @@ import (
 	"keelson.dev/kit/client"
 	"keelson.dev/kit/daemon"
 	"keelson.dev/services/nodeagent/internal/cgroup"
+	"keelson.dev/services/nodeagent/internal/podnetwork"
 	"keelson.dev/services/nodeagent/internal/runtime/cri"
 )
 
@@ -49,6 +50,7 @@ func Defaults(name string) Config {
 		CgroupRoot:      "/kubepods", BindAddress: "0.0.0.0", Port: 10250, MaxPods: 110, ClusterDomain: "cluster.local",
 		ResolvConf: "/etc/resolv.conf",
 		PidsLimit:  4096,
+		PodNetwork: podnetwork.DefaultSettings(),
 		LogMaxSize: 10 << 20, LogMaxFiles: 5, ImageHighPercent: 85, ImageLowPercent: 80,
 		ServiceProxy: proxyNftables, ServiceTable: "keelson-services",
 	}
@@ -74,6 +76,7 @@ func (o *options) AddFlags(fs *pflag.FlagSet) {
 		"cgroupfs or systemd; the one that the runtime names by default")
 	fs.Int64Var(&c.PidsLimit, "pod-max-pids", c.PidsLimit, "limit of processes and threads per Pod; 0 or -1 sets none")
 	fs.StringVar(&c.PodCIDR, "pod-cidr", c.PodCIDR, "range of this node's Pods, set on the Node if it has none")
+	c.PodNetwork.AddFlags(fs)
 	fs.Int64Var(&c.MaxPods, "max-pods", c.MaxPods, "how many Pods this node takes")
 	fs.StringToStringVar(&c.Labels, "node-labels", nil, "labels that the Node gets, KEY=VALUE, comma-separated")
 	fs.StringSliceVar(&o.taints, "register-with-taints", nil,
@@ -207,6 +210,9 @@ func (c *Config) validateNetwork() error {
 	if !tableForm.MatchString(c.ServiceTable) && c.ServiceProxy != "" {
 		return fmt.Errorf("--service-proxy-table: %q must be 1 to 128 letters, digits, - and .", c.ServiceTable)
 	}
+	if err := c.validatePodNetwork(); err != nil {
+		return err
+	}
 	for _, server := range c.ClusterDNS {
 		if net.ParseIP(server) == nil {
 			return fmt.Errorf("--cluster-dns: %q is no IP address", server)
@@ -219,6 +225,12 @@ func (c *Config) validateNetwork() error {
 }
 
 var tableForm = regexp.MustCompile(`^[A-Za-z0-9.-]{1,128}$`)
+
+// validatePodNetwork takes a configuration that says nothing of the Pods' network for one that leaves it to others.
+func (c *Config) validatePodNetwork() error {
+	c.PodNetwork.Mode = cmp.Or(c.PodNetwork.Mode, string(podnetwork.None))
+	return c.PodNetwork.Validate()
+}
 
 var taintForm = regexp.MustCompile(`^([^=:]+)(?:=([^:]*))?:(NoSchedule|PreferNoSchedule|NoExecute)$`)
 

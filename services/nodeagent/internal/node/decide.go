@@ -33,6 +33,8 @@ type Facts struct {
 type Health struct {
 	RuntimeProblem string
 	NetworkProblem string
+	// PodNetwork is why Pods have no network; nil where others keep it, and say so.
+	PodNetwork     *string
 	MemoryPressure bool
 	DiskPressure   bool
 	PIDPressure    bool
@@ -136,7 +138,7 @@ func (h Health) conditions() []corev1.NodeCondition {
 		}
 		return corev1.NodeCondition{Type: kind, Status: corev1.ConditionFalse, Reason: good, Message: goodText}
 	}
-	return []corev1.NodeCondition{
+	all := []corev1.NodeCondition{
 		pressure(corev1.NodeMemoryPressure, h.MemoryPressure, "KubeletHasInsufficientMemory",
 			"KubeletHasSufficientMemory",
 			"kubelet has insufficient memory available", "kubelet has sufficient memory available"),
@@ -146,6 +148,11 @@ func (h Health) conditions() []corev1.NodeCondition {
 			"kubelet has insufficient PID available", "kubelet has sufficient PID available"),
 		h.ready(),
 	}
+	if h.PodNetwork != nil {
+		all = append(all, pressure(corev1.NodeNetworkUnavailable, *h.PodNetwork != "", "NoRouteCreated", "RouteCreated",
+			*h.PodNetwork, "the network of Pods is there"))
+	}
+	return all
 }
 
 func (h Health) ready() corev1.NodeCondition {

@@ -111,6 +111,27 @@ func TestConditions(t *testing.T) {
 	}
 }
 
+// NetworkUnavailable is told where the node keeps the network of its Pods, and left to others where it does not.
+func TestNetworkUnavailable(t *testing.T) {
+	none, there := "the Node has no podCIDR yet", ""
+	old := &corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeNetworkUnavailable,
+		Status: corev1.ConditionFalse, Reason: "FlannelIsUp"}}}
+	for _, row := range []struct {
+		problem *string
+		want    [3]string
+	}{
+		{&none, [3]string{"True", "NoRouteCreated", "the Node has no podCIDR yet"}},
+		{&there, [3]string{"False", "RouteCreated", "the network of Pods is there"}},
+		{nil, [3]string{"False", "FlannelIsUp", ""}},
+	} {
+		s := statusOf(facts(), Health{PodNetwork: row.problem}, old, now)
+		c := s.Conditions[0]
+		if got := [3]string{string(c.Status), c.Reason, c.Message}; got != row.want || len(s.Conditions) != 5 {
+			t.Errorf("got %q of %d conditions, want %q", got, len(s.Conditions), row.want)
+		}
+	}
+}
+
 func TestStatus(t *testing.T) {
 	hour := metav1.NewTime(now.Add(-time.Hour))
 	old := &corev1.NodeStatus{Conditions: []corev1.NodeCondition{

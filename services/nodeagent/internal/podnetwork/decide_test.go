@@ -1,0 +1,164 @@
+package podnetwork
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"reflect"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func prefix(text string) netip.Prefix { return netip.MustParsePrefix(text) }
+
+// at returns a node at addresses; those with a slash are its ranges.
+func at(name string, of ...string) Node {
+	n := Node{Name: name}
+	for _, text := range of {
+		if strings.Contains(text, "/") {
+			n.Ranges = append(n.Ranges, prefix(text))
+		} else {
+			n.Addresses = append(n.Addresses, netip.MustParseAddr(text))
+		}
+	}
+	return n
+}
+
+func TestOf(t *testing.T) {
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: corev1.NodeSpec{
+		PodCIDR: "10.244.1.0/24", PodCIDRs: []string{"10.244.1.0/24", "nonsense", "fd00::/64"}},
+		Status: corev1.NodeStatus{Addresses: []corev1.NodeAddress{
+			{Type: corev1.NodeHostName, Address: "192.0.2.9"}, {Type: corev1.NodeInternalIP, Address: "192.0.2.1"},
+			{Type: corev1.NodeExternalIP, Address: "198.51.100.1"}, {Type: corev1.NodeInternalIP, Address: "2001:db8::1"}}}}
+	if got, want := Of(node), at("a", "10.244.1.0/24", "fd00::/64", "192.0.2.1", "2001:db8::1"); !got.equal(want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+func TestDecide(t *testing.T) {
+	cluster := []netip.Prefix{prefix("10.244.0.0/16"), prefix("fd00::/48")}
+	own := at("b", "10.244.1.0/24", "192.0.2.2")
+	for _, row := range []struct {
+		name     string
+		own      Node
+		others   []Node
+		routes   string
+		problems string
+	}{
+		{"alone", own, nil, "[]", "[]"},
+		{"two others, in the order of their names", own, []Node{at("c", "10.244.2.0/24", "192.0.2.3"),
+			at("a", "10.244.0.0/24", "192.0.2.1")}, "[{10.244.0.0/24 192.0.2.1} {10.244.2.0/24 192.0.2.3}]", "[]"},
+		{"itself among them", own, []Node{own}, "[]", "[]"},
+		{"one without a range yet", own, []Node{at("a", "192.0.2.1")}, "[]", "[]"},
+		{"one without an address", own, []Node{at("a", "10.244.0.0/24")}, "[]",
+			"[node a has no InternalIP by which its range 10.244.0.0/24 is reached]"},
+		{"one with an address of the other family alone", own, []Node{at("a", "10.244.0.0/24", "2001:db8::1")}, "[]",
+			"[node a has no InternalIP by which its range 10.244.0.0/24 is reached]"},
+		{"both families", at("b", "10.244.1.0/24", "fd00:0:0:1::/64", "192.0.2.2", "2001:db8::2"),
+			[]Node{at("a", "10.244.0.0/24", "fd00::/64", "192.0.2.1", "2001:db8::1")},
+			"[{10.244.0.0/24 192.0.2.1} {fd00::/64 2001:db8::1}]", "[]"},
+		{"one that has this node's range", own, []Node{at("a", "10.244.1.0/24", "192.0.2.1")}, "[]",
+			"[the range 10.244.1.0/24 of node a overlaps one of node b]"},
+		{"one with a part of it", own, []Node{at("a", "10.244.1.128/25", "192.0.2.1")}, "[]",
+			"[the range 10.244.1.128/25 of node a overlaps one of node b]"},
+		{"two with one range: the first has it", own, []Node{at("d", "10.244.0.0/24", "192.0.2.4"),
+			at("c", "10.244.0.0/24", "192.0.2.3")}, "[{10.244.0.0/24 192.0.2.3}]",
+			"[the range 10.244.0.0/24 of node d overlaps one of node c]"},
+		{"one with a range of elsewhere", own, []Node{at("a", "172.16.0.0/24", "192.0.2.1")}, "[]",
+			"[the range 172.16.0.0/24 of node a is not of --cluster-cidr]"},
+		{"one with more than the cluster's", own, []Node{at("a", "10.0.0.0/8", "192.0.2.1")}, "[]",
+			"[the range 10.0.0.0/8 of node a overlaps one of node b]"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			in := Input{Mode: Routes, Cluster: cluster, Own: row.own, Others: row.others, MTU: 1500}
+			before := fmt.Sprint(in)
+			plan := Decide(in)
+			if fmt.Sprint(plan.Routes) != row.routes || fmt.Sprint(plan.Problems) != row.problems {
+				t.Errorf("routes %v, problems %v\nwant %s, %s", plan.Routes, plan.Problems, row.routes, row.problems)
+			}
+			if plan.MTU != 1500 || plan.Tunnel != nil || !reflect.DeepEqual(plan, Decide(in)) || before != fmt.Sprint(in) {
+				t.Errorf("MTU %d, tunnel %v, or the input was changed", plan.MTU, plan.Tunnel)
+			}
+		})
+	}
+	if got := Decide(Input{Mode: Routes, Own: at("b", "10.244.1.0/24", "fd00:0:0:1::/64")}).Gateways; fmt.Sprint(got) !=
+		"[10.244.1.1/24 fd00:0:0:1::1/64]" {
+		t.Errorf("gateways %v", got)
+	}
+}
+
+func TestDecideTunnel(t *testing.T) {
+	cluster := []netip.Prefix{prefix("10.244.0.0/16"), prefix("fd00::/48")}
+	own := at("b", "10.244.1.0/24", "fd00:0:0:1::/64", "192.0.2.2")
+	a := at("a", "10.244.0.0/24", "fd00::/64", "198.51.100.1")
+	plan := Decide(Input{Mode: VXLAN, Cluster: cluster, Own: own, Others: []Node{a, at("c", "10.244.2.0/24",
+		"2001:db8::3")}, MTU: 1500})
+	if fmt.Sprint(plan.Routes) != "[{10.244.0.0/24 10.244.0.0} {fd00::/64 fd00::}]" || plan.MTU != 1450 {
+		t.Errorf("routes %v, MTU %d", plan.Routes, plan.MTU)
+	}
+	want := &Tunnel{Local: own.Addresses[0], Hardware: hardwareOf(own),
+		Addresses: []netip.Prefix{prefix("10.244.1.0/32"), prefix("fd00:0:0:1::/128")},
+		Peers: []Peer{{Hardware: hardwareOf(a), Node: a.Addresses[0],
+			Addresses: []netip.Addr{netip.MustParseAddr("10.244.0.0"), netip.MustParseAddr("fd00::")}}}}
+	if !reflect.DeepEqual(plan.Tunnel, want) {
+		t.Errorf("the tunnel is %+v, want %+v", plan.Tunnel, want)
+	}
+	if text := fmt.Sprint(plan.Problems); text !=
+		"[node c has no InternalIP by which its range 10.244.2.0/24 is reached]" {
+		t.Errorf("problems %s", text)
+	}
+	six := Decide(Input{Mode: VXLAN, Cluster: cluster, Own: at("b", "fd00:0:0:1::/64", "2001:db8::2"), MTU: 1500})
+	if six.MTU != 1430 {
+		t.Errorf("over IPv6 Pods send %d", six.MTU)
+	}
+}
+
+// Every node computes the same address for a node, another for each, and one that may be given out.
+func TestHardware(t *testing.T) {
+	a, moved, b := at("a", "10.244.0.0/24", "192.0.2.1"), at("a", "10.244.0.0/24", "192.0.2.9"), at("b", "10.244.1.0/24")
+	if hardwareOf(a) != hardwareOf(moved) || hardwareOf(a) == hardwareOf(b) || hardwareOf(a)[0]&3 != 2 {
+		t.Errorf("%x, %x, %x", hardwareOf(a), hardwareOf(moved), hardwareOf(b))
+	}
+}
+
+func TestCNIConfig(t *testing.T) {
+	c := CNI{Bridge: "keel0", AddressesDir: "/d/addresses", PortTable: "ports"}
+	text, err := c.Config(Decide(Input{Mode: Routes, Own: at("b", "10.244.1.0/24", "fd00:0:0:1::/64"), MTU: 1400}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var config struct {
+		CNIVersion, Name string
+		Plugins          []struct {
+			Type, Bridge, Table    string
+			IsGateway, HairpinMode bool
+			MTU                    int
+			Capabilities           map[string]bool
+			IPAM                   struct {
+				Type, DataDir string
+				Ranges        [][]struct{ Subnet, Gateway string }
+				Routes        []struct{ Dst string }
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(text), &config); err != nil || len(config.Plugins) != 2 {
+		t.Fatalf("%v in %s", err, text)
+	}
+	bridge, ports := config.Plugins[0], config.Plugins[1]
+	if config.Name != "keel0" || config.CNIVersion != "1.0.0" || bridge.Type != "bridge" || bridge.Bridge != "keel0" ||
+		bridge.MTU != 1400 || !bridge.IsGateway || !bridge.HairpinMode || bridge.IPAM.Type != "host-local" ||
+		bridge.IPAM.DataDir != "/d/addresses" ||
+		fmt.Sprint(bridge.IPAM.Ranges) != "[[{10.244.1.0/24 10.244.1.1}] [{fd00:0:0:1::/64 fd00:0:0:1::1}]]" ||
+		fmt.Sprint(bridge.IPAM.Routes) != "[{0.0.0.0/0} {::/0}]" {
+		t.Errorf("got %s", text)
+	}
+	if ports.Type != "keelson-hostport" || ports.Table != "ports" || !ports.Capabilities["portMappings"] {
+		t.Errorf("ports of the machine lead nowhere: %s", text)
+	}
+	if text, err = (CNI{Bridge: "keel0"}).Config(Plan{}); err != nil || strings.Contains(text, "hostport") {
+		t.Errorf("without a table for ports: %s, %v", text, err)
+	}
+}

@@ -1,0 +1,292 @@
+// Package podnetwork gives the Pods of a node their network: the plugins' configuration, the ways to the other nodes'
+// Pods, and the way out.
+//
+//	decide.go, decide_*.go   the network as it shall be (pure)
+//	kernel.go, kernel_*.go   makes it so, by netlink
+//	firewall.go              what Pods send out, and what they may not reach
+//	network.go               follows the Nodes and the links
+package podnetwork
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/renameio/v2"
+	"github.com/vishvananda/netlink"
+	"go.uber.org/zap"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+
+	"keelson.dev/kit/follow"
+)
+
+const (
+	// settleFor is how long a change waits for others.
+	settleFor = 100 * time.Millisecond
+	// retryAfter is when what failed is tried again, lookEvery when the kernel is looked at although nothing changed.
+	retryAfter = 2 * time.Second
+	lookEvery  = 30 * time.Second
+	// maxLinkName is how long the name of a link may be.
+	maxLinkName = 15
+	// fileName of the configuration comes before those of others.
+	fileName = "10-keelson.conflist"
+)
+
+// problemNoRange is what keeps a new node from having a network.
+const problemNoRange = "the Node has no podCIDR yet"
+
+// Config is what a Network works with.
+type Config struct {
+	Client kubernetes.Interface
+	Log    *zap.Logger
+	// NodeName is this node's.
+	NodeName string
+	Mode     Mode
+	Cluster  []netip.Prefix
+	// ConfigDir is where the runtime looks for the plugins' configuration.
+	ConfigDir string
+	CNI       CNI
+	// Changed is called when the network is there, or no longer.
+	Changed func(ctx context.Context)
+}
+
+// Network keeps the network of this node's Pods.
+type Network struct {
+	Config
+	kernel kernel
+	nodes  cache.SharedIndexInformer
+	wake   chan struct{}
+
+	mu    sync.Mutex // guards all below
+	known map[string]Node
+	// problem keeps Pods from having a network; empty once they have one. Others are about other nodes.
+	problem string
+	others  []string
+}
+
+// New returns the Network of a node.
+func New(c Config) (*Network, error) {
+	factory := informers.NewSharedInformerFactory(c.Client, 0)
+	n := &Network{Config: c, nodes: factory.Core().V1().Nodes().Informer(), wake: make(chan struct{}, 1),
+		kernel: kernel{bridge: c.CNI.Bridge, tunnel: tunnelName(c.CNI.Bridge), cluster: c.Cluster},
+		known:  map[string]Node{}, problem: problemNoRange}
+	if err := n.nodes.SetTransform(slim); err != nil {
+		return nil, fmt.Errorf("watching Nodes: %w", err)
+	}
+	_, err := n.nodes.AddEventHandler(follow.Handler(n.set, n.gone))
+	if err != nil {
+		return nil, fmt.Errorf("watching Nodes: %w", err)
+	}
+	return n, nil
+}
+
+// tunnelName names the device after the bridge, which is this node's alone.
+func tunnelName(bridge string) string {
+	return bridge[:min(len(bridge), maxLinkName-1)] + "x"
+}
+
+// slim keeps what the network depends on.
+func slim(object any) (any, error) {
+	node, ok := object.(*corev1.Node)
+	if !ok {
+		return object, nil
+	}
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion},
+		Spec:       corev1.NodeSpec{PodCIDR: node.Spec.PodCIDR, PodCIDRs: node.Spec.PodCIDRs},
+		Status:     corev1.NodeStatus{Addresses: node.Status.Addresses},
+	}, nil
+}
+
+func (n *Network) set(node *corev1.Node) {
+	now := Of(node)
+	n.mu.Lock()
+	before, there := n.known[node.Name]
+	n.known[node.Name] = now
+	n.mu.Unlock()
+	if !there || !before.equal(now) {
+		n.look()
+	}
+}
+
+func (n *Network) gone(node *corev1.Node) {
+	n.mu.Lock()
+	delete(n.known, node.Name)
+	n.mu.Unlock()
+	n.look()
+}
+
+func (n *Network) look() {
+	select {
+	case n.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Problem says why Pods have no network; empty once they have one.
+func (n *Network) Problem() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.problem
+}
+
+// Others says which other nodes' Pods are not reached, and why.
+func (n *Network) Others() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Clone(n.others)
+}
+
+// Run keeps the network until ctx ends, and leaves it as it is then: Pods run on.
+func (n *Network) Run(ctx context.Context) {
+	var parts sync.WaitGroup
+	defer parts.Wait()
+	parts.Go(func() { n.nodes.RunWithContext(ctx) })
+	parts.Go(func() { n.followLinks(ctx) })
+	// Before all Nodes are known, their routes would look like too many.
+	if !cache.WaitForCacheSync(ctx.Done(), n.nodes.HasSynced) {
+		return
+	}
+	for {
+		again := lookEvery
+		if err := n.sync(ctx); err != nil {
+			again = retryAfter
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-n.wake:
+			again = settleFor
+		case <-time.After(again):
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(again):
+		}
+	}
+}
+
+// sync makes the network what it shall be by now.
+func (n *Network) sync(ctx context.Context) error {
+	own, others := n.snapshot()
+	if len(own.Ranges) == 0 {
+		n.tell(ctx, problemNoRange, nil)
+		return nil
+	}
+	plan := Decide(Input{Mode: n.Mode, Cluster: n.Cluster, Own: own, Others: others, MTU: underlayMTU(own.Addresses)})
+	problems, err := n.kernel.apply(plan)
+	if err == nil {
+		err = n.configure(plan)
+	}
+	if err != nil {
+		n.tell(ctx, err.Error(), nil)
+		return err
+	}
+	problems = append(plan.Problems, problems...)
+	if err := n.guard(own); err != nil {
+		// Without it Pods still reach each other and the machine, which is all that most work on one machine needs.
+		problems = append(problems, "Pods cannot reach beyond the cluster: "+err.Error())
+	}
+	n.tell(ctx, "", problems)
+	if len(problems) > 0 {
+		return errors.New("some nodes are not reached")
+	}
+	return nil
+}
+
+// guard writes the firewall table unless it is there as it was written; only behind it the loopback address may pass.
+func (n *Network) guard(own Node) error {
+	table := Table(n.CNI.Bridge)
+	if n.Problem() != "" || !hasFirewall(table) {
+		if err := setFirewall(table, n.CNI.Bridge, own.Ranges, n.Cluster); err != nil {
+			return err
+		}
+	}
+	return n.kernel.routeLoopback()
+}
+
+// Table is the name of the firewall table of a node's Pods.
+func Table(bridge string) string { return "keelson-pods-" + bridge }
+
+func (n *Network) snapshot() (own Node, others []Node) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for name, node := range n.known {
+		if name == n.NodeName {
+			own = node
+		} else {
+			others = append(others, node)
+		}
+	}
+	return own, others
+}
+
+// configure writes the plugins' configuration where it differs; the runtime never reads half of it.
+func (n *Network) configure(plan Plan) error {
+	text, err := n.CNI.Config(plan)
+	if err != nil {
+		return err
+	}
+	file := filepath.Join(n.ConfigDir, fileName)
+	if have, err := os.ReadFile(file); err == nil && string(have) == text {
+		return nil
+	}
+	if err := os.MkdirAll(n.ConfigDir, 0o755); err != nil {
+		return fmt.Errorf("making the folder of the network configuration: %w", err)
+	}
+	// containerd takes notice of what is renamed in this folder, and not of what comes from another.
+	if err := renameio.WriteFile(file, []byte(text), 0o600, renameio.WithTempDir(n.ConfigDir)); err != nil {
+		return fmt.Errorf("writing the network configuration: %w", err)
+	}
+	return nil
+}
+
+// tell remembers how the network is, and says so where that is new.
+func (n *Network) tell(ctx context.Context, problem string, others []string) {
+	n.mu.Lock()
+	changed, news := n.problem != problem, !slices.Equal(n.others, others)
+	n.problem, n.others = problem, others
+	n.mu.Unlock()
+	switch {
+	case changed && problem == "":
+		n.Log.Info("the network of Pods is there")
+	case changed:
+		n.Log.Warn("Pods have no network", zap.String("reason", problem))
+	}
+	if news && len(others) > 0 {
+		n.Log.Warn("Pods do not reach everywhere: " + strings.Join(others, "; "))
+	}
+	if changed {
+		n.Changed(ctx)
+	}
+}
+
+// followLinks looks at the network when a link of the machine has changed: what the kernel forgets with a link that was
+// switched off comes back with it. Pods' own links, which hang at the bridge, do not matter.
+func (n *Network) followLinks(ctx context.Context) {
+	updates := make(chan netlink.LinkUpdate)
+	err := netlink.LinkSubscribeWithOptions(updates, ctx.Done(), netlink.LinkSubscribeOptions{
+		ErrorCallback: func(err error) { n.Log.Debug("following the links failed", zap.Error(err)) }})
+	if err != nil {
+		n.Log.Warn("links are not followed, only looked at from time to time", zap.Error(err))
+		return
+	}
+	for update := range updates {
+		if update.Link.Attrs().MasterIndex == 0 {
+			n.look()
+		}
+	}
+}
