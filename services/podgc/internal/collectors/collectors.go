@@ -14,7 +14,6 @@ import (
 	"keelson.dev/services/podgc/internal/collectors/protection"
 	"keelson.dev/services/podgc/internal/collectors/tainteviction"
 	"keelson.dev/services/podgc/internal/collectors/ttlafterfinished"
-	"keelson.dev/services/podgc/internal/nodepods"
 	"keelson.dev/services/podgc/internal/podfeed"
 )
 
@@ -30,9 +29,9 @@ type Options struct {
 func All(o Options) []controller.Registration {
 	var evictions tainteviction.Outlook
 	feed := podfeed.New()
-	all := []controller.Registration{
+	return []controller.Registration{
 		namespace.Register(),
-		nodehealth.Register(o.NodeHealth),
+		nodehealth.Register(o.NodeHealth, feed),
 		owners.Register(feed),
 		pods.Register(o.TerminatedPodThreshold, feed, evictions.Of),
 		protection.RegisterClaims(feed),
@@ -41,8 +40,6 @@ func All(o Options) []controller.Registration {
 		tainteviction.Register(feed, &evictions),
 		ttlafterfinished.Register(),
 	}
-	all[0].Index = nodepods.Index // One for all that read Pods by node.
-	return all
 }
 
 // Metrics are what the collectors count.

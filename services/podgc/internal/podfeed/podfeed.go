@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"keelson.dev/kit/follow"
+	"keelson.dev/services/podgc/internal/nodepods"
 )
 
 // Follower is called with the last state of a Pod and its present one: the last is nil for a Pod that is new to it, the
@@ -24,6 +25,7 @@ type Follower func(last, now *corev1.Pod)
 type Feed struct {
 	mu        sync.Mutex // guards what follows, and is held while followers are called
 	pods      map[types.UID]*corev1.Pod
+	nodes     nodepods.Index
 	followers []*Follower
 	synced    toolscache.InformerSynced
 }
@@ -61,12 +63,27 @@ func (f *Feed) leave(follower *Follower) {
 	f.followers = slices.DeleteFunc(f.followers, func(other *Follower) bool { return other == follower })
 }
 
+// On returns the Pods that are bound to the node, as far as they are known. They are shared and never changed.
+func (f *Feed) On(node string) []*corev1.Pod {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.nodes.On(node)
+}
+
+// Elsewhere returns those that are bound to any other node than these.
+func (f *Feed) Elsewhere(nodes map[string]*corev1.Node) []*corev1.Pod {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.nodes.Elsewhere(nodes)
+}
+
 // put takes in a Pod as it is now.
 func (f *Feed) put(now *corev1.Pod) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	last := f.pods[now.UID]
 	f.pods[now.UID] = now
+	f.nodes.Replace(last, now)
 	f.tell(last, now)
 }
 
@@ -75,6 +92,7 @@ func (f *Feed) gone(pod *corev1.Pod) {
 	defer f.mu.Unlock()
 	if last := f.pods[pod.UID]; last != nil {
 		delete(f.pods, pod.UID)
+		f.nodes.Replace(last, nil)
 		f.tell(last, nil)
 	}
 }

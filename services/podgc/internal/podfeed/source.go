@@ -18,7 +18,7 @@ type Queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 type Source struct {
 	Feed  *Feed
 	Cache cache.Cache
-	// Wake queues what a change concerns; it is a Follower with the queue.
+	// Wake queues what a change concerns; it is a Follower with the queue. Who only reads the feed has none.
 	Wake func(last, now *corev1.Pod, q Queue)
 
 	synced toolscache.InformerSynced
@@ -26,7 +26,11 @@ type Source struct {
 
 // Start follows the Pods until ctx ends.
 func (s *Source) Start(ctx context.Context, q Queue) error {
-	synced, stop, err := s.Feed.Follow(ctx, s.Cache, func(last, now *corev1.Pod) { s.Wake(last, now, q) })
+	follower := func(*corev1.Pod, *corev1.Pod) {}
+	if s.Wake != nil {
+		follower = func(last, now *corev1.Pod) { s.Wake(last, now, q) }
+	}
+	synced, stop, err := s.Feed.Follow(ctx, s.Cache, follower)
 	if err != nil {
 		return err
 	}

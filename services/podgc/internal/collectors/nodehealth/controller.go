@@ -34,6 +34,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"keelson.dev/kit/controller"
+	"keelson.dev/services/podgc/internal/podfeed"
 )
 
 // Name is the collector's.
@@ -42,8 +43,8 @@ const Name = "nodehealth"
 // workers is how many Nodes are looked after at once.
 const workers = 10
 
-// Register describes the collector. It reads Pods by nodepods.
-func Register(settings Settings) controller.Registration {
+// Register describes the collector.
+func Register(settings Settings, feed *podfeed.Feed) controller.Registration {
 	return controller.Registration{
 		Name: Name, Explains: "Node", EventSource: "node-controller",
 		Rules: []rbacv1.PolicyRule{
@@ -52,7 +53,7 @@ func Register(settings Settings) controller.Registration {
 			{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list", "watch"}},
 			{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"list"}},
 		},
-		Setup: func(s *controller.Setup) (controller.Runnable, error) { return setup(s, settings) },
+		Setup: func(s *controller.Setup) (controller.Runnable, error) { return setup(s, settings, feed) },
 	}
 }
 
@@ -69,8 +70,8 @@ type monitor struct {
 	queue queue
 }
 
-func setup(s *controller.Setup, settings Settings) (controller.Runnable, error) {
-	m := &monitor{setup: s, collector: &collector{cached: s.Client, live: s.Live, writer: s.Client,
+func setup(s *controller.Setup, settings Settings, feed *podfeed.Feed) (controller.Runnable, error) {
+	m := &monitor{setup: s, collector: &collector{cached: s.Client, live: s.Live, writer: s.Client, pods: feed.On,
 		record: s.Recorder.Record, log: s.Log, now: time.Now, fleet: newFleet(settings)}}
 	var err error
 	steps := m.steps()
@@ -92,6 +93,9 @@ func setup(s *controller.Setup, settings Settings) (controller.Runnable, error) 
 	}
 	if err := m.reconciler.Watch(source.Kind(s.Cache, &corev1.Node{}, m.handler())); err != nil {
 		return nil, fmt.Errorf("watching Nodes: %w", err)
+	}
+	if err := m.reconciler.Watch(&podfeed.Source{Feed: feed, Cache: s.Cache}); err != nil {
+		return nil, fmt.Errorf("watching Pods: %w", err)
 	}
 	s.Explain(m.explain)
 	return m, nil

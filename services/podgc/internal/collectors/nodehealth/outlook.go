@@ -10,7 +10,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"keelson.dev/kit/introspect"
-	"keelson.dev/services/podgc/internal/nodepods"
 )
 
 // outlook tells how a node stands and changes nothing: it takes no place in a line, and no turn.
@@ -45,10 +44,7 @@ func (c *collector) explain(ctx context.Context, _, name string) (introspect.Exp
 	o := c.fleet.outlook(node, in.Now)
 	in.Standing = o.Standing
 	if isLost(node, in.Silent) {
-		var err error
-		if in.Pods, err = nodepods.On(ctx, c.cached, name); err != nil {
-			return introspect.Explanation{Summary: "cannot decide: " + err.Error()}, true
-		}
+		in.Pods = c.pods(name)
 	}
 	return account(in, Decide(in), o).Explanation(), true
 }

@@ -17,7 +17,6 @@ import (
 	"keelson.dev/kit/events"
 	"keelson.dev/kit/failpoint"
 	"keelson.dev/kit/pass"
-	"keelson.dev/services/podgc/internal/nodepods"
 )
 
 // collector looks after one Node at a time.
@@ -28,6 +27,8 @@ type collector struct {
 	log          *zap.Logger
 	now          func() time.Time
 	fleet        *fleet
+	// pods are those on a node.
+	pods func(node string) []*corev1.Pod
 }
 
 // steps are what a pass over a Node consists of. Every write names the version that was decided on, so that a node
@@ -40,16 +41,14 @@ func (c *collector) steps() *pass.Steps[*corev1.Node, Input, Plan] {
 	}
 }
 
-func (c *collector) observe(ctx context.Context, node *corev1.Node) (Input, bool, error) {
+func (c *collector) observe(_ context.Context, node *corev1.Node) (Input, bool, error) {
 	in := Input{Now: c.now(), Node: node}
 	c.fleet.take(node, in.Now)
 	in.Standing = c.fleet.stand(node, in.Now)
-	if !isLost(node, in.Silent) {
-		return in, true, nil
+	if isLost(node, in.Silent) {
+		in.Pods = c.pods(node.Name)
 	}
-	var err error
-	in.Pods, err = nodepods.On(ctx, c.cached, node.Name)
-	return in, err == nil, err
+	return in, true, nil
 }
 
 func (c *collector) apply(ctx context.Context, in Input, plan Plan) error {

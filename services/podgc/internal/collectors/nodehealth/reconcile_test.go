@@ -21,7 +21,6 @@ import (
 
 	"keelson.dev/kit/events"
 	"keelson.dev/kit/failpoint"
-	"keelson.dev/services/podgc/internal/nodepods"
 )
 
 // bench is a collector over an API in memory that notes every write and every event in order.
@@ -36,9 +35,6 @@ func newBench(t *testing.T, objects ...client.Object) *bench {
 	t.Helper()
 	b := &bench{at: start}
 	builder := fake.NewClientBuilder().WithObjects(objects...).WithStatusSubresource(&corev1.Pod{}, &corev1.Node{})
-	if err := nodepods.Index(t.Context(), indexer{builder}); err != nil {
-		t.Fatal(err)
-	}
 	b.store = builder.Build()
 	noting := interceptor.NewClient(b.store, interceptor.Funcs{
 		Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch,
@@ -52,7 +48,7 @@ func newBench(t *testing.T, objects ...client.Object) *bench {
 			return c.SubResource(subresource).Patch(ctx, object, patch, options...)
 		},
 	})
-	b.collector = &collector{cached: b.store, live: b.store, writer: noting, log: zap.NewNop(),
+	b.collector = &collector{cached: b.store, live: b.store, writer: noting, log: zap.NewNop(), pods: b.on,
 		now: func() time.Time { return b.at }, record: func(_ runtime.Object, e events.Event) {
 			b.writes = append(b.writes, e.Reason+": "+e.Message)
 		}}
@@ -60,14 +56,19 @@ func newBench(t *testing.T, objects ...client.Object) *bench {
 	return b
 }
 
-// indexer takes an index into a client in memory.
-type indexer struct{ *fake.ClientBuilder }
-
-// IndexField implements client.FieldIndexer.
-func (i indexer) IndexField(_ context.Context, object client.Object, field string,
-	extract client.IndexerFunc) error {
-	i.WithIndex(object, field, extract)
-	return nil
+// on returns the Pods that are bound to the node.
+func (b *bench) on(node string) []*corev1.Pod {
+	var list corev1.PodList
+	if err := b.store.List(context.Background(), &list); err != nil {
+		panic(err)
+	}
+	var pods []*corev1.Pod
+	for i := range list.Items {
+		if list.Items[i].Spec.NodeName == node {
+			pods = append(pods, &list.Items[i])
+		}
+	}
+	return pods
 }
 
 // lead is a new leader that has already waited for its grace period; nobody was heard in it but the node "other".

@@ -31,6 +31,8 @@ type collector struct {
 	log       *zap.Logger
 	threshold int
 	pods      *index
+	// elsewhere are the Pods on any other node than these.
+	elsewhere func(nodes map[string]*corev1.Node) []*corev1.Pod
 
 	mu          sync.Mutex // guards missedSince
 	missedSince map[string]time.Time
@@ -72,7 +74,7 @@ func (c *collector) observe(ctx context.Context, now time.Time) (Input, error) {
 	for i := range nodes.Items {
 		in.Nodes[nodes.Items[i].Name] = &nodes.Items[i]
 	}
-	in.Pods = c.pods.relevant(in.Nodes, c.threshold)
+	in.Pods = c.pods.relevant(c.elsewhere(in.Nodes), c.threshold)
 	return in, nil
 }
 

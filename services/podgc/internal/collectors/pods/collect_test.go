@@ -19,6 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"keelson.dev/services/podgc/internal/nodepods"
 )
 
 func disrupted(reason string) podOption {
@@ -76,9 +78,12 @@ func newBench(objects ...client.Object) *bench {
 		},
 	})
 	b.collector = &collector{client: recording, live: recording, log: zap.NewNop(), pods: newIndex()}
+	var nodes nodepods.Index
+	b.collector.elsewhere = nodes.Elsewhere
 	for _, object := range objects {
 		if pod, ok := object.(*corev1.Pod); ok {
 			b.collector.pods.put(pod)
+			nodes.Replace(nil, pod)
 		}
 	}
 	return b

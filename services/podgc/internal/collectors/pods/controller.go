@@ -30,7 +30,8 @@ func Register(threshold int, feed *podfeed.Feed, other Outlook) controller.Regis
 			{APIGroups: []string{""}, Resources: []string{"nodes"}, Verbs: []string{"get", "list", "watch"}},
 		},
 		Setup: func(s *controller.Setup) (controller.Runnable, error) {
-			c := &collector{client: s.Client, live: s.Live, log: s.Log, threshold: threshold, pods: newIndex()}
+			c := &collector{client: s.Client, live: s.Live, log: s.Log, threshold: threshold, pods: newIndex(),
+				elsewhere: feed.Elsewhere}
 			s.Explain(c.explainer(other))
 			return &sweeper{setup: s, feed: feed, collector: c}, nil
 		},

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"keelson.dev/kit/podview"
+	"keelson.dev/services/podgc/internal/nodepods"
 )
 
 var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -184,21 +185,24 @@ func TestDecidingOnTheRelevantIsDecidingOnAll(t *testing.T) {
 	for seed := range uint64(2000) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		in, x, there := anyInput(r), newIndex(), map[types.UID]*corev1.Pod{}
+		var nodes nodepods.Index
 		for range 60 {
 			p := in.Pods[r.IntN(len(in.Pods))].DeepCopy()
 			p.UID = types.UID(fmt.Sprint(r.IntN(12)))
 			p.Name = string("p" + p.UID)
 			if r.IntN(4) == 0 {
 				x.remove(p.UID)
+				nodes.Replace(there[p.UID], nil)
 				delete(there, p.UID)
 				continue
 			}
 			x.put(p)
+			nodes.Replace(there[p.UID], p)
 			there[p.UID] = p
 		}
 		in.Pods = slices.Collect(maps.Values(there))
 		some := in
-		some.Pods = x.relevant(in.Nodes, in.Threshold)
+		some.Pods = x.relevant(nodes.Elsewhere(in.Nodes), in.Threshold)
 		if got, want := Decide(some), Decide(in); !reflect.DeepEqual(got, want) {
 			t.Fatalf("seed %d: %s of the relevant, %s of all", seed, summary(got), summary(want))
 		}
@@ -211,7 +215,7 @@ func TestDecidingOnTheRelevantIsDecidingOnAll(t *testing.T) {
 		for uid := range there {
 			x.remove(uid)
 		}
-		if len(x.pods)+len(x.byNode)+len(x.terminating)+len(x.finished) != 0 {
+		if len(x.terminating)+len(x.finished) != 0 {
 			t.Fatalf("seed %d: something is kept of nothing", seed)
 		}
 	}

@@ -12,9 +12,7 @@ import (
 // index knows which Pods a sweep may have to do with, so that none of the others costs it anything. It is safe for
 // concurrent use. The Pods in it are shared and never changed.
 type index struct {
-	mu     sync.Mutex // guards what follows
-	pods   map[types.UID]*corev1.Pod
-	byNode map[string]set
+	mu sync.Mutex // guards what follows
 	// terminating are being deleted, finished have ended and are not.
 	terminating, finished set
 }
@@ -22,7 +20,7 @@ type index struct {
 type set map[types.UID]*corev1.Pod
 
 func newIndex() *index {
-	return &index{pods: set{}, byNode: map[string]set{}, terminating: set{}, finished: set{}}
+	return &index{terminating: set{}, finished: set{}}
 }
 
 // put takes in a Pod as it is now.
@@ -30,13 +28,6 @@ func (i *index) put(pod *corev1.Pod) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.drop(pod.UID)
-	i.pods[pod.UID] = pod
-	if node := pod.Spec.NodeName; node != "" {
-		if i.byNode[node] == nil {
-			i.byNode[node] = set{}
-		}
-		i.byNode[node][pod.UID] = pod
-	}
 	switch {
 	case podview.IsTerminating(pod):
 		i.terminating[pod.UID] = pod
@@ -53,22 +44,13 @@ func (i *index) remove(uid types.UID) {
 }
 
 func (i *index) drop(uid types.UID) {
-	last := i.pods[uid]
-	if last == nil {
-		return
-	}
-	delete(i.pods, uid)
 	delete(i.terminating, uid)
 	delete(i.finished, uid)
-	of := i.byNode[last.Spec.NodeName]
-	delete(of, uid)
-	if len(of) == 0 {
-		delete(i.byNode, last.Spec.NodeName)
-	}
 }
 
-// relevant returns the Pods on which a sweep's decision depends: a decision on all Pods would be the same.
-func (i *index) relevant(nodes map[string]*corev1.Node, threshold int) []*corev1.Pod {
+// relevant returns the Pods on which a sweep's decision depends, given those that are on nodes that are not known: a
+// decision on all Pods would be the same.
+func (i *index) relevant(elsewhere []*corev1.Pod, threshold int) []*corev1.Pod {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	chosen := set{}
@@ -77,10 +59,8 @@ func (i *index) relevant(nodes map[string]*corev1.Node, threshold int) []*corev1
 			chosen[uid] = pod
 		}
 	}
-	for node, of := range i.byNode {
-		if nodes[node] == nil {
-			take(of)
-		}
+	for _, pod := range elsewhere {
+		chosen[pod.UID] = pod
 	}
 	take(i.terminating)
 	if threshold > 0 && len(i.finished) > threshold {

@@ -32,7 +32,7 @@ const Name = "tainteviction"
 // workers is how many Nodes are worked on at once.
 const workers = 10
 
-// Register describes the collector. It reads Pods by nodepods, and answers to outlook.
+// Register describes the collector. It answers to outlook.
 func Register(feed *podfeed.Feed, outlook *Outlook) controller.Registration {
 	return controller.Registration{
 		Name: Name, EventSource: "taint-eviction-controller",
@@ -47,7 +47,7 @@ func Register(feed *podfeed.Feed, outlook *Outlook) controller.Registration {
 
 func setup(s *controller.Setup, feed *podfeed.Feed, outlook *Outlook) (controller.Runnable, error) {
 	c := &collector{cached: s.Client, live: s.Live, writer: s.Client, record: s.Recorder.Record, log: s.Log,
-		now: time.Now, tainted: map[string]memory{}}
+		now: time.Now, pods: feed.On, tainted: map[string]memory{}, evicting: map[string]bool{}}
 	reconciler, err := controller.NewReconciler(s, workers, c.steps())
 	if err != nil {
 		return nil, err
@@ -73,17 +73,18 @@ func add(node string, q queue) {
 func (c *collector) nodes() handler.TypedEventHandler[*corev1.Node, reconcile.Request] {
 	return handler.TypedFuncs[*corev1.Node, reconcile.Request]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*corev1.Node], q queue) {
-			if len(noExecute(e.Object)) > 0 {
+			if c.note(e.Object) {
 				add(e.Object.Name, q)
 			}
 		},
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*corev1.Node], q queue) {
+			c.note(e.ObjectNew)
 			if !apiequality.Semantic.DeepEqual(noExecute(e.ObjectOld), noExecute(e.ObjectNew)) {
 				add(e.ObjectNew.Name, q)
 			}
 		},
 		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*corev1.Node], _ queue) {
-			c.forget(e.Object.Name)
+			c.leave(e.Object.Name)
 		},
 	}
 }
@@ -96,7 +97,7 @@ func (c *collector) onPod(last, now *corev1.Pod, q queue) {
 	if last != nil && last.Spec.NodeName == now.Spec.NodeName && tolerateSame(last, now) {
 		return
 	}
-	if c.isTainted(context.Background(), now.Spec.NodeName) {
+	if c.evicts(now.Spec.NodeName) {
 		add(now.Spec.NodeName, q)
 	}
 }

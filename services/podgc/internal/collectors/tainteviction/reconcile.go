@@ -10,7 +10,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,7 +18,6 @@ import (
 	"keelson.dev/kit/events"
 	"keelson.dev/kit/failpoint"
 	"keelson.dev/kit/pass"
-	"keelson.dev/services/podgc/internal/nodepods"
 )
 
 // reason is that of the events about Pods.
@@ -39,9 +37,13 @@ type collector struct {
 	record       func(about runtime.Object, e events.Event)
 	log          *zap.Logger
 	now          func() time.Time
+	// pods are those on a node.
+	pods func(node string) []*corev1.Pod
 
-	mu sync.Mutex // guards tainted
-	// tainted is what is remembered of the Nodes that have NoExecute taints.
+	mu sync.Mutex // guards what follows
+	// evicting are the Nodes that have NoExecute taints.
+	evicting map[string]bool
+	// tainted is what is remembered of them.
 	tainted map[string]memory
 }
 
@@ -69,11 +71,7 @@ func (c *collector) observe(ctx context.Context, node *corev1.Node) (Input, bool
 		c.forget(node.Name)
 		return Input{}, false, nil
 	}
-	pods, err := nodepods.On(ctx, c.cached, node.Name)
-	if err != nil {
-		return Input{}, false, err
-	}
-	in := Input{Now: c.now(), Node: node, Pods: pods, Since: last.since, Waiting: last.waiting}
+	in := Input{Now: c.now(), Node: node, Pods: c.pods(node.Name), Since: last.since, Waiting: last.waiting}
 	if len(Decide(in).Evict) == 0 {
 		return in, true, nil
 	}
@@ -163,11 +161,29 @@ func (c *collector) forget(name string) {
 	delete(c.tainted, name)
 }
 
-// isTainted says whether the Node evicts anybody; one that cannot be found does not.
-func (c *collector) isTainted(ctx context.Context, name string) bool {
-	var node corev1.Node
-	if err := c.cached.Get(ctx, client.ObjectKey{Name: name}, &node); err != nil {
-		return !apierrors.IsNotFound(err)
+// note remembers whether the Node evicts anybody, and says so.
+func (c *collector) note(node *corev1.Node) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(noExecute(node)) == 0 {
+		delete(c.evicting, node.Name)
+		return false
 	}
-	return len(noExecute(&node)) > 0
+	c.evicting[node.Name] = true
+	return true
+}
+
+// evicts says whether the Node evicts anybody; one that is not known yet does not.
+func (c *collector) evicts(name string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.evicting[name]
+}
+
+// leave forgets a Node that is gone.
+func (c *collector) leave(name string) {
+	c.forget(name)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.evicting, name)
 }

@@ -19,7 +19,6 @@ import (
 
 	"keelson.dev/kit/events"
 	"keelson.dev/kit/failpoint"
-	"keelson.dev/services/podgc/internal/nodepods"
 )
 
 // bench is a collector over an API in memory that notes every write and every event in order.
@@ -33,9 +32,6 @@ func newBench(t *testing.T, objects ...client.Object) *bench {
 	t.Helper()
 	b := &bench{}
 	builder := fake.NewClientBuilder().WithObjects(objects...).WithStatusSubresource(&corev1.Pod{})
-	if err := nodepods.Index(t.Context(), indexer{builder}); err != nil {
-		t.Fatal(err)
-	}
 	b.store = builder.Build()
 	noting := interceptor.NewClient(b.store, interceptor.Funcs{
 		Delete: func(ctx context.Context, c client.WithWatch, object client.Object,
@@ -53,7 +49,7 @@ func newBench(t *testing.T, objects ...client.Object) *bench {
 			return c.SubResource(subresource).Patch(ctx, object, patch, options...)
 		},
 	})
-	b.collector = &collector{cached: b.store, live: b.store, writer: noting, log: zap.NewNop(),
+	b.collector = &collector{cached: b.store, live: b.store, writer: noting, log: zap.NewNop(), pods: b.on,
 		now: func() time.Time { return now }, tainted: map[string]memory{},
 		record: func(about runtime.Object, e events.Event) {
 			b.writes = append(b.writes, fmt.Sprintf("%s %s: %s", e.Type, e.Reason, e.Message))
@@ -61,14 +57,19 @@ func newBench(t *testing.T, objects ...client.Object) *bench {
 	return b
 }
 
-// indexer takes an index into a client in memory.
-type indexer struct{ *fake.ClientBuilder }
-
-// IndexField implements client.FieldIndexer.
-func (i indexer) IndexField(_ context.Context, object client.Object, field string,
-	extract client.IndexerFunc) error {
-	i.WithIndex(object, field, extract)
-	return nil
+// on returns the Pods that are bound to the node.
+func (b *bench) on(node string) []*corev1.Pod {
+	var list corev1.PodList
+	if err := b.store.List(context.Background(), &list); err != nil {
+		panic(err)
+	}
+	var pods []*corev1.Pod
+	for i := range list.Items {
+		if list.Items[i].Spec.NodeName == node {
+			pods = append(pods, &list.Items[i])
+		}
+	}
+	return pods
 }
 
 func (b *bench) pod(t *testing.T, name string) *corev1.Pod {
@@ -189,15 +190,14 @@ func TestEndingBetweenTheWrites(t *testing.T) {
 // Between the decision and the deletion somebody changes the Pod: that version was not decided on.
 func TestAPodThatChanges(t *testing.T) {
 	b := newBench(t, newNode("k"), newPod("a"))
-	b.cached = interceptor.NewClient(b.store, interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch,
-		list client.ObjectList, options ...client.ListOption) error {
-		if err := c.List(ctx, list, options...); err != nil {
-			return err
-		}
-		changed := b.pod(t, "a")
+	b.pods = func(node string) []*corev1.Pod {
+		pods, changed := b.on(node), b.pod(t, "a")
 		metav1.SetMetaDataLabel(&changed.ObjectMeta, "new", "yes")
-		return c.Update(ctx, changed)
-	}})
+		if err := b.store.Update(t.Context(), changed); err != nil {
+			t.Error(err)
+		}
+		return pods
+	}
 	writes, again, err := b.pass(t)
 	if err != nil || again == 0 || !slices.Equal(writes, []string{"patch status of uid-a"}) {
 		t.Errorf("%q, again in %v, error %v", writes, again, err)
