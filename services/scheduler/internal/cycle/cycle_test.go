@@ -121,7 +121,7 @@ func TestNoHeadOfLineBlocking(t *testing.T) {
 
 // SCH-025, SCH-026, SCH-029: a Pod of policy Never takes nobody's room, and is first when some becomes free.
 func TestNonPreemptingPodWaitsAndIsFirst(t *testing.T) {
-	f := newFixture(t)
+	f := newPreempting(t).fixture
 	f.node("n", "1")
 	running := pod("running", "1", onNode("n"))
 	never := func(p *corev1.Pod) {
