@@ -91,6 +91,11 @@ func TestFromOutside(t *testing.T) {
 					if got := count(40, network, r.to, r.port); got["a"] < 3 || got["remote"] < 3 || got[""] != 0 {
 						t.Errorf("%s asks %s port %d over %s: %v", name, r.to, r.port, network, got)
 					}
+					got := ask(network, r.to, r.port)
+					if got.from == m.stranger.addr.String() || got.from == m.stranger.six.String() {
+						t.Errorf("%s asks %s port %d over %s: %s, who might answer past the node", name, r.to, r.port,
+							network, got)
+					}
 				})
 			}
 		}
@@ -293,15 +298,8 @@ func TestUDPFlows(t *testing.T) {
 	}
 }
 
-// A connection goes on over changes of its Service, over a restart of the agent, and over one that finds a table of
-// which it understands nothing; so do requests meanwhile.
-func TestRestart(t *testing.T) {
-	m := newMachine(t)
-	s := newService(func(s *corev1.Service) { s.Spec.SessionAffinity = corev1.ServiceAffinityClientIP })
-	all := append(newSlices(s, m.a, m.b, m.remote), s)
-	m.put(all...)
-	conn := m.stranger.dial(t, "tcp", clusterIP, servicePort)
-	who := exchange(conn).who
+// askMeanwhile has another machine ask until the result is called, which returns how many answers were not as wanted.
+func (m *machine) askMeanwhile(good func(asked) bool) func() int {
 	stop, failures := make(chan struct{}), 0
 	var asking sync.WaitGroup
 	asking.Go(func() {
@@ -312,28 +310,61 @@ func TestRestart(t *testing.T) {
 					return
 				default:
 				}
-				if got := ask("tcp", clusterIP, servicePort); got.who != who {
+				if !good(ask("tcp", clusterIP, servicePort)) {
 					failures++
 				}
 			}
 		})
 	})
-	for i := range 20 {
-		next := newProxy(t, m.Table)
-		if i%5 == 4 { // as another version would have left it
-			conn, err := nftables.New()
-			must(t, err)
-			must(t, conn.AddSet(&nftables.Set{Table: m.kernel.table, Name: "strange", KeyType: nftables.TypeMark}, nil))
-			conn.DelSet(m.kernel.setOf(setLive, true))
-			_ = conn.Flush()
+	return func() int {
+		close(stop)
+		asking.Wait()
+		return failures
+	}
+}
+
+// A table of which an agent understands nothing is replaced, and one that it has to write anew is never missing.
+func TestStrangeTable(t *testing.T) {
+	m := newMachine(t)
+	conn, err := nftables.New()
+	must(t, err)
+	conn.AddTable(m.kernel.table)
+	must(t, conn.AddSet(&nftables.Set{Table: m.kernel.table, Name: "ports4", KeyType: nftables.TypeMark}, nil))
+	conn.AddChain(&nftables.Chain{Table: m.kernel.table, Name: "strange"})
+	must(t, conn.Flush())
+	s := newService()
+	m.put(append(newSlices(s, m.a), s)...)
+	if got := ask("tcp", clusterIP, servicePort); got.who != "a" {
+		t.Errorf("after a strange table: %s", got)
+	}
+	elements, picks, lengths := m.state.All()
+	failures := m.askMeanwhile(func(got asked) bool { return got.err == nil })
+	for range 50 {
+		if _, err := m.kernel.replace(wanted{elements, picks, lengths, m.node.PodRanges}, nil, true); err != nil {
+			t.Error(err)
 		}
+	}
+	if n := failures(); n > 0 {
+		t.Errorf("%d requests failed while the table was written anew", n)
+	}
+}
+
+// A connection goes on over changes of its Service and over restarts of the agent; so do requests meanwhile.
+func TestRestart(t *testing.T) {
+	m := newMachine(t)
+	s := newService(func(s *corev1.Service) { s.Spec.SessionAffinity = corev1.ServiceAffinityClientIP })
+	all := append(newSlices(s, m.a, m.b, m.remote), s)
+	m.put(all...)
+	conn := m.stranger.dial(t, "tcp", clusterIP, servicePort)
+	who := exchange(conn).who
+	failures := m.askMeanwhile(func(got asked) bool { return got.who == who })
+	for range 20 {
+		next := newProxy(t, m.Table)
 		next.put(all...)
 		m.proxy = next
 	}
-	close(stop)
-	asking.Wait()
-	if failures > 0 {
-		t.Errorf("%d requests failed or left the client's endpoint", failures)
+	if n := failures(); n > 0 {
+		t.Errorf("%d requests failed or left the client's endpoint", n)
 	}
 	if got := exchange(conn); got.who != who {
 		t.Errorf("the connection to %s: %s", who, got)
