@@ -15,8 +15,8 @@ import (
 // cidrFinalizer keeps a ServiceCIDR whose addresses are in use.
 const cidrFinalizer = "networking.k8s.io/service-cidr-finalizer"
 
-// ensureServiceCIDR makes the ServiceCIDR of the configured ranges. One that is there stays as it is, but for a range of
-// the second family that was configured later.
+// ensureServiceCIDR makes the ServiceCIDR of the configured ranges. One that is there stays as it is, but for a range
+// of the second family that was configured later.
 func (b *Bootstrapper) ensureServiceCIDR(ctx context.Context) error {
 	client := b.Client.NetworkingV1().ServiceCIDRs()
 	have, err := client.Get(ctx, clusterip.DefaultRange, metav1.GetOptions{})
@@ -39,8 +39,8 @@ func (b *Bootstrapper) ensureServiceCIDR(ctx context.Context) error {
 			return describe("ServiceCIDR", clusterip.DefaultRange, err)
 		}
 	case !b.Done():
-		b.Log.Warn("the ServiceCIDR "+clusterip.DefaultRange+" is not what --service-cluster-ip-range says, and is what "+
-			"counts", zap.Strings("cidrs", have.Spec.CIDRs), zap.Strings("configured", want))
+		b.Log.Warn("the ServiceCIDR "+clusterip.DefaultRange+" is not what --service-cluster-ip-range says, and it is "+
+			"what counts", zap.Strings("cidrs", have.Spec.CIDRs), zap.Strings("configured", want))
 	}
 	if len(have.Status.Conditions) > 0 {
 		return nil

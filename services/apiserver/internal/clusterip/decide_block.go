@@ -38,7 +38,7 @@ func blockOf(prefix netip.Prefix) block {
 
 // has tells whether somebody may ask for the address.
 func (b block) has(ip netip.Addr) bool {
-	return b.prefix.Contains(ip) && ip != b.prefix.Addr() && !(ip.Is4() && !b.prefix.Contains(ip.Next()))
+	return b.prefix.Contains(ip) && ip != b.prefix.Addr() && (!ip.Is4() || b.prefix.Contains(ip.Next()))
 }
 
 // at is the address with a number, counted from 0.

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"keelson.dev/services/apiserver/inproc"
 	"keelson.dev/services/apiserver/internal/servertest"
@@ -68,6 +69,13 @@ func testServiceAddresses(t *testing.T, s *servertest.Server) {
 		metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}))
 	if got := addressesOf(t, s, namespace); len(got) > 0 {
 		t.Errorf("addresses of nobody: %v", got)
+	}
+	// One that is applied, and whose manifest leaves it to the path in which namespace it is.
+	applied := must[*corev1.Service](t, "applying")(services.Patch(ctx, "applied", types.ApplyPatchType, []byte(
+		`{"apiVersion":"v1","kind":"Service","metadata":{"name":"applied"},"spec":{"ports":[{"port":80}]}}`),
+		metav1.PatchOptions{FieldManager: "test"}))
+	if got := addressesOf(t, s, namespace); len(got) != 1 || got[applied.Spec.ClusterIP] != "applied" {
+		t.Errorf("applied at %s, with the addresses %v", applied.Spec.ClusterIP, got)
 	}
 	// An address that somebody else has asked for is not given out.
 	own := &networkingv1.IPAddress{ObjectMeta: metav1.ObjectMeta{Name: "10.96.0.77"}, Spec: networkingv1.IPAddressSpec{

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 
 	"keelson.dev/services/apiserver/internal/alloc"
 	"keelson.dev/services/apiserver/internal/clusterip"
@@ -40,7 +41,7 @@ func (r *reservation) complete(ctx context.Context, s, old *corev1.Service) fiel
 	if errs := settleFamilies(s, old, r.ranges.ips.Families()); len(errs) > 0 {
 		return errs
 	}
-	r.owner = clusterip.OwnerOf(s)
+	r.owner = clusterip.Owner{Namespace: genericapirequest.NamespaceValue(ctx), Name: s.Name}
 	c := decideClaims(s, old)
 	var errs field.ErrorList
 	for _, claim := range c.ips {

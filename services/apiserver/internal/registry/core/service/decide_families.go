@@ -28,11 +28,7 @@ func settleFamilies(s, old *corev1.Service, cluster []corev1.IPFamily) field.Err
 	}
 	anywhere := headless(spec) && len(spec.Selector) == 0
 	if spec.IPFamilyPolicy == nil {
-		policy := corev1.IPFamilyPolicySingleStack
-		if anywhere || len(spec.ClusterIPs) > 1 || len(spec.IPFamilies) > 1 {
-			policy = corev1.IPFamilyPolicyRequireDualStack
-		}
-		spec.IPFamilyPolicy = &policy
+		spec.IPFamilyPolicy = ptr.To(impliedPolicy(spec, anywhere))
 	}
 	if len(spec.IPFamilies) == 0 {
 		spec.IPFamilies = []corev1.IPFamily{cluster[0]}
@@ -48,6 +44,14 @@ func settleFamilies(s, old *corev1.Service, cluster []corev1.IPFamily) field.Err
 		spec.IPFamilies = append(spec.IPFamilies, otherFamily(spec.IPFamilies[0]))
 	}
 	return nil
+}
+
+// impliedPolicy is what the client means that says nothing about the policy.
+func impliedPolicy(spec *corev1.ServiceSpec, anywhere bool) corev1.IPFamilyPolicy {
+	if anywhere || len(spec.ClusterIPs) > 1 || len(spec.IPFamilies) > 1 {
+		return corev1.IPFamilyPolicyRequireDualStack
+	}
+	return corev1.IPFamilyPolicySingleStack
 }
 
 // keepsFamilies tells whether nothing is asked of a Service that prefers two families: it neither gains nor loses one

@@ -192,8 +192,8 @@ func TestValidateUpdate(t *testing.T) {
 		{"the second family goes and is asked for", service(cluster, func(s *corev1.Service) {
 			s.Spec.IPFamilyPolicy = ptr.To(corev1.IPFamilyPolicyPreferDualStack)
 		}), service(cluster, two("PreferDualStack", "fd00::7")), []string{
-			"spec.ipFamilyPolicy: Invalid value: \"PreferDualStack\": must be set to 'SingleStack' when releasing the " +
-				"secondary clusterIP", "spec.ipFamilyPolicy: Invalid value: \"PreferDualStack\": must be set to " +
+			"spec.ipFamilyPolicy: Invalid value: \"PreferDualStack\": must be set to 'SingleStack' when releasing " +
+				"the secondary clusterIP", "spec.ipFamilyPolicy: Invalid value: \"PreferDualStack\": must be set to " +
 				"'SingleStack' when releasing the secondary ipFamily"}},
 		{"another port to ask its Nodes at", service(balancer, asks(30098)), service(balancer, asks(30099)),
 			[]string{"spec.healthCheckNodePort: Forbidden: field is immutable"}},

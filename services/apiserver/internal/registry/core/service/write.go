@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	genericrest "k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/storage/names"
 	"k8s.io/apiserver/pkg/util/dryrun"
@@ -58,9 +57,6 @@ func (s *storage) createNamed(ctx context.Context, service *corev1.Service, vali
 	r, err := s.reserve(ctx, options.DryRun)
 	if err != nil {
 		return nil, err
-	}
-	if service.Namespace == "" {
-		service.Namespace = genericapirequest.NamespaceValue(ctx)
 	}
 	if errs := r.complete(ctx, service, nil); len(errs) > 0 {
 		s.settle(ctx, r, nil, nil)

@@ -84,7 +84,9 @@ func TestValidate(t *testing.T) {
 		{"three types", of(func(s *networkingv1.NetworkPolicySpec) {
 			s.PolicyTypes = []networkingv1.PolicyType{"Ingress", "Egress", "Ingress"}
 		}), []string{"spec.policyTypes: Invalid value"}},
-		{"unknown type", of(func(s *networkingv1.NetworkPolicySpec) { s.PolicyTypes = []networkingv1.PolicyType{"In"} }),
+		{"unknown type", of(func(s *networkingv1.NetworkPolicySpec) {
+			s.PolicyTypes = []networkingv1.PolicyType{"In"}
+		}),
 			[]string{`spec.policyTypes[0]: Unsupported value: "In"`}},
 		{"last port", in([]port{{Port: ptr.To(number(65535))}, {Port: ptr.To(name("http"))}}), nil},
 		{"a port beyond", in([]port{{Port: ptr.To(number(65536))}, {Port: ptr.To(number(0))},
@@ -117,7 +119,7 @@ func TestValidate(t *testing.T) {
 			`spec.egress[0].to[1].ipBlock.except[0]: Invalid value: "10.0.0"`}},
 		{"exceptions that are none", out(nil, block("10.0.0.0/8", "10.0.0.0/8", "11.0.0.0/16", "0.0.0.0/0")), []string{
 			"spec.egress[0].to[0].ipBlock.except[0]: Invalid value: \"10.0.0.0/8\": must be a strict subset of `cidr`",
-			"spec.egress[0].to[0].ipBlock.except[1]: Invalid value", "spec.egress[0].to[0].ipBlock.except[2]: Invalid"}},
+			"spec.egress[0].to[0].ipBlock.except[1]: Invalid", "spec.egress[0].to[0].ipBlock.except[2]: Invalid"}},
 	} {
 		t.Run(row.name, func(t *testing.T) { fieldtest.Check(t, Validate(row.policy), row.want...) })
 	}
