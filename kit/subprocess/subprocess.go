@@ -23,6 +23,8 @@ type Command struct {
 	// Env is added to the environment of the one who starts it.
 	Env []string `json:"env,omitempty"`
 	Dir string   `json:"dir,omitempty"`
+	// NetNS is the file of the network namespace that it runs in; empty for the starter's own.
+	NetNS string `json:"netns,omitempty"`
 	// Log takes its output, appended.
 	Log string `json:"log"`
 }
@@ -68,7 +70,7 @@ func Start(command Command) (Process, error) {
 	child.Env = append(os.Environ(), command.Env...)
 	child.Dir, child.Stdout, child.Stderr = command.Dir, log, log
 	child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if err := child.Start(); err != nil {
+	if err := startIn(command.NetNS, child); err != nil {
 		return Process{}, fmt.Errorf("starting %s: %w", command.Name, err)
 	}
 	// The child stays readable in /proc until the goroutine below reaps it.

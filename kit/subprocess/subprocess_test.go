@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"slices"
@@ -310,5 +311,51 @@ func TestOutdatedIsAProcessWhoseProgramWasReplaced(t *testing.T) {
 	}
 	if p.Outdated() {
 		t.Error("a process that has ended is outdated")
+	}
+}
+
+// A process runs in the network namespace that its command names, also when it is started again; its starter stays.
+func TestAProcessRunsInItsNetwork(t *testing.T) {
+	own, err := os.Readlink("/proc/self/ns/net")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Whoever lives in another namespace keeps it for the test.
+	keeper := exec.Command("sleep", "600")
+	keeper.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
+	if err := keeper.Start(); err != nil {
+		t.Fatalf("a network namespace for the test, which needs root: %v", err)
+	}
+	defer func() { _, _ = keeper.Process.Kill(), keeper.Wait() }()
+	file := fmt.Sprintf("/proc/%d/ns/net", keeper.Process.Pid)
+	want, err := os.Readlink(file)
+	if err != nil || want == own {
+		t.Fatalf("the other namespace is %s, %v", want, err)
+	}
+	p, err := Start(Command{Name: "inside", Path: "/bin/sleep", Args: []string{"600"}, NetNS: file,
+		Log: filepath.Join(t.TempDir(), "log")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if got, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", p.PID)); err != nil || got != want {
+			t.Errorf("it runs in %s, %v, want %s", got, err, want)
+		}
+		if err := Kill(t.Context(), p); err != nil {
+			t.Fatal(err)
+		}
+		if p, err = Restart(p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := Kill(t.Context(), p); err != nil {
+		t.Error(err)
+	}
+	if got, err := os.Readlink("/proc/thread-self/ns/net"); err != nil || got != own {
+		t.Errorf("the starter has moved to %s, %v", got, err)
+	}
+	_, err = Start(Command{Name: "lost", Path: "/bin/sleep", NetNS: "/none", Log: filepath.Join(t.TempDir(), "log")})
+	if err == nil || !strings.Contains(err.Error(), "starting lost: opening its network namespace: open /none") {
+		t.Errorf("without its namespace: %v", err)
 	}
 }

@@ -18,6 +18,7 @@ const onHostPort = `apiVersion: v1
 kind: Pod
 metadata: {name: onport}
 spec:
+  nodeSelector: {kubernetes.io/hostname: node-1}
   terminationGracePeriodSeconds: 1
   containers:
   - name: main
@@ -26,7 +27,7 @@ spec:
     readinessProbe: {httpGet: {path: /readyz, port: 8080}, periodSeconds: 1}
 `
 
-// HostPort connects to a Pod by a port of its node: by the node's address and by the loopback one, until the Pod is
+// HostPort connects to a Pod by a port of its node, which is the machine itself: by the node's address and by the loopback one, until the Pod is
 // gone.
 //
 // SET-149

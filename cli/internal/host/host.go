@@ -8,10 +8,12 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 )
 
 // capSysResource is the number of CAP_SYS_RESOURCE.
@@ -35,9 +37,9 @@ func HasSysResource() (bool, error) {
 	return false, errors.New("reading the capabilities: no CapEff in /proc/self/status")
 }
 
-// Routes lists the IPv4 networks that the machine reaches, without default routes and without those over the bridges
-// named.
-func Routes(ownBridges []string) ([]netip.Prefix, error) {
+// Routes lists the IPv4 networks that the machine reaches or refuses, without default routes, those over the bridges
+// named, and what is reserved of the ranges named.
+func Routes(ownBridges []string, reserved ...netip.Prefix) ([]netip.Prefix, error) {
 	routes, err := netlink.RouteList(nil, netlink.FAMILY_V4)
 	if err != nil {
 		return nil, fmt.Errorf("listing the machine's routes: %w", err)
@@ -55,8 +57,9 @@ func Routes(ownBridges []string) ([]netip.Prefix, error) {
 		}
 		address, ok := netip.AddrFromSlice(route.Dst.IP.To4())
 		bits, _ := route.Dst.Mask.Size()
-		if ok && bits > 0 {
-			prefixes = append(prefixes, netip.PrefixFrom(address, bits).Masked())
+		prefix := netip.PrefixFrom(address, bits).Masked()
+		if own := route.Type == unix.RTN_UNREACHABLE && slices.Contains(reserved, prefix); ok && bits > 0 && !own {
+			prefixes = append(prefixes, prefix)
 		}
 	}
 	return prefixes, nil
@@ -127,18 +130,9 @@ func EnableForwarding() error {
 	return nil
 }
 
-// RouteLoopback lets connections from the machine's loopback address pass a bridge, so that a port of the machine that
-// leads to a Pod is there on 127.0.0.1 too. SetNetworkRules keeps Pods from using the same way back.
-func RouteLoopback(bridge string) error {
-	if err := os.WriteFile("/proc/sys/net/ipv4/conf/"+bridge+"/route_localnet", []byte("1"), 0o644); err != nil {
-		return fmt.Errorf("letting the loopback address pass the bridge %s: %w", bridge, err)
-	}
-	return nil
-}
-
-// EnsureBridge makes a node's bridge with its gateway address, so that the range is taken from now on for everybody who
-// asks.
-func EnsureBridge(name string, podRange netip.Prefix, gateway netip.Addr) error {
+// EnsureBridge makes a bridge with the machine's address in its range, so that the range is taken from now on for
+// everybody who asks.
+func EnsureBridge(name string, prefix netip.Prefix, gateway netip.Addr) error {
 	link, err := netlink.LinkByName(name)
 	if errors.As(err, &netlink.LinkNotFoundError{}) {
 		attributes := netlink.NewLinkAttrs()
@@ -151,7 +145,7 @@ func EnsureBridge(name string, podRange netip.Prefix, gateway netip.Addr) error 
 	if err != nil {
 		return fmt.Errorf("finding the bridge %s: %w", name, err)
 	}
-	address := &netlink.Addr{IPNet: &net.IPNet{IP: gateway.AsSlice(), Mask: net.CIDRMask(podRange.Bits(), 32)}}
+	address := &netlink.Addr{IPNet: &net.IPNet{IP: gateway.AsSlice(), Mask: net.CIDRMask(prefix.Bits(), 32)}}
 	if err := netlink.AddrReplace(link, address); err != nil {
 		return fmt.Errorf("giving %s the address %s: %w", name, gateway, err)
 	}
@@ -161,8 +155,24 @@ func EnsureBridge(name string, podRange netip.Prefix, gateway netip.Addr) error 
 	return nil
 }
 
-// RemoveBridge removes a bridge; one that is not there is no error.
-func RemoveBridge(name string) error {
+// MTU is what the link with an address of the machine carries at once; 0 where it cannot be told.
+func MTU(address netip.Addr) int {
+	all, err := netlink.AddrList(nil, netlink.FAMILY_ALL)
+	if err != nil {
+		return 0
+	}
+	for _, entry := range all {
+		if own, _ := netip.AddrFromSlice(entry.IP); own.Unmap() == address && !address.IsLoopback() {
+			if link, err := netlink.LinkByIndex(entry.LinkIndex); err == nil {
+				return link.Attrs().MTU
+			}
+		}
+	}
+	return 0
+}
+
+// RemoveLink removes a link; one that is not there is no error.
+func RemoveLink(name string) error {
 	link, err := netlink.LinkByName(name)
 	if errors.As(err, &netlink.LinkNotFoundError{}) {
 		return nil
@@ -171,7 +181,7 @@ func RemoveBridge(name string) error {
 		err = netlink.LinkDel(link)
 	}
 	if err != nil {
-		return fmt.Errorf("removing the bridge %s: %w", name, err)
+		return fmt.Errorf("removing the link %s: %w", name, err)
 	}
 	return nil
 }

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/google/nftables"
-	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
 	"keelson.dev/kit/nettest"
@@ -36,7 +35,7 @@ func TestABridgeTakesItsRange(t *testing.T) {
 		t.Errorf("without its own bridge it routes %v, %v", own, err)
 	}
 	for range 2 {
-		if err := RemoveBridge("keeltest-1"); err != nil {
+		if err := RemoveLink("keeltest-1"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -50,22 +49,28 @@ func TestNetworkRulesComeAndGo(t *testing.T) {
 	service := Service{Address: netip.MustParseAddr("10.96.0.1"), Port: 443,
 		Target: netip.MustParseAddrPort("192.0.2.7:6443")}
 	for range 2 {
-		if err := SetNetworkRules("keelson-test", netip.MustParsePrefix("10.244.0.0/16"), service,
-			"keeltest-"); err != nil {
-			t.Fatal(err)
-		}
+		setRules(t, "keelson-test", service)
 	}
-	if rules := countRules(t); rules != 4 {
-		t.Errorf("the table holds %d rules, want the masquerade, the Service twice and the guard of the loopback "+
-			"addresses", rules)
+	setRules(t, "keelson-other", service)
+	if rules := countRules(t); rules != 2*3 {
+		t.Errorf("two tables hold %d rules, want the masquerade and the Service twice in each", rules)
 	}
 	for range 2 {
-		if err := RemoveNetworkRules("keelson-test"); err != nil {
+		if err := RemoveTables("keelson-test", "another"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if rules := countRules(t); rules != 0 {
-		t.Errorf("%d rules are left", rules)
+	if rules := countRules(t); rules != 3 {
+		t.Errorf("%d rules are left, want the other table's", rules)
+	}
+}
+
+func setRules(t *testing.T, table string, service Service) {
+	t.Helper()
+	err := SetNetworkRules("", table, netip.MustParsePrefix("10.241.0.0/24"), netip.MustParsePrefix("10.244.0.0/16"),
+		service)
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -105,73 +110,12 @@ func TestTheServiceLeadsToTheApiserver(t *testing.T) {
 	defer listener.Close()
 	target := netip.MustParseAddrPort(listener.Addr().String())
 	service := Service{Address: netip.MustParseAddr("10.96.0.1"), Port: 443, Target: target}
-	if err := SetNetworkRules("keelson-test", netip.MustParsePrefix("10.244.0.0/16"), service,
-		"keeltest-"); err != nil {
-		t.Fatal(err)
-	}
+	setRules(t, "keelson-test", service)
 	conn, err := net.DialTimeout("tcp4", "10.96.0.1:443", 5*time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}
 	conn.Close()
-}
-
-// That connections from the loopback address may pass the bridge opens no way from Pods to what listens there.
-func TestPodsDoNotReachTheLoopbackAddress(t *testing.T) {
-	nettest.Own(t)
-	gateway := netip.MustParseAddr("10.244.1.1")
-	service := Service{Address: netip.MustParseAddr("10.96.0.1"), Port: 443,
-		Target: netip.MustParseAddrPort("10.244.1.1:6443")}
-	for _, err := range []error{
-		EnsureBridge("keeltest-1", netip.MustParsePrefix("10.244.1.0/24"), gateway), RouteLoopback("keeltest-1"),
-		SetNetworkRules("keelson-test", netip.MustParsePrefix("10.244.0.0/16"), service, "keeltest-"),
-	} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	listener, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	pod := nettest.NewPeer(t, "pod", "keeltest-1", netip.MustParsePrefix("10.244.1.5/24"), gateway)
-	reaches := func() (reached bool) {
-		pod.Do(func() {
-			conn, err := net.DialTimeout("tcp4", listener.Addr().String(), 300*time.Millisecond)
-			if reached = err == nil; reached {
-				conn.Close()
-			}
-		})
-		return reached
-	}
-	// A Pod with the right to change its network sends 127.0.0.1 to the machine.
-	pod.Do(func() {
-		lo, err := netlink.LinkByName("lo")
-		if err == nil {
-			err = netlink.AddrDel(lo, &netlink.Addr{IPNet: &net.IPNet{IP: net.IPv4(127, 0, 0, 1),
-				Mask: net.CIDRMask(8, 32)}})
-		}
-		if err == nil {
-			err = netlink.RouteAdd(&netlink.Route{Dst: &net.IPNet{IP: net.IPv4(127, 0, 0, 1),
-				Mask: net.CIDRMask(32, 32)}, Gw: gateway.AsSlice()})
-		}
-		if err == nil {
-			err = RouteLoopback("pod-in")
-		}
-		if err != nil {
-			t.Error(err)
-		}
-	})
-	if reaches() {
-		t.Error("the Pod reaches the machine's loopback address")
-	}
-	if err := RemoveNetworkRules("keelson-test"); err != nil {
-		t.Fatal(err)
-	}
-	if !reaches() {
-		t.Error("without the rules it does not either, so the test shows nothing")
-	}
 }
 
 func TestUnmountBelow(t *testing.T) {

@@ -6,9 +6,11 @@ import (
 	"net/netip"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/google/nftables"
 	"github.com/google/nftables/expr"
+	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 
 	"keelson.dev/kit/nftrule"
@@ -22,24 +24,26 @@ type Service struct {
 	Target netip.AddrPort
 }
 
-// SetNetworkRules writes the mesh's firewall table anew: what Pods send beyond the Pod range leaves under the machine's
-// address, the apiserver's Service leads to the apiserver, and nothing that comes in by the mesh's bridges reaches the
-// machine's loopback addresses. It speaks to the kernel itself; neither iptables nor nft is needed.
-func SetNetworkRules(table string, pods netip.Prefix, service Service, bridgePrefix string) error {
-	conn, err := nftables.New()
+// SetNetworkRules writes the mesh's firewall table anew: what the nodes between send beyond the mesh leaves under the
+// machine's address, and the apiserver's Service leads to the apiserver. It speaks to the kernel itself; neither
+// iptables nor nft is needed. The file names the network namespace, the empty one the machine's own.
+func SetNetworkRules(file, table string, between, pods netip.Prefix, service Service) error {
+	conn, done, err := firewall(file)
 	if err != nil {
 		return fmt.Errorf("opening the firewall: %w", err)
 	}
-	if err := RemoveNetworkRules(table); err != nil {
-		return err
-	}
-	own := conn.AddTable(&nftables.Table{Family: nftables.TableFamilyIPv4, Name: table})
+	defer done()
+	own := &nftables.Table{Family: nftables.TableFamilyIPv4, Name: table}
+	conn.AddTable(own) // or there might be none to delete
+	conn.DelTable(own)
+	conn.AddTable(own)
 	leaving := conn.AddChain(&nftables.Chain{
 		Name: "postrouting", Table: own, Type: nftables.ChainTypeNAT, Hooknum: nftables.ChainHookPostrouting,
 		Priority: nftables.ChainPriorityNATSource,
 	})
 	conn.AddRule(&nftables.Rule{Table: own, Chain: leaving, Exprs: slices.Concat(
-		nftrule.Address(nftrule.Source, expr.CmpOpEq, pods),
+		nftrule.Address(nftrule.Source, expr.CmpOpEq, between),
+		nftrule.Address(nftrule.Destination, expr.CmpOpNeq, between),
 		nftrule.Address(nftrule.Destination, expr.CmpOpNeq, pods), nftrule.Masquerade())})
 	for name, hook := range map[string]*nftables.ChainHook{"prerouting": nftables.ChainHookPrerouting,
 		"output": nftables.ChainHookOutput} {
@@ -50,30 +54,43 @@ func SetNetworkRules(table string, pods netip.Prefix, service Service, bridgePre
 			nftrule.Address(nftrule.Destination, expr.CmpOpEq, netip.PrefixFrom(service.Address, 32)),
 			nftrule.Port(unix.IPPROTO_TCP, service.Port), nftrule.To(service.Target))})
 	}
-	guard := conn.AddChain(&nftables.Chain{
-		Name: "guard", Table: own, Type: nftables.ChainTypeFilter,
-		Hooknum: nftables.ChainHookPrerouting, Priority: nftables.ChainPriorityRaw,
-	})
-	conn.AddRule(&nftables.Rule{Table: own, Chain: guard, Exprs: slices.Concat(
-		nftrule.FromInterfaces(bridgePrefix),
-		nftrule.Address(nftrule.Destination, expr.CmpOpEq, netip.MustParsePrefix("127.0.0.0/8")), nftrule.Drop())})
 	if err := conn.Flush(); err != nil {
 		return fmt.Errorf("writing the firewall table %s: %w", table, err)
 	}
 	return nil
 }
 
-// RemoveNetworkRules removes the tables of that name; one that is not there is no error.
-func RemoveNetworkRules(table string) error {
+// firewall opens that of a network namespace.
+func firewall(file string) (*nftables.Conn, func(), error) {
+	if file == "" {
+		conn, err := nftables.New()
+		return conn, func() {}, err
+	}
+	namespace, err := netns.GetFromPath(file)
+	if err != nil {
+		return nil, nil, err
+	}
+	conn, err := nftables.New(nftables.WithNetNSFd(int(namespace)))
+	return conn, func() { namespace.Close() }, err
+}
+
+// RemoveTables removes the firewall tables of the machine whose names begin so.
+func RemoveTables(prefixes ...string) error {
 	conn, err := nftables.New()
 	if err != nil {
 		return fmt.Errorf("opening the firewall: %w", err)
 	}
-	for _, family := range []nftables.TableFamily{nftables.TableFamilyIPv4, nftables.TableFamilyINet} {
-		conn.DelTable(&nftables.Table{Family: family, Name: table})
-		if err := conn.Flush(); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("removing the firewall table %s: %w", table, err)
+	tables, err := conn.ListTables()
+	if err != nil {
+		return fmt.Errorf("listing the firewall tables: %w", err)
+	}
+	for _, table := range tables {
+		if slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(table.Name, p) }) {
+			conn.DelTable(table)
 		}
+	}
+	if err := conn.Flush(); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("removing firewall tables: %w", err)
 	}
 	return nil
 }

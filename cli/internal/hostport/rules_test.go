@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
 	"testing"
 	"time"
 
@@ -39,10 +40,12 @@ func newMachine(t *testing.T) machine {
 	nettest.Own(t)
 	service := host.Service{
 		Address: netip.MustParseAddr("10.96.0.1"), Port: 443, Target: netip.MustParseAddrPort("192.0.2.1:6443")}
+	pods := netip.MustParsePrefix("10.244.0.0/16")
 	for _, err := range []error{
-		host.EnableForwarding(),
-		host.SetNetworkRules("keelson-test", netip.MustParsePrefix("10.244.0.0/16"), service, "keeltest-"),
-		host.EnsureBridge(bridge, podNet.Masked(), gateway), host.RouteLoopback(bridge),
+		host.EnableForwarding(), host.SetNetworkRules("", "keelson-test", pods, pods, service),
+		host.EnsureBridge(bridge, podNet.Masked(), gateway),
+		// The nodeagent does so.
+		os.WriteFile("/proc/sys/net/ipv4/conf/"+bridge+"/route_localnet", []byte("1"), 0o644),
 	} {
 		if err != nil {
 			t.Fatal(err)

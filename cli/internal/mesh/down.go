@@ -174,14 +174,13 @@ func (m *Mesh) sweep() error {
 		// No Pod is left, so every address is free, whatever the runtime failed to give back.
 		failed = errors.Join(failed, host.RemoveShimSockets(files.Containerd("state")),
 			host.Empty(files.Containerd("runc")),
-			host.Empty(files.CNI("addresses")), host.RemoveBridge(n.Bridge))
+			host.Empty(files.CNI("addresses")), host.RemoveLink(n.Bridge))
 	}
-	tables := []string{m.Layout.NetworkTable(), m.Layout.PortTable()}
-	for _, n := range m.State.Nodes {
-		tables = append(tables, m.Layout.ServiceTable(n.Name))
+	networks, err := m.nodeNetworks()
+	failed = errors.Join(failed, err)
+	for _, network := range networks {
+		failed = errors.Join(failed, host.RemoveNode(network))
 	}
-	for _, table := range tables {
-		failed = errors.Join(failed, host.RemoveNetworkRules(table))
-	}
-	return failed
+	return errors.Join(failed, host.RemoveLink(m.Layout.NodesBridge()), host.ReleaseRange(m.State.Ranges.Pod),
+		host.RemoveTables(m.Layout.Tables()...))
 }

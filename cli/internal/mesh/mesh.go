@@ -139,5 +139,9 @@ func (m *Mesh) ServerURL() string {
 
 // StatusAddress is where a process answers about itself.
 func (m *Mesh) StatusAddress(process string) string {
-	return plan.ProcessInput{Ports: m.State.Ports}.StatusAddress(process)
+	input, err := m.processInput("", "")
+	if err != nil {
+		return ""
+	}
+	return input.StatusAddress(process)
 }

@@ -3,7 +3,6 @@ package mesh
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/netip"
 	"sync"
 
@@ -14,7 +13,8 @@ import (
 	"keelson.dev/cli/internal/plan"
 )
 
-// prepareNodes sets the network up and writes each node's configuration.
+// prepareNodes sets the network between the nodes up and writes each node's configuration. The network of their Pods is
+// the nodeagents' part.
 func (m *Mesh) prepareNodes(options UpOptions) error {
 	sysResource, err := host.HasSysResource()
 	if err != nil {
@@ -23,29 +23,29 @@ func (m *Mesh) prepareNodes(options UpOptions) error {
 	if err := host.EnableForwarding(); err != nil {
 		return err
 	}
-	guarded := m.setNetworkRules()
-	if guarded != nil {
-		// Without them Pods still reach each other and the machine, which is all that most work on one machine needs.
-		m.say("\n    Pods cannot reach beyond this machine: %v", guarded)
+	if err := host.ReserveRange(m.State.Ranges.Pod); err != nil {
+		return err
 	}
-	for _, n := range m.State.Nodes {
-		podRange, err := netip.ParsePrefix(n.Range)
-		if err != nil {
-			return fmt.Errorf("reading the range of %s in %s: %w", n.Name, m.Layout.State(), err)
-		}
-		if err := host.EnsureBridge(n.Bridge, podRange, plan.FirstAddress(podRange)); err != nil {
+	between := m.State.Ranges.Nodes
+	if err := host.EnsureBridge(m.Layout.NodesBridge(), between, plan.FirstAddress(between)); err != nil {
+		return err
+	}
+	networks, err := m.nodeNetworks()
+	if err != nil {
+		return err
+	}
+	for _, network := range networks {
+		if err := host.EnsureNode(network); err != nil {
 			return err
 		}
-		if guarded == nil {
-			if err := host.RouteLoopback(n.Bridge); err != nil {
-				return err
-			}
-		}
-		files := m.Layout.Node(n.Name)
-		err = node.WriteConfig(
-			plan.ContainerdInput{Node: files, Programs: options.Programs, SysResource: sysResource},
-			plan.CNIInput{Node: files, Bridge: n.Bridge, Range: podRange, PortTable: m.Layout.PortTable()},
-		)
+	}
+	if err := m.setNetworkRules(networks); err != nil {
+		// Without them Pods still reach each other and the machine, which is all that most work on one machine needs.
+		m.say("\n    Pods of further nodes cannot reach beyond this machine: %v", err)
+	}
+	for _, n := range m.State.Nodes {
+		err := node.WriteConfig(plan.ContainerdInput{Node: m.Layout.Node(n.Name), Programs: options.Programs,
+			SysResource: sysResource})
 		if err != nil {
 			return err
 		}
@@ -53,16 +53,45 @@ func (m *Mesh) prepareNodes(options UpOptions) error {
 	return nil
 }
 
-func (m *Mesh) setNetworkRules() error {
+// nodeNetworks are those of all nodes but the first, which is on the machine itself.
+func (m *Mesh) nodeNetworks() ([]host.NodeNetwork, error) {
+	_, advertise, err := m.addresses()
+	if err != nil {
+		return nil, err
+	}
+	between := m.State.Ranges.Nodes
+	var networks []host.NodeNetwork
+	for i, n := range m.State.Nodes {
+		if i == 0 || !between.IsValid() {
+			continue
+		}
+		networks = append(networks, host.NodeNetwork{
+			File: m.Layout.NetNS(n.Name), Link: m.Layout.LinkName(i), Bridge: m.Layout.NodesBridge(),
+			Address: netip.PrefixFrom(plan.NodeAddress(between, i), between.Bits()),
+			Gateway: plan.FirstAddress(between), Machine: advertise, MTU: host.MTU(advertise),
+		})
+	}
+	return networks, nil
+}
+
+// setNetworkRules leads to the apiserver's Service, on the machine and in the nodes' own networks.
+func (m *Mesh) setNetworkRules(networks []host.NodeNetwork) error {
 	_, advertise, err := m.addresses()
 	if err != nil {
 		return err
 	}
 	const servicePort = 443
-	return host.SetNetworkRules(m.Layout.NetworkTable(), m.State.Ranges.Pod, host.Service{
-		Address: plan.FirstAddress(m.State.Ranges.Service), Port: servicePort,
-		Target: netip.AddrPortFrom(advertise, uint16(m.State.Ports[plan.APIServer])),
-	}, m.Layout.BridgePrefix())
+	service := host.Service{Address: plan.FirstAddress(m.State.Ranges.Service), Port: servicePort,
+		Target: netip.AddrPortFrom(advertise, uint16(m.State.Ports[plan.APIServer]))}
+	files := []string{""}
+	for _, network := range networks {
+		files = append(files, network.File)
+	}
+	for _, file := range files {
+		err = errors.Join(err, host.SetNetworkRules(file, m.Layout.NetworkTable(), m.State.Ranges.Nodes,
+			m.State.Ranges.Pod, service))
+	}
+	return err
 }
 
 // importImages gives every node the archives that it does not have, the nodes side by side.

@@ -69,7 +69,7 @@ func (m *Mesh) startOne(process plan.Process, programs string) error {
 		Name: process.Name, Path: filepath.Join(programs, process.Program), Args: process.Args,
 		// containerd looks for its shim in the path.
 		Env: []string{"PATH=" + programs + string(os.PathListSeparator) + os.Getenv("PATH")},
-		Dir: m.Layout.Dir, Log: m.Layout.Log(process.Name),
+		Dir: m.Layout.Dir, Log: m.Layout.Log(process.Name), NetNS: process.NetNS,
 	})
 	if err != nil {
 		return err

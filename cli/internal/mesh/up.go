@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -121,10 +122,7 @@ func (m *Mesh) decide(options UpOptions) error {
 		return err
 	}
 	for i := len(m.State.Nodes); i < nodes; i++ {
-		m.State.Nodes = append(m.State.Nodes, state.Node{
-			Name: plan.NodeName(i), Range: plan.NodeRange(m.State.Ranges.Pod, i).String(),
-			Bridge: m.Layout.BridgeName(i),
-		})
+		m.State.Nodes = append(m.State.Nodes, state.Node{Name: plan.NodeName(i), Bridge: m.Layout.BridgeName(i)})
 	}
 	if err := m.decidePorts(options, nodes); err != nil {
 		return err
@@ -147,11 +145,11 @@ func nodeCount(fresh bool, have, want int) (int, error) {
 }
 
 func (m *Mesh) decideRanges(options UpOptions, nodes int) error {
-	bridges := make([]string, len(m.State.Nodes))
-	for i, n := range m.State.Nodes {
-		bridges[i] = n.Bridge
+	bridges := []string{m.Layout.NodesBridge()}
+	for _, n := range m.State.Nodes {
+		bridges = append(bridges, n.Bridge)
 	}
-	routes, err := host.Routes(bridges)
+	routes, err := host.Routes(bridges, m.State.Ranges.Pod)
 	if err != nil {
 		return err
 	}
@@ -163,7 +161,7 @@ func (m *Mesh) decideRanges(options UpOptions, nodes int) error {
 		if err := sameRange("--service-range", recorded.Service, in.Service); err != nil {
 			return err
 		}
-		in.Pod, in.Service = recorded.Pod, recorded.Service
+		in.Pod, in.Service, in.Between = recorded.Pod, recorded.Service, recorded.Nodes
 	}
 	m.State.Ranges, err = plan.DecideRanges(in)
 	return err
@@ -252,7 +250,7 @@ func (m *Mesh) preparePKI() error {
 	}
 	certificates := plan.DecidePKI(plan.PKIInput{
 		Addresses: addresses, HostName: name, Service: m.State.Ranges.Service, Domain: m.State.Domain,
-		Nodes: m.State.NodeNames(),
+		Nodes: m.State.NodeNames(), Between: m.State.Ranges.Nodes,
 	})
 	if _, err := pki.Ensure(m.Layout, certificates, time.Now()); err != nil {
 		return err
@@ -265,7 +263,11 @@ func (m *Mesh) preparePKI() error {
 		if certificate.Serves() || certificate.File == plan.APIServerToNodeagent {
 			continue
 		}
-		if err := pki.EnsureKubeconfig(m.Layout, certificate.File, input.ServerURL()); err != nil {
+		server := input.ServerURL()
+		if index := slices.Index(input.Nodes, certificate.File); index >= 0 {
+			server = input.NodeServerURL(index)
+		}
+		if err := pki.EnsureKubeconfig(m.Layout, certificate.File, server); err != nil {
 			return err
 		}
 	}

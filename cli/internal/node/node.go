@@ -27,12 +27,8 @@ import (
 // maxRemovals is how many sandboxes are removed at once: each is a few processes' work.
 const maxRemovals = 8
 
-// WriteConfig writes the configuration of a node's containerd and network, and the folders that they name.
-func WriteConfig(containerd plan.ContainerdInput, network plan.CNIInput) error {
-	cni, err := plan.CNIConfig(network)
-	if err != nil {
-		return err
-	}
+// WriteConfig writes the configuration of a node's containerd, and makes the folders that it and the network's name.
+func WriteConfig(containerd plan.ContainerdInput) error {
 	files := containerd.Node
 	for _, dir := range []string{files.Containerd(""), files.CNI("conf"), files.CNI("addresses"), files.Agent(),
 		files.PodLogs()} {
@@ -40,13 +36,8 @@ func WriteConfig(containerd plan.ContainerdInput, network plan.CNIInput) error {
 			return fmt.Errorf("making the folders of %s: %w", files.Name, err)
 		}
 	}
-	for file, content := range map[string]string{
-		files.Containerd("config.toml"):                 plan.ContainerdConfig(containerd),
-		filepath.Join(files.CNI("conf"), "10.conflist"): cni,
-	} {
-		if err := writeChanged(file, content); err != nil {
-			return fmt.Errorf("configuring %s: %w", files.Name, err)
-		}
+	if err := writeChanged(files.Containerd("config.toml"), plan.ContainerdConfig(containerd)); err != nil {
+		return fmt.Errorf("configuring %s: %w", files.Name, err)
 	}
 	return nil
 }
@@ -111,8 +102,8 @@ func CheckRuntime(ctx context.Context, files plan.NodeLayout) error {
 			return fmt.Errorf("asking containerd for its status: %w", err)
 		}
 		for _, condition := range answer.GetStatus().GetConditions() {
-			needed := condition.GetType() == runtimeapi.RuntimeReady || condition.GetType() == runtimeapi.NetworkReady
-			if needed && !condition.GetStatus() {
+			// The network comes with the nodeagent.
+			if condition.GetType() == runtimeapi.RuntimeReady && !condition.GetStatus() {
 				return fmt.Errorf("containerd: %s: %s", condition.GetReason(), condition.GetMessage())
 			}
 		}

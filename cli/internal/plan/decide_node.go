@@ -3,7 +3,6 @@ package plan
 import (
 	"encoding/json"
 	"fmt"
-	"net/netip"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -75,70 +74,8 @@ func toml(s string) string {
 	return string(quoted)
 }
 
-// CNIInput is what a node's network configuration depends on.
-type CNIInput struct {
-	Node   NodeLayout
-	Bridge string
-	Range  netip.Prefix
-	// PortTable is the firewall table of the ports that lead to Pods.
-	PortTable string
-}
-
-// cniPlugin is one plugin of the chain, with the fields that ours use.
-type cniPlugin struct {
-	Type         string          `json:"type"`
-	Bridge       string          `json:"bridge,omitempty"`
-	IsGateway    bool            `json:"isGateway,omitempty"`
-	HairpinMode  bool            `json:"hairpinMode,omitempty"`
-	IPAM         *cniIPAM        `json:"ipam,omitempty"`
-	Table        string          `json:"table,omitempty"`
-	Capabilities map[string]bool `json:"capabilities,omitempty"`
-}
-
-type cniIPAM struct {
-	Type    string       `json:"type"`
-	DataDir string       `json:"dataDir"`
-	Ranges  [][]cniRange `json:"ranges"`
-	Routes  []cniRoute   `json:"routes"`
-}
-
-type cniRange struct {
-	Subnet  netip.Prefix `json:"subnet"`
-	Gateway netip.Addr   `json:"gateway"`
-}
-
-type cniRoute struct {
-	Destination string `json:"dst"`
-}
-
 // HostPortPlugin is the program that leads ports of the machine to Pods.
 const HostPortPlugin = "keelson-hostport"
-
-// CNIConfig renders the network of a node's Pods: a bridge with the node's share of the Pod range. The way out of the
-// range is keel's own masquerade, and ports of the machine are led to Pods by a plugin of our own: neither needs an
-// iptables or nft program.
-func CNIConfig(in CNIInput) (string, error) {
-	config := struct {
-		Version string      `json:"cniVersion"`
-		Name    string      `json:"name"`
-		Plugins []cniPlugin `json:"plugins"`
-	}{
-		Version: "1.0.0", Name: in.Bridge,
-		Plugins: []cniPlugin{
-			{Type: "bridge", Bridge: in.Bridge, IsGateway: true, HairpinMode: true, IPAM: &cniIPAM{
-				Type: "host-local", DataDir: in.Node.CNI("addresses"),
-				Ranges: [][]cniRange{{{Subnet: in.Range, Gateway: FirstAddress(in.Range)}}},
-				Routes: []cniRoute{{Destination: "0.0.0.0/0"}},
-			}},
-			{Type: HostPortPlugin, Table: in.PortTable, Capabilities: map[string]bool{"portMappings": true}},
-		},
-	}
-	text, err := json.MarshalIndent(config, "", "  ")
-	if err != nil {
-		return "", fmt.Errorf("rendering the network configuration of %s: %w", in.Node.Name, err)
-	}
-	return string(text) + "\n", nil
-}
 
 // ImagesDue lists the archives that a node does not have as they are now, in the order given.
 func ImagesDue(archives []string, sums, imported map[string]string) []string {

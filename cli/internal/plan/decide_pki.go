@@ -2,6 +2,7 @@ package plan
 
 import (
 	"net/netip"
+	"slices"
 	"time"
 )
 
@@ -44,19 +45,32 @@ type PKIInput struct {
 	// Domain is that of the cluster's names.
 	Domain string
 	Nodes  []string
+	// Between is the network between the nodes; the zero Prefix if there is none.
+	Between netip.Prefix
 }
 
 // DecidePKI lists the certificates of a mesh, as docs/architecture.md names their users.
 func DecidePKI(in PKIInput) []Certificate {
 	loopback := []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}
 	machine := append(append([]netip.Addr(nil), loopback...), in.Addresses...)
+	// Only the first node is on the machine itself.
+	status, nodes := slices.Clone(loopback), map[string][]netip.Addr{}
+	for i, node := range in.Nodes {
+		if nodes[node] = machine; in.Between.IsValid() {
+			address := NodeAddress(in.Between, i)
+			nodes[node], status = append(slices.Clone(machine), address), append(status, address)
+		}
+	}
+	if in.Between.IsValid() {
+		machine = append(machine, FirstAddress(in.Between))
+	}
 	certificates := []Certificate{
 		{File: apiserverCertificate, User: "keelson-apiserver",
 			Hosts: []string{"kubernetes", "kubernetes.default", "kubernetes.default.svc",
 				"kubernetes.default.svc." + in.Domain,
 				"localhost", in.HostName},
 			Addresses: append(append([]netip.Addr(nil), machine...), FirstAddress(in.Service))},
-		{File: StatusCertificate, User: "keelson-status", Hosts: []string{"localhost"}, Addresses: loopback},
+		{File: StatusCertificate, User: "keelson-status", Hosts: []string{"localhost"}, Addresses: status},
 		{File: AdminCertificate, User: "kubernetes-admin", Groups: []string{"system:masters"}},
 		{File: APIServerToNodeagent, User: "system:keelson:apiserver"},
 		{File: Scheduler, User: "system:kube-scheduler"},
@@ -67,7 +81,7 @@ func DecidePKI(in PKIInput) []Certificate {
 		certificates = append(certificates,
 			Certificate{File: node, User: "system:node:" + node, Groups: []string{"system:nodes"}},
 			Certificate{File: node + nodeServingCertificate, User: "system:node:" + node,
-				Hosts: []string{node, in.HostName, "localhost"}, Addresses: machine})
+				Hosts: []string{node, in.HostName, "localhost"}, Addresses: nodes[node]})
 	}
 	return certificates
 }

@@ -1,8 +1,10 @@
 package plan
 
 import (
+	"net"
 	"net/netip"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -47,6 +49,8 @@ type Process struct {
 	// ReadyURL answers 200 once the process is ready; Socket takes its place for containerd.
 	ReadyURL string
 	Socket   string
+	// NetNS is the file of its network namespace; empty for the machine's own.
+	NetNS string
 }
 
 // ProcessInput is what the processes' arguments depend on.
@@ -76,8 +80,8 @@ func DecideProcesses(in ProcessInput) (tiers [][]Process) {
 		rest = append(rest, in.client(daemon))
 	}
 	for i, node := range in.Nodes {
-		first = append(first, in.containerd(node))
-		rest = append(rest, in.nodeagent(node, NodeRange(in.Ranges.Pod, i)))
+		first = append(first, in.containerd(node, i))
+		rest = append(rest, in.nodeagent(node, i))
 	}
 	return [][]Process{first, rest}
 }
@@ -91,9 +95,43 @@ func (in ProcessInput) ServerURL() string {
 	return "https://" + netip.AddrPortFrom(host, uint16(in.Ports[APIServer])).String()
 }
 
+// NodeServerURL is where the node at an index reaches the apiserver.
+func (in ProcessInput) NodeServerURL(index int) string {
+	if index == 0 {
+		return in.ServerURL()
+	}
+	host := in.BindAddress
+	if host.IsUnspecified() {
+		host = FirstAddress(in.Ranges.Nodes)
+	}
+	return "https://" + netip.AddrPortFrom(host, uint16(in.Ports[APIServer])).String()
+}
+
+// nodeAddress is that of the node at an index: the first one is the machine itself.
+func (in ProcessInput) nodeAddress(index int) netip.Addr {
+	if index == 0 {
+		return in.Advertise
+	}
+	return NodeAddress(in.Ranges.Nodes, index)
+}
+
+// netNS is the network namespace of the node at an index: the first one is the machine itself.
+func (in ProcessInput) netNS(index int) string {
+	if index == 0 {
+		return ""
+	}
+	return in.Layout.NetNS(in.Nodes[index])
+}
+
 // StatusAddress is where a process answers about itself.
 func (in ProcessInput) StatusAddress(process string) string {
-	return loopbackHost + ":" + strconv.Itoa(in.Ports[StatusPort(process)])
+	host := loopbackHost
+	if node, ok := NodeOfAgent(process); ok {
+		if index := slices.Index(in.Nodes, node); index > 0 {
+			host = in.nodeAddress(index).String()
+		}
+	}
+	return net.JoinHostPort(host, strconv.Itoa(in.Ports[StatusPort(process)]))
 }
 
 func (in ProcessInput) common(process string) []string {
@@ -134,20 +172,24 @@ func (in ProcessInput) client(daemon string) Process {
 		in.StatusAddress(daemon) + "/readyz"}
 }
 
-func (in ProcessInput) nodeagent(node string, podRange netip.Prefix) Process {
-	name, files := NodeagentProcess(node), in.Layout.Node(node)
+func (in ProcessInput) nodeagent(node string, index int) Process {
+	name, files, address := NodeagentProcess(node), in.Layout.Node(node), in.nodeAddress(index).String()
 	args := append(in.common(name),
 		"--kubeconfig="+in.Layout.Kubeconfig(node),
 		"--node-name="+node,
-		"--node-ip="+in.Advertise.String(),
-		"--pod-cidr="+podRange.String(),
+		"--node-ip="+address,
+		"--pod-network=routes",
+		"--cluster-cidr="+in.Ranges.Pod.String(),
+		"--cni-config-dir="+files.CNI("conf"),
+		"--pod-bridge="+in.Layout.BridgeName(index),
+		"--host-port-table="+in.Layout.PortTable(),
 		"--root-dir="+files.Agent(),
 		"--pod-logs-dir="+files.PodLogs(),
 		"--pod-addresses-dir="+files.CNI("addresses"),
 		"--container-runtime-endpoint=unix://"+files.Socket(),
 		"--cgroup-root="+files.CgroupRoot(),
 		"--service-proxy-table="+in.Layout.ServiceTable(node),
-		"--bind-address="+in.Advertise.String(),
+		"--bind-address="+address,
 		"--port="+strconv.Itoa(in.Ports[name]),
 		"--tls-cert-file="+in.Layout.PKI(node+nodeServingCertificate+".crt"),
 		"--tls-private-key-file="+in.Layout.PKI(node+nodeServingCertificate+".key"),
@@ -157,16 +199,16 @@ func (in ProcessInput) nodeagent(node string, podRange netip.Prefix) Process {
 	if in.DNS.IsValid() {
 		args = append(args, "--cluster-dns="+in.DNS.String())
 	}
-	return Process{Name: name, Program: "keelson-nodeagent", Args: args, ReadyURL: "https://" + in.StatusAddress(name) +
-		"/readyz"}
+	return Process{Name: name, Program: "keelson-nodeagent", Args: args, NetNS: in.netNS(index),
+		ReadyURL: "https://" + in.StatusAddress(name) + "/readyz"}
 }
 
-func (in ProcessInput) containerd(node string) Process {
+func (in ProcessInput) containerd(node string, index int) Process {
 	files := in.Layout.Node(node)
 	return Process{
 		Name: ContainerdProcess(node), Program: "containerd",
 		Args:   []string{"--config", files.Containerd("config.toml"), "--log-level", "warn"},
-		Socket: files.Socket(),
+		Socket: files.Socket(), NetNS: in.netNS(index),
 	}
 }
 

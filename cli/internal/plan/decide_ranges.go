@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 )
@@ -18,6 +19,8 @@ const nodeBits = 24
 type RangesInput struct {
 	// Pod and Service are what flags or an earlier run say; the zero Prefix leaves the choice to the plan.
 	Pod, Service netip.Prefix
+	// Between is the network between the nodes, as an earlier run chose it.
+	Between netip.Prefix
 	// Routes are the networks that the machine reaches by now, without those of this mesh and without default routes.
 	Routes []netip.Prefix
 	Nodes  int
@@ -27,11 +30,13 @@ type RangesInput struct {
 type Ranges struct {
 	Pod     netip.Prefix `json:"pod"`
 	Service netip.Prefix `json:"service"`
+	// Nodes is the network between the nodes of one machine.
+	Nodes netip.Prefix `json:"nodes,omitzero"`
 }
 
 // DecideRanges chooses ranges that collide neither with the machine's networks nor with each other.
 func DecideRanges(in RangesInput) (Ranges, error) {
-	ranges := Ranges{Pod: in.Pod, Service: in.Service}
+	ranges := Ranges{Pod: in.Pod, Service: in.Service, Nodes: in.Between}
 	for _, check := range []struct {
 		flag   string
 		prefix netip.Prefix
@@ -55,6 +60,9 @@ func DecideRanges(in RangesInput) (Ranges, error) {
 	if ranges.Pod.Overlaps(ranges.Service) {
 		return Ranges{}, fmt.Errorf("--service-range: %s overlaps the Pod range %s", ranges.Service, ranges.Pod)
 	}
+	if err := ranges.pickNodes(in.Routes); err != nil {
+		return Ranges{}, err
+	}
 	if room := 1 << (nodeBits - ranges.Pod.Bits()); in.Nodes > room {
 		return Ranges{}, fmt.Errorf("--nodes: %d nodes with a /%d each do not fit into the Pod range %s, at most %d do",
 			in.Nodes, nodeBits, ranges.Pod, room)
@@ -62,13 +70,42 @@ func DecideRanges(in RangesInput) (Ranges, error) {
 	return ranges, nil
 }
 
-// NodeRange is the share of the node at an index that counts from 0.
-func NodeRange(pod netip.Prefix, index int) netip.Prefix {
-	address := pod.Masked().Addr().As4()
-	number := uint32(address[0])<<24 | uint32(address[1])<<16 | uint32(address[2])<<8 | uint32(address[3])
-	number += uint32(index) << (32 - nodeBits)
-	return netip.PrefixFrom(netip.AddrFrom4([4]byte{byte(number >> 24), byte(number >> 16), byte(number >> 8),
-		byte(number)}), nodeBits)
+// pickNodes chooses the network between the nodes where there is none yet. Other meshes of the machine have theirs.
+func (r *Ranges) pickNodes(routes []netip.Prefix) error {
+	if r.Nodes.IsValid() {
+		return nil
+	}
+	for _, candidate := range betweenCandidates() {
+		if _, hit := overlapping(candidate, append([]netip.Prefix{r.Pod, r.Service}, routes...)); !hit {
+			r.Nodes = candidate
+			return nil
+		}
+	}
+	return errors.New("no network is free between the nodes: all of 10.241.0.0/24 to 10.254.15.0/24 and " +
+		"192.168.224.0/24 to 192.168.254.0/24 are Pods', Services' or routed by this machine")
+}
+
+func betweenCandidates() []netip.Prefix {
+	var all []netip.Prefix
+	for i := byte(241); i <= 254; i++ {
+		for j := range byte(16) {
+			all = append(all, netip.PrefixFrom(netip.AddrFrom4([4]byte{10, i, j, 0}), nodeBits))
+		}
+	}
+	for i := byte(224); i <= 254; i++ {
+		all = append(all, netip.PrefixFrom(netip.AddrFrom4([4]byte{192, 168, i, 0}), nodeBits))
+	}
+	return all
+}
+
+// NodeAddress is the address of the node at an index in the network between the nodes. The first node is the machine
+// itself, at the network's first address.
+func NodeAddress(between netip.Prefix, index int) netip.Addr {
+	address := FirstAddress(between)
+	for range index {
+		address = address.Next()
+	}
+	return address
 }
 
 // FirstAddress is the first usable address of a range: a node's gateway, or the apiserver's own Service.

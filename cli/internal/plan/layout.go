@@ -70,6 +70,9 @@ func (l Layout) CgroupRoot() string { return "/keelson-" + l.ID() }
 // Nodes is the folder of all nodes.
 func (l Layout) Nodes() string { return filepath.Join(l.Dir, "nodes") }
 
+// NetNS is the file of a node's network namespace.
+func (l Layout) NetNS(node string) string { return filepath.Join(l.Dir, "netns", node) }
+
 // Node names the files of one node.
 func (l Layout) Node(name string) NodeLayout {
 	return NodeLayout{Name: name, Dir: filepath.Join(l.Nodes(), name), mesh: l}
@@ -114,6 +117,17 @@ func NodeName(index int) string { return fmt.Sprintf("node-%d", index+1) }
 
 // BridgeName fits the kernel's 15 characters up to node 999.
 func (l Layout) BridgeName(index int) string { return fmt.Sprintf("%s%d", l.BridgePrefix(), index+1) }
+
+// NodesBridge is where the nodes' own networks meet, LinkName the end there of a node's link.
+func (l Layout) NodesBridge() string { return l.BridgePrefix() + "n" }
+
+// LinkName fits the kernel's 15 characters as BridgeName does.
+func (l Layout) LinkName(index int) string { return fmt.Sprintf("%sv%d", l.BridgePrefix(), index+1) }
+
+// Tables are what the names of all firewall tables of the mesh and its daemons begin with, and no other mesh's.
+func (l Layout) Tables() []string {
+	return []string{l.NetworkTable(), "keelson-pods-" + l.BridgePrefix()}
+}
 
 // BridgePrefix is what the names of all bridges of the mesh begin with, and no other interface's.
 func (l Layout) BridgePrefix() string { return "keel" + l.ID() + "-" }

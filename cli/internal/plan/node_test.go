@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -29,45 +28,6 @@ func TestContainerdConfigStaysInItsFolder(t *testing.T) {
 	without := ContainerdConfig(ContainerdInput{Node: node, Programs: "/p"})
 	if !strings.Contains(without, "restrict_oom_score_adj = true") {
 		t.Error("without the capability every sandbox would fail")
-	}
-}
-
-func TestCNIConfig(t *testing.T) {
-	text, err := CNIConfig(CNIInput{Node: Layout{Dir: "/d"}.Node("node-2"), Bridge: "keelabc-2",
-		Range: prefix("10.244.1.0/24"), PortTable: "keelson-abc-ports"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var config struct {
-		CNIVersion, Name string
-		Plugins          []struct {
-			Type, Bridge, Table    string
-			IsGateway, HairpinMode bool
-			Capabilities           map[string]bool
-			IPAM                   struct {
-				Type, DataDir string
-				Ranges        [][]struct{ Subnet, Gateway string }
-				Routes        []struct{ Dst string }
-			}
-		}
-	}
-	if err := json.Unmarshal([]byte(text), &config); err != nil {
-		t.Fatal(err)
-	}
-	bridge := config.Plugins[0]
-	if config.Name != "keelabc-2" || bridge.Type != "bridge" || bridge.Bridge != "keelabc-2" ||
-		bridge.IPAM.DataDir != "/d/nodes/node-2/cni/addresses" || bridge.IPAM.Ranges[0][0].Subnet != "10.244.1.0/24" ||
-		bridge.IPAM.Ranges[0][0].Gateway != "10.244.1.1" {
-		t.Errorf("got %s", text)
-	}
-	if config.CNIVersion != "1.0.0" || bridge.IPAM.Type != "host-local" || len(bridge.IPAM.Routes) != 1 ||
-		bridge.IPAM.Routes[0].Dst != "0.0.0.0/0" || !bridge.IsGateway || !bridge.HairpinMode {
-		t.Errorf("Pods reach neither the outside nor themselves: %s", text)
-	}
-	ports := config.Plugins[1]
-	if len(config.Plugins) != 2 || ports.Type != "keelson-hostport" || ports.Table != "keelson-abc-ports" ||
-		!ports.Capabilities["portMappings"] {
-		t.Errorf("ports of the machine lead nowhere: %s", text)
 	}
 }
 

@@ -17,7 +17,8 @@ func input(nodes ...string) ProcessInput {
 	}
 	return ProcessInput{
 		Layout: layout, Ports: ports, Nodes: nodes, Programs: "/bin", LogLevel: "info",
-		Ranges:      Ranges{Pod: prefix("10.244.0.0/16"), Service: prefix("10.96.0.0/16")},
+		Ranges: Ranges{Pod: prefix("10.244.0.0/16"), Service: prefix("10.96.0.0/16"),
+			Nodes: prefix("10.241.0.0/24")},
 		BindAddress: netip.MustParseAddr("0.0.0.0"), Advertise: netip.MustParseAddr("192.0.2.7"),
 	}
 }
@@ -85,9 +86,9 @@ func TestTwoNodesShareNothing(t *testing.T) {
 		for _, arg := range process.Args {
 			flag, value, _ := strings.Cut(arg, "=")
 			switch flag {
-			case "--kubeconfig", "--node-name", "--pod-cidr", "--root-dir", "--pod-logs-dir", "--pod-addresses-dir",
-				"--container-runtime-endpoint", "--cgroup-root", "--service-proxy-table", "--port", "--tls-cert-file",
-				"--status-address":
+			case "--kubeconfig", "--node-name", "--pod-bridge", "--cni-config-dir", "--node-ip", "--root-dir",
+				"--pod-logs-dir", "--pod-addresses-dir", "--container-runtime-endpoint", "--cgroup-root",
+				"--service-proxy-table", "--port", "--tls-cert-file", "--status-address":
 				if other, ok := values[flag+value]; ok {
 					t.Errorf("%s and %s share %s", node, other, arg)
 				}
@@ -95,12 +96,13 @@ func TestTwoNodesShareNothing(t *testing.T) {
 			}
 		}
 	}
-	if len(values) != 24 {
-		t.Errorf("%d values seen, want 12 of each node", len(values))
+	if len(values) != 28 {
+		t.Errorf("%d values seen, want 14 of each node", len(values))
 	}
 }
 
-// What a process says of itself it says on the loopback, to clients with a certificate of the mesh.
+// What a process says of itself it says on the loopback, or within the machine, to clients with a certificate of the
+// mesh.
 func TestStatusIsNotForEverybody(t *testing.T) {
 	ports := map[string]bool{}
 	for _, process := range input("node-1", "node-2").flat() {
@@ -109,7 +111,11 @@ func TestStatusIsNotForEverybody(t *testing.T) {
 		}
 		args := flagsOf(process)
 		host, port, _ := strings.Cut(args["--status-address"], ":")
-		if host != "127.0.0.1" || port == "0" || ports[port] {
+		want := "127.0.0.1"
+		if process.NetNS != "" {
+			want = "10.241.0.2" // its loopback is its own
+		}
+		if host != want || port == "0" || ports[port] {
 			t.Errorf("%s answers at %s", process.Name, args["--status-address"])
 		}
 		ports[port] = true
@@ -120,7 +126,7 @@ func TestStatusIsNotForEverybody(t *testing.T) {
 		if _, ok := args["--profiling"]; !ok {
 			t.Errorf("%s has no profiles", process.Name)
 		}
-		want := "https://" + args["--status-address"] + "/readyz"
+		want = "https://" + args["--status-address"] + "/readyz"
 		if process.Name == "apiserver" {
 			want = "https://127.0.0.1:6443/readyz"
 		}
@@ -140,6 +146,42 @@ func flagsOf(p Process) map[string]string {
 		flags[flag] = value
 	}
 	return flags
+}
+
+// The first node is the machine itself; each further one is in a network of its own, where it reaches the apiserver.
+func TestFurtherNodesAreInNetworksOfTheirOwn(t *testing.T) {
+	in := input("node-1", "node-2", "node-3")
+	for _, process := range in.flat() {
+		want := ""
+		for _, node := range []string{"node-2", "node-3"} {
+			if process.Name == ContainerdProcess(node) || process.Name == NodeagentProcess(node) {
+				want = "/d/netns/" + node
+			}
+		}
+		if process.NetNS != want {
+			t.Errorf("%s is in the network %q, want %q", process.Name, process.NetNS, want)
+		}
+	}
+	for index, want := range []string{"https://127.0.0.1:6443", "https://10.241.0.1:6443", "https://10.241.0.1:6443"} {
+		if got := in.NodeServerURL(index); got != want {
+			t.Errorf("node %d asks at %s, want %s", index+1, got, want)
+		}
+	}
+	in.BindAddress = netip.MustParseAddr("192.0.2.7")
+	if got := in.NodeServerURL(1); got != "https://192.0.2.7:6443" {
+		t.Errorf("where the apiserver listens on one address alone, node 2 asks at %s", got)
+	}
+	for _, c := range DecidePKI(PKIInput{Service: in.Ranges.Service, Nodes: in.Nodes, Between: in.Ranges.Nodes}) {
+		for file, address := range map[string]string{"apiserver": "10.241.0.1", "node-2-serving": "10.241.0.2",
+			"node-3-serving": "10.241.0.3", "status": "10.241.0.3"} {
+			if valid := slices.Contains(c.Addresses, netip.MustParseAddr(address)); c.File == file && !valid {
+				t.Errorf("%s is not valid for %s", file, address)
+			}
+		}
+		if c.File == "node-2-serving" && slices.Contains(c.Addresses, netip.MustParseAddr("10.241.0.3")) {
+			t.Error("node 2 may stand for node 3")
+		}
+	}
 }
 
 // Each daemon has the identity that is its own, and nothing of another's.
@@ -169,8 +211,10 @@ func TestArguments(t *testing.T) {
 		"podgc": {"keelson-podgc", map[string]string{"--kubeconfig": "/d/kubeconfig/podgc.kubeconfig",
 			"--root-ca-file": ""}},
 		"nodeagent-node-2": {"keelson-nodeagent", map[string]string{"--kubeconfig": "/d/kubeconfig/node-2.kubeconfig",
-			"--node-name": "node-2", "--node-ip": "192.0.2.7", "--bind-address": "192.0.2.7", "--port": "10251",
-			"--pod-cidr": "10.244.1.0/24", "--root-dir": node + "/agent", "--pod-logs-dir": node + "/podlogs",
+			"--node-name": "node-2", "--node-ip": "10.241.0.2", "--bind-address": "10.241.0.2", "--port": "10251",
+			"--pod-network": "routes", "--cluster-cidr": "10.244.0.0/16", "--cni-config-dir": node + "/cni/conf",
+			"--pod-bridge": Layout{Dir: "/d"}.BridgeName(1), "--host-port-table": Layout{Dir: "/d"}.PortTable(),
+			"--root-dir": node + "/agent", "--pod-logs-dir": node + "/podlogs",
 			"--pod-addresses-dir":          node + "/cni/addresses",
 			"--container-runtime-endpoint": "unix://" + node + "/containerd.sock",
 			"--cgroup-root":                Layout{Dir: "/d"}.CgroupRoot() + "/node-2",

@@ -99,38 +99,37 @@ func TestChosenRangesAreFree(t *testing.T) {
 				t.Fatalf("%v overlaps %v", got, route)
 			}
 		}
-		for i := range 3 {
-			share := NodeRange(got.Pod, i)
-			if !got.Pod.Contains(share.Addr()) || !share.Contains(FirstAddress(share)) ||
-				(i > 0 && share.Overlaps(NodeRange(got.Pod, i-1))) {
-				t.Fatalf("share %d of %v is %v", i, got.Pod, share)
-			}
+		if got.Nodes.Bits() != 24 || got.Nodes.Overlaps(got.Pod) || got.Nodes.Overlaps(got.Service) {
+			t.Fatalf("%v overlap", got)
 		}
-		routes = append(routes, got.Pod)
+		if _, hit := overlapping(got.Nodes, routes); hit {
+			t.Fatalf("%s between the nodes is routed", got.Nodes)
+		}
+		routes = append(routes, got.Pod, got.Nodes)
 	}
-	if len(routes) < 50 {
-		t.Errorf("only %d meshes find room on one machine", len(routes))
+	if len(routes) < 2*50 {
+		t.Errorf("only %d meshes find room on one machine", len(routes)/2)
 	}
 }
 
-func TestNodeRange(t *testing.T) {
-	for _, row := range []struct {
-		pod   string
-		index int
-		want  string
-		first string
-	}{
-		{"10.244.0.0/16", 0, "10.244.0.0/24", "10.244.0.1"},
-		{"10.244.0.0/16", 1, "10.244.1.0/24", "10.244.1.1"},
-		{"10.244.0.0/16", 255, "10.244.255.0/24", "10.244.255.1"},
-		{"10.1.254.0/23", 1, "10.1.255.0/24", "10.1.255.1"},
-		{"172.16.0.0/12", 256, "172.17.0.0/24", "172.17.0.1"},
-		{"11.0.0.0/8", 65535, "11.255.255.0/24", "11.255.255.1"},
-	} {
-		got := NodeRange(prefix(row.pod), row.index)
-		if got != prefix(row.want) || FirstAddress(got) != netip.MustParseAddr(row.first) {
-			t.Errorf("share %d of %s is %s from %s, want %s from %s", row.index, row.pod, got, FirstAddress(got),
-				row.want, row.first)
+// A mesh keeps the network between its nodes, whose addresses are the machine's and then one of each further node.
+func TestTheNetworkBetweenTheNodes(t *testing.T) {
+	kept, err := DecideRanges(RangesInput{Between: prefix("10.250.3.0/24"), Nodes: 2})
+	if err != nil || kept.Nodes != prefix("10.250.3.0/24") {
+		t.Errorf("got %v, %v", kept, err)
+	}
+	for index, want := range map[int]string{0: "10.250.3.1", 1: "10.250.3.2", 98: "10.250.3.99"} {
+		if got := NodeAddress(kept.Nodes, index); got.String() != want {
+			t.Errorf("node %d is at %s, want %s", index+1, got, want)
 		}
+	}
+	crowded, err := DecideRanges(RangesInput{Pod: prefix("10.0.0.0/8"), Service: prefix("172.16.0.0/16"), Nodes: 1})
+	if err != nil || crowded.Nodes != prefix("192.168.224.0/24") {
+		t.Errorf("beside Pods in all of 10/8: %v, %v", crowded, err)
+	}
+	_, err = DecideRanges(RangesInput{Pod: prefix("11.0.0.0/8"), Service: prefix("172.16.0.0/16"), Nodes: 1,
+		Routes: []netip.Prefix{prefix("10.0.0.0/8"), prefix("192.168.0.0/16")}})
+	if err == nil || !strings.HasPrefix(err.Error(), "no network is free between the nodes") {
+		t.Errorf("where all is routed: %v", err)
 	}
 }

@@ -42,7 +42,6 @@ type State struct {
 // Node is one node of the mesh.
 type Node struct {
 	Name   string `json:"name"`
-	Range  string `json:"podRange"`
 	Bridge string `json:"bridge"`
 	// Images maps the archives that its containerd has to their checksums.
 	Images map[string]string `json:"images,omitempty"`

@@ -53,6 +53,14 @@ func (k Kind) by(daemons ...string) Kind {
 	return k
 }
 
+// asked are the daemons that are asked about an object: about a Node, its own nodeagent too.
+func (k Kind) asked(name string) []string {
+	if k.Name == "Node" {
+		return append([]string{plan.NodeagentProcess(name)}, k.daemons...)
+	}
+	return k.daemons
+}
+
 // ofCluster is the kind whose objects have no namespace.
 func (k Kind) ofCluster() Kind {
 	k.cluster = true
@@ -182,7 +190,7 @@ func explainWorkload(ctx context.Context, m *mesh.Mesh, kind Kind, namespace, na
 	if w.Events, err = eventsOf(ctx, client, object); err != nil {
 		return w, err
 	}
-	for _, daemon := range kind.daemons {
+	for _, daemon := range kind.asked(name) {
 		w.Views = append(w.Views, ask(ctx, m, daemon, &introspectionv1.ObjectReference{Kind: kind.Name,
 			Namespace: namespace, Name: name}, "has not seen it yet, or does not run its controller"))
 	}

@@ -1,0 +1,187 @@
+package host
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
+)
+
+// innerLink is the name of a node's link in its own network.
+const innerLink = "eth0"
+
+// NodeNetwork is the network of a node beside the machine's own, as that of a second machine would be.
+type NodeNetwork struct {
+	// File is where the network namespace is kept.
+	File string
+	// Link is the machine's end of the node's link, which hangs at Bridge.
+	Link, Bridge string
+	// Address is the node's, Gateway the machine's on the bridge. Machine is another address of the machine, which the
+	// node reaches as a neighbour: routes to the machine's Pods lead there.
+	Address          netip.Prefix
+	Gateway, Machine netip.Addr
+	// MTU is what the machine sends at once; 0 for Ethernet's.
+	MTU int
+}
+
+// EnsureNode makes the node's network, or what is missing of it.
+func EnsureNode(n NodeNetwork) error {
+	namespace, err := ensureNamespace(n.File)
+	if err != nil {
+		return fmt.Errorf("making the network of %s: %w", filepath.Base(n.File), err)
+	}
+	defer namespace.Close()
+	inside, err := netlink.NewHandleAt(namespace)
+	if err != nil {
+		return fmt.Errorf("opening the network of %s: %w", filepath.Base(n.File), err)
+	}
+	defer inside.Close()
+	if err := n.connect(inside, namespace); err != nil {
+		return fmt.Errorf("connecting the network of %s: %w", filepath.Base(n.File), err)
+	}
+	return nil
+}
+
+// connect lays the link between the machine and the node, and the node's ways.
+func (n NodeNetwork) connect(inside *netlink.Handle, namespace netns.NsHandle) error {
+	bridge, err := netlink.LinkByName(n.Bridge)
+	if err != nil {
+		return err
+	}
+	outer, err := netlink.LinkByName(n.Link)
+	_, missing := inside.LinkByName(innerLink)
+	if err == nil && missing != nil { // of a namespace that is gone
+		if err = netlink.LinkDel(outer); err == nil {
+			err = netlink.LinkNotFoundError{}
+		}
+	}
+	if errors.As(err, &netlink.LinkNotFoundError{}) {
+		attributes := netlink.NewLinkAttrs()
+		attributes.Name, attributes.MTU = n.Link, cmp.Or(n.MTU, bridge.Attrs().MTU)
+		if err := netlink.LinkAdd(&netlink.Veth{LinkAttrs: attributes, PeerName: innerLink,
+			PeerMTU:       uint32(attributes.MTU),
+			PeerNamespace: netlink.NsFd(namespace)}); err != nil {
+			return err
+		}
+		outer, err = netlink.LinkByName(n.Link)
+	}
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(netlink.LinkSetMaster(outer, bridge), netlink.LinkSetUp(outer)); err != nil {
+		return err
+	}
+	return n.furnish(inside)
+}
+
+func (n NodeNetwork) furnish(inside *netlink.Handle) error {
+	loopback, err := inside.LinkByName("lo")
+	if err != nil {
+		return err
+	}
+	inner, err := inside.LinkByName(innerLink)
+	if err != nil {
+		return err
+	}
+	address := &netlink.Addr{IPNet: network(n.Address)}
+	if err := errors.Join(inside.LinkSetUp(loopback), inside.AddrReplace(inner, address),
+		inside.LinkSetUp(inner)); err != nil {
+		return err
+	}
+	index := inner.Attrs().Index
+	if n.Machine.IsValid() && !n.Address.Contains(n.Machine) {
+		neighbour := &netlink.Route{LinkIndex: index, Dst: network(netip.PrefixFrom(n.Machine, n.Machine.BitLen())),
+			Scope: netlink.SCOPE_LINK}
+		if err := inside.RouteReplace(neighbour); err != nil {
+			return err
+		}
+	}
+	return inside.RouteReplace(&netlink.Route{LinkIndex: index, Gw: n.Gateway.AsSlice(),
+		Dst: &net.IPNet{IP: net.IPv4zero.To4(), Mask: net.CIDRMask(0, 32)}})
+}
+
+// ensureNamespace opens the network namespace that is kept in a file, and makes it where there is none.
+func ensureNamespace(file string) (netns.NsHandle, error) {
+	if !isNamespace(file) {
+		if err := makeNamespace(file); err != nil {
+			return netns.None(), err
+		}
+	}
+	return netns.GetFromPath(file)
+}
+
+func isNamespace(file string) bool {
+	var stat unix.Statfs_t
+	return unix.Statfs(file, &stat) == nil && stat.Type == unix.NSFS_MAGIC
+}
+
+func makeNamespace(file string) error {
+	if err := os.MkdirAll(filepath.Dir(file), 0o711); err != nil {
+		return err
+	}
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		return err
+	}
+	made := make(chan error)
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread, which is in the new namespace, ends with the goroutine
+		err := unix.Unshare(unix.CLONE_NEWNET)
+		if err == nil {
+			err = unix.Mount("/proc/thread-self/ns/net", file, "none", unix.MS_BIND, "")
+		}
+		made <- err
+	}()
+	return <-made
+}
+
+// RemoveNode removes a node's network; one that is not there is no error. What runs in it must have ended.
+func RemoveNode(n NodeNetwork) error {
+	var failed error
+	for isNamespace(n.File) { // it may be mounted more than once
+		if err := unix.Unmount(n.File, unix.MNT_DETACH); err != nil {
+			failed = fmt.Errorf("removing the network %s: %w", n.File, err)
+			break
+		}
+	}
+	if err := os.Remove(n.File); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		failed = errors.Join(failed, fmt.Errorf("removing the network: %w", err))
+	}
+	return errors.Join(failed, RemoveLink(n.Link))
+}
+
+// ReserveRange makes the machine refuse what goes to a range and to nobody in it, instead of sending it out. Other
+// meshes see by that route that the range is taken.
+func ReserveRange(prefix netip.Prefix) error {
+	if err := netlink.RouteReplace(reservation(prefix)); err != nil {
+		return fmt.Errorf("reserving the range %s: %w", prefix, err)
+	}
+	return nil
+}
+
+// ReleaseRange undoes ReserveRange; what is not there is no error.
+func ReleaseRange(prefix netip.Prefix) error {
+	if err := netlink.RouteDel(reservation(prefix)); err != nil && !errors.Is(err, unix.ESRCH) {
+		return fmt.Errorf("giving the range %s back: %w", prefix, err)
+	}
+	return nil
+}
+
+// reservationPriority comes after every route that leads somewhere.
+const reservationPriority = 1 << 20
+
+func reservation(prefix netip.Prefix) *netlink.Route {
+	return &netlink.Route{Dst: network(prefix), Type: unix.RTN_UNREACHABLE, Priority: reservationPriority}
+}
+
+func network(prefix netip.Prefix) *net.IPNet {
+	return &net.IPNet{IP: prefix.Addr().AsSlice(), Mask: net.CIDRMask(prefix.Bits(), prefix.Addr().BitLen())}
+}

@@ -1,0 +1,128 @@
+package host
+
+import (
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+
+	"keelson.dev/kit/nettest"
+)
+
+// A node in a network of its own reaches the machine and beyond, however often its network is made, and leaves nothing.
+func TestANodesNetworkComesAndGoes(t *testing.T) {
+	nettest.Own(t)
+	between, gateway := netip.MustParsePrefix("10.241.0.0/24"), netip.MustParseAddr("10.241.0.1")
+	machine := netip.MustParseAddr("192.0.2.7")
+	lo, err := netlink.LinkByName("lo")
+	if err == nil {
+		err = netlink.AddrAdd(lo, &netlink.Addr{IPNet: network(netip.PrefixFrom(machine, 32))})
+	}
+	if err == nil {
+		err = EnsureBridge("keeltest-n", between, gateway)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	node := NodeNetwork{File: filepath.Join(t.TempDir(), "netns", "node-2"), Link: "keeltest-v2", Bridge: "keeltest-n",
+		Address: netip.MustParsePrefix("10.241.0.2/24"), Gateway: gateway, Machine: machine, MTU: 1400}
+	for range 2 {
+		if err := EnsureNode(node); err != nil {
+			t.Fatal(err)
+		}
+	}
+	expectReached(t, node.File, "10.241.0.1", "192.0.2.7")
+	if outer, err := netlink.LinkByName(node.Link); err != nil || outer.Attrs().MTU != 1400 {
+		t.Errorf("the node's link is %v, %v, want one that carries 1400 bytes", outer, err)
+	}
+	// An interrupted one is made whole: here the namespace is gone, and the machine's end of the link is there.
+	if err := os.Rename(node.File, node.File+"-x"); err == nil {
+		t.Fatal("a namespace that is kept was moved")
+	}
+	link := node.Link
+	node.Link = "keeltest-none"
+	if err := RemoveNode(node); err != nil {
+		t.Fatal(err)
+	}
+	node.Link = link
+	if err := EnsureNode(node); err != nil {
+		t.Fatal(err)
+	}
+	expectReached(t, node.File, "10.241.0.1")
+	for range 2 {
+		if err := RemoveNode(node); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := os.Stat(node.File); err == nil {
+		t.Error("the file of the namespace is left")
+	}
+	if _, err := netlink.LinkByName(node.Link); err == nil {
+		t.Error("the machine's end of the link is left")
+	}
+}
+
+// expectReached dials from inside of a network; a refusal shows that the address is there.
+func expectReached(t *testing.T, file string, addresses ...string) {
+	t.Helper()
+	own, err := netns.Get()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer own.Close()
+	inside, err := netns.GetFromPath(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer inside.Close()
+	for _, address := range addresses {
+		listener, err := net.Listen("tcp4", net.JoinHostPort(address, "7777"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := netns.Set(inside); err != nil {
+			t.Fatal(err)
+		}
+		conn, err := net.DialTimeout("tcp4", net.JoinHostPort(address, "7777"), 5*time.Second)
+		if err == nil {
+			conn.Close()
+		}
+		if back := netns.Set(own); back != nil {
+			t.Fatal(back)
+		}
+		listener.Close()
+		if err != nil {
+			t.Errorf("the node does not reach %s: %v", address, err)
+		}
+	}
+}
+
+// A range that a mesh has reserved is seen by others, and not by itself.
+func TestAReservedRangeIsTaken(t *testing.T) {
+	nettest.Own(t)
+	pods := netip.MustParsePrefix("10.244.0.0/16")
+	for range 2 {
+		if err := ReserveRange(pods); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if others, err := Routes(nil); err != nil || len(others) != 1 || others[0] != pods {
+		t.Errorf("another mesh sees %v, %v", others, err)
+	}
+	if own, err := Routes(nil, pods); err != nil || len(own) != 0 {
+		t.Errorf("the mesh itself sees %v, %v", own, err)
+	}
+	for range 2 {
+		if err := ReleaseRange(pods); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if left, err := Routes(nil); err != nil || len(left) != 0 {
+		t.Errorf("left are %v, %v", left, err)
+	}
+}
