@@ -28,7 +28,8 @@ func Decoded() []fieldmask.Rule {
 				"activeDeadlineSeconds"},
 		}},
 		{Object: &corev1.Node{}, Only: map[string][]string{
-			"metadata": {"name", "uid", "resourceVersion", "labels"}, "spec": {"taints", "podCIDR", "podCIDRs"}, "status": {},
+			"metadata": {"name", "uid", "resourceVersion", "labels"}, "spec": {"taints", "podCIDR", "podCIDRs"},
+			"status": {},
 		}},
 	}
 }

@@ -229,7 +229,8 @@ func TestNodesKeepWhatPlacesPods(t *testing.T) {
 	node := &corev1.Node{}
 	randfill.NewWithSeed(1).NilChance(0).NumElements(1, 2).Fill(node)
 	want := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node.Name, UID: node.UID, Labels: node.Labels,
-		ResourceVersion: node.ResourceVersion}, Spec: corev1.NodeSpec{Taints: node.Spec.Taints, PodCIDR: node.Spec.PodCIDR,
+		ResourceVersion: node.ResourceVersion}, Spec: corev1.NodeSpec{Taints: node.Spec.Taints,
+		PodCIDR:  node.Spec.PodCIDR,
 		PodCIDRs: node.Spec.PodCIDRs}}
 	if stripped, err := Strip(node); err != nil || !reflect.DeepEqual(stripped, want) {
 		t.Errorf("%+v, %v; want %+v", stripped, err, want)
