@@ -39,6 +39,7 @@ type programmed struct {
 	Programmed bool             `json:"programmed"`
 	Since      time.Time        `json:"since"`
 	Ports      []programmedPort `json:"ports"`
+	Problems   []string         `json:"problems"`
 }
 
 type programmedPort struct {
@@ -114,10 +115,10 @@ func programmedState(status int, answer []byte, err error) string {
 	for _, port := range p.Ports {
 		ports = append(ports, port.text())
 	}
-	if len(ports) == 0 {
-		return state
+	if said := append(ports, p.Problems...); len(said) > 0 {
+		state += ": " + strings.Join(said, "; ")
 	}
-	return state + ": " + strings.Join(ports, "; ")
+	return state
 }
 
 func (p programmedPort) text() string {

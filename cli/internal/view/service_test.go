@@ -28,6 +28,7 @@ func TestProgrammedState(t *testing.T) {
 		{"not yet", 200, `{"programmed":false}`, nil, "has not programmed it"},
 		{"no ports", 200, `{"programmed":true}`, nil, "has programmed it"},
 		{"since", 200, `{"programmed":true,"since":"2026-01-10T12:00:00Z"}`, nil, "has programmed it since 2026-01-10 "},
+		{"a problem", 200, `{"programmed":true,"problems":["no SCTP here"]}`, nil, "has programmed it: no SCTP here"},
 		{"all", 200, answer, nil, "has programmed it: http 80/TCP of 10.96.0.7, fd00::7 and node port 30080 to " +
 			"10.0.0.1:8080, 10.0.0.2:8080; 53/UDP of 10.96.0.7 is refused, there is no endpoint"},
 	} {
