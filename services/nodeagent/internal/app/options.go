@@ -208,7 +208,7 @@ func (c *Config) validateNetwork() error {
 		return fmt.Errorf("--service-proxy: %q must be nftables or none", c.ServiceProxy)
 	}
 	if !tableForm.MatchString(c.ServiceTable) && c.ServiceProxy != "" {
-		return fmt.Errorf("--service-proxy-table: %q must be 1 to 128 letters, digits, - and .", c.ServiceTable)
+		return fmt.Errorf("--service-proxy-table: %q must be 1 to 128 letters, digits, dots and dashes", c.ServiceTable)
 	}
 	if err := c.validatePodNetwork(); err != nil {
 		return err

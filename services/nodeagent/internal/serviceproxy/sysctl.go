@@ -24,8 +24,8 @@ func Prepare(n Node) error {
 // set switches a setting of the kernel on. One that is optional may be missing.
 func set(path string, optional bool) error {
 	err := os.WriteFile(path, []byte("1"), 0)
-	if err != nil && !(optional && errors.Is(err, fs.ErrNotExist)) {
-		return fmt.Errorf("switching on %s: %w", path, err)
+	if err == nil || optional && errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("switching on %s: %w", path, err)
 }

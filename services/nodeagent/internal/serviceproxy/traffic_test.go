@@ -138,8 +138,8 @@ func TestExternalTrafficPolicyLocal(t *testing.T) {
 }
 
 func timedOut(err error) bool {
-	failed, ok := err.(net.Error)
-	return ok && failed.Timeout()
+	var failed net.Error
+	return errors.As(err, &failed) && failed.Timeout()
 }
 
 // internalTrafficPolicy Local keeps to this node's endpoints, and drops where there are none.
