@@ -58,6 +58,12 @@ var Contained = []Scenario{
 	{"AutoscaledUnderLoad", AutoscaledUnderLoad},
 }
 
+// Networked lists the scenarios that need Services and cluster DNS.
+var Networked = []Scenario{
+	{"Names", Names},
+	{"WaitsForNames", WaitsForNames},
+}
+
 // RunAll runs the scenarios one after the other on the mesh.
 func RunAll(t *testing.T, m mesh.Mesh, scenarios []Scenario) {
 	for _, s := range scenarios {
