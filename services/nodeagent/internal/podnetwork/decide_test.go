@@ -32,7 +32,8 @@ func TestOf(t *testing.T) {
 		PodCIDR: "10.244.1.0/24", PodCIDRs: []string{"10.244.1.0/24", "nonsense", "fd00::/64"}},
 		Status: corev1.NodeStatus{Addresses: []corev1.NodeAddress{
 			{Type: corev1.NodeHostName, Address: "192.0.2.9"}, {Type: corev1.NodeInternalIP, Address: "192.0.2.1"},
-			{Type: corev1.NodeExternalIP, Address: "198.51.100.1"}, {Type: corev1.NodeInternalIP, Address: "2001:db8::1"}}}}
+			{Type: corev1.NodeExternalIP, Address: "198.51.100.1"}, {Type: corev1.NodeInternalIP,
+				Address: "2001:db8::1"}}}}
 	if got, want := Of(node), at("a", "10.244.1.0/24", "fd00::/64", "192.0.2.1", "2001:db8::1"); !got.equal(want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
@@ -79,7 +80,8 @@ func TestDecide(t *testing.T) {
 			if fmt.Sprint(plan.Routes) != row.routes || fmt.Sprint(plan.Problems) != row.problems {
 				t.Errorf("routes %v, problems %v\nwant %s, %s", plan.Routes, plan.Problems, row.routes, row.problems)
 			}
-			if plan.MTU != 1500 || plan.Tunnel != nil || !reflect.DeepEqual(plan, Decide(in)) || before != fmt.Sprint(in) {
+			if plan.MTU != 1500 || plan.Tunnel != nil || !reflect.DeepEqual(plan, Decide(in)) ||
+				before != fmt.Sprint(in) {
 				t.Errorf("MTU %d, tunnel %v, or the input was changed", plan.MTU, plan.Tunnel)
 			}
 		})
@@ -118,7 +120,8 @@ func TestDecideTunnel(t *testing.T) {
 
 // Every node computes the same address for a node, another for each, and one that may be given out.
 func TestHardware(t *testing.T) {
-	a, moved, b := at("a", "10.244.0.0/24", "192.0.2.1"), at("a", "10.244.0.0/24", "192.0.2.9"), at("b", "10.244.1.0/24")
+	a, moved := at("a", "10.244.0.0/24", "192.0.2.1"), at("a", "10.244.0.0/24", "192.0.2.9")
+	b := at("b", "10.244.1.0/24")
 	if hardwareOf(a) != hardwareOf(moved) || hardwareOf(a) == hardwareOf(b) || hardwareOf(a)[0]&3 != 2 {
 		t.Errorf("%x, %x, %x", hardwareOf(a), hardwareOf(moved), hardwareOf(b))
 	}

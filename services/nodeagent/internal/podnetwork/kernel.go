@@ -131,7 +131,8 @@ func (k kernel) setAddresses(link netlink.Link, want []netip.Prefix) error {
 	for _, entry := range have {
 		prefix := prefixOf(entry.IPNet)
 		there[prefix] = true
-		if !slices.Contains(want, prefix) && inside(netip.PrefixFrom(prefix.Addr(), prefix.Addr().BitLen()), k.cluster) {
+		if !slices.Contains(want, prefix) && inside(netip.PrefixFrom(prefix.Addr(), prefix.Addr().BitLen()),
+			k.cluster) {
 			if err := netlink.AddrDel(link, &entry); err != nil {
 				return fmt.Errorf("taking the address %s from %s: %w", prefix, link.Attrs().Name, err)
 			}

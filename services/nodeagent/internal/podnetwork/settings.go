@@ -25,8 +25,9 @@ func DefaultSettings() Settings {
 
 // AddFlags adds the flags.
 func (s *Settings) AddFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&s.Mode, "pod-network", s.Mode, "how Pods of different nodes reach each other: routes, where all nodes "+
-		"are on one segment; vxlan, wherever they are; none leaves the Pods' network to others")
+	fs.StringVar(&s.Mode, "pod-network", s.Mode,
+		"how Pods of different nodes reach each other: routes, where all nodes "+
+			"are on one segment; vxlan, wherever they are; none leaves the Pods' network to others")
 	fs.StringSliceVar(&s.ClusterCIDRs, "cluster-cidr", nil, "range of all Pods, or one of each address family, "+
 		"comma-separated: what goes beyond it leaves under the node's address")
 	fs.StringVar(&s.ConfigDir, "cni-config-dir", s.ConfigDir,
@@ -47,7 +48,8 @@ func (s *Settings) Validate() error {
 		return fmt.Errorf("--pod-network: %q must be routes, vxlan or none", s.Mode)
 	}
 	if len(s.ClusterCIDRs) == 0 || len(s.ClusterCIDRs) > 2 {
-		return fmt.Errorf("--cluster-cidr: --pod-network=%s needs one or two ranges, not %d", s.Mode, len(s.ClusterCIDRs))
+		return fmt.Errorf("--cluster-cidr: --pod-network=%s needs one or two ranges, not %d", s.Mode,
+			len(s.ClusterCIDRs))
 	}
 	if _, err := s.Cluster(); err != nil {
 		return err

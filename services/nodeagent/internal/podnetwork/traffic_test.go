@@ -73,7 +73,8 @@ func cluster(t *testing.T, mode Mode, routed bool) []*site {
 func (s *site) start(mode Mode) {
 	s.net = &Network{Config: Config{Log: zap.NewNop(), NodeName: s.self.Name, Mode: mode,
 		Cluster: []netip.Prefix{prefix("10.244.0.0/16")}, ConfigDir: s.t.TempDir(), CNI: CNI{Bridge: "keel0"},
-		Changed: func(context.Context) {}}, wake: make(chan struct{}, 1), known: map[string]Node{}, problem: problemNoRange}
+		Changed: func(context.Context) {}}, wake: make(chan struct{}, 1), known: map[string]Node{},
+		problem: problemNoRange}
 	s.net.kernel = kernel{bridge: "keel0", tunnel: tunnelName("keel0"), cluster: s.net.Cluster}
 }
 
@@ -111,7 +112,7 @@ func (s *site) reaches(other *site) error {
 		return err
 	}
 	defer listener.Close()
-	defer socket.Close()
+	defer func() { _ = socket.Close() }()
 	must(s.t, listener.(*net.TCPListener).SetDeadline(time.Now().Add(patience)))
 	s.pod.Do(func() {
 		var conn net.Conn
@@ -297,7 +298,8 @@ func TestVXLANCarriesPodsAnywhere(t *testing.T) {
 		}
 	})
 	if text := strings.Join(one.net.Others(), "; "); !strings.Contains(text,
-		"198.51.2.2, where the range 10.244.2.0/24 is, is not on a segment of this node: --pod-network=vxlan reaches it") ||
+		"198.51.2.2, where the range 10.244.2.0/24 is, is not on a segment of this node: --pod-network=vxlan reaches "+
+			"it") ||
 		one.net.Problem() != "" {
 		t.Errorf("it says %q and %q", text, one.net.Problem())
 	}
@@ -389,7 +391,7 @@ func TestTheConfigurationComesWithTheRange(t *testing.T) {
 	}
 	watcher, err := fsnotify.NewBufferedWatcher(100)
 	must(t, err)
-	defer watcher.Close()
+	defer func() { _ = watcher.Close() }()
 	must(t, watcher.Add(s.net.ConfigDir))
 	s.net.known["n1"] = at("n1", "10.244.1.0/24", "192.0.2.1")
 	must(t, s.net.sync(t.Context()))
