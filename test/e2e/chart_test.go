@@ -121,7 +121,9 @@ func TestTheChartTakesOver(t *testing.T) {
 			t.Fatalf("helm %s: %v\n%s%s", strings.Join(args, " "), err, out, stderr)
 		}
 	}
-	install("install", "keelson", chart(t))
+	// Without a range there is no nodeipam. The node has its share of keel's range, and keeps it.
+	install("install", "keelson", chart(t), "--set",
+		"workload-controllers.extraArgs[0]=--cluster-cidr=10.244.0.0/16")
 	for d := range elected {
 		awaitReady(w, d, 1)
 	}
