@@ -1,9 +1,13 @@
 package scenario
 
 import (
+	"bytes"
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,16 +28,104 @@ spec:
 `, name, node, host, Server)
 }
 
+// clients are the Pods that ask, by where they are: in a Pod of each node, and on each node itself.
+type clients []string
+
 // startClients makes two clients on each node: from a Pod, and from the node. Both ask the cluster's DNS.
-func (w *World) startClients() {
+func (w *World) startClients() clients {
 	w.Helper()
+	var all clients
 	var manifest strings.Builder
 	for i, node := range w.Mesh.Nodes() {
 		pod, onNode := fmt.Sprintf("in-pod-%d", i+1), fmt.Sprintf("on-node-%d", i+1)
 		manifest.WriteString(client(pod, node, false) + client(onNode, node, true))
+		all = append(all, pod, onNode)
 	}
 	w.KubectlWith(manifest.String(), "apply", "-f", "-")
 	w.Kubectl("wait", "--for=condition=Ready", "pod", "-l", "app=client", "--timeout=60s")
+	return all
+}
+
+// answers counts what a client's requests came to.
+type answers struct {
+	by     map[string]int
+	failed map[string]int
+}
+
+// from names who answered, in order.
+func (a answers) from() []string { return slices.Sorted(maps.Keys(a.by)) }
+
+func (a answers) String() string { return fmt.Sprintf("answers %v, failures %v", a.by, a.failed) }
+
+// startRequests lets a client ask as told (see package applet) until the returned function is called, which waits for
+// the end and counts the answers.
+func (w *World) startRequests(client string, args ...string) (wait func() answers) {
+	w.Helper()
+	command := w.kubectl(append([]string{"exec", client, "--", "requests"}, args...)...)
+	var out, complaints bytes.Buffer
+	command.Stdout, command.Stderr = &out, &complaints
+	if err := command.Start(); err != nil {
+		w.Fatalf("kubectl could not be run: %v", err)
+	}
+	return func() answers {
+		w.Helper()
+		err := command.Wait()
+		all := parseAnswers(out.String())
+		if err != nil && len(all.failed) == 0 {
+			w.Fatalf("requests of %s %v: %v\n%s", client, args, err, complaints.String())
+		}
+		return all
+	}
+}
+
+func parseAnswers(out string) answers {
+	all := answers{by: map[string]int{}, failed: map[string]int{}}
+	for line := range strings.Lines(out) {
+		number, text, _ := strings.Cut(strings.TrimSpace(line), " ")
+		count, err := strconv.Atoi(number)
+		if err != nil {
+			continue
+		}
+		if failure, ok := strings.CutPrefix(text, "failed: "); ok {
+			all.failed[failure] += count
+		} else {
+			all.by[text] += count
+		}
+	}
+	return all
+}
+
+// each lets all clients ask at once and returns what each one got.
+func (w *World) each(all clients, args ...string) map[string]answers {
+	w.Helper()
+	got := map[string]answers{}
+	var mutex sync.Mutex
+	var group sync.WaitGroup
+	for _, name := range all {
+		wait := w.startRequests(name, args...)
+		group.Go(func() {
+			a := wait()
+			mutex.Lock()
+			defer mutex.Unlock()
+			got[name] = a
+		})
+	}
+	group.Wait()
+	return got
+}
+
+// awaitAnswers waits until every client, asking as told, is answered by these alone.
+func (w *World) awaitAnswers(all clients, want []string, args ...string) {
+	w.Helper()
+	slices.Sort(want)
+	w.Await(fmt.Sprintf("%v to be answered by %v", args, want), func() string {
+		for name, a := range w.each(all, args...) {
+			if len(a.failed) > 0 || !slices.Equal(a.from(), want) {
+				return fmt.Sprintf("%s: %v", name, a)
+			}
+		}
+		return ""
+	})
 }
 
 // lookup asks for the records of a name, in a Pod. What is wrong takes the place of the records.

@@ -62,6 +62,7 @@ var Contained = []Scenario{
 var Networked = []Scenario{
 	{"Names", Names},
 	{"WaitsForNames", WaitsForNames},
+	{"Traffic", Traffic},
 }
 
 // RunAll runs the scenarios one after the other on the mesh.
