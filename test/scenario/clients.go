@@ -52,13 +52,25 @@ type answers struct {
 	failed map[string]int
 }
 
+func (a answers) total() (total int) {
+	for _, count := range a.by {
+		total += count
+	}
+	return total
+}
+
 // from names who answered, in order.
 func (a answers) from() []string { return slices.Sorted(maps.Keys(a.by)) }
 
 func (a answers) String() string { return fmt.Sprintf("answers %v, failures %v", a.by, a.failed) }
 
-// startRequests lets a client ask as told (see package applet) until the returned function is called, which waits for
-// the end and counts the answers.
+// requests lets a client ask as told (see package applet) and counts its answers.
+func (w *World) requests(client string, args ...string) answers {
+	w.Helper()
+	return w.startRequests(client, args...)()
+}
+
+// startRequests is requests that goes on until the returned function is called, which waits for its end.
 func (w *World) startRequests(client string, args ...string) (wait func() answers) {
 	w.Helper()
 	command := w.kubectl(append([]string{"exec", client, "--", "requests"}, args...)...)

@@ -63,6 +63,8 @@ var Networked = []Scenario{
 	{"Names", Names},
 	{"WaitsForNames", WaitsForNames},
 	{"Traffic", Traffic},
+	{"Peers", Peers},
+	{"UpdateUnderLoad", UpdateUnderLoad},
 }
 
 // RunAll runs the scenarios one after the other on the mesh.

@@ -6,6 +6,7 @@ import (
 	"net"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"keelson.dev/test/mesh"
@@ -48,6 +49,15 @@ spec:
   - {name: http, port: 80, targetPort: 8080}
   - {name: udp, port: 81, protocol: UDP, targetPort: 8081}
 ---
+apiVersion: v1
+kind: Service
+metadata: {name: empty}
+spec:
+  selector: {app: nobody}
+  ports:
+  - {name: http, port: 80}
+  - {name: udp, port: 80, protocol: UDP}
+---
 apiVersion: apps/v1
 kind: Deployment
 metadata: {name: echo}
@@ -84,6 +94,7 @@ func Traffic(t *testing.T, m mesh.Mesh) {
 	t.Run("node ports", func(t *testing.T) { w.on(t).nodePorts(all, names) })
 	t.Run("affinity", func(t *testing.T) { w.on(t).affinity(all, names) })
 	t.Run("local", func(t *testing.T) { w.on(t).localPolicy(all) })
+	t.Run("nobody there", func(t *testing.T) { w.on(t).nobodyThere(all) })
 }
 
 // on is the same world, whose failures are those of a part of its test.
@@ -150,4 +161,20 @@ func (w *World) localPolicy(all clients) {
 		}
 		return ""
 	})
+}
+
+// nobodyThere is refused at once, instead of waiting for an answer.
+func (w *World) nobodyThere(all clients) {
+	ip := w.service("empty").Spec.ClusterIP
+	for _, args := range [][]string{{"http://" + ip}, {"-u", net.JoinHostPort(ip, "80")}} {
+		w.Await("a Service without Pods to refuse", func() string {
+			for name, a := range w.each(all, append([]string{"-w", "5"}, args...)...) {
+				// A process of the node itself is told so of a datagram before it leaves.
+				if a.total() > 0 || a.failed["connection refused"]+a.failed["operation not permitted"] != 1 {
+					return fmt.Sprintf("%s %s: %v", name, strings.Join(args, " "), a)
+				}
+			}
+			return ""
+		})
+	}
 }

@@ -1,0 +1,61 @@
+package scenario
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"keelson.dev/test/mesh"
+)
+
+// updated is a Deployment behind a Service whose Pods leave without haste: they are ready once they answer, and go on
+// for a while after they were told to end.
+const updated = `apiVersion: v1
+kind: Service
+metadata: {name: shop}
+spec:
+  selector: {app: shop}
+  ports: [{port: 80, targetPort: 8080}]
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: shop}
+spec:
+  replicas: 4
+  selector: {matchLabels: {app: shop}}
+  template:
+    metadata: {labels: {app: shop}}
+    spec:
+      terminationGracePeriodSeconds: 10
+      containers:
+      - name: main
+        image: ` + HelloV1 + `
+        readinessProbe: {httpGet: {path: /readyz, port: 8080}, periodSeconds: 1}
+        lifecycle: {preStop: {sleep: {seconds: 2}}}
+`
+
+// UpdateUnderLoad updates a Deployment while clients in Pods and on nodes ask its Service without a pause. No request
+// is lost, and in the end all are answered by the new version.
+//
+// DEP-234
+func UpdateUnderLoad(t *testing.T, m mesh.Mesh) {
+	w := In(t, m)
+	w.KubectlWith(updated, "apply", "-f", "-")
+	all := w.startClients()
+	w.AwaitAvailable("shop", 4)
+	w.awaitAnswers(all, []string{"1"}, "http://shop/version")
+	waits := map[string]func() answers{}
+	for _, name := range all {
+		waits[name] = w.startRequests(name, "-t", "20", "-w", "10", "http://shop/version")
+	}
+	w.Kubectl("set", "image", "deployment/shop", "main="+HelloV2)
+	w.AwaitAvailable("shop", 4)
+	for name, wait := range waits {
+		a := wait()
+		if len(a.failed) > 0 || !slices.Equal(a.from(), []string{"1", "2"}) {
+			t.Errorf("%s: %v, want no failure, and answers of both versions", name, a)
+		}
+		t.Log(fmt.Sprintf("%s: %v", name, a))
+	}
+	w.awaitAnswers(all, []string{"2"}, "-n", enough, "http://shop/version")
+}
