@@ -71,7 +71,7 @@ func firewall(file string) (*nftables.Conn, func(), error) {
 		return nil, nil, err
 	}
 	conn, err := nftables.New(nftables.WithNetNSFd(int(namespace)))
-	return conn, func() { namespace.Close() }, err
+	return conn, func() { _ = namespace.Close() }, err
 }
 
 // RemoveTables removes the firewall tables of the machine whose names begin so.

@@ -39,7 +39,7 @@ func EnsureNode(n NodeNetwork) error {
 	if err != nil {
 		return fmt.Errorf("making the network of %s: %w", filepath.Base(n.File), err)
 	}
-	defer namespace.Close()
+	defer func() { _ = namespace.Close() }()
 	inside, err := netlink.NewHandleAt(namespace)
 	if err != nil {
 		return fmt.Errorf("opening the network of %s: %w", filepath.Base(n.File), err)

@@ -74,12 +74,12 @@ func expectReached(t *testing.T, file string, addresses ...string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer own.Close()
+	defer func() { _ = own.Close() }()
 	inside, err := netns.GetFromPath(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer inside.Close()
+	defer func() { _ = inside.Close() }()
 	for _, address := range addresses {
 		listener, err := net.Listen("tcp4", net.JoinHostPort(address, "7777"))
 		if err != nil {

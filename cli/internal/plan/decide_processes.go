@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"net"
 	"net/netip"
 	"path/filepath"
 	"slices"
@@ -125,13 +124,13 @@ func (in ProcessInput) netNS(index int) string {
 
 // StatusAddress is where a process answers about itself.
 func (in ProcessInput) StatusAddress(process string) string {
-	host := loopbackHost
+	address := netip.MustParseAddr(loopbackHost)
 	if node, ok := NodeOfAgent(process); ok {
 		if index := slices.Index(in.Nodes, node); index > 0 {
-			host = in.nodeAddress(index).String()
+			address = in.nodeAddress(index)
 		}
 	}
-	return net.JoinHostPort(host, strconv.Itoa(in.Ports[StatusPort(process)]))
+	return netip.AddrPortFrom(address, uint16(in.Ports[StatusPort(process)])).String()
 }
 
 func (in ProcessInput) common(process string) []string {
