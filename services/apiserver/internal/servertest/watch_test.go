@@ -180,6 +180,22 @@ func testSelectors(t *testing.T, s *servertest.Server) {
 	}
 }
 
+// A list of an exact version shows what has been deleted since, and nothing that came later.
+func testExactVersion(t *testing.T, s *servertest.Server) {
+	client := s.Client.CoreV1().ConfigMaps(s.Namespace(t, "exact"))
+	create(t, client, configMap("a", nil))
+	before := create(t, client, configMap("b", nil)).ResourceVersion
+	create(t, client, configMap("c", nil))
+	if err := client.Delete(t.Context(), "b", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	list, err := client.List(t.Context(), metav1.ListOptions{ResourceVersion: before,
+		ResourceVersionMatch: metav1.ResourceVersionMatchExact})
+	if err != nil || names(list) != "a b" || list.ResourceVersion != before {
+		t.Errorf("the list of version %s holds %q of %s, %v", before, names(list), list.ResourceVersion, err)
+	}
+}
+
 func names(list *corev1.ConfigMapList) string {
 	var out []string
 	for _, c := range list.Items {

@@ -14,7 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/features"
 	"k8s.io/apiserver/pkg/registry/generic"
 	serverstorage "k8s.io/apiserver/pkg/server/storage"
 	genericstorage "k8s.io/apiserver/pkg/storage"
@@ -24,6 +26,7 @@ import (
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
 	"k8s.io/apiserver/pkg/storage/value/encrypt/identity"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
@@ -65,9 +68,19 @@ func New(client *kubernetes.Client, scheme *runtime.Scheme, codecs serializer.Co
 			genericstorage.RequestWatchProgress)
 	}
 	client.KV = etcd3.NewETCDLatencyTracker(client.KV)
+	keepNoSnapshots()
 	compactor := etcd3.NewCompactor(client.Client, compactInterval, clock.RealClock{}, nil)
 	return &Store{client: client, compactor: compactor, scheme: scheme, codecs: codecs, stop: compactor.Stop}
 }
+
+// keepNoSnapshots switches off, for the whole process, that watch caches keep a snapshot of each version of the last 75
+// seconds: every write pays for it, and only lists in pages and lists of an exact version, which the store answers as
+// well, are read from it (docs/decisions/0014).
+var keepNoSnapshots = sync.OnceFunc(func() {
+	utilruntime.Must(utilfeature.DefaultMutableFeatureGate.SetFromMap(map[string]bool{
+		string(features.ListFromCacheSnapshot): false,
+	}))
+})
 
 // Check fails when the store does not answer.
 func (s *Store) Check(ctx context.Context) error {
