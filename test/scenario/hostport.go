@@ -27,8 +27,8 @@ spec:
     readinessProbe: {httpGet: {path: /readyz, port: 8080}, periodSeconds: 1}
 `
 
-// HostPort connects to a Pod by a port of its node, which is the machine itself: by the node's address and by the loopback one, until the Pod is
-// gone.
+// HostPort connects to a Pod by a port of its node, which is the machine itself: by the node's address and by the
+// loopback one, until the Pod is gone.
 //
 // SET-149
 func HostPort(t *testing.T, m mesh.Mesh) {

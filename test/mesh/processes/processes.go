@@ -43,7 +43,8 @@ type Mesh struct {
 	restarted map[string]subprocess.Process
 }
 
-// WithDNS asks for a mesh with cluster DNS: most tests ask nobody for names, and its Pods would be among those they count.
+// WithDNS asks for a mesh with cluster DNS: most tests ask nobody for names, and its Pods would be among those they
+// count.
 const WithDNS = "--dns=coredns"
 
 // New brings a mesh up that goes down with the test, by further flags of `keel up`. A test that fails leaves the last

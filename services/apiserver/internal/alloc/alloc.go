@@ -1,5 +1,6 @@
-// Package alloc hands out numbers of a range, the node ports, each to one owner at a time. What is taken stands in the store, in one bit array per range that changes by compare and swap: several apiservers agree, and a
-// crash loses nothing but what Audit finds again.
+// Package alloc hands out numbers of a range, the node ports, each to one owner at a time. What is taken stands in the
+// store, in one bit array per range that changes by compare and swap: several apiservers agree, and a crash loses
+// nothing but what Audit finds again.
 package alloc
 
 import (

@@ -54,7 +54,8 @@ func proxied(agent nodeproxy.Agent, a httpproxy.Address, transport http.RoundTri
 		return httpproxy.Target{Scheme: agent.Base.Scheme, Host: agent.Base.Host, Transport: agent.Transport}, nil
 	}
 	if number, err := strconv.ParseUint(a.Port, 10, 16); err != nil || number == 0 {
-		return httpproxy.Target{}, fmt.Errorf("node %s has no port %q: must be a number from 1 to 65535", a.Name, a.Port)
+		return httpproxy.Target{}, fmt.Errorf("node %s has no port %q: must be a number from 1 to 65535", a.Name,
+			a.Port)
 	}
 	return httpproxy.Target{Scheme: a.Scheme, Host: net.JoinHostPort(host, a.Port), Transport: transport}, nil
 }
