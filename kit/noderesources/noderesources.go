@@ -5,6 +5,7 @@ package noderesources
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -45,19 +46,29 @@ type Insufficient struct {
 
 // Insufficient returns what a Pod with these requests lacks on a node where so much is used: its place among the Pods,
 // else the first resource by name. Nil: the Pod fits. A resource that the node does not name is one that it does not
-// have, but for Pods, of which it then takes any number. What is not requested is not looked at.
+// have; but it then takes any number of Pods, and an extended resource counts elsewhere: an extender of a scheduler
+// keeps account of it. What is not requested is not looked at.
 func (u Usage) Insufficient(requests, allocatable corev1.ResourceList) *Insufficient {
 	if capacity, ok := allocatable[corev1.ResourcePods]; ok && u.Pods+1 > capacity.Value() {
 		return &Insufficient{Name: corev1.ResourcePods, Requested: *resource.NewQuantity(1, resource.DecimalSI),
 			Used: *resource.NewQuantity(u.Pods, resource.DecimalSI), Capacity: capacity}
 	}
 	for _, name := range slices.Sorted(maps.Keys(requests)) {
-		requested, used, capacity := requests[name], u.Requests[name], allocatable[name]
+		requested, used := requests[name], u.Requests[name]
+		capacity, named := allocatable[name]
+		if !named && extended(name) {
+			continue
+		}
 		if sum := plus(used, requested); !requested.IsZero() && sum.Cmp(capacity) > 0 {
 			return &Insufficient{Name: name, Requested: requested, Used: used, Capacity: capacity}
 		}
 	}
 	return nil
+}
+
+// extended says that a resource is neither of the node itself nor of the API's own domain.
+func extended(name corev1.ResourceName) bool {
+	return strings.Contains(string(name), "/") && !strings.Contains(string(name), corev1.ResourceDefaultNamespacePrefix)
 }
 
 func plus(a, b resource.Quantity) resource.Quantity {

@@ -4,9 +4,7 @@ package admit
 
 import (
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
@@ -118,19 +116,13 @@ func (a hostPort) conflicts(b hostPort) bool {
 
 func (a hostPort) everywhere() bool { return a.ip == "" || a.ip == "0.0.0.0" }
 
-// fit: the requests of all Pods together stay within what is allocatable. An extended resource that the node does not
-// name counts elsewhere: an extender of a scheduler keeps account of it.
+// fit: the requests of all Pods together stay within what is allocatable.
 func fit(in Input) *podstate.Outcome {
 	var used noderesources.Usage
 	for _, other := range in.Others {
 		used.Add(resource.PodRequests(other, resource.PodResourcesOptions{}))
 	}
 	requests := resource.PodRequests(in.Pod, resource.PodResourcesOptions{})
-	maps.DeleteFunc(requests, func(name corev1.ResourceName, _ apiresource.Quantity) bool {
-		_, named := in.Node.Status.Allocatable[name]
-		return !named && strings.Contains(string(name), "/") &&
-			!strings.Contains(string(name), corev1.ResourceDefaultNamespacePrefix)
-	})
 	lack := used.Insufficient(requests, in.Node.Status.Allocatable)
 	if lack == nil {
 		return nil

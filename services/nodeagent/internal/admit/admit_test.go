@@ -68,8 +68,6 @@ func TestDecide(t *testing.T) {
 		}), nil, "OutOfcpu"},
 		{"too many Pods", pod(""), []*corev1.Pod{pod(""), pod(""), pod("")}, "OutOfpods"},
 		{"an extended resource that the node does not name", pod("", asking("example.com/gpu")), nil, ""},
-		{"a resource of its own that it does not name", pod("", asking("hugepages-2Mi")), nil, "OutOfhugepages-2Mi"},
-		{"one under the API's own domain", pod("", asking("kubernetes.io/x")), nil, "OutOfkubernetes.io/x"},
 		{"an extended resource of which there is none", pod("", asking("example.com/none")), nil,
 			"OutOfexample.com/none"},
 		{"selector matches", pod("", func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"disk": "ssd"} }),
