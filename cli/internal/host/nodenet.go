@@ -77,7 +77,10 @@ func (n NodeNetwork) connect(inside *netlink.Handle, namespace netns.NsHandle) e
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(netlink.LinkSetMaster(outer, bridge), netlink.LinkSetUp(outer)); err != nil {
+	// A Service of the machine may lead a node back to itself: where the kernel's firewall sees bridged packets, they
+	// would have to leave by the link that they came by.
+	if err := errors.Join(netlink.LinkSetMaster(outer, bridge), netlink.LinkSetHairpin(outer, true),
+		netlink.LinkSetUp(outer)); err != nil {
 		return err
 	}
 	return n.furnish(inside)

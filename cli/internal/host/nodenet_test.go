@@ -39,6 +39,8 @@ func TestANodesNetworkComesAndGoes(t *testing.T) {
 	expectReached(t, node.File, "10.241.0.1", "192.0.2.7")
 	if outer, err := netlink.LinkByName(node.Link); err != nil || outer.Attrs().MTU != 1400 {
 		t.Errorf("the node's link is %v, %v, want one that carries 1400 bytes", outer, err)
+	} else if port, err := netlink.LinkGetProtinfo(outer); err != nil || !port.Hairpin {
+		t.Errorf("the node's link takes nothing back that came by it, which a Service may ask for: %v, %v", port, err)
 	}
 	// An interrupted one is made whole: here the namespace is gone, and the machine's end of the link is there.
 	if err := os.Rename(node.File, node.File+"-x"); err == nil {
