@@ -91,6 +91,7 @@ func Traffic(t *testing.T, m mesh.Mesh) {
 	pods := w.addresses("app=echo")
 	names := slices.Sorted(maps.Keys(pods))
 	t.Run("cluster address", func(t *testing.T) { w.on(t).clusterAddress(all, names) })
+	t.Run("source", func(t *testing.T) { w.on(t).sourceAddress(all, slices.Collect(maps.Values(pods))) })
 	t.Run("node ports", func(t *testing.T) { w.on(t).nodePorts(all, names) })
 	t.Run("affinity", func(t *testing.T) { w.on(t).affinity(all, names) })
 	t.Run("local", func(t *testing.T) { w.on(t).localPolicy(all) })
@@ -111,6 +112,26 @@ func (w *World) clusterAddress(all clients, names []string) {
 	w.awaitAnswers(all, names, "-n", enough, "http://"+ip+"/hostname")
 	w.awaitAnswers(all, names, "-n", enough, "-u", net.JoinHostPort(ip, "80"))
 	w.awaitAnswers(names, names, "-n", enough, "http://"+ip+"/hostname")
+}
+
+// sourceAddress is what a Pod sees of another: its address, on whatever node, and also where it was asked by a Service.
+func (w *World) sourceAddress(all clients, pods []string) {
+	targets := []string{w.service("echo").Spec.ClusterIP + ":80"}
+	for _, pod := range pods {
+		targets = append(targets, net.JoinHostPort(pod, "8080"))
+	}
+	addresses := w.addresses("app=client")
+	for _, client := range all {
+		if strings.HasPrefix(client, "on-node-") {
+			continue
+		}
+		for _, target := range targets {
+			seen := w.Kubectl("exec", client, "--", "wget", "-q", "-O-", "http://"+target+"/clientip")
+			if host, _, err := net.SplitHostPort(strings.TrimSpace(seen)); err != nil || host != addresses[client] {
+				w.Errorf("%s at %s is seen as %q by %s", client, addresses[client], seen, target)
+			}
+		}
+	}
 }
 
 // nodePorts reaches all Pods by every node's address.

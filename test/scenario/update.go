@@ -1,7 +1,6 @@
 package scenario
 
 import (
-	"fmt"
 	"slices"
 	"testing"
 
@@ -55,7 +54,7 @@ func UpdateUnderLoad(t *testing.T, m mesh.Mesh) {
 		if len(a.failed) > 0 || !slices.Equal(a.from(), []string{"1", "2"}) {
 			t.Errorf("%s: %v, want no failure, and answers of both versions", name, a)
 		}
-		t.Log(fmt.Sprintf("%s: %v", name, a))
+		t.Logf("%s: %v", name, a)
 	}
 	w.awaitAnswers(all, []string{"2"}, "-n", enough, "http://shop/version")
 }
