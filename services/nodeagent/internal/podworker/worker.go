@@ -241,7 +241,8 @@ func (w *worker) pass(ctx context.Context) (wake time.Time, gone bool) {
 	w.probe(plan)
 	w.show(now, plan)
 	if !w.removed {
-		w.publish(now, plan, probes)
+		// An agent that has just started knows by now of the probes what the API said of them.
+		w.publish(now, plan, w.verdicts())
 	}
 	return plan.Wake, plan.Gone
 }

@@ -19,6 +19,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"keelson.dev/kit/events"
+	"keelson.dev/kit/podview"
 	"keelson.dev/services/nodeagent/internal/checkpoint"
 	"keelson.dev/services/nodeagent/internal/hooks"
 	"keelson.dev/services/nodeagent/internal/lifecycle"
@@ -82,6 +83,7 @@ func (w *world) start() {
 	go func() { _ = w.runtime.Watch(ctx, func(e runtime.Event) { pool.Wake(types.UID(e.PodUID)) }) }()
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	clear(w.probes)
 	for _, pod := range w.pods {
 		w.pool.Set(pod, true)
 	}
@@ -244,7 +246,16 @@ func (w hooksOf) run(ctx context.Context, name, container string) error {
 	return hook(ctx, container)
 }
 
-func (w probesOf) Sync(types.UID, []probe.Target) {}
+// Sync begins, as the prober does, with what the API says of an instance that is new to it.
+func (w probesOf) Sync(_ types.UID, targets []probe.Target) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, t := range targets {
+		if _, known := w.probes[t.ContainerID]; !known && t.Ready {
+			w.probes[t.ContainerID] = probe.Result{Started: true, Ready: true}
+		}
+	}
+}
 
 func (w probesOf) Result(id string) (probe.Result, bool) {
 	w.mu.Lock()
@@ -263,6 +274,9 @@ func (w apiOf) Publish(pod *corev1.Pod, status corev1.PodStatus, _ bool) {
 	}
 	if current.Status.Phase != status.Phase {
 		w.log = append(w.log, "phase "+string(status.Phase))
+	}
+	if podview.IsReady(current) && !podview.IsReady(&corev1.Pod{Status: status}) {
+		w.log = append(w.log, "unready "+string(pod.UID))
 	}
 	w.serial++
 	next := current.DeepCopy()
