@@ -26,8 +26,8 @@ spec:
 `, name, node, Server, strings.Join(command, `", "`))
 }
 
-// KillsUnderLoad kills every nodeagent, then CoreDNS, while Pods of every node ask a Service's address without a pause
-// and hold a connection to it. No request is lost, and names are answered afterwards.
+// KillsUnderLoad kills every nodeagent, then CoreDNS, while Pods of every node ask a Service without a pause and hold
+// a connection to it. No request to its address is lost, nor one by its name while CoreDNS lives.
 func KillsUnderLoad(t *testing.T, m mesh.Mesh, killDNS func(testing.TB)) {
 	w := In(t, m)
 	w.KubectlWith(echoes, "apply", "-f", "-")
@@ -35,29 +35,32 @@ func KillsUnderLoad(t *testing.T, m mesh.Mesh, killDNS func(testing.TB)) {
 	w.AwaitAvailable("echo", 2)
 	names := slices.Sorted(maps.Keys(w.addresses("app=echo")))
 	w.awaitAnswers(all, names, "-n", enough, "http://echo/hostname")
+	ip := w.service("echo").Spec.ClusterIP
 	t.Run("nodeagent", func(t *testing.T) {
-		w := w.on(t)
-		w.underLoad(names, func() {
+		w.on(t).underLoad(names, func() {
 			m.Kill(t, mesh.NodeAgent)
 			m.Start(t, mesh.NodeAgent)
-		})
-		w.awaitAnswers(all, names, "-n", enough, "http://echo/hostname")
+		}, "echo", ip)
 	})
 	t.Run("coredns", func(t *testing.T) {
 		w := w.on(t)
-		w.underLoad(names, func() { killDNS(t) })
+		w.underLoad(names, func() { killDNS(t) }, ip)
 		w.awaitAnswers(all, names, "-n", enough, "http://echo/hostname")
 	})
 }
 
-// underLoad does something while Pods ask, and looks at what they were told.
-func (w *World) underLoad(names []string, do func()) {
+// underLoad does something while Pods ask by each of the Service's hosts, and looks at what they were told.
+func (w *World) underLoad(names []string, do func(), hosts ...string) {
 	w.Helper()
 	w.Kubectl("delete", "pod", "-l", "app=asker")
 	ip, manifest := w.service("echo").Spec.ClusterIP, ""
 	for i, node := range w.Mesh.Nodes() {
-		manifest += asker(fmt.Sprintf("asker-%d", i+1), node, "requests", "-t", "20", "http://"+ip+"/hostname") +
-			asker(fmt.Sprintf("holder-%d", i+1), node, "wget", "-q", "-T", "30", "-O-", "http://"+ip+"/sleep?for=20s")
+		manifest += asker(fmt.Sprintf("holder-%d", i+1), node, "wget", "-q", "-T", "30", "-O-",
+			"http://"+ip+"/sleep?for=20s")
+		for j, host := range hosts {
+			manifest += asker(fmt.Sprintf("asker-%d-%d", i+1, j+1), node, "requests", "-t", "20",
+				"http://"+host+"/hostname")
+		}
 	}
 	w.KubectlWith(manifest, "apply", "-f", "-")
 	w.awaitAskers(corev1.PodRunning)
