@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
 
+	"keelson.dev/kit/nettest"
 	"keelson.dev/test/mesh"
 	"keelson.dev/test/mesh/processes"
 	"keelson.dev/test/scenario"
@@ -53,6 +54,38 @@ func TestDownAfterShimsWereKilled(t *testing.T) {
 			t.Errorf("the socket %s is left", socket)
 		}
 	}
+}
+
+// Of the network of two nodes, their Pods and Services nothing is left in the kernel.
+func TestDownLeavesNoNetwork(t *testing.T) {
+	before := nettest.Standing(t)
+	m := processes.New(t, 2)
+	client, err := kubernetes.NewForConfig(m.Admin())
+	if err != nil {
+		t.Fatal(err)
+	}
+	awaitRunning(t, client, "one", "two")
+	added := strings.Join(without(nettest.Standing(t), before), "\n")
+	for _, what := range []string{"-services-node-1", "link keel", "route "} {
+		if !strings.Contains(added, what) {
+			t.Fatalf("this test does not see %q of a mesh that is up:\n%s", what, added)
+		}
+	}
+	if out, err := m.Keel(t.Context(), "down"); err != nil {
+		t.Fatalf("keel down: %v\n%s", err, out)
+	}
+	if left := without(nettest.Standing(t), before); len(left) > 0 {
+		t.Errorf("left in the kernel:\n%s", strings.Join(left, "\n"))
+	}
+	table, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil || strings.Contains(string(table), m.DataDir+"/") {
+		t.Errorf("something is mounted below %s: %v\n%s", m.DataDir, err, table)
+	}
+}
+
+// without returns what of all is not among those.
+func without(all, those []string) []string {
+	return slices.DeleteFunc(all, func(one string) bool { return slices.Contains(those, one) })
 }
 
 // awaitRunning makes Pods, once their namespace takes them, and waits until they run.
