@@ -95,6 +95,7 @@ func Traffic(t *testing.T, m mesh.Mesh) {
 	t.Run("node ports", func(t *testing.T) { w.on(t).nodePorts(all, names) })
 	t.Run("affinity", func(t *testing.T) { w.on(t).affinity(all, names) })
 	t.Run("local", func(t *testing.T) { w.on(t).localPolicy(all) })
+	t.Run("proxied", func(t *testing.T) { w.on(t).proxied(names) })
 	t.Run("nobody there", func(t *testing.T) { w.on(t).nobodyThere(all) })
 }
 
