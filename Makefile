@@ -104,6 +104,7 @@ test-e2e: build images $(STAMPS)/helm ## run the scenarios with real daemons and
 .PHONY: bench
 bench: build images ## measure, print one table, write docs/benchmarks.md
 	@{ cd $(ROOT)/services/scheduler && $(GO) test -run '^$$' -bench Scale -benchtime 1x -timeout 20m ./internal/cycle && \
+	  cd $(ROOT)/services/nodeagent && $(GO) test -run '^$$' -bench Services ./internal/serviceproxy && \
 	  cd $(ROOT)/test && KEELSON_BIN=$(BIN) $(GO) test -run '^$$' -bench . -benchtime 1x -timeout 60m ./bench/; } | \
 	  (cd $(ROOT)/test && $(GO) run ./bench/table -out $(ROOT)/docs/benchmarks.md)
 

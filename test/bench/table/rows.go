@@ -9,7 +9,7 @@ type row struct {
 
 // rows are in the order of the page. What begins with "same" is of the row above that does not. Targets are those of
 // the design.
-var rows = slices.Concat(requests, scheduling, lives, processes)
+var rows = slices.Concat(requests, scheduling, lives, services, processes)
 
 // life are the rows of a phase of workloads' life, by Pod, with the targets of all CPU time and of
 // workload-controllers' part.
@@ -65,6 +65,13 @@ var scheduling = slices.Concat(
 		{"1,000,000 nodes and 1,000,000 Pods, in process, MiB", "Scale/nodes=1000000 MiB", "4096"},
 	},
 )
+
+var services = []row{
+	{"5,000 Services x 10 endpoints, the whole table, in process, CPU us", "Services/whole cpu-us/op", ""},
+	{"same, found as it should be, CPU us", "Services/taken-over cpu-us/op", ""},
+	{"same, one endpoint changes, CPU us", "Services/change cpu-us/op", ""},
+	{"same, memory kept, MiB", "Services/memory MiB", ""},
+}
 
 var lives = slices.Concat(
 	life("50 Deployments x 100, create to available, per Pod", "Deployment/50x100/Create", "3.0", "0.4"),
