@@ -63,6 +63,7 @@ var Networked = []Scenario{
 	{"Names", Names},
 	{"WaitsForNames", WaitsForNames},
 	{"Traffic", Traffic},
+	{"Outside", Outside},
 	{"Peers", Peers},
 	{"UpdateUnderLoad", UpdateUnderLoad},
 }

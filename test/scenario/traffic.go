@@ -41,6 +41,14 @@ spec:
 ---
 apiVersion: v1
 kind: Service
+metadata: {name: near}
+spec:
+  selector: {app: echo}
+  trafficDistribution: PreferSameNode
+  ports: [{port: 80, targetPort: 8080}]
+---
+apiVersion: v1
+kind: Service
 metadata: {name: ports}
 spec:
   type: NodePort
@@ -94,7 +102,8 @@ func Traffic(t *testing.T, m mesh.Mesh) {
 	t.Run("source", func(t *testing.T) { w.on(t).sourceAddress(all, slices.Collect(maps.Values(pods))) })
 	t.Run("node ports", func(t *testing.T) { w.on(t).nodePorts(all, names) })
 	t.Run("affinity", func(t *testing.T) { w.on(t).affinity(all, names) })
-	t.Run("local", func(t *testing.T) { w.on(t).localPolicy(all) })
+	t.Run("local", func(t *testing.T) { w.on(t).ownNode(all, "local") })
+	t.Run("near", func(t *testing.T) { w.on(t).ownNode(all, "near") })
 	t.Run("proxied", func(t *testing.T) { w.on(t).proxied(names) })
 	t.Run("nobody there", func(t *testing.T) { w.on(t).nobodyThere(all) })
 }
@@ -117,9 +126,10 @@ func (w *World) clusterAddress(all clients, names []string) {
 
 // sourceAddress is what a Pod sees of another: its address, on whatever node, and also where it was asked by a Service.
 func (w *World) sourceAddress(all clients, pods []string) {
-	targets := []string{w.service("echo").Spec.ClusterIP + ":80"}
+	type target struct{ address, port string }
+	targets := []target{{w.service("echo").Spec.ClusterIP, "80"}}
 	for _, pod := range pods {
-		targets = append(targets, net.JoinHostPort(pod, "8080"))
+		targets = append(targets, target{pod, "8080"})
 	}
 	addresses := w.addresses("app=client")
 	for _, client := range all {
@@ -127,9 +137,8 @@ func (w *World) sourceAddress(all clients, pods []string) {
 			continue
 		}
 		for _, target := range targets {
-			seen := w.Kubectl("exec", client, "--", "wget", "-q", "-O-", "http://"+target+"/clientip")
-			if host, _, err := net.SplitHostPort(strings.TrimSpace(seen)); err != nil || host != addresses[client] {
-				w.Errorf("%s at %s is seen as %q by %s", client, addresses[client], seen, target)
+			if seen := w.seenAs(client, target.address, target.port); seen != addresses[client] {
+				w.Errorf("%s at %s is seen as %q by %s", client, addresses[client], seen, target.address)
 			}
 		}
 	}
@@ -139,12 +148,7 @@ func (w *World) sourceAddress(all clients, pods []string) {
 func (w *World) nodePorts(all clients, names []string) {
 	ports := w.service("ports").Spec.Ports
 	for _, name := range w.Mesh.Nodes() {
-		address := ""
-		for _, a := range w.node(name).Status.Addresses {
-			if a.Type == "InternalIP" {
-				address = a.Address
-			}
-		}
+		address := w.internalIP(name)
 		tcp, udp := strconv.Itoa(int(ports[0].NodePort)), strconv.Itoa(int(ports[1].NodePort))
 		w.awaitAnswers(all, names, "-n", enough, "http://"+net.JoinHostPort(address, tcp)+"/hostname")
 		w.awaitAnswers(all, names, "-n", enough, "-u", net.JoinHostPort(address, udp))
@@ -168,14 +172,14 @@ func (w *World) affinity(all clients, names []string) {
 	}
 }
 
-// localPolicy reaches the Pods of the client's own node alone.
-func (w *World) localPolicy(all clients) {
+// ownNode reaches the Pods of the client's own node alone.
+func (w *World) ownNode(all clients, service string) {
 	nodes := map[string]string{}
 	for _, pod := range w.Pods("app in (echo, client)") {
 		nodes[pod.Name] = pod.Spec.NodeName
 	}
 	w.Await("each client to meet the Pods of its node", func() string {
-		for name, a := range w.each(all, "-n", "10", "http://local/hostname") {
+		for name, a := range w.each(all, "-n", "10", "http://"+service+"/hostname") {
 			if len(a.failed) > 0 || slices.ContainsFunc(a.from(),
 				func(pod string) bool { return nodes[pod] != nodes[name] }) {
 				return fmt.Sprintf("%s on %s: %v of %v", name, nodes[name], a, nodes)
