@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -288,11 +289,12 @@ func TestSeveralVictims(t *testing.T) {
 func TestEvictionsGoOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const most = 32
-		begun, proceed := 0, make(chan struct{})
+		var begun atomic.Int32
+		proceed := make(chan struct{})
 		ctx, stop := context.WithCancel(t.Context())
 		reports := make(chan Outcome, most+1)
 		e := New(newAPI().CoreV1(), func(ctx context.Context, _ *corev1.Pod, _ corev1.PodCondition, _ string) error {
-			begun++
+			begun.Add(1)
 			<-proceed
 			return ctx.Err()
 		}, &bind.Terms{}, func(o Outcome) { reports <- o })
@@ -301,8 +303,8 @@ func TestEvictionsGoOn(t *testing.T) {
 		}
 		stop()
 		time.Sleep(time.Hour)
-		if begun != most {
-			t.Errorf("%d are under way, want %d", begun, most)
+		if n := begun.Load(); n != most {
+			t.Errorf("%d are under way, want %d", n, most)
 		}
 		close(proceed)
 		e.Wait()
