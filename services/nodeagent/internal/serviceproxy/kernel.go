@@ -53,11 +53,29 @@ func (k *kernel) takeOver(w wanted) (int, error) {
 	if fits {
 		n, err := k.replace(w, found, false)
 		if err == nil {
-			return n, nil
+			return n, k.meanwhile().remove() // of an agent that died while it renewed the table
 		}
 	}
-	return k.replace(w, nil, true)
+	return k.renew(w)
 }
+
+// renew makes the table anew. In the moment in which it changes, a packet may be on its way through rules whose sets
+// are gone: meanwhile a second table is there to lead it.
+func (k *kernel) renew(w wanted) (int, error) {
+	second := k.meanwhile()
+	if _, there := k.usage(); !there {
+		n, err := k.replace(w, nil, true)
+		return n, errors.Join(err, second.remove())
+	}
+	if _, err := second.replace(w, nil, true); err != nil {
+		return 0, err
+	}
+	n, err := k.replace(w, nil, true)
+	return n, errors.Join(err, second.remove())
+}
+
+// meanwhile is the table that takes the place of this one while it is renewed.
+func (k *kernel) meanwhile() *kernel { return newKernel(k.table.Name + "-meanwhile") }
 
 // read returns the elements of the table, if it is one that this version understands.
 func (k *kernel) read() (map[string]map[string]string, bool, error) {

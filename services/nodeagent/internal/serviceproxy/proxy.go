@@ -9,6 +9,7 @@ package serviceproxy
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -327,4 +328,7 @@ func (p *Proxy) settle(name string) {
 }
 
 // Remove takes away the table of a proxy that carried Services before.
-func Remove(table string) error { return newKernel(table).remove() }
+func Remove(table string) error {
+	k := newKernel(table)
+	return errors.Join(k.remove(), k.meanwhile().remove())
+}

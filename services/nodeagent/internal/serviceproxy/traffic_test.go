@@ -299,8 +299,9 @@ func TestUDPFlows(t *testing.T) {
 }
 
 // askMeanwhile has another machine ask until the result is called, which returns how many answers were not as wanted.
-func (m *machine) askMeanwhile(good func(asked) bool) func() int {
-	stop, failures := make(chan struct{}), 0
+func (m *machine) askMeanwhile(good func(asked) bool) func() []asked {
+	stop := make(chan struct{})
+	var failures []asked
 	var asking sync.WaitGroup
 	asking.Go(func() {
 		m.stranger.Do(func() {
@@ -310,13 +311,13 @@ func (m *machine) askMeanwhile(good func(asked) bool) func() int {
 					return
 				default:
 				}
-				if !good(ask("tcp", clusterIP, servicePort)) {
-					failures++
+				if got := ask("tcp", clusterIP, servicePort); !good(got) {
+					failures = append(failures, got)
 				}
 			}
 		})
 	})
-	return func() int {
+	return func() []asked {
 		close(stop)
 		asking.Wait()
 		return failures
@@ -340,12 +341,20 @@ func TestStrangeTable(t *testing.T) {
 	elements, picks, lengths := m.state.All()
 	failures := m.askMeanwhile(func(got asked) bool { return got.err == nil })
 	for range 50 {
-		if _, err := m.kernel.replace(wanted{elements, picks, lengths, m.node.PodRanges}, nil, true); err != nil {
+		if _, err := m.kernel.renew(wanted{elements, picks, lengths, m.node.PodRanges}); err != nil {
 			t.Error(err)
 		}
 	}
-	if n := failures(); n > 0 {
-		t.Errorf("%d requests failed while the table was written anew", n)
+	if failed := failures(); len(failed) > 0 {
+		t.Errorf("requests failed while the table was written anew: %v", failed)
+	}
+	conn.AddTable(m.kernel.meanwhile().table)
+	must(t, conn.Flush())
+	if _, err := m.kernel.takeOver(wanted{elements, picks, lengths, m.node.PodRanges}); err != nil {
+		t.Error(err)
+	}
+	if _, there := m.kernel.meanwhile().usage(); there {
+		t.Error("the second table of an agent that died is left")
 	}
 }
 
@@ -363,8 +372,8 @@ func TestRestart(t *testing.T) {
 		next.put(all...)
 		m.proxy = next
 	}
-	if n := failures(); n > 0 {
-		t.Errorf("%d requests failed or left the client's endpoint", n)
+	if failed := failures(); len(failed) > 0 {
+		t.Errorf("requests failed or left the client's endpoint: %v", failed)
 	}
 	if got := exchange(conn); got.who != who {
 		t.Errorf("the connection to %s: %s", who, got)
