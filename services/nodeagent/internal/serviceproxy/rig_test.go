@@ -215,8 +215,8 @@ func ask(network string, to netip.Addr, port int) asked {
 }
 
 func askFrom(local net.Addr, network string, to netip.Addr, port int) (out asked) {
-	// Longer than it takes until a client sends its first packet once more: a port that masquerading chose may be one that
-	// the endpoint has just seen.
+	// Longer than it takes until a client sends its first packet once more: a port that masquerading chose may be one
+	// that the endpoint has just seen.
 	dialer := net.Dialer{Timeout: 4 * time.Second, LocalAddr: local}
 	conn, err := dialer.Dial(network, netip.AddrPortFrom(to, uint16(port)).String())
 	if err != nil {
