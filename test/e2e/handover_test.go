@@ -49,7 +49,7 @@ func TestNoRoomLeaksThroughHandOvers(t *testing.T) {
 	copied := m.StartCopy(t, mesh.Scheduler)
 	run(2)
 	seen.awaitBound(2)
-	awaitRenewals(t, s.Client, lease, 3)
+	awaitRenewals(t, s.Client, 3, lease)
 
 	run(4) // on their way, or not even seen
 	signal(t, leader, syscall.SIGSTOP)

@@ -45,7 +45,7 @@ func TestAPausedLeaderWritesNothing(t *testing.T) {
 			first := awaitHolder(t, client, test.lease, "", time.Minute)
 			leader := m.Of(t, test.daemon)[0]
 			deputy := m.StartCopy(t, test.daemon)
-			awaitRenewals(t, client, test.lease, 3)
+			awaitRenewals(t, client, 3, test.lease)
 
 			signal(t, leader, syscall.SIGSTOP)
 			t.Cleanup(func() { signal(t, leader, syscall.SIGCONT) })

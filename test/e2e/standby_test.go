@@ -2,6 +2,8 @@ package e2e
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -52,11 +54,7 @@ func TestStandbyTakesOver(t *testing.T) {
 		m.StartCopy(t, d)
 	}
 	// The copies must have seen the leaders renew before they can miss them.
-	for _, names := range elected {
-		for _, name := range names {
-			awaitRenewals(t, client, name, 3)
-		}
-	}
+	awaitRenewals(t, client, 3, slices.Concat(slices.Collect(maps.Values(elected))...)...)
 	for d := range elected {
 		if err := subprocess.Kill(context.Background(), m.Of(t, d)[0]); err != nil {
 			t.Fatalf("killing %s: %v", d, err)
@@ -82,16 +80,29 @@ func awaitHolder(t *testing.T, client kubernetes.Interface, name, before string,
 	return holder
 }
 
-// awaitRenewals waits until the Lease was renewed that often.
-func awaitRenewals(t *testing.T, client kubernetes.Interface, name string, renewals int) {
+// awaitRenewals waits until each of the Leases was renewed that often.
+func awaitRenewals(t *testing.T, client kubernetes.Interface, renewals int, names ...string) {
 	t.Helper()
-	seen := map[time.Time]bool{}
-	awaitLease(t, client, name, time.Minute, func(lease *coordinationv1.Lease) bool {
-		if lease.Spec.RenewTime != nil {
-			seen[lease.Spec.RenewTime.Time] = true
-		}
-		return len(seen) > renewals
-	})
+	seen := map[string]map[time.Time]bool{}
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, time.Minute, true,
+		func(ctx context.Context) (bool, error) {
+			leases, err := client.CoordinationV1().Leases("kube-system").List(ctx, metav1.ListOptions{})
+			if err != nil {
+				return false, err
+			}
+			for _, lease := range leases.Items {
+				if lease.Spec.RenewTime != nil {
+					if seen[lease.Name] == nil {
+						seen[lease.Name] = map[time.Time]bool{}
+					}
+					seen[lease.Name][lease.Spec.RenewTime.Time] = true
+				}
+			}
+			return !slices.ContainsFunc(names, func(name string) bool { return len(seen[name]) <= renewals }), nil
+		})
+	if err != nil {
+		t.Fatalf("waiting for %d renewals of each Lease: %v", renewals, err)
+	}
 }
 
 func awaitLease(t *testing.T, client kubernetes.Interface, name string, patience time.Duration,
