@@ -13,12 +13,11 @@ import (
 	"keelson.dev/services/apiserver/internal/admission/limitranger"
 	"keelson.dev/services/apiserver/internal/admission/listbounds"
 	"keelson.dev/services/apiserver/internal/admission/noderestriction"
-	"keelson.dev/services/apiserver/internal/admission/podgroupprotection"
 	"keelson.dev/services/apiserver/internal/admission/priority"
+	"keelson.dev/services/apiserver/internal/admission/protection"
 	"keelson.dev/services/apiserver/internal/admission/resourcequota"
 	"keelson.dev/services/apiserver/internal/admission/runtimeclass"
 	"keelson.dev/services/apiserver/internal/admission/serviceaccount"
-	"keelson.dev/services/apiserver/internal/admission/storageprotection"
 	"keelson.dev/services/apiserver/internal/admission/taintnodesbycondition"
 	"keelson.dev/services/apiserver/internal/admission/tolerationseconds"
 )
@@ -40,8 +39,8 @@ var plugins = []plugin{
 	{tolerationseconds.PluginName, tolerationseconds.Register},
 	{defaultstorageclass.PluginName, defaultstorageclass.Register},
 	{defaultingressclass.PluginName, defaultingressclass.Register},
-	{storageprotection.PluginName, storageprotection.Register},
-	{podgroupprotection.PluginName, podgroupprotection.Register},
+	{protection.StorageObjects, protection.RegisterStorageObjects},
+	{protection.PodGroups, protection.RegisterPodGroups},
 	{runtimeclass.PluginName, runtimeclass.Register},
 	{claimresize.PluginName, claimresize.Register},
 	{listbounds.PluginName, listbounds.Register},
