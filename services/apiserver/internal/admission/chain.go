@@ -8,8 +8,7 @@ import (
 	"k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle"
 
 	"keelson.dev/services/apiserver/internal/admission/claimresize"
-	"keelson.dev/services/apiserver/internal/admission/defaultingressclass"
-	"keelson.dev/services/apiserver/internal/admission/defaultstorageclass"
+	"keelson.dev/services/apiserver/internal/admission/defaultclass"
 	"keelson.dev/services/apiserver/internal/admission/limitranger"
 	"keelson.dev/services/apiserver/internal/admission/listbounds"
 	"keelson.dev/services/apiserver/internal/admission/noderestriction"
@@ -37,8 +36,8 @@ var plugins = []plugin{
 	{priority.PluginName, priority.Register},
 	{limitranger.PluginName, limitranger.Register},
 	{tolerationseconds.PluginName, tolerationseconds.Register},
-	{defaultstorageclass.PluginName, defaultstorageclass.Register},
-	{defaultingressclass.PluginName, defaultingressclass.Register},
+	{defaultclass.Storage, defaultclass.RegisterStorage},
+	{defaultclass.Ingress, defaultclass.RegisterIngress},
 	{protection.StorageObjects, protection.RegisterStorageObjects},
 	{protection.PodGroups, protection.RegisterPodGroups},
 	{runtimeclass.PluginName, runtimeclass.Register},
