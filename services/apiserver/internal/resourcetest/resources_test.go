@@ -35,6 +35,7 @@ func TestResources(t *testing.T) {
 		"services":               testServices,
 		"service updates":        testServiceUpdates,
 		"service dry run":        testServiceDryRun,
+		"service refusals":       testServiceRefusals,
 		"service status":         testServiceStatus,
 		"service addresses":      testServiceAddresses,
 		"more service ranges":    testServiceRanges,

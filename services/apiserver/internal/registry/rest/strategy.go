@@ -104,7 +104,7 @@ func (s *strategy[O]) PrepareForUpdate(_ context.Context, obj, old runtime.Objec
 	}
 }
 
-func (s *strategy[O]) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
+func (s *strategy[O]) Validate(ctx context.Context, obj runtime.Object) field.ErrorList {
 	o := obj.(O)
 	isName := s.Name
 	if isName == nil {
@@ -114,14 +114,15 @@ func (s *strategy[O]) Validate(_ context.Context, obj runtime.Object) field.Erro
 	if s.Strategy.Validate != nil {
 		errs = append(errs, s.Strategy.Validate(o)...)
 	}
-	return errs
+	return append(errs, refusals(ctx)...)
 }
 
-func (s *strategy[O]) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
-	if s.Strategy.ValidateUpdate == nil {
-		return nil
+func (s *strategy[O]) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
+	errs := refusals(ctx)
+	if s.Strategy.ValidateUpdate != nil {
+		errs = append(s.Strategy.ValidateUpdate(obj.(O), old.(O)), errs...)
 	}
-	return s.Strategy.ValidateUpdate(obj.(O), old.(O))
+	return errs
 }
 
 func (s *strategy[O]) WarningsOnCreate(_ context.Context, obj runtime.Object) []string {

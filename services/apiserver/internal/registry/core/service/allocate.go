@@ -31,26 +31,38 @@ type reservation struct {
 	ports  []int32
 }
 
-// complete gives s what it needs beyond what old, nil for a new Service, has. Errors name the fields.
+// complete gives s what it needs beyond what old, nil for a new Service, has. Errors name the fields. A Service that is
+// not valid gets nothing: of what it asks for by number it is only said whether it could be had.
 func (r *reservation) complete(ctx context.Context, s, old *corev1.Service) field.ErrorList {
 	if old != nil {
 		inherit(s, old)
 		dropDependents(s, old)
 	}
 	normalize(s, old)
-	if errs := settleFamilies(s, old, r.ranges.ips.Families()); len(errs) > 0 {
-		return errs
-	}
+	errs := settleFamilies(s, old, r.ranges.ips.Families())
 	r.owner = clusterip.Owner{Namespace: genericapirequest.NamespaceValue(ctx), Name: s.Name}
-	c := decideClaims(s, old)
-	var errs field.ErrorList
+	c, taker := decideClaims(s, old), r
+	if len(errs) > 0 || !valid(s, old) {
+		c = c.certain()
+		taker = &reservation{ranges: r.ranges, dryRun: true, owner: r.owner, ips: r.ips, ports: r.ports}
+	}
+	if len(errs) > 0 {
+		c.ips = nil // what is said of the families is said of them
+	}
 	for _, claim := range c.ips {
-		errs = append(errs, r.takeIP(ctx, &s.Spec, claim)...)
+		errs = append(errs, taker.takeIP(ctx, &s.Spec, claim)...)
 	}
 	for _, claim := range c.ports {
-		errs = append(errs, r.takePort(ctx, &s.Spec, claim)...)
+		errs = append(errs, taker.takePort(ctx, &s.Spec, claim)...)
 	}
 	return errs
+}
+
+func valid(s, old *corev1.Service) bool {
+	if old == nil {
+		return len(Validate(s)) == 0
+	}
+	return len(ValidateUpdate(s, old)) == 0
 }
 
 func (r *reservation) takeIP(ctx context.Context, spec *corev1.ServiceSpec, claim ipClaim) field.ErrorList {

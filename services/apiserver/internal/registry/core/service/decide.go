@@ -39,6 +39,14 @@ func decideClaims(s, old *corev1.Service) claims {
 	return claims{ips: claimIPs(&s.Spec, held.ClusterIPs), ports: claimPorts(&s.Spec, nodePorts(&held))}
 }
 
+// certain are the claims of certain addresses and ports.
+func (c claims) certain() claims {
+	return claims{
+		ips:   slices.DeleteFunc(slices.Clone(c.ips), func(claim ipClaim) bool { return claim.ip == "" }),
+		ports: slices.DeleteFunc(slices.Clone(c.ports), func(claim portClaim) bool { return claim.port == 0 }),
+	}
+}
+
 // claimIPs leaves out what is held already. Those that are asked for by their number come first, so that none is given
 // away as any address.
 func claimIPs(spec *corev1.ServiceSpec, held []string) []ipClaim {

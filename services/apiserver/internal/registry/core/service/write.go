@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	genericrest "k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/storage/names"
 	"k8s.io/apiserver/pkg/util/dryrun"
@@ -58,11 +57,9 @@ func (s *storage) createNamed(ctx context.Context, service *corev1.Service, vali
 	if err != nil {
 		return nil, err
 	}
-	if errs := r.complete(ctx, service, nil); len(errs) > 0 {
-		s.settle(ctx, r, nil, nil)
-		return nil, invalid(service.Name, errs)
-	}
-	created, err := s.Storage.Create(ctx, service, validate, options)
+	writing, refusals := rest.WithRefusals(ctx)
+	*refusals = r.complete(ctx, service, nil)
+	created, err := s.Storage.Create(writing, service, validate, options)
 	if err == nil || refused(err) {
 		s.settle(ctx, r, created, nil)
 	}
@@ -77,6 +74,7 @@ func (s *storage) Update(ctx context.Context, name string, info genericrest.Upda
 	if err != nil {
 		return nil, false, err
 	}
+	writing, refusals := rest.WithRefusals(ctx)
 	var old *corev1.Service
 	completed := genericrest.WrapUpdatedObjectInfo(info, func(ctx context.Context, updated,
 		existing runtime.Object) (runtime.Object, error) {
@@ -85,12 +83,10 @@ func (s *storage) Update(ctx context.Context, name string, info genericrest.Upda
 			old = was.DeepCopy()
 		}
 		service := updated.(*corev1.Service)
-		if errs := r.complete(ctx, service, old); len(errs) > 0 {
-			return nil, invalid(name, errs)
-		}
+		*refusals = r.complete(ctx, service, old)
 		return service, nil
 	})
-	updated, created, err := s.Storage.Update(ctx, name, completed, createValidation, updateValidation,
+	updated, created, err := s.Storage.Update(writing, name, completed, createValidation, updateValidation,
 		forceAllowCreate, options)
 	if err == nil || refused(err) {
 		s.settle(ctx, r, updated, old)
@@ -141,8 +137,4 @@ func (r *ranges) afterDelete(obj runtime.Object, options *metav1.DeleteOptions) 
 	if err := held(service).release(ctx, r, clusterip.OwnerOf(service)); err != nil {
 		utilruntime.HandleErrorWithContext(ctx, err, "Giving back what a deleted Service had; an audit will")
 	}
-}
-
-func invalid(name string, errs field.ErrorList) error {
-	return apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("Service").GroupKind(), name, errs)
 }
