@@ -79,7 +79,8 @@ func requested(p *corev1.Pod) corev1.ResourceList {
 		len(p.Status.ContainerStatuses) == 0 {
 		return p.Spec.Containers[0].Resources.Requests
 	}
-	return resourcehelper.PodRequests(p, resourcehelper.PodResourcesOptions{UseStatusResources: true})
+	return resourcehelper.PodRequests(p, resourcehelper.PodResourcesOptions{UseStatusResources: true,
+		InPlacePodLevelResourcesVerticalScalingEnabled: true})
 }
 
 // scored returns CPU and memory with the default for each container that asks for none.
@@ -100,8 +101,9 @@ func scored(p *corev1.Pod, u *Usage) [2]int64 {
 		return [2]int64{u.Basic[CPU], u.Basic[Memory]}
 	}
 	requests := resourcehelper.PodRequests(p, resourcehelper.PodResourcesOptions{
-		UseStatusResources:          true,
-		NonMissingContainerRequests: scoredDefaults,
+		UseStatusResources: true,
+		InPlacePodLevelResourcesVerticalScalingEnabled: true,
+		NonMissingContainerRequests:                    scoredDefaults,
 	})
 	return [2]int64{requests.Cpu().MilliValue(), requests.Memory().Value()}
 }

@@ -193,7 +193,7 @@ func TestPorts(t *testing.T) {
 	}
 }
 
-// What counts of a running Pod that is being resized is the greater of what it asks for and what it was given.
+// DEP-214: what counts of a running Pod that is being resized is the greater of what it asks for and what it was given.
 func TestUsageWhileResizing(t *testing.T) {
 	c := container("500m", "")
 	c.Name = "c"
@@ -204,6 +204,11 @@ func TestUsageWhileResizing(t *testing.T) {
 	}}
 	if u := New(0).Usage(p); u.Basic[CPU] != 2000 {
 		t.Errorf("takes %d, want 2000", u.Basic[CPU])
+	}
+	whole, given := container("3", "").Resources, container("4", "").Resources
+	p.Spec.Resources, p.Status.Resources = &whole, &given
+	if u := New(0).Usage(p); u.Basic[CPU] != 4000 || u.Scored[0] != 4000 {
+		t.Errorf("as a whole it takes %d, and counts as %d in scores, want 4000", u.Basic[CPU], u.Scored[0])
 	}
 }
 

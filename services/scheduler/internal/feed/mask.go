@@ -27,7 +27,7 @@ func Decoded() []fieldmask.Rule {
 			"spec.volumes.volumeSource.ephemeral": {},
 			"spec.volumes.volumeSource.image":     {"reference"},
 			"status": {"phase", "startTime", "nominatedNodeName", "conditions", "containerStatuses",
-				"initContainerStatuses"},
+				"initContainerStatuses", "resources", "allocatedResources"},
 			"status.containerStatuses":     status,
 			"status.initContainerStatuses": status,
 		}},

@@ -59,6 +59,7 @@ func trimPod(object any) (any, error) {
 	if !waits {
 		p.Status.ContainerStatuses = trimStatuses(status.ContainerStatuses)
 		p.Status.InitContainerStatuses = trimStatuses(status.InitContainerStatuses)
+		p.Status.Resources, p.Status.AllocatedResources = status.Resources, status.AllocatedResources
 		p.Status.Conditions = pick(status.Conditions, corev1.PodResizePending, corev1.DisruptionTarget)
 		p.Status.StartTime = status.StartTime
 		if a := spec.Affinity; a != nil && (a.PodAffinity != nil || a.PodAntiAffinity != nil) {

@@ -51,6 +51,11 @@ func fullPod(node string) *corev1.Pod {
 		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "c", Image: "i",
 			Resources: &corev1.ResourceRequirements{
 				Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("3")}}}}
+		whole := func(cpu string) *corev1.ResourceRequirements {
+			return &corev1.ResourceRequirements{
+				Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}}
+		}
+		p.Spec.Resources, p.Status.Resources = whole("4"), whole("5")
 	}
 	return p
 }

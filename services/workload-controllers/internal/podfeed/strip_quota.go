@@ -8,7 +8,8 @@ import (
 // amounts is what a Pod asks for altogether, as its quotas count it; nil for nothing. It is kept beside what each
 // container asks for.
 func amounts(pod *corev1.Pod) *corev1.ResourceRequirements {
-	options := resourcehelper.PodResourcesOptions{UseStatusResources: true}
+	options := resourcehelper.PodResourcesOptions{UseStatusResources: true,
+		InPlacePodLevelResourcesVerticalScalingEnabled: true}
 	asked := &corev1.ResourceRequirements{Requests: resourcehelper.PodRequests(pod, options),
 		Limits: resourcehelper.PodLimits(pod, options)}
 	if len(asked.Requests) == 0 && len(asked.Limits) == 0 {

@@ -59,7 +59,7 @@ func (p *Plugin) ValidateInitialization() error {
 	return nil
 }
 
-// Admit completes a new Pod. What a Pod asks for does not change later, but by a resize, which says all that it wants.
+// Admit completes a new Pod. What a Pod asks for changes later by a resize only, which says all that it wants.
 func (p *Plugin) Admit(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	pod, err := podrequest.Pod(a)
 	if pod == nil || err != nil || a.GetOperation() != admission.Create {
@@ -73,22 +73,22 @@ func (p *Plugin) Admit(_ context.Context, a admission.Attributes, _ admission.Ob
 	return nil
 }
 
-// Validate refuses new Pods, and new and changed claims, that are out of a range.
+// Validate refuses new and resized Pods, and new and changed claims, that are out of a range.
 func (p *Plugin) Validate(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	var check func([]*corev1.LimitRange) []error
 	switch obj := a.GetObject().(type) {
 	case *corev1.Pod:
-		if a.GetOperation() != admission.Create {
+		if !isSized(a) {
 			return nil
 		}
 		check = func(ranges []*corev1.LimitRange) []error { return checkPod(obj, ranges) }
 	case *corev1.PersistentVolumeClaim:
-		if obj.DeletionTimestamp != nil {
+		if obj.DeletionTimestamp != nil || a.GetSubresource() != "" {
 			return nil
 		}
 		check = func(ranges []*corev1.LimitRange) []error { return checkClaim(obj, ranges) }
 	}
-	if check == nil || a.GetSubresource() != "" {
+	if check == nil {
 		return nil
 	}
 	ranges, err := p.of(a)
@@ -99,6 +99,17 @@ func (p *Plugin) Validate(_ context.Context, a admission.Attributes, _ admission
 		return admission.NewForbidden(a, utilerrors.NewAggregate(errs))
 	}
 	return nil
+}
+
+// isSized reports whether the request says what a Pod asks for: it makes the Pod, or resizes it.
+func isSized(a admission.Attributes) bool {
+	switch a.GetSubresource() {
+	case "":
+		return a.GetOperation() == admission.Create
+	case "resize":
+		return a.GetOperation() == admission.Update
+	}
+	return false
 }
 
 // of returns the ranges of the request's namespace, by name: the first that has a default gives it.

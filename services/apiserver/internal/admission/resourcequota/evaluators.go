@@ -57,7 +57,8 @@ func chargesClaim(a admission.Attributes) bool {
 // podUsage counts what the Pod asks for altogether: of containers, init containers and sidecars, of the Pod itself and
 // its overhead, and what it still has of before a resize.
 func podUsage(pod *corev1.Pod, now time.Time) corev1.ResourceList {
-	options := resourcehelper.PodResourcesOptions{UseStatusResources: true}
+	options := resourcehelper.PodResourcesOptions{UseStatusResources: true,
+		InPlacePodLevelResourcesVerticalScalingEnabled: true}
 	return quota.Pod(resourcehelper.PodRequests(pod, options), resourcehelper.PodLimits(pod, options),
 		quota.HasEnded(pod, now))
 }

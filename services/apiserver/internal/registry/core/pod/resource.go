@@ -1,5 +1,5 @@
 // Package pod is the resource Pod of the core group with its subresources: status, binding, eviction,
-// ephemeralcontainers, and the connections to its containers: log, exec, attach and portforward.
+// resize, ephemeralcontainers, and the connections to its containers: log, exec, attach and portforward.
 package pod
 
 import (
@@ -63,6 +63,7 @@ func Entry(nodes *nodeproxy.Nodes, node nodeproxy.Lookup, budgets *poddisruption
 		},
 
 		"pods/ephemeralcontainers": rest.Writes(ephemeralStrategy),
+		"pods/resize":              rest.Writes(resizeStrategy),
 
 		"pods/log": func(s *rest.Storage) genericrest.Storage {
 			return &Log{pods: podSource{s.Store},

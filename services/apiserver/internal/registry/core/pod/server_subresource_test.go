@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -115,4 +116,24 @@ func testEphemeralContainers(t *testing.T, _ *cluster, pods typedcorev1.PodInter
 	if len(raw.Spec.EphemeralContainers) != 1 {
 		t.Errorf("the container is gone: %+v", raw.Spec)
 	}
+}
+
+// DEP-214: resources change by /resize only, in strategic patches as kubectl sends them.
+func testResize(t *testing.T, _ *cluster, pods typedcorev1.PodInterface) {
+	created := create(t, pods, nginx(onNode, func(p *corev1.Pod) {
+		p.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m")}
+	}))
+	patch := []byte(`{"spec":{"containers":[{"name":"nginx","resources":{"requests":{"cpu":"150m"}}}]}}`)
+	_, err := pods.Patch(t.Context(), "nginx", types.StrategicMergePatchType, patch, metav1.PatchOptions{})
+	wantError(t, err, apierrors.IsInvalid, "pod updates may not change fields other than")
+	p, err := pods.Patch(t.Context(), "nginx", types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "resize")
+	must(t, err)
+	if request := p.Spec.Containers[0].Resources.Requests.Cpu().String(); request != "150m" ||
+		p.Generation != created.Generation+1 {
+		t.Errorf("requests %s, generation %d", request, p.Generation)
+	}
+	p.Spec.Containers[0].Resources.Requests = nil
+	_, err = pods.UpdateResize(t.Context(), "nginx", p, metav1.UpdateOptions{})
+	wantError(t, err, apierrors.IsInvalid, "spec.containers[0].resources.requests: Forbidden: resource requests "+
+		"cannot be removed")
 }

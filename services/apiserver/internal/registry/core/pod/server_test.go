@@ -40,6 +40,7 @@ func TestPods(t *testing.T) {
 		"evict what is not ready": testEvictUnready,
 		"evict a hundred at once": testEvictAtOnce,
 		"ephemeral containers":    testEphemeralContainers,
+		"resize":                  testResize,
 		"log":                     testLog, "log by websocket": testLogWebSocket, "follow a log": testFollowLog,
 		"log refused": testLogRefused,
 		"exec":        testExec, "attach": testAttach, "terminal": testTerminal, "exec refused": testExecRefused,

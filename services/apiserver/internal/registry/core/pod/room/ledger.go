@@ -59,7 +59,7 @@ type Reservation struct {
 
 // reserve holds room for the Pod on the node, or returns a *Full.
 func (l *ledger) reserve(pod *corev1.Pod, node *corev1.Node) (*Reservation, error) {
-	requests := resource.PodRequests(pod, resource.PodResourcesOptions{})
+	requests := requested(pod)
 	k := key{pod.UID, node.Name}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -76,6 +76,14 @@ func (l *ledger) reserve(pod *corev1.Pod, node *corev1.Node) (*Reservation, erro
 	}
 	e.writers++
 	return &Reservation{ledger: l, key: k}, nil
+}
+
+// requested is what the Pod holds on its node. While it is resized that is the greater of what it has and what it asks
+// for; a Pod of the first generation never was.
+func requested(pod *corev1.Pod) corev1.ResourceList {
+	resized := pod.Generation > 1
+	return resource.PodRequests(pod, resource.PodResourcesOptions{UseStatusResources: resized,
+		InPlacePodLevelResourcesVerticalScalingEnabled: resized})
 }
 
 // Keep ends the write of a binding that was made, or perhaps made: the store will tell.
@@ -107,7 +115,7 @@ func (r *Reservation) end(made bool) {
 
 // set takes note of a Pod that the store shows on its node.
 func (l *ledger) set(pod *corev1.Pod) {
-	requests := resource.PodRequests(pod, resource.PodResourcesOptions{})
+	requests := requested(pod)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.setLocked(pod, requests)

@@ -137,3 +137,24 @@ func BenchmarkReserve(b *testing.B) {
 		held.Release()
 	}
 }
+
+// DEP-214: a Pod that is resized holds the greater of what it has and what it asks for, until its node says otherwise.
+func TestRequestedWhileResized(t *testing.T) {
+	p := pod("a", "1")
+	p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "c", AllocatedResources: list("cpu", "3"),
+		Resources: &corev1.ResourceRequirements{Requests: list("cpu", "2")}}}
+	for _, row := range []struct {
+		generation int64
+		want       string
+	}{{1, "1"}, {2, "3"}} {
+		p.Generation = row.generation
+		if got := requested(p)["cpu"]; got.String() != row.want {
+			t.Errorf("generation %d holds %s, want %s", row.generation, &got, row.want)
+		}
+	}
+	p.Spec.Resources = &corev1.ResourceRequirements{Requests: list("cpu", "4")}
+	p.Status.Resources = &corev1.ResourceRequirements{Requests: list("cpu", "5")}
+	if got := requested(p)["cpu"]; got.String() != "5" {
+		t.Errorf("as a whole it holds %s, want 5", &got)
+	}
+}
