@@ -115,7 +115,7 @@ func (m *Mesh) decide(options UpOptions) error {
 	if err := m.decideRanges(options, nodes); err != nil {
 		return err
 	}
-	if err := m.decideAddresses(options); err != nil {
+	if err := m.decideAddresses(options, nodes); err != nil {
 		return err
 	}
 	if err := m.decideDNS(options); err != nil {
@@ -174,28 +174,21 @@ func sameRange(flag string, recorded, asked netip.Prefix) error {
 	return nil
 }
 
-// decideAddresses keeps the advertised address while the machine has it.
-func (m *Mesh) decideAddresses(options UpOptions) error {
+// decideAddresses records where the apiserver listens and what Pods reach it at.
+func (m *Mesh) decideAddresses(options UpOptions, nodes int) error {
 	if m.State.BindAddress == "" {
 		m.State.BindAddress = options.BindAddress.String()
 	}
-	addresses, err := host.Addresses()
+	bind, err := netip.ParseAddr(m.State.BindAddress)
 	if err != nil {
+		return fmt.Errorf("reading bindAddress of %s: %w", m.Layout.State(), err)
+	}
+	in := plan.AdvertiseInput{Bind: bind, Between: m.State.Ranges.Nodes, Nodes: nodes}
+	in.Recorded, _ = netip.ParseAddr(m.State.Advertise) // a new mesh has none
+	if in.Addresses, err = host.Addresses(); err != nil {
 		return err
 	}
-	advertise := netip.AddrFrom4([4]byte{127, 0, 0, 1})
-	if len(addresses) > 0 {
-		advertise = addresses[0]
-	}
-	if bind, err := netip.ParseAddr(m.State.BindAddress); err == nil && !bind.IsUnspecified() {
-		advertise = bind
-	}
-	for _, address := range addresses {
-		if address.String() == m.State.Advertise {
-			advertise = address
-		}
-	}
-	m.State.Advertise = advertise.String()
+	m.State.Advertise = plan.DecideAdvertise(in).String()
 	return nil
 }
 
