@@ -46,31 +46,72 @@ func TestABridgeTakesItsRange(t *testing.T) {
 
 func TestNetworkRulesComeAndGo(t *testing.T) {
 	nettest.Own(t)
-	service := Service{Address: netip.MustParseAddr("10.96.0.1"), Port: 443,
-		Target: netip.MustParseAddrPort("192.0.2.7:6443")}
 	for range 2 {
-		setRules(t, "keelson-test", service)
+		setRules(t, "keelson-test")
 	}
-	setRules(t, "keelson-other", service)
-	if rules := countRules(t); rules != 2*3 {
-		t.Errorf("two tables hold %d rules, want the masquerade and the Service twice in each", rules)
+	setRules(t, "keelson-other")
+	if rules := countRules(t); rules != 2 {
+		t.Errorf("two tables hold %d rules, want one masquerade in each", rules)
 	}
 	for range 2 {
 		if err := RemoveTables("keelson-test", "another"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if rules := countRules(t); rules != 3 {
+	if rules := countRules(t); rules != 1 {
 		t.Errorf("%d rules are left, want the other table's", rules)
 	}
 }
 
-func setRules(t *testing.T, table string, service Service) {
+func setRules(t *testing.T, table string) {
 	t.Helper()
-	err := SetNetworkRules("", table, netip.MustParsePrefix("10.241.0.0/24"), netip.MustParsePrefix("10.244.0.0/16"),
-		service)
+	err := SetNetworkRules(table, netip.MustParsePrefix("10.241.0.0/24"), netip.MustParsePrefix("10.244.0.0/16"))
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// What further nodes send beyond the mesh comes from the machine; what they send to Pods does not.
+func TestNodesReachBeyondTheMachine(t *testing.T) {
+	nettest.Own(t)
+	between, machine := netip.MustParsePrefix("10.241.0.0/24"), netip.MustParseAddr("10.241.0.1")
+	for _, err := range []error{EnableForwarding(), EnsureBridge("keeltest-n", between, machine)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	setRules(t, "keelson-test")
+	node := nettest.NewPeer(t, "node", "keeltest-n", netip.MustParsePrefix("10.241.0.2/24"), machine)
+	for name, row := range map[string]struct{ address, gateway, seen string }{
+		"outer": {"192.0.2.2/24", "192.0.2.1", "192.0.2.1"},
+		"pod":   {"10.244.1.5/24", "10.244.1.1", "10.241.0.2"},
+	} {
+		address := netip.MustParsePrefix(row.address)
+		peer := nettest.NewPeer(t, name, "", address, netip.MustParseAddr(row.gateway))
+		var listener net.Listener
+		var err error
+		peer.Do(func() { listener, err = net.Listen("tcp4", address.Addr().String()+":7777") })
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer listener.Close()
+		node.Do(func() {
+			conn, err := net.DialTimeout("tcp4", listener.Addr().String(), 5*time.Second)
+			if err != nil {
+				t.Errorf("%s is not reached: %v", name, err)
+				return
+			}
+			defer conn.Close()
+			from, err := listener.Accept()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer from.Close()
+			if got := netip.MustParseAddrPort(from.RemoteAddr().String()).Addr().String(); got != row.seen {
+				t.Errorf("%s sees the node as %s, want %s", name, got, row.seen)
+			}
+		})
 	}
 }
 
@@ -93,29 +134,6 @@ func countRules(t *testing.T) int {
 		count += len(rules)
 	}
 	return count
-}
-
-// The Service's rule is a promise to Pods: a connection to its address arrives at the apiserver.
-func TestTheServiceLeadsToTheApiserver(t *testing.T) {
-	nettest.Own(t)
-	// The machine's own address and the way to the Service are those of a bridge.
-	if err := EnsureBridge("keeltest-1", netip.MustParsePrefix("10.96.0.0/16"),
-		netip.MustParseAddr("10.96.7.7")); err != nil {
-		t.Fatal(err)
-	}
-	listener, err := net.Listen("tcp4", "10.96.7.7:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	target := netip.MustParseAddrPort(listener.Addr().String())
-	service := Service{Address: netip.MustParseAddr("10.96.0.1"), Port: 443, Target: target}
-	setRules(t, "keelson-test", service)
-	conn, err := net.DialTimeout("tcp4", "10.96.0.1:443", 5*time.Second)
-	if err != nil {
-		t.Fatal(err)
-	}
-	conn.Close()
 }
 
 func TestUnmountBelow(t *testing.T) {

@@ -38,11 +38,9 @@ type machine struct {
 func newMachine(t *testing.T) machine {
 	t.Helper()
 	nettest.Own(t)
-	service := host.Service{
-		Address: netip.MustParseAddr("10.96.0.1"), Port: 443, Target: netip.MustParseAddrPort("192.0.2.1:6443")}
 	pods := netip.MustParsePrefix("10.244.0.0/16")
 	for _, err := range []error{
-		host.EnableForwarding(), host.SetNetworkRules("", "keelson-test", pods, pods, service),
+		host.EnableForwarding(), host.SetNetworkRules("keelson-test", pods, pods),
 		host.EnsureBridge(bridge, podNet.Masked(), gateway),
 		// The nodeagent does so.
 		os.WriteFile("/proc/sys/net/ipv4/conf/"+bridge+"/route_localnet", []byte("1"), 0o644),

@@ -39,7 +39,7 @@ func (m *Mesh) prepareNodes(options UpOptions) error {
 			return err
 		}
 	}
-	if err := m.setNetworkRules(networks); err != nil {
+	if err := host.SetNetworkRules(m.Layout.NetworkTable(), between, m.State.Ranges.Pod); err != nil {
 		// Without them Pods still reach each other and the machine, which is all that most work on one machine needs.
 		m.say("\n    Pods of further nodes cannot reach beyond this machine: %v", err)
 	}
@@ -72,26 +72,6 @@ func (m *Mesh) nodeNetworks() ([]host.NodeNetwork, error) {
 		})
 	}
 	return networks, nil
-}
-
-// setNetworkRules leads to the apiserver's Service, on the machine and in the nodes' own networks.
-func (m *Mesh) setNetworkRules(networks []host.NodeNetwork) error {
-	_, advertise, err := m.addresses()
-	if err != nil {
-		return err
-	}
-	const servicePort = 443
-	service := host.Service{Address: plan.FirstAddress(m.State.Ranges.Service), Port: servicePort,
-		Target: netip.AddrPortFrom(advertise, uint16(m.State.Ports[plan.APIServer]))}
-	files := []string{""}
-	for _, network := range networks {
-		files = append(files, network.File)
-	}
-	for _, file := range files {
-		err = errors.Join(err, host.SetNetworkRules(file, m.Layout.NetworkTable(), m.State.Ranges.Nodes,
-			m.State.Ranges.Pod, service))
-	}
-	return err
 }
 
 // importImages gives every node the archives that it does not have, the nodes side by side.
