@@ -214,18 +214,29 @@ func (c *Cycle) resumeGangs(gained bool, now time.Time) {
 // resumeNominees requeues a group for whose Pods room is kept: at once when all of them fit there now, as they have
 // waited for nothing else.
 func (c *Cycle) resumeNominees(g *gangState, now time.Time) {
-	fits, awaits := true, false
-	for _, p := range g.members() {
-		slot := c.state.ReservedFor(p.UID)
-		fits = fits && slot >= 0 && c.fitsNominated(p, slot)
-		awaits = awaits || c.awaitsVictims(p)
-	}
+	members := g.members()
 	switch {
-	case fits:
+	case c.fitTogether(members):
 		c.queue.Activate(&g.Entry, now)
-	case !awaits:
+	case !slices.ContainsFunc(members, c.awaitsVictims):
 		c.queue.Resume(&g.Entry, now)
 	}
+}
+
+// fitTogether reports whether all of these Pods fit now where room is kept for them. It leaves no trace.
+func (c *Cycle) fitTogether(members []*pod) bool {
+	mark := c.state.Gains()
+	var placed []given
+	for _, p := range members {
+		one := given{pod: p, nominated: p.nominated}
+		if !c.takeNomination(p, &one.verdict) {
+			break
+		}
+		c.assign(p, one.verdict.Node)
+		placed = append(placed, one)
+	}
+	c.undo(members, placed, mark)
+	return len(placed) == len(members)
 }
 
 // leadGangs follows the lead of a profile. What was decided and not returned yet is taken back.

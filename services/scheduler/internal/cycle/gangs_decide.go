@@ -11,6 +11,7 @@ import (
 
 	"keelson.dev/services/scheduler/internal/class"
 	"keelson.dev/services/scheduler/internal/columns"
+	"keelson.dev/services/scheduler/internal/gang"
 )
 
 // given is a Pod of a group that was given a node, which may be taken back.
@@ -18,6 +19,7 @@ type given struct {
 	pod       *pod
 	verdict   Verdict
 	nominated string // where room was kept for it before
+	victims   []gone // who was taken away for it
 }
 
 // decideGang decides for all Pods of a group that have no node: enough of them get one, or none does.
@@ -38,7 +40,8 @@ func (c *Cycle) decideGang(g *gangState, now time.Time) {
 		c.refuseGang(g, members, why, now)
 		return
 	}
-	placed, why := c.tryGang(g, members)
+	mark := c.state.Gains()
+	placed, why := c.tryGang(g, members, n)
 	if g.group.Enough(n, len(placed)) {
 		c.placeGang(g, members, placed, now)
 		return
@@ -46,10 +49,10 @@ func (c *Cycle) decideGang(g *gangState, now time.Time) {
 	if why == "" {
 		why = g.group.TooFew(n, len(placed))
 	}
-	if refusals := c.refusalsOf(members, placed); refusals != "" {
+	if refusals := c.refusalsOf(members); refusals != "" {
 		why += ": " + refusals
 	}
-	c.takeBack(placed)
+	c.undo(members, placed, mark)
 	plans, said := c.preemptForGang(g, members)
 	if said != "" {
 		why += " preemption: " + said
@@ -65,7 +68,7 @@ func (c *Cycle) decideGang(g *gangState, now time.Time) {
 
 // tryGang gives nodes to as many of the Pods as it can, all of one topology domain if the group asks for that, and may
 // say why these are not enough. Nothing is kept of other tries.
-func (c *Cycle) tryGang(g *gangState, members []*pod) (placed []given, why string) {
+func (c *Cycle) tryGang(g *gangState, members []*pod, n gang.Count) (placed []given, why string) {
 	if g.group.Topology == "" {
 		return c.give(g, members, nil), ""
 	}
@@ -74,8 +77,7 @@ func (c *Cycle) tryGang(g *gangState, members []*pod) (placed []given, why strin
 	for _, value := range slices.Sorted(maps.Keys(domains)) {
 		mark := c.state.Gains()
 		placed := c.give(g, members, domains[value])
-		c.takeBack(placed)
-		c.state.ForgetGains(mark)
+		c.undo(members, placed, mark)
 		if len(placed) > most {
 			best, most = value, len(placed)
 		}
@@ -89,7 +91,7 @@ func (c *Cycle) tryGang(g *gangState, members []*pod) (placed []given, why strin
 	}
 	placed = c.give(g, members, domains[best])
 	return placed, fmt.Sprintf("%s on nodes of one value of label %s (most with value %s)",
-		g.group.TooFew(g.count(), 0), g.group.Topology, best)
+		g.group.TooFew(n, most), g.group.Topology, best)
 }
 
 // domainsOf returns the nodes by the value of the label that the group is to agree on: only those of the value that
@@ -123,10 +125,7 @@ func (c *Cycle) domainsOf(g *gangState) map[string][]columns.Slot {
 func (c *Cycle) give(g *gangState, members []*pod, among []columns.Slot) (placed []given) {
 	full := map[*class.Class]bool{} // no further Pod of them fits
 	for _, p := range members {
-		if p.class.Pod.Volumes != nil {
-			c.classify(p, p.object) // others may have been promised what it would get
-		}
-		v := Verdict{Pod: p.object, Nodes: c.state.Nodes(), Attempt: g.Attempts + 1}
+		v := c.turn(g, p)
 		c.classes.Touch(p.class)
 		if !c.giveNominated(p, &v, among) && (full[p.class] || !c.giveBest(p, &v, among)) {
 			full[p.class] = !p.class.LooksAtDomains()
@@ -136,6 +135,14 @@ func (c *Cycle) give(g *gangState, members []*pod, among []columns.Slot) (placed
 		placed[len(placed)-1].verdict.Steps = c.assign(p, v.Node)
 	}
 	return placed
+}
+
+// turn begins the outcome of the try of one Pod beside those of the group that were tried before.
+func (c *Cycle) turn(g *gangState, p *pod) Verdict {
+	if p.class.Pod.Volumes != nil {
+		c.classify(p, p.object) // others may have been promised what it would get
+	}
+	return Verdict{Pod: p.object, Nodes: c.state.Nodes(), Attempt: g.Attempts + 1}
 }
 
 func (c *Cycle) giveNominated(p *pod, v *Verdict, among []columns.Slot) bool {
@@ -157,15 +164,22 @@ func (c *Cycle) giveBest(p *pod, v *Verdict, among []columns.Slot) bool {
 	return ok
 }
 
-// takeBack takes their nodes from Pods, so that all is as it was before they were given. No node is better for it than
-// it was.
-func (c *Cycle) takeBack(placed []given) {
-	mark := c.state.Gains()
+// undo takes their nodes from those of the Pods that were given some since there were so many gains, and brings back
+// the victims. All is as it was then: no node is better, and no Pod of another class.
+func (c *Cycle) undo(members []*pod, placed []given, gains int) {
 	for _, done := range slices.Backward(placed) {
 		c.giveUp(done.pod)
 		c.nominate(done.pod, done.nominated)
+		for _, o := range done.victims {
+			c.bringBack(o)
+		}
 	}
-	c.state.ForgetGains(mark)
+	for _, p := range members {
+		if p.class.Pod.Volumes != nil {
+			c.classify(p, p.object)
+		}
+	}
+	c.state.ForgetGains(gains)
 }
 
 // placeGang keeps the nodes that were given. The other Pods wait until there is room for them too.
@@ -179,7 +193,7 @@ func (c *Cycle) placeGang(g *gangState, members []*pod, placed []given, now time
 	}
 	members = slices.DeleteFunc(slices.Clone(members), func(p *pod) bool { return p.node != "" })
 	if len(members) > 0 {
-		c.refuseGang(g, members, cmp.Or(c.refusalsOf(members, nil), fmt.Sprintf(
+		c.refuseGang(g, members, cmp.Or(c.refusalsOf(members), fmt.Sprintf(
 			"there is no room beside the other pods of pod group %s", g.name.Name)), now)
 		g.refused = "" // the group is scheduled
 	}
@@ -206,9 +220,9 @@ func (c *Cycle) refuseGang(g *gangState, members []*pod, why string, now time.Ti
 }
 
 // refusalsOf says why the first of the Pods that were given no node fits nowhere.
-func (c *Cycle) refusalsOf(members []*pod, placed []given) string {
+func (c *Cycle) refusalsOf(members []*pod) string {
 	for _, p := range members {
-		if p.node != "" || slices.ContainsFunc(placed, func(done given) bool { return done.pod == p }) {
+		if p.node != "" {
 			continue
 		}
 		if reasons := c.refusals(p); reasons != nil {

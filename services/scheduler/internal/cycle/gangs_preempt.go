@@ -1,6 +1,7 @@
 package cycle
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -8,17 +9,19 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"keelson.dev/services/scheduler/internal/columns"
+	"keelson.dev/services/scheduler/internal/gang"
 	"keelson.dev/services/scheduler/internal/preempt"
 )
 
-// A group takes the room of others only if enough of its Pods fit afterwards. Each Pod that fits nowhere is tried as
-// one alone would be, beside the Pods of the group that were given nodes before and without the victims found so far.
+// A group takes the room of others only if enough of its Pods fit afterwards, all of them on nodes of one value of the
+// label that it is to agree on. Each Pod that fits nowhere is tried as one alone would be, beside the Pods of the group
+// that were given nodes before and without the victims found so far. Of the values of the label, the one is taken that
+// has room for most of the Pods, then the one that costs least.
 
 // room is what one Pod of a group takes from others.
 type room struct {
 	given
-	plan    preempt.Plan
-	victims []columns.Occupant
+	plan preempt.Plan
 }
 
 // preemptForGang finds the Pods that go so that all that wait fit, or says why it does not. It leaves no trace.
@@ -26,31 +29,17 @@ func (c *Cycle) preemptForGang(g *gangState, members []*pod) (plans []room, why 
 	switch {
 	case !members[0].profile.Preempts || c.state.Nodes() == 0:
 		return nil, ""
-	case g.group.Topology != "":
-		return nil, "not eligible due to schedulingConstraints.topology."
 	case slices.ContainsFunc(members, func(p *pod) bool { return never(p.object) }):
 		return nil, "not eligible due to preemptionPolicy=Never."
 	case slices.ContainsFunc(members, c.awaitsVictims):
 		return nil, "not eligible due to a terminating pod on the nominated node."
 	}
-	mark, n := c.state.Gains(), g.count()
-	for _, p := range members {
-		r := room{given: given{pod: p, nominated: p.nominated,
-			verdict: Verdict{Pod: p.object, Nodes: c.state.Nodes(), Attempt: g.Attempts + 1}}}
-		if c.takeNomination(p, &r.verdict) || c.giveBest(p, &r.verdict, nil) || c.makeRoom(g, p, &r) {
-			r.plan.Slot = c.state.Slot(r.verdict.Node)
-			c.assign(p, r.verdict.Node)
-			plans = append(plans, r)
-		}
+	n := g.count()
+	if g.group.Topology == "" {
+		plans, _ = c.roomFor(g, members, nil)
+	} else {
+		plans = c.roomInOne(g, members, n)
 	}
-	for _, r := range slices.Backward(plans) {
-		c.takeBack([]given{r.given})
-		for i := range r.victims {
-			o := &r.victims[i]
-			c.state.SetPod(o.Pod, o.Pod.Spec.NodeName, o.Usage)
-		}
-	}
-	c.state.ForgetGains(mark)
 	if !g.group.Enough(n, len(plans)) {
 		for _, p := range members {
 			c.nominate(p, "")
@@ -60,10 +49,50 @@ func (c *Cycle) preemptForGang(g *gangState, members []*pod) (plans []room, why 
 	return plans, ""
 }
 
+// roomInOne finds room for enough of the Pods on nodes of one value of the group's label; nothing where there is none.
+func (c *Cycle) roomInOne(g *gangState, members []*pod, n gang.Count) (best []room) {
+	var cheapest preempt.Cost
+	domains := c.domainsOf(g)
+	for _, value := range slices.Sorted(maps.Keys(domains)) {
+		plans, cost := c.roomFor(g, members, domains[value])
+		if g.group.Enough(n, len(plans)) &&
+			(len(plans) > len(best) || len(plans) == len(best) && cost.Less(cheapest)) {
+			best, cheapest = plans, cost
+		}
+	}
+	return best
+}
+
+// roomFor finds room for as many of the Pods as it can, on these nodes or, where they are nil, on any, and says what it
+// costs. It leaves no trace.
+func (c *Cycle) roomFor(g *gangState, members []*pod, among []columns.Slot) (plans []room, cost preempt.Cost) {
+	mark := c.state.Gains()
+	var placed []given
+	var victims []columns.Occupant
+	for _, p := range members {
+		r := room{given: given{pod: p, nominated: p.nominated, verdict: c.turn(g, p)}}
+		if c.giveNominated(p, &r.verdict, among) || c.giveBest(p, &r.verdict, among) || c.makeRoom(g, p, &r, among) {
+			r.plan.Slot = c.state.Slot(r.verdict.Node)
+			c.assign(p, r.verdict.Node)
+			plans, placed = append(plans, r), append(placed, r.given)
+			for _, o := range r.victims {
+				victims = append(victims, o.Occupant)
+			}
+		}
+	}
+	c.undo(members, placed, mark)
+	return plans, c.preemption.search.Cost(victims)
+}
+
 // makeRoom finds a node for the Pod, and takes its victims away for now.
-func (c *Cycle) makeRoom(g *gangState, p *pod, r *room) bool {
+func (c *Cycle) makeRoom(g *gangState, p *pod, r *room, among []columns.Slot) bool {
 	asks := preempt.Preemptor{UID: p.UID, Class: p.class, Priority: g.Priority}
-	plan, _ := c.preemption.search.Find(asks)
+	var plan *preempt.Plan
+	if among == nil {
+		plan, _ = c.preemption.search.Find(asks)
+	} else {
+		plan = c.preemption.search.FindAmong(asks, among)
+	}
 	if plan == nil {
 		return false
 	}
@@ -74,22 +103,40 @@ func (c *Cycle) makeRoom(g *gangState, p *pod, r *room) bool {
 	r.plan, r.verdict.Node = *plan, c.state.Name(plan.Slot)
 	r.plan.Victims = victims
 	for _, victim := range victims {
-		if o, ok := c.occupant(victim); ok {
+		if o, ok := c.takeAway(victim); ok {
 			r.victims = append(r.victims, o)
-			c.state.RemovePod(victim.UID)
 		}
 	}
 	return true
 }
 
-// occupant returns what a victim takes.
-func (c *Cycle) occupant(victim *corev1.Pod) (columns.Occupant, bool) {
-	on := c.state.Occupants(c.state.Slot(victim.Spec.NodeName))
+// gone is a Pod that was taken away from its node for now.
+type gone struct {
+	columns.Occupant
+	node string
+}
+
+// takeAway has a Pod be gone, until bringBack.
+func (c *Cycle) takeAway(victim *corev1.Pod) (gone, bool) {
+	node, _ := c.state.PodNode(victim.UID)
+	on := c.state.Occupants(c.state.Slot(node))
 	i := slices.IndexFunc(on, func(o columns.Occupant) bool { return o.Pod.UID == victim.UID })
 	if i < 0 {
-		return columns.Occupant{}, false
+		return gone{}, false
 	}
-	return on[i], true
+	out := gone{Occupant: on[i], node: node}
+	c.state.RemovePod(victim.UID)
+	c.preemption.budgets.Disrupt(victim)
+	c.book.Wait(victim)
+	c.book.Moved(c.state)
+	return out, true
+}
+
+func (c *Cycle) bringBack(o gone) {
+	c.state.SetPod(o.Pod, o.node, o.Usage)
+	c.preemption.budgets.Seen(o.Pod.UID)
+	c.book.Use(o.Pod, o.node)
+	c.book.Moved(c.state)
 }
 
 // together adds to victims the Pods that are evicted with them or not at all. It returns false when one of these may

@@ -40,7 +40,68 @@ func TestGangPreempts(t *testing.T) {
 	f.want("h0:a h1:a h2:b")
 }
 
-// A gang of Pods that preempt nobody waits; so does one whose place is bound to a topology.
+// A gang whose nodes have one zone takes room in the zone that costs least of those where enough of it fits, and in no
+// two of them.
+func TestGangPreemptsInOneDomain(t *testing.T) {
+	for name, test := range map[string]struct {
+		happens func(*preempting)
+		want    string
+	}{
+		"the cheapest of both zones": {func(f *preempting) {
+			f.running(pod("y1", "1", on("b1", 0)), pod("y2", "1", on("b2", 0)))
+			f.running(pod("x1", "1", on("a1", 5)), pod("x2", "1", on("a2", 0)))
+		}, "g0>b1(y1) g1>b2(y2)"},
+		"the first of two alike": {func(f *preempting) {
+			f.running(pod("y1", "1", on("b1", 0)), pod("y2", "1", on("b2", 0)))
+			f.running(pod("x1", "1", on("a1", 0)), pod("x2", "1", on("a2", 0)))
+		}, "g0>a1(x1) g1>a2(x2)"},
+		"the one where both fit": {func(f *preempting) {
+			f.running(pod("y1", "1", on("b1", 0)), pod("y2", "1", on("b2", 20)))
+			f.running(pod("x1", "1", on("a1", 5)), pod("x2", "1", on("a2", 5)))
+		}, "g0>a1(x1) g1>a2(x2)"},
+		"the one with fewer victims": {func(f *preempting) {
+			f.running(pod("y1", "1", on("b1", 0)))
+			f.running(pod("x1", "1", on("a1", 0)), pod("x2", "1", on("a2", 0)))
+		}, "g0:- g1>b1(y1)"},
+		"none where one fits in each": {func(f *preempting) {
+			f.running(pod("y1", "1", on("b1", 0)), pod("y2", "1", on("b2", 20)))
+			f.running(pod("x1", "1", on("a1", 0)), pod("x2", "1", on("a2", 20)))
+		}, "g0:- g1:-"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newPreempting(t)
+			for _, node := range []string{"a1", "a2", "b1", "b2"} {
+				f.node(node, "1", zoneOf(node[:1]))
+			}
+			test.happens(f)
+			f.SetPodGroup(gangOf("g", 2, ofPriority(10), inOne(corev1.LabelTopologyZone)), f.now)
+			f.gang("g", 2, "1", high)
+			before := columnsOf(f.State())
+			f.want(test.want)
+			if !strings.Contains(test.want, ">") {
+				if after := columnsOf(f.State()); after != before {
+					t.Errorf("refused it leaves\n%s\nwhere it was\n%s", after, before)
+				}
+				return
+			}
+			zones := map[byte]bool{f.Nominated("uid-g0")[0]: true, f.Nominated("uid-g1")[0]: true}
+			if len(zones) != 1 {
+				t.Errorf("nominated in zones %v", zones)
+			}
+			for _, p := range f.pods {
+				if p.DeletionTimestamp != nil {
+					f.RemovePod(p)
+				}
+			}
+			f.wait(time.Minute)
+			if got := f.place(); len(got) != 2 || got["g0"][0] != got["g1"][0] {
+				t.Errorf("with the victims gone they are on %v", got)
+			}
+		})
+	}
+}
+
+// A gang of Pods that preempt nobody waits, and one that finds nobody of lower priority.
 func TestGangThatPreemptsNobody(t *testing.T) {
 	never := corev1.PreemptNever
 	f := newPreempting(t)
@@ -48,11 +109,9 @@ func TestGangThatPreemptsNobody(t *testing.T) {
 	f.running(pod("x", "1", onNode("a")))
 	f.SetPodGroup(gangOf("g", 1, ofPriority(10)), f.now)
 	f.gang("g", 1, "1", high, func(p *corev1.Pod) { p.Spec.PreemptionPolicy = &never })
-	f.SetPodGroup(gangOf("h", 1, ofPriority(10), inOne(corev1.LabelTopologyZone)), f.now)
-	f.gang("h", 1, "1", high)
 	f.SetPodGroup(gangOf("i", 1), f.now)
 	f.gang("i", 1, "1") // of the priority of the one that runs
-	f.want("g0:- h0:- i0:-")
+	f.want("g0:- i0:-")
 	f.SetPodGroup(gangOf("j", 1, ofPriority(10)), f.now)
 	f.gang("j", 1, "1", high)
 	f.want("j0>a(x)")
@@ -92,6 +151,40 @@ func TestGroupIsEvictedTogether(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Two Pods of a gang that want one claim for one Pod are refused. What was tried for them is no reason to try again.
+func TestGangOfOneClaimWaits(t *testing.T) {
+	f := newFixture(t)
+	f.node("a", "4")
+	f.having([]string{"v"})
+	claim := waiting("v", single)
+	claim.Spec.VolumeName, claim.Annotations = "pv-v", map[string]string{"pv.kubernetes.io/bind-completed": "yes"}
+	f.SetClaim(claim)
+	f.SetPodGroup(gangOf("g", 2), f.now)
+	f.gang("g", 2, "1", claiming("v"))
+	for i := range 2 {
+		if v, ok := f.Next(f.now); !ok || v.Node != "" {
+			t.Fatalf("try %d: got %v, node %q", i, ok, v.Node)
+		}
+	}
+	if v, ok := f.Next(f.now); ok {
+		t.Errorf("pod %s is tried again though nothing happened: %s", v.Pod.Name, v.Message())
+	}
+}
+
+// While Pods leave for a gang, each that is gone is no reason to try the gang again before all of it fits.
+func TestGangAwaitsAllItsVictims(t *testing.T) {
+	f := newPreempting(t)
+	f.node("a", "2")
+	f.running(pod("x", "1", onNode("a")), pod("y", "1", onNode("a")))
+	f.SetPodGroup(gangOf("g", 2, ofPriority(10)), f.now)
+	f.gang("g", 2, "1", high)
+	f.want("g0>a(y) g1>a(x)")
+	f.RemovePod(f.pods["x"])
+	f.want("")
+	f.RemovePod(f.pods["y"])
+	f.want("g0:a g1:a")
 }
 
 // A gang whose victims could not be evicted is tried again after a delay.

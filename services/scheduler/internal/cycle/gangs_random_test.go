@@ -164,7 +164,11 @@ func TestRandomGangPreemptions(t *testing.T) {
 			f.add(p)
 		}
 		before := columnsOf(f.State())
-		f.SetPodGroup(gangOf("g", int32(size), ofPriority(10)), f.now)
+		group := gangOf("g", int32(size), ofPriority(10))
+		if w.gen.chance(50) {
+			inOne("zone")(group)
+		}
+		f.SetPodGroup(group, f.now)
 		var victims []*corev1.Pod
 		nominated, placed := map[string]string{}, 0
 		for {
@@ -196,6 +200,14 @@ func TestRandomGangPreemptions(t *testing.T) {
 		preempted++
 		if len(nominated) != size || len(victims) == 0 {
 			t.Fatalf("seed %d: %d of %d are nominated with %d victims", seed, len(nominated), size, len(victims))
+		}
+		zones := map[string]bool{}
+		for _, node := range nominated {
+			zone, _ := f.State().Label(f.State().Slot(node), "zone")
+			zones[zone] = true
+		}
+		if group.Spec.SchedulingConstraints != nil && len(zones) != 1 {
+			t.Fatalf("seed %d: nominated in %v", seed, zones)
 		}
 		for _, victim := range victims {
 			f.RemovePod(victim)

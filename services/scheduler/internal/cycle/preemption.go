@@ -311,7 +311,7 @@ func (c *Cycle) Evicted(uid types.UID, spared []types.UID, err error, now time.T
 		c.setUnschedulable(p, now)
 		c.requeueMore(p.class, now)
 		if slot := c.state.ReservedFor(uid); slot != columns.None {
-			c.requeueNominees(slot, now)
+			c.requeueNominees(now, slot)
 		}
 	}
 }
@@ -324,19 +324,27 @@ func (c *Cycle) Nominated(uid types.UID) string {
 	return ""
 }
 
-// requeueNominees requeues the Pods that are nominated for a node: those that fit there now whatever their delay, as
-// they have waited for nothing else, and those whose victims are gone in vain.
-func (c *Cycle) requeueNominees(slot columns.Slot, now time.Time) {
-	for _, r := range c.state.Reservations(slot) {
-		p := c.pods[r.UID]
-		switch {
-		case p == nil || p.node != "":
-		case p.gang != nil:
-			c.resumeNominees(p.gang, now)
-		case c.fitsNominated(p, slot):
-			c.queue.Activate(&p.Entry, now)
-		case !c.awaitsVictims(p):
-			c.queue.Resume(&p.Entry, now)
+// requeueNominees requeues the Pods that are nominated for these nodes: those that fit there now whatever their delay,
+// as they have waited for nothing else, and those whose victims are gone in vain.
+func (c *Cycle) requeueNominees(now time.Time, slots ...columns.Slot) {
+	var groups []*gangState
+	for _, slot := range slots {
+		for _, r := range c.state.Reservations(slot) {
+			p := c.pods[r.UID]
+			switch {
+			case p == nil || p.node != "":
+			case p.gang != nil:
+				groups = append(groups, p.gang)
+			case c.fitsNominated(p, slot):
+				c.queue.Activate(&p.Entry, now)
+			case !c.awaitsVictims(p):
+				c.queue.Resume(&p.Entry, now)
+			}
+		}
+	}
+	for i, g := range groups {
+		if !slices.Contains(groups[:i], g) {
+			c.resumeNominees(g, now)
 		}
 	}
 }

@@ -21,6 +21,9 @@ type rivals struct {
 	nominees map[types.UID]*corev1.Pod // with spec.nodeName as they would be there
 	across   bool                      // whether Pods on other nodes may be victims
 	budgets  map[string]*policyv1.PodDisruptionBudget
+
+	disrupted []*corev1.Pod     // who leaves already, unknown to the budgets
+	ties      map[string]uint32 // what decides between nodes of equal score
 }
 
 // offer is what a node would cost, and why it is none.
@@ -106,6 +109,9 @@ func (c *rivals) choose(p *corev1.Pod, n *corev1.Node, lower []*corev1.Pod, out 
 	}
 	slices.SortFunc(lower, important)
 	used := map[string]int32{}
+	for _, other := range c.disrupted {
+		c.overdraws(other, used)
+	}
 	for _, other := range lower {
 		switch {
 		case other.DeletionTimestamp != nil:

@@ -52,9 +52,12 @@ func (v expectation) Best() (int64, bool) {
 }
 
 // Judge judges every node.
-func (c *cluster) Judge(p *corev1.Pod) expectation {
+func (c *cluster) Judge(p *corev1.Pod) expectation { return c.judgeAmong(p, c.Nodes) }
+
+// judgeAmong judges these nodes as if the Pod could go to no other.
+func (c *cluster) judgeAmong(p *corev1.Pod, among map[string]*corev1.Node) expectation {
 	v := expectation{Scores: map[string]int64{}, Refusals: map[string]int{}}
-	for name, node := range c.Nodes {
+	for name, node := range among {
 		reasons := c.refusals(p, node)
 		for _, r := range reasons {
 			v.Refusals[r]++

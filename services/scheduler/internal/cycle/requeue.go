@@ -93,9 +93,7 @@ func (c *Cycle) requeueGained(now time.Time) {
 	if len(gains) == 0 {
 		return
 	}
-	for _, slot := range gains {
-		c.requeueNominees(slot, now)
-	}
+	c.requeueNominees(now, gains...)
 	c.requeueAcross(now)
 	c.requeueAmong(c.unschedulable.anywhere, now)
 	for _, slot := range gains {

@@ -84,6 +84,25 @@ func (s *Search) Find(p Preemptor) (*Plan, []class.Reason) {
 	return s.plan(p, slot), nil
 }
 
+// FindAmong is Find on a few nodes, at each of which it looks.
+func (s *Search) FindAmong(p Preemptor, slots []columns.Slot) *Plan {
+	slot, ok := s.among(p, slots).best()
+	if !ok {
+		return nil
+	}
+	return s.plan(p, slot)
+}
+
+// Cost returns what these Pods cost together, and orders them by importance.
+func (s *Search) Cost(pods []columns.Occupant) Cost {
+	slices.SortFunc(pods, columns.Importance)
+	s.split(pods)
+	s.victims = append(append(s.victims[:0], s.violating...), s.harmless...)
+	cost := Cost{Violations: int32(len(s.violating))}
+	s.add(&cost)
+	return cost
+}
+
 // costs returns what each node would cost the Pod.
 func (s *Search) costs(p Preemptor) *table {
 	if slots, confined := p.Class.Confined(s.state); confined {

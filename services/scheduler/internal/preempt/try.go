@@ -32,6 +32,12 @@ type Cost struct {
 	Started int64
 }
 
+// Less reports whether c costs less than o.
+func (c Cost) Less(o Cost) bool {
+	less, _ := c.less(o)
+	return less
+}
+
 // less reports whether a costs less than b, and whether both cost the same.
 func (c Cost) less(o Cost) (less, same bool) {
 	switch {
