@@ -30,6 +30,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
+	"keelson.dev/services/apiserver/internal/intern"
 	"keelson.dev/services/apiserver/internal/scheme"
 	"keelson.dev/services/apiserver/internal/watchstream"
 )
@@ -53,6 +54,7 @@ var uncached = sets.New(schema.GroupResource{Resource: "events"})
 type Store struct {
 	client    *kubernetes.Client
 	compactor etcd3.Compactor
+	interned  *intern.Pool
 	scheme    *runtime.Scheme
 	codecs    serializer.CodecFactory
 	stop      func()
@@ -70,7 +72,8 @@ func New(client *kubernetes.Client, scheme *runtime.Scheme, codecs serializer.Co
 	client.KV = etcd3.NewETCDLatencyTracker(client.KV)
 	keepNoSnapshots()
 	compactor := etcd3.NewCompactor(client.Client, compactInterval, clock.RealClock{}, nil)
-	return &Store{client: client, compactor: compactor, scheme: scheme, codecs: codecs, stop: compactor.Stop}
+	return &Store{client: client, compactor: compactor, interned: intern.New(), scheme: scheme, codecs: codecs,
+		stop: compactor.Stop}
 }
 
 // keepNoSnapshots switches off, for the whole process, that watch caches keep a snapshot of each version of the last 75
@@ -147,7 +150,8 @@ func (s *Store) open(
 	indexers *cache.Indexers,
 ) (genericstorage.Interface, factory.DestroyFunc, error) {
 	versioner := genericstorage.APIObjectVersioner{}
-	store, err := etcd3.New(s.client, s.compactor, config.Codec, newFunc, newListFunc, config.Prefix, resourcePrefix,
+	store, err := etcd3.New(s.client, s.compactor, watched{config.Codec, s.interned}, newFunc, newListFunc,
+		config.Prefix, resourcePrefix,
 		config.GroupResource, identity.NewEncryptCheckTransformer(), config.LeaseManagerConfig,
 		etcd3.NewDefaultDecoder(config.Codec, versioner), versioner)
 	if err != nil {
@@ -182,6 +186,24 @@ func (s *Store) open(
 		store.Close()
 	})
 	return watchstream.New(delegator, config.GroupResource), func() { destroy() }, nil
+}
+
+// watched is the codec of what the store's watches bring: the watch cache keeps it, nobody changes it, and most of it
+// is like others. What is read to be changed is decoded by the library's decoder, without it.
+type watched struct {
+	runtime.Codec
+
+	interned *intern.Pool
+}
+
+// Decode implements runtime.Decoder.
+func (w watched) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object,
+	*schema.GroupVersionKind, error) {
+	object, kind, err := w.Codec.Decode(data, defaults, into)
+	if err == nil {
+		w.interned.Object(object)
+	}
+	return object, kind, err
 }
 
 // embeddedVersion answers the library's question which version the in-process etcd has.

@@ -45,13 +45,15 @@ func (r Resource[O]) attributes(obj runtime.Object) (labels.Set, fields.Set, err
 	if !ok {
 		return nil, nil, fmt.Errorf("reading the attributes of a %T: not of the resource %s", obj, r.groupResource())
 	}
-	set := make(fields.Set, len(r.Fields)+2)
-	set[nameField] = o.GetName()
+	set := fields.Set{nameField: o.GetName()}
 	if !r.ClusterScoped {
 		set[namespaceField] = o.GetNamespace()
 	}
 	for _, f := range r.Fields {
-		set[f.Label] = f.Value(o)
+		// A field that is not there is empty to selectors, and the watch cache keeps a set of each version.
+		if value := f.Value(o); value != "" {
+			set[f.Label] = value
+		}
 	}
 	return o.GetLabels(), set, nil
 }

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"maps"
 	"slices"
 	"testing"
 
@@ -26,6 +27,30 @@ func TestIndexedField(t *testing.T) {
 		predicate := pods.predicate(labels.Everything(), fields.ParseSelectorOrDie(selector))
 		if got := predicate.MatcherIndex(t.Context()); !slices.Equal(got, want) {
 			t.Errorf("%q reads the indexes %v, want %v", selector, got, want)
+		}
+	}
+}
+
+// A field that an object does not have takes no room in the watch cache, and selectors see it empty.
+func TestEmptyFields(t *testing.T) {
+	pods := Resource[*corev1.Pod]{Fields: []Field[*corev1.Pod]{
+		{Label: "spec.nodeName", Value: func(p *corev1.Pod) string { return p.Spec.NodeName }},
+		{Label: "status.phase", Value: func(p *corev1.Pod) string { return string(p.Status.Phase) }},
+	}}
+	p := &corev1.Pod{}
+	p.Name, p.Namespace, p.Status.Phase = "p", "n", corev1.PodPending
+	_, set, err := pods.attributes(p)
+	if want := (fields.Set{"metadata.name": "p", "metadata.namespace": "n", "status.phase": "Pending"}); err != nil ||
+		!maps.Equal(set, want) {
+		t.Errorf("%v, %v, want %v", set, err, want)
+	}
+	for selector, want := range map[string]bool{
+		"spec.nodeName=": true, "spec.nodeName!=": false, "spec.nodeName=a": false, "spec.nodeName!=a": true,
+		"spec.nodeName=,status.phase=Pending": true, "status.phase!=Pending": false,
+	} {
+		predicate := pods.predicate(labels.Everything(), fields.ParseSelectorOrDie(selector))
+		if got, err := predicate.Matches(p); err != nil || got != want {
+			t.Errorf("%q selects a Pod without a node: %t, %v", selector, got, err)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/component-helpers/resource"
 
 	"keelson.dev/kit/noderesources"
+	"keelson.dev/services/apiserver/internal/intern"
 )
 
 // Full is a Pod that does not fit on a node.
@@ -37,6 +38,8 @@ type entry struct {
 
 // ledger keeps the room that is taken on each node. A mark is a point in its time.
 type ledger struct {
+	interned *intern.Pool
+
 	mu      sync.Mutex // guards all below
 	now     uint64
 	entries map[key]*entry
@@ -46,7 +49,7 @@ type ledger struct {
 }
 
 func newLedger() *ledger {
-	return &ledger{entries: map[key]*entry{}, nodes: map[string]*noderesources.Usage{},
+	return &ledger{interned: intern.New(), entries: map[key]*entry{}, nodes: map[string]*noderesources.Usage{},
 		byNode: map[string]map[key]bool{}}
 }
 
@@ -59,7 +62,7 @@ type Reservation struct {
 
 // reserve holds room for the Pod on the node, or returns a *Full.
 func (l *ledger) reserve(pod *corev1.Pod, node *corev1.Node) (*Reservation, error) {
-	requests := requested(pod)
+	requests := l.requests(pod)
 	k := key{pod.UID, node.Name}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -76,6 +79,11 @@ func (l *ledger) reserve(pod *corev1.Pod, node *corev1.Node) (*Reservation, erro
 	}
 	e.writers++
 	return &Reservation{ledger: l, key: k}, nil
+}
+
+// requests are what the Pod holds on its node, in the memory of others that hold as much.
+func (l *ledger) requests(pod *corev1.Pod) corev1.ResourceList {
+	return l.interned.Resources(requested(pod))
 }
 
 // requested is what the Pod holds on its node. While it is resized that is the greater of what it has and what it asks
@@ -115,7 +123,7 @@ func (r *Reservation) end(made bool) {
 
 // set takes note of a Pod that the store shows on its node.
 func (l *ledger) set(pod *corev1.Pod) {
-	requests := requested(pod)
+	requests := l.requests(pod)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.setLocked(pod, requests)

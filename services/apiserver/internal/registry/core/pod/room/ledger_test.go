@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -156,5 +157,18 @@ func TestRequestedWhileResized(t *testing.T) {
 	p.Status.Resources = &corev1.ResourceRequirements{Requests: list("cpu", "5")}
 	if got := requested(p)["cpu"]; got.String() != "5" {
 		t.Errorf("as a whole it holds %s, want 5", &got)
+	}
+}
+
+// What Pods alike ask for lies once in memory, however many are bound.
+func TestRequestsShareMemory(t *testing.T) {
+	l := newLedger()
+	first := pod("a", "1")
+	hold(t, l, first, node("cpu", "8"))
+	l.set(pod("b", "1"))
+	l.set(pod("c", "2"))
+	of := func(name types.UID) uintptr { return reflect.ValueOf(l.entries[key{name, "n"}].requests).Pointer() }
+	if of("a") != of("b") || of("a") == of("c") {
+		t.Errorf("requests lie at %#x, %#x and, of another size, %#x", of("a"), of("b"), of("c"))
 	}
 }
