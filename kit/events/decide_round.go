@@ -7,10 +7,10 @@ import (
 // most is how many Events go together. The apiserver takes 500 in a batch.
 const most = 200
 
-// write is one Event to be written: a new one, or one that is there and counted up by a patch.
+// write is one Event to be written: a new one, or again one that is there, which a patch counts up.
 type write struct {
 	event *corev1.Event
-	patch []byte
+	again bool
 }
 
 // object is what an Event is about.
@@ -31,7 +31,7 @@ type round struct {
 // which the round has a patch. An Event of the round that is counted up is written once, as it is in the end.
 func (r *round) add(w write) bool {
 	about := w.about()
-	if w.patch == nil {
+	if !w.again {
 		if r.patched[about] {
 			return false
 		}

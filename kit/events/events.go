@@ -1,5 +1,5 @@
 // Package events writes Events about objects: what a daemon did and why, in the field's own reasons. Repeated ones are
-// counted up on one object, and a flood about one object is dropped at the source (client-go's correlator).
+// counted up on one object, and a flood about one object is dropped at the source.
 package events
 
 import (

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/tools/record/util"
 	"k8s.io/client-go/tools/reference"
 	"k8s.io/klog/v2"
@@ -21,8 +20,6 @@ import (
 const (
 	// waiting is how many Events may wait to be written. What comes beyond is dropped.
 	waiting = 10_000
-	// remembered is how many Events are known again, to count them up.
-	remembered = 4096
 	// together is the least time from one round to the next: what comes meanwhile goes into one request.
 	together = 100 * time.Millisecond
 	// tries is how often a round is sent while the apiserver cannot take it, which are about two minutes.
@@ -37,7 +34,7 @@ const (
 // once; what comes while it is on its way goes together. Losing one is no error: Events are hints, never state.
 type Pool struct {
 	sink       *sink
-	correlator *record.EventCorrelator
+	correlator *correlator
 	// held is what did not fit into the last round.
 	held *write
 
@@ -60,9 +57,8 @@ func NewPool(config *rest.Config) (*Pool, error) {
 		return nil, fmt.Errorf("building the events client: %w", err)
 	}
 	p := &Pool{
-		sink:       &sink{events: client.Events(""), rest: client.RESTClient()},
-		correlator: record.NewEventCorrelatorWithOptions(record.CorrelatorOptions{LRUCacheSize: remembered}),
-		wake:       make(chan struct{}, 1), stopping: make(chan struct{}), done: make(chan struct{}),
+		sink: &sink{events: client.Events(""), rest: client.RESTClient()}, correlator: newCorrelator(),
+		wake: make(chan struct{}, 1), stopping: make(chan struct{}), done: make(chan struct{}),
 	}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	go p.run()
@@ -184,15 +180,12 @@ func (p *Pool) next() round {
 		if e == nil {
 			break
 		}
-		result, err := p.correlator.EventCorrelate(e)
-		if err != nil {
-			klog.Background().Error(err, "Counting an Event up")
-		}
-		if result.Skip {
+		w, needed := p.correlator.correlate(e)
+		if !needed {
 			dropped.WithLabelValues(flood).Inc()
 			continue
 		}
-		if w := (write{event: result.Event, patch: result.Patch}); !r.add(w) {
+		if !r.add(w) {
 			p.held = &w
 			break
 		}

@@ -104,12 +104,12 @@ func (s *sink) one(ctx context.Context, w write) bool {
 	ctx, cancel := context.WithTimeout(ctx, answerWait)
 	defer cancel()
 	var err error
-	if w.patch != nil {
-		_, err = s.events.PatchWithEventNamespaceWithContext(ctx, w.event, w.patch)
+	if w.again {
+		_, err = s.events.PatchWithEventNamespaceWithContext(ctx, w.event, patch(w.event))
 		requests.WithLabelValues("patch", outcome(err)).Inc()
 	}
 	// What is to be counted up may be gone.
-	if w.patch == nil || apierrors.IsNotFound(err) {
+	if !w.again || apierrors.IsNotFound(err) {
 		e := *w.event
 		e.ResourceVersion = ""
 		_, err = s.events.CreateWithEventNamespaceWithContext(ctx, &e)
