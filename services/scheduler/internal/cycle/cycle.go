@@ -117,10 +117,10 @@ func (c *Cycle) SetPod(p *corev1.Pod, now time.Time) {
 	case p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed:
 		c.RemovePod(p)
 	case p.Spec.NodeName != "":
+		c.settleInGang(p)
 		c.forget(p.UID)
 		c.carry(p)
 		c.state.SetPod(p, p.Spec.NodeName, c.state.Usage(p))
-		c.gangs.settle(p)
 		c.watchLeaving(p)
 		c.book.Use(p, p.Spec.NodeName)
 	case p.DeletionTimestamp != nil:
@@ -133,7 +133,7 @@ func (c *Cycle) SetPod(p *corev1.Pod, now time.Time) {
 // RemovePod notes that a Pod is gone, or takes no room any more.
 func (c *Cycle) RemovePod(p *corev1.Pod) {
 	c.forget(p.UID)
-	c.gangs.leave(p.UID)
+	c.leaveGang(p.UID)
 	c.state.RemovePod(p.UID)
 	c.state.Carry(p.UID, nil)
 	c.book.Forget(p.UID)

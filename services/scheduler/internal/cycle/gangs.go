@@ -60,6 +60,9 @@ func (c *Cycle) SetPodGroup(o *schedulingv1beta1.PodGroup, now time.Time) {
 	if before == nil || before.Object.UID != o.UID || !before.Same(group) {
 		c.queue.Remove(&g.Entry)
 		g.refused, g.evicted = "", nil
+		if before != nil {
+			c.shrink(g)
+		}
 		c.queueGang(g, now)
 	}
 }
@@ -67,8 +70,8 @@ func (c *Cycle) SetPodGroup(o *schedulingv1beta1.PodGroup, now time.Time) {
 // RemovePodGroup notes that a PodGroup is gone. Pods of it that have no node wait for another.
 func (c *Cycle) RemovePodGroup(o *schedulingv1beta1.PodGroup) {
 	g := c.gangs.get(types.NamespacedName{Namespace: o.Namespace, Name: o.Name})
-	c.queue.Remove(&g.Entry)
 	g.group, g.refused = nil, ""
+	c.shrink(g)
 	c.gangs.discard(g)
 }
 
@@ -91,26 +94,27 @@ func (g *gangs) discard(s *gangState) {
 	}
 }
 
-// settle notes a Pod to which the API shows a node.
-func (g *gangs) settle(p *corev1.Pod) {
+// settleInGang notes a Pod to which the API shows a node.
+func (c *Cycle) settleInGang(p *corev1.Pod) {
 	name, ok := gang.NameOf(p)
 	if !ok || p.DeletionTimestamp != nil {
-		g.leave(p.UID)
+		c.leaveGang(p.UID)
 		return
 	}
-	s := g.get(name)
+	s := c.gangs.get(name)
 	if s.placed[p.UID] == nil {
-		g.spoken[s] = true
+		c.gangs.spoken[s] = true
 	}
-	g.of[p.UID], s.placed[p.UID] = s, p
+	c.gangs.of[p.UID], s.placed[p.UID] = s, p
 }
 
-// leave notes that a Pod counts no longer.
-func (g *gangs) leave(uid types.UID) {
-	if s := g.of[uid]; s != nil {
+// leaveGang notes that a Pod with a node counts no longer.
+func (c *Cycle) leaveGang(uid types.UID) {
+	if s := c.gangs.of[uid]; s != nil {
 		delete(s.placed, uid)
-		delete(g.of, uid)
-		g.discard(s)
+		delete(c.gangs.of, uid)
+		c.shrink(s)
+		c.gangs.discard(s)
 	}
 }
 
@@ -131,9 +135,7 @@ func (c *Cycle) part(p *pod) {
 		return
 	}
 	delete(p.gang.waiting, p.UID)
-	if !c.ready(p.gang) {
-		c.queue.Remove(&p.gang.Entry)
-	}
+	c.shrink(p.gang)
 	c.gangs.discard(p.gang)
 }
 
@@ -196,6 +198,34 @@ func (c *Cycle) queueGang(g *gangState, now time.Time) {
 	} else {
 		c.queue.Remove(&g.Entry)
 	}
+}
+
+// shrink looks again at a group that lost something. One that cannot be tried any more leaves the queue, and where it
+// lacks Pods, no room is kept for the others, which say so.
+func (c *Cycle) shrink(g *gangState) {
+	if c.ready(g) {
+		return
+	}
+	c.queue.Remove(&g.Entry)
+	held := gang.Held(g.group, g.name, g.count())
+	if held == "" {
+		return
+	}
+	for _, p := range c.withdraw(g) {
+		p.last = &Verdict{Pod: p.object, Nodes: c.state.Nodes(), Group: held}
+		c.gangs.decided = append(c.gangs.decided, *p.last)
+	}
+}
+
+// withdraw keeps no room for Pods of the group any more, and returns those for which some was kept.
+func (c *Cycle) withdraw(g *gangState) (pods []*pod) {
+	for _, p := range g.members() {
+		if p.nominated != "" {
+			c.nominate(p, "")
+			pods = append(pods, p)
+		}
+	}
+	return pods
 }
 
 // resumeGangs requeues the groups for which a node may have become better, or another Pod may help.

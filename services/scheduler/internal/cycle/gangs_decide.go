@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"keelson.dev/services/scheduler/internal/class"
 	"keelson.dev/services/scheduler/internal/columns"
@@ -20,6 +21,14 @@ type given struct {
 	verdict   Verdict
 	nominated string // where room was kept for it before
 	victims   []gone // who was taken away for it
+	// displaced are those who come after it and for whom room was kept on its node.
+	displaced []seat
+}
+
+// seat is where room is kept for a Pod.
+type seat struct {
+	pod  *pod
+	node string
 }
 
 // decideGang decides for all Pods of a group that have no node: enough of them get one, or none does.
@@ -125,24 +134,32 @@ func (c *Cycle) domainsOf(g *gangState) map[string][]columns.Slot {
 func (c *Cycle) give(g *gangState, members []*pod, among []columns.Slot) (placed []given) {
 	full := map[*class.Class]bool{} // no further Pod of them fits
 	for _, p := range members {
-		v := c.turn(g, p)
+		one := c.turn(g, p)
 		c.classes.Touch(p.class)
-		if !c.giveNominated(p, &v, among) && (full[p.class] || !c.giveBest(p, &v, among)) {
+		if full[p.class] && c.state.ReservedFor(p.UID) == columns.None || !c.giveFree(&one, among) {
 			full[p.class] = !p.class.LooksAtDomains()
 			continue
 		}
-		placed = append(placed, given{pod: p, verdict: v, nominated: p.nominated})
-		placed[len(placed)-1].verdict.Steps = c.assign(p, v.Node)
+		one.verdict.Steps = c.assign(p, one.verdict.Node)
+		placed = append(placed, one)
 	}
 	return placed
 }
 
+// giveFree finds one of the nodes, any if they are nil, that can take the Pod though nobody leaves: the one that it is
+// nominated for, the best, or one where room is kept only for Pods that come after it.
+func (c *Cycle) giveFree(one *given, among []columns.Slot) bool {
+	return c.giveNominated(one.pod, &one.verdict, among) || c.giveBest(one.pod, &one.verdict, among) ||
+		c.giveKept(one, among)
+}
+
 // turn begins the outcome of the try of one Pod beside those of the group that were tried before.
-func (c *Cycle) turn(g *gangState, p *pod) Verdict {
+func (c *Cycle) turn(g *gangState, p *pod) given {
 	if p.class.Pod.Volumes != nil {
 		c.classify(p, p.object) // others may have been promised what it would get
 	}
-	return Verdict{Pod: p.object, Nodes: c.state.Nodes(), Attempt: g.Attempts + 1}
+	return given{pod: p, nominated: p.nominated,
+		verdict: Verdict{Pod: p.object, Nodes: c.state.Nodes(), Attempt: g.Attempts + 1}}
 }
 
 func (c *Cycle) giveNominated(p *pod, v *Verdict, among []columns.Slot) bool {
@@ -164,6 +181,33 @@ func (c *Cycle) giveBest(p *pod, v *Verdict, among []columns.Slot) bool {
 	return ok
 }
 
+// giveKept gives the Pod the first of the nodes where room is kept for Pods of lower priority, as outrank does.
+func (c *Cycle) giveKept(one *given, among []columns.Slot) bool {
+	over := c.over(one.pod)
+	if among != nil {
+		over = slices.DeleteFunc(over, func(slot columns.Slot) bool { return !slices.Contains(among, slot) })
+	}
+	if len(over) == 0 {
+		return false
+	}
+	slot := c.firstByName(over)
+	one.verdict.Node, one.verdict.Feasible = c.state.Name(slot), 1
+	for _, r := range slices.Clone(c.state.Reservations(slot)) {
+		if r.Priority < one.pod.Priority {
+			c.unseat(one, r.UID)
+		}
+	}
+	return true
+}
+
+// unseat keeps no room for a Pod for now.
+func (c *Cycle) unseat(one *given, uid types.UID) {
+	if p := c.pods[uid]; p != nil {
+		one.displaced = append(one.displaced, seat{pod: p, node: p.nominated})
+		c.nominate(p, "")
+	}
+}
+
 // undo takes their nodes from those of the Pods that were given some since there were so many gains, and brings back
 // the victims. All is as it was then: no node is better, and no Pod of another class.
 func (c *Cycle) undo(members []*pod, placed []given, gains int) {
@@ -172,6 +216,9 @@ func (c *Cycle) undo(members []*pod, placed []given, gains int) {
 		c.nominate(done.pod, done.nominated)
 		for _, o := range done.victims {
 			c.bringBack(o)
+		}
+		for _, k := range done.displaced {
+			c.nominate(k.pod, k.node)
 		}
 	}
 	for _, p := range members {
@@ -186,6 +233,9 @@ func (c *Cycle) undo(members []*pod, placed []given, gains int) {
 func (c *Cycle) placeGang(g *gangState, members []*pod, placed []given, now time.Time) {
 	g.refused = ""
 	for _, done := range placed {
+		for _, k := range done.displaced {
+			c.displace(k.pod.UID, now)
+		}
 		v := done.verdict
 		done.pod.last = &v
 		c.gangs.decided = append(c.gangs.decided, v)

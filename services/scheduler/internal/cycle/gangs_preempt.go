@@ -70,8 +70,8 @@ func (c *Cycle) roomFor(g *gangState, members []*pod, among []columns.Slot) (pla
 	var placed []given
 	var victims []columns.Occupant
 	for _, p := range members {
-		r := room{given: given{pod: p, nominated: p.nominated, verdict: c.turn(g, p)}}
-		if c.giveNominated(p, &r.verdict, among) || c.giveBest(p, &r.verdict, among) || c.makeRoom(g, p, &r, among) {
+		r := room{given: c.turn(g, p)}
+		if c.giveFree(&r.given, among) || c.makeRoom(g, p, &r, among) {
 			r.plan.Slot = c.state.Slot(r.verdict.Node)
 			c.assign(p, r.verdict.Node)
 			plans, placed = append(plans, r), append(placed, r.given)
@@ -106,6 +106,9 @@ func (c *Cycle) makeRoom(g *gangState, p *pod, r *room, among []columns.Slot) bo
 		if o, ok := c.takeAway(victim); ok {
 			r.victims = append(r.victims, o)
 		}
+	}
+	for _, uid := range plan.Displaced {
+		c.unseat(&r.given, uid)
 	}
 	return true
 }
@@ -176,8 +179,8 @@ func compareUID(a, b types.UID) int {
 // makeWay keeps the room that a Pod is to have, and has its victims evicted.
 func (c *Cycle) makeWay(r *room, why string, now time.Time) {
 	p := r.pod
-	for _, uid := range r.plan.Displaced {
-		c.displace(uid, now)
+	for _, k := range r.displaced {
+		c.displace(k.pod.UID, now)
 	}
 	c.chosen(r.plan.Victims)
 	v := Verdict{Pod: p.object, Nodes: c.state.Nodes(), Group: why, Plan: &r.plan, Nominated: r.verdict.Node}
@@ -201,6 +204,8 @@ func (c *Cycle) evictedForGang(p *pod, err error, now time.Time) {
 	g := p.gang
 	switch {
 	case !c.ready(g): // others still evict, or it waits for something else
+	case err == nil && !slices.ContainsFunc(g.members(), func(p *pod) bool { return p.nominated != "" }):
+		c.queue.Add(&g.Entry, now) // displaced meanwhile
 	case err != nil:
 		c.queue.Delay(&g.Entry, now)
 	default:

@@ -187,6 +187,110 @@ func TestGangAwaitsAllItsVictims(t *testing.T) {
 	f.want("g0:a g1:a")
 }
 
+// A gang takes room that is kept for a Pod of lower priority: where all of it fits then, and else nothing of it.
+func TestGangOutranksNominees(t *testing.T) {
+	f := newPreempting(t)
+	f.node("a", "1", zoneOf("z"))
+	f.node("b", "1")
+	f.running(pod("x", "1", onNode("a")), pod("y", "1", onNode("b"), withPriority(20)))
+	f.add(pod("low", "1", withPriority(5)))
+	f.want("low>a(x)")
+	f.RemovePod(f.pods["x"])
+	before := columnsOf(f.State())
+	f.SetPodGroup(gangOf("g", 2, ofPriority(10)), f.now)
+	f.gang("g", 2, "1", high)
+	v, ok := f.Next(f.now)
+	if !ok || v.Node != "" || f.Nominated("uid-low") != "a" || columnsOf(f.State()) != before {
+		t.Fatalf("%v %q: room for low is on %q", ok, v.Node, f.Nominated("uid-low"))
+	}
+	f.want("g1:- low:a")
+	f.RemovePod(pod("low", "1", onNode("a")))
+	f.running(pod("x", "1", onNode("a")))
+	f.add(pod("low2", "1", withPriority(5)))
+	f.want("low2>a(x)")
+	f.RemovePod(f.pods["x"])
+	f.SetPodGroup(gangOf("h", 1, ofPriority(10), inOne(corev1.LabelTopologyZone)), f.now)
+	f.gang("h", 1, "1", high)
+	f.want("h0:a low2:-")
+	if got := f.Nominated("uid-low2"); got != "" {
+		t.Errorf("room is kept on %q for whom a gang displaced", got)
+	}
+}
+
+// Whom a gang displaces while its victims still leave looks for another place at once.
+func TestWhomAGangDisplacesIsTriedAgain(t *testing.T) {
+	f := newPreempting(t)
+	f.node("a", "2")
+	f.running(pod("x", "1", onNode("a")), pod("y", "1", onNode("a")))
+	f.add(pod("low", "2", withPriority(5)))
+	f.want("low>a(x y)")
+	f.RemovePod(f.pods["x"])
+	f.SetPodGroup(gangOf("g", 1, ofPriority(10)), f.now)
+	f.gang("g", 1, "1", high)
+	f.want("g0:a low:-")
+}
+
+// A gang that loses one of its places to a Pod of higher priority gives up the others, and looks for victims anew.
+func TestGangLosesAPlace(t *testing.T) {
+	f := newPreempting(t)
+	for _, node := range []string{"a", "b", "c"} {
+		f.node(node, "1")
+	}
+	f.running(pod("x", "1", onNode("a")), pod("y", "1", onNode("b")), pod("z", "1", onNode("c"), withPriority(5)))
+	f.SetPodGroup(gangOf("g", 2, ofPriority(10)), f.now)
+	f.gang("g", 2, "1", high)
+	f.want("g0>a(x) g1>b(y)")
+	f.RemovePod(f.pods["x"])
+	f.add(pod("top", "1", withPriority(20)))
+	f.want("top:a g0:- g1>c(z)")
+	if a, b := f.Nominated("uid-g0"), f.Nominated("uid-g1"); a != "b" || b != "c" {
+		t.Errorf("room is kept on %q and %q", a, b)
+	}
+	f.RemovePod(f.pods["y"])
+	f.node("d", "1")
+	f.add(pod("top2", "1", withPriority(20)), pod("top3", "1", withPriority(20)))
+	f.want("top2:d top3:b g0:- g1:-") // nobody is left whose room makes all of it fit
+	f.add(pod("low", "1", withPriority(1)))
+	f.RemovePod(f.pods["z"])
+	f.want("low:c")
+}
+
+// No room is kept for a gang that lacks Pods: one was deleted, or the PodGroup asks for more or is gone.
+func TestGangThatShrinksKeepsNoRoom(t *testing.T) {
+	for name, happens := range map[string]func(*preempting){
+		"a Pod is gone":        func(f *preempting) { f.RemovePod(pod("g1", "1", inGroup("g"))) },
+		"a Pod with a node is": func(f *preempting) { f.RemovePod(pod("g2", "1", inGroup("g"), onNode("c"))) },
+		"a Pod with a node leaves": func(f *preempting) {
+			f.SetPod(leaving(pod("g2", "1", inGroup("g"), onNode("c"))),
+				f.now)
+		},
+		"it asks for more":  func(f *preempting) { f.SetPodGroup(gangOf("g", 4, ofPriority(10)), f.now) },
+		"the group is gone": func(f *preempting) { f.RemovePodGroup(gangOf("g", 3)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newPreempting(t)
+			for _, node := range []string{"a", "b", "c"} {
+				f.node(node, "1")
+			}
+			f.running(pod("x", "1", onNode("a")), pod("y", "1", onNode("b")),
+				pod("g2", "1", high, inGroup("g"), onNode("c")))
+			f.SetPodGroup(gangOf("g", 3, ofPriority(10)), f.now)
+			f.gang("g", 2, "1", high)
+			f.want("g0>a(x) g1>b(y)")
+			happens(f)
+			for _, node := range []string{"a", "b"} {
+				if n := len(f.State().Reservations(f.State().Slot(node))); n != 0 {
+					t.Errorf("room is kept for %d Pods on node %s", n, node)
+				}
+			}
+			v, ok := f.Next(f.now)
+			if !ok || v.Nominated != "" || !strings.HasPrefix(v.Message(), "waits for pod group g to ") {
+				t.Errorf("the first Pod says %v %q, nominated %q", ok, v.Message(), v.Nominated)
+			}
+		})
+	}
+}
+
 // A gang whose victims could not be evicted is tried again after a delay.
 func TestGangWhoseEvictionFails(t *testing.T) {
 	f := newPreempting(t)

@@ -156,9 +156,7 @@ func (c *Cycle) outrank(p *pod, over []columns.Slot, v *Verdict, now time.Time) 
 	if len(over) == 0 {
 		return false
 	}
-	best := slices.MinFunc(over, func(a, b columns.Slot) int {
-		return strings.Compare(c.state.Name(a), c.state.Name(b))
-	})
+	best := c.firstByName(over)
 	v.Node, v.Feasible = c.state.Name(best), 1
 	for _, r := range slices.Clone(c.state.Reservations(best)) {
 		if r.Priority < p.Priority {
@@ -166,6 +164,12 @@ func (c *Cycle) outrank(p *pod, over []columns.Slot, v *Verdict, now time.Time) 
 		}
 	}
 	return true
+}
+
+func (c *Cycle) firstByName(slots []columns.Slot) columns.Slot {
+	return slices.MinFunc(slots, func(a, b columns.Slot) int {
+		return strings.Compare(c.state.Name(a), c.state.Name(b))
+	})
 }
 
 // fitsOver reports whether the Pod fits on the node without what is kept there for Pods of lower priority.
@@ -184,7 +188,8 @@ func (c *Cycle) fitsOver(p *pod, slot columns.Slot) bool {
 	return p.class.Refuse(c.state, t.Node()) == 0
 }
 
-// displace takes its nomination from a Pod, which is tried again at once.
+// displace takes its nomination from a Pod, which is tried again at once. A group that lacks one of its places has no
+// use of the others.
 func (c *Cycle) displace(uid types.UID, now time.Time) {
 	p := c.pods[uid]
 	if p == nil {
@@ -192,6 +197,7 @@ func (c *Cycle) displace(uid types.UID, now time.Time) {
 	}
 	c.nominate(p, "")
 	if p.gang != nil {
+		c.withdraw(p.gang)
 		c.queue.Activate(&p.gang.Entry, now)
 		return
 	}
