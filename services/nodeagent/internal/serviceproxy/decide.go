@@ -122,7 +122,7 @@ func Decide(in Input) Plan {
 	if !carried(in.Service) {
 		return p
 	}
-	d := decision{Input: in, plan: &p, keys: map[Key]bool{}}
+	d := decision{Input: in, plan: &p, keys: map[Key]bool{}, here: map[netip.Addr]bool{}, targets: targetsOf(in.Slices)}
 	d.clusterIPs = d.addresses("spec.clusterIPs", clusterIPs(in.Service))
 	p.ClusterIPs = d.clusterIPs
 	d.sources()
@@ -134,6 +134,9 @@ func Decide(in Input) Plan {
 		}
 	}
 	d.health()
+	if d.more {
+		p.Problems = append(p.Problems, moreProblems)
+	}
 	return p
 }
 
@@ -156,13 +159,29 @@ type decision struct {
 	Input
 	plan       *Plan
 	clusterIPs []netip.Addr
-	// keys are those of the ports before.
+	targets    map[portName][]target
+	// keys are those of the ports before, here the addresses of this node's endpoints.
 	keys map[Key]bool
+	here map[netip.Addr]bool
+	// more says that not all problems are told.
+	more bool
 }
 
+// mostProblems is how many sentences there are about one Service, whatever is wrong with it.
+const (
+	mostProblems = 20
+	moreProblems = "more of it is left out, for reasons like these"
+)
+
 func (d *decision) problem(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
-	if !slices.Contains(d.plan.Problems, text) {
+	if d.more {
+		return
+	}
+	switch text := fmt.Sprintf(format, args...); {
+	case slices.Contains(d.plan.Problems, text):
+	case len(d.plan.Problems) == mostProblems:
+		d.more = true
+	default:
 		d.plan.Problems = append(d.plan.Problems, text)
 	}
 }
@@ -222,19 +241,40 @@ func (d *decision) port(index int, six bool) {
 		Affinity: affinity(s),
 	}
 	ready := d.endpoints(p)
-	p.Cluster, p.Local = ready.cluster(d.Node), ready.local(d.Node)
+	p.Cluster, p.Local = d.bounded(index, ready.cluster(d.Node)), d.bounded(index, ready.local(d.Node))
 	for _, e := range p.Cluster {
-		if ready.here[e] && !slices.Contains(d.plan.Local, e.Addr()) {
-			d.plan.Local = append(d.plan.Local, e.Addr())
+		if ready.here[e] {
+			d.isHere(e.Addr())
 		}
 	}
 	for _, e := range p.Local {
-		if !slices.Contains(d.plan.Local, e.Addr()) {
-			d.plan.Local = append(d.plan.Local, e.Addr())
-		}
+		d.isHere(e.Addr())
 	}
 	p.Frontends = d.frontends(p, number)
 	d.plan.Ports = append(d.plan.Ports, p)
+}
+
+// mostTargets is how many endpoints the ports of one Service have together in one family: each costs memory of the
+// kernel and of every node's agent, and who writes a Service and its slices has to have no more than that of them.
+const mostTargets = 1 << 16
+
+// bounded leaves each port its share.
+func (d *decision) bounded(index int, endpoints []netip.AddrPort) []netip.AddrPort {
+	ports := len(d.Service.Spec.Ports)
+	share := max(mostTargets/ports, 1)
+	if len(endpoints) <= share {
+		return endpoints
+	}
+	d.problem("spec.ports[%d]: of %d endpoints the first %d are used: a Service of %d ports may have no more of each",
+		index, len(endpoints), share, ports)
+	return endpoints[:share]
+}
+
+func (d *decision) isHere(addr netip.Addr) {
+	if !d.here[addr] {
+		d.here[addr] = true
+		d.plan.Local = append(d.plan.Local, addr)
+	}
 }
 
 func validPort(n int32) bool { return n > 0 && n <= 65535 }

@@ -30,31 +30,64 @@ func isDraining(c discoveryv1.EndpointConditions) bool {
 
 func onNode(e discoveryv1.Endpoint, n Node) bool { return e.NodeName != nil && *e.NodeName == n.Name }
 
+// portName is how ports of slices are found. An absent name is the empty one.
+type portName struct {
+	name     string
+	protocol corev1.Protocol
+	kind     discoveryv1.AddressType
+}
+
+// target is a port of a slice.
+type target struct {
+	slice *discoveryv1.EndpointSlice
+	index int
+	port  int32
+}
+
+// targetsOf finds, in each slice, the first port of each name that has a number.
+func targetsOf(all []*discoveryv1.EndpointSlice) map[portName][]target {
+	out := map[portName][]target{}
+	for _, slice := range all {
+		for i, port := range slice.Ports {
+			key := portName{"", corev1.ProtocolTCP, slice.AddressType}
+			if port.Name != nil {
+				key.name = *port.Name
+			}
+			if port.Protocol != nil {
+				key.protocol = *port.Protocol
+			}
+			known := out[key]
+			if port.Port != nil && (len(known) == 0 || known[len(known)-1].slice != slice) {
+				out[key] = append(known, target{slice, i, *port.Port})
+			}
+		}
+	}
+	return out
+}
+
 // endpoints gathers the candidates of a port from all slices.
 func (d *decision) endpoints(p Port) candidates {
 	out := candidates{here: map[netip.AddrPort]bool{}}
-	family := discoveryv1.AddressTypeIPv4
+	kind := discoveryv1.AddressTypeIPv4
 	if p.Six {
-		family = discoveryv1.AddressTypeIPv6
+		kind = discoveryv1.AddressTypeIPv6
 	}
-	for _, slice := range d.Slices {
-		if slice.AddressType != family {
+	for _, t := range d.targets[portName{p.Name, p.Protocol, kind}] {
+		if !validPort(t.port) {
+			d.problem("EndpointSlice %s: ports[%d].port: %d must be from 1 to 65535; its endpoints are left out",
+				t.slice.Name, t.index, t.port)
 			continue
 		}
-		port, found := d.slicePort(slice, p)
-		if !found {
-			continue
-		}
-		for i, e := range slice.Endpoints {
+		for i, e := range t.slice.Endpoints {
 			ready := isReady(e.Conditions)
 			if !ready && !isDraining(e.Conditions) {
 				continue
 			}
-			addr, ok := d.endpointAddress(slice, i, p.Six)
-			target := netip.AddrPortFrom(addr, port)
+			addr, ok := d.endpointAddress(t.slice, i, p.Six)
 			if !ok {
 				continue
 			}
+			target := netip.AddrPortFrom(addr, uint16(t.port))
 			out.here[target] = out.here[target] || onNode(e, d.Node)
 			if ready {
 				out.ready = append(out.ready, candidate{target, e.Hints})
@@ -64,29 +97,6 @@ func (d *decision) endpoints(p Port) candidates {
 		}
 	}
 	return out
-}
-
-// slicePort finds the port that has the name of the Service's.
-func (d *decision) slicePort(slice *discoveryv1.EndpointSlice, p Port) (uint16, bool) {
-	for i, port := range slice.Ports {
-		name, protocol := "", corev1.ProtocolTCP
-		if port.Name != nil {
-			name = *port.Name
-		}
-		if port.Protocol != nil {
-			protocol = *port.Protocol
-		}
-		if name != p.Name || protocol != p.Protocol || port.Port == nil {
-			continue
-		}
-		if !validPort(*port.Port) {
-			d.problem("EndpointSlice %s: ports[%d].port: %d must be from 1 to 65535; its endpoints are left out",
-				slice.Name, i, *port.Port)
-			return 0, false
-		}
-		return uint16(*port.Port), true
-	}
-	return 0, false
 }
 
 // endpointAddress is the first address, which is the only one that has a meaning.

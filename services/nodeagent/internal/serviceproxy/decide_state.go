@@ -157,6 +157,9 @@ func (s *State) taken(name string) []string {
 	}
 	for _, key := range found.plan.keys() {
 		if first := s.claims[key][0]; first.name != name {
+			if len(out) == mostProblems {
+				return append(out, moreProblems)
+			}
 			out = append(out, fmt.Sprintf("%s is Service %s's; it is left out",
 				netip.AddrPortFrom(key.Addr, key.Port), first.name))
 		}

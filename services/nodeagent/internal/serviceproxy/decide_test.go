@@ -283,6 +283,62 @@ func TestProblems(t *testing.T) {
 	}
 }
 
+// What one Service asks for is bounded, and so is what is said of it.
+func TestBounds(t *testing.T) {
+	ports := func(count int) *corev1.Service {
+		return one(func(s *corev1.Service) {
+			s.Spec.Ports = nil
+			for i := range count {
+				s.Spec.Ports = append(s.Spec.Ports, corev1.ServicePort{Name: fmt.Sprint("p", i), Port: int32(i + 1)})
+			}
+		})
+	}
+	of := func(s *corev1.Service, good, bad int) *discoveryv1.EndpointSlice {
+		var addresses []string
+		for i := range good {
+			addresses = append(addresses, fmt.Sprintf("10.%d.%d.1 here", i/256, i%256))
+		}
+		for i := range bad {
+			addresses = append(addresses, fmt.Sprintf("239.%d.%d.1", i/256, i%256))
+		}
+		slice := slice(discoveryv1.AddressTypeIPv4, 8080, addresses...)
+		slice.Ports = nil
+		for _, p := range s.Spec.Ports {
+			slice.Ports = append(slice.Ports, discoveryv1.EndpointPort{Name: new(p.Name), Port: new(int32(8080))})
+		}
+		return slice
+	}
+	for _, r := range []struct {
+		name             string
+		ports, good, bad int
+		each             int
+		problems         int
+	}{
+		{"as many as may be", 64, 1024, 0, 1024, 0},
+		{"one more each", 64, 1025, 0, 1024, 21},
+		{"one port more", 65, 1024, 0, 1008, 21},
+		{"more ports than that", 70000, 2, 0, 1, 21},
+		{"what may be said", 3, 1, 20, 1, 20},
+		{"one sentence more", 3, 1, 21, 1, 21},
+		{"much more", 3, 1, 2000, 1, 21},
+	} {
+		s := ports(r.ports)
+		p := decide(s, of(s, r.good, r.bad))
+		for _, port := range p.Ports {
+			if len(port.Cluster) != r.each || len(port.Local) != r.each {
+				t.Fatalf("%s: %s has %d endpoints, %d here, want %d", r.name, port.Name, len(port.Cluster),
+					len(port.Local),
+					r.each)
+			}
+		}
+		if len(p.Problems) != r.problems || len(p.Local) != r.each {
+			t.Errorf("%s: %d sentences, want %d; %d addresses here: %q", r.name, len(p.Problems), r.problems,
+				len(p.Local),
+				p.Problems[:min(len(p.Problems), 3)])
+		}
+	}
+}
+
 // Ports are found by name and protocol, each slice having its own number.
 func TestPortsByName(t *testing.T) {
 	s := one(func(s *corev1.Service) {

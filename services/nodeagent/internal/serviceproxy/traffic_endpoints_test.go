@@ -1,0 +1,121 @@
+package serviceproxy
+
+import (
+	"net/netip"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// withEndpoints are the slices of a Service whose endpoints are edited by their peers' names.
+func withEndpoints(s *corev1.Service, edit func(name string, e *discoveryv1.Endpoint), peers ...*peer) []metav1.Object {
+	out := newSlices(s, peers...)
+	for _, object := range out {
+		slice := object.(*discoveryv1.EndpointSlice)
+		for i := range slice.Endpoints {
+			edit(peers[i].name, &slice.Endpoints[i])
+		}
+	}
+	return out
+}
+
+// expectFrom wants all of these and nobody else to answer.
+func expectFrom(t *testing.T, what string, do func(func()), to netip.Addr, port int, want ...string) {
+	t.Helper()
+	do(func() {
+		for _, network := range []string{"tcp", "udp"} {
+			got := count(40, network, to, port)
+			for _, name := range want {
+				if got[name] < 3 {
+					t.Errorf("%s over %s: %v, want %v", what, network, got, want)
+				}
+			}
+			if len(got) != len(want) {
+				t.Errorf("%s over %s: %v, want %v alone", what, network, got, want)
+			}
+		}
+	})
+}
+
+// Endpoints that end and still answer get connections while no other is ready, and none that is unready does.
+//
+// POD-163
+func TestTerminatingEndpoints(t *testing.T) {
+	m := newMachine(t)
+	s := newService(withNodePorts)
+	ends := func(names ...string) []metav1.Object {
+		return withEndpoints(s, func(name string, e *discoveryv1.Endpoint) {
+			for _, ending := range names {
+				if name == ending {
+					e.Conditions = discoveryv1.EndpointConditions{Ready: new(false), Serving: new(true),
+						Terminating: new(true)}
+				}
+			}
+		}, m.a, m.b, m.remote)
+	}
+	m.put(append(ends("a"), s)...)
+	expectFrom(t, "while one ends", m.stranger.Do, clusterIP, servicePort, "b", "remote")
+	m.put(ends("a", "b", "remote")...)
+	for _, to := range []netip.Addr{clusterIP, clusterIP6} {
+		expectFrom(t, "while all end", m.stranger.Do, to, servicePort, "a", "b", "remote")
+	}
+	expectFrom(t, "while all end, at the node port", m.stranger.Do, nodeIP, nodePort, "a", "b", "remote")
+	m.put(withEndpoints(s, func(name string, e *discoveryv1.Endpoint) {
+		e.Conditions = discoveryv1.EndpointConditions{Ready: new(false), Serving: new(name == "remote"),
+			Terminating: new(name != "b")}
+	}, m.a, m.b, m.remote)...)
+	expectFrom(t, "while one that ends answers", m.stranger.Do, clusterIP, servicePort, "remote")
+	m.put(ends("a", "remote")...)
+	expectFrom(t, "once one is ready again", m.stranger.Do, clusterIP, servicePort, "b")
+}
+
+// Hints lead to the endpoints of the node, or of its zone, as long as they are complete.
+func TestHintsByTraffic(t *testing.T) {
+	m := newMachine(t)
+	s := newService()
+	zone := func(name string) *discoveryv1.EndpointHints {
+		return &discoveryv1.EndpointHints{ForZones: []discoveryv1.ForZone{{Name: name}}}
+	}
+	hint := func(hints map[string]*discoveryv1.EndpointHints) []metav1.Object {
+		return withEndpoints(s, func(name string, e *discoveryv1.Endpoint) { e.Hints = hints[name] }, m.a, m.b,
+			m.remote)
+	}
+	m.put(append(hint(map[string]*discoveryv1.EndpointHints{"a": zone("z1"), "b": zone("z2"), "remote": zone("z1")}),
+		s)...)
+	expectFrom(t, "in the zone", m.stranger.Do, clusterIP, servicePort, "a", "remote")
+	m.put(hint(map[string]*discoveryv1.EndpointHints{"a": zone("z1"), "b": zone("z2")})...)
+	expectFrom(t, "where one has none", m.stranger.Do, clusterIP, servicePort, "a", "b", "remote")
+	node := zone("z1")
+	node.ForNodes = []discoveryv1.ForNode{{Name: "here"}}
+	other := zone("z1")
+	other.ForNodes = []discoveryv1.ForNode{{Name: "there"}}
+	m.put(hint(map[string]*discoveryv1.EndpointHints{"a": node, "b": other, "remote": other})...)
+	expectFrom(t, "on the node", m.stranger.Do, clusterIP, servicePort, "a")
+}
+
+// A Service that is labelled as another proxy's is left to it, from the moment on in which it is.
+func TestServiceOfAnotherProxy(t *testing.T) {
+	m := newMachine(t)
+	s := newService(withNodePorts)
+	labelled := s.DeepCopy()
+	labelled.Labels = map[string]string{"service.kubernetes.io/service-proxy-name": "mine"}
+	m.put(append(newSlices(s, m.a), labelled)...)
+	silent := func(when string) {
+		t.Helper()
+		m.stranger.Do(func() {
+			if got := ask("tcp", clusterIP, servicePort); got.err == nil {
+				t.Errorf("%s: %s", when, got)
+			}
+			if got := ask("tcp", nodeIP, nodePort); !refused(got) {
+				t.Errorf("%s, at the node port: %s, want the refusal of the node itself", when, got)
+			}
+		})
+	}
+	silent("labelled")
+	m.put(s)
+	expectFrom(t, "without the label", m.stranger.Do, clusterIP, servicePort, "a")
+	m.put(labelled)
+	silent("labelled again")
+}
