@@ -27,6 +27,7 @@ var Crashed = []struct {
 	{"Claims", claimsThroughCrashes},
 	{"Evictions", evictionsThroughCrashes},
 	{"Orphans", orphansThroughCrash},
+	{"Resizes", resizesThroughCrashes},
 }
 
 // daemonSetThroughCrashes makes a Pod and replaces it, each once.

@@ -56,6 +56,7 @@ var Contained = []Scenario{
 	{"Evicted", Evicted},
 	{"Top", Top},
 	{"AutoscaledUnderLoad", AutoscaledUnderLoad},
+	{"Resize", Resize},
 }
 
 // Networked lists the scenarios that need Services and cluster DNS.

@@ -127,11 +127,19 @@ func fit(in Input) *podstate.Outcome {
 	if lack == nil {
 		return nil
 	}
-	amount := (*apiresource.Quantity).Value
-	if lack.Name == corev1.ResourceCPU {
-		amount = (*apiresource.Quantity).MilliValue
+	return &podstate.Outcome{Reason: outOf + string(lack.Name), Message: "Pod was rejected: " + Lacks(lack)}
+}
+
+// Lacks puts into words what does not suffice on a node.
+func Lacks(lack *noderesources.Insufficient) string {
+	return fmt.Sprintf("Node didn't have enough resource: %s, requested: %d, used: %d, capacity: %d", lack.Name,
+		Amount(lack.Name, lack.Requested), Amount(lack.Name, lack.Used), Amount(lack.Name, lack.Capacity))
+}
+
+// Amount is a quantity in the unit of messages: thousandths of a core, else whole units.
+func Amount(name corev1.ResourceName, quantity apiresource.Quantity) int64 {
+	if name == corev1.ResourceCPU {
+		return quantity.MilliValue()
 	}
-	return &podstate.Outcome{Reason: outOf + string(lack.Name), Message: fmt.Sprintf(
-		"Pod was rejected: Node didn't have enough resource: %s, requested: %d, used: %d, capacity: %d", lack.Name,
-		amount(&lack.Requested), amount(&lack.Used), amount(&lack.Capacity))}
+	return quantity.Value()
 }

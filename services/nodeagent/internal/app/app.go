@@ -159,7 +159,7 @@ func (a *agent) workerConfig() podworker.Config {
 		Log: a.Log, Preparation: do.Preparation(), Steps: do, Runtime: a.runtime,
 		Hooks: hooks.NewRunner(a.runtime, kubernetesVersion), Probes: a.probes, Statuses: a.statuses,
 		Events: a.events, Records: a.records, HostIPs: a.hostIPs, RuntimeName: a.version.Name, Admit: a.admit,
-		Started: a.starts.observe,
+		Started: a.starts.observe, Allocatable: a.allocatable,
 	}
 }
 
@@ -169,6 +169,8 @@ func (a *agent) evictConfig() evict.Config {
 }
 
 func (a *agent) hostIPs() []string { return a.facts.IPs }
+
+func (a *agent) allocatable() corev1.ResourceList { return a.node.Current().Status.Allocatable }
 
 func (a *agent) admit(pod *corev1.Pod, others []*corev1.Pod) *podstate.Outcome {
 	return admit.Decide(admit.Input{Pod: pod, Others: others, Node: a.node.Current(), AllowedSysctls: a.AllowedSysctls})
@@ -226,6 +228,7 @@ func (a *agent) bringUp(ctx context.Context) {
 	if !a.source.Synced(ctx) {
 		return
 	}
+	a.pool.Settle()
 	a.Log.Info("all Pods of this node are known", zap.Int("pods", len(a.pool.Pods())))
 	parts.Go(func() { a.watcher.Run(ctx) })
 	parts.Go(func() { a.garbage.Run(ctx) })

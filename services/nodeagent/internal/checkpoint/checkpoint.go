@@ -1,6 +1,6 @@
 // Package checkpoint keeps on disk what neither the API nor the container runtime can tell an agent that starts: where
-// the back-off of a container began, which postStart hooks have finished, and why the node ended a Pod. There is one
-// small file per Pod, and most Pods need none.
+// the back-off of a container began, which postStart hooks have finished, why the node ended a Pod, and what it gave
+// one that was resized. There is one small file per Pod, and most Pods need none.
 package checkpoint
 
 import (
@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"keelson.dev/kit/failpoint"
+	"keelson.dev/services/nodeagent/internal/sizes"
 )
 
 // version is that of the records that are written. Records of all versions from the oldest on are read: a new version
@@ -24,9 +25,10 @@ import (
 //
 //	1  Streaks, Hooked
 //	2  Ended
+//	3  Resize
 const (
 	oldest  = 1
-	version = 2
+	version = 3
 )
 
 // Record is what is kept of one Pod.
@@ -38,6 +40,20 @@ type Record struct {
 	Hooked []string `json:"hooked,omitempty"`
 	// Ended is why the node ended the Pod that it had taken in; nil if it did not.
 	Ended *Ended `json:"ended,omitempty"`
+	// Resize is kept of a Pod that asked for another size; nil of one that never did.
+	Resize *Resize `json:"resize,omitempty"`
+}
+
+// Resize is how far the resizes of a Pod have come.
+type Resize struct {
+	// Given is the size that the node has granted.
+	Given sizes.Size `json:"given"`
+	// Standing is the size for which the Pod's cgroup stands; nil if that is Given.
+	Standing *sizes.Size `json:"standing,omitempty"`
+	// Updated holds, by instance ID, the sizes of instances that have another one than they were created with.
+	Updated map[string]sizes.Instance `json:"updated,omitempty"`
+	// Restarted lists the instances that end for a restart at another size.
+	Restarted []string `json:"restarted,omitempty"`
 }
 
 // Ended is why a node ended a Pod.
@@ -49,7 +65,9 @@ type Ended struct {
 }
 
 // Empty reports whether there is nothing to keep.
-func (r Record) Empty() bool { return len(r.Streaks) == 0 && len(r.Hooked) == 0 && r.Ended == nil }
+func (r Record) Empty() bool {
+	return len(r.Streaks) == 0 && len(r.Hooked) == 0 && r.Ended == nil && r.Resize == nil
+}
 
 // Store is a directory of records.
 type Store struct {

@@ -8,9 +8,13 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 
 	"keelson.dev/kit/failpoint"
+	"keelson.dev/services/nodeagent/internal/sizes"
 )
 
 func TestRoundTrip(t *testing.T) {
@@ -18,8 +22,9 @@ func TestRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Record{Version: 2, Streaks: map[string]uint32{"web": 7}, Hooked: []string{"c1"},
-		Ended: &Ended{Reason: "Evicted", Message: "too much", Grace: time.Second}}
+	want := Record{Version: 3, Streaks: map[string]uint32{"web": 7}, Hooked: []string{"c1"},
+		Ended:  &Ended{Reason: "Evicted", Message: "too much", Grace: time.Second},
+		Resize: &Resize{Given: sizes.Size{Containers: map[string]corev1.ResourceRequirements{"web": {}}}}}
 	if err := s.Save("u1", want); err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +51,7 @@ func TestBadRecords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string]string{"cut": `{"version":1,"str`, "later": `{"version":3,"hooked":["x"]}`,
+	for name, text := range map[string]string{"cut": `{"version":1,"str`, "later": `{"version":4,"hooked":["x"]}`,
 		"none": `{"hooked":["x"]}`} {
 		if err := os.WriteFile(filepath.Join(dir, name+".json"), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -66,10 +71,14 @@ func TestEarlierVersions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	asks := corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}}
 	for version, want := range map[int]Record{
 		1: {Version: 1, Streaks: map[string]uint32{"web": 7, "log": 2}, Hooked: []string{"2f1c", "9e40"}},
 		2: {Version: 2, Hooked: []string{"2f1c"}, Ended: &Ended{Reason: "Evicted", Message: "too much",
 			Grace: time.Second}},
+		3: {Version: 3, Resize: &Resize{Given: sizes.Size{Containers: map[string]corev1.ResourceRequirements{
+			"web": asks}},
+			Updated: map[string]sizes.Instance{"2f1c": {Resources: asks}}, Restarted: []string{"9e40"}}},
 	} {
 		data, err := os.ReadFile(filepath.Join("testdata", fmt.Sprintf("version%d.json", version)))
 		if err != nil {
@@ -79,13 +88,13 @@ func TestEarlierVersions(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, err := s.Load("u1")
-		if err != nil || !reflect.DeepEqual(got, want) {
+		if err != nil || !apiequality.Semantic.DeepEqual(got, want) {
 			t.Errorf("version %d: loaded %+v, error %v; want %+v", version, got, err, want)
 		}
 		if err := s.Save("u1", got); err != nil {
 			t.Fatal(err)
 		}
-		if again, err := s.Load("u1"); err != nil || again.Version != 2 || !reflect.DeepEqual(again.Hooked,
+		if again, err := s.Load("u1"); err != nil || again.Version != 3 || !reflect.DeepEqual(again.Hooked,
 			want.Hooked) {
 			t.Errorf("version %d: saved and loaded again %+v, error %v", version, again, err)
 		}

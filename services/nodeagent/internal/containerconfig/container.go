@@ -7,13 +7,13 @@ import (
 
 	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/component-helpers/resource"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 	"k8s.io/utils/ptr"
 
 	"keelson.dev/services/nodeagent/internal/podenv"
 	"keelson.dev/services/nodeagent/internal/qos"
 	"keelson.dev/services/nodeagent/internal/runtime"
+	"keelson.dev/services/nodeagent/internal/sizes"
 	"keelson.dev/services/nodeagent/internal/userns"
 )
 
@@ -53,6 +53,10 @@ func Container(in ContainerInput) (*cri.ContainerConfig, error) {
 	}
 	labels := podLabels(in.Pod)
 	labels[runtime.LabelContainerName] = container.Name
+	noted, err := annotations(in)
+	if err != nil {
+		return nil, err
+	}
 	return &cri.ContainerConfig{
 		Metadata:    &cri.ContainerMetadata{Name: container.Name, Attempt: in.Attempt},
 		Image:       &cri.ImageSpec{Image: in.ImageRef, UserSpecifiedImage: container.Image},
@@ -63,7 +67,7 @@ func Container(in ContainerInput) (*cri.ContainerConfig, error) {
 		Mounts:      mounts(in),
 		Devices:     in.Devices,
 		Labels:      labels,
-		Annotations: annotations(in),
+		Annotations: noted,
 		LogPath:     LogFile(container.Name, in.Attempt),
 		Stdin:       container.Stdin,
 		StdinOnce:   container.StdinOnce,
@@ -78,8 +82,13 @@ func LogFile(container string, attempt uint32) string {
 	return fmt.Sprintf("%s/%d.log", container, attempt)
 }
 
-func annotations(in ContainerInput) map[string]string {
+func annotations(in ContainerInput) (map[string]string, error) {
+	size, err := sizes.InstanceOf(in.Pod, in.Container).Encode()
+	if err != nil {
+		return nil, err
+	}
 	out := map[string]string{
+		sizes.Annotation:                   size,
 		AnnotationHash:                     Hash(in.Container),
 		AnnotationRestartCount:             strconv.Itoa(int(in.Attempt)),
 		AnnotationTerminationMessagePath:   in.Container.TerminationMessagePath,
@@ -92,7 +101,7 @@ func annotations(in ContainerInput) map[string]string {
 	for key, value := range in.Annotations {
 		out[key] = value
 	}
-	return out
+	return out, nil
 }
 
 func variables(env []podenv.Variable) []*cri.KeyValue {
@@ -149,7 +158,7 @@ func Resources(pod *corev1.Pod, container *corev1.Container, node Node) *cri.Lin
 		CpuShares:          qos.CPUShares(cpu.MilliValue()),
 		CpuQuota:           qos.CPUQuota(limits.Cpu().MilliValue()),
 		CpuPeriod:          qos.CPUPeriod,
-		MemoryLimitInBytes: memoryLimit(pod, container),
+		MemoryLimitInBytes: sizes.InstanceOf(pod, container).MemoryLimit(),
 		OomScoreAdj:        qos.OOMScore(pod, container, node.MemoryCapacity),
 	}
 	for name, quantity := range limits {
@@ -165,12 +174,11 @@ func Resources(pod *corev1.Pod, container *corev1.Container, node Node) *cri.Lin
 	return out
 }
 
-// memoryLimit is the container's, or that of its Pod as a whole.
-func memoryLimit(pod *corev1.Pod, container *corev1.Container) int64 {
-	if limit := container.Resources.Limits.Memory().Value(); limit > 0 || !resource.IsPodLevelLimitsSet(pod) {
-		return limit
-	}
-	return pod.Spec.Resources.Limits.Memory().Value()
+// Resized computes what changes of the limits of a container that runs.
+func Resized(pod *corev1.Pod, container *corev1.Container, node Node) *cri.LinuxContainerResources {
+	all := Resources(pod, container, node)
+	return &cri.LinuxContainerResources{CpuShares: all.CpuShares, CpuQuota: all.CpuQuota, CpuPeriod: all.CpuPeriod,
+		MemoryLimitInBytes: all.MemoryLimitInBytes, MemorySwapLimitInBytes: all.MemorySwapLimitInBytes}
 }
 
 // pageSize writes a page size as the kernel does: 2Mi is 2MB.

@@ -13,6 +13,7 @@ import (
 
 	"keelson.dev/services/nodeagent/internal/lifecycle"
 	"keelson.dev/services/nodeagent/internal/observed"
+	"keelson.dev/services/nodeagent/internal/sizes"
 )
 
 var now = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -32,6 +33,7 @@ func build(options ...func(*Input)) Input {
 			RefreshAt: map[string]time.Time{},
 			Faults:    map[Key]Fault{}, SandboxesStopped: map[string]bool{}, Hooked: map[string]bool{},
 			MustStop: map[string]StopReason{}, Streaks: map[string]uint32{},
+			Resize: Resize{Updated: map[string]sizes.Instance{}, Restarted: map[string]bool{}},
 		},
 		Probes: map[string]Probe{}, Ops: map[Key]Op{}, Steps: []string{"folders", "volumes"},
 	}

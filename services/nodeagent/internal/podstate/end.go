@@ -77,7 +77,7 @@ func (v *view) cancelStarts() bool {
 	var starting []Key
 	for key := range v.in.Ops {
 		switch key.Kind {
-		case Prepare, CreateSandbox, StartContainer, RunPostStart:
+		case Prepare, CreateSandbox, StartContainer, RunPostStart, ResizePod:
 			starting = append(starting, key)
 		}
 	}

@@ -81,7 +81,8 @@ func (v *view) lost() bool {
 
 // ended reports whether the container has come to its end: its newest instance has exited and no other will follow.
 func (v *view) ended(e lifecycle.Entry, newest *observed.Container) bool {
-	if newest == nil || newest.Live() || v.starting(e.Spec.Name) || v.cutShort(newest) {
+	if newest == nil || newest.Live() || v.starting(e.Spec.Name) || v.cutShort(newest) ||
+		v.in.Memory.Resize.Restarted[newest.ID] {
 		return false
 	}
 	return !e.Restarts(v.pod, newest.ExitCode)

@@ -13,7 +13,7 @@ var names = map[Kind]string{
 	Prepare: "prepare", Release: "release", DeletePod: "delete", CreateSandbox: "sandbox/create",
 	StopSandbox:   "sandbox/stop",
 	RemoveSandbox: "sandbox/remove", StartContainer: "start", RunPostStart: "hook", StopContainer: "stop",
-	RemoveContainer: "remove",
+	RemoveContainer: "remove", ResizePod: "resize",
 }
 
 // String is for people: start/web.

@@ -24,7 +24,7 @@ import (
 // Input is all that a decision depends on. Decide does not change it.
 type Input struct {
 	Now time.Time
-	// Pod is the newest object known, own status writes included.
+	// Pod is the newest object known, own status writes included, at the size that the node has given it.
 	Pod *corev1.Pod
 	// Removed says that the API has no object of this UID any more.
 	Removed bool
@@ -42,7 +42,7 @@ type Input struct {
 }
 
 // Memory is what the worker knows beyond API and runtime. All of it may be lost in a crash without harm, except
-// Streaks, Hooked and the Rejection of a Pod that was taken in, which the checkpoint keeps.
+// Streaks, Hooked, Resize and the Rejection of a Pod that was taken in, which the checkpoint keeps.
 type Memory struct {
 	// Rejection says that the node refused the Pod, or ended it.
 	Rejection *Outcome
@@ -64,6 +64,7 @@ type Memory struct {
 	SandboxesStopped map[string]bool
 	// Termination is under way since the Pod left Run.
 	Termination *lifecycle.Termination
+	Resize      Resize
 }
 
 // Outcome is why a Pod failed as a whole.
@@ -130,6 +131,7 @@ const (
 	RemoveContainer Kind = "RemoveContainer"
 	Release         Kind = "Release"
 	DeletePod       Kind = "DeletePod"
+	ResizePod       Kind = "ResizePod"
 )
 
 // Action is one thing to do now. Actions of one plan do not depend on each other.
@@ -152,6 +154,8 @@ type Action struct {
 	PreStop  bool
 	Reason   string
 	Message  string
+	// Resize is what a ResizePod does.
+	Resize *Resizing
 }
 
 // Waiting is why a container waits.
@@ -174,6 +178,8 @@ type Plan struct {
 	Waiting map[string]Waiting
 	// Hooking lists, by instance ID, running instances whose postStart hook has not finished.
 	Hooking map[string]bool
+	// Resizing says that something of the Pod is not yet of the size that the node has given it.
+	Resizing bool
 	// Wake is when to decide again if nothing happens before; zero if only an event can change anything.
 	Wake time.Time
 	// Stopped says that no process of the Pod is left, nor can one appear.

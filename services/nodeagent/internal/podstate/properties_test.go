@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
@@ -16,6 +17,7 @@ import (
 	"keelson.dev/kit/podview"
 	"keelson.dev/services/nodeagent/internal/lifecycle"
 	"keelson.dev/services/nodeagent/internal/observed"
+	"keelson.dev/services/nodeagent/internal/sizes"
 )
 
 // world is a model of one node with one Pod. Time, crashes, failures and the user are drawn; the plan's actions are
@@ -42,8 +44,14 @@ func newWorld(t *rapid.T) *world {
 		}
 		spec.InitContainers = append(spec.InitContainers, c)
 	}
+	w.in.Pod.Generation = 2
 	for i := range rapid.IntRange(1, 2).Draw(t, "mains") {
 		c := container(fmt.Sprintf("m%d", i))
+		c.Resources = limitedTo(2)
+		if spec.RestartPolicy != "Never" && rapid.Bool().Draw(t, "restarts to resize") {
+			c.ResizePolicy = []corev1.ContainerResizePolicy{{ResourceName: "cpu",
+				RestartPolicy: corev1.RestartContainer}}
+		}
 		if rapid.Bool().Draw(t, "hooked") {
 			postStart(&c)
 		}
@@ -77,6 +85,9 @@ func (w *world) step() {
 	for _, a := range plan.Actions {
 		w.checkAction(a)
 		w.in.Ops[a.Key] = Op{Deadline: a.Deadline}
+		if a.Kind == StopContainer && a.Reason == ReasonResize {
+			w.in.Memory.Resize.Restarted[a.ID] = true
+		}
 		w.pending = append(w.pending, a)
 	}
 	w.gone = plan.Gone
@@ -102,7 +113,7 @@ func (w *world) checkStopped() {
 func (w *world) checkAction(a Action) {
 	ended := w.deleted || podview.IsTerminal(w.in.Pod)
 	switch a.Kind {
-	case Prepare, CreateSandbox, StartContainer, RunPostStart:
+	case Prepare, CreateSandbox, StartContainer, RunPostStart, ResizePod:
 		if ended { // SAF-122
 			w.t.Fatalf("%v in a Pod that has ended", show([]Action{a}))
 		}
@@ -119,6 +130,55 @@ func (w *world) checkAction(a Action) {
 	if a.Kind == StartContainer {
 		w.checkStart(a)
 	}
+	w.checkRoom(a)
+}
+
+// limitedTo are the resources of a container that has so many CPUs.
+func limitedTo(cpus int64) corev1.ResourceRequirements {
+	return corev1.ResourceRequirements{Limits: corev1.ResourceList{
+		corev1.ResourceCPU: *resource.NewQuantity(cpus, resource.DecimalSI)}}
+}
+
+// DEP-214: the Pod's cgroup never stands for less than an instance has, or is about to get.
+func (w *world) checkRoom(a Action) {
+	covers := func(size sizes.Size, name string, has sizes.Instance) {
+		room, limited := size.Containers[name].Limits[corev1.ResourceCPU]
+		if limit := has.Resources.Limits[corev1.ResourceCPU]; limited && room.Cmp(limit) < 0 {
+			w.t.Fatalf("%v: the cgroup stands for %s, %s has %s", a.Key, &room, name, &limit)
+		}
+	}
+	if a.Kind == StartContainer && w.in.Memory.Resize.Standing != nil {
+		covers(*w.in.Memory.Resize.Standing, a.Container.Spec.Name, sizes.InstanceOf(w.in.Pod, a.Container.Spec))
+	}
+	if a.Kind != ResizePod {
+		return
+	}
+	gets := map[string]sizes.Instance{}
+	for _, i := range a.Resize.Instances {
+		gets[i.ID] = i.Gets
+	}
+	for i := range w.in.Observed.Containers {
+		c := &w.in.Observed.Containers[i]
+		has, known := w.in.Memory.Resize.SizeOf(c)
+		if c.State != running || !known {
+			continue
+		}
+		covers(a.Resize.Wide, c.Name, has)
+		if next, changes := gets[c.ID]; changes {
+			has = next
+		}
+		covers(a.Resize.After, c.Name, has)
+	}
+}
+
+// resize gives a container another size, as the worker does when the node has granted it.
+func (w *world) resize(i int, cpus int64) {
+	standing := sizes.Of(w.in.Pod)
+	if earlier := w.in.Memory.Resize.Standing; earlier != nil {
+		standing = sizes.Widest(*earlier, standing)
+	}
+	w.in.Memory.Resize.Standing = &standing
+	w.in.Pod.Spec.Containers[i].Resources = limitedTo(cpus)
 }
 
 // Steps are taken down in the reverse of their order, each only when all behind it are gone, and only under a Pod of
@@ -206,10 +266,15 @@ func (w *world) halfDone(a Action) bool {
 }
 
 func (w *world) addInstance(a Action, state observed.ContainerState) {
+	size, err := sizes.InstanceOf(w.in.Pod, a.Container.Spec).Encode()
+	if err != nil {
+		w.t.Fatal(err)
+	}
 	w.in.Observed.Containers = append(w.in.Observed.Containers, observed.Container{
 		ID: fmt.Sprintf("%s#%d.%d", a.Container.Spec.Name, a.Attempt, w.serial), SandboxID: a.SandboxID,
 		Name:    a.Container.Spec.Name,
 		Attempt: a.Attempt, State: state, Image: "image:1", CreatedAt: w.in.Now, StartedAt: w.in.Now,
+		Annotations: map[string]string{sizes.Annotation: size},
 	})
 	w.serial++
 }
@@ -247,6 +312,11 @@ func (w *world) carryOut(a Action) {
 		}
 	case RunPostStart:
 		mem.Hooked[a.ID] = true
+	case ResizePod:
+		for _, i := range a.Resize.Instances {
+			mem.Resize.Updated[i.ID] = i.Gets
+		}
+		mem.Resize.Standing = &a.Resize.After
 	case StopContainer:
 		if c := obs.ByID(a.ID); c != nil {
 			w.exit(c, 143)
@@ -284,7 +354,12 @@ func keepIf[T any](in []T, keep func(T) bool) []T {
 
 // happen lets one thing happen.
 func (w *world) happen() {
-	switch rapid.IntRange(0, 9).Draw(w.t, "event") {
+	switch rapid.IntRange(-1, 9).Draw(w.t, "event") {
+	case -1: // the user resizes a container, between operations as the model carries them out at once
+		if len(w.pending) == 0 {
+			w.resize(rapid.IntRange(0, len(w.in.Pod.Spec.Containers)-1).Draw(w.t, "whose"),
+				rapid.Int64Range(1, 3).Draw(w.t, "cpus"))
+		}
 	case 0: // a container ends by itself
 		for i := range w.in.Observed.Containers {
 			if c := &w.in.Observed.Containers[i]; c.State == running && rapid.Bool().Draw(w.t, "ends") {
@@ -296,7 +371,7 @@ func (w *world) happen() {
 		old := w.in.Memory
 		w.in.Memory = build().Memory
 		unprepared(&w.in)
-		w.in.Memory.Streaks, w.in.Memory.Hooked = old.Streaks, old.Hooked
+		w.in.Memory.Streaks, w.in.Memory.Hooked, w.in.Memory.Resize = old.Streaks, old.Hooked, old.Resize
 	case 2: // the sandbox dies with all that is in it, as in a reboot
 		if s := w.in.Observed.Sandbox(); s != nil && rapid.IntRange(0, 3).Draw(w.t, "dies") == 0 {
 			s.Ready = false

@@ -19,7 +19,9 @@ func (v *view) run() {
 	if !v.prepare() {
 		return
 	}
-	v.refresh()
+	if !v.resize() {
+		v.refresh()
+	}
 	if v.sandbox == nil || !v.sandbox.Ready {
 		v.replaceSandbox()
 		return
@@ -164,6 +166,10 @@ func (v *view) mustStop(e lifecycle.Entry, c *observed.Container) *StopReason {
 	if p, ok := v.in.Probes[c.ID]; ok && p.MustStop != nil {
 		return p.MustStop
 	}
+	if v.restartsToResize(e, c) && v.stands() {
+		return &StopReason{Reason: ReasonResize, Grace: lifecycle.Grace(v.pod),
+			Message: fmt.Sprintf("Container %s resize requires restart", c.Name)}
+	}
 	if (e.Kind == lifecycle.Main || e.Kind == lifecycle.Sidecar) && c.Image != "" && c.Image != e.Spec.Image {
 		return &StopReason{Reason: reasonChanged, Grace: lifecycle.Grace(v.pod),
 			Message: fmt.Sprintf("Container %s definition changed, will be restarted", c.Name)}
@@ -181,10 +187,13 @@ func (v *view) start(e lifecycle.Entry, prev *observed.Container) {
 	a := Action{Key: StartKey(name), SandboxID: v.sandbox.ID, Container: e, Attempt: v.nextAttempt(e, prev)}
 	if prev != nil {
 		rerun := e.Kind == lifecycle.Init && prev.SandboxID != v.sandbox.ID
-		if !rerun && !v.cutShort(prev) && !e.Restarts(v.pod, prev.ExitCode) {
+		resized := v.in.Memory.Resize.Restarted[prev.ID]
+		if !rerun && !resized && !v.cutShort(prev) && !e.Restarts(v.pod, prev.ExitCode) {
 			return
 		}
-		if !rerun && !v.crashDelayOver(e, prev, &a) {
+		if resized {
+			a.Streak = &prev.Attempt
+		} else if !rerun && !v.crashDelayOver(e, prev, &a) {
 			return
 		}
 	}

@@ -26,12 +26,21 @@ const (
 	reasonFailedSandbox = "FailedCreatePodSandBox"
 	reasonFailedKillPod = "FailedKillPod"
 	reasonUnhealthy     = "Unhealthy"
+
+	reasonResizeStarted    = "ResizeStarted"
+	reasonResizeCompleted  = "ResizeCompleted"
+	reasonResizeDeferred   = "ResizeDeferred"
+	reasonResizeInfeasible = "ResizeInfeasible"
+	reasonResizeError      = "ResizeError"
 )
 
 // prepare sets up the step that the action names.
 func (j *job) prepare(ctx context.Context) outcome {
-	step, began := j.step(), time.Now()
-	refreshAt, err := step.SetUp(ctx, j.pod)
+	step, began, pod := j.step(), time.Now(), j.pod
+	if step.Wide {
+		pod = j.wide
+	}
+	refreshAt, err := step.SetUp(ctx, pod)
 	if err != nil && !errors.Is(err, context.Canceled) {
 		j.warn(reasonFailedMount, "%s", err)
 	}

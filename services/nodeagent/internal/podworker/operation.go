@@ -59,8 +59,9 @@ func (w *worker) begin(ctx context.Context, a podstate.Action) {
 // jobFor returns the function that carries an action out. It is given copies of what the worker knows, because the
 // worker goes on meanwhile.
 func (w *worker) jobFor(a podstate.Action, o *operation) func(context.Context) outcome {
-	job := &job{pool: w.pool, config: w.config, action: a, pod: w.pod, podIP: w.podIP(), podIPs: w.podIPs(),
-		seen: w.seen, updates: &w.updates, signals: w.signals}
+	job := &job{pool: w.pool, config: w.config, action: a, pod: w.pod, wide: w.widest(), podIP: w.podIP(),
+		podIPs: w.podIPs(),
+		seen:   w.seen, updates: &w.updates, signals: w.signals}
 	switch a.Kind {
 	case podstate.Prepare:
 		return job.prepare
@@ -84,6 +85,8 @@ func (w *worker) jobFor(a podstate.Action, o *operation) func(context.Context) o
 		return job.removeContainer
 	case podstate.DeletePod:
 		return job.deletePod
+	case podstate.ResizePod:
+		return job.resize
 	}
 	return func(context.Context) outcome {
 		return outcome{err: errors.New("no such action"), reason: string(a.Kind)}
@@ -128,10 +131,12 @@ func (w *worker) await() {
 
 // job is one action with what it was decided from. It runs beside the worker and touches none of its fields.
 type job struct {
-	pool    *Pool
-	config  *Config
-	action  podstate.Action
-	pod     *corev1.Pod
+	pool   *Pool
+	config *Config
+	action podstate.Action
+	pod    *corev1.Pod
+	// wide is the Pod at the size that bounds all between which it is resized.
+	wide    *corev1.Pod
 	podIP   string
 	podIPs  []string
 	seen    observed.Pod

@@ -38,6 +38,12 @@ type Steps interface {
 	Container(ctx context.Context, in steps.ContainerInput) (*cri.ContainerConfig, error)
 	// Kill ends all processes of an instance without the runtime. It is for instances that the runtime cannot end.
 	Kill(pod *corev1.Pod, containerID string) error
+	// ResizeCgroup gives the Pod's cgroup the limits of the Pod's size.
+	ResizeCgroup(pod *corev1.Pod) error
+	// Limits returns what a running instance of the container is limited to.
+	Limits(pod *corev1.Pod, container *corev1.Container) *cri.LinuxContainerResources
+	// MemoryUsed returns the memory in bytes that an instance needs; without an ID it is that of the whole Pod.
+	MemoryUsed(pod *corev1.Pod, containerID string) (uint64, error)
 	// Forget takes away what outlives the containers: logs. It is called last.
 	Forget(ctx context.Context, pod *corev1.Pod) error
 	// Message returns the termination message of an instance that has exited.
@@ -88,6 +94,8 @@ type Config struct {
 	Records     *checkpoint.Store
 	// Admit decides whether the node takes a Pod in, given those that it has; nil means yes.
 	Admit func(pod *corev1.Pod, others []*corev1.Pod) *podstate.Outcome
+	// Allocatable is what the node has for Pods: resizes stay within it.
+	Allocatable func() corev1.ResourceList
 	// Started is called with how long a Pod took from its arrival until it ran.
 	Started func(took time.Duration)
 	// HostIPs are the node's addresses.

@@ -25,12 +25,16 @@ type Pool struct {
 	// deleted holds Pods that this pool has deleted until the API says so too: a late version of them starts nothing.
 	deleted map[types.UID]bool
 	running sync.WaitGroup
+	// resizing holds the Pods that ask for another size than they have; settled says that all Pods are known.
+	resizing map[types.UID]bool
+	settled  bool
 }
 
 // NewPool returns an empty pool. Its workers stop when ctx ends, and leave their containers as they are: whoever comes
 // next adopts them.
 func NewPool(ctx context.Context, config Config) *Pool {
-	p := &Pool{ctx: ctx, config: config, workers: map[types.UID]*worker{}, deleted: map[types.UID]bool{}}
+	p := &Pool{ctx: ctx, config: config, workers: map[types.UID]*worker{}, deleted: map[types.UID]bool{},
+		resizing: map[types.UID]bool{}}
 	for _, step := range config.Preparation {
 		p.steps = append(p.steps, step.Name)
 	}
@@ -47,8 +51,9 @@ func (p *Pool) Set(pod *corev1.Pod, known bool) {
 	}
 	w := p.workers[pod.UID]
 	if w != nil {
-		if newer(pod, w.updates.pod) {
-			w.updates.pod = pod
+		if newer(pod, w.updates.wanted) {
+			p.acceptLocked(w, pod)
+			p.resizeLocked()
 			w.wakeUp()
 		}
 		return
@@ -56,9 +61,11 @@ func (p *Pool) Set(pod *corev1.Pod, known bool) {
 	w = newWorker(p, pod)
 	if !known && pod.Status.StartTime == nil && !podview.IsTerminal(pod) && !podview.IsTerminating(pod) &&
 		p.config.Admit != nil {
-		w.memory.Rejection = p.config.Admit(pod, p.activeLocked())
+		w.refused = p.config.Admit(pod, p.activeLocked())
 	}
 	p.startLocked(w)
+	p.acceptLocked(w, pod)
+	p.resizeLocked()
 }
 
 // Remove says that the API has no object of the UID any more.
@@ -177,7 +184,7 @@ func (p *Pool) activeLocked() []*corev1.Pod {
 }
 
 func (p *Pool) startLocked(w *worker) {
-	w.rejected = w.memory.Rejection != nil
+	w.rejected = w.refused != nil || w.memory.Rejection != nil
 	p.workers[w.uid] = w
 	p.running.Go(func() { w.run(p.ctx) })
 }
@@ -187,6 +194,8 @@ func (p *Pool) forget(uid types.UID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.workers, uid)
+	delete(p.resizing, uid)
+	p.resizeLocked()
 }
 
 // newer reports whether pod is a later version than old.
@@ -200,7 +209,11 @@ func newer(pod, old *corev1.Pod) bool {
 
 // updates is what others hand to a worker, and what it shows them; the pool's lock guards it.
 type updates struct {
+	// pod is the newest version at the size that the node has given the Pod, wanted as the API has it. They are the
+	// same unless a resize is put off, which pending then explains.
 	pod     *corev1.Pod
+	wanted  *corev1.Pod
+	pending *pending
 	removed bool
 	observe bool
 	refresh bool

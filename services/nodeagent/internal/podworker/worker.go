@@ -3,6 +3,7 @@ package podworker
 import (
 	"context"
 	"maps"
+	"reflect"
 	"slices"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/observed"
 	"keelson.dev/services/nodeagent/internal/podstate"
 	"keelson.dev/services/nodeagent/internal/probe"
+	"keelson.dev/services/nodeagent/internal/sizes"
 	"keelson.dev/services/nodeagent/internal/status"
 )
 
@@ -53,6 +55,13 @@ type worker struct {
 	// starting says that the Pod is new here and has not run yet; arrived is when it came.
 	starting bool
 	arrived  time.Time
+	// refused is why the node did not take the Pod in.
+	refused *podstate.Outcome
+	// pending is the resize that was put off, putOff the reason that an event was recorded about last; resizing says
+	// that one is under way.
+	pending  *pending
+	putOff   string
+	resizing bool
 }
 
 func newWorker(pool *Pool, pod *corev1.Pod) *worker {
@@ -61,7 +70,6 @@ func newWorker(pool *Pool, pod *corev1.Pod) *worker {
 		log: pool.config.Log.With(zap.String("namespace", pod.Namespace), zap.String("pod", pod.Name),
 			zap.String("uid", string(pod.UID))),
 		ops: map[podstate.Key]*operation{}, signals: make(chan struct{}, signalsAtOnce),
-		updates: updates{pod: pod},
 		memory: podstate.Memory{
 			Streaks: map[string]uint32{}, Hooked: map[string]bool{}, MustStop: map[string]podstate.StopReason{},
 			Faults: map[podstate.Key]podstate.Fault{}, SandboxesStopped: map[string]bool{},
@@ -72,6 +80,12 @@ func newWorker(pool *Pool, pod *corev1.Pod) *worker {
 	}
 	if pod.Status.StartTime != nil {
 		w.startedAt = pod.Status.StartTime.Time
+	}
+	w.restore()
+	w.pod = w.given(pod)
+	w.updates = updates{pod: w.pod, wanted: pod, pending: putOff(pod)}
+	if w.updates.pending != nil {
+		w.putOff = w.updates.pending.Reason
 	}
 	return w
 }
@@ -87,10 +101,8 @@ func (w *worker) wakeUp() {
 // run passes until the Pod is gone or ctx ends. The runtime's containers are left alone in the latter case.
 func (w *worker) run(ctx context.Context) {
 	defer w.await()
-	refused := w.memory.Rejection
-	w.restore()
-	if refused != nil {
-		w.reject(refused)
+	if w.refused != nil {
+		w.reject(w.refused)
 	}
 	for {
 		w.takeUpdates()
@@ -133,6 +145,7 @@ func (w *worker) takeUpdates() {
 	if latest.pod != w.pod {
 		w.renew(latest.pod)
 	}
+	w.pending = latest.pending
 	w.removed = latest.removed
 	if latest.evicted != nil && w.memory.Rejection == nil && !podview.IsTerminal(w.pod) {
 		w.ended = &checkpoint.Ended{Reason: latest.evicted.Reason, Message: latest.evicted.Message,
@@ -181,7 +194,12 @@ func (w *worker) renew(pod *corev1.Pod) {
 		maps.DeleteFunc(w.memory.Faults,
 			func(key podstate.Key, _ podstate.Fault) bool { return key.Kind == podstate.StartContainer })
 	}
+	resized := !sizes.Same(w.pod, pod)
+	w.takeSize(pod)
 	w.pod = pod
+	if resized {
+		w.saveRecord()
+	}
 	if pod.Status.StartTime != nil {
 		w.startedAt = pod.Status.StartTime.Time
 	}
@@ -223,6 +241,7 @@ func (w *worker) pass(ctx context.Context) (wake time.Time, gone bool) {
 		}
 		w.seen, w.stale = pod, false
 		w.readMessages()
+		w.forgetSizes()
 	}
 	now := time.Now()
 	probes := w.verdicts()
@@ -236,8 +255,10 @@ func (w *worker) pass(ctx context.Context) (wake time.Time, gone bool) {
 		w.ops[key].cancel()
 	}
 	for _, a := range plan.Actions {
+		w.noteRestart(a)
 		w.begin(ctx, a)
 	}
+	w.followResize(plan)
 	w.probe(plan)
 	w.show(now, plan)
 	if !w.removed {
@@ -252,6 +273,7 @@ func (w *worker) publish(now time.Time, plan podstate.Plan, probes map[string]po
 	s := status.Compute(status.Input{
 		Now: now, Pod: w.pod, Observed: &w.seen, Plan: plan, Probes: probes, Messages: w.messages,
 		Runtime: w.config.RuntimeName, HostIPs: w.config.HostIPs(), StartedAt: w.startedAt,
+		Resize: w.resizeState(),
 	})
 	w.config.Statuses.Publish(w.pod, s, plan.Goal != podstate.Run && !plan.Stopped)
 	if w.starting && s.Phase != corev1.PodPending {
@@ -381,6 +403,7 @@ func (w *worker) restore() {
 	for _, id := range record.Hooked {
 		w.memory.Hooked[id] = true
 	}
+	w.restoreResize(record.Resize)
 	w.ended = record.Ended
 	if e := record.Ended; e != nil {
 		w.memory.Rejection = &podstate.Outcome{Reason: e.Reason, Message: e.Message, Grace: e.Grace}
@@ -392,8 +415,9 @@ func (w *worker) saveRecord() {
 	record := checkpoint.Record{Streaks: maps.Clone(w.memory.Streaks),
 		Hooked: slices.Sorted(maps.Keys(w.memory.Hooked))}
 	record.Ended = w.ended
+	record.Resize = w.resizeRecord()
 	if record.Empty() || maps.Equal(record.Streaks, w.saved.Streaks) && slices.Equal(record.Hooked, w.saved.Hooked) &&
-		(record.Ended != nil) == (w.saved.Ended != nil) {
+		(record.Ended != nil) == (w.saved.Ended != nil) && reflect.DeepEqual(record.Resize, w.saved.Resize) {
 		return
 	}
 	if err := w.config.Records.Save(w.uid, record); err != nil {

@@ -2,6 +2,7 @@ package podworker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,13 +21,16 @@ import (
 
 	"keelson.dev/kit/events"
 	"keelson.dev/kit/podview"
+	"keelson.dev/services/nodeagent/internal/cgroup"
 	"keelson.dev/services/nodeagent/internal/checkpoint"
+	"keelson.dev/services/nodeagent/internal/containerconfig"
 	"keelson.dev/services/nodeagent/internal/hooks"
 	"keelson.dev/services/nodeagent/internal/lifecycle"
 	"keelson.dev/services/nodeagent/internal/observed"
 	"keelson.dev/services/nodeagent/internal/probe"
 	"keelson.dev/services/nodeagent/internal/runtime"
 	"keelson.dev/services/nodeagent/internal/runtime/fake"
+	"keelson.dev/services/nodeagent/internal/sizes"
 	"keelson.dev/services/nodeagent/internal/steps"
 )
 
@@ -46,6 +50,8 @@ type world struct {
 	hook   func(ctx context.Context, container string) error
 	probes map[string]probe.Result
 	fail   map[string]error
+	// used is the memory in use, by container name; that of the Pod is without a name.
+	used map[string]uint64
 }
 
 // inWorld runs a test in a synctest bubble.
@@ -77,7 +83,7 @@ func (w *world) start() {
 		Log: zap.NewNop(), Runtime: w.runtime, Steps: stepsOf{w}, Preparation: w.preparation(), Hooks: hooksOf{w},
 		Probes: probesOf{w}, Statuses: apiOf{w}, Events: eventsOf{w},
 		Records: records, HostIPs: func() []string { return []string{"10.0.0.1"} }, RuntimeName: "fake",
-		Started: func(time.Duration) {},
+		Started: func(time.Duration) {}, Allocatable: func() corev1.ResourceList { return amounts("4", "8Gi") },
 	})
 	pool := w.pool
 	go func() { _ = w.runtime.Watch(ctx, func(e runtime.Event) { pool.Wake(types.UID(e.PodUID)) }) }()
@@ -87,6 +93,7 @@ func (w *world) start() {
 	for _, pod := range w.pods {
 		w.pool.Set(pod, true)
 	}
+	w.pool.Settle()
 }
 
 // put creates or changes a Pod in the API.
@@ -214,8 +221,37 @@ func (w stepsOf) Image(ctx context.Context, _ *corev1.Pod, e lifecycle.Entry, _ 
 }
 
 func (w stepsOf) Container(_ context.Context, in steps.ContainerInput) (*cri.ContainerConfig, error) {
+	size, err := sizes.InstanceOf(in.Pod, in.Entry.Spec).Encode()
 	return &cri.ContainerConfig{Metadata: &cri.ContainerMetadata{Name: in.Entry.Spec.Name, Attempt: in.Attempt},
-		Image: &cri.ImageSpec{Image: in.Image.ID, UserSpecifiedImage: in.Entry.Spec.Image}}, w.failure("Container")
+			Annotations: map[string]string{sizes.Annotation: size},
+			Linux:       &cri.LinuxContainerConfig{Resources: w.Limits(in.Pod, in.Entry.Spec)},
+			Image:       &cri.ImageSpec{Image: in.Image.ID, UserSpecifiedImage: in.Entry.Spec.Image}},
+		errors.Join(err, w.failure("Container"))
+}
+
+func (w stepsOf) ResizeCgroup(pod *corev1.Pod) error {
+	w.note("cgroup %s @%d", shownLimits(cgroup.LimitsOf(pod, 0)), time.Since(w.began)/time.Second)
+	return w.failure("ResizeCgroup")
+}
+
+func shownLimits(l cgroup.Limits) string {
+	return fmt.Sprintf("%d/%d/%d", l.CPUShares, l.CPUQuota, l.Memory>>20)
+}
+
+func (stepsOf) Limits(pod *corev1.Pod, container *corev1.Container) *cri.LinuxContainerResources {
+	return containerconfig.Resized(pod, container, containerconfig.Node{})
+}
+
+func (w stepsOf) MemoryUsed(pod *corev1.Pod, id string) (uint64, error) {
+	name := ""
+	for _, c := range w.pool.Running() {
+		if c.ID == id {
+			name = c.Name
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.used[name], nil
 }
 
 func (w stepsOf) Kill(_ *corev1.Pod, id string) error {

@@ -95,6 +95,8 @@ type Containers interface {
 	// RemoveContainer removes an instance that has exited or never started, with all that an interrupted start has left
 	// of it.
 	RemoveContainer(ctx context.Context, id string) error
+	// UpdateContainer changes the limits of an instance that runs; a zero leaves what there is.
+	UpdateContainer(ctx context.Context, id string, limits *cri.LinuxContainerResources) error
 	// ReopenLog makes the runtime write to a new log file after the old one was moved away.
 	ReopenLog(ctx context.Context, id string) error
 	// ExecSync runs a command in an instance and waits for its end. A command that runs and fails is no error: see

@@ -28,6 +28,9 @@ var owned = []corev1.PodConditionType{
 	corev1.PodScheduled,
 }
 
+// ofResizes are those that it writes while a resize is put off or under way.
+var ofResizes = []corev1.PodConditionType{corev1.PodResizePending, corev1.PodResizeInProgress}
+
 // conditions sets the nodeagent's own conditions and leaves those of others alone.
 func (c *computation) conditions(out *corev1.PodStatus) {
 	containers := c.containersReady(out)
@@ -43,16 +46,24 @@ func (c *computation) conditions(out *corev1.PodStatus) {
 		condition := computed[kind]
 		condition.Type = kind
 		condition.ObservedGeneration = c.in.Pod.Generation
-		condition, _ = conditions.Pod.Follow(c.in.Pod.Status.Conditions, condition, seconds(c.in.Now).Time)
-		condition.LastProbeTime = metav1.Time{} // nothing probes a Pod as a whole
-		all = append(all, condition)
+		all = append(all, c.follow(condition))
+	}
+	for _, condition := range c.resizeConditions() {
+		all = append(all, c.follow(condition))
 	}
 	for _, condition := range c.in.Pod.Status.Conditions {
-		if !slices.Contains(owned, condition.Type) {
+		if !slices.Contains(owned, condition.Type) && !slices.Contains(ofResizes, condition.Type) {
 			all = append(all, condition)
 		}
 	}
 	out.Conditions = all
+}
+
+// follow gives a condition its times.
+func (c *computation) follow(condition corev1.PodCondition) corev1.PodCondition {
+	condition, _ = conditions.Pod.Follow(c.in.Pod.Status.Conditions, condition, seconds(c.in.Now).Time)
+	condition.LastProbeTime = metav1.Time{} // nothing probes a Pod as a whole
+	return condition
 }
 
 // readyToStart: the sandbox exists and its network is configured.

@@ -51,9 +51,7 @@ func (c *computation) container(e lifecycle.Entry, old *corev1.ContainerStatus) 
 	if latest.Image != "" {
 		out.Image = latest.Image
 	}
-	// What a container was created with never changes, so it is what its spec asks for.
-	out.Resources = e.Spec.Resources.DeepCopy()
-	out.AllocatedResources = out.Resources.Requests.DeepCopy()
+	c.resources(&out, e, latest)
 	out.User = user(latest.User)
 	c.present(&out, e, latest)
 	c.last(&out, latest, old)

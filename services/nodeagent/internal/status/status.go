@@ -29,6 +29,7 @@ type Input struct {
 	Runtime   string
 	HostIPs   []string
 	StartedAt time.Time
+	Resize    Resize
 }
 
 // Compute returns the Pod's status.
@@ -42,6 +43,7 @@ func Compute(in Input) corev1.PodStatus {
 	out.QOSClass = qos.Class(in.Pod)
 	out.ObservedGeneration = in.Pod.Generation
 	c.addresses(out)
+	c.whole(out)
 	if out.StartTime == nil {
 		start := seconds(in.StartedAt)
 		out.StartTime = &start

@@ -16,7 +16,7 @@ func (s *Steps) Preparation() []Step {
 	return []Step{
 		{Name: "objects", SetUp: s.watchObjects, TearDown: s.forgetObjects},
 		{Name: "folders", SetUp: s.makeFolders, TearDown: s.removeFolders},
-		{Name: "cgroup", SetUp: s.makeCgroup, TearDown: s.removeCgroup},
+		{Name: "cgroup", SetUp: s.makeCgroup, TearDown: s.removeCgroup, Wide: true},
 		{Name: "volumes", SetUp: s.setUpVolumes, TearDown: s.takeVolumesDown},
 	}
 }

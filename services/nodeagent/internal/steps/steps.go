@@ -69,6 +69,8 @@ type Step struct {
 	// SetUp makes it or brings it up to date, and returns when that must be done again although no object has changed;
 	// zero means never.
 	SetUp func(ctx context.Context, pod *corev1.Pod) (refreshAt time.Time, err error)
+	// Wide says that a Pod which is being resized is set up at the size that bounds the old and the new one.
+	Wide bool
 	// TearDown takes it away and needs nothing but the Pod's UID.
 	TearDown func(ctx context.Context, pod *corev1.Pod) error
 }

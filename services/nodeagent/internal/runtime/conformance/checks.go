@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
 	"keelson.dev/services/nodeagent/internal/observed"
 	"keelson.dev/services/nodeagent/internal/runtime"
 )
@@ -243,5 +245,24 @@ func (s *suite) expectGone(t *testing.T, id string) {
 	}
 	if left, err := s.Remains(id); err != nil || left != "" {
 		t.Errorf("of container %s is left: %s (error %v)", id, left, err)
+	}
+}
+
+func limits(t *testing.T, s *suite) {
+	s.runSandbox(t)
+	id := s.create(t, "main", s.Sleep)
+	s.start(t, id)
+	less := &cri.LinuxContainerResources{CpuShares: 102, CpuQuota: 20000, CpuPeriod: 100000,
+		MemoryLimitInBytes: 64 << 20}
+	for range 2 {
+		if err := s.r.UpdateContainer(s.ctx, id, less); err != nil {
+			t.Fatalf("changing the limits: %v", err)
+		}
+	}
+	if c := s.await(t, id, observed.Running); c.Attempt != 0 {
+		t.Errorf("it runs as %+v", c)
+	}
+	if err := s.r.UpdateContainer(s.ctx, "nobody", less); err == nil {
+		t.Error("the limits of a container that is not there were changed")
 	}
 }

@@ -41,6 +41,7 @@ func Run(t *testing.T, r runtime.Runtime, o Options) {
 		"images":                    images,
 		"events lead to the state":  events,
 		"exec in what does not run": execGone,
+		"limits of what runs":       limits,
 		"interrupted starts":        interruptedStarts,
 		"a start that failed late":  orphan,
 	} {

@@ -100,6 +100,15 @@ func wait(ctx context.Context, d time.Duration) {
 	}
 }
 
+// UpdateContainer implements runtime.Containers.
+func (r *Runtime) UpdateContainer(ctx context.Context, id string, limits *cri.LinuxContainerResources) error {
+	ctx, cancel := context.WithTimeout(ctx, shortCall)
+	defer cancel()
+	_, err := r.runtime.UpdateContainerResources(ctx, &cri.UpdateContainerResourcesRequest{ContainerId: id,
+		Linux: limits})
+	return failed("changing the limits of container "+id, err)
+}
+
 // ReopenLog implements runtime.Containers.
 func (r *Runtime) ReopenLog(ctx context.Context, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, shortCall)

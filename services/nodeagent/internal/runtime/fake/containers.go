@@ -33,12 +33,13 @@ func (r *Runtime) CreateContainer(ctx context.Context, sandboxID string, config 
 	if image == "" {
 		image = config.Image.GetImage()
 	}
-	c := &container{behavior: r.behaviors[image], exited: make(chan struct{}), Container: observed.Container{
-		ID: r.idLocked("container"), SandboxID: sandboxID, PodUID: s.PodUID, Name: name,
-		Attempt: config.Metadata.Attempt,
-		State:   observed.Created, CreatedAt: time.Now(), Image: image, ImageID: config.Image.GetImage(),
-		LogPath: config.LogPath, Annotations: config.Annotations,
-	}}
+	c := &container{behavior: r.behaviors[image], limits: config.GetLinux().GetResources(), exited: make(chan struct{}),
+		Container: observed.Container{
+			ID: r.idLocked("container"), SandboxID: sandboxID, PodUID: s.PodUID, Name: name,
+			Attempt: config.Metadata.Attempt,
+			State:   observed.Created, CreatedAt: time.Now(), Image: image, ImageID: config.Image.GetImage(),
+			LogPath: config.LogPath, Annotations: config.Annotations,
+		}}
 	r.containers[c.ID] = c
 	r.notifyLocked(runtime.Event{PodUID: c.PodUID, ContainerID: c.ID})
 	return c.ID, nil
@@ -138,6 +139,37 @@ func (r *Runtime) RemoveContainer(ctx context.Context, id string) error {
 		r.notifyLocked(runtime.Event{PodUID: c.PodUID, ContainerID: id})
 	}
 	return nil
+}
+
+// UpdateContainer implements runtime.Containers.
+func (r *Runtime) UpdateContainer(ctx context.Context, id string, limits *cri.LinuxContainerResources) error {
+	if err := r.begin(ctx, "UpdateContainer", r.nameOf(id)); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c := r.containers[id]
+	if c == nil || c.State != observed.Running {
+		return fmt.Errorf("changing the limits of container %s: %w", id, runtime.ErrNotFound)
+	}
+	c.limits = limits
+	return nil
+}
+
+// Limits returns the limits that a container's newest instance has been given; nil for one that there is not.
+func (r *Runtime) Limits(podUID, name string) *cri.LinuxContainerResources {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var newest *container
+	for _, c := range r.containers {
+		if c.PodUID == podUID && c.Name == name && (newest == nil || c.Attempt > newest.Attempt) {
+			newest = c
+		}
+	}
+	if newest == nil {
+		return nil
+	}
+	return newest.limits
 }
 
 // ReopenLog implements runtime.Containers.

@@ -6,6 +6,7 @@ package fake
 import (
 	"context"
 	"fmt"
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 	"sync"
 	"time"
 
@@ -62,6 +63,7 @@ type container struct {
 	// ended.
 	leftover bool
 	behavior Behavior
+	limits   *cri.LinuxContainerResources
 	// exited is closed when the instance has exited.
 	exited chan struct{}
 }

@@ -1,0 +1,94 @@
+package podworker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"keelson.dev/kit/failpoint"
+	"keelson.dev/services/nodeagent/internal/podstate"
+	"keelson.dev/services/nodeagent/internal/qos"
+	"keelson.dev/services/nodeagent/internal/resize"
+	"keelson.dev/services/nodeagent/internal/sizes"
+)
+
+// resize brings the Pod's cgroup and its running instances to their size: it widens the cgroup, changes the instances
+// one after the other, and narrows the cgroup. Each step may be repeated; what is done is remembered when another
+// fails.
+func (j *job) resize(ctx context.Context) outcome {
+	r := j.action.Resize
+	if err := j.mayLower(r); err != nil {
+		return j.resizeFailed(err, nil)
+	}
+	if err := j.resizeCgroup(r.Wide); err != nil {
+		return j.resizeFailed(err, nil)
+	}
+	done := map[string]sizes.Instance{}
+	for _, i := range r.Instances {
+		if ctx.Err() != nil {
+			return j.resizeFailed(ctx.Err(), remember(done, r.Wide))
+		}
+		limits := j.config.Steps.Limits(j.pod, i.Container.Spec)
+		err := failpoint.Around("nodeagent/container.update", func() error {
+			return j.config.Runtime.UpdateContainer(context.WithoutCancel(ctx), i.ID, limits)
+		})
+		if err != nil {
+			return j.resizeFailed(err, remember(done, r.Wide))
+		}
+		done[i.ID] = i.Gets
+	}
+	if err := j.resizeCgroup(r.After); err != nil {
+		return j.resizeFailed(err, remember(done, r.Wide))
+	}
+	return outcome{observe: true, remember: remember(done, r.After)}
+}
+
+func (j *job) resizeCgroup(size sizes.Size) error {
+	return failpoint.Around("nodeagent/cgroup.resize", func() error {
+		return j.config.Steps.ResizeCgroup(size.Apply(j.pod))
+	})
+}
+
+func (j *job) resizeFailed(err error, remember func(*podstate.Memory)) outcome {
+	if !errors.Is(err, context.Canceled) {
+		j.warn(reasonResizeError, "Pod resize error: %s", describeResize(j.pod, err))
+	}
+	return outcome{err: err, reason: corev1.PodReasonError, observe: true, remember: remember}
+}
+
+// remember notes which instances have been resized, and for what the cgroup stands.
+func remember(done map[string]sizes.Instance, standing sizes.Size) func(*podstate.Memory) {
+	return func(m *podstate.Memory) {
+		if m.Resize.Updated == nil {
+			m.Resize.Updated = map[string]sizes.Instance{}
+		}
+		for id, size := range done {
+			m.Resize.Updated[id] = size
+		}
+		m.Resize.Standing = &standing
+	}
+}
+
+// mayLower refuses to lower memory limits below what is in use.
+func (j *job) mayLower(r *podstate.Resizing) error {
+	var limits []resize.Lowered
+	lower := func(container, id string, before, after int64) error {
+		if after == 0 || before != 0 && after >= before { // 0 is no limit
+			return nil
+		}
+		used, err := j.config.Steps.MemoryUsed(j.pod, id)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("reading the memory in use: %w", err)
+		}
+		limits = append(limits, resize.Lowered{Container: container, Limit: uint64(after), Used: used})
+		return nil
+	}
+	err := lower("", "", qos.PodMemoryLimit(r.Before.Apply(j.pod)), qos.PodMemoryLimit(r.After.Apply(j.pod)))
+	for _, i := range r.Instances {
+		err = errors.Join(err, lower(i.Container.Spec.Name, i.ID, i.Has.MemoryLimit(), i.Gets.MemoryLimit()))
+	}
+	return errors.Join(err, resize.Held(limits))
+}

@@ -1,0 +1,238 @@
+package podworker
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"keelson.dev/kit/events"
+	"keelson.dev/kit/podview"
+	"keelson.dev/services/nodeagent/internal/checkpoint"
+	"keelson.dev/services/nodeagent/internal/podstate"
+	"keelson.dev/services/nodeagent/internal/resize"
+	"keelson.dev/services/nodeagent/internal/sizes"
+	"keelson.dev/services/nodeagent/internal/status"
+)
+
+// pending is a resize that the node has put off.
+type pending struct {
+	podstate.Waiting
+	since time.Time
+}
+
+// Settle says that all Pods of the node are known: from now on resizes are decided upon.
+func (p *Pool) Settle() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.settled = true
+	p.resizeLocked()
+}
+
+// acceptLocked takes a version of the worker's Pod in. It keeps the size that the node has given it until another one
+// is granted.
+func (p *Pool) acceptLocked(w *worker, pod *corev1.Pod) {
+	u := &w.updates
+	given := u.pod
+	u.wanted = pod
+	if sizes.Same(given, pod) {
+		u.pod, u.pending = pod, nil
+		delete(p.resizing, w.uid)
+		return
+	}
+	u.pod = sizes.Of(given).Apply(pod)
+	p.resizing[w.uid] = true
+}
+
+// resizeLocked decides upon the resizes that Pods wait for.
+func (p *Pool) resizeLocked() {
+	if len(p.resizing) == 0 || !p.settled {
+		return
+	}
+	in := resize.Input{}
+	if p.config.Allocatable != nil {
+		in.Allocatable = p.config.Allocatable()
+	}
+	for uid, w := range p.workers {
+		u := &w.updates
+		switch {
+		case podview.IsTerminal(u.pod) || w.rejected:
+		case !p.resizing[uid] || u.removed || podview.IsTerminating(u.pod):
+			in.Others = append(in.Others, u.pod)
+		default:
+			c := resize.Candidate{Given: u.pod, Wanted: u.wanted}
+			if u.pending != nil {
+				c.Since = u.pending.since
+			}
+			in.Candidates = append(in.Candidates, c)
+		}
+	}
+	for uid, verdict := range resize.Decide(in) {
+		p.answerLocked(uid, verdict)
+	}
+}
+
+func (p *Pool) answerLocked(uid types.UID, verdict resize.Verdict) {
+	w := p.workers[uid]
+	u := &w.updates
+	switch {
+	case verdict.Granted():
+		u.pod, u.pending = u.wanted, nil
+		delete(p.resizing, uid)
+	case u.pending == nil:
+		u.pending = &pending{Waiting: podstate.Waiting(verdict), since: time.Now()}
+	case u.pending.Waiting != podstate.Waiting(verdict):
+		u.pending = &pending{Waiting: podstate.Waiting(verdict), since: u.pending.since}
+	default:
+		return
+	}
+	w.wakeUp()
+}
+
+// given returns a Pod that is new to this agent at the size that the node has given it, as an earlier agent noted it or
+// as the API has it from that agent. A Pod that did not change since it was reported has what it asks for.
+func (w *worker) given(pod *corev1.Pod) *corev1.Pod {
+	switch {
+	case w.saved.Resize != nil:
+		return w.saved.Resize.Given.Apply(pod)
+	case pod.Status.StartTime != nil && pod.Generation != pod.Status.ObservedGeneration:
+		return sizes.Reported(pod).Apply(pod)
+	}
+	return pod
+}
+
+// putOff returns what the API says of a resize that was put off before this agent came.
+func putOff(pod *corev1.Pod) *pending {
+	c := podview.Condition(pod, corev1.PodResizePending)
+	if c == nil {
+		return nil
+	}
+	return &pending{Waiting: podstate.Waiting{Reason: c.Reason, Message: c.Message}, since: c.LastTransitionTime.Time}
+}
+
+// takeSize follows a change of the size that the node gives the Pod, before anything is done about it.
+func (w *worker) takeSize(pod *corev1.Pod) {
+	if sizes.Same(w.pod, pod) {
+		return
+	}
+	standing := sizes.Of(w.pod)
+	if earlier := w.memory.Resize.Standing; earlier != nil {
+		standing = sizes.Widest(*earlier, standing)
+	}
+	w.memory.Resize.Standing = &standing
+	w.resizing = true
+	delete(w.memory.Faults, podstate.ResizeKey)
+	w.refreshSteps()
+	w.config.Events.Record(pod, "", events.Normal(reasonResizeStarted, "Pod resize started: %s",
+		describeResize(pod, nil)))
+}
+
+// widest is the Pod at the size that bounds the one for which its cgroup stands and the one that it was given.
+func (w *worker) widest() *corev1.Pod {
+	if w.memory.Resize.Standing == nil {
+		return w.pod
+	}
+	return sizes.Widest(*w.memory.Resize.Standing, sizes.Of(w.pod)).Apply(w.pod)
+}
+
+// followResize reports what has become of resizes.
+func (w *worker) followResize(plan podstate.Plan) {
+	if w.pending != nil && w.pending.Reason != w.putOff {
+		reason := reasonResizeDeferred
+		if w.pending.Reason == corev1.PodReasonInfeasible {
+			reason = reasonResizeInfeasible
+		}
+		w.config.Events.Record(w.pod, "", events.Warning(reason, "Pod resize %s: %s", w.pending.Reason,
+			w.pending.Message))
+	}
+	if w.putOff = ""; w.pending != nil {
+		w.putOff = w.pending.Reason
+	}
+	if w.resizing && !plan.Resizing && plan.Goal == podstate.Run {
+		w.config.Events.Record(w.pod, "", events.Normal(reasonResizeCompleted, "Pod resize completed: %s",
+			describeResize(w.pod, nil)))
+	}
+	w.resizing = plan.Resizing
+}
+
+// resizeState is what the Pod's status tells of resizes.
+func (w *worker) resizeState() status.Resize {
+	state := status.Resize{Sizes: w.memory.Resize, Problem: w.memory.Faults[podstate.ResizeKey].Message}
+	if w.pending != nil {
+		state.Pending = &w.pending.Waiting
+	}
+	return state
+}
+
+// noteRestart remembers that an instance ends for a restart at another size, before it ends.
+func (w *worker) noteRestart(a podstate.Action) {
+	if a.Kind != podstate.StopContainer || a.Reason != podstate.ReasonResize {
+		return
+	}
+	if w.memory.Resize.Restarted == nil {
+		w.memory.Resize.Restarted = map[string]bool{}
+	}
+	w.memory.Resize.Restarted[a.ID] = true
+	w.saveRecord()
+}
+
+// forgetSizes drops what is remembered of instances that are gone.
+func (w *worker) forgetSizes() {
+	maps.DeleteFunc(w.memory.Resize.Updated, func(id string, _ sizes.Instance) bool { return w.seen.ByID(id) == nil })
+	maps.DeleteFunc(w.memory.Resize.Restarted, func(id string, _ bool) bool { return w.seen.ByID(id) == nil })
+}
+
+// resizeRecord is what a later agent must know of the Pod's resizes; nil if there were none.
+func (w *worker) resizeRecord() *checkpoint.Resize {
+	r := &w.memory.Resize
+	if w.saved.Resize == nil && r.Standing == nil {
+		return nil
+	}
+	record := &checkpoint.Resize{Given: sizes.Of(w.pod), Updated: maps.Clone(r.Updated),
+		Restarted: slices.Sorted(maps.Keys(r.Restarted))}
+	if r.Standing != nil && !r.Standing.Is(w.pod) {
+		record.Standing = r.Standing
+	}
+	return record
+}
+
+// restoreResize takes over what an earlier agent kept.
+func (w *worker) restoreResize(record *checkpoint.Resize) {
+	if record == nil {
+		return
+	}
+	w.memory.Resize = podstate.Resize{Standing: record.Standing, Updated: maps.Clone(record.Updated),
+		Restarted: map[string]bool{}}
+	for _, id := range record.Restarted {
+		w.memory.Resize.Restarted[id] = true
+	}
+}
+
+// describeResize is a resize as the field's events show it.
+func describeResize(pod *corev1.Pod, problem error) string {
+	type container struct {
+		Name      string                      `json:"name"`
+		Resources corev1.ResourceRequirements `json:"resources"`
+	}
+	shown := struct {
+		Containers []container                  `json:"containers"`
+		Resources  *corev1.ResourceRequirements `json:"resources,omitempty"`
+		Generation int64                        `json:"generation"`
+		Error      string                       `json:"error,omitempty"`
+	}{Resources: pod.Spec.Resources, Generation: pod.Generation}
+	for i := range pod.Spec.Containers {
+		c := &pod.Spec.Containers[i]
+		shown.Containers = append(shown.Containers, container{Name: c.Name, Resources: c.Resources})
+	}
+	if problem != nil {
+		shown.Error = problem.Error()
+	}
+	text, err := json.Marshal(shown)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}

@@ -1,0 +1,267 @@
+package podworker
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
+
+	"keelson.dev/kit/podview"
+)
+
+func amounts(cpu, memory string) corev1.ResourceList {
+	return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu),
+		corev1.ResourceMemory: resource.MustParse(memory)}
+}
+
+// asks makes the Pod's first container ask for so much, and be limited to it.
+func asks(cpu, memory string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Spec.Containers[0].Resources = corev1.ResourceRequirements{Requests: amounts(cpu, memory),
+			Limits: amounts(cpu, memory)}
+		p.Status.QOSClass = corev1.PodQOSGuaranteed
+	}
+}
+
+func named(uid string, priority int32) func(*corev1.Pod) {
+	return func(p *corev1.Pod) { p.UID, p.Name, p.Spec.Priority = types.UID(uid), uid, &priority }
+}
+
+// resize asks the API for another size.
+func (w *world) resize(uid types.UID, edit func(*corev1.Pod)) {
+	pod := w.get(uid).DeepCopy()
+	edit(pod)
+	pod.Generation++
+	w.put(pod)
+}
+
+func (w *world) condition(uid types.UID, kind corev1.PodConditionType) string {
+	c := podview.Condition(w.get(uid), kind)
+	if c == nil {
+		return "none"
+	}
+	return string(c.Status) + " " + c.Reason + ": " + c.Message
+}
+
+// has is what the status says of the first container: what it was given and what it has.
+func (w *world) has(uid types.UID) string {
+	s := w.get(uid).Status.ContainerStatuses[0]
+	return s.AllocatedResources.Cpu().String() + " " + s.Resources.Limits.Cpu().String() + " " +
+		s.Resources.Limits.Memory().String()
+}
+
+// DEP-214: a container that runs gets another size without a restart; the Pod's cgroup is never narrower than it.
+func TestResizeInPlace(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.put(newPod(asks("1", "64Mi")))
+		w.after(time.Second)
+		w.resize("u1", asks("2", "128Mi"))
+		w.after(time.Second)
+		w.resize("u1", asks("500m", "32Mi"))
+		w.after(time.Second)
+		w.expect("cgroup", logged(w, "cgroup"), "cgroup 2048/200000/128 @1", "cgroup 2048/200000/128 @1",
+			"cgroup 2048/200000/128 @2", "cgroup 512/50000/32 @2")
+		w.expect("calls", w.signals("UpdateContainer", "StartContainer", "StopContainer"), "StartContainer m @0",
+			"UpdateContainer m @1", "UpdateContainer m @2")
+		if l := w.runtime.Limits("u1", "m"); l.CpuQuota != 50000 || l.CpuShares != 512 ||
+			l.MemoryLimitInBytes != 32<<20 {
+			t.Errorf("the container is limited to %v", l)
+		}
+		w.expect("status", []string{w.has("u1"), w.condition("u1", "PodResizeInProgress"),
+			w.condition("u1", "PodResizePending")}, "500m 500m 32Mi", "none", "none")
+		if n := len(logged(w, "event ResizeStarted")) + len(logged(w, "event ResizeCompleted")); n != 4 {
+			t.Errorf("%d events, want a start and an end of each resize", n)
+		}
+	})
+}
+
+// DEP-214: a Pod whose node has no room keeps what it has until there is; one that asks for more than the node is told.
+func TestResizePutOff(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.put(newPod(asks("1", "64Mi")))
+		w.put(newPod(asks("3", "64Mi"), named("u2", 0)))
+		w.after(time.Second)
+		w.resize("u1", asks("2", "64Mi"))
+		w.after(time.Second)
+		w.expect("status", []string{w.has("u1"), w.condition("u1", "PodResizePending")}, "1 1 64Mi",
+			"True Deferred: Node didn't have enough resource: cpu, requested: 2000, used: 3000, capacity: 4000")
+		w.resize("u1", asks("4001m", "64Mi"))
+		w.after(time.Second)
+		w.expect("status", []string{w.has("u1"), w.condition("u1", "PodResizePending")}, "1 1 64Mi",
+			"True Infeasible: Node didn't have enough capacity: cpu, requested: 4001, capacity: 4000")
+		w.resize("u1", asks("4", "64Mi"))
+		w.start() // an agent that comes later must not give it away before it knows all Pods
+		w.after(time.Second)
+		w.expect("status", []string{w.has("u1")}, "1 1 64Mi")
+		w.expect("updates", w.signals("UpdateContainer"))
+		w.delete("u2", 30)
+		w.after(3 * time.Second)
+		w.expect("status", []string{w.has("u1"), w.condition("u1", "PodResizePending")}, "4 4 64Mi", "none")
+	})
+}
+
+// DEP-214: of the resizes that wait, that of the Pod with the higher priority comes first.
+func TestResizeByPriority(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.put(newPod(asks("1", "64Mi"), named("low", 1)))
+		w.put(newPod(asks("1", "64Mi"), named("high", 2)))
+		w.put(newPod(asks("2", "64Mi"), named("other", 0)))
+		w.after(time.Second)
+		w.resize("low", asks("3", "64Mi"))
+		w.after(time.Second)
+		w.resize("high", asks("3", "64Mi"))
+		w.after(time.Second)
+		w.resize("other", asks("500m", "64Mi")) // room for neither
+		w.after(time.Second)
+		w.delete("other", 30)
+		w.after(3 * time.Second)
+		w.expect("status", []string{w.has("high"), w.has("low")}, "3 3 64Mi", "1 1 64Mi")
+	})
+}
+
+// DEP-214: a container whose policy asks for it is restarted, once, whatever its code is and without a back-off, and
+// the cgroup has room for both of its sizes until then.
+func TestResizeByRestart(t *testing.T) {
+	for _, policy := range []corev1.RestartPolicy{corev1.RestartPolicyAlways, corev1.RestartPolicyOnFailure} {
+		t.Run(string(policy), func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				w.put(newPod(asks("1", "64Mi"), func(p *corev1.Pod) {
+					p.Spec.RestartPolicy = policy
+					p.Spec.Containers[0].ResizePolicy = []corev1.ContainerResizePolicy{
+						{ResourceName: "memory", RestartPolicy: corev1.RestartContainer}}
+				}))
+				w.after(time.Second)
+				w.resize("u1", asks("2", "64Mi")) // of CPU the policy says nothing
+				w.after(time.Second)
+				w.resize("u1", asks("2", "32Mi"))
+				w.after(time.Second)
+				w.resize("u1", asks("2", "16Mi"))
+				w.after(time.Second)
+				w.expect("calls", w.signals("UpdateContainer", "StartContainer", "StopContainer"),
+					"StartContainer m @0",
+					"UpdateContainer m @1", "StopContainer m @2", "StartContainer m @2", "StopContainer m @3",
+					"StartContainer m @3")
+				w.expect("cgroup", logged(w, "cgroup"), "cgroup 2048/200000/64 @1", "cgroup 2048/200000/64 @1",
+					"cgroup 2048/200000/64 @2", "cgroup 2048/200000/32 @2", "cgroup 2048/200000/32 @3",
+					"cgroup 2048/200000/16 @3")
+				if l := w.runtime.Limits("u1", "m"); l.MemoryLimitInBytes != 16<<20 {
+					t.Errorf("the container is limited to %v", l)
+				}
+			})
+		})
+	}
+}
+
+// DEP-214: a memory limit is not lowered below what is in use; it is when that has gone down.
+func TestResizeBelowUse(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.put(newPod(asks("1", "64Mi")))
+		w.used = map[string]uint64{"": 48 << 20, "m": 33 << 20}
+		w.after(time.Second)
+		w.resize("u1", asks("1", "32Mi"))
+		w.after(0)
+		w.expect("updates", w.signals("UpdateContainer"))
+		w.expect("status", []string{w.has("u1"), w.condition("u1", "PodResizeInProgress")}, "1 1 64Mi",
+			"True Error: cannot decrease memory limits: [attempting to set pod memory limit (33554432) below current "+
+				`usage (50331648), attempting to set container "m" memory limit (33554432) below current usage `+
+				`(34603008)]`)
+		w.mu.Lock()
+		w.used = map[string]uint64{"": 32 << 20, "m": 32 << 20}
+		w.mu.Unlock()
+		w.after(time.Minute)
+		w.expect("status", []string{w.has("u1"), w.condition("u1", "PodResizeInProgress")}, "1 1 32Mi", "none")
+	})
+}
+
+// DEP-214: an agent that ends at any step of a resize is followed by one that neither loses nor repeats it.
+func TestResizeSurvivesTheAgent(t *testing.T) {
+	for _, step := range []string{"ResizeCgroup", "UpdateContainer", "none"} {
+		t.Run(step, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				w.put(newPod(asks("1", "64Mi")))
+				w.after(time.Second)
+				w.mu.Lock()
+				w.fail["ResizeCgroup"] = map[string]error{"ResizeCgroup": errors.New("no")}[step]
+				w.mu.Unlock()
+				if step == "UpdateContainer" {
+					w.runtime.Fail("UpdateContainer", errors.New("no"))
+				}
+				w.resize("u1", asks("2", "128Mi"))
+				w.after(0)
+				if step != "none" {
+					w.expect("status", []string{w.has("u1")}, "2 1 64Mi")
+				}
+				w.mu.Lock()
+				delete(w.fail, "ResizeCgroup")
+				w.mu.Unlock()
+				w.start()
+				w.after(2 * time.Second)
+				w.start()
+				w.after(2 * time.Second)
+				w.expect("status", []string{w.has("u1"), w.condition("u1", "PodResizeInProgress")}, "2 2 128Mi", "none")
+				updates := len(w.signals("UpdateContainer"))
+				if want := map[string]int{"ResizeCgroup": 1, "UpdateContainer": 2, "none": 1}[step]; updates != want {
+					t.Errorf("%d updates, want %d", updates, want)
+				}
+			})
+		})
+	}
+}
+
+// DEP-214: what the API asks for while no agent looks is decided upon by the next one.
+func TestResizeWhileTheAgentIsAway(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.put(newPod(asks("1", "64Mi")))
+		w.put(newPod(asks("3", "64Mi"), named("u2", 0)))
+		w.after(2 * time.Second)
+		w.stop()
+		w.pool.Wait()
+		w.resize("u1", asks("2", "64Mi"))
+		w.start()
+		w.after(2 * time.Second)
+		w.expect("status", []string{w.has("u1"), w.condition("u1", "PodResizePending")}, "1 1 64Mi",
+			"True Deferred: Node didn't have enough resource: cpu, requested: 2000, used: 3000, capacity: 4000")
+		w.expect("updates", w.signals("UpdateContainer"))
+	})
+}
+
+// DEP-214: an agent that comes between the end of an instance and its restart at another size restarts it, though its
+// Pod would not have followed a success with another instance.
+func TestRestartToResizeSurvivesTheAgent(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.put(newPod(asks("1", "64Mi"), func(p *corev1.Pod) {
+			p.Spec.RestartPolicy = corev1.RestartPolicyOnFailure
+			p.Spec.Containers[0].ResizePolicy = []corev1.ContainerResizePolicy{
+				{ResourceName: "cpu", RestartPolicy: corev1.RestartContainer}}
+		}))
+		w.after(time.Second)
+		w.runtime.SetDelay("StopContainer", time.Hour)
+		w.resize("u1", asks("2", "64Mi"))
+		w.after(time.Second)
+		w.stop()
+		w.pool.Wait()
+		w.runtime.Exit("u1", "m", 0)
+		w.runtime.SetDelay("StopContainer", 0)
+		w.start()
+		w.after(2 * time.Second)
+		if got := w.get("u1").Status; got.Phase != corev1.PodRunning || w.runtime.Limits("u1", "m").CpuQuota != 200000 {
+			t.Errorf("phase %s, limits %v", got.Phase, w.runtime.Limits("u1", "m"))
+		}
+	})
+}
+
+// The resize of a Pod that is going is not taken up.
+func TestNoResizeOfAPodThatGoes(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.put(newPod(asks("1", "64Mi")))
+		w.after(time.Second)
+		w.delete("u1", 30)
+		w.resize("u1", asks("2", "64Mi"))
+		w.after(time.Minute)
+		w.expect("updates", w.signals("UpdateContainer"))
+		w.expect("calls", logged(w, "cgroup"))
+	})
+}

@@ -1,0 +1,34 @@
+package resize
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Lowered is a memory limit that is to be lowered, with what is used under it now.
+type Lowered struct {
+	// Container is empty for the limit of the Pod as a whole.
+	Container   string
+	Limit, Used uint64
+}
+
+// Held says why memory limits must stay as they are, nil if they may be lowered: what is in use would be killed.
+func Held(limits []Lowered) error {
+	var problems []string
+	for _, l := range limits {
+		if l.Used <= l.Limit {
+			continue
+		}
+		whose := "pod"
+		if l.Container != "" {
+			whose = fmt.Sprintf("container %q", l.Container)
+		}
+		problems = append(problems, fmt.Sprintf("attempting to set %s memory limit (%d) below current usage (%d)",
+			whose,
+			l.Limit, l.Used))
+	}
+	if len(problems) == 0 {
+		return nil
+	}
+	return fmt.Errorf("cannot decrease memory limits: [%s]", strings.Join(problems, ", "))
+}

@@ -1,0 +1,167 @@
+package resize
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"pgregory.net/rapid"
+)
+
+func amounts(cpu, memory string) corev1.ResourceList {
+	return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu),
+		corev1.ResourceMemory: resource.MustParse(memory)}
+}
+
+func pod(uid, cpu, memory string) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: types.UID(uid)}, Spec: corev1.PodSpec{
+		Containers: []corev1.Container{{Name: "c", Resources: corev1.ResourceRequirements{
+			Requests: amounts(cpu, memory)}}}},
+		Status: corev1.PodStatus{QOSClass: corev1.PodQOSBurstable}}
+}
+
+func candidate(uid, given, wanted string, edit ...func(*Candidate)) Candidate {
+	c := Candidate{Given: pod(uid, given, "1Gi"), Wanted: pod(uid, wanted, "1Gi"), Since: time.Unix(100, 0)}
+	for _, e := range edit {
+		e(&c)
+	}
+	return c
+}
+
+func priorityOf(p int32) func(*Candidate) {
+	return func(c *Candidate) { c.Given.Spec.Priority = &p }
+}
+
+func classOf(class corev1.PodQOSClass) func(*Candidate) {
+	return func(c *Candidate) { c.Given.Status.QOSClass = class }
+}
+
+func since(seconds int64) func(*Candidate) {
+	return func(c *Candidate) { c.Since = time.Unix(seconds, 0) }
+}
+
+func memory(given, wanted string) func(*Candidate) {
+	return func(c *Candidate) {
+		c.Given.Spec.Containers[0].Resources.Requests["memory"] = resource.MustParse(given)
+		c.Wanted.Spec.Containers[0].Resources.Requests["memory"] = resource.MustParse(wanted)
+	}
+}
+
+// DEP-214: on a node of 4 CPUs and 8 GiB, on which others request 1 CPU and 1 GiB.
+func TestDecide(t *testing.T) {
+	const deferred, infeasible = "Deferred: Node didn't have enough resource: ",
+		"Infeasible: Node didn't have enough capacity: "
+	rows := []struct {
+		name       string
+		candidates []Candidate
+		want       map[types.UID]string // of those that are not granted
+	}{
+		{"all that is left", []Candidate{candidate("a", "1", "3")}, nil},
+		{"a thousandth more", []Candidate{candidate("a", "1", "3001m")}, map[types.UID]string{
+			"a": deferred + "cpu, requested: 3001, used: 1000, capacity: 4000"}},
+		{"all that the node has", []Candidate{candidate("a", "1", "4")}, map[types.UID]string{
+			"a": deferred + "cpu, requested: 4000, used: 1000, capacity: 4000"}},
+		{"a thousandth more than the node has", []Candidate{candidate("a", "1", "4001m")}, map[types.UID]string{
+			"a": infeasible + "cpu, requested: 4001, capacity: 4000"}},
+		{"all memory that is left", []Candidate{candidate("a", "1", "1", memory("1Gi", "7Gi"))}, nil},
+		{"a byte more", []Candidate{candidate("a", "1", "1", memory("1Gi", "7516192769"))}, map[types.UID]string{
+			"a": deferred + "memory, requested: 7516192769, used: 1073741824, capacity: 8589934592"}},
+		{"less, of a Pod that takes more than there is", []Candidate{candidate("a", "9", "8")}, nil},
+		{"less of one and more of the other", []Candidate{candidate("a", "9", "8", memory("1Gi", "2Gi"))}, nil},
+		{"room that another one gives", []Candidate{candidate("a", "1", "2"), candidate("b", "2", "1")}, nil},
+		{"the higher priority first", []Candidate{candidate("a", "1", "2", priorityOf(1)),
+			candidate("b", "1", "2", priorityOf(2))}, map[types.UID]string{
+			"a": deferred + "cpu, requested: 2000, used: 3000, capacity: 4000"}},
+		{"then the better class", []Candidate{candidate("a", "1", "2"),
+			candidate("b", "1", "2", classOf(corev1.PodQOSGuaranteed))}, map[types.UID]string{
+			"a": deferred + "cpu, requested: 2000, used: 3000, capacity: 4000"}},
+		{"priority before class", []Candidate{candidate("a", "1", "2", priorityOf(1)),
+			candidate("b", "1", "2", classOf(corev1.PodQOSGuaranteed))}, map[types.UID]string{
+			"b": deferred + "cpu, requested: 2000, used: 3000, capacity: 4000"}},
+		{"then who waits longest", []Candidate{candidate("a", "1", "2", since(101)),
+			candidate("b", "1", "2", since(100))}, map[types.UID]string{
+			"a": deferred + "cpu, requested: 2000, used: 3000, capacity: 4000"}},
+		{"who has just asked comes last",
+			[]Candidate{candidate("a", "1", "2", func(c *Candidate) { c.Since = time.Time{} }),
+				candidate("b", "1", "2")}, map[types.UID]string{
+				"a": deferred + "cpu, requested: 2000, used: 3000, capacity: 4000"}},
+		{"who cannot be served keeps nobody", []Candidate{candidate("a", "1", "9", priorityOf(9)),
+			candidate("b", "1", "2")}, map[types.UID]string{"a": infeasible + "cpu, requested: 9000, capacity: 4000"}},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			got := Decide(Input{Candidates: row.candidates, Others: []*corev1.Pod{pod("o", "1", "1Gi")},
+				Allocatable: amounts("4", "8Gi")})
+			for _, c := range row.candidates {
+				text := ""
+				if v := got[c.Given.UID]; !v.Granted() {
+					text = v.Reason + ": " + v.Message
+				}
+				if want := row.want[c.Given.UID]; text != want {
+					t.Errorf("%s: %q, want %q", c.Given.UID, text, want)
+				}
+			}
+		})
+	}
+}
+
+func milli(p *corev1.Pod) int64 {
+	list := requests(p)
+	return list.Cpu().MilliValue()
+}
+
+// DEP-214: whatever is asked, what is granted fits, or takes no more than before.
+func TestDecideStaysWithinTheNode(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		cpu := func(name string) string {
+			return resource.NewMilliQuantity(rapid.Int64Range(1, 3000).Draw(t, name), resource.DecimalSI).String()
+		}
+		in := Input{Allocatable: amounts("4", "8Gi")}
+		for i := range rapid.IntRange(1, 5).Draw(t, "candidates") {
+			c := candidate(string(rune('a'+i)), cpu("given"), cpu("wanted"),
+				priorityOf(rapid.Int32Range(0, 2).Draw(t, "p")))
+			in.Candidates = append(in.Candidates, c)
+		}
+		got := Decide(in)
+		before, after := int64(0), int64(0)
+		for _, c := range in.Candidates {
+			given, wanted := milli(c.Given), milli(c.Wanted)
+			before += given
+			if !got[c.Given.UID].Granted() {
+				wanted = given
+			}
+			after += wanted
+		}
+		if after > max(before, 4000) {
+			t.Fatalf("%d thousandths are given of 4000, after %d", after, before)
+		}
+	})
+}
+
+// DEP-214: what is in use may be all of the new limit, and not a byte more.
+func TestHeld(t *testing.T) {
+	for _, row := range []struct {
+		name   string
+		limits []Lowered
+		want   string
+	}{
+		{"none", nil, ""},
+		{"all is in use", []Lowered{{"", 10, 10}, {"c", 5, 5}}, ""},
+		{"a byte more of the Pod", []Lowered{{"", 10, 11}, {"c", 5, 5}},
+			"cannot decrease memory limits: [attempting to " +
+				"set pod memory limit (10) below current usage (11)]"},
+		{"a byte more of a container", []Lowered{{"c", 5, 6}}, "cannot decrease memory limits: [attempting to set " +
+			`container "c" memory limit (5) below current usage (6)]`},
+	} {
+		got := ""
+		if err := Held(row.limits); err != nil {
+			got = err.Error()
+		}
+		if got != row.want {
+			t.Errorf("%s: %q, want %q", row.name, got, row.want)
+		}
+	}
+}

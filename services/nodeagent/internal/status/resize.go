@@ -1,0 +1,67 @@
+package status
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/component-helpers/resource"
+
+	"keelson.dev/kit/podview"
+	"keelson.dev/services/nodeagent/internal/lifecycle"
+	"keelson.dev/services/nodeagent/internal/observed"
+	"keelson.dev/services/nodeagent/internal/podstate"
+)
+
+// Resize is what is known of the resizes of a Pod, whose spec says what the node has given it.
+type Resize struct {
+	// Pending is why the size that the API asks for is put off; nil if it is not.
+	Pending *podstate.Waiting
+	// Sizes is how far what was given has come.
+	Sizes podstate.Resize
+	// Problem is why that does not go on; empty if it does.
+	Problem string
+}
+
+// resources reports what a container was given, and what its instance has if it runs.
+func (c *computation) resources(out *corev1.ContainerStatus, e lifecycle.Entry, latest *observed.Container) {
+	out.AllocatedResources = e.Spec.Resources.Requests.DeepCopy()
+	out.Resources = e.Spec.Resources.DeepCopy()
+	if !c.in.Plan.Resizing || latest.State != observed.Running {
+		return
+	}
+	if has, known := c.in.Resize.Sizes.SizeOf(latest); known {
+		out.Resources = has.Resources.DeepCopy()
+	}
+}
+
+// whole reports the same of the Pod, if it asks for anything as a whole.
+func (c *computation) whole(out *corev1.PodStatus) {
+	out.Resources, out.AllocatedResources = nil, nil
+	if !resource.IsPodLevelResourcesSet(c.in.Pod) {
+		return
+	}
+	out.Resources = c.in.Pod.Spec.Resources.DeepCopy()
+	if standing := c.in.Resize.Sizes.Standing; standing != nil && standing.Pod != nil {
+		out.Resources = standing.Pod.DeepCopy()
+	}
+	out.AllocatedResources = resource.PodRequests(c.in.Pod, resource.PodResourcesOptions{ExcludeOverhead: true})
+}
+
+// resizeConditions are those of resizes that are put off or under way. There is none of what is done.
+func (c *computation) resizeConditions() []corev1.PodCondition {
+	var out []corev1.PodCondition
+	if p := c.in.Resize.Pending; p != nil && c.in.Plan.Goal == podstate.Run {
+		out = append(out, corev1.PodCondition{Type: corev1.PodResizePending, Status: corev1.ConditionTrue,
+			Reason: p.Reason, Message: p.Message, ObservedGeneration: c.in.Pod.Generation})
+	}
+	if !c.in.Plan.Resizing {
+		return out
+	}
+	progress := corev1.PodCondition{Type: corev1.PodResizeInProgress, Status: corev1.ConditionTrue,
+		ObservedGeneration: c.in.Pod.Generation}
+	if before := podview.Condition(c.in.Pod, corev1.PodResizeInProgress); before != nil && len(out) > 0 {
+		progress.ObservedGeneration = before.ObservedGeneration // the newer generation is the one that is put off
+	}
+	if c.in.Resize.Problem != "" {
+		progress.Reason, progress.Message = corev1.PodReasonError, c.in.Resize.Problem
+	}
+	return append(out, progress)
+}
