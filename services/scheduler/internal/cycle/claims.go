@@ -91,6 +91,7 @@ func (c *Cycle) nodeOf(p *pod) *corev1.Node {
 // giveUp takes its node from a Pod and finds its class anew.
 func (c *Cycle) giveUp(p *pod) {
 	p.node, p.claims = "", nil
+	p.tell()
 	c.state.RemovePod(p.UID)
 	c.book.Release(p.UID)
 	c.book.Wait(p.object)

@@ -65,6 +65,7 @@ type pod struct {
 	claims  *wait      // of a Pod that was given a node, what its claims wait for; nil when it waits for none
 	last    *Verdict   // of the last try
 	gang    *gangState // that of the PodGroup that it names; nil for a Pod that is scheduled alone
+	told    tally      // as what it counts there
 	nominee
 	extended
 }
@@ -236,6 +237,7 @@ func (c *Cycle) conclude(p *pod, v Verdict, now time.Time) Verdict {
 // assign gives the Pod its node, and returns what its claims get.
 func (c *Cycle) assign(p *pod, node string) []volumes.Step {
 	p.node = node
+	p.tell()
 	c.state.SetPod(p.object, node, p.class.Pod.Usage)
 	c.nominate(p, "")
 	steps := c.take(p)
@@ -345,6 +347,7 @@ func (c *Cycle) classify(p *pod, o *corev1.Pod) bool {
 		p.last = nil
 	}
 	p.object, p.class, p.gated, p.unread = o, joined, gated, false
+	p.tell()
 	p.asks = c.extenders.asked(o)
 	p.Class, p.Priority = joined.ID, columns.Priority(o)
 	return changed

@@ -65,7 +65,7 @@ func (c *Cycle) groupSummary(g *gangState, n gang.Count) string {
 		return "has no pods"
 	case held != "":
 		return held
-	case g.evicting():
+	case g.evicting > 0:
 		return "waits for victims to be evicted"
 	case place == queue.Active:
 		return "waits for its turn"
@@ -73,8 +73,8 @@ func (c *Cycle) groupSummary(g *gangState, n gang.Count) string {
 		return g.refused
 	case place == queue.Backoff, place == queue.Unschedulable:
 		return "waits to be tried again"
-	case g.profile() != nil && !c.leading[g.profile().Name]:
-		return "another replica of the scheduler leads profile " + g.profile().Name
+	case g.profile != nil && !c.leading[g.profile.Name]:
+		return "another replica of the scheduler leads profile " + g.profile.Name
 	}
 	return fmt.Sprintf("%d pods have a node, %d wait for one", n.Placed, n.Waiting)
 }

@@ -1,6 +1,8 @@
 package cycle
 
 import (
+	"fmt"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"keelson.dev/services/scheduler/internal/class"
@@ -23,4 +25,28 @@ func (c *Cycle) KnownClasses() int { return c.classes.Len() }
 func (c *Cycle) Survey(uid types.UID) remedy.Report {
 	p := c.pods[uid]
 	return remedy.Survey(c.state, remedy.Subject{Profile: p.profile, Pod: p.class.Pod, UID: uid})
+}
+
+// Miscounted returns the groups that count their Pods wrongly, and how.
+func (c *Cycle) Miscounted() (wrong []string) {
+	for name, g := range c.gangs.byName {
+		var want tally
+		for _, p := range g.waiting {
+			switch {
+			case p.node != "":
+				want.Placed++
+			case p.gated:
+				want.Gated++
+			default:
+				want.Waiting++
+			}
+			if p.evicting {
+				want.evicting++
+			}
+		}
+		if g.tally != want {
+			wrong = append(wrong, fmt.Sprintf("%s counts %+v, has %+v", name, g.tally, want))
+		}
+	}
+	return wrong
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"keelson.dev/services/scheduler/internal/class"
+	"keelson.dev/services/scheduler/internal/columns"
 	"keelson.dev/services/scheduler/internal/gang"
 	"keelson.dev/services/scheduler/internal/queue"
 	"keelson.dev/services/scheduler/internal/rules"
@@ -41,9 +42,45 @@ type gangState struct {
 	group   *gang.Group // nil while there is none
 	waiting map[types.UID]*pod
 	placed  map[types.UID]*corev1.Pod // those to which the API shows a node
+	tally                             // of those that wait
 	refused string                    // why the last try failed
 	domains []*class.Class            // those of its Pods that look at domains, after a try that failed
 	evicted *corev1.Pod               // one of its Pods, when they were chosen as victims together
+	profile *rules.Profile            // of the Pod that came last
+	blocker *pod                      // one that did not fit where room is kept for it, at the last look
+}
+
+// tally counts Pods of a group to which the API shows no node.
+type tally struct {
+	gang.Count
+	evicting int // how many of them have room made for them
+}
+
+func (t *tally) add(o tally, by int) {
+	t.Placed, t.Waiting, t.Gated = t.Placed+by*o.Placed, t.Waiting+by*o.Waiting, t.Gated+by*o.Gated
+	t.evicting += by * o.evicting
+}
+
+// tell has the group count the Pod as it is now. It is called wherever that changes, so that nobody need count them all.
+func (p *pod) tell() {
+	if p.gang == nil {
+		return
+	}
+	var now tally
+	switch {
+	case p.node != "":
+		now.Placed = 1
+	case p.gated:
+		now.Gated = 1
+	default:
+		now.Waiting = 1
+	}
+	if p.evicting {
+		now.evicting = 1
+	}
+	p.gang.add(p.told, -1)
+	p.gang.add(now, 1)
+	p.told = now
 }
 
 func newGangs() gangs {
@@ -125,7 +162,7 @@ func (g *gangs) join(p *pod, o *corev1.Pod) *gangState {
 		return nil
 	}
 	s := g.get(name)
-	s.waiting[o.UID] = p
+	s.waiting[o.UID], s.profile = p, p.profile
 	return s
 }
 
@@ -135,23 +172,15 @@ func (c *Cycle) part(p *pod) {
 		return
 	}
 	delete(p.gang.waiting, p.UID)
+	p.gang.add(p.told, -1)
 	c.shrink(p.gang)
 	c.gangs.discard(p.gang)
 }
 
 // count says how many Pods the group has.
 func (g *gangState) count() gang.Count {
-	n := gang.Count{Placed: len(g.placed)}
-	for _, p := range g.waiting {
-		switch {
-		case p.node != "":
-			n.Placed++
-		case p.gated:
-			n.Gated++
-		default:
-			n.Waiting++
-		}
-	}
+	n := g.Count
+	n.Placed += len(g.placed)
 	return n
 }
 
@@ -166,37 +195,23 @@ func (g *gangState) members() (members []*pod) {
 	return members
 }
 
-// evicting reports whether room is being made for a Pod of the group.
-func (g *gangState) evicting() bool {
-	for _, p := range g.waiting {
-		if p.evicting {
-			return true
-		}
-	}
-	return false
-}
-
-// profile returns the profile of the group's Pods without a node; nil when there are none.
-func (g *gangState) profile() *rules.Profile {
-	for _, p := range g.waiting {
-		return p.profile
-	}
-	return nil
-}
-
 // ready reports whether the group can be tried.
 func (c *Cycle) ready(g *gangState) bool {
-	profile, n := g.profile(), g.count()
-	return profile != nil && c.leading[profile.Name] && n.Waiting > 0 && !g.evicting() &&
+	n := g.count()
+	return n.Waiting > 0 && c.leading[g.profile.Name] && g.evicting == 0 &&
 		gang.Held(g.group, g.name, n) == ""
 }
 
-// queueGang has the group tried at once, or not at all while it waits for something else.
+// queueGang has the group tried at once, or not at all while it waits for something else. One that was refused is tried
+// after its delay: each further Pod would have all of them tried again.
 func (c *Cycle) queueGang(g *gangState, now time.Time) {
-	if c.ready(g) {
-		c.queue.Add(&g.Entry, now)
-	} else {
+	switch place, _, _ := g.Place(); {
+	case !c.ready(g):
 		c.queue.Remove(&g.Entry)
+	case place == queue.Unschedulable:
+		c.queue.Resume(&g.Entry, now)
+	case place != queue.Backoff:
+		c.queue.Add(&g.Entry, now)
 	}
 }
 
@@ -242,15 +257,31 @@ func (c *Cycle) resumeGangs(gained bool, now time.Time) {
 }
 
 // resumeNominees requeues a group for whose Pods room is kept: at once when all of them fit there now, as they have
-// waited for nothing else.
+// waited for nothing else. Its last victims are looked for where the last were found.
 func (c *Cycle) resumeNominees(g *gangState, now time.Time) {
+	if p := g.blocker; p != nil && g.waiting[p.UID] == p && c.blocks(p) && c.awaitsVictims(p) {
+		return
+	}
 	members := g.members()
+	g.blocker = nil
+	for _, p := range slices.Backward(members) {
+		if c.blocks(p) {
+			g.blocker = p
+			break
+		}
+	}
 	switch {
-	case c.fitTogether(members):
+	case g.blocker == nil && c.fitTogether(members):
 		c.queue.Activate(&g.Entry, now)
 	case !slices.ContainsFunc(members, c.awaitsVictims):
 		c.queue.Resume(&g.Entry, now)
 	}
+}
+
+// blocks reports whether the Pod keeps its group from the places that are kept for it, whatever the others do.
+func (c *Cycle) blocks(p *pod) bool {
+	slot := c.state.ReservedFor(p.UID)
+	return slot == columns.None || !p.class.LooksAtDomains() && !c.fitsNominated(p, slot)
 }
 
 // fitTogether reports whether all of these Pods fit now where room is kept for them. It leaves no trace.
@@ -281,10 +312,11 @@ func (c *Cycle) leadGangs(profile string, now time.Time) {
 		}
 		c.overtaken(&v)
 		p.evicting = p.evicting && v.Plan == nil
+		p.tell()
 		return true
 	})
 	for _, g := range c.gangs.byUID {
-		if p := g.profile(); p != nil && p.Name == profile {
+		if g.profile != nil && g.profile.Name == profile {
 			c.gangs.spoken[g] = true
 			c.queueGang(g, now)
 		}

@@ -304,6 +304,7 @@ func TestGangWhoseEvictionFails(t *testing.T) {
 	}
 	f.want("")
 	f.Evicted(v.Pod.UID, []types.UID{"uid-x"}, errors.New("no"), f.now)
+	f.counted()
 	f.want("")
 	f.wait(2 * time.Second)
 	f.want("g0>a(x)")

@@ -68,6 +68,14 @@ func (f *fixture) place() map[string]string {
 	}
 }
 
+// counted sees that groups know how many Pods they have.
+func (f *fixture) counted() {
+	f.t.Helper()
+	if wrong := f.Miscounted(); wrong != nil {
+		f.t.Fatal(wrong)
+	}
+}
+
 // columnsOf writes down what the columns hold.
 func columnsOf(s *columns.State) string {
 	text := fmt.Sprintf("%d nodes, %d pods\n", s.Nodes(), s.Pods())
@@ -179,6 +187,7 @@ func TestRandomGangPreemptions(t *testing.T) {
 			if v.Node != "" {
 				placed++
 			}
+			f.counted()
 			if v.Nominated != "" {
 				nominated[v.Pod.Name] = v.Nominated
 			}
@@ -212,6 +221,7 @@ func TestRandomGangPreemptions(t *testing.T) {
 		for _, victim := range victims {
 			f.RemovePod(victim)
 		}
+		f.counted()
 		if got := f.place(); fmt.Sprint(got) != fmt.Sprint(nominated) {
 			t.Fatalf("seed %d: with all victims gone they got %v, nominated were %v", seed, got, nominated)
 		}

@@ -157,6 +157,25 @@ func TestGangGrows(t *testing.T) {
 	f.want("g3:b")
 }
 
+// Pods that come to a gang that was refused have it tried at its pace, not each anew.
+func TestRefusedGangIsTriedAtItsPace(t *testing.T) {
+	f := newFixture(t)
+	f.node("a", "1")
+	f.SetPodGroup(gangOf("g", 2), f.now)
+	f.gang("g", 2, "1")
+	f.want("g0:- g1:-")
+	for i := range 9 {
+		f.add(pod(fmt.Sprintf("h%d", i), "1", inGroup("g")))
+		f.want("")
+	}
+	f.add(pod("small", "0", inGroup("g")))
+	f.wait(time.Second - 1)
+	f.want("")
+	f.wait(1)
+	f.want("g0:a small:a g1:- h0:- h1:- h2:- h3:- h4:- h5:- h6:- h7:- h8:-")
+	f.counted()
+}
+
 // A Pod of a gang that could not be bound is tried again by itself: the others that have a node count.
 func TestFailedBindUndoesOnlyItself(t *testing.T) {
 	f := newFixture(t)
@@ -185,6 +204,7 @@ func TestGangOutlastsRestart(t *testing.T) {
 	if n := f.State().Pods(); n != 1 {
 		t.Errorf("%d Pods take room, want the one whose binding is under way", n)
 	}
+	f.counted()
 	next := newFixture(t)
 	next.gang("g", 3, "1")
 	next.gang("g", 1, "1", onNode("a"))

@@ -300,6 +300,7 @@ func (c *Cycle) Evicted(uid types.UID, spared []types.UID, err error, now time.T
 		return
 	}
 	p.evicting = false
+	p.tell()
 	if err != nil {
 		c.nominate(p, p.shown)
 	}
