@@ -31,6 +31,7 @@ func TestMistakesGetOneLine(t *testing.T) {
 		"up --service-range x":        {2, `--service-range: "x" must be an IPv4 network`},
 		"up --dns bind":               {2, `--dns: "bind" must be coredns or none`},
 		"up --cluster-domain Corp_":   {2, `--cluster-domain: "Corp_": a lowercase RFC 1123 subdomain must consist of`},
+		"up --cgroup-driver runc":     {2, `--cgroup-driver: "runc" must be cgroupfs or systemd`},
 		"up --programs /nosuch":       {1, "--programs: keelson-apiserver is missing in /nosuch"},
 		"down extra":                  {2, `unexpected argument "extra"`},
 		"status -o yaml":              {2, `--output: "yaml" must be json`},

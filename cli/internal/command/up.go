@@ -13,6 +13,7 @@ import (
 
 	"keelson.dev/cli/internal/clusterdns"
 	"keelson.dev/cli/internal/deployment"
+	"keelson.dev/cli/internal/host"
 	"keelson.dev/cli/internal/mesh"
 	"keelson.dev/cli/internal/plan"
 	"keelson.dev/cli/internal/sample"
@@ -25,7 +26,7 @@ type upFlags struct {
 	bindAddress             string
 	port                    int
 	sample                  bool
-	dns, domain             string
+	dns, domain, cgroups    string
 	programs, images, level string
 	timeout                 time.Duration
 }
@@ -59,6 +60,8 @@ func newUp(g *global) *cobra.Command {
 		"installed, or none; default later: as it is")
 	set.StringVar(&flags.domain, "cluster-domain", plan.DefaultDomain, "domain of the names of Services and Pods; "+
 		"default later: as it is")
+	set.StringVar(&flags.cgroups, "cgroup-driver", plan.Cgroupfs, "who keeps the cgroups of Pods: cgroupfs for the "+
+		"container runtime itself, systemd where that runs the machine; default later: as it is")
 	set.StringVar(&flags.programs, "programs", "", "folder of the daemons' and tools' programs; default: keel's own")
 	set.StringVar(&flags.images, "images", "", "folder of the image archives to import; default: images beside keel")
 	set.StringVar(&flags.level, "log-level", "info", "log level of the daemons: debug, info, warn or error")
@@ -77,7 +80,7 @@ func (f *upFlags) options(g *global, given func(flag string) bool) (mesh.UpOptio
 	if !given("nodes") {
 		options.Nodes = mesh.KeepNodes
 	}
-	if err := f.dnsOptions(&options, given); err != nil {
+	if err := f.keptOptions(&options, given); err != nil {
 		return options, err
 	}
 	if f.port < 0 || f.port > 65535 {
@@ -108,13 +111,22 @@ func (f *upFlags) options(g *global, given func(flag string) bool) (mesh.UpOptio
 	return options, fillFolders(&options)
 }
 
-// dnsOptions takes over what was typed; what was not stays as it is.
-func (f *upFlags) dnsOptions(options *mesh.UpOptions, given func(flag string) bool) error {
+// keptOptions takes over what was typed; what was not stays as it is.
+func (f *upFlags) keptOptions(options *mesh.UpOptions, given func(flag string) bool) error {
 	if f.dns != plan.CoreDNS && f.dns != plan.NoDNS {
 		return fmt.Errorf("--dns: %q must be coredns or none", f.dns)
 	}
 	if problems := validation.IsDNS1123Subdomain(f.domain); len(problems) > 0 {
 		return fmt.Errorf("--cluster-domain: %q: %s", f.domain, problems[0])
+	}
+	if f.cgroups != plan.Cgroupfs && f.cgroups != plan.Systemd {
+		return fmt.Errorf("--cgroup-driver: %q must be cgroupfs or systemd", f.cgroups)
+	}
+	if given("cgroup-driver") {
+		if err := host.CheckSystemd(); f.cgroups == plan.Systemd && err != nil {
+			return fmt.Errorf("--cgroup-driver=systemd: %w", err)
+		}
+		options.CgroupDriver = f.cgroups
 	}
 	if given("dns") {
 		options.DNS = f.dns

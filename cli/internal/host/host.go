@@ -186,6 +186,19 @@ func RemoveLink(name string) error {
 	return nil
 }
 
+// SyncFilesystem waits until all that was written to the filesystem of a folder is on its disk.
+func SyncFilesystem(dir string) error {
+	folder, err := os.Open(dir)
+	if err != nil {
+		return fmt.Errorf("opening %s to sync it: %w", dir, err)
+	}
+	defer folder.Close()
+	if err := unix.Syncfs(int(folder.Fd())); err != nil {
+		return fmt.Errorf("syncing the filesystem of %s: %w", dir, err)
+	}
+	return nil
+}
+
 // exists tells whether a path is there.
 func exists(path string) bool {
 	_, err := os.Lstat(path)

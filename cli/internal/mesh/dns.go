@@ -14,15 +14,16 @@ import (
 	"keelson.dev/cli/internal/plan"
 )
 
-// decideDNS settles who answers for names, and in which domain. Pods keep what they were told at their start, so
-// neither changes afterwards.
-func (m *Mesh) decideDNS(options UpOptions) error {
+// decideSettings settles who answers for names, in which domain, and who keeps the cgroups. Pods keep what they had at
+// their start, so nothing of it changes afterwards.
+func (m *Mesh) decideSettings(options UpOptions) error {
 	for _, setting := range []struct {
 		flag, asked, otherwise string
 		recorded               *string
 	}{
 		{"--dns", options.DNS, plan.CoreDNS, &m.State.DNS},
 		{"--cluster-domain", options.Domain, plan.DefaultDomain, &m.State.Domain},
+		{"--cgroup-driver", options.CgroupDriver, plan.Cgroupfs, &m.State.CgroupDriver},
 	} {
 		switch recorded := *setting.recorded; {
 		case recorded != "" && setting.asked != "" && setting.asked != recorded:

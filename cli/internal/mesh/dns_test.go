@@ -7,19 +7,24 @@ import (
 	"keelson.dev/cli/internal/state"
 )
 
-// Pods keep what they were told when they started, so a mesh keeps its DNS and its domain.
-func TestDNSIsDecidedOnce(t *testing.T) {
+// Pods keep what they had when they started, so a mesh keeps its DNS, its domain and who keeps the cgroups.
+func TestSettingsAreDecidedOnce(t *testing.T) {
 	for name, row := range map[string]struct {
 		have    state.State
 		asked   UpOptions
 		want    string
 		refused string
 	}{
-		"a new mesh":    {want: "coredns cluster.local"},
-		"asked for":     {asked: UpOptions{DNS: "none", Domain: "kube.local"}, want: "none kube.local"},
-		"again":         {have: state.State{DNS: "none", Domain: "kube.local"}, want: "none kube.local"},
-		"the same":      {have: state.State{DNS: "none"}, asked: UpOptions{DNS: "none"}, want: "none cluster.local"},
-		"an older mesh": {asked: UpOptions{DNS: "none"}, want: "none cluster.local"},
+		"a new mesh": {want: "coredns cluster.local cgroupfs"},
+		"asked for":  {asked: UpOptions{DNS: "none", Domain: "kube.local"}, want: "none kube.local cgroupfs"},
+		"again":      {have: state.State{DNS: "none", Domain: "kube.local"}, want: "none kube.local cgroupfs"},
+		"the same": {have: state.State{DNS: "none"}, asked: UpOptions{DNS: "none"},
+			want: "none cluster.local cgroupfs"},
+		"an older mesh":    {asked: UpOptions{DNS: "none"}, want: "none cluster.local cgroupfs"},
+		"on systemd":       {asked: UpOptions{CgroupDriver: "systemd"}, want: "coredns cluster.local systemd"},
+		"on systemd again": {have: state.State{CgroupDriver: "systemd"}, want: "coredns cluster.local systemd"},
+		"another driver": {have: state.State{CgroupDriver: "cgroupfs"}, asked: UpOptions{CgroupDriver: "systemd"},
+			refused: "--cgroup-driver: this data directory has used cgroupfs from its start: leave the flag out"},
 		"another": {have: state.State{DNS: "coredns", Domain: "a"}, asked: UpOptions{DNS: "none"},
 			refused: "--dns: this data directory has used coredns from its start: leave the flag out"},
 		"another domain": {have: state.State{DNS: "coredns", Domain: "a"}, asked: UpOptions{Domain: "b"},
@@ -27,14 +32,14 @@ func TestDNSIsDecidedOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := &Mesh{State: &row.have}
-			err := m.decideDNS(row.asked)
+			err := m.decideSettings(row.asked)
 			if row.refused != "" {
 				if err == nil || !strings.Contains(err.Error(), row.refused) {
 					t.Errorf("got %v", err)
 				}
 				return
 			}
-			if got := m.State.DNS + " " + m.State.Domain; err != nil || got != row.want {
+			if got := m.State.DNS + " " + m.State.Domain + " " + m.State.CgroupDriver; err != nil || got != row.want {
 				t.Errorf("got %s, %v; want %s", got, err, row.want)
 			}
 		})

@@ -168,7 +168,7 @@ func (m *Mesh) sweep() error {
 	for _, n := range m.State.Nodes {
 		host.KillByArgument("containerd-shim-runc-v2", m.Layout.Node(n.Name).Socket())
 	}
-	failed = errors.Join(failed, host.RemoveCgroups(m.Layout.CgroupRoot()), host.UnmountBelow(m.Layout.Nodes()))
+	failed = errors.Join(failed, m.removeCgroups(), host.UnmountBelow(m.Layout.Nodes()))
 	for _, n := range m.State.Nodes {
 		files := m.Layout.Node(n.Name)
 		// No Pod is left, so every address is free, whatever the runtime failed to give back.
@@ -183,4 +183,12 @@ func (m *Mesh) sweep() error {
 	}
 	return errors.Join(failed, host.RemoveLink(m.Layout.NodesBridge()), host.ReleaseRange(m.State.Ranges.Pod),
 		host.RemoveTables(m.Layout.Tables()...))
+}
+
+// removeCgroups ends what still runs in the Pods' cgroups. Slices are stopped too: systemd would keep them in its list.
+func (m *Mesh) removeCgroups() error {
+	if m.State.CgroupDriver != plan.Systemd {
+		return host.RemoveCgroups(m.Layout.CgroupRoot())
+	}
+	return errors.Join(host.RemoveCgroups("/"+m.Layout.CgroupSlice()), host.StopUnit(m.Layout.CgroupSlice()))
 }

@@ -45,7 +45,7 @@ func (m *Mesh) prepareNodes(options UpOptions) error {
 	}
 	for _, n := range m.State.Nodes {
 		err := node.WriteConfig(plan.ContainerdInput{Node: m.Layout.Node(n.Name), Programs: options.Programs,
-			SysResource: sysResource})
+			SysResource: sysResource, CgroupDriver: m.State.CgroupDriver})
 		if err != nil {
 			return err
 		}
@@ -99,10 +99,21 @@ func (m *Mesh) importInto(ctx context.Context, index int, programs string, archi
 	if n.Images == nil {
 		n.Images = map[string]string{}
 	}
-	for _, archive := range plan.ImagesDue(archives, sums, n.Images) {
-		if err := node.ImportImage(ctx, programs, m.Layout.Node(n.Name), archive); err != nil {
+	files := m.Layout.Node(n.Name)
+	due := plan.ImagesDue(archives, sums, n.Images)
+	for _, archive := range due {
+		if err := node.ImportImage(ctx, programs, files, archive); err != nil {
 			return err
 		}
+	}
+	if len(due) == 0 {
+		return nil
+	}
+	// containerd syncs its records but not what it unpacks: after a power cut, programs would be empty files.
+	if err := host.SyncFilesystem(files.Containerd("root")); err != nil {
+		return err
+	}
+	for _, archive := range due {
 		n.Images[archive] = sums[archive]
 	}
 	return nil

@@ -33,6 +33,8 @@ type UpOptions struct {
 	Sample       bool
 	// DNS is plan.CoreDNS or plan.NoDNS, Domain that of the cluster's names; empty keeps what there is.
 	DNS, Domain string
+	// CgroupDriver is plan.Cgroupfs or plan.Systemd; empty keeps what there is.
+	CgroupDriver string
 	// Programs and Images are the folders of the programs and of the image archives.
 	Programs string
 	Images   string
@@ -118,7 +120,7 @@ func (m *Mesh) decide(options UpOptions) error {
 	if err := m.decideAddresses(options, nodes); err != nil {
 		return err
 	}
-	if err := m.decideDNS(options); err != nil {
+	if err := m.decideSettings(options); err != nil {
 		return err
 	}
 	for i := len(m.State.Nodes); i < nodes; i++ {

@@ -18,7 +18,15 @@ type ContainerdInput struct {
 	Programs string
 	// SysResource tells whether this process has CAP_SYS_RESOURCE, without which no score may be lowered.
 	SysResource bool
+	// CgroupDriver is Cgroupfs or Systemd.
+	CgroupDriver string
 }
+
+// The cgroup drivers: who keeps the cgroups of Pods, the runtime by itself or the machine's systemd.
+const (
+	Cgroupfs = "cgroupfs"
+	Systemd  = "systemd"
+)
 
 // ContainerdConfig renders the configuration file of a node's containerd. Everything it keeps is below the node's
 // folder, so that a containerd of the host is never touched.
@@ -57,7 +65,7 @@ disabled_plugins = ["io.containerd.internal.v1.tracing", "io.containerd.tracing.
       [plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc.options]
         BinaryName = %[8]s
         Root = %[11]s
-        SystemdCgroup = false
+        SystemdCgroup = %[12]t
   [plugins.'io.containerd.cri.v1.runtime'.cni]
     bin_dirs = [%[9]s]
     conf_dir = %[10]s
@@ -65,7 +73,8 @@ disabled_plugins = ["io.containerd.internal.v1.tracing", "io.containerd.tracing.
 		toml(in.Node.Containerd("root")), toml(in.Node.Containerd("state")),
 		toml(in.Node.Socket()), toml(in.Node.Socket()+".ttrpc"), toml(in.Node.Containerd("opt")),
 		toml(PauseImage), strconv.FormatBool(!in.SysResource), toml(filepath.Join(in.Programs, "runc")),
-		toml(filepath.Join(in.Programs, "cni")), toml(in.Node.CNI("conf")), toml(in.Node.Containerd("runc")))
+		toml(filepath.Join(in.Programs, "cni")), toml(in.Node.CNI("conf")), toml(in.Node.Containerd("runc")),
+		in.CgroupDriver == Systemd)
 }
 
 // toml quotes a string: a JSON string without escapes beyond \uXXXX is a TOML basic string.

@@ -67,6 +67,9 @@ func (l Layout) ServiceTable(node string) string { return l.NetworkTable() + "-s
 // CgroupRoot is the cgroup above all of the mesh's Pods.
 func (l Layout) CgroupRoot() string { return "/keelson-" + l.ID() }
 
+// CgroupSlice is what systemd calls CgroupRoot.
+func (l Layout) CgroupSlice() string { return "keelson_" + l.ID() + ".slice" }
+
 // Nodes is the folder of all nodes.
 func (l Layout) Nodes() string { return filepath.Join(l.Dir, "nodes") }
 

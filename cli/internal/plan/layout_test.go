@@ -10,6 +10,9 @@ func TestLayout(t *testing.T) {
 	if a.ID() == b.ID() || a.CgroupRoot() == b.CgroupRoot() || a.NetworkTable() == b.NetworkTable() {
 		t.Error("two meshes share a name of the kernel's")
 	}
+	if got := (Layout{Dir: "/a"}).CgroupSlice(); got != strings.ReplaceAll(a.CgroupRoot()[1:], "-", "_")+".slice" {
+		t.Errorf("systemd would call %s another name than %s", a.CgroupRoot(), got)
+	}
 	if name := a.BridgeName(98); len(name) > 15 {
 		t.Errorf("%s is too long for the kernel", name)
 	}

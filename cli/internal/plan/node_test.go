@@ -31,6 +31,18 @@ func TestContainerdConfigStaysInItsFolder(t *testing.T) {
 	}
 }
 
+// Only a runtime that is told so lets systemd keep the cgroups.
+func TestCgroupDriver(t *testing.T) {
+	node := Layout{Dir: "/d"}.Node("node-1")
+	for driver, want := range map[string]string{"cgroupfs": "SystemdCgroup = false", "systemd": "SystemdCgroup = true",
+		"": "SystemdCgroup = false"} {
+		if config := ContainerdConfig(ContainerdInput{Node: node, CgroupDriver: driver}); !strings.Contains(config,
+			want) {
+			t.Errorf("driver %q: no %s in\n%s", driver, want, config)
+		}
+	}
+}
+
 func TestImagesDue(t *testing.T) {
 	got := ImagesDue([]string{"a", "b", "c"}, map[string]string{"a": "1", "b": "2", "c": "3"},
 		map[string]string{"a": "1", "b": "old"})

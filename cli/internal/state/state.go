@@ -33,7 +33,9 @@ type State struct {
 	// DNS is who answers for names, Domain that of the cluster's: kept as well.
 	DNS    string `json:"dns"`
 	Domain string `json:"clusterDomain"`
-	Nodes  []Node `json:"nodes"`
+	// CgroupDriver is plan.Cgroupfs or plan.Systemd: kept as well.
+	CgroupDriver string `json:"cgroupDriver,omitempty"`
+	Nodes        []Node `json:"nodes"`
 	// Processes are in the order of their starts. One that has ended stays until it is started again or the mesh goes
 	// down.
 	Processes []subprocess.Process `json:"processes"`

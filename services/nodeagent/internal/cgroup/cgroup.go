@@ -199,7 +199,7 @@ func (t *Tree) KillContainer(pod *corev1.Pod, id string) error {
 func (t *Tree) containerPath(class corev1.PodQOSClass, uid types.UID, id string) string {
 	name := id
 	if t.driver == Systemd {
-		name = "cri-containerd-" + id + ".scope"
+		name = "cri-containerd-" + id + scopeSuffix
 	}
 	return path.Join(podPath(t.root, class, uid), name)
 }

@@ -54,6 +54,9 @@ var classes = map[corev1.PodQOSClass]string{
 
 const podPrefix = "pod"
 
+// scopeSuffix ends the names of the units in which runtimes keep containers under systemd.
+const scopeSuffix = ".scope"
+
 // podPath returns the path of a Pod's cgroup, with folders as the cgroupfs driver has them.
 func podPath(root string, class corev1.PodQOSClass, uid types.UID) string {
 	return path.Join(root, classes[class], podPrefix+string(uid))
@@ -73,14 +76,4 @@ func SliceName(cgroupPath string) string {
 		elements[i] = strings.ReplaceAll(element, "-", "_")
 	}
 	return strings.Join(elements, "-") + ".slice"
-}
-
-// slicePath returns where systemd puts a path in the hierarchy: each slice lies in the one above it.
-func slicePath(cgroupPath string) string {
-	elements := strings.Split(strings.Trim(cgroupPath, "/"), "/")
-	out := "/"
-	for i := range elements {
-		out = path.Join(out, SliceName(strings.Join(elements[:i+1], "/")))
-	}
-	return out
 }

@@ -1,34 +1,53 @@
 package cgroup
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/opencontainers/cgroups"
+	"github.com/opencontainers/cgroups/systemd"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
 func TestSliceNames(t *testing.T) {
-	for path, want := range map[string][2]string{
-		"/kubepods": {"kubepods.slice", "/kubepods.slice"},
-		"/kubepods/burstable/podA-1": {"kubepods-burstable-podA_1.slice",
-			"/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-podA_1.slice"},
-		"/keelson/node-1/kubepods": {"keelson-node_1-kubepods.slice",
-			"/keelson.slice/keelson-node_1.slice/keelson-node_1-kubepods.slice"},
+	for path, want := range map[string]string{
+		"/kubepods":                  "kubepods.slice",
+		"/kubepods/burstable/podA-1": "kubepods-burstable-podA_1.slice",
+		"/keelson/node-1/kubepods":   "keelson-node_1-kubepods.slice",
 	} {
-		if got := SliceName(path); got != want[0] {
-			t.Errorf("SliceName(%s) = %s, want %s", path, got, want[0])
-		}
-		if got := slicePath(path); got != want[1] {
-			t.Errorf("slicePath(%s) = %s, want %s", path, got, want[1])
+		if got := SliceName(path); got != want {
+			t.Errorf("SliceName(%s) = %s, want %s", path, got, want)
 		}
 	}
-	systemd, plain := NewHost(Systemd), NewHost(Cgroupfs)
-	if got := systemd.nameOf("kubepods-burstable-pod12_ab.slice"); got != "pod12-ab" {
+	slices, plain := NewHost(Systemd), NewHost(Cgroupfs)
+	if got := slices.nameOf("kubepods-burstable-pod12_ab.slice"); got != "pod12-ab" {
 		t.Errorf("got %s", got)
 	}
 	if got := plain.nameOf("pod12-ab"); got != "pod12-ab" {
 		t.Errorf("got %s", got)
+	}
+}
+
+// A slice lies in the one above it, and a container in the scope that its runtime has made in the slice of the Pod: it
+// is looked for where it is, or nothing is known of what it uses and nothing of it is killed.
+func TestPathsOfUnits(t *testing.T) {
+	for path, want := range map[string]string{
+		"/kubepods": "/kubepods.slice",
+		"/kubepods/burstable/podA-1": "/kubepods.slice/kubepods-burstable.slice/" +
+			"kubepods-burstable-podA_1.slice",
+		"/keelson/node-1": "/keelson.slice/keelson-node_1.slice",
+		"/kubepods/podA-1/cri-containerd-4f2a.scope": "/kubepods.slice/kubepods-podA_1.slice/" +
+			"cri-containerd-4f2a.scope",
+	} {
+		unit := unitOf(path)
+		m, err := systemd.NewUnifiedManager(unit, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.TrimPrefix(m.Path(""), mountRoot); got != want {
+			t.Errorf("%s is at %s, want %s", path, got, want)
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -19,6 +20,9 @@ import (
 
 // mountRoot is where hosts mount their hierarchies.
 const mountRoot = "/sys/fs/cgroup"
+
+// swapLimit is the setting of version 2 for swap, where the kernel counts it.
+const swapLimit = "memory.swap.max"
 
 // Host is the Kernel of this machine.
 type Host struct{ driver Driver }
@@ -46,7 +50,12 @@ func (h *Host) Ensure(cgroupPath string, limits Limits) error {
 	if err := m.Apply(-1); err != nil {
 		return fmt.Errorf("making cgroup %s: %w", cgroupPath, err)
 	}
-	if err := m.Set(h.resources(limits)); err != nil {
+	resources := h.resources(limits)
+	if _, err := os.Stat(filepath.Join(m.Path(""), swapLimit)); err == nil && h.Mode() == Unified {
+		// Pods have no swap: those without a limit of memory would push out what others work with.
+		resources.Unified = map[string]string{swapLimit: "0"}
+	}
+	if err := m.Set(resources); err != nil {
 		return fmt.Errorf("setting limits of cgroup %s: %w", cgroupPath, err)
 	}
 	return nil
@@ -54,20 +63,30 @@ func (h *Host) Ensure(cgroupPath string, limits Limits) error {
 
 // manager returns the library's view of one cgroup.
 func (h *Host) manager(cgroupPath string) (cgroups.Manager, error) {
-	config := &cgroups.Cgroup{Path: cgroupPath, Resources: &cgroups.Resources{SkipDevices: true}}
+	config := &cgroups.Cgroup{Path: cgroupPath}
 	if h.driver == Systemd {
-		slice := slicePath(cgroupPath)
-		config = &cgroups.Cgroup{Systemd: true, Parent: path.Base(path.Dir(slice)), Name: path.Base(slice),
-			Resources: config.Resources}
-		if config.Parent == "/" {
-			config.Parent = "-.slice"
-		}
+		config = unitOf(cgroupPath)
 	}
+	config.Resources = &cgroups.Resources{SkipDevices: true}
 	m, err := manager.New(config)
 	if err != nil {
 		return nil, fmt.Errorf("opening cgroup %s: %w", cgroupPath, err)
 	}
 	return m, nil
+}
+
+// unitOf names the unit that systemd has for a path: a slice, or the scope in which the runtime keeps a container.
+func unitOf(cgroupPath string) *cgroups.Cgroup {
+	parent := "-.slice"
+	if dir := path.Dir(cgroupPath); dir != "/" {
+		parent = SliceName(dir)
+	}
+	unit := &cgroups.Cgroup{Systemd: true, Parent: parent, Name: SliceName(cgroupPath)}
+	if scope, ok := strings.CutSuffix(path.Base(cgroupPath), scopeSuffix); ok {
+		last := strings.LastIndex(scope, "-")
+		unit.ScopePrefix, unit.Name = scope[:max(last, 0)], scope[last+1:]
+	}
+	return unit
 }
 
 func (h *Host) resources(limits Limits) *cgroups.Resources {
