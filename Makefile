@@ -95,11 +95,19 @@ test-placement: ## hold N random placements and PREEMPTIONS preemptions of the s
 .PHONY: test-integration
 test-integration: $(STAMPS)/kubectl ## run the scenarios with all daemons in one process and simulated nodes
 	@echo "==> testing test (all but e2e)"; cd $(ROOT)/test && \
-	  KEELSON_BIN=$(BIN) $(GO) test $(TESTFLAGS) -timeout 20m $$($(GO) list ./... | grep -v /e2e)
+	  KEELSON_BIN=$(BIN) $(GO) test $(TESTFLAGS) -timeout 20m $$($(GO) list ./... | grep -v -e /e2e -e /vm$$)
 
 .PHONY: test-e2e
 test-e2e: build images $(STAMPS)/helm ## run the scenarios with real daemons and real containers (root)
 	@echo "==> testing test/e2e"; cd $(ROOT)/test && KEELSON_BIN=$(BIN) $(GO) test $(TESTFLAGS) -timeout 30m -v ./e2e/...
+
+.PHONY: test-vm
+test-vm: build images vm-tools ## run the mesh on emulated machines with systemd and cgroup v2, through restarts, power cuts, full disks, clock jumps
+	@echo "==> testing test/vm"; cd $(ROOT)/test && KEELSON_BIN=$(BIN) $(GO) test -count 1 -timeout 60m -v ./vm/
+
+.PHONY: test-vm-short
+test-vm-short: build images vm-tools
+	@echo "==> testing test/vm, the short form"; cd $(ROOT)/test && KEELSON_BIN=$(BIN) $(GO) test -short -timeout 20m -v ./vm/
 
 .PHONY: bench
 bench: build images ## measure, print one table, write docs/benchmarks.md

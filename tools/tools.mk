@@ -76,5 +76,16 @@ $(STAMPS)/gremlins: $(call pin_files,gremlins)
 $(STAMPS)/codegen: $(call pin_files,codegen)
 	$(call pin_build,codegen,github.com/bufbuild/buf/cmd/buf google.golang.org/protobuf/cmd/protoc-gen-go google.golang.org/grpc/cmd/protoc-gen-go-grpc k8s.io/kube-openapi/cmd/openapi-gen,$(BIN)/codegen,-ldflags "-s -w",the code generators)
 
+# The machines of test/vm need programs of Debian's, and a Debian to run, which the tests get themselves (debootstrap) and keep in
+# the user's cache. Nothing else needs them, so a machine without apt only skips those tests.
+VM_PACKAGES := qemu-system-x86 debootstrap e2fsprogs
+.PHONY: vm-tools
+vm-tools:
+	@mkdir -p $(STAMPS); for program in qemu-system-x86_64 debootstrap mke2fs debugfs; do \
+	  PATH=$$PATH:/usr/sbin:/sbin command -v $$program >/dev/null || missing=1; done; \
+	if [ -n "$$missing" ]; then echo "==> installing $(VM_PACKAGES)"; \
+	  { apt-get update; DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $(VM_PACKAGES); } \
+	    >$(STAMPS)/vm-tools.log 2>&1 || echo "    they cannot be had (see $(STAMPS)/vm-tools.log): tests on machines will be skipped"; fi
+
 .PHONY: golangci-lint
 golangci-lint: $(STAMPS)/golangci-lint

@@ -1,0 +1,162 @@
+// Package vm runs the project on machines as users have them: Debian with systemd and cgroup version 2, emulated in
+// software, so that it works on any machine with Debian's packages. A machine is reached over a network between it and
+// its emulator, which leads nowhere else; several have a private one among them.
+package vm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"keelson.dev/test/scenario"
+)
+
+// payloadMount is where a machine has what a test brings: bin/ as make has built it, and the program that answers.
+const payloadMount = "/opt/keelson"
+
+// buildTimeout bounds the build of root and payload.
+const buildTimeout = 10 * time.Minute
+
+// lab is what all machines of a test run start from.
+type lab struct {
+	root    Root
+	payload string
+}
+
+// setUp is done by the first test that starts a machine.
+var setUp = sync.OnceValues(func() (*lab, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), buildTimeout)
+	defer cancel()
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return nil, fmt.Errorf("finding the folder of the machines' root: %w", err)
+	}
+	cache = filepath.Join(cache, "keelson", "vm")
+	root, err := BuildRoot(ctx, cache)
+	if err != nil {
+		return nil, err
+	}
+	removeLeft()
+	dir, err := tempDir()
+	if err != nil {
+		return nil, err
+	}
+	cleanups = append(cleanups, func() error { return os.RemoveAll(dir) })
+	payload, err := buildPayload(ctx, dir)
+	return &lab{root: root, payload: payload}, err
+})
+
+// cleanups are done when all tests have ended.
+var cleanups []func() error
+
+// Main is the TestMain of a package whose tests start machines.
+func Main(m *testing.M) {
+	code := m.Run()
+	for _, cleanup := range cleanups {
+		if err := cleanup(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+// open skips the test where machines cannot be had.
+func open(t testing.TB) *lab {
+	t.Helper()
+	l, err := setUp()
+	var unavailable *UnavailableError
+	if errors.As(err, &unavailable) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// unneeded are the programs of bin/ that no machine runs.
+var unneeded = map[string]bool{"golangci-lint": true, "gremlins": true, "codegen": true, "helm": true, "coredns": true,
+	"lint-cache": true, "images": true}
+
+// images are the archives that the scenarios of machines use.
+var images = []string{"pause.tar", "hello-1.tar", "hello-2.tar", "testserver.tar"}
+
+// buildPayload makes the disk that every machine reads from.
+func buildPayload(ctx context.Context, dir string) (string, error) {
+	tree := filepath.Join(dir, "payload")
+	bin, to := scenario.BinDir(), filepath.Join(tree, "bin")
+	if err := os.MkdirAll(filepath.Join(to, "images"), 0o755); err != nil {
+		return "", fmt.Errorf("making the payload's folder: %w", err)
+	}
+	entries, err := os.ReadDir(bin)
+	if err != nil {
+		return "", fmt.Errorf("reading what was built: %w", err)
+	}
+	var chosen []string
+	for _, entry := range entries {
+		if name := entry.Name(); !unneeded[name] && !strings.HasPrefix(name, ".") {
+			chosen = append(chosen, name)
+		}
+	}
+	for _, image := range images {
+		chosen = append(chosen, filepath.Join("images", image))
+	}
+	for _, name := range chosen {
+		if out, err := output(ctx, "cp", "-RL", filepath.Join(bin, name), filepath.Join(to, name)); err != nil {
+			return "", fmt.Errorf("taking %s from %s, which make fills: %w\n%s", name, bin, err, out)
+		}
+	}
+	if out, err := output(ctx, "go", "build", "-o", filepath.Join(tree, "guest"),
+		"keelson.dev/test/vm/guest"); err != nil {
+		return "", fmt.Errorf("building the program inside the machines: %w\n%s", err, out)
+	}
+	disk := filepath.Join(dir, "payload.disk")
+	if err := makeDisk(ctx, tree, disk, "1G"); err != nil {
+		return "", err
+	}
+	return disk, os.RemoveAll(tree)
+}
+
+// tempPrefix begins the names of all temporary folders; the process that has made one follows.
+const tempPrefix = "keelvm-"
+
+// tempDir makes a temporary folder whose sockets' paths stay below the kernel's limit of 108 bytes.
+func tempDir() (string, error) {
+	dir, err := os.MkdirTemp("", fmt.Sprintf("%s%d-", tempPrefix, os.Getpid()))
+	if err != nil {
+		return "", fmt.Errorf("making a folder for machines: %w", err)
+	}
+	return dir, nil
+}
+
+// testDir is one that ends with the test.
+func testDir(t testing.TB) string {
+	t.Helper()
+	dir, err := tempDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
+// removeLeft removes the folders of tests that were killed: the kernel has ended their emulators, but disks are large.
+func removeLeft() {
+	dirs, err := filepath.Glob(filepath.Join(os.TempDir(), tempPrefix+"*-*"))
+	if err != nil {
+		return
+	}
+	for _, dir := range dirs {
+		owner, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(dir), tempPrefix), "-")
+		if _, err := os.Stat(filepath.Join("/proc", owner)); os.IsNotExist(err) {
+			_ = os.RemoveAll(dir)
+		}
+	}
+}
