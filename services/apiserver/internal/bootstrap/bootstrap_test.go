@@ -154,6 +154,41 @@ func TestDaemonsMayDoTheirWork(t *testing.T) {
 	}
 }
 
+// TestEditorsLeadNowhere: who may edit a namespace writes no endpoints, which would lead a Service's clients to Pods of
+// other namespaces. The roles of the field leave them out since 1.22.
+func TestEditorsLeadNowhere(t *testing.T) {
+	p := rbac.NewPolicy()
+	for _, r := range userRoles {
+		if r.labels[aggregateToView] != "" || r.labels[aggregateToEdit] != "" || r.labels[aggregateToAdmin] != "" {
+			p.SetRole(rbac.Name{Name: r.name}, r.rules)
+			p.SetBinding(rbac.Name{Name: r.name}, rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole",
+				Name: r.name}, []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "editor"}})
+		}
+	}
+	for _, row := range []struct {
+		verb, group, path string
+		allowed           bool
+	}{
+		{"update", "", "services", true},
+		{"get", "", "endpoints", true},
+		{"get", "discovery.k8s.io", "endpointslices", true},
+		{"create", "", "endpoints", false},
+		{"patch", "", "endpoints", false},
+		{"create", "discovery.k8s.io", "endpointslices", false},
+		{"update", "discovery.k8s.io", "endpointslices", false},
+		{"update", "", "services/status", false},
+		{"create", "networking.k8s.io", "ipaddresses", false},
+		{"create", "networking.k8s.io", "servicecidrs", false},
+	} {
+		resource, sub, _ := strings.Cut(row.path, "/")
+		_, got := p.Decide(rbac.Request{User: "editor", Groups: []string{"system:authenticated"}, Verb: row.verb,
+			Namespace: "ns", APIGroup: row.group, Resource: resource, Subresource: sub, Name: "x"})
+		if got != row.allowed {
+			t.Errorf("an editor may %s %s: %v, want %v", row.verb, row.path, got, row.allowed)
+		}
+	}
+}
+
 // TestVacantBinding: nodes have their rights from the Node authorizer alone, also in a mesh that bound the role to them
 // once.
 func TestVacantBinding(t *testing.T) {

@@ -73,7 +73,7 @@ var userRoles = []role{
 			rule(verbs("impersonate"), "", "serviceaccounts"),
 			rule(write, "", "pods", "pods/attach", "pods/exec", "pods/portforward", "pods/proxy"),
 			rule(verbs("create"), "", "pods/eviction", "serviceaccounts/token"),
-			rule(write, "", "configmaps", "endpoints", "events", "persistentvolumeclaims", "replicationcontrollers",
+			rule(write, "", "configmaps", "events", "persistentvolumeclaims", "replicationcontrollers",
 				"replicationcontrollers/scale", "secrets", "serviceaccounts", "services", "services/proxy"),
 			rule(write, "apps", "daemonsets", "deployments", "deployments/rollback", "deployments/scale", "replicasets",
 				"replicasets/scale", "statefulsets", "statefulsets/scale"),
