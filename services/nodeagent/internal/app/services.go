@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
 
 	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
@@ -48,17 +51,22 @@ func (a *agent) carryServices(ctx context.Context) {
 func (a *agent) observeNode(n *corev1.Node) {
 	a.node.Observe(n)
 	if a.proxy != nil {
-		a.proxy.SetNode(proxyNode(n))
+		a.proxy.SetNode(proxyNode(n, a.REST.Host, a.Port))
 	}
 }
 
-// proxyNode is what the Service proxy needs to know of a Node. What cannot be parsed was not written by this agent.
-func proxyNode(n *corev1.Node) serviceproxy.Node {
+// proxyNode is what the Service proxy needs to know of a Node, whose agent serves at the port and reaches the API by
+// the host. What cannot be parsed was not written by this agent.
+func proxyNode(n *corev1.Node, host string, port int) serviceproxy.Node {
 	out := serviceproxy.Node{Name: n.Name, Zone: n.Labels[corev1.LabelTopologyZone]}
 	for _, address := range n.Status.Addresses {
 		if ip, err := netip.ParseAddr(address.Address); err == nil && address.Type == corev1.NodeInternalIP {
 			out.Addresses = append(out.Addresses, ip.Unmap())
+			out.Kept = append(out.Kept, netip.AddrPortFrom(ip.Unmap(), uint16(port)))
 		}
+	}
+	if api, ok := apiAddress(host); ok {
+		out.Kept = append(out.Kept, api)
 	}
 	for _, text := range n.Spec.PodCIDRs {
 		if prefix, err := netip.ParsePrefix(text); err == nil {
@@ -66,6 +74,27 @@ func proxyNode(n *corev1.Node) serviceproxy.Node {
 		}
 	}
 	return out
+}
+
+// apiAddress is the address in the host of a client's configuration; false if a name stands there.
+func apiAddress(host string) (netip.AddrPort, bool) {
+	if !strings.Contains(host, "://") {
+		host = "https://" + host
+	}
+	at, err := url.Parse(host)
+	if err != nil {
+		return netip.AddrPort{}, false
+	}
+	ip, err := netip.ParseAddr(at.Hostname())
+	if err != nil {
+		return netip.AddrPort{}, false
+	}
+	ports := map[string]uint16{"http": 80, "https": 443}
+	port, err := strconv.ParseUint(at.Port(), 10, 16)
+	if at.Port() == "" {
+		port, err = uint64(ports[at.Scheme]), nil
+	}
+	return netip.AddrPortFrom(ip.Unmap(), uint16(port)), err == nil
 }
 
 // serviceReport says what the kernel has for a Service; false if this agent carries none.

@@ -19,6 +19,9 @@ type Node struct {
 	Addresses []netip.Addr
 	// PodRanges are the ranges of this node's own Pods.
 	PodRanges []netip.Prefix
+	// Kept are where this node's agent reaches the API and is reached, over TCP. No Service takes them by an address
+	// that its author names: the agent would never learn that the Service is gone.
+	Kept []netip.AddrPort
 }
 
 // Input is all that the traffic of one Service follows from.
@@ -301,7 +304,7 @@ func (d *decision) frontends(p Port, protocol uint8) []Frontend {
 	add := func(addrs []netip.Addr, port uint16, class Class, rank Rank) {
 		for _, a := range addrs {
 			key := Key{a, protocol, port}
-			if a.Is6() != p.Six || d.keys[key] {
+			if a.Is6() != p.Six || d.keys[key] || rank != ByClusterIP && d.kept(key) {
 				continue
 			}
 			d.keys[key] = true
@@ -328,6 +331,16 @@ func (d *decision) frontends(p Port, protocol uint8) []Frontend {
 	}
 	add(d.addresses("spec.externalIPs", s.Spec.ExternalIPs), p.Number, outside, ByExternalIP)
 	return out
+}
+
+// kept tells whether the node itself needs the key.
+func (d *decision) kept(key Key) bool {
+	target := netip.AddrPortFrom(key.Addr, key.Port)
+	if key.Protocol != protocolNumbers[corev1.ProtocolTCP] || !slices.Contains(d.Node.Kept, target) {
+		return false
+	}
+	d.problem("%s is what this node reaches the API by, or is reached at; it is left out", target)
+	return true
 }
 
 // balancerIPs are the addresses whose packets arrive as they were sent; what comes through a proxy comes to the node

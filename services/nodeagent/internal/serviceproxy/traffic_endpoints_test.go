@@ -1,6 +1,8 @@
 package serviceproxy
 
 import (
+	"fmt"
+	"net"
 	"net/netip"
 	"testing"
 
@@ -118,4 +120,53 @@ func TestServiceOfAnotherProxy(t *testing.T) {
 	expectFrom(t, "without the label", m.stranger.Do, clusterIP, servicePort, "a")
 	m.put(labelled)
 	silent("labelled again")
+}
+
+// A Service that names the node's own addresses gets their ports, but not those that the node itself needs.
+func TestWhatTheNodeNeeds(t *testing.T) {
+	m := newMachine(t)
+	const api, other = 6443, 6444
+	node := *m.node
+	node.Kept = []netip.AddrPort{netip.AddrPortFrom(nodeIP, api), netip.AddrPortFrom(nodeIP6, api)}
+	m.SetNode(node)
+	for _, port := range []int{api, other} {
+		listener, err := net.Listen("tcp", fmt.Sprintf(":%d", port))
+		must(t, err)
+		defer func() { _ = listener.Close() }()
+		go func() {
+			for conn, err := listener.Accept(); err == nil; conn, err = listener.Accept() {
+				_, _ = fmt.Fprintln(conn, "node", conn.RemoteAddr())
+				_ = conn.Close()
+			}
+		}()
+	}
+	evil := newService(balanced(nodeIP6.String()), func(s *corev1.Service) {
+		s.Spec.ExternalIPs = []string{nodeIP.String(), "127.0.0.1", "::1"}
+		s.Spec.Ports = []corev1.ServicePort{{Name: "tcp", Protocol: corev1.ProtocolTCP, Port: api},
+			{Name: "other", Protocol: corev1.ProtocolTCP, Port: other}}
+	})
+	m.put(append(newSlices(evil, m.a), evil)...)
+	for name, do := range map[string]func(func()){"node": m.here, "stranger": m.stranger.Do, "b": m.b.Do} {
+		do(func() {
+			for _, to := range []netip.Addr{nodeIP, nodeIP6} {
+				if got := ask("tcp", to, api); got.who != "node" {
+					t.Errorf("%s asks the node's own port at %s: %s", name, to, got)
+				}
+				if got := ask("tcp", to, other); got.who != "a" {
+					t.Errorf("%s asks the Service at %s: %s", name, to, got)
+				}
+			}
+			if got := ask("tcp", clusterIP, api); got.who != "a" {
+				t.Errorf("%s asks the Service at its own address: %s", name, got)
+			}
+		})
+	}
+	for _, to := range []string{"127.0.0.1", "::1"} {
+		if got := ask("tcp", netip.MustParseAddr(to), other); got.who != "node" {
+			t.Errorf("the node asks itself at %s: %s", to, got)
+		}
+	}
+	if told := m.told["ns/web"]; len(told) != 4 {
+		t.Errorf("it is told %q, want a sentence for each address that is left out", told)
+	}
 }
