@@ -24,6 +24,7 @@ import (
 	"keelson.dev/services/apiserver/internal/authz/rbac"
 	"keelson.dev/services/apiserver/internal/eventbatch"
 	"keelson.dev/services/apiserver/internal/registry"
+	"keelson.dev/services/apiserver/internal/routes"
 	"keelson.dev/services/apiserver/internal/scheme"
 	"keelson.dev/services/apiserver/internal/storage"
 )
@@ -282,6 +283,7 @@ func (s *Server) buildCore(
 			s.core.Destroy()
 		}
 	}()
+	s.core.Handler.GoRestfulContainer.Router(routes.New())
 	if err := s.install(); err != nil {
 		return link{}, err
 	}
