@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -34,6 +35,9 @@ type Rule struct {
 	Shared map[string][]string
 	// Resource is the kind's plural; only what is shared needs it.
 	Resource string
+	// Selector says which objects Informers watch; nil for all. The list that an informer is made with must be of the
+	// same.
+	Selector fields.Selector
 }
 
 // Mask is what some rules say. The zero value drops managed fields only.

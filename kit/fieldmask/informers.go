@@ -20,8 +20,8 @@ import (
 type NewInformer = func(cache.ListerWatcher, runtime.Object, time.Duration, cache.Indexers) cache.SharedIndexInformer
 
 // Informers returns how to make informers over a connection without a mask. Of kinds that share fields they watch all
-// objects of the cluster, and decode each event where it lies; those that are alike share memory, so that nobody may
-// change what is in them.
+// objects of the cluster that their rule selects, and decode each event where it lies; those that are alike share
+// memory, so that nobody may change what is in them.
 func (m *Mask) Informers(config *rest.Config) (NewInformer, error) {
 	watches := map[reflect.Type]cache.WatchFuncWithContext{}
 	for _, s := range m.shared {
@@ -31,7 +31,7 @@ func (m *Mask) Informers(config *rest.Config) (NewInformer, error) {
 		}
 		codec := runtime.NewParameterCodec(m.scheme)
 		watches[s.of] = func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-			o.Watch, o.AllowWatchBookmarks = true, true
+			o.Watch, o.AllowWatchBookmarks, o.FieldSelector = true, true, s.selector.String()
 			return client.Get().Resource(s.resource).VersionedParams(&o, codec).Watch(ctx)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"google.golang.org/protobuf/encoding/protowire"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -29,6 +30,7 @@ type sharing struct {
 	of       reflect.Type
 	kind     schema.GroupVersionKind
 	resource string
+	selector fields.Selector
 
 	mu sync.Mutex // guards what follows
 	// recent and older are prototypes, by what they were decoded from.
@@ -53,7 +55,11 @@ func (m *Mask) share(top *message, rule Rule, k schema.GroupVersionKind) error {
 			return err
 		}
 	}
-	top.sharing = &sharing{rule: top, of: of, kind: k, resource: rule.Resource, recent: map[string]object{}}
+	top.sharing = &sharing{rule: top, of: of, kind: k, resource: rule.Resource, selector: rule.Selector,
+		recent: map[string]object{}}
+	if rule.Selector == nil {
+		top.sharing.selector = fields.Everything()
+	}
 	m.shared = append(m.shared, top.sharing)
 	return nil
 }

@@ -14,13 +14,15 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 )
 
 // sharedRule keeps of a Pod what podRule does and its UID and version.
-var sharedRule = Rule{Object: &corev1.Pod{}, Resource: "pods", Only: map[string][]string{
+var sharedRule = Rule{Object: &corev1.Pod{}, Resource: "pods",
+	Selector: fields.OneTermNotEqualSelector("status.phase", "Failed"), Only: map[string][]string{
 	"metadata": {"name", "namespace", "uid", "resourceVersion", "labels", "ownerReferences", "deletionTimestamp"},
 	"spec":     {"nodeName", "containers", "tolerations"}, "spec.containers": {"name", "resources"},
 	"status": {"phase", "conditions"},
@@ -154,7 +156,8 @@ func podServer(t *testing.T, events [][]byte) *rest.Config {
 	t.Helper()
 	watches := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/api/v1/pods" || r.URL.Query().Get("allowWatchBookmarks") != "true" {
+		if r.URL.Path != "/api/v1/pods" || r.URL.Query().Get("allowWatchBookmarks") != "true" ||
+			r.URL.Query().Get("fieldSelector") != "status.phase!=Failed" {
 			t.Errorf("the request is %s", r.URL)
 		}
 		w.Header().Set("Content-Type", watchType)

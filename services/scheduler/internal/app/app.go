@@ -63,6 +63,10 @@ func Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return fmt.Errorf("building the client: %w", err)
 	}
+	newInformer, err := mask.Informers(c.REST)
+	if err != nil {
+		return err
+	}
 	pool, err := events.NewPool(c.REST)
 	if err != nil {
 		return err
@@ -77,7 +81,7 @@ func Run(ctx context.Context, c Config) error {
 	if err := s.extend(); err != nil {
 		return err
 	}
-	if s.feed, err = feed.New(api, s.loop.deliver); err != nil {
+	if s.feed, err = feed.New(api, newInformer, s.loop.deliver); err != nil {
 		return err
 	}
 	if s.elector, err = election.New(c.REST, c.State); err != nil {

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
+	"keelson.dev/kit/fieldmask"
 	"keelson.dev/kit/follow"
 	"keelson.dev/services/scheduler/internal/groups"
 )
@@ -55,8 +56,8 @@ var live = fields.AndSelectors(
 )
 
 // New returns a Feed that calls deliver with every change, in the order of the API for each object. Calls for objects
-// of different kinds come from different goroutines.
-func New(client kubernetes.Interface, deliver func(Change)) (*Feed, error) {
+// of different kinds come from different goroutines. Informers are made by the function.
+func New(client kubernetes.Interface, newInformer fieldmask.NewInformer, deliver func(Change)) (*Feed, error) {
 	core, storage := client.CoreV1().RESTClient(), client.StorageV1().RESTClient()
 	apps := client.AppsV1().RESTClient()
 	policy, scheduling := client.PolicyV1().RESTClient(), client.SchedulingV1beta1().RESTClient()
@@ -90,7 +91,7 @@ func New(client kubernetes.Interface, deliver func(Change)) (*Feed, error) {
 		{scheduling, "podgroups", fields.Everything(), &schedulingv1beta1.PodGroup{}, podGroupHandler(deliver)},
 	} {
 		source := cache.NewListWatchFromClient(kind.rest, kind.resource, "", kind.selector)
-		informer := cache.NewSharedIndexInformer(source, kind.object, 0, nil)
+		informer := newInformer(source, kind.object, 0, nil)
 		if err := f.follow(informer, kind.object, kind.handler); err != nil {
 			return nil, fmt.Errorf("watching %s: %w", kind.resource, err)
 		}

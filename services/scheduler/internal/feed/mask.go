@@ -6,7 +6,9 @@ import (
 	"keelson.dev/kit/fieldmask"
 )
 
-// Decoded are the fields that trimming reads, so that nobody decodes the others.
+// Decoded are the fields that trimming reads, so that nobody decodes the others. Of Pods of one template and of nodes
+// of one size what is alike is decoded once; what is often a Pod's own, such as its volumes or the affinity of a
+// DaemonSet's, is not among that.
 func Decoded() []fieldmask.Rule {
 	meta := []string{"namespace", "name", "uid", "resourceVersion", "generation", "creationTimestamp",
 		"deletionTimestamp", "deletionGracePeriodSeconds", "labels"}
@@ -14,7 +16,7 @@ func Decoded() []fieldmask.Rule {
 	status := []string{"name", "resources", "allocatedResources"}
 	return []fieldmask.Rule{
 		{Object: &corev1.Pod{}, Only: map[string][]string{
-			"metadata": meta,
+			"metadata": append([]string{"ownerReferences"}, meta...),
 			"spec": {"nodeName", "schedulerName", "priority", "overhead", "resources", "containers", "initContainers",
 				"volumes", "schedulingGates", "nodeSelector", "affinity", "tolerations", "topologySpreadConstraints",
 				"preemptionPolicy", "schedulingGroup"},
@@ -30,9 +32,13 @@ func Decoded() []fieldmask.Rule {
 				"initContainerStatuses", "resources", "allocatedResources"},
 			"status.containerStatuses":     status,
 			"status.initContainerStatuses": status,
+		}, Resource: "pods", Selector: live, Shared: map[string][]string{
+			"metadata": {"namespace", "labels", "ownerReferences"},
+			"spec": {"schedulerName", "priority", "overhead", "resources", "containers", "initContainers",
+				"nodeSelector", "tolerations", "topologySpreadConstraints", "preemptionPolicy"},
 		}},
 		{Object: &corev1.Node{}, Only: map[string][]string{
 			"metadata": meta, "spec": {"taints", "unschedulable"}, "status": {"allocatable", "images"},
-		}},
+		}, Resource: "nodes", Shared: map[string][]string{"status": {"allocatable"}}},
 	}
 }

@@ -7,8 +7,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 
 	"keelson.dev/kit/fieldmask/fieldmasktest"
+	"keelson.dev/services/scheduler/internal/groups"
 )
 
 // What is kept of a Pod or a Node is the same whether it was decoded whole or through the mask.
@@ -26,6 +28,9 @@ func TestTheMaskTakesNothingThatIsKept(t *testing.T) {
 		expectKeptAlike(t, pod, trimPod)
 		pod.Spec.NodeName = ""
 		expectKeptAlike(t, pod, trimPod)
+		pod.OwnerReferences = append(pod.OwnerReferences, metav1.OwnerReference{APIVersion: "apps/v1",
+			Kind: groups.ReplicaSet, Name: "web", Controller: ptr.To(true)})
+		expectKeptAlike(t, pod, trimPod)
 		expectKeptAlike(t, node, trimNode)
 	}
 }
@@ -39,5 +44,42 @@ func expectKeptAlike[T runtime.Object](t *testing.T, object T, trim func(any) (a
 	}
 	if got, err := trim(masked); err != nil || !equality.Semantic.DeepEqual(got, want) {
 		t.Fatalf("%v\ngot  %+v\nwant %+v", err, got, want)
+	}
+}
+
+// Objects of one template share memory, so trimming one changes nothing in another, nor in what both have.
+func TestTrimmingChangesNobodyElse(t *testing.T) {
+	for seed := range int64(300) {
+		fill := newFiller(seed)
+		pod, node := &corev1.Pod{}, &corev1.Node{}
+		fill.Fill(pod)
+		fill.Fill(node)
+		otherPod, otherNode := *pod, *node
+		wantPod, wantNode := pod.DeepCopy(), node.DeepCopy()
+		if _, err := trimPod(pod); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := trimNode(node); err != nil {
+			t.Fatal(err)
+		}
+		if !equality.Semantic.DeepEqual(&otherPod, wantPod) || !equality.Semantic.DeepEqual(&otherNode, wantNode) {
+			t.Fatalf("seed %d: got %+v and %+v, want %+v and %+v", seed, otherPod, otherNode, wantPod, wantNode)
+		}
+	}
+}
+
+// What comes through the mask stays where it is shared.
+func TestTrimmingSharesContainers(t *testing.T) {
+	whole := fullPod("")
+	_, masked := fieldmasktest.Decoded(t, whole, Decoded())
+	shared := masked.Spec.Containers
+	if _, err := trimPod(masked); err != nil {
+		t.Fatal(err)
+	}
+	if &masked.Spec.Containers[0] != &shared[0] {
+		t.Error("containers that come through the mask are copied")
+	}
+	if _, err := trimPod(whole); err != nil || whole.Spec.Containers[0].Env != nil {
+		t.Errorf("a whole Pod keeps %+v, %v", whole.Spec.Containers[0], err)
 	}
 }

@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"reflect"
 	"slices"
 	"unique"
 
@@ -10,7 +11,8 @@ import (
 	"keelson.dev/services/scheduler/internal/groups"
 )
 
-// Trimming works on the object itself: it has just been decoded and nobody else has it.
+// Trimming works on the object itself: it has just been decoded and nobody else has it. What is inside may be others'
+// as well and is never changed.
 
 // trimNode keeps what the columns hold of a node.
 func trimNode(object any) (any, error) {
@@ -41,19 +43,22 @@ func trimPod(object any) (any, error) {
 	if !ok {
 		return object, nil
 	}
-	controller := groups.ControllerOf(p)
+	controller, owners := groups.ControllerOf(p), p.OwnerReferences
 	trimMeta(&p.ObjectMeta)
-	if controller != nil && p.Spec.NodeName == "" {
+	waits := p.Spec.NodeName == ""
+	switch {
+	case controller == nil || !waits:
+	case len(owners) == 1:
+		p.OwnerReferences = owners
+	default:
 		p.OwnerReferences = []metav1.OwnerReference{*controller}
 	}
-	waits := p.Spec.NodeName == ""
-	trimContainers(p.Spec.Containers, waits)
-	trimContainers(p.Spec.InitContainers, waits)
 	spec, status := p.Spec, p.Status
 	p.Spec = corev1.PodSpec{
 		NodeName: spec.NodeName, SchedulerName: spec.SchedulerName, Priority: spec.Priority, Overhead: spec.Overhead,
-		Resources: spec.Resources, Containers: spec.Containers, InitContainers: spec.InitContainers,
-		Volumes: trimVolumes(spec.Volumes, waits), SchedulingGroup: spec.SchedulingGroup,
+		Resources: spec.Resources, Containers: trimContainers(spec.Containers),
+		InitContainers: trimContainers(spec.InitContainers),
+		Volumes:        trimVolumes(spec.Volumes, waits), SchedulingGroup: spec.SchedulingGroup,
 	}
 	p.Status = corev1.PodStatus{Phase: status.Phase}
 	if !waits {
@@ -102,27 +107,27 @@ func trimMeta(m *metav1.ObjectMeta) {
 	m.ManagedFields, m.Annotations, m.OwnerReferences, m.Finalizers, m.GenerateName = nil, nil, nil, nil, ""
 }
 
-func trimContainers(containers []corev1.Container, waits bool) {
+// trimContainers returns containers as they come through the mask; those that come so stay in the memory that they
+// may share.
+func trimContainers(containers []corev1.Container) []corev1.Container {
+	if !slices.ContainsFunc(containers, isWhole) {
+		return containers
+	}
+	out := make([]corev1.Container, len(containers))
 	for i := range containers {
 		c := &containers[i]
-		if !waits {
-			c.Image = ""
-		}
-		containers[i] = corev1.Container{
-			Name: c.Name, Image: c.Image, RestartPolicy: c.RestartPolicy, Ports: hostPorts(c.Ports),
+		out[i] = corev1.Container{
+			Name: c.Name, Image: c.Image, RestartPolicy: c.RestartPolicy, Ports: c.Ports,
 			Resources: corev1.ResourceRequirements{Requests: c.Resources.Requests},
 		}
 	}
+	return out
 }
 
-func hostPorts(in []corev1.ContainerPort) []corev1.ContainerPort {
-	var out []corev1.ContainerPort
-	for _, p := range in {
-		if p.HostPort > 0 {
-			out = append(out, p)
-		}
-	}
-	return out
+// isWhole reports whether the container has anything that is not kept.
+func isWhole(c corev1.Container) bool {
+	c.Name, c.Image, c.RestartPolicy, c.Ports, c.Resources.Requests = "", "", nil, nil, nil
+	return !reflect.ValueOf(&c).Elem().IsZero()
 }
 
 // trimStatuses keeps what counts of a container that is being resized.
