@@ -8,6 +8,7 @@ import (
 
 // countPod adds (by 1) or takes back (by -1) a Pod on a node, for the terms that select it and those that it carries.
 func (s *State) countPod(slot Slot, p *corev1.Pod, by int32) {
+	s.selections.count(slot, p, int(by))
 	for _, t := range s.selecting(p) {
 		s.countSelected(slot, t, by)
 	}
@@ -39,10 +40,13 @@ func (s *State) countCarried(slot Slot, carried []*Term, by int32) {
 
 // recount takes over a Pod on a node of which nothing changed that takes room.
 func (s *State) recount(slot Slot, before, now *corev1.Pod) {
-	if len(s.terms.byKey) == 0 || before.Namespace == now.Namespace && maps.Equal(before.Labels, now.Labels) &&
-		(before.DeletionTimestamp == nil) == (now.DeletionTimestamp == nil) {
+	alike := before.Namespace == now.Namespace && maps.Equal(before.Labels, now.Labels) &&
+		(before.DeletionTimestamp == nil) == (now.DeletionTimestamp == nil)
+	if alike || len(s.terms.byKey) == 0 && s.selections.byKey == nil {
 		return
 	}
+	s.selections.count(slot, before, -1)
+	s.selections.count(slot, now, 1)
 	for _, t := range s.selecting(before) {
 		s.countSelected(slot, t, -1)
 	}
@@ -50,19 +54,6 @@ func (s *State) recount(slot Slot, before, now *corev1.Pod) {
 		s.countSelected(slot, t, 1)
 	}
 	s.journal.note(slot, false)
-}
-
-// selectedByNode returns how many Pods the term selects on each node, and counts them at the first call.
-func (s *State) selectedByNode(t *Term) map[Slot]int32 {
-	if t.selected == nil {
-		t.selected = map[Slot]int32{}
-		for _, at := range s.pods {
-			if t.Selects(at.pod) {
-				t.selected[at.slot]++
-			}
-		}
-	}
-	return t.selected
 }
 
 func bump(counts map[Slot]int32, slot Slot, by int32) {

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strconv"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 )
 
@@ -89,10 +88,10 @@ func (t *Term) inNamespace(name string, of labels.Set) bool {
 	return true
 }
 
-// selectsByLabels reports whether the selectors match the Pod's labels.
-func (t *Term) selectsByLabels(p *corev1.Pod) bool {
+// selectsByLabels reports whether the selectors match the labels of a Pod.
+func (t *Term) selectsByLabels(of labels.Set) bool {
 	for _, selector := range t.Selectors {
-		if !selector.Matches(labels.Set(p.Labels)) {
+		if !selector.Matches(of) {
 			return false
 		}
 	}

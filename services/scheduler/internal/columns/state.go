@@ -33,20 +33,21 @@ type State struct {
 	extended []extended
 	ports    map[Slot][]heldPort
 
-	resources map[corev1.ResourceName]Resource
-	shapes    shapes
-	usages    usages
-	pods      map[types.UID]placement
-	podsOn    map[Slot][]Occupant // nil until somebody asks; the most important first
-	ranks     map[int32]int       // how many Pods take room, by priority
-	reserved  reservations
-	pinned    map[string][]Slot // nodes whose hostname label is not their name, by that label
-	terms     terms
-	domains   map[string]*Domains
-	layouts   map[string]*layout
-	images    images
-	attached  attachments
-	journal   journal
+	resources  map[corev1.ResourceName]Resource
+	shapes     shapes
+	usages     usages
+	pods       map[types.UID]placement
+	podsOn     map[Slot][]Occupant // nil until somebody asks; the most important first
+	ranks      map[int32]int       // how many Pods take room, by priority
+	reserved   reservations
+	pinned     map[string][]Slot // nodes whose hostname label is not their name, by that label
+	terms      terms
+	selections selections
+	domains    map[string]*Domains
+	layouts    map[string]*layout
+	images     images
+	attached   attachments
+	journal    journal
 }
 
 // identity is what tells a node from the others of its shape. A slot whose shape is 0 has no Node object: Pods name a

@@ -55,10 +55,11 @@ func (t *Term) Carried() bool { return t.carriers > 0 || t.idle }
 
 // Selects reports whether the term selects the Pod.
 func (t *Term) Selects(p *corev1.Pod) bool {
-	if t.LiveOnly && p.DeletionTimestamp != nil {
-		return false
-	}
-	return t.inNamespace(p.Namespace, t.namespaces[p.Namespace]) && t.selectsByLabels(p)
+	return t.selects(p.Namespace, p.Labels, p.DeletionTimestamp != nil)
+}
+
+func (t *Term) selects(namespace string, of labels.Set, leaving bool) bool {
+	return (!t.LiveOnly || !leaving) && t.inNamespace(namespace, t.namespaces[namespace]) && t.selectsByLabels(of)
 }
 
 // terms is all terms, filed by a label that each Pod has which they select, so that an event of a Pod looks at few.
