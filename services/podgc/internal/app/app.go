@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -21,12 +22,16 @@ import (
 	"keelson.dev/kit/daemon"
 	"keelson.dev/kit/events"
 	"keelson.dev/kit/fieldmask"
+	"keelson.dev/kit/gather"
 	"keelson.dev/services/podgc/internal/collectors"
 	"keelson.dev/services/podgc/internal/collectors/nodehealth"
 )
 
 // name is the folder's, and so the first half of the Leases' names.
 const name = "podgc"
+
+// gatherPause is how long an event may wait for others: nobody waits for what is collected.
+const gatherPause = 50 * time.Millisecond
 
 // Config says what to collect where.
 type Config struct {
@@ -48,7 +53,10 @@ func Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return fmt.Errorf("starting podgc: %w", err)
 	}
-	connection := kitclient.ForDaemon(c.REST, name)
+	connection, err := gather.Watches(kitclient.ForDaemon(c.REST, name), gatherPause)
+	if err != nil {
+		return fmt.Errorf("starting podgc: %w", err)
+	}
 	newInformer, err := mask.Informers(connection)
 	if err != nil {
 		return fmt.Errorf("starting podgc: %w", err)

@@ -4,6 +4,7 @@ package app
 import (
 	"cmp"
 	"context"
+	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -16,6 +17,7 @@ import (
 	"keelson.dev/kit/daemon"
 	"keelson.dev/kit/events"
 	"keelson.dev/kit/fieldmask"
+	"keelson.dev/kit/gather"
 	"keelson.dev/services/workload-controllers/internal/controllers"
 	"keelson.dev/services/workload-controllers/internal/controllers/endpoint"
 	"keelson.dev/services/workload-controllers/internal/controllers/endpointslice"
@@ -29,6 +31,9 @@ import (
 
 // name is the daemon's, and so the first half of its Leases' names.
 const name = "workload-controllers"
+
+// gatherPause is how long an event may wait for others: about as long as a pass does.
+const gatherPause = 10 * time.Millisecond
 
 // DefaultConcurrentSyncs is enough for thousands of objects, since no pass of a controller waits for another.
 const DefaultConcurrentSyncs = 8
@@ -78,7 +83,10 @@ func Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return err
 	}
-	connection := client.ForDaemon(c.REST, name)
+	connection, err := gather.Watches(client.ForDaemon(c.REST, name), gatherPause)
+	if err != nil {
+		return err
+	}
 	newInformer, err := mask.Informers(connection)
 	if err != nil {
 		return err
