@@ -26,7 +26,8 @@ type upFlags struct {
 	bindAddress             string
 	port                    int
 	sample                  bool
-	dns, domain, cgroups    string
+	podNetwork, dns, domain string
+	cgroups                 string
 	programs, images, level string
 	timeout                 time.Duration
 }
@@ -56,8 +57,10 @@ func newUp(g *global) *cobra.Command {
 		"IPv4 address that the apiserver listens on; Pods reach it only there")
 	set.IntVar(&flags.port, "port", 0, "port of the apiserver; 0 takes 6443 or the next free one")
 	set.BoolVar(&flags.sample, "sample", true, "leave the sample Deployment hello running")
+	set.StringVar(&flags.podNetwork, "pod-network", plan.Routes, "how Pods of different nodes reach each other: "+
+		"routes or vxlan; default later: as it is")
 	set.StringVar(&flags.dns, "dns", plan.CoreDNS, "who answers for the names of Services and Pods: coredns, which is "+
-		"installed, or none; default later: as it is")
+		"installed, none, or the address of what others install; default later: as it is")
 	set.StringVar(&flags.domain, "cluster-domain", plan.DefaultDomain, "domain of the names of Services and Pods; "+
 		"default later: as it is")
 	set.StringVar(&flags.cgroups, "cgroup-driver", plan.Cgroupfs, "who keeps the cgroups of Pods: cgroupfs for the "+
@@ -113,8 +116,11 @@ func (f *upFlags) options(g *global, given func(flag string) bool) (mesh.UpOptio
 
 // keptOptions takes over what was typed; what was not stays as it is.
 func (f *upFlags) keptOptions(options *mesh.UpOptions, given func(flag string) bool) error {
-	if f.dns != plan.CoreDNS && f.dns != plan.NoDNS {
-		return fmt.Errorf("--dns: %q must be coredns or none", f.dns)
+	if f.podNetwork != plan.Routes && f.podNetwork != plan.VXLAN {
+		return fmt.Errorf("--pod-network: %q must be routes or vxlan", f.podNetwork)
+	}
+	if err := plan.CheckDNS(f.dns); err != nil {
+		return err
 	}
 	if problems := validation.IsDNS1123Subdomain(f.domain); len(problems) > 0 {
 		return fmt.Errorf("--cluster-domain: %q: %s", f.domain, problems[0])
@@ -127,6 +133,9 @@ func (f *upFlags) keptOptions(options *mesh.UpOptions, given func(flag string) b
 			return fmt.Errorf("--cgroup-driver=systemd: %w", err)
 		}
 		options.CgroupDriver = f.cgroups
+	}
+	if given("pod-network") {
+		options.PodNetwork = f.podNetwork
 	}
 	if given("dns") {
 		options.DNS = f.dns

@@ -14,13 +14,14 @@ import (
 	"keelson.dev/cli/internal/plan"
 )
 
-// decideSettings settles who answers for names, in which domain, and who keeps the cgroups. Pods keep what they had at
-// their start, so nothing of it changes afterwards.
+// decideSettings settles how Pods reach each other, who answers for names, in which domain, and who keeps the cgroups.
+// Pods keep what they had at their start, so nothing of it changes afterwards.
 func (m *Mesh) decideSettings(options UpOptions) error {
 	for _, setting := range []struct {
 		flag, asked, otherwise string
 		recorded               *string
 	}{
+		{"--pod-network", options.PodNetwork, plan.Routes, &m.State.PodNetwork},
 		{"--dns", options.DNS, plan.CoreDNS, &m.State.DNS},
 		{"--cluster-domain", options.Domain, plan.DefaultDomain, &m.State.Domain},
 		{"--cgroup-driver", options.CgroupDriver, plan.Cgroupfs, &m.State.CgroupDriver},

@@ -7,7 +7,7 @@ import (
 	"keelson.dev/cli/internal/state"
 )
 
-// Pods keep what they had when they started, so a mesh keeps its DNS, its domain and who keeps the cgroups.
+// Pods keep what they had when they started, so a mesh keeps its network, its DNS, its domain and who keeps the cgroups.
 func TestSettingsAreDecidedOnce(t *testing.T) {
 	for name, row := range map[string]struct {
 		have    state.State
@@ -15,16 +15,20 @@ func TestSettingsAreDecidedOnce(t *testing.T) {
 		want    string
 		refused string
 	}{
-		"a new mesh": {want: "coredns cluster.local cgroupfs"},
-		"asked for":  {asked: UpOptions{DNS: "none", Domain: "kube.local"}, want: "none kube.local cgroupfs"},
-		"again":      {have: state.State{DNS: "none", Domain: "kube.local"}, want: "none kube.local cgroupfs"},
+		"a new mesh": {want: "routes coredns cluster.local cgroupfs"},
+		"asked for":  {asked: UpOptions{DNS: "none", Domain: "kube.local"}, want: "routes none kube.local cgroupfs"},
+		"again":      {have: state.State{DNS: "none", Domain: "kube.local"}, want: "routes none kube.local cgroupfs"},
 		"the same": {have: state.State{DNS: "none"}, asked: UpOptions{DNS: "none"},
-			want: "none cluster.local cgroupfs"},
-		"an older mesh":    {asked: UpOptions{DNS: "none"}, want: "none cluster.local cgroupfs"},
-		"on systemd":       {asked: UpOptions{CgroupDriver: "systemd"}, want: "coredns cluster.local systemd"},
-		"on systemd again": {have: state.State{CgroupDriver: "systemd"}, want: "coredns cluster.local systemd"},
+			want: "routes none cluster.local cgroupfs"},
+		"an older mesh":    {asked: UpOptions{DNS: "none"}, want: "routes none cluster.local cgroupfs"},
+		"on systemd":       {asked: UpOptions{CgroupDriver: "systemd"}, want: "routes coredns cluster.local systemd"},
+		"on systemd again": {have: state.State{CgroupDriver: "systemd"}, want: "routes coredns cluster.local systemd"},
 		"another driver": {have: state.State{CgroupDriver: "cgroupfs"}, asked: UpOptions{CgroupDriver: "systemd"},
 			refused: "--cgroup-driver: this data directory has used cgroupfs from its start: leave the flag out"},
+		"over VXLAN":       {asked: UpOptions{PodNetwork: "vxlan"}, want: "vxlan coredns cluster.local cgroupfs"},
+		"again over VXLAN": {have: state.State{PodNetwork: "vxlan"}, want: "vxlan coredns cluster.local cgroupfs"},
+		"over VXLAN from now on": {have: state.State{PodNetwork: "routes"}, asked: UpOptions{PodNetwork: "vxlan"},
+			refused: "--pod-network: this data directory has used routes from its start: leave the flag out"},
 		"another": {have: state.State{DNS: "coredns", Domain: "a"}, asked: UpOptions{DNS: "none"},
 			refused: "--dns: this data directory has used coredns from its start: leave the flag out"},
 		"another domain": {have: state.State{DNS: "coredns", Domain: "a"}, asked: UpOptions{Domain: "b"},
@@ -39,7 +43,9 @@ func TestSettingsAreDecidedOnce(t *testing.T) {
 				}
 				return
 			}
-			if got := m.State.DNS + " " + m.State.Domain + " " + m.State.CgroupDriver; err != nil || got != row.want {
+			s := m.State
+			got := strings.Join([]string{s.PodNetwork, s.DNS, s.Domain, s.CgroupDriver}, " ")
+			if err != nil || got != row.want {
 				t.Errorf("got %s, %v; want %s", got, err, row.want)
 			}
 		})
@@ -56,6 +62,7 @@ func TestWhoGetsDNS(t *testing.T) {
 		{state.State{DNS: "coredns", Nodes: node}, true},
 		{state.State{DNS: "coredns"}, false},
 		{state.State{DNS: "none", Nodes: node}, false},
+		{state.State{DNS: "10.96.0.10", Nodes: node}, false},
 	} {
 		if got := (&Mesh{State: &row.state}).HasDNS(); got != row.want {
 			t.Errorf("%+v: %t", row.state, got)

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"time"
@@ -117,13 +116,10 @@ func (m *Mesh) readiness(client *http.Client, process plan.Process) func(context
 // processInput is what the plan of the processes needs, from the record.
 func (m *Mesh) processInput(programs, logLevel string) (plan.ProcessInput, error) {
 	bind, advertise, err := m.addresses()
-	dns := netip.Addr{}
-	if m.State.DNS == plan.CoreDNS {
-		dns = plan.DNSAddress(m.State.Ranges.Service)
-	}
 	return plan.ProcessInput{
-		DNS: dns, Domain: m.State.Domain,
-		Layout: m.Layout, Ranges: m.State.Ranges, Ports: m.State.Ports, Nodes: m.State.NodeNames(),
+		DNS: plan.DNSServer(m.State.DNS, m.State.Ranges.Service), Domain: m.State.Domain,
+		PodNetwork: m.State.PodNetwork,
+		Layout:     m.Layout, Ranges: m.State.Ranges, Ports: m.State.Ports, Nodes: m.State.NodeNames(),
 		BindAddress: bind, Advertise: advertise, Programs: programs, LogLevel: logLevel,
 	}, err
 }

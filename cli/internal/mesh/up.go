@@ -31,8 +31,9 @@ type UpOptions struct {
 	BindAddress  netip.Addr
 	Port         int
 	Sample       bool
-	// DNS is plan.CoreDNS or plan.NoDNS, Domain that of the cluster's names; empty keeps what there is.
-	DNS, Domain string
+	// PodNetwork is plan.Routes or plan.VXLAN, DNS plan.CoreDNS, plan.NoDNS or an address, Domain that of the cluster's
+	// names; empty keeps what there is.
+	PodNetwork, DNS, Domain string
 	// CgroupDriver is plan.Cgroupfs or plan.Systemd; empty keeps what there is.
 	CgroupDriver string
 	// Programs and Images are the folders of the programs and of the image archives.

@@ -61,6 +61,8 @@ type ProcessInput struct {
 	// BindAddress is where the apiserver listens, Advertise the address at which Pods reach the machine.
 	BindAddress netip.Addr
 	Advertise   netip.Addr
+	// PodNetwork is Routes or VXLAN.
+	PodNetwork string
 	// DNS is the address of the Service that answers for names, if there is one, Domain that of the cluster's.
 	DNS    netip.Addr
 	Domain string
@@ -177,7 +179,8 @@ func (in ProcessInput) nodeagent(node string, index int) Process {
 		"--kubeconfig="+in.Layout.Kubeconfig(node),
 		"--node-name="+node,
 		"--node-ip="+address,
-		"--pod-network=routes",
+		"--pod-network="+in.PodNetwork,
+		"--vxlan-id="+strconv.Itoa(in.Layout.VXLANID()),
 		"--cluster-cidr="+in.Ranges.Pod.String(),
 		"--cni-config-dir="+files.CNI("conf"),
 		"--pod-bridge="+in.Layout.BridgeName(index),

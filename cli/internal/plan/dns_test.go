@@ -15,6 +15,26 @@ func TestDNSAddress(t *testing.T) {
 	}
 }
 
+func TestWhoAnswersForNames(t *testing.T) {
+	for _, row := range []struct {
+		dns, server string
+		taken       bool
+	}{
+		{"coredns", "10.96.0.10", true}, {"none", "", true}, {"10.96.0.53", "10.96.0.53", true},
+		{"169.254.20.10", "169.254.20.10", true}, {"bind", "", false}, {"", "", false}, {"127.0.0.53", "", false},
+		{"0.0.0.0", "", false}, {"224.0.0.251", "", false}, {"2001:db8::1", "", false}, {"10.96.0.10/16", "", false},
+	} {
+		err := CheckDNS(row.dns)
+		if (err == nil) != row.taken {
+			t.Errorf("%q: %v", row.dns, err)
+		}
+		server := DNSServer(row.dns, prefix("10.96.0.0/16"))
+		if row.taken && (server.IsValid() != (row.server != "") || server.IsValid() && server.String() != row.server) {
+			t.Errorf("%q: Pods ask %s, want %s", row.dns, server, row.server)
+		}
+	}
+}
+
 // Every node tells its Pods whom to ask, and all speak of one domain.
 //
 // SET-047

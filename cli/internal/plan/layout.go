@@ -31,8 +31,13 @@ func (l Layout) Validate() error {
 
 // ID tells the meshes of one machine apart wherever the kernel has one name for all: bridges, cgroups, firewall tables.
 func (l Layout) ID() string {
+	sum := l.sum()
+	return hex.EncodeToString(sum[:])
+}
+
+func (l Layout) sum() [3]byte {
 	sum := sha256.Sum256([]byte(l.Dir))
-	return hex.EncodeToString(sum[:3])
+	return [3]byte(sum[:])
 }
 
 // State is the record of what was started.
@@ -63,6 +68,12 @@ func (l Layout) PortTable() string { return l.NetworkTable() + "-ports" }
 
 // ServiceTable is the firewall table in which a node's agent carries the traffic of Services.
 func (l Layout) ServiceTable(node string) string { return l.NetworkTable() + "-services-" + node }
+
+// VXLANID is the number of the mesh's network where it is one of VXLAN.
+func (l Layout) VXLANID() int {
+	sum := l.sum()
+	return max(1, int(sum[0])<<16|int(sum[1])<<8|int(sum[2])) // 0 is none
+}
 
 // CgroupRoot is the cgroup above all of the mesh's Pods.
 func (l Layout) CgroupRoot() string { return "/keelson-" + l.ID() }

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -20,6 +21,7 @@ func input(nodes ...string) ProcessInput {
 		Ranges: Ranges{Pod: prefix("10.244.0.0/16"), Service: prefix("10.96.0.0/16"),
 			Nodes: prefix("10.241.0.0/24")},
 		BindAddress: netip.MustParseAddr("0.0.0.0"), Advertise: netip.MustParseAddr("192.0.2.7"),
+		PodNetwork: VXLAN,
 	}
 }
 
@@ -212,7 +214,8 @@ func TestArguments(t *testing.T) {
 			"--root-ca-file": ""}},
 		"nodeagent-node-2": {"keelson-nodeagent", map[string]string{"--kubeconfig": "/d/kubeconfig/node-2.kubeconfig",
 			"--node-name": "node-2", "--node-ip": "10.241.0.2", "--bind-address": "10.241.0.2", "--port": "10251",
-			"--pod-network": "routes", "--cluster-cidr": "10.244.0.0/16", "--cni-config-dir": node + "/cni/conf",
+			"--pod-network": "vxlan", "--vxlan-id": strconv.Itoa(Layout{Dir: "/d"}.VXLANID()),
+			"--cluster-cidr": "10.244.0.0/16", "--cni-config-dir": node + "/cni/conf",
 			"--pod-bridge": Layout{Dir: "/d"}.BridgeName(1), "--host-port-table": Layout{Dir: "/d"}.PortTable(),
 			"--root-dir": node + "/agent", "--pod-logs-dir": node + "/podlogs",
 			"--pod-addresses-dir":          node + "/cni/addresses",

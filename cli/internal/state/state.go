@@ -30,9 +30,10 @@ type State struct {
 	Ports       map[string]int `json:"ports"`
 	BindAddress string         `json:"bindAddress"`
 	Advertise   string         `json:"advertiseAddress"`
-	// DNS is who answers for names, Domain that of the cluster's: kept as well.
-	DNS    string `json:"dns"`
-	Domain string `json:"clusterDomain"`
+	// PodNetwork is how Pods reach each other, DNS who answers for names, Domain that of the cluster's: kept as well.
+	PodNetwork string `json:"podNetwork"`
+	DNS        string `json:"dns"`
+	Domain     string `json:"clusterDomain"`
 	// CgroupDriver is plan.Cgroupfs or plan.Systemd: kept as well.
 	CgroupDriver string `json:"cgroupDriver,omitempty"`
 	Nodes        []Node `json:"nodes"`

@@ -22,7 +22,7 @@ func (a *agent) newPodNetwork() (*podnetwork.Network, error) {
 	return podnetwork.New(podnetwork.Config{
 		Client: a.client, Log: a.Log, NodeName: a.NodeName, Mode: podnetwork.Mode(s.Mode), Cluster: cluster,
 		ConfigDir: s.ConfigDir, Changed: a.networkChanged,
-		CNI: podnetwork.CNI{Bridge: s.Bridge, AddressesDir: a.AddressesDir, PortTable: s.PortTable},
+		CNI: podnetwork.CNI{Bridge: s.Bridge, AddressesDir: a.AddressesDir, PortTable: s.PortTable}, VXLANID: s.VXLANID,
 	})
 }
 

@@ -23,6 +23,7 @@ const (
 // kernel carries plans out by netlink, in the network namespace of the caller's thread.
 type kernel struct {
 	bridge, tunnel string
+	vxlanID        int
 	cluster        []netip.Prefix
 }
 

@@ -57,6 +57,8 @@ type Config struct {
 	// ConfigDir is where the runtime looks for the plugins' configuration.
 	ConfigDir string
 	CNI       CNI
+	// VXLANID is the number of the network where Mode is VXLAN.
+	VXLANID int
 	// Changed is called when the network is there, or no longer.
 	Changed func(ctx context.Context)
 }
@@ -79,7 +81,7 @@ type Network struct {
 func New(c Config) (*Network, error) {
 	factory := informers.NewSharedInformerFactory(c.Client, 0)
 	n := &Network{Config: c, nodes: factory.Core().V1().Nodes().Informer(), wake: make(chan struct{}, 1),
-		kernel: kernel{bridge: c.CNI.Bridge, tunnel: tunnelName(c.CNI.Bridge), cluster: c.Cluster},
+		kernel: kernel{bridge: c.CNI.Bridge, tunnel: tunnelName(c.CNI.Bridge), vxlanID: c.VXLANID, cluster: c.Cluster},
 		known:  map[string]Node{}, problem: problemNoRange}
 	if err := n.nodes.SetTransform(slim); err != nil {
 		return nil, fmt.Errorf("watching Nodes: %w", err)

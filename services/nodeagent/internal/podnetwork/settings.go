@@ -16,11 +16,14 @@ type Settings struct {
 	ConfigDir    string
 	Bridge       string
 	PortTable    string
+	// VXLANID tells this network's packets from those of other networks.
+	VXLANID int
 }
 
 // DefaultSettings are those of a node on which nothing is said.
 func DefaultSettings() Settings {
-	return Settings{Mode: string(None), ConfigDir: "/etc/cni/net.d", Bridge: "keelson0", PortTable: "keelson-ports"}
+	return Settings{Mode: string(None), ConfigDir: "/etc/cni/net.d", Bridge: "keelson0", PortTable: "keelson-ports",
+		VXLANID: 75}
 }
 
 // AddFlags adds the flags.
@@ -36,7 +39,12 @@ func (s *Settings) AddFlags(fs *pflag.FlagSet) {
 		"name of the bridge of this node's Pods; no two nodeagents of a machine may share it")
 	fs.StringVar(&s.PortTable, "host-port-table", s.PortTable,
 		"firewall table of the plugin keelson-hostport; empty leaves the plugin out")
+	fs.IntVar(&s.VXLANID, "vxlan-id", s.VXLANID,
+		"number of the network of --pod-network=vxlan, the same on all nodes; no two clusters of a machine may share it")
 }
+
+// maxVXLANID is what the header of a packet has room for.
+const maxVXLANID = 1<<24 - 1
 
 // Validate says what is wrong with the flags.
 func (s *Settings) Validate() error {
@@ -59,6 +67,9 @@ func (s *Settings) Validate() error {
 	}
 	if s.Bridge == "" || len(s.Bridge) >= maxLinkName {
 		return fmt.Errorf("--pod-bridge: %q must be 1 to %d characters long", s.Bridge, maxLinkName-1)
+	}
+	if s.VXLANID < 1 || s.VXLANID > maxVXLANID {
+		return fmt.Errorf("--vxlan-id: %d must be from 1 to %d", s.VXLANID, maxVXLANID)
 	}
 	return nil
 }

@@ -75,7 +75,7 @@ func (s *site) start(mode Mode) {
 		Cluster: []netip.Prefix{prefix("10.244.0.0/16")}, ConfigDir: s.t.TempDir(), CNI: CNI{Bridge: "keel0"},
 		Changed: func(context.Context) {}}, wake: make(chan struct{}, 1), known: map[string]Node{},
 		problem: problemNoRange}
-	s.net.kernel = kernel{bridge: "keel0", tunnel: tunnelName("keel0"), cluster: s.net.Cluster}
+	s.net.kernel = kernel{bridge: "keel0", tunnel: tunnelName("keel0"), vxlanID: 75, cluster: s.net.Cluster}
 }
 
 // meet makes all nodes known to all.
@@ -302,6 +302,24 @@ func TestVXLANCarriesPodsAnywhere(t *testing.T) {
 			"it") ||
 		one.net.Problem() != "" {
 		t.Errorf("it says %q and %q", text, one.net.Problem())
+	}
+}
+
+// Clusters share a machine if their networks have numbers of their own.
+func TestTwoTunnelsOnAMachine(t *testing.T) {
+	nettest.Own(t)
+	plan := Decide(Input{Mode: VXLAN, Own: at("b", "10.244.1.0/24", "192.0.2.2"), MTU: 1500})
+	for _, row := range []struct {
+		bridge, refused string
+		id              int
+	}{
+		{"one", "", 75}, {"two", "", 76},
+		{"three", "another network of this machine has --vxlan-id=75 and port 4789: ", 75},
+	} {
+		err := kernel{bridge: row.bridge, tunnel: tunnelName(row.bridge), vxlanID: row.id}.ensureTunnel(plan)
+		if (err == nil) != (row.refused == "") || err != nil && !strings.HasPrefix(err.Error(), row.refused) {
+			t.Errorf("the tunnel of %s: %v", row.bridge, err)
+		}
 	}
 }
 
