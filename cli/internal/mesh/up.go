@@ -215,6 +215,7 @@ func (m *Mesh) decidePorts(options UpOptions, nodes int) error {
 	for _, process := range m.State.Processes {
 		if process.Alive() {
 			running[process.Name], running[plan.StatusPort(process.Name)] = true, true
+			running[plan.HealthPort(process.Name)] = true
 		}
 	}
 	m.State.Ports, err = plan.DecidePorts(plan.PortsInput{

@@ -8,6 +8,7 @@ import "fmt"
 const (
 	apiserverPort = 6443
 	nodePort      = 10250
+	healthPort    = 10256
 	statusPort    = 20000
 	statusSpread  = 8000
 	portTries     = 500
@@ -108,13 +109,17 @@ func PortNeeds(layout Layout, nodes, userPort int) []PortNeed {
 	}
 	for i := range nodes {
 		agent := NodeagentProcess(NodeName(i))
-		needs = append(needs, PortNeed{Name: agent, First: nodePort}, PortNeed{Name: StatusPort(agent), First: status})
+		needs = append(needs, PortNeed{Name: agent, First: nodePort}, PortNeed{Name: StatusPort(agent), First: status},
+			PortNeed{Name: HealthPort(agent), First: healthPort})
 	}
 	return needs
 }
 
 // StatusPort is the key of a process's status address.
 func StatusPort(process string) string { return process + ".status" }
+
+// HealthPort is the key of the port at which load balancers ask a nodeagent.
+func HealthPort(process string) string { return process + ".health" }
 
 func hexNumber(id string) uint64 {
 	var number uint64

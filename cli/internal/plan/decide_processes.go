@@ -175,6 +175,7 @@ func (in ProcessInput) client(daemon string) Process {
 
 func (in ProcessInput) nodeagent(node string, index int) Process {
 	name, files, address := NodeagentProcess(node), in.Layout.Node(node), in.nodeAddress(index).String()
+	health := netip.AddrPortFrom(in.nodeAddress(index), uint16(in.Ports[HealthPort(name)]))
 	args := append(in.common(name),
 		"--kubeconfig="+in.Layout.Kubeconfig(node),
 		"--node-name="+node,
@@ -191,6 +192,7 @@ func (in ProcessInput) nodeagent(node string, index int) Process {
 		"--container-runtime-endpoint=unix://"+files.Socket(),
 		"--cgroup-root="+files.CgroupRoot(),
 		"--service-proxy-table="+in.Layout.ServiceTable(node),
+		"--service-proxy-health-address="+health.String(),
 		"--bind-address="+address,
 		"--port="+strconv.Itoa(in.Ports[name]),
 		"--tls-cert-file="+in.Layout.PKI(node+nodeServingCertificate+".crt"),

@@ -105,7 +105,8 @@ func TestPortNeeds(t *testing.T) {
 			want = append(want, PortNeed{Name: process + ".status", First: status})
 		}
 		for i := range row.nodes {
-			want = append(want, PortNeed{Name: NodeagentProcess(NodeName(i)) + ".status", First: status})
+			want = append(want, PortNeed{Name: NodeagentProcess(NodeName(i)) + ".status", First: status},
+				PortNeed{Name: NodeagentProcess(NodeName(i)) + ".health", First: 10256})
 		}
 		got := PortNeeds(Layout{Dir: "/d"}, row.nodes, row.user)
 		byName := func(a, b PortNeed) int { return strings.Compare(a.Name, b.Name) }

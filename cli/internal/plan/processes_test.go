@@ -90,7 +90,8 @@ func TestTwoNodesShareNothing(t *testing.T) {
 			switch flag {
 			case "--kubeconfig", "--node-name", "--pod-bridge", "--cni-config-dir", "--node-ip", "--root-dir",
 				"--pod-logs-dir", "--pod-addresses-dir", "--container-runtime-endpoint", "--cgroup-root",
-				"--service-proxy-table", "--port", "--tls-cert-file", "--status-address":
+				"--service-proxy-table", "--service-proxy-health-address", "--port", "--tls-cert-file",
+				"--status-address":
 				if other, ok := values[flag+value]; ok {
 					t.Errorf("%s and %s share %s", node, other, arg)
 				}
@@ -98,8 +99,8 @@ func TestTwoNodesShareNothing(t *testing.T) {
 			}
 		}
 	}
-	if len(values) != 28 {
-		t.Errorf("%d values seen, want 14 of each node", len(values))
+	if len(values) != 30 {
+		t.Errorf("%d values seen, want 15 of each node", len(values))
 	}
 }
 
@@ -218,12 +219,13 @@ func TestArguments(t *testing.T) {
 			"--cluster-cidr": "10.244.0.0/16", "--cni-config-dir": node + "/cni/conf",
 			"--pod-bridge": Layout{Dir: "/d"}.BridgeName(1), "--host-port-table": Layout{Dir: "/d"}.PortTable(),
 			"--root-dir": node + "/agent", "--pod-logs-dir": node + "/podlogs",
-			"--pod-addresses-dir":          node + "/cni/addresses",
-			"--container-runtime-endpoint": "unix://" + node + "/containerd.sock",
-			"--cgroup-root":                Layout{Dir: "/d"}.CgroupRoot() + "/node-2",
-			"--service-proxy-table":        Layout{Dir: "/d"}.NetworkTable() + "-services-node-2",
-			"--tls-cert-file":              "/d/pki/node-2-serving.crt",
-			"--tls-private-key-file":       "/d/pki/node-2-serving.key", "--client-ca-file": "/d/pki/ca.crt"}},
+			"--pod-addresses-dir":            node + "/cni/addresses",
+			"--container-runtime-endpoint":   "unix://" + node + "/containerd.sock",
+			"--cgroup-root":                  Layout{Dir: "/d"}.CgroupRoot() + "/node-2",
+			"--service-proxy-health-address": "10.241.0.2:10257",
+			"--service-proxy-table":          Layout{Dir: "/d"}.NetworkTable() + "-services-node-2",
+			"--tls-cert-file":                "/d/pki/node-2-serving.crt",
+			"--tls-private-key-file":         "/d/pki/node-2-serving.key", "--client-ca-file": "/d/pki/ca.crt"}},
 	} {
 		process := found[name]
 		if process.Program != row.program || input().ProgramPath(process) != "/bin/"+row.program {

@@ -42,6 +42,7 @@ type Config struct {
 	LogMaxFiles                       int
 	ImageHighPercent, ImageLowPercent int
 	ServiceProxy, ServiceTable        string
+	ServiceHealth                     string
 
 	// Simulated makes a node of which only the API side is real: containers, mounts and cgroups exist in memory. Only
 	// RootDir and LogsDir are used on disk, and there is no node API.

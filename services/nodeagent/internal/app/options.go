@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -52,7 +53,7 @@ func Defaults(name string) Config {
 		PidsLimit:  4096,
 		PodNetwork: podnetwork.DefaultSettings(),
 		LogMaxSize: 10 << 20, LogMaxFiles: 5, ImageHighPercent: 85, ImageLowPercent: 80,
-		ServiceProxy: proxyNftables, ServiceTable: "keelson-services",
+		ServiceProxy: proxyNftables, ServiceTable: "keelson-services", ServiceHealth: ":10256",
 	}
 }
 
@@ -109,6 +110,8 @@ func (o *options) AddFlags(fs *pflag.FlagSet) {
 		"who carries the traffic of Services on this node: nftables for this agent, none for something else")
 	fs.StringVar(&c.ServiceTable, "service-proxy-table", c.ServiceTable,
 		"firewall table of --service-proxy=nftables; no two nodeagents of a machine may share it")
+	fs.StringVar(&c.ServiceHealth, "service-proxy-health-address", c.ServiceHealth,
+		"[IP]:PORT at which load balancers ask (/healthz) whether to send to this node; empty for none")
 }
 
 // Validate implements daemon.Options.
@@ -210,6 +213,9 @@ func (c *Config) validateNetwork() error {
 	if !tableForm.MatchString(c.ServiceTable) && c.ServiceProxy != "" {
 		return fmt.Errorf("--service-proxy-table: %q must be 1 to 128 letters, digits, dots and dashes", c.ServiceTable)
 	}
+	if err := checkListen("--service-proxy-health-address", c.ServiceHealth); err != nil {
+		return err
+	}
 	if err := c.validatePodNetwork(); err != nil {
 		return err
 	}
@@ -220,6 +226,16 @@ func (c *Config) validateNetwork() error {
 	}
 	if problems := validation.IsDNS1123Subdomain(c.ClusterDomain); c.ClusterDomain != "" && len(problems) > 0 {
 		return fmt.Errorf("--cluster-domain: %q: %s", c.ClusterDomain, problems[0])
+	}
+	return nil
+}
+
+// checkListen takes an address without an IP for all of the machine's, and an empty one for none.
+func checkListen(flag, address string) error {
+	host, port, err := net.SplitHostPort(address)
+	number, errPort := strconv.ParseUint(port, 10, 16)
+	if address != "" && (err != nil || errPort != nil || number == 0 || host != "" && net.ParseIP(host) == nil) {
+		return fmt.Errorf("%s: %q must be [IP]:PORT with a port from 1 to 65535, or empty", flag, address)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 
 	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
@@ -39,7 +40,12 @@ func (a *agent) buildProxy() error {
 func (a *agent) carryServices(ctx context.Context) {
 	switch {
 	case a.proxy != nil:
+		var parts sync.WaitGroup
+		if a.ServiceHealth != "" {
+			parts.Go(func() { a.proxy.ServeHealth(ctx, a.ServiceHealth) })
+		}
 		a.proxy.Run(ctx)
+		parts.Wait()
 	case a.ServiceProxy == proxyNone && !a.Simulated:
 		if err := serviceproxy.Remove(a.ServiceTable); err != nil {
 			a.Log.Warn("--service-proxy=none: the rules of an agent before are left", zap.Error(err))
@@ -52,6 +58,7 @@ func (a *agent) observeNode(n *corev1.Node) {
 	a.node.Observe(n)
 	if a.proxy != nil {
 		a.proxy.SetNode(proxyNode(n, a.REST.Host, a.Port))
+		a.proxy.SetLeaving(serviceproxy.Leaving(n))
 	}
 }
 

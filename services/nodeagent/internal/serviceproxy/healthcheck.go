@@ -20,13 +20,15 @@ import (
 
 // healthServers answer load balancers that ask whether this node has endpoints of a Service.
 type healthServers struct {
-	log *zap.Logger
-	mu  sync.Mutex // guards servers
+	log   *zap.Logger
+	track *track
+	mu    sync.Mutex // guards servers
 	// servers are by Service.
 	servers map[string]*healthServer
 }
 
 type healthServer struct {
+	track           *track
 	namespace, name string
 	port            uint16
 	addresses       []netip.Addr
@@ -34,8 +36,8 @@ type healthServer struct {
 	stop            func()
 }
 
-func newHealthServers(log *zap.Logger) *healthServers {
-	return &healthServers{log: log, servers: map[string]*healthServer{}}
+func newHealthServers(log *zap.Logger, followed *track) *healthServers {
+	return &healthServers{log: log, track: followed, servers: map[string]*healthServer{}}
 }
 
 // set says what a Service's server answers; nil ends it.
@@ -62,7 +64,7 @@ func (h *healthServers) set(service string, want *Health, addresses []netip.Addr
 
 // start returns nil if nothing can be listened on; the next change of the Service tries again.
 func (h *healthServers) start(service string, port uint16, addresses []netip.Addr) *healthServer {
-	s := &healthServer{port: port, addresses: addresses}
+	s := &healthServer{track: h.track, port: port, addresses: addresses}
 	s.namespace, s.name, _ = cutName(service)
 	server := &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second, ErrorLog: logging.ForHTTP(h.log)}
 	listening := 0
@@ -95,7 +97,7 @@ func ended() context.Context {
 	return ctx
 }
 
-// ServeHTTP answers 200 if the node has endpoints and 503 if not, with their number.
+// ServeHTTP answers 200 if the node has endpoints to which its rules lead, and 503 if not, with their number.
 func (s *healthServer) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	var answer struct {
 		Service struct {
@@ -106,11 +108,12 @@ func (s *healthServer) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 		ServiceProxyHealthy bool  `json:"serviceProxyHealthy"`
 	}
 	answer.Service.Namespace, answer.Service.Name = s.namespace, s.name
-	answer.LocalEndpoints, answer.ServiceProxyHealthy = s.local.Load(), true
+	answer.LocalEndpoints = s.local.Load()
+	answer.ServiceProxyHealthy = s.track.stand(time.Now()).healthy
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("X-Load-Balancing-Endpoint-Weight", strconv.FormatInt(answer.LocalEndpoints, 10))
-	if answer.LocalEndpoints == 0 {
+	if answer.LocalEndpoints == 0 || !answer.ServiceProxyHealthy {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}
 	_ = json.NewEncoder(w).Encode(answer) // the client is gone

@@ -64,6 +64,7 @@ type Proxy struct {
 	kernel  *kernel
 	metrics *metrics
 	health  *healthServers
+	track   *track
 	wake    chan struct{}
 
 	mu sync.Mutex // guards all below
@@ -82,9 +83,11 @@ type Proxy struct {
 
 // New makes a proxy that does nothing yet.
 func New(c Config) *Proxy {
+	followed := &track{}
 	return &Proxy{
-		Config: c, kernel: newKernel(c.Table), metrics: newMetrics(), health: newHealthServers(c.Log),
-		wake: make(chan struct{}, 1), dirty: map[string]bool{}, owners: map[string]string{}, all: true,
+		Config: c, kernel: newKernel(c.Table), metrics: newMetrics(), track: followed,
+		health: newHealthServers(c.Log, followed),
+		wake:   make(chan struct{}, 1), dirty: map[string]bool{}, owners: map[string]string{}, all: true,
 		state: NewState(), done: map[string]time.Time{}, told: map[string][]string{},
 	}
 }
@@ -97,6 +100,7 @@ func (p *Proxy) SetNode(n Node) {
 		return
 	}
 	p.node, p.all = &n, true
+	p.track.queued(time.Now())
 	p.poke()
 }
 
@@ -107,6 +111,9 @@ func (p *Proxy) Run(ctx context.Context) {
 		return
 	}
 	defer p.health.close()
+	if _, there := p.kernel.usage(); there {
+		p.track.found(time.Now())
+	}
 	if !cache.WaitForCacheSync(ctx.Done(), p.Services.HasSynced, p.Slices.HasSynced) {
 		return
 	}
@@ -157,6 +164,7 @@ func (p *Proxy) look() {
 	p.mu.Lock()
 	known := p.node != nil
 	p.all = true
+	p.track.queued(time.Now())
 	p.mu.Unlock()
 	if known {
 		p.Log.Warn("the firewall table of Services is not as it was left; it is written again",
@@ -184,6 +192,7 @@ func (p *Proxy) mark(names ...string) {
 	for _, name := range names {
 		p.dirty[name] = true
 	}
+	p.track.queued(time.Now())
 	p.poke()
 }
 
@@ -233,6 +242,7 @@ func (p *Proxy) Sync() error {
 		flows = udp
 	}
 	p.all, p.dirty = false, map[string]bool{}
+	p.track.written(time.Now())
 	for _, name := range names {
 		p.settle(name)
 	}

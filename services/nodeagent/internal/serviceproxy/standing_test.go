@@ -1,0 +1,152 @@
+package serviceproxy
+
+import (
+	"context"
+	"encoding/json"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"keelson.dev/kit/nettest"
+)
+
+// said is what load balancers are told at a path.
+type said struct {
+	code                     int
+	LastUpdated, CurrentTime time.Time
+	NodeEligible             *bool
+}
+
+func (p *proxy) said(path string) said {
+	p.t.Helper()
+	recorder := httptest.NewRecorder()
+	p.healthHandler().ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, path, nil))
+	out := said{code: recorder.Code}
+	if err := json.Unmarshal(recorder.Body.Bytes(), &out); err != nil && recorder.Code != http.StatusNotFound {
+		p.t.Errorf("%s: %v in %s", path, err, recorder.Body)
+	}
+	return out
+}
+
+// codes are the answers to who asks for the node and to who asks for the agent alone.
+func (p *proxy) codes() []int { return []int{p.said("/healthz").code, p.said("/livez").code} }
+
+// A node takes new connections once its rules are there, until it is on its way out.
+func TestWhatLoadBalancersAreTold(t *testing.T) {
+	nettest.Own(t)
+	p := newProxy(t, "keelson-test-services")
+	expect := func(when string, want ...int) {
+		t.Helper()
+		if got := p.codes(); !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", when, got, want)
+		}
+	}
+	expect("before there are rules", 503, 503)
+	p.put(newService())
+	expect("with rules", 200, 200)
+	if got := p.said("/healthz"); got.NodeEligible == nil || !*got.NodeEligible ||
+		got.LastUpdated != got.CurrentTime || time.Since(got.CurrentTime) > time.Minute {
+		t.Errorf("with rules: %+v", got)
+	}
+	if got := p.said("/livez"); got.NodeEligible != nil {
+		t.Errorf("the agent alone: %+v", got)
+	}
+	p.SetLeaving(true)
+	expect("on its way out", 503, 200)
+	if got := p.said("/healthz"); got.NodeEligible == nil || *got.NodeEligible {
+		t.Errorf("on its way out: %+v", got)
+	}
+	p.SetLeaving(false)
+	expect("staying after all", 200, 200)
+	if got := p.said("/else").code; got != http.StatusNotFound {
+		t.Errorf("/else: %d", got)
+	}
+}
+
+// A change that waits too long makes the node unfit, also for Services that ask for endpoints of the node.
+func TestStaleRulesAreTold(t *testing.T) {
+	nettest.Own(t)
+	p := newProxy(t, "keelson-test-services")
+	p.put(newService())
+	local := &healthServer{track: p.track}
+	local.local.Store(2)
+	ofService := func() int {
+		recorder := httptest.NewRecorder()
+		local.ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/", nil))
+		return recorder.Code
+	}
+	if got := append(p.codes(), ofService()); !slices.Equal(got, []int{200, 200, 200}) {
+		t.Errorf("with rules: %v", got)
+	}
+	p.track.queued(time.Now().Add(-2 * time.Minute))
+	p.mark("ns/web") // one more does not make the first one younger
+	if got := append(p.codes(), ofService()); !slices.Equal(got, []int{503, 503, 503}) {
+		t.Errorf("two minutes behind: %v", got)
+	}
+	p.sync()
+	if got := append(p.codes(), ofService()); !slices.Equal(got, []int{200, 200, 200}) {
+		t.Errorf("up to date again: %v", got)
+	}
+}
+
+// An agent that begins is trusted if one before has left its rules, and each reason for a change counts.
+func TestWhatCountsAsBehind(t *testing.T) {
+	nettest.Own(t)
+	newProxy(t, "keelson-test-services").put(newService())
+	p := newProxy(t, "keelson-test-services")
+	for name, change := range map[string]func(){
+		"a change of the node":    func() { p.SetNode(Node{Name: "here", Zone: name()}) },
+		"a change of a Service":   func() { p.mark("ns/web") },
+		"a table that is not his": func() { _ = p.kernel.remove(); p.look() },
+		"rules of an agent before": func() {
+			p.track.mu.Lock()
+			p.track.progress = progress{}
+			p.track.mu.Unlock()
+			p.track.found(time.Now())
+		},
+	} {
+		p.sync()
+		p.track.written(time.Now())
+		if p.track.mu.Lock(); !p.track.waiting.IsZero() {
+			t.Errorf("%s: behind before", name)
+		}
+		p.track.mu.Unlock()
+		change()
+		if p.track.mu.Lock(); p.track.waiting.IsZero() || !p.track.carries {
+			t.Errorf("%s does not count: %+v", name, p.track.progress)
+		}
+		p.track.mu.Unlock()
+	}
+}
+
+// name is another one each time.
+func name() string { return time.Now().String() }
+
+// An address that is taken is tried again, and given back when the agent ends.
+func TestTheHealthAddressIsTakenOver(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	address, p, waits := taken.Addr().String(), newProxy(t, "keelson-test-services"), 0
+	if listener := p.listen(address, func() bool { waits++; return waits < 3 }); listener != nil || waits != 3 {
+		t.Fatalf("it listens where another does, after %d waits", waits)
+	}
+	listener := p.listen(address, func() bool { taken.Close(); return true })
+	ctx, cancel := context.WithCancel(t.Context())
+	var parts sync.WaitGroup
+	parts.Go(func() { p.serve(ctx, listener) })
+	response, err := http.Get("http://" + address + "/healthz")
+	must(t, err)
+	response.Body.Close()
+	if response.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("status %d of an agent without rules", response.StatusCode)
+	}
+	cancel()
+	parts.Wait()
+	again, err := net.Listen("tcp", address)
+	must(t, err)
+	again.Close()
+}
