@@ -27,6 +27,18 @@ func at(name string, of ...string) Node {
 	return n
 }
 
+// What is hidden is what nobody beyond the cluster knows the way back to.
+func TestHidden(t *testing.T) {
+	for text, want := range map[string]bool{"10.244.1.0/24": true, "203.0.113.0/24": true, "fd00:0:0:1::/64": true,
+		"fc00::/64": true, "fdff:ffff:ffff:ffff::/64": true, "fe00::/64": false, "fbff:ffff:ffff:ffff::/64": false,
+		"2001:db8::/64": false} {
+		own := prefix(text)
+		if hidden(own, own.Addr().Is6()) != want || hidden(own, own.Addr().Is4()) {
+			t.Errorf("%s: want %t in its family, and not in the other", text, want)
+		}
+	}
+}
+
 func TestOf(t *testing.T) {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: corev1.NodeSpec{
 		PodCIDR: "10.244.1.0/24", PodCIDRs: []string{"10.244.1.0/24", "nonsense", "fd00::/64"}},

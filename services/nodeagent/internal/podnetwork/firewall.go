@@ -13,33 +13,24 @@ import (
 
 var loopback = netip.MustParsePrefix("127.0.0.0/8")
 
-// setFirewall writes the table of this node's Pods anew, at once: what they send out of the cluster's ranges leaves
+// setFirewall writes the tables of this node's Pods anew, at once: what they send out of the cluster's ranges leaves
 // under the machine's address, and nothing that they send reaches the machine's loopback addresses. It speaks to the
-// kernel itself; neither iptables nor nft is needed. IPv6 leaves under its own address.
+// kernel itself; neither iptables nor nft is needed.
 func setFirewall(table, bridge string, own, cluster []netip.Prefix) error {
 	conn, err := nftables.New()
 	if err != nil {
 		return fmt.Errorf("opening the firewall: %w", err)
 	}
-	t := &nftables.Table{Family: nftables.TableFamilyIPv4, Name: table}
-	conn.AddTable(t) // or there might be none to delete
-	conn.DelTable(t)
-	conn.AddTable(t)
-	leaving := conn.AddChain(&nftables.Chain{
-		Name: "postrouting", Table: t, Type: nftables.ChainTypeNAT, Hooknum: nftables.ChainHookPostrouting,
-		Priority: nftables.ChainPriorityNATSource})
-	for _, prefix := range own {
-		if !prefix.Addr().Is4() {
-			continue
+	for _, six := range []bool{false, true} {
+		t := tableOf(table, six)
+		conn.AddTable(t) // or there might be none to delete
+		conn.DelTable(t)
+		if !six || hidesAny(own, six) {
+			conn.AddTable(t)
+			hide(conn, t, six, own, cluster)
 		}
-		match := nftrule.Address(nftrule.Source, expr.CmpOpEq, prefix)
-		for _, all := range cluster {
-			if all.Addr().Is4() {
-				match = append(match, nftrule.Address(nftrule.Destination, expr.CmpOpNeq, all)...)
-			}
-		}
-		conn.AddRule(&nftables.Rule{Table: t, Chain: leaving, Exprs: append(match, nftrule.Masquerade()...)})
 	}
+	t := tableOf(table, false)
 	guard := conn.AddChain(&nftables.Chain{
 		Name: "guard", Table: t, Type: nftables.ChainTypeFilter, Hooknum: nftables.ChainHookPrerouting,
 		Priority: nftables.ChainPriorityRaw})
@@ -51,12 +42,62 @@ func setFirewall(table, bridge string, own, cluster []netip.Prefix) error {
 	return nil
 }
 
-// hasFirewall says whether the table is there.
-func hasFirewall(table string) bool {
+func tableOf(name string, six bool) *nftables.Table {
+	if six {
+		return &nftables.Table{Family: nftables.TableFamilyIPv6, Name: name}
+	}
+	return &nftables.Table{Family: nftables.TableFamilyIPv4, Name: name}
+}
+
+// hide gives the machine's address to what leaves the cluster.
+func hide(conn *nftables.Conn, t *nftables.Table, six bool, own, cluster []netip.Prefix) {
+	leaving := conn.AddChain(&nftables.Chain{
+		Name: "postrouting", Table: t, Type: nftables.ChainTypeNAT, Hooknum: nftables.ChainHookPostrouting,
+		Priority: nftables.ChainPriorityNATSource})
+	for _, prefix := range own {
+		if !hidden(prefix, six) {
+			continue
+		}
+		match := compare(nftrule.Source, expr.CmpOpEq, prefix)
+		for _, all := range cluster {
+			if all.Addr().Is6() == six {
+				match = append(match, compare(nftrule.Destination, expr.CmpOpNeq, all)...)
+			}
+		}
+		conn.AddRule(&nftables.Rule{Table: t, Chain: leaving, Exprs: append(match, nftrule.Masquerade()...)})
+	}
+}
+
+// compare is nftrule.Address for both families; the rule's table is of the prefix's.
+func compare(field nftrule.Offset, how expr.CmpOp, prefix netip.Prefix) []expr.Any {
+	if prefix.Addr().Is4() {
+		return nftrule.Address(field, how, prefix)
+	}
+	// The addresses of an IPv6 header.
+	const source, destination, length = 8, 24, 16
+	offset := uint32(source)
+	if field == nftrule.Destination {
+		offset = destination
+	}
+	return []expr.Any{
+		&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseNetworkHeader, Offset: offset, Len: length},
+		&expr.Bitwise{SourceRegister: 1, DestRegister: 1, Len: length, Mask: ipNet(prefix).Mask,
+			Xor: make([]byte, length)},
+		&expr.Cmp{Op: how, Register: 1, Data: prefix.Masked().Addr().AsSlice()},
+	}
+}
+
+// hasFirewall says whether the tables for the ranges are there.
+func hasFirewall(table string, own []netip.Prefix) bool {
 	conn, err := nftables.New()
 	if err != nil {
 		return false
 	}
-	_, err = conn.ListTableOfFamily(table, nftables.TableFamilyIPv4)
-	return err == nil
+	for _, six := range []bool{false, true} {
+		_, err := conn.ListTableOfFamily(table, tableOf(table, six).Family)
+		if err != nil && (!six || hidesAny(own, six)) {
+			return false
+		}
+	}
+	return true
 }

@@ -65,6 +65,9 @@ func (k kernel) ensureBridge(plan Plan) error {
 	if err != nil {
 		return err
 	}
+	if err := errors.Join(k.trustAddresses(plan), switchOn(link)); err != nil {
+		return err
+	}
 	if err := k.setAddresses(link, plan.Gateways); err != nil {
 		return err
 	}
@@ -76,6 +79,18 @@ func (k kernel) ensureBridge(plan Plan) error {
 		if err := setSwitch(forwarding); err != nil {
 			return fmt.Errorf("letting packets pass between Pods and the network: %w", err)
 		}
+	}
+	return nil
+}
+
+// trustAddresses has the bridge, before it is switched on, use its IPv6 addresses at once: nobody else has them. While it
+// looks for others that might, it does not ask where Pods are, and what it should pass on to them is lost.
+func (k kernel) trustAddresses(plan Plan) error {
+	if !slices.ContainsFunc(plan.Gateways, func(g netip.Prefix) bool { return g.Addr().Is6() }) {
+		return nil
+	}
+	if err := os.WriteFile("/proc/sys/net/ipv6/conf/"+k.bridge+"/accept_dad", []byte("0"), 0o644); err != nil {
+		return fmt.Errorf("having the bridge %s use its addresses at once: %w", k.bridge, err)
 	}
 	return nil
 }
@@ -98,7 +113,7 @@ func setSwitch(name string) error {
 	return os.WriteFile(file, []byte("1"), 0o644)
 }
 
-// ensureLink returns the link of that name, switched on. One that does not fit is made anew.
+// ensureLink returns the link of that name. One that does not fit is made anew.
 func ensureLink(want netlink.Link, fits func(netlink.Link) bool) (netlink.Link, error) {
 	name := want.Attrs().Name
 	link, err := netlink.LinkByName(name)
@@ -113,13 +128,20 @@ func ensureLink(want netlink.Link, fits func(netlink.Link) bool) (netlink.Link, 
 		}
 		link, err = netlink.LinkByName(name)
 	}
-	if err == nil && link.Attrs().Flags&net.FlagUp == 0 {
-		err = netlink.LinkSetUp(link)
-	}
 	if err != nil {
-		return nil, fmt.Errorf("setting up the link %s: %w", name, err)
+		return nil, fmt.Errorf("finding the link %s: %w", name, err)
 	}
 	return link, nil
+}
+
+func switchOn(link netlink.Link) error {
+	if link.Attrs().Flags&net.FlagUp != 0 {
+		return nil
+	}
+	if err := netlink.LinkSetUp(link); err != nil {
+		return fmt.Errorf("switching on the link %s: %w", link.Attrs().Name, err)
+	}
+	return nil
 }
 
 // setAddresses gives the link the addresses and takes away others of the cluster.

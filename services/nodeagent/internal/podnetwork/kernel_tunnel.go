@@ -37,6 +37,9 @@ func (k kernel) ensureTunnel(plan Plan) error {
 	if err != nil {
 		return err
 	}
+	if err := switchOn(link); err != nil {
+		return err
+	}
 	if err := k.setAddresses(link, t.Addresses); err != nil {
 		return err
 	}

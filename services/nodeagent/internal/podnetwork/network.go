@@ -212,7 +212,7 @@ func (n *Network) sync(ctx context.Context) error {
 // guard writes the firewall table unless it is there as it was written; only behind it the loopback address may pass.
 func (n *Network) guard(own Node) error {
 	table := Table(n.CNI.Bridge)
-	if n.Problem() != "" || !hasFirewall(table) {
+	if n.Problem() != "" || !hasFirewall(table, own.Ranges) {
 		if err := setFirewall(table, n.CNI.Bridge, own.Ranges, n.Cluster); err != nil {
 			return err
 		}

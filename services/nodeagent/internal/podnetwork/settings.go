@@ -32,7 +32,7 @@ func (s *Settings) AddFlags(fs *pflag.FlagSet) {
 		"how Pods of different nodes reach each other: routes, where all nodes "+
 			"are on one segment; vxlan, wherever they are; none leaves the Pods' network to others")
 	fs.StringSliceVar(&s.ClusterCIDRs, "cluster-cidr", nil, "range of all Pods, or one of each address family, "+
-		"comma-separated: what goes beyond it leaves under the node's address")
+		"comma-separated: what goes beyond it leaves under the node's address, of IPv6 where it is of fc00::/7")
 	fs.StringVar(&s.ConfigDir, "cni-config-dir", s.ConfigDir,
 		"where the container runtime looks for the configuration of the network plugins")
 	fs.StringVar(&s.Bridge, "pod-bridge", s.Bridge,
@@ -40,7 +40,8 @@ func (s *Settings) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&s.PortTable, "host-port-table", s.PortTable,
 		"firewall table of the plugin keelson-hostport; empty leaves the plugin out")
 	fs.IntVar(&s.VXLANID, "vxlan-id", s.VXLANID,
-		"number of the network of --pod-network=vxlan, the same on all nodes; no two clusters of a machine may share it")
+		"number of the network of --pod-network=vxlan, the same on all nodes; no two clusters of a machine may share "+
+			"it")
 }
 
 // maxVXLANID is what the header of a packet has room for.

@@ -421,7 +421,7 @@ func TestTheConfigurationComesWithTheRange(t *testing.T) {
 	// A firewall that somebody has emptied is there again after the next look.
 	must(t, removeTable(Table("keel0")))
 	must(t, s.net.sync(t.Context()))
-	if !hasFirewall(Table("keel0")) {
+	if !hasFirewall(Table("keel0"), prefixes("10.244.1.0/24")) {
 		t.Error("the firewall table stays away")
 	}
 }

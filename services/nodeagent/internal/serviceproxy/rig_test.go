@@ -92,6 +92,8 @@ func (p *proxy) sync() {
 func newMachine(t *testing.T) *machine {
 	t.Helper()
 	nettest.Own(t)
+	// A link that still looks for others with its addresses does not ask where those are to whom it passes packets on.
+	must(t, os.WriteFile("/proc/sys/net/ipv6/conf/default/accept_dad", []byte("0"), 0))
 	must(t, Prepare(Node{PodRanges: []netip.Prefix{podRange, range6}}))
 	attributes := netlink.NewLinkAttrs()
 	attributes.Name = bridge
@@ -215,9 +217,7 @@ func ask(network string, to netip.Addr, port int) asked {
 }
 
 func askFrom(local net.Addr, network string, to netip.Addr, port int) (out asked) {
-	// Longer than it takes until a client sends its first packet once more: a port that masquerading chose may be one
-	// that the endpoint has just seen.
-	dialer := net.Dialer{Timeout: 4 * time.Second, LocalAddr: local}
+	dialer := net.Dialer{Timeout: time.Second, LocalAddr: local}
 	conn, err := dialer.Dial(network, netip.AddrPortFrom(to, uint16(port)).String())
 	if err != nil {
 		return asked{err: err}
