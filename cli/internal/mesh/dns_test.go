@@ -7,7 +7,7 @@ import (
 	"keelson.dev/cli/internal/state"
 )
 
-// Pods keep what they had when they started, so a mesh keeps its network, its DNS, its domain and who keeps the cgroups.
+// Pods keep what they had when they started, so a mesh keeps its network, DNS and domain, and who keeps the cgroups.
 func TestSettingsAreDecidedOnce(t *testing.T) {
 	for name, row := range map[string]struct {
 		have    state.State

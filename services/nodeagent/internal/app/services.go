@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/netip"
 	"net/url"
 	"strconv"
@@ -57,19 +58,32 @@ func (a *agent) carryServices(ctx context.Context) {
 func (a *agent) observeNode(n *corev1.Node) {
 	a.node.Observe(n)
 	if a.proxy != nil {
-		a.proxy.SetNode(proxyNode(n, a.REST.Host, a.Port))
+		a.proxy.SetNode(proxyNode(n, a.REST.Host, a.ownPorts()))
 		a.proxy.SetLeaving(serviceproxy.Leaving(n))
 	}
 }
 
-// proxyNode is what the Service proxy needs to know of a Node, whose agent serves at the port and reaches the API by
+// ownPorts are those at which this agent is asked at the node's addresses.
+func (a *agent) ownPorts() []uint16 {
+	ports := []uint16{uint16(a.Port)}
+	if _, port, err := net.SplitHostPort(a.ServiceHealth); err == nil {
+		if number, err := strconv.ParseUint(port, 10, 16); err == nil {
+			ports = append(ports, uint16(number))
+		}
+	}
+	return ports
+}
+
+// proxyNode is what the Service proxy needs to know of a Node, whose agent serves at the ports and reaches the API by
 // the host. What cannot be parsed was not written by this agent.
-func proxyNode(n *corev1.Node, host string, port int) serviceproxy.Node {
+func proxyNode(n *corev1.Node, host string, ports []uint16) serviceproxy.Node {
 	out := serviceproxy.Node{Name: n.Name, Zone: n.Labels[corev1.LabelTopologyZone]}
 	for _, address := range n.Status.Addresses {
 		if ip, err := netip.ParseAddr(address.Address); err == nil && address.Type == corev1.NodeInternalIP {
 			out.Addresses = append(out.Addresses, ip.Unmap())
-			out.Kept = append(out.Kept, netip.AddrPortFrom(ip.Unmap(), uint16(port)))
+			for _, port := range ports {
+				out.Kept = append(out.Kept, netip.AddrPortFrom(ip.Unmap(), port))
+			}
 		}
 	}
 	if api, ok := apiAddress(host); ok {

@@ -25,9 +25,20 @@ func TestProxyNodeKeeps(t *testing.T) {
 		"https://192.0.2.7:66000":    own,
 		"":                           own,
 	} {
-		got := fmt.Sprint(proxyNode(node, host, 10250).Kept)
+		got := fmt.Sprint(proxyNode(node, host, []uint16{10250}).Kept)
 		if got != "["+want+"]" {
 			t.Errorf("%q: %s, want [%s]", host, got, want)
+		}
+	}
+}
+
+// Where load balancers ask is the agent's as well.
+func TestThePortsOfTheAgent(t *testing.T) {
+	for health, want := range map[string]string{"": "[10250]", ":10256": "[10250 10256]",
+		"[2001:db8::1]:9": "[10250 9]"} {
+		a := &agent{Config: Config{Port: 10250, ServiceHealth: health}}
+		if got := fmt.Sprint(a.ownPorts()); got != want {
+			t.Errorf("%q: %s, want %s", health, got, want)
 		}
 	}
 }
