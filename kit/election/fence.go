@@ -8,6 +8,8 @@ import (
 
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
+
+	"keelson.dev/kit/batch"
 )
 
 // ErrNotLeading is wrapped by the error of a write that was not sent because its role is not held, or no longer.
@@ -22,6 +24,10 @@ func Fence(config *rest.Config) *rest.Config {
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return fence{next} })
 	return config
 }
+
+// FenceJoined is Fence over a connection on which writes go together (batch.Over). The Lease must hold as well when a
+// write that has waited for others is sent.
+func FenceJoined(config *rest.Config) *rest.Config { return Fence(batch.Over(config, mayWrite)) }
 
 // WithTermOf returns ctx as one whose writes stand or fall with the term that the other context comes from. It serves
 // work that must not end with the term but may not outlast it as a writer.

@@ -181,3 +181,45 @@ func TestALeaderThatReadsOfAnotherStopsAtOnce(t *testing.T) {
 		<-over
 	})
 }
+
+// A write that waits for others while the Lease runs out is not sent.
+func TestAWriteThatWaitsIsFenced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var now atomic.Int64
+		term := &term{role: "test.role", clock: func() time.Duration { return time.Duration(now.Load()) },
+			safely: 6 * time.Second}
+		ctx := context.WithValue(t.Context(), termKey{}, term)
+		s := &slowServer{}
+		over := FenceJoined(&rest.Config{}).WrapTransport(s)
+		write := func() error {
+			request, err := http.NewRequestWithContext(ctx, http.MethodDelete, "http://apiserver/api/v1/pods", nil)
+			if err != nil {
+				return err
+			}
+			_, err = over.RoundTrip(request)
+			return err
+		}
+		errs := make(chan error, 3)
+		for range 3 {
+			go func() { errs <- write() }()
+			synctest.Wait()
+		}
+		now.Store(int64(6 * time.Second))
+		for i, want := range []error{ErrNotLeading, ErrNotLeading, nil} {
+			if err := <-errs; !errors.Is(err, want) {
+				t.Errorf("outcome %d: %v, want %v", i, err, want)
+			}
+		}
+		if n := s.writes.Load(); n != 1 {
+			t.Errorf("%d requests were sent, want the first alone", n)
+		}
+	})
+}
+
+// slowServer takes 10 ms for an answer.
+type slowServer struct{ server }
+
+func (s *slowServer) RoundTrip(r *http.Request) (*http.Response, error) {
+	time.Sleep(10 * time.Millisecond)
+	return s.server.RoundTrip(r)
+}

@@ -127,7 +127,7 @@ func flowControl() utilflowcontrol.Interface {
 }
 
 // chainConfig is the configuration of a server as far as the handler chain reads it: a user known by its token who may
-// read ConfigMaps.
+// read and update ConfigMaps.
 func chainConfig(t testing.TB) (*Options, *genericapiserver.Config) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -146,7 +146,7 @@ func chainConfig(t testing.TB) (*Options, *genericapiserver.Config) {
 		}
 	}
 	name := rbac.Name{Name: "readers"}
-	s.policy.SetRole(name, []rbacv1.PolicyRule{{Verbs: []string{"get"}, APIGroups: []string{""},
+	s.policy.SetRole(name, []rbacv1.PolicyRule{{Verbs: []string{"get", "update"}, APIGroups: []string{""},
 		Resources: []string{"configmaps"}}})
 	s.policy.SetBinding(name, rbacv1.RoleRef{Kind: "ClusterRole", Name: name.Name},
 		[]rbacv1.Subject{{Kind: rbacv1.UserKind, Name: "ann"}})

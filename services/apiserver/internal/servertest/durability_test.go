@@ -61,6 +61,7 @@ func serve(dir string) {
 // child is an apiserver in a process of its own.
 type child struct {
 	command *exec.Cmd
+	address string
 	client  kubernetes.Interface
 }
 
@@ -81,7 +82,8 @@ func startChild(t *testing.T, dir string, failpoints string) *child {
 	if err != nil || strings.HasPrefix(line, "error:") {
 		t.Fatalf("the child did not start: %s %v", line, err)
 	}
-	c.client = kubernetes.NewForConfigOrDie(servertest.ConfigAs(strings.TrimSpace(line), servertest.Admin))
+	c.address = strings.TrimSpace(line)
+	c.client = kubernetes.NewForConfigOrDie(servertest.ConfigAs(c.address, servertest.Admin))
 	return c
 }
 

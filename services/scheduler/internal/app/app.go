@@ -59,7 +59,7 @@ func Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return fmt.Errorf("building the client: %w", err)
 	}
-	api, err := kubernetes.NewForConfig(mask.Over(election.Fence(c.REST)))
+	api, err := kubernetes.NewForConfig(mask.Over(election.FenceJoined(c.REST)))
 	if err != nil {
 		return fmt.Errorf("building the client: %w", err)
 	}
