@@ -112,6 +112,7 @@ test-vm-short: build images vm-tools
 .PHONY: bench
 bench: build images ## measure, print one table, write docs/benchmarks.md
 	@{ cd $(ROOT)/services/scheduler && $(GO) test -run '^$$' -bench Scale -benchtime 1x -timeout 20m ./internal/cycle && \
+	  $(GO) test -run '^$$' -bench 'Preempt$$|NewTerm' ./internal/cycle ./internal/columns && \
 	  cd $(ROOT)/services/nodeagent && $(GO) test -run '^$$' -bench Services ./internal/serviceproxy && \
 	  cd $(ROOT)/test && KEELSON_BIN=$(BIN) $(GO) test -run '^$$' -bench . -benchtime 1x -timeout 60m ./bench/; } | \
 	  (cd $(ROOT)/test && $(GO) run ./bench/table -out $(ROOT)/docs/benchmarks.md)

@@ -63,7 +63,7 @@ func reportIdle(b *testing.B, all *meter) {
 	b.StopTimer()
 	after := all.now()
 	total := 0.0
-	for d, mib := range all.residentMiB() {
+	for d, mib := range all.memoryMiB("VmRSS") {
 		b.ReportMetric(mib, fmt.Sprintf("%s-MiB", d))
 		b.ReportMetric(100*(after[d]-before[d]).Seconds()/idleFor.Seconds(), fmt.Sprintf("%s-cpu-percent", d))
 		total += mib

@@ -72,13 +72,13 @@ func (m *meter) now() usage {
 	return used
 }
 
-// residentMiB returns the memory that each daemon holds now.
-func (m *meter) residentMiB() map[mesh.Daemon]float64 {
+// memoryMiB returns the memory that each daemon holds now: VmRSS is all, RssAnon what is in no file.
+func (m *meter) memoryMiB(field string) map[mesh.Daemon]float64 {
 	m.tb.Helper()
 	resident := map[mesh.Daemon]float64{}
 	for d, list := range m.daemons {
 		for _, p := range list {
-			kib, err := statusKiB(p.PID, "VmRSS")
+			kib, err := statusKiB(p.PID, field)
 			if err != nil {
 				m.tb.Fatalf("reading the memory of %s: %v", p.Name, err)
 			}

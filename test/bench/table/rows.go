@@ -38,6 +38,7 @@ var requests = []row{
 	{"place a Pod, 5,000 nodes, everything, CPU ms", "Placement/nodes=5000 all-cpu-ms/pod", "1.8"},
 	{"Pods placed per second, 5,000 nodes", "Placement/nodes=5000 pods/s", ""},
 	{"memory of all, 5,000 nodes and 10,000 Pods, MiB", "Placement/nodes=5000 all-MiB", "600"},
+	{"same, without what is in files (programs, the store)", "Placement/nodes=5000 all-anonymous-MiB", ""},
 }
 
 // placed are the rows of Pods that get a node, or are refused one, with the targets of the scheduler and of everything.
@@ -63,6 +64,8 @@ var scheduling = slices.Concat(
 		{"100,000 nodes and 1,000,000 Pods, in process, MiB", "Scale/nodes=100000 MiB", ""},
 		{"place a Pod, 1,000,000 nodes, in process, CPU us", "Scale/nodes=1000000 cpu-us/pod", ""},
 		{"1,000,000 nodes and 1,000,000 Pods, in process, MiB", "Scale/nodes=1000000 MiB", "4096"},
+		{"preempt for a Pod, 5,000 full nodes, in process, CPU us", "Preempt/nodes=5000 cpu-us/pod", "1000"},
+		{"a selector that nobody had before, 1,000,000 Pods, in process, us", "NewTerm/pods=1000000 us/op", ""},
 	},
 )
 
