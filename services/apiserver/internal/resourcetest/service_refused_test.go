@@ -2,6 +2,7 @@ package resourcetest
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -60,6 +61,13 @@ func testServiceRefusals(t *testing.T, s *servertest.Server) {
 		{"an address of a family that the cluster has not, and a node port", func(s *corev1.Service) {
 			s.Spec.ClusterIP, s.Spec.Ports[0].NodePort = "fd00::1", 29999
 		}, []string{"spec.clusterIPs[0]", "spec.ports[0].nodePort"}},
+		{"the address of the API, and annotations of more than 256 KiB", func(s *corev1.Service) {
+			s.Spec.ClusterIP, s.Annotations = "10.96.0.1", map[string]string{"a": strings.Repeat("x", 256<<10)}
+		}, []string{"metadata.annotations", "spec.clusterIPs[0]"}},
+		{"addresses that no packet can be sent to", func(s *corev1.Service) {
+			s.Spec.ExternalIPs = []string{"127.0.0.1", "192.0.2.1", "::1", "169.254.169.254", "0.0.0.0", "224.0.0.1", "x"}
+		}, []string{"spec.externalIPs[0]", "spec.externalIPs[2]", "spec.externalIPs[3]", "spec.externalIPs[4]",
+			"spec.externalIPs[5]", "spec.externalIPs[6]"}},
 		{"a label, an address outside of the range, and a port", func(s *corev1.Service) {
 			s.Labels = map[string]string{"a b": ""}
 			s.Spec.ClusterIP, s.Spec.Ports[0].Port = "192.0.2.1", 65536

@@ -339,6 +339,23 @@ func TestBounds(t *testing.T) {
 	}
 }
 
+// Of many keys that another Service has, 20 are named.
+func TestTakenIsBounded(t *testing.T) {
+	for _, r := range []struct{ ports, want int }{{20, 20}, {21, 21}, {5000, 21}} {
+		s := one(func(s *corev1.Service) {
+			s.Spec.Ports = nil
+			for i := range r.ports {
+				s.Spec.Ports = append(s.Spec.Ports, corev1.ServicePort{Name: fmt.Sprint("p", i), Port: int32(i + 1)})
+			}
+		})
+		state := NewState()
+		state.Replace("ns/first", time.Unix(0, 0), decide(s))
+		if got := state.Replace("ns/second", time.Unix(1, 0), decide(s)); len(got) != r.want {
+			t.Errorf("%d keys of another: %d sentences, want %d", r.ports, len(got), r.want)
+		}
+	}
+}
+
 // Ports are found by name and protocol, each slice having its own number.
 func TestPortsByName(t *testing.T) {
 	s := one(func(s *corev1.Service) {
