@@ -97,3 +97,52 @@ func TestHashLabelIsAddedToCopies(t *testing.T) {
 		t.Errorf("without hash: %v, want %v", bare.Labels, labels)
 	}
 }
+
+// Whatever is changed in a template makes it another, but for the hash label and for two ways to write the same.
+func TestSameTemplate(t *testing.T) {
+	for name, row := range map[string]struct {
+		change func(*corev1.PodTemplateSpec)
+		same   bool
+	}{
+		"nothing":           {func(*corev1.PodTemplateSpec) {}, true},
+		"the hash":          {func(p *corev1.PodTemplateSpec) { p.Labels[HashLabel] = "1" }, true},
+		"an empty list":     {func(p *corev1.PodTemplateSpec) { p.Spec.Volumes = []corev1.Volume{} }, true},
+		"empty annotations": {func(p *corev1.PodTemplateSpec) { p.Annotations = map[string]string{} }, true},
+		"an annotation":     {func(p *corev1.PodTemplateSpec) { p.Annotations = map[string]string{"a": ""} }, false},
+		"one label more":    {func(p *corev1.PodTemplateSpec) { p.Labels["more"] = "" }, false},
+		"one label less":    {func(p *corev1.PodTemplateSpec) { delete(p.Labels, "app") }, false},
+		"no labels":         {func(p *corev1.PodTemplateSpec) { p.Labels = nil }, false},
+		"another value":     {func(p *corev1.PodTemplateSpec) { p.Labels["app"] = "db" }, false},
+		"another key": {func(p *corev1.PodTemplateSpec) { delete(p.Labels, "app"); p.Labels["a"] = "web" },
+			false},
+		"another image":    {func(p *corev1.PodTemplateSpec) { p.Spec.Containers[0].Image = "web:2" }, false},
+		"another name":     {func(p *corev1.PodTemplateSpec) { p.Spec.Containers[0].Name = "b" }, false},
+		"another argument": {func(p *corev1.PodTemplateSpec) { p.Spec.Containers[0].Args = []string{"b"} }, false},
+		"one container more": {func(p *corev1.PodTemplateSpec) { p.Spec.Containers = make([]corev1.Container, 2) },
+			false},
+		"no container":         {func(p *corev1.PodTemplateSpec) { p.Spec.Containers = nil }, false},
+		"an init container":    {func(p *corev1.PodTemplateSpec) { p.Spec.InitContainers = p.Spec.Containers }, false},
+		"another node":         {func(p *corev1.PodTemplateSpec) { p.Spec.NodeName = "n" }, false},
+		"a finalizer":          {func(p *corev1.PodTemplateSpec) { p.Finalizers = []string{"a.b/c"} }, false},
+		"another service name": {func(p *corev1.PodTemplateSpec) { p.Spec.ServiceAccountName = "a" }, false},
+	} {
+		one, other := template("web:1"), template("web:1")
+		row.change(other)
+		labels := maps.Clone(other.Labels)
+		if SameTemplate(one, other) != row.same || SameTemplate(other, one) != row.same {
+			t.Errorf("%s: same is not %t", name, row.same)
+		}
+		if !maps.Equal(other.Labels, labels) {
+			t.Errorf("%s: the labels are changed", name)
+		}
+	}
+}
+
+// The ReplicaSets of a long history cost a pass next to nothing.
+func TestAnotherTemplateCostsNothing(t *testing.T) {
+	one, other := template("web:1"), template("web:2")
+	other.Labels[HashLabel] = "1"
+	if n := testing.AllocsPerRun(100, func() { SameTemplate(one, other) }); n > 0 {
+		t.Errorf("%v objects are allocated to see that an image differs", n)
+	}
+}
