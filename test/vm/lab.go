@@ -1,6 +1,6 @@
-// Package vm runs the project on machines as users have them: Debian with systemd and cgroup version 2, emulated in
-// software, so that it works on any machine with Debian's packages. A machine is reached over a network between it and
-// its emulator, which leads nowhere else; several have a private one among them.
+// Package vm runs parts of the project on machines as users have them: Debian with systemd and cgroup version 2,
+// emulated in software, so that it works on any machine with Debian's packages. A machine is reached over a network
+// between it and its emulator, which leads nowhere else; several have a private one among them.
 package vm
 
 import (
@@ -13,11 +13,9 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"keelson.dev/test/scenario"
 )
 
-// payloadMount is where a machine has what a test brings: bin/ as make has built it, and the program that answers.
+// payloadMount is where a machine has what a test brings: tests of the daemons' packages, and the program that answers.
 const payloadMount = "/opt/keelson"
 
 // buildTimeout bounds the build of root and payload.
@@ -81,44 +79,22 @@ func open(t testing.TB) *lab {
 	return l
 }
 
-// unneeded are the programs of bin/ that no machine runs.
-var unneeded = map[string]bool{"golangci-lint": true, "gremlins": true, "codegen": true, "helm": true, "coredns": true,
-	"lint-cache": true, "images": true}
-
-// images are the archives that the scenarios of machines use.
-var images = []string{"pause.tar", "hello-1.tar", "hello-2.tar", "testserver.tar"}
-
 // buildPayload makes the disk that every machine reads from.
 func buildPayload(ctx context.Context, dir string) (string, error) {
 	tree := filepath.Join(dir, "payload")
-	bin, to := scenario.BinDir(), filepath.Join(tree, "bin")
-	if err := os.MkdirAll(filepath.Join(to, "images"), 0o755); err != nil {
+	if err := os.MkdirAll(tree, 0o755); err != nil {
 		return "", fmt.Errorf("making the payload's folder: %w", err)
 	}
-	entries, err := os.ReadDir(bin)
-	if err != nil {
-		return "", fmt.Errorf("reading what was built: %w", err)
-	}
-	var chosen []string
-	for _, entry := range entries {
-		if name := entry.Name(); !unneeded[name] && !strings.HasPrefix(name, ".") {
-			chosen = append(chosen, name)
+	for _, build := range [][]string{
+		{"build", "-o", filepath.Join(tree, "guest"), "keelson.dev/test/vm/guest"},
+		{"test", "-c", "-o", filepath.Join(tree, "cgroup.test"), "keelson.dev/services/nodeagent/internal/cgroup"},
+	} {
+		if out, err := output(ctx, "go", build...); err != nil {
+			return "", fmt.Errorf("building what runs inside the machines: %w\n%s", err, out)
 		}
-	}
-	for _, image := range images {
-		chosen = append(chosen, filepath.Join("images", image))
-	}
-	for _, name := range chosen {
-		if out, err := output(ctx, "cp", "-RL", filepath.Join(bin, name), filepath.Join(to, name)); err != nil {
-			return "", fmt.Errorf("taking %s from %s, which make fills: %w\n%s", name, bin, err, out)
-		}
-	}
-	if out, err := output(ctx, "go", "build", "-o", filepath.Join(tree, "guest"),
-		"keelson.dev/test/vm/guest"); err != nil {
-		return "", fmt.Errorf("building the program inside the machines: %w\n%s", err, out)
 	}
 	disk := filepath.Join(dir, "payload.disk")
-	if err := makeDisk(ctx, tree, disk, "1G"); err != nil {
+	if err := makeDisk(ctx, tree, disk, "512M"); err != nil {
 		return "", err
 	}
 	return disk, os.RemoveAll(tree)

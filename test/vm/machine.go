@@ -28,9 +28,6 @@ const bootTimeout = 4 * time.Minute
 const kernelArguments = "root=/dev/vda rw console=ttyS0 quiet mitigations=off tsc=reliable clocksource=tsc " +
 	"systemd.show_status=no systemd.hostname="
 
-// apiPort is the apiserver's inside.
-const apiPort = 6443
-
 // Config is what a machine is made of.
 type Config struct {
 	// Name is its hostname too.
@@ -49,8 +46,8 @@ type Machine struct {
 	lab  *lab
 	dir  string
 	disk string
-	// ports are those of this machine that lead to the ports inside.
-	ports map[int]int
+	// port is that of this machine which leads to the program inside.
+	port int
 
 	process *exec.Cmd
 	ended   chan struct{}
@@ -61,7 +58,7 @@ func New(t testing.TB, config Config) *Machine {
 	t.Helper()
 	l := open(t)
 	dir := testDir(t)
-	m := &Machine{Config: config, lab: l, dir: dir, disk: filepath.Join(dir, "disk"), ports: map[int]int{}}
+	m := &Machine{Config: config, lab: l, dir: dir, disk: filepath.Join(dir, "disk")}
 	if m.MemoryMiB == 0 {
 		m.MemoryMiB = 2048
 	}
@@ -69,9 +66,7 @@ func New(t testing.TB, config Config) *Machine {
 		t.Fatalf("copying the machine's disk: %v\n%s", err, out)
 	}
 	m.writePrivateNetwork(t)
-	for _, port := range []int{wire.Port, apiPort} {
-		m.ports[port] = freePort(t)
-	}
+	m.port = freePort(t)
 	t.Cleanup(func() {
 		if t.Failed() {
 			m.showLogs(t)
@@ -139,10 +134,7 @@ func (m *Machine) PowerOn(t testing.TB) {
 }
 
 func (m *Machine) arguments() []string {
-	forwards := ""
-	for inside, outside := range m.ports {
-		forwards += fmt.Sprintf(",hostfwd=tcp:127.0.0.1:%d-:%d", outside, inside)
-	}
+	control := fmt.Sprintf("user,id=control,restrict=on,hostfwd=tcp:127.0.0.1:%d-:%d", m.port, wire.Port)
 	args := []string{
 		"-M", "q35", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2", "-m", fmt.Sprint(m.MemoryMiB),
 		"-display", "none", "-monitor", "none", "-serial", "file:" + filepath.Join(m.dir, "console.log"),
@@ -152,7 +144,7 @@ func (m *Machine) arguments() []string {
 		// what only the kernel inside holds is lost, as at a power cut.
 		"-drive", "file=" + m.disk + ",if=virtio,format=raw,cache=unsafe",
 		"-drive", "file=" + m.lab.payload + ",if=virtio,format=raw,readonly=on",
-		"-netdev", "user,id=control,restrict=on" + forwards,
+		"-netdev", control,
 		"-device", "virtio-net-pci,netdev=control,mac=52:54:00:00:00:01",
 		"-device", "virtio-rng-pci",
 	}
@@ -220,11 +212,8 @@ func (m *Machine) showLogs(t testing.TB) {
 	t.Logf("the end of the console of %s:\n%s", m.Name, m.tail("console.log"))
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	for _, command := range []string{"tail -n 12 " + dataDir + "/logs/*.log",
-		"journalctl -b -p warning --no-pager -n 20"} {
-		result, err := m.Try(ctx, "", "sh", "-c", command)
-		t.Logf("%s: %s (%v):\n%s", m.Name, command, err, result.Output)
-	}
+	result, err := m.Try(ctx, "", "journalctl", "-b", "-p", "warning", "--no-pager", "-n", "20")
+	t.Logf("the end of the journal of %s (%v):\n%s", m.Name, err, result.Output)
 }
 
 func freePort(t testing.TB) int {

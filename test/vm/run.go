@@ -72,7 +72,7 @@ func (m *Machine) bootID(ctx context.Context) (string, error) {
 }
 
 func (m *Machine) url(path string) string {
-	return fmt.Sprintf("http://127.0.0.1:%d%s", m.ports[wire.Port], path)
+	return fmt.Sprintf("http://127.0.0.1:%d%s", m.port, path)
 }
 
 // ask sends a request over a connection of its own: those of an earlier start lead nowhere.
@@ -92,4 +92,13 @@ func (m *Machine) ask(request *http.Request) (string, http.Header, error) {
 		return "", nil, fmt.Errorf("asking %s: %s: %s", m.Name, answer.Status, body)
 	}
 	return string(body), answer.Trailer, nil
+}
+
+// result is what a line of shell prints, however it ends: no answer is an answer too.
+func (m *Machine) result(ctx context.Context, line string) string {
+	result, err := m.Try(ctx, "", "sh", "-c", line)
+	if err != nil {
+		return err.Error()
+	}
+	return strings.TrimSpace(result.Output)
 }

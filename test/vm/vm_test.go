@@ -2,9 +2,8 @@ package vm
 
 import (
 	"net/netip"
+	"strings"
 	"testing"
-
-	"keelson.dev/test/scenario"
 )
 
 func TestMain(m *testing.M) { Main(m) }
@@ -17,48 +16,35 @@ func long(t *testing.T) {
 	}
 }
 
-// TestSystemd is the short form: a host as most users have it.
-func TestSystemd(t *testing.T) {
-	m := New(t, Config{Name: "systemd"})
+// TestHost is the short form: a host as most users have it, on which the nodeagent's part of the kernel is tested.
+// (POD-165, POD-233, SAF-085)
+func TestHost(t *testing.T) {
+	m := New(t, Config{Name: "host", MemoryMiB: 1024})
+	expectModern(t, m)
+	out := m.Run(t, payloadMount+"/cgroup.test", "-test.v")
+	for _, name := range []string{"TestHostLimitsHold/cgroupfs", "TestHostLimitsHold/systemd",
+		"TestPodsComeAndGo/systemd",
+		"TestScopeOfContainer"} {
+		if !strings.Contains(out, "--- PASS: "+name+" ") {
+			t.Errorf("%s did not run:\n%s", name, out)
+		}
+	}
+	if left := m.result(t.Context(), "ls -d /sys/fs/cgroup/keelson* || true"); !strings.Contains(left, "No such file") {
+		t.Errorf("cgroups are left: %s", left)
+	}
+	before := m.AwaitBoot(t, "")
+	m.Reboot(t)
+	if m.AwaitBoot(t, "") == before {
+		t.Error("the machine was not restarted")
+	}
+}
+
+// expectModern checks that the machine is as the build machine is not.
+func expectModern(t *testing.T, m *Machine) {
+	t.Helper()
 	if got := m.Shell(t, "stat -fc %T /sys/fs/cgroup; cat /proc/1/comm"); got != "cgroup2fs\nsystemd" {
 		t.Fatalf("the machine is not as users have them: %s", got)
 	}
-	up := m.Up(t, "--cgroup-driver="+systemd)
-	t.Run("Limits", func(t *testing.T) { limits(t, up, systemd) })
-	t.Run("Rollout", func(t *testing.T) { scenario.Rollout(t, up) })
-	t.Run("Restart", func(t *testing.T) { restart(t, up) })
-	t.Run("NothingIsLeft", func(t *testing.T) {
-		up.Keel(t, "down")
-		if got := m.result(t.Context(),
-			"systemctl list-units --all --no-legend --plain 'keelson_*' 'cri-containerd-*'; "+
-				"ls -d /sys/fs/cgroup/keelson*; pgrep -a 'keelson-|containerd|testserver'"); got !=
-			"ls: cannot access '/sys/fs/cgroup/keelson*': No such file or directory" {
-			t.Errorf("keel down left:\n%s", got)
-		}
-	})
-}
-
-// TestCgroupfs is the same host with the driver that leaves systemd out, and what else befalls a machine.
-func TestCgroupfs(t *testing.T) {
-	long(t)
-	m := New(t, Config{Name: "cgroupfs"})
-	m.Shell(t, "fallocate -l 256M /swap; chmod 600 /swap; mkswap /swap; swapon /swap")
-	up := m.Up(t)
-	t.Run("Limits", func(t *testing.T) { limits(t, up, cgroupfs) })
-	t.Run("Swap", func(t *testing.T) { swap(t, up) })
-	t.Run("Inside", func(t *testing.T) { scenario.Inside(t, up) })
-	t.Run("Clock", func(t *testing.T) { clock(t, up) })
-}
-
-// TestStorage is about what the disk holds at the end.
-func TestStorage(t *testing.T) {
-	long(t)
-	m := New(t, Config{Name: "storage"})
-	// The kernel writes nothing that nobody asks it to: what the mesh needs again it must have asked for.
-	m.Shell(t, "sysctl -w vm.dirty_writeback_centisecs=0 vm.dirty_expire_centisecs=360000")
-	up := m.Up(t)
-	t.Run("PowerCut", func(t *testing.T) { powerCut(t, up) })
-	t.Run("FullDisk", func(t *testing.T) { fullDisk(t, up) })
 }
 
 // TestPrivateNetwork joins two machines.

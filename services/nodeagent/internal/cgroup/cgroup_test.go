@@ -5,14 +5,11 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/opencontainers/cgroups"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -123,12 +120,16 @@ func TestNewTreeRefusesBadRoots(t *testing.T) {
 }
 
 // kernels are those that the same behaviour is checked on; the root is free on this machine.
-func kernels(t *testing.T) map[string]cgroup.Kernel {
-	return map[string]cgroup.Kernel{"fake": cgroupfake.New(cgroup.Legacy), "host": cgroup.NewHost(cgroup.Cgroupfs)}
+func kernels() map[string]cgroup.Kernel {
+	all := map[string]cgroup.Kernel{"fake": cgroupfake.New(cgroup.Legacy)}
+	for _, driver := range drivers() {
+		all[string(driver)] = cgroup.NewHost(driver)
+	}
+	return all
 }
 
 func forEachKernel(t *testing.T, test func(t *testing.T, kernel cgroup.Kernel, root string)) {
-	for name, kernel := range kernels(t) {
+	for name, kernel := range kernels() {
 		t.Run(name, func(t *testing.T) {
 			root := fmt.Sprintf("/keelson-test-%d/%s", os.Getpid(),
 				strings.ToLower(t.Name()[strings.LastIndex(t.Name(), "/")+1:]))
@@ -185,71 +186,6 @@ func TestPodsComeAndGo(t *testing.T) {
 			t.Errorf("usage of a removed pod: %v", err)
 		}
 	})
-}
-
-// file returns a setting of a cgroup of this machine under its version 1 and version 2 names.
-func setting(t *testing.T, path, controller, legacy, unified string) string {
-	t.Helper()
-	file := filepath.Join("/sys/fs/cgroup", controller, path, legacy)
-	if cgroups.IsCgroup2UnifiedMode() {
-		file = filepath.Join("/sys/fs/cgroup", path, unified)
-	}
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.TrimSpace(string(data))
-}
-
-// POD-233, SAF-085: the kernel really holds the limits, processes count as the Pod's, and removal ends them.
-func TestHostLimitsHold(t *testing.T) {
-	kernel := cgroup.NewHost(cgroup.Cgroupfs)
-	root := fmt.Sprintf("/keelson-test-%d", os.Getpid())
-	tree := newTree(t, kernel, cgroup.Cgroupfs, root)
-	t.Cleanup(func() {
-		if err := kernel.Remove(root); err != nil {
-			t.Error(err)
-		}
-	})
-	pod := podWith("a", corev1.PodQOSGuaranteed, amounts("500m", "64Mi"), amounts("500m", "64Mi"))
-	if err := errors.Join(tree.EnsureNode(amounts("2", "1Gi")), tree.EnsurePod(pod)); err != nil {
-		t.Fatal(err)
-	}
-	path := root + "/poda"
-	if got := setting(t, path, "memory", "memory.limit_in_bytes", "memory.max"); got != strconv.Itoa(64<<20) {
-		t.Errorf("memory limit %s", got)
-	}
-	if got := setting(t, path, "cpu", "cpu.cfs_quota_us", "cpu.max"); !strings.HasPrefix(got, "50000") {
-		t.Errorf("cpu quota %s", got)
-	}
-	if got := setting(t, path, "pids", "pids.max", "pids.max"); got != "100" {
-		t.Errorf("process limit %s", got)
-	}
-	process := exec.Command("sleep", "300")
-	if err := process.Start(); err != nil {
-		t.Fatal(err)
-	}
-	for _, controller := range []string{"memory", "cpu", "pids"} {
-		dir := filepath.Join("/sys/fs/cgroup", controller, path)
-		if cgroups.IsCgroup2UnifiedMode() {
-			dir = filepath.Join("/sys/fs/cgroup", path)
-		}
-		if err := cgroups.WriteCgroupProc(dir, process.Process.Pid); err != nil {
-			t.Fatal(err)
-		}
-	}
-	usage, err := tree.PodUsage(pod)
-	if err != nil || usage.Pids != 1 || usage.MemoryLimit != 64<<20 {
-		t.Errorf("usage %+v, %v", usage, err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- process.Wait() }()
-	if err := tree.RemovePod("a"); err != nil {
-		t.Fatal(err)
-	}
-	if err := <-ended; err == nil || !strings.Contains(err.Error(), "killed") {
-		t.Errorf("the process ended with %v", err)
-	}
 }
 
 func TestMode(t *testing.T) {

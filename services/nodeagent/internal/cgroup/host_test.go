@@ -1,0 +1,154 @@
+package cgroup_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/opencontainers/cgroups"
+	corev1 "k8s.io/api/core/v1"
+
+	"keelson.dev/services/nodeagent/internal/cgroup"
+)
+
+// drivers are those that this machine has: test/vm runs these tests on one with systemd and version 2.
+func drivers() []cgroup.Driver {
+	if _, err := os.Stat("/run/systemd/system"); err != nil {
+		return []cgroup.Driver{cgroup.Cgroupfs}
+	}
+	return []cgroup.Driver{cgroup.Cgroupfs, cgroup.Systemd}
+}
+
+// file returns a setting of a cgroup of this machine under its version 1 and version 2 names.
+func setting(t *testing.T, path, controller, legacy, unified string) string {
+	t.Helper()
+	file := filepath.Join("/sys/fs/cgroup", controller, path, legacy)
+	if cgroups.IsCgroup2UnifiedMode() {
+		file = filepath.Join("/sys/fs/cgroup", path, unified)
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(data))
+}
+
+// POD-233, SAF-085: the kernel really holds the limits, processes count as the Pod's, and removal ends them.
+func TestHostLimitsHold(t *testing.T) {
+	for _, driver := range drivers() {
+		t.Run(string(driver), func(t *testing.T) { hostLimitsHold(t, driver) })
+	}
+}
+
+func hostLimitsHold(t *testing.T, driver cgroup.Driver) {
+	root := fmt.Sprintf("/keelson-test-%d", os.Getpid())
+	path := root + "/poda"
+	if driver == cgroup.Systemd {
+		slice := fmt.Sprintf("keelson_test_%d", os.Getpid())
+		root, path = "/"+slice, fmt.Sprintf("/%s.slice/%s-poda.slice", slice, slice)
+	}
+	kernel := cgroup.NewHost(driver)
+	tree := newTree(t, kernel, driver, root)
+	t.Cleanup(func() {
+		if err := kernel.Remove(root); err != nil {
+			t.Error(err)
+		}
+	})
+	pod := podWith("a", corev1.PodQOSGuaranteed, amounts("500m", "64Mi"), amounts("500m", "64Mi"))
+	if err := errors.Join(tree.EnsureNode(amounts("2", "1Gi")), tree.EnsurePod(pod)); err != nil {
+		t.Fatal(err)
+	}
+	if got := setting(t, path, "memory", "memory.limit_in_bytes", "memory.max"); got != strconv.Itoa(64<<20) {
+		t.Errorf("memory limit %s", got)
+	}
+	if got := setting(t, path, "cpu", "cpu.cfs_quota_us", "cpu.max"); !strings.HasPrefix(got, "50000") {
+		t.Errorf("cpu quota %s", got)
+	}
+	if got := setting(t, path, "pids", "pids.max", "pids.max"); got != "100" {
+		t.Errorf("process limit %s", got)
+	}
+	if swap := filepath.Join("/sys/fs/cgroup", filepath.Dir(path), "memory.swap.max"); driver == cgroup.Systemd {
+		if got, err := os.ReadFile(swap); cgroups.IsCgroup2UnifiedMode() && (err != nil || string(got) != "0\n") {
+			t.Errorf("all Pods together may have %q of swap (%v), want 0", got, err)
+		}
+	}
+	process := exec.Command("sleep", "300")
+	if err := process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for _, controller := range []string{"memory", "cpu", "pids"} {
+		dir := filepath.Join("/sys/fs/cgroup", controller, path)
+		if cgroups.IsCgroup2UnifiedMode() {
+			dir = filepath.Join("/sys/fs/cgroup", path)
+		}
+		if err := cgroups.WriteCgroupProc(dir, process.Process.Pid); err != nil {
+			t.Fatal(err)
+		}
+	}
+	usage, err := tree.PodUsage(pod)
+	if err != nil || usage.Pids != 1 || usage.MemoryLimit != 64<<20 {
+		t.Errorf("usage %+v, %v", usage, err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- process.Wait() }()
+	if err := tree.RemovePod("a"); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err == nil || !strings.Contains(err.Error(), "killed") && !strings.Contains(err.Error(),
+		"terminated") {
+		t.Errorf("the process ended with %v", err)
+	}
+}
+
+// A container in a scope of systemd's is known by what it uses, and ends when it has to.
+func TestScopeOfContainer(t *testing.T) {
+	if !slices.Contains(drivers(), cgroup.Systemd) {
+		t.Skip("systemd does not run this machine; test/vm has one")
+	}
+	slice := fmt.Sprintf("keelson_scope_%d", os.Getpid())
+	kernel := cgroup.NewHost(cgroup.Systemd)
+	tree := newTree(t, kernel, cgroup.Systemd, "/"+slice)
+	t.Cleanup(func() {
+		if err := kernel.Remove("/" + slice); err != nil {
+			t.Error(err)
+		}
+	})
+	pod := podWith("a", corev1.PodQOSGuaranteed, amounts("500m", "64Mi"), amounts("500m", "64Mi"))
+	if err := errors.Join(tree.EnsureNode(amounts("2", "1Gi")), tree.EnsurePod(pod)); err != nil {
+		t.Fatal(err)
+	}
+	process := exec.Command("systemd-run", "--scope", "--slice="+slice+"-poda.slice", "--unit=cri-containerd-c1.scope",
+		"sleep", "300")
+	if err := process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- process.Wait() }()
+	deadline := time.After(time.Minute)
+	for {
+		usage, err := tree.ContainerUsage(pod, "c1")
+		if err == nil && usage.Pids > 0 {
+			break
+		}
+		select {
+		case <-deadline:
+			t.Fatalf("nothing is known of the container: %+v, %v", usage, err)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	if err := tree.KillContainer(pod, "c1"); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-ended:
+	case <-deadline:
+		t.Error("its process goes on")
+	}
+}
