@@ -247,9 +247,11 @@ func (w *world) finish(i int) {
 	a := w.pending[i]
 	w.pending = append(w.pending[:i:i], w.pending[i+1:]...)
 	delete(w.in.Ops, a.Key)
-	if w.failing && rapid.IntRange(0, 3).Draw(w.t, "fails") == 0 && !w.halfDone(a) {
-		f := w.in.Memory.Faults[a.Key]
-		w.in.Memory.Faults[a.Key] = Fault{At: w.in.Now, Count: f.Count + 1, Reason: CreateContainerError}
+	if w.failing && rapid.IntRange(0, 3).Draw(w.t, "fails") == 0 {
+		if !w.halfDone(a) {
+			f := w.in.Memory.Faults[a.Key]
+			w.in.Memory.Faults[a.Key] = Fault{At: w.in.Now, Count: f.Count + 1, Reason: CreateContainerError}
+		}
 		return
 	}
 	delete(w.in.Memory.Faults, a.Key)

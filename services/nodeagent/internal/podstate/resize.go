@@ -98,6 +98,13 @@ func (v *view) toStandFor() sizes.Size {
 	return sizes.Of(v.pod)
 }
 
+// hasRoom reports whether the cgroup stands for no less than what was given: else what starts would not fit.
+func (v *view) hasRoom() bool {
+	standing := v.in.Memory.Resize.Standing
+	return standing == nil ||
+		sizes.Same(standing.Apply(v.pod), sizes.Widest(*standing, sizes.Of(v.pod)).Apply(v.pod))
+}
+
 // stands reports whether the cgroup stands for what it shall.
 func (v *view) stands() bool {
 	standing, target := v.standing(), v.toStandFor()

@@ -181,7 +181,7 @@ func (v *view) mustStop(e lifecycle.Entry, c *observed.Container) *StopReason {
 // policy and back-off allow it and no other instance lives.
 func (v *view) start(e lifecycle.Entry, prev *observed.Container) {
 	name := e.Spec.Name
-	if len(v.live(name)) > 0 {
+	if len(v.live(name)) > 0 || !v.hasRoom() {
 		return
 	}
 	a := Action{Key: StartKey(name), SandboxID: v.sandbox.ID, Container: e, Attempt: v.nextAttempt(e, prev)}

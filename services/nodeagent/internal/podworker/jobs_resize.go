@@ -17,14 +17,14 @@ import (
 
 // resize brings the Pod's cgroup and its running instances to their size: it widens the cgroup, changes the instances
 // one after the other, and narrows the cgroup. Each step may be repeated; what is done is remembered when another
-// fails.
+// fails. Containers may start as soon as there is room for them, whatever keeps the rest from going on.
 func (j *job) resize(ctx context.Context) outcome {
 	r := j.action.Resize
-	if err := j.mayLower(r); err != nil {
-		return j.resizeFailed(err, nil)
-	}
 	if err := j.resizeCgroup(r.Wide); err != nil {
 		return j.resizeFailed(err, nil)
+	}
+	if err := j.mayLower(r); err != nil {
+		return j.resizeFailed(err, remember(nil, r.Wide))
 	}
 	done := map[string]sizes.Instance{}
 	for _, i := range r.Instances {

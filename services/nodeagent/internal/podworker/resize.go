@@ -93,12 +93,12 @@ func (p *Pool) answerLocked(uid types.UID, verdict resize.Verdict) {
 }
 
 // given returns a Pod that is new to this agent at the size that the node has given it, as an earlier agent noted it or
-// as the API has it from that agent. A Pod that did not change since it was reported has what it asks for.
+// as the API has it from that agent. A Pod that never changed has what it asks for.
 func (w *worker) given(pod *corev1.Pod) *corev1.Pod {
 	switch {
 	case w.saved.Resize != nil:
 		return w.saved.Resize.Given.Apply(pod)
-	case pod.Status.StartTime != nil && pod.Generation != pod.Status.ObservedGeneration:
+	case pod.Status.StartTime != nil && pod.Generation > 1:
 		return sizes.Reported(pod).Apply(pod)
 	}
 	return pod
@@ -188,7 +188,7 @@ func (w *worker) forgetSizes() {
 // resizeRecord is what a later agent must know of the Pod's resizes; nil if there were none.
 func (w *worker) resizeRecord() *checkpoint.Resize {
 	r := &w.memory.Resize
-	if w.saved.Resize == nil && r.Standing == nil {
+	if w.saved.Resize == nil && r.Standing == nil && w.pending == nil {
 		return nil
 	}
 	record := &checkpoint.Resize{Given: sizes.Of(w.pod), Updated: maps.Clone(r.Updated),

@@ -93,13 +93,53 @@ func TestResizePutOff(t *testing.T) {
 		w.expect("status", []string{w.has("u1"), w.condition("u1", "PodResizePending")}, "1 1 64Mi",
 			"True Infeasible: Node didn't have enough capacity: cpu, requested: 4001, capacity: 4000")
 		w.resize("u1", asks("4", "64Mi"))
+		w.after(time.Second)
 		w.start() // an agent that comes later must not give it away before it knows all Pods
 		w.after(time.Second)
 		w.expect("status", []string{w.has("u1")}, "1 1 64Mi")
 		w.expect("updates", w.signals("UpdateContainer"))
+		if n, m := len(logged(w, "event ResizeDeferred")), len(logged(w, "event ResizeInfeasible")); n != 2 || m != 1 {
+			t.Errorf("%d and %d events, want one each time that the reason is another", n, m)
+		}
 		w.delete("u2", 30)
 		w.after(3 * time.Second)
 		w.expect("status", []string{w.has("u1"), w.condition("u1", "PodResizePending")}, "4 4 64Mi", "none")
+	})
+}
+
+// DEP-214: what is put off stays so for the next agent, also of a container that has never run.
+func TestResizePutOffBeforeTheStart(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.mu.Lock()
+		w.fail["Container"] = errors.New("no")
+		w.mu.Unlock()
+		w.put(newPod(asks("1", "64Mi")))
+		w.put(newPod(asks("3", "64Mi"), named("u2", 0)))
+		w.after(time.Second)
+		w.resize("u1", asks("2", "64Mi"))
+		w.after(time.Second)
+		w.start()
+		w.after(time.Second)
+		if got := w.condition("u1", "PodResizePending"); got == "none" {
+			t.Error("the resize was granted without room")
+		}
+	})
+}
+
+// DEP-214: room also comes from a Pod that the API has forgotten, when nothing of it is left.
+func TestResizeAfterAForcedDeletion(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.put(newPod(asks("1", "64Mi")))
+		w.put(newPod(asks("3", "64Mi"), named("u2", 0)))
+		w.after(time.Second)
+		w.resize("u1", asks("2", "64Mi"))
+		w.after(time.Second)
+		w.mu.Lock()
+		delete(w.pods, "u2")
+		w.mu.Unlock()
+		w.pool.Remove("u2")
+		w.after(3 * time.Second)
+		w.expect("status", []string{w.has("u1")}, "2 2 64Mi")
 	})
 }
 
@@ -149,6 +189,12 @@ func TestResizeByRestart(t *testing.T) {
 					"cgroup 2048/200000/16 @3")
 				if l := w.runtime.Limits("u1", "m"); l.MemoryLimitInBytes != 16<<20 {
 					t.Errorf("the container is limited to %v", l)
+				}
+				w.runtime.SetDelay("StopContainer", 2*time.Second)
+				w.resize("u1", asks("2", "8Mi"))
+				w.after(time.Second)
+				if cgroup := logged(w, "cgroup"); len(cgroup) != 6 {
+					t.Errorf("the cgroup was narrowed below what runs: %v", cgroup[6:])
 				}
 			})
 		})
@@ -250,6 +296,34 @@ func TestRestartToResizeSurvivesTheAgent(t *testing.T) {
 		if got := w.get("u1").Status; got.Phase != corev1.PodRunning || w.runtime.Limits("u1", "m").CpuQuota != 200000 {
 			t.Errorf("phase %s, limits %v", got.Phase, w.runtime.Limits("u1", "m"))
 		}
+	})
+}
+
+// DEP-214: a container that starts while its Pod is resized starts when the cgroup has room for it, also where a memory
+// limit cannot be lowered.
+func TestStartsWhereThereIsRoom(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.put(newPod(asks("1", "64Mi"), func(p *corev1.Pod) {
+			p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: "n", Image: "image:1"})
+		}))
+		w.used = map[string]uint64{"m": 48 << 20}
+		w.after(time.Second)
+		w.mu.Lock()
+		w.fail["ResizeCgroup"] = errors.New("no")
+		w.mu.Unlock()
+		w.resize("u1", asks("2", "32Mi"))
+		w.after(0)
+		w.runtime.Exit("u1", "n", 1)
+		w.after(100 * time.Millisecond)
+		if starts := w.signals("StartContainer"); len(starts) != 2 {
+			t.Errorf("started without room: %v", starts)
+		}
+		w.mu.Lock()
+		delete(w.fail, "ResizeCgroup")
+		w.mu.Unlock()
+		w.after(2 * time.Second)
+		w.expect("starts", w.signals("StartContainer")[2:], "StartContainer n @2")
+		w.expect("updates", w.signals("UpdateContainer"))
 	})
 }
 

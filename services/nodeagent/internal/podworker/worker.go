@@ -145,7 +145,9 @@ func (w *worker) takeUpdates() {
 	if latest.pod != w.pod {
 		w.renew(latest.pod)
 	}
-	w.pending = latest.pending
+	if w.pending = latest.pending; w.pending != nil && w.saved.Resize == nil {
+		w.saveRecord() // what it has is not what it asks for
+	}
 	w.removed = latest.removed
 	if latest.evicted != nil && w.memory.Rejection == nil && !podview.IsTerminal(w.pod) {
 		w.ended = &checkpoint.Ended{Reason: latest.evicted.Reason, Message: latest.evicted.Message,
