@@ -344,7 +344,7 @@ func (c *Cycle) classify(p *pod, o *corev1.Pod) bool {
 	changed := p.class != joined || p.gated != gated
 	if changed {
 		c.dequeue(p)
-		p.last = nil
+		p.last, p.answer = nil, nil
 	}
 	p.object, p.class, p.gated, p.unread = o, joined, gated, false
 	p.tell()

@@ -40,6 +40,7 @@ type extenders struct {
 type extended struct {
 	asks     []int            // the extenders that have a say
 	question *extend.Question // that they have not answered; then it is not in the queue
+	answer   *answer          // of a Pod of a group that is not decided upon yet
 }
 
 func newExtenders(list []schedulerv1.Extender) extenders {
@@ -70,11 +71,16 @@ func lineOf(asks []int) string { return fmt.Sprint(asks) }
 
 // hold puts a Pod into its line while one of its extenders is asked about another.
 func (c *Cycle) hold(p *pod, now time.Time) bool {
-	if !slices.ContainsFunc(p.asks, func(i int) bool { return c.extenders.busy[i] }) {
+	if !c.asking(p) {
 		return false
 	}
 	c.queue.Hold(&p.Entry, lineOf(p.asks), now)
 	return true
+}
+
+// asking reports whether one of its extenders is asked about another Pod.
+func (c *Cycle) asking(p *pod) bool {
+	return slices.ContainsFunc(p.asks, func(i int) bool { return c.extenders.busy[i] })
 }
 
 // releaseLines makes the most urgent Pod of each line active; hold puts it back if it comes too early.
@@ -126,11 +132,15 @@ func (c *Cycle) Answered(q *extend.Question, a extend.Answer, now time.Time) (Ve
 	c.catchUp(now)
 	p := c.pods[q.Pod.UID]
 	if p == nil || p.question != q {
+		c.goOn(q, now)
 		return Verdict{}, false
 	}
 	c.reread(p)
 	p.question = nil
 	switch {
+	case p.gang != nil:
+		c.answeredForGang(p, a, now)
+		return Verdict{}, false
 	case p.gated || !c.leading[p.profile.Name]:
 		return Verdict{}, false
 	case p.last == nil: // changed meanwhile

@@ -61,7 +61,8 @@ func (t *tally) add(o tally, by int) {
 	t.evicting += by * o.evicting
 }
 
-// tell has the group count the Pod as it is now. It is called wherever that changes, so that nobody need count them all.
+// tell has the group count the Pod as it is now. It is called wherever that changes, so that nobody need count them
+// all.
 func (p *pod) tell() {
 	if p.gang == nil {
 		return
@@ -226,6 +227,7 @@ func (c *Cycle) shrink(g *gangState) {
 	if held == "" {
 		return
 	}
+	forgetAnswers(g.members())
 	for _, p := range c.withdraw(g) {
 		p.last = &Verdict{Pod: p.object, Nodes: c.state.Nodes(), Group: held}
 		c.gangs.decided = append(c.gangs.decided, *p.last)
@@ -318,6 +320,7 @@ func (c *Cycle) leadGangs(profile string, now time.Time) {
 	for _, g := range c.gangs.byUID {
 		if g.profile != nil && g.profile.Name == profile {
 			c.gangs.spoken[g] = true
+			forgetAnswers(g.members())
 			c.queueGang(g, now)
 		}
 	}

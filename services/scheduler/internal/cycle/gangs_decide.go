@@ -37,13 +37,17 @@ func (c *Cycle) decideGang(g *gangState, now time.Time) {
 		return // it is told when it is
 	}
 	members, n := g.members(), g.count()
+	if c.consultGang(g, members, now) {
+		return
+	}
+	defer forgetAnswers(members)
 	objects := make([]*corev1.Pod, 0, len(members))
 	for _, p := range members {
 		objects = append(objects, p.object)
 	}
 	why := g.group.Disagree(objects)
-	if slices.ContainsFunc(members, func(p *pod) bool { return len(p.asks) > 0 }) {
-		why = fmt.Sprintf("extenders have a say on pods of pod group %s, and are not asked about groups", g.name.Name)
+	if i := slices.IndexFunc(members, (*pod).unanswerable); i >= 0 {
+		why = members[i].answer.Err.Error()
 	}
 	if why != "" {
 		c.refuseGang(g, members, why, now)
@@ -137,7 +141,7 @@ func (c *Cycle) give(g *gangState, members []*pod, among []columns.Slot) (placed
 		one := c.turn(g, p)
 		c.classes.Touch(p.class)
 		if full[p.class] && c.state.ReservedFor(p.UID) == columns.None || !c.giveFree(&one, among) {
-			full[p.class] = !p.class.LooksAtDomains()
+			full[p.class] = !p.class.LooksAtDomains() && len(p.asks) == 0
 			continue
 		}
 		one.verdict.Steps = c.assign(p, one.verdict.Node)
@@ -163,16 +167,20 @@ func (c *Cycle) turn(g *gangState, p *pod) given {
 }
 
 func (c *Cycle) giveNominated(p *pod, v *Verdict, among []columns.Slot) bool {
-	return (among == nil || slices.Contains(among, c.state.ReservedFor(p.UID))) && c.takeNomination(p, v)
+	slot := c.state.ReservedFor(p.UID)
+	return (among == nil || slices.Contains(among, slot)) && c.passes(p, slot) && c.takeNomination(p, v)
 }
 
 func (c *Cycle) giveBest(p *pod, v *Verdict, among []columns.Slot) bool {
 	defer c.holdNominees(p)()
 	var choice class.Choice
 	var ok bool
-	if among == nil {
+	switch {
+	case len(p.asks) > 0:
+		choice, ok = c.bestPassed(p, among)
+	case among == nil:
 		choice, _, ok = c.best(p)
-	} else {
+	default:
 		choice, ok = p.class.BestAmong(c.state, among, nil)
 	}
 	if ok {
@@ -183,10 +191,9 @@ func (c *Cycle) giveBest(p *pod, v *Verdict, among []columns.Slot) bool {
 
 // giveKept gives the Pod the first of the nodes where room is kept for Pods of lower priority, as outrank does.
 func (c *Cycle) giveKept(one *given, among []columns.Slot) bool {
-	over := c.over(one.pod)
-	if among != nil {
-		over = slices.DeleteFunc(over, func(slot columns.Slot) bool { return !slices.Contains(among, slot) })
-	}
+	over := slices.DeleteFunc(c.over(one.pod), func(slot columns.Slot) bool {
+		return !c.passes(one.pod, slot) || among != nil && !slices.Contains(among, slot)
+	})
 	if len(over) == 0 {
 		return false
 	}
@@ -257,7 +264,9 @@ func (c *Cycle) refuseGang(g *gangState, members []*pod, why string, now time.Ti
 		if p.last != nil && p.last.Plan != nil && p.evicting {
 			v.Plan = p.last.Plan
 		}
-		v.Nominated = p.nominated
+		if v.Nominated = p.nominated; p.unanswerable() {
+			v.Failure = why
+		}
 		p.last = &v
 		c.gangs.decided = append(c.gangs.decided, v)
 		if p.class.LooksAtDomains() && !slices.Contains(g.domains, p.class) {
@@ -265,7 +274,11 @@ func (c *Cycle) refuseGang(g *gangState, members []*pod, why string, now time.Ti
 			g.domains = append(g.domains, p.class)
 		}
 	}
-	c.queue.AddUnschedulable(&g.Entry, now)
+	if refusedByExtenders(members) {
+		c.queue.Delay(&g.Entry, now)
+	} else {
+		c.queue.AddUnschedulable(&g.Entry, now)
+	}
 	c.gangs.stuck[g], c.gangs.spoken[g] = true, true
 }
 
@@ -275,7 +288,11 @@ func (c *Cycle) refusalsOf(members []*pod) string {
 		if p.node != "" {
 			continue
 		}
-		if reasons := c.refusals(p); reasons != nil {
+		reasons := c.refusals(p)
+		if p.answer != nil && len(p.answer.Left) == 0 {
+			reasons = append(reasons, refusedBy(p.answer.Failed)...)
+		}
+		if reasons != nil {
 			v := Verdict{Pod: p.object, Nodes: c.state.Nodes(), Reasons: reasons}
 			return v.Message()
 		} // one alone would fit

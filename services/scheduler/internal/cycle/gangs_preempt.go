@@ -31,6 +31,8 @@ func (c *Cycle) preemptForGang(g *gangState, members []*pod) (plans []room, why 
 		return nil, ""
 	case slices.ContainsFunc(members, func(p *pod) bool { return never(p.object) }):
 		return nil, "not eligible due to preemptionPolicy=Never."
+	case slices.ContainsFunc(members, c.preemptVerb):
+		return nil, "not eligible due to an extender with preemptVerb, which is asked about pods alone."
 	case slices.ContainsFunc(members, c.awaitsVictims):
 		return nil, "not eligible due to a terminating pod on the nominated node."
 	}
