@@ -113,19 +113,11 @@ func TestTheChartRefusesWrongValues(t *testing.T) {
 func TestTheChartTakesOver(t *testing.T) {
 	m := processes.New(t, 1)
 	w := scenario.In(t, m)
-	install := func(args ...string) {
-		t.Helper()
-		args = append(args, "--namespace", system, "--wait", "--timeout", "3m")
-		if out, stderr, err := helm(t, m.Kubeconfig(), args...); err != nil {
-			describeChart(t, w)
-			t.Fatalf("helm %s: %v\n%s%s", strings.Join(args, " "), err, out, stderr)
-		}
-	}
 	// Without a range there is no nodeipam. The node has its share of keel's range, and keeps it.
-	install("install", "keelson", chart(t), "--set",
+	release(w, "install", "keelson", chart(t), "--set",
 		"workload-controllers.extraArgs[0]=--cluster-cidr=10.244.0.0/16")
 	for d := range elected {
-		awaitReady(w, d, 1)
+		awaitReady(w, "keelson-"+string(d), 1)
 	}
 	for d := range elected {
 		m.Kill(t, d)
@@ -139,17 +131,48 @@ func TestTheChartTakesOver(t *testing.T) {
 	}
 	w.Deploy(3, scenario.HelloV1)
 	w.Deploy(3, scenario.HelloV2)
-	install("upgrade", "keelson", chart(t), "--reuse-values", "--set", "scheduler.replicas=2")
-	awaitReady(w, mesh.Scheduler, 2)
+	release(w, "upgrade", "keelson", chart(t), "--reuse-values", "--set", "scheduler.replicas=2")
+	awaitReady(w, "keelson-"+string(mesh.Scheduler), 2)
 	w.Deploy(0, "")
 
 	// Whoever takes the chart away needs somebody who takes its Pods away.
 	m.Start(t, mesh.Scheduler)
-	if out, stderr, err := helm(t, m.Kubeconfig(), "uninstall", "keelson", "--namespace", system); err != nil {
-		t.Fatalf("helm uninstall: %v\n%s%s", err, out, stderr)
+	uninstall(w)
+	w.Deploy(2, scenario.HelloV1)
+}
+
+// TestTheChartAnswersForNames installs cluster DNS alone, on a mesh whose Pods ask where it will be.
+func TestTheChartAnswersForNames(t *testing.T) {
+	const services, address = "10.96.0.0/16", "10.96.0.10"
+	m := processes.New(t, 1, "--dns="+address, "--service-range="+services)
+	w := scenario.In(t, m)
+	release(w, "install", "keelson", chart(t), "--set", "coredns.enabled=true,coredns.replicas=1",
+		"--set", "coredns.clusterIP="+address,
+		"--set", "scheduler.enabled=false,workload-controllers.enabled=false,podgc.enabled=false")
+	t.Run("names", func(t *testing.T) { scenario.Names(t, m) })
+	release(w, "upgrade", "keelson", chart(t), "--reuse-values", "--set", "coredns.replicas=2")
+	awaitReady(w, "coredns", 2)
+	t.Run("names after an upgrade", func(t *testing.T) { scenario.WaitsForNames(t, m) })
+	uninstall(w)
+}
+
+// release runs helm until all that it makes is ready.
+func release(w *scenario.World, args ...string) {
+	w.Helper()
+	args = append(args, "--namespace", system, "--wait", "--timeout", "3m")
+	if out, stderr, err := helm(w, w.Mesh.Kubeconfig(), args...); err != nil {
+		describeChart(w)
+		w.Fatalf("helm %s: %v\n%s%s", strings.Join(args, " "), err, out, stderr)
+	}
+}
+
+// uninstall takes the chart away and waits until nothing of it is left.
+func uninstall(w *scenario.World) {
+	w.Helper()
+	if out, stderr, err := helm(w, w.Mesh.Kubeconfig(), "uninstall", "keelson", "--namespace", system); err != nil {
+		w.Fatalf("helm uninstall: %v\n%s%s", err, out, stderr)
 	}
 	w.Await("nothing of the chart", func() string { return leftOfChart(w) })
-	w.Deploy(2, scenario.HelloV1)
 }
 
 // chart is the chart's folder.
@@ -163,7 +186,7 @@ func chart(t *testing.T) string {
 }
 
 // helm runs the unmodified helm.
-func helm(t *testing.T, kubeconfig string, args ...string) (stdout, stderr string, err error) {
+func helm(t testing.TB, kubeconfig string, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), filepath.Join(scenario.BinDir(), "helm"), args...)
 	home := t.TempDir()
@@ -202,12 +225,12 @@ func rendered(t *testing.T, args ...string) map[string]*appsv1.Deployment {
 	}
 }
 
-// awaitReady waits until exactly that many Pods of the daemon are there and ready.
-func awaitReady(w *scenario.World, d mesh.Daemon, want int) {
+// awaitReady waits until exactly that many Pods of the name are there and ready.
+func awaitReady(w *scenario.World, name string, want int) {
 	w.Helper()
-	w.Await(fmt.Sprintf("%d ready Pods of %s", want, d), func() string {
+	w.Await(fmt.Sprintf("%d ready Pods of %s", want, name), func() string {
 		pods, err := w.Client.CoreV1().Pods(system).List(w.Context(),
-			metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=keelson-" + string(d)})
+			metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=" + name})
 		if err != nil {
 			return err.Error()
 		}
@@ -228,8 +251,8 @@ func awaitReady(w *scenario.World, d mesh.Daemon, want int) {
 
 // leftOfChart names what the chart made and is still there.
 func leftOfChart(w *scenario.World) string {
-	r := w.TryKubectl("", "get", "deployments,replicasets,pods,serviceaccounts,clusterrolebindings,secrets,configmaps",
-		"--all-namespaces", "--selector", ofTheChart, "--output", "name")
+	r := w.TryKubectl("", "get", "deployments,replicasets,pods,serviceaccounts,clusterroles,clusterrolebindings,"+
+		"secrets,configmaps,services,endpointslices,poddisruptionbudgets", "--all-namespaces", "--selector", ofTheChart, "--output", "name")
 	releases := w.TryKubectl("", "get", "secrets", "--all-namespaces", "--selector", "owner=helm", "--output", "name")
 	return r.Stdout + releases.Stdout + problem(r) + problem(releases)
 }
@@ -242,12 +265,12 @@ func problem(r scenario.Result) string {
 }
 
 // describeChart logs what a person would look at where the chart's Pods do not get ready.
-func describeChart(t *testing.T, w *scenario.World) {
-	t.Helper()
+func describeChart(w *scenario.World) {
+	w.Helper()
 	for _, args := range [][]string{
 		{"describe", "pods", "--selector", ofTheChart}, {"logs", "--selector", ofTheChart, "--tail=5", "--prefix"},
 	} {
 		r := w.TryKubectl("", append([]string{"--namespace", system}, args...)...)
-		t.Log(r.Stdout + r.Stderr)
+		w.Log(r.Stdout + r.Stderr)
 	}
 }

@@ -65,8 +65,7 @@ func killCoreDNS(t testing.TB, m *processes.Mesh) {
 // setLink takes the machine's end of a node's link down, or up.
 func setLink(t testing.TB, m *processes.Mesh, node int, up bool) {
 	t.Helper()
-	link := strings.Replace(strings.TrimPrefix(filepath.Dir(m.CgroupRoot()), "/"), "keelson-", "keel", 1) + "-v" +
-		strconv.Itoa(node)
+	link := linkPrefix(m) + "v" + strconv.Itoa(node)
 	if err := setFlags(link, up); err != nil {
 		t.Fatalf("switching %s: %v", link, err)
 	}
