@@ -2,8 +2,11 @@ package e2e
 
 import (
 	"errors"
+	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -11,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"keelson.dev/kit/subprocess"
 	"keelson.dev/test/mesh"
 	"keelson.dev/test/mesh/processes"
 	"keelson.dev/test/scenario"
@@ -19,6 +23,7 @@ import (
 // TestNetwork runs the scenarios of Services and names on a mesh with cluster DNS.
 func TestNetwork(t *testing.T) {
 	m := processes.New(t, 2, processes.WithDNS)
+	t.Run("LoadBalancers", func(t *testing.T) { tellsLoadBalancers(t, m) })
 	scenario.RunAll(t, m, scenario.Networked)
 	t.Run("KillsUnderLoad", func(t *testing.T) {
 		scenario.KillsUnderLoad(t, m, func(t testing.TB) { killCoreDNS(t, m) })
@@ -28,6 +33,46 @@ func TestNetwork(t *testing.T) {
 		scenario.LinkCut(t, m, func(t testing.TB) { setLink(t, m, 2, false) },
 			func(t testing.TB) { setLink(t, m, 2, true) })
 	})
+}
+
+// tellsLoadBalancers asks each node, as load balancers do, whether it takes new connections, before, while and after the
+// cluster autoscaler means to take the first one away.
+func tellsLoadBalancers(t *testing.T, m *processes.Mesh) {
+	w := scenario.In(t, m)
+	expect := func(when string, want ...int) {
+		t.Helper()
+		w.Await("what load balancers are told "+when, func() string {
+			var got []int
+			for _, agent := range m.Of(t, mesh.NodeAgent) {
+				answer, err := http.Get("http://" + flag(agent, "--service-proxy-health-address") + "/healthz")
+				if err != nil {
+					return err.Error()
+				}
+				_ = answer.Body.Close()
+				got = append(got, answer.StatusCode)
+			}
+			if slices.Equal(got, want) {
+				return ""
+			}
+			return fmt.Sprint(got)
+		})
+	}
+	expect("of nodes that work", http.StatusOK, http.StatusOK)
+	const taint = "ToBeDeletedByClusterAutoscaler"
+	w.Kubectl("taint", "node", m.Nodes()[0], taint+"=1:NoSchedule")
+	expect("of one that is going", http.StatusServiceUnavailable, http.StatusOK)
+	w.Kubectl("taint", "node", m.Nodes()[0], taint+"-")
+	expect("of one that stays after all", http.StatusOK, http.StatusOK)
+}
+
+// flag is the value of a process's flag.
+func flag(p subprocess.Process, name string) string {
+	for _, arg := range p.Args {
+		if value, ok := strings.CutPrefix(arg, name+"="); ok {
+			return value
+		}
+	}
+	return ""
 }
 
 // killCoreDNS kills what runs of it in the mesh's Pods.
