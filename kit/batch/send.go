@@ -95,8 +95,8 @@ func (j *joiner) deliver(body io.Reader, calls []*call) {
 	_, _ = io.Copy(io.Discard, from)
 }
 
-// refusedBy settles calls whose batch was not taken as one. The server has begun nothing if it blames the client, or takes
-// no more batches at present: then each goes by itself. Anything else is each call's answer.
+// refusedBy settles calls whose batch was not taken as one. The server has begun nothing if it blames the client, or
+// takes no more batches at present: then each goes by itself. Anything else is each call's answer.
 func (j *joiner) refusedBy(response *http.Response, calls []*call) {
 	text, _ := io.ReadAll(io.LimitReader(response.Body, maxRefusal))
 	status := response.StatusCode

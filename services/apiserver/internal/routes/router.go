@@ -73,8 +73,8 @@ func (r *Router) remember(k kind, f found) {
 	}
 }
 
-// kindOf returns the kind of a request for a resource. Old forms of paths, as /api/v1/watch/pods, and empty parts are for
-// the library.
+// kindOf returns the kind of a request for a resource. Old forms of paths, as /api/v1/watch/pods, and empty parts are
+// for the library.
 func kindOf(r *http.Request) (kind, bool) {
 	info, ok := request.RequestInfoFrom(r.Context())
 	if !ok || !info.IsResourceRequest || info.Path != r.URL.Path || strings.Contains(info.Path+"/", "//") {

@@ -157,7 +157,7 @@ func testRequestBatch(t *testing.T, s *servertest.Server) {
 		{"POST", "pods/none-%s/binding", "", object("Binding",
 			`"metadata":{"name":"none-%s"},"target":{"kind":"Node","name":"batch-node"}`), "404"},
 	}
-	e := exchangeAs(t, s, servertest.Admin)
+	e, requests := exchangeAs(t, s, servertest.Admin), []batch.Request(nil)
 	request := func(i int, as string) batch.Request {
 		fill := func(text string) string { return strings.ReplaceAll(text, "%s", as) }
 		r := batch.Request{Method: rows[i].method, Target: path + fill(rows[i].target), Accept: "application/json",
@@ -167,7 +167,6 @@ func testRequestBatch(t *testing.T, s *servertest.Server) {
 		}
 		return r
 	}
-	var requests []batch.Request
 	for i := range rows {
 		requests = append(requests, request(i, "batch"))
 	}
