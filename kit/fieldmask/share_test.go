@@ -23,12 +23,12 @@ import (
 // sharedRule keeps of a Pod what podRule does and its UID and version.
 var sharedRule = Rule{Object: &corev1.Pod{}, Resource: "pods",
 	Selector: fields.OneTermNotEqualSelector("status.phase", "Failed"), Only: map[string][]string{
-	"metadata": {"name", "namespace", "uid", "resourceVersion", "labels", "ownerReferences", "deletionTimestamp"},
-	"spec":     {"nodeName", "containers", "tolerations"}, "spec.containers": {"name", "resources"},
-	"status": {"phase", "conditions"},
-}, Shared: map[string][]string{
-	"metadata": {"namespace", "labels", "ownerReferences"}, "spec": {"containers", "tolerations"},
-}}
+		"metadata": {"name", "namespace", "uid", "resourceVersion", "labels", "ownerReferences", "deletionTimestamp"},
+		"spec":     {"nodeName", "containers", "tolerations"}, "spec.containers": {"name", "resources"},
+		"status": {"phase", "conditions"},
+	}, Shared: map[string][]string{
+		"metadata": {"namespace", "labels", "ownerReferences"}, "spec": {"containers", "tolerations"},
+	}}
 
 // decodeShared decodes an object as the watch of Informers does, and overwrites what it was decoded from.
 func decodeShared(t testing.TB, mask *Mask, raw []byte) runtime.Object {

@@ -208,6 +208,16 @@ func (s *stage) want(lines ...string) {
 	s.wrote = nil
 }
 
+// wantInAnyOrder is want for writes about several Pods, of which none waits for another.
+func (s *stage) wantInAnyOrder(lines ...string) {
+	s.t.Helper()
+	synctest.Wait()
+	s.mu.Lock()
+	slices.Sort(s.wrote)
+	s.mu.Unlock()
+	s.want(slices.Sorted(slices.Values(lines))...)
+}
+
 func (s *stage) wantEvents(lines ...string) {
 	s.t.Helper()
 	s.mu.Lock()

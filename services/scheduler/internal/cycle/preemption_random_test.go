@@ -19,6 +19,7 @@ import (
 type contest struct {
 	t      *testing.T
 	gen    *generator
+	seed   uint64
 	fast   *cycle.Cycle
 	slow   *rivals
 	now    time.Time
@@ -32,7 +33,7 @@ func newContest(t *testing.T, seed uint64, domains, across bool) *contest {
 	settings.Profiles[0].PreemptsAcross = across
 	slow := &rivals{cluster: newCluster(), across: across, nominees: map[types.UID]*corev1.Pod{},
 		budgets: map[string]*policyv1.PodDisruptionBudget{}}
-	c := &contest{t: t, domains: domains, now: start, gen: &generator{Rand: rand.New(rand.NewPCG(seed, 2))}, slow: slow}
+	c := &contest{t: t, seed: seed, domains: domains, now: start, gen: &generator{Rand: rand.New(rand.NewPCG(seed, 2))}, slow: slow}
 	c.fast = cycle.New(cycle.Config{Profiles: settings.Profiles, Backoff: settings.Backoff, Seed: seed})
 	c.fast.Lead(corev1.DefaultSchedulerName, true, start)
 	for range 2 + c.gen.IntN(5) {
@@ -201,7 +202,7 @@ func (c *contest) checkPlaced(v cycle.Verdict) {
 	var lacks []*corev1.Pod
 	if own := c.slow.nominees[p.UID]; own != nil && own.Spec.NodeName == v.Node {
 		if reasons := c.slow.without(p, "", nil).refusals(p, n); len(reasons) > 0 {
-			c.t.Fatalf("pod %s is placed on %s, which it is nominated for: %v", p.Name, v.Node, reasons)
+			c.t.Fatalf("seed %d: pod %s is placed on %s, which it is nominated for: %v", c.seed, p.Name, v.Node, reasons)
 		}
 		for _, other := range c.slow.on(n) {
 			if other.DeletionTimestamp != nil {
@@ -210,7 +211,7 @@ func (c *contest) checkPlaced(v cycle.Verdict) {
 		}
 	}
 	if reasons := c.slow.refuses(p, n, lacks); len(reasons) > 0 {
-		c.t.Fatalf("pod %s is placed on %s: %v", p.Name, v.Node, reasons)
+		c.t.Fatalf("seed %d: pod %s is placed on %s: %v", c.seed, p.Name, v.Node, reasons)
 	}
 }
 
@@ -230,7 +231,7 @@ func (c *contest) check(v cycle.Verdict) {
 				return
 			}
 		}
-		c.t.Fatalf("pod %s waits on %s for nobody: %s", v.Pod.Name, v.Nominated, v.Message())
+		c.t.Fatalf("seed %d: pod %s waits on %s for nobody: %s", c.seed, v.Pod.Name, v.Nominated, v.Message())
 	}
 	c.judged++
 	got := v.Preemption
@@ -238,7 +239,7 @@ func (c *contest) check(v cycle.Verdict) {
 		got = fmt.Sprint(v.Nominated, names(v.Plan.Victims), v.Plan.Violations)
 	}
 	if want := c.slow.expect(v.Pod); got != want {
-		c.t.Fatalf("pod %s of priority %d: %s, want %s", v.Pod.Name, rank(v.Pod), got, want)
+		c.t.Fatalf("seed %d: pod %s of priority %d: %s, want %s", c.seed, v.Pod.Name, rank(v.Pod), got, want)
 	}
 }
 
