@@ -65,7 +65,8 @@ func testServiceRefusals(t *testing.T, s *servertest.Server) {
 			s.Spec.ClusterIP, s.Annotations = "10.96.0.1", map[string]string{"a": strings.Repeat("x", 256<<10)}
 		}, []string{"metadata.annotations", "spec.clusterIPs[0]"}},
 		{"addresses that no packet can be sent to", func(s *corev1.Service) {
-			s.Spec.ExternalIPs = []string{"127.0.0.1", "192.0.2.1", "::1", "169.254.169.254", "0.0.0.0", "224.0.0.1", "x"}
+			s.Spec.ExternalIPs = []string{"127.0.0.1", "192.0.2.1", "::1", "169.254.169.254", "0.0.0.0", "224.0.0.1",
+				"x"}
 		}, []string{"spec.externalIPs[0]", "spec.externalIPs[2]", "spec.externalIPs[3]", "spec.externalIPs[4]",
 			"spec.externalIPs[5]", "spec.externalIPs[6]"}},
 		{"a label, an address outside of the range, and a port", func(s *corev1.Service) {

@@ -83,8 +83,8 @@ func (k kernel) ensureBridge(plan Plan) error {
 	return nil
 }
 
-// trustAddresses has the bridge, before it is switched on, use its IPv6 addresses at once: nobody else has them. While it
-// looks for others that might, it does not ask where Pods are, and what it should pass on to them is lost.
+// trustAddresses has the bridge, before it is switched on, use its IPv6 addresses at once: nobody else has them. While
+// it looks for others that might, it does not ask where Pods are, and what it should pass on to them is lost.
 func (k kernel) trustAddresses(plan Plan) error {
 	if !slices.ContainsFunc(plan.Gateways, func(g netip.Prefix) bool { return g.Addr().Is6() }) {
 		return nil

@@ -20,6 +20,7 @@ import (
 type holding struct {
 	holders map[columns.Volume]int                // how many Pods that hold it and attachments there are, by volume
 	wanted  map[columns.Volume]map[types.UID]bool // other Pods, by volume
+	keeps   map[columns.Volume]map[types.UID]bool // Pods that hold it only because room is kept for them, by volume
 	moved   map[types.UID]bool                    // Pods of which the columns do not know
 
 	movedAttachments map[types.UID]bool
@@ -31,8 +32,9 @@ type holding struct {
 
 func newHolding() holding {
 	return holding{holders: map[columns.Volume]int{}, wanted: map[columns.Volume]map[types.UID]bool{},
-		moved: map[types.UID]bool{}, movedAttachments: map[types.UID]bool{},
-		attachments: map[types.UID]*storagev1.VolumeAttachment{}, attached: map[types.UID][]columns.Volume{},
+		keeps: map[columns.Volume]map[types.UID]bool{}, moved: map[types.UID]bool{},
+		movedAttachments: map[types.UID]bool{},
+		attachments:      map[types.UID]*storagev1.VolumeAttachment{}, attached: map[types.UID][]columns.Volume{},
 		ofVolume: map[string]map[types.UID]bool{}}
 }
 
@@ -94,11 +96,12 @@ func (b *Book) volumeOf(name types.NamespacedName) (columns.Volume, bool) {
 func (b *Book) recount(uid types.UID) {
 	known := b.pods[uid]
 	holds, now := known.node != "" || known.kept, b.volumesOf(known.claims)
-	if known.holds == holds && slices.Equal(known.volumes, now) {
+	keeps := known.node == "" && known.kept
+	if known.holds == holds && known.keeps == keeps && slices.Equal(known.volumes, now) {
 		return
 	}
 	b.count(uid, known, -1)
-	known.volumes, known.holds = now, holds
+	known.volumes, known.holds, known.keeps = now, holds, keeps
 	b.count(uid, known, 1)
 }
 
@@ -112,20 +115,25 @@ func (b *Book) Keep(uid types.UID, kept bool) {
 
 // count adds (by 1) or takes back (by -1) what a Pod has or wants.
 func (b *Book) count(uid types.UID, known *pod, by int) {
+	note := add[columns.Volume]
+	if by < 0 {
+		note = drop[columns.Volume]
+	}
 	for _, v := range known.volumes {
-		switch {
-		case known.holds:
-			b.hold(v, by)
-		case by > 0:
-			add(b.wanted, v, uid)
-		default:
-			drop(b.wanted, v, uid)
+		if !known.holds {
+			note(b.wanted, v, uid)
+			continue
+		}
+		b.hold(v, by)
+		if known.keeps {
+			note(b.keeps, v, uid)
 		}
 	}
 	b.moved[uid] = true
 }
 
-// hold counts one who has a volume. Those who want it look again where it was nobody's before, or is now.
+// hold counts one who has a volume. Those who want it look again where it was nobody's before, or is now; those for
+// whom it is kept, to whom it may have been nobody's but theirs, where another comes.
 func (b *Book) hold(v columns.Volume, by int) {
 	before := b.holders[v]
 	if b.holders[v] += by; b.holders[v] == 0 {
@@ -133,6 +141,11 @@ func (b *Book) hold(v columns.Volume, by int) {
 	}
 	if before == 0 || before+by == 0 {
 		for uid := range b.wanted[v] {
+			b.stale[uid] = true
+		}
+	}
+	if by > 0 {
+		for uid := range b.keeps[v] {
 			b.stale[uid] = true
 		}
 	}

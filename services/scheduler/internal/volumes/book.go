@@ -61,6 +61,7 @@ type pod struct {
 	node    string           // empty for one that waits
 	kept    bool             // whether room is kept for it on a node
 	holds   bool             // either of these
+	keeps   bool             // holds for the room alone
 	volumes []columns.Volume // what its claims have, or will have
 }
 
