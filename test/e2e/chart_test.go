@@ -252,7 +252,8 @@ func awaitReady(w *scenario.World, name string, want int) {
 // leftOfChart names what the chart made and is still there.
 func leftOfChart(w *scenario.World) string {
 	r := w.TryKubectl("", "get", "deployments,replicasets,pods,serviceaccounts,clusterroles,clusterrolebindings,"+
-		"secrets,configmaps,services,endpointslices,poddisruptionbudgets", "--all-namespaces", "--selector", ofTheChart, "--output", "name")
+		"secrets,configmaps,services,endpointslices,poddisruptionbudgets", "--all-namespaces", "--selector", ofTheChart,
+		"--output", "name")
 	releases := w.TryKubectl("", "get", "secrets", "--all-namespaces", "--selector", "owner=helm", "--output", "name")
 	return r.Stdout + releases.Stdout + problem(r) + problem(releases)
 }

@@ -35,8 +35,8 @@ func TestNetwork(t *testing.T) {
 	})
 }
 
-// tellsLoadBalancers asks each node, as load balancers do, whether it takes new connections, before, while and after the
-// cluster autoscaler means to take the first one away.
+// tellsLoadBalancers asks each node, as load balancers do, whether it takes new connections, before, while and after
+// the cluster autoscaler means to take the first one away.
 func tellsLoadBalancers(t *testing.T, m *processes.Mesh) {
 	w := scenario.In(t, m)
 	expect := func(when string, want ...int) {
