@@ -288,7 +288,8 @@ func compare(t *testing.T, seed uint64, domains, across bool) int {
 	return c.judged
 }
 
-// Histories in which the two differed once: a Pod held a volume by its nomination alone when another came that has it.
+// Histories in which the two differed once.
 func TestPreemptionOfEarlierDifferences(t *testing.T) {
-	compare(t, 644, false, false)
+	compare(t, 644, false, false) // a Pod held a volume by its nomination alone when another came that has it
+	compare(t, 3669, true, false) // a node is refused by one rule for what its nominee brings, and by another without it
 }

@@ -50,12 +50,27 @@ func (c *rivals) without(p *corev1.Pod, node string, lacks []*corev1.Pod) *clust
 }
 
 // refuses returns why the node cannot take the Pod without those that it lacks: with the nominees that the Pod must
-// respect, or if these do not come.
+// respect, or if these do not come. Where it cannot in both cases, the words are those of the rule that is asked first:
+// the scheduler asks each rule about both.
 func (c *rivals) refuses(p *corev1.Pod, n *corev1.Node, lacks []*corev1.Pod) []string {
-	if reasons := c.without(p, n.Name, lacks).refusals(p, n); len(reasons) > 0 {
-		return reasons
+	beside, alone := c.without(p, n.Name, lacks).refusals(p, n), c.without(p, "", lacks).refusals(p, n)
+	if len(beside) == 0 || len(alone) > 0 && asked(alone[0]) < asked(beside[0]) {
+		return alone
 	}
-	return c.without(p, "", lacks).refusals(p, n)
+	return beside
+}
+
+// asked is the place of a reason's rule among those by which a node may be worse without a nominee; 0 for others.
+func asked(reason string) int {
+	switch {
+	case reason == exceeds:
+		return 1
+	case strings.Contains(reason, "topology spread"):
+		return 2
+	case strings.Contains(reason, "affinity rules"):
+		return 3
+	}
+	return 0
 }
 
 func rank(p *corev1.Pod) int64 {
