@@ -292,5 +292,5 @@ func compare(t *testing.T, seed uint64, domains, across bool) int {
 // Histories in which the two differed once.
 func TestPreemptionOfEarlierDifferences(t *testing.T) {
 	compare(t, 644, false, false) // a Pod held a volume by its nomination alone when another came that has it
-	compare(t, 3669, true, false) // a node is refused by one rule for what its nominee brings, and by another without it
+	compare(t, 3669, true, false) // a node is refused by one rule beside its nominee, and by another without it
 }
