@@ -2,33 +2,48 @@
 package lanes
 
 import (
-	"hash/maphash"
 	"sync"
+	"sync/atomic"
 )
 
-var seed = maphash.MakeSeed()
-
 // Run calls do with each number below count and returns when all calls have. At most as many run at a time as there
-// are lanes; those of one key are in one lane, where they run in their order. A call that returns false ends its lane:
-// what comes after it there is left out.
+// are lanes; those of one key run one after the other, in their order. A call that returns false ends its key: what
+// comes after it there is left out, and other keys go on.
 func Run[K comparable](lanes, count int, key func(i int) K, do func(i int) bool) {
-	queues := make([][]int, lanes)
-	for i := range count {
-		lane := maphash.Comparable(seed, key(i)) % uint64(lanes)
-		queues[lane] = append(queues[lane], i)
-	}
+	queues := ordered(count, key)
+	var taken atomic.Int64
 	var running sync.WaitGroup
-	for _, queue := range queues {
-		if len(queue) == 0 {
-			continue
-		}
+	for range min(lanes, len(queues)) {
 		running.Go(func() {
-			for _, i := range queue {
-				if !do(i) {
-					return
-				}
+			for next := taken.Add(1) - 1; next < int64(len(queues)); next = taken.Add(1) - 1 {
+				drain(queues[next], do)
 			}
 		})
 	}
 	running.Wait()
+}
+
+// ordered returns the numbers below count by their keys: the key of the lowest number first, each key's numbers rising.
+func ordered[K comparable](count int, key func(i int) K) (queues [][]int) {
+	place := map[K]int{}
+	for i := range count {
+		k := key(i)
+		at, known := place[k]
+		if !known {
+			at = len(queues)
+			place[k] = at
+			queues = append(queues, nil)
+		}
+		queues[at] = append(queues[at], i)
+	}
+	return queues
+}
+
+// drain calls do with each number until one call returns false.
+func drain(queue []int, do func(i int) bool) {
+	for _, i := range queue {
+		if !do(i) {
+			return
+		}
+	}
 }

@@ -2,6 +2,7 @@ package lanes_test
 
 import (
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -10,11 +11,18 @@ import (
 	"keelson.dev/kit/lanes"
 )
 
-// What has the same key is done in its order, and no further than to the call that says so.
+// What has the same key is done in its order, and no further than to the call that says so, which ends no other key,
+// however few lanes there are.
 func TestRunKeepsTheOrderOfAKey(t *testing.T) {
+	for _, count := range []int{1, 2, 3, 1000} {
+		t.Run(strconv.Itoa(count), func(t *testing.T) { keepsTheOrderOfAKey(t, count) })
+	}
+}
+
+func keepsTheOrderOfAKey(t *testing.T, count int) {
 	var mu sync.Mutex // guards done
 	done := map[int][]int{}
-	lanes.Run(1000, 30, func(i int) int { return i % 3 }, func(i int) bool {
+	lanes.Run(count, 30, func(i int) int { return i % 3 }, func(i int) bool {
 		mu.Lock()
 		defer mu.Unlock()
 		done[i%3] = append(done[i%3], i)
