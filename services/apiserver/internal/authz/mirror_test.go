@@ -1,6 +1,7 @@
 package authz_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -39,7 +40,14 @@ func TestMirrorPodOpensNoSecret(t *testing.T) {
 
 	pull := mirror("pull", registered.UID)
 	pull.Spec.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "s"}}
-	_, err = pods.Create(ctx, pull, metav1.CreateOptions{})
+	// Who decides reads Nodes from a watch, which the answer to a write does not wait for.
+	servertest.Eventually(t, "the Node to be known", func(ctx context.Context) string {
+		_, err = pods.Create(ctx, pull, metav1.CreateOptions{})
+		if strings.Contains(fmt.Sprint(err), "is not registered") {
+			return err.Error()
+		}
+		return ""
+	})
 	refused(t, "a mirror Pod with a pull secret", err,
 		"can only create pods that reference nothing of the API, not secrets s")
 	driver := mirror("driver", registered.UID)
