@@ -1,11 +1,15 @@
 package e2e
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/utils/ptr"
 
 	"keelson.dev/test/scenario"
@@ -17,19 +21,28 @@ type bareNodes struct{ *scenario.World }
 // node makes a node that nobody stands behind.
 func (s bareNodes) node(name, cpu string, labels map[string]string) {
 	s.Helper()
-	nodes := s.Client.CoreV1().Nodes()
-	node, err := nodes.Create(s.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}},
-		metav1.CreateOptions{})
-	if err != nil {
+	if err := standIn(s.Context(), s.Client.CoreV1().Nodes(), name, cpu, labels); err != nil {
 		s.Fatal(err)
+	}
+}
+
+// standIn makes a node that says of itself that it is ready and has room, whatever daemons write of it meanwhile.
+func standIn(ctx context.Context, nodes typedcorev1.NodeInterface, name, cpu string, labels map[string]string) error {
+	if _, err := nodes.Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}},
+		metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("making node %s: %w", name, err)
 	}
 	room := corev1.ResourceList{corev1.ResourcePods: resource.MustParse("10"),
 		corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse("4Gi")}
-	node.Status = corev1.NodeStatus{Capacity: room, Allocatable: room,
-		Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}}
-	if _, err := nodes.UpdateStatus(s.Context(), node, metav1.UpdateOptions{}); err != nil {
-		s.Fatal(err)
+	patch, err := json.Marshal(map[string]any{"status": corev1.NodeStatus{Capacity: room, Allocatable: room,
+		Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}}})
+	if err != nil {
+		return fmt.Errorf("the status of node %s: %w", name, err)
 	}
+	if _, err := nodes.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}, "status"); err != nil {
+		return fmt.Errorf("reporting node %s: %w", name, err)
+	}
+	return nil
 }
 
 // run makes a Pod that tolerates every taint, and takes one more resource if that is named.

@@ -1,12 +1,14 @@
 package scenario
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"keelson.dev/test/mesh"
 )
@@ -131,8 +133,13 @@ func (w *World) finish(job *batchv1.Job) {
 		job.Status.Conditions = append(job.Status.Conditions, batchv1.JobCondition{Type: kind, Status: "True",
 			LastTransitionTime: now})
 	}
-	if _, err := w.Client.BatchV1().Jobs(w.Namespace).UpdateStatus(w.Context(), job,
-		metav1.UpdateOptions{}); err != nil {
+	patch, err := json.Marshal(map[string]any{"status": job.Status})
+	if err != nil {
+		w.Fatal(err)
+	}
+	// Others may have written the Job since it was read.
+	if _, err := w.Client.BatchV1().Jobs(w.Namespace).Patch(w.Context(), job.Name, types.MergePatchType, patch,
+		metav1.PatchOptions{}, "status"); err != nil {
 		w.Fatal(fmt.Errorf("reporting Job %s as complete: %w", job.Name, err))
 	}
 }
