@@ -11,7 +11,7 @@ export PATH := $(BIN):$(PATH)
 # The modules of go.work are built as one, so that each dependency compiles once; ALONE are outside of it. Lint also asks each
 # module's own go.mod whether it requires what it imports, which the workspace would hide.
 ALONE := test/images tools/pins/runc
-workspace = $$(case " $(ALONE) " in *" $(1) "*) echo env GOWORK=off;; esac)
+workspace = GOWORK=$$(case " $(ALONE) " in *" $(1) "*) echo off;; esac)
 
 DATA_DIR ?= .keelson
 NODES    ?= 1
@@ -23,6 +23,11 @@ STAMP   := -X keelson.dev/kit/daemon.version=$(VERSION)
 LDFLAGS := -s -w $(STAMP)
 
 TESTFLAGS ?= -shuffle=on
+# sum NAME,PACKAGES,FLAGS,FORMAT: tests through gotestsum, which says again at the end what failed. A test that failed runs once more,
+# in a process of its own, where at most five did; bin/failed-once/NAME names it, and it is red where it fails again.
+sum = mkdir -p $(BIN)/failed-once && rm -f $(BIN)/failed-once/$(1) && $(BIN)/gotestsum --hide-summary=skipped --format=$(or $(4),standard-quiet) \
+  --rerun-fails=1 --rerun-fails-max-failures=5 --rerun-fails-run-root-test --rerun-fails-report=$(BIN)/failed-once/$(1) \
+  --packages="$(2)" -- $(TESTFLAGS) $(3)
 
 .DEFAULT_GOAL := help
 .PHONY: help
@@ -80,9 +85,10 @@ daemon-images: build $(STAMPS)/images
 test: test-unit test-placement test-integration test-e2e ## run every test
 
 .PHONY: test-unit
-test-unit: $(STAMPS)/golangci-lint ## run the tests of every module but test/ (no cluster needed), watching for data races
+test-unit: $(STAMPS)/golangci-lint $(STAMPS)/gotestsum ## run the tests of every module but test/ (no cluster needed), watching for data races
 	@for m in $(filter-out test,$(MODULES)) $(ALONE); do echo "==> testing $$m"; \
-	  (cd $(ROOT)/$$m && $(call workspace,$$m) $(GO) test -race $(TESTFLAGS) ./...) || fail=1; done; exit $${fail:-0}
+	  (cd $(ROOT)/$$m && export $(call workspace,$$m) && $(call sum,$$(echo $$m | tr / .),./...,-race -timeout 20m)) || fail=1; \
+	done; exit $${fail:-0}
 
 # Ten million take half an hour of two cores: make test-placement N=10000000 PREEMPTIONS=1000000
 N           ?= 100000
@@ -93,13 +99,14 @@ test-placement: ## hold N random placements and PREEMPTIONS preemptions of the s
 	  KEELSON_PLACEMENTS=$(N) KEELSON_PREEMPTIONS=$(PREEMPTIONS) $(GO) test -count 1 -timeout 24h -run AgreesWithReference ./internal/cycle
 
 .PHONY: test-integration
-test-integration: $(STAMPS)/kubectl ## run the scenarios with all daemons in one process and simulated nodes
+test-integration: $(STAMPS)/kubectl $(STAMPS)/gotestsum ## run the scenarios with all daemons in one process and simulated nodes
 	@echo "==> testing test (all but e2e)"; cd $(ROOT)/test && \
-	  KEELSON_BIN=$(BIN) $(GO) test $(TESTFLAGS) -timeout 20m $$($(GO) list ./... | grep -v -e /e2e -e /vm$$)
+	  export KEELSON_BIN=$(BIN) && $(call sum,integration,$$($(GO) list ./... | grep -v -e /e2e -e /vm$$ | tr '\n' ' '),-timeout 20m)
 
 .PHONY: test-e2e
-test-e2e: build images $(STAMPS)/helm ## run the scenarios with real daemons and real containers (root)
-	@echo "==> testing test/e2e"; cd $(ROOT)/test && KEELSON_BIN=$(BIN) $(GO) test $(TESTFLAGS) -timeout 30m -v ./e2e/...
+test-e2e: build images $(STAMPS)/helm $(STAMPS)/gotestsum ## run the scenarios with real daemons and real containers (root)
+	@echo "==> testing test/e2e"; cd $(ROOT)/test && \
+	  export KEELSON_BIN=$(BIN) && $(call sum,e2e,./e2e/...,-timeout 45m,standard-verbose)
 
 .PHONY: test-vm
 test-vm: vm-tools ## test on emulated machines with systemd and cgroup v2, alone and on a network of their own
