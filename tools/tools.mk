@@ -70,6 +70,9 @@ $(STAMPS)/coredns: $(call pin_files,coredns) $(PINS)/coredns/main.go
 $(STAMPS)/golangci-lint: $(call pin_files,golangci-lint)
 	$(call pin_build,golangci-lint,github.com/golangci/golangci-lint/v2/cmd/golangci-lint,$(BIN),-ldflags "-s -w",golangci-lint $(call pinned,golangci-lint,github.com/golangci/golangci-lint/v2))
 
+$(STAMPS)/gotestsum: $(call pin_files,gotestsum)
+	$(call pin_build,gotestsum,gotest.tools/gotestsum,$(BIN),-ldflags "-s -w",gotestsum $(call pinned,gotestsum,gotest.tools/gotestsum))
+
 $(STAMPS)/gremlins: $(call pin_files,gremlins)
 	$(call pin_build,gremlins,github.com/go-gremlins/gremlins/cmd/gremlins,$(BIN),-ldflags "-s -w",gremlins $(call pinned,gremlins,github.com/go-gremlins/gremlins))
 
