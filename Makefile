@@ -4,8 +4,9 @@ ROOT := $(patsubst %/,%,$(dir $(abspath $(lastword $(MAKEFILE_LIST)))))
 BIN  := $(ROOT)/bin
 GO   ?= go
 
-# One set of build flags everywhere, so that build, test and lint share the compile cache.
-export GOFLAGS := -trimpath -buildvcs=false
+# One set of build flags everywhere, so that build, test and lint share the compile cache. What gRPC keeps for a page about requests
+# looks methods up by names that only the running program knows, for which the linker keeps every method of every type.
+export GOFLAGS := -trimpath -buildvcs=false -tags=grpcnotrace
 export PATH := $(BIN):$(PATH)
 
 # The modules of go.work are built as one, so that each dependency compiles once; ALONE are outside of it. Lint also asks each
@@ -47,12 +48,18 @@ down: ## end what `make up` started
 	@if [ -x $(BIN)/keel ]; then $(BIN)/keel down --data-dir $(DATA_DIR); elif [ -e $(DATA_DIR)/keel.json ]; then \
 	  echo "bin/keel is missing: run make build first" >&2; exit 1; else echo "nothing is up"; fi
 
+# No program calls reflect.Value.Methods. It is linked where all methods are: two fifths of a daemon, which stay in memory.
+lean = for d in $(1); do if grep -qaF reflect.Value.Methods $(BIN)/keelson-$$d; then \
+  echo "keelson-$$d is linked with every method of every type: something it imports now calls reflect's Method or MethodByName with" \
+  "a name computed at run time; go build -ldflags=-dumpdep marks it <ReflectMethod>" >&2; exit 1; fi; done
+
 .PHONY: build
 build: tools ## build the daemons, keel and the tools they need into bin/
 	@echo "==> building the daemons and keel ($(VERSION))"
 	@mkdir -p $(BIN)
 	@for d in $(DAEMONS); do echo "    keelson-$$d"; \
 	  (cd $(ROOT)/services/$$d && $(GO) build -ldflags "$(LDFLAGS)" -o $(BIN)/keelson-$$d ./cmd/keelson-$$d) || exit 1; done
+	@$(call lean,$(DAEMONS))
 	@echo "    keel"; cd $(ROOT)/cli && $(GO) build -ldflags "$(LDFLAGS)" -o $(BIN)/keel ./cmd/keel
 	@echo "    cni/keelson-hostport"; cd $(ROOT)/cli && $(GO) build -ldflags "$(LDFLAGS)" -o $(BIN)/cni/keelson-hostport ./cmd/keelson-hostport
 
@@ -109,17 +116,32 @@ test-e2e: build images $(STAMPS)/helm $(STAMPS)/gotestsum ## run the scenarios w
 	  export KEELSON_BIN=$(BIN) && $(call sum,e2e,./e2e/...,-timeout 45m,standard-verbose)
 
 .PHONY: test-vm
-test-vm: vm-tools ## test on emulated machines with systemd and cgroup v2, alone and on a network of their own
-	@echo "==> testing test/vm"; cd $(ROOT)/test && $(GO) test -count 1 -timeout 30m -v ./vm/
+test-vm: vm-tools build images ## test on emulated machines with systemd and cgroup v2: the kernel's part, and keel init
+	@echo "==> testing test/vm"; cd $(ROOT)/test && KEELSON_BIN=$(BIN) $(GO) test -count 1 -timeout 75m -v ./vm/
 
 .PHONY: test-vm-short
 test-vm-short: vm-tools
 	@echo "==> testing test/vm, the short form"; cd $(ROOT)/test && $(GO) test -short -timeout 20m -v ./vm/
 
+# Long targets, on real daemons: make soak SOAK=1h; make kills KILLS=1000 KILL_SEED=7
+SOAK      ?= 10m
+KILLS     ?= 200
+KILL_SEED ?= 0
+.PHONY: soak
+soak: build images ## make and delete a hundred Pods again and again for SOAK, and see that nothing grows (root)
+	@cd $(ROOT)/test && KEELSON_BIN=$(BIN) $(GO) test -count 1 -timeout 24h -run '^TestSoak$$' -v ./e2e/ -soak=$(SOAK)
+
+.PHONY: kills
+kills: build images ## kill nodeagent, containerd or shims at KILLS random moments of starts and stops (root)
+	@cd $(ROOT)/test && KEELSON_BIN=$(BIN) $(GO) test -count 1 -timeout 24h -run '^TestKilledAtRandom$$' -v ./e2e/ \
+	  -kills=$(KILLS) -kill-seed=$(KILL_SEED)
+
 .PHONY: bench
 bench: build images ## measure, print one table, write docs/benchmarks.md
 	@{ cd $(ROOT)/services/scheduler && $(GO) test -run '^$$' -bench Scale -benchtime 1x -timeout 20m ./internal/cycle && \
-	  $(GO) test -run '^$$' -bench 'Preempt$$|NewTerm' ./internal/cycle ./internal/columns && \
+	  $(GO) test -run '^$$' -bench \
+	    'Preempt$$|NewTerm|PlaceIdentical|PlaceSpread/hard/nodes=5000|PlaceSociable/./nodes=5000' \
+	    ./internal/cycle ./internal/columns && \
 	  cd $(ROOT)/services/nodeagent && $(GO) test -run '^$$' -bench Services ./internal/serviceproxy && \
 	  cd $(ROOT)/test && KEELSON_BIN=$(BIN) $(GO) test -run '^$$' -bench . -benchtime 1x -timeout 60m ./bench/; } | \
 	  (cd $(ROOT)/test && $(GO) run ./bench/table -out $(ROOT)/docs/benchmarks.md)
@@ -127,14 +149,15 @@ bench: build images ## measure, print one table, write docs/benchmarks.md
 # The benchmarks of the work tree measure the daemons of both, so that the machine's moods fall on both alike.
 BASE  ?= HEAD
 BENCH ?= .
+TURNS ?= base work work base
 .PHONY: bench-pair
-bench-pair: build images ## measure commit BASE and the work tree in turns, print each figure with its ratio (BENCH=regexp; WRITE=1 for docs/benchmarks.md)
+bench-pair: build images ## measure commit BASE and the work tree in turns, print each figure with its ratio (BENCH=regexp; TURNS="base work ..."; WRITE=1 for docs/benchmarks.md)
 	@dir=$$(mktemp -d) && trap "git -C $(ROOT) worktree remove --force $$dir/tree; rm -rf $$dir" EXIT && \
 	git -C $(ROOT) worktree add --quiet --detach $$dir/tree $(BASE) && \
 	cp -a $(BIN) $$dir/tree/bin && find $$dir/tree/bin/.stamps -type f -exec touch {} + && \
 	$(MAKE) --no-print-directory -C $$dir/tree build && ln -s $(BIN) $$dir/work && ln -s tree/bin $$dir/base && \
 	cd $(ROOT)/test && $(GO) test -c -o $$dir/bench.test ./bench/ && cd bench && \
-	for side in base work work base; do echo "==> measuring $$side" && KEELSON_BIN=$$dir/$$side \
+	for side in $(TURNS); do echo "==> measuring $$side" && KEELSON_BIN=$$dir/$$side \
 	  $$dir/bench.test -test.run '^$$' -test.bench '$(BENCH)' -test.benchtime 1x -test.timeout 60m >>$$dir/$$side.txt || \
 	  { cat $$dir/$$side.txt; exit 1; }; done && $(GO) run ./table $(if $(WRITE),-out $(ROOT)/docs/benchmarks.md) -base $(BASE) \
 	  $$dir/base.txt $$dir/work.txt

@@ -60,18 +60,20 @@ func together(ctx context.Context, calls []*call) *http.Request {
 	first := calls[0].request
 	to := *first.URL
 	to.Path, to.RawPath, to.RawQuery = Path, "", ""
-	r := &http.Request{Method: http.MethodPost, URL: &to, Host: first.Host, Proto: "HTTP/1.1", ProtoMajor: 1,
-		ProtoMinor: 1,
-		Header: http.Header{"Content-Type": {ContentType},
-			"Accept": {ContentType + "," + runtime.ContentTypeJSON}},
-		ContentLength: int64(len(body)),
-		GetBody:       content}
-	r.Body, _ = content()
+	header := http.Header{
+		"Content-Type": {ContentType},
+		"Accept":       {ContentType + "," + runtime.ContentTypeJSON},
+	}
 	for _, name := range sharedHeaders {
 		if value := first.Header[name]; value != nil {
-			r.Header[name] = value
+			header[name] = value
 		}
 	}
+	r := &http.Request{
+		Method: http.MethodPost, URL: &to, Host: first.Host, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: header, ContentLength: int64(len(body)), GetBody: content,
+	}
+	r.Body, _ = content()
 	return r.WithContext(ctx)
 }
 

@@ -46,9 +46,9 @@ type Registration struct {
 	Rules []rbacv1.PolicyRule
 	// Index adds field indexes to the cache before it starts; nil adds none. It runs once per process.
 	Index func(ctx context.Context, indexer client.FieldIndexer) error
-	// Explains is the kind of object that the controller tells about by Setup.Explain, for example "Deployment"; empty
-	// for none.
-	Explains string
+	// Explains are the kinds of objects that the controller tells about, for example "Deployment": the first by
+	// Setup.Explain, the others by Setup.ExplainKind. Several may tell about one kind.
+	Explains []string
 	// Setup builds the controller anew each time its Lease is won.
 	Setup func(s *Setup) (Runnable, error)
 }
@@ -65,9 +65,10 @@ type Setup struct {
 	Recorder *events.Recorder
 	Log      *zap.Logger
 
-	name    string
-	state   *introspect.State
-	explain func(introspect.Explainer)
+	name     string
+	state    *introspect.State
+	explains []string
+	explain  func(kind string, e introspect.Explainer)
 }
 
 // Failed logs an error that the controller survives and shows it to introspection.
@@ -108,7 +109,7 @@ type Group struct {
 
 	mu         sync.Mutex // guards what follows
 	cluster    cluster.Cluster
-	explainers map[string]introspect.Explainer // of the controllers that lead, by name
+	explainers map[explains]introspect.Explainer // of the controllers that lead
 }
 
 // New connects to nothing yet. It fails on options that could never work.
@@ -119,12 +120,8 @@ func New(o Options) (*Group, error) {
 		return nil, err
 	}
 	g := &Group{options: o, fenced: election.Fence(o.Config), elector: elector,
-		explainers: map[string]introspect.Explainer{}}
-	for _, r := range o.Controllers {
-		if r.Explains != "" {
-			o.State.AddExplainer(r.Explains, g.explainer(r.Name))
-		}
-	}
+		explainers: map[explains]introspect.Explainer{}}
+	g.addExplainers()
 	return g, nil
 }
 
@@ -227,13 +224,13 @@ func (g *Group) lead(ctx context.Context, r Registration) error {
 		Client: g.cluster.GetClient(), Live: g.cluster.GetAPIReader(), Cache: g.cluster.GetCache(),
 		Config: g.fenced, Scheme: g.options.Scheme, Recorder: g.events.Recorder(g.options.Scheme,
 			cmp.Or(r.EventSource, r.Name), ""),
-		Log: g.options.Log.Named(r.Name), name: r.Name, state: g.options.State,
-		explain: func(e introspect.Explainer) { g.setExplainer(r.Name, e) },
+		Log: g.options.Log.Named(r.Name), name: r.Name, state: g.options.State, explains: r.Explains,
+		explain: func(kind string, e introspect.Explainer) { g.setExplainer(explains{r.Name, kind}, e) },
 	})
 	if err != nil {
 		return fmt.Errorf("setting up %s: %w", r.Name, err)
 	}
-	defer g.setExplainer(r.Name, nil)
+	defer g.dropExplainers(r.Name)
 	g.options.Log.Info("leading", zap.String("controller", r.Name))
 	return runnable.Start(ctx)
 }

@@ -16,13 +16,13 @@ import (
 func TestExplain(t *testing.T) {
 	state := introspect.NewState("test", "v0")
 	g, err := New(Options{Service: "test", Config: &rest.Config{Host: "http://apiserver"}, Scheme: scheme.Scheme,
-		Log: zap.NewNop(), State: state, Controllers: []Registration{{Name: "job", Explains: "Job"}}})
+		Log: zap.NewNop(), State: state, Controllers: []Registration{{Name: "job", Explains: []string{"Job"}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	says := func(want string) {
 		t.Helper()
-		got, known := g.explainer("job")(t.Context(), "default", "pi")
+		got, known := g.explainer(explains{"job", "Job"})(t.Context(), "default", "pi")
 		if !known || !strings.Contains(got.Summary, want) {
 			t.Errorf("%q, want %q in it", got.Summary, want)
 		}
@@ -31,11 +31,38 @@ func TestExplain(t *testing.T) {
 	state.Campaigning("test.job")
 	state.Elected("test.job", "other-1")
 	says("does not lead test.job: other-1 does")
-	s := &Setup{explain: func(e introspect.Explainer) { g.setExplainer("job", e) }}
+	s := &Setup{explains: []string{"Job"},
+		explain: func(kind string, e introspect.Explainer) { g.setExplainer(explains{"job", kind}, e) }}
 	s.Explain(func(_ context.Context, namespace, name string) (introspect.Explanation, bool) {
 		return introspect.Explanation{Summary: namespace + "/" + name + " waits"}, true
 	})
 	says("default/pi waits")
-	g.setExplainer("job", nil)
+	g.dropExplainers("job")
 	says("does not lead test.job")
+}
+
+// Where several controllers tell about a kind, each is heard.
+func TestSeveralExplain(t *testing.T) {
+	state := introspect.NewState("test", "v0")
+	g, err := New(Options{Service: "test", Config: &rest.Config{Host: "http://apiserver"}, Scheme: scheme.Scheme,
+		Log: zap.NewNop(), State: state, Controllers: []Registration{{Name: "claims", Explains: []string{"Pod"}},
+			{Name: "job"}, {Name: "disks", Explains: []string{"Pod"}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"claims", "disks"} {
+		g.setExplainer(explains{name, "Pod"}, func(context.Context, string, string) (introspect.Explanation, bool) {
+			return introspect.Explanation{Summary: "waits", Facts: []introspect.Fact{{Reason: name}}}, name == "disks"
+		})
+	}
+	explain := g.severalExplain("Pod", []string{"claims", "disks"})
+	if got, known := explain(t.Context(), "default", "web"); !known || got.Summary != "disks waits" ||
+		len(got.Facts) != 1 {
+		t.Errorf("%+v, %t", got, known)
+	}
+	g.dropExplainers("claims")
+	if got, _ := explain(t.Context(), "default", "web"); got.Summary != "claims does not lead test.claims, and does "+
+		"not know who does; disks waits" {
+		t.Errorf("%+v", got)
+	}
 }

@@ -162,7 +162,7 @@ func TestStatusAddressOutlivesTheWork(t *testing.T) {
 			t.Fatalf("nobody listens any more: %v", err)
 		}
 		return connection.Close()
-	}}, nil, &stderr)
+	}}, []string{}, &stderr)
 	if code != 0 || !strings.Contains(stderr.String(), `"message":"stopped"`) {
 		t.Errorf("status %d, %s", code, stderr.String())
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -15,10 +16,14 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+
+	"keelson.dev/kit/batch"
 )
 
-// Timing of a Lease. A standby looks every RetryPeriod to 2.2 times that (client-go's jitter) and takes over when it
-// has seen no renewal for LeaseDuration: a killed leader is replaced after at most LeaseDuration + 4.4 RetryPeriod.
+// Timing of a Lease, as planned. A standby looks every RetryPeriod to 2.2 times that (client-go's jitter) and takes
+// over when it has seen no renewal for as long as the Lease says: a killed leader is replaced after at most
+// LeaseDuration + 4.4 RetryPeriod. Where the apiserver answers slowly, a leader's Leases last up to four times as long
+// and are renewed as much less often (pace).
 type Timing struct {
 	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
 }
@@ -49,14 +54,16 @@ type Elector struct {
 	client   kubernetes.Interface
 	observer Observer
 	clock    func() time.Duration
+
+	mu   sync.Mutex // guards what follows
+	pace pace
 }
 
 // New returns an elector whose identity is the host name and a random part.
 func New(config *rest.Config, observer Observer) (*Elector, error) {
-	config = rest.CopyConfig(config)
-	// A renewal that hangs longer than its deadline is worth nothing.
-	config.Timeout = DefaultTiming.RenewDeadline / 2
-	client, err := kubernetes.NewForConfig(config)
+	// The roles of a process renew their Leases at the same moments.
+	always := func(context.Context) error { return nil }
+	client, err := kubernetes.NewForConfig(batch.Over(config, always))
 	if err != nil {
 		return nil, fmt.Errorf("building the election client: %w", err)
 	}
@@ -64,8 +71,12 @@ func New(config *rest.Config, observer Observer) (*Elector, error) {
 	if err != nil {
 		return nil, fmt.Errorf("naming the elector: %w", err)
 	}
-	return &Elector{Identity: host + "_" + uuid.NewString(), Timing: DefaultTiming, client: client, observer: observer,
-		clock: sinceBoot}, nil
+	return newElector(host+"_"+uuid.NewString(), client, observer, sinceBoot), nil
+}
+
+func newElector(identity string, client kubernetes.Interface, observer Observer, clock func() time.Duration) *Elector {
+	return &Elector{Identity: identity, Timing: DefaultTiming, client: client, observer: observer, clock: clock,
+		pace: pace{stretch: 1, changed: clock()}}
 }
 
 // Run stands for the role until ctx ends, and calls lead each time it is won. lead's context ends when the role is
@@ -97,10 +108,12 @@ func (e *Elector) campaign(ctx context.Context, role string, lead func(context.C
 		Client:     e.client.CoordinationV1(),
 		LockConfig: resourcelock.ResourceLockConfig{Identity: e.Identity},
 	}
-	t := &term{role: role, clock: e.clock, safely: e.Timing.RenewDeadline, stop: stop, done: make(chan struct{})}
+	t := &term{role: role, clock: e.clock, stop: stop, done: make(chan struct{})}
+	// The term ends by itself when the Lease does: these are the longest times that there may be.
+	most := e.Timing.stretched(mostStretch)
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: timedLock{lock, t}, Name: role,
-		LeaseDuration: e.Timing.LeaseDuration, RenewDeadline: e.Timing.RenewDeadline, RetryPeriod: e.Timing.RetryPeriod,
+		Lock: timedLock{lock, e, t}, Name: role,
+		LeaseDuration: most.LeaseDuration, RenewDeadline: most.RenewDeadline, RetryPeriod: e.Timing.RetryPeriod,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(held context.Context) {
 				t.serve(ctx, held, func(ctx context.Context) error {
@@ -128,7 +141,7 @@ func (e *Elector) campaign(ctx context.Context, role string, lead func(context.C
 // release gives the Lease up at once. client-go's own release would come before lead has returned where a renewal
 // failed.
 func (e *Elector) release(lock *resourcelock.LeaseLock) error {
-	ctx, cancel := context.WithTimeout(context.Background(), e.Timing.RetryPeriod)
+	ctx, cancel := context.WithTimeout(context.Background(), e.timing().RetryPeriod)
 	defer cancel()
 	record, _, err := lock.Get(ctx)
 	if err != nil {

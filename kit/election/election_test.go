@@ -24,7 +24,7 @@ func (silent) Elected(string, string) {}
 func (silent) Failed(string, error)   {}
 
 func elector(client *fake.Clientset, identity string) *Elector {
-	return &Elector{Identity: identity, Timing: DefaultTiming, client: client, observer: silent{}, clock: sinceTest}
+	return newElector(identity, client, silent{}, sinceTest)
 }
 
 // leases is a fake server that refuses a write based on an older version, as the real one does.

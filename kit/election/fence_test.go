@@ -147,15 +147,15 @@ func TestALeaderThatReadsOfAnotherStopsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := leases()
 		ctx, stop := context.WithCancel(t.Context())
-		var stolen time.Time
+		var stolen atomic.Bool
 		client.PrependReactor("update", "leases", func(action clienttesting.Action) (bool, runtime.Object, error) {
-			if stolen.IsZero() {
+			if !stolen.Load() {
 				return false, nil, nil
 			}
 			return true, nil, errors.New("changed meanwhile")
 		})
 		client.PrependReactor("get", "leases", func(action clienttesting.Action) (bool, runtime.Object, error) {
-			if stolen.IsZero() {
+			if !stolen.Load() {
 				return false, nil, nil
 			}
 			holder, lasts := "b", int32(9)
@@ -167,10 +167,11 @@ func TestALeaderThatReadsOfAnotherStopsAtOnce(t *testing.T) {
 			defer close(over)
 			_ = elector(client, "a").Run(ctx, "test.role", func(ctx context.Context) error {
 				time.Sleep(3 * time.Second)
-				stolen = time.Now()
+				stolen.Store(true)
+				taken := time.Now()
 				<-ctx.Done()
 				// The next renewal is due 2 s after the last.
-				if took := time.Since(stolen); took > 2*time.Second {
+				if took := time.Since(taken); took > 2*time.Second {
 					t.Errorf("went on for %v after another took the Lease", took)
 				}
 				return nil
@@ -187,7 +188,7 @@ func TestAWriteThatWaitsIsFenced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var now atomic.Int64
 		term := &term{role: "test.role", clock: func() time.Duration { return time.Duration(now.Load()) },
-			safely: 6 * time.Second}
+			stop: func() {}, until: 6 * time.Second}
 		ctx := context.WithValue(t.Context(), termKey{}, term)
 		s := &slowServer{}
 		over := FenceJoined(&rest.Config{}).WrapTransport(s)

@@ -5,27 +5,28 @@ import (
 	"fmt"
 	"sync"
 	"time"
-
-	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
 // term is one attempt to lead: not begun, serving, or over. It settles the race between winning the Lease, which
 // client-go tells from a goroutine of its own, and being told to stop, and it knows how long the Lease is held for
 // certain.
 type term struct {
-	role   string
-	clock  func() time.Duration
-	safely time.Duration      // how long a renewal is relied upon, counted from when it was sent
-	stop   context.CancelFunc // ends the election
-	done   chan struct{}      // closed when lead has returned
+	role  string
+	clock func() time.Duration
+	stop  context.CancelFunc // ends the election
+	done  chan struct{}      // closed when lead has returned
 
-	mu      sync.Mutex    // guards what follows
-	renewed time.Duration // when the last renewal that the server took was sent
-	lost    bool          // for good: a Lease that is won back begins another term
-	begun   bool
-	over    bool
-	quit    context.CancelFunc // ends lead's context
-	err     error
+	mu    sync.Mutex    // guards what follows
+	held  bool          // whether the server has taken a renewal
+	last  time.Duration // when the last renewal that the server took was sent
+	next  time.Duration // from when on the Lease is to be renewed
+	until time.Duration // how long the Lease is relied upon
+	timer *time.Timer   // ends the term then
+	lost  bool          // for good: a Lease that is won back begins another term
+	begun bool
+	over  bool
+	quit  context.CancelFunc // ends lead's context
+	err   error
 }
 
 // serve runs lead unless the term is over already, and ends the election after it. lead's context ends with ctx or when
@@ -34,7 +35,7 @@ func (t *term) serve(ctx, held context.Context, lead func(context.Context) error
 	leading, quit := context.WithCancel(context.WithValue(ctx, termKey{}, t))
 	defer quit()
 	t.mu.Lock()
-	if t.over {
+	if t.over || t.lost {
 		t.mu.Unlock()
 		return
 	}
@@ -68,6 +69,43 @@ func (t *term) lose() {
 	t.lost = true
 	if t.quit != nil {
 		t.quit()
+		return
+	}
+	t.stop()
+}
+
+// due is whether the Lease is to be renewed. Renewals are tried at a fixed period: the one nearest to when it is due
+// counts.
+func (t *term) due(now time.Duration) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return !t.held || now >= t.next
+}
+
+// renewing says that a renewal is being sent. A standby may see it without the answer coming back here, so that one for
+// a shorter time shortens what is relied upon at once.
+func (t *term) renewing(sent time.Duration, timing Timing) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.held {
+		t.until = min(t.until, sent+timing.RenewDeadline)
+	}
+}
+
+// renewed says that the server took a renewal. A standby cannot have seen it before it was sent, so the Lease holds for
+// its whole duration from then on; what is between that and the deadline is left to writes that are on their way.
+func (t *term) renewed(sent time.Duration, timing Timing) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.held, t.last, t.next = true, sent, sent+timing.RetryPeriod-timing.RetryPeriod/8
+	t.until = sent + timing.RenewDeadline
+	if t.over {
+		return
+	}
+	if wait := t.until - t.clock(); t.timer == nil {
+		t.timer = time.AfterFunc(wait, func() { _ = t.check() })
+	} else {
+		t.timer.Reset(wait)
 	}
 }
 
@@ -81,12 +119,13 @@ func (t *term) serving() bool {
 // unnoticed, because the process slept, ends here.
 func (t *term) check() error {
 	t.mu.Lock()
-	age, lost := t.clock()-t.renewed, t.lost
+	now := t.clock()
+	age, over, lost := now-t.last, now >= t.until, t.lost
 	t.mu.Unlock()
 	switch {
 	case lost:
 		return fmt.Errorf("%w %s any more", ErrNotLeading, t.role)
-	case age >= t.safely:
+	case over:
 		t.lose()
 		return fmt.Errorf("%w %s any more: the Lease was last renewed %v ago", ErrNotLeading, t.role,
 			age.Round(time.Millisecond))
@@ -99,6 +138,9 @@ func (t *term) end() (served bool, err error) {
 	t.mu.Lock()
 	t.over = true
 	begun := t.begun
+	if t.timer != nil {
+		t.timer.Stop()
+	}
 	t.mu.Unlock()
 	if begun {
 		<-t.done
@@ -106,42 +148,4 @@ func (t *term) end() (served bool, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return begun, t.err
-}
-
-// timedLock is the Lease as client-go's elector sees it. It tells the term of each renewal: a standby cannot have seen
-// the renewal before it was sent, so the Lease holds for its whole duration from then on.
-type timedLock struct {
-	resourcelock.Interface
-	term *term
-}
-
-// Get implements resourcelock.Interface. A leader that reads of another one leads no more; client-go would go on trying
-// until the deadline of its renewal.
-func (l timedLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
-	record, raw, err := l.Interface.Get(ctx)
-	if err == nil && record.HolderIdentity != l.Identity() && l.term.serving() {
-		l.term.lose()
-	}
-	return record, raw, err
-}
-
-// Create implements resourcelock.Interface.
-func (l timedLock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
-	return l.timed(func() error { return l.Interface.Create(ctx, record) })
-}
-
-// Update implements resourcelock.Interface.
-func (l timedLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
-	return l.timed(func() error { return l.Interface.Update(ctx, record) })
-}
-
-func (l timedLock) timed(write func() error) error {
-	sent := l.term.clock()
-	if err := write(); err != nil {
-		return err
-	}
-	l.term.mu.Lock()
-	defer l.term.mu.Unlock()
-	l.term.renewed = sent
-	return nil
 }

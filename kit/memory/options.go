@@ -9,7 +9,7 @@ import (
 
 const (
 	// DefaultHeapTarget is enough for a daemon that writes no more than a few objects at a time.
-	DefaultHeapTarget = 64 << 20
+	DefaultHeapTarget = 48 << 20
 	// leastSoftLimit is what an empty daemon needs, leastHeapTarget what its heap does.
 	leastSoftLimit  = 64 << 20
 	leastHeapTarget = 16 << 20

@@ -90,7 +90,7 @@ func (p *Peer) Do(call func()) {
 	<-done
 }
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Error(err)

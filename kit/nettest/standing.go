@@ -9,9 +9,9 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// Standing names what the network of the calling thread holds, in order: firewall tables, links and IPv4 routes of all
-// tables.
-func Standing(t *testing.T) []string {
+// Standing names what the network of the calling thread holds, in order: firewall tables, links, and of both families
+// the routes of all tables and the rules that lead to these.
+func Standing(t testing.TB) []string {
 	t.Helper()
 	conn, err := nftables.New()
 	must(t, err)
@@ -19,7 +19,7 @@ func Standing(t *testing.T) []string {
 	must(t, err)
 	links, err := netlink.LinkList()
 	must(t, err)
-	routes, err := netlink.RouteListFiltered(netlink.FAMILY_V4, &netlink.Route{}, netlink.RT_FILTER_TABLE)
+	rules, err := netlink.RuleList(netlink.FAMILY_ALL)
 	must(t, err)
 	var all []string
 	for _, table := range tables {
@@ -28,8 +28,15 @@ func Standing(t *testing.T) []string {
 	for _, link := range links {
 		all = append(all, "link "+link.Attrs().Name)
 	}
-	for _, route := range routes {
-		all = append(all, "route "+route.String())
+	for _, rule := range rules {
+		all = append(all, fmt.Sprintf("rule of family %d: %v", rule.Family, rule))
+	}
+	for _, family := range []int{netlink.FAMILY_V4, netlink.FAMILY_V6} {
+		routes, err := netlink.RouteListFiltered(family, &netlink.Route{}, netlink.RT_FILTER_TABLE)
+		must(t, err)
+		for _, route := range routes {
+			all = append(all, "route "+route.String())
+		}
 	}
 	slices.Sort(all)
 	return all

@@ -3,6 +3,7 @@
 package nftrule
 
 import (
+	"net"
 	"net/netip"
 
 	"github.com/google/nftables/binaryutil"
@@ -10,28 +11,38 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Offset is where a field begins in the IPv4 header.
-type Offset uint32
+// Field is an address of a packet.
+type Field int
 
 // The addresses of a packet.
 const (
-	Source      Offset = 12
-	Destination Offset = 16
+	Source Field = iota
+	Destination
 )
 
-const addressLength = 4
-
-// Address compares the network part of an address of the packet with a prefix.
-func Address(field Offset, how expr.CmpOp, prefix netip.Prefix) []expr.Any {
-	mask := make([]byte, addressLength)
-	for bit := range prefix.Bits() {
-		mask[bit/8] |= 0x80 >> (bit % 8)
+// Offset is where the header of the family has the address.
+func (f Field) Offset(six bool) uint32 {
+	offset, length := uint32(12), uint32(4)
+	if six {
+		offset, length = 8, 16
 	}
+	if f == Destination {
+		offset += length
+	}
+	return offset
+}
+
+// Address compares the network part of an address of the packet with a prefix. The rule sees packets of the prefix's
+// family only: it is of a table of that family, or something before it looks at the family.
+func Address(field Field, how expr.CmpOp, prefix netip.Prefix) []expr.Any {
+	address := prefix.Masked().Addr()
+	length := uint32(address.BitLen() / 8)
 	return []expr.Any{
-		&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseNetworkHeader, Offset: uint32(field), Len: addressLength},
-		&expr.Bitwise{SourceRegister: 1, DestRegister: 1, Len: addressLength, Mask: mask,
-			Xor: make([]byte, addressLength)},
-		&expr.Cmp{Op: how, Register: 1, Data: prefix.Masked().Addr().AsSlice()},
+		&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseNetworkHeader, Offset: field.Offset(address.Is6()),
+			Len: length},
+		&expr.Bitwise{SourceRegister: 1, DestRegister: 1, Len: length,
+			Mask: net.CIDRMask(prefix.Bits(), address.BitLen()), Xor: make([]byte, length)},
+		&expr.Cmp{Op: how, Register: 1, Data: address.AsSlice()},
 	}
 }
 

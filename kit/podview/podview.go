@@ -58,6 +58,12 @@ func IsActive(pod *corev1.Pod) bool {
 	return !IsTerminal(pod) && !IsTerminating(pod)
 }
 
+// IsMirror says whether the Pod only shows a static Pod of its Node: nobody runs it.
+func IsMirror(pod *corev1.Pod) bool {
+	_, is := pod.Annotations[corev1.MirrorPodAnnotationKey]
+	return is
+}
+
 // IsSidecar says whether an init container is restartable, that is, keeps running beside the main containers.
 func IsSidecar(container *corev1.Container) bool {
 	return container.RestartPolicy != nil && *container.RestartPolicy == corev1.ContainerRestartPolicyAlways

@@ -2,6 +2,7 @@ package podview
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/component-helpers/storage/ephemeral"
 )
 
 // The resources that Pods refer to.
@@ -119,7 +120,7 @@ func (v visitor) volume(pod *corev1.Pod, volume *corev1.Volume) {
 		v.show(PersistentVolumeClaims, source.ClaimName)
 	}
 	if volume.Ephemeral != nil {
-		v.show(PersistentVolumeClaims, pod.Name+"-"+volume.Name)
+		v.show(PersistentVolumeClaims, ephemeral.VolumeClaimName(pod, volume))
 	}
 	v.driver(&volume.VolumeSource)
 }

@@ -38,8 +38,12 @@ func WaitReady(ctx context.Context, p Process, check func(context.Context) error
 	defer ticker.Stop()
 	var last error
 	for {
-		if last = check(ctx); last == nil {
+		err := check(ctx)
+		if err == nil {
 			return nil
+		}
+		if last == nil || ctx.Err() == nil { // an end of ctx says nothing of the process
+			last = err
 		}
 		if !p.Alive() {
 			return p.failed(p.Ended())

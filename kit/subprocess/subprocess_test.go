@@ -150,6 +150,24 @@ func TestAProcessThatNeverGetsReadySaysWhy(t *testing.T) {
 	}
 }
 
+// A check that ctx cuts off does not hide what the one before has seen.
+func TestWhatKeptAProcessFromBeingReady(t *testing.T) {
+	command, _ := role(t, "serve")
+	ctx, cancel := context.WithCancel(t.Context())
+	checked := false
+	err := WaitReady(ctx, start(t, command), func(context.Context) error {
+		if !checked {
+			checked = true
+			return errors.New("connection refused")
+		}
+		cancel()
+		return ctx.Err()
+	})
+	if err == nil || !strings.Contains(err.Error(), "serve is not ready: connection refused") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestARecordedProcessIsFoundAgainAndRestarted(t *testing.T) {
 	command, ready := role(t, "serve")
 	first := start(t, command)

@@ -24,6 +24,26 @@ func BenchmarkIdle(b *testing.B) {
 	reportIdle(b, newMeter(b, m, mesh.Daemons...))
 }
 
+// BenchmarkIdlePods measures a nodeagent whose Pods do nothing.
+func BenchmarkIdlePods(b *testing.B) {
+	const atOnce = 50
+	m := processes.New(b, 1)
+	m.Restart(b, mesh.NodeAgent, "--max-pods=250")
+	client, there := connect(b, m), 0
+	for _, pods := range []int{0, 100, 250} {
+		for there < pods {
+			var more []*corev1.Pod
+			for range min(atOnce, pods-there) {
+				idle := pod(there)
+				idle.Spec.Containers[0].Resources = corev1.ResourceRequirements{} // room on any machine
+				more, there = append(more, idle), there+1
+			}
+			startPods(b, client, more)
+		}
+		b.Run(fmt.Sprint("pods=", pods), func(b *testing.B) { reportIdle(b, newMeter(b, m, mesh.NodeAgent)) })
+	}
+}
+
 // BenchmarkHeartbeats measures what 5,000 nodes cost that do nothing but say every 10 s that they live: the writes of
 // their Leases, and podgc's look at who is silent.
 func BenchmarkHeartbeats(b *testing.B) {

@@ -122,14 +122,22 @@ func awaitObjects[T runtime.Object](tb testing.TB, source cache.ListerWatcher, e
 
 // objects lists and watches what the benchmarks made of one resource.
 func objects(client rest.Interface, resource string) cache.ListerWatcher {
-	return cache.NewListWatchFromClient(client, resource, namespace, fields.Everything())
+	return listed{cache.NewListWatchFromClient(client, resource, namespace, fields.Everything())}
 }
+
+// listed begins with a list and not with an event for each object that there is: who waits would have all objects of
+// the benchmark sent again.
+type listed struct{ *cache.ListWatch }
+
+// IsWatchListSemanticsUnSupported is how client-go asks for it.
+func (listed) IsWatchListSemanticsUnSupported() bool { return true }
 
 // newUnwatched starts a mesh that does not ask how its nodes are: their heartbeats would be part of every figure.
 func newUnwatched(tb testing.TB) *processes.Mesh {
 	tb.Helper()
 	m := processes.New(tb, 0)
-	m.Restart(tb, mesh.PodGC, "--node-monitor-grace-period=24h", "--node-startup-grace-period=24h")
+	m.Restart(tb, mesh.PodGC, processes.Known(tb, "keelson-"+string(mesh.PodGC), nil,
+		[]string{"--node-monitor-grace-period=24h", "--node-startup-grace-period=24h"})...)
 	return m
 }
 

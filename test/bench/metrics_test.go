@@ -53,10 +53,13 @@ func reportAllocated(b *testing.B, before, after map[mesh.Daemon]allocated, unit
 }
 
 // statusAddress is where a process that keel started shows its own metrics.
-func statusAddress(p subprocess.Process) string {
+func statusAddress(p subprocess.Process) string { return argument(p, "--status-address") }
+
+// argument is the value of a flag that a process was started with.
+func argument(p subprocess.Process, name string) string {
 	for _, arg := range p.Args {
-		if address, ok := strings.CutPrefix(arg, "--status-address="); ok {
-			return address
+		if value, ok := strings.CutPrefix(arg, name+"="); ok {
+			return value
 		}
 	}
 	return ""

@@ -31,7 +31,8 @@ func BenchmarkPlacement(b *testing.B) {
 			b.StopTimer()
 			all.report(b, before, size.pods, "pod")
 			b.ReportMetric(float64(size.pods)/b.Elapsed().Seconds(), "pods/s")
-			for field, metric := range map[string]string{"VmRSS": "all-MiB", "RssAnon": "all-anonymous-MiB"} {
+			for field, metric := range map[string]string{"VmHWM": "all-peak-MiB", "VmRSS": "all-MiB",
+				"RssAnon": "all-anonymous-MiB"} {
 				sum := 0.0
 				for _, mib := range all.memoryMiB(field) {
 					sum += mib

@@ -18,7 +18,7 @@ import (
 
 const (
 	// wishNodes is how many nodes there are for Pods with wishes, wishPods how many Pods have each.
-	wishNodes, wishPods = 5000, 2000
+	wishNodes, wishPods = 5000, 10_000
 	// backlogPods is how many Pods fit nowhere while backlogChanges nodes change.
 	backlogPods, backlogChanges = 10_000, 500
 	// pinnedNodes is how many nodes get one Pod that asks for them by name.
@@ -36,7 +36,8 @@ var wishes = []struct {
 		p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{MaxSkew: 1,
 			TopologyKey: corev1.LabelTopologyZone, WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: alike(p)}}
 	}},
-	{"AntiAffinity", func(_ int, p *corev1.Pod) {
+	{"AntiAffinity", func(i int, p *corev1.Pod) {
+		p.Labels["group"] = fmt.Sprint(i * 2 / wishPods) // a Pod of each on every node
 		p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
 			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
 				TopologyKey: corev1.LabelHostname, LabelSelector: alike(p)}}}}

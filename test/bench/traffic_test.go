@@ -46,6 +46,16 @@ func readTraffic(tb testing.TB, m mesh.Mesh) traffic {
 	return t
 }
 
+// statusWrites is how often the status of a Pod was written, or tried to be.
+func (t traffic) statusWrites() (sum float64) {
+	for what, n := range t.writes {
+		if strings.Contains(what, " pods/status ") {
+			sum += n
+		}
+	}
+	return sum
+}
+
 func labelsOf(m *dto.Metric) map[string]string {
 	labels := map[string]string{}
 	for _, pair := range m.GetLabel() {

@@ -46,7 +46,7 @@ func standIn(ctx context.Context, nodes typedcorev1.NodeInterface, name, cpu str
 }
 
 // run makes a Pod that tolerates every taint, and takes one more resource if that is named.
-func (s bareNodes) run(name, cpu string, managed corev1.ResourceName, priority int32) {
+func (s bareNodes) run(name, cpu string, managed corev1.ResourceName, priority int32, change ...func(*corev1.Pod)) {
 	s.Helper()
 	ask := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}
 	if managed != "" {
@@ -54,7 +54,7 @@ func (s bareNodes) run(name, cpu string, managed corev1.ResourceName, priority i
 	}
 	class := ""
 	if priority > 0 {
-		class = s.Namespace
+		class = fmt.Sprintf("%s-%d", s.Namespace, priority)
 		s.KubectlWith(
 			fmt.Sprintf("{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: %s}, value: %d}",
 				class, priority), "apply", "-f", "-")
@@ -65,9 +65,12 @@ func (s bareNodes) run(name, cpu string, managed corev1.ResourceName, priority i
 		Containers: []corev1.Container{{Name: "c", Image: "i",
 			Resources: corev1.ResourceRequirements{Requests: ask, Limits: ask}}},
 	}}
-	s.Await("Pod "+name+" to be taken", func() string { // the namespace's account may not be there yet
+	for _, f := range change {
+		f(pod)
+	}
+	s.Await("Pod "+name+" to be taken", func() scenario.Answer { // the namespace's account may not be there yet
 		if _, err := s.Client.CoreV1().Pods(s.Namespace).Create(s.Context(), pod, metav1.CreateOptions{}); err != nil {
-			return err.Error()
+			return scenario.Saw(err.Error())
 		}
 		return ""
 	})
@@ -94,10 +97,10 @@ func (s bareNodes) end(name string) {
 // bound returns the node of a Pod as soon as it has one.
 func (s bareNodes) bound(name string) (node string) {
 	s.Helper()
-	s.Await("a node for "+name, func() string {
+	s.Await("a node for "+name, func() scenario.Answer {
 		p := s.pod(name)
 		if node = p.Spec.NodeName; node == "" {
-			return fmt.Sprintf("%+v", p.Status.Conditions)
+			return scenario.Sawf("%+v", p.Status.Conditions)
 		}
 		return ""
 	})

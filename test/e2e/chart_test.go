@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -115,7 +116,7 @@ func TestTheChartTakesOver(t *testing.T) {
 	w := scenario.In(t, m)
 	// Without a range there is no nodeipam. The node has its share of keel's range, and keeps it.
 	release(w, "install", "keelson", chart(t), "--set",
-		"workload-controllers.extraArgs[0]=--cluster-cidr=10.244.0.0/16")
+		"workload-controllers.extraArgs[0]=--cluster-cidr="+m.PodRange(t).String())
 	for d := range elected {
 		awaitReady(w, "keelson-"+string(d), 1)
 	}
@@ -143,8 +144,10 @@ func TestTheChartTakesOver(t *testing.T) {
 
 // TestTheChartAnswersForNames installs cluster DNS alone, on a mesh whose Pods ask where it will be.
 func TestTheChartAnswersForNames(t *testing.T) {
-	const services, address = "10.96.0.0/16", "10.96.0.10"
-	m := processes.New(t, 1, "--dns="+address, "--service-range="+services)
+	services := processes.FreeRange(t)
+	base := services.Addr().As4()
+	address := netip.AddrFrom4([4]byte{base[0], base[1], 0, 10}).String()
+	m := processes.New(t, 1, "--dns="+address, "--service-range="+services.String())
 	w := scenario.In(t, m)
 	release(w, "install", "keelson", chart(t), "--set", "coredns.enabled=true,coredns.replicas=1",
 		"--set", "coredns.clusterIP="+address,
@@ -172,7 +175,7 @@ func uninstall(w *scenario.World) {
 	if out, stderr, err := helm(w, w.Mesh.Kubeconfig(), "uninstall", "keelson", "--namespace", system); err != nil {
 		w.Fatalf("helm uninstall: %v\n%s%s", err, out, stderr)
 	}
-	w.Await("nothing of the chart", func() string { return leftOfChart(w) })
+	w.Await("nothing of the chart", func() scenario.Answer { return scenario.Left(leftOfChart(w)) })
 }
 
 // chart is the chart's folder.
@@ -228,11 +231,11 @@ func rendered(t *testing.T, args ...string) map[string]*appsv1.Deployment {
 // awaitReady waits until exactly that many Pods of the name are there and ready.
 func awaitReady(w *scenario.World, name string, want int) {
 	w.Helper()
-	w.Await(fmt.Sprintf("%d ready Pods of %s", want, name), func() string {
+	w.Await(fmt.Sprintf("%d ready Pods of %s", want, name), func() scenario.Answer {
 		pods, err := w.Client.CoreV1().Pods(system).List(w.Context(),
 			metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=" + name})
 		if err != nil {
-			return err.Error()
+			return scenario.Saw(err.Error())
 		}
 		ready := 0
 		for i := range pods.Items {
@@ -245,7 +248,7 @@ func awaitReady(w *scenario.World, name string, want int) {
 		if ready == want && len(pods.Items) == want {
 			return ""
 		}
-		return fmt.Sprintf("%d Pods, %d ready", len(pods.Items), ready)
+		return scenario.Sawf("%d Pods, %d ready", len(pods.Items), ready)
 	})
 }
 
@@ -258,11 +261,12 @@ func leftOfChart(w *scenario.World) string {
 	return r.Stdout + releases.Stdout + problem(r) + problem(releases)
 }
 
+// problem leaves out that kubectl found nothing.
 func problem(r scenario.Result) string {
 	if r.Code == 0 {
 		return ""
 	}
-	return r.Stderr
+	return r.Complaint()
 }
 
 // describeChart logs what a person would look at where the chart's Pods do not get ready.

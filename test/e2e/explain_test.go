@@ -32,6 +32,16 @@ metadata: {name: lone}
 spec: {selector: {app: nobody}, ports: [{port: 80}]}
 ---
 apiVersion: v1
+kind: Service
+metadata: {name: outer}
+spec: {ports: [{port: 80}]}
+---
+apiVersion: v1
+kind: Endpoints
+metadata: {name: outer}
+subsets: [{addresses: [{ip: 192.0.2.1}, {ip: 192.0.2.2}], ports: [{port: 80}]}]
+---
+apiVersion: v1
 kind: ReplicationController
 metadata: {name: rc}
 spec:
@@ -135,7 +145,7 @@ func TestExplain(t *testing.T) {
 	}
 	w.Kubectl("delete", "namespace", "explained", "--wait=false")
 	set := ""
-	w.Await("the ReplicaSet", func() string {
+	w.Await("the ReplicaSet", func() scenario.Answer {
 		set = strings.TrimPrefix(w.Kubectl("get", "replicasets", "--output=name"), "replicaset.apps/")
 		if set = strings.TrimSpace(set); set == "" {
 			return "there is none"
@@ -152,29 +162,33 @@ func TestExplain(t *testing.T) {
 		"cronjob hello":  `waits for the next time of its schedule "0 0 1 1 *"`,
 		"pdb budget":     "waits for more healthy Pods: 0 of 1 are, and 1 must be",
 		"pod db-0":       "podgc: waits for nothing: nothing takes it away",
-		"pod scratch": "workload-controllers: waits for nothing: the claims of its ephemeral volumes are made: " +
-			"scratch-d",
-		"hpa scaler":           "waits for the target's scale",
-		"quota quota":          "waits for less use of secrets: 0 of 0 are used",
-		"pvc data":             "waits for a volume: waiting for first consumer",
-		"pv explained":         "waits for nothing: it is free for a claim that it suffices for",
-		"svc web":              "waits for 1 Pod to get a node: web-",
-		"service lone":         "waits for a Pod with the labels app=nobody: it selects none",
-		"node explained":       "waits for the node to report for the first time",
-		"ns explained":         "waits for whoever is responsible for these finalizers: example.com/hold",
-		"namespace default":    "waits for nothing: it is not being deleted",
+		"pod scratch": "workload-controllers: ephemeralvolume waits for nothing: the claims of its ephemeral volumes " +
+			"are made: scratch-d",
+		"hpa scaler":        "waits for the target's scale",
+		"quota quota":       "waits for less use of secrets: 0 of 0 are used",
+		"pvc data":          "waits for a volume: waiting for first consumer",
+		"pv explained":      "waits for nothing: it is free for a claim that it suffices for",
+		"svc web":           "waits for 1 Pod to get a node: web-",
+		"ep web":            "endpoint waits for 1 Pod that cannot be listed",
+		"endpoints outer":   "endpointslicemirroring waits for nothing: 1 EndpointSlice mirror 2 endpoints",
+		"service lone":      "waits for a Pod with the labels app=nobody: it selects none",
+		"node explained":    "waits for the node to report for the first time",
+		"ns explained":      "waits for whoever is responsible for these finalizers: example.com/hold",
+		"namespace default": "waits for nothing: it is not being deleted",
+		"ns kube-system": "rootca waits for nothing: its ConfigMap kube-root-ca.crt says what it must; " +
+			"serviceaccount waits for nothing: it has the ServiceAccount default",
 		"podgroup gang":        "waits for pod group gang to have at least 2 pods without scheduling gates",
 		"pv nosuch":            "there is no PersistentVolume nosuch\n",
 		"deployment nosuch":    "there is no Deployment nosuch in namespace " + w.Namespace,
 		"endpointslice nosuch": `"endpointslice" is no kind that is explained, only pod, deployment`,
 	} {
-		w.Await("keel explain "+what, func() string {
+		w.Await("keel explain "+what, func() scenario.Answer {
 			said, err := m.Keel(t.Context(), append([]string{"explain", "-n", w.Namespace}, strings.Fields(what)...)...)
 			if err != nil {
 				said += err.Error()
 			}
 			if !strings.Contains(said, want) {
-				return said
+				return scenario.Saw(said)
 			}
 			return ""
 		})

@@ -15,6 +15,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
+
+	"keelson.dev/test/mesh/processes"
 )
 
 // The environment of a process of this test binary that is an extender in place of running tests.
@@ -28,7 +30,14 @@ func TestMain(m *testing.M) {
 		fmt.Println(serveExtender(address, os.Getenv(extenderKubeconfig)))
 		os.Exit(1)
 	}
-	os.Exit(m.Run())
+	release, err := processes.ClaimUsualRanges()
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	release()
+	os.Exit(code)
 }
 
 // What the extender goes by: labels of nodes, and an annotation that it leaves on the Pods that it binds.

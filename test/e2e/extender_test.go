@@ -73,10 +73,10 @@ func TestExtender(t *testing.T) {
 	}
 
 	s.run("urgent", "600m", seat, 1000)
-	s.Await("the node that the extender lets preempt on", func() string {
+	s.Await("the node that the extender lets preempt on", func() scenario.Answer {
 		return s.differs("urgent is nominated for", s.pod("urgent").Status.NominatedNodeName, "good")
 	})
-	s.Await("the victim to go", func() string {
+	s.Await("the victim to go", func() scenario.Answer {
 		if p := s.pod("second"); p.DeletionTimestamp == nil {
 			return "it stays"
 		}
@@ -109,14 +109,14 @@ func (s *extenderStage) waitsWithout(name, why string) {
 	s.run(name+"-perk", "50m", perk, 0)
 	s.bound(name + "-plain")
 	s.bound(name + "-perk")
-	s.Await(name+" to say why it waits", func() string {
+	s.Await(name+" to say why it waits", func() scenario.Answer {
 		for _, c := range s.pod(name).Status.Conditions {
 			if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == "SchedulerError" &&
 				strings.Contains(c.Message, "/seat failed to filter: ") && strings.Contains(c.Message, why) {
 				return ""
 			}
 		}
-		return fmt.Sprintf("%+v", s.pod(name).Status.Conditions)
+		return scenario.Sawf("%+v", s.pod(name).Status.Conditions)
 	})
 	if node := s.pod(name).Spec.NodeName; node != "" {
 		s.Errorf("Pod %s has node %s though its extender gave no answer", name, node)
@@ -175,9 +175,9 @@ func (s *extenderStage) expectNode(name string, nodes ...string) {
 	}
 }
 
-func (s *extenderStage) differs(what, got, want string) string {
+func (s *extenderStage) differs(what, got, want string) scenario.Answer {
 	if got == want {
 		return ""
 	}
-	return fmt.Sprintf("%s %q, want %q", what, got, want)
+	return scenario.Sawf("%s %q, want %q", what, got, want)
 }

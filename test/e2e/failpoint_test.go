@@ -46,9 +46,9 @@ func killAt(w *scenario.World, m *processes.Mesh, d mesh.Daemon, failpoint strin
 	m.Kill(w, d)
 	giveUp(w, d)
 	doomed := m.StartArmed(w, d, failpoint)
-	w.Await("the failpoint to end "+doomed.Name, func() string {
+	w.Await("the failpoint to end "+doomed.Name, func() scenario.Answer {
 		if complaint := ask(); doomed.Alive() {
-			return "it is alive; kubectl says: " + complaint
+			return scenario.Sawf("it is alive; kubectl says: %s", complaint)
 		}
 		return ""
 	})

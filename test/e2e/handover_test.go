@@ -146,9 +146,9 @@ func (r *room) bound() int {
 
 func (r *room) awaitBound(n int) {
 	r.s.Helper()
-	r.s.Await(fmt.Sprint(n, " Pods with a node"), func() string {
+	r.s.Await(fmt.Sprint(n, " Pods with a node"), func() scenario.Answer {
 		if got := r.bound(); got != n {
-			return fmt.Sprint(got, " have one")
+			return scenario.Sawf("%v have one", got)
 		}
 		return ""
 	})

@@ -1,12 +1,11 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/netip"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,66 +19,77 @@ import (
 	"keelson.dev/test/scenario"
 )
 
-// expectNothingLeft waits until the namespaces of all scenarios are gone and then looks for what their Pods could have
-// left on the machine: containers, mounts, cgroups, directories, states of runc and addresses.
+// leavings are all that Pods could leave on the machine, by their names. A look returns what is there of them.
+var leavings = map[string]func(*processes.Mesh) ([]string, error){
+	"containers":            fromContainerd("containers", "list", "--quiet"),
+	"tasks":                 fromContainerd("tasks", "list", "--quiet"),
+	"sandboxes":             storedSandboxes,
+	"leases":                sandboxLeases,
+	"layers of containers":  activeSnapshots,
+	"shims":                 shims,
+	"runc's folders":        below("containerd/runc/k8s.io/*"),
+	"bundles":               below("containerd/*/io.containerd.runtime.v2.task/k8s.io/*"),
+	"folders of containers": below("containerd/*/io.containerd.grpc.v1.cri/containers/*"),
+	"folders of sandboxes":  below("containerd/*/io.containerd.grpc.v1.cri/sandboxes/*"),
+	"network namespaces":    below("containerd/state/io.containerd.grpc.v1.cri/netns/*"),
+	"addresses":             addresses,
+	"links":                 links,
+	"mounts":                mounts,
+	"cgroups":               cgroups,
+	"Pods' folders":         below("agent/pods/*"),
+	"Pods' records":         below("agent/records/*"),
+	"Pods' devices":         below("agent/devices/pods/*"),
+	"static Pods' records":  below("agent/staticpods/*"),
+	"logs":                  below("podlogs/*"),
+}
+
+// expectNothingLeft waits until the namespaces of all scenarios are gone, and then until nothing is left of their Pods.
 func expectNothingLeft(t *testing.T, m *processes.Mesh) {
 	w := scenario.In(t, m)
 	client, err := kubernetes.NewForConfig(m.Admin())
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.Await("no Pods", func() string {
+	w.Await("no Pods", func() scenario.Answer {
 		pods, err := client.CoreV1().Pods("").List(w.Context(), metav1.ListOptions{})
 		if err != nil {
-			return err.Error()
+			return scenario.Saw(err.Error())
 		}
 		if len(pods.Items) > 0 {
-			return fmt.Sprintf("%d Pods", len(pods.Items))
+			return scenario.Sawf("%d Pods", len(pods.Items))
 		}
 		return ""
 	})
-	for what, look := range map[string]func(*processes.Mesh) (string, error){
-		"containers": containers, "mounts": mounts, "cgroups": cgroups, "Pod directories": podDirectories,
-		"runc state": runcState, "addresses": addresses,
-	} {
-		w.Await("no "+what, func() string {
-			left, err := look(m)
-			if err != nil {
-				return err.Error()
-			}
-			return left
-		})
-	}
 	if len(m.Of(t, mesh.NodeAgent)) == 0 {
 		t.Error("no node was looked at")
 	}
+	w.Await("nothing to be left", func() scenario.Answer {
+		var told []string
+		for _, what := range slices.Sorted(maps.Keys(leavings)) {
+			left, err := leavings[what](m)
+			if err != nil {
+				left = append(left, err.Error())
+			}
+			if len(left) > 0 {
+				told = append(told, fmt.Sprintf("%d %s:\n  %s", len(left), what, strings.Join(left, "\n  ")))
+			}
+		}
+		return scenario.Left(strings.Join(told, "\n"))
+	})
 }
 
-func containers(m *processes.Mesh) (string, error) {
-	sockets, err := filepath.Glob(filepath.Join(m.DataDir, "nodes", "*", "containerd.sock"))
-	if err != nil || len(sockets) == 0 {
-		return "", fmt.Errorf("finding the runtimes' sockets: %d, %w", len(sockets), err)
+// below looks into the folders of all nodes.
+func below(pattern string) func(*processes.Mesh) ([]string, error) {
+	return func(m *processes.Mesh) ([]string, error) {
+		return filepath.Glob(filepath.Join(m.DataDir, "nodes", "*", filepath.FromSlash(pattern)))
 	}
-	var left []string
-	for _, socket := range sockets {
-		for _, kind := range []string{"containers", "tasks"} {
-			command := exec.CommandContext(context.Background(), filepath.Join(scenario.BinDir(), "ctr"), "--address",
-				socket, "--namespace", "k8s.io", kind, "list", "--quiet")
-			out, err := command.Output()
-			if err != nil {
-				return "", fmt.Errorf("listing %s: %w", kind, err)
-			}
-			left = append(left, strings.Fields(string(out))...)
-		}
-	}
-	return strings.Join(left, " "), nil
 }
 
 // mounts returns what is mounted below the nodes' directories.
-func mounts(m *processes.Mesh) (string, error) {
+func mounts(m *processes.Mesh) ([]string, error) {
 	table, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	var left []string
 	for line := range strings.Lines(string(table)) {
@@ -89,15 +99,15 @@ func mounts(m *processes.Mesh) (string, error) {
 			left = append(left, fields[mountPoint])
 		}
 	}
-	return strings.Join(left, "\n"), nil
+	return left, nil
 }
 
 // cgroups returns the Pods' cgroups of this mesh in every hierarchy. The mesh's own root is known by its nodeagent's
 // flag.
-func cgroups(m *processes.Mesh) (string, error) {
+func cgroups(m *processes.Mesh) ([]string, error) {
 	roots, err := filepath.Glob(filepath.Join("/sys/fs/cgroup", "*", m.CgroupRoot()))
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	unified := filepath.Join("/sys/fs/cgroup", m.CgroupRoot())
 	var left []string
@@ -113,37 +123,35 @@ func cgroups(m *processes.Mesh) (string, error) {
 			return err
 		})
 		if err != nil {
-			return "", err
+			return nil, err
 		}
 	}
 	if len(roots) == 0 {
 		if _, err := os.Stat(unified); err != nil {
-			return "", fmt.Errorf("the mesh has no cgroup at all: %w", err)
+			return nil, fmt.Errorf("the mesh has no cgroup at all: %w", err)
 		}
 	}
-	return strings.Join(left, "\n"), nil
-}
-
-func podDirectories(m *processes.Mesh) (string, error) {
-	left, err := filepath.Glob(filepath.Join(m.DataDir, "nodes", "*", "agent", "pods", "*"))
-	return strings.Join(left, "\n"), err
-}
-
-// runcState returns what runc knows of containers.
-func runcState(m *processes.Mesh) (string, error) {
-	left, err := filepath.Glob(filepath.Join(m.DataDir, "nodes", "*", "containerd", "runc", "k8s.io", "*"))
-	return strings.Join(left, "\n"), err
+	return left, nil
 }
 
 // addresses returns those that the nodes' networks keep for Pods: a file each, beside two of the plugin's own.
-func addresses(m *processes.Mesh) (string, error) {
+func addresses(m *processes.Mesh) ([]string, error) {
 	files, err := filepath.Glob(filepath.Join(m.DataDir, "nodes", "*", "cni", "addresses", "*", "*"))
 	if err != nil || len(files) == 0 {
-		return "", fmt.Errorf("finding the networks' addresses: %d files, %w", len(files), err)
+		return nil, fmt.Errorf("finding the networks' addresses: %d files, %w", len(files), err)
 	}
-	files = slices.DeleteFunc(files, func(file string) bool {
+	return slices.DeleteFunc(files, func(file string) bool {
 		_, err := netip.ParseAddr(filepath.Base(file))
 		return err != nil
-	})
-	return strings.Join(files, "\n"), nil
+	}), nil
+}
+
+// links returns the ends of Pods' links at the bridges of the mesh.
+func links(m *processes.Mesh) ([]string, error) {
+	return filepath.Glob(filepath.Join("/sys/class/net", "keel"+meshID(m)+"-*", "brif", "*"))
+}
+
+// meshID tells the mesh from all others wherever the kernel has one name for all.
+func meshID(m *processes.Mesh) string {
+	return strings.TrimPrefix(filepath.Dir(m.CgroupRoot()), "/keelson-")
 }

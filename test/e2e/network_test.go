@@ -1,19 +1,26 @@
 package e2e
 
 import (
+	"context"
 	"errors"
-	"fmt"
+	"io"
+	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
+	"k8s.io/apimachinery/pkg/types"
 
+	"keelson.dev/kit/nettest"
 	"keelson.dev/kit/subprocess"
 	"keelson.dev/test/mesh"
 	"keelson.dev/test/mesh/processes"
@@ -23,16 +30,25 @@ import (
 // TestNetwork runs the scenarios of Services and names on a mesh with cluster DNS.
 func TestNetwork(t *testing.T) {
 	m := processes.New(t, 2, processes.WithDNS)
+	fence(t, m)
+	leaked := leakAddress(t, m)
 	t.Run("LoadBalancers", func(t *testing.T) { tellsLoadBalancers(t, m) })
+	t.Run("Explained", func(t *testing.T) { explainsServices(t, m) })
 	scenario.RunAll(t, m, scenario.Networked)
+	t.Run("FromOutside", func(t *testing.T) { fromOutside(t, m) })
+	t.Run("APIServers", func(t *testing.T) {
+		scenario.APIServers(t, m, func(t testing.TB, node, ip string) func() { return joinAPIServer(t, m, node, ip) })
+	})
 	t.Run("KillsUnderLoad", func(t *testing.T) {
-		scenario.KillsUnderLoad(t, m, func(t testing.TB) { killCoreDNS(t, m) })
+		scenario.KillsUnderLoad(t, m, func(t testing.TB, pods ...types.UID) int { return killCoreDNS(t, m, pods) })
 	})
 	m.Restart(t, mesh.PodGC, patience...)
 	t.Run("LinkCut", func(t *testing.T) {
 		scenario.LinkCut(t, m, func(t testing.TB) { setLink(t, m, 2, false) },
 			func(t testing.TB) { setLink(t, m, 2, true) })
 	})
+	t.Run("JoinsAnew", func(t *testing.T) { joinsAnew(t, m) })
+	leaked.awaitFree() // by now it is older than the grace that the apiserver gives it
 }
 
 // tellsLoadBalancers asks each node, as load balancers do, whether it takes new connections, before, while and after
@@ -41,12 +57,12 @@ func tellsLoadBalancers(t *testing.T, m *processes.Mesh) {
 	w := scenario.In(t, m)
 	expect := func(when string, want ...int) {
 		t.Helper()
-		w.Await("what load balancers are told "+when, func() string {
+		w.Await("what load balancers are told "+when, func() scenario.Answer {
 			var got []int
 			for _, agent := range m.Of(t, mesh.NodeAgent) {
-				answer, err := http.Get("http://" + flag(agent, "--service-proxy-health-address") + "/healthz")
+				answer, err := http.Get("http://" + argument(agent, "--service-proxy-health-address") + "/healthz")
 				if err != nil {
-					return err.Error()
+					return scenario.Saw(err.Error())
 				}
 				_ = answer.Body.Close()
 				got = append(got, answer.StatusCode)
@@ -54,7 +70,7 @@ func tellsLoadBalancers(t *testing.T, m *processes.Mesh) {
 			if slices.Equal(got, want) {
 				return ""
 			}
-			return fmt.Sprint(got)
+			return scenario.Sawf("%v", got)
 		})
 	}
 	expect("of nodes that work", http.StatusOK, http.StatusOK)
@@ -65,8 +81,58 @@ func tellsLoadBalancers(t *testing.T, m *processes.Mesh) {
 	expect("of one that stays after all", http.StatusOK, http.StatusOK)
 }
 
-// flag is the value of a process's flag.
-func flag(p subprocess.Process, name string) string {
+// lacking is a Pod that is not ready, behind a Service one port of which leads to a port that the Pod does not name.
+const lacking = `apiVersion: v1
+kind: Service
+metadata: {name: lacking}
+spec:
+  selector: {app: lacking}
+  ports: [{name: http, port: 80, targetPort: 8080}, {name: admin, port: 90, targetPort: admin}]
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: unready, labels: {app: lacking}}
+spec:
+  terminationGracePeriodSeconds: 1
+  containers:
+  - name: main
+    image: ` + scenario.Server + `
+    readinessProbe: {httpGet: {path: /nosuch, port: 8080}, periodSeconds: 1}
+`
+
+// explainsServices asks keel why a Service has no endpoint, and what the nodes have of it, before and after it has one.
+func explainsServices(t *testing.T, m *processes.Mesh) {
+	w := scenario.In(t, m)
+	w.KubectlWith(lacking, "apply", "-f", "-")
+	expect := func(wants ...string) {
+		t.Helper()
+		w.Await("keel explain service lacking", func() scenario.Answer {
+			said, err := m.Keel(t.Context(), "explain", "-n", w.Namespace, "service", "lacking")
+			if err != nil {
+				return scenario.Saw(said + err.Error())
+			}
+			for _, want := range wants {
+				if !regexp.MustCompile(want).MatchString(said) {
+					return scenario.Sawf("no %q in\n%s", want, said)
+				}
+			}
+			return ""
+		})
+	}
+	unnamed := `waits for a TCP port named "admin", where port 90 leads to, in 1 Pod: unready`
+	since := strings.TrimSpace(w.Kubectl("wait", "--for=jsonpath={.status.podIP}", "pod/unready", "--timeout=60s",
+		"--output=jsonpath={.status.conditions[?(@.type=='Ready')].lastTransitionTime}"))
+	expect("waits for 1 Pod to be ready: unready", regexp.QuoteMeta(since), unnamed,
+		"node-1: has programmed it since .*: http 80/TCP .* is refused, there is no endpoint",
+		"node-2: has programmed it since .*: http 80/TCP .* is refused, there is no endpoint")
+	w.Kubectl("patch", "service", "lacking", "-p", `{"spec":{"publishNotReadyAddresses":true}}`)
+	address := regexp.QuoteMeta(w.Pods("app=lacking")[0].Status.PodIP)
+	expect(unnamed, "node-1: has programmed it since .*: http 80/TCP .* to "+address+":8080",
+		"node-2: has programmed it since .*: http 80/TCP .* to "+address+":8080")
+}
+
+// argument is the value of a flag that a process was started with.
+func argument(p subprocess.Process, name string) string {
 	for _, arg := range p.Args {
 		if value, ok := strings.CutPrefix(arg, name+"="); ok {
 			return value
@@ -75,14 +141,34 @@ func flag(p subprocess.Process, name string) string {
 	return ""
 }
 
-// killCoreDNS kills what runs of it in the mesh's Pods.
-func killCoreDNS(t testing.TB, m *processes.Mesh) {
+// fromOutside has a machine of its own, which knows no way but the first node, ask Services.
+func fromOutside(t *testing.T, m *processes.Mesh) {
+	address, gateway := netip.MustParsePrefix("198.51.100.2/30"), netip.MustParseAddr("198.51.100.1")
+	outsider := nettest.NewPeer(t, linkPrefix(m)+"o", "", address, gateway)
+	dial := func(ctx context.Context, network, target string) (conn net.Conn, err error) {
+		outsider.Do(func() { conn, err = (&net.Dialer{Timeout: time.Second}).DialContext(ctx, network, target) })
+		return conn, err
+	}
+	transport := &http.Transport{DialContext: dial, DisableKeepAlives: true}
+	client := http.Client{Timeout: 5 * time.Second, Transport: transport}
+	scenario.FromOutside(t, m, address.Addr().String(), func(url string) (string, error) {
+		answer, err := client.Get(url)
+		if err != nil {
+			return "", err
+		}
+		defer func() { _ = answer.Body.Close() }()
+		said, err := io.ReadAll(answer.Body)
+		return string(said), err
+	})
+}
+
+// killCoreDNS kills what runs of it in these Pods of the mesh, and says how many processes that were.
+func killCoreDNS(t testing.TB, m *processes.Mesh, pods []types.UID) (killed int) {
 	t.Helper()
 	names, err := filepath.Glob("/proc/[0-9]*/comm")
 	if err != nil {
 		t.Fatal(err)
 	}
-	killed := 0
 	for _, file := range names {
 		name, err := os.ReadFile(file)
 		if err != nil || string(name) != "coredns\n" {
@@ -90,7 +176,10 @@ func killCoreDNS(t testing.TB, m *processes.Mesh) {
 		}
 		process := filepath.Dir(file)
 		groups, err := os.ReadFile(filepath.Join(process, "cgroup"))
-		if err != nil || !strings.Contains(string(groups), filepath.Dir(m.CgroupRoot())+"/") {
+		if err != nil || !strings.Contains(string(groups), filepath.Dir(m.CgroupRoot())+"/") ||
+			!slices.ContainsFunc(pods, func(pod types.UID) bool {
+				return strings.Contains(string(groups), string(pod))
+			}) {
 			continue
 		}
 		pid, err := strconv.Atoi(filepath.Base(process))
@@ -102,8 +191,20 @@ func killCoreDNS(t testing.TB, m *processes.Mesh) {
 		}
 		killed++
 	}
-	if killed == 0 {
-		t.Fatal("no CoreDNS runs in the mesh")
+	return killed
+}
+
+// joinAPIServer starts a second apiserver in the network of a node, on the store of the first, and returns how it is
+// killed.
+func joinAPIServer(t testing.TB, m *processes.Mesh, node, ip string) (kill func()) {
+	t.Helper()
+	store := "unix://" + filepath.Join(argument(m.Of(t, mesh.APIServer)[0], "--data-dir"), "etcd.sock")
+	second := m.StartCopyOn(t, mesh.APIServer, node, "--etcd-servers="+store, "--advertise-address="+ip)
+	return func() {
+		t.Helper()
+		if err := subprocess.Kill(context.Background(), second); err != nil {
+			t.Fatalf("killing the second apiserver: %v", err)
+		}
 	}
 }
 

@@ -46,14 +46,14 @@ func TestSimulate(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	w.Await("the nodes to take Pods", func() string {
+	w.Await("the nodes to take Pods", func() scenario.Answer {
 		nodes, err := w.Client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
 		if err != nil {
-			return err.Error()
+			return scenario.Saw(err.Error())
 		}
 		for _, n := range nodes.Items {
 			if len(n.Spec.Taints) > 0 {
-				return n.Name + " is tainted"
+				return scenario.Sawf("%s is tainted", n.Name)
 			}
 		}
 		return ""
@@ -86,7 +86,7 @@ func TestSimulate(t *testing.T) {
 	}
 	w.KubectlWith(wanted, "apply", "-f", "-")
 	refused := ""
-	w.Await("two Pods to have a node and one to have none", func() string {
+	w.Await("two Pods to have a node and one to have none", func() scenario.Answer {
 		bound := 0
 		pods := w.Pods("app=web")
 		for _, p := range pods {

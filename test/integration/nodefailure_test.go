@@ -44,10 +44,10 @@ func TestAllNodesFail(t *testing.T) {
 		return text
 	}
 	before := uids()
-	nodes := func(want corev1.ConditionStatus) string {
+	nodes := func(want corev1.ConditionStatus) scenario.Answer {
 		list, err := w.Client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
 		if err != nil {
-			return err.Error()
+			return scenario.Saw(err.Error())
 		}
 		for i := range list.Items {
 			for _, taint := range list.Items[i].Spec.Taints {
@@ -56,7 +56,7 @@ func TestAllNodesFail(t *testing.T) {
 				}
 			}
 			if got := list.Items[i].Status.Conditions[0].Status; got != want {
-				return fmt.Sprintf("%s is %s", list.Items[i].Name, got)
+				return scenario.Sawf("%s is %s", list.Items[i].Name, got)
 			}
 		}
 		return ""
@@ -64,28 +64,28 @@ func TestAllNodesFail(t *testing.T) {
 	for _, name := range m.Nodes() {
 		m.StopNode(t, name)
 	}
-	w.Await("all nodes to be lost", func() string { return nodes(corev1.ConditionUnknown) })
-	w.Await("what follows to have happened", func() string {
+	w.Await("all nodes to be lost", func() scenario.Answer { return nodes(corev1.ConditionUnknown) })
+	w.Await("what follows to have happened", func() scenario.Answer {
 		for _, p := range w.Pods("") {
 			for _, c := range p.Status.Conditions {
 				if c.Type == corev1.PodReady && c.Status != corev1.ConditionFalse {
-					return p.Name + " is ready"
+					return scenario.Saw(p.Name + " is ready")
 				}
 			}
 		}
 		return ""
 	})
 	since := time.Now()
-	w.Await("twice the grace period to pass", func() string {
+	w.Await("twice the grace period to pass", func() scenario.Answer {
 		if time.Since(since) < 10*time.Second {
-			return nodes(corev1.ConditionUnknown) + " not yet"
+			return scenario.Saw(string(nodes(corev1.ConditionUnknown)) + " not yet")
 		}
 		return ""
 	})
 	for _, name := range m.Nodes() {
 		m.StartNode(t, name)
 	}
-	w.Await("all nodes to be back", func() string { return nodes(corev1.ConditionTrue) })
+	w.Await("all nodes to be back", func() scenario.Answer { return nodes(corev1.ConditionTrue) })
 	w.AwaitAvailable("web", 6)
 	if after := uids(); after != before {
 		t.Errorf("Pods before:\n%safter:\n%s", before, after)

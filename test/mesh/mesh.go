@@ -23,6 +23,10 @@ const (
 // Daemons are all of them, in the order in which they start.
 var Daemons = []Daemon{APIServer, Scheduler, WorkloadControllers, PodGC, NodeAgent}
 
+// ExtensionIP is the address of the endpoint of an API server that a scenario runs on a loopback address, to which an
+// apiserver does not connect. A mesh in one process has its apiserver connect there in its place.
+const ExtensionIP = "192.0.2.1"
+
 // Mesh is a running Keelson. Its methods fail the test rather than return errors.
 type Mesh interface {
 	// Admin is a connection with all rights.

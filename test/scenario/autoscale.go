@@ -117,10 +117,10 @@ func AutoscaledUnderLoad(t *testing.T, m mesh.Mesh) {
 // awaitAutoscaler waits until kubectl shows the only autoscaler so, without its age.
 func (w *World) awaitAutoscaler(want string) {
 	w.Helper()
-	w.Await("the autoscaler as "+want, func() string {
+	w.Await("the autoscaler as "+want, func() Answer {
 		row := strings.Fields(w.Kubectl("get", "hpa", "--no-headers"))
 		if len(row) < 2 || strings.Join(row[:len(row)-1], " ") != want {
-			return strings.Join(row, " ")
+			return Saw(strings.Join(row, " "))
 		}
 		return ""
 	})

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"keelson.dev/test/mesh"
 )
 
@@ -59,13 +61,21 @@ func BudgetByShare(t *testing.T, m mesh.Mesh) {
 	w.awaitBudget("guard N/A 30% 3")
 }
 
-// awaitBudget waits until kubectl shows the only budget so, without its age.
+// awaitBudget waits until kubectl shows the only budget so, without its age, and what it shows was counted: a budget
+// that nobody has looked at allows no disruption either.
 func (w *World) awaitBudget(want string) {
 	w.Helper()
-	w.Await("the budget as "+want, func() string {
+	w.Await("the budget as "+want, func() Answer {
+		budgets, err := w.Client.PolicyV1().PodDisruptionBudgets(w.Namespace).List(w.Context(), metav1.ListOptions{})
+		if err != nil || len(budgets.Items) != 1 {
+			return Sawf("%d budgets, %v", len(budgets.Items), err)
+		}
+		if b := budgets.Items[0]; b.Status.ObservedGeneration != b.Generation {
+			return Sawf("generation %d of %d was counted", b.Status.ObservedGeneration, b.Generation)
+		}
 		row := strings.Fields(w.Kubectl("get", "pdb", "--no-headers"))
 		if len(row) < 4 || strings.Join(row[:4], " ") != want {
-			return strings.Join(row, " ")
+			return Saw(strings.Join(row, " "))
 		}
 		return ""
 	})

@@ -35,9 +35,9 @@ func CascadeForeground(t *testing.T, m mesh.Mesh) {
 	held := w.Pods("app=web")[0].Name
 	w.Kubectl("patch", "pod", held, "--type=merge", "-p", `{"metadata":{"finalizers":["`+hold+`"]}}`)
 	w.Kubectl("delete", "deployment", "web", "--cascade=foreground", "--wait=false")
-	w.Await("all Pods but the held one to go", func() string {
+	w.Await("all Pods but the held one to go", func() Answer {
 		if pods := w.Pods("app=web"); len(pods) != 1 {
-			return fmt.Sprintf("%d Pods", len(pods))
+			return Sawf("%d Pods", len(pods))
 		}
 		return ""
 	})
@@ -104,8 +104,8 @@ func (w *World) ring(kind string, names ...string) {
 // awaitGone waits until none of the objects is there.
 func (w *World) awaitGone(kind string, names ...string) {
 	w.Helper()
-	w.Await(fmt.Sprintf("%s %v to go", kind, names), func() string {
-		return w.Kubectl(append([]string{"get", kind, "--ignore-not-found", "-o", "name"}, names...)...)
+	w.Await(fmt.Sprintf("%s %v to go", kind, names), func() Answer {
+		return Left(w.Kubectl(append([]string{"get", kind, "--ignore-not-found", "-o", "name"}, names...)...))
 	})
 }
 
@@ -118,13 +118,13 @@ func CascadeOrphan(t *testing.T, m mesh.Mesh) {
 	w.AwaitAvailable("web", 3)
 	before := w.podUIDs("app=web")
 	w.Kubectl("delete", "deployment", "web", "--cascade=orphan")
-	w.Await("the ReplicaSet to lose its owner", func() string {
+	w.Await("the ReplicaSet to lose its owner", func() Answer {
 		sets, err := w.Client.AppsV1().ReplicaSets(w.Namespace).List(w.Context(), metav1.ListOptions{})
 		if err != nil {
-			return err.Error()
+			return Saw(err.Error())
 		}
 		if len(sets.Items) != 1 || len(sets.Items[0].OwnerReferences) != 0 {
-			return fmt.Sprintf("%d ReplicaSets, the first owned by %v", len(sets.Items), sets.Items[0].OwnerReferences)
+			return Sawf("%d ReplicaSets, the first owned by %v", len(sets.Items), sets.Items[0].OwnerReferences)
 		}
 		return ""
 	})
@@ -144,29 +144,29 @@ func NamespaceDeletion(t *testing.T, m mesh.Mesh) {
 	held := w.Pods("app=web")[0].Name
 	w.Kubectl("patch", "pod", held, "--type=merge", "-p", `{"metadata":{"finalizers":["test.keelson.dev/hold"]}}`)
 	w.Kubectl("delete", "namespace", w.Namespace, "--wait=false")
-	w.Await("a condition that names what is left", func() string {
+	w.Await("a condition that names what is left", func() Answer {
 		ns, err := w.Client.CoreV1().Namespaces().Get(w.Context(), w.Namespace, metav1.GetOptions{})
 		if err != nil {
-			return err.Error()
+			return Saw(err.Error())
 		}
 		for _, c := range ns.Status.Conditions {
 			if c.Type == "NamespaceContentRemaining" && c.Status == "True" && strings.Contains(c.Message, "pods") {
 				return ""
 			}
 		}
-		return fmt.Sprintf("conditions %v", ns.Status.Conditions)
+		return Sawf("conditions %v", ns.Status.Conditions)
 	})
 	if r := w.TryKubectl("", "create", "configmap", "late"); r.Code == 0 ||
 		!strings.Contains(r.Stderr, "being terminated") {
 		t.Errorf("creating in a namespace that ends: status %d, %s", r.Code, r.Stderr)
 	}
 	w.Kubectl("patch", "pod", held, "--type=json", "-p", `[{"op":"remove","path":"/metadata/finalizers"}]`)
-	w.Await("the namespace to go", func() string {
+	w.Await("the namespace to go", func() Answer {
 		_, err := w.Client.CoreV1().Namespaces().Get(w.Context(), w.Namespace, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return ""
 		}
-		return fmt.Sprintf("error %v", err)
+		return Sawf("error %v", err)
 	})
 }
 
@@ -174,10 +174,10 @@ func NamespaceDeletion(t *testing.T, m mesh.Mesh) {
 func (w *World) awaitNothing(resources ...string) {
 	w.Helper()
 	for _, resource := range resources {
-		w.Await("no "+resource, func() string {
+		w.Await("no "+resource, func() Answer {
 			r := w.TryKubectl("", "get", resource, "-o", "name")
-			return strings.TrimSpace(r.Stdout + strings.TrimPrefix(r.Stderr, "No resources found in "+w.Namespace+
-				" namespace."))
+			none := "No resources found in " + w.Namespace + " namespace."
+			return Left(strings.TrimSpace(r.Stdout + strings.TrimPrefix(r.Complaint(), none)))
 		})
 	}
 }

@@ -1,13 +1,17 @@
 package scenario
 
 import (
+	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -50,6 +54,8 @@ func (w *World) startClients() clients {
 type answers struct {
 	by     map[string]int
 	failed map[string]int
+	// pause is how long there was no answer at the longest, if the client was asked to say so.
+	pause time.Duration
 }
 
 func (a answers) total() (total int) {
@@ -61,6 +67,20 @@ func (a answers) total() (total int) {
 
 // from names who answered, in order.
 func (a answers) from() []string { return slices.Sorted(maps.Keys(a.by)) }
+
+// shared says whether just these answered, each at least half as often as if they had come in turn: 40 answers by
+// chance of two who are chosen alike are shared less evenly once in 1,400 times.
+func (a answers) shared(want []string) bool {
+	if !slices.Equal(a.from(), want) {
+		return false
+	}
+	for _, count := range a.by {
+		if 2*count*len(want) < a.total() {
+			return false
+		}
+	}
+	return true
+}
 
 func (a answers) String() string { return fmt.Sprintf("answers %v, failures %v", a.by, a.failed) }
 
@@ -90,9 +110,46 @@ func (w *World) startRequests(client string, args ...string) (wait func() answer
 	}
 }
 
+// startLoad lets a client ask as told without a pause. It returns once the client has its first answer; the returned
+// function ends the load.
+func (w *World) startLoad(client string, args ...string) (end func() answers) {
+	w.Helper()
+	input, more := io.Pipe()
+	said, out := io.Pipe()
+	command := w.kubectl(append([]string{"exec", "-i", client, "--", "requests", "-i"}, args...)...)
+	var complaints bytes.Buffer
+	command.Stdin, command.Stdout, command.Stderr = input, out, &complaints
+	if err := command.Start(); err != nil {
+		w.Fatalf("kubectl could not be run: %v", err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		err := command.Wait()
+		_ = out.Close()
+		ended <- err
+	}()
+	lines := bufio.NewReader(said)
+	if first, err := lines.ReadString('\n'); err != nil {
+		w.Fatalf("%s %v ended before its first answer: %v\n%s%s", client, args, err, first, complaints.String())
+	}
+	return func() answers {
+		w.Helper()
+		_ = more.Close()
+		rest, err := io.ReadAll(lines)
+		if err := errors.Join(err, <-ended); err != nil && !strings.Contains(string(rest), "failed: ") {
+			w.Fatalf("requests of %s %v: %v\n%s", client, args, err, complaints.String())
+		}
+		return parseAnswers(string(rest))
+	}
+}
+
 func parseAnswers(out string) answers {
 	all := answers{by: map[string]int{}, failed: map[string]int{}}
 	for line := range strings.Lines(out) {
+		if text, ok := strings.CutPrefix(line, "longest pause "); ok {
+			all.pause, _ = time.ParseDuration(strings.TrimSpace(text))
+			continue
+		}
 		number, text, _ := strings.Cut(strings.TrimSpace(line), " ")
 		count, err := strconv.Atoi(number)
 		if err != nil {
@@ -126,14 +183,14 @@ func (w *World) each(all clients, args ...string) map[string]answers {
 	return got
 }
 
-// awaitAnswers waits until every client, asking as told, is answered by these alone.
+// awaitAnswers waits until every client, asking as told, is answered by these alone, and by each of them enough.
 func (w *World) awaitAnswers(all clients, want []string, args ...string) {
 	w.Helper()
 	slices.Sort(want)
-	w.Await(fmt.Sprintf("%v to be answered by %v", args, want), func() string {
+	w.Await(fmt.Sprintf("%v to be answered by %v", args, want), func() Answer {
 		for name, a := range w.each(all, args...) {
-			if len(a.failed) > 0 || !slices.Equal(a.from(), want) {
-				return fmt.Sprintf("%s: %v", name, a)
+			if len(a.failed) > 0 || !a.shared(want) {
+				return Sawf("%s: %v", name, a)
 			}
 		}
 		return ""
@@ -156,9 +213,9 @@ func (w *World) lookup(pod, kind, name string) []string {
 func (w *World) awaitLookup(pod, kind, name string, want ...string) {
 	w.Helper()
 	slices.Sort(want)
-	w.Await(fmt.Sprintf("the %s records %v of %s", kind, want, name), func() string {
+	w.Await(fmt.Sprintf("the %s records %v of %s", kind, want, name), func() Answer {
 		if got := w.lookup(pod, kind, name); !slices.Equal(got, want) {
-			return fmt.Sprint(got)
+			return Sawf("%v", got)
 		}
 		return ""
 	})
@@ -167,21 +224,27 @@ func (w *World) awaitLookup(pod, kind, name string, want ...string) {
 // awaitNoName waits until a name does not exist.
 func (w *World) awaitNoName(pod, name string) {
 	w.Helper()
-	w.Await("nobody to know "+name, func() string {
+	w.Await("nobody to know "+name, func() Answer {
 		got := w.lookup(pod, "A", name)
 		if len(got) == 1 && strings.HasSuffix(got[0], ": no such host") {
 			return ""
 		}
-		return fmt.Sprint(got)
+		return Sawf("%v", got)
 	})
 }
 
 // addresses maps the Pods of a selector to their addresses.
-func (w *World) addresses(selector string) map[string]string {
+func (w *World) addresses(selector string) map[string]string { return w.familyAddresses(selector, 0) }
+
+// familyAddresses maps the Pods of a selector to those of their addresses at a place, or to none.
+func (w *World) familyAddresses(selector string, family int) map[string]string {
 	w.Helper()
 	all := map[string]string{}
 	for _, pod := range w.Pods(selector) {
-		all[pod.Name] = pod.Status.PodIP
+		all[pod.Name] = ""
+		if family < len(pod.Status.PodIPs) {
+			all[pod.Name] = pod.Status.PodIPs[family].IP
+		}
 	}
 	return all
 }

@@ -1,7 +1,10 @@
 package scenario
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -41,25 +44,26 @@ func CrashLoop(t *testing.T, m mesh.Mesh) {
 	defer watcher.Stop()
 	w.KubectlWith(crasher, "apply", "-f", "-")
 
-	ended := map[int32]time.Time{} // by restart count: when that run ended
-	begun := map[int32]time.Time{}
+	seen := runs{}
 	waits := map[string]bool{}
 	deadline := time.After(patience)
-	for begun[3].IsZero() {
+	for len(seen) < 4 {
 		select {
 		case event := <-watcher.ResultChan():
 			if pod, ok := event.Object.(*corev1.Pod); ok {
-				note(pod, begun, ended, waits)
+				seen.take(pod)
+				takeWaits(pod, waits)
 			}
 		case <-deadline:
-			t.Fatalf("no third restart in %v: begun %v", patience, begun)
+			t.Fatalf("no third restart in %v: %+v", patience, seen.inOrder())
 		}
 	}
-	for restart, delay := range map[int32]time.Duration{1: 0, 2: 10 * time.Second, 3: 20 * time.Second} {
-		took := begun[restart].Sub(ended[restart-1])
+	order := seen.inOrder()
+	for i, delay := range []time.Duration{0, 10 * time.Second, 20 * time.Second} {
+		took := order[i+1].begun.Sub(order[i].ended)
 		// The runtime's times are whole seconds in the API.
 		if took < delay-time.Second || took > delay+slack {
-			t.Errorf("restart %d came after %v, want %v", restart, took, delay)
+			t.Errorf("restart %d came after %v, want %v: %+v", i+1, took, delay, order)
 		}
 	}
 	for _, want := range []string{"CrashLoopBackOff: back-off 10s restarting failed container",
@@ -74,24 +78,37 @@ func CrashLoop(t *testing.T, m mesh.Mesh) {
 	}
 }
 
-// note records the times of one status.
-func note(pod *corev1.Pod, begun, ended map[int32]time.Time, waits map[string]bool) {
+// run is one instance of a container. Its end is zero as long as it runs.
+type run struct{ begun, ended time.Time }
+
+// runs are the instances that ran, by their IDs: a container that is created and not started has its place in the
+// status, and the restart count of the run to come, beside how the run before it ended.
+type runs map[string]run
+
+func (r runs) take(pod *corev1.Pod) {
+	for _, c := range pod.Status.ContainerStatuses {
+		for _, end := range []*corev1.ContainerStateTerminated{c.LastTerminationState.Terminated, c.State.Terminated} {
+			if end != nil {
+				r[end.ContainerID] = run{begun: end.StartedAt.Time, ended: end.FinishedAt.Time}
+			}
+		}
+		if c.State.Running != nil {
+			r[c.ContainerID] = run{begun: c.State.Running.StartedAt.Time}
+		}
+	}
+}
+
+// inOrder sorts by begin. Of two that began within one second, the API's unit, the first to end is first.
+func (r runs) inOrder() []run {
+	return slices.SortedFunc(maps.Values(r), func(a, b run) int {
+		return cmp.Or(a.begun.Compare(b.begun), a.ended.Compare(b.ended))
+	})
+}
+
+func takeWaits(pod *corev1.Pod, waits map[string]bool) {
 	for _, c := range pod.Status.ContainerStatuses {
 		if c.State.Waiting != nil {
 			waits[fmt.Sprintf("%s: %s", c.State.Waiting.Reason, c.State.Waiting.Message)] = true
-		}
-		if c.State.Running != nil {
-			begun[c.RestartCount] = c.State.Running.StartedAt.Time
-		}
-		for _, end := range []*corev1.ContainerStateTerminated{c.State.Terminated, c.LastTerminationState.Terminated} {
-			if end == nil || end.ExitCode != 3 {
-				continue
-			}
-			run := c.RestartCount
-			if end == c.LastTerminationState.Terminated && c.State.Waiting == nil {
-				run--
-			}
-			begun[run], ended[run] = end.StartedAt.Time, end.FinishedAt.Time
 		}
 	}
 }

@@ -80,17 +80,17 @@ func cronJobThroughCrash(w *World, die Die) {
 		w.KubectlWith(strings.Replace(everySecond, "spec:\n", "spec:\n  concurrencyPolicy: Forbid\n", 1), "apply", "-f",
 			"-")
 	})
-	w.Await("the status to tell of the Job", func() string {
+	w.Await("the status to tell of the Job", func() Answer {
 		c, err := w.Client.BatchV1().CronJobs(w.Namespace).Get(w.Context(), "hello", metav1.GetOptions{})
 		if err != nil {
-			return err.Error()
+			return Saw(err.Error())
 		}
 		jobs := w.jobs("app=hello")
 		if len(jobs) != 1 {
 			w.Fatalf("%d Jobs run at once", len(jobs))
 		}
 		if s := c.Status; len(s.Active) != 1 || s.Active[0].UID != jobs[0].UID {
-			return fmt.Sprintf("status %+v", s)
+			return Sawf("status %+v", s)
 		}
 		return ""
 	})
@@ -155,11 +155,11 @@ func evictionsThroughCrashes(w *World, die Die) {
 		before := w.Pods("app=web")
 		die(w, mesh.PodGC, "podgc/"+failpoint, func() { w.Kubectl("taint", "nodes", node, taint+"=yes:NoExecute") })
 		for i := range before {
-			w.Await("Pod "+before[i].Name+" to go", func() string {
+			w.Await("Pod "+before[i].Name+" to go", func() Answer {
 				last := seen.of(before[i].UID)
 				c := podview.Condition(last, corev1.DisruptionTarget)
 				if c == nil || c.Reason != "DeletionByTaintManager" || last.DeletionTimestamp == nil {
-					return fmt.Sprintf("deleted %v, conditions %+v", last.DeletionTimestamp, last.Status.Conditions)
+					return Sawf("deleted %v, conditions %+v", last.DeletionTimestamp, last.Status.Conditions)
 				}
 				return ""
 			})
@@ -180,13 +180,13 @@ func orphansThroughCrash(w *World, die Die) {
 		w.Kubectl("delete", "deployment", "web", "--cascade=orphan", "--wait=false")
 	})
 	var left *appsv1.ReplicaSet
-	w.Await("the Deployment to go alone", func() string {
+	w.Await("the Deployment to go alone", func() Answer {
 		if d := w.TryKubectl("", "get", "deployments", "--output=name").Stdout; d != "" {
-			return d
+			return Saw(d)
 		}
 		for _, left = range w.replicaSets() {
 			if len(left.OwnerReferences) > 0 {
-				return fmt.Sprintf("owners %v", left.OwnerReferences)
+				return Sawf("owners %v", left.OwnerReferences)
 			}
 		}
 		return ""

@@ -39,7 +39,7 @@ func CronJobFires(t *testing.T, m mesh.Mesh) {
 		t.Errorf("apply printed %q", got)
 	}
 	var fired batchv1.Job
-	w.Await("a Job", func() string {
+	w.Await("a Job", func() Answer {
 		jobs := w.jobs("app=hello")
 		if len(jobs) == 0 {
 			return "there is none"
@@ -55,10 +55,10 @@ func CronJobFires(t *testing.T, m mesh.Mesh) {
 		t.Errorf("the Job is %+v", fired.ObjectMeta)
 	}
 	w.Kubectl("patch", "cronjob", "hello", "--patch", `{"spec":{"suspend":true}}`)
-	w.Await("its line", func() string {
+	w.Await("its line", func() Answer {
 		row := strings.Fields(w.Kubectl("get", "cronjobs", "hello", "--no-headers"))
 		if got := strings.Join(row[:5], " "); got != "hello @every 1s <none> True" || row[5] == "0" {
-			return strings.Join(row, " ")
+			return Saw(strings.Join(row, " "))
 		}
 		return ""
 	})
@@ -72,10 +72,10 @@ func CronJobFires(t *testing.T, m mesh.Mesh) {
 	for _, job := range w.jobs("app=hello") {
 		w.finish(&job)
 	}
-	w.Await("what it says of them", func() string {
+	w.Await("what it says of them", func() Answer {
 		status := w.Kubectl("get", "cronjob", "hello", "--output=jsonpath={.status}")
 		if strings.Contains(status, "active") || !strings.Contains(status, "lastSuccessfulTime") {
-			return status
+			return Saw(status)
 		}
 		return ""
 	})

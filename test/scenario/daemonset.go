@@ -42,7 +42,7 @@ spec:
 // Daemons runs a DaemonSet on the mesh's node and on one that joins later, and does with it what users do.
 //
 // POD-013 SET-114 SET-115 SET-117 SET-123 SET-129 SET-133 SET-134 SET-142 SET-152 SET-153 SET-154 SET-155 SET-156
-// SET-158 SET-159 SET-160
+// SET-158 SET-159 SET-160 SET-163
 func Daemons(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	w.KubectlWith(agent("agent", HelloV1, ""), "apply", "-f", "-")
@@ -82,12 +82,16 @@ func daemonsByLabel(w *World, node string) {
 
 // daemonsReplaced changes a Pod, and then ends those of both nodes, one of which takes no others at the time.
 func daemonsReplaced(w *World, first, second string) {
-	changed := w.Pods("name=agent")[0].Name
+	daemon := w.Pods("name=agent")[0]
+	if limit := daemon.Spec.Containers[0].Resources.Limits.Memory().String(); limit != "200Mi" {
+		w.Errorf("a daemon may use %s of memory, want the template's 200Mi", limit)
+	}
+	changed := daemon.Name
 	w.Kubectl("set", "image", "pod/"+changed, "agent="+HelloV2)
 	if w.Mesh.RealContainers() {
-		w.Await("what a daemon prints", func() string {
+		w.Await("what a daemon prints", func() Answer {
 			if r := w.TryKubectl("", "logs", "daemonset/agent"); r.Stdout == "" {
-				return "nothing: " + r.Stderr
+				return Sawf("nothing: %s", r.Stderr)
 			}
 			return ""
 		})
@@ -159,25 +163,25 @@ func withoutStatus(w *World, object string) string {
 func (w *World) awaitDaemons(name, image string, nodes ...string) {
 	w.Helper()
 	slices.Sort(nodes)
-	w.Await(fmt.Sprintf("Pods of %s on %v", name, nodes), func() string {
+	w.Await(fmt.Sprintf("Pods of %s on %v", name, nodes), func() Answer {
 		var on []string
 		for _, pod := range w.Pods("name=" + name) {
 			if pod.Spec.Containers[0].Image != image || pod.DeletionTimestamp != nil {
-				return fmt.Sprintf("Pod %s has image %s", pod.Name, pod.Spec.Containers[0].Image)
+				return Sawf("Pod %s has image %s", pod.Name, pod.Spec.Containers[0].Image)
 			}
 			on = append(on, pod.Spec.NodeName)
 		}
 		if slices.Sort(on); !slices.Equal(on, nodes) {
-			return fmt.Sprintf("Pods on %q", on)
+			return Sawf("Pods on %q", on)
 		}
 		set, err := w.Client.AppsV1().DaemonSets(w.Namespace).Get(w.Context(), name, metav1.GetOptions{})
 		if err != nil {
-			return err.Error()
+			return Saw(err.Error())
 		}
 		s, want := set.Status, int32(len(nodes))
 		if s.ObservedGeneration != set.Generation || s.DesiredNumberScheduled != want || s.NumberUnavailable != 0 ||
 			s.UpdatedNumberScheduled != want || s.NumberMisscheduled != 0 || s.CurrentNumberScheduled != want {
-			return fmt.Sprintf("status %+v", s)
+			return Sawf("status %+v", s)
 		}
 		return ""
 	})

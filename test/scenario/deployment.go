@@ -35,16 +35,16 @@ spec:
 // deletes it and waits until nothing of it is left.
 func (w *World) Deploy(replicas int32, image string) {
 	w.Helper()
-	w.Await("kubectl to be heard", func() string { return w.TryDeploy(replicas, image) })
+	w.Await("kubectl to be heard", func() Answer { return Left(w.TryDeploy(replicas, image)) })
 	if image == "" {
 		w.awaitNothing("deployments", "replicasets", "pods")
 		return
 	}
 	w.AwaitAvailable("web", replicas)
 	expectImages(w, image)
-	w.Await("exactly the Pods asked for", func() string {
+	w.Await("exactly the Pods asked for", func() Answer {
 		if pods := w.Pods("app=web"); len(pods) != int(replicas) {
-			return fmt.Sprintf("%d Pods", len(pods))
+			return Sawf("%d Pods", len(pods))
 		}
 		return ""
 	})
@@ -54,7 +54,7 @@ func (w *World) Deploy(replicas int32, image string) {
 func (w *World) TryDeploy(replicas int32, image string) string {
 	w.Helper()
 	if image == "" {
-		return w.TryKubectl("", "delete", "deployment", "web", "--ignore-not-found", "--wait=false").Stderr
+		return w.TryKubectl("", "delete", "deployment", "web", "--ignore-not-found", "--wait=false").Complaint()
 	}
-	return w.TryKubectl(web(int(replicas), image, ""), "apply", "-f", "-").Stderr
+	return w.TryKubectl(web(int(replicas), image, ""), "apply", "-f", "-").Complaint()
 }

@@ -119,17 +119,17 @@ func DescribeDeployment(t *testing.T, m mesh.Mesh) {
 	w.AwaitAvailable("web", 2)
 	w.Kubectl("set", "image", "deployment/web", "web="+HelloV2)
 	w.AwaitAvailable("web", 2)
-	w.Await("the ReplicaSets in describe", func() string {
+	w.Await("the ReplicaSets in describe", func() Answer {
 		sets := w.replicaSets()
 		old, current := sets[HelloV1], sets[HelloV2]
 		if old == nil || current == nil {
-			return fmt.Sprintf("%d ReplicaSets", len(sets))
+			return Sawf("%d ReplicaSets", len(sets))
 		}
 		got := w.Kubectl("describe", "deployment", "web")
 		want := fmt.Sprintf("OldReplicaSets: %s (0/0 replicas created) NewReplicaSet: %s (2/2 replicas created)",
 			old.Name, current.Name)
 		if !strings.Contains(strings.Join(strings.Fields(got), " "), want) {
-			return got + "lacks " + want
+			return Saw(got + "lacks " + want)
 		}
 		return ""
 	})

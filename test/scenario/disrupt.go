@@ -1,7 +1,6 @@
 package scenario
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -43,7 +42,7 @@ func Overlap(t *testing.T, m mesh.Mesh) {
 	old := w.Pods("app=web")[0]
 	w.Kubectl("patch", "pod", old.Name, "--type=merge", "-p", `{"metadata":{"finalizers":["test.keelson.dev/hold"]}}`)
 	w.Kubectl("delete", "pod", old.Name, "--wait=false")
-	w.Await("two Pods, the new one ready", func() string {
+	w.Await("two Pods, the new one ready", func() Answer {
 		pods := w.Pods("app=web")
 		for _, pod := range pods {
 			if len(pods) == 2 && pod.UID != old.UID && podview.IsActive(&pod) && podview.IsReady(&pod) {
@@ -54,7 +53,7 @@ func Overlap(t *testing.T, m mesh.Mesh) {
 				return ""
 			}
 		}
-		return fmt.Sprintf("%d Pods", len(pods))
+		return Sawf("%d Pods", len(pods))
 	})
 	w.Kubectl("patch", "pod", old.Name, "--type=json", "-p", `[{"op":"remove","path":"/metadata/finalizers"}]`)
 }

@@ -3,6 +3,7 @@ package scenario
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -61,7 +62,7 @@ func uids(pods []corev1.Pod) sets.Set[types.UID] {
 //
 // SAF-054 SAF-055 SAF-056 SAF-057 SAF-059 SAF-060 SAF-061 SAF-062
 func BudgetExample(t *testing.T, m mesh.Mesh) {
-	w := In(t, m)
+	w := Alone(t, m)
 	w.KubectlWith(half("guarded", 3), "apply", "-f", "-")
 	w.AwaitAvailable("guarded", 3)
 	w.KubectlWith(half("free", 1), "apply", "-f", "-")
@@ -104,10 +105,10 @@ func BudgetExample(t *testing.T, m mesh.Mesh) {
 		t.Errorf("SAF-061: the Pod that is tried first is not evicted: %v", err)
 	}
 	w.refusesEviction(two[1])
-	w.Await("the replacement, which has no room", func() string {
+	w.Await("the replacement, which has no room", func() Answer {
 		waiting := w.activeOn("guarded")[""]
 		if len(waiting) != 1 || !strings.Contains(w.Kubectl("describe", "pod", waiting[0].Name), "Insufficient cpu") {
-			return fmt.Sprint(len(waiting), " Pods without a node")
+			return Sawf("%v Pods without a node", len(waiting))
 		}
 		return ""
 	})
@@ -134,7 +135,7 @@ func (w *World) refusesEviction(pod *corev1.Pod) {
 //
 // SAF-076
 func DrainsOneByOne(t *testing.T, m mesh.Mesh) {
-	w := In(t, m)
+	w := Alone(t, m)
 	w.KubectlWith(half("guarded", 4), "apply", "-f", "-")
 	w.AwaitAvailable("guarded", 4)
 	w.Kubectl("create", "pdb", "guard", "--selector=app=guarded", "--max-unavailable=1")
@@ -142,6 +143,17 @@ func DrainsOneByOne(t *testing.T, m mesh.Mesh) {
 	before := uids(w.Pods("app=guarded"))
 	bounds := watchPods(w, "app=guarded")
 	for _, node := range m.Nodes() {
+		// One that is on its way to a node while that is cordoned still comes there, as in the field. The Pods
+		// themselves are counted, since the Deployment may not know yet that one has gone.
+		w.Await("four Pods that are ready", func() Answer {
+			ready := slices.DeleteFunc(w.Pods("app=guarded"), func(p corev1.Pod) bool {
+				return !podview.IsActive(&p) || !podview.IsReady(&p)
+			})
+			if len(ready) != 4 {
+				return Sawf("%v", len(ready))
+			}
+			return ""
+		})
 		r := w.TryKubectl("", "drain", node, "--pod-selector=app=guarded", "--timeout=60s")
 		if r.Code != 0 {
 			t.Errorf("draining %s: %s%s", node, r.Stdout, r.Stderr)
@@ -232,17 +244,17 @@ func StatefulEviction(t *testing.T, m mesh.Mesh) {
 	if err := w.evict(old); err != nil {
 		t.Fatal(err)
 	}
-	w.Await("the end of the Pod's containers", func() string {
+	w.Await("the end of the Pod's containers", func() Answer {
 		if now := w.pod("web-0"); !podview.IsTerminal(now) || now.UID != old.UID {
-			return fmt.Sprint(now.UID, now.Status.Phase)
+			return Saw(fmt.Sprint(now.UID, now.Status.Phase))
 		}
 		return ""
 	})
 	// Nothing may come of what follows, so there is nothing to wait for but a pass over the set.
 	w.Kubectl("annotate", "statefulset", "web", "seen=yes")
-	w.Await("a pass over the StatefulSet", func() string {
+	w.Await("a pass over the StatefulSet", func() Answer {
 		if got := w.Kubectl("get", "sts", "web", "-o", "jsonpath={.status.readyReplicas}"); got != "1" {
-			return got
+			return Saw(got)
 		}
 		return ""
 	})

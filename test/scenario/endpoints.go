@@ -50,9 +50,9 @@ func endpointOf(e *discoveryv1.Endpoint) (name, marks string) {
 // awaitEndpoints waits until the slices of a Service show these endpoints and no others.
 func (w *World) awaitEndpoints(service string, want map[string]string) {
 	w.Helper()
-	w.Await("the endpoints of "+service, func() string {
+	w.Await("the endpoints of "+service, func() Answer {
 		if got := w.endpointsOf(service); fmt.Sprint(got) != fmt.Sprint(want) {
-			return fmt.Sprintf("%v, not %v", got, want)
+			return Sawf("%v, not %v", got, want)
 		}
 		return ""
 	})
@@ -61,7 +61,7 @@ func (w *World) awaitEndpoints(service string, want map[string]string) {
 // awaitReady waits until just the active Pods of a selector are the endpoints of a Service, all of them ready.
 func (w *World) awaitReady(service, selector string, count int) {
 	w.Helper()
-	w.Await(fmt.Sprintf("%d Pods of %s behind %s", count, selector, service), func() string {
+	w.Await(fmt.Sprintf("%d Pods of %s behind %s", count, selector, service), func() Answer {
 		want := map[string]string{}
 		for _, pod := range w.Pods(selector) {
 			if podview.IsActive(&pod) {
@@ -69,7 +69,7 @@ func (w *World) awaitReady(service, selector string, count int) {
 			}
 		}
 		if got := w.endpointsOf(service); len(want) != count || fmt.Sprint(got) != fmt.Sprint(want) {
-			return fmt.Sprintf("%v, not %v", got, want)
+			return Sawf("%v, not %v", got, want)
 		}
 		return ""
 	})
@@ -248,9 +248,9 @@ spec:
 	w.awaitEndpoints("played", map[string]string{})
 	w.awaitLegacy("played", "")
 	w.Kubectl("delete", "service", "played")
-	w.Await("nothing left of the Service", func() string {
+	w.Await("nothing left of the Service", func() Answer {
 		if left := w.Kubectl("get", "endpointslices,endpoints", "--output=name"); strings.Contains(left, "/played") {
-			return left
+			return Saw(left)
 		}
 		return ""
 	})
@@ -273,10 +273,10 @@ func (w *World) versions() map[string]string {
 // ready.
 func (w *World) awaitLegacy(service, want string) {
 	w.Helper()
-	w.Await("the Endpoints of "+service, func() string {
+	w.Await("the Endpoints of "+service, func() Answer {
 		endpoints, err := w.Client.CoreV1().Endpoints(w.Namespace).Get(w.Context(), service, metav1.GetOptions{})
 		if err != nil {
-			return err.Error()
+			return Saw(err.Error())
 		}
 		var all []string
 		for _, subset := range endpoints.Subsets {
@@ -291,7 +291,7 @@ func (w *World) awaitLegacy(service, want string) {
 		}
 		slices.Sort(all)
 		if got := strings.Join(all, " "); got != want {
-			return fmt.Sprintf("%q, not %q", got, want)
+			return Sawf("%q, not %q", got, want)
 		}
 		return ""
 	})
@@ -323,8 +323,8 @@ subsets: [{addresses: [{ip: 192.0.2.1}], notReadyAddresses: [{ip: 192.0.2.2}], p
 	w.Kubectl("label", "endpoints", "db", "endpointslice.kubernetes.io/skip-mirror-")
 	w.awaitEndpoints("db", map[string]string{"192.0.2.1": "R"})
 	w.Kubectl("delete", "service", "db")
-	w.Await("nothing left of the Service", func() string {
-		return w.Kubectl("get", "endpointslices,endpoints", "--output=name")
+	w.Await("nothing left of the Service", func() Answer {
+		return Left(w.Kubectl("get", "endpointslices,endpoints", "--output=name"))
 	})
 }
 

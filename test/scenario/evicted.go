@@ -35,14 +35,14 @@ func Evicted(t *testing.T, m mesh.Mesh) {
 		t.Fatal(err)
 	}
 	w.Kubectl("cp", file, w.Namespace+"/greedy:/scratch/file")
-	w.Await("the Pod to be evicted", func() string {
+	w.Await("the Pod to be evicted", func() Answer {
 		pod, err := w.Client.CoreV1().Pods(w.Namespace).Get(w.Context(), "greedy", metav1.GetOptions{})
 		if err != nil {
-			return err.Error()
+			return Saw(err.Error())
 		}
 		s := pod.Status
 		if s.Phase != corev1.PodFailed || s.Reason != "Evicted" || !strings.Contains(s.Message, `"scratch"`) {
-			return string(s.Phase) + " " + s.Reason + " " + s.Message
+			return Saw(string(s.Phase) + " " + s.Reason + " " + s.Message)
 		}
 		return ""
 	})

@@ -53,9 +53,9 @@ func ForcedStateful(t *testing.T, m mesh.Mesh) {
 	w.Kubectl("delete", "pod", "web-0", "--wait=false")
 	journal.expect(w, "ending web-0")
 	w.Kubectl("patch", "statefulset", "web", "--patch", `{"spec":{"minReadySeconds":1}}`)
-	w.Await("the set to have seen that", func() string {
-		return strings.Trim(w.Kubectl("get", "statefulset", "web",
-			"--output=go-template={{if ne .metadata.generation .status.observedGeneration}}not yet{{end}}"), "\n")
+	w.Await("the set to have seen that", func() Answer {
+		return Left(strings.Trim(w.Kubectl("get", "statefulset", "web",
+			"--output=go-template={{if ne .metadata.generation .status.observedGeneration}}not yet{{end}}"), "\n"))
 	})
 	if p := w.pod("web-0"); p.UID != before || p.DeletionTimestamp == nil {
 		t.Errorf("the Pod was replaced before its node has ended it")
@@ -63,9 +63,9 @@ func ForcedStateful(t *testing.T, m mesh.Mesh) {
 	w.Kubectl("delete", "pod", "web-0", "--grace-period=0", "--force", "--wait=false")
 	journal.expect(w, "gone web-0, made web-0")
 	w.Kubectl("delete", "statefulset", "web")
-	w.Await("the other Pod to be asked to end", func() string {
+	w.Await("the other Pod to be asked to end", func() Answer {
 		if p := w.pod("web-0"); p.UID == before || p.DeletionTimestamp == nil {
-			return fmt.Sprintf("uid %s, deleted %v", p.UID, p.DeletionTimestamp)
+			return Sawf("uid %s, deleted %v", p.UID, p.DeletionTimestamp)
 		}
 		return ""
 	})
@@ -80,10 +80,10 @@ func PartitionedNamespace(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	w.KubectlWith(podOn(w.silentNode()), "apply", "-f", "-")
 	w.Kubectl("delete", "namespace", w.Namespace, "--wait=false")
-	w.Await("the namespace to say that it waits for the Pod", func() string {
+	w.Await("the namespace to say that it waits for the Pod", func() Answer {
 		ns, err := w.Client.CoreV1().Namespaces().Get(w.Context(), w.Namespace, metav1.GetOptions{})
 		if err != nil {
-			return err.Error()
+			return Saw(err.Error())
 		}
 		for _, c := range ns.Status.Conditions {
 			if c.Type == corev1.NamespaceContentRemaining &&
@@ -91,19 +91,19 @@ func PartitionedNamespace(t *testing.T, m mesh.Mesh) {
 				return ""
 			}
 		}
-		return fmt.Sprintf("conditions %v", ns.Status.Conditions)
+		return Sawf("conditions %v", ns.Status.Conditions)
 	})
 	if p := w.pod("stray"); p.DeletionTimestamp == nil || *p.DeletionGracePeriodSeconds != 30 {
 		t.Errorf("the Pod is deleted at %v within %v s, want its own 30 s", p.DeletionTimestamp,
 			p.DeletionGracePeriodSeconds)
 	}
 	w.forceDelete("stray")
-	w.Await("the namespace to go", func() string {
+	w.Await("the namespace to go", func() Answer {
 		_, err := w.Client.CoreV1().Namespaces().Get(w.Context(), w.Namespace, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return ""
 		}
-		return fmt.Sprintf("error %v", err)
+		return Sawf("error %v", err)
 	})
 }
 
@@ -147,9 +147,16 @@ func (w *World) forceDelete(name string) {
 // pod reads the Pod of that name.
 func (w *World) pod(name string) *corev1.Pod {
 	w.Helper()
-	p, err := w.Client.CoreV1().Pods(w.Namespace).Get(w.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		w.Fatalf("reading Pod %s: %v", name, err)
-	}
+	var p *corev1.Pod
+	w.Await("an answer about Pod "+name, func() Answer {
+		var err error
+		if p, err = w.Client.CoreV1().Pods(w.Namespace).Get(w.Context(), name, metav1.GetOptions{}); err == nil {
+			return ""
+		}
+		if apierrors.IsNotFound(err) {
+			w.Fatalf("reading Pod %s: %v", name, err)
+		}
+		return Saw(err.Error())
+	})
 	return p
 }

@@ -42,10 +42,10 @@ func Gang(t *testing.T, m mesh.Mesh) {
 	w.KubectlWith(fmt.Sprintf(gang, label), "apply", "-f", "-")
 	const why = "pod group gang needs 2 pods to be scheduled together, 1 of 2 that wait fit at the same time"
 	for _, name := range []string{"easy", "picky"} {
-		w.Await(name+" to say why it waits", func() string {
+		w.Await(name+" to say why it waits", func() Answer {
 			p := w.pod(name)
 			if said := condition(p, corev1.PodScheduled); !strings.HasPrefix(said.Message, why) {
-				return fmt.Sprintf("%s: %s", said.Reason, said.Message)
+				return Sawf("%s: %s", said.Reason, said.Message)
 			}
 			return ""
 		})
@@ -60,10 +60,10 @@ func Gang(t *testing.T, m mesh.Mesh) {
 		}
 		return metav1.Condition{}
 	}
-	w.Await("the group to say why it waits", func() string {
+	w.Await("the group to say why it waits", func() Answer {
 		if c := scheduled(); c.Status != metav1.ConditionFalse || c.Reason != "Unschedulable" ||
 			!strings.HasPrefix(c.Message, why) {
-			return fmt.Sprintf("%+v", c)
+			return Sawf("%+v", c)
 		}
 		return ""
 	})

@@ -78,10 +78,10 @@ func PauseAndResume(t *testing.T, m mesh.Mesh) {
 	w.says("deployment.apps/web resource requirements updated", "set", "resources", "deployment/web", "-c=web",
 		"--limits=cpu=200m,memory=64Mi")
 	w.Kubectl("scale", "deployment/web", "--replicas=4")
-	w.Await("the paused Deployment to be scaled", func() string {
+	w.Await("the paused Deployment to be scaled", func() Answer {
 		s := w.deployment("web").Status
 		if s.AvailableReplicas != 4 || s.UpdatedReplicas != 0 {
-			return fmt.Sprintf("%d available, %d updated", s.AvailableReplicas, s.UpdatedReplicas)
+			return Sawf("%d available, %d updated", s.AvailableReplicas, s.UpdatedReplicas)
 		}
 		return ""
 	})
@@ -119,25 +119,25 @@ func Restart(t *testing.T, m mesh.Mesh) {
 	}
 	w.says("deployment.apps/web restarted", "rollout", "restart", "deployment/web")
 	w.AwaitAvailable("web", 2)
-	w.Await("only new Pods", func() string {
+	w.Await("only new Pods", func() Answer {
 		pods := w.Pods("app=web")
 		for _, pod := range pods {
 			if before[pod.Name] || pod.Annotations["kubectl.kubernetes.io/restartedAt"] == "" {
-				return "Pod " + pod.Name + " is from before"
+				return Saw("Pod " + pod.Name + " is from before")
 			}
 		}
 		if len(pods) != 2 {
-			return fmt.Sprintf("%d Pods", len(pods))
+			return Sawf("%d Pods", len(pods))
 		}
 		return ""
 	})
 	w.says("deployment.apps/web env updated", "set", "env", "deployment/web", "COLOUR=blue")
 	w.AwaitAvailable("web", 2)
-	w.Await("the variable in every Pod", func() string {
+	w.Await("the variable in every Pod", func() Answer {
 		for _, pod := range w.Pods("app=web") {
 			if env := pod.Spec.Containers[0].Env; len(env) != 1 ||
 				env[0] != (corev1.EnvVar{Name: "COLOUR", Value: "blue"}) {
-				return fmt.Sprintf("Pod %s has %v", pod.Name, env)
+				return Sawf("Pod %s has %v", pod.Name, env)
 			}
 		}
 		return ""
@@ -188,10 +188,10 @@ func ScaledInARollout(t *testing.T, m mesh.Mesh) {
 	w.awaitSizes(8, 5)
 	w.Kubectl("scale", "deployment/web", "--replicas=15")
 	w.awaitSizes(11, 7)
-	w.Await("the row of the scaled rollout", func() string {
+	w.Await("the row of the scaled rollout", func() Answer {
 		row := strings.Fields(w.Kubectl("get", "deployment", "web", "--no-headers"))
 		if got := strings.Join(row[:4], " "); got != "web 11/15 7 11" {
-			return got
+			return Saw(got)
 		}
 		return ""
 	})
@@ -202,14 +202,14 @@ func ScaledInARollout(t *testing.T, m mesh.Mesh) {
 	w.AwaitAvailable("percent", 4)
 	w.Kubectl("scale", "deployment/web", "--replicas=0")
 	w.Kubectl("set", "image", "deployment/percent", "percent="+simnode.NeverReady)
-	w.Await("the surge of 25 % of 4", func() string { return wantReplicas(w, "percent", 5) })
+	w.Await("the surge of 25 % of 4", func() Answer { return wantReplicas(w, "percent", 5) })
 	w.Kubectl("scale", "deployment/percent", "--replicas=8")
-	w.Await("the surge of 25 % of 8", func() string { return wantReplicas(w, "percent", 10) })
+	w.Await("the surge of 25 % of 8", func() Answer { return wantReplicas(w, "percent", 10) })
 }
 
-func wantReplicas(w *World, name string, want int32) string {
+func wantReplicas(w *World, name string, want int32) Answer {
 	if d := w.deployment(name); d.Status.Replicas != want || d.Status.ObservedGeneration != d.Generation {
-		return fmt.Sprintf("%d Pods, want %d", d.Status.Replicas, want)
+		return Sawf("%d Pods, want %d", d.Status.Replicas, want)
 	}
 	return ""
 }
@@ -217,13 +217,13 @@ func wantReplicas(w *World, name string, want int32) string {
 // awaitSizes waits until the ReplicaSets of the good and of the stuck image have these sizes.
 func (w *World) awaitSizes(good, stuck int32) {
 	w.Helper()
-	w.Await(fmt.Sprintf("ReplicaSets of %d and %d", good, stuck), func() string {
+	w.Await(fmt.Sprintf("ReplicaSets of %d and %d", good, stuck), func() Answer {
 		sets := w.replicaSets()
 		if len(sets) < 2 {
 			return "one ReplicaSet"
 		}
 		if g, s := sets[HelloV1].Status.Replicas, sets[simnode.NeverStart].Status.Replicas; g != good || s != stuck {
-			return fmt.Sprintf("%d and %d", g, s)
+			return Sawf("%d and %d", g, s)
 		}
 		return ""
 	})

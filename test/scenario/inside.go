@@ -54,17 +54,17 @@ func reported(t *testing.T, w *World) {
 	if user := pod.Status.ContainerStatuses[0].User; user == nil || user.Linux == nil || user.Linux.UID != 0 {
 		t.Errorf("the container runs as %+v, want root", user)
 	}
-	w.Await("the node to list the container's image", func() string {
+	w.Await("the node to list the container's image", func() Answer {
 		node, err := w.Client.CoreV1().Nodes().Get(w.Context(), pod.Spec.NodeName, metav1.GetOptions{})
 		if err != nil {
-			return err.Error()
+			return Saw(err.Error())
 		}
 		for _, image := range node.Status.Images {
 			if slices.Contains(image.Names, Server) && image.SizeBytes > 0 {
 				return ""
 			}
 		}
-		return fmt.Sprintf("it lists %v", node.Status.Images)
+		return Sawf("it lists %v", node.Status.Images)
 	})
 }
 

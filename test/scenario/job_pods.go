@@ -74,11 +74,11 @@ func JobHandOver(t *testing.T, m mesh.Mesh) {
 }
 
 // pods returns a look at whether all Pods are as they should be.
-func (w *World) pods(selector string, as func(*corev1.Pod) bool) func() string {
-	return func() string {
+func (w *World) pods(selector string, as func(*corev1.Pod) bool) func() Answer {
+	return func() Answer {
 		for _, pod := range w.Pods(selector) {
 			if !as(&pod) {
-				return fmt.Sprintf("Pod %s has owners %v and finalizers %v", pod.Name, pod.OwnerReferences,
+				return Sawf("Pod %s has owners %v and finalizers %v", pod.Name, pod.OwnerReferences,
 					pod.Finalizers)
 			}
 		}
@@ -108,10 +108,10 @@ func JobDisrupted(t *testing.T, m mesh.Mesh) {
 	}
 	w.awaitAnother("of=guarded", gone.UID)
 	for name, failed := range map[string]int32{"plain": 1, "guarded": 0} {
-		w.Await("the failures of Job "+name, func() string {
+		w.Await("the failures of Job "+name, func() Answer {
 			found, err := w.Client.BatchV1().Jobs(w.Namespace).Get(w.Context(), name, metav1.GetOptions{})
 			if err != nil || found.Status.Failed != failed || len(found.Status.UncountedTerminatedPods.Failed) > 0 {
-				return fmt.Sprint(err, found.Status)
+				return Saw(fmt.Sprint(err, found.Status))
 			}
 			return ""
 		})
@@ -121,7 +121,7 @@ func JobDisrupted(t *testing.T, m mesh.Mesh) {
 // awaitAnother waits until an active Pod has taken the place of one that is gone.
 func (w *World) awaitAnother(selector string, gone types.UID) {
 	w.Helper()
-	w.Await("another Pod of "+selector, func() string {
+	w.Await("another Pod of "+selector, func() Answer {
 		pods := w.awaitActive(selector, 1)
 		if pods[0].UID == gone || len(w.Pods(selector)) > 1 {
 			return "the old one is there"

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +13,14 @@ import (
 type Result struct {
 	Stdout, Stderr string
 	Code           int
+}
+
+// Complaint is what kubectl wrote beside its output; it is never empty where kubectl failed.
+func (r Result) Complaint() string {
+	if r.Code != 0 && r.Stderr == "" {
+		return fmt.Sprintf("kubectl ended with %d", r.Code)
+	}
+	return r.Stderr
 }
 
 // Kubectl runs the unmodified kubectl in the world's namespace and fails the test if it does.

@@ -49,6 +49,7 @@ var Kubectl = []Scenario{
 	{"QuotaHoldsRollout", QuotaHoldsRollout},
 	{"QuotaOfAmounts", QuotaOfAmounts},
 	{"QuotaOfKinds", QuotaOfKinds},
+	{"PodSecurity", PodSecurity},
 	{"Autoscale", Autoscale},
 	{"Overlap", Overlap},
 	{"ServiceEndpoints", ServiceEndpoints},

@@ -28,7 +28,7 @@ func newLines(from io.Reader) *lines {
 // await waits for a line that begins like that and returns it; blanks between words count as one.
 func (l *lines) await(w *World, beginning string) (line string) {
 	w.Helper()
-	w.Await("a line "+beginning, func() string {
+	w.Await("a line "+beginning, func() Answer {
 		l.mutex.Lock()
 		defer l.mutex.Unlock()
 		for _, line = range l.seen {
@@ -36,7 +36,7 @@ func (l *lines) await(w *World, beginning string) (line string) {
 				return ""
 			}
 		}
-		return "printed so far: " + strings.Join(l.seen, "\n")
+		return Saw("printed so far: " + strings.Join(l.seen, "\n"))
 	})
 	return line
 }

@@ -57,9 +57,9 @@ func EphemeralVolume(t *testing.T, m mesh.Mesh) {
 
 	w.KubectlWith(strings.NewReplacer("kept", "late-scratch").Replace(kept), "apply", "-f", "-")
 	w.KubectlWith(strings.Replace(scratch, "NAME", "late", 1), "apply", "-f", "-")
-	w.Await("the Pod to say that the claim is not its own", func() string {
+	w.Await("the Pod to say that the claim is not its own", func() Answer {
 		if text := w.Kubectl("describe", "pod", "late"); strings.Count(text, "pod is not owner") < 2 {
-			return text // by the controller, and by the scheduler
+			return Saw(text) // by the controller, and by the scheduler
 		}
 		return ""
 	})

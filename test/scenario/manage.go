@@ -1,7 +1,6 @@
 package scenario
 
 import (
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -115,9 +114,9 @@ func CreateAndChain(t *testing.T, m mesh.Mesh) {
 	}
 	w.AwaitAvailable("web", 3)
 	w.says("deployment.apps/web scaled", "scale", names[1], "--replicas=1")
-	w.Await("exactly one Pod", func() string {
+	w.Await("exactly one Pod", func() Answer {
 		if got := strings.Fields(w.Kubectl("get", "pods", "-l", "app=web", "-o", "name")); len(got) != 1 {
-			return fmt.Sprintf("listed: %v", got)
+			return Sawf("listed: %v", got)
 		}
 		return ""
 	})
@@ -219,13 +218,13 @@ func ReplaceForce(t *testing.T, m mesh.Mesh) {
 	if after := w.deployment("web").UID; after == before {
 		t.Errorf("the Deployment kept its uid")
 	}
-	w.Await("the old Pods to go", func() string {
+	w.Await("the old Pods to go", func() Answer {
 		pods, err := w.Client.CoreV1().Pods(w.Namespace).List(w.Context(), metav1.ListOptions{LabelSelector: "app=web"})
 		if err != nil {
-			return err.Error()
+			return Saw(err.Error())
 		}
 		if len(pods.Items) != 0 {
-			return fmt.Sprintf("%d are left", len(pods.Items))
+			return Sawf("%d are left", len(pods.Items))
 		}
 		return ""
 	})

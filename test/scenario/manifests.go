@@ -3,6 +3,7 @@ package scenario
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -63,11 +64,11 @@ func (w *World) directory(files map[string]string) string {
 func (w *World) deployment(name string) *appsv1.Deployment {
 	w.Helper()
 	var found *appsv1.Deployment
-	w.Await("Deployment "+name, func() string {
+	w.Await("Deployment "+name, func() Answer {
 		var err error
 		if found, err = w.Client.AppsV1().Deployments(w.Namespace).Get(w.Context(), name,
 			metav1.GetOptions{}); err != nil {
-			return err.Error()
+			return Saw(err.Error())
 		}
 		return ""
 	})
@@ -78,10 +79,10 @@ func (w *World) deployment(name string) *appsv1.Deployment {
 func (w *World) replicaSets() map[string]*appsv1.ReplicaSet {
 	w.Helper()
 	sets := map[string]*appsv1.ReplicaSet{}
-	w.Await("the ReplicaSets", func() string {
+	w.Await("the ReplicaSets", func() Answer {
 		list, err := w.Client.AppsV1().ReplicaSets(w.Namespace).List(w.Context(), metav1.ListOptions{})
 		if err != nil {
-			return err.Error()
+			return Saw(err.Error())
 		}
 		for i := range list.Items {
 			sets[list.Items[i].Spec.Template.Spec.Containers[0].Image] = &list.Items[i]
@@ -91,16 +92,20 @@ func (w *World) replicaSets() map[string]*appsv1.ReplicaSet {
 	return sets
 }
 
-// awaitOutput waits until what kubectl prints has all the words.
+// awaitOutput waits until what kubectl prints has all the words. Of a log, no word goes over lines: a container's two
+// streams share the log, and the lines of one have no order against those of the other.
 func (w *World) awaitOutput(words []string, args ...string) string {
 	w.Helper()
+	if args[0] == "logs" && slices.ContainsFunc(words, func(word string) bool { return strings.Contains(word, "\n") }) {
+		w.Fatalf("kubectl %s: a word of %q goes over lines", strings.Join(args, " "), words)
+	}
 	var got string
-	w.Await("kubectl "+strings.Join(args, " "), func() string {
+	w.Await("kubectl "+strings.Join(args, " "), func() Answer {
 		r := w.TryKubectl("", args...)
 		got = r.Stdout
 		for _, word := range words {
 			if !strings.Contains(got, word) {
-				return got + r.Stderr + "lacks " + word
+				return Saw(got + r.Stderr + "lacks " + word)
 			}
 		}
 		return ""

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"keelson.dev/test/mesh"
@@ -84,7 +85,7 @@ spec:
 `
 
 // Names looks every kind of name up that Services and Pods have: as the API of a cluster's DNS defines them, from a Pod
-// of the same namespace, of another one, and from the node.
+// of the same namespace, of another one, and from the last node.
 //
 // SET-044 SET-046
 func Names(t *testing.T, m mesh.Mesh) {
@@ -96,36 +97,54 @@ metadata: {name: other}
 spec: {type: ExternalName, externalName: front.%s.svc.cluster.local}
 `, w.Namespace), "apply", "-f", "-")
 	w.startClients()
+	beyond, nodes := In(t, m), m.Nodes()
+	beyond.KubectlWith(client("beyond", nodes[len(nodes)-1], false), "apply", "-f", "-")
 	w.Kubectl("wait", "--for=condition=Ready", "pod", "-l", "app=web", "--timeout=60s")
-	w.Await("the unready Pod's address", func() string {
+	w.Await("the unready Pod's address", func() Answer {
 		if w.addresses("app=never")["late"] == "" {
 			return "it has none"
 		}
 		return ""
 	})
-	ips, front, domain := w.addresses("app=web"), w.service("front").Spec.ClusterIP, w.Namespace+".svc.cluster.local"
-	for _, client := range []string{"in-pod-1", "on-node-1"} {
-		for _, name := range []string{"front", "front." + w.Namespace, "front." + w.Namespace + ".svc",
-			"front." + domain + "."} {
-			w.awaitLookup(client, "A", name, front)
-		}
-		w.awaitLookup(client, "A", "web", slices.Collect(maps.Values(ips))...)
-		w.awaitLookup(client, "A", "web-0.web", ips["web-0"])
-		w.awaitLookup(client, "A", "web-1.web."+domain+".", ips["web-1"])
-		w.awaitLookup(client, "A", "lone.web", ips["alone"])
-		w.awaitNoName(client, "web-2.web."+domain+".")
-		w.awaitLookup(client, "PTR", front, "front."+domain+".")
-		w.awaitLookup(client, "PTR", w.addresses("app=never")["late"], "late.early."+domain+".")
-		w.awaitLookup(client, "SRV", "_http._tcp.front."+domain+".", "front."+domain+".:80")
-		w.awaitLookup(client, "SRV", "_http._tcp.web."+domain+".", "web-0.web."+domain+".:8080",
-			"web-1.web."+domain+".:8080", "lone.web."+domain+".:8080")
-		w.awaitLookup(client, "CNAME", "other."+domain+".", "front."+domain+".")
-		w.awaitLookup(client, "A", "other", front)
-		w.awaitLookup(client, "A", "late.early", w.addresses("app=never")["late"])
-		w.awaitNoName(client, "strict")
+	for _, client := range []string{"in-pod-1", fmt.Sprint("on-node-", len(nodes))} {
+		w.namesAsSeen(w, client)
 	}
+	beyond.Kubectl("wait", "--for=condition=Ready", "pod/beyond", "--timeout=60s")
+	w.namesAsSeen(beyond, "beyond")
+	beyond.awaitNoName("beyond", "front") // which is a name of the other namespace
+	ips, domain := w.addresses("app=web"), w.Namespace+".svc.cluster.local"
 	w.says("web-0.web."+domain, "exec", "web-0", "--", "hostname", "-f")
 	w.nameComesAndGoes(ips["web-0"], domain)
+}
+
+// namesAsSeen looks the names up from a client, which may be of another namespace: then the names say of which.
+func (w *World) namesAsSeen(from *World, client string) {
+	w.Helper()
+	ips, late, front := w.addresses("app=web"), w.addresses("app=never")["late"], w.service("front").Spec.ClusterIP
+	domain, short := w.Namespace+".svc.cluster.local", ""
+	names := []string{"front." + w.Namespace, "front." + w.Namespace + ".svc", "front." + domain + "."}
+	if from == w {
+		names = append(names, "front")
+	} else {
+		short = "." + w.Namespace
+	}
+	for _, name := range names {
+		from.awaitLookup(client, "A", name, front)
+	}
+	from.awaitLookup(client, "A", "web"+short, slices.Collect(maps.Values(ips))...)
+	from.awaitLookup(client, "A", "web-0.web"+short, ips["web-0"])
+	from.awaitLookup(client, "A", "web-1.web."+domain+".", ips["web-1"])
+	from.awaitLookup(client, "A", "lone.web"+short, ips["alone"])
+	from.awaitNoName(client, "web-2.web."+domain+".")
+	from.awaitLookup(client, "PTR", front, "front."+domain+".")
+	from.awaitLookup(client, "PTR", late, "late.early."+domain+".")
+	from.awaitLookup(client, "SRV", "_http._tcp.front."+domain+".", "front."+domain+".:80")
+	from.awaitLookup(client, "SRV", "_http._tcp.web."+domain+".", "web-0.web."+domain+".:8080",
+		"web-1.web."+domain+".:8080", "lone.web."+domain+".:8080")
+	from.awaitLookup(client, "CNAME", "other."+domain+".", "front."+domain+".")
+	from.awaitLookup(client, "A", "other"+short, front)
+	from.awaitLookup(client, "A", "late.early"+short, late)
+	from.awaitNoName(client, "strict"+short)
 }
 
 // nameComesAndGoes follows the name of a Pod that is replaced, and that of a Service that is deleted.
@@ -177,7 +196,13 @@ func WaitsForNames(t *testing.T, m mesh.Mesh) {
 	never := job("never", "for i in $(seq 1 2); do sleep 1; if nslookup nosuchservice; then exit 0; fi; done; exit 1",
 		"backoffLimit: 0")
 	w.KubectlWith(never, "apply", "-f", "-")
-	w.awaitOutput([]string{"waiting for myservice\nwaiting"}, "logs", "myapp-pod", "-c", "init-myservice")
+	w.Await("a second look for myservice", func() Answer {
+		r := w.TryKubectl("", "logs", "myapp-pod", "-c", "init-myservice")
+		if strings.Count(r.Stdout, "waiting for myservice\n") >= 2 {
+			return ""
+		}
+		return Saw(r.Stdout + r.Stderr)
+	})
 	w.awaitOutput([]string{"Init:0/2"}, "get", "pod", "myapp-pod")
 	w.KubectlWith(seedService("myservice", "9376"), "apply", "-f", "-")
 	w.awaitOutput([]string{"Init:1/2"}, "get", "pod", "myapp-pod")

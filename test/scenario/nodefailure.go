@@ -48,14 +48,14 @@ func NodeFailure(t *testing.T, m mesh.Mesh) {
 	victim := m.Nodes()[1]
 	m.StopNode(t, victim)
 	w.awaitLost(victim)
-	w.Await("the Pods of the lost node to be ended", func() string {
+	w.Await("the Pods of the lost node to be ended", func() Answer {
 		for _, name := range []string{"app=web", "app=db"} {
 			p := w.pod(before[name].Name)
 			if c := podview.Condition(p, corev1.DisruptionTarget); p.UID != before[name].UID ||
 				p.DeletionTimestamp == nil || *p.DeletionGracePeriodSeconds != 1 || podview.IsReady(p) ||
 				c == nil || c.Reason != "DeletionByTaintManager" ||
 				c.Message != "Taint manager: deleting due to NoExecute taint" {
-				return fmt.Sprintf("%s: uid %s, deleted %v, conditions %+v", p.Name, p.UID, p.DeletionTimestamp,
+				return Sawf("%s: uid %s, deleted %v, conditions %+v", p.Name, p.UID, p.DeletionTimestamp,
 					p.Status.Conditions)
 			}
 		}
@@ -68,11 +68,11 @@ func NodeFailure(t *testing.T, m mesh.Mesh) {
 
 	m.StartNode(t, victim)
 	w.awaitInOrder(victim)
-	w.Await("another db-0, and the old Pods to be gone", func() string {
+	w.Await("another db-0, and the old Pods to be gone", func() Answer {
 		for _, name := range []string{"app=web", "app=db"} {
 			pods := w.Pods(name)
 			if len(pods) != 1 || pods[0].UID == before[name].UID || !podview.IsReady(&pods[0]) {
-				return fmt.Sprintf("%d Pods %s", len(pods), name)
+				return Sawf("%d Pods %s", len(pods), name)
 			}
 		}
 		return ""
@@ -98,7 +98,7 @@ func (w *World) fillNode(node string) map[string]corev1.Pod {
 	w.awaitDaemons("agent", HelloV1, w.Mesh.Nodes()...)
 	pods := map[string]corev1.Pod{}
 	for _, selector := range []string{"app=web", "app=db", "name=agent"} {
-		w.Await("a Pod "+selector+" that serves on "+node, func() string {
+		w.Await("a Pod "+selector+" that serves on "+node, func() Answer {
 			for _, p := range w.Pods(selector) {
 				if p.Spec.NodeName == node && podview.IsReady(&p) {
 					pods[selector] = p
@@ -117,10 +117,10 @@ func (w *World) fillNode(node string) map[string]corev1.Pod {
 // awaitLost waits until the Node says that nobody hears of it and its Pods have to go.
 func (w *World) awaitLost(name string) {
 	w.Helper()
-	w.Await("node "+name+" to be lost", func() string {
+	w.Await("node "+name+" to be lost", func() Answer {
 		node, err := w.Client.CoreV1().Nodes().Get(w.Context(), name, metav1.GetOptions{})
 		if err != nil {
-			return err.Error()
+			return Saw(err.Error())
 		}
 		var said []string
 		for _, c := range node.Status.Conditions {
@@ -137,7 +137,7 @@ func (w *World) awaitLost(name string) {
 		}
 		if slices.Sort(taints); !slices.Contains(said, "Ready") || strings.Join(taints, " ") !=
 			"node.kubernetes.io/unreachable:NoExecute node.kubernetes.io/unreachable:NoSchedule" {
-			return fmt.Sprintf("conditions %v, taints %v", said, taints)
+			return Sawf("conditions %v, taints %v", said, taints)
 		}
 		return ""
 	})
@@ -149,17 +149,17 @@ func (w *World) awaitLost(name string) {
 // awaitInOrder waits until the Node is ready and takes Pods.
 func (w *World) awaitInOrder(name string) {
 	w.Helper()
-	w.Await("node "+name+" to take Pods again", func() string {
+	w.Await("node "+name+" to take Pods again", func() Answer {
 		node, err := w.Client.CoreV1().Nodes().Get(w.Context(), name, metav1.GetOptions{})
 		if err != nil {
-			return err.Error()
+			return Saw(err.Error())
 		}
 		for _, c := range node.Status.Conditions {
 			if c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue && len(node.Spec.Taints) == 0 {
 				return ""
 			}
 		}
-		return fmt.Sprintf("conditions %+v, taints %v", node.Status.Conditions, node.Spec.Taints)
+		return Sawf("conditions %+v, taints %v", node.Status.Conditions, node.Spec.Taints)
 	})
 }
 
@@ -198,21 +198,21 @@ func NodeRemoved(t *testing.T, m mesh.Mesh) {
 	w.awaitLost(victim)
 	seen := w.watchLast()
 	w.Kubectl("delete", "node", victim, "--wait=false")
-	w.Await("another db-0", func() string {
+	w.Await("another db-0", func() Answer {
 		pods := w.Pods("app=db")
 		if len(pods) != 1 || pods[0].UID == before["app=db"].UID || !podview.IsReady(&pods[0]) {
-			return fmt.Sprintf("%d Pods", len(pods))
+			return Sawf("%d Pods", len(pods))
 		}
 		if pods[0].Spec.NodeName == victim {
 			t.Errorf("it is on %s", victim)
 		}
 		return ""
 	})
-	w.Await("how the old one went", func() string {
+	w.Await("how the old one went", func() Answer {
 		last := seen.of(before["app=db"].UID)
 		if c := podview.Condition(last, corev1.DisruptionTarget); last.Status.Phase != corev1.PodFailed || c == nil ||
 			c.Reason != "DeletionByPodGC" {
-			return fmt.Sprintf("phase %s, conditions %+v", last.Status.Phase, last.Status.Conditions)
+			return Sawf("phase %s, conditions %+v", last.Status.Phase, last.Status.Conditions)
 		}
 		return ""
 	})
@@ -241,10 +241,10 @@ func TaintByHand(t *testing.T, m mesh.Mesh) {
 	plain, seen := w.pod("plain").UID, w.watchLast()
 	w.Kubectl("taint", "nodes", m.Nodes()[0], taint)
 	w.awaitGone("pod", "plain")
-	w.Await("the reason that plain went", func() string {
+	w.Await("the reason that plain went", func() Answer {
 		last := seen.of(plain)
 		if c := podview.Condition(last, corev1.DisruptionTarget); c == nil || c.Reason != "DeletionByTaintManager" {
-			return fmt.Sprintf("conditions %+v", last.Status.Conditions)
+			return Sawf("conditions %+v", last.Status.Conditions)
 		}
 		return ""
 	})

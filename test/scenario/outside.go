@@ -2,6 +2,8 @@ package scenario
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"slices"
@@ -14,8 +16,9 @@ import (
 	"keelson.dev/test/mesh"
 )
 
-// outside are Services that are reached from beyond the cluster, and one that keeps to its client's node. Of the
-// Deployment one Pod runs, so that one of two nodes has none.
+// outside are Services that are reached from beyond the cluster, one that keeps what comes from there to the node where
+// it arrives, and one that keeps what comes from within to the client's node. Of the Deployment one Pod runs, so that
+// one of two nodes has none.
 const outside = `apiVersion: v1
 kind: Service
 metadata: {name: balanced}
@@ -40,6 +43,14 @@ metadata: {name: kept}
 spec:
   type: LoadBalancer
   externalTrafficPolicy: Local
+  selector: {app: lone}
+  ports: [{port: 80, targetPort: 8080}]
+---
+apiVersion: v1
+kind: Service
+metadata: {name: inner}
+spec:
+  internalTrafficPolicy: Local
   selector: {app: lone}
   ports: [{port: 80, targetPort: 8080}]
 ---
@@ -69,8 +80,7 @@ func Outside(t *testing.T, m mesh.Mesh) {
 	pod := w.Pods("app=lone")[0]
 	names := []string{pod.Name}
 	for service, address := range map[string]string{"balanced": "203.0.113.30", "guarded": "203.0.113.31"} {
-		w.Kubectl("patch", "service", service, "--subresource=status", "--type=merge", "-p",
-			`{"status":{"loadBalancer":{"ingress":[{"ip":"`+address+`"}]}}}`)
+		w.balance(service, address)
 	}
 	t.Run("balancer", func(t *testing.T) {
 		w.on(t).awaitAnswers(all, names, "-n", "5", "http://203.0.113.30/hostname")
@@ -84,15 +94,92 @@ func Outside(t *testing.T, m mesh.Mesh) {
 		w.on(t).awaitSilence(all, "http://203.0.113.31/hostname")
 	})
 	t.Run("kept to the node", func(t *testing.T) { w.on(t).keptToNode(&pod) })
+	t.Run("kept to the client's node", func(t *testing.T) { w.on(t).keptToClients(&pod) })
+}
+
+// balance says in a Service's status that a load balancer has an address for it.
+func (w *World) balance(service, address string) {
+	w.Helper()
+	w.Kubectl("patch", "service", service, "--subresource=status", "--type=merge", "-p",
+		`{"status":{"loadBalancer":{"ingress":[{"ip":"`+address+`"}]}}}`)
+}
+
+// keptToClients asks from both nodes at an address of the cluster: on the node without a Pod nobody answers or refuses.
+func (w *World) keptToClients(pod *corev1.Pod) {
+	w.Helper()
+	url := "http://" + w.service("inner").Spec.ClusterIP + "/hostname"
+	for i, node := range w.Mesh.Nodes() {
+		own := clients{fmt.Sprintf("in-pod-%d", i+1), fmt.Sprintf("on-node-%d", i+1)}
+		if node == pod.Spec.NodeName {
+			w.awaitAnswers(own, []string{pod.Name}, "-n", "5", url)
+		} else {
+			w.awaitSilence(own, url)
+		}
+	}
+}
+
+// moving is a Service of a load balancer that keeps to the node, moved a Pod of a name on a node behind it.
+const (
+	moving = `apiVersion: v1
+kind: Service
+metadata: {name: moving}
+spec:
+  type: LoadBalancer
+  externalTrafficPolicy: Local
+  selector: {app: moving}
+  ports: [{port: 80, targetPort: 8080}]
+`
+	moved = `apiVersion: v1
+kind: Pod
+metadata: {name: %s, labels: {app: moving}}
+spec:
+  nodeName: %s
+  terminationGracePeriodSeconds: 1
+  containers:
+  - name: main
+    image: ` + Server + `
+    readinessProbe: {httpGet: {path: /readyz, port: 8080}, periodSeconds: 1}
+`
+)
+
+// FromOutside asks, from an address beyond the cluster and by the first node, a load balancer's Service that keeps to
+// the node: while its Pod is there, which sees that address, and while it is on the other node. The health check port
+// of each node goes with the Pod. Whoever is in the cluster reaches it either way.
+func FromOutside(t *testing.T, m mesh.Mesh, from string, ask func(url string) (string, error)) {
+	const address = "203.0.113.32"
+	w := In(t, m)
+	w.KubectlWith(moving, "apply", "-f", "-")
+	w.balance("moving", address)
+	inside := w.startClients()
+	health := strconv.Itoa(int(w.service("moving").Spec.HealthCheckNodePort))
+	for at, has := range m.Nodes() {
+		pod := "moved-to-" + has
+		w.KubectlWith(fmt.Sprintf(moved, pod, has), "apply", "-f", "-")
+		w.Kubectl("wait", "--for=condition=Ready", "pod/"+pod, "--timeout=60s")
+		w.awaitAnswers(inside, []string{pod}, "-n", "5", "http://"+address+"/hostname")
+		w.Await("the load balancer's address to lead by the first node to a Pod of that node alone", func() Answer {
+			said, err := ask("http://" + address + "/clientip")
+			var refused net.Error
+			switch host, _, _ := net.SplitHostPort(strings.TrimSpace(said)); {
+			case at == 0 && err == nil && host == from, at > 0 && errors.As(err, &refused) && refused.Timeout():
+				return ""
+			}
+			return Sawf("%s sees %q, %v", pod, said, err)
+		})
+		for i, node := range m.Nodes() {
+			w.awaitHealth("http://"+net.JoinHostPort(w.internalIP(node), health), i == at)
+		}
+		w.Kubectl("delete", "pod", pod)
+	}
 }
 
 // awaitSilence waits until no client gets an answer, nor a refusal.
 func (w *World) awaitSilence(all clients, url string) {
 	w.Helper()
-	w.Await("nobody to get an answer from "+url, func() string {
+	w.Await("nobody to get an answer from "+url, func() Answer {
 		for name, a := range w.each(all, "-w", "1", url) {
 			if a.total() > 0 || a.failed["connection refused"] > 0 {
-				return name + ": " + a.String()
+				return Saw(name + ": " + a.String())
 			}
 		}
 		return ""
@@ -121,7 +208,7 @@ func (w *World) keptToNode(pod *corev1.Pod) {
 		} else {
 			w.awaitSilence(client, "http://"+net.JoinHostPort(address, port)+"/hostname")
 		}
-		w.expectHealth("http://"+net.JoinHostPort(address, health), name == has)
+		w.awaitHealth("http://"+net.JoinHostPort(address, health), name == has)
 	}
 }
 
@@ -136,18 +223,22 @@ func (w *World) seenAs(client, address, port string) string {
 	return host
 }
 
-// expectHealth asks a health check port, which the machine reaches on every node.
-func (w *World) expectHealth(url string, local bool) {
+// awaitHealth waits until a health check port, which the machine reaches on every node, says whether there is a Pod.
+func (w *World) awaitHealth(url string, local bool) {
 	w.Helper()
 	want, endpoints := http.StatusServiceUnavailable, 0
 	if local {
 		want, endpoints = http.StatusOK, 1
 	}
-	var said struct{ LocalEndpoints int }
-	status, text := request(w, http.MethodGet, url, "", "")
-	if err := json.Unmarshal([]byte(text), &said); err != nil || status != want || said.LocalEndpoints != endpoints {
-		w.Errorf("%s: status %d, %s, want %d and %d endpoints", url, status, text, want, endpoints)
-	}
+	w.Await(fmt.Sprintf("%s to have status %d and %d endpoints", url, want, endpoints), func() Answer {
+		var said struct{ LocalEndpoints int }
+		status, text := request(w, http.MethodGet, url, "", "")
+		if err := json.Unmarshal([]byte(text), &said); err != nil || status != want ||
+			said.LocalEndpoints != endpoints {
+			return Sawf("status %d, %s", status, text)
+		}
+		return ""
+	})
 }
 
 // internalIP is the address at which a node is reached.

@@ -73,12 +73,12 @@ func (j *podJournal) expect(w *World, want string) {
 	w.Helper()
 	wanted := strings.Split(want, ", ")
 	var got []string
-	w.Await("the Pods to change: "+want, func() string {
+	w.Await("the Pods to change: "+want, func() Answer {
 		j.mutex.Lock()
 		defer j.mutex.Unlock()
 		got = slices.Clone(j.lines)
 		if len(got) < len(wanted) {
-			return "so far: " + strings.Join(got, ", ")
+			return Saw("so far: " + strings.Join(got, ", "))
 		}
 		j.lines = nil
 		return ""

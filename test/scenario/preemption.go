@@ -51,17 +51,17 @@ func Preemption(t *testing.T, m mesh.Mesh) {
 	waits := map[string]string{"equal": "low", "patient": "polite"}
 	for name, of := range waits {
 		w.KubectlWith(plug(name, class(of)), "create", "-f", "-")
-		w.Await(name+" to wait", func() string { return unscheduled(w.pod(name)) })
+		w.Await(name+" to wait", func() Answer { return unscheduled(w.pod(name)) })
 	}
 	if victim := w.pod("victim"); victim.DeletionTimestamp != nil {
 		t.Errorf("the victim goes for a Pod that preempts nobody")
 	}
 	w.KubectlWith(plug("urgent", class("high")), "create", "-f", "-")
-	w.Await("the victim to take its leave while the other waits for it", func() string {
+	w.Await("the victim to take its leave while the other waits for it", func() Answer {
 		victim, urgent := w.pod("victim"), w.pod("urgent")
 		if grace := victim.DeletionGracePeriodSeconds; grace == nil || *grace != 3 ||
 			urgent.Spec.NodeName != "" || urgent.Status.NominatedNodeName != node {
-			return fmt.Sprintf("grace %v; on %q, nominated for %q", ptr.Deref(grace, -1), urgent.Spec.NodeName,
+			return Sawf("grace %v; on %q, nominated for %q", ptr.Deref(grace, -1), urgent.Spec.NodeName,
 				urgent.Status.NominatedNodeName)
 		}
 		return ""
@@ -77,10 +77,10 @@ func Preemption(t *testing.T, m mesh.Mesh) {
 		t.Errorf("the victim goes for %s: %s", why.Reason, why.Message)
 	}
 	told := fmt.Sprintf("Preempted by pod %s on node %s", urgent.UID, node)
-	w.Await("the victim's event", func() string {
+	w.Await("the victim's event", func() Answer {
 		got := w.Kubectl("get", "events", "--field-selector=reason=Preempted,involvedObject.name=victim")
 		if !strings.Contains(got, told) {
-			return got
+			return Saw(got)
 		}
 		return ""
 	})
@@ -95,11 +95,11 @@ func Preemption(t *testing.T, m mesh.Mesh) {
 }
 
 // unscheduled says what is otherwise if a Pod does not wait for room.
-func unscheduled(p *corev1.Pod) string {
+func unscheduled(p *corev1.Pod) Answer {
 	c := condition(p, corev1.PodScheduled)
 	if p.Spec.NodeName != "" || p.Status.NominatedNodeName != "" || c.Reason != corev1.PodReasonUnschedulable ||
 		!strings.Contains(c.Message, "Insufficient "+dongle) {
-		return fmt.Sprintf("on %q, nominated for %q, %s: %s", p.Spec.NodeName, p.Status.NominatedNodeName, c.Reason,
+		return Sawf("on %q, nominated for %q, %s: %s", p.Spec.NodeName, p.Status.NominatedNodeName, c.Reason,
 			c.Message)
 	}
 	return ""
@@ -121,14 +121,14 @@ func (w *World) offerDongles(node, amount string) {
 	w.Kubectl("patch", "node", node, "--subresource=status", "--type=merge",
 		"-p", `{"status":{"capacity":{"`+dongle+`":`+amount+`}}}`)
 	want := strings.Trim(amount, `"`)
-	w.Await("the node to offer "+want+" dongles", func() string {
+	w.Await("the node to offer "+want+" dongles", func() Answer {
 		got, err := w.Client.CoreV1().Nodes().Get(w.Context(), node, metav1.GetOptions{})
 		if err != nil {
-			return err.Error()
+			return Saw(err.Error())
 		}
 		offered, has := got.Status.Allocatable[dongle]
 		if text := offered.String(); has != (want != "null") || has && text != want {
-			return "it offers " + text
+			return Sawf("it offers %s", text)
 		}
 		return ""
 	})

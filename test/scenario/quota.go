@@ -1,7 +1,6 @@
 package scenario
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -25,7 +24,7 @@ func QuotaHoldsRollout(t *testing.T, m mesh.Mesh) {
 	w.AwaitAvailable("web", 3)
 	w.awaitQuota("count/replicasets.apps 1 5", "pods 3 3")
 	w.Kubectl("set", "image", "deployment/web", "*="+HelloV2)
-	w.Await("the refusal is told", func() string {
+	w.Await("the refusal is told", func() Answer {
 		for _, c := range w.deployment("web").Status.Conditions {
 			if c.Type == appsv1.DeploymentReplicaFailure && c.Status == "True" && c.Reason == "FailedCreate" &&
 				strings.HasSuffix(c.Message,
@@ -33,15 +32,15 @@ func QuotaHoldsRollout(t *testing.T, m mesh.Mesh) {
 				return ""
 			}
 		}
-		return fmt.Sprint(w.deployment("web").Status.Conditions)
+		return Sawf("%v", w.deployment("web").Status.Conditions)
 	})
 	w.awaitOutput([]string{"FailedCreate", "exceeded quota: small"}, "get", "events")
 	w.Kubectl("patch", "quota", "small", "--type=merge", "-p", `{"spec":{"hard":{"pods":"4"}}}`)
 	w.Kubectl("rollout", "status", "deployment/web", "--timeout=60s")
-	w.Await("the refusal is forgotten", func() string {
+	w.Await("the refusal is forgotten", func() Answer {
 		for _, c := range w.deployment("web").Status.Conditions {
 			if c.Type == appsv1.DeploymentReplicaFailure {
-				return c.Message
+				return Saw(c.Message)
 			}
 		}
 		return ""
@@ -108,7 +107,7 @@ func QuotaOfKinds(t *testing.T, m mesh.Mesh) {
 // awaitQuota waits until describing the namespace's quotas shows the lines.
 func (w *World) awaitQuota(lines ...string) {
 	w.Helper()
-	w.Await("the quota", func() string {
+	w.Await("the quota", func() Answer {
 		shown := w.Kubectl("describe", "quota")
 		var rows []string
 		for line := range strings.Lines(shown) {
@@ -116,7 +115,7 @@ func (w *World) awaitQuota(lines ...string) {
 		}
 		for _, line := range lines {
 			if !strings.Contains("\n"+strings.Join(rows, "\n")+"\n", "\n"+line+"\n") {
-				return fmt.Sprintf("%q is missing in\n%s", line, shown)
+				return Sawf("%q is missing in\n%s", line, shown)
 			}
 		}
 		return ""

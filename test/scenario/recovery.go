@@ -29,13 +29,13 @@ func Recovery(t *testing.T, m mesh.Mesh) {
 		m.Start(t, d)
 		w.AwaitAvailable("web", replicas)
 		expectImages(w, image)
-		w.Await("what was acknowledged before "+string(d)+" ended", func() string {
+		w.Await("what was acknowledged before "+string(d)+" ended", func() Answer {
 			got, err := w.Client.CoreV1().ConfigMaps(w.Namespace).Get(w.Context(), acknowledged, metav1.GetOptions{})
 			if err != nil {
-				return err.Error()
+				return Saw(err.Error())
 			}
 			if got.Data["daemon"] != string(d) {
-				return fmt.Sprintf("data %v", got.Data)
+				return Sawf("data %v", got.Data)
 			}
 			return ""
 		})

@@ -30,7 +30,7 @@ func barePod(name, image string) string {
 func (w *World) awaitActive(selector string, count int) []corev1.Pod {
 	w.Helper()
 	var active []corev1.Pod
-	w.Await(fmt.Sprintf("%d active Pods of %s", count, selector), func() string {
+	w.Await(fmt.Sprintf("%d active Pods of %s", count, selector), func() Answer {
 		active = nil
 		ready := 0
 		for _, pod := range w.Pods(selector) {
@@ -43,7 +43,7 @@ func (w *World) awaitActive(selector string, count int) []corev1.Pod {
 			}
 		}
 		if len(active) != count || ready != count {
-			return fmt.Sprintf("%d, %d of them ready", len(active), ready)
+			return Sawf("%d, %d of them ready", len(active), ready)
 		}
 		return ""
 	})
@@ -69,13 +69,13 @@ func ReplicaSetAlone(t *testing.T, m mesh.Mesh) {
 	isolated := pods[0].Name
 	w.Kubectl("label", "pod", isolated, "app=debug", "--overwrite")
 	pods = w.awaitActive("app=web", 2)
-	w.Await("the isolated Pod to lose its owner", func() string {
+	w.Await("the isolated Pod to lose its owner", func() Answer {
 		pod, err := w.Client.CoreV1().Pods(w.Namespace).Get(w.Context(), isolated, metav1.GetOptions{})
 		if err != nil {
-			return err.Error()
+			return Saw(err.Error())
 		}
 		if owner := metav1.GetControllerOf(pod); owner != nil {
-			return "owned by " + owner.Name
+			return Sawf("owned by %s", owner.Name)
 		}
 		return ""
 	})
@@ -97,19 +97,19 @@ func ReplicaSetAlone(t *testing.T, m mesh.Mesh) {
 		`{"metadata":{"finalizers":["test.keelson.dev/hold"]}}`)
 	w.Kubectl("delete", "pod", pods[0].Name, "--wait=false")
 	w.awaitActive("app=web", 3)
-	w.Await("the status not to count the terminating Pod", func() string {
+	w.Await("the status not to count the terminating Pod", func() Answer {
 		row := strings.Join(strings.Fields(w.Kubectl("get", "rs", "frontend", "--no-headers"))[:4], " ")
 		if all := len(w.Pods("app=web")); row != "frontend 3 3 3" || all != 4 {
-			return fmt.Sprintf("row %s of %d Pods", row, all)
+			return Sawf("row %s of %d Pods", row, all)
 		}
 		return ""
 	})
 	w.Kubectl("patch", "pod", pods[0].Name, "--type=json", "-p", `[{"op":"remove","path":"/metadata/finalizers"}]`)
 
 	w.says(`replicaset.apps "frontend" deleted from `+w.Namespace+` namespace`, "delete", "rs", "frontend")
-	w.Await("only the isolated Pod", func() string {
+	w.Await("only the isolated Pod", func() Answer {
 		if left := w.Pods(""); len(left) != 1 || left[0].Name != isolated || left[0].DeletionTimestamp != nil {
-			return fmt.Sprintf("%d Pods", len(left))
+			return Sawf("%d Pods", len(left))
 		}
 		return ""
 	})
@@ -142,7 +142,7 @@ func ReplicaSetAcquires(t *testing.T, m mesh.Mesh) {
 
 	// It never gets ready: among Pods that are ready and about equally old, chance decides which one goes.
 	w.KubectlWith(barePod("late", simnode.NeverReady), "apply", "-f", "-")
-	w.Await("the Pod above the count to be ended", func() string {
+	w.Await("the Pod above the count to be ended", func() Answer {
 		r := w.TryKubectl("", "get", "pod", "late", "-o", "jsonpath={.metadata.deletionTimestamp}")
 		if r.Stdout != "" || strings.Contains(r.Stderr, "NotFound") {
 			return ""
@@ -169,19 +169,19 @@ func ReplicaSetDeletion(t *testing.T, m mesh.Mesh) {
 	w.awaitActive("app=web", 2)
 	before := w.podUIDs("app=web")
 	w.Kubectl("delete", "rs", "frontend", "--cascade=orphan")
-	w.Await("Pods without an owner", func() string {
+	w.Await("Pods without an owner", func() Answer {
 		for _, pod := range w.Pods("app=web") {
 			if len(pod.OwnerReferences) != 0 {
-				return pod.Name + " has one"
+				return Sawf("%s has one", pod.Name)
 			}
 		}
 		return ""
 	})
 	w.KubectlWith(strings.Replace(frontend(2, HelloV2), "  name: frontend\n", "  name: heir\n", 1), "apply", "-f", "-")
-	w.Await("the heir to own both", func() string {
+	w.Await("the heir to own both", func() Answer {
 		for _, pod := range w.Pods("app=web") {
 			if owner := metav1.GetControllerOf(&pod); owner == nil || owner.Name != "heir" {
-				return fmt.Sprintf("Pod %s is owned by %v", pod.Name, owner)
+				return Sawf("Pod %s is owned by %v", pod.Name, owner)
 			}
 		}
 		return ""

@@ -67,10 +67,10 @@ func ReplicationControllerAlone(t *testing.T, m mesh.Mesh) {
 	}
 	w.Kubectl("delete", "pod", kept)
 	w.awaitActive("app=nginx", 3)
-	w.Await("its line", func() string {
+	w.Await("its line", func() Answer {
 		row := strings.Fields(w.Kubectl("get", "rc", "nginx", "--no-headers"))
 		if got := strings.Join(row[:4], " "); got != "nginx 3 3 3" {
-			return got
+			return Saw(got)
 		}
 		return ""
 	})
@@ -84,11 +84,11 @@ func ReplicationControllerDeletion(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	w.KubectlWith(nginx("first", "a", HelloV1, 2), "apply", "-f", "-")
 	w.awaitActive("app=nginx", 2)
-	owned := func(by string) func() string {
-		return func() string {
+	owned := func(by string) func() Answer {
+		return func() Answer {
 			for _, pod := range w.Pods("app=nginx") {
 				if owner := metav1.GetControllerOf(&pod); owner == nil && by != "" || owner != nil && owner.Name != by {
-					return fmt.Sprintf("Pod %s is owned by %v", pod.Name, owner)
+					return Sawf("Pod %s is owned by %v", pod.Name, owner)
 				}
 			}
 			return ""

@@ -95,10 +95,10 @@ func (w *World) editSize(t *testing.T, from, to string) {
 // awaitSize waits until the API says that the container has these limits after so many restarts.
 func (w *World) awaitSize(container, cpu, memory string, restarts int32) {
 	w.Helper()
-	w.Await("container "+container+" to have its size", func() string {
+	w.Await("container "+container+" to have its size", func() Answer {
 		pod, err := w.Client.CoreV1().Pods(w.Namespace).Get(w.Context(), "sized", metav1.GetOptions{})
 		if err != nil {
-			return err.Error()
+			return Saw(err.Error())
 		}
 		for i := range pod.Status.ContainerStatuses {
 			s := &pod.Status.ContainerStatuses[i]
@@ -111,7 +111,7 @@ func (w *World) awaitSize(container, cpu, memory string, restarts int32) {
 			if got == fmt.Sprintf("%s %s after %d restarts, running true", cpu, memory, restarts) {
 				return ""
 			}
-			return got
+			return Saw(got)
 		}
 		return "it has no resources in the status"
 	})
@@ -124,7 +124,7 @@ func (w *World) awaitHeld(container string, quota, memory int64) {
 		fmt.Sprintf("%d\n%d\n", quota, memory): true}
 	files := [][]string{{"/sys/fs/cgroup/cpu.max", "/sys/fs/cgroup/memory.max"},
 		{"/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}}
-	w.Await("the kernel to hold container "+container+" to its limits", func() string {
+	w.Await("the kernel to hold container "+container+" to its limits", func() Answer {
 		said := ""
 		for _, pair := range files {
 			r := w.TryKubectl("", append([]string{"exec", "sized", "-c", container, "--", "cat"}, pair...)...)
@@ -133,17 +133,17 @@ func (w *World) awaitHeld(container string, quota, memory int64) {
 			}
 			said += r.Stdout + r.Stderr
 		}
-		return said
+		return Saw(said)
 	})
 }
 
 // awaitResizeCondition waits until a condition begins so; empty is no condition.
 func (w *World) awaitResizeCondition(kind corev1.PodConditionType, begins string) {
 	w.Helper()
-	w.Await(fmt.Sprintf("condition %s: %s", kind, begins), func() string {
+	w.Await(fmt.Sprintf("condition %s: %s", kind, begins), func() Answer {
 		pod, err := w.Client.CoreV1().Pods(w.Namespace).Get(w.Context(), "sized", metav1.GetOptions{})
 		if err != nil {
-			return err.Error()
+			return Saw(err.Error())
 		}
 		for _, c := range pod.Status.Conditions {
 			if c.Type != kind {
@@ -151,7 +151,7 @@ func (w *World) awaitResizeCondition(kind corev1.PodConditionType, begins string
 			}
 			if text := c.Reason + ": " + c.Message; begins == "" || !strings.HasPrefix(text, begins) ||
 				c.ObservedGeneration != pod.Generation {
-				return fmt.Sprintf("%s of generation %d, the Pod is of %d", text, c.ObservedGeneration, pod.Generation)
+				return Sawf("%s of generation %d, the Pod is of %d", text, c.ObservedGeneration, pod.Generation)
 			}
 			return ""
 		}

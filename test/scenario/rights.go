@@ -69,7 +69,7 @@ func NodeRights(t *testing.T, m mesh.Mesh) {
 	w.nodeMay(false, "elsewhere", authorizationv1.ResourceAttributes{Verb: "get", Resource: "secrets", Name: "mine"})
 	w.nodeMay(false, "elsewhere", authorizationv1.ResourceAttributes{Verb: "get", Resource: "pods", Name: "reader"})
 	w.Kubectl("delete", "pod", "reader", "--grace-period=1")
-	w.Await("the end of the node's right to the Secret", func() string {
+	w.Await("the end of the node's right to the Secret", func() Answer {
 		if w.nodeAllowed(node, authorizationv1.ResourceAttributes{Verb: "get", Resource: "secrets", Name: "mine"}) {
 			return "it may still read it"
 		}

@@ -18,9 +18,9 @@ func RollbackOnFailure(t *testing.T, m mesh.Mesh) {
 	w.KubectlWith(web(3, HelloV1, "  progressDeadlineSeconds: 3\n"), "apply", "-f", "-")
 	w.Kubectl("annotate", "deployment", "web", "keelson.dev/rollback-on-failure=true")
 	w.AwaitAvailable("web", 3)
-	w.Await("the revision to be marked as complete", func() string {
+	w.Await("the revision to be marked as complete", func() Answer {
 		if got := w.replicaSets()[HelloV1].Annotations; got["keelson.dev/complete"] != "true" {
-			return strings.Join(w.conditions(), "; ")
+			return Saw(strings.Join(w.conditions(), "; "))
 		}
 		return ""
 	})

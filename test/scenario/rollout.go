@@ -1,7 +1,6 @@
 package scenario
 
 import (
-	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -53,10 +52,10 @@ func Rollout(t *testing.T, m mesh.Mesh) {
 
 func expectImages(w *World, image string) {
 	w.Helper()
-	w.Await("only Pods of "+image, func() string {
+	w.Await("only Pods of "+image, func() Answer {
 		for _, pod := range w.Pods("app=web") {
 			if pod.Spec.Containers[0].Image != image {
-				return fmt.Sprintf("Pod %s has %s", pod.Name, pod.Spec.Containers[0].Image)
+				return Sawf("Pod %s has %s", pod.Name, pod.Spec.Containers[0].Image)
 			}
 		}
 		return ""

@@ -33,12 +33,17 @@ var Everywhere = []Scenario{
 
 // Simulated lists the scenarios that need three nodes for themselves.
 var Simulated = []Scenario{
+	{"GangPreemption", GangPreemption},
 	{"BudgetExample", BudgetExample},
 	{"DrainsOneByOne", DrainsOneByOne},
 	{"RolloutUnderBudget", RolloutUnderBudget},
 	{"StatefulEviction", StatefulEviction},
 	{"Volumes", Volumes},
+	{"AttachedVolume", AttachedVolume},
 	{"Writes", Writes},
+	{"OwnersWrite", OwnersWrite},
+	{"AutoscaledByOthers", AutoscaledByOthers},
+	{"BudgetOfOthers", BudgetOfOthers},
 }
 
 // Contained lists the scenarios that need real containers.
@@ -50,6 +55,8 @@ var Contained = []Scenario{
 	{"Termination", Termination},
 	{"CrashLoop", CrashLoop},
 	{"HostPort", HostPort},
+	{"ForcedNamesake", ForcedNamesake},
+	{"ImageVolume", ImageVolume},
 	{"JobIndexed", JobIndexed},
 	{"ExtendedResources", ExtendedResources},
 	{"Preemption", Preemption},
@@ -67,6 +74,7 @@ var Networked = []Scenario{
 	{"Outside", Outside},
 	{"Peers", Peers},
 	{"UpdateUnderLoad", UpdateUnderLoad},
+	{"EvictDNS", EvictDNS},
 }
 
 // RunAll runs the scenarios one after the other on the mesh.

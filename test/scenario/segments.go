@@ -2,11 +2,9 @@ package scenario
 
 import (
 	"bytes"
-	"maps"
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 
 	"keelson.dev/test/mesh"
@@ -16,54 +14,76 @@ import (
 // way between them, which is cut for less than it takes until a node is given up.
 func Segments(t *testing.T, m mesh.Mesh, cut, heal func(testing.TB)) {
 	w := In(t, m)
-	w.KubectlWith(echoes, "apply", "-f", "-")
-	all := w.startClients()
-	w.AwaitAvailable("echo", 2)
-	pods := w.addresses("app=echo")
-	names := slices.Sorted(maps.Keys(pods))
-	ip := w.service("echo").Spec.ClusterIP
-	t.Run("cluster address", func(t *testing.T) {
-		w.on(t).awaitAnswers(all, names, "-n", enough, "http://"+ip+"/hostname")
-		w.on(t).awaitAnswers(all, names, "-n", enough, "-u", net.JoinHostPort(ip, "80"))
-	})
-	t.Run("source", func(t *testing.T) { w.on(t).sourceAddress(all, slices.Collect(maps.Values(pods))) })
-	t.Run("node ports", func(t *testing.T) { w.on(t).nodePorts(all, names) })
-	t.Run("large", func(t *testing.T) { w.on(t).large(names) })
-	t.Run("cut", func(t *testing.T) { w.on(t).cutForAMoment(all, names, ip, cut, heal) })
+	e := w.startEchoes()
+	t.Run("cluster address", func(t *testing.T) { w.on(t).reachesAll(e) })
+	t.Run("source", func(t *testing.T) { w.on(t).sourceAddress(e) })
+	t.Run("node ports", func(t *testing.T) { w.on(t).nodePorts(e) })
+	t.Run("apiserver", func(t *testing.T) { w.on(t).apiserver(e.clients) })
+	t.Run("large", func(t *testing.T) { w.on(t).large(e) })
+	t.Run("cut", func(t *testing.T) { w.on(t).cutOff(e, cut, heal, func(string) {}) })
+}
+
+// SecondFamily reaches Pods and Services by their addresses of the second family, across what is between two nodes.
+func SecondFamily(t *testing.T, m mesh.Mesh) {
+	w := In(t, m)
+	e := w.second(w.startEchoes())
+	t.Run("cluster address", func(t *testing.T) { w.on(t).reachesAll(e) })
+	t.Run("source", func(t *testing.T) { w.on(t).sourceAddress(e) })
+	t.Run("names", func(t *testing.T) { w.on(t).namesOfBoth() })
+	t.Run("own node", func(t *testing.T) { w.on(t).ownNode(e.clients, "local", e.family) })
+	t.Run("large", func(t *testing.T) { w.on(t).large(e) })
+	t.Run("nobody there", func(t *testing.T) { w.on(t).nobodyThere(e) })
+}
+
+// paired is a Pod with a name below a headless Service that shows its addresses of both families.
+const paired = `apiVersion: v1
+kind: Service
+metadata: {name: pair}
+spec: {clusterIP: None, ipFamilyPolicy: RequireDualStack, selector: {app: pair}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: paired, labels: {app: pair}}
+spec:
+  hostname: one
+  subdomain: pair
+  terminationGracePeriodSeconds: 1
+  containers: [{name: main, image: ` + Server + `, args: ["-http="]}]
+`
+
+// namesOfBoth looks names up that have an address of each family, by their records and from the addresses.
+func (w *World) namesOfBoth() {
+	w.KubectlWith(paired, "apply", "-f", "-")
+	w.Kubectl("wait", "--for=condition=Ready", "pod/paired", "--timeout=60s")
+	pod, domain := w.Pods("app=pair")[0].Status.PodIPs, w.Namespace+".svc.cluster.local."
+	service := w.service("echo").Spec.ClusterIPs
+	for _, client := range []string{"in-pod-1", "on-node-2"} {
+		for name, addresses := range map[string][]string{
+			"echo": service, "pair": {pod[0].IP, pod[1].IP}, "one.pair": {pod[0].IP, pod[1].IP},
+		} {
+			w.awaitLookup(client, "AAAA", name, addresses[1])
+			w.awaitLookup(client, "A", name, addresses...)
+		}
+		for i := range service {
+			w.awaitLookup(client, "PTR", service[i], "echo."+domain)
+			w.awaitLookup(client, "PTR", pod[i].IP, "one.pair."+domain)
+		}
+	}
 }
 
 // large fetches what no packet has room for, from each Pod by the other.
-func (w *World) large(names []string) {
+func (w *World) large(e echoes) {
 	content := bytes.Repeat([]byte("keelson "), 1<<16)
 	file := filepath.Join(w.TempDir(), "large")
 	if err := os.WriteFile(file, content, 0o600); err != nil {
 		w.Fatal(err)
 	}
-	addresses := w.addresses("app=echo")
-	for i, name := range names {
+	for i, name := range e.names {
 		w.Kubectl("cp", file, w.Namespace+"/"+name+":/tmp/large")
-		got := w.TryKubectl("", "exec", names[1-i], "--", "wget", "-q", "-T", "10", "-O-",
-			"http://"+addresses[name]+":8080/file?path=/tmp/large")
+		got := w.TryKubectl("", "exec", e.names[1-i], "--", "wget", "-q", "-T", "10", "-O-",
+			"http://"+net.JoinHostPort(e.pods[name], "8080")+"/file?path=/tmp/large")
 		if got.Stdout != string(content) {
 			w.Errorf("%d of %d bytes of %s reach the other Pod: %s", len(got.Stdout), len(content), name, got.Stderr)
 		}
 	}
-}
-
-// cutForAMoment sees that the way is the one that is cut, and that Pods reach each other again, at the addresses that
-// they had and by the Service.
-func (w *World) cutForAMoment(all clients, names []string, ip string, cut, heal func(testing.TB)) {
-	address, far := "", ""
-	for _, pod := range w.Pods("app=echo") {
-		if pod.Spec.NodeName != w.Mesh.Nodes()[0] {
-			address, far = pod.Status.PodIP, pod.Name
-		}
-	}
-	cut(w)
-	if a := w.requests("in-pod-1", "http://"+address+":8080/hostname"); len(a.failed) != 1 {
-		w.Errorf("the Pod %s is beyond a way that is cut: %v", far, a)
-	}
-	heal(w)
-	w.awaitAnswers(clients{"in-pod-1", "on-node-1"}, []string{far}, "http://"+address+":8080/hostname")
-	w.awaitAnswers(all, names, "-n", enough, "http://"+ip+"/hostname")
 }

@@ -88,10 +88,11 @@ func Settled(t *testing.T, m mesh.Mesh) {
 	w.KubectlWith(web(3, HelloV1, "")+"---\n"+service+strings.ReplaceAll(oneOfEach, "IMAGE", HelloV1), "apply", "-f",
 		"-")
 	w.AwaitAvailable("web", 3)
-	const quiet, long = 3 * time.Second, 32 * time.Second
-	w.Await("a mesh with nothing left to do", func() string {
+	// A recorder of Events that was not heard tries again after up to ten seconds.
+	const quiet, long = 12 * time.Second, 32 * time.Second
+	w.Await("a mesh with nothing left to do", func() Answer {
 		if n, _ := w.writesIn(quiet); n > 0 {
-			return fmt.Sprint(n, " writes")
+			return Sawf("%v writes", n)
 		}
 		return ""
 	})

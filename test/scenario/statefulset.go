@@ -23,16 +23,16 @@ func stateful(replicas int, image, extra string) string {
 func (w *World) AwaitStateful(replicas, updated int32) *appsv1.StatefulSet {
 	w.Helper()
 	var set *appsv1.StatefulSet
-	w.Await(fmt.Sprintf("StatefulSet web with %d Pods, %d of them updated", replicas, updated), func() string {
+	w.Await(fmt.Sprintf("StatefulSet web with %d Pods, %d of them updated", replicas, updated), func() Answer {
 		var err error
 		if set, err = w.Client.AppsV1().StatefulSets(w.Namespace).Get(w.Context(), "web",
 			metav1.GetOptions{}); err != nil {
-			return err.Error()
+			return Saw(err.Error())
 		}
 		s := set.Status
 		if s.ObservedGeneration != set.Generation || s.Replicas != replicas || s.ReadyReplicas != replicas ||
 			s.AvailableReplicas != replicas || s.UpdatedReplicas != updated {
-			return fmt.Sprintf("%+v", s)
+			return Sawf("%+v", s)
 		}
 		return ""
 	})
@@ -127,11 +127,11 @@ func StatefulSetInParallel(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	w.KubectlWith(stateful(5, simnode.NeverStart, "  podManagementPolicy: Parallel\n  ordinals: {start: 5}\n"), "apply",
 		"-f", "-")
-	w.Await("five Pods", func() string {
+	w.Await("five Pods", func() Answer {
 		names := w.Kubectl("get", "pods", "--selector=app=web", "--sort-by=metadata.name",
 			"--output=jsonpath={.items[*].metadata.name}")
 		if names != "web-5 web-6 web-7 web-8 web-9" {
-			return "Pods: " + names
+			return Sawf("Pods: %s", names)
 		}
 		return ""
 	})
@@ -166,23 +166,23 @@ func StatefulSetStuck(t *testing.T, m mesh.Mesh) {
 	broken := func() string {
 		w.Kubectl("set", "image", "statefulset/web", "web="+simnode.NeverStart)
 		var uid string
-		w.Await("the broken Pod", func() string {
+		w.Await("the broken Pod", func() Answer {
 			for _, pod := range w.Pods("statefulset.kubernetes.io/pod-name=web-2") {
 				if uid = string(pod.UID); pod.Spec.Containers[0].Image == simnode.NeverStart &&
 					pod.Status.Phase == corev1.PodPending && len(pod.Status.ContainerStatuses) > 0 {
 					return ""
 				}
 			}
-			return "images: " + w.images()
+			return Saw("images: " + w.images())
 		})
 		return uid
 	}
 	before := broken()
 	w.Kubectl("set", "image", "statefulset/web", "web="+HelloV1)
-	w.Await("the set to have seen the old image again", func() string {
+	w.Await("the set to have seen the old image again", func() Answer {
 		set, err := w.Client.AppsV1().StatefulSets(w.Namespace).Get(w.Context(), "web", metav1.GetOptions{})
 		if err != nil || set.Status.ObservedGeneration != set.Generation {
-			return fmt.Sprintf("%v, %v", set.Status, err)
+			return Sawf("%v, %v", set.Status, err)
 		}
 		return ""
 	})
@@ -264,11 +264,11 @@ func StatefulSetClaims(t *testing.T, m mesh.Mesh) {
 	w.AwaitStateful(3, 3)
 	claims := func(want string) {
 		t.Helper()
-		w.Await("the claims "+want, func() string {
+		w.Await("the claims "+want, func() Answer {
 			got := w.Kubectl("get", "pvc", "--selector=app=web", "--sort-by=metadata.name",
 				"--output=jsonpath={.items[*].metadata.name}")
 			if got != want {
-				return "claims: " + got
+				return Sawf("claims: %s", got)
 			}
 			return ""
 		})
@@ -305,10 +305,10 @@ func StatefulSetClaims(t *testing.T, m mesh.Mesh) {
 	w.Kubectl("scale", "statefulset", "web", "--replicas=2")
 	claims("www-web-0 www-web-1")
 	retain("Delete", "Retain")
-	w.Await("the set to own its claims", func() string {
+	w.Await("the set to own its claims", func() Answer {
 		if got := w.Kubectl("get", "pvc", "--selector=app=web",
 			"--output=jsonpath={.items[*].metadata.ownerReferences[0].kind}"); got != "StatefulSet StatefulSet" {
-			return "owners: " + got
+			return Sawf("owners: %s", got)
 		}
 		return ""
 	})
@@ -318,8 +318,8 @@ func StatefulSetClaims(t *testing.T, m mesh.Mesh) {
 	w.Kubectl("delete", "statefulset", "web")
 	claims("")
 	w.awaitNothing("pods", "controllerrevisions")
-	w.Await("the volumes to go", func() string {
-		return w.Kubectl("get", "pv", "--output=jsonpath={.items[?(@.spec.claimRef.namespace==\""+w.Namespace+
-			"\")].metadata.name}")
+	w.Await("the volumes to go", func() Answer {
+		return Left(w.Kubectl("get", "pv", "--output=jsonpath={.items[?(@.spec.claimRef.namespace==\""+w.Namespace+
+			"\")].metadata.name}"))
 	})
 }

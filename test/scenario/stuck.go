@@ -66,7 +66,7 @@ func DeadlineExceeded(t *testing.T, m mesh.Mesh) {
 		}
 	}
 	w.Kubectl("scale", "deployment/web", "--replicas=4")
-	w.Await("the failed Deployment to be scaled", func() string { return wantReplicas(w, "web", 5) })
+	w.Await("the failed Deployment to be scaled", func() Answer { return wantReplicas(w, "web", 5) })
 	w.Kubectl("rollout", "undo", "deployment/web", "--to-revision=1")
 	w.AwaitAvailable("web", 4)
 	expectCondition(w, appsv1.DeploymentProgressing, corev1.ConditionTrue, "NewReplicaSetAvailable")
@@ -93,13 +93,13 @@ func expectStuck(w *World, why string) {
 // expectCondition waits for a condition of the Deployment web.
 func expectCondition(w *World, kind appsv1.DeploymentConditionType, status corev1.ConditionStatus, reason string) {
 	w.Helper()
-	w.Await(fmt.Sprintf("condition %s %s %s", kind, status, reason), func() string {
+	w.Await(fmt.Sprintf("condition %s %s %s", kind, status, reason), func() Answer {
 		d := w.deployment("web")
 		for _, c := range d.Status.Conditions {
 			if c.Type == kind && c.Status == status && c.Reason == reason {
 				return ""
 			}
 		}
-		return fmt.Sprint(d.Status.Conditions)
+		return Sawf("%v", d.Status.Conditions)
 	})
 }

@@ -32,7 +32,9 @@ kind: Pod
 metadata: {name: quiet, labels: {load: low}}
 spec:
   terminationGracePeriodSeconds: 1
-  containers: [{name: idle, image: "` + Server + `", args: ["-http="]}]
+  containers:
+  - {name: idle, image: "` + Server + `", args: ["-http="], volumeMounts: [{name: scratch, mountPath: /scratch}]}
+  volumes: [{name: scratch, emptyDir: {}}]
 ---
 apiVersion: v1
 kind: Pod
@@ -56,15 +58,15 @@ func Top(t *testing.T, m mesh.Mesh) {
 	w.Kubectl("wait", "--for=condition=Ready", "pod/busy", "pod/quiet", "--timeout=60s")
 	w.Kubectl("wait", "--for=jsonpath={.status.phase}=Succeeded", "pod/done", "--timeout=60s")
 	burning := ""
-	w.Await("the busy container to use what it may have", func() string {
+	w.Await("the busy container to use what it may have", func() Answer {
 		burning = w.Kubectl("top", "pods", "--containers", "--no-headers")
 		row := regexp.MustCompile(`(?m)^busy +burn +(\d+)m +(\d+)Mi *$`).FindStringSubmatch(burning)
 		if row == nil {
-			return burning
+			return Saw(burning)
 		}
 		// The kernel gives a quota by slices of 100 ms, and the first reading is one of two seconds.
 		if milli, err := strconv.Atoi(row[1]); err != nil || milli < 150 || milli > 250 {
-			return burning
+			return Saw(burning)
 		}
 		return ""
 	})
@@ -97,6 +99,7 @@ func Top(t *testing.T, m mesh.Mesh) {
 			t.Errorf("kubectl %s prints\n%swant %s", row.command, out, row.want)
 		}
 	}
+	w.expectSummary()
 	w.expectNotTold(t)
 	w.expectNodeTold(t, m.Nodes()[0])
 }

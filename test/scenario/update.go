@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"maps"
 	"slices"
 	"testing"
 
@@ -8,7 +9,7 @@ import (
 )
 
 // updated is a Deployment behind a Service whose Pods leave without haste: they are ready once they answer, and go on
-// for a while after they were told to end.
+// for longer after they were told to end than the nodes take to hear of it.
 const updated = `apiVersion: v1
 kind: Service
 metadata: {name: shop}
@@ -25,12 +26,12 @@ spec:
   template:
     metadata: {labels: {app: shop}}
     spec:
-      terminationGracePeriodSeconds: 10
+      terminationGracePeriodSeconds: 30
       containers:
       - name: main
         image: ` + HelloV1 + `
         readinessProbe: {httpGet: {path: /readyz, port: 8080}, periodSeconds: 1}
-        lifecycle: {preStop: {sleep: {seconds: 2}}}
+        lifecycle: {preStop: {sleep: {seconds: 10}}}
 `
 
 // UpdateUnderLoad updates a Deployment while clients in Pods and on nodes ask its Service without a pause. No request
@@ -43,14 +44,16 @@ func UpdateUnderLoad(t *testing.T, m mesh.Mesh) {
 	all := w.startClients()
 	w.AwaitAvailable("shop", 4)
 	w.awaitAnswers(all, []string{"1"}, "http://shop/version")
-	waits := map[string]func() answers{}
+	old := slices.Collect(maps.Keys(w.addresses("app=shop")))
+	ends := map[string]func() answers{}
 	for _, name := range all {
-		waits[name] = w.startRequests(name, "-t", "20", "-w", "10", "http://shop/version")
+		ends[name] = w.startLoad(name, "-w", "10", "http://shop/version")
 	}
 	w.Kubectl("set", "image", "deployment/shop", "main="+HelloV2)
 	w.AwaitAvailable("shop", 4)
-	for name, wait := range waits {
-		a := wait()
+	w.awaitGone("pods", old...)
+	for name, end := range ends {
+		a := end()
 		if len(a.failed) > 0 || !slices.Equal(a.from(), []string{"1", "2"}) {
 			t.Errorf("%s: %v, want no failure, and answers of both versions", name, a)
 		}

@@ -61,10 +61,10 @@ func Volumes(t *testing.T, m mesh.Mesh) {
 	w.KubectlWith(claimant, "apply", "-f", "-")
 	w.Kubectl("wait", "pod", "user", "--for=condition=Ready", "--timeout=60s")
 	w.Kubectl("delete", "pvc", "data", "--wait=false")
-	w.Await("a claim that is on its way out", func() string {
+	w.Await("a claim that is on its way out", func() Answer {
 		if text := w.Kubectl("describe", "pvc", "data"); !strings.Contains(text, "Terminating") ||
 			!strings.Contains(text, "user") {
-			return text
+			return Saw(text)
 		}
 		return ""
 	})
@@ -74,9 +74,9 @@ func Volumes(t *testing.T, m mesh.Mesh) {
 	w.prints(small, "{.status.phase} {.spec.claimRef.name}", "Released data")
 
 	w.prints("pvc/scratch", "{.status.phase} {.spec.storageClassName}", "Pending keelson-local")
-	w.Await("the claim to say what it waits for", func() string {
+	w.Await("the claim to say what it waits for", func() Answer {
 		if text := w.Kubectl("describe", "pvc", "scratch"); !strings.Contains(text, "WaitForFirstConsumer") {
-			return text
+			return Saw(text)
 		}
 		return ""
 	})
@@ -93,9 +93,9 @@ func Volumes(t *testing.T, m mesh.Mesh) {
 // prints waits until kubectl prints the text for the object.
 func (w *World) prints(object, template, want string) {
 	w.Helper()
-	w.Await(object+" to be "+want, func() string {
+	w.Await(object+" to be "+want, func() Answer {
 		if got := w.TryKubectl("", "get", object, "--output=jsonpath="+template).Stdout; got != want {
-			return got
+			return Saw(got)
 		}
 		return ""
 	})

@@ -62,9 +62,44 @@ func In(t testing.TB, m mesh.Mesh) *World {
 	return w
 }
 
-// Await waits until look returns "", and fails the test with its last answer after a long time. An error of a request
+// Alone is In for a scenario that counts on the room of the nodes. It begins when the Pods of those before it are gone.
+func Alone(t testing.TB, m mesh.Mesh) *World {
+	t.Helper()
+	w := In(t, m)
+	w.Await("the Pods of the scenarios before to be gone", func() Answer {
+		pods, err := w.Client.CoreV1().Pods(metav1.NamespaceAll).List(w.Context(), metav1.ListOptions{})
+		if err != nil {
+			return Saw(err.Error())
+		}
+		if n := len(pods.Items); n > 0 {
+			return Sawf("%d are there, one of them %s/%s", n, pods.Items[0].Namespace, pods.Items[0].Name)
+		}
+		return ""
+	})
+	return w
+}
+
+// Answer says what a look saw that is not yet as it should be; the empty one says that all is. It is a type so that no
+// text that was read, which is empty where there is nothing to read, passes for that: such a text goes through Saw.
+type Answer string
+
+// Saw is the answer of a look that is not done, whatever it read.
+func Saw(text string) Answer {
+	if text == "" {
+		return "nothing"
+	}
+	return Answer(text)
+}
+
+// Sawf is Saw of what the format makes.
+func Sawf(format string, args ...any) Answer { return Saw(fmt.Sprintf(format, args...)) }
+
+// Left is the answer of a look that is done when the text is empty: a list of what is left, or a complaint.
+func Left(text string) Answer { return Answer(text) }
+
+// Await waits until look is done, and fails the test with its last answer after a long time. An error of a request
 // while a daemon restarts is just another answer.
-func (w *World) Await(what string, look func() string) {
+func (w *World) Await(what string, look func() Answer) {
 	w.Helper()
 	deadline := time.Now().Add(patience)
 	for {
@@ -87,10 +122,10 @@ func (w *World) Await(what string, look func() string) {
 func (w *World) Pods(selector string) []corev1.Pod {
 	w.Helper()
 	var pods []corev1.Pod
-	w.Await("a list of Pods", func() string {
+	w.Await("a list of Pods", func() Answer {
 		list, err := w.Client.CoreV1().Pods(w.Namespace).List(w.Context(), metav1.ListOptions{LabelSelector: selector})
 		if err != nil {
-			return err.Error()
+			return Saw(err.Error())
 		}
 		pods = list.Items
 		return ""
@@ -101,17 +136,17 @@ func (w *World) Pods(selector string) []corev1.Pod {
 // AwaitAvailable waits until the Deployment's rollout is complete with that many Pods.
 func (w *World) AwaitAvailable(name string, replicas int32) {
 	w.Helper()
-	w.Await(fmt.Sprintf("%d available Pods of Deployment %s", replicas, name), func() string {
+	w.Await(fmt.Sprintf("%d available Pods of Deployment %s", replicas, name), func() Answer {
 		d, err := w.Client.AppsV1().Deployments(w.Namespace).Get(w.Context(), name, metav1.GetOptions{})
 		if err != nil {
-			return err.Error()
+			return Saw(err.Error())
 		}
 		s := d.Status
 		if s.ObservedGeneration < d.Generation {
-			return fmt.Sprintf("generation %d of %d was observed", s.ObservedGeneration, d.Generation)
+			return Sawf("generation %d of %d was observed", s.ObservedGeneration, d.Generation)
 		}
 		if s.Replicas != replicas || s.UpdatedReplicas != replicas || s.AvailableReplicas != replicas {
-			return fmt.Sprintf("%d Pods, %d updated, %d available", s.Replicas, s.UpdatedReplicas, s.AvailableReplicas)
+			return Sawf("%d Pods, %d updated, %d available", s.Replicas, s.UpdatedReplicas, s.AvailableReplicas)
 		}
 		return ""
 	})

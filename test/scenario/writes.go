@@ -21,14 +21,16 @@ import (
 // by whom and why: who writes more writes it down there.
 func Writes(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
-	journal := w.watchWrites()
+	journal := w.watchWrites("pods", "events", "replicasets.apps", "deployments.apps")
 	w.KubectlWith(web(1, HelloV1, ""), "apply", "-f", "-")
 	w.AwaitAvailable("web", 1)
-	journal.expect(w, "the start", map[string]int{"pods": 3, "events": 3, "replicasets": 4, "deployments": 5})
+	journal.expect(w, "the start", map[string]int{"pods": 3, "events": 3, "replicasets.apps": 4,
+		"deployments.apps": 5})
 	w.Kubectl("scale", "deployment", "web", "--replicas=0")
 	w.AwaitAvailable("web", 0)
 	w.awaitNothing("pods")
-	journal.expect(w, "the end", map[string]int{"pods": 2, "events": 2, "replicasets": 4, "deployments": 4})
+	journal.expect(w, "the end", map[string]int{"pods": 2, "events": 2, "replicasets.apps": 4,
+		"deployments.apps": 4})
 }
 
 // writeJournal writes down each change in a namespace.
@@ -37,28 +39,30 @@ type writeJournal struct {
 	lines []string
 }
 
-// watchWrites begins a journal. The scenario that keeps one ends no apiserver, so that one watch of each resource is
-// enough.
-func (w *World) watchWrites() *writeJournal {
+// writtenVersions are those of the groups whose changes are counted.
+var writtenVersions = map[string]string{"": "v1", "apps": "v1", "batch": "v1", "policy": "v1",
+	"discovery.k8s.io": "v1"}
+
+// watchWrites begins a journal of resources, each named as kubectl does: deployments.apps. The scenario that keeps one
+// ends no apiserver, so that one watch of each resource is enough.
+func (w *World) watchWrites(resources ...string) *writeJournal {
 	w.Helper()
 	client, err := dynamic.NewForConfig(w.Mesh.Admin())
 	if err != nil {
 		w.Fatalf("building the client: %v", err)
 	}
 	j := &writeJournal{}
-	for _, resource := range []schema.GroupVersionResource{
-		{Version: "v1", Resource: "pods"}, {Version: "v1", Resource: "events"},
-		{Group: "apps", Version: "v1", Resource: "replicasets"},
-		{Group: "apps", Version: "v1", Resource: "deployments"},
-	} {
-		watcher, err := client.Resource(resource).Namespace(w.Namespace).Watch(w.Context(), metav1.ListOptions{})
+	for _, name := range resources {
+		resource := schema.ParseGroupResource(name)
+		watcher, err := client.Resource(resource.WithVersion(writtenVersions[resource.Group])).Namespace(w.Namespace).
+			Watch(w.Context(), metav1.ListOptions{})
 		if err != nil {
-			w.Fatalf("watching %s: %v", resource.Resource, err)
+			w.Fatalf("watching %s: %v", name, err)
 		}
 		w.Cleanup(watcher.Stop)
 		go func() {
 			for event := range watcher.ResultChan() {
-				j.note(resource.Resource, event)
+				j.note(name, event)
 			}
 		}()
 	}
@@ -82,7 +86,7 @@ func (j *writeJournal) note(resource string, event watch.Event) {
 // of the Pods' is missed is asked, too: others may be joined.
 func (j *writeJournal) expect(w *World, what string, most map[string]int) {
 	w.Helper()
-	w.Await("a mesh with nothing left to do", func() string {
+	w.Await("a mesh with nothing left to do", func() Answer {
 		if n, _ := w.writesIn(2 * time.Second); n > 0 {
 			return "it writes"
 		}
@@ -98,7 +102,7 @@ func (j *writeJournal) expect(w *World, what string, most map[string]int) {
 	for resource, want := range most {
 		if got[resource] > want || resource == "pods" && got[resource] < want {
 			of := slices.DeleteFunc(slices.Clone(j.lines),
-				func(l string) bool { return !strings.HasPrefix(l, resource) })
+				func(l string) bool { return !strings.HasPrefix(l, resource+" ") })
 			w.Errorf("%s takes %d writes of %s, want %d:\n%s", what, got[resource], resource, want,
 				strings.Join(of, "\n"))
 		}

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"keelson.dev/test/scenario"
 )
 
 // payloadMount is where a machine has what a test brings: tests of the daemons' packages, and the program that answers.
@@ -23,8 +25,10 @@ const buildTimeout = 10 * time.Minute
 
 // lab is what all machines of a test run start from.
 type lab struct {
-	root    Root
-	payload string
+	root Root
+	dir  string
+	// payload is the disk of most machines, meshPayload that of those which run a mesh.
+	payload, meshPayload func() (string, error)
 }
 
 // setUp is done by the first test that starts a machine.
@@ -46,8 +50,14 @@ var setUp = sync.OnceValues(func() (*lab, error) {
 		return nil, err
 	}
 	cleanups = append(cleanups, func() error { return os.RemoveAll(dir) })
-	payload, err := buildPayload(ctx, dir)
-	return &lab{root: root, payload: payload}, err
+	return &lab{root: root, dir: dir,
+		payload: sync.OnceValues(func() (string, error) {
+			return buildPayload(dir, "payload", "512M", packageTests)
+		}),
+		meshPayload: sync.OnceValues(func() (string, error) {
+			return buildPayload(dir, "mesh", "2G", programs)
+		}),
+	}, nil
 })
 
 // cleanups are done when all tests have ended.
@@ -79,25 +89,66 @@ func open(t testing.TB) *lab {
 	return l
 }
 
-// buildPayload makes the disk that every machine reads from.
-func buildPayload(ctx context.Context, dir string) (string, error) {
-	tree := filepath.Join(dir, "payload")
+// buildPayload makes a disk that machines read from: the program that answers, and what else is put beside it.
+func buildPayload(dir, name, size string, beside func(ctx context.Context, tree string) error) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), buildTimeout)
+	defer cancel()
+	tree := filepath.Join(dir, name)
 	if err := os.MkdirAll(tree, 0o755); err != nil {
 		return "", fmt.Errorf("making the payload's folder: %w", err)
 	}
-	for _, build := range [][]string{
-		{"build", "-o", filepath.Join(tree, "guest"), "keelson.dev/test/vm/guest"},
-		{"test", "-c", "-o", filepath.Join(tree, "cgroup.test"), "keelson.dev/services/nodeagent/internal/cgroup"},
-	} {
-		if out, err := output(ctx, "go", build...); err != nil {
-			return "", fmt.Errorf("building what runs inside the machines: %w\n%s", err, out)
-		}
+	if err := goBuild(ctx, "build", "-o", filepath.Join(tree, "guest"), "keelson.dev/test/vm/guest"); err != nil {
+		return "", err
 	}
-	disk := filepath.Join(dir, "payload.disk")
-	if err := makeDisk(ctx, tree, disk, "512M"); err != nil {
+	if err := beside(ctx, tree); err != nil {
+		return "", err
+	}
+	disk := filepath.Join(dir, name+".disk")
+	if err := makeDisk(ctx, tree, disk, size); err != nil {
 		return "", err
 	}
 	return disk, os.RemoveAll(tree)
+}
+
+// packageTests puts the tests of daemons' packages that need such a machine beside the program.
+func packageTests(ctx context.Context, tree string) error {
+	return goBuild(ctx, "test", "-c", "-o", filepath.Join(tree, "cgroup.test"),
+		"keelson.dev/services/nodeagent/internal/cgroup")
+}
+
+func goBuild(ctx context.Context, args ...string) error {
+	if out, err := output(ctx, "go", args...); err != nil {
+		return fmt.Errorf("building what runs inside the machines: %w\n%s", err, out)
+	}
+	return nil
+}
+
+// meshPrograms and meshImages are what a mesh on a machine needs of what make has built.
+var (
+	meshPrograms = []string{"keel", "kubectl", "keelson-apiserver", "keelson-scheduler", "keelson-workload-controllers",
+		"keelson-podgc", "keelson-nodeagent", "containerd", "containerd-shim-runc-v2", "ctr", "runc", "cni"}
+	meshImages = []string{"pause.tar", "coredns.tar", "hello-1.tar"}
+)
+
+// programs puts a mesh's programs and images beside the program.
+func programs(ctx context.Context, tree string) error {
+	images := filepath.Join(tree, "bin", "images")
+	if err := os.MkdirAll(images, 0o755); err != nil {
+		return fmt.Errorf("making the folder of the programs: %w", err)
+	}
+	for from, to := range map[string]string{"": filepath.Dir(images), "images": images} {
+		names := meshPrograms
+		if from != "" {
+			names = meshImages
+		}
+		for _, name := range names {
+			file := filepath.Join(scenario.BinDir(), from, name)
+			if out, err := output(ctx, "cp", "-RL", file, to); err != nil {
+				return fmt.Errorf("taking %s, which make build images makes: %w\n%s", file, err, out)
+			}
+		}
+	}
+	return nil
 }
 
 // tempPrefix begins the names of all temporary folders; the process that has made one follows.

@@ -37,15 +37,17 @@ type Config struct {
 	// Switch is the private network that it is on, Address its address there; none without them.
 	Switch  *Switch
 	Address netip.Prefix
+	// Mesh is set where it has the programs and images of a mesh, in payloadMount/bin.
+	Mesh bool
 }
 
 // Machine is a machine with a disk of its own, which keeps its content when the machine is off.
 type Machine struct {
 	Config
 
-	lab  *lab
-	dir  string
-	disk string
+	lab           *lab
+	dir           string
+	disk, payload string
 	// port is that of this machine which leads to the program inside.
 	port int
 
@@ -61,6 +63,14 @@ func New(t testing.TB, config Config) *Machine {
 	m := &Machine{Config: config, lab: l, dir: dir, disk: filepath.Join(dir, "disk")}
 	if m.MemoryMiB == 0 {
 		m.MemoryMiB = 2048
+	}
+	build := l.payload
+	if config.Mesh {
+		build = l.meshPayload
+	}
+	var err error
+	if m.payload, err = build(); err != nil {
+		t.Fatal(err)
 	}
 	if out, err := output(t.Context(), "cp", "--sparse=always", l.root.Image, m.disk); err != nil {
 		t.Fatalf("copying the machine's disk: %v\n%s", err, out)
@@ -143,7 +153,7 @@ func (m *Machine) arguments() []string {
 		// What the disk has taken survives the end of the emulator in the kernel's memory outside, synced there or not;
 		// what only the kernel inside holds is lost, as at a power cut.
 		"-drive", "file=" + m.disk + ",if=virtio,format=raw,cache=unsafe",
-		"-drive", "file=" + m.lab.payload + ",if=virtio,format=raw,readonly=on",
+		"-drive", "file=" + m.payload + ",if=virtio,format=raw,readonly=on",
 		"-netdev", control,
 		"-device", "virtio-net-pci,netdev=control,mac=52:54:00:00:00:01",
 		"-device", "virtio-rng-pci",

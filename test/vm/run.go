@@ -17,6 +17,9 @@ import (
 // runTimeout bounds one command: everything takes ten times as long inside.
 const runTimeout = 12 * time.Minute
 
+// askInterval leaves the machine time for what is waited for.
+const askInterval = 2 * time.Second
+
 // Result is what a command inside printed and how it ended.
 type Result struct {
 	Output string
@@ -39,6 +42,27 @@ func (m *Machine) Run(t testing.TB, argv ...string) string {
 func (m *Machine) Shell(t testing.TB, line string) string {
 	t.Helper()
 	return strings.TrimSuffix(m.Run(t, "sh", "-ec", line), "\n")
+}
+
+// Await waits until a line of shell, which may fail meanwhile, prints what is wanted.
+func (m *Machine) Await(t testing.TB, line, want string, patience time.Duration) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	for started, got := time.Now(), ""; ; {
+		if now := m.result(ctx, line); ctx.Err() == nil {
+			got = now
+		}
+		if got == want {
+			t.Logf("%s prints %q after %v", m.Name, want, time.Since(started).Round(time.Second))
+			return
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("%s: after %v, %s prints\n%s\nwant\n%s", m.Name, patience, line, got, want)
+		case <-time.After(askInterval):
+		}
+	}
 }
 
 // Try runs a command inside. An error means that the machine gave no answer.

@@ -58,6 +58,15 @@ func TestCheckFindsEachBrokenRule(t *testing.T) {
 			"services share kit and proto"},
 		"test requires service":   {"test/go.mod", "module m\nrequire keelson.dev/services/scheduler v0.0.0\n", ""},
 		"replaced foreign module": {"kit/go.mod", "module m\nreplace k8s.io/api => ../api\n", "replaces k8s.io/api"},
+		"held at another release": {"services/apiserver/go.mod",
+			"module m\nreplace github.com/google/go-cmp => github.com/google/go-cmp v0.3.1\n", ""},
+		"held elsewhere": {"services/podgc/go.mod",
+			"module m\nreplace github.com/google/go-cmp => github.com/google/go-cmp v0.3.1\n",
+			"replaces github.com/google/go-cmp"},
+		"replaced by another": {"services/apiserver/go.mod",
+			"module m\nreplace k8s.io/api => github.com/google/go-cmp v0.3.1\n", "replaces k8s.io/api"},
+		"replaced by a folder": {"services/apiserver/go.mod",
+			"module m\nreplace github.com/google/go-cmp => ./cmp\n", "replaces github.com/google/go-cmp"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			found, err := Check(fstest.MapFS{c.path: {Data: []byte(c.content)}})

@@ -2,6 +2,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"keelson.dev/cli/internal/plan"
 	"keelson.dev/kit/daemon"
 )
 
@@ -21,8 +23,11 @@ const (
 	exitUsage   = 2
 )
 
-// defaultDataDir is where a mesh lives that nobody has named a place for.
-const defaultDataDir = ".keelson"
+// Where a mesh lives that nobody has named a place for: that of keel up and that of keel init.
+const (
+	defaultDataDir = ".keelson"
+	machineDataDir = "/var/lib/keelson"
+)
 
 // usageError marks an error as the user's.
 type usageError struct{ error }
@@ -31,6 +36,7 @@ func (e usageError) Unwrap() error { return e.error }
 
 // Main runs keel with the process's arguments and returns the exit status: 1 after a failure, 2 after wrong usage.
 func Main() int {
+	//nolint:forbidigo // Here it begins.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	return Execute(ctx, os.Args[1:], os.Stdout, os.Stderr)
@@ -59,11 +65,25 @@ func execute(ctx context.Context, root *cobra.Command, args []string, out, errOu
 // global are the flags of every command.
 type global struct{ dataDir string }
 
+// own is the folder of a mesh that keel itself runs.
+func (g *global) own() string { return cmp.Or(g.dataDir, defaultDataDir) }
+
+// machine is the folder of the mesh that systemd runs.
+func (g *global) machine() string { return cmp.Or(g.dataDir, machineDataDir) }
+
+// either is the folder of the mesh that is there.
+func (g *global) either() string {
+	if _, err := os.Stat(plan.Layout{Dir: defaultDataDir}.State()); err == nil {
+		return g.own()
+	}
+	if _, err := os.Stat(plan.Layout{Dir: machineDataDir}.State()); err == nil {
+		return g.machine()
+	}
+	return g.own()
+}
+
 func newRoot() *cobra.Command {
 	g := &global{dataDir: os.Getenv("KEELSON_DATA_DIR")}
-	if g.dataDir == "" {
-		g.dataDir = defaultDataDir
-	}
 	root := &cobra.Command{
 		Use: "keel", Short: "keel runs and inspects a Keelson mesh on this machine", Version: daemon.Version(),
 		SilenceErrors: true, SilenceUsage: true,
@@ -75,9 +95,11 @@ func newRoot() *cobra.Command {
 		},
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	root.PersistentFlags().StringVar(&g.dataDir, "data-dir", g.dataDir, "folder of the mesh (or KEELSON_DATA_DIR)")
+	root.PersistentFlags().StringVar(&g.dataDir, "data-dir", g.dataDir,
+		"folder of the mesh (or KEELSON_DATA_DIR); default: "+defaultDataDir+", of keel init "+machineDataDir)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{daemon.FlagError(err)} })
-	root.AddCommand(newUp(g), newDown(g), newKubeconfig(g), newStatus(g), newExplain(g), newSimulate(g))
+	root.AddCommand(newUp(g), newDown(g), newInit(g), newReset(g), newKubeconfig(g), newStatus(g), newExplain(g),
+		newSimulate(g))
 	return root
 }
 

@@ -15,40 +15,48 @@ func TestMistakesGetOneLine(t *testing.T) {
 		code int
 		text string
 	}{
-		"bogus":                       {2, `unknown command "bogus"`},
-		"up --nosuch":                 {2, "unknown flag: --nosuch"},
-		"up extra":                    {2, `unexpected argument "extra"`},
-		"up --nodes many":             {2, `--nodes: "many" is not a whole number`},
-		"up --nodes -1":               {2, "--nodes: -1 must be between 0 and 99"},
-		"up --nodes 100":              {2, "--nodes: 100 must be between 0 and 99"},
-		"up --port 70000":             {2, "--port: 70000 must be between 0 and 65535"},
-		"up --timeout 0s":             {2, "--timeout: 0s must be greater than 0"},
-		"up --log-level loud":         {2, `--log-level: "loud" must be debug, info, warn or error`},
-		"up --bind-address here":      {2, `--bind-address: "here" must be an IPv4 address`},
-		"up --bind-address 127.0.0.1": {2, `--bind-address: Pods cannot reach 127.0.0.1, a loopback address`},
-		"up --bind-address ::1":       {2, `--bind-address: "::1" must be an IPv4 address`},
-		"up --pod-range 10.0.0.0":     {2, `--pod-range: "10.0.0.0" must be an IPv4 network`},
-		"up --service-range x":        {2, `--service-range: "x" must be an IPv4 network`},
-		"up --dns bind":               {2, `--dns: "bind" must be coredns, none or an IPv4 address that Pods can ask`},
-		"up --dns 127.0.0.53":         {2, `--dns: "127.0.0.53" must be`},
-		"up --pod-network none":       {2, `--pod-network: "none" must be routes or vxlan`},
-		"up --cluster-domain Corp_":   {2, `--cluster-domain: "Corp_": a lowercase RFC 1123 subdomain must consist of`},
-		"up --cgroup-driver runc":     {2, `--cgroup-driver: "runc" must be cgroupfs or systemd`},
-		"up --programs /nosuch":       {1, "--programs: keelson-apiserver is missing in /nosuch"},
-		"down extra":                  {2, `unexpected argument "extra"`},
-		"status -o yaml":              {2, `--output: "yaml" must be json`},
-		"status":                      {1, "holds no mesh"},
-		"kubeconfig":                  {1, "holds no mesh"},
-		"explain pod":                 {2, "NAME is missing"},
-		"explain pod a b":             {2, `unexpected argument "b"`},
-		"explain pod a":               {1, "holds no mesh"},
-		"explain deploy a":            {1, "holds no mesh"},
-		"explain cronjobs":            {2, "NAME is missing"},
-		"explain PDB a":               {1, "holds no mesh"},
+		"bogus":                         {2, `unknown command "bogus"`},
+		"up --nosuch":                   {2, "unknown flag: --nosuch"},
+		"up extra":                      {2, `unexpected argument "extra"`},
+		"up --nodes many":               {2, `--nodes: "many" is not a whole number`},
+		"up --nodes -1":                 {2, "--nodes: -1 must be between 0 and 99"},
+		"up --nodes 100":                {2, "--nodes: 100 must be between 0 and 99"},
+		"up --port 70000":               {2, "--port: 70000 must be between 0 and 65535"},
+		"up --timeout 0s":               {2, "--timeout: 0s must be greater than 0"},
+		"up --log-level loud":           {2, `--log-level: "loud" must be debug, info, warn or error`},
+		"up --bind-address here":        {2, `--bind-address: "here" must be an IPv4 address`},
+		"up --bind-address 127.0.0.1":   {2, `--bind-address: Pods cannot reach 127.0.0.1, a loopback address`},
+		"up --bind-address ::1":         {2, `--bind-address: "::1" must be an IPv4 address`},
+		"up --pod-range 10.0.0.0":       {2, `--pod-range: "10.0.0.0" must be an IPv4 network`},
+		"up --service-range x":          {2, `--service-range: "x" must be an IPv4 network`},
+		"up --dns bind":                 {2, `--dns: "bind" must be coredns, none or an IPv4 address that Pods can ask`},
+		"up --dns 127.0.0.53":           {2, `--dns: "127.0.0.53" must be`},
+		"up --pod-network none":         {2, `--pod-network: "none" must be routes or vxlan`},
+		"up --cluster-domain Corp_":     {2, `--cluster-domain: "Corp_": a lowercase RFC 1123 subdomain must consist of`},
+		"up --cgroup-driver runc":       {2, `--cgroup-driver: "runc" must be cgroupfs or systemd`},
+		"up --programs /nosuch":         {1, "--programs: keelson-apiserver is missing in /nosuch"},
+		"init extra":                    {2, `unexpected argument "extra"`},
+		"init --nodes 2":                {2, "unknown flag: --nodes"},
+		"init --port -1":                {2, "--port: -1 must be between 0 and 65535"},
+		"init --timeout 0s":             {2, "--timeout: 0s must be greater than 0"},
+		"init --bind-address 127.0.0.1": {2, `--bind-address: Pods cannot reach 127.0.0.1, a loopback address`},
+		"reset":                         {2, "--yes is missing: reset ends the mesh's Pods"},
+		"reset extra":                   {2, `unexpected argument "extra"`},
+		"reset --yes=maybe":             {2, `--yes`},
+		"down extra":                    {2, `unexpected argument "extra"`},
+		"status -o yaml":                {2, `--output: "yaml" must be json`},
+		"status":                        {1, "holds no mesh"},
+		"kubeconfig":                    {1, "holds no mesh"},
+		"explain pod":                   {2, "NAME is missing"},
+		"explain pod a b":               {2, `unexpected argument "b"`},
+		"explain pod a":                 {1, "holds no mesh"},
+		"explain deploy a":              {1, "holds no mesh"},
+		"explain cronjobs":              {2, "NAME is missing"},
+		"explain PDB a":                 {1, "holds no mesh"},
 		"explain secret a": {2, `"secret" is no kind that is explained, only pod, deployment, replicaset, ` +
 			"statefulset, daemonset, job, cronjob, replicationcontroller, poddisruptionbudget, " +
 			"horizontalpodautoscaler, resourcequota, persistentvolumeclaim, persistentvolume, podgroup, service, " +
-			"servicecidr, node, namespace are"},
+			"endpoints, servicecidr, node, namespace are"},
 		"explain HPA a":                   {1, "holds no mesh"},
 		"explain quota a":                 {1, "holds no mesh"},
 		"explain pv a":                    {1, "holds no mesh"},
@@ -78,7 +86,7 @@ func TestHelpListsTheCommands(t *testing.T) {
 	if code := Execute(t.Context(), nil, &out, &errOut); code != 0 {
 		t.Fatal(errOut.String())
 	}
-	for _, command := range []string{"up", "down", "kubeconfig", "status", "explain", "simulate"} {
+	for _, command := range []string{"up", "down", "init", "reset", "kubeconfig", "status", "explain", "simulate"} {
 		if !strings.Contains(out.String(), "\n  "+command+" ") {
 			t.Errorf("%s is not in the help", command)
 		}
@@ -118,6 +126,48 @@ func TestSimulateHandsItsFlagsOn(t *testing.T) {
 		code := execute(t.Context(), root, strings.Fields(line), &out, &errOut)
 		if code != want.code || out.String() != want.out || errOut.String() != want.text {
 			t.Errorf("%q: status %d, %q, %q; want %+v", line, code, out.String(), errOut.String(), want)
+		}
+	}
+}
+
+// Problems of the machine are listed below one line, and the folder is not made.
+func TestInitSaysAllThatIsMissing(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "mesh")
+	var out, errOut bytes.Buffer
+	args := []string{"init", "--data-dir", dir, "--programs", "/nosuch", "--images", "/nosuch"}
+	code := Execute(t.Context(), args, &out, &errOut)
+	for _, want := range []string{"keel: nothing was changed:\n  ", "\n  --programs: /nosuch lacks keelson-apiserver, ",
+		"\n  --images: /nosuch holds no image archives"} {
+		if code != 1 || !strings.Contains(errOut.String(), want) {
+			t.Errorf("status %d, no %q in\n%s", code, want, errOut.String())
+		}
+	}
+	if _, err := os.Stat(dir); err == nil || out.Len() > 0 {
+		t.Errorf("it began: %v, %s", err, out.String())
+	}
+}
+
+// keel status and the like find the mesh of this folder first, and the machine's where there is none.
+func TestWhichMesh(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if got := (&global{}).either(); got != defaultDataDir && got != machineDataDir {
+		t.Errorf("got %s", got)
+	}
+	if err := os.Mkdir(defaultDataDir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(defaultDataDir, "keel.json"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for name, row := range map[string]struct{ got, want string }{
+		"of this folder": {(&global{}).either(), ".keelson"},
+		"named":          {(&global{dataDir: "/x"}).either(), "/x"},
+		"of keel up":     {(&global{}).own(), ".keelson"},
+		"of keel init":   {(&global{}).machine(), "/var/lib/keelson"},
+		"named for init": {(&global{dataDir: "/x"}).machine(), "/x"},
+	} {
+		if row.got != row.want {
+			t.Errorf("%s: %s", name, row.got)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -12,25 +13,34 @@ import (
 	"keelson.dev/cli/internal/view"
 )
 
+// answerLimit is the help of --timeout where daemons are only asked.
+const answerLimit = "how long all the answers may take"
+
 func newDown(g *global) *cobra.Command {
-	return &cobra.Command{
+	limit := &deadline{}
+	command := &cobra.Command{
 		Use: "down", Short: "end what keel up has started, containers and networks included; the data stays",
 		Args: exactly(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			layout, err := mesh.LayoutOf(g.dataDir)
+			layout, err := mesh.LayoutOf(g.own())
 			if err != nil {
 				return usageError{err}
 			}
-			return mesh.Down(c.Context(), &mesh.Mesh{Layout: layout, Out: c.OutOrStdout()})
+			return limit.run(c, func(ctx context.Context) error {
+				return mesh.Down(ctx, &mesh.Mesh{Layout: layout, Out: c.OutOrStdout()})
+			})
 		},
 	}
+	limit.add(command.Flags(), 3*time.Minute, "how long all of it may take, two thirds of it for the Pods; "+
+		"what is left then is killed")
+	return command
 }
 
 func newKubeconfig(g *global) *cobra.Command {
 	return &cobra.Command{
 		Use: "kubeconfig", Short: "print the path of the operator's kubeconfig", Args: exactly(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			m, err := mesh.Open(g.dataDir, c.OutOrStdout())
+			m, err := mesh.Open(g.either(), c.OutOrStdout())
 			if err != nil {
 				return err
 			}
@@ -41,31 +51,34 @@ func newKubeconfig(g *global) *cobra.Command {
 }
 
 func newStatus(g *global) *cobra.Command {
-	var output string
+	output, limit := "", &deadline{}
 	command := &cobra.Command{
 		Use: "status", Short: "show the daemons, who leads what, and the nodes", Args: exactly(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if output != "" && output != "json" {
 				return usageError{fmt.Errorf("--output: %q must be json, or left out for a table", output)}
 			}
-			m, err := mesh.Open(g.dataDir, c.OutOrStdout())
+			m, err := mesh.Open(g.either(), c.OutOrStdout())
 			if err != nil {
 				return err
 			}
-			status := view.Collect(c.Context(), m)
-			if output == "json" {
-				return status.WriteJSON(c.OutOrStdout())
-			}
-			status.WriteTable(c.OutOrStdout(), time.Now())
-			return nil
+			return limit.run(c, func(ctx context.Context) error {
+				status := view.Collect(ctx, m)
+				if output == "json" {
+					return status.WriteJSON(c.OutOrStdout())
+				}
+				status.WriteTable(c.OutOrStdout(), time.Now())
+				return nil
+			})
 		},
 	}
+	limit.add(command.Flags(), time.Minute, answerLimit)
 	command.Flags().StringVarP(&output, "output", "o", "", "json for programs")
 	return command
 }
 
 func newExplain(g *global) *cobra.Command {
-	var namespace string
+	namespace, limit := "", &deadline{}
 	explain := &cobra.Command{
 		Use: "explain KIND NAME", Short: "tell why something is as it is, what it waits for, and what ends the wait",
 		Long: "explain asks the daemons that decide over an object why it is as it is: what it waits for, since " +
@@ -84,18 +97,21 @@ func newExplain(g *global) *cobra.Command {
 			if len(args) == 0 {
 				return c.Help()
 			}
-			m, err := mesh.Open(g.dataDir, c.OutOrStdout())
+			m, err := mesh.Open(g.either(), c.OutOrStdout())
 			if err != nil {
 				return err
 			}
-			account, err := view.Explain(c.Context(), m, args[0], namespace, args[1])
-			if err != nil {
-				return err
-			}
-			account.Write(c.OutOrStdout())
-			return nil
+			return limit.run(c, func(ctx context.Context) error {
+				account, err := view.Explain(ctx, m, args[0], namespace, args[1])
+				if err != nil {
+					return err
+				}
+				account.Write(c.OutOrStdout())
+				return nil
+			})
 		},
 	}
+	limit.add(explain.Flags(), time.Minute, answerLimit)
 	explain.Flags().StringVarP(&namespace, "namespace", "n", "default", "the object's namespace")
 	return explain
 }

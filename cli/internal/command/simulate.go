@@ -26,7 +26,7 @@ func newSimulate(g *global) *cobra.Command {
 		Short:              "tell which Pods of manifests would get a node, and what nodes more or less would change",
 		DisableFlagParsing: true,
 		RunE: func(c *cobra.Command, args []string) error {
-			dataDir, args := takeDataDir(g.dataDir, args)
+			dataDir, args := takeDataDir(g.either(), args)
 			program, err := scheduler()
 			if err != nil {
 				return err
@@ -39,6 +39,7 @@ func newSimulate(g *global) *cobra.Command {
 				args = append(args, "--kubeconfig="+m.Layout.Kubeconfig(plan.AdminCertificate))
 			}
 			var said bytes.Buffer
+			//nolint:forbidigo // The program computes, as long as that takes.
 			run := exec.CommandContext(c.Context(), program, append([]string{"simulate"}, args...)...)
 			run.Stdin, run.Stdout, run.Stderr = c.InOrStdin(), c.OutOrStdout(), &said
 			err = run.Run()

@@ -26,7 +26,7 @@ type Name struct{ Namespace, Name string }
 func WaitAvailable(ctx context.Context, client kubernetes.Interface, name Name, running Running, out io.Writer) error {
 	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
-	shown := ""
+	shown, last := "", "the apiserver does not answer"
 	for {
 		line, done, err := look(ctx, client, name, running)
 		if err != nil && ctx.Err() == nil {
@@ -34,7 +34,7 @@ func WaitAvailable(ctx context.Context, client kubernetes.Interface, name Name, 
 		}
 		if err == nil && line != shown {
 			fmt.Fprintln(out, "    "+line)
-			shown = line
+			shown, last = line, line
 		}
 		if done {
 			return nil
@@ -43,7 +43,7 @@ func WaitAvailable(ctx context.Context, client kubernetes.Interface, name Name, 
 		case <-ctx.Done():
 			return fmt.Errorf(
 				"%s is not available in time: %s; keel explain deployment %[1]s --namespace %[3]s says why",
-				name.Name, shown, name.Namespace)
+				name.Name, last, name.Namespace)
 		case <-ticker.C:
 		}
 	}

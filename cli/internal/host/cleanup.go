@@ -1,6 +1,7 @@
 package host
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -37,7 +38,7 @@ func UnmountBelow(dir string) error {
 }
 
 // RemoveCgroups kills what still runs below a cgroup, in whatever hierarchies the machine has, and removes it.
-func RemoveCgroups(cgroup string) error {
+func RemoveCgroups(ctx context.Context, cgroup string) error {
 	roots := []string{cgroupMount + cgroup}
 	hierarchies, err := filepath.Glob(cgroupMount + "/*" + cgroup)
 	if err != nil {
@@ -46,22 +47,29 @@ func RemoveCgroups(cgroup string) error {
 	var failed error
 	for _, root := range append(roots, hierarchies...) {
 		if exists(root) {
-			failed = errors.Join(failed, removeTree(root))
+			failed = errors.Join(failed, removeTree(ctx, root))
 		}
 	}
 	return failed
 }
 
 // removeTree retries for a while: a killed process leaves its cgroup a moment later.
-func removeTree(root string) error {
-	var err error
-	for range 50 {
-		if err = killAndRemove(root); err == nil {
+func removeTree(ctx context.Context, root string) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	ticker := time.NewTicker(100 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		err := killAndRemove(root)
+		if err == nil {
 			return nil
 		}
-		time.Sleep(100 * time.Millisecond)
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("removing the cgroup %s: %w", root, err)
+		case <-ticker.C:
+		}
 	}
-	return fmt.Errorf("removing the cgroup %s: %w", root, err)
 }
 
 func killAndRemove(root string) error {

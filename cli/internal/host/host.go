@@ -2,13 +2,13 @@
 package host
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"net"
 	"net/netip"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -35,34 +35,6 @@ func HasSysResource() (bool, error) {
 		}
 	}
 	return false, errors.New("reading the capabilities: no CapEff in /proc/self/status")
-}
-
-// Routes lists the IPv4 networks that the machine reaches or refuses, without default routes, those over the bridges
-// named, and what is reserved of the ranges named.
-func Routes(ownBridges []string, reserved ...netip.Prefix) ([]netip.Prefix, error) {
-	routes, err := netlink.RouteList(nil, netlink.FAMILY_V4)
-	if err != nil {
-		return nil, fmt.Errorf("listing the machine's routes: %w", err)
-	}
-	own := map[int]bool{}
-	for _, name := range ownBridges {
-		if link, err := netlink.LinkByName(name); err == nil {
-			own[link.Attrs().Index] = true
-		}
-	}
-	var prefixes []netip.Prefix
-	for _, route := range routes {
-		if route.Dst == nil || own[route.LinkIndex] {
-			continue
-		}
-		address, ok := netip.AddrFromSlice(route.Dst.IP.To4())
-		bits, _ := route.Dst.Mask.Size()
-		prefix := netip.PrefixFrom(address, bits).Masked()
-		if own := route.Type == unix.RTN_UNREACHABLE && slices.Contains(reserved, prefix); ok && bits > 0 && !own {
-			prefixes = append(prefixes, prefix)
-		}
-	}
-	return prefixes, nil
 }
 
 // Addresses lists the machine's own IPv4 addresses, loopback left out; the one of the default route comes first.
@@ -171,23 +143,20 @@ func MTU(address netip.Addr) int {
 	return 0
 }
 
-// RemoveLink removes a link; one that is not there is no error.
-func RemoveLink(name string) error {
-	link, err := netlink.LinkByName(name)
-	if errors.As(err, &netlink.LinkNotFoundError{}) {
-		return nil
+// SyncFilesystem waits until all that was written to the filesystem of a folder is on its disk. The kernel goes on with
+// it after the end of ctx.
+func SyncFilesystem(ctx context.Context, dir string) error {
+	synced := make(chan error, 1)
+	go func() { synced <- syncFilesystem(dir) }()
+	select {
+	case err := <-synced:
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("waiting for the disk of %s: %w", dir, ctx.Err())
 	}
-	if err == nil {
-		err = netlink.LinkDel(link)
-	}
-	if err != nil {
-		return fmt.Errorf("removing the link %s: %w", name, err)
-	}
-	return nil
 }
 
-// SyncFilesystem waits until all that was written to the filesystem of a folder is on its disk.
-func SyncFilesystem(dir string) error {
+func syncFilesystem(dir string) error {
 	folder, err := os.Open(dir)
 	if err != nil {
 		return fmt.Errorf("opening %s to sync it: %w", dir, err)

@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -18,31 +17,6 @@ import (
 
 	"keelson.dev/kit/nettest"
 )
-
-func TestABridgeTakesItsRange(t *testing.T) {
-	nettest.Own(t)
-	pods := netip.MustParsePrefix("10.244.1.0/24")
-	for range 2 {
-		if err := EnsureBridge("keeltest-1", pods, netip.MustParseAddr("10.244.1.1")); err != nil {
-			t.Fatal(err)
-		}
-	}
-	routes, err := Routes(nil)
-	if err != nil || !slices.Equal(routes, []netip.Prefix{pods}) {
-		t.Errorf("the machine routes %v, %v", routes, err)
-	}
-	if own, err := Routes([]string{"keeltest-1"}); err != nil || len(own) != 0 {
-		t.Errorf("without its own bridge it routes %v, %v", own, err)
-	}
-	for range 2 {
-		if err := RemoveLink("keeltest-1"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if routes, err = Routes(nil); err != nil || len(routes) != 0 {
-		t.Errorf("after the bridge is gone it routes %v, %v", routes, err)
-	}
-}
 
 func TestNetworkRulesComeAndGo(t *testing.T) {
 	nettest.Own(t)
@@ -181,7 +155,7 @@ func TestCgroupsGoWithWhatRunsInThem(t *testing.T) {
 		t.Fatal("no hierarchy takes the process")
 	}
 	for range 2 {
-		if err := RemoveCgroups(cgroup); err != nil {
+		if err := RemoveCgroups(t.Context(), cgroup); err != nil {
 			t.Fatal(err)
 		}
 	}

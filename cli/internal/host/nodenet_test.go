@@ -103,28 +103,3 @@ func expectReached(t *testing.T, file string, addresses ...string) {
 		}
 	}
 }
-
-// A range that a mesh has reserved is seen by others, and not by itself.
-func TestAReservedRangeIsTaken(t *testing.T) {
-	nettest.Own(t)
-	pods := netip.MustParsePrefix("10.244.0.0/16")
-	for range 2 {
-		if err := ReserveRange(pods); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if others, err := Routes(nil); err != nil || len(others) != 1 || others[0] != pods {
-		t.Errorf("another mesh sees %v, %v", others, err)
-	}
-	if own, err := Routes(nil, pods); err != nil || len(own) != 0 {
-		t.Errorf("the mesh itself sees %v, %v", own, err)
-	}
-	for range 2 {
-		if err := ReleaseRange(pods); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if left, err := Routes(nil); err != nil || len(left) != 0 {
-		t.Errorf("left are %v, %v", left, err)
-	}
-}

@@ -14,31 +14,6 @@ import (
 	"keelson.dev/cli/internal/plan"
 )
 
-// decideSettings settles how Pods reach each other, who answers for names, in which domain, and who keeps the cgroups.
-// Pods keep what they had at their start, so nothing of it changes afterwards.
-func (m *Mesh) decideSettings(options UpOptions) error {
-	for _, setting := range []struct {
-		flag, asked, otherwise string
-		recorded               *string
-	}{
-		{"--pod-network", options.PodNetwork, plan.Routes, &m.State.PodNetwork},
-		{"--dns", options.DNS, plan.CoreDNS, &m.State.DNS},
-		{"--cluster-domain", options.Domain, plan.DefaultDomain, &m.State.Domain},
-		{"--cgroup-driver", options.CgroupDriver, plan.Cgroupfs, &m.State.CgroupDriver},
-	} {
-		switch recorded := *setting.recorded; {
-		case recorded != "" && setting.asked != "" && setting.asked != recorded:
-			return fmt.Errorf("%s: this data directory has used %s from its start: leave the flag out", setting.flag,
-				recorded)
-		case recorded == "" && setting.asked != "":
-			*setting.recorded = setting.asked
-		case recorded == "":
-			*setting.recorded = setting.otherwise
-		}
-	}
-	return nil
-}
-
 // HasDNS tells whether the mesh's names are answered by a CoreDNS that keel installs. It needs a node.
 func (m *Mesh) HasDNS() bool { return m.State.DNS == plan.CoreDNS && len(m.State.Nodes) > 0 }
 

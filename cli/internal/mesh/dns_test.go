@@ -11,27 +11,27 @@ import (
 func TestSettingsAreDecidedOnce(t *testing.T) {
 	for name, row := range map[string]struct {
 		have    state.State
-		asked   UpOptions
+		asked   Options
 		want    string
 		refused string
 	}{
 		"a new mesh": {want: "routes coredns cluster.local cgroupfs"},
-		"asked for":  {asked: UpOptions{DNS: "none", Domain: "kube.local"}, want: "routes none kube.local cgroupfs"},
+		"asked for":  {asked: Options{DNS: "none", Domain: "kube.local"}, want: "routes none kube.local cgroupfs"},
 		"again":      {have: state.State{DNS: "none", Domain: "kube.local"}, want: "routes none kube.local cgroupfs"},
-		"the same": {have: state.State{DNS: "none"}, asked: UpOptions{DNS: "none"},
+		"the same": {have: state.State{DNS: "none"}, asked: Options{DNS: "none"},
 			want: "routes none cluster.local cgroupfs"},
-		"an older mesh":    {asked: UpOptions{DNS: "none"}, want: "routes none cluster.local cgroupfs"},
-		"on systemd":       {asked: UpOptions{CgroupDriver: "systemd"}, want: "routes coredns cluster.local systemd"},
+		"an older mesh":    {asked: Options{DNS: "none"}, want: "routes none cluster.local cgroupfs"},
+		"on systemd":       {asked: Options{CgroupDriver: "systemd"}, want: "routes coredns cluster.local systemd"},
 		"on systemd again": {have: state.State{CgroupDriver: "systemd"}, want: "routes coredns cluster.local systemd"},
-		"another driver": {have: state.State{CgroupDriver: "cgroupfs"}, asked: UpOptions{CgroupDriver: "systemd"},
+		"another driver": {have: state.State{CgroupDriver: "cgroupfs"}, asked: Options{CgroupDriver: "systemd"},
 			refused: "--cgroup-driver: this data directory has used cgroupfs from its start: leave the flag out"},
-		"over VXLAN":       {asked: UpOptions{PodNetwork: "vxlan"}, want: "vxlan coredns cluster.local cgroupfs"},
+		"over VXLAN":       {asked: Options{PodNetwork: "vxlan"}, want: "vxlan coredns cluster.local cgroupfs"},
 		"again over VXLAN": {have: state.State{PodNetwork: "vxlan"}, want: "vxlan coredns cluster.local cgroupfs"},
-		"over VXLAN from now on": {have: state.State{PodNetwork: "routes"}, asked: UpOptions{PodNetwork: "vxlan"},
+		"over VXLAN from now on": {have: state.State{PodNetwork: "routes"}, asked: Options{PodNetwork: "vxlan"},
 			refused: "--pod-network: this data directory has used routes from its start: leave the flag out"},
-		"another": {have: state.State{DNS: "coredns", Domain: "a"}, asked: UpOptions{DNS: "none"},
+		"another": {have: state.State{DNS: "coredns", Domain: "a"}, asked: Options{DNS: "none"},
 			refused: "--dns: this data directory has used coredns from its start: leave the flag out"},
-		"another domain": {have: state.State{DNS: "coredns", Domain: "a"}, asked: UpOptions{Domain: "b"},
+		"another domain": {have: state.State{DNS: "coredns", Domain: "a"}, asked: Options{Domain: "b"},
 			refused: "--cluster-domain: this data directory has used a from its start"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"keelson.dev/cli/internal/node"
 	"keelson.dev/cli/internal/plan"
 	"keelson.dev/cli/internal/state"
+	"keelson.dev/cli/internal/systemd"
 )
 
 // Mesh is a data directory and what is known of it.
@@ -23,9 +24,19 @@ type Mesh struct {
 	Layout plan.Layout
 	State  *state.State
 	Out    io.Writer
+	// Units is the systemd that runs the mesh, or that of this machine if it is nil.
+	Units *systemd.Units
 }
 
-// Open reads the record of a mesh that `keel up` has made.
+// units is the systemd that runs the mesh.
+func (m *Mesh) units() *systemd.Units {
+	if m.Units == nil {
+		m.Units = systemd.Host()
+	}
+	return m.Units
+}
+
+// Open reads the record of a mesh that `keel up` or `keel init` has made.
 func Open(dataDir string, out io.Writer) (*Mesh, error) {
 	layout, err := LayoutOf(dataDir)
 	if err != nil {
@@ -57,8 +68,31 @@ func LayoutOf(dataDir string) (plan.Layout, error) {
 // say prints a line of progress.
 func (m *Mesh) say(format string, args ...any) { fmt.Fprintf(m.Out, format+"\n", args...) }
 
+// Part heads what is printed of a part of the command, and does it.
+func (m *Mesh) Part(ctx context.Context, what string, do func(context.Context) error) error {
+	m.say("==> %s", what)
+	return within(ctx, what, do)
+}
+
 // step prints what is done and, once it is, how long it took.
-func (m *Mesh) step(what string, do func() error) error {
+func (m *Mesh) step(ctx context.Context, what string, do func(context.Context) error) error {
+	return m.always(what, func() error { return within(ctx, what, do) })
+}
+
+// within does nothing once ctx has ended, and says of what has failed after that what it was part of.
+func within(ctx context.Context, what string, do func(context.Context) error) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("%s: not begun: %w", what, context.Cause(ctx))
+	}
+	err := do(ctx)
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return err
+}
+
+// always is a step that is taken even when the time is over.
+func (m *Mesh) always(what string, do func() error) error {
 	fmt.Fprintf(m.Out, "==> %s ... ", what)
 	start := time.Now()
 	if err := do(); err != nil {

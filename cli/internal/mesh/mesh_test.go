@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"keelson.dev/cli/internal/plan"
 	"keelson.dev/cli/internal/state"
@@ -77,7 +76,7 @@ func TestLayoutOfIsOnePerFolder(t *testing.T) {
 }
 
 func TestAMissingProgramIsNamed(t *testing.T) {
-	err := checkPrograms(UpOptions{Programs: t.TempDir(), Nodes: 1})
+	err := checkPrograms(Options{Programs: t.TempDir(), Nodes: 1})
 	if err == nil || !strings.Contains(err.Error(), "keelson-apiserver is missing") || !strings.Contains(err.Error(),
 		"make build") {
 		t.Errorf("got %v", err)
@@ -97,9 +96,8 @@ func TestAFailingDaemonIsShown(t *testing.T) {
 	}
 	var out bytes.Buffer
 	m := &Mesh{Layout: plan.Layout{Dir: t.TempDir()}, Out: &out}
-	err := Up(t.Context(), m, UpOptions{
+	err := Up(t.Context(), m, Options{
 		Nodes: 0, BindAddress: netip.MustParseAddr("127.0.0.1"), Programs: programs, LogLevel: "info",
-		Timeout: time.Minute,
 	})
 	if err == nil {
 		t.Fatal("it came up")

@@ -15,18 +15,39 @@ import (
 
 // prepareNodes sets the network between the nodes up and writes each node's configuration. The network of their Pods is
 // the nodeagents' part.
-func (m *Mesh) prepareNodes(options UpOptions) error {
+func (m *Mesh) prepareNodes(options Options) error {
+	if m.State.Ranges.Nodes.IsValid() {
+		if err := m.prepareNetworks(); err != nil {
+			return err
+		}
+	}
 	sysResource, err := host.HasSysResource()
 	if err != nil {
 		return err
 	}
+	for _, n := range m.State.Nodes {
+		err := node.WriteConfig(plan.ContainerdInput{Node: m.Layout.Node(n.Name), Programs: options.Programs,
+			SysResource: sysResource, CgroupDriver: m.State.CgroupDriver})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// prepareNetworks sets up what several nodes on one machine need.
+func (m *Mesh) prepareNetworks() error {
 	if err := host.EnableForwarding(); err != nil {
 		return err
 	}
-	if err := host.ReserveRange(m.State.Ranges.Pod); err != nil {
+	ranges := m.State.Ranges
+	if err := host.ClaimRanges(m.Layout.Number(), ranges.Pod, ranges.Service, ranges.Nodes); err != nil {
 		return err
 	}
-	between := m.State.Ranges.Nodes
+	if err := host.ReserveRange(ranges.Pod); err != nil {
+		return err
+	}
+	between := ranges.Nodes
 	if err := host.EnsureBridge(m.Layout.NodesBridge(), between, plan.FirstAddress(between)); err != nil {
 		return err
 	}
@@ -39,30 +60,26 @@ func (m *Mesh) prepareNodes(options UpOptions) error {
 			return err
 		}
 	}
-	if err := host.SetNetworkRules(m.Layout.NetworkTable(), between, m.State.Ranges.Pod); err != nil {
+	if err := host.SetNetworkRules(m.Layout.NetworkTable(), between, ranges.Pod); err != nil {
 		// Without them Pods still reach each other and the machine, which is all that most work on one machine needs.
 		m.say("\n    Pods of further nodes cannot reach beyond this machine: %v", err)
-	}
-	for _, n := range m.State.Nodes {
-		err := node.WriteConfig(plan.ContainerdInput{Node: m.Layout.Node(n.Name), Programs: options.Programs,
-			SysResource: sysResource, CgroupDriver: m.State.CgroupDriver})
-		if err != nil {
-			return err
-		}
 	}
 	return nil
 }
 
 // nodeNetworks are those of all nodes but the first, which is on the machine itself.
 func (m *Mesh) nodeNetworks() ([]host.NodeNetwork, error) {
+	between := m.State.Ranges.Nodes
+	if !between.IsValid() {
+		return nil, nil
+	}
 	_, advertise, err := m.addresses()
 	if err != nil {
 		return nil, err
 	}
-	between := m.State.Ranges.Nodes
 	var networks []host.NodeNetwork
 	for i, n := range m.State.Nodes {
-		if i == 0 || !between.IsValid() {
+		if i == 0 {
 			continue
 		}
 		networks = append(networks, host.NodeNetwork{
@@ -74,13 +91,17 @@ func (m *Mesh) nodeNetworks() ([]host.NodeNetwork, error) {
 	return networks, nil
 }
 
-// importImages gives every node the archives that it does not have, the nodes side by side.
-func (m *Mesh) importImages(ctx context.Context, options UpOptions) error {
+func (m *Mesh) importImages(ctx context.Context, options Options) error {
+	return m.step(ctx, "importing images", func(ctx context.Context) error { return m.importArchives(ctx, options) })
+}
+
+// importArchives gives every node the archives that it does not have, the nodes side by side.
+func (m *Mesh) importArchives(ctx context.Context, options Options) error {
 	archives, err := node.Archives(options.Images)
 	if err != nil {
 		return err
 	}
-	sums, err := node.Sums(archives)
+	sums, err := node.Sums(ctx, archives)
 	if err != nil {
 		return err
 	}
@@ -110,7 +131,7 @@ func (m *Mesh) importInto(ctx context.Context, index int, programs string, archi
 		return nil
 	}
 	// containerd syncs its records but not what it unpacks: after a power cut, programs would be empty files.
-	if err := host.SyncFilesystem(files.Containerd("root")); err != nil {
+	if err := host.SyncFilesystem(ctx, files.Containerd("root")); err != nil {
 		return err
 	}
 	for _, archive := range due {

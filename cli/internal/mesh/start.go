@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,7 +16,7 @@ import (
 
 // startTier starts the processes of one tier that do not run, and waits for all of them. Nodes of the tier get their
 // images.
-func (m *Mesh) startTier(ctx context.Context, tier []plan.Process, options UpOptions) error {
+func (m *Mesh) startTier(ctx context.Context, tier []plan.Process, options Options) error {
 	var names []string
 	for _, process := range tier {
 		if recorded, ok := m.State.Find(process.Name); !ok || !recorded.Alive() {
@@ -26,12 +27,14 @@ func (m *Mesh) startTier(ctx context.Context, tier []plan.Process, options UpOpt
 	if len(names) > 0 {
 		what = "starting " + strings.Join(names, ", ")
 	}
-	if err := m.step(what, func() error { return m.startAll(ctx, tier, options.Programs) }); err != nil {
+	if err := m.step(ctx, what, func(ctx context.Context) error {
+		return m.startAll(ctx, tier, options.Programs)
+	}); err != nil {
 		return err
 	}
 	for _, process := range tier {
 		if _, ok := plan.NodeOfContainerd(process.Name); ok {
-			return m.step("importing images", func() error { return m.importImages(ctx, options) })
+			return m.importImages(ctx, options)
 		}
 	}
 	return nil
@@ -43,15 +46,22 @@ func (m *Mesh) startAll(ctx context.Context, tier []plan.Process, programs strin
 			return err
 		}
 	}
+	return awaitTier(m, tier, func(client *http.Client, process plan.Process) error {
+		recorded, _ := m.State.Find(process.Name)
+		return subprocess.WaitReady(ctx, recorded, m.readiness(client, process))
+	})
+}
+
+// awaitTier waits for all of a tier at once.
+func awaitTier[T any](m *Mesh, tier []T, ready func(*http.Client, T) error) error {
 	client, err := m.httpClient()
 	if err != nil {
 		return err
 	}
 	errs := make([]error, len(tier))
 	var wait sync.WaitGroup
-	for i, process := range tier {
-		recorded, _ := m.State.Find(process.Name)
-		wait.Go(func() { errs[i] = subprocess.WaitReady(ctx, recorded, m.readiness(client, process)) })
+	for i, one := range tier {
+		wait.Go(func() { errs[i] = ready(client, one) })
 	}
 	wait.Wait()
 	return errors.Join(errs...)

@@ -5,48 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
-	"keelson.dev/cli/internal/host"
 	"keelson.dev/cli/internal/pki"
 	"keelson.dev/cli/internal/plan"
 	"keelson.dev/cli/internal/state"
 )
 
-// KeepNodes leaves the number of nodes as it is; a new mesh gets one.
-const KeepNodes = -1
-
-// UpOptions are what `keel up` is asked for.
-type UpOptions struct {
-	DataDir string
-	// Nodes is how many nodes there are to be, or KeepNodes.
-	Nodes        int
-	PodRange     netip.Prefix
-	ServiceRange netip.Prefix
-	BindAddress  netip.Addr
-	Port         int
-	Sample       bool
-	// PodNetwork is plan.Routes or plan.VXLAN, DNS plan.CoreDNS, plan.NoDNS or an address, Domain that of the cluster's
-	// names; empty keeps what there is.
-	PodNetwork, DNS, Domain string
-	// CgroupDriver is plan.Cgroupfs or plan.Systemd; empty keeps what there is.
-	CgroupDriver string
-	// Programs and Images are the folders of the programs and of the image archives.
-	Programs string
-	Images   string
-	LogLevel string
-	Timeout  time.Duration
-}
-
 // Up starts what is missing of the mesh and waits until all of it is ready. What was started stays when it fails.
-func Up(ctx context.Context, m *Mesh, options UpOptions) error {
-	ctx, cancel := context.WithTimeout(ctx, options.Timeout)
-	defer cancel()
+func Up(ctx context.Context, m *Mesh, options Options) error {
 	unlock, err := state.Open(m.Layout)
 	if err != nil {
 		return err
@@ -56,6 +27,9 @@ func Up(ctx context.Context, m *Mesh, options UpOptions) error {
 		return err
 	}
 	fresh := err != nil
+	if m.State.Systemd {
+		return m.underSystemd()
+	}
 	if options.Nodes, err = nodeCount(fresh, len(m.State.Nodes), options.Nodes); err != nil {
 		return err
 	}
@@ -75,6 +49,23 @@ func Up(ctx context.Context, m *Mesh, options UpOptions) error {
 	return nil
 }
 
+// underSystemd says who has the mesh in keel's place.
+func (m *Mesh) underSystemd() error {
+	return fmt.Errorf("--data-dir: systemd runs the mesh in %s: keel init brings it up to date, keel reset ends it",
+		m.Layout.Dir)
+}
+
+// running are the processes of keel's own that run.
+func (m *Mesh) running() []string {
+	var names []string
+	for _, process := range m.State.Processes {
+		if process.Alive() {
+			names = append(names, process.Name)
+		}
+	}
+	return names
+}
+
 // outdated lists the running processes whose program has been replaced since they were started.
 func (m *Mesh) outdated() []string {
 	var names []string
@@ -88,145 +79,39 @@ func (m *Mesh) outdated() []string {
 
 // prepareAndStart decides ranges, ports and certificates and starts the first tier. Other meshes of this machine wait
 // meanwhile, because a port is only taken once its process listens.
-func (m *Mesh) prepareAndStart(ctx context.Context, options UpOptions) ([][]plan.Process, error) {
-	unlock, err := state.LockMachine()
+func (m *Mesh) prepareAndStart(ctx context.Context, options Options) ([][]plan.Process, error) {
+	unlock, err := state.LockMachine(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
-	if err := m.decide(options); err != nil {
+	if options.Nodes > 0 && os.Geteuid() != 0 {
+		return nil, errors.New(
+			"running containers needs root: run keel as root, or with --nodes 0 for the control plane alone")
+	}
+	if err := m.decide(options, m.running()); err != nil {
 		return nil, err
 	}
-	if err := m.step("preparing certificates and networks", func() error { return m.prepare(options) }); err != nil {
+	// It is recorded before anything of it exists.
+	if err := m.State.Save(m.Layout); err != nil {
+		return nil, err
+	}
+	if err := m.step(ctx, "preparing certificates and networks", func(context.Context) error {
+		return m.prepare(options)
+	}); err != nil {
 		return nil, err
 	}
 	input, err := m.processInput(options.Programs, options.LogLevel)
 	if err != nil {
 		return nil, err
 	}
+	input.SharedDisk = true
 	tiers := plan.DecideProcesses(input)
 	return tiers, m.startTier(ctx, tiers[0], options)
 }
 
-// decide settles what later runs keep, and records it before anything of it exists.
-func (m *Mesh) decide(options UpOptions) error {
-	nodes := options.Nodes
-	if nodes > 0 && os.Geteuid() != 0 {
-		return errors.New(
-			"running containers needs root: run keel as root, or with --nodes 0 for the control plane alone")
-	}
-	if err := m.decideRanges(options, nodes); err != nil {
-		return err
-	}
-	if err := m.decideAddresses(options, nodes); err != nil {
-		return err
-	}
-	if err := m.decideSettings(options); err != nil {
-		return err
-	}
-	for i := len(m.State.Nodes); i < nodes; i++ {
-		m.State.Nodes = append(m.State.Nodes, state.Node{Name: plan.NodeName(i), Bridge: m.Layout.BridgeName(i)})
-	}
-	if err := m.decidePorts(options, nodes); err != nil {
-		return err
-	}
-	return m.State.Save(m.Layout)
-}
-
-// nodeCount never takes a node away: its Pods would go with it.
-func nodeCount(fresh bool, have, want int) (int, error) {
-	switch {
-	case want == KeepNodes && fresh:
-		return 1, nil
-	case want == KeepNodes:
-		return have, nil
-	case want < have:
-		return 0, fmt.Errorf("--nodes: the mesh has %d nodes already, and up only adds some: give %d or more", have,
-			have)
-	}
-	return want, nil
-}
-
-func (m *Mesh) decideRanges(options UpOptions, nodes int) error {
-	bridges := []string{m.Layout.NodesBridge()}
-	for _, n := range m.State.Nodes {
-		bridges = append(bridges, n.Bridge)
-	}
-	routes, err := host.Routes(bridges, m.State.Ranges.Pod)
-	if err != nil {
-		return err
-	}
-	in := plan.RangesInput{Pod: options.PodRange, Service: options.ServiceRange, Routes: routes, Nodes: nodes}
-	if recorded := m.State.Ranges; recorded.Pod.IsValid() {
-		if err := sameRange("--pod-range", recorded.Pod, in.Pod); err != nil {
-			return err
-		}
-		if err := sameRange("--service-range", recorded.Service, in.Service); err != nil {
-			return err
-		}
-		in.Pod, in.Service, in.Between = recorded.Pod, recorded.Service, recorded.Nodes
-	}
-	m.State.Ranges, err = plan.DecideRanges(in)
-	return err
-}
-
-func sameRange(flag string, recorded, asked netip.Prefix) error {
-	if asked.IsValid() && asked != recorded {
-		return fmt.Errorf("%s: this data directory has used %s from its start: leave the flag out", flag, recorded)
-	}
-	return nil
-}
-
-// decideAddresses records where the apiserver listens and what Pods reach it at.
-func (m *Mesh) decideAddresses(options UpOptions, nodes int) error {
-	if m.State.BindAddress == "" {
-		m.State.BindAddress = options.BindAddress.String()
-	}
-	bind, err := netip.ParseAddr(m.State.BindAddress)
-	if err != nil {
-		return fmt.Errorf("reading bindAddress of %s: %w", m.Layout.State(), err)
-	}
-	in := plan.AdvertiseInput{Bind: bind, Between: m.State.Ranges.Nodes, Nodes: nodes}
-	in.Recorded, _ = netip.ParseAddr(m.State.Advertise) // a new mesh has none
-	if in.Addresses, err = host.Addresses(); err != nil {
-		return err
-	}
-	m.State.Advertise = plan.DecideAdvertise(in).String()
-	return nil
-}
-
-// addresses parses what decideAddresses has recorded.
-func (m *Mesh) addresses() (bind, advertise netip.Addr, err error) {
-	if bind, err = netip.ParseAddr(m.State.BindAddress); err != nil {
-		return bind, advertise, fmt.Errorf("reading bindAddress of %s: %w", m.Layout.State(), err)
-	}
-	if advertise, err = netip.ParseAddr(m.State.Advertise); err != nil {
-		return bind, advertise, fmt.Errorf("reading advertiseAddress of %s: %w", m.Layout.State(), err)
-	}
-	return bind, advertise, nil
-}
-
-func (m *Mesh) decidePorts(options UpOptions, nodes int) error {
-	bind, _, err := m.addresses()
-	if err != nil {
-		return err
-	}
-	running := map[string]bool{}
-	for _, process := range m.State.Processes {
-		if process.Alive() {
-			running[process.Name], running[plan.StatusPort(process.Name)] = true, true
-			running[plan.HealthPort(process.Name)] = true
-		}
-	}
-	m.State.Ports, err = plan.DecidePorts(plan.PortsInput{
-		Needs: plan.PortNeeds(m.Layout, nodes, options.Port), Remembered: m.State.Ports, Running: running,
-		Free: func(port int) bool { return host.PortFree(bind, port) },
-	})
-	return err
-}
-
 // prepare makes what the processes find on their start.
-func (m *Mesh) prepare(options UpOptions) error {
+func (m *Mesh) prepare(options Options) error {
 	if err := m.preparePKI(); err != nil {
 		return err
 	}
@@ -237,7 +122,7 @@ func (m *Mesh) prepare(options UpOptions) error {
 }
 
 func (m *Mesh) preparePKI() error {
-	addresses, err := host.Addresses()
+	addresses, err := m.machineAddresses()
 	if err != nil {
 		return err
 	}
@@ -280,17 +165,33 @@ func (m *Mesh) httpClient() (*http.Client, error) {
 	return &http.Client{Transport: &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}}, nil
 }
 
-// checkPrograms says early what a half-built checkout lacks.
-func checkPrograms(options UpOptions) error {
-	programs := []string{"keelson-apiserver", "keelson-scheduler", "keelson-workload-controllers", "keelson-podgc"}
+// controlPlanePrograms and nodePrograms are what a mesh runs, in the folder of the programs.
+var (
+	controlPlanePrograms = []string{"keelson-apiserver", "keelson-scheduler", "keelson-workload-controllers",
+		"keelson-podgc"}
+	nodePrograms = []string{"keelson-nodeagent", "containerd", "containerd-shim-runc-v2", "ctr", "runc", "cni/bridge",
+		"cni/host-local", "cni/loopback", "cni/" + plan.HostPortPlugin}
+)
+
+// missingPrograms lists what a half-built checkout lacks.
+func missingPrograms(options Options) []string {
+	programs := controlPlanePrograms
 	if options.Nodes > 0 {
-		programs = append(programs, "keelson-nodeagent", "containerd", "containerd-shim-runc-v2", "ctr", "runc",
-			"cni/bridge", "cni/"+plan.HostPortPlugin)
+		programs = slices.Concat(programs, nodePrograms)
 	}
+	var missing []string
 	for _, program := range programs {
 		if _, err := os.Stat(filepath.Join(options.Programs, program)); err != nil {
-			return fmt.Errorf("--programs: %s is missing in %s: build it with make build", program, options.Programs)
+			missing = append(missing, program)
 		}
+	}
+	return missing
+}
+
+// checkPrograms says early what a half-built checkout lacks.
+func checkPrograms(options Options) error {
+	if missing := missingPrograms(options); len(missing) > 0 {
+		return fmt.Errorf("--programs: %s is missing in %s: build it with make build", missing[0], options.Programs)
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/google/renameio/v2"
+	"golang.org/x/sys/unix"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -36,7 +37,10 @@ func WriteConfig(containerd plan.ContainerdInput) error {
 			return fmt.Errorf("making the folders of %s: %w", files.Name, err)
 		}
 	}
-	if err := writeChanged(files.Containerd("config.toml"), plan.ContainerdConfig(containerd)); err != nil {
+	if err := RemoveStandIn(files); err != nil {
+		return err
+	}
+	if err := writeChanged(files.RuntimeConfig(), plan.ContainerdConfig(containerd)); err != nil {
 		return fmt.Errorf("configuring %s: %w", files.Name, err)
 	}
 	return nil
@@ -62,22 +66,50 @@ func Archives(dir string) ([]string, error) {
 }
 
 // Sums computes the archives' checksums.
-func Sums(archives []string) (map[string]string, error) {
+func Sums(ctx context.Context, archives []string) (map[string]string, error) {
 	sums := map[string]string{}
 	for _, archive := range archives {
-		file, err := os.Open(archive)
+		sum, err := sumOf(ctx, archive)
 		if err != nil {
-			return nil, fmt.Errorf("reading an image: %w", err)
+			return nil, fmt.Errorf("reading the image %s: %w", archive, err)
 		}
-		hash := sha256.New()
-		_, err = io.Copy(hash, file)
-		file.Close()
-		if err != nil {
-			return nil, fmt.Errorf("reading %s: %w", archive, err)
-		}
-		sums[archive] = hex.EncodeToString(hash.Sum(nil))
+		sums[archive] = sum
 	}
 	return sums, nil
+}
+
+func sumOf(ctx context.Context, archive string) (string, error) {
+	// A pipe without a writer would keep the opener waiting.
+	file, err := os.OpenFile(archive, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return "", err
+	}
+	if !info.Mode().IsRegular() {
+		return "", errors.New("it is no regular file")
+	}
+	hash := sha256.New()
+	if _, err := io.Copy(hash, untilDone{ctx, file}); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(hash.Sum(nil)), nil
+}
+
+// untilDone reads until ctx ends.
+type untilDone struct {
+	ctx context.Context
+	io.Reader
+}
+
+func (r untilDone) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.Reader.Read(p)
 }
 
 // ImportImage gives an image archive to a node's containerd.
@@ -85,6 +117,7 @@ func ImportImage(ctx context.Context, programs string, files plan.NodeLayout, ar
 	command := exec.CommandContext(ctx, filepath.Join(programs, "ctr"), "--address", files.Socket(), "--namespace",
 		"k8s.io",
 		"images", "import", archive)
+	command.WaitDelay = time.Second
 	if out, err := command.CombinedOutput(); err != nil {
 		return fmt.Errorf("importing %s into %s: %w: %s", filepath.Base(archive), files.Name, err,
 			strings.TrimSpace(string(out)))

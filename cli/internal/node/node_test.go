@@ -56,7 +56,7 @@ func TestArchives(t *testing.T) {
 	if err != nil || len(archives) != 2 {
 		t.Fatalf("got %v, %v", archives, err)
 	}
-	sums, err := Sums(archives)
+	sums, err := Sums(t.Context(), archives)
 	if err != nil || len(sums) != 2 || sums[archives[0]] == sums[archives[1]] {
 		t.Errorf("got %v, %v", sums, err)
 	}

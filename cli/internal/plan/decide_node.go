@@ -31,7 +31,7 @@ const (
 // ContainerdConfig renders the configuration file of a node's containerd. Everything it keeps is below the node's
 // folder, so that a containerd of the host is never touched.
 func ContainerdConfig(in ContainerdInput) string {
-	return fmt.Sprintf(`# Written by keel up.
+	return fmt.Sprintf(`# Written by keel.
 version = 3
 root = %[1]s
 state = %[2]s

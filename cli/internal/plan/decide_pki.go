@@ -94,6 +94,14 @@ func Life(ca bool) time.Duration {
 	return leafLife
 }
 
+// IsCertificate tells whether a file of certificates has that name in every mesh, so that no node can have it.
+func IsCertificate(name string) bool {
+	if name == "ca" || name == "service-account" {
+		return true
+	}
+	return slices.ContainsFunc(DecidePKI(PKIInput{}), func(c Certificate) bool { return c.File == name })
+}
+
 // DueForRenewal tells whether a certificate must be made anew: it is not valid yet, or a third of its life or less is
 // left.
 func DueForRenewal(notBefore, notAfter, now time.Time) bool {

@@ -23,6 +23,8 @@ const (
 	nodeagentPrefix  = "nodeagent-"
 	containerdPrefix = "containerd-"
 	loopbackHost     = "127.0.0.1"
+	podRangeFlag     = "--cluster-cidr"
+	serviceRangeFlag = "--service-cluster-ip-range"
 )
 
 // NodeagentProcess is the name of a node's agent.
@@ -70,6 +72,15 @@ type ProcessInput struct {
 	Programs string
 	// LogLevel is passed on.
 	LogLevel string
+	// SharedDisk says that the machine's disk is another's matter: it is filled and emptied by what is not the mesh's.
+	SharedDisk bool
+}
+
+// sharedDisk keeps a node's Pods and images on a disk that is rather full, as it may be on a developer's machine, to
+// the last hundredth. Memory is watched as by default.
+var sharedDisk = []string{
+	"--eviction-hard=memory.available<100Mi,nodefs.available<1%,imagefs.available<1%",
+	"--image-gc-high-threshold=100",
 }
 
 // DecideProcesses lists the mesh's processes in the order in which they are started; each tier needs only those before
@@ -156,7 +167,7 @@ func (in ProcessInput) apiserver() Process {
 		"--tls-private-key-file="+in.Layout.PKI(apiserverCertificate+".key"),
 		"--client-ca-file="+in.Layout.PKI("ca.crt"),
 		"--service-account-signing-key-file="+in.Layout.PKI("service-account.key"),
-		"--service-cluster-ip-range="+in.Ranges.Service.String(),
+		serviceRangeFlag+"="+in.Ranges.Service.String(),
 		"--nodeagent-client-certificate="+in.Layout.PKI(APIServerToNodeagent+".crt"),
 		"--nodeagent-client-key="+in.Layout.PKI(APIServerToNodeagent+".key"),
 		"--nodeagent-certificate-authority="+in.Layout.PKI("ca.crt"),
@@ -167,7 +178,7 @@ func (in ProcessInput) apiserver() Process {
 func (in ProcessInput) client(daemon string) Process {
 	args := append(in.common(daemon), "--kubeconfig="+in.Layout.Kubeconfig(daemon))
 	if daemon == WorkloadControllers {
-		args = append(args, "--root-ca-file="+in.Layout.PKI("ca.crt"), "--cluster-cidr="+in.Ranges.Pod.String())
+		args = append(args, "--root-ca-file="+in.Layout.PKI("ca.crt"), podRangeFlag+"="+in.Ranges.Pod.String())
 	}
 	return Process{Name: daemon, Program: "keelson-" + daemon, Args: args, ReadyURL: "https://" +
 		in.StatusAddress(daemon) + "/readyz"}
@@ -181,8 +192,8 @@ func (in ProcessInput) nodeagent(node string, index int) Process {
 		"--node-name="+node,
 		"--node-ip="+address,
 		"--pod-network="+in.PodNetwork,
-		"--vxlan-id="+strconv.Itoa(in.Layout.VXLANID()),
-		"--cluster-cidr="+in.Ranges.Pod.String(),
+		"--vxlan-id="+strconv.Itoa(in.Layout.Number()),
+		podRangeFlag+"="+in.Ranges.Pod.String(),
 		"--cni-config-dir="+files.CNI("conf"),
 		"--pod-bridge="+in.Layout.BridgeName(index),
 		"--host-port-table="+in.Layout.PortTable(),
@@ -203,6 +214,9 @@ func (in ProcessInput) nodeagent(node string, index int) Process {
 	if in.DNS.IsValid() {
 		args = append(args, "--cluster-dns="+in.DNS.String())
 	}
+	if in.SharedDisk {
+		args = append(args, sharedDisk...)
+	}
 	return Process{Name: name, Program: "keelson-nodeagent", Args: args, NetNS: in.netNS(index),
 		ReadyURL: "https://" + in.StatusAddress(name) + "/readyz"}
 }
@@ -211,7 +225,7 @@ func (in ProcessInput) containerd(node string, index int) Process {
 	files := in.Layout.Node(node)
 	return Process{
 		Name: ContainerdProcess(node), Program: "containerd",
-		Args:   []string{"--config", files.Containerd("config.toml"), "--log-level", "warn"},
+		Args:   []string{"--config", files.RuntimeConfig(), "--log-level", "warn"},
 		Socket: files.Socket(), NetNS: in.netNS(index),
 	}
 }

@@ -21,16 +21,22 @@ type RangesInput struct {
 	Pod, Service netip.Prefix
 	// Between is the network between the nodes, as an earlier run chose it.
 	Between netip.Prefix
+	// Kept is set where an earlier run has chosen all of that: the data directory keeps it.
+	Kept bool
 	// Routes are the networks that the machine reaches by now, without those of this mesh and without default routes.
 	Routes []netip.Prefix
-	Nodes  int
+	// Claimed are what other meshes of the machine have.
+	Claimed []netip.Prefix
+	Nodes   int
+	// Apart is set where each node is a machine of its own: nothing is needed between them.
+	Apart bool
 }
 
 // Ranges are the mesh's networks.
 type Ranges struct {
 	Pod     netip.Prefix `json:"pod"`
 	Service netip.Prefix `json:"service"`
-	// Nodes is the network between the nodes of one machine.
+	// Nodes is the network between the nodes of one machine; the zero Prefix where each is a machine of its own.
 	Nodes netip.Prefix `json:"nodes,omitzero"`
 }
 
@@ -42,26 +48,28 @@ func DecideRanges(in RangesInput) (Ranges, error) {
 		prefix netip.Prefix
 		bits   int
 	}{{"--pod-range", in.Pod, nodeBits}, {"--service-range", in.Service, 28}} {
-		if err := checkRange(check.flag, check.prefix, check.bits, in.Routes); err != nil {
+		if err := in.checkRange(check.flag, check.prefix, check.bits); err != nil {
 			return Ranges{}, err
 		}
 	}
 	var err error
 	if !ranges.Pod.IsValid() {
-		if ranges.Pod, err = pickRange("--pod-range", podCandidates, in.Routes, ranges.Service); err != nil {
+		if ranges.Pod, err = in.pickRange("--pod-range", podCandidates, ranges.Service); err != nil {
 			return Ranges{}, err
 		}
 	}
 	if !ranges.Service.IsValid() {
-		if ranges.Service, err = pickRange("--service-range", serviceCandidates, in.Routes, ranges.Pod); err != nil {
+		if ranges.Service, err = in.pickRange("--service-range", serviceCandidates, ranges.Pod); err != nil {
 			return Ranges{}, err
 		}
 	}
 	if ranges.Pod.Overlaps(ranges.Service) {
 		return Ranges{}, fmt.Errorf("--service-range: %s overlaps the Pod range %s", ranges.Service, ranges.Pod)
 	}
-	if err := ranges.pickNodes(in.Routes); err != nil {
-		return Ranges{}, err
+	if !in.Apart {
+		if ranges.Nodes, err = in.betweenNodes(ranges); err != nil {
+			return Ranges{}, err
+		}
 	}
 	if room := 1 << (nodeBits - ranges.Pod.Bits()); in.Nodes > room {
 		return Ranges{}, fmt.Errorf("--nodes: %d nodes with a /%d each do not fit into the Pod range %s, at most %d do",
@@ -70,19 +78,19 @@ func DecideRanges(in RangesInput) (Ranges, error) {
 	return ranges, nil
 }
 
-// pickNodes chooses the network between the nodes where there is none yet. Other meshes of the machine have theirs.
-func (r *Ranges) pickNodes(routes []netip.Prefix) error {
-	if r.Nodes.IsValid() {
-		return nil
+// betweenNodes is the network between the nodes, chosen where there is none yet. Other meshes of the machine have
+// theirs.
+func (in RangesInput) betweenNodes(ranges Ranges) (netip.Prefix, error) {
+	if in.Between.IsValid() {
+		return in.Between, in.checkFree("the network between the nodes", in.Between)
 	}
 	for _, candidate := range betweenCandidates() {
-		if _, hit := overlapping(candidate, append([]netip.Prefix{r.Pod, r.Service}, routes...)); !hit {
-			r.Nodes = candidate
-			return nil
+		if in.taken(candidate) == "" && !candidate.Overlaps(ranges.Pod) && !candidate.Overlaps(ranges.Service) {
+			return candidate, nil
 		}
 	}
-	return errors.New("no network is free between the nodes: all of 10.241.0.0/24 to 10.254.15.0/24 and " +
-		"192.168.224.0/24 to 192.168.254.0/24 are Pods', Services' or routed by this machine")
+	return netip.Prefix{}, errors.New("no network is free between the nodes: all of 10.241.0.0/24 to 10.254.15.0/24 " +
+		"and 192.168.224.0/24 to 192.168.254.0/24 are Pods', Services', routed by this machine or another mesh's")
 }
 
 func betweenCandidates() []netip.Prefix {
@@ -111,7 +119,7 @@ func NodeAddress(between netip.Prefix, index int) netip.Addr {
 // FirstAddress is the first usable address of a range: a node's gateway, or the apiserver's own Service.
 func FirstAddress(prefix netip.Prefix) netip.Addr { return prefix.Masked().Addr().Next() }
 
-func checkRange(flag string, prefix netip.Prefix, maxBits int, routes []netip.Prefix) error {
+func (in RangesInput) checkRange(flag string, prefix netip.Prefix, maxBits int) error {
 	if !prefix.IsValid() {
 		return nil
 	}
@@ -119,20 +127,40 @@ func checkRange(flag string, prefix netip.Prefix, maxBits int, routes []netip.Pr
 		return fmt.Errorf("%s: %s must be an IPv4 network of /8 to /%d without host bits, for example %s", flag, prefix,
 			maxBits, podCandidates[0])
 	}
-	if route, hit := overlapping(prefix, routes); hit {
-		return fmt.Errorf("%s: %s overlaps %s, which this machine routes already", flag, prefix, route)
-	}
-	return nil
+	return in.checkFree(flag, prefix)
 }
 
-func pickRange(flag string, candidates, routes []netip.Prefix, other netip.Prefix) (netip.Prefix, error) {
+func (in RangesInput) checkFree(what string, prefix netip.Prefix) error {
+	whose := in.taken(prefix)
+	if whose == "" {
+		return nil
+	}
+	if in.Kept {
+		return fmt.Errorf("%s: %s, which this data directory has used from its start, overlaps %s: end that, or "+
+			"choose another data directory", what, prefix, whose)
+	}
+	return fmt.Errorf("%s: %s overlaps %s: name a free one", what, prefix, whose)
+}
+
+// taken says what of the machine a network overlaps; nothing where it is free.
+func (in RangesInput) taken(prefix netip.Prefix) string {
+	if claimed, hit := overlapping(prefix, in.Claimed); hit {
+		return fmt.Sprintf("%s, which another mesh of this machine has", claimed)
+	}
+	if route, hit := overlapping(prefix, in.Routes); hit {
+		return fmt.Sprintf("%s, which this machine routes already", route)
+	}
+	return ""
+}
+
+func (in RangesInput) pickRange(flag string, candidates []netip.Prefix, other netip.Prefix) (netip.Prefix, error) {
 	for _, candidate := range candidates {
-		if _, hit := overlapping(candidate, routes); !hit && (!other.IsValid() || !candidate.Overlaps(other)) {
+		if in.taken(candidate) == "" && (!other.IsValid() || !candidate.Overlaps(other)) {
 			return candidate, nil
 		}
 	}
-	return netip.Prefix{},
-		fmt.Errorf("%s: every network that would be tried is routed by this machine: name a free one", flag)
+	return netip.Prefix{}, fmt.Errorf("%s: every network that would be tried is routed by this machine or another "+
+		"mesh's: name a free one", flag)
 }
 
 func overlapping(prefix netip.Prefix, routes []netip.Prefix) (netip.Prefix, bool) {

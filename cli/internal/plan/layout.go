@@ -29,6 +29,15 @@ func (l Layout) Validate() error {
 	return nil
 }
 
+// ValidateNode says whether a node of that name can have its socket there.
+func (l Layout) ValidateNode(name string) error {
+	if over := len(l.Node(name).Socket()) - maxSocketPath; over > 0 {
+		return fmt.Errorf("--node-name: %s is %d characters too long for a socket below %s: give a shorter name", name,
+			over, l.Dir)
+	}
+	return nil
+}
+
 // ID tells the meshes of one machine apart wherever the kernel has one name for all: bridges, cgroups, firewall tables.
 func (l Layout) ID() string {
 	sum := l.sum()
@@ -69,10 +78,10 @@ func (l Layout) PortTable() string { return l.NetworkTable() + "-ports" }
 // ServiceTable is the firewall table in which a node's agent carries the traffic of Services.
 func (l Layout) ServiceTable(node string) string { return l.NetworkTable() + "-services-" + node }
 
-// VXLANID is the number of the mesh's network where it is one of VXLAN.
-func (l Layout) VXLANID() int {
+// Number is the ID where the kernel takes numbers alone: for a VXLAN, and for the claims of ranges. It is never 0.
+func (l Layout) Number() int {
 	sum := l.sum()
-	return max(1, int(sum[0])<<16|int(sum[1])<<8|int(sum[2])) // 0 is none
+	return max(1, int(sum[0])<<16|int(sum[1])<<8|int(sum[2]))
 }
 
 // CgroupRoot is the cgroup above all of the mesh's Pods.
@@ -114,6 +123,9 @@ func (n NodeLayout) ShimSocket(sandbox string) string {
 // Containerd is the file or folder of that name that belongs to the node's containerd.
 func (n NodeLayout) Containerd(name string) string { return filepath.Join(n.Dir, "containerd", name) }
 
+// RuntimeConfig is the configuration file of the node's containerd.
+func (n NodeLayout) RuntimeConfig() string { return n.Containerd("config.toml") }
+
 // CNI is the folder of that name that belongs to the Pods' network.
 func (n NodeLayout) CNI(name string) string { return filepath.Join(n.Dir, "cni", name) }
 
@@ -130,18 +142,18 @@ func (n NodeLayout) CgroupRoot() string { return n.mesh.CgroupRoot() + "/" + n.N
 func NodeName(index int) string { return fmt.Sprintf("node-%d", index+1) }
 
 // BridgeName fits the kernel's 15 characters up to node 999.
-func (l Layout) BridgeName(index int) string { return fmt.Sprintf("%s%d", l.BridgePrefix(), index+1) }
+func (l Layout) BridgeName(index int) string { return fmt.Sprintf("%s%d", l.LinkPrefix(), index+1) }
 
 // NodesBridge is where the nodes' own networks meet, LinkName the end there of a node's link.
-func (l Layout) NodesBridge() string { return l.BridgePrefix() + "n" }
+func (l Layout) NodesBridge() string { return l.LinkPrefix() + "n" }
 
 // LinkName fits the kernel's 15 characters as BridgeName does.
-func (l Layout) LinkName(index int) string { return fmt.Sprintf("%sv%d", l.BridgePrefix(), index+1) }
+func (l Layout) LinkName(index int) string { return fmt.Sprintf("%sv%d", l.LinkPrefix(), index+1) }
 
 // Tables are what the names of all firewall tables of the mesh and its daemons begin with, and no other mesh's.
 func (l Layout) Tables() []string {
-	return []string{l.NetworkTable(), "keelson-pods-" + l.BridgePrefix()}
+	return []string{l.NetworkTable(), "keelson-pods-" + l.LinkPrefix()}
 }
 
-// BridgePrefix is what the names of all bridges of the mesh begin with, and no other interface's.
-func (l Layout) BridgePrefix() string { return "keel" + l.ID() + "-" }
+// LinkPrefix is what the names of all links of the mesh and its daemons begin with, and no other interface's.
+func (l Layout) LinkPrefix() string { return "keel" + l.ID() + "-" }

@@ -8,7 +8,7 @@ import (
 func TestLayout(t *testing.T) {
 	a, b := Layout{Dir: "/a"}, Layout{Dir: "/b"}
 	if a.ID() == b.ID() || a.CgroupRoot() == b.CgroupRoot() || a.NetworkTable() == b.NetworkTable() ||
-		a.VXLANID() == b.VXLANID() {
+		a.Number() == b.Number() {
 		t.Error("two meshes share a name of the kernel's")
 	}
 	if got := (Layout{Dir: "/a"}).CgroupSlice(); got != strings.ReplaceAll(a.CgroupRoot()[1:], "-", "_")+".slice" {

@@ -49,6 +49,17 @@ func TestDecidePorts(t *testing.T) {
 			wantError: "port 10, which this data directory has used for a, is taken by another process: end it first"},
 		"what is remembered and not needed": {needs: []PortNeed{need("a", 10)},
 			remembered: map[string]int{"gone": 10, "other": 11}, want: map[string]int{"a": 12}},
+		"what is expected": {needs: []PortNeed{{Name: "a", First: 10, Expected: true}}, want: map[string]int{"a": 10}},
+		"what is expected is taken": {needs: []PortNeed{{Name: "a", First: 10, Expected: true}}, taken: []int{10},
+			wantError: "port 10, which a needs, is taken by another process: end it first"},
+		"the apiserver's is taken": {needs: []PortNeed{{Name: "apiserver", First: 10, Expected: true}},
+			taken:     []int{10},
+			wantError: "port 10, which clients expect of an apiserver, is taken by another process: end it or choose"},
+		"what is expected was another one": {needs: []PortNeed{{Name: "a", First: 10, Expected: true}},
+			remembered: map[string]int{"a": 99}, want: map[string]int{"a": 99}},
+		"each that is taken is named": {needs: []PortNeed{{Name: "a", First: 10, Expected: true},
+			{Name: "b", First: 20, Expected: true}, {Name: "c", First: 30, Expected: true}}, taken: []int{10, 30},
+			wantError: "port 10, which a needs, is taken by another process: end it first\nport 30, which c needs"},
 		"the user changes their mind": {needs: []PortNeed{{Name: "a", First: 11, Fixed: true}},
 			remembered: map[string]int{"a": 10}, wantError: "has used 10 for a"},
 	} {
@@ -90,30 +101,35 @@ func TestTheLastPortThatIsTried(t *testing.T) {
 
 // The ports that users of the field expect come first; a port of the user's is the apiserver's alone.
 func TestPortNeeds(t *testing.T) {
-	status := PortNeeds(Layout{Dir: "/d"}, 0, 0)[1].First
+	status := PortNeeds(NeedsInput{Layout: Layout{Dir: "/d"}})[1].First
 	for _, row := range []struct {
-		nodes, user int
-		want        []PortNeed
+		nodes    []string
+		user     int
+		expected bool
+		want     []PortNeed
 	}{
-		{0, 0, []PortNeed{{Name: "apiserver", First: 6443}}},
-		{0, 1, []PortNeed{{Name: "apiserver", First: 1, Fixed: true}}},
-		{2, 7443, []PortNeed{{Name: "apiserver", First: 7443, Fixed: true}, {Name: "nodeagent-node-1", First: 10250},
-			{Name: "nodeagent-node-2", First: 10250}}},
+		{nil, 0, false, []PortNeed{{Name: "apiserver", First: 6443}}},
+		{nil, 1, false, []PortNeed{{Name: "apiserver", First: 1, Fixed: true}}},
+		{[]string{"node-1", "b"}, 7443, false, []PortNeed{{Name: "apiserver", First: 7443, Fixed: true},
+			{Name: "nodeagent-node-1", First: 10250}, {Name: "nodeagent-b", First: 10250}}},
+		{[]string{"vm"}, 0, true, []PortNeed{{Name: "apiserver", First: 6443, Expected: true},
+			{Name: "nodeagent-vm", First: 10250, Expected: true}}},
 	} {
 		want := row.want
 		for _, process := range []string{"apiserver", "scheduler", "workload-controllers", "podgc"} {
 			want = append(want, PortNeed{Name: process + ".status", First: status})
 		}
-		for i := range row.nodes {
-			want = append(want, PortNeed{Name: NodeagentProcess(NodeName(i)) + ".status", First: status},
-				PortNeed{Name: NodeagentProcess(NodeName(i)) + ".health", First: 10256})
+		for _, node := range row.nodes {
+			want = append(want, PortNeed{Name: NodeagentProcess(node) + ".status", First: status},
+				PortNeed{Name: NodeagentProcess(node) + ".health", First: 10256, Expected: row.expected})
 		}
-		got := PortNeeds(Layout{Dir: "/d"}, row.nodes, row.user)
+		got := PortNeeds(NeedsInput{Layout: Layout{Dir: "/d"}, Nodes: row.nodes, APIServer: row.user,
+			Expected: row.expected})
 		byName := func(a, b PortNeed) int { return strings.Compare(a.Name, b.Name) }
 		slices.SortFunc(got, byName)
 		slices.SortFunc(want, byName)
 		if !slices.Equal(got, want) {
-			t.Errorf("%d nodes, port %d: %v, want %v", row.nodes, row.user, got, want)
+			t.Errorf("nodes %v, port %d: %v, want %v", row.nodes, row.user, got, want)
 		}
 	}
 }
@@ -137,7 +153,8 @@ func TestNoPortLeftIsAnError(t *testing.T) {
 
 func TestPortNeedsCoverEveryProcess(t *testing.T) {
 	layout := Layout{Dir: "/d"}
-	ports, err := DecidePorts(PortsInput{Needs: PortNeeds(layout, 2, 0), Free: func(int) bool { return true }})
+	needs := PortNeeds(NeedsInput{Layout: layout, Nodes: []string{"node-1", "node-2"}})
+	ports, err := DecidePorts(PortsInput{Needs: needs, Free: func(int) bool { return true }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +180,7 @@ func TestPortNeedsCoverEveryProcess(t *testing.T) {
 func TestStatusPortsDiffer(t *testing.T) {
 	first := map[int]bool{}
 	for _, dir := range []string{"/a", "/b", "/c", "/d", "/e"} {
-		port := PortNeeds(Layout{Dir: dir}, 0, 0)[1].First
+		port := PortNeeds(NeedsInput{Layout: Layout{Dir: dir}})[1].First
 		if port < 20000 || port > 27999 || first[port] {
 			t.Errorf("%s begins at %d", dir, port)
 		}

@@ -12,7 +12,8 @@ import (
 
 func input(nodes ...string) ProcessInput {
 	layout := Layout{Dir: "/d"}
-	ports, err := DecidePorts(PortsInput{Needs: PortNeeds(layout, len(nodes), 0), Free: func(int) bool { return true }})
+	needs := PortNeeds(NeedsInput{Layout: layout, Nodes: nodes})
+	ports, err := DecidePorts(PortsInput{Needs: needs, Free: func(int) bool { return true }})
 	if err != nil {
 		panic(err)
 	}
@@ -47,6 +48,23 @@ func TestTheControlPlaneAloneHasNoContainers(t *testing.T) {
 	for _, process := range input().flat() {
 		if process.Socket != "" || strings.Contains(process.Program, "nodeagent") {
 			t.Errorf("it has %s", process.Name)
+		}
+	}
+}
+
+// A full disk of a developer's machine costs no Pod and no image before the last hundredth; elsewhere the agent's own
+// thresholds hold.
+func TestASharedDisk(t *testing.T) {
+	for _, shared := range []bool{false, true} {
+		in := input("node-1")
+		in.SharedDisk = shared
+		for _, process := range in.flat() {
+			args := strings.Join(process.Args, " ")
+			want := shared && process.Program == "keelson-nodeagent"
+			if strings.Contains(args, "nodefs.available<1%,imagefs.available<1%") != want ||
+				strings.Contains(args, "--image-gc-high-threshold=100") != want {
+				t.Errorf("shared: %t: %s has %s", shared, process.Name, args)
+			}
 		}
 	}
 }
@@ -215,7 +233,7 @@ func TestArguments(t *testing.T) {
 			"--root-ca-file": ""}},
 		"nodeagent-node-2": {"keelson-nodeagent", map[string]string{"--kubeconfig": "/d/kubeconfig/node-2.kubeconfig",
 			"--node-name": "node-2", "--node-ip": "10.241.0.2", "--bind-address": "10.241.0.2", "--port": "10251",
-			"--pod-network": "vxlan", "--vxlan-id": strconv.Itoa(Layout{Dir: "/d"}.VXLANID()),
+			"--pod-network": "vxlan", "--vxlan-id": strconv.Itoa(Layout{Dir: "/d"}.Number()),
 			"--cluster-cidr": "10.244.0.0/16", "--cni-config-dir": node + "/cni/conf",
 			"--pod-bridge": Layout{Dir: "/d"}.BridgeName(1), "--host-port-table": Layout{Dir: "/d"}.PortTable(),
 			"--root-dir": node + "/agent", "--pod-logs-dir": node + "/podlogs",

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -16,7 +17,9 @@ func prefix(s string) netip.Prefix {
 func TestDecideRanges(t *testing.T) {
 	for name, c := range map[string]struct {
 		pod, service string
+		kept         string
 		routes       []string
+		claimed      []string
 		nodes        int
 		wantPod      string
 		wantService  string
@@ -60,6 +63,30 @@ func TestDecideRanges(t *testing.T) {
 		"all but the last": {routes: []string{"10.0.0.0/9", "10.128.0.0/10", "10.192.0.0/11", "10.224.0.0/12",
 			"10.244.0.0/16"}, service: "192.168.0.0/24", nodes: 256, wantPod: "10.240.0.0/16",
 			wantService: "192.168.0.0/24"},
+		"another mesh has claimed Services": {claimed: []string{"10.96.0.0/16"}, nodes: 1, wantPod: "10.244.0.0/16",
+			wantService: "10.43.0.0/16"},
+		"other meshes have claimed the usual ones": {claimed: []string{"10.96.0.0/16", "10.43.0.0/17", "10.244.0.0/16",
+			"10.42.9.0/24"}, nodes: 1, wantPod: "10.128.0.0/16", wantService: "10.16.0.0/16"},
+		"the user's is claimed": {service: "10.1.0.0/16", claimed: []string{"10.1.2.0/24"}, nodes: 1,
+			wantError: "--service-range: 10.1.0.0/16 overlaps 10.1.2.0/24, which another mesh of this machine has: " +
+				"name a free one"},
+		"the user's Pods are claimed": {pod: "10.1.2.0/24", claimed: []string{"10.1.0.0/16"}, nodes: 1,
+			wantError: "--pod-range: 10.1.2.0/24 overlaps 10.1.0.0/16, which another mesh of this machine has"},
+		"meshes have claimed all": {claimed: []string{"10.0.0.0/9"}, nodes: 1, wantError: "--service-range: every " +
+			"network that would be tried is routed by this machine or another mesh's: name a free one"},
+		"kept, and claimed since": {pod: "10.1.0.0/16", service: "10.2.0.0/16", kept: "10.3.0.0/24",
+			claimed: []string{"10.2.0.0/16"}, nodes: 1, wantError: "--service-range: 10.2.0.0/16, which this data " +
+				"directory has used from its start, overlaps 10.2.0.0/16, which another mesh of this machine has: " +
+				"end that, or choose another data directory"},
+		"kept between the nodes, and claimed since": {pod: "10.1.0.0/16", service: "10.2.0.0/16", kept: "10.3.0.0/24",
+			claimed: []string{"10.3.0.0/24"}, nodes: 1, wantError: "the network between the nodes: 10.3.0.0/24, " +
+				"which this data directory has used from its start, overlaps 10.3.0.0/24, which another mesh"},
+		"kept between the nodes, and routed since": {pod: "10.1.0.0/16", service: "10.2.0.0/16", kept: "10.3.0.0/24",
+			routes: []string{"10.3.0.0/20"}, nodes: 1, wantError: "the network between the nodes: 10.3.0.0/24, which " +
+				"this data directory has used from its start, overlaps 10.3.0.0/20, which this machine routes already"},
+		"kept, beside others": {pod: "10.1.0.0/16", service: "10.2.0.0/16", kept: "10.3.0.0/24",
+			claimed: []string{"10.0.0.0/16", "10.3.1.0/24"}, nodes: 1, wantPod: "10.1.0.0/16",
+			wantService: "10.2.0.0/16"},
 		"no room for Services": {routes: []string{"10.0.0.0/9"}, nodes: 1, wantError: "--service-range: every network"},
 		"no nodes":             {pod: "10.1.0.0/24", nodes: 0, wantPod: "10.1.0.0/24", wantService: "10.96.0.0/16"},
 		"one node too many": {pod: "10.1.0.0/24", nodes: 2, wantError: "--nodes: 2 nodes with a /24 each do not fit " +
@@ -68,7 +95,11 @@ func TestDecideRanges(t *testing.T) {
 			wantError: "--nodes: 3 nodes with a /24 each do not fit into the Pod range 10.1.0.0/23, at most 2 do"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			in := RangesInput{Pod: prefix(c.pod), Service: prefix(c.service), Nodes: c.nodes}
+			in := RangesInput{Pod: prefix(c.pod), Service: prefix(c.service), Between: prefix(c.kept),
+				Kept: c.kept != "", Nodes: c.nodes}
+			for _, claimed := range c.claimed {
+				in.Claimed = append(in.Claimed, prefix(claimed))
+			}
 			for _, route := range c.routes {
 				in.Routes = append(in.Routes, prefix(route))
 			}
@@ -86,15 +117,15 @@ func TestDecideRanges(t *testing.T) {
 	}
 }
 
-// Whatever is routed: what is chosen is free, and the nodes' shares lie side by side within it.
+// Whatever is routed and claimed: what is chosen is free, and the nodes' shares lie side by side within it.
 func TestChosenRangesAreFree(t *testing.T) {
-	var routes []netip.Prefix
+	var routes, claimed []netip.Prefix
 	for {
-		got, err := DecideRanges(RangesInput{Routes: routes, Nodes: 3})
+		got, err := DecideRanges(RangesInput{Routes: routes, Claimed: claimed, Nodes: 3})
 		if err != nil {
 			break
 		}
-		for _, route := range routes {
+		for _, route := range slices.Concat(routes, claimed) {
 			if got.Pod.Overlaps(route) || got.Service.Overlaps(route) {
 				t.Fatalf("%v overlaps %v", got, route)
 			}
@@ -102,10 +133,10 @@ func TestChosenRangesAreFree(t *testing.T) {
 		if got.Nodes.Bits() != 24 || got.Nodes.Overlaps(got.Pod) || got.Nodes.Overlaps(got.Service) {
 			t.Fatalf("%v overlap", got)
 		}
-		if _, hit := overlapping(got.Nodes, routes); hit {
-			t.Fatalf("%s between the nodes is routed", got.Nodes)
+		if _, hit := overlapping(got.Nodes, slices.Concat(routes, claimed)); hit {
+			t.Fatalf("%s between the nodes is taken", got.Nodes)
 		}
-		routes = append(routes, got.Pod, got.Nodes)
+		routes, claimed = append(routes, got.Pod, got.Nodes), append(claimed, got.Service)
 	}
 	if len(routes) < 2*50 {
 		t.Errorf("only %d meshes find room on one machine", len(routes)/2)

@@ -1,8 +1,9 @@
-// Package state records what `keel up` has started, so that a later call starts only what is missing and `keel down`
+// Package state records what `keel up` has started or `keel init` has installed, so that a later call starts only what is missing and `keel down`
 // ends only what is ours.
 package state
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"syscall"
+	"time"
 
 	"github.com/google/renameio/v2"
 	"golang.org/x/sys/unix"
@@ -18,6 +20,9 @@ import (
 	"keelson.dev/cli/internal/plan"
 	"keelson.dev/kit/subprocess"
 )
+
+// lockInterval is short against a start of a mesh.
+const lockInterval = 100 * time.Millisecond
 
 // version is raised when an older keel could not read the file.
 const version = 1
@@ -36,7 +41,9 @@ type State struct {
 	Domain     string `json:"clusterDomain"`
 	// CgroupDriver is plan.Cgroupfs or plan.Systemd: kept as well.
 	CgroupDriver string `json:"cgroupDriver,omitempty"`
-	Nodes        []Node `json:"nodes"`
+	// Systemd is set where `keel init` has made the mesh: systemd runs its processes, which are not recorded.
+	Systemd bool   `json:"systemd,omitempty"`
+	Nodes   []Node `json:"nodes"`
 	// Processes are in the order of their starts. One that has ended stays until it is started again or the mesh goes
 	// down.
 	Processes []subprocess.Process `json:"processes"`
@@ -44,8 +51,7 @@ type State struct {
 
 // Node is one node of the mesh.
 type Node struct {
-	Name   string `json:"name"`
-	Bridge string `json:"bridge"`
+	Name string `json:"name"`
 	// Images maps the archives that its containerd has to their checksums.
 	Images map[string]string `json:"images,omitempty"`
 }
@@ -117,14 +123,39 @@ func Open(layout plan.Layout) (unlock func(), err error) {
 	if err := checkOwner(layout); err != nil {
 		return nil, err
 	}
-	return lock(layout.Lock(), fmt.Sprintf("--data-dir: another keel is at work in %s: wait for it to end", layout.Dir),
-		false)
+	unlock, err = lock(layout.Lock())
+	if errors.Is(err, errLocked) {
+		return nil, fmt.Errorf("--data-dir: another keel is at work in %s: wait for it to end", layout.Dir)
+	}
+	return unlock, err
 }
 
 // LockMachine keeps meshes that start together from choosing the same ports and ranges.
-func LockMachine() (unlock func(), err error) {
-	return lock(filepath.Join(os.TempDir(), fmt.Sprintf("keelson-%d.lock", os.Geteuid())),
-		"another keel is choosing ports", true)
+// It waits for another keel that does so.
+func LockMachine(ctx context.Context) (unlock func(), err error) {
+	file := filepath.Join(os.TempDir(), fmt.Sprintf("keelson-%d.lock", os.Geteuid()))
+	ticker := time.NewTicker(lockInterval)
+	defer ticker.Stop()
+	for {
+		unlock, err := lock(file)
+		if !errors.Is(err, errLocked) {
+			return unlock, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("waiting for another keel, which is choosing ports and holds %s: %w", file,
+				ctx.Err())
+		case <-ticker.C:
+		}
+	}
+}
+
+// Check says what Open would refuse, and changes nothing.
+func Check(layout plan.Layout) error {
+	if _, err := os.Lstat(layout.Dir); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return checkOwner(layout)
 }
 
 func checkOwner(layout plan.Layout) error {
@@ -149,24 +180,21 @@ func checkOwner(layout plan.Layout) error {
 	return nil
 }
 
-func lock(file, taken string, wait bool) (func(), error) {
+// errLocked says that another process holds a lock.
+var errLocked = errors.New("another keel holds it")
+
+// lock returns at once.
+func lock(file string) (func(), error) {
 	handle, err := os.OpenFile(file, os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("opening the lock %s: %w", file, err)
 	}
-	how := unix.LOCK_EX
-	if !wait {
-		how |= unix.LOCK_NB
-	}
-	for {
-		err = unix.Flock(int(handle.Fd()), how)
-		if !errors.Is(err, unix.EINTR) {
-			break
-		}
-	}
-	if err != nil {
+	if err := unix.Flock(int(handle.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		handle.Close()
-		return nil, errors.New(taken)
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, errLocked
+		}
+		return nil, fmt.Errorf("taking the lock %s: %w", file, err)
 	}
 	return func() { handle.Close() }, nil
 }

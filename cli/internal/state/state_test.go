@@ -22,7 +22,7 @@ func TestWhatIsSavedIsLoaded(t *testing.T) {
 		t.Fatalf("without a file: %+v, %v", fresh, err)
 	}
 	fresh.Ports["apiserver"] = 6443
-	fresh.Nodes = []Node{{Name: "node-1", Bridge: "keel-1", Images: map[string]string{"a": "1"}}}
+	fresh.Nodes = []Node{{Name: "node-1", Images: map[string]string{"a": "1"}}}
 	fresh.Put(subprocess.Process{Command: subprocess.Command{Name: "apiserver", Path: "/p"}, PID: 42, StartTime: 7,
 		BootID: "b"})
 	if err := fresh.Save(layout); err != nil {

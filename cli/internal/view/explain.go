@@ -60,7 +60,7 @@ func ExplainPod(ctx context.Context, m *mesh.Mesh, namespace, name string) (Acco
 	if agent := plan.NodeagentProcess(pod.Spec.NodeName); pod.Spec.NodeName != "" {
 		account.Views = append(account.Views, ask(ctx, m, agent, object, account.unknownToAgent()))
 	}
-	if hasOwnClaims(pod) {
+	if hasOwnClaims(pod) || isAnnounced(pod) {
 		account.Views = append(account.Views, ask(ctx, m, plan.WorkloadControllers, object, "has not seen the Pod yet"))
 	}
 	account.Views = append(account.Views, ask(ctx, m, plan.PodGC, object, "has not seen the Pod yet"))
@@ -70,6 +70,13 @@ func ExplainPod(ctx context.Context, m *mesh.Mesh, namespace, name string) (Acco
 // hasOwnClaims says whether claims are made for the Pod.
 func hasOwnClaims(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Ephemeral != nil })
+}
+
+// isAnnounced says whether the Pod is said to be about to go.
+func isAnnounced(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue
+	})
 }
 
 // eventsOf returns the Events about an object, oldest first.
@@ -131,7 +138,7 @@ func ended(pod *corev1.Pod) bool {
 func ask(ctx context.Context, m *mesh.Mesh, daemon string, object *introspectionv1.ObjectReference, unknown string,
 ) DaemonView {
 	view := DaemonView{Daemon: daemon}
-	if _, ok := m.State.Find(daemon); !ok {
+	if !m.Has(daemon) {
 		view.Summary = "is not part of this data directory"
 		return view
 	}

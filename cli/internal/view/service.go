@@ -1,16 +1,17 @@
 package view
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
-	"net/http"
 	"strings"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
@@ -26,6 +27,8 @@ const (
 // Service is what is known of a Service.
 type Service struct {
 	Workload
+	// Addresses are where clients reach it.
+	Addresses []string
 	// Nodes say what each node's service proxy has programmed; NodesUnknown why they could not be asked.
 	Nodes        []NodeView
 	NodesUnknown string
@@ -62,6 +65,9 @@ func explainService(ctx context.Context, m *mesh.Mesh, kind Kind, namespace, nam
 		return nil, err
 	}
 	s := Service{Workload: w}
+	if object, ok := w.Object.(*corev1.Service); ok {
+		s.Addresses = addresses(object)
+	}
 	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		s.NodesUnknown = "listing the nodes: " + err.Error()
@@ -69,6 +75,40 @@ func explainService(ctx context.Context, m *mesh.Mesh, kind Kind, namespace, nam
 	}
 	s.Nodes = askNodes(ctx, client, nodes.Items, namespace, name)
 	return s, nil
+}
+
+// addresses says where the API has clients reach a Service, whether or not any node carries it.
+func addresses(s *corev1.Service) []string {
+	spec := &s.Spec
+	switch {
+	case spec.Type == corev1.ServiceTypeExternalName:
+		return []string{"its name stands for " + spec.ExternalName}
+	case spec.ClusterIP == corev1.ClusterIPNone:
+		return []string{"it is headless: its name leads to the Pods themselves"}
+	}
+	var ports, nodePorts, balancers, all []string
+	for _, port := range spec.Ports {
+		ports = append(ports, fmt.Sprintf("%d/%s", port.Port, port.Protocol))
+		if port.NodePort > 0 {
+			nodePorts = append(nodePorts, fmt.Sprintf("%d/%s", port.NodePort, port.Protocol))
+		}
+	}
+	for _, ingress := range s.Status.LoadBalancer.Ingress {
+		balancers = append(balancers, cmp.Or(ingress.IP, ingress.Hostname))
+	}
+	say := func(what string, hosts, ports []string) {
+		if len(hosts) > 0 && len(ports) > 0 {
+			all = append(all, what+strings.Join(hosts, ", ")+", port "+strings.Join(ports, ", "))
+		}
+	}
+	say("cluster IP ", spec.ClusterIPs, ports)
+	say("", []string{"every node"}, nodePorts)
+	say("load balancer ", balancers, ports)
+	if spec.Type == corev1.ServiceTypeLoadBalancer && len(balancers) == 0 {
+		all = append(all, "waits for somebody to give it a load balancer")
+	}
+	say("external IP ", spec.ExternalIPs, ports)
+	return all
 }
 
 // askNodes asks the nodes through the apiserver, several at a time.
@@ -82,10 +122,9 @@ func askNodes(ctx context.Context, client kubernetes.Interface, nodes []corev1.N
 			defer func() { <-places }()
 			ctx, cancel := context.WithTimeout(ctx, nodeLimit)
 			defer cancel()
-			var status int
 			answer, err := client.CoreV1().RESTClient().Get().AbsPath("/api/v1/nodes", nodes[i].Name, "proxy",
-				"serviceproxy", namespace, name).Do(ctx).StatusCode(&status).Raw()
-			views[i] = NodeView{Node: nodes[i].Name, State: programmedState(status, answer, err)}
+				"serviceproxy", namespace, name).DoRaw(ctx)
+			views[i] = NodeView{Node: nodes[i].Name, State: programmedState(answer, err)}
 		})
 	}
 	asked.Wait()
@@ -93,9 +132,9 @@ func askNodes(ctx context.Context, client kubernetes.Interface, nodes []corev1.N
 }
 
 // programmedState puts a node's answer into words.
-func programmedState(status int, answer []byte, err error) string {
+func programmedState(answer []byte, err error) string {
 	switch {
-	case status == http.StatusNotFound:
+	case apierrors.IsNotFound(err):
 		return "runs no service proxy of Keelson's"
 	case err != nil:
 		return "does not answer: " + err.Error()
@@ -141,9 +180,16 @@ func (p programmedPort) text() string {
 // Write prints what is known.
 func (s Service) Write(out io.Writer) {
 	s.Workload.Write(out)
+	fmt.Fprintln(out, "\naddresses:")
+	for _, address := range s.Addresses {
+		fmt.Fprintf(out, "  %s\n", address)
+	}
 	fmt.Fprintln(out, "\nnodes:")
 	if s.NodesUnknown != "" {
 		fmt.Fprintf(out, "  %s\n", s.NodesUnknown)
+	}
+	if s.NodesUnknown == "" && len(s.Nodes) == 0 {
+		fmt.Fprintln(out, "  there is none that could carry it")
 	}
 	for _, node := range s.Nodes {
 		fmt.Fprintf(out, "  %s: %s\n", node.Node, node.State)

@@ -16,7 +16,6 @@ import (
 
 	"keelson.dev/cli/internal/mesh"
 	"keelson.dev/cli/internal/plan"
-	"keelson.dev/kit/subprocess"
 	introspectionv1 "keelson.dev/proto/keelson/introspection/v1"
 )
 
@@ -43,9 +42,20 @@ type Daemon struct {
 	Version string    `json:"version,omitempty"`
 	Status  string    `json:"statusAddress,omitempty"`
 	Log     string    `json:"log"`
-	Errors  []string  `json:"lastErrors,omitempty"`
+	Errors  []Failure `json:"lastErrors,omitempty"`
+	// Problem says why the daemon does not answer.
+	Problem string `json:"problem,omitempty"`
 
 	roles []*introspectionv1.Role
+}
+
+// Failure is the last error of a part of a daemon. It stays after the part has succeeded.
+type Failure struct {
+	Source  string    `json:"source"`
+	Message string    `json:"message"`
+	Time    time.Time `json:"time"`
+	// Count is how often the part has failed since the daemon's start.
+	Count int64 `json:"count"`
 }
 
 // Leader is who does what at most one replica does.
@@ -75,16 +85,23 @@ const (
 func Collect(ctx context.Context, m *mesh.Mesh) Status {
 	status := Status{DataDir: m.Layout.Dir, Server: m.ServerURL(), Daemons: []Daemon{}, Leaders: []Leader{},
 		Nodes: []Node{}}
-	if len(m.State.Processes) == 0 {
+	processes, err := m.Processes(ctx)
+	switch {
+	case err != nil:
+		status.Problem = err.Error()
+		return status
+	case len(processes) == 0 && m.State.Systemd:
+		status.Problem = "the mesh is down: keel init starts it"
+		return status
+	case len(processes) == 0:
 		status.Problem = "the mesh is down: keel up starts it"
 		return status
 	}
-	status.Daemons = make([]Daemon, len(m.State.Processes))
+	status.Daemons = make([]Daemon, len(processes))
 	var wait sync.WaitGroup
-	for i, process := range m.State.Processes {
+	for i, process := range processes {
 		wait.Go(func() { status.Daemons[i] = describe(ctx, m, process) })
 	}
-	var err error
 	wait.Go(func() { status.Nodes, err = nodes(ctx, m) })
 	wait.Wait()
 	if err != nil {
@@ -103,9 +120,9 @@ func Collect(ctx context.Context, m *mesh.Mesh) Status {
 	return status
 }
 
-func describe(ctx context.Context, m *mesh.Mesh, process subprocess.Process) Daemon {
+func describe(ctx context.Context, m *mesh.Mesh, process mesh.Process) Daemon {
 	daemon := Daemon{Name: process.Name, State: stateEnded, Log: process.Log}
-	if !process.Alive() {
+	if !process.Alive {
 		return daemon
 	}
 	daemon.State, daemon.PID, daemon.Started = stateRunning, process.PID, process.Started
@@ -122,13 +139,13 @@ func describe(ctx context.Context, m *mesh.Mesh, process subprocess.Process) Dae
 		if answer, err = client.GetStatus(ctx, &introspectionv1.GetStatusRequest{}); err == nil {
 			daemon.Version, daemon.roles = answer.GetVersion(), answer.GetRoles()
 			for _, last := range answer.GetLastErrors() {
-				daemon.Errors = append(daemon.Errors, last.GetSource()+": "+last.GetMessage())
+				daemon.Errors = append(daemon.Errors, Failure{last.GetSource(), last.GetMessage(),
+					last.GetTime().AsTime(), last.GetCount()})
 			}
 			return daemon
 		}
 	}
-	daemon.State = stateSilent
-	daemon.Errors = []string{err.Error()}
+	daemon.State, daemon.Problem = stateSilent, err.Error()
 	return daemon
 }
 
@@ -203,8 +220,12 @@ func (s Status) WriteTable(out io.Writer, now time.Time) {
 	}
 	table.Flush()
 	for _, d := range s.Daemons {
-		for _, line := range d.Errors {
-			fmt.Fprintf(out, "\n%s: last error of %s", d.Name, line)
+		if d.Problem != "" {
+			fmt.Fprintf(out, "\n%s does not answer: %s", d.Name, d.Problem)
+		}
+		for _, e := range d.Errors {
+			fmt.Fprintf(out, "\n%s: last error of %s, %s ago (%d in all): %s", d.Name, e.Source,
+				now.Sub(e.Time).Round(time.Second), e.Count, e.Message)
 		}
 	}
 	if s.Problem != "" {

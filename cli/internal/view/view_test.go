@@ -14,6 +14,7 @@ import (
 	"keelson.dev/cli/internal/mesh"
 	"keelson.dev/cli/internal/plan"
 	"keelson.dev/cli/internal/state"
+	"keelson.dev/cli/internal/systemd"
 	introspectionv1 "keelson.dev/proto/keelson/introspection/v1"
 )
 
@@ -44,7 +45,8 @@ func exampleStatus() Status {
 		DataDir: "/d", Server: "https://127.0.0.1:6443",
 		Daemons: []Daemon{
 			{Name: "scheduler", State: stateRunning, PID: 42, Started: now.Add(-time.Minute), Version: "v1",
-				Status: "127.0.0.1:1", Errors: []string{"bind: refused"}},
+				Status: "127.0.0.1:1", Errors: []Failure{{"bind", "refused", now.Add(-40 * time.Second), 2}}},
+			{Name: "apiserver", State: stateSilent, PID: 41, Started: now.Add(-time.Minute), Problem: "no route"},
 			{Name: "podgc", State: stateEnded},
 		},
 		Leaders: []Leader{{Lease: "scheduler.default-scheduler", Daemon: "scheduler", Holder: "h",
@@ -58,8 +60,10 @@ func TestWriteTable(t *testing.T) {
 	var out bytes.Buffer
 	exampleStatus().WriteTable(&out, now)
 	for _, want := range []string{
-		"scheduler   running   42    1m0s   v1        127.0.0.1:1", "podgc       ended     -     -      -         -",
-		"scheduler.default-scheduler   h        1s", "node-1   True    3", "scheduler: last error of bind: refused",
+		"scheduler   running                    42    1m0s   v1        127.0.0.1:1",
+		"podgc       ended                      -     -      -         -",
+		"scheduler.default-scheduler   h        1s", "node-1   True    3",
+		"scheduler: last error of bind, 40s ago (2 in all): refused\n", "apiserver does not answer: no route\n",
 		"listing the nodes: refused", "server https://127.0.0.1:6443, data in /d",
 	} {
 		if !strings.Contains(out.String(), want) {
@@ -73,6 +77,12 @@ func TestAMeshThatIsDownIsOneLine(t *testing.T) {
 	m := &mesh.Mesh{Layout: plan.Layout{Dir: "/data"}, State: &state.State{}}
 	Collect(t.Context(), m).WriteTable(&out, now)
 	if got := out.String(); got != "the mesh is down: keel up starts it (data in /data)\n" {
+		t.Errorf("got %q", got)
+	}
+	out.Reset()
+	m.State.Systemd, m.Units = true, &systemd.Units{Dir: t.TempDir()}
+	Collect(t.Context(), m).WriteTable(&out, now)
+	if got := out.String(); got != "the mesh is down: keel init starts it (data in /data)\n" {
 		t.Errorf("got %q", got)
 	}
 }

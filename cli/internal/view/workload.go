@@ -119,9 +119,12 @@ var kinds = []Kind{
 	kindOf("PodGroup", "podgroups", "podgroup",
 		func(c kubernetes.Interface, ns string) getter[*schedulingv1beta1.PodGroup] {
 			return c.SchedulingV1beta1().PodGroups(ns)
-		}).by(plan.Scheduler),
+		}).by(plan.Scheduler, plan.PodGC),
 	kindOf(service, "services", "svc", func(c kubernetes.Interface, ns string) getter[*corev1.Service] {
 		return c.CoreV1().Services(ns)
+	}),
+	kindOf("Endpoints", "endpoints", "ep", func(c kubernetes.Interface, ns string) getter[*corev1.Endpoints] {
+		return c.CoreV1().Endpoints(ns)
 	}),
 	kindOf("ServiceCIDR", "servicecidrs", "servicecidr",
 		func(c kubernetes.Interface, _ string) getter[*networkingv1.ServiceCIDR] {
@@ -132,7 +135,7 @@ var kinds = []Kind{
 	}).by(plan.WorkloadControllers, plan.PodGC).ofCluster(),
 	kindOf("Namespace", "namespaces", "ns", func(c kubernetes.Interface, _ string) getter[*corev1.Namespace] {
 		return c.CoreV1().Namespaces()
-	}).by(plan.PodGC).ofCluster(),
+	}).by(plan.WorkloadControllers, plan.PodGC).ofCluster(),
 }
 
 // KindNames are the kinds that are explained, as users write them.

@@ -81,14 +81,28 @@ func write(page io.Writer, cpu string, measured figures) (missing []string) {
 |---|--:|--:|
 `, machine(cpu))
 	for _, r := range rows {
-		values, ok := measured[r.key]
+		figure, ok := measured.of(r.key)
 		if !ok {
 			missing = append(missing, r.key)
 			continue
 		}
-		fmt.Fprintf(page, "| %s | %s | %s |\n", r.what, format(mean(values)), cmp.Or(r.target, "-"))
+		fmt.Fprintf(page, "| %s | %s | %s |\n", r.what, format(figure), cmp.Or(r.target, "-"))
 	}
 	return missing
+}
+
+// of returns the figure of a row's key; false where there is none.
+func (f figures) of(key string) (float64, bool) {
+	key, divisor, isRatio := strings.Cut(key, " / ")
+	values, ok := f[key]
+	if !ok || !isRatio {
+		return mean(values), ok
+	}
+	by, ok := f[divisor]
+	if !ok || mean(by) == 0 {
+		return 0, false
+	}
+	return mean(values) / mean(by), true
 }
 
 // machine says when and on what was measured.

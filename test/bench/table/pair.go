@@ -30,8 +30,8 @@ func compare(out io.Writer, name, baseFile, workFile, page string) error {
 // changes renders the rows of the page that both sides measured.
 func changes(name, cpu string, base, work figures) string {
 	var table strings.Builder
-	fmt.Fprintf(&table, `What `+"`make bench-pair`"+` measured on %s, in the order base, work tree, work tree, base. "Apart" is
-the ratio of the base's own two runs: a change within it says nothing.
+	fmt.Fprintf(&table, `What `+"`make bench-pair`"+` measured on %s, in turns. "Apart" is how many times its
+least each side's own greatest figure is: a change within it says nothing.
 
 | what | %s | now | ratio | apart |
 |---|--:|--:|--:|--:|
@@ -41,8 +41,8 @@ the ratio of the base's own two runs: a change within it says nothing.
 			continue
 		}
 		before, after := mean(base[r.key]), mean(work[r.key])
-		fmt.Fprintf(&table, "| %s | %s | %s | %s | %s |\n", r.what, format(before), format(after), ratio(after, before),
-			ratio(slices.Max(base[r.key]), slices.Min(base[r.key])))
+		fmt.Fprintf(&table, "| %s | %s | %s | %s | %s, %s |\n", r.what, format(before), format(after),
+			ratio(after, before), apart(base[r.key]), apart(work[r.key]))
 	}
 	return table.String()
 }
@@ -56,21 +56,24 @@ func readFile(name string) (measured figures, cpu string, err error) {
 	return read(file)
 }
 
-// pair prints the means, how many times the base's the work tree's is, and how far the base's runs lie apart: a ratio
+// pair prints the means, how many times the base's the work tree's is, and how far each side's runs lie apart: a ratio
 // within that says nothing.
 func pair(out io.Writer, base, work figures) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "base\twork\tratio\tof base's runs\t  figure")
+	fmt.Fprintln(table, "base\twork\tratio\tof base's runs\tof work's\t  figure")
 	for _, key := range slices.Sorted(maps.Keys(base)) {
 		if _, ok := work[key]; !ok || strings.HasSuffix(key, " ns/op") {
 			continue
 		}
 		before, after := mean(base[key]), mean(work[key])
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t  %s\n", format(before), format(after), ratio(after, before),
-			ratio(slices.Max(base[key]), slices.Min(base[key])), key)
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t  %s\n", format(before), format(after), ratio(after, before),
+			apart(base[key]), apart(work[key]), key)
 	}
 	return table.Flush()
 }
+
+// apart is how many times the least of the values the greatest is.
+func apart(values []float64) string { return ratio(slices.Max(values), slices.Min(values)) }
 
 func mean(values []float64) float64 {
 	sum := 0.0

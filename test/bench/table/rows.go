@@ -2,14 +2,16 @@ package main
 
 import "slices"
 
-// row is one line of the page. key is "<benchmark> <unit>"; target is "" where none was set.
+// row is one line of the page. key is "<benchmark> <unit>", or two of these with " / " between them for the ratio of
+// both; target is "" where none was set.
 type row struct {
 	what, key, target string
 }
 
 // rows are in the order of the page. What begins with "same" is of the row above that does not. Targets are those of
 // the design.
-var rows = slices.Concat(requests, scheduling, lives, services, processes)
+var rows = slices.Concat(requests, scheduling, lives, services, processes, idlePods("100"), idlePods("250"),
+	starts("1", "a Pod", "1.10"), starts("10", "10 Pods at once, each", ""), starts("50", "50 Pods at once, each", ""))
 
 // life are the rows of a phase of workloads' life, by Pod, with the targets of all CPU time and of
 // workload-controllers' part.
@@ -37,8 +39,9 @@ var requests = []row{
 	{"place a Pod, 5,000 nodes, scheduler, CPU ms", "Placement/nodes=5000 scheduler-cpu-ms/pod", "0.25"},
 	{"place a Pod, 5,000 nodes, everything, CPU ms", "Placement/nodes=5000 all-cpu-ms/pod", "1.8"},
 	{"Pods placed per second, 5,000 nodes", "Placement/nodes=5000 pods/s", ""},
-	{"memory of all, 5,000 nodes and 10,000 Pods, MiB", "Placement/nodes=5000 all-MiB", "600"},
-	{"same, without what is in files (programs, the store)", "Placement/nodes=5000 all-anonymous-MiB", ""},
+	{"peak memory of all, 5,000 nodes and 10,000 Pods, MiB", "Placement/nodes=5000 all-peak-MiB", "600"},
+	{"same, at the end", "Placement/nodes=5000 all-MiB", ""},
+	{"same, at the end, without what is in files (programs, the store)", "Placement/nodes=5000 all-anonymous-MiB", ""},
 }
 
 // placed are the rows of Pods that get a node, or are refused one, with the targets of the scheduler and of everything.
@@ -60,6 +63,12 @@ var scheduling = slices.Concat(
 	placed("preempt for a Pod, 5,000 full nodes", "Preemption/nodes=5000", "pod", "", ""),
 	placed("place a Pod by the node's name, 15,000 nodes", "Pinned/nodes=15000", "pod", "", ""),
 	[]row{
+		{"decide on a Pod, 5,000 nodes, identical Pods, in process, us", "PlaceIdentical/nodes=5000 us/pod", "25"},
+		{"same, 100,000 nodes to 1,000, ratio",
+			"PlaceIdentical/nodes=100000 us/pod / PlaceIdentical/nodes=1000 us/pod", "3"},
+		{"same, 5,000 nodes, zone and hostname spread, us", "PlaceSpread/hard/nodes=5000 us/pod", "100"},
+		{"same, hostname anti-affinity, us", "PlaceSociable/apart/nodes=5000 us/pod", "100"},
+		{"same, preferred affinity, us", "PlaceSociable/preferred/nodes=5000 us/pod", "100"},
 		{"place a Pod, 100,000 nodes, in process, CPU us", "Scale/nodes=100000 cpu-us/pod", ""},
 		{"100,000 nodes and 1,000,000 Pods, in process, MiB", "Scale/nodes=100000 MiB", ""},
 		{"place a Pod, 1,000,000 nodes, in process, CPU us", "Scale/nodes=1000000 cpu-us/pod", ""},
@@ -74,6 +83,12 @@ var services = []row{
 	{"same, found as it should be, CPU us", "Services/taken-over cpu-us/op", ""},
 	{"same, one endpoint changes, CPU us", "Services/change cpu-us/op", ""},
 	{"same, memory kept, MiB", "Services/memory MiB", ""},
+	{"5,000 Services x 10 endpoints, nodeagent from its start until all is carried, CPU ms",
+		"ServiceProxy/whole nodeagent-cpu-ms", ""},
+	{"same, of this the whole table, ms", "ServiceProxy/whole sync-ms", ""},
+	{"same, nodeagent, MiB", "ServiceProxy/whole nodeagent-MiB", ""},
+	{"same, one endpoint changes, nodeagent, CPU ms", "ServiceProxy/change nodeagent-cpu-ms/change", ""},
+	{"same, of this the table, ms", "ServiceProxy/change sync-ms", ""},
 }
 
 var lives = slices.Concat(
@@ -109,7 +124,31 @@ var processes = []row{
 	{"heartbeats of 5,000 nodes: apiserver, % of a core", "Heartbeats apiserver-cpu-percent", ""},
 	{"heartbeats of 5,000 nodes: podgc, % of a core", "Heartbeats podgc-cpu-percent", ""},
 	{"heartbeats of 5,000 nodes: all daemons, % of a core", "Heartbeats all-cpu-percent", ""},
-	{"Pod start, create to ready, ms", "PodStart create-to-ready-ms", ""},
-	{"the same Pod by bare CRI calls, ms", "PodStart bare-cri-ms", ""},
-	{"ratio of the two", "PodStart ratio", "1.10"},
+}
+
+// idlePods are the rows of a nodeagent whose Pods do nothing.
+func idlePods(pods string) []row {
+	benchmark := "IdlePods/pods=" + pods
+	return []row{
+		{pods + " idle Pods: nodeagent, MiB", benchmark + " nodeagent-MiB", ""},
+		{pods + " idle Pods: nodeagent, % of a core", benchmark + " nodeagent-cpu-percent", ""},
+	}
+}
+
+// starts are the rows of real Pods that start and stop, so many at once.
+func starts(atOnce, what, target string) []row {
+	benchmark := "PodStart/at-once=" + atOnce
+	return []row{
+		{"start of " + what + ", create to ready, median, ms", benchmark + " ready-p50-ms", ""},
+		{"same, one of a hundred takes longer, ms", benchmark + " ready-p99-ms", ""},
+		{"same, by bare CRI calls, median, ms", benchmark + " bare-start-p50-ms", ""},
+		{"same, by bare CRI calls, one of a hundred takes longer, ms", benchmark + " bare-start-p99-ms", ""},
+		{"same, ratio of the medians", benchmark + " start-ratio", target},
+		{"stop of " + what + ", delete to gone, median, ms", benchmark + " gone-p50-ms", ""},
+		{"same, one of a hundred takes longer, ms", benchmark + " gone-p99-ms", ""},
+		{"same, by bare CRI calls, median, ms", benchmark + " bare-stop-p50-ms", ""},
+		{"same, by bare CRI calls, one of a hundred takes longer, ms", benchmark + " bare-stop-p99-ms", ""},
+		{"same, ratio of the medians", benchmark + " stop-ratio", target},
+		{"same, writes of its status from start to end", benchmark + " status-writes/pod", ""},
+	}
 }

@@ -3,6 +3,7 @@ package applet
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -14,17 +15,20 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"keelson.dev/test/images/sctp"
 )
 
 // nslookup prints the records of one type that a name has: nslookup [-type=TYPE] NAME [SERVER]. Short names mean what
-// the search paths of resolv.conf make of them. TYPE is A (IPv4 and IPv6 addresses), CNAME, PTR, SRV or TXT.
+// the search paths of resolv.conf make of them. TYPE is A (IPv4 and IPv6 addresses), AAAA (those of IPv6 alone), CNAME,
+// PTR, SRV or TXT.
 func nslookup(args []string, s Streams) error {
 	kind := "A"
 	if len(args) > 0 && strings.HasPrefix(args[0], "-type=") {
 		kind, args = strings.ToUpper(strings.TrimPrefix(args[0], "-type=")), args[1:]
 	}
 	if len(args) == 0 || len(args) > 2 {
-		return errors.New("usage: nslookup [-type=A|CNAME|PTR|SRV|TXT] NAME [SERVER]")
+		return errors.New("usage: nslookup [-type=A|AAAA|CNAME|PTR|SRV|TXT] NAME [SERVER]")
 	}
 	resolver := &net.Resolver{PreferGo: true}
 	if len(args) == 2 {
@@ -49,6 +53,12 @@ func lookup(ctx context.Context, resolver *net.Resolver, kind, name string) (rec
 	switch kind {
 	case "A":
 		return resolver.LookupHost(ctx, name)
+	case "AAAA":
+		addresses, err := resolver.LookupNetIP(ctx, "ip6", name)
+		for _, address := range addresses {
+			records = append(records, address.String())
+		}
+		return records, err
 	case "CNAME":
 		record, err := resolver.LookupCNAME(ctx, name)
 		return []string{record}, err
@@ -63,38 +73,41 @@ func lookup(ctx context.Context, resolver *net.Resolver, kind, name string) (rec
 		}
 		return records, err
 	}
-	return nil, fmt.Errorf("%q is no type of records that is known, only A, CNAME, PTR, SRV and TXT are", kind)
+	return nil, fmt.Errorf("%q is no type of records that is known, only A, AAAA, CNAME, PTR, SRV and TXT are", kind)
 }
 
 // requests asks one URL again and again and prints how often each answer came, the most frequent last: requests [-n
-// COUNT] [-t SECONDS] [-c PARALLEL] [-w SECONDS] [-u] TARGET. Each request has a connection of its own. With -u the
-// target is HOST:PORT, and what is sent is one datagram. -w is how long one answer may take. A request without an
-// answer, or with one of status 400 or above, means failure in the end.
+// COUNT|-t SECONDS|-i] [-l] [-c PARALLEL] [-w SECONDS] [-a FOLDER|-u [-p PORT]|-s] TARGET. With -i it goes on until its
+// input ends, and prints a line once it has its first answer; with -l it prints last for how long it had no answer at
+// the longest. Each request has a connection of its own. With -a it is made as the ServiceAccount whose files are in
+// the folder; with -u the target is HOST:PORT, and what is sent is one datagram, from PORT if it is given: all that
+// comes from there is one flow to the kernel, as from a socket that is kept; with -s it is ADDRESS:PORT, and an
+// association of SCTP is begun. -w is how long one answer may take. A request without an answer, or with one of status
+// 400 or above, means failure in the end.
 func requests(args []string, s Streams) error {
-	set, args, err := options(args, "u", "ntcw")
+	set, args, err := options(args, "ilus", "antcwp")
 	if err != nil {
 		return err
 	}
 	if len(args) != 1 {
-		return errors.New("usage: requests [-n COUNT] [-t SECONDS] [-c PARALLEL] [-w SECONDS] [-u] TARGET")
+		return errors.New("usage: requests [-n COUNT|-t SECONDS|-i] [-l] [-c PARALLEL] [-w SECONDS] " +
+			"[-a FOLDER|-u [-p PORT]|-s] TARGET")
 	}
-	numbers := map[rune]int{'n': 1, 't': 0, 'c': 1, 'w': 3}
-	for option, text := range set {
-		if option == 'u' {
-			continue
-		}
-		if numbers[option], err = strconv.Atoi(text); err != nil || numbers[option] < 1 {
-			return fmt.Errorf("-%c: %q is not a number of 1 or more", option, text)
-		}
+	numbers := map[rune]int{'n': 1, 't': 0, 'c': 1, 'w': 3, 'p': 0}
+	if err := readNumbers(set, numbers); err != nil {
+		return err
 	}
-	limit := time.Duration(numbers['w']) * time.Second
-	ask := func() (string, error) { return askHTTP(args[0], limit) }
-	if set['u'] != "" {
-		ask = func() (string, error) { return askUDP(args[0], limit) }
+	ask, err := asker(args[0], set, numbers)
+	if err != nil {
+		return err
 	}
-	t := &tally{left: numbers['n'], answers: map[string]int{}, failures: map[string]int{}}
+	t := &tally{left: numbers['n'], answers: map[string]int{}, failures: map[string]int{},
+		answered: time.Now()}
 	if numbers['t'] > 0 {
 		t.until = time.Now().Add(time.Duration(numbers['t']) * time.Second)
+	}
+	if set['i'] != "" {
+		t.begun, t.ended = s.Out, inputEnd(s.In)
 	}
 	var wait sync.WaitGroup
 	for range numbers['c'] {
@@ -107,22 +120,74 @@ func requests(args []string, s Streams) error {
 	wait.Wait()
 	t.print(s.Out, "", t.answers)
 	t.print(s.Out, "failed: ", t.failures)
+	if set['l'] != "" {
+		t.pause()
+		fmt.Fprintln(s.Out, "longest pause", t.longest)
+	}
 	if len(t.failures) > 0 {
 		return status(1)
 	}
 	return nil
 }
 
+// readNumbers replaces the numbers of the options that are set.
+func readNumbers(set map[rune]string, numbers map[rune]int) (err error) {
+	for option, text := range set {
+		if _, ok := numbers[option]; !ok {
+			continue
+		}
+		if numbers[option], err = strconv.Atoi(text); err != nil || numbers[option] < 1 {
+			return fmt.Errorf("-%c: %q is not a number of 1 or more", option, text)
+		}
+	}
+	return nil
+}
+
+// asker returns what makes one request of the kind that is set.
+func asker(target string, set map[rune]string, numbers map[rune]int) (func() (string, error), error) {
+	limit := time.Duration(numbers['w']) * time.Second
+	switch {
+	case set['u'] != "":
+		return func() (string, error) { return askUDP(target, numbers['p'], limit) }, nil
+	case set['s'] != "":
+		return func() (string, error) { return askSCTP(target, limit) }, nil
+	}
+	who, err := readAccount(set['a'])
+	return func() (string, error) { return askHTTP(target, who, limit) }, err
+}
+
 // tally counts what requests came to.
 type tally struct {
-	mu       sync.Mutex // guards all but until
-	left     int        // requests to begin, unless until is set
+	mu       sync.Mutex // guards all but until and ended
+	left     int        // requests to begin, unless until or ended is set
 	until    time.Time
+	ended    <-chan struct{}
+	begun    io.Writer // is told of the first answer, unless nil
 	answers  map[string]int
 	failures map[string]int
+	answered time.Time     // when there was an answer last, or the first request
+	longest  time.Duration // without an answer
+}
+
+// inputEnd is closed when there is nothing more to read.
+func inputEnd(in io.Reader) <-chan struct{} {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, _ = io.Copy(io.Discard, in)
+	}()
+	return ended
 }
 
 func (t *tally) more() bool {
+	if t.ended != nil {
+		select {
+		case <-t.ended:
+			return false
+		default:
+			return true
+		}
+	}
 	if !t.until.IsZero() {
 		return time.Now().Before(t.until)
 	}
@@ -135,11 +200,22 @@ func (t *tally) more() bool {
 func (t *tally) count(answer string, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.begun != nil {
+		fmt.Fprintln(t.begun, "asking")
+		t.begun = nil
+	}
 	if err != nil {
 		t.failures[err.Error()]++
 		return
 	}
 	t.answers[answer]++
+	t.pause()
+}
+
+// pause ends a time without an answer.
+func (t *tally) pause() {
+	now := time.Now()
+	t.longest, t.answered = max(t.longest, now.Sub(t.answered)), now
 }
 
 func (t *tally) print(out io.Writer, prefix string, counts map[string]int) {
@@ -150,9 +226,17 @@ func (t *tally) print(out io.Writer, prefix string, counts map[string]int) {
 	}
 }
 
-func askHTTP(url string, limit time.Duration) (string, error) {
-	client := http.Client{Timeout: limit, Transport: &http.Transport{DisableKeepAlives: true}}
-	answer, err := client.Get(url)
+func askHTTP(url string, who account, limit time.Duration) (string, error) {
+	request, err := http.NewRequest(http.MethodGet, url, nil)
+	if err != nil {
+		return "", err
+	}
+	if who.token != "" {
+		request.Header.Set("Authorization", "Bearer "+who.token)
+	}
+	client := http.Client{Timeout: limit, Transport: &http.Transport{DisableKeepAlives: true,
+		TLSClientConfig: &tls.Config{RootCAs: who.authorities}}}
+	answer, err := client.Do(request)
 	if err != nil {
 		return "", withoutPorts(err)
 	}
@@ -179,8 +263,10 @@ func withoutPorts(err error) error {
 	return err
 }
 
-func askUDP(target string, limit time.Duration) (string, error) {
-	conn, err := net.Dial("udp", target)
+// askUDP asks from a port, or from whatever port is free if that is 0.
+func askUDP(target string, port int, limit time.Duration) (string, error) {
+	dialer := net.Dialer{LocalAddr: &net.UDPAddr{Port: port}}
+	conn, err := dialer.Dial("udp", target)
 	if err != nil {
 		return "", withoutPorts(err)
 	}
@@ -197,4 +283,12 @@ func askUDP(target string, limit time.Duration) (string, error) {
 		return "", withoutPorts(err)
 	}
 	return strings.TrimSpace(string(answer[:n])), nil
+}
+
+func askSCTP(target string, limit time.Duration) (string, error) {
+	answer, err := sctp.Ask(target, limit)
+	if err != nil {
+		return "", withoutPorts(err)
+	}
+	return answer, nil
 }

@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math"
 	"time"
 )
 
@@ -15,6 +16,7 @@ type options struct {
 	httpAddress string
 	tcpAddress  string
 	udpAddress  string
+	sctpPort    uint
 	grpcAddress string
 
 	startDelay   time.Duration
@@ -42,6 +44,8 @@ func parse(args []string, errOut io.Writer) (options, error) {
 	flags.StringVar(&o.tcpAddress, "tcp", "", "address of the TCP echo server; empty for none")
 	flags.StringVar(&o.udpAddress, "udp", "",
 		"address at which each datagram is answered by the host's name; empty for none")
+	flags.UintVar(&o.sctpPort, "sctp", 0,
+		"port at which each association of SCTP is answered by the host's name; 0 for none")
 	flags.StringVar(&o.grpcAddress, "grpc", "", "address of the gRPC health server; empty for none")
 	flags.DurationVar(&o.startDelay, "start-delay", 0, "wait before anything listens")
 	flags.DurationVar(&o.healthyAfter, "healthy-after", 0, "fail the health checks until then")
@@ -61,6 +65,9 @@ func parse(args []string, errOut io.Writer) (options, error) {
 	}
 	if flags.NArg() > 0 {
 		return o, fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	}
+	if o.sctpPort > math.MaxUint16 {
+		return o, fmt.Errorf("-sctp: %d is no port", o.sctpPort)
 	}
 	if o.exitCode < 0 || o.exitCode > 255 || o.termExitCode < 0 || o.termExitCode > 255 {
 		return o, errors.New("an exit status is between 0 and 255")

@@ -14,6 +14,8 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health/grpc_health_v1"
+
+	"keelson.dev/test/images/sctp"
 )
 
 // ending is how the process is to end.
@@ -94,7 +96,23 @@ func (s *Server) listen() error {
 		s.out.printf("serving %s on %s", l.what, *l.got)
 		go l.serve(listener)
 	}
+	if err := s.listenSCTP(); err != nil {
+		return err
+	}
 	return s.listenUDP()
+}
+
+func (s *Server) listenSCTP() error {
+	if s.options.sctpPort == 0 {
+		return nil
+	}
+	stop, err := sctp.Serve(uint16(s.options.sctpPort), host())
+	if err != nil {
+		return fmt.Errorf("listening for sctp: %w", err)
+	}
+	s.stops = append(s.stops, stop)
+	s.out.printf("serving sctp on port %d", s.options.sctpPort)
+	return nil
 }
 
 func (s *Server) listenUDP() error {

@@ -10,13 +10,16 @@ import (
 	"net"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"keelson.dev/kit/logging"
 	apiserver "keelson.dev/services/apiserver/inproc"
 	podgc "keelson.dev/services/podgc/inproc"
 	scheduler "keelson.dev/services/scheduler/inproc"
@@ -36,6 +39,29 @@ type Options struct {
 	// NodeHealth is how patient podgc is; the zero value stands for its defaults. Nodes renew their Leases ten times
 	// while they are waited for.
 	NodeHealth podgc.NodeHealth
+}
+
+// libraryErrors are the error lines of the libraries' log, which all meshes of the process share. It is captured before
+// any goroutine of a library can read the logger of the process.
+var libraryErrors = captureErrors()
+
+// captureErrors keeps the news of the libraries out of the tests' output, where it would hide why one failed.
+func captureErrors() *observer.ObservedLogs {
+	core, lines := observer.New(zap.ErrorLevel)
+	logging.Capture(zap.New(core))
+	return lines
+}
+
+// tellErrors shows the last of them when the test failed.
+func tellErrors(t testing.TB) {
+	const last = 20
+	if !t.Failed() {
+		return
+	}
+	lines := libraryErrors.All()
+	for _, l := range lines[max(0, len(lines)-last):] {
+		t.Logf("%s %s: %s %v", l.Time.Format(time.StampMilli), l.LoggerName, l.Message, l.ContextMap())
+	}
 }
 
 // podRange has a share for each of 65,536 nodes.
@@ -66,7 +92,10 @@ func New(t testing.TB, o Options) *Mesh {
 	if m.config, err = serverConfig(dir); err != nil {
 		t.Fatalf("preparing the apiserver: %v", err)
 	}
-	t.Cleanup(func() { m.stopAll(t) })
+	t.Cleanup(func() {
+		m.stopAll(t)
+		tellErrors(t)
+	})
 	for _, d := range mesh.Daemons {
 		if !m.isLeftOut(d) {
 			m.Start(t, d)

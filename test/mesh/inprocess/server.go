@@ -1,6 +1,7 @@
 package inprocess
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -39,6 +40,7 @@ func serverConfig(dir string) (*apiserver.Config, error) {
 	config := apiserver.NewConfig()
 	config.DataDir = filepath.Join(dir, "data")
 	config.BindAddress, config.SecurePort = "127.0.0.1", 0
+	config.DialExtension = dialExtension
 	config.TokenAuthFile = filepath.Join(dir, "tokens.csv")
 	if err := os.WriteFile(config.TokenAuthFile, []byte(strings.TrimSpace(tokenFile)), 0o600); err != nil {
 		return nil, fmt.Errorf("writing the tokens: %w", err)
@@ -68,4 +70,13 @@ func serverConfig(dir string) (*apiserver.Config, error) {
 		return nil, fmt.Errorf("writing the signing key: %w", err)
 	}
 	return config, nil
+}
+
+// dialExtension leads to an API server that listens on a loopback address, where the apiserver itself goes not.
+func dialExtension(ctx context.Context, network, address string) (net.Conn, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil || host != mesh.ExtensionIP {
+		return nil, fmt.Errorf("no API server of a scenario is at %s", address)
+	}
+	return (&net.Dialer{}).DialContext(ctx, network, net.JoinHostPort("127.0.0.1", port))
 }

@@ -51,8 +51,8 @@ const WithDNS = "--dns=coredns"
 // lines of every daemon's log.
 func New(t testing.TB, nodes int, flags ...string) *Mesh {
 	t.Helper()
-	m := &Mesh{DataDir: shortTempDir(t), nodes: nodes, flags: append([]string{"--dns=none"}, flags...),
-		restarted: map[string]subprocess.Process{}}
+	m := &Mesh{DataDir: shortTempDir(t), nodes: nodes, restarted: map[string]subprocess.Process{},
+		flags: append(Known(t, "keel", []string{"up"}, []string{"--dns=none"}), flags...)}
 	t.Cleanup(func() {
 		if t.Failed() {
 			m.showLogs(t)
@@ -157,7 +157,20 @@ func (m *Mesh) Of(t testing.TB, d mesh.Daemon) []subprocess.Process {
 // when the test ends, if it still runs.
 func (m *Mesh) StartCopy(t testing.TB, d mesh.Daemon) subprocess.Process {
 	t.Helper()
+	return m.startCopy(t, m.Of(t, d)[0].Command)
+}
+
+// StartCopyOn is StartCopy in the network of a node, and with further arguments.
+func (m *Mesh) StartCopyOn(t testing.TB, d mesh.Daemon, node string, args ...string) subprocess.Process {
+	t.Helper()
 	command := m.Of(t, d)[0].Command
+	command.NetNS = m.agent(t, node).NetNS
+	command.Args = append(slices.Clone(command.Args), args...)
+	return m.startCopy(t, command)
+}
+
+func (m *Mesh) startCopy(t testing.TB, command subprocess.Command) subprocess.Process {
+	t.Helper()
 	command.Name += "-copy"
 	command.Log = filepath.Join(m.DataDir, "logs", command.Name+".log")
 	args := make([]string, len(command.Args))
@@ -170,7 +183,7 @@ func (m *Mesh) StartCopy(t testing.TB, d mesh.Daemon) subprocess.Process {
 	command.Args = args
 	p, err := subprocess.Start(command)
 	if err != nil {
-		t.Fatalf("starting a copy of %s: %v", d, err)
+		t.Fatalf("starting %s: %v", command.Name, err)
 	}
 	t.Cleanup(func() { _ = subprocess.Kill(context.Background(), p) })
 	return p
@@ -199,7 +212,7 @@ func (m *Mesh) up(t testing.TB) {
 	}
 }
 
-// processes reads what keel up has started.
+// processes reads what keel up has started, in the order of the names.
 func (m *Mesh) processes() []subprocess.Process {
 	content, err := os.ReadFile(filepath.Join(m.DataDir, "keel.json"))
 	if err != nil {
@@ -216,6 +229,8 @@ func (m *Mesh) processes() []subprocess.Process {
 			state.Processes[i] = now
 		}
 	}
+	// keel has those last that it started last.
+	slices.SortFunc(state.Processes, func(a, b subprocess.Process) int { return strings.Compare(a.Name, b.Name) })
 	return state.Processes
 }
 
@@ -253,16 +268,27 @@ func (m *Mesh) StopNode(t testing.TB, name string) {
 // StartNode implements mesh.Mesh.
 func (m *Mesh) StartNode(t testing.TB, name string) {
 	t.Helper()
-	m.replace(t, m.agent(t, name).Command)
+	m.StartNodeWith(t, name)
 }
 
-// Restart ends a daemon and starts it with further arguments, until the test ends. keel knows nothing of it.
+// StartNodeWith is StartNode with further arguments of the node's agent, until the test ends. keel knows nothing of it.
+func (m *Mesh) StartNodeWith(t testing.TB, name string, args ...string) {
+	t.Helper()
+	command := m.agent(t, name).Command
+	command.Args = append(slices.Clone(command.Args), args...)
+	m.replace(t, command)
+}
+
+// Restart ends a daemon, on every node where it is the nodeagent, and starts it with further arguments, until the test
+// ends. keel knows nothing of it.
 func (m *Mesh) Restart(t testing.TB, d mesh.Daemon, args ...string) {
 	t.Helper()
 	m.Kill(t, d)
-	command := m.Of(t, d)[0].Command
-	command.Args = append(slices.Clone(command.Args), args...)
-	m.replace(t, command)
+	for _, p := range m.Of(t, d) {
+		command := p.Command
+		command.Args = append(slices.Clone(command.Args), args...)
+		m.replace(t, command)
+	}
 }
 
 // agent is the process of a node's agent.

@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
@@ -55,6 +56,9 @@ type Nodes struct {
 	mu sync.Mutex // guards silent
 	// silent nodes are cut off: they neither hear nor say anything.
 	silent map[string]bool
+
+	// volumes are the attached volumes that Pods use.
+	volumes inUse
 }
 
 // Start registers the nodes and plays them until ctx ends.
@@ -68,6 +72,7 @@ func Start(ctx context.Context, config *rest.Config, o Options) (*Nodes, error) 
 	}
 	n := &Nodes{
 		client: client, mine: map[string]bool{}, done: make(chan struct{}), silent: map[string]bool{},
+		volumes: inUse{pods: map[string]map[types.UID][]corev1.UniqueVolumeName{}},
 		queue: workqueue.NewTypedRateLimitingQueue(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[cache.ObjectName](10*time.Millisecond, time.Second)),
 	}
@@ -136,7 +141,14 @@ func Register(ctx context.Context, client kubernetes.Interface, name string) err
 
 // report writes that a node is ready, whatever others, as podgc's taints, have changed of it meanwhile.
 func report(ctx context.Context, client kubernetes.Interface, name string) error {
-	if _, err := client.CoreV1().Nodes().UpdateStatus(ctx, Node(name), metav1.UpdateOptions{}); err != nil {
+	before, err := client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("reading node %s: %w", name, err)
+	}
+	node := before.DeepCopy()
+	node.ResourceVersion, node.Status = "", Node(name).Status
+	node.Status.VolumesInUse, node.Status.VolumesAttached = before.Status.VolumesInUse, before.Status.VolumesAttached
+	if _, err := client.CoreV1().Nodes().UpdateStatus(ctx, node, metav1.UpdateOptions{}); err != nil {
 		return fmt.Errorf("writing the status of node %s: %w", name, err)
 	}
 	return nil
@@ -177,6 +189,9 @@ func (n *Nodes) sync(ctx context.Context, key cache.ObjectName) error {
 			// It stays when it has ended, for whoever waits for that.
 			return n.write(ctx, pod, killed(pod, metav1.Now()))
 		}
+		if err := n.giveBack(ctx, pod); err != nil {
+			return err
+		}
 		now := int64(0)
 		err := n.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
 			GracePeriodSeconds: &now, Preconditions: &metav1.Preconditions{UID: &pod.UID},
@@ -187,6 +202,9 @@ func (n *Nodes) sync(ctx context.Context, key cache.ObjectName) error {
 		return err
 	}
 	if pod.Status.StartTime == nil {
+		if err := n.awaitVolumes(ctx, pod); err != nil {
+			return err
+		}
 		return n.write(ctx, pod, status(pod, n.address(), metav1.Now()))
 	}
 	if code, ends := exitCode(pod); ends && !podview.IsTerminal(pod) {

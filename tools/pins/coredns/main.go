@@ -1,5 +1,5 @@
-// Command coredns is the unmodified CoreDNS at the version that go.mod pins, with the plugins that a cluster's DNS and usual
-// changes of its Corefile need. CoreDNS itself knows the order in which they answer.
+// Command coredns is the unmodified CoreDNS at the version that go.mod pins, with the plugins that a cluster's DNS and
+// usual changes of its Corefile need. CoreDNS itself knows the order in which they answer.
 package main
 
 import (

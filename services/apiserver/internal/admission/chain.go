@@ -2,8 +2,6 @@
 package admission
 
 import (
-	"io"
-
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle"
 
@@ -12,6 +10,8 @@ import (
 	"keelson.dev/services/apiserver/internal/admission/limitranger"
 	"keelson.dev/services/apiserver/internal/admission/listbounds"
 	"keelson.dev/services/apiserver/internal/admission/noderestriction"
+	"keelson.dev/services/apiserver/internal/admission/pluginconfig"
+	"keelson.dev/services/apiserver/internal/admission/podsecurity"
 	"keelson.dev/services/apiserver/internal/admission/priority"
 	"keelson.dev/services/apiserver/internal/admission/protection"
 	"keelson.dev/services/apiserver/internal/admission/resourcequota"
@@ -33,6 +33,7 @@ var plugins = []plugin{
 	{serviceaccount.PluginName, serviceaccount.Register},
 	{noderestriction.PluginName, noderestriction.Register},
 	{taintnodesbycondition.PluginName, taintnodesbycondition.Register},
+	{podsecurity.PluginName, podsecurity.Register},
 	{priority.PluginName, priority.Register},
 	{limitranger.PluginName, limitranger.Register},
 	{tolerationseconds.PluginName, tolerationseconds.Register},
@@ -47,21 +48,25 @@ var plugins = []plugin{
 	{resourcequota.PluginName, resourcequota.Register},
 }
 
-// New returns the chain. Each plugin gets what it wants of c; one that lacks something is an error.
-func New(c Config) (admission.Interface, error) { return build(plugins, c.initializers()) }
+// configurable are the plugins that take a configuration, and what says what is wrong with one.
+var configurable = map[string]func([]byte) error{podsecurity.PluginName: podsecurity.Check}
 
-func build(rows []plugin, initializer admission.PluginInitializer) (admission.Interface, error) {
+// ReadConfiguration returns what the file says about plugins; without a path that is nothing. An error names the path
+// in the file.
+func ReadConfiguration(path string) (pluginconfig.Plugins, error) {
+	return pluginconfig.Read(path, configurable)
+}
+
+// New returns the chain. Each plugin gets what it wants of c; one that lacks something is an error.
+func New(c Config) (admission.Interface, error) { return build(plugins, c.Plugins, c.initializers()) }
+
+func build(rows []plugin, configured pluginconfig.Plugins, initializer admission.PluginInitializer) (
+	admission.Interface, error) {
 	registered := admission.NewPlugins()
 	names := make([]string, 0, len(rows))
 	for _, p := range rows {
 		p.register(registered)
 		names = append(names, p.name)
 	}
-	return registered.NewFromPlugins(names, unconfigured{}, initializer, nil)
+	return registered.NewFromPlugins(names, configured, initializer, nil)
 }
-
-// unconfigured is that no plugin has a file of its own.
-type unconfigured struct{}
-
-// ConfigFor implements ConfigProvider.
-func (unconfigured) ConfigFor(string) (io.Reader, error) { return nil, nil }

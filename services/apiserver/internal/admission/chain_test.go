@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
@@ -31,6 +32,8 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	basecompatibility "k8s.io/component-base/compatibility"
 	"k8s.io/component-base/featuregate"
+
+	"keelson.dev/services/apiserver/internal/admission/podsecurity"
 )
 
 // somewhere finds every Service at one place.
@@ -48,6 +51,7 @@ func complete(t *testing.T) Config {
 		ServerID: "this",
 		Client:   client, Dynamic: dynamicfake.NewSimpleDynamicClient(scheme.Scheme),
 		Informers:  informers.NewSharedInformerFactory(client, time.Hour),
+		Pods:       func(context.Context, string) ([]corev1.Pod, error) { return nil, nil },
 		RESTMapper: meta.NewDefaultRESTMapper(nil),
 		Authorizer: authorizerfactory.NewAlwaysAllowAuthorizer(),
 		Features:   utilfeature.DefaultFeatureGate,
@@ -68,8 +72,8 @@ func TestNew(t *testing.T) {
 // The order is part of what the chain does: the account's secrets and the class's priority are there when the
 // checks run, and nothing is looked up for a namespace that ends.
 func TestOrder(t *testing.T) {
-	want := []string{"NamespaceLifecycle", "ServiceAccount", "NodeRestriction", "TaintNodesByCondition", "Priority",
-		"LimitRanger", "DefaultTolerationSeconds", "DefaultStorageClass", "DefaultIngressClass",
+	want := []string{"NamespaceLifecycle", "ServiceAccount", "NodeRestriction", "TaintNodesByCondition", "PodSecurity",
+		"Priority", "LimitRanger", "DefaultTolerationSeconds", "DefaultStorageClass", "DefaultIngressClass",
 		"StorageObjectInUseProtection", "PodGroupProtection",
 		"RuntimeClass", "PersistentVolumeClaimResize", "ListBounds", "ResourceQuota"}
 	var got []string
@@ -101,7 +105,8 @@ func (g *greedy) SetServiceResolver(r webhook.ServiceResolver)                 {
 func (g *greedy) SetAuthenticationInfoResolverWrapper(w webhook.AuthenticationInfoResolverWrapper) {
 	g.got.Webhooks = w
 }
-func (*greedy) ValidateInitialization() error { return nil }
+func (g *greedy) SetPods(pods podsecurity.Pods) { g.got.Pods = pods }
+func (*greedy) ValidateInitialization() error   { return nil }
 
 var (
 	_ initializer.WantsAPIServerID                              = &greedy{}
@@ -115,6 +120,7 @@ var (
 	_ initializer.WantsDrainedNotification                      = &greedy{}
 	_ webhookinitializer.WantsServiceResolver                   = &greedy{}
 	_ webhookinitializer.WantsAuthenticationInfoResolverWrapper = &greedy{}
+	_ podsecurity.WantsPods                                     = &greedy{}
 )
 
 func row(name string, p admission.Interface) plugin {
@@ -126,7 +132,7 @@ func row(name string, p admission.Interface) plugin {
 // A plugin gets whatever it wants.
 func TestInitializers(t *testing.T) {
 	c, p := complete(t), &greedy{}
-	if _, err := build([]plugin{row("Greedy", p)}, c.initializers()); err != nil {
+	if _, err := build([]plugin{row("Greedy", p)}, nil, c.initializers()); err != nil {
 		t.Fatal(err)
 	}
 	got := p.got
@@ -136,7 +142,7 @@ func TestInitializers(t *testing.T) {
 		"the REST mapper": got.RESTMapper != nil, "the authorizer": got.Authorizer != nil,
 		"the features": got.Features == c.Features, "the version": got.Version == c.Version,
 		"the end": got.Drained == c.Drained, "the services": got.Services == c.Services,
-		"the identity to webhooks": got.Webhooks != nil,
+		"the identity to webhooks": got.Webhooks != nil, "the Pods": got.Pods != nil,
 	} {
 		if !same {
 			t.Errorf("the plugin did not get %s", what)
@@ -154,6 +160,8 @@ func (*lacking) ValidateInitialization() error { return errors.New("it has no mo
 func TestLacking(t *testing.T) {
 	c := complete(t)
 	noInformers := admission.PluginInitializers{clientOnly{c.Client}}
+	noPods := slices.DeleteFunc(c.initializers().(admission.PluginInitializers),
+		func(i admission.PluginInitializer) bool { _, isPods := i.(withPods); return isPods })
 	for name, r := range map[string]struct {
 		rows        []plugin
 		initializer admission.PluginInitializer
@@ -168,6 +176,12 @@ func TestLacking(t *testing.T) {
 		"NodeRestriction without anything": {only("NodeRestriction"), admission.PluginInitializers{},
 			`failed to initialize admission plugin "NodeRestriction": it has no client`},
 		"NodeRestriction with a client only": {only("NodeRestriction"), noInformers, ""},
+		"PodSecurity without anything": {only("PodSecurity"), admission.PluginInitializers{},
+			`failed to initialize admission plugin "PodSecurity": it has no client`},
+		"PodSecurity with a client only": {only("PodSecurity"), noInformers,
+			`failed to initialize admission plugin "PodSecurity": it has no informers`},
+		"PodSecurity without Pods": {only("PodSecurity"), noPods,
+			`failed to initialize admission plugin "PodSecurity": it has no way to read Pods`},
 		"Priority without anything": {only("Priority"), admission.PluginInitializers{},
 			`failed to initialize admission plugin "Priority": it has no client`},
 		"Priority with a client only": {only("Priority"), noInformers,
@@ -191,7 +205,7 @@ func TestLacking(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := ""
-			if _, err := build(r.rows, r.initializer); err != nil {
+			if _, err := build(r.rows, nil, r.initializer); err != nil {
 				got = err.Error()
 			}
 			if got != r.want {
@@ -223,7 +237,7 @@ func TestLibraryPlugins(t *testing.T) {
 		{validatingpolicy.PluginName, validatingpolicy.Register},
 		{validatingwebhook.PluginName, validatingwebhook.Register},
 	})
-	chain, err := build(rows, complete(t).initializers())
+	chain, err := build(rows, nil, complete(t).initializers())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -256,7 +270,7 @@ func (n *noting) Validate(context.Context, admission.Attributes, admission.Objec
 // Plugins see a request in the order of their rows.
 func TestBuild(t *testing.T) {
 	var did []string
-	chain, err := build([]plugin{row("B", &noting{"B", &did}), row("A", &noting{"A", &did})},
+	chain, err := build([]plugin{row("B", &noting{"B", &did}), row("A", &noting{"A", &did})}, nil,
 		admission.PluginInitializers{})
 	if err != nil {
 		t.Fatal(err)

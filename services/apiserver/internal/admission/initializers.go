@@ -12,17 +12,24 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/component-base/compatibility"
 	"k8s.io/component-base/featuregate"
+
+	"keelson.dev/services/apiserver/internal/admission/pluginconfig"
+	"keelson.dev/services/apiserver/internal/admission/podsecurity"
 )
 
 // Config is what plugins may want. A plugin says so by the library's interfaces (WantsExternalKubeClientSet, ...).
 type Config struct {
+	// Plugins are the configurations of those that have one.
+	Plugins pluginconfig.Plugins
 	// ServerID tells this server from the others of its store.
 	ServerID string
 	// Client and Dynamic read the API with all rights.
 	Client  kubernetes.Interface
 	Dynamic dynamic.Interface
 	// Informers keep in memory what plugins read for every request.
-	Informers  informers.SharedInformerFactory
+	Informers informers.SharedInformerFactory
+	// Pods reads the Pods of a namespace from the watch cache.
+	Pods       podsecurity.Pods
 	RESTMapper meta.RESTMapper
 	Authorizer authorizer.Authorizer
 	Features   featuregate.FeatureGate
@@ -39,5 +46,16 @@ func (c Config) initializers() admission.PluginInitializer {
 		initializer.NewAPIServerIDInitializer(c.ServerID),
 		initializer.New(c.Client, c.Dynamic, c.Informers, c.Authorizer, c.Features, c.Version, c.Drained, c.RESTMapper),
 		webhookinitializer.NewPluginInitializer(c.Webhooks, c.Services),
+		withPods{c.Pods},
+	}
+}
+
+// withPods gives plugins the way to read Pods.
+type withPods struct{ pods podsecurity.Pods }
+
+// Initialize implements PluginInitializer.
+func (w withPods) Initialize(p admission.Interface) {
+	if wants, ok := p.(podsecurity.WantsPods); ok {
+		wants.SetPods(w.pods)
 	}
 }

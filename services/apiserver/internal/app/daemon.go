@@ -12,7 +12,7 @@ import (
 )
 
 // heapTarget leaves garbage room while little is alive: the apiserver allocates more than all other daemons together.
-const heapTarget = 240 << 20
+const heapTarget = 208 << 20
 
 // Daemon describes the program.
 func Daemon() daemon.Daemon { return DaemonWith(NewConfig()) }

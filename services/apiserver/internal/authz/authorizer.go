@@ -23,6 +23,8 @@ import (
 type Authorizer struct {
 	policy *rbac.Policy
 	chain  authorizer.Authorizer
+	// complete is closed when the policy holds all roles and bindings that are stored.
+	complete chan struct{}
 }
 
 var (
@@ -30,7 +32,8 @@ var (
 	_ authorizer.RuleResolver = &Authorizer{}
 )
 
-// NewAuthorizer returns an authorizer over a policy and objects that change under it.
+// NewAuthorizer returns an authorizer over a policy and objects that change under it. It refuses nobody before
+// PolicyIsComplete is called.
 func NewAuthorizer(policy *rbac.Policy, objects node.Objects) (*Authorizer, error) {
 	chain, err := union.New(
 		union.NamedAuthorizer{AuthorizerName: "Node", Authorizer: node.New(objects)},
@@ -39,8 +42,11 @@ func NewAuthorizer(policy *rbac.Policy, objects node.Objects) (*Authorizer, erro
 	if err != nil {
 		return nil, fmt.Errorf("joining the authorizers: %w", err)
 	}
-	return &Authorizer{policy: policy, chain: chain}, nil
+	return &Authorizer{policy: policy, chain: chain, complete: make(chan struct{})}, nil
 }
+
+// PolicyIsComplete says that the policy holds all roles and bindings that are stored. It is called once.
+func (a *Authorizer) PolicyIsComplete() { close(a.complete) }
 
 func byRoles(policy *rbac.Policy) authorizer.AuthorizerFunc {
 	return func(_ context.Context, r authorizer.Attributes) (authorizer.Decision, string, error) {
@@ -51,7 +57,8 @@ func byRoles(policy *rbac.Policy) authorizer.AuthorizerFunc {
 	}
 }
 
-// Authorize implements authorizer.Authorizer. It allows or has no opinion.
+// Authorize implements authorizer.Authorizer. It allows or has no opinion. A request that comes before the policy is
+// complete is allowed at once or waits: nobody is told that he may not what a role not read yet allows.
 func (a *Authorizer) Authorize(ctx context.Context, r authorizer.Attributes) (authorizer.Decision, string, error) {
 	who := r.GetUser()
 	if who == nil {
@@ -60,7 +67,27 @@ func (a *Authorizer) Authorize(ctx context.Context, r authorizer.Attributes) (au
 	if privileged(who) {
 		return authorizer.DecisionAllow, "", nil
 	}
-	return a.chain.Authorize(ctx, r)
+	// Asked before the decision, which may have been made of a part of the policy.
+	complete := a.isComplete()
+	decision, reason, err := a.chain.Authorize(ctx, r)
+	if complete || decision == authorizer.DecisionAllow {
+		return decision, reason, err
+	}
+	select {
+	case <-a.complete:
+		return a.chain.Authorize(ctx, r)
+	case <-ctx.Done():
+		return authorizer.DecisionNoOpinion, "", fmt.Errorf("the roles are still being read: %w", ctx.Err())
+	}
+}
+
+func (a *Authorizer) isComplete() bool {
+	select {
+	case <-a.complete:
+		return true
+	default:
+		return false
+	}
 }
 
 // ConditionsAwareAuthorize implements authorizer.Authorizer; neither nodes nor roles know conditions.

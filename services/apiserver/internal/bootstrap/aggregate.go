@@ -18,7 +18,8 @@ import (
 // until nothing changes.
 func (b *Bootstrapper) aggregate(ctx context.Context) error {
 	client := b.Client.RbacV1().ClusterRoles()
-	list, err := client.List(ctx, metav1.ListOptions{ResourceVersion: ""})
+	// The list is long: a stop amid it would have the server log an error. It answers before it stops.
+	list, err := client.List(context.WithoutCancel(ctx), metav1.ListOptions{ResourceVersion: ""})
 	if err != nil {
 		return fmt.Errorf("listing the ClusterRoles: %w", err)
 	}

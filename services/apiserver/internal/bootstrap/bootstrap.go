@@ -20,6 +20,8 @@ import (
 	"k8s.io/component-helpers/auth/rbac/reconciliation"
 
 	"keelson.dev/kit/localvolume"
+	"keelson.dev/services/apiserver/internal/frontproxy"
+	"keelson.dev/services/apiserver/internal/registry/scheduling/priorityclass"
 )
 
 const (
@@ -38,6 +40,10 @@ type Config struct {
 	// zero value when they cannot.
 	Port    int
 	Address netip.AddrPort
+	// FrontProxy is given the certificate for other API servers. ClientAuthority is the PEM bundle of those that sign
+	// clients' certificates, or nil.
+	FrontProxy      *frontproxy.Identity
+	ClientAuthority func() []byte
 }
 
 // Bootstrapper keeps the objects.
@@ -94,6 +100,7 @@ func (b *Bootstrapper) ensure(ctx context.Context) error {
 		b.ensureNamespaces(ctx),
 		b.ensureRoles(),
 		b.aggregate(ctx),
+		b.ensureFrontProxy(ctx),
 		b.ensurePriorityClasses(ctx),
 		b.ensureStorageClass(ctx),
 		b.ensureServiceCIDR(ctx),
@@ -146,8 +153,7 @@ func (b *Bootstrapper) ensureRoles() error {
 func (b *Bootstrapper) ensurePriorityClasses(ctx context.Context) error {
 	client := b.Client.SchedulingV1().PriorityClasses()
 	var errs []error
-	for i := range priorityClasses {
-		class := priorityClasses[i].DeepCopy()
+	for _, class := range priorityclass.System() {
 		if _, err := client.Get(ctx, class.Name, metav1.GetOptions{}); err == nil {
 			continue
 		}

@@ -126,8 +126,9 @@ func TestDaemonsMayDoTheirWork(t *testing.T) {
 		{controllers, "update", "", "secrets", false},
 		{controllers, "update", "coordination.k8s.io", "leases", false}, // Those of others.
 		{controllers, "create", "", "configmaps", true},
-		{controllers, "patch", "", "nodes", true}, // It gives them their Pod ranges.
-		{controllers, "patch", "", "nodes/status", false},
+		{controllers, "patch", "", "nodes", true},        // It gives them their Pod ranges.
+		{controllers, "patch", "", "nodes/status", true}, // It says which volumes are attached.
+		{controllers, "update", "", "nodes/status", false},
 		{controllers, "delete", "", "nodes", false},
 		{controllers, "create", "", "pods/binding", false},
 		{controllers, "create", "rbac.authorization.k8s.io", "clusterroles", false},
@@ -278,6 +279,8 @@ func TestStorageClass(t *testing.T) {
 		return &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: name,
 			Annotations: map[string]string{isDefault: asDefault}}, Provisioner: "disk.example.com"}
 	}
+	inTheOldWay := class("gold", "false")
+	inTheOldWay.Annotations["storageclass.beta.kubernetes.io/is-default-class"] = "true"
 	for _, row := range []struct {
 		name    string
 		objects []runtime.Object
@@ -286,6 +289,7 @@ func TestStorageClass(t *testing.T) {
 		{"a new mesh", nil, "local.keelson.dev true"},
 		{"there are others, none the default", []runtime.Object{class("gold", "false")}, "local.keelson.dev true"},
 		{"another is the default", []runtime.Object{class("gold", "true")}, "local.keelson.dev "},
+		{"another is by the annotation of the beta", []runtime.Object{inTheOldWay}, "local.keelson.dev "},
 		{"the operator changed it", []runtime.Object{class("keelson-local", "false")}, "disk.example.com false"},
 	} {
 		t.Run(row.name, func(t *testing.T) {

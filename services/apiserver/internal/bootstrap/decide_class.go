@@ -6,11 +6,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"keelson.dev/kit/defaultclass"
 	"keelson.dev/kit/localvolume"
 )
-
-// defaultClass is the annotation of the class of claims that name none.
-const defaultClass = "storageclass.kubernetes.io/is-default-class"
 
 // localClass is the class of volumes that are folders on a node, for a mesh that has these classes. It is the default
 // where none of them is: the newest default wins, and this one must not win over an operator's.
@@ -23,10 +21,10 @@ func localClass(others []storagev1.StorageClass) *storagev1.StorageClass {
 		AllowVolumeExpansion: ptr.To(false),
 	}
 	for i := range others {
-		if others[i].Annotations[defaultClass] == "true" {
+		if defaultclass.Storage.Mark(&others[i]) {
 			return class
 		}
 	}
-	class.Annotations = map[string]string{defaultClass: "true"}
+	class.Annotations = map[string]string{defaultclass.StorageAnnotation: "true"}
 	return class
 }

@@ -23,10 +23,11 @@ import (
 
 const (
 	// memberLabel marks the Leases of the apiservers.
-	memberLabel   = "apiserver.keelson.dev/member"
-	renewInterval = 15 * time.Second
-	// An apiserver that died leaves the Endpoints after at most this.
-	memberSeconds = 45
+	memberLabel = "apiserver.keelson.dev/member"
+	// An apiserver that died leaves the Endpoints when its Lease has run out and another one looks: after at most both
+	// together. The field's Leases hold for 15 seconds too.
+	memberSeconds = 15
+	renewInterval = 5 * time.Second
 	leaveTimeout  = 2 * time.Second
 )
 

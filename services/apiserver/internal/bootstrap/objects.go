@@ -4,7 +4,6 @@ import (
 	"net/netip"
 
 	corev1 "k8s.io/api/core/v1"
-	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
@@ -19,21 +18,6 @@ const (
 // namespaces always exist.
 var namespaces = []string{metav1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic,
 	corev1.NamespaceNodeLease}
-
-// priorityClasses are for what the cluster and its nodes cannot do without.
-var priorityClasses = []schedulingv1.PriorityClass{
-	{
-		ObjectMeta:  metav1.ObjectMeta{Name: "system-node-critical"},
-		Value:       2000001000,
-		Description: "Used for system critical pods that must not be moved from their current node.",
-	},
-	{
-		ObjectMeta: metav1.ObjectMeta{Name: "system-cluster-critical"},
-		Value:      2000000000,
-		Description: "Used for system critical pods that must run in the cluster, but can be moved to another node " +
-			"if necessary.",
-	},
-}
 
 // service is the Service of the apiserver.
 func service(ip netip.Addr, targetPort int) *corev1.Service {

@@ -25,6 +25,7 @@ import (
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	genericrest "k8s.io/apiserver/pkg/registry/rest"
 
+	"keelson.dev/kit/failpoint"
 	"keelson.dev/services/apiserver/internal/alloc"
 	"keelson.dev/services/apiserver/internal/registry/rest"
 )
@@ -160,7 +161,10 @@ func (p *Pool) create(ctx context.Context, address *networkingv1.IPAddress, dryR
 	if dryRun {
 		options.DryRun = []string{metav1.DryRunAll}
 	}
-	_, err := p.addresses.Create(clusterWide(ctx), address, genericrest.ValidateAllObjectFunc, options)
+	err := failpoint.Around("apiserver/ipaddress.create", func() error {
+		_, err := p.addresses.Create(clusterWide(ctx), address, genericrest.ValidateAllObjectFunc, options)
+		return err
+	})
 	switch {
 	case apierrors.IsAlreadyExists(err):
 		return alloc.ErrTaken

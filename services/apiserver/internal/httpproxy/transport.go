@@ -22,7 +22,7 @@ const (
 // Each address is looked at when it is dialled, after names were looked up.
 func NewTransport() http.RoundTripper {
 	dialer := &net.Dialer{Timeout: dialTimeout, KeepAlive: dialTimeout,
-		Control: func(_, address string, _ syscall.RawConn) error { return checkAddress(address) }}
+		Control: func(_, address string, _ syscall.RawConn) error { return CheckAddress(address) }}
 	return utilnet.SetOldTransportDefaults(&http.Transport{
 		DialContext:     dialer.DialContext,
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // Anybody may sign for a Pod.
@@ -31,9 +31,9 @@ func NewTransport() http.RoundTripper {
 	})
 }
 
-// checkAddress refuses to reach the machine of the apiserver by an address that only it has, and its link, where clouds
+// CheckAddress refuses to reach the machine of the apiserver by an address that only it has, and its link, where clouds
 // keep their secrets.
-func checkAddress(address string) error {
+func CheckAddress(address string) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
 		return fmt.Errorf("handing a request on to %s: %w", address, err)

@@ -19,7 +19,7 @@ func TestCheckAddress(t *testing.T) {
 		"[::ffff:127.0.0.1]:80": false, "[::ffff:169.254.169.254]:80": false, "[::ffff:10.0.0.1]:80": true,
 		"localhost:80": false,
 	} {
-		if err := checkAddress(address); (err == nil) != allowed {
+		if err := CheckAddress(address); (err == nil) != allowed {
 			t.Errorf("%s: %v", address, err)
 		}
 	}

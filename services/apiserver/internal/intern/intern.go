@@ -1,6 +1,9 @@
 // Package intern keeps one copy of what many objects have alike, such as the labels and requests of the Pods of one
 // template or what the nodes of one size offer. Objects that are given to it share memory with others from then on, so
 // nobody may change what is inside them: those of watch caches nobody does.
+//
+//	intern.go  what is remembered, and the parts of objects
+//	lists.go   whole lists of parts
 package intern
 
 import (
@@ -17,6 +20,10 @@ import (
 
 // slots is how many values a table remembers: more than a mesh has templates, little enough to be forgotten about.
 const slots = 1024
+
+// largest is the encoded size in bytes of the largest objects whose lists are remembered: a table holds what it
+// remembers also when nobody else does any more, and large objects are seldom alike.
+const largest = 16 << 10
 
 // table remembers the value that came last of each slot. A value that came before in a slot only costs its memory. It
 // is safe for concurrent use.
@@ -41,21 +48,34 @@ type Pool struct {
 	fields      table[*metav1.FieldsV1]
 	tolerations table[[]corev1.Toleration]
 	texts       table[string]
+
+	owners     table[[]metav1.OwnerReference]
+	managers   table[[]metav1.ManagedFieldsEntry]
+	containers table[[]corev1.Container]
+	volumes    table[[]corev1.Volume]
+	security   table[*corev1.PodSecurityContext]
+	conditions table[[]corev1.PodCondition]
 }
 
 // New returns an empty Pool.
 func New() *Pool { return &Pool{seed: maphash.MakeSeed()} }
 
-// Object lets an object share what others have alike.
-func (p *Pool) Object(object runtime.Object) {
+// Object lets an object, which was decoded from so many bytes and which nobody else has, share what others have alike.
+func (p *Pool) Object(object runtime.Object, size int) {
 	if o, ok := object.(metav1.ObjectMetaAccessor); ok {
 		if m, ok := o.GetObjectMeta().(*metav1.ObjectMeta); ok {
 			p.meta(m)
+			if size <= largest {
+				p.metaLists(m)
+			}
 		}
 	}
 	switch o := object.(type) {
 	case *corev1.Pod:
 		p.pod(o)
+		if size <= largest {
+			p.podLists(o)
+		}
 	case *corev1.Node:
 		p.node(&o.Status)
 	}
@@ -91,8 +111,8 @@ func (p *Pool) pod(o *corev1.Pod) {
 	text(p, &spec.ServiceAccountName, &spec.DeprecatedServiceAccount, &spec.SchedulerName, &spec.PriorityClassName)
 	text(p, &spec.RestartPolicy)
 	text(p, &spec.DNSPolicy)
-	p.containers(spec.InitContainers)
-	p.containers(spec.Containers)
+	p.containersOf(spec.InitContainers)
+	p.containersOf(spec.Containers)
 	text(p, &status.Phase)
 	text(p, &status.QOSClass)
 	for i := range status.Conditions {
@@ -103,7 +123,7 @@ func (p *Pool) pod(o *corev1.Pod) {
 	p.statuses(status.ContainerStatuses)
 }
 
-func (p *Pool) containers(list []corev1.Container) {
+func (p *Pool) containersOf(list []corev1.Container) {
 	for i := range list {
 		c := &list[i]
 		text(p, &c.Name, &c.Image, &c.TerminationMessagePath)
@@ -183,8 +203,7 @@ func (p *Pool) tolerated(list []corev1.Toleration) []corev1.Toleration {
 		hash = hash<<1 + maphash.String(p.seed, list[i].Key)
 	}
 	return p.tolerations.one(list, hash, func(a, b []corev1.Toleration) bool {
-		return slices.EqualFunc(a, b,
-			sameToleration)
+		return slices.EqualFunc(a, b, sameToleration)
 	})
 }
 

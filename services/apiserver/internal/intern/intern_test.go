@@ -2,10 +2,13 @@ package intern
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -28,17 +31,29 @@ func pod(name, cpu string) *corev1.Pod {
 	seconds := int64(300)
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: string([]byte("shop")),
-			Labels:        map[string]string{"app": "web"},
-			ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{}}`)}}},
+			Labels:          map[string]string{"app": "web"},
+			OwnerReferences: []metav1.OwnerReference{{UID: "u", Name: "web"}},
+			ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m", Time: &metav1.Time{Time: time.Unix(1, 0)},
+				FieldsV1: metav1.NewFieldsV1(`{"f:spec":{}}`)}}},
 		Spec: corev1.PodSpec{
-			NodeSelector: map[string]string{"disk": "fast"},
-			Tolerations:  []corev1.Toleration{{Key: "a"}, {Key: "b", TolerationSeconds: &seconds}},
-			Containers:   []corev1.Container{{Name: "c", Image: "i", Resources: requirements(cpu)}},
+			SecurityContext: &corev1.PodSecurityContext{RunAsUser: &seconds},
+			Volumes:         []corev1.Volume{{Name: "v"}},
+			NodeSelector:    map[string]string{"disk": "fast"},
+			Tolerations:     []corev1.Toleration{{Key: "a"}, {Key: "b", TolerationSeconds: &seconds}},
+			InitContainers:  []corev1.Container{{Name: "i"}},
+			Containers: []corev1.Container{{Name: "c", Image: "i", Resources: requirements(cpu),
+				VolumeMounts: []corev1.VolumeMount{{Name: "v"}}}},
 		},
-		Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{
-			Resources: &corev1.ResourceRequirements{Requests: requirements(cpu).Requests}}}},
+		Status: corev1.PodStatus{
+			Conditions: []corev1.PodCondition{{Type: "Ready", LastTransitionTime: metav1.Unix(2, 0)}},
+			ContainerStatuses: []corev1.ContainerStatus{{
+				Resources: &corev1.ResourceRequirements{Requests: requirements(cpu).Requests}}},
+		},
 	}
 }
+
+// small is a size of objects that share all that they have alike.
+const small = 16_384
 
 // memory is where the parts lie that Pods may share, by name.
 func memory(p *corev1.Pod) map[string]uintptr {
@@ -47,7 +62,10 @@ func memory(p *corev1.Pod) map[string]uintptr {
 	return map[string]uintptr{
 		"labels": at(p.Labels), "fields": at(p.ManagedFields[0].FieldsV1), "node selector": at(p.Spec.NodeSelector),
 		"tolerations": at(p.Spec.Tolerations), "requests": at(c.Resources.Requests), "limits": at(c.Resources.Limits),
-		"actual requests": at(p.Status.ContainerStatuses[0].Resources.Requests),
+		"actual requests": at(p.Status.ContainerStatuses[0].Resources.Requests), "owners": at(p.OwnerReferences),
+		"managers": at(p.ManagedFields), "init containers": at(p.Spec.InitContainers),
+		"containers": at(p.Spec.Containers), "volumes": at(p.Spec.Volumes),
+		"security context": at(p.Spec.SecurityContext), "conditions": at(p.Status.Conditions),
 	}
 }
 
@@ -57,19 +75,86 @@ func TestPodsOfOneTemplateShare(t *testing.T) {
 	first, second, larger := pod("a", "100m"), pod("b", "100m"), pod("c", "101m")
 	for _, p := range []*corev1.Pod{first, second, larger} {
 		before := p.DeepCopy()
-		pool.Object(p)
+		pool.Object(p, small)
 		if !equality.Semantic.DeepEqual(before, p) {
 			t.Errorf("pod %s is another one now: %+v, was %+v", p.Name, p, before)
 		}
 	}
-	of := memory(second)
-	for part, at := range memory(first) {
-		if of[part] != at {
-			t.Errorf("the %s of equal Pods lie twice in memory", part)
+	for part := range lieTwice(small) {
+		t.Errorf("the %s of equal Pods lie twice in memory", part)
+	}
+	if memory(larger)["requests"] == memory(first)["requests"] {
+		t.Error("a Pod that asks for more shares its requests")
+	}
+}
+
+// What is remembered of a large Pod is little of it.
+func TestLargePodsShareNoLists(t *testing.T) {
+	want := map[string]bool{"owners": true, "managers": true, "init containers": true, "containers": true,
+		"volumes": true, "security context": true, "conditions": true}
+	if got := lieTwice(small + 1); !maps.Equal(got, want) {
+		t.Errorf("of equal Pods these parts lie twice in memory: %v, want %v", got, want)
+	}
+}
+
+// lieTwice names the parts of two equal Pods of a size that they do not share. Two parts of one Pod may come to take
+// the same slot of a table: what counts is what is never shared.
+func lieTwice(size int) map[string]bool {
+	apart := map[string]int{}
+	const pools = 4
+	for range pools {
+		pool, first, second := New(), pod("a", "100m"), pod("b", "100m")
+		pool.Object(first, size)
+		pool.Object(second, size)
+		of := memory(second)
+		for part, at := range memory(first) {
+			if of[part] != at {
+				apart[part]++
+			}
 		}
 	}
-	if of := memory(larger); of["requests"] == memory(first)["requests"] || of["labels"] != memory(first)["labels"] {
-		t.Error("a Pod that asks for more shares its requests, or not its labels")
+	always := map[string]bool{}
+	for part, times := range apart {
+		if times == pools {
+			always[part] = true
+		}
+	}
+	return always
+}
+
+// Pods that differ in one field alone, which no hash looks at, keep it.
+func TestPodsThatDifferInOneField(t *testing.T) {
+	yes := true
+	for name, change := range map[string]func(*corev1.Pod){
+		"whether an owner controls": func(p *corev1.Pod) { p.OwnerReferences[0].Controller = &yes },
+		"what a manager did":        func(p *corev1.Pod) { p.ManagedFields[0].Operation = "Apply" },
+		"when a manager did it": func(p *corev1.Pod) {
+			p.ManagedFields[0].Time.Time = time.Unix(1, 1)
+		},
+		"a variable of a container": func(p *corev1.Pod) {
+			p.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "SIZE"}}
+		},
+		"an argument of an init container": func(p *corev1.Pod) { p.Spec.InitContainers[0].Args = []string{"-v"} },
+		"where a volume is mounted": func(p *corev1.Pod) {
+			p.Spec.Containers[0].VolumeMounts[0].MountPath = "/srv"
+		},
+		"where a volume comes from": func(p *corev1.Pod) {
+			p.Spec.Volumes[0].EmptyDir = &corev1.EmptyDirVolumeSource{}
+		},
+		"who may not be root":  func(p *corev1.Pod) { p.Spec.SecurityContext.RunAsNonRoot = &yes },
+		"whether it is ready":  func(p *corev1.Pod) { p.Status.Conditions[0].Status = "True" },
+		"why it is not ready":  func(p *corev1.Pod) { p.Status.Conditions[0].Message = "starting" },
+		"what container it is": func(p *corev1.Pod) { p.Spec.Containers[0].Stdin = true },
+	} {
+		pool, one, other := New(), pod("a", "100m"), pod("b", "100m")
+		change(other)
+		for _, p := range []*corev1.Pod{one, other, pod("c", "100m")} {
+			before := p.DeepCopy()
+			pool.Object(p, small)
+			if !reflect.DeepEqual(before, p) {
+				t.Errorf("%s: pod %s is another one now: %+v, was %+v", name, p.Name, p, before)
+			}
+		}
 	}
 }
 
@@ -79,7 +164,7 @@ func TestNodesOfOneSizeShare(t *testing.T) {
 	for i := range nodes {
 		nodes[i].Status.Capacity = requirements("4").Requests
 		nodes[i].Status.Allocatable = requirements("3").Requests
-		pool.Object(&nodes[i])
+		pool.Object(&nodes[i], small)
 	}
 	for part, of := range map[string]func(*corev1.Node) corev1.ResourceList{
 		"capacity":    func(n *corev1.Node) corev1.ResourceList { return n.Status.Capacity },
@@ -106,7 +191,7 @@ func TestObjectsStayWhatTheyAre(t *testing.T) {
 				for _, o := range []runtime.Object{&corev1.Pod{}, &corev1.Node{}, &corev1.ConfigMap{}} {
 					fill.Fill(o)
 					before := o.DeepCopyObject()
-					pool.Object(o)
+					pool.Object(o, small)
 					if !reflect.DeepEqual(before, o) {
 						t.Errorf("object %d of worker %d changed:\n%+v\n%+v", i, worker, before, o)
 						return
@@ -116,6 +201,18 @@ func TestObjectsStayWhatTheyAre(t *testing.T) {
 		})
 	}
 	users.Wait()
+}
+
+// A list is not taken for another that it begins with, even where both come to one slot.
+func TestListsOfOneSlot(t *testing.T) {
+	var remembered table[[]string]
+	same := func(a, b *string) bool { return *a == *b }
+	for _, list := range [][]string{{"a"}, {"a", "b"}, {"a"}} {
+		kept := shared(&remembered, list, func([]string) uint64 { return 0 }, same)
+		if !slices.Equal(kept, list) {
+			t.Errorf("%v has become %v", list, kept)
+		}
+	}
 }
 
 // Tolerations that differ in one field alone are two.
@@ -141,7 +238,7 @@ func TestUntypedObjects(t *testing.T) {
 	o := &unstructured.Unstructured{Object: map[string]any{
 		"metadata": map[string]any{"labels": map[string]any{"a": "b"}}}}
 	before := o.DeepCopy()
-	New().Object(o)
+	New().Object(o, small)
 	if !reflect.DeepEqual(o, before) {
 		t.Errorf("%v, was %v", o, before)
 	}
@@ -168,6 +265,6 @@ func BenchmarkPod(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
-		pool.Object(pods[i%len(pods)])
+		pool.Object(pods[i%len(pods)], small)
 	}
 }

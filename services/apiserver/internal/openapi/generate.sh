@@ -11,4 +11,5 @@ exec go tool openapi-gen \
 	k8s.io/api/scheduling/v1alpha3 k8s.io/api/scheduling/v1beta1 k8s.io/api/storage/v1 \
 	k8s.io/apimachinery/pkg/api/resource k8s.io/apimachinery/pkg/apis/meta/v1 k8s.io/apimachinery/pkg/runtime \
 	k8s.io/apimachinery/pkg/util/intstr k8s.io/apimachinery/pkg/version \
+	k8s.io/kube-aggregator/pkg/apis/apiregistration/v1 \
 	k8s.io/metrics/pkg/apis/metrics/v1 k8s.io/metrics/pkg/apis/metrics/v1beta1

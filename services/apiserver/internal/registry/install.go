@@ -26,11 +26,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	genericrest "k8s.io/apiserver/pkg/registry/rest"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	metricsv1 "k8s.io/metrics/pkg/apis/metrics/v1"
 
 	"keelson.dev/services/apiserver/internal/authn"
 	"keelson.dev/services/apiserver/internal/authz"
 	"keelson.dev/services/apiserver/internal/nodeproxy"
+	"keelson.dev/services/apiserver/internal/registry/apiregistration/apiservice"
 	"keelson.dev/services/apiserver/internal/registry/apps/controllerrevision"
 	"keelson.dev/services/apiserver/internal/registry/apps/daemonset"
 	"keelson.dev/services/apiserver/internal/registry/apps/deployment"
@@ -134,6 +136,7 @@ func Groups(c Config) []Group {
 			service.Entry(c.Services),
 			serviceaccount.Entry(c.Tokens),
 		}},
+		{apiregistrationv1.GroupName, []rest.Entry{apiservice.Resource}},
 		{appsv1.GroupName, []rest.Entry{
 			controllerrevision.Resource,
 			daemonset.Resource,

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/apitesting/fuzzer"
 	metafuzzer "k8s.io/apimachinery/pkg/apis/meta/fuzzer"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/randfill"
 )
@@ -83,6 +85,12 @@ func (s *subject) valid(t *testing.T, seed int64, name string) map[string]any {
 	t.Helper()
 	candidate := runtime.DeepCopyJSON(s.Example)
 	candidate["metadata"].(map[string]any)["name"] = name
+	if s.NameIn != "" {
+		first, _, _ := strings.Cut(name, ".")
+		if err := unstructured.SetNestedField(candidate, first, strings.Split(s.NameIn, ".")...); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if errs := s.validate(t, candidate); errs != "" {
 		t.Fatalf("the suite's example of %s is not valid: %s", s.GroupResource, errs)
 	}

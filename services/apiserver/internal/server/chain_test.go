@@ -54,7 +54,7 @@ func TestFilterFlags(t *testing.T) {
 func TestSwitches(t *testing.T) {
 	always := []string{"audit-init", "panic-recovery", "received-timestamp", "request-info", "joined-flushes",
 		"cache-control", "watch-termination", "wait-group", "deadline", "timeout", "stack", "warnings",
-		"authentication", "impersonation", "authorization", "request-body"}
+		"authentication", "impersonation", "authorization", "request-body", "carried-fields"}
 	rows := map[string]struct {
 		change func(*Options, *genericapiserver.Config)
 		also   []string
@@ -150,6 +150,7 @@ func chainConfig(t testing.TB) (*Options, *genericapiserver.Config) {
 		Resources: []string{"configmaps"}}})
 	s.policy.SetBinding(name, rbacv1.RoleRef{Kind: "ClusterRole", Name: name.Name},
 		[]rbacv1.Subject{{Kind: rbacv1.UserKind, Name: "ann"}})
+	s.authority.PolicyIsComplete()
 	s.config.Complete(nil)
 	return options, s.config
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -33,12 +34,20 @@ func (s *Server) addHooks(mapper meta.ResettableRESTMapper) ([]healthz.HealthChe
 		ServiceRanges: ranges,
 		Port:          s.port(),
 		Address:       s.podAddress(),
+		FrontProxy:    &s.frontProxy,
+		ClientAuthority: func() []byte {
+			if ca := s.config.SecureServing.ClientCA; ca != nil {
+				return ca.CurrentCABundleContent()
+			}
+			return nil
+		},
 	})
 	if err := s.followRoles(b); err != nil {
 		return nil, err
 	}
 	err = s.core.AddPostStartHook("keelson-bootstrap", func(hook genericapiserver.PostStartHookContext) error {
 		go b.Run(hook)
+		go s.awaitRoles(hook, synced)
 		go b.RunMember(hook)
 		go forget(hook, mapper.Reset)
 		go s.repairAddresses(hook)
@@ -56,6 +65,13 @@ func (s *Server) addHooks(mapper meta.ResettableRESTMapper) ([]healthz.HealthChe
 		}
 		return nil
 	})}, nil
+}
+
+// awaitRoles tells the authorizer when it knows all roles.
+func (s *Server) awaitRoles(ctx context.Context, synced []cache.InformerSynced) {
+	if cache.WaitForCacheSync(ctx.Done(), synced...) {
+		s.authority.PolicyIsComplete()
+	}
 }
 
 // followRoles tells the bootstrapper of each change that may concern an aggregated role.

@@ -38,10 +38,22 @@ func (s *Server) install() error {
 		}
 		groups = append(groups, served)
 	}
+	s.served = versionsOf(groups)
 	if err := s.serveGroups(groups); err != nil {
 		return err
 	}
 	return s.serveDiscovery(s.core.Handler.NonGoRestfulMux)
+}
+
+// versionsOf are the names of the groups' versions, by group.
+func versionsOf(groups []servedGroup) map[string][]string {
+	all := map[string][]string{}
+	for _, group := range groups {
+		for _, version := range group.versions {
+			all[group.name] = append(all[group.name], version.Version)
+		}
+	}
+	return all
 }
 
 // serveGroups answers what is asked of any of the groups.

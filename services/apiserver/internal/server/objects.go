@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,9 +28,11 @@ type storedObjects struct {
 
 var _ satoken.Objects = &storedObjects{}
 
-// open takes the stores of the groups that are read: the core, and what stands behind Services.
+// open takes the stores of the groups that are read: the core, what stands behind Services, and what attaches volumes.
 func (o *storedObjects) open(group string, storages map[string]genericrest.Storage) {
-	if group != corev1.GroupName && group != discoveryv1.GroupName {
+	switch group {
+	case corev1.GroupName, discoveryv1.GroupName, storagev1.GroupName:
+	default:
 		return
 	}
 	if o.storages == nil {
@@ -103,6 +106,15 @@ func (o *storedObjects) PodsOnNode(ctx context.Context, node, namespace, resourc
 	return list.(*corev1.PodList).Items, nil
 }
 
+// Service implements aggregation.Objects.
+func (o *storedObjects) Service(ctx context.Context, namespace, name string) (*corev1.Service, error) {
+	service, err := stored[*corev1.Service](ctx, o, "services", namespace, name)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return service, err
+}
+
 // Slices are the EndpointSlices of a Service.
 func (o *storedObjects) Slices(ctx context.Context, namespace, service string) ([]discoveryv1.EndpointSlice, error) {
 	list, err := listed[*discoveryv1.EndpointSliceList](ctx, o, "endpointslices", namespace,
@@ -116,6 +128,20 @@ func (o *storedObjects) Slices(ctx context.Context, namespace, service string) (
 // Volume is the node.Volume of the Node authorizer.
 func (o *storedObjects) Volume(ctx context.Context, name, resourceVersion string) (*corev1.PersistentVolume, error) {
 	return read[*corev1.PersistentVolume](ctx, o, "persistentvolumes", "", name,
+		&metav1.GetOptions{ResourceVersion: resourceVersion})
+}
+
+// Claim is the node.Claim of the Node authorizer.
+func (o *storedObjects) Claim(ctx context.Context, namespace, name, resourceVersion string) (
+	*corev1.PersistentVolumeClaim, error) {
+	return read[*corev1.PersistentVolumeClaim](ctx, o, "persistentvolumeclaims", namespace, name,
+		&metav1.GetOptions{ResourceVersion: resourceVersion})
+}
+
+// Attachment is the node.Attachment of the Node authorizer.
+func (o *storedObjects) Attachment(ctx context.Context, name, resourceVersion string) (*storagev1.VolumeAttachment,
+	error) {
+	return read[*storagev1.VolumeAttachment](ctx, o, "volumeattachments", "", name,
 		&metav1.GetOptions{ResourceVersion: resourceVersion})
 }
 

@@ -3,6 +3,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -45,7 +46,13 @@ type Options struct {
 	ServiceAccountIssuer         string
 	APIAudiences                 []string
 
+	AdmissionControlConfigFile string
+
 	Nodeagents nodeproxy.Config
+
+	// DialExtension connects to the endpoints of APIServices in place of a dialer that reaches no address of this
+	// machine alone; tests set it.
+	DialExtension func(ctx context.Context, network, address string) (net.Conn, error)
 
 	Audit   *genericoptions.AuditOptions
 	Tracing *genericoptions.TracingOptions
@@ -101,6 +108,9 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 		"issuer of service-account tokens")
 	fs.StringSliceVar(&o.APIAudiences, "api-audiences", o.APIAudiences,
 		"audiences that service-account tokens must be meant for; default: the issuer")
+	fs.StringVar(&o.AdmissionControlConfigFile, "admission-control-config-file", o.AdmissionControlConfigFile,
+		"file with an apiserver.config.k8s.io/v1 AdmissionConfiguration, which may hold a PodSecurityConfiguration; "+
+			"default: namespaces without labels allow every Pod")
 	o.Nodeagents.AddFlags(fs)
 	o.addObservabilityFlags(fs)
 	fs.StringVar(&o.ServiceClusterIPRange, "service-cluster-ip-range", o.ServiceClusterIPRange,
@@ -140,6 +150,7 @@ func (o *Options) checkFiles() []error {
 		{"client-ca-file", o.ClientCAFile},
 		{"token-auth-file", o.TokenAuthFile},
 		{"service-account-signing-key-file", o.ServiceAccountSigningKeyFile},
+		{"admission-control-config-file", o.AdmissionControlConfigFile},
 		{"nodeagent-client-certificate", o.Nodeagents.ClientCertificate},
 		{"nodeagent-client-key", o.Nodeagents.ClientKey},
 		{"nodeagent-certificate-authority", o.Nodeagents.CertificateAuthority},

@@ -16,6 +16,7 @@ import (
 	genericrest "k8s.io/apiserver/pkg/registry/rest"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 
+	"keelson.dev/services/apiserver/internal/carriedfields"
 	"keelson.dev/services/apiserver/internal/registry"
 	"keelson.dev/services/apiserver/internal/stack"
 	"keelson.dev/services/apiserver/internal/typedfields"
@@ -123,7 +124,7 @@ func (s *Server) endpoints(
 		TypeConverter:              types,
 		EquivalentResourceRegistry: s.core.EquivalentResourceRegistry,
 		Authorizer:                 s.core.Authorizer,
-		Admit:                      s.config.AdmissionControl,
+		Admit:                      carriedfields.Over(s.config.AdmissionControl),
 		MinRequestTimeout:          time.Duration(s.config.MinRequestTimeout) * time.Second,
 		MaxRequestBodyBytes:        s.config.MaxRequestBodyBytes,
 	}

@@ -18,11 +18,15 @@ import (
 	clientset "k8s.io/client-go/kubernetes"
 	restclient "k8s.io/client-go/rest"
 
+	"keelson.dev/services/apiserver/internal/admission/pluginconfig"
+	"keelson.dev/services/apiserver/internal/aggregation"
 	"keelson.dev/services/apiserver/internal/authn"
 	"keelson.dev/services/apiserver/internal/authz"
 	"keelson.dev/services/apiserver/internal/authz/node"
 	"keelson.dev/services/apiserver/internal/authz/rbac"
 	"keelson.dev/services/apiserver/internal/eventbatch"
+	"keelson.dev/services/apiserver/internal/frontproxy"
+	"keelson.dev/services/apiserver/internal/openapi"
 	"keelson.dev/services/apiserver/internal/registry"
 	"keelson.dev/services/apiserver/internal/routes"
 	"keelson.dev/services/apiserver/internal/scheme"
@@ -37,6 +41,7 @@ type Server struct {
 	scheme   *runtime.Scheme
 	codecs   serializer.CodecFactory
 
+	plugins  pluginconfig.Plugins
 	starting *starting
 	embedded *storage.Embedded
 	store    *storage.Store
@@ -50,6 +55,11 @@ type Server struct {
 	informers informers.SharedInformerFactory
 	client    clientset.Interface
 	batches   eventbatch.Batches
+	// frontProxy is who the apiserver is to the servers of APIServices, aggregator hands requests on to them.
+	frontProxy frontproxy.Identity
+	aggregator *aggregation.Aggregator
+	// served are the versions of each group.
+	served map[string][]string
 
 	core *genericapiserver.GenericAPIServer
 	// first is the server that gets each request first, and runs the others.
@@ -73,7 +83,7 @@ func New(ctx context.Context, options *Options, log *zap.Logger) (*Server, error
 // assemble runs the steps of construction in the order of their needs.
 func (s *Server) assemble(ctx context.Context) error {
 	steps := []func(context.Context) error{
-		s.openScheme, s.openServing, s.openStore, s.openConfig, s.openAuth, s.openServers,
+		s.readPlugins, s.openScheme, s.openServing, s.openStore, s.openConfig, s.openAuth, s.openServers,
 	}
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
@@ -227,7 +237,8 @@ func (s *Server) openConfig(context.Context) (err error) {
 
 func (s *Server) openAuth(ctx context.Context) (err error) {
 	s.policy = rbac.NewPolicy()
-	ofNodes := node.Objects{Pods: s.objects.PodsOnNode, Volume: s.objects.Volume}
+	ofNodes := node.Objects{Pods: s.objects.PodsOnNode, Volume: s.objects.Volume, Claim: s.objects.Claim,
+		Attachment: s.objects.Attachment}
 	if s.authority, err = authz.NewAuthorizer(s.policy, ofNodes); err != nil {
 		return err
 	}
@@ -274,6 +285,7 @@ func (s *Server) buildCore(
 		return link{}, err
 	}
 	config.AdmissionControl = chain
+	config.SkipOpenAPIInstallation = true
 	s.core, err = config.Complete(s.informers).New("keelson-apiserver", next)
 	if err != nil {
 		return link{}, fmt.Errorf("building the server: %w", err)
@@ -287,6 +299,11 @@ func (s *Server) buildCore(
 	if err := s.install(); err != nil {
 		return link{}, err
 	}
+	aggregated, err := s.aggregate(next)
+	if err != nil {
+		return link{}, err
+	}
+	openapi.Serve(s.core.Handler, config.OpenAPIConfig, config.OpenAPIV3Config)
 	ready, err := s.addHooks(mapper)
-	return link{server: s.core, ready: ready}, err
+	return link{server: s.core, ready: append(ready, aggregated)}, err
 }

@@ -40,6 +40,9 @@ func NewAuthority(t testing.TB) *Authority {
 	return a
 }
 
+// Raw is its certificate in DER.
+func (a *Authority) Raw() []byte { return a.certificate.Raw }
+
 // Trusted makes the server believe the authority's certificates.
 func (a *Authority) Trusted(t testing.TB) func(*inproc.Config) {
 	return func(config *inproc.Config) {

@@ -112,16 +112,17 @@ func TestTracing(t *testing.T) {
 				"samplingRatePerMillion: 1000000\n", collector.address))
 	})
 	header := http.Header{"Traceparent": {"00-" + clientTrace + "-" + clientSpan + "-01"}}
-	fetch(t, s.ConfigAs(servertest.Admin), "/api/v1/namespaces/default/configmaps/traced", header)
-	fetch(t, s.ConfigAs("ann"), "/api/v1/namespaces/default/secrets/traced", header)
+	// The server itself asks for no object of these kinds.
+	fetch(t, s.ConfigAs(servertest.Admin), "/api/v1/namespaces/default/podtemplates/traced", header)
+	fetch(t, s.ConfigAs("ann"), "/api/v1/namespaces/default/replicationcontrollers/traced", header)
 	if err := s.Stop(); err != nil { // sends the rest
 		t.Fatal(err)
 	}
-	trusted := collector.span(t, "GET /api/v1/namespaces/{:namespace}/configmaps/{:name}")
+	trusted := collector.span(t, "GET /api/v1/namespaces/{:namespace}/podtemplates/{:name}")
 	if got := fmt.Sprintf("%x %x", trusted.TraceId, trusted.ParentSpanId); got != clientTrace+" "+clientSpan {
 		t.Errorf("an administrator's request belongs to %s", got)
 	}
-	other := collector.span(t, "GET /api/v1/namespaces/{:namespace}/secrets/{:name}")
+	other := collector.span(t, "GET /api/v1/namespaces/{:namespace}/replicationcontrollers/{:name}")
 	if got := fmt.Sprintf("%x", other.TraceId); got == clientTrace || len(other.ParentSpanId) != 0 {
 		t.Errorf("a stranger's request belongs to %s, under %x", got, other.ParentSpanId)
 	}
@@ -218,15 +219,21 @@ func TestWrongObservability(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			config := servertest.NewConfig(t, t.TempDir())
 			row.change(config)
-			handle, err := inproc.Start(t.Context(), config, zap.NewNop())
-			if err == nil {
-				_ = handle.Stop()
-				t.Fatal("started")
-			}
-			if !strings.HasPrefix(err.Error(), row.want) || strings.Contains(err.Error(), "\n") {
-				t.Errorf("%q, want one line that begins with %q", err, row.want)
-			}
+			refusesToStart(t, config, row.want)
 		})
+	}
+}
+
+// refusesToStart wants an error of one line that begins so.
+func refusesToStart(t *testing.T, config *inproc.Config, want string) {
+	t.Helper()
+	handle, err := inproc.Start(t.Context(), config, zap.NewNop())
+	if err == nil {
+		_ = handle.Stop()
+		t.Fatal("started")
+	}
+	if !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("%q, want one line that begins with %q", err, want)
 	}
 }
 

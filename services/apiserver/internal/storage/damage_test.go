@@ -30,7 +30,7 @@ func makeStore(t *testing.T) (dir string) {
 		t.Fatal(err)
 	}
 	paths := storedir.Of(dir)
-	config := embeddedConfig(paths.Store, url.URL{Scheme: "unix", Path: filepath.Join(dir, socketName)}, zap.NewNop())
+	config := memberConfig(paths.Store, url.URL{Scheme: "unix", Path: filepath.Join(dir, socketName)}, zap.NewNop())
 	config.SnapshotCount, config.SnapshotCatchUpEntries = 50, 10
 	o := newOpening(paths)
 	go o.run(config)
@@ -46,7 +46,7 @@ func makeStore(t *testing.T) (dir string) {
 	if err := identify(t.Context(), e.Client().Client, paths); err != nil {
 		t.Fatal(err)
 	}
-	etcd.Close()
+	etcd.close()
 	remove(t, filepath.Join(dir, socketName))
 	return dir
 }

@@ -10,7 +10,6 @@ import (
 	"syscall"
 
 	"go.etcd.io/etcd/client/v3/kubernetes"
-	"go.etcd.io/etcd/server/v3/embed"
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
@@ -20,14 +19,6 @@ import (
 )
 
 const (
-	// quotaBytes is where the store refuses further writes, 8 GiB as etcd recommends at most.
-	quotaBytes = 8 << 30
-	// catchUpEntries of the log stay in memory for members that lag behind, of which there is none.
-	catchUpEntries = 100
-	// One member elects itself within an election timeout, so a short one makes a
-	// restart quick. Each tick wakes an idle process: 50 ms cost half a percent of a core.
-	tickMilliseconds     = 50
-	electionMilliseconds = 5 * tickMilliseconds
 	// socketName is the unix socket in the data directory that etcdctl can use.
 	socketName = "etcd.sock"
 	// maxSocketPath is how long the path of a unix socket can be on Linux.
@@ -38,7 +29,7 @@ const (
 
 // Embedded is an etcd with one member inside this process.
 type Embedded struct {
-	etcd *embed.Etcd
+	etcd *member
 	lock *os.File
 	dir  *os.File
 	// level of etcd's log: warnings from when it is open until it is told to close. What goes wrong
@@ -67,19 +58,19 @@ func StartEmbedded(ctx context.Context, dataDir string, log *zap.Logger) (*Embed
 
 // Client returns a client that calls the store without any connection.
 func (e *Embedded) Client() *kubernetes.Client {
-	client := &kubernetes.Client{Client: v3client.New(e.etcd.Server)}
+	client := &kubernetes.Client{Client: v3client.New(e.etcd.server)}
 	client.Kubernetes = client
 	return client
 }
 
 // Failed reports an etcd that ended by itself.
-func (e *Embedded) Failed() <-chan error { return e.etcd.Err() }
+func (e *Embedded) Failed() <-chan error { return e.etcd.failed }
 
 // Close stops the store and gives up the data directory.
 func (e *Embedded) Close() {
 	e.level.SetLevel(silent)
 	if e.etcd != nil {
-		e.etcd.Close()
+		e.etcd.close()
 	}
 	if e.dir != nil {
 		_ = e.dir.Close()
@@ -95,7 +86,7 @@ func (e *Embedded) start(ctx context.Context, dataDir string, log *zap.Logger) e
 	paths := storedir.Of(dataDir)
 	o := newOpening(paths)
 	log = log.Named("etcd").WithOptions(append(o.hooks(), zap.IncreaseLevel(e.level))...)
-	go o.run(embeddedConfig(paths.Store, client, log))
+	go o.run(memberConfig(paths.Store, client, log))
 	etcd, err := o.wait(ctx)
 	if err != nil {
 		if etcd != nil {
@@ -125,24 +116,6 @@ func (e *Embedded) clientURL(dataDir string) (url.URL, error) {
 		path = fmt.Sprintf("/proc/self/fd/%d/%s", e.dir.Fd(), socketName)
 	}
 	return url.URL{Scheme: "unix", Path: path}, nil
-}
-
-func embeddedConfig(dir string, client url.URL, log *zap.Logger) *embed.Config {
-	c := embed.NewConfig()
-	c.Name, c.Dir = "keelson", dir
-	c.ListenClientUrls = []url.URL{client}
-	c.AdvertiseClientUrls = []url.URL{client}
-	// A single member needs no peer listener; its peer URL is only a name.
-	c.ListenPeerUrls = nil
-	peer := url.URL{Scheme: "http", Host: "localhost:2380"}
-	c.AdvertisePeerUrls = []url.URL{peer}
-	c.InitialCluster = c.InitialClusterFromName(c.Name)
-	c.TickMs, c.ElectionMs = tickMilliseconds, electionMilliseconds
-	c.QuotaBackendBytes = quotaBytes
-	c.SnapshotCatchUpEntries = catchUpEntries
-	c.EnableGRPCGateway = false
-	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(log)
-	return c
 }
 
 // prepareDataDir makes the directory, or checks that it is ours alone.

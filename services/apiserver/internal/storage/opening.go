@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"go.etcd.io/etcd/server/v3/embed"
+	"go.etcd.io/etcd/server/v3/config"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
@@ -30,11 +30,11 @@ type opening struct {
 	// opened says that the start has ended: from then on a failure ends the process, as the library means it.
 	opened atomic.Bool
 	failed chan error
-	etcd   chan *embed.Etcd
+	etcd   chan *member
 }
 
 func newOpening(paths storedir.Paths) *opening {
-	return &opening{paths: paths, failed: make(chan error, 1), etcd: make(chan *embed.Etcd, 1)}
+	return &opening{paths: paths, failed: make(chan error, 1), etcd: make(chan *member, 1)}
 }
 
 // hooks take the place of the exits and panics in the library's log.
@@ -74,7 +74,7 @@ func (o *opening) broken(what string) error {
 }
 
 // run checks and opens the store. Wait tells how it went.
-func (o *opening) run(config *embed.Config) {
+func (o *opening) run(c config.ServerConfig) {
 	debug.SetPanicOnFault(true)
 	defer func() {
 		if failure := recover(); failure != nil {
@@ -89,7 +89,12 @@ func (o *opening) run(config *embed.Config) {
 		o.fail(err)
 		return
 	}
-	etcd, err := embed.StartEtcd(config)
+	socket, err := listen(c.ClientURLs[0].Path)
+	if err != nil {
+		o.fail(err)
+		return
+	}
+	etcd, err := startMember(c, socket)
 	if err != nil {
 		o.fail(o.broken(err.Error()))
 		return
@@ -99,8 +104,8 @@ func (o *opening) run(config *embed.Config) {
 
 // wait returns the store once it has applied its log. The error is that of ctx, or one sentence about the store. A
 // store may be returned beside the error; it is to be closed.
-func (o *opening) wait(ctx context.Context) (*embed.Etcd, error) {
-	var etcd *embed.Etcd
+func (o *opening) wait(ctx context.Context) (*member, error) {
+	var etcd *member
 	select {
 	case etcd = <-o.etcd:
 	case err := <-o.failed:
@@ -111,12 +116,12 @@ func (o *opening) wait(ctx context.Context) (*embed.Etcd, error) {
 	limit := time.NewTimer(replayLimit)
 	defer limit.Stop()
 	select {
-	case <-etcd.Server.ReadyNotify():
+	case <-etcd.server.ReadyNotify():
 		o.opened.Store(true)
 		return etcd, nil
 	case err := <-o.failed:
 		return etcd, err
-	case err := <-etcd.Err():
+	case err := <-etcd.failed:
 		return etcd, o.broken(err.Error())
 	case <-limit.C:
 		return etcd, o.broken("it did not become ready within " + replayLimit.String())
@@ -130,11 +135,11 @@ func (o *opening) stopped(ctx context.Context) error {
 }
 
 // closeWithin closes a store, but does not wait for one that cannot be closed.
-func closeWithin(limit time.Duration, etcd *embed.Etcd) {
+func closeWithin(limit time.Duration, etcd *member) {
 	closed := make(chan struct{})
 	go func() {
 		defer close(closed)
-		etcd.Close()
+		etcd.close()
 	}()
 	select {
 	case <-closed:

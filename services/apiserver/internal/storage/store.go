@@ -54,6 +54,7 @@ var uncached = sets.New(schema.GroupResource{Resource: "events"})
 type Store struct {
 	client    *kubernetes.Client
 	compactor etcd3.Compactor
+	progress  *progress
 	interned  *intern.Pool
 	scheme    *runtime.Scheme
 	codecs    serializer.CodecFactory
@@ -72,8 +73,8 @@ func New(client *kubernetes.Client, scheme *runtime.Scheme, codecs serializer.Co
 	client.KV = etcd3.NewETCDLatencyTracker(client.KV)
 	keepNoSnapshots()
 	compactor := etcd3.NewCompactor(client.Client, compactInterval, clock.RealClock{}, nil)
-	return &Store{client: client, compactor: compactor, interned: intern.New(), scheme: scheme, codecs: codecs,
-		stop: compactor.Stop}
+	return &Store{client: client, compactor: compactor, progress: &progress{now: time.Now}, interned: intern.New(),
+		scheme: scheme, codecs: codecs, stop: compactor.Stop}
 }
 
 // keepNoSnapshots switches off, for the whole process, that watch caches keep a snapshot of each version of the last 75
@@ -157,7 +158,7 @@ func (s *Store) open(
 	if err != nil {
 		return nil, nil, fmt.Errorf("opening the store of %s: %w", config.GroupResource, err)
 	}
-	backend := faulty{store}
+	backend := progressing{faulty{store}, s.progress}
 	if uncached.Has(config.GroupResource) {
 		return backend, store.Close, nil
 	}
@@ -201,7 +202,7 @@ func (w watched) Decode(data []byte, defaults *schema.GroupVersionKind, into run
 	*schema.GroupVersionKind, error) {
 	object, kind, err := w.Codec.Decode(data, defaults, into)
 	if err == nil {
-		w.interned.Object(object)
+		w.interned.Object(object, len(data))
 	}
 	return object, kind, err
 }

@@ -91,8 +91,10 @@ func versions(w watch.Interface) (seen []int, ended bool) {
 	}
 }
 
+// count returns what has been counted in this run of the test: it begins anew with the next one.
 func count(t *testing.T, counter *metrics.CounterVec) float64 {
 	t.Helper()
+	t.Cleanup(func() { counter.Delete(map[string]string{"group": "", "resource": t.Name()}) })
 	value, err := testutil.GetCounterMetricValue(counter.WithLabelValues("", t.Name()))
 	if err != nil {
 		t.Fatal(err)

@@ -4,11 +4,11 @@ package admit
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/component-helpers/resource"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 
 	"keelson.dev/kit/noderesources"
@@ -35,6 +35,8 @@ type Input struct {
 	Node *corev1.Node
 	// AllowedSysctls are permitted beyond the safe ones.
 	AllowedSysctls []string
+	// Devices says of a resource that it is one of device plugins, which is admitted elsewhere; nil: none is.
+	Devices func(corev1.ResourceName) bool
 }
 
 // Decide returns why the node refuses the Pod; nil takes it in.
@@ -120,10 +122,13 @@ func (a hostPort) everywhere() bool { return a.ip == "" || a.ip == "0.0.0.0" }
 func fit(in Input) *podstate.Outcome {
 	var used noderesources.Usage
 	for _, other := range in.Others {
-		used.Add(resource.PodRequests(other, resource.PodResourcesOptions{}))
+		used.Add(requestsOf(other))
 	}
-	requests := resource.PodRequests(in.Pod, resource.PodResourcesOptions{})
-	lack := used.Insufficient(requests, in.Node.Status.Allocatable)
+	wanted := requestsOf(in.Pod)
+	if in.Devices != nil {
+		maps.DeleteFunc(wanted, func(name corev1.ResourceName, _ apiresource.Quantity) bool { return in.Devices(name) })
+	}
+	lack := used.Insufficient(wanted, in.Node.Status.Allocatable)
 	if lack == nil {
 		return nil
 	}

@@ -163,3 +163,19 @@ func TestOutOf(t *testing.T) {
 		}
 	}
 }
+
+// A resource of device plugins is not weighed here: who holds which devices is known elsewhere.
+func TestDevicesAreAdmittedElsewhere(t *testing.T) {
+	in := Input{Pod: pod("", asking("example.com/none")), Node: node()}
+	if why := Decide(in); why == nil || why.Reason != "OutOfexample.com/none" {
+		t.Errorf("without plugins: %+v", why)
+	}
+	in.Devices = func(name corev1.ResourceName) bool { return name == "example.com/none" }
+	if why := Decide(in); why != nil {
+		t.Errorf("with a plugin: %+v", why)
+	}
+	in.Devices = func(name corev1.ResourceName) bool { return name == "example.com/other" }
+	if why := Decide(in); why == nil {
+		t.Error("a plugin of another resource")
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
@@ -16,13 +17,20 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"keelson.dev/kit/client"
+	"keelson.dev/kit/cork"
 	"keelson.dev/kit/daemon"
 	"keelson.dev/kit/events"
 	"keelson.dev/services/nodeagent/internal/admit"
 	"keelson.dev/services/nodeagent/internal/checkpoint"
+	"keelson.dev/services/nodeagent/internal/csinode"
+	"keelson.dev/services/nodeagent/internal/csiplugin"
+	"keelson.dev/services/nodeagent/internal/csivolume"
+	"keelson.dev/services/nodeagent/internal/deviceplugin"
+	"keelson.dev/services/nodeagent/internal/diskusage"
 	"keelson.dev/services/nodeagent/internal/evict"
 	"keelson.dev/services/nodeagent/internal/gc"
 	"keelson.dev/services/nodeagent/internal/hooks"
+	"keelson.dev/services/nodeagent/internal/imagepull"
 	"keelson.dev/services/nodeagent/internal/localvolume"
 	"keelson.dev/services/nodeagent/internal/node"
 	"keelson.dev/services/nodeagent/internal/objectcache"
@@ -30,14 +38,16 @@ import (
 	"keelson.dev/services/nodeagent/internal/podsource"
 	"keelson.dev/services/nodeagent/internal/podstate"
 	"keelson.dev/services/nodeagent/internal/podworker"
+	"keelson.dev/services/nodeagent/internal/pressure"
 	"keelson.dev/services/nodeagent/internal/probe"
+	"keelson.dev/services/nodeagent/internal/runtime"
 	"keelson.dev/services/nodeagent/internal/runtimewatch"
 	"keelson.dev/services/nodeagent/internal/serviceproxy"
+	"keelson.dev/services/nodeagent/internal/staticpods"
 	"keelson.dev/services/nodeagent/internal/status"
 	"keelson.dev/services/nodeagent/internal/steps"
 	"keelson.dev/services/nodeagent/internal/volume"
 	"keelson.dev/services/nodeagent/internal/volume/claim"
-	"keelson.dev/services/nodeagent/internal/volume/emptydir"
 	"keelson.dev/services/nodeagent/internal/volume/kinds"
 )
 
@@ -55,13 +65,27 @@ type agent struct {
 	probes    *probe.Prober
 	statuses  *status.Writer
 	pool      *podworker.Pool
+	// source is of the Pods that the API binds to the node, static of those that its files hold.
 	source    podsource.Source
+	static    *staticpods.Source
 	watcher   *runtimewatch.Watcher
 	garbage   *gc.Collector
 	local     *localvolume.Store
 	reclaimer *localvolume.Reclaimer
+	// plugins are the CSI drivers of the node, drivers their volumes, csiNode what the API is told of them.
+	plugins *csiplugin.Registry
+	drivers *csivolume.Volumes
+	csiNode *csinode.Teller
+	// devices are those of device plugins.
+	devices   *deviceplugin.Manager
 	starts    startTimes
+	imageFs   *imageFolder
+	disk      *diskusage.Survey
+	pressure  *pressure.Watcher
+	evictions evictions
 	images    imageList
+	// imageRecords are nil on a simulated node.
+	imageRecords *imagepull.Records
 	// proxy is nil if this agent does not carry Services, podNetwork where the network of Pods is left to others.
 	proxy      *serviceproxy.Proxy
 	podNetwork *podnetwork.Network
@@ -69,8 +93,12 @@ type agent struct {
 	before map[types.UID]bool
 	// podRange is what the runtime was told; of observe alone.
 	podRange string
-	// settled says that every Pod of the API is known and none that the API has forgotten is left.
+	// settled says that every Pod of the node is known and nothing of any other is left.
 	settled atomic.Bool
+	// told is what the runtime said of itself last; nil before the node first looked.
+	told atomic.Pointer[runtime.Status]
+	// unnetworked says that the runtime had no network for Pods when it was asked last.
+	unnetworked atomic.Bool
 }
 
 // Run runs a nodeagent until ctx ends and returns when all of it has stopped. Containers run on: the next agent adopts
@@ -89,10 +117,13 @@ func Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return err
 	}
-	c.REST = client.ForDaemon(c.REST, name)
+	if c.REST, err = cork.Client(client.ForDaemon(c.REST, name)); err != nil {
+		return errors.Join(err, h.close())
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	a := &agent{Config: c, host: h, before: map[types.UID]bool{}, starts: newStartTimes()}
+	a := &agent{Config: c, host: h, before: map[types.UID]bool{}, starts: newStartTimes(),
+		evictions: newEvictions()}
 	if err := a.build(ctx); err != nil {
 		return errors.Join(err, h.close())
 	}
@@ -112,6 +143,12 @@ func (a *agent) build(ctx context.Context) (err error) {
 	if a.records, err = checkpoint.Open(filepath.Join(a.RootDir, "records")); err != nil {
 		return err
 	}
+	if !a.Simulated {
+		a.imageRecords, err = imagepull.OpenRecords(filepath.Join(a.RootDir, "image_manager"), a.ImagePulls, a.Log)
+		if err != nil {
+			return err
+		}
+	}
 	if a.watches, err = newWatches(a.client, a.NodeName); err != nil {
 		return err
 	}
@@ -124,48 +161,67 @@ func (a *agent) build(ctx context.Context) (err error) {
 	a.local = localvolume.NewStore(a.files, a.mounter)
 	a.reclaimer = localvolume.NewReclaimer(localvolume.ReclaimerConfig{Client: a.client, Log: a.Log, Store: a.local,
 		Node: a.NodeName})
-	a.node = node.New(node.Config{Client: a.client, Log: a.Log, Facts: a.facts, Health: a.health})
 	a.objects = objectcache.New(ctx, a.client, func(uid types.UID) { a.pool.Refresh(uid) })
+	if err = a.openDevices(); err != nil {
+		return err
+	}
+	a.node = node.New(node.Config{Client: a.client, Log: a.Log, Facts: a.facts, Health: a.health,
+		Devices:  a.devices.Amounts,
+		Reported: func(names []corev1.UniqueVolumeName) { a.drivers.Reported(names) }})
+	a.buildDrivers()
 	a.probes = probe.New(probe.Config{
 		Executor: a.runtime, Version: kubernetesVersion, Changed: func(uid types.UID) { a.pool.Notify(uid) },
 		Failed: a.events.unhealthy,
 	})
+	var fromAPI apiPods
 	a.statuses = status.NewWriter(a.client.CoreV1(), a.Log,
-		func(pod *corev1.Pod) { a.pool.Set(pod, true) }, func(uid types.UID) { a.pool.Remove(uid) })
+		func(pod *corev1.Pod) { fromAPI.seen(pod) }, func(uid types.UID) { fromAPI.Remove(uid) })
+	a.static = a.newStatic()
 	a.pool = podworker.NewPool(ctx, a.workerConfig())
-	api, err := podsource.API(a.client, a.NodeName, a.pool, func(uid types.UID) bool { return a.before[uid] })
+	fromAPI = apiPods{workers: a.pool, static: a.static}
+	a.source, err = podsource.API(a.client, a.NodeName, fromAPI, func(uid types.UID) bool { return a.before[uid] })
 	if err != nil {
 		return err
 	}
-	a.source = podsource.All(api)
 	a.watcher = runtimewatch.New(runtimewatch.Config{Runtime: a.runtime, Workers: a.pool, Log: a.Log,
 		Leftovers: a.leftovers,
 		Changed:   a.node.Look})
-	a.garbage = gc.New(gc.Config{Runtime: a.runtime, Log: a.Log, Dir: a.RootDir, HighPercent: a.ImageHighPercent,
-		LowPercent: a.ImageLowPercent, AddressesDir: a.AddressesDir})
+	a.imageFs = &imageFolder{runtime: a.runtime, otherwise: a.RootDir}
+	a.disk = a.newDisk()
+	a.garbage = gc.New(gc.Config{Runtime: a.runtime, Log: a.Log, ImageFs: a.imageFs.find,
+		Images: a.ImageGC, Records: a.imageRecords, AddressesDir: a.AddressesDir})
+	a.pressure = pressure.New(a.pressureConfig())
 	a.show()
 	return nil
 }
 
 func (a *agent) workerConfig() podworker.Config {
-	claims := claim.Kind{Objects: a.objects, Store: a.local, Node: a.node.Current}
+	claims := claim.Kind{Objects: a.objects, Store: a.local, Drivers: a.drivers, Node: a.node.Current}
 	do := steps.New(steps.Config{
-		Files: a.files, Cgroups: a.cgroups, Gone: a.reclaimer.Look, Volumes: volume.NewHost(a.files, a.mounter,
-			kinds.All(a.mounter, a.objects, claims)),
-		Objects: a.objects, Ranges: a.ranges, Images: a.runtime, Events: a.events, Node: a.configNode(a.Config),
+		Files: a.files, Cgroups: a.cgroups, Devices: a.devices, Gone: a.reclaimer.Look,
+		Volumes: volume.NewHost(a.files, a.mounter, kinds.All(a.mounter, a.objects, claims)),
+		Objects: a.objects, Ranges: a.ranges, Images: a.runtime, Pulls: a.ImagePulls, Records: a.imageRecords,
+		Events:    a.events,
+		Node:      a.configNode(a.Config),
+		Able:      a.able,
 		HostsFile: a.hostsFile, Services: a.watches.services, Allocatable: a.facts.Allocatable, HostIPs: a.hostIPs,
 	})
 	return podworker.Config{
 		Log: a.Log, Preparation: do.Preparation(), Steps: do, Runtime: a.runtime,
-		Hooks: hooks.NewRunner(a.runtime, kubernetesVersion), Probes: a.probes, Statuses: a.statuses,
+		Hooks: hooks.NewRunner(a.runtime, kubernetesVersion), Probes: a.probes,
+		Statuses: statuses{a.statuses, a.static}, Gone: a.static.Gone,
 		Events: a.events, Records: a.records, HostIPs: a.hostIPs, RuntimeName: a.version.Name, Admit: a.admit,
 		Started: a.starts.observe, Allocatable: a.allocatable,
+		Devices: a.devices.Health,
 	}
 }
 
-func (a *agent) evictConfig() evict.Config {
-	folder := func(uid types.UID, volume string) string { return a.files.Volume(uid, emptydir.Kind{}.Name(), volume) }
-	return evict.Config{Log: a.Log, Pods: a.pool.Pods, Evict: a.pool.Evict, VolumeDir: folder}
+// able returns what a runtime handler is able to do, as the runtime said last.
+func (a *agent) able(handler string) runtime.Handler {
+	if told := a.told.Load(); told != nil {
+		return told.Handler(handler)
+	}
+	return a.status.Handler(handler)
 }
 
 func (a *agent) hostIPs() []string { return a.facts.IPs }
@@ -173,11 +229,18 @@ func (a *agent) hostIPs() []string { return a.facts.IPs }
 func (a *agent) allocatable() corev1.ResourceList { return a.node.Current().Status.Allocatable }
 
 func (a *agent) admit(pod *corev1.Pod, others []*corev1.Pod) *podstate.Outcome {
-	return admit.Decide(admit.Input{Pod: pod, Others: others, Node: a.node.Current(), AllowedSysctls: a.AllowedSysctls})
+	if short := pressure.Admit(pod, a.static.Runs(pod.UID), a.pressure.Conditions()); short != nil {
+		return short
+	}
+	if out := admit.Decide(admit.Input{Pod: pod, Others: others, Node: a.node.Current(),
+		AllowedSysctls: a.AllowedSysctls, Devices: a.devices.Manages}); out != nil {
+		return out
+	}
+	return a.devices.Admit(pod)
 }
 
-// run starts the parts in the order in which they need each other: the node is registered before Pods are taken in, and
-// all Pods of the API are known before what nobody knows is ended.
+// run starts the parts in the order in which they need each other: static Pods need nobody, the node is registered
+// before Pods of the API are taken in, and all Pods are known before what nobody knows is ended.
 func (a *agent) run(ctx context.Context) error {
 	listener, api, err := a.listen()
 	if err != nil {
@@ -192,6 +255,7 @@ func (a *agent) run(ctx context.Context) error {
 	failed := make(chan error, 1)
 	if api != nil {
 		parts.Go(func() { failed <- api.Serve(below, listener) })
+		parts.Go(func() { a.disk.Run(below) })
 	}
 	parts.Go(func() { a.bringUp(ctx) })
 
@@ -209,15 +273,34 @@ func (a *agent) run(ctx context.Context) error {
 	return err
 }
 
-// bringUp registers the node and takes up its Pods.
+// bringUp takes up the node's static Pods, whether there is an API or not, registers the node and takes up the others.
 func (a *agent) bringUp(ctx context.Context) {
+	var parts sync.WaitGroup
+	defer parts.Wait()
+	surveyed := make(chan struct{})
+	parts.Go(func() {
+		if a.survey(ctx) {
+			close(surveyed)
+			a.static.Run(ctx)
+		}
+	})
+	parts.Go(func() { a.watcher.Run(ctx) })
+	parts.Go(func() { a.rotateLogs(ctx) })
+	if !a.Simulated {
+		parts.Go(func() { a.plugins.Run(ctx) })
+		parts.Go(func() { a.devices.Run(ctx) })
+	}
 	if err := a.node.Register(ctx); err != nil {
 		return
 	}
-	a.survey(ctx)
-	var parts sync.WaitGroup
-	defer parts.Wait()
+	a.pressure.Look(ctx)
 	parts.Go(func() { a.node.Run(ctx) })
+	parts.Go(func() { a.csiNode.Run(ctx) })
+	select {
+	case <-surveyed:
+	case <-ctx.Done():
+		return
+	}
 	if a.podNetwork != nil {
 		parts.Go(func() { a.podNetwork.Run(ctx) })
 	}
@@ -225,17 +308,19 @@ func (a *agent) bringUp(ctx context.Context) {
 		return
 	}
 	parts.Go(func() { a.source.Run(ctx) })
-	if !a.source.Synced(ctx) {
+	if !a.source.Synced(ctx) || !a.static.Synced(ctx) {
 		return
 	}
 	a.pool.Settle()
+	a.watcher.Settle()
 	a.Log.Info("all Pods of this node are known", zap.Int("pods", len(a.pool.Pods())))
-	parts.Go(func() { a.watcher.Run(ctx) })
+	parts.Go(func() { a.static.Mirror(ctx) })
 	parts.Go(func() { a.garbage.Run(ctx) })
 	parts.Go(func() { a.reclaimer.Run(ctx) })
-	parts.Go(func() { a.rotateLogs(ctx) })
+	parts.Go(func() { a.drivers.Run(ctx) })
 	parts.Go(func() { a.weighBurstable(ctx) })
 	parts.Go(func() { evict.Run(ctx, a.evictConfig()) })
+	parts.Go(func() { a.pressure.Run(ctx) })
 	parts.Go(func() { a.settle(ctx) })
 }
 
@@ -253,14 +338,31 @@ func (a *agent) observe(ctx context.Context, n *corev1.Node) {
 	}
 }
 
-// survey notes which Pods the runtime has: they have been admitted before.
-func (a *agent) survey(ctx context.Context) {
-	pods, err := a.runtime.ListPods(ctx)
-	if err != nil {
-		a.Log.Warn("listing the runtime's Pods failed", zap.Error(err))
-	}
-	for i := range pods {
-		a.before[types.UID(pods[i].UID)] = true
+// surveyAgain is the pause before the runtime is asked again for what it has.
+const surveyAgain = time.Second
+
+// survey notes which Pods the runtime has: they have been admitted before, and of the others it has nothing. It also
+// closes the images that an earlier agent was pulling when it ended to Pods without credentials. It returns
+// false if ctx ends before the runtime answers.
+func (a *agent) survey(ctx context.Context) bool {
+	for {
+		pods, err := a.runtime.ListPods(ctx)
+		if err == nil {
+			err = a.imageRecords.Recover(func() ([]runtime.Image, error) { return a.runtime.ListImages(ctx) })
+		}
+		if err == nil {
+			for i := range pods {
+				a.before[types.UID(pods[i].UID)] = true
+			}
+			a.pool.Listed(pods)
+			return true
+		}
+		a.Log.Warn("asking what the runtime has failed, trying again", zap.Error(err))
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(surveyAgain):
+		}
 	}
 }
 
@@ -270,5 +372,6 @@ func (a *agent) leftovers() ([]types.UID, error) {
 	cgroups, err2 := a.cgroups.Pods()
 	records, err3 := a.records.Pods()
 	logged, err4 := a.files.Logged()
-	return slices.Concat(folders, cgroups, records, logged), errors.Join(err1, err2, err3, err4)
+	devices, err5 := a.devices.Pods()
+	return slices.Concat(folders, cgroups, records, logged, devices), errors.Join(err1, err2, err3, err4, err5)
 }

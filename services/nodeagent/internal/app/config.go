@@ -5,7 +5,11 @@ import (
 	"k8s.io/client-go/rest"
 
 	"keelson.dev/kit/daemon"
+	"keelson.dev/services/nodeagent/internal/gc"
+	"keelson.dev/services/nodeagent/internal/imagepull"
 	"keelson.dev/services/nodeagent/internal/podnetwork"
+	"keelson.dev/services/nodeagent/internal/pressure"
+	"keelson.dev/services/nodeagent/internal/reserved"
 )
 
 // name is the daemon's.
@@ -19,30 +23,34 @@ type Config struct {
 	*daemon.Environment // may be nil
 	REST                *rest.Config
 
-	NodeName                          string
-	NodeIPs                           []string
-	RootDir, LogsDir, AddressesDir    string
-	RuntimeEndpoint                   string
-	CgroupRoot, CgroupDriver          string
-	PidsLimit, MaxPods                int64
-	PodCIDR                           string
-	PodNetwork                        podnetwork.Settings
-	Labels                            map[string]string
-	Taints                            []corev1.Taint
-	BindAddress                       string
-	Port                              int
-	CertFile, KeyFile, ClientCAFile   string
-	ClusterDNS                        []string
-	ClusterDomain                     string
-	ResolvConf                        string
-	AllowedSysctls                    []string
-	SeccompRoot                       string
-	SeccompDefault                    bool
-	LogMaxSize                        int64
-	LogMaxFiles                       int
-	ImageHighPercent, ImageLowPercent int
-	ServiceProxy, ServiceTable        string
-	ServiceHealth                     string
+	NodeName                        string
+	NodeIPs                         []string
+	RootDir, LogsDir, AddressesDir  string
+	PodManifestPath                 string
+	RuntimeEndpoint                 string
+	CgroupRoot, CgroupDriver        string
+	PidsLimit, MaxPods              int64
+	Reserved                        reserved.Settings
+	Pressure                        pressure.Settings
+	PodCIDR                         string
+	PodNetwork                      podnetwork.Settings
+	Labels                          map[string]string
+	Taints                          []corev1.Taint
+	BindAddress                     string
+	Port                            int
+	CertFile, KeyFile, ClientCAFile string
+	ClusterDNS                      []string
+	ClusterDomain                   string
+	ResolvConf                      string
+	AllowedSysctls                  []string
+	SeccompRoot                     string
+	SeccompDefault                  bool
+	LogMaxSize                      int64
+	LogMaxFiles                     int
+	ImagePulls                      imagepull.Settings
+	ImageGC                         gc.Settings
+	ServiceProxy, ServiceTable      string
+	ServiceHealth                   string
 
 	// Simulated makes a node of which only the API side is real: containers, mounts and cgroups exist in memory. Only
 	// RootDir and LogsDir are used on disk, and there is no node API.

@@ -39,9 +39,18 @@ func (a *agent) health(ctx context.Context) node.Health {
 		problem := a.podNetwork.Problem()
 		h.PodNetwork = &problem
 	}
+	h.Pressures = a.pressure.Conditions()
+	h.VolumesInUse = a.drivers.InUse()
 	h.Images = a.images.list(ctx, a.runtime, a.Log)
-	if err == nil && status.NetworkProblem != "" {
-		h.NetworkProblem = problemNetwork + status.NetworkProblem
+	if err == nil {
+		a.told.Store(&status)
+		h.Runtime = node.RuntimeOf(status)
+		if status.NetworkProblem != "" {
+			h.NetworkProblem = problemNetwork + status.NetworkProblem
+		}
+		if lacked := a.unnetworked.Swap(status.NetworkProblem != ""); lacked && status.NetworkProblem == "" {
+			a.pool.Networked()
+		}
 	}
 	return h
 }
@@ -76,7 +85,7 @@ func (l *imageList) list(ctx context.Context, images runtime.Images, log *zap.Lo
 func (a *agent) settle(ctx context.Context) {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
-	for !a.watcher.Listed() || a.pool.Orphans() > 0 {
+	for !a.watcher.Complete() || a.pool.Orphans() > 0 {
 		select {
 		case <-ctx.Done():
 			return
@@ -151,5 +160,5 @@ func (a *agent) show() {
 		a.Ready.Add("pod-network", a.networkReady)
 		a.State.AddExplainer("Node", a.explainNode)
 	}
-	registerMetrics(a.Metrics, a.pool, a.starts)
+	registerMetrics(a.Metrics, a.pool, a.starts, a.evictions)
 }

@@ -15,6 +15,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/containerconfig"
 	"keelson.dev/services/nodeagent/internal/node"
 	"keelson.dev/services/nodeagent/internal/podfiles"
+	"keelson.dev/services/nodeagent/internal/pressure"
 	"keelson.dev/services/nodeagent/internal/runtime"
 	"keelson.dev/services/nodeagent/internal/runtime/cri"
 	"keelson.dev/services/nodeagent/internal/runtime/fake"
@@ -33,6 +34,8 @@ type host struct {
 	mounter volume.Mounter
 	ranges  *podfiles.UserRanges
 	facts   node.Facts
+	// rules say when Pods are evicted.
+	rules pressure.Rules
 	// hostsFile is the node's own /etc/hosts, resolver its resolv.conf, upstream systemd-resolved's.
 	hostsFile          []byte
 	resolver, upstream containerconfig.Resolver
@@ -146,6 +149,9 @@ func (h *host) measure(c Config) error {
 	if err := node.Machine(&h.facts, c.RootDir); err != nil {
 		return err
 	}
+	if err := h.reserve(c); err != nil {
+		return err
+	}
 	h.facts.Info.ContainerRuntimeVersion = h.version.Name + "://" + h.version.Version
 	h.facts.Info.KubeletVersion = kubernetesVersion
 	var err error
@@ -155,7 +161,25 @@ func (h *host) measure(c Config) error {
 	if err := h.readResolvers(c.ResolvConf); err != nil {
 		return err
 	}
-	return h.cgroups.EnsureNode(h.facts.Allocatable())
+	return h.cgroups.EnsureNode(h.facts.PodLimits(c.Reserved.HoldsPods()))
+}
+
+// reserve takes what is kept from Pods into the facts. A simulated node is never short of anything.
+func (h *host) reserve(c Config) (err error) {
+	if h.facts.Reserved, err = c.Reserved.Amounts(); err != nil {
+		return err
+	}
+	if err := h.facts.CheckReserved(); err != nil || c.Simulated {
+		return err
+	}
+	if h.rules, err = c.Pressure.Rules(); err != nil {
+		return err
+	}
+	h.facts.Headroom = h.rules.Headroom(h.facts.Memory, h.facts.Storage)
+	if c.Reserved.HoldsPods() {
+		h.rules = h.rules.HoldPods()
+	}
+	return nil
 }
 
 // upstreamOfSystemd is where systemd-resolved lists the servers that it asks itself.
@@ -202,7 +226,13 @@ func (h *host) configNode(c Config) containerconfig.Node {
 		ClusterDNS: c.ClusterDNS, ClusterDomain: c.ClusterDomain, Resolver: h.resolver, Upstream: h.upstream,
 		SeccompRoot:    seccomp,
 		SeccompDefault: c.SeccompDefault,
+		SELinux:        hasSELinux(),
 		MemoryCapacity: h.facts.Memory, CgroupV2: h.cgroups.Mode() == cgroup.Unified,
-		UserNamespaces: h.status.UserNamespaces, RecursiveReadOnly: h.status.RecursiveReadOnlyMounts,
 	}
+}
+
+// hasSELinux reports whether the kernel runs with SELinux: then it has a file system, where the host has a policy.
+func hasSELinux() bool {
+	_, err := os.Stat("/sys/fs/selinux/enforce")
+	return err == nil
 }

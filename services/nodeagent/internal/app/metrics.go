@@ -8,6 +8,7 @@ import (
 	"keelson.dev/kit/events"
 	"keelson.dev/kit/telemetry"
 	"keelson.dev/services/nodeagent/internal/podworker"
+	"keelson.dev/services/nodeagent/internal/pressure"
 )
 
 // startTimes is how long Pods take from their arrival on the node until they run.
@@ -23,10 +24,22 @@ func newStartTimes() startTimes {
 
 func (s startTimes) observe(took time.Duration) { s.Observe(took.Seconds()) }
 
+// evictions counts the Pods that were evicted because the node was short of something.
+type evictions struct{ *prometheus.CounterVec }
+
+func newEvictions() evictions {
+	return evictions{prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "kubelet_evictions",
+		Help: "Cumulative number of pod evictions by eviction signal",
+	}, []string{"eviction_signal"})}
+}
+
+func (e evictions) count(signal pressure.Signal) { e.WithLabelValues(string(signal)).Inc() }
+
 // registerMetrics shows how many Pods the node has and how long they take to start.
-func registerMetrics(metrics *telemetry.Metrics, pool *podworker.Pool, starts startTimes) {
+func registerMetrics(metrics *telemetry.Metrics, pool *podworker.Pool, starts startTimes, evicted evictions) {
 	metrics.MustRegister(events.Metrics()...)
-	metrics.MustRegister(starts, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+	metrics.MustRegister(starts, evicted, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "nodeagent_pods", Help: "Pods that this node works on, those that are going included.",
 	}, func() float64 { return float64(len(pool.Pods())) }))
 }

@@ -20,7 +20,10 @@ import (
 	"keelson.dev/kit/client"
 	"keelson.dev/kit/daemon"
 	"keelson.dev/services/nodeagent/internal/cgroup"
+	"keelson.dev/services/nodeagent/internal/gc"
 	"keelson.dev/services/nodeagent/internal/podnetwork"
+	"keelson.dev/services/nodeagent/internal/pressure"
+	"keelson.dev/services/nodeagent/internal/reserved"
 	"keelson.dev/services/nodeagent/internal/runtime/cri"
 )
 
@@ -30,6 +33,7 @@ type options struct {
 	config Config
 	taints []string
 	nodeIP string
+	file   kubeletFile
 }
 
 // Daemon describes the program.
@@ -51,8 +55,9 @@ func Defaults(name string) Config {
 		CgroupRoot:      "/kubepods", BindAddress: "0.0.0.0", Port: 10250, MaxPods: 110, ClusterDomain: "cluster.local",
 		ResolvConf: "/etc/resolv.conf",
 		PidsLimit:  4096,
+		Reserved:   reserved.DefaultSettings(), Pressure: pressure.DefaultSettings(),
 		PodNetwork: podnetwork.DefaultSettings(),
-		LogMaxSize: 10 << 20, LogMaxFiles: 5, ImageHighPercent: 85, ImageLowPercent: 80,
+		LogMaxSize: 10 << 20, LogMaxFiles: 5, ImageGC: gc.DefaultSettings(),
 		ServiceProxy: proxyNftables, ServiceTable: "keelson-services", ServiceHealth: ":10256",
 	}
 }
@@ -60,6 +65,7 @@ func Defaults(name string) Config {
 // AddFlags implements daemon.Options.
 func (o *options) AddFlags(fs *pflag.FlagSet) {
 	o.client.AddFlags(fs)
+	o.file.addFlags(fs)
 	c := &o.config
 	fs.StringVar(&c.NodeName, "node-name", c.NodeName, "name of this node in the API; the host's name by default")
 	fs.StringVar(&o.nodeIP, "node-ip", "", "address of this node, or two of different families, comma-separated; the "+
@@ -69,6 +75,9 @@ func (o *options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&c.AddressesDir, "pod-addresses-dir", "",
 		"dataDir of the network plugin host-local, if no other runtime "+
 			"uses it: addresses of sandboxes that failed are given back; empty leaves them alone")
+	fs.StringVar(&c.PodManifestPath, "pod-manifest-path", "",
+		"directory of manifests (YAML or JSON, one Pod each) of static Pods, which run with or without an API; empty "+
+			"for none")
 	fs.StringVar(&c.RuntimeEndpoint, "container-runtime-endpoint", c.RuntimeEndpoint,
 		"CRI v1 endpoint of the container runtime, unix:///PATH")
 	fs.StringVar(&c.CgroupRoot, "cgroup-root", c.CgroupRoot,
@@ -78,6 +87,8 @@ func (o *options) AddFlags(fs *pflag.FlagSet) {
 	fs.Int64Var(&c.PidsLimit, "pod-max-pids", c.PidsLimit, "limit of processes and threads per Pod; 0 or -1 sets none")
 	fs.StringVar(&c.PodCIDR, "pod-cidr", c.PodCIDR, "range of this node's Pods, set on the Node if it has none")
 	c.PodNetwork.AddFlags(fs)
+	c.Reserved.AddFlags(fs)
+	c.Pressure.AddFlags(fs)
 	fs.Int64Var(&c.MaxPods, "max-pods", c.MaxPods, "how many Pods this node takes")
 	fs.StringToStringVar(&c.Labels, "node-labels", nil, "labels that the Node gets, KEY=VALUE, comma-separated")
 	fs.StringSliceVar(&o.taints, "register-with-taints", nil,
@@ -102,10 +113,8 @@ func (o *options) AddFlags(fs *pflag.FlagSet) {
 	fs.Int64Var(&c.LogMaxSize, "container-log-max-size", c.LogMaxSize, "bytes after which a container's log is rotated")
 	fs.IntVar(&c.LogMaxFiles, "container-log-max-files", c.LogMaxFiles,
 		"how many log files a container keeps, the current one included")
-	fs.IntVar(&c.ImageHighPercent, "image-gc-high-threshold", c.ImageHighPercent,
-		"percentage of disk use from which unused images are removed")
-	fs.IntVar(&c.ImageLowPercent, "image-gc-low-threshold", c.ImageLowPercent,
-		"percentage of disk use down to which unused images are removed")
+	c.ImagePulls.AddFlags(fs)
+	c.ImageGC.AddFlags(fs)
 	fs.StringVar(&c.ServiceProxy, "service-proxy", c.ServiceProxy,
 		"who carries the traffic of Services on this node: nftables for this agent, none for something else")
 	fs.StringVar(&c.ServiceTable, "service-proxy-table", c.ServiceTable,
@@ -114,8 +123,15 @@ func (o *options) AddFlags(fs *pflag.FlagSet) {
 		"[IP]:PORT at which load balancers ask (/healthz) whether to send to this node; empty for none")
 }
 
-// Validate implements daemon.Options.
+// Validate implements daemon.Options. What the kubelet's file says becomes the value of flags that nothing else set.
 func (o *options) Validate() error {
+	if err := o.file.fill(); err != nil {
+		return err
+	}
+	return o.file.blame(o.check())
+}
+
+func (o *options) check() error {
 	c := &o.config
 	if o.nodeIP != "" {
 		c.NodeIPs = strings.Split(o.nodeIP, ",")
@@ -145,13 +161,17 @@ func (c *Config) validate() error {
 			return fmt.Errorf("%s: %q must be an absolute path", dir.flag, dir.path)
 		}
 	}
-	if c.AddressesDir != "" && !filepath.IsAbs(c.AddressesDir) {
-		return fmt.Errorf("--pod-addresses-dir: %q must be an absolute path", c.AddressesDir)
+	for _, dir := range []struct{ flag, path string }{
+		{"--pod-addresses-dir", c.AddressesDir}, {"--pod-manifest-path", c.PodManifestPath}} {
+		if dir.path != "" && !filepath.IsAbs(dir.path) {
+			return fmt.Errorf("%s: %q must be an absolute path", dir.flag, dir.path)
+		}
 	}
 	if err := cri.CheckEndpoint(c.RuntimeEndpoint); err != nil {
 		return fmt.Errorf("--container-runtime-endpoint: %w", err)
 	}
-	return cmp.Or(c.validateCgroups(), c.validateNumbers(), c.validateServer(), c.validateNetwork())
+	return cmp.Or(c.validateCgroups(), c.Reserved.Validate(), c.Pressure.Validate(), c.validateNumbers(),
+		c.ImagePulls.Validate(), c.ImageGC.Validate(), c.validateServer(), c.validateNetwork())
 }
 
 func (c *Config) validateCgroups() error {
@@ -177,9 +197,6 @@ func (c *Config) validateNumbers() error {
 		return fmt.Errorf("--container-log-max-files: %d must be at least 2", c.LogMaxFiles)
 	case c.LogMaxSize < 1:
 		return fmt.Errorf("--container-log-max-size: %d must be at least 1", c.LogMaxSize)
-	case c.ImageLowPercent < 0 || c.ImageLowPercent >= c.ImageHighPercent || c.ImageHighPercent > 100:
-		return fmt.Errorf("--image-gc-high-threshold: %d must be above --image-gc-low-threshold (%d) and at most 100",
-			c.ImageHighPercent, c.ImageLowPercent)
 	}
 	return nil
 }

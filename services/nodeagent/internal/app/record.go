@@ -2,6 +2,7 @@ package app
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"keelson.dev/kit/events"
 	"keelson.dev/services/nodeagent/internal/lifecycle"
@@ -17,6 +18,11 @@ func (r *recorder) Record(pod *corev1.Pod, fieldPath string, e events.Event) {
 		APIVersion: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID,
 		ResourceVersion: pod.ResourceVersion, FieldPath: fieldPath,
 	}, e)
+}
+
+// recordNode writes an event about the node, by whose name the field's tools look for such events.
+func (a *agent) recordNode(e events.Event) {
+	a.events.Recorder.Record(&corev1.ObjectReference{Kind: "Node", Name: a.NodeName, UID: types.UID(a.NodeName)}, e)
 }
 
 // unhealthy writes the event about a probe that failed.

@@ -11,9 +11,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	corev1 "k8s.io/api/core/v1"
 
+	"keelson.dev/services/nodeagent/internal/diskusage"
+	"keelson.dev/services/nodeagent/internal/localvolume"
 	"keelson.dev/services/nodeagent/internal/podworker"
 	"keelson.dev/services/nodeagent/internal/server"
 	"keelson.dev/services/nodeagent/internal/stats"
+	"keelson.dev/services/nodeagent/internal/volume/kinds"
 )
 
 // podsOf shows the pool's Pods to the node API.
@@ -35,6 +38,26 @@ func (p podsOf) running() []stats.Pod {
 	return all
 }
 
+// newDisk makes what measures the Pods' share of the disk for whoever asks.
+func (a *agent) newDisk() *diskusage.Survey {
+	return diskusage.NewSurvey(diskusage.SurveyConfig{Log: a.Log, Meter: a.diskMeter(), Pods: a.pool.Pods,
+		Images: a.imageFs.ask, Folder: func(pod *corev1.Pod, v *corev1.Volume) (string, bool) {
+			if kind, ok := kinds.Held(v); ok {
+				return a.files.Volume(pod.UID, kind, v.Name), true
+			}
+			use, err := a.local.Begun(pod.UID, v.Name)
+			return folderOf(use), err == nil && folderOf(use) != ""
+		}})
+}
+
+// folderOf returns the folder that the node has made of a claim's volume, if that is one.
+func folderOf(use *localvolume.Use) string {
+	if use == nil || use.Handle == "" {
+		return ""
+	}
+	return use.Path
+}
+
 // listen opens the port of the node API; both results are nil if it is switched off.
 func (a *agent) listen() (net.Listener, *server.Server, error) {
 	if a.Port == 0 || a.Simulated {
@@ -53,7 +76,8 @@ func (a *agent) listen() (net.Listener, *server.Server, error) {
 		return nil, nil, fmt.Errorf("--client-ca-file: %s holds no PEM certificate", a.ClientCAFile)
 	}
 	figures := stats.NewCollector(stats.Config{
-		NodeName: a.NodeName, Root: a.RootDir, Usage: a.cgroups, Pods: podsOf{a.pool}.running,
+		NodeName: a.NodeName, Proc: "/proc", Root: a.RootDir, MaxPIDs: a.facts.MaxPIDs, Usage: a.cgroups,
+		Pods: podsOf{a.pool}.running, Disk: a.disk.Latest,
 	})
 	address := net.JoinHostPort(a.BindAddress, strconv.Itoa(a.Port))
 	listener, err := net.Listen("tcp", address)

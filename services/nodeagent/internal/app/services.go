@@ -57,6 +57,7 @@ func (a *agent) carryServices(ctx context.Context) {
 // observeNode hands what is new of the node to the parts that follow it.
 func (a *agent) observeNode(n *corev1.Node) {
 	a.node.Observe(n)
+	a.drivers.Look()
 	if a.proxy != nil {
 		a.proxy.SetNode(proxyNode(n, a.REST.Host, a.ownPorts()))
 		a.proxy.SetLeaving(serviceproxy.Leaving(n))

@@ -20,6 +20,7 @@ import (
 
 	"keelson.dev/kit/failpoint"
 	"keelson.dev/services/nodeagent/internal/qos"
+	"keelson.dev/services/nodeagent/internal/reserved"
 )
 
 // Driver is who owns the hierarchy on this host.
@@ -54,6 +55,8 @@ type Kernel interface {
 	Kill(path string) error
 	// Usage reads what the cgroup and all below it use; fs.ErrNotExist if there is none.
 	Usage(path string) (Usage, error)
+	// Processes returns those right in the cgroup; fs.ErrNotExist if there is none.
+	Processes(path string) ([]int, error)
 	// Children returns the names of the cgroups right below; none if there is no such cgroup.
 	Children(path string) ([]string, error)
 }
@@ -93,10 +96,12 @@ func NewTree(kernel Kernel, driver Driver, root string, pidsLimit int64) (*Tree,
 // Mode says how the hierarchies of the host are mounted.
 func (t *Tree) Mode() Mode { return t.kernel.Mode() }
 
-// EnsureNode makes the cgroups above the Pods. allocatable limits all Pods together; amounts that are missing are not
-// limited. It is idempotent.
-func (t *Tree) EnsureNode(allocatable corev1.ResourceList) error {
-	limits := Limits{CPUShares: qos.CPUShares(allocatable.Cpu().MilliValue()), Memory: allocatable.Memory().Value()}
+// EnsureNode makes the cgroups above the Pods. limited is what all Pods together may have; amounts that are missing are
+// not limited. It is idempotent.
+func (t *Tree) EnsureNode(limited corev1.ResourceList) error {
+	processes := limited[reserved.PIDs]
+	limits := Limits{CPUShares: qos.CPUShares(limited.Cpu().MilliValue()), Memory: limited.Memory().Value(),
+		Pids: processes.Value()}
 	if err := t.kernel.Ensure(t.root, limits); err != nil {
 		return fmt.Errorf("making the cgroup of all pods: %w", err)
 	}
@@ -183,6 +188,11 @@ func (t *Tree) PodUsage(pod *corev1.Pod) (Usage, error) {
 // ContainerUsage reads what a container uses by the runtime's ID of it.
 func (t *Tree) ContainerUsage(pod *corev1.Pod, id string) (Usage, error) {
 	return t.kernel.Usage(t.containerPath(qos.Class(pod), pod.UID, id))
+}
+
+// Processes returns those of a container or a sandbox by the runtime's ID of it.
+func (t *Tree) Processes(pod *corev1.Pod, id string) ([]int, error) {
+	return t.kernel.Processes(t.containerPath(qos.Class(pod), pod.UID, id))
 }
 
 // KillContainer kills all processes of a container. The Pod may be known by its UID only, so every class is looked at.

@@ -188,6 +188,19 @@ func usageOf(stats *cgroups.Stats, mode Mode) Usage {
 	return usage
 }
 
+// Processes implements Kernel.
+func (h *Host) Processes(cgroupPath string) ([]int, error) {
+	m, err := h.manager(cgroupPath)
+	if err != nil {
+		return nil, err
+	}
+	pids, err := m.GetPids()
+	if err != nil {
+		return nil, fmt.Errorf("listing processes of cgroup %s: %w", cgroupPath, err)
+	}
+	return pids, nil
+}
+
 // Children implements Kernel. All hierarchies are asked, because a crash may have left a cgroup in some of them only.
 func (h *Host) Children(cgroupPath string) ([]string, error) {
 	m, err := h.manager(cgroupPath)

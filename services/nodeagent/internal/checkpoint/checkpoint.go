@@ -13,11 +13,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/renameio/v2"
 	"k8s.io/apimachinery/pkg/types"
 
 	"keelson.dev/kit/failpoint"
 	"keelson.dev/services/nodeagent/internal/sizes"
+	"keelson.dev/services/nodeagent/internal/wholefile"
 )
 
 // version is that of the records that are written. Records of all versions from the oldest on are read: a new version
@@ -26,9 +26,10 @@ import (
 //	1  Streaks, Hooked
 //	2  Ended
 //	3  Resize
+//	4  Ended.Disruption
 const (
 	oldest  = 1
-	version = 3
+	version = 4
 )
 
 // Record is what is kept of one Pod.
@@ -48,7 +49,7 @@ type Record struct {
 type Resize struct {
 	// Given is the size that the node has granted.
 	Given sizes.Size `json:"given"`
-	// Standing is the size for which the Pod's cgroup stands; nil if that is Given.
+	// Standing is the size for which the Pod's cgroup stands; nil if the Pod was never resized.
 	Standing *sizes.Size `json:"standing,omitempty"`
 	// Updated holds, by instance ID, the sizes of instances that have another one than they were created with.
 	Updated map[string]sizes.Instance `json:"updated,omitempty"`
@@ -62,6 +63,8 @@ type Ended struct {
 	Message string `json:"message"`
 	// Grace bounds how long its containers may take to stop, in nanoseconds; 0 leaves them their own period.
 	Grace time.Duration `json:"grace,omitempty"`
+	// Disruption says that it did so for its own sake.
+	Disruption bool `json:"disruption,omitempty"`
 }
 
 // Empty reports whether there is nothing to keep.
@@ -74,10 +77,13 @@ type Store struct {
 	dir string
 }
 
-// Open makes the directory if it is missing.
+// Open makes the directory if it is missing, and removes what an earlier agent was writing when it was killed.
 func Open(dir string) (*Store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("making the directory of Pod records: %w", err)
+	}
+	if err := wholefile.Clear(dir, "*"+suffix); err != nil {
+		return nil, fmt.Errorf("opening the Pod records: %w", err)
 	}
 	return &Store{dir: dir}, nil
 }
@@ -111,8 +117,7 @@ func (s *Store) Save(uid types.UID, r Record) error {
 		return fmt.Errorf("encoding the record of pod %s: %w", uid, err)
 	}
 	if err := failpoint.Around("nodeagent/checkpoint.save", func() error {
-		return renameio.WriteFile(s.file(uid), data,
-			0o600)
+		return wholefile.Write(s.file(uid), data, 0o600)
 	}); err != nil {
 		return fmt.Errorf("writing the record of pod %s: %w", uid, err)
 	}

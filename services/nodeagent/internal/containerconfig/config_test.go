@@ -119,11 +119,10 @@ func TestUserNamespace(t *testing.T) {
 	if _, err := Sandbox(SandboxInput{Pod: pod, UserNamespace: own}); !errors.Is(err, ErrUserNamespaces) {
 		t.Errorf("a runtime without support: %v", err)
 	}
-	able := Node{UserNamespaces: true}
-	if _, err := Sandbox(SandboxInput{Pod: pod, Node: able}); err == nil {
+	if _, err := Sandbox(SandboxInput{Pod: pod, UserNamespaces: true}); err == nil {
 		t.Error("without a range the Pod would run as the host's users")
 	}
-	config, err := Sandbox(SandboxInput{Pod: pod, Node: able, UserNamespace: own})
+	config, err := Sandbox(SandboxInput{Pod: pod, UserNamespaces: true, UserNamespace: own})
 	if err != nil {
 		t.Fatal(err)
 	}

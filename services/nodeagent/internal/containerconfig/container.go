@@ -2,6 +2,8 @@ package containerconfig
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -31,13 +33,16 @@ type ContainerInput struct {
 	Env podenv.Result
 	// Mounts are those of the container's volumes, complete and in order.
 	Mounts []*cri.Mount
+	// VolumeImages are the IDs of the images among them, by the names of the volumes.
+	VolumeImages map[string]string
 	// HostsFile and TerminationLog are files on the host; an empty one is not mounted.
 	HostsFile, TerminationLog string
 	Devices                   []*cri.Device
+	CDIDevices                []*cri.CDIDevice
 	UserNamespace             *userns.Range
 	// TargetContainerID lets an ephemeral container see the processes of another instance; empty: it sees its own.
 	TargetContainerID string
-	// Annotations are added to those of this package.
+	// Annotations are added to those of this package, which they cannot replace.
 	Annotations map[string]string
 }
 
@@ -66,6 +71,7 @@ func Container(in ContainerInput) (*cri.ContainerConfig, error) {
 		Envs:        variables(in.Env.Env),
 		Mounts:      mounts(in),
 		Devices:     in.Devices,
+		CDIDevices:  in.CDIDevices,
 		Labels:      labels,
 		Annotations: noted,
 		LogPath:     LogFile(container.Name, in.Attempt),
@@ -87,7 +93,11 @@ func annotations(in ContainerInput) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := map[string]string{
+	out := maps.Clone(in.Annotations)
+	if out == nil {
+		out = map[string]string{}
+	}
+	maps.Copy(out, map[string]string{
 		sizes.Annotation:                   size,
 		AnnotationHash:                     Hash(in.Container),
 		AnnotationRestartCount:             strconv.Itoa(int(in.Attempt)),
@@ -97,9 +107,9 @@ func annotations(in ContainerInput) (map[string]string, error) {
 			corev1.DefaultTerminationGracePeriodSeconds), 10),
 		runtime.AnnotationImage:                  in.Container.Image,
 		runtime.AnnotationTerminationMessagePath: in.TerminationLog,
-	}
-	for key, value := range in.Annotations {
-		out[key] = value
+	})
+	if ids := slices.Sorted(maps.Values(in.VolumeImages)); len(ids) > 0 {
+		out[runtime.AnnotationVolumeImages] = strings.Join(ids, ",")
 	}
 	return out, nil
 }
@@ -118,10 +128,11 @@ func mounts(in ContainerInput) []*cri.Mount {
 	out := append([]*cri.Mount(nil), in.Mounts...)
 	if in.HostsFile != "" && !mountsAt(in.Container, hostsPath) {
 		out = append(out, &cri.Mount{HostPath: in.HostsFile, ContainerPath: hostsPath,
-			Readonly: readOnlyRoot(in.Container)})
+			Readonly: readOnlyRoot(in.Container), SelinuxRelabel: in.SELinux})
 	}
 	if path := in.Container.TerminationMessagePath; in.TerminationLog != "" && path != "" {
-		out = append(out, &cri.Mount{HostPath: in.TerminationLog, ContainerPath: path})
+		out = append(out, &cri.Mount{HostPath: in.TerminationLog, ContainerPath: path,
+			SelinuxRelabel: in.SELinux})
 	}
 	if in.UserNamespace == nil {
 		return out

@@ -60,21 +60,23 @@ func TestMountsOfEveryContainer(t *testing.T) {
 	}
 }
 
-// What an agent that starts later has to know stands at the instance, in the order of weight: what the caller adds
-// wins.
+// What an agent that starts later has to know stands at the instance, and what others add cannot replace it.
 func TestAnnotationsOfAnInstance(t *testing.T) {
 	config := container(t, named("web", nil), func(in *ContainerInput) {
 		in.Attempt = 0
-		in.Annotations = map[string]string{"io.kubernetes.container.restartCount": "5"}
+		in.Annotations = map[string]string{"io.kubernetes.container.restartCount": "5", "example.com/led": "a"}
+		in.CDIDevices = []*cri.CDIDevice{{Name: "example.com/led=a"}}
 	})
 	for key, want := range map[string]string{"io.kubernetes.pod.terminationGracePeriod": "30",
-		"io.kubernetes.container.restartCount":             "5",
+		"io.kubernetes.container.restartCount":             "0",
+		"example.com/led":                                  "a",
 		"io.kubernetes.container.terminationMessagePolicy": ""} {
 		if got, ok := config.Annotations[key]; !ok || got != want {
 			t.Errorf("%s is %q (%v), want %q", key, got, ok, want)
 		}
 	}
-	if config.LogPath != "app/0.log" || config.Image.UserSpecifiedImage != "app:1" || config.Devices != nil {
+	if config.LogPath != "app/0.log" || config.Image.UserSpecifiedImage != "app:1" || config.Devices != nil ||
+		len(config.CDIDevices) != 1 {
 		t.Errorf("got %v", config)
 	}
 }
@@ -160,5 +162,30 @@ func TestCPUOfAContainer(t *testing.T) {
 		if got.CpuShares != row.shares || got.CpuQuota != row.quota || got.CpuPeriod != 100000 {
 			t.Errorf("request %q, limit %q: %v", row.request, row.limit, got)
 		}
+	}
+}
+
+// On a host with SELinux the files that the node makes for a container get its label, and elsewhere nothing does.
+func TestLabelsOfTheNodesFiles(t *testing.T) {
+	pod := named("web", func(s *corev1.PodSpec) { s.Containers[0].TerminationMessagePath = "/dev/termination-log" })
+	for _, has := range []bool{true, false} {
+		config := container(t, pod, func(in *ContainerInput) { in.SELinux = has })
+		if len(config.Mounts) != 2 || config.Mounts[0].SelinuxRelabel != has || config.Mounts[1].SelinuxRelabel != has {
+			t.Errorf("with SELinux %v: %v", has, config.Mounts)
+		}
+	}
+}
+
+// Which images an instance has as volumes stands at it, so that they are kept while it is there.
+func TestVolumeImagesStandAtTheInstance(t *testing.T) {
+	const key = "nodeagent.keelson.dev/volume-images"
+	config := container(t, named("web", nil), func(in *ContainerInput) {
+		in.VolumeImages = map[string]string{"b": "sha256:1", "a": "sha256:2"}
+	})
+	if got := config.Annotations[key]; got != "sha256:1,sha256:2" {
+		t.Errorf("of two: %q", got)
+	}
+	if got, there := container(t, named("web", nil), nil).Annotations[key]; there {
+		t.Errorf("of none: %q", got)
 	}
 }

@@ -44,8 +44,8 @@ type Node struct {
 	MemoryCapacity int64
 	// CgroupV2 reports whether the unified hierarchy is in force.
 	CgroupV2 bool
-	// UserNamespaces and RecursiveReadOnly tell what the runtime is able to do.
-	UserNamespaces, RecursiveReadOnly bool
+	// SELinux reports whether the host has it.
+	SELinux bool
 }
 
 // Hash is the same for two containers that may share one instance: it changes with the fields that can be updated in a

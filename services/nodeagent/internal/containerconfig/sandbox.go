@@ -23,11 +23,14 @@ type SandboxInput struct {
 	LogDir, CgroupParent string
 	// UserNamespace is the Pod's range of host IDs; nil for a Pod in the host's user namespace.
 	UserNamespace *userns.Range
+	// UserNamespaces reports whether the runtime's handler of the Pod is able to give it one.
+	UserNamespaces bool
 }
 
 // ErrUserNamespaces says that the Pod must not run on this node, because the runtime would give it the host's users.
 var ErrUserNamespaces = errors.New(
-	"pod asks for a user namespace (hostUsers: false), which this node's container runtime does not support")
+	"pod asks for a user namespace (hostUsers: false), which this node's container runtime does not support for its " +
+		"runtime class")
 
 // OwnUsers reports whether the Pod needs a user namespace.
 func OwnUsers(pod *corev1.Pod) bool { return !ptr.Deref(pod.Spec.HostUsers, true) }

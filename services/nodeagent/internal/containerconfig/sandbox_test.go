@@ -28,7 +28,7 @@ func TestOwnUsers(t *testing.T) {
 		"asks for nothing": {nil, nil, true}, "asks for nothing and has its own": {nil, own, false},
 	} {
 		pod := named("web", func(s *corev1.PodSpec) { s.HostUsers = row.asks })
-		config, err := Sandbox(SandboxInput{Pod: pod, UserNamespace: row.own, Node: Node{UserNamespaces: true}})
+		config, err := Sandbox(SandboxInput{Pod: pod, UserNamespace: row.own, UserNamespaces: true})
 		if (err == nil) != row.ok || err != nil && config != nil {
 			t.Errorf("%s: %v", name, err)
 		}

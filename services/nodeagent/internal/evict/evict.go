@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"keelson.dev/services/nodeagent/internal/diskusage"
 	"keelson.dev/services/nodeagent/internal/podstate"
 )
 
@@ -21,9 +22,13 @@ const (
 // Config is what an Evictor works with.
 type Config struct {
 	Log *zap.Logger
-	// Pods returns those of the node, VolumeDir the folder of an emptyDir volume.
-	Pods      func() []*corev1.Pod
-	VolumeDir func(uid types.UID, volume string) string
+	// Pods returns those of the node, Meter measures them.
+	Pods  func() []*corev1.Pod
+	Meter diskusage.Meter
+	// IsCritical tells the Pods that are ended for no limit.
+	IsCritical func(*corev1.Pod) bool
+	// Parts returns which parts of a Pod lie on the file system that limits are about.
+	Parts func(ctx context.Context) diskusage.Parts
 	// Evict ends a Pod.
 	Evict func(uid types.UID, why podstate.Outcome)
 }
@@ -47,19 +52,38 @@ func Run(ctx context.Context, c Config) {
 
 // look measures a Pod and evicts it if it holds too much.
 func (c Config) look(ctx context.Context, pod *corev1.Pod) {
+	if c.IsCritical(pod) {
+		return
+	}
+	why, err := c.why(ctx, pod)
+	if err != nil && ctx.Err() == nil {
+		c.Log.Warn("measuring what a Pod takes of the disk failed, trying again",
+			zap.String("namespace", pod.Namespace), zap.String("pod", pod.Name), zap.Error(err))
+	}
+	if why != nil {
+		c.Evict(pod.UID, *why)
+	}
+}
+
+// why measures no more of a Pod than its limits need.
+func (c Config) why(ctx context.Context, pod *corev1.Pod) (*podstate.Outcome, error) {
 	for _, v := range limited(pod) {
-		usage, err := measure(ctx, c.VolumeDir(pod.UID, v.Name), v.EmptyDir.SizeLimit.Value())
+		usage, err := c.Meter.Volume(ctx, pod, v.Name, diskusage.Enough{Bytes: v.EmptyDir.SizeLimit.Value()})
 		if err != nil {
-			if ctx.Err() == nil {
-				c.Log.Warn("measuring a volume failed, trying again",
-					zap.String("namespace", pod.Namespace), zap.String("pod", pod.Name), zap.String("volume", v.Name),
-					zap.Error(err))
-			}
-			continue
+			return nil, err
 		}
-		if why := decide(v, usage); why != nil {
-			c.Evict(pod.UID, *why)
-			return
+		if why := decideVolume(v, usage); why != nil {
+			return why, nil
 		}
 	}
+	limit, ok := podLimit(pod)
+	if !ok {
+		return nil, nil
+	}
+	parts := c.Parts(ctx)
+	usage, err := c.Meter.Pod(ctx, pod, parts, diskusage.Enough{Bytes: max(limit.Value(), 1)})
+	if err != nil {
+		return nil, err
+	}
+	return decidePod(pod, &usage, parts), nil
 }

@@ -2,7 +2,6 @@ package evict
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,8 +16,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"keelson.dev/services/nodeagent/internal/plainfile/plainfiletest"
+	"keelson.dev/services/nodeagent/internal/diskusage"
+	"keelson.dev/services/nodeagent/internal/podfiles"
 	"keelson.dev/services/nodeagent/internal/podstate"
+	"keelson.dev/services/nodeagent/internal/runtime"
 )
 
 func emptyDir(name, limit string, medium corev1.StorageMedium) corev1.Volume {
@@ -47,24 +48,78 @@ func TestLimited(t *testing.T) {
 	}
 }
 
-func TestDecide(t *testing.T) {
+func TestDecideVolume(t *testing.T) {
 	v := emptyDir("cache", "1Mi", "")
 	for _, r := range []struct {
 		name    string
-		usage   Usage
+		usage   diskusage.Usage
 		message string
 	}{
-		{"nothing", Usage{}, ""},
-		{"at the limit", Usage{Bytes: 1 << 20}, ""},
-		{"beyond the limit", Usage{Bytes: 1<<20 + 1}, `Usage of EmptyDir volume "cache" exceeds the limit "1Mi". `},
-		{"too deep", Usage{TooDeep: true},
+		{"nothing", diskusage.Usage{}, ""},
+		{"at the limit", diskusage.Usage{Bytes: 1 << 20}, ""},
+		{"beyond the limit", diskusage.Usage{Bytes: 1<<20 + 1},
+			`Usage of EmptyDir volume "cache" exceeds the limit "1Mi". `},
+		{"too deep", diskusage.Usage{TooDeep: true},
 			`Folders of EmptyDir volume "cache" are nested deeper than 1000, so that its limit "1Mi" cannot be held. `},
 	} {
-		got := decide(&v, r.usage)
-		if (got != nil) != (r.message != "") || got != nil && (got.Message != r.message || got.Reason != "Evicted" ||
-			got.Grace != time.Second) {
-			t.Errorf("%s: %+v, want message %q", r.name, got, r.message)
+		wants(t, r.name, decideVolume(&v, r.usage), r.message)
+	}
+}
+
+// wants expects an eviction with the message, or none without. SAF-071: nobody but the Pod is to blame.
+func wants(t *testing.T, name string, got *podstate.Outcome, message string) {
+	t.Helper()
+	if (got != nil) != (message != "") || got != nil && (got.Message != message || got.Reason != "Evicted" ||
+		got.Grace != time.Second || got.Disruption) {
+		t.Errorf("%s: %+v, want message %q", name, got, message)
+	}
+}
+
+// What a Pod takes is held against the limits of all its containers together, and what each container writes against
+// its own.
+func TestDecidePod(t *testing.T) {
+	container := func(name, limit string) corev1.Container {
+		c := corev1.Container{Name: name}
+		if limit != "" {
+			c.Resources.Limits = corev1.ResourceList{"ephemeral-storage": resource.MustParse(limit)}
 		}
+		return c
+	}
+	used := func(logs, layer, volume int64) *diskusage.Pod {
+		return &diskusage.Pod{Volumes: map[string]diskusage.Usage{"v": {Bytes: volume}},
+			Containers: map[string]diskusage.Container{"a": {Logs: diskusage.Usage{Bytes: logs},
+				Layer: diskusage.Usage{Bytes: layer}}}}
+	}
+	deep := used(0, 0, 0)
+	deep.Volumes["v"] = diskusage.Usage{TooDeep: true}
+	one := []corev1.Container{container("a", "1Mi")}
+	two := []corev1.Container{container("a", "1Mi"), container("b", "2Mi")}
+	all, apart := diskusage.Parts{Files: true, Layers: true}, diskusage.Parts{Files: true}
+	const total = "Pod ephemeral local storage usage exceeds the total limit of containers %s. "
+	for _, r := range []struct {
+		name       string
+		containers []corev1.Container
+		usage      *diskusage.Pod
+		parts      diskusage.Parts
+		message    string
+	}{
+		{"no limits", []corev1.Container{container("a", "")}, used(1<<30, 1<<30, 1<<30), all, ""},
+		{"at the limit", one, used(1<<18, 1<<19, 1<<18), all, ""},
+		{"beyond it", one, used(1<<18, 1<<19, 1<<18+1), all, fmt.Sprintf(total, "1Mi")},
+		{"layers lie elsewhere", one, used(1<<18, 1<<30, 1<<18), apart, ""},
+		{"logs beyond it, layers elsewhere", one, used(1<<20+1, 0, 0), apart, fmt.Sprintf(total, "1Mi")},
+		{"two together at the limit", two, used(0, 0, 3<<20), all, ""},
+		{"two together beyond it", two, used(0, 0, 3<<20+1), all, fmt.Sprintf(total, "3Mi")},
+		{"one of two at its own", two, used(1<<19, 1<<19, 1<<20), all, ""},
+		{"one of two beyond its own", two, used(1<<19, 1<<19+1, 1<<20), all,
+			`Container a exceeded its local ephemeral storage limit "1Mi". `},
+		{"too deep", one, deep, all, "Folders of the Pod are nested deeper than 1000, so that the total limit of " +
+			"containers 1Mi cannot be held. "},
+	} {
+		pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: r.containers}}
+		wants(t, r.name, decidePod(pod, r.usage, r.parts), r.message)
+		pod.Status.Phase = corev1.PodSucceeded
+		wants(t, r.name+", and it has ended", decidePod(pod, r.usage, r.parts), "")
 	}
 }
 
@@ -78,76 +133,34 @@ func write(t *testing.T, path string, size int) {
 	}
 }
 
-// What a volume holds is what its files take of the disk, each once; nothing outside counts.
-func TestMeasure(t *testing.T) {
-	const unlimited = 1 << 40
-	outside := t.TempDir()
-	write(t, filepath.Join(outside, "big"), 1<<20)
-	dir := t.TempDir()
-	bare, err := measure(t.Context(), dir, unlimited)
-	if err != nil {
-		t.Fatal(err)
-	}
-	write(t, filepath.Join(dir, "a"), 64<<10)
-	write(t, filepath.Join(dir, "b", "c", "d"), 64<<10)
-	for link, target := range map[string]string{"link": outside, "b/file": filepath.Join(outside, "big"), "loop": dir} {
-		if err := os.Symlink(target, filepath.Join(dir, link)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := os.Link(filepath.Join(dir, "a"), filepath.Join(dir, "b", "again")); err != nil {
-		t.Fatal(err)
-	}
-	got, err := measure(t.Context(), dir, unlimited)
-	// Folders and links may take some blocks themselves.
-	if used := got.Bytes - bare.Bytes; err != nil || used < 128<<10 || used > 128<<10+64<<10 || got.TooDeep {
-		t.Errorf("two files of 64 KiB take %d bytes, %v", used, err)
-	}
-	if got, err := measure(t.Context(), filepath.Join(dir, "nowhere"), unlimited); err != nil || got.Bytes != 0 {
-		t.Errorf("a folder that is not there holds %d bytes, %v", got.Bytes, err)
-	}
-	// What is enough for the verdict ends the look, so that its cost is bounded by the limit.
-	for i := range 10 {
-		write(t, filepath.Join(dir, fmt.Sprint("more", i)), 64<<10)
-	}
-	if got, err := measure(t.Context(), dir, 64<<10); err != nil || got.Bytes <= 64<<10 || got.Bytes > 256<<10 {
-		t.Errorf("looking for more than 64 KiB measured %d bytes, %v", got.Bytes, err)
-	}
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := measure(ended, dir, unlimited); !errors.Is(err, context.Canceled) {
-		t.Errorf("measuring went on after its end: %v", err)
-	}
-}
-
-// Folders that are nested without end neither exhaust the agent nor hide what they hold.
-func TestDepth(t *testing.T) {
-	for depth, want := range map[int]bool{999: false, 1000: true} {
-		dir := t.TempDir()
-		plainfiletest.Nest(t, dir, depth)
-		if got, err := measure(t.Context(), dir, 1<<40); err != nil || got.TooDeep != want {
-			t.Errorf("%d levels: too deep %v, %v; want %v", depth, got.TooDeep, err, want)
-		}
-	}
-}
-
-// A Pod that holds too much is evicted within the period that is promised; one that does not is left alone.
+// A Pod that holds too much is evicted within the period that is promised; one that does not is left alone, and so is
+// one that the node cannot do without.
 func TestRun(t *testing.T) {
-	dir := t.TempDir()
-	write(t, filepath.Join(dir, "full", "cache", "file"), 2<<20)
-	write(t, filepath.Join(dir, "fits", "cache", "file"), 1<<10)
-	pods := make([]*corev1.Pod, 0, 2)
-	for _, uid := range []string{"full", "fits"} {
-		pods = append(pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: types.UID(uid)},
-			Spec: corev1.PodSpec{Volumes: []corev1.Volume{emptyDir("cache", "1Mi", "")}}})
+	files := podfiles.Root{Dir: t.TempDir(), LogDir: t.TempDir()}
+	pod := func(uid string) *corev1.Pod {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: types.UID(uid), Name: uid, Namespace: "ns"},
+			Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "m"}},
+				Volumes: []corev1.Volume{emptyDir("cache", "1Mi", "")}}}
 	}
+	pods := []*corev1.Pod{pod("full"), pod("fits"), pod("talks"), pod("writes"), pod("critical")}
+	for _, p := range pods[2:4] {
+		p.Spec.Containers[0].Resources.Limits = corev1.ResourceList{"ephemeral-storage": resource.MustParse("1Mi")}
+	}
+	write(t, filepath.Join(files.Volume("full", "emptyDir", "cache"), "file"), 2<<20)
+	write(t, filepath.Join(files.Volume("critical", "emptyDir", "cache"), "file"), 2<<20)
+	write(t, filepath.Join(files.Volume("fits", "emptyDir", "cache"), "file"), 1<<10)
+	write(t, files.ContainerLog(pods[2], "m", 0), 2<<20)
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var evicted []string
 		began := time.Now()
 		go Run(ctx, Config{
 			Log: zap.NewNop(), Pods: func() []*corev1.Pod { return pods },
-			VolumeDir: func(uid types.UID, volume string) string { return filepath.Join(dir, string(uid), volume) },
+			IsCritical: func(p *corev1.Pod) bool { return p.Name == "critical" },
+			Meter: diskusage.Meter{Files: files, Layers: written{
+				"writes": {{Container: "m", Attempt: 1, Bytes: 2 << 20}, {Container: "m", Bytes: 1}},
+				"talks":  {{Container: "m", Bytes: 2 << 20}, {Container: "m", Attempt: 1}}}},
+			Parts: func(context.Context) diskusage.Parts { return diskusage.Parts{Files: true, Layers: true} },
 			Evict: func(uid types.UID, why podstate.Outcome) {
 				evicted = append(evicted, fmt.Sprintf("%s after %v: %s", uid, time.Since(began), why.Reason))
 			},
@@ -156,8 +169,14 @@ func TestRun(t *testing.T) {
 		synctest.Wait()
 		cancel()
 		synctest.Wait()
-		if got := strings.Join(evicted, "; "); got != "full after 10s: Evicted" {
-			t.Errorf("evicted %q, want the full Pod alone, after ten seconds", got)
+		const want = "full after 10s: Evicted; talks after 10s: Evicted; writes after 10s: Evicted"
+		if got := strings.Join(evicted, "; "); got != want {
+			t.Errorf("evicted %q, want %q", got, want)
 		}
 	})
 }
+
+// written is what containers have written, by the UID of their Pod.
+type written map[string][]runtime.Layer
+
+func (w written) Layers(_ context.Context, uid string) ([]runtime.Layer, error) { return w[uid], nil }

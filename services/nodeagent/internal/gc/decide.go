@@ -1,5 +1,6 @@
 // Package gc removes what Pods have left on the node: earlier instances of their containers, sandboxes that were
-// replaced, and images that nothing uses. What to remove is decided by pure functions.
+// replaced, containers that the runtime has lost, and images that nothing uses. What to remove is decided by pure
+// functions.
 package gc
 
 import (
@@ -50,19 +51,35 @@ func deadSandboxes(pods []observed.Pod) []string {
 // imageUse is what is known of the use of one image.
 type imageUse struct {
 	firstSeen time.Time
-	lastUsed  time.Time
+	lastUsed  time.Time // zero: not since it was first seen
 }
 
-// minImageAge is how long a new image is kept for the container that it was pulled for.
-const minImageAge = 2 * time.Minute
+// idle returns for how long the image is known to be unused.
+func (u imageUse) idle(now time.Time) time.Duration {
+	if u.lastUsed.After(u.firstSeen) {
+		return now.Sub(u.lastUsed)
+	}
+	return now.Sub(u.firstSeen)
+}
 
-// unusedImages returns the images to remove so that at least need bytes become free: of those that no container uses,
-// that are not pinned and not new, the longest unused first.
-func unusedImages(images []runtime.Image, uses map[string]imageUse, inUse map[string]bool, need uint64,
-	now time.Time) []string {
+// unused returns the images that no container uses and that are not pinned.
+func unused(images []runtime.Image, inUse map[string]bool) []runtime.Image {
+	return slices.DeleteFunc(slices.Clone(images),
+		func(image runtime.Image) bool { return image.Pinned || inUse[image.ID] })
+}
+
+// unusedImages returns which of the unused images to remove: all that were unused for longer than the greatest age, and
+// so many of the others that are not new, the longest unused first, that at least need bytes become free with both.
+func unusedImages(images []runtime.Image, uses map[string]imageUse, need uint64, s Settings, now time.Time) []string {
+	var out []string
 	var candidates []runtime.Image
 	for _, image := range images {
-		if !image.Pinned && !inUse[image.ID] && now.Sub(uses[image.ID].firstSeen) >= minImageAge {
+		use := uses[image.ID]
+		switch {
+		case s.MaxAge > 0 && use.idle(now) > s.MaxAge:
+			out = append(out, image.ID)
+			need -= min(need, image.Size)
+		case now.Sub(use.firstSeen) >= s.MinAge:
 			candidates = append(candidates, image)
 		}
 	}
@@ -70,7 +87,6 @@ func unusedImages(images []runtime.Image, uses map[string]imageUse, inUse map[st
 		return cmp.Or(uses[a.ID].lastUsed.Compare(uses[b.ID].lastUsed),
 			uses[a.ID].firstSeen.Compare(uses[b.ID].firstSeen), cmp.Compare(a.ID, b.ID))
 	})
-	var out []string
 	for _, image := range candidates {
 		if need == 0 {
 			break

@@ -55,7 +55,8 @@ func TestUnusedImages(t *testing.T) {
 	inUse := map[string]bool{"used": true}
 	for need, want := range map[uint64][]string{0: nil, 5: {"older"}, 10: {"older"}, 11: {"older", "old"},
 		1000: {"older", "old"}} {
-		if got := unusedImages(images, uses, inUse, need, now); !slices.Equal(got, want) {
+		got := unusedImages(unused(images, inUse), uses, need, DefaultSettings(), now)
+		if !slices.Equal(got, want) {
 			t.Errorf("to free %d bytes it removes %v, want %v", need, got, want)
 		}
 	}
@@ -75,9 +76,47 @@ func TestWhichImageGoesFirst(t *testing.T) {
 	}
 	for need, want := range map[uint64][]string{1: {"unknown"}, 2: {"unknown", "first"},
 		3: {"unknown", "first", "a"}, 99: {"unknown", "first", "a", "b"}} {
-		if got := unusedImages(images, uses, nil, need, now); !slices.Equal(got, want) {
+		if got := unusedImages(images, uses, need, DefaultSettings(), now); !slices.Equal(got, want) {
 			t.Errorf("to free %d bytes it removes %v, want %v", need, got, want)
 		}
+	}
+}
+
+// What was unused for longer than the greatest age goes whatever the disk says, and counts for what the disk needs.
+// (imageMaximumGCAge, KubeletConfiguration v1beta1.)
+func TestImagesUnusedForTooLong(t *testing.T) {
+	now := time.Unix(100000, 0)
+	ago := func(d time.Duration) time.Time { return now.Add(-d) }
+	images := []runtime.Image{{ID: "young", Size: 10}, {ID: "justOld", Size: 10}, {ID: "notYet", Size: 10},
+		{ID: "never", Size: 10}, {ID: "usedLately", Size: 10}}
+	uses := map[string]imageUse{
+		"young":      {firstSeen: ago(time.Hour)},
+		"justOld":    {firstSeen: ago(9 * time.Hour), lastUsed: ago(2*time.Hour + 1)},
+		"notYet":     {firstSeen: ago(9 * time.Hour), lastUsed: ago(2 * time.Hour)},
+		"never":      {firstSeen: ago(2*time.Hour + 1)},
+		"usedLately": {firstSeen: ago(9 * time.Hour), lastUsed: ago(time.Minute)},
+	}
+	for _, row := range []struct {
+		maxAge time.Duration
+		need   uint64
+		want   []string
+	}{
+		{0, 0, nil},
+		{0, 1, []string{"never"}},
+		{2 * time.Hour, 0, []string{"justOld", "never"}},
+		{2 * time.Hour, 20, []string{"justOld", "never"}},
+		{2 * time.Hour, 21, []string{"justOld", "never", "young"}},
+		{10 * time.Hour, 0, nil},
+	} {
+		s := DefaultSettings()
+		s.MaxAge = row.maxAge
+		if got := unusedImages(images, uses, row.need, s, now); !slices.Equal(got, row.want) {
+			t.Errorf("of age %v, with %d bytes to free, it removes %v, want %v", row.maxAge, row.need, got, row.want)
+		}
+	}
+	pinned := []runtime.Image{{ID: "pinned", Pinned: true}, {ID: "used"}, {ID: "free"}}
+	if got := unused(pinned, map[string]bool{"used": true}); len(got) != 1 || got[0].ID != "free" {
+		t.Errorf("%v count as unused, want free alone", got)
 	}
 }
 

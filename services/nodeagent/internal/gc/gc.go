@@ -4,12 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"strings"
+	"sync"
 	"syscall"
 	"time"
 
 	"go.uber.org/zap"
 
 	"keelson.dev/kit/failpoint"
+	"keelson.dev/services/nodeagent/internal/imagepull"
 	"keelson.dev/services/nodeagent/internal/observed"
 	"keelson.dev/services/nodeagent/internal/runtime"
 )
@@ -24,10 +28,11 @@ const (
 type Config struct {
 	Runtime runtime.Runtime
 	Log     *zap.Logger
-	// Dir lies on the file system that holds the images.
-	Dir string
-	// HighPercent and LowPercent of that file system say when images are removed, and until when.
-	HighPercent, LowPercent int
+	// ImageFs returns a folder on the file system that holds the images.
+	ImageFs func(ctx context.Context) (string, error)
+	// Images says which images go, Records what is kept of those that are there.
+	Images  Settings
+	Records *imagepull.Records
 	// AddressesDir is where host-local keeps the addresses of this runtime's Pods; nothing is given back if it is
 	// empty.
 	AddressesDir string
@@ -36,34 +41,37 @@ type Config struct {
 // Collector removes what Pods have left.
 type Collector struct {
 	Config
+
+	mu   sync.Mutex // guards uses
 	uses map[string]imageUse
 }
 
 // New returns a Collector that does nothing yet.
 func New(config Config) *Collector { return &Collector{Config: config, uses: map[string]imageUse{}} }
 
-// Run collects until ctx ends.
+// Run collects until ctx ends. Images count as new when it starts: nobody knows who used them before.
 func (c *Collector) Run(ctx context.Context) {
 	containers, images := time.NewTicker(containersEvery), time.NewTicker(imagesEvery)
 	defer containers.Stop()
 	defer images.Stop()
+	err := c.images(ctx)
 	for {
-		var err error
+		if err != nil && ctx.Err() == nil {
+			c.Log.Warn("removing what Pods have left failed in part", zap.Error(err))
+		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-containers.C:
-			err = errors.Join(c.containers(ctx), c.addresses(ctx))
+			err = errors.Join(c.Containers(ctx), c.Runtime.EndOrphans(ctx), c.addresses(ctx))
 		case <-images.C:
 			err = c.images(ctx)
-		}
-		if err != nil && ctx.Err() == nil {
-			c.Log.Warn("removing what Pods have left failed in part", zap.Error(err))
 		}
 	}
 }
 
-func (c *Collector) containers(ctx context.Context) error {
+// Containers removes the instances and sandboxes that nothing needs any more.
+func (c *Collector) Containers(ctx context.Context) error {
 	pods, err := c.Runtime.ListPods(ctx)
 	if err != nil {
 		return err
@@ -80,7 +88,38 @@ func (c *Collector) containers(ctx context.Context) error {
 	return errors.Join(problems...)
 }
 
+// images removes images that were unused for too long, whatever is known of the disk, and what brings the file system
+// of the images down to the low percentage.
 func (c *Collector) images(ctx context.Context) error {
+	need, err := c.needed(ctx)
+	return errors.Join(err, c.removeImages(ctx, need))
+}
+
+// needed returns how many bytes images must give back.
+func (c *Collector) needed(ctx context.Context) (uint64, error) {
+	dir, err := c.ImageFs(ctx)
+	if err != nil {
+		return 0, err
+	}
+	var fs syscall.Statfs_t
+	if err := syscall.Statfs(dir, &fs); err != nil {
+		return 0, fmt.Errorf("looking at the file system of %s: %w", dir, err)
+	}
+	block := uint64(fs.Bsize)
+	return toFree(fs.Blocks*block, fs.Bavail*block, c.Images.HighPercent, c.Images.LowPercent), nil
+}
+
+// UnusedImages removes all images that nothing uses, except new ones.
+func (c *Collector) UnusedImages(ctx context.Context) error {
+	return c.removeImages(ctx, math.MaxUint64)
+}
+
+// removeImages removes images that were unused for too long, and others that are unused until at least need bytes
+// become free, if there are as many.
+func (c *Collector) removeImages(ctx context.Context, need uint64) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	mark := c.Records.Mark()
 	images, err := c.Runtime.ListImages(ctx)
 	if err != nil {
 		return err
@@ -95,14 +134,8 @@ func (c *Collector) images(ctx context.Context) error {
 	}
 	now := time.Now()
 	c.note(images, inUse, now)
-	var fs syscall.Statfs_t
-	if err := syscall.Statfs(c.Dir, &fs); err != nil {
-		return fmt.Errorf("looking at the file system of %s: %w", c.Dir, err)
-	}
-	block := uint64(fs.Bsize)
-	need := toFree(fs.Blocks*block, fs.Bavail*block, c.HighPercent, c.LowPercent)
-	var problems []error
-	for _, id := range unusedImages(images, c.uses, inUse, need, now) {
+	problems := []error{c.Records.Forget(images, mark)}
+	for _, id := range unusedImages(unused(images, inUse), c.uses, need, c.Images, now) {
 		c.Log.Info("removing an image that nothing uses", zap.String("image", id))
 		problems = append(problems, failpoint.Around("nodeagent/image.collect",
 			func() error { return c.Runtime.RemoveImage(ctx, id) }))
@@ -110,11 +143,14 @@ func (c *Collector) images(ctx context.Context) error {
 	return errors.Join(problems...)
 }
 
-// imagesOf returns the images that containers were made from.
+// imagesOf returns the images that containers were made from or have as volumes.
 func (c *Collector) imagesOf(ctx context.Context, pods []observed.Pod) (map[string]bool, error) {
 	out := map[string]bool{}
 	for i := range pods {
 		for _, container := range pods[i].Containers {
+			for id := range strings.SplitSeq(container.Annotations[runtime.AnnotationVolumeImages], ",") {
+				out[id] = true
+			}
 			image, ok, err := c.Runtime.ImageStatus(ctx, container.Image)
 			if err != nil {
 				return nil, err

@@ -10,8 +10,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/renameio/v2"
 	"k8s.io/apimachinery/pkg/types"
+
+	"keelson.dev/services/nodeagent/internal/wholefile"
 )
 
 // KindName is the name of the type's field in a volume, and so of the folder of what Pods use.
@@ -27,6 +28,8 @@ type Use struct {
 	ReadOnly bool   `json:"readOnly,omitempty"`
 	// Handle names a folder that this node has made; empty for a path that is the user's.
 	Handle string `json:"handle,omitempty"`
+	// Driver is the CSI driver that mounts the volume; empty for one that the agent itself has.
+	Driver string `json:"driver,omitempty"`
 	// Single is set where no other Pod may use the claim.
 	Single bool `json:"single,omitempty"`
 	// Shared is set for what belongs to the group of its Pod (fsGroup).
@@ -68,7 +71,7 @@ func (s *Store) Note(pod types.UID, volume string, use Use) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o750); err != nil {
 		return fmt.Errorf("making the folder of what the pod uses: %w", err)
 	}
-	if err := renameio.WriteFile(file, data, 0o600); err != nil {
+	if err := wholefile.Write(file, data, 0o600); err != nil {
 		return fmt.Errorf("noting what the pod uses: %w", err)
 	}
 	return nil

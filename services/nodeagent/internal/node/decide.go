@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"keelson.dev/kit/conditions"
+	"keelson.dev/services/nodeagent/internal/runtime"
 )
 
 // Facts are what the node knows about itself when it starts.
@@ -26,7 +27,16 @@ type Facts struct {
 	// MilliCPU, Memory and Storage are the machine's; MaxPods is configured.
 	MilliCPU, Memory, Storage int64
 	MaxPods                   int64
-	Info                      corev1.NodeSystemInfo
+	// HugePages holds, by the size of a page, how much memory is set aside as such pages. Both are in bytes.
+	HugePages map[int64]int64
+	// MaxPIDs is how many processes and threads the kernel lets live at once.
+	MaxPIDs int64
+	// Reserved is kept from Pods for the system and the mesh, Headroom so that Pods are evicted before the machine has
+	// nothing left.
+	Reserved, Headroom corev1.ResourceList
+	Info               corev1.NodeSystemInfo
+	// Devices are those of device plugins, UsableDevices the healthy ones.
+	Devices, UsableDevices corev1.ResourceList
 }
 
 // Health is what the node finds out about itself again and again. An empty text means that all is well.
@@ -34,25 +44,50 @@ type Health struct {
 	RuntimeProblem string
 	NetworkProblem string
 	// PodNetwork is why Pods have no network; nil where others keep it, and say so.
-	PodNetwork     *string
-	MemoryPressure bool
-	DiskPressure   bool
-	PIDPressure    bool
+	PodNetwork *string
+	// Pressures are the conditions of what the node is short of.
+	Pressures []corev1.NodeConditionType
+	// Runtime is what the runtime is able to do; nil while it does not answer.
+	Runtime *Runtime
 	// Images are those on the node.
 	Images []corev1.ContainerImage
+	// VolumesInUse are the attached volumes that Pods of the node use.
+	VolumesInUse []corev1.UniqueVolumeName
 }
 
-// Allocatable returns what Pods may use.
-func (f Facts) Allocatable() corev1.ResourceList { return f.capacity() }
+// Runtime is what a container runtime is able to do, in the API's form.
+type Runtime struct {
+	Handlers []corev1.NodeRuntimeHandler
+	Features *corev1.NodeFeatures
+}
 
-// capacity returns what the machine has. All of it is allocatable: nothing is set aside for the system yet.
+// RuntimeOf puts what the runtime says into the API's form.
+func RuntimeOf(s runtime.Status) *Runtime {
+	out := &Runtime{}
+	for _, h := range s.Handlers {
+		out.Handlers = append(out.Handlers, corev1.NodeRuntimeHandler{Name: h.Name,
+			Features: &corev1.NodeRuntimeHandlerFeatures{RecursiveReadOnlyMounts: &h.RecursiveReadOnlyMounts,
+				UserNamespaces: &h.UserNamespaces}})
+	}
+	if s.SupplementalGroupsPolicy != nil {
+		out.Features = &corev1.NodeFeatures{SupplementalGroupsPolicy: s.SupplementalGroupsPolicy}
+	}
+	return out
+}
+
+// capacity returns what the machine has.
 func (f Facts) capacity() corev1.ResourceList {
-	return corev1.ResourceList{
+	out := corev1.ResourceList{
 		corev1.ResourceCPU:              *resource.NewMilliQuantity(f.MilliCPU, resource.DecimalSI),
 		corev1.ResourceMemory:           *resource.NewQuantity(f.Memory, resource.BinarySI),
 		corev1.ResourceEphemeralStorage: *resource.NewQuantity(f.Storage, resource.BinarySI),
 		corev1.ResourcePods:             *resource.NewQuantity(f.MaxPods, resource.DecimalSI),
 	}
+	for size, all := range f.HugePages {
+		name := corev1.ResourceHugePagesPrefix + resource.NewQuantity(size, resource.BinarySI).String()
+		out[corev1.ResourceName(name)] = *resource.NewQuantity(all, resource.BinarySI)
+	}
+	return out
 }
 
 // labels returns the labels that the node gives itself; configured ones cannot hide the well-known ones.
@@ -93,7 +128,11 @@ func statusOf(f Facts, h Health, old *corev1.NodeStatus, now time.Time) corev1.N
 	out.Capacity, out.Allocatable = f.resources(old)
 	out.NodeInfo = f.Info
 	out.DaemonEndpoints.KubeletEndpoint.Port = f.Port
+	if h.Runtime != nil {
+		out.RuntimeHandlers, out.Features = h.Runtime.Handlers, h.Runtime.Features
+	}
 	out.Images = h.Images
+	out.VolumesInUse = h.VolumesInUse
 	out.Addresses = f.addresses(old.Addresses)
 	seen := now.Truncate(time.Second)
 	for _, condition := range h.conditions() {
@@ -109,10 +148,18 @@ func statusOf(f Facts, h Health, old *corev1.NodeStatus, now time.Time) corev1.N
 func (f Facts) resources(old *corev1.NodeStatus) (capacity, allocatable corev1.ResourceList) {
 	capacity = corev1.ResourceList{}
 	maps.Copy(capacity, old.Capacity)
+	maps.DeleteFunc(capacity, func(name corev1.ResourceName, _ resource.Quantity) bool { return isHugePages(name) })
 	maps.Copy(capacity, f.capacity())
+	maps.Copy(capacity, f.Devices)
 	allocatable = maps.Clone(capacity)
 	maps.Copy(allocatable, f.Allocatable())
+	maps.Copy(allocatable, f.UsableDevices)
 	return capacity, allocatable
+}
+
+// isHugePages reports whether a resource is pages of some size; a machine may have lost them with its last start.
+func isHugePages(name corev1.ResourceName) bool {
+	return strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix)
 }
 
 // addresses returns the node's own addresses and, behind them, those of the types that only others find out.
@@ -132,25 +179,29 @@ func (f Facts) addresses(old []corev1.NodeAddress) []corev1.NodeAddress {
 
 // conditions are the node's own, in the API's words.
 func (h Health) conditions() []corev1.NodeCondition {
-	pressure := func(kind corev1.NodeConditionType, is bool, bad, good, badText, goodText string) corev1.NodeCondition {
+	condition := func(kind corev1.NodeConditionType, is bool,
+		bad, good, badText, goodText string) corev1.NodeCondition {
 		if is {
 			return corev1.NodeCondition{Type: kind, Status: corev1.ConditionTrue, Reason: bad, Message: badText}
 		}
 		return corev1.NodeCondition{Type: kind, Status: corev1.ConditionFalse, Reason: good, Message: goodText}
 	}
+	pressure := func(kind corev1.NodeConditionType, bad, good, badText, goodText string) corev1.NodeCondition {
+		return condition(kind, slices.Contains(h.Pressures, kind), bad, good, badText, goodText)
+	}
 	all := []corev1.NodeCondition{
-		pressure(corev1.NodeMemoryPressure, h.MemoryPressure, "KubeletHasInsufficientMemory",
+		pressure(corev1.NodeMemoryPressure, "KubeletHasInsufficientMemory",
 			"KubeletHasSufficientMemory",
 			"kubelet has insufficient memory available", "kubelet has sufficient memory available"),
-		pressure(corev1.NodeDiskPressure, h.DiskPressure, "KubeletHasDiskPressure", "KubeletHasNoDiskPressure",
+		pressure(corev1.NodeDiskPressure, "KubeletHasDiskPressure", "KubeletHasNoDiskPressure",
 			"kubelet has disk pressure", "kubelet has no disk pressure"),
-		pressure(corev1.NodePIDPressure, h.PIDPressure, "KubeletHasInsufficientPID", "KubeletHasSufficientPID",
+		pressure(corev1.NodePIDPressure, "KubeletHasInsufficientPID", "KubeletHasSufficientPID",
 			"kubelet has insufficient PID available", "kubelet has sufficient PID available"),
 		h.ready(),
 	}
 	if h.PodNetwork != nil {
-		all = append(all, pressure(corev1.NodeNetworkUnavailable, *h.PodNetwork != "", "NoRouteCreated", "RouteCreated",
-			*h.PodNetwork, "the network of Pods is there"))
+		all = append(all, condition(corev1.NodeNetworkUnavailable, *h.PodNetwork != "", "NoRouteCreated",
+			"RouteCreated", *h.PodNetwork, "the network of Pods is there"))
 	}
 	return all
 }

@@ -80,11 +80,11 @@ func TestConditions(t *testing.T) {
 		want   [3]string
 	}{
 		{"all is well", Health{}, "Ready", well["Ready"]},
-		{"memory", Health{MemoryPressure: true}, "MemoryPressure",
+		{"memory", Health{Pressures: []corev1.NodeConditionType{"MemoryPressure"}}, "MemoryPressure",
 			[3]string{"True", "KubeletHasInsufficientMemory", "kubelet has insufficient memory available"}},
-		{"disk", Health{DiskPressure: true}, "DiskPressure",
+		{"disk", Health{Pressures: []corev1.NodeConditionType{"DiskPressure"}}, "DiskPressure",
 			[3]string{"True", "KubeletHasDiskPressure", "kubelet has disk pressure"}},
-		{"processes", Health{PIDPressure: true}, "PIDPressure",
+		{"processes", Health{Pressures: []corev1.NodeConditionType{"PIDPressure"}}, "PIDPressure",
 			[3]string{"True", "KubeletHasInsufficientPID", "kubelet has insufficient PID available"}},
 		{"runtime", Health{RuntimeProblem: "no answer"}, "Ready", [3]string{"False", "KubeletNotReady", "no answer"}},
 		{"network", Health{NetworkProblem: "no plugin"}, "Ready", [3]string{"False", "KubeletNotReady", "no plugin"}},
@@ -201,16 +201,20 @@ func TestStatusOfOthersStays(t *testing.T) {
 		Addresses: []corev1.NodeAddress{{Type: corev1.NodeExternalIP, Address: "192.0.2.1"},
 			{Type: corev1.NodeInternalIP, Address: "10.9.9.9"},
 			{Type: corev1.NodeHostName, Address: "old"}, {Type: corev1.NodeExternalDNS, Address: "n1.example.com"}},
-		VolumesInUse: []corev1.UniqueVolumeName{"theirs"}, Phase: corev1.NodeRunning,
+		VolumesInUse: []corev1.UniqueVolumeName{"old"}, VolumesAttached: []corev1.AttachedVolume{{Name: "theirs"}},
+		Phase: corev1.NodeRunning,
 	}
-	s := statusOf(facts(), Health{}, old, now)
+	s := statusOf(facts(), Health{VolumesInUse: []corev1.UniqueVolumeName{"own"}}, old, now)
 	want := []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.0.0.1"},
 		{Type: corev1.NodeHostName, Address: "n1"},
 		{Type: corev1.NodeExternalIP, Address: "192.0.2.1"}, {Type: corev1.NodeExternalDNS, Address: "n1.example.com"}}
 	if !reflect.DeepEqual(s.Addresses, want) {
 		t.Errorf("addresses %v, want %v", s.Addresses, want)
 	}
-	if len(s.VolumesInUse) != 1 || s.Phase != corev1.NodeRunning {
+	if len(s.VolumesInUse) != 1 || s.VolumesInUse[0] != "own" {
+		t.Errorf("in use are %v", s.VolumesInUse)
+	}
+	if len(s.VolumesAttached) != 1 || s.Phase != corev1.NodeRunning {
 		t.Errorf("status %+v: fields that the node does not know must stay", s)
 	}
 }

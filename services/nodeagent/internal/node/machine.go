@@ -1,10 +1,15 @@
 package node
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"math"
 	"net"
 	"os"
+	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -21,11 +26,17 @@ func Machine(f *Facts, dir string) error {
 	}
 	f.Memory = memTotal(string(meminfo))
 	f.MilliCPU = int64(runtime.NumCPU()) * 1000
-	var fs syscall.Statfs_t
-	if err := syscall.Statfs(dir, &fs); err != nil {
+	var disk syscall.Statfs_t
+	if err := syscall.Statfs(dir, &disk); err != nil {
 		return fmt.Errorf("looking at the file system of %s: %w", dir, err)
 	}
-	f.Storage = int64(fs.Blocks) * fs.Bsize
+	f.Storage = int64(disk.Blocks) * disk.Bsize
+	if f.MaxPIDs, err = maxPIDs(); err != nil {
+		return err
+	}
+	if f.HugePages, err = hugePages("/sys/kernel/mm/hugepages"); err != nil {
+		return err
+	}
 	var name unix.Utsname
 	if err := unix.Uname(&name); err != nil {
 		return fmt.Errorf("asking for the kernel's version: %w", err)
@@ -41,6 +52,52 @@ func Machine(f *Facts, dir string) error {
 		Architecture:    runtime.GOARCH,
 	}
 	return nil
+}
+
+// maxPIDs returns how many processes and threads may live at once: the lesser of the kernel's two bounds.
+func maxPIDs() (int64, error) {
+	least := int64(math.MaxInt64)
+	for _, file := range []string{"/proc/sys/kernel/pid_max", "/proc/sys/kernel/threads-max"} {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return 0, fmt.Errorf("reading how many processes there may be: %w", err)
+		}
+		bound, err := strconv.ParseInt(strings.TrimSpace(string(data)), 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("reading how many processes there may be: %s: %w", file, err)
+		}
+		least = min(least, bound)
+	}
+	return least, nil
+}
+
+// hugePages reads how much memory is set aside as huge pages, by the size of a page. A kernel without them has no such
+// folder, which has one folder for each size: hugepages-2048kB.
+func hugePages(dir string) (map[int64]int64, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	out := map[int64]int64{}
+	for _, entry := range entries {
+		var kib, pages int64
+		if _, err := fmt.Sscanf(entry.Name(), "hugepages-%dkB", &kib); err != nil {
+			continue
+		}
+		file := filepath.Join(dir, entry.Name(), "nr_hugepages")
+		data, err := os.ReadFile(file)
+		if err == nil {
+			pages, err = strconv.ParseInt(strings.TrimSpace(string(data)), 10, 64)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading how many huge pages there are: %s: %w", file, err)
+		}
+		out[kib<<10] = pages * kib << 10
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading which huge pages there are: %w", err)
+	}
+	return out, nil
 }
 
 // content returns the text of a file that not every machine has.

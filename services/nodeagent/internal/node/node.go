@@ -13,6 +13,7 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
 
@@ -33,6 +34,10 @@ type Config struct {
 	Facts  Facts
 	// Health finds out how the node is.
 	Health func(ctx context.Context) Health
+	// Devices returns what the node has of the resources of device plugins; nil for nothing.
+	Devices func() (capacity, allocatable corev1.ResourceList)
+	// Reported is told which volumes the API server now knows to be in use; nil to tell nobody. It must not block.
+	Reported func([]corev1.UniqueVolumeName)
 }
 
 // Node keeps the API's picture of this node up to date.
@@ -99,6 +104,15 @@ func (n *Node) Run(ctx context.Context) {
 	}
 }
 
+// facts are what the node knows about itself now.
+func (n *Node) facts() Facts {
+	f := n.Facts
+	if n.Devices != nil {
+		f.Devices, f.UsableDevices = n.Devices()
+	}
+	return f
+}
+
 // Current returns the Node as the API had it last, with the amounts that hold now. It is not to be changed.
 func (n *Node) Current() *corev1.Node {
 	n.mu.Lock()
@@ -108,15 +122,20 @@ func (n *Node) Current() *corev1.Node {
 		node = register(n.Facts, nil)
 	}
 	out := *node
-	_, out.Status.Allocatable = n.Facts.resources(&node.Status)
+	_, out.Status.Allocatable = n.facts().resources(&node.Status)
 	return &out
 }
 
-// Observe takes in a version of the Node that a watch delivered. Resources that somebody else has changed are reported
+// Observe takes in a version of the Node that a watch delivered, unless it is older than what is known: who waits for
+// the volumes of the node relies on what was written last. Resources that somebody else has changed are reported
 // as allocatable at once, and so is how the node is where somebody takes it for silent.
 func (n *Node) Observe(node *corev1.Node) {
-	_, allocatable := n.Facts.resources(&node.Status)
+	_, allocatable := n.facts().resources(&node.Status)
 	n.mu.Lock()
+	if isOlder(node, n.current) {
+		n.mu.Unlock()
+		return
+	}
 	n.current = node
 	n.mu.Unlock()
 	if !apiequality.Semantic.DeepEqual(allocatable, node.Status.Allocatable) || takenForSilent(&node.Status) {
@@ -147,7 +166,7 @@ func (n *Node) register(ctx context.Context) error {
 
 func (n *Node) create(ctx context.Context) error {
 	node := register(n.Facts, nil)
-	node.Status = statusOf(n.Facts, n.Health(ctx), &corev1.NodeStatus{}, time.Now())
+	node.Status = statusOf(n.facts(), n.Health(ctx), &corev1.NodeStatus{}, time.Now())
 	return failpoint.Around("nodeagent/node.create", func() error {
 		created, err := n.Client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{})
 		if err != nil {
@@ -171,8 +190,9 @@ func (n *Node) report(ctx context.Context) error {
 		return n.register(ctx)
 	}
 	now := time.Now()
-	next := statusOf(n.Facts, health, &base.Status, now)
+	next := statusOf(n.facts(), health, &base.Status, now)
 	if !due(&base.Status, &next, writtenAt, now, apiequality.Semantic.DeepEqual) {
+		n.tell(health)
 		return nil
 	}
 	if err := failpoint.Inject("nodeagent/node.status.before"); err != nil {
@@ -185,15 +205,33 @@ func (n *Node) report(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("reading the node: %w", err)
 	}
-	live.Status = statusOf(n.Facts, health, &live.Status, now)
+	live.Status = statusOf(n.facts(), health, &live.Status, now)
 	stored, err := n.Client.CoreV1().Nodes().UpdateStatus(ctx, live, metav1.UpdateOptions{})
 	if err != nil {
 		return fmt.Errorf("updating the node's status: %w", err)
 	}
 	n.mu.Lock()
-	defer n.mu.Unlock()
 	n.current, n.writtenAt = stored, now
+	n.mu.Unlock()
+	n.tell(health)
 	return failpoint.Inject("nodeagent/node.status.after")
+}
+
+// tell says which volumes the API server knows to be in use. Writes come one after the other, so that none which says
+// something else is under way.
+func (n *Node) tell(h Health) {
+	if n.Reported != nil {
+		n.Reported(h.VolumesInUse)
+	}
+}
+
+// isOlder reports whether a version of the Node is known to be older than another.
+func isOlder(node, than *corev1.Node) bool {
+	if than == nil || node.UID != than.UID {
+		return false
+	}
+	order, err := resourceversion.CompareResourceVersion(node.ResourceVersion, than.ResourceVersion)
+	return err == nil && order < 0
 }
 
 // renew creates the Lease or renews it. One that somebody else has changed is read again and renewed.

@@ -59,6 +59,36 @@ func TestExtendedResources(t *testing.T) {
 	}
 }
 
+// The node has the devices of plugins, of which Pods may use the healthy ones; of a plugin that has gone it has none.
+func TestDevices(t *testing.T) {
+	const led = "example.com/led"
+	client := fake.NewClientset()
+	list := func(n string) corev1.ResourceList { return corev1.ResourceList{led: resource.MustParse(n)} }
+	all, well := list("3"), list("2")
+	n := New(Config{Client: client, Log: zap.NewNop(), Facts: facts(),
+		Health:  func(context.Context) Health { return Health{} },
+		Devices: func() (corev1.ResourceList, corev1.ResourceList) { return all, well }})
+	if err := n.Register(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		stored, err := client.CoreV1().Nodes().Get(t.Context(), "n1", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		now := n.Current().Status.Allocatable[led]
+		capacity, allocatable := stored.Status.Capacity[led], stored.Status.Allocatable[led]
+		wantAll, wantWell := all[led], well[led]
+		if !capacity.Equal(wantAll) || !allocatable.Equal(wantWell) || !now.Equal(wantWell) {
+			t.Errorf("capacity %v, allocatable %v, now %v", capacity.String(), allocatable.String(), now.String())
+		}
+		all, well = list("0"), list("0")
+		if err := n.report(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // A node that was taken for silent, for example because its machine was suspended, says at once how it is.
 func TestTakenForSilent(t *testing.T) {
 	client := fake.NewClientset()

@@ -58,8 +58,18 @@ type Container struct {
 	LogPath string
 	// User is what the first process began as; nil if the runtime does not say.
 	User *User
+	// Mounts are those of the instance.
+	Mounts []Mount
 	// Annotations are those that the instance was created with.
 	Annotations map[string]string
+}
+
+// Mount is what an instance has at a path.
+type Mount struct {
+	ContainerPath     string
+	RecursiveReadOnly bool
+	// Image is the ID of the image that is mounted; empty for anything else.
+	Image string
 }
 
 // User is the identity of a process.
@@ -122,4 +132,10 @@ func (p *Pod) ByID(id string) *Container {
 		}
 	}
 	return nil
+}
+
+// Live reports whether anything of the Pod may run.
+func (p *Pod) Live() bool {
+	return slices.ContainsFunc(p.Sandboxes, func(s Sandbox) bool { return s.Ready }) ||
+		slices.ContainsFunc(p.Containers, func(c Container) bool { return c.Live() })
 }

@@ -46,8 +46,11 @@ func (r Root) Volume(uid types.UID, kind, name string) string {
 
 // SubPath returns where the part of a volume that the container's mount number index asks for is bound.
 func (r Root) SubPath(uid types.UID, container string, index int) string {
-	return filepath.Join(r.Pod(uid), "subpaths", container, strconv.Itoa(index))
+	return filepath.Join(r.SubPaths(uid), container, strconv.Itoa(index))
 }
+
+// SubPaths returns the folder of all that SubPath returns for a Pod.
+func (r Root) SubPaths(uid types.UID) string { return filepath.Join(r.Pod(uid), "subpaths") }
 
 // Hosts returns the file that is /etc/hosts in the Pod.
 func (r Root) Hosts(uid types.UID) string { return filepath.Join(r.Pod(uid), "etc-hosts") }

@@ -6,16 +6,15 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-
 	"path/filepath"
 	"sync"
 
-	"github.com/google/renameio/v2"
 	"k8s.io/apimachinery/pkg/types"
 
 	"keelson.dev/kit/failpoint"
 	"keelson.dev/services/nodeagent/internal/plainfile"
 	"keelson.dev/services/nodeagent/internal/userns"
+	"keelson.dev/services/nodeagent/internal/wholefile"
 )
 
 // UserRanges hands out ranges of host IDs to Pods and remembers them in the Pods' folders, so that a nodeagent that
@@ -69,8 +68,7 @@ func (u *UserRanges) Assign(uid types.UID) (*userns.Range, error) {
 	data, err := json.Marshal(rangeRecord{Version: 1, First: assigned.First, Length: assigned.Length})
 	if err == nil {
 		err = failpoint.Around("nodeagent/record.write", func() error {
-			return renameio.WriteFile(u.file(uid), data,
-				0o600)
+			return wholefile.Write(u.file(uid), data, 0o600)
 		})
 	}
 	if err != nil {

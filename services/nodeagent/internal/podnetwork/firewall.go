@@ -58,32 +58,13 @@ func hide(conn *nftables.Conn, t *nftables.Table, six bool, own, cluster []netip
 		if !hidden(prefix, six) {
 			continue
 		}
-		match := compare(nftrule.Source, expr.CmpOpEq, prefix)
+		match := nftrule.Address(nftrule.Source, expr.CmpOpEq, prefix)
 		for _, all := range cluster {
 			if all.Addr().Is6() == six {
-				match = append(match, compare(nftrule.Destination, expr.CmpOpNeq, all)...)
+				match = append(match, nftrule.Address(nftrule.Destination, expr.CmpOpNeq, all)...)
 			}
 		}
 		conn.AddRule(&nftables.Rule{Table: t, Chain: leaving, Exprs: append(match, nftrule.Masquerade()...)})
-	}
-}
-
-// compare is nftrule.Address for both families; the rule's table is of the prefix's.
-func compare(field nftrule.Offset, how expr.CmpOp, prefix netip.Prefix) []expr.Any {
-	if prefix.Addr().Is4() {
-		return nftrule.Address(field, how, prefix)
-	}
-	// The addresses of an IPv6 header.
-	const source, destination, length = 8, 24, 16
-	offset := uint32(source)
-	if field == nftrule.Destination {
-		offset = destination
-	}
-	return []expr.Any{
-		&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseNetworkHeader, Offset: offset, Len: length},
-		&expr.Bitwise{SourceRegister: 1, DestRegister: 1, Len: length, Mask: ipNet(prefix).Mask,
-			Xor: make([]byte, length)},
-		&expr.Cmp{Op: how, Register: 1, Data: prefix.Masked().Addr().AsSlice()},
 	}
 }
 

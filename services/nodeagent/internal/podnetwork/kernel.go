@@ -11,14 +11,12 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"keelson.dev/kit/podroute"
 )
 
-const (
-	// routeProtocol marks the routes that are ours; nobody else's are changed.
-	routeProtocol = 75
-	// defaultMTU is Ethernet's.
-	defaultMTU = 1500
-)
+// defaultMTU is Ethernet's.
+const defaultMTU = 1500
 
 // kernel carries plans out by netlink, in the network namespace of the caller's thread.
 type kernel struct {
@@ -206,7 +204,7 @@ func (k kernel) setRoutes(plan Plan) (problems []string, err error) {
 }
 
 func (k kernel) setRoute(route Route, tunnel int, there bool) error {
-	entry := &netlink.Route{Dst: ipNet(route.Range), Gw: route.Gateway.AsSlice(), Protocol: routeProtocol}
+	entry := &netlink.Route{Dst: ipNet(route.Range), Gw: route.Gateway.AsSlice(), Protocol: podroute.Protocol}
 	if tunnel != 0 {
 		entry.LinkIndex, entry.Flags = tunnel, int(netlink.FLAG_ONLINK)
 	}
@@ -228,7 +226,7 @@ func (k kernel) setRoute(route Route, tunnel int, there bool) error {
 
 // routes returns our routes into the cluster's ranges.
 func (k kernel) routes() (map[netip.Prefix]netlink.Route, error) {
-	all, err := netlink.RouteListFiltered(netlink.FAMILY_ALL, &netlink.Route{Protocol: routeProtocol},
+	all, err := netlink.RouteListFiltered(netlink.FAMILY_ALL, &netlink.Route{Protocol: podroute.Protocol},
 		netlink.RT_FILTER_PROTOCOL)
 	if err != nil {
 		return nil, fmt.Errorf("listing the routes: %w", err)

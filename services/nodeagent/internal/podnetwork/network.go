@@ -19,7 +19,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/google/renameio/v2"
 	"github.com/vishvananda/netlink"
 	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
@@ -29,6 +28,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"keelson.dev/kit/follow"
+	"keelson.dev/services/nodeagent/internal/wholefile"
 )
 
 const (
@@ -249,8 +249,8 @@ func (n *Network) configure(plan Plan) error {
 	if err := os.MkdirAll(n.ConfigDir, 0o755); err != nil {
 		return fmt.Errorf("making the folder of the network configuration: %w", err)
 	}
-	// containerd takes notice of what is renamed in this folder, and not of what comes from another.
-	if err := renameio.WriteFile(file, []byte(text), 0o600, renameio.WithTempDir(n.ConfigDir)); err != nil {
+	err = wholefile.Clear(n.ConfigDir, fileName) // an agent that was killed here wrote the same file
+	if err := errors.Join(err, wholefile.Write(file, []byte(text), 0o600)); err != nil {
 		return fmt.Errorf("writing the network configuration: %w", err)
 	}
 	return nil

@@ -16,6 +16,7 @@ import (
 	"go.uber.org/zap"
 
 	"keelson.dev/kit/nettest"
+	"keelson.dev/kit/podroute"
 )
 
 // patience is enough for a packet that was lost on a new link to be sent again.
@@ -186,7 +187,8 @@ func TestRoutesCarryPods(t *testing.T) {
 	one.Do(func() {
 		via := two.self.Addresses[0].AsSlice()
 		must(t, netlink.RouteAdd(&netlink.Route{Dst: ipNet(prefix("10.244.200.0/24")), Gw: via, Protocol: 3}))
-		must(t, netlink.RouteAdd(&netlink.Route{Dst: ipNet(prefix("10.99.0.0/24")), Gw: via, Protocol: routeProtocol}))
+		must(t, netlink.RouteAdd(&netlink.Route{Dst: ipNet(prefix("10.99.0.0/24")), Gw: via,
+			Protocol: podroute.Protocol}))
 	})
 	// A node that is gone takes its route along, and no other.
 	one.net.gone(nodeObject(three.self))

@@ -1,10 +1,9 @@
-// Package podsource brings the Pods of this node to their workers, and nothing else. They come from the API (API);
-// every other place of theirs, such as a folder of manifests, is a Source beside it.
+// Package podsource brings the Pods of this node to their workers, and nothing else. They come from the API (API) or,
+// static ones, from a folder of manifests (package staticpods).
 package podsource
 
 import (
 	"context"
-	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -25,28 +24,4 @@ type Source interface {
 	// Synced waits until the workers know all Pods that the source had at the beginning; false if ctx ends before. What
 	// the node has of Pods that no source knows by then is taken down.
 	Synced(ctx context.Context) bool
-}
-
-// All makes one source of several: it is synced when each of them is.
-func All(sources ...Source) Source { return all(sources) }
-
-type all []Source
-
-// Run implements Source.
-func (a all) Run(ctx context.Context) {
-	var running sync.WaitGroup
-	for _, source := range a {
-		running.Go(func() { source.Run(ctx) })
-	}
-	running.Wait()
-}
-
-// Synced implements Source.
-func (a all) Synced(ctx context.Context) bool {
-	for _, source := range a {
-		if !source.Synced(ctx) {
-			return false
-		}
-	}
-	return true
 }

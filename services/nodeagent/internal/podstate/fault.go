@@ -10,6 +10,7 @@ import (
 
 // Waiting reasons of a container that could not be started, or not kept running, in the API's words.
 const (
+	ContainerCreating          = "ContainerCreating"
 	CrashLoopBackOff           = "CrashLoopBackOff"
 	ErrImagePull               = "ErrImagePull"
 	ImagePullBackOff           = "ImagePullBackOff"

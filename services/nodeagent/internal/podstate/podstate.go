@@ -39,6 +39,8 @@ type Input struct {
 	Probes map[string]Probe
 	// Ops are the operations in flight.
 	Ops map[Key]Op
+	// Hold says why nothing of the Pod may start yet; empty if it may.
+	Hold string
 }
 
 // Memory is what the worker knows beyond API and runtime. All of it may be lost in a crash without harm, except
@@ -73,7 +75,13 @@ type Outcome struct {
 	Message string
 	// Grace is how long its containers may take to stop at most; zero leaves them their own period.
 	Grace time.Duration
+	// Disruption says that the Pod ends for the node's sake and would not have failed elsewhere: its status gets the
+	// condition DisruptionTarget.
+	Disruption bool
 }
+
+// ReasonEvicted is the reason of a Pod that its node ends or refuses for want of something, in the API's words.
+const ReasonEvicted = "Evicted"
 
 // StopReason is why one instance must be stopped.
 type StopReason struct {

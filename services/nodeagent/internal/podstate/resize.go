@@ -18,7 +18,7 @@ var ResizeKey = Key{Kind: ResizePod}
 
 // Resize is how far the size that the node has given the Pod has come.
 type Resize struct {
-	// Standing is the size for which the Pod's cgroup stands; nil if that is what the Pod's spec says.
+	// Standing is the size for which the Pod's cgroup stands; nil if the Pod was never resized.
 	Standing *sizes.Size
 	// Updated holds, by instance ID, the sizes of instances that have another one than they were created with.
 	Updated map[string]sizes.Instance
@@ -119,14 +119,18 @@ func (v *view) differ() bool {
 	})
 }
 
-// toChange returns the resources of which a running instance has not what its container was given.
+// toChange returns the resources of which a running instance has not what its container was given. An instance that an
+// agent made which kept no sizes may lack all of them once its Pod was resized.
 func (v *view) toChange(e lifecycle.Entry, c *observed.Container) []corev1.ResourceName {
 	if e.Kind == lifecycle.Ephemeral || c.State != observed.Running || v.pod.Generation <= 1 {
 		return nil // no resize without another generation
 	}
 	has, known := v.in.Memory.Resize.SizeOf(c)
-	if !known {
+	switch {
+	case !known && v.in.Memory.Resize.Standing == nil:
 		return nil
+	case !known:
+		return sizes.Resized
 	}
 	return has.Changed(sizes.InstanceOf(v.pod, e.Spec))
 }

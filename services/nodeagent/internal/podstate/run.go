@@ -16,7 +16,7 @@ const (
 
 // run brings a Pod up and keeps it up: first what it stands on, then its sandbox, then the containers in their order.
 func (v *view) run() {
-	if !v.prepare() {
+	if v.held() || !v.prepare() {
 		return
 	}
 	if !v.resize() {
@@ -41,6 +41,17 @@ func (v *view) run() {
 			v.drive(e)
 		}
 	}
+}
+
+// held reports whether the Pod must not start yet, and shows why.
+func (v *view) held() bool {
+	if v.in.Hold == "" {
+		return false
+	}
+	for _, e := range v.entries {
+		v.plan.Waiting[e.Spec.Name] = Waiting{Reason: ContainerCreating, Message: v.in.Hold}
+	}
+	return true
 }
 
 // replaceSandbox makes the first sandbox, or the next one once nothing of the old ones lives.

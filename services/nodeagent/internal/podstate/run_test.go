@@ -44,6 +44,8 @@ func (r row) run(t *testing.T) {
 	}
 }
 
+func held(in *Input) { in.Hold = "waits" }
+
 func options(o ...func(*Input)) []func(*Input) { return o }
 
 func TestBringUp(t *testing.T) {
@@ -51,6 +53,12 @@ func TestBringUp(t *testing.T) {
 	for _, r := range []row{
 		{name: "POD-126 first what it stands on", input: options(mainC("m"), unprepared),
 			want: []string{"Prepare folders"}},
+		{name: "nothing while another Pod of its name stands", input: options(initC("i"), mainC("m"), unprepared, held),
+			waiting: map[string]string{"i": "ContainerCreating", "m": "ContainerCreating"}},
+		{name: "nor another sandbox", input: options(mainC("m"), sandbox("s0", 0, false), held),
+			waiting: map[string]string{"m": "ContainerCreating"}},
+		{name: "but it ends meanwhile", input: options(mainC("m"), held, func(in *Input) { in.Removed = true }),
+			goal: Terminate, want: []string{"Release volumes"}},
 		{name: "one step after the other",
 			input: options(mainC("m"), func(in *Input) { delete(in.Memory.Prepared, "volumes") }),
 			want:  []string{"Prepare volumes"}},

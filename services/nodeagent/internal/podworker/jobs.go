@@ -1,6 +1,7 @@
 package podworker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -41,11 +42,12 @@ func (j *job) prepare(ctx context.Context) outcome {
 		pod = j.wide
 	}
 	refreshAt, err := step.SetUp(ctx, pod)
+	reason := cmp.Or(step.Reason, reasonFailedMount)
 	if err != nil && !errors.Is(err, context.Canceled) {
-		j.warn(reasonFailedMount, "%s", err)
+		j.warn(reason, "%s", err)
 	}
 	if err != nil {
-		return outcome{err: err, reason: reasonFailedMount}
+		return outcome{err: err, reason: reason}
 	}
 	return outcome{remember: func(m *podstate.Memory) {
 		m.Prepared[step.Name] = true
@@ -175,8 +177,13 @@ func (j *job) startContainer(ctx context.Context) outcome {
 	if err != nil {
 		return outcome{err: err, reason: steps.ImageReason(err)}
 	}
+	volumes, err := j.config.Steps.VolumeImages(ctx, j.pod, e, sandbox)
+	if err != nil {
+		return outcome{err: err, reason: steps.ImageReason(err)}
+	}
 	config, err := j.config.Steps.Container(ctx, steps.ContainerInput{
-		Pod: j.pod, Entry: e, Attempt: j.action.Attempt, Image: image, PodIPs: j.podIPs, TargetID: j.targetID()})
+		Pod: j.pod, Entry: e, Attempt: j.action.Attempt, Image: image, VolumeImages: volumes, PodIPs: j.podIPs,
+		TargetID: j.targetID()})
 	if err != nil {
 		j.warn(reasonFailed, "Error: %s", err)
 		return outcome{err: err, reason: podstate.CreateContainerConfigError}

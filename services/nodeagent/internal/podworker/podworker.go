@@ -34,6 +34,9 @@ type Steps interface {
 	Handler(ctx context.Context, pod *corev1.Pod) (string, error)
 	// Image makes sure that the container's image is on the node.
 	Image(ctx context.Context, pod *corev1.Pod, e lifecycle.Entry, sandbox *cri.PodSandboxConfig) (runtime.Image, error)
+	// VolumeImages makes sure of the images that the container mounts as volumes: their IDs by the volumes' names.
+	VolumeImages(ctx context.Context, pod *corev1.Pod, e lifecycle.Entry, sandbox *cri.PodSandboxConfig) (
+		map[string]string, error)
 	// Container returns the configuration of a container instance.
 	Container(ctx context.Context, in steps.ContainerInput) (*cri.ContainerConfig, error)
 	// Kill ends all processes of an instance without the runtime. It is for instances that the runtime cannot end.
@@ -96,8 +99,12 @@ type Config struct {
 	Admit func(pod *corev1.Pod, others []*corev1.Pod) *podstate.Outcome
 	// Allocatable is what the node has for Pods: resizes stay within it.
 	Allocatable func() corev1.ResourceList
+	// Devices says how the devices of a Pod's containers are, by container; nil: there are none.
+	Devices func(uid types.UID) map[string][]corev1.ResourceStatus
 	// Started is called with how long a Pod took from its arrival until it ran.
 	Started func(took time.Duration)
+	// Gone is called when nothing of a Pod is left and its worker has ended; nil tells nobody.
+	Gone func(uid types.UID)
 	// HostIPs are the node's addresses.
 	HostIPs func() []string
 	// RuntimeName is the scheme of container IDs.

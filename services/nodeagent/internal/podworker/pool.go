@@ -28,13 +28,16 @@ type Pool struct {
 	// resizing holds the Pods that ask for another size than they have; settled says that all Pods are known.
 	resizing map[types.UID]bool
 	settled  bool
+	// listed says that the runtime was listed since the agent started, live which Pods ran then.
+	listed bool
+	live   map[types.UID]types.NamespacedName
 }
 
 // NewPool returns an empty pool. Its workers stop when ctx ends, and leave their containers as they are: whoever comes
 // next adopts them.
 func NewPool(ctx context.Context, config Config) *Pool {
 	p := &Pool{ctx: ctx, config: config, workers: map[types.UID]*worker{}, deleted: map[types.UID]bool{},
-		resizing: map[types.UID]bool{}}
+		resizing: map[types.UID]bool{}, live: map[types.UID]types.NamespacedName{}}
 	for _, step := range config.Preparation {
 		p.steps = append(p.steps, step.Name)
 	}
@@ -42,7 +45,7 @@ func NewPool(ctx context.Context, config Config) *Pool {
 }
 
 // Set takes a Pod, new or changed. An older version than the known one is ignored. known says that the node has run
-// the Pod before, so that it need not be admitted again.
+// the Pod before: it is not admitted again, and what the runtime has of it is looked at first.
 func (p *Pool) Set(pod *corev1.Pod, known bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -59,9 +62,11 @@ func (p *Pool) Set(pod *corev1.Pod, known bool) {
 		return
 	}
 	w = newWorker(p, pod)
-	if !known && pod.Status.StartTime == nil && !podview.IsTerminal(pod) && !podview.IsTerminating(pod) &&
-		p.config.Admit != nil {
-		w.refused = p.config.Admit(pod, p.activeLocked())
+	if !known && pod.Status.StartTime == nil && !podview.IsTerminal(pod) && !podview.IsTerminating(pod) {
+		w.stale = false // the runtime has nothing of it
+		if p.config.Admit != nil {
+			w.refused = p.config.Admit(pod, p.othersLocked(nameOf(pod)))
+		}
 	}
 	p.startLocked(w)
 	p.acceptLocked(w, pod)
@@ -110,12 +115,16 @@ func (p *Pool) Knows(uid types.UID) bool {
 	return p.workers[uid] != nil || p.deleted[uid]
 }
 
-// Adopt takes over a Pod of which the node has something but the API has no object: it is brought down.
+// Adopt takes over a Pod of which the node has something but the API has no object: it is brought down. Its name may
+// be unknown.
 func (p *Pool) Adopt(uid types.UID, namespace, name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.workers[uid] != nil {
 		return
+	}
+	if live, ok := p.live[uid]; ok {
+		namespace, name = live.Namespace, live.Name
 	}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: uid, Namespace: namespace, Name: name}}
 	w := newWorker(p, pod)
@@ -148,6 +157,16 @@ func (p *Pool) Refresh(uid types.UID) {
 	}
 }
 
+// Networked says that the network of Pods has come: what failed for want of it is tried again at once.
+func (p *Pool) Networked() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, w := range p.workers {
+		w.updates.networked = true
+		w.wakeUp()
+	}
+}
+
 // Pods returns the newest known versions of all Pods, those that are going included.
 func (p *Pool) Pods() []*corev1.Pod {
 	p.mu.Lock()
@@ -172,19 +191,41 @@ func (p *Pool) Pod(uid types.UID) *corev1.Pod {
 // Wait returns when all workers have stopped, after the pool's context has ended.
 func (p *Pool) Wait() { p.running.Wait() }
 
-// activeLocked returns the Pods that hold resources of the node.
-func (p *Pool) activeLocked() []*corev1.Pod {
-	var out []*corev1.Pod
+// Active returns the Pods that hold resources of the node, each with whether it is being ended.
+func (p *Pool) Active() map[*corev1.Pod]bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	out := map[*corev1.Pod]bool{}
 	for _, w := range p.workers {
-		if pod := w.updates.pod; !podview.IsTerminal(pod) && !w.rejected {
-			out = append(out, pod)
+		if w.activeLocked() {
+			u := &w.updates
+			out[u.pod] = u.removed || u.evicted != nil || podview.IsTerminating(u.pod)
 		}
 	}
 	return out
 }
 
+// othersLocked returns the Pods that hold resources of the node beside one of that name, which does not start before
+// the others of its name have stopped.
+func (p *Pool) othersLocked(name types.NamespacedName) []*corev1.Pod {
+	var out []*corev1.Pod
+	for _, w := range p.workers {
+		if w.activeLocked() && nameOf(w.updates.pod) != name {
+			out = append(out, w.updates.pod)
+		}
+	}
+	return out
+}
+
+// activeLocked reports whether the Pod holds resources of the node. One that the node has ended holds none when no
+// process of it is left, even if the API cannot be told.
+func (w *worker) activeLocked() bool {
+	return !podview.IsTerminal(w.updates.pod) && !w.rejected && !w.updates.view.Plan.Stopped
+}
+
 func (p *Pool) startLocked(w *worker) {
 	w.rejected = w.refused != nil || w.memory.Rejection != nil
+	_, w.updates.begun = p.live[w.uid]
 	p.workers[w.uid] = w
 	p.running.Go(func() { w.run(p.ctx) })
 }
@@ -193,7 +234,11 @@ func (p *Pool) startLocked(w *worker) {
 func (p *Pool) forget(uid types.UID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if w := p.workers[uid]; w != nil {
+		p.freeLocked(nameOf(w.updates.pod))
+	}
 	delete(p.workers, uid)
+	delete(p.live, uid)
 	delete(p.resizing, uid)
 	p.resizeLocked()
 }
@@ -217,9 +262,13 @@ type updates struct {
 	removed bool
 	observe bool
 	refresh bool
+	// networked says that the network of Pods has come.
+	networked bool
 	// evicted is why the node ends the Pod.
 	evicted *podstate.Outcome
 	results []result
+	// begun says that something of the Pod may run, until its plan says that it has stopped.
+	begun bool
 	// quiet counts the operations during which runtime events do not wake the worker.
 	quiet int
 	view  View

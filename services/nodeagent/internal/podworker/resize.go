@@ -191,12 +191,8 @@ func (w *worker) resizeRecord() *checkpoint.Resize {
 	if w.saved.Resize == nil && r.Standing == nil && w.pending == nil {
 		return nil
 	}
-	record := &checkpoint.Resize{Given: sizes.Of(w.pod), Updated: maps.Clone(r.Updated),
+	return &checkpoint.Resize{Given: sizes.Of(w.pod), Standing: r.Standing, Updated: maps.Clone(r.Updated),
 		Restarted: slices.Sorted(maps.Keys(r.Restarted))}
-	if r.Standing != nil && !r.Standing.Is(w.pod) {
-		record.Standing = r.Standing
-	}
-	return record
 }
 
 // restoreResize takes over what an earlier agent kept.

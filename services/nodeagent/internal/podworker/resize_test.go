@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"keelson.dev/kit/podview"
+	"keelson.dev/services/nodeagent/internal/runtime/fake"
 )
 
 func amounts(cpu, memory string) corev1.ResourceList {
@@ -330,12 +331,48 @@ func TestStartsWhereThereIsRoom(t *testing.T) {
 // The resize of a Pod that is going is not taken up.
 func TestNoResizeOfAPodThatGoes(t *testing.T) {
 	inWorld(t, func(w *world) {
+		w.runtime.SetBehavior("image:1", fake.Behavior{IgnoreTERM: true})
 		w.put(newPod(asks("1", "64Mi")))
 		w.after(time.Second)
 		w.delete("u1", 30)
+		w.after(time.Second)
+		before := w.has("u1")
 		w.resize("u1", asks("2", "64Mi"))
+		w.after(time.Second)
+		if after := w.has("u1"); after != before {
+			t.Errorf("it had %s and has %s", before, after)
+		}
 		w.after(time.Minute)
 		w.expect("updates", w.signals("UpdateContainer"))
 		w.expect("calls", logged(w, "cgroup"))
+	})
+}
+
+// DEP-214: a container of an agent that kept no sizes gets another size too, whatever fails and whoever goes on, and is
+// not said to have it before.
+func TestResizeOfUnknownSize(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.sizeless = true
+		w.put(newPod(asks("1", "64Mi")))
+		w.after(time.Second)
+		w.resize("u1", func(p *corev1.Pod) { p.Labels = map[string]string{"another": "generation"} })
+		w.after(time.Second)
+		w.expect("updates without a resize", w.signals("UpdateContainer"))
+		w.runtime.Fail("UpdateContainer", errors.New("no"))
+		w.resize("u1", asks("2", "128Mi"))
+		w.after(0)
+		w.expect("status", []string{w.condition("u1", "PodResizeInProgress")}, "True Error: no")
+		w.start()
+		w.after(time.Minute)
+		if l := w.runtime.Limits("u1", "m"); l.CpuQuota != 200000 || l.MemoryLimitInBytes != 128<<20 {
+			t.Errorf("the container is limited to %v", l)
+		}
+		w.expect("status", []string{w.has("u1"), w.condition("u1", "PodResizeInProgress")}, "2 2 128Mi", "none")
+		before := len(w.signals("UpdateContainer"))
+		w.start()
+		w.after(time.Minute)
+		if after := len(w.signals("UpdateContainer")); before != 2 || after != before {
+			t.Errorf("%d updates, and %d after another start; want the one that failed and one more", before, after)
+		}
 	})
 }

@@ -40,7 +40,11 @@ func (w *worker) show(now time.Time, plan podstate.Plan) {
 	}
 	w.pool.mu.Lock()
 	defer w.pool.mu.Unlock()
+	stopped := plan.Stopped && !w.updates.view.Plan.Stopped
 	w.updates.view = view
+	if stopped {
+		w.pool.freeLocked(nameOf(w.pod))
+	}
 }
 
 // View returns what the worker of a Pod does. Of several Pods of a name it is the one that the API still has.

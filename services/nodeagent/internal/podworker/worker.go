@@ -76,7 +76,7 @@ func newWorker(pool *Pool, pod *corev1.Pod) *worker {
 			Prepared: map[string]bool{}, Released: map[string]bool{}, RefreshAt: map[string]time.Time{},
 		},
 		messages: map[string]string{}, reported: map[string]string{}, startedAt: time.Now(),
-		starting: pod.Status.StartTime == nil, arrived: time.Now(),
+		starting: pod.Status.StartTime == nil, arrived: time.Now(), seen: observed.Pod{UID: string(pod.UID)},
 	}
 	if pod.Status.StartTime != nil {
 		w.startedAt = pod.Status.StartTime.Time
@@ -151,13 +151,16 @@ func (w *worker) takeUpdates() {
 	w.removed = latest.removed
 	if latest.evicted != nil && w.memory.Rejection == nil && !podview.IsTerminal(w.pod) {
 		w.ended = &checkpoint.Ended{Reason: latest.evicted.Reason, Message: latest.evicted.Message,
-			Grace: latest.evicted.Grace}
+			Grace: latest.evicted.Grace, Disruption: latest.evicted.Disruption}
 		w.saveRecord()
 		w.reject(latest.evicted)
 	}
 	w.stale = w.stale || latest.observe
 	if latest.refresh {
 		w.refresh()
+	}
+	if latest.networked {
+		w.retry(podstate.CreateSandbox)
 	}
 	for _, r := range latest.results {
 		w.conclude(r)
@@ -174,9 +177,13 @@ func (w *worker) reject(why *podstate.Outcome) {
 // failed for want of the object is tried again at once.
 func (w *worker) refresh() {
 	w.refreshSteps()
-	maps.DeleteFunc(w.memory.Faults, func(key podstate.Key, _ podstate.Fault) bool {
-		return key.Kind == podstate.Prepare || key.Kind == podstate.StartContainer
-	})
+	w.retry(podstate.Prepare, podstate.StartContainer)
+}
+
+// retry ends the back-off of actions that have failed.
+func (w *worker) retry(kinds ...podstate.Kind) {
+	maps.DeleteFunc(w.memory.Faults,
+		func(key podstate.Key, _ podstate.Fault) bool { return slices.Contains(kinds, key.Kind) })
 }
 
 // refreshSteps makes what stands be brought up to date at once.
@@ -193,8 +200,7 @@ func (w *worker) renew(pod *corev1.Pod) {
 		w.refreshSteps()
 	}
 	if pod.Generation != w.pod.Generation {
-		maps.DeleteFunc(w.memory.Faults,
-			func(key podstate.Key, _ podstate.Fault) bool { return key.Kind == podstate.StartContainer })
+		w.retry(podstate.StartContainer)
 	}
 	resized := !sizes.Same(w.pod, pod)
 	w.takeSize(pod)
@@ -245,11 +251,13 @@ func (w *worker) pass(ctx context.Context) (wake time.Time, gone bool) {
 		w.readMessages()
 		w.forgetSizes()
 	}
+	hold := w.enter()
 	now := time.Now()
 	probes := w.verdicts()
 	plan := podstate.Decide(podstate.Input{
 		Now: now, Pod: w.pod, Removed: w.removed, StartedAt: w.startedAt, Observed: &w.seen,
 		Memory: w.memory, Steps: w.pool.steps, Probes: probes, Ops: w.inFlight(),
+		Hold: hold,
 	})
 	w.memory.Termination = plan.Termination
 	w.recordWaiting(plan)
@@ -275,13 +283,21 @@ func (w *worker) publish(now time.Time, plan podstate.Plan, probes map[string]po
 	s := status.Compute(status.Input{
 		Now: now, Pod: w.pod, Observed: &w.seen, Plan: plan, Probes: probes, Messages: w.messages,
 		Runtime: w.config.RuntimeName, HostIPs: w.config.HostIPs(), StartedAt: w.startedAt,
-		Resize: w.resizeState(),
+		Resize: w.resizeState(), Devices: w.devices(),
 	})
 	w.config.Statuses.Publish(w.pod, s, plan.Goal != podstate.Run && !plan.Stopped)
 	if w.starting && s.Phase != corev1.PodPending {
 		w.starting = false
 		w.config.Started(now.Sub(w.arrived))
 	}
+}
+
+// devices says how the devices of the Pod are.
+func (w *worker) devices() map[string][]corev1.ResourceStatus {
+	if w.config.Devices == nil {
+		return nil
+	}
+	return w.config.Devices(w.uid)
 }
 
 // recordWaiting records an event for each container that has begun to wait for its next try.
@@ -408,7 +424,8 @@ func (w *worker) restore() {
 	w.restoreResize(record.Resize)
 	w.ended = record.Ended
 	if e := record.Ended; e != nil {
-		w.memory.Rejection = &podstate.Outcome{Reason: e.Reason, Message: e.Message, Grace: e.Grace}
+		w.memory.Rejection = &podstate.Outcome{Reason: e.Reason, Message: e.Message, Grace: e.Grace,
+			Disruption: e.Disruption}
 	}
 }
 
@@ -441,4 +458,7 @@ func (w *worker) cleanUp(ctx context.Context) {
 	w.config.Statuses.Forget(w.uid)
 	w.pool.forget(w.uid)
 	w.log.Info("Pod is gone")
+	if w.config.Gone != nil {
+		w.config.Gone(w.uid)
+	}
 }

@@ -406,6 +406,23 @@ func TestLostSandbox(t *testing.T) {
 	})
 }
 
+// While there is no network, sandboxes are tried again after longer and longer times; when it comes, at once.
+func TestNetworkComesLate(t *testing.T) {
+	inWorld(t, func(w *world) {
+		missing := errors.New("cni plugin not initialized")
+		w.runtime.Fail("RunSandbox", missing, missing, missing, missing)
+		w.put(newPod())
+		w.after(10 * time.Second)
+		w.pool.Networked()
+		w.after(0)
+		w.expect("sandboxes", w.signals("RunSandbox"), "RunSandbox web @0", "RunSandbox web @1", "RunSandbox web @3",
+			"RunSandbox web @7", "RunSandbox web @10")
+		if w.get("u1").Status.Phase != corev1.PodRunning {
+			t.Error("the Pod does not run although the network came")
+		}
+	})
+}
+
 // A Pod runs by the handler of its runtime class. A class that is not there, and a handler that the runtime does not
 // have, are told by one event each time that they are tried.
 func TestRuntimeHandler(t *testing.T) {
@@ -447,8 +464,8 @@ func TestRejection(t *testing.T) {
 	})
 }
 
-// An evicted Pod fails, quickly and for good: its containers get a second instead of their own grace period, and none
-// is started again.
+// SAF-071: an evicted Pod fails, quickly and for good: its containers get a second instead of their own grace period,
+// and none is started again.
 func TestEviction(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.runtime.SetBehavior("image:1", fake.Behavior{IgnoreTERM: true})
@@ -463,6 +480,9 @@ func TestEviction(t *testing.T) {
 			"KILL m @12")
 		if s := w.get("u1").Status; s.Phase != corev1.PodFailed || s.Reason != "Evicted" || s.Message != "too much" {
 			t.Errorf("phase %s, reason %q, message %q", s.Phase, s.Reason, s.Message)
+		}
+		if c := podview.Condition(w.get("u1"), corev1.DisruptionTarget); c != nil {
+			t.Errorf("SAF-071: the Pod's own fault gave it %+v", c)
 		}
 		w.expect("events", logged(w, "event Evicted"), "event Evicted : too much")
 		w.start() // an agent that comes later does not end again what has ended
@@ -494,20 +514,55 @@ func TestReadinessFailure(t *testing.T) {
 	})
 }
 
-// What the node has ended stays ended when its agent dies in the middle of it.
+// SAF-070, SAF-090: what the node has ended for its own sake stays ended when its agent dies in the middle of it, and
+// says whose fault it was from the beginning.
 func TestEvictionSurvivesTheAgent(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.runtime.SetBehavior("image:1", fake.Behavior{IgnoreTERM: true})
 		w.put(newPod())
 		w.after(10 * time.Second)
-		w.pool.Evict("u1", podstate.Outcome{Reason: "Evicted", Message: "too much", Grace: time.Second})
+		w.pool.Evict("u1", podstate.Outcome{Reason: "Evicted", Message: "too much", Grace: time.Second,
+			Disruption: true})
 		w.after(time.Second)
+		disrupted := func(when string) {
+			got := podview.Condition(w.get("u1"), corev1.DisruptionTarget)
+			if got == nil || got.Status != corev1.ConditionTrue || got.Reason != "TerminationByKubelet" ||
+				got.Message != "too much" {
+				t.Errorf("%s: DisruptionTarget is %+v", when, got)
+			}
+		}
+		disrupted("while its containers stop")
+		w.mu.Lock() // as if the agent had died before it could say so
+		w.pods["u1"] = w.pods["u1"].DeepCopy()
+		w.pods["u1"].Status.Conditions = nil
+		w.mu.Unlock()
 		w.start()
 		w.after(2 * time.Minute)
+		disrupted("after the restart of the agent")
 		w.expect("starts", w.signals("StartContainer"), "StartContainer m @0")
 		if s := w.get("u1").Status; s.Phase != corev1.PodFailed || s.Reason != "Evicted" || s.Message != "too much" {
 			t.Errorf("phase %s, reason %q, message %q", s.Phase, s.Reason, s.Message)
 		}
 		w.expect("events", logged(w, "event Evicted"), "event Evicted : too much")
+	})
+}
+
+// Nothing is asked of the runtime about a Pod that is new to the node before its sandbox is made, and everything about
+// one of which an earlier agent may have left something.
+func TestOnlyKnownPodsAreLookedFor(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.put(newPod())
+		w.after(time.Second)
+		if got := w.signals("PodState", "RunSandbox")[0]; got != "RunSandbox web @0" {
+			t.Errorf("first of all: %s", got)
+		}
+	})
+	inWorld(t, func(w *world) {
+		w.pods["u1"] = newPod()
+		w.start() // the runtime may have something of it: the agent before wrote nothing down
+		w.after(time.Second)
+		if got := w.signals("PodState", "RunSandbox")[0]; got != "PodState u1 @0" {
+			t.Errorf("first of all: %s", got)
+		}
 	})
 }

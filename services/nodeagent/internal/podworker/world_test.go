@@ -50,6 +50,10 @@ type world struct {
 	hook   func(ctx context.Context, container string) error
 	probes map[string]probe.Result
 	fail   map[string]error
+	// sizeless makes containers as an agent did that kept no sizes.
+	sizeless bool
+	// unlisted leaves it to the test to list what the runtime has.
+	unlisted bool
 	// used is the memory in use, by container name; that of the Pod is without a name.
 	used map[string]uint64
 }
@@ -87,6 +91,9 @@ func (w *world) start() {
 	})
 	pool := w.pool
 	go func() { _ = w.runtime.Watch(ctx, func(e runtime.Event) { pool.Wake(types.UID(e.PodUID)) }) }()
+	if !w.unlisted {
+		w.list()
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	clear(w.probes)
@@ -94,6 +101,15 @@ func (w *world) start() {
 		w.pool.Set(pod, true)
 	}
 	w.pool.Settle()
+}
+
+// list shows the pool what the runtime has.
+func (w *world) list() {
+	pods, err := w.runtime.ListPods(context.Background())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.pool.Listed(pods)
 }
 
 // put creates or changes a Pod in the API.
@@ -220,10 +236,19 @@ func (w stepsOf) Image(ctx context.Context, _ *corev1.Pod, e lifecycle.Entry, _ 
 	return image, err
 }
 
+func (w stepsOf) VolumeImages(context.Context, *corev1.Pod, lifecycle.Entry, *cri.PodSandboxConfig) (map[string]string,
+	error) {
+	return nil, w.failure("VolumeImages")
+}
+
 func (w stepsOf) Container(_ context.Context, in steps.ContainerInput) (*cri.ContainerConfig, error) {
 	size, err := sizes.InstanceOf(in.Pod, in.Entry.Spec).Encode()
+	annotations := map[string]string{sizes.Annotation: size}
+	if w.sizeless {
+		annotations = nil
+	}
 	return &cri.ContainerConfig{Metadata: &cri.ContainerMetadata{Name: in.Entry.Spec.Name, Attempt: in.Attempt},
-			Annotations: map[string]string{sizes.Annotation: size},
+			Annotations: annotations,
 			Linux:       &cri.LinuxContainerConfig{Resources: w.Limits(in.Pod, in.Entry.Spec)},
 			Image:       &cri.ImageSpec{Image: in.Image.ID, UserSpecifiedImage: in.Entry.Spec.Image}},
 		errors.Join(err, w.failure("Container"))

@@ -4,6 +4,9 @@ package qos
 import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/component-helpers/resource"
+	"k8s.io/utils/ptr"
+
+	"keelson.dev/kit/systempriority"
 )
 
 // The two resources that decide about the class.
@@ -60,14 +63,12 @@ func containerRequirements(pod *corev1.Pod) []corev1.ResourceRequirements {
 const (
 	scoreGuaranteed = -997
 	scoreBestEffort = 1000
-	// nodeCritical is the lowest priority of Pods that the node cannot do without.
-	nodeCritical = 2000001000
 )
 
 // OOMScore returns the oom_score_adj of a container of the Pod. Burstable containers lie between the other classes, the
 // lower the more of the node's memory they requested; a sidecar is never killed before the containers that it serves.
 func OOMScore(pod *corev1.Pod, container *corev1.Container, memoryCapacity int64) int64 {
-	if pod.Spec.Priority != nil && *pod.Spec.Priority >= nodeCritical {
+	if ptr.Deref(pod.Spec.Priority, 0) >= systempriority.NodeCritical {
 		return scoreGuaranteed
 	}
 	switch Class(pod) {
@@ -76,20 +77,32 @@ func OOMScore(pod *corev1.Pod, container *corev1.Container, memoryCapacity int64
 	case corev1.PodQOSBestEffort:
 		return scoreBestEffort
 	}
-	score := burstableScore(container, memoryCapacity)
+	shared := sharedMemory(pod)
+	score := burstableScore(container, shared, memoryCapacity)
 	if container.RestartPolicy != nil && *container.RestartPolicy == corev1.ContainerRestartPolicyAlways {
 		for i := range pod.Spec.Containers {
-			score = min(score, burstableScore(&pod.Spec.Containers[i], memoryCapacity))
+			score = min(score, burstableScore(&pod.Spec.Containers[i], shared, memoryCapacity))
 		}
 	}
 	return score
 }
 
-func burstableScore(container *corev1.Container, memoryCapacity int64) int64 {
+// sharedMemory is what of the memory that a Pod requests as a whole none of its containers has requested, in bytes for
+// each of them, those that have ended included.
+func sharedMemory(pod *corev1.Pod) int64 {
+	if pod.Spec.Resources == nil || pod.Spec.Resources.Requests.Memory().IsZero() {
+		return 0
+	}
+	theirs := resource.AggregateContainerRequests(pod, resource.PodResourcesOptions{})
+	rest := pod.Spec.Resources.Requests.Memory().Value() - theirs.Memory().Value()
+	return rest / int64(len(pod.Spec.Containers)+len(pod.Spec.InitContainers))
+}
+
+func burstableScore(container *corev1.Container, shared, memoryCapacity int64) int64 {
 	if memoryCapacity <= 0 {
 		return scoreBestEffort - 1
 	}
-	request := container.Resources.Requests.Memory().Value()
+	request := container.Resources.Requests.Memory().Value() + shared
 	share := int64(float64(request) / float64(memoryCapacity) * 1000)
 	return min(max(scoreBestEffort-share, scoreBestEffort+scoreGuaranteed), scoreBestEffort-1)
 }

@@ -93,6 +93,16 @@ func TestOOMScore(t *testing.T) {
 		Resources: corev1.ResourceRequirements{Requests: list("", "3Gi")}}}
 	ends := burstable("2Gi")
 	ends.Spec.InitContainers = []corev1.Container{{RestartPolicy: ptr.To(corev1.ContainerRestartPolicyOnFailure)}}
+	// The Pod asks for 3Gi, of which the containers have not asked for 2Gi: 1Gi for each of the two.
+	whole := podWith(corev1.ResourceRequirements{Requests: list("", "3Gi")},
+		corev1.ResourceRequirements{Requests: list("", "1Gi")}, corev1.ResourceRequirements{})
+	// Of 4Gi the two containers have asked for 1Gi and an init container, which ends, for 2Gi: 2Gi are left for three.
+	three := podWith(corev1.ResourceRequirements{Requests: list("", "4Gi")},
+		corev1.ResourceRequirements{Requests: list("", "1Gi")}, corev1.ResourceRequirements{})
+	three.Spec.InitContainers = []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: list("", "2Gi")}}}
+	served := podWith(corev1.ResourceRequirements{Requests: list("", "3Gi")},
+		corev1.ResourceRequirements{Requests: list("", "1Gi")})
+	served.Spec.InitContainers = []corev1.Container{{RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways)}}
 	almost := podOf(corev1.ResourceRequirements{})
 	almost.Spec.Priority = ptr.To[int32](2000000999)
 	for _, row := range []struct {
@@ -111,6 +121,10 @@ func TestOOMScore(t *testing.T) {
 		{"a sidecar that asks for more", larger, &larger.Spec.InitContainers[0], 250},
 		{"an init container that ends", ends, &ends.Spec.InitContainers[0], 999},
 		{"more than the node", burstable("5Gi"), nil, 3},
+		{"its own and a share of the Pod's", whole, nil, 500},
+		{"a share of the Pod's alone", whole, &whole.Spec.Containers[1], 750},
+		{"a share with an init container", three, &three.Spec.Containers[1], 834},
+		{"a sidecar as what it serves", served, &served.Spec.InitContainers[0], 500},
 		{"one below node critical", almost, nil, 1000},
 	} {
 		container := row.container

@@ -5,6 +5,7 @@ package resize
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -44,85 +45,88 @@ type Verdict struct {
 // Granted reports whether the Pod gets the size that it asks for.
 func (v Verdict) Granted() bool { return v.Reason == "" }
 
+// request is a candidate with what order and verdict depend on.
+type request struct {
+	Candidate
+	given, wanted corev1.ResourceList
+	// more holds what is wanted of the resources of which that is more than before.
+	more corev1.ResourceList
+}
+
+func newRequest(c Candidate) request {
+	r := request{Candidate: c, given: requests(c.Given), wanted: requests(c.Wanted), more: corev1.ResourceList{}}
+	for _, name := range sizes.Resized {
+		if quantity := r.wanted[name]; quantity.Cmp(r.given[name]) > 0 {
+			r.more[name] = quantity
+		}
+	}
+	return r
+}
+
 // Decide answers the candidates one after the other: what one is given counts for those after it.
 func Decide(in Input) map[types.UID]Verdict {
-	candidates := slices.Clone(in.Candidates)
-	slices.SortStableFunc(candidates, inOrder)
 	var used noderesources.Usage
 	for _, pod := range in.Others {
 		used.Add(requests(pod))
 	}
-	for i := range candidates {
-		used.Add(requests(candidates[i].Given))
+	all := make([]request, 0, len(in.Candidates))
+	for _, c := range in.Candidates {
+		r := newRequest(c)
+		used.Add(r.given)
+		all = append(all, r)
 	}
-	out := make(map[types.UID]Verdict, len(candidates))
-	for i := range candidates {
-		c := &candidates[i]
-		used.Remove(requests(c.Given))
-		verdict := decide(c, used, in.Allocatable)
+	slices.SortStableFunc(all, inOrder)
+	capacity := compute(in.Allocatable)
+	out := make(map[types.UID]Verdict, len(all))
+	for _, r := range all {
+		used.Remove(r.given)
+		verdict := decide(r.more, used, capacity)
 		if verdict.Granted() {
-			used.Add(requests(c.Wanted))
+			used.Add(r.wanted)
 		} else {
-			used.Add(requests(c.Given))
+			used.Add(r.given)
 		}
-		out[c.Given.UID] = verdict
+		out[r.Given.UID] = verdict
 	}
 	return out
 }
 
 // inOrder puts first what takes no more than before, then Pods by priority, by class, and by how long they wait. One
 // that has not waited yet comes last.
-func inOrder(a, b Candidate) int {
-	since := func(c Candidate) int64 {
-		if c.Since.IsZero() {
-			return 1<<63 - 1
+func inOrder(a, b request) int {
+	grows := func(r request) int { return min(len(r.more), 1) }
+	since := func(r request) int64 {
+		if r.Since.IsZero() {
+			return math.MaxInt64
 		}
-		return c.Since.UnixNano()
+		return r.Since.UnixNano()
 	}
-	return cmp.Or(cmp.Compare(grows(a), grows(b)), cmp.Compare(priority(b), priority(a)),
-		cmp.Compare(class(a), class(b)), cmp.Compare(since(a), since(b)), cmp.Compare(a.Given.UID, b.Given.UID))
+	return cmp.Or(cmp.Compare(grows(a), grows(b)), cmp.Compare(priority(b.Given), priority(a.Given)),
+		cmp.Compare(class(a.Given), class(b.Given)), cmp.Compare(since(a), since(b)),
+		cmp.Compare(a.Given.UID, b.Given.UID))
 }
 
-// grows is 1 for a Pod that asks for more than it has.
-func grows(c Candidate) int {
-	given, wanted := requests(c.Given), requests(c.Wanted)
-	for _, name := range sizes.Resized {
-		more := wanted[name]
-		if more.Cmp(given[name]) > 0 {
-			return 1
-		}
-	}
-	return 0
-}
-
-func priority(c Candidate) int32 {
-	if p := c.Given.Spec.Priority; p != nil {
+func priority(pod *corev1.Pod) int32 {
+	if p := pod.Spec.Priority; p != nil {
 		return *p
 	}
 	return 0
 }
 
-func class(c Candidate) int {
+func class(pod *corev1.Pod) int {
 	return slices.Index([]corev1.PodQOSClass{corev1.PodQOSGuaranteed, corev1.PodQOSBurstable, corev1.PodQOSBestEffort},
-		qos.Class(c.Given))
+		qos.Class(pod))
 }
 
-// decide answers one candidate. used is what all other Pods request. A resize that asks for more of nothing is always
-// granted: the node has had room for it.
-func decide(c *Candidate, used noderesources.Usage, allocatable corev1.ResourceList) Verdict {
-	given, wanted := requests(c.Given), requests(c.Wanted)
-	more := corev1.ResourceList{}
-	for _, name := range sizes.Resized {
-		if quantity := wanted[name]; quantity.Cmp(given[name]) > 0 {
-			more[name] = quantity
-		}
-	}
-	if lack := (noderesources.Usage{}).Insufficient(more, compute(allocatable)); lack != nil {
+// decide answers a candidate that asks for more of these. used is what all other Pods request. A resize that asks for
+// more of nothing is always granted: the node has had room for it.
+func decide(more corev1.ResourceList, used noderesources.Usage, capacity corev1.ResourceList) Verdict {
+	if lack := (noderesources.Usage{}).Insufficient(more, capacity); lack != nil {
 		return Verdict{Reason: corev1.PodReasonInfeasible, Message: fmt.Sprintf(
 			"Node didn't have enough capacity: %s, requested: %d, capacity: %d", lack.Name,
 			admit.Amount(lack.Name, lack.Requested), admit.Amount(lack.Name, lack.Capacity))}
 	}
-	if lack := used.Insufficient(more, compute(allocatable)); lack != nil {
+	if lack := used.Insufficient(more, capacity); lack != nil {
 		return Verdict{Reason: corev1.PodReasonDeferred, Message: admit.Lacks(lack)}
 	}
 	return Verdict{}

@@ -28,6 +28,8 @@ const (
 const (
 	// AnnotationImage is the image reference of the Pod spec that the instance was created from.
 	AnnotationImage = "nodeagent.keelson.dev/image"
+	// AnnotationVolumeImages holds the IDs of the images that the instance mounts as volumes, separated by commas.
+	AnnotationVolumeImages = "nodeagent.keelson.dev/volume-images"
 	// AnnotationTerminationMessagePath is the host's path of the file that holds the termination message.
 	AnnotationTerminationMessagePath = "nodeagent.keelson.dev/termination-message-file"
 )
@@ -55,6 +57,9 @@ type Runtime interface {
 	Version(ctx context.Context) (Version, error)
 	// Status reports whether the runtime and its network can run Pods.
 	Status(ctx context.Context) (Status, error)
+	// EndOrphans ends and removes what the machine has of containers of which the runtime itself knows nothing: it was
+	// killed while it made or removed them. What the runtime is making meanwhile is not touched.
+	EndOrphans(ctx context.Context) error
 	// UpdatePodCIDR hands the node's Pod range to the runtime.
 	UpdatePodCIDR(ctx context.Context, cidr string) error
 }
@@ -97,6 +102,9 @@ type Containers interface {
 	RemoveContainer(ctx context.Context, id string) error
 	// UpdateContainer changes the limits of an instance that runs; a zero leaves what there is.
 	UpdateContainer(ctx context.Context, id string, limits *cri.LinuxContainerResources) error
+	// Layers returns how much the instances of a Pod have written into their own file systems, as the runtime has
+	// measured it, which may be some seconds ago.
+	Layers(ctx context.Context, podUID string) ([]Layer, error)
 	// ReopenLog makes the runtime write to a new log file after the old one was moved away.
 	ReopenLog(ctx context.Context, id string) error
 	// ExecSync runs a command in an instance and waits for its end. A command that runs and fails is no error: see
@@ -114,6 +122,8 @@ type Images interface {
 	ListImages(ctx context.Context) ([]Image, error)
 	// RemoveImage removes an image by its ID.
 	RemoveImage(ctx context.Context, id string) error
+	// ImageFs describes the file system that holds images and what containers write.
+	ImageFs(ctx context.Context) (ImageFs, error)
 }
 
 // Streams hands out URLs at which the runtime serves one interactive session.
@@ -135,10 +145,31 @@ type Status struct {
 	NetworkProblem string
 	// CgroupDriver is "cgroupfs" or "systemd", empty if the runtime does not say.
 	CgroupDriver string
-	// UserNamespaces reports whether the default handler can run Pods in a user namespace.
+	// Handlers are the runtime's ways to run a Pod, by name; the default one is without. Empty if the runtime is too
+	// old to say.
+	Handlers []Handler
+	// SupplementalGroupsPolicy reports whether the groups of a Pod can be kept from those of its image; nil if the
+	// runtime does not say.
+	SupplementalGroupsPolicy *bool
+}
+
+// Handler is one way to run Pods and what it is able to do.
+type Handler struct {
+	Name string
+	// UserNamespaces reports whether Pods can run in a user namespace.
 	UserNamespaces bool
-	// RecursiveReadOnlyMounts reports whether the default handler can make mounts read-only recursively.
+	// RecursiveReadOnlyMounts reports whether mounts can be made read-only recursively.
 	RecursiveReadOnlyMounts bool
+}
+
+// Handler returns what is known of a handler; one that the runtime does not name is able to do nothing of that.
+func (s Status) Handler(name string) Handler {
+	for _, h := range s.Handlers {
+		if h.Name == name {
+			return h
+		}
+	}
+	return Handler{Name: name}
 }
 
 // Event says that something about a Pod's containers has changed. It carries no state: ask PodState.
@@ -164,6 +195,21 @@ func (r ExecResult) Output() string {
 }
 
 func head(text []byte) []byte { return text[:min(len(text), maxOutput)] }
+
+// Layer is what one instance of a container has written into its own file system.
+type Layer struct {
+	Container     string
+	Attempt       uint32
+	Bytes, Inodes int64
+}
+
+// ImageFs is the file system that holds images and what containers write.
+type ImageFs struct {
+	// Dir is a folder on it; empty if the runtime does not say.
+	Dir string
+	// Bytes and Inodes are what the images take; nil if the runtime does not say.
+	Bytes, Inodes *uint64
+}
 
 // Image is an image on the node.
 type Image struct {

@@ -27,6 +27,8 @@ const (
 type Workers interface {
 	// Wake returns false if no worker knows the Pod.
 	Wake(uid types.UID) bool
+	// Listed is handed everything that the runtime has.
+	Listed(pods []observed.Pod)
 	// Knows reports whether the Pod has a worker or was deleted just now.
 	Knows(uid types.UID) bool
 	// Adopt brings a Pod down that only the node knows.
@@ -52,20 +54,25 @@ type Watcher struct {
 	// listed is when the last list succeeded, in nanoseconds since 1970.
 	listed atomic.Int64
 	prints map[types.UID]string
+	// settled is closed when the workers know all Pods; complete says that everything was listed since.
+	settled  chan struct{}
+	complete atomic.Bool
 }
 
 // New returns an Watcher that does nothing yet.
 func New(config Config) *Watcher {
-	return &Watcher{Config: config, prints: map[types.UID]string{}}
+	return &Watcher{Config: config, prints: map[types.UID]string{}, settled: make(chan struct{})}
 }
 
-// Run observes until ctx ends. Call it when the workers know all Pods that the API has: what they do not know then is
-// taken for forgotten.
+// Settle says, once, that the workers know all Pods of the node: what they do not know is taken for forgotten.
+func (w *Watcher) Settle() { close(w.settled) }
+
+// Run observes until ctx ends.
 func (w *Watcher) Run(ctx context.Context) {
 	go w.stream(ctx)
-	w.sweep()
+	settled, ends := w.settled, false
 	for answers := false; ; {
-		err := w.relist(ctx)
+		err := w.relist(ctx, ends)
 		if ctx.Err() != nil {
 			return
 		}
@@ -83,13 +90,17 @@ func (w *Watcher) Run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
+		case <-settled:
+			settled, ends = nil, true
+			w.sweep()
 		case <-time.After(pause):
 		}
 	}
 }
 
-// Listed reports whether everything was listed at least once, so that all forgotten Pods were found.
-func (w *Watcher) Listed() bool { return w.listed.Load() != 0 }
+// Complete reports whether everything was listed since the workers know all Pods, so that all forgotten ones are
+// found.
+func (w *Watcher) Complete() bool { return w.complete.Load() }
 
 // Healthy says what is wrong if the runtime has not answered for a while.
 func (w *Watcher) Healthy() error {
@@ -118,21 +129,23 @@ func (w *Watcher) stream(ctx context.Context) {
 	}
 }
 
-// relist compares everything with the last time and wakes the workers of Pods that differ.
-func (w *Watcher) relist(ctx context.Context) error {
+// relist compares everything with the last time and wakes the workers of Pods that differ. If ends is set, Pods that no
+// worker knows are ended.
+func (w *Watcher) relist(ctx context.Context, ends bool) error {
 	pods, err := w.Runtime.ListPods(ctx)
 	if err != nil {
 		return err
 	}
+	w.Workers.Listed(pods)
 	prints := make(map[types.UID]string, len(pods))
 	for i := range pods {
 		uid := types.UID(pods[i].UID)
 		prints[uid] = fingerprint(&pods[i])
-		if !w.Workers.Knows(uid) {
+		if known := w.Workers.Knows(uid); !known && ends {
 			w.Log.Info("the API has no such Pod, ending it", zap.String("namespace", pods[i].Namespace),
 				zap.String("pod", pods[i].Name), zap.String("uid", pods[i].UID))
 			w.Workers.Adopt(uid, pods[i].Namespace, pods[i].Name)
-		} else if prints[uid] != w.prints[uid] {
+		} else if known && prints[uid] != w.prints[uid] {
 			w.Workers.Wake(uid)
 		}
 	}
@@ -143,6 +156,9 @@ func (w *Watcher) relist(ctx context.Context) error {
 	}
 	w.prints = prints
 	w.listed.Store(time.Now().UnixNano())
+	if ends {
+		w.complete.Store(true)
+	}
 	return nil
 }
 

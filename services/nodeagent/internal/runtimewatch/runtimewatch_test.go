@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"keelson.dev/services/nodeagent/internal/observed"
 	"keelson.dev/services/nodeagent/internal/runtime/fake"
 )
 
@@ -21,6 +22,16 @@ type workers struct {
 	known   map[types.UID]bool
 	woken   []types.UID
 	adopted []types.UID
+	listed  []string
+}
+
+func (w *workers) Listed(pods []observed.Pod) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.listed = nil
+	for i := range pods {
+		w.listed = append(w.listed, pods[i].UID)
+	}
 }
 
 func (w *workers) Wake(uid types.UID) bool {
@@ -53,6 +64,15 @@ func (w *workers) wokenSince() []types.UID {
 }
 
 func observing(t *testing.T, test func(*fake.Runtime, *workers)) {
+	watching(t, func(r *fake.Runtime, w *workers, o *Watcher) {
+		o.Settle()
+		synctest.Wait()
+		test(r, w)
+	})
+}
+
+// watching runs a test with a watcher whose workers do not know all Pods yet.
+func watching(t *testing.T, test func(*fake.Runtime, *workers, *Watcher)) {
 	synctest.Test(t, func(t *testing.T) {
 		r, w := fake.New("image:1"), &workers{known: map[types.UID]bool{"known": true}}
 		sandbox(t, r, "known")
@@ -65,7 +85,7 @@ func observing(t *testing.T, test func(*fake.Runtime, *workers)) {
 		var running sync.WaitGroup
 		running.Go(func() { o.Run(ctx) })
 		synctest.Wait()
-		test(r, w)
+		test(r, w, o)
 		cancel()
 		running.Wait()
 		synctest.Wait()
@@ -86,6 +106,28 @@ func TestFindsWhatIsForgotten(t *testing.T) {
 		slices.Sort(w.adopted)
 		if !slices.Equal(w.adopted, []types.UID{"folder", "orphan"}) {
 			t.Errorf("adopted %v, want the forgotten ones", w.adopted)
+		}
+	})
+}
+
+// POD-067: before all Pods are known, as while there is no API, Pods are watched and none is taken for forgotten.
+func TestWatchesBeforeAllIsKnown(t *testing.T) {
+	watching(t, func(r *fake.Runtime, w *workers, o *Watcher) {
+		<-time.After(2 * relistEvery)
+		synctest.Wait()
+		w.wokenSince()
+		r.LoseSandboxes("known")
+		synctest.Wait()
+		if len(w.adopted) > 0 || o.Complete() || !slices.Contains(w.wokenSince(), "known") {
+			t.Errorf("adopted %v, complete %v, want none, and an event to wake its Pod", w.adopted, o.Complete())
+		}
+		if slices.Sort(w.listed); !slices.Equal(w.listed, []string{"known", "orphan"}) {
+			t.Errorf("the workers were shown %v, want all that the runtime has", w.listed)
+		}
+		o.Settle()
+		synctest.Wait()
+		if len(w.adopted) != 2 || !o.Complete() {
+			t.Errorf("adopted %v, complete %v, want those that are forgotten at once", w.adopted, o.Complete())
 		}
 	})
 }

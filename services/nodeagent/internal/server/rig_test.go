@@ -183,8 +183,12 @@ func (n *node) startServer(log *zap.Logger) {
 		Pods:      n,
 		Runtime:   n,
 		LogDir:    n.logDir,
-		Summary: func() (*statsapi.Summary, error) {
-			return &statsapi.Summary{Node: statsapi.NodeStats{NodeName: "n1"}}, nil
+		Summary: func(_ context.Context, only bool) (*statsapi.Summary, error) {
+			summary := &statsapi.Summary{Node: statsapi.NodeStats{NodeName: "n1", CPU: &statsapi.CPUStats{}}}
+			if !only {
+				summary.Node.Network = &statsapi.NetworkStats{}
+			}
+			return summary, nil
 		},
 		Resource: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "used 1\n") }),
 		Metrics:  http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "up 1\n") }),

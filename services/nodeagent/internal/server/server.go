@@ -55,7 +55,7 @@ type Config struct {
 	// LogDir is the folder below which all logs of containers lie.
 	LogDir string
 	// Summary returns the statistics of the node; Resource serves /metrics/resource, Metrics the agent's own /metrics.
-	Summary           func() (*statsapi.Summary, error)
+	Summary           func(ctx context.Context, onlyCPUAndMemory bool) (*statsapi.Summary, error)
 	Resource, Metrics http.Handler
 	// Service says what the node's kernel has for a Service; false if the agent carries none.
 	Service func(namespace, name string) (any, bool)
@@ -197,8 +197,12 @@ func (s *Server) pods(w http.ResponseWriter, _ *http.Request) error {
 	return writeJSON(w, list)
 }
 
-func (s *Server) summary(w http.ResponseWriter, _ *http.Request) error {
-	summary, err := s.config.Summary()
+func (s *Server) summary(w http.ResponseWriter, r *http.Request) error {
+	only := false
+	if err := parseFlag(r.URL.Query(), "only_cpu_and_memory", &only); err != nil {
+		return err
+	}
+	summary, err := s.config.Summary(r.Context(), only)
 	if err != nil {
 		return err
 	}

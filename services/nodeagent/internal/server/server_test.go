@@ -37,7 +37,8 @@ func TestOnlyTheAPIServerAndMastersMayAsk(t *testing.T) {
 		"certificate of others": {stranger, 0},
 		"no certificate":        {tls.Certificate{}, 0},
 	} {
-		for _, path := range []string{"/healthz", "/metrics/resource"} {
+		for _, path := range []string{"/healthz", "/metrics/resource", "/stats/summary",
+			"/stats/summary?only_cpu_and_memory=true"} {
 			code, _, err := n.get(path, row.certificate)
 			if code != row.want || (row.want == 0) != (err != nil) {
 				t.Errorf("%s: %s: %d, %v", name, path, code, err)
@@ -60,8 +61,17 @@ func TestPlainAnswers(t *testing.T) {
 		list.Kind != "PodList" {
 		t.Errorf("/pods: %s, %v", body, err)
 	}
-	if _, body, _ := n.get("/stats/summary"); !strings.Contains(body, `"nodeName":"n1"`) {
-		t.Errorf("/stats/summary: %s", body)
+	for query, want := range map[string]bool{"": true, "?only_cpu_and_memory=false": true,
+		"?only_cpu_and_memory=true": false} {
+		code, body, _ := n.get("/stats/summary" + query)
+		if code != 200 || !strings.Contains(body, `"nodeName":"n1"`) || !strings.Contains(body, `"cpu":`) ||
+			strings.Contains(body, `"network":`) != want {
+			t.Errorf("/stats/summary%s: %d, %s; want the network: %v", query, code, body, want)
+		}
+	}
+	if code, body, _ := n.get("/stats/summary?only_cpu_and_memory=maybe"); code != http.StatusBadRequest ||
+		body != "only_cpu_and_memory: \"maybe\" must be true or false\n" {
+		t.Errorf("a flag that is neither: %d, %s", code, body)
 	}
 	if code, _, _ := n.get("/none"); code != http.StatusNotFound {
 		t.Errorf("/none: %d", code)

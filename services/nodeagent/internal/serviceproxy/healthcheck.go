@@ -3,7 +3,6 @@ package serviceproxy
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"net"
 	"net/http"
 	"net/netip"
@@ -14,14 +13,13 @@ import (
 	"time"
 
 	"go.uber.org/zap"
-
-	"keelson.dev/kit/logging"
 )
 
 // healthServers answer load balancers that ask whether this node has endpoints of a Service.
 type healthServers struct {
 	log   *zap.Logger
 	track *track
+	wait  func(context.Context) bool
 	mu    sync.Mutex // guards servers
 	// servers are by Service.
 	servers map[string]*healthServer
@@ -33,11 +31,12 @@ type healthServer struct {
 	port            uint16
 	addresses       []netip.Addr
 	local           atomic.Int64
-	stop            func()
+	// stop gives the addresses back.
+	stop func()
 }
 
 func newHealthServers(log *zap.Logger, followed *track) *healthServers {
-	return &healthServers{log: log, track: followed, servers: map[string]*healthServer{}}
+	return &healthServers{log: log, track: followed, wait: untilNextTry, servers: map[string]*healthServer{}}
 }
 
 // set says what a Service's server answers; nil ends it.
@@ -54,47 +53,28 @@ func (h *healthServers) set(service string, want *Health, addresses []netip.Addr
 		return
 	}
 	if s == nil {
-		if s = h.start(service, want.Port, addresses); s == nil {
-			return
-		}
+		s = h.start(service, want.Port, addresses)
 		h.servers[service] = s
 	}
 	s.local.Store(int64(want.Local))
 }
 
-// start returns nil if nothing can be listened on; the next change of the Service tries again.
 func (h *healthServers) start(service string, port uint16, addresses []netip.Addr) *healthServer {
 	s := &healthServer{track: h.track, port: port, addresses: addresses}
 	s.namespace, s.name, _ = cutName(service)
-	server := &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second, ErrorLog: logging.ForHTTP(h.log)}
-	listening := 0
+	answers := answerer{h.log.With(zap.String("service", service)), s, h.wait}
+	ctx, cancel := context.WithCancel(context.Background())
+	var ended []<-chan struct{}
 	for _, a := range addresses {
-		address := net.JoinHostPort(a.String(), strconv.Itoa(int(port)))
-		listener, err := net.Listen("tcp", address)
-		if err != nil {
-			h.log.Warn("Service "+service+": spec.healthCheckNodePort: load balancers get no answer at "+address,
-				zap.Error(err))
-			continue
-		}
-		listening++
-		go func() {
-			if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-				h.log.Warn("Service "+service+": answering load balancers ended", zap.Error(err))
-			}
-		}()
+		ended = append(ended, answers.open(ctx, net.JoinHostPort(a.String(), strconv.Itoa(int(port)))))
 	}
-	s.stop = func() { _ = server.Shutdown(ended()) }
-	if listening == 0 {
-		return nil
+	s.stop = func() {
+		cancel()
+		for _, e := range ended {
+			<-e
+		}
 	}
 	return s
-}
-
-// ended is a context that waits for nobody.
-func ended() context.Context {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	return ctx
 }
 
 // ServeHTTP answers 200 if the node has endpoints to which its rules lead, and 503 if not, with their number.
@@ -110,12 +90,8 @@ func (s *healthServer) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	answer.Service.Namespace, answer.Service.Name = s.namespace, s.name
 	answer.LocalEndpoints = s.local.Load()
 	answer.ServiceProxyHealthy = s.track.stand(time.Now()).healthy
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("X-Load-Balancing-Endpoint-Weight", strconv.FormatInt(answer.LocalEndpoints, 10))
-	if answer.LocalEndpoints == 0 || !answer.ServiceProxyHealthy {
-		w.WriteHeader(http.StatusServiceUnavailable)
-	}
+	writeHead(w, answer.LocalEndpoints > 0 && answer.ServiceProxyHealthy)
 	_ = json.NewEncoder(w).Encode(answer) // the client is gone
 }
 

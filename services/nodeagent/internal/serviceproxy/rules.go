@@ -2,6 +2,7 @@ package serviceproxy
 
 import (
 	"fmt"
+	"net"
 	"net/netip"
 	"slices"
 	"time"
@@ -9,6 +10,8 @@ import (
 	"github.com/google/nftables/binaryutil"
 	"github.com/google/nftables/expr"
 	"golang.org/x/sys/unix"
+
+	"keelson.dev/kit/nftrule"
 )
 
 // masqueradeMark is the bit of a packet's mark by which the rules tell each other that it gets the node's address. It
@@ -21,7 +24,6 @@ type registers struct {
 	six                           bool
 	words                         uint32 // of an address
 	client, id, place, addr, port uint32
-	source, target                uint32 // where the header has the addresses
 	nfproto                       byte
 }
 
@@ -30,9 +32,9 @@ const firstRegister = unix.NFT_REG32_00
 var families = []registers{layout(false), layout(true)}
 
 func layout(six bool) registers {
-	r := registers{six: six, words: 1, source: 12, target: 16, nfproto: unix.NFPROTO_IPV4}
+	r := registers{six: six, words: 1, nfproto: unix.NFPROTO_IPV4}
 	if six {
-		r.words, r.source, r.target, r.nfproto = 4, 8, 24, unix.NFPROTO_IPV6
+		r.words, r.nfproto = 4, unix.NFPROTO_IPV6
 	}
 	r.client = firstRegister
 	r.id = r.client + r.words
@@ -52,15 +54,16 @@ func (r registers) is() []expr.Any {
 	}
 }
 
-func (r registers) load(field, register uint32) expr.Any {
-	return &expr.Payload{DestRegister: register, Base: expr.PayloadBaseNetworkHeader, Offset: field, Len: 4 * r.words}
+func (r registers) load(field nftrule.Field, register uint32) expr.Any {
+	return &expr.Payload{DestRegister: register, Base: expr.PayloadBaseNetworkHeader, Offset: field.Offset(r.six),
+		Len: 4 * r.words}
 }
 
 // key loads where the packet goes, as the keys of sets have it, into the first registers.
 func (r registers) key() []expr.Any {
 	const portOffset, portLength = 2, 2
 	return []expr.Any{
-		r.load(r.target, firstRegister),
+		r.load(nftrule.Destination, firstRegister),
 		&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: firstRegister + r.words},
 		&expr.Payload{DestRegister: firstRegister + r.words + 1, Base: expr.PayloadBaseTransportHeader,
 			Offset: portOffset, Len: portLength},
@@ -106,19 +109,15 @@ func native(n uint32) []byte { return binaryutil.NativeEndian.PutUint32(n) }
 // from compares the source address with a range.
 func (r registers) from(how expr.CmpOp, prefix netip.Prefix) []expr.Any {
 	return []expr.Any{
-		r.load(r.source, firstRegister),
+		r.load(nftrule.Source, firstRegister),
 		r.masked(firstRegister, prefix.Bits()),
 		&expr.Cmp{Op: how, Register: firstRegister, Data: prefix.Masked().Addr().AsSlice()},
 	}
 }
 
 func (r registers) masked(register uint32, bits int) expr.Any {
-	mask := make([]byte, 4*r.words)
-	for bit := range bits {
-		mask[bit/8] |= 0x80 >> (bit % 8)
-	}
-	return &expr.Bitwise{SourceRegister: register, DestRegister: register, Len: 4 * r.words, Mask: mask,
-		Xor: make([]byte, 4*r.words)}
+	return &expr.Bitwise{SourceRegister: register, DestRegister: register, Len: 4 * r.words,
+		Mask: net.CIDRMask(bits, int(32*r.words)), Xor: make([]byte, 4*r.words)}
 }
 
 // fromHere lets on what the node itself sends.
@@ -195,7 +194,7 @@ func (r registers) pickRules(p Pick) rules {
 	if p.Affinity == 0 {
 		return rules{endpoint()}
 	}
-	client := r.load(r.source, r.client)
+	client := r.load(nftrule.Source, r.client)
 	keep := func(operation uint32, timeout time.Duration) *expr.Dynset {
 		return &expr.Dynset{SrcRegKey: r.client, SrcRegData: r.addr, SetName: r.name(setAffinity), Operation: operation,
 			Timeout: timeout}
@@ -230,7 +229,7 @@ func (r registers) firewallRules(lengths []Length) rules {
 			continue
 		}
 		out = append(out, slices.Concat(guard, []expr.Any{
-			r.load(r.source, network), r.masked(network, l.Bits),
+			r.load(nftrule.Source, network), r.masked(network, l.Bits),
 			&expr.Immediate{Register: length, Data: native(uint32(l.Bits))},
 			r.within(setAllowed, network), &expr.Verdict{Kind: expr.VerdictReturn},
 		}))
@@ -241,7 +240,7 @@ func (r registers) firewallRules(lengths []Length) rules {
 // rejectRules reject what no endpoint is there for, and ports of Services' addresses that no Service has.
 func (r registers) rejectRules() rules {
 	return rules{
-		{r.load(r.target, firstRegister), r.within(setClusters, firstRegister), goTo(chainReject)},
+		{r.load(nftrule.Destination, firstRegister), r.within(setClusters, firstRegister), goTo(chainReject)},
 		append(r.key(), r.within(setRejected, firstRegister), goTo(chainReject)),
 	}
 }
@@ -249,7 +248,8 @@ func (r registers) rejectRules() rules {
 // hairpinRule gives the node's address to what a Pod sends to itself.
 func (r registers) hairpinRule() []expr.Any {
 	return slices.Concat(r.is(), []expr.Any{
-		r.load(r.source, firstRegister), r.load(r.target, firstRegister+r.words), r.within(setHairpin, firstRegister),
+		r.load(nftrule.Source, firstRegister), r.load(nftrule.Destination, firstRegister+r.words),
+		r.within(setHairpin, firstRegister),
 		&expr.Masq{FullyRandom: true},
 	})
 }

@@ -1,6 +1,7 @@
 package serviceproxy
 
 import (
+	"bytes"
 	"encoding/binary"
 	"hash/crc32"
 	"net"
@@ -91,6 +92,55 @@ func TestSCTP(t *testing.T) {
 			if answers["a"] < 5 || answers["remote"] < 5 {
 				t.Errorf("%s asks %s: %v, want answers of both", name, to, answers)
 			}
+		}
+	}
+}
+
+// A Service without endpoints refuses an association as the kernel does a port of its own that nobody has: by ICMP.
+func TestSCTPWithoutEndpoints(t *testing.T) {
+	m := newMachine(t)
+	s := newService(withNodePorts, func(s *corev1.Service) {
+		s.Spec.Ports = []corev1.ServicePort{{Protocol: corev1.ProtocolSCTP, Port: servicePort, NodePort: nodePort}}
+	})
+	m.put(append(newSlices(s), s)...)
+	for name, do := range map[string]func(func()){"b": m.b.Do, "stranger": m.stranger.Do} {
+		for to, port := range map[netip.Addr]uint16{clusterIP: servicePort, nodeIP: nodePort, clusterIP6: servicePort,
+			nodeIP6: nodePort} {
+			do(func() {
+				if err := refusedSCTP(t, to, port); err != nil {
+					t.Errorf("%s asks %s: %v", name, to, err)
+				}
+			})
+		}
+	}
+}
+
+// refusedSCTP asks for an association and waits for the ICMP message that says that the port is not there.
+func refusedSCTP(t *testing.T, to netip.Addr, port uint16) error {
+	sctp, icmp, local, refusal, header := "ip4:sctp", "ip4:icmp", net.IPv4zero, []byte{3, 3}, 20
+	if to.Is6() {
+		sctp, icmp, local, refusal, header = "ip6:sctp", "ip6:ipv6-icmp", net.IPv6zero, []byte{1, 4}, 40
+	}
+	sender, err := net.DialIP(sctp, nil, &net.IPAddr{IP: to.AsSlice()})
+	must(t, err)
+	defer func() { _ = sender.Close() }()
+	receiver, err := net.ListenIP(icmp, &net.IPAddr{IP: local})
+	must(t, err)
+	defer func() { _ = receiver.Close() }()
+	asked := sctpPacket(40000, port, 0, chunkInit)
+	if _, err := sender.Write(asked); err != nil {
+		return err
+	}
+	must(t, receiver.SetReadDeadline(time.Now().Add(time.Second)))
+	for message := make([]byte, 200); ; {
+		n, _, err := receiver.ReadFrom(message)
+		if err != nil {
+			return err
+		}
+		// Behind eight bytes of ICMP stands the packet that is refused.
+		if inner := 8 + header; n >= inner+8 && bytes.HasPrefix(message, refusal) &&
+			bytes.Equal(message[inner:inner+8], asked[:8]) {
+			return nil
 		}
 	}
 }

@@ -3,19 +3,10 @@ package serviceproxy
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"net"
 	"net/http"
 	"sync"
 	"time"
-
-	"go.uber.org/zap"
-
-	"keelson.dev/kit/logging"
 )
-
-// listenAgain is when an address that was taken is tried again: that of an agent which ends, for example.
-const listenAgain = 10 * time.Second
 
 // track follows how far the kernel is behind.
 type track struct {
@@ -65,36 +56,7 @@ func (p *Proxy) SetLeaving(leaving bool) { p.track.setLeaving(leaving) }
 // ServeHealth answers load balancers on an address until ctx ends: whether to send new connections of Services to this
 // node, whatever their endpoints.
 func (p *Proxy) ServeHealth(ctx context.Context, address string) {
-	listener := p.listen(address, func() bool { return sleep(ctx, listenAgain) })
-	if listener != nil {
-		p.serve(ctx, listener)
-	}
-}
-
-func (p *Proxy) serve(ctx context.Context, listener net.Listener) {
-	server := &http.Server{Handler: p.healthHandler(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute,
-		WriteTimeout: 10 * time.Second, ErrorLog: logging.ForHTTP(p.Log)}
-	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
-	defer stop()
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-		p.Log.Warn("answering load balancers ended", zap.Error(err))
-	}
-}
-
-// listen tries until it can, or there is nothing to wait for any more.
-func (p *Proxy) listen(address string, wait func() bool) net.Listener {
-	for told := false; ; told = true {
-		listener, err := net.Listen("tcp", address)
-		if err == nil {
-			return listener
-		}
-		if !told {
-			p.Log.Warn("load balancers get no answer at "+address+"; trying again", zap.Error(err))
-		}
-		if !wait() {
-			return nil
-		}
-	}
+	<-answerer{p.Log, p.healthHandler(), untilNextTry}.open(ctx, address)
 }
 
 // healthHandler has the paths and answers of the field.
@@ -105,11 +67,7 @@ func (p *Proxy) healthHandler() http.Handler {
 		NodeEligible *bool     `json:"nodeEligible,omitempty"`
 	}
 	say := func(w http.ResponseWriter, good bool, a answer) {
-		w.Header().Set("Content-Type", "application/json")
-		w.Header().Set("X-Content-Type-Options", "nosniff")
-		if !good {
-			w.WriteHeader(http.StatusServiceUnavailable)
-		}
+		writeHead(w, good)
 		_ = json.NewEncoder(w).Encode(a) // the client is gone
 	}
 	mux := http.NewServeMux()

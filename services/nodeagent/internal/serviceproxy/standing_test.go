@@ -1,13 +1,10 @@
 package serviceproxy
 
 import (
-	"context"
 	"encoding/json"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -125,28 +122,3 @@ func TestWhatCountsAsBehind(t *testing.T) {
 
 // name is another one each time.
 func name() string { return time.Now().String() }
-
-// An address that is taken is tried again, and given back when the agent ends.
-func TestTheHealthAddressIsTakenOver(t *testing.T) {
-	taken, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	address, p, waits := taken.Addr().String(), newProxy(t, "keelson-test-services"), 0
-	if listener := p.listen(address, func() bool { waits++; return waits < 3 }); listener != nil || waits != 3 {
-		t.Fatalf("it listens where another does, after %d waits", waits)
-	}
-	listener := p.listen(address, func() bool { taken.Close(); return true })
-	ctx, cancel := context.WithCancel(t.Context())
-	var parts sync.WaitGroup
-	parts.Go(func() { p.serve(ctx, listener) })
-	response, err := http.Get("http://" + address + "/healthz")
-	must(t, err)
-	response.Body.Close()
-	if response.StatusCode != http.StatusServiceUnavailable {
-		t.Errorf("status %d of an agent without rules", response.StatusCode)
-	}
-	cancel()
-	parts.Wait()
-	again, err := net.Listen("tcp", address)
-	must(t, err)
-	again.Close()
-}

@@ -96,9 +96,6 @@ func Same(a, b *corev1.Pod) bool {
 		sameContainers(a.Spec.Containers, b.Spec.Containers)
 }
 
-// Is reports whether the Pod's spec asks for this size.
-func (s Size) Is(pod *corev1.Pod) bool { return Same(s.Apply(pod), pod) }
-
 func sameWhole(a, b *corev1.ResourceRequirements) bool {
 	if a == nil || b == nil {
 		return a == b
@@ -107,10 +104,8 @@ func sameWhole(a, b *corev1.ResourceRequirements) bool {
 }
 
 func sameContainers(a, b []corev1.Container) bool {
-	return slices.EqualFunc(a, b, func(x, y corev1.Container) bool {
-		return sameRequirements(&x.Resources,
-			&y.Resources)
-	})
+	return slices.EqualFunc(a, b,
+		func(x, y corev1.Container) bool { return sameRequirements(&x.Resources, &y.Resources) })
 }
 
 func sameRequirements(a, b *corev1.ResourceRequirements) bool {

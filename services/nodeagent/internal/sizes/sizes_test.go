@@ -58,8 +58,8 @@ func TestSame(t *testing.T) {
 		if got := Same(row.a, row.b); got != row.want {
 			t.Errorf("%s: %t", row.name, got)
 		}
-		if got := Of(row.a).Is(row.b); got != row.want {
-			t.Errorf("%s: is %t", row.name, got)
+		if got := Same(Of(row.a).Apply(row.b), row.b); got != row.want {
+			t.Errorf("%s: applied it is %t", row.name, got)
 		}
 	}
 }

@@ -14,6 +14,8 @@ type host struct {
 	boot                                     time.Time
 	cpuNanos                                 uint64
 	memoryTotal, memoryFree, memoryAvailable uint64
+	// swapTotal is 0 where there is no swap.
+	swapTotal, swapFree uint64
 }
 
 // workingSet is the memory that cannot be had at once.
@@ -50,18 +52,15 @@ func parseHost(stat, meminfo string) host {
 			h.boot = time.Unix(int64(number(fields[1])), 0)
 		}
 	}
+	memory := map[string]*uint64{"MemTotal:": &h.memoryTotal, "MemFree:": &h.memoryFree,
+		"MemAvailable:": &h.memoryAvailable, "SwapTotal:": &h.swapTotal, "SwapFree:": &h.swapFree}
 	for _, line := range strings.Split(meminfo, "\n") {
 		fields := strings.Fields(line)
 		if len(fields) < 2 {
 			continue
 		}
-		switch fields[0] {
-		case "MemTotal:":
-			h.memoryTotal = number(fields[1]) << 10
-		case "MemFree:":
-			h.memoryFree = number(fields[1]) << 10
-		case "MemAvailable:":
-			h.memoryAvailable = number(fields[1]) << 10
+		if field := memory[fields[0]]; field != nil {
+			*field = number(fields[1]) << 10
 		}
 	}
 	return h
@@ -73,4 +72,37 @@ func number(text string) uint64 {
 		return 0
 	}
 	return n
+}
+
+// HostMemory reads the machine's memory from its proc file system: all of it, and what is not in the working set, as
+// the Summary tells both. In bytes.
+func HostMemory(proc string) (total, available int64, err error) {
+	meminfo, err := os.ReadFile(filepath.Join(proc, "meminfo"))
+	if err != nil {
+		return 0, 0, fmt.Errorf("reading the machine's memory: %w", err)
+	}
+	h := parseHost("", string(meminfo))
+	if h.memoryTotal == 0 || !strings.Contains(string(meminfo), "MemAvailable:") {
+		return 0, 0, fmt.Errorf("reading the machine's memory: %s/meminfo does not say how much is available", proc)
+	}
+	return int64(h.memoryTotal), int64(h.memoryTotal - h.workingSet()), nil
+}
+
+// HostProcesses counts the processes of the whole machine, threads included, as proc_loadavg(5) has them.
+func HostProcesses(proc string) (int64, error) {
+	file := filepath.Join(proc, "loadavg")
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return 0, fmt.Errorf("counting processes: %w", err)
+	}
+	fields := strings.Fields(string(data))
+	if len(fields) < 4 {
+		return 0, fmt.Errorf("counting processes: %s has %d fields", file, len(fields))
+	}
+	_, all, _ := strings.Cut(fields[3], "/")
+	running, err := strconv.ParseInt(all, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("counting processes: %s: %w", file, err)
+	}
+	return running, nil
 }

@@ -3,8 +3,6 @@ package stats
 import (
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 	"k8s.io/utils/ptr"
 )
 
@@ -26,7 +24,9 @@ const (
 	keep   = 10 * time.Minute
 )
 
-func (r *rates) cpu(subject string, nanos uint64, now time.Time) *statsapi.CPUStats {
+// cores takes in a reading and returns how much of the processors was in use before it, in billionths; nil if that is
+// not known yet.
+func (r *rates) cores(subject string, nanos uint64, now time.Time) *uint64 {
 	last, known := r.earlier[subject]
 	passed := now.Sub(last.at)
 	cores := last.cores
@@ -38,7 +38,7 @@ func (r *rates) cpu(subject string, nanos uint64, now time.Time) *statsapi.CPUSt
 		cores = ptr.To(uint64(float64(nanos-last.cpuNanos) / passed.Seconds()))
 		r.earlier[subject] = earlier{at: now, cpuNanos: nanos, cores: cores}
 	}
-	return &statsapi.CPUStats{Time: metav1.NewTime(now), UsageCoreNanoSeconds: ptr.To(nanos), UsageNanoCores: cores}
+	return cores
 }
 
 func (r *rates) forget(now time.Time) {

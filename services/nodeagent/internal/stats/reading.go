@@ -8,10 +8,15 @@ import (
 	"keelson.dev/services/nodeagent/internal/cgroup"
 )
 
-// reading is what the node, its Pods and their containers used when it was taken.
+// stands is how long a reading is told to all who ask.
+const stands = time.Second
+
+// reading is what the node, its Pods and their containers used when it was taken. Nobody changes it afterwards.
 type reading struct {
 	host   host
 	hostAt time.Time
+	// cores is how much of the machine's processors was in use, in billionths.
+	cores *uint64
 	// all is what all Pods use together.
 	all  sample
 	pods []podReading
@@ -21,7 +26,8 @@ type reading struct {
 
 // sample are the figures of one cgroup; At is zero if there is none.
 type sample struct {
-	at time.Time
+	at    time.Time
+	cores *uint64
 	cgroup.Usage
 }
 
@@ -38,39 +44,77 @@ type containerReading struct {
 	usage     sample
 }
 
-// read reads the figures of the node and of all its Pods. A Pod or a container whose cgroup is not there yet, or no
-// longer, has none.
+// read returns the figures of the node and of all its Pods, which may be a moment old. A Pod or a container whose
+// cgroup is not there yet, or no longer, has none.
 func (c *Collector) read() (*reading, error) {
-	host, err := readHost("/proc")
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.last != nil && time.Since(c.last.hostAt) < stands {
+		return c.last, nil
+	}
+	host, err := readHost(c.config.Proc)
 	if err != nil {
 		return nil, err
 	}
-	r := &reading{host: host, hostAt: time.Now()}
-	r.all = r.sample(c.config.Usage.NodeUsage())
+	r := &reader{Collector: c, reading: &reading{host: host, hostAt: time.Now()}, subjects: map[string]bool{}}
+	r.node()
 	for _, pod := range c.config.Pods() {
-		p := podReading{Pod: pod, usage: r.sample(c.config.Usage.PodUsage(pod.Pod))}
-		seen := map[string]bool{}
-		for i := range pod.Running { // the newest instance of each name comes first
-			instance := &pod.Running[i]
-			usage := r.sample(c.config.Usage.ContainerUsage(pod.Pod, instance.ID))
-			if usage.at.IsZero() || seen[instance.Name] {
-				continue
-			}
-			seen[instance.Name] = true
-			p.containers = append(p.containers, containerReading{instance.Name, instance.ID, instance.StartedAt, usage})
-		}
-		r.pods = append(r.pods, p)
+		r.pod(pod)
 	}
-	return r, nil
+	c.rates.forget(r.hostAt)
+	c.totals.keep(r.subjects)
+	c.last, c.networks = r.reading, nil
+	return r.reading, nil
+}
+
+// Subjects of figures besides Pods and containers, which go by their IDs.
+const (
+	nodeSubject = ""
+	podsSubject = "pods"
+)
+
+// reader takes a reading.
+type reader struct {
+	*Collector
+	*reading
+	subjects map[string]bool
+}
+
+func (r *reader) node() {
+	r.subjects[nodeSubject] = true
+	r.host.cpuNanos = r.totals.grow(nodeSubject, "cpu", r.host.cpuNanos)
+	r.cores = r.rates.cores(nodeSubject, r.host.cpuNanos, r.hostAt)
+	usage, err := r.config.Usage.NodeUsage()
+	r.all = r.sample(podsSubject, usage, err)
+}
+
+func (r *reader) pod(pod Pod) {
+	usage, err := r.config.Usage.PodUsage(pod.Pod)
+	p := podReading{Pod: pod, usage: r.sample(string(pod.UID), usage, err)}
+	seen := map[string]bool{}
+	for i := range pod.Running { // the newest instance of each name comes first
+		instance := &pod.Running[i]
+		usage, err := r.config.Usage.ContainerUsage(pod.Pod, instance.ID)
+		s := r.sample(instance.ID, usage, err)
+		if s.at.IsZero() || seen[instance.Name] {
+			continue
+		}
+		seen[instance.Name] = true
+		p.containers = append(p.containers, containerReading{instance.Name, instance.ID, instance.StartedAt, s})
+	}
+	r.pods = append(r.pods, p)
 }
 
 // sample notes when figures were read: rates are made of the time between two.
-func (r *reading) sample(usage cgroup.Usage, err error) sample {
-	if err == nil {
-		return sample{time.Now(), usage}
+func (r *reader) sample(subject string, usage cgroup.Usage, err error) sample {
+	r.subjects[subject] = true
+	if err != nil {
+		if !errors.Is(err, fs.ErrNotExist) {
+			r.faults = append(r.faults, err)
+		}
+		return sample{}
 	}
-	if !errors.Is(err, fs.ErrNotExist) {
-		r.faults = append(r.faults, err)
-	}
-	return sample{}
+	s := sample{at: time.Now(), Usage: r.totals.usage(subject, usage)}
+	s.cores = r.rates.cores(subject, s.CPUNanos, s.at)
+	return s
 }

@@ -1,13 +1,16 @@
 // Package stats reads what a node, its Pods and their containers use, and tells it in two forms: as the Summary of the
-// field, with rates, and as resource metrics, which leave the rates to whoever reads them twice.
+// field, with rates, and as resource metrics, which leave the rates to whoever reads them twice. What cannot be told is
+// left out of both, never told as 0.
 package stats
 
 import (
+	"context"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"keelson.dev/services/nodeagent/internal/cgroup"
+	"keelson.dev/services/nodeagent/internal/diskusage"
 	"keelson.dev/services/nodeagent/internal/observed"
 )
 
@@ -16,16 +19,22 @@ type Usage interface {
 	NodeUsage() (cgroup.Usage, error)
 	PodUsage(pod *corev1.Pod) (cgroup.Usage, error)
 	ContainerUsage(pod *corev1.Pod, id string) (cgroup.Usage, error)
+	// Processes returns those of a container or a sandbox.
+	Processes(pod *corev1.Pod, id string) ([]int, error)
 }
 
 // Config is what a Collector needs.
 type Config struct {
 	NodeName string
-	// Root is a folder on the file system that Pods use.
-	Root  string
-	Usage Usage
+	// Proc is the proc file system, Root a folder on the file system that Pods use.
+	Proc, Root string
+	// MaxPIDs is how many processes and threads there may be.
+	MaxPIDs int64
+	Usage   Usage
 	// Pods returns the Pods of the node.
 	Pods func() []Pod
+	// Disk returns what was found of the disk when it was looked at last; nil if it never was.
+	Disk func(context.Context) *diskusage.Found
 }
 
 // Pod is a Pod with its running containers, of which the newest instance comes first.
@@ -36,15 +45,20 @@ type Pod struct {
 	Running []observed.Container
 }
 
-// Collector tells the figures. It remembers one reading per subject to compute the rates of the Summary.
+// Collector tells the figures. It remembers the last reading, which stands for a moment, and of each subject an earlier
+// one, for the rates, and the totals told.
 type Collector struct {
 	config Config
 
-	mu    sync.Mutex // guards rates
-	rates rates
+	mu     sync.Mutex // guards all below
+	rates  rates
+	totals totals
+	last   *reading
+	// networks are those of the last reading; nil if nobody has asked for them.
+	networks *networks
 }
 
 // NewCollector makes a Collector.
 func NewCollector(config Config) *Collector {
-	return &Collector{config: config, rates: rates{earlier: map[string]earlier{}}}
+	return &Collector{config: config, rates: rates{earlier: map[string]earlier{}}, totals: totals{}}
 }

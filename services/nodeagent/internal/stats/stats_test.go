@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"net/http"
@@ -15,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"keelson.dev/services/nodeagent/internal/cgroup"
+	"keelson.dev/services/nodeagent/internal/diskusage"
 	"keelson.dev/services/nodeagent/internal/observed"
 )
 
@@ -22,7 +24,10 @@ import (
 type figures struct {
 	cpu    uint64
 	broken bool
+	pids   []int
 }
+
+func (f *figures) Processes(*corev1.Pod, string) ([]int, error) { return f.pids, nil }
 
 func (f *figures) NodeUsage() (cgroup.Usage, error) { return cgroup.Usage{CPUNanos: 5}, nil }
 
@@ -45,7 +50,8 @@ func (f *figures) ContainerUsage(_ *corev1.Pod, id string) (cgroup.Usage, error)
 
 func collector(t *testing.T, f *figures) *Collector {
 	return NewCollector(Config{
-		NodeName: "n1", Root: t.TempDir(), Usage: f,
+		NodeName: "n1", Proc: "/proc", Root: t.TempDir(), Usage: f,
+		Disk: func(context.Context) *diskusage.Found { return nil },
 		Pods: func() []Pod {
 			web := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "u", Name: "web", Namespace: "ns"}}
 			old := web.DeepCopy()
@@ -66,7 +72,7 @@ func TestSummary(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &figures{cpu: 1000}
 		c := collector(t, f)
-		summary, err := c.Summary()
+		summary, err := c.Summary(t.Context(), false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -88,7 +94,7 @@ func TestSummary(t *testing.T) {
 		}
 		pass(2 * time.Second)
 		f.cpu += 3e9
-		summary, _ = c.Summary()
+		summary, _ = c.Summary(t.Context(), false)
 		if got := summary.Pods[0].CPU.UsageNanoCores; got == nil || *got != 15e8 {
 			t.Errorf("rate %v", got)
 		}
@@ -123,6 +129,7 @@ func TestResource(t *testing.T) {
 				n, got)
 		}
 		f.broken = true
+		pass(time.Second)
 		if got := scrape(c); !strings.Contains(got, "resource_scrape_error 1\n") ||
 			strings.Contains(got, "container_cpu") || !strings.Contains(got, "pod_cpu") {
 			t.Errorf("with a cgroup that cannot be read:\n%s", got)
@@ -139,7 +146,7 @@ func scrape(c *Collector) string {
 
 func TestRates(t *testing.T) {
 	r, begin := rates{earlier: map[string]earlier{}}, time.Unix(0, 0)
-	at := func(d time.Duration, nanos uint64) *uint64 { return r.cpu("x", nanos, begin.Add(d)).UsageNanoCores }
+	at := func(d time.Duration, nanos uint64) *uint64 { return r.cores("x", nanos, begin.Add(d)) }
 	if got := at(0, 10); got != nil {
 		t.Errorf("first reading: %d", *got)
 	}
@@ -163,9 +170,9 @@ func TestRates(t *testing.T) {
 
 func TestParseHost(t *testing.T) {
 	h := parseHost("cpu  1 2 3 1000 1000 4 5 6 0 0\ncpu0 9 9 9 9 9 9 9 9 9 9\nbtime 77\n",
-		"MemTotal:  100 kB\nMemFree: 10 kB\nMemAvailable: 60 kB\nVmallocTotal: 5 kB\n")
+		"MemTotal:  100 kB\nMemFree: 10 kB\nMemAvailable: 60 kB\nSwapTotal: 9 kB\nSwapFree: 4 kB\nVmallocTotal: 5 kB\n")
 	want := host{boot: time.Unix(77, 0), cpuNanos: 21 * 1e7, memoryTotal: 100 << 10, memoryFree: 10 << 10,
-		memoryAvailable: 60 << 10}
+		memoryAvailable: 60 << 10, swapTotal: 9 << 10, swapFree: 4 << 10}
 	if h != want {
 		t.Errorf("got %+v", h)
 	}

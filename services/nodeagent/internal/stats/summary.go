@@ -1,108 +1,104 @@
 package stats
 
 import (
-	"fmt"
-	"time"
+	"context"
 
-	"golang.org/x/sys/unix"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 	"k8s.io/utils/ptr"
+
+	"keelson.dev/services/nodeagent/internal/diskusage"
 )
 
-// Summary tells the figures of the node and of all its Pods. A Pod whose cgroup is not there yet, or no longer, is
-// listed without figures.
-func (c *Collector) Summary() (*statsapi.Summary, error) {
+// Summary tells the figures of the node and of all its Pods, or of these the processor and the memory alone. A Pod
+// whose cgroup is not there yet, or no longer, is listed without figures.
+func (c *Collector) Summary(ctx context.Context, onlyCPUAndMemory bool) (*statsapi.Summary, error) {
 	r, err := c.read()
 	if err != nil {
 		return nil, err
 	}
-	fs, err := fileSystem(c.config.Root, r.hostAt)
+	if onlyCPUAndMemory {
+		return summarize(c.config.NodeName, r), nil
+	}
+	space, err := diskusage.SpaceOf(c.config.Root)
 	if err != nil {
 		return nil, err
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	summary := &statsapi.Summary{Node: c.node(r), Pods: []statsapi.PodStats{}}
-	summary.Node.Fs = fs
-	for i := range r.pods {
-		summary.Pods = append(summary.Pods, c.pod(&r.pods[i]))
+	summary := summarize(c.config.NodeName, r)
+	more := rest{networks: c.networksOf(r), maxPIDs: c.config.MaxPIDs, space: space, disk: c.config.Disk(ctx)}
+	if running, err := HostProcesses(c.config.Proc); err == nil {
+		more.processes = &running
 	}
-	c.rates.forget(r.hostAt)
+	more.complete(summary, r)
 	return summary, nil
 }
 
-func (c *Collector) node(r *reading) statsapi.NodeStats {
-	stats := statsapi.NodeStats{
-		NodeName:  c.config.NodeName,
+// summarize tells a reading: processor and memory.
+func summarize(nodeName string, r *reading) *statsapi.Summary {
+	at := metav1.NewTime(r.hostAt)
+	summary := &statsapi.Summary{Node: statsapi.NodeStats{
+		NodeName:  nodeName,
 		StartTime: metav1.NewTime(r.host.boot),
-		CPU:       c.rates.cpu("", r.host.cpuNanos, r.hostAt),
+		CPU: &statsapi.CPUStats{Time: at, UsageCoreNanoSeconds: ptr.To(r.host.cpuNanos),
+			UsageNanoCores: r.cores},
 		Memory: &statsapi.MemoryStats{
-			Time:            metav1.NewTime(r.hostAt),
+			Time:            at,
 			AvailableBytes:  ptr.To(r.host.memoryAvailable),
 			UsageBytes:      ptr.To(r.host.memoryTotal - r.host.memoryFree),
 			WorkingSetBytes: ptr.To(r.host.workingSet()),
 		},
-	}
+	}, Pods: make([]statsapi.PodStats, 0, len(r.pods))}
 	if !r.all.at.IsZero() {
-		stats.SystemContainers = []statsapi.ContainerStats{{
-			Name: statsapi.SystemContainerPods, CPU: c.cpu("pods", r.all), Memory: memory(r.all)}}
+		summary.Node.SystemContainers = []statsapi.ContainerStats{{
+			Name: statsapi.SystemContainerPods, CPU: r.all.cpu(), Memory: r.all.memory()}}
 	}
-	return stats
+	for i := range r.pods {
+		summary.Pods = append(summary.Pods, r.pods[i].summary())
+	}
+	return summary
 }
 
-func (c *Collector) pod(p *podReading) statsapi.PodStats {
+func (p *podReading) summary() statsapi.PodStats {
 	stats := statsapi.PodStats{
 		PodRef:     statsapi.PodReference{Name: p.Name, Namespace: p.Namespace, UID: string(p.UID)},
-		Containers: []statsapi.ContainerStats{},
+		CPU:        p.usage.cpu(),
+		Memory:     p.usage.memory(),
+		Containers: make([]statsapi.ContainerStats, 0, len(p.containers)),
 	}
 	if p.Status.StartTime != nil {
 		stats.StartTime = *p.Status.StartTime
 	}
-	if !p.usage.at.IsZero() {
-		stats.CPU, stats.Memory = c.cpu(string(p.UID), p.usage), memory(p.usage)
-		stats.ProcessStats = &statsapi.ProcessStats{ProcessCount: ptr.To(p.usage.Pids)}
-	}
 	for _, container := range p.containers {
 		stats.Containers = append(stats.Containers, statsapi.ContainerStats{
 			Name: container.name, StartTime: metav1.NewTime(container.startedAt),
-			CPU: c.cpu(container.id, container.usage), Memory: memory(container.usage)})
+			CPU: container.usage.cpu(), Memory: container.usage.memory()})
 	}
 	return stats
 }
 
-func (c *Collector) cpu(subject string, s sample) *statsapi.CPUStats {
-	return c.rates.cpu(subject, s.CPUNanos, s.at)
+// cpu is nil without a cgroup, and where the kernel does not count: what runs has used some time.
+func (s sample) cpu() *statsapi.CPUStats {
+	if s.at.IsZero() || s.CPUNanos == 0 {
+		return nil
+	}
+	return &statsapi.CPUStats{Time: metav1.NewTime(s.at), UsageCoreNanoSeconds: &s.CPUNanos, UsageNanoCores: s.cores}
 }
 
-func memory(s sample) *statsapi.MemoryStats {
+// memory is nil without a cgroup, and where the kernel does not count: what runs has some memory.
+func (s sample) memory() *statsapi.MemoryStats {
+	if s.at.IsZero() || s.Memory == 0 {
+		return nil
+	}
 	stats := &statsapi.MemoryStats{
 		Time:            metav1.NewTime(s.at),
-		UsageBytes:      ptr.To(s.Memory),
-		WorkingSetBytes: ptr.To(s.WorkingSet),
-		RSSBytes:        ptr.To(s.RSS),
-		PageFaults:      ptr.To(s.PageFaults),
-		MajorPageFaults: ptr.To(s.MajorFaults),
+		UsageBytes:      &s.Memory,
+		WorkingSetBytes: &s.WorkingSet,
+		RSSBytes:        &s.RSS,
+		PageFaults:      &s.PageFaults,
+		MajorPageFaults: &s.MajorFaults,
 	}
 	if s.MemoryLimit > 0 {
 		stats.AvailableBytes = ptr.To(s.MemoryLimit - min(s.MemoryLimit, s.WorkingSet))
 	}
 	return stats
-}
-
-func fileSystem(dir string, now time.Time) (*statsapi.FsStats, error) {
-	var fs unix.Statfs_t
-	if err := unix.Statfs(dir, &fs); err != nil {
-		return nil, fmt.Errorf("reading the file system of %s: %w", dir, err)
-	}
-	size := uint64(fs.Bsize)
-	return &statsapi.FsStats{
-		Time:           metav1.NewTime(now),
-		CapacityBytes:  ptr.To(fs.Blocks * size),
-		AvailableBytes: ptr.To(fs.Bavail * size),
-		UsedBytes:      ptr.To((fs.Blocks - fs.Bfree) * size),
-		Inodes:         ptr.To(fs.Files),
-		InodesFree:     ptr.To(fs.Ffree),
-		InodesUsed:     ptr.To(fs.Files - fs.Ffree),
-	}, nil
 }

@@ -20,6 +20,7 @@ const (
 	reasonReadinessGatesNotReady   = "ReadinessGatesNotReady"
 	reasonPodCompleted             = "PodCompleted"
 	reasonPodFailed                = "PodFailed"
+	reasonTerminationByKubelet     = "TerminationByKubelet"
 )
 
 // owned are the condition types that the nodeagent writes, in the order in which they are shown.
@@ -51,7 +52,14 @@ func (c *computation) conditions(out *corev1.PodStatus) {
 	for _, condition := range c.resizeConditions() {
 		all = append(all, c.follow(condition))
 	}
+	disrupted := c.in.Plan.Outcome != nil && c.in.Plan.Outcome.Disruption
+	if disrupted {
+		all = append(all, c.follow(c.disruption()))
+	}
 	for _, condition := range c.in.Pod.Status.Conditions {
+		if disrupted && condition.Type == corev1.DisruptionTarget {
+			continue
+		}
 		if !slices.Contains(owned, condition.Type) && !slices.Contains(ofResizes, condition.Type) {
 			all = append(all, condition)
 		}
@@ -64,6 +72,13 @@ func (c *computation) follow(condition corev1.PodCondition) corev1.PodCondition 
 	condition, _ = conditions.Pod.Follow(c.in.Pod.Status.Conditions, condition, seconds(c.in.Now).Time)
 	condition.LastProbeTime = metav1.Time{} // nothing probes a Pod as a whole
 	return condition
+}
+
+// disruption: the node ends the Pod for its own sake.
+func (c *computation) disruption() corev1.PodCondition {
+	return corev1.PodCondition{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue,
+		Reason: reasonTerminationByKubelet, Message: c.in.Plan.Outcome.Message,
+		ObservedGeneration: c.in.Pod.Generation}
 }
 
 // readyToStart: the sandbox exists and its network is configured.

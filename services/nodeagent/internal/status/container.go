@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"keelson.dev/services/nodeagent/internal/lifecycle"
 	"keelson.dev/services/nodeagent/internal/observed"
@@ -12,13 +13,12 @@ import (
 
 // Reasons of container states, in the API's words.
 const (
-	reasonContainerCreating = "ContainerCreating"
-	reasonPodInitializing   = "PodInitializing"
-	reasonCompleted         = "Completed"
-	reasonError             = "Error"
-	reasonStatusUnknown     = "ContainerStatusUnknown"
-	messageStatusUnknown    = "The container could not be located when the pod was terminated"
-	exitCodeUnknown         = 137
+	reasonPodInitializing = "PodInitializing"
+	reasonCompleted       = "Completed"
+	reasonError           = "Error"
+	reasonStatusUnknown   = "ContainerStatusUnknown"
+	messageStatusUnknown  = "The container could not be located when the pod was terminated"
+	exitCodeUnknown       = 137
 )
 
 // statuses returns those of all containers of the kinds, in the order of the spec.
@@ -41,6 +41,7 @@ func (c *computation) statuses(old []corev1.ContainerStatus, kinds ...lifecycle.
 func (c *computation) container(e lifecycle.Entry, old *corev1.ContainerStatus) corev1.ContainerStatus {
 	latest := c.in.Observed.Latest(e.Spec.Name)
 	out := corev1.ContainerStatus{Name: e.Spec.Name, Image: e.Spec.Image}
+	c.devices(&out, e, old)
 	if latest == nil {
 		c.missing(&out, e, old)
 		return out
@@ -53,10 +54,46 @@ func (c *computation) container(e lifecycle.Entry, old *corev1.ContainerStatus) 
 	}
 	c.resources(&out, e, latest)
 	out.User = user(latest.User)
+	out.VolumeMounts = mounts(e.Spec.VolumeMounts, latest)
 	c.present(&out, e, latest)
 	c.last(&out, latest, old)
 	c.readiness(&out, e, latest)
 	return out
+}
+
+// mounts says what has become of the mounts that a container asks for.
+func mounts(asked []corev1.VolumeMount, latest *observed.Container) []corev1.VolumeMountStatus {
+	var out []corev1.VolumeMountStatus
+	for i := range asked {
+		m := corev1.VolumeMountStatus{Name: asked[i].Name, MountPath: asked[i].MountPath, ReadOnly: asked[i].ReadOnly}
+		at := func(has observed.Mount) bool { return has.ContainerPath == m.MountPath }
+		has := observed.Mount{}
+		if at := slices.IndexFunc(latest.Mounts, at); at >= 0 {
+			has = latest.Mounts[at]
+		}
+		if m.ReadOnly {
+			m.RecursiveReadOnly = ptr.To(corev1.RecursiveReadOnlyDisabled)
+			if has.RecursiveReadOnly {
+				m.RecursiveReadOnly = ptr.To(corev1.RecursiveReadOnlyEnabled)
+			}
+		}
+		if has.Image != "" {
+			m.VolumeStatus = &corev1.VolumeStatus{Image: &corev1.ImageVolumeStatus{ImageRef: has.Image}}
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+// devices says how the devices are that a container holds. Of a Pod that has ended the last report stays.
+func (c *computation) devices(out *corev1.ContainerStatus, e lifecycle.Entry, old *corev1.ContainerStatus) {
+	switch {
+	case e.Kind != lifecycle.Main && e.Kind != lifecycle.Sidecar:
+	case c.in.Plan.Stopped && old != nil:
+		out.AllocatedResourcesStatus = old.AllocatedResourcesStatus
+	default:
+		out.AllocatedResourcesStatus = c.in.Devices[e.Spec.Name]
+	}
 }
 
 // user is nil if the runtime does not say it.
@@ -135,7 +172,7 @@ func (c *computation) defaultWaiting() *corev1.ContainerStateWaiting {
 	if len(c.in.Pod.Spec.InitContainers) > 0 && !c.began {
 		return &corev1.ContainerStateWaiting{Reason: reasonPodInitializing}
 	}
-	return &corev1.ContainerStateWaiting{Reason: reasonContainerCreating}
+	return &corev1.ContainerStateWaiting{Reason: podstate.ContainerCreating}
 }
 
 func (c *computation) terminated(i *observed.Container) *corev1.ContainerStateTerminated {

@@ -225,3 +225,36 @@ func TestImageAndStart(t *testing.T) {
 		t.Errorf("it ended as %+v", end)
 	}
 }
+
+// How the devices of a container are is told while it has them, and what was told last stays when its Pod has ended.
+func TestDevices(t *testing.T) {
+	is := func(health corev1.ResourceHealthStatus) []corev1.ResourceStatus {
+		return []corev1.ResourceStatus{{Name: "example.com/led",
+			Resources: []corev1.ResourceHealth{{ResourceID: "a", Health: health}}}}
+	}
+	told := stored(corev1.ContainerStatus{Name: "m", AllocatedResourcesStatus: is("Healthy")})
+	now := func(in *Input) {
+		in.Devices = map[string][]corev1.ResourceStatus{"m": is("Unhealthy"), "s": is("Unknown")}
+	}
+	ended := func(in *Input) { in.Plan.Goal, in.Plan.Stopped = podstate.Terminate, true }
+	for name, row := range map[string]struct {
+		input []func(*Input)
+		want  corev1.ResourceHealthStatus
+	}{
+		"none":                 {[]func(*Input){instance("m", 0, observed.Running)}, ""},
+		"it runs":              {[]func(*Input){instance("m", 0, observed.Running), told, now}, "Unhealthy"},
+		"it is yet to run":     {[]func(*Input){now}, "Unhealthy"},
+		"it has them no more":  {[]func(*Input){instance("m", 0, observed.Running), told}, ""},
+		"its Pod has ended":    {[]func(*Input){instance("m", 0, observed.Exited, 1), told, ended}, "Healthy"},
+		"ended, and never had": {[]func(*Input){instance("m", 0, observed.Exited, 1), ended}, ""},
+	} {
+		got := Compute(with(row.input...)).ContainerStatuses[0].AllocatedResourcesStatus
+		if row.want == "" && got != nil || row.want != "" && (len(got) != 1 || got[0].Resources[0].Health != row.want) {
+			t.Errorf("%s: %v, want %q", name, got, row.want)
+		}
+	}
+	out := Compute(with(sidecar("s"), instance("s", 0, observed.Running), now))
+	if got := out.InitContainerStatuses[0].AllocatedResourcesStatus; len(got) != 1 {
+		t.Errorf("a sidecar: %v", got)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 
 	"keelson.dev/kit/podview"
+	"keelson.dev/services/nodeagent/internal/podstate"
 )
 
 // settle is how long a change that nobody waits for may be held back, so that it goes out with the next one: the start
@@ -64,7 +65,7 @@ func kind(s *corev1.ContainerStatus) string {
 		return "Running"
 	case s.State.Terminated != nil:
 		return "Terminated"
-	case s.State.Waiting == nil, s.State.Waiting.Reason == reasonContainerCreating,
+	case s.State.Waiting == nil, s.State.Waiting.Reason == podstate.ContainerCreating,
 		s.State.Waiting.Reason == reasonPodInitializing:
 		return ""
 	}

@@ -30,6 +30,8 @@ type Input struct {
 	HostIPs   []string
 	StartedAt time.Time
 	Resize    Resize
+	// Devices says how the devices of containers are, by name.
+	Devices map[string][]corev1.ResourceStatus
 }
 
 // Compute returns the Pod's status.

@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -38,6 +40,15 @@ type Writer struct {
 type entry struct {
 	pod    *corev1.Pod
 	status corev1.PodStatus
+	// due is when the status is to be written; what replaces one that waits inherits it, so that none waits for ever.
+	due time.Time
+	// taken says that the entry is on its way to the API.
+	taken bool
+}
+
+// says reports whether the entry, which may be on its way to the API, holds this status of this version of the Pod.
+func (e *entry) says(pod *corev1.Pod, status *corev1.PodStatus) bool {
+	return e.pod.ResourceVersion == pod.ResourceVersion && apiequality.Semantic.DeepEqual(&e.status, status)
 }
 
 // NewWriter returns a writer. seen gets every version of a Pod that the writer learns of, its own writes included; gone
@@ -79,7 +90,15 @@ func (w *Writer) Publish(pod *corev1.Pod, status corev1.PodStatus, brief bool) {
 		w.mu.Unlock()
 		return
 	}
-	w.pending[pod.UID] = &entry{pod: pod, status: status}
+	due, before := time.Now().Add(delay), w.pending[pod.UID]
+	if before != nil && !before.taken && before.due.Before(due) {
+		due = before.due
+	}
+	if before != nil && before.says(pod, &status) {
+		before.due = due
+	} else {
+		w.pending[pod.UID] = &entry{pod: pod, status: status, due: due}
+	}
 	w.mu.Unlock()
 	w.queue.AddAfter(pod.UID, delay)
 }
@@ -97,14 +116,16 @@ func (w *Writer) next(ctx context.Context) bool {
 		return false
 	}
 	defer w.queue.Done(uid)
-	w.mu.Lock()
-	e := w.pending[uid]
-	w.mu.Unlock()
+	e, early := w.take(uid)
 	if e == nil {
 		w.queue.Forget(uid)
+		if early > 0 {
+			w.queue.AddAfter(uid, early)
+		}
 		return true
 	}
 	if err := w.write(ctx, e); err != nil {
+		w.putBack(e)
 		if ctx.Err() == nil {
 			w.log.Warn("writing a Pod's status failed, trying again", zap.String("namespace", e.pod.Namespace),
 				zap.String("pod", e.pod.Name), zap.Error(err))
@@ -114,6 +135,22 @@ func (w *Writer) next(ctx context.Context) bool {
 	}
 	w.queue.Forget(uid)
 	return true
+}
+
+// take returns the status that is due. A Pod may be handled before its status is: a time that was asked for a status
+// before, which has been written meanwhile, is not taken back. early is how long there is left then.
+func (w *Writer) take(uid types.UID) (due *entry, early time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	e := w.pending[uid]
+	if e == nil {
+		return nil, 0
+	}
+	if left := time.Until(e.due); left > 0 {
+		return nil, left
+	}
+	e.taken = true
+	return e, 0
 }
 
 // write writes one status and takes it off the list, unless a newer one has taken its place.
@@ -153,6 +190,13 @@ func (w *Writer) refresh(ctx context.Context, e *entry) error {
 	w.done(e)
 	w.seen(live)
 	return nil
+}
+
+// putBack says that the entry was not written.
+func (w *Writer) putBack(e *entry) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	e.taken = false
 }
 
 func (w *Writer) done(e *entry) {

@@ -15,6 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"keelson.dev/services/nodeagent/internal/observed"
 )
 
 // api is the part of the API that a Writer uses; each call takes its answer from the front of answers.
@@ -25,6 +27,8 @@ type api struct {
 	updates []corev1.PodStatus
 	deletes []metav1.DeleteOptions
 	live    *corev1.Pod
+	// takes is how long an update takes.
+	takes time.Duration
 }
 
 func (a *api) Pods(string) typedcorev1.PodInterface { return a }
@@ -39,6 +43,7 @@ func (a *api) answer() error {
 }
 
 func (a *api) UpdateStatus(_ context.Context, pod *corev1.Pod, _ metav1.UpdateOptions) (*corev1.Pod, error) {
+	time.Sleep(a.takes)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if err := a.answer(); err != nil {
@@ -134,6 +139,49 @@ func TestBrief(t *testing.T) {
 	})
 }
 
+// A status that is held back is not written when one before it would have been, which is written already.
+func TestBriefAfterAnotherThatWasHeldBack(t *testing.T) {
+	withWriter(t, func(w *Writer, a *api, _ *listener) {
+		pod := with(noSandbox).Pod
+		w.Publish(pod, Compute(with(noSandbox)), false) // asks for a write at 1 s
+		pause(200 * time.Millisecond)
+		running := with(runningM)
+		w.Publish(pod, Compute(running), false) // is written at once
+		pause(600 * time.Millisecond)
+		stopping := with(instance("m", 0, observed.Exited, 0))
+		w.Publish(pod, Compute(stopping), true) // at 800 ms, for 1.8 s
+		pause(400 * time.Millisecond)
+		if len(a.written()) != 1 {
+			t.Errorf("%d writes by 1.2 s, want only that of the running container", len(a.written()))
+		}
+		w.Publish(pod, Compute(stopping), true) // the same again puts nothing off
+		pause(500 * time.Millisecond)
+		if len(a.written()) != 1 {
+			t.Errorf("%d writes by 1.7 s, want one", len(a.written()))
+		}
+		pause(200 * time.Millisecond)
+		if len(a.written()) != 2 {
+			t.Errorf("%d writes by 1.9 s, want two", len(a.written()))
+		}
+	})
+}
+
+// Statuses that keep changing are not held back for ever.
+func TestSettlesWhileItChanges(t *testing.T) {
+	withWriter(t, func(w *Writer, a *api, _ *listener) {
+		pod := with(noSandbox).Pod
+		for i := range 4 {
+			s := Compute(with(noSandbox))
+			s.Message = string(rune('a' + i))
+			w.Publish(pod, s, true)
+			pause(400 * time.Millisecond)
+		}
+		if len(a.written()) != 1 || a.written()[0].Message != "c" {
+			t.Errorf("written by 1.6 s: %+v; want the one that stood at 1 s", a.written())
+		}
+	})
+}
+
 var runningM = instance("m", 0, "Running")
 
 func TestWritesNothingTwice(t *testing.T) {
@@ -144,6 +192,48 @@ func TestWritesNothingTwice(t *testing.T) {
 		pause(10 * time.Second)
 		if len(a.written()) != 0 {
 			t.Errorf("%d writes of what the API has", len(a.written()))
+		}
+	})
+}
+
+// A status that is on its way to the API is not sent once more: the second would be of a version that is old by then.
+func TestWritesNothingTwiceAtOnce(t *testing.T) {
+	for name, row := range map[string]struct {
+		edit func(*corev1.Pod, *corev1.PodStatus)
+		want int
+	}{
+		"the same":              {func(*corev1.Pod, *corev1.PodStatus) {}, 1},
+		"another status":        {func(_ *corev1.Pod, s *corev1.PodStatus) { s.Phase = corev1.PodFailed }, 2},
+		"of a version after it": {func(p *corev1.Pod, _ *corev1.PodStatus) { p.ResourceVersion = "2" }, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			withWriter(t, func(w *Writer, a *api, _ *listener) {
+				a.takes = time.Second
+				in := with(runningM)
+				w.Publish(in.Pod, Compute(in), false)
+				pause(a.takes / 2)
+				pod, status := in.Pod.DeepCopy(), Compute(in)
+				row.edit(pod, &status)
+				w.Publish(pod, status, false)
+				pause(10 * time.Second)
+				if len(a.written()) != row.want {
+					t.Errorf("%d writes, want %d", len(a.written()), row.want)
+				}
+			})
+		})
+	}
+}
+
+// A status that was held back goes out at once when it turns out to be awaited.
+func TestHeldBackNoLonger(t *testing.T) {
+	withWriter(t, func(w *Writer, a *api, _ *listener) {
+		in := with(runningM)
+		w.Publish(in.Pod, Compute(in), true)
+		pause(settle / 4)
+		w.Publish(in.Pod, Compute(in), false)
+		pause(settle / 4)
+		if len(a.written()) != 1 {
+			t.Errorf("%d writes, want 1", len(a.written()))
 		}
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/containerconfig"
 	"keelson.dev/services/nodeagent/internal/downward"
 	"keelson.dev/services/nodeagent/internal/podenv"
+	"keelson.dev/services/nodeagent/internal/runtime"
 	"keelson.dev/services/nodeagent/internal/userns"
 	"keelson.dev/services/nodeagent/internal/volume"
 )
@@ -23,11 +24,39 @@ func (s *Steps) Handler(ctx context.Context, pod *corev1.Pod) (string, error) {
 	if class == "" {
 		return "", nil
 	}
-	return s.Objects.RuntimeHandler(ctx, class)
+	handler, err := s.Objects.RuntimeHandler(ctx, class)
+	if err == nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.classes[class] = handler
+	}
+	return handler, err
+}
+
+// able returns what the runtime's handler of the Pod is able to do. Its class is read once, and only for a Pod to which
+// that matters: an API that does not answer keeps no other one from starting its containers again.
+func (s *Steps) able(ctx context.Context, pod *corev1.Pod) (runtime.Handler, error) {
+	if !reliesOnHandler(pod) {
+		return runtime.Handler{}, nil
+	}
+	s.mu.Lock()
+	handler, known := s.classes[ptr.Deref(pod.Spec.RuntimeClassName, "")]
+	s.mu.Unlock()
+	if !known {
+		var err error
+		if handler, err = s.Handler(ctx, pod); err != nil {
+			return runtime.Handler{}, err
+		}
+	}
+	return s.Able(handler), nil
 }
 
 // Sandbox returns the configuration of a Pod's sandbox.
-func (s *Steps) Sandbox(_ context.Context, pod *corev1.Pod, attempt uint32) (*cri.PodSandboxConfig, error) {
+func (s *Steps) Sandbox(ctx context.Context, pod *corev1.Pod, attempt uint32) (*cri.PodSandboxConfig, error) {
+	able, err := s.able(ctx, pod)
+	if err != nil {
+		return nil, err
+	}
 	own, err := s.users(pod)
 	if err != nil {
 		return nil, err
@@ -37,7 +66,7 @@ func (s *Steps) Sandbox(_ context.Context, pod *corev1.Pod, attempt uint32) (*cr
 	}
 	return containerconfig.Sandbox(containerconfig.SandboxInput{
 		Node: s.Node, Pod: pod, Attempt: attempt, LogDir: s.Files.Logs(pod), CgroupParent: s.Cgroups.Parent(pod),
-		UserNamespace: own,
+		UserNamespace: own, UserNamespaces: able.UserNamespaces,
 	})
 }
 
@@ -61,9 +90,15 @@ func (s *Steps) Container(ctx context.Context, in ContainerInput) (*cri.Containe
 	if err != nil {
 		return nil, err
 	}
+	able, err := s.able(ctx, in.Pod)
+	if err != nil {
+		return nil, err
+	}
 	spec := in.Entry.Spec
 	mounts, err := s.Volumes.Mounts(volume.MountRequest{
-		Pod: in.Pod, Container: spec, Volumes: volumes, Env: env, RecursiveReadOnly: s.Node.RecursiveReadOnly})
+		Pod: in.Pod, Container: spec, Volumes: volumes, Env: env, Images: in.VolumeImages,
+		RecursiveReadOnly: able.RecursiveReadOnlyMounts,
+		SELinux:           s.Node.SELinux})
 	if err != nil {
 		return nil, err
 	}
@@ -75,12 +110,16 @@ func (s *Steps) Container(ctx context.Context, in ContainerInput) (*cri.Containe
 	if err != nil {
 		return nil, err
 	}
-	return containerconfig.Container(containerconfig.ContainerInput{
+	devices, err := s.Devices.Container(ctx, in.Pod, spec)
+	if err != nil {
+		return nil, err
+	}
+	return containerconfig.Container(withDevices(containerconfig.ContainerInput{
 		Node: s.Node, Pod: in.Pod, Container: spec, Attempt: in.Attempt,
 		ImageRef: in.Image.ID, Image: containerconfig.ImageUser{UID: in.Image.UID, Name: in.Image.User},
-		Env: env, Mounts: mounts, HostsFile: files.hosts, TerminationLog: files.terminationLog,
-		UserNamespace: own, TargetContainerID: in.TargetID,
-	})
+		Env: env, Mounts: mounts, VolumeImages: in.VolumeImages, HostsFile: files.hosts,
+		TerminationLog: files.terminationLog, UserNamespace: own, TargetContainerID: in.TargetID,
+	}, devices))
 }
 
 // environment resolves the container's variables, command and arguments.

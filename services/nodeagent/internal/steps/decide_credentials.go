@@ -1,14 +1,27 @@
 package steps
 
 import (
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/distribution/reference"
 	corev1 "k8s.io/api/core/v1"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+	kubeletv1beta1 "k8s.io/kubelet/config/v1beta1"
 )
+
+// credential is one way to pull an image; the zero value is a pull without credentials.
+type credential struct {
+	auth *cri.AuthConfig
+	// from is the Secret that holds it.
+	from *kubeletv1beta1.ImagePullSecret
+}
 
 // dockerEntry is one registry's entry in a docker configuration.
 type dockerEntry struct {
@@ -19,8 +32,8 @@ type dockerEntry struct {
 }
 
 // credentialsIn returns what a Secret of type kubernetes.io/dockerconfigjson or kubernetes.io/dockercfg says about the
-// image's registry.
-func credentialsIn(secret *corev1.Secret, ref reference.Named) []*cri.AuthConfig {
+// image's registry, in the order of the entries' names.
+func credentialsIn(secret *corev1.Secret, ref reference.Named) []credential {
 	var entries map[string]dockerEntry
 	switch secret.Type {
 	case corev1.SecretTypeDockerConfigJson:
@@ -36,13 +49,24 @@ func credentialsIn(secret *corev1.Secret, ref reference.Named) []*cri.AuthConfig
 			return nil
 		}
 	}
-	var out []*cri.AuthConfig
-	for registry, entry := range entries {
+	var out []credential
+	for _, registry := range slices.Sorted(maps.Keys(entries)) {
 		if matches(registry, ref) {
-			out = append(out, entry.auth())
+			auth := entries[registry].auth()
+			out = append(out, credential{auth: auth, from: &kubeletv1beta1.ImagePullSecret{UID: string(secret.UID),
+				Namespace: secret.Namespace, Name: secret.Name, CredentialHash: hashOf(auth)}})
 		}
 	}
 	return out
+}
+
+// hashOf stands for the content of credentials in records.
+func hashOf(auth *cri.AuthConfig) string {
+	sum := sha256.New()
+	for _, part := range []string{auth.Username, auth.Password, auth.IdentityToken} {
+		fmt.Fprintf(sum, "%d:%s", len(part), part)
+	}
+	return hex.EncodeToString(sum.Sum(nil))
 }
 
 func (e dockerEntry) auth() *cri.AuthConfig {

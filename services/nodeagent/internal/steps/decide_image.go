@@ -3,6 +3,7 @@ package steps
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/distribution/reference"
 	corev1 "k8s.io/api/core/v1"
@@ -27,12 +28,12 @@ func ImageReason(err error) string {
 	return podstate.ErrImagePull
 }
 
-// pulls reports whether an image must be fetched, given the pull policy and whether the node has it.
-func pulls(policy corev1.PullPolicy, image string, present bool) bool {
+// pulls reports whether an image must be fetched, given the pull policy and whether the node has it open to the Pod.
+func pulls(policy corev1.PullPolicy, image string, usable bool) bool {
 	if policy == "" {
 		policy = defaultPolicy(image)
 	}
-	return policy == corev1.PullAlways || policy == corev1.PullIfNotPresent && !present
+	return policy == corev1.PullAlways || policy == corev1.PullIfNotPresent && !usable
 }
 
 // defaultPolicy is what the API server sets where the Pod says nothing; static Pods never went through it.
@@ -54,4 +55,17 @@ func qualify(image string) (reference.Named, error) {
 				err)}
 	}
 	return reference.TagNameOnly(ref), nil
+}
+
+// imagesMounted returns the volumes of the Pod that are images and that the container mounts, each once.
+func imagesMounted(pod *corev1.Pod, container *corev1.Container) []*corev1.Volume {
+	var out []*corev1.Volume
+	for i := range pod.Spec.Volumes {
+		v := &pod.Spec.Volumes[i]
+		mounts := func(m corev1.VolumeMount) bool { return m.Name == v.Name }
+		if v.Image != nil && slices.ContainsFunc(container.VolumeMounts, mounts) {
+			out = append(out, v)
+		}
+	}
+	return out
 }

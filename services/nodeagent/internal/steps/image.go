@@ -4,14 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/distribution/reference"
 	corev1 "k8s.io/api/core/v1"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+	kubeletv1beta1 "k8s.io/kubelet/config/v1beta1"
 
 	"keelson.dev/kit/events"
 	"keelson.dev/kit/failpoint"
+	"keelson.dev/services/nodeagent/internal/imagepull"
 	"keelson.dev/services/nodeagent/internal/lifecycle"
 	"keelson.dev/services/nodeagent/internal/podstate"
 	"keelson.dev/services/nodeagent/internal/runtime"
@@ -26,51 +29,150 @@ const (
 	reasonInspectFailed     = "InspectFailed"
 )
 
-// Image makes sure that the container's image is on the node, as its pull policy says. See ImageReason for its errors.
+// wanted is an image that a Pod asks for.
+type wanted struct {
+	pod *corev1.Pod
+	// path is the field of the container that is made from it; empty for an image that is a volume.
+	path string
+	// name and policy are the Pod's words.
+	name    string
+	policy  corev1.PullPolicy
+	ref     reference.Named
+	sandbox *cri.PodSandboxConfig
+	// credentials are those of the Pod for the image's registry.
+	credentials func() []credential
+}
+
+// Image makes sure that the container's image is on the node and open to the Pod, as its pull policy says. See
+// ImageReason for its errors.
 func (s *Steps) Image(ctx context.Context, pod *corev1.Pod, e lifecycle.Entry,
 	sandbox *cri.PodSandboxConfig) (runtime.Image, error) {
-	ref, err := qualify(e.Spec.Image)
-	if err != nil {
-		s.Events.Record(pod, e.Path, events.Warning(reasonInspectFailed, "%s", err))
+	return s.image(ctx, wanted{pod: pod, path: e.Path, name: e.Spec.Image, policy: e.Spec.ImagePullPolicy,
+		sandbox: sandbox})
+}
+
+// VolumeImages does the same for the images that the container mounts as volumes, and returns their IDs by the names of
+// the volumes.
+func (s *Steps) VolumeImages(ctx context.Context, pod *corev1.Pod, e lifecycle.Entry,
+	sandbox *cri.PodSandboxConfig) (map[string]string, error) {
+	out := map[string]string{}
+	for _, v := range imagesMounted(pod, e.Spec) {
+		image, err := s.image(ctx, wanted{pod: pod, name: v.Image.Reference, policy: v.Image.PullPolicy,
+			sandbox: sandbox})
+		if err != nil {
+			if ctx.Err() == nil {
+				s.Events.Record(pod, e.Path, events.Warning(reasonFailed, "Error: %s", err))
+			}
+			return nil, err
+		}
+		out[v.Name] = image.ID
+	}
+	return out, nil
+}
+
+func (s *Steps) image(ctx context.Context, w wanted) (runtime.Image, error) {
+	var err error
+	if w.ref, err = qualify(w.name); err != nil {
+		s.Events.Record(w.pod, w.path, events.Warning(reasonInspectFailed, "%s", err))
 		return runtime.Image{}, err
 	}
-	image, present, err := s.Images.ImageStatus(ctx, ref.String())
+	image, present, err := s.Images.ImageStatus(ctx, w.ref.String())
 	if err != nil {
 		return runtime.Image{}, &imageError{reason: podstate.ImageInspectError,
-			err: fmt.Errorf("failed to inspect image %q: %w", e.Spec.Image, err)}
+			err: fmt.Errorf("failed to inspect image %q: %w", w.name, err)}
 	}
+	w.credentials = sync.OnceValue(func() []credential { return s.credentials(ctx, w.pod, w.ref) })
+	usable := present && s.Records.MayUse(w.ref, image.ID, w.secrets)
 	switch {
-	case pulls(e.Spec.ImagePullPolicy, e.Spec.Image, present):
-		return s.pull(ctx, pod, e, ref, sandbox)
-	case present:
-		s.Events.Record(pod, e.Path, events.Normal(reasonPulled, "Container image %q already present on machine",
-			e.Spec.Image))
+	case pulls(w.policy, w.name, usable):
+		return s.pull(ctx, w, image.ID)
+	case usable:
+		s.Events.Record(w.pod, w.path, events.Normal(reasonPulled,
+			"Container image %q already present on machine and can be accessed by the pod", w.name))
 		return image, nil
 	}
-	err = fmt.Errorf("container image %q is not present with pull policy of Never", e.Spec.Image)
-	s.Events.Record(pod, e.Path, events.Warning(reasonErrImageNeverPull, "%s", err))
+	err = fmt.Errorf("container image %q is not present with pull policy of Never", w.name)
+	s.Events.Record(w.pod, w.path, events.Warning(reasonErrImageNeverPull, "%s", err))
 	return runtime.Image{}, &imageError{reason: podstate.ErrImageNeverPull, err: err}
 }
 
-// pull fetches an image, with each of the Pod's credentials for its registry in turn, and without any if there is none.
-func (s *Steps) pull(ctx context.Context, pod *corev1.Pod, e lifecycle.Entry, ref reference.Named,
-	sandbox *cri.PodSandboxConfig) (runtime.Image, error) {
-	s.Events.Record(pod, e.Path, events.Normal(reasonPulling, "Pulling image %q", e.Spec.Image))
+// secrets are those that the credentials come from.
+func (w wanted) secrets() []kubeletv1beta1.ImagePullSecret {
+	var out []kubeletv1beta1.ImagePullSecret
+	for _, c := range w.credentials() {
+		if c.from != nil {
+			out = append(out, *c.from)
+		}
+	}
+	return out
+}
+
+// pull fetches an image when its turn has come. before is the ID of the one that the node has under the name.
+func (s *Steps) pull(ctx context.Context, w wanted, before string) (runtime.Image, error) {
+	name := w.name
+	s.Events.Record(w.pod, w.path, events.Normal(reasonPulling, "Pulling image %q", name))
+	asked := time.Now()
+	image, took, err := s.pullInTurn(ctx, w, before)
+	if err == nil {
+		s.Events.Record(w.pod, w.path, events.Normal(reasonPulled,
+			"Successfully pulled image %q in %s (%s including waiting). Image size: %d bytes.",
+			name, took.Truncate(time.Millisecond), time.Since(asked).Truncate(time.Millisecond), image.Size))
+		return image, nil
+	}
+	if inspect := (*imageError)(nil); errors.As(err, &inspect) {
+		return runtime.Image{}, err
+	}
+	if ctx.Err() == nil {
+		s.Events.Record(w.pod, w.path, events.Warning(reasonFailed, "Failed to pull image %q: %s", name, err))
+		s.Events.Record(w.pod, w.path, events.Warning(reasonFailed, "Error: %s", podstate.ErrImagePull))
+	}
+	return runtime.Image{}, &imageError{reason: podstate.ErrImagePull, err: fmt.Errorf("%q: %w", name, err)}
+}
+
+// pullInTurn returns how long the pull took, without the wait for its turn, and keeps account of what it has brought.
+func (s *Steps) pullInTurn(ctx context.Context, w wanted, before string) (runtime.Image, time.Duration, error) {
+	if err := s.turns.Acquire(ctx, 1); err != nil {
+		return runtime.Image{}, 0, fmt.Errorf("waiting for other images to be pulled: %w", err)
+	}
+	defer s.turns.Release(1)
 	began := time.Now()
+	record, err := s.Records.Begin(w.ref, before)
+	if err != nil {
+		return runtime.Image{}, 0, err
+	}
+	by, failed := s.pullWithEach(ctx, w)
+	took := time.Since(began)
+	// What a pull has brought counts although its Pod has gone.
+	image, present, err := s.Images.ImageStatus(context.WithoutCancel(ctx), w.ref.String())
+	switch {
+	case err != nil:
+		record.Lost()
+	case failed == nil && present:
+		record.Succeeded(image.ID, imagepull.Credentials{Secret: by.from})
+	default:
+		record.Failed(image.ID)
+	}
+	if failed == nil && err == nil && !present {
+		err = fmt.Errorf("image %q went away after it was pulled", w.name)
+	}
+	if failed == nil && err != nil {
+		failed = &imageError{reason: podstate.ImageInspectError, err: err}
+	}
+	return image, took, failed
+}
+
+// pullWithEach tries each of the Pod's credentials for the registry, and none if there is none. It returns those that
+// the registry took.
+func (s *Steps) pullWithEach(ctx context.Context, w wanted) (credential, error) {
 	var problems []error
-	for _, auth := range s.credentials(ctx, pod, ref) {
-		err := s.pullWith(ctx, ref, auth, sandbox)
+	for _, c := range w.credentials() {
+		err := s.pullWith(ctx, w.ref, c.auth, w.sandbox)
 		if err == nil {
-			return s.pulled(ctx, pod, e, ref, time.Since(began))
+			return c, nil
 		}
 		problems = append(problems, err)
 	}
-	err := errors.Join(problems...)
-	if ctx.Err() == nil {
-		s.Events.Record(pod, e.Path, events.Warning(reasonFailed, "Failed to pull image %q: %s", e.Spec.Image, err))
-		s.Events.Record(pod, e.Path, events.Warning(reasonFailed, "Error: %s", podstate.ErrImagePull))
-	}
-	return runtime.Image{}, &imageError{reason: podstate.ErrImagePull, err: fmt.Errorf("%q: %w", e.Spec.Image, err)}
+	return credential{}, errors.Join(problems...)
 }
 
 func (s *Steps) pullWith(ctx context.Context, ref reference.Named, auth *cri.AuthConfig,
@@ -81,26 +183,10 @@ func (s *Steps) pullWith(ctx context.Context, ref reference.Named, auth *cri.Aut
 	})
 }
 
-func (s *Steps) pulled(ctx context.Context, pod *corev1.Pod, e lifecycle.Entry, ref reference.Named,
-	took time.Duration) (runtime.Image, error) {
-	image, present, err := s.Images.ImageStatus(ctx, ref.String())
-	if err == nil && !present {
-		err = fmt.Errorf("image %q went away after it was pulled", e.Spec.Image)
-	}
-	if err != nil {
-		return runtime.Image{}, &imageError{reason: podstate.ImageInspectError, err: err}
-	}
-	took = took.Truncate(time.Millisecond)
-	s.Events.Record(pod, e.Path, events.Normal(reasonPulled,
-		"Successfully pulled image %q in %s (%s including waiting). Image size: %d bytes.",
-		e.Spec.Image, took, took, image.Size))
-	return image, nil
-}
-
 // credentials returns what the Pod's imagePullSecrets say about the image's registry. Secrets that cannot be had or
 // read are reported and left out: the image may be public.
-func (s *Steps) credentials(ctx context.Context, pod *corev1.Pod, ref reference.Named) []*cri.AuthConfig {
-	var out []*cri.AuthConfig
+func (s *Steps) credentials(ctx context.Context, pod *corev1.Pod, ref reference.Named) []credential {
+	var out []credential
 	for _, name := range pod.Spec.ImagePullSecrets {
 		secret, err := s.Objects.Secret(ctx, pod.Namespace, name.Name)
 		if err != nil {
@@ -112,7 +198,7 @@ func (s *Steps) credentials(ctx context.Context, pod *corev1.Pod, ref reference.
 		out = append(out, credentialsIn(secret, ref)...)
 	}
 	if len(out) == 0 {
-		return []*cri.AuthConfig{nil}
+		return []credential{{}}
 	}
 	return out
 }

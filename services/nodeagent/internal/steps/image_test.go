@@ -34,7 +34,7 @@ func TestImageEvents(t *testing.T) {
 			`Pulling: Pulling image "busybox:1.28"`,
 			`Pulled: Successfully pulled image "busybox:1.28" in 1.5s (1.5s including waiting). Image size: 1048576 bytes.`}},
 		{name: "present", policy: corev1.PullIfNotPresent, has: true, want: []string{
-			`Pulled: Container image "busybox:1.28" already present on machine`}},
+			`Pulled: Container image "busybox:1.28" already present on machine and can be accessed by the pod`}},
 		{name: "never pulled", policy: corev1.PullNever, want: []string{
 			`ErrImageNeverPull: container image "busybox:1.28" is not present with pull policy of Never`}},
 		{name: "not there", policy: corev1.PullAlways, err: errors.New("no such image"), want: []string{

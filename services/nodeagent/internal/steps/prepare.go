@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"keelson.dev/services/nodeagent/internal/containerconfig"
+	"keelson.dev/services/nodeagent/internal/deviceplugin"
 	"keelson.dev/services/nodeagent/internal/downward"
 )
 
@@ -18,6 +19,7 @@ func (s *Steps) Preparation() []Step {
 		{Name: "folders", SetUp: s.makeFolders, TearDown: s.removeFolders},
 		{Name: "cgroup", SetUp: s.makeCgroup, TearDown: s.removeCgroup, Wide: true},
 		{Name: "volumes", SetUp: s.setUpVolumes, TearDown: s.takeVolumesDown},
+		{Name: "devices", SetUp: s.allocateDevices, TearDown: s.freeDevices, Reason: deviceplugin.ReasonUnexpected},
 	}
 }
 

@@ -8,12 +8,15 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"keelson.dev/kit/events"
 	"keelson.dev/services/nodeagent/internal/cgroup"
 	"keelson.dev/services/nodeagent/internal/containerconfig"
+	"keelson.dev/services/nodeagent/internal/deviceplugin"
+	"keelson.dev/services/nodeagent/internal/imagepull"
 	"keelson.dev/services/nodeagent/internal/lifecycle"
 	"keelson.dev/services/nodeagent/internal/objectcache"
 	"keelson.dev/services/nodeagent/internal/podfiles"
@@ -31,12 +34,17 @@ type Config struct {
 	Files   podfiles.Root
 	Cgroups *cgroup.Tree
 	Volumes *volume.Host
+	Devices *deviceplugin.Manager
 	Objects *objectcache.Cache
 	Ranges  *podfiles.UserRanges
 	Images  runtime.Images
+	Pulls   imagepull.Settings
+	Records *imagepull.Records
 	Events  Recorder
 	// Node is what the configurations of all Pods share.
 	Node containerconfig.Node
+	// Able returns what a runtime handler is able to do; the default one is without a name.
+	Able func(handler string) runtime.Handler
 	// HostsFile is the node's own /etc/hosts.
 	HostsFile []byte
 	// Services returns those of a namespace and the Service kubernetes of default.
@@ -53,14 +61,20 @@ type Config struct {
 type Steps struct {
 	Config
 
-	mu sync.Mutex // guards volumes
+	// turns holds images back while enough others are pulled.
+	turns *semaphore.Weighted
+
+	mu sync.Mutex // guards volumes and classes
 	// volumes are those of the Pods that are prepared.
 	volumes map[types.UID]volume.Volumes
+	// classes holds the handlers of runtime classes, as they were read last.
+	classes map[string]string
 }
 
 // New returns the steps of a node.
 func New(config Config) *Steps {
-	return &Steps{Config: config, volumes: map[types.UID]volume.Volumes{}}
+	return &Steps{Config: config, turns: config.Pulls.Turns(), volumes: map[types.UID]volume.Volumes{},
+		classes: map[string]string{}}
 }
 
 // Step is one thing that a Pod stands on. Both functions may be repeated at any time, after a crash too.
@@ -69,6 +83,8 @@ type Step struct {
 	// SetUp makes it or brings it up to date, and returns when that must be done again although no object has changed;
 	// zero means never.
 	SetUp func(ctx context.Context, pod *corev1.Pod) (refreshAt time.Time, err error)
+	// Reason is that of the event about a failure; FailedMount by default.
+	Reason string
 	// Wide says that a Pod which is being resized is set up at the size that bounds the old and the new one.
 	Wide bool
 	// TearDown takes it away and needs nothing but the Pod's UID.
@@ -81,7 +97,9 @@ type ContainerInput struct {
 	Entry   lifecycle.Entry
 	Attempt uint32
 	Image   runtime.Image
-	PodIPs  []string
+	// VolumeImages are what VolumeImages has returned.
+	VolumeImages map[string]string
+	PodIPs       []string
 	// TargetID is the instance whose processes an ephemeral container shares.
 	TargetID string
 }

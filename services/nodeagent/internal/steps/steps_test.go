@@ -65,7 +65,7 @@ func TestCredentials(t *testing.T) {
 		}
 		got := ""
 		if found := credentialsIn(secret, ref); len(found) > 0 {
-			got = found[0].Username
+			got = found[0].auth.Username
 		}
 		if got != want {
 			t.Errorf("%s: user %q, want %q", image, got, want)

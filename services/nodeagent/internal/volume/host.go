@@ -90,7 +90,7 @@ func (h *Host) kindOf(volume *corev1.Volume) (Kind, error) {
 		if kind.Handles(volume) {
 			return kind, nil
 		}
-		names = append(names, kind.Name())
+		names = append(names, strings.TrimPrefix(kind.Name(), "kubernetes.io~"))
 	}
 	return nil, fmt.Errorf("the type of this volume is none that this node can serve: %v", names)
 }
@@ -120,6 +120,10 @@ func mounted(pod *corev1.Pod) map[string]bool {
 // be left, so call it again.
 func (h *Host) TearDown(ctx context.Context, uid types.UID) error {
 	return failpoint.Around("nodeagent/volume.teardown", func() error {
+		// Parts of volumes go first: their mounts keep alive what a driver takes away.
+		if err := h.unmountUnder(h.root.SubPaths(uid)); err != nil {
+			return err
+		}
 		var problems []error
 		for _, kind := range h.kinds {
 			if undoing, ok := kind.(TearsDown); ok {

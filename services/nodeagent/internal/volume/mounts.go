@@ -3,6 +3,9 @@ package volume
 import (
 	"errors"
 	"fmt"
+	"path"
+	"slices"
+	"strings"
 
 	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
@@ -20,8 +23,12 @@ type MountRequest struct {
 	// Volumes is the result of SetUp, Env that of podenv.Resolve.
 	Volumes Volumes
 	Env     podenv.Result
+	// Images are the IDs of the images that are volumes, by the names of these.
+	Images map[string]string
 	// RecursiveReadOnly reports whether the runtime can make mounts read-only recursively.
 	RecursiveReadOnly bool
+	// SELinux reports whether the host has it: what the node has made is given the container's label then.
+	SELinux bool
 }
 
 // Mounts returns what a new instance of a container mounts, and binds the parts of volumes that it asks for (subPath).
@@ -44,40 +51,69 @@ func (h *Host) mount(request MountRequest, index int) (*cri.Mount, error) {
 	if !ok {
 		return nil, fmt.Errorf("cannot find volume %q to mount into container %q", spec.Name, request.Container.Name)
 	}
-	path, err := h.partOf(request, index, volume.Path)
+	part, err := partOf(request, spec)
+	if err != nil {
+		return nil, err
+	}
+	if volume.Image {
+		return imageMount(request, spec, part)
+	}
+	source, err := h.bind(request, index, volume.Path, part)
 	if err != nil {
 		return nil, err
 	}
 	mount := &cri.Mount{
-		HostPath:      path,
-		ContainerPath: spec.MountPath,
-		Readonly:      spec.ReadOnly || volume.ReadOnly,
-		Propagation:   propagation(spec.MountPropagation),
+		HostPath:       source,
+		ContainerPath:  spec.MountPath,
+		Readonly:       spec.ReadOnly || volume.ReadOnly,
+		Propagation:    propagation(spec.MountPropagation),
+		SelinuxRelabel: request.SELinux && volume.Own,
 	}
 	mount.RecursiveReadOnly, err = recursive(spec, request.RecursiveReadOnly)
 	return mount, err
 }
 
-// partOf returns the whole volume, or the part that the mount asks for.
-func (h *Host) partOf(request MountRequest, index int, whole string) (string, error) {
-	spec := &request.Container.VolumeMounts[index]
-	part := spec.SubPath
-	if spec.SubPathExpr != "" {
-		expanded, err := podenv.ExpandAll(spec.SubPathExpr, unix.PathMax, request.Env.Lookup)
-		if err != nil {
-			return "", fmt.Errorf("subPathExpr of volume %q: %w", spec.Name, err)
-		}
-		part = expanded
+// partOf returns the path of the part of the volume that the mount asks for; empty for the whole.
+func partOf(request MountRequest, spec *corev1.VolumeMount) (string, error) {
+	if spec.SubPathExpr == "" {
+		return spec.SubPath, nil
 	}
+	expanded, err := podenv.ExpandAll(spec.SubPathExpr, unix.PathMax, request.Env.Lookup)
+	if err != nil {
+		return "", fmt.Errorf("subPathExpr of volume %q: %w", spec.Name, err)
+	}
+	return expanded, nil
+}
+
+// bind returns where the whole volume, or a part of it, lies.
+func (h *Host) bind(request MountRequest, index int, whole, part string) (string, error) {
 	if part == "" {
 		return whole, nil
 	}
 	target := h.root.SubPath(request.Pod.UID, request.Container.Name, index)
 	if err := subpath.Bind(h.mounter, whole, part, target); err != nil {
-		return "", fmt.Errorf("failed to prepare subPath for volumeMount %q of container %q: %w", spec.Name,
-			request.Container.Name, err)
+		return "", fmt.Errorf("failed to prepare subPath for volumeMount %q of container %q: %w",
+			request.Container.VolumeMounts[index].Name, request.Container.Name, err)
 	}
 	return target, nil
+}
+
+// imageMount has the runtime mount an image, or a part of it.
+func imageMount(request MountRequest, spec *corev1.VolumeMount, part string) (*cri.Mount, error) {
+	id := request.Images[spec.Name]
+	if id == "" {
+		return nil, fmt.Errorf("the image of volume %q to mount into container %q was not looked for", spec.Name,
+			request.Container.Name)
+	}
+	if path.IsAbs(part) || slices.Contains(strings.Split(part, "/"), "..") {
+		return nil, fmt.Errorf("subPath %q of volumeMount %q of container %q must be a relative path without '..'",
+			part, spec.Name, request.Container.Name)
+	}
+	mount := &cri.Mount{ContainerPath: spec.MountPath, Readonly: true, Image: &cri.ImageSpec{Image: id},
+		ImageSubPath: part}
+	var err error
+	mount.RecursiveReadOnly, err = recursive(spec, request.RecursiveReadOnly)
+	return mount, err
 }
 
 func propagation(mode *corev1.MountPropagationMode) cri.MountPropagation {

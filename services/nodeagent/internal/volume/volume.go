@@ -61,15 +61,20 @@ type Request struct {
 type Result struct {
 	// Path is what containers mount.
 	Path string
+	// Image says that they mount an image instead, which the runtime has.
+	Image bool
 	// ReadOnly means that no container may write to it, whatever its mount says.
 	ReadOnly bool
+	// Own says that the node has made all of it, so that the runtime may give it a container's SELinux label.
+	Own bool
 	// RefreshAt is when it must be set up again although no object has changed; zero means never.
 	RefreshAt time.Time
 }
 
 // Kind knows one type of volume. It keeps no state: a new Kind carries on where another one was killed.
 type Kind interface {
-	// Name is the name of the type's field in a volume, for example emptyDir.
+	// Name is the name of the type's field in a volume, for example emptyDir, or a kubelet's name of the folder of such
+	// volumes: kubernetes.io~ and the field.
 	Name() string
 	// Handles reports whether the volume is of this type.
 	Handles(*corev1.Volume) bool

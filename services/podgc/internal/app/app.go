@@ -19,6 +19,7 @@ import (
 
 	kitclient "keelson.dev/kit/client"
 	"keelson.dev/kit/controller"
+	"keelson.dev/kit/cork"
 	"keelson.dev/kit/daemon"
 	"keelson.dev/kit/events"
 	"keelson.dev/kit/fieldmask"
@@ -55,6 +56,9 @@ func Run(ctx context.Context, c Config) error {
 	}
 	connection, err := gather.Watches(kitclient.ForDaemon(c.REST, name), gatherPause)
 	if err != nil {
+		return fmt.Errorf("starting podgc: %w", err)
+	}
+	if connection, err = cork.Client(connection); err != nil {
 		return fmt.Errorf("starting podgc: %w", err)
 	}
 	newInformer, err := mask.Informers(connection)

@@ -21,7 +21,8 @@ func names(pods []*corev1.Pod) string {
 	return strings.Join(all, " ")
 }
 
-// The index finds what going through all Pods finds, whatever came before, and keeps nothing of nothing.
+// The index finds what going through all Pods finds, whatever came before, and keeps nothing of nothing. What it hands
+// out stays as it is.
 func TestTheIndexFindsWhatThereIs(t *testing.T) {
 	known := map[string]*corev1.Node{"n0": {}, "n1": {}}
 	for seed := range uint64(200) {
@@ -41,7 +42,12 @@ func TestTheIndexFindsWhatThereIs(t *testing.T) {
 			if r.IntN(4) == 0 {
 				now = nil
 			}
+			before := index.On("n0")
+			had := names(before)
 			change(uid, now)
+			if has := names(before); has != had {
+				t.Fatalf("seed %d: what was handed out as %s is %s now", seed, had, has)
+			}
 			on, elsewhere := map[string][]*corev1.Pod{}, []*corev1.Pod(nil)
 			for _, pod := range there {
 				node := pod.Spec.NodeName

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"keelson.dev/kit/client"
+	"keelson.dev/kit/cork"
 	"keelson.dev/kit/daemon"
 	"keelson.dev/kit/election"
 	"keelson.dev/kit/events"
@@ -54,7 +55,10 @@ type scheduler struct {
 // Run schedules until ctx ends and returns when everything has stopped.
 func Run(ctx context.Context, c Config) error {
 	c = withDefaults(c)
-	c.REST = client.ForDaemon(c.REST, name)
+	var err error
+	if c.REST, err = cork.Client(client.ForDaemon(c.REST, name)); err != nil {
+		return fmt.Errorf("building the client: %w", err)
+	}
 	mask, err := fieldmask.New(scheme.Scheme, feed.Decoded()...)
 	if err != nil {
 		return fmt.Errorf("building the client: %w", err)
@@ -74,7 +78,7 @@ func Run(ctx context.Context, c Config) error {
 	defer pool.Stop()
 	c.Metrics.MustRegister(events.Metrics()...)
 	s := &scheduler{Config: c, loop: newLoop(c, newRecorders(pool, c.Scheduler.Profiles)), terms: &bind.Terms{}}
-	s.loop.binder = bind.NewBinder(api.CoreV1(), api.CoreV1(), s.terms, s.loop.bound)
+	s.loop.binder = bind.NewBinder(bind.Directly(api.CoreV1()), api.CoreV1(), s.terms, s.loop.bound)
 	s.loop.statuses = bind.NewStatuses(api.CoreV1(), s.terms, s.loop.unwritten)
 	s.loop.groups = bind.NewGroupStatuses(api.SchedulingV1beta1(), s.terms, s.loop.groupUnwritten)
 	s.loop.evictor = evict.New(api.CoreV1(), s.loop.statuses.Write, s.terms, s.loop.evicted)

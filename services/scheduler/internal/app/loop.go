@@ -158,7 +158,7 @@ func (l *loop) change(c feed.Change) {
 	}
 }
 
-// changeVolumes takes up what concerns claims, volumes or classes.
+// changeVolumes takes up what concerns claims, volumes and where they can be.
 func (l *loop) changeVolumes(c feed.Change) {
 	switch {
 	case c.Claim != nil:
@@ -181,6 +181,14 @@ func (l *loop) changeVolumes(c feed.Change) {
 		l.cycle.SetAttachment(c.Attachment)
 	case c.GoneAttachment != nil:
 		l.cycle.RemoveAttachment(c.GoneAttachment.Name)
+	case c.Driver != nil:
+		l.cycle.SetDriver(c.Driver)
+	case c.GoneDriver != nil:
+		l.cycle.RemoveDriver(c.GoneDriver.Name)
+	case c.Storage != nil:
+		l.cycle.SetStorage(c.Storage)
+	case c.GoneStorage != nil:
+		l.cycle.RemoveStorage(c.GoneStorage)
 	}
 }
 
@@ -223,6 +231,10 @@ func (l *loop) carryOut(ctx context.Context, v cycle.Verdict, start time.Time) {
 
 func (l *loop) refused(ctx context.Context, v cycle.Verdict) {
 	l.record(v.Pod, events.Warning("FailedScheduling", "%s", v.Message()))
+	if v.Untried > 0 {
+		l.log.Info("preemption across nodes did not try all nodes, as too many pods count in their domains",
+			zap.String("pod", v.Pod.Namespace+"/"+v.Pod.Name), zap.Int("untried", v.Untried))
+	}
 	if v.Plan != nil && len(v.Plan.Victims) > 0 {
 		l.evict(ctx, v)
 		return

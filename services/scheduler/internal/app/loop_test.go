@@ -179,12 +179,16 @@ func (s *stage) store(p *corev1.Pod) {
 func (s *stage) pod(name, cpu string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.store(&corev1.Pod{
+	s.store(newPod(name, cpu))
+}
+
+func newPod(name, cpu string) *corev1.Pod {
+	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID("uid-" + name)},
 		Spec: corev1.PodSpec{SchedulerName: corev1.DefaultSchedulerName,
 			Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{
 				Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}}}}},
-	})
+	}
 }
 
 func (s *stage) node(name, cpu string) {
@@ -315,9 +319,7 @@ func TestStatusFollowsThePod(t *testing.T) {
 		s.node("n", "4")
 		s.mu.Lock()
 		s.version = 99
-		s.mu.Unlock()
-		s.pod("p", "5")
-		s.mu.Lock()
+		s.store(newPod("p", "5"))
 		s.pods["p"] = s.pods["p"].DeepCopy()
 		s.pods["p"].ResourceVersion = "somebody else's" // and the watch has not shown it yet
 		s.mu.Unlock()

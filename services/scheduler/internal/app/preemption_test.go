@@ -3,6 +3,8 @@ package app
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -90,7 +92,7 @@ func TestPreemptionWithLostAnswers(t *testing.T) {
 }
 
 // A victim that changed since it was decided upon is evicted as it is now, one that has ended stays as it is, and one
-// that is another Pod by now is left alone.
+// that is another Pod by now is left alone. Only of an evicted one an event says that it was preempted: SCH-042.
 func TestVictimChangesMeanwhile(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*corev1.Pod)
@@ -116,9 +118,36 @@ func TestVictimChangesMeanwhile(t *testing.T) {
 				s.ranked("p", "4", 10, "")
 				s.wait(5 * time.Second)
 				s.want(append([]string{"status p: " + full + " -> n"}, test.want...)...)
+				if told := s.toldOf("victim"); told != (len(test.want) > 0) {
+					t.Errorf("an event says that the victim was preempted: %v, it is evicted: %v", told, !told)
+				}
 			})
 		})
 	}
+}
+
+// toldOf reports whether an event says that the Pod was preempted.
+func (s *stage) toldOf(pod string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.events, func(e string) bool { return strings.Contains(e, " Preempted "+pod+":") })
+}
+
+// SCH-042: each of several victims has an event, and no Pod that stays.
+func TestEachVictimHasAnEvent(t *testing.T) {
+	play(t, func(s *stage) {
+		s.node("n", "4")
+		s.ranked("stays", "1", 10, "n")
+		s.ranked("a", "1", 0, "n")
+		s.ranked("b", "2", 0, "n")
+		s.ranked("p", "3", 10, "")
+		s.wait(5 * time.Second)
+		for pod, want := range map[string]bool{"a": true, "b": true, "stays": false, "p": false} {
+			if got := s.toldOf(pod); got != want {
+				t.Errorf("an event says that %s was preempted: %v, want %v", pod, got, want)
+			}
+		}
+	})
 }
 
 // A nomination that the API refuses costs nobody anything; the Pod is tried again.

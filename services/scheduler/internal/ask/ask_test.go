@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -29,8 +30,10 @@ import (
 type service struct {
 	*httptest.Server
 	answers map[string]func(http.ResponseWriter, []byte)
-	asked   []string
-	args    extenderv1.ExtenderArgs // of the last call
+
+	mu    sync.Mutex // an answer that is cut off orders nothing
+	verbs []string
+	args  extenderv1.ExtenderArgs // of the last call
 }
 
 func newService(t *testing.T) *service {
@@ -41,15 +44,28 @@ func newService(t *testing.T) *service {
 		if err != nil || r.Method != http.MethodPost || r.Header.Get("Content-Type") != "application/json" {
 			t.Errorf("asked by %s %v: %v", r.Method, r.Header, err)
 		}
-		s.asked = append(s.asked, verb)
-		s.args = extenderv1.ExtenderArgs{}
-		if err := json.Unmarshal(body, &s.args); err != nil {
+		var args extenderv1.ExtenderArgs
+		if err := json.Unmarshal(body, &args); err != nil {
 			t.Error(err)
 		}
+		s.note(verb, args)
 		s.answers[verb](w, body)
 	}))
 	t.Cleanup(s.Close)
 	return s
+}
+
+func (s *service) note(verb string, args extenderv1.ExtenderArgs) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.verbs, s.args = append(s.verbs, verb), args
+}
+
+// asked returns the verbs of all calls, and what the last one told.
+func (s *service) asked() ([]string, extenderv1.ExtenderArgs) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.verbs), s.args
 }
 
 // says makes the service answer a verb with this text.
@@ -117,14 +133,18 @@ func TestTwoExtenders(t *testing.T) {
 		"c": "no gpu"}) {
 		t.Errorf("answer is %+v", answer)
 	}
-	if !slices.Equal(first.asked, []string{"filter", "prioritize"}) ||
-		!slices.Equal(second.asked, []string{"only", "score"}) {
-		t.Errorf("asked %q and %q", first.asked, second.asked)
+	verbs, p := first.asked()
+	if !slices.Equal(verbs, []string{"filter", "prioritize"}) {
+		t.Errorf("the first is asked %q", verbs)
 	}
-	if p := first.args; p.Pod.Annotations["whole"] != "yes" || p.Nodes != nil || len(*p.NodeNames) != 1 {
+	if p.Pod.Annotations["whole"] != "yes" || p.Nodes != nil || len(*p.NodeNames) != 1 {
 		t.Errorf("told of Pod %v and nodes %v, %v", p.Pod, p.Nodes, p.NodeNames)
 	}
-	if p := second.args; p.NodeNames != nil || len(p.Nodes.Items) != 1 || p.Nodes.Items[0].Labels["whole"] != "yes" {
+	verbs, p = second.asked()
+	if !slices.Equal(verbs, []string{"only", "score"}) {
+		t.Errorf("the second is asked %q", verbs)
+	}
+	if p.NodeNames != nil || len(p.Nodes.Items) != 1 || p.Nodes.Items[0].Labels["whole"] != "yes" {
 		t.Errorf("told of %v, %v", p.Nodes, p.NodeNames)
 	}
 }
@@ -227,8 +247,9 @@ func TestOtherPod(t *testing.T) {
 	s := newService(t)
 	q := question("a")
 	q.Pod.UID = "2"
-	if answer := ask(asker(s.extender(filtering)), q); answer.Err == nil || len(s.asked) > 0 {
-		t.Errorf("answer is %+v, asked %q", answer, s.asked)
+	answer := ask(asker(s.extender(filtering)), q)
+	if verbs, _ := s.asked(); answer.Err == nil || len(verbs) > 0 {
+		t.Errorf("answer is %+v, asked %q", answer, verbs)
 	}
 }
 
@@ -241,8 +262,9 @@ func TestOnlyALeaderAsks(t *testing.T) {
 		t.Fatal(err)
 	}
 	answer := ask(a, question("a"))
-	if answer.Err == nil || !strings.Contains(answer.Err.Error(), "not leading") || len(s.asked) > 0 {
-		t.Errorf("answer is %+v, asked %q", answer, s.asked)
+	verbs, _ := s.asked()
+	if answer.Err == nil || !strings.Contains(answer.Err.Error(), "not leading") || len(verbs) > 0 {
+		t.Errorf("answer is %+v, asked %q", answer, verbs)
 	}
 }
 

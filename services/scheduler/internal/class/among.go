@@ -33,7 +33,7 @@ func (c *Class) BestAmong(s *columns.State, slots []columns.Slot, bonus func(col
 			continue
 		}
 		c.judge.domain.keepNode(slot)
-		one := candidate{raw: c.judge.traits[v.traits], item: item{rank: v.rank, slot: slot}, nodes: 1}
+		one := candidate{raw: c.judge.traits[v.traits], item: newItem(v.rank, slot), nodes: 1}
 		if bonus != nil {
 			one.bonus = bonus(slot)
 		}

@@ -16,6 +16,7 @@
 package class
 
 import (
+	"math/bits"
 	"slices"
 
 	"keelson.dev/services/scheduler/internal/columns"
@@ -153,8 +154,30 @@ func (c *Class) refusalsPinned(s *columns.State) []Reason {
 	for _, slot := range candidates {
 		refused.add(c.whole(s, slot).refusal, 1)
 	}
-	if n := s.Nodes() - len(candidates); n > 0 {
+	if n := s.Nodes() - len(candidates); n > 0 && c.Pins().Judged {
+		others = c.judgeOthers(s, candidates)
+	} else if n > 0 {
 		others = []Reason{{Text: c.judge.pins.Texts[0], Nodes: n, Whole: c.judge.pins.Whole}}
 	}
 	return c.judge.reasons(refused, others...)
+}
+
+// judgeOthers returns why the pins refuse the nodes that are not among them.
+func (c *Class) judgeOthers(s *columns.State, candidates []columns.Slot) (others []Reason) {
+	f := c.judge.pins
+	counts := make([]int, len(f.Texts))
+	for slot := range columns.Slot(s.Slots()) {
+		if _, found := slices.BinarySearch(candidates, slot); found || !s.Known(slot) {
+			continue
+		}
+		if r := f.Judge.View(s.View(slot)); r != 0 {
+			counts[bits.TrailingZeros64(uint64(r))]++
+		}
+	}
+	for i, n := range counts {
+		if n > 0 {
+			others = append(others, Reason{Text: f.Texts[i], Nodes: n})
+		}
+	}
+	return others
 }

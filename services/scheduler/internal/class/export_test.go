@@ -17,14 +17,14 @@ func (c *Class) Scores(s *columns.State) map[columns.Slot]int64 {
 		}
 		if v := j.judgeWhole(s, s.Node(slot)); v.refusal == 0 {
 			j.domain.keepNode(slot)
-			among = append(among, candidate{raw: j.traits[v.traits], item: item{rank: v.rank, slot: slot}, nodes: 1})
+			among = append(among, candidate{raw: j.traits[v.traits], item: newItem(v.rank, slot), nodes: 1})
 		}
 	}
 	scores := map[columns.Slot]int64{}
 	j.rate(s, among)
 	j.extremes(among)
 	for _, c := range among {
-		score := rankScore(c.item.rank)
+		score := rankScore(c.item.rank())
 		for t, shared := range j.shared {
 			if c.raw[t] != unrated {
 				score += shared.Weight * shared.Order.Normalize(c.raw[t], j.least[t], j.greatest[t])

@@ -2,13 +2,25 @@ package class
 
 import "keelson.dev/services/scheduler/internal/columns"
 
-// item is a node in a heap.
+// item is a node in a heap. There are as many as nodes times classes, so the rank is in two halves: 12 bytes, not 16.
 type item struct {
-	rank uint64
-	slot columns.Slot
+	high, low uint32
+	slot      columns.Slot
 }
 
-// heap has the item of the greatest rank in front. Each item has four children: they share a cache line, and the
+func newItem(rank uint64, slot columns.Slot) item {
+	return item{high: uint32(rank >> 32), low: uint32(rank), slot: slot}
+}
+
+func (it item) rank() uint64 { return uint64(it.high)<<32 | uint64(it.low) }
+
+// before reports whether the item is to be taken before another one. No two nodes are equal, so that what is in front
+// is the same in whatever order the nodes came.
+func (it item) before(other item) bool {
+	return it.rank() > other.rank() || it.rank() == other.rank() && it.slot < other.slot
+}
+
+// heap has the item in front that is before all others. Each item has four children: they share a cache line, and the
 // heap is half as deep as a binary one. Every move is noted in the nodes' at.
 type heap []item
 
@@ -41,14 +53,14 @@ func (h *heap) remove(nodes []node, at int32) {
 
 // change gives the item a new rank.
 func (h heap) change(nodes []node, at int32, rank uint64) {
-	if h[at].rank != rank {
-		h.replace(nodes, at, item{rank: rank, slot: h[at].slot})
+	if h[at].rank() != rank {
+		h.replace(nodes, at, newItem(rank, h[at].slot))
 	}
 }
 
 func (h heap) replace(nodes []node, at int32, it item) {
 	h.set(nodes, at, it)
-	if at > 0 && h[(at-1)/children].rank < it.rank {
+	if at > 0 && it.before(h[(at-1)/children]) {
 		h.up(nodes, at)
 		return
 	}
@@ -59,7 +71,7 @@ func (h heap) up(nodes []node, at int32) {
 	it := h[at]
 	for at > 0 {
 		parent := (at - 1) / children
-		if h[parent].rank >= it.rank {
+		if !it.before(h[parent]) {
 			break
 		}
 		h.set(nodes, at, h[parent])
@@ -75,17 +87,17 @@ func (h heap) down(nodes []node, at int32) {
 		if first >= int32(len(h)) {
 			break
 		}
-		greatest := first
+		best := first
 		for child := first + 1; child < min(first+children, int32(len(h))); child++ {
-			if h[child].rank > h[greatest].rank {
-				greatest = child
+			if h[child].before(h[best]) {
+				best = child
 			}
 		}
-		if h[greatest].rank <= it.rank {
+		if !h[best].before(it) {
 			break
 		}
-		h.set(nodes, at, h[greatest])
-		at = greatest
+		h.set(nodes, at, h[best])
+		at = best
 	}
 	h.set(nodes, at, it)
 }

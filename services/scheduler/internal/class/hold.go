@@ -21,6 +21,11 @@ func (c *Class) Hold(s *columns.State, nodes map[columns.Slot]Refusal) {
 	}
 }
 
+// Refuses reports whether it is known already that the node refuses a Pod of the class, whatever its domains.
+func (c *Class) Refuses(s *columns.State, slot columns.Slot) bool {
+	return c.Pins() == nil && c.held[slot] == 0 && c.current(s).nodes[slot].refusal() != 0
+}
+
 // whole judges a node as it is.
 func (c *Class) whole(s *columns.State, slot columns.Slot) verdict {
 	v := c.judge.judgeWhole(s, s.Node(slot))
@@ -33,7 +38,7 @@ func (c *Class) whole(s *columns.State, slot columns.Slot) verdict {
 // hold takes out of the index the nodes that are held.
 func (ix *index) hold(nodes map[columns.Slot]refusalID) {
 	for slot, r := range nodes {
-		if ix.nodes[slot].bucket != 0 {
+		if _, ok := ix.nodes[slot].bucket(); ok {
 			ix.withdraw(slot)
 			ix.refuse(slot, r)
 		}

@@ -19,10 +19,17 @@ type index struct {
 
 // node says where a node stands: in a bucket, or refused for reasons; neither when it has no Node object.
 type node struct {
-	refusal refusalID
-	bucket  int32 // 1 + bucketID, 0 for none
-	at      int32 // position in the bucket's heap
+	stands int32 // 1 + bucketID, or the refusalID below zero
+	at     int32 // position in the bucket's heap
 }
+
+func inBucket(id bucketID) node { return node{stands: int32(id) + 1} }
+
+// bucket returns the bucket that the node is in, false when it is in none.
+func (n node) bucket() (bucketID, bool) { return bucketID(n.stands - 1), n.stands > 0 }
+
+// refusal returns why the node is refused, 0 when it is not.
+func (n node) refusal() refusalID { return refusalID(max(0, -n.stands)) }
 
 func newIndex(j *judge) *index { return &index{judge: j} }
 
@@ -32,15 +39,18 @@ func (ix *index) catchUp(s *columns.State) {
 	if ix.built && ix.seen == version {
 		return
 	}
-	for len(ix.nodes) < s.Slots() {
-		ix.nodes = append(ix.nodes, node{})
+	if more := s.Slots() - len(ix.nodes); more > 0 {
+		ix.nodes = append(ix.nodes, make([]node, more)...)
 	}
-	if !ix.built || version-ix.seen > uint64(s.Slots()) || ix.sparse() ||
+	if !ix.built || ix.stale(s) || ix.sparse() ||
 		!s.ChangedSince(ix.seen, func(slot columns.Slot) { ix.update(s, slot) }) {
 		ix.rebuild(s)
 	}
 	ix.built, ix.seen = true, version
 }
+
+// stale reports whether more changed since the last call of catchUp than there are nodes.
+func (ix *index) stale(s *columns.State) bool { return s.Version()-ix.seen > uint64(s.Slots()) }
 
 // rebuild judges every node and orders each bucket once.
 func (ix *index) rebuild(s *columns.State) {
@@ -59,8 +69,8 @@ func (ix *index) rebuild(s *columns.State) {
 		}
 		id := ix.judge.domain.bucket(v.traits, slot)
 		h := ix.bucket(id)
-		ix.nodes[slot].bucket = int32(id) + 1
-		*h = append(*h, item{rank: v.rank, slot: slot})
+		ix.nodes[slot] = inBucket(id)
+		*h = append(*h, newItem(v.rank, slot))
 	}
 	for i := range ix.buckets {
 		ix.buckets[i].order(ix.nodes)
@@ -74,26 +84,26 @@ func (ix *index) update(s *columns.State, slot columns.Slot) {
 		return
 	}
 	v := ix.judge.node(s, s.Node(slot))
-	n := &ix.nodes[slot]
+	n := ix.nodes[slot]
 	if v.refusal != 0 {
-		if v.refusal != n.refusal {
+		if v.refusal != n.refusal() {
 			ix.withdraw(slot)
 			ix.refuse(slot, v.refusal)
 		}
 		return
 	}
 	id := ix.judge.domain.bucket(v.traits, slot)
-	if n.bucket == int32(id)+1 {
+	if in, ok := n.bucket(); ok && in == id {
 		ix.buckets[id].change(ix.nodes, n.at, v.rank)
 		return
 	}
 	ix.withdraw(slot)
-	n.bucket = int32(id) + 1
-	ix.bucket(id).push(ix.nodes, item{rank: v.rank, slot: slot})
+	ix.nodes[slot] = inBucket(id)
+	ix.bucket(id).push(ix.nodes, newItem(v.rank, slot))
 }
 
 func (ix *index) refuse(slot columns.Slot, id refusalID) {
-	ix.nodes[slot].refusal = id
+	ix.nodes[slot] = node{stands: -int32(id)}
 	ix.refused.add(id, 1)
 }
 
@@ -101,10 +111,10 @@ func (ix *index) refuse(slot columns.Slot, id refusalID) {
 func (ix *index) withdraw(slot columns.Slot) {
 	n := ix.nodes[slot]
 	ix.nodes[slot] = node{}
-	if n.bucket != 0 {
-		ix.buckets[n.bucket-1].remove(ix.nodes, n.at)
+	if id, ok := n.bucket(); ok {
+		ix.buckets[id].remove(ix.nodes, n.at)
 	}
-	ix.refused.add(n.refusal, -1)
+	ix.refused.add(n.refusal(), -1)
 }
 
 // bucket returns the heap of a bucket's nodes.

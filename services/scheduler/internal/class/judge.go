@@ -199,13 +199,13 @@ func (j *judge) pick(s *columns.State, among []candidate) (Choice, bool) {
 	for i := range among {
 		c := &among[i]
 		feasible += c.nodes
-		total := rankScore(c.item.rank) + c.bonus
+		total := rankScore(c.item.rank()) + c.bonus
 		for t, score := range j.shared {
 			if c.raw[t] != unrated {
 				total += score.Weight * score.Order.Normalize(c.raw[t], j.least[t], j.greatest[t])
 			}
 		}
-		if total > best || total == best && rankRest(c.item.rank) > rankRest(top.rank) {
+		if total > best || total == best && c.item.rest().before(top.rest()) {
 			best, top = total, c.item
 		}
 	}
@@ -241,8 +241,8 @@ func rank(score, pods int64, tie uint32) uint64 {
 // rankScore is the room score of a rank.
 func rankScore(rank uint64) int64 { return int64(rank >> (podsBits + tieBits)) }
 
-// rankRest is what decides between nodes of equal scores.
-func rankRest(rank uint64) uint64 { return rank & (1<<(podsBits+tieBits) - 1) }
+// rest is what decides between nodes of equal scores.
+func (it item) rest() item { return newItem(it.rank()&(1<<(podsBits+tieBits)-1), it.slot) }
 
 // reasons returns the texts of the refusals, counted by refusalID, sorted; extra ones are added to those of the same
 // text.

@@ -211,7 +211,7 @@ func TestAgreesWithJudgingEveryNode(t *testing.T) {
 				}
 				for _, c := range classes {
 					if g.IntN(3) == 0 {
-						set.Touch(c)
+						set.Touch(c, s)
 						naive(t, profile, s, c)
 					}
 				}

@@ -27,6 +27,11 @@ func (c *Class) Curable(r Refusal) bool {
 	}
 }
 
+// OfDomain reports whether a refusal is about the domains of a node: nothing else speaks against it.
+func (c *Class) OfDomain(r Refusal) bool {
+	return c.judge.refusals[r].filter.Judge.On() == rules.OnDomain
+}
+
 // Texts returns the words of a refusal.
 func (c *Class) Texts(r Refusal) []string {
 	var texts []string

@@ -2,6 +2,7 @@ package class
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -51,30 +52,30 @@ func (f *setFixture) has(name string) bool {
 	return f.byKey[f.profile.Key(rules.PodOf(p, f.state.Usage(p)))] != nil
 }
 
-// Of the classes without Pods 256 are kept, those that were asked last.
+// Of the classes without Pods 1,024 are kept, those that were asked last.
 func TestIdleClassesAreBounded(t *testing.T) {
 	f := newSetFixture(1)
 	busy := f.join("busy") // asked for the longest time ago, but it has a Pod
-	f.Touch(busy)
-	for i := range 256 {
+	f.Touch(busy, f.state)
+	for i := range 1024 {
 		c := f.join(fmt.Sprint(i))
-		f.Touch(c)
+		f.Touch(c, f.state)
 		f.Leave(c)
 	}
-	if f.Len() != 257 {
-		t.Errorf("%d classes, want 257", f.Len())
+	if f.Len() != 1025 {
+		t.Errorf("%d classes, want 1025", f.Len())
 	}
 	again := f.join("0") // is not idle while it has a Pod, and asked last
-	f.Touch(again)
+	f.Touch(again, f.state)
 	extra := f.join("extra")
-	f.Touch(extra)
+	f.Touch(extra, f.state)
 	f.Leave(extra)
-	if f.Len() != 258 || !f.has("1") {
-		t.Errorf("%d classes, want 258: 256 of them idle", f.Len())
+	if f.Len() != 1026 || !f.has("1") {
+		t.Errorf("%d classes, want 1026: 1024 of them idle", f.Len())
 	}
 	f.Leave(again)
-	if f.Len() != 257 || f.has("1") || !f.has("0") || !f.has("2") || !f.has("busy") {
-		t.Errorf("%d classes, want 257: the idle one that was not asked for the longest time is gone", f.Len())
+	if f.Len() != 1025 || f.has("1") || !f.has("0") || !f.has("2") || !f.has("busy") {
+		t.Errorf("%d classes, want 1025: the idle one that was not asked for the longest time is gone", f.Len())
 	}
 }
 
@@ -108,7 +109,7 @@ func TestEntriesAreBounded(t *testing.T) {
 		classes = append(classes, f.join(fmt.Sprint(i)))
 	}
 	ask := func(c *Class) {
-		f.Touch(c)
+		f.Touch(c, f.state)
 		if n := c.Feasible(f.state); n != 10 {
 			t.Fatalf("%d nodes are feasible", n)
 		}
@@ -135,7 +136,7 @@ func TestEntriesAreBounded(t *testing.T) {
 		t.Errorf("%d entries, kept %v, want all but the second", f.entries, kept())
 	}
 	f.room = 1 // the one that is asked stays
-	f.Touch(classes[2])
+	f.Touch(classes[2], f.state)
 	if f.entries != 10 || !slices.Equal(kept(), []bool{false, false, true, false}) {
 		t.Errorf("%d entries, kept %v, want the third", f.entries, kept())
 	}
@@ -243,8 +244,8 @@ func TestRank(t *testing.T) {
 			t.Errorf("score %d is packed as %d", score, got)
 		}
 	}
-	if rankRest(rank(5, 3, 7<<8)) != rankRest(rank(900, 3, 7<<8)) ||
-		rankRest(rank(5, 3, 0)) == rankRest(rank(5, 4, 0)) {
+	rest := func(rank uint64) item { return newItem(rank, 0).rest() }
+	if rest(rank(5, 3, 7<<8)) != rest(rank(900, 3, 7<<8)) || rest(rank(5, 3, 0)) == rest(rank(5, 4, 0)) {
 		t.Error("what decides between equal scores is not what it should be")
 	}
 }
@@ -260,13 +261,13 @@ func TestHeap(t *testing.T) {
 			if nodes[it.slot].at != int32(i) {
 				t.Fatalf("%s: the node at %d believes to be at %d", at, i, nodes[it.slot].at)
 			}
-			if parent := (i - 1) / 4; i > 0 && h[parent].rank < it.rank {
-				t.Fatalf("%s: %d is above %d", at, h[parent].rank, it.rank)
+			if parent := (i - 1) / 4; i > 0 && h[parent].rank() < it.rank() {
+				t.Fatalf("%s: %d is above %d", at, h[parent].rank(), it.rank())
 			}
 		}
 	}
 	for i := range n {
-		h = append(h, item{rank: uint64(i * 37 % 61), slot: columns.Slot(i)})
+		h = append(h, newItem(uint64(i*37%61), columns.Slot(i)))
 	}
 	h.order(nodes)
 	check("ordered")
@@ -280,17 +281,42 @@ func TestHeap(t *testing.T) {
 		check("removed")
 	}
 	for i := range n / 2 {
-		h.push(nodes, item{rank: uint64(i * 53 % 101), slot: columns.Slot(i * 2)})
+		h.push(nodes, newItem(uint64(i*53%101), columns.Slot(i*2)))
 		check("pushed")
 	}
-	last := h[0].rank
+	last := h[0].rank()
 	for len(h) > 0 {
-		if h[0].rank > last {
-			t.Fatalf("%d comes after %d", h[0].rank, last)
+		if h[0].rank() > last {
+			t.Fatalf("%d comes after %d", h[0].rank(), last)
 		}
-		last = h[0].rank
+		last = h[0].rank()
 		h.remove(nodes, 0)
 		check("popped")
 	}
 	h.order(nodes)
+}
+
+// Nodes of one rank, of which large clusters have some, are taken in one order, however they came.
+func TestTies(t *testing.T) {
+	const n = 40
+	var judge judge
+	for seed := range uint64(20) {
+		order := rand.New(rand.NewPCG(seed, 0)).Perm(n)
+		h, nodes := heap{}, make([]node, n)
+		var among []candidate
+		for _, slot := range order {
+			it := newItem(rank(7, 3, 0), columns.Slot(slot))
+			h.push(nodes, it)
+			among = append(among, candidate{item: it, nodes: 1})
+		}
+		if choice, ok := judge.pick(nil, among); !ok || choice.Slot != 0 {
+			t.Errorf("of nodes in the order %v, %d is picked, want the first", order, choice.Slot)
+		}
+		for slot := range columns.Slot(n) {
+			if h[0].slot != slot {
+				t.Fatalf("pushed in the order %v, %d comes where %d is due", order, h[0].slot, slot)
+			}
+			h.remove(nodes, 0)
+		}
+	}
 }

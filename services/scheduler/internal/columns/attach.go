@@ -11,23 +11,28 @@ type Volume struct{ Driver, Handle string }
 
 // attachments are the volumes that are on nodes or on their way there.
 type attachments struct {
-	limits map[Slot]map[string]int32 // by driver; one that is not there has none
-	of     map[types.UID][]Volume    // what each holder holds, wherever it is
-	placed map[types.UID]Slot        // the holders that are no Pods
-	held   map[Slot]map[Volume][]types.UID
-	counts map[Slot]map[string]int32 // how many volumes of each driver are held
+	limits  map[Slot]map[string]int32 // by driver; one that is not there has none
+	drivers map[Slot][]string         // sorted
+	of      map[types.UID][]Volume    // what each holder holds, wherever it is
+	placed  map[types.UID]Slot        // the holders that are no Pods
+	held    map[Slot]map[Volume][]types.UID
+	counts  map[Slot]map[string]int32 // how many volumes of each driver are held
 }
 
 func newAttachments() attachments {
-	return attachments{limits: map[Slot]map[string]int32{}, of: map[types.UID][]Volume{},
+	return attachments{limits: map[Slot]map[string]int32{}, drivers: map[Slot][]string{}, of: map[types.UID][]Volume{},
 		placed: map[types.UID]Slot{}, held: map[Slot]map[Volume][]types.UID{}, counts: map[Slot]map[string]int32{}}
 }
 
-// SetVolumeLimits notes how many volumes of each driver the node takes; of others it takes any number.
-func (s *State) SetVolumeLimits(node string, limits map[string]int32) {
+// SetDrivers notes which drivers a node has, sorted, and how many volumes of each it takes; of others it takes any
+// number.
+func (s *State) SetDrivers(node string, drivers []string, limits map[string]int32) {
 	slot := s.ensure(node)
-	before := s.attached.limits[slot]
-	gain, loss := false, false
+	had, before := s.attached.drivers[slot], s.attached.limits[slot]
+	lacked := func(all []string) func(string) bool {
+		return func(driver string) bool { _, ok := slices.BinarySearch(all, driver); return !ok }
+	}
+	gain, loss := slices.ContainsFunc(drivers, lacked(had)), slices.ContainsFunc(had, lacked(drivers))
 	for driver, most := range before {
 		now, limited := limits[driver]
 		gain, loss = gain || !limited || now > most, loss || limited && now < most
@@ -38,6 +43,9 @@ func (s *State) SetVolumeLimits(node string, limits map[string]int32) {
 	}
 	if s.attached.limits[slot] = limits; len(limits) == 0 {
 		delete(s.attached.limits, slot)
+	}
+	if s.attached.drivers[slot] = drivers; len(drivers) == 0 {
+		delete(s.attached.drivers, slot)
 	}
 	if gain || loss {
 		s.journal.note(slot, gain)
@@ -132,6 +140,12 @@ func (a *attachments) release(slot Slot, uid types.UID) {
 			delete(a.counts, slot)
 		}
 	}
+}
+
+// HasDriver reports whether the CSI driver is there.
+func (n Node) HasDriver(name string) bool {
+	_, ok := slices.BinarySearch(n.state.attached.drivers[n.slot], name)
+	return ok
 }
 
 // VolumesFit reports whether the node takes so many new volumes of a driver, and these, of which some may be there:

@@ -250,3 +250,51 @@ func TestLeast(t *testing.T) {
 		}
 	}
 }
+
+// The least count after each update, where the spec keeps two critical paths: its vectors, and where two paths would
+// not do. An update gives a domain so many Pods; one that is new comes with them.
+func TestLeastAfterEachUpdate(t *testing.T) {
+	type update struct {
+		domain      string
+		pods, least int
+	}
+	for name, updates := range map[string][]update{
+		"SCH-112: the vector": {{"zone1", 3, 3}, {"zone2", 4, 3}, {"zone1", 5, 4}, {"zone3", 4, 4}, {"zone4", 9, 4},
+			{"zone4", 1, 1}},
+		"SCH-113: the vector, where the second path is not the second least": {{"a", 0, 0}, {"b", 1, 0}, {"c", 2, 0},
+			{"b", 5, 0}},
+		"SCH-114: two domains change": {{"a", 0, 0}, {"b", 1, 0}, {"c", 2, 0}, {"b", 5, 0}, {"a", 7, 2}, {"c", 6, 5}},
+		"SCH-110: the first is the least whichever comes first": {{"a", 9, 9}, {"b", 7, 7}, {"c", 8, 7}, {"b", 8, 8},
+			{"a", 0, 0}, {"a", 9, 8}},
+		"SCH-111: a known domain passes the other": {{"a", 1, 1}, {"b", 2, 1}, {"a", 3, 2}, {"a", 1, 1}},
+		"SCH-111: less than the least":             {{"a", 3, 3}, {"b", 5, 3}, {"c", 2, 2}, {"c", 4, 3}},
+		"SCH-111: less than the second":            {{"a", 3, 3}, {"b", 5, 3}, {"c", 4, 3}, {"a", 6, 4}},
+		"SCH-111: less than neither":               {{"a", 3, 3}, {"b", 5, 3}, {"c", 5, 3}, {"c", 6, 3}, {"a", 5, 5}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := New(0)
+			d := s.Domains(Count{Term: s.Carry("x", []TermSpec{web(zone)})[0]})
+			if got := d.At(0); got.Domains != 0 || got.Total != 0 {
+				t.Fatalf("before any domain: %+v", got)
+			}
+			pods := map[string]int{}
+			for i, u := range updates {
+				uid := func(n int) types.UID { return types.UID(fmt.Sprintf("%s-%d", u.domain, n)) }
+				pods[u.domain] += 0
+				for ; pods[u.domain] < u.pods; pods[u.domain]++ {
+					p := labelled(uid(pods[u.domain]), map[string]string{"app": "web"})
+					s.SetPod(p, u.domain, s.Usage(p))
+				}
+				for ; pods[u.domain] > u.pods; pods[u.domain]-- {
+					s.RemovePod(uid(pods[u.domain] - 1))
+				}
+				s.SetNode(domainNode(u.domain, map[string]string{zone: u.domain}))
+				got := s.Node(s.Slot(u.domain)).Domain(d)
+				if got.Least != u.least || got.Pods != u.pods || got.Domains != len(pods) {
+					t.Errorf("update %d: %+v, want %d Pods, %d at least, %d domains", i, got, u.pods, u.least,
+						len(pods))
+				}
+			}
+		})
+	}
+}

@@ -169,7 +169,7 @@ func (n Node) Domain(d *Domains) Domain {
 	}
 	own := d.number(n.slot)
 	var others map[int32]int // what is gone of other domains, by number
-	for _, b := range n.gone.beside {
+	for _, b := range n.beside() {
 		count := 0
 		if d.inScope(b.slot) {
 			count = d.countsOf(b.pod, d.state.pods[b.pod].pod)
@@ -195,6 +195,9 @@ func (n Node) Domain(d *Domains) Domain {
 	}
 	return out
 }
+
+// Number names the domain that the node is in; 0 where it is in none.
+func (d *Domains) Number(slot Slot) int32 { return d.number(slot) }
 
 // Shares reports whether the Pods of another node count in the domain of the node.
 func (d *Domains) Shares(slot, other Slot) bool {

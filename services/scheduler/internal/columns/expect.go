@@ -38,7 +38,7 @@ func (n Node) leastElsewhere(d *Domains) int {
 		return least
 	}
 	others := map[int32]int{}
-	for _, b := range n.gone.beside {
+	for _, b := range n.beside() {
 		if number := d.number(b.slot); number != own && d.inScope(b.slot) {
 			others[number] += d.countsOf(b.pod, d.state.pods[b.pod].pod)
 			least = min(least, int(d.pods[number])-others[number])

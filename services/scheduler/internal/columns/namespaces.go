@@ -43,7 +43,7 @@ func (s *State) SetNamespace(name string, of labels.Set) bool {
 	var changed []*Term
 	for _, t := range s.terms.byKey {
 		if t.inNamespace(name, before) != t.inNamespace(name, of) {
-			changed = append(changed, t)
+			changed, t.awaited = append(changed, t), nil
 		}
 	}
 	if len(changed) > 0 {

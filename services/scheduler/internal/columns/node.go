@@ -13,6 +13,7 @@ type Node struct {
 	slot  Slot
 	room  *Room
 	gone  *gone // nil for the node as it is
+	alone bool  // whether nothing is gone of other nodes, whatever gone says
 	// expected are Pods for which room is kept here and that count in domains as if they were here.
 	expected []Reservation
 }
@@ -50,6 +51,14 @@ func (s *State) NodeWithout(slot Slot, uids ...types.UID) Node {
 	return Node{state: s, slot: slot, room: &room, gone: without}
 }
 
+// beside returns what is gone of other nodes.
+func (n Node) beside() []beside {
+	if n.alone {
+		return nil
+	}
+	return n.gone.beside
+}
+
 func (g *gone) add(u *Usage) {
 	g.extended = append(g.extended, u.Extended...)
 	g.ports = append(g.ports, u.Ports...)
@@ -57,6 +66,9 @@ func (g *gone) add(u *Usage) {
 
 // Slot returns the slot of the node.
 func (n Node) Slot() Slot { return n.slot }
+
+// View returns the node's description. The node must have a Node object.
+func (n Node) View() View { return n.state.View(n.slot) }
 
 // Name returns the name of the node.
 func (n Node) Name() string { return n.state.names[n.slot] }

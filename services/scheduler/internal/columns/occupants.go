@@ -48,6 +48,15 @@ func (s *State) Occupants(slot Slot) []Occupant {
 	return s.podsOn[slot]
 }
 
+// Occupant returns the Pod as one that takes room, and the slot of its node; false when it takes none.
+func (s *State) Occupant(uid types.UID) (Occupant, Slot, bool) {
+	at, ok := s.pods[uid]
+	if !ok {
+		return Occupant{}, None, false
+	}
+	return occupant(at.pod, at.usage), at.slot, true
+}
+
 // LowestPriority returns the lowest priority of a Pod that takes room; false when none does.
 func (s *State) LowestPriority() (lowest int32, ok bool) {
 	for priority := range s.ranks {
@@ -110,9 +119,10 @@ func (s *State) replaceOccupant(before placement, now *corev1.Pod) {
 	}
 }
 
-// Note tells readers of the journal that something about the Pod's node is not as it was, though no room is.
-func (s *State) Note(uid types.UID) {
+// Note tells readers of the journal that something about the Pod's node is not as it was, though no room is. It is a
+// gain where a Pod that did not get room there before may get it now.
+func (s *State) Note(uid types.UID, gain bool) {
 	if at, ok := s.pods[uid]; ok {
-		s.journal.note(at.slot, false)
+		s.journal.note(at.slot, gain)
 	}
 }

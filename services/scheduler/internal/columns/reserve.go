@@ -1,7 +1,6 @@
 package columns
 
 import (
-	"iter"
 	"maps"
 	"slices"
 
@@ -44,6 +43,7 @@ func (s *State) Reserve(node string, r Reservation) {
 	s.identity[slot].pods++
 	s.take(slot, r.Usage, 1)
 	s.holdVolumes(slot, r.UID)
+	s.await(slot, &r, 1)
 	s.journal.note(slot, false)
 }
 
@@ -56,6 +56,8 @@ func (s *State) keep(slot Slot, r Reservation) bool {
 		return false
 	}
 	if !maps.Equal(on[i].Pod.Labels, r.Pod.Labels) {
+		s.await(slot, &on[i], -1)
+		s.await(slot, &r, 1)
 		s.journal.note(slot, true)
 	}
 	on[i].Pod = r.Pod
@@ -71,6 +73,7 @@ func (s *State) Unreserve(uid types.UID, gain bool) {
 	on := s.reserved.on[slot]
 	i := slices.IndexFunc(on, func(r Reservation) bool { return r.UID == uid })
 	usage, priority := on[i].Usage, on[i].Priority
+	s.await(slot, &on[i], -1)
 	delete(s.reserved.slots, uid)
 	if s.reserved.ranks[priority]--; s.reserved.ranks[priority] == 0 {
 		delete(s.reserved.ranks, priority)
@@ -96,9 +99,6 @@ func (s *State) ReservedFor(uid types.UID) Slot {
 // Reservations returns the room that is kept on the node. The caller must not change it; it is valid until the State
 // changes.
 func (s *State) Reservations(slot Slot) []Reservation { return s.reserved.on[slot] }
-
-// Reserved returns the nodes on which room is kept, in no order.
-func (s *State) Reserved() iter.Seq[Slot] { return maps.Keys(s.reserved.on) }
 
 // ReservedBelow returns the nodes on which room is kept for a Pod of lower priority, in no order.
 func (s *State) ReservedBelow(priority int32) []Slot {

@@ -47,6 +47,7 @@ type State struct {
 	layouts    map[string]*layout
 	images     images
 	attached   attachments
+	storage    storage
 	journal    journal
 }
 
@@ -78,6 +79,7 @@ func New(seed uint64) *State {
 		layouts:   map[string]*layout{},
 		images:    newImages(),
 		attached:  newAttachments(),
+		storage:   newStorage(),
 		journal:   newJournal(),
 	}
 }
@@ -138,6 +140,7 @@ func (s *State) SetNode(n *corev1.Node) Slot {
 	}
 	if described {
 		s.placeInDomains(slot)
+		s.placeInTuples(slot)
 	}
 	pulled := s.images.set(slot, n.Status.Images)
 	if described || grown || shrunk || pulled {
@@ -173,6 +176,7 @@ func (s *State) RemoveNode(name string) {
 	s.shapes.release(id.shape)
 	id.shape, id.hostname, id.hasHostname = 0, "", false
 	s.placeInDomains(slot)
+	s.placeInTuples(slot)
 	s.setAllocatable(slot, nil)
 	s.images.set(slot, nil)
 	s.known--
@@ -235,9 +239,10 @@ func (s *State) ensure(name string) Slot {
 	return slot
 }
 
-// discard frees a slot that has neither a Node object nor Pods nor volumes nor limits.
+// discard frees a slot that has neither a Node object nor Pods nor volumes nor drivers.
 func (s *State) discard(slot Slot) {
-	if s.Known(slot) || s.identity[slot].pods > 0 || s.attached.limits[slot] != nil {
+	if s.Known(slot) || s.identity[slot].pods > 0 || s.attached.limits[slot] != nil ||
+		s.attached.drivers[slot] != nil {
 		return
 	}
 	delete(s.slots, s.names[slot])

@@ -44,6 +44,7 @@ type Term struct {
 	carriers int            // Pods that carry it, those without a node included; more for a Pod that repeats it
 	carried  map[Slot]int32 // by node, how many of these are there
 	selected map[Slot]int32 // by node, how many Pods it selects there; nil until somebody asks
+	awaited  map[Slot]int32 // by node, how many nominated Pods it selects or is carried by; nil until somebody asks
 	domains  []*Domains
 	// namespaces are the labels of all namespaces, the State's.
 	namespaces map[string]labels.Set
@@ -149,8 +150,11 @@ func (s *State) Carry(uid types.UID, specs []TermSpec) []*Term {
 		s.countCarried(at.slot, before, -1)
 		s.countCarried(at.slot, now, 1)
 		s.journal.note(at.slot, false)
-	} else if slot, ok := s.reserved.slots[uid]; ok {
-		s.journal.note(slot, true)
+	}
+	if slot, ok := s.reserved.slots[uid]; ok {
+		awaitCarried(slot, before, -1)
+		awaitCarried(slot, now, 1)
+		s.journal.note(slot, !assigned)
 	}
 	if len(now) == 0 {
 		delete(s.terms.ofPod, uid)

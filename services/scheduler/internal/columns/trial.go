@@ -26,6 +26,13 @@ func (t *Trial) Start(s *State, slot Slot) {
 // counts of their domains.
 func (t *Trial) Across() { t.across = true }
 
+// Here returns the node as Node does, but as if nothing were gone of other nodes. It is valid until the Trial changes.
+func (t *Trial) Here() Node {
+	n := t.Node()
+	n.alone = true
+	return n
+}
+
 // elsewhere returns the other node that the Pod is on.
 func (t *Trial) elsewhere(o *Occupant) (Slot, bool) {
 	if !t.across {

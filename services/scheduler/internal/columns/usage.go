@@ -75,8 +75,8 @@ func (s *State) Usage(p *corev1.Pod) *Usage {
 // container asks for.
 func requested(p *corev1.Pod) corev1.ResourceList {
 	if len(p.Spec.Containers) == 1 && len(p.Spec.InitContainers) == 0 && len(p.Spec.Overhead) == 0 &&
-		p.Spec.Resources == nil &&
-		len(p.Status.ContainerStatuses) == 0 {
+		p.Spec.Resources == nil && len(p.Status.ContainerStatuses) == 0 && p.Status.Resources == nil &&
+		!resourcehelper.IsPodResizeInfeasible(p) {
 		return p.Spec.Containers[0].Resources.Requests
 	}
 	return resourcehelper.PodRequests(p, resourcehelper.PodResourcesOptions{UseStatusResources: true,
@@ -85,19 +85,7 @@ func requested(p *corev1.Pod) corev1.ResourceList {
 
 // scored returns CPU and memory with the default for each container that asks for none.
 func scored(p *corev1.Pod, u *Usage) [2]int64 {
-	asks := func(c *corev1.Container) bool {
-		_, cpu := c.Resources.Requests[corev1.ResourceCPU]
-		_, memory := c.Resources.Requests[corev1.ResourceMemory]
-		return cpu && memory
-	}
-	all := true
-	for i := range p.Spec.InitContainers {
-		all = all && asks(&p.Spec.InitContainers[i])
-	}
-	for i := range p.Spec.Containers {
-		all = all && asks(&p.Spec.Containers[i])
-	}
-	if all {
+	if complete(p) {
 		return [2]int64{u.Basic[CPU], u.Basic[Memory]}
 	}
 	requests := resourcehelper.PodRequests(p, resourcehelper.PodResourcesOptions{
@@ -106,6 +94,25 @@ func scored(p *corev1.Pod, u *Usage) [2]int64 {
 		NonMissingContainerRequests:                    scoredDefaults,
 	})
 	return [2]int64{requests.Cpu().MilliValue(), requests.Memory().Value()}
+}
+
+// complete reports whether all lists of containers, in the spec and in the status, name CPU and memory.
+func complete(p *corev1.Pod) bool {
+	lacks := func(list corev1.ResourceList) bool {
+		_, cpu := list[corev1.ResourceCPU]
+		_, memory := list[corev1.ResourceMemory]
+		return !cpu || !memory
+	}
+	lackingSpec := func(c corev1.Container) bool { return lacks(c.Resources.Requests) }
+	lackingStatus := func(s corev1.ContainerStatus) bool {
+		return s.AllocatedResources != nil && lacks(s.AllocatedResources) ||
+			s.Resources != nil && s.Resources.Requests != nil && lacks(s.Resources.Requests)
+	}
+	return !resourcehelper.IsPodResizeInfeasible(p) &&
+		!slices.ContainsFunc(p.Spec.InitContainers, lackingSpec) &&
+		!slices.ContainsFunc(p.Spec.Containers, lackingSpec) &&
+		!slices.ContainsFunc(p.Status.InitContainerStatuses, lackingStatus) &&
+		!slices.ContainsFunc(p.Status.ContainerStatuses, lackingStatus)
 }
 
 func (s *State) intern(u *Usage) *Usage {

@@ -212,6 +212,38 @@ func TestUsageWhileResizing(t *testing.T) {
 	}
 }
 
+// What a container was given counts in scores with the default for what it names not, and a Pod whose resize cannot be
+// has what it was given; one container is added up as several are.
+func TestUsageByStatus(t *testing.T) {
+	const mi = 1 << 20
+	given := func(cpu, memory string) corev1.PodStatus {
+		return corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{Name: "c",
+			AllocatedResources: container(cpu, memory).Resources.Requests}}}
+	}
+	never := []corev1.PodCondition{{Type: corev1.PodResizePending, Reason: corev1.PodReasonInfeasible}}
+	refused := given("300m", "60Mi")
+	refused.Conditions = never
+	whole := corev1.PodStatus{AllocatedResources: container("1", "").Resources.Requests,
+		Resources: &corev1.ResourceRequirements{Requests: container("2", "").Resources.Requests}}
+	for name, test := range map[string]struct {
+		status        corev1.PodStatus
+		basic, scored [2]int64
+	}{
+		"both":                {given("700m", "70Mi"), [2]int64{700, 70 * mi}, [2]int64{700, 70 * mi}},
+		"no memory":           {given("700m", ""), [2]int64{700, 50 * mi}, [2]int64{700, 200 * mi}},
+		"cannot be":           {refused, [2]int64{300, 60 * mi}, [2]int64{300, 60 * mi}},
+		"cannot be, no given": {corev1.PodStatus{Conditions: never}, [2]int64{}, [2]int64{100, 200 * mi}},
+		"as a whole":          {whole, [2]int64{2000, 50 * mi}, [2]int64{2000, 50 * mi}},
+	} {
+		c := container("500m", "50Mi")
+		c.Name = "c"
+		u := New(0).Usage(&corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{c}}, Status: test.status})
+		if got := [2]int64{u.Basic[CPU], u.Basic[Memory]}; got != test.basic || u.Scored != test.scored {
+			t.Errorf("%s: takes %v, is scored as %v, want %v and %v", name, got, u.Scored, test.basic, test.scored)
+		}
+	}
+}
+
 func TestExtendedResources(t *testing.T) {
 	s := New(0)
 	s.SetNode(node("n", corev1.ResourceList{"example.com/gpu": resource.MustParse("2")}))

@@ -9,9 +9,12 @@ import (
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	schedulerv1 "k8s.io/kube-scheduler/config/v1"
 
+	"keelson.dev/services/scheduler/internal/rules"
 	"keelson.dev/services/scheduler/internal/rules/interpodaffinity"
 	nodes "keelson.dev/services/scheduler/internal/rules/nodeaffinity"
+	"keelson.dev/services/scheduler/internal/rules/noderesourcesfit"
 	"keelson.dev/services/scheduler/internal/rules/podtopologyspread"
+	"keelson.dev/services/scheduler/internal/rules/volumebinding"
 )
 
 // spreadDefaults reads the arguments of PodTopologySpread.
@@ -90,13 +93,22 @@ func (p *profile) addedAffinity(args *schedulerv1.NodeAffinityArgs) error {
 	return nil
 }
 
+// bindingLine prefers the nodes with most storage left.
+func bindingLine() []noderesourcesfit.Point {
+	return []noderesourcesfit.Point{{Utilization: 0, Score: rules.MaxScore}, {Utilization: maxUtilization, Score: 0}}
+}
+
 // defaultBindTimeout is how long a Pod waits for its claims.
 const defaultBindTimeout = 10 * time.Minute
 
 // bindingArgs reads the arguments of VolumeBinding.
 func (p *profile) bindingArgs(args *schedulerv1.VolumeBindingArgs) error {
 	if len(args.Shape) > 0 {
-		return errors.New("shape: nodes are not scored by the capacity of their storage, the list must be empty")
+		line, err := readShape(args.Shape)
+		if err != nil {
+			return err
+		}
+		p.replace(volumebinding.Rule(noderesourcesfit.RequestedToCapacityRatio(line)))
 	}
 	if s := args.BindTimeoutSeconds; s != nil {
 		timeout, err := seconds("bindTimeoutSeconds", *s, 0)

@@ -35,8 +35,8 @@ func (p *profile) fitArgs(args *schedulerv1.NodeResourcesFitArgs) error {
 	}
 	fit.Ignored = func(name corev1.ResourceName) bool {
 		group, _, _ := strings.Cut(string(name), "/")
-		return slices.Contains(args.IgnoredResources, string(name)) || slices.Contains(p.ignored, string(name)) ||
-			slices.Contains(args.IgnoredResourceGroups, group)
+		return extended(string(name)) && (slices.Contains(args.IgnoredResources, string(name)) ||
+			slices.Contains(p.ignored, string(name)) || slices.Contains(args.IgnoredResourceGroups, group))
 	}
 	p.replace(noderesourcesfit.Rule(fit))
 	return nil
@@ -64,7 +64,7 @@ func readStrategy(s *schedulerv1.ScoringStrategy) (noderesourcesfit.Args, error)
 	case schedulerv1.MostAllocated:
 		fit.Strategy = noderesourcesfit.MostAllocated
 	case schedulerv1.RequestedToCapacityRatio:
-		line, err := readShape(s.RequestedToCapacityRatio)
+		line, err := readRatio(s.RequestedToCapacityRatio)
 		if err != nil {
 			return fit, fmt.Errorf("requestedToCapacityRatio.%w", err)
 		}
@@ -112,19 +112,23 @@ const (
 	maxPointScore  = 10
 )
 
-func readShape(ratio *schedulerv1.RequestedToCapacityRatioParam) ([]noderesourcesfit.Point, error) {
+func readRatio(ratio *schedulerv1.RequestedToCapacityRatioParam) ([]noderesourcesfit.Point, error) {
 	if ratio == nil || len(ratio.Shape) == 0 {
 		return nil, errors.New("shape: it must have at least one point")
 	}
+	return readShape(ratio.Shape)
+}
+
+func readShape(shape []schedulerv1.UtilizationShapePoint) ([]noderesourcesfit.Point, error) {
 	var line []noderesourcesfit.Point
-	for i, point := range ratio.Shape {
+	for i, point := range shape {
 		switch {
 		case point.Utilization < 0 || point.Utilization > maxUtilization:
 			return nil, fmt.Errorf("shape[%d].utilization: %d, it must be from 0 to %d", i, point.Utilization,
 				maxUtilization)
-		case i > 0 && point.Utilization <= ratio.Shape[i-1].Utilization:
+		case i > 0 && point.Utilization <= shape[i-1].Utilization:
 			return nil, fmt.Errorf("shape[%d].utilization: %d, it must be greater than that of the point before, "+
-				"which is %d", i, point.Utilization, ratio.Shape[i-1].Utilization)
+				"which is %d", i, point.Utilization, shape[i-1].Utilization)
 		case point.Score < 0 || point.Score > maxPointScore:
 			return nil, fmt.Errorf("shape[%d].score: %d, it must be from 0 to %d", i, point.Score, maxPointScore)
 		}

@@ -27,7 +27,7 @@ func catalog() []rules.Rule {
 		nodeunschedulable.Rule(),
 		tainttoleration.Rule(),
 		volumerestrictions.Rule(),
-		volumebinding.Rule(),
+		volumebinding.Rule(noderesourcesfit.RequestedToCapacityRatio(bindingLine())),
 		volumezone.Rule(),
 		nodeports.Rule(),
 		noderesourcesfit.Rule(noderesourcesfit.Args{Weights: noderesourcesfit.DefaultWeights()}),

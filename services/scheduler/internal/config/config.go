@@ -11,6 +11,7 @@ import (
 	schedulerv1 "k8s.io/kube-scheduler/config/v1"
 
 	"keelson.dev/kit/backoff"
+	"keelson.dev/kit/configfile"
 	"keelson.dev/services/scheduler/internal/rules"
 )
 
@@ -52,15 +53,12 @@ func Load(path string) (Config, error) {
 	return c, nil
 }
 
-// Parse reads a configuration in YAML or JSON. An error is one sentence with the path of what is wrong.
+// Parse reads a configuration in YAML or JSON. An error says in a sentence each, with its path, what is
+// wrong.
 func Parse(data []byte) (Config, error) {
 	var file schedulerv1.KubeSchedulerConfiguration
-	if err := decode(data, kind, "", &file); err != nil {
+	if err := (configfile.Kind{APIVersion: apiVersion, Name: kind}).Decode(data, &file); err != nil {
 		return Config{}, err
-	}
-	if file.APIVersion != apiVersion || file.Kind != kind {
-		return Config{}, fmt.Errorf("apiVersion and kind are %q and %q, they must be %q and %q", file.APIVersion,
-			file.Kind, apiVersion, kind)
 	}
 	c := Default()
 	var err error

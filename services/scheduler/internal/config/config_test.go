@@ -35,8 +35,8 @@ func weights(p rules.Profile) string {
 const all = "ImageLocality=1 InterPodAffinity=2! NodeAffinity=2! NodeName! NodePorts! " +
 	"NodeResourcesBalancedAllocation=1 " +
 	"NodeResourcesFit=1! " +
-	"NodeUnschedulable! NodeVolumeLimits! PodTopologySpread=2! TaintToleration=3! VolumeBinding! VolumeRestrictions! " +
-	"VolumeZone!"
+	"NodeUnschedulable! NodeVolumeLimits! PodTopologySpread=2! TaintToleration=3! VolumeBinding=1! " +
+	"VolumeRestrictions! VolumeZone!"
 
 func TestProfiles(t *testing.T) {
 	for name, test := range map[string]struct{ yaml, name, want string }{
@@ -198,7 +198,7 @@ func TestMistakes(t *testing.T) {
 		"a filter that scores": {head + "profiles: [{plugins: {score: {enabled: [{name: NodeName}]}}}]",
 			"profiles[0].plugins.score.enabled[0].name: NodeName has no part at score, only ImageLocality, " +
 				"InterPodAffinity, NodeAffinity, NodeResourcesBalancedAllocation, NodeResourcesFit, " +
-				"PodTopologySpread, TaintToleration"},
+				"PodTopologySpread, TaintToleration, VolumeBinding"},
 		"a score that filters": {head + "profiles: [{plugins: {filter: {enabled: [{name: ImageLocality}]}}}]",
 			"profiles[0].plugins.filter.enabled[0].name: ImageLocality has no part at filter, only InterPodAffinity, " +
 				"NodeAffinity, NodeName, NodePorts, NodeResourcesFit, NodeUnschedulable, NodeVolumeLimits, " +
@@ -229,7 +229,7 @@ func TestMistakes(t *testing.T) {
 			"profiles[1].plugins.filters: KubeSchedulerConfiguration has no such field, or it stands twice"},
 		"a field in other letters": {head + "podMaxbackoffSeconds: 5",
 			"podMaxbackoffSeconds: KubeSchedulerConfiguration has no such field, or it stands twice"},
-		"no text": {head + "profiles: [{schedulerName: [a]}]", "reading KubeSchedulerConfiguration: json: cannot " +
+		"no text": {head + "profiles: [{schedulerName: [a]}]", "is no KubeSchedulerConfiguration: json: cannot " +
 			"unmarshal array into Go struct field KubeSchedulerProfile.profiles.schedulerName of type string"},
 		"a name": {head + "profiles: [{schedulerName: Mine}]", `profiles[0].schedulerName: "Mine", it is part of the ` +
 			"name of a Lease: a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' " +
@@ -274,8 +274,10 @@ func TestMistakes(t *testing.T) {
 			`resources[1].name: "cpu" stands twice`},
 		"bind timeout": {args("VolumeBinding", "bindTimeoutSeconds: -1"), spreadPath +
 			"bindTimeoutSeconds: -1, it must be from 0 to 31536000"},
-		"binding's shape": {args("VolumeBinding", "shape: [{utilization: 0, score: 0}]"), spreadPath +
-			"shape: nodes are not scored by the capacity of their storage, the list must be empty"},
+		"binding's shape": {args("VolumeBinding", "shape: [{utilization: 0, score: 11}]"), spreadPath +
+			"shape[0].score: 11, it must be from 0 to 10"},
+		"binding's order": {args("VolumeBinding", "shape: [{utilization: 9, score: 0}, {utilization: 9, score: 1}]"),
+			spreadPath + "shape[1].utilization: 9, it must be greater than that of the point before, which is 9"},
 		"an added affinity without terms": {args("NodeAffinity", "addedAffinity: {requiredDuringSchedulingIgnored"+
 			"DuringExecution: {nodeSelectorTerms: []}}"), spreadPath + "addedAffinity.requiredDuringScheduling" +
 			"IgnoredDuringExecution.nodeSelectorTerms: it must have at least one term"},
@@ -313,8 +315,7 @@ func TestMistakes(t *testing.T) {
 			"podMaxBackoffSeconds: 4, it must not be less than podInitialBackoffSeconds, which is 5"},
 		"version": {
 			"apiVersion: kubescheduler.config.k8s.io/v1alpha1\nkind: KubeSchedulerConfiguration",
-			`apiVersion and kind are "kubescheduler.config.k8s.io/v1alpha1" and "KubeSchedulerConfiguration", ` +
-				`they must be "kubescheduler.config.k8s.io/v1" and "KubeSchedulerConfiguration"`},
+			`apiVersion: "kubescheduler.config.k8s.io/v1alpha1", it must be "kubescheduler.config.k8s.io/v1"`},
 		"SCH-004: the old switch": {head + "disablePreemption: true",
 			"disablePreemption: KubeSchedulerConfiguration has no such field, or it stands twice"},
 	} {

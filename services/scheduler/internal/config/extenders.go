@@ -86,12 +86,17 @@ func checkManaged(name string) error {
 	if err := checkResource(name); err != nil {
 		return err
 	}
-	domain, _, found := strings.Cut(name, "/")
-	if !found || domain == "kubernetes.io" || strings.HasSuffix(domain, ".kubernetes.io") ||
-		strings.HasPrefix(name, corev1.DefaultResourceRequestsPrefix) {
+	if !extended(name) {
 		return fmt.Errorf("%q, it must be an extended resource, such as \"example.com/gpu\"", name)
 	}
 	return nil
+}
+
+// extended reports whether others than the mesh may define the resource.
+func extended(name string) bool {
+	domain, _, found := strings.Cut(name, "/")
+	return found && domain != "kubernetes.io" && !strings.HasSuffix(domain, ".kubernetes.io") &&
+		!strings.HasPrefix(name, corev1.DefaultResourceRequestsPrefix)
 }
 
 // checkTLS reads the certificates once, so that wrong ones end the start.

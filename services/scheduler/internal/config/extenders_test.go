@@ -44,6 +44,27 @@ extenders: [{urlPrefix: 'http://x', managedResources: [{name: example.com/gpu, i
 	}
 }
 
+// Of resources that are not extended none can be ignored, also not by what stands before a slash.
+func TestResourcesThatCannotBeIgnored(t *testing.T) {
+	for _, ignored := range []string{"ignoredResources: [hugepages-2Mi, a.kubernetes.io/b]",
+		"ignoredResourceGroups: [hugepages-2Mi, a.kubernetes.io]"} {
+		c, err := Parse([]byte(args("NodeResourcesFit", ignored)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(c.Profiles[0].Rules, func(r rules.Rule) bool { return r.Name == "NodeResourcesFit" })
+		pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{
+			Requests: corev1.ResourceList{"hugepages-2Mi": resource.MustParse("2Mi"),
+				"a.kubernetes.io/b": resource.MustParse("1")}}}}}}
+		texts := c.Profiles[0].Rules[i].Filter(rules.PodOf(pod, columns.New(1).Usage(pod))).Texts
+		for _, want := range []string{"Insufficient hugepages-2Mi", "Insufficient a.kubernetes.io/b"} {
+			if !slices.Contains(texts, want) {
+				t.Errorf("%s: refuses for %q, want also %q", ignored, texts, want)
+			}
+		}
+	}
+}
+
 // refusedFor returns the reasons that the rule of resources has against nodes for a Pod of two extended resources.
 func refusedFor(p rules.Profile) []string {
 	one := resource.MustParse("1")

@@ -19,7 +19,7 @@ type preemptionArgs struct {
 // nodes other schedulers look at; this one looks at all.
 func (p *profile) preemptionArgs(path string, raw []byte) error {
 	var args preemptionArgs
-	if err := decodeArgs(raw, "DefaultPreemptionArgs", &args, &args.TypeMeta); err != nil {
+	if err := decodeArgs(raw, "DefaultPreemptionArgs", &args); err != nil {
 		return err
 	}
 	if n := args.MinCandidateNodesPercentage; n != nil && (*n < 0 || *n > 100) {

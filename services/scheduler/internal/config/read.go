@@ -1,40 +1,17 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"reflect"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	kjson "sigs.k8s.io/json"
-	"sigs.k8s.io/yaml"
+
+	"keelson.dev/kit/configfile"
 )
 
 // maxSeconds bounds what the file gives in seconds: a year.
 const maxSeconds = 365 * 24 * 60 * 60
-
-// decode reads YAML or JSON. An unknown field, and one that stands twice, is an error that begins with its path below
-// the prefix.
-func decode(data []byte, kind, prefix string, into any) error {
-	text, err := yaml.YAMLToJSONStrict(data)
-	if err != nil {
-		return fmt.Errorf("reading %s: %w", kind, err)
-	}
-	mistakes, err := kjson.UnmarshalStrict(text, into)
-	if err != nil {
-		return fmt.Errorf("reading %s: %w", kind, err)
-	}
-	if len(mistakes) == 0 {
-		return nil
-	}
-	var at kjson.FieldError
-	if !errors.As(mistakes[0], &at) {
-		return fmt.Errorf("reading %s: %w", kind, mistakes[0])
-	}
-	return fmt.Errorf("%s%s: %s has no such field, or it stands twice", prefix, at.FieldPath(), kind)
-}
 
 // seconds returns a number of seconds of the file, which must be at least the least.
 func seconds(name string, n, least int64) (time.Duration, error) {
@@ -44,21 +21,12 @@ func seconds(name string, n, least int64) (time.Duration, error) {
 	return time.Duration(n) * time.Second, nil
 }
 
-// decodeArgs reads the arguments of a plugin, which may say their kind.
-func decodeArgs(raw []byte, want string, into any, meta *metav1.TypeMeta) error {
+// decodeArgs reads the arguments of a plugin, which may say their kind. There may be none.
+func decodeArgs(raw []byte, kind string, into runtime.Object) error {
 	if len(raw) == 0 {
 		return nil
 	}
-	if err := decode(raw, want, "args.", into); err != nil {
-		return err
-	}
-	if meta.Kind != "" && meta.Kind != want {
-		return fmt.Errorf("args.kind: %q, it must be %q", meta.Kind, want)
-	}
-	if meta.APIVersion != "" && meta.APIVersion != apiVersion {
-		return fmt.Errorf("args.apiVersion: %q, it must be %q", meta.APIVersion, apiVersion)
-	}
-	return nil
+	return configfile.Kind{APIVersion: apiVersion, Name: kind, Part: "args"}.Decode(raw, into)
 }
 
 // readers read the arguments of the plugins that take some.
@@ -75,8 +43,7 @@ var readers = map[string]func(*profile, []byte) error{
 func reader[T any](apply func(*profile, *T) error) func(*profile, []byte) error {
 	return func(p *profile, raw []byte) error {
 		args := new(T)
-		meta := any(args).(runtime.Object).GetObjectKind().(*metav1.TypeMeta)
-		if err := decodeArgs(raw, reflect.TypeFor[T]().Name(), args, meta); err != nil {
+		if err := decodeArgs(raw, reflect.TypeFor[T]().Name(), any(args).(runtime.Object)); err != nil {
 			return err
 		}
 		if err := apply(p, args); err != nil {

@@ -26,7 +26,8 @@ func (c *rivals) bestAcross(p *corev1.Pod) (best *offer) {
 			continue
 		}
 		o := offer{node: n.Name}
-		if c.choose(p, n, lower, &o); len(o.reasons) == 0 && (best == nil || before(o, *best)) {
+		c.choose(p, n, c.parties(p, lower), &o, func(gone []*corev1.Pod) []string { return c.refuses(p, n, gone) })
+		if len(o.reasons) == 0 && (best == nil || before(o, *best)) {
 			best = &o
 		}
 	}

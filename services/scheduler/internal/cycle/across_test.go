@@ -1,6 +1,8 @@
 package cycle_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -80,6 +82,41 @@ func TestVictimOnAnotherNode(t *testing.T) {
 	}
 }
 
+// inOneRegion has q1 and q2 keep P from n, as there is only r in the other zone. Without all three n can take it, and
+// neither of the two could stay; but r can, and then one of them.
+func inOneRegion(f *preempting) {
+	f.RemovePod(f.pods["q"])
+	for name, zone := range map[string]string{"n": "a", "other": "a", "far": "b"} {
+		f.node(name, "4", inZone(zone), func(n *corev1.Node) { n.Labels[corev1.LabelTopologyRegion] = "r" })
+	}
+	kept := func(p *corev1.Pod) { p.Labels["kept"] = "yes" }
+	f.running(pod("full", "4", onNode("other"), withPriority(100)),
+		pod("q1", "0", onNode("other"), labelled("x"), withPriority(3), kept),
+		pod("q2", "0", onNode("other"), labelled("x"), withPriority(2)),
+		pod("r", "0", onNode("far"), labelled("x"), withPriority(1)))
+}
+
+func evenlyByRegion(p *corev1.Pod) {
+	more := p.Spec.TopologySpreadConstraints[0]
+	more.TopologyKey = corev1.LabelTopologyRegion
+	p.Spec.TopologySpreadConstraints = append(p.Spec.TopologySpreadConstraints, more)
+}
+
+// SCH-061: one that stays in the end counts for no budget.
+func TestBudgetOfOneThatStays(t *testing.T) {
+	f := newAcross(t)
+	twoZones(f)
+	inOneRegion(f)
+	f.SetBudget(&policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "b"},
+		Spec: policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{
+			MatchLabels: map[string]string{"kept": "yes"}}}})
+	f.add(pod("p", "3", labelled("x"), evenly, evenlyByRegion, withPriority(10)))
+	v, _ := f.Next(f.now)
+	if v.Plan == nil || len(v.Plan.Victims) != 1 || v.Plan.Victims[0].Name != "q2" || v.Plan.Violations != 0 {
+		t.Errorf("the plan is %+v, want that q2 goes, against no budget", v.Plan)
+	}
+}
+
 // Who must go, of whom: the rows are about P of priority 10 in TestVictimOnAnotherNode's place.
 func TestVictimsOnOtherNodes(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -110,6 +147,8 @@ func TestVictimsOnOtherNodes(t *testing.T) {
 				pod("q2", "1", onNode("other"), labelled("x"), withPriority(2)),
 				pod("q3", "1", onNode("other"), labelled("x"), withPriority(3)))
 		}, []func(*corev1.Pod){labelled("x"), evenly}, "p>n(q2 q1) p:n"},
+		"SCH-038: one that stays lets another stay": {inOneRegion,
+			[]func(*corev1.Pod){labelled("x"), evenly, evenlyByRegion}, "p>n(q2) p:n"},
 		"SCH-052: one that no budget keeps": {func(f *preempting) {
 			f.node("third", "4", inZone("c"), cordoned)
 			f.running(pod("r", "4", onNode("third"), labelled("x"), withPriority(5), func(p *corev1.Pod) {
@@ -190,4 +229,54 @@ func TestRestartAmongVictimsElsewhere(t *testing.T) {
 	f.RemovePod(gone)
 	f.wait(time.Minute)
 	f.want("p:n successor:-")
+}
+
+// Where there are too many Pods to look at, those nodes are tried whose domains have the fewest of them, then the first
+// by name, whichever came first; and the others are told of.
+func TestTooManyPodsElsewhere(t *testing.T) {
+	zones := []string{"c", "b", "a", "d"}
+	// In zone d there is one Pod, which costs most; in the others are two. To try n-d is 2 times 1, others 3 times 2.
+	for name, test := range map[string]struct {
+		work int
+		want string
+		left string // how many are not tried
+	}{
+		"enough for all":   {20, "n-a", ""},
+		"for all but one":  {19, "n-a", "1"},
+		"for two":          {8, "n-a", "2"},
+		"for one":          {7, "n-d", "3"},
+		"for less than it": {1, "n-d", "3"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for range 2 {
+				slices.Reverse(zones)
+				f := newAcross(t)
+				f.BoundAcross(test.work)
+				for _, zone := range zones {
+					f.node("n-"+zone, "4", inZone(zone))
+					f.node("o-"+zone, "4", inZone(zone), cordoned)
+					if zone == "d" {
+						f.running(pod("d0", "1", on("o-d", 5, labelled("x"))))
+						continue
+					}
+					f.running(pod(zone+"0", "1", on("o-"+zone, 0, labelled("x"))),
+						pod(zone+"1", "1", on("o-"+zone, 0, labelled("x"))))
+				}
+				f.add(pod("p", "3", withPriority(10), apartFrom("x")))
+				facts := f.preemptionFacts("p")
+				v, _ := f.Next(f.now)
+				if v.Plan == nil || v.Nominated != test.want {
+					t.Fatalf("is nominated for %q, want %s: %s", v.Nominated, test.want, v.Message())
+				}
+				said := strings.Contains(v.Message(), " preemption across nodes: "+test.left+
+					" node(s) were not tried, as too many pods count in their domains.")
+				told := strings.Contains(facts, "across nodes, cheapest on "+test.want+", without ") &&
+					strings.Contains(facts, test.left+" of 8: not tried across nodes, as too many Pods count "+
+						"in their domains")
+				if want := test.left != ""; said != want || told != want {
+					t.Errorf("says %q, explains %q", v.Message(), facts)
+				}
+			}
+		})
+	}
 }

@@ -132,15 +132,20 @@ func (c *cluster) attraction(p *corev1.Pod, n *corev1.Node) (sum int64) {
 			both(theirs.PreferredDuringSchedulingIgnoredDuringExecution, other, p, 1)
 			both(theirsAgainst.PreferredDuringSchedulingIgnoredDuringExecution, other, p, -1)
 			for i := range theirs.RequiredDuringSchedulingIgnoredDuringExecution {
-				add(&theirs.RequiredDuringSchedulingIgnoredDuringExecution[i], other, p, 1)
+				add(&theirs.RequiredDuringSchedulingIgnoredDuringExecution[i], other, p, int32(1+c.attracts))
 			}
 		}
 	}
 	return sum
 }
 
-// addAttraction adds twice the attraction, from 0 for the least to 100 for the greatest.
+// addAttraction adds the weighted attraction, from 0 for the least to 100 for the greatest.
 func (c *cluster) addAttraction(p *corev1.Pod, scores map[string]int64) {
+	with, against := sociability(p)
+	if c.deaf && len(with.PreferredDuringSchedulingIgnoredDuringExecution)+
+		len(against.PreferredDuringSchedulingIgnoredDuringExecution) == 0 {
+		return
+	}
 	raw := map[string]int64{}
 	for name := range scores {
 		raw[name] = c.attraction(p, c.Nodes[name])
@@ -151,7 +156,7 @@ func (c *cluster) addAttraction(p *corev1.Pod, scores map[string]int64) {
 			least, greatest = min(least, other), max(greatest, other)
 		}
 		if greatest > least {
-			scores[name] += 2 * (100 * (raw[name] - least) / (greatest - least))
+			scores[name] += c.weigh("InterPodAffinity", 2) * (100 * (raw[name] - least) / (greatest - least))
 		}
 	}
 }

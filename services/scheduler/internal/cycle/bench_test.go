@@ -92,6 +92,7 @@ func benchPlace(b *testing.B, c *cycle.Cycle, nodes int, pod func(i int) *corev1
 		c.RemovePod(placed[i%fill])
 		placed[i%fill] = p
 	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/1000/float64(b.N), "us/pod")
 }
 
 func BenchmarkPlaceIdentical(b *testing.B) {
@@ -108,6 +109,21 @@ func BenchmarkPlaceMixed(b *testing.B) {
 			benchPlace(b, benchCycle(nodes), nodes, func(i int) *corev1.Pod { return benchPod(i, 50) })
 		})
 	}
+}
+
+// BenchmarkPlaceShapes measures Pods of 1,000 shapes in turn, and what the Cycle keeps for them all.
+func BenchmarkPlaceShapes(b *testing.B) {
+	const nodes, shapes = 5_000, 1_000
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	c := benchCycle(nodes)
+	benchPlace(b, c, nodes/50, func(i int) *corev1.Pod { return benchPod(i, shapes) })
+	b.StopTimer()
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/(1<<20), "MiB")
+	runtime.KeepAlive(c)
 }
 
 // BenchmarkPlaceSpread measures Pods that spread over zones and hosts, by constraints of their own that demand it or

@@ -55,19 +55,38 @@ func (c *Cycle) SetClass(class *storagev1.StorageClass) { c.book.SetClass(class)
 // RemoveClass notes that a StorageClass is gone.
 func (c *Cycle) RemoveClass(name string) { c.book.RemoveClass(name) }
 
-// SetVolumeLimits notes how many volumes of CSI drivers a node takes.
+// SetVolumeLimits notes which CSI drivers a node has and how many volumes of each it takes.
 func (c *Cycle) SetVolumeLimits(n *storagev1.CSINode) {
-	c.state.SetVolumeLimits(n.Name, volumes.Limits(n))
+	drivers, limits := volumes.Drivers(n)
+	c.state.SetDrivers(n.Name, drivers, limits)
 }
 
-// RemoveVolumeLimits notes that a node takes any number of volumes.
-func (c *Cycle) RemoveVolumeLimits(node string) { c.state.SetVolumeLimits(node, nil) }
+// RemoveVolumeLimits notes that a node has no driver and takes any number of volumes.
+func (c *Cycle) RemoveVolumeLimits(node string) { c.state.SetDrivers(node, nil, nil) }
 
 // SetAttachment notes a VolumeAttachment that is new or changed.
 func (c *Cycle) SetAttachment(a *storagev1.VolumeAttachment) { c.book.SetAttachment(a) }
 
 // RemoveAttachment notes that a VolumeAttachment is gone.
 func (c *Cycle) RemoveAttachment(name string) { c.book.RemoveAttachment(name) }
+
+// SetDriver notes a CSIDriver that is new or changed.
+func (c *Cycle) SetDriver(d *storagev1.CSIDriver) { c.book.SetDriver(d) }
+
+// RemoveDriver notes that a CSIDriver is gone.
+func (c *Cycle) RemoveDriver(name string) { c.book.RemoveDriver(name) }
+
+// SetStorage notes a CSIStorageCapacity that is new or changed.
+func (c *Cycle) SetStorage(s *storagev1.CSIStorageCapacity) {
+	c.state.SetStorage(storageName(s), volumes.SegmentOf(s))
+}
+
+// RemoveStorage notes that a CSIStorageCapacity is gone.
+func (c *Cycle) RemoveStorage(s *storagev1.CSIStorageCapacity) {
+	c.state.SetStorage(storageName(s), nil)
+}
+
+func storageName(s *storagev1.CSIStorageCapacity) string { return s.Namespace + "/" + s.Name }
 
 // take notes that a Pod has its node, and returns what its claims get.
 func (c *Cycle) take(p *pod) []volumes.Step {

@@ -51,6 +51,7 @@ type Cycle struct {
 	relabelled    map[string]bool // namespaces whose Pods are to be looked at again
 	preemption    preemption
 	extenders     extenders
+	resizes       map[types.NamespacedName]*corev1.Pod // Pods with a node that put off their resize
 }
 
 // pod is a Pod that waits for a node, or for the API server to note the one that it was given.
@@ -90,6 +91,7 @@ func New(config Config) *Cycle {
 		groups:     groups.New(),
 		gangs:      newGangs(),
 		relabelled: map[string]bool{},
+		resizes:    map[types.NamespacedName]*corev1.Pod{},
 	}
 	for i := range config.Profiles {
 		c.profiles[config.Profiles[i].Name] = &config.Profiles[i]
@@ -123,6 +125,7 @@ func (c *Cycle) SetPod(p *corev1.Pod, now time.Time) {
 		c.carry(p)
 		c.state.SetPod(p, p.Spec.NodeName, c.state.Usage(p))
 		c.watchLeaving(p)
+		c.watchResize(p)
 		c.book.Use(p, p.Spec.NodeName)
 	case p.DeletionTimestamp != nil:
 		c.RemovePod(p)
@@ -139,6 +142,7 @@ func (c *Cycle) RemovePod(p *corev1.Pod) {
 	c.state.Carry(p.UID, nil)
 	c.book.Forget(p.UID)
 	c.preemption.stays(p.UID)
+	c.forgetResize(p)
 }
 
 // Lead says whether this process decides for a profile. Pods of a profile that it does not lead are held.
@@ -373,7 +377,7 @@ func (c *Cycle) forget(uid types.UID) {
 
 func (c *Cycle) decide(p *pod, now time.Time) Verdict {
 	v := c.verdict(p)
-	c.classes.Touch(p.class)
+	c.classes.Touch(p.class, c.state)
 	defer c.holdNominees(p)()
 	if c.consult(p, &v) {
 		return v

@@ -25,8 +25,12 @@ type Fact struct {
 	Message string
 }
 
-// Explain says where a Pod without a node stands; false when it is none of ours, or has its node.
+// Explain says where a Pod stands that has no node, or whose node put off its resize; false for any other, and when it
+// is none of ours.
 func (c *Cycle) Explain(name types.NamespacedName) (Explanation, bool) {
+	if p := c.resizes[name]; p != nil {
+		return c.explainResize(p), true
+	}
 	p := c.pods[c.byName[name]]
 	if p == nil {
 		return Explanation{}, false

@@ -79,6 +79,8 @@ func (c *Cycle) explainOutlook(p *pod) []Fact {
 	var facts []Fact
 	if helpful := byWhy[""]; len(helpful) > 0 {
 		facts = c.explainPlan(asks, helpful)
+	} else if p.profile.PreemptsAcross {
+		facts = c.explainAcross(asks)
 	}
 	for _, why := range whys {
 		if names := byWhy[why]; why != "" {
@@ -99,19 +101,37 @@ func (c *Cycle) explainPlan(asks preempt.Preemptor, helpful []string) []Fact {
 	if plan == nil {
 		return facts
 	}
+	return append(facts, Fact{Reason: "Preemption", Message: "cheapest on " + c.planText(plan)})
+}
+
+// explainAcross says who would go where Pods on other nodes may be victims too, and what was not looked at.
+func (c *Cycle) explainAcross(asks preempt.Preemptor) (facts []Fact) {
+	plan, untried := c.preemption.search.FindAcross(asks)
+	if plan != nil {
+		facts = append(facts, Fact{Reason: "Preemption", Message: "across nodes, cheapest on " + c.planText(plan)})
+	}
+	if untried > 0 {
+		facts = append(facts, Fact{Reason: "Preemption", Message: fmt.Sprintf(
+			"%d of %d: not tried across nodes, as too many Pods count in their domains", untried, c.state.Nodes())})
+	}
+	return facts
+}
+
+// planText says where the plan has room, and without whom.
+func (c *Cycle) planText(plan *preempt.Plan) string {
 	victims := make([]string, 0, len(plan.Victims))
 	for _, v := range plan.Victims {
 		victims = append(victims, fmt.Sprintf("%s/%s (priority %d)", v.Namespace, v.Name, columns.Priority(v)))
 	}
 	slices.Sort(victims)
-	text := fmt.Sprintf("cheapest on %s, without %s", c.state.Name(plan.Slot), named(victims))
+	text := fmt.Sprintf("%s, without %s", c.state.Name(plan.Slot), named(victims))
 	if len(victims) == 0 {
-		text = fmt.Sprintf("cheapest on %s, once Pods that leave it already are gone", c.state.Name(plan.Slot))
+		text = fmt.Sprintf("%s, once Pods that leave it already are gone", c.state.Name(plan.Slot))
 	}
 	if plan.Violations > 0 {
 		text += fmt.Sprintf("; a PodDisruptionBudget forbids it for %d of them", plan.Violations)
 	}
-	return append(facts, Fact{Reason: "Preemption", Message: text})
+	return text
 }
 
 // explainChanges says what would make the Pod fit.

@@ -159,16 +159,7 @@ func TestExplainSaysWhatPreemptionWouldDo(t *testing.T) {
 	f.add(pod("low", "1", withPriority(1), onNode("full")), pod("high", "1", withPriority(9), onNode("important")))
 	p := pod("p", "2", withPriority(5))
 	f.add(p)
-	says := func() string {
-		e, _ := f.Explain(types.NamespacedName{Namespace: "default", Name: "p"})
-		var got []string
-		for _, fact := range e.Facts {
-			if fact.Reason == "Preemption" {
-				got = append(got, fact.Message)
-			}
-		}
-		return strings.Join(got, "\n")
-	}
+	says := func() string { return f.preemptionFacts("p") }
 	if got, want := says(), `1 of 4 have room without Pods of lower priority (full)
 cheapest on full, without default/low (priority 1)
 2 of 4: Preemption is not helpful for scheduling (cordoned, small)

@@ -27,6 +27,9 @@ func (c *Cycle) Survey(uid types.UID) remedy.Report {
 	return remedy.Survey(c.state, remedy.Subject{Profile: p.profile, Pod: p.class.Pod, UID: uid})
 }
 
+// BoundAcross bounds the work of a preemption across nodes.
+func (c *Cycle) BoundAcross(work int) { c.preemption.search.MaxAcross = work }
+
 // Miscounted returns the groups that count their Pods wrongly, and how.
 func (c *Cycle) Miscounted() (wrong []string) {
 	for name, g := range c.gangs.byName {

@@ -1,6 +1,7 @@
 package cycle
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"keelson.dev/services/scheduler/internal/class"
 	"keelson.dev/services/scheduler/internal/columns"
 	"keelson.dev/services/scheduler/internal/gang"
+	"keelson.dev/services/scheduler/internal/preempt"
 	"keelson.dev/services/scheduler/internal/queue"
 	"keelson.dev/services/scheduler/internal/rules"
 )
@@ -45,6 +47,7 @@ type gangState struct {
 	tally                             // of those that wait
 	refused string                    // why the last try failed
 	domains []*class.Class            // those of its Pods that look at domains, after a try that failed
+	unit    *preempt.Unit             // those with a node, where they are evicted together
 	evicted *corev1.Pod               // one of its Pods, when they were chosen as victims together
 	profile *rules.Profile            // of the Pod that came last
 	blocker *pod                      // one that did not fit where room is kept for it, at the last look
@@ -82,6 +85,9 @@ func (p *pod) tell() {
 	p.gang.add(p.told, -1)
 	p.gang.add(now, 1)
 	p.told = now
+	if p.node == "" {
+		p.gang.unit.Remove(p.UID)
+	}
 }
 
 func newGangs() gangs {
@@ -94,6 +100,9 @@ func (c *Cycle) SetPodGroup(o *schedulingv1beta1.PodGroup, now time.Time) {
 	g := c.gangs.get(types.NamespacedName{Namespace: o.Namespace, Name: o.Name})
 	before, group := g.group, gang.Of(o)
 	g.group, g.Priority = &group, group.Priority
+	if before == nil || before.Together != group.Together || before.Priority != group.Priority {
+		c.unite(g)
+	}
 	c.gangs.spoken[g] = true
 	if before == nil || before.Object.UID != o.UID || !before.Same(group) {
 		c.queue.Remove(&g.Entry)
@@ -109,8 +118,27 @@ func (c *Cycle) SetPodGroup(o *schedulingv1beta1.PodGroup, now time.Time) {
 func (c *Cycle) RemovePodGroup(o *schedulingv1beta1.PodGroup) {
 	g := c.gangs.get(types.NamespacedName{Namespace: o.Namespace, Name: o.Name})
 	g.group, g.refused = nil, ""
+	c.unite(g)
 	c.shrink(g)
 	c.gangs.discard(g)
+}
+
+// unite has the Pods of the group that have a node be evicted as the group says.
+func (c *Cycle) unite(g *gangState) {
+	g.unit.Dissolve()
+	g.unit = nil
+	if g.group == nil || !g.group.Together {
+		return
+	}
+	g.unit = c.preemption.units.New(g.group.Priority)
+	for uid := range g.placed {
+		g.unit.Add(uid)
+	}
+	for uid, p := range g.waiting {
+		if p.node != "" {
+			g.unit.Add(uid)
+		}
+	}
 }
 
 func (g *gangs) get(name types.NamespacedName) *gangState {
@@ -140,10 +168,20 @@ func (c *Cycle) settleInGang(p *corev1.Pod) {
 		return
 	}
 	s := c.gangs.get(name)
-	if s.placed[p.UID] == nil {
+	before := s.placed[p.UID]
+	if before == nil {
 		c.gangs.spoken[s] = true
 	}
+	if before == nil || !costsAlike(before, p) {
+		s.unit.Add(p.UID)
+	}
 	c.gangs.of[p.UID], s.placed[p.UID] = s, p
+}
+
+// costsAlike reports whether it costs as much to evict the one version of a Pod as the other.
+func costsAlike(a, b *corev1.Pod) bool {
+	return columns.Priority(a) == columns.Priority(b) && a.Status.StartTime.Equal(b.Status.StartTime) &&
+		maps.Equal(a.Labels, b.Labels)
 }
 
 // leaveGang notes that a Pod with a node counts no longer.
@@ -151,6 +189,7 @@ func (c *Cycle) leaveGang(uid types.UID) {
 	if s := c.gangs.of[uid]; s != nil {
 		delete(s.placed, uid)
 		delete(c.gangs.of, uid)
+		s.unit.Remove(uid)
 		c.shrink(s)
 		c.gangs.discard(s)
 	}
@@ -174,6 +213,9 @@ func (c *Cycle) part(p *pod) {
 	}
 	delete(p.gang.waiting, p.UID)
 	p.gang.add(p.told, -1)
+	if c.gangs.of[p.UID] != p.gang {
+		p.gang.unit.Remove(p.UID)
+	}
 	c.shrink(p.gang)
 	c.gangs.discard(p.gang)
 }
@@ -347,6 +389,6 @@ func (c *Cycle) overtaken(v *Verdict) {
 	}
 	for _, victim := range v.Plan.Victims {
 		c.preemption.stays(victim.UID)
-		c.state.Note(victim.UID)
+		c.state.Note(victim.UID, false)
 	}
 }

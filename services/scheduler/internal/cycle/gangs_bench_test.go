@@ -45,3 +45,36 @@ func arrive(b *testing.B, c *cycle.Cycle, members int) {
 		c.SetPod(p, start)
 	}
 }
+
+// BenchmarkGangPreempts has a gang of which each Pod takes the room of another on 500 full nodes: all that is decided,
+// until the plans are there.
+func BenchmarkGangPreempts(b *testing.B) {
+	const nodes = 500
+	for _, members := range []int{10, 100, 1000} {
+		b.Run(fmt.Sprint(members), func(b *testing.B) {
+			for b.Loop() {
+				b.StopTimer()
+				c := benchCycle(nodes)
+				for i := range 4 * nodes {
+					c.SetPod(ranked(benchPod(i, 1), 0, fmt.Sprintf("node-%06d", i%nodes)), start)
+				}
+				for i := range members {
+					p := ranked(pod(fmt.Sprintf("g%d", i), "1", inGroup("g")), 1000, "")
+					c.SetPod(p, start)
+				}
+				b.StartTimer()
+				c.SetPodGroup(gangOf("g", int32(members), ofPriority(1000)), start)
+				victims := 0
+				for v, ok := c.Next(start); ok; v, ok = c.Next(start) {
+					if v.Plan != nil {
+						victims += len(v.Plan.Victims)
+					}
+				}
+				if victims != members {
+					b.Fatalf("%d members have %d victims", members, victims)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*members), "ns/member")
+		})
+	}
+}

@@ -139,7 +139,7 @@ func (c *Cycle) give(g *gangState, members []*pod, among []columns.Slot) (placed
 	full := map[*class.Class]bool{} // no further Pod of them fits
 	for _, p := range members {
 		one := c.turn(g, p)
-		c.classes.Touch(p.class)
+		c.classes.Touch(p.class, c.state)
 		if full[p.class] && c.state.ReservedFor(p.UID) == columns.None || !c.giveFree(&one, among) {
 			full[p.class] = !p.class.LooksAtDomains() && len(p.asks) == 0
 			continue
@@ -159,11 +159,16 @@ func (c *Cycle) giveFree(one *given, among []columns.Slot) bool {
 
 // turn begins the outcome of the try of one Pod beside those of the group that were tried before.
 func (c *Cycle) turn(g *gangState, p *pod) given {
-	if p.class.Pod.Volumes != nil {
-		c.classify(p, p.object) // others may have been promised what it would get
-	}
+	c.renew(p)
 	return given{pod: p, nominated: p.nominated,
 		verdict: Verdict{Pod: p.object, Nodes: c.state.Nodes(), Attempt: g.Attempts + 1}}
+}
+
+// renew finds the class of a Pod with volumes anew: others may have been promised what it would get.
+func (c *Cycle) renew(p *pod) {
+	if p.class.Pod.Volumes != nil {
+		c.classify(p, p.object)
+	}
 }
 
 func (c *Cycle) giveNominated(p *pod, v *Verdict, among []columns.Slot) bool {
@@ -229,9 +234,7 @@ func (c *Cycle) undo(members []*pod, placed []given, gains int) {
 		}
 	}
 	for _, p := range members {
-		if p.class.Pod.Volumes != nil {
-			c.classify(p, p.object)
-		}
+		c.renew(p)
 	}
 	c.state.ForgetGains(gains)
 }
@@ -245,6 +248,7 @@ func (c *Cycle) placeGang(g *gangState, members []*pod, placed []given, now time
 		}
 		v := done.verdict
 		done.pod.last = &v
+		g.unit.Add(done.pod.UID)
 		c.gangs.decided = append(c.gangs.decided, v)
 		c.requeueMore(done.pod.class, now)
 	}

@@ -15,8 +15,8 @@ import (
 
 // A group takes the room of others only if enough of its Pods fit afterwards, all of them on nodes of one value of the
 // label that it is to agree on. Each Pod that fits nowhere is tried as one alone would be, beside the Pods of the group
-// that were given nodes before and without the victims found so far. Of the values of the label, the one is taken that
-// has room for most of the Pods, then the one that costs least.
+// that were given nodes before and without the victims found so far; of all these victims those stay that need not go.
+// Of the values of the label, the one is taken that has room for most of the Pods, then the one that costs least.
 
 // room is what one Pod of a group takes from others.
 type room struct {
@@ -43,12 +43,14 @@ func (c *Cycle) preemptForGang(g *gangState, members []*pod) (plans []room, why 
 		plans = c.roomInOne(g, members, n)
 	}
 	if !g.group.Enough(n, len(plans)) {
-		for _, p := range members {
+		plans, why = nil, "no pods of lower priority make room for enough of the group."
+	}
+	for _, p := range members { // who gets no room waits for nobody
+		if !slices.ContainsFunc(plans, func(r room) bool { return r.pod == p }) {
 			c.nominate(p, "")
 		}
-		return nil, "no pods of lower priority make room for enough of the group."
 	}
-	return plans, ""
+	return plans, why
 }
 
 // roomInOne finds room for enough of the Pods on nodes of one value of the group's label; nothing where there is none.
@@ -67,23 +69,31 @@ func (c *Cycle) roomInOne(g *gangState, members []*pod, n gang.Count) (best []ro
 
 // roomFor finds room for as many of the Pods as it can, on these nodes or, where they are nil, on any, and says what it
 // costs. It leaves no trace.
-func (c *Cycle) roomFor(g *gangState, members []*pod, among []columns.Slot) (plans []room, cost preempt.Cost) {
+func (c *Cycle) roomFor(g *gangState, members []*pod, among []columns.Slot) ([]room, preempt.Cost) {
+	for {
+		rooms := c.roomForEach(g, members, among)
+		cost, misfit := c.reprieve(members, rooms)
+		if misfit == nil {
+			return rooms, cost
+		}
+		members = slices.DeleteFunc(slices.Clone(members), func(p *pod) bool { return p == misfit })
+	}
+}
+
+// roomForEach finds room for one of the Pods after the other.
+func (c *Cycle) roomForEach(g *gangState, members []*pod, among []columns.Slot) (rooms []room) {
 	mark := c.state.Gains()
 	var placed []given
-	var victims []columns.Occupant
 	for _, p := range members {
 		r := room{given: c.turn(g, p)}
 		if c.giveFree(&r.given, among) || c.makeRoom(g, p, &r, among) {
 			r.plan.Slot = c.state.Slot(r.verdict.Node)
 			c.assign(p, r.verdict.Node)
-			plans, placed = append(plans, r), append(placed, r.given)
-			for _, o := range r.victims {
-				victims = append(victims, o.Occupant)
-			}
+			rooms, placed = append(rooms, r), append(placed, r.given)
 		}
 	}
 	c.undo(members, placed, mark)
-	return plans, c.preemption.search.Cost(victims)
+	return rooms
 }
 
 // makeRoom finds a node for the Pod, and takes its victims away for now.
@@ -98,13 +108,8 @@ func (c *Cycle) makeRoom(g *gangState, p *pod, r *room, among []columns.Slot) bo
 	if plan == nil {
 		return false
 	}
-	victims, ok := c.together(plan.Victims, g.Priority)
-	if !ok {
-		return false
-	}
 	r.plan, r.verdict.Node = *plan, c.state.Name(plan.Slot)
-	r.plan.Victims = victims
-	for _, victim := range victims {
+	for _, victim := range plan.Victims {
 		if o, ok := c.takeAway(victim); ok {
 			r.victims = append(r.victims, o)
 		}
@@ -144,38 +149,16 @@ func (c *Cycle) bringBack(o gone) {
 	c.book.Moved(c.state)
 }
 
-// together adds to victims the Pods that are evicted with them or not at all. It returns false when one of these may
-// not be evicted.
-func (c *Cycle) together(victims []*corev1.Pod, priority int32) ([]*corev1.Pod, bool) {
-	all := slices.Clone(victims)
-	for _, victim := range victims {
-		g := c.gangs.of[victim.UID]
-		if g == nil || g.group == nil || !g.group.Together {
-			continue
-		}
-		if g.Priority >= priority {
-			return nil, false
-		}
-		var others []*corev1.Pod
-		for _, p := range g.placed {
-			if columns.Priority(p) >= priority {
-				return nil, false
-			}
-			if !c.leaves(p) && !slices.ContainsFunc(all, func(v *corev1.Pod) bool { return v.UID == p.UID }) {
-				others = append(others, p)
-			}
-		}
-		slices.SortFunc(others, func(a, b *corev1.Pod) int { return compareUID(a.UID, b.UID) })
-		all = append(all, others...)
+// goesWith returns the group with which the Pod is evicted or not at all; nil when it is evicted alone.
+func (c *Cycle) goesWith(uid types.UID) *gangState {
+	g := c.gangs.of[uid]
+	if p := c.pods[uid]; g == nil && p != nil {
+		g = p.gang
 	}
-	return all, true
-}
-
-func compareUID(a, b types.UID) int {
-	if a < b {
-		return -1
+	if g == nil || g.unit == nil {
+		return nil
 	}
-	return 1
+	return g
 }
 
 // makeWay keeps the room that a Pod is to have, and has its victims evicted.
@@ -195,7 +178,8 @@ func (c *Cycle) makeWay(r *room, why string, now time.Time) {
 func (c *Cycle) chosen(victims []*corev1.Pod) {
 	for _, victim := range victims {
 		c.preemption.goes(victim)
-		if g := c.gangs.of[victim.UID]; g != nil && g.group != nil && g.group.Together {
+		c.state.Note(victim.UID, false)
+		if g := c.goesWith(victim.UID); g != nil {
 			g.evicted = victim
 			c.gangs.spoken[g] = true
 		}

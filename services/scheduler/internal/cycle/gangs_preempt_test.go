@@ -2,6 +2,7 @@ package cycle_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -168,8 +169,14 @@ func TestGangOfOneClaimWaits(t *testing.T) {
 			t.Fatalf("try %d: got %v, node %q", i, ok, v.Node)
 		}
 	}
+	f.Next(f.now)
+	f.wait(time.Minute) // longer than its delay
 	if v, ok := f.Next(f.now); ok {
 		t.Errorf("pod %s is tried again though nothing happened: %s", v.Pod.Name, v.Message())
+	}
+	e, _ := f.ExplainGroup(types.NamespacedName{Namespace: "default", Name: "g"})
+	if said := fmt.Sprintf("%+v", e.Facts); strings.Count(said, "alone would fit on 1 of 1 nodes") != 2 {
+		t.Errorf("what was tried has left its trace: %s", said)
 	}
 }
 
@@ -214,6 +221,25 @@ func TestGangOutranksNominees(t *testing.T) {
 	f.want("h0:a low2:-")
 	if got := f.Nominated("uid-low2"); got != "" {
 		t.Errorf("room is kept on %q for whom a gang displaced", got)
+	}
+}
+
+// A gang outranks those of lower priority alone: who has its priority keeps the room beside them.
+func TestGangOutranksNoEqual(t *testing.T) {
+	f := newPreempting(t)
+	f.node("a", "4", func(n *corev1.Node) { n.Labels["at"] = "a" })
+	f.node("b", "1", func(n *corev1.Node) { n.Labels["at"] = "b" })
+	f.running(pod("x", "2", on("a", 0)), pod("y", "1", on("b", 0)))
+	f.SetPodGroup(gangOf("h", 2, ofPriority(10)), f.now)
+	f.add(pod("h0", "1", high, inGroup("h"), at("a")), pod("h1", "1", high, inGroup("h"), at("b")))
+	f.want("h0:- h1>b(y)")
+	f.add(pod("low", "3", withPriority(5), at("a")))
+	f.want("low>a(x)")
+	f.SetPodGroup(gangOf("g", 1, ofPriority(10)), f.now)
+	f.add(pod("g0", "1", high, inGroup("g"), at("a")))
+	f.want("g0:a low:-")
+	if equal, lower := f.Nominated("uid-h0"), f.Nominated("uid-low"); equal != "a" || lower != "" {
+		t.Errorf("room is kept for the equal on %q and for the lower on %q", equal, lower)
 	}
 }
 

@@ -118,7 +118,12 @@ func TestGangIsAllOrNothing(t *testing.T) {
 	}
 	f.add(pod("alone", "1"))
 	f.want("alone:a") // the gang holds no room
-	f.wait(time.Hour)
+	f.wait(5*time.Minute - 1)
+	f.want("")
+	if at, ok := f.NextTime(f.now); !ok || !at.Equal(start.Add(5*time.Minute)) {
+		t.Errorf("the gang is due at %s", at)
+	}
+	f.wait(1)
 	f.want("g0:- g1:- g2:-") // it is tried again after five minutes, whatever happens
 	f.want("")
 	f.RemovePod(pod("alone", "1"))

@@ -28,8 +28,11 @@ type rivalry struct {
 	seen     [2]int // of events
 	leader   int
 	inFlight []binding
+	late     []binding // given up by who sent them, and still to arrive
+	foreign  [2]int    // of events: the last of a binding of which the replica knows by its event alone
 	made     int
 	now      time.Time
+	met      map[string]int // how often the API server met what is lost, or late
 }
 
 // binding is a request under way, of a replica.
@@ -37,11 +40,15 @@ type binding struct {
 	by   int
 	pod  *corev1.Pod
 	node string
+	// sees is whether the replica had seen all bindings when it decided, of so many that there were.
+	sees bool
+	of   int
 }
 
 func newRivalry(t *testing.T, seed uint64) *rivalry {
 	w := &rivalry{t: t, r: rand.New(rand.NewPCG(seed, 3)), nodes: map[string]*corev1.Node{},
-		pods: map[types.UID]*corev1.Pod{}, bound: map[types.UID]bool{}, now: start}
+		pods: map[types.UID]*corev1.Pod{}, bound: map[types.UID]bool{}, now: start,
+		met: map[string]int{}}
 	for i := range w.replicas {
 		w.replicas[i] = newPreempting(t)
 		w.replicas[i].Lead(corev1.DefaultSchedulerName, i == 0, w.now)
@@ -76,7 +83,7 @@ func (w *rivalry) removePod(p *corev1.Pod) {
 func (w *rivalry) used(node string) (cpu int64) {
 	for _, p := range w.pods {
 		if p.Spec.NodeName == node {
-			cpu += p.Spec.Containers[0].Resources.Requests.Cpu().MilliValue()
+			cpu += cpuOf(p)
 		}
 	}
 	return cpu
@@ -97,7 +104,8 @@ func (w *rivalry) decide(i int) bool {
 	case !ok:
 		return false
 	case v.Node != "":
-		w.inFlight = append(w.inFlight, binding{by: i, pod: v.Pod, node: v.Node})
+		w.inFlight = append(w.inFlight, binding{by: i, pod: v.Pod, node: v.Node, sees: w.seen[i] >= w.foreign[i],
+			of: w.foreign[i]})
 	case v.Plan != nil && len(v.Plan.Victims) > 0:
 		for _, victim := range v.Plan.Victims {
 			if now := w.pods[victim.UID]; now != nil {
@@ -109,20 +117,41 @@ func (w *rivalry) decide(i int) bool {
 	return true
 }
 
-// answer ends the oldest request. The API server takes it where the Pod is there without a node, and the node has room;
-// a request of who leads no longer is not sent. A lost answer is looked up, and so is what it would have been.
+// answer ends the oldest request. A request of who leads no longer is not sent. One may be lost before it comes, or
+// come when it has been given up. The answer may be lost too: then it is looked up, and where that fails, given up.
 func (w *rivalry) answer() {
 	b := w.inFlight[0]
 	w.inFlight = w.inFlight[1:]
-	p, free := w.pods[b.pod.UID], int64(-1)
-	if n := w.nodes[b.node]; n != nil {
-		free = n.Status.Allocatable.Cpu().MilliValue() - w.used(b.node)
-	}
-	lost := w.r.IntN(6) == 0 // before it came
-	need := b.pod.Spec.Containers[0].Resources.Requests.Cpu().MilliValue()
-	if lost || b.by != w.leader || p == nil || p.Spec.NodeName != "" || free < need {
-		w.replicas[b.by].Failed(b.pod.UID, w.now)
+	how := w.r.IntN(12)
+	switch {
+	case b.by != w.leader:
+	case how == 0:
+		w.met["lost"]++
+	case how == 1:
+		w.late = append(w.late, b)
+	case !w.arrive(b):
+	case how == 2:
+		w.met["done and given up"]++
+		w.foreign[b.by] = len(w.events)
+	default: // as the answer says, or a look at the Pod
 		return
+	}
+	w.replicas[b.by].Failed(b.pod.UID, w.now)
+}
+
+// arrive has the API server take a request, as it does where the Pod is there without a node, and the node has room.
+// The room of a node is no more than a guard: who had seen all bindings asks for no more.
+func (w *rivalry) arrive(b binding) bool {
+	p, n := w.pods[b.pod.UID], w.nodes[b.node]
+	if p == nil || p.Spec.NodeName != "" || n == nil {
+		return false
+	}
+	if free := n.Status.Allocatable.Cpu().MilliValue() - w.used(b.node); free < cpuOf(p) {
+		if w.met["refused"]++; b.sees && b.of == w.foreign[b.by] {
+			w.t.Errorf("replica %d wants %d of %s for pod %s, where %d are left, and knew it", b.by, cpuOf(p), b.node,
+				p.Name, free)
+		}
+		return false
 	}
 	if w.bound[p.UID] {
 		w.t.Errorf("pod %s is bound twice", p.Name)
@@ -131,7 +160,21 @@ func (w *rivalry) answer() {
 	p = p.DeepCopy()
 	p.Spec.NodeName = b.node
 	w.setPod(p)
+	w.foreign[1-b.by] = len(w.events)
+	return true
 }
+
+// arriveLate has the oldest of the requests arrive that were given up. Nobody awaits an answer.
+func (w *rivalry) arriveLate() {
+	b := w.late[0]
+	w.late = w.late[1:]
+	if b.sees = false; w.arrive(b) {
+		w.met["late"]++
+		w.foreign[b.by] = len(w.events)
+	}
+}
+
+func cpuOf(p *corev1.Pod) int64 { return p.Spec.Containers[0].Resources.Requests.Cpu().MilliValue() }
 
 // step does one thing that happens.
 func (w *rivalry) step() {
@@ -152,16 +195,21 @@ func (w *rivalry) step() {
 	case 4:
 		w.changeNode(w.r.IntN(3))
 	case 5, 6:
-		if len(w.inFlight) > 0 {
+		for range min(len(w.inFlight), 1+w.r.IntN(3)) {
 			w.answer()
 		}
 	case 7:
-		w.decide(w.leader)
+		for range 1 + w.r.IntN(6) {
+			w.decide(w.leader)
+		}
 	default:
 		w.deliver(w.r.IntN(2), 1+w.r.IntN(4))
 	}
 	if w.r.IntN(25) == 0 {
 		w.handOver()
+	}
+	if len(w.late) > 0 && w.r.IntN(8) == 0 {
+		w.arriveLate()
 	}
 	w.now = w.now.Add(time.Duration(w.r.IntN(1500)) * time.Millisecond)
 }
@@ -201,6 +249,9 @@ func (w *rivalry) settle() {
 		for len(w.inFlight) > 0 {
 			w.answer()
 		}
+		for len(w.late) > 0 {
+			w.arriveLate()
+		}
 		for i := range w.replicas {
 			w.deliver(i, len(w.events))
 		}
@@ -210,16 +261,21 @@ func (w *rivalry) settle() {
 	}
 }
 
-// A lost answer, a node that vanishes and a Pod that is deleted or changed between decision and binding, a hand-over,
-// and a leader that decides on without knowing that it leads no longer: no Pod is bound twice, no replica keeps room
-// for what is not there, and no Pod is forgotten that fits. SAF-121, POD-025, POD-026
+// A lost request or answer, one that comes late, a node that vanishes and a Pod that is deleted or changed between
+// decision and binding, a hand-over, and a leader that decides on without knowing that it leads no longer: no Pod is
+// bound twice, no replica asks for more than a node has that could know it or keeps room for what is not there, and no
+// Pod is forgotten that fits. SAF-121, POD-025, POD-026
 func TestNothingLeaksThroughHandOvers(t *testing.T) {
+	met := map[string]int{}
 	for seed := range uint64(150) {
 		w := newRivalry(t, seed)
 		for range 150 {
 			w.step()
 		}
 		w.settle()
+		for what, n := range w.met {
+			met[what] += n
+		}
 		if len(w.inFlight) > 0 {
 			t.Fatalf("seed %d: %d bindings never end", seed, len(w.inFlight))
 		}
@@ -232,7 +288,7 @@ func TestNothingLeaksThroughHandOvers(t *testing.T) {
 			}
 		}
 		for _, p := range w.pods {
-			need := p.Spec.Containers[0].Resources.Requests.Cpu().MilliValue()
+			need := cpuOf(p)
 			for name, n := range w.nodes {
 				if free := n.Status.Allocatable.Cpu().MilliValue() - w.used(name); p.Spec.NodeName == "" &&
 					free >= need {
@@ -242,6 +298,11 @@ func TestNothingLeaksThroughHandOvers(t *testing.T) {
 		}
 		if t.Failed() {
 			return
+		}
+	}
+	for _, what := range []string{"lost", "late", "done and given up", "refused"} {
+		if met[what] == 0 {
+			t.Errorf("no request was %s: %v", what, met)
 		}
 	}
 }

@@ -9,7 +9,6 @@ import (
 
 	"keelson.dev/services/scheduler/internal/config"
 	"keelson.dev/services/scheduler/internal/cycle"
-	"keelson.dev/services/scheduler/internal/rules"
 )
 
 // A standby knows the cluster and decides nothing; when it takes over it begins with the oldest Pod of a priority.
@@ -61,17 +60,38 @@ func TestLeadTakesUpWhatWaits(t *testing.T) {
 	f.want("waits:n")
 }
 
-// Each profile is led by itself and judges by its own rules.
+// Each profile is led by itself and judges by its own rules: of two Pods that are alike one may go where the taint is,
+// and prefers what is used most.
 func TestProfiles(t *testing.T) {
-	profile := config.DefaultProfile()
-	profile.Name = "second"
-	f := &fixture{t: t, now: start, Cycle: cycle.New(cycle.Config{Profiles: []rules.Profile{config.DefaultProfile(),
-		profile}})}
-	f.node("n", "4")
-	f.add(pod("a", "1"), pod("b", "1", func(p *corev1.Pod) { p.Spec.SchedulerName = "second" }))
+	settings, err := config.Parse([]byte(`
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- schedulerName: default-scheduler
+- schedulerName: second
+  plugins:
+    filter: {disabled: [{name: TaintToleration}]}
+    score: {disabled: [{name: NodeResourcesBalancedAllocation}]}
+  pluginConfig:
+  - name: NodeResourcesFit
+    args: {scoringStrategy: {type: MostAllocated}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &fixture{t: t, now: start, Cycle: cycle.New(cycle.Config{Profiles: settings.Profiles})}
+	second := func(p *corev1.Pod) { p.Spec.SchedulerName = "second" }
+	f.node("free", "4")
+	f.node("used", "4")
+	f.node("tainted", "4", func(n *corev1.Node) {
+		n.Spec.Taints = []corev1.Taint{{Key: "k", Effect: corev1.TaintEffectNoSchedule}}
+	})
+	f.add(pod("running", "2", onNode("used")), pod("more", "3", onNode("tainted")))
+	f.add(pod("a", "1"), pod("b", "1", second))
 	f.want("")
 	f.Lead("second", true, f.now)
-	f.want("b:n")
+	f.want("b:tainted")
 	f.Lead(corev1.DefaultSchedulerName, true, f.now)
-	f.want("a:n")
+	f.want("a:free")
+	f.add(pod("c", "1", second), pod("d", "1"))
+	f.want("c:used d:free")
 }

@@ -70,12 +70,16 @@ func setLimits(g *generator, fast *cycle.Cycle, slow *storage, node string) {
 	name := fmt.Sprintf("a%d", g.IntN(8))
 	switch old := slow.Attachments[name]; {
 	case g.chance(10):
+		setDriver(g, fast, slow)
+	case g.chance(10):
 		delete(slow.Limits, node)
+		delete(slow.Installed, node)
 		fast.RemoveVolumeLimits(node)
 	case g.chance(40):
 		n := g.csiNode(node)
-		slow.Limits[node] = map[string]int32{}
+		slow.Limits[node], slow.Installed[node] = map[string]int32{}, nil
 		for _, d := range n.Spec.Drivers {
+			slow.Installed[node] = append(slow.Installed[node], d.Name)
 			if d.Allocatable != nil {
 				slow.Limits[node][d.Name] = *d.Allocatable.Count
 			}
@@ -94,4 +98,19 @@ func setLimits(g *generator, fast *cycle.Cycle, slow *storage, node string) {
 		}
 		fast.SetAttachment(slow.Attachments[name])
 	}
+}
+
+// setDriver changes what a driver wants of the scheduler.
+func setDriver(g *generator, fast *cycle.Cycle, slow *storage) {
+	d := &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: pick(g, "example.com/disk", "example.com/other")},
+		Spec: storagev1.CSIDriverSpec{StorageCapacity: ptr.To(g.chance(60)),
+			PreventPodSchedulingIfMissing: ptr.To(g.chance(30))}}
+	if g.chance(20) {
+		d.Spec.StorageCapacity, d.Spec.PreventPodSchedulingIfMissing = nil, nil
+		fast.RemoveDriver(d.Name)
+	} else {
+		fast.SetDriver(d)
+	}
+	slow.Tracked[d.Name] = ptr.Deref(d.Spec.StorageCapacity, false)
+	slow.Required[d.Name] = ptr.Deref(d.Spec.PreventPodSchedulingIfMissing, false)
 }

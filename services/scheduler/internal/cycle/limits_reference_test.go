@@ -1,6 +1,8 @@
 package cycle_test
 
 import (
+	"maps"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -10,11 +12,14 @@ import (
 // attachable is what the slow scheduler knows of volumes on nodes.
 type attachable struct {
 	Limits      map[string]map[string]int32 // by node and driver
+	Installed   map[string][]string         // drivers by node
+	Required    map[string]bool             // drivers that must be there
 	Attachments map[string]*storagev1.VolumeAttachment
 }
 
 func newAttachable() attachable {
-	return attachable{Limits: map[string]map[string]int32{}, Attachments: map[string]*storagev1.VolumeAttachment{}}
+	return attachable{Limits: map[string]map[string]int32{}, Installed: map[string][]string{},
+		Required: map[string]bool{}, Attachments: map[string]*storagev1.VolumeAttachment{}}
 }
 
 const exceeds = "node(s) exceed max volume count"
@@ -40,10 +45,20 @@ func (c *cluster) identities(p *corev1.Pod) map[string]string {
 	return out
 }
 
+// uninstalled says which driver of the Pod's volumes is not on the node though it must be.
+func (c *cluster) uninstalled(p *corev1.Pod, n *corev1.Node) string {
+	for _, driver := range slices.Sorted(maps.Values(c.identities(p))) {
+		if c.Required[driver] && !slices.Contains(c.Installed[n.Name], driver) {
+			return driver + " CSI driver is not installed on the node"
+		}
+	}
+	return ""
+}
+
 // exceeded reports whether the Pod would bring more volumes to the node than it takes.
 func (c *cluster) exceeded(p *corev1.Pod, n *corev1.Node) bool {
 	there := map[string]string{}
-	for _, other := range c.on(n) {
+	for _, other := range c.taking(n) {
 		for id, driver := range c.identities(other) {
 			there[id] = driver
 		}
@@ -85,7 +100,7 @@ func (c *cluster) inZones(p *corev1.Pod, n *corev1.Node) bool {
 	}
 	for _, name := range claimNames(p) {
 		pv := c.Volumes[c.Claims[name].Spec.VolumeName]
-		if pv == nil {
+		if pv == nil || ownClaim(p, name) {
 			continue
 		}
 		for _, keys := range [][]string{{zone, zone}, {region, region}, {oldZone, zone}, {oldRegion, region}} {

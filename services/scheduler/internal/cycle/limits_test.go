@@ -317,3 +317,48 @@ func TestPreemptionTakesThePlaceOfAVolume(t *testing.T) {
 	f.RemovePod(f.pods["low"])
 	f.want2("p:n q:-") // the place was kept for p
 }
+
+// A Pod with a volume of a driver that wants it goes only to nodes where the driver is, and is tried again when it
+// comes or does not want it any more.
+func TestDriversThatMustBeThere(t *testing.T) {
+	wanting := func(wants bool) *storagev1.CSIDriver {
+		return &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: disk},
+			Spec: storagev1.CSIDriverSpec{PreventPodSchedulingIfMissing: &wants}}
+	}
+	for name, test := range map[string]struct {
+		event func(*fixture)
+		want  string
+	}{
+		"the driver comes":           {func(f *fixture) { f.SetVolumeLimits(taking("n", 1)) }, "p:n"},
+		"and takes no volume":        {func(f *fixture) { f.SetVolumeLimits(taking("n", 0)) }, ""},
+		"it comes to another node":   {func(f *fixture) { f.SetVolumeLimits(taking("m", 1)) }, ""},
+		"it does not want it":        {func(f *fixture) { f.SetDriver(wanting(false)) }, "p:n"},
+		"its CSIDriver is gone":      {func(f *fixture) { f.RemoveDriver(disk) }, "p:n"},
+		"its CSIDriver is as it was": {func(f *fixture) { f.SetDriver(wanting(true)) }, ""},
+		"another driver comes": {func(f *fixture) {
+			other := taking("n", 1)
+			other.Spec.Drivers = other.Spec.Drivers[1:]
+			f.SetVolumeLimits(other)
+		}, ""},
+		"the volume is of another driver": {func(f *fixture) {
+			f.having([]string{"a"}, func(v *corev1.PersistentVolume) { v.Spec.CSI.Driver = "example.com/other" })
+		}, "p:n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			f.node("n", "4")
+			f.having([]string{"a"})
+			f.SetDriver(wanting(true))
+			f.add(pod("free", "0"), pod("p", "0", claiming("a")))
+			f.want("free:n p:-")
+			_, condition, _ := f.Unschedulable("uid-p")
+			const text = "0/1 nodes are available: 1 example.com/disk CSI driver is not installed on the node."
+			if condition.Message != text {
+				t.Errorf("refused: %s, want %s", condition.Message, text)
+			}
+			f.wait(time.Minute)
+			test.event(f)
+			f.want(test.want)
+		})
+	}
+}

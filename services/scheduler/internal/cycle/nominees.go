@@ -1,6 +1,8 @@
 package cycle
 
 import (
+	"slices"
+
 	"keelson.dev/services/scheduler/internal/class"
 	"keelson.dev/services/scheduler/internal/columns"
 )
@@ -24,16 +26,20 @@ func (c *Cycle) heldFrom(p *pod) map[columns.Slot]class.Refusal {
 	if !p.class.LooksAtDomains() {
 		return nil
 	}
-	held, found := map[columns.Slot]class.Refusal{}, false
-	for slot := range c.state.Reserved() {
-		if !found && p.class.Feasible(c.state) == 0 {
-			return nil // it fits nowhere as it is
-		}
-		found = true
-		if !c.state.Known(slot) {
+	var awaited []columns.Slot
+	for _, counts := range p.class.FilterDomains(c.state) {
+		awaited = slices.AppendSeq(awaited, c.state.Awaited(counts.Term))
+	}
+	if len(awaited) == 0 || p.class.Feasible(c.state) == 0 {
+		return nil // or it fits nowhere as it is
+	}
+	slices.Sort(awaited)
+	held := map[columns.Slot]class.Refusal{}
+	var t columns.Trial
+	for _, slot := range slices.Compact(awaited) {
+		if !c.state.Known(slot) || p.class.Refuses(c.state, slot) {
 			continue
 		}
-		var t columns.Trial
 		t.Start(c.state, slot)
 		if c.expect(p, &t, slot); t.Node().Expects() {
 			if r := p.class.Refuse(c.state, t.Node()); r != 0 {

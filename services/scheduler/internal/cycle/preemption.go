@@ -24,6 +24,7 @@ import (
 type preemption struct {
 	search  *preempt.Search
 	budgets *preempt.Budgets
+	units   *preempt.Units
 	going   map[types.UID]bool // victims that the API does not show to be leaving yet
 	left    []string           // nodes that went since the last requeue
 	across  map[types.UID]bool // nominees that may wait for victims on other nodes
@@ -37,10 +38,10 @@ type nominee struct {
 }
 
 func newPreemption(state *columns.State) preemption {
-	p := preemption{budgets: preempt.NewBudgets(), going: map[types.UID]bool{},
+	p := preemption{budgets: preempt.NewBudgets(), units: preempt.NewUnits(), going: map[types.UID]bool{},
 		across: map[types.UID]bool{}}
 	going := p.going
-	p.search = preempt.New(state, p.budgets, func(o *corev1.Pod) bool { return going[o.UID] || preempted(o) })
+	p.search = preempt.New(state, p.budgets, p.units, func(o *corev1.Pod) bool { return going[o.UID] || preempted(o) })
 	return p
 }
 
@@ -62,12 +63,14 @@ func (c *Cycle) RemoveBudget(pdb *policyv1.PodDisruptionBudget) { c.preemption.b
 func (p *preemption) goes(victim *corev1.Pod) {
 	p.going[victim.UID] = true
 	p.budgets.Disrupt(victim)
+	p.units.Touch(victim.UID)
 }
 
 // stays notes that a Pod is not evicted after all, or that the API shows it.
 func (p *preemption) stays(uid types.UID) {
 	delete(p.going, uid)
 	p.budgets.Seen(uid)
+	p.units.Touch(uid)
 }
 
 // watchLeaving notes whether the API shows that a Pod with a node is leaving.
@@ -76,7 +79,7 @@ func (c *Cycle) watchLeaving(p *corev1.Pod) {
 		return
 	}
 	c.preemption.stays(p.UID)
-	c.state.Note(p.UID)
+	c.state.Note(p.UID, false)
 }
 
 // nominate keeps room for the Pod on the node, or none.
@@ -222,7 +225,7 @@ func (c *Cycle) preempt(p *pod, v *Verdict, now time.Time) {
 	}
 	plan, reasons := c.preemption.search.Find(p.preemptor())
 	if plan == nil && p.profile.PreemptsAcross {
-		plan = c.preemption.search.FindAcross(p.preemptor())
+		plan, v.Untried = c.preemption.search.FindAcross(p.preemptor())
 	}
 	if plan == nil {
 		c.spare(p, v, counted(c.others(p, reasons)))
@@ -243,13 +246,6 @@ func (c *Cycle) spare(p *pod, v *Verdict, why []string) {
 
 // carryOut notes that the Pod takes the room of others.
 func (c *Cycle) carryOut(p *pod, v *Verdict, plan *preempt.Plan, now time.Time) {
-	all, ok := c.together(plan.Victims, p.Priority)
-	if plan.Victims = all; !ok {
-		v.Preemption = "not eligible due to a pod group whose pods are disrupted together."
-		v.Nominated = ""
-		c.nominate(p, "")
-		return
-	}
 	for _, uid := range plan.Displaced {
 		c.displace(uid, now)
 	}
@@ -293,7 +289,7 @@ func (c *Cycle) awaitsVictims(p *pod) bool {
 func (c *Cycle) Evicted(uid types.UID, spared []types.UID, err error, now time.Time) {
 	for _, victim := range spared {
 		c.preemption.stays(victim)
-		c.state.Note(victim)
+		c.state.Note(victim, false)
 	}
 	p := c.pods[uid]
 	if p == nil || !p.evicting {

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -24,16 +25,22 @@ type contest struct {
 	slow   *rivals
 	now    time.Time
 	judged int
-	// domains is whether Pods look at domains.
-	domains bool
+	kind
 }
 
-func newContest(t *testing.T, seed uint64, domains, across bool) *contest {
+// kind is what a contest is about.
+type kind struct {
+	domains bool // Pods look at domains
+	across  bool // victims may be on other nodes
+	units   bool // Pods run that are evicted together or not at all
+}
+
+func newContest(t *testing.T, seed uint64, of kind) *contest {
 	settings := config.Default()
-	settings.Profiles[0].PreemptsAcross = across
-	slow := &rivals{cluster: newCluster(), across: across, nominees: map[types.UID]*corev1.Pod{},
-		budgets: map[string]*policyv1.PodDisruptionBudget{}}
-	c := &contest{t: t, seed: seed, domains: domains, now: start, gen: &generator{Rand: rand.New(rand.NewPCG(seed, 2))},
+	settings.Profiles[0].PreemptsAcross = of.across
+	slow := &rivals{cluster: newCluster(), across: of.across, nominees: map[types.UID]*corev1.Pod{},
+		budgets: map[string]*policyv1.PodDisruptionBudget{}, groups: map[string]*schedulingv1beta1.PodGroup{}}
+	c := &contest{t: t, seed: seed, kind: of, now: start, gen: &generator{Rand: rand.New(rand.NewPCG(seed, 2))},
 		slow: slow}
 	c.fast = cycle.New(cycle.Config{Profiles: settings.Profiles, Backoff: settings.Backoff, Seed: seed})
 	c.fast.Lead(corev1.DefaultSchedulerName, true, start)
@@ -42,6 +49,10 @@ func newContest(t *testing.T, seed uint64, domains, across bool) *contest {
 		c.gen.nodes++
 	}
 	c.storage()
+	if of.units {
+		c.group("v")
+		c.group("w")
+	}
 	for range 4 * c.gen.nodes {
 		c.run()
 	}
@@ -106,7 +117,20 @@ func (c *contest) run() {
 	if c.gen.chance(80) {
 		p.Status.StartTime = &metav1.Time{Time: start.Add(time.Duration(c.gen.IntN(3)) * time.Second)}
 	}
+	if c.units && p.Namespace == "default" && c.gen.chance(30) {
+		inGroup(pick(c.gen, "v", "w"))(p)
+	}
 	c.set(p)
+}
+
+// group sets the group of some Pods that run, which mostly go together.
+func (c *contest) group(name string) {
+	g := gangOf(name, 1, ofPriority(int32(c.gen.IntN(4)-2)))
+	if c.gen.chance(90) {
+		together(g)
+	}
+	c.slow.groups[name] = g
+	c.fast.SetPodGroup(g, c.now)
 }
 
 func (c *contest) set(p *corev1.Pod) {
@@ -116,6 +140,16 @@ func (c *contest) set(p *corev1.Pod) {
 
 // step changes something of the cluster.
 func (c *contest) step() {
+	if c.units && c.gen.chance(15) {
+		name := pick(c.gen, "v", "w")
+		if g := c.slow.groups[name]; g != nil && c.gen.chance(20) {
+			delete(c.slow.groups, name)
+			c.fast.RemovePodGroup(g)
+			return
+		}
+		c.group(name)
+		return
+	}
 	switch c.gen.IntN(8) {
 	case 6, 7:
 		c.limits(fmt.Sprintf("n%d", c.gen.IntN(c.gen.nodes)))
@@ -247,26 +281,28 @@ func (c *contest) check(v cycle.Verdict) {
 }
 
 // The fast preemption agrees with the slow, obvious one on node, victims, violated budgets and words, through random
-// histories with nominations, budgets and Pods that leave. KEELSON_PREEMPTIONS asks for more than the usual 10,000.
-// SCH-035, SCH-036, SCH-037, SCH-038, SCH-040, SCH-052, SCH-056, SCH-058, SCH-059, SCH-060, SCH-061, SCH-063
+// histories with nominations, budgets and Pods that leave. KEELSON_PREEMPTIONS asks for more than the usual 10,000,
+// KEELSON_SEED for others. SCH-035, SCH-036, SCH-037, SCH-038, SCH-040, SCH-052, SCH-056, SCH-058, SCH-059, SCH-060,
+// SCH-061, SCH-063
 func TestPreemptionAgreesWithReference(t *testing.T) {
-	compete(t, usualPreemptions, func(part uint64) (domains, across bool) { return part%2 == 1, false })
+	compete(t, usualPreemptions, func(part uint64) kind { return kind{domains: part%2 == 1, units: part%4 > 1} })
 }
 
-// So does the preemption across nodes.
+// So does the preemption across nodes. SCH-038
 func TestPreemptionAcrossNodesAgreesWithReference(t *testing.T) {
-	compete(t, usualPreemptions*2/5, func(uint64) (domains, across bool) { return true, true })
+	compete(t, usualPreemptions*2/5, func(part uint64) kind {
+		return kind{domains: true, across: true, units: part%2 == 1}
+	})
 }
 
-func compete(t *testing.T, wanted int, kind func(part uint64) (domains, across bool)) {
-	wanted = longer(t, "KEELSON_PREEMPTIONS", wanted)
+func compete(t *testing.T, wanted int, of func(part uint64) kind) {
+	wanted, first := longer(t, "KEELSON_PREEMPTIONS", wanted), uint64(longer(t, "KEELSON_SEED", 0))
 	const parts = 8
 	for part := range uint64(parts) {
 		t.Run(fmt.Sprint(part), func(t *testing.T) {
 			t.Parallel()
-			for judged, seed := 0, part; judged < wanted/parts; seed += parts {
-				domains, across := kind(part)
-				judged += compare(t, seed, domains, across)
+			for judged, seed := 0, first+part; judged < wanted/parts; seed += parts {
+				judged += compare(t, seed, of(part))
 				if t.Failed() {
 					return
 				}
@@ -276,8 +312,8 @@ func compete(t *testing.T, wanted int, kind func(part uint64) (domains, across b
 }
 
 // compare plays one history and returns how many preemptions were judged.
-func compare(t *testing.T, seed uint64, domains, across bool) int {
-	c := newContest(t, seed, domains, across)
+func compare(t *testing.T, seed uint64, of kind) int {
+	c := newContest(t, seed, of)
 	for range 12 {
 		for range 1 + c.gen.IntN(3) {
 			c.fast.SetPod(c.pod(0), c.now)
@@ -291,6 +327,6 @@ func compare(t *testing.T, seed uint64, domains, across bool) int {
 
 // Histories in which the two differed once.
 func TestPreemptionOfEarlierDifferences(t *testing.T) {
-	compare(t, 644, false, false) // a Pod held a volume by its nomination alone when another came that has it
-	compare(t, 3669, true, false) // a node is refused by one rule beside its nominee, and by another without it
+	compare(t, 644, kind{})               // a Pod held a volume by its nomination alone when another came that has it
+	compare(t, 3669, kind{domains: true}) // a node is refused by one rule beside its nominee, and by another without it
 }

@@ -9,8 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -21,6 +20,7 @@ type rivals struct {
 	nominees map[types.UID]*corev1.Pod // with spec.nodeName as they would be there
 	across   bool                      // whether Pods on other nodes may be victims
 	budgets  map[string]*policyv1.PodDisruptionBudget
+	groups   map[string]*schedulingv1beta1.PodGroup // of namespace default
 
 	disrupted []*corev1.Pod     // who leaves already, unknown to the budgets
 	ties      map[string]uint32 // what decides between nodes of equal score
@@ -108,60 +108,51 @@ func (c *rivals) try(p *corev1.Pod, n *corev1.Node) offer {
 			lower = append(lower, other)
 		}
 	}
-	if len(lower) == 0 {
+	parties := c.parties(p, lower)
+	if len(parties) == 0 {
 		out.reasons = []string{"No preemption victims found for incoming pod"}
 		return out
 	}
-	c.choose(p, n, lower, &out)
+	c.choose(p, n, parties, &out, func(gone []*corev1.Pod) []string {
+		here := slices.DeleteFunc(slices.Clone(gone), func(o *corev1.Pod) bool { return o.Spec.NodeName != n.Name })
+		if reasons := c.refuses(p, n, here); len(reasons) > 0 {
+			return reasons
+		}
+		return c.refuses(p, n, gone)
+	})
 	return out
 }
 
-// choose finds out which of these Pods must go so that the Pod fits on the node.
-func (c *rivals) choose(p *corev1.Pod, n *corev1.Node, lower []*corev1.Pod, out *offer) {
-	var gone, able, bound []*corev1.Pod
-	if out.reasons = c.refuses(p, n, lower); len(out.reasons) > 0 {
+// choose finds out which of these parties must go so that the Pod fits on the node: each for which it does not fit
+// beside those that stay.
+func (c *rivals) choose(p *corev1.Pod, n *corev1.Node, parties [][]*corev1.Pod, out *offer,
+	refuses func(gone []*corev1.Pod) []string) {
+	gone := slices.Concat(parties...)
+	if out.reasons = refuses(gone); len(out.reasons) > 0 {
 		return
 	}
-	slices.SortFunc(lower, important)
-	used := map[string]int32{}
-	for _, other := range c.disrupted {
-		c.overdraws(other, used)
+	parties = slices.DeleteFunc(parties, func(party []*corev1.Pod) bool { return party[0].DeletionTimestamp != nil })
+	parties, overdrawn := c.inOrder(parties)
+	for again := true; again; {
+		before := len(parties)
+		parties = slices.DeleteFunc(parties, func(party []*corev1.Pod) bool {
+			lacks := except(gone, party)
+			stays := len(refuses(lacks)) == 0
+			if stays {
+				gone = lacks
+			}
+			return stays
+		})
+		again = len(parties) < before
 	}
-	for _, other := range lower {
-		switch {
-		case other.DeletionTimestamp != nil:
-		case c.overdraws(other, used):
-			bound = append(bound, other)
-		default:
-			able = append(able, other)
-		}
-	}
-	gone = slices.Clone(lower)
-	for i, other := range slices.Concat(bound, able) {
-		stays := slices.DeleteFunc(slices.Clone(gone), func(o *corev1.Pod) bool { return o == other })
-		if len(c.refuses(p, n, stays)) == 0 {
-			gone = stays
-			continue
-		}
-		out.victims = append(out.victims, other)
-		if i < len(bound) {
-			out.violations++
+	for _, party := range parties {
+		for _, other := range party {
+			if out.victims = append(out.victims, other); overdrawn[other] {
+				out.violations++
+			}
 		}
 	}
 	slices.SortFunc(out.victims, important)
-}
-
-func (c *rivals) overdraws(p *corev1.Pod, used map[string]int32) bool {
-	overdrawn := false
-	for name, b := range c.budgets {
-		selector, _ := metav1.LabelSelectorAsSelector(b.Spec.Selector)
-		if b.Namespace != p.Namespace || !selector.Matches(labels.Set(p.Labels)) {
-			continue
-		}
-		used[name]++
-		overdrawn = overdrawn || used[name] > b.Status.DisruptionsAllowed
-	}
-	return overdrawn
 }
 
 func (c *rivals) curable(reasons []string, p *corev1.Pod, n *corev1.Node) bool {

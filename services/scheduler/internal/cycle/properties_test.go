@@ -31,11 +31,13 @@ type world struct {
 }
 
 func newWorld(t *testing.T, seed uint64) *world {
-	settings := config.Default()
+	settings, otherwise := settingsOf(t, seed)
 	settings.Profiles[0].Preempts = false
 	fast := cycle.New(cycle.Config{Profiles: settings.Profiles, Backoff: settings.Backoff, Seed: seed})
 	w := &world{slow: newCluster(), preparing: map[types.UID][]volumes.Step{}}
+	w.slow.otherwise = otherwise
 	w.history = newHistory(t, fast, rand.New(rand.NewPCG(seed, 1)), w.slow.Nodes, w.slow.Pods)
+	w.gen.seldom = newSeldom(seed)
 	w.fast.Lead(corev1.DefaultSchedulerName, true, w.now)
 	w.setClasses()
 	return w
@@ -43,6 +45,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 
 // step does one random thing to the cluster.
 func (w *world) step() {
+	w.resizeStep()
 	switch g := w.gen; g.IntN(22) {
 	case 20, 21:
 		setLimits(g, w.fast, &w.slow.storage, fmt.Sprintf("n%d", g.IntN(g.nodes+1)))
@@ -91,6 +94,7 @@ func (w *world) step() {
 			w.template = p
 			w.waiting[p.UID] = p
 			w.fast.SetPod(p, w.now)
+			w.makeClaim(p)
 		}
 	}
 	if w.gen.chance(50) {

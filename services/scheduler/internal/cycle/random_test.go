@@ -16,6 +16,8 @@ import (
 type generator struct {
 	*rand.Rand
 	nodes, pods int
+	// seldom makes what few nodes and Pods have; nil where none has it.
+	seldom *seldom
 }
 
 func (g *generator) chance(percent int) bool { return g.IntN(100) < percent }
@@ -54,6 +56,7 @@ func (g *generator) node(name string) *corev1.Node {
 		n.Status.Allocatable["example.com/gpu"] = resource.MustParse(pick(g, "1", "2"))
 	}
 	n.Status.Images = g.images()
+	g.seldom.node(n)
 	return n
 }
 
@@ -123,6 +126,7 @@ func (g *generator) pod() *corev1.Pod {
 	if g.chance(50) {
 		g.sociable(p)
 	}
+	g.seldom.pod(p)
 	return p
 }
 

@@ -4,13 +4,12 @@ import (
 	"math"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
-	resourcehelper "k8s.io/component-helpers/resource"
 
 	"keelson.dev/services/scheduler/internal/groups"
 )
@@ -25,7 +24,10 @@ type cluster struct {
 	namespaces map[string]map[string]string // their labels
 	// nominated are those of the Pods that have no node yet: they have no claim for themselves.
 	nominated map[types.UID]*corev1.Pod
+	// kept are Pods for which room is kept on spec.nodeName. They count in no domain.
+	kept map[types.UID]*corev1.Pod
 	*sums
+	otherwise // what the profile says
 }
 
 func newCluster() *cluster {
@@ -66,14 +68,17 @@ func (c *cluster) judgeAmong(p *corev1.Pod, among map[string]*corev1.Node) expec
 			v.Scores[name] = 0
 		}
 	}
-	c.addShared(v.Scores, 3, true, func(n *corev1.Node) int64 {
+	c.addShared(v.Scores, c.weigh("TaintToleration", 3), true, func(n *corev1.Node) int64 {
 		return intolerable(p, n,
 			corev1.TaintEffectPreferNoSchedule)
 	})
-	c.addShared(v.Scores, 2, false, func(n *corev1.Node) int64 { return preferred(p, n) })
+	c.addShared(v.Scores, c.weigh("NodeAffinity", 2), false, func(n *corev1.Node) int64 { return c.preferred(p, n) })
 	for name := range v.Scores {
-		v.Scores[name] += c.leastAllocated(p, c.Nodes[name]) + c.balanced(p, c.Nodes[name]) +
-			c.imageLocality(p, c.Nodes[name])
+		n := c.Nodes[name]
+		v.Scores[name] += c.weigh("NodeResourcesFit", 1)*c.room(p, n) +
+			c.weigh("NodeResourcesBalancedAllocation", 1)*c.balanced(p, n) +
+			c.weigh("ImageLocality", 1)*c.imageLocality(p, n) +
+			c.weigh("VolumeBinding", 1)*c.storageLeft(p, n)
 	}
 	c.addEvenness(p, v.Scores)
 	c.addAttraction(p, v.Scores)
@@ -101,45 +106,54 @@ func (c *cluster) addShared(scores map[string]int64, weight int64, fewerIsBetter
 // refusals returns the reasons of the first rule that refuses.
 func (c *cluster) refusals(p *corev1.Pod, n *corev1.Node) []string {
 	claims, first := c.claimReasons(p, n)
+	affinity, taints := c.filters("NodeAffinity"), c.filters("TaintToleration")
 	switch {
 	case len(claims) > 0 && first:
 		return claims
-	case !matches(p, n):
+	case affinity && c.barred(n) && !elsewhere(p, n):
+		return []string{"node(s) didn't match scheduler-enforced node affinity"}
+	case affinity && !matches(p, n):
 		return []string{"node(s) didn't match Pod's node affinity/selector"}
-	case n.Spec.Unschedulable && !tolerates(p, corev1.Taint{Key: "node.kubernetes.io/unschedulable",
-		Effect: corev1.TaintEffectNoSchedule}):
+	case c.filters("NodeUnschedulable") && n.Spec.Unschedulable && !tolerates(p, cordon):
 		return []string{"node(s) were unschedulable"}
-	case intolerable(p, n, corev1.TaintEffectNoSchedule)+intolerable(p, n, corev1.TaintEffectNoExecute) > 0:
+	case taints && intolerable(p, n, corev1.TaintEffectNoSchedule)+intolerable(p, n, corev1.TaintEffectNoExecute) > 0:
 		return []string{"node(s) had untolerated taint(s)"}
-	case len(claims) > 0:
+	case len(claims) > 0 && !c.tracks(p):
 		return claims
-	case !c.inZones(p, n):
+	case c.filters("VolumeZone") && !c.inZones(p, n):
 		return []string{"node(s) had no available volume zone"}
 	case len(c.usersOf(p)) > 0:
 		return []string{taken}
-	case !c.portsFree(p, n):
+	case len(claims) > 0:
+		return claims
+	case c.filters("NodePorts") && !c.portsFree(p, n):
 		return []string{"node(s) didn't have free ports for the requested pod ports"}
 	}
-	if reasons := c.insufficient(p, n); len(reasons) > 0 {
+	if reasons := c.insufficient(p, n); len(reasons) > 0 && c.filters("NodeResourcesFit") {
 		return reasons
 	}
-	if c.exceeded(p, n) {
+	if driver := c.uninstalled(p, n); driver != "" && c.filters("NodeVolumeLimits") {
+		return []string{driver}
+	}
+	if c.filters("NodeVolumeLimits") && c.exceeded(p, n) {
 		return []string{exceeds}
 	}
-	if reason := c.unevenness(p, n); reason != "" {
+	if reason := c.unevenness(p, n); reason != "" && c.filters("PodTopologySpread") {
 		return []string{reason}
 	}
-	if reason := c.unsociable(p, n); reason != "" {
+	if reason := c.unsociable(p, n); reason != "" && c.filters("InterPodAffinity") {
 		return []string{reason}
 	}
 	return nil
 }
 
+var cordon = corev1.Taint{Key: "node.kubernetes.io/unschedulable", Effect: corev1.TaintEffectNoSchedule}
+
 func (c *cluster) insufficient(p *corev1.Pod, n *corev1.Node) []string {
 	var reasons []string
 	pods := 0
 	used := corev1.ResourceList{}
-	for _, other := range c.on(n) {
+	for _, other := range c.taking(n) {
 		pods++
 		add(used, c.requests(other, asAsked))
 	}
@@ -147,7 +161,7 @@ func (c *cluster) insufficient(p *corev1.Pod, n *corev1.Node) []string {
 		reasons = append(reasons, "Too many pods")
 	}
 	for name, want := range c.requests(p, asAsked) {
-		if want.IsZero() {
+		if want.IsZero() || c.ignores(name) {
 			continue
 		}
 		have := n.Status.Allocatable[name]
@@ -169,8 +183,19 @@ func (c *cluster) on(n *corev1.Node) []*corev1.Pod {
 	return out
 }
 
+// taking returns the Pods that take room on the node, or for which it is kept.
+func (c *cluster) taking(n *corev1.Node) []*corev1.Pod {
+	out := c.on(n)
+	for uid, p := range c.kept {
+		if p.Spec.NodeName == n.Name && c.Pods[uid] == nil {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
 func (c *cluster) portsFree(p *corev1.Pod, n *corev1.Node) bool {
-	for _, other := range c.on(n) {
+	for _, other := range c.taking(n) {
 		for _, a := range hostPorts(p) {
 			for _, b := range hostPorts(other) {
 				sameAddress := a.HostIP == b.HostIP || anyAddress(a.HostIP) || anyAddress(b.HostIP)
@@ -195,78 +220,6 @@ func hostPorts(p *corev1.Pod) []corev1.ContainerPort {
 		}
 	}
 	return out
-}
-
-// leastAllocated is the mean of the shares of CPU and memory that would be left.
-func (c *cluster) leastAllocated(p *corev1.Pod, n *corev1.Node) int64 {
-	var sum, resources int64
-	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
-		capacity := amount(n.Status.Allocatable, name)
-		if capacity == 0 {
-			continue
-		}
-		resources++
-		sum += max(0, capacity-c.load(p, n, name, true)) * 100 / capacity
-	}
-	if resources == 0 {
-		return 0
-	}
-	return sum / resources
-}
-
-// balanced falls with the distance between the shares of CPU and memory that would be used.
-func (c *cluster) balanced(p *corev1.Pod, n *corev1.Node) int64 {
-	own := c.requests(p, asAsked)
-	if own.Cpu().IsZero() && own.Memory().IsZero() {
-		return 0
-	}
-	var shares []float64
-	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
-		capacity := amount(n.Status.Allocatable, name)
-		if capacity == 0 {
-			return 100
-		}
-		shares = append(shares, min(1, float64(c.load(p, n, name, false))/float64(capacity)))
-	}
-	return int64((1 - math.Abs(shares[0]-shares[1])/2) * 100)
-}
-
-// load is what the Pods on the node and this one ask for; as asked, or with what containers get that ask for nothing.
-func (c *cluster) load(p *corev1.Pod, n *corev1.Node, name corev1.ResourceName, defaults bool) int64 {
-	how := asAsked
-	if defaults {
-		how = withDefaults
-	}
-	sum := int64(0)
-	for _, other := range append(c.on(n), p) {
-		sum += amount(c.requests(other, how), name)
-	}
-	return sum
-}
-
-// How requests are summed up: as they are asked for, or with what containers get that ask for nothing.
-const (
-	asAsked = iota
-	withDefaults
-)
-
-// sums are the requests of Pods, by object: adding them up anew for each node would be most of the work.
-type sums [2]map[*corev1.Pod]corev1.ResourceList
-
-func (c *cluster) requests(p *corev1.Pod, how int) corev1.ResourceList {
-	if c.sums[how] == nil {
-		c.sums[how] = map[*corev1.Pod]corev1.ResourceList{}
-	}
-	sum, known := c.sums[how][p]
-	if !known {
-		options := resourcehelper.PodResourcesOptions{UseStatusResources: true}
-		if how == withDefaults {
-			options.NonMissingContainerRequests = assumed
-		}
-		sum = resourcehelper.PodRequests(p, options)
-		c.sums[how][p] = sum
-	}
-	return sum
 }
 
 // imageLocality grows with the size of the Pod's images that are on the node, less where few nodes have them.
@@ -350,9 +303,11 @@ func requirementMatches(r corev1.NodeSelectorRequirement, of map[string]string) 
 		return has
 	case corev1.NodeSelectorOpDoesNotExist:
 		return !has
-	default:
-		return false
 	}
+	number, err := strconv.ParseInt(value, 10, 64)
+	bound, _ := strconv.ParseInt(r.Values[0], 10, 64)
+	return err == nil && (r.Operator == corev1.NodeSelectorOpGt && number > bound ||
+		r.Operator == corev1.NodeSelectorOpLt && number < bound)
 }
 
 func preferred(p *corev1.Pod, n *corev1.Node) int64 {
@@ -384,14 +339,25 @@ func tolerates(p *corev1.Pod, taint corev1.Taint) bool {
 		keyMatches := t.Key == taint.Key || t.Key == "" && t.Operator == corev1.TolerationOpExists
 		effectMatches := t.Effect == "" || t.Effect == taint.Effect
 		valueMatches := t.Operator == corev1.TolerationOpExists || t.Value == taint.Value
+		if t.Operator == corev1.TolerationOpGt || t.Operator == corev1.TolerationOpLt {
+			valueMatches = compares(taint.Value, t.Operator, t.Value)
+		}
 		return keyMatches && effectMatches && valueMatches
 	})
 }
 
-// assumed is what a container counts for in scores that asks for nothing.
-var assumed = corev1.ResourceList{
-	corev1.ResourceCPU:    resource.MustParse("100m"),
-	corev1.ResourceMemory: resource.MustParse("200Mi"),
+// compares tells whether a number of a taint is greater or less than that of a toleration; both must be written as
+// numbers are.
+func compares(value string, operator corev1.TolerationOperator, bound string) bool {
+	a, err := strconv.ParseInt(value, 10, 64)
+	if err != nil || strconv.FormatInt(a, 10) != value {
+		return false
+	}
+	b, err := strconv.ParseInt(bound, 10, 64)
+	if err != nil || strconv.FormatInt(b, 10) != bound {
+		return false
+	}
+	return operator == corev1.TolerationOpGt && a > b || operator == corev1.TolerationOpLt && a < b
 }
 
 func add(to, what corev1.ResourceList) {

@@ -25,7 +25,7 @@ func (c *cluster) withChange(p *corev1.Pod, change remedy.Change) []string {
 		left.Sub(l.Quantity())
 		requests[l.Name] = left
 	}
-	changed.Spec.InitContainers, changed.Spec.Overhead = nil, nil
+	changed.Spec.InitContainers, changed.Spec.Overhead, changed.Spec.Resources = nil, nil, nil
 	changed.Spec.Containers = []corev1.Container{{Name: "all", Ports: slices.DeleteFunc(hostPorts(p),
 		func(port corev1.ContainerPort) bool {
 			for _, gone := range change.Ports {

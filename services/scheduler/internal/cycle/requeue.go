@@ -78,6 +78,7 @@ func (c *Cycle) mayLeaveRoom(p *pod) {
 
 // requeueGained requeues Pods for the nodes and the domains that may have become better since the last call.
 func (c *Cycle) requeueGained(now time.Time) {
+	c.preemption.units.Note(c.state)
 	c.requeueAmong(c.unschedulable.again, now)
 	clear(c.unschedulable.again)
 	c.requeueOfLeft(now)

@@ -88,9 +88,15 @@ func (c *cluster) spreadings(p *corev1.Pod, action corev1.UnsatisfiableConstrain
 	if len(p.Spec.TopologySpreadConstraints) > 0 {
 		return out
 	}
-	if selector := c.groupSelector(p); !selector.Empty() && action == corev1.ScheduleAnyway {
-		for _, s := range systemSpread {
-			out = append(out, spreading{s, selector, false})
+	spreads, inAll := c.spreads, true
+	if spreads == nil {
+		spreads, inAll = systemSpread, false
+	}
+	if selector := c.groupSelector(p); !selector.Empty() {
+		for _, s := range spreads {
+			if s.WhenUnsatisfiable == action {
+				out = append(out, spreading{s, selector, inAll})
+			}
 		}
 	}
 	return out
@@ -163,7 +169,7 @@ func (c *cluster) unevenness(p *corev1.Pod, n *corev1.Node) string {
 	return ""
 }
 
-// addEvenness adds twice the score by the constraints that only prefer.
+// addEvenness adds the weighted score by the constraints that only prefer.
 func (c *cluster) addEvenness(p *corev1.Pod, scores map[string]int64) {
 	soft := c.spreadings(p, corev1.ScheduleAnyway)
 	if len(soft) == 0 {
@@ -215,6 +221,6 @@ func (c *cluster) addEvenness(p *corev1.Pod, scores map[string]int64) {
 		if greatest > 0 {
 			score = 100 * (greatest + least - int64(math.Round(raw[n.Name]))) / greatest
 		}
-		scores[n.Name] += 2 * score
+		scores[n.Name] += c.weigh("PodTopologySpread", 2) * score
 	}
 }

@@ -105,3 +105,30 @@ func TestSpreadLaterChanges(t *testing.T) {
 		})
 	}
 }
+
+// SCH-126, SCH-139: a node that is not there, or not yet, neither passes nor is scored, though Pods are bound to it
+// which count for the constraint where it is known. Where no node is known, a Pod waits without a reason of the rule.
+func TestSpreadOverNodesThatAreNotThere(t *testing.T) {
+	for _, action := range []corev1.UnsatisfiableConstraintAction{corev1.DoNotSchedule, corev1.ScheduleAnyway} {
+		web := func(p *corev1.Pod) {
+			p.Labels = map[string]string{"app": "web"}
+			p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{MaxSkew: 1, TopologyKey: zone,
+				WhenUnsatisfiable: action, LabelSelector: &metav1.LabelSelector{MatchLabels: p.Labels}}}
+		}
+		in := func(value string) func(*corev1.Node) { return func(n *corev1.Node) { n.Labels[zone] = value } }
+		f := newFixture(t)
+		f.node("n", "9", in("a"))
+		f.add(pod("there", "1", web, onNode("n")), pod("lost", "1", web, onNode("ghost")))
+		f.add(pod("first", "1", web))
+		f.want("first:n") // zone b with the ghost would be the better one
+		f.RemoveNode("n")
+		f.add(pod("second", "1", web))
+		v, ok := f.Next(f.now)
+		if !ok || v.Node != "" || v.Nodes != 0 || len(v.Reasons) != 0 {
+			t.Fatalf("%s: without any node %+v, %v", action, v, ok)
+		}
+		f.node("ghost", "9", in("b"))
+		f.wait(time.Minute)
+		f.want("second:ghost")
+	}
+}

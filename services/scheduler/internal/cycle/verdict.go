@@ -35,6 +35,8 @@ type Verdict struct {
 	Nominated string
 	// Preemption says why the Pod takes nobody's room; empty when it does, or may not be asked.
 	Preemption string
+	// Untried is how many nodes the preemption across nodes did not try, as it would have taken too long.
+	Untried int
 	// Question is what extenders are asked before it is decided; nil where none has a say. The rest of the Verdict
 	// follows from Answered.
 	Question *extend.Question
@@ -65,7 +67,7 @@ func (v *Verdict) Message() string {
 		}
 		parts = append(parts, fmt.Sprintf("%d %s", r.Nodes, r.Text))
 	}
-	return available(v.Nodes, parts) + preemptionPart(v.Preemption)
+	return available(v.Nodes, parts) + preemptionPart(v.Preemption) + untriedPart(v.Untried)
 }
 
 // available says that no node is available, and why.
@@ -79,6 +81,14 @@ func preemptionPart(why string) string {
 		return ""
 	}
 	return " preemption: " + why
+}
+
+func untriedPart(nodes int) string {
+	if nodes == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" preemption across nodes: %d node(s) were not tried, as too many pods count in their domains.",
+		nodes)
 }
 
 // Condition is what the Pod's status says of a try that failed. The caller sets the times.

@@ -56,17 +56,17 @@ func (w *world) setVolume(v *corev1.PersistentVolume) {
 
 // storageStep does one random thing to claims and volumes, but for those that a Pod on its way waits for.
 func (w *world) storageStep() {
-	g, name := w.gen, fmt.Sprintf("c%d", w.gen.IntN(6))
+	g, name := w.gen, w.claimName()
 	if w.inPreparation(name) {
 		return
 	}
 	claim := w.slow.Claims[name]
-	switch n := g.IntN(8); {
+	switch n := g.IntN(12); {
 	case claim == nil || n == 0:
 		if claim != nil {
 			w.fast.RemoveClaim(claim)
 		}
-		w.setClaim(g.claim(name))
+		w.setClaim(w.newClaim(name))
 	case n == 1:
 		delete(w.slow.Claims, name)
 		w.fast.RemoveClaim(claim)
@@ -89,6 +89,8 @@ func (w *world) storageStep() {
 			changed.DeletionTimestamp = &metav1.Time{Time: start}
 		}
 		w.setClaim(changed)
+	case n > 7:
+		w.capacityStep()
 	default:
 		w.volumeStep()
 	}

@@ -18,12 +18,14 @@ type storage struct {
 	// What Pods on their way to a node are about to get: volumes by name and nodes by claim.
 	PromisedVolumes, PromisedNodes map[string]string
 	attachable
+	capacities
 }
 
 func newStorage() storage {
 	return storage{Claims: map[string]*corev1.PersistentVolumeClaim{}, Volumes: map[string]*corev1.PersistentVolume{},
 		Classes: map[string]*storagev1.StorageClass{}, PromisedVolumes: map[string]string{},
-		PromisedNodes: map[string]string{}, attachable: newAttachable()}
+		PromisedNodes: map[string]string{}, attachable: newAttachable(),
+		capacities: newCapacities()}
 }
 
 const (
@@ -35,11 +37,21 @@ const (
 
 func claimNames(p *corev1.Pod) (names []string) {
 	for _, v := range p.Spec.Volumes {
-		if v.PersistentVolumeClaim != nil && !slices.Contains(names, v.PersistentVolumeClaim.ClaimName) {
+		switch {
+		case v.Ephemeral != nil:
+			names = append(names, p.Name+"-"+v.Name)
+		case v.PersistentVolumeClaim != nil && !slices.Contains(names, v.PersistentVolumeClaim.ClaimName):
 			names = append(names, v.PersistentVolumeClaim.ClaimName)
 		}
 	}
 	return names
+}
+
+// ownClaim reports whether the claim is made for a volume of the Pod.
+func ownClaim(p *corev1.Pod, name string) bool {
+	return slices.ContainsFunc(p.Spec.Volumes, func(v corev1.Volume) bool {
+		return v.Ephemeral != nil && name == p.Name+"-"+v.Name
+	})
 }
 
 // claimReasons says why the Pod cannot go to the node for its claims, and whether that comes before all other reasons.
@@ -50,7 +62,7 @@ func (c *cluster) claimReasons(p *corev1.Pod, n *corev1.Node) (reasons []string,
 	if why := c.blocked(p); why != "" {
 		return []string{why}, true
 	}
-	first = !namedAffinity(p)
+	first = !namedAffinity(p) || !c.filters("NodeAffinity")
 	if users := c.usersOf(p); len(users) > 0 {
 		if first && !slices.Contains(users, n.Name) {
 			return []string{taken}, true
@@ -62,25 +74,27 @@ func (c *cluster) claimReasons(p *corev1.Pod, n *corev1.Node) (reasons []string,
 			return []string{noSuchPV}, first
 		}
 	}
-	wrong, missing := c.onNode(p, n)
+	got := c.onNode(p, n)
 	allowed, why, confined := c.confine(p)
 	if first && confined && !allowed(n) {
 		return []string{why}, first
 	}
-	if wrong {
+	if got.wrong {
 		reasons = append(reasons, wrongNode)
 	}
-	if missing {
-		reasons = append(reasons, noVolume)
+	if got.lacking != "" {
+		reasons = append(reasons, got.lacking)
 	}
-	return reasons, first && confined
+	return reasons, first && confined && !c.tracks(p)
 }
 
 func (c *cluster) blocked(p *corev1.Pod) string {
 	immediate := false
 	for _, name := range claimNames(p) {
 		claim := c.Claims[name]
-		switch {
+		switch owned := ownClaim(p, name); {
+		case claim == nil && owned:
+			return fmt.Sprintf("waiting for ephemeral volume controller to create the persistentvolumeclaim %q", name)
 		case claim == nil:
 			return fmt.Sprintf("persistentvolumeclaim %q not found", name)
 		case claim.Status.Phase == corev1.ClaimLost:
@@ -88,6 +102,8 @@ func (c *cluster) blocked(p *corev1.Pod) string {
 				claim.Spec.VolumeName)
 		case claim.DeletionTimestamp != nil:
 			return fmt.Sprintf("persistentvolumeclaim %q is being deleted", name)
+		case owned && (len(claim.OwnerReferences) == 0 || claim.OwnerReferences[0].UID != p.UID):
+			return fmt.Sprintf("PVC default/%s was not created for pod default/%s (pod is not owner)", name, p.Name)
 		case claim.Spec.VolumeName == "" && *claim.Spec.StorageClassName == "now",
 			claim.Spec.VolumeName != "" && claim.Annotations["pv.kubernetes.io/bind-completed"] == "":
 			immediate = true
@@ -101,6 +117,9 @@ func (c *cluster) blocked(p *corev1.Pod) string {
 
 // usersOf returns the nodes of other Pods that have a claim of the Pod that is for one Pod.
 func (c *cluster) usersOf(p *corev1.Pod) (nodes []string) {
+	if !c.filters("VolumeRestrictions") {
+		return nil
+	}
 	for _, name := range claimNames(p) {
 		if c.Claims[name] == nil || c.Claims[name].Spec.AccessModes[0] != corev1.ReadWriteOncePod {
 			continue
@@ -114,7 +133,7 @@ func (c *cluster) usersOf(p *corev1.Pod) (nodes []string) {
 	return nodes
 }
 
-// unbound returns the claims without a volume, the smallest first.
+// unbound returns the claims without a volume: those for which a node was chosen, then the smallest first.
 func (c *cluster) unbound(p *corev1.Pod) (claims []*corev1.PersistentVolumeClaim) {
 	for _, name := range claimNames(p) {
 		if c.Claims[name].Spec.VolumeName == "" {
@@ -122,31 +141,69 @@ func (c *cluster) unbound(p *corev1.Pod) (claims []*corev1.PersistentVolumeClaim
 		}
 	}
 	slices.SortStableFunc(claims, func(a, b *corev1.PersistentVolumeClaim) int {
+		chosenA, chosenB := c.chosen(a) != "", c.chosen(b) != ""
+		switch {
+		case chosenA && !chosenB:
+			return -1
+		case chosenB && !chosenA:
+			return 1
+		case chosenA:
+			return 0
+		}
 		return a.Spec.Resources.Requests.Storage().Cmp(*b.Spec.Resources.Requests.Storage())
 	})
 	return claims
 }
 
-func (c *cluster) onNode(p *corev1.Pod, n *corev1.Node) (wrong, missing bool) {
+// gets is what the claims of a Pod without a volume get on a node: volumes, nil for those to be made, and why one gets
+// nothing.
+type gets struct {
+	wrong   bool // a volume that a claim has cannot be used there
+	lacking string
+	claims  []*corev1.PersistentVolumeClaim
+	volumes []*corev1.PersistentVolume
+}
+
+func (c *cluster) onNode(p *corev1.Pod, n *corev1.Node) (got gets) {
 	for _, name := range claimNames(p) {
 		if pv := c.Volumes[c.Claims[name].Spec.VolumeName]; pv != nil && !usableOn(pv, n) {
-			wrong = true
+			got.wrong = true
 		}
 	}
+	unbound := c.unbound(p)
+	if slices.ContainsFunc(unbound, func(claim *corev1.PersistentVolumeClaim) bool {
+		node := c.chosen(claim)
+		return node != "" && node != n.Name
+	}) {
+		got.lacking = noVolume
+	}
 	used := map[string]bool{}
-	for _, claim := range c.unbound(p) {
-		found := false
+	for _, claim := range unbound {
+		var found *corev1.PersistentVolume
 		for _, pv := range c.candidates(claim) {
 			if !used[pv.Name] && usableOn(pv, n) {
-				used[pv.Name], found = true, true
+				used[pv.Name], found = true, pv
 				break
 			}
 		}
-		if !found && !c.makeable(claim, n) {
-			missing = true
+		why := ""
+		if found == nil && !c.makeable(claim, n) {
+			why = noVolume
+		} else if found == nil && !c.stored(claim, n) {
+			why = noStorage
 		}
+		got.claims, got.volumes = append(got.claims, claim), append(got.volumes, found)
+		got.lacking = cmp.Or(got.lacking, why)
 	}
-	return wrong, missing
+	return got
+}
+
+// chosen is the node that was chosen for a claim for which no volume is meant.
+func (c *cluster) chosen(claim *corev1.PersistentVolumeClaim) string {
+	if c.meant(claim) != nil {
+		return ""
+	}
+	return c.promisedNode(claim)
 }
 
 // promisedNode is the node that was chosen for a claim.
@@ -155,7 +212,7 @@ func (c *cluster) promisedNode(claim *corev1.PersistentVolumeClaim) string {
 }
 
 func (c *cluster) makeable(claim *corev1.PersistentVolumeClaim, n *corev1.Node) bool {
-	if node := c.promisedNode(claim); node != "" && node != n.Name && c.meant(claim) == nil {
+	if node := c.chosen(claim); node != "" && node != n.Name {
 		return false
 	}
 	switch *claim.Spec.StorageClassName {
@@ -239,7 +296,7 @@ func (c *cluster) confine(p *corev1.Pod) (allowed func(*corev1.Node) bool, why s
 			}
 			continue
 		}
-		if node := c.promisedNode(claim); node != "" && c.meant(claim) == nil {
+		if node := c.chosen(claim); node != "" {
 			return func(n *corev1.Node) bool { return n.Name == node }, noVolume, true
 		}
 		if *claim.Spec.StorageClassName != "static" && c.meant(claim) == nil {

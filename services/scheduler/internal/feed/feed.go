@@ -33,6 +33,8 @@ type Change struct {
 
 	CSINode, GoneCSINode       *storagev1.CSINode
 	Attachment, GoneAttachment *storagev1.VolumeAttachment
+	Driver, GoneDriver         *storagev1.CSIDriver
+	Storage, GoneStorage       *storagev1.CSIStorageCapacity
 
 	Group              *groups.Group
 	GoneGroup          *groups.Name
@@ -81,6 +83,12 @@ func New(client kubernetes.Interface, newInformer fieldmask.NewInformer, deliver
 			follow.Handler(
 				func(a *storagev1.VolumeAttachment) { deliver(Change{Attachment: a}) },
 				func(a *storagev1.VolumeAttachment) { deliver(Change{GoneAttachment: a}) })},
+		{storage, "csidrivers", fields.Everything(), &storagev1.CSIDriver{}, follow.Handler(
+			func(d *storagev1.CSIDriver) { deliver(Change{Driver: d}) },
+			func(d *storagev1.CSIDriver) { deliver(Change{GoneDriver: d}) })},
+		{storage, "csistoragecapacities", fields.Everything(), &storagev1.CSIStorageCapacity{}, follow.Handler(
+			func(s *storagev1.CSIStorageCapacity) { deliver(Change{Storage: s}) },
+			func(s *storagev1.CSIStorageCapacity) { deliver(Change{GoneStorage: s}) })},
 		{core, "services", fields.Everything(), &corev1.Service{}, groupHandler(deliver)},
 		{core, "replicationcontrollers", fields.Everything(), &corev1.ReplicationController{}, groupHandler(deliver)},
 		{core, "namespaces", fields.Everything(), &corev1.Namespace{}, namespaceHandler(deliver)},

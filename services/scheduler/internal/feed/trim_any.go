@@ -38,6 +38,10 @@ func trimOf(object runtime.Object) cache.TransformFunc {
 		return trimCSINode
 	case *storagev1.VolumeAttachment:
 		return trimAttachment
+	case *storagev1.CSIDriver:
+		return trimDriver
+	case *storagev1.CSIStorageCapacity:
+		return trimStorage
 	case *corev1.Service, *corev1.ReplicationController, *appsv1.ReplicaSet, *appsv1.StatefulSet:
 		return trimGroup
 	case *corev1.Namespace:

@@ -205,4 +205,21 @@ func TestTrimWhatIsAttached(t *testing.T) {
 		a.Status.Attached || a.Labels != nil {
 		t.Errorf("a VolumeAttachment is %+v", a)
 	}
+	tells := true
+	object, _ = trimDriver(&storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: "d",
+		Labels: map[string]string{"a": "b"}}, Spec: storagev1.CSIDriverSpec{StorageCapacity: &tells,
+		PreventPodSchedulingIfMissing: &tells, AttachRequired: &tells}})
+	if d := object.(*storagev1.CSIDriver); d.Name != "d" || d.Spec.StorageCapacity == nil ||
+		d.Spec.PreventPodSchedulingIfMissing == nil || d.Labels != nil ||
+		d.Spec.AttachRequired != nil {
+		t.Errorf("a CSIDriver is %+v", d)
+	}
+	size := resource.MustParse("1Gi")
+	object, _ = trimStorage(&storagev1.CSIStorageCapacity{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "s",
+		Labels: map[string]string{"a": "b"}}, StorageClassName: "c", NodeTopology: &metav1.LabelSelector{},
+		Capacity: &size, MaximumVolumeSize: &size})
+	if s := object.(*storagev1.CSIStorageCapacity); s.Namespace != "ns" || s.Name != "s" || s.StorageClassName != "c" ||
+		s.NodeTopology == nil || s.Capacity == nil || s.MaximumVolumeSize == nil || s.Labels != nil {
+		t.Errorf("a CSIStorageCapacity is %+v", s)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"keelson.dev/kit/volumename"
 	"keelson.dev/services/scheduler/internal/volumes"
 )
 
@@ -32,7 +33,7 @@ func trimVolume(object any) (any, error) {
 	}
 	trimMeta(&v.ObjectMeta)
 	spec := v.Spec
-	driver, handle := volumes.CSI(v)
+	driver, handle := volumename.CSI(v)
 	v.Spec = corev1.PersistentVolumeSpec{Capacity: spec.Capacity, AccessModes: spec.AccessModes,
 		ClaimRef:         spec.ClaimRef,
 		StorageClassName: spec.StorageClassName, VolumeMode: spec.VolumeMode, NodeAffinity: spec.NodeAffinity}
@@ -67,6 +68,30 @@ func trimAttachment(object any) (any, error) {
 	a.Labels, a.Status = nil, storagev1.VolumeAttachmentStatus{}
 	a.Spec.Source.InlineVolumeSpec = nil
 	return a, nil
+}
+
+// trimDriver keeps what a driver asks of the scheduler.
+func trimDriver(object any) (any, error) {
+	d, ok := object.(*storagev1.CSIDriver)
+	if !ok {
+		return object, nil
+	}
+	trimMeta(&d.ObjectMeta)
+	d.Labels = nil
+	d.Spec = storagev1.CSIDriverSpec{StorageCapacity: d.Spec.StorageCapacity,
+		PreventPodSchedulingIfMissing: d.Spec.PreventPodSchedulingIfMissing}
+	return d, nil
+}
+
+// trimStorage keeps all but who made the object.
+func trimStorage(object any) (any, error) {
+	s, ok := object.(*storagev1.CSIStorageCapacity)
+	if !ok {
+		return object, nil
+	}
+	trimMeta(&s.ObjectMeta)
+	s.Labels = nil
+	return s, nil
 }
 
 func trimClass(object any) (any, error) {

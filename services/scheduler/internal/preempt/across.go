@@ -1,7 +1,9 @@
 package preempt
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -10,32 +12,45 @@ import (
 	"keelson.dev/services/scheduler/internal/columns"
 )
 
-// maxAcross bounds the nodes times the Pods that one call of FindAcross looks at; nodes beyond it are left out.
-const maxAcross = 200_000
+// maxAcross is what Search.MaxAcross is at first: half a second or so, however many Pods there are, says
+// BenchmarkPreemptAcross.
+const maxAcross = 2_000_000
 
 // neighbour is a Pod of lower priority that counts in domains that the preemptor looks at.
 type neighbour struct {
 	columns.Occupant
 	slot columns.Slot
-	in   []*columns.Domains
+}
+
+// neighbours are these Pods by the domains that they count in.
+type neighbours struct {
+	tables []*columns.Domains
+	pods   []neighbour
+	in     map[domain][]int // positions in pods
+}
+
+type domain struct {
+	of     *columns.Domains
+	number int32
 }
 
 // FindAcross returns the best plan where Pods on other nodes may be victims too: those that count in a domain of the
-// node that the Pod looks at. It is for a Pod for which Find has no plan; nil when there is none here either.
-func (s *Search) FindAcross(p Preemptor) *Plan {
+// node that the Pod looks at. It is for a Pod for which Find has no plan; nil when there is none here either. Of the
+// nodes that such Pods may keep from it, those come first in whose domains the fewest Pods count, then the first by
+// name; left is how many came too late and were not tried.
+func (s *Search) FindAcross(p Preemptor) (best *Plan, left int) {
 	near := s.neighbours(p)
-	if len(near) == 0 {
-		return nil
+	if len(near.pods) == 0 {
+		return nil, 0
 	}
-	slots, confined := p.Class.Confined(s.state)
-	if !confined {
-		for slot := range columns.Slot(s.state.Slots()) {
-			slots = append(slots, slot)
+	work := 0
+	slots := s.refusing(p, near.tables)
+	for i, slot := range slots {
+		others := near.beside(slot)
+		if work += (1 + len(others)) * (len(others) + len(s.state.Occupants(slot))); i > 0 && work > s.MaxAcross {
+			return best, len(slots) - i
 		}
-	}
-	var best *Plan
-	for _, slot := range slots[:min(len(slots), max(1, maxAcross/len(near)))] {
-		cost, ok := s.tryAcross(p, slot, near)
+		cost, ok := s.tryAcross(p, slot, others)
 		if !ok {
 			continue
 		}
@@ -43,78 +58,102 @@ func (s *Search) FindAcross(p Preemptor) *Plan {
 			best = plan
 		}
 	}
-	return best
+	return best, 0
+}
+
+// refusing returns the nodes that refuse the Pod for what the removal of others may cure, in the order of FindAcross.
+func (s *Search) refusing(p Preemptor, tables []*columns.Domains) []columns.Slot {
+	slots, confined := p.Class.Confined(s.state)
+	if !confined {
+		for slot := range columns.Slot(s.state.Slots()) {
+			slots = append(slots, slot)
+		}
+	}
+	slots = slices.DeleteFunc(slots, func(slot columns.Slot) bool {
+		if !s.state.Known(slot) {
+			return true
+		}
+		refusal := p.Class.Refuse(s.state, s.start(p, slot).Node())
+		return refusal == 0 || !p.Class.Curable(refusal)
+	})
+	count := func(slot columns.Slot) (pods int) {
+		for _, table := range tables {
+			pods += table.At(table.Cell(slot)).Pods
+		}
+		return pods
+	}
+	slices.SortFunc(slots, func(a, b columns.Slot) int {
+		return cmp.Or(cmp.Compare(count(a), count(b)), strings.Compare(s.state.Name(a), s.state.Name(b)))
+	})
+	return slots
 }
 
 // AwaitsAcross reports whether a Pod on another node leaves that counts in a domain of the node.
 func (s *Search) AwaitsAcross(p Preemptor, slot columns.Slot) bool {
-	return slices.ContainsFunc(beside(slot, s.neighbours(p)), func(o columns.Occupant) bool {
-		return s.leaving(o.Pod)
-	})
+	near := s.neighbours(p)
+	return slices.ContainsFunc(near.beside(slot), func(o columns.Occupant) bool { return s.leaving(o.Pod) })
 }
 
 // neighbours returns the Pods of lower priority that count in any domain.
-func (s *Search) neighbours(p Preemptor) (near []neighbour) {
+func (s *Search) neighbours(p Preemptor) neighbours {
+	near := neighbours{tables: p.Class.FilterDomains(s.state), in: map[domain][]int{}}
 	at := map[types.UID]int{}
-	for _, table := range p.Class.FilterDomains(s.state) {
+	for _, table := range near.tables {
 		for _, slot := range table.Counted() {
+			in := domain{of: table, number: table.Number(slot)}
 			for _, o := range lowerThan(s.state.Occupants(slot), p.Priority) {
 				if !table.Counts(o.Pod.UID) {
 					continue
 				}
 				i, ok := at[o.Pod.UID]
 				if !ok {
-					i = len(near)
+					i = len(near.pods)
 					at[o.Pod.UID] = i
-					near = append(near, neighbour{Occupant: o, slot: slot})
+					near.pods = append(near.pods, neighbour{Occupant: o, slot: slot})
 				}
-				near[i].in = append(near[i].in, table)
+				near.in[in] = append(near.in[in], i)
 			}
 		}
 	}
 	return near
 }
 
-// beside returns the neighbours on other nodes that count in a domain of the node.
-func beside(slot columns.Slot, near []neighbour) (out []columns.Occupant) {
-	for i := range near {
-		n := &near[i]
-		if n.slot != slot && slices.ContainsFunc(n.in,
-			func(d *columns.Domains) bool { return d.Shares(slot, n.slot) }) {
-			out = append(out, n.Occupant)
+// beside returns those on other nodes that count in a domain of the node.
+func (n *neighbours) beside(slot columns.Slot) (out []columns.Occupant) {
+	var at []int
+	for _, table := range n.tables {
+		if number := table.Number(slot); number != 0 {
+			at = append(at, n.in[domain{of: table, number: number}]...)
+		}
+	}
+	slices.Sort(at)
+	for _, i := range slices.Compact(at) {
+		if n.pods[i].slot != slot {
+			out = append(out, n.pods[i].Occupant)
 		}
 	}
 	return out
 }
 
-// tryAcross is try with the neighbours of a node among those that may go.
-func (s *Search) tryAcross(p Preemptor, slot columns.Slot, near []neighbour) (Cost, bool) {
+// tryAcross is try with the neighbours of a node among those that may go. Until they are gone the Pod waits, as no
+// other Pod does.
+func (s *Search) tryAcross(p Preemptor, slot columns.Slot, others []columns.Occupant) (Cost, bool) {
 	s.victims = s.victims[:0]
-	if !s.state.Known(slot) {
-		return Cost{}, false
-	}
-	t := s.start(p, slot)
-	if refusal := p.Class.Refuse(s.state, t.Node()); refusal == 0 || !p.Class.Curable(refusal) {
-		return Cost{}, false
-	}
-	others := beside(slot, near)
 	if len(others) == 0 {
 		return Cost{}, false
 	}
-	t.Across()
 	lower := append(others, lowerThan(s.state.Occupants(slot), p.Priority)...)
 	slices.SortFunc(lower, columns.Importance)
-	for i := range lower {
-		t.Remove(&lower[i])
-	}
-	if p.Class.Refuse(s.state, t.Node()) != 0 {
+	parties := s.gather(lower, p.Priority, slot)
+	s.start(p, slot).Across()
+	s.apart = false
+	s.clear(parties)
+	if s.refuse(p) != 0 {
 		return Cost{}, false
 	}
-	s.split(lower)
-	cost := Cost{Violations: s.reprieve(p, s.violating)}
-	s.reprieve(p, s.harmless)
-	s.add(&cost)
-	return cost, true
+	s.split(parties)
+	s.spare(p)
+	return s.sum(), true
 }
 
 // Disturbs reports whether a Pod on the node would count in a domain of the other node that Pods of the class look at.

@@ -154,7 +154,7 @@ func TestKeptCostsFollow(t *testing.T) {
 			s.budget(fmt.Sprint("x", random.IntN(2)), int32(random.IntN(3)))
 		default:
 			s.leaves[types.UID("uid-"+name)] = random.IntN(2) == 0
-			s.state.Note(types.UID("uid-" + name))
+			s.state.Note(types.UID("uid-"+name), false)
 		}
 		if got, want := s.find(p), s.said(s.another().Find(p)); got != want {
 			t.Fatalf("step %d: %s, want %s", step, got, want)

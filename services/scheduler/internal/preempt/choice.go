@@ -24,16 +24,16 @@ func (s *Search) Cheapest(p Preemptor, most int) []*Plan {
 	return plans
 }
 
-// Check returns the plan to take the room of these Pods on the node; nil when it makes no room, as the node may have
-// changed since the Pods were chosen. A Pod that is gone does not count. It is an error to choose one that is no
-// victim.
+// Check returns the plan to take the room of these Pods on the node, and of those that go with them; nil when it makes
+// no room, as the node may have changed since the Pods were chosen. A Pod that is gone does not count. It is an error
+// to choose one that is no victim.
 func (s *Search) Check(p Preemptor, slot columns.Slot, victims []types.UID) (*Plan, error) {
 	s.victims = s.victims[:0]
 	if !s.state.Known(slot) {
 		return nil, nil
 	}
 	s.start(p, slot)
-	var chosen []columns.Occupant
+	var chosen, leaving []columns.Occupant
 	for _, o := range s.state.Occupants(slot) {
 		is := slices.Contains(victims, o.Pod.UID)
 		switch {
@@ -42,21 +42,27 @@ func (s *Search) Check(p Preemptor, slot columns.Slot, victims []types.UID) (*Pl
 				o.Priority, p.Priority)
 		case is && !s.leaving(o.Pod):
 			chosen = append(chosen, o)
-		case o.Priority >= p.Priority || !s.leaving(o.Pod):
-			continue
+		case o.Priority < p.Priority && s.leaving(o.Pod):
+			leaving = append(leaving, o)
 		}
-		s.trial.Remove(&o)
 	}
-	if p.Class.Refuse(s.state, s.trial.Node()) != 0 {
+	parties := s.gather(chosen, p.Priority, slot)
+	for _, o := range chosen {
+		if unit := s.units.of[o.Pod.UID]; unit != nil && s.bound && s.binds(unit, p.Priority) {
+			return nil, fmt.Errorf("pod %s/%s goes only with its pod group, which must have a priority below "+
+				"%d as a whole", o.Pod.Namespace, o.Pod.Name, p.Priority)
+		}
+	}
+	for i := range leaving {
+		s.trial.Remove(&leaving[i])
+	}
+	s.clear(parties)
+	if s.refuse(p) != 0 {
 		return nil, nil
 	}
-	s.split(chosen)
-	for i := range chosen {
-		s.victims = append(s.victims, &chosen[i])
-	}
-	cost := Cost{Violations: int32(len(s.violating))}
-	s.add(&cost)
-	return s.planOf(p, slot, cost), nil
+	s.split(parties)
+	s.victims = append(append(s.victims, s.violating...), s.harmless...)
+	return s.planOf(p, slot, s.sum()), nil
 }
 
 // Better reports whether the plan comes before the other.

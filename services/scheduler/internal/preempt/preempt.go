@@ -4,6 +4,9 @@
 // first whose disruption a budget forbids, the most important first; the rest are the victims. Of the nodes that help,
 // the order of Cost takes one.
 //
+// The Pods of a Unit go as one, and stay as one: those on other nodes count in the cost, and where one of them may not
+// go, none does. The Pod must fit whether those on other nodes are gone yet or not, as nobody waits for them.
+//
 // What a node would cost is kept for the Pods of one class and priority, and found anew where the node changed: the
 // next Pod of the kind costs what changed since, however many nodes there are.
 //
@@ -53,21 +56,32 @@ type Plan struct {
 
 // Search finds plans. Make one with New.
 type Search struct {
+	// MaxAcross bounds the work of one call of FindAcross: on each node that it tries, the Pods on other nodes that may
+	// go, times these and the Pods on the node.
+	MaxAcross int
+
 	state   *columns.State
 	budgets *Budgets
+	units   *Units
 	leaving func(*corev1.Pod) bool
 	tables  []*table // the one that was asked last comes last
 
 	// What the last call of try left behind, to be used again.
 	trial               columns.Trial
-	violating, harmless []*columns.Occupant
-	victims             []*columns.Occupant
+	parties             []party // those that may go
+	seen                []*Unit // among these, and those of which none may go
+	violating, harmless []party
+	violated            []types.UID // the Pods that no budget lets go
+	victims, before     []party
+	listed              []*columns.Occupant // the Pods of the victims
+	apart               bool                // whether Pods of other nodes go with some of this one
+	bound               bool                // whether Pods stay that do not go without others
 }
 
 // New returns a Search. Pods of which leaving is true go already, to make room: they count as gone and cost nothing.
 // Where that changes for a Pod, its node must be noted in the State's journal.
-func New(state *columns.State, budgets *Budgets, leaving func(*corev1.Pod) bool) *Search {
-	return &Search{state: state, budgets: budgets, leaving: leaving}
+func New(state *columns.State, budgets *Budgets, units *Units, leaving func(*corev1.Pod) bool) *Search {
+	return &Search{MaxAcross: maxAcross, state: state, budgets: budgets, units: units, leaving: leaving}
 }
 
 // Find returns the best plan for a Pod that fits nowhere, or why there is none, by number of nodes.
@@ -93,18 +107,26 @@ func (s *Search) FindAmong(p Preemptor, slots []columns.Slot) *Plan {
 	return s.plan(p, slot)
 }
 
-// Cost returns what these Pods cost together, and orders them by importance.
-func (s *Search) Cost(pods []columns.Occupant) Cost {
-	slices.SortFunc(pods, columns.Importance)
-	s.split(pods)
+// Cost returns what these Pods cost together, and which of them no budget lets go. None of them is leaving.
+func (s *Search) Cost(pods []columns.Occupant) (Cost, []types.UID) {
+	s.split(s.together(pods))
 	s.victims = append(append(s.victims[:0], s.violating...), s.harmless...)
-	cost := Cost{Violations: int32(len(s.violating))}
-	s.add(&cost)
-	return cost
+	return s.sum(), slices.Clone(s.violated)
+}
+
+// Order returns Pods that are not leaving in the order in which they are spared, those together that are evicted
+// together: those first whose disruption a budget forbids, the most important first.
+func (s *Search) Order(pods []columns.Occupant) (parties [][]columns.Occupant) {
+	s.split(s.together(pods))
+	for _, p := range slices.Concat(s.violating, s.harmless) {
+		parties = append(parties, append([]columns.Occupant{*p.lead}, p.others...))
+	}
+	return parties
 }
 
 // costs returns what each node would cost the Pod.
 func (s *Search) costs(p Preemptor) *table {
+	s.units.Note(s.state)
 	if slots, confined := p.Class.Confined(s.state); confined {
 		return s.among(p, slots)
 	}
@@ -136,8 +158,12 @@ func (s *Search) plan(p Preemptor, slot columns.Slot) *Plan {
 // planOf makes a plan of the victims that were found last.
 func (s *Search) planOf(p Preemptor, slot columns.Slot, cost Cost) *Plan {
 	plan := &Plan{Slot: slot, Violations: int(cost.Violations), cost: cost}
-	slices.SortFunc(s.victims, func(a, b *columns.Occupant) int { return columns.Importance(*a, *b) })
-	for _, v := range s.victims {
+	s.listed = s.listed[:0]
+	for i := range s.victims {
+		s.victims[i].pods(func(o *columns.Occupant) { s.listed = append(s.listed, o) })
+	}
+	slices.SortFunc(s.listed, func(a, b *columns.Occupant) int { return columns.Importance(*a, *b) })
+	for _, v := range s.listed {
 		plan.Victims = append(plan.Victims, v.Pod)
 	}
 	for _, r := range s.state.Reservations(slot) {

@@ -25,6 +25,7 @@ import (
 type stage struct {
 	state   *columns.State
 	budgets *preempt.Budgets
+	units   *preempt.Units
 	search  *preempt.Search
 	leaves  map[types.UID]bool
 	classes *class.Set
@@ -32,8 +33,9 @@ type stage struct {
 }
 
 func newStage() *stage {
-	s := &stage{state: columns.New(1), budgets: preempt.NewBudgets(), leaves: map[types.UID]bool{},
-		classes: class.NewSet(), profile: rules.Profile{Rules: []rules.Rule{nodeaffinity.Rule(),
+	s := &stage{state: columns.New(1), budgets: preempt.NewBudgets(), units: preempt.NewUnits(),
+		leaves: map[types.UID]bool{}, classes: class.NewSet(),
+		profile: rules.Profile{Rules: []rules.Rule{nodeaffinity.Rule(),
 			noderesourcesfit.Rule(noderesourcesfit.Args{Weights: noderesourcesfit.DefaultWeights()})}}}
 	s.search = s.another()
 	return s
@@ -41,7 +43,7 @@ func newStage() *stage {
 
 // another is a Search that has kept nothing.
 func (s *stage) another() *preempt.Search {
-	return preempt.New(s.state, s.budgets, func(p *corev1.Pod) bool { return s.leaves[p.UID] })
+	return preempt.New(s.state, s.budgets, s.units, func(p *corev1.Pod) bool { return s.leaves[p.UID] })
 }
 
 // node adds a node of 1 CPU.
@@ -257,7 +259,7 @@ func TestLeavingAndNominated(t *testing.T) {
 	s.run("n", victim("b 1 50", app("x")))
 	p := s.asks()
 	s.leaves["uid-b"] = true
-	s.state.Note("uid-b")
+	s.state.Note("uid-b", false)
 	if got := s.find(p); got != "n()" {
 		t.Errorf("%s, want n()", got)
 	}

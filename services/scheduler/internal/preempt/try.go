@@ -58,6 +58,7 @@ func (c Cost) less(o Cost) (less, same bool) {
 type trialResult struct {
 	outcome  outcome
 	budgeted bool // whether a budget had a say
+	bound    bool // whether Pods of lower priority stay that do not go without others
 	refusal  class.Refusal
 	cost     Cost
 }
@@ -76,21 +77,39 @@ func (s *Search) try(p Preemptor, slot columns.Slot) trialResult {
 	case !p.Class.Curable(refusal):
 		return trialResult{outcome: useless}
 	}
-	lower := lowerThan(s.state.Occupants(slot), p.Priority)
+	lower := s.gather(lowerThan(s.state.Occupants(slot), p.Priority), p.Priority, slot)
 	if len(lower) == 0 {
-		return trialResult{outcome: victimless}
+		return trialResult{outcome: victimless, bound: s.bound}
 	}
-	for i := range lower {
-		t.Remove(&lower[i])
-	}
-	if refusal = p.Class.Refuse(s.state, t.Node()); refusal != 0 {
-		return trialResult{outcome: refused, refusal: refusal}
+	s.clear(lower)
+	if refusal = s.refuse(p); refusal != 0 {
+		return trialResult{outcome: refused, refusal: refusal, bound: s.bound}
 	}
 	result := trialResult{outcome: helps, budgeted: s.split(lower)}
-	result.cost.Violations = s.reprieve(p, s.violating)
-	s.reprieve(p, s.harmless)
-	s.add(&result.cost)
+	s.spare(p)
+	result.cost = s.sum()
 	return result
+}
+
+// clear takes parties away, those of other nodes too.
+func (s *Search) clear(parties []party) {
+	if s.apart {
+		s.trial.Across()
+	}
+	for i := range parties {
+		parties[i].leave(&s.trial)
+	}
+}
+
+// refuse returns why the node of the trial cannot take the Pod: before those of other nodes are gone that go, or once
+// they are.
+func (s *Search) refuse(p Preemptor) class.Refusal {
+	if s.apart {
+		if refusal := p.Class.Refuse(s.state, s.trial.Here()); refusal != 0 {
+			return refusal
+		}
+	}
+	return p.Class.Refuse(s.state, s.trial.Node())
 }
 
 // start begins the trial of a node, without the room that is kept there for the Pod itself and for lesser ones. The
@@ -113,53 +132,79 @@ func lowerThan(on []columns.Occupant, priority int32) []columns.Occupant {
 	return on[sort.Search(len(on), func(i int) bool { return on[i].Priority < priority }):]
 }
 
-// split sorts out the Pods that no budget lets go, and reports whether there are budgets at all. Those that are leaving
-// are in neither list.
-func (s *Search) split(lower []columns.Occupant) (budgeted bool) {
-	s.violating, s.harmless = s.violating[:0], s.harmless[:0]
+// split sorts out the parties of which no budget lets one go, and reports whether there are budgets at all. Pods that
+// are leaving are in neither list.
+func (s *Search) split(parties []party) (budgeted bool) {
+	s.violating, s.harmless, s.violated = s.violating[:0], s.harmless[:0], s.violated[:0]
 	s.budgets.begin()
-	for i := range lower {
-		o := &lower[i]
-		if s.leaving(o.Pod) {
+	for _, p := range parties {
+		if s.leaving(p.lead.Pod) {
 			continue
 		}
-		violated, protected := s.budgets.violates(o.Pod)
-		budgeted = budgeted || protected
-		if violated {
-			s.violating = append(s.violating, o)
+		p.pods(func(o *columns.Occupant) {
+			violated, protected := s.budgets.violates(o.Pod)
+			budgeted = budgeted || protected
+			if violated {
+				p.violations++
+				s.violated = append(s.violated, o.Pod.UID)
+			}
+		})
+		if p.violations > 0 {
+			s.violating = append(s.violating, p)
 		} else {
-			s.harmless = append(s.harmless, o)
+			s.harmless = append(s.harmless, p)
 		}
 	}
 	return budgeted
 }
 
-// reprieve puts back the Pods beside which the preemptor still fits, in their order; the others are victims, which it
-// counts.
-func (s *Search) reprieve(p Preemptor, pods []*columns.Occupant) (victims int32) {
-	for _, o := range pods {
-		s.trial.Restore(o)
-		if p.Class.Refuse(s.state, s.trial.Node()) != 0 {
-			s.trial.Remove(o)
-			s.victims = append(s.victims, o)
+// spare puts back the parties that can stay, in their order. One that stays may let another stay: it may have a volume
+// that the preemptor then need not attach or, where Pods of other nodes are among them, raise the least count of all
+// domains. So they are gone through again.
+func (s *Search) spare(p Preemptor) {
+	violating := s.reprieve(p, s.violating)
+	s.reprieve(p, s.harmless)
+	for again := len(s.victims) < len(s.violating)+len(s.harmless); again; {
+		s.victims, s.before = s.before[:0], s.victims
+		left := s.reprieve(p, s.before[:violating])
+		s.reprieve(p, s.before[violating:])
+		violating, again = left, len(s.victims) < len(s.before)
+	}
+}
+
+// reprieve puts back the parties beside which the preemptor still fits, in their order; the others are victims, which
+// it counts.
+func (s *Search) reprieve(p Preemptor, parties []party) (victims int) {
+	for i := range parties {
+		parties[i].stay(&s.trial)
+		if s.refuse(p) != 0 {
+			parties[i].leave(&s.trial)
+			s.victims = append(s.victims, parties[i])
 			victims++
 		}
 	}
 	return victims
 }
 
-// add sums up the victims.
-func (s *Search) add(c *Cost) {
-	c.Highest, c.Started = math.MinInt64, math.MaxInt64
-	c.Victims = int32(len(s.victims))
-	for _, v := range s.victims {
-		priority := int64(v.Priority)
-		c.Sum += priority - math.MinInt32
-		switch {
-		case priority > c.Highest:
-			c.Highest, c.Started = priority, v.Started
-		case priority == c.Highest:
-			c.Started = min(c.Started, v.Started)
-		}
+// sum returns what the victims cost.
+func (s *Search) sum() Cost {
+	c := Cost{Highest: math.MinInt64, Started: math.MaxInt64}
+	for i := range s.victims {
+		v := &s.victims[i]
+		c.Violations += v.violations
+		v.pods(c.add)
+	}
+	return c
+}
+
+// add adds a victim.
+func (c *Cost) add(v *columns.Occupant) {
+	priority := int64(v.Priority)
+	c.Victims, c.Sum = c.Victims+1, c.Sum+priority-math.MinInt32
+	switch {
+	case priority > c.Highest:
+		c.Highest, c.Started = priority, v.Started
+	case priority == c.Highest:
+		c.Started = min(c.Started, v.Started)
 	}
 }

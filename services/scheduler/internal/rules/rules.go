@@ -164,6 +164,8 @@ type Filter struct {
 type Pins struct {
 	// Names are values of metadata.name, Hostnames of the label kubernetes.io/hostname.
 	Names, Hostnames []string
+	// Judged is set where the filter, ByShape or ByName, says for what reason it refuses each of the others.
+	Judged bool
 }
 
 // Score ranks nodes. One ByRoom or ByImages is from 0 to MaxScore; any other is of any size, and Order makes it one

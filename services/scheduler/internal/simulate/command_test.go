@@ -10,8 +10,10 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
 )
@@ -55,9 +57,11 @@ func TestMistakes(t *testing.T) {
 		"pod":    podFile, "node.yaml": nodeFile, "a.yaml": strings.Replace(nodeFile, "big", "a", 1), "none/x.txt": "",
 		"typo":     "---\n# a comment\n---\n" + strings.Replace(podFile, "containers", "container", 1),
 		"negative": deployment("web", -1, "1"), "two": podFile + "\n---\n" + podFile,
-		"class":   strings.Replace(podFile, "containers:", "priorityClassName: nosuch, containers:", 1),
-		"empty":   `{apiVersion: v1, kind: Service, metadata: {name: s}}`,
-		"no-pods": strings.Replace(nodeFile, `, pods: "110"`, "", 1), "no-name": strings.Replace(nodeFile, "big", `""`,
+		"runtime":  strings.Replace(podFile, "containers:", "runtimeClassName: nosuch, containers:", 1),
+		"overhead": strings.Replace(podFile, "containers:", `overhead: {cpu: "1"}, containers:`, 1),
+		"class":    strings.Replace(podFile, "containers:", "priorityClassName: nosuch, containers:", 1),
+		"empty":    `{apiVersion: v1, kind: Service, metadata: {name: s}}`,
+		"no-pods":  strings.Replace(nodeFile, `, pods: "110"`, "", 1), "no-name": strings.Replace(nodeFile, "big", `""`,
 			1),
 		"rc": `{apiVersion: v1, kind: ReplicationController, metadata: {name: rc}, spec: {}}`,
 	})
@@ -77,6 +81,10 @@ func TestMistakes(t *testing.T) {
 		"--snapshot snap -f rc": "--filename: rc[1]: ReplicationController rc: " +
 			"spec.template: it is missing",
 		"--snapshot snap -f class": `class[1]: Pod p: priorityClassName: there is no PriorityClass "nosuch"`,
+		"--snapshot snap -f runtime": "runtime[1]: Pod p: runtimeClassName: pod rejected: " +
+			`RuntimeClass "nosuch" not found`,
+		"--snapshot snap -f overhead": "overhead[1]: Pod p: runtimeClassName: pod rejected: Pod Overhead set without " +
+			"corresponding RuntimeClass defined Overhead",
 		"--snapshot nosuch -f pod": "--snapshot: open nosuch: no such file",
 		"--snapshot pod -f pod":    "--snapshot: pod is no List of objects in JSON",
 		"--snapshot secret -f pod": "--snapshot: items[0]: a Secret is no part of a snapshot, " +
@@ -115,7 +123,7 @@ func TestSnapshot(t *testing.T) {
 	tainted := node("b", "x", "4")
 	tainted.Spec.Taints = []corev1.Taint{{Key: "k", Effect: corev1.TaintEffectNoSchedule}}
 	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "s", Annotations: map[string]string{
-		defaultClass: "true", "note": "hidden"}}}
+		"storageclass.kubernetes.io/is-default-class": "true", "note": "hidden"}}}
 	set := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Name: "d", Namespace: "kube-system",
 		Annotations: map[string]string{"note": "hidden"}}}
 	set.Spec.Template.Spec.Containers = []corev1.Container{{Name: "c",
@@ -145,6 +153,46 @@ func TestSnapshot(t *testing.T) {
 	}
 	if m, err := newMesh(objects); err != nil || *m.defaultClass() != "s" || len(m.priorities) != 1 {
 		t.Errorf("the mesh is %+v, %v", m, err)
+	}
+}
+
+// Pods of a RuntimeClass take its overhead, go where it says and tolerate what it does, as soon as they are made: those
+// of manifests, of the mesh's DaemonSets on new nodes, from a snapshot too. Those that are there are what they are.
+func TestRuntimeClass(t *testing.T) {
+	files(t, map[string]string{"node.yaml": nodeFile,
+		"pods": strings.Replace(deployment("web", 5, "1"), "spec: {containers",
+			"spec: {runtimeClassName: safe, containers", 1)})
+	plain, safe := node("plain", "x", "64"), node("safe", "x", "5")
+	safe.Labels["sandbox"] = "yes"
+	safe.Spec.Taints = []corev1.Taint{{Key: "sandbox", Effect: corev1.TaintEffectNoSchedule}}
+	class := &nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: "safe"}, Handler: "safe",
+		Overhead: &nodev1.Overhead{PodFixed: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("500m")}},
+		Scheduling: &nodev1.Scheduling{NodeSelector: map[string]string{"sandbox": "yes"},
+			Tolerations: []corev1.Toleration{{Key: "sandbox", Operator: corev1.TolerationOpExists}}}}
+	set := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Name: "d", Namespace: "default"}}
+	set.Spec.Template.Spec.RuntimeClassName = new("safe")
+	set.Spec.Template.Spec.Containers = []corev1.Container{{Name: "c", Resources: corev1.ResourceRequirements{
+		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}}}}
+	waiting := running("old", "", "1", "")
+	waiting.Spec.RuntimeClassName, waiting.Spec.Overhead = new("gone"), corev1.ResourceList{}
+	objects, err := list(t.Context(), fake.NewClientset(plain, safe, class, set, waiting))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := write("snap.json", objects); err != nil {
+		t.Fatal(err)
+	}
+	code, out, text := said(t, "", "--snapshot", "snap.json", "-f", "pods", "--add-node", "node.yaml", "-o", "json")
+	var report Report
+	if err := json.Unmarshal([]byte(out), &report); err != nil || code != 0 {
+		t.Fatalf("status %d, %q, %v", code, text, err)
+	}
+	got := strings.Join(lines(report), "\n")
+	for _, want := range []string{"new node DaemonSet d 0/1 -", "waiting Pod old 1/1 plain",
+		"manifest Deployment web 3/5 safe (3)"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("says\n%s\nwant %q", got, want)
+		}
 	}
 }
 

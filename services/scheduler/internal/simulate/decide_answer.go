@@ -127,7 +127,11 @@ func (q *question) place(m *mesh) (pods []*corev1.Pod, ignored []string, err err
 			"DaemonSet, Job, CronJob and ReplicationController")
 	}
 	for _, p := range pods {
-		if err := m.admit(p); err != nil {
+		err := m.runBy(p)
+		if err == nil {
+			err = m.admit(p)
+		}
+		if err != nil {
 			return nil, nil, fmt.Errorf("%s: %w", paths[p], err)
 		}
 	}

@@ -2,16 +2,18 @@ package simulate
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
-	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-)
 
-// defaultClass is the annotation of the StorageClass of claims that name none.
-const defaultClass = "storageclass.kubernetes.io/is-default-class"
+	"keelson.dev/kit/defaultclass"
+	"keelson.dev/kit/podview"
+	"keelson.dev/kit/runtimeclass"
+)
 
 // admit fills in what the apiserver would, as far as it decides where the Pod goes. LimitRanges, quotas and webhooks
 // are not asked.
@@ -50,6 +52,26 @@ func defaultRequests(r *corev1.ResourceRequirements) {
 		}
 		r.Requests[name] = limit
 	}
+}
+
+// runBy gives a Pod that is made what its RuntimeClass says. A Pod that is there has it.
+func (m *mesh) runBy(p *corev1.Pod) error {
+	var class *nodev1.RuntimeClass
+	if name := p.Spec.RuntimeClassName; name != nil && *name != "" {
+		at := slices.IndexFunc(m.runtimes, func(c *nodev1.RuntimeClass) bool { return c.Name == *name })
+		if at < 0 {
+			return fmt.Errorf("runtimeClassName: %w", runtimeclass.Missing(*name))
+		}
+		class = m.runtimes[at]
+	}
+	err := runtimeclass.Apply(p, class)
+	if err == nil {
+		err = runtimeclass.Check(p, class)
+	}
+	if err != nil {
+		return fmt.Errorf("runtimeClassName: %w", err)
+	}
+	return nil
 }
 
 // rank gives the Pod the priority of its class.
@@ -100,12 +122,13 @@ func (m *mesh) priorityClass(name string) (schedulingv1.PriorityClass, error) {
 
 // ephemeral returns the claims that are made for the Pod alone.
 func ephemeral(p *corev1.Pod) (claims []*corev1.PersistentVolumeClaim) {
-	for _, v := range p.Spec.Volumes {
+	for i := range p.Spec.Volumes {
+		v := &p.Spec.Volumes[i]
 		if v.Ephemeral == nil || v.Ephemeral.VolumeClaimTemplate == nil {
 			continue
 		}
 		c := &corev1.PersistentVolumeClaim{Spec: *v.Ephemeral.VolumeClaimTemplate.Spec.DeepCopy()}
-		c.Namespace, c.Name = p.Namespace, p.Name+"-"+v.Name
+		c.Namespace, c.Name = p.Namespace, podview.ClaimName(p, v)
 		c.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: p.Name, UID: p.UID,
 			Controller: new(true)}}
 		claims = append(claims, c)
@@ -127,16 +150,11 @@ func (m *mesh) claim(c *corev1.PersistentVolumeClaim) {
 	m.claims[name] = c
 }
 
+// defaultClass returns the name of the class of claims that name none; nil where no class is the default.
 func (m *mesh) defaultClass() *string {
-	var newest *storagev1.StorageClass
-	for _, class := range m.classes {
-		if class.Annotations[defaultClass] == "true" &&
-			(newest == nil || newest.CreationTimestamp.Before(&class.CreationTimestamp)) {
-			newest = class
-		}
-	}
-	if newest == nil {
+	class, found := defaultclass.Among(m.classes, defaultclass.Storage)
+	if !found {
 		return nil
 	}
-	return &newest.Name
+	return &class.Name
 }

@@ -6,6 +6,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
@@ -21,6 +22,7 @@ type mesh struct {
 	pods       []*corev1.Pod
 	daemonSets []*appsv1.DaemonSet
 	priorities []*schedulingv1.PriorityClass
+	runtimes   []*nodev1.RuntimeClass
 	classes    []*storagev1.StorageClass
 	claims     map[types.NamespacedName]*corev1.PersistentVolumeClaim
 	others     []runtime.Object // what else the scheduler watches
@@ -48,13 +50,15 @@ func (m *mesh) add(object runtime.Object) bool {
 		m.daemonSets = append(m.daemonSets, o)
 	case *schedulingv1.PriorityClass:
 		m.priorities = append(m.priorities, o)
+	case *nodev1.RuntimeClass:
+		m.runtimes = append(m.runtimes, o)
 	case *storagev1.StorageClass:
 		m.classes = append(m.classes, o)
 	case *corev1.PersistentVolumeClaim:
 		m.claims[types.NamespacedName{Namespace: o.Namespace, Name: o.Name}] = o
 	case *corev1.PersistentVolume, *corev1.Service, *corev1.ReplicationController, *appsv1.ReplicaSet,
 		*appsv1.StatefulSet, *corev1.Namespace, *policyv1.PodDisruptionBudget, *schedulingv1beta1.PodGroup,
-		*storagev1.CSINode, *storagev1.VolumeAttachment:
+		*storagev1.CSINode, *storagev1.VolumeAttachment, *storagev1.CSIDriver, *storagev1.CSIStorageCapacity:
 		m.others = append(m.others, o)
 	default:
 		return false
@@ -137,7 +141,12 @@ func (m *mesh) gain(of *corev1.Node, count int) ([]*corev1.Pod, error) {
 	m.nodes = append(m.nodes, added...)
 	var pods []*corev1.Pod
 	for _, set := range m.daemonSets {
-		pods = append(pods, daemonPods(set, added)...)
+		for _, p := range daemonPods(set, added) {
+			if err := m.runBy(p); err != nil {
+				return nil, fmt.Errorf("DaemonSet %s/%s: %w", set.Namespace, set.Name, err)
+			}
+			pods = append(pods, p)
+		}
 	}
 	return pods, nil
 }

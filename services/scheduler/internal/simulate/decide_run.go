@@ -10,6 +10,7 @@ import (
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"keelson.dev/services/scheduler/internal/config"
@@ -82,24 +83,7 @@ func simulate(m *mesh, c config.Config, pending []*corev1.Pod) *run {
 // load tells the Cycle of all but the Pods that wait.
 func (r *run) load(m *mesh) {
 	for _, o := range m.others {
-		if g, ok := groups.Of(o); ok {
-			r.cycle.SetGroup(g)
-			continue
-		}
-		switch o := o.(type) {
-		case *corev1.PersistentVolume:
-			r.cycle.SetVolume(o)
-		case *corev1.Namespace:
-			r.cycle.SetNamespace(o.Name, o.Labels)
-		case *policyv1.PodDisruptionBudget:
-			r.cycle.SetBudget(o)
-		case *schedulingv1beta1.PodGroup:
-			r.cycle.SetPodGroup(o, r.now)
-		case *storagev1.CSINode:
-			r.cycle.SetVolumeLimits(o)
-		case *storagev1.VolumeAttachment:
-			r.cycle.SetAttachment(o)
-		}
+		r.loadOther(o)
 	}
 	for _, class := range m.classes {
 		r.cycle.SetClass(class)
@@ -114,6 +98,32 @@ func (r *run) load(m *mesh) {
 		if p.Spec.NodeName != "" {
 			r.cycle.SetPod(p, r.now)
 		}
+	}
+}
+
+// loadOther tells the Cycle of what neither waits nor is a node, a claim or a class.
+func (r *run) loadOther(o runtime.Object) {
+	if g, ok := groups.Of(o); ok {
+		r.cycle.SetGroup(g)
+		return
+	}
+	switch o := o.(type) {
+	case *corev1.PersistentVolume:
+		r.cycle.SetVolume(o)
+	case *corev1.Namespace:
+		r.cycle.SetNamespace(o.Name, o.Labels)
+	case *policyv1.PodDisruptionBudget:
+		r.cycle.SetBudget(o)
+	case *schedulingv1beta1.PodGroup:
+		r.cycle.SetPodGroup(o, r.now)
+	case *storagev1.CSINode:
+		r.cycle.SetVolumeLimits(o)
+	case *storagev1.VolumeAttachment:
+		r.cycle.SetAttachment(o)
+	case *storagev1.CSIDriver:
+		r.cycle.SetDriver(o)
+	case *storagev1.CSIStorageCapacity:
+		r.cycle.SetStorage(o)
 	}
 }
 

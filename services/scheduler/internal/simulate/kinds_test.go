@@ -6,6 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"keelson.dev/services/scheduler/internal/config"
@@ -75,5 +79,34 @@ func TestGangsOfManifests(t *testing.T) {
 		namespace: "default"}, config.Default())
 	if err == nil || !strings.Contains(err.Error(), `there is no PriorityClass "urgent"`) {
 		t.Errorf("a class that is not there: %v", err)
+	}
+}
+
+// A snapshot says which nodes have storage enough for the claims of a manifest.
+func TestStorageOfASnapshot(t *testing.T) {
+	mesh := []runtime.Object{node("a", "x", "4"), node("b", "y", "4"),
+		&storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "fast"}, Provisioner: "d",
+			VolumeBindingMode: new(storagev1.VolumeBindingWaitForFirstConsumer)},
+		&storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: "d"}, Spec: storagev1.CSIDriverSpec{
+			StorageCapacity: new(true)}},
+		&storagev1.CSIStorageCapacity{ObjectMeta: metav1.ObjectMeta{Namespace: "csi", Name: "y"},
+			StorageClassName: "fast", Capacity: new(resource.MustParse("1Gi")),
+			NodeTopology: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelTopologyZone: "y"}}}}
+	set := func(name, size string) string {
+		return "---\n" + `{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: ` + name + `}, spec: {
+  selector: {matchLabels: {app: db}}, template: {metadata: {labels: {app: db}}, spec: {containers: [{name: c}]}},
+  volumeClaimTemplates: [{metadata: {name: data}, spec: {storageClassName: fast, accessModes: [ReadWriteOnce],
+    resources: {requests: {storage: ` + size + `}}}}]}}` + "\n"
+	}
+	r, err := answer(mesh, question{documents: documents(t, set("fits", "1Gi")+set("large", "2Gi")),
+		namespace: "default"}, config.Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"manifest StatefulSet fits 1/1 b", "manifest StatefulSet large 0/1 -: 0/2 nodes are available: " +
+		"2 node(s) did not have enough free storage. preemption: 0/2 nodes are available: 2 Preemption is not " +
+		"helpful for scheduling."}
+	if got := lines(r); !slices.Equal(got, want) {
+		t.Errorf("says\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -22,6 +23,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 
+	"keelson.dev/kit/defaultclass"
 	"keelson.dev/services/scheduler/internal/feed"
 )
 
@@ -62,6 +64,12 @@ func sources() []source {
 		{"VolumeAttachment", func(ctx context.Context, c kubernetes.Interface) (runtime.Object, error) {
 			return c.StorageV1().VolumeAttachments().List(ctx, all)
 		}},
+		{"CSIDriver", func(ctx context.Context, c kubernetes.Interface) (runtime.Object, error) {
+			return c.StorageV1().CSIDrivers().List(ctx, all)
+		}},
+		{"CSIStorageCapacity", func(ctx context.Context, c kubernetes.Interface) (runtime.Object, error) {
+			return c.StorageV1().CSIStorageCapacities("").List(ctx, all)
+		}},
 		{"ReplicationController", func(ctx context.Context, c kubernetes.Interface) (runtime.Object, error) {
 			return c.CoreV1().ReplicationControllers("").List(ctx, all)
 		}},
@@ -82,6 +90,9 @@ func sources() []source {
 		}},
 		{"PriorityClass", func(ctx context.Context, c kubernetes.Interface) (runtime.Object, error) {
 			return c.SchedulingV1().PriorityClasses().List(ctx, all)
+		}},
+		{"RuntimeClass", func(ctx context.Context, c kubernetes.Interface) (runtime.Object, error) {
+			return c.NodeV1().RuntimeClasses().List(ctx, all)
 		}},
 	}
 }
@@ -132,16 +143,20 @@ func reduce(object runtime.Object) (bool, error) {
 			return false, err
 		}
 		o.ManagedFields, o.Annotations, o.Status = nil, nil, appsv1.DaemonSetStatus{}
+		pod.Spec.RuntimeClassName = o.Spec.Template.Spec.RuntimeClassName
 		o.Spec.Template.Annotations, o.Spec.Template.Spec = nil, pod.Spec
 		return true, nil
 	case *schedulingv1.PriorityClass:
 		o.ManagedFields, o.Annotations = nil, nil
 		return true, nil
+	case *nodev1.RuntimeClass:
+		o.ManagedFields, o.Annotations = nil, nil
+		return true, nil
 	case *storagev1.StorageClass:
-		isDefault := o.Annotations[defaultClass] == "true"
+		isDefault := defaultclass.Storage.Mark(o)
 		err := feed.Trim(o)
 		if isDefault {
-			o.Annotations = map[string]string{defaultClass: "true"}
+			o.Annotations = map[string]string{defaultclass.StorageAnnotation: "true"}
 		}
 		return true, err
 	}

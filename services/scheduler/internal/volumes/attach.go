@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -47,6 +46,9 @@ type Fresh struct {
 // attach notes what a Pod brings to a node. A volume that nobody has is a place taken on any node, whichever it is:
 // only those that somebody has make Pods unlike.
 func (b *Book) attach(d *Demand, v columns.Volume) {
+	if b.required[v.Driver] && !slices.Contains(d.Required, v.Driver) {
+		d.Required = append(d.Required, v.Driver) // in order, as volumes are
+	}
 	if b.holders[v] > 0 {
 		if !slices.Contains(d.Shared, v) {
 			d.Shared = append(d.Shared, v)
@@ -214,51 +216,20 @@ func (b *Book) Moved(s *columns.State) {
 	clear(b.movedAttachments)
 }
 
-// Limits are how many volumes of each driver a node takes; of one that is not there it takes any number.
-func Limits(n *storagev1.CSINode) map[string]int32 {
-	var out map[string]int32
+// Drivers returns which drivers a node has, sorted, and how many volumes of each it takes; of one that is not in limits
+// it takes any number.
+func Drivers(n *storagev1.CSINode) (drivers []string, limits map[string]int32) {
 	for i := range n.Spec.Drivers {
 		d := &n.Spec.Drivers[i]
+		drivers = append(drivers, d.Name)
 		if d.Allocatable == nil || d.Allocatable.Count == nil {
 			continue
 		}
-		if out == nil {
-			out = map[string]int32{}
+		if limits == nil {
+			limits = map[string]int32{}
 		}
-		out[d.Name] = *d.Allocatable.Count
+		limits[d.Name] = *d.Allocatable.Count
 	}
-	return out
-}
-
-// drivers are the CSI drivers that took over from the volume plugins that Kubernetes once had.
-var drivers = map[string]string{
-	"kubernetes.io/aws-ebs":         "ebs.csi.aws.com",
-	"kubernetes.io/azure-disk":      "disk.csi.azure.com",
-	"kubernetes.io/cinder":          "cinder.csi.openstack.org",
-	"kubernetes.io/gce-pd":          "pd.csi.storage.gke.io",
-	"kubernetes.io/portworx-volume": "pxd.portworx.com",
-}
-
-// driverOf returns the driver of a class's volumes.
-func driverOf(provisioner string) string { return cmp.Or(drivers[provisioner], provisioner) }
-
-// CSI returns the driver and the handle of a volume; neither for one that is no driver's.
-func CSI(pv *corev1.PersistentVolume) (driver, handle string) {
-	switch s := &pv.Spec.PersistentVolumeSource; {
-	case s.CSI != nil:
-		return s.CSI.Driver, s.CSI.VolumeHandle
-	case s.AWSElasticBlockStore != nil:
-		id := s.AWSElasticBlockStore.VolumeID // with its zone before it, or alone
-		return drivers["kubernetes.io/aws-ebs"], id[strings.LastIndexByte(id, '/')+1:]
-	case s.AzureDisk != nil:
-		return drivers["kubernetes.io/azure-disk"], s.AzureDisk.DataDiskURI
-	case s.Cinder != nil:
-		return drivers["kubernetes.io/cinder"], s.Cinder.VolumeID
-	case s.GCEPersistentDisk != nil:
-		zone := cmp.Or(pv.Labels[corev1.LabelTopologyZone], pv.Labels[corev1.LabelFailureDomainBetaZone])
-		return drivers["kubernetes.io/gce-pd"], zone + "/" + s.GCEPersistentDisk.PDName
-	case s.PortworxVolume != nil:
-		return drivers["kubernetes.io/portworx-volume"], s.PortworxVolume.VolumeID
-	}
-	return "", ""
+	slices.Sort(drivers)
+	return drivers, limits
 }

@@ -43,9 +43,8 @@ func (b *Book) Assume(p *corev1.Pod, node *corev1.Node) []Step {
 	if d == nil || !d.Unbound() {
 		return nil
 	}
-	picks, _, _ := d.Plan(node)
 	known := b.pods[p.UID]
-	for _, pick := range picks {
+	for _, pick := range d.Plan(node, nil).Picks {
 		step := Step{Claim: b.claims[pick.Need.Claim], Node: node.Name}
 		if pick.Volume == nil {
 			b.assumedNodes[pick.Need.Claim] = node.Name

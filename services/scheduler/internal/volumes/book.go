@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"keelson.dev/kit/volumename"
 	"keelson.dev/services/scheduler/internal/columns"
 )
 
@@ -32,7 +33,8 @@ const noProvisioner = "kubernetes.io/no-provisioner"
 // Class is what counts of a StorageClass.
 type Class struct {
 	WaitForFirstConsumer bool
-	driver               string
+	provisioner          string
+	driver               string // that took over from the provisioner, or is it
 	Provisions           bool
 	Topologies           []corev1.TopologySelectorTerm
 }
@@ -43,6 +45,9 @@ type Book struct {
 	volumes map[string]*Volume
 	free    map[string]map[string]*Volume // by class and name, those that a claim may get
 	classes map[string]*Class
+	tracked map[string]bool // CSI drivers that tell how much storage there is
+	// required are the CSI drivers that must be on the nodes of Pods with their volumes.
+	required map[string]bool
 
 	users map[types.NamespacedName]map[types.UID]bool // Pods that have a node, by claim
 	pods  map[types.UID]*pod
@@ -70,6 +75,7 @@ func New() *Book {
 	return &Book{
 		claims: map[types.NamespacedName]*corev1.PersistentVolumeClaim{}, volumes: map[string]*Volume{},
 		free: map[string]map[string]*Volume{}, classes: map[string]*Class{},
+		tracked: map[string]bool{}, required: map[string]bool{},
 		users: map[types.NamespacedName]map[types.UID]bool{}, pods: map[types.UID]*pod{},
 		named: map[types.NamespacedName]map[types.UID]bool{}, stale: map[types.UID]bool{},
 		assumedVolumes: map[string]types.NamespacedName{}, assumedNodes: map[types.NamespacedName]string{},
@@ -141,7 +147,8 @@ func (b *Book) SetClass(c *storagev1.StorageClass) {
 		WaitForFirstConsumer: ptr.Deref(c.VolumeBindingMode, "") == storagev1.VolumeBindingWaitForFirstConsumer,
 		Provisions:           c.Provisioner != "" && c.Provisioner != noProvisioner,
 		Topologies:           c.AllowedTopologies,
-		driver:               driverOf(c.Provisioner),
+		provisioner:          c.Provisioner,
+		driver:               volumename.DriverOf(c.Provisioner),
 	}
 	b.touchClass(c.Name)
 	b.recountClass(c.Name)

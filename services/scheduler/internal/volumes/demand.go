@@ -2,6 +2,7 @@ package volumes
 
 import (
 	"cmp"
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,6 +14,8 @@ import (
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/utils/ptr"
 
+	"keelson.dev/kit/podview"
+	"keelson.dev/kit/volumename"
 	"keelson.dev/services/scheduler/internal/columns"
 )
 
@@ -32,6 +35,8 @@ type Demand struct {
 	// Fresh and Shared are what the Pod brings to a node: new volumes, by driver, and those that some node has already.
 	Fresh  []Fresh
 	Shared []columns.Volume
+	// Required are the drivers that must be on the node, sorted.
+	Required []string
 	// Needs are what the claims ask, in the order in which volumes are chosen for them.
 	Needs []Need
 }
@@ -51,8 +56,11 @@ type Need struct {
 	// Provision is set when a volume can be made for it, on nodes that Topologies allow; all do if there are none.
 	Provision  bool
 	Topologies []corev1.TopologySelectorTerm
-	size       int64
-	index      index
+	// Tracked is set where a node must have storage enough of the class for what is made.
+	Tracked bool
+	class   string
+	size    int64
+	index   index
 }
 
 // Key is equal for equal demands.
@@ -66,6 +74,13 @@ func (d *Demand) Key(b []byte) []byte {
 		}
 		for _, v := range n.Choice {
 			b = append(append(append(append(b, 3), v.Name...), 4), v.affinityKey...)
+			b = binary.AppendVarint(b, v.size)
+		}
+		if n.scored() {
+			b = binary.AppendVarint(append(append(append(b, 6), n.class...), 0), n.size)
+		}
+		if n.Tracked {
+			b = append(b, 7)
 		}
 		if n.Provision {
 			b = append(b, 5)
@@ -91,13 +106,10 @@ type reference struct {
 // references returns the claims of a Pod.
 func references(p *corev1.Pod) (out []reference) {
 	for i := range p.Spec.Volumes {
-		switch v := &p.Spec.Volumes[i]; {
-		case v.PersistentVolumeClaim != nil:
-			out = append(out, reference{name: types.NamespacedName{Namespace: p.Namespace,
-				Name: v.PersistentVolumeClaim.ClaimName}})
-		case v.Ephemeral != nil:
-			out = append(out, reference{owned: true, name: types.NamespacedName{Namespace: p.Namespace,
-				Name: p.Name + "-" + v.Name}})
+		v := &p.Spec.Volumes[i]
+		if name := podview.ClaimName(p, v); name != "" {
+			out = append(out, reference{owned: v.PersistentVolumeClaim == nil,
+				name: types.NamespacedName{Namespace: p.Namespace, Name: name}})
 		}
 	}
 	return out
@@ -140,7 +152,7 @@ func (b *Book) Demand(p *corev1.Pod) *Demand {
 	if immediate {
 		return &Demand{Blocked: unboundImmediate}
 	}
-	slices.SortStableFunc(d.Needs, func(a, b Need) int { return cmp.Compare(a.size, b.size) })
+	slices.SortStableFunc(d.Needs, func(a, b Need) int { return cmp.Compare(a.turn(), b.turn()) })
 	slices.SortFunc(d.Users, func(a, b User) int { return strings.Compare(string(a.UID), string(b.UID)) })
 	d.Users = slices.Compact(d.Users)
 	claims := make([]types.NamespacedName, 0, len(names))
@@ -151,6 +163,17 @@ func (b *Book) Demand(p *corev1.Pod) *Demand {
 		b.attach(d, v)
 	}
 	return d
+}
+
+// turn orders claims: those that have a volume come first, then those for which a node was chosen, then the smallest.
+func (n *Need) turn() int64 {
+	switch {
+	case n.Bound != nil:
+		return -2
+	case n.Node != "":
+		return -1
+	}
+	return n.size
 }
 
 // unusable says what keeps every node from the claim; nothing when it is fit for use.
@@ -186,7 +209,7 @@ func (b *Book) delayed(claim *corev1.PersistentVolumeClaim) bool {
 // need returns what a claim asks that waits for its first Pod.
 func (b *Book) need(name types.NamespacedName, claim *corev1.PersistentVolumeClaim) Need {
 	class := b.classes[className(claim)]
-	n := Need{Claim: name, Node: claim.Annotations[SelectedNode], size: size(claim)}
+	n := Need{Claim: name, Node: claim.Annotations[SelectedNode], class: className(claim), size: size(claim)}
 	if node, ok := b.assumedNodes[name]; ok {
 		n.Node = node
 	}
@@ -212,6 +235,8 @@ func (b *Book) need(name types.NamespacedName, claim *corev1.PersistentVolumeCla
 	}
 	n.index = newIndex(n.Choice)
 	n.Provision, n.Topologies = class.Provisions, class.Topologies
+	_, sized := claim.Spec.Resources.Requests[corev1.ResourceStorage]
+	n.Tracked = n.Provision && sized && b.tracked[class.provisioner]
 	return n
 }
 
@@ -277,7 +302,7 @@ type Volume struct {
 func newVolume(pv *corev1.PersistentVolume) *Volume {
 	quantity := pv.Spec.Capacity[corev1.ResourceStorage]
 	v := &Volume{PersistentVolume: pv, size: quantity.Value(), zones: zonesOf(pv)}
-	v.csi.Driver, v.csi.Handle = CSI(pv)
+	v.csi.Driver, v.csi.Handle = volumename.CSI(pv)
 	if a := pv.Spec.NodeAffinity; a != nil && a.Required != nil {
 		v.selector = nodeaffinity.NewLazyErrorNodeSelector(a.Required)
 		if wire, err := a.Required.Marshal(); err == nil {

@@ -10,36 +10,105 @@ import (
 
 // Why a node cannot take a Pod for its claims, in the field's words.
 const (
-	Conflict = "node(s) didn't match PersistentVolume's node affinity"
-	NoVolume = "node(s) didn't find available persistent volumes to bind"
+	Conflict  = "node(s) didn't match PersistentVolume's node affinity"
+	NoVolume  = "node(s) didn't find available persistent volumes to bind"
+	NoStorage = "node(s) did not have enough free storage"
 )
+
+// Storage says whether a volume of this size and class can be made for a node, and how much there is where it is made.
+type Storage func(class string, size int64) (capacity int64, enough bool)
+
+// Plan is what the claims without a volume get on a node, and why some get nothing.
+type Plan struct {
+	Picks                         []Pick
+	Conflict, NoVolume, NoStorage bool
+}
 
 // Pick is what a claim without a volume gets on a node: a volume that is there, or nil for one that is to be made.
 type Pick struct {
 	Need   *Need
 	Volume *Volume
+	// capacity is how much there is where the volume is to be made, as far as that is known.
+	capacity int64
 }
 
-// Plan says what each claim without a volume gets on the node, whose name and labels are set, or why it gets nothing.
-func (d *Demand) Plan(node *corev1.Node) (picks []Pick, conflict, noVolume bool) {
+// Plan says what the claims get on the node, whose name and labels are set. Without a Storage there is always enough.
+func (d *Demand) Plan(node *corev1.Node, storage Storage) (p Plan) {
 	taken := map[string]bool{}
+	elsewhere := false
 	for i := range d.Needs {
 		n := &d.Needs[i]
 		if n.Bound != nil {
-			conflict = conflict || !n.Bound.allows(node)
+			p.Conflict = p.Conflict || !n.Bound.allows(node)
 			continue
 		}
-		v := n.choose(node, taken)
+		pick := Pick{Need: n, Volume: n.choose(node, taken)}
+		enough := true
 		switch {
-		case v != nil:
-			taken[v.Name] = true
-		case n.Node != "" && n.Node != node.Name, !n.Provision, !topology(n.Topologies, node):
-			noVolume = true
+		case pick.Volume != nil:
+			taken[pick.Volume.Name] = true
+		case n.Node != "" && n.Node != node.Name:
+			elsewhere = true
+			continue
+		case !n.Provision, !topology(n.Topologies, node):
+			p.NoVolume = !p.NoStorage
+			continue
+		case n.Tracked && storage != nil:
+			pick.capacity, enough = storage(n.class, n.size)
+		}
+		if !enough {
+			p.NoStorage = !p.NoVolume
 			continue
 		}
-		picks = append(picks, Pick{Need: n, Volume: v})
+		p.Picks = append(p.Picks, pick)
 	}
-	return picks, conflict, noVolume
+	if elsewhere {
+		p.NoVolume, p.NoStorage = true, false
+	}
+	return p
+}
+
+// scored reports whether nodes may differ in how full their storage gets by the claim.
+func (n *Need) scored() bool { return n.Tracked || len(n.Choice) > 0 }
+
+// Scored reports whether nodes may differ in how full their storage gets.
+func (d *Demand) Scored() bool {
+	return slices.ContainsFunc(d.Needs, func(n Need) bool { return n.scored() })
+}
+
+// Tracked reports whether it matters how much storage a node has.
+func (d *Demand) Tracked() bool {
+	return slices.ContainsFunc(d.Needs, func(n Need) bool { return n.Tracked })
+}
+
+// Score returns the mean score of the classes of which the claims get volumes, by what these ask and what there is: of
+// the volumes that are there or, where none is, of the storage that is known. It is 0 where there is neither.
+func (p Plan) Score(score func(requested, capacity int64) int64) int64 {
+	found := slices.ContainsFunc(p.Picks, func(pick Pick) bool { return pick.Volume != nil })
+	type amounts struct{ requested, capacity int64 }
+	classes := map[string]amounts{}
+	for _, pick := range p.Picks {
+		sum, capacity := classes[pick.Need.class], pick.capacity
+		switch {
+		case pick.Volume != nil:
+			capacity = pick.Volume.size
+		case found || !pick.Need.Tracked:
+			continue
+		}
+		classes[pick.Need.class] = amounts{sum.requested + pick.Need.size, sum.capacity + capacity}
+	}
+	total, n := int64(0), int64(len(classes))
+	for _, of := range classes {
+		if of.capacity > 0 {
+			total += score(of.requested, of.capacity)
+		} else {
+			total += score(1, 1) // full
+		}
+	}
+	if n == 0 {
+		return 0
+	}
+	return (2*total + n) / (2 * n)
 }
 
 // choose returns the best volume that can be used on the node and is not taken.

@@ -14,11 +14,13 @@ import (
 
 	"keelson.dev/kit/client"
 	"keelson.dev/kit/controller"
+	"keelson.dev/kit/cork"
 	"keelson.dev/kit/daemon"
 	"keelson.dev/kit/events"
 	"keelson.dev/kit/fieldmask"
 	"keelson.dev/kit/gather"
 	"keelson.dev/services/workload-controllers/internal/controllers"
+	"keelson.dev/services/workload-controllers/internal/controllers/attachdetach"
 	"keelson.dev/services/workload-controllers/internal/controllers/endpoint"
 	"keelson.dev/services/workload-controllers/internal/controllers/endpointslice"
 	"keelson.dev/services/workload-controllers/internal/controllers/endpointslicemirroring"
@@ -62,6 +64,8 @@ type Config struct {
 	ConcurrentSyncs int
 	// Autoscaling are the settings of the autoscaler; without any they are those of its flags' defaults.
 	Autoscaling horizontalpodautoscaler.Settings
+	// AttachDetach are the settings of attachdetach.
+	AttachDetach attachdetach.Settings
 	// NodeIPAM are the ranges of Pods that nodes get their shares of; without any they get none.
 	NodeIPAM nodeipam.Settings
 }
@@ -78,6 +82,7 @@ func Run(ctx context.Context, c Config) error {
 		RootCA: c.RootCA, Volumes: volumes, Endpoint: c.Endpoint, EndpointSlice: c.EndpointSlice,
 		Mirroring:  c.Mirroring,
 		Concurrent: c.ConcurrentSyncs, Autoscaling: c.Autoscaling, NodeIPAM: c.NodeIPAM,
+		AttachDetach: c.AttachDetach,
 	})
 	mask, err := fieldmask.New(scheme.Scheme, podfeed.Decoded()...)
 	if err != nil {
@@ -85,6 +90,9 @@ func Run(ctx context.Context, c Config) error {
 	}
 	connection, err := gather.Watches(client.ForDaemon(c.REST, name), gatherPause)
 	if err != nil {
+		return err
+	}
+	if connection, err = cork.Client(connection); err != nil {
 		return err
 	}
 	newInformer, err := mask.Informers(connection)

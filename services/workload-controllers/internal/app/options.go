@@ -14,6 +14,7 @@ import (
 	"keelson.dev/kit/client"
 	"keelson.dev/kit/daemon"
 	"keelson.dev/services/workload-controllers/internal/controllers"
+	"keelson.dev/services/workload-controllers/internal/controllers/attachdetach"
 	"keelson.dev/services/workload-controllers/internal/controllers/endpoint"
 	"keelson.dev/services/workload-controllers/internal/controllers/endpointslice"
 	"keelson.dev/services/workload-controllers/internal/controllers/endpointslicemirroring"
@@ -40,6 +41,7 @@ type options struct {
 	mirroring   endpointslicemirroring.Options
 	autoscaling horizontalpodautoscaler.Settings
 	nodeIPAM    nodeipam.Settings
+	attach      attachdetach.Settings
 }
 
 // Daemon describes the program.
@@ -78,6 +80,7 @@ func (o *options) AddFlags(fs *pflag.FlagSet) {
 		"how long a change of Endpoints waits for others before it is mirrored into EndpointSlices")
 	o.autoscaling.AddFlags(fs)
 	o.nodeIPAM.AddFlags(fs)
+	o.attach.AddFlags(fs)
 }
 
 // Validate implements daemon.Options.
@@ -142,7 +145,7 @@ func (o *options) run(ctx context.Context, e *daemon.Environment) error {
 	return Run(ctx, Config{
 		Environment: e, REST: rest, RootCA: rootCA, Controllers: o.controllers, ConcurrentSyncs: o.concurrent,
 		Endpoint: o.endpoint, EndpointSlice: o.slices, Mirroring: o.mirroring,
-		Autoscaling: o.autoscaling, NodeIPAM: o.nodeIPAM,
+		Autoscaling: o.autoscaling, NodeIPAM: o.nodeIPAM, AttachDetach: o.attach,
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"keelson.dev/kit/controller"
+	"keelson.dev/services/workload-controllers/internal/controllers/attachdetach"
 	"keelson.dev/services/workload-controllers/internal/controllers/cronjob"
 	"keelson.dev/services/workload-controllers/internal/controllers/daemonset"
 	"keelson.dev/services/workload-controllers/internal/controllers/deployment"
@@ -43,6 +44,8 @@ type Options struct {
 	Volumes *persistentvolume.Volumes
 	// Autoscaling are the settings of horizontalpodautoscaler.
 	Autoscaling horizontalpodautoscaler.Settings
+	// AttachDetach are the settings of attachdetach.
+	AttachDetach attachdetach.Settings
 	// NodeIPAM are the settings of nodeipam; without a range that controller does not exist.
 	NodeIPAM nodeipam.Settings
 }
@@ -51,6 +54,7 @@ type Options struct {
 func All(o Options) []controller.Registration {
 	feed := podfeed.New()
 	all := []controller.Registration{
+		attachdetach.Registration(o.AttachDetach, o.Concurrent),
 		cronjob.Registration(o.Concurrent),
 		daemonset.Registration(feed, o.Concurrent),
 		deployment.Registration(feed, o.Concurrent),

@@ -38,6 +38,15 @@ func TestNamesAreThoseOfTheFolders(t *testing.T) {
 	}
 }
 
+// Every controller answers keel explain.
+func TestEachExplains(t *testing.T) {
+	for _, r := range All(Whole()) {
+		if len(r.Explains) == 0 {
+			t.Errorf("%s tells about no kind of objects", r.Name)
+		}
+	}
+}
+
 func TestSelect(t *testing.T) {
 	all := All(Whole())
 	without := func(left ...string) string {
@@ -100,9 +109,10 @@ func TestWhoCreatesWaitsForQuotas(t *testing.T) {
 	for _, r := range All(Whole()) {
 		creates, waits := false, false
 		for _, rule := range r.Rules {
-			// Volumes are of no namespace, and events nobody waits for.
+			// Volumes and their attachments are of no namespace, and events nobody waits for.
 			if slices.Contains(rule.Verbs, "create") && !slices.Contains(rule.Resources, "events") &&
-				!slices.Contains(rule.Resources, "persistentvolumes") {
+				!slices.Contains(rule.Resources, "persistentvolumes") &&
+				!slices.Contains(rule.Resources, "volumeattachments") {
 				creates = true
 			}
 			waits = waits || slices.Contains(rule.Resources, "resourcequotas") && slices.Contains(rule.Verbs, "watch")

@@ -17,7 +17,7 @@ func Decoded() []fieldmask.Rule {
 			"spec.containers":           {"name", "ports", "resources", "restartPolicy"},
 			"spec.initContainers":       {"name", "ports", "resources", "restartPolicy"},
 			"spec.volumes":              {"name", "volumeSource"},
-			"spec.volumes.volumeSource": {"ephemeral"},
+			"spec.volumes.volumeSource": {"ephemeral", "persistentVolumeClaim"},
 			"status": {"phase", "startTime", "podIP", "podIPs", "qosClass", "conditions", "resize", "resources",
 				"allocatedResources", "containerStatuses", "initContainerStatuses"},
 			"status.containerStatuses":     {"name", "restartCount", "state", "resources", "allocatedResources"},
@@ -29,7 +29,7 @@ func Decoded() []fieldmask.Rule {
 		}},
 		{Object: &corev1.Node{}, Only: map[string][]string{
 			"metadata": {"name", "uid", "resourceVersion", "labels"}, "spec": {"taints", "podCIDR", "podCIDRs"},
-			"status": {},
+			"status": {"conditions", "volumesInUse", "volumesAttached"},
 		}},
 	}
 }

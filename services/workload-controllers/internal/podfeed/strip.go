@@ -37,7 +37,7 @@ func stripPod(pod *corev1.Pod) *corev1.Pod {
 	pod.Spec = corev1.PodSpec{
 		NodeName: pod.Spec.NodeName, Hostname: pod.Spec.Hostname, Subdomain: pod.Spec.Subdomain,
 		Containers: like.ports, InitContainers: like.requests, Resources: like.amounts,
-		Volumes: ephemeral(pod.Spec.Volumes), Affinity: affinity,
+		Volumes: claiming(pod.Spec.Volumes), Affinity: affinity,
 		PriorityClassName:     shared(pod.Spec.PriorityClassName),
 		ActiveDeadlineSeconds: pod.Spec.ActiveDeadlineSeconds,
 	}
@@ -106,13 +106,14 @@ func restarts(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
 	return kept
 }
 
-// ephemeral keeps the volumes whose claims are made for the Pod; most Pods have none.
-func ephemeral(volumes []corev1.Volume) []corev1.Volume {
+// claiming keeps the volumes that name a claim, or whose claim is made for the Pod; most Pods have none.
+func claiming(volumes []corev1.Volume) []corev1.Volume {
 	var kept []corev1.Volume
 	for i := range volumes {
-		if volumes[i].Ephemeral != nil {
-			kept = append(kept, corev1.Volume{Name: volumes[i].Name,
-				VolumeSource: corev1.VolumeSource{Ephemeral: volumes[i].Ephemeral}})
+		source := &volumes[i].VolumeSource
+		if source.Ephemeral != nil || source.PersistentVolumeClaim != nil {
+			kept = append(kept, corev1.Volume{Name: volumes[i].Name, VolumeSource: corev1.VolumeSource{
+				Ephemeral: source.Ephemeral, PersistentVolumeClaim: source.PersistentVolumeClaim}})
 		}
 	}
 	return kept
@@ -135,7 +136,19 @@ func stripNode(node *corev1.Node) *corev1.Node {
 			Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion, Labels: node.Labels,
 		},
 		Spec: corev1.NodeSpec{Taints: node.Spec.Taints, PodCIDR: node.Spec.PodCIDR, PodCIDRs: node.Spec.PodCIDRs},
+		Status: corev1.NodeStatus{Conditions: readiness(node.Status.Conditions),
+			VolumesInUse: node.Status.VolumesInUse, VolumesAttached: node.Status.VolumesAttached},
 	}
+}
+
+// readiness keeps of a node's conditions whether it is ready, without the time, which changes with each report.
+func readiness(all []corev1.NodeCondition) []corev1.NodeCondition {
+	for i := range all {
+		if all[i].Type == corev1.NodeReady {
+			return []corev1.NodeCondition{{Type: corev1.NodeReady, Status: all[i].Status}}
+		}
+	}
+	return nil
 }
 
 // annotations are those that are kept.

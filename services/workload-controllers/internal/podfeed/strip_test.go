@@ -224,14 +224,18 @@ func TestDaemonPodsKeepTheirNode(t *testing.T) {
 	}
 }
 
-// Of a node only what places Pods is kept: its status is long and changes often.
+// Of a node only what places Pods and volumes is kept: its status is long and changes often.
 func TestNodesKeepWhatPlacesPods(t *testing.T) {
 	node := &corev1.Node{}
 	randfill.NewWithSeed(1).NilChance(0).NumElements(1, 2).Fill(node)
 	want := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node.Name, UID: node.UID, Labels: node.Labels,
 		ResourceVersion: node.ResourceVersion}, Spec: corev1.NodeSpec{Taints: node.Spec.Taints,
 		PodCIDR:  node.Spec.PodCIDR,
-		PodCIDRs: node.Spec.PodCIDRs}}
+		PodCIDRs: node.Spec.PodCIDRs},
+		Status: corev1.NodeStatus{VolumesInUse: node.Status.VolumesInUse, VolumesAttached: node.Status.VolumesAttached,
+			Conditions: []corev1.NodeCondition{{Type: "Ready", Status: "True"}}}}
+	node.Status.Conditions = []corev1.NodeCondition{{Type: "MemoryPressure", Status: "True"}, {Type: "Ready",
+		Status: "True", Reason: "Any", LastHeartbeatTime: metav1.Now()}}
 	if stripped, err := Strip(node); err != nil || !reflect.DeepEqual(stripped, want) {
 		t.Errorf("%+v, %v; want %+v", stripped, err, want)
 	}

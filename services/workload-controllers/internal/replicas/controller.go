@@ -65,7 +65,7 @@ func Register[O client.Object](kind *Kind[O], feed *podfeed.Feed, concurrent int
 				"watch"}},
 			rights.Events,
 		},
-		Explains: kind.GVK.Kind,
+		Explains: []string{kind.GVK.Kind},
 		Setup:    func(s *controller.Setup) (controller.Runnable, error) { return setup(s, kind, feed, concurrent) },
 	}
 }

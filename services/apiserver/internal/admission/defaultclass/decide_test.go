@@ -2,58 +2,13 @@ package defaultclass
 
 import (
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
-	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 )
-
-const (
-	annotation = "storageclass.kubernetes.io/is-default-class"
-	beta       = "storageclass.beta.kubernetes.io/is-default-class"
-)
-
-// class was made at a minute; marks are annotations and their values.
-func class(name string, minute int, marks ...string) metav1.Object {
-	c := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{},
-		CreationTimestamp: metav1.NewTime(time.Unix(int64(60*minute), 0))}}
-	for i := 0; i < len(marks); i += 2 {
-		c.Annotations[marks[i]] = marks[i+1]
-	}
-	return c
-}
-
-func TestPick(t *testing.T) {
-	for _, row := range []struct {
-		name    string
-		classes []metav1.Object
-		want    string
-	}{
-		{"none", nil, ""},
-		{"SET-053 no default", []metav1.Object{class("a", 1), class("b", 2, annotation, "false")}, ""},
-		{"SET-053 one", []metav1.Object{class("a", 1, annotation, "true"), class("b", 2)}, "a"},
-		{"by the old annotation", []metav1.Object{class("a", 1, beta, "true"), class("b", 2)}, "a"},
-		{"by a value that is not true", []metav1.Object{class("a", 1, annotation, "yes")}, ""},
-		{"of two the newest", []metav1.Object{class("a", 1, annotation, "true"),
-			class("c", 2, annotation, "true"), class("b", 0, annotation, "true")}, "c"},
-		{"of two as new the first by name", []metav1.Object{class("b", 1, annotation, "true"),
-			class("a", 1, annotation, "true"), class("c", 1, annotation, "true")}, "a"},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			got := ""
-			if chosen := pick(row.classes, []string{annotation, beta}); chosen != nil {
-				got = chosen.GetName()
-			}
-			if got != row.want {
-				t.Errorf("got %q, want %q", got, row.want)
-			}
-		})
-	}
-}
 
 func TestFieldOfTheClass(t *testing.T) {
 	marked := func(annotation string) metav1.ObjectMeta {

@@ -9,13 +9,14 @@ import (
 	"fmt"
 	"io"
 
-	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/initializer"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
+
+	"keelson.dev/kit/defaultclass"
 )
 
 // The names by which Kubernetes knows the plugins.
@@ -27,9 +28,8 @@ const (
 // rule is what tells the plugins apart.
 type rule struct {
 	// field is where a new object names its class; nil for objects that are left alone.
-	field func(runtime.Object) **string
-	// annotations mark a class as the default by the value "true".
-	annotations []string
+	field       func(runtime.Object) **string
+	annotations defaultclass.Annotations
 	// classes is the informer of the kind of class.
 	classes func(informers.SharedInformerFactory) cache.SharedIndexInformer
 }
@@ -48,7 +48,7 @@ var (
 
 // RegisterStorage makes DefaultStorageClass known to the chain.
 func RegisterStorage(plugins *admission.Plugins) {
-	register(plugins, Storage, rule{field: ofClaim, annotations: []string{defaultStorage, defaultStorageBeta},
+	register(plugins, Storage, rule{field: ofClaim, annotations: defaultclass.Storage,
 		classes: func(factory informers.SharedInformerFactory) cache.SharedIndexInformer {
 			return factory.Storage().V1().StorageClasses().Informer()
 		}})
@@ -57,7 +57,7 @@ func RegisterStorage(plugins *admission.Plugins) {
 // RegisterIngress makes DefaultIngressClass known to the chain.
 func RegisterIngress(plugins *admission.Plugins) {
 	register(plugins, Ingress, rule{field: ofIngress,
-		annotations: []string{networkingv1.AnnotationIsDefaultIngressClass},
+		annotations: defaultclass.Ingress,
 		classes: func(factory informers.SharedInformerFactory) cache.SharedIndexInformer {
 			return factory.Networking().V1().IngressClasses().Informer()
 		}})
@@ -97,7 +97,7 @@ func (p *Plugin) Admit(_ context.Context, a admission.Attributes, _ admission.Ob
 	if !p.WaitForReady() {
 		return admission.NewForbidden(a, fmt.Errorf("not yet ready to handle request"))
 	}
-	if class := pick(p.list(), p.annotations); class != nil {
+	if class, found := defaultclass.Among(p.list(), p.annotations); found {
 		name := class.GetName()
 		*field = &name
 	}

@@ -8,8 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apiserver/pkg/admission"
 )
 
 func list(namesAndAmounts ...string) corev1.ResourceList {
@@ -170,23 +168,5 @@ func TestAnnotation(t *testing.T) {
 	full.ObjectMeta = metav1.ObjectMeta{}
 	if complete(full, defaults); full.Annotations != nil {
 		t.Errorf("nothing was given, but it says %v", full.Annotations)
-	}
-}
-
-// DEP-214: a resize is held to the ranges as a new Pod is; no other write says what a Pod asks for.
-func TestIsSized(t *testing.T) {
-	for _, row := range []struct {
-		subresource string
-		operation   admission.Operation
-		want        bool
-	}{
-		{"", admission.Create, true}, {"", admission.Update, false}, {"resize", admission.Update, true},
-		{"status", admission.Update, false}, {"eviction", admission.Create, false},
-	} {
-		a := admission.NewAttributesRecord(nil, nil, schema.GroupVersionKind{}, "ns", "name",
-			schema.GroupVersionResource{Resource: "pods"}, row.subresource, row.operation, nil, false, nil)
-		if got := isSized(a); got != row.want {
-			t.Errorf("%s of %q: %t", row.operation, row.subresource, got)
-		}
 	}
 }

@@ -78,7 +78,7 @@ func (p *Plugin) Validate(_ context.Context, a admission.Attributes, _ admission
 	var check func([]*corev1.LimitRange) []error
 	switch obj := a.GetObject().(type) {
 	case *corev1.Pod:
-		if !isSized(a) {
+		if !podrequest.Sizes(a) {
 			return nil
 		}
 		check = func(ranges []*corev1.LimitRange) []error { return checkPod(obj, ranges) }
@@ -99,17 +99,6 @@ func (p *Plugin) Validate(_ context.Context, a admission.Attributes, _ admission
 		return admission.NewForbidden(a, utilerrors.NewAggregate(errs))
 	}
 	return nil
-}
-
-// isSized reports whether the request says what a Pod asks for: it makes the Pod, or resizes it.
-func isSized(a admission.Attributes) bool {
-	switch a.GetSubresource() {
-	case "":
-		return a.GetOperation() == admission.Create
-	case "resize":
-		return a.GetOperation() == admission.Update
-	}
-	return false
 }
 
 // of returns the ranges of the request's namespace, by name: the first that has a default gives it.

@@ -96,7 +96,7 @@ func under(namespace, domain string) bool {
 // checkNewPod lets a Node create nothing but mirrors of its static Pods: they belong to the Node, whose UID is given,
 // and reach for nothing of the API. Labels and namespace are the static Pod's own, as in every cluster.
 func checkNewPod(node string, uid types.UID, pod *corev1.Pod) error {
-	if _, mirror := pod.Annotations[corev1.MirrorPodAnnotationKey]; !mirror {
+	if !podview.IsMirror(pod) {
 		return fmt.Errorf("pod does not have %q annotation, node %q can only create mirror pods",
 			corev1.MirrorPodAnnotationKey, node)
 	}

@@ -31,3 +31,11 @@ func checkVolume(node string, updated, old *corev1.PersistentVolume) error {
 	}
 	return nil
 }
+
+// checkDrivers lets a Node say which drivers it has itself.
+func checkDrivers(node, name string) error {
+	if name != node {
+		return fmt.Errorf("can only access CSINode with the same name as the requesting node")
+	}
+	return nil
+}

@@ -1,6 +1,6 @@
 // Package noderestriction is the admission plugin NodeRestriction: whoever has taken over one Node can write nothing
-// about the others. A Node writes its own Node object, the status of its Pods, and its Lease, and lets go of volumes of
-// its own.
+// about the others. A Node writes its own Node and CSINode objects, the status of its Pods, and its Lease, and lets go
+// of volumes of its own.
 package noderestriction
 
 import (
@@ -12,6 +12,7 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -92,6 +93,9 @@ func (p *Plugin) check(ctx context.Context, node string, a admission.Attributes)
 				node)
 		}
 		return checkVolume(node, updated, old)
+	case storagev1.Resource("csinodes"):
+		obj, _ := meta.Accessor(a.GetObject())
+		return checkDrivers(node, nameOf(a.GetName(), obj))
 	}
 	return nil
 }

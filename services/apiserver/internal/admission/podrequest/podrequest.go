@@ -21,8 +21,14 @@ func Pod(a admission.Attributes) (*corev1.Pod, error) {
 	return pod, nil
 }
 
-// IsMirror tells whether a Pod only shows a static Pod of its Node.
-func IsMirror(pod *corev1.Pod) bool {
-	_, found := pod.Annotations[corev1.MirrorPodAnnotationKey]
-	return found
+// Sizes reports whether a request about a Pod says what the Pod asks for: it makes the Pod or resizes it. Nothing else
+// makes a Pod take more.
+func Sizes(a admission.Attributes) bool {
+	switch a.GetSubresource() {
+	case "":
+		return a.GetOperation() == admission.Create
+	case "resize":
+		return a.GetOperation() == admission.Update
+	}
+	return false
 }

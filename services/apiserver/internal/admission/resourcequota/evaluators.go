@@ -17,14 +17,16 @@ import (
 	resourcehelper "k8s.io/component-helpers/resource"
 
 	"keelson.dev/kit/quota"
+	"keelson.dev/services/apiserver/internal/admission/podrequest"
 )
 
 // evaluators are those of the kinds of which more counts than their number, or that quotas call by a short name. For
 // any other kind the library counts objects.
 func evaluators() []libraryquota.Evaluator {
 	all := []libraryquota.Evaluator{
-		evaluator[*corev1.Pod]{kind: quota.Pods, handles: chargesPod, constraints: unsaid, scopes: quota.PodScopes,
-			usage: func(pod *corev1.Pod) corev1.ResourceList { return podUsage(pod, time.Now()) }},
+		evaluator[*corev1.Pod]{kind: quota.Pods, handles: podrequest.Sizes, constraints: unsaid,
+			scopes: quota.PodScopes,
+			usage:  func(pod *corev1.Pod) corev1.ResourceList { return podUsage(pod, time.Now()) }},
 		evaluator[*corev1.Service]{kind: quota.Services, handles: chargesChanges, usage: quota.Service},
 		evaluator[*corev1.PersistentVolumeClaim]{kind: quota.Claims, handles: chargesClaim, usage: quota.Claim,
 			scopes: quota.ClaimScopes},
@@ -34,17 +36,6 @@ func evaluators() []libraryquota.Evaluator {
 		all = append(all, generic.NewObjectCountEvaluator(corev1.Resource(string(name)), nil, name))
 	}
 	return all
-}
-
-// chargesPod: a Pod is charged when it is made and when it is resized. Nothing else makes it take more.
-func chargesPod(a admission.Attributes) bool {
-	switch a.GetSubresource() {
-	case "":
-		return a.GetOperation() == admission.Create
-	case "resize":
-		return a.GetOperation() == admission.Update
-	}
-	return false
 }
 
 func chargesChanges(a admission.Attributes) bool { return a.GetSubresource() == "" }

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	nodelisters "k8s.io/client-go/listers/node/v1"
 
+	"keelson.dev/kit/runtimeclass"
 	"keelson.dev/services/apiserver/internal/admission/podrequest"
 )
 
@@ -69,12 +70,12 @@ func (p *Plugin) ValidateInitialization() error {
 
 // Admit gives a new Pod what its class says.
 func (p *Plugin) Admit(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
-	return p.with(ctx, a, apply)
+	return p.with(ctx, a, runtimeclass.Apply)
 }
 
 // Validate refuses a new Pod whose overhead is not its class's.
 func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
-	return p.with(ctx, a, check)
+	return p.with(ctx, a, runtimeclass.Check)
 }
 
 func (p *Plugin) with(ctx context.Context, a admission.Attributes,
@@ -106,7 +107,7 @@ func (p *Plugin) class(ctx context.Context, name *string) (*nodev1.RuntimeClass,
 		class, err = p.client.NodeV1().RuntimeClasses().Get(ctx, *name, metav1.GetOptions{})
 	}
 	if apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("pod rejected: RuntimeClass %q not found", *name)
+		return nil, runtimeclass.Missing(*name)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the RuntimeClass %s: %w", *name, err)

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	corelisters "k8s.io/client-go/listers/core/v1"
 
+	"keelson.dev/kit/podview"
 	"keelson.dev/services/apiserver/internal/admission/podrequest"
 )
 
@@ -78,7 +79,7 @@ func (p *Plugin) ValidateInitialization() error {
 // Admit completes a new Pod. Mirror Pods stay as the Node made them.
 func (p *Plugin) Admit(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	pod, err := podrequest.Pod(a)
-	if pod == nil || err != nil || podrequest.IsMirror(pod) {
+	if pod == nil || err != nil || podview.IsMirror(pod) {
 		return err
 	}
 	if !p.WaitForReady() {

@@ -6,6 +6,7 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
@@ -37,6 +38,8 @@ type verdict struct {
 	byPods bool
 	// byVolume says that the volume itself decides, see ofVolume.
 	byVolume bool
+	// byAttachment says that the attachment itself decides, see ofAttachment.
+	byAttachment bool
 	// reason is why the request is not allowed.
 	reason string
 }
@@ -59,6 +62,8 @@ func decide(node string, r request) verdict {
 		return decideLease(node, r)
 	case corev1.GroupName:
 		return decideCore(node, r)
+	case storagev1.GroupName:
+		return decideStorage(node, r)
 	}
 	return allow
 }
@@ -183,7 +188,7 @@ func related(node string, r request, pods []corev1.Pod) bool {
 // names tells whether the Pod refers to the object. Nodes create mirrors of their static Pods themselves, so one opens
 // nothing.
 func names(pod *corev1.Pod, object podview.Reference) bool {
-	if _, mirror := pod.Annotations[corev1.MirrorPodAnnotationKey]; mirror {
+	if podview.IsMirror(pod) {
 		return false
 	}
 	found := false

@@ -1,5 +1,6 @@
 // Package node is the Node authorizer: a node may read itself, the Pods that are bound to
-// it, what those name, and the volumes that are its own folders.
+// it, what those name, the volumes that are its own folders, what attaches volumes to it, and what the drivers of its
+// Pods' volumes identify themselves with.
 package node
 
 import (
@@ -23,8 +24,10 @@ type Volume func(ctx context.Context, name, resourceVersion string) (*corev1.Per
 
 // Objects are what a node's rights depend on.
 type Objects struct {
-	Pods   Pods
-	Volume Volume
+	Pods       Pods
+	Volume     Volume
+	Claim      Claim
+	Attachment Attachment
 }
 
 // New returns the authorizer. It has no opinion about anybody but nodes.
@@ -50,6 +53,11 @@ func (o Objects) authorize(ctx context.Context, attributes authorizer.Attributes
 		v, err = o.askVolume(ctx, node, r)
 	case v.byPods:
 		v, err = o.askPods(ctx, node, r)
+		if err == nil && !v.allowed && mayBeOfDriver(r) {
+			v, err = o.askDrivers(ctx, node, r)
+		}
+	case v.byAttachment:
+		v, err = o.askAttachment(ctx, node, r)
 	}
 	if err != nil {
 		return authorizer.DecisionNoOpinion, "", err

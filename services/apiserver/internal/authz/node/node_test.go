@@ -50,6 +50,9 @@ func TestAuthorizer(t *testing.T) {
 			var read []string
 			before := [][]corev1.Pod{copyOf(row.cached), copyOf(row.store)}
 			a := New(Objects{Pods: func(_ context.Context, node, namespace, version string) ([]corev1.Pod, error) {
+				if namespace == "" { // for drivers, of which none of the Pods has a volume
+					return nil, nil
+				}
 				read = append(read, version)
 				if node != "a" || namespace != "ns" {
 					t.Errorf("asked for the Pods of node %q in %q, want those of a in ns", node, namespace)

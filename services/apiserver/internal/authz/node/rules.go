@@ -21,7 +21,9 @@ var Rules = []rbacv1.PolicyRule{
 	rule("certificates.k8s.io", []string{"create", "get", "list", "watch"}, "certificatesigningrequests"),
 	rule("discovery.k8s.io", read, "endpointslices"),
 	rule("node.k8s.io", read, "runtimeclasses"),
-	rule("storage.k8s.io", read, "csidrivers", "csinodes", "volumeattachments"),
+	rule("storage.k8s.io", read, "csidrivers"),
+	rule("storage.k8s.io", []string{"create", "delete", "get", "patch", "update"}, "csinodes"),
+	rule("storage.k8s.io", []string{"get"}, "volumeattachments"),
 	rule("authentication.k8s.io", []string{"create"}, "tokenreviews"),
 	rule("authorization.k8s.io", []string{"create"}, "localsubjectaccessreviews", "subjectaccessreviews"),
 }

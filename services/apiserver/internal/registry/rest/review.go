@@ -8,6 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	genericrest "k8s.io/apiserver/pkg/registry/rest"
+
+	"keelson.dev/services/apiserver/internal/carriedfields"
 )
 
 // Review is a resource that is never stored: a create is a question, and the
@@ -51,6 +53,7 @@ func (r *Review[O]) GetSingularName() string { return r.singular }
 // Create answers the question.
 func (r *Review[O]) Create(ctx context.Context, object runtime.Object, validate genericrest.ValidateObjectFunc,
 	_ *metav1.CreateOptions) (runtime.Object, error) {
+	carriedfields.PutBack(ctx, object)
 	obj, ok := object.(O)
 	if !ok {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("expected a %s, got %T", r.singular, object))

@@ -96,6 +96,12 @@ func (k *Kernel) Usage(name string) (cgroup.Usage, error) {
 	return usage, nil
 }
 
+// Processes implements cgroup.Kernel: there is none.
+func (k *Kernel) Processes(name string) ([]int, error) {
+	_, err := k.Usage(name)
+	return nil, err
+}
+
 // Children implements cgroup.Kernel.
 func (k *Kernel) Children(name string) ([]string, error) {
 	k.mu.Lock()

@@ -134,6 +134,22 @@ func images(t *testing.T, s *suite) {
 	t.Fatalf("the list of images lacks %s", image.ID)
 }
 
+// layers expects an entry for each instance, and none where there is nothing.
+func layers(t *testing.T, s *suite) {
+	if _, err := s.r.ImageFs(s.ctx); err != nil {
+		t.Errorf("asking where images lie: %v", err)
+	}
+	if got, err := s.r.Layers(s.ctx, s.uid); err != nil || len(got) != 0 {
+		t.Errorf("a Pod that never was has written %+v, error %v", got, err)
+	}
+	s.runSandbox(t)
+	s.start(t, s.create(t, "main", s.Sleep))
+	got, err := s.r.Layers(s.ctx, s.uid)
+	if err != nil || len(got) != 1 || got[0].Container != "main" || got[0].Attempt != 0 || got[0].Bytes < 0 {
+		t.Errorf("what a container has written is %+v, error %v", got, err)
+	}
+}
+
 func events(t *testing.T, s *suite) {
 	ctx, cancel := context.WithCancel(s.ctx)
 	defer cancel()

@@ -27,6 +27,9 @@ type Options struct {
 	UIDs string
 	// Orphan starts a created container behind the back of the runtime's own calls; nil where that cannot be done.
 	Orphan func(ctx context.Context, containerID string) error
+	// Lose makes the runtime lose its record of a container that runs, and returns what brings the record back; nil
+	// where that cannot be done.
+	Lose func(ctx context.Context, containerID string) (back func(context.Context) error, err error)
 	// Remains says what is left of a removed container, empty for nothing; nil where nobody can tell.
 	Remains func(containerID string) (string, error)
 }
@@ -39,11 +42,13 @@ func Run(t *testing.T, r runtime.Runtime, o Options) {
 		"exit code":                 exits,
 		"unknown Pod is empty":      unknown,
 		"images":                    images,
+		"what containers write":     layers,
 		"events lead to the state":  events,
 		"exec in what does not run": execGone,
 		"limits of what runs":       limits,
 		"interrupted starts":        interruptedStarts,
 		"a start that failed late":  orphan,
+		"containers that were lost": orphans,
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)

@@ -5,6 +5,8 @@
 //     container "cannot be deleted" while it has one;
 //   - containerd gives the start up while the OCI runtime makes the container: the OCI runtime keeps a folder, and
 //     perhaps a process, of which containerd knows nothing.
+//
+// The second comes of sandboxes too, and of whatever else was under way when containerd itself or a shim was killed.
 package containerd
 
 import (

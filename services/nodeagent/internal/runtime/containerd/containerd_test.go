@@ -26,6 +26,8 @@ type server struct {
 	runtime *containers.Container_Runtime
 	fails   map[string]error
 	calls   []string
+	// recorded are the IDs of the containers that it has.
+	recorded []string
 }
 
 func (s *server) called(ctx context.Context, call string) error {

@@ -1,6 +1,7 @@
 package containerd
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 
@@ -27,12 +28,14 @@ func deletion(name string, opaque *anypb.Any, id string) (program string, args [
 			return "", nil, false, fmt.Errorf("containerd: reading the runtime's options of container %s: %w", id, err)
 		}
 	}
-	program, root := opts.GetBinaryName(), opts.GetRoot()
-	if program == "" {
-		program = defaultRunc
-	}
-	if root == "" {
-		root = defaultRoot
-	}
-	return program, []string{"--root", filepath.Join(root, namespace), "delete", "--force", id}, true, nil
+	program, root := orDefaults(opts.GetBinaryName(), opts.GetRoot())
+	return program, deletionArgs(root, id), true, nil
 }
+
+// orDefaults returns the program of runc and where it has its containers of this namespace, from what is configured.
+func orDefaults(program, root string) (string, string) {
+	return cmp.Or(program, defaultRunc), filepath.Join(cmp.Or(root, defaultRoot), namespace)
+}
+
+// deletionArgs let runc end and forget a container.
+func deletionArgs(root, id string) []string { return []string{"--root", root, "delete", "--force", id} }

@@ -213,6 +213,49 @@ func (r *Runtime) RemoveImage(ctx context.Context, id string) error {
 	return ignoreNotFound("removing image "+id, err)
 }
 
+// ImageFs implements runtime.Images.
+func (r *Runtime) ImageFs(ctx context.Context) (runtime.ImageFs, error) {
+	ctx, cancel := context.WithTimeout(ctx, shortCall)
+	defer cancel()
+	answer, err := r.image.ImageFsInfo(ctx, &cri.ImageFsInfoRequest{})
+	if err != nil {
+		return runtime.ImageFs{}, failed("asking for the file system of its images", err)
+	}
+	for _, fs := range answer.ImageFilesystems {
+		if mountpoint := fs.GetFsId().GetMountpoint(); mountpoint != "" {
+			return runtime.ImageFs{Dir: mountpoint, Bytes: told(fs.UsedBytes), Inodes: told(fs.InodesUsed)}, nil
+		}
+	}
+	return runtime.ImageFs{}, nil
+}
+
+// told returns a figure of the runtime's; nil if it has not said it.
+func told(v *cri.UInt64Value) *uint64 {
+	if v == nil {
+		return nil
+	}
+	return &v.Value
+}
+
+// Layers implements runtime.Containers.
+func (r *Runtime) Layers(ctx context.Context, podUID string) ([]runtime.Layer, error) {
+	ctx, cancel := context.WithTimeout(ctx, shortCall)
+	defer cancel()
+	answer, err := r.runtime.ListContainerStats(ctx, &cri.ListContainerStatsRequest{Filter: &cri.ContainerStatsFilter{
+		LabelSelector: map[string]string{runtime.LabelPodUID: podUID}}})
+	if err != nil {
+		return nil, failed("asking for what containers have written", err)
+	}
+	out := make([]runtime.Layer, 0, len(answer.Stats))
+	for _, s := range answer.Stats {
+		name := s.GetAttributes().GetMetadata()
+		out = append(out, runtime.Layer{Container: name.GetName(), Attempt: name.GetAttempt(),
+			Bytes:  int64(s.GetWritableLayer().GetUsedBytes().GetValue()),
+			Inodes: int64(s.GetWritableLayer().GetInodesUsed().GetValue())})
+	}
+	return out, nil
+}
+
 func image(i *cri.Image) runtime.Image {
 	out := runtime.Image{ID: i.Id, Tags: i.RepoTags, Digests: i.RepoDigests, Size: i.Size, Pinned: i.Pinned,
 		User: i.Username}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -106,14 +107,23 @@ func (r *Runtime) Status(ctx context.Context) (runtime.Status, error) {
 			out.NetworkProblem = problem
 		}
 	}
-	for _, h := range answer.RuntimeHandlers {
-		if h.Name == "" {
-			out.UserNamespaces = h.GetFeatures().GetUserNamespaces()
-			out.RecursiveReadOnlyMounts = h.GetFeatures().GetRecursiveReadOnlyMounts()
-		}
+	out.Handlers = handlers(answer.RuntimeHandlers)
+	if f := answer.GetFeatures(); f != nil {
+		out.SupplementalGroupsPolicy = &f.SupplementalGroupsPolicy
 	}
 	out.CgroupDriver = r.cgroupDriver(ctx)
 	return out, nil
+}
+
+// handlers are sorted: the runtime tells them in another order each time.
+func handlers(told []*cri.RuntimeHandler) []runtime.Handler {
+	out := make([]runtime.Handler, 0, len(told))
+	for _, h := range told {
+		out = append(out, runtime.Handler{Name: h.Name, UserNamespaces: h.GetFeatures().GetUserNamespaces(),
+			RecursiveReadOnlyMounts: h.GetFeatures().GetRecursiveReadOnlyMounts()})
+	}
+	slices.SortFunc(out, func(a, b runtime.Handler) int { return strings.Compare(a.Name, b.Name) })
+	return out
 }
 
 // cgroupDriver is empty for runtimes that are too old to say.

@@ -3,6 +3,7 @@ package cri
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -25,7 +26,8 @@ func (r *Runtime) ListPods(ctx context.Context) ([]observed.Pod, error) {
 	return out, nil
 }
 
-// PodState implements runtime.Pods: the lists tell what there is, and one call each tells the rest.
+// PodState implements runtime.Pods: the lists tell what there is, and one call each tells the rest. A Pod's start waits
+// for it twice, so what does not depend on each other is asked for at once.
 func (r *Runtime) PodState(ctx context.Context, podUID string) (observed.Pod, error) {
 	pods, err := r.list(ctx, map[string]string{runtime.LabelPodUID: podUID})
 	if err != nil {
@@ -37,28 +39,45 @@ func (r *Runtime) PodState(ctx context.Context, podUID string) (observed.Pod, er
 	}
 	ctx, cancel := context.WithTimeout(ctx, shortCall)
 	defer cancel()
-	if err := r.fillSandboxes(ctx, pod); err != nil {
-		return observed.Pod{}, err
-	}
-	if err := r.fillContainers(ctx, pod); err != nil {
+	err = together(
+		func() error { return r.fillSandboxes(ctx, pod) },
+		func() error { return r.fillContainers(ctx, pod) })
+	if err != nil {
 		return observed.Pod{}, err
 	}
 	pod.Sort()
 	return *pod, nil
 }
 
+// together makes calls at the same time and returns when all of them have.
+func together(calls ...func() error) error {
+	problems := make([]error, len(calls))
+	var all sync.WaitGroup
+	for i, call := range calls {
+		all.Go(func() { problems[i] = call() })
+	}
+	all.Wait()
+	return errors.Join(problems...)
+}
+
 func (r *Runtime) list(ctx context.Context, labels map[string]string) (map[string]*observed.Pod, error) {
 	ctx, cancel := context.WithTimeout(ctx, shortCall)
 	defer cancel()
-	sandboxes, err := r.runtime.ListPodSandbox(ctx,
-		&cri.ListPodSandboxRequest{Filter: &cri.PodSandboxFilter{LabelSelector: labels}})
+	var sandboxes *cri.ListPodSandboxResponse
+	var containers *cri.ListContainersResponse
+	err := together(
+		func() (err error) {
+			sandboxes, err = r.runtime.ListPodSandbox(ctx,
+				&cri.ListPodSandboxRequest{Filter: &cri.PodSandboxFilter{LabelSelector: labels}})
+			return failed("listing sandboxes", err)
+		},
+		func() (err error) {
+			containers, err = r.runtime.ListContainers(ctx,
+				&cri.ListContainersRequest{Filter: &cri.ContainerFilter{LabelSelector: labels}})
+			return failed("listing containers", err)
+		})
 	if err != nil {
-		return nil, failed("listing sandboxes", err)
-	}
-	containers, err := r.runtime.ListContainers(ctx,
-		&cri.ListContainersRequest{Filter: &cri.ContainerFilter{LabelSelector: labels}})
-	if err != nil {
-		return nil, failed("listing containers", err)
+		return nil, err
 	}
 	pods := map[string]*observed.Pod{}
 	for _, s := range sandboxes.Items {
@@ -154,6 +173,10 @@ func fill(c *observed.Container, s *cri.ContainerStatus) {
 	c.StartedAt, c.FinishedAt = instant(s.GetStartedAt()), instant(s.GetFinishedAt())
 	c.ExitCode, c.Reason, c.Message = s.GetExitCode(), s.GetReason(), s.GetMessage()
 	c.ImageID, c.LogPath = s.GetImageRef(), s.GetLogPath()
+	for _, m := range s.GetMounts() {
+		c.Mounts = append(c.Mounts, observed.Mount{ContainerPath: m.ContainerPath,
+			RecursiveReadOnly: m.RecursiveReadOnly, Image: m.GetImage().GetImage()})
+	}
 	if user := s.GetUser().GetLinux(); user != nil {
 		c.User = &observed.User{UID: user.Uid, GID: user.Gid, SupplementalGroups: user.SupplementalGroups}
 	}

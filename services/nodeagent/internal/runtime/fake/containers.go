@@ -40,6 +40,10 @@ func (r *Runtime) CreateContainer(ctx context.Context, sandboxID string, config 
 			State:   observed.Created, CreatedAt: time.Now(), Image: image, ImageID: config.Image.GetImage(),
 			LogPath: config.LogPath, Annotations: config.Annotations,
 		}}
+	for _, m := range config.Mounts {
+		c.Mounts = append(c.Mounts, observed.Mount{ContainerPath: m.ContainerPath,
+			RecursiveReadOnly: m.RecursiveReadOnly, Image: m.GetImage().GetImage()})
+	}
 	r.containers[c.ID] = c
 	r.notifyLocked(runtime.Event{PodUID: c.PodUID, ContainerID: c.ID})
 	return c.ID, nil
@@ -160,16 +164,21 @@ func (r *Runtime) UpdateContainer(ctx context.Context, id string, limits *cri.Li
 func (r *Runtime) Limits(podUID, name string) *cri.LinuxContainerResources {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var newest *container
+	newest := r.newestLocked(podUID, name)
+	if newest == nil {
+		return nil
+	}
+	return newest.limits
+}
+
+// newestLocked returns the newest instance of a container; nil if there is none.
+func (r *Runtime) newestLocked(podUID, name string) (newest *container) {
 	for _, c := range r.containers {
 		if c.PodUID == podUID && c.Name == name && (newest == nil || c.Attempt > newest.Attempt) {
 			newest = c
 		}
 	}
-	if newest == nil {
-		return nil
-	}
-	return newest.limits
+	return newest
 }
 
 // ReopenLog implements runtime.Containers.
@@ -217,14 +226,19 @@ func (r *Runtime) ImageStatus(ctx context.Context, ref string) (runtime.Image, b
 	return image, ok, nil
 }
 
-// PullImage implements runtime.Images: every image can be pulled, unless Fail says otherwise.
-func (r *Runtime) PullImage(ctx context.Context, ref string, _ *cri.AuthConfig, _ *cri.PodSandboxConfig) (string,
+// PullImage implements runtime.Images: every image can be pulled, unless Fail or SetRegistry says otherwise.
+func (r *Runtime) PullImage(ctx context.Context, ref string, auth *cri.AuthConfig, _ *cri.PodSandboxConfig) (string,
 	error) {
 	if err := r.begin(ctx, "PullImage", ref); err != nil {
 		return "", err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.registry != nil {
+		if err := r.registry(ref, auth); err != nil {
+			return "", err
+		}
+	}
 	if _, ok := r.images[ref]; !ok {
 		r.images[ref] = runtime.Image{ID: "sha256:" + ref, Tags: []string{ref}, Size: 1 << 20}
 	}
@@ -258,4 +272,51 @@ func (r *Runtime) RemoveImage(ctx context.Context, id string) error {
 		}
 	}
 	return nil
+}
+
+// SetImageFs says where images lie.
+func (r *Runtime) SetImageFs(dir string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.imageFs = dir
+}
+
+// ImageFs implements runtime.Images.
+func (r *Runtime) ImageFs(ctx context.Context) (runtime.ImageFs, error) {
+	if err := r.begin(ctx, "ImageFs", ""); err != nil {
+		return runtime.ImageFs{}, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return runtime.ImageFs{Dir: r.imageFs}, nil
+}
+
+// Write makes the newest instance of a container have written that much. It returns false if there is none.
+func (r *Runtime) Write(podUID, name string, bytes, inodes int64) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	newest := r.newestLocked(podUID, name)
+	if newest == nil {
+		return false
+	}
+	newest.layer.Bytes, newest.layer.Inodes = bytes, inodes
+	return true
+}
+
+// Layers implements runtime.Containers.
+func (r *Runtime) Layers(ctx context.Context, podUID string) ([]runtime.Layer, error) {
+	if err := r.begin(ctx, "Layers", podUID); err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var out []runtime.Layer
+	for _, c := range r.containers {
+		if c.PodUID == podUID {
+			layer := c.layer
+			layer.Container, layer.Attempt = c.Name, c.Attempt
+			out = append(out, layer)
+		}
+	}
+	return out, nil
 }

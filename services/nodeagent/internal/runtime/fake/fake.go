@@ -45,9 +45,11 @@ type Runtime struct {
 	faults     map[string][]error
 	delays     map[string]time.Duration
 	execs      func(container string, command []string) (runtime.ExecResult, error)
+	registry   func(ref string, auth *cri.AuthConfig) error
 	calls      []Call
 	watchers   map[int]chan runtime.Event
 	status     runtime.Status
+	imageFs    string
 	down       error
 }
 
@@ -64,6 +66,7 @@ type container struct {
 	leftover bool
 	behavior Behavior
 	limits   *cri.LinuxContainerResources
+	layer    runtime.Layer
 	// exited is closed when the instance has exited.
 	exited chan struct{}
 }
@@ -94,6 +97,13 @@ func (r *Runtime) SetExec(f func(container string, command []string) (runtime.Ex
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.execs = f
+}
+
+// SetRegistry makes the registries refuse pulls by f.
+func (r *Runtime) SetRegistry(f func(ref string, auth *cri.AuthConfig) error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.registry = f
 }
 
 // Fail makes the next calls of a method fail, one for each error.

@@ -25,6 +25,9 @@ func (r *Runtime) Status(ctx context.Context) (runtime.Status, error) {
 	return r.status, err
 }
 
+// EndOrphans implements runtime.Runtime: there is nothing behind this one.
+func (r *Runtime) EndOrphans(ctx context.Context) error { return r.begin(ctx, "EndOrphans", "") }
+
 // UpdatePodCIDR implements runtime.Runtime.
 func (r *Runtime) UpdatePodCIDR(ctx context.Context, cidr string) error {
 	return r.begin(ctx, "UpdatePodCIDR", cidr)

@@ -1,5 +1,6 @@
 // Package claim gives containers the PersistentVolumes that their Pod's claims are bound to: folders that this node
-// makes, and paths of the host that a user has made a volume of. What a Pod writes there outlives it.
+// makes, paths of the host that a user has made a volume of, and volumes of CSI drivers. What a Pod writes there
+// outlives it.
 package claim
 
 import (
@@ -11,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"keelson.dev/kit/podview"
+	"keelson.dev/services/nodeagent/internal/csivolume"
 	"keelson.dev/services/nodeagent/internal/localvolume"
 	"keelson.dev/services/nodeagent/internal/volume"
 	"keelson.dev/services/nodeagent/internal/volume/hostpath"
@@ -27,6 +30,8 @@ type Objects interface {
 type Kind struct {
 	Objects Objects
 	Store   *localvolume.Store
+	// Drivers set up the volumes of CSI drivers.
+	Drivers *csivolume.Volumes
 	// Node returns the Node as it is now.
 	Node func() *corev1.Node
 }
@@ -48,6 +53,9 @@ func (k Kind) SetUp(ctx context.Context, request volume.Request) (volume.Result,
 	if err != nil {
 		return volume.Result{}, err
 	}
+	if use.Driver != "" {
+		return k.mount(ctx, request, use)
+	}
 	if use.Shared && use.Handle == "" {
 		if info, err := os.Stat(use.Path); err != nil || !info.IsDir() {
 			return volume.Result{},
@@ -60,7 +68,7 @@ func (k Kind) SetUp(ctx context.Context, request volume.Request) (volume.Result,
 			return volume.Result{}, err
 		}
 	}
-	return volume.Result{Path: use.Path, ReadOnly: use.ReadOnly}, nil
+	return volume.Result{Path: use.Path, ReadOnly: use.ReadOnly, Own: use.Handle != ""}, nil
 }
 
 // begin decides what the Pod gets and notes that it uses it.
@@ -68,7 +76,7 @@ func (k Kind) begin(ctx context.Context, request volume.Request) (*localvolume.U
 	node := k.Node()
 	in := input{Pod: request.Pod, Volume: request.Volume, NodeName: node.Name, NodeLabels: node.Labels}
 	var err error
-	in.Claim, err = k.Objects.Claim(ctx, request.Pod.Namespace, claimName(request.Pod, request.Volume))
+	in.Claim, err = k.Objects.Claim(ctx, request.Pod.Namespace, podview.ClaimName(request.Pod, request.Volume))
 	if err != nil {
 		return nil, err
 	}
@@ -91,6 +99,24 @@ func (k Kind) begin(ctx context.Context, request volume.Request) (*localvolume.U
 		use.Path = k.Store.Path(use.Handle)
 	}
 	return &use, k.Store.Begin(request.Pod.UID, request.Volume.Name, use)
+}
+
+// mount has the driver of the volume mount it.
+func (k Kind) mount(ctx context.Context, request volume.Request, use *localvolume.Use) (volume.Result, error) {
+	result := volume.Result{ReadOnly: use.ReadOnly}
+	path, stands, err := k.Drivers.Published(request.Pod.UID, use.Volume)
+	if result.Path = path; err != nil || stands {
+		return result, err
+	}
+	pv, err := k.Objects.PersistentVolume(ctx, request.Pod.UID, use.Volume)
+	if err != nil {
+		return result, err
+	}
+	if pv.Spec.CSI == nil {
+		return result, fmt.Errorf("persistentvolume %q is no longer one of CSI driver %s", pv.Name, use.Driver)
+	}
+	result.Path, err = k.Drivers.SetUp(ctx, csivolume.OfVolume(request.Pod, request.Volume, pv))
+	return result, err
 }
 
 // finish gives the volume to the Pod's group, where it is one that groups share.

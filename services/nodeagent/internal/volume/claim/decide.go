@@ -26,14 +26,6 @@ type input struct {
 	NodeLabels map[string]string
 }
 
-// claimName returns the name of the claim of a volume.
-func claimName(pod *corev1.Pod, volume *corev1.Volume) string {
-	if volume.Ephemeral != nil {
-		return pod.Name + "-" + volume.Name
-	}
-	return volume.PersistentVolumeClaim.ClaimName
-}
-
 // checkClaim says what keeps a Pod from the claim.
 func checkClaim(in input) error {
 	claim := in.Claim
@@ -103,13 +95,15 @@ func plan(in input) (localvolume.Use, error) {
 		}
 		use.Handle, use.Shared = spec.CSI.VolumeHandle, true
 		use.ReadOnly = use.ReadOnly || spec.CSI.ReadOnly
+	case spec.CSI != nil:
+		use.Driver, use.ReadOnly = spec.CSI.Driver, use.ReadOnly || spec.CSI.ReadOnly
 	case spec.Local != nil:
 		use.Path, use.Shared = spec.Local.Path, true
 	case spec.HostPath != nil:
 		use.Path = spec.HostPath.Path
 	default:
 		return localvolume.Use{}, fmt.Errorf("volume source %s of PersistentVolume %s is not supported by this node: "+
-			"use local, hostPath or csi with driver %s", sourceName(pv), pv.Name, names.Driver)
+			"use local, hostPath or csi", sourceName(pv), pv.Name)
 	}
 	return use, nil
 }
@@ -120,9 +114,6 @@ func sourceName(pv *corev1.PersistentVolume) string {
 	for i := range value.NumField() {
 		if field := value.Field(i); field.Kind() == reflect.Pointer && !field.IsNil() {
 			name, _, _ := strings.Cut(value.Type().Field(i).Tag.Get("json"), ",")
-			if pv.Spec.CSI != nil {
-				name += " " + pv.Spec.CSI.Driver
-			}
 			return name
 		}
 	}

@@ -31,7 +31,7 @@ func (k Kind) SetUp(_ context.Context, request volume.Request) (volume.Result, e
 	if group >= 0 {
 		mode |= 0o2000
 	}
-	result := volume.Result{Path: request.Dir}
+	result := volume.Result{Path: request.Dir, Own: true}
 	source := request.Volume.EmptyDir
 	if source.Medium == corev1.StorageMediumDefault {
 		return result, makeFolder(request.Dir, mode, group)

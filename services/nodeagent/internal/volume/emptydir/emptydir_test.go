@@ -54,7 +54,7 @@ func TestModeAndGroup(t *testing.T) {
 	} {
 		dir := filepath.Join(t.TempDir(), "v")
 		result, err := Kind{}.SetUp(t.Context(), asked(dir, "", row.change...))
-		if err != nil || result != (volume.Result{Path: dir}) {
+		if err != nil || result != (volume.Result{Path: dir, Own: true}) {
 			t.Errorf("%s: %+v, %v", name, result, err)
 			continue
 		}
@@ -141,7 +141,7 @@ func TestMounts(t *testing.T) {
 		fake, dir := &mountfake.Mounter{}, filepath.Join(t.TempDir(), "v")
 		for range 2 {
 			result, err := Kind{Mounter: fake}.SetUp(t.Context(), asked(dir, row.medium, row.change...))
-			if err != nil || result != (volume.Result{Path: dir}) {
+			if err != nil || result != (volume.Result{Path: dir, Own: true}) {
 				t.Errorf("%s: %+v, %v", name, result, err)
 			}
 		}

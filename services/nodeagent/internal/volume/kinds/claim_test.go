@@ -141,13 +141,13 @@ func TestClaimRefusals(t *testing.T) {
 			"spec.nodeAffinity of PersistentVolume " + handle + " does not allow node n"},
 		{"a folder of another node", func(_ claim, v pv) { v.Labels["local.keelson.dev/node"] = "m" },
 			`says that its folder is on node "m": it cannot be used on node n`},
-		{"another driver", func(_ claim, v pv) { v.Spec.CSI.Driver = "ebs.example.com" },
-			"volume source csi ebs.example.com of PersistentVolume " + handle + " is not supported by this node"},
+		{"another driver's block", func(_ claim, v pv) {
+			v.Spec.CSI.Driver, v.Spec.VolumeMode = "ebs.example.com", ptr.To(corev1.PersistentVolumeBlock)
+		}, "volumeMode Block of PersistentVolume " + handle + " is not supported by this node: use Filesystem"},
 		{"another source", func(_ claim, v pv) {
 			v.Spec.PersistentVolumeSource = corev1.PersistentVolumeSource{NFS: &corev1.NFSVolumeSource{}}
 		}, "volume source nfs of PersistentVolume " + handle +
-			" is not supported by this node: use local, hostPath or csi " +
-			"with driver local.keelson.dev"},
+			" is not supported by this node: use local, hostPath or csi"},
 		{"a handle that leads elsewhere", func(_ claim, v pv) { v.Spec.CSI.VolumeHandle = "../../etc" },
 			`spec.csi.volumeHandle "../../etc" of PersistentVolume ` + handle + ` must be pvc- and a UUID`},
 		{"a handle with more behind it", func(_ claim, v pv) { v.Spec.CSI.VolumeHandle = handle + "/x" },

@@ -2,12 +2,16 @@
 package kinds
 
 import (
+	corev1 "k8s.io/api/core/v1"
+
 	"keelson.dev/services/nodeagent/internal/volume"
 	"keelson.dev/services/nodeagent/internal/volume/claim"
 	"keelson.dev/services/nodeagent/internal/volume/configmap"
+	"keelson.dev/services/nodeagent/internal/volume/csi"
 	"keelson.dev/services/nodeagent/internal/volume/downwardapi"
 	"keelson.dev/services/nodeagent/internal/volume/emptydir"
 	"keelson.dev/services/nodeagent/internal/volume/hostpath"
+	"keelson.dev/services/nodeagent/internal/volume/image"
 	"keelson.dev/services/nodeagent/internal/volume/projected"
 	"keelson.dev/services/nodeagent/internal/volume/secret"
 )
@@ -21,6 +25,20 @@ func All(mounter volume.Mounter, sources volume.Sources, claims claim.Kind) []vo
 		secret.Kind{Sources: sources, Mounter: mounter},
 		downwardapi.Kind{Mounter: mounter},
 		projected.Kind{Sources: sources, Mounter: mounter},
+		image.Kind{},
 		claims,
+		csi.Kind{Volumes: claims.Drivers},
 	}
+}
+
+// Held returns the name of the kind of a volume whose contents lie in its own folder of the Pod; ok is false for one
+// that shows what lies elsewhere.
+func Held(v *corev1.Volume) (kind string, ok bool) {
+	for _, k := range []volume.Kind{emptydir.Kind{}, configmap.Kind{}, secret.Kind{}, downwardapi.Kind{},
+		projected.Kind{}} {
+		if k.Handles(v) {
+			return k.Name(), true
+		}
+	}
+	return "", false
 }

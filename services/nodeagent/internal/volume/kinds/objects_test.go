@@ -78,7 +78,7 @@ func TestMissingObjects(t *testing.T) {
 		`MountVolume.SetUp failed for volume "key" : configmap references non-existent config key: x`,
 		`MountVolume.SetUp failed for volume "secret" : secret "none" not found`,
 		`MountVolume.SetUp failed for volume "secretkey" : references non-existent secret key: y`,
-		`MountVolume.SetUp failed for volume "disk" : the type of this volume is none that this node can serve: [emptyDir hostPath configMap secret downwardAPI projected persistentVolumeClaim]`,
+		`MountVolume.SetUp failed for volume "disk" : the type of this volume is none that this node can serve: [emptyDir hostPath configMap secret downwardAPI projected image persistentVolumeClaim csi]`,
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("no %q in %v", want, err)

@@ -7,12 +7,14 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"keelson.dev/services/nodeagent/internal/csivolume"
 	"keelson.dev/services/nodeagent/internal/downward"
 	"keelson.dev/services/nodeagent/internal/localvolume"
 	"keelson.dev/services/nodeagent/internal/podfiles"
@@ -72,6 +74,8 @@ type rig struct {
 	root    podfiles.Root
 	objects *objects
 	store   *localvolume.Store
+	drivers *csivolume.Volumes
+	driver  *driver
 	mounter volume.Mounter
 	pod     *corev1.Pod
 }
@@ -84,8 +88,12 @@ func newRig(t *testing.T, mounter volume.Mounter) *rig {
 		token:   volume.Token{Value: "token-1", RefreshAt: time.Unix(1000, 0)},
 	}}
 	r.store = localvolume.NewStore(r.root, mounter)
+	r.driver = &driver{mounter: mounter, data: t.TempDir()}
+	r.drivers = csivolume.Open(csivolume.Config{Files: r.root, Mounter: mounter, Objects: r.driver, NodeName: "n",
+		Log: zap.NewNop(), Changed: func() {},
+		Driver: func(string) (csivolume.Driver, error) { return r.driver, nil }})
 	r.Host = volume.NewHost(r.root, mounter, kinds.All(mounter, r.objects, claim.Kind{Objects: r.objects,
-		Store: r.store, Node: func() *corev1.Node {
+		Store: r.store, Drivers: r.drivers, Node: func() *corev1.Node {
 			return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n",
 				Labels: map[string]string{corev1.LabelHostname: "n"}}}
 		}}))

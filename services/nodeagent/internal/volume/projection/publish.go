@@ -25,7 +25,7 @@ func Publish(mounter volume.Mounter, request volume.Request, files atomicdir.Fil
 	if _, err := atomicdir.Write(request.Dir, files, group); err != nil {
 		return volume.Result{}, err
 	}
-	return volume.Result{Path: request.Dir, ReadOnly: true}, nil
+	return volume.Result{Path: request.Dir, ReadOnly: true, Own: true}, nil
 }
 
 func memory(mounter volume.Mounter, dir string, group int64) error {

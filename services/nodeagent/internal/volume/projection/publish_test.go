@@ -33,7 +33,7 @@ func asked(dir string, group int64) volume.Request {
 func publish(t *testing.T, mounter volume.Mounter, dir string, group int64, files atomicdir.Files) {
 	t.Helper()
 	result, err := Publish(mounter, asked(dir, group), files)
-	if err != nil || result != (volume.Result{Path: dir, ReadOnly: true}) {
+	if err != nil || result != (volume.Result{Path: dir, ReadOnly: true, Own: true}) {
 		t.Fatalf("%+v, %v: containers must not write to it", result, err)
 	}
 }

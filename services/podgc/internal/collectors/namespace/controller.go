@@ -29,7 +29,7 @@ const workers = 5
 // Register describes the collector.
 func Register() controller.Registration {
 	return controller.Registration{
-		Name: Name, Explains: "Namespace",
+		Name: Name, Explains: []string{"Namespace"},
 		Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"get", "list", "watch"}},
 			{APIGroups: []string{""}, Resources: []string{"namespaces/finalize", "namespaces/status"},

@@ -46,7 +46,7 @@ const workers = 10
 // Register describes the collector.
 func Register(settings Settings, feed *podfeed.Feed) controller.Registration {
 	return controller.Registration{
-		Name: Name, Explains: "Node", EventSource: "node-controller",
+		Name: Name, Explains: []string{"Node"}, EventSource: "node-controller",
 		Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{""}, Resources: []string{"nodes"}, Verbs: []string{"list", "watch", "patch"}},
 			{APIGroups: []string{""}, Resources: []string{"nodes/status", "pods/status"}, Verbs: []string{"patch"}},

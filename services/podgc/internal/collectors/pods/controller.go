@@ -23,7 +23,7 @@ const period = 20 * time.Second
 // the collector that has a word in what becomes of a Pod.
 func Register(threshold int, feed *podfeed.Feed, other Outlook) controller.Registration {
 	return controller.Registration{
-		Name: Name, Explains: "Pod",
+		Name: Name, Explains: []string{"Pod"},
 		Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list", "watch", "delete"}},
 			{APIGroups: []string{""}, Resources: []string{"pods/status"}, Verbs: []string{"patch"}},

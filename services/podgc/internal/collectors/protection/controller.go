@@ -76,15 +76,15 @@ var (
 // RegisterClaims describes the collector that protects claims.
 func RegisterClaims(feed *podfeed.Feed) controller.Registration {
 	return controller.Registration{
-		Name: ClaimsName, Explains: claims.api.Kind,
+		Name: ClaimsName, Explains: []string{claims.api.Kind},
 		Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{""}, Resources: []string{"persistentvolumeclaims"}, Verbs: []string{"list", "watch",
 				"patch"}},
 			{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list", "watch"}},
 		},
-		Index: index(field, ClaimsOf),
+		Index: index(field, podview.ClaimNames),
 		Setup: func(s *controller.Setup) (controller.Runnable, error) {
-			return setupByPods(s, feed, claims, ClaimsOf)
+			return setupByPods(s, feed, claims, podview.ClaimNames)
 		},
 	}
 }
@@ -92,7 +92,7 @@ func RegisterClaims(feed *podfeed.Feed) controller.Registration {
 // RegisterGroups describes the collector that protects PodGroups.
 func RegisterGroups(feed *podfeed.Feed) controller.Registration {
 	return controller.Registration{
-		Name: GroupsName, Explains: groups.api.Kind,
+		Name: GroupsName, Explains: []string{groups.api.Kind},
 		Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{groups.api.Group}, Resources: []string{"podgroups"}, Verbs: []string{"list", "watch",
 				"patch"}},
@@ -108,7 +108,7 @@ func RegisterGroups(feed *podfeed.Feed) controller.Registration {
 // RegisterVolumes describes the collector that protects volumes.
 func RegisterVolumes() controller.Registration {
 	return controller.Registration{
-		Name: VolumesName, Explains: volumes.api.Kind,
+		Name: VolumesName, Explains: []string{volumes.api.Kind},
 		Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{""}, Resources: []string{"persistentvolumes"}, Verbs: []string{"get", "list", "watch",
 				"patch"}},

@@ -52,7 +52,7 @@ func usesClaim(pod *corev1.Pod, claim metav1.Object) bool {
 	if pod.Namespace != claim.GetNamespace() || pod.Spec.NodeName == "" || podview.IsTerminal(pod) {
 		return false
 	}
-	return slices.Contains(ClaimsOf(pod), claim.GetName())
+	return slices.Contains(podview.ClaimNames(pod), claim.GetName())
 }
 
 // usesGroup tells whether a Pod is of a PodGroup and has not ended, with a node or without.
@@ -69,22 +69,7 @@ func groupOf(pod *corev1.Pod) []string {
 	return nil
 }
 
-// ClaimsOf are the names of the claims that a Pod names.
-func ClaimsOf(pod *corev1.Pod) []string {
-	var names []string
-	for i := range pod.Spec.Volumes {
-		volume := &pod.Spec.Volumes[i]
-		switch {
-		case volume.PersistentVolumeClaim != nil:
-			names = append(names, volume.PersistentVolumeClaim.ClaimName)
-		case volume.Ephemeral != nil:
-			names = append(names, pod.Name+"-"+volume.Name)
-		}
-	}
-	return names
-}
-
-// KeepClaims keeps of a Pod's volumes what ClaimsOf reads.
+// KeepClaims keeps of a Pod's volumes what podview.ClaimNames reads.
 func KeepClaims(volumes []corev1.Volume) []corev1.Volume {
 	var kept []corev1.Volume
 	for i := range volumes {

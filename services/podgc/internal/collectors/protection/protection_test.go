@@ -16,6 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"keelson.dev/kit/podview"
 )
 
 const protects = "kubernetes.io/pvc-protection"
@@ -114,7 +116,9 @@ func (a apis) finalizersAfter(t *testing.T, k kind, name, namespace string) ([]s
 	t.Helper()
 	build := func(objects []client.Object, refuse error) client.WithWatch {
 		return fake.NewClientBuilder().WithScheme(scheme.Scheme).WithObjects(objects...).
-			WithIndex(&corev1.Pod{}, field, func(o client.Object) []string { return ClaimsOf(o.(*corev1.Pod)) }).
+			WithIndex(&corev1.Pod{}, field, func(o client.Object) []string {
+				return podview.ClaimNames(o.(*corev1.Pod))
+			}).
 			WithIndex(&corev1.Pod{}, groupField, func(o client.Object) []string { return groupOf(o.(*corev1.Pod)) }).
 			WithInterceptorFuncs(interceptor.Funcs{
 				List: func(ctx context.Context, c client.WithWatch, l client.ObjectList,

@@ -28,7 +28,7 @@ const workers = 5
 // Register describes the collector.
 func Register() controller.Registration {
 	return controller.Registration{
-		Name: Name, Explains: "Job",
+		Name: Name, Explains: []string{"Job"},
 		Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{"batch"}, Resources: []string{"jobs"}, Verbs: []string{"get", "list", "watch",
 				"delete"}},

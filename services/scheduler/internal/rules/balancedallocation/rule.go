@@ -38,11 +38,11 @@ func score(u *columns.Usage, resources []corev1.ResourceName) *rules.Score {
 }
 
 // wishesOf returns the resources that count, those that not every node has only where the Pod asks for them, and
-// whether it asks for any.
+// whether it asks for any. How many Pods there are counts in no score, as in the field.
 func wishesOf(u *columns.Usage, resources []corev1.ResourceName) (wishes []wish, asks bool) {
 	for _, name := range resources {
 		for r, basic := range columns.BasicNames {
-			if name == basic {
+			if name == basic && name != corev1.ResourcePods {
 				wishes = append(wishes, wish{columns.Resource(r), u.Basic[r]})
 				asks = asks || u.Basic[r] > 0
 			}

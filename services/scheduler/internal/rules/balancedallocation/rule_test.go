@@ -79,4 +79,10 @@ func TestScoreOfOtherResources(t *testing.T) {
 		"1"))); got != nil {
 		t.Errorf("a Pod that asks for none has scores %v", got)
 	}
+	if got := c.Scores(balancedallocation.Rule(corev1.ResourcePods, corev1.ResourceCPU), p)["n"]; got != 100 {
+		t.Errorf("the score of cpu beside the number of Pods, which counts for nothing, is %d, want 100", got)
+	}
+	if got := c.Scores(balancedallocation.Rule(corev1.ResourcePods), p); got != nil {
+		t.Errorf("by the number of Pods alone it has scores %v", got)
+	}
 }

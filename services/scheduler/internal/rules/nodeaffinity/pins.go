@@ -10,6 +10,16 @@ import (
 // maxPins bounds the nodes that are looked at one by one.
 const maxPins = 16
 
+// pins returns the pins of a Pod. Where the profile has terms of its own, these are told of nodes that a hostname
+// leaves out: by its hostname nobody leaves a node unseen, only by its name.
+func (a added) pins(spec *corev1.PodSpec) *rules.Pins {
+	p := pins(spec)
+	if p != nil {
+		p.Judged = a.required != nil && len(p.Hostnames) > 0
+	}
+	return p
+}
+
 // pins returns nodes outside of which the Pod certainly matches none, as the Pods of a DaemonSet have; nil for a Pod
 // that does not confine itself by name.
 func pins(spec *corev1.PodSpec) *rules.Pins {

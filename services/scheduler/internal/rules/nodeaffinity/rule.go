@@ -97,7 +97,7 @@ func (a added) filter(p rules.Pod) *rules.Filter {
 	return &rules.Filter{
 		Texts: []string{"node(s) didn't match Pod's node affinity/selector",
 			"node(s) didn't match scheduler-enforced node affinity"},
-		Pins: pins(p.Spec),
+		Pins: a.pins(p.Spec),
 		Judge: by(named, func(v columns.View) rules.Reasons {
 			if match, err := enforced.Match(v.Node()); err != nil || !match {
 				return 2

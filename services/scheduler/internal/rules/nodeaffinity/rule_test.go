@@ -229,6 +229,13 @@ func TestAddedAffinity(t *testing.T) {
 			t.Errorf("%s on %s is refused for %q, want %q", test.pod.Name, test.node, got, test.want)
 		}
 	}
+	// By a hostname no node is left out unseen, by a name it is.
+	for name, p := range map[bool]*corev1.Pod{true: rulestest.Pod("p", rulestest.Selecting(hostname, "a")),
+		false: rulestest.Pod("p", rulestest.Requiring(named(in, "a")))} {
+		if pins := rule.Filter(c.Subject(p)).Pins; pins == nil || pins.Judged != name {
+			t.Errorf("pins are %+v, judged should be %v", pins, name)
+		}
+	}
 	if got := c.Scores(rule, plain); got["both"] != 7 || got["a"] != 0 {
 		t.Errorf("scores are %v", got)
 	}

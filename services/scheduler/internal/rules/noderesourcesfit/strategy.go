@@ -86,11 +86,14 @@ func (a Args) score(p rules.Pod) *rules.Score {
 }
 
 // asked returns the weights with the resources of those that go by name, without those that the Pod does not ask for.
+// How many Pods there are counts in no score, as in the field.
 func asked(weights []Weight, u *columns.Usage) []Weight {
 	var out []Weight
 	for _, w := range weights {
 		if w.Name == "" {
-			out = append(out, w)
+			if w.Resource != columns.Pods {
+				out = append(out, w)
+			}
 			continue
 		}
 		for _, amount := range u.Extended {

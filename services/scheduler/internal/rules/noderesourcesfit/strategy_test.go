@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"keelson.dev/services/scheduler/internal/columns"
 	"keelson.dev/services/scheduler/internal/rules/noderesourcesfit"
 	"keelson.dev/services/scheduler/internal/rulestest"
 )
@@ -44,6 +45,8 @@ func TestStrategyOverResources(t *testing.T) {
 		"the most":           {most, []func(*corev1.Pod){rulestest.Asking(gpu, "2")}, 56},
 		"the ratio":          {ratio, nil, 25},                                             // 0 left out
 		"the ratio, rounded": {ratio, []func(*corev1.Pod){rulestest.Asking(gpu, "3")}, 58}, // 25, 75 twice
+		"the number of Pods counts for nothing": {noderesourcesfit.Args{Weights: append(
+			noderesourcesfit.DefaultWeights(), noderesourcesfit.Weight{Resource: columns.Pods, Weight: 50})}, nil, 62},
 		"a device that the node lacks": {noderesourcesfit.Args{Weights: []noderesourcesfit.Weight{{Name: "a/b",
 			Weight: 1}}}, []func(*corev1.Pod){rulestest.Asking("a/b", "1")}, 0},
 	} {

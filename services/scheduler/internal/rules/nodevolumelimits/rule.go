@@ -1,4 +1,4 @@
-// Package nodevolumelimits keeps Pods from nodes that take no more volumes of a CSI driver.
+// Package nodevolumelimits keeps Pods from nodes that take no more volumes of a CSI driver, or lack it.
 package nodevolumelimits
 
 import (
@@ -10,7 +10,8 @@ import (
 	"keelson.dev/services/scheduler/internal/volumes"
 )
 
-// Rule refuses nodes that would have more volumes of a driver than their CSINode says that they take.
+// Rule refuses nodes that would have more volumes of a driver than their CSINode says that they take, and those that
+// lack a driver which wants that.
 func Rule() rules.Rule { return rules.Rule{Name: "NodeVolumeLimits", Key: key, Filter: filter} }
 
 func key(b []byte, p rules.Pod) []byte {
@@ -19,6 +20,9 @@ func key(b []byte, p rules.Pod) []byte {
 	}
 	for _, f := range p.Volumes.Fresh {
 		b = binary.AppendUvarint(append(append(b, f.Driver...), 0), uint64(f.Count))
+	}
+	for _, driver := range p.Volumes.Required {
+		b = append(append(append(b, 2), driver...), 0)
 	}
 	for _, v := range p.Volumes.Shared {
 		b = append(append(append(append(append(b, 1), v.Driver...), 0), v.Handle...), 0)
@@ -36,10 +40,22 @@ func filter(p rules.Pod) *rules.Filter {
 	if p.Volumes == nil || len(p.Volumes.Fresh)+len(p.Volumes.Shared) == 0 {
 		return nil
 	}
-	brings := driversOf(p.Volumes)
+	brings, required := driversOf(p.Volumes), p.Volumes.Required
+	texts := []string{"node(s) exceed max volume count"}
+	for _, driver := range required {
+		if len(texts) < rules.MaxTexts {
+			texts = append(texts, driver+" CSI driver is not installed on the node")
+		}
+	}
 	return &rules.Filter{
-		Texts: []string{"node(s) exceed max volume count"},
+		Texts:     texts,
+		Incurable: ^rules.Reasons(1),
 		Judge: rules.ByRoom(func(n columns.Node) rules.Reasons {
+			for i, driver := range required {
+				if !n.HasDriver(driver) {
+					return 1 << min(i+1, len(texts)-1) // the first alone, as the field tells it
+				}
+			}
 			for _, d := range brings {
 				if !n.VolumesFit(d.Driver, d.Count, d.shared) {
 					return 1

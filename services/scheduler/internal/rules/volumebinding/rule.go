@@ -8,9 +8,18 @@ import (
 )
 
 // Rule refuses every node while a claim is not fit for use, nodes where a bound volume cannot be used, and those where
-// a claim that waits for its first Pod finds no volume and none can be made.
-func Rule() rules.Rule {
-	return rules.Rule{Name: "VolumeBinding", Key: key, Filter: filter}
+// a claim that waits for its first Pod finds no volume and none can be made, be it for want of storage. It ranks nodes
+// by the score of what is asked and what there is; capacity is not 0.
+func Rule(score func(requested, capacity int64) int64) rules.Rule {
+	return rules.Rule{Name: "VolumeBinding", Weight: 1, Key: key, Filter: filter,
+		Score: func(p rules.Pod) *rules.Score {
+			if p.Volumes == nil || p.Volumes.Blocked != "" || !p.Volumes.Scored() {
+				return nil
+			}
+			return &rules.Score{Order: rules.AsItIs, Judge: byPlan(p.Volumes, func(plan volumes.Plan) int64 {
+				return plan.Score(score)
+			})}
+		}}
 }
 
 func key(b []byte, p rules.Pod) []byte {
@@ -30,7 +39,7 @@ func filter(p rules.Pod) *rules.Filter {
 			Judge: rules.ByShape(func(columns.View) rules.Reasons { return 1 })}
 	}
 	names, hosts, reason, confined := d.Confined()
-	f := &rules.Filter{Texts: []string{volumes.Conflict, volumes.NoVolume}}
+	f := &rules.Filter{Texts: []string{volumes.Conflict, volumes.NoVolume, volumes.NoStorage}, Incurable: 1 | 2 | 4}
 	var conflictBit, noVolumeBit rules.Reasons = 1, 2
 	if confined {
 		f.Pins = &rules.Pins{Names: names, Hostnames: hosts}
@@ -39,19 +48,30 @@ func filter(p rules.Pod) *rules.Filter {
 			conflictBit, noVolumeBit = 2, 1
 		}
 	}
-	judge := func(v columns.View) (r rules.Reasons) {
-		_, conflict, noVolume := d.Plan(v.Node())
-		if conflict {
+	f.Judge = byPlan(d, func(plan volumes.Plan) (r rules.Reasons) {
+		if plan.Conflict {
 			r |= conflictBit
 		}
-		if noVolume {
+		if plan.NoVolume {
 			r |= noVolumeBit
 		}
+		if plan.NoStorage {
+			r |= 4
+		}
 		return r
-	}
-	f.Judge = rules.ByShape(judge)
-	if d.ReadsNames() {
-		f.Judge = rules.ByName(judge)
-	}
+	})
 	return f
+}
+
+// byPlan judges by what the claims get on a node. Its storage is room, though of no Pod that is there: others take of
+// it, and a node is judged again when the storage changes.
+func byPlan[T any](d *volumes.Demand, judge func(volumes.Plan) T) rules.Judge[T] {
+	if d.Tracked() {
+		return rules.ByRoom(func(n columns.Node) T { return judge(d.Plan(n.View().Node(), n.Storage)) })
+	}
+	viewed := func(v columns.View) T { return judge(d.Plan(v.Node(), nil)) }
+	if d.ReadsNames() {
+		return rules.ByName(viewed)
+	}
+	return rules.ByShape(viewed)
 }

@@ -39,7 +39,7 @@ const Name = "cronjob"
 func Registration(concurrent int) controller.Registration {
 	return controller.Registration{
 		Name:        Name,
-		Explains:    "CronJob",
+		Explains:    []string{"CronJob"},
 		EventSource: eventSource,
 		Rules: []rbacv1.PolicyRule{
 			wake.QuotaRule,

@@ -65,7 +65,7 @@ var present = podset.Fold{Name: "present", Holds: func(pod *corev1.Pod) bool {
 func Registration(feed *podfeed.Feed, concurrent int) controller.Registration {
 	return controller.Registration{
 		Name:        Name,
-		Explains:    "DaemonSet",
+		Explains:    []string{"DaemonSet"},
 		EventSource: eventSource,
 		Rules: []rbacv1.PolicyRule{
 			wake.QuotaRule,

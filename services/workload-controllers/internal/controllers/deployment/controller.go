@@ -48,7 +48,7 @@ const Name = "deployment"
 func Registration(feed *podfeed.Feed, concurrent int) controller.Registration {
 	return controller.Registration{
 		Name:        Name,
-		Explains:    "Deployment",
+		Explains:    []string{"Deployment"},
 		EventSource: eventSource,
 		Rules: []rbacv1.PolicyRule{
 			wake.QuotaRule,

@@ -3,6 +3,7 @@
 //
 //	decide.go           what a budget's status must be, from what was observed (pure)
 //	events.go           the events that users see (pure)
+//	decide_intent.go    what the controllers of the Pods intend (pure)
 //	decide_stale.go     when a Pod is no longer about to be disrupted (pure)
 //	reconcile.go        observe, apply
 //	reconcile_stale.go  take back what Pods say
@@ -29,6 +30,7 @@ import (
 	"keelson.dev/kit/rights"
 	"keelson.dev/services/workload-controllers/internal/podfeed"
 	"keelson.dev/services/workload-controllers/internal/podset"
+	"keelson.dev/services/workload-controllers/internal/scales"
 	"keelson.dev/services/workload-controllers/internal/wake"
 	"keelson.dev/services/workload-controllers/internal/write"
 )
@@ -40,7 +42,7 @@ const Name = "disruption"
 func Registration(feed *podfeed.Feed, concurrent int) controller.Registration {
 	return controller.Registration{
 		Name:        Name,
-		Explains:    "PodDisruptionBudget",
+		Explains:    []string{"PodDisruptionBudget", "Pod"},
 		EventSource: eventSource,
 		Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{"policy"}, Resources: []string{"poddisruptionbudgets"},
@@ -52,6 +54,7 @@ func Registration(feed *podfeed.Feed, concurrent int) controller.Registration {
 			{APIGroups: []string{""}, Resources: []string{"pods/status"}, Verbs: []string{"patch"}},
 			{APIGroups: []string{"apps"}, Resources: []string{"deployments", "replicasets", "statefulsets"},
 				Verbs: []string{"list", "watch"}},
+			{APIGroups: []string{"*"}, Resources: []string{"*/scale"}, Verbs: []string{"get"}},
 			rights.Events,
 		},
 		Setup: func(s *controller.Setup) (controller.Runnable, error) { return setup(s, feed, concurrent) },
@@ -60,15 +63,20 @@ func Registration(feed *podfeed.Feed, concurrent int) controller.Registration {
 
 func setup(s *controller.Setup, feed *podfeed.Feed, concurrent int) (controller.Runnable, error) {
 	own := client.WithFieldOwner(s.Client, Name)
+	found, err := scales.Connect(s.Config, s.Client.RESTMapper())
+	if err != nil {
+		return nil, err
+	}
 	c := &Controller{
 		client: own, writer: &write.Writer{Client: own, Kind: "poddisruptionbudget"}, pods: feed.Index,
-		selected: podset.NewSelections(feed.Index), recorder: s.Recorder, now: time.Now,
+		selected: podset.NewSelections(feed.Index), scales: found, recorder: s.Recorder, now: time.Now,
 	}
 	built, err := controller.NewReconciler(s, concurrent, reconcile.Reconciler(budgetsAndPods{c.steps(), c.takeBack}))
 	if err != nil {
 		return nil, err
 	}
 	s.Explain(explain.Explainer(c.steps(), account, nil))
+	s.ExplainKind("Pod", c.explainPod)
 	budgets := wake.Self(
 		func(b *policyv1.PodDisruptionBudget) { c.selected.Put(b, b.Spec.Selector) },
 		func(b *policyv1.PodDisruptionBudget) { c.selected.Remove(b) })

@@ -1,7 +1,6 @@
 package disruption
 
 import (
-	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -145,30 +144,4 @@ func setCondition(status *policyv1.PodDisruptionBudgetStatus, is metav1.Conditio
 		Type: policyv1.DisruptionAllowedCondition, Status: is, Reason: reason, Message: message,
 		ObservedGeneration: status.ObservedGeneration,
 	}, now)
-}
-
-// Intent is what one controller of Pods intends.
-type Intent struct {
-	// Replicas is how many it intends; nil where it does not say.
-	Replicas *int32
-	// Kind and Name tell which it is.
-	Kind, Name string
-}
-
-// sum adds up what the controllers of the Pods intend, each once.
-func sum(intents []Intent) (int, error) {
-	seen, all := map[Intent]bool{}, 0
-	for _, intent := range intents {
-		named := Intent{Kind: intent.Kind, Name: intent.Name}
-		switch {
-		case seen[named]:
-			continue
-		case intent.Replicas == nil:
-			return 0, fmt.Errorf("the %s %s, which controls selected Pods, does not say how many are intended: "+
-				"set .spec.minAvailable to a number", intent.Kind, intent.Name)
-		}
-		seen[named] = true
-		all += int(*intent.Replicas)
-	}
-	return all, nil
 }

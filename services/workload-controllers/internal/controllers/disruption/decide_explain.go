@@ -4,12 +4,29 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 
 	"keelson.dev/kit/conditions"
 	"keelson.dev/kit/explain"
+	"keelson.dev/kit/podview"
 )
+
+// accountOfPod tells what is waited for of a Pod whose DisruptionTarget is to be taken back at a time.
+func accountOfPod(pod *corev1.Pod, at, now time.Time) explain.Account {
+	var a explain.Account
+	if !at.After(now) {
+		a.Do(1, "takes back its %s, which nothing came of", corev1.DisruptionTarget)
+		return a
+	}
+	target := podview.Condition(pod, corev1.DisruptionTarget)
+	a.Wait(explain.Wait{Since: target.LastTransitionTime.Time, Reason: target.Reason,
+		For:  "the deletion that its " + string(corev1.DisruptionTarget) + " announces",
+		Ends: "it is being deleted, or it is " + explain.At(at) + " and that is taken back"})
+	return a
+}
 
 // account tells what a decision came to.
 func account(in Input, plan Plan) explain.Account {

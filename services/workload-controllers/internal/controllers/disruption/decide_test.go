@@ -3,14 +3,19 @@ package disruption
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
 
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 )
@@ -161,14 +166,39 @@ func TestUnknown(t *testing.T) {
 
 // SAF-032: what is intended is added up, of each controller once.
 func TestSum(t *testing.T) {
-	web, db := Intent{Replicas: ptr.To[int32](5), Kind: "Deployment", Name: "web"},
-		Intent{Replicas: ptr.To[int32](2), Kind: "StatefulSet", Name: "web"}
+	web, db := Intent{Replicas: 5, Kind: "Deployment", Name: "web"},
+		Intent{Replicas: 2, Kind: "StatefulSet", Name: "web"}
 	if got, err := sum([]Intent{web, db, web}); got != 7 || err != nil {
 		t.Errorf("%d, %v; want 7", got, err)
 	}
-	if _, err := sum([]Intent{web, {Kind: "Job", Name: "once"}}); err == nil || !strings.Contains(err.Error(),
-		"Job once") {
+	if _, err := sum([]Intent{web, {Kind: "Job", Name: "once", Err: errors.New("nobody says")}}); err == nil ||
+		!strings.Contains(err.Error(), "Job once, which controls selected Pods, does not say how many are intended: "+
+			"nobody says; set .spec.minAvailable to a number") {
 		t.Errorf("of a Job: %v", err)
+	}
+}
+
+// SAF-032: a controller of any kind intends what its scale says, as long as it is the one that owns the Pods.
+func TestByScale(t *testing.T) {
+	owner := &metav1.OwnerReference{APIVersion: "example.dev/v1", Kind: "Fleet", Name: "web", UID: "1"}
+	scaled := func(uid types.UID) *autoscalingv1.Scale {
+		return &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{UID: uid},
+			Spec: autoscalingv1.ScaleSpec{Replicas: 4}}
+	}
+	away := errors.New("away")
+	for name, row := range map[string]struct {
+		scale *autoscalingv1.Scale
+		err   error
+		want  *Intent
+	}{
+		"its own":      {scaled("1"), nil, &Intent{Kind: "Fleet", Name: "web", Replicas: 4}},
+		"another's":    {scaled("2"), nil, nil},
+		"gone":         {nil, apierrors.NewNotFound(schema.GroupResource{Resource: "fleets"}, "web"), nil},
+		"not answered": {nil, away, &Intent{Kind: "Fleet", Name: "web", Err: away}},
+	} {
+		if got := byScale(owner, row.scale, row.err); !reflect.DeepEqual(got, row.want) {
+			t.Errorf("%s: %+v, want %+v", name, got, row.want)
+		}
 	}
 }
 

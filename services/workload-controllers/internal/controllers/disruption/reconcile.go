@@ -13,12 +13,14 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"keelson.dev/kit/events"
 	"keelson.dev/kit/pass"
 	"keelson.dev/services/workload-controllers/internal/podset"
+	"keelson.dev/services/workload-controllers/internal/scales"
 	"keelson.dev/services/workload-controllers/internal/write"
 )
 
@@ -33,6 +35,7 @@ type Controller struct {
 	writer   *write.Writer
 	pods     *podset.Index
 	selected *podset.Selections
+	scales   *scales.Client
 	recorder recorder
 	now      func() time.Time
 }
@@ -88,7 +91,8 @@ func (c *Controller) intents(ctx context.Context, pods []*corev1.Pod) ([]Intent,
 	return intents, nil
 }
 
-// intent returns nil for a controller that is gone: it intends no Pods any more.
+// intent returns nil for a controller that is gone: it intends no Pods any more. What is not one of Kubernetes's own
+// kinds is asked for its scale each time.
 func (c *Controller) intent(ctx context.Context, namespace string, owner *metav1.OwnerReference) (*Intent, error) {
 	intent := &Intent{Kind: owner.Kind, Name: owner.Name}
 	key := client.ObjectKey{Namespace: namespace, Name: owner.Name}
@@ -107,8 +111,13 @@ func (c *Controller) intent(ctx context.Context, namespace string, owner *metav1
 	case "v1 ReplicationController":
 		controller := &corev1.ReplicationController{}
 		object, replicas = controller, func() *int32 { return controller.Spec.Replicas }
-	default:
+	case "apps/v1 DaemonSet", "batch/v1 Job":
+		intent.Err = scales.ErrNone
 		return intent, nil
+	default:
+		kind := schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).GroupKind()
+		found, err := c.scales.OfKind(ctx, kind, namespace, owner.Name)
+		return byScale(owner, found.Scale, err), nil
 	}
 	if err := c.client.Get(ctx, key, object); apierrors.IsNotFound(err) {
 		return nil, nil
@@ -121,7 +130,7 @@ func (c *Controller) intent(ctx context.Context, namespace string, owner *metav1
 	if above := metav1.GetControllerOfNoCopy(object); above != nil {
 		return c.intent(ctx, namespace, above)
 	}
-	intent.Replicas = ptr.To(ptr.Deref(replicas(), 1))
+	intent.Replicas = ptr.Deref(replicas(), 1)
 	return intent, nil
 }
 

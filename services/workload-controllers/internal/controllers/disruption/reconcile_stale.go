@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"keelson.dev/kit/introspect"
 	"keelson.dev/kit/pass"
 	"keelson.dev/services/workload-controllers/internal/gate"
 	"keelson.dev/services/workload-controllers/internal/wake"
@@ -38,6 +39,19 @@ func (b budgetsAndPods) Reconcile(ctx context.Context, request reconcile.Request
 		return b.pods(ctx, client.ObjectKey{Namespace: request.Namespace, Name: name})
 	}
 	return b.budgets.Reconcile(ctx, request)
+}
+
+// explainPod tells of a Pod whose DisruptionTarget may be taken back; of others there is nothing to tell.
+func (c *Controller) explainPod(ctx context.Context, namespace, name string) (introspect.Explanation, bool) {
+	pod := &corev1.Pod{}
+	if err := c.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, pod); err != nil {
+		return introspect.Explanation{}, false
+	}
+	at, stale := staleAt(pod)
+	if !stale {
+		return introspect.Explanation{}, false
+	}
+	return accountOfPod(pod, at, c.now()).Explanation(), true
 }
 
 // takeBack sets a Pod's DisruptionTarget to False when it has been there for too long. The Pod must still be as it was

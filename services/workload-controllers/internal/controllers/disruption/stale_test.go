@@ -28,6 +28,29 @@ func target(ago time.Duration, changes ...func(*corev1.Pod, *corev1.PodCondition
 	return pod
 }
 
+// What is said of a Pod is what would be done about it.
+func TestExplainPod(t *testing.T) {
+	for want, pod := range map[string]*corev1.Pod{
+		"waits for the deletion that its DisruptionTarget announces":              target(2*time.Minute - time.Second),
+		"in its next pass takes back its DisruptionTarget, which nothing came of": target(2 * time.Minute),
+		"": target(time.Minute, func(p *corev1.Pod, _ *corev1.PodCondition) { p.Status.Phase = "Failed" }),
+	} {
+		c := &Controller{client: fake.NewClientBuilder().WithObjects(pod).Build(),
+			now: func() time.Time { return now }}
+		said, known := c.explainPod(t.Context(), "default", "web")
+		if said.Summary != want || known != (want != "") {
+			t.Errorf("%q, %t, want %q", said.Summary, known, want)
+		}
+		if known && len(said.Facts) != 1 {
+			t.Errorf("facts %+v", said.Facts)
+		}
+	}
+	c := &Controller{client: fake.NewClientBuilder().Build(), now: time.Now}
+	if said, known := c.explainPod(t.Context(), "default", "web"); known {
+		t.Errorf("of a Pod that is not there: %+v", said)
+	}
+}
+
 // SAF-074
 func TestTakeBack(t *testing.T) {
 	type change = func(*corev1.Pod, *corev1.PodCondition)

@@ -2,6 +2,7 @@
 //
 //	decide.go           the Endpoints of a Service (pure)
 //	decide_subsets.go   the addresses of Pods, grouped by their ports (pure)
+//	decide_explain.go   what a decision came to, in words
 //	events.go           the events that users see (pure)
 //	reconcile.go        observe, apply
 //	controller.go       what it reads and writes, and what wakes a Service up
@@ -23,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"keelson.dev/kit/controller"
+	"keelson.dev/kit/explain"
 	"keelson.dev/kit/rights"
 	"keelson.dev/services/workload-controllers/internal/endpointfeed"
 	"keelson.dev/services/workload-controllers/internal/gate"
@@ -46,6 +48,7 @@ func Registration(feed *podfeed.Feed, o Options, concurrent int) controller.Regi
 	return controller.Registration{
 		Name:        Name,
 		EventSource: eventSource,
+		Explains:    []string{"Endpoints"},
 		Rules: []rbacv1.PolicyRule{
 			wake.QuotaRule,
 			{APIGroups: []string{""}, Resources: []string{"services", "pods"}, Verbs: []string{"list", "watch"}},
@@ -72,6 +75,7 @@ func setup(s *controller.Setup, feed *podfeed.Feed, o Options, concurrent int) (
 	if err != nil {
 		return nil, err
 	}
+	s.Explain(explain.Explainer(c.stepsOf(c.see), account, leaves))
 	for kind, watch := range map[string]source.SyncingSource{
 		"Services": source.Kind(s.Cache, &corev1.Service{}, c.onService()),
 		"Pods": &podfeed.Source{Feed: feed, Cache: s.Cache, Requests: c.services.OnPod,

@@ -47,7 +47,7 @@ func Registration(feed *podfeed.Feed, o Options, concurrent int) controller.Regi
 	return controller.Registration{
 		Name:        Name,
 		EventSource: eventSource,
-		Explains:    "Service",
+		Explains:    []string{"Service"},
 		Rules: []rbacv1.PolicyRule{
 			wake.QuotaRule,
 			{APIGroups: []string{""}, Resources: []string{"services", "pods", "nodes"},
@@ -81,7 +81,7 @@ func setup(s *controller.Setup, feed *podfeed.Feed, o Options, concurrent int) (
 	if err != nil {
 		return nil, err
 	}
-	s.Explain(explain.Explainer(c.steps(), account, leaves))
+	s.Explain(explain.Explainer(c.stepsOf(c.see), account, leaves))
 	for kind, watch := range map[string]source.SyncingSource{
 		"Services": source.Kind(s.Cache, &corev1.Service{}, wake.Self(c.services.Put, c.forget)),
 		"Pods": &podfeed.Source{Feed: feed, Cache: s.Cache, Requests: c.services.OnPod,

@@ -37,14 +37,28 @@ type Controller struct {
 
 // steps are what a pass over a Service consists of.
 func (c *Controller) steps() *pass.Steps[*corev1.Service, Input, endpointfeed.Plan] {
+	return c.stepsOf(c.observe)
+}
+
+func (c *Controller) stepsOf(observe func(context.Context, *corev1.Service) (Input, bool, error),
+) *pass.Steps[*corev1.Service, Input, endpointfeed.Plan] {
 	return &pass.Steps[*corev1.Service, Input, endpointfeed.Plan]{
 		Reader: c.client, New: func() *corev1.Service { return &corev1.Service{} }, Gate: c.gate,
-		Observe: c.observe, Decide: Decide, Apply: c.apply,
+		Observe: observe, Decide: Decide, Apply: c.apply,
 	}
 }
 
-// observe reads the input of a decision. All of it is shared with the cache.
+// observe is see with the time of the first change, which is told once.
 func (c *Controller) observe(ctx context.Context, service *corev1.Service) (Input, bool, error) {
+	in, needed, err := c.see(ctx, service)
+	if needed && err == nil {
+		in.Changed = c.changes.ComputeEndpointLastChangeTriggerTime(service.Namespace, service, in.Pods)
+	}
+	return in, needed, err
+}
+
+// see reads the input of a decision. All of it is shared with the cache.
+func (c *Controller) see(ctx context.Context, service *corev1.Service) (Input, bool, error) {
 	if !endpointfeed.Selects(service) {
 		return Input{}, false, nil
 	}
@@ -65,7 +79,6 @@ func (c *Controller) observe(ctx context.Context, service *corev1.Service) (Inpu
 			in.Nodes[name] = node
 		}
 	}
-	in.Changed = c.changes.ComputeEndpointLastChangeTriggerTime(service.Namespace, service, in.Pods)
 	return in, true, nil
 }
 

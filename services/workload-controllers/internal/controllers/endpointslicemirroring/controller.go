@@ -2,6 +2,7 @@
 // EndpointSlices, which the Service proxies read.
 //
 //	decide.go           the slices of Endpoints (pure)
+//	decide_explain.go   what a decision came to, in words
 //	reconcile.go        observe, apply
 //	controller.go       what it reads and writes, and what wakes Endpoints up
 package endpointslicemirroring
@@ -21,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"keelson.dev/kit/controller"
+	"keelson.dev/kit/explain"
 	"keelson.dev/services/workload-controllers/internal/endpointfeed"
 	"keelson.dev/services/workload-controllers/internal/gate"
 	"keelson.dev/services/workload-controllers/internal/wake"
@@ -41,7 +43,7 @@ type Options struct {
 // Registration describes the controller. concurrent is how many Endpoints it works on at once.
 func Registration(o Options, concurrent int) controller.Registration {
 	return controller.Registration{
-		Name: Name,
+		Name: Name, Explains: []string{"Endpoints"},
 		Rules: []rbacv1.PolicyRule{
 			wake.QuotaRule,
 			{APIGroups: []string{""}, Resources: []string{"services", "endpoints"}, Verbs: []string{"list", "watch"}},
@@ -72,6 +74,7 @@ func setup(s *controller.Setup, o Options, concurrent int) (controller.Runnable,
 	if err != nil {
 		return nil, err
 	}
+	s.Explain(explain.Explainer(c.steps(), account, nil))
 	for kind, watch := range map[string]source.SyncingSource{
 		"Endpoints":      source.Kind(s.Cache, &corev1.Endpoints{}, c.onEndpoints(o.Batch)),
 		"Services":       source.Kind(s.Cache, &corev1.Service{}, onService()),

@@ -36,7 +36,7 @@ type Input struct {
 // Decide returns how the slices become what the Endpoints say.
 func Decide(in Input) endpointfeed.Plan {
 	plan, wanted := endpointfeed.Plan{}, map[group]*discoveryv1.EndpointSlice{}
-	if mirrored(in.Endpoints, in.Service) {
+	if spared(in.Endpoints, in.Service) == "" {
 		wanted = slicesOf(&in)
 	}
 	for _, slice := range in.Slices {
@@ -59,12 +59,27 @@ func Decide(in Input) endpointfeed.Plan {
 	return plan
 }
 
-// mirrored says whether the Endpoints are a user's own word about a Service, which selects no Pods then.
-func mirrored(endpoints *corev1.Endpoints, service *corev1.Service) bool {
+// spared says why the Endpoints are not mirrored; empty where they are a user's own word about a Service, which selects
+// no Pods then.
+func spared(endpoints *corev1.Endpoints, service *corev1.Service) string {
 	_, lock := endpoints.Annotations[leaderAnnotation]
-	return service != nil && len(service.Spec.Selector) == 0 && !lock && endpoints.DeletionTimestamp == nil &&
-		endpoints.Labels[discoveryv1.LabelSkipMirror] != "true"
+	switch {
+	case endpoints.DeletionTimestamp != nil:
+		return "they are being deleted"
+	case lock:
+		return "they serve as a lock, as their annotation " + leaderAnnotation + " says"
+	case endpoints.Labels[discoveryv1.LabelSkipMirror] == "true":
+		return "their label " + discoveryv1.LabelSkipMirror + " asks for it"
+	case service == nil:
+		return noService
+	case len(service.Spec.Selector) > 0:
+		return "their Service selects Pods, whose EndpointSlices are made without them"
+	}
+	return ""
 }
+
+// noService is why Endpoints are spared that a Service may yet come for.
+const noService = "there is no Service of their name"
 
 // group is what the endpoints of one slice have in common.
 type group struct {

@@ -36,7 +36,7 @@ const Name = "ephemeralvolume"
 func Registration(concurrent int) controller.Registration {
 	return controller.Registration{
 		Name:        Name,
-		Explains:    "Pod",
+		Explains:    []string{"Pod"},
 		EventSource: eventSource,
 		Rules: []rbacv1.PolicyRule{
 			wake.QuotaRule,

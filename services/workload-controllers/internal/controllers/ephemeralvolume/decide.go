@@ -3,6 +3,7 @@ package ephemeralvolume
 import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/component-helpers/storage/ephemeral"
 
 	"keelson.dev/kit/events"
 	"keelson.dev/kit/podview"
@@ -38,7 +39,7 @@ func Decide(in Input) Plan {
 		if !hasTemplate(volume) {
 			continue
 		}
-		switch existing := in.Claims[claimName(in.Pod, volume)]; {
+		switch existing := in.Claims[ephemeral.VolumeClaimName(in.Pod, volume)]; {
 		case existing == nil:
 			plan.Create = append(plan.Create, NewClaim{volume.Name, newClaim(in.Pod, volume)})
 		case !metav1.IsControlledBy(existing, in.Pod):
@@ -60,7 +61,7 @@ func newClaim(pod *corev1.Pod, volume *corev1.Volume) *corev1.PersistentVolumeCl
 	template := volume.Ephemeral.VolumeClaimTemplate.DeepCopy()
 	return &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: pod.Namespace, Name: claimName(pod, volume), Labels: template.Labels,
+			Namespace: pod.Namespace, Name: ephemeral.VolumeClaimName(pod, volume), Labels: template.Labels,
 			Annotations:     template.Annotations,
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(pod, podKind)},
 		},
@@ -69,8 +70,6 @@ func newClaim(pod *corev1.Pod, volume *corev1.Volume) *corev1.PersistentVolumeCl
 }
 
 var podKind = corev1.SchemeGroupVersion.WithKind("Pod")
-
-func claimName(pod *corev1.Pod, volume *corev1.Volume) string { return pod.Name + "-" + volume.Name }
 
 func hasTemplate(volume *corev1.Volume) bool {
 	return volume.Ephemeral != nil && volume.Ephemeral.VolumeClaimTemplate != nil
@@ -81,7 +80,7 @@ func claimNames(pod *corev1.Pod) []string {
 	var names []string
 	for i := range pod.Spec.Volumes {
 		if volume := &pod.Spec.Volumes[i]; hasTemplate(volume) {
-			names = append(names, claimName(pod, volume))
+			names = append(names, ephemeral.VolumeClaimName(pod, volume))
 		}
 	}
 	return names

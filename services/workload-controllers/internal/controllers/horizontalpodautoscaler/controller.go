@@ -27,9 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/scale"
 	metricsclient "k8s.io/metrics/pkg/client/clientset/versioned/typed/metrics/v1beta1"
 	"k8s.io/metrics/pkg/client/custom_metrics"
 	"k8s.io/metrics/pkg/client/external_metrics"
@@ -44,6 +42,7 @@ import (
 	"keelson.dev/kit/rights"
 	"keelson.dev/services/workload-controllers/internal/podfeed"
 	"keelson.dev/services/workload-controllers/internal/podset"
+	"keelson.dev/services/workload-controllers/internal/scales"
 	"keelson.dev/services/workload-controllers/internal/wake"
 	"keelson.dev/services/workload-controllers/internal/write"
 )
@@ -55,7 +54,7 @@ const Name = "horizontalpodautoscaler"
 func Registration(feed *podfeed.Feed, settings Settings, concurrent int) controller.Registration {
 	return controller.Registration{
 		Name:        Name,
-		Explains:    "HorizontalPodAutoscaler",
+		Explains:    []string{"HorizontalPodAutoscaler"},
 		EventSource: eventSource,
 		Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{"autoscaling"}, Resources: []string{"horizontalpodautoscalers"},
@@ -76,13 +75,13 @@ func Registration(feed *podfeed.Feed, settings Settings, concurrent int) control
 
 func setup(s *controller.Setup, feed *podfeed.Feed, settings Settings, concurrent int) (controller.Runnable, error) {
 	own := client.WithFieldOwner(s.Client, Name)
-	targets, sources, err := connect(s.Config, s.Client.RESTMapper())
+	found, sources, err := connect(s.Config, s.Client.RESTMapper())
 	if err != nil {
 		return nil, err
 	}
 	c := &Controller{
 		client: own, writer: &write.Writer{Client: own, Kind: "horizontalpodautoscaler"}, pods: feed.Index,
-		selected: podset.NewSelections(feed.Index), targets: targets, sources: sources, recorder: s.Recorder,
+		selected: podset.NewSelections(feed.Index), scales: found, sources: sources, recorder: s.Recorder,
 		settings: settings, now: time.Now, histories: map[types.NamespacedName]known{},
 	}
 	built, err := controller.NewReconciler(s, concurrent, c.steps())
@@ -104,26 +103,25 @@ func setup(s *controller.Setup, feed *podfeed.Feed, settings Settings, concurren
 }
 
 // connect makes the clients for what is no part of the cache.
-func connect(config *rest.Config, mapper meta.RESTMapper) (targets, sources, error) {
+func connect(config *rest.Config, mapper meta.RESTMapper) (*scales.Client, sources, error) {
+	found, err := scales.Connect(config, mapper)
+	if err != nil {
+		return nil, sources{}, err
+	}
 	finder, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
-		return targets{}, sources{}, fmt.Errorf("building the discovery client: %w", err)
-	}
-	scales, err := scale.NewForConfig(rest.CopyConfig(config), mapper, dynamic.LegacyAPIPathResolverFunc,
-		scale.NewDiscoveryScaleKindResolver(finder))
-	if err != nil {
-		return targets{}, sources{}, fmt.Errorf("building the client for scales: %w", err)
+		return nil, sources{}, fmt.Errorf("building the discovery client: %w", err)
 	}
 	resources, err := metricsclient.NewForConfig(config)
 	if err != nil {
-		return targets{}, sources{}, fmt.Errorf("building the client for metrics.k8s.io: %w", err)
+		return nil, sources{}, fmt.Errorf("building the client for metrics.k8s.io: %w", err)
 	}
 	external, err := external_metrics.NewForConfig(config)
 	if err != nil {
-		return targets{}, sources{}, fmt.Errorf("building the client for external.metrics.k8s.io: %w", err)
+		return nil, sources{}, fmt.Errorf("building the client for external.metrics.k8s.io: %w", err)
 	}
 	custom := custom_metrics.NewForConfig(config, mapper, custom_metrics.NewAvailableAPIsGetter(finder))
-	return targets{mapper, scales}, sources{resources, custom, external}, nil
+	return found, sources{resources, custom, external}, nil
 }
 
 // onAutoscaler wakes up an autoscaler that is new or wants something else. Its status is this controller's own.

@@ -20,6 +20,7 @@ import (
 	"keelson.dev/kit/pass"
 	"keelson.dev/services/workload-controllers/internal/gate"
 	"keelson.dev/services/workload-controllers/internal/podset"
+	"keelson.dev/services/workload-controllers/internal/scales"
 	"keelson.dev/services/workload-controllers/internal/write"
 )
 
@@ -34,7 +35,7 @@ type Controller struct {
 	writer   *write.Writer
 	pods     *podset.Index
 	selected *podset.Selections // by the selectors of the targets
-	targets  targets
+	scales   *scales.Client
 	sources  sources
 	recorder recorder
 	settings Settings
@@ -67,7 +68,7 @@ func (c *Controller) observe(ctx context.Context, a *autoscalingv2.HorizontalPod
 	if a.DeletionTimestamp != nil {
 		return in, false, nil
 	}
-	in.Target = c.targets.find(ctx, a)
+	in.Target = c.find(ctx, a)
 	if ctx.Err() != nil {
 		return in, false, ctx.Err()
 	}
@@ -113,7 +114,8 @@ func (c *Controller) observePods(in *Input) {
 func (c *Controller) apply(ctx context.Context, in Input, plan Plan) error {
 	if plan.Rescale != nil {
 		err := write.Do(nil, in.Autoscaler.UID, "horizontalpodautoscaler.scale", func() (types.UID, gate.Seen, error) {
-			return "", nil, c.targets.write(ctx, in.Target, plan.Rescale.To)
+			return "", nil, c.scales.Write(ctx,
+				scales.Found{Resource: in.Target.Resource, Scale: in.Target.Scale}, plan.Rescale.To, Name)
 		})
 		if apierrors.IsConflict(err) || ctx.Err() != nil {
 			return fmt.Errorf("scaling the target: %w", err)

@@ -117,7 +117,7 @@ func newWorld(t *testing.T, replicas int32, autoscalers ...*autoscalingv2.Horizo
 	for _, kind := range []string{"Pod", "Service"} {
 		mapper.Add(schema.GroupVersionKind{Version: "v1", Kind: kind}, meta.RESTScopeNamespace)
 	}
-	targets, sources, err := connect(&rest.Config{Host: listening.URL}, mapper)
+	found, sources, err := connect(&rest.Config{Host: listening.URL}, mapper)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func newWorld(t *testing.T, replicas int32, autoscalers ...*autoscalingv2.Horizo
 		index.Upsert(pod(fmt.Sprintf("web-%02d", i)))
 	}
 	w.Controller = &Controller{client: w.store, writer: &write.Writer{Client: w.store, Kind: "horizontalpodautoscaler"},
-		pods: index, selected: podset.NewSelections(index), targets: targets, sources: sources, recorder: w.journal,
+		pods: index, selected: podset.NewSelections(index), scales: found, sources: sources, recorder: w.journal,
 		settings: DefaultSettings(), now: func() time.Time { return w.clock },
 		histories: map[types.NamespacedName]known{}}
 	return w

@@ -54,7 +54,7 @@ func Registration(feed *podfeed.Feed, concurrent int) controller.Registration {
 	group := []string{batchv1.GroupName}
 	return controller.Registration{
 		Name:        Name,
-		Explains:    "Job",
+		Explains:    []string{"Job"},
 		EventSource: eventSource,
 		Rules: []rbacv1.PolicyRule{
 			wake.QuotaRule,

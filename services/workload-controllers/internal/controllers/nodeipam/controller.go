@@ -36,7 +36,7 @@ const Name = "nodeipam"
 func Registration(settings Settings) controller.Registration {
 	return controller.Registration{
 		Name:        Name,
-		Explains:    "Node",
+		Explains:    []string{"Node"},
 		EventSource: eventSource,
 		Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{""}, Resources: []string{"nodes"}, Verbs: []string{"get", "list", "patch", "watch"}},

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"keelson.dev/kit/events/eventstest"
+	"keelson.dev/services/workload-controllers/internal/storeindex"
 	"keelson.dev/services/workload-controllers/internal/wake"
 )
 
@@ -79,7 +80,7 @@ func (b *bench) start() {
 	}
 	b.controller = build(cached{b.api, b.stores}, b.api, b.stores, &b.events)
 	b.controller.now = func() time.Time { return now }
-	for _, v := range all[corev1.PersistentVolume](b.stores.volumes) {
+	for _, v := range storeindex.All[corev1.PersistentVolume](b.stores.volumes) {
 		b.controller.free.put(v)
 	}
 }
@@ -94,12 +95,12 @@ func (c cached) Get(ctx context.Context, k client.ObjectKey, o client.Object, op
 	var found bool
 	switch o := o.(type) {
 	case *corev1.PersistentVolume:
-		v := get[corev1.PersistentVolume](c.stores.volumes, key("", k.Name))
+		v := storeindex.Get[corev1.PersistentVolume](c.stores.volumes, storeindex.Key("", k.Name))
 		if found = v != nil; found {
 			v.DeepCopyInto(o)
 		}
 	case *corev1.PersistentVolumeClaim:
-		v := get[corev1.PersistentVolumeClaim](c.stores.claims, key(k.Namespace, k.Name))
+		v := storeindex.Get[corev1.PersistentVolumeClaim](c.stores.claims, storeindex.Key(k.Namespace, k.Name))
 		if found = v != nil; found {
 			v.DeepCopyInto(o)
 		}
@@ -192,10 +193,10 @@ func (b *bench) settle() {
 func (b *bench) requests() []reconcile.Request {
 	b.catchUp()
 	var found []reconcile.Request
-	for _, c := range all[corev1.PersistentVolumeClaim](b.stores.claims) {
+	for _, c := range storeindex.All[corev1.PersistentVolumeClaim](b.stores.claims) {
 		found = append(found, wake.Request(c.Namespace, c.Name))
 	}
-	for _, v := range all[corev1.PersistentVolume](b.stores.volumes) {
+	for _, v := range storeindex.All[corev1.PersistentVolume](b.stores.volumes) {
 		found = append(found, wake.Request("", v.Name))
 	}
 	return found

@@ -41,7 +41,7 @@ const Name = "persistentvolume"
 func Registration(volumes *Volumes, concurrent int) controller.Registration {
 	return controller.Registration{
 		Name:        Name,
-		Explains:    "PersistentVolumeClaim",
+		Explains:    []string{"PersistentVolumeClaim"},
 		EventSource: eventSource,
 		Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{""}, Resources: []string{"persistentvolumes"}, Verbs: []string{"create", "delete",

@@ -8,8 +8,6 @@ const (
 	annotationNode          = "volume.kubernetes.io/selected-node"
 	annotationProvisioner   = "volume.kubernetes.io/storage-provisioner"
 	annotationProvisionerV1 = "volume.beta.kubernetes.io/storage-provisioner"
-	annotationDefault       = "storageclass.kubernetes.io/is-default-class"
-	annotationDefaultV1     = "storageclass.beta.kubernetes.io/is-default-class"
 	yes                     = "yes"
 )
 

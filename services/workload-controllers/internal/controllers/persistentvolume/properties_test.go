@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"keelson.dev/services/workload-controllers/internal/storeindex"
 	"keelson.dev/services/workload-controllers/internal/wake"
 )
 
@@ -57,10 +58,10 @@ func (h *history) step() {
 	default:
 		// What the caches show, in any order.
 		var known []reconcile.Request
-		for _, c := range all[corev1.PersistentVolumeClaim](h.stores.claims) {
+		for _, c := range storeindex.All[corev1.PersistentVolumeClaim](h.stores.claims) {
 			known = append(known, wake.Request(c.Namespace, c.Name))
 		}
-		for _, v := range all[corev1.PersistentVolume](h.stores.volumes) {
+		for _, v := range storeindex.All[corev1.PersistentVolume](h.stores.volumes) {
 			known = append(known, wake.Request("", v.Name))
 		}
 		if len(known) == 0 {
@@ -152,20 +153,20 @@ func TestOneClaimOneVolume(t *testing.T) {
 func (h *history) checkEnd(seed uint64) {
 	h.t.Helper()
 	h.catchUp()
-	for _, v := range all[corev1.PersistentVolume](h.stores.volumes) {
+	for _, v := range storeindex.All[corev1.PersistentVolume](h.stores.volumes) {
 		ref := v.Spec.ClaimRef
 		if ref == nil || ref.UID == "" {
 			continue
 		}
-		c := get[corev1.PersistentVolumeClaim](h.stores.claims, key(ref.Namespace, ref.Name))
+		c := storeindex.Get[corev1.PersistentVolumeClaim](h.stores.claims, storeindex.Key(ref.Namespace, ref.Name))
 		there := c != nil && c.UID == ref.UID
 		if there && (c.Spec.VolumeName != v.Name || v.Status.Phase != corev1.VolumeBound ||
 			c.Status.Phase != corev1.ClaimBound) || !there && v.Status.Phase != corev1.VolumeReleased {
 			h.t.Errorf("seed %d: volume %s is half bound: %s", seed, v.Name, h.state())
 		}
 	}
-	for _, c := range all[corev1.PersistentVolumeClaim](h.stores.claims) {
-		for _, v := range all[corev1.PersistentVolume](h.stores.volumes) {
+	for _, c := range storeindex.All[corev1.PersistentVolumeClaim](h.stores.claims) {
+		for _, v := range storeindex.All[corev1.PersistentVolume](h.stores.volumes) {
 			if isWaiting(c) && classOf(c) != localClass && isFree(v) && suits(v, c) {
 				h.t.Errorf("seed %d: claim %s waits for %s: %s", seed, c.Name, v.Name, h.state())
 			}

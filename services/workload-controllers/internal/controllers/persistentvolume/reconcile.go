@@ -12,9 +12,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"keelson.dev/kit/defaultclass"
 	"keelson.dev/kit/events"
 	"keelson.dev/kit/pass"
 	"keelson.dev/services/workload-controllers/internal/gate"
+	"keelson.dev/services/workload-controllers/internal/storeindex"
 	"keelson.dev/services/workload-controllers/internal/write"
 )
 
@@ -81,14 +83,16 @@ func (c *Controller) observeClaim(ctx context.Context, claim *corev1.PersistentV
 // look reads what a claim's decision depends on beside free volumes. All of it is shared with the cache.
 func (c *Controller) look(ctx context.Context, claim *corev1.PersistentVolumeClaim) (observedClaim, error) {
 	in := observedClaim{ClaimInput: ClaimInput{Claim: claim,
-		Class:    get[storagev1.StorageClass](c.stores.classes, classOf(claim)),
-		Claiming: find[corev1.PersistentVolume](c.stores.volumes, byClaim, key(claim.Namespace, claim.Name)),
+		Class: storeindex.Get[storagev1.StorageClass](c.stores.classes, classOf(claim)),
+		Claiming: storeindex.Find[corev1.PersistentVolume](c.stores.volumes, byClaim,
+			storeindex.Key(claim.Namespace, claim.Name)),
 	}}
 	if !saysClass(claim) {
-		in.Default = defaultClass(all[storagev1.StorageClass](c.stores.classes))
+		classes := storeindex.All[storagev1.StorageClass](c.stores.classes)
+		in.Default, _ = defaultclass.Among(classes, defaultclass.Storage)
 	}
 	if name := claim.Spec.VolumeName; name != "" {
-		in.Volume = get[corev1.PersistentVolume](c.stores.volumes, name)
+		in.Volume = storeindex.Get[corev1.PersistentVolume](c.stores.volumes, name)
 		if in.Volume == nil && isBindingComplete(claim) {
 			// Only the apiserver can say that data is lost.
 			found := &corev1.PersistentVolume{}
@@ -127,11 +131,11 @@ func (c *Controller) node(ctx context.Context, name string) (*corev1.Node, error
 // mayBeGiven tells whether a free volume is as the cache has it, and no claim counts on it whose volume people took
 // away from it.
 func (c *Controller) mayBeGiven(volume *corev1.PersistentVolume) bool {
-	now := get[corev1.PersistentVolume](c.stores.volumes, volume.Name)
+	now := storeindex.Get[corev1.PersistentVolume](c.stores.volumes, volume.Name)
 	if now == nil || now.ResourceVersion != volume.ResourceVersion {
 		return false
 	}
-	for _, claim := range find[corev1.PersistentVolumeClaim](c.stores.claims, byVolume, volume.Name) {
+	for _, claim := range storeindex.Find[corev1.PersistentVolumeClaim](c.stores.claims, byVolume, volume.Name) {
 		if isBindingComplete(claim) {
 			return false
 		}
@@ -148,7 +152,7 @@ func (c *Controller) applyClaim(ctx context.Context, in observedClaim, plan Clai
 				if given {
 					return nil
 				}
-				return get[corev1.PersistentVolume](c.stores.volumes, in.Free.Name)
+				return storeindex.Get[corev1.PersistentVolume](c.stores.volumes, in.Free.Name)
 			})
 		}()
 	}

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"keelson.dev/kit/localvolume"
+	"keelson.dev/services/workload-controllers/internal/storeindex"
 	"keelson.dev/services/workload-controllers/internal/wake"
 )
 
@@ -98,7 +99,7 @@ func TestReclaim(t *testing.T) {
 		volume("f", kept("b", "uid-b"), folder, phase("Bound")), claim("a", naming("v"), complete),
 		claim("b", naming("f"), complete)}
 	b := newBench(t, held...)
-	for _, c := range all[corev1.PersistentVolumeClaim](b.stores.claims) {
+	for _, c := range storeindex.All[corev1.PersistentVolumeClaim](b.stores.claims) {
 		if err := b.stores.claims.Delete(c); err != nil {
 			t.Fatal(err)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"keelson.dev/kit/localvolume"
 	"keelson.dev/kit/pass"
+	"keelson.dev/services/workload-controllers/internal/storeindex"
 	"keelson.dev/services/workload-controllers/internal/write"
 )
 
@@ -43,7 +44,7 @@ func (c *Controller) observeVolume(ctx context.Context, volume *corev1.Persisten
 func (c *Controller) claimOf(ctx context.Context, volume *corev1.PersistentVolume) (*corev1.PersistentVolumeClaim,
 	error) {
 	ref := volume.Spec.ClaimRef
-	cached := get[corev1.PersistentVolumeClaim](c.stores.claims, key(ref.Namespace, ref.Name))
+	cached := storeindex.Get[corev1.PersistentVolumeClaim](c.stores.claims, storeindex.Key(ref.Namespace, ref.Name))
 	if cached != nil && cached.UID == ref.UID {
 		return cached, nil
 	}

@@ -1,8 +1,7 @@
 package persistentvolume
 
 import (
-	"fmt"
-	"sync"
+	"errors"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -11,6 +10,7 @@ import (
 
 	"keelson.dev/kit/localvolume"
 	"keelson.dev/services/workload-controllers/internal/gate"
+	"keelson.dev/services/workload-controllers/internal/storeindex"
 )
 
 // The indexes of claims by the volume that they name and, while they wait for any, by class; of volumes by the claim
@@ -21,9 +21,6 @@ const (
 	byClaim   = "keelson.dev/claim"
 	byNode    = "keelson.dev/node"
 )
-
-// indexing keeps two terms of one process from adding an index at once.
-var indexing sync.Mutex
 
 // stores are the caches behind the claims, volumes and classes. What they return is shared: read only.
 type stores struct {
@@ -47,79 +44,29 @@ func storesOf(from cache.Cache) (stores, error) {
 
 // index adds the indexes where they are missing.
 func (s stores) index() error {
-	indexing.Lock()
-	defer indexing.Unlock()
-	for _, i := range []struct {
-		store toolscache.Indexer
-		name  string
-		value toolscache.IndexFunc
-	}{
-		{s.claims, byVolume, valuesOf(func(c *corev1.PersistentVolumeClaim) (string, bool) {
-			return c.Spec.VolumeName, c.Spec.VolumeName != ""
-		})},
-		{s.claims, byWaiting, valuesOf(func(c *corev1.PersistentVolumeClaim) (string, bool) {
-			return classOf(c), isWaiting(c)
-		})},
-		{s.volumes, byClaim, valuesOf(func(v *corev1.PersistentVolume) (string, bool) {
+	return errors.Join(
+		storeindex.Add(s.claims, byVolume, func(c *corev1.PersistentVolumeClaim) []string {
+			return textOr(c.Spec.VolumeName != "", c.Spec.VolumeName)
+		}),
+		storeindex.Add(s.claims, byWaiting, func(c *corev1.PersistentVolumeClaim) []string {
+			return textOr(isWaiting(c), classOf(c))
+		}),
+		storeindex.Add(s.volumes, byClaim, func(v *corev1.PersistentVolume) []string {
 			if v.Spec.ClaimRef == nil {
-				return "", false
+				return nil
 			}
-			return key(v.Spec.ClaimRef.Namespace, v.Spec.ClaimRef.Name), true
-		})},
-		{s.volumes, byNode, valuesOf(func(v *corev1.PersistentVolume) (string, bool) {
-			return v.Labels[localvolume.NodeLabel], v.Labels[localvolume.NodeLabel] != ""
-		})},
-	} {
-		if _, ok := i.store.GetIndexers()[i.name]; ok {
-			continue
-		}
-		if err := i.store.AddIndexers(toolscache.Indexers{i.name: i.value}); err != nil {
-			return fmt.Errorf("indexing by %s: %w", i.name, err)
-		}
+			return []string{storeindex.Key(v.Spec.ClaimRef.Namespace, v.Spec.ClaimRef.Name)}
+		}),
+		storeindex.Add(s.volumes, byNode, func(v *corev1.PersistentVolume) []string {
+			return textOr(v.Labels[localvolume.NodeLabel] != "", v.Labels[localvolume.NodeLabel])
+		}),
+	)
+}
+
+// textOr returns the text if it has a place in the index, else nothing.
+func textOr(has bool, text string) []string {
+	if !has {
+		return nil
 	}
-	return nil
-}
-
-func valuesOf[O any](value func(O) (string, bool)) toolscache.IndexFunc {
-	return func(item any) ([]string, error) {
-		object, ok := item.(O)
-		if !ok {
-			return nil, fmt.Errorf("indexing a %T", item)
-		}
-		if text, has := value(object); has {
-			return []string{text}, nil
-		}
-		return nil, nil
-	}
-}
-
-func key(namespace, name string) string {
-	return toolscache.ObjectName{Namespace: namespace, Name: name}.String()
-}
-
-// get returns the object, or nil.
-func get[O any](store toolscache.Indexer, key string) *O {
-	// A store in memory does not fail.
-	item, _, _ := store.GetByKey(key)
-	object, _ := item.(*O)
-	return object
-}
-
-// find returns the objects that have the value in the index.
-func find[O any](store toolscache.Indexer, index, value string) []*O {
-	// The only error is that the index does not exist.
-	items, _ := store.ByIndex(index, value)
-	return objects[O](items)
-}
-
-func all[O any](store toolscache.Indexer) []*O { return objects[O](store.List()) }
-
-func objects[O any](items []any) []*O {
-	found := make([]*O, 0, len(items))
-	for _, item := range items {
-		if object, ok := item.(*O); ok {
-			found = append(found, object)
-		}
-	}
-	return found
+	return []string{text}
 }

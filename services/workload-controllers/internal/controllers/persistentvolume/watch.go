@@ -11,6 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"keelson.dev/kit/defaultclass"
+	"keelson.dev/services/workload-controllers/internal/storeindex"
 	"keelson.dev/services/workload-controllers/internal/wake"
 )
 
@@ -41,8 +43,8 @@ func (c *Controller) onClaim() handler.TypedFuncs[claimType, reconcile.Request] 
 
 // wakeVolumes wakes up the volumes that are for the claim, and the one that it names.
 func (c *Controller) wakeVolumes(claim claimType, q wake.Queue) {
-	for _, volume := range find[corev1.PersistentVolume](c.stores.volumes, byClaim,
-		key(claim.Namespace, claim.Name)) {
+	for _, volume := range storeindex.Find[corev1.PersistentVolume](c.stores.volumes, byClaim,
+		storeindex.Key(claim.Namespace, claim.Name)) {
 		q.Add(wake.Request("", volume.Name))
 	}
 	if claim.Spec.VolumeName != "" {
@@ -84,10 +86,10 @@ func (c *Controller) changed(volume volumeType, offered bool, q wake.Queue) {
 		return
 	}
 	class := classOfVolume(volume)
-	if waitsForConsumer(get[storagev1.StorageClass](c.stores.classes, class)) {
+	if waitsForConsumer(storeindex.Get[storagev1.StorageClass](c.stores.classes, class)) {
 		return
 	}
-	for _, claim := range find[corev1.PersistentVolumeClaim](c.stores.claims, byWaiting, class) {
+	for _, claim := range storeindex.Find[corev1.PersistentVolumeClaim](c.stores.claims, byWaiting, class) {
 		if suits(volume, claim) {
 			q.Add(wake.Request(claim.Namespace, claim.Name))
 		}
@@ -99,7 +101,7 @@ func (c *Controller) wakeClaims(volume volumeType, q wake.Queue) {
 	if ref := volume.Spec.ClaimRef; ref != nil {
 		q.Add(wake.Request(ref.Namespace, ref.Name))
 	}
-	for _, claim := range find[corev1.PersistentVolumeClaim](c.stores.claims, byVolume, volume.Name) {
+	for _, claim := range storeindex.Find[corev1.PersistentVolumeClaim](c.stores.claims, byVolume, volume.Name) {
 		q.Add(wake.Request(claim.Namespace, claim.Name))
 	}
 }
@@ -107,13 +109,13 @@ func (c *Controller) wakeClaims(volume volumeType, q wake.Queue) {
 // onClass wakes up the claims that wait for the class, and those that wait for any if it is the default.
 func (c *Controller) onClass() handler.TypedFuncs[*storagev1.StorageClass, reconcile.Request] {
 	wakeWaiting := func(class *storagev1.StorageClass, q wake.Queue) {
-		for _, claim := range find[corev1.PersistentVolumeClaim](c.stores.claims, byWaiting, class.Name) {
+		for _, claim := range storeindex.Find[corev1.PersistentVolumeClaim](c.stores.claims, byWaiting, class.Name) {
 			q.Add(wake.Request(claim.Namespace, claim.Name))
 		}
-		if !isDefault(class) {
+		if !defaultclass.Storage.Mark(class) {
 			return
 		}
-		for _, claim := range find[corev1.PersistentVolumeClaim](c.stores.claims, byWaiting, "") {
+		for _, claim := range storeindex.Find[corev1.PersistentVolumeClaim](c.stores.claims, byWaiting, "") {
 			if !saysClass(claim) {
 				q.Add(wake.Request(claim.Namespace, claim.Name))
 			}
@@ -133,7 +135,7 @@ func (c *Controller) onClass() handler.TypedFuncs[*storagev1.StorageClass, recon
 func (c *Controller) onNode() handler.TypedFuncs[*corev1.Node, reconcile.Request] {
 	return handler.TypedFuncs[*corev1.Node, reconcile.Request]{
 		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*corev1.Node], q wake.Queue) {
-			for _, volume := range find[corev1.PersistentVolume](c.stores.volumes, byNode, e.Object.Name) {
+			for _, volume := range storeindex.Find[corev1.PersistentVolume](c.stores.volumes, byNode, e.Object.Name) {
 				if volume.DeletionTimestamp != nil {
 					q.Add(wake.Request("", volume.Name))
 				}

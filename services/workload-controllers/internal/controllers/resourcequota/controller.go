@@ -42,7 +42,7 @@ const delay = 300 * time.Millisecond
 func Registration(feed *podfeed.Feed, concurrent int) controller.Registration {
 	return controller.Registration{
 		Name:     Name,
-		Explains: "ResourceQuota",
+		Explains: []string{"ResourceQuota"},
 		Rules: []rbacv1.PolicyRule{
 			// A quota may count objects of any kind, also of kinds that are added later.
 			{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"list", "watch"}},

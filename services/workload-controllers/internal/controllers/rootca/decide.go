@@ -36,7 +36,7 @@ type Plan struct {
 // Decide says what one pass over a namespace has to do. An edited ConfigMap is restored; labels and annotations that
 // others set are left alone.
 func Decide(in Input) Plan {
-	if in.Namespace.DeletionTimestamp != nil || in.Namespace.Status.Phase == corev1.NamespaceTerminating {
+	if leaving(in.Namespace) {
 		return Plan{}
 	}
 	data := map[string]string{key: in.RootCA}
@@ -60,4 +60,8 @@ func Decide(in Input) Plan {
 	}
 	restored.Annotations[descriptionAnnotation] = description
 	return Plan{Update: restored}
+}
+
+func leaving(namespace *corev1.Namespace) bool {
+	return namespace.DeletionTimestamp != nil || namespace.Status.Phase == corev1.NamespaceTerminating
 }

@@ -65,6 +65,26 @@ func TestDecide(t *testing.T) {
 	}
 }
 
+// What is told is what is done.
+func TestAccount(t *testing.T) {
+	published := Decide(Input{Namespace: active(), RootCA: bundle}).Create
+	edited, leaving := published.DeepCopy(), active()
+	edited.Data[key] = "mine"
+	leaving.Status.Phase = corev1.NamespaceTerminating
+	for want, in := range map[string]Input{
+		"in its next pass creates the ConfigMap kube-root-ca.crt": {Namespace: active(), RootCA: bundle},
+		"waits for nothing: its ConfigMap kube-root-ca.crt says what it must": {Namespace: active(),
+			ConfigMap: published, RootCA: bundle},
+		"in its next pass restores the ConfigMap kube-root-ca.crt, which somebody has changed": {Namespace: active(),
+			ConfigMap: edited, RootCA: bundle},
+		"waits for nothing: it is going away, and nothing is made in it any more": {Namespace: leaving, RootCA: bundle},
+	} {
+		if got := account(in, Decide(in)).Explanation().Summary; got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 func TestReconcileCreatesAndRestores(t *testing.T) {
 	api := fake.NewClientBuilder().WithObjects(active()).Build()
 	c := &Controller{client: api, published: api, rootCA: bundle}

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"keelson.dev/kit/controller"
+	"keelson.dev/kit/explain"
 	"keelson.dev/services/workload-controllers/internal/wake"
 )
 
@@ -20,7 +21,7 @@ const Name = "serviceaccount"
 // Registration describes the controller. concurrent is how many namespaces it works on at once.
 func Registration(concurrent int) controller.Registration {
 	return controller.Registration{
-		Name: Name,
+		Name: Name, Explains: []string{"Namespace"},
 		Rules: []rbacv1.PolicyRule{
 			wake.QuotaRule,
 			{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"list", "watch"}},
@@ -37,6 +38,7 @@ func setup(s *controller.Setup, concurrent int) (controller.Runnable, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.Explain(explain.Explainer(c.steps(), account, nil))
 	namespaces := source.Kind(s.Cache, &corev1.Namespace{}, &handler.TypedEnqueueRequestForObject[*corev1.Namespace]{})
 	if err := built.Watch(namespaces); err != nil {
 		return nil, fmt.Errorf("watching Namespaces: %w", err)

@@ -18,8 +18,12 @@ type Input struct {
 // Decide returns the ServiceAccount to create, or nil. A namespace that is going away gets none: nothing new may be
 // made in it.
 func Decide(in Input) *corev1.ServiceAccount {
-	if in.Exists || in.Namespace.DeletionTimestamp != nil || in.Namespace.Status.Phase == corev1.NamespaceTerminating {
+	if in.Exists || leaving(in.Namespace) {
 		return nil
 	}
 	return &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: in.Namespace.Name}}
+}
+
+func leaving(namespace *corev1.Namespace) bool {
+	return namespace.DeletionTimestamp != nil || namespace.Status.Phase == corev1.NamespaceTerminating
 }

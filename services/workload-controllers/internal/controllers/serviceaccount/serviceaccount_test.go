@@ -77,3 +77,18 @@ func TestReconcileToleratesWhatExists(t *testing.T) {
 		t.Errorf("of a namespace that is gone: %v", err)
 	}
 }
+
+// What is told is what is done.
+func TestAccount(t *testing.T) {
+	leaving := namespace(func(n *corev1.Namespace) { n.Status.Phase = corev1.NamespaceTerminating })
+	const stands = "waits for nothing: "
+	for want, in := range map[string]Input{
+		"in its next pass creates the ServiceAccount default":           {Namespace: namespace()},
+		stands + "it has the ServiceAccount default":                    {Namespace: namespace(), Exists: true},
+		stands + "it is going away, and nothing is made in it any more": {Namespace: leaving},
+	} {
+		if got := account(in, Decide(in)).Explanation().Summary; got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -28,7 +28,7 @@ const Name = "servicecidr"
 func Registration(concurrent int) controller.Registration {
 	return controller.Registration{
 		Name:     Name,
-		Explains: "ServiceCIDR",
+		Explains: []string{"ServiceCIDR"},
 		Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{networkingv1.GroupName}, Resources: []string{"servicecidrs"},
 				Verbs: []string{"list", "update", "watch"}},

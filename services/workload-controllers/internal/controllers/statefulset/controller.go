@@ -51,7 +51,7 @@ const Name = "statefulset"
 func Registration(feed *podfeed.Feed, concurrent int) controller.Registration {
 	return controller.Registration{
 		Name:        Name,
-		Explains:    "StatefulSet",
+		Explains:    []string{"StatefulSet"},
 		EventSource: eventSource,
 		Rules: []rbacv1.PolicyRule{
 			wake.QuotaRule,

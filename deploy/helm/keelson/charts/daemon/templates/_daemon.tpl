@@ -57,6 +57,7 @@ securityContext:
   runAsUser: 65534
   runAsGroup: 65534
   fsGroup: 65534
+  seccompProfile: {type: RuntimeDefault}
 containers:
   - name: {{ .root.Chart.Name }}
     image: {{ printf "%s:%s" $v.image.repository $v.image.tag | quote }}

@@ -6,7 +6,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 
-	"keelson.dev/services/apiserver/internal/registry/core/podspec"
+	"keelson.dev/kit/podspec"
 )
 
 // prepareForCreate starts to count the templates.

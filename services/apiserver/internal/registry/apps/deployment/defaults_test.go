@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
-	"keelson.dev/services/apiserver/internal/registry/fieldcheck/fieldtest"
+	"keelson.dev/kit/fieldcheck/fieldtest"
 )
 
 // DEP-007, DEP-008, DEP-009, DEP-011, DEP-012, DEP-108, DEP-128, DEP-142, DEP-061: a minimal Deployment is accepted and

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/utils/ptr"
 
-	"keelson.dev/services/apiserver/internal/registry/fieldcheck/fieldtest"
+	"keelson.dev/kit/fieldcheck/fieldtest"
 )
 
 func TestValidateStatusUpdate(t *testing.T) {

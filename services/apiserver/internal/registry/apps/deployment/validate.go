@@ -4,8 +4,9 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"keelson.dev/kit/fieldcheck"
+	"keelson.dev/kit/podspec"
 	"keelson.dev/services/apiserver/internal/registry/core/podtemplate"
-	"keelson.dev/services/apiserver/internal/registry/fieldcheck"
 )
 
 var (
@@ -32,7 +33,8 @@ func Validate(d *appsv1.Deployment) field.ErrorList {
 
 // ValidateUpdate returns what is wrong with the spec of d as the successor of old.
 func ValidateUpdate(d, old *appsv1.Deployment) field.ErrorList {
-	return append(Validate(d), fieldcheck.Immutable(d.Spec.Selector, old.Spec.Selector, selectorPath)...)
+	errs := podspec.WithClaimsOf(&old.Spec.Template.Spec, Validate(d))
+	return append(errs, fieldcheck.Immutable(d.Spec.Selector, old.Spec.Selector, selectorPath)...)
 }
 
 func validateStrategy(strategy *appsv1.DeploymentStrategy, path *field.Path) field.ErrorList {

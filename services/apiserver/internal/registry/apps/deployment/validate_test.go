@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
-	"keelson.dev/services/apiserver/internal/registry/fieldcheck/fieldtest"
+	"keelson.dev/kit/fieldcheck/fieldtest"
 )
 
 func bounds(maxUnavailable, maxSurge intstr.IntOrString) func(*appsv1.Deployment) {

@@ -3,8 +3,8 @@ package replicaset
 import (
 	appsv1 "k8s.io/api/apps/v1"
 
-	"keelson.dev/services/apiserver/internal/registry/core/podspec"
-	"keelson.dev/services/apiserver/internal/registry/defaults"
+	"keelson.dev/kit/defaults"
+	"keelson.dev/kit/podspec"
 )
 
 const defaultReplicas = 1

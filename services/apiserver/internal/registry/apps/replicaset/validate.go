@@ -4,8 +4,9 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"keelson.dev/kit/fieldcheck"
+	"keelson.dev/kit/podspec"
 	"keelson.dev/services/apiserver/internal/registry/core/podtemplate"
-	"keelson.dev/services/apiserver/internal/registry/fieldcheck"
 )
 
 var (
@@ -27,7 +28,8 @@ func Validate(rs *appsv1.ReplicaSet) field.ErrorList {
 
 // ValidateUpdate returns what is wrong with the spec of rs as the successor of old.
 func ValidateUpdate(rs, old *appsv1.ReplicaSet) field.ErrorList {
-	return append(Validate(rs), fieldcheck.Immutable(rs.Spec.Selector, old.Spec.Selector, selectorPath)...)
+	errs := podspec.WithClaimsOf(&old.Spec.Template.Spec, Validate(rs))
+	return append(errs, fieldcheck.Immutable(rs.Spec.Selector, old.Spec.Selector, selectorPath)...)
 }
 
 // ValidateStatusUpdate returns what is wrong with rs's status: counts that contradict each other.

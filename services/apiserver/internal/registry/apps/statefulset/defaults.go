@@ -5,9 +5,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"keelson.dev/kit/defaults"
+	"keelson.dev/kit/podspec"
 	"keelson.dev/services/apiserver/internal/registry/core/persistentvolumeclaim"
-	"keelson.dev/services/apiserver/internal/registry/core/podspec"
-	"keelson.dev/services/apiserver/internal/registry/defaults"
 )
 
 // The values of the fields that a client may leave out.

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"keelson.dev/services/apiserver/internal/registry/core/podspec"
+	"keelson.dev/kit/podspec"
 	"keelson.dev/services/apiserver/internal/registry/rest"
 )
 

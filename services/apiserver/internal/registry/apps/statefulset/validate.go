@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"keelson.dev/services/apiserver/internal/registry/core/podspec"
+	"keelson.dev/kit/fieldcheck"
+	"keelson.dev/kit/podspec"
 	"keelson.dev/services/apiserver/internal/registry/core/podtemplate"
-	"keelson.dev/services/apiserver/internal/registry/fieldcheck"
 )
 
 var (
@@ -129,7 +129,7 @@ func validateRetention(
 // ValidateUpdate returns what is wrong with the spec of s as the successor of old. What names the Pods and their claims
 // stays as it is.
 func ValidateUpdate(s, old *appsv1.StatefulSet) field.ErrorList {
-	errs := Validate(s)
+	errs := podspec.WithClaimsOf(&old.Spec.Template.Spec, Validate(s))
 	kept := s.Spec
 	kept.Replicas, kept.Ordinals, kept.Template = old.Spec.Replicas, old.Spec.Ordinals, old.Spec.Template
 	kept.UpdateStrategy, kept.MinReadySeconds = old.Spec.UpdateStrategy, old.Spec.MinReadySeconds

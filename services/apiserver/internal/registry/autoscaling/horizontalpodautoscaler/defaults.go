@@ -4,7 +4,7 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 
-	"keelson.dev/services/apiserver/internal/registry/defaults"
+	"keelson.dev/kit/defaults"
 )
 
 // The values of the fields that a client may leave out.

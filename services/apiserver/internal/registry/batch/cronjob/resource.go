@@ -5,8 +5,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"keelson.dev/kit/defaults"
 	"keelson.dev/services/apiserver/internal/registry/batch/job"
-	"keelson.dev/services/apiserver/internal/registry/defaults"
 	"keelson.dev/services/apiserver/internal/registry/rest"
 )
 

@@ -7,8 +7,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"keelson.dev/services/apiserver/internal/registry/core/podspec"
-	"keelson.dev/services/apiserver/internal/registry/defaults"
+	"keelson.dev/kit/defaults"
+	"keelson.dev/kit/podspec"
 )
 
 // The values of the fields that a client may leave out.

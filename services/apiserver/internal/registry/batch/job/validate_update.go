@@ -7,13 +7,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
-	"keelson.dev/services/apiserver/internal/registry/fieldcheck"
+	"keelson.dev/kit/fieldcheck"
+	"keelson.dev/kit/podspec"
 )
 
 // ValidateUpdate returns what is wrong with j as the successor of old.
 func ValidateUpdate(j, old *batchv1.Job) field.ErrorList {
 	spec, before := &j.Spec, &old.Spec
-	errs := validateSelectedSpec(spec)
+	errs := podspec.WithClaimsOf(&before.Template.Spec, validateSelectedSpec(spec))
 	errs = append(errs, validateCompletionsUpdate(spec, before)...)
 	errs = append(errs, fieldcheck.Immutable(&spec.Template, mutableIn(old, &spec.Template), templatePath)...)
 	for _, fixed := range []struct {

@@ -6,7 +6,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/utils/ptr"
 
-	"keelson.dev/services/apiserver/internal/registry/fieldcheck/fieldtest"
+	"keelson.dev/kit/fieldcheck/fieldtest"
 )
 
 func TestValidate(t *testing.T) {

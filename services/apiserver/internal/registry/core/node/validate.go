@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	utilnet "k8s.io/utils/net"
 
-	"keelson.dev/services/apiserver/internal/registry/fieldcheck"
+	"keelson.dev/kit/fieldcheck"
 )
 
 var (

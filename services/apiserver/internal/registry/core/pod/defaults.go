@@ -3,7 +3,7 @@ package pod
 import (
 	corev1 "k8s.io/api/core/v1"
 
-	"keelson.dev/services/apiserver/internal/registry/core/podspec"
+	"keelson.dev/kit/podspec"
 )
 
 // Default fills the fields that a client left out.

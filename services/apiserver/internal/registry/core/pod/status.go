@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	netutils "k8s.io/utils/net"
 
-	"keelson.dev/services/apiserver/internal/registry/core/podspec"
+	"keelson.dev/kit/podspec"
 )
 
 // agreeOnIPs makes each single address and the list that has it first say the same. The single address wins, because

@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"keelson.dev/services/apiserver/internal/registry/core/podspec"
+	"keelson.dev/kit/podspec"
 )
 
 // Reasons that a Pod's own status does not have in this form.

@@ -6,8 +6,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	ephemeralvolume "k8s.io/component-helpers/storage/ephemeral"
 
-	"keelson.dev/services/apiserver/internal/registry/core/podspec"
+	"keelson.dev/kit/podspec"
 )
 
 // mirrorAnnotation marks the image in the API of a Pod that a node runs by itself.
@@ -43,7 +44,7 @@ func validateOwnClaims(p *corev1.Pod) field.ErrorList {
 		if volume.Ephemeral == nil || volume.Name == "" || p.Name == "" {
 			continue
 		}
-		claim := p.Name + "-" + volume.Name
+		claim := ephemeralvolume.VolumeClaimName(p, volume)
 		made[claim] = true
 		for _, msg := range validation.IsDNS1123Subdomain(claim) {
 			errs = append(errs, field.Invalid(specPath.Child("volumes").Index(i).Child("name"), volume.Name,
@@ -99,8 +100,8 @@ func validateChanged(p, old *corev1.Pod) field.ErrorList {
 	if len(p.Finalizers) >= len(old.Finalizers) && bytesOf(p) > bytesOf(old) {
 		errs = append(errs, validateSize(p)...)
 	}
-	return append(errs, podspec.Validate(&p.Spec, specPath,
-		podspec.Options{DeadlineLowered: old.Spec.ActiveDeadlineSeconds != nil})...)
+	return append(errs, podspec.WithClaimsOf(&old.Spec, podspec.Validate(&p.Spec, specPath,
+		podspec.Options{DeadlineLowered: old.Spec.ActiveDeadlineSeconds != nil}))...)
 }
 
 // validateAnnotationsUpdate checks what holds for every update, through whichever subresource: the rights of a node

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"keelson.dev/services/apiserver/internal/registry/core/podspec"
+	"keelson.dev/kit/podspec"
 	"keelson.dev/services/apiserver/internal/registry/rest"
 	"keelson.dev/services/apiserver/internal/registry/table"
 )
@@ -24,8 +24,9 @@ var Resource = rest.Resource[*corev1.PodTemplate]{
 	Strategy: rest.Strategy[*corev1.PodTemplate]{
 		PrepareForCreate: func(t *corev1.PodTemplate) { podspec.DropUnserved(&t.Template.Spec) },
 		PrepareForUpdate: func(t, _ *corev1.PodTemplate) { podspec.DropUnserved(&t.Template.Spec) },
-		Validate: func(t *corev1.PodTemplate) field.ErrorList {
-			return podspec.ValidateTemplate(&t.Template, field.NewPath("template"), podspec.Options{})
+		Validate:         validate,
+		ValidateUpdate: func(t, old *corev1.PodTemplate) field.ErrorList {
+			return podspec.WithClaimsOf(&old.Template.Spec, validate(t))
 		},
 	},
 	Columns: rest.NewColumns(
@@ -37,4 +38,8 @@ var Resource = rest.Resource[*corev1.PodTemplate]{
 		rest.Column("Pod Labels", "string", "The labels for the pod template.",
 			func(t *corev1.PodTemplate) any { return table.Labels(t.Template.Labels) }),
 	),
+}
+
+func validate(t *corev1.PodTemplate) field.ErrorList {
+	return podspec.ValidateTemplate(&t.Template, field.NewPath("template"), podspec.Options{})
 }

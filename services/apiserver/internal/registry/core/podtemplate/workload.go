@@ -6,8 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"keelson.dev/services/apiserver/internal/registry/core/podspec"
-	"keelson.dev/services/apiserver/internal/registry/fieldcheck"
+	"keelson.dev/kit/fieldcheck"
+	"keelson.dev/kit/podspec"
 )
 
 // ValidateAlwaysRunning checks the template of a workload whose Pods are meant to run for ever: they may neither end by

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	genericrest "k8s.io/apiserver/pkg/registry/rest"
 
-	"keelson.dev/services/apiserver/internal/registry/core/podspec"
-	"keelson.dev/services/apiserver/internal/registry/defaults"
+	"keelson.dev/kit/defaults"
+	"keelson.dev/kit/podspec"
 	"keelson.dev/services/apiserver/internal/registry/rest"
 )
 
@@ -37,6 +37,7 @@ var Resource = rest.Resource[*corev1.ReplicationController]{
 		PrepareForCreate: func(rc *corev1.ReplicationController) { dropUnserved(rc) },
 		PrepareForUpdate: func(rc, _ *corev1.ReplicationController) { dropUnserved(rc) },
 		Validate:         Validate,
+		ValidateUpdate:   ValidateUpdate,
 		Dependents:       genericrest.OrphanDependents,
 	},
 	StatusStrategy: rest.Strategy[*corev1.ReplicationController]{ValidateUpdate: ValidateStatusUpdate},

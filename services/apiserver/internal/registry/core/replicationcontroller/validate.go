@@ -5,8 +5,9 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"keelson.dev/kit/fieldcheck"
+	"keelson.dev/kit/podspec"
 	"keelson.dev/services/apiserver/internal/registry/core/podtemplate"
-	"keelson.dev/services/apiserver/internal/registry/fieldcheck"
 )
 
 var (
@@ -31,6 +32,14 @@ func Validate(rc *corev1.ReplicationController) field.ErrorList {
 			fieldcheck.SelectorMismatch))
 	}
 	return append(errs, podtemplate.ValidateAlwaysRunning(spec.Template, templatePath, "ReplicationController")...)
+}
+
+// ValidateUpdate returns what is wrong with rc as the successor of old.
+func ValidateUpdate(rc, old *corev1.ReplicationController) field.ErrorList {
+	if old.Spec.Template == nil {
+		return Validate(rc)
+	}
+	return podspec.WithClaimsOf(&old.Spec.Template.Spec, Validate(rc))
 }
 
 // ValidateStatusUpdate returns what is wrong with rc's status: counts that contradict each other.

@@ -3,7 +3,7 @@ package secret
 import (
 	corev1 "k8s.io/api/core/v1"
 
-	"keelson.dev/services/apiserver/internal/registry/defaults"
+	"keelson.dev/kit/defaults"
 )
 
 // Default sets the type of a Secret without one and moves stringData, which only requests have, into data. It runs on

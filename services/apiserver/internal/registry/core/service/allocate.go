@@ -31,8 +31,8 @@ type reservation struct {
 	ports  []int32
 }
 
-// complete gives s what it needs beyond what old, nil for a new Service, has. Errors name the fields. A Service that is
-// not valid gets nothing: of what it asks for by number it is only said whether it could be had.
+// complete gives s what it needs beyond what old, nil for a new Service, has, and returns all that is wrong with it. A
+// Service that is not valid gets nothing: of what it asks for by number it is only said whether it could be had.
 func (r *reservation) complete(ctx context.Context, s, old *corev1.Service) field.ErrorList {
 	if old != nil {
 		inherit(s, old)
@@ -40,9 +40,10 @@ func (r *reservation) complete(ctx context.Context, s, old *corev1.Service) fiel
 	}
 	normalize(s, old)
 	errs := settleFamilies(s, old, r.ranges.ips.Families())
+	invalid := validate(s, old)
 	r.owner = clusterip.Owner{Namespace: genericapirequest.NamespaceValue(ctx), Name: s.Name}
 	c, taker := decideClaims(s, old), r
-	if len(errs) > 0 || !valid(s, old) {
+	if len(errs)+len(invalid) > 0 {
 		c = c.certain()
 		taker = &reservation{ranges: r.ranges, dryRun: true, owner: r.owner, ips: r.ips, ports: r.ports}
 	}
@@ -55,14 +56,14 @@ func (r *reservation) complete(ctx context.Context, s, old *corev1.Service) fiel
 	for _, claim := range c.ports {
 		errs = append(errs, taker.takePort(ctx, &s.Spec, claim)...)
 	}
-	return errs
+	return append(invalid, errs...)
 }
 
-func valid(s, old *corev1.Service) bool {
+func validate(s, old *corev1.Service) field.ErrorList {
 	if old == nil {
-		return len(Validate(s)) == 0
+		return Validate(s)
 	}
-	return len(ValidateUpdate(s, old)) == 0
+	return ValidateUpdate(s, old)
 }
 
 func (r *reservation) takeIP(ctx context.Context, spec *corev1.ServiceSpec, claim ipClaim) field.ErrorList {

@@ -7,7 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"keelson.dev/services/apiserver/internal/registry/fieldcheck/fieldtest"
+	"keelson.dev/kit/fieldcheck/fieldtest"
 )
 
 // spec is "POLICY FAMILIES IPS": the policy by its first letter (S, P, R, or - for none), the families as 4 and 6, the

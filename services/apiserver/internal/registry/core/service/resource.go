@@ -94,6 +94,8 @@ func (a allocating) Storages(o rest.Options) (map[string]genericrest.Storage, er
 		allocations.Close()
 		return nil, fmt.Errorf("preparing the ranges of Services: %w", err)
 	}
+	// A write is validated once, before the Service is given anything.
+	a.Strategy.Validate, a.Strategy.ValidateUpdate = nil, nil
 	a.Customize = func(store *genericregistry.Store) { store.AfterDelete = r.afterDelete }
 	a.Wrap = func(s *rest.Storage) genericrest.Storage {
 		return &storage{Storage: s, ranges: r, audits: newAudits(s, r, a.config.Tell), allocations: allocations}

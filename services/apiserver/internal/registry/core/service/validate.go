@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
+	"keelson.dev/kit/fieldcheck"
 	"keelson.dev/services/apiserver/internal/clusterip"
-	"keelson.dev/services/apiserver/internal/registry/fieldcheck"
 )
 
 const maxAffinitySeconds = 24 * 60 * 60

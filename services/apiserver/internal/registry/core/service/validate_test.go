@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
-	"keelson.dev/services/apiserver/internal/registry/fieldcheck/fieldtest"
+	"keelson.dev/kit/fieldcheck/fieldtest"
 )
 
 // service is a defaulted Service of a type that has been given what it needs, after edits.

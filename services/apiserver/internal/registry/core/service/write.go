@@ -24,8 +24,8 @@ const releaseTimeout = 10 * time.Second
 // nameTries is how often a name is made up, as for other kinds.
 const nameTries = 8
 
-// storage is the Service's storage: a write takes what the Service needs first, and gives back afterwards what the
-// stored Service does not use.
+// storage is the Service's storage: a write is validated and takes what the Service needs first, and gives back
+// afterwards what the stored Service does not use.
 type storage struct {
 	*rest.Storage
 	ranges      *ranges

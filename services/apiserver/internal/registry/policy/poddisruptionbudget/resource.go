@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"keelson.dev/services/apiserver/internal/registry/fieldcheck"
+	"keelson.dev/kit/fieldcheck"
 	"keelson.dev/services/apiserver/internal/registry/rest"
 )
 

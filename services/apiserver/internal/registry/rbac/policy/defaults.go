@@ -3,7 +3,7 @@ package policy
 import (
 	rbacv1 "k8s.io/api/rbac/v1"
 
-	"keelson.dev/services/apiserver/internal/registry/defaults"
+	"keelson.dev/kit/defaults"
 )
 
 // DefaultBinding fills in the API groups that a binding leaves out.

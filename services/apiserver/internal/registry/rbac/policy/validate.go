@@ -8,7 +8,7 @@ import (
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"keelson.dev/services/apiserver/internal/registry/fieldcheck"
+	"keelson.dev/kit/fieldcheck"
 )
 
 // Kinds of a role reference and of a subject.

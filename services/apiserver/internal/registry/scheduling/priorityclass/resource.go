@@ -8,7 +8,7 @@ import (
 	genericrest "k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/utils/ptr"
 
-	"keelson.dev/services/apiserver/internal/registry/defaults"
+	"keelson.dev/kit/defaults"
 	"keelson.dev/services/apiserver/internal/registry/rest"
 )
 

@@ -7,6 +7,8 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+
+	"keelson.dev/kit/systempriority"
 )
 
 const (
@@ -16,17 +18,17 @@ const (
 	SystemPrefix = "system-"
 
 	// SystemClusterCritical is the class of what the cluster cannot do without.
-	SystemClusterCritical = SystemPrefix + "cluster-critical"
+	SystemClusterCritical = systempriority.ClusterCriticalClass
 	// SystemNodeCritical is the class of what a Node cannot do without.
-	SystemNodeCritical = SystemPrefix + "node-critical"
+	SystemNodeCritical = systempriority.NodeCriticalClass
 )
 
 // System returns the classes that every cluster has from the start.
 func System() []*schedulingv1.PriorityClass {
 	return []*schedulingv1.PriorityClass{
-		systemClass(SystemNodeCritical, 2*HighestUserValue+1000,
+		systemClass(SystemNodeCritical, systempriority.NodeCritical,
 			"Used for system critical pods that must not be moved from their current node."),
-		systemClass(SystemClusterCritical, 2*HighestUserValue,
+		systemClass(SystemClusterCritical, systempriority.ClusterCritical,
 			"Used for system critical pods that must run in the cluster, but can be moved to another node if "+
 				"necessary."),
 	}

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"keelson.dev/services/apiserver/internal/registry/fieldcheck"
+	"keelson.dev/kit/fieldcheck"
 	"keelson.dev/services/apiserver/internal/registry/scheduling/podgroup"
 )
 

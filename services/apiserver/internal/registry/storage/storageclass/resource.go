@@ -7,7 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 
-	"keelson.dev/services/apiserver/internal/registry/defaults"
+	"keelson.dev/kit/defaultclass"
+	"keelson.dev/kit/defaults"
 	"keelson.dev/services/apiserver/internal/registry/rest"
 	"keelson.dev/services/apiserver/internal/registry/table"
 )
@@ -43,17 +44,6 @@ var Resource = rest.Resource[*storagev1.StorageClass]{
 	),
 }
 
-// The annotations, of today and of old, that make a class the one of claims that name none.
-const (
-	defaultAnnotation     = "storageclass.kubernetes.io/is-default-class"
-	betaDefaultAnnotation = "storageclass.beta.kubernetes.io/is-default-class"
-)
-
-// IsDefault tells whether claims that name no class get this one.
-func IsDefault(c *storagev1.StorageClass) bool {
-	return c.Annotations[defaultAnnotation] == "true" || c.Annotations[betaDefaultAnnotation] == "true"
-}
-
 // Default fills in what happens to the volumes of deleted claims, and when volumes are made.
 func Default(c *storagev1.StorageClass) {
 	defaults.SetPtr(&c.ReclaimPolicy, corev1.PersistentVolumeReclaimDelete)
@@ -61,7 +51,7 @@ func Default(c *storagev1.StorageClass) {
 }
 
 func nameCell(c *storagev1.StorageClass) any {
-	if IsDefault(c) {
+	if defaultclass.Storage.Mark(c) {
 		return c.Name + " (default)"
 	}
 	return c.Name

@@ -2,6 +2,7 @@ package room
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -44,13 +45,13 @@ type ledger struct {
 	now     uint64
 	entries map[key]*entry
 	nodes   map[string]*noderesources.Usage
-	// byNode has the keys of each node.
-	byNode map[string]map[key]bool
+	// byNode has the Pods of each node, which are few.
+	byNode map[string][]types.UID
 }
 
 func newLedger() *ledger {
 	return &ledger{interned: intern.New(), entries: map[key]*entry{}, nodes: map[string]*noderesources.Usage{},
-		byNode: map[string]map[key]bool{}}
+		byNode: map[string][]types.UID{}}
 }
 
 // Reservation is room that is held for a binding while it is written. Exactly one of Keep and Release ends it; nil is
@@ -164,8 +165,9 @@ func (l *ledger) mark() uint64 {
 func (l *ledger) forget(node string, mark uint64, listed map[types.UID]bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for k := range l.byNode[node] {
-		if e := l.entries[k]; e.writers == 0 && e.touched < mark && !listed[k.pod] {
+	for _, pod := range slices.Clone(l.byNode[node]) {
+		k := key{pod, node}
+		if e := l.entries[k]; e.writers == 0 && e.touched < mark && !listed[pod] {
 			l.removeLocked(k)
 		}
 	}
@@ -197,10 +199,10 @@ func (l *ledger) tickLocked() uint64 {
 func (l *ledger) addLocked(k key, requests corev1.ResourceList) *entry {
 	e := &entry{requests: requests}
 	l.entries[k] = e
-	if l.byNode[k.node] == nil {
-		l.byNode[k.node], l.nodes[k.node] = map[key]bool{}, &noderesources.Usage{}
+	if l.nodes[k.node] == nil {
+		l.nodes[k.node] = &noderesources.Usage{}
 	}
-	l.byNode[k.node][k] = true
+	l.byNode[k.node] = append(l.byNode[k.node], k.pod)
 	l.nodes[k.node].Add(requests)
 	return e
 }
@@ -208,8 +210,9 @@ func (l *ledger) addLocked(k key, requests corev1.ResourceList) *entry {
 func (l *ledger) removeLocked(k key) {
 	e := l.entries[k]
 	delete(l.entries, k)
-	delete(l.byNode[k.node], k)
-	if len(l.byNode[k.node]) == 0 {
+	left := slices.DeleteFunc(l.byNode[k.node], func(pod types.UID) bool { return pod == k.pod })
+	l.byNode[k.node] = left
+	if len(left) == 0 {
 		delete(l.byNode, k.node)
 		delete(l.nodes, k.node)
 		return

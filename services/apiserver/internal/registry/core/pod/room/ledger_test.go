@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -104,10 +105,13 @@ func TestSums(t *testing.T) {
 			}
 			want := noderesources.Usage{}
 			for k, e := range l.entries {
-				if !l.byNode[k.node][k] {
+				if !slices.Contains(l.byNode[k.node], k.pod) {
 					t.Fatalf("seed %d: %v is not listed with its node", seed, k)
 				}
 				want.Add(e.requests)
+			}
+			if listed := len(l.byNode["n"]); listed != len(l.entries) {
+				t.Fatalf("seed %d: %d Pods are listed with the node, want %d", seed, listed, len(l.entries))
 			}
 			got := noderesources.Usage{}
 			if on := l.nodes["n"]; on != nil {

@@ -1,0 +1,135 @@
+package command
+
+import (
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"keelson.dev/cli/internal/mesh"
+	"keelson.dev/cli/internal/plan"
+)
+
+// meshFlags are the flags of whatever starts a mesh, as they are typed.
+type meshFlags struct {
+	podRange, serviceRange  string
+	bindAddress             string
+	port                    int
+	podNetwork, dns, domain string
+	programs, images, level string
+	deadline
+}
+
+// add adds the flags to a command, with the help of its --port.
+func (f *meshFlags) add(set *pflag.FlagSet, timeout time.Duration, port string) {
+	set.StringVar(&f.podRange, "pod-range", "",
+		"IPv4 network of the Pods, for example 10.244.0.0/16; default: one that this machine does not use")
+	set.StringVar(&f.serviceRange, "service-range", "",
+		"IPv4 network of the Services; default: one that this machine does not use")
+	set.StringVar(&f.bindAddress, "bind-address", "0.0.0.0",
+		"IPv4 address that the apiserver listens on; Pods reach it only there")
+	set.IntVar(&f.port, "port", 0, port)
+	set.StringVar(&f.podNetwork, "pod-network", plan.Routes, "how Pods of different nodes reach each other: "+
+		"routes or vxlan; default later: as it is")
+	set.StringVar(&f.dns, "dns", plan.CoreDNS, "who answers for the names of Services and Pods: coredns, which is "+
+		"installed, none, or the address of what others install; default later: as it is")
+	set.StringVar(&f.domain, "cluster-domain", plan.DefaultDomain, "domain of the names of Services and Pods; "+
+		"default later: as it is")
+	set.StringVar(&f.programs, "programs", "", "folder of the daemons' and tools' programs; default: keel's own")
+	set.StringVar(&f.images, "images", "", "folder of the image archives to import; default: images beside keel")
+	set.StringVar(&f.level, "log-level", "info", "log level of the daemons: debug, info, warn or error")
+	f.deadline.add(set, timeout, "how long all of it may take, cluster DNS included")
+}
+
+func (f *meshFlags) options(dataDir string, given func(flag string) bool) (mesh.Options, error) {
+	options := mesh.Options{
+		DataDir: dataDir, Port: f.port, Programs: f.programs, Images: f.images, LogLevel: f.level,
+	}
+	if err := f.keptOptions(&options, given); err != nil {
+		return options, err
+	}
+	if f.port < 0 || f.port > 65535 {
+		return options, fmt.Errorf("--port: %d must be between 0 and 65535", f.port)
+	}
+	if err := f.deadline.check(); err != nil {
+		return options, err
+	}
+	switch f.level {
+	case "debug", "info", "warn", "error":
+	default:
+		return options, fmt.Errorf("--log-level: %q must be debug, info, warn or error", f.level)
+	}
+	var err error
+	if options.BindAddress, err = netip.ParseAddr(f.bindAddress); err != nil || !options.BindAddress.Is4() {
+		return options, fmt.Errorf("--bind-address: %q must be an IPv4 address", f.bindAddress)
+	}
+	if options.BindAddress.IsLoopback() {
+		return options, fmt.Errorf("--bind-address: Pods cannot reach %s, a loopback address; "+
+			"0.0.0.0 or an address of this machine is allowed", f.bindAddress)
+	}
+	if options.PodRange, err = parseRange("--pod-range", f.podRange); err != nil {
+		return options, err
+	}
+	if options.ServiceRange, err = parseRange("--service-range", f.serviceRange); err != nil {
+		return options, err
+	}
+	return options, fillFolders(&options)
+}
+
+// keptOptions takes over what was typed; what was not stays as it is.
+func (f *meshFlags) keptOptions(options *mesh.Options, given func(flag string) bool) error {
+	if f.podNetwork != plan.Routes && f.podNetwork != plan.VXLAN {
+		return fmt.Errorf("--pod-network: %q must be routes or vxlan", f.podNetwork)
+	}
+	if err := plan.CheckDNS(f.dns); err != nil {
+		return err
+	}
+	if problems := validation.IsDNS1123Subdomain(f.domain); len(problems) > 0 {
+		return fmt.Errorf("--cluster-domain: %q: %s", f.domain, problems[0])
+	}
+	if given("pod-network") {
+		options.PodNetwork = f.podNetwork
+	}
+	if given("dns") {
+		options.DNS = f.dns
+	}
+	if given("cluster-domain") {
+		options.Domain = f.domain
+	}
+	return nil
+}
+
+func parseRange(flag, value string) (netip.Prefix, error) {
+	if value == "" {
+		return netip.Prefix{}, nil
+	}
+	prefix, err := netip.ParsePrefix(value)
+	if err != nil {
+		return prefix, fmt.Errorf("%s: %q must be an IPv4 network such as 10.244.0.0/16", flag, value)
+	}
+	return prefix, nil
+}
+
+// fillFolders looks beside keel for what no flag names.
+func fillFolders(options *mesh.Options) error {
+	own, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("finding keel's own folder: %w", err)
+	}
+	if options.Programs == "" {
+		options.Programs = filepath.Dir(own)
+	}
+	if options.Images == "" {
+		options.Images = filepath.Join(filepath.Dir(own), "images")
+	}
+	for _, folder := range []*string{&options.Programs, &options.Images} {
+		if *folder, err = filepath.Abs(*folder); err != nil {
+			return fmt.Errorf("making %s absolute: %w", *folder, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,81 @@
+package command
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"keelson.dev/cli/internal/mesh"
+	"keelson.dev/cli/internal/plan"
+)
+
+func newInit(g *global) *cobra.Command {
+	flags, node := &meshFlags{}, ""
+	command := &cobra.Command{
+		Use:   "init",
+		Short: "make this machine a mesh of one node that systemd runs; run again, it brings the mesh up to date",
+		Args:  exactly(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			options, err := flags.options(g.machine(), c.Flags().Changed)
+			if err != nil {
+				return usageError{err}
+			}
+			options.NodeName = node
+			return flags.run(c, func(ctx context.Context) error { return initialize(ctx, c.OutOrStdout(), options) })
+		},
+	}
+	flags.add(command.Flags(), 5*time.Minute, "port of the apiserver; default: 6443, later as it is")
+	command.Flags().StringVar(&node, "node-name", "", "name of the node; default: the host's, later as it is")
+	return command
+}
+
+func initialize(ctx context.Context, out io.Writer, options mesh.Options) error {
+	layout, err := mesh.LayoutOf(options.DataDir)
+	if err != nil {
+		return usageError{err}
+	}
+	m := &mesh.Mesh{Layout: layout, Out: out}
+	if err := mesh.Init(ctx, m, options); err != nil {
+		return err
+	}
+	if err := installDNS(ctx, m); err != nil {
+		return err
+	}
+	awaitDNS(ctx, m)
+	fmt.Fprintf(out, "\nThe mesh is up at %s, and systemd starts it with the machine (systemctl status "+
+		"'keelson-*').\n\n", m.ServerURL())
+	fmt.Fprintf(out, "  export KUBECONFIG=%s\n  %s get nodes\n\n", layout.Kubeconfig(plan.AdminCertificate),
+		filepath.Join(options.Programs, "kubectl"))
+	fmt.Fprintf(out, "keel status shows the daemons, journalctl -u keelson-apiserver what one of them says, "+
+		"keel init again\nbrings all of it up to date, keel reset ends it.\n")
+	return nil
+}
+
+func newReset(g *global) *cobra.Command {
+	yes, limit := false, &deadline{}
+	command := &cobra.Command{
+		Use:   "reset",
+		Short: "end what keel init has started, containers, networks and units included; the data stays",
+		Args:  exactly(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			layout, err := mesh.LayoutOf(g.machine())
+			if err != nil {
+				return usageError{err}
+			}
+			if !yes {
+				return usageError{fmt.Errorf("--yes is missing: reset ends the mesh's Pods and removes its units, "+
+					"keelson-*; store, certificates, images and volumes stay in %s", layout.Dir)}
+			}
+			return limit.run(c, func(ctx context.Context) error {
+				return mesh.Reset(ctx, &mesh.Mesh{Layout: layout, Out: c.OutOrStdout()})
+			})
+		},
+	}
+	command.Flags().BoolVar(&yes, "yes", false, "do it")
+	limit.add(command.Flags(), 5*time.Minute, "how long all of it may take, two thirds of it for the Pods")
+	return command
+}

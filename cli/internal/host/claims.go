@@ -1,0 +1,64 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// claimTable is a routing table that no rule names, so that no packet goes by it.
+const claimTable = 7575
+
+// ClaimRanges has the other meshes of the machine see that the mesh of this number has taken IPv4 ranges, those of its
+// Services among them, which no route tells of. They take the place of all that it has claimed before; without ranges
+// it gives everything back. Claims go with the machine's boot, as all else that they stand for does.
+func ClaimRanges(mesh int, ranges ...netip.Prefix) error {
+	claims, err := listClaims()
+	if err != nil {
+		return err
+	}
+	for _, claim := range claims {
+		if claim.Priority != mesh || slices.Contains(ranges, destination(claim)) {
+			continue
+		}
+		if err := netlink.RouteDel(&claim); err != nil && !errors.Is(err, unix.ESRCH) {
+			return fmt.Errorf("giving the range %s back: %w", destination(claim), err)
+		}
+	}
+	for _, taken := range ranges {
+		// The metric tells whose claim it is.
+		claim := &netlink.Route{Dst: network(taken), Type: unix.RTN_UNREACHABLE, Table: claimTable, Priority: mesh}
+		if err := netlink.RouteReplace(claim); err != nil {
+			return fmt.Errorf("claiming the range %s: %w", taken, err)
+		}
+	}
+	return nil
+}
+
+// ClaimedByOthers lists what meshes of the machine have claimed, without the one of this number.
+func ClaimedByOthers(mesh int) ([]netip.Prefix, error) {
+	claims, err := listClaims()
+	if err != nil {
+		return nil, err
+	}
+	var taken []netip.Prefix
+	for _, claim := range claims {
+		if claim.Priority != mesh {
+			taken = append(taken, destination(claim))
+		}
+	}
+	return taken, nil
+}
+
+func listClaims() ([]netlink.Route, error) {
+	claims, err := netlink.RouteListFiltered(netlink.FAMILY_V4, &netlink.Route{Table: claimTable},
+		netlink.RT_FILTER_TABLE)
+	if err != nil {
+		return nil, fmt.Errorf("listing the ranges that meshes have claimed: %w", err)
+	}
+	return claims, nil
+}

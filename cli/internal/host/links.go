@@ -1,0 +1,110 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"keelson.dev/kit/podroute"
+)
+
+// Routes lists the IPv4 networks that the machine reaches or refuses, without default routes and without those of a
+// mesh: over links whose names begin as its own do, and what is reserved of the range of its Pods or led to other
+// nodes. Without a range it has none yet.
+func Routes(ownLinks string, pods netip.Prefix) ([]netip.Prefix, error) {
+	routes, err := netlink.RouteList(nil, netlink.FAMILY_V4)
+	if err != nil {
+		return nil, fmt.Errorf("listing the machine's routes: %w", err)
+	}
+	own := map[int]bool{}
+	if err := eachLink(ownLinks, func(link netlink.Link) error {
+		own[link.Attrs().Index] = true
+		return nil
+	}); err != nil {
+		return nil, err
+	}
+	var prefixes []netip.Prefix
+	for _, route := range routes {
+		if to := destination(route); to.Bits() > 0 && !own[route.LinkIndex] && !reserves(route, pods) &&
+			!leadsToPods(route, pods) {
+			prefixes = append(prefixes, to)
+		}
+	}
+	return prefixes, nil
+}
+
+// destination is the network that an IPv4 route leads to, that of all addresses for a default route.
+func destination(route netlink.Route) netip.Prefix {
+	if route.Dst == nil {
+		return netip.PrefixFrom(netip.IPv4Unspecified(), 0)
+	}
+	address, _ := netip.AddrFromSlice(route.Dst.IP.To4())
+	bits, _ := route.Dst.Mask.Size()
+	return netip.PrefixFrom(address, bits).Masked()
+}
+
+// reserves says whether a route is what ReserveRange has made of the range.
+func reserves(route netlink.Route, pods netip.Prefix) bool {
+	return route.Type == unix.RTN_UNREACHABLE && destination(route) == pods
+}
+
+// leadsToPods says whether a route is a nodeagent's way to another node's part of the range.
+func leadsToPods(route netlink.Route, pods netip.Prefix) bool {
+	to := destination(route)
+	return route.Protocol == podroute.Protocol && pods.IsValid() && pods.Bits() <= to.Bits() &&
+		pods.Contains(to.Addr())
+}
+
+// RemovePodRoutes removes the ways to other nodes' parts of a range that nodeagents have left.
+func RemovePodRoutes(pods netip.Prefix) error {
+	routes, err := netlink.RouteList(nil, netlink.FAMILY_V4)
+	if err != nil {
+		return fmt.Errorf("listing the machine's routes: %w", err)
+	}
+	var failed error
+	for _, route := range routes {
+		if !leadsToPods(route, pods) {
+			continue
+		}
+		if err := netlink.RouteDel(&route); err != nil && !errors.Is(err, unix.ESRCH) {
+			failed = errors.Join(failed, fmt.Errorf("removing the route to %s: %w", destination(route), err))
+		}
+	}
+	return failed
+}
+
+// RemoveLink removes a link; one that is not there is no error.
+func RemoveLink(name string) error {
+	link, err := netlink.LinkByName(name)
+	if err == nil {
+		err = netlink.LinkDel(link)
+	}
+	if err != nil && !errors.As(err, &netlink.LinkNotFoundError{}) && !errors.Is(err, unix.ENODEV) {
+		return fmt.Errorf("removing the link %s: %w", name, err)
+	}
+	return nil
+}
+
+// RemoveLinks removes all links of the machine whose names begin so, and with them the routes over them.
+func RemoveLinks(prefix string) error {
+	return eachLink(prefix, func(link netlink.Link) error { return RemoveLink(link.Attrs().Name) })
+}
+
+// eachLink calls do for every link whose name begins so; nothing begins with an empty one, lest that be all.
+func eachLink(prefix string, do func(netlink.Link) error) error {
+	links, err := netlink.LinkList()
+	if err != nil {
+		return fmt.Errorf("listing the machine's links: %w", err)
+	}
+	var failed error
+	for _, link := range links {
+		if prefix != "" && strings.HasPrefix(link.Attrs().Name, prefix) {
+			failed = errors.Join(failed, do(link))
+		}
+	}
+	return failed
+}

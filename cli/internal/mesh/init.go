@@ -1,0 +1,215 @@
+package mesh
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"keelson.dev/cli/internal/host"
+	"keelson.dev/cli/internal/node"
+	"keelson.dev/cli/internal/plan"
+	"keelson.dev/cli/internal/state"
+	"keelson.dev/cli/internal/systemd"
+)
+
+// UnfitError says why nothing was done.
+type UnfitError struct{ Problems []string }
+
+// Error has one line for each problem.
+func (e *UnfitError) Error() string {
+	return "nothing was changed:\n  " + strings.Join(e.Problems, "\n  ")
+}
+
+// Init makes this machine a mesh that systemd runs, or brings it up to date, and waits until its node is ready. What a
+// run that was cut off has left is taken up where it is.
+func Init(ctx context.Context, m *Mesh, options Options) error {
+	options.Nodes, options.CgroupDriver = 1, plan.Systemd
+	// All that can be known beforehand is looked at before anything is written.
+	if err := m.check(ctx, options); err != nil {
+		return err
+	}
+	unlock, err := state.Open(m.Layout)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	tiers, err := m.prepareUnits(ctx, options)
+	if err != nil {
+		return err
+	}
+	if err := m.convergeUnits(ctx, slices.Concat(tiers...)); err != nil {
+		return err
+	}
+	for i, tier := range tiers {
+		if err := m.runUnits(ctx, tier); err != nil {
+			return err
+		}
+		if i > 0 {
+			continue
+		}
+		if err := m.importImages(ctx, options); err != nil {
+			return err
+		}
+	}
+	return m.step(ctx, "waiting for the node "+m.State.Nodes[0].Name, m.awaitNode)
+}
+
+// check says what keeps the mesh from running here, and changes nothing.
+func (m *Mesh) check(ctx context.Context, options Options) error {
+	var problems []string
+	note := func(err error) {
+		if err != nil {
+			problems = append(problems, strings.Split(err.Error(), "\n")...)
+		}
+	}
+	note(plan.CheckUnitPath("--data-dir", m.Layout.Dir))
+	note(plan.CheckUnitPath("--programs", options.Programs))
+	machine, err := m.look(options)
+	note(err)
+	problems = append(problems, plan.MachineProblems(machine)...)
+	_, err = node.Archives(options.Images)
+	note(err)
+	note(state.Check(m.Layout))
+	// Where systemd or the record cannot be asked, nothing can be said of ports and ranges.
+	if machine.Systemctl && machine.Systemd {
+		note(m.settle(ctx, options))
+	}
+	if len(problems) > 0 {
+		return &UnfitError{Problems: problems}
+	}
+	return nil
+}
+
+// look looks at the machine.
+func (m *Mesh) look(options Options) (plan.Machine, error) {
+	machine := plan.Machine{Root: os.Geteuid() == 0, Systemd: systemd.Runs(), Systemctl: systemd.Installed(),
+		Programs: options.Programs, MissingPrograms: missingPrograms(options), ForeignUnits: map[string]string{}}
+	if m.Units != nil { // a stand-in
+		machine.Systemd, machine.Systemctl = true, true
+	}
+	var failed error
+	note := func(err error) { failed = errors.Join(failed, err) }
+	var err error
+	machine.Cgroups, err = host.Cgroups()
+	note(err)
+	addresses, err := host.Addresses()
+	note(err)
+	machine.Addressed = len(addresses) > 0
+	_, err = os.Stat("/etc/hosts")
+	machine.HostsFile = err == nil
+	files, err := m.units().Files(plan.UnitNames())
+	note(err)
+	for name, content := range files {
+		if !plan.OwnsUnit(m.Layout, content) {
+			machine.ForeignUnits[name], _, _ = strings.Cut(content, "\n")
+		}
+	}
+	return machine, failed
+}
+
+// settle reads the record and decides in memory what the mesh keeps from its first run on.
+func (m *Mesh) settle(ctx context.Context, options Options) error {
+	var err error
+	m.State, err = state.Load(m.Layout)
+	fresh := errors.Is(err, os.ErrNotExist)
+	if err != nil && !fresh {
+		return err
+	}
+	if !fresh && !m.State.Systemd {
+		return fmt.Errorf("--data-dir: %s holds a mesh of keel up: choose another folder", m.Layout.Dir)
+	}
+	m.State.Systemd = true
+	if options.NodeName, err = m.nodeName(options.NodeName); err != nil {
+		return err
+	}
+	active, err := m.activeProcesses(ctx, options.NodeName)
+	if err != nil {
+		return err
+	}
+	return m.decide(options, active)
+}
+
+// nodeName is that of the record, or the one asked for, or the machine's.
+func (m *Mesh) nodeName(asked string) (string, error) {
+	if len(m.State.Nodes) > 0 {
+		recorded := m.State.Nodes[0].Name
+		if asked != "" && asked != recorded {
+			return "", fmt.Errorf("--node-name: this data directory has used %s from its start: leave the flag out",
+				recorded)
+		}
+		return recorded, nil
+	}
+	if asked == "" {
+		name, err := os.Hostname()
+		if err != nil {
+			return "", fmt.Errorf("reading the host's name: %w", err)
+		}
+		asked = strings.ToLower(name)
+	}
+	if problems := validation.IsDNS1123Subdomain(asked); len(problems) > 0 {
+		return "", fmt.Errorf("--node-name: %q: %s", asked, problems[0])
+	}
+	if plan.IsCertificate(asked) {
+		return "", fmt.Errorf("--node-name: %q is the name of a daemon's certificate: give another", asked)
+	}
+	return asked, m.Layout.ValidateNode(asked)
+}
+
+// activeProcesses are those whose unit runs.
+func (m *Mesh) activeProcesses(ctx context.Context, node string) ([]string, error) {
+	var active []string
+	states, err := m.units().States(ctx, plan.UnitNames())
+	if err != nil {
+		return nil, err
+	}
+	for _, process := range plan.ProcessNames(node) {
+		if states[plan.UnitName(process)].Active {
+			active = append(active, process)
+		}
+	}
+	return active, nil
+}
+
+// prepareUnits records what the mesh keeps, makes all that its processes find on their start, and renders the units.
+func (m *Mesh) prepareUnits(ctx context.Context, options Options) ([][]plan.Unit, error) {
+	unlock, err := state.LockMachine(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	if err := m.settle(ctx, options); err != nil {
+		return nil, err
+	}
+	// It is recorded before anything of it exists.
+	if err := m.State.Save(m.Layout); err != nil {
+		return nil, err
+	}
+	if err := m.step(ctx, "preparing certificates", func(context.Context) error {
+		return m.prepare(options)
+	}); err != nil {
+		return nil, err
+	}
+	input, err := m.processInput(options.Programs, options.LogLevel)
+	if err != nil {
+		return nil, err
+	}
+	sums := map[string]string{}
+	for _, process := range slices.Concat(plan.DecideProcesses(input)...) {
+		for _, file := range input.FilesAtStart(process) {
+			content, err := os.ReadFile(file)
+			if err != nil {
+				return nil, fmt.Errorf("reading what %s is started with: %w", process.Name, err)
+			}
+			sum := sha256.Sum256(content)
+			sums[file] = hex.EncodeToString(sum[:])
+		}
+	}
+	return plan.DecideUnits(input, sums), nil
+}

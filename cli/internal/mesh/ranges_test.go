@@ -1,0 +1,155 @@
+package mesh
+
+import (
+	"io"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/vishvananda/netlink"
+
+	"keelson.dev/cli/internal/plan"
+	"keelson.dev/cli/internal/state"
+	"keelson.dev/kit/nettest"
+	"keelson.dev/kit/podroute"
+)
+
+// newMesh is one of a node, none of whose processes runs.
+func newMesh(t *testing.T) *Mesh {
+	t.Helper()
+	return &Mesh{Layout: plan.Layout{Dir: t.TempDir()}, Out: io.Discard, Units: newFakeSystemd(t).units(),
+		State: &state.State{BindAddress: "127.0.0.1", Advertise: "127.0.0.1", Nodes: []state.Node{{Name: "node-1"}}}}
+}
+
+// take does what an up does of ranges.
+func (m *Mesh) take(options Options) error {
+	if err := m.decideRanges(options, 1); err != nil {
+		return err
+	}
+	return m.prepareNetworks()
+}
+
+func (m *Mesh) mustTake(t *testing.T) plan.Ranges {
+	t.Helper()
+	if err := m.take(Options{}); err != nil {
+		t.Fatal(err)
+	}
+	return m.State.Ranges
+}
+
+func (m *Mesh) mustSweep(t *testing.T) {
+	t.Helper()
+	if err := m.sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Meshes of one machine have ranges of their own, those that an up asks for among them, and an up and a down mend what
+// an earlier one has left.
+func TestMeshesShareNoRange(t *testing.T) {
+	nettest.Own(t)
+	before := nettest.Standing(t)
+	first, second := newMesh(t), newMesh(t)
+	one, two := first.mustTake(t), second.mustTake(t)
+	if one.Service.Overlaps(two.Service) || one.Pod.Overlaps(two.Pod) || one.Nodes.Overlaps(two.Nodes) {
+		t.Errorf("one mesh has %v and another one %v", one, two)
+	}
+	err := newMesh(t).take(Options{ServiceRange: one.Service})
+	if want := "--service-range: " + one.Service.String() + " overlaps " + one.Service.String() +
+		", which another mesh of this machine has: name a free one"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	if again := first.mustTake(t); again != one {
+		t.Errorf("an up again takes %v, want %v as before", again, one)
+	}
+	for _, m := range []*Mesh{first, second} {
+		m.mustSweep(t)
+		m.mustSweep(t)
+	}
+	if after := nettest.Standing(t); !slices.Equal(after, before) {
+		t.Errorf("there are %v, want %v as before", after, before)
+	}
+}
+
+// Where a mesh's record is lost, its claims are in nobody's way: neither in its own, nor in others' for longer than to
+// its next up.
+func TestClaimsOutliveNoUp(t *testing.T) {
+	nettest.Own(t)
+	m, other := newMesh(t), newMesh(t)
+	services := netip.MustParsePrefix("10.7.0.0/16")
+	for _, asked := range []netip.Prefix{services, services, netip.MustParsePrefix("10.8.0.0/16")} {
+		m.State.Ranges = plan.Ranges{}
+		if err := m.take(Options{ServiceRange: asked}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := other.take(Options{ServiceRange: services}); err != nil {
+		t.Error(err)
+	}
+}
+
+// A mesh of keel init has its ranges where it has claimed nothing since the machine's boot.
+func TestUnitsTakeTheirRanges(t *testing.T) {
+	b := newBed(t)
+	b.mustInit(t)
+	recorded, err := state.Load(b.layout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := newMesh(t)
+	m.Units = b.units()
+	for flag, options := range map[string]Options{"--pod-range": {PodRange: recorded.Ranges.Pod},
+		"--service-range": {ServiceRange: recorded.Ranges.Service}} {
+		err := m.decideRanges(options, 1)
+		if err == nil || !strings.HasPrefix(err.Error(), flag) || !strings.Contains(err.Error(), "another mesh") {
+			t.Errorf("with %s of the units: %v", flag, err)
+		}
+	}
+	if err := m.decideRanges(Options{}, 1); err != nil {
+		t.Error(err)
+	}
+	if own := m.State.Ranges; own.Pod.Overlaps(recorded.Ranges.Pod) || own.Service.Overlaps(recorded.Ranges.Service) {
+		t.Errorf("there are units with %v, and a mesh takes %v", recorded.Ranges, own)
+	}
+}
+
+// A mesh that is down has nothing taken. Where another one has its ranges meanwhile, it neither comes up with them nor
+// takes them from that one.
+func TestAMeshThatIsDownTakesNothing(t *testing.T) {
+	nettest.Own(t)
+	first, second := newMesh(t), newMesh(t)
+	one := first.mustTake(t)
+	first.mustSweep(t)
+	two := second.mustTake(t)
+	if two != one {
+		t.Fatalf("a mesh takes %v, want %v, which nobody has any more", two, one)
+	}
+	leadToPods(t, second)
+	standing := nettest.Standing(t)
+	for _, options := range []Options{{}, {PodRange: one.Pod}} {
+		err := first.take(options)
+		if err == nil || !strings.Contains(err.Error(), "which this data directory has used from its start") {
+			t.Errorf("with %v: %v", options, err)
+		}
+	}
+	first.mustSweep(t)
+	if after := nettest.Standing(t); !slices.Equal(after, standing) {
+		t.Errorf("another mesh's down has left %v of %v", after, standing)
+	}
+}
+
+// leadToPods leads a part of the mesh's range to a node that is not there, as a nodeagent would.
+func leadToPods(t *testing.T, m *Mesh) {
+	t.Helper()
+	bridge, err := netlink.LinkByName(m.Layout.NodesBridge())
+	if err != nil {
+		t.Fatal(err)
+	}
+	part := &net.IPNet{IP: m.State.Ranges.Pod.Addr().AsSlice(), Mask: net.CIDRMask(24, 32)}
+	if err := netlink.RouteAdd(&netlink.Route{LinkIndex: bridge.Attrs().Index, Dst: part,
+		Protocol: podroute.Protocol}); err != nil {
+		t.Fatal(err)
+	}
+}

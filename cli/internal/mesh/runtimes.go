@@ -1,0 +1,139 @@
+package mesh
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"keelson.dev/cli/internal/node"
+	"keelson.dev/cli/internal/plan"
+	"keelson.dev/cli/internal/systemd"
+	"keelson.dev/kit/subprocess"
+)
+
+// runtimes starts the containerd of nodes, as keel's child or as a unit.
+type runtimes interface {
+	// ensure has a node's containerd run, restart has it run anew. Both return when it answers.
+	ensure(ctx context.Context, node string) error
+	restart(ctx context.Context, node string) error
+}
+
+// removePods removes all Pods of nodes through their runtime, which alone can give the Pods' addresses back.
+func (m *Mesh) removePods(ctx context.Context, nodes []string, run runtimes) error {
+	return m.step(ctx, "removing Pods", func(whole context.Context) error {
+		ctx, cancel := mostOf(whole)
+		defer cancel()
+		err := m.askRuntimes(ctx, nodes, run)
+		if err != nil && ctx.Err() != nil && whole.Err() == nil {
+			return fmt.Errorf("removing Pods: not done after two thirds of the time that --timeout left: %w", err)
+		}
+		return err
+	})
+}
+
+// mostOf gives two thirds of the time that is left; the rest is for taking away by force what still stands then.
+func mostOf(ctx context.Context) (context.Context, context.CancelFunc) {
+	end, bounded := ctx.Deadline()
+	if !bounded {
+		return context.WithCancel(ctx)
+	}
+	return context.WithDeadline(ctx, end.Add(-time.Until(end)/3))
+}
+
+func (m *Mesh) askRuntimes(ctx context.Context, nodes []string, run runtimes) error {
+	errs := make([]error, len(nodes))
+	var wait sync.WaitGroup
+	for i, name := range nodes {
+		if errs[i] = run.ensure(ctx, name); errs[i] != nil {
+			continue
+		}
+		wait.Go(func() { _, errs[i] = node.RemovePods(ctx, m.Layout.Node(name)) })
+	}
+	wait.Wait()
+	for i, name := range nodes {
+		if errs[i] == nil || ctx.Err() != nil {
+			continue
+		}
+		errs[i] = m.removeAfterRestart(ctx, name, run)
+	}
+	// No matter which run has left one.
+	for _, name := range nodes {
+		errs = append(errs, node.RemoveStandIn(m.Layout.Node(name)))
+	}
+	return errors.Join(errs...)
+}
+
+// removeAfterRestart has a containerd do what it has refused. It goes on taking the containers of a shim that was
+// killed for running and sees the truth only when it starts, and it lets no Pod go while it knows no network.
+func (m *Mesh) removeAfterRestart(ctx context.Context, name string, run runtimes) error {
+	files, index := m.Layout.Node(name), slices.Index(m.State.NodeNames(), name)
+	if err := node.EnsureNetwork(files, m.Layout.BridgeName(index)); err != nil {
+		return err
+	}
+	if err := run.restart(ctx, name); err != nil {
+		return err
+	}
+	_, err := node.RemovePods(ctx, files)
+	return err
+}
+
+// childRuntimes are those that keel itself has started and recorded.
+type childRuntimes struct{ *Mesh }
+
+func (r childRuntimes) ensure(ctx context.Context, name string) error {
+	process, _ := r.State.Find(plan.ContainerdProcess(name))
+	if process.Alive() {
+		return nil
+	}
+	return r.revive(ctx, process)
+}
+
+func (r childRuntimes) restart(ctx context.Context, name string) error {
+	process, _ := r.State.Find(plan.ContainerdProcess(name))
+	if err := subprocess.Stop(ctx, process, daemonGrace); err != nil {
+		return err
+	}
+	return r.revive(ctx, process)
+}
+
+func (r childRuntimes) revive(ctx context.Context, process subprocess.Process) error {
+	name, _ := plan.NodeOfContainerd(process.Name)
+	if err := removeStaleSocket(r.Layout.Node(name).Socket()); err != nil {
+		return err
+	}
+	restarted, err := subprocess.Restart(process)
+	if err != nil {
+		return err
+	}
+	r.State.Put(restarted)
+	if err := r.State.Save(r.Layout); err != nil {
+		return err
+	}
+	return subprocess.WaitReady(ctx, restarted, r.readiness(nil, plan.Process{Name: process.Name}))
+}
+
+// unitRuntimes is the one that systemd runs.
+type unitRuntimes struct{ units *systemd.Units }
+
+func (r unitRuntimes) ensure(ctx context.Context, name string) error {
+	unit := plan.UnitName(plan.ContainerdProcess(name))
+	states, err := r.units.States(ctx, []string{unit})
+	if err != nil {
+		return err
+	}
+	if states[unit].Active {
+		return nil
+	}
+	return r.restart(ctx, name)
+}
+
+// restart returns once systemd has heard from containerd that it is ready.
+func (r unitRuntimes) restart(ctx context.Context, name string) error {
+	if err := r.units.Restart(ctx, plan.UnitName(plan.ContainerdProcess(name))); err != nil {
+		return fmt.Errorf("starting containerd: %w", err)
+	}
+	return nil
+}

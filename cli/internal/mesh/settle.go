@@ -1,0 +1,203 @@
+package mesh
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"keelson.dev/cli/internal/host"
+	"keelson.dev/cli/internal/plan"
+	"keelson.dev/cli/internal/state"
+)
+
+// KeepNodes leaves the number of nodes as it is; a new mesh gets one.
+const KeepNodes = -1
+
+// Options are what `keel up` or `keel init` is asked for.
+type Options struct {
+	DataDir string
+	// Nodes is how many nodes there are to be, or KeepNodes.
+	Nodes        int
+	PodRange     netip.Prefix
+	ServiceRange netip.Prefix
+	BindAddress  netip.Addr
+	Port         int
+	Sample       bool
+	// PodNetwork is plan.Routes or plan.VXLAN, DNS plan.CoreDNS, plan.NoDNS or an address, Domain that of the cluster's
+	// names; empty keeps what there is.
+	PodNetwork, DNS, Domain string
+	// CgroupDriver is plan.Cgroupfs or plan.Systemd; empty keeps what there is.
+	CgroupDriver string
+	// NodeName is that of the machine's own node; empty keeps what there is.
+	NodeName string
+	// Programs and Images are the folders of the programs and of the image archives.
+	Programs string
+	Images   string
+	LogLevel string
+}
+
+// decide settles what later runs keep, in memory alone. Running are the processes that hold their ports.
+func (m *Mesh) decide(options Options, running []string) error {
+	nodes := options.Nodes
+	if err := m.decideRanges(options, nodes); err != nil {
+		return err
+	}
+	if err := m.decideAddresses(options, nodes); err != nil {
+		return err
+	}
+	if err := m.decideSettings(options); err != nil {
+		return err
+	}
+	for i := len(m.State.Nodes); i < nodes; i++ {
+		name := cmp.Or(options.NodeName, plan.NodeName(i))
+		m.State.Nodes = append(m.State.Nodes, state.Node{Name: name})
+	}
+	return m.decidePorts(options, running)
+}
+
+// nodeCount never takes a node away: its Pods would go with it.
+func nodeCount(fresh bool, have, want int) (int, error) {
+	switch {
+	case want == KeepNodes && fresh:
+		return 1, nil
+	case want == KeepNodes:
+		return have, nil
+	case want < have:
+		return 0, fmt.Errorf("--nodes: the mesh has %d nodes already, and up only adds some: give %d or more", have,
+			have)
+	}
+	return want, nil
+}
+
+func (m *Mesh) decideRanges(options Options, nodes int) error {
+	routes, err := host.Routes(m.Layout.LinkPrefix(), m.State.Ranges.Pod)
+	if err != nil {
+		return err
+	}
+	claimed, err := m.claimedByOthers()
+	if err != nil {
+		return err
+	}
+	in := plan.RangesInput{Pod: options.PodRange, Service: options.ServiceRange, Routes: routes, Claimed: claimed,
+		Nodes: nodes, Apart: m.State.Systemd}
+	if recorded := m.State.Ranges; recorded.Pod.IsValid() {
+		if err := sameRange("--pod-range", recorded.Pod, in.Pod); err != nil {
+			return err
+		}
+		if err := sameRange("--service-range", recorded.Service, in.Service); err != nil {
+			return err
+		}
+		in.Pod, in.Service, in.Between, in.Kept = recorded.Pod, recorded.Service, recorded.Nodes, true
+	}
+	ranges, err := plan.DecideRanges(in)
+	if err != nil {
+		return err
+	}
+	m.State.Ranges = ranges
+	return nil
+}
+
+// claimedByOthers lists the ranges of the machine's other meshes: what those of keel up have claimed in the kernel, and
+// what the units of that of keel init start with at every boot.
+func (m *Mesh) claimedByOthers() ([]netip.Prefix, error) {
+	claimed, err := host.ClaimedByOthers(m.Layout.Number())
+	if err != nil {
+		return nil, err
+	}
+	units, err := m.units().Files(plan.UnitNames())
+	if err != nil {
+		return nil, err
+	}
+	for _, content := range units {
+		if !plan.OwnsUnit(m.Layout, content) {
+			claimed = append(claimed, plan.UnitRanges(content)...)
+		}
+	}
+	return claimed, nil
+}
+
+func sameRange(flag string, recorded, asked netip.Prefix) error {
+	if asked.IsValid() && asked != recorded {
+		return fmt.Errorf("%s: this data directory has used %s from its start: leave the flag out", flag, recorded)
+	}
+	return nil
+}
+
+// decideAddresses records where the apiserver listens and what Pods reach it at.
+func (m *Mesh) decideAddresses(options Options, nodes int) error {
+	if m.State.BindAddress == "" {
+		m.State.BindAddress = options.BindAddress.String()
+	}
+	bind, err := netip.ParseAddr(m.State.BindAddress)
+	if err != nil {
+		return fmt.Errorf("reading bindAddress of %s: %w", m.Layout.State(), err)
+	}
+	in := plan.AdvertiseInput{Bind: bind, Between: m.State.Ranges.Nodes, Nodes: nodes}
+	in.Recorded, _ = netip.ParseAddr(m.State.Advertise) // a new mesh has none
+	if in.Addresses, err = m.machineAddresses(); err != nil {
+		return err
+	}
+	m.State.Advertise = plan.DecideAdvertise(in).String()
+	return nil
+}
+
+// machineAddresses are the machine's own, those left out that come and go with Pods.
+func (m *Mesh) machineAddresses() ([]netip.Addr, error) {
+	addresses, err := host.Addresses()
+	return slices.DeleteFunc(addresses, m.State.Ranges.Pod.Contains), err
+}
+
+// addresses parses what decideAddresses has recorded.
+func (m *Mesh) addresses() (bind, advertise netip.Addr, err error) {
+	if bind, err = netip.ParseAddr(m.State.BindAddress); err != nil {
+		return bind, advertise, fmt.Errorf("reading bindAddress of %s: %w", m.Layout.State(), err)
+	}
+	if advertise, err = netip.ParseAddr(m.State.Advertise); err != nil {
+		return bind, advertise, fmt.Errorf("reading advertiseAddress of %s: %w", m.Layout.State(), err)
+	}
+	return bind, advertise, nil
+}
+
+func (m *Mesh) decidePorts(options Options, running []string) error {
+	bind, _, err := m.addresses()
+	if err != nil {
+		return err
+	}
+	held := map[string]bool{}
+	for _, process := range running {
+		held[process], held[plan.StatusPort(process)], held[plan.HealthPort(process)] = true, true, true
+	}
+	needs := plan.PortNeeds(plan.NeedsInput{Layout: m.Layout, Nodes: m.State.NodeNames(), APIServer: options.Port,
+		Expected: m.State.Systemd})
+	m.State.Ports, err = plan.DecidePorts(plan.PortsInput{
+		Needs: needs, Remembered: m.State.Ports, Running: held,
+		Free: func(port int) bool { return host.PortFree(bind, port) },
+	})
+	return err
+}
+
+// decideSettings settles how Pods reach each other, who answers for names, in which domain, and who keeps the cgroups.
+// Pods keep what they had at their start, so nothing of it changes afterwards.
+func (m *Mesh) decideSettings(options Options) error {
+	for _, setting := range []struct {
+		flag, asked, otherwise string
+		recorded               *string
+	}{
+		{"--pod-network", options.PodNetwork, plan.Routes, &m.State.PodNetwork},
+		{"--dns", options.DNS, plan.CoreDNS, &m.State.DNS},
+		{"--cluster-domain", options.Domain, plan.DefaultDomain, &m.State.Domain},
+		{"--cgroup-driver", options.CgroupDriver, plan.Cgroupfs, &m.State.CgroupDriver},
+	} {
+		switch recorded := *setting.recorded; {
+		case recorded != "" && setting.asked != "" && setting.asked != recorded:
+			return fmt.Errorf("%s: this data directory has used %s from its start: leave the flag out", setting.flag,
+				recorded)
+		case recorded == "" && setting.asked != "":
+			*setting.recorded = setting.asked
+		case recorded == "":
+			*setting.recorded = setting.otherwise
+		}
+	}
+	return nil
+}

@@ -1,0 +1,220 @@
+package mesh
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"keelson.dev/cli/internal/plan"
+	"keelson.dev/cli/internal/systemd"
+)
+
+// unitInterval is short against a daemon's start and cheap against a question to systemd.
+const unitInterval = 500 * time.Millisecond
+
+// maxRestarts is how often a unit may be started again before it is taken for broken.
+const maxRestarts = 5
+
+// unitStates are what the plan compares units with.
+func (m *Mesh) unitStates(ctx context.Context, units []plan.Unit) (map[string]plan.UnitState, error) {
+	var names []string
+	for _, unit := range units {
+		names = append(names, unit.Name)
+	}
+	found, err := m.units().States(ctx, names)
+	if err != nil {
+		return nil, err
+	}
+	states := map[string]plan.UnitState{}
+	for _, unit := range units {
+		state := found[unit.Name]
+		state.Outdated = state.Active && m.units().Replaced(state.PID, unit.Path)
+		states[unit.Name] = state.UnitState
+	}
+	return states, nil
+}
+
+// convergeUnits makes the files of the units, and what systemd knows of them, as they are to be.
+func (m *Mesh) convergeUnits(ctx context.Context, units []plan.Unit) error {
+	var names []string
+	for _, unit := range units {
+		names = append(names, unit.Name)
+	}
+	files, err := m.units().Files(names)
+	if err != nil {
+		return err
+	}
+	states, err := m.unitStates(ctx, units)
+	if err != nil {
+		return err
+	}
+	changes := plan.DecideUnitChanges(units, files, states)
+	if len(changes.Write) == 0 && !changes.Reload && len(changes.Enable) == 0 {
+		return nil
+	}
+	return m.step(ctx, fmt.Sprintf("writing %d units", len(changes.Write)), func(ctx context.Context) error {
+		for _, unit := range changes.Write {
+			if err := m.units().Write(unit.Name, unit.Content); err != nil {
+				return err
+			}
+		}
+		if changes.Reload {
+			if err := m.units().Reload(ctx); err != nil {
+				return err
+			}
+		}
+		if len(changes.Enable) == 0 {
+			return nil
+		}
+		return m.units().Enable(ctx, changes.Enable...)
+	})
+}
+
+// runUnits starts what does not run as it is to be, and waits until all of it is ready.
+func (m *Mesh) runUnits(ctx context.Context, tier []plan.Unit) error {
+	states, err := m.unitStates(ctx, tier)
+	if err != nil {
+		return err
+	}
+	due := plan.DecideRestarts(tier, states)
+	what := fmt.Sprintf("checking %d running units", len(tier))
+	if len(due) > 0 {
+		what = "starting " + strings.Join(due, ", ")
+	}
+	return m.step(ctx, what, func(ctx context.Context) error {
+		if len(due) > 0 {
+			if err := m.units().Restart(ctx, due...); err != nil {
+				return err
+			}
+		}
+		return awaitTier(m, tier, func(client *http.Client, unit plan.Unit) error {
+			return m.awaitUnit(ctx, client, unit)
+		})
+	})
+}
+
+// awaitUnit waits until the process of a unit is ready.
+func (m *Mesh) awaitUnit(ctx context.Context, client *http.Client, unit plan.Unit) error {
+	ready := m.readiness(client, unit.Process)
+	ticker := time.NewTicker(unitInterval)
+	defer ticker.Stop()
+	var last error
+	for first := -1; ; {
+		err := ready(ctx)
+		if err == nil {
+			return nil
+		}
+		if last == nil || ctx.Err() == nil {
+			last = err
+		}
+		states, err := m.units().States(ctx, []string{unit.Name})
+		if err == nil {
+			restarts := states[unit.Name].Restarts
+			if first < 0 {
+				first = restarts
+			}
+			if restarts-first >= maxRestarts {
+				return fmt.Errorf("%s has ended %d times without getting ready: journalctl -u %[1]s says why",
+					unit.Name, restarts-first)
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s is not ready in time: %w; journalctl -u %[1]s says more", unit.Name, last)
+		case <-ticker.C:
+		}
+	}
+}
+
+// awaitNode waits until the API says of the machine's node that it is ready.
+func (m *Mesh) awaitNode(ctx context.Context) error {
+	client, err := m.Client()
+	if err != nil {
+		return err
+	}
+	ticker := time.NewTicker(unitInterval)
+	defer ticker.Stop()
+	last := "it has not registered"
+	for {
+		node, err := client.CoreV1().Nodes().Get(ctx, m.State.Nodes[0].Name, metav1.GetOptions{})
+		if err == nil {
+			for _, condition := range node.Status.Conditions {
+				if condition.Type != corev1.NodeReady {
+					continue
+				}
+				if condition.Status == corev1.ConditionTrue {
+					return nil
+				}
+				last = condition.Message
+			}
+		} else if !apierrors.IsNotFound(err) && ctx.Err() == nil {
+			last = err.Error()
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the node %s is not ready in time: %s; keel explain node %[1]s says more",
+				m.State.Nodes[0].Name, last)
+		case <-ticker.C:
+		}
+	}
+}
+
+// Process is what is known of a process of the mesh, whoever runs it.
+type Process struct {
+	Name    string
+	Alive   bool
+	PID     int
+	Started time.Time
+	// Log is a file, or the command that shows the journal.
+	Log string
+}
+
+// Processes lists the mesh's processes; none while it is down.
+func (m *Mesh) Processes(ctx context.Context) ([]Process, error) {
+	var processes []Process
+	if !m.State.Systemd {
+		for _, p := range m.State.Processes {
+			processes = append(processes, Process{p.Name, p.Alive(), p.PID, p.Started, p.Log})
+		}
+		return processes, nil
+	}
+	files, err := m.units().Files(plan.UnitNames())
+	if err != nil {
+		return nil, err
+	}
+	states := map[string]systemd.State{}
+	if len(files) > 0 {
+		if states, err = m.units().States(ctx, plan.UnitNames()); err != nil {
+			return nil, err
+		}
+	}
+	for _, name := range plan.ProcessNames(m.State.NodeNames()...) {
+		unit := plan.UnitName(name)
+		if _, there := files[unit]; there {
+			state := states[unit]
+			processes = append(processes,
+				Process{name, state.Active, state.PID, state.Started, "journalctl -u " + unit})
+		}
+	}
+	return processes, nil
+}
+
+// Has tells whether a process is part of the mesh.
+func (m *Mesh) Has(process string) bool {
+	if m.State.Systemd {
+		for _, name := range plan.ProcessNames(m.State.NodeNames()...) {
+			if name == process {
+				return true
+			}
+		}
+		return false
+	}
+	_, ok := m.State.Find(process)
+	return ok
+}

@@ -1,0 +1,210 @@
+package plan
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/netip"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// RevisionVariable is the variable of a unit's process that names the unit and the files from which it was started.
+const RevisionVariable = "KEEL_REVISION"
+
+// Unit is a unit of systemd that runs one process of a mesh.
+type Unit struct {
+	// Name is that of its file.
+	Name    string
+	Process Process
+	// Path is the process's program.
+	Path string
+	// Content is the file's. Revision changes with it and with what the process reads when it starts.
+	Content  string
+	Revision string
+}
+
+// UnitName is the unit of a process. A machine runs one node at most, so that its name is left out.
+func UnitName(process string) string {
+	if _, ok := NodeOfAgent(process); ok {
+		process = strings.TrimSuffix(nodeagentPrefix, "-")
+	}
+	if _, ok := NodeOfContainerd(process); ok {
+		process = strings.TrimSuffix(containerdPrefix, "-")
+	}
+	return "keelson-" + process + ".service"
+}
+
+// UnitNames are those of all units that keel init writes, in the order of starting.
+func UnitNames() []string {
+	var names []string
+	for _, process := range ProcessNames("") {
+		names = append(names, UnitName(process))
+	}
+	return names
+}
+
+// unitTraits are what the unit of a process has beyond those of all others.
+type unitTraits struct {
+	description string
+	// kind is systemd's Type.
+	kind string
+	// after are the processes that are started before, if they are to be started.
+	after []string
+	// modules are those of the kernel that the process needs and does not load; one that cannot be loaded is built in,
+	// or what needs it says so.
+	modules []string
+	service []string
+}
+
+// traitsOf describes the unit of a process.
+func traitsOf(process string) unitTraits {
+	if _, ok := NodeOfContainerd(process); ok {
+		return unitTraits{
+			description: "container runtime", kind: "notify", modules: []string{"overlay"},
+			// Containers are children of shims, which live in this unit's cgroup and outlive their containerd.
+			service: []string{"Delegate=yes", "KillMode=process", "OOMScoreAdjust=-999", "LimitNPROC=infinity",
+				"LimitCORE=infinity"},
+		}
+	}
+	if _, ok := NodeOfAgent(process); ok {
+		return unitTraits{
+			description: "nodeagent", kind: "exec", after: []string{APIServer, containerdPrefix},
+			// Without it, Pods on one bridge do not reach each other by a Service.
+			modules: []string{"br_netfilter"},
+			service: []string{"OOMScoreAdjust=-999"},
+		}
+	}
+	traits := unitTraits{description: process, kind: "exec"}
+	if process != APIServer {
+		traits.after = []string{APIServer}
+	}
+	return traits
+}
+
+// DecideUnits renders the units of a mesh whose nodes are machines of their own, tier by tier. The sums are those of
+// the files that FilesAtStart names.
+func DecideUnits(in ProcessInput, sums map[string]string) (tiers [][]Unit) {
+	for _, processes := range DecideProcesses(in) {
+		var tier []Unit
+		for _, process := range processes {
+			tier = append(tier, in.unit(process, sums))
+		}
+		tiers = append(tiers, tier)
+	}
+	return tiers
+}
+
+func (in ProcessInput) unit(process Process, sums map[string]string) Unit {
+	sum := sha256.New()
+	fmt.Fprint(sum, in.unitText(process, ""))
+	for _, file := range in.FilesAtStart(process) {
+		fmt.Fprintln(sum, file, sums[file])
+	}
+	revision := hex.EncodeToString(sum.Sum(nil)[:8])
+	return Unit{Name: UnitName(process.Name), Process: process, Path: in.ProgramPath(process),
+		Content:  in.unitText(process, revision),
+		Revision: revision}
+}
+
+// ProcessNames are those of the processes of a mesh with these nodes, in the order of starting.
+func ProcessNames(nodes ...string) []string {
+	names := []string{APIServer}
+	for _, node := range nodes {
+		names = append(names, ContainerdProcess(node))
+	}
+	names = append(names, controlPlane[1:]...)
+	for _, node := range nodes {
+		names = append(names, NodeagentProcess(node))
+	}
+	return names
+}
+
+// FilesAtStart are those of keel's own that a process reads when it starts, and not again.
+func (in ProcessInput) FilesAtStart(process Process) []string {
+	var files []string
+	if node, ok := NodeOfContainerd(process.Name); ok {
+		files = append(files, in.Layout.Node(node).RuntimeConfig())
+	}
+	for _, arg := range process.Args {
+		_, value, _ := strings.Cut(arg, "=")
+		if dir := path.Dir(value); dir == path.Dir(in.Layout.PKI("ca.crt")) ||
+			dir == path.Dir(in.Layout.Kubeconfig(AdminCertificate)) {
+			files = append(files, value)
+		}
+	}
+	slices.Sort(files)
+	return slices.Compact(files)
+}
+
+// UnitOwner is the first line of every unit of a mesh, by which keel knows its own.
+func (l Layout) UnitOwner() string {
+	return "# Written by keel init for the mesh in " + l.Dir + "; it overwrites changes: use systemctl edit for yours."
+}
+
+// OwnsUnit tells whether the content of a unit's file is this mesh's.
+func OwnsUnit(layout Layout, content string) bool {
+	first, _, _ := strings.Cut(content, "\n")
+	return first == layout.UnitOwner()
+}
+
+// UnitRanges are the ranges of Pods and Services that a unit starts its process with.
+func UnitRanges(content string) []netip.Prefix {
+	var ranges []netip.Prefix
+	for word := range strings.FieldsSeq(content) {
+		flag, value, _ := strings.Cut(word, "=")
+		if flag != podRangeFlag && flag != serviceRangeFlag {
+			continue
+		}
+		if taken, err := netip.ParsePrefix(value); err == nil {
+			ranges = append(ranges, taken)
+		}
+	}
+	return ranges
+}
+
+func (in ProcessInput) unitText(process Process, revision string) string {
+	traits := traitsOf(process.Name)
+	unit := []string{
+		in.Layout.UnitOwner(), "",
+		"[Unit]",
+		"Description=Keelson " + traits.description,
+	}
+	before := []string{"network-online.target"}
+	for _, name := range traits.after {
+		before = append(before, UnitName(name))
+	}
+	unit = append(unit, "Wants="+strings.Join(before, " "), "After="+strings.Join(before, " "),
+		"RequiresMountsFor="+in.Layout.Dir+" "+in.Programs,
+		// Whoever waits for another, or for the network, tries until it is there.
+		"StartLimitIntervalSec=0", "",
+		"[Service]",
+		"Type="+traits.kind,
+		"WorkingDirectory="+in.Layout.Dir,
+		// containerd looks for its shim in the path.
+		"Environment=PATH="+in.Programs+":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+		"Environment="+RevisionVariable+"="+revision)
+	for _, module := range traits.modules {
+		unit = append(unit, "ExecStartPre=-/sbin/modprobe "+module)
+	}
+	command := append([]string{in.ProgramPath(process)}, process.Args...)
+	unit = append(unit, "ExecStart="+strings.Join(command, " \\\n  "), "Restart=always", "RestartSec=1",
+		"LimitNOFILE=1048576", "TasksMax=infinity")
+	unit = append(unit, traits.service...)
+	unit = append(unit, "", "[Install]", "WantedBy=multi-user.target", "")
+	return strings.Join(unit, "\n")
+}
+
+// plainPath has only characters that mean themselves in a unit.
+var plainPath = regexp.MustCompile(`^/[a-zA-Z0-9/._+@-]*$`)
+
+// CheckUnitPath says what keeps a path from standing in a unit.
+func CheckUnitPath(flag, file string) error {
+	if plainPath.MatchString(file) {
+		return nil
+	}
+	return fmt.Errorf("%s: %q must be an absolute path of letters, digits and /._-+@ to stand in a unit of systemd",
+		flag, file)
+}

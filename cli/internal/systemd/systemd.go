@@ -1,0 +1,172 @@
+// Package systemd speaks to the systemd that runs this machine: it keeps the files of units and has systemctl do the
+// rest.
+package systemd
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/google/renameio/v2"
+)
+
+// runs is there on every machine that systemd runs, and on no other.
+const runs = "/run/systemd/system"
+
+// systemctl is looked for where systemd installs it: keel does not depend on the PATH.
+var systemctl = []string{"/usr/bin/systemctl", "/bin/systemctl"}
+
+// Runs tells whether systemd runs this machine.
+func Runs() bool { return exists(runs) }
+
+// Check says whether systemd runs this machine.
+func Check() error {
+	if !Runs() {
+		return fmt.Errorf("systemd does not run this machine (there is no %s): leave the flag out", runs)
+	}
+	return nil
+}
+
+// Installed tells whether systemctl is there.
+func Installed() bool { return program() != "" }
+
+func program() string {
+	for _, path := range systemctl {
+		if exists(path) {
+			return path
+		}
+	}
+	return ""
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+// Call runs systemctl and returns what it printed. An error has its words.
+type Call func(ctx context.Context, args ...string) (string, error)
+
+// Units are the units of an administrator, and systemctl.
+type Units struct {
+	// Dir is the folder of their files, Proc where the kernel shows processes.
+	Dir, Proc string
+	Call      Call
+}
+
+// Host is the systemd of this machine.
+func Host() *Units { return &Units{Dir: "/etc/systemd/system", Proc: "/proc", Call: call} }
+
+func call(ctx context.Context, args ...string) (string, error) {
+	path := program()
+	if path == "" {
+		return "", fmt.Errorf("running systemctl %s: it is not installed in %s", args[0], systemctl[0])
+	}
+	var out, said bytes.Buffer
+	command := exec.CommandContext(ctx, path, args...)
+	command.Env = append(os.Environ(), "LC_ALL=C", "SYSTEMD_PAGER=")
+	command.Stdout, command.Stderr, command.WaitDelay = &out, &said, time.Second
+	err := command.Run()
+	if ctx.Err() != nil {
+		err = ctx.Err() // it says more than the signal that has ended systemctl
+	}
+	if err != nil {
+		return out.String(), fmt.Errorf("running systemctl %s: %w: %s", strings.Join(args, " "), err,
+			strings.TrimSpace(said.String()))
+	}
+	return out.String(), nil
+}
+
+// Files reads the files of units. One that is not there is left out; a link is shown as where it leads.
+func (u *Units) Files(names []string) (map[string]string, error) {
+	files := map[string]string{}
+	for _, name := range names {
+		path := filepath.Join(u.Dir, name)
+		if target, err := os.Readlink(path); err == nil {
+			files[name] = "-> " + target
+			continue
+		}
+		content, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading a unit: %w", err)
+		}
+		files[name] = string(content)
+	}
+	return files, nil
+}
+
+// Write writes the file of a unit; systemd sees the old content or the new one, also after a power failure.
+func (u *Units) Write(name, content string) error {
+	if err := renameio.WriteFile(filepath.Join(u.Dir, name), []byte(content), 0o644); err != nil {
+		return fmt.Errorf("writing the unit %s: %w", name, err)
+	}
+	return nil
+}
+
+// Remove removes the files of units. One that is not there is no error.
+func (u *Units) Remove(names []string) error {
+	var failed error
+	for _, name := range names {
+		if err := os.Remove(filepath.Join(u.Dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			failed = errors.Join(failed, fmt.Errorf("removing a unit: %w", err))
+		}
+	}
+	return failed
+}
+
+// Reload has systemd read the units' files.
+func (u *Units) Reload(ctx context.Context) error { return u.do(ctx, "daemon-reload") }
+
+// Enable has units start with the machine.
+func (u *Units) Enable(ctx context.Context, names ...string) error {
+	return u.do(ctx, "enable", names...)
+}
+
+// Disable undoes Enable.
+func (u *Units) Disable(ctx context.Context, names ...string) error {
+	return u.do(ctx, "disable", names...)
+}
+
+// Restart starts units, anew where they run, and returns once systemd counts them as started.
+func (u *Units) Restart(ctx context.Context, names ...string) error {
+	return u.do(ctx, "restart", names...)
+}
+
+// Stop ends the processes of units and returns when they are gone. A unit that systemd does not know is no error.
+func (u *Units) Stop(ctx context.Context, names ...string) error {
+	var failed error
+	for _, name := range names {
+		_, err := u.Call(ctx, "stop", name)
+		if err != nil && !strings.Contains(err.Error(), "not loaded") {
+			failed = errors.Join(failed, err)
+		}
+	}
+	return failed
+}
+
+// Forget drops what systemd remembers of failures of units. A unit that it does not know is no error.
+func (u *Units) Forget(ctx context.Context, names ...string) error {
+	var failed error
+	for _, name := range names {
+		_, err := u.Call(ctx, "reset-failed", name)
+		if err != nil && !strings.Contains(err.Error(), "not loaded") {
+			failed = errors.Join(failed, err)
+		}
+	}
+	return failed
+}
+
+func (u *Units) do(ctx context.Context, verb string, names ...string) error {
+	_, err := u.Call(ctx, append([]string{verb}, names...)...)
+	return err
+}

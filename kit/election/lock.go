@@ -1,0 +1,82 @@
+package election
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+)
+
+// timedLock is the Lease as client-go's elector sees it, which tries to renew it at every RetryPeriod of the plan. It
+// tells the term of each renewal, writes how long the Lease lasts at the elector's pace, and skips renewals that are
+// not due at the pace at which the last one was sent.
+type timedLock struct {
+	resourcelock.Interface
+
+	elector *Elector
+	term    *term
+}
+
+// Get implements resourcelock.Interface. A leader that reads of another one leads no more; client-go would go on trying
+// until the deadline of its renewal.
+func (l timedLock) Get(ctx context.Context) (record *resourcelock.LeaderElectionRecord, raw []byte, err error) {
+	err = l.elector.timed(ctx, func(ctx context.Context, _ time.Duration, _ Timing) error {
+		record, raw, err = l.Interface.Get(ctx)
+		return err
+	})
+	if err == nil && record.HolderIdentity != l.Identity() && l.term.serving() {
+		l.term.lose()
+	}
+	return record, raw, err
+}
+
+// Create implements resourcelock.Interface.
+func (l timedLock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	return l.renew(ctx, record, l.Interface.Create)
+}
+
+// Update implements resourcelock.Interface.
+func (l timedLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	if !l.term.due(l.elector.clock()) {
+		return nil
+	}
+	return l.renew(ctx, record, l.Interface.Update)
+}
+
+func (l timedLock) renew(ctx context.Context, record resourcelock.LeaderElectionRecord,
+	write func(context.Context, resourcelock.LeaderElectionRecord) error) error {
+	return l.elector.timed(ctx, func(ctx context.Context, sent time.Duration, timing Timing) error {
+		record.LeaseDurationSeconds = int(timing.LeaseDuration / time.Second)
+		l.term.renewing(sent, timing)
+		if err := write(ctx, record); err != nil {
+			return err
+		}
+		l.term.renewed(sent, timing)
+		return nil
+	})
+}
+
+// timed sends one request for a Lease and learns from how long it took. A renewal that hangs longer than half its
+// deadline is worth nothing.
+func (e *Elector) timed(ctx context.Context,
+	send func(ctx context.Context, sent time.Duration, timing Timing) error) error {
+	timing, sent := e.timing(), e.clock()
+	attempt, cancel := context.WithTimeout(ctx, timing.RenewDeadline/2)
+	defer cancel()
+	err := send(attempt, sent, timing)
+	if ctx.Err() != nil {
+		// Nobody waited for the answer.
+		return err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.pace = e.pace.after(sent, e.clock(), err != nil, e.Timing)
+	return err
+}
+
+// timing is that of the present pace.
+func (e *Elector) timing() Timing {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.Timing.stretched(e.pace.stretch)
+}

@@ -1,0 +1,186 @@
+package aggregation
+
+import (
+	"context"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/endpoints/discovery"
+	discoveryendpoint "k8s.io/apiserver/pkg/endpoints/discovery/aggregated"
+	"k8s.io/client-go/util/workqueue"
+	apiregistration "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+	apiregistrationclient "k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset/typed/apiregistration/v1"
+
+	"keelson.dev/services/apiserver/internal/frontproxy"
+)
+
+const (
+	// checkInterval is how often a server that answers is asked again; one that does not, after retryFirst up to
+	// retryLast. A request that fails wakes the check at once.
+	checkInterval = 30 * time.Second
+	retryFirst    = 500 * time.Millisecond
+	retryLast     = 15 * time.Second
+)
+
+// Objects are the Services and what stands behind them.
+type Objects interface {
+	// Service is nil where there is none of the name.
+	Service(ctx context.Context, namespace, name string) (*corev1.Service, error)
+	Slices(ctx context.Context, namespace, service string) ([]discoveryv1.EndpointSlice, error)
+}
+
+// Config is what an Aggregator works with.
+type Config struct {
+	APIServices apiregistrationclient.APIServiceInterface
+	Objects     Objects
+	// Served are the versions of the groups that the apiserver serves itself.
+	Served map[string][]string
+	// Identity is shown to the other servers.
+	Identity *frontproxy.Identity
+	// CheckAddress refuses addresses, IP:PORT, to which nothing is handed on. Dial, if set, connects in place of that.
+	CheckAddress func(address string) error
+	Dial         func(ctx context.Context, network, address string) (net.Conn, error)
+	// Groups and Resources are what discovery tells at /apis, in its two forms.
+	Groups     discovery.GroupManager
+	Resources  discoveryendpoint.ResourceManager
+	Serializer runtime.NegotiatedSerializer
+	Log        *zap.Logger
+}
+
+// Aggregator hands requests on. It is safe for concurrent use.
+type Aggregator struct {
+	Config
+	queue workqueue.TypedRateLimitingInterface[string]
+
+	mu sync.RWMutex
+	// extensions are by the names of the APIServices, which validation makes those of the versions.
+	extensions map[string]*extension
+	// told are the resources of each version that answered, the last time that it did.
+	told map[schema.GroupVersion][]apidiscoveryv2.APIResourceDiscovery
+}
+
+// New returns an Aggregator that knows of no APIService yet.
+func New(c Config) *Aggregator {
+	c.Resources = c.Resources.WithSource(discoveryendpoint.AggregatorSource)
+	return &Aggregator{
+		Config: c, extensions: map[string]*extension{},
+		told: map[schema.GroupVersion][]apidiscoveryv2.APIResourceDiscovery{},
+		queue: workqueue.NewTypedRateLimitingQueue(
+			workqueue.NewTypedItemExponentialFailureRateLimiter[string](retryFirst, retryLast)),
+	}
+}
+
+// Set takes an APIService as it is now.
+func (a *Aggregator) Set(s *apiregistration.APIService) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	old := a.extensions[s.Name]
+	if old != nil && old.uid == s.UID && equality.Semantic.DeepEqual(old.spec, s.Spec) {
+		return
+	}
+	_, builtIn := a.Served[s.Spec.Group]
+	e := newExtension(s, builtIn, a.Config)
+	a.extensions[s.Name] = e
+	if old != nil {
+		old.close()
+	}
+	if !e.local {
+		a.tell(e, apidiscoveryv2.DiscoveryFreshnessStale)
+		a.tellGroup(e.spec.Group)
+	} else if old != nil && !old.local {
+		a.untell(old)
+	}
+	a.wake(e.name)
+}
+
+// Delete takes an APIService away.
+func (a *Aggregator) Delete(s *apiregistration.APIService) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	old := a.extensions[s.Name]
+	if old == nil || old.uid != s.UID {
+		return
+	}
+	delete(a.extensions, s.Name)
+	old.close()
+	if !old.local {
+		a.untell(old)
+	}
+}
+
+// wake makes the named APIService be looked at now.
+func (a *Aggregator) wake(name string) { a.queue.Add(name) }
+
+// find returns nil where there is no APIService of the name.
+func (a *Aggregator) find(name string) *extension {
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	return a.extensions[name]
+}
+
+// group is what is told of the named group.
+func (a *Aggregator) group(name string) (metav1.APIGroup, bool) {
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	return a.groupLocked(name)
+}
+
+func (a *Aggregator) groupLocked(name string) (metav1.APIGroup, bool) {
+	var specs []*apiregistration.APIServiceSpec
+	for _, e := range a.extensions {
+		if e.spec.Group == name && !e.local {
+			specs = append(specs, &e.spec)
+		}
+	}
+	return decideGroup(specs)
+}
+
+// answered notes what the server of e said, unless another one has taken its place.
+func (a *Aggregator) answered(e *extension, resources []apidiscoveryv2.APIResourceDiscovery, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.extensions[e.name] != e {
+		return
+	}
+	if err != nil {
+		a.tell(e, apidiscoveryv2.DiscoveryFreshnessStale)
+		return
+	}
+	a.told[e.version()] = resources
+	a.tell(e, apidiscoveryv2.DiscoveryFreshnessCurrent)
+}
+
+// tell publishes a version. The caller holds the lock.
+func (a *Aggregator) tell(e *extension, freshness apidiscoveryv2.DiscoveryFreshness) {
+	version := e.version()
+	a.Resources.SetGroupVersionPriority(metav1.GroupVersion(version), int(e.spec.GroupPriorityMinimum),
+		int(e.spec.VersionPriority))
+	a.Resources.AddGroupVersion(version.Group, apidiscoveryv2.APIVersionDiscovery{Version: version.Version,
+		Freshness: freshness, Resources: slices.Clone(a.told[version])})
+}
+
+// untell takes a version out of discovery. The caller holds the lock.
+func (a *Aggregator) untell(e *extension) {
+	version := e.version()
+	delete(a.told, version)
+	a.Resources.RemoveGroupVersion(metav1.GroupVersion(version))
+	a.tellGroup(version.Group)
+}
+
+func (a *Aggregator) tellGroup(name string) {
+	if group, ok := a.groupLocked(name); ok {
+		a.Groups.AddGroup(group)
+	} else {
+		a.Groups.RemoveGroup(name)
+	}
+}

@@ -1,0 +1,12 @@
+// Package aggregation answers requests for the versions of groups that an APIService gives to a server from elsewhere,
+// by handing them on to an endpoint of its Service. What the apiserver serves itself is never handed on.
+//
+//	handler.go           a request on its way
+//	extension.go         the server behind one APIService
+//	aggregator.go        which there are, and what discovery tells of them
+//	availability.go      asks each whether it answers, and writes that down
+//	decide_target.go     where a Service's requests go (pure)
+//	decide_answer.go     what an answer about a version's resources means (pure)
+//	decide_condition.go  the condition Available (pure)
+//	decide_group.go      a group in discovery (pure)
+package aggregation

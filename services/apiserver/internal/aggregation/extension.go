@@ -1,0 +1,152 @@
+package aggregation
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/url"
+	"syscall"
+	"time"
+
+	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/client-go/transport"
+	apiregistration "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+)
+
+const (
+	// checkTimeout is how long a server may take to say what a version has.
+	checkTimeout = 5 * time.Second
+	idleTimeout  = 90 * time.Second
+	// checker is who asks that; authorization at the other end lets it pass without asking back.
+	checker = "system:kube-aggregator"
+)
+
+// extension is the server behind an APIService. It does not change: another spec makes another one.
+type extension struct {
+	name string
+	uid  types.UID
+	spec apiregistration.APIServiceSpec
+	// local says that requests are not handed on.
+	local bool
+	// transport is nil where spec does not allow one, for the reason in unusable.
+	transport *http.Transport
+	unusable  error
+}
+
+func newExtension(a *apiregistration.APIService, local bool, c Config) *extension {
+	e := &extension{name: a.Name, uid: a.UID, spec: *a.Spec.DeepCopy(), local: local || a.Spec.Service == nil}
+	if !e.local {
+		e.transport, e.unusable = newTransport(&e.spec, c)
+	}
+	return e
+}
+
+func (e *extension) version() schema.GroupVersion {
+	return schema.GroupVersion{Group: e.spec.Group, Version: e.spec.Version}
+}
+
+// newTransport reaches the endpoints of the Service, which show a certificate in its name.
+func newTransport(spec *apiregistration.APIServiceSpec, c Config) (*http.Transport, error) {
+	config := &tls.Config{
+		MinVersion:           tls.VersionTLS12,
+		ServerName:           serverName(spec.Service),
+		InsecureSkipVerify:   spec.InsecureSkipTLSVerify, //nolint:gosec // The APIService says so.
+		GetClientCertificate: c.Identity.Certificate,
+	}
+	if len(spec.CABundle) > 0 {
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(spec.CABundle) {
+			return nil, errors.New("spec.caBundle holds no PEM certificate")
+		}
+	}
+	dial := c.Dial
+	if dial == nil {
+		dialer := &net.Dialer{Timeout: checkTimeout, Control: func(_, address string, _ syscall.RawConn) error {
+			return c.CheckAddress(address)
+		}}
+		dial = dialer.DialContext
+	}
+	t := utilnet.SetTransportDefaults(&http.Transport{
+		DialContext: dial, TLSClientConfig: config, TLSHandshakeTimeout: checkTimeout, IdleConnTimeout: idleTimeout,
+		MaxIdleConnsPerHost: 8,
+		Proxy:               func(*http.Request) (*url.URL, error) { return nil, nil },
+	})
+	return t, nil
+}
+
+// serverName is the name in the certificates of a Service's endpoints.
+func serverName(s *apiregistration.ServiceReference) string {
+	return s.Name + "." + s.Namespace + ".svc"
+}
+
+// close ends connections that nobody uses.
+func (e *extension) close() {
+	if e.transport != nil {
+		e.transport.CloseIdleConnections()
+	}
+}
+
+// target is an endpoint to ask, or why there is none.
+func (e *extension) target(ctx context.Context, objects Objects) (string, Verdict) {
+	if e.unusable != nil {
+		return "", unavailable("FailedDiscoveryCheck", e.unusable.Error())
+	}
+	ref := e.spec.Service
+	service, err := objects.Service(ctx, ref.Namespace, ref.Name)
+	if err != nil {
+		return "", Verdict{apiregistration.ConditionUnknown, "ServiceAccessError", err.Error()}
+	}
+	parts, err := objects.Slices(ctx, ref.Namespace, ref.Name)
+	if err != nil {
+		return "", Verdict{apiregistration.ConditionUnknown, "EndpointsAccessError", err.Error()}
+	}
+	targets, verdict := decideTargets(ref, service, parts)
+	if len(targets) == 0 {
+		return "", verdict
+	}
+	return targets[rand.IntN(len(targets))], Verdict{} //nolint:gosec // Any endpoint will do.
+}
+
+// ask asks an endpoint what the version has. An answer is read whole or not at all, and no redirect is followed.
+func (e *extension) ask(ctx context.Context, host string) ([]apidiscoveryv2.APIResourceDiscovery, error) {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	location := url.URL{Scheme: "https", Host: host, Path: "/apis/" + e.version().String()}
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, location.String(), http.NoBody)
+	if err != nil {
+		return nil, fmt.Errorf("asking for the resources: %w", err)
+	}
+	r.Host = serverName(e.spec.Service)
+	r.Header.Set("Accept", "application/json")
+	r.Header.Set("Via", via)
+	transport.SetAuthProxyHeaders(r, checker, "", []string{user.SystemPrivilegedGroup}, nil)
+	response, err := e.transport.RoundTrip(r)
+	if err != nil {
+		return nil, stable(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
+	if err != nil {
+		return nil, fmt.Errorf("reading the answer: %w", stable(err))
+	}
+	return decideAnswer(e.version(), response.StatusCode, body)
+}
+
+// stable is the error without addresses and ports, which differ each time: a condition says it.
+func stable(err error) error {
+	var op *net.OpError
+	if errors.As(err, &op) {
+		return fmt.Errorf("%s: %w", op.Op, op.Err)
+	}
+	return err
+}

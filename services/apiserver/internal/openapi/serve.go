@@ -1,0 +1,68 @@
+package openapi
+
+import (
+	"net/http"
+	"sync"
+	"time"
+
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/mux"
+	"k8s.io/apiserver/pkg/server/routes"
+	"k8s.io/kube-openapi/pkg/common"
+)
+
+const (
+	v2Path = "/openapi/v2"
+	v3Path = "/openapi/v3"
+	// keptFor is how long the documents stay after somebody has asked for one. A client asks for several in a row.
+	keptFor = 10 * time.Minute
+)
+
+// Serve answers requests at the paths of OpenAPI with what the handler serves elsewhere. The library builds all
+// documents when a server starts and keeps them for as long as it runs; here the first request does.
+func Serve(handler *genericapiserver.APIServerHandler, v2 *common.Config, v3 *common.OpenAPIV3Config) {
+	d := &documents{build: func() http.Handler {
+		built := mux.NewPathRecorderMux("openapi")
+		routes.OpenAPI{Config: v2}.InstallV2(handler.GoRestfulContainer, built)
+		routes.OpenAPI{V3Config: v3}.InstallV3(handler.GoRestfulContainer, built)
+		return built
+	}}
+	handler.NonGoRestfulMux.Handle(v2Path, d)
+	handler.NonGoRestfulMux.Handle(v3Path, d)
+	handler.NonGoRestfulMux.HandlePrefix(v3Path+"/", d)
+}
+
+// documents are there while somebody asks for them: they take tens of MiB, and building them half a second. What is
+// built again is the same to its last byte, so clients that keep it by its hash do not read it again.
+type documents struct {
+	build func() http.Handler
+
+	mu    sync.Mutex
+	built http.Handler
+	asked time.Time
+}
+
+// ServeHTTP implements http.Handler.
+func (d *documents) ServeHTTP(w http.ResponseWriter, r *http.Request) { d.get().ServeHTTP(w, r) }
+
+func (d *documents) get() http.Handler {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.asked = time.Now()
+	if d.built == nil {
+		d.built = d.build()
+		time.AfterFunc(keptFor, d.drop)
+	}
+	return d.built
+}
+
+// drop forgets the documents, unless somebody has asked for them meanwhile.
+func (d *documents) drop() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if left := keptFor - time.Since(d.asked); left > 0 {
+		time.AfterFunc(left, d.drop)
+		return
+	}
+	d.built = nil
+}

@@ -1,0 +1,28 @@
+package server
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"k8s.io/apiserver/pkg/server/mux"
+	"k8s.io/apiserver/pkg/server/routes"
+)
+
+// TestDocumentsAreTheLibrarys: what is built when somebody asks is to the last byte what the library builds at every
+// start, so replicas and restarts have one hash.
+func TestDocumentsAreTheLibrarys(t *testing.T) {
+	s := start(t, delegates{})
+	wait(t, s, func(status int, _ string) bool { return status == http.StatusOK })
+	library := mux.NewPathRecorderMux("library")
+	routes.OpenAPI{Config: s.config.OpenAPIConfig}.InstallV2(s.core.Handler.GoRestfulContainer, library)
+	routes.OpenAPI{V3Config: s.config.OpenAPIV3Config}.InstallV3(s.core.Handler.GoRestfulContainer, library)
+	for _, path := range []string{"/openapi/v2", "/openapi/v3", "/openapi/v3/api/v1", "/openapi/v3/apis/apps/v1"} {
+		w := httptest.NewRecorder()
+		library.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, http.NoBody))
+		status, got := ask(t, s, path)
+		if want := w.Body.String(); status != http.StatusOK || got != want || len(want) < 1000 {
+			t.Errorf("%s: %d with %d bytes, the library has %d", path, status, len(got), len(want))
+		}
+	}
+}

@@ -1,0 +1,217 @@
+// Package csifake is a CSI driver for tests: it serves real unix sockets, mounts by a volume.Mounter in memory, and
+// does wrong when it is told to.
+package csifake
+
+import (
+	"context"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc"
+	registration "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
+
+	"keelson.dev/services/nodeagent/internal/volume/mountfake"
+)
+
+// Driver is a driver and its registration. Set the fields before it serves.
+type Driver struct {
+	csi.UnimplementedNodeServer
+	registration.UnimplementedRegistrationServer
+	Plugin  registration.PluginInfo
+	Info    *csi.NodeGetInfoResponse
+	Can     []csi.NodeServiceCapability_RPC_Type
+	Mounter *mountfake.Mounter
+	// Data is the folder that all volumes show.
+	Data string
+	// Before is called with each call of a volume; its error is the answer. Nil for none.
+	Before func(ctx context.Context, method string) error
+
+	mu     sync.Mutex // guards what follows
+	calls  []string
+	stages []*csi.NodeStageVolumeRequest
+	pubs   []*csi.NodePublishVolumeRequest
+	told   []*registration.RegistrationStatus
+}
+
+// New returns a driver that stages volumes.
+func New(name, data string, mounter *mountfake.Mounter) *Driver {
+	return &Driver{
+		Plugin: registration.PluginInfo{Type: "CSIPlugin", Name: name, SupportedVersions: []string{"1.0.0"}},
+		Info: &csi.NodeGetInfoResponse{NodeId: "id-of-n", MaxVolumesPerNode: 7,
+			AccessibleTopology: &csi.Topology{Segments: map[string]string{"example.com/rack": "r1"}}},
+		Can:     []csi.NodeServiceCapability_RPC_Type{csi.NodeServiceCapability_RPC_STAGE_UNSTAGE_VOLUME},
+		Mounter: mounter, Data: data,
+	}
+}
+
+// Serve serves at a socket, which it makes, until the test or stop ends it.
+func (d *Driver) Serve(t testing.TB, socket string) (stop func()) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(socket), 0o750); err != nil {
+		t.Fatal(err)
+	}
+	// The path may be too long for an address.
+	folder, err := os.Open(filepath.Dir(socket))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer folder.Close()
+	short := filepath.Join("/proc/self/fd", strconv.Itoa(int(folder.Fd())), filepath.Base(socket))
+	listener, err := net.Listen("unix", short)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener.(*net.UnixListener).SetUnlinkOnClose(false)
+	server := grpc.NewServer()
+	csi.RegisterNodeServer(server, d)
+	registration.RegisterRegistrationServer(server, d)
+	go func() { _ = server.Serve(listener) }()
+	stop = sync.OnceFunc(func() {
+		server.Stop()
+		_ = os.Remove(socket)
+	})
+	t.Cleanup(stop)
+	return stop
+}
+
+// Calls returns the calls of volumes so far, and forgets them.
+func (d *Driver) Calls() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	calls := d.calls
+	d.calls = nil
+	return calls
+}
+
+// Staged and Published return the requests so far.
+func (d *Driver) Staged() []*csi.NodeStageVolumeRequest {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.stages)
+}
+
+// Published returns the requests to publish so far.
+func (d *Driver) Published() []*csi.NodePublishVolumeRequest {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.pubs)
+}
+
+// Told returns what the driver was told of its registration.
+func (d *Driver) Told() []*registration.RegistrationStatus {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.told)
+}
+
+// GetInfo implements the registration.
+func (d *Driver) GetInfo(context.Context, *registration.InfoRequest) (*registration.PluginInfo, error) {
+	return &registration.PluginInfo{Type: d.Plugin.Type, Name: d.Plugin.Name, Endpoint: d.Plugin.Endpoint,
+		SupportedVersions: d.Plugin.SupportedVersions}, nil
+}
+
+// NotifyRegistrationStatus implements the registration.
+func (d *Driver) NotifyRegistrationStatus(_ context.Context, status *registration.RegistrationStatus) (
+	*registration.RegistrationStatusResponse, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.told = append(d.told, status)
+	return &registration.RegistrationStatusResponse{}, nil
+}
+
+// NodeGetInfo implements the node service.
+func (d *Driver) NodeGetInfo(ctx context.Context, _ *csi.NodeGetInfoRequest) (*csi.NodeGetInfoResponse, error) {
+	if d.Before != nil {
+		if err := d.Before(ctx, "info"); err != nil {
+			return nil, err
+		}
+	}
+	return d.Info, nil
+}
+
+// NodeGetCapabilities implements the node service.
+func (d *Driver) NodeGetCapabilities(context.Context, *csi.NodeGetCapabilitiesRequest) (
+	*csi.NodeGetCapabilitiesResponse, error) {
+	out := &csi.NodeGetCapabilitiesResponse{}
+	for _, c := range d.Can {
+		out.Capabilities = append(out.Capabilities, &csi.NodeServiceCapability{Type: &csi.NodeServiceCapability_Rpc{
+			Rpc: &csi.NodeServiceCapability_RPC{Type: c}}})
+	}
+	return out, nil
+}
+
+func (d *Driver) begin(ctx context.Context, method, volume string) error {
+	d.mu.Lock()
+	d.calls = append(d.calls, method+" "+volume)
+	d.mu.Unlock()
+	if d.Before != nil {
+		return d.Before(ctx, method)
+	}
+	return nil
+}
+
+// NodeStageVolume implements the node service.
+func (d *Driver) NodeStageVolume(ctx context.Context, r *csi.NodeStageVolumeRequest) (*csi.NodeStageVolumeResponse,
+	error) {
+	d.mu.Lock()
+	d.stages = append(d.stages, r)
+	d.mu.Unlock()
+	if err := d.begin(ctx, "stage", r.GetVolumeId()); err != nil {
+		return nil, err
+	}
+	return &csi.NodeStageVolumeResponse{}, d.mount(r.GetStagingTargetPath())
+}
+
+// NodePublishVolume implements the node service.
+func (d *Driver) NodePublishVolume(ctx context.Context, r *csi.NodePublishVolumeRequest) (
+	*csi.NodePublishVolumeResponse, error) {
+	d.mu.Lock()
+	d.pubs = append(d.pubs, r)
+	d.mu.Unlock()
+	if err := d.begin(ctx, "publish", r.GetVolumeId()); err != nil {
+		return nil, err
+	}
+	return &csi.NodePublishVolumeResponse{}, d.mount(r.GetTargetPath())
+}
+
+// mount shows the data, once.
+func (d *Driver) mount(target string) error {
+	if err := os.MkdirAll(target, 0o750); err != nil {
+		return err
+	}
+	if mounted, err := d.Mounter.IsMount(target); err != nil || mounted {
+		return err
+	}
+	data, err := os.Open(d.Data)
+	if err != nil {
+		return err
+	}
+	defer data.Close()
+	return d.Mounter.Bind(data, target)
+}
+
+// NodeUnpublishVolume implements the node service.
+func (d *Driver) NodeUnpublishVolume(ctx context.Context, r *csi.NodeUnpublishVolumeRequest) (
+	*csi.NodeUnpublishVolumeResponse, error) {
+	if err := d.begin(ctx, "unpublish", r.GetVolumeId()); err != nil {
+		return nil, err
+	}
+	err := d.Mounter.Unmount(r.GetTargetPath())
+	_ = os.Remove(r.GetTargetPath())
+	return &csi.NodeUnpublishVolumeResponse{}, err
+}
+
+// NodeUnstageVolume implements the node service.
+func (d *Driver) NodeUnstageVolume(ctx context.Context, r *csi.NodeUnstageVolumeRequest) (
+	*csi.NodeUnstageVolumeResponse, error) {
+	if err := d.begin(ctx, "unstage", r.GetVolumeId()); err != nil {
+		return nil, err
+	}
+	return &csi.NodeUnstageVolumeResponse{}, d.Mounter.Unmount(r.GetStagingTargetPath())
+}

@@ -1,0 +1,104 @@
+package csiplugin
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	"k8s.io/apimachinery/pkg/util/validation"
+	registration "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
+
+	"keelson.dev/kit/fieldcheck"
+	"keelson.dev/services/nodeagent/internal/pluginsocket"
+)
+
+// maxNodeIDBytes is the longest name that a driver may have for a node (CSINode, spec.drivers[*].nodeID).
+const maxNodeIDBytes = 256
+
+// Identity is what a driver says about itself and about this node.
+type Identity struct {
+	// Name is the driver's, NodeID its name for this node.
+	Name, NodeID string
+	// Topology says where the node is in the driver's eyes: the Node's labels.
+	Topology map[string]string
+	// MaxVolumes is how many volumes may be attached to the node; 0 for any number.
+	MaxVolumes int32
+}
+
+// TopologyKeys are the keys of the topology, sorted.
+func (i Identity) TopologyKeys() []string { return slices.Sorted(maps.Keys(i.Topology)) }
+
+// Capabilities are the optional calls and features of a driver.
+type Capabilities struct {
+	// Stage: volumes are staged once per node before they are published to Pods.
+	Stage bool
+	// SingleWriters: the access modes of one node tell one writer from several.
+	SingleWriters bool
+	// MountGroup: the driver itself gives volumes to the group of a Pod.
+	MountGroup bool
+}
+
+// checkInfo says why a plugin cannot be a driver of this node, which also takes plugins of the other types.
+func checkInfo(info *registration.PluginInfo, others ...string) error {
+	if info.GetType() != registration.CSIPlugin {
+		return fmt.Errorf("plugins of type %q are not supported by this node: the type must be %s",
+			pluginsocket.Clip(info.GetType()),
+			strings.Join(append([]string{registration.CSIPlugin}, others...), " or "))
+	}
+	if problems := fieldcheck.DriverName(info.GetName()); len(problems) > 0 {
+		return fmt.Errorf("the driver's name %q is invalid: %s", pluginsocket.Clip(info.GetName()),
+			strings.Join(problems, "; "))
+	}
+	supported := slices.ContainsFunc(info.GetSupportedVersions(), func(version string) bool {
+		major, _, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
+		return major == "1"
+	})
+	if !supported {
+		return fmt.Errorf("driver %s speaks none of the versions of CSI that this node does: 1.x", info.GetName())
+	}
+	return nil
+}
+
+// identify takes in what a driver says about the node, and says what is wrong with it.
+func identify(name string, info *csi.NodeGetInfoResponse) (Identity, error) {
+	id := info.GetNodeId()
+	switch {
+	case id == "":
+		return Identity{}, fmt.Errorf("driver %s says no node_id: it must say one", name)
+	case len(id) > maxNodeIDBytes:
+		return Identity{}, fmt.Errorf("driver %s says a node_id of %d bytes: at most %d are allowed", name, len(id),
+			maxNodeIDBytes)
+	case info.GetMaxVolumesPerNode() < 0:
+		return Identity{}, fmt.Errorf("driver %s says max_volumes_per_node %d: it must be 0 or more", name,
+			info.GetMaxVolumesPerNode())
+	}
+	topology := info.GetAccessibleTopology().GetSegments()
+	for key, value := range topology {
+		problems := append(validation.IsQualifiedName(key), validation.IsValidLabelValue(value)...)
+		if len(problems) > 0 {
+			return Identity{}, fmt.Errorf("driver %s says the topology segment %q=%q, which cannot be a label: %s",
+				name, pluginsocket.Clip(key), pluginsocket.Clip(value), strings.Join(problems, "; "))
+		}
+	}
+	return Identity{Name: name, NodeID: id, Topology: maps.Clone(topology),
+		MaxVolumes: int32(min(info.GetMaxVolumesPerNode(), math.MaxInt32))}, nil
+}
+
+// capable takes in the capabilities of a driver; those that this node makes no use of are left out.
+func capable(response *csi.NodeGetCapabilitiesResponse) Capabilities {
+	var out Capabilities
+	for _, capability := range response.GetCapabilities() {
+		switch capability.GetRpc().GetType() {
+		case csi.NodeServiceCapability_RPC_STAGE_UNSTAGE_VOLUME:
+			out.Stage = true
+		case csi.NodeServiceCapability_RPC_SINGLE_NODE_MULTI_WRITER:
+			out.SingleWriters = true
+		case csi.NodeServiceCapability_RPC_VOLUME_MOUNT_GROUP:
+			out.MountGroup = true
+		}
+	}
+	return out
+}

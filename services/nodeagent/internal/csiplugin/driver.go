@@ -1,0 +1,112 @@
+package csiplugin
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"keelson.dev/services/nodeagent/internal/pluginsocket"
+)
+
+// Driver makes the calls of one driver's node service. Each is bounded in time; an error is one line, with the driver's
+// own words cut to a bounded length.
+type Driver struct {
+	Identity
+	Capabilities
+	conn *grpc.ClientConn
+	node csi.NodeClient
+	// timeout bounds each call.
+	timeout time.Duration
+}
+
+// greet asks a driver who it is and what it can do.
+func greet(ctx context.Context, name string, conn *grpc.ClientConn, timeout time.Duration) (*Driver, error) {
+	d := &Driver{conn: conn, node: csi.NewNodeClient(conn), timeout: timeout, Identity: Identity{Name: name}}
+	err := d.call(ctx, "NodeGetInfo", func(ctx context.Context) error {
+		info, err := d.node.NodeGetInfo(ctx, &csi.NodeGetInfoRequest{})
+		if err != nil {
+			return err
+		}
+		d.Identity, err = identify(name, info)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return d, d.call(ctx, "NodeGetCapabilities", func(ctx context.Context) error {
+		response, err := d.node.NodeGetCapabilities(ctx, &csi.NodeGetCapabilitiesRequest{})
+		d.Capabilities = capable(response)
+		return err
+	})
+}
+
+// Can returns the driver's capabilities.
+func (d *Driver) Can() Capabilities { return d.Capabilities }
+
+// Stage makes a volume ready on the node.
+func (d *Driver) Stage(ctx context.Context, request *csi.NodeStageVolumeRequest) error {
+	return d.call(ctx, "NodeStageVolume", func(ctx context.Context) error {
+		_, err := d.node.NodeStageVolume(ctx, request)
+		return err
+	})
+}
+
+// Publish mounts a volume for one Pod.
+func (d *Driver) Publish(ctx context.Context, request *csi.NodePublishVolumeRequest) error {
+	return d.call(ctx, "NodePublishVolume", func(ctx context.Context) error {
+		_, err := d.node.NodePublishVolume(ctx, request)
+		return err
+	})
+}
+
+// Unpublish undoes Publish. A volume that the driver does not know is no error.
+func (d *Driver) Unpublish(ctx context.Context, handle, target string) error {
+	return d.undo(ctx, "NodeUnpublishVolume", func(ctx context.Context) error {
+		_, err := d.node.NodeUnpublishVolume(ctx, &csi.NodeUnpublishVolumeRequest{VolumeId: handle, TargetPath: target})
+		return err
+	})
+}
+
+// Unstage undoes Stage. A volume that the driver does not know is no error.
+func (d *Driver) Unstage(ctx context.Context, handle, staging string) error {
+	return d.undo(ctx, "NodeUnstageVolume", func(ctx context.Context) error {
+		_, err := d.node.NodeUnstageVolume(ctx, &csi.NodeUnstageVolumeRequest{VolumeId: handle,
+			StagingTargetPath: staging})
+		return err
+	})
+}
+
+func (d *Driver) undo(ctx context.Context, method string, do func(context.Context) error) error {
+	return d.call(ctx, method, func(ctx context.Context) error {
+		err := do(ctx)
+		if status.Code(err) == codes.NotFound {
+			return nil
+		}
+		return err
+	})
+}
+
+// call bounds a call in time and says of an error whose it is.
+func (d *Driver) call(ctx context.Context, method string, do func(context.Context) error) error {
+	bounded, cancel := context.WithTimeout(ctx, d.timeout)
+	defer cancel()
+	err := do(bounded)
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return fmt.Errorf("%s of CSI driver %s: %w", method, d.Name, ctx.Err())
+	case bounded.Err() != nil || status.Code(err) == codes.DeadlineExceeded: // the driver knows the deadline, too
+		return fmt.Errorf("%s of CSI driver %s did not answer within %s", method, d.Name, d.timeout)
+	}
+	if answer, ok := status.FromError(err); ok {
+		return fmt.Errorf("%s of CSI driver %s: %s: %s", method, d.Name, answer.Code(),
+			pluginsocket.Clip(answer.Message()))
+	}
+	return err
+}

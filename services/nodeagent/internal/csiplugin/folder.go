@@ -1,0 +1,92 @@
+package csiplugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/fsnotify/fsnotify"
+	"go.uber.org/zap"
+
+	"keelson.dev/services/nodeagent/internal/plainfile"
+)
+
+// mostPlugins is how many entries of the folder are looked at.
+const mostPlugins = 256
+
+// sockets returns the sockets in the folder, by name. What is no socket is left alone and is in the error, which then
+// comes with what was found; without an answer nothing is known.
+func sockets(root plainfile.Root, dir string) (map[string]identity, error) {
+	folder, err := os.Open(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return map[string]identity{}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("opening the folder of registrations: %w", err)
+	}
+	defer folder.Close()
+	names, err := folder.Readdirnames(mostPlugins)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("reading the folder of registrations: %w", err)
+	}
+	found := map[string]identity{}
+	var problems []error
+	for _, name := range names {
+		socket, err := identityOf(root, filepath.Join(dir, name))
+		switch {
+		case err == nil:
+			found[name] = socket
+		case !errors.Is(err, fs.ErrNotExist):
+			problems = append(problems, err)
+		}
+	}
+	return found, errors.Join(problems...)
+}
+
+func identityOf(root plainfile.Root, path string) (identity, error) {
+	file, err := root.Socket(path)
+	if err != nil {
+		return identity{}, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return identity{}, err
+	}
+	out := identity{modified: info.ModTime()}
+	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+		out.inode = stat.Ino
+	}
+	return out, nil
+}
+
+// watch wakes after changes in the folder, which it makes, until ctx ends. Where the kernel refuses to tell, the
+// periodic look remains.
+func watch(ctx context.Context, dir string, log *zap.Logger, wake chan<- struct{}) {
+	watcher, err := fsnotify.NewWatcher()
+	if err == nil {
+		defer func() { _ = watcher.Close() }()
+		err = errors.Join(os.MkdirAll(dir, 0o750), watcher.Add(dir))
+	}
+	if err != nil {
+		log.Warn("CSI drivers are noticed late", zap.Error(err))
+		return
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-watcher.Errors: // what was lost is found by the periodic look
+		case <-watcher.Events:
+			select {
+			case wake <- struct{}{}:
+			default:
+			}
+		}
+	}
+}

@@ -1,0 +1,60 @@
+// Package csivolume sets up the volumes of CSI drivers and takes them down again. All that it has to know is on disk,
+// at the places where a kubelet has it:
+//
+//	<Dir>/pods/<uid>/volumes/kubernetes.io~csi/<name>/vol_data.json   what a Pod uses; goes when that is unpublished
+//	<Dir>/pods/<uid>/volumes/kubernetes.io~csi/<name>/mount           where the driver mounts it for the Pod
+//	<Dir>/plugins/kubernetes.io/csi/<driver>/<hash>/vol_data.json     what is staged; goes when that is unstaged
+//	<Dir>/plugins/kubernetes.io/csi/<driver>/<hash>/globalmount       where the driver stages it for the node
+//	<Dir>/csi-unpublish/<hash>.json                                   what a Pod that has gone has left to unpublish
+//
+// The first of them is written before the Node says that the volume is in use, and that before any call of the driver.
+// An agent that starts carries on where another was killed: the calls of a driver may be repeated.
+package csivolume
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"path/filepath"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"keelson.dev/services/nodeagent/internal/podfiles"
+)
+
+// KindName is the name of the folder of a Pod's CSI volumes.
+const KindName = "kubernetes.io~csi"
+
+// recordName is the name of the files that say what a folder is of.
+const recordName = "vol_data.json"
+
+type paths struct{ podfiles.Root }
+
+// pod is the folder of one volume of a Pod.
+func (p paths) pod(uid types.UID, name string) string { return p.Volume(uid, KindName, name) }
+
+// target is where the driver publishes it.
+func (p paths) target(uid types.UID, name string) string {
+	return filepath.Join(p.pod(uid, name), "mount")
+}
+
+// stagedDir is the folder of all staged volumes, by driver and hash.
+func (p paths) stagedDir() string { return filepath.Join(p.Dir, "plugins", "kubernetes.io", "csi") }
+
+// stage is the folder of one staged volume.
+func (p paths) stage(v volumeID) string {
+	return filepath.Join(p.stagedDir(), v.driver, hash(v.handle))
+}
+
+// staging is where the driver stages it.
+func (p paths) staging(v volumeID) string { return filepath.Join(p.stage(v), "globalmount") }
+
+// leftDir is the folder of what is still to be unpublished for Pods that have gone.
+func (p paths) leftDir() string { return filepath.Join(p.Dir, "csi-unpublish") }
+
+func hash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+// volumeID is one volume of one driver.
+type volumeID struct{ driver, handle string }

@@ -1,0 +1,67 @@
+package csivolume
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"keelson.dev/services/nodeagent/internal/wholefile"
+)
+
+// record is a file that says what the agent has to undo: of one Pod's volume, or, without a Pod, of a staged one. The
+// names of the first fields are a kubelet's.
+type record struct {
+	Driver string `json:"driverName"`
+	Handle string `json:"volumeHandle"`
+	// Name is that of the PersistentVolume, or of an inline volume in its Pod.
+	Name string `json:"specVolID,omitempty"`
+	// Attachment is the name of the VolumeAttachment; empty if the volume is not attached to nodes.
+	Attachment string    `json:"attachmentID,omitempty"`
+	Pod        types.UID `json:"podUID,omitempty"`
+	// Asked is set before the driver is first asked to do anything.
+	Asked bool `json:"asked,omitempty"`
+	// Published is set when nothing is to be done any more before containers may mount it.
+	Published bool `json:"published,omitempty"`
+	// FailingSince is when unpublishing it failed first.
+	FailingSince *time.Time `json:"failingSince,omitempty"`
+}
+
+func (r record) id() volumeID { return volumeID{r.Driver, r.Handle} }
+
+// largestRecord is more than any record has, in bytes.
+const largestRecord = 64 << 10
+
+// save writes a record durably, in one visible step, and makes its folder.
+func save(file string, r record) error {
+	data, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("encoding what is known of the volume: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o750); err != nil {
+		return fmt.Errorf("making the volume's folder: %w", err)
+	}
+	if err := wholefile.Write(file, data, 0o600); err != nil {
+		return fmt.Errorf("noting what is known of the volume: %w", err)
+	}
+	return nil
+}
+
+// load reads a record. One that names no volume is damaged.
+func load(read func(string) ([]byte, error), file string) (record, error) {
+	var r record
+	data, err := read(file)
+	if err != nil {
+		return r, err
+	}
+	if err := json.Unmarshal(data, &r); err != nil {
+		return r, fmt.Errorf("%w: %s: %w", errDamaged, file, err)
+	}
+	if r.Driver == "" || r.Handle == "" {
+		return r, fmt.Errorf("%w: %s names no driver or no volume", errDamaged, file)
+	}
+	return r, nil
+}

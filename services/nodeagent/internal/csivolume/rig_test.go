@@ -1,0 +1,213 @@
+package csivolume
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"keelson.dev/kit/volumename"
+	"keelson.dev/services/nodeagent/internal/csiplugin"
+	"keelson.dev/services/nodeagent/internal/csiplugin/csifake"
+	"keelson.dev/services/nodeagent/internal/podfiles"
+	"keelson.dev/services/nodeagent/internal/volume/mountfake"
+)
+
+const (
+	disk       = "disk.example.com"
+	uniqueName = corev1.UniqueVolumeName("kubernetes.io/csi/disk.example.com^vol-1")
+)
+
+// rig is the volumes of a node with a driver that serves a real socket.
+type rig struct {
+	*Volumes
+	t        *testing.T
+	driver   *csifake.Driver
+	registry *csiplugin.Registry
+	mounter  *mountfake.Mounter
+	root     podfiles.Root
+
+	mu      sync.Mutex // guards what follows
+	node    *corev1.Node
+	drivers map[string]*storagev1.CSIDriver
+	attach  map[string]*storagev1.VolumeAttachment
+	secrets map[string]*corev1.Secret
+	now     time.Time
+}
+
+func newRig(t *testing.T) *rig {
+	r := &rig{t: t, mounter: &mountfake.Mounter{}, root: podfiles.Root{Dir: t.TempDir(), LogDir: t.TempDir()},
+		node: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}, drivers: map[string]*storagev1.CSIDriver{},
+		attach: map[string]*storagev1.VolumeAttachment{}, secrets: map[string]*corev1.Secret{}, now: time.Unix(1000, 0)}
+	r.driver = csifake.New(disk, t.TempDir(), r.mounter)
+	r.registry = csiplugin.New(csiplugin.Config{Root: r.root.Dir, Log: zap.NewNop(), CallTimeout: time.Second})
+	r.restart()
+	r.driver.Serve(t, filepath.Join(r.registry.Dir(), "disk.sock"))
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		r.registry.Run(ctx)
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+	})
+	r.eventually("the driver to register", func() bool { _, err := r.registry.Driver(disk); return err == nil })
+	return r
+}
+
+// restart is what a new agent finds on disk.
+func (r *rig) restart() {
+	r.Volumes = Open(Config{Files: r.root, Mounter: r.mounter, Objects: r, NodeName: "n", Log: zap.NewNop(),
+		Changed: func() {}, Now: func() time.Time { r.mu.Lock(); defer r.mu.Unlock(); return r.now },
+		Node: func() *corev1.Node { r.mu.Lock(); defer r.mu.Unlock(); return r.node.DeepCopy() },
+		Driver: func(name string) (Driver, error) {
+			driver, err := r.registry.Driver(name)
+			if err != nil {
+				return nil, err
+			}
+			return driver, nil
+		}})
+}
+
+// reap runs Run until condition holds.
+func (r *rig) reap(what string, condition func() bool) {
+	r.t.Helper()
+	ctx, cancel := context.WithCancel(r.t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		r.Run(ctx)
+	}()
+	r.eventually(what, condition)
+	cancel()
+	<-done
+}
+
+func (r *rig) eventually(what string, condition func() bool) {
+	r.t.Helper()
+	for late := time.After(30 * time.Second); !condition(); {
+		select {
+		case <-time.After(5 * time.Millisecond):
+		case <-late:
+			r.t.Fatalf("waiting for %s", what)
+		}
+	}
+}
+
+func (r *rig) CSIDriver(_ context.Context, name string) (*storagev1.CSIDriver, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if found := r.drivers[name]; found != nil {
+		return found, nil
+	}
+	return nil, apierrors.NewNotFound(storagev1.Resource("csidriver"), name)
+}
+
+func (r *rig) VolumeAttachment(_ context.Context, name string) (*storagev1.VolumeAttachment, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if found := r.attach[name]; found != nil {
+		return found, nil
+	}
+	return nil, apierrors.NewNotFound(storagev1.Resource("volumeattachment"), name)
+}
+
+func (r *rig) DriverSecret(_ context.Context, ref corev1.SecretReference) (*corev1.Secret, error) {
+	if found := r.secrets[ref.Namespace+"/"+ref.Name]; found != nil {
+		return found, nil
+	}
+	return nil, apierrors.NewNotFound(corev1.Resource("secret"), ref.Name)
+}
+
+// says makes the driver's object say something.
+func (r *rig) says(change func(*storagev1.CSIDriverSpec)) {
+	d := &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: disk}}
+	change(&d.Spec)
+	r.drivers[disk] = d
+}
+
+func unattached(s *storagev1.CSIDriverSpec) { s.AttachRequired = ptr.To(false) }
+
+// attached makes the API say that the volume is attached.
+func (r *rig) attached() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	name := volumename.Attachment(disk, "vol-1", "n")
+	r.attach[name] = &storagev1.VolumeAttachment{ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: storagev1.VolumeAttachmentSpec{Attacher: disk, NodeName: "n",
+			Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: ptr.To("pv-1")}},
+		Status: storagev1.VolumeAttachmentStatus{Attached: true,
+			AttachmentMetadata: map[string]string{"device": "sdx"}}}
+	r.node.Status.VolumesAttached = []corev1.AttachedVolume{{Name: uniqueName}}
+}
+
+func pod(uid types.UID) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p-" + string(uid), UID: uid},
+		Spec: corev1.PodSpec{ServiceAccountName: "robot"}}
+}
+
+// source is the volume vol-1 for a Pod.
+func source(uid types.UID) Source {
+	return Source{Pod: pod(uid), Name: "pv-1", Driver: disk, Handle: "vol-1",
+		Attributes:  map[string]string{"size": "big"},
+		AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}}
+}
+
+func (r *rig) setUp(s Source) string {
+	r.t.Helper()
+	path, err := r.SetUp(r.t.Context(), s)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return path
+}
+
+func (r *rig) tearDown(s Source) {
+	r.t.Helper()
+	if err := r.TearDown(r.t.Context(), s.Pod.UID, s.Name); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *rig) wantCalls(want ...string) {
+	r.t.Helper()
+	if got := r.driver.Calls(); !slices.Equal(got, want) {
+		r.t.Errorf("the driver was called %v, want %v", got, want)
+	}
+}
+
+// wantNothingLeft looks for anything on disk or mounted.
+func (r *rig) wantNothingLeft() {
+	r.t.Helper()
+	if mounts := r.mounter.Mounts(); len(mounts) != 0 {
+		r.t.Errorf("mounts are left: %v", mounts)
+	}
+	if names := r.InUse(); len(names) != 0 {
+		r.t.Errorf("volumes are in use: %v", names)
+	}
+	err := filepath.WalkDir(r.root.Dir, func(path string, entry os.DirEntry, err error) error {
+		if err == nil && (strings.Contains(path, "vol_data") || strings.Contains(path, "csi-unpublish/") ||
+			entry.Name() == disk || strings.HasSuffix(path, "/mount")) {
+			r.t.Errorf("%s is left", path)
+		}
+		return err
+	})
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		r.t.Error(err)
+	}
+}

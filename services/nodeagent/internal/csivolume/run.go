@@ -1,0 +1,161 @@
+package csivolume
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"keelson.dev/kit/backoff"
+	"keelson.dev/kit/failpoint"
+)
+
+// again says how long after failures a driver is asked again to undo something, as with a kubelet.
+var again = backoff.Policy{First: 500 * time.Millisecond, Max: 2*time.Minute + 2*time.Second}
+
+// attempt is how often something that is to be undone has failed. It is the runner's own.
+type attempt struct {
+	running  bool
+	failures int
+	nextAt   time.Time
+}
+
+// undo is one thing to be undone.
+type undo func(context.Context) error
+
+// result is the end of an attempt.
+type result struct {
+	task string
+	err  error
+}
+
+// Run unstages the volumes that no Pod uses any more, and unpublishes those that Pods have left, until ctx ends. Each
+// is a matter of its own: a driver that hangs keeps nothing waiting but its own volumes.
+func (v *Volumes) Run(ctx context.Context) {
+	var running sync.WaitGroup
+	defer running.Wait()
+	results := make(chan result)
+	attempts := map[string]*attempt{}
+	for {
+		wake := v.start(attempts, func(task string, do undo) {
+			running.Go(func() {
+				select {
+				case results <- result{task, do(ctx)}:
+				case <-ctx.Done():
+				}
+			})
+		})
+		select {
+		case <-ctx.Done():
+			return
+		case <-v.due:
+		case <-wake:
+		case r := <-results:
+			v.conclude(attempts[r.task], r)
+		}
+	}
+}
+
+// start begins what is due, forgets what is no longer to be done, and returns when something is due next.
+func (v *Volumes) start(attempts map[string]*attempt, begin func(string, undo)) <-chan time.Time {
+	tasks := v.tasks()
+	maps.DeleteFunc(attempts, func(task string, a *attempt) bool { return tasks[task] == nil && !a.running })
+	var soonest time.Duration = -1
+	for _, task := range slices.Sorted(maps.Keys(tasks)) {
+		a := attempts[task]
+		if a == nil {
+			a = &attempt{}
+			attempts[task] = a
+		}
+		switch wait := a.nextAt.Sub(v.Now()); {
+		case a.running:
+		case wait <= 0:
+			a.running = true
+			begin(task, tasks[task])
+		case soonest < 0 || wait < soonest:
+			soonest = wait
+		}
+	}
+	if soonest < 0 {
+		return nil
+	}
+	return time.After(soonest)
+}
+
+func (v *Volumes) conclude(a *attempt, r result) {
+	a.running = false
+	if r.err == nil {
+		a.failures, a.nextAt = 0, time.Time{}
+		return
+	}
+	a.failures++
+	delay := again.Delay(a.failures)
+	a.nextAt = v.Now().Add(delay)
+	v.Log.Warn("a CSI volume is still to be let go, trying again", zap.String("task", r.task),
+		zap.Duration("in", delay), zap.Error(r.err))
+}
+
+// tasks returns what is to be undone now, by a name for each.
+func (v *Volumes) tasks() map[string]undo {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	out := map[string]undo{}
+	for file, r := range v.left {
+		out["unpublish "+r.Name+" of pod "+string(r.Pod)] = func(ctx context.Context) error {
+			return v.catchUp(ctx, file, r)
+		}
+	}
+	for id := range v.staged {
+		if len(v.damaged) == 0 && len(v.usersLocked(id)) == 0 {
+			out["unstage "+id.handle+" of driver "+id.driver] = func(ctx context.Context) error {
+				return v.unstage(ctx, id)
+			}
+		}
+	}
+	return out
+}
+
+// catchUp unpublishes what a Pod has left.
+func (v *Volumes) catchUp(ctx context.Context, file string, r record) error {
+	unlock, err := v.locks.lock(ctx, r.id())
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := v.unpublish(ctx, r, v.target(r.Pod, r.Name)); err != nil {
+		return err
+	}
+	defer v.lookForDue()
+	return v.settle(file)
+}
+
+// unstage has the driver unstage a volume, unless a Pod has begun to use it.
+func (v *Volumes) unstage(ctx context.Context, id volumeID) error {
+	unlock, err := v.locks.lock(ctx, id)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if len(v.users(id)) > 0 {
+		return nil
+	}
+	driver, err := v.Driver(id.driver)
+	if err != nil {
+		return err
+	}
+	staging := v.staging(id)
+	err = failpoint.Around("nodeagent/csi.unstage", func() error { return driver.Unstage(ctx, id.handle, staging) })
+	if err != nil {
+		return err
+	}
+	if left, err := v.Mounter.Under(staging); err != nil || len(left) > 0 {
+		return errors.Join(err, fmt.Errorf("CSI driver %s says that a volume is unstaged: %d mounts are left at %s",
+			id.driver, len(left), staging))
+	}
+	return v.dropStaged(id)
+}

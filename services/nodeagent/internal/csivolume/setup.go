@@ -1,0 +1,257 @@
+package csivolume
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"keelson.dev/kit/failpoint"
+	"keelson.dev/kit/volumename"
+	"keelson.dev/services/nodeagent/internal/volume/ownership"
+)
+
+// How long setting up waits in one go: for the volume to be attached and for its driver, and for one answer of the API.
+const (
+	waitTimeout = 2 * time.Minute
+	readTimeout = 10 * time.Second
+)
+
+// SetUp gives a Pod its volume and returns the folder that containers mount. It is idempotent; a volume that the Pod
+// has already is looked at, and its driver is not asked. It waits until the Node in the API says that the volume is in
+// use and attached, and for the driver, and ends early with ctx.
+func (v *Volumes) SetUp(ctx context.Context, s Source) (path string, err error) {
+	if path, stands, err := v.Published(s.Pod.UID, s.Name); err != nil || stands {
+		return path, err
+	}
+	driver, err := v.object(ctx, s.Driver)
+	if err != nil {
+		return "", err
+	}
+	if err := check(s, driver); err != nil {
+		return "", err
+	}
+	r, begun := v.of(s.at())
+	if !begun {
+		r = record{Driver: s.Driver, Handle: s.Handle, Name: s.Name, Pod: s.Pod.UID,
+			Attachment: attachment(s, driver, v.NodeName)}
+		if err := v.begin(s, r); err != nil {
+			return "", err
+		}
+	}
+	if r.id() != s.id() {
+		return "", fmt.Errorf("volume %s was %s of CSI driver %s when the pod got it: it cannot become another one",
+			s.Name, r.Handle, r.Driver)
+	}
+	c := call{Source: s, driver: driver, staging: v.staging(s.id()), target: v.target(s.Pod.UID, s.Name)}
+	if c.publishContext, err = v.awaitAttached(ctx, s, r); err != nil {
+		return "", err
+	}
+	return c.target, v.mount(ctx, c, r)
+}
+
+// object reads what is said of a driver; nil if nothing is.
+func (v *Volumes) object(ctx context.Context, driver string) (*storagev1.CSIDriver, error) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	found, err := v.Objects.CSIDriver(ctx, driver)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading CSIDriver %s: %w", driver, err)
+	}
+	return found, nil
+}
+
+// Published returns where a volume is mounted that the Pod has already; false if it has yet to be set up.
+func (v *Volumes) Published(pod types.UID, name string) (path string, stands bool, err error) {
+	r, begun := v.of(place{pod, name})
+	if !begun || !r.Published {
+		return "", false, nil
+	}
+	target := v.target(pod, name)
+	stands, err = v.Mounter.IsMount(target)
+	return target, stands, err
+}
+
+// begin notes that the Pod uses the volume, unless it has to be alone and is not.
+func (v *Volumes) begin(s Source, r record) error {
+	if s.Single {
+		users := slices.DeleteFunc(v.users(s.id()), func(pod types.UID) bool { return pod == s.Pod.UID })
+		if len(users) > 0 {
+			return fmt.Errorf("persistentvolume %q has access mode ReadWriteOncePod and is in use by pod %s", s.Name,
+				users[0])
+		}
+	}
+	return v.put(s.at(), r)
+}
+
+// awaitAttached waits until the API server knows that the volume is in use here, and says that it is attached: both in
+// one version of the Node, so that nobody who detaches what is not in use can have missed it. It returns what the
+// attacher tells the driver.
+func (v *Volumes) awaitAttached(ctx context.Context, s Source, r record) (map[string]string, error) {
+	if r.Attachment == "" {
+		return nil, nil
+	}
+	name := volumename.Unique(s.Driver, s.Handle)
+	err := v.await(ctx, func() error {
+		if !v.isReported(name) {
+			return fmt.Errorf("volume %s waits until the API server knows that it is in use on node %s", s.Name,
+				v.NodeName)
+		}
+		if !slices.ContainsFunc(v.Node().Status.VolumesAttached,
+			func(a corev1.AttachedVolume) bool { return a.Name == name }) {
+			return fmt.Errorf("volume %s is not attached to node %s yet", s.Name, v.NodeName)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	reading, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	found, err := v.Objects.VolumeAttachment(reading, r.Attachment)
+	if err != nil {
+		return nil, fmt.Errorf("reading the attachment of volume %s: %w", s.Name, err)
+	}
+	if err := checkAttachment(s, v.NodeName, found); err != nil {
+		return nil, err
+	}
+	return found.Status.AttachmentMetadata, nil
+}
+
+// await returns when nothing is missing any more, or with what is when it has waited long enough.
+func (v *Volumes) await(ctx context.Context, missing func() error) error {
+	late := time.NewTimer(waitTimeout)
+	defer late.Stop()
+	for {
+		heard := v.bell.heard()
+		err := missing()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-heard:
+		case <-late.C:
+			return err
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// mount stages and publishes a volume that is there, and gives it to the Pod's group.
+func (v *Volumes) mount(ctx context.Context, c call, r record) error {
+	var driver Driver
+	err := v.await(ctx, func() (err error) {
+		driver, err = v.Driver(c.Source.Driver)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	c.can = driver.Can()
+	if c.stageSecrets, err = v.secret(ctx, c.StageSecret); err != nil {
+		return err
+	}
+	if c.publishSecrets, err = v.secret(ctx, c.PublishSecret); err != nil {
+		return err
+	}
+	unlock, err := v.locks.lock(ctx, c.id())
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if !r.Asked {
+		r.Asked = true
+		if err := v.put(c.at(), r); err != nil {
+			return err
+		}
+	}
+	// Not cancelled half-way: what a driver has begun would go on while it is asked to undo it.
+	ctx = context.WithoutCancel(ctx)
+	if c.stages() {
+		if err := v.stageVolume(ctx, driver, c, r); err != nil {
+			return err
+		}
+	}
+	err = failpoint.Around("nodeagent/csi.publish", func() error { return driver.Publish(ctx, c.publishRequest()) })
+	if err != nil {
+		return err
+	}
+	if err := v.inspect(c); err != nil {
+		return err
+	}
+	if err := give(c); err != nil {
+		return err
+	}
+	r.Published = true
+	return v.put(c.at(), r)
+}
+
+// stageVolume stages the volume, of which it is noted before.
+func (v *Volumes) stageVolume(ctx context.Context, driver Driver, c call, r record) error {
+	err := v.putStaged(record{Driver: r.Driver, Handle: r.Handle, Attachment: r.Attachment})
+	if err != nil {
+		return err
+	}
+	if err := os.Mkdir(c.staging, 0o750); err != nil && !errors.Is(err, os.ErrExist) {
+		return fmt.Errorf("making the staging folder: %w", err)
+	}
+	return failpoint.Around("nodeagent/csi.stage", func() error { return driver.Stage(ctx, c.stageRequest()) })
+}
+
+// inspect makes sure that the driver has done what it says: else a Pod would write into the agent's own folder, or to
+// where a link of the driver leads.
+func (v *Volumes) inspect(c call) error {
+	info, err := os.Lstat(c.target)
+	if err != nil {
+		return fmt.Errorf("CSI driver %s says that volume %s is published: %w", c.Source.Driver, c.Name, err)
+	}
+	mounted, err := v.Mounter.IsMount(c.target)
+	if err == nil && (!mounted || !info.IsDir()) {
+		err = fmt.Errorf("CSI driver %s says that volume %s is published, but no folder is mounted at %s",
+			c.Source.Driver, c.Name, c.target)
+	}
+	return err
+}
+
+// give gives the volume to the Pod's group, unless the driver has done so.
+func give(c call) error {
+	group := c.group()
+	if group < 0 || c.can.MountGroup {
+		return nil
+	}
+	policy := ptr.Deref(c.Pod.Spec.SecurityContext.FSGroupChangePolicy, corev1.FSGroupChangeAlways)
+	if err := ownership.Give(c.target, int(group), policy == corev1.FSGroupChangeOnRootMismatch); err != nil {
+		return fmt.Errorf("applying fsGroup: %w", err)
+	}
+	return nil
+}
+
+// secret reads what the driver identifies itself with.
+func (v *Volumes) secret(ctx context.Context, ref *corev1.SecretReference) (map[string]string, error) {
+	if ref == nil || ref.Name == "" {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	found, err := v.Objects.DriverSecret(ctx, *ref)
+	if err != nil {
+		return nil, fmt.Errorf("reading the driver's secret %s/%s: %w", ref.Namespace, ref.Name, err)
+	}
+	out := map[string]string{}
+	for key, value := range found.Data {
+		out[key] = string(value)
+	}
+	return out, nil
+}

@@ -1,0 +1,98 @@
+package csivolume
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"go.uber.org/zap"
+	"k8s.io/apimachinery/pkg/types"
+
+	"keelson.dev/kit/failpoint"
+)
+
+// TearDown takes a volume from a Pod: when it succeeds nothing of the volume is left in the Pod's folder. Where the
+// driver does not do its part for long, the agent takes its mount away itself, and the volume stays in use until Run
+// has had the driver do it.
+func (v *Volumes) TearDown(ctx context.Context, pod types.UID, name string) error {
+	at := place{pod, name}
+	target := v.target(pod, name)
+	r, known := v.of(at)
+	if !known || !r.Asked {
+		// Nobody has been asked to mount anything, or who was cannot be made out any more.
+		if err := v.unmount(target); err != nil {
+			return err
+		}
+		return v.forget(at, r)
+	}
+	unlock, err := v.locks.lock(ctx, r.id())
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	began := v.Now()
+	if err = v.unpublish(ctx, r, target); err == nil {
+		return v.forget(at, r)
+	}
+	if ctx.Err() != nil {
+		return err
+	}
+	if r.Published = false; r.FailingSince == nil {
+		r.FailingSince = &began
+		err = errors.Join(err, v.put(at, r))
+	}
+	if !letGo(*r.FailingSince, v.Now()) {
+		return err
+	}
+	v.Log.Warn("a Pod ends without its CSI driver: the volume stays in use", zap.String("driver", r.Driver),
+		zap.String("volume", name), zap.String("uid", string(pod)), zap.Error(err))
+	if err := v.unmount(target); err != nil {
+		return err
+	}
+	return failpoint.Around("nodeagent/csi.leave", func() error { return v.leave(at, r) })
+}
+
+// forget drops what is known of a Pod's volume when nothing is mounted any more.
+func (v *Volumes) forget(at place, r record) error {
+	target := v.target(at.pod, at.name)
+	if err := os.Remove(target); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		v.Log.Warn("a CSI driver has left something behind, which goes with the Pod's folder",
+			zap.String("driver", r.Driver), zap.Error(err))
+	}
+	err := failpoint.Around("nodeagent/csi.forget", func() error { return v.drop(at) })
+	v.lookForDue() // nobody may use it any more
+	return err
+}
+
+// unpublish has the driver unpublish a volume and makes sure that it has.
+func (v *Volumes) unpublish(ctx context.Context, r record, target string) error {
+	driver, err := v.Driver(r.Driver)
+	if err != nil {
+		return err
+	}
+	err = failpoint.Around("nodeagent/csi.unpublish", func() error { return driver.Unpublish(ctx, r.Handle, target) })
+	if err != nil {
+		return err
+	}
+	if left, err := v.Mounter.Under(target); err != nil || len(left) > 0 {
+		return errors.Join(err, fmt.Errorf("CSI driver %s says that a volume is unpublished: %d mounts are left at %s",
+			r.Driver, len(left), target))
+	}
+	return nil
+}
+
+// unmount takes all mounts at and below a path away.
+func (v *Volumes) unmount(path string) error {
+	mounts, err := v.Mounter.Under(path)
+	if err != nil {
+		return fmt.Errorf("listing the mounts of a CSI volume: %w", err)
+	}
+	for _, mount := range mounts {
+		if err := v.Mounter.Unmount(mount); err != nil {
+			return fmt.Errorf("unmounting %s: %w", mount, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,170 @@
+package csivolume
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	"go.uber.org/zap"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+
+	"keelson.dev/services/nodeagent/internal/csiplugin"
+	"keelson.dev/services/nodeagent/internal/podfiles"
+)
+
+// Driver makes the calls of a driver, each bounded in time. They may be repeated.
+type Driver interface {
+	Can() csiplugin.Capabilities
+	Stage(ctx context.Context, request *csi.NodeStageVolumeRequest) error
+	Publish(ctx context.Context, request *csi.NodePublishVolumeRequest) error
+	Unpublish(ctx context.Context, handle, target string) error
+	Unstage(ctx context.Context, handle, staging string) error
+}
+
+// Objects reads what volumes of drivers need of the API. An object that does not exist is a not-found error.
+type Objects interface {
+	CSIDriver(ctx context.Context, name string) (*storagev1.CSIDriver, error)
+	VolumeAttachment(ctx context.Context, name string) (*storagev1.VolumeAttachment, error)
+	DriverSecret(ctx context.Context, ref corev1.SecretReference) (*corev1.Secret, error)
+}
+
+// Mounter is what of volume.Mounter this package needs.
+type Mounter interface {
+	IsMount(target string) (bool, error)
+	Unmount(target string) error
+	Under(dir string) ([]string, error)
+}
+
+// Config is what Volumes work with.
+type Config struct {
+	Files   podfiles.Root
+	Mounter Mounter
+	// Driver returns a driver that is registered at this node.
+	Driver  func(name string) (Driver, error)
+	Objects Objects
+	// Node returns the Node in a version at least as new as the one in which Reported was told of volumes.
+	Node func() *corev1.Node
+	// Changed is called after the volumes in use have changed. It must not block.
+	Changed  func()
+	NodeName string
+	Log      *zap.Logger
+	// Now is the clock; time.Now by default.
+	Now func() time.Time
+}
+
+// Volumes are the volumes of drivers on one node. Calls for different Pods may run at once; those for one Pod must not.
+type Volumes struct {
+	Config
+	*store
+	locks locks
+	bell  bell
+	// due wakes Run.
+	due chan struct{}
+}
+
+// Open takes up what is on disk. What of that is damaged is logged and left to the Pods that use it.
+func Open(config Config) *Volumes {
+	if config.Now == nil {
+		config.Now = time.Now
+	}
+	v := &Volumes{Config: config, bell: newBell(), due: make(chan struct{}, 1)}
+	records, err := openStore(paths{config.Files}, config.Changed)
+	if err != nil {
+		config.Log.Error("some records of CSI volumes cannot be used", zap.Error(err))
+	}
+	v.store = records
+	return v
+}
+
+// InUse returns the attached volumes that are in use on this node: Node.status.volumesInUse. While it is uncertain what
+// a Pod uses, nothing that was in use is let go.
+func (v *Volumes) InUse() []corev1.UniqueVolumeName {
+	names := v.inUse()
+	if v.uncertain() {
+		names = append(names, v.Node().Status.VolumesInUse...)
+		slices.Sort(names)
+		names = slices.Compact(names)
+	}
+	return names
+}
+
+// Reported takes in which volumes the Node in the API says are in use.
+func (v *Volumes) Reported(names []corev1.UniqueVolumeName) {
+	v.report(names)
+	v.Look()
+}
+
+// Look makes everything that waits look again: a driver has come, or the Node is another.
+func (v *Volumes) Look() {
+	v.bell.ring()
+	v.lookForDue()
+}
+
+func (v *Volumes) lookForDue() {
+	select {
+	case v.due <- struct{}{}:
+	default:
+	}
+}
+
+// bell wakes all that wait.
+type bell struct {
+	mu   *sync.Mutex // guards next
+	next *chan struct{}
+}
+
+func newBell() bell {
+	next := make(chan struct{})
+	return bell{&sync.Mutex{}, &next}
+}
+
+// heard is closed when the bell next rings.
+func (b bell) heard() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return *b.next
+}
+
+func (b bell) ring() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	close(*b.next)
+	*b.next = make(chan struct{})
+}
+
+// locks let one at a time work at a volume.
+type locks struct {
+	mu   sync.Mutex // guards held
+	held map[volumeID]chan struct{}
+}
+
+// lock waits for its turn, unless ctx ends before.
+func (l *locks) lock(ctx context.Context, id volumeID) (unlock func(), err error) {
+	for {
+		l.mu.Lock()
+		busy := l.held[id]
+		if busy == nil {
+			if l.held == nil {
+				l.held = map[volumeID]chan struct{}{}
+			}
+			mine := make(chan struct{})
+			l.held[id] = mine
+			l.mu.Unlock()
+			return func() {
+				l.mu.Lock()
+				defer l.mu.Unlock()
+				delete(l.held, id)
+				close(mine)
+			}, nil
+		}
+		l.mu.Unlock()
+		select {
+		case <-busy:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}

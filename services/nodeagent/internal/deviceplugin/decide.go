@@ -1,0 +1,170 @@
+package deviceplugin
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"keelson.dev/services/nodeagent/internal/lifecycle"
+)
+
+// Devices are the devices of one container: their IDs, sorted, by resource.
+type Devices map[corev1.ResourceName][]string
+
+// Allocation is the devices of one Pod, by the names of its containers.
+type Allocation map[string]Devices
+
+// stock is what plugins have: by resource and ID, whether a device is healthy. A resource that is not in it is none of
+// a plugin.
+type stock map[corev1.ResourceName]map[string]bool
+
+// set is a set of devices, by resource and ID.
+type set map[corev1.ResourceName]map[string]bool
+
+func (s set) add(name corev1.ResourceName, ids []string) {
+	if s[name] == nil {
+		s[name] = map[string]bool{}
+	}
+	for _, id := range ids {
+		s[name][id] = true
+	}
+}
+
+func (s set) remove(name corev1.ResourceName, ids []string) {
+	for _, id := range ids {
+		delete(s[name], id)
+	}
+}
+
+// choice is the devices of one resource for one container.
+type choice struct {
+	Container string
+	Resource  corev1.ResourceName
+}
+
+// question asks a plugin which of its devices it would give for a choice: Size of those Available, with all that Must
+// be among them.
+type question struct {
+	choice
+	Available, Must []string
+	Size            int
+}
+
+// request is all that the devices of a Pod depend on.
+type request struct {
+	Pod   *corev1.Pod
+	Stock stock
+	// Taken are the devices of all other Pods.
+	Taken set
+	// Preferred is what plugins have answered; a choice without usable devices is made here.
+	Preferred map[choice][]string
+}
+
+// assign chooses the devices of all containers of a Pod, and returns the questions that plugins may be asked before
+// that stands. An init container leaves its devices to those that come after it; a sidecar keeps them.
+func assign(in request) (Allocation, []question, error) {
+	out, open := Allocation{}, []question(nil)
+	own, reusable := set{}, set{}
+	for _, entry := range lifecycle.Entries(in.Pod) {
+		if entry.Kind == lifecycle.Ephemeral {
+			continue
+		}
+		wanted := needs(entry.Spec, in.Stock)
+		for _, name := range slices.Sorted(maps.Keys(wanted)) {
+			ids, ask, err := pick(in, choice{entry.Spec.Name, name}, wanted[name], own, reusable)
+			if err != nil {
+				return nil, nil, err
+			}
+			if ask != nil {
+				open = append(open, *ask)
+			}
+			if out[entry.Spec.Name] == nil {
+				out[entry.Spec.Name] = Devices{}
+			}
+			out[entry.Spec.Name][name] = ids
+			own.add(name, ids)
+			if entry.Kind == lifecycle.Init {
+				reusable.add(name, ids)
+			} else {
+				reusable.remove(name, ids)
+			}
+		}
+	}
+	return out, open, nil
+}
+
+// needs is how many devices of which plugins a container asks for.
+func needs(container *corev1.Container, has stock) map[corev1.ResourceName]int {
+	out := map[corev1.ResourceName]int{}
+	for name, quantity := range container.Resources.Limits {
+		if _, managed := has[name]; managed && quantity.Sign() > 0 {
+			out[name] = int(quantity.Value())
+		}
+	}
+	return out
+}
+
+// pick chooses devices of one resource for one container: first what init containers have left, then what the plugin
+// prefers, then any. own are the devices of the Pod so far.
+func pick(in request, which choice, size int, own, reusable set) ([]string, *question, error) {
+	name := which.Resource
+	out := slices.Sorted(maps.Keys(reusable[name]))
+	out = out[:min(size, len(out))]
+	if len(out) == size {
+		return out, nil, nil
+	}
+	free, healthy := []string(nil), false
+	for _, id := range slices.Sorted(maps.Keys(in.Stock[name])) {
+		healthy = healthy || in.Stock[name][id]
+		if in.Stock[name][id] && !in.Taken[name][id] && !own[name][id] {
+			free = append(free, id)
+		}
+	}
+	switch {
+	case !healthy:
+		return nil, nil, fmt.Errorf("no healthy devices present; cannot allocate unhealthy devices %s", name)
+	case len(free) < size-len(out):
+		return nil, nil, fmt.Errorf("requested number of devices unavailable for %s. Requested: %d, Available: %d",
+			name, size-len(out), len(free))
+	}
+	preferred, asked := in.Preferred[which]
+	var ask *question
+	if !asked && len(free) > size-len(out) {
+		ask = &question{choice: which, Available: slices.Sorted(slices.Values(slices.Concat(out, free))),
+			Must: slices.Clone(out), Size: size}
+	}
+	for _, id := range slices.Concat(preferred, free) {
+		if len(out) < size && slices.Contains(free, id) && !slices.Contains(out, id) {
+			out = append(out, id)
+		}
+	}
+	slices.Sort(out)
+	return out, ask, nil
+}
+
+// refusal is what a Pod without its devices is told, in the field's words.
+func refusal(why error) string {
+	return fmt.Sprintf("Allocate failed due to %v, which is unexpected", why)
+}
+
+// began reports whether a container of the Pod has been started.
+func began(pod *corev1.Pod) bool {
+	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses,
+		pod.Status.ContainerStatuses} {
+		if slices.ContainsFunc(statuses, func(s corev1.ContainerStatus) bool { return s.ContainerID != "" }) {
+			return true
+		}
+	}
+	return false
+}
+
+// fileName is that of the file that stands for a resource: a resource's name has one slash and no tilde.
+func fileName(name corev1.ResourceName) string { return strings.Replace(string(name), "/", "~", 1) }
+
+// resourceOf is the resource for which a file stands.
+func resourceOf(file string) corev1.ResourceName {
+	return corev1.ResourceName(strings.Replace(file, "~", "/", 1))
+}

@@ -1,0 +1,141 @@
+package deviceplugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	corev1 "k8s.io/api/core/v1"
+	api "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
+	registration "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
+)
+
+// socketName is the socket at which plugins register.
+const socketName = "kubelet.sock"
+
+// serveAgain is the pause before it is tried again to serve registrations.
+const serveAgain = 10 * time.Second
+
+// Dir is the folder of the sockets of plugins.
+func (m *Manager) Dir() string { return filepath.Join(m.Root, "device-plugins") }
+
+// Run takes plugins in until ctx ends.
+func (m *Manager) Run(ctx context.Context) {
+	defer m.sessions.Wait()
+	defer m.end()
+	for {
+		if err := m.serve(ctx); err != nil {
+			m.Log.Warn("device plugins cannot register, trying again", zap.Error(err))
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(serveAgain):
+		}
+	}
+}
+
+// serve takes registrations until ctx ends. All sockets of the folder are removed first: so plugins notice that they
+// have to register again.
+func (m *Manager) serve(ctx context.Context) error {
+	if err := clearSockets(m.Dir()); err != nil {
+		return err
+	}
+	listener, err := listen(m.Dir())
+	if err != nil {
+		return fmt.Errorf("listening at %s: %w", filepath.Join(m.Dir(), socketName), err)
+	}
+	server := grpc.NewServer()
+	api.RegisterRegistrationServer(server, &registrar{m: m})
+	stop := context.AfterFunc(ctx, server.Stop)
+	defer stop()
+	if err := server.Serve(listener); err != nil && ctx.Err() == nil {
+		return fmt.Errorf("serving registrations: %w", err)
+	}
+	return nil
+}
+
+// listen makes the socket; the path may be longer than an address can be.
+func listen(dir string) (net.Listener, error) {
+	folder, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer folder.Close()
+	address := fmt.Sprintf("/proc/self/fd/%d/%s", folder.Fd(), socketName)
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: address, Net: "unix"})
+	if err != nil {
+		return nil, err
+	}
+	listener.SetUnlinkOnClose(false) // the descriptor in its address is closed
+	return listener, nil
+}
+
+// clearSockets makes the folder, and removes the sockets in it.
+func clearSockets(dir string) error {
+	if err := os.MkdirAll(dir, 0o750); err != nil {
+		return fmt.Errorf("making the folder of device plugins: %w", err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("reading the folder of device plugins: %w", err)
+	}
+	var problems []error
+	for _, entry := range entries {
+		if entry.Type() != fs.ModeSocket {
+			continue
+		}
+		if err := os.Remove(filepath.Join(dir, entry.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			problems = append(problems, fmt.Errorf("removing an old socket: %w", err))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// registrar is the service at which plugins register.
+type registrar struct {
+	api.UnimplementedRegistrationServer
+	m *Manager
+}
+
+// Register implements the service.
+func (r *registrar) Register(ctx context.Context, in *api.RegisterRequest) (*api.Empty, error) {
+	name := in.GetResourceName()
+	err := checkPlugin(name, in.GetVersion())
+	if err == nil {
+		err = checkEndpoint(name, in.GetEndpoint())
+	}
+	if err == nil {
+		options := in.GetOptions()
+		if options == nil {
+			options = &api.DevicePluginOptions{}
+		}
+		_, err = r.m.begin(ctx, corev1.ResourceName(name), filepath.Join(r.m.Dir(), in.GetEndpoint()), options, false)
+	}
+	if err != nil {
+		r.m.Log.Warn("a device plugin cannot register", zap.Error(err))
+		return nil, err
+	}
+	r.m.Log.Info("a device plugin has registered", zap.String("resource", name))
+	return &api.Empty{}, nil
+}
+
+// TakeIn takes in a plugin that has registered in the folder of all kinds of plugins.
+func (m *Manager) TakeIn(ctx context.Context, info *registration.PluginInfo, endpoint string) (func(), error) {
+	if err := checkPlugin(info.GetName(), info.GetSupportedVersions()...); err != nil {
+		return nil, err
+	}
+	s, err := m.begin(ctx, corev1.ResourceName(info.GetName()), endpoint, nil, true)
+	if err != nil {
+		return nil, err
+	}
+	m.Log.Info("a device plugin has registered", zap.String("resource", info.GetName()))
+	return s.end, nil
+}

@@ -1,0 +1,116 @@
+package imagepull
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/distribution/reference"
+	kubeletv1beta1 "k8s.io/kubelet/config/v1beta1"
+)
+
+// Credentials are those of a pull that succeeded; the zero value is of one that needed none.
+type Credentials struct {
+	// Secret is the one that they came from.
+	Secret *kubeletv1beta1.ImagePullSecret
+}
+
+// verifies reports whether a Pod must show that it may pull an image which is on the node. name is the image's, in full
+// and without tag or digest; pulledHere says that the agent has brought it to the node.
+func (s *Settings) verifies(name string, pulledHere bool) bool {
+	switch s.policy() {
+	case kubeletv1beta1.NeverVerify:
+		return false
+	case kubeletv1beta1.NeverVerifyPreloadedImages:
+		return pulledHere
+	case kubeletv1beta1.NeverVerifyAllowlistedImages:
+		return pulledHere || !slices.ContainsFunc(s.Allowlist, func(entry string) bool { return lists(entry, name) })
+	}
+	return true
+}
+
+// lists reports whether an entry of the allowlist is about the image.
+func lists(entry, name string) bool {
+	full, err := normal(entry)
+	if prefix, ok := strings.CutSuffix(full, "*"); ok {
+		return strings.HasPrefix(name, prefix)
+	}
+	return err == nil && full == name
+}
+
+// normal returns an entry of the allowlist with the image's name in full: with its registry, and library for names of
+// one part on docker.io. * stays at the end.
+func normal(entry string) (string, error) {
+	name, wild := entry, ""
+	if prefix, ok := strings.CutSuffix(entry, "/*"); ok {
+		name, wild = prefix+"/x", "*"
+	}
+	ref, err := reference.ParseNormalizedNamed(name)
+	if err != nil {
+		return "", errors.New("must be the name of an image, or its beginning up to /*")
+	}
+	if !reference.IsNameOnly(ref) {
+		return "", errors.New("must have neither tag nor digest")
+	}
+	if wild != "" {
+		return strings.TrimSuffix(ref.Name(), "x") + wild, nil
+	}
+	return ref.Name(), nil
+}
+
+// opens reports whether one of the secrets opens an image that was pulled with the known credentials, and which. A
+// secret does that has the same content as one of those, or that is one of those and had another content then.
+func opens(known kubeletv1beta1.ImagePullCredentials, secrets []kubeletv1beta1.ImagePullSecret) (
+	kubeletv1beta1.ImagePullSecret, bool) {
+	for _, secret := range secrets {
+		if slices.ContainsFunc(known.KubernetesSecrets, func(k kubeletv1beta1.ImagePullSecret) bool {
+			return sameSecret(k, secret) || k.CredentialHash != "" && k.CredentialHash == secret.CredentialHash
+		}) {
+			return secret, true
+		}
+	}
+	return kubeletv1beta1.ImagePullSecret{}, false
+}
+
+func sameSecret(a, b kubeletv1beta1.ImagePullSecret) bool {
+	return a.UID == b.UID && a.Namespace == b.Namespace && a.Name == b.Name
+}
+
+// mostSecrets is how many a record keeps of one image; a Pod with a forgotten one pulls again.
+const mostSecrets = 100
+
+// with returns what is known of an image after a pull with the given credentials.
+func with(known kubeletv1beta1.ImagePullCredentials, by Credentials) kubeletv1beta1.ImagePullCredentials {
+	if by.Secret == nil || known.NodePodsAccessible {
+		return kubeletv1beta1.ImagePullCredentials{NodePodsAccessible: true}
+	}
+	others := slices.DeleteFunc(slices.Clone(known.KubernetesSecrets),
+		func(k kubeletv1beta1.ImagePullSecret) bool { return sameSecret(k, *by.Secret) })
+	all := append(others, *by.Secret)
+	known.KubernetesSecrets = all[max(0, len(all)-mostSecrets):]
+	return known
+}
+
+// added returns the record of an image after a pull of the name with the given credentials; nil are unknown ones, which
+// open it to nobody. old is nil if there was none; it stays as it is.
+func added(old *kubeletv1beta1.ImagePulledRecord, id, name string,
+	by *Credentials) *kubeletv1beta1.ImagePulledRecord {
+	record := &kubeletv1beta1.ImagePulledRecord{ImageRef: id,
+		CredentialMapping: map[string]kubeletv1beta1.ImagePullCredentials{}}
+	if old != nil {
+		maps.Copy(record.CredentialMapping, old.CredentialMapping)
+	}
+	if by != nil {
+		record.CredentialMapping[name] = with(record.CredentialMapping[name], *by)
+	}
+	return record
+}
+
+// fileOf is the name of the file about an image, which may hold any character.
+func fileOf(image string) string {
+	sum := sha256.Sum256([]byte(image))
+	return "sha256-" + hex.EncodeToString(sum[:])
+}

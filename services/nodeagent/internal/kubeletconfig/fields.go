@@ -1,0 +1,133 @@
+package kubeletconfig
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// flags are the flags that fields set, by the fields' paths.
+var flags = map[string]string{
+	"address":                                "bind-address",
+	"allowedUnsafeSysctls":                   "allowed-unsafe-sysctls",
+	"authentication.x509.clientCAFile":       "client-ca-file",
+	"cgroupDriver":                           "cgroup-driver",
+	"cgroupRoot":                             "cgroup-root",
+	"clusterDNS":                             "cluster-dns",
+	"clusterDomain":                          "cluster-domain",
+	"containerLogMaxFiles":                   "container-log-max-files",
+	"containerLogMaxSize":                    "container-log-max-size",
+	"containerRuntimeEndpoint":               "container-runtime-endpoint",
+	"enforceNodeAllocatable":                 "enforce-node-allocatable",
+	"evictionHard":                           "eviction-hard",
+	"evictionMaxPodGracePeriod":              "eviction-max-pod-grace-period",
+	"evictionMinimumReclaim":                 "eviction-minimum-reclaim",
+	"evictionPressureTransitionPeriod":       "eviction-pressure-transition-period",
+	"evictionSoft":                           "eviction-soft",
+	"evictionSoftGracePeriod":                "eviction-soft-grace-period",
+	"imageGCHighThresholdPercent":            "image-gc-high-threshold",
+	"imageGCLowThresholdPercent":             "image-gc-low-threshold",
+	"imageMaximumGCAge":                      "maximum-image-ttl-duration",
+	"imageMinimumGCAge":                      "minimum-image-ttl-duration",
+	"imagePullCredentialsVerificationPolicy": "image-pull-credentials-verification-policy",
+	"kubeReserved":                           "kube-reserved",
+	"maxParallelImagePulls":                  "max-parallel-image-pulls",
+	"maxPods":                                "max-pods",
+	"podCIDR":                                "pod-cidr",
+	"podLogsDir":                             "pod-logs-dir",
+	"podPidsLimit":                           "pod-max-pids",
+	"port":                                   "port",
+	"preloadedImagesVerificationAllowlist":   "preloaded-images-verification-allowlist",
+	"registerWithTaints":                     "register-with-taints",
+	"resolvConf":                             "resolv-conf",
+	"seccompDefault":                         "seccomp-default",
+	"serializeImagePulls":                    "serialize-image-pulls",
+	"staticPodPath":                          "pod-manifest-path",
+	"systemReserved":                         "system-reserved",
+	"tlsCertFile":                            "tls-cert-file",
+	"tlsPrivateKeyFile":                      "tls-private-key-file",
+}
+
+// fixed are the fields of which the nodeagent knows one value: how it works anyway.
+var fixed = map[string]any{
+	"authentication.anonymous.enabled":          false,
+	"authentication.webhook.enabled":            false,
+	"cgroupsPerQOS":                             true,
+	"configMapAndSecretChangeDetectionStrategy": "Watch",
+	"cpuCFSQuota":                               true,
+	"cpuManagerPolicy":                          "none",
+	"enableDebuggingHandlers":                   true,
+	"enableServer":                              true,
+	"failCgroupV1":                              false,
+	"failSwapOn":                                false,
+	"memoryManagerPolicy":                       "None",
+	"memorySwap.swapBehavior":                   "NoSwap",
+	"nodeLeaseDurationSeconds":                  40,
+	"registerNode":                              true,
+	"topologyManagerPolicy":                     "none",
+}
+
+// setting returns what the field says; without a flag it says what holds anyway.
+func (f field) setting() (Setting, error) {
+	if want, ok := fixed[f.path]; ok {
+		if fmt.Sprint(f.value) != fmt.Sprint(want) {
+			return Setting{}, fmt.Errorf("%s: %v is not supported, only %v is", f.path, f.value, want)
+		}
+		return Setting{}, nil
+	}
+	flag, ok := flags[f.path]
+	if !ok {
+		return Setting{}, fmt.Errorf("%s: the nodeagent has nothing for this field; %s lists those that it has",
+			f.path, page)
+	}
+	value, err := f.text()
+	if err != nil {
+		return Setting{}, fmt.Errorf("%s: %w", f.path, err)
+	}
+	return Setting{Field: f.path, Flag: flag, Value: value}, nil
+}
+
+// text is the value as a flag takes it.
+func (f field) text() (string, error) {
+	switch value := f.value.(type) {
+	case []string:
+		return strings.Join(value, ","), nil
+	case map[string]string:
+		separator := "="
+		if f.path == "evictionHard" || f.path == "evictionSoft" {
+			separator = "<"
+		}
+		parts := make([]string, 0, len(value))
+		for _, key := range slices.Sorted(maps.Keys(value)) {
+			parts = append(parts, key+separator+value[key])
+		}
+		return strings.Join(parts, ","), nil
+	case metav1.Duration:
+		return value.Duration.String(), nil
+	case []corev1.Taint:
+		parts := make([]string, len(value))
+		for i := range value {
+			parts[i] = value[i].ToString()
+		}
+		return strings.Join(parts, ","), nil
+	}
+	if f.path == "containerLogMaxSize" {
+		return bytes(f.value.(string))
+	}
+	return fmt.Sprint(f.value), nil
+}
+
+// bytes returns a quantity as a number of bytes.
+func bytes(quantity string) (string, error) {
+	q, err := resource.ParseQuantity(quantity)
+	if err != nil {
+		return "", fmt.Errorf("%q must be an amount of bytes, like 10Mi", quantity)
+	}
+	return strconv.FormatInt(q.Value(), 10), nil
+}

@@ -1,0 +1,25 @@
+package objectcache
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// CSIDriver returns what is said of a driver. It is asked for once per volume that is set up, so that it is not
+// followed; neither are the objects that the other two methods return.
+func (c *Cache) CSIDriver(ctx context.Context, name string) (*storagev1.CSIDriver, error) {
+	return c.client.StorageV1().CSIDrivers().Get(ctx, name, metav1.GetOptions{})
+}
+
+// VolumeAttachment returns the object that attaches a volume to the node.
+func (c *Cache) VolumeAttachment(ctx context.Context, name string) (*storagev1.VolumeAttachment, error) {
+	return c.client.StorageV1().VolumeAttachments().Get(ctx, name, metav1.GetOptions{})
+}
+
+// DriverSecret returns what the driver of a volume of the node's Pods identifies itself with.
+func (c *Cache) DriverSecret(ctx context.Context, ref corev1.SecretReference) (*corev1.Secret, error) {
+	return c.client.CoreV1().Secrets(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
+}

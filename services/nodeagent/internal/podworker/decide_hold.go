@@ -1,0 +1,34 @@
+package podworker
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// namesake is another Pod of the same namespace and name of which something may run on this node.
+type namesake struct {
+	uid types.UID
+	// forgotten says that the API has no such Pod any more.
+	forgotten bool
+}
+
+// holdReason says why a Pod must not start yet; empty if it may. listed says that the runtime has shown what it has
+// since the agent started: what an earlier agent has left running is unknown before.
+func holdReason(listed bool, namesakes []namesake) string {
+	if !listed {
+		return "waits until the container runtime has shown what runs on this node"
+	}
+	if len(namesakes) == 0 {
+		return ""
+	}
+	first := slices.MinFunc(namesakes, func(a, b namesake) int { return strings.Compare(string(a.uid), string(b.uid)) })
+	why := "still runs"
+	if first.forgotten {
+		why = "is being ended"
+	}
+	return fmt.Sprintf("waits until the Pod of the same name with the UID %s, which %s on this node, has stopped",
+		first.uid, why)
+}

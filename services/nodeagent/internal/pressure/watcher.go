@@ -1,0 +1,183 @@
+// Package pressure keeps a node from running out of memory, disk, inodes and process IDs: it says in conditions what is
+// short, removes what nobody needs, and then evicts one Pod at a time. What to do is decided by pure functions
+// (decide*.go) from how the node stands; the Watcher reads that and acts.
+package pressure
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"keelson.dev/kit/events"
+	"keelson.dev/services/nodeagent/internal/podstate"
+)
+
+// every is how often the node is looked at.
+const every = 10 * time.Second
+
+// Config is what a Watcher works with.
+type Config struct {
+	Log   *zap.Logger
+	Rules Rules
+	Host  *Host
+	// Stored returns the conditions that the API has of the node.
+	Stored func() []corev1.NodeCondition
+	// Changed is called when the node's own conditions have become others.
+	Changed func()
+	// Pods returns the Pods of the node; Measure how much of what a signal is about one of them uses.
+	Pods    func() []Pod
+	Measure func(ctx context.Context, pod *Pod, s Signal) (Usage, error)
+	// Reclaim takes a step.
+	Reclaim func(ctx context.Context, step Step) error
+	// Evict ends a Pod, Record writes an event about the node.
+	Evict  func(uid types.UID, why podstate.Outcome)
+	Record func(events.Event)
+	// Evicted counts the evictions by signal.
+	Evicted func(Signal)
+}
+
+// Watcher watches how a node stands.
+type Watcher struct {
+	Config
+
+	mu      sync.Mutex // guards all below
+	state   State
+	resumed bool
+	// told are the conditions of the last look: they also end by time alone.
+	told []corev1.NodeConditionType
+}
+
+// New returns a Watcher that has not looked yet.
+func New(c Config) *Watcher { return &Watcher{Config: c} }
+
+// Conditions returns what the node is short of.
+func (w *Watcher) Conditions() []corev1.NodeConditionType {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	// The status of an agent before is known once the node is registered; static Pods are admitted earlier.
+	if stored := w.Stored(); !w.resumed && len(stored) > 0 {
+		w.state, w.resumed = w.state.Resume(stored, time.Now()), true
+		w.told = w.state.Conditions(w.Rules.Transition, time.Now())
+	}
+	return w.state.Conditions(w.Rules.Transition, time.Now())
+}
+
+// Run looks until ctx ends. All Pods of the node must be known.
+func (w *Watcher) Run(ctx context.Context) {
+	if len(w.Rules.Thresholds) == 0 {
+		return
+	}
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		w.Pass(ctx)
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// Look reads how the node stands and says what to do about it.
+func (w *Watcher) Look(ctx context.Context) (Verdict, Input) {
+	w.Conditions() // takes over what an agent before has said
+	levels, err := w.Host.Levels(ctx, w.Rules.Thresholds)
+	if err != nil && ctx.Err() == nil {
+		w.Log.Warn("reading how the node stands failed in part", zap.Error(err))
+	}
+	w.mu.Lock()
+	in := Input{Now: time.Now(), Rules: w.Rules, State: w.state, Levels: levels}
+	verdict := Decide(in)
+	w.state = verdict.State
+	before, after := w.told, w.state.Conditions(w.Rules.Transition, in.Now)
+	w.told = after
+	w.mu.Unlock()
+	if !slices.Equal(before, after) {
+		w.Log.Info("what the node is short of has changed", zap.Any("before", before), zap.Any("now", after))
+		for _, e := range transitions(before, after) {
+			w.Record(e)
+		}
+		w.Changed()
+	}
+	return verdict, in
+}
+
+// Pass looks once, and does at most one thing that ends a Pod.
+func (w *Watcher) Pass(ctx context.Context) {
+	verdict, in := w.Look(ctx)
+	if verdict.Relieve == nil {
+		return
+	}
+	t := *verdict.Relieve
+	w.Record(events.Warning("EvictionThresholdMet", "Attempting to reclaim %s", t.Signal.starves()))
+	level, relieved := w.reclaim(ctx, t, in.Levels[t.Signal])
+	if relieved {
+		return
+	}
+	in.State = verdict.State
+	eviction, next := Evict(t, level, w.measured(ctx, t), in)
+	w.mu.Lock()
+	w.state = next
+	w.mu.Unlock()
+	if eviction == nil {
+		w.Log.Info("nobody can be evicted now", zap.String("signal", string(t.Signal)))
+		return
+	}
+	pod := eviction.Pod
+	w.Log.Info("evicting a Pod", zap.String("namespace", pod.Namespace), zap.String("pod", pod.Name),
+		zap.String("signal", string(t.Signal)), zap.Int64("uses", pod.Usage.Pod))
+	w.Evicted(t.Signal)
+	w.Evict(pod.UID, eviction.Why)
+}
+
+// reclaim removes what nobody needs and returns how the signal stands then, and whether that was enough.
+func (w *Watcher) reclaim(ctx context.Context, t Threshold, level Level) (Level, bool) {
+	apart, err := w.Host.ImagesApart(ctx)
+	if err != nil {
+		w.Log.Warn("finding out where images lie failed", zap.Error(err))
+		return level, false
+	}
+	for _, step := range t.Signal.Steps(apart) {
+		if err := w.Reclaim(ctx, step); err != nil && ctx.Err() == nil {
+			w.Log.Warn("relieving the node failed in part", zap.String("step", string(step)), zap.Error(err))
+		}
+		now, err := w.Host.level(ctx, t.Signal)
+		if err != nil {
+			w.Log.Warn("reading how the node stands failed", zap.Error(err))
+			continue
+		}
+		if level = now; t.relieved(level) {
+			w.Log.Info("the node is relieved", zap.String("signal", string(t.Signal)), zap.String("by", string(step)))
+			return level, true
+		}
+	}
+	return level, false
+}
+
+// measureFor bounds how long the Pods of a node are measured: what is not known by then counts as far as it is.
+const measureFor = 5 * time.Second
+
+// measured returns the Pods with how much of what is short each of them uses.
+func (w *Watcher) measured(ctx context.Context, t Threshold) []Pod {
+	ctx, cancel := context.WithTimeout(ctx, measureFor)
+	defer cancel()
+	pods := w.Pods()
+	for i := range pods {
+		p := &pods[i]
+		if !p.evictable() {
+			continue
+		}
+		var err error
+		if p.Usage, err = w.Measure(ctx, p, t.Signal); err != nil {
+			w.Log.Warn("measuring a Pod failed in part", zap.String("namespace", p.Namespace),
+				zap.String("pod", p.Name), zap.Error(err))
+		}
+	}
+	return pods
+}

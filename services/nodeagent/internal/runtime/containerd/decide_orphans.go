@@ -1,0 +1,95 @@
+package containerd
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"time"
+)
+
+// setup is what containerd's configuration says of the containers of CRI.
+type setup struct {
+	runcs []runc
+	// bundles is the folder with a bundle for each container that has a task.
+	bundles string
+}
+
+// runc is an OCI runtime and the folder in which it has one for each container of this namespace.
+type runc struct {
+	program, root string
+	// shared says that the folder is the one which every containerd of the machine takes that was told of none.
+	shared bool
+}
+
+// readSetup reads the configuration that containerd tells with its verbose status. An empty one, of another runtime, is
+// an empty setup.
+func readSetup(config string) (setup, error) {
+	if config == "" {
+		return setup{}, nil
+	}
+	var told struct {
+		Containerd struct {
+			Runtimes map[string]struct {
+				RuntimeType string `json:"runtimeType"`
+				Options     struct{ BinaryName, Root string }
+			} `json:"runtimes"`
+		} `json:"containerd"`
+		// StateDir is CRI's own folder below containerd's.
+		StateDir string `json:"stateDir"`
+	}
+	if err := json.Unmarshal([]byte(config), &told); err != nil {
+		return setup{}, fmt.Errorf("containerd: reading its configuration: %w", err)
+	}
+	if !filepath.IsAbs(told.StateDir) {
+		return setup{}, nil
+	}
+	out := setup{bundles: filepath.Join(filepath.Dir(told.StateDir), "io.containerd.runtime.v2.task", namespace)}
+	for _, r := range told.Containerd.Runtimes {
+		if r.RuntimeType != runcShim {
+			continue
+		}
+		program, root := orDefaults(r.Options.BinaryName, r.Options.Root)
+		one := runc{program: program, root: root, shared: r.Options.Root == ""}
+		if !slices.ContainsFunc(out.runcs, func(other runc) bool { return other.root == one.root }) {
+			out.runcs = append(out.runcs, one)
+		}
+	}
+	return out, nil
+}
+
+// folder is what runc has of one container.
+type folder struct {
+	id string
+	// bundle is the container's, as runc has noted it. It is empty where runc was ended before it had noted anything,
+	// or has just begun, and where the note is damaged.
+	bundle string
+	since  time.Time
+}
+
+// minSharedAge is longer than runc may take from the folder of a container to its note.
+const minSharedAge = 10 * time.Minute
+
+// idForm is the form of the IDs that CRI gives.
+var idForm = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+// orphans returns the folders of containers of which containerd has no record. The records must have been listed after
+// the folders: containerd writes a record before runc is asked for the container, and IDs are never used again, so that
+// what is without a record will not get one.
+//
+// A folder of which nothing tells whose it is may be another containerd's where it is shared, and is left alone while
+// runc may be making the container.
+func orphans(folders []folder, recorded map[string]bool, bundles []string, shared bool, now time.Time) []folder {
+	var out []folder
+	for _, f := range folders {
+		ours := slices.Contains(bundles, filepath.Dir(f.bundle)) && filepath.Base(f.bundle) == f.id
+		if f.bundle == "" {
+			ours = !shared || now.Sub(f.since) >= minSharedAge
+		}
+		if idForm.MatchString(f.id) && !recorded[f.id] && ours {
+			out = append(out, f)
+		}
+	}
+	return out
+}

@@ -1,0 +1,123 @@
+package serviceproxy
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"net/netip"
+	"testing"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// takenAddress is a loopback address at which somebody else listens.
+func takenAddress(t *testing.T) net.Listener {
+	t.Helper()
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	t.Cleanup(func() { taken.Close() })
+	return taken
+}
+
+// status is the one of a load balancer's answer, as soon as there is one.
+func status(t *testing.T, address string) int {
+	t.Helper()
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	for began := time.Now(); ; <-time.After(time.Millisecond) {
+		response, err := client.Get("http://" + address + "/healthz")
+		if err == nil {
+			response.Body.Close()
+			return response.StatusCode
+		}
+		if time.Since(began) > 10*time.Second {
+			t.Error(err)
+			return 0
+		}
+	}
+}
+
+// expectFree tries to listen.
+func expectFree(t *testing.T, address string) {
+	t.Helper()
+	again, err := net.Listen("tcp", address)
+	if err != nil {
+		t.Errorf("the address is not given back: %v", err)
+		return
+	}
+	again.Close()
+}
+
+// An address that is taken is tried again, and given back in the end.
+func TestATakenAddressIsTriedAgain(t *testing.T) {
+	taken := takenAddress(t)
+	tries := make(chan bool, 2)
+	a := answerer{zap.NewNop(), http.NotFoundHandler(), func(context.Context) bool { return <-tries }}
+	ended := a.open(t.Context(), taken.Addr().String())
+	tries <- true
+	tries <- false
+	<-ended // without having listened
+	ctx, cancel := context.WithCancel(t.Context())
+	ended = a.open(ctx, taken.Addr().String())
+	tries <- true
+	taken.Close()
+	tries <- true
+	if got := status(t, taken.Addr().String()); got != http.StatusNotFound {
+		t.Errorf("it answers %d", got)
+	}
+	cancel()
+	<-ended
+	expectFree(t, taken.Addr().String())
+}
+
+// An agent answers for its node as soon as the one before has given the address back, and ends with its context.
+func TestTheNodesHealthAddress(t *testing.T) {
+	taken, p := takenAddress(t), newProxy(t, "keelson-test-services")
+	address := taken.Addr().String()
+	taken.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := answerer{p.Log, p.healthHandler(), untilNextTry}.open(ctx, address)
+	if got := status(t, address); got != http.StatusServiceUnavailable {
+		t.Errorf("status %d of an agent without rules", got)
+	}
+	cancel()
+	<-ended
+	p.ServeHealth(ctx, address)
+	expectFree(t, address)
+}
+
+// A Service's health check whose port is taken answers once it is free, and another Service may have it then.
+func TestAHealthCheckPortThatIsTaken(t *testing.T) {
+	taken := takenAddress(t)
+	at := netip.MustParseAddrPort(taken.Addr().String())
+	free := make(chan bool, 2)
+	followed := &track{}
+	followed.written(time.Now())
+	h := newHealthServers(zap.NewNop(), followed)
+	h.wait = func(ctx context.Context) bool {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-free:
+			return true
+		}
+	}
+	addresses := []netip.Addr{at.Addr()}
+	h.set("ns/first", &Health{at.Port(), 1}, addresses)
+	h.set("ns/second", &Health{at.Port(), 0}, addresses)
+	taken.Close()
+	h.set("ns/first", &Health{at.Port(), 2}, addresses) // a change starts nothing anew
+	h.set("ns/second", nil, nil)
+	free <- true
+	if got := status(t, at.String()); got != http.StatusOK {
+		t.Errorf("the first Service's port, which was taken: %d", got)
+	}
+	h.set("ns/second", &Health{at.Port(), 0}, addresses)
+	h.set("ns/first", nil, nil)
+	free <- true
+	if got := status(t, at.String()); got != http.StatusServiceUnavailable {
+		t.Errorf("the second Service's port, which the first had: %d", got)
+	}
+	h.close()
+	expectFree(t, at.String())
+}

@@ -1,0 +1,152 @@
+package stats
+
+import (
+	"cmp"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"keelson.dev/services/nodeagent/internal/observed"
+)
+
+// network is what went over the interfaces of a network namespace; at is zero if that cannot be told.
+type network struct {
+	at time.Time
+	// main is the interface that leads out; empty if there is none.
+	main       string
+	interfaces []traffic
+}
+
+// traffic is what went over one interface since it was made.
+type traffic struct {
+	name                                 string
+	rxBytes, rxErrors, txBytes, txErrors uint64
+}
+
+// networks are what went over all networks of the node. A network that cannot be told is missing.
+type networks struct {
+	node network
+	pods map[types.UID]network
+}
+
+// networksOf returns the networks of the Pods of a reading. They are read once for each.
+func (c *Collector) networksOf(r *reading) *networks {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.networks != nil && c.last == r {
+		return c.networks
+	}
+	found := &networks{pods: map[types.UID]network{}}
+	if n, err := hostNetwork(c.config.Proc); err == nil {
+		found.node = c.totals.network(nodeSubject, n)
+	}
+	for i := range r.pods {
+		pod := &r.pods[i].Pod
+		if n, err := c.podNetwork(pod); err == nil {
+			found.pods[pod.UID] = c.totals.network(string(pod.UID), n)
+		}
+	}
+	if c.last == r {
+		c.networks = found
+	}
+	return found
+}
+
+// podNetwork asks the process that keeps the sandbox of what runs, which is the runtime's own: a container's process
+// may have gone to another namespace. A Pod on the network of the machine has none of its own.
+func (c *Collector) podNetwork(pod *Pod) (network, error) {
+	newest := slices.IndexFunc(pod.Running, func(c observed.Container) bool { return c.SandboxID != "" })
+	if pod.Spec.HostNetwork || newest < 0 {
+		return network{}, fs.ErrNotExist
+	}
+	sandbox := pod.Running[newest].SandboxID
+	pids, err := c.config.Usage.Processes(pod.Pod, sandbox)
+	if err != nil || len(pids) == 0 {
+		return network{}, cmp.Or(err, fs.ErrNotExist)
+	}
+	found, err := readPodNetwork(c.config.Proc, pids[0])
+	if err != nil {
+		return network{}, err
+	}
+	// A process that has ended meanwhile may have left its ID to another one.
+	still, err := c.config.Usage.Processes(pod.Pod, sandbox)
+	if err == nil && !slices.Contains(still, pids[0]) {
+		err = fmt.Errorf("process %d of sandbox %s: %w", pids[0], sandbox, fs.ErrNotExist)
+	}
+	return found, err
+}
+
+// podInterface is what container runtimes call the interface of a Pod.
+const podInterface = "eth0"
+
+// readPodNetwork reads the network of the Pod in whose namespace a process is.
+func readPodNetwork(proc string, pid int) (network, error) {
+	n, err := readNetwork(filepath.Join(proc, strconv.Itoa(pid), "net"))
+	for _, t := range n.interfaces {
+		if t.name == podInterface {
+			n.main = podInterface
+		}
+	}
+	return n, err
+}
+
+// hostNetwork reads the network of the machine. What belongs to Pods, their ends of the cables, is not part of it.
+func hostNetwork(proc string) (network, error) {
+	dir := filepath.Join(proc, "self", "net")
+	n, err := readNetwork(dir)
+	if err != nil {
+		return network{}, err
+	}
+	kept := n.interfaces[:0]
+	for _, t := range n.interfaces {
+		if !strings.HasPrefix(t.name, "veth") {
+			kept = append(kept, t)
+		}
+	}
+	n.interfaces = kept
+	if routes, err := os.ReadFile(filepath.Join(dir, "route")); err == nil { // not where there is no IPv4
+		n.main = defaultInterface(string(routes))
+	}
+	return n, nil
+}
+
+func readNetwork(dir string) (network, error) {
+	data, err := os.ReadFile(filepath.Join(dir, "dev"))
+	if err != nil {
+		return network{}, fmt.Errorf("reading what went over the network: %w", err)
+	}
+	return network{at: time.Now(), interfaces: parseInterfaces(string(data))}, nil
+}
+
+// parseInterfaces reads proc_pid_net(5), dev. The loopback leads nowhere.
+func parseInterfaces(dev string) []traffic {
+	var all []traffic
+	for _, line := range strings.Split(dev, "\n") {
+		name, figures, ok := strings.Cut(line, ":")
+		fields := strings.Fields(figures)
+		if name = strings.TrimSpace(name); !ok || name == "lo" || len(fields) < 11 {
+			continue
+		}
+		all = append(all, traffic{name: name, rxBytes: number(fields[0]), rxErrors: number(fields[2]),
+			txBytes: number(fields[8]), txErrors: number(fields[10])})
+	}
+	return all
+}
+
+// defaultInterface reads proc_pid_net(5), route: the interface of the route that all take who have no other.
+func defaultInterface(routes string) string {
+	for _, line := range strings.Split(routes, "\n") {
+		fields := strings.Fields(line)
+		if len(fields) > 7 && fields[1] == "00000000" && fields[7] == "00000000" {
+			return fields[0]
+		}
+	}
+	return ""
+}

@@ -1,0 +1,126 @@
+package stats
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
+	"k8s.io/utils/ptr"
+
+	"keelson.dev/kit/podview"
+	"keelson.dev/services/nodeagent/internal/diskusage"
+)
+
+// rest is what a Summary tells besides processor and memory.
+type rest struct {
+	networks *networks
+	// processes is how many there are, threads included; nil if that is not known. maxPIDs is how many there may be.
+	processes *int64
+	maxPIDs   int64
+	// space is what the file system of Pods has, disk what was found of the disk when it was looked at last; it may be
+	// nil.
+	space diskusage.Space
+	disk  *diskusage.Found
+}
+
+// complete adds the rest to a summary of a reading.
+func (more rest) complete(summary *statsapi.Summary, r *reading) {
+	more.node(&summary.Node, r)
+	for i := range summary.Pods {
+		p, stats := &r.pods[i], &summary.Pods[i]
+		stats.Network = more.networks.pods[p.UID].stats()
+		if !p.usage.at.IsZero() && p.usage.Pids > 0 {
+			stats.ProcessStats = &statsapi.ProcessStats{ProcessCount: ptr.To(p.usage.Pids)}
+		}
+		if more.disk == nil {
+			continue
+		}
+		if parcel, measured := more.disk.Pods[p.UID]; measured {
+			more.pod(stats, p.Pod.Pod, parcel)
+		}
+	}
+}
+
+func (more rest) node(node *statsapi.NodeStats, r *reading) {
+	at := metav1.NewTime(r.hostAt)
+	node.Network = more.networks.node.stats()
+	node.Fs = space(at, more.space)
+	node.Fs.UsedBytes = ptr.To(more.space.Bytes - more.space.BytesFree)
+	if more.space.Inodes > 0 {
+		node.Fs.InodesUsed = ptr.To(more.space.Inodes - more.space.InodesFree)
+	}
+	if more.disk != nil && more.disk.Images != nil {
+		images := space(metav1.NewTime(more.disk.At), more.disk.Images.Space)
+		images.UsedBytes, images.InodesUsed = more.disk.Images.ImageFs.Bytes, more.disk.Images.ImageFs.Inodes
+		node.Runtime = &statsapi.RuntimeStats{ImageFs: images}
+	}
+	if more.processes != nil {
+		node.Rlimit = &statsapi.RlimitStats{Time: at, NumOfRunningProcesses: more.processes}
+		if more.maxPIDs > 0 {
+			node.Rlimit.MaxPID = &more.maxPIDs
+		}
+	}
+	if total := r.host.swapTotal; total > 0 {
+		node.Swap = &statsapi.SwapStats{Time: at, SwapAvailableBytes: ptr.To(r.host.swapFree),
+			SwapUsageBytes: ptr.To(total - min(total, r.host.swapFree))}
+	}
+}
+
+func (more rest) pod(stats *statsapi.PodStats, pod *corev1.Pod, parcel diskusage.Parcel) {
+	at := metav1.NewTime(more.disk.At)
+	if parcel.Total != nil {
+		stats.EphemeralStorage = used(at, more.space, *parcel.Total)
+	}
+	for i := range stats.Containers {
+		c := &stats.Containers[i]
+		if logs, ok := parcel.Logs[c.Name]; ok {
+			c.Logs = used(at, more.space, logs)
+		}
+		if layer, ok := parcel.Layers[c.Name]; ok && more.disk.Images != nil {
+			c.Rootfs = used(at, more.disk.Images.Space, layer)
+		}
+	}
+	for i := range pod.Spec.Volumes {
+		v := &pod.Spec.Volumes[i]
+		found, ok := parcel.Volumes[v.Name]
+		if !ok {
+			continue
+		}
+		volume := statsapi.VolumeStats{Name: v.Name, FsStats: *used(at, found.Space, found.Usage)}
+		if v.PersistentVolumeClaim != nil || v.Ephemeral != nil {
+			volume.PVCRef = &statsapi.PVCReference{Name: podview.ClaimName(pod, v), Namespace: pod.Namespace}
+		}
+		stats.VolumeStats = append(stats.VolumeStats, volume)
+	}
+}
+
+// used is what something takes of a file system, beside what that has.
+func used(at metav1.Time, on diskusage.Space, usage diskusage.Usage) *statsapi.FsStats {
+	stats := space(at, on)
+	stats.UsedBytes, stats.InodesUsed = ptr.To(uint64(usage.Bytes)), ptr.To(uint64(usage.Inodes))
+	return stats
+}
+
+// space is what a file system has; not all count inodes.
+func space(at metav1.Time, s diskusage.Space) *statsapi.FsStats {
+	stats := &statsapi.FsStats{Time: at, CapacityBytes: &s.Bytes, AvailableBytes: &s.BytesAvailable}
+	if s.Inodes > 0 {
+		stats.Inodes, stats.InodesFree = &s.Inodes, &s.InodesFree
+	}
+	return stats
+}
+
+// stats is nil for a network that cannot be told.
+func (n network) stats() *statsapi.NetworkStats {
+	if n.at.IsZero() {
+		return nil
+	}
+	out := &statsapi.NetworkStats{Time: metav1.NewTime(n.at)}
+	for _, t := range n.interfaces {
+		one := statsapi.InterfaceStats{Name: t.name, RxBytes: ptr.To(t.rxBytes), RxErrors: ptr.To(t.rxErrors),
+			TxBytes: ptr.To(t.txBytes), TxErrors: ptr.To(t.txErrors)}
+		if out.Interfaces = append(out.Interfaces, one); t.name == n.main {
+			out.InterfaceStats = one
+		}
+	}
+	return out
+}

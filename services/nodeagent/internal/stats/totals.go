@@ -1,0 +1,54 @@
+package stats
+
+import "keelson.dev/services/nodeagent/internal/cgroup"
+
+// totals keep what is told of a running total from ever falling. The kernel's own may: that of a cgroup of version 1
+// loses the part of a container that is gone, that of a Pod's interface begins again with another sandbox. What came
+// together before stands, and grows by what the kernel's grows by from then on.
+type totals map[string]map[string]*total // by subject, by figure
+
+type total struct{ kernel, told uint64 }
+
+// grow takes in the kernel's total and returns the one to tell.
+func (t totals) grow(subject, figure string, kernel uint64) uint64 {
+	of := t[subject]
+	if of == nil {
+		of = map[string]*total{}
+		t[subject] = of
+	}
+	last := of[figure]
+	if last == nil {
+		last = &total{kernel: kernel, told: kernel}
+		of[figure] = last
+	}
+	last.told += kernel - min(kernel, last.kernel)
+	last.kernel = kernel
+	return last.told
+}
+
+// keep forgets all subjects but some.
+func (t totals) keep(subjects map[string]bool) {
+	for subject := range t {
+		if !subjects[subject] {
+			delete(t, subject)
+		}
+	}
+}
+
+func (t totals) usage(subject string, u cgroup.Usage) cgroup.Usage {
+	u.CPUNanos = t.grow(subject, "cpu", u.CPUNanos)
+	u.PageFaults = t.grow(subject, "page faults", u.PageFaults)
+	u.MajorFaults = t.grow(subject, "major page faults", u.MajorFaults)
+	return u
+}
+
+func (t totals) network(subject string, n network) network {
+	for i := range n.interfaces {
+		of := &n.interfaces[i]
+		for figure, value := range map[string]*uint64{"rx bytes": &of.rxBytes, "rx errors": &of.rxErrors,
+			"tx bytes": &of.txBytes, "tx errors": &of.txErrors} {
+			*value = t.grow(subject, of.name+" "+figure, *value)
+		}
+	}
+	return n
+}

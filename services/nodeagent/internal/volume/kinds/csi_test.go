@@ -1,0 +1,217 @@
+package kinds_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/container-storage-interface/spec/lib/go/csi"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"keelson.dev/services/nodeagent/internal/csiplugin"
+	"keelson.dev/services/nodeagent/internal/volume"
+	"keelson.dev/services/nodeagent/internal/volume/mount"
+	"keelson.dev/services/nodeagent/internal/volume/mountfake"
+)
+
+// driver is a CSI driver in memory, which needs no attachment and does inline volumes too, and its objects in the API.
+type driver struct {
+	mounter volume.Mounter
+	data    string
+	calls   []string
+	last    *csi.NodePublishVolumeRequest
+}
+
+func (d *driver) Can() csiplugin.Capabilities { return csiplugin.Capabilities{Stage: true} }
+
+func (d *driver) Stage(_ context.Context, r *csi.NodeStageVolumeRequest) error {
+	d.calls = append(d.calls, "stage")
+	return d.mount(r.GetStagingTargetPath())
+}
+
+func (d *driver) Publish(_ context.Context, r *csi.NodePublishVolumeRequest) error {
+	d.calls, d.last = append(d.calls, "publish"), r
+	return d.mount(r.GetTargetPath())
+}
+
+func (d *driver) mount(target string) error {
+	if err := os.MkdirAll(target, 0o750); err != nil {
+		return err
+	}
+	data, err := os.Open(d.data)
+	if err != nil {
+		return err
+	}
+	defer data.Close()
+	return d.mounter.Bind(data, target)
+}
+
+func (d *driver) Unpublish(_ context.Context, _, target string) error {
+	d.calls = append(d.calls, "unpublish")
+	return d.mounter.Unmount(target)
+}
+
+func (d *driver) Unstage(_ context.Context, _, staging string) error {
+	d.calls = append(d.calls, "unstage")
+	return d.mounter.Unmount(staging)
+}
+
+func (d *driver) CSIDriver(_ context.Context, name string) (*storagev1.CSIDriver, error) {
+	return &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: storagev1.CSIDriverSpec{
+		AttachRequired:       ptr.To(false),
+		VolumeLifecycleModes: []storagev1.VolumeLifecycleMode{"Persistent", "Ephemeral"}}}, nil
+}
+
+func (d *driver) VolumeAttachment(context.Context, string) (*storagev1.VolumeAttachment, error) {
+	panic("the driver needs no attachment")
+}
+
+func (d *driver) DriverSecret(context.Context, corev1.SecretReference) (*corev1.Secret, error) {
+	return &corev1.Secret{Data: map[string][]byte{"key": []byte("hush")}}, nil
+}
+
+// ofDriver binds the claim to a volume of the driver.
+func (r *rig) ofDriver(readOnly bool) {
+	r.bound(func(_ *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume) {
+		pv.Spec.CSI = &corev1.CSIPersistentVolumeSource{Driver: "disk.example.com", VolumeHandle: "vol-1",
+			ReadOnly: readOnly, NodePublishSecretRef: &corev1.SecretReference{Namespace: "d", Name: "s"}}
+	})
+}
+
+// SAF-185: a claim shows the volume of its driver, at the place where a kubelet has it; a Pod that has it keeps it
+// whatever becomes of claim and volume; parts of it are let go before the driver is asked to let it go.
+func TestAClaimOfADriver(t *testing.T) {
+	r := newRig(t, &mountfake.Mounter{})
+	r.ofDriver(false)
+	r.add("data", claimed(false))
+	r.pod.Spec.Containers[0].VolumeMounts[0].SubPath = "part"
+	want := filepath.Join(r.root.Dir, "pods/u-1/volumes/kubernetes.io~csi", handle, "mount")
+	got := r.setUp(t)
+	if result := got["data"]; result.Path != want || result.ReadOnly {
+		t.Errorf("got %+v, want %s", result, want)
+	}
+	if r.driver.last.GetSecrets()["key"] != "hush" {
+		t.Errorf("the driver was told the secrets %v", r.driver.last.GetSecrets())
+	}
+	r.objects.claims, r.objects.volumes = nil, nil
+	got = r.setUp(t)
+	if !slices.Equal(r.driver.calls, []string{"stage", "publish"}) {
+		t.Errorf("the driver was asked %v", r.driver.calls)
+	}
+	request := volume.MountRequest{Pod: r.pod, Container: &r.pod.Spec.Containers[0], Volumes: got}
+	if _, err := r.Mounts(request); err != nil {
+		t.Fatal(err)
+	}
+	part := r.root.SubPath("u-1", "app", 0)
+	r.mounter.(*mountfake.Mounter).Fail(part, os.ErrPermission)
+	if err := r.TearDown(t.Context(), "u-1"); err == nil || len(r.driver.calls) != 2 {
+		t.Errorf("a part is left: %v, the driver was asked %v", err, r.driver.calls)
+	}
+	r.mounter.(*mountfake.Mounter).Fail(part, nil)
+	if err := r.TearDown(t.Context(), "u-1"); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(r.driver.calls, []string{"stage", "publish", "unpublish"}) {
+		t.Errorf("the driver was asked %v", r.driver.calls)
+	}
+}
+
+// A volume is read-only where itself, the claim's use of it or the Pod says so.
+func TestReadOnlyVolumesOfADriver(t *testing.T) {
+	for name, row := range map[string]struct{ volume, use, want bool }{
+		"neither": {}, "volume": {volume: true, want: true}, "use": {use: true, want: true},
+	} {
+		r := newRig(t, &mountfake.Mounter{})
+		r.ofDriver(row.volume)
+		r.add("data", claimed(row.use))
+		if got := r.setUp(t)["data"]; got.ReadOnly != row.want || r.driver.last.GetReadonly() != row.want {
+			t.Errorf("%s: %+v, the driver was told %v", name, got, r.driver.last.GetReadonly())
+		}
+	}
+}
+
+// SAF-185: of a claim for one Pod alone a second Pod is told who has it.
+func TestADriversVolumeForOnePod(t *testing.T) {
+	r := newRig(t, &mountfake.Mounter{})
+	r.ofDriver(false)
+	r.objects.claims["ns/data"].Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOncePod}
+	r.add("data", claimed(false))
+	r.setUp(t)
+	r.next(t, "u-2")
+	if _, err := r.trySetUp(t); err == nil ||
+		!strings.Contains(err.Error(), "has access mode ReadWriteOncePod and is in use by pod u-1") {
+		t.Errorf("got %v", err)
+	}
+	if err := tearDown(t.Context(), r.Host, r.root, "u-1"); err != nil {
+		t.Fatal(err)
+	}
+	r.setUp(t)
+}
+
+// An inline volume is published and not staged, and goes with its Pod.
+func TestInlineVolumes(t *testing.T) {
+	r := newRig(t, &mountfake.Mounter{})
+	r.add("scratch", corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{Driver: "disk.example.com"}})
+	want := filepath.Join(r.root.Dir, "pods/u-1/volumes/kubernetes.io~csi/scratch/mount")
+	if got := r.setUp(t)["scratch"]; got.Path != want {
+		t.Errorf("got %+v, want %s", got, want)
+	}
+	if err := r.TearDown(t.Context(), "u-1"); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(r.driver.calls, []string{"publish", "unpublish"}) {
+		t.Errorf("the driver was asked %v", r.driver.calls)
+	}
+}
+
+// SAF-190: by real mounts: what a Pod writes is the volume's, belongs to its group, outlives the Pod, and nothing stays
+// mounted when the last Pod has gone.
+func TestADriversMounts(t *testing.T) {
+	r := newRig(t, mount.Kernel{})
+	r.ofDriver(false)
+	r.objects.volumes[handle].Spec.CSI.FSType = "ext4"
+	r.objects.volumes[handle].Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
+	r.pod.Spec.SecurityContext = &corev1.PodSecurityContext{FSGroup: ptr.To[int64](2345)}
+	r.add("data", claimed(false))
+	path := r.setUp(t)["data"].Path
+	if err := os.WriteFile(filepath.Join(path, "file"), []byte("hello"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Sys().(*syscall.Stat_t).Gid != 2345 {
+		t.Errorf("the volume is not its group's: %v", err)
+	}
+	if err := r.TearDown(t.Context(), "u-1"); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		r.drivers.Run(ctx)
+	}()
+	staged := filepath.Join(r.root.Dir, "plugins", "kubernetes.io", "csi", "disk.example.com")
+	for late := time.After(30 * time.Second); ; {
+		if _, err := os.Stat(staged); err != nil {
+			break
+		}
+		select {
+		case <-time.After(5 * time.Millisecond):
+		case <-late:
+			t.Fatal("the volume stays staged")
+		}
+	}
+	cancel()
+	<-done
+	if left, err := r.mounter.Under(r.root.Dir); err != nil || len(left) != 0 {
+		t.Errorf("left mounted: %v, %v", left, err)
+	}
+	wantFile(t, r.driver.data, "file", "hello")
+}

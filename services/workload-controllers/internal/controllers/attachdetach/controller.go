@@ -1,0 +1,102 @@
+// Package attachdetach attaches the volumes of CSI drivers to the nodes of the Pods that have them, and detaches them
+// when no Pod does: it makes and ends VolumeAttachments, which the drivers act on, and writes into each Node which
+// volumes are attached, which its agent waits for before it starts a Pod.
+//
+//	volume.go            what a volume is, who uses it, and what nodes say (pure)
+//	decide_attach.go     to which nodes a volume goes, and who waits (pure)
+//	decide_node.go       what a node's record lists, and which attachments end (pure)
+//	decide_explain.go    what a Pod waits for, in words; explain.go: who answers
+//	events.go            the events that users see (pure)
+//	settings.go          the flags
+//	stores.go            who names whom; observe.go: what decisions depend on
+//	unused.go            since when nobody has what is attached
+//	target.go            what a pass is about
+//	reconcile.go         apply, for volumes; reconcile_node.go for nodes
+//	controller.go        what it reads and writes; watch.go: what wakes a volume or a node up
+//
+// Of two controllers at most one attaches a volume that only one node may have: each first writes its
+// PersistentVolume at the version that it decided on. See docs/decisions/0018.
+package attachdetach
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"keelson.dev/kit/controller"
+	"keelson.dev/kit/rights"
+	"keelson.dev/services/workload-controllers/internal/gate"
+	"keelson.dev/services/workload-controllers/internal/write"
+)
+
+// Name is the controller's folder, half of its Lease's name, and its field manager.
+const Name = "attachdetach"
+
+// Registration describes the controller. concurrent is how many volumes and nodes it works on at once.
+func Registration(settings Settings, concurrent int) controller.Registration {
+	read := []string{"get", "list", "watch"}
+	return controller.Registration{
+		Name:        Name,
+		Explains:    []string{"Pod"},
+		EventSource: eventSource,
+		Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{""}, Resources: []string{"nodes"}, Verbs: read},
+			{APIGroups: []string{""}, Resources: []string{"nodes/status"}, Verbs: []string{"patch"}},
+			{APIGroups: []string{""}, Resources: []string{"pods", "persistentvolumeclaims"}, Verbs: []string{"list",
+				"watch"}},
+			{APIGroups: []string{""}, Resources: []string{"persistentvolumes"}, Verbs: []string{"list", "update",
+				"watch"}},
+			{APIGroups: []string{"storage.k8s.io"}, Resources: []string{"csidrivers"}, Verbs: []string{"list",
+				"watch"}},
+			{APIGroups: []string{"storage.k8s.io"}, Resources: []string{"volumeattachments"}, Verbs: []string{"create",
+				"delete", "get", "list", "watch"}},
+			rights.Events,
+		},
+		Setup: func(s *controller.Setup) (controller.Runnable, error) { return setup(s, settings, concurrent) },
+	}
+}
+
+func setup(s *controller.Setup, settings Settings, concurrent int) (controller.Runnable, error) {
+	stores, err := storesOf(s.Cache)
+	if err != nil {
+		return nil, err
+	}
+	c := build(client.WithFieldOwner(s.Client, Name), s.Live, stores, settings, s.Recorder)
+	built, err := controller.NewReconciler(s, concurrent, reconcile.TypedReconciler[target](c))
+	if err != nil {
+		return nil, err
+	}
+	for _, watch := range []struct {
+		what   string
+		source source.TypedSource[target]
+	}{
+		{"Pods", source.TypedKind(s.Cache, &corev1.Pod{}, c.onPod())},
+		{"PersistentVolumeClaims", source.TypedKind(s.Cache, &corev1.PersistentVolumeClaim{}, c.onClaim())},
+		{"PersistentVolumes", source.TypedKind(s.Cache, &corev1.PersistentVolume{}, c.onPV())},
+		{"VolumeAttachments", source.TypedKind(s.Cache, &storagev1.VolumeAttachment{}, c.onAttachment())},
+		{"Nodes", source.TypedKind(s.Cache, &corev1.Node{}, c.onNode())},
+		{"CSIDrivers", source.TypedKind(s.Cache, &storagev1.CSIDriver{}, c.onDriver())},
+	} {
+		if err := built.Watch(watch.source); err != nil {
+			return nil, fmt.Errorf("watching %s: %w", watch.what, err)
+		}
+	}
+	s.Explain(c.explain)
+	return built, nil
+}
+
+func build(api client.Client, live client.Reader, stores *stores, settings Settings, to recorder) *Controller {
+	pending := gate.New()
+	return &Controller{
+		live: live, stores: stores, settings: settings, gate: pending, unused: newUnused(), recorder: to, now: time.Now,
+		pvs:    &write.Writer{Client: api, Kind: "persistentvolume.reserve", Gate: pending, Store: stores.pvs},
+		attach: &write.Writer{Client: api, Kind: "volumeattachment", Gate: pending, Store: stores.attachments},
+		nodes:  &write.Writer{Client: api, Kind: "node.attached", Gate: pending, Store: stores.nodes},
+	}
+}

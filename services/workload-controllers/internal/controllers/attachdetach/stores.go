@@ -1,0 +1,219 @@
+package attachdetach
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/component-helpers/storage/ephemeral"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"keelson.dev/kit/podview"
+	"keelson.dev/services/workload-controllers/internal/gate"
+	"keelson.dev/services/workload-controllers/internal/storeindex"
+)
+
+// The indexes of bound Pods by their claims; of claims by the PersistentVolume that they name; of PersistentVolumes by
+// the volume that they stand for and by its driver; of attachments by PersistentVolume, node and driver. Pods without
+// claims are in no index.
+const (
+	podsByClaim         = "attachdetach/claim"
+	podsByNode          = "attachdetach/node"
+	claimsByPV          = "attachdetach/pv"
+	pvsByVolume         = "attachdetach/volume"
+	pvsByDriver         = "attachdetach/driver"
+	attachmentsByPV     = "attachdetach/pv"
+	attachmentsByNode   = "attachdetach/node"
+	attachmentsByDriver = "attachdetach/driver"
+)
+
+// stores are the caches that decisions are made from.
+type stores struct {
+	pods, claims, pvs, attachments, nodes, drivers toolscache.Indexer
+}
+
+func storesOf(from cache.Cache) (*stores, error) {
+	s := &stores{}
+	for _, kind := range []struct {
+		store  *toolscache.Indexer
+		object client.Object
+	}{{&s.pods, &corev1.Pod{}}, {&s.claims, &corev1.PersistentVolumeClaim{}}, {&s.pvs, &corev1.PersistentVolume{}},
+		{&s.attachments, &storagev1.VolumeAttachment{}}, {&s.nodes, &corev1.Node{}},
+		{&s.drivers, &storagev1.CSIDriver{}}} {
+		store, err := gate.StoreOf(from, kind.object)
+		if err != nil {
+			return nil, err
+		}
+		*kind.store = store
+	}
+	return s, s.index()
+}
+
+// index adds the indexes where they are missing.
+func (s *stores) index() error {
+	return errors.Join(
+		storeindex.Add(s.pods, podsByClaim, func(p *corev1.Pod) []string {
+			if p.Spec.NodeName == "" {
+				return nil
+			}
+			return claimKeys(p)
+		}),
+		storeindex.Add(s.pods, podsByNode, func(p *corev1.Pod) []string {
+			if p.Spec.NodeName == "" || len(claimKeys(p)) == 0 {
+				return nil
+			}
+			return []string{p.Spec.NodeName}
+		}),
+		storeindex.Add(s.claims, claimsByPV, func(c *corev1.PersistentVolumeClaim) []string {
+			if c.Spec.VolumeName == "" {
+				return nil
+			}
+			return []string{c.Spec.VolumeName}
+		}),
+		storeindex.Add(s.pvs, pvsByVolume, func(v *corev1.PersistentVolume) []string {
+			if volume, ok := volumeOf(v); ok {
+				return []string{string(volume.Name())}
+			}
+			return nil
+		}),
+		storeindex.Add(s.pvs, pvsByDriver, func(v *corev1.PersistentVolume) []string {
+			if volume, ok := volumeOf(v); ok {
+				return []string{volume.Driver}
+			}
+			return nil
+		}),
+		storeindex.Add(s.attachments, attachmentsByPV, func(a *storagev1.VolumeAttachment) []string {
+			return []string{pvName(a)}
+		}),
+		storeindex.Add(s.attachments, attachmentsByNode, func(a *storagev1.VolumeAttachment) []string {
+			return []string{a.Spec.NodeName}
+		}),
+		storeindex.Add(s.attachments, attachmentsByDriver, func(a *storagev1.VolumeAttachment) []string {
+			return []string{a.Spec.Attacher}
+		}),
+	)
+}
+
+// pvName is the PersistentVolume that an attachment is of; empty where it is of none.
+func pvName(a *storagev1.VolumeAttachment) string {
+	return ptr.Deref(a.Spec.Source.PersistentVolumeName, "")
+}
+
+// claimKeys are the keys of the claims that a Pod names, each once.
+func claimKeys(pod *corev1.Pod) []string {
+	var keys []string
+	for _, name := range podview.ClaimNames(pod) {
+		keys = append(keys, storeindex.Key(pod.Namespace, name))
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
+// pvsOf are the PersistentVolumes that stand for a volume, in order.
+func (s *stores) pvsOf(volume Volume) []*corev1.PersistentVolume {
+	found := storeindex.Find[corev1.PersistentVolume](s.pvs, pvsByVolume, string(volume.Name()))
+	slices.SortFunc(found, func(a, b *corev1.PersistentVolume) int { return cmp.Compare(a.Name, b.Name) })
+	return found
+}
+
+// pvsOfPod are the PersistentVolumes that the claims of a Pod name.
+func (s *stores) pvsOfPod(pod *corev1.Pod) []*corev1.PersistentVolume {
+	var pvs []*corev1.PersistentVolume
+	for _, key := range claimKeys(pod) {
+		if claim := storeindex.Get[corev1.PersistentVolumeClaim](s.claims, key); claim != nil {
+			if pv := storeindex.Get[corev1.PersistentVolume](s.pvs, claim.Spec.VolumeName); pv != nil {
+				pvs = append(pvs, pv)
+			}
+		}
+	}
+	return pvs
+}
+
+// volumesOf are the volumes that the claims of a Pod have.
+func (s *stores) volumesOf(pod *corev1.Pod) []Volume {
+	var volumes []Volume
+	for _, pv := range s.pvsOfPod(pod) {
+		if volume, ok := volumeOf(pv); ok {
+			volumes = append(volumes, volume)
+		}
+	}
+	return volumes
+}
+
+// volumeOfPV is the volume that the PersistentVolume of the name stands for.
+func (s *stores) volumeOfPV(name string) (Volume, bool) {
+	if pv := storeindex.Get[corev1.PersistentVolume](s.pvs, name); pv != nil {
+		return volumeOf(pv)
+	}
+	return Volume{}, false
+}
+
+// usersOf are the Pods that name one of the PersistentVolumes, by their claims or by the claim that it names.
+func (s *stores) usersOf(pvs ...string) []User {
+	users := map[types.UID]User{}
+	for _, name := range pvs {
+		pv := storeindex.Get[corev1.PersistentVolume](s.pvs, name)
+		for _, key := range s.claimsOf(name, pv) {
+			claim := storeindex.Get[corev1.PersistentVolumeClaim](s.claims, key)
+			for _, pod := range storeindex.Find[corev1.Pod](s.pods, podsByClaim, key) {
+				if podview.IsTerminal(pod) {
+					continue
+				}
+				has := users[pod.UID].HasClaim || hasClaim(pod, claim, pv)
+				users[pod.UID] = User{Pod: pod, HasClaim: has}
+			}
+		}
+	}
+	sorted := make([]User, 0, len(users))
+	for _, user := range users {
+		sorted = append(sorted, user)
+	}
+	slices.SortFunc(sorted, func(a, b User) int { return cmp.Compare(a.Pod.UID, b.Pod.UID) })
+	return sorted
+}
+
+// claimsOf are the keys of the claims that name a PersistentVolume, and of the one that it names.
+func (s *stores) claimsOf(name string, pv *corev1.PersistentVolume) []string {
+	var keys []string
+	for _, claim := range storeindex.Find[corev1.PersistentVolumeClaim](s.claims, claimsByPV, name) {
+		keys = append(keys, storeindex.Key(claim.Namespace, claim.Name))
+	}
+	if pv != nil && pv.Spec.ClaimRef != nil {
+		keys = append(keys, storeindex.Key(pv.Spec.ClaimRef.Namespace, pv.Spec.ClaimRef.Name))
+	}
+	return keys
+}
+
+// hasClaim says whether a claim that the Pod names has the PersistentVolume, as both say. The claim of an ephemeral
+// volume must be the Pod's own.
+func hasClaim(pod *corev1.Pod, claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume) bool {
+	if claim == nil || pv == nil || pv.Spec.ClaimRef == nil || pv.Spec.ClaimRef.UID != claim.UID ||
+		claim.Spec.VolumeName != pv.Name {
+		return false
+	}
+	return slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
+		return podview.ClaimName(pod, &v) == claim.Name &&
+			(v.PersistentVolumeClaim != nil || ephemeral.VolumeIsForPod(pod, claim) == nil)
+	})
+}
+
+// attachmentsOf are all attachments of a volume: those of its PersistentVolumes, and those of ones that are gone.
+func (s *stores) attachmentsOf(volume Volume, pvs []*corev1.PersistentVolume) []*storagev1.VolumeAttachment {
+	var found []*storagev1.VolumeAttachment
+	for _, pv := range pvs {
+		found = append(found, storeindex.Find[storagev1.VolumeAttachment](s.attachments, attachmentsByPV, pv.Name)...)
+	}
+	for _, a := range storeindex.Find[storagev1.VolumeAttachment](s.attachments, attachmentsByDriver, volume.Driver) {
+		if storeindex.Get[corev1.PersistentVolume](s.pvs, pvName(a)) == nil &&
+			a.Name == volume.attachment(a.Spec.NodeName) {
+			found = append(found, a)
+		}
+	}
+	return found
+}

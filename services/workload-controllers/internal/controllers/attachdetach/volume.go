@@ -1,0 +1,85 @@
+package attachdetach
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+
+	"keelson.dev/kit/localvolume"
+	"keelson.dev/kit/podview"
+	"keelson.dev/kit/volumename"
+)
+
+// reservedFor is the annotation of a PersistentVolume that only one node may have at a time: the Node for which an
+// attachment may be made. It is written before each attachment, at the resource version that was decided on.
+const reservedFor = "attachdetach.keelson.dev/reserved-for"
+
+// Volume is what a driver attaches, whichever PersistentVolumes stand for it.
+type Volume struct{ Driver, Handle string }
+
+// Name is what the volume is called in the status of a Node.
+func (v Volume) Name() corev1.UniqueVolumeName { return volumename.Unique(v.Driver, v.Handle) }
+
+// attachment is the name of the VolumeAttachment of the volume to a node.
+func (v Volume) attachment(node string) string {
+	return volumename.Attachment(v.Driver, v.Handle, node)
+}
+
+// volumeOf returns the volume that a PersistentVolume stands for; false says that it is no driver's.
+func volumeOf(pv *corev1.PersistentVolume) (Volume, bool) {
+	driver, handle := volumename.CSI(pv)
+	return Volume{Driver: driver, Handle: handle}, driver != "" && handle != ""
+}
+
+// isExclusive says whether only one node may have the volume at a time.
+func isExclusive(pv *corev1.PersistentVolume) bool {
+	return !slices.ContainsFunc(pv.Spec.AccessModes, func(mode corev1.PersistentVolumeAccessMode) bool {
+		return mode == corev1.ReadWriteMany || mode == corev1.ReadOnlyMany
+	})
+}
+
+// needsAttaching says whether volumes of a driver are attached at all: unless its CSIDriver says otherwise they are.
+func needsAttaching(name string, driver *storagev1.CSIDriver) bool {
+	if name == localvolume.Driver {
+		return false // folders, of which no CSIDriver tells
+	}
+	return driver == nil || driver.Spec.AttachRequired == nil || *driver.Spec.AttachRequired
+}
+
+// User is a Pod on a node that names the volume and whose containers have not ended for good.
+type User struct {
+	Pod *corev1.Pod
+	// HasClaim says that the volume is that of the Pod's claim, as claim and volume both say.
+	HasClaim bool
+}
+
+// waits says whether the volume is attached for the Pod if it is not yet. A Pod that is being deleted starts nothing
+// any more, and may be one under which an attachment was broken.
+func (u User) waits() bool { return u.HasClaim && podview.IsActive(u.Pod) }
+
+// isOutOfService says whether somebody declared the node to be switched off.
+func isOutOfService(node *corev1.Node) bool {
+	return slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool {
+		return t.Key == corev1.TaintNodeOutOfService
+	})
+}
+
+// isReady says whether the node says so itself, and podgc does not know better.
+func isReady(node *corev1.Node) bool {
+	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+// lists says whether the node's record has the volume as attached to it.
+func lists(node *corev1.Node, volume Volume) bool {
+	return slices.ContainsFunc(node.Status.VolumesAttached, func(a corev1.AttachedVolume) bool {
+		return a.Name == volume.Name()
+	})
+}
+
+// onNode are the users on a node.
+func onNode(users []User, node string) []User {
+	return slices.DeleteFunc(slices.Clone(users), func(u User) bool { return u.Pod.Spec.NodeName != node })
+}

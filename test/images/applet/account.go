@@ -1,0 +1,36 @@
+package applet
+
+import (
+	"crypto/x509"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// account is who asks, and whom it trusts. The zero account is nobody, and trusts whom the system trusts.
+type account struct {
+	token       string
+	authorities *x509.CertPool
+}
+
+// readAccount reads what a Pod is given of its ServiceAccount. No folder means nobody.
+func readAccount(folder string) (account, error) {
+	if folder == "" {
+		return account{}, nil
+	}
+	token, err := os.ReadFile(filepath.Join(folder, "token"))
+	if err != nil {
+		return account{}, err
+	}
+	file := filepath.Join(folder, "ca.crt")
+	authorities, err := os.ReadFile(file)
+	if err != nil {
+		return account{}, err
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(authorities) {
+		return account{}, fmt.Errorf("%s holds no certificate", file)
+	}
+	return account{token: strings.TrimSpace(string(token)), authorities: pool}, nil
+}

@@ -1,0 +1,110 @@
+package scenario
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"keelson.dev/test/mesh"
+)
+
+// accountFolder is where a Pod finds who it is to the apiserver.
+const accountFolder = "/var/run/secrets/kubernetes.io/serviceaccount"
+
+// leavesWithin is how long the Service kubernetes leads to an apiserver that was killed: its Lease holds for 15 s, and
+// the others look every 5 s. The rest is for a machine that is slow to carry it out.
+const leavesWithin = 15*time.Second + 5*time.Second + 5*time.Second
+
+// APIServers has Pods ask the Service kubernetes while a second apiserver runs, and after that one was killed. join
+// starts it on the second node, at the node's address and the first one's port, and returns how it is killed.
+func APIServers(t *testing.T, m mesh.Mesh, join func(t testing.TB, node, ip string) (kill func())) {
+	w := In(t, m)
+	all := w.startClients()
+	one := w.servers()
+	if len(one) != 1 {
+		t.Fatalf("the Service kubernetes leads to %v, want the mesh's one apiserver", one)
+	}
+	w.awaitServed(all, one...)
+	node := m.Nodes()[1]
+	ip := w.internalIP(node)
+	_, port, err := net.SplitHostPort(one[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	two := net.JoinHostPort(ip, port)
+	kill := join(t, node, ip)
+	w.awaitServed(all, one[0], two)
+	if got, want := w.servers(), sorted(one[0], two); !slices.Equal(got, want) {
+		t.Errorf("the Service kubernetes leads to %v, want %v", got, want)
+	}
+	kill()
+	killed := time.Now()
+	w.Await("the killed apiserver to leave the Service", func() Answer {
+		if got := w.servers(); !slices.Equal(got, one) {
+			return Sawf("%v", got)
+		}
+		return ""
+	})
+	took := time.Since(killed).Round(100 * time.Millisecond)
+	t.Logf("the killed apiserver left the Service after %v", took)
+	if took > leavesWithin {
+		t.Errorf("the Service led to the killed apiserver for %v, want at most %v", took, leavesWithin)
+	}
+	w.awaitServed(all, one...)
+}
+
+// servers are the addresses to which the EndpointSlices of the Service kubernetes lead, in order.
+func (w *World) servers() (addresses []string) {
+	w.Helper()
+	list, err := w.Client.DiscoveryV1().EndpointSlices(corev1.NamespaceDefault).List(w.Context(),
+		metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=kubernetes"})
+	if err != nil {
+		w.Fatal(err)
+	}
+	for _, slice := range list.Items {
+		for _, endpoint := range slice.Endpoints {
+			addresses = append(addresses, net.JoinHostPort(endpoint.Addresses[0], fmt.Sprint(*slice.Ports[0].Port)))
+		}
+	}
+	return sorted(addresses...)
+}
+
+// awaitServed waits until every client, asking the Service kubernetes as its ServiceAccount, is answered by these
+// apiservers and no other. Each says in an answer at which address it is.
+func (w *World) awaitServed(all clients, want ...string) {
+	w.Helper()
+	want = sorted(want...)
+	w.Await(fmt.Sprintf("the apiservers %v to answer at the Service kubernetes", want), func() Answer {
+		for name, a := range w.each(all, "-n", enough, "-a", accountFolder, "https://"+w.kubernetesIP()+"/api") {
+			var by []string
+			for text := range a.by {
+				by = append(by, w.serverOf(text))
+			}
+			if len(a.failed) > 0 || !slices.Equal(sorted(by...), want) {
+				return Sawf("%s: %v, failures %v", name, by, a.failed)
+			}
+		}
+		return ""
+	})
+}
+
+// serverOf reads the address of an apiserver in its list of versions.
+func (w *World) serverOf(text string) string {
+	w.Helper()
+	var versions metav1.APIVersions
+	if err := json.NewDecoder(strings.NewReader(text)).Decode(&versions); err != nil ||
+		len(versions.ServerAddressByClientCIDRs) != 1 {
+		w.Fatalf("the apiserver's list of versions is %q: %v", text, err)
+	}
+	return versions.ServerAddressByClientCIDRs[0].ServerAddress
+}
+
+func sorted(texts ...string) []string { return slices.Sorted(slices.Values(texts)) }
