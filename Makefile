@@ -23,12 +23,15 @@ VERSION := $(shell git -C $(ROOT) describe --tags --always --dirty 2>/dev/null |
 STAMP   := -X keelson.dev/kit/daemon.version=$(VERSION)
 LDFLAGS := -s -w $(STAMP)
 
-TESTFLAGS ?= -shuffle=on
+# Without -shuffle the go command answers from its cache for packages that nothing touched; make test-all shuffles.
+TESTFLAGS ?=
 # sum NAME,PACKAGES,FLAGS,FORMAT: tests through gotestsum, which says again at the end what failed. A test that failed runs once more,
 # in a process of its own, where at most five did; bin/failed-once/NAME names it, and it is red where it fails again.
-sum = mkdir -p $(BIN)/failed-once && rm -f $(BIN)/failed-once/$(1) && $(BIN)/gotestsum --hide-summary=skipped --format=$(or $(4),standard-quiet) \
+# bin/test-times/NAME.json says how long each took (make test-times).
+sum = mkdir -p $(BIN)/failed-once $(BIN)/test-times && rm -f $(BIN)/failed-once/$(1) && \
+  $(BIN)/gotestsum --hide-summary=skipped --format=$(or $(4),standard-quiet) \
   --rerun-fails=1 --rerun-fails-max-failures=5 --rerun-fails-run-root-test --rerun-fails-report=$(BIN)/failed-once/$(1) \
-  --packages="$(2)" -- $(TESTFLAGS) $(3)
+  --jsonfile-timing-events=$(BIN)/test-times/$(1).json --packages="$(2)" -- $(TESTFLAGS) $(3)
 
 .DEFAULT_GOAL := help
 .PHONY: help
@@ -88,13 +91,24 @@ daemon-images: build $(STAMPS)/images
 	  GOWORK=off $(GO) run ./cmd/mkimages --out $(BIN)/images --daemons $(BIN) --version $(VERSION) && \
 	  mv $(STAMPS)/daemons.new $(STAMPS)/daemons; fi
 
+TESTS := test-unit test-placement test-integration test-e2e
 .PHONY: test
-test: test-unit test-placement test-integration test-e2e ## run every test
+test: ## run every test, and say what each step took
+	@rm -rf $(BIN)/test-times; mkdir -p $(BIN)/test-times; for step in $(TESTS); do begun=$$(date +%s); \
+	  $(MAKE) --no-print-directory $$step || exit 1; printf '%7s s  %s\n' $$(($$(date +%s) - begun)) $$step >>$(BIN)/test-times/steps; done; \
+	$(MAKE) --no-print-directory test-times; echo "==> the steps"; cat $(BIN)/test-times/steps
 
+# The go command sees no change of what a test reads outside of its module: these run each time (tools/layout keeps the list whole).
+UNCACHED := cli/internal/clusterdns services/nodeagent/internal/kubeletconfig services/scheduler/internal/config tools/layout tools/mutate tools/rules
+UNIT     := $(filter-out test,$(MODULES))
 .PHONY: test-unit
 test-unit: $(STAMPS)/golangci-lint $(STAMPS)/gotestsum ## run the tests of every module but test/ (no cluster needed), watching for data races
-	@for m in $(filter-out test,$(MODULES)) $(ALONE); do echo "==> testing $$m"; \
-	  (cd $(ROOT)/$$m && export $(call workspace,$$m) && $(call sum,$$(echo $$m | tr / .),./...,-race -timeout 20m)) || fail=1; \
+	@echo "==> testing $(UNIT)"; cd $(ROOT) && packages=$$($(GO) list $(UNIT:%=./%/...)) || exit 1; \
+	for p in $(UNCACHED); do packages=$$(echo "$$packages" | grep -vx "keelson.dev/$$p"); done; \
+	$(call sum,unit,$$(echo $$packages),-race -timeout 20m) || fail=1; \
+	$(call sum,uncached,$(UNCACHED:%=./%),-race -count 1 -timeout 20m) || fail=1; \
+	for m in $(ALONE); do echo "==> testing $$m"; \
+	  (cd $(ROOT)/$$m && export GOWORK=off && $(call sum,$$(echo $$m | tr / -),./...,-race -timeout 20m)) || fail=1; \
 	done; exit $${fail:-0}
 
 # Ten million take half an hour of two cores: make test-placement N=10000000 PREEMPTIONS=1000000
@@ -122,6 +136,10 @@ test-vm: vm-tools build images ## test on emulated machines with systemd and cgr
 .PHONY: test-vm-short
 test-vm-short: vm-tools
 	@echo "==> testing test/vm, the short form"; cd $(ROOT)/test && $(GO) test -short -timeout 20m -v ./vm/
+
+.PHONY: test-times
+test-times: ## tell what took longest of the tests that ran last
+	@cd $(ROOT)/tools && $(GO) run ./cmd/testtimes $(BIN)/test-times/*.json
 
 # Long targets, on real daemons: make soak SOAK=1h; make kills KILLS=1000 KILL_SEED=7
 SOAK      ?= 10m
@@ -170,13 +188,14 @@ mutate: $(STAMPS)/gremlins ## break decisions in small ways, print how much of i
 	@cd $(ROOT)/tools && $(GO) build -o $(STAMPS)/mutate ./cmd/mutate && \
 	  $(STAMPS)/mutate -root $(ROOT) -gremlins $(BIN)/gremlins -package "$(PACKAGE)" $(MODULE)
 
-# The linter's cache stays in the clone: it keeps findings of files by path, also of clones that are gone.
+# The linter keeps findings by the path that a file had when it was found: each clone's folder has a cache of its own.
+LINT_CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/keelson/lint$(subst /,-,$(ROOT))
 .PHONY: lint
 lint: $(STAMPS)/golangci-lint ## check the rules of the repository
 	@echo "==> checking the layout"; (cd $(ROOT)/tools && $(GO) run ./cmd/layout $(ROOT)) || fail=1; \
 	for m in $(MODULES) $(ALONE); do echo "==> linting $$m"; \
 	  (cd $(ROOT)/$$m && GOWORK=off $(GO) list -deps -test ./... >/dev/null && \
-	    GOLANGCI_LINT_CACHE=$(BIN)/lint-cache $(call workspace,$$m) $(BIN)/golangci-lint run --allow-parallel-runners --config $(ROOT)/.golangci.yml ./...) || fail=1; done; exit $${fail:-0}
+	    GOLANGCI_LINT_CACHE=$(LINT_CACHE) $(call workspace,$$m) $(BIN)/golangci-lint run --allow-parallel-runners --config $(ROOT)/.golangci.yml ./...) || fail=1; done; exit $${fail:-0}
 
 .PHONY: generate
 generate: $(STAMPS)/codegen ## regenerate proto/ and the OpenAPI definitions

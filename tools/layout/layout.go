@@ -50,8 +50,13 @@ func (f Finding) String() string { return f.Path + ": " + f.Message }
 
 // Check walks a repository and returns its findings in the order of their paths.
 func Check(repository fs.FS) ([]Finding, error) {
+	eachTime, err := uncached(repository)
+	if err != nil {
+		return nil, err
+	}
+	checkGo := func(name string, content []byte) ([]Finding, error) { return checkFile(name, content, eachTime) }
 	var findings []Finding
-	err := fs.WalkDir(repository, ".", func(name string, entry fs.DirEntry, err error) error {
+	err = fs.WalkDir(repository, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -61,8 +66,13 @@ func Check(repository fs.FS) ([]Finding, error) {
 			}
 			return nil
 		}
-		check := checkOf(name)
-		if check == nil {
+		var check func(string, []byte) ([]Finding, error)
+		switch {
+		case strings.HasSuffix(name, ".go"):
+			check = checkGo
+		case path.Base(name) == "go.mod" && !strings.HasPrefix(name, "tools/pins/"):
+			check = checkModule
+		default:
 			return nil
 		}
 		content, err := fs.ReadFile(repository, name)
@@ -82,17 +92,8 @@ func skipped(dir string) bool {
 	return base == "testdata" || dir == "bin" || (len(base) > 1 && strings.HasPrefix(base, "."))
 }
 
-func checkOf(name string) func(string, []byte) ([]Finding, error) {
-	switch {
-	case strings.HasSuffix(name, ".go"):
-		return checkFile
-	case path.Base(name) == "go.mod" && !strings.HasPrefix(name, "tools/pins/"):
-		return checkModule
-	}
-	return nil
-}
-
-func checkFile(name string, content []byte) ([]Finding, error) {
+// checkFile checks a file of Go; eachTime are the packages whose tests run each time.
+func checkFile(name string, content []byte, eachTime []string) ([]Finding, error) {
 	files := token.NewFileSet()
 	file, err := parser.ParseFile(files, name, content, parser.SkipObjectResolution)
 	if err != nil {
@@ -116,6 +117,11 @@ func checkFile(name string, content []byte) ([]Finding, error) {
 	for _, line := range graces(name, files, file) {
 		found = append(found, Finding{fmt.Sprintf("%s:%d", name, line),
 			"names a grace period: a Pod keeps its own, only podgc's collector of that name forces a deletion"})
+	}
+	for _, line := range beyond(name, files, file, eachTime) {
+		found = append(found, Finding{fmt.Sprintf("%s:%d", name, line),
+			"a test reads a file outside of its module, whose changes the go command overlooks: name its package in " +
+				"UNCACHED of the Makefile"})
 	}
 	for _, spec := range file.Imports {
 		imported, err := strconv.Unquote(spec.Path.Value)

@@ -98,6 +98,36 @@ func TestOutputAndHiddenFoldersAreSkipped(t *testing.T) {
 	}
 }
 
+// Of what a test reads outside of its module the go command takes no notice, so that such tests run each time.
+func TestTestsThatReadBeyondTheirModule(t *testing.T) {
+	const reads = "package p\n\nvar page = \"../../../../docs/page.md\"\n"
+	for name, c := range map[string]struct {
+		path, content string
+		found         bool
+	}{
+		"not in the list":       {"services/podgc/internal/b/b_test.go", reads, true},
+		"in the list":           {"services/podgc/internal/a/a_test.go", reads, false},
+		"no test":               {"services/podgc/internal/b/b.go", reads, false},
+		"scenarios, never kept": {"test/a/b/c/a_test.go", reads, false},
+		"in its module":         {"kit/b/c/b_test.go", "package p\n\nvar f = \"../../go.mod\"\n", false},
+		"one folder further":    {"kit/b/c/b_test.go", "package p\n\nvar f = \"../../../x\"\n", true},
+		"out of a whole module": {"kit/b/b_test.go", "package p\n\nvar f = \"../..\"\n", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found, err := Check(fstest.MapFS{
+				"Makefile": {Data: []byte("UNIT := kit\nUNCACHED := kit/x services/podgc/internal/a\n")},
+				c.path:     {Data: []byte(c.content)},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.found != (len(found) == 1 && strings.Contains(found[0].String(), "UNCACHED")) || len(found) > 1 {
+				t.Errorf("found %v", found)
+			}
+		})
+	}
+}
+
 // Every service stands in the linter's configuration, so that a new one is not forgotten there.
 func TestEveryServiceHasItsImportRule(t *testing.T) {
 	config, err := os.ReadFile("../../.golangci.yml")

@@ -1,0 +1,44 @@
+// Command testtimes prints the 30 slowest packages and 20 slowest tests of runs whose events (`go test -json`) are in
+// the files that it is given.
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"keelson.dev/tools/testtimes"
+)
+
+const (
+	slowestPackages = 30
+	slowestTests    = 20
+)
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "testtimes:", err)
+		os.Exit(1)
+	}
+}
+
+func run(files []string) error {
+	var packages, tests []testtimes.Time
+	for _, name := range files {
+		file, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		ofPackages, ofTests, err := testtimes.Read(file)
+		file.Close()
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		packages, tests = append(packages, ofPackages...), append(tests, ofTests...)
+	}
+	fmt.Printf("==> the %d slowest packages\n", slowestPackages)
+	if err := testtimes.Print(os.Stdout, testtimes.Slowest(packages, slowestPackages)); err != nil {
+		return err
+	}
+	fmt.Printf("==> the %d slowest tests\n", slowestTests)
+	return testtimes.Print(os.Stdout, testtimes.Slowest(tests, slowestTests))
+}
