@@ -137,6 +137,17 @@ test-vm: vm-tools build images ## test on emulated machines with systemd and cgr
 test-vm-short: vm-tools
 	@echo "==> testing test/vm, the short form"; cd $(ROOT)/test && $(GO) test -short -timeout 20m -v ./vm/
 
+# What the machine's mood decides shows in this: N rounds in other orders, beside a load.
+ROUNDS  ?= 20
+.PHONY: repeat
+repeat: ## run the unit tests ROUNDS times beside a load, and tell which do not pass every time (PACKAGE=./kit/...)
+	@cd $(ROOT)/tools && $(GO) build -o $(STAMPS)/repeat ./cmd/repeat && cd $(ROOT) && \
+	  $(STAMPS)/repeat -n $(ROUNDS) $(or $(PACKAGE),$(UNIT:%=./%/...))
+
+.PHONY: test-all
+test-all: ## run every test whatever the caches hold, in another order, and the short form of those on machines
+	@$(MAKE) --no-print-directory test test-vm-short TESTFLAGS="-count=1 -shuffle=on"
+
 .PHONY: test-times
 test-times: ## tell what took longest of the tests that ran last
 	@cd $(ROOT)/tools && $(GO) run ./cmd/testtimes $(BIN)/test-times/*.json

@@ -1,0 +1,33 @@
+// Command repeat runs the tests of packages again and again beside a load, in another order each time, and prints those
+// that did not pass every time. It exits with 1 if there is one.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"keelson.dev/tools/repeat"
+)
+
+func main() {
+	var o repeat.Options
+	flags := ""
+	flag.IntVar(&o.Rounds, "n", 20, "how often each test runs")
+	flag.Int64Var(&o.First, "seed", time.Now().Unix(), "the seed of the first round; each further round has the next")
+	flag.StringVar(&flags, "flags", "-race", "flags of go test -c")
+	flag.BoolVar(&o.Load, "load", true, "keep all processors busy meanwhile")
+	flag.Parse()
+	o.Flags, o.Packages = strings.Fields(flags), flag.Args()
+	outcomes, err := repeat.Run(o, os.Stdout)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "repeat:", err)
+		os.Exit(2)
+	}
+	fmt.Printf("==> did not pass every time, of %d\n", o.Rounds)
+	if err := outcomes.Print(os.Stdout); err != nil || outcomes.Failed() {
+		os.Exit(1)
+	}
+}

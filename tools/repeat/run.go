@@ -1,0 +1,150 @@
+package repeat
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// Options say what is repeated.
+type Options struct {
+	// Rounds is how often each test runs; round i has the seed First+i.
+	Rounds int
+	First  int64
+	// Packages are patterns of the go command, Flags what it builds with.
+	Packages, Flags []string
+	// Load is whether all processors are kept busy meanwhile.
+	Load bool
+}
+
+// binary is the built tests of a package.
+type binary struct{ ImportPath, Dir, path string }
+
+// Run repeats the tests in the working directory, says what it does, and returns what they came to.
+func Run(o Options, say io.Writer) (*Outcomes, error) {
+	folder, err := os.MkdirTemp("", "repeat")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(folder)
+	fmt.Fprintln(say, "==> building")
+	tests, err := build(o, folder)
+	if err != nil {
+		return nil, err
+	}
+	if o.Load {
+		defer busy()()
+	}
+	outcomes := NewOutcomes()
+	for i := range o.Rounds {
+		seed := o.First + int64(i)
+		fmt.Fprintf(say, "==> round %d of %d, seed %d\n", i+1, o.Rounds, seed)
+		if err := round(tests, seed, outcomes, say); err != nil {
+			return nil, err
+		}
+	}
+	return outcomes, nil
+}
+
+// build builds the tests of all packages that have any.
+func build(o Options, folder string) ([]binary, error) {
+	list, err := output("go", append([]string{"list", "-f",
+		`{{if or .TestGoFiles .XTestGoFiles}}{"ImportPath": "{{.ImportPath}}", "Dir": "{{.Dir}}"}{{end}}`}, o.Packages...)...)
+	if err != nil {
+		return nil, err
+	}
+	var tests []binary
+	for from := json.NewDecoder(bytes.NewReader(list)); ; {
+		var b binary
+		switch err := from.Decode(&b); {
+		case errors.Is(err, io.EOF):
+			return tests, nil
+		case err != nil:
+			return nil, fmt.Errorf("reading the list of packages: %w", err)
+		}
+		b.path = filepath.Join(folder, strings.ReplaceAll(b.ImportPath, "/", "-")+".test")
+		args := append(append([]string{"test", "-c", "-o", b.path}, o.Flags...), b.ImportPath)
+		if _, err := output("go", args...); err != nil {
+			return nil, err
+		}
+		tests = append(tests, b)
+	}
+}
+
+// round runs all tests once, those of two packages at a time.
+func round(tests []binary, seed int64, outcomes *Outcomes, say io.Writer) error {
+	var mu sync.Mutex // guards outcomes, say and failed
+	var failed error
+	next := make(chan binary)
+	var running sync.WaitGroup
+	for range 2 {
+		running.Go(func() {
+			for b := range next {
+				events, err := b.run(seed)
+				mu.Lock()
+				err = errors.Join(err, outcomes.Add(seed, bytes.NewReader(events)))
+				failed = errors.Join(failed, err)
+				mu.Unlock()
+			}
+		})
+	}
+	for _, b := range tests {
+		next <- b
+	}
+	close(next)
+	running.Wait()
+	return errors.Join(failed, outcomes.Print(say))
+}
+
+// run runs the tests of a package in its folder and returns their events.
+func (b binary) run(seed int64) ([]byte, error) {
+	args := []string{"tool", "test2json", "-t", "-p", b.ImportPath, b.path, "-test.v=test2json",
+		"-test.timeout=20m", "-test.shuffle", strconv.FormatInt(seed, 10)}
+	command := exec.Command("go", args...)
+	command.Dir = b.Dir
+	var complaint bytes.Buffer
+	command.Stderr = &complaint
+	events, err := command.Output()
+	// What fails is in the events.
+	if exit := (&exec.ExitError{}); err != nil && (!errors.As(err, &exit) || len(events) == 0) {
+		return nil, fmt.Errorf("running the tests of %s: %w: %s", b.ImportPath, err, complaint.Bytes())
+	}
+	return events, nil
+}
+
+func output(program string, args ...string) ([]byte, error) {
+	command := exec.Command(program, args...)
+	var complaint bytes.Buffer
+	command.Stderr = &complaint
+	out, err := command.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w: %s", program, strings.Join(args, " "), err, complaint.Bytes())
+	}
+	return out, nil
+}
+
+// busy keeps each processor busy until the function that it returns is called.
+func busy() (stop func()) {
+	done := make(chan struct{})
+	for range runtime.NumCPU() {
+		go func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+			}
+		}()
+	}
+	return func() { close(done) }
+}
