@@ -57,7 +57,7 @@ lean = for d in $(1); do if grep -qaF reflect.Value.Methods $(BIN)/keelson-$$d; 
   "a name computed at run time; go build -ldflags=-dumpdep marks it <ReflectMethod>" >&2; exit 1; fi; done
 
 .PHONY: build
-build: tools ## build the daemons, keel and the tools they need into bin/
+build: tools hooks ## build the daemons, keel and the tools they need into bin/
 	@echo "==> building the daemons and keel ($(VERSION))"
 	@mkdir -p $(BIN)
 	@for d in $(DAEMONS); do echo "    keelson-$$d"; \
@@ -207,6 +207,14 @@ lint: $(STAMPS)/golangci-lint ## check the rules of the repository
 	for m in $(MODULES) $(ALONE); do echo "==> linting $$m"; \
 	  (cd $(ROOT)/$$m && GOWORK=off $(GO) list -deps -test ./... >/dev/null && \
 	    GOLANGCI_LINT_CACHE=$(LINT_CACHE) $(call workspace,$$m) $(BIN)/golangci-lint run --allow-parallel-runners --config $(ROOT)/.golangci.yml ./...) || fail=1; done; exit $${fail:-0}
+
+.PHONY: fmt
+fmt: $(STAMPS)/golangci-lint ## format all code, long lines included
+	@for m in $(MODULES) $(ALONE); do (cd $(ROOT)/$$m && $(call workspace,$$m) $(BIN)/golangci-lint fmt --config $(ROOT)/.golangci.yml ./...) || exit 1; done
+
+.PHONY: hooks
+hooks: ## let git format and check what is committed here, in seconds
+	@! git -C $(ROOT) rev-parse --git-dir >/dev/null 2>&1 || git -C $(ROOT) config core.hooksPath tools/hooks
 
 .PHONY: generate
 generate: $(STAMPS)/codegen ## regenerate proto/ and the OpenAPI definitions

@@ -121,7 +121,8 @@ func TestPreferences(t *testing.T) {
 				PreferredDuringSchedulingIgnoredDuringExecution: weighted(100)}}
 		}, want: []string{
 			`spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].topologyKey: Invalid value: "a b": ` +
-				notAName}},
+				notAName,
+		}},
 	})
 }
 

@@ -46,7 +46,8 @@ func TestValidateContainers(t *testing.T) {
 			want: []string{`spec.containers[0].name: Required value`}},
 		{name: "name in upper case", change: first(func(c *corev1.Container) { c.Name = "Nginx" }),
 			want: []string{
-				`spec.containers[0].name: Invalid value: "Nginx": a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')`}},
+				`spec.containers[0].name: Invalid value: "Nginx": a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')`,
+			}},
 		{name: "name too long", change: first(func(c *corev1.Container) { c.Name = strings.Repeat("a", 64) }),
 			want: []string{`spec.containers[0].name: Invalid value: "` + strings.Repeat("a", 64) +
 				`": must be no more than 63 characters`}},
@@ -63,11 +64,13 @@ func TestValidateContainers(t *testing.T) {
 			want: []string{`spec.containers[0].imagePullPolicy: Required value`}},
 		{name: "pull policy unknown", change: first(func(c *corev1.Container) { c.ImagePullPolicy = "Sometimes" }),
 			want: []string{
-				`spec.containers[0].imagePullPolicy: Unsupported value: "Sometimes": supported values: "Always", "IfNotPresent", "Never"`}},
+				`spec.containers[0].imagePullPolicy: Unsupported value: "Sometimes": supported values: "Always", "IfNotPresent", "Never"`,
+			}},
 		{name: "termination message policy unknown",
 			change: first(func(c *corev1.Container) { c.TerminationMessagePolicy = "x" }),
 			want: []string{
-				`spec.containers[0].terminationMessagePolicy: Unsupported value: "x": supported values: "File", "FallbackToLogsOnError"`}},
+				`spec.containers[0].terminationMessagePolicy: Unsupported value: "x": supported values: "File", "FallbackToLogsOnError"`,
+			}},
 		{name: "restart policy on a main container",
 			change: first(func(c *corev1.Container) { c.RestartPolicy = always }),
 			want:   []string{`spec.containers[0].restartPolicy: Forbidden: may not be set for non-init containers`}},
@@ -125,8 +128,10 @@ func TestValidateInitContainers(t *testing.T) {
 				`spec.initContainers[0].restartPolicy: Unsupported value: "Never": supported values: "Always"`}},
 		{name: "POD-185 an init container is checked as any other",
 			change: withInit(corev1.Container{Name: "i", Ports: []corev1.ContainerPort{{ContainerPort: 70000}}}),
-			want: []string{`spec.initContainers[0].image: Required value`,
-				`spec.initContainers[0].ports[0].containerPort: Invalid value: 70000: must be between 1 and 65535, inclusive`}},
+			want: []string{
+				`spec.initContainers[0].image: Required value`,
+				`spec.initContainers[0].ports[0].containerPort: Invalid value: 70000: must be between 1 and 65535, inclusive`,
+			}},
 		{name: "one init container may use the host port of another",
 			change: func(s *corev1.PodSpec) {
 				ports := []corev1.ContainerPort{{ContainerPort: 80, HostPort: 80}}
@@ -228,22 +233,26 @@ func TestValidatePorts(t *testing.T) {
 			want: []string{`spec.containers[0].ports[0].containerPort: Required value`}},
 		{name: "number out of range", change: ports(corev1.ContainerPort{ContainerPort: -1}),
 			want: []string{
-				`spec.containers[0].ports[0].containerPort: Invalid value: -1: must be between 1 and 65535, inclusive`}},
+				`spec.containers[0].ports[0].containerPort: Invalid value: -1: must be between 1 and 65535, inclusive`,
+			}},
 		{name: "host port out of range", change: ports(corev1.ContainerPort{ContainerPort: 1, HostPort: 65536}),
 			want: []string{
 				`spec.containers[0].ports[0].hostPort: Invalid value: 65536: must be between 1 and 65535, inclusive`}},
 		{name: "unknown protocol", change: ports(corev1.ContainerPort{ContainerPort: 1, Protocol: "tcp"}),
 			want: []string{
-				`spec.containers[0].ports[0].protocol: Unsupported value: "tcp": supported values: "SCTP", "TCP", "UDP"`}},
+				`spec.containers[0].ports[0].protocol: Unsupported value: "tcp": supported values: "SCTP", "TCP", "UDP"`,
+			}},
 		{name: "name with an underscore", change: ports(corev1.ContainerPort{ContainerPort: 1, Name: "a_b"}),
 			want: []string{
-				`spec.containers[0].ports[0].name: Invalid value: "a_b": must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)`}},
+				`spec.containers[0].ports[0].name: Invalid value: "a_b": must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)`,
+			}},
 		{name: "one name twice", change: ports(corev1.ContainerPort{ContainerPort: 1, Name: "a"},
 			corev1.ContainerPort{ContainerPort: 2, Name: "a"}),
 			want: []string{`spec.containers[0].ports[1].name: Duplicate value: "a"`}},
 		{name: "host address that is none", change: ports(corev1.ContainerPort{ContainerPort: 1, HostIP: "localhost"}),
 			want: []string{
-				`spec.containers[0].ports[0].hostIP: Invalid value: "localhost": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)`}},
+				`spec.containers[0].ports[0].hostIP: Invalid value: "localhost": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)`,
+			}},
 		{name: "one host port twice", change: func(s *corev1.PodSpec) {
 			ports(corev1.ContainerPort{ContainerPort: 1, HostPort: 80})(s)
 			also(corev1.Container{Name: "b", Image: "b",

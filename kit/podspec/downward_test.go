@@ -123,8 +123,10 @@ func TestVariableSources(t *testing.T) {
 		{name: "a source that is wrong beside a value", change: first(func(c *corev1.Container) {
 			c.Env = []corev1.EnvVar{{Name: "A"}, {Name: "B", Value: "b", ValueFrom: &corev1.EnvVarSource{
 				SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: named}}}}
-		}), want: []string{`spec.containers[0].env[1].valueFrom.secretKeyRef.key: Required value`,
-			"spec.containers[0].env[1].valueFrom: Invalid value: \"\": may not be specified when `value` is not empty"}},
+		}), want: []string{
+			`spec.containers[0].env[1].valueFrom.secretKeyRef.key: Required value`,
+			"spec.containers[0].env[1].valueFrom: Invalid value: \"\": may not be specified when `value` is not empty",
+		}},
 		{name: "two sources beside a value", change: first(func(c *corev1.Container) {
 			c.Env = []corev1.EnvVar{{Name: "A", Value: "b", ValueFrom: &corev1.EnvVarSource{
 				FieldRef:         &corev1.ObjectFieldSelector{FieldPath: "metadata.name"},

@@ -70,7 +70,8 @@ func TestSpecBounds(t *testing.T) {
 		}},
 		{name: "most name servers and search paths", change: dns(3, 32)},
 		{name: "a name server too many", change: dns(4, 0), want: []string{
-			`spec.dnsConfig.nameservers: Invalid value: ["::1","::1","::1","::1"]: must not have more than 3 nameservers`}},
+			`spec.dnsConfig.nameservers: Invalid value: ["::1","::1","::1","::1"]: must not have more than 3 nameservers`,
+		}},
 		{name: "longest search list", change: searches(8)},
 		{name: "a search list too long", change: searches(9), want: []string{tooManyCharacters}},
 		{name: "a search path that ends in two dots", change: func(s *corev1.PodSpec) {
@@ -102,8 +103,10 @@ func TestFieldsThatDefaultingFills(t *testing.T) {
 			want:   []string{`spec.containers[0].terminationMessagePolicy: Required value`}},
 		{name: "path and scheme of a probe", bare: true, change: first(func(c *corev1.Container) {
 			c.ReadinessProbe = &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: httpGet(80)}}
-		}), want: []string{`spec.containers[0].readinessProbe.httpGet.path: Required value`,
-			`spec.containers[0].readinessProbe.httpGet.scheme: Unsupported value: "": supported values: "HTTP", "HTTPS"`}},
+		}), want: []string{
+			`spec.containers[0].readinessProbe.httpGet.path: Required value`,
+			`spec.containers[0].readinessProbe.httpGet.scheme: Unsupported value: "": supported values: "HTTP", "HTTPS"`,
+		}},
 		{name: "pull policy of an image volume", bare: true,
 			change: withVolume(corev1.VolumeSource{Image: &corev1.ImageVolumeSource{Reference: "r"}}),
 			want:   []string{`spec.volumes[0].image.pullPolicy: Required value`}},

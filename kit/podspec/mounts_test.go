@@ -81,7 +81,8 @@ func TestMountPlaces(t *testing.T) {
 			corev1.VolumeDevice{Name: "w", DevicePath: "/dev/w"})},
 		{name: "a directory in a device's place", change: two([]corev1.VolumeMount{{Name: "v", MountPath: "/dev/w"}},
 			corev1.VolumeDevice{Name: "w", DevicePath: "/dev/w"}), want: []string{
-			`spec.containers[0].volumeMounts[0].mountPath: Invalid value: "/dev/w": must not already exist as a path in volumeDevices`}},
+			`spec.containers[0].volumeMounts[0].mountPath: Invalid value: "/dev/w": must not already exist as a path in volumeDevices`,
+		}},
 		{name: "a directory of a device", change: two([]corev1.VolumeMount{{Name: "w", MountPath: "/w"}},
 			corev1.VolumeDevice{Name: "w", DevicePath: "/dev/w"}), want: []string{
 			`spec.containers[0].volumeMounts[0].name: Invalid value: "w": must not already exist in volumeDevices`}},

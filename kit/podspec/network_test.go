@@ -35,7 +35,8 @@ func TestValidateNetwork(t *testing.T) {
 			want:   []string{`spec.hostnameOverride: Too long: may not be more than 64 bytes`}},
 		{name: "unknown DNS policy", change: dns("x", nil),
 			want: []string{
-				`spec.dnsPolicy: Unsupported value: "x": supported values: "ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"`}},
+				`spec.dnsPolicy: Unsupported value: "x": supported values: "ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"`,
+			}},
 		{name: "no DNS and nothing instead", change: dns("None", nil),
 			want: []string{"spec.dnsConfig: Required value: must provide `dnsConfig` when `dnsPolicy` is None"}},
 		{name: "no DNS and no server", change: dns("None", &corev1.PodDNSConfig{}),
@@ -51,7 +52,8 @@ func TestValidateNetwork(t *testing.T) {
 				`spec.dnsConfig.nameservers: Invalid value: ["1.1.1.1","2.2.2.2","3.3.3.3","x"]: must not have more than 3 nameservers`,
 				`spec.dnsConfig.nameservers[3]: Invalid value: "x": ` + notAnIP,
 				`spec.dnsConfig.options[0]: Required value: must not be empty`,
-				`spec.dnsConfig.searches[0]: Invalid value: "A": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?(\._?[a-z0-9]([-_a-z0-9]*[a-z0-9])?)*')`}},
+				`spec.dnsConfig.searches[0]: Invalid value: "A": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?(\._?[a-z0-9]([-_a-z0-9]*[a-z0-9])?)*')`,
+			}},
 		{name: "too many search paths", change: dns("Default", &corev1.PodDNSConfig{Searches: many}),
 			want: []string{`spec.dnsConfig.searches: Invalid value: ["` + strings.Join(many, `","`) +
 				`"]: must not have more than 32 search paths`}},

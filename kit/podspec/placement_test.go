@@ -24,7 +24,8 @@ func TestValidateSpecFields(t *testing.T) {
 		{name: "POD-092 never", change: func(s *corev1.PodSpec) { s.RestartPolicy = corev1.RestartPolicyNever }},
 		{name: "POD-092 another restart policy", change: func(s *corev1.PodSpec) { s.RestartPolicy = "Sometimes" },
 			want: []string{
-				`spec.restartPolicy: Unsupported value: "Sometimes": supported values: "Always", "OnFailure", "Never"`}},
+				`spec.restartPolicy: Unsupported value: "Sometimes": supported values: "Always", "OnFailure", "Never"`,
+			}},
 		{name: "deadline", change: func(s *corev1.PodSpec) { s.ActiveDeadlineSeconds = ptr.To[int64](1) }},
 		{name: "POD-053 no deadline at all",
 			change: func(s *corev1.PodSpec) { s.ActiveDeadlineSeconds = ptr.To[int64](0) },
@@ -171,7 +172,8 @@ func TestValidateSpread(t *testing.T) {
 			spread(func(c *corev1.TopologySpreadConstraint) { c.MaxSkew = 2 })(s)
 		},
 			want: []string{
-				`spec.topologySpreadConstraints[1].{topologyKey, whenUnsatisfiable}: Duplicate value: "{zone, DoNotSchedule}"`}},
+				`spec.topologySpreadConstraints[1].{topologyKey, whenUnsatisfiable}: Duplicate value: "{zone, DoNotSchedule}"`,
+			}},
 		{name: "SCH-078 unknown policies", change: spread(func(c *corev1.TopologySpreadConstraint) {
 			c.NodeAffinityPolicy, c.NodeTaintsPolicy = ptr.To(corev1.NodeInclusionPolicy("x")),
 				ptr.To(corev1.NodeInclusionPolicy("y"))
@@ -259,7 +261,8 @@ func TestValidateAffinity(t *testing.T) {
 				PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{{}}}}
 		},
 			want: []string{
-				`spec.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].weight: Invalid value: 0: must be in the range 1-100`}},
+				`spec.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].weight: Invalid value: 0: must be in the range 1-100`,
+			}},
 		{name: "beside Pods", change: pod(corev1.PodAffinityTerm{TopologyKey: "zone", LabelSelector: selector,
 			Namespaces: []string{"n"}, NamespaceSelector: selector,
 			MatchLabelKeys: []string{"a"}, MismatchLabelKeys: []string{"c"}})},
@@ -279,6 +282,7 @@ func TestValidateAffinity(t *testing.T) {
 				PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{Weight: 101}}}}
 		}, want: []string{
 			`spec.affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].podAffinityTerm.topologyKey: Required value: can not be empty`,
-			`spec.affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].weight: Invalid value: 101: must be in the range 1-100`}},
+			`spec.affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].weight: Invalid value: 101: must be in the range 1-100`,
+		}},
 	})
 }

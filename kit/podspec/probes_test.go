@@ -79,7 +79,8 @@ func TestValidateProbes(t *testing.T) {
 			c.ReadinessProbe.TerminationGracePeriodSeconds = ptr.To[int64](1)
 		}),
 			want: []string{
-				`spec.containers[0].readinessProbe.terminationGracePeriodSeconds: Invalid value: 1: must not be set for readinessProbes`}},
+				`spec.containers[0].readinessProbe.terminationGracePeriodSeconds: Invalid value: 1: must not be set for readinessProbes`,
+			}},
 	})
 }
 
@@ -107,9 +108,11 @@ func TestValidateLifecycle(t *testing.T) {
 		{name: "sleeps longer than the Pod may",
 			change: preStop(corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: 31}}),
 			want: []string{
-				`spec.containers[0].lifecycle.preStop.sleep: Invalid value: 31: must be non-negative and less than terminationGracePeriodSeconds (30)`}},
+				`spec.containers[0].lifecycle.preStop.sleep: Invalid value: 31: must be non-negative and less than terminationGracePeriodSeconds (30)`,
+			}},
 		{name: "sleeps backwards", change: preStop(corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: -1}}),
 			want: []string{
-				`spec.containers[0].lifecycle.preStop.sleep: Invalid value: -1: must be non-negative and less than terminationGracePeriodSeconds (30)`}},
+				`spec.containers[0].lifecycle.preStop.sleep: Invalid value: -1: must be non-negative and less than terminationGracePeriodSeconds (30)`,
+			}},
 	})
 }

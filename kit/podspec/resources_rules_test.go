@@ -119,7 +119,8 @@ func TestPodResourceBounds(t *testing.T) {
 			withInit(corev1.Container{Name: "i", Image: "i", Resources: corev1.ResourceRequirements{
 				Requests: quantities("memory", "1"), Limits: quantities("memory", "2")}})(s)
 		}, want: []string{
-			`spec.initContainers[0].resources.limits[memory]: Invalid value: "2": must be less than or equal to pod limits of 1`}},
+			`spec.initContainers[0].resources.limits[memory]: Invalid value: "2": must be less than or equal to pod limits of 1`,
+		}},
 		{name: "on Linux", change: func(s *corev1.PodSpec) {
 			pod(quantities("cpu", "1"), nil, nil)(s)
 			s.OS = &corev1.PodOS{Name: "linux"}

@@ -65,20 +65,23 @@ func TestValidatePodResources(t *testing.T) {
 		{name: "for the Pod as a whole", change: pod(quantities("cpu", "1"), quantities("memory", "1Gi"))},
 		{name: "another resource", change: pod(quantities("ephemeral-storage", "1"), nil),
 			want: []string{
-				`spec.resources.requests[ephemeral-storage]: Unsupported value: "ephemeral-storage": supported values: "cpu", "hugepages-", "memory"`}},
+				`spec.resources.requests[ephemeral-storage]: Unsupported value: "ephemeral-storage": supported values: "cpu", "hugepages-", "memory"`,
+			}},
 		{name: "less than the containers request", change: func(s *corev1.PodSpec) {
 			s.Containers[0].Resources.Requests = quantities("cpu", "2")
 			pod(quantities("cpu", "1"), nil)(s)
 		},
 			want: []string{
-				`spec.resources.requests[cpu]: Invalid value: "1": must be greater than or equal to aggregate container requests of 2`}},
+				`spec.resources.requests[cpu]: Invalid value: "1": must be greater than or equal to aggregate container requests of 2`,
+			}},
 		{name: "less than a container's limit", change: func(s *corev1.PodSpec) {
 			s.Containers[0].Resources = corev1.ResourceRequirements{Limits: quantities("cpu", "2"),
 				Requests: quantities("cpu", "1")}
 			pod(nil, quantities("cpu", "1"))(s)
 		},
 			want: []string{
-				`spec.containers[0].resources.limits[cpu]: Invalid value: "2": must be less than or equal to pod limits of 1`}},
+				`spec.containers[0].resources.limits[cpu]: Invalid value: "2": must be less than or equal to pod limits of 1`,
+			}},
 		{name: "claims", change: func(s *corev1.PodSpec) {
 			s.Resources = &corev1.ResourceRequirements{Claims: []corev1.ResourceClaim{{Name: "a"}}}
 		},

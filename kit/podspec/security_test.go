@@ -69,7 +69,8 @@ func TestValidatePodSecurity(t *testing.T) {
 				s.HostPID = ptr.To(true), true
 		},
 			want: []string{
-				`spec.shareProcessNamespace: Invalid value: true: ShareProcessNamespace and HostPID cannot both be enabled`}},
+				`spec.shareProcessNamespace: Invalid value: true: ShareProcessNamespace and HostPID cannot both be enabled`,
+			}},
 		{name: "SAF-107 the host's namespaces", change: func(s *corev1.PodSpec) {
 			s.HostNetwork, s.HostPID,
 				s.HostIPC = true, true, true
@@ -219,6 +220,7 @@ func TestValidateOS(t *testing.T) {
 				strings.Repeat("a", 64*1024+1) + `": gmsaCredentialSpec size must be under 64 KiB`,
 			`spec.securityContext.windowsOptions.gmsaCredentialSpec: Invalid value: "": gmsaCredentialSpec cannot be an empty string`,
 			`spec.securityContext.windowsOptions.gmsaCredentialSpecName: Invalid value: "a_b": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')`,
-			`spec.securityContext.windowsOptions.runAsUserName: Invalid value: "": runAsUserName cannot be an empty string`}},
+			`spec.securityContext.windowsOptions.runAsUserName: Invalid value: "": runAsUserName cannot be an empty string`,
+		}},
 	})
 }

@@ -311,7 +311,8 @@ func TestValidateMounts(t *testing.T) {
 				MountPath: "/w", SubPath: "."})},
 		{name: "NUL in a device's path", change: device(corev1.VolumeDevice{Name: "v", DevicePath: "/dev/\x00"}),
 			want: []string{
-				`spec.containers[0].volumeDevices[0].devicePath: Invalid value: "/dev/\x00": must not contain a NUL character`}},
+				`spec.containers[0].volumeDevices[0].devicePath: Invalid value: "/dev/\x00": must not contain a NUL character`,
+			}},
 		{name: "both sub-paths", change: one(func(m *corev1.VolumeMount) { m.SubPath, m.SubPathExpr = "a", "b" }),
 			want: []string{at + `.subPathExpr: Invalid value: "b": subPathExpr and subPath are mutually exclusive`}},
 		{name: "unknown propagation",
@@ -357,7 +358,8 @@ func TestValidateMounts(t *testing.T) {
 				`spec.containers[0].volumeDevices[1].name: Not found: "w"`,
 				`spec.containers[0].volumeDevices[2].name: Invalid value: "e": can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode`,
 				`spec.containers[0].volumeDevices[3].devicePath: Invalid value: "/dev/b": must be unique`,
-				`spec.containers[0].volumeDevices[4].name: Invalid value: "v": must be unique`}},
+				`spec.containers[0].volumeDevices[4].name: Invalid value: "v": must be unique`,
+			}},
 		{name: "mounted as a device and as a directory", change: func(s *corev1.PodSpec) {
 			device(corev1.VolumeDevice{Name: "v", DevicePath: "/v"})(s)
 			s.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "v", MountPath: "/v"}}

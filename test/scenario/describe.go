@@ -65,7 +65,8 @@ func DescribePod(t *testing.T, m mesh.Mesh) {
 
 	w.patchStatus("myapp-pod", statusOf(
 		`{"terminated":{"exitCode":0,"reason":"Completed","startedAt":"2026-01-01T00:00:00Z","finishedAt":"2026-01-01T00:00:02Z"}}`,
-		`{"running":{"startedAt":"2026-01-01T00:00:03Z"}}`))
+		`{"running":{"startedAt":"2026-01-01T00:00:03Z"}}`,
+	))
 	expectStates(t, w.Kubectl("describe", "pod", "myapp-pod"), map[string]string{
 		"init-myservice":  "State: Terminated Reason: Completed Exit Code: 0 Started:",
 		"init-mydb":       "State: Running Started:",

@@ -208,8 +208,11 @@ spec:
 `, "apply", "-f", "-")
 	w.KubectlWith(fmt.Sprintf(played, "pod", node), "apply", "-f", "-")
 	says := func(ready string) {
-		w.patchStatus("pod", fmt.Sprintf(`{"status":{"phase":"Running","podIP":"10.77.0.1","podIPs":[{"ip":"10.77.0.1"}],
-"conditions":[{"type":"Ready","status":%q}]}}`, ready))
+		w.patchStatus(
+			"pod",
+			fmt.Sprintf(`{"status":{"phase":"Running","podIP":"10.77.0.1","podIPs":[{"ip":"10.77.0.1"}],
+"conditions":[{"type":"Ready","status":%q}]}}`, ready),
+		)
 	}
 	says("False")
 	w.awaitEndpoints("played", map[string]string{"pod": ""})

@@ -57,8 +57,11 @@ func Run(o Options, say io.Writer) (*Outcomes, error) {
 
 // build builds the tests of all packages that have any.
 func build(o Options, folder string) ([]binary, error) {
-	list, err := output("go", append([]string{"list", "-f",
-		`{{if or .TestGoFiles .XTestGoFiles}}{"ImportPath": "{{.ImportPath}}", "Dir": "{{.Dir}}"}{{end}}`}, o.Packages...)...)
+	list, err := output("go", append([]string{
+		"list",
+		"-f",
+		`{{if or .TestGoFiles .XTestGoFiles}}{"ImportPath": "{{.ImportPath}}", "Dir": "{{.Dir}}"}{{end}}`,
+	}, o.Packages...)...)
 	if err != nil {
 		return nil, err
 	}

@@ -4,10 +4,10 @@ package main
 import (
 	"os"
 
+	_ "k8s.io/client-go/plugin/pkg/client/auth" // credential plugins named in kubeconfig files
 	"k8s.io/component-base/cli"
 	"k8s.io/kubectl/pkg/cmd"
 	"k8s.io/kubectl/pkg/cmd/util"
-	_ "k8s.io/client-go/plugin/pkg/client/auth" // credential plugins named in kubeconfig files
 )
 
 func main() {

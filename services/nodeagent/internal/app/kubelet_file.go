@@ -22,8 +22,13 @@ type kubeletFile struct {
 
 func (k *kubeletFile) addFlags(fs *pflag.FlagSet) {
 	k.flags = fs
-	fs.StringVar(&k.path, "kubelet-config", "", "KubeletConfiguration `file` (kubelet.config.k8s.io/v1beta1) of values for the "+
-		"other flags, which win over it")
+	fs.StringVar(
+		&k.path,
+		"kubelet-config",
+		"",
+		"KubeletConfiguration `file` (kubelet.config.k8s.io/v1beta1) of values for the "+
+			"other flags, which win over it",
+	)
 }
 
 // fill sets the flags that the file has a value for and that nothing else has set.

@@ -160,8 +160,11 @@ func TestUID(t *testing.T) {
 	if yaml.UID != first {
 		t.Errorf("the UID is %s, but was %s: every static Pod would be restarted", yaml.UID, first)
 	}
-	same := podOf(t, "# a remark\n---\n"+`{"kind": "Pod", "apiVersion": "v1", "spec": {"containers": [{"image": "image:1",
-		"name": "main"}]}, "metadata": {"namespace": "kube-system", "name": "web", "labels": {"version": "1"}}}`+"\n---\n")
+	same := podOf(
+		t,
+		"# a remark\n---\n"+`{"kind": "Pod", "apiVersion": "v1", "spec": {"containers": [{"image": "image:1",
+		"name": "main"}]}, "metadata": {"namespace": "kube-system", "name": "web", "labels": {"version": "1"}}}`+"\n---\n",
+	)
 	if same.UID != yaml.UID {
 		t.Errorf("the same content in another form is %s, want %s", same.UID, yaml.UID)
 	}
@@ -228,7 +231,8 @@ func TestBadManifests(t *testing.T) {
 // A field that this version does not know is said and left out; the Pod runs.
 func TestUnknownField(t *testing.T) {
 	plan := decide([]File{{Name: "a", Data: []byte(text("web", "1") + "colour: blue\n")}}, nil, node)
-	if len(plan.Start) != 1 || len(plan.Problems) != 1 || !strings.Contains(plan.Problems[0].Message, `unknown field "colour"`) {
+	if len(plan.Start) != 1 || len(plan.Problems) != 1 ||
+		!strings.Contains(plan.Problems[0].Message, `unknown field "colour"`) {
 		t.Errorf("%+v", plan)
 	}
 }

@@ -56,7 +56,8 @@ func TestQualify(t *testing.T) {
 func TestCredentials(t *testing.T) {
 	secret := &corev1.Secret{Type: corev1.SecretTypeDockerConfigJson,
 		Data: map[string][]byte{corev1.DockerConfigJsonKey: []byte(
-			`{"auths":{"https://index.docker.io/v1/":{"auth":"YTpi"},"quay.io/org":{"username":"c","password":"d"},"reg:5000":{"username":"e"}}}`)}}
+			`{"auths":{"https://index.docker.io/v1/":{"auth":"YTpi"},"quay.io/org":{"username":"c","password":"d"},"reg:5000":{"username":"e"}}}`,
+		)}}
 	for image, want := range map[string]string{"nginx": "a", "quay.io/org/x": "c", "quay.io/organ/x": "",
 		"quay.io/other/x": "", "reg:5000/y": "e", "ghcr.io/x": ""} {
 		ref, err := qualify(image)

@@ -68,33 +68,39 @@ var options = []struct {
 	plugin  string
 	choices []option
 }{
-	{"NodeResourcesFit", []option{
-		{"{scoringStrategy: {type: MostAllocated}}", func(o *otherwise) { o.resource = most }},
-		{`{scoringStrategy: {type: MostAllocated, resources: [{name: example.com/gpu, weight: 9}, {name: cpu}]}}`,
-			func(o *otherwise) {
-				o.resource = most
-				o.weights = map[corev1.ResourceName]int64{"example.com/gpu": 9, corev1.ResourceCPU: 1}
-			}},
-		{`{scoringStrategy: {type: LeastAllocated, resources: [{name: memory, weight: 5}, {name: hugepages-2Mi, weight: 3},
-    {name: ephemeral-storage, weight: 2}, {name: pods, weight: 50}]}}`, func(o *otherwise) {
-			o.weights = map[corev1.ResourceName]int64{corev1.ResourceMemory: 5, "hugepages-2Mi": 3,
-				corev1.ResourceEphemeralStorage: 2, corev1.ResourcePods: 50}
-		}},
-		{`{scoringStrategy: {type: RequestedToCapacityRatio,
+	{
+		"NodeResourcesFit",
+		[]option{
+			{"{scoringStrategy: {type: MostAllocated}}", func(o *otherwise) { o.resource = most }},
+			{`{scoringStrategy: {type: MostAllocated, resources: [{name: example.com/gpu, weight: 9}, {name: cpu}]}}`,
+				func(o *otherwise) {
+					o.resource = most
+					o.weights = map[corev1.ResourceName]int64{"example.com/gpu": 9, corev1.ResourceCPU: 1}
+				}},
+			{
+				`{scoringStrategy: {type: LeastAllocated, resources: [{name: memory, weight: 5}, {name: hugepages-2Mi, weight: 3},
+    {name: ephemeral-storage, weight: 2}, {name: pods, weight: 50}]}}`,
+				func(o *otherwise) {
+					o.weights = map[corev1.ResourceName]int64{corev1.ResourceMemory: 5, "hugepages-2Mi": 3,
+						corev1.ResourceEphemeralStorage: 2, corev1.ResourcePods: 50}
+				},
+			},
+			{`{scoringStrategy: {type: RequestedToCapacityRatio,
     resources: [{name: cpu, weight: 3}, {name: memory, weight: 1}],
     requestedToCapacityRatio: {shape: [
       {utilization: 20, score: 0}, {utilization: 70, score: 9}, {utilization: 90, score: 4}]}}}`,
-			func(o *otherwise) {
-				o.positive, o.resource = true, bent
-				o.weights = map[corev1.ResourceName]int64{corev1.ResourceCPU: 3, corev1.ResourceMemory: 1}
+				func(o *otherwise) {
+					o.positive, o.resource = true, bent
+					o.weights = map[corev1.ResourceName]int64{corev1.ResourceCPU: 3, corev1.ResourceMemory: 1}
+				}},
+			{"{ignoredResources: [example.com/gpu, hugepages-2Mi, cpu]}", func(o *otherwise) {
+				o.ignored = []string{"example.com/gpu", "hugepages-2Mi", "cpu"}
 			}},
-		{"{ignoredResources: [example.com/gpu, hugepages-2Mi, cpu]}", func(o *otherwise) {
-			o.ignored = []string{"example.com/gpu", "hugepages-2Mi", "cpu"}
-		}},
-		{"{ignoredResourceGroups: [example.com, hugepages-2Mi]}", func(o *otherwise) {
-			o.ignored = []string{"example.com", "hugepages-2Mi"}
-		}},
-	}},
+			{"{ignoredResourceGroups: [example.com, hugepages-2Mi]}", func(o *otherwise) {
+				o.ignored = []string{"example.com", "hugepages-2Mi"}
+			}},
+		},
+	},
 	{"NodeAffinity", []option{
 		{`{addedAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [
     {weight: 7, preference: {matchExpressions: [{key: disk, operator: In, values: [ssd]}]}}]}}`,

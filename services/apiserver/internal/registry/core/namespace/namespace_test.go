@@ -93,9 +93,12 @@ func TestValidate(t *testing.T) {
 		return &corev1.Namespace{Spec: corev1.NamespaceSpec{Finalizers: finalizers}}
 	}
 	fieldtest.Check(t, Validate(with("kubernetes", "example.com/x")))
-	fieldtest.Check(t, ValidateFinalizeUpdate(with("other", "a b"), with()),
+	fieldtest.Check(
+		t,
+		ValidateFinalizeUpdate(with("other", "a b"), with()),
 		`spec.finalizers[0]: Invalid value: "other": name is neither a standard finalizer name nor is it fully qualified`,
-		`spec.finalizers[1]: Invalid value: "a b"`)
+		`spec.finalizers[1]: Invalid value: "a b"`,
+	)
 }
 
 func TestValidateStatusUpdate(t *testing.T) {

@@ -108,16 +108,22 @@ func TestValidateResize(t *testing.T) {
 			p.Status.NodeAllocatableResourceClaimStatuses = make([]corev1.NodeAllocatableResourceClaimStatus, 1)
 		}, nothing, []string{"spec: Forbidden: pods with node allocatable resource claims cannot be resized"}},
 		{"the Pod as a whole", wholePod(large("cpu", "2")), wholePod(large("cpu", "3")), nil},
-		{"the Pod as a whole, below its containers", wholePod(large("cpu", "2")), wholePod(large("cpu", "199m")),
-			[]string{`spec.containers[0].resources.limits[cpu]: Invalid value: "200m": must be less than or equal to pod ` +
-				"limits of 199m",
+		{
+			"the Pod as a whole, below its containers",
+			wholePod(large("cpu", "2")),
+			wholePod(large("cpu", "199m")),
+			[]string{
+				`spec.containers[0].resources.limits[cpu]: Invalid value: "200m": must be less than or equal to pod ` +
+					"limits of 199m",
 				`spec.containers[1].resources.limits[cpu]: Invalid value: "200m": must be less than or equal to pod ` +
 					"limits of 199m",
 				`spec.initContainers[0].resources.limits[cpu]: Invalid value: "200m": must be less than or equal to pod ` +
 					"limits of 199m",
 				`spec.initContainers[1].resources.limits[cpu]: Invalid value: "200m": must be less than or equal to pod ` +
 					"limits of 199m",
-				`spec.resources.requests: Invalid value: "1": must be less than or equal to cpu limit of 199m`}},
+				`spec.resources.requests: Invalid value: "1": must be less than or equal to cpu limit of 199m`,
+			},
+		},
 		{"no longer as a whole", wholePod(large("cpu", "2")), wholePod(nil),
 			[]string{"spec.resources: Forbidden: pod-level resources cannot be removed"}},
 		{"no limit as a whole", wholePod(large("cpu", "2")), wholePod(large()),

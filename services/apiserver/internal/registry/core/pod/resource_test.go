@@ -86,17 +86,25 @@ func TestValidate(t *testing.T) {
 		}, []string{`spec.ephemeralContainers: Forbidden: cannot be set on create`}},
 		{"POD-068 a mirror Pod on its node",
 			func(p *corev1.Pod) { p.Annotations = map[string]string{mirrorAnnotation: "hash"} }, nil},
-		{"POD-068 a mirror Pod nowhere", func(p *corev1.Pod) {
-			p.Annotations,
-				p.Spec.NodeName = map[string]string{mirrorAnnotation: "hash"}, ""
-		},
+		{
+			"POD-068 a mirror Pod nowhere",
+			func(p *corev1.Pod) {
+				p.Annotations,
+					p.Spec.NodeName = map[string]string{mirrorAnnotation: "hash"}, ""
+			},
 			[]string{
-				`metadata.annotations[kubernetes.io/config.mirror]: Invalid value: "": must set spec.nodeName if mirror pod annotation is set`}},
-		{"DEP-183 a deletion cost that is no number", func(p *corev1.Pod) {
-			p.Annotations = map[string]string{"controller.kubernetes.io/pod-deletion-cost": "1.5"}
+				`metadata.annotations[kubernetes.io/config.mirror]: Invalid value: "": must set spec.nodeName if mirror pod annotation is set`,
+			},
 		},
+		{
+			"DEP-183 a deletion cost that is no number",
+			func(p *corev1.Pod) {
+				p.Annotations = map[string]string{"controller.kubernetes.io/pod-deletion-cost": "1.5"}
+			},
 			[]string{
-				`metadata.annotations[controller.kubernetes.io/pod-deletion-cost]: Invalid value: "1.5": must be a 32bit integer`}},
+				`metadata.annotations[controller.kubernetes.io/pod-deletion-cost]: Invalid value: "1.5": must be a 32bit integer`,
+			},
+		},
 		{"an ephemeral volume whose claim has the longest name", ephemeral(253 - len("-data")), nil},
 		{"one whose claim has a longer name", ephemeral(254 - len("-data")), []string{
 			`spec.volumes[0].name: Invalid value: "data": PVC name "` + strings.Repeat("n", 254-len("-data")) +

@@ -70,7 +70,8 @@ func testStatus(t *testing.T, _ *cluster, pods typedcorev1.PodInterface) {
 			"status")
 	}
 	p, err := patch(
-		`{"spec":{"nodeName":"node-2"},"status":{"phase":"Failed","qosClass":"Guaranteed","podIP":"10.0.0.1","conditions":[{"type":"www.example.com/feature-1","status":"False"}],"initContainerStatuses":[{"name":"init","ready":true,"restartCount":0,"image":"i","imageID":""}]}}`)
+		`{"spec":{"nodeName":"node-2"},"status":{"phase":"Failed","qosClass":"Guaranteed","podIP":"10.0.0.1","conditions":[{"type":"www.example.com/feature-1","status":"False"}],"initContainerStatuses":[{"name":"init","ready":true,"restartCount":0,"image":"i","imageID":""}]}}`,
+	)
 	must(t, err)
 	if p.Spec.NodeName != "" || p.Status.QOSClass != corev1.PodQOSBestEffort || p.Status.PodIPs[0].IP != "10.0.0.1" ||
 		p.Generation != 1 ||

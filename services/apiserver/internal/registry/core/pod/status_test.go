@@ -80,9 +80,14 @@ func TestValidateStatusUpdate(t *testing.T) {
 	}{
 		{"POD-072 succeeded", nothing, phase(corev1.PodSucceeded), nil},
 		{"POD-072 POD-077 unknown", nothing, phase(corev1.PodUnknown), nil},
-		{"POD-072 another phase", nothing, phase("Paused"),
+		{
+			"POD-072 another phase",
+			nothing,
+			phase("Paused"),
 			[]string{
-				`status.phase: Unsupported value: "Paused": supported values: "Failed", "Pending", "Running", "Succeeded", "Unknown"`}},
+				`status.phase: Unsupported value: "Paused": supported values: "Failed", "Pending", "Running", "Succeeded", "Unknown"`,
+			},
+		},
 		{"SAF-122 failed and running again", phase(corev1.PodFailed), phase(corev1.PodRunning),
 			[]string{`status.phase: Forbidden: a Pod that has Failed may not become Running`}},
 		{"SAF-122 succeeded and failed", phase(corev1.PodSucceeded), phase(corev1.PodFailed),
@@ -92,28 +97,44 @@ func TestValidateStatusUpdate(t *testing.T) {
 			p.Status.Conditions = []corev1.PodCondition{{Type: "www.example.com/feature-1",
 				Status: corev1.ConditionFalse}, {Type: corev1.PodReady, Status: corev1.ConditionUnknown}}
 		}, nil},
-		{"POD-113 another condition status", nothing,
+		{
+			"POD-113 another condition status",
+			nothing,
 			func(p *corev1.Pod) { p.Status.Conditions = []corev1.PodCondition{{Type: "a", Status: "Maybe"}} },
 			[]string{
-				`status.conditions[0].status: Unsupported value: "Maybe": supported values: "False", "True", "Unknown"`}},
+				`status.conditions[0].status: Unsupported value: "Maybe": supported values: "False", "True", "Unknown"`,
+			},
+		},
 		{"a condition of no type", nothing, func(p *corev1.Pod) {
 			p.Status.Conditions = []corev1.PodCondition{{Status: corev1.ConditionTrue, ObservedGeneration: -1}}
 		}, []string{
 			`status.conditions[0].observedGeneration: Invalid value: -1: must be greater than or equal to 0`,
 			`status.conditions[0].type: Required value`}},
 		{"SCH-049 a nominated node", nothing, func(p *corev1.Pod) { p.Status.NominatedNodeName = "node-2" }, nil},
-		{"a malformed nominated node", nothing, func(p *corev1.Pod) { p.Status.NominatedNodeName = "A" },
+		{
+			"a malformed nominated node",
+			nothing,
+			func(p *corev1.Pod) { p.Status.NominatedNodeName = "A" },
 			[]string{
-				`status.nominatedNodeName: Invalid value: "A": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')`}},
-		{"POD-069 a mirror Pod no more",
+				`status.nominatedNodeName: Invalid value: "A": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')`,
+			},
+		},
+		{
+			"POD-069 a mirror Pod no more",
 			func(p *corev1.Pod) { p.Annotations = map[string]string{mirrorAnnotation: "a"} },
 			func(p *corev1.Pod) { p.Annotations = nil },
 			[]string{
-				`metadata.annotations[kubernetes.io/config.mirror]: Forbidden: may not remove or add mirror pod annotation`}},
-		{"POD-069 a mirror Pod from now on", nothing,
+				`metadata.annotations[kubernetes.io/config.mirror]: Forbidden: may not remove or add mirror pod annotation`,
+			},
+		},
+		{
+			"POD-069 a mirror Pod from now on",
+			nothing,
 			func(p *corev1.Pod) { p.Annotations = map[string]string{mirrorAnnotation: "a"} },
 			[]string{
-				`metadata.annotations[kubernetes.io/config.mirror]: Forbidden: may not remove or add mirror pod annotation`}},
+				`metadata.annotations[kubernetes.io/config.mirror]: Forbidden: may not remove or add mirror pod annotation`,
+			},
+		},
 		{"POD-069 another mirror", func(p *corev1.Pod) { p.Annotations = map[string]string{mirrorAnnotation: "a"} },
 			func(p *corev1.Pod) { p.Annotations = map[string]string{mirrorAnnotation: "b"} },
 			[]string{`metadata.annotations[kubernetes.io/config.mirror]: Invalid value: "b": field is immutable`}},
@@ -124,9 +145,15 @@ func TestValidateStatusUpdate(t *testing.T) {
 		{"a negative generation", nothing, func(p *corev1.Pod) { p.Status.ObservedGeneration = -1 },
 			[]string{`status.observedGeneration: Invalid value: -1: must be greater than or equal to 0`}},
 		{"POD-060 an address of each family", nothing, ips("10.0.0.1", "fd00::1"), nil},
-		{"POD-060 two of one family", nothing, ips("10.0.0.1", "10.0.0.2"), []string{
-			`status.hostIPs: Invalid value: ["10.0.0.1","10.0.0.2"]: may specify no more than one IP for each IP family`,
-			`status.podIPs: Invalid value: ["10.0.0.1","10.0.0.2"]: may specify no more than one IP for each IP family`}},
+		{
+			"POD-060 two of one family",
+			nothing,
+			ips("10.0.0.1", "10.0.0.2"),
+			[]string{
+				`status.hostIPs: Invalid value: ["10.0.0.1","10.0.0.2"]: may specify no more than one IP for each IP family`,
+				`status.podIPs: Invalid value: ["10.0.0.1","10.0.0.2"]: may specify no more than one IP for each IP family`,
+			},
+		},
 		{"no address", nothing, ips("x"), []string{
 			`status.hostIPs[0]: Invalid value: "x": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)`,
 			`status.podIPs[0]: Invalid value: "x": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)`}},
