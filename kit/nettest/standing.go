@@ -1,6 +1,7 @@
 package nettest
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -17,10 +18,8 @@ func Standing(t testing.TB) []string {
 	must(t, err)
 	tables, err := conn.ListTables()
 	must(t, err)
-	links, err := netlink.LinkList()
-	must(t, err)
-	rules, err := netlink.RuleList(netlink.FAMILY_ALL)
-	must(t, err)
+	links := whole(t, netlink.LinkList)
+	rules := whole(t, func() ([]netlink.Rule, error) { return netlink.RuleList(netlink.FAMILY_ALL) })
 	var all []string
 	for _, table := range tables {
 		all = append(all, fmt.Sprintf("table %d %s", table.Family, table.Name))
@@ -32,12 +31,25 @@ func Standing(t testing.TB) []string {
 		all = append(all, fmt.Sprintf("rule of family %d: %v", rule.Family, rule))
 	}
 	for _, family := range []int{netlink.FAMILY_V4, netlink.FAMILY_V6} {
-		routes, err := netlink.RouteListFiltered(family, &netlink.Route{}, netlink.RT_FILTER_TABLE)
-		must(t, err)
-		for _, route := range routes {
+		for _, route := range whole(t, func() ([]netlink.Route, error) {
+			return netlink.RouteListFiltered(family, &netlink.Route{}, netlink.RT_FILTER_TABLE)
+		}) {
 			all = append(all, "route "+route.String())
 		}
 	}
 	slices.Sort(all)
+	return all
+}
+
+// whole reads a list of the kernel's again as long as somebody changes it meanwhile.
+func whole[T any](t testing.TB, list func() ([]T, error)) []T {
+	t.Helper()
+	const tries = 100
+	var all []T
+	var err error = netlink.ErrDumpInterrupted
+	for i := 0; i < tries && errors.Is(err, netlink.ErrDumpInterrupted); i++ {
+		all, err = list()
+	}
+	must(t, err)
 	return all
 }

@@ -83,13 +83,19 @@ func TestDownLeavesNoNetwork(t *testing.T) {
 	}
 }
 
-// takeDown ends the mesh, of which nothing may be left of what the kernel holds beyond before.
+// takeDown ends the mesh, of which nothing may stay of what the kernel holds beyond before: it ends networks and their
+// links in a time of its own.
 func takeDown(t *testing.T, m *processes.Mesh, before []string) {
 	t.Helper()
 	if out, err := m.Keel(t.Context(), "down"); err != nil {
 		t.Fatalf("keel down: %v\n%s", err, out)
 	}
-	if left := without(nettest.Standing(t), before); len(left) > 0 {
+	var left []string
+	if err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, time.Minute, true,
+		func(context.Context) (bool, error) {
+			left = without(nettest.Standing(t), before)
+			return len(left) == 0, nil
+		}); err != nil {
 		t.Errorf("left in the kernel:\n%s", strings.Join(left, "\n"))
 	}
 }

@@ -125,8 +125,8 @@ func (s *extenderStage) waitsWithout(name, why string) {
 
 func newExtenderStage(t *testing.T) *extenderStage {
 	m := processes.New(t, 0)
-	// The port is free as soon as the listener is closed, and nothing else here takes one of those that are given away.
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	// At this loopback address the port stays free while the extender is away: other connections are from 127.0.0.1.
+	listener, err := net.Listen("tcp", "127.0.66.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,8 +10,9 @@ import (
 	"keelson.dev/test/scenario"
 )
 
-// patience lets podgc wait 20 seconds for a node, since agents renew their Lease every 10.
-var patience = []string{"--node-monitor-grace-period=20s", "--node-eviction-rate=10"}
+// patience lets podgc wait half a minute for a node: agents renew their Lease every 10 seconds, and may be late on a
+// busy machine.
+var patience = []string{"--node-monitor-grace-period=30s", "--node-eviction-rate=10"}
 
 // The agent of one node of two is stopped and wakes up long after it was given up, and podgc dies between saying that
 // the node is silent and what follows from that. Another time the agent is killed.

@@ -54,7 +54,7 @@ func TestAPausedLeaderWritesNothing(t *testing.T) {
 			}
 			test.ask(t, client)
 			signal(t, leader, syscall.SIGCONT)
-			err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, 2*takeover, true,
+			err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, takeover, true,
 				func(ctx context.Context) (bool, error) {
 					return test.done(ctx, client)
 				})

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
@@ -21,12 +20,9 @@ import (
 	"keelson.dev/test/mesh/processes"
 )
 
-// takeover is how soon a standby must lead after its leader was killed, on a machine that answers in time: then Leases
-// last planned seconds.
-const (
-	takeover = 20 * time.Second
-	planned  = 9
-)
+// takeover bounds the wait for a standby to lead. How soon it must is held in package election, where time does not
+// depend on the machine: on one that is slow, Leases last up to four times as long.
+const takeover = 2 * time.Minute
 
 // elected names all Leases of each daemon that may have replicas.
 var elected = map[mesh.Daemon][]string{
@@ -43,7 +39,7 @@ func roles(d mesh.Daemon, names ...string) (leases []string) {
 }
 
 // TestStandbyTakesOver kills the leader of each daemon that is elected while a second copy of it runs. The copy holds
-// every Lease of the daemon in time.
+// every Lease of the daemon soon.
 func TestStandbyTakesOver(t *testing.T) {
 	m := processes.New(t, 0)
 	client, err := kubernetes.NewForConfig(m.Admin())
@@ -67,7 +63,7 @@ func TestStandbyTakesOver(t *testing.T) {
 	killed := time.Now()
 	for _, names := range elected {
 		for _, name := range names {
-			awaitHolder(t, client, name, holders[name], takeover-time.Since(killed))
+			awaitHolder(t, client, name, holders[name], takeover)
 			t.Logf("%s was taken over %v after the kill", name, time.Since(killed).Round(time.Millisecond))
 		}
 	}
@@ -84,7 +80,7 @@ func awaitHolder(t *testing.T, client kubernetes.Interface, name, before string,
 	return holder
 }
 
-// awaitRenewals waits until each of the Leases was renewed that often, for as long as planned.
+// awaitRenewals waits until each of the Leases was renewed that often.
 func awaitRenewals(t *testing.T, client kubernetes.Interface, renewals int, names ...string) {
 	t.Helper()
 	seen := map[string]map[time.Time]bool{}
@@ -95,7 +91,7 @@ func awaitRenewals(t *testing.T, client kubernetes.Interface, renewals int, name
 				return false, err
 			}
 			for _, lease := range leases.Items {
-				if lease.Spec.RenewTime != nil && ptr.Deref(lease.Spec.LeaseDurationSeconds, 0) == planned {
+				if lease.Spec.RenewTime != nil {
 					if seen[lease.Name] == nil {
 						seen[lease.Name] = map[time.Time]bool{}
 					}
@@ -112,15 +108,14 @@ func awaitRenewals(t *testing.T, client kubernetes.Interface, renewals int, name
 func awaitLease(t *testing.T, client kubernetes.Interface, name string, patience time.Duration,
 	done func(*coordinationv1.Lease) bool) {
 	t.Helper()
+	var last error
 	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, patience, true,
 		func(ctx context.Context) (bool, error) {
-			lease, err := client.CoordinationV1().Leases("kube-system").Get(ctx, name, metav1.GetOptions{})
-			if apierrors.IsNotFound(err) {
-				return false, nil
-			}
-			return err == nil && done(lease), err
+			var lease *coordinationv1.Lease
+			lease, last = client.CoordinationV1().Leases("kube-system").Get(ctx, name, metav1.GetOptions{})
+			return last == nil && done(lease), nil
 		})
 	if err != nil {
-		t.Fatalf("waiting for Lease %s: %v", name, err)
+		t.Fatalf("waiting for Lease %s: %v, %v", name, err, last)
 	}
 }

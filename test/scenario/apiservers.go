@@ -19,10 +19,6 @@ import (
 // accountFolder is where a Pod finds who it is to the apiserver.
 const accountFolder = "/var/run/secrets/kubernetes.io/serviceaccount"
 
-// leavesWithin is how long the Service kubernetes leads to an apiserver that was killed: its Lease holds for 15 s, and
-// the others look every 5 s. The rest is for a machine that is slow to carry it out.
-const leavesWithin = 15*time.Second + 5*time.Second + 5*time.Second
-
 // APIServers has Pods ask the Service kubernetes while a second apiserver runs, and after that one was killed. join
 // starts it on the second node, at the node's address and the first one's port, and returns how it is killed.
 func APIServers(t *testing.T, m mesh.Mesh, join func(t testing.TB, node, ip string) (kill func())) {
@@ -53,11 +49,8 @@ func APIServers(t *testing.T, m mesh.Mesh, join func(t testing.TB, node, ip stri
 		}
 		return ""
 	})
-	took := time.Since(killed).Round(100 * time.Millisecond)
-	t.Logf("the killed apiserver left the Service after %v", took)
-	if took > leavesWithin {
-		t.Errorf("the Service led to the killed apiserver for %v, want at most %v", took, leavesWithin)
-	}
+	// How long it may take is held in the apiserver's tests, where time does not depend on the machine.
+	t.Logf("the killed apiserver left the Service after %v", time.Since(killed).Round(100*time.Millisecond))
 	w.awaitServed(all, one...)
 }
 

@@ -230,9 +230,9 @@ func AutoscaledByOthers(t *testing.T, m mesh.Mesh) {
 	w.AwaitAvailable("web", 7)
 
 	w.Kubectl("delete", "endpointslice", "adapter")
-	a.load(10, 10, 20)
 	w.awaitOutput([]string{"v1beta2.custom.metrics.k8s.io", w.Namespace + "/adapter   False (EndpointsNotFound)"},
 		"get", "apiservices")
+	a.load(10, 10, 20) // not before nobody can ask for it
 	w.awaitOutput([]string{"ScalingActive", "False   FailedGet"}, "describe", "hpa", "web")
 	if got := *w.deployment("web").Spec.Replicas; got != 7 {
 		t.Errorf("without metrics the Deployment has %d replicas, want the 7 of before", got)

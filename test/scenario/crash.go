@@ -26,12 +26,9 @@ spec:
     args: ["-exit-after=1ms", "-exit-code=3"]
 `
 
-// slack is how much later than its delay a restart may come on a busy machine; a later one would pass as the next
-// delay.
-const slack = 8 * time.Second
-
 // CrashLoop lets a container fail again and again: the first restart comes at once, then after 10 s and 20 s, and the
-// Pod says in between that it waits, why, and for how long.
+// Pod says in between that it waits, why, and for how long. That none comes later is held in the nodeagent's tests,
+// where time does not depend on the machine.
 //
 // POD-093 POD-099 POD-100 POD-101 POD-104
 func CrashLoop(t *testing.T, m mesh.Mesh) {
@@ -62,8 +59,8 @@ func CrashLoop(t *testing.T, m mesh.Mesh) {
 	for i, delay := range []time.Duration{0, 10 * time.Second, 20 * time.Second} {
 		took := order[i+1].begun.Sub(order[i].ended)
 		// The runtime's times are whole seconds in the API.
-		if took < delay-time.Second || took > delay+slack {
-			t.Errorf("restart %d came after %v, want %v: %+v", i+1, took, delay, order)
+		if took < delay-time.Second {
+			t.Errorf("restart %d came after %v, want %v or more: %+v", i+1, took, delay, order)
 		}
 	}
 	for _, want := range []string{"CrashLoopBackOff: back-off 10s restarting failed container",

@@ -41,7 +41,7 @@ func daemonSetThroughCrashes(w *World, die Die) {
 		w.Kubectl("set", "image", "daemonset/agent", "agent="+HelloV2)
 	})
 	w.awaitDaemons("agent", HelloV2, w.Mesh.Nodes()...)
-	if made := journal.names("made"); len(made) != 2 {
+	if made := journal.names(w, "made"); len(made) != 2 {
 		w.Errorf("the Pods %v were made, 2 are enough", made)
 	}
 	w.says("2", "get", "controllerrevisions", "--output=go-template={{len .items}}")
@@ -166,7 +166,7 @@ func evictionsThroughCrashes(w *World, die Die) {
 		}
 		w.Kubectl("taint", "nodes", node, taint+"-")
 		w.Deploy(3, HelloV1)
-		if made, want := seen.count(), 3*(round+2); made != want {
+		if made, want := seen.count(w), 3*(round+2); made != want {
 			w.Errorf("at %s: %d Pods were made, %d are enough", failpoint, made, want)
 		}
 	}

@@ -229,8 +229,10 @@ spec:
 	}
 	says("False")
 	w.awaitEndpoints("played", map[string]string{"pod": ""})
+	w.awaitLegacy("played", "not 10.77.0.1:8080")
 	says("True")
 	w.awaitEndpoints("played", map[string]string{"pod": "RS"})
+	w.awaitLegacy("played", "10.77.0.1:8080")
 
 	before := w.versions()
 	w.Kubectl("annotate", "pod", "pod", "of=no-interest")

@@ -88,7 +88,7 @@ func GangPreemption(t *testing.T, m mesh.Mesh) {
 	}
 	w.KubectlWith(resident("filler", class("least"), nodes[0], "1"), "create", "-f", "-")
 	w.Kubectl("wait", "--for=condition=Ready", "pod/filler", "--timeout=60s")
-	if gone := journal.names("ending"); gone != nil {
+	if gone := journal.names(w, "ending"); gone != nil {
 		t.Errorf("%v go for a group that does not fit", gone)
 	}
 
@@ -99,7 +99,7 @@ func GangPreemption(t *testing.T, m mesh.Mesh) {
 	if want := slices.Sorted(slices.Values(nodes[:2])); !slices.Equal(on, want) {
 		t.Errorf("the group is on %v, want the nodes %v of one rack", on, want)
 	}
-	if gone := journal.names("ending"); !slices.Equal(gone, []string{"strong", "cheap"}) {
+	if gone := journal.names(w, "ending"); !slices.Equal(gone, []string{"strong", "cheap"}) {
 		t.Errorf("%v went, want the one that was deleted and one victim", gone)
 	}
 	if why := condition(w.pod("cheap"), corev1.DisruptionTarget); why.Reason != "PreemptionByScheduler" {

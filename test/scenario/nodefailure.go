@@ -260,8 +260,10 @@ func TaintByHand(t *testing.T, m mesh.Mesh) {
 
 // lastPods are the last states of all Pods that there are or have been since watchLast.
 type lastPods struct {
-	mu   sync.Mutex // guards pods
+	mu   sync.Mutex // guards what follows
 	pods map[types.UID]*corev1.Pod
+	// newest is the newest version of a Pod that was seen.
+	newest int64
 }
 
 // of is the last state of the Pod, or an empty one.
@@ -272,7 +274,13 @@ func (l *lastPods) of(uid types.UID) *corev1.Pod {
 }
 
 // count is how many Pods there have been.
-func (l *lastPods) count() int {
+func (l *lastPods) count(w *World) int {
+	w.Helper()
+	w.awaitSeen(func() int64 {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return l.newest
+	})
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.pods)
@@ -290,7 +298,7 @@ func (w *World) watchLast() *lastPods {
 		for event := range watcher.ResultChan() {
 			if p, ok := event.Object.(*corev1.Pod); ok {
 				l.mu.Lock()
-				l.pods[p.UID] = p
+				l.pods[p.UID], l.newest = p, max(l.newest, versionOf(p))
 				l.mu.Unlock()
 			}
 		}

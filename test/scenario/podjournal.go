@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -17,6 +18,8 @@ type podJournal struct {
 	mutex sync.Mutex // guards what follows
 	last  map[string]string
 	lines []string
+	// newest is the newest version of a Pod that was seen.
+	newest int64
 }
 
 // watchPods begins a journal. The scenarios that keep one end no apiserver, so that one watch is enough.
@@ -50,13 +53,20 @@ func (j *podJournal) note(event watch.EventType, pod *corev1.Pod) {
 	}
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
+	j.newest = max(j.newest, versionOf(pod))
 	if line := state + " " + pod.Name; j.last[pod.Name] != line {
 		j.last[pod.Name], j.lines = line, append(j.lines, line)
 	}
 }
 
-// names are those of the Pods that came to the state, in order.
-func (j *podJournal) names(state string) (names []string) {
+// names are those of the Pods that came to the state so far, in order.
+func (j *podJournal) names(w *World, state string) (names []string) {
+	w.Helper()
+	w.awaitSeen(func() int64 {
+		j.mutex.Lock()
+		defer j.mutex.Unlock()
+		return j.newest
+	})
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
 	for _, line := range j.lines {
@@ -86,4 +96,26 @@ func (j *podJournal) expect(w *World, want string) {
 	if !slices.Equal(got, wanted) {
 		w.Errorf("the Pods changed so: %s; want %s", strings.Join(got, ", "), want)
 	}
+}
+
+// awaitSeen waits until a watch of the world's Pods has shown what they are now. seen is the newest version that it has
+// shown so far.
+func (w *World) awaitSeen(seen func() int64) {
+	w.Helper()
+	newest := int64(0)
+	for _, pod := range w.Pods("") {
+		newest = max(newest, versionOf(&pod))
+	}
+	w.Await("the watch to show the Pods as they are", func() Answer {
+		if version := seen(); version < newest {
+			return Sawf("version %d of %d", version, newest)
+		}
+		return ""
+	})
+}
+
+// versionOf is the version of the store in which an object was written last: a number in every store that we have.
+func versionOf(object metav1.Object) int64 {
+	version, _ := strconv.ParseInt(object.GetResourceVersion(), 10, 64)
+	return version
 }

@@ -20,6 +20,14 @@ func PodSecurity(t *testing.T, m mesh.Mesh) {
 			"Warning: before: allowPrivilegeEscalation != false, unrestricted capabilities, runAsNonRoot != true, "+
 				"seccompProfile")
 	}
+	// Who decides reads namespaces from a watch, which the answer to a write does not wait for.
+	w.Await("the label to be known", func() Answer {
+		r := w.TryKubectl(web(1, HelloV1, ""), "apply", "--dry-run=server", "-f", "-")
+		if !strings.Contains(r.Stderr, "would violate PodSecurity") {
+			return Saw(r.Stdout + r.Stderr)
+		}
+		return ""
+	})
 	w.printed(w.TryKubectl(web(1, HelloV1, ""), "apply", "-f", "-"), "deployment.apps/web created",
 		`Warning: would violate PodSecurity "restricted:latest": allowPrivilegeEscalation != false (container "`,
 		"must set securityContext.allowPrivilegeEscalation=false), unrestricted capabilities (container")

@@ -216,7 +216,8 @@ func (w *World) notReady(all clients) {
 	w.awaitRefusal(all, w.service("strict").Spec.ClusterIP, "http")
 }
 
-// lastPod is the only one behind its Service, and goes on for a while after it was told to end.
+// lastPod is the only one behind its Service, and goes on after it was told to end, for longer than all clients of a
+// busy machine take to ask it.
 const lastPod = `apiVersion: v1
 kind: Service
 metadata: {name: ending}
@@ -228,11 +229,11 @@ apiVersion: v1
 kind: Pod
 metadata: {name: last, labels: {app: ending}}
 spec:
-  terminationGracePeriodSeconds: 20
+  terminationGracePeriodSeconds: 60
   containers:
   - name: main
     image: ` + Server + `
-    args: ["-term-delay=10s"]
+    args: ["-term-delay=25s"]
     readinessProbe: {httpGet: {path: /readyz, port: 8080}, periodSeconds: 1}
 `
 

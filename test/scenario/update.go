@@ -9,7 +9,7 @@ import (
 )
 
 // updated is a Deployment behind a Service whose Pods leave without haste: they are ready once they answer, and go on
-// for longer after they were told to end than the nodes take to hear of it.
+// for longer after they were told to end than the nodes of a busy machine take to hear of it.
 const updated = `apiVersion: v1
 kind: Service
 metadata: {name: shop}
@@ -26,12 +26,12 @@ spec:
   template:
     metadata: {labels: {app: shop}}
     spec:
-      terminationGracePeriodSeconds: 30
+      terminationGracePeriodSeconds: 60
       containers:
       - name: main
         image: ` + HelloV1 + `
         readinessProbe: {httpGet: {path: /readyz, port: 8080}, periodSeconds: 1}
-        lifecycle: {preStop: {sleep: {seconds: 10}}}
+        lifecycle: {preStop: {sleep: {seconds: 25}}}
 `
 
 // UpdateUnderLoad updates a Deployment while clients in Pods and on nodes ask its Service without a pause. No request

@@ -39,7 +39,7 @@ type World struct {
 	Namespace string
 }
 
-// In makes a world. Its namespace is deleted when the test ends.
+// In makes a world, on a mesh whose controllers run. Its namespace is deleted when the test ends.
 func In(t testing.TB, m mesh.Mesh) *World {
 	t.Helper()
 	client, err := kubernetes.NewForConfig(m.Admin())
@@ -58,6 +58,14 @@ func In(t testing.TB, m mesh.Mesh) *World {
 			w.describe()
 		}
 		_ = client.CoreV1().Namespaces().Delete(context.Background(), w.Namespace, metav1.DeleteOptions{})
+	})
+	// Without it no Pod is taken, and the apiserver does not wait for it for long.
+	w.Await("the ServiceAccount of the namespace", func() Answer {
+		_, err := client.CoreV1().ServiceAccounts(w.Namespace).Get(w.Context(), "default", metav1.GetOptions{})
+		if err != nil {
+			return Saw(err.Error())
+		}
+		return ""
 	})
 	return w
 }

@@ -35,8 +35,12 @@ func Writes(t *testing.T, m mesh.Mesh) {
 
 // writeJournal writes down each change in a namespace.
 type writeJournal struct {
-	mutex sync.Mutex // guards lines
+	mutex sync.Mutex // guards what follows
 	lines []string
+	// newest are the newest versions of each resource that were seen.
+	newest map[string]int64
+	// lists are reads of the resources.
+	lists map[string]func() (*unstructured.UnstructuredList, error)
 }
 
 // writtenVersions are those of the groups whose changes are counted.
@@ -51,11 +55,15 @@ func (w *World) watchWrites(resources ...string) *writeJournal {
 	if err != nil {
 		w.Fatalf("building the client: %v", err)
 	}
-	j := &writeJournal{}
+	j := &writeJournal{newest: map[string]int64{},
+		lists: map[string]func() (*unstructured.UnstructuredList, error){}}
 	for _, name := range resources {
 		resource := schema.ParseGroupResource(name)
-		watcher, err := client.Resource(resource.WithVersion(writtenVersions[resource.Group])).Namespace(w.Namespace).
-			Watch(w.Context(), metav1.ListOptions{})
+		all := client.Resource(resource.WithVersion(writtenVersions[resource.Group])).Namespace(w.Namespace)
+		j.lists[name] = func() (*unstructured.UnstructuredList, error) {
+			return all.List(w.Context(), metav1.ListOptions{})
+		}
+		watcher, err := all.Watch(w.Context(), metav1.ListOptions{})
 		if err != nil {
 			w.Fatalf("watching %s: %v", name, err)
 		}
@@ -78,6 +86,7 @@ func (j *writeJournal) note(resource string, event watch.Event) {
 	status, _, _ := unstructured.NestedMap(object.Object, "status")
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
+	j.newest[resource] = max(j.newest[resource], versionOf(object))
 	j.lines = append(j.lines, strings.Join([]string{resource, string(event.Type), object.GetName(), about,
 		fmt.Sprint(object.GetDeletionTimestamp(), status)}, " "))
 }
@@ -92,6 +101,7 @@ func (j *writeJournal) expect(w *World, what string, most map[string]int) {
 		}
 		return ""
 	})
+	w.Await("the journal to have all that was written", j.behind)
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
 	got := map[string]int{}
@@ -108,4 +118,23 @@ func (j *writeJournal) expect(w *World, what string, most map[string]int) {
 		}
 	}
 	j.lines = nil
+}
+
+// behind says what the watches have not shown yet of what there is.
+func (j *writeJournal) behind() Answer {
+	for resource, list := range j.lists {
+		all, err := list()
+		if err != nil {
+			return Saw(err.Error())
+		}
+		j.mutex.Lock()
+		newest := j.newest[resource]
+		j.mutex.Unlock()
+		for i := range all.Items {
+			if version := versionOf(&all.Items[i]); version > newest {
+				return Sawf("%s of version %d are there, and %d was seen", resource, version, newest)
+			}
+		}
+	}
+	return ""
 }

@@ -147,7 +147,19 @@ func startAggregated(t *testing.T) *aggregated {
 		t.Fatal(err)
 	}
 	a.await(t, "True Passed")
+	a.answers(t)
 	return a
+}
+
+// answers waits until requests are handed on: the server reads from a watch what the APIService has in the store.
+func (a *aggregated) answers(t *testing.T) {
+	t.Helper()
+	servertest.Eventually(t, "requests that are handed on", func(context.Context) string {
+		if code, body := a.send(t, servertest.Admin, listed, nil); code != http.StatusOK {
+			return fmt.Sprint(code, body)
+		}
+		return ""
+	})
 }
 
 // frontProxies are the authorities that the mesh names to extensions.
@@ -371,10 +383,13 @@ func TestAggregatedAvailability(t *testing.T) {
 	a := startAggregated(t)
 	expectStale := func() {
 		t.Helper()
-		_, _, err := a.Client.Discovery().ServerGroupsAndResources()
-		if err == nil || !strings.Contains(err.Error(), "wardle.example.com/v1alpha1") {
-			t.Errorf("discovery does not say that it is not whole: %v", err)
-		}
+		servertest.Eventually(t, "discovery that says that it is not whole", func(context.Context) string {
+			_, _, err := a.Client.Discovery().ServerGroupsAndResources()
+			if err == nil || !strings.Contains(err.Error(), "wardle.example.com/v1alpha1") {
+				return fmt.Sprintf("it says %v", err)
+			}
+			return ""
+		})
 	}
 	a.discovery.Store(`{"kind":"APIResourceList","groupVersion":"apps/v1"}`)
 	update := func(change func(*apiregistration.APIService)) {
@@ -413,9 +428,7 @@ func TestAggregatedAvailability(t *testing.T) {
 	expectStale()
 	a.endpoints(t)
 	a.await(t, "True Passed")
-	if code, body := a.send(t, servertest.Admin, listed, nil); code != http.StatusOK {
-		t.Errorf("after it came back: %d %s", code, body)
-	}
+	a.answers(t)
 	update(func(s *apiregistration.APIService) {
 		s.Spec.InsecureSkipTLSVerify, s.Spec.CABundle = false, []byte("no certificate")
 	})
