@@ -30,6 +30,10 @@ func TestMain(m *testing.M) {
 		fmt.Println(serveExtender(address, os.Getenv(extenderKubeconfig)))
 		os.Exit(1)
 	}
+	if err := processes.FurnishNetwork(); err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
 	release, err := processes.ClaimUsualRanges()
 	if err != nil {
 		fmt.Println(err)
