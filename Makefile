@@ -126,7 +126,7 @@ test-integration: $(STAMPS)/kubectl $(STAMPS)/gotestsum ## run the scenarios wit
 
 # The tests with real daemons run in two parts at once, each in network and mount namespaces of its own: neither meets the other's
 # links, routes, ports and mounts, nor those of a mesh that is up or that died on this machine. The first part is about half of the time.
-E2E_FIRST := ^Test(Scenarios|Network|CSI|NodeFailure)$$
+E2E_FIRST := ^Test(Scenarios|Network)$$
 e2e_part = $(call sum,e2e-$(1),./e2e/...,-exec "unshare --net --mount" $(2) -timeout 45m,testname)
 .PHONY: test-e2e
 test-e2e: build images $(STAMPS)/helm $(STAMPS)/gotestsum ## run the scenarios with real daemons and real containers (root)
