@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 )
 
 // Options say what is repeated.
@@ -35,7 +36,7 @@ func Run(o Options, say io.Writer) (*Outcomes, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(folder)
+	defer func() { _ = os.RemoveAll(folder) }()
 	fmt.Fprintln(say, "==> building")
 	tests, err := build(o, folder)
 	if err != nil {
@@ -137,17 +138,12 @@ func output(program string, args ...string) ([]byte, error) {
 
 // busy keeps each processor busy until the function that it returns is called.
 func busy() (stop func()) {
-	done := make(chan struct{})
+	var stopped atomic.Bool
 	for range runtime.NumCPU() {
 		go func() {
-			for {
-				select {
-				case <-done:
-					return
-				default:
-				}
+			for !stopped.Load() {
 			}
 		}()
 	}
-	return func() { close(done) }
+	return func() { stopped.Store(true) }
 }
