@@ -15,9 +15,9 @@ import (
 	"keelson.dev/test/scenario"
 )
 
-// slowAndUnanswered has each binding be sent ten seconds after it was decided, in which a busy machine can do what the
-// test is about, and its answer be lost.
-const slowAndUnanswered = "scheduler/bind.before=sleep(10s);scheduler/bind.after=error(lost)"
+// slowAndUnanswered has each binding be sent five seconds after it was decided, half of the time that the scheduler
+// gives it, in which a busy machine can do what the test is about, and its answer be lost.
+const slowAndUnanswered = "scheduler/bind.before=sleep(5s);scheduler/bind.after=error(lost)"
 
 // TestWhatHappensBeforeABinding changes the world between a decision and its binding, whose answer is lost too: the
 // node goes, the Pod is made anew, or changes. No Pod is on a node that is gone, none has a second node, no node has

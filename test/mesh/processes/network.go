@@ -16,9 +16,9 @@ const uplink, beyond = "uplink", "beyond"
 // of documentation, which nobody else has.
 var gateways = map[string]string{"192.0.2.1": "192.0.2.2/24", "2001:db8::1": "2001:db8::2/64"}
 
-// FurnishNetwork makes of a new network namespace (make test-e2e runs each part of the tests in one) what a machine
-// has: a loopback device that is up, addresses and default routes. A network that has more than its loopback device is
-// left as it is.
+// FurnishNetwork makes of new network and mount namespaces (make test-e2e runs each part of the tests in such) what a
+// machine has: a loopback device that is up, addresses and default routes, and a resolver that knows no name. A network
+// that has more than its loopback device is left as it is.
 func FurnishNetwork() error {
 	links, err := netlink.LinkList()
 	if err != nil {
@@ -54,5 +54,5 @@ func FurnishNetwork() error {
 			return fmt.Errorf("leading the default route to %s: %w", gateway, err)
 		}
 	}
-	return nil
+	return resolveNothing()
 }
