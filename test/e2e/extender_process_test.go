@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 		fmt.Println(serveExtender(address, os.Getenv(extenderKubeconfig)))
 		os.Exit(1)
 	}
-	if err := processes.FurnishNetwork(); err != nil {
+	if err := processes.Furnish(); err != nil {
 		fmt.Println(err)
 		os.Exit(1)
 	}

@@ -1,8 +1,10 @@
 package processes
 
 import (
+	"errors"
 	"fmt"
 	"net"
+	"os"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -16,10 +18,11 @@ const uplink, beyond = "uplink", "beyond"
 // of documentation, which nobody else has.
 var gateways = map[string]string{"192.0.2.1": "192.0.2.2/24", "2001:db8::1": "2001:db8::2/64"}
 
-// FurnishNetwork makes of new network and mount namespaces (make test-e2e runs each part of the tests in such) what a
-// machine has: a loopback device that is up, addresses and default routes, and a resolver that knows no name. A network
-// that has more than its loopback device is left as it is.
-func FurnishNetwork() error {
+// Furnish makes of new network and mount namespaces (make test-e2e runs each part of the tests in such) what a machine
+// has: a loopback device that is up, addresses and default routes, a resolver that knows no name, and a folder for the
+// sockets of containerd's shims that no other part of the tests sees. Where the network has more than its loopback
+// device, all is left as it is.
+func Furnish() error {
 	links, err := netlink.LinkList()
 	if err != nil {
 		return fmt.Errorf("listing the devices: %w", err)
@@ -27,11 +30,45 @@ func FurnishNetwork() error {
 	if len(links) > 1 {
 		return nil
 	}
+	if err := checkMounts(); err != nil {
+		return err
+	}
+	if err := furnishNetwork(); err != nil {
+		return err
+	}
+	if err := resolveNothing(); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(shims, 0o711); err != nil {
+		return fmt.Errorf("making the folder of shims: %w", err)
+	}
+	if err := unix.Mount("tmpfs", shims, "tmpfs", 0, "mode=0711"); err != nil {
+		return fmt.Errorf("mounting %s: %w", shims, err)
+	}
+	return nil
+}
+
+// shims is where containerd's shims have their sockets.
+const shims = "/run/containerd/s"
+
+// checkMounts wants the mount namespace not to be the machine's: what is mounted would stay there.
+func checkMounts() error {
+	own, err := os.Readlink("/proc/self/ns/mnt")
+	if err != nil {
+		return err
+	}
+	if machines, err := os.Readlink("/proc/1/ns/mnt"); err == nil && machines == own {
+		return errors.New("tests in a network namespace of their own need a mount namespace too: unshare --net --mount")
+	}
+	return nil
+}
+
+func furnishNetwork() error {
 	device := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: uplink}, PeerName: beyond}
 	if err := netlink.LinkAdd(device); err != nil {
 		return fmt.Errorf("making the device %s: %w", uplink, err)
 	}
-	links, err = netlink.LinkList()
+	links, err := netlink.LinkList()
 	if err != nil {
 		return fmt.Errorf("listing the devices: %w", err)
 	}
@@ -54,5 +91,5 @@ func FurnishNetwork() error {
 			return fmt.Errorf("leading the default route to %s: %w", gateway, err)
 		}
 	}
-	return resolveNothing()
+	return nil
 }
