@@ -64,6 +64,12 @@ func checkMounts() error {
 }
 
 func furnishNetwork() error {
+	// A machine that forwards has further routes of its own, which a mesh is not to be blamed for.
+	for _, file := range []string{"/proc/sys/net/ipv4/ip_forward", "/proc/sys/net/ipv6/conf/all/forwarding"} {
+		if err := os.WriteFile(file, []byte("1"), 0o644); err != nil {
+			return fmt.Errorf("letting the network forward: %w", err)
+		}
+	}
 	device := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: uplink}, PeerName: beyond}
 	if err := netlink.LinkAdd(device); err != nil {
 		return fmt.Errorf("making the device %s: %w", uplink, err)
