@@ -3,10 +3,12 @@
 //
 //   - containerd has made the task when the call ends, but CRI takes the start for failed: the task stays, and the
 //     container "cannot be deleted" while it has one;
+//   - the shim gets the container ready only after containerd has given it up: it waits for the deletion that nobody
+//     asks for, and outlives its sandbox;
 //   - containerd gives the start up while the OCI runtime makes the container: the OCI runtime keeps a folder, and
 //     perhaps a process, of which containerd knows nothing.
 //
-// The second comes of sandboxes too, and of whatever else was under way when containerd itself or a shim was killed.
+// The last two come of sandboxes too, and of whatever else was under way when containerd itself or a shim was killed.
 package containerd
 
 import (
@@ -18,6 +20,7 @@ import (
 	"time"
 
 	containers "github.com/containerd/containerd/api/services/containers/v1"
+	sandboxes "github.com/containerd/containerd/api/services/sandbox/v1"
 	tasks "github.com/containerd/containerd/api/services/tasks/v1"
 	"golang.org/x/sys/unix"
 	"google.golang.org/grpc"
@@ -36,13 +39,17 @@ const callTime = 20 * time.Second
 type Client struct {
 	containers containers.ContainersClient
 	tasks      tasks.TasksClient
+	sandboxes  sandboxes.StoreClient
 	// run carries a command out; tests put their own in its place.
 	run func(ctx context.Context, program string, args ...string) error
+	// asked are the orphaned shims that were asked to end; EndOrphans' own.
+	asked map[shim]bool
 }
 
 // New returns a client on a connection to a container runtime, which need not be containerd.
 func New(conn grpc.ClientConnInterface) *Client {
-	return &Client{containers: containers.NewContainersClient(conn), tasks: tasks.NewTasksClient(conn), run: run}
+	return &Client{containers: containers.NewContainersClient(conn), tasks: tasks.NewTasksClient(conn),
+		sandboxes: sandboxes.NewStoreClient(conn), run: run, asked: map[shim]bool{}}
 }
 
 // End kills and deletes the task of a container, and all that the OCI runtime has of the container. What is not there

@@ -9,7 +9,9 @@ import (
 	"testing"
 
 	containers "github.com/containerd/containerd/api/services/containers/v1"
+	sandboxes "github.com/containerd/containerd/api/services/sandbox/v1"
 	tasks "github.com/containerd/containerd/api/services/tasks/v1"
+	"github.com/containerd/containerd/api/types"
 	"github.com/containerd/containerd/api/types/runc/options"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -28,6 +30,8 @@ type server struct {
 	calls   []string
 	// recorded are the IDs of the containers that it has.
 	recorded []string
+	// recordedSandboxes are those that it has beside them.
+	recordedSandboxes []string
 }
 
 func (s *server) called(ctx context.Context, call string) error {
@@ -67,6 +71,19 @@ func (s tasksServer) Wait(ctx context.Context, r *tasks.WaitRequest) (*tasks.Wai
 
 func (s tasksServer) Delete(ctx context.Context, r *tasks.DeleteTaskRequest) (*tasks.DeleteResponse, error) {
 	return &tasks.DeleteResponse{}, s.called(ctx, "delete "+r.ContainerID)
+}
+
+type sandboxesServer struct {
+	sandboxes.UnimplementedStoreServer
+	*server
+}
+
+func (s sandboxesServer) List(ctx context.Context, _ *sandboxes.StoreListRequest) (*sandboxes.StoreListResponse, error) {
+	answer := &sandboxes.StoreListResponse{}
+	for _, id := range s.recordedSandboxes {
+		answer.List = append(answer.List, &types.Sandbox{SandboxID: id})
+	}
+	return answer, s.called(ctx, "list sandboxes")
 }
 
 func TestEnd(t *testing.T) {
@@ -124,6 +141,7 @@ func serve(t *testing.T, s *server) *grpc.ClientConn {
 	g := grpc.NewServer()
 	containers.RegisterContainersServer(g, containersServer{server: s})
 	tasks.RegisterTasksServer(g, tasksServer{server: s})
+	sandboxes.RegisterStoreServer(g, sandboxesServer{server: s})
 	go func() { _ = g.Serve(listener) }()
 	t.Cleanup(g.Stop)
 	conn, err := grpc.NewClient("passthrough:containerd", grpc.WithTransportCredentials(insecure.NewCredentials()),

@@ -14,6 +14,8 @@ type setup struct {
 	runcs []runc
 	// bundles is the folder with a bundle for each container that has a task.
 	bundles string
+	// endpoint is where containerd listens, as its shims are told; empty where it is not known.
+	endpoint string
 }
 
 // runc is an OCI runtime and the folder in which it has one for each container of this namespace.
@@ -37,7 +39,8 @@ func readSetup(config string) (setup, error) {
 			} `json:"runtimes"`
 		} `json:"containerd"`
 		// StateDir is CRI's own folder below containerd's.
-		StateDir string `json:"stateDir"`
+		StateDir           string `json:"stateDir"`
+		ContainerdEndpoint string `json:"containerdEndpoint"`
 	}
 	if err := json.Unmarshal([]byte(config), &told); err != nil {
 		return setup{}, fmt.Errorf("containerd: reading its configuration: %w", err)
@@ -45,7 +48,8 @@ func readSetup(config string) (setup, error) {
 	if !filepath.IsAbs(told.StateDir) {
 		return setup{}, nil
 	}
-	out := setup{bundles: filepath.Join(filepath.Dir(told.StateDir), "io.containerd.runtime.v2.task", namespace)}
+	out := setup{bundles: filepath.Join(filepath.Dir(told.StateDir), "io.containerd.runtime.v2.task", namespace),
+		endpoint: told.ContainerdEndpoint}
 	for _, r := range told.Containerd.Runtimes {
 		if r.RuntimeType != runcShim {
 			continue
@@ -92,4 +96,35 @@ func orphans(folders []folder, recorded map[string]bool, bundles []string, share
 		}
 	}
 	return out
+}
+
+// shim is a process between containerd and the containers of one sandbox.
+type shim struct {
+	pid int
+	// id is the sandbox's, or the container's where it has a shim of its own.
+	id string
+	// endpoint is where its containerd listens.
+	endpoint string
+}
+
+// shimOf returns whom the process with this command line serves if it is a shim that serves this namespace of the
+// containerd which listens there. Those that only start a shim or clean up after one have a further word.
+func shimOf(commandLine []string, endpoint string) (id string, ok bool) {
+	const idWord, words = 4, 7
+	if len(commandLine) < words || endpoint == "" || filepath.Base(commandLine[0]) != "containerd-shim-runc-v2" {
+		return "", false
+	}
+	id = commandLine[idWord]
+	want := []string{"-namespace", namespace, "-id", id, "-address", endpoint}
+	rest := commandLine[words:]
+	return id, slices.Equal(commandLine[1:words], want) && (len(rest) == 0 || slices.Equal(rest, []string{"-debug"}))
+}
+
+// orphanShims returns the shims of sandboxes and containers of which containerd has no record. Such a shim took up a
+// container whose start was given up meanwhile: it waits for the container's deletion, which nobody asks for. As in
+// orphans, the records must have been listed after the shims.
+func orphanShims(shims []shim, recorded map[string]bool) []shim {
+	return slices.DeleteFunc(slices.Clone(shims), func(s shim) bool {
+		return recorded[s.id] || !idForm.MatchString(s.id)
+	})
 }

@@ -65,13 +65,15 @@ func TestSetup(t *testing.T) {
 		wrong  bool
 	}{
 		"its own folder": {config(stateDir, ociRuntime(runcV2, `{"BinaryName": "/opt/runc", "Root": "/node/runc"}`)),
-			setup{[]runc{own}, bundles}, false},
+			setup{[]runc{own}, bundles, ""}, false},
 		"the folder of all": {config(stateDir, ociRuntime(runcV2, `null`)),
-			setup{[]runc{{"runc", "/run/containerd/runc/k8s.io", true}}, bundles}, false},
+			setup{[]runc{{"runc", "/run/containerd/runc/k8s.io", true}}, bundles, ""}, false},
 		"two names of one": {config(stateDir, ociRuntime(runcV2, `{"BinaryName": "/opt/runc", "Root": "/node/runc"}`)+","+
 			ociRuntime(runcV2, `{"BinaryName": "/opt/runc", "Root": "/node/runc", "SystemdCgroup": true}`)),
-			setup{[]runc{own}, bundles}, false},
-		"another runtime":        {config(stateDir, ociRuntime("io.containerd.kata.v2", `{}`)), setup{nil, bundles}, false},
+			setup{[]runc{own}, bundles, ""}, false},
+		"where it listens": {`{"stateDir": "/node/state/cri", "containerdEndpoint": "/node/containerd.sock"}`,
+			setup{nil, "/node/state/io.containerd.runtime.v2.task/k8s.io", "/node/containerd.sock"}, false},
+		"another runtime":        {config(stateDir, ociRuntime("io.containerd.kata.v2", `{}`)), setup{nil, bundles, ""}, false},
 		"no containerd":          {"", setup{}, false},
 		"nothing of containerd":  {`{"runtimes": 1}`, setup{}, false},
 		"no state":               {config("", ociRuntime(runcV2, `{}`)), setup{}, false},
@@ -85,9 +87,47 @@ func TestSetup(t *testing.T) {
 			if (err != nil) != row.wrong {
 				t.Fatalf("error %v, want one: %v", err, row.wrong)
 			}
-			if got.bundles != row.want.bundles || !slices.Equal(got.runcs, row.want.runcs) {
+			if got.bundles != row.want.bundles || got.endpoint != row.want.endpoint || !slices.Equal(got.runcs, row.want.runcs) {
 				t.Errorf("%+v, want %+v", got, row.want)
 			}
 		})
+	}
+}
+
+// SAF-197
+func TestShimOf(t *testing.T) {
+	const program, here = "/opt/keelson/containerd-shim-runc-v2", "/node/containerd.sock"
+	for line, want := range map[string]string{
+		program + " -namespace k8s.io -id a1 -address " + here:               "a1",
+		program + " -namespace k8s.io -id a1 -address " + here + " -debug":   "a1",
+		program + " -namespace k8s.io -id a1 -address " + here + " start":    "",
+		program + " -namespace k8s.io -id a1 -address " + here + " delete":   "",
+		program + " -namespace k8s.io -id a1 -address " + here + " -debug x": "",
+		program + " -namespace k8s.io -id a1 -address /run/other.sock":       "",
+		program + " -namespace moby -id a1 -address " + here:                 "",
+		program + " -namespace k8s.io -address " + here + " -id a1":          "",
+		program + " -namespace k8s.io -id a1 -address":                       "",
+		"/bin/sh -namespace k8s.io -id a1 -address " + here:                  "",
+		"": "",
+	} {
+		if id, ok := shimOf(strings.Split(line, " "), here); ok != (want != "") || ok && id != want {
+			t.Errorf("%q serves %q, %v; want %q", line, id, ok, want)
+		}
+	}
+	if _, ok := shimOf(strings.Split(program+" -namespace k8s.io -id a1 -address ", " "), ""); ok {
+		t.Error("a shim is told by an endpoint that is not known")
+	}
+}
+
+// SAF-197
+func TestOrphanShims(t *testing.T) {
+	recorded, lost := shim{pid: 1, id: strings.Repeat("a", 64)}, shim{pid: 2, id: strings.Repeat("b", 64)}
+	strange := shim{pid: 3, id: "web"}
+	all := []shim{recorded, lost, strange}
+	if got := orphanShims(all, map[string]bool{recorded.id: true}); !slices.Equal(got, []shim{lost}) {
+		t.Errorf("orphans are %v, want %v", got, lost)
+	}
+	if !slices.Equal(all, []shim{recorded, lost, strange}) {
+		t.Errorf("the input became %v", all)
 	}
 }

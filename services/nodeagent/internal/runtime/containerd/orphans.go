@@ -7,50 +7,90 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	containers "github.com/containerd/containerd/api/services/containers/v1"
+	sandboxes "github.com/containerd/containerd/api/services/sandbox/v1"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
 
 	"keelson.dev/services/nodeagent/internal/plainfile"
 )
 
 // EndOrphans ends and removes what runc has of sandboxes and containers of which containerd has no record any more, and
-// returns their IDs. config is the configuration that containerd tells with its status. What is being made, and what
-// belongs to another containerd of the machine, is not touched.
+// the shims that serve nothing else, and returns their IDs. config is the configuration that containerd tells with its
+// status. What is being made, and what belongs to another containerd of the machine, is not touched.
 func (c *Client) EndOrphans(ctx context.Context, config string) (ended []string, err error) {
 	with, err := readSetup(config)
 	if err != nil {
 		return nil, err
 	}
-	bundles := []string{with.bundles}
+	found, err := look(with)
+	problems := []error{err}
+	if found.nothing() {
+		return nil, err
+	}
+	recorded, err := c.recorded(ctx) // after the look, see orphans
+	if err != nil {
+		return nil, errors.Join(append(problems, err)...)
+	}
+	for _, of := range found.folders {
+		for _, f := range orphans(of.folders, recorded, found.bundles, of.shared, time.Now()) {
+			ended, problems = tell(f.id, c.endOrphan(ctx, of.runc, f), ended, problems)
+		}
+	}
+	maps.DeleteFunc(c.asked, func(s shim, _ bool) bool { return !slices.Contains(found.shims, s) })
+	for _, s := range orphanShims(found.shims, recorded) {
+		ended, problems = tell(s.id, c.endShim(s), ended, problems)
+	}
+	return ended, errors.Join(problems...)
+}
+
+// tell adds one that was tried to those that have ended, or what kept it from it to the problems.
+func tell(id string, err error, ended []string, problems []error) ([]string, []error) {
+	if err != nil {
+		return ended, append(problems, err)
+	}
+	return append(ended, id), problems
+}
+
+// findings is what one look finds of containers, whether containerd knows of them or not.
+type findings struct {
+	bundles []string
+	folders []foldersOf
+	shims   []shim
+}
+
+type foldersOf struct {
+	runc
+	folders []folder
+}
+
+func (f findings) nothing() bool { return len(f.folders) == 0 && len(f.shims) == 0 }
+
+// look returns what it could read, and what it could not.
+func look(with setup) (findings, error) {
+	found := findings{bundles: []string{with.bundles}}
 	if resolved, err := filepath.EvalSymlinks(with.bundles); err == nil {
-		bundles = append(bundles, resolved) // runc notes the folder that it runs in
+		found.bundles = append(found.bundles, resolved) // runc notes the folder that it runs in
 	}
 	var problems []error
 	for _, r := range with.runcs {
-		folders, err := r.folders()
-		if err != nil || len(folders) == 0 {
-			problems = append(problems, err)
-			continue
-		}
-		recorded, err := c.recorded(ctx) // after the folders, see orphans
-		if err != nil {
-			problems = append(problems, err)
-			continue
-		}
-		for _, f := range orphans(folders, recorded, bundles, r.shared, time.Now()) {
-			if err := c.endOrphan(ctx, r, f); err != nil {
-				problems = append(problems, err)
-				continue
-			}
-			ended = append(ended, f.id)
+		folders, err := r.list()
+		problems = append(problems, err)
+		if len(folders) > 0 {
+			found.folders = append(found.folders, foldersOf{runc: r, folders: folders})
 		}
 	}
-	return ended, errors.Join(problems...)
+	shims, err := listShims(with.endpoint)
+	found.shims = shims
+	return found, errors.Join(append(problems, err)...)
 }
 
 // recorded returns the IDs of all containers and sandboxes of which containerd has a record.
@@ -58,21 +98,34 @@ func (c *Client) recorded(ctx context.Context) (map[string]bool, error) {
 	ctx, cancel := context.WithTimeout(metadata.AppendToOutgoingContext(ctx, "containerd-namespace", namespace),
 		callTime)
 	defer cancel()
-	stream, err := c.containers.ListStream(ctx, &containers.ListContainersRequest{})
-	if err != nil {
-		return nil, fmt.Errorf("containerd: listing containers: %w", err)
-	}
 	ids := map[string]bool{}
-	for {
-		record, err := stream.Recv()
-		switch {
-		case errors.Is(err, io.EOF):
-			return ids, nil
-		case err != nil:
-			return nil, fmt.Errorf("containerd: listing containers: %w", err)
+	return ids, errors.Join(c.recordedContainers(ctx, ids), c.recordedSandboxes(ctx, ids))
+}
+
+func (c *Client) recordedContainers(ctx context.Context, into map[string]bool) error {
+	stream, err := c.containers.ListStream(ctx, &containers.ListContainersRequest{})
+	for err == nil {
+		var record *containers.ListContainerMessage
+		if record, err = stream.Recv(); err == nil {
+			into[record.GetContainer().GetID()] = true
 		}
-		ids[record.GetContainer().GetID()] = true
 	}
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return fmt.Errorf("containerd: listing containers: %w", err)
+}
+
+// recordedSandboxes adds those that have no container of their own: which have is up to containerd's configuration.
+func (c *Client) recordedSandboxes(ctx context.Context, into map[string]bool) error {
+	answer, err := c.sandboxes.List(ctx, &sandboxes.StoreListRequest{})
+	if err != nil && status.Code(err) != codes.Unimplemented {
+		return fmt.Errorf("containerd: listing sandboxes: %w", err)
+	}
+	for _, sandbox := range answer.GetList() {
+		into[sandbox.GetSandboxID()] = true
+	}
+	return nil
 }
 
 // endOrphan lets runc end the processes of a container that it has noted. A folder without a note is all there is.
@@ -85,8 +138,8 @@ func (c *Client) endOrphan(ctx context.Context, r runc, f folder) error {
 	return c.run(ctx, r.program, deletionArgs(r.root, f.id)...)
 }
 
-// folders returns what runc has of this namespace's containers; nothing where it never had any.
-func (r runc) folders() ([]folder, error) {
+// list returns what runc has of this namespace's containers; nothing where it never had any.
+func (r runc) list() ([]folder, error) {
 	entries, err := os.ReadDir(r.root)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("listing the containers of runc: %w", err)

@@ -123,7 +123,7 @@ func TestOrphansEnd(t *testing.T) {
 	if got, want := r.left(), []string{"--he", "0000", "1111", "aaaa", "bbbb", "ffff"}; !slices.Equal(got, want) {
 		t.Errorf("left is what begins with %v, want %v", got, want)
 	}
-	want := []string{"list", "runc --root " + r.dir + " delete --force " + id("c")}
+	want := []string{"list", "list sandboxes", "runc --root " + r.dir + " delete --force " + id("c")}
 	if !slices.Equal(r.calls, want) {
 		t.Errorf("calls %q, want %q", r.calls, want)
 	}
@@ -137,6 +137,7 @@ func TestNothingEndsWhileContainerdDoesNotTell(t *testing.T) {
 	id := strings.Repeat("c", 64)
 	broken := status.Error(codes.Unavailable, "broken")
 	for name, prepare := range map[string]func(*runcRoot){
+		"sandboxes not told of":     func(r *runcRoot) { r.fails = map[string]error{"list sandboxes": broken} },
 		"a list that breaks off":    func(r *runcRoot) { r.fails = map[string]error{"list": broken} },
 		"a configuration of nobody": func(r *runcRoot) { r.config = "" },
 		"a damaged configuration":   func(r *runcRoot) { r.config = "{" },

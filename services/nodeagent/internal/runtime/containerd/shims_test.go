@@ -1,0 +1,91 @@
+package containerd
+
+import (
+	"bufio"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// standIn is set where the test binary itself stands in for a shim: to the signal that it does not heed, or to "none".
+const standIn = "KEELSON_TEST_SHIM"
+
+func TestMain(m *testing.M) {
+	if deafTo := os.Getenv(standIn); deafTo != "" {
+		if deafTo == "SIGTERM" {
+			signal.Ignore(syscall.SIGTERM)
+		}
+		os.Stdout.WriteString("ready\n")
+		select {}
+	}
+	os.Exit(m.Run())
+}
+
+// startShim starts a process that looks like a shim, and returns what waits for its end.
+func startShim(t *testing.T, id, endpoint, deafTo string) (wait func() syscall.Signal) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	shim := exec.Command(self)
+	shim.Args = []string{"/opt/containerd-shim-runc-v2", "-namespace", "k8s.io", "-id", id, "-address", endpoint}
+	shim.Env = append(os.Environ(), standIn+"="+deafTo)
+	out, err := shim.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := shim.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = shim.Process.Kill(); _ = shim.Wait() })
+	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+		t.Fatalf("the stand-in of a shim: %v", err)
+	}
+	return func() syscall.Signal {
+		_ = shim.Wait()
+		return shim.ProcessState.Sys().(syscall.WaitStatus).Signal()
+	}
+}
+
+// A shim that serves nobody is asked to end, and killed when it is found again. One of a container or of a sandbox that
+// is recorded is let alone, and so is another containerd's.
+//
+// SAF-197
+func TestOrphanedShimsEnd(t *testing.T) {
+	r := newRuncRoot(t)
+	endpoint := filepath.Join(t.TempDir(), "containerd.sock")
+	r.config = strings.Replace(r.config, `"stateDir"`, `"containerdEndpoint": "`+endpoint+`", "stateDir"`, 1)
+	id := func(c string) string { return strings.Repeat(c, 64) }
+	r.recorded, r.recordedSandboxes = []string{id("a")}, []string{id("b")}
+	client := New(serve(t, r.server))
+	startShim(t, id("a"), endpoint, "none")
+	startShim(t, id("b"), endpoint, "none")
+	startShim(t, id("c"), endpoint+".other", "none")
+	orphan, deaf := startShim(t, id("d"), endpoint, "none"), startShim(t, id("e"), endpoint, "SIGTERM")
+
+	for _, want := range [][]string{{id("d"), id("e")}, {id("e")}, nil} {
+		ended, err := client.EndOrphans(t.Context(), r.config)
+		slices.Sort(ended)
+		if err != nil || !slices.Equal(ended, want) {
+			t.Errorf("ended %v, error %v; want %v", ended, err, want)
+		}
+		switch len(want) {
+		case 2:
+			if got := orphan(); got != syscall.SIGTERM {
+				t.Errorf("the first ended by %v", got)
+			}
+		case 1:
+			if got := deaf(); got != syscall.SIGKILL {
+				t.Errorf("the second ended by %v", got)
+			}
+		}
+	}
+	if len(client.asked) != 0 {
+		t.Errorf("remembered are %v, which have ended", client.asked)
+	}
+}
