@@ -30,6 +30,7 @@ func TestADaemonDiesBetweenAWriteAndItsMemoryOfIt(t *testing.T) {
 			})
 		})
 	}
+	leakShim(t, m)
 	t.Run("NothingIsLeft", func(t *testing.T) { expectNothingLeft(t, m) })
 }
 

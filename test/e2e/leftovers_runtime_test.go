@@ -2,12 +2,18 @@ package e2e
 
 import (
 	"context"
+	"crypto/sha256"
+	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"keelson.dev/test/mesh/processes"
 	"keelson.dev/test/scenario"
@@ -102,4 +108,45 @@ func shims(m *processes.Mesh) ([]string, error) {
 		}
 	}
 	return left, nil
+}
+
+// leakShim starts a shim on each node as containerd has it started, for a sandbox that nobody knows: so one stays whose sandbox
+// went while it was still making a container.
+func leakShim(t *testing.T, m *processes.Mesh) {
+	sockets, err := sockets(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, socket := range sockets {
+		bundle := t.TempDir()
+		if err := errors.Join(unix.Mkfifo(filepath.Join(bundle, "log"), 0o600),
+			os.WriteFile(filepath.Join(bundle, "config.json"), []byte("{}"), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		log, err := os.OpenFile(filepath.Join(bundle, "log"), os.O_RDWR, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { log.Close() })
+		listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(bundle, "shim.sock"), Net: "unix"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		inherited, err := listener.File()
+		if err != nil {
+			t.Fatal(err)
+		}
+		shim := exec.CommandContext(t.Context(), filepath.Join(scenario.BinDir(), "containerd-shim-runc-v2"), "-namespace",
+			"k8s.io", "-id", fmt.Sprintf("%x", sha256.Sum256([]byte(bundle))), "-address", socket)
+		shim.Dir, shim.ExtraFiles = bundle, []*os.File{inherited}
+		shim.Env = append(os.Environ(), "TTRPC_ADDRESS="+socket+".ttrpc")
+		if err := shim.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { listener.Close() })
+		go func() { _ = shim.Wait() }()
+		if found, err := shimsOf(socket); err != nil || len(found) == 0 {
+			t.Fatalf("of the shim that was started nothing is seen: %v", err)
+		}
+	}
 }
