@@ -7,13 +7,13 @@ package repeat
 
 import (
 	"cmp"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
 	"strings"
+
+	"keelson.dev/tools/testevents"
 )
 
 // name is a test of a package; without a test, what failed of the package itself, as a panic or the time that was up.
@@ -32,25 +32,19 @@ func NewOutcomes() *Outcomes { return &Outcomes{rounds: map[name]int{}, failed: 
 // Add reads what `go tool test2json` printed of one package in the round of a seed.
 func (o *Outcomes) Add(seed int64, events io.Reader) error {
 	blamed := false
-	for from := json.NewDecoder(events); ; {
-		var e struct{ Action, Package, Test string }
-		switch err := from.Decode(&e); {
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
-			return fmt.Errorf("reading the events of tests: %w", err)
+	for end, err := range testevents.Ends(events) {
+		if err != nil {
+			return err
 		}
-		about := name{e.Package, e.Test}
-		switch {
-		case e.Action != "pass" && e.Action != "fail", strings.Contains(e.Test, "/"):
-			continue
-		case e.Action == "fail" && (e.Test != "" || !blamed):
-			// A package fails with its tests: it is named only if none is to blame.
+		about := name{end.Package, end.Test}
+		// A package fails with its tests: it is named only if none is to blame.
+		if !end.Passed && (end.Test != "" || !blamed) {
 			o.failed[about] = append(o.failed[about], seed)
 			blamed = true
 		}
 		o.rounds[about]++
 	}
+	return nil
 }
 
 // Failed is whether any test did not pass every time.

@@ -3,6 +3,8 @@ package testtimes
 import (
 	"strings"
 	"testing"
+
+	"keelson.dev/tools/testevents"
 )
 
 const printed = `{"Action":"run","Package":"keelson.dev/kit/a","Test":"TestOne"}
@@ -21,7 +23,7 @@ func TestSlowest(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, row := range []struct {
-		times []Time
+		ends  []testevents.End
 		count int
 		want  string
 	}{
@@ -31,7 +33,7 @@ func TestSlowest(t *testing.T) {
 		{nil, 20, ""},
 	} {
 		var got strings.Builder
-		if err := Print(&got, Slowest(row.times, row.count)); err != nil || got.String() != row.want {
+		if err := Print(&got, Slowest(row.ends, row.count)); err != nil || got.String() != row.want {
 			t.Errorf("%q, %v, want %q", got.String(), err, row.want)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 
+	"keelson.dev/tools/testevents"
 	"keelson.dev/tools/testtimes"
 )
 
@@ -22,7 +23,7 @@ func main() {
 }
 
 func run(files []string) error {
-	var packages, tests []testtimes.Time
+	var packages, tests []testevents.End
 	for _, name := range files {
 		file, err := os.Open(name)
 		if err != nil {
