@@ -16,7 +16,7 @@ const uplink, beyond = "uplink", "beyond"
 
 // gateways are where the default routes lead, through addresses beside them that the machine has. The ranges are those
 // of documentation, which nobody else has.
-var gateways = map[string]string{"192.0.2.1": "192.0.2.2/24", "2001:db8::1": "2001:db8::2/64"}
+var gateways = map[string]string{"192.0.2.1": resolver + "/24", "2001:db8::1": "2001:db8::2/64"}
 
 // Furnish makes of new network and mount namespaces (make test-e2e runs each part of the tests in such) what a machine
 // has: a loopback device that is up, addresses and default routes, a resolver that knows no name, and a folder for the
