@@ -77,7 +77,7 @@ func beyond(rights, others []right) []right {
 func TestTheChartGrantsNothingOfItsOwn(t *testing.T) {
 	bound := map[string]bool{}
 	for _, daemon := range []string{"scheduler", "workload-controllers", "podgc"} {
-		file := filepath.Join("..", "..", "deploy", "helm", "keelson", "charts", daemon, "templates", daemon+".yaml")
+		file := filepath.Join("../../deploy/helm/keelson/charts", daemon, "templates", daemon+".yaml")
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

@@ -7,37 +7,57 @@ import (
 	"go/token"
 	"io/fs"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 )
 
-// uncachedLine is where the Makefile names the packages whose tests run each time, whatever the go command has kept.
-var uncachedLine = regexp.MustCompile(`(?m)^UNCACHED := (.*)$`)
-
-// uncached reads which packages' tests run each time, by their folders. A repository without a Makefile has none.
-func uncached(repository fs.FS) ([]string, error) {
-	makefile, err := fs.ReadFile(repository, "Makefile")
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("reading which tests run each time: %w", err)
-	}
-	line := uncachedLine.FindSubmatch(makefile)
-	if line == nil {
-		return nil, nil
-	}
-	return strings.Fields(string(line[1])), nil
+// kept says of which files outside of a module the go command takes no notice although it keeps results, and of which
+// packages it keeps none.
+type kept struct {
+	// eachTime are the folders of the packages whose tests run each time.
+	eachTime []string
+	// summed are the folders and files that go, as one sum, into the environment of the tests of integration.
+	summed []string
 }
 
+// integration is the folder of the tests that read the sum.
+const integration = "test/integration"
+
+// readKept reads from the Makefile what it lists. A repository without one has nothing.
+func readKept(repository fs.FS) (kept, error) {
+	makefile, err := fs.ReadFile(repository, "Makefile")
+	if errors.Is(err, fs.ErrNotExist) {
+		return kept{}, nil
+	}
+	if err != nil {
+		return kept{}, fmt.Errorf("reading which tests run each time: %w", err)
+	}
+	list := func(variable string) []string {
+		_, line, _ := strings.Cut("\n"+string(makefile), "\n"+variable+" := ")
+		line, _, _ = strings.Cut(line, "\n")
+		return strings.Fields(line)
+	}
+	// The tests with real daemons run under another program, those on machines and benchmarks with -count or -bench.
+	never := []string{"test/e2e", "test/vm", "test/bench"}
+	return kept{eachTime: append(never, list("UNCACHED")...), summed: list("OUTSIDE")}, nil
+}
+
+// seen is whether a change of the file, outside of the module, makes the tests of a folder run again.
+func (k kept) seen(file, folder string) bool {
+	return slices.Contains(k.eachTime, folder) ||
+		folder == integration && slices.ContainsFunc(k.summed, func(root string) bool { return within(file, root) })
+}
+
+// within is whether a file is the root or below it.
+func within(file, root string) bool { return file == root || strings.HasPrefix(file, root+"/") }
+
 // beyond lists the lines at which a test names a file outside of its module, of whose changes the go command takes no
-// notice, although its package is not among those that run each time. All of module test/ do.
-func beyond(name string, files *token.FileSet, file *ast.File, eachTime []string) []int {
+// notice.
+func beyond(name string, files *token.FileSet, file *ast.File, k kept) []int {
 	folder := path.Dir(name)
 	module := moduleOf(folder)
-	if !strings.HasSuffix(name, "_test.go") || module == "test" || slices.Contains(eachTime, folder) {
+	if !strings.HasSuffix(name, "_test.go") {
 		return nil
 	}
 	var lines []int
@@ -50,7 +70,7 @@ func beyond(name string, files *token.FileSet, file *ast.File, eachTime []string
 		if err != nil || !strings.HasPrefix(text, "../") {
 			return true
 		}
-		if to := path.Join(folder, text); to != module && !strings.HasPrefix(to, module+"/") {
+		if to := path.Join(folder, text); !within(to, module) && !k.seen(to, folder) {
 			lines = append(lines, files.Position(n.Pos()).Line)
 		}
 		return true

@@ -50,11 +50,11 @@ func (f Finding) String() string { return f.Path + ": " + f.Message }
 
 // Check walks a repository and returns its findings in the order of their paths.
 func Check(repository fs.FS) ([]Finding, error) {
-	eachTime, err := uncached(repository)
+	keptResults, err := readKept(repository)
 	if err != nil {
 		return nil, err
 	}
-	checkGo := func(name string, content []byte) ([]Finding, error) { return checkFile(name, content, eachTime) }
+	checkGo := func(name string, content []byte) ([]Finding, error) { return checkFile(name, content, keptResults) }
 	var findings []Finding
 	err = fs.WalkDir(repository, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
@@ -92,8 +92,8 @@ func skipped(dir string) bool {
 	return base == "testdata" || dir == "bin" || (len(base) > 1 && strings.HasPrefix(base, "."))
 }
 
-// checkFile checks a file of Go; eachTime are the packages whose tests run each time.
-func checkFile(name string, content []byte, eachTime []string) ([]Finding, error) {
+// checkFile checks a file of Go.
+func checkFile(name string, content []byte, k kept) ([]Finding, error) {
 	files := token.NewFileSet()
 	file, err := parser.ParseFile(files, name, content, parser.SkipObjectResolution)
 	if err != nil {
@@ -118,10 +118,10 @@ func checkFile(name string, content []byte, eachTime []string) ([]Finding, error
 		found = append(found, Finding{fmt.Sprintf("%s:%d", name, line),
 			"names a grace period: a Pod keeps its own, only podgc's collector of that name forces a deletion"})
 	}
-	for _, line := range beyond(name, files, file, eachTime) {
+	for _, line := range beyond(name, files, file, k) {
 		found = append(found, Finding{fmt.Sprintf("%s:%d", name, line),
 			"a test reads a file outside of its module, whose changes the go command overlooks: name its package in " +
-				"UNCACHED of the Makefile"})
+				"UNCACHED of the Makefile, or the file in OUTSIDE"})
 	}
 	for _, spec := range file.Imports {
 		imported, err := strconv.Unquote(spec.Path.Value)

@@ -2,6 +2,8 @@ package layout
 
 import (
 	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -108,14 +110,17 @@ func TestTestsThatReadBeyondTheirModule(t *testing.T) {
 		"not in the list":       {"services/podgc/internal/b/b_test.go", reads, true},
 		"in the list":           {"services/podgc/internal/a/a_test.go", reads, false},
 		"no test":               {"services/podgc/internal/b/b.go", reads, false},
-		"scenarios, never kept": {"test/a/b/c/a_test.go", reads, false},
+		"real daemons":          {"test/e2e/a_test.go", "package p\n\nvar f = \"../../x\"\n", false},
+		"summed":                {"test/integration/a_test.go", "package p\n\nvar f = \"../../bin/x/y\"\n", false},
+		"beside what is summed": {"test/integration/a_test.go", "package p\n\nvar f = \"../../bin/xy\"\n", true},
+		"summed for others":     {"test/scenario/a_test.go", "package p\n\nvar f = \"../../bin/x\"\n", true},
 		"in its module":         {"kit/b/c/b_test.go", "package p\n\nvar f = \"../../go.mod\"\n", false},
 		"one folder further":    {"kit/b/c/b_test.go", "package p\n\nvar f = \"../../../x\"\n", true},
 		"out of a whole module": {"kit/b/b_test.go", "package p\n\nvar f = \"../..\"\n", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			found, err := Check(fstest.MapFS{
-				"Makefile": {Data: []byte("UNIT := kit\nUNCACHED := kit/x services/podgc/internal/a\n")},
+				"Makefile": {Data: []byte("UNIT := kit\nUNCACHED := kit/x services/podgc/internal/a\nOUTSIDE := bin/x\n")},
 				c.path:     {Data: []byte(c.content)},
 			})
 			if err != nil {
@@ -125,6 +130,58 @@ func TestTestsThatReadBeyondTheirModule(t *testing.T) {
 				t.Errorf("found %v", found)
 			}
 		})
+	}
+}
+
+// Each part of the tests with real daemons has the tests that its names promise, and some are left for the last one.
+func TestEachPartOfTheTestsWithRealDaemonsHasSome(t *testing.T) {
+	makefile, err := os.ReadFile("../../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sources strings.Builder
+	files, err := filepath.Glob("../../test/e2e/*_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sources.Write(text)
+	}
+	tests := regexp.MustCompile(`(?m)^func (Test\w+)\(t `).FindAllStringSubmatch(sources.String(), -1)
+	parts := regexp.MustCompile(`(?m)^E2E_\w+ *:= \^Test\((.*)\)$`).FindAllStringSubmatch(string(makefile), -1)
+	if len(parts) != 2 {
+		t.Fatalf("the Makefile names %d parts", len(parts))
+	}
+	named := map[string]int{}
+	for _, part := range parts {
+		for prefix := range strings.SplitSeq(part[1], "|") {
+			named[prefix] = 0
+		}
+	}
+	rest := 0
+	for _, test := range tests {
+		of := 0
+		for prefix := range named {
+			if strings.HasPrefix(test[1], "Test"+prefix) {
+				named[prefix]++
+				of++
+			}
+		}
+		if of == 0 {
+			rest++
+		}
+	}
+	for prefix, count := range named {
+		if count == 0 {
+			t.Errorf("no test begins with Test%s", prefix)
+		}
+	}
+	if rest == 0 {
+		t.Error("nothing is left for the last part")
 	}
 }
 
