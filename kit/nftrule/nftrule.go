@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 
+	"github.com/google/nftables"
 	"github.com/google/nftables/binaryutil"
 	"github.com/google/nftables/expr"
 	"golang.org/x/sys/unix"
@@ -43,6 +44,18 @@ func Address(field Field, how expr.CmpOp, prefix netip.Prefix) []expr.Any {
 		&expr.Bitwise{SourceRegister: 1, DestRegister: 1, Len: length,
 			Mask: net.CIDRMask(prefix.Bits(), address.BitLen()), Xor: make([]byte, length)},
 		&expr.Cmp{Op: how, Register: 1, Data: address.AsSlice()},
+	}
+}
+
+// NotIn matches packets of the family whose address is none of the set.
+func NotIn(field Field, six bool, set *nftables.Set) []expr.Any {
+	length := uint32(4)
+	if six {
+		length = 16
+	}
+	return []expr.Any{
+		&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseNetworkHeader, Offset: field.Offset(six), Len: length},
+		&expr.Lookup{SourceRegister: 1, SetName: set.Name, SetID: set.ID, Invert: true},
 	}
 }
 

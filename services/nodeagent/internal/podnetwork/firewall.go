@@ -7,39 +7,83 @@ import (
 
 	"github.com/google/nftables"
 	"github.com/google/nftables/expr"
+	"golang.org/x/sys/unix"
 
 	"keelson.dev/kit/nftrule"
 )
 
-var loopback = netip.MustParsePrefix("127.0.0.0/8")
-
-// setFirewall writes the tables of this node's Pods anew, at once: what they send out of the cluster's ranges leaves
-// under the machine's address, and nothing that they send reaches the machine's loopback addresses. It speaks to the
-// kernel itself; neither iptables nor nft is needed.
-func setFirewall(table, bridge string, own, cluster []netip.Prefix) error {
+// setFirewall writes the tables of this node's Pods anew, at once. It speaks to the kernel itself; neither iptables nor
+// nft is needed.
+func setFirewall(f Firewall) error {
 	conn, err := nftables.New()
 	if err != nil {
 		return fmt.Errorf("opening the firewall: %w", err)
 	}
 	for _, six := range []bool{false, true} {
-		t := tableOf(table, six)
+		t := tableOf(f.Table, six)
 		conn.AddTable(t) // or there might be none to delete
 		conn.DelTable(t)
-		if !six || hidesAny(own, six) {
-			conn.AddTable(t)
-			hide(conn, t, six, own, cluster)
+		if !f.needs(six) {
+			continue
+		}
+		conn.AddTable(t)
+		if hidesAny(f.Own, six) {
+			hide(conn, t, six, f.Own, f.Cluster)
+		}
+		if err := guard(conn, t, six, f); err != nil {
+			return err
 		}
 	}
-	t := tableOf(table, false)
-	guard := conn.AddChain(&nftables.Chain{
-		Name: "guard", Table: t, Type: nftables.ChainTypeFilter, Hooknum: nftables.ChainHookPrerouting,
-		Priority: nftables.ChainPriorityRaw})
-	conn.AddRule(&nftables.Rule{Table: t, Chain: guard, Exprs: slices.Concat(nftrule.FromInterfaces(bridge+"\x00"),
-		nftrule.Address(nftrule.Destination, expr.CmpOpEq, loopback), nftrule.Drop())})
 	if err := conn.Flush(); err != nil {
-		return fmt.Errorf("writing the firewall table %s: %w", table, err)
+		return fmt.Errorf("writing the firewall table %s: %w", f.Table, err)
 	}
 	return nil
+}
+
+// guard drops what Pods may not send, before anything else looks at it, and what pretends to come from another node's
+// tunnel.
+func guard(conn *nftables.Conn, t *nftables.Table, six bool, f Firewall) error {
+	chain := conn.AddChain(&nftables.Chain{
+		Name: "guard", Table: t, Type: nftables.ChainTypeFilter, Hooknum: nftables.ChainHookPrerouting,
+		Priority: nftables.ChainPriorityRaw})
+	drop := func(match ...[]expr.Any) {
+		conn.AddRule(&nftables.Rule{Table: t, Chain: chain, Exprs: append(slices.Concat(match...), nftrule.Drop()...)})
+	}
+	fromPods := nftrule.FromInterfaces(f.Bridge + "\x00")
+	if !six {
+		drop(fromPods, nftrule.Address(nftrule.Destination, expr.CmpOpEq, loopback))
+	}
+	foreign := slices.Clone(fromPods)
+	for _, source := range f.sources(six) {
+		foreign = append(foreign, nftrule.Address(nftrule.Source, expr.CmpOpNeq, source)...)
+	}
+	drop(foreign)
+	if f.VXLANID == 0 {
+		return nil
+	}
+	nodes := &nftables.Set{Table: t, Name: "nodes", KeyType: nftables.TypeIPAddr}
+	if six {
+		nodes.KeyType = nftables.TypeIP6Addr
+	}
+	var elements []nftables.SetElement
+	for _, node := range f.nodes(six) {
+		elements = append(elements, nftables.SetElement{Key: node.AsSlice()})
+	}
+	if err := conn.AddSet(nodes, elements); err != nil {
+		return fmt.Errorf("writing the nodes into the firewall table %s: %w", f.Table, err)
+	}
+	drop(fromPods, ofTunnel(f.VXLANID))
+	drop(nftrule.Local(), ofTunnel(f.VXLANID), nftrule.NotIn(nftrule.Source, six, nodes))
+	return nil
+}
+
+// ofTunnel matches packets of the VXLAN network of this number. The header that has the number follows UDP's.
+func ofTunnel(id int) []expr.Any {
+	const numberOffset, numberLength = 8 + 4, 3
+	number := []byte{byte(id >> 16), byte(id >> 8), byte(id)}
+	return append(nftrule.Port(unix.IPPROTO_UDP, vxlanPort),
+		&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseTransportHeader, Offset: numberOffset, Len: numberLength},
+		&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: number})
 }
 
 func tableOf(name string, six bool) *nftables.Table {
@@ -68,15 +112,15 @@ func hide(conn *nftables.Conn, t *nftables.Table, six bool, own, cluster []netip
 	}
 }
 
-// hasFirewall says whether the tables for the ranges are there.
-func hasFirewall(table string, own []netip.Prefix) bool {
+// hasFirewall says whether the tables are there.
+func hasFirewall(f Firewall) bool {
 	conn, err := nftables.New()
 	if err != nil {
 		return false
 	}
 	for _, six := range []bool{false, true} {
-		_, err := conn.ListTableOfFamily(table, tableOf(table, six).Family)
-		if err != nil && (!six || hidesAny(own, six)) {
+		_, err := conn.ListTableOfFamily(f.Table, tableOf(f.Table, six).Family)
+		if err != nil && f.needs(six) {
 			return false
 		}
 	}

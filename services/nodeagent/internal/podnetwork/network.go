@@ -69,6 +69,8 @@ type Network struct {
 	kernel kernel
 	nodes  cache.SharedIndexInformer
 	wake   chan struct{}
+	// firewall is what was written last, by this process; sync's own.
+	firewall *Firewall
 
 	mu    sync.Mutex // guards all below
 	known map[string]Node
@@ -198,7 +200,7 @@ func (n *Network) sync(ctx context.Context) error {
 		return err
 	}
 	problems = append(plan.Problems, problems...)
-	if err := n.guard(own); err != nil {
+	if err := n.guard(firewallOf(n.Config, plan, own, others)); err != nil {
 		// Without it Pods still reach each other and the machine, which is all that most work on one machine needs.
 		problems = append(problems, "Pods cannot reach beyond the cluster: "+err.Error())
 	}
@@ -209,13 +211,13 @@ func (n *Network) sync(ctx context.Context) error {
 	return nil
 }
 
-// guard writes the firewall table unless it is there as it was written; only behind it the loopback address may pass.
-func (n *Network) guard(own Node) error {
-	table := Table(n.CNI.Bridge)
-	if n.Problem() != "" || !hasFirewall(table, own.Ranges) {
-		if err := setFirewall(table, n.CNI.Bridge, own.Ranges, n.Cluster); err != nil {
+// guard writes the firewall unless it is there as it was written; only behind it the loopback address may pass.
+func (n *Network) guard(want Firewall) error {
+	if n.firewall == nil || !n.firewall.equal(want) || !hasFirewall(want) {
+		if err := setFirewall(want); err != nil {
 			return err
 		}
+		n.firewall = &want
 	}
 	return n.kernel.routeLoopback()
 }

@@ -74,9 +74,11 @@ func cluster(t *testing.T, mode Mode, routed bool) []*site {
 func (s *site) start(mode Mode) {
 	s.net = &Network{Config: Config{Log: zap.NewNop(), NodeName: s.self.Name, Mode: mode,
 		Cluster: []netip.Prefix{prefix("10.244.0.0/16")}, ConfigDir: s.t.TempDir(), CNI: CNI{Bridge: "keel0"},
+		VXLANID: 75,
 		Changed: func(context.Context) {}}, wake: make(chan struct{}, 1), known: map[string]Node{},
 		problem: problemNoRange}
-	s.net.kernel = kernel{bridge: "keel0", tunnel: tunnelName("keel0"), vxlanID: 75, cluster: s.net.Cluster}
+	s.net.kernel = kernel{bridge: "keel0", tunnel: tunnelName("keel0"), vxlanID: s.net.VXLANID,
+		cluster: s.net.Cluster}
 }
 
 // meet makes all nodes known to all.
@@ -377,7 +379,7 @@ func TestPodsDoNotReachTheLoopbackAddress(t *testing.T) {
 	if reaches() {
 		t.Error("the Pod reaches the machine's loopback address")
 	}
-	one.Do(func() { must(t, setFirewall(Table("keel0"), "other", nil, nil)) })
+	one.Do(func() { must(t, setFirewall(Firewall{Table: Table("keel0"), Bridge: "other"})) })
 	if !reaches() {
 		t.Error("without the rule it does not either, so the test shows nothing")
 	}
@@ -423,7 +425,7 @@ func TestTheConfigurationComesWithTheRange(t *testing.T) {
 	// A firewall that somebody has emptied is there again after the next look.
 	must(t, removeTable(Table("keel0")))
 	must(t, s.net.sync(t.Context()))
-	if !hasFirewall(Table("keel0"), prefixes("10.244.1.0/24")) {
+	if !hasFirewall(Firewall{Table: Table("keel0")}) {
 		t.Error("the firewall table stays away")
 	}
 }
