@@ -36,11 +36,15 @@ func (f Field) Offset(six bool) uint32 {
 // Address compares the network part of an address of the packet with a prefix. The rule sees packets of the prefix's
 // family only: it is of a table of that family, or something before it looks at the family.
 func Address(field Field, how expr.CmpOp, prefix netip.Prefix) []expr.Any {
+	return AddressAt(expr.PayloadBaseNetworkHeader, field.Offset(prefix.Addr().Is6()), how, prefix)
+}
+
+// AddressAt is Address for an address that a header has somewhere else.
+func AddressAt(header expr.PayloadBase, offset uint32, how expr.CmpOp, prefix netip.Prefix) []expr.Any {
 	address := prefix.Masked().Addr()
 	length := uint32(address.BitLen() / 8)
 	return []expr.Any{
-		&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseNetworkHeader, Offset: field.Offset(address.Is6()),
-			Len: length},
+		&expr.Payload{DestRegister: 1, Base: header, Offset: offset, Len: length},
 		&expr.Bitwise{SourceRegister: 1, DestRegister: 1, Len: length,
 			Mask: net.CIDRMask(prefix.Bits(), address.BitLen()), Xor: make([]byte, length)},
 		&expr.Cmp{Op: how, Register: 1, Data: address.AsSlice()},
