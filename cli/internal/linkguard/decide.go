@@ -1,7 +1,7 @@
-// Package linkguard holds a Pod to the addresses that it was given. A container may send what it likes on its link where it
-// has the right to raw packets, which container runtimes give by default: without a guard it takes the traffic of other
-// Pods of its node by their hardware or IP addresses. The guard stands at the machine's end of the link, before the bridge
-// learns anything from what comes.
+// Package linkguard holds a Pod to the addresses that it was given. A container may send what it likes on its link
+// where it has the right to raw packets, which container runtimes give by default: without a guard it takes the traffic
+// of other Pods of its node by their hardware or IP addresses. The guard stands at the machine's end of the link,
+// before the bridge learns anything from what comes.
 //
 //	decide.go  what is dropped (pure)
 //	guard.go   makes it so
@@ -47,7 +47,11 @@ const (
 // dropped returns what each rule matches that drops.
 func (l Link) dropped() [][]expr.Any {
 	four := outside(expr.PayloadBaseNetworkHeader, nftrule.Source.Offset(false), l.of(false))
-	six := outside(expr.PayloadBaseNetworkHeader, nftrule.Source.Offset(true), append(l.of(true), l.linkLocal(), ofNobody6))
+	six := outside(
+		expr.PayloadBaseNetworkHeader,
+		nftrule.Source.Offset(true),
+		append(l.of(true), l.linkLocal(), ofNobody6),
+	)
 	sender := outside(expr.PayloadBaseNetworkHeader, arpAddress, append(l.of(false), ofNobody))
 	told := outside(expr.PayloadBaseTransportHeader, icmpTarget, append(l.of(true), l.linkLocal()))
 	return [][]expr.Any{

@@ -10,8 +10,8 @@ import (
 	"keelson.dev/kit/nftrule"
 )
 
-// Set guards a Pod's link, in the table that has the guards of all Pods of the node. Owner is a name of the Pod's alone,
-// by which Remove finds the guard; what it guarded before, it guards no longer.
+// Set guards a Pod's link, in the table that has the guards of all Pods of the node. Owner is a name of the Pod's
+// alone, by which Remove finds the guard; what it guarded before, it guards no longer.
 func Set(table, owner string, link Link) error {
 	conn, err := nftables.New()
 	if err != nil {

@@ -240,8 +240,8 @@ func (m *machine) dropped() []uint64 {
 	return counts
 }
 
-// Each way to take what belongs to another works without the guard, and is dropped by a rule of its own with it. What the
-// Pod says as itself is heard either way.
+// Each way to take what belongs to another works without the guard, and is dropped by a rule of its own with it. What
+// the Pod says as itself is heard either way.
 func TestAPodIsHeldToItsAddresses(t *testing.T) {
 	advertised := append(append([]byte{0xa0, 0, 0, 0}, nobodys6.AsSlice()...), 2, 1)
 	router := append([]byte{64, 0, 7, 8, 0, 0, 0, 0, 0, 0, 0, 0}, 1, 1)

@@ -48,7 +48,8 @@ func (f Firewall) equal(other Firewall) bool {
 
 // needs says whether there is a table of the family: of IPv6 only where a Pod or a node has such an address.
 func (f Firewall) needs(six bool) bool {
-	return !six || len(f.nodes(six)) > 0 || slices.ContainsFunc(f.Own, func(p netip.Prefix) bool { return p.Addr().Is6() })
+	return !six || len(f.nodes(six)) > 0 ||
+		slices.ContainsFunc(f.Own, func(p netip.Prefix) bool { return p.Addr().Is6() })
 }
 
 // sources are the ranges from which Pods send: this node's, and of IPv6 what an address is asked for and tried with.

@@ -38,7 +38,12 @@ func TestFirewallOfAFamily(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := row.firewall
-			if four, six := fmt.Sprint(f.sources(false)), fmt.Sprint(f.sources(true)); four != row.four || six != row.six {
+			if four, six := fmt.Sprint(
+				f.sources(false),
+			), fmt.Sprint(
+				f.sources(true),
+			); four != row.four ||
+				six != row.six {
 				t.Errorf("Pods send from %s and %s, want %s and %s", four, six, row.four, row.six)
 			}
 			if f.needs(false) != row.needs || f.needs(true) != row.also {
