@@ -1,0 +1,124 @@
+package servertest_test
+
+import (
+	"bytes"
+	"crypto/tls"
+	"net"
+	"runtime"
+	"testing"
+	"time"
+
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"keelson.dev/services/apiserver/internal/servertest"
+)
+
+// TestFloodsOfHTTP2: a client that asks and takes it back at once, again and again, has no more work done at a time than
+// its connection may have requests, and one that begins a header and never ends it is cut off. Neither keeps others from
+// being answered.
+func TestFloodsOfHTTP2(t *testing.T) {
+	s := servertest.Start(t)
+	answers := func(t *testing.T) {
+		if _, err := s.Client.CoreV1().Namespaces().Get(t.Context(), "default", metav1.GetOptions{}); err != nil {
+			t.Errorf("another client meanwhile: %v", err)
+		}
+	}
+	answers(t)
+	t.Run("requests that are taken back", func(t *testing.T) {
+		const (
+			requests = 20_000
+			allowed  = 2_000 // a connection may have fewer requests than that, of a few goroutines each
+		)
+		c := flood(t, s.Address())
+		before, most := runtime.NumGoroutine(), 0
+		for i := range requests {
+			stream := uint32(2*i + 1)
+			err := c.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: c.question(), EndStream: true,
+				EndHeaders: true})
+			if err == nil {
+				err = c.WriteRSTStream(stream, http2.ErrCodeCancel)
+			}
+			most = max(most, runtime.NumGoroutine()-before)
+			if err != nil {
+				t.Logf("cut off after %d requests: %v", i, err)
+				break
+			}
+		}
+		answers(t)
+		if most > allowed {
+			t.Errorf("%d goroutines more", most)
+		}
+	})
+	t.Run("a header without an end", func(t *testing.T) {
+		const enough = 64 << 20
+		c := flood(t, s.Address())
+		err := c.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: c.question(), EndStream: true})
+		sent := 0
+		more := bytes.Repeat(c.field("x-more", string(bytes.Repeat([]byte("z"), 200))), 80)
+		for ; err == nil && sent < enough; sent += len(more) {
+			err = c.WriteContinuation(1, false, more)
+		}
+		t.Logf("cut off after %d bytes: %v", sent, err)
+		if err == nil {
+			t.Errorf("%d bytes of one header were taken", sent)
+		}
+		answers(t)
+	})
+}
+
+// flooder is a client that says what no library would.
+type flooder struct {
+	*http2.Framer
+	block   bytes.Buffer
+	encoder *hpack.Encoder
+}
+
+// flood connects, and reads whatever comes so that the server never waits for it.
+func flood(t *testing.T, address string) *flooder {
+	conn, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	if err := conn.SetDeadline(time.Now().Add(5 * time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Write([]byte(http2.ClientPreface)); err != nil {
+		t.Fatal(err)
+	}
+	c := &flooder{Framer: http2.NewFramer(conn, conn)}
+	c.encoder = hpack.NewEncoder(&c.block)
+	c.encoder.SetMaxDynamicTableSize(0) // each block can be sent again
+	if err := c.WriteSettings(); err != nil {
+		t.Fatal(err)
+	}
+	go drain(conn)
+	return c
+}
+
+func drain(conn net.Conn) {
+	buffer := make([]byte, 1<<16)
+	for {
+		if _, err := conn.Read(buffer); err != nil {
+			return
+		}
+	}
+}
+
+// question is the header of a list of Namespaces.
+func (c *flooder) question() []byte {
+	c.block.Reset()
+	for _, field := range [][2]string{{":method", "GET"}, {":scheme", "https"}, {":authority", "apiserver"},
+		{":path", "/api/v1/namespaces"}, {"authorization", "Bearer token-" + servertest.Admin}} {
+		_ = c.encoder.WriteField(hpack.HeaderField{Name: field[0], Value: field[1]}) // a buffer takes all
+	}
+	return bytes.Clone(c.block.Bytes())
+}
+
+func (c *flooder) field(name, value string) []byte {
+	c.block.Reset()
+	_ = c.encoder.WriteField(hpack.HeaderField{Name: name, Value: value})
+	return bytes.Clone(c.block.Bytes())
+}
