@@ -101,7 +101,7 @@ func (p Port) String() string {
 	return at + numbers + "/" + strings.ToLower(p.Protocol) + "=" + p.Keeper
 }
 
-// Parse reads [IP:]PORT[-PORT]/PROTOCOL=KEEPER, an IPv6 address in brackets. The error is one sentence about the text.
+// Parse reads [IP:]PORT[-PORT]/PROTOCOL=KEEPER, an IPv6 address in brackets; nothing before the colon is every address. The error is one sentence about the text.
 func Parse(text string) (Port, error) {
 	wrong := func(what string) (Port, error) {
 		return Port{}, fmt.Errorf("%q: %s in [IP:]PORT[-PORT]/PROTOCOL=KEEPER", text, what)
@@ -117,7 +117,9 @@ func Parse(text string) (Port, error) {
 	default:
 		return wrong("PROTOCOL must be tcp, udp or sctp")
 	}
-	if colon := strings.LastIndexByte(where, ':'); colon >= 0 {
+	if colon := strings.LastIndexByte(where, ':'); colon == 0 {
+		where = where[1:]
+	} else if colon > 0 {
 		address, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(where[:colon], "["), "]"))
 		if err != nil || address.Is6() != strings.HasPrefix(where, "[") || address.Zone() != "" {
 			return wrong("IP must be an address, one of IPv6 in brackets,")

@@ -20,6 +20,7 @@ func TestForms(t *testing.T) {
 	for text, want := range map[string]string{
 		"6443/tcp=apiserver":              "6443/tcp=apiserver",
 		"0.0.0.0:6443/TCP=apiserver":      "6443/tcp=apiserver",
+		":6443/tcp=apiserver":             "6443/tcp=apiserver",
 		"[::]:6443/tcp=apiserver":         "6443/tcp=apiserver",
 		"127.0.0.1:20001/tcp=scheduler":   "127.0.0.1:20001/tcp=scheduler",
 		"[2001:db8::1]:1-65535/udp=x":     "[2001:db8::1]:1-65535/udp=x",

@@ -19,6 +19,7 @@ import (
 
 	"keelson.dev/kit/client"
 	"keelson.dev/kit/daemon"
+	"keelson.dev/kit/keptport"
 	"keelson.dev/services/nodeagent/internal/cgroup"
 	"keelson.dev/services/nodeagent/internal/gc"
 	"keelson.dev/services/nodeagent/internal/podnetwork"
@@ -32,6 +33,7 @@ type options struct {
 	client client.Options
 	config Config
 	taints []string
+	kept   []string
 	nodeIP string
 	file   kubeletFile
 }
@@ -121,6 +123,11 @@ func (o *options) AddFlags(fs *pflag.FlagSet) {
 		"firewall table of --service-proxy=nftables; no two nodeagents of a machine may share it")
 	fs.StringVar(&c.ServiceHealth, "service-proxy-health-address", c.ServiceHealth,
 		"[IP]:PORT at which load balancers ask (/healthz) whether to send to this node; empty for none")
+	fs.StringSliceVar(&c.ServiceRanges, "service-cluster-ip-range", nil, "range of Services' own addresses, or one of "+
+		"each address family, comma-separated: no Service takes one of them, nor one of --cluster-cidr, as an external IP")
+	fs.StringSliceVar(&o.kept, "kept-ports", nil, "ports of the machine that no Pod gets as a hostPort and no Service as "+
+		"an external IP, beyond the agent's own, node ports and the API server's: [IP:]PORT[-PORT]/PROTOCOL=KEEPER, "+
+		"comma-separated")
 }
 
 // Validate implements daemon.Options. What the kubelet's file says becomes the value of flags that nothing else set.
@@ -139,6 +146,14 @@ func (o *options) check() error {
 	var err error
 	if c.Taints, err = parseTaints(o.taints); err != nil {
 		return fmt.Errorf("--register-with-taints: %w", err)
+	}
+	c.KeptPorts = nil
+	for _, text := range o.kept {
+		kept, err := keptport.Parse(text)
+		if err != nil {
+			return fmt.Errorf("--kept-ports: %w", err)
+		}
+		c.KeptPorts = append(c.KeptPorts, kept)
 	}
 	return cmp.Or(o.client.Validate(), c.validate())
 }
@@ -232,6 +247,12 @@ func (c *Config) validateNetwork() error {
 	}
 	if err := checkListen("--service-proxy-health-address", c.ServiceHealth); err != nil {
 		return err
+	}
+	for _, text := range c.ServiceRanges {
+		if prefix, err := netip.ParsePrefix(text); err != nil || prefix != prefix.Masked() {
+			return fmt.Errorf("--service-cluster-ip-range: %q must be a network without host bits, for example "+
+				"10.96.0.0/16", text)
+		}
 	}
 	if err := c.validatePodNetwork(); err != nil {
 		return err

@@ -24,7 +24,9 @@ type watches struct {
 	node    cache.SharedIndexInformer
 	service cache.SharedIndexInformer
 	// slices are nil unless the agent carries Services.
-	slices   cache.SharedIndexInformer
+	slices cache.SharedIndexInformer
+	// nodes are all Nodes, with what others need to know of them; nil while nobody asks for them.
+	nodes    cache.SharedIndexInformer
 	client   kubernetes.Interface
 	services func(namespace string) []*corev1.Service
 }
@@ -54,6 +56,15 @@ func (w *watches) followSlices() error {
 	return w.slices.AddIndexers(serviceproxy.Indexers)
 }
 
+// followNodes has run follow all Nodes, for the parts that know how others are reached.
+func (w *watches) followNodes() cache.SharedIndexInformer {
+	if w.nodes == nil {
+		w.nodes = informers.NewSharedInformerFactoryWithOptions(w.client, 0, informers.WithTransform(slimNode)).
+			Core().V1().Nodes().Informer()
+	}
+	return w.nodes
+}
+
 // run follows until ctx ends and calls observe for what becomes of the node's object.
 func (w *watches) run(ctx context.Context, observe func(*corev1.Node)) {
 	_, err := w.node.AddEventHandler(follow.Handler(observe, func(*corev1.Node) {}))
@@ -65,6 +76,9 @@ func (w *watches) run(ctx context.Context, observe func(*corev1.Node)) {
 	all.Go(func() { w.node.RunWithContext(ctx) })
 	if w.slices != nil {
 		all.Go(func() { w.slices.RunWithContext(ctx) })
+	}
+	if w.nodes != nil {
+		all.Go(func() { w.nodes.RunWithContext(ctx) })
 	}
 	w.service.RunWithContext(ctx)
 }
@@ -85,6 +99,21 @@ func servicesFor(lister listers.ServiceLister, namespace string) []*corev1.Servi
 		}
 	}
 	return out
+}
+
+// slimNode keeps of a Node what its network depends on, where it is reached, and how long it has been there.
+func slimNode(object any) (any, error) {
+	node, ok := object.(*corev1.Node)
+	if !ok {
+		return object, nil
+	}
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion,
+			CreationTimestamp: node.CreationTimestamp},
+		Spec: corev1.NodeSpec{PodCIDR: node.Spec.PodCIDR, PodCIDRs: node.Spec.PodCIDRs},
+		Status: corev1.NodeStatus{Addresses: node.Status.Addresses,
+			DaemonEndpoints: node.Status.DaemonEndpoints},
+	}, nil
 }
 
 // slim drops what the node never reads of a Service.
