@@ -5,11 +5,14 @@ import (
 	"fmt"
 	"net/netip"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"keelson.dev/kit/keptport"
 )
 
 func prefix(text string) netip.Prefix { return netip.MustParsePrefix(text) }
@@ -140,7 +143,8 @@ func TestHardware(t *testing.T) {
 }
 
 func TestCNIConfig(t *testing.T) {
-	c := CNI{Bridge: "keel0", AddressesDir: "/d/addresses", PortTable: "ports"}
+	c := CNI{Bridge: "keel0", AddressesDir: "/d/addresses", PortTable: "ports",
+		Kept: []keptport.Port{{Keeper: "x", Protocol: keptport.UDP, First: 1, Last: 2}}}
 	text, err := c.Config(Decide(Input{Mode: Routes, Own: at("b", "10.244.1.0/24", "fd00:0:0:1::/64"), MTU: 1400}))
 	if err != nil {
 		t.Fatal(err)
@@ -152,6 +156,7 @@ func TestCNIConfig(t *testing.T) {
 			IsGateway, HairpinMode bool
 			MTU                    int
 			Capabilities           map[string]bool
+			Kept                   []keptport.Port
 			IPAM                   struct {
 				Type, DataDir string
 				Ranges        [][]struct{ Subnet, Gateway string }
@@ -170,7 +175,8 @@ func TestCNIConfig(t *testing.T) {
 		fmt.Sprint(bridge.IPAM.Routes) != "[{0.0.0.0/0} {::/0}]" {
 		t.Errorf("got %s", text)
 	}
-	if ports.Type != "keelson-hostport" || ports.Table != "ports" || !ports.Capabilities["portMappings"] {
+	if ports.Type != "keelson-hostport" || ports.Table != "ports" || !ports.Capabilities["portMappings"] ||
+		!slices.Equal(ports.Kept, c.Kept) {
 		t.Errorf("ports of the machine lead nowhere: %s", text)
 	}
 	if text, err = (CNI{Bridge: "keel0"}).Config(Plan{}); err != nil || strings.Contains(text, "hostport") {

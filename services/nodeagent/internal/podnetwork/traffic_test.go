@@ -12,9 +12,12 @@ import (
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+	"github.com/google/nftables"
 	"github.com/vishvananda/netlink"
 	"go.uber.org/zap"
 
+	"keelson.dev/kit/hostports"
+	"keelson.dev/kit/keptport"
 	"keelson.dev/kit/nettest"
 	"keelson.dev/kit/podroute"
 )
@@ -397,6 +400,43 @@ func expectNoticed(t *testing.T, watcher *fsnotify.Watcher) {
 			return
 		}
 	}
+}
+
+// Ports that an earlier agent let Pods take are closed when the agent comes, and whenever somebody has opened them.
+func TestAnAgentClosesWhatIsKept(t *testing.T) {
+	sites := cluster(t, Routes, false)
+	s := sites[0]
+	s.net.CNI.PortTable, s.net.CNI.Kept = "ports", keptport.NodePorts()
+	closed := func(when string, want int) {
+		t.Helper()
+		s.Do(func() {
+			conn, err := nftables.New()
+			must(t, err)
+			table := hostports.Table("ports")
+			for _, chain := range []string{"prerouting", "output"} {
+				rules, err := conn.GetRules(table, &nftables.Chain{Name: chain, Table: table})
+				must(t, err)
+				if len(rules) != want {
+					t.Errorf("%s: %d rules in %s, want %d", when, len(rules), chain, want)
+				}
+			}
+		})
+	}
+	open := func() {
+		s.Do(func() {
+			conn, err := nftables.New()
+			must(t, err)
+			hostports.Open(conn, "ports", nil)
+			must(t, conn.Flush())
+		})
+	}
+	open()
+	closed("as it was left", 1)
+	s.Do(func() { must(t, s.net.ClosePorts()) })
+	closed("at the start", 4)
+	open()
+	s.sync()
+	closed("later on", 4)
 }
 
 // The runtime finds a whole configuration, and none before the node has its range.
