@@ -48,6 +48,9 @@ func (s *Server) admission() (chain genericadmission.Interface, mapper meta.Rese
 		Pods: func(ctx context.Context, namespace string) ([]corev1.Pod, error) {
 			return s.objects.Pods(ctx, namespace, labels.Everything())
 		},
+		Nodes: func(ctx context.Context) ([]corev1.Node, error) {
+			return s.objects.Nodes(ctx, labels.Everything())
+		},
 		Authorizer: s.authority,
 		Features:   utilfeature.DefaultFeatureGate,
 		Version:    s.config.EffectiveVersion,
