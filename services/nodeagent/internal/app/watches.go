@@ -14,6 +14,7 @@ import (
 	listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 
+	"keelson.dev/kit/conditions"
 	"keelson.dev/kit/follow"
 	"keelson.dev/services/nodeagent/internal/serviceproxy"
 )
@@ -112,8 +113,17 @@ func slimNode(object any) (any, error) {
 			CreationTimestamp: node.CreationTimestamp},
 		Spec: corev1.NodeSpec{PodCIDR: node.Spec.PodCIDR, PodCIDRs: node.Spec.PodCIDRs},
 		Status: corev1.NodeStatus{Addresses: node.Status.Addresses,
-			DaemonEndpoints: node.Status.DaemonEndpoints},
+			DaemonEndpoints: node.Status.DaemonEndpoints, Conditions: readiness(node)},
 	}, nil
+}
+
+// readiness keeps of the conditions whether the node is heard of, without the times of heartbeats.
+func readiness(node *corev1.Node) []corev1.NodeCondition {
+	ready := conditions.Node.Find(node.Status.Conditions, corev1.NodeReady)
+	if ready == nil {
+		return nil
+	}
+	return []corev1.NodeCondition{{Type: ready.Type, Status: ready.Status}}
 }
 
 // slim drops what the node never reads of a Service.

@@ -172,6 +172,10 @@ func (n *Network) sync(ctx context.Context) error {
 		return nil
 	}
 	plan := Decide(Input{Mode: n.Mode, Cluster: n.Cluster, Own: own, Others: others, MTU: underlayMTU(own.Addresses)})
+	if plan.Conflict != "" {
+		n.tell(ctx, plan.Conflict, nil)
+		return errors.New(plan.Conflict)
+	}
 	problems, err := n.kernel.apply(plan)
 	if err == nil {
 		err = n.configure(plan)

@@ -402,6 +402,27 @@ func expectNoticed(t *testing.T, watcher *fsnotify.Watcher) {
 	}
 }
 
+// A node whose range is an older one's says so, and changes nothing.
+func TestTheRangeOfAnOlderNode(t *testing.T) {
+	nettest.Own(t)
+	s := &site{t: t, self: at("n1", "10.244.1.0/24", "192.0.2.1").born(2)}
+	s.start(Routes)
+	s.net.known["n1"] = s.self
+	s.net.known["n2"] = at("n2", "10.244.1.0/24", "192.0.2.2").born(1)
+	if err := s.net.sync(t.Context()); err == nil || !strings.Contains(s.net.Problem(), "which is older") {
+		t.Errorf("%v: %s", err, s.net.Problem())
+	}
+	links, err := netlink.LinkList()
+	if must(t, err); len(links) != 1 {
+		t.Errorf("%d links, want the loopback one alone", len(links))
+	}
+	delete(s.net.known, "n2")
+	must(t, s.net.sync(t.Context()))
+	if problem := s.net.Problem(); problem != "" {
+		t.Errorf("when the other Node has gone: %s", problem)
+	}
+}
+
 // Ports that an earlier agent let Pods take are closed when the agent comes, and whenever somebody has opened them.
 func TestAnAgentClosesWhatIsKept(t *testing.T) {
 	sites := cluster(t, Routes, false)
