@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/url"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -77,13 +78,33 @@ func TestOrder(t *testing.T) {
 	want := []string{"NamespaceLifecycle", "ServiceAccount", "NodeRestriction", "TaintNodesByCondition", "PodSecurity",
 		"Priority", "LimitRanger", "DefaultTolerationSeconds", "DefaultStorageClass", "DefaultIngressClass",
 		"StorageObjectInUseProtection", "PodGroupProtection",
-		"RuntimeClass", "PersistentVolumeClaimResize", "ListBounds", "ResourceQuota"}
-	var got []string
-	for _, p := range plugins {
-		got = append(got, p.name)
+		"RuntimeClass", "PersistentVolumeClaimResize", "DenyServiceExternalIPs", "ListBounds", "ResourceQuota"}
+	const optional = "DenyServiceExternalIPs"
+	names := func(rows []plugin) (got []string) {
+		for _, p := range rows {
+			got = append(got, p.name)
+		}
+		return got
 	}
-	if !slices.Equal(got, want) {
+	if got := names(enabled([]string{"ListBounds", optional})); !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
+	}
+	want = slices.DeleteFunc(want, func(name string) bool { return name == optional })
+	if got := names(enabled(nil)); !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// Who names a plugin that there is not reads which there are.
+func TestCheckEnabled(t *testing.T) {
+	if err := CheckEnabled([]string{"DenyServiceExternalIPs", "NodeRestriction"}); err != nil {
+		t.Error(err)
+	}
+	err := CheckEnabled([]string{"DenyServiceExternalIPs", "AlwaysPullImages"})
+	const want = `"AlwaysPullImages" is no admission plugin of this server: there are DenyServiceExternalIPs, and always ` +
+		`on are NamespaceLifecycle, ServiceAccount, NodeRestriction, `
+	if err == nil || !strings.HasPrefix(err.Error(), want) || strings.Count(err.Error(), "DenyServiceExternalIPs") != 1 {
+		t.Errorf("%v, want %s...", err, want)
 	}
 }
 
@@ -128,7 +149,7 @@ var (
 )
 
 func row(name string, p admission.Interface) plugin {
-	return plugin{name, func(registered *admission.Plugins) {
+	return plugin{name: name, register: func(registered *admission.Plugins) {
 		registered.Register(name, func(io.Reader) (admission.Interface, error) { return p, nil })
 	}}
 }
@@ -239,9 +260,9 @@ func (c clientOnly) Initialize(p admission.Interface) {
 // Webhooks and CEL policies of the library are a row each.
 func TestLibraryPlugins(t *testing.T) {
 	rows := slices.Concat(plugins, []plugin{
-		{mutatingwebhook.PluginName, mutatingwebhook.Register},
-		{validatingpolicy.PluginName, validatingpolicy.Register},
-		{validatingwebhook.PluginName, validatingwebhook.Register},
+		{name: mutatingwebhook.PluginName, register: mutatingwebhook.Register},
+		{name: validatingpolicy.PluginName, register: validatingpolicy.Register},
+		{name: validatingwebhook.PluginName, register: validatingwebhook.Register},
 	})
 	chain, err := build(rows, nil, complete(t).initializers())
 	if err != nil {

@@ -22,6 +22,8 @@ import (
 type Config struct {
 	// Plugins are the configurations of those that have one.
 	Plugins pluginconfig.Plugins
+	// Enabled are the names of optional plugins that are on.
+	Enabled []string
 	// ServerID tells this server from the others of its store.
 	ServerID string
 	// Client and Dynamic read the API with all rights.

@@ -43,6 +43,7 @@ func (s *Server) admission() (chain genericadmission.Interface, mapper meta.Rese
 	mapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(s.client.Discovery()))
 	chain, err = admission.New(admission.Config{
 		Plugins:  s.plugins,
+		Enabled:  s.options.EnableAdmissionPlugins,
 		ServerID: s.config.APIServerID,
 		Client:   s.client, Dynamic: dynamicClient, Informers: s.informers, RESTMapper: mapper,
 		Pods: func(ctx context.Context, namespace string) ([]corev1.Pod, error) {
