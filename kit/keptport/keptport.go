@@ -101,43 +101,54 @@ func (p Port) String() string {
 	return at + numbers + "/" + strings.ToLower(p.Protocol) + "=" + p.Keeper
 }
 
-// Parse reads [IP:]PORT[-PORT]/PROTOCOL=KEEPER, an IPv6 address in brackets; nothing before the colon is every address. The error is one sentence about the text.
+// form is how a port is written, an IPv6 address in brackets; nothing before the colon is every address.
+const form = "[IP:]PORT[-PORT]/PROTOCOL=KEEPER"
+
+// Parse reads what String writes. The error is one sentence about the text.
 func Parse(text string) (Port, error) {
-	wrong := func(what string) (Port, error) {
-		return Port{}, fmt.Errorf("%q: %s in [IP:]PORT[-PORT]/PROTOCOL=KEEPER", text, what)
-	}
 	where, keeper, _ := strings.Cut(text, "=")
 	where, protocol, _ := strings.Cut(where, "/")
 	p := Port{Keeper: keeper, Protocol: strings.ToUpper(protocol)}
 	if keeper == "" || strings.ContainsAny(keeper, " \t\n") {
-		return wrong("KEEPER must be one word")
+		return Port{}, fmt.Errorf("%q: KEEPER must be one word in %s", text, form)
 	}
-	switch p.Protocol {
-	case TCP, UDP, SCTP:
-	default:
-		return wrong("PROTOCOL must be tcp, udp or sctp")
+	if p.Protocol != TCP && p.Protocol != UDP && p.Protocol != SCTP {
+		return Port{}, fmt.Errorf("%q: PROTOCOL must be tcp, udp or sctp in %s", text, form)
 	}
-	if colon := strings.LastIndexByte(where, ':'); colon == 0 {
-		where = where[1:]
-	} else if colon > 0 {
-		address, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(where[:colon], "["), "]"))
-		if err != nil || address.Is6() != strings.HasPrefix(where, "[") || address.Zone() != "" {
-			return wrong("IP must be an address, one of IPv6 in brackets,")
-		}
-		where = where[colon+1:]
-		if address = address.Unmap(); !address.IsUnspecified() {
-			p.Address = address
-		}
+	var right bool
+	colon := strings.LastIndexByte(where, ':')
+	if p.Address, right = parseAddress(where[:max(colon, 0)]); !right {
+		return Port{}, fmt.Errorf("%q: IP must be an address, one of IPv6 in brackets, in %s", text, form)
 	}
-	first, last, several := strings.Cut(where, "-")
+	if p.First, p.Last, right = parseNumbers(where[colon+1:]); !right {
+		return Port{}, fmt.Errorf("%q: PORT must be from 1 to 65535, the second one not before the first, in %s", text,
+			form)
+	}
+	return p, nil
+}
+
+// parseAddress returns the zero Addr for all addresses.
+func parseAddress(text string) (netip.Addr, bool) {
+	if text == "" {
+		return netip.Addr{}, true
+	}
+	inside, bracketed := strings.CutPrefix(text, "[")
+	address, err := netip.ParseAddr(strings.TrimSuffix(inside, "]"))
+	if err != nil || address.Is6() != bracketed || bracketed != strings.HasSuffix(text, "]") || address.Zone() != "" {
+		return netip.Addr{}, false
+	}
+	if address = address.Unmap(); address.IsUnspecified() {
+		return netip.Addr{}, true
+	}
+	return address, true
+}
+
+func parseNumbers(text string) (low, high uint16, right bool) {
+	first, last, several := strings.Cut(text, "-")
 	if !several {
 		last = first
 	}
-	low, errLow := strconv.ParseUint(first, 10, 16)
-	high, errHigh := strconv.ParseUint(last, 10, 16)
-	if errLow != nil || errHigh != nil || low == 0 || high < low {
-		return wrong("PORT must be from 1 to 65535, the second one not before the first,")
-	}
-	p.First, p.Last = uint16(low), uint16(high)
-	return p, nil
+	from, err := strconv.ParseUint(first, 10, 16)
+	to, errTo := strconv.ParseUint(last, 10, 16)
+	return uint16(from), uint16(to), err == nil && errTo == nil && from > 0 && from <= to
 }

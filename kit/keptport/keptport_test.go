@@ -48,7 +48,8 @@ func TestParseRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		"6443/tcp": keeper, "6443/tcp=": keeper, "6443/tcp=an apiserver": keeper, "6443=x": protocol,
 		"6443/icmp=x": protocol, "here:6443/tcp=x": address, "::1:6443/tcp=x": address, "[192.0.2.1]:9/tcp=x": address,
-		"[fe80::1%eth0]:9/tcp=x": address, "0/tcp=x": port, "65536/tcp=x": port, "9-8/tcp=x": port, "/tcp=x": port,
+		"[fe80::1%eth0]:9/tcp=x": address, "[::1:9/tcp=x": address,
+		"0/tcp=x": port, "65536/tcp=x": port, "9-8/tcp=x": port, "/tcp=x": port,
 		"-1/tcp=x": port, "9-/tcp=x": port,
 	} {
 		if _, err := Parse(text); err == nil || err.Error() != `"`+text+`": `+want+form {

@@ -62,7 +62,8 @@ func Forwards(mappings []Mapping, pod netip.Addr, kept []keptport.Port) ([]Forwa
 		}
 		name := cmp.Or(strings.ToUpper(m.Protocol), keptport.TCP)
 		if by, refused := keptport.Refusing(kept, host, name, uint16(m.HostPort)); refused {
-			return nil, fmt.Errorf("%s.hostPort: %d/%s of the machine is kept for %s", path, m.HostPort, name, by.Keeper)
+			return nil, fmt.Errorf("%s.hostPort: %d/%s of the machine is kept for %s", path, m.HostPort, name,
+				by.Keeper)
 		}
 		target := netip.AddrPortFrom(pod, uint16(m.ContainerPort))
 		out = append(out, Forward{Host: host, Port: uint16(m.HostPort), Protocol: protocol, Target: target})

@@ -103,7 +103,8 @@ func TestCheckEnabled(t *testing.T) {
 	err := CheckEnabled([]string{"DenyServiceExternalIPs", "AlwaysPullImages"})
 	const want = `"AlwaysPullImages" is no admission plugin of this server: there are DenyServiceExternalIPs, and always ` +
 		`on are NamespaceLifecycle, ServiceAccount, NodeRestriction, `
-	if err == nil || !strings.HasPrefix(err.Error(), want) || strings.Count(err.Error(), "DenyServiceExternalIPs") != 1 {
+	if err == nil || !strings.HasPrefix(err.Error(), want) ||
+		strings.Count(err.Error(), "DenyServiceExternalIPs") != 1 {
 		t.Errorf("%v, want %s...", err, want)
 	}
 }

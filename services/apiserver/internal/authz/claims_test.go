@@ -34,7 +34,13 @@ func TestNodesDoNotTakeWhatOthersHave(t *testing.T) {
 		return fmt.Appendf(nil, `{"status":{"addresses":[{"type":"InternalIP","address":%q}]}}`, address)
 	}
 	patch := func(body []byte, subresources ...string) error {
-		_, err := younger.Patch(ctx, "younger", types.StrategicMergePatchType, body, metav1.PatchOptions{}, subresources...)
+		_, err := younger.Patch(
+			ctx,
+			"younger",
+			types.StrategicMergePatchType,
+			body,
+			metav1.PatchOptions{},
+			subresources...)
 		return err
 	}
 	if _, err := older.Patch(ctx, "older", types.StrategicMergePatchType, status("192.0.2.1"), metav1.PatchOptions{},
@@ -69,7 +75,12 @@ func TestNodesDoNotTakeWhatOthersHave(t *testing.T) {
 	}
 	refused(t, "taking another's range later on", patch([]byte(`{"spec":{"podCIDR":"10.244.1.0/24"}}`)), ofOlder)
 	refused(t, "taking another's address", patch(status("192.0.2.1"), "status"), ofOlder)
-	refused(t, "taking a Pod's address", patch(status("10.244.1.7"), "status"), "the range of Pods 10.244.1.0/24 "+ofOlder)
+	refused(
+		t,
+		"taking a Pod's address",
+		patch(status("10.244.1.7"), "status"),
+		"the range of Pods 10.244.1.0/24 "+ofOlder,
+	)
 	if err := patch(status("192.0.2.2"), "status"); err != nil {
 		t.Errorf("an address of its own: %v", err)
 	}
@@ -86,7 +97,13 @@ func TestNodesDoNotTakeWhatOthersHave(t *testing.T) {
 	// Where somebody gives them, a node takes none by itself, be it free or not.
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "workload-controllers.nodeipam"},
 		Spec: coordinationv1.LeaseSpec{HolderIdentity: ptr.To("pod-1")}}
-	if _, err := s.Client.CoordinationV1().Leases("kube-system").Create(ctx, lease, metav1.CreateOptions{}); err != nil {
+	if _, err := s.Client.CoordinationV1().Leases(
+		"kube-system",
+	).Create(
+		ctx,
+		lease,
+		metav1.CreateOptions{},
+	); err != nil {
 		t.Fatalf("leading: %v", err)
 	}
 	free := []byte(`{"spec":{"podCIDR":"10.244.2.0/24"}}`)

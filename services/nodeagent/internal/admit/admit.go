@@ -85,8 +85,8 @@ type hostPort struct {
 	port     int32
 }
 
-// kept leaves a Pod that uses the node's own network to the kernel, which lets nobody listen where somebody does: it may
-// be the keeper itself.
+// kept leaves a Pod that uses the node's own network to the kernel, which lets nobody listen where somebody does: the
+// Pod may be the keeper itself.
 func kept(in Input) *podstate.Outcome {
 	if in.Pod.Spec.HostNetwork {
 		return nil

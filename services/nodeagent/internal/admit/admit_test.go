@@ -145,8 +145,8 @@ func TestNodePortsMessage(t *testing.T) {
 	}
 }
 
-// SET-149: what the node keeps for itself it gives to no Pod that has a network of its own, at whatever address it would
-// be taken, and says whose it is.
+// SET-149: what the node keeps for itself it gives to no Pod that has a network of its own, at whatever address the Pod
+// would take it, and says whose it is.
 func TestKeptPorts(t *testing.T) {
 	kept := []keptport.Port{{Keeper: "apiserver", Protocol: keptport.TCP, First: 6443, Last: 6443},
 		{Keeper: "nodeagent", Protocol: keptport.TCP, Address: netip.MustParseAddr("192.0.2.1"), First: 10250,

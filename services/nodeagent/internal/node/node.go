@@ -139,7 +139,8 @@ func (n *Node) Observe(node *corev1.Node) {
 	}
 	n.current = node
 	n.mu.Unlock()
-	if !apiequality.Semantic.DeepEqual(allocatable, node.Status.Allocatable) || conditions.NodeIsSilent(node.Status.Conditions) {
+	if !apiequality.Semantic.DeepEqual(allocatable, node.Status.Allocatable) ||
+		conditions.NodeIsSilent(node.Status.Conditions) {
 		n.Look()
 	}
 }

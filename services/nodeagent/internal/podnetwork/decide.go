@@ -130,8 +130,10 @@ func Decide(in Input) Plan {
 		}
 		for _, own := range in.Own.Ranges {
 			if taken := overlapping(own, have.ranges); taken != "" && taken != in.Own.Name {
-				return Plan{Conflict: fmt.Sprintf("the range %s of this node overlaps one of node %s, which is older: one "+
-					"of the two Nodes must be deleted", own, taken)}
+				return Plan{
+					Conflict: fmt.Sprintf("the range %s of this node overlaps one of node %s, which is older: one "+
+						"of the two Nodes must be deleted", own, taken),
+				}
 			}
 			have.ranges[own] = in.Own.Name
 		}

@@ -142,10 +142,20 @@ func TestDecide(t *testing.T) {
 func TestDecideConflict(t *testing.T) {
 	cluster := []netip.Prefix{prefix("10.244.0.0/16")}
 	for _, mode := range []Mode{Routes, VXLAN} {
-		in := Input{Mode: mode, Cluster: cluster, MTU: 1500, Own: at("b", "10.244.1.0/24", "192.0.2.2").born(2),
-			Others: []Node{at("c", "10.244.3.0/24", "192.0.2.3").born(1), at("a", "10.244.1.0/25", "192.0.2.1").born(1)}}
-		want := Plan{Conflict: "the range 10.244.1.0/24 of this node overlaps one of node a, which is older: one of the " +
-			"two Nodes must be deleted"}
+		in := Input{
+			Mode:    mode,
+			Cluster: cluster,
+			MTU:     1500,
+			Own:     at("b", "10.244.1.0/24", "192.0.2.2").born(2),
+			Others: []Node{
+				at("c", "10.244.3.0/24", "192.0.2.3").born(1),
+				at("a", "10.244.1.0/25", "192.0.2.1").born(1),
+			},
+		}
+		want := Plan{
+			Conflict: "the range 10.244.1.0/24 of this node overlaps one of node a, which is older: one of the " +
+				"two Nodes must be deleted",
+		}
 		if plan := Decide(in); !reflect.DeepEqual(plan, want) {
 			t.Errorf("%+v, want %+v", plan, want)
 		}

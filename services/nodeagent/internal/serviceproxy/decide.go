@@ -21,8 +21,8 @@ type Node struct {
 	Addresses []netip.Addr
 	// PodRanges are the ranges of this node's own Pods.
 	PodRanges []netip.Prefix
-	// Kept are the ports that the node keeps. No Service takes them by an address that its author names, on this node or
-	// another: the agents would never learn that the Service is gone.
+	// Kept are the ports that the node keeps. No Service takes them by an address that its author names, be it this
+	// node's or another's: the agents would never learn that the Service is gone.
 	Kept []keptport.Port
 	// Ranges are those of Pods and Services. No Service takes an address of them by naming it.
 	Ranges []netip.Prefix

@@ -1,5 +1,5 @@
-// Package denyexternalips is the admission plugin DenyServiceExternalIPs: no Service takes traffic to addresses that its
-// author names. It is off unless an operator asks for it, since such addresses are part of the API.
+// Package denyexternalips is the admission plugin DenyServiceExternalIPs: no Service takes traffic to addresses that
+// its author names. It is off unless an operator asks for it, since such addresses are part of the API.
 package denyexternalips
 
 import (

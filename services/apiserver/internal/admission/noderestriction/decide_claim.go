@@ -74,8 +74,13 @@ func (c claims) checkRanges(node string, other *corev1.Node) error {
 	for _, text := range c.ranges {
 		for _, taken := range rangesOf(other) {
 			if overlap(text, taken) {
-				return fmt.Errorf("node %q is not allowed to have the range of Pods %s: it overlaps %s of node %q", node,
-					text, taken, other.Name)
+				return fmt.Errorf(
+					"node %q is not allowed to have the range of Pods %s: it overlaps %s of node %q",
+					node,
+					text,
+					taken,
+					other.Name,
+				)
 			}
 		}
 	}
@@ -94,8 +99,13 @@ func (c claims) checkAddresses(node string, other *corev1.Node) error {
 		}
 		for _, text := range rangesOf(other) {
 			if overlap(address, text) {
-				return fmt.Errorf("node %q is not allowed to have the address %s: it is of the range of Pods %s of node %q",
-					node, address, text, other.Name)
+				return fmt.Errorf(
+					"node %q is not allowed to have the address %s: it is of the range of Pods %s of node %q",
+					node,
+					address,
+					text,
+					other.Name,
+				)
 			}
 		}
 	}

@@ -21,7 +21,10 @@ func claiming(name string, of ...string) *corev1.Node {
 			n.Spec.PodCIDRs = append(n.Spec.PodCIDRs, text)
 			n.Spec.PodCIDR = n.Spec.PodCIDRs[0]
 		default:
-			n.Status.Addresses = append(n.Status.Addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: text})
+			n.Status.Addresses = append(
+				n.Status.Addresses,
+				corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: text},
+			)
 		}
 	}
 	return n
