@@ -69,3 +69,9 @@ var ReplicaSet Kind[appsv1.ReplicaSetCondition, appsv1.ReplicaSetConditionType] 
 		LastTransitionTime: &c.LastTransitionTime,
 	}
 }
+
+// NodeIsSilent says whether somebody has written that nobody knows how the node is.
+func NodeIsSilent(list []corev1.NodeCondition) bool {
+	ready := Node.Find(list, corev1.NodeReady)
+	return ready != nil && ready.Status == corev1.ConditionUnknown
+}

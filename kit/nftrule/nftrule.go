@@ -65,12 +65,23 @@ func NotIn(field Field, six bool, set *nftables.Set) []expr.Any {
 
 // Port compares the transport protocol and the destination port, which stands at the same place in all of them.
 func Port(protocol uint8, port uint16) []expr.Any {
+	return append(loadPort(protocol),
+		&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: binaryutil.BigEndian.PutUint16(port)})
+}
+
+// Ports is like Port of all ports from the first to the last, both included.
+func Ports(protocol uint8, first, last uint16) []expr.Any {
+	return append(loadPort(protocol),
+		&expr.Cmp{Op: expr.CmpOpGte, Register: 1, Data: binaryutil.BigEndian.PutUint16(first)},
+		&expr.Cmp{Op: expr.CmpOpLte, Register: 1, Data: binaryutil.BigEndian.PutUint16(last)})
+}
+
+func loadPort(protocol uint8) []expr.Any {
 	const portOffset, portLength = 2, 2
 	return []expr.Any{
 		&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: 1},
 		&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: []byte{protocol}},
 		&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseTransportHeader, Offset: portOffset, Len: portLength},
-		&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: binaryutil.BigEndian.PutUint16(port)},
 	}
 }
 

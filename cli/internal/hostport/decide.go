@@ -3,11 +3,14 @@
 package hostport
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"keelson.dev/kit/keptport"
 )
 
 // Mapping is one port as the container runtime states it.
@@ -31,9 +34,9 @@ var protocols = map[string]uint8{
 	"": unix.IPPROTO_TCP, "tcp": unix.IPPROTO_TCP, "udp": unix.IPPROTO_UDP, "sctp": unix.IPPROTO_SCTP,
 }
 
-// Forwards returns what the mappings of a Pod mean. A mapping of an IPv6 address is left out: Pods have IPv4 addresses
-// only.
-func Forwards(mappings []Mapping, pod netip.Addr) ([]Forward, error) {
+// Forwards returns what the mappings of a Pod mean, or why there is one that it cannot have: the ports in kept are the
+// machine's own. A mapping of an IPv6 address is left out: Pods have IPv4 addresses only.
+func Forwards(mappings []Mapping, pod netip.Addr, kept []keptport.Port) ([]Forward, error) {
 	var out []Forward
 	for i, m := range mappings {
 		path := fmt.Sprintf("runtimeConfig.portMappings[%d]", i)
@@ -56,6 +59,11 @@ func Forwards(mappings []Mapping, pod netip.Addr) ([]Forward, error) {
 		}
 		if host.Is6() {
 			continue
+		}
+		name := cmp.Or(strings.ToUpper(m.Protocol), keptport.TCP)
+		if by, refused := keptport.Refusing(kept, host, name, uint16(m.HostPort)); refused {
+			return nil, fmt.Errorf("%s.hostPort: %d/%s of the machine is kept for %s", path, m.HostPort, name,
+				by.Keeper)
 		}
 		target := netip.AddrPortFrom(pod, uint16(m.ContainerPort))
 		out = append(out, Forward{Host: host, Port: uint16(m.HostPort), Protocol: protocol, Target: target})

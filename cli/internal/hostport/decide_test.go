@@ -5,11 +5,15 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"keelson.dev/kit/keptport"
 )
 
 func TestForwards(t *testing.T) {
 	pod := netip.MustParseAddr("10.244.1.5")
 	target := netip.MustParseAddrPort("10.244.1.5:80")
+	kept := []keptport.Port{{Keeper: "apiserver", Protocol: keptport.TCP, First: 6443, Last: 6443},
+		{Keeper: "dns", Protocol: keptport.UDP, Address: netip.MustParseAddr("127.0.0.53"), First: 53, Last: 53}}
 	for _, r := range []struct {
 		name    string
 		mapping Mapping
@@ -46,9 +50,17 @@ func TestForwards(t *testing.T) {
 			"portMappings[0].containerPort: 65536"},
 		{"unknown protocol", Mapping{HostPort: 80, ContainerPort: 80, Protocol: "icmp"}, nil,
 			`portMappings[0].protocol: "icmp" must be tcp, udp or sctp`},
+		{"a port that the machine keeps", Mapping{HostPort: 6443, ContainerPort: 80}, nil,
+			"portMappings[0].hostPort: 6443/TCP of the machine is kept for apiserver"},
+		{"the same of another protocol", Mapping{HostPort: 6443, ContainerPort: 80, Protocol: "udp"},
+			[]Forward{{Port: 6443, Protocol: 17, Target: target}}, ""},
+		{"a port that is kept at an address", Mapping{HostPort: 53, ContainerPort: 80, Protocol: "udp",
+			HostIP: "127.0.0.53"}, nil, "portMappings[0].hostPort: 53/UDP of the machine is kept for dns"},
+		{"the same at the others", Mapping{HostPort: 53, ContainerPort: 80, Protocol: "udp"},
+			[]Forward{{Port: 53, Protocol: 17, Target: target}}, ""},
 		{"no address", Mapping{HostPort: 80, ContainerPort: 80, HostIP: "here"}, nil, `portMappings[0].hostIP: "here"`},
 	} {
-		got, err := Forwards([]Mapping{r.mapping}, pod)
+		got, err := Forwards([]Mapping{r.mapping}, pod, kept)
 		if r.wrong != "" && (err == nil || !strings.Contains(err.Error(), r.wrong)) || r.wrong == "" && err != nil {
 			t.Errorf("%s: error %v, want %q", r.name, err, r.wrong)
 		}
@@ -63,11 +75,11 @@ func TestForwardsOfSeveral(t *testing.T) {
 	pod := netip.MustParseAddr("10.244.1.5")
 	mappings := []Mapping{{ContainerPort: 80}, {HostPort: 81, ContainerPort: 80, HostIP: "::1"},
 		{HostPort: 82, ContainerPort: 80}, {HostPort: 83, ContainerPort: 80}}
-	got, err := Forwards(mappings, pod)
+	got, err := Forwards(mappings, pod, nil)
 	if err != nil || len(got) != 2 || got[0].Port != 82 || got[1].Port != 83 {
 		t.Errorf("got %+v, %v", got, err)
 	}
-	got, err = Forwards(append(mappings, Mapping{HostPort: 84}), pod)
+	got, err = Forwards(append(mappings, Mapping{HostPort: 84}), pod, nil)
 	if want := "runtimeConfig.portMappings[4].containerPort: 0 must be from 1 to 65535"; got != nil || err == nil ||
 		err.Error() != want {
 		t.Errorf("got %+v, %v; want %q", got, err, want)
@@ -76,6 +88,7 @@ func TestForwardsOfSeveral(t *testing.T) {
 
 func TestParse(t *testing.T) {
 	const whole = `{"cniVersion":"1.0.0","name":"n","type":"keelson-hostport","table":"t",
+		"kept":[{"keeper":"apiserver","protocol":"TCP","first":6443,"last":6443}],
 		"runtimeConfig":{"portMappings":[{"hostPort":8080,"containerPort":80,"protocol":"tcp","hostIP":""}]},
 		"prevResult":{"cniVersion":"1.0.0","interfaces":[{"name":"eth0","sandbox":"/n"}],
 			"ips":[{"address":"fd00::5/64"},{"address":"10.244.1.5/24","gateway":"10.244.1.1","interface":0}]}}`
@@ -87,6 +100,13 @@ func TestParse(t *testing.T) {
 	if err != nil || len(forwards) != 1 || forwards[0].Target.String() != "10.244.1.5:80" ||
 		pod.String() != "10.244.1.5/24" {
 		t.Errorf("forwards %+v of %s, %v", forwards, pod, err)
+	}
+	taken, err := parse([]byte(strings.Replace(whole, `"hostPort":8080`, `"hostPort":6443`, 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := taken.forwards(); err == nil || !strings.Contains(err.Error(), "is kept for apiserver") {
+		t.Errorf("a port that the machine keeps: %v", err)
 	}
 	if _, err := parse([]byte(strings.Replace(whole, `"table":"t",`, "", 1))); err == nil ||
 		!strings.Contains(err.Error(), "table") {

@@ -12,6 +12,7 @@ import (
 	"github.com/containernetworking/cni/pkg/version"
 
 	"keelson.dev/cli/internal/plan"
+	"keelson.dev/kit/keptport"
 )
 
 // Type is the plugin's name in a network configuration and that of its program.
@@ -21,7 +22,9 @@ const Type = plan.HostPortPlugin
 type config struct {
 	types.PluginConf
 	// Table is the firewall table that holds the ports.
-	Table         string `json:"table"`
+	Table string `json:"table"`
+	// Kept are the ports of the machine that no Pod gets.
+	Kept          []keptport.Port `json:"kept"`
 	RuntimeConfig struct {
 		PortMappings []Mapping `json:"portMappings"`
 	} `json:"runtimeConfig"`
@@ -61,7 +64,7 @@ func onAdd(args *skel.CmdArgs) error {
 		if err != nil {
 			return err
 		}
-		if err := add(c.Table, args.ContainerID, forwards, pod); err != nil {
+		if err := add(c.Table, args.ContainerID, forwards, pod, c.Kept); err != nil {
 			return err
 		}
 	}
@@ -99,7 +102,7 @@ func (c *config) forwards() ([]Forward, netip.Prefix, error) {
 			continue
 		}
 		bits, _ := ip.Address.Mask.Size()
-		forwards, err := Forwards(c.RuntimeConfig.PortMappings, address)
+		forwards, err := Forwards(c.RuntimeConfig.PortMappings, address, c.Kept)
 		return forwards, netip.PrefixFrom(address, bits), err
 	}
 	return nil, netip.Prefix{}, errors.New("prevResult: the Pod has no IPv4 address")

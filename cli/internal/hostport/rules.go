@@ -13,39 +13,24 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"keelson.dev/kit/hostports"
+	"keelson.dev/kit/keptport"
 	"keelson.dev/kit/nftrule"
 )
 
-// Chains of the table. The first two are where packets come by; both lead to the third, which holds a rule for each
-// port.
-const (
-	chainArriving = "prerouting"
-	chainOutgoing = "output"
-	chainPorts    = "hostports"
-	chainLeaving  = "postrouting"
-)
+// chainLeaving gives the machine's address to what would otherwise be answered without it.
+const chainLeaving = "postrouting"
 
 var loopback = netip.MustParsePrefix("127.0.0.0/8")
 
 // add leads the ports to the Pod, whose address is given with the network that it reaches without the machine. Every
-// rule carries the name of its owner.
-func add(table, owner string, forwards []Forward, pod netip.Prefix) error {
+// rule carries the name of its owner. What the machine keeps stays closed.
+func add(table, owner string, forwards []Forward, pod netip.Prefix, kept []keptport.Port) error {
 	conn, err := nftables.New()
 	if err != nil {
 		return fmt.Errorf("opening the firewall: %w", err)
 	}
-	own := conn.AddTable(&nftables.Table{Family: nftables.TableFamilyIPv4, Name: table})
-	ports := conn.AddChain(&nftables.Chain{Name: chainPorts, Table: own})
-	for name, hook := range map[string]*nftables.ChainHook{
-		chainArriving: nftables.ChainHookPrerouting, chainOutgoing: nftables.ChainHookOutput,
-	} {
-		chain := conn.AddChain(&nftables.Chain{
-			Name: name, Table: own, Type: nftables.ChainTypeNAT, Hooknum: hook,
-			Priority: nftables.ChainPriorityNATDest})
-		conn.FlushChain(chain)
-		conn.AddRule(&nftables.Rule{Table: own, Chain: chain,
-			Exprs: append(nftrule.Local(), &expr.Verdict{Kind: expr.VerdictJump, Chain: chainPorts})})
-	}
+	own, ports := hostports.Open(conn, table, kept)
 	leaving := conn.AddChain(&nftables.Chain{
 		Name: chainLeaving, Table: own, Type: nftables.ChainTypeNAT,
 		Hooknum: nftables.ChainHookPostrouting, Priority: nftables.ChainPriorityNATSource})
@@ -107,8 +92,8 @@ func owned(table, owner string) (*nftables.Conn, []*nftables.Rule, error) {
 		return nil, nil, err
 	}
 	var out []*nftables.Rule
-	for _, name := range []string{chainPorts, chainLeaving} {
-		own := &nftables.Table{Family: nftables.TableFamilyIPv4, Name: table}
+	for _, name := range []string{hostports.Chain, chainLeaving} {
+		own := hostports.Table(table)
 		rules, err := conn.GetRules(own, &nftables.Chain{Name: name, Table: own})
 		if errors.Is(err, fs.ErrNotExist) {
 			continue

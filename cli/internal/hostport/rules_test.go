@@ -12,6 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"keelson.dev/cli/internal/host"
+	"keelson.dev/kit/hostports"
+	"keelson.dev/kit/keptport"
 	"keelson.dev/kit/nettest"
 )
 
@@ -89,17 +91,45 @@ func (m machine) serve(t *testing.T) {
 	})
 }
 
-// answers tells whether the Pod answers at an address of the machine.
-func answers(network string, address netip.Addr) bool {
-	conn, err := net.DialTimeout(network, netip.AddrPortFrom(address, hostPort).String(), time.Second)
+// The waits for an answer: one that is to come may take its time on a busy machine, one that is not is waited for in
+// vain.
+const (
+	patience = time.Minute
+	vain     = time.Second
+)
+
+// answers tells whether the Pod answers at an address of the machine, as it is wanted to or not.
+func answers(network string, address netip.Addr, want bool) bool {
+	wait := vain
+	if want {
+		wait = patience
+	}
+	conn, err := net.DialTimeout(network, netip.AddrPortFrom(address, hostPort).String(), wait)
 	if err != nil {
 		return false
 	}
 	defer conn.Close()
 	if network == "udp4" {
-		_, _ = conn.Write([]byte("x"))
+		return exchange(conn, want)
 	}
-	_ = conn.SetReadDeadline(time.Now().Add(time.Second))
+	return reads(conn, wait)
+}
+
+// exchange tells whether a datagram is answered, as is wanted or not. The kernel may lose one.
+func exchange(conn net.Conn, want bool) bool {
+	for until := time.Now().Add(patience); ; {
+		_, _ = conn.Write([]byte("x"))
+		if reads(conn, vain) {
+			return true
+		}
+		if !want || time.Now().After(until) {
+			return false
+		}
+	}
+}
+
+func reads(conn net.Conn, wait time.Duration) bool {
+	_ = conn.SetReadDeadline(time.Now().Add(wait))
 	n, _ := conn.Read(make([]byte, 1))
 	return n == 1
 }
@@ -131,7 +161,7 @@ func TestAPortLeadsToThePod(t *testing.T) {
 			{"the Pod itself", m.pod.Do, "tcp4", outer},
 		} {
 			r.do(func() {
-				if got := answers(r.network, r.to); got != want {
+				if got := answers(r.network, r.to, want); got != want {
 					t.Errorf("%s: %s to %s over %s is answered: %v, want %v", when, r.from, r.to, r.network, got, want)
 				}
 			})
@@ -139,14 +169,14 @@ func TestAPortLeadsToThePod(t *testing.T) {
 	}
 	ask("before", false)
 	any := []Forward{forward(unix.IPPROTO_TCP, netip.Addr{}), forward(unix.IPPROTO_UDP, netip.Addr{})}
-	if err := add(table, "sandbox-1", any, podNet); err != nil {
+	if err := add(table, "sandbox-1", any, podNet, nil); err != nil {
 		t.Fatal(err)
 	}
 	ask("with the port", true)
 	// Another Pod's rules go and come without harm.
 	target := netip.AddrPortFrom(otherNet.Addr(), podPort)
 	otherPort := Forward{Port: hostPort + 1, Protocol: unix.IPPROTO_TCP, Target: target}
-	if err := add(table, "sandbox-2", []Forward{otherPort}, otherNet); err != nil {
+	if err := add(table, "sandbox-2", []Forward{otherPort}, otherNet, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := remove(table, "sandbox-2"); err != nil {
@@ -159,10 +189,10 @@ func TestAPortLeadsToThePod(t *testing.T) {
 		}
 	}
 	ask("after", false)
-	if n := len(rulesOf(t, chainPorts)) + len(rulesOf(t, chainLeaving)); n != 0 {
+	if n := len(rulesOf(t, hostports.Chain)) + len(rulesOf(t, chainLeaving)); n != 0 {
 		t.Errorf("%d rules are left", n)
 	}
-	if n := len(rulesOf(t, chainArriving)); n != 1 {
+	if n := len(rulesOf(t, "prerouting")); n != 1 {
 		t.Errorf("%d rules lead to the ports after two Pods, want one", n)
 	}
 }
@@ -171,10 +201,10 @@ func TestAPortLeadsToThePod(t *testing.T) {
 func TestAPortOfOneAddress(t *testing.T) {
 	m := newMachine(t)
 	m.serve(t)
-	if err := add(table, "sandbox-1", []Forward{forward(unix.IPPROTO_TCP, outer)}, podNet); err != nil {
+	if err := add(table, "sandbox-1", []Forward{forward(unix.IPPROTO_TCP, outer)}, podNet, nil); err != nil {
 		t.Fatal(err)
 	}
-	if one, another := answers("tcp4", outer), answers("tcp4", gateway); !one || another {
+	if one, another := answers("tcp4", outer, true), answers("tcp4", gateway, false); !one || another {
 		t.Errorf("answered at %s: %v, at %s: %v; want the first alone", outer, one, gateway, another)
 	}
 }
@@ -184,11 +214,6 @@ func TestAFlowThatGoesOn(t *testing.T) {
 	m := newMachine(t)
 	m.serve(t)
 	var conn net.Conn
-	exchange := func() (int, error) {
-		_, _ = conn.Write([]byte("x"))
-		_ = conn.SetReadDeadline(time.Now().Add(time.Second))
-		return conn.Read(make([]byte, 1))
-	}
 	m.stranger.Do(func() {
 		var err error
 		if conn, err = net.Dial("udp4", netip.AddrPortFrom(outer, hostPort).String()); err != nil {
@@ -199,14 +224,91 @@ func TestAFlowThatGoesOn(t *testing.T) {
 		t.FailNow()
 	}
 	defer conn.Close()
-	if n, _ := exchange(); n != 0 {
+	if exchange(conn, false) {
 		t.Fatal("nobody is there and it is answered")
 	}
-	if err := add(table, "sandbox-1", []Forward{forward(unix.IPPROTO_UDP, netip.Addr{})}, podNet); err != nil {
+	if err := add(table, "sandbox-1", []Forward{forward(unix.IPPROTO_UDP, netip.Addr{})}, podNet, nil); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := exchange(); n != 1 {
-		t.Errorf("the flow is not answered: %v", err)
+	if !exchange(conn, true) {
+		t.Error("the flow is not answered")
+	}
+}
+
+// A port that the machine keeps stays its own: for Pods that come, and for those that took it before somebody said so,
+// with the flows that they have.
+func TestAPortThatTheMachineKeeps(t *testing.T) {
+	kept := []keptport.Port{{Keeper: "x", Protocol: keptport.TCP, First: hostPort - 1, Last: hostPort},
+		{Keeper: "y", Protocol: keptport.UDP, Address: outer, First: hostPort, Last: hostPort},
+		{Keeper: "six", Protocol: keptport.UDP, Address: netip.IPv6Loopback(), First: hostPort, Last: hostPort}}
+	all := []Forward{forward(unix.IPPROTO_TCP, netip.Addr{}), forward(unix.IPPROTO_UDP, netip.Addr{})}
+	for name, before := range map[string]bool{"from the start": false, "from later on": true} {
+		t.Run(name, func(t *testing.T) {
+			m := newMachine(t)
+			m.serve(t)
+			var flow net.Conn
+			if before {
+				if err := add(table, "sandbox-1", all, podNet, nil); err != nil {
+					t.Fatal(err)
+				}
+				m.stranger.Do(func() {
+					var err error
+					if flow, err = net.Dial("udp4", netip.AddrPortFrom(outer, hostPort).String()); err != nil {
+						t.Error(err)
+						return
+					}
+					if !exchange(flow, true) {
+						t.Error("the Pod does not answer before its port is kept")
+					}
+				})
+				if t.Failed() {
+					t.FailNow()
+				}
+				defer flow.Close()
+				for range 2 {
+					if err := hostports.Close(table, kept); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if exchange(flow, false) {
+					t.Error("the flow still reaches the Pod")
+				}
+			} else if err := add(table, "sandbox-1", all, podNet, kept); err != nil {
+				t.Fatal(err)
+			}
+			for _, do := range []func(func()){func(call func()) { call() }, m.stranger.Do, m.other.Do} {
+				do(func() {
+					if answers("tcp4", outer, false) || answers("udp4", outer, false) {
+						t.Error("the Pod answers at a port that the machine keeps")
+					}
+				})
+			}
+			if answers("tcp4", gateway, false) || !answers("udp4", gateway, true) {
+				t.Error("what is kept of one address is kept of another, or what is kept of all of them is not")
+			}
+			// Whoever keeps no port any more gives it up.
+			if err := hostports.Close(table, nil); err != nil {
+				t.Fatal(err)
+			}
+			if !answers("tcp4", outer, true) {
+				t.Error("the Pod does not answer although nothing is kept")
+			}
+		})
+	}
+}
+
+// Where no Pod has a port there is no table, and none is made.
+func TestClosingWithoutATable(t *testing.T) {
+	nettest.Own(t)
+	if err := hostports.Close(table, keptport.NodePorts()); err != nil {
+		t.Error(err)
+	}
+	conn, err := nftables.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tables, err := conn.ListTables(); err != nil || len(tables) > 0 {
+		t.Errorf("%d tables, %v", len(tables), err)
 	}
 }
 

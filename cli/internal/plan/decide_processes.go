@@ -194,6 +194,8 @@ func (in ProcessInput) nodeagent(node string, index int) Process {
 		"--pod-network="+in.PodNetwork,
 		"--vxlan-id="+strconv.Itoa(in.Layout.Number()),
 		podRangeFlag+"="+in.Ranges.Pod.String(),
+		serviceRangeFlag+"="+in.Ranges.Service.String(),
+		"--kept-ports="+in.keptPorts(index),
 		"--cni-config-dir="+files.CNI("conf"),
 		"--pod-bridge="+in.Layout.BridgeName(index),
 		"--host-port-table="+in.Layout.PortTable(),
@@ -219,6 +221,26 @@ func (in ProcessInput) nodeagent(node string, index int) Process {
 	}
 	return Process{Name: name, Program: "keelson-nodeagent", Args: args, NetNS: in.netNS(index),
 		ReadyURL: "https://" + in.StatusAddress(name) + "/readyz"}
+}
+
+// keptPorts are those of the machine of a node at which other processes than its agent are asked, and at which all of
+// them answer about themselves. The agent itself knows its others.
+func (in ProcessInput) keptPorts(index int) string {
+	var kept []string
+	keep := func(address netip.AddrPort, keeper string) {
+		kept = append(kept, address.String()+"/tcp="+keeper)
+	}
+	processes := []string{NodeagentProcess(in.Nodes[index])}
+	if index == 0 {
+		keep(netip.AddrPortFrom(in.BindAddress, uint16(in.Ports[APIServer])), APIServer)
+		processes = append(slices.Clone(controlPlane), processes...)
+	}
+	for _, process := range processes {
+		if address, err := netip.ParseAddrPort(in.StatusAddress(process)); err == nil {
+			keep(address, StatusPort(process))
+		}
+	}
+	return strings.Join(kept, ",")
 }
 
 func (in ProcessInput) containerd(node string, index int) Process {

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"net/netip"
 	"path/filepath"
 	"reflect"
@@ -8,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"keelson.dev/kit/keptport"
 )
 
 func input(nodes ...string) ProcessInput {
@@ -119,6 +122,42 @@ func TestTwoNodesShareNothing(t *testing.T) {
 	}
 	if len(values) != 30 {
 		t.Errorf("%d values seen, want 15 of each node", len(values))
+	}
+}
+
+// No Pod and no Service gets a port at which a process of its node's machine is asked: the agent is told of all that it
+// does not know itself.
+func TestAgentsKeepThePortsOfTheirMachine(t *testing.T) {
+	processes := input("node-1", "node-2").flat()
+	for agent, netns := range map[string]string{"nodeagent-node-1": "", "nodeagent-node-2": "/d/netns/node-2"} {
+		var kept []keptport.Port
+		want := map[string]string{}
+		for _, process := range processes {
+			args := flagsOf(process)
+			if process.Name == agent {
+				for _, text := range strings.Split(args["--kept-ports"], ",") {
+					p, err := keptport.Parse(text)
+					if err != nil {
+						t.Fatalf("%s: %v", agent, err)
+					}
+					kept = append(kept, p)
+				}
+			}
+			if status := args["--status-address"]; status != "" && process.NetNS == netns {
+				want[status] = process.Name
+			}
+			if port := args["--secure-port"]; port != "" && netns == "" {
+				want[args["--bind-address"]+":"+port], want["192.0.2.7:"+port] = process.Name, process.Name
+			}
+		}
+		for address, process := range want {
+			at := netip.MustParseAddrPort(address)
+			if !slices.ContainsFunc(kept, func(p keptport.Port) bool {
+				return p.Has(at.Addr(), keptport.TCP, at.Port())
+			}) {
+				t.Errorf("%s does not keep %s of %s", agent, address, process)
+			}
+		}
 	}
 }
 
@@ -234,7 +273,9 @@ func TestArguments(t *testing.T) {
 		"nodeagent-node-2": {"keelson-nodeagent", map[string]string{"--kubeconfig": "/d/kubeconfig/node-2.kubeconfig",
 			"--node-name": "node-2", "--node-ip": "10.241.0.2", "--bind-address": "10.241.0.2", "--port": "10251",
 			"--pod-network": "vxlan", "--vxlan-id": strconv.Itoa(Layout{Dir: "/d"}.Number()),
-			"--cluster-cidr": "10.244.0.0/16", "--cni-config-dir": node + "/cni/conf",
+			"--cluster-cidr": "10.244.0.0/16", "--service-cluster-ip-range": "10.96.0.0/16",
+			"--kept-ports": fmt.Sprintf("10.241.0.2:%d/tcp=nodeagent-node-2.status",
+				input("node-1", "node-2").Ports["nodeagent-node-2.status"]), "--cni-config-dir": node + "/cni/conf",
 			"--pod-bridge": Layout{Dir: "/d"}.BridgeName(1), "--host-port-table": Layout{Dir: "/d"}.PortTable(),
 			"--root-dir": node + "/agent", "--pod-logs-dir": node + "/podlogs",
 			"--pod-addresses-dir":            node + "/cni/addresses",

@@ -2,11 +2,16 @@
 package admission
 
 import (
+	"fmt"
+	"slices"
+	"strings"
+
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle"
 
 	"keelson.dev/services/apiserver/internal/admission/claimresize"
 	"keelson.dev/services/apiserver/internal/admission/defaultclass"
+	"keelson.dev/services/apiserver/internal/admission/denyexternalips"
 	"keelson.dev/services/apiserver/internal/admission/limitranger"
 	"keelson.dev/services/apiserver/internal/admission/listbounds"
 	"keelson.dev/services/apiserver/internal/admission/noderestriction"
@@ -25,27 +30,30 @@ import (
 type plugin struct {
 	name     string
 	register func(*admission.Plugins)
+	// optional ones are off unless an operator names them.
+	optional bool
 }
 
 // plugins are the chain: first every plugin changes the request in this order, then every plugin checks the result.
 var plugins = []plugin{
-	{lifecycle.PluginName, lifecycle.Register},
-	{serviceaccount.PluginName, serviceaccount.Register},
-	{noderestriction.PluginName, noderestriction.Register},
-	{taintnodesbycondition.PluginName, taintnodesbycondition.Register},
-	{podsecurity.PluginName, podsecurity.Register},
-	{priority.PluginName, priority.Register},
-	{limitranger.PluginName, limitranger.Register},
-	{tolerationseconds.PluginName, tolerationseconds.Register},
-	{defaultclass.Storage, defaultclass.RegisterStorage},
-	{defaultclass.Ingress, defaultclass.RegisterIngress},
-	{protection.StorageObjects, protection.RegisterStorageObjects},
-	{protection.PodGroups, protection.RegisterPodGroups},
-	{runtimeclass.PluginName, runtimeclass.Register},
-	{claimresize.PluginName, claimresize.Register},
-	{listbounds.PluginName, listbounds.Register},
+	{name: lifecycle.PluginName, register: lifecycle.Register},
+	{name: serviceaccount.PluginName, register: serviceaccount.Register},
+	{name: noderestriction.PluginName, register: noderestriction.Register},
+	{name: taintnodesbycondition.PluginName, register: taintnodesbycondition.Register},
+	{name: podsecurity.PluginName, register: podsecurity.Register},
+	{name: priority.PluginName, register: priority.Register},
+	{name: limitranger.PluginName, register: limitranger.Register},
+	{name: tolerationseconds.PluginName, register: tolerationseconds.Register},
+	{name: defaultclass.Storage, register: defaultclass.RegisterStorage},
+	{name: defaultclass.Ingress, register: defaultclass.RegisterIngress},
+	{name: protection.StorageObjects, register: protection.RegisterStorageObjects},
+	{name: protection.PodGroups, register: protection.RegisterPodGroups},
+	{name: runtimeclass.PluginName, register: runtimeclass.Register},
+	{name: claimresize.PluginName, register: claimresize.Register},
+	{name: denyexternalips.PluginName, register: denyexternalips.Register, optional: true},
+	{name: listbounds.PluginName, register: listbounds.Register},
 	// Last: what another plugin refuses is not charged.
-	{resourcequota.PluginName, resourcequota.Register},
+	{name: resourcequota.PluginName, register: resourcequota.Register},
 }
 
 // configurable are the plugins that take a configuration, and what says what is wrong with one.
@@ -57,8 +65,37 @@ func ReadConfiguration(path string) (pluginconfig.Plugins, error) {
 	return pluginconfig.Read(path, configurable)
 }
 
+// CheckEnabled says what is wrong with the names of plugins that an operator wants to be on. Those that are on by
+// themselves may be among them.
+func CheckEnabled(names []string) error {
+	for _, name := range names {
+		if !slices.ContainsFunc(plugins, func(p plugin) bool { return p.name == name }) {
+			var on, off []string
+			for _, p := range plugins {
+				if p.optional {
+					off = append(off, p.name)
+				} else {
+					on = append(on, p.name)
+				}
+			}
+			return fmt.Errorf("%q is no admission plugin of this server: there are %s, and always on are %s", name,
+				strings.Join(off, ", "), strings.Join(on, ", "))
+		}
+	}
+	return nil
+}
+
+// enabled are the plugins that are on, of which the optional ones are named.
+func enabled(names []string) []plugin {
+	return slices.DeleteFunc(slices.Clone(plugins), func(p plugin) bool {
+		return p.optional && !slices.Contains(names, p.name)
+	})
+}
+
 // New returns the chain. Each plugin gets what it wants of c; one that lacks something is an error.
-func New(c Config) (admission.Interface, error) { return build(plugins, c.Plugins, c.initializers()) }
+func New(c Config) (admission.Interface, error) {
+	return build(enabled(c.Enabled), c.Plugins, c.initializers())
+}
 
 func build(rows []plugin, configured pluginconfig.Plugins, initializer admission.PluginInitializer) (
 	admission.Interface, error) {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/url"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -33,6 +34,7 @@ import (
 	basecompatibility "k8s.io/component-base/compatibility"
 	"k8s.io/component-base/featuregate"
 
+	"keelson.dev/services/apiserver/internal/admission/noderestriction"
 	"keelson.dev/services/apiserver/internal/admission/podsecurity"
 )
 
@@ -52,6 +54,7 @@ func complete(t *testing.T) Config {
 		Client:   client, Dynamic: dynamicfake.NewSimpleDynamicClient(scheme.Scheme),
 		Informers:  informers.NewSharedInformerFactory(client, time.Hour),
 		Pods:       func(context.Context, string) ([]corev1.Pod, error) { return nil, nil },
+		Nodes:      func(context.Context) ([]corev1.Node, error) { return nil, nil },
 		RESTMapper: meta.NewDefaultRESTMapper(nil),
 		Authorizer: authorizerfactory.NewAlwaysAllowAuthorizer(),
 		Features:   utilfeature.DefaultFeatureGate,
@@ -75,13 +78,34 @@ func TestOrder(t *testing.T) {
 	want := []string{"NamespaceLifecycle", "ServiceAccount", "NodeRestriction", "TaintNodesByCondition", "PodSecurity",
 		"Priority", "LimitRanger", "DefaultTolerationSeconds", "DefaultStorageClass", "DefaultIngressClass",
 		"StorageObjectInUseProtection", "PodGroupProtection",
-		"RuntimeClass", "PersistentVolumeClaimResize", "ListBounds", "ResourceQuota"}
-	var got []string
-	for _, p := range plugins {
-		got = append(got, p.name)
+		"RuntimeClass", "PersistentVolumeClaimResize", "DenyServiceExternalIPs", "ListBounds", "ResourceQuota"}
+	const optional = "DenyServiceExternalIPs"
+	names := func(rows []plugin) (got []string) {
+		for _, p := range rows {
+			got = append(got, p.name)
+		}
+		return got
 	}
-	if !slices.Equal(got, want) {
+	if got := names(enabled([]string{"ListBounds", optional})); !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
+	}
+	want = slices.DeleteFunc(want, func(name string) bool { return name == optional })
+	if got := names(enabled(nil)); !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// Who names a plugin that there is not reads which there are.
+func TestCheckEnabled(t *testing.T) {
+	if err := CheckEnabled([]string{"DenyServiceExternalIPs", "NodeRestriction"}); err != nil {
+		t.Error(err)
+	}
+	err := CheckEnabled([]string{"DenyServiceExternalIPs", "AlwaysPullImages"})
+	const want = `"AlwaysPullImages" is no admission plugin of this server: there are DenyServiceExternalIPs, and always ` +
+		`on are NamespaceLifecycle, ServiceAccount, NodeRestriction, `
+	if err == nil || !strings.HasPrefix(err.Error(), want) ||
+		strings.Count(err.Error(), "DenyServiceExternalIPs") != 1 {
+		t.Errorf("%v, want %s...", err, want)
 	}
 }
 
@@ -105,8 +129,9 @@ func (g *greedy) SetServiceResolver(r webhook.ServiceResolver)                 {
 func (g *greedy) SetAuthenticationInfoResolverWrapper(w webhook.AuthenticationInfoResolverWrapper) {
 	g.got.Webhooks = w
 }
-func (g *greedy) SetPods(pods podsecurity.Pods) { g.got.Pods = pods }
-func (*greedy) ValidateInitialization() error   { return nil }
+func (g *greedy) SetPods(pods podsecurity.Pods)        { g.got.Pods = pods }
+func (g *greedy) SetNodes(nodes noderestriction.Nodes) { g.got.Nodes = nodes }
+func (*greedy) ValidateInitialization() error          { return nil }
 
 var (
 	_ initializer.WantsAPIServerID                              = &greedy{}
@@ -121,10 +146,11 @@ var (
 	_ webhookinitializer.WantsServiceResolver                   = &greedy{}
 	_ webhookinitializer.WantsAuthenticationInfoResolverWrapper = &greedy{}
 	_ podsecurity.WantsPods                                     = &greedy{}
+	_ noderestriction.WantsNodes                                = &greedy{}
 )
 
 func row(name string, p admission.Interface) plugin {
-	return plugin{name, func(registered *admission.Plugins) {
+	return plugin{name: name, register: func(registered *admission.Plugins) {
 		registered.Register(name, func(io.Reader) (admission.Interface, error) { return p, nil })
 	}}
 }
@@ -143,6 +169,7 @@ func TestInitializers(t *testing.T) {
 		"the features": got.Features == c.Features, "the version": got.Version == c.Version,
 		"the end": got.Drained == c.Drained, "the services": got.Services == c.Services,
 		"the identity to webhooks": got.Webhooks != nil, "the Pods": got.Pods != nil,
+		"the Nodes": got.Nodes != nil,
 	} {
 		if !same {
 			t.Errorf("the plugin did not get %s", what)
@@ -160,8 +187,8 @@ func (*lacking) ValidateInitialization() error { return errors.New("it has no mo
 func TestLacking(t *testing.T) {
 	c := complete(t)
 	noInformers := admission.PluginInitializers{clientOnly{c.Client}}
-	noPods := slices.DeleteFunc(c.initializers().(admission.PluginInitializers),
-		func(i admission.PluginInitializer) bool { _, isPods := i.(withPods); return isPods })
+	noObjects := slices.DeleteFunc(c.initializers().(admission.PluginInitializers),
+		func(i admission.PluginInitializer) bool { _, is := i.(withObjects); return is })
 	for name, r := range map[string]struct {
 		rows        []plugin
 		initializer admission.PluginInitializer
@@ -175,12 +202,13 @@ func TestLacking(t *testing.T) {
 			`failed to initialize admission plugin "ServiceAccount": it has no informers`},
 		"NodeRestriction without anything": {only("NodeRestriction"), admission.PluginInitializers{},
 			`failed to initialize admission plugin "NodeRestriction": it has no client`},
-		"NodeRestriction with a client only": {only("NodeRestriction"), noInformers, ""},
+		"NodeRestriction without Nodes": {only("NodeRestriction"), noObjects,
+			`failed to initialize admission plugin "NodeRestriction": it has no way to read Nodes`},
 		"PodSecurity without anything": {only("PodSecurity"), admission.PluginInitializers{},
 			`failed to initialize admission plugin "PodSecurity": it has no client`},
 		"PodSecurity with a client only": {only("PodSecurity"), noInformers,
 			`failed to initialize admission plugin "PodSecurity": it has no informers`},
-		"PodSecurity without Pods": {only("PodSecurity"), noPods,
+		"PodSecurity without Pods": {only("PodSecurity"), noObjects,
 			`failed to initialize admission plugin "PodSecurity": it has no way to read Pods`},
 		"Priority without anything": {only("Priority"), admission.PluginInitializers{},
 			`failed to initialize admission plugin "Priority": it has no client`},
@@ -233,9 +261,9 @@ func (c clientOnly) Initialize(p admission.Interface) {
 // Webhooks and CEL policies of the library are a row each.
 func TestLibraryPlugins(t *testing.T) {
 	rows := slices.Concat(plugins, []plugin{
-		{mutatingwebhook.PluginName, mutatingwebhook.Register},
-		{validatingpolicy.PluginName, validatingpolicy.Register},
-		{validatingwebhook.PluginName, validatingwebhook.Register},
+		{name: mutatingwebhook.PluginName, register: mutatingwebhook.Register},
+		{name: validatingpolicy.PluginName, register: validatingpolicy.Register},
+		{name: validatingwebhook.PluginName, register: validatingwebhook.Register},
 	})
 	chain, err := build(rows, nil, complete(t).initializers())
 	if err != nil {

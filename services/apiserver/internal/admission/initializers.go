@@ -13,6 +13,7 @@ import (
 	"k8s.io/component-base/compatibility"
 	"k8s.io/component-base/featuregate"
 
+	"keelson.dev/services/apiserver/internal/admission/noderestriction"
 	"keelson.dev/services/apiserver/internal/admission/pluginconfig"
 	"keelson.dev/services/apiserver/internal/admission/podsecurity"
 )
@@ -21,6 +22,8 @@ import (
 type Config struct {
 	// Plugins are the configurations of those that have one.
 	Plugins pluginconfig.Plugins
+	// Enabled are the names of optional plugins that are on.
+	Enabled []string
 	// ServerID tells this server from the others of its store.
 	ServerID string
 	// Client and Dynamic read the API with all rights.
@@ -29,7 +32,9 @@ type Config struct {
 	// Informers keep in memory what plugins read for every request.
 	Informers informers.SharedInformerFactory
 	// Pods reads the Pods of a namespace from the watch cache.
-	Pods       podsecurity.Pods
+	Pods podsecurity.Pods
+	// Nodes reads all Nodes from the watch cache.
+	Nodes      noderestriction.Nodes
 	RESTMapper meta.RESTMapper
 	Authorizer authorizer.Authorizer
 	Features   featuregate.FeatureGate
@@ -46,16 +51,22 @@ func (c Config) initializers() admission.PluginInitializer {
 		initializer.NewAPIServerIDInitializer(c.ServerID),
 		initializer.New(c.Client, c.Dynamic, c.Informers, c.Authorizer, c.Features, c.Version, c.Drained, c.RESTMapper),
 		webhookinitializer.NewPluginInitializer(c.Webhooks, c.Services),
-		withPods{c.Pods},
+		withObjects{c.Pods, c.Nodes},
 	}
 }
 
-// withPods gives plugins the way to read Pods.
-type withPods struct{ pods podsecurity.Pods }
+// withObjects gives plugins the way to read Pods and Nodes.
+type withObjects struct {
+	pods  podsecurity.Pods
+	nodes noderestriction.Nodes
+}
 
 // Initialize implements PluginInitializer.
-func (w withPods) Initialize(p admission.Interface) {
+func (w withObjects) Initialize(p admission.Interface) {
 	if wants, ok := p.(podsecurity.WantsPods); ok {
 		wants.SetPods(w.pods)
+	}
+	if wants, ok := p.(noderestriction.WantsNodes); ok {
+		wants.SetNodes(w.nodes)
 	}
 }

@@ -116,7 +116,7 @@ var daemonRoles = []role{
 		},
 	},
 	{
-		// A nodeagent leads to the Pods of the other nodes.
+		// A nodeagent leads to the Pods of the other nodes, and keeps Services from what those nodes need.
 		name:   "system:keelson:pod-network",
 		groups: []string{user.NodesGroup},
 		rules:  []rbacv1.PolicyRule{rule(read, "", "nodes")},

@@ -43,10 +43,14 @@ func (s *Server) admission() (chain genericadmission.Interface, mapper meta.Rese
 	mapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(s.client.Discovery()))
 	chain, err = admission.New(admission.Config{
 		Plugins:  s.plugins,
+		Enabled:  s.options.EnableAdmissionPlugins,
 		ServerID: s.config.APIServerID,
 		Client:   s.client, Dynamic: dynamicClient, Informers: s.informers, RESTMapper: mapper,
 		Pods: func(ctx context.Context, namespace string) ([]corev1.Pod, error) {
 			return s.objects.Pods(ctx, namespace, labels.Everything())
+		},
+		Nodes: func(ctx context.Context) ([]corev1.Node, error) {
+			return s.objects.Nodes(ctx, labels.Everything())
 		},
 		Authorizer: s.authority,
 		Features:   utilfeature.DefaultFeatureGate,

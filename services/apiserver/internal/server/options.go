@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 
+	"keelson.dev/services/apiserver/internal/admission"
 	"keelson.dev/services/apiserver/internal/nodeproxy"
 	"keelson.dev/services/apiserver/internal/storage"
 )
@@ -47,6 +48,8 @@ type Options struct {
 	APIAudiences                 []string
 
 	AdmissionControlConfigFile string
+	// EnableAdmissionPlugins are names of plugins.
+	EnableAdmissionPlugins []string
 
 	Nodeagents nodeproxy.Config
 
@@ -111,6 +114,9 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.AdmissionControlConfigFile, "admission-control-config-file", o.AdmissionControlConfigFile,
 		"file with an apiserver.config.k8s.io/v1 AdmissionConfiguration, which may hold a PodSecurityConfiguration; "+
 			"default: namespaces without labels allow every Pod")
+	fs.StringSliceVar(&o.EnableAdmissionPlugins, "enable-admission-plugins", o.EnableAdmissionPlugins,
+		"names of admission plugins that are to be on beside those that always are, comma-separated: "+
+			"DenyServiceExternalIPs lets no Service have new spec.externalIPs")
 	o.Nodeagents.AddFlags(fs)
 	o.addObservabilityFlags(fs)
 	fs.StringVar(&o.ServiceClusterIPRange, "service-cluster-ip-range", o.ServiceClusterIPRange,
@@ -135,6 +141,9 @@ func (o *Options) Validate() error {
 		"--tls-cert-file: needs --tls-private-key-file, and the reverse")
 	add(o.ServiceAccountIssuer == "", "--service-account-issuer: must not be empty")
 	add(o.EventTTL < time.Second, "--event-ttl: %s is less than 1s", o.EventTTL)
+	if err := admission.CheckEnabled(o.EnableAdmissionPlugins); err != nil {
+		errs = append(errs, fmt.Errorf("--enable-admission-plugins: %w", err))
+	}
 	if _, err := serviceRanges(o.ServiceClusterIPRange); err != nil {
 		errs = append(errs, err)
 	}

@@ -3,14 +3,17 @@
 package admit
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 
+	"keelson.dev/kit/keptport"
 	"keelson.dev/kit/noderesources"
 	"keelson.dev/services/nodeagent/internal/containerconfig"
 	"keelson.dev/services/nodeagent/internal/podstate"
@@ -35,13 +38,15 @@ type Input struct {
 	Node *corev1.Node
 	// AllowedSysctls are permitted beyond the safe ones.
 	AllowedSysctls []string
+	// Kept are the ports of the node that no Pod of a network of its own gets.
+	Kept []keptport.Port
 	// Devices says of a resource that it is one of device plugins, which is admitted elsewhere; nil: none is.
 	Devices func(corev1.ResourceName) bool
 }
 
 // Decide returns why the node refuses the Pod; nil takes it in.
 func Decide(in Input) *podstate.Outcome {
-	for _, check := range []func(Input) *podstate.Outcome{system, affinity, sysctls, ports, fit} {
+	for _, check := range []func(Input) *podstate.Outcome{system, affinity, sysctls, kept, ports, fit} {
 		if out := check(in); out != nil {
 			return out
 		}
@@ -80,6 +85,23 @@ type hostPort struct {
 	port     int32
 }
 
+// kept leaves a Pod that uses the node's own network to the kernel, which lets nobody listen where somebody does: the
+// Pod may be the keeper itself.
+func kept(in Input) *podstate.Outcome {
+	if in.Pod.Spec.HostNetwork {
+		return nil
+	}
+	for _, wanted := range hostPorts(in.Pod) {
+		protocol := cmp.Or(string(wanted.protocol), keptport.TCP)
+		if by, refused := keptport.Refusing(in.Kept, wanted.address(), protocol, uint16(wanted.port)); refused {
+			return &podstate.Outcome{Reason: reasonNodePorts, Message: fmt.Sprintf(
+				"Pod was rejected: Predicate NodePorts failed: port %d/%s of the node is kept for %s", wanted.port,
+				protocol, by.Keeper)}
+		}
+	}
+	return nil
+}
+
 func ports(in Input) *podstate.Outcome {
 	wanted := hostPorts(in.Pod)
 	for _, other := range in.Others {
@@ -114,6 +136,15 @@ func (a hostPort) conflicts(b hostPort) bool {
 		return false
 	}
 	return a.ip == b.ip || a.everywhere() || b.everywhere()
+}
+
+// address is the zero Addr where all addresses of the node are meant.
+func (a hostPort) address() netip.Addr {
+	address, err := netip.ParseAddr(a.ip)
+	if err != nil || address.IsUnspecified() {
+		return netip.Addr{}
+	}
+	return address.Unmap()
 }
 
 func (a hostPort) everywhere() bool { return a.ip == "" || a.ip == "0.0.0.0" }

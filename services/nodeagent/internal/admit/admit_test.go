@@ -1,11 +1,14 @@
 package admit
 
 import (
+	"net/netip"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"keelson.dev/kit/keptport"
 )
 
 func node() *corev1.Node {
@@ -139,6 +142,53 @@ func TestNodePortsMessage(t *testing.T) {
 	want := "Pod was rejected: Predicate NodePorts failed: port 80/TCP of the node is taken by pod ns/p"
 	if out == nil || out.Message != want {
 		t.Errorf("%+v, want %q", out, want)
+	}
+}
+
+// SET-149: what the node keeps for itself it gives to no Pod that has a network of its own, at whatever address the Pod
+// would take it, and says whose it is.
+func TestKeptPorts(t *testing.T) {
+	kept := []keptport.Port{{Keeper: "apiserver", Protocol: keptport.TCP, First: 6443, Last: 6443},
+		{Keeper: "nodeagent", Protocol: keptport.TCP, Address: netip.MustParseAddr("192.0.2.1"), First: 10250,
+			Last: 10250},
+		{Keeper: "scheduler", Protocol: keptport.TCP, Address: netip.MustParseAddr("127.0.0.1"), First: 20001,
+			Last: 20001}}
+	kept = append(kept, keptport.NodePorts()...)
+	onHost := func(p *corev1.Pod) { p.Spec.HostNetwork = true }
+	early := func(p *corev1.Pod) {
+		p.Spec.InitContainers = []corev1.Container{{Name: "i", Ports: []corev1.ContainerPort{{HostPort: 6443,
+			Protocol: corev1.ProtocolTCP}}}}
+	}
+	for _, r := range []struct {
+		name string
+		pod  *corev1.Pod
+		want string
+	}{
+		{"another port", pod("", port(6444, "")), ""},
+		{"everywhere", pod("", port(6443, "")), "6443/TCP of the node is kept for apiserver"},
+		{"everywhere, written out", pod("", port(6443, "0.0.0.0")), "6443/TCP of the node is kept for apiserver"},
+		{"at an address", pod("", port(6443, "192.0.2.9")), "6443/TCP of the node is kept for apiserver"},
+		{"of an init container", pod("", early), "6443/TCP of the node is kept for apiserver"},
+		{"without a protocol", pod("", port(6443, "", "")), "6443/TCP of the node is kept for apiserver"},
+		{"of another protocol", pod("", port(6443, "", corev1.ProtocolUDP)), ""},
+		{"everywhere, kept at an address", pod("", port(10250, "::")), "10250/TCP of the node is kept for nodeagent"},
+		{"at the address", pod("", port(10250, "192.0.2.1")), "10250/TCP of the node is kept for nodeagent"},
+		{"at another address", pod("", port(10250, "192.0.2.2")), ""},
+		{"where nobody from beyond asks", pod("", port(20001, "")), ""},
+		{"at the loopback address", pod("", port(20001, "127.0.0.1")), "20001/TCP of the node is kept for scheduler"},
+		{"a node port", pod("", port(30080, "", corev1.ProtocolSCTP)), "30080/SCTP of the node is kept for node-ports"},
+		{"the apiserver itself, on the node's network", pod("", port(6443, ""), onHost), ""},
+	} {
+		t.Run(r.name, func(t *testing.T) {
+			out := Decide(Input{Pod: r.pod, Node: node(), Kept: kept})
+			if r.want == "" && out != nil {
+				t.Errorf("refused: %+v", out)
+			}
+			want := "Pod was rejected: Predicate NodePorts failed: port " + r.want
+			if r.want != "" && (out == nil || out.Reason != "NodePorts" || out.Message != want) {
+				t.Errorf("%+v, want %q", out, want)
+			}
+		})
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"keelson.dev/kit/cork"
 	"keelson.dev/kit/daemon"
 	"keelson.dev/kit/events"
+	"keelson.dev/kit/keptport"
 	"keelson.dev/services/nodeagent/internal/admit"
 	"keelson.dev/services/nodeagent/internal/checkpoint"
 	"keelson.dev/services/nodeagent/internal/csinode"
@@ -89,6 +90,8 @@ type agent struct {
 	// proxy is nil if this agent does not carry Services, podNetwork where the network of Pods is left to others.
 	proxy      *serviceproxy.Proxy
 	podNetwork *podnetwork.Network
+	// kept are the ports of the machine that neither Pods nor authors of Services get.
+	kept []keptport.Port
 	// before holds the Pods of which the runtime had something when the agent started.
 	before map[types.UID]bool
 	// podRange is what the runtime was told; of observe alone.
@@ -152,6 +155,9 @@ func (a *agent) build(ctx context.Context) (err error) {
 	if a.watches, err = newWatches(a.client, a.NodeName); err != nil {
 		return err
 	}
+	a.kept = decideKept(keptInput{Named: a.KeptPorts, Bind: a.BindAddress, Port: a.Port, Health: a.ServiceHealth,
+		API: a.REST.Host, NodeIPs: a.hostIPs(), Tunnel: podnetwork.Mode(a.PodNetwork.Mode) == podnetwork.VXLAN,
+		Resolvers: a.resolver.Servers})
 	if err = a.buildProxy(); err != nil {
 		return err
 	}
@@ -233,7 +239,7 @@ func (a *agent) admit(pod *corev1.Pod, others []*corev1.Pod) *podstate.Outcome {
 		return short
 	}
 	if out := admit.Decide(admit.Input{Pod: pod, Others: others, Node: a.node.Current(),
-		AllowedSysctls: a.AllowedSysctls, Devices: a.devices.Manages}); out != nil {
+		AllowedSysctls: a.AllowedSysctls, Kept: a.kept, Devices: a.devices.Manages}); out != nil {
 		return out
 	}
 	return a.devices.Admit(pod)
@@ -248,6 +254,11 @@ func (a *agent) run(ctx context.Context) error {
 	}
 	below, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
+	if a.podNetwork != nil {
+		if err := a.podNetwork.ClosePorts(); err != nil {
+			a.Log.Warn("keeping the machine's ports failed, trying again later", zap.Error(err))
+		}
+	}
 	var parts sync.WaitGroup
 	parts.Go(func() { a.watches.run(below, func(n *corev1.Node) { a.observe(below, n) }) })
 	parts.Go(func() { a.carryServices(below) })

@@ -5,6 +5,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"keelson.dev/kit/daemon"
+	"keelson.dev/kit/keptport"
 	"keelson.dev/services/nodeagent/internal/gc"
 	"keelson.dev/services/nodeagent/internal/imagepull"
 	"keelson.dev/services/nodeagent/internal/podnetwork"
@@ -51,6 +52,8 @@ type Config struct {
 	ImageGC                         gc.Settings
 	ServiceProxy, ServiceTable      string
 	ServiceHealth                   string
+	ServiceRanges                   []string
+	KeptPorts                       []keptport.Port
 
 	// Simulated makes a node of which only the API side is real: containers, mounts and cgroups exist in memory. Only
 	// RootDir and LogsDir are used on disk, and there is no node API.

@@ -19,6 +19,7 @@ import (
 
 	"keelson.dev/kit/client"
 	"keelson.dev/kit/daemon"
+	"keelson.dev/kit/keptport"
 	"keelson.dev/services/nodeagent/internal/cgroup"
 	"keelson.dev/services/nodeagent/internal/gc"
 	"keelson.dev/services/nodeagent/internal/podnetwork"
@@ -32,6 +33,7 @@ type options struct {
 	client client.Options
 	config Config
 	taints []string
+	kept   []string
 	nodeIP string
 	file   kubeletFile
 }
@@ -121,6 +123,11 @@ func (o *options) AddFlags(fs *pflag.FlagSet) {
 		"firewall table of --service-proxy=nftables; no two nodeagents of a machine may share it")
 	fs.StringVar(&c.ServiceHealth, "service-proxy-health-address", c.ServiceHealth,
 		"[IP]:PORT at which load balancers ask (/healthz) whether to send to this node; empty for none")
+	fs.StringSliceVar(&c.ServiceRanges, "service-cluster-ip-range", nil, "range of Services' own addresses, or one of "+
+		"each address family, comma-separated: no Service takes one of them, or of --cluster-cidr, as an external IP")
+	fs.StringSliceVar(&o.kept, "kept-ports", nil, "ports of the machine that no Pod gets as a hostPort and no Service "+
+		"by an external IP, beyond the agent's own, node ports and the API server's: "+
+		"[IP:]PORT[-PORT]/PROTOCOL=KEEPER, comma-separated")
 }
 
 // Validate implements daemon.Options. What the kubelet's file says becomes the value of flags that nothing else set.
@@ -139,6 +146,14 @@ func (o *options) check() error {
 	var err error
 	if c.Taints, err = parseTaints(o.taints); err != nil {
 		return fmt.Errorf("--register-with-taints: %w", err)
+	}
+	c.KeptPorts = nil
+	for _, text := range o.kept {
+		kept, err := keptport.Parse(text)
+		if err != nil {
+			return fmt.Errorf("--kept-ports: %w", err)
+		}
+		c.KeptPorts = append(c.KeptPorts, kept)
 	}
 	return cmp.Or(o.client.Validate(), c.validate())
 }
@@ -222,15 +237,7 @@ func (c *Config) validateNetwork() error {
 	if _, err := netip.ParsePrefix(c.PodCIDR); c.PodCIDR != "" && err != nil {
 		return fmt.Errorf("--pod-cidr: %q is no range of addresses, like 10.244.1.0/24", c.PodCIDR)
 	}
-	switch c.ServiceProxy {
-	case "", proxyNftables, proxyNone:
-	default:
-		return fmt.Errorf("--service-proxy: %q must be nftables or none", c.ServiceProxy)
-	}
-	if !tableForm.MatchString(c.ServiceTable) && c.ServiceProxy != "" {
-		return fmt.Errorf("--service-proxy-table: %q must be 1 to 128 letters, digits, dots and dashes", c.ServiceTable)
-	}
-	if err := checkListen("--service-proxy-health-address", c.ServiceHealth); err != nil {
+	if err := c.validateServices(); err != nil {
 		return err
 	}
 	if err := c.validatePodNetwork(); err != nil {
@@ -245,6 +252,24 @@ func (c *Config) validateNetwork() error {
 		return fmt.Errorf("--cluster-domain: %q: %s", c.ClusterDomain, problems[0])
 	}
 	return nil
+}
+
+func (c *Config) validateServices() error {
+	switch c.ServiceProxy {
+	case "", proxyNftables, proxyNone:
+	default:
+		return fmt.Errorf("--service-proxy: %q must be nftables or none", c.ServiceProxy)
+	}
+	if !tableForm.MatchString(c.ServiceTable) && c.ServiceProxy != "" {
+		return fmt.Errorf("--service-proxy-table: %q must be 1 to 128 letters, digits, dots and dashes", c.ServiceTable)
+	}
+	for _, text := range c.ServiceRanges {
+		if prefix, err := netip.ParsePrefix(text); err != nil || prefix != prefix.Masked() {
+			return fmt.Errorf("--service-cluster-ip-range: %q must be a network without host bits, for example "+
+				"10.96.0.0/16", text)
+		}
+	}
+	return checkListen("--service-proxy-health-address", c.ServiceHealth)
 }
 
 // checkListen takes an address without an IP for all of the machine's, and an empty one for none.

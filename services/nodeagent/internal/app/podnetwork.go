@@ -20,9 +20,16 @@ func (a *agent) newPodNetwork() (*podnetwork.Network, error) {
 		return nil, err
 	}
 	return podnetwork.New(podnetwork.Config{
-		Client: a.client, Log: a.Log, NodeName: a.NodeName, Mode: podnetwork.Mode(s.Mode), Cluster: cluster,
-		ConfigDir: s.ConfigDir, Changed: a.networkChanged,
-		CNI: podnetwork.CNI{Bridge: s.Bridge, AddressesDir: a.AddressesDir, PortTable: s.PortTable}, VXLANID: s.VXLANID,
+		Nodes:     a.watches.followNodes(),
+		Log:       a.Log,
+		NodeName:  a.NodeName,
+		Mode:      podnetwork.Mode(s.Mode),
+		Cluster:   cluster,
+		ConfigDir: s.ConfigDir,
+		Changed:   a.networkChanged,
+		CNI: podnetwork.CNI{Bridge: s.Bridge, AddressesDir: a.AddressesDir, PortTable: s.PortTable,
+			Kept: a.kept},
+		VXLANID: s.VXLANID,
 	})
 }
 

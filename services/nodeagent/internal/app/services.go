@@ -3,16 +3,14 @@ package app
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/netip"
-	"net/url"
-	"strconv"
-	"strings"
+	"slices"
 	"sync"
 
 	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
 
+	"keelson.dev/kit/keptport"
 	"keelson.dev/services/nodeagent/internal/serviceproxy"
 )
 
@@ -31,7 +29,8 @@ func (a *agent) buildProxy() error {
 		return fmt.Errorf("following EndpointSlices: %w", err)
 	}
 	a.proxy = serviceproxy.New(serviceproxy.Config{
-		Table: a.ServiceTable, Services: a.watches.service, Slices: a.watches.slices, Log: a.Log,
+		Table: a.ServiceTable, Services: a.watches.service, Slices: a.watches.slices,
+		Nodes: a.watches.followNodes(), Log: a.Log,
 	})
 	a.Metrics.MustRegister(a.proxy.Metrics()...)
 	return nil
@@ -59,36 +58,18 @@ func (a *agent) observeNode(n *corev1.Node) {
 	a.node.Observe(n)
 	a.drivers.Look()
 	if a.proxy != nil {
-		a.proxy.SetNode(proxyNode(n, a.REST.Host, a.ownPorts()))
+		a.proxy.SetNode(proxyNode(n, a.kept, a.clusterRanges()))
 		a.proxy.SetLeaving(serviceproxy.Leaving(n))
 	}
 }
 
-// ownPorts are those at which this agent is asked at the node's addresses.
-func (a *agent) ownPorts() []uint16 {
-	ports := []uint16{uint16(a.Port)}
-	if _, port, err := net.SplitHostPort(a.ServiceHealth); err == nil {
-		if number, err := strconv.ParseUint(port, 10, 16); err == nil {
-			ports = append(ports, uint16(number))
-		}
-	}
-	return ports
-}
-
-// proxyNode is what the Service proxy needs to know of a Node, whose agent serves at the ports and reaches the API by
-// the host. What cannot be parsed was not written by this agent.
-func proxyNode(n *corev1.Node, host string, ports []uint16) serviceproxy.Node {
-	out := serviceproxy.Node{Name: n.Name, Zone: n.Labels[corev1.LabelTopologyZone]}
+// proxyNode is what the Service proxy needs to know of a Node. What cannot be parsed was not written by this agent.
+func proxyNode(n *corev1.Node, kept []keptport.Port, ranges []netip.Prefix) serviceproxy.Node {
+	out := serviceproxy.Node{Name: n.Name, Zone: n.Labels[corev1.LabelTopologyZone], Kept: kept, Ranges: ranges}
 	for _, address := range n.Status.Addresses {
 		if ip, err := netip.ParseAddr(address.Address); err == nil && address.Type == corev1.NodeInternalIP {
 			out.Addresses = append(out.Addresses, ip.Unmap())
-			for _, port := range ports {
-				out.Kept = append(out.Kept, netip.AddrPortFrom(ip.Unmap(), port))
-			}
 		}
-	}
-	if api, ok := apiAddress(host); ok {
-		out.Kept = append(out.Kept, api)
 	}
 	for _, text := range n.Spec.PodCIDRs {
 		if prefix, err := netip.ParsePrefix(text); err == nil {
@@ -98,25 +79,15 @@ func proxyNode(n *corev1.Node, host string, ports []uint16) serviceproxy.Node {
 	return out
 }
 
-// apiAddress is the address in the host of a client's configuration; false if a name stands there.
-func apiAddress(host string) (netip.AddrPort, bool) {
-	if !strings.Contains(host, "://") {
-		host = "https://" + host
+// clusterRanges are those of the cluster's Pods and Services, as far as the flags tell them.
+func (c *Config) clusterRanges() []netip.Prefix {
+	var out []netip.Prefix
+	for _, text := range slices.Concat(c.PodNetwork.ClusterCIDRs, c.ServiceRanges) {
+		if prefix, err := netip.ParsePrefix(text); err == nil {
+			out = append(out, prefix.Masked())
+		}
 	}
-	at, err := url.Parse(host)
-	if err != nil {
-		return netip.AddrPort{}, false
-	}
-	ip, err := netip.ParseAddr(at.Hostname())
-	if err != nil {
-		return netip.AddrPort{}, false
-	}
-	ports := map[string]uint16{"http": 80, "https": 443}
-	port, err := strconv.ParseUint(at.Port(), 10, 16)
-	if at.Port() == "" {
-		port, err = uint64(ports[at.Scheme]), nil
-	}
-	return netip.AddrPortFrom(ip.Unmap(), uint16(port)), err == nil
+	return out
 }
 
 // serviceReport says what the kernel has for a Service; false if this agent carries none.

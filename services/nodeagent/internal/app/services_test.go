@@ -2,43 +2,82 @@ package app
 
 import (
 	"fmt"
+	"net/netip"
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"keelson.dev/kit/keptport"
 )
 
-// No Service may take what the node reaches the API by, in whatever form that is written, nor the node's own port.
-func TestProxyNodeKeeps(t *testing.T) {
+// A Node's addresses and ranges are what the proxy works with, and what the flags tell of the cluster's.
+func TestProxyNode(t *testing.T) {
 	node := &corev1.Node{}
+	node.Spec.PodCIDRs = []string{"10.244.1.0/24", "nonsense"}
 	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "192.0.2.1"},
 		{Type: corev1.NodeHostName, Address: "192.0.2.9"}, {Type: corev1.NodeInternalIP, Address: "2001:db8::1"}}
-	const own = "192.0.2.1:10250 [2001:db8::1]:10250"
-	for host, want := range map[string]string{
-		"https://192.0.2.7:6443":     own + " 192.0.2.7:6443",
-		"https://192.0.2.7:6443/api": own + " 192.0.2.7:6443",
-		"https://[2001:db8::7]:6443": own + " [2001:db8::7]:6443",
-		"https://192.0.2.7":          own + " 192.0.2.7:443",
-		"http://192.0.2.7":           own + " 192.0.2.7:80",
-		"192.0.2.7:6443":             own + " 192.0.2.7:6443",
-		"192.0.2.7":                  own + " 192.0.2.7:443",
-		"https://api.example.com":    own,
-		"https://192.0.2.7:66000":    own,
-		"":                           own,
-	} {
-		got := fmt.Sprint(proxyNode(node, host, []uint16{10250}).Kept)
-		if got != "["+want+"]" {
-			t.Errorf("%q: %s, want [%s]", host, got, want)
-		}
+	c := Config{ServiceRanges: []string{"10.96.0.0/16", "fd00:96::/112"}}
+	c.PodNetwork.ClusterCIDRs = []string{"10.244.0.0/16"}
+	got := proxyNode(node, keptport.NodePorts(), c.clusterRanges())
+	if fmt.Sprint(got.Addresses, got.PodRanges, got.Ranges) !=
+		"[192.0.2.1 2001:db8::1] [10.244.1.0/24] [10.244.0.0/16 10.96.0.0/16 fd00:96::/112]" ||
+		!slices.Equal(got.Kept, keptport.NodePorts()) {
+		t.Errorf("%+v", got)
 	}
 }
 
-// Where load balancers ask is the agent's as well.
-func TestThePortsOfTheAgent(t *testing.T) {
-	for health, want := range map[string]string{"": "[10250]", ":10256": "[10250 10256]",
-		"[2001:db8::1]:9": "[10250 9]"} {
-		a := &agent{Config: Config{Port: 10250, ServiceHealth: health}}
-		if got := fmt.Sprint(a.ownPorts()); got != want {
-			t.Errorf("%q: %s, want %s", health, got, want)
-		}
+// SET-149: the node keeps where it is asked and what it asks, in whatever form that is written.
+func TestDecideKept(t *testing.T) {
+	const always = "30000-32767/tcp=node-ports 30000-32767/udp=node-ports 30000-32767/sctp=node-ports"
+	named, err := keptport.Parse("127.0.0.1:20001/tcp=scheduler")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ips := []string{"192.0.2.1", "2001:db8::1"}
+	for _, r := range []struct {
+		name string
+		in   keptInput
+		want string
+		// elsewhere is whether the API server is.
+		elsewhere bool
+	}{
+		{"nothing", keptInput{}, "", false},
+		{"what is named", keptInput{Named: []keptport.Port{named}}, "127.0.0.1:20001/tcp=scheduler ", false},
+		{"the node API everywhere", keptInput{Bind: "0.0.0.0", Port: 10250}, "10250/tcp=nodeagent ", false},
+		{"the node API at an address", keptInput{Bind: "2001:db8::1", Port: 10250},
+			"[2001:db8::1]:10250/tcp=nodeagent ", false},
+		{"no node API", keptInput{Bind: "0.0.0.0"}, "", false},
+		{"health everywhere", keptInput{Health: ":10256"}, "10256/tcp=service-health ", false},
+		{"health at an address", keptInput{Health: "[2001:db8::1]:9"}, "[2001:db8::1]:9/tcp=service-health ", false},
+		{"the tunnel", keptInput{Tunnel: true}, "4789/udp=vxlan ", false},
+		{"names that the machine itself answers for", keptInput{Resolvers: []string{"127.0.0.53", "192.0.2.53", "x"}},
+			"127.0.0.53:53/udp=dns 127.0.0.53:53/tcp=dns ", false},
+		{"the API server elsewhere", keptInput{API: "https://192.0.2.7:6443", NodeIPs: ips},
+			"192.0.2.7:6443/tcp=apiserver ", true},
+		{"with a path", keptInput{API: "https://192.0.2.7:6443/api", NodeIPs: ips},
+			"192.0.2.7:6443/tcp=apiserver ", true},
+		{"over IPv6", keptInput{API: "https://[2001:db8::7]:6443", NodeIPs: ips},
+			"[2001:db8::7]:6443/tcp=apiserver ", true},
+		{"without a port", keptInput{API: "https://192.0.2.7"}, "192.0.2.7:443/tcp=apiserver ", true},
+		{"without TLS", keptInput{API: "http://192.0.2.7"}, "192.0.2.7:80/tcp=apiserver ", true},
+		{"without a scheme", keptInput{API: "192.0.2.7:6443"}, "192.0.2.7:6443/tcp=apiserver ", true},
+		{"by a name", keptInput{API: "https://api.example.com"}, "", false},
+		{"at no port", keptInput{API: "https://192.0.2.7:66000"}, "", false},
+		{"on this machine", keptInput{API: "https://127.0.0.1:6443"}, "6443/tcp=apiserver ", false},
+		{"at the node's address", keptInput{API: "https://192.0.2.1:6443", NodeIPs: ips}, "6443/tcp=apiserver ", false},
+	} {
+		t.Run(r.name, func(t *testing.T) {
+			kept := decideKept(r.in)
+			if got := fmt.Sprint(kept); got != "["+r.want+always+"]" {
+				t.Errorf("%s, want [%s%s]", got, r.want, always)
+			}
+			if slices.ContainsFunc(kept, func(p keptport.Port) bool { return p.Elsewhere }) != r.elsewhere {
+				t.Errorf("%+v", kept)
+			}
+		})
+	}
+	if ips := []netip.Addr{netip.MustParseAddr("192.0.2.1")}; decideKept(keptInput{})[0].Refuses(ips[0], "TCP", 29999) {
+		t.Error("a port before the node ports is kept")
 	}
 }

@@ -14,6 +14,7 @@ import (
 	listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 
+	"keelson.dev/kit/conditions"
 	"keelson.dev/kit/follow"
 	"keelson.dev/services/nodeagent/internal/serviceproxy"
 )
@@ -24,7 +25,9 @@ type watches struct {
 	node    cache.SharedIndexInformer
 	service cache.SharedIndexInformer
 	// slices are nil unless the agent carries Services.
-	slices   cache.SharedIndexInformer
+	slices cache.SharedIndexInformer
+	// nodes are all Nodes, with what others need to know of them; nil while nobody asks for them.
+	nodes    cache.SharedIndexInformer
 	client   kubernetes.Interface
 	services func(namespace string) []*corev1.Service
 }
@@ -54,6 +57,15 @@ func (w *watches) followSlices() error {
 	return w.slices.AddIndexers(serviceproxy.Indexers)
 }
 
+// followNodes has run follow all Nodes, for the parts that know how others are reached.
+func (w *watches) followNodes() cache.SharedIndexInformer {
+	if w.nodes == nil {
+		w.nodes = informers.NewSharedInformerFactoryWithOptions(w.client, 0, informers.WithTransform(slimNode)).
+			Core().V1().Nodes().Informer()
+	}
+	return w.nodes
+}
+
 // run follows until ctx ends and calls observe for what becomes of the node's object.
 func (w *watches) run(ctx context.Context, observe func(*corev1.Node)) {
 	_, err := w.node.AddEventHandler(follow.Handler(observe, func(*corev1.Node) {}))
@@ -65,6 +77,9 @@ func (w *watches) run(ctx context.Context, observe func(*corev1.Node)) {
 	all.Go(func() { w.node.RunWithContext(ctx) })
 	if w.slices != nil {
 		all.Go(func() { w.slices.RunWithContext(ctx) })
+	}
+	if w.nodes != nil {
+		all.Go(func() { w.nodes.RunWithContext(ctx) })
 	}
 	w.service.RunWithContext(ctx)
 }
@@ -85,6 +100,30 @@ func servicesFor(lister listers.ServiceLister, namespace string) []*corev1.Servi
 		}
 	}
 	return out
+}
+
+// slimNode keeps of a Node what its network depends on, where it is reached, and how long it has been there.
+func slimNode(object any) (any, error) {
+	node, ok := object.(*corev1.Node)
+	if !ok {
+		return object, nil
+	}
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion,
+			CreationTimestamp: node.CreationTimestamp},
+		Spec: corev1.NodeSpec{PodCIDR: node.Spec.PodCIDR, PodCIDRs: node.Spec.PodCIDRs},
+		Status: corev1.NodeStatus{Addresses: node.Status.Addresses,
+			DaemonEndpoints: node.Status.DaemonEndpoints, Conditions: readiness(node)},
+	}, nil
+}
+
+// readiness keeps of the conditions whether the node is heard of, without the times of heartbeats.
+func readiness(node *corev1.Node) []corev1.NodeCondition {
+	ready := conditions.Node.Find(node.Status.Conditions, corev1.NodeReady)
+	if ready == nil {
+		return nil
+	}
+	return []corev1.NodeCondition{{Type: ready.Type, Status: ready.Status}}
 }
 
 // slim drops what the node never reads of a Service.

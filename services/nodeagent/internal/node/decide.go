@@ -221,12 +221,6 @@ func (h Health) ready() corev1.NodeCondition {
 		Message: "kubelet is posting ready status"}
 }
 
-// takenForSilent says whether somebody has written that nobody knows how the node is.
-func takenForSilent(status *corev1.NodeStatus) bool {
-	ready := conditions.Node.Find(status.Conditions, corev1.NodeReady)
-	return ready != nil && ready.Status == corev1.ConditionUnknown
-}
-
 // reportEvery is how often the status is written although nothing has changed.
 const reportEvery = 5 * time.Minute
 

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
 
+	"keelson.dev/kit/conditions"
 	"keelson.dev/kit/failpoint"
 )
 
@@ -138,7 +139,8 @@ func (n *Node) Observe(node *corev1.Node) {
 	}
 	n.current = node
 	n.mu.Unlock()
-	if !apiequality.Semantic.DeepEqual(allocatable, node.Status.Allocatable) || takenForSilent(&node.Status) {
+	if !apiequality.Semantic.DeepEqual(allocatable, node.Status.Allocatable) ||
+		conditions.NodeIsSilent(node.Status.Conditions) {
 		n.Look()
 	}
 }

@@ -5,8 +5,12 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"keelson.dev/kit/conditions"
 )
 
 // Mode is how Pods of different nodes reach each other.
@@ -27,11 +31,17 @@ type Node struct {
 	Name      string
 	Ranges    []netip.Prefix
 	Addresses []netip.Addr
+	// Created and UID order Nodes by their age.
+	Created time.Time
+	UID     types.UID
+	// Silent says that the node was not heard of for long. Its machine may have lost its addresses to another.
+	Silent bool
 }
 
 // Of returns what counts of a Node. What is no range or address is left out.
 func Of(node *corev1.Node) Node {
-	n := Node{Name: node.Name}
+	n := Node{Name: node.Name, Created: node.CreationTimestamp.Time, UID: node.UID,
+		Silent: conditions.NodeIsSilent(node.Status.Conditions)}
 	for _, text := range node.Spec.PodCIDRs {
 		if prefix, err := netip.ParsePrefix(text); err == nil {
 			n.Ranges = append(n.Ranges, prefix.Masked())
@@ -46,7 +56,13 @@ func Of(node *corev1.Node) Node {
 }
 
 func (n Node) equal(other Node) bool {
-	return n.Name == other.Name && slices.Equal(n.Ranges, other.Ranges) && slices.Equal(n.Addresses, other.Addresses)
+	return n.Name == other.Name && n.UID == other.UID && n.Silent == other.Silent && n.Created.Equal(other.Created) &&
+		slices.Equal(n.Ranges, other.Ranges) && slices.Equal(n.Addresses, other.Addresses)
+}
+
+// byAge orders Nodes: what two of them claim is the first one's.
+func byAge(a, b Node) int {
+	return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.UID, b.UID), cmp.Compare(a.Name, b.Name))
 }
 
 // address is the node's first one of a family.
@@ -81,6 +97,8 @@ type Plan struct {
 	Tunnel *Tunnel
 	// Problems are about other nodes that Pods here cannot reach.
 	Problems []string
+	// Conflict says why the node cannot have a network: its range is another's. Empty where it can.
+	Conflict string
 }
 
 // Route leads a range of another node to its address.
@@ -99,33 +117,55 @@ func Decide(in Input) Plan {
 		plan.Tunnel = newTunnel(in.Own)
 		plan.MTU -= plan.Tunnel.overhead()
 	}
-	others := slices.Clone(in.Others)
-	slices.SortFunc(others, func(a, b Node) int { return cmp.Compare(a.Name, b.Name) })
-	owners := map[netip.Prefix]string{}
-	for _, own := range in.Own.Ranges {
-		owners[own] = in.Own.Name
+	have := owners{ranges: map[netip.Prefix]string{}, addresses: map[netip.Addr]string{}}
+	for _, address := range in.Own.Addresses {
+		have.addresses[address] = in.Own.Name
 	}
-	for _, other := range others {
-		if other.Name != in.Own.Name {
-			plan.reach(in, other, owners)
+	nodes := append(slices.Clone(in.Others), in.Own)
+	slices.SortFunc(nodes, byAge)
+	for _, node := range nodes {
+		if node.Name != in.Own.Name {
+			plan.reach(in, node, have)
+			continue
+		}
+		for _, own := range in.Own.Ranges {
+			if taken := overlapping(own, have.ranges); taken != "" && taken != in.Own.Name {
+				return Plan{
+					Conflict: fmt.Sprintf("the range %s of this node overlaps one of node %s, which is older: one "+
+						"of the two Nodes must be deleted", own, taken),
+				}
+			}
+			have.ranges[own] = in.Own.Name
 		}
 	}
+	slices.SortFunc(plan.Routes, func(a, b Route) int { return a.Range.Compare(b.Range) })
 	return plan
 }
 
-// reach leads the ranges of another node there.
-func (p *Plan) reach(in Input, other Node, owners map[netip.Prefix]string) {
-	for i, prefix := range other.Ranges {
-		if taken := overlapping(prefix, owners); taken != "" {
+// owners are the names of the nodes that have ranges and addresses.
+type owners struct {
+	ranges    map[netip.Prefix]string
+	addresses map[netip.Addr]string
+}
+
+// reach leads the ranges of another node there. A node that claims one of an older one gets none: by the first of them
+// the tunnel's devices are told apart.
+func (p *Plan) reach(in Input, other Node, have owners) {
+	other.Addresses = p.own(other, have)
+	for _, prefix := range other.Ranges {
+		if taken := overlapping(prefix, have.ranges); taken != "" {
 			p.Problems = append(p.Problems, fmt.Sprintf("the range %s of node %s overlaps one of node %s", prefix,
 				other.Name, taken))
-			continue
+			return
 		}
+	}
+	for i, prefix := range other.Ranges {
 		if !inside(prefix, in.Cluster) {
 			p.Problems = append(p.Problems, fmt.Sprintf("the range %s of node %s is not of --cluster-cidr", prefix,
 				other.Name))
 			continue
 		}
+		have.ranges[prefix] = other.Name
 		gateway := other.address(prefix.Addr())
 		if p.Tunnel != nil {
 			gateway = p.Tunnel.reach(other, prefix, i == 0)
@@ -135,9 +175,27 @@ func (p *Plan) reach(in Input, other Node, owners map[netip.Prefix]string) {
 				other.Name, prefix))
 			continue
 		}
-		owners[prefix] = other.Name
 		p.Routes = append(p.Routes, Route{prefix, gateway})
 	}
+}
+
+// own returns those addresses of another node that no older one has.
+func (p *Plan) own(other Node, have owners) []netip.Addr {
+	var out []netip.Addr
+	for _, address := range other.Addresses {
+		if owner, taken := have.addresses[address]; taken {
+			p.Problems = append(p.Problems, fmt.Sprintf("the address %s of node %s is that of node %s", address,
+				other.Name, owner))
+			continue
+		}
+		out = append(out, address)
+	}
+	for _, address := range out {
+		if !other.Silent {
+			have.addresses[address] = other.Name
+		}
+	}
+	return out
 }
 
 func overlapping(prefix netip.Prefix, owners map[netip.Prefix]string) string {

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/netip"
+
+	"keelson.dev/kit/keptport"
 )
 
 // hostPortPlugin is the program that leads ports of the machine to Pods.
@@ -16,6 +18,8 @@ type CNI struct {
 	AddressesDir string
 	// PortTable is the firewall table of the ports that lead to Pods; without one there are no such ports.
 	PortTable string
+	// Kept are the ports of the machine that lead to no Pod.
+	Kept []keptport.Port
 }
 
 // plugin is one plugin of the chain, with the fields that ours use.
@@ -27,6 +31,7 @@ type plugin struct {
 	MTU          int             `json:"mtu,omitempty"`
 	IPAM         *ipam           `json:"ipam,omitempty"`
 	Table        string          `json:"table,omitempty"`
+	Kept         []keptport.Port `json:"kept,omitempty"`
 	Capabilities map[string]bool `json:"capabilities,omitempty"`
 }
 
@@ -61,7 +66,7 @@ func (c CNI) Config(plan Plan) (string, error) {
 	plugins := []plugin{{Type: "bridge", Bridge: c.Bridge, IsGateway: true, HairpinMode: true, MTU: plan.MTU,
 		IPAM: addresses}}
 	if c.PortTable != "" {
-		plugins = append(plugins, plugin{Type: hostPortPlugin, Table: c.PortTable,
+		plugins = append(plugins, plugin{Type: hostPortPlugin, Table: c.PortTable, Kept: c.Kept,
 			Capabilities: map[string]bool{"portMappings": true}})
 	}
 	text, err := json.MarshalIndent(struct {

@@ -5,11 +5,15 @@ import (
 	"fmt"
 	"net/netip"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"keelson.dev/kit/keptport"
 )
 
 func prefix(text string) netip.Prefix { return netip.MustParsePrefix(text) }
@@ -24,6 +28,17 @@ func at(name string, of ...string) Node {
 			n.Addresses = append(n.Addresses, netip.MustParseAddr(text))
 		}
 	}
+	return n
+}
+
+func silent(n Node) Node {
+	n.Silent = true
+	return n
+}
+
+// born gives a node its age.
+func (n Node) born(second int64) Node {
+	n.Created = time.Unix(second, 0)
 	return n
 }
 
@@ -73,16 +88,35 @@ func TestDecide(t *testing.T) {
 		{"both families", at("b", "10.244.1.0/24", "fd00:0:0:1::/64", "192.0.2.2", "2001:db8::2"),
 			[]Node{at("a", "10.244.0.0/24", "fd00::/64", "192.0.2.1", "2001:db8::1")},
 			"[{10.244.0.0/24 192.0.2.1} {fd00::/64 2001:db8::1}]", "[]"},
-		{"one that has this node's range", own, []Node{at("a", "10.244.1.0/24", "192.0.2.1")}, "[]",
+		{"a younger one that has this node's range", own, []Node{at("a", "10.244.1.0/24", "192.0.2.1").born(1)}, "[]",
 			"[the range 10.244.1.0/24 of node a overlaps one of node b]"},
-		{"one with a part of it", own, []Node{at("a", "10.244.1.128/25", "192.0.2.1")}, "[]",
+		{"a younger one with a part of it", own, []Node{at("a", "10.244.1.128/25", "192.0.2.1").born(1)}, "[]",
 			"[the range 10.244.1.128/25 of node a overlaps one of node b]"},
-		{"two with one range: the first has it", own, []Node{at("d", "10.244.0.0/24", "192.0.2.4"),
+		{"two with one range: the older has it", own, []Node{at("c", "10.244.0.0/24", "192.0.2.3").born(2),
+			at("d", "10.244.0.0/24", "192.0.2.4").born(1)}, "[{10.244.0.0/24 192.0.2.4}]",
+			"[the range 10.244.0.0/24 of node c overlaps one of node d]"},
+		{"two of one age with one range: the first has it", own, []Node{at("d", "10.244.0.0/24", "192.0.2.4"),
 			at("c", "10.244.0.0/24", "192.0.2.3")}, "[{10.244.0.0/24 192.0.2.3}]",
 			"[the range 10.244.0.0/24 of node d overlaps one of node c]"},
+		{"an older one has it without being reached", own, []Node{at("d", "10.244.0.0/24", "192.0.2.4").born(2),
+			at("c", "10.244.0.0/24").born(1)}, "[]", "[node c has no InternalIP by which its range 10.244.0.0/24 is " +
+			"reached the range 10.244.0.0/24 of node d overlaps one of node c]"},
+		{"one of two ranges is an older one's", own, []Node{at("c", "10.244.0.0/24", "192.0.2.3").born(1),
+			at("d", "10.244.0.0/24", "10.244.5.0/24", "192.0.2.4").born(2)}, "[{10.244.0.0/24 192.0.2.3}]",
+			"[the range 10.244.0.0/24 of node d overlaps one of node c]"},
+		{"two at one address: the older is there", own, []Node{at("c", "10.244.0.0/24", "192.0.2.3").born(2),
+			at("d", "10.244.2.0/24", "192.0.2.3").born(1)}, "[{10.244.2.0/24 192.0.2.3}]",
+			"[the address 192.0.2.3 of node c is that of node d node c has no InternalIP by which its range " +
+				"10.244.0.0/24 is reached]"},
+		{"two at one address, the older silent", own, []Node{at("c", "10.244.0.0/24", "192.0.2.3").born(2),
+			silent(at("d", "10.244.2.0/24", "192.0.2.3").born(1))},
+			"[{10.244.0.0/24 192.0.2.3} {10.244.2.0/24 192.0.2.3}]", "[]"},
+		{"an older one at this node's address", own.born(2), []Node{at("c", "10.244.0.0/24", "192.0.2.2").born(1)},
+			"[]", "[the address 192.0.2.2 of node c is that of node b node c has no InternalIP by which its range " +
+				"10.244.0.0/24 is reached]"},
 		{"one with a range of elsewhere", own, []Node{at("a", "172.16.0.0/24", "192.0.2.1")}, "[]",
 			"[the range 172.16.0.0/24 of node a is not of --cluster-cidr]"},
-		{"one with more than the cluster's", own, []Node{at("a", "10.0.0.0/8", "192.0.2.1")}, "[]",
+		{"one with more than the cluster's", own, []Node{at("a", "10.0.0.0/8", "192.0.2.1").born(1)}, "[]",
 			"[the range 10.0.0.0/8 of node a overlaps one of node b]"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -101,6 +135,41 @@ func TestDecide(t *testing.T) {
 	if got := Decide(Input{Mode: Routes, Own: at("b", "10.244.1.0/24", "fd00:0:0:1::/64")}).Gateways; fmt.Sprint(got) !=
 		"[10.244.1.1/24 fd00:0:0:1::1/64]" {
 		t.Errorf("gateways %v", got)
+	}
+}
+
+// A node whose range an older one has gets no network, whatever else is known.
+func TestDecideConflict(t *testing.T) {
+	cluster := []netip.Prefix{prefix("10.244.0.0/16")}
+	for _, mode := range []Mode{Routes, VXLAN} {
+		in := Input{
+			Mode:    mode,
+			Cluster: cluster,
+			MTU:     1500,
+			Own:     at("b", "10.244.1.0/24", "192.0.2.2").born(2),
+			Others: []Node{
+				at("c", "10.244.3.0/24", "192.0.2.3").born(1),
+				at("a", "10.244.1.0/25", "192.0.2.1").born(1),
+			},
+		}
+		want := Plan{
+			Conflict: "the range 10.244.1.0/24 of this node overlaps one of node a, which is older: one of the " +
+				"two Nodes must be deleted",
+		}
+		if plan := Decide(in); !reflect.DeepEqual(plan, want) {
+			t.Errorf("%+v, want %+v", plan, want)
+		}
+	}
+}
+
+// Who claims an older node's range besides one of its own does not pass for it in the tunnel.
+func TestDecideTunnelOfAnImpostor(t *testing.T) {
+	cluster := []netip.Prefix{prefix("10.244.0.0/16")}
+	a := at("a", "10.244.0.0/24", "192.0.2.1").born(1)
+	plan := Decide(Input{Mode: VXLAN, Cluster: cluster, Own: at("b", "10.244.1.0/24", "192.0.2.2"), MTU: 1500,
+		Others: []Node{a, at("c", "10.244.0.0/24", "10.244.7.0/24", "192.0.2.3").born(2)}})
+	if len(plan.Tunnel.Peers) != 1 || plan.Tunnel.Peers[0].Node != a.Addresses[0] {
+		t.Errorf("the peers are %+v, want node a alone", plan.Tunnel.Peers)
 	}
 }
 
@@ -140,7 +209,8 @@ func TestHardware(t *testing.T) {
 }
 
 func TestCNIConfig(t *testing.T) {
-	c := CNI{Bridge: "keel0", AddressesDir: "/d/addresses", PortTable: "ports"}
+	c := CNI{Bridge: "keel0", AddressesDir: "/d/addresses", PortTable: "ports",
+		Kept: []keptport.Port{{Keeper: "x", Protocol: keptport.UDP, First: 1, Last: 2}}}
 	text, err := c.Config(Decide(Input{Mode: Routes, Own: at("b", "10.244.1.0/24", "fd00:0:0:1::/64"), MTU: 1400}))
 	if err != nil {
 		t.Fatal(err)
@@ -152,6 +222,7 @@ func TestCNIConfig(t *testing.T) {
 			IsGateway, HairpinMode bool
 			MTU                    int
 			Capabilities           map[string]bool
+			Kept                   []keptport.Port
 			IPAM                   struct {
 				Type, DataDir string
 				Ranges        [][]struct{ Subnet, Gateway string }
@@ -170,7 +241,8 @@ func TestCNIConfig(t *testing.T) {
 		fmt.Sprint(bridge.IPAM.Routes) != "[{0.0.0.0/0} {::/0}]" {
 		t.Errorf("got %s", text)
 	}
-	if ports.Type != "keelson-hostport" || ports.Table != "ports" || !ports.Capabilities["portMappings"] {
+	if ports.Type != "keelson-hostport" || ports.Table != "ports" || !ports.Capabilities["portMappings"] ||
+		!slices.Equal(ports.Kept, c.Kept) {
 		t.Errorf("ports of the machine lead nowhere: %s", text)
 	}
 	if text, err = (CNI{Bridge: "keel0"}).Config(Plan{}); err != nil || strings.Contains(text, "hostport") {

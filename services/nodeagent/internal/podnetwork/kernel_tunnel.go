@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// vxlanPort is the standard's.
-const vxlanPort = 4789
+// VXLANPort is where the tunnels of nodes are reached over UDP: the standard's.
+const VXLANPort = 4789
 
 // ensureTunnel makes the device of the plan, with all that it knows of the others, or removes it.
 func (k kernel) ensureTunnel(plan Plan) error {
@@ -22,16 +22,16 @@ func (k kernel) ensureTunnel(plan Plan) error {
 	if !t.Local.IsValid() {
 		return errors.New("the node has no InternalIP to send from")
 	}
-	want := &netlink.Vxlan{LinkAttrs: named(k.tunnel), VxlanId: k.vxlanID, Port: vxlanPort, SrcAddr: t.Local.AsSlice(),
+	want := &netlink.Vxlan{LinkAttrs: named(k.tunnel), VxlanId: k.vxlanID, Port: VXLANPort, SrcAddr: t.Local.AsSlice(),
 		Learning: false}
 	want.HardwareAddr, want.MTU = t.Hardware[:], plan.MTU
 	link, err := ensureLink(want, func(have netlink.Link) bool {
 		now, ok := have.(*netlink.Vxlan)
-		return ok && now.SrcAddr.Equal(want.SrcAddr) && now.VxlanId == want.VxlanId && now.Port == vxlanPort &&
+		return ok && now.SrcAddr.Equal(want.SrcAddr) && now.VxlanId == want.VxlanId && now.Port == VXLANPort &&
 			now.HardwareAddr.String() == want.HardwareAddr.String() && now.MTU == plan.MTU
 	})
 	if errors.Is(err, unix.EEXIST) {
-		return fmt.Errorf("another network of this machine has --vxlan-id=%d and port %d: %w", k.vxlanID, vxlanPort,
+		return fmt.Errorf("another network of this machine has --vxlan-id=%d and port %d: %w", k.vxlanID, VXLANPort,
 			err)
 	}
 	if err != nil {

@@ -22,12 +22,10 @@ import (
 	"github.com/vishvananda/netlink"
 	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
 	"keelson.dev/kit/follow"
+	"keelson.dev/kit/hostports"
 	"keelson.dev/services/nodeagent/internal/wholefile"
 )
 
@@ -48,8 +46,9 @@ const problemNoRange = "the Node has no podCIDR yet"
 
 // Config is what a Network works with.
 type Config struct {
-	Client kubernetes.Interface
-	Log    *zap.Logger
+	// Nodes are all Nodes, which somebody else has run.
+	Nodes cache.SharedIndexInformer
+	Log   *zap.Logger
 	// NodeName is this node's.
 	NodeName string
 	Mode     Mode
@@ -67,8 +66,9 @@ type Config struct {
 type Network struct {
 	Config
 	kernel kernel
-	nodes  cache.SharedIndexInformer
 	wake   chan struct{}
+	// followed says that all Nodes that there were are known.
+	followed cache.InformerSynced
 	// firewall is what was written last, by this process; sync's own.
 	firewall *Firewall
 
@@ -81,36 +81,20 @@ type Network struct {
 
 // New returns the Network of a node.
 func New(c Config) (*Network, error) {
-	factory := informers.NewSharedInformerFactory(c.Client, 0)
-	n := &Network{Config: c, nodes: factory.Core().V1().Nodes().Informer(), wake: make(chan struct{}, 1),
+	n := &Network{Config: c, wake: make(chan struct{}, 1),
 		kernel: kernel{bridge: c.CNI.Bridge, tunnel: tunnelName(c.CNI.Bridge), vxlanID: c.VXLANID, cluster: c.Cluster},
 		known:  map[string]Node{}, problem: problemNoRange}
-	if err := n.nodes.SetTransform(slim); err != nil {
-		return nil, fmt.Errorf("watching Nodes: %w", err)
-	}
-	_, err := n.nodes.AddEventHandler(follow.Handler(n.set, n.gone))
+	registration, err := c.Nodes.AddEventHandler(follow.Handler(n.set, n.gone))
 	if err != nil {
 		return nil, fmt.Errorf("watching Nodes: %w", err)
 	}
+	n.followed = registration.HasSynced
 	return n, nil
 }
 
 // tunnelName names the device after the bridge, which is this node's alone.
 func tunnelName(bridge string) string {
 	return bridge[:min(len(bridge), maxLinkName-1)] + "x"
-}
-
-// slim keeps what the network depends on.
-func slim(object any) (any, error) {
-	node, ok := object.(*corev1.Node)
-	if !ok {
-		return object, nil
-	}
-	return &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion},
-		Spec:       corev1.NodeSpec{PodCIDR: node.Spec.PodCIDR, PodCIDRs: node.Spec.PodCIDRs},
-		Status:     corev1.NodeStatus{Addresses: node.Status.Addresses},
-	}, nil
 }
 
 func (n *Network) set(node *corev1.Node) {
@@ -156,10 +140,9 @@ func (n *Network) Others() []string {
 func (n *Network) Run(ctx context.Context) {
 	var parts sync.WaitGroup
 	defer parts.Wait()
-	parts.Go(func() { n.nodes.RunWithContext(ctx) })
 	parts.Go(func() { n.followLinks(ctx) })
 	// Before all Nodes are known, their routes would look like too many.
-	if !cache.WaitForCacheSync(ctx.Done(), n.nodes.HasSynced) {
+	if !cache.WaitForCacheSync(ctx.Done(), n.followed) {
 		return
 	}
 	for {
@@ -191,6 +174,10 @@ func (n *Network) sync(ctx context.Context) error {
 		return nil
 	}
 	plan := Decide(Input{Mode: n.Mode, Cluster: n.Cluster, Own: own, Others: others, MTU: underlayMTU(own.Addresses)})
+	if plan.Conflict != "" {
+		n.tell(ctx, plan.Conflict, nil)
+		return errors.New(plan.Conflict)
+	}
 	problems, err := n.kernel.apply(plan)
 	if err == nil {
 		err = n.configure(plan)
@@ -200,6 +187,9 @@ func (n *Network) sync(ctx context.Context) error {
 		return err
 	}
 	problems = append(plan.Problems, problems...)
+	if err := n.ClosePorts(); err != nil {
+		problems = append(problems, err.Error())
+	}
 	if err := n.guard(firewallOf(n.Config, plan, own, others)); err != nil {
 		// Without it Pods still reach each other and the machine, which is all that most work on one machine needs.
 		problems = append(problems, "Pods cannot reach beyond the cluster: "+err.Error())
@@ -207,6 +197,18 @@ func (n *Network) sync(ctx context.Context) error {
 	n.tell(ctx, "", problems)
 	if len(problems) > 0 {
 		return errors.New("some nodes are not reached")
+	}
+	return nil
+}
+
+// ClosePorts keeps what the machine keeps of its ports from Pods that have taken them before somebody said so. It asks
+// nobody: what is kept may be the way to the API.
+func (n *Network) ClosePorts() error {
+	if n.CNI.PortTable == "" {
+		return nil
+	}
+	if err := hostports.Close(n.CNI.PortTable, n.CNI.Kept); err != nil {
+		return fmt.Errorf("Pods may hold ports of the machine: %w", err)
 	}
 	return nil
 }

@@ -12,9 +12,12 @@ import (
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+	"github.com/google/nftables"
 	"github.com/vishvananda/netlink"
 	"go.uber.org/zap"
 
+	"keelson.dev/kit/hostports"
+	"keelson.dev/kit/keptport"
 	"keelson.dev/kit/nettest"
 	"keelson.dev/kit/podroute"
 )
@@ -399,6 +402,64 @@ func expectNoticed(t *testing.T, watcher *fsnotify.Watcher) {
 			return
 		}
 	}
+}
+
+// A node whose range is an older one's says so, and changes nothing.
+func TestTheRangeOfAnOlderNode(t *testing.T) {
+	nettest.Own(t)
+	s := &site{t: t, self: at("n1", "10.244.1.0/24", "192.0.2.1").born(2)}
+	s.start(Routes)
+	s.net.known["n1"] = s.self
+	s.net.known["n2"] = at("n2", "10.244.1.0/24", "192.0.2.2").born(1)
+	if err := s.net.sync(t.Context()); err == nil || !strings.Contains(s.net.Problem(), "which is older") {
+		t.Errorf("%v: %s", err, s.net.Problem())
+	}
+	links, err := netlink.LinkList()
+	if must(t, err); len(links) != 1 {
+		t.Errorf("%d links, want the loopback one alone", len(links))
+	}
+	delete(s.net.known, "n2")
+	must(t, s.net.sync(t.Context()))
+	if problem := s.net.Problem(); problem != "" {
+		t.Errorf("when the other Node has gone: %s", problem)
+	}
+}
+
+// Ports that an earlier agent let Pods take are closed when the agent comes, and whenever somebody has opened them.
+func TestAnAgentClosesWhatIsKept(t *testing.T) {
+	sites := cluster(t, Routes, false)
+	s := sites[0]
+	s.net.CNI.PortTable, s.net.CNI.Kept = "ports", keptport.NodePorts()
+	closed := func(when string, want int) {
+		t.Helper()
+		s.Do(func() {
+			conn, err := nftables.New()
+			must(t, err)
+			table := hostports.Table("ports")
+			for _, chain := range []string{"prerouting", "output"} {
+				rules, err := conn.GetRules(table, &nftables.Chain{Name: chain, Table: table})
+				must(t, err)
+				if len(rules) != want {
+					t.Errorf("%s: %d rules in %s, want %d", when, len(rules), chain, want)
+				}
+			}
+		})
+	}
+	open := func() {
+		s.Do(func() {
+			conn, err := nftables.New()
+			must(t, err)
+			hostports.Open(conn, "ports", nil)
+			must(t, conn.Flush())
+		})
+	}
+	open()
+	closed("as it was left", 1)
+	s.Do(func() { must(t, s.net.ClosePorts()) })
+	closed("at the start", 4)
+	open()
+	s.sync()
+	closed("later on", 4)
 }
 
 // The runtime finds a whole configuration, and none before the node has its range.

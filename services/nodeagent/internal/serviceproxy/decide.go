@@ -10,6 +10,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+
+	"keelson.dev/kit/keptport"
 )
 
 // Node is what the decisions know of the node that they are for.
@@ -19,9 +21,11 @@ type Node struct {
 	Addresses []netip.Addr
 	// PodRanges are the ranges of this node's own Pods.
 	PodRanges []netip.Prefix
-	// Kept are where this node's agent reaches the API and is reached, over TCP. No Service takes them by an address
-	// that its author names: the agent would never learn that the Service is gone.
-	Kept []netip.AddrPort
+	// Kept are the ports that the node keeps. No Service takes them by an address that its author names, be it this
+	// node's or another's: the agents would never learn that the Service is gone.
+	Kept []keptport.Port
+	// Ranges are those of Pods and Services. No Service takes an address of them by naming it.
+	Ranges []netip.Prefix
 }
 
 // Input is all that the traffic of one Service follows from.
@@ -29,6 +33,8 @@ type Input struct {
 	Service *corev1.Service
 	Slices  []*discoveryv1.EndpointSlice
 	Node    Node
+	// Peers are all nodes; nil for none.
+	Peers *Peers
 }
 
 // Plan is what the node has to do for one Service.
@@ -304,7 +310,7 @@ func (d *decision) frontends(p Port, protocol uint8) []Frontend {
 	add := func(addrs []netip.Addr, port uint16, class Class, rank Rank) {
 		for _, a := range addrs {
 			key := Key{a, protocol, port}
-			if a.Is6() != p.Six || d.keys[key] || rank != ByClusterIP && d.kept(key) {
+			if a.Is6() != p.Six || d.keys[key] || rank != ByClusterIP && d.kept(key, rank) {
 				continue
 			}
 			d.keys[key] = true
@@ -331,16 +337,6 @@ func (d *decision) frontends(p Port, protocol uint8) []Frontend {
 	}
 	add(d.addresses("spec.externalIPs", s.Spec.ExternalIPs), p.Number, outside, ByExternalIP)
 	return out
-}
-
-// kept tells whether the node itself needs the key.
-func (d *decision) kept(key Key) bool {
-	target := netip.AddrPortFrom(key.Addr, key.Port)
-	if key.Protocol != protocolNumbers[corev1.ProtocolTCP] || !slices.Contains(d.Node.Kept, target) {
-		return false
-	}
-	d.problem("%s is what this node reaches the API by, or is reached at; it is left out", target)
-	return true
 }
 
 // balancerIPs are the addresses whose packets arrive as they were sent; what comes through a proxy comes to the node

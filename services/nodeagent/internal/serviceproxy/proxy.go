@@ -31,7 +31,9 @@ type Config struct {
 	Table string
 	// Services are all Services; Slices all EndpointSlices, see Index.
 	Services, Slices cache.SharedIndexInformer
-	Log              *zap.Logger
+	// Nodes are all Nodes.
+	Nodes cache.SharedIndexInformer
+	Log   *zap.Logger
 }
 
 const (
@@ -70,6 +72,7 @@ type Proxy struct {
 	mu sync.Mutex // guards all below
 	// node is nil until it is known.
 	node  *Node
+	peers Peers
 	dirty map[string]bool
 	// owners are the Services of slices: a slice may pass from one to another.
 	owners map[string]string
@@ -106,7 +109,8 @@ func (p *Proxy) SetNode(n Node) {
 
 // Run keeps the table until ctx ends. The table stays: connections go on while no agent runs.
 func (p *Proxy) Run(ctx context.Context) {
-	if err := p.follow(); err != nil {
+	known, err := p.follow()
+	if err != nil {
 		p.Log.Error("Services are not carried", zap.Error(err))
 		return
 	}
@@ -114,7 +118,7 @@ func (p *Proxy) Run(ctx context.Context) {
 	if _, there := p.kernel.usage(); there {
 		p.track.found(time.Now())
 	}
-	if !cache.WaitForCacheSync(ctx.Done(), p.Services.HasSynced, p.Slices.HasSynced) {
+	if !cache.WaitForCacheSync(ctx.Done(), p.Services.HasSynced, p.Slices.HasSynced, known) {
 		return
 	}
 	look := time.NewTicker(lookEvery)
@@ -173,17 +177,48 @@ func (p *Proxy) look() {
 	}
 }
 
-func (p *Proxy) follow() error {
+// follow returns what tells whether all Nodes that there were are among the peers.
+func (p *Proxy) follow() (cache.InformerSynced, error) {
 	service := func(s *corev1.Service) { p.mark(s.Namespace + "/" + s.Name) }
 	if _, err := p.Services.AddEventHandler(follow.Handler(service, service)); err != nil {
-		return fmt.Errorf("following Services: %w", err)
+		return nil, fmt.Errorf("following Services: %w", err)
 	}
-	_, err := p.Slices.AddEventHandler(follow.Handler(
+	nodes, err := p.Nodes.AddEventHandler(follow.Handler(
+		func(n *corev1.Node) { p.setPeer(n, true) }, func(n *corev1.Node) { p.setPeer(n, false) }))
+	if err != nil {
+		return nil, fmt.Errorf("following Nodes: %w", err)
+	}
+	_, err = p.Slices.AddEventHandler(follow.Handler(
 		func(s *discoveryv1.EndpointSlice) { p.own(s, true) }, func(s *discoveryv1.EndpointSlice) { p.own(s, false) }))
 	if err != nil {
-		return fmt.Errorf("following EndpointSlices: %w", err)
+		return nil, fmt.Errorf("following EndpointSlices: %w", err)
 	}
-	return nil
+	return nodes.HasSynced, nil
+}
+
+// setPeer takes in a Node. Where something of it is new, the Services that may have named its addresses are looked at.
+func (p *Proxy) setPeer(n *corev1.Node, there bool) {
+	p.mu.Lock()
+	news := true
+	if there {
+		news = p.peers.Set(n)
+	} else {
+		p.peers.Remove(n)
+	}
+	whole := p.all
+	p.mu.Unlock()
+	if !news || whole {
+		return
+	}
+	var names []string
+	for _, object := range p.Services.GetStore().List() {
+		if s, ok := object.(*corev1.Service); ok && reachesBeyond(s) {
+			names = append(names, s.Namespace+"/"+s.Name)
+		}
+	}
+	if len(names) > 0 {
+		p.mark(names...)
+	}
 }
 
 func (p *Proxy) mark(names ...string) {
@@ -278,7 +313,7 @@ func (p *Proxy) replace(name string, udp Flows) Flows {
 	object, found, _ := p.Services.GetStore().GetByKey(name) // a store in memory does not fail
 	if service, ok := object.(*corev1.Service); found && ok {
 		created = service.CreationTimestamp.Time
-		plan = Decide(Input{Service: service, Slices: p.slicesOf(name), Node: *p.node})
+		plan = Decide(Input{Service: service, Slices: p.slicesOf(name), Node: *p.node, Peers: &p.peers})
 	}
 	old, _ := p.state.Plan(name)
 	problems := append(slices.Clone(plan.Problems), p.state.Replace(name, created, plan)...)

@@ -5,10 +5,13 @@ import (
 	"net"
 	"net/netip"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"keelson.dev/kit/keptport"
 )
 
 // withEndpoints are the slices of a Service whose endpoints are edited by their peers' names.
@@ -122,12 +125,57 @@ func TestServiceOfAnotherProxy(t *testing.T) {
 	silent("labelled again")
 }
 
+// A Service that names another node's address does not get the port of its agent, nor a Pod's address, from the moment
+// on in which the node is known; what else it names it gets.
+func TestWhatOtherNodesNeed(t *testing.T) {
+	m := newMachine(t)
+	m.stranger.serve(t)
+	m.put()
+	node := *m.node
+	node.Ranges = []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16")}
+	m.SetNode(node)
+	const free = 81
+	evil := newService(func(s *corev1.Service) {
+		s.Spec.ExternalIPs = []string{m.stranger.addr.String(), m.remote.addr.String()}
+		s.Spec.Ports = []corev1.ServicePort{{Name: "agent", Protocol: corev1.ProtocolTCP, Port: podPort},
+			{Name: "free", Protocol: corev1.ProtocolTCP, Port: free}}
+	})
+	m.put(append(newSlices(evil, m.a), evil)...)
+	answersOnce(t, "an address that is nobody's", m.here, m.stranger.addr, podPort, "a")
+	m.setPeer(nodeAt("there", podPort, m.stranger.addr.String()), true)
+	m.sync()
+	for name, do := range map[string]func(func()){"node": m.here, "b": m.b.Do} {
+		answersOnce(t, name+" asks the agent of another node", do, m.stranger.addr, podPort, "stranger")
+		answersOnce(t, name+" asks a Pod of another node", do, m.remote.addr, podPort, "remote")
+		answersOnce(t, name+" asks a port that is free", do, m.stranger.addr, free, "a")
+	}
+	m.setPeer(nodeAt("there", podPort, m.stranger.addr.String()), false)
+	m.sync()
+	answersOnce(t, "when the node has gone", m.here, m.stranger.addr, podPort, "a")
+}
+
+// answersOnce asks over TCP until somebody answers, who must be the one wanted.
+func answersOnce(t *testing.T, what string, do func(func()), to netip.Addr, port int, want string) {
+	t.Helper()
+	do(func() {
+		var got asked
+		for until := time.Now().Add(time.Minute); time.Now().Before(until); {
+			if got = ask("tcp", to, port); got.err == nil {
+				break
+			}
+		}
+		if got.who != want {
+			t.Errorf("%s: %s, want %s", what, got, want)
+		}
+	})
+}
+
 // A Service that names the node's own addresses gets their ports, but not those that the node itself needs.
 func TestWhatTheNodeNeeds(t *testing.T) {
 	m := newMachine(t)
 	const api, other = 6443, 6444
 	node := *m.node
-	node.Kept = []netip.AddrPort{netip.AddrPortFrom(nodeIP, api), netip.AddrPortFrom(nodeIP6, api)}
+	node.Kept = []keptport.Port{{Keeper: "apiserver", Protocol: keptport.TCP, First: api, Last: api}}
 	m.SetNode(node)
 	for _, port := range []int{api, other} {
 		listener, err := net.Listen("tcp", fmt.Sprintf(":%d", port))

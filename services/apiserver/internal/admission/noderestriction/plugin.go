@@ -20,6 +20,7 @@ import (
 	"k8s.io/apiserver/pkg/admission/initializer"
 	"k8s.io/client-go/kubernetes"
 
+	"keelson.dev/kit/election"
 	"keelson.dev/services/apiserver/internal/nodeidentity"
 )
 
@@ -30,11 +31,24 @@ const PluginName = "NodeRestriction"
 type Plugin struct {
 	*admission.Handler
 	client kubernetes.Interface
+	nodes  Nodes
 }
+
+// Nodes reads all Nodes, which it must not change. What was written a moment ago may be missing.
+type Nodes func(ctx context.Context) ([]corev1.Node, error)
+
+// WantsNodes is what a plugin implements that reads all Nodes.
+type WantsNodes interface {
+	SetNodes(nodes Nodes)
+}
+
+// allocatorLease is held by who gives Nodes their ranges of Pods, if there is one.
+const allocatorLease = "workload-controllers.nodeipam"
 
 var (
 	_ admission.ValidationInterface          = &Plugin{}
 	_ initializer.WantsExternalKubeClientSet = &Plugin{}
+	_ WantsNodes                             = &Plugin{}
 )
 
 // Register makes the plugin known to the chain.
@@ -47,10 +61,16 @@ func Register(plugins *admission.Plugins) {
 // SetExternalKubeClientSet implements WantsExternalKubeClientSet.
 func (p *Plugin) SetExternalKubeClientSet(client kubernetes.Interface) { p.client = client }
 
+// SetNodes implements WantsNodes.
+func (p *Plugin) SetNodes(nodes Nodes) { p.nodes = nodes }
+
 // ValidateInitialization implements InitializationValidator.
 func (p *Plugin) ValidateInitialization() error {
-	if p.client == nil {
+	switch {
+	case p.client == nil:
 		return errors.New("it has no client")
+	case p.nodes == nil:
+		return errors.New("it has no way to read Nodes")
 	}
 	return nil
 }
@@ -77,7 +97,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 func (p *Plugin) check(ctx context.Context, node string, a admission.Attributes) error {
 	switch a.GetResource().GroupResource() {
 	case corev1.Resource("nodes"):
-		return checkNode(node, a)
+		return p.checkNode(ctx, node, a)
 	case corev1.Resource("pods"):
 		return p.checkPod(ctx, node, a)
 	case coordinationv1.Resource("leases"):
@@ -100,19 +120,48 @@ func (p *Plugin) check(ctx context.Context, node string, a admission.Attributes)
 	return nil
 }
 
-func checkNode(node string, a admission.Attributes) error {
+func (p *Plugin) checkNode(ctx context.Context, node string, a admission.Attributes) error {
 	created, isNode := a.GetObject().(*corev1.Node)
 	switch {
 	case a.GetOperation() == admission.Create && isNode:
-		return checkNewNode(node, created)
+		if err := checkNewNode(node, created); err != nil {
+			return err
+		}
+		return p.checkClaims(ctx, node, newClaims(created, nil))
 	case a.GetOperation() == admission.Update && isNode:
 		old, ok := a.GetOldObject().(*corev1.Node)
 		if !ok {
 			return fmt.Errorf("unexpected type %T", a.GetOldObject())
 		}
-		return checkNodeUpdate(node, created, old)
+		if err := checkNodeUpdate(node, created, old); err != nil {
+			return err
+		}
+		return p.checkClaims(ctx, node, newClaims(created, old))
 	}
 	return checkOwn(node, a.GetName())
+}
+
+// checkClaims looks at the other Nodes only where a Node claims something anew, which is seldom.
+func (p *Plugin) checkClaims(ctx context.Context, node string, c claims) error {
+	if c.none() {
+		return nil
+	}
+	others, err := p.nodes(ctx)
+	if err != nil {
+		return fmt.Errorf("reading the other nodes: %w", err)
+	}
+	allocator := ""
+	if len(c.ranges) > 0 {
+		lease, err := p.client.CoordinationV1().Leases(election.Namespace).Get(ctx, allocatorLease,
+			metav1.GetOptions{ResourceVersion: "0"})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("reading who gives nodes their ranges: %w", err)
+		}
+		if err == nil && lease.Spec.HolderIdentity != nil {
+			allocator = allocatorOf(election.Namespace+"/"+allocatorLease, *lease.Spec.HolderIdentity)
+		}
+	}
+	return c.check(node, others, allocator)
 }
 
 func (p *Plugin) checkPod(ctx context.Context, node string, a admission.Attributes) error {

@@ -13,6 +13,7 @@ import (
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	genericrest "k8s.io/apiserver/pkg/registry/rest"
 
+	"keelson.dev/kit/keptport"
 	"keelson.dev/services/apiserver/internal/alloc"
 	"keelson.dev/services/apiserver/internal/clusterip"
 	"keelson.dev/services/apiserver/internal/registry/rest"
@@ -20,8 +21,8 @@ import (
 
 // The ports that Services are given on Nodes.
 const (
-	DefaultFirstNodePort = 30000
-	DefaultLastNodePort  = 32767
+	DefaultFirstNodePort = keptport.FirstNodePort
+	DefaultLastNodePort  = keptport.LastNodePort
 )
 
 // Config says what Services are given from.

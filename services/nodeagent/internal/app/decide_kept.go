@@ -1,0 +1,89 @@
+package app
+
+import (
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"keelson.dev/kit/keptport"
+	"keelson.dev/services/nodeagent/internal/podnetwork"
+)
+
+// keptInput is what the ports that a node keeps follow from.
+type keptInput struct {
+	// Named are those that the flag lists.
+	Named []keptport.Port
+	// Bind and Port are where the node API listens; no Port for nowhere. Health is where load balancers ask.
+	Bind   string
+	Port   int
+	Health string
+	// API is how clients name the API server's address, NodeIPs are the node's own.
+	API     string
+	NodeIPs []string
+	// Tunnel says that nodes send each other's Pods packets inside of others.
+	Tunnel bool
+	// Resolvers are the servers that the machine asks for names.
+	Resolvers []string
+}
+
+// decideKept lists the ports that the node keeps: for its own daemons, for the API server where that is on the machine,
+// and where this agent reaches it where it is not, and for Services.
+func decideKept(in keptInput) []keptport.Port {
+	kept := slices.Clone(in.Named)
+	add := func(keeper, protocol string, at netip.AddrPort) {
+		p := keptport.Port{Keeper: keeper, Protocol: protocol, First: at.Port(), Last: at.Port()}
+		if !at.Addr().IsUnspecified() {
+			p.Address = at.Addr().Unmap()
+		}
+		kept = append(kept, p)
+	}
+	if bind, err := netip.ParseAddr(in.Bind); err == nil && in.Port != 0 {
+		add(name, keptport.TCP, netip.AddrPortFrom(bind, uint16(in.Port)))
+	}
+	if p, err := keptport.Parse(in.Health + "/tcp=service-health"); err == nil {
+		kept = append(kept, p)
+	}
+	if at, ok := apiAddress(in.API); ok {
+		here := at.Addr().IsLoopback() || slices.Contains(in.NodeIPs, at.Addr().String())
+		if here {
+			// Others reach it by other addresses of the machine.
+			at = netip.AddrPortFrom(netip.IPv4Unspecified(), at.Port())
+		}
+		add("apiserver", keptport.TCP, at)
+		kept[len(kept)-1].Elsewhere = !here
+	}
+	if in.Tunnel {
+		add("vxlan", keptport.UDP, netip.AddrPortFrom(netip.IPv4Unspecified(), podnetwork.VXLANPort))
+	}
+	for _, text := range in.Resolvers {
+		if server, err := netip.ParseAddr(text); err == nil && server.IsLoopback() {
+			const port = 53
+			add("dns", keptport.UDP, netip.AddrPortFrom(server, port))
+			add("dns", keptport.TCP, netip.AddrPortFrom(server, port))
+		}
+	}
+	return append(kept, keptport.NodePorts()...)
+}
+
+// apiAddress is the address in the host of a client's configuration; false if a name stands there.
+func apiAddress(host string) (netip.AddrPort, bool) {
+	if !strings.Contains(host, "://") {
+		host = "https://" + host
+	}
+	at, err := url.Parse(host)
+	if err != nil {
+		return netip.AddrPort{}, false
+	}
+	ip, err := netip.ParseAddr(at.Hostname())
+	if err != nil {
+		return netip.AddrPort{}, false
+	}
+	ports := map[string]uint16{"http": 80, "https": 443}
+	port, err := strconv.ParseUint(at.Port(), 10, 16)
+	if at.Port() == "" {
+		port, err = uint64(ports[at.Scheme]), nil
+	}
+	return netip.AddrPortFrom(ip.Unmap(), uint16(port)), err == nil
+}

@@ -1,0 +1,148 @@
+package serviceproxy
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"keelson.dev/kit/keptport"
+)
+
+// nodeAt is a Node whose agent is asked at a port of its addresses.
+func nodeAt(name string, agent int32, addresses ...string) *corev1.Node {
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	n.Status.DaemonEndpoints.KubeletEndpoint.Port = agent
+	for _, a := range addresses {
+		n.Status.Addresses = append(n.Status.Addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: a})
+	}
+	return n
+}
+
+// What nodes need, and what Pods and other Services have, is no Service's by an address that it names. Node ports are
+// the cluster's to give.
+func TestKeys(t *testing.T) {
+	const cluster = "10.96.0.50:%d/6 internal"
+	node := testNode
+	node.Ranges = []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16"), netip.MustParsePrefix("10.96.0.0/16")}
+	for _, text := range []string{"6443/tcp=apiserver", "192.0.2.1:10250/tcp=nodeagent",
+		"127.0.0.1:20001/tcp=scheduler"} {
+		kept, err := keptport.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		node.Kept = append(node.Kept, kept)
+	}
+	node.Kept = append(node.Kept, keptport.Port{Keeper: "api", Protocol: keptport.TCP, First: 443, Last: 443,
+		Address: netip.MustParseAddr("192.0.2.7"), Elsewhere: true})
+	node.Kept = append(node.Kept, keptport.NodePorts()...)
+	peers := &Peers{}
+	peers.Set(nodeAt("here", 10250, nodeIP.String()))
+	peers.Set(nodeAt("there", 10251, "192.0.2.2"))
+	named := func(address string, port int32) func(*corev1.Service) {
+		return func(s *corev1.Service) {
+			s.Spec.ExternalIPs, s.Spec.Ports[0].Port = []string{address}, port
+		}
+	}
+	given := func(address string, port int32) func(*corev1.Service) {
+		return func(s *corev1.Service) {
+			balanced(address)(s)
+			s.Spec.Ports[0].Port = port
+		}
+	}
+	for _, r := range []struct {
+		name    string
+		change  func(*corev1.Service)
+		got     string
+		problem string
+	}{
+		{"a port of the node that is free", named("192.0.2.1", 80), "192.0.2.1:80/6 external", ""},
+		{"the API server's", named("192.0.2.1", 6443), "", "192.0.2.1:6443 is kept for apiserver of this node"},
+		{"the agent's", named("192.0.2.1", 10250), "", "192.0.2.1:10250 is kept for nodeagent of this node"},
+		{"what is kept at the loopback address", named("192.0.2.1", 20001), "192.0.2.1:20001/6 external", ""},
+		{"another port of the API server", named("192.0.2.7", 444), "192.0.2.7:444/6 external", ""},
+		{"the API server elsewhere", named("192.0.2.7", 443), "", "192.0.2.7:443 is kept for api of this node"},
+		{"a node port", named("192.0.2.1", 30080), "", "192.0.2.1:30080 is kept for node-ports of this node"},
+		{"the agent of another node", named("192.0.2.2", 10251), "",
+			"192.0.2.2:10251 is where the agent of node there is asked"},
+		{"what another node has like this one", named("192.0.2.2", 6443), "",
+			"192.0.2.2:6443 is kept for apiserver of node there"},
+		{"what only this one reaches of itself", named("192.0.2.2", 20001), "192.0.2.2:20001/6 external", ""},
+		{"what is one API server's", named("192.0.2.2", 443), "192.0.2.2:443/6 external", ""},
+		{"a node port of another", named("192.0.2.2", 32767), "",
+			"192.0.2.2:32767 is kept for node-ports of node there"},
+		{"an address of nobody", named("192.0.2.3", 6443), "192.0.2.3:6443/6 external", ""},
+		{"a Pod's address", named("10.244.7.7", 80), "",
+			"spec.externalIPs: 10.244.7.7 is of 10.244.0.0/16, the range of Pods or Services"},
+		{"a Service's address", named("10.96.0.10", 53), "",
+			"spec.externalIPs: 10.96.0.10 is of 10.96.0.0/16, the range of Pods or Services"},
+		{"a load balancer's, of the agent", given("192.0.2.1", 10250), "",
+			"192.0.2.1:10250 is kept for nodeagent of this node"},
+		{"a load balancer's, that a node claims", given("192.0.2.2", 10251), "192.0.2.2:10251/6 external", ""},
+		{"the node port that it was given", func(s *corev1.Service) {
+			withNodePorts(s)
+			s.Spec.Ports[0].Port = 80
+		}, "192.0.2.1:30080/6 external", ""},
+	} {
+		t.Run(r.name, func(t *testing.T) {
+			s := one(r.change)
+			plan := Decide(Input{Service: s, Node: node, Peers: peers})
+			want := []string{fmt.Sprintf(cluster, s.Spec.Ports[0].Port)}
+			if r.got != "" {
+				want = append(want, r.got)
+			}
+			if got := frontendWords(plan); !slices.Equal(got, want) {
+				t.Errorf("%q, want %q", got, want)
+			}
+			problem := ""
+			if r.problem != "" {
+				problem = r.problem + "; it is left out"
+			}
+			if got := strings.Join(plan.Problems, "\n"); got != problem {
+				t.Errorf("%q, want %q", got, problem)
+			}
+		})
+	}
+	udp := one(named("192.0.2.2", 10251), func(s *corev1.Service) { s.Spec.Ports[0].Protocol = corev1.ProtocolUDP })
+	if got := Decide(Input{Service: udp, Node: node, Peers: peers}).Problems; len(got) > 0 {
+		t.Errorf("the agent's number of UDP: %q", got)
+	}
+	if got := Decide(Input{Service: one(named("192.0.2.2", 10251)), Node: node}).Problems; len(got) > 0 {
+		t.Errorf("without peers: %q", got)
+	}
+}
+
+// Each Node has what it said last, and news are news.
+func TestPeers(t *testing.T) {
+	p := &Peers{}
+	at := func(want string) {
+		t.Helper()
+		name, is := p.at(netip.MustParseAddr("192.0.2.1"))
+		if name != want || is != (want != "") || p.agentAt(netip.MustParseAddrPort("192.0.2.1:10250")) != want {
+			t.Errorf("%q, want %q", name, want)
+		}
+	}
+	at("")
+	p.Remove(nodeAt("a", 10250, "192.0.2.1"))
+	if !p.Set(nodeAt("b", 10250, "192.0.2.1", "::ffff:192.0.2.1", "name")) || p.Set(nodeAt("b", 10250, "192.0.2.1")) {
+		t.Error("a Node is no news, or what it said is")
+	}
+	at("b")
+	if !p.Set(nodeAt("a", 10250, "192.0.2.1")) {
+		t.Error("another Node is no news")
+	}
+	at("a")
+	if !p.Set(nodeAt("a", 9, "192.0.2.1")) || p.agentAt(netip.MustParseAddrPort("192.0.2.1:10250")) != "b" {
+		t.Error("another port is no news, or hides the agent of the other node")
+	}
+	p.Remove(nodeAt("a", 9))
+	at("b")
+	if !p.Set(nodeAt("b", 10250, "192.0.2.2")) {
+		t.Error("another address is no news")
+	}
+	at("")
+}
