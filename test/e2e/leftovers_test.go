@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/nftables"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
@@ -34,6 +35,7 @@ var leavings = map[string]func(*processes.Mesh) ([]string, error){
 	"network namespaces":    below("containerd/state/io.containerd.grpc.v1.cri/netns/*"),
 	"addresses":             addresses,
 	"links":                 links,
+	"guards of links":       guards,
 	"mounts":                mounts,
 	"cgroups":               cgroups,
 	"Pods' folders":         below("agent/pods/*"),
@@ -149,6 +151,22 @@ func addresses(m *processes.Mesh) ([]string, error) {
 // links returns the ends of Pods' links at the bridges of the mesh.
 func links(m *processes.Mesh) ([]string, error) {
 	return filepath.Glob(filepath.Join("/sys/class/net", "keel"+meshID(m)+"-*", "brif", "*"))
+}
+
+// guards returns what holds Pods of the first node, which is on the machine itself, to their addresses.
+func guards(m *processes.Mesh) ([]string, error) {
+	conn, err := nftables.New()
+	if err != nil {
+		return nil, err
+	}
+	chains, err := conn.ListChainsOfTableFamily(nftables.TableFamilyNetdev)
+	var left []string
+	for _, chain := range chains {
+		if strings.Contains(chain.Table.Name, meshID(m)) {
+			left = append(left, chain.Table.Name+" "+chain.Name)
+		}
+	}
+	return left, err
 }
 
 // meshID tells the mesh from all others wherever the kernel has one name for all.

@@ -1,6 +1,7 @@
 package hostport
 
 import (
+	"fmt"
 	"net/netip"
 	"reflect"
 	"strings"
@@ -83,6 +84,39 @@ func TestForwardsOfSeveral(t *testing.T) {
 	if want := "runtimeConfig.portMappings[4].containerPort: 0 must be from 1 to 65535"; got != nil || err == nil ||
 		err.Error() != want {
 		t.Errorf("got %+v, %v; want %q", got, err, want)
+	}
+}
+
+// The link that is guarded is the Pod's own, whatever stands beside it.
+func TestLink(t *testing.T) {
+	const whole = `{"cniVersion":"1.0.0","name":"n","type":"keelson-hostport","table":"t","guard":true,
+		"prevResult":{"cniVersion":"1.0.0","interfaces":[{"name":"keel0","mac":"02:00:00:00:00:01"},
+			{"name":"veth1","mac":"02:00:00:00:00:02"},{"name":"eth0","mac":"02:00:00:00:00:03","sandbox":"/n"},
+			{"name":"eth1","mac":"02:00:00:00:00:04","sandbox":"/n"}],
+			"ips":[{"address":"fd00::5/64","interface":2},{"address":"10.244.1.5/24","interface":2}]}}`
+	for name, row := range map[string]struct{ old, now, want string }{
+		"all that is needed":  {"", "", "{veth1 [2 0 0 0 0 3] [fd00::5 10.244.1.5]}"},
+		"no end in the Pod":   {`"eth0"`, `"eth7"`, ""},
+		"no hardware address": {`"02:00:00:00:00:03"`, `""`, ""},
+		"no end outside":      {`"veth1"`, `""`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, err := parse([]byte(strings.Replace(whole, row.old, row.now, 1)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			link, err := c.link("eth0")
+			if row.want == "" {
+				if err == nil ||
+					!strings.HasPrefix(err.Error(), "prevResult: it must name both ends of the link eth0") {
+					t.Errorf("%+v, %v", link, err)
+				}
+				return
+			}
+			if got := fmt.Sprint(link); err != nil || got != row.want {
+				t.Errorf("%s, %v; want %s", got, err, row.want)
+			}
+		})
 	}
 }
 

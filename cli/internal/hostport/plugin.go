@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 
 	"github.com/containernetworking/cni/pkg/skel"
@@ -11,6 +12,7 @@ import (
 	current "github.com/containernetworking/cni/pkg/types/100"
 	"github.com/containernetworking/cni/pkg/version"
 
+	"keelson.dev/cli/internal/linkguard"
 	"keelson.dev/cli/internal/plan"
 	"keelson.dev/kit/keptport"
 )
@@ -24,7 +26,9 @@ type config struct {
 	// Table is the firewall table that holds the ports.
 	Table string `json:"table"`
 	// Kept are the ports of the machine that no Pod gets.
-	Kept          []keptport.Port `json:"kept"`
+	Kept []keptport.Port `json:"kept"`
+	// Guard is whether the Pod is held to the addresses that it was given.
+	Guard         bool `json:"guard"`
 	RuntimeConfig struct {
 		PortMappings []Mapping `json:"portMappings"`
 	} `json:"runtimeConfig"`
@@ -59,6 +63,15 @@ func onAdd(args *skel.CmdArgs) error {
 	if c.PrevResult == nil {
 		return errors.New("prevResult: a plugin that gives the Pod its address must come before " + Type)
 	}
+	if c.Guard {
+		link, err := c.link(args.IfName)
+		if err != nil {
+			return err
+		}
+		if err := linkguard.Set(c.Table, args.ContainerID, link); err != nil {
+			return err
+		}
+	}
 	if len(c.RuntimeConfig.PortMappings) > 0 {
 		forwards, pod, err := c.forwards()
 		if err != nil {
@@ -73,10 +86,17 @@ func onAdd(args *skel.CmdArgs) error {
 
 func onDel(args *skel.CmdArgs) error {
 	c, err := parse(args.StdinData)
-	if err != nil || len(c.RuntimeConfig.PortMappings) == 0 {
+	if err != nil {
 		return err
 	}
-	return remove(c.Table, args.ContainerID)
+	var unguarded, closed error
+	if c.Guard {
+		unguarded = linkguard.Remove(c.Table, args.ContainerID)
+	}
+	if len(c.RuntimeConfig.PortMappings) > 0 {
+		closed = remove(c.Table, args.ContainerID)
+	}
+	return errors.Join(unguarded, closed)
 }
 
 func onCheck(args *skel.CmdArgs) error {
@@ -88,6 +108,37 @@ func onCheck(args *skel.CmdArgs) error {
 		return errors.Join(fmt.Errorf("the firewall table %s holds no port of the Pod", c.Table), err)
 	}
 	return nil
+}
+
+// link returns the machine's end of the link whose other end has that name in the Pod.
+func (c *config) link(name string) (linkguard.Link, error) {
+	result, err := current.NewResultFromResult(c.PrevResult)
+	if err != nil {
+		return linkguard.Link{}, fmt.Errorf("prevResult: %w", err)
+	}
+	var link linkguard.Link
+	for _, i := range result.Interfaces {
+		hardware, err := net.ParseMAC(i.Mac)
+		switch {
+		case i.Sandbox == "":
+			link.Name = i.Name // the plugin bridge names its bridge first
+		case i.Name == name && err == nil && len(hardware) == len(link.Hardware):
+			link.Hardware = [6]byte(hardware)
+		}
+	}
+	for _, ip := range result.IPs {
+		if address, ok := netip.AddrFromSlice(ip.Address.IP); ok {
+			link.Addresses = append(link.Addresses, address.Unmap())
+		}
+	}
+	if link.Name == "" || link.Hardware == [6]byte{} || len(link.Addresses) == 0 {
+		return linkguard.Link{}, fmt.Errorf(
+			"prevResult: it must name both ends of the link %s, the hardware address of "+
+				"the Pod's, and its IP addresses",
+			name,
+		)
+	}
+	return link, nil
 }
 
 // forwards returns what is to be done and the Pod's address with its network.

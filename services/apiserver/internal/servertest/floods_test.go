@@ -35,8 +35,10 @@ func TestFloodsOfHTTP2(t *testing.T) {
 		before, most := runtime.NumGoroutine(), 0
 		for i := range requests {
 			stream := uint32(2*i + 1)
-			err := c.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: c.question(), EndStream: true,
-				EndHeaders: true})
+			err := c.WriteHeaders(
+				http2.HeadersFrameParam{StreamID: stream, BlockFragment: c.question(), EndStream: true,
+					EndHeaders: true},
+			)
 			if err == nil {
 				err = c.WriteRSTStream(stream, http2.ErrCodeCancel)
 			}

@@ -19,6 +19,13 @@ func (a *agent) newPodNetwork() (*podnetwork.Network, error) {
 	if err != nil {
 		return nil, err
 	}
+	guard := podnetwork.CanGuard(s.PortTable)
+	if !guard {
+		a.Log.Warn(
+			"Pods of this node are not kept from claiming each other's addresses: the kernel has no nf_tables for " +
+				"network devices, or --host-port-table is empty",
+		)
+	}
 	return podnetwork.New(podnetwork.Config{
 		Nodes:     a.watches.followNodes(),
 		Log:       a.Log,
@@ -28,7 +35,7 @@ func (a *agent) newPodNetwork() (*podnetwork.Network, error) {
 		ConfigDir: s.ConfigDir,
 		Changed:   a.networkChanged,
 		CNI: podnetwork.CNI{Bridge: s.Bridge, AddressesDir: a.AddressesDir, PortTable: s.PortTable,
-			Kept: a.kept},
+			Kept: a.kept, Guard: guard},
 		VXLANID: s.VXLANID,
 	})
 }

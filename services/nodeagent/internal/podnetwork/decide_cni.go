@@ -20,6 +20,8 @@ type CNI struct {
 	PortTable string
 	// Kept are the ports of the machine that lead to no Pod.
 	Kept []keptport.Port
+	// Guard is whether each Pod is held to the addresses that it is given, by rules of the same table's name.
+	Guard bool
 }
 
 // plugin is one plugin of the chain, with the fields that ours use.
@@ -32,6 +34,7 @@ type plugin struct {
 	IPAM         *ipam           `json:"ipam,omitempty"`
 	Table        string          `json:"table,omitempty"`
 	Kept         []keptport.Port `json:"kept,omitempty"`
+	Guard        bool            `json:"guard,omitempty"`
 	Capabilities map[string]bool `json:"capabilities,omitempty"`
 }
 
@@ -66,7 +69,7 @@ func (c CNI) Config(plan Plan) (string, error) {
 	plugins := []plugin{{Type: "bridge", Bridge: c.Bridge, IsGateway: true, HairpinMode: true, MTU: plan.MTU,
 		IPAM: addresses}}
 	if c.PortTable != "" {
-		plugins = append(plugins, plugin{Type: hostPortPlugin, Table: c.PortTable, Kept: c.Kept,
+		plugins = append(plugins, plugin{Type: hostPortPlugin, Table: c.PortTable, Kept: c.Kept, Guard: c.Guard,
 			Capabilities: map[string]bool{"portMappings": true}})
 	}
 	text, err := json.MarshalIndent(struct {

@@ -81,7 +81,7 @@ func guard(conn *nftables.Conn, t *nftables.Table, six bool, f Firewall) error {
 func ofTunnel(id int) []expr.Any {
 	const numberOffset, numberLength = 8 + 4, 3
 	number := []byte{byte(id >> 16), byte(id >> 8), byte(id)}
-	return append(nftrule.Port(unix.IPPROTO_UDP, vxlanPort),
+	return append(nftrule.Port(unix.IPPROTO_UDP, VXLANPort),
 		&expr.Payload{DestRegister: 1, Base: expr.PayloadBaseTransportHeader, Offset: numberOffset, Len: numberLength},
 		&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: number})
 }
@@ -125,4 +125,18 @@ func hasFirewall(f Firewall) bool {
 		}
 	}
 	return true
+}
+
+// CanGuard says whether the kernel takes rules for the links of single Pods, in a table of that name; there is none
+// without a name.
+func CanGuard(table string) bool {
+	if table == "" {
+		return false
+	}
+	conn, err := nftables.New()
+	if err != nil {
+		return false
+	}
+	conn.AddTable(&nftables.Table{Family: nftables.TableFamilyNetdev, Name: table})
+	return conn.Flush() == nil
 }

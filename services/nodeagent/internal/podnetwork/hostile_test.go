@@ -63,7 +63,7 @@ func TestNothingEntersTheTunnelFromBeside(t *testing.T) {
 			meet(sites)
 			attack := func() string {
 				return hears(t, two.pod, two.address, 7777, func() {
-					send(t, row.from, row.source, two.self.Addresses[0], vxlanPort, forged)
+					send(t, row.from, row.source, two.self.Addresses[0], VXLANPort, forged)
 				}, func() { send(t, three.pod, three.address, two.address, 7777, []byte("honest")) })
 			}
 			if got := attack(); got != "honest" {
@@ -89,8 +89,8 @@ func TestOtherTunnelsPass(t *testing.T) {
 	one, two := sites[0], sites[1]
 	other := encapsulated(76, one, two, []byte("another network"))
 	two.Do(func() { must(t, kernel{tunnel: "keel0x"}.ensureTunnel(Plan{})) }) // its port is free for the test
-	if got := hears(t, two.Peer, two.self.Addresses[0], vxlanPort, func() {
-		send(t, one.pod, one.address, two.self.Addresses[0], vxlanPort, other)
+	if got := hears(t, two.Peer, two.self.Addresses[0], VXLANPort, func() {
+		send(t, one.pod, one.address, two.self.Addresses[0], VXLANPort, other)
 	}, func() {}); got != string(other) {
 		t.Errorf("heard %q", got)
 	}
