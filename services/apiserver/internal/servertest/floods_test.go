@@ -15,9 +15,9 @@ import (
 	"keelson.dev/services/apiserver/internal/servertest"
 )
 
-// TestFloodsOfHTTP2: a client that asks and takes it back at once, again and again, has no more work done at a time than
-// its connection may have requests, and one that begins a header and never ends it is cut off. Neither keeps others from
-// being answered.
+// TestFloodsOfHTTP2: a client that asks and takes it back at once, again and again, has no more work done at a time
+// than its connection may have requests, and one that begins a header and never ends it is cut off. Neither keeps
+// others from being answered.
 func TestFloodsOfHTTP2(t *testing.T) {
 	s := servertest.Start(t)
 	answers := func(t *testing.T) {
