@@ -14,10 +14,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/authentication/user"
-	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	"k8s.io/apiserver/pkg/endpoints/request"
 
 	"keelson.dev/kit/batch"
+	"keelson.dev/services/apiserver/internal/negotiated"
 )
 
 // maxOpen is how many batches are answered at a time, by which what they take of memory has an end.
@@ -73,7 +73,7 @@ func isBatch(r *http.Request) bool {
 }
 
 func (s *server) refuse(w http.ResponseWriter, r *http.Request, err error) {
-	responsewriters.ErrorNegotiated(err, s.Serializer, metav1.SchemeGroupVersion, w, r)
+	negotiated.Writer{Serializer: s.Serializer, Version: metav1.SchemeGroupVersion}.Error(w, r, err)
 }
 
 // take opens the batch. Without an error it counts as open.
@@ -110,6 +110,7 @@ func (s *server) take(r *http.Request) (items []*item, err error) {
 // item is one request of a batch.
 type item struct {
 	batch.Request
+	// url is nil if the request is not even tried for want of one.
 	url *url.URL
 	// err is why the request is not even tried.
 	err error

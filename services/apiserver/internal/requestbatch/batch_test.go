@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,8 @@ import (
 	"sync"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/endpoints/request"
@@ -41,8 +44,15 @@ func over(each http.HandlerFunc, who string) http.Handler {
 }
 
 func write(target string) batch.Request {
-	return batch.Request{Method: http.MethodPut, Target: target, ContentType: "a/b", Accept: "c/d",
-		Body: []byte(target)}
+	return batch.Request{Method: http.MethodPut, Target: target, ContentType: runtime.ContentTypeJSON,
+		Accept: runtime.ContentTypeJSON, Body: []byte(target)}
+}
+
+// accepts are what clients send: client-go by default and for custom resources, kubectl get, curl, and nonsense.
+var accepts = []string{
+	"application/vnd.kubernetes.protobuf,application/json", "application/json",
+	"application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json",
+	"*/*", "", "application/yaml", "application/json;pretty=1", "c/d",
 }
 
 func named(names ...string) []batch.Request {
@@ -122,7 +132,7 @@ func TestEachByItself(t *testing.T) {
 		write("/apis/apps/v1/namespaces/n/deployments/refused"), write("/api/v1/namespaces/n/pods/breaks"),
 		write("/api/v1/namespaces/n/pods/b")}))
 	want := func(path, target string) string {
-		return fmt.Sprintf("PUT %s of ann: a/b c/d Go-http-client/1.1 %s %d", path, target, len(target))
+		return fmt.Sprintf("PUT %s of ann: application/json application/json Go-http-client/1.1 %s %d", path, target, len(target))
 	}
 	for i, row := range []struct {
 		status int
@@ -163,10 +173,31 @@ func TestRefusedItems(t *testing.T) {
 		if method, path, has := strings.Cut(target, " "); has {
 			item.Method, item.Target = method, path
 		}
-		answers := all(t, post(t, url, append(named("good"), item)))
-		if answers[0].Status != 200 || answers[1].Status != 400 || !strings.Contains(string(answers[1].Body),
-			strings.ReplaceAll(want, `"`, `\"`)) || len(answers[1].Body) > 500 {
-			t.Errorf("%q: %d, %d %s", target, answers[0].Status, answers[1].Status, answers[1].Body)
+		for _, item.Accept = range accepts {
+			answers := all(t, post(t, url, append(named("good"), item)))
+			said := strings.Join(strings.Fields(strings.ReplaceAll(string(answers[1].Body), `\"`, `"`)), " ")
+			if answers[0].Status != 200 || answers[1].Status != 400 || !strings.Contains(said, want) || len(said) > 500 {
+				t.Errorf("%q, %q: %d, %d %s", target, item.Accept, answers[0].Status, answers[1].Status, said)
+			}
+		}
+	}
+}
+
+// Whatever breaks off while an item is answered, and be it the words of its refusal, its client gets an answer that every
+// client reads.
+func TestRefusalBreaksOff(t *testing.T) {
+	h := Over(nil, nil, Config{}) // nothing that an answer is made of
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h.ServeHTTP(w, r.WithContext(request.WithUser(r.Context(), &user.DefaultInfo{Name: "ann"})))
+	}))
+	defer server.Close()
+	for _, accept := range accepts {
+		answers := all(t, post(t, server.URL, []batch.Request{{Method: "GET", Target: "/api/v1/pods", Accept: accept}}))
+		var status metav1.Status
+		if err := json.Unmarshal(answers[0].Body, &status); err != nil || answers[0].Status != 500 ||
+			answers[0].Header.Get("Content-Type") != runtime.ContentTypeJSON || status.Kind != "Status" ||
+			!strings.Contains(status.Message, "a request of a batch broke off") {
+			t.Errorf("%q: %d %s, %v", accept, answers[0].Status, answers[0].Body, err)
 		}
 	}
 }

@@ -3,19 +3,20 @@ package requestbatch
 import (
 	"bytes"
 	"context"
-	"fmt"
+	"encoding/json"
 	"io"
 	"maps"
 	"net/http"
-	"runtime/debug"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	auditinternal "k8s.io/apiserver/pkg/apis/audit"
 	"k8s.io/apiserver/pkg/audit"
 
 	"keelson.dev/kit/batch"
+	"keelson.dev/kit/contained"
 	"keelson.dev/services/apiserver/internal/stack"
 )
 
@@ -27,6 +28,12 @@ const (
 	stalled = 50 * time.Millisecond
 	// together is how long an answer waits for others that can be sent with it.
 	together = time.Millisecond
+)
+
+// What can break off.
+const (
+	oneRequest = "a request of a batch"
+	requests   = "the requests of a batch"
 )
 
 // serve answers the requests, those about one object in their order, and sends each answer soon after it is there.
@@ -41,14 +48,14 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request, items []*item) {
 	answers := make(chan batch.Answer, len(items))
 	start := func() {
 		for range min(atOnce, len(lanes)) {
-			go func() {
+			contained.Go(requests, func() {
 				stack.Grow()
 				for lane := range lanes {
 					for _, i := range lane {
 						answers <- s.answer(r, header, items[i], i)
 					}
 				}
-			}()
+			}, nil)
 		}
 	}
 	start()
@@ -100,9 +107,18 @@ func inLanes(items []*item) <-chan []int {
 	return queue
 }
 
-// answer answers one request. What breaks off is this one alone.
+// answer answers one request. What breaks off is this one alone, and be it in the words of a refusal.
 func (s *server) answer(outer *http.Request, header http.Header, it *item, at int) batch.Answer {
 	w := &recorder{header: http.Header{}}
+	if broken := contained.Do(oneRequest, func() { s.handle(w, outer, header, it) }); broken != nil {
+		w = brokenOff(broken)
+	}
+	w.WriteHeader(http.StatusOK)
+	return batch.Answer{Item: at, Status: w.status, Header: w.header, Body: w.body.Bytes()}
+}
+
+// handle lets the request be answered as if it had come alone.
+func (s *server) handle(w http.ResponseWriter, outer *http.Request, header http.Header, it *item) {
 	r := (&http.Request{Method: it.Method, URL: it.url, RequestURI: it.Target, Host: outer.Host,
 		Proto: outer.Proto, ProtoMajor: outer.ProtoMajor, ProtoMinor: outer.ProtoMinor,
 		RemoteAddr: outer.RemoteAddr, TLS: outer.TLS, Header: maps.Clone(header),
@@ -112,12 +128,9 @@ func (s *server) answer(outer *http.Request, header http.Header, it *item, at in
 	set(r.Header, "Content-Type", it.ContentType)
 	if it.err != nil {
 		s.refuse(w, r, it.err)
-	} else if broken := s.try(w, r); broken != nil {
-		w = &recorder{header: http.Header{}}
-		s.refuse(w, r, apierrors.NewInternalError(broken))
+		return
 	}
-	w.WriteHeader(http.StatusOK)
-	return batch.Answer{Item: at, Status: w.status, Header: w.header, Body: w.body.Bytes()}
+	s.each.ServeHTTP(w, r)
 }
 
 func set(h http.Header, name, value string) {
@@ -126,18 +139,6 @@ func set(h http.Header, name, value string) {
 		return
 	}
 	h[name] = []string{value}
-}
-
-func (s *server) try(w http.ResponseWriter, r *http.Request) (broken error) {
-	defer func() {
-		if p := recover(); p != nil {
-			broken = fmt.Errorf("a request of a batch broke off: %v", p)
-			utilruntime.HandleErrorWithContext(r.Context(), broken, "A request of a batch broke off",
-				"path", r.URL.Path, "stack", string(debug.Stack()))
-		}
-	}()
-	s.each.ServeHTTP(w, r)
-	return nil
 }
 
 // own is the context of one request of a batch: it ends with that of the batch, and is recorded by itself.
@@ -173,4 +174,14 @@ func (r *recorder) WriteHeader(status int) {
 func (r *recorder) Write(p []byte) (int, error) {
 	r.WriteHeader(http.StatusOK)
 	return r.body.Write(p)
+}
+
+// brokenOff is the answer to what broke off, in the form that every client reads: nothing of it can break off.
+func brokenOff(broken error) *recorder {
+	w := &recorder{header: http.Header{"Content-Type": {runtime.ContentTypeJSON}}}
+	status := apierrors.NewInternalError(broken).Status()
+	status.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
+	w.WriteHeader(http.StatusInternalServerError)
+	_ = json.NewEncoder(&w.body).Encode(status)
+	return w
 }
