@@ -142,3 +142,27 @@ func TestForgets(t *testing.T) {
 		}
 	})
 }
+
+// What breaks off while an agent is asked costs its own node's figures, and nobody waits for it for ever.
+func TestAgentBreaksOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &agents{}
+		s := NewSource(func(ctx context.Context, node string) (*Reading, error) {
+			if node == "broken" {
+				panic("no such case")
+			}
+			return a.ask(ctx, node)
+		})
+		for range 2 {
+			start := time.Now()
+			got := s.Of(t.Context(), []string{"broken", "n"})
+			if _, ok := got["n"].Node(); !ok || len(got) != 1 || time.Since(start) > between {
+				t.Errorf("got %v after %s", got, time.Since(start))
+			}
+			pass(time.Minute)
+		}
+		if len(s.slots) != 0 {
+			t.Errorf("%d agents are being asked", len(s.slots))
+		}
+	})
+}
