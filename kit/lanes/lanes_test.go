@@ -66,7 +66,8 @@ func TestRunIsBounded(t *testing.T) {
 func TestRunBreaksOff(t *testing.T) {
 	var done atomic.Int32
 	defer func() {
-		if err, _ := recover().(error); err == nil || !strings.Contains(err.Error(), "no such case") || done.Load() != 29 {
+		err, _ := recover().(error)
+		if err == nil || !strings.Contains(err.Error(), "no such case") || done.Load() != 29 {
 			t.Errorf("%v, %d done", err, done.Load())
 		}
 	}()

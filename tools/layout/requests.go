@@ -28,7 +28,8 @@ var ownGoroutines = []string{
 
 // goroutines lists the lines at which code on the way of requests starts a goroutine whose panic would end the process.
 func goroutines(name string, files *token.FileSet, file *ast.File) []int {
-	if strings.HasSuffix(name, "_test.go") || !requestFolders.MatchString(name) || slices.Contains(ownGoroutines, name) {
+	if strings.HasSuffix(name, "_test.go") || !requestFolders.MatchString(name) ||
+		slices.Contains(ownGoroutines, name) {
 		return nil
 	}
 	var lines []int
@@ -46,8 +47,8 @@ func goroutines(name string, files *token.FileSet, file *ast.File) []int {
 	return lines
 }
 
-// starts is whether a call starts a goroutine by a wait group, an errgroup, a timer or the end of a context. The Go of a
-// contained.Group has more arguments.
+// starts is whether a call starts a goroutine by a wait group, an errgroup, a timer or the end of a context. The Go of
+// a contained.Group has more arguments.
 func starts(call *ast.CallExpr) bool {
 	selector, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok {
