@@ -3,15 +3,12 @@ package requestbatch
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"io"
 	"maps"
 	"net/http"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	auditinternal "k8s.io/apiserver/pkg/apis/audit"
 	"k8s.io/apiserver/pkg/audit"
 
@@ -28,6 +25,8 @@ const (
 	stalled = 50 * time.Millisecond
 	// together is how long an answer waits for others that can be sent with it.
 	together = time.Millisecond
+	// much is how many bytes do not wait for others.
+	much = 64 << 10
 )
 
 // What can break off.
@@ -36,23 +35,31 @@ const (
 	requests   = "the requests of a batch"
 )
 
+// recorded is an answer with what it has taken of the batch's room.
+type recorded struct {
+	batch.Answer
+	took int64
+}
+
 // serve answers the requests, those about one object in their order, and sends each answer soon after it is there.
-func (s *server) serve(w http.ResponseWriter, r *http.Request, items []*item) {
+func (s *server) serve(w http.ResponseWriter, r *http.Request, items []*item, user string) {
 	count(len(items))
 	header := r.Header.Clone()
 	for _, of := range []string{"Content-Length", auditinternal.HeaderAuditID} {
 		header.Del(of)
 	}
 	w.Header().Set("Content-Type", batch.ContentType)
+	within := &room{Limits: &s.Limits, user: user, underWay: s.underWay, answers: s.answers}
+	defer within.close()
 	lanes := inLanes(items)
-	answers := make(chan batch.Answer, len(items))
+	answers := make(chan recorded, len(items))
 	start := func() {
 		for range min(atOnce, len(lanes)) {
 			contained.Go(requests, func() {
 				stack.Grow()
 				for lane := range lanes {
 					for _, i := range lane {
-						answers <- s.answer(r, header, items[i], i)
+						answers <- s.answer(r, header, items[i], i, within)
 					}
 				}
 			}, nil)
@@ -61,26 +68,54 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request, items []*item) {
 	start()
 	more := time.NewTicker(stalled)
 	defer more.Stop()
-	to := http.NewResponseController(w)
-	var unsent []byte
-	var flush <-chan time.Time
+	out := sending{to: w, within: within}
 	for left := len(items); left > 0; {
 		select {
 		case a := <-answers:
-			unsent = batch.AppendAnswer(unsent, a)
-			if left--; left > 0 && flush == nil {
-				flush = time.After(together)
-			}
+			left--
+			out.add(a)
 			more.Reset(stalled)
-		case <-flush:
-			_, _ = w.Write(unsent)
-			_ = to.Flush()
-			unsent, flush = unsent[:0], nil
+		case <-out.due:
+			out.send()
 		case <-more.C:
 			start()
 		}
 	}
-	_, _ = w.Write(unsent)
+	out.finish()
+}
+
+// sending is what is on its way to the client.
+type sending struct {
+	to     http.ResponseWriter
+	within *room
+	unsent []byte
+	took   int64
+	// due says when what waits for others is sent.
+	due <-chan time.Time
+}
+
+// add lets an answer wait a moment for others, unless much waits already.
+func (s *sending) add(a recorded) {
+	s.unsent = batch.AppendAnswer(s.unsent, a.Answer)
+	s.took += a.took
+	switch {
+	case len(s.unsent) >= much:
+		s.send()
+	case s.due == nil:
+		s.due = time.After(together)
+	}
+}
+
+func (s *sending) send() {
+	s.finish()
+	_ = http.NewResponseController(s.to).Flush()
+}
+
+// finish writes what waits. What the client does not read stays in the batch's room until then.
+func (s *sending) finish() {
+	_, _ = s.to.Write(s.unsent)
+	s.within.give(s.took)
+	s.unsent, s.took, s.due = s.unsent[:0], 0, nil
 }
 
 // inLanes returns the numbers of the items: those about one object together, in their order.
@@ -108,13 +143,17 @@ func inLanes(items []*item) <-chan []int {
 }
 
 // answer answers one request. What breaks off is this one alone, and be it in the words of a refusal.
-func (s *server) answer(outer *http.Request, header http.Header, it *item, at int) batch.Answer {
-	w := &recorder{header: http.Header{}}
-	if broken := contained.Do(oneRequest, func() { s.handle(w, outer, header, it) }); broken != nil {
-		w = brokenOff(broken)
+func (s *server) answer(outer *http.Request, header http.Header, it *item, at int, within *room) recorded {
+	w := within.recorder()
+	if !within.begin(outer.Context()) {
+		it.err = apierrors.NewTimeoutError("the time of the batch was up before this request", 0)
+	} else {
+		defer func() { within.end(w.took) }()
 	}
-	w.WriteHeader(http.StatusOK)
-	return batch.Answer{Item: at, Status: w.status, Header: w.header, Body: w.body.Bytes()}
+	if broken := contained.Do(oneRequest, func() { s.handle(w, outer, header, it) }); broken != nil {
+		w.broken(broken)
+	}
+	return recorded{w.answer(at), w.took}
 }
 
 // handle lets the request be answered as if it had come alone.
@@ -151,37 +190,4 @@ func (c own) Value(key any) any {
 		return nil
 	}
 	return value
-}
-
-// recorder keeps what is answered.
-type recorder struct {
-	header http.Header
-	status int
-	body   bytes.Buffer
-}
-
-// Header implements http.ResponseWriter.
-func (r *recorder) Header() http.Header { return r.header }
-
-// WriteHeader implements http.ResponseWriter.
-func (r *recorder) WriteHeader(status int) {
-	if r.status == 0 {
-		r.status = status
-	}
-}
-
-// Write implements http.ResponseWriter.
-func (r *recorder) Write(p []byte) (int, error) {
-	r.WriteHeader(http.StatusOK)
-	return r.body.Write(p)
-}
-
-// brokenOff is the answer to what broke off, in the form that every client reads: nothing of it can break off.
-func brokenOff(broken error) *recorder {
-	w := &recorder{header: http.Header{"Content-Type": {runtime.ContentTypeJSON}}}
-	status := apierrors.NewInternalError(broken).Status()
-	status.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
-	w.WriteHeader(http.StatusInternalServerError)
-	_ = json.NewEncoder(&w.body).Encode(status)
-	return w
 }

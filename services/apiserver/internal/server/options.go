@@ -14,6 +14,7 @@ import (
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 
 	"keelson.dev/services/apiserver/internal/nodeproxy"
+	"keelson.dev/services/apiserver/internal/requestbatch"
 	"keelson.dev/services/apiserver/internal/storage"
 )
 
@@ -60,6 +61,8 @@ type Options struct {
 	// ServiceClusterIPRange is one range, or one of each family with a comma between them.
 	ServiceClusterIPRange string
 	EventTTL              time.Duration
+	// Batches bound what batches of requests take; no flag sets them.
+	Batches requestbatch.Limits
 
 	delegates delegates
 }
@@ -76,6 +79,7 @@ func NewOptions() *Options {
 		Tracing:               genericoptions.NewTracingOptions(),
 		ServiceClusterIPRange: "10.96.0.0/16",
 		EventTTL:              time.Hour,
+		Batches:               requestbatch.DefaultLimits(),
 	}
 }
 
