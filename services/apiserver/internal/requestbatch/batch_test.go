@@ -126,6 +126,9 @@ func TestEachByItself(t *testing.T) {
 			w.WriteHeader(http.StatusCreated)
 			panic("no such case")
 		}
+		if r.Header.Get("Accept-Encoding") != "" {
+			t.Error("an answer in an answer may be compressed")
+		}
 		w.Header().Set("Warning", "mind")
 		if strings.HasSuffix(r.URL.Path, "/refused") {
 			w.WriteHeader(http.StatusConflict)
