@@ -17,8 +17,8 @@ import (
 // not known.
 var errCut = errors.New("the answer to a batch of requests ended early")
 
-// errOmitted is wrapped by the error of a write that was done, and whose answer did not fit into that of its batch: what
-// the caller would read in its place is no object.
+// errOmitted is wrapped by the error of a write that was done, and whose answer did not fit into that of its batch:
+// what the caller would read in its place is no object.
 var errOmitted = errors.New("the write was done, and its answer did not fit into that of its batch")
 
 // maxRefusal is how much is read of an answer that refuses a batch.

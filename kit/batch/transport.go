@@ -80,8 +80,8 @@ func (t transport) finish(c *call, o outcome) (*http.Response, error) {
 	return t.next.RoundTrip(r)
 }
 
-// joinable is whether a request may go with others: a write of one object that is not large, and of whose header a batch
-// loses nothing.
+// joinable is whether a request may go with others: a write of one object that is not large, and of whose header a
+// batch loses nothing.
 func joinable(r *http.Request) bool {
 	switch r.Method {
 	case http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete:

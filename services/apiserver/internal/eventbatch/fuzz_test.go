@@ -77,8 +77,8 @@ func addSeeds(f *testing.F) {
 	f.Add(asJSON, "", "*/*", "pretty=true")
 	f.Add(asJSON[:len(asJSON)/2], "application/json", kubectl, "fieldValidation=Warn")
 	f.Add(asYAML, "application/yaml", "application/yaml", "fieldValidation=Never")
-	f.Add([]byte(`{"kind":"EventList","apiVersion":"v1","items":[{"metadata":{"no":1}}],"no":[{}]}`), "application/json",
-		kubectl, "fieldManager=%00")
+	f.Add([]byte(`{"kind":"EventList","apiVersion":"v1","items":[{"metadata":{"no":1}}],"no":[{}]}`),
+		"application/json", kubectl, "fieldManager=%00")
 	f.Add([]byte(`{"kind":"Event","apiVersion":"v1"}`), "application/json", "c/d", "dryRun=some")
 	f.Add([]byte(`{"kind":"EventList","apiVersion":"events.k8s.io/v1"}`), "text/plain", "", "%zz")
 }

@@ -58,7 +58,9 @@ func (d *documents) get() http.Handler {
 	return d.built
 }
 
-func (d *documents) dropAfter(wait time.Duration) { contained.After(wait, "forgetting documents", d.drop, nil) }
+func (d *documents) dropAfter(wait time.Duration) {
+	contained.After(wait, "forgetting documents", d.drop, nil)
+}
 
 // drop forgets the documents, unless somebody has asked for them meanwhile.
 func (d *documents) drop() {

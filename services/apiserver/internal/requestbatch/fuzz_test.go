@@ -25,8 +25,8 @@ type written struct{ *httptest.ResponseRecorder }
 
 func (written) SetReadDeadline(time.Time) error { return nil }
 
-// FuzzBatch: whatever a batch holds, it is refused as one, or each of its requests is answered in its place, and nothing
-// breaks off.
+// FuzzBatch: whatever a batch holds, it is refused as one, or each of its requests is answered in its place, and
+// nothing breaks off.
 func FuzzBatch(f *testing.F) {
 	known, err := scheme.New()
 	if err != nil {
