@@ -316,7 +316,7 @@ func TestRefusedBatches(t *testing.T) {
 	}{
 		404: {"200", true}, 403: {"200", true}, 405: {"200", true}, 400: {"200", true}, 415: {"200", true},
 		401: {"200", false}, 413: {"200", false}, 429: {"200", false},
-		503: {"503 later", false}, 504: {"504 later", false}, 408: {"408 later", false},
+		408: {"200", false}, 503: {"503 later", false}, 504: {"504 later", false},
 		200: {"error: " + errCut.Error(), true}, 302: {"error: " + errCut.Error(), true},
 		0: {"error: broken", false},
 	} {
@@ -367,6 +367,36 @@ func TestRefusedBatches(t *testing.T) {
 	}
 }
 
+func named(method, path string) func(*http.Request) {
+	return func(r *http.Request) { r.Method, r.URL.Path = method, path }
+}
+
+// A write that was done is no failure by itself, but its caller gets no object that it is not; one that was refused is
+// refused, whether or not there was room for the reason.
+func TestOmitted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &remote{begin: time.Now()}
+		s.whole = func(_ *http.Request, items []Request) (*http.Response, error) {
+			var body []byte
+			for i := range items {
+				body = AppendAnswer(body, Answer{Item: i, Status: []int{201, 409, 201}[i%3],
+					Header: http.Header{OmittedHeader: [][]string{{"5"}, {"5"}, nil}[i%3]}, Body: []byte("text")})
+			}
+			response := plain(http.StatusOK, string(body))
+			response.Header.Set("Content-Type", ContentType)
+			return response, nil
+		}
+		over := to(s)
+		busy(over)
+		got := burst(t.Context(), over, 3, "")
+		slices.Sort(got)
+		want := []string{"201 text", "409 text", "error: " + errOmitted.Error() + ": status 201"}
+		if !slices.Equal(got, want) {
+			t.Errorf("%q", got)
+		}
+	})
+}
+
 // Only what loses nothing in a batch goes into one, and only with what is sent in the same name.
 func TestJoinable(t *testing.T) {
 	for name, row := range map[string]struct {
@@ -378,6 +408,12 @@ func TestJoinable(t *testing.T) {
 		"another path":       {func(r *http.Request) { r.URL.Path = "/version" }, false},
 		"of another version": {func(r *http.Request) { r.URL.Path = "/apis/apps/v1/deployments" }, true},
 		"no length":          {func(r *http.Request) { r.ContentLength = -1 }, false},
+		"a delete":           {named(http.MethodDelete, "/api/v1/namespaces/n/pods/p"), true},
+		"of a namespace":     {named(http.MethodDelete, "/api/v1/namespaces/n"), true},
+		"of a node":          {named(http.MethodDelete, "/api/v1/nodes/n"), true},
+		"of all nodes":       {named(http.MethodDelete, "/api/v1/nodes"), false},
+		"of all Deployments": {named(http.MethodDelete, "/apis/apps/v1/namespaces/n/deployments"), false},
+		"of all in the mesh": {named(http.MethodDelete, "/apis/apps/v1/deployments"), false},
 		"no body":            {func(r *http.Request) { r.Body, r.ContentLength = nil, 0 }, true},
 		"in another name":    {func(r *http.Request) { r.Header.Set("Impersonate-User", "ann") }, false},
 		"with its token":     {func(r *http.Request) { r.Header.Set("Authorization", "Bearer x") }, true},

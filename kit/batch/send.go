@@ -17,6 +17,10 @@ import (
 // not known.
 var errCut = errors.New("the answer to a batch of requests ended early")
 
+// errOmitted is wrapped by the error of a write that was done, and whose answer did not fit into that of its batch:
+// what the caller would read in its place is no object.
+var errOmitted = errors.New("the write was done, and its answer did not fit into that of its batch")
+
 // maxRefusal is how much is read of an answer that refuses a batch.
 const maxRefusal = 64 << 10
 
@@ -91,21 +95,29 @@ func (j *joiner) deliver(body io.Reader, calls []*call) {
 		}
 		c := calls[a.Item]
 		calls[a.Item] = nil
-		j.settle(c, outcome{response: c.response(a.Status, a.Header, a.Body)})
+		j.settle(c, c.outcomeOf(a))
 	}
 	// Read to its end, the stream is closed without a reset.
 	_, _ = io.Copy(io.Discard, from)
 }
 
-// refusedBy settles calls whose batch was not taken as one. The server has begun nothing if it blames the client, or
-// takes no more batches at present: then each goes by itself. Anything else is each call's answer.
+// outcomeOf is what an answer means to the call.
+func (c *call) outcomeOf(a Answer) outcome {
+	if a.Header.Get(OmittedHeader) != "" && a.Status < http.StatusBadRequest {
+		return outcome{err: fmt.Errorf("%w: status %d", errOmitted, a.Status)}
+	}
+	return outcome{response: c.response(a.Status, a.Header, a.Body)}
+}
+
+// refusedBy settles calls whose batch was not taken as one. The server has begun nothing if it blames the client, also
+// for being slow, or takes no more batches at present: then each goes by itself. Anything else is each call's answer.
 func (j *joiner) refusedBy(response *http.Response, calls []*call) {
 	text, _ := io.ReadAll(io.LimitReader(response.Body, maxRefusal))
 	status := response.StatusCode
 	switch {
 	case status == http.StatusUnauthorized, status == http.StatusRequestEntityTooLarge,
-		status == http.StatusTooManyRequests:
-	case status >= 400 && status < 500 && status != http.StatusRequestTimeout:
+		status == http.StatusTooManyRequests, status == http.StatusRequestTimeout:
+	case status >= 400 && status < 500:
 		j.refuse(time.Now().Add(withoutBatches))
 	case status < 400:
 		j.refuse(time.Now().Add(withoutBatches))

@@ -80,8 +80,8 @@ func (t transport) finish(c *call, o outcome) (*http.Response, error) {
 	return t.next.RoundTrip(r)
 }
 
-// joinable is whether a request may go with others: a write of an object that is not large, and of whose header a batch
-// loses nothing.
+// joinable is whether a request may go with others: a write of one object that is not large, and of whose header a
+// batch loses nothing.
 func joinable(r *http.Request) bool {
 	switch r.Method {
 	case http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete:
@@ -89,7 +89,8 @@ func joinable(r *http.Request) bool {
 		return false
 	}
 	if r.ContentLength < 0 || r.ContentLength > maxBody || r.ContentLength > 0 && r.Body == nil ||
-		!strings.HasPrefix(r.URL.Path, "/api/") && !strings.HasPrefix(r.URL.Path, "/apis/") {
+		!strings.HasPrefix(r.URL.Path, "/api/") && !strings.HasPrefix(r.URL.Path, "/apis/") ||
+		r.Method == http.MethodDelete && isCollection(r.URL.Path) {
 		return false
 	}
 	for name, values := range r.Header {
@@ -98,6 +99,23 @@ func joinable(r *http.Request) bool {
 		}
 	}
 	return true
+}
+
+// isCollection is whether a path below /api/ or /apis/ is that of all objects of a kind, in a namespace or everywhere.
+func isCollection(path string) bool {
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	behind := 2 // the version of the core group
+	if parts[0] == "apis" {
+		behind = 3
+	}
+	if len(parts) <= behind {
+		return false
+	}
+	parts = parts[behind:]
+	if parts[0] == "namespaces" && len(parts) > 2 {
+		parts = parts[2:]
+	}
+	return len(parts) == 1
 }
 
 var (

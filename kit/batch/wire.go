@@ -18,6 +18,9 @@ const (
 	MaxItems = 128
 	// MaxBytes is how long a batch may be.
 	MaxBytes = 1 << 20
+	// OmittedHeader marks an answer whose body did not fit into the answer of the batch: its status is that of the
+	// request, and its body a Status in place of what would have been there. Its value is how long that was.
+	OmittedHeader = "Keelson-Answer-Omitted"
 	// maxAnswer is how long one part of an answer may be.
 	maxAnswer = 64 << 20
 )

@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"sync"
 	"time"
+
+	"keelson.dev/kit/contained"
 )
 
 const (
@@ -70,7 +72,7 @@ func (c *conn) Write(p []byte) (int, error) {
 func (c *conn) start() {
 	if !c.sending && c.failure == nil && len(c.waiting) > 0 {
 		c.sending = true
-		go c.send()
+		contained.Go("sending what waits", c.send, c.broken)
 	}
 }
 
@@ -83,9 +85,7 @@ func (c *conn) send() {
 		batch, term := c.waiting, c.terms
 		c.waiting = nil
 		c.changed.Broadcast()
-		c.mu.Unlock()
-		n, err := c.Conn.Write(batch)
-		c.mu.Lock()
+		n, err := c.unlocked(batch)
 		switch {
 		case err == nil && cap(batch) <= 2*limit:
 			buffers.Put(&batch)
@@ -101,6 +101,22 @@ func (c *conn) send() {
 	if c.closed {
 		_ = c.Conn.Close()
 	}
+}
+
+// unlocked writes without the lock, which is held before and after.
+func (c *conn) unlocked(p []byte) (int, error) {
+	c.mu.Unlock()
+	defer c.mu.Lock()
+	return c.Conn.Write(p)
+}
+
+// broken ends the connection: what became of the bytes that were being sent is not known.
+func (c *conn) broken(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.failure, c.sending = err, false
+	c.changed.Broadcast()
+	_ = c.Conn.Close()
 }
 
 // Read implements net.Conn.

@@ -2,25 +2,31 @@
 package lanes
 
 import (
-	"sync"
 	"sync/atomic"
+
+	"keelson.dev/kit/contained"
 )
 
 // Run calls do with each number below count and returns when all calls have. At most as many run at a time as there
 // are lanes; those of one key run one after the other, in their order. A call that returns false ends its key: what
-// comes after it there is left out, and other keys go on.
+// comes after it there is left out, and other keys go on. Where a call panics its lane ends, and Run panics when the
+// others have ended: it is for the caller of Run to recover.
 func Run[K comparable](lanes, count int, key func(i int) K, do func(i int) bool) {
 	queues := ordered(count, key)
 	var taken atomic.Int64
-	var running sync.WaitGroup
+	var running contained.Group
+	var broken atomic.Value // error
 	for range min(lanes, len(queues)) {
-		running.Go(func() {
+		running.Go("a lane", func() {
 			for next := taken.Add(1) - 1; next < int64(len(queues)); next = taken.Add(1) - 1 {
 				drain(queues[next], do)
 			}
-		})
+		}, func(err error) { broken.Store(err) })
 	}
 	running.Wait()
+	if err, is := broken.Load().(error); is {
+		panic(err)
+	}
 }
 
 // ordered returns the numbers below count by their keys: the key of the lowest number first, each key's numbers rising.

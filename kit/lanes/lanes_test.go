@@ -3,7 +3,9 @@ package lanes_test
 import (
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -57,5 +59,23 @@ func TestRunIsBounded(t *testing.T) {
 		if most != 4 {
 			t.Errorf("%d calls at a time, want 4", most)
 		}
+	})
+}
+
+// A panic reaches who waits for the calls, and not before all of them have ended.
+func TestRunBreaksOff(t *testing.T) {
+	var done atomic.Int32
+	defer func() {
+		err, _ := recover().(error)
+		if err == nil || !strings.Contains(err.Error(), "no such case") || done.Load() != 29 {
+			t.Errorf("%v, %d done", err, done.Load())
+		}
+	}()
+	lanes.Run(4, 30, func(i int) int { return i }, func(i int) bool {
+		if i == 3 {
+			panic("no such case")
+		}
+		done.Add(1)
+		return true
 	})
 }

@@ -9,6 +9,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	dto "github.com/prometheus/client_model/go"
+
+	"keelson.dev/kit/contained"
 )
 
 // Metrics is what /metrics shows: the daemon's own registry and those of its libraries. Where two offer a family of one
@@ -20,7 +22,7 @@ type Metrics struct {
 	others []prometheus.Gatherer
 }
 
-// NewMetrics returns a registry with the Go and process collectors and the daemon's build.
+// NewMetrics returns a registry with the Go and process collectors, the daemon's build, and its contained panics.
 func NewMetrics(daemon, version string) *Metrics {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(),
@@ -31,6 +33,7 @@ func NewMetrics(daemon, version string) *Metrics {
 	})
 	build.Set(1)
 	registry.MustRegister(build)
+	registry.MustRegister(contained.Metrics()...)
 	return &Metrics{Registry: registry}
 }
 

@@ -16,6 +16,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"google.golang.org/grpc"
+
+	"keelson.dev/kit/contained"
 )
 
 // allowedGroups may read everything on the status address where client certificates are asked for.
@@ -49,7 +51,7 @@ type Server struct {
 
 // Listen binds the address, so that a port in use fails before the daemon does any work.
 func Listen(o Options, metrics *Metrics) (*Server, error) {
-	s := &Server{Metrics: metrics, GRPC: grpc.NewServer(), options: o}
+	s := &Server{Metrics: metrics, GRPC: grpc.NewServer(containUnary, containStream), options: o}
 	if o.Address == "" {
 		return s, nil
 	}
@@ -84,11 +86,11 @@ func (s *Server) Serve(ctx context.Context) error {
 	server.Protocols.SetHTTP1(true)
 	server.Protocols.SetHTTP2(true)
 	stopped := make(chan error, 1)
-	stop := context.AfterFunc(ctx, func() {
+	stop := contained.AtEnd(ctx, "closing the status address", func() {
 		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 		defer cancel()
 		stopped <- server.Shutdown(grace)
-	})
+	}, func(err error) { stopped <- err })
 	defer stop()
 	if err := server.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serving the status address: %w", err)

@@ -53,6 +53,18 @@ func TestCheckFindsEachBrokenRule(t *testing.T) {
 			"package podgc\nvar o = client.GracePeriodSeconds(0)\n", ""},
 		"SAF-195 the agent that ends the containers": {"services/nodeagent/internal/status/writer.go",
 			"package status\nvar o = metav1.DeleteOptions{GracePeriodSeconds: &zero}\n", ""},
+		"a goroutine of a request": {"services/apiserver/internal/a/a.go", "package a\nfunc f() { go f() }\n",
+			"services/apiserver/internal/a/a.go:2: starts a goroutine on the way of requests"},
+		"one that is waited for": {"kit/lanes/a.go", "package a\nfunc f() { all.Go(f) }\n", "starts a goroutine"},
+		"one of an errgroup with a limit": {"services/nodeagent/internal/server/a.go",
+			"package a\nfunc f() { all.TryGo(f) }\n", "starts a goroutine"},
+		"one of a timer": {"services/scheduler/internal/ask/a.go",
+			"package a\nfunc f() { time.AfterFunc(1, f) }\n", "starts a goroutine"},
+		"one that is contained": {"kit/cork/a.go",
+			"package a\nfunc f() { contained.Go(\"\", f, nil); all.Go(\"\", f, nil) }\n", ""},
+		"one of the process": {"services/apiserver/internal/storage/member.go", "package a\nfunc f() { go f() }\n", ""},
+		"one of a test":      {"services/apiserver/internal/a/a_test.go", "package a\nfunc f() { go f() }\n", ""},
+		"one of no request":  {"services/podgc/internal/a/a.go", "package a\nfunc f() { go f() }\n", ""},
 		"module requires kubernetes": {"kit/go.mod", "module m\nrequire k8s.io/kubernetes v1.37.2\n",
 			"requires k8s.io/kubernetes"},
 		"service requires service": {"services/podgc/go.mod",
@@ -182,6 +194,20 @@ func TestEachPartOfTheTestsWithRealDaemonsHasSome(t *testing.T) {
 	}
 	if rest == 0 {
 		t.Error("nothing is left for the last part")
+	}
+}
+
+// What the list of goroutines of the process names is there, so that a file of that name made later is not let through.
+func TestGoroutinesOfTheProcess(t *testing.T) {
+	for _, name := range ownGoroutines {
+		content, err := os.ReadFile("../../" + name)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if text := string(content); !strings.Contains(text, "\tgo ") && !strings.Contains(text, "AfterFunc(") {
+			t.Errorf("%s starts no goroutine and needs no exception", name)
+		}
 	}
 }
 

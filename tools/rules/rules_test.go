@@ -20,10 +20,11 @@ type toyReport struct {
 
 func TestEachRuleTriggersInTheToyModule(t *testing.T) {
 	var issues toyReport
-	for _, service := range []string{"services/scheduler", "services/nodeagent", "cli"} {
+	for _, service := range []string{"services/apiserver", "services/scheduler", "services/nodeagent", "cli"} {
 		issues.Issues = append(issues.Issues, lintToy(t, service).Issues...)
 	}
 	for _, want := range []struct{ file, linter, text string }{
+		{"refusal/refusal.go", "depguard", "use package negotiated"},
 		{"bind/forbidden.go", "depguard", "k8s.io/kubernetes"},
 		{"bind/forbidden.go", "depguard", "k8s.io/apiserver"},
 		{"bind/forbidden.go", "depguard", "keelson.dev/services/podgc"},

@@ -4,29 +4,34 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"go.uber.org/zap"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiregistration "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+
+	"keelson.dev/kit/contained"
 )
 
-// workers is how many servers are asked at a time: one that hangs keeps one of them for checkTimeout.
-const workers = 16
+const (
+	// workers is how many servers are asked at a time: one that hangs keeps one of them for checkTimeout.
+	workers = 16
+	// checking is what breaks off where a check does.
+	checking = "checking an APIService"
+)
 
 // Close ends what New began, where Run is not called.
 func (a *Aggregator) Close() { a.queue.ShutDown() }
 
 // Run asks the servers whether they answer until ctx ends.
 func (a *Aggregator) Run(ctx context.Context) {
-	var working sync.WaitGroup
+	var working contained.Group
 	for range workers {
-		working.Go(func() {
+		working.Go(checking, func() {
 			for a.next(ctx) {
 			}
-		})
+		}, nil)
 	}
 	<-ctx.Done()
 	a.queue.ShutDown()
@@ -40,12 +45,16 @@ func (a *Aggregator) next(ctx context.Context) bool {
 		return false
 	}
 	defer a.queue.Done(name)
-	again, err := a.check(ctx, name)
+	var again recheck
+	var err error
+	if broken := contained.Do(checking, func() { again, err = a.check(ctx, name) }); broken != nil {
+		err = broken
+	}
 	switch {
 	case err != nil || again == retry:
 		// Another apiserver that was faster is no news.
 		if err != nil && ctx.Err() == nil && !apierrors.IsConflict(err) {
-			a.Log.Warn("checking an APIService", zap.String("name", name), zap.Error(err))
+			a.Log.Warn(checking, zap.String("name", name), zap.Error(err))
 		}
 		a.queue.AddRateLimited(name)
 	case again == later:

@@ -9,13 +9,12 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/proxy"
-	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
-	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/client-go/transport"
 	"k8s.io/streaming/pkg/httpstream"
+
+	"keelson.dev/services/apiserver/internal/negotiated"
 )
 
 const (
@@ -32,8 +31,8 @@ func (a *Aggregator) Over(next http.Handler) http.Handler {
 		parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 		if len(parts) == 2 {
 			if group, ok := a.group(parts[1]); ok {
-				responsewriters.WriteObjectNegotiated(a.Serializer, negotiation.DefaultEndpointRestrictions,
-					schema.GroupVersion{Version: "v1"}, w, r, http.StatusOK, &group, false)
+				negotiated.Writer{Serializer: a.Serializer, Version: metav1.Unversioned}.Object(w, r, http.StatusOK,
+					&group)
 				return
 			}
 		}
@@ -93,7 +92,7 @@ func looped(name string) error {
 }
 
 func (a *Aggregator) refuse(w http.ResponseWriter, r *http.Request, e *extension, err error) {
-	responsewriters.ErrorNegotiated(err, a.Serializer, e.version(), w, r)
+	negotiated.Writer{Serializer: a.Serializer, Version: e.version()}.Error(w, r, err)
 }
 
 // failures answers for a server that does not.

@@ -16,9 +16,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/audit"
 	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
-	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	"k8s.io/apiserver/pkg/endpoints/metrics"
 	"k8s.io/apiserver/pkg/warning"
+
+	"keelson.dev/services/apiserver/internal/negotiated"
 )
 
 const (
@@ -38,6 +39,7 @@ var (
 type Batches struct {
 	config Config
 	writer *writer
+	answer negotiated.Writer
 }
 
 // Open makes b take batches from now on. It must be called before anything is served.
@@ -47,7 +49,7 @@ func (b *Batches) Open(c Config) error {
 	if err != nil {
 		return err
 	}
-	b.config, b.writer = c, w
+	b.config, b.writer, b.answer = c, w, negotiated.Writer{Serializer: c.Serializer, Version: version}
 	return nil
 }
 
@@ -67,7 +69,7 @@ func (b *Batches) Over(next http.Handler) http.Handler {
 			"cluster",
 			metrics.APIServerComponent, false, "", func(w http.ResponseWriter, r *http.Request) {
 				if err != nil {
-					responsewriters.ErrorNegotiated(err, b.config.Serializer, version, w, r)
+					b.answer.Error(w, r, err)
 					return
 				}
 				b.serve(w, r, list, options)
@@ -79,8 +81,7 @@ func (b *Batches) Over(next http.Handler) http.Handler {
 func (b *Batches) serve(w http.ResponseWriter, r *http.Request, list *corev1.EventList, options *metav1.CreateOptions) {
 	audit.LogRequestObject(r.Context(), list, version, resource, "", b.config.Serializer)
 	answer := summary(b.writer.createAll(r.Context(), list.Items, options, manager(options, r.UserAgent())))
-	responsewriters.WriteObjectNegotiated(b.config.Serializer, negotiation.DefaultEndpointRestrictions, version, w, r,
-		http.StatusOK, answer, false)
+	b.answer.Object(w, r, http.StatusOK, answer)
 }
 
 // read returns the batch of the request; none without an error if it brings anything else.
@@ -163,7 +164,7 @@ func summary(refused []error) *metav1.Status {
 		if err == nil {
 			continue
 		}
-		status := responsewriters.ErrorToAPIStatus(err)
+		status := negotiated.Status(err)
 		details.Causes = append(details.Causes, metav1.StatusCause{
 			Type: reason(err, status), Message: status.Message, Field: fmt.Sprintf("items[%d]", i),
 		})

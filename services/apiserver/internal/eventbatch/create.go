@@ -3,7 +3,6 @@ package eventbatch
 import (
 	"context"
 	"fmt"
-	"runtime/debug"
 	"strings"
 	"unicode"
 
@@ -14,12 +13,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	genericrest "k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/util/dryrun"
 
+	"keelson.dev/kit/contained"
 	"keelson.dev/kit/lanes"
 )
 
@@ -62,7 +61,8 @@ func newWriter(c Config) (*writer, error) {
 	return &writer{Scheme: c.Scheme, Config: c, kind: kind, fields: fields}, nil
 }
 
-// createAll stores the Events, those about one object in their order, and returns what is wrong with each.
+// createAll stores the Events, those about one object in their order, and returns what is wrong with each. What breaks
+// off is one Event alone.
 func (w *writer) createAll(ctx context.Context, events []corev1.Event, options *metav1.CreateOptions,
 	manager string) []error {
 	errs := make([]error, len(events))
@@ -71,21 +71,18 @@ func (w *writer) createAll(ctx context.Context, events []corev1.Event, options *
 		return corev1.ObjectReference{Namespace: o.Namespace, Name: o.Name, UID: o.UID}
 	}
 	lanes.Run(atOnce, len(events), about, func(i int) bool {
-		errs[i] = w.create(ctx, &events[i], options, manager)
+		broken := contained.Do("storing an Event", func() { errs[i] = w.create(ctx, &events[i], options, manager) })
+		if broken != nil {
+			errs[i] = apierrors.NewInternalError(broken)
+		}
 		return true
 	})
 	return errs
 }
 
-// create stores one Event. What breaks off is this Event alone.
+// create stores one Event.
 func (w *writer) create(ctx context.Context, e *corev1.Event, options *metav1.CreateOptions,
-	manager string) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = apierrors.NewInternalError(fmt.Errorf("storing an Event broke off: %v", p))
-			utilruntime.HandleErrorWithContext(ctx, err, "Storing an Event broke off", "stack", string(debug.Stack()))
-		}
-	}()
+	manager string) error {
 	if ctx.Err() != nil {
 		return apierrors.NewTimeoutError("the time of the request was up before this Event", 0)
 	}
@@ -103,7 +100,7 @@ func (w *writer) create(ctx context.Context, e *corev1.Event, options *metav1.Cr
 			return err
 		}
 	}
-	_, err = w.Events.Create(ctx, obj, genericrest.AdmissionToValidateObjectFunc(admit, attributes, w), options)
+	_, err := w.Events.Create(ctx, obj, genericrest.AdmissionToValidateObjectFunc(admit, attributes, w), options)
 	return err
 }
 

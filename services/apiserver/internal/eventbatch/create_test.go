@@ -33,7 +33,7 @@ func (s store) Create(ctx context.Context, obj runtime.Object, _ genericrest.Val
 	return obj, s(ctx, obj.(*corev1.Event))
 }
 
-func writerTo(t *testing.T, s store) *writer {
+func writerTo(t testing.TB, s store) *writer {
 	t.Helper()
 	known, err := scheme.New()
 	if err != nil {

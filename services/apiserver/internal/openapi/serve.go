@@ -9,6 +9,8 @@ import (
 	"k8s.io/apiserver/pkg/server/mux"
 	"k8s.io/apiserver/pkg/server/routes"
 	"k8s.io/kube-openapi/pkg/common"
+
+	"keelson.dev/kit/contained"
 )
 
 const (
@@ -51,9 +53,13 @@ func (d *documents) get() http.Handler {
 	d.asked = time.Now()
 	if d.built == nil {
 		d.built = d.build()
-		time.AfterFunc(keptFor, d.drop)
+		d.dropAfter(keptFor)
 	}
 	return d.built
+}
+
+func (d *documents) dropAfter(wait time.Duration) {
+	contained.After(wait, "forgetting documents", d.drop, nil)
 }
 
 // drop forgets the documents, unless somebody has asked for them meanwhile.
@@ -61,7 +67,7 @@ func (d *documents) drop() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if left := keptFor - time.Since(d.asked); left > 0 {
-		time.AfterFunc(left, d.drop)
+		d.dropAfter(left)
 		return
 	}
 	d.built = nil

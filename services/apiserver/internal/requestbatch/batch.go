@@ -3,25 +3,25 @@
 package requestbatch
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"mime"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/authentication/user"
-	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	"k8s.io/apiserver/pkg/endpoints/request"
 
 	"keelson.dev/kit/batch"
+	"keelson.dev/services/apiserver/internal/negotiated"
 )
-
-// maxOpen is how many batches are answered at a time, by which what they take of memory has an end.
-const maxOpen = 64
 
 // Config is what is asked about requests.
 type Config struct {
@@ -29,6 +29,7 @@ type Config struct {
 	Resolver   request.RequestInfoResolver
 	// LongRunning are the requests that have no end of their own.
 	LongRunning request.LongRunningRequestCheck
+	Limits      Limits
 }
 
 // server opens batches.
@@ -36,80 +37,115 @@ type server struct {
 	Config
 	// each answers a request of a batch.
 	each http.Handler
-	open chan struct{}
+	// open are the batches that are answered, underWay their requests, reading the bytes of those that still come, and
+	// answers what waits to be sent.
+	open, underWay, reading, answers *shares
 }
 
 // Over answers batches, each of their requests by each, and lets next answer everything else. It stands behind
 // authentication; what is not known, nobody sends together.
 func Over(next, each http.Handler, c Config) http.Handler {
 	register()
-	s := &server{Config: c, each: each, open: make(chan struct{}, maxOpen)}
+	s := &server{Config: c, each: each, open: newShares(int64(c.Limits.Open)),
+		underWay: newShares(int64(c.Limits.UnderWay)), reading: newShares(c.Limits.Reading),
+		answers: newShares(c.Limits.Answers)}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !isBatch(r) {
+		who, sends := sender(r)
+		if !sends {
 			next.ServeHTTP(w, r)
 			return
 		}
-		items, err := s.take(r)
+		items, err := s.take(w, r, who)
 		if err != nil {
 			s.refuse(w, r, err)
 			return
 		}
-		defer func() { <-s.open }()
-		s.serve(w, r, items)
+		defer s.open.give(who, 1)
+		s.serve(w, r, items, who)
 	})
 }
 
-// isBatch is whether a request is a batch of somebody who has said who it is.
-func isBatch(r *http.Request) bool {
+// sender is who sends a batch; false if the request is none, or nobody has said who it is.
+func sender(r *http.Request) (name string, sends bool) {
 	if r.Method != http.MethodPost || r.URL.Path != batch.Path {
-		return false
+		return "", false
 	}
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || kind != batch.ContentType {
-		return false
+		return "", false
 	}
 	who, known := request.UserFrom(r.Context())
-	return known && who.GetName() != user.Anonymous
+	if !known || who.GetName() == user.Anonymous {
+		return "", false
+	}
+	return who.GetName(), true
 }
 
 func (s *server) refuse(w http.ResponseWriter, r *http.Request, err error) {
-	responsewriters.ErrorNegotiated(err, s.Serializer, metav1.SchemeGroupVersion, w, r)
+	negotiated.Writer{Serializer: s.Serializer, Version: metav1.SchemeGroupVersion}.Error(w, r, err)
 }
 
-// take opens the batch. Without an error it counts as open.
-func (s *server) take(r *http.Request) (items []*item, err error) {
-	select {
-	case s.open <- struct{}{}:
-	default:
-		return nil, apierrors.NewTooManyRequests(
-			fmt.Sprintf("the server answers at most %d batches at a time", maxOpen), 1)
-	}
-	defer func() {
-		if err != nil {
-			<-s.open
-		}
-	}()
-	body, err := io.ReadAll(io.LimitReader(r.Body, batch.MaxBytes+1))
+// take opens the batch once all of it is there: what still comes keeps nobody from being answered. Without an error it
+// counts as open.
+func (s *server) take(w http.ResponseWriter, r *http.Request, who string) ([]*item, error) {
+	body, err := s.read(w, r, who)
 	if err != nil {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("reading the batch: %v", err))
-	}
-	if len(body) > batch.MaxBytes {
-		return nil, apierrors.NewRequestEntityTooLargeError(
-			fmt.Sprintf("a batch has at most %d bytes", batch.MaxBytes))
+		return nil, err
 	}
 	requests, err := batch.ReadRequests(body)
 	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
+	items := make([]*item, 0, len(requests))
 	for _, of := range requests {
 		items = append(items, s.item(of))
 	}
+	if !s.open.take(who, 1) {
+		return nil, apierrors.NewTooManyRequests(fmt.Sprintf(
+			"the server answers at most %d batches at a time, of one user a quarter of what others leave",
+			s.Limits.Open), 1)
+	}
 	return items, nil
+}
+
+// read reads the batch. Until it is there, its bytes count.
+func (s *server) read(w http.ResponseWriter, r *http.Request, who string) ([]byte, error) {
+	tooLarge := apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("a batch has at most %d bytes", batch.MaxBytes))
+	if r.ContentLength > batch.MaxBytes {
+		return nil, tooLarge
+	}
+	n := weight(r.ContentLength, leastRead, batch.MaxBytes)
+	if !s.reading.take(who, n) {
+		return nil, apierrors.NewTooManyRequests(fmt.Sprintf(
+			"the server reads at most %d bytes of batches at a time, of one user a quarter of what others leave",
+			s.Limits.Reading), 1)
+	}
+	defer s.reading.give(who, n)
+	to := http.NewResponseController(w)
+	if err := to.SetReadDeadline(time.Now().Add(s.Limits.ReadTime)); err != nil {
+		return nil, apierrors.NewInternalError(fmt.Errorf("bounding the time in which a batch comes: %w", err))
+	}
+	body, err := io.ReadAll(io.LimitReader(r.Body, batch.MaxBytes+1))
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure,
+			Code: http.StatusRequestTimeout, Reason: metav1.StatusReasonTimeout,
+			Message: fmt.Sprintf("a batch comes within %s", s.Limits.ReadTime)}}
+	case err != nil:
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("reading the batch: %v", err))
+	case len(body) > batch.MaxBytes:
+		return nil, tooLarge
+	}
+	if err := to.SetReadDeadline(time.Time{}); err != nil {
+		return nil, apierrors.NewInternalError(fmt.Errorf("ending the time in which a batch comes: %w", err))
+	}
+	return body, nil
 }
 
 // item is one request of a batch.
 type item struct {
 	batch.Request
+	// url is nil if the request is not even tried for want of one.
 	url *url.URL
 	// err is why the request is not even tried.
 	err error
@@ -120,7 +156,8 @@ type item struct {
 // object is what requests may be about.
 type object struct{ group, resource, namespace, name string }
 
-// item reads what a request is about. Only writes may be in a batch: what reads or lasts would hold up the others.
+// item reads what a request is about. Only writes of one object may be in a batch: what reads or lasts would hold up
+// the others, and what is about many has an answer without bound.
 func (s *server) item(of batch.Request) *item {
 	i := &item{Request: of}
 	switch of.Method {
@@ -146,6 +183,9 @@ func (s *server) item(of batch.Request) *item {
 	case s.LongRunning(r, info):
 		i.err = apierrors.NewBadRequest(fmt.Sprintf("target: %.100q lasts until somebody ends it and may not be in a "+
 			"batch", of.Target))
+	case info.Verb == "deletecollection":
+		i.err = apierrors.NewBadRequest(fmt.Sprintf("target: %.100q is about many objects and may not be in a "+
+			"batch, only what is about one", of.Target))
 	case info.Name != "":
 		i.about = object{info.APIGroup, info.Resource, info.Namespace, info.Name}
 	}

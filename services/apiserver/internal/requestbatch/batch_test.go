@@ -3,7 +3,9 @@ package requestbatch
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +16,8 @@ import (
 	"sync"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/endpoints/request"
@@ -23,7 +27,10 @@ import (
 )
 
 // over answers batches of ann, or of nobody, each request by each.
-func over(each http.HandlerFunc, who string) http.Handler {
+func over(each http.HandlerFunc, who string) http.Handler { return within(DefaultLimits(), each, who) }
+
+// within is over with other limits. Where no user is named, each request names its own in X-User.
+func within(limits Limits, each http.HandlerFunc, who string) http.Handler {
 	known, err := scheme.New()
 	if err != nil {
 		panic(err)
@@ -34,15 +41,24 @@ func over(each http.HandlerFunc, who string) http.Handler {
 		Resolver: &request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"),
 			GrouplessAPIPrefixes: sets.NewString("api")},
 		LongRunning: func(_ *http.Request, info *request.RequestInfo) bool { return info.Subresource == "exec" },
+		Limits:      limits,
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h.ServeHTTP(w, r.WithContext(request.WithUser(r.Context(), &user.DefaultInfo{Name: who})))
+		name := cmp.Or(who, r.Header.Get("X-User"))
+		h.ServeHTTP(w, r.WithContext(request.WithUser(r.Context(), &user.DefaultInfo{Name: name})))
 	})
 }
 
 func write(target string) batch.Request {
-	return batch.Request{Method: http.MethodPut, Target: target, ContentType: "a/b", Accept: "c/d",
-		Body: []byte(target)}
+	return batch.Request{Method: http.MethodPut, Target: target, ContentType: runtime.ContentTypeJSON,
+		Accept: runtime.ContentTypeJSON, Body: []byte(target)}
+}
+
+// accepts are what clients send: client-go by default and for custom resources, kubectl get, curl, and nonsense.
+var accepts = []string{
+	"application/vnd.kubernetes.protobuf,application/json", "application/json",
+	"application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json",
+	"*/*", "", "application/yaml", "application/json;pretty=1", "c/d",
 }
 
 func named(names ...string) []batch.Request {
@@ -110,6 +126,9 @@ func TestEachByItself(t *testing.T) {
 			w.WriteHeader(http.StatusCreated)
 			panic("no such case")
 		}
+		if r.Header.Get("Accept-Encoding") != "" {
+			t.Error("an answer in an answer may be compressed")
+		}
 		w.Header().Set("Warning", "mind")
 		if strings.HasSuffix(r.URL.Path, "/refused") {
 			w.WriteHeader(http.StatusConflict)
@@ -122,7 +141,8 @@ func TestEachByItself(t *testing.T) {
 		write("/apis/apps/v1/namespaces/n/deployments/refused"), write("/api/v1/namespaces/n/pods/breaks"),
 		write("/api/v1/namespaces/n/pods/b")}))
 	want := func(path, target string) string {
-		return fmt.Sprintf("PUT %s of ann: a/b c/d Go-http-client/1.1 %s %d", path, target, len(target))
+		return fmt.Sprintf("PUT %s of ann: application/json application/json Go-http-client/1.1 %s %d", path, target,
+			len(target))
 	}
 	for i, row := range []struct {
 		status int
@@ -154,7 +174,9 @@ func TestRefusedItems(t *testing.T) {
 		batch.Path: "only paths below /api/ and /apis/", "/version": "only paths below", "": "only paths below",
 		"http://elsewhere/api/v1/pods": "only paths below", "//api/v1/pods": "only paths below",
 		long: "only paths below",
-		"/api/v1/namespaces/n/pods/p/exec?command=sh": "lasts until somebody ends it",
+		"DELETE /api/v1/namespaces/n/configmaps?dryRun=All": "is about many objects and may not be in a batch",
+		"DELETE /apis/apps/v1/namespaces/n/deployments?x=y": "only what is about one",
+		"/api/v1/namespaces/n/pods/p/exec?command=sh":       "lasts until somebody ends it",
 		"/api/v1/\x00":         "only paths below",
 		"GET /api/v1/pods":     `method: "GET" may not be in a batch, only POST, PUT, PATCH and DELETE`,
 		"CONNECT /api/v1/pods": `method: "CONNECT"`,
@@ -163,10 +185,32 @@ func TestRefusedItems(t *testing.T) {
 		if method, path, has := strings.Cut(target, " "); has {
 			item.Method, item.Target = method, path
 		}
-		answers := all(t, post(t, url, append(named("good"), item)))
-		if answers[0].Status != 200 || answers[1].Status != 400 || !strings.Contains(string(answers[1].Body),
-			strings.ReplaceAll(want, `"`, `\"`)) || len(answers[1].Body) > 500 {
-			t.Errorf("%q: %d, %d %s", target, answers[0].Status, answers[1].Status, answers[1].Body)
+		for _, item.Accept = range accepts {
+			answers := all(t, post(t, url, append(named("good"), item)))
+			said := strings.Join(strings.Fields(strings.ReplaceAll(string(answers[1].Body), `\"`, `"`)), " ")
+			if answers[0].Status != 200 || answers[1].Status != 400 || !strings.Contains(said, want) ||
+				len(said) > 500 {
+				t.Errorf("%q, %q: %d, %d %s", target, item.Accept, answers[0].Status, answers[1].Status, said)
+			}
+		}
+	}
+}
+
+// Whatever breaks off while an item is answered, and be it the words of its refusal, there is an answer that every
+// client reads.
+func TestRefusalBreaksOff(t *testing.T) {
+	h := Over(nil, nil, Config{Limits: DefaultLimits()}) // nothing that an answer is made of
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h.ServeHTTP(w, r.WithContext(request.WithUser(r.Context(), &user.DefaultInfo{Name: "ann"})))
+	}))
+	defer server.Close()
+	for _, accept := range accepts {
+		answers := all(t, post(t, server.URL, []batch.Request{{Method: "GET", Target: "/api/v1/pods", Accept: accept}}))
+		var status metav1.Status
+		if err := json.Unmarshal(answers[0].Body, &status); err != nil || answers[0].Status != 500 ||
+			answers[0].Header.Get("Content-Type") != runtime.ContentTypeJSON || status.Kind != "Status" ||
+			!strings.Contains(status.Message, "a request of a batch broke off") {
+			t.Errorf("%q: %d %s, %v", accept, answers[0].Status, answers[0].Body, err)
 		}
 	}
 }
@@ -334,33 +378,5 @@ func TestGivenUp(t *testing.T) {
 	}
 	for range 3 {
 		<-ended
-	}
-}
-
-// More than 64 batches at a time are too many: the next is told to come later, and nothing of it is tried.
-func TestTooManyBatches(t *testing.T) {
-	release := make(chan struct{})
-	began := make(chan struct{}, 64)
-	url := serving(t, func(http.ResponseWriter, *http.Request) {
-		began <- struct{}{}
-		<-release
-	})
-	var open sync.WaitGroup
-	for range 64 {
-		open.Go(func() { all(t, post(t, url, named("p"))) })
-	}
-	for range 64 {
-		<-began
-	}
-	response := post(t, url, named("p"))
-	if text, _ := io.ReadAll(response.Body); response.StatusCode != 429 || response.Header.Get("Retry-After") != "1" ||
-		!strings.Contains(string(text), "at most 64 batches at a time") {
-		t.Errorf("%d %v %s", response.StatusCode, response.Header, text)
-	}
-	close(release)
-	open.Wait()
-	go func() { <-began }()
-	if response := post(t, url, named("p")); response.StatusCode != 200 {
-		t.Errorf("later: %d", response.StatusCode)
 	}
 }

@@ -3,19 +3,17 @@ package requestbatch
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"io"
 	"maps"
 	"net/http"
-	"runtime/debug"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	auditinternal "k8s.io/apiserver/pkg/apis/audit"
 	"k8s.io/apiserver/pkg/audit"
 
 	"keelson.dev/kit/batch"
+	"keelson.dev/kit/contained"
 	"keelson.dev/services/apiserver/internal/stack"
 )
 
@@ -27,53 +25,98 @@ const (
 	stalled = 50 * time.Millisecond
 	// together is how long an answer waits for others that can be sent with it.
 	together = time.Millisecond
+	// much is how many bytes do not wait for others.
+	much = 64 << 10
 )
 
+// What can break off.
+const (
+	oneRequest = "a request of a batch"
+	requests   = "the requests of a batch"
+)
+
+// recorded is an answer with what it has taken of the batch's room.
+type recorded struct {
+	batch.Answer
+	took int64
+}
+
 // serve answers the requests, those about one object in their order, and sends each answer soon after it is there.
-func (s *server) serve(w http.ResponseWriter, r *http.Request, items []*item) {
+func (s *server) serve(w http.ResponseWriter, r *http.Request, items []*item, user string) {
 	count(len(items))
 	header := r.Header.Clone()
-	for _, of := range []string{"Content-Length", auditinternal.HeaderAuditID} {
+	// These are about the batch: a client does not look for a compressed answer inside one.
+	for _, of := range []string{"Content-Length", "Accept-Encoding", auditinternal.HeaderAuditID} {
 		header.Del(of)
 	}
 	w.Header().Set("Content-Type", batch.ContentType)
+	within := &room{Limits: &s.Limits, user: user, underWay: s.underWay, answers: s.answers}
+	defer within.close()
 	lanes := inLanes(items)
-	answers := make(chan batch.Answer, len(items))
+	answers := make(chan recorded, len(items))
 	start := func() {
 		for range min(atOnce, len(lanes)) {
-			go func() {
+			contained.Go(requests, func() {
 				stack.Grow()
 				for lane := range lanes {
 					for _, i := range lane {
-						answers <- s.answer(r, header, items[i], i)
+						answers <- s.answer(r, header, items[i], i, within)
 					}
 				}
-			}()
+			}, nil)
 		}
 	}
 	start()
 	more := time.NewTicker(stalled)
 	defer more.Stop()
-	to := http.NewResponseController(w)
-	var unsent []byte
-	var flush <-chan time.Time
+	out := sending{to: w, within: within}
 	for left := len(items); left > 0; {
 		select {
 		case a := <-answers:
-			unsent = batch.AppendAnswer(unsent, a)
-			if left--; left > 0 && flush == nil {
-				flush = time.After(together)
-			}
+			left--
+			out.add(a)
 			more.Reset(stalled)
-		case <-flush:
-			_, _ = w.Write(unsent)
-			_ = to.Flush()
-			unsent, flush = unsent[:0], nil
+		case <-out.due:
+			out.send()
 		case <-more.C:
 			start()
 		}
 	}
-	_, _ = w.Write(unsent)
+	out.finish()
+}
+
+// sending is what is on its way to the client.
+type sending struct {
+	to     http.ResponseWriter
+	within *room
+	unsent []byte
+	took   int64
+	// due says when what waits for others is sent.
+	due <-chan time.Time
+}
+
+// add lets an answer wait a moment for others, unless much waits already.
+func (s *sending) add(a recorded) {
+	s.unsent = batch.AppendAnswer(s.unsent, a.Answer)
+	s.took += a.took
+	switch {
+	case len(s.unsent) >= much:
+		s.send()
+	case s.due == nil:
+		s.due = time.After(together)
+	}
+}
+
+func (s *sending) send() {
+	s.finish()
+	_ = http.NewResponseController(s.to).Flush()
+}
+
+// finish writes what waits. What the client does not read stays in the batch's room until then.
+func (s *sending) finish() {
+	_, _ = s.to.Write(s.unsent)
+	s.within.give(s.took)
+	s.unsent, s.took, s.due = s.unsent[:0], 0, nil
 }
 
 // inLanes returns the numbers of the items: those about one object together, in their order.
@@ -100,9 +143,22 @@ func inLanes(items []*item) <-chan []int {
 	return queue
 }
 
-// answer answers one request. What breaks off is this one alone.
-func (s *server) answer(outer *http.Request, header http.Header, it *item, at int) batch.Answer {
-	w := &recorder{header: http.Header{}}
+// answer answers one request. What breaks off is this one alone, and be it in the words of a refusal.
+func (s *server) answer(outer *http.Request, header http.Header, it *item, at int, within *room) recorded {
+	w := within.recorder()
+	if !within.begin(outer.Context()) {
+		it.err = apierrors.NewTimeoutError("the time of the batch was up before this request", 0)
+	} else {
+		defer func() { within.end(w.took) }()
+	}
+	if broken := contained.Do(oneRequest, func() { s.handle(w, outer, header, it) }); broken != nil {
+		w.broken(broken)
+	}
+	return recorded{w.answer(at), w.took}
+}
+
+// handle lets the request be answered as if it had come alone.
+func (s *server) handle(w http.ResponseWriter, outer *http.Request, header http.Header, it *item) {
 	r := (&http.Request{Method: it.Method, URL: it.url, RequestURI: it.Target, Host: outer.Host,
 		Proto: outer.Proto, ProtoMajor: outer.ProtoMajor, ProtoMinor: outer.ProtoMinor,
 		RemoteAddr: outer.RemoteAddr, TLS: outer.TLS, Header: maps.Clone(header),
@@ -112,12 +168,9 @@ func (s *server) answer(outer *http.Request, header http.Header, it *item, at in
 	set(r.Header, "Content-Type", it.ContentType)
 	if it.err != nil {
 		s.refuse(w, r, it.err)
-	} else if broken := s.try(w, r); broken != nil {
-		w = &recorder{header: http.Header{}}
-		s.refuse(w, r, apierrors.NewInternalError(broken))
+		return
 	}
-	w.WriteHeader(http.StatusOK)
-	return batch.Answer{Item: at, Status: w.status, Header: w.header, Body: w.body.Bytes()}
+	s.each.ServeHTTP(w, r)
 }
 
 func set(h http.Header, name, value string) {
@@ -126,18 +179,6 @@ func set(h http.Header, name, value string) {
 		return
 	}
 	h[name] = []string{value}
-}
-
-func (s *server) try(w http.ResponseWriter, r *http.Request) (broken error) {
-	defer func() {
-		if p := recover(); p != nil {
-			broken = fmt.Errorf("a request of a batch broke off: %v", p)
-			utilruntime.HandleErrorWithContext(r.Context(), broken, "A request of a batch broke off",
-				"path", r.URL.Path, "stack", string(debug.Stack()))
-		}
-	}()
-	s.each.ServeHTTP(w, r)
-	return nil
 }
 
 // own is the context of one request of a batch: it ends with that of the batch, and is recorded by itself.
@@ -150,27 +191,4 @@ func (c own) Value(key any) any {
 		return nil
 	}
 	return value
-}
-
-// recorder keeps what is answered.
-type recorder struct {
-	header http.Header
-	status int
-	body   bytes.Buffer
-}
-
-// Header implements http.ResponseWriter.
-func (r *recorder) Header() http.Header { return r.header }
-
-// WriteHeader implements http.ResponseWriter.
-func (r *recorder) WriteHeader(status int) {
-	if r.status == 0 {
-		r.status = status
-	}
-}
-
-// Write implements http.ResponseWriter.
-func (r *recorder) Write(p []byte) (int, error) {
-	r.WriteHeader(http.StatusOK)
-	return r.body.Write(p)
 }

@@ -11,12 +11,13 @@ import (
 	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"sigs.k8s.io/yaml"
+
+	"keelson.dev/services/apiserver/internal/negotiated"
 )
 
 // Limits is how bodies are judged.
@@ -38,7 +39,7 @@ func (l Limits) With(handler http.Handler) http.Handler {
 				err = check(body)
 			}
 			if err != nil {
-				responsewriters.ErrorNegotiated(err, l.Serializer, schema.GroupVersion{Version: "v1"}, w, r)
+				negotiated.Writer{Serializer: l.Serializer, Version: metav1.Unversioned}.Error(w, r, err)
 				return
 			}
 			r.Body = io.NopCloser(bytes.NewReader(body))

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilwait "k8s.io/apimachinery/pkg/util/wait"
 
+	"keelson.dev/kit/contained"
 	"keelson.dev/services/apiserver/internal/clusterip"
 )
 
@@ -58,11 +59,11 @@ func (s *Server) tellOfAddress(f clusterip.Finding) {
 		Source: corev1.EventSource{Component: repairer}, ReportingController: repairer,
 		FirstTimestamp: now, LastTimestamp: now, Count: 1,
 	}
-	go func() {
+	contained.Go("telling of an address", func() {
 		ctx, cancel := context.WithTimeout(context.Background(), tellTimeout)
 		defer cancel()
 		if _, err := s.client.CoreV1().Events(namespace).Create(ctx, event, metav1.CreateOptions{}); err != nil {
 			s.log.Warn("telling of an address", zap.String("reason", f.Reason), zap.Error(err))
 		}
-	}()
+	}, nil)
 }

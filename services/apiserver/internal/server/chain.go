@@ -151,7 +151,8 @@ func (o *Options) chain(handler http.Handler, c *genericapiserver.Config) http.H
 	handler = wrap(handler, in[at:], c)
 	each := slices.DeleteFunc(slices.Clone(in[:at]), func(f filter) bool { return !f.each })
 	handler = requestbatch.Over(handler, wrap(handler, each, c), requestbatch.Config{
-		Serializer: c.Serializer, Resolver: c.RequestInfoResolver, LongRunning: c.LongRunningFunc})
+		Serializer: c.Serializer, Resolver: c.RequestInfoResolver, LongRunning: c.LongRunningFunc,
+		Limits: o.Batches})
 	return wrap(handler, in[:at], c)
 }
 

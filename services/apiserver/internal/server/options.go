@@ -15,6 +15,7 @@ import (
 
 	"keelson.dev/services/apiserver/internal/admission"
 	"keelson.dev/services/apiserver/internal/nodeproxy"
+	"keelson.dev/services/apiserver/internal/requestbatch"
 	"keelson.dev/services/apiserver/internal/storage"
 )
 
@@ -63,6 +64,8 @@ type Options struct {
 	// ServiceClusterIPRange is one range, or one of each family with a comma between them.
 	ServiceClusterIPRange string
 	EventTTL              time.Duration
+	// Batches bound what batches of requests take; no flag sets them.
+	Batches requestbatch.Limits
 
 	delegates delegates
 }
@@ -79,6 +82,7 @@ func NewOptions() *Options {
 		Tracing:               genericoptions.NewTracingOptions(),
 		ServiceClusterIPRange: "10.96.0.0/16",
 		EventTTL:              time.Hour,
+		Batches:               requestbatch.DefaultLimits(),
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -290,6 +291,24 @@ func testJoinedWrites(t *testing.T, s *servertest.Server) {
 			t.Errorf("%s is %v, and %v was answered", c.Name, c.UID, uid)
 		}
 	}
+}
+
+// testJoinedLargeWrites: an answer that a server would compress is what its client reads, also among others.
+func testJoinedLargeWrites(t *testing.T, s *servertest.Server) {
+	ns := s.Namespace(t, "joined-large-writes")
+	create(t, s.Client.CoreV1().ConfigMaps(ns), configMap("c", map[string]string{"a": strings.Repeat("x", 200<<10)}))
+	client := joining(s.ConfigAs(servertest.Admin)).CoreV1().ConfigMaps(ns)
+	var writers sync.WaitGroup
+	for i := range 16 {
+		writers.Go(func() {
+			c, err := client.Patch(t.Context(), "c", types.MergePatchType, fmt.Appendf(nil, `{"data":{"c%d":""}}`, i),
+				metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
+			if err != nil || len(c.Data["a"]) != 200<<10 {
+				t.Errorf("patch %d: %v", i, err)
+			}
+		})
+	}
+	writers.Wait()
 }
 
 func joining(config *rest.Config) kubernetes.Interface {

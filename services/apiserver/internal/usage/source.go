@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"k8s.io/klog/v2"
+
+	"keelson.dev/kit/contained"
 )
 
 const (
@@ -83,8 +85,7 @@ func (s *Source) begin(names []string) []<-chan struct{} {
 		}
 		n.wantedAt = now
 		if n.asking == nil && n.due(now) {
-			n.asking = make(chan struct{})
-			go s.read(name, n, n.asking)
+			s.start(name, n)
 		}
 		if n.asking != nil {
 			asked = append(asked, n.asking)
@@ -106,24 +107,33 @@ func (s *Source) sweep(now time.Time) {
 	}
 }
 
-// read asks the agent of a node, for as many readings as a rate needs. It belongs to no request: who asked first may
-// leave, and others wait.
-func (s *Source) read(name string, n *node, done chan struct{}) {
-	for s.readOnce(name, n) {
-		time.Sleep(between)
-	}
+// start begins to read a node. The lock is held.
+func (s *Source) start(name string, n *node) {
+	done := make(chan struct{})
+	n.asking = done
+	contained.Go("reading a node's usage", func() {
+		defer s.end(n, done)
+		s.read(name, n)
+	}, nil)
+}
+
+func (s *Source) end(n *node, done chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n.asking = nil
 	close(done)
 }
 
+// read asks the agent of a node, for as many readings as a rate needs. It belongs to no request: who asked first may
+// leave, and others wait.
+func (s *Source) read(name string, n *node) {
+	for s.readOnce(name, n) {
+		time.Sleep(between)
+	}
+}
+
 func (s *Source) readOnce(name string, n *node) (again bool) {
-	s.slots <- struct{}{}
-	ctx, cancel := context.WithTimeout(context.Background(), askTime)
-	reading, err := s.ask(ctx, name)
-	cancel()
-	<-s.slots
+	reading, err := s.askOnce(name)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err != nil {
@@ -134,4 +144,17 @@ func (s *Source) readOnce(name string, n *node) (again bool) {
 		return false
 	}
 	return n.take(reading, time.Now())
+}
+
+// askOnce asks the agent when fewer than atOnce are being asked. That it breaks off is no answer either.
+func (s *Source) askOnce(name string) (reading *Reading, err error) {
+	s.slots <- struct{}{}
+	defer func() { <-s.slots }()
+	ctx, cancel := context.WithTimeout(context.Background(), askTime)
+	defer cancel()
+	broken := contained.Do("asking a node's agent", func() { reading, err = s.ask(ctx, name) })
+	if broken != nil {
+		return nil, broken
+	}
+	return reading, err
 }

@@ -142,3 +142,28 @@ func TestForgets(t *testing.T) {
 		}
 	})
 }
+
+// What breaks off while an agent is asked costs its own node's figures, and it is left alone for a while.
+func TestAgentBreaksOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &agents{}
+		broken := 0
+		s := NewSource(func(ctx context.Context, node string) (*Reading, error) {
+			if node == "broken" {
+				broken++
+				panic("no such case")
+			}
+			return a.ask(ctx, node)
+		})
+		for range 2 {
+			start := time.Now()
+			got := s.Of(t.Context(), []string{"broken", "n"})
+			if _, ok := got["n"].Node(); !ok || len(got) != 1 || time.Since(start) > between {
+				t.Errorf("got %v after %s", got, time.Since(start))
+			}
+		}
+		if len(s.slots) != 0 || broken != 1 {
+			t.Errorf("%d agents are being asked, the broken one was %d times", len(s.slots), broken)
+		}
+	})
+}

@@ -7,6 +7,8 @@ import (
 
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/streaming/pkg/httpstream/wsstream"
+
+	"keelson.dev/kit/contained"
 )
 
 const (
@@ -85,7 +87,7 @@ func (j *joined) Flush() {
 	case wait <= 0:
 		j.send()
 	case j.timer == nil:
-		j.due, j.timer = true, time.AfterFunc(wait, j.expire)
+		j.due, j.timer = true, contained.After(wait, "sending events", j.expire, nil)
 	default:
 		j.due = true
 		j.timer.Reset(wait)

@@ -4,6 +4,8 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/watch"
+
+	"keelson.dev/kit/contained"
 )
 
 const (
@@ -32,7 +34,7 @@ type queue struct {
 
 func newQueue(w *resumable) *queue {
 	q := &queue{watch: w, out: make(chan watch.Event, handed), done: make(chan struct{})}
-	go q.pass()
+	contained.Go("passing on a watch", q.pass, nil)
 	return q
 }
 

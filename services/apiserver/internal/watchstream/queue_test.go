@@ -146,6 +146,22 @@ func TestBurst(t *testing.T) {
 	}
 }
 
+// breaks is a watch that cannot tell what happens.
+type breaks struct{ *watch.FakeWatcher }
+
+func (breaks) ResultChan() <-chan watch.Event { panic("no such case") }
+
+// A watch that breaks off ends for its client, as one does whose cache has ended it.
+func TestWatchBreaksOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := watch.NewFake()
+		q := newQueue(&resumable{source: breaks{source}})
+		if _, ended := versions(q); !ended || !source.IsStopped() {
+			t.Error("the client still waits, or the cache still sends")
+		}
+	})
+}
+
 // What only one client gets is not gathered: the cache waits for the client.
 func TestStateIsNotGathered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -21,6 +21,7 @@ import (
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
+	"keelson.dev/kit/contained"
 	"keelson.dev/kit/logging"
 	"keelson.dev/services/nodeagent/internal/observed"
 )
@@ -92,11 +93,11 @@ func New(config Config) *Server {
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	s.http.BaseContext = func(net.Listener) context.Context { return ctx }
 	stopped := make(chan error, 1)
-	stop := context.AfterFunc(ctx, func() {
+	stop := contained.AtEnd(ctx, "ending the node API", func() {
 		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
 		defer cancel()
 		stopped <- s.http.Shutdown(grace)
-	})
+	}, func(err error) { stopped <- err })
 	err := s.http.ServeTLS(listener, "", "")
 	if stop() { // ended before ctx did
 		return fmt.Errorf("serving the node API: %w", err)

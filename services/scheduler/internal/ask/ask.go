@@ -17,6 +17,7 @@ import (
 	schedulerv1 "k8s.io/kube-scheduler/config/v1"
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 
+	"keelson.dev/kit/contained"
 	"keelson.dev/services/scheduler/internal/bind"
 	"keelson.dev/services/scheduler/internal/extend"
 )
@@ -49,7 +50,8 @@ func NeedsNodes(extenders []schedulerv1.Extender) bool {
 // Ask starts to ask and returns at once. The answer is reported from any goroutine, also when ctx ends.
 func (a *Asker) Ask(ctx context.Context, q *extend.Question, report func(extend.Answer)) {
 	ctx = a.terms.Writing(ctx, q.Pod)
-	go func() { report(a.answer(ctx, q)) }()
+	contained.Go("asking extenders", func() { report(a.answer(ctx, q)) },
+		func(err error) { report(extend.Answer{Err: err}) })
 }
 
 func (a *Asker) answer(ctx context.Context, q *extend.Question) extend.Answer {

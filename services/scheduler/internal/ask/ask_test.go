@@ -112,6 +112,19 @@ func ask(a *Asker, q *extend.Question) extend.Answer {
 	return <-answers
 }
 
+type breaks struct{}
+
+func (breaks) RoundTrip(*http.Request) (*http.Response, error) { panic("no such case") }
+
+// A call that breaks off is an answer too: the Pod waits for it.
+func TestCallBreaksOff(t *testing.T) {
+	a := asker(newService(t).extender(filtering))
+	a.clients[0] = &http.Client{Transport: breaks{}}
+	if got := ask(a, question("a")); got.Err == nil || !strings.Contains(got.Err.Error(), "no such case") {
+		t.Errorf("%+v", got)
+	}
+}
+
 // Each extender is asked about what the one before left; scores add up, by weight.
 func TestTwoExtenders(t *testing.T) {
 	first := newService(t).says("filter", `{"nodenames": ["a", "b"], "failedNodes": {"c": "no gpu"}}`).

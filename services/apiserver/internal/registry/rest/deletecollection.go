@@ -3,7 +3,6 @@ package rest
 import (
 	"context"
 	"fmt"
-	"sync"
 	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -11,8 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	genericrest "k8s.io/apiserver/pkg/registry/rest"
+
+	"keelson.dev/kit/contained"
 )
 
 // collectionPage is how many objects of a collection are listed at a time.
@@ -61,14 +61,11 @@ func (s *Storage) DeleteCollection(ctx context.Context, validate genericrest.Val
 // deleteAll deletes some objects at a time, until one cannot be deleted.
 func (s *Storage) deleteAll(ctx context.Context, items []runtime.Object, validate genericrest.ValidateObjectFunc,
 	options *metav1.DeleteOptions) error {
-	var workers sync.WaitGroup
+	var workers contained.Group
 	var next atomic.Int64
 	errs := make([]error, max(1, min(s.DeleteCollectionWorkers, len(items))))
 	for worker := range errs {
-		workers.Go(func() {
-			defer utilruntime.HandleCrashWithContext(ctx, func(_ context.Context, reason any) {
-				errs[worker] = fmt.Errorf("deleting a collection: %v", reason)
-			})
+		workers.Go("deleting a collection", func() {
 			for {
 				i := int(next.Add(1)) - 1
 				if i >= len(items) {
@@ -79,6 +76,9 @@ func (s *Storage) deleteAll(ctx context.Context, items []runtime.Object, validat
 					return
 				}
 			}
+		}, func(err error) {
+			errs[worker] = err
+			next.Store(int64(len(items)))
 		})
 	}
 	workers.Wait()

@@ -3,6 +3,7 @@ package rest_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -65,6 +66,12 @@ func TestDeleteCollection(t *testing.T) {
 	if _, err = pods.DeleteCollection(pods.ctx(), refuse, now, nil); !apierrors.IsBadRequest(err) ||
 		pods.read("p7") == nil {
 		t.Errorf("deleting one that is refused: %v", err)
+	}
+	_, err = pods.DeleteCollection(pods.ctx(), func(context.Context, runtime.Object) error {
+		panic("no such case")
+	}, now, of("b"))
+	if err == nil || !strings.Contains(err.Error(), "no such case") || pods.read("p7") == nil {
+		t.Errorf("deleting breaks off: %v", err)
 	}
 	_, err = pods.DeleteCollection(pods.ctx(), func(ctx context.Context, obj runtime.Object) error {
 		_, _, err := pods.Store.Delete(ctx, obj.(*corev1.Pod).Name, genericrest.ValidateAllObjectFunc, now.DeepCopy())

@@ -3,11 +3,11 @@ package cri
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
+	"keelson.dev/kit/contained"
 	"keelson.dev/services/nodeagent/internal/observed"
 	"keelson.dev/services/nodeagent/internal/runtime"
 )
@@ -52,9 +52,9 @@ func (r *Runtime) PodState(ctx context.Context, podUID string) (observed.Pod, er
 // together makes calls at the same time and returns when all of them have.
 func together(calls ...func() error) error {
 	problems := make([]error, len(calls))
-	var all sync.WaitGroup
+	var all contained.Group
 	for i, call := range calls {
-		all.Go(func() { problems[i] = call() })
+		all.Go("asking the runtime", func() { problems[i] = call() }, func(err error) { problems[i] = err })
 	}
 	all.Wait()
 	return errors.Join(problems...)

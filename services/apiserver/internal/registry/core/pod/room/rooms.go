@@ -16,10 +16,16 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
+
+	"keelson.dev/kit/contained"
 )
 
-// pause lies between tries to read the Pods.
-const pause = time.Second
+const (
+	// pause lies between tries to read the Pods.
+	pause = time.Second
+	// following is what breaks off where following the store does.
+	following = "following Pods on nodes"
+)
 
 // Pods is the store of the Pods.
 type Pods interface {
@@ -50,7 +56,7 @@ func (r *Rooms) Close() { r.stop() }
 // Reserve holds room for the Pod on the node, or returns a *Full. What looks full by what was heard of the store is
 // looked at in the store itself before it is refused.
 func (r *Rooms) Reserve(ctx context.Context, pod *corev1.Pod, node *corev1.Node) (*Reservation, error) {
-	r.begin.Do(func() { go r.follow() })
+	r.begin.Do(func() { contained.Go(following, r.follow, nil) })
 	select {
 	case <-r.synced:
 	case <-ctx.Done():
@@ -84,7 +90,7 @@ func (r *Rooms) look(ctx context.Context, node string) error {
 // follow keeps the ledger in step with the store.
 func (r *Rooms) follow() {
 	for r.done.Err() == nil {
-		r.followOnce()
+		_ = contained.Do(following, r.followOnce) // it is tried again as after any failure
 		select {
 		case <-time.After(pause):
 		case <-r.done.Done():
