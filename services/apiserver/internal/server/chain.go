@@ -12,6 +12,7 @@ import (
 	flowcontrolrequest "k8s.io/apiserver/pkg/util/flowcontrol/request"
 
 	"keelson.dev/services/apiserver/internal/carriedfields"
+	"keelson.dev/services/apiserver/internal/longrunning"
 	"keelson.dev/services/apiserver/internal/requestbatch"
 	"keelson.dev/services/apiserver/internal/requestbody"
 	"keelson.dev/services/apiserver/internal/stack"
@@ -26,7 +27,7 @@ type filter struct {
 	// on says whether the filter is there; nil: always. flag is what switches it, if anything can.
 	on   func(*Options, *genericapiserver.Config) bool
 	flag string
-	wrap func(http.Handler, *genericapiserver.Config) http.Handler
+	wrap func(http.Handler, *Options, *genericapiserver.Config) http.Handler
 	// each says of a filter before that at which batches are opened that it is for each of their requests too. What
 	// comes behind is for these alone.
 	each bool
@@ -42,55 +43,63 @@ const opens = "authentication"
 // logging are left out.
 var filters = []filter{
 	// 1.6 µs, 12 allocations.
-	{name: "audit-init", each: true, wrap: func(h http.Handler, _ *genericapiserver.Config) http.Handler {
+	{name: "audit-init", each: true, wrap: func(h http.Handler, _ *Options, _ *genericapiserver.Config) http.Handler {
 		return genericapifilters.WithAuditInit(h)
 	}},
 	// 0.2 µs, 1 allocation.
-	{name: "panic-recovery", wrap: func(h http.Handler, c *genericapiserver.Config) http.Handler {
+	{name: "panic-recovery", wrap: func(h http.Handler, _ *Options, c *genericapiserver.Config) http.Handler {
 		return genericfilters.WithPanicRecovery(h, c.RequestInfoResolver)
 	}},
 	// 0.2 µs, 2 allocations.
-	{name: "received-timestamp", each: true, wrap: func(h http.Handler, _ *genericapiserver.Config) http.Handler {
-		return genericapifilters.WithRequestReceivedTimestamp(h)
-	}},
+	{
+		name: "received-timestamp",
+		each: true,
+		wrap: func(h http.Handler, _ *Options, _ *genericapiserver.Config) http.Handler {
+			return genericapifilters.WithRequestReceivedTimestamp(h)
+		},
+	},
 	// 0.3 µs.
-	{name: "request-info", each: true, wrap: func(h http.Handler, c *genericapiserver.Config) http.Handler {
+	{name: "request-info", each: true, wrap: func(h http.Handler, _ *Options, c *genericapiserver.Config) http.Handler {
 		return genericapifilters.WithRequestInfo(h, c.RequestInfoResolver)
 	}},
 	// 0.1 µs, for what is no watch.
 	{name: "joined-flushes", after: []string{"request-info"},
-		wrap: func(h http.Handler, _ *genericapiserver.Config) http.Handler {
+		wrap: func(h http.Handler, _ *Options, _ *genericapiserver.Config) http.Handler {
 			return watchstream.WithJoinedFlushes(h)
 		}},
 	// 0.3 µs, 1 allocation.
-	{name: "cache-control", wrap: func(h http.Handler, _ *genericapiserver.Config) http.Handler {
+	{name: "cache-control", wrap: func(h http.Handler, _ *Options, _ *genericapiserver.Config) http.Handler {
 		return genericapifilters.WithCacheControl(h)
 	}},
 	// 0.2 µs.
 	{name: "watch-termination", after: []string{"request-info"},
-		wrap: func(h http.Handler, c *genericapiserver.Config) http.Handler {
+		wrap: func(h http.Handler, _ *Options, c *genericapiserver.Config) http.Handler {
 			return genericfilters.WithWatchTerminationDuringShutdown(h, shutdown{c}, c.WatchRequestWaitGroup)
 		}},
 	// 0.2 µs.
 	{name: "wait-group", after: []string{"request-info"},
-		wrap: func(h http.Handler, c *genericapiserver.Config) http.Handler {
+		wrap: func(h http.Handler, _ *Options, c *genericapiserver.Config) http.Handler {
 			return genericfilters.WithWaitGroup(h, c.LongRunningFunc, c.NonLongRunningRequestWaitGroup)
 		}},
 	// 1.3 µs, 7 allocations.
 	{name: "deadline", each: true, after: []string{"audit-init", "received-timestamp", "request-info"},
-		wrap: func(h http.Handler, c *genericapiserver.Config) http.Handler {
+		wrap: func(h http.Handler, _ *Options, c *genericapiserver.Config) http.Handler {
 			return genericapifilters.WithRequestDeadline(h, c.AuditBackend, c.AuditPolicyRuleEvaluator,
 				c.LongRunningFunc, c.Serializer, c.RequestTimeout)
 		}},
 	// 8.4 µs, 17 allocations: a goroutine of its own, whose stack grows anew.
-	{name: "timeout", after: []string{"deadline"}, wrap: func(h http.Handler, c *genericapiserver.Config) http.Handler {
-		return genericfilters.WithTimeoutForNonLongRunningRequests(h, c.LongRunningFunc)
-	}},
+	{
+		name:  "timeout",
+		after: []string{"deadline"},
+		wrap: func(h http.Handler, _ *Options, c *genericapiserver.Config) http.Handler {
+			return genericfilters.WithTimeoutForNonLongRunningRequests(h, c.LongRunningFunc)
+		},
+	},
 	// For the goroutine that the timeout started. It takes 7 % from the cost of a Pod's create, 17 % from an update's.
 	{name: "stack", after: []string{"request-info", "timeout"}, wrap: withStack},
 	// 0.6 µs, 3 allocations.
 	{name: "warnings", each: true, after: []string{"timeout"},
-		wrap: func(h http.Handler, _ *genericapiserver.Config) http.Handler {
+		wrap: func(h http.Handler, _ *Options, _ *genericapiserver.Config) http.Handler {
 			return genericapifilters.WithWarningRecorder(h)
 		}},
 	// 2.2 µs, 18 allocations, by a token file.
@@ -100,19 +109,19 @@ var filters = []filter{
 	{name: "tracing", after: []string{"received-timestamp", "request-info", "authentication"},
 		on:   func(o *Options, _ *genericapiserver.Config) bool { return o.Tracing.ConfigFile != "" },
 		flag: "tracing-config-file",
-		wrap: func(h http.Handler, c *genericapiserver.Config) http.Handler {
+		wrap: func(h http.Handler, _ *Options, c *genericapiserver.Config) http.Handler {
 			return genericapifilters.WithTracing(h, c.TracerProvider)
 		}},
 	// 9 µs, 33 allocations, at level Metadata.
 	{name: "audit", after: []string{"audit-init", "received-timestamp", "request-info", "authentication"},
 		on:   func(o *Options, _ *genericapiserver.Config) bool { return o.Audit.PolicyFile != "" },
 		flag: "audit-policy-file",
-		wrap: func(h http.Handler, c *genericapiserver.Config) http.Handler {
+		wrap: func(h http.Handler, _ *Options, c *genericapiserver.Config) http.Handler {
 			return genericapifilters.WithAudit(h, c.AuditBackend, c.AuditPolicyRuleEvaluator, c.LongRunningFunc)
 		}},
 	// 0.3 µs, 1 allocation.
 	{name: "impersonation", after: []string{"authentication"},
-		wrap: func(h http.Handler, c *genericapiserver.Config) http.Handler {
+		wrap: func(h http.Handler, _ *Options, c *genericapiserver.Config) http.Handler {
 			return impersonation.WithConstrainedImpersonation(h, c.Authorization.Authorizer, c.Serializer)
 		}},
 	// Priority and fairness reads FlowSchemas and PriorityLevelConfigurations. They are not served, so nothing sets
@@ -123,23 +132,31 @@ var filters = []filter{
 	// 0.4 µs.
 	{name: "in-flight-limit", after: []string{"request-info", "impersonation"},
 		on: func(o *Options, c *genericapiserver.Config) bool { return !hasFlowControl(o, c) },
-		wrap: func(h http.Handler, c *genericapiserver.Config) http.Handler {
+		wrap: func(h http.Handler, _ *Options, c *genericapiserver.Config) http.Handler {
 			return genericfilters.WithMaxInFlightLimit(h, c.MaxRequestsInFlight, c.MaxMutatingRequestsInFlight,
 				c.LongRunningFunc)
 		}},
 	// 2.4 µs, 17 allocations, by one role.
 	{name: "authorization", after: []string{"request-info", "impersonation"},
-		wrap: func(h http.Handler, c *genericapiserver.Config) http.Handler {
+		wrap: func(h http.Handler, _ *Options, c *genericapiserver.Config) http.Handler {
 			return genericapifilters.WithAuthorization(h, c.Authorization.Authorizer, c.Serializer)
+		}},
+	// For what is no watch, as joined-flushes.
+	{name: "long-running-limit", after: []string{"request-info", "authorization"},
+		on:   func(o *Options, _ *genericapiserver.Config) bool { return o.MaxLongRunningPerClient > 0 },
+		flag: "max-long-running-requests-per-client",
+		wrap: func(h http.Handler, o *Options, c *genericapiserver.Config) http.Handler {
+			return longrunning.Limit{PerClient: o.MaxLongRunningPerClient, Is: c.LongRunningFunc,
+				Serializer: c.Serializer}.With(h)
 		}},
 	// 0.1 µs, for a request without body.
 	{name: "request-body", after: []string{"request-info", "authorization"},
-		wrap: func(h http.Handler, c *genericapiserver.Config) http.Handler {
+		wrap: func(h http.Handler, _ *Options, c *genericapiserver.Config) http.Handler {
 			return requestbody.Limits{MaxBytes: c.MaxRequestBodyBytes, Streams: c.LongRunningFunc,
 				Serializer: c.Serializer}.With(h)
 		}},
 	// 3 allocations, for a create, where it saves 147.
-	{name: "carried-fields", wrap: func(h http.Handler, _ *genericapiserver.Config) http.Handler {
+	{name: "carried-fields", wrap: func(h http.Handler, _ *Options, _ *genericapiserver.Config) http.Handler {
 		return carriedfields.ForCreates(h)
 	}},
 }
@@ -148,12 +165,12 @@ var filters = []filter{
 func (o *Options) chain(handler http.Handler, c *genericapiserver.Config) http.Handler {
 	in := o.filters(c)
 	at := 1 + slices.IndexFunc(in, func(f filter) bool { return f.name == opens })
-	handler = wrap(handler, in[at:], c)
+	handler = o.wrap(handler, in[at:], c)
 	each := slices.DeleteFunc(slices.Clone(in[:at]), func(f filter) bool { return !f.each })
-	handler = requestbatch.Over(handler, wrap(handler, each, c), requestbatch.Config{
+	handler = requestbatch.Over(handler, o.wrap(handler, each, c), requestbatch.Config{
 		Serializer: c.Serializer, Resolver: c.RequestInfoResolver, LongRunning: c.LongRunningFunc,
 		Limits: o.Batches})
-	return wrap(handler, in[:at], c)
+	return o.wrap(handler, in[:at], c)
 }
 
 // filters are those that the options switch on.
@@ -161,15 +178,15 @@ func (o *Options) filters(c *genericapiserver.Config) []filter {
 	return slices.DeleteFunc(slices.Clone(filters), func(f filter) bool { return f.on != nil && !f.on(o, c) })
 }
 
-func wrap(handler http.Handler, in []filter, c *genericapiserver.Config) http.Handler {
+func (o *Options) wrap(handler http.Handler, in []filter, c *genericapiserver.Config) http.Handler {
 	for _, f := range slices.Backward(in) {
-		handler = f.wrap(handler, c)
+		handler = f.wrap(handler, o, c)
 	}
 	return handler
 }
 
 // withStack gives the goroutine of a request the stack that it will need. A watch needs less, and keeps what it has.
-func withStack(h http.Handler, c *genericapiserver.Config) http.Handler {
+func withStack(h http.Handler, _ *Options, c *genericapiserver.Config) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if info, ok := genericapirequest.RequestInfoFrom(r.Context()); ok && !c.LongRunningFunc(r, info) {
 			stack.Grow()
@@ -178,7 +195,7 @@ func withStack(h http.Handler, c *genericapiserver.Config) http.Handler {
 	})
 }
 
-func withAuthentication(h http.Handler, c *genericapiserver.Config) http.Handler {
+func withAuthentication(h http.Handler, _ *Options, c *genericapiserver.Config) http.Handler {
 	failed := genericapifilters.WithFailedAuthenticationAudit(genericapifilters.Unauthorized(c.Serializer),
 		c.AuditBackend, c.AuditPolicyRuleEvaluator)
 	return genericapifilters.WithAuthentication(h, c.Authentication.Authenticator, failed,
@@ -187,7 +204,7 @@ func withAuthentication(h http.Handler, c *genericapiserver.Config) http.Handler
 
 func hasFlowControl(_ *Options, c *genericapiserver.Config) bool { return c.FlowControl != nil }
 
-func withPriorityAndFairness(h http.Handler, c *genericapiserver.Config) http.Handler {
+func withPriorityAndFairness(h http.Handler, _ *Options, c *genericapiserver.Config) http.Handler {
 	work := flowcontrolrequest.NewWorkEstimator(c.StorageObjectCountTracker.Get,
 		c.FlowControl.GetInterestedWatchCount, flowcontrolrequest.DefaultWorkEstimatorConfig(),
 		c.FlowControl.GetMaxSeats)

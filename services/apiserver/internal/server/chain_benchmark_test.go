@@ -91,12 +91,15 @@ func switchFlowControl(b *testing.B, _ *Options, config *genericapiserver.Config
 // handlerFor answers one request through the filters.
 func handlerFor(b *testing.B, config *genericapiserver.Config, in []filter) func() {
 	prepared := request()
-	wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	NewOptions().wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		prepared = r.WithContext(withoutAudit{context.WithoutCancel(r.Context())})
 	}), NewOptions().filters(config), config).ServeHTTP(httptest.NewRecorder(), prepared)
 	token := request().Header["Authorization"]
-	handler := wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }), in,
-		config)
+	handler := NewOptions().wrap(
+		http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }),
+		in,
+		config,
+	)
 	return func() {
 		response := httptest.NewRecorder()
 		prepared.Header["Authorization"] = token // authentication takes it away

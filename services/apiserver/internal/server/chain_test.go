@@ -59,13 +59,15 @@ func TestSwitches(t *testing.T) {
 		change func(*Options, *genericapiserver.Config)
 		also   []string
 	}{
-		"by default": {func(*Options, *genericapiserver.Config) {}, []string{"in-flight-limit"}},
+		"by default": {func(*Options, *genericapiserver.Config) {}, []string{"in-flight-limit", "long-running-limit"}},
 		"audit": {func(o *Options, _ *genericapiserver.Config) { o.Audit.PolicyFile = "policy.yaml" },
-			[]string{"audit", "in-flight-limit"}},
+			[]string{"audit", "in-flight-limit", "long-running-limit"}},
 		"tracing": {func(o *Options, _ *genericapiserver.Config) { o.Tracing.ConfigFile = "tracing.yaml" },
-			[]string{"tracing", "in-flight-limit"}},
+			[]string{"tracing", "in-flight-limit", "long-running-limit"}},
 		"priority and fairness": {func(_ *Options, c *genericapiserver.Config) { c.FlowControl = flowControl() },
-			[]string{"priority-and-fairness"}},
+			[]string{"priority-and-fairness", "long-running-limit"}},
+		"no limit of what lasts": {func(o *Options, _ *genericapiserver.Config) { o.MaxLongRunningPerClient = 0 },
+			[]string{"in-flight-limit"}},
 	}
 	for name, row := range rows {
 		t.Run(name, func(t *testing.T) {
@@ -87,7 +89,7 @@ func TestSwitches(t *testing.T) {
 func TestWrap(t *testing.T) {
 	var met []string
 	in := func(name string) filter {
-		return filter{wrap: func(h http.Handler, _ *genericapiserver.Config) http.Handler {
+		return filter{wrap: func(h http.Handler, _ *Options, _ *genericapiserver.Config) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				met = append(met, name)
 				h.ServeHTTP(w, r)
@@ -95,7 +97,7 @@ func TestWrap(t *testing.T) {
 		}}
 	}
 	end := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { met = append(met, "handler") })
-	wrap(end, []filter{in("first"), in("second")}, nil).ServeHTTP(nil, nil)
+	NewOptions().wrap(end, []filter{in("first"), in("second")}, nil).ServeHTTP(nil, nil)
 	if want := []string{"first", "second", "handler"}; !slices.Equal(met, want) {
 		t.Errorf("met %v, want %v", met, want)
 	}

@@ -14,6 +14,7 @@ import (
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 
 	"keelson.dev/services/apiserver/internal/admission"
+	"keelson.dev/services/apiserver/internal/longrunning"
 	"keelson.dev/services/apiserver/internal/nodeproxy"
 	"keelson.dev/services/apiserver/internal/requestbatch"
 	"keelson.dev/services/apiserver/internal/storage"
@@ -64,6 +65,9 @@ type Options struct {
 	// ServiceClusterIPRange is one range, or one of each family with a comma between them.
 	ServiceClusterIPRange string
 	EventTTL              time.Duration
+	// MaxLongRunningPerClient is how many watches and other lasting requests one client may have open; zero is no
+	// limit.
+	MaxLongRunningPerClient int
 	// Batches bound what batches of requests take; no flag sets them.
 	Batches requestbatch.Limits
 
@@ -83,6 +87,8 @@ func NewOptions() *Options {
 		ServiceClusterIPRange: "10.96.0.0/16",
 		EventTTL:              time.Hour,
 		Batches:               requestbatch.DefaultLimits(),
+
+		MaxLongRunningPerClient: longrunning.Default,
 	}
 }
 
@@ -121,6 +127,9 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&o.EnableAdmissionPlugins, "enable-admission-plugins", o.EnableAdmissionPlugins,
 		"names of admission plugins that are to be on beside those that always are, comma-separated: "+
 			"DenyServiceExternalIPs lets no Service have new spec.externalIPs")
+	fs.IntVar(&o.MaxLongRunningPerClient, "max-long-running-requests-per-client", o.MaxLongRunningPerClient,
+		"how many watches, logs, exec and other requests that last one client may have open, the ServiceAccounts of a "+
+			"namespace together; 0 is no limit")
 	o.Nodeagents.AddFlags(fs)
 	o.addObservabilityFlags(fs)
 	fs.StringVar(&o.ServiceClusterIPRange, "service-cluster-ip-range", o.ServiceClusterIPRange,
@@ -145,6 +154,8 @@ func (o *Options) Validate() error {
 		"--tls-cert-file: needs --tls-private-key-file, and the reverse")
 	add(o.ServiceAccountIssuer == "", "--service-account-issuer: must not be empty")
 	add(o.EventTTL < time.Second, "--event-ttl: %s is less than 1s", o.EventTTL)
+	add(o.MaxLongRunningPerClient < 0, "--max-long-running-requests-per-client: %d is less than 0",
+		o.MaxLongRunningPerClient)
 	if err := admission.CheckEnabled(o.EnableAdmissionPlugins); err != nil {
 		errs = append(errs, fmt.Errorf("--enable-admission-plugins: %w", err))
 	}

@@ -1,0 +1,106 @@
+// Package longrunning bounds how many requests that last one client has open: watches, logs, exec and what else goes on
+// until somebody ends it. Each keeps memory and goroutines of the apiserver for as long as it is open, and the limit of
+// requests in flight does not count them.
+package longrunning
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"keelson.dev/services/apiserver/internal/negotiated"
+)
+
+// Default is how many a client may have open where nothing else is said: many times what any known controller has.
+const Default = 5000
+
+// Limit is how many are too many, and how that is told.
+type Limit struct {
+	// PerClient is how many one client may have open; zero is no limit.
+	PerClient int
+	// Is tells the requests that last from others.
+	Is request.LongRunningRequestCheck
+	// Serializer encodes a refusal as the client asks for it.
+	Serializer runtime.NegotiatedSerializer
+}
+
+// With lets a client's requests through to the handler unless as many as one may have open are.
+func (l Limit) With(handler http.Handler) http.Handler {
+	if l.PerClient == 0 {
+		return handler
+	}
+	open := &counts{of: map[string]int{}}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		info, known := request.RequestInfoFrom(r.Context())
+		user, found := request.UserFrom(r.Context())
+		if !known || !found || !l.Is(r, info) {
+			handler.ServeHTTP(w, r)
+			return
+		}
+		client := clientOf(user.GetName())
+		if !open.begin(client, l.PerClient) {
+			negotiated.Writer{
+				Serializer: l.Serializer,
+				Version:    metav1.Unversioned,
+			}.Error(
+				w,
+				r,
+				tooMany(client, l.PerClient),
+			)
+			return
+		}
+		defer open.end(client)
+		handler.ServeHTTP(w, r)
+	})
+}
+
+// clientOf is whom a user's requests are counted for. Whoever may make ServiceAccounts has as many users as he likes:
+// those of a namespace count as one.
+func clientOf(user string) string {
+	namespace, _, err := serviceaccount.SplitUsername(user)
+	if err != nil {
+		return user
+	}
+	return strings.TrimSuffix(serviceaccount.MakeUsername(namespace, ""), ":")
+}
+
+func tooMany(client string, limit int) error {
+	const retryAfter = 1 // second
+	return apierrors.NewTooManyRequests(
+		fmt.Sprintf("%s has %d watches and other lasting requests open, as many as one "+
+			"may have (--max-long-running-requests-per-client): close some", client, limit),
+		retryAfter,
+	)
+}
+
+// counts are how many requests each client has open.
+type counts struct {
+	mu sync.Mutex // guards of
+	of map[string]int
+}
+
+// begin counts one more unless there are as many as the limit.
+func (c *counts) begin(client string, limit int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.of[client] >= limit {
+		return false
+	}
+	c.of[client]++
+	return true
+}
+
+func (c *counts) end(client string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.of[client]--; c.of[client] == 0 {
+		delete(c.of, client)
+	}
+}
