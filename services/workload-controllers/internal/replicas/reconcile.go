@@ -115,7 +115,9 @@ func (f failure) message() string { return fmt.Sprintf("Error %s: %v", f.doing, 
 func (c *Controller[O]) scale(ctx context.Context, in observed[O], plan Plan) failure {
 	if plan.Create > 0 {
 		alike := prototype(in.ReplicaSet, c.kind.GVK)
-		outcomes := c.ops.Create(ctx, in.ReplicaSet.UID, plan.Create, func(int) *corev1.Pod { return alike })
+		outcomes := c.ops.Create(ctx, in.ReplicaSet.UID, plan.Create, func(int) (*corev1.Pod, error) {
+			return alike, nil
+		})
 		podops.RecordCreated(c.recorder, in.object, outcomes)
 		if err := podops.Failure(outcomes); err != nil && !apierrors.HasStatusCause(err,
 			corev1.NamespaceTerminatingCause) {

@@ -134,8 +134,8 @@ func (c *Controller) create(ctx context.Context, in Input, plan Plan) error {
 		return nil
 	}
 	alike := Prototype(in.DaemonSet, plan.History.Current.Labels[controllerrevision.HashLabel])
-	outcomes := c.ops.Create(ctx, in.DaemonSet.UID, len(plan.Create), func(i int) *corev1.Pod {
-		return ForNode(alike, plan.Create[i])
+	outcomes := c.ops.Create(ctx, in.DaemonSet.UID, len(plan.Create), func(i int) (*corev1.Pod, error) {
+		return ForNode(alike, plan.Create[i]), nil
 	})
 	podops.RecordCreated(c.recorder, in.DaemonSet, outcomes)
 	err := podops.Failure(outcomes)

@@ -87,7 +87,7 @@ func (r *rollout) isResuming() bool {
 
 // isComplete says whether all replicas have the current template and are available, and none of another is left.
 func (r *rollout) isComplete(status *appsv1.DeploymentStatus) bool {
-	return r.current != nil && r.total() == r.replicas && r.current.size == r.replicas &&
+	return r.current != nil && r.total() == int(r.replicas) && r.current.size == r.replicas &&
 		status.UpdatedReplicas == r.replicas &&
 		status.Replicas == r.replicas && status.AvailableReplicas == r.replicas
 }
