@@ -1,6 +1,6 @@
 // Package layout checks what no linter of the field knows: the length of files, the names of packages, that the
 // features of one service do not import each other, that nobody forces a deletion who may not, that tests do not sleep,
-// and what each module requires.
+// that no number of seconds overflows, and what each module requires.
 package layout
 
 import (
@@ -117,6 +117,10 @@ func checkFile(name string, content []byte, eachTime []string) ([]Finding, error
 	for _, line := range graces(name, files, file) {
 		found = append(found, Finding{fmt.Sprintf("%s:%d", name, line),
 			"names a grace period: a Pod keeps its own, only podgc's collector of that name forces a deletion"})
+	}
+	for _, line := range overflows(name, files, file) {
+		found = append(found, Finding{fmt.Sprintf("%s:%d", name, line),
+			"multiplies a number with a unit of time: kit/seconds does so without overflow"})
 	}
 	for _, line := range beyond(name, files, file, eachTime) {
 		found = append(found, Finding{fmt.Sprintf("%s:%d", name, line),

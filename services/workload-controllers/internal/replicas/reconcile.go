@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"keelson.dev/kit/pass"
+	"keelson.dev/kit/seconds"
 	"keelson.dev/services/workload-controllers/internal/gate"
 	"keelson.dev/services/workload-controllers/internal/ownerindex"
 	"keelson.dev/services/workload-controllers/internal/podops"
@@ -69,7 +70,7 @@ func (c *Controller[O]) observe(_ context.Context, object O) (observed[O], bool,
 	in := Input{Now: now, ReplicaSet: set, Written: c.lastWritten(set.UID)}
 	in.Counts = c.pods.Observe(set.UID, podset.Spec{
 		Selector: selector, Template: set.Spec.Template.Labels,
-		MinReady: time.Duration(set.Spec.MinReadySeconds) * time.Second,
+		MinReady: seconds.Of(set.Spec.MinReadySeconds),
 	}, now)
 	if c.kind.LacksTerminating {
 		set.Status.TerminatingReplicas = &in.Counts.Terminating

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"keelson.dev/kit/pass"
+	"keelson.dev/kit/seconds"
 	"keelson.dev/services/workload-controllers/internal/controllerrevision"
 	"keelson.dev/services/workload-controllers/internal/gate"
 	"keelson.dev/services/workload-controllers/internal/ownerindex"
@@ -74,7 +75,7 @@ func (c *Controller) observe(_ context.Context, set *appsv1.DaemonSet) (Input, b
 	now := c.now()
 	counts := c.pods.Observe(set.UID, podset.Spec{
 		Selector: selector, Template: set.Spec.Template.Labels,
-		MinReady: time.Duration(set.Spec.MinReadySeconds) * time.Second,
+		MinReady: seconds.Of(set.Spec.MinReadySeconds),
 	}, now)
 	known := c.recall(set.UID)
 	in := Input{

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"keelson.dev/kit/conditions"
+	"keelson.dev/kit/seconds"
 )
 
 // Reasons of the condition Progressing.
@@ -133,7 +134,7 @@ func (r *rollout) wake(condition *appsv1.DeploymentCondition) time.Time {
 }
 
 func (r *rollout) deadline(condition *appsv1.DeploymentCondition) time.Time {
-	return condition.LastUpdateTime.Add(time.Duration(*r.deployment.Spec.ProgressDeadlineSeconds) * time.Second)
+	return condition.LastUpdateTime.Add(seconds.Of(*r.deployment.Spec.ProgressDeadlineSeconds))
 }
 
 func (r *rollout) hasDeadline() bool {

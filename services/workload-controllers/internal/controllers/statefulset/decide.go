@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"keelson.dev/kit/explain"
+	"keelson.dev/kit/seconds"
 	"keelson.dev/services/workload-controllers/internal/claim"
 	"keelson.dev/services/workload-controllers/internal/controllerrevision"
 )
@@ -196,5 +197,5 @@ func replicasOf(set *appsv1.StatefulSet) int {
 }
 
 func minReadyOf(set *appsv1.StatefulSet) time.Duration {
-	return time.Duration(set.Spec.MinReadySeconds) * time.Second
+	return seconds.Of(set.Spec.MinReadySeconds)
 }
