@@ -11,8 +11,8 @@ import (
 // secondsFolders may turn numbers of seconds into durations, or have none that comes from the API or a flag.
 var secondsFolders = regexp.MustCompile(`^(kit/seconds|test|tools)/`)
 
-// overflows lists the lines at which code multiplies a number that is none of its own with a unit of time: the API's are
-// of 64 bits, of which a duration holds no more than 292 years.
+// overflows lists the lines at which code multiplies a number that is none of its own with a unit of time: those of the
+// API are of 64 bits, of which a duration holds no more than 292 years.
 func overflows(name string, files *token.FileSet, file *ast.File) []int {
 	if strings.HasSuffix(name, "_test.go") || secondsFolders.MatchString(name) {
 		return nil

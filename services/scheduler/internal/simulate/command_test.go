@@ -52,12 +52,21 @@ func TestMistakes(t *testing.T) {
 	files(t, map[string]string{
 		"snap": `{"kind":"List","apiVersion":"v1","items":[{"kind":"Node","apiVersion":"v1","metadata":{"name":"a",` +
 			`"labels":{"topology.kubernetes.io/zone":"x"}}}]}`,
-		"secret": `{"kind":"List","apiVersion":"v1","items":[{"kind":"Secret","apiVersion":"v1"}]}`,
-		"thing":  `{"kind":"List","apiVersion":"v1","items":[{"kind":"Thing","apiVersion":"v7"}]}`,
-		"pod":    podFile, "node.yaml": nodeFile, "a.yaml": strings.Replace(nodeFile, "big", "a", 1), "none/x.txt": "",
-		"typo":     "---\n# a comment\n---\n" + strings.Replace(podFile, "containers", "container", 1),
-		"negative": deployment("web", -1, "1"), "two": podFile + "\n---\n" + podFile,
-		"most": deployment("web", 1<<31-1, "1"), "together": deployment("one", 100_000, "1") + deployment("two", 1, "1"),
+		"secret":     `{"kind":"List","apiVersion":"v1","items":[{"kind":"Secret","apiVersion":"v1"}]}`,
+		"thing":      `{"kind":"List","apiVersion":"v1","items":[{"kind":"Thing","apiVersion":"v7"}]}`,
+		"pod":        podFile,
+		"node.yaml":  nodeFile,
+		"a.yaml":     strings.Replace(nodeFile, "big", "a", 1),
+		"none/x.txt": "",
+		"typo":       "---\n# a comment\n---\n" + strings.Replace(podFile, "containers", "container", 1),
+		"negative":   deployment("web", -1, "1"),
+		"two":        podFile + "\n---\n" + podFile,
+		"most": deployment(
+			"web",
+			1<<31-1,
+			"1",
+		),
+		"together": deployment("one", 100_000, "1") + deployment("two", 1, "1"),
 		"job": `{apiVersion: batch/v1, kind: CronJob, metadata: {name: j}, spec: {jobTemplate: {spec: {
   parallelism: 2147483647, completions: 2147483647, template: {spec: {containers: [{name: c}]}}}}}}`,
 		"daemons": `{"kind":"List","apiVersion":"v1","items":[{"kind":"DaemonSet","apiVersion":"apps/v1","metadata":` +
@@ -66,7 +75,8 @@ func TestMistakes(t *testing.T) {
 		"overhead": strings.Replace(podFile, "containers:", `overhead: {cpu: "1"}, containers:`, 1),
 		"class":    strings.Replace(podFile, "containers:", "priorityClassName: nosuch, containers:", 1),
 		"empty":    `{apiVersion: v1, kind: Service, metadata: {name: s}}`,
-		"no-pods":  strings.Replace(nodeFile, `, pods: "110"`, "", 1), "no-name": strings.Replace(nodeFile, "big", `""`,
+		"no-pods":  strings.Replace(nodeFile, `, pods: "110"`, "", 1),
+		"no-name": strings.Replace(nodeFile, "big", `""`,
 			1),
 		"rc": `{apiVersion: v1, kind: ReplicationController, metadata: {name: rc}, spec: {}}`,
 	})

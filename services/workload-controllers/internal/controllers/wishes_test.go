@@ -96,8 +96,14 @@ type checked struct {
 }
 
 // opaque is what effects are about: what is in it was not decided.
-var opaque = []reflect.Type{reflect.TypeFor[corev1.Pod](), reflect.TypeFor[corev1.PersistentVolumeClaim](), reflect.TypeFor[corev1.PodTemplateSpec](),
-	reflect.TypeFor[time.Time](), reflect.TypeFor[metav1.ObjectMeta](), reflect.TypeFor[metav1.Time]()}
+var opaque = []reflect.Type{
+	reflect.TypeFor[corev1.Pod](),
+	reflect.TypeFor[corev1.PersistentVolumeClaim](),
+	reflect.TypeFor[corev1.PodTemplateSpec](),
+	reflect.TypeFor[time.Time](),
+	reflect.TypeFor[metav1.ObjectMeta](),
+	reflect.TypeFor[metav1.Time](),
+}
 
 func (c *checked) walk(path string, v reflect.Value) {
 	switch v.Kind() {
@@ -337,11 +343,19 @@ func (w *wild) autoscaler() any {
 		return &autoscalingv2.HPAScalingRules{Policies: []autoscalingv2.HPAScalingPolicy{
 			{Type: autoscalingv2.PodsScalingPolicy}, {Type: autoscalingv2.PercentScalingPolicy}}}
 	}
-	o := &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: meta("hpa"), Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
-		Behavior: pick(w, nil, &autoscalingv2.HorizontalPodAutoscalerBehavior{ScaleUp: rules(), ScaleDown: rules()}),
-		Metrics: []autoscalingv2.MetricSpec{{Type: autoscalingv2.ResourceMetricSourceType,
-			Resource: &autoscalingv2.ResourceMetricSource{Name: corev1.ResourceCPU,
-				Target: autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType}}}}}}
+	o := &autoscalingv2.HorizontalPodAutoscaler{
+		ObjectMeta: meta("hpa"),
+		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
+			Behavior: pick(
+				w,
+				nil,
+				&autoscalingv2.HorizontalPodAutoscalerBehavior{ScaleUp: rules(), ScaleDown: rules()},
+			),
+			Metrics: []autoscalingv2.MetricSpec{{Type: autoscalingv2.ResourceMetricSourceType,
+				Resource: &autoscalingv2.ResourceMetricSource{Name: corev1.ResourceCPU,
+					Target: autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType}}}},
+		},
+	}
 	w.spec(&o.Spec)
 	in := horizontalpodautoscaler.Input{Now: now, Settings: horizontalpodautoscaler.DefaultSettings(), Autoscaler: o,
 		Target: horizontalpodautoscaler.Target{Selector: labels.Everything(), Scale: &autoscalingv1.Scale{
