@@ -140,6 +140,18 @@ func TestHasEnded(t *testing.T) {
 	}
 }
 
+// A Pod that was given more seconds than a duration can hold has not ended before its time.
+func TestTheLongestGraceEndsNothing(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	for _, grace := range []int64{1 << 33, 1 << 34, 1<<63 - 1} {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &metav1.Time{Time: now},
+			DeletionGracePeriodSeconds: &grace}}
+		if HasEnded(pod, now.Add(time.Hour)) {
+			t.Errorf("with %d seconds it has ended an hour later", grace)
+		}
+	}
+}
+
 func TestScopes(t *testing.T) {
 	near := func(term corev1.PodAffinityTerm) *corev1.Pod {
 		return &corev1.Pod{Spec: corev1.PodSpec{Affinity: &corev1.Affinity{PodAffinity: &corev1.PodAffinity{

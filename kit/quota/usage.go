@@ -7,6 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"keelson.dev/kit/seconds"
 )
 
 // Object is what an object takes of which only the number counts: one of its kind, by each name that this has.
@@ -59,7 +61,7 @@ func Overdue(pod *corev1.Pod) (time.Time, bool) {
 	if pod.DeletionTimestamp == nil || pod.DeletionGracePeriodSeconds == nil {
 		return time.Time{}, false
 	}
-	return pod.DeletionTimestamp.Add(time.Duration(*pod.DeletionGracePeriodSeconds) * time.Second), true
+	return pod.DeletionTimestamp.Add(seconds.Of(*pod.DeletionGracePeriodSeconds)), true
 }
 
 // isPlain tells whether quotas call a resource by its name, by its requests and by its limits.

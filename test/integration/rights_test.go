@@ -65,10 +65,12 @@ func rights(rules []rbacv1.PolicyRule) []right {
 	return all
 }
 
-// beyond returns the rights that the others do not cover.
+// beyond returns the rights that the others do not cover. The apiserver confines these roles: what they may do to all
+// resources they may not do to subresources.
 func beyond(rights, others []right) []right {
 	return slices.DeleteFunc(rights, func(r right) bool {
-		return slices.Contains(others, r) || slices.Contains(others, right{r.verb, "*", "*", ""})
+		return slices.Contains(others, r) ||
+			!strings.Contains(r.resource, "/") && slices.Contains(others, right{r.verb, "*", "*", ""})
 	})
 }
 

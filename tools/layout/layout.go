@@ -1,6 +1,6 @@
 // Package layout checks what no linter of the field knows: the length of files, the names of packages, that the
 // features of one service do not import each other, that nobody forces a deletion who may not, that tests do not sleep,
-// that no request can end its daemon by a goroutine, and what each module requires.
+// that no request can end its daemon by a goroutine, that no number of seconds overflows, and what each module requires.
 package layout
 
 import (
@@ -121,6 +121,10 @@ func checkFile(name string, content []byte, k kept) ([]Finding, error) {
 	for _, line := range goroutines(name, files, file) {
 		found = append(found, Finding{fmt.Sprintf("%s:%d", name, line),
 			"starts a goroutine on the way of requests, whose panic would end the daemon: use package contained"})
+	}
+	for _, line := range overflows(name, files, file) {
+		found = append(found, Finding{fmt.Sprintf("%s:%d", name, line),
+			"multiplies a number with a unit of time: kit/seconds does so without overflow"})
 	}
 	for _, line := range beyond(name, files, file, k) {
 		found = append(found, Finding{fmt.Sprintf("%s:%d", name, line),

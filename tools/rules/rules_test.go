@@ -43,6 +43,8 @@ func TestEachRuleTriggersInTheToyModule(t *testing.T) {
 		{"command/wait.go", "forbidigo", "context.WithoutCancel"},
 		{"command/wait.go", "forbidigo", "time.Sleep"},
 		{"command/wait.go", "forbidigo", "exec.Command"},
+		{"command/print.go", "forbidigo", "fmt.Println"},
+		{"command/print.go", "forbidigo", "os.Stdout"},
 		{"rules/fit/fit.go", "depguard", "context"},
 		{"rules/fit/fit.go", "revive", "package comment"},
 		{"rules/fit/fit.go", "revive", "Undocumented"},

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"keelson.dev/cli/internal/plan"
+	"keelson.dev/cli/internal/terminal"
 	"keelson.dev/kit/daemon"
 )
 
@@ -47,15 +48,19 @@ func Execute(ctx context.Context, args []string, out, errOut io.Writer) int {
 	return execute(ctx, newRoot(), args, out, errOut)
 }
 
+// execute lets a command print nothing but through package terminal.
 func execute(ctx context.Context, root *cobra.Command, args []string, out, errOut io.Writer) int {
+	said, complained := terminal.NewWriter(out), terminal.NewWriter(errOut)
+	defer said.Flush()
+	defer complained.Flush()
 	root.SetArgs(args)
-	root.SetOut(out)
-	root.SetErr(errOut)
+	root.SetOut(said)
+	root.SetErr(complained)
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return 0
 	}
-	fmt.Fprintln(errOut, "keel:", err)
+	fmt.Fprintln(complained, "keel:", err)
 	if errors.As(err, &usageError{}) {
 		return exitUsage
 	}

@@ -2,11 +2,29 @@ package command
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
 )
+
+// Whatever a command prints, and whatever its error says, reaches the terminal as text.
+func TestNothingSteersTheTerminal(t *testing.T) {
+	root := &cobra.Command{SilenceErrors: true, SilenceUsage: true, RunE: func(c *cobra.Command, _ []string) error {
+		fmt.Fprint(c.OutOrStdout(), "web\x1b[2J\xe2\x80")
+		fmt.Fprint(c.ErrOrStderr(), "a\rb\n")
+		return errors.New("pod \u202e is refused")
+	}}
+	var out, errOut bytes.Buffer
+	if code := execute(t.Context(), root, nil, &out, &errOut); code != 1 || out.String() != `web\u001b[2J\xe2\x80` ||
+		errOut.String() != `a\u000db`+"\n"+`keel: pod \u202e is refused`+"\n" {
+		t.Errorf("status %d, %q, %q", code, out.String(), errOut.String())
+	}
+}
 
 // Each mistake gets one line that names it, and the status of a mistake.
 func TestMistakesGetOneLine(t *testing.T) {

@@ -20,6 +20,7 @@ import (
 
 	"keelson.dev/cli/internal/mesh"
 	"keelson.dev/cli/internal/plan"
+	"keelson.dev/cli/internal/terminal"
 	introspectionv1 "keelson.dev/proto/keelson/introspection/v1"
 )
 
@@ -195,9 +196,10 @@ func (a Account) Write(out io.Writer) {
 
 func writeViews(out io.Writer, views []DaemonView) {
 	for _, view := range views {
-		fmt.Fprintf(out, "\n%s: %s\n", view.Daemon, view.Summary)
+		fmt.Fprintf(out, "\n%s: %s\n", view.Daemon, terminal.Line(view.Summary))
 		for _, fact := range view.Facts {
-			fmt.Fprintf(out, "  %s  %s: %s\n", clock(fact.GetTime()), fact.GetReason(), fact.GetMessage())
+			fmt.Fprintf(out, "  %s  %s\n", clock(fact.GetTime()),
+				terminal.Line(fact.GetReason()+": "+fact.GetMessage()))
 		}
 	}
 }
@@ -207,8 +209,8 @@ func writeEvents(out io.Writer, events []corev1.Event) {
 		fmt.Fprintln(out, "\nEvents:")
 	}
 	for _, event := range events {
-		fmt.Fprintf(out, "  %s  %s %s: %s\n", lastSeen(event).Local().Format(time.TimeOnly), event.Type, event.Reason,
-			event.Message)
+		fmt.Fprintf(out, "  %s  %s\n", lastSeen(event).Local().Format(time.TimeOnly),
+			terminal.Line(event.Type+" "+event.Reason+": "+event.Message))
 	}
 }
 
@@ -245,5 +247,5 @@ func because(reason, message string) string {
 	if text = strings.TrimPrefix(text, ": "); text == "" {
 		return ""
 	}
-	return " (" + text + ")"
+	return " (" + terminal.Line(text) + ")"
 }

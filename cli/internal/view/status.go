@@ -16,6 +16,7 @@ import (
 
 	"keelson.dev/cli/internal/mesh"
 	"keelson.dev/cli/internal/plan"
+	"keelson.dev/cli/internal/terminal"
 	introspectionv1 "keelson.dev/proto/keelson/introspection/v1"
 )
 
@@ -216,7 +217,7 @@ func (s Status) WriteTable(out io.Writer, now time.Time) {
 	}
 	fmt.Fprintf(table, "\nNODE\tREADY\tPODS\n")
 	for _, n := range s.Nodes {
-		fmt.Fprintf(table, "%s\t%s\t%d\t%s\n", n.Name, n.Ready, n.Pods, n.Reason)
+		fmt.Fprintf(table, "%s\t%s\t%d\t%s\n", n.Name, n.Ready, n.Pods, terminal.Line(n.Reason))
 	}
 	table.Flush()
 	for _, d := range s.Daemons {
@@ -225,7 +226,7 @@ func (s Status) WriteTable(out io.Writer, now time.Time) {
 		}
 		for _, e := range d.Errors {
 			fmt.Fprintf(out, "\n%s: last error of %s, %s ago (%d in all): %s", d.Name, e.Source,
-				now.Sub(e.Time).Round(time.Second), e.Count, e.Message)
+				now.Sub(e.Time).Round(time.Second), e.Count, terminal.Line(e.Message))
 		}
 	}
 	if s.Problem != "" {

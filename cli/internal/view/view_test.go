@@ -56,6 +56,30 @@ func exampleStatus() Status {
 	}
 }
 
+// What somebody wrote into an event, a message or a condition stands on its own line and steers no terminal.
+func TestHostileMessages(t *testing.T) {
+	const hostile = "done\x1b[2J\r\u202e\nEvents:\n  12:00:00  Normal Healthy: all is well"
+	const shown = `done\u001b[2J\u000d\u202e\u000aEvents:\u000a  12:00:00  Normal Healthy: all is well`
+	account := Account{
+		Pod: &corev1.Pod{},
+		Views: []DaemonView{
+			{Daemon: "scheduler", Summary: hostile, Facts: []*introspectionv1.Fact{{Message: hostile}}},
+		},
+		Events: []corev1.Event{{Type: "Normal", Reason: "Killing", Message: hostile}},
+	}
+	account.Pod.Status.Conditions = []corev1.PodCondition{{Type: "x/y", Status: "False", Message: hostile}}
+	account.Pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "c",
+		State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Message: hostile}}}}
+	status := exampleStatus()
+	status.Nodes[0].Reason, status.Daemons[0].Errors[0].Message = hostile, hostile
+	var out bytes.Buffer
+	account.Write(&out)
+	status.WriteTable(&out, now)
+	if got := strings.Count(out.String(), shown); got != 7 || strings.ContainsAny(out.String(), "\x1b\r\u202e") {
+		t.Errorf("shown %d times in %q", got, out.String())
+	}
+}
+
 func TestWriteTable(t *testing.T) {
 	var out bytes.Buffer
 	exampleStatus().WriteTable(&out, now)

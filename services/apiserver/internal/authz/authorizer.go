@@ -14,6 +14,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/authorization/union"
 
+	"keelson.dev/services/apiserver/internal/authz/answerform"
 	"keelson.dev/services/apiserver/internal/authz/node"
 	"keelson.dev/services/apiserver/internal/authz/rbac"
 	"keelson.dev/services/apiserver/internal/nodeidentity"
@@ -49,9 +50,21 @@ func NewAuthorizer(policy *rbac.Policy, objects node.Objects) (*Authorizer, erro
 func (a *Authorizer) PolicyIsComplete() { close(a.complete) }
 
 func byRoles(policy *rbac.Policy) authorizer.AuthorizerFunc {
-	return func(_ context.Context, r authorizer.Attributes) (authorizer.Decision, string, error) {
-		if role, ok := policy.Decide(rbac.RequestOf(r)); ok {
+	return func(ctx context.Context, r authorizer.Attributes) (authorizer.Decision, string, error) {
+		request := rbac.RequestOf(r)
+		request.Metadata = answerform.IsMetadata(ctx)
+		if role, ok := policy.Decide(request); ok {
 			return authorizer.DecisionAllow, "RBAC: allowed by " + roleText(role), nil
+		}
+		if request.ShowsSecrets() {
+			request.Metadata = true
+			if role, ok := policy.Decide(request); ok {
+				return authorizer.DecisionNoOpinion, fmt.Sprintf(
+					"%s grants the metadata of Secrets only, which a request "+
+						"asks for by the header Accept: application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
+					roleText(role),
+				), nil
+			}
 		}
 		return authorizer.DecisionNoOpinion, "", nil
 	}

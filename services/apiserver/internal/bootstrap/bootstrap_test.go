@@ -78,7 +78,7 @@ func TestAggregation(t *testing.T) {
 
 // TestDaemonsMayDoTheirWork: each daemon has what it needs, and not what others have.
 func TestDaemonsMayDoTheirWork(t *testing.T) {
-	p := rbac.NewPolicy()
+	p := rbac.NewPolicy(Confined()...)
 	for _, r := range append(append([]role{}, userRoles...), daemonRoles...) {
 		p.SetRole(rbac.Name{Name: r.name}, r.rules)
 		if b := r.binding(); b != nil {
@@ -121,8 +121,10 @@ func TestDaemonsMayDoTheirWork(t *testing.T) {
 		{controllers, "list", "metrics.k8s.io", "pods", true},
 		{controllers, "update", "autoscaling", "horizontalpodautoscalers/status", true},
 		{controllers, "update", "autoscaling", "horizontalpodautoscalers", false},
-		{controllers, "list", "", "secrets", true}, // A quota counts them.
+		{controllers, "list", "", "secrets", false}, // A quota counts them, by their metadata.
 		{controllers, "get", "", "secrets", false},
+		{controllers, "get", "custom.metrics.k8s.io", "pods/requests", true},
+		{controllers, "list", "", "pods/log", false},
 		{controllers, "update", "", "secrets", false},
 		{controllers, "update", "coordination.k8s.io", "leases", false}, // Those of others.
 		{controllers, "create", "", "configmaps", true},
@@ -135,6 +137,15 @@ func TestDaemonsMayDoTheirWork(t *testing.T) {
 		{podgc, "delete", "apps", "replicasets", true},
 		{podgc, "list", "example.com", "widgets", true},
 		{podgc, "deletecollection", "", "secrets", true},
+		{podgc, "list", "", "secrets", false},
+		{podgc, "watch", "", "secrets", false},
+		{podgc, "patch", "", "secrets", false},
+		{podgc, "list", "example.com", "secrets", true}, // Not those.
+		{podgc, "get", "", "pods/exec", false},
+		{podgc, "get", "", "nodes/proxy", false},
+		{podgc, "patch", "", "pods/status", true},
+		{podgc, "patch", "", "nodes/status", true},
+		{podgc, "patch", "apps", "deployments/status", false},
 		{podgc, "update", "", "namespaces/finalize", true},
 		{podgc, "create", "", "pods", false},
 		{"system:keelson:apiserver", "get", "", "nodes/proxy", true},
@@ -151,6 +162,30 @@ func TestDaemonsMayDoTheirWork(t *testing.T) {
 			Namespace: "ns", APIGroup: row.group, Resource: resource, Subresource: sub, Name: "x"})
 		if got != row.allowed {
 			t.Errorf("%s may %s %s: %v, want %v", row.user, row.verb, row.path, got, row.allowed)
+		}
+	}
+}
+
+// Who works on objects of every kind may know which Secrets there are, and not what is in them.
+func TestDaemonsSeeTheMetadataOfSecrets(t *testing.T) {
+	p := rbac.NewPolicy(Confined()...)
+	for _, r := range daemonRoles {
+		p.SetRole(rbac.Name{Name: r.name}, r.rules)
+		// The chart binds a service account, whatever its name.
+		p.SetBinding(rbac.Name{Name: r.name}, rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole",
+			Name: r.name}, []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "kube-system", Name: r.name}})
+	}
+	for role, verbs := range map[string][]string{"system:keelson:podgc": {"get", "list", "watch", "patch"},
+		"system:keelson:workload-controllers": {"list", "watch"}} {
+		for _, verb := range verbs {
+			request := rbac.Request{User: "system:serviceaccount:kube-system:" + role, Verb: verb, Resource: "secrets"}
+			if _, allowed := p.Decide(request); allowed {
+				t.Errorf("%s may %s what is in Secrets", role, verb)
+			}
+			request.Metadata = true
+			if _, allowed := p.Decide(request); !allowed {
+				t.Errorf("%s may not %s the metadata of Secrets", role, verb)
+			}
 		}
 	}
 }

@@ -8,6 +8,8 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+
+	"keelson.dev/kit/seconds"
 )
 
 // members are the addresses of all apiservers whose Lease holds at now, and the
@@ -18,7 +20,7 @@ func members(leases []coordinationv1.Lease, now time.Time) (alive []netip.AddrPo
 		if spec.RenewTime == nil || spec.LeaseDurationSeconds == nil || spec.HolderIdentity == nil {
 			continue
 		}
-		if spec.RenewTime.Add(time.Duration(*spec.LeaseDurationSeconds) * time.Second).Before(now) {
+		if spec.RenewTime.Add(seconds.Of(*spec.LeaseDurationSeconds)).Before(now) {
 			expired = append(expired, leases[i].Name)
 			continue
 		}

@@ -31,6 +31,18 @@ type role struct {
 	labels   map[string]string
 	collects string // label of the roles whose rules make up this one
 	vacant   bool   // its binding names nobody; subjects of earlier versions are taken away
+	confined bool   // what it says of all resources is no subresource, and not what is in Secrets
+}
+
+// Confined are the names of the ClusterRoles that the authorizer confines.
+func Confined() []string {
+	var names []string
+	for _, r := range daemonRoles {
+		if r.confined {
+			names = append(names, r.name)
+		}
+	}
+	return names
 }
 
 func (r role) clusterRole() *rbacv1.ClusterRole {

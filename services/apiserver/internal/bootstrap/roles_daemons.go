@@ -30,8 +30,9 @@ var daemonRoles = []role{
 		}),
 	},
 	{
-		name:  "system:keelson:workload-controllers",
-		users: []string{"system:keelson:workload-controllers"},
+		name:     "system:keelson:workload-controllers",
+		users:    []string{"system:keelson:workload-controllers"},
+		confined: true,
 		rules: rules(leases("workload-controllers", "attachdetach", "cronjob", "daemonset", "deployment", "disruption",
 			"endpoint", "endpointslice", "endpointslicemirroring", "ephemeralvolume", "horizontalpodautoscaler", "job",
 			"nodeipam", "persistentvolume", "replicaset", "replicationcontroller", "resourcequota", "rootca",
@@ -86,14 +87,15 @@ var daemonRoles = []role{
 	},
 	{
 		// It collects objects of every kind, also of kinds that are added later.
-		name:  "system:keelson:podgc",
-		users: []string{"system:keelson:podgc"},
+		name:     "system:keelson:podgc",
+		users:    []string{"system:keelson:podgc"},
+		confined: true,
 		rules: rules(leases("podgc", "namespace", "nodehealth", "owners", "podgroupprotection", "pods", "pvcprotection",
 			"pvprotection", "tainteviction", "ttlafterfinished"), []rbacv1.PolicyRule{
 			rights.Events,
 			rule(verbs("delete", "deletecollection", "get", "list", "patch", "watch"), "*", "*"),
 			rule(verbs("update"), "", "namespaces/finalize", "namespaces/status"),
-			rule(verbs("patch"), "", "pods/status"),
+			rule(verbs("patch"), "", "nodes/status", "pods/status"),
 		}),
 	},
 	{

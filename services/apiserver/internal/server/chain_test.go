@@ -54,7 +54,7 @@ func TestFilterFlags(t *testing.T) {
 func TestSwitches(t *testing.T) {
 	always := []string{"audit-init", "panic-recovery", "received-timestamp", "request-info", "joined-flushes",
 		"cache-control", "watch-termination", "wait-group", "deadline", "timeout", "stack", "warnings",
-		"authentication", "impersonation", "authorization", "request-body", "carried-fields"}
+		"authentication", "impersonation", "answer-form", "authorization", "request-body", "carried-fields"}
 	rows := map[string]struct {
 		change func(*Options, *genericapiserver.Config)
 		also   []string

@@ -2,7 +2,6 @@ package server
 
 import (
 	"fmt"
-	"time"
 
 	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -16,6 +15,7 @@ import (
 	genericrest "k8s.io/apiserver/pkg/registry/rest"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 
+	"keelson.dev/kit/seconds"
 	"keelson.dev/services/apiserver/internal/carriedfields"
 	"keelson.dev/services/apiserver/internal/registry"
 	"keelson.dev/services/apiserver/internal/stack"
@@ -125,7 +125,7 @@ func (s *Server) endpoints(
 		EquivalentResourceRegistry: s.core.EquivalentResourceRegistry,
 		Authorizer:                 s.core.Authorizer,
 		Admit:                      carriedfields.Over(s.config.AdmissionControl),
-		MinRequestTimeout:          time.Duration(s.config.MinRequestTimeout) * time.Second,
+		MinRequestTimeout:          seconds.Of(s.config.MinRequestTimeout),
 		MaxRequestBodyBytes:        s.config.MaxRequestBodyBytes,
 	}
 }

@@ -24,6 +24,7 @@ import (
 	"keelson.dev/services/apiserver/internal/authz"
 	"keelson.dev/services/apiserver/internal/authz/node"
 	"keelson.dev/services/apiserver/internal/authz/rbac"
+	"keelson.dev/services/apiserver/internal/bootstrap"
 	"keelson.dev/services/apiserver/internal/eventbatch"
 	"keelson.dev/services/apiserver/internal/frontproxy"
 	"keelson.dev/services/apiserver/internal/openapi"
@@ -236,7 +237,7 @@ func (s *Server) openConfig(context.Context) (err error) {
 }
 
 func (s *Server) openAuth(ctx context.Context) (err error) {
-	s.policy = rbac.NewPolicy()
+	s.policy = rbac.NewPolicy(bootstrap.Confined()...)
 	ofNodes := node.Objects{Pods: s.objects.PodsOnNode, Volume: s.objects.Volume, Claim: s.objects.Claim,
 		Attachment: s.objects.Attachment}
 	if s.authority, err = authz.NewAuthorizer(s.policy, ofNodes); err != nil {

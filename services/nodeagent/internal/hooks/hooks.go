@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"keelson.dev/kit/seconds"
 	"keelson.dev/services/nodeagent/internal/handlers"
 )
 
@@ -76,7 +77,7 @@ func (r *Runner) run(ctx context.Context, handler *corev1.LifecycleHandler, targ
 	case handler.HTTPGet != nil:
 		return r.httpGet(ctx, handler.HTTPGet, target)
 	case handler.Sleep != nil:
-		return sleep(ctx, time.Duration(handler.Sleep.Seconds)*time.Second)
+		return sleep(ctx, seconds.Of(handler.Sleep.Seconds))
 	case handler.TCPSocket != nil:
 		return errors.New("lifecycle handler tcpSocket is not supported: use exec, httpGet or sleep")
 	}

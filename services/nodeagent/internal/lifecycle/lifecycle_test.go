@@ -1,12 +1,15 @@
 package lifecycle
 
 import (
+	"math"
 	"slices"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
+
+	"keelson.dev/kit/seconds"
 )
 
 func entry(kind Kind) Entry {
@@ -181,6 +184,7 @@ func TestGrace(t *testing.T) {
 		{ptr.To[int64](7), ptr.To[int64](9), 7, 9},
 		{nil, ptr.To[int64](1), 30, 1},
 		{ptr.To[int64](-1), ptr.To[int64](-1), 0, 0},
+		{ptr.To[int64](math.MaxInt64), ptr.To[int64](1 << 34), seconds.Most, seconds.Most},
 	} {
 		pod := &corev1.Pod{Spec: corev1.PodSpec{TerminationGracePeriodSeconds: row.pod}}
 		if got := Grace(pod); got != row.grace*time.Second {

@@ -4,6 +4,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"keelson.dev/kit/seconds"
 )
 
 // MinimumGrace is the least time between the stop signal and the kill.
@@ -15,7 +17,7 @@ const defaultGrace = 30 * time.Second
 // Grace returns the Pod's own termination grace period.
 func Grace(pod *corev1.Pod) time.Duration {
 	if s := pod.Spec.TerminationGracePeriodSeconds; s != nil {
-		return time.Duration(max(*s, 0)) * time.Second
+		return seconds.AtLeastNone(*s)
 	}
 	return defaultGrace
 }
@@ -24,7 +26,7 @@ func Grace(pod *corev1.Pod) time.Duration {
 // or else that of the Pod.
 func ProbeGrace(pod *corev1.Pod, own *int64) time.Duration {
 	if own != nil {
-		return time.Duration(max(*own, 0)) * time.Second
+		return seconds.AtLeastNone(*own)
 	}
 	return Grace(pod)
 }

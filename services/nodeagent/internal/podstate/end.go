@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"keelson.dev/kit/podview"
+	"keelson.dev/kit/seconds"
 	"keelson.dev/services/nodeagent/internal/lifecycle"
 	"keelson.dev/services/nodeagent/internal/observed"
 )
@@ -55,7 +56,7 @@ func (v *view) grace() time.Duration {
 	case v.in.Removed:
 		return lifecycle.MinimumGrace
 	case v.pod.DeletionGracePeriodSeconds != nil && podview.IsTerminating(v.pod):
-		return time.Duration(max(*v.pod.DeletionGracePeriodSeconds, 0)) * time.Second
+		return seconds.AtLeastNone(*v.pod.DeletionGracePeriodSeconds)
 	}
 	return lifecycle.Grace(v.pod)
 }

@@ -1,11 +1,10 @@
 package podstate
 
 import (
-	"time"
-
 	corev1 "k8s.io/api/core/v1"
 
 	"keelson.dev/kit/podview"
+	"keelson.dev/kit/seconds"
 	"keelson.dev/services/nodeagent/internal/lifecycle"
 	"keelson.dev/services/nodeagent/internal/observed"
 )
@@ -36,7 +35,7 @@ func (v *view) outcome() *Outcome {
 	if podview.IsTerminal(v.pod) || podview.IsTerminating(v.pod) || v.pod.Spec.ActiveDeadlineSeconds == nil {
 		return nil
 	}
-	end := v.in.StartedAt.Add(time.Duration(*v.pod.Spec.ActiveDeadlineSeconds) * time.Second)
+	end := v.in.StartedAt.Add(seconds.Of(*v.pod.Spec.ActiveDeadlineSeconds))
 	if v.in.Now.Before(end) {
 		v.wake(end)
 		return nil

@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"keelson.dev/kit/podview"
+	"keelson.dev/kit/seconds"
 	"keelson.dev/services/nodeagent/internal/observed"
 	"keelson.dev/services/nodeagent/internal/podstate"
 	"keelson.dev/services/nodeagent/internal/qos"
@@ -118,7 +119,7 @@ func graceOf(t Threshold, pod *corev1.Pod, most time.Duration) time.Duration {
 	}
 	grace := most
 	if own := pod.Spec.TerminationGracePeriodSeconds; own != nil {
-		grace = min(grace, time.Duration(*own)*time.Second)
+		grace = min(grace, seconds.Of(*own))
 	}
 	return max(grace, leastGrace)
 }

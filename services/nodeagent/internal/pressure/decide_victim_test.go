@@ -144,6 +144,7 @@ func TestGrace(t *testing.T) {
 	}{
 		{"hard", hardMemory, ptr.To(int64(300)), 60, time.Second},
 		{"soft, bounded", soft, ptr.To(int64(300)), 60, time.Minute},
+		{"soft, the most that a Pod can ask for", soft, ptr.To(int64(1<<63 - 1)), 60, time.Minute},
 		{"soft, the Pod's own", soft, ptr.To(int64(20)), 60, 20 * time.Second},
 		{"soft, without its own", soft, nil, 60, time.Minute},
 		{"soft, the default", soft, ptr.To(int64(30)), 0, time.Second},

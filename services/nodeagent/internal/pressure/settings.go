@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"keelson.dev/kit/seconds"
 )
 
 // The flags, those of the kubelet.
@@ -72,7 +74,7 @@ func (s *Settings) Validate() error {
 
 // Rules returns what the flags say.
 func (s *Settings) Rules() (Rules, error) {
-	rules := Rules{MaxPodGrace: time.Duration(s.MaxPodGrace) * time.Second, Transition: s.Transition}
+	rules := Rules{MaxPodGrace: seconds.Of(s.MaxPodGrace), Transition: s.Transition}
 	graces, err := pairs(flagSoftGrace, s.SoftGrace, "=", parseGrace)
 	if err != nil {
 		return Rules{}, err

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"keelson.dev/kit/seconds"
 )
 
 // Kind is what a probe decides about.
@@ -75,7 +77,7 @@ func (w window) observe(outcome Outcome, probe *corev1.Probe) window {
 // firstAt returns when a probe runs first: after its initial delay. Where that is long ago, because the nodeagent has
 // just started, the probes of all containers are spread over one period.
 func firstAt(probe *corev1.Probe, startedAt, now time.Time, containerID string) time.Time {
-	first := startedAt.Add(seconds(probe.InitialDelaySeconds))
+	first := startedAt.Add(seconds.Of(probe.InitialDelaySeconds))
 	period := Period(probe)
 	if now.Sub(first) < period {
 		return first
@@ -90,13 +92,11 @@ func Period(probe *corev1.Probe) time.Duration {
 	if probe.PeriodSeconds < 1 {
 		return 10 * time.Second
 	}
-	return seconds(probe.PeriodSeconds)
+	return seconds.Of(probe.PeriodSeconds)
 }
 
 // Timeout returns how long one run may take.
-func Timeout(probe *corev1.Probe) time.Duration { return seconds(max(probe.TimeoutSeconds, 1)) }
-
-func seconds(n int32) time.Duration { return time.Duration(n) * time.Second }
+func Timeout(probe *corev1.Probe) time.Duration { return seconds.Of(max(probe.TimeoutSeconds, 1)) }
 
 // Kill says that a container instance must be killed because a probe failed.
 type Kill struct {

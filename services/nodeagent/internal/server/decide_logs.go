@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"keelson.dev/kit/seconds"
 	"keelson.dev/services/nodeagent/internal/containerlog"
 )
 
@@ -66,16 +67,16 @@ func parseNumber(values url.Values, name string, least int64, number *int64) err
 }
 
 func parseSince(values url.Values, now time.Time, since *time.Time) error {
-	seconds, moment := values.Get("sinceSeconds"), values.Get("sinceTime")
+	ago, moment := values.Get("sinceSeconds"), values.Get("sinceTime")
 	switch {
-	case seconds != "" && moment != "":
+	case ago != "" && moment != "":
 		return badRequest("sinceSeconds and sinceTime: at most one may be given")
-	case seconds != "":
+	case ago != "":
 		var n int64
 		if err := parseNumber(values, "sinceSeconds", 1, &n); err != nil {
 			return err
 		}
-		*since = now.Add(-time.Duration(n) * time.Second)
+		*since = now.Add(-seconds.Of(n))
 	case moment != "":
 		at, err := time.Parse(time.RFC3339, moment)
 		if err != nil {

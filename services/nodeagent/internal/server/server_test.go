@@ -95,6 +95,7 @@ func TestLogs(t *testing.T) {
 		"": "one\ntwo\nthree\n", "?tailLines=1": "three\n", "?stream=Stderr": "two\n", "?limitBytes=5": "one\nt",
 		"?follow=true": "one\ntwo\nthree\n", "?timestamps=true&tailLines=1": "2026-01-31T10:00:00.000000000Z three\n",
 		"?sinceTime=2026-01-31T10:00:01Z": "", "?sinceSeconds=1": "",
+		"?sinceSeconds=9223372036854775807": "one\ntwo\nthree\n",
 	} {
 		if code, body, err := n.get("/containerLogs/ns/web/app" + query); code != 200 || body != want {
 			t.Errorf("%s: %d, %q, %v", query, code, body, err)

@@ -12,6 +12,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 
 	"keelson.dev/kit/keptport"
+	"keelson.dev/kit/seconds"
 )
 
 // Node is what the decisions know of the node that they are for.
@@ -299,7 +300,7 @@ func affinity(s *corev1.Service) time.Duration {
 		return 0
 	}
 	if c := s.Spec.SessionAffinityConfig; c != nil && c.ClientIP != nil && c.ClientIP.TimeoutSeconds != nil {
-		return time.Duration(*c.ClientIP.TimeoutSeconds) * time.Second
+		return seconds.Of(*c.ClientIP.TimeoutSeconds)
 	}
 	return defaultAffinity
 }

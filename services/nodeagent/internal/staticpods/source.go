@@ -23,6 +23,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"keelson.dev/kit/events"
+	"keelson.dev/kit/seconds"
 )
 
 // Statuses is where statuses of mirrors go, which are Pods of the API as others are.
@@ -221,7 +222,7 @@ func (s *Source) stopLocked(i *instance) {
 		zap.String("uid", string(i.Pod.UID)))
 	grace := ptr.Deref(i.Pod.Spec.TerminationGracePeriodSeconds, corev1.DefaultTerminationGracePeriodSeconds)
 	pod := *i.Pod
-	pod.DeletionTimestamp = ptr.To(metav1.NewTime(time.Now().Add(time.Duration(grace) * time.Second)))
+	pod.DeletionTimestamp = ptr.To(metav1.NewTime(time.Now().Add(seconds.Of(grace))))
 	pod.DeletionGracePeriodSeconds = &grace
 	i.Pod, i.Stopping = &pod, true
 	s.saveLocked(i)

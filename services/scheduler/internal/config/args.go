@@ -111,7 +111,7 @@ func (p *profile) bindingArgs(args *schedulerv1.VolumeBindingArgs) error {
 		p.replace(volumebinding.Rule(noderesourcesfit.RequestedToCapacityRatio(line)))
 	}
 	if s := args.BindTimeoutSeconds; s != nil {
-		timeout, err := seconds("bindTimeoutSeconds", *s, 0)
+		timeout, err := period("bindTimeoutSeconds", *s, 0)
 		if err != nil {
 			return err
 		}

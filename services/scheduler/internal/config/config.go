@@ -97,12 +97,12 @@ func Parse(data []byte) (Config, error) {
 
 func readBackoff(file *schedulerv1.KubeSchedulerConfiguration, policy *backoff.Policy) (err error) {
 	if s := file.PodInitialBackoffSeconds; s != nil {
-		if policy.First, err = seconds("podInitialBackoffSeconds", *s, 1); err != nil {
+		if policy.First, err = period("podInitialBackoffSeconds", *s, 1); err != nil {
 			return err
 		}
 	}
 	if s := file.PodMaxBackoffSeconds; s != nil {
-		if policy.Max, err = seconds("podMaxBackoffSeconds", *s, 1); err != nil {
+		if policy.Max, err = period("podMaxBackoffSeconds", *s, 1); err != nil {
 			return err
 		}
 	}

@@ -8,17 +8,18 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"keelson.dev/kit/configfile"
+	"keelson.dev/kit/seconds"
 )
 
 // maxSeconds bounds what the file gives in seconds: a year.
 const maxSeconds = 365 * 24 * 60 * 60
 
-// seconds returns a number of seconds of the file, which must be at least the least.
-func seconds(name string, n, least int64) (time.Duration, error) {
+// period returns a number of seconds of the file, which must be at least the least.
+func period(name string, n, least int64) (time.Duration, error) {
 	if n < least || n > maxSeconds {
 		return 0, fmt.Errorf("%s: %d, it must be from %d to %d", name, n, least, maxSeconds)
 	}
-	return time.Duration(n) * time.Second, nil
+	return seconds.Of(n), nil
 }
 
 // decodeArgs reads the arguments of a plugin, which may say their kind. There may be none.

@@ -52,16 +52,31 @@ func TestMistakes(t *testing.T) {
 	files(t, map[string]string{
 		"snap": `{"kind":"List","apiVersion":"v1","items":[{"kind":"Node","apiVersion":"v1","metadata":{"name":"a",` +
 			`"labels":{"topology.kubernetes.io/zone":"x"}}}]}`,
-		"secret": `{"kind":"List","apiVersion":"v1","items":[{"kind":"Secret","apiVersion":"v1"}]}`,
-		"thing":  `{"kind":"List","apiVersion":"v1","items":[{"kind":"Thing","apiVersion":"v7"}]}`,
-		"pod":    podFile, "node.yaml": nodeFile, "a.yaml": strings.Replace(nodeFile, "big", "a", 1), "none/x.txt": "",
-		"typo":     "---\n# a comment\n---\n" + strings.Replace(podFile, "containers", "container", 1),
-		"negative": deployment("web", -1, "1"), "two": podFile + "\n---\n" + podFile,
+		"secret":     `{"kind":"List","apiVersion":"v1","items":[{"kind":"Secret","apiVersion":"v1"}]}`,
+		"thing":      `{"kind":"List","apiVersion":"v1","items":[{"kind":"Thing","apiVersion":"v7"}]}`,
+		"pod":        podFile,
+		"node.yaml":  nodeFile,
+		"a.yaml":     strings.Replace(nodeFile, "big", "a", 1),
+		"none/x.txt": "",
+		"typo":       "---\n# a comment\n---\n" + strings.Replace(podFile, "containers", "container", 1),
+		"negative":   deployment("web", -1, "1"),
+		"two":        podFile + "\n---\n" + podFile,
+		"most": deployment(
+			"web",
+			1<<31-1,
+			"1",
+		),
+		"together": deployment("one", 100_000, "1") + deployment("two", 1, "1"),
+		"job": `{apiVersion: batch/v1, kind: CronJob, metadata: {name: j}, spec: {jobTemplate: {spec: {
+  parallelism: 2147483647, completions: 2147483647, template: {spec: {containers: [{name: c}]}}}}}}`,
+		"daemons": `{"kind":"List","apiVersion":"v1","items":[{"kind":"DaemonSet","apiVersion":"apps/v1","metadata":` +
+			`{"name":"a"}},{"kind":"DaemonSet","apiVersion":"apps/v1","metadata":{"name":"b"}}]}`,
 		"runtime":  strings.Replace(podFile, "containers:", "runtimeClassName: nosuch, containers:", 1),
 		"overhead": strings.Replace(podFile, "containers:", `overhead: {cpu: "1"}, containers:`, 1),
 		"class":    strings.Replace(podFile, "containers:", "priorityClassName: nosuch, containers:", 1),
 		"empty":    `{apiVersion: v1, kind: Service, metadata: {name: s}}`,
-		"no-pods":  strings.Replace(nodeFile, `, pods: "110"`, "", 1), "no-name": strings.Replace(nodeFile, "big", `""`,
+		"no-pods":  strings.Replace(nodeFile, `, pods: "110"`, "", 1),
+		"no-name": strings.Replace(nodeFile, "big", `""`,
 			1),
 		"rc": `{apiVersion: v1, kind: ReplicationController, metadata: {name: rc}, spec: {}}`,
 	})
@@ -89,19 +104,28 @@ func TestMistakes(t *testing.T) {
 		"--snapshot pod -f pod":    "--snapshot: pod is no List of objects in JSON",
 		"--snapshot secret -f pod": "--snapshot: items[0]: a Secret is no part of a snapshot, " +
 			"only Node, Pod",
-		"--snapshot thing -f pod":                       `--snapshot: thing: items[0]: no kind "Thing" is registered`,
-		"--kubeconfig nosuch -f pod":                    "--kubeconfig: stat nosuch: no such file",
-		"--snapshot snap --without-node b":              `--without-node: there is no node "b"`,
-		"--snapshot snap --without-zone y":              `--without-zone: no node is in zone "y", there are x`,
-		"--snapshot snap --add-node nosuch":             "--add-node: open nosuch: no such file",
-		"--snapshot snap --add-node node.yaml=0":        `--add-node: "0" is no number of nodes, it must be between 1`,
-		"--snapshot snap --add-node node.yaml=100001":   `--add-node: "100001" is no number of nodes`,
-		"--snapshot snap --add-node pod":                "--add-node: pod: it is a Pod p, it must be a Node",
-		"--snapshot snap --add-node two":                "--add-node: two has 2 objects, it must have one Node",
-		"--snapshot snap --add-node no-pods":            "status.allocatable.pods: it is missing",
-		"--snapshot snap --add-node no-name":            "metadata.name: it is missing",
-		"--snapshot snap --add-node a.yaml":             "--add-node: a.yaml: metadata.name: there is a node a already",
-		"--snapshot snap -f negative":                   "Deployment web: spec.replicas: -1, it must be 0 or more",
+		"--snapshot thing -f pod":                     `--snapshot: thing: items[0]: no kind "Thing" is registered`,
+		"--kubeconfig nosuch -f pod":                  "--kubeconfig: stat nosuch: no such file",
+		"--snapshot snap --without-node b":            `--without-node: there is no node "b"`,
+		"--snapshot snap --without-zone y":            `--without-zone: no node is in zone "y", there are x`,
+		"--snapshot snap --add-node nosuch":           "--add-node: open nosuch: no such file",
+		"--snapshot snap --add-node node.yaml=0":      `--add-node: "0" is no number of nodes, it must be between 1`,
+		"--snapshot snap --add-node node.yaml=100001": `--add-node: "100001" is no number of nodes`,
+		"--snapshot snap --add-node pod":              "--add-node: pod: it is a Pod p, it must be a Node",
+		"--snapshot snap --add-node two":              "--add-node: two has 2 objects, it must have one Node",
+		"--snapshot snap --add-node no-pods":          "status.allocatable.pods: it is missing",
+		"--snapshot snap --add-node no-name":          "metadata.name: it is missing",
+		"--snapshot snap --add-node a.yaml":           "--add-node: a.yaml: metadata.name: there is a node a already",
+		"--snapshot snap -f negative": "negative[1]: Deployment web: spec.replicas: -1, it must be between 0 " +
+			"and 100000",
+		"--snapshot snap -f most": "most[1]: Deployment web: spec.replicas: 2147483647, it must be between 0 and " +
+			"100000: no more Pods are simulated at once",
+		"--snapshot snap -f job": "job[1]: CronJob j: spec.jobTemplate.spec.parallelism: 2147483647, it must be " +
+			"between 0 and 100000",
+		"--snapshot snap -f together": "together[2]: Deployment two: with it there are 100001 Pods, at most 100000 " +
+			"are simulated at once",
+		"--snapshot daemons --add-node node.yaml=60000": "--add-node: node.yaml: DaemonSet /b: with it there are " +
+			"120000 Pods, at most 100000 are simulated at once",
 		"--snapshot snap -f pod --scheduler-config pod": "--scheduler-config: pod: ",
 	} {
 		code, _, text := said(t, "", strings.Fields(line)...)

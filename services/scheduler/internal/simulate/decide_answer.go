@@ -120,7 +120,9 @@ func (q *question) place(m *mesh) (pods []*corev1.Pod, ignored []string, err err
 			}
 			twice[p.UID] = d.path
 		}
-		pods = append(pods, more...)
+		if pods = append(pods, more...); bounded(pods) != nil {
+			return nil, nil, fmt.Errorf("%s: %s: %w", d.path, d.name(), bounded(pods))
+		}
 	}
 	if len(q.documents) > 0 && !found {
 		return nil, nil, errors.New("--filename: there is none of Pod, Deployment, ReplicaSet, StatefulSet, " +

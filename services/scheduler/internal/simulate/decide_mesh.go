@@ -123,7 +123,10 @@ func anew(p *corev1.Pod) (*corev1.Pod, bool) {
 
 // gain adds nodes made of one, and returns the Pods that the DaemonSets put there.
 func (m *mesh) gain(of *corev1.Node, count int) ([]*corev1.Pod, error) {
-	var added []*corev1.Node
+	added, names := make([]*corev1.Node, 0, count), make(map[string]bool, len(m.nodes))
+	for _, n := range m.nodes {
+		names[n.Name] = true
+	}
 	for i := range count {
 		n := of.DeepCopy()
 		if count > 1 {
@@ -133,7 +136,7 @@ func (m *mesh) gain(of *corev1.Node, count int) ([]*corev1.Pod, error) {
 			n.Labels = map[string]string{}
 		}
 		n.Labels[corev1.LabelHostname] = n.Name
-		if m.node(n.Name) != nil {
+		if names[n.Name] {
 			return nil, fmt.Errorf("metadata.name: there is a node %s already, the name must be another", n.Name)
 		}
 		added = append(added, n)
@@ -146,6 +149,9 @@ func (m *mesh) gain(of *corev1.Node, count int) ([]*corev1.Pod, error) {
 				return nil, fmt.Errorf("DaemonSet %s/%s: %w", set.Namespace, set.Name, err)
 			}
 			pods = append(pods, p)
+		}
+		if err := bounded(pods); err != nil {
+			return nil, fmt.Errorf("DaemonSet %s/%s: %w", set.Namespace, set.Name, err)
 		}
 	}
 	return pods, nil

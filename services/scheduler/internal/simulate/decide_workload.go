@@ -19,6 +19,18 @@ import (
 // hash stands for the label that tells the Pods of a Deployment's new template from those of its old ones.
 const hash = "simulated"
 
+// maxPods is how many Pods the manifests may ask for together, and how many the nodes that are added: more than a mesh
+// of maxNodes is given in a rollout, and few enough to be placed while somebody waits.
+const maxPods = 100_000
+
+// bounded refuses more Pods than are simulated at once.
+func bounded(pods []*corev1.Pod) error {
+	if len(pods) <= maxPods {
+		return nil
+	}
+	return fmt.Errorf("with it there are %d Pods, at most %d are simulated at once", len(pods), maxPods)
+}
+
 // maker makes the Pods of one object.
 type maker struct {
 	kind   string
@@ -104,8 +116,9 @@ func counted(k *maker, t *corev1.PodTemplateSpec, count *int32, path string) ([]
 	if count == nil {
 		return k.pods(t, 1), nil
 	}
-	if *count < 0 {
-		return nil, fmt.Errorf("%s: %d, it must be 0 or more", path, *count)
+	if *count < 0 || *count > maxPods {
+		return nil, fmt.Errorf("%s: %d, it must be between 0 and %d: no more Pods are simulated at once", path, *count,
+			maxPods)
 	}
 	return k.pods(t, *count), nil
 }

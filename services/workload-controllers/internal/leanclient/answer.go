@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/tools/metrics"
 
 	"keelson.dev/kit/fieldmask"
+	"keelson.dev/kit/seconds"
 )
 
 // accepted asks for the metadata of what was written instead of all of it.
@@ -92,12 +93,12 @@ func failure(response *http.Response, r request, body []byte) error {
 			return apierrors.FromObject(status)
 		}
 	}
-	seconds := 0
+	again := 0
 	if wait, asked := retryAfter(response); asked {
-		seconds = int(wait / time.Second)
+		again = int(wait / time.Second)
 	}
 	return apierrors.NewGenericServerResponse(response.StatusCode, strings.ToLower(r.method),
-		r.resource.GroupResource(), r.name, strings.TrimSpace(string(body)), seconds, true)
+		r.resource.GroupResource(), r.name, strings.TrimSpace(string(body)), again, true)
 }
 
 // retryAfter returns how long the server asks to wait before the request is made again.
@@ -105,8 +106,8 @@ func retryAfter(response *http.Response) (wait time.Duration, asked bool) {
 	if response.StatusCode != http.StatusTooManyRequests && response.StatusCode < http.StatusInternalServerError {
 		return 0, false
 	}
-	seconds, err := strconv.Atoi(response.Header.Get("Retry-After"))
-	return time.Duration(max(0, seconds)) * time.Second, err == nil
+	after, err := strconv.Atoi(response.Header.Get("Retry-After"))
+	return seconds.AtLeastNone(after), err == nil
 }
 
 // count counts the request among those of client-go.

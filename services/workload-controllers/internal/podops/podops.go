@@ -43,12 +43,21 @@ type Outcome struct {
 }
 
 // Create makes n Pods, alike or each of its own, in batches that double: the first failures end it, so that a refusal
-// costs few requests. The outcomes stand in the order of the Pods, as far as it got.
-func (o *Operator) Create(ctx context.Context, owner types.UID, n int, pod func(i int) *corev1.Pod) []Outcome {
+// costs few requests. The outcomes stand in the order of the Pods, as far as it got. pod makes what a Pod stands on, and
+// its error is the Pod's. It is called at once for several Pods.
+func (o *Operator) Create(
+	ctx context.Context, owner types.UID, n int, pod func(i int) (*corev1.Pod, error),
+) []Outcome {
 	outcomes := make([]Outcome, 0, n)
 	for batch := 1; len(outcomes) < n; batch *= 2 {
 		first := len(outcomes)
-		results := inParallel(min(batch, n-first), func(i int) Outcome { return o.create(ctx, owner, pod(first+i)) })
+		results := inParallel(min(batch, n-first), func(i int) Outcome {
+			prototype, err := pod(first + i)
+			if err != nil {
+				return Outcome{Name: prototype.Name, Err: err}
+			}
+			return o.create(ctx, owner, prototype)
+		})
 		outcomes = append(outcomes, results...)
 		if Failure(results) != nil {
 			break

@@ -65,7 +65,9 @@ func TestCreateStartsSlowly(t *testing.T) {
 				}
 				return nil
 			})
-			outcomes := o.Create(t.Context(), "owner", c.n, func(int) *corev1.Pod { return prototype })
+			outcomes := o.Create(t.Context(), "owner", c.n, func(int) (*corev1.Pod, error) {
+				return prototype, nil
+			})
 			successful := 0
 			for _, outcome := range outcomes {
 				if outcome.Err == nil && strings.HasPrefix(outcome.Name, "web-") {
@@ -97,9 +99,9 @@ func TestCreateOfUnlikePods(t *testing.T) {
 		}
 		return true, pod, nil
 	})
-	outcomes := o.Create(t.Context(), "owner", 9, func(i int) *corev1.Pod {
+	outcomes := o.Create(t.Context(), "owner", 9, func(i int) (*corev1.Pod, error) {
 		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprint("web-", i),
-			UID: types.UID(fmt.Sprint(i))}}
+			UID: types.UID(fmt.Sprint(i))}}, nil
 	})
 	if len(outcomes) != 7 {
 		t.Fatalf("%d outcomes, want those of the batches of 1, 2 and 4", len(outcomes))

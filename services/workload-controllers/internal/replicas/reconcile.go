@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"keelson.dev/kit/pass"
+	"keelson.dev/kit/seconds"
 	"keelson.dev/services/workload-controllers/internal/gate"
 	"keelson.dev/services/workload-controllers/internal/ownerindex"
 	"keelson.dev/services/workload-controllers/internal/podops"
@@ -69,7 +70,7 @@ func (c *Controller[O]) observe(_ context.Context, object O) (observed[O], bool,
 	in := Input{Now: now, ReplicaSet: set, Written: c.lastWritten(set.UID)}
 	in.Counts = c.pods.Observe(set.UID, podset.Spec{
 		Selector: selector, Template: set.Spec.Template.Labels,
-		MinReady: time.Duration(set.Spec.MinReadySeconds) * time.Second,
+		MinReady: seconds.Of(set.Spec.MinReadySeconds),
 	}, now)
 	if c.kind.LacksTerminating {
 		set.Status.TerminatingReplicas = &in.Counts.Terminating
@@ -115,7 +116,9 @@ func (f failure) message() string { return fmt.Sprintf("Error %s: %v", f.doing, 
 func (c *Controller[O]) scale(ctx context.Context, in observed[O], plan Plan) failure {
 	if plan.Create > 0 {
 		alike := prototype(in.ReplicaSet, c.kind.GVK)
-		outcomes := c.ops.Create(ctx, in.ReplicaSet.UID, plan.Create, func(int) *corev1.Pod { return alike })
+		outcomes := c.ops.Create(ctx, in.ReplicaSet.UID, plan.Create, func(int) (*corev1.Pod, error) {
+			return alike, nil
+		})
 		podops.RecordCreated(c.recorder, in.object, outcomes)
 		if err := podops.Failure(outcomes); err != nil && !apierrors.HasStatusCause(err,
 			corev1.NamespaceTerminatingCause) {

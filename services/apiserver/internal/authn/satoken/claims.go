@@ -13,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+
+	"keelson.dev/kit/seconds"
 )
 
 const (
@@ -53,7 +55,7 @@ type Bound struct {
 func claimsFor(b Bound, spec authenticationv1.TokenRequestSpec, issuer, id string, now time.Time) (jwt.Claims,
 	private) {
 	account := b.ServiceAccount
-	lifetime := time.Duration(*spec.ExpirationSeconds) * time.Second
+	lifetime := seconds.Of(*spec.ExpirationSeconds)
 	public := jwt.Claims{
 		Issuer:    issuer,
 		Subject:   serviceaccount.MakeUsername(account.Namespace, account.Name),

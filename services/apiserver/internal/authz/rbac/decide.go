@@ -16,6 +16,9 @@ type Request struct {
 
 	Namespace, APIGroup, Resource, Subresource, Name string
 
+	// Metadata says that the answer holds no more of an object than its metadata.
+	Metadata bool
+
 	// Path is set for requests that are not about a resource.
 	Path string
 }
@@ -36,7 +39,8 @@ func RequestOf(r authorizer.Attributes) Request {
 // Decide returns the role that allows the request.
 func (p *Policy) Decide(r Request) (role Name, allowed bool) {
 	p.visit(r.User, r.Groups, r.Namespace, func(name Name, rules []rbacv1.PolicyRule) bool {
-		if r.AllowedBy(rules) {
+		confined := name.Namespace == "" && slices.Contains(p.confined, name.Name)
+		if confined && r.allowedByConfined(rules) || !confined && r.AllowedBy(rules) {
 			role, allowed = name, true
 		}
 		return !allowed
@@ -47,6 +51,21 @@ func (p *Policy) Decide(r Request) (role Name, allowed bool) {
 // AllowedBy tells whether one of the rules allows the request.
 func (r *Request) AllowedBy(rules []rbacv1.PolicyRule) bool {
 	return slices.ContainsFunc(rules, r.allowedBy)
+}
+
+// allowedByConfined tells whether one of the rules of a role that is confined allows the request.
+func (r *Request) allowedByConfined(rules []rbacv1.PolicyRule) bool {
+	return slices.ContainsFunc(rules, func(rule rbacv1.PolicyRule) bool {
+		ofAll := slices.Contains(rule.APIGroups, rbacv1.APIGroupAll) &&
+			slices.Contains(rule.Resources, rbacv1.ResourceAll)
+		return r.allowedBy(rule) && !(ofAll && (r.Subresource != "" || r.ShowsSecrets()))
+	})
+}
+
+// ShowsSecrets tells whether the answer to the request holds what is in Secrets.
+func (r *Request) ShowsSecrets() bool {
+	return r.APIGroup == "" && r.Resource == "secrets" && r.Subresource == "" && !r.Metadata &&
+		slices.Contains([]string{"get", "list", "watch", "patch", "update"}, r.Verb)
 }
 
 func (r *Request) allowedBy(rule rbacv1.PolicyRule) bool {

@@ -34,14 +34,18 @@ type Policy struct {
 	bindings map[Name]binding
 	// grants are the bindings by the namespace in which they hold ("" is everywhere) and by subject.
 	grants map[string]map[subject]map[string]Name
+	// confined are ClusterRoles for who works on objects of every kind and has no use for what is in them.
+	confined []string
 }
 
-// NewPolicy returns a policy that allows nothing.
-func NewPolicy() *Policy {
+// NewPolicy returns a policy that allows nothing. What rules say of all resources of all groups means less in the
+// ClusterRoles that are confined: no subresource, and of Secrets the metadata, but not what is in them.
+func NewPolicy(confined ...string) *Policy {
 	return &Policy{
 		roles:    map[Name][]rbacv1.PolicyRule{},
 		bindings: map[Name]binding{},
 		grants:   map[string]map[subject]map[string]Name{},
+		confined: confined,
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
+	"keelson.dev/kit/seconds"
 	"keelson.dev/services/nodeagent/internal/volume"
 	"keelson.dev/services/nodeagent/internal/volume/atomicdir"
 	"keelson.dev/services/nodeagent/internal/volume/projection"
@@ -93,7 +94,7 @@ func (c *collection) filesOf(ctx context.Context, source *corev1.VolumeProjectio
 // token returns a token as a file. Where one user or group is known to need it, nobody else may read it.
 func (c *collection) token(ctx context.Context, source *corev1.ServiceAccountTokenProjection,
 	mode int32) (atomicdir.Files, error) {
-	lifetime := time.Duration(ptr.Deref(source.ExpirationSeconds, defaultLifetime)) * time.Second
+	lifetime := seconds.Of(ptr.Deref(source.ExpirationSeconds, defaultLifetime))
 	token, err := c.Sources.ServiceAccountToken(ctx, c.request.Pod, source.Audience, lifetime)
 	if err != nil {
 		return nil, err

@@ -2,13 +2,13 @@ package pods
 
 import (
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
 	"keelson.dev/kit/explain"
 	"keelson.dev/kit/podview"
+	"keelson.dev/kit/seconds"
 )
 
 // words are the reasons as users read them.
@@ -34,7 +34,7 @@ func account(in Input, plan Plan, pod *corev1.Pod) explain.Account {
 			For:  fmt.Sprintf("node %s, which is gone, to stay away, and then takes the Pod away", node),
 			Ends: fmt.Sprintf("it is %s, or the node is back", explain.At(since.Add(quarantine)))}}}
 	case podview.IsTerminating(pod):
-		grace := time.Duration(ptr.Deref(pod.DeletionGracePeriodSeconds, 0)) * time.Second
+		grace := seconds.Of(ptr.Deref(pod.DeletionGracePeriodSeconds, 0))
 		return explain.Account{Waits: []explain.Wait{{Since: pod.DeletionTimestamp.Add(-grace), Reason: "Terminating",
 			For: fmt.Sprintf("node %s to end the Pod by %s", node, explain.At(pod.DeletionTimestamp.Time)),
 			Ends: "the node says that it has, or the Node is deleted or gets the taint " +

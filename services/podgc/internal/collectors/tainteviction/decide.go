@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"keelson.dev/kit/podview"
+	"keelson.dev/kit/seconds"
 )
 
 // disruption is the condition that a Pod gets before it is deleted.
@@ -119,13 +120,7 @@ func toleration(pod *corev1.Pod, taint *corev1.Taint) (patience time.Duration, f
 		if t.TolerationSeconds == nil {
 			return 0, true
 		}
-		return seconds(*t.TolerationSeconds), false
+		return seconds.AtLeastNone(*t.TolerationSeconds), false
 	}
 	return 0, false
-}
-
-// seconds is a duration of at least nothing and at most what a duration can hold.
-func seconds(n int64) time.Duration {
-	const most = int64(1<<63-1) / int64(time.Second)
-	return time.Duration(min(max(n, 0), most)) * time.Second
 }

@@ -14,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+
+	"keelson.dev/kit/seconds"
 )
 
 var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -122,7 +124,7 @@ func TestDecide(t *testing.T) {
 			func(p *corev1.Pod) { p.Spec.Tolerations[0].TolerationSeconds = ptr.To[int64](-1) })}}, "evict: a"},
 		"one of more than all time": {Input{Node: newNode("k@-5"), Pods: []*corev1.Pod{
 			newPod("a", tolerating("k", math.MaxInt64))}}, "wake: " +
-			(math.MaxInt64/time.Second*time.Second - 5*time.Second).String() + ", 1 wait"},
+			(seconds.Most*time.Second - 5*time.Second).String() + ", 1 wait"},
 		"a taint without a time counts from when it was seen": {Input{Node: newNode("k"),
 			Since: seen("k", time.Minute),
 			Pods:  []*corev1.Pod{newPod("a", tolerating("k", 90))}}, "wake: 30s, 1 wait"},

@@ -5,6 +5,8 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+
+	"keelson.dev/kit/seconds"
 )
 
 // Input is all that a decision depends on. Decide changes none of it.
@@ -28,7 +30,7 @@ func Decide(in Input) Plan {
 	if !NeedsWork(in.Job) || finished.IsZero() {
 		return Plan{}
 	}
-	due := finished.Add(time.Duration(*in.Job.Spec.TTLSecondsAfterFinished) * time.Second)
+	due := finished.Add(seconds.Of(*in.Job.Spec.TTLSecondsAfterFinished))
 	if in.Now.Before(due) {
 		return Plan{Wake: due}
 	}

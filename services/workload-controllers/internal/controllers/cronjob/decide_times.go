@@ -9,6 +9,8 @@ import (
 	"github.com/robfig/cron/v3"
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/utils/ptr"
+
+	"keelson.dev/kit/seconds"
 )
 
 // mostMissed is how many scheduled times in a row may have been missed: with more, it is unclear what went wrong, and
@@ -50,7 +52,7 @@ func timesOf(c *batchv1.CronJob, schedule cron.Schedule, location *time.Location
 	from, t := last, times{next: after(schedule, last, now)}
 	if deadline := c.Spec.StartingDeadlineSeconds; deadline != nil {
 		// What is exactly as late as allowed is not too late.
-		earliest := now.Add(-seconds(*deadline) - time.Nanosecond)
+		earliest := now.Add(-seconds.Of(*deadline) - time.Nanosecond)
 		if late := schedule.Next(last); !late.IsZero() && !late.After(earliest) {
 			t.late = late
 		}
@@ -72,12 +74,6 @@ func after(schedule cron.Schedule, last, from time.Time) time.Time {
 		return schedule.Next(last.Add(max(from.Sub(last), 0) / every.Delay * every.Delay))
 	}
 	return schedule.Next(later(last, from))
-}
-
-// seconds is a deadline as a duration. No deadline is longer than a duration can be.
-func seconds(n int64) time.Duration {
-	const most = int64(1<<63-1) / int64(time.Second) / 2
-	return time.Duration(min(n, most)) * time.Second
 }
 
 func later(a, b time.Time) time.Time {

@@ -11,6 +11,7 @@ import (
 
 	"keelson.dev/kit/events"
 	"keelson.dev/kit/podview"
+	"keelson.dev/kit/seconds"
 	"keelson.dev/services/workload-controllers/internal/claim"
 	"keelson.dev/services/workload-controllers/internal/controllerrevision"
 	"keelson.dev/services/workload-controllers/internal/pace"
@@ -143,7 +144,7 @@ type seen struct {
 }
 
 func newRound(in *Input, plan *Plan) *round {
-	r := &round{Input: in, plan: plan, minReady: time.Duration(in.DaemonSet.Spec.MinReadySeconds) * time.Second,
+	r := &round{Input: in, plan: plan, minReady: seconds.Of(in.DaemonSet.Spec.MinReadySeconds),
 		stations: make([]station, len(in.Places.list))}
 	desired := 0
 	for at, place := range in.Places.list {

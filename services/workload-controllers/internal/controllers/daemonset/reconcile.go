@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"keelson.dev/kit/pass"
+	"keelson.dev/kit/seconds"
 	"keelson.dev/services/workload-controllers/internal/controllerrevision"
 	"keelson.dev/services/workload-controllers/internal/gate"
 	"keelson.dev/services/workload-controllers/internal/ownerindex"
@@ -74,7 +75,7 @@ func (c *Controller) observe(_ context.Context, set *appsv1.DaemonSet) (Input, b
 	now := c.now()
 	counts := c.pods.Observe(set.UID, podset.Spec{
 		Selector: selector, Template: set.Spec.Template.Labels,
-		MinReady: time.Duration(set.Spec.MinReadySeconds) * time.Second,
+		MinReady: seconds.Of(set.Spec.MinReadySeconds),
 	}, now)
 	known := c.recall(set.UID)
 	in := Input{
@@ -134,8 +135,8 @@ func (c *Controller) create(ctx context.Context, in Input, plan Plan) error {
 		return nil
 	}
 	alike := Prototype(in.DaemonSet, plan.History.Current.Labels[controllerrevision.HashLabel])
-	outcomes := c.ops.Create(ctx, in.DaemonSet.UID, len(plan.Create), func(i int) *corev1.Pod {
-		return ForNode(alike, plan.Create[i])
+	outcomes := c.ops.Create(ctx, in.DaemonSet.UID, len(plan.Create), func(i int) (*corev1.Pod, error) {
+		return ForNode(alike, plan.Create[i]), nil
 	})
 	podops.RecordCreated(c.recorder, in.DaemonSet, outcomes)
 	err := podops.Failure(outcomes)

@@ -191,10 +191,12 @@ func (r *rollout) all() []*member {
 	return append([]*member{r.current}, r.old...)
 }
 
-func (r *rollout) total() int32 {
-	var total int32
+// total is the sum of all sizes. It may be more than one size can: several ReplicaSets may be as large as the API lets
+// them be.
+func (r *rollout) total() int {
+	total := 0
 	for _, m := range r.all() {
-		total += m.size
+		total += int(m.size)
 	}
 	return total
 }

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"keelson.dev/kit/conditions"
+	"keelson.dev/kit/seconds"
 )
 
 // Reasons of the condition Progressing.
@@ -87,7 +88,7 @@ func (r *rollout) isResuming() bool {
 
 // isComplete says whether all replicas have the current template and are available, and none of another is left.
 func (r *rollout) isComplete(status *appsv1.DeploymentStatus) bool {
-	return r.current != nil && r.total() == r.replicas && r.current.size == r.replicas &&
+	return r.current != nil && r.total() == int(r.replicas) && r.current.size == r.replicas &&
 		status.UpdatedReplicas == r.replicas &&
 		status.Replicas == r.replicas && status.AvailableReplicas == r.replicas
 }
@@ -133,7 +134,7 @@ func (r *rollout) wake(condition *appsv1.DeploymentCondition) time.Time {
 }
 
 func (r *rollout) deadline(condition *appsv1.DeploymentCondition) time.Time {
-	return condition.LastUpdateTime.Add(time.Duration(*r.deployment.Spec.ProgressDeadlineSeconds) * time.Second)
+	return condition.LastUpdateTime.Add(seconds.Of(*r.deployment.Spec.ProgressDeadlineSeconds))
 }
 
 func (r *rollout) hasDeadline() bool {

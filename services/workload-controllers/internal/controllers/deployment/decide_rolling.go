@@ -80,42 +80,42 @@ func (r *rollout) grown() int32 {
 	if r.current != nil {
 		size = r.current.size
 	}
-	room := r.replicas + r.surge - size
+	room := int(r.replicas) + int(r.surge) - int(size)
 	for _, m := range r.old {
-		room -= max(m.size, m.set.Status.Replicas)
+		room -= int(max(m.size, m.set.Status.Replicas))
 	}
-	return min(size+max(0, room), max(size, r.replicas), r.replicas)
+	return int32(min(int(size)+max(0, room), int(r.replicas)))
 }
 
 // removable returns how many old replicas may go when every new replica that is not available yet counts as missing.
 // Those that serve nobody go first, so that enough are left that do.
-func (r *rollout) removable() int32 {
-	unavailable := r.current.size - r.current.available()
-	return max(0, r.total()-(r.replicas-r.unavailable)-unavailable)
+func (r *rollout) removable() int {
+	unavailable := int(r.current.size - r.current.available())
+	return max(0, r.total()-int(r.replicas-r.unavailable)-unavailable)
 }
 
 // dropUnavailable takes away old replicas that serve nobody, which costs no availability. It returns how many.
-func (r *rollout) dropUnavailable(removable int32) int32 {
-	var dropped int32
+func (r *rollout) dropUnavailable(removable int) int {
+	dropped := 0
 	for _, m := range r.old {
-		drop := min(m.size-m.available(), removable-dropped)
+		drop := min(int(m.size-m.available()), removable-dropped)
 		if drop <= 0 {
 			continue
 		}
-		m.resize(m.size-drop, ReasonUnhealthy)
+		m.resize(m.size-int32(drop), ReasonUnhealthy)
 		dropped += drop
 	}
 	return dropped
 }
 
 // dropSurplus takes away old replicas that serve, the oldest ReplicaSet first.
-func (r *rollout) dropSurplus(removable int32) {
+func (r *rollout) dropSurplus(removable int) {
 	for _, m := range r.old {
-		drop := min(m.size, removable)
+		drop := min(int(m.size), removable)
 		if drop <= 0 {
 			continue
 		}
-		m.resize(m.size-drop, ReasonRollout)
+		m.resize(m.size-int32(drop), ReasonRollout)
 		removable -= drop
 	}
 }

@@ -48,26 +48,26 @@ func (r *rollout) scale() {
 func (r *rollout) scaleInProportion(active []*member) {
 	delta := -r.total()
 	if r.replicas > 0 {
-		delta += r.replicas + r.surge
+		delta += int(r.replicas + r.surge)
 	}
 	slices.SortStableFunc(active, func(a, b *member) int { return bySize(a, b, delta > 0) })
 	left := delta
-	sizes := make([]int32, len(active))
+	sizes := make([]int, len(active))
 	for i, m := range active {
 		share := max(min(0, left), min(r.share(m), max(0, left)))
-		sizes[i] = m.size + share
+		sizes[i] = int(m.size) + share
 		left -= share
 	}
 	sizes[0] = max(0, sizes[0]+left)
 	for i, m := range active {
-		m.resize(sizes[i], ReasonScale)
+		m.resize(int32(sizes[i]), ReasonScale)
 	}
 }
 
 // share returns by how much a ReplicaSet changes so that its part of all replicas stays what it was.
-func (r *rollout) share(m *member) int32 {
+func (r *rollout) share(m *member) int {
 	if r.replicas == 0 {
-		return -m.size
+		return -int(m.size)
 	}
 	former, _ := number(m.set, revision.MaxAnnotation)
 	if former == 0 {
@@ -76,7 +76,8 @@ func (r *rollout) share(m *member) int32 {
 	if former == 0 {
 		return 0
 	}
-	return int32(math.Round(float64(m.size)*float64(r.replicas+r.surge)/float64(former))) - m.size
+	share := math.Round(float64(m.size) * float64(r.replicas+r.surge) / float64(former))
+	return int(min(max(share, 0), math.MaxInt32)) - int(m.size)
 }
 
 // bySize puts larger ones first. Of equals the newer goes first when growing, the older when shrinking.

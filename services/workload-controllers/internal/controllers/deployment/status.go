@@ -2,6 +2,7 @@ package deployment
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"time"
 
@@ -60,7 +61,7 @@ func (r *rollout) counters() appsv1.DeploymentStatus {
 	if r.current != nil {
 		status.UpdatedReplicas = r.current.set.Status.Replicas
 	}
-	status.UnavailableReplicas = max(0, r.total()-status.AvailableReplicas)
+	status.UnavailableReplicas = int32(min(max(0, r.total()-int(status.AvailableReplicas)), math.MaxInt32))
 	return status
 }
 

@@ -1,6 +1,7 @@
 package disruption
 
 import (
+	"math"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -66,8 +67,8 @@ func Decide(in Input) Plan {
 	if expected <= 0 {
 		allowed = 0
 	}
-	status.ExpectedPods, status.DesiredHealthy = int32(expected), int32(desired)
-	status.CurrentHealthy, status.DisruptionsAllowed = int32(healthy), int32(allowed)
+	status.ExpectedPods, status.DesiredHealthy = figure(expected), figure(desired)
+	status.CurrentHealthy, status.DisruptionsAllowed = figure(healthy), figure(allowed)
 	if allowed > 0 {
 		setCondition(status, metav1.ConditionTrue, policyv1.SufficientPodsReason, "", in.Now)
 	} else {
@@ -75,6 +76,9 @@ func Decide(in Input) Plan {
 	}
 	return plan
 }
+
+// figure is a number as the status can hold it: several controllers together may intend more Pods than that.
+func figure(n int) int32 { return int32(min(n, math.MaxInt32)) }
 
 // DependsOnIntended says whether the bound is a share of the Pods that are intended, or leaves some of them out.
 func DependsOnIntended(spec *policyv1.PodDisruptionBudgetSpec) bool {

@@ -7,6 +7,8 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
+
+	"keelson.dev/kit/seconds"
 )
 
 // Without rules of its own an autoscaler at most doubles its target in one pass, or raises it to fourTimes.
@@ -109,7 +111,7 @@ func (d *decision) allowed(rules *autoscalingv2.HPAScalingRules, up bool) int32 
 	largest := (choice == autoscalingv2.MaxChangePolicySelect) == up
 	var chosen float64
 	for i, policy := range rules.Policies {
-		period := time.Duration(policy.PeriodSeconds) * time.Second
+		period := seconds.Of(policy.PeriodSeconds)
 		start := float64(int64(d.replicas()) - d.plan.History.changed(period, d.Now))
 		to := reach(start, policy, up)
 		if i == 0 || largest == (to > chosen) {
@@ -152,7 +154,7 @@ func (d *decision) window(rules *autoscalingv2.HPAScalingRules, otherwise time.D
 	if rules == nil || rules.StabilizationWindowSeconds == nil {
 		return otherwise
 	}
-	return time.Duration(*rules.StabilizationWindowSeconds) * time.Second
+	return seconds.Of(*rules.StabilizationWindowSeconds)
 }
 
 // clamp is a number of replicas.

@@ -2,6 +2,7 @@ package job
 
 import (
 	"fmt"
+	"math"
 	"reflect"
 	"testing"
 	"time"
@@ -9,6 +10,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"keelson.dev/kit/seconds"
 )
 
 // check decides each row, twice, and compares what it says.
@@ -275,6 +278,8 @@ func TestTheEnd(t *testing.T) {
 
 func TestDeadline(t *testing.T) {
 	check(t, []row{
+		{"JOB-115 the longest deadline", newJob(deadline(math.MaxInt64)), "a Running",
+			"Steady; wake in " + (seconds.Most*time.Second - time.Minute).String()},
 		{"JOB-115 not yet", newJob(deadline(61)), "a Running", "Steady; wake in 1s"},
 		{"JOB-115 JOB-116 JOB-118 the Job was active too long", newJob(deadline(60)), "a Running",
 			"Ending; end a; " + pastTime},

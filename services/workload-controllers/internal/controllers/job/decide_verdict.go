@@ -9,6 +9,7 @@ import (
 
 	"keelson.dev/kit/conditions"
 	"keelson.dev/kit/events"
+	"keelson.dev/kit/seconds"
 )
 
 // judge finds the outcome of the Job, should it have one. One that has been told stays.
@@ -81,11 +82,11 @@ func (r *round) restartsTooOften() bool {
 
 // deadline returns until when a Job that runs since start may be active; the zero time means for ever.
 func (r *round) deadline(start *metav1.Time) time.Time {
-	seconds := r.job.Spec.ActiveDeadlineSeconds
-	if seconds == nil || start == nil || isSuspended(r.job) {
+	limit := r.job.Spec.ActiveDeadlineSeconds
+	if limit == nil || start == nil || isSuspended(r.job) {
 		return time.Time{}
 	}
-	return start.Add(time.Duration(*seconds) * time.Second)
+	return start.Add(seconds.Of(*limit))
 }
 
 // isOverdue says whether the Job has been active too long. One that was suspended until now starts anew.

@@ -156,8 +156,8 @@ func (c *Controller) create(ctx context.Context, job *batchv1.Job, creations []C
 		return nil
 	}
 	alike := prototype(job)
-	outcomes := c.ops.Create(ctx, job.UID, len(creations), func(i int) *corev1.Pod {
-		return podOf(job, alike, creations[i])
+	outcomes := c.ops.Create(ctx, job.UID, len(creations), func(i int) (*corev1.Pod, error) {
+		return podOf(job, alike, creations[i]), nil
 	})
 	podops.RecordCreated(c.recorder, job, outcomes)
 	err := podops.Failure(outcomes)

@@ -28,26 +28,31 @@ func (c *Controller) relabel(ctx context.Context, set *appsv1.StatefulSet, r Rel
 	return nil
 }
 
+// unclaimedError is why a Pod lacks a claim.
+type unclaimedError struct{ error }
+
+func (e unclaimedError) Unwrap() error { return e.error }
+
 // create makes Pods, each after its claims. One whose claims cannot be made keeps none of the others waiting, nor does
-// one whose name is taken.
+// one whose name is taken. Where a Pod is refused, those after it get no claims either.
 func (c *Controller) create(ctx context.Context, set *appsv1.StatefulSet, creations []Creation) error {
 	var errs []error
-	var pods, taken []*corev1.Pod
-	for _, creation := range creations {
-		if err := c.makeClaims(ctx, set, creation.Claims); err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		pods = append(pods, creation.Pod)
-	}
-	for refused := false; len(pods) > 0 && !refused; {
-		outcomes := c.ops.Create(ctx, set.UID, len(pods), func(i int) *corev1.Pod { return pods[i] })
+	var taken []*corev1.Pod
+	for refused := false; len(creations) > 0 && !refused; {
+		outcomes := c.ops.Create(ctx, set.UID, len(creations), func(i int) (*corev1.Pod, error) {
+			if err := c.makeClaims(ctx, set, creations[i].Claims); err != nil {
+				return creations[i].Pod, unclaimedError{err}
+			}
+			return creations[i].Pod, nil
+		})
 		for i, outcome := range outcomes {
 			switch err := outcome.Err; {
 			case err == nil:
 				c.recorder.Record(set, podCreated(set, outcome.Name))
+			case errors.As(err, &unclaimedError{}):
+				errs = append(errs, err)
 			case apierrors.IsAlreadyExists(err):
-				taken = append(taken, pods[i])
+				taken = append(taken, creations[i].Pod)
 			case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 				refused = true
 			default:
@@ -56,7 +61,7 @@ func (c *Controller) create(ctx context.Context, set *appsv1.StatefulSet, creati
 				errs = append(errs, fmt.Errorf("creating Pod %s: %w", outcome.Name, err))
 			}
 		}
-		pods = pods[len(outcomes):]
+		creations = creations[len(outcomes):]
 	}
 	for _, pod := range taken {
 		errs = append(errs, c.resolve(ctx, set, pod))

@@ -121,6 +121,9 @@ func build(s *controller.Setup, feed *podfeed.Feed) (*Controller, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := indexClaims(storage); err != nil {
+		return nil, err
+	}
 	own, pending := lean.WithStatuses(client.WithFieldOwner(s.Client, Name), Name), gate.New()
 	return &Controller{
 		client: own, live: s.Live, pods: feed.Index, revisions: revisions, claims: claims, storage: storage,

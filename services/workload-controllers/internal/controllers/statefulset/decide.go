@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"keelson.dev/kit/explain"
+	"keelson.dev/kit/seconds"
 	"keelson.dev/services/workload-controllers/internal/claim"
 	"keelson.dev/services/workload-controllers/internal/controllerrevision"
 )
@@ -31,7 +32,8 @@ type Input struct {
 	Pods []*corev1.Pod
 	// Orphans are the active Pods of the namespace that have no controller and that the selector matches.
 	Orphans []*corev1.Pod
-	// Claims are, by their names, those that exist of the ordinals and Pods of the set, and all that the set owns.
+	// Claims are, by their names, those that exist under a name that the set gives to some ordinal's, and all that the
+	// set owns.
 	Claims map[string]*corev1.PersistentVolumeClaim
 }
 
@@ -130,10 +132,13 @@ type work struct {
 	in   Input
 	set  *appsv1.StatefulSet
 	plan Plan
-	// start is the first ordinal, end the one behind the last.
+	// start is the first ordinal, end the one behind the last. There may be billions between them: a pass walks over
+	// what exists, and over no more than burst of those that are missing.
 	start, end int
-	// pods are those of the ordinals, surplus the others, the highest ordinal first.
+	// pods are those of the ordinals, filled the ordinals that have one, the lowest first; surplus are the other Pods,
+	// the highest ordinal first.
 	pods    map[int]*corev1.Pod
+	filled  []int
 	surplus []*corev1.Pod
 	// current names the revision that the set came from, updated all that have the template of the set as it is.
 	current string
@@ -192,5 +197,5 @@ func replicasOf(set *appsv1.StatefulSet) int {
 }
 
 func minReadyOf(set *appsv1.StatefulSet) time.Duration {
-	return time.Duration(set.Spec.MinReadySeconds) * time.Second
+	return seconds.Of(set.Spec.MinReadySeconds)
 }

@@ -17,7 +17,7 @@ import (
 // repair gives every Pod its labels and its claims back, and every claim the owners that the retention policy asks for.
 func (w *work) repair() {
 	handled := map[string]bool{}
-	for ordinal := w.start; ordinal < w.end; ordinal++ {
+	for _, ordinal := range w.known() {
 		pod := w.pods[ordinal]
 		if pod != nil && podview.IsActive(pod) {
 			w.relabel(ordinal, pod)
@@ -43,6 +43,18 @@ func (w *work) repair() {
 			w.own(existing, w.keptOwner()...)
 		}
 	}
+}
+
+// known are the ordinals that are asked for and that have a Pod or a claim, the lowest first.
+func (w *work) known() []int {
+	known := slices.Clone(w.filled)
+	for name := range w.in.Claims {
+		if ordinal, ok := claimOrdinal(w.set, name); ok && w.isAskedFor(ordinal) {
+			known = append(known, ordinal)
+		}
+	}
+	slices.Sort(known)
+	return slices.Compact(known)
 }
 
 // repairClaim looks after the claim of the template at an index, for an ordinal that is asked for and its Pod, if any.

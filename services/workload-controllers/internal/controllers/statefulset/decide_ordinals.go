@@ -2,6 +2,7 @@ package statefulset
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,7 +21,8 @@ func ordinalOf(set *appsv1.StatefulSet, name string) (int, bool) {
 	if !ok {
 		return 0, false
 	}
-	ordinal, err := strconv.ParseUint(digits, 10, 31)
+	// The first ordinal and the number of Pods may both be the largest of 31 bits.
+	ordinal, err := strconv.ParseUint(digits, 10, 32)
 	if err != nil || podName(set, int(ordinal)) != name {
 		return 0, false
 	}
@@ -66,14 +68,18 @@ func (w *work) place(pods []*corev1.Pod) {
 	for _, pod := range pods {
 		ordinal, _ := ordinalOf(w.set, pod.Name)
 		of[pod] = ordinal
-		if ordinal >= w.start && ordinal < w.end {
+		if w.isAskedFor(ordinal) {
 			w.pods[ordinal] = pod
 		} else {
 			w.surplus = append(w.surplus, pod)
 		}
 	}
+	w.filled = slices.Sorted(maps.Keys(w.pods))
 	slices.SortFunc(w.surplus, func(a, b *corev1.Pod) int { return cmp.Compare(of[b], of[a]) })
 }
+
+// isAskedFor says whether the set is to have a Pod of the ordinal.
+func (w *work) isAskedFor(ordinal int) bool { return ordinal >= w.start && ordinal < w.end }
 
 // isRunningAndReady says whether a Pod counts as ready. One that is being deleted does not, nor one that the plan ends.
 func (w *work) isRunningAndReady(pod *corev1.Pod) bool {

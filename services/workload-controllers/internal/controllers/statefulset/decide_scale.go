@@ -1,6 +1,7 @@
 package statefulset
 
 import (
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -17,9 +18,7 @@ const lookAgain = 5 * time.Second
 // is once nothing is left to wait for.
 func (w *work) scale() bool {
 	if w.set.Spec.PodManagementPolicy == appsv1.ParallelPodManagement {
-		for ordinal := w.start; ordinal < w.end; ordinal++ {
-			w.fill(ordinal)
-		}
+		w.fillAll()
 		for _, pod := range w.surplus {
 			w.retire(pod)
 		}
@@ -31,6 +30,23 @@ func (w *work) scale() bool {
 		}
 	}
 	return w.shrink()
+}
+
+// fillAll sees to every ordinal that has a Pod, and makes as many of the missing Pods as one pass may, in order.
+func (w *work) fillAll() {
+	next := w.start
+	for _, filled := range append(slices.Clip(w.filled), w.end) {
+		for next < filled && len(w.plan.Create) < burst {
+			w.create(next)
+			if next++; w.plan.Problem != nil { // what keeps one Pod below the partition from being made keeps all there
+				next = max(next, w.partition())
+			}
+		}
+		if filled < w.end {
+			w.fill(filled)
+		}
+		next = filled + 1
+	}
 }
 
 // fill sees to it that an ordinal has a Pod that runs. It says whether it is available.
@@ -95,9 +111,6 @@ func (w *work) replace(pod *corev1.Pod) {
 
 // create makes the Pod of an ordinal, after the claims that it lacks.
 func (w *work) create(ordinal int) {
-	if len(w.plan.Create) == burst {
-		return
-	}
 	revision, template, err := w.revisionFor(ordinal)
 	if err != nil {
 		w.plan.Problem = err

@@ -1,6 +1,7 @@
 package statefulset
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -53,6 +54,11 @@ func TestScale(t *testing.T) {
 		{"SET-065 failed and going", nil, "0r1 1d1 2r1", ""},
 		{"SET-065 failed, above one that is not ready", nil, "0u1 1f1", ""},
 		{"SET-065 failed and surplus", []edit{replicas(1)}, "0r1 1f1", "delete web-1 ScaledDown"},
+
+		{"SET-033 the last ordinal that the API can ask for", []edit{start(math.MaxInt32), replicas(2)},
+			"2147483647r1 2147483648r1", ""},
+		{"SET-059 the first of the most", []edit{replicas(math.MaxInt32)}, "1r1", "create web-0 of 1"},
+		{"SET-058 down from the most", []edit{replicas(0)}, "0r1 2147483646r1", "delete web-2147483646 ScaledDown"},
 
 		{"SET-068 SET-070 all at once", []edit{parallel}, "",
 			"create web-0 of 1, create web-1 of 1, create web-2 of 1"},

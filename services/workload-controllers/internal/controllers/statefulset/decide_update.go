@@ -1,6 +1,8 @@
 package statefulset
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -11,14 +13,19 @@ import (
 // unavailable, whatever made them so. One that is unavailable already goes at no cost.
 func (w *work) update() {
 	most := w.maxUnavailable()
-	budget := most
-	for ordinal := w.start; ordinal < w.end; ordinal++ {
-		if !w.isAvailable(w.pods[ordinal]) {
-			budget--
+	budget := most - (w.end - w.start)
+	for _, pod := range w.pods {
+		if w.isAvailable(pod) {
+			budget++
 		}
 	}
-	underway := 0
-	for ordinal := w.end - 1; ordinal >= max(w.start, w.partition()) && underway < most; ordinal-- {
+	underway, above := 0, w.end
+	for _, ordinal := range slices.Backward(w.filled) {
+		underway += above - ordinal - 1 // those in between have no Pod
+		above = ordinal
+		if ordinal < w.partition() || underway >= most {
+			return
+		}
 		pod := w.pods[ordinal]
 		available := w.isAvailable(pod)
 		switch {
@@ -37,9 +44,9 @@ func (w *work) update() {
 	}
 }
 
-// isGoing says whether there is no Pod, or one that will be gone without the update.
+// isGoing says whether a Pod will be gone without the update.
 func (w *work) isGoing(pod *corev1.Pod) bool {
-	return pod == nil || !podview.IsActive(pod) || w.deleted[pod.Name]
+	return !podview.IsActive(pod) || w.deleted[pod.Name]
 }
 
 // partition is the first ordinal that an update reaches.

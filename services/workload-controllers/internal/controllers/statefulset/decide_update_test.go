@@ -1,6 +1,8 @@
 package statefulset
 
 import (
+	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -72,6 +74,31 @@ func TestUpdate(t *testing.T) {
 				t.Errorf("got %q, want %q", got, row.want)
 			}
 		})
+	}
+}
+
+// SET-085: ordinals without a Pod count as unavailable, however many there are.
+func TestUpdateOfTheLargestSet(t *testing.T) {
+	for _, row := range []struct {
+		bound      intstr.IntOrString
+		pods, want string
+	}{
+		{intstr.FromInt32(2), "1r1 2147483644r1 2147483646r1", ""},
+		{intstr.FromString("50%"), "1r1 2147483644r1 2147483646r1", ""},
+		{intstr.FromString("100%"), "1r1 2147483644r1 2147483646r1", "web-2147483646 web-2147483644"},
+		{intstr.FromInt32(1<<31 - 4), "1r1 2147483644r1 2147483646r1", ""}, // as many as are missing
+		{intstr.FromInt32(1<<31 - 3), "1r1 2147483644r1 2147483646r1", "web-2147483646"},
+		{intstr.FromInt32(2), "1r1 2147483644u1", ""}, // two above it are missing
+		{intstr.FromInt32(3), "1r1 2147483644u1", "web-2147483644"},
+	} {
+		set := newSet(updated(2), parallel, replicas(math.MaxInt32), partition(3), unavailable(row.bound))
+		var deleted []string
+		for _, d := range Decide(input(set, row.pods, "")).Delete {
+			deleted = append(deleted, d.Pod.Name)
+		}
+		if got := strings.Join(deleted, " "); got != row.want {
+			t.Errorf("%s may be unavailable of %s: deletes %q, want %q", row.bound.String(), row.pods, got, row.want)
+		}
 	}
 }
 

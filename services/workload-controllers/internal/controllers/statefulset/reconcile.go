@@ -18,6 +18,7 @@ import (
 	"keelson.dev/services/workload-controllers/internal/ownerindex"
 	"keelson.dev/services/workload-controllers/internal/podops"
 	"keelson.dev/services/workload-controllers/internal/podset"
+	"keelson.dev/services/workload-controllers/internal/storeindex"
 	"keelson.dev/services/workload-controllers/internal/wake"
 	"keelson.dev/services/workload-controllers/internal/write"
 )
@@ -34,7 +35,7 @@ type Controller struct {
 	pods        *podset.Index
 	revisions   ownerindex.Index[*appsv1.ControllerRevision]
 	claims      ownerindex.Index[*corev1.PersistentVolumeClaim]
-	storage     gate.Store // all claims
+	storage     toolscache.Indexer // all claims, indexed by byStem
 	owners      wake.Owners
 	gate        *gate.Gate
 	recorder    podops.Recorder
@@ -67,13 +68,22 @@ func (c *Controller) observe(set *appsv1.StatefulSet) Input {
 	for _, owned := range c.claims.Owned(set.UID) {
 		in.Claims[owned.Name] = owned
 	}
-	for _, name := range claimNames(set, in.Pods) {
-		key := toolscache.ObjectName{Namespace: set.Namespace, Name: name}.String()
-		if item, exists, err := c.storage.GetByKey(key); err == nil && exists {
-			in.Claims[name] = item.(*corev1.PersistentVolumeClaim)
+	for i := range set.Spec.VolumeClaimTemplates {
+		stem := storeindex.Key(set.Namespace, claimStem(claimName(set, i, 0)))
+		for _, existing := range storeindex.Find[corev1.PersistentVolumeClaim](c.storage, byStem, stem) {
+			in.Claims[existing.Name] = existing
 		}
 	}
 	return in
+}
+
+// byStem is the index of claims by their namespace and their names without the ordinal.
+const byStem = "keelson.dev/claim-stem"
+
+func indexClaims(store toolscache.Indexer) error {
+	return storeindex.Add(store, byStem, func(existing *corev1.PersistentVolumeClaim) []string {
+		return []string{storeindex.Key(existing.Namespace, claimStem(existing.Name))}
+	})
 }
 
 // apply carries out the plan in the order of its fields. What the pass came to is in the status even where it failed.

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -46,6 +48,7 @@ type bench struct {
 	history    toolscache.Indexer
 	claims     toolscache.Indexer
 	events     eventstest.Recorded
+	mu         sync.Mutex // guards writes: several Pods are made at once
 	writes     []string
 	refusals   map[string]error // by the text of the write
 	controller *Controller
@@ -109,7 +112,7 @@ func (b *bench) connect(in Input) {
 	sets := toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, toolscache.Indexers{})
 	revisions, err := ownerindex.Of[*appsv1.ControllerRevision](b.history)
 	claims, claimsErr := ownerindex.Of[*corev1.PersistentVolumeClaim](b.claims)
-	if err := errors.Join(err, claimsErr, sets.Replace(nil, "1000000")); err != nil {
+	if err := errors.Join(err, claimsErr, indexClaims(b.claims), sets.Replace(nil, "1000000")); err != nil {
 		b.t.Fatal(err)
 	}
 	pending := gate.New()
@@ -147,7 +150,9 @@ func (l liveReader) Get(ctx context.Context, key client.ObjectKey, o client.Obje
 
 func (b *bench) write(verb, name string, do func() error) error {
 	text := verb + " " + name
+	b.mu.Lock()
 	b.writes = append(b.writes, text)
+	b.mu.Unlock()
 	if err := b.refusals[text]; err != nil || do == nil {
 		return err
 	}
@@ -251,6 +256,26 @@ func TestClaimIsRefused(t *testing.T) {
 				`persistentvolumeclaims "it" is forbidden: exceeded quota`+"\n"+
 				"Normal SuccessfulCreate create Claim www-web-1 Pod web-1 in StatefulSet web success\n"+
 				"Normal SuccessfulCreate create Pod web-1 in StatefulSet web successful")
+	}))
+}
+
+// DEP-157: where Pods are refused, a set of the largest size makes no more claims than Pods that it tries, looks up no
+// more of them than there are, and the claims of Pods that are not its first are found.
+func TestTheLargestSetIsRefused(t *testing.T) {
+	t.Run("", bubble(func(t *testing.T) {
+		b := newBench(t, input(newSet(claimed, parallel, replicas(math.MaxInt32), retain("Delete", "Retain")), "0r1",
+			"www-web-0@set www-web-2147483646 www-web-x www-webs-1"))
+		b.refusals["create web-1"] = refused("pods")
+		if in := b.controller.observe(newSet(claimed, replicas(math.MaxInt32))); len(in.Claims) != 3 {
+			t.Errorf("%d claims are looked at", len(in.Claims))
+		}
+		if _, err := b.reconcile(); !apierrors.IsForbidden(err) {
+			t.Errorf("error %v", err)
+		}
+		b.expectWritten("update www-web-2147483646, create www-web-1, create web-1",
+			"Normal SuccessfulCreate create Claim www-web-1 Pod web-1 in StatefulSet web success\n"+
+				`Warning FailedCreate create Pod web-1 in StatefulSet web failed error: `+
+				`pods "it" is forbidden: exceeded quota`)
 	}))
 }
 

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -83,28 +84,20 @@ func newClaim(set *appsv1.StatefulSet, index, ordinal int) *corev1.PersistentVol
 	return made
 }
 
-// claimNames are those of all claims of the set's ordinals and of the Pods that it has.
-func claimNames(set *appsv1.StatefulSet, pods []*corev1.Pod) []string {
-	if len(set.Spec.VolumeClaimTemplates) == 0 {
-		return nil
-	}
-	var names []string
-	add := func(ordinal int) {
-		for i := range set.Spec.VolumeClaimTemplates {
-			names = append(names, claimName(set, i, ordinal))
+// claimOrdinal returns the ordinal that a claim is for by its name; false for a name that the set gives to none.
+func claimOrdinal(set *appsv1.StatefulSet, name string) (int, bool) {
+	for i := range set.Spec.VolumeClaimTemplates {
+		if pod, ok := strings.CutPrefix(name, set.Spec.VolumeClaimTemplates[i].Name+"-"); ok {
+			if ordinal, ok := ordinalOf(set, pod); ok {
+				return ordinal, true
+			}
 		}
 	}
-	start, end := ordinals(set)
-	for ordinal := start; ordinal < end; ordinal++ {
-		add(ordinal)
-	}
-	for _, pod := range pods {
-		if ordinal, ok := ordinalOf(set, pod.Name); ok && (ordinal < start || ordinal >= end) {
-			add(ordinal)
-		}
-	}
-	return names
+	return 0, false
 }
+
+// claimStem is the name of a claim without the ordinal: all claims of one template of a set have the same.
+func claimStem(name string) string { return name[:max(0, strings.LastIndexByte(name, '-'))] }
 
 // labelPatch returns the strategic merge patch that gives a Pod its labels; it names the Pod's UID.
 func labelPatch(r Relabelling) []byte {

@@ -3,23 +3,26 @@ package pod
 import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"keelson.dev/kit/seconds"
 )
 
 // graceful decides how long a deleted Pod may stay: as long as the request or else the Pod's spec says, and not at all
-// if no process of it can be running. A negative time means the shortest.
+// if no process of it can be running. A negative time means the shortest, one beyond what times can hold the longest.
 func graceful(p *corev1.Pod, options *metav1.DeleteOptions) bool {
-	var seconds int64
+	var grace int64
 	switch {
 	case p.Spec.NodeName == "" || isTerminal(p.Status.Phase):
 	case options.GracePeriodSeconds != nil:
-		seconds = *options.GracePeriodSeconds
+		grace = *options.GracePeriodSeconds
 	case p.Spec.TerminationGracePeriodSeconds != nil:
-		seconds = *p.Spec.TerminationGracePeriodSeconds
+		grace = *p.Spec.TerminationGracePeriodSeconds
 	}
-	if seconds < 0 {
-		seconds = 1
+	if grace < 0 {
+		grace = 1
 	}
-	options.GracePeriodSeconds = &seconds
+	grace = min(grace, seconds.Most)
+	options.GracePeriodSeconds = &grace
 	return true
 }
 

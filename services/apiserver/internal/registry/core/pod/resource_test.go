@@ -1,6 +1,7 @@
 package pod
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+
+	"keelson.dev/kit/seconds"
 )
 
 // POD-070 POD-073 SAF-077 SAF-122: whatever a client claims, a new Pod is pending.
@@ -157,6 +160,7 @@ func TestGraceful(t *testing.T) {
 		}, nil, 600},
 		{"POD-171 the caller's", func(*corev1.Pod) {}, ptr.To[int64](5), 5},
 		{"POD-172 SAF-145 force", func(*corev1.Pod) {}, ptr.To[int64](0), 0},
+		{"POD-171 beyond what a time can hold", func(*corev1.Pod) {}, ptr.To[int64](math.MaxInt64), seconds.Most},
 		{"negative is the shortest", func(*corev1.Pod) {}, ptr.To[int64](-1), 1},
 		{"SAF-144 on no node yet", func(p *corev1.Pod) { p.Spec.NodeName = "" }, ptr.To[int64](5), 0},
 		{"SAF-144 succeeded", func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }, nil, 0},
