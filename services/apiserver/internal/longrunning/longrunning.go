@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/endpoints/request"
 
 	"keelson.dev/services/apiserver/internal/negotiated"
@@ -31,7 +32,8 @@ type Limit struct {
 	Serializer runtime.NegotiatedSerializer
 }
 
-// With lets a client's requests through to the handler unless as many as one may have open are.
+// With lets a client's requests through to the handler unless as many as one may have open are. The apiserver's own are
+// not counted: without them it would never be ready.
 func (l Limit) With(handler http.Handler) http.Handler {
 	if l.PerClient == 0 {
 		return handler
@@ -39,12 +41,12 @@ func (l Limit) With(handler http.Handler) http.Handler {
 	open := &counts{of: map[string]int{}}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		info, known := request.RequestInfoFrom(r.Context())
-		user, found := request.UserFrom(r.Context())
-		if !known || !found || !l.Is(r, info) {
+		by, found := request.UserFrom(r.Context())
+		if !known || !found || by.GetName() == user.APIServerUser || !l.Is(r, info) {
 			handler.ServeHTTP(w, r)
 			return
 		}
-		client := clientOf(user.GetName())
+		client := clientOf(by.GetName())
 		if !open.begin(client, l.PerClient) {
 			negotiated.Writer{
 				Serializer: l.Serializer,
@@ -63,10 +65,10 @@ func (l Limit) With(handler http.Handler) http.Handler {
 
 // clientOf is whom a user's requests are counted for. Whoever may make ServiceAccounts has as many users as he likes:
 // those of a namespace count as one.
-func clientOf(user string) string {
-	namespace, _, err := serviceaccount.SplitUsername(user)
+func clientOf(name string) string {
+	namespace, _, err := serviceaccount.SplitUsername(name)
 	if err != nil {
-		return user
+		return name
 	}
 	return strings.TrimSuffix(serviceaccount.MakeUsername(namespace, ""), ":")
 }
