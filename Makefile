@@ -91,7 +91,7 @@ daemon-images: build $(STAMPS)/images
 	  GOWORK=off $(GO) run ./cmd/mkimages --out $(BIN)/images --daemons $(BIN) --version $(VERSION) && \
 	  mv $(STAMPS)/daemons.new $(STAMPS)/daemons; fi
 
-TESTS := test-unit test-fuzz test-placement test-meshes
+TESTS := test-unit test-fuzz-requests test-placement test-meshes
 .PHONY: test
 test: ## run every test, and say what each step took
 	@rm -rf $(BIN)/test-times; mkdir -p $(BIN)/test-times; for step in $(TESTS); do begun=$$(date +%s); \
@@ -114,14 +114,20 @@ test-unit: $(STAMPS)/golangci-lint $(STAMPS)/gotestsum ## run the tests of every
 # Targets are found by their names: whoever writes one need not say so here. What one finds, it leaves in testdata/fuzz beside it, where
 # test-unit tries it from then on. Making inputs smaller that are only new would take all of the time.
 FUZZTIME ?= 8s
+FUZZ     ?= Fuzz
 .PHONY: test-fuzz
-test-fuzz: ## give each fuzz target FUZZTIME=8s for what it has not seen
+test-fuzz: ## give each fuzz target, or those that FUZZ matches, FUZZTIME=8s for what it has not seen
 	@cd $(ROOT) && for file in $$(grep -rl '^func Fuzz' --include='*_test.go' $(MODULES)); do \
-	  for target in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*testing\.F).*/\1/p' $$file); do \
+	  for target in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*testing\.F).*/\1/p' $$file | grep -E '$(FUZZ)'); do \
 	    echo "==> fuzzing $$target"; \
 	    (cd $$(dirname $$file) && $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1x .) || exit 1; \
 	  done; \
 	done
+
+# What takes many requests at once from whoever is known.
+.PHONY: test-fuzz-requests
+test-fuzz-requests:
+	@$(MAKE) --no-print-directory test-fuzz FUZZ='Fuzz(Batch|Events)' FUZZTIME=30s
 
 # Ten million take half an hour of two cores: make test-placement N=10000000 PREEMPTIONS=1000000
 N           ?= 100000
