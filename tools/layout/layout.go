@@ -1,6 +1,7 @@
 // Package layout checks what no linter of the field knows: the length of files, the names of packages, that the
 // features of one service do not import each other, that nobody forces a deletion who may not, that tests do not sleep,
-// that no request can end its daemon by a goroutine, that no number of seconds overflows, and what each module requires.
+// that no request can end its daemon by a goroutine, that no number of seconds overflows, and what each module
+// requires.
 package layout
 
 import (
