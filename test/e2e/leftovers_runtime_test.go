@@ -110,8 +110,8 @@ func shims(m *processes.Mesh) ([]string, error) {
 	return left, nil
 }
 
-// leakShim starts a shim on each node as containerd has it started, for a sandbox that nobody knows: so one stays whose sandbox
-// went while it was still making a container.
+// leakShim starts a shim on each node as containerd has it started, for a sandbox that nobody knows: so one stays whose
+// sandbox went while it was still making a container.
 func leakShim(t *testing.T, m *processes.Mesh) {
 	sockets, err := sockets(m)
 	if err != nil {
@@ -136,8 +136,16 @@ func leakShim(t *testing.T, m *processes.Mesh) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		shim := exec.CommandContext(t.Context(), filepath.Join(scenario.BinDir(), "containerd-shim-runc-v2"), "-namespace",
-			"k8s.io", "-id", fmt.Sprintf("%x", sha256.Sum256([]byte(bundle))), "-address", socket)
+		shim := exec.CommandContext(
+			t.Context(),
+			filepath.Join(scenario.BinDir(), "containerd-shim-runc-v2"),
+			"-namespace",
+			"k8s.io",
+			"-id",
+			fmt.Sprintf("%x", sha256.Sum256([]byte(bundle))),
+			"-address",
+			socket,
+		)
 		shim.Dir, shim.ExtraFiles = bundle, []*os.File{inherited}
 		shim.Env = append(os.Environ(), "TTRPC_ADDRESS="+socket+".ttrpc")
 		if err := shim.Start(); err != nil {

@@ -120,8 +120,10 @@ func TestTestsThatReadBeyondTheirModule(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			found, err := Check(fstest.MapFS{
-				"Makefile": {Data: []byte("UNIT := kit\nUNCACHED := kit/x services/podgc/internal/a\nOUTSIDE := bin/x\n")},
-				c.path:     {Data: []byte(c.content)},
+				"Makefile": {
+					Data: []byte("UNIT := kit\nUNCACHED := kit/x services/podgc/internal/a\nOUTSIDE := bin/x\n"),
+				},
+				c.path: {Data: []byte(c.content)},
 			})
 			if err != nil {
 				t.Fatal(err)
