@@ -136,16 +136,9 @@ func leakShim(t *testing.T, m *processes.Mesh) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		shim := exec.CommandContext(
-			t.Context(),
-			filepath.Join(scenario.BinDir(), "containerd-shim-runc-v2"),
-			"-namespace",
-			"k8s.io",
-			"-id",
-			fmt.Sprintf("%x", sha256.Sum256([]byte(bundle))),
-			"-address",
-			socket,
-		)
+		id := fmt.Sprintf("%x", sha256.Sum256([]byte(bundle)))
+		program := filepath.Join(scenario.BinDir(), "containerd-shim-runc-v2")
+		shim := exec.CommandContext(t.Context(), program, "-namespace", "k8s.io", "-id", id, "-address", socket)
 		shim.Dir, shim.ExtraFiles = bundle, []*os.File{inherited}
 		shim.Env = append(os.Environ(), "TTRPC_ADDRESS="+socket+".ttrpc")
 		if err := shim.Start(); err != nil {
