@@ -144,7 +144,7 @@ func leakShim(t *testing.T, m *processes.Mesh) {
 		if err := shim.Start(); err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { listener.Close() })
+		t.Cleanup(func() { _ = listener.Close() })
 		go func() { _ = shim.Wait() }()
 		if found, err := shimsOf(socket); err != nil || len(found) == 0 {
 			t.Fatalf("of the shim that was started nothing is seen: %v", err)
