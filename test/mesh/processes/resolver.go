@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// resolver is where names are asked for in a network namespace of the tests' own, its address there, and resolvConf what
-// says so.
+// resolver is where names are asked for in a network namespace of the tests' own, its address there, and resolvConf
+// what says so.
 const (
 	resolver   = "192.0.2.2"
 	resolvConf = "/etc/resolv.conf"

@@ -78,7 +78,10 @@ type sandboxesServer struct {
 	*server
 }
 
-func (s sandboxesServer) List(ctx context.Context, _ *sandboxes.StoreListRequest) (*sandboxes.StoreListResponse, error) {
+func (s sandboxesServer) List(
+	ctx context.Context,
+	_ *sandboxes.StoreListRequest,
+) (*sandboxes.StoreListResponse, error) {
 	answer := &sandboxes.StoreListResponse{}
 	for _, id := range s.recordedSandboxes {
 		answer.List = append(answer.List, &types.Sandbox{SandboxID: id})

@@ -87,7 +87,8 @@ func TestSetup(t *testing.T) {
 			if (err != nil) != row.wrong {
 				t.Fatalf("error %v, want one: %v", err, row.wrong)
 			}
-			if got.bundles != row.want.bundles || got.endpoint != row.want.endpoint || !slices.Equal(got.runcs, row.want.runcs) {
+			if got.bundles != row.want.bundles || got.endpoint != row.want.endpoint ||
+				!slices.Equal(got.runcs, row.want.runcs) {
 				t.Errorf("%+v, want %+v", got, row.want)
 			}
 		})

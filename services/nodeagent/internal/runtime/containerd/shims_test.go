@@ -2,6 +2,7 @@ package containerd
 
 import (
 	"bufio"
+	"fmt"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -20,7 +21,7 @@ func TestMain(m *testing.M) {
 		if deafTo == "SIGTERM" {
 			signal.Ignore(syscall.SIGTERM)
 		}
-		os.Stdout.WriteString("ready\n")
+		fmt.Println("ready")
 		select {}
 	}
 	os.Exit(m.Run())
