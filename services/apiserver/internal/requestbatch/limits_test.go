@@ -110,7 +110,7 @@ func TestSilentBatches(t *testing.T) {
 	defer silent.Wait()
 	for range 8 {
 		from, to := io.Pipe()
-		defer to.Close()
+		defer func() { _ = to.Close() }()
 		silent.Go(func() { send(t, s, "ann", -1, from) })
 		<-arrived
 	}
@@ -125,7 +125,7 @@ func TestLateBatch(t *testing.T) {
 	limits.ReadTime = 50 * time.Millisecond
 	s := limited(t, limits, func(http.ResponseWriter, *http.Request) { t.Error("a request was tried") })
 	from, to := io.Pipe()
-	defer to.Close()
+	defer func() { _ = to.Close() }()
 	response := send(t, s, "ann", 100, from)
 	if text, _ := io.ReadAll(response.Body); response.StatusCode != http.StatusRequestTimeout ||
 		!strings.Contains(string(text), "a batch comes within 50ms") {
@@ -142,7 +142,7 @@ func TestReadingIsBounded(t *testing.T) {
 	var first sync.WaitGroup
 	first.Go(func() { send(t, s, "ann", 100, from) })
 	defer first.Wait()
-	defer to.Close()
+	defer func() { _ = to.Close() }()
 	for deadline := time.Now().Add(time.Minute); ; {
 		response := sendAll(t, s, "ann", named("p"))
 		if text, _ := io.ReadAll(response.Body); response.StatusCode == 429 &&

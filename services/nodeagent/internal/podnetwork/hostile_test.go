@@ -130,7 +130,7 @@ func send(t *testing.T, p *nettest.Peer, from, to netip.Addr, port uint16, said 
 			net.UDPAddrFromAddrPort(netip.AddrPortFrom(to, port)))
 		if err == nil {
 			_, err = conn.Write(said)
-			conn.Close()
+			_ = conn.Close()
 		}
 		must(t, err)
 	})

@@ -208,7 +208,7 @@ func (n *Network) ClosePorts() error {
 		return nil
 	}
 	if err := hostports.Close(n.CNI.PortTable, n.CNI.Kept); err != nil {
-		return fmt.Errorf("Pods may hold ports of the machine: %w", err)
+		return fmt.Errorf("ports of the machine may be held by Pods: %w", err)
 	}
 	return nil
 }

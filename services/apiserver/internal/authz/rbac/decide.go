@@ -58,7 +58,10 @@ func (r *Request) allowedByConfined(rules []rbacv1.PolicyRule) bool {
 	return slices.ContainsFunc(rules, func(rule rbacv1.PolicyRule) bool {
 		ofAll := slices.Contains(rule.APIGroups, rbacv1.APIGroupAll) &&
 			slices.Contains(rule.Resources, rbacv1.ResourceAll)
-		return r.allowedBy(rule) && !(ofAll && (r.Subresource != "" || r.ShowsSecrets()))
+		if ofAll && (r.Subresource != "" || r.ShowsSecrets()) {
+			return false
+		}
+		return r.allowedBy(rule)
 	})
 }
 
