@@ -43,8 +43,8 @@ type Outcome struct {
 }
 
 // Create makes n Pods, alike or each of its own, in batches that double: the first failures end it, so that a refusal
-// costs few requests. The outcomes stand in the order of the Pods, as far as it got. pod makes what a Pod stands on, and
-// its error is the Pod's. It is called at once for several Pods.
+// costs few requests. The outcomes stand in the order of the Pods, as far as it got. pod makes what a Pod stands on,
+// and its error is the Pod's. It is called at once for several Pods.
 func (o *Operator) Create(
 	ctx context.Context, owner types.UID, n int, pod func(i int) (*corev1.Pod, error),
 ) []Outcome {
