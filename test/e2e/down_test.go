@@ -102,7 +102,7 @@ func takeDown(t *testing.T, m *processes.Mesh, before []string) {
 
 // without returns what of all is not among those.
 func without[T comparable](all, those []T) []T {
-	return slices.DeleteFunc(all, func(one T) bool { return slices.Contains(those, one) })
+	return slices.DeleteFunc(slices.Clone(all), func(one T) bool { return slices.Contains(those, one) })
 }
 
 // awaitRunning makes Pods, once their namespace takes them, and waits until they run.

@@ -126,7 +126,7 @@ func testSilentBatches(t *testing.T, s *servertest.Server) {
 	for range 8 {
 		silent.Go(func() {
 			from, to := io.Pipe()
-			defer to.Close()
+			defer func() { _ = to.Close() }()
 			response, err := open(from)
 			if err != nil {
 				t.Error(err)
