@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -79,6 +80,11 @@ func furnishNetwork() error {
 		return fmt.Errorf("listing the devices: %w", err)
 	}
 	for _, link := range links {
+		// Without link-local addresses, whose routes come a while after the device is up, nothing changes by itself.
+		noAddress := filepath.Join("/proc/sys/net/ipv6/conf", link.Attrs().Name, "addr_gen_mode")
+		if err := os.WriteFile(noAddress, []byte("1"), 0o644); err != nil {
+			return fmt.Errorf("keeping the device %s from addresses of its own: %w", link.Attrs().Name, err)
+		}
 		if err := netlink.LinkSetUp(link); err != nil {
 			return fmt.Errorf("bringing the device %s up: %w", link.Attrs().Name, err)
 		}
