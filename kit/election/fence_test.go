@@ -193,8 +193,8 @@ func TestAWriteThatWaitsIsFenced(t *testing.T) {
 		s := &slowServer{}
 		over := FenceJoined(&rest.Config{}).WrapTransport(s)
 		write := func() error {
-			request, err := http.NewRequestWithContext(ctx, http.MethodDelete, "http://apiserver/api/v1/namespaces/n/pods/p",
-				nil)
+			const pod = "http://apiserver/api/v1/namespaces/n/pods/p"
+			request, err := http.NewRequestWithContext(ctx, http.MethodDelete, pod, nil)
 			if err != nil {
 				return err
 			}
