@@ -90,7 +90,7 @@ func joinable(r *http.Request) bool {
 	}
 	if r.ContentLength < 0 || r.ContentLength > maxBody || r.ContentLength > 0 && r.Body == nil ||
 		!strings.HasPrefix(r.URL.Path, "/api/") && !strings.HasPrefix(r.URL.Path, "/apis/") ||
-		r.Method == http.MethodDelete && isCollection(r.URL.Path) {
+		r.Method == http.MethodDelete && IsCollection(r.URL.Path) {
 		return false
 	}
 	for name, values := range r.Header {
@@ -101,8 +101,8 @@ func joinable(r *http.Request) bool {
 	return true
 }
 
-// isCollection is whether a path below /api/ or /apis/ is that of all objects of a kind, in a namespace or everywhere.
-func isCollection(path string) bool {
+// IsCollection is whether a path below /api/ or /apis/ is that of all objects of a kind, in a namespace or everywhere.
+func IsCollection(path string) bool {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	behind := 2 // the version of the core group
 	if parts[0] == "apis" {

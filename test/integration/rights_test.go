@@ -66,11 +66,12 @@ func rights(rules []rbacv1.PolicyRule) []right {
 }
 
 // beyond returns the rights that the others do not cover. The apiserver confines these roles: what they may do to all
-// resources they may not do to subresources.
+// resources they may not do to subresources, and what they patch there are finalizers and owners alone.
 func beyond(rights, others []right) []right {
 	return slices.DeleteFunc(rights, func(r right) bool {
 		return slices.Contains(others, r) ||
-			!strings.Contains(r.resource, "/") && slices.Contains(others, right{r.verb, "*", "*", ""})
+			!strings.Contains(r.resource, "/") && (r.verb != "patch" || r.resource == "*") &&
+				slices.Contains(others, right{r.verb, "*", "*", ""})
 	})
 }
 

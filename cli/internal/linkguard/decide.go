@@ -66,6 +66,8 @@ func (l Link) dropped() [][]expr.Any {
 		match(frame(expr.CmpOpEq, unix.ETH_P_IPV6), icmp(redirect)),
 		match(frame(expr.CmpOpNeq, unix.ETH_P_ARP), frame(expr.CmpOpNeq, unix.ETH_P_IP),
 			frame(expr.CmpOpNeq, unix.ETH_P_IPV6)),
+		// One in pieces may have what it is about in another one, and nobody who heeds RFC 6980 takes it.
+		match(frame(expr.CmpOpEq, unix.ETH_P_IPV6), icmp(advertisement), inPieces()),
 	}
 }
 
@@ -110,6 +112,15 @@ func icmp(kind byte) []expr.Any {
 		&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: 1},
 		&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: []byte{unix.IPPROTO_ICMPV6}},
 	}, field(expr.PayloadBaseTransportHeader, 0, expr.CmpOpEq, []byte{kind})...)
+}
+
+// inPieces matches fragments of IPv6.
+func inPieces() []expr.Any {
+	return []expr.Any{
+		&expr.Exthdr{DestRegister: 1, Type: unix.IPPROTO_FRAGMENT, Len: 1, Op: expr.ExthdrOpIpv6,
+			Flags: unix.NFT_EXTHDR_F_PRESENT},
+		&expr.Cmp{Op: expr.CmpOpEq, Register: 1, Data: []byte{1}},
+	}
 }
 
 func field(header expr.PayloadBase, offset uint32, how expr.CmpOp, value []byte) []expr.Any {

@@ -286,6 +286,11 @@ func TestAPodIsHeldToItsAddresses(t *testing.T) {
 			const experimental = 0x88b5
 			return m.ethernet(h, experimental, make([]byte, 46))
 		}, 8, nil},
+		"an advertisement in pieces": {func(m *machine, h net.HardwareAddr) []byte {
+			whole := icmpv6(own6.Addr(), advertisement, append(bytes.Clone(advertised), h...)...)[40:]
+			first := append([]byte{unix.IPPROTO_ICMPV6, 0, 0, 1, 0, 0, 0, 7}, whole[:8]...)
+			return m.ethernet(h, unix.ETH_P_IPV6, six(own6.Addr(), gateway6.Addr(), unix.IPPROTO_FRAGMENT, first))
+		}, 9, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, guarded := range []bool{false, true} {
@@ -322,7 +327,7 @@ func TestRemove(t *testing.T) {
 		m.check(Set(table, owner, m.link))
 		m.check(Set(table, owner, m.link))
 	}
-	if rules := m.dropped(); len(rules) != 9 {
+	if rules := m.dropped(); len(rules) != 10 {
 		t.Errorf("there are %d rules", len(rules))
 	}
 	m.check(Set(table, "another", m.link))

@@ -49,22 +49,28 @@ func NewAuthorizer(policy *rbac.Policy, objects node.Objects) (*Authorizer, erro
 // PolicyIsComplete says that the policy holds all roles and bindings that are stored. It is called once.
 func (a *Authorizer) PolicyIsComplete() { close(a.complete) }
 
+// metadataForm is the form of an answer with the metadata of an object.
+const metadataForm = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+
+// confinedTo says what a role that is confined grants where it does not grant the verb.
+func confinedTo(verb string) string {
+	if verb == "patch" {
+		return "merge patches of finalizers and owners"
+	}
+	return "the metadata of Secrets"
+}
+
 func byRoles(policy *rbac.Policy) authorizer.AuthorizerFunc {
 	return func(ctx context.Context, r authorizer.Attributes) (authorizer.Decision, string, error) {
 		request := rbac.RequestOf(r)
-		request.Metadata = answerform.IsMetadata(ctx)
+		request.Form = answerform.Of(ctx)
 		if role, ok := policy.Decide(request); ok {
 			return authorizer.DecisionAllow, "RBAC: allowed by " + roleText(role), nil
 		}
-		if request.ShowsSecrets() {
-			request.Metadata = true
-			if role, ok := policy.Decide(request); ok {
-				return authorizer.DecisionNoOpinion, fmt.Sprintf(
-					"%s grants the metadata of Secrets only, which a request "+
-						"asks for by the header Accept: application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
-					roleText(role),
-				), nil
-			}
+		request.Form = answerform.Form{Metadata: true, Release: true}
+		if role, ok := policy.Decide(request); ok {
+			return authorizer.DecisionNoOpinion, roleText(role) + " grants " + confinedTo(request.Verb) +
+				" only, which a request asks for by the header Accept: " + metadataForm, nil
 		}
 		return authorizer.DecisionNoOpinion, "", nil
 	}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/utils/ptr"
 
+	"keelson.dev/services/apiserver/internal/authz/answerform"
 	"keelson.dev/services/apiserver/internal/authz/rbac"
 )
 
@@ -136,7 +137,7 @@ func TestDaemonsMayDoTheirWork(t *testing.T) {
 		{controllers, "create", "rbac.authorization.k8s.io", "clusterroles", false},
 		{podgc, "delete", "apps", "replicasets", true},
 		{podgc, "list", "example.com", "widgets", true},
-		{podgc, "deletecollection", "", "secrets", true},
+		{podgc, "deletecollection", "", "configmaps", true},
 		{podgc, "list", "", "secrets", false},
 		{podgc, "watch", "", "secrets", false},
 		{podgc, "patch", "", "secrets", false},
@@ -166,7 +167,8 @@ func TestDaemonsMayDoTheirWork(t *testing.T) {
 	}
 }
 
-// Who works on objects of every kind may know which Secrets there are, and not what is in them.
+// Who works on objects of every kind may know which Secrets there are, and not what is in them; what it patches of all is
+// what lets objects go.
 func TestDaemonsSeeTheMetadataOfSecrets(t *testing.T) {
 	p := rbac.NewPolicy(Confined()...)
 	for _, r := range daemonRoles {
@@ -175,16 +177,21 @@ func TestDaemonsSeeTheMetadataOfSecrets(t *testing.T) {
 		p.SetBinding(rbac.Name{Name: r.name}, rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole",
 			Name: r.name}, []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "kube-system", Name: r.name}})
 	}
-	for role, verbs := range map[string][]string{"system:keelson:podgc": {"get", "list", "watch", "patch"},
+	for role, verbs := range map[string][]string{"system:keelson:podgc": {"get", "list", "watch", "patch", "delete",
+		"deletecollection"},
 		"system:keelson:workload-controllers": {"list", "watch"}} {
 		for _, verb := range verbs {
 			request := rbac.Request{User: "system:serviceaccount:kube-system:" + role, Verb: verb, Resource: "secrets"}
 			if _, allowed := p.Decide(request); allowed {
 				t.Errorf("%s may %s what is in Secrets", role, verb)
 			}
-			request.Metadata = true
+			request.Form = answerform.Form{Metadata: true}
+			if _, allowed := p.Decide(request); allowed != (verb != "patch") {
+				t.Errorf("%s may %s the metadata of Secrets: %v", role, verb, allowed)
+			}
+			request.Form.Release = true
 			if _, allowed := p.Decide(request); !allowed {
-				t.Errorf("%s may not %s the metadata of Secrets", role, verb)
+				t.Errorf("%s may not %s the finalizers of Secrets", role, verb)
 			}
 		}
 	}

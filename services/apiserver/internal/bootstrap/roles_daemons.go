@@ -93,7 +93,10 @@ var daemonRoles = []role{
 		rules: rules(leases("podgc", "namespace", "nodehealth", "owners", "podgroupprotection", "pods", "pvcprotection",
 			"pvprotection", "tainteviction", "ttlafterfinished"), []rbacv1.PolicyRule{
 			rights.Events,
+			// Confined: it sees no Secret, and patches nothing but finalizers and owners.
 			rule(verbs("delete", "deletecollection", "get", "list", "patch", "watch"), "*", "*"),
+			rule(verbs("patch"), "", "nodes", "persistentvolumeclaims", "persistentvolumes"),
+			rule(verbs("patch"), "scheduling.k8s.io", "podgroups"),
 			rule(verbs("update"), "", "namespaces/finalize", "namespaces/status"),
 			rule(verbs("patch"), "", "nodes/status", "pods/status"),
 		}),

@@ -1,26 +1,40 @@
-// Package answerform lets an authorizer know in which form a request wants its answer. Attributes do not tell, and who
-// may know that a Secret exists need not be one who may read it.
+// Package answerform lets an authorizer know what Attributes do not tell: in which form a request wants its answer, and
+// what of objects a patch changes. Who may know that a Secret exists need not be one who may read it, and who lets
+// objects go need not be one who may change what they say.
+//
+//	answerform.go      marks requests
+//	decide_release.go  what a patch changes (pure)
 package answerform
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"mime"
 	"net/http"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
+// Form is what an authorizer may know of a request.
+type Form struct {
+	// Metadata says that the request is answered with the metadata of objects only.
+	Metadata bool
+	// Release says that the request is a patch of nothing but an object's finalizers and owners.
+	Release bool
+}
+
 type key struct{}
 
-// With marks requests about Secrets that prefer their metadata, and sees to it that these get nothing else: what they
-// would accept besides is struck out.
+// With marks requests that prefer the metadata of objects, and sees to it that these get nothing else: what they would
+// accept besides is struck out.
 func With(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if info, ok := request.RequestInfoFrom(r.Context()); ok && info.IsResourceRequest && info.APIGroup == "" &&
-			info.Resource == "secrets" {
+		if info, ok := request.RequestInfoFrom(r.Context()); ok && info.IsResourceRequest {
 			if accept := metadataOf(r.Header.Values("Accept")); accept != "" {
-				r = r.WithContext(WithMetadata(r.Context()))
+				r = r.WithContext(WithForm(r.Context(), Form{Metadata: true, Release: releases(r)}))
 				r.Header = r.Header.Clone()
 				r.Header.Set("Accept", accept)
 			}
@@ -29,11 +43,32 @@ func With(h http.Handler) http.Handler {
 	})
 }
 
-// WithMetadata returns the context of a request that is answered with the metadata of objects only.
-func WithMetadata(ctx context.Context) context.Context { return context.WithValue(ctx, key{}, true) }
+// WithForm returns the context of a request of that form.
+func WithForm(ctx context.Context, form Form) context.Context {
+	return context.WithValue(ctx, key{}, form)
+}
 
-// IsMetadata says whether the request of a context is answered with the metadata of objects only.
-func IsMetadata(ctx context.Context) bool { return ctx.Value(key{}) != nil }
+// Of returns the form of a context's request.
+func Of(ctx context.Context) Form {
+	form, _ := ctx.Value(key{}).(Form)
+	return form
+}
+
+// maxRelease is more than finalizers and owners take of a patch.
+const maxRelease = 64 << 10
+
+// releases says whether the request is a patch that only lets an object go. The body can be read again.
+func releases(r *http.Request) bool {
+	if r.Method != http.MethodPatch || r.Body == nil || r.Header.Get("Content-Type") != string(types.MergePatchType) {
+		return false
+	}
+	read, err := io.ReadAll(io.LimitReader(r.Body, maxRelease+1))
+	r.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(read), r.Body), r.Body}
+	return err == nil && len(read) <= maxRelease && isRelease(read)
+}
 
 // metadataOf returns what a request accepts of the metadata of objects; empty if that is not what it accepts first. Who
 // weighs one form against the other is not taken to prefer it.

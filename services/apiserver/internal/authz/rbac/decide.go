@@ -6,6 +6,8 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
+
+	"keelson.dev/services/apiserver/internal/authz/answerform"
 )
 
 // Request is what someone wants to do: with a resource, or with a Path outside the API.
@@ -16,8 +18,8 @@ type Request struct {
 
 	Namespace, APIGroup, Resource, Subresource, Name string
 
-	// Metadata says that the answer holds no more of an object than its metadata.
-	Metadata bool
+	// Form is what is known besides of the answer that is wanted, and of a patch.
+	Form answerform.Form
 
 	// Path is set for requests that are not about a resource.
 	Path string
@@ -53,12 +55,13 @@ func (r *Request) AllowedBy(rules []rbacv1.PolicyRule) bool {
 	return slices.ContainsFunc(rules, r.allowedBy)
 }
 
-// allowedByConfined tells whether one of the rules of a role that is confined allows the request.
+// allowedByConfined tells whether one of the rules of a role that is confined allows the request. What a rule grants of
+// all resources is to see them, without what is in Secrets, to delete them, and to let them go.
 func (r *Request) allowedByConfined(rules []rbacv1.PolicyRule) bool {
 	return slices.ContainsFunc(rules, func(rule rbacv1.PolicyRule) bool {
 		ofAll := slices.Contains(rule.APIGroups, rbacv1.APIGroupAll) &&
 			slices.Contains(rule.Resources, rbacv1.ResourceAll)
-		if ofAll && (r.Subresource != "" || r.ShowsSecrets()) {
+		if ofAll && (r.Subresource != "" || r.ShowsSecrets() || r.changes() && !r.Form.Release) {
 			return false
 		}
 		return r.allowedBy(rule)
@@ -67,9 +70,12 @@ func (r *Request) allowedByConfined(rules []rbacv1.PolicyRule) bool {
 
 // ShowsSecrets tells whether the answer to the request holds what is in Secrets.
 func (r *Request) ShowsSecrets() bool {
-	return r.APIGroup == "" && r.Resource == "secrets" && r.Subresource == "" && !r.Metadata &&
-		slices.Contains([]string{"get", "list", "watch", "patch", "update"}, r.Verb)
+	return r.APIGroup == "" && r.Resource == "secrets" && r.Subresource == "" && !r.Form.Metadata &&
+		slices.Contains([]string{"get", "list", "watch", "patch", "update", "delete", "deletecollection"}, r.Verb)
 }
+
+// changes tells whether the request changes what an object says.
+func (r *Request) changes() bool { return r.Verb == "patch" || r.Verb == "update" }
 
 func (r *Request) allowedBy(rule rbacv1.PolicyRule) bool {
 	if !contains(rule.Verbs, r.Verb) {

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -17,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"keelson.dev/kit/client"
 	"keelson.dev/kit/controller"
 )
 
@@ -43,8 +43,8 @@ func Register() controller.Registration {
 func setup(s *controller.Setup) (controller.Runnable, error) {
 	c := &collector{live: s.Live, log: s.Log, last: decisions{of: map[types.UID]decision{}}}
 	var err error
-	if c.metadata, err = metadata.NewForConfig(metadata.ConfigFor(s.Config)); err != nil {
-		return nil, fmt.Errorf("building the metadata client: %w", err)
+	if c.metadata, err = client.Metadata(s.Config); err != nil {
+		return nil, err
 	}
 	if c.clientset, err = kubernetes.NewForConfig(s.Config); err != nil {
 		return nil, fmt.Errorf("building the client: %w", err)

@@ -10,10 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/lru"
 
+	"keelson.dev/kit/client"
 	"keelson.dev/kit/controller"
 	"keelson.dev/kit/events"
 	"keelson.dev/kit/rights"
@@ -40,23 +40,23 @@ func Register(feed *podfeed.Feed) controller.Registration {
 }
 
 func setup(s *controller.Setup, feed *podfeed.Feed) (controller.Runnable, error) {
-	client, err := metadata.NewForConfig(metadata.ConfigFor(s.Config))
+	objects, err := client.Metadata(s.Config)
 	if err != nil {
-		return nil, fmt.Errorf("building the metadata client: %w", err)
+		return nil, err
 	}
 	server, err := discovery.NewDiscoveryClientForConfig(s.Config)
 	if err != nil {
 		return nil, fmt.Errorf("building the discovery client: %w", err)
 	}
-	c := &collector{graph: newGraph(), writer: &writer{client: client, log: s.Log}}
+	c := &collector{graph: newGraph(), writer: &writer{client: objects, log: s.Log}}
 	w := &watcher{
 		pods: func(ctx context.Context, follower podfeed.Follower) (cache.InformerSynced, func(), error) {
 			return feed.Follow(ctx, s.Cache, follower)
 		},
-		client: client, server: server, failed: s.Failed, observe: c.observe, remove: c.remove,
+		client: objects, server: server, failed: s.Failed, observe: c.observe, remove: c.remove,
 		informed: map[schema.GroupVersionResource]informed{},
 	}
-	c.lookup = &lookup{client: client, resourceOf: w.resourceOf, absent: lru.New(rememberAbsent),
+	c.lookup = &lookup{client: objects, resourceOf: w.resourceOf, absent: lru.New(rememberAbsent),
 		misplaced: reportMisplaced(s.Recorder)}
 	reconciler, err := controller.NewReconciler[types.UID](s, workers, c)
 	if err != nil {
