@@ -86,8 +86,8 @@ func TestCollectorsDoNotReadSecrets(t *testing.T) {
 	}
 }
 
-// testOthersStayAsTheyAre: no patch of who collects objects of every kind brings what is in a Secret into an answer, nor a
-// Secret into a Pod.
+// testOthersStayAsTheyAre: no patch of who collects objects of every kind brings what is in a Secret into an answer,
+// nor a Secret into a Pod.
 func testOthersStayAsTheyAre(t *testing.T, secrets, deployments metadata.ResourceInterface) {
 	for name, row := range map[string]struct {
 		of    metadata.ResourceInterface

@@ -167,8 +167,8 @@ func TestDaemonsMayDoTheirWork(t *testing.T) {
 	}
 }
 
-// Who works on objects of every kind may know which Secrets there are, and not what is in them; what it patches of all is
-// what lets objects go.
+// Who works on objects of every kind may know which Secrets there are, and not what is in them; what it patches of all
+// is what lets objects go.
 func TestDaemonsSeeTheMetadataOfSecrets(t *testing.T) {
 	p := rbac.NewPolicy(Confined()...)
 	for _, r := range daemonRoles {

@@ -127,6 +127,9 @@ func (p *Plugin) checkNode(ctx context.Context, node string, a admission.Attribu
 		if err := checkNewNode(node, created); err != nil {
 			return err
 		}
+		if err := checkAddresses(node, created, nil); err != nil {
+			return err
+		}
 		return p.checkClaims(ctx, node, newClaims(created, nil))
 	case a.GetOperation() == admission.Update && isNode:
 		old, ok := a.GetOldObject().(*corev1.Node)
@@ -134,6 +137,9 @@ func (p *Plugin) checkNode(ctx context.Context, node string, a admission.Attribu
 			return fmt.Errorf("unexpected type %T", a.GetOldObject())
 		}
 		if err := checkNodeUpdate(node, created, old); err != nil {
+			return err
+		}
+		if err := checkAddresses(node, created, old); err != nil {
 			return err
 		}
 		return p.checkClaims(ctx, node, newClaims(created, old))

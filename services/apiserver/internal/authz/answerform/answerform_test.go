@@ -59,7 +59,8 @@ func TestWith(t *testing.T) {
 	}
 }
 
-// Only a patch of finalizers and owners lets an object go and does nothing else, and whatever it is, it goes on as it came.
+// Only a patch of finalizers and owners lets an object go and does nothing else, and whatever it is, it goes on as it
+// came.
 func TestReleases(t *testing.T) {
 	const whole = `{"metadata":{"uid":"u","resourceVersion":"7","finalizers":["a/b"],"ownerReferences":null}}`
 	for name, row := range map[string]struct {
@@ -79,7 +80,8 @@ func TestReleases(t *testing.T) {
 		"a JSON patch":    {http.MethodPatch, "application/json-patch+json", whole, false},
 		"a strategic one": {http.MethodPatch, "application/strategic-merge-patch+json", whole, false},
 		"an update":       {http.MethodPut, "application/merge-patch+json", whole, false},
-		"a long one":      {http.MethodPatch, "application/merge-patch+json", whole + strings.Repeat(" ", maxRelease), false},
+		"a long one": {http.MethodPatch, "application/merge-patch+json", whole + strings.Repeat(" ", maxRelease),
+			false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := httptest.NewRequest(row.method, "/", strings.NewReader(row.body))

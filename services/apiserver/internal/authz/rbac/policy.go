@@ -39,8 +39,8 @@ type Policy struct {
 }
 
 // NewPolicy returns a policy that allows nothing. What rules say of all resources of all groups means less in the
-// ClusterRoles that are confined: no subresource, of Secrets the metadata, but not what is in them, and of changes those
-// that let an object go.
+// ClusterRoles that are confined: no subresource, of Secrets the metadata, but not what is in them, and of changes
+// those that let an object go.
 func NewPolicy(confined ...string) *Policy {
 	return &Policy{
 		roles:    map[Name][]rbacv1.PolicyRule{},
