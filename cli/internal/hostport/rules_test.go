@@ -297,6 +297,45 @@ func TestAPortThatTheMachineKeeps(t *testing.T) {
 	}
 }
 
+// SET-149: what is kept at the loopback address is the machine's there, whatever a Pod has of all addresses: another
+// daemon asks it. What keeps it listens at no other.
+func TestAPortThatIsKeptOnTheLoopback(t *testing.T) {
+	m := newMachine(t)
+	m.serve(t)
+	loopback := netip.MustParseAddr("127.0.0.1")
+	listener, err := net.Listen("tcp4", netip.AddrPortFrom(loopback, hostPort).String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	accepted := make(chan net.Conn)
+	go func() {
+		defer close(accepted)
+		for conn, err := listener.Accept(); err == nil; conn, err = listener.Accept() {
+			accepted <- conn
+		}
+	}()
+	kept := []keptport.Port{{Keeper: "streams", Protocol: keptport.TCP, Address: loopback, First: hostPort,
+		Last: hostPort}}
+	if err := add(table, "sandbox-1", []Forward{forward(unix.IPPROTO_TCP, netip.Addr{})}, podNet, kept); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := net.DialTimeout("tcp4", listener.Addr().String(), patience)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	select {
+	case own := <-accepted:
+		own.Close()
+	case <-time.After(patience):
+		t.Error("what is sent to the loopback address does not come to who keeps the port")
+	}
+	if !answers("tcp4", outer, true) {
+		t.Error("the Pod does not answer at the other addresses")
+	}
+}
+
 // Where no Pod has a port there is no table, and none is made.
 func TestClosingWithoutATable(t *testing.T) {
 	nettest.Own(t)

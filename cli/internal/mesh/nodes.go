@@ -25,9 +25,13 @@ func (m *Mesh) prepareNodes(options Options) error {
 	if err != nil {
 		return err
 	}
+	input, err := m.processInput(options.Programs, options.LogLevel)
+	if err != nil {
+		return err
+	}
 	for _, n := range m.State.Nodes {
 		err := node.WriteConfig(plan.ContainerdInput{Node: m.Layout.Node(n.Name), Programs: options.Programs,
-			SysResource: sysResource, CgroupDriver: m.State.CgroupDriver})
+			Streams: input.StreamAddress(n.Name), SysResource: sysResource, CgroupDriver: m.State.CgroupDriver})
 		if err != nil {
 			return err
 		}

@@ -167,6 +167,7 @@ func (m *Mesh) decidePorts(options Options, running []string) error {
 	held := map[string]bool{}
 	for _, process := range running {
 		held[process], held[plan.StatusPort(process)], held[plan.HealthPort(process)] = true, true, true
+		held[plan.StreamPort(process)] = true
 	}
 	needs := plan.PortNeeds(plan.NeedsInput{Layout: m.Layout, Nodes: m.State.NodeNames(), APIServer: options.Port,
 		Expected: m.State.Systemd})

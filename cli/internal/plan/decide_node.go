@@ -3,6 +3,7 @@ package plan
 import (
 	"encoding/json"
 	"fmt"
+	"net/netip"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -16,6 +17,8 @@ type ContainerdInput struct {
 	Node NodeLayout
 	// Programs is the folder of runc and, below cni/, of the network plugins.
 	Programs string
+	// Streams is where it is asked for streams.
+	Streams netip.AddrPort
 	// SysResource tells whether this process has CAP_SYS_RESOURCE, without which no score may be lowered.
 	SysResource bool
 	// CgroupDriver is Cgroupfs or Systemd.
@@ -49,6 +52,10 @@ disabled_plugins = ["io.containerd.internal.v1.tracing", "io.containerd.tracing.
 [plugins.'io.containerd.nri.v1.nri']
   disable = true
 
+[plugins.'io.containerd.grpc.v1.cri']
+  stream_server_address = %[13]s
+  stream_server_port = %[14]s
+
 [plugins.'io.containerd.cri.v1.images']
   snapshotter = "overlayfs"
   [plugins.'io.containerd.cri.v1.images'.pinned_images]
@@ -74,7 +81,7 @@ disabled_plugins = ["io.containerd.internal.v1.tracing", "io.containerd.tracing.
 		toml(in.Node.Socket()), toml(in.Node.Socket()+".ttrpc"), toml(in.Node.Containerd("opt")),
 		toml(PauseImage), strconv.FormatBool(!in.SysResource), toml(filepath.Join(in.Programs, "runc")),
 		toml(filepath.Join(in.Programs, "cni")), toml(in.Node.CNI("conf")), toml(in.Node.Containerd("runc")),
-		in.CgroupDriver == Systemd)
+		in.CgroupDriver == Systemd, toml(in.Streams.Addr().String()), toml(strconv.Itoa(int(in.Streams.Port()))))
 }
 
 // toml quotes a string: a JSON string without escapes beyond \uXXXX is a TOML basic string.

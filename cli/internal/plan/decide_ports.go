@@ -142,7 +142,8 @@ func PortNeeds(in NeedsInput) []PortNeed {
 		agent := NodeagentProcess(node)
 		needs = append(needs, PortNeed{Name: agent, First: nodePort, Expected: in.Expected},
 			PortNeed{Name: StatusPort(agent), First: status},
-			PortNeed{Name: HealthPort(agent), First: healthPort, Expected: in.Expected})
+			PortNeed{Name: HealthPort(agent), First: healthPort, Expected: in.Expected},
+			PortNeed{Name: StreamPort(ContainerdProcess(node)), First: status})
 	}
 	return needs
 }
@@ -152,6 +153,9 @@ func StatusPort(process string) string { return process + ".status" }
 
 // HealthPort is the key of the port at which load balancers ask a nodeagent.
 func HealthPort(process string) string { return process + ".health" }
+
+// StreamPort is the key of the port at which a containerd is asked for the streams of exec, attach and port-forward.
+func StreamPort(process string) string { return process + ".stream" }
 
 func hexNumber(id string) uint64 {
 	var number uint64

@@ -146,6 +146,12 @@ func (in ProcessInput) StatusAddress(process string) string {
 	return netip.AddrPortFrom(address, uint16(in.Ports[StatusPort(process)])).String()
 }
 
+// StreamAddress is where a node's containerd is asked for streams: its agent, beside it, passes them on. The port is a
+// chosen one, so that the agent can keep it from Pods.
+func (in ProcessInput) StreamAddress(node string) netip.AddrPort {
+	return netip.AddrPortFrom(netip.MustParseAddr(loopbackHost), uint16(in.Ports[StreamPort(ContainerdProcess(node))]))
+}
+
 func (in ProcessInput) common(process string) []string {
 	return []string{
 		"--log-level=" + in.LogLevel,
@@ -230,7 +236,8 @@ func (in ProcessInput) keptPorts(index int) string {
 	keep := func(address netip.AddrPort, keeper string) {
 		kept = append(kept, address.String()+"/tcp="+keeper)
 	}
-	processes := []string{NodeagentProcess(in.Nodes[index])}
+	node := in.Nodes[index]
+	processes := []string{NodeagentProcess(node)}
 	if index == 0 {
 		keep(netip.AddrPortFrom(in.BindAddress, uint16(in.Ports[APIServer])), APIServer)
 		processes = append(slices.Clone(controlPlane), processes...)
@@ -240,6 +247,7 @@ func (in ProcessInput) keptPorts(index int) string {
 			keep(address, StatusPort(process))
 		}
 	}
+	keep(in.StreamAddress(node), StreamPort(ContainerdProcess(node)))
 	return strings.Join(kept, ",")
 }
 

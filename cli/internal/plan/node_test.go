@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -8,12 +9,15 @@ import (
 
 func TestContainerdConfigStaysInItsFolder(t *testing.T) {
 	node := Layout{Dir: "/d"}.Node("node-1")
-	config := ContainerdConfig(ContainerdInput{Node: node, Programs: "/p", SysResource: true})
+	config := ContainerdConfig(ContainerdInput{Node: node, Programs: "/p", SysResource: true,
+		Streams: netip.MustParseAddrPort("127.0.0.1:20009")})
 	for _, want := range []string{
 		"version = 3", `root = "/d/nodes/node-1/containerd/root"`, `state = "/d/nodes/node-1/containerd/state"`,
 		`address = "/d/nodes/node-1/containerd.sock"`, `sandbox = "keelson.dev/pause:1"`, `BinaryName = "/p/runc"`,
 		`Root = "/d/nodes/node-1/containerd/runc"`,
 		`bin_dirs = ["/p/cni"]`, `conf_dir = "/d/nodes/node-1/cni/conf"`, "restrict_oom_score_adj = false",
+		"[plugins.'io.containerd.grpc.v1.cri']\n  stream_server_address = \"127.0.0.1\"\n" +
+			"  stream_server_port = \"20009\"",
 	} {
 		if !strings.Contains(config, want) {
 			t.Errorf("no %s in\n%s", want, config)

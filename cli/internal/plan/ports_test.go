@@ -121,7 +121,8 @@ func TestPortNeeds(t *testing.T) {
 		}
 		for _, node := range row.nodes {
 			want = append(want, PortNeed{Name: NodeagentProcess(node) + ".status", First: status},
-				PortNeed{Name: NodeagentProcess(node) + ".health", First: 10256, Expected: row.expected})
+				PortNeed{Name: NodeagentProcess(node) + ".health", First: 10256, Expected: row.expected},
+				PortNeed{Name: ContainerdProcess(node) + ".stream", First: status})
 		}
 		got := PortNeeds(NeedsInput{Layout: Layout{Dir: "/d"}, Nodes: row.nodes, APIServer: row.user,
 			Expected: row.expected})

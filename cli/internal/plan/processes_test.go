@@ -128,7 +128,8 @@ func TestTwoNodesShareNothing(t *testing.T) {
 // No Pod and no Service gets a port at which a process of its node's machine is asked: the agent is told of all that it
 // does not know itself.
 func TestAgentsKeepThePortsOfTheirMachine(t *testing.T) {
-	processes := input("node-1", "node-2").flat()
+	in := input("node-1", "node-2")
+	processes := in.flat()
 	for agent, netns := range map[string]string{"nodeagent-node-1": "", "nodeagent-node-2": "/d/netns/node-2"} {
 		var kept []keptport.Port
 		want := map[string]string{}
@@ -145,6 +146,9 @@ func TestAgentsKeepThePortsOfTheirMachine(t *testing.T) {
 			}
 			if status := args["--status-address"]; status != "" && process.NetNS == netns {
 				want[status] = process.Name
+			}
+			if node, ok := NodeOfContainerd(process.Name); ok && process.NetNS == netns {
+				want[in.StreamAddress(node).String()] = process.Name
 			}
 			if port := args["--secure-port"]; port != "" && netns == "" {
 				want[args["--bind-address"]+":"+port], want["192.0.2.7:"+port] = process.Name, process.Name
@@ -274,8 +278,9 @@ func TestArguments(t *testing.T) {
 			"--node-name": "node-2", "--node-ip": "10.241.0.2", "--bind-address": "10.241.0.2", "--port": "10251",
 			"--pod-network": "vxlan", "--vxlan-id": strconv.Itoa(Layout{Dir: "/d"}.Number()),
 			"--cluster-cidr": "10.244.0.0/16", "--service-cluster-ip-range": "10.96.0.0/16",
-			"--kept-ports": fmt.Sprintf("10.241.0.2:%d/tcp=nodeagent-node-2.status",
-				input("node-1", "node-2").Ports["nodeagent-node-2.status"]), "--cni-config-dir": node + "/cni/conf",
+			"--kept-ports": fmt.Sprintf("10.241.0.2:%d/tcp=nodeagent-node-2.status,"+
+				"127.0.0.1:%d/tcp=containerd-node-2.stream", input("node-1", "node-2").Ports["nodeagent-node-2.status"],
+				input("node-1", "node-2").Ports["containerd-node-2.stream"]), "--cni-config-dir": node + "/cni/conf",
 			"--pod-bridge": Layout{Dir: "/d"}.BridgeName(1), "--host-port-table": Layout{Dir: "/d"}.PortTable(),
 			"--root-dir": node + "/agent", "--pod-logs-dir": node + "/podlogs",
 			"--pod-addresses-dir":            node + "/cni/addresses",

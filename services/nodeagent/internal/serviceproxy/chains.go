@@ -1,7 +1,6 @@
 package serviceproxy
 
 import (
-	"net/netip"
 	"slices"
 
 	"github.com/google/nftables"
@@ -63,15 +62,19 @@ var hooks = []struct {
 }
 
 // fixedChains are all chains but those of picks, with their rules.
-func fixedChains(ranges []netip.Prefix, lengths []Length) map[string]rules {
+func fixedChains(node Node, lengths []Length) map[string]rules {
 	out := map[string]rules{chainReject: refusal()}
 	leaving := rules{markedRule()}
 	for _, r := range families {
-		for name, rules := range r.classRules(ranges) {
+		for name, rules := range r.classRules(node.PodRanges) {
 			out[name] = rules
 		}
 		out[r.name(chainFirewall)] = r.firewallRules(lengths)
 		out[r.name(chainCheck)] = r.rejectRules()
+		// All that looks a frontend up leaves the machine's own alone.
+		for _, name := range []string{chainServices, chainFirewall, chainCheck} {
+			out[r.name(name)] = append(keptRules(node.Kept), out[r.name(name)]...)
+		}
 		leaving = append(leaving, r.hairpinRule())
 	}
 	out["nat-"+chainLeaving] = leaving

@@ -36,6 +36,8 @@ type Input struct {
 	Node    Node
 	// Peers are all nodes; nil for none.
 	Peers *Peers
+	// API is where the API server is reached. No Service takes that, at whatever address of that machine.
+	API []netip.AddrPort
 }
 
 // Plan is what the node has to do for one Service.

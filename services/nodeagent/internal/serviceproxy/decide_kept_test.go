@@ -43,6 +43,9 @@ func TestKeys(t *testing.T) {
 	peers := &Peers{}
 	peers.Set(nodeAt("here", 10250, nodeIP.String()))
 	peers.Set(nodeAt("there", 10251, "192.0.2.2"))
+	peers.Set(nodeAt("control", 10250, "192.0.2.9", "192.0.2.10"))
+	api := []netip.AddrPort{netip.MustParseAddrPort("192.0.2.9:7443"),
+		netip.MustParseAddrPort("192.0.2.8:7443")}
 	named := func(address string, port int32) func(*corev1.Service) {
 		return func(s *corev1.Service) {
 			s.Spec.ExternalIPs, s.Spec.Ports[0].Port = []string{address}, port
@@ -76,6 +79,16 @@ func TestKeys(t *testing.T) {
 		{"a node port of another", named("192.0.2.2", 32767), "",
 			"192.0.2.2:32767 is kept for node-ports of node there"},
 		{"an address of nobody", named("192.0.2.3", 6443), "192.0.2.3:6443/6 external", ""},
+		{"where the API server is reached", named("192.0.2.9", 7443), "",
+			"192.0.2.9:7443 is where the API server is reached"},
+		{"the same where no node is", named("192.0.2.8", 7443), "",
+			"192.0.2.8:7443 is where the API server is reached"},
+		{"another address of its machine", named("192.0.2.10", 7443), "",
+			"192.0.2.10:7443 is where the API server is reached"},
+		{"its port of another machine", named("192.0.2.2", 7443), "192.0.2.2:7443/6 external", ""},
+		{"another port of its machine", named("192.0.2.9", 7444), "192.0.2.9:7444/6 external", ""},
+		{"a load balancer's, of the API server", given("192.0.2.9", 7443), "",
+			"192.0.2.9:7443 is where the API server is reached"},
 		{"a Pod's address", named("10.244.7.7", 80), "",
 			"spec.externalIPs: 10.244.7.7 is of 10.244.0.0/16, the range of Pods or Services"},
 		{"a Service's address", named("10.96.0.10", 53), "",
@@ -90,7 +103,7 @@ func TestKeys(t *testing.T) {
 	} {
 		t.Run(r.name, func(t *testing.T) {
 			s := one(r.change)
-			plan := Decide(Input{Service: s, Node: node, Peers: peers})
+			plan := Decide(Input{Service: s, Node: node, Peers: peers, API: api})
 			want := []string{fmt.Sprintf(cluster, s.Spec.Ports[0].Port)}
 			if r.got != "" {
 				want = append(want, r.got)
@@ -110,6 +123,13 @@ func TestKeys(t *testing.T) {
 	udp := one(named("192.0.2.2", 10251), func(s *corev1.Service) { s.Spec.Ports[0].Protocol = corev1.ProtocolUDP })
 	if got := Decide(Input{Service: udp, Node: node, Peers: peers}).Problems; len(got) > 0 {
 		t.Errorf("the agent's number of UDP: %q", got)
+	}
+	udp = one(named("192.0.2.9", 7443), func(s *corev1.Service) { s.Spec.Ports[0].Protocol = corev1.ProtocolUDP })
+	if got := Decide(Input{Service: udp, Node: node, API: api}).Problems; len(got) > 0 {
+		t.Errorf("the API server's number of UDP: %q", got)
+	}
+	if got := Decide(Input{Service: one(named("192.0.2.10", 7443)), Node: node, API: api}).Problems; len(got) > 0 {
+		t.Errorf("another address, of nobody as far as one knows: %q", got)
 	}
 	if got := Decide(Input{Service: one(named("192.0.2.2", 10251)), Node: node}).Problems; len(got) > 0 {
 		t.Errorf("without peers: %q", got)

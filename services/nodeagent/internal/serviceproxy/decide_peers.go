@@ -71,6 +71,13 @@ func (p *Peers) at(address netip.Addr) (string, bool) {
 	return p.byAddress[address][0], true
 }
 
+// together tells whether a node has both addresses.
+func (p *Peers) together(one, other netip.Addr) bool {
+	return p != nil && slices.ContainsFunc(p.byAddress[one], func(name string) bool {
+		return slices.Contains(p.byAddress[other], name)
+	})
+}
+
 // agentAt returns the node whose agent is asked at a port of its address; empty for none.
 func (p *Peers) agentAt(target netip.AddrPort) string {
 	if p == nil {

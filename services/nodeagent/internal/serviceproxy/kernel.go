@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/netip"
 	"slices"
 	"time"
 
@@ -40,7 +39,7 @@ type wanted struct {
 	elements map[string]map[string]string
 	picks    []Pick
 	lengths  []Length
-	ranges   []netip.Prefix
+	node     Node
 }
 
 // takeOver makes the table what is wanted in one transaction, whatever it holds: that of an agent before stays in force
@@ -123,7 +122,7 @@ func (k *kernel) replace(w wanted, found map[string]map[string]string, anew bool
 	if err != nil {
 		return 0, fmt.Errorf("opening the firewall: %w", err)
 	}
-	chains := fixedChains(w.ranges, w.lengths)
+	chains := fixedChains(w.node, w.lengths)
 	for _, p := range w.picks {
 		chains[p.chain()] = k.rulesOf(p)
 	}
@@ -166,13 +165,13 @@ func (k *kernel) replace(w wanted, found map[string]map[string]string, anew bool
 }
 
 // apply carries out a change.
-func (k *kernel) apply(c Changes, ranges []netip.Prefix) error {
+func (k *kernel) apply(c Changes, node Node) error {
 	conn, err := dial(len(c.Gone) + len(c.New))
 	if err != nil {
 		return fmt.Errorf("opening the firewall: %w", err)
 	}
 	if c.LengthsChanged {
-		chains := fixedChains(ranges, c.Lengths)
+		chains := fixedChains(node, c.Lengths)
 		for _, r := range families {
 			name := r.name(chainFirewall)
 			conn.FlushChain(k.chain(name))

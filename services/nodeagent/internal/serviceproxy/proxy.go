@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/netip"
 	"reflect"
 	"slices"
 	"sync"
@@ -73,6 +74,8 @@ type Proxy struct {
 	// node is nil until it is known.
 	node  *Node
 	peers Peers
+	// api is where the API servers are, as Sync has found it.
+	api   []netip.AddrPort
 	dirty map[string]bool
 	// owners are the Services of slices: a slice may pass from one to another.
 	owners map[string]string
@@ -210,6 +213,11 @@ func (p *Proxy) setPeer(n *corev1.Node, there bool) {
 	if !news || whole {
 		return
 	}
+	p.markNamed()
+}
+
+// markNamed has the Services looked at that may have named others' addresses.
+func (p *Proxy) markNamed() {
 	var names []string
 	for _, object := range p.Services.GetStore().List() {
 		if s, ok := object.(*corev1.Service); ok && reachesBeyond(s) {
@@ -245,6 +253,9 @@ func (p *Proxy) own(s *discoveryv1.EndpointSlice, there bool) {
 		p.mark(before)
 	}
 	p.mark(name)
+	if name == apiService || before == apiService {
+		p.markNamed()
+	}
 }
 
 // Sync makes the kernel's table right.
@@ -262,6 +273,7 @@ func (p *Proxy) Sync() error {
 			p.Log.Warn("Services: the kernel does not lead all packets on", zap.Error(err))
 		}
 	}
+	p.api = apiTargets(p.slicesOf(apiService))
 	flows, udp := Flows{}, Flows{}
 	for _, name := range names {
 		maps.Copy(flows, p.replace(name, udp))
@@ -313,7 +325,7 @@ func (p *Proxy) replace(name string, udp Flows) Flows {
 	object, found, _ := p.Services.GetStore().GetByKey(name) // a store in memory does not fail
 	if service, ok := object.(*corev1.Service); found && ok {
 		created = service.CreationTimestamp.Time
-		plan = Decide(Input{Service: service, Slices: p.slicesOf(name), Node: *p.node, Peers: &p.peers})
+		plan = Decide(Input{Service: service, Slices: p.slicesOf(name), Node: *p.node, Peers: &p.peers, API: p.api})
 	}
 	old, _ := p.state.Plan(name)
 	problems := append(slices.Clone(plan.Problems), p.state.Replace(name, created, plan)...)
@@ -351,14 +363,14 @@ func (p *Proxy) slicesOf(name string) []*discoveryv1.EndpointSlice {
 func (p *Proxy) write(whole bool) (int, error) {
 	if whole {
 		elements, picks, lengths := p.state.All()
-		return p.kernel.takeOver(wanted{elements, picks, lengths, p.node.PodRanges})
+		return p.kernel.takeOver(wanted{elements, picks, lengths, *p.node})
 	}
 	c := p.state.Changes()
 	count := len(c.Gone) + len(c.New)
 	if count == 0 && !c.LengthsChanged {
 		return 0, nil
 	}
-	return count, p.kernel.apply(c, p.node.PodRanges)
+	return count, p.kernel.apply(c, *p.node)
 }
 
 // settle notes that a Service is as it should be.

@@ -10,7 +10,9 @@ import (
 	"github.com/google/nftables/binaryutil"
 	"github.com/google/nftables/expr"
 	"golang.org/x/sys/unix"
+	corev1 "k8s.io/api/core/v1"
 
+	"keelson.dev/kit/keptport"
 	"keelson.dev/kit/nftrule"
 )
 
@@ -118,6 +120,21 @@ func (r registers) from(how expr.CmpOp, prefix netip.Prefix) []expr.Any {
 func (r registers) masked(register uint32, bits int) expr.Any {
 	return &expr.Bitwise{SourceRegister: register, DestRegister: register, Len: 4 * r.words,
 		Mask: net.CIDRMask(bits, int(32*r.words)), Xor: make([]byte, 4*r.words)}
+}
+
+// keptRules let what goes to the ports that the machine keeps at all of its addresses pass by, whichever of them it is:
+// the Node does not list them all. What is kept at one address is known by it, and node ports are Services'.
+func keptRules(kept []keptport.Port) rules {
+	var out rules
+	for _, k := range kept {
+		if k.Address.IsValid() || k.NodePorts {
+			continue
+		}
+		number := protocolNumbers[corev1.Protocol(k.Protocol)]
+		out = append(out, slices.Concat(nftrule.Ports(number, k.First, k.Last), nftrule.Local(),
+			[]expr.Any{&expr.Verdict{Kind: expr.VerdictReturn}}))
+	}
+	return out
 }
 
 // fromHere lets on what the node itself sends.

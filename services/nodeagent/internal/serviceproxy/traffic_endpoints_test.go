@@ -177,17 +177,7 @@ func TestWhatTheNodeNeeds(t *testing.T) {
 	node := *m.node
 	node.Kept = []keptport.Port{{Keeper: "apiserver", Protocol: keptport.TCP, First: api, Last: api}}
 	m.SetNode(node)
-	for _, port := range []int{api, other} {
-		listener, err := net.Listen("tcp", fmt.Sprintf(":%d", port))
-		must(t, err)
-		defer func() { _ = listener.Close() }()
-		go func() {
-			for conn, err := listener.Accept(); err == nil; conn, err = listener.Accept() {
-				_, _ = fmt.Fprintln(conn, "node", conn.RemoteAddr())
-				_ = conn.Close()
-			}
-		}()
-	}
+	answerAt(t, api, other)
 	evil := newService(balanced(nodeIP6.String()), func(s *corev1.Service) {
 		s.Spec.ExternalIPs = []string{nodeIP.String(), "127.0.0.1", "::1"}
 		s.Spec.Ports = []corev1.ServicePort{{Name: "tcp", Protocol: corev1.ProtocolTCP, Port: api},
@@ -217,4 +207,94 @@ func TestWhatTheNodeNeeds(t *testing.T) {
 	if told := m.told["ns/web"]; len(told) != 4 {
 		t.Errorf("it is told %q, want a sentence for each address that is left out", told)
 	}
+}
+
+// answerAt has the node itself answer at ports of all its addresses.
+func answerAt(t *testing.T, ports ...int) {
+	t.Helper()
+	for _, port := range ports {
+		listener, err := net.Listen("tcp", fmt.Sprintf(":%d", port))
+		must(t, err)
+		t.Cleanup(func() { _ = listener.Close() })
+		go func() {
+			for conn, err := listener.Accept(); err == nil; conn, err = listener.Accept() {
+				_, _ = fmt.Fprintln(conn, "node", conn.RemoteAddr())
+				_ = conn.Close()
+			}
+		}()
+	}
+}
+
+// What the node needs is its own at all addresses of the machine, also at those that its Node does not list, whether a
+// Service there has endpoints, has none, or lets only some in.
+func TestWhatTheNodeNeedsAtUnlistedAddresses(t *testing.T) {
+	m := newMachine(t)
+	const api, other = 6443, 6444
+	unlisted, unlisted6 := netip.MustParseAddr("203.0.113.9"), netip.MustParseAddr("2001:db8:9::9")
+	address(t, bridge, "203.0.113.9/32")
+	address(t, bridge, "2001:db8:9::9/128")
+	node := *m.node
+	node.Kept = append([]keptport.Port{{Keeper: "apiserver", Protocol: keptport.TCP, First: api, Last: api},
+		{Keeper: "tunnel", Protocol: keptport.UDP, First: other, Last: other}}, keptport.NodePorts()...)
+	m.SetNode(node)
+	answerAt(t, api, other)
+	ports := func(s *corev1.Service) {
+		s.Spec.Ports = []corev1.ServicePort{{Name: "tcp", Protocol: corev1.ProtocolTCP, Port: api},
+			{Name: "other", Protocol: corev1.ProtocolTCP, Port: other}}
+	}
+	named := func(s *corev1.Service) { s.Spec.ExternalIPs = []string{unlisted.String(), unlisted6.String()} }
+	expect := func(when, free string) {
+		t.Helper()
+		for _, to := range []netip.Addr{unlisted, unlisted6} {
+			for name, do := range map[string]func(func()){"node": m.here, "stranger": m.stranger.Do, "b": m.b.Do} {
+				answersOnce(t, when+": "+name+" asks the node's own port", do, to, api, "node")
+				if free != "" {
+					answersOnce(t, when+": "+name+" asks a port that is free", do, to, other, free)
+				}
+			}
+			if free == "" {
+				m.stranger.Do(func() {
+					if got := ask("tcp", to, other); got.err == nil {
+						t.Errorf("%s: a port that is free answers at %s: %s", when, to, got)
+					}
+				})
+			}
+		}
+	}
+	evil := newService(named, ports, withNodePorts)
+	m.put(append(newSlices(evil, m.a), evil)...)
+	expect("with an endpoint", "a")
+	answersOnce(t, "the node port", m.stranger.Do, nodeIP, nodePort, "a")
+	m.put(append(newSlices(evil), evil)...)
+	expect("without any", "")
+	guarded := newService(ports, balanced(unlisted.String(), unlisted6.String()), func(s *corev1.Service) {
+		s.Spec.LoadBalancerSourceRanges = []string{"198.51.100.0/24"}
+	})
+	m.put(append(newSlices(guarded, m.a), guarded)...)
+	expect("with others let in", "")
+	guarded = guarded.DeepCopy()
+	guarded.Spec.LoadBalancerSourceRanges = []string{"198.51.100.0/25"}
+	m.put(guarded)
+	expect("with fewer let in", "")
+}
+
+// Where the API server is reached is known from the endpoints of its Service, before and after a Service names it.
+func TestWhereTheAPIServerIsReached(t *testing.T) {
+	m := newMachine(t)
+	m.stranger.serve(t)
+	evil := newService(func(s *corev1.Service) {
+		s.Spec.ExternalIPs = []string{m.stranger.addr.String(), m.stranger.six.String()}
+		s.Spec.Ports = []corev1.ServicePort{{Name: "tcp", Protocol: corev1.ProtocolTCP, Port: podPort}}
+	})
+	m.put(append(newSlices(evil, m.a), evil)...)
+	answersOnce(t, "before the API server is known", m.here, m.stranger.addr, podPort, "a")
+	api := newService(func(s *corev1.Service) { s.Namespace, s.Name = "default", "kubernetes" })
+	m.put(newSlices(api, m.stranger)...)
+	for name, do := range map[string]func(func()){"node": m.here, "b": m.b.Do} {
+		for _, to := range []netip.Addr{m.stranger.addr, m.stranger.six} {
+			answersOnce(t, name+" asks the API server", do, to, podPort, "stranger")
+		}
+	}
+	m.put(newSlices(api, m.remote)...)
+	answersOnce(t, "once it is elsewhere", m.here, m.stranger.addr, podPort, "a")
 }

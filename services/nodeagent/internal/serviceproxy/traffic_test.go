@@ -359,7 +359,7 @@ func TestStrangeTable(t *testing.T) {
 	elements, picks, lengths := m.state.All()
 	failures := m.askMeanwhile(func(got asked) bool { return got.err == nil })
 	for range 50 {
-		if _, err := m.kernel.renew(wanted{elements, picks, lengths, m.node.PodRanges}); err != nil {
+		if _, err := m.kernel.renew(wanted{elements, picks, lengths, *m.node}); err != nil {
 			t.Error(err)
 		}
 	}
@@ -368,7 +368,7 @@ func TestStrangeTable(t *testing.T) {
 	}
 	conn.AddTable(m.kernel.meanwhile().table)
 	must(t, conn.Flush())
-	if _, err := m.kernel.takeOver(wanted{elements, picks, lengths, m.node.PodRanges}); err != nil {
+	if _, err := m.kernel.takeOver(wanted{elements, picks, lengths, *m.node}); err != nil {
 		t.Error(err)
 	}
 	if _, there := m.kernel.meanwhile().usage(); there {
