@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"time"
 
 	"keelson.dev/kit/introspect"
@@ -38,6 +39,15 @@ func (a *agent) newPodNetwork() (*podnetwork.Network, error) {
 			Kept: a.kept, Guard: guard},
 		VXLANID: s.VXLANID,
 	})
+}
+
+// keepStreams keeps Pods from where the runtime is asked for sessions. Only the agent's own network leads ports to
+// Pods.
+func (a *agent) keepStreams(at netip.AddrPort) error {
+	if a.podNetwork == nil {
+		return nil
+	}
+	return a.podNetwork.KeepStreams(at)
 }
 
 // runtimeNotices bounds how long the runtime takes to find its new configuration.

@@ -86,7 +86,7 @@ func (a *agent) listen() (net.Listener, *server.Server, error) {
 	}
 	return listener, server.New(server.Config{
 		Certificate: certificate, ClientCAs: clients, Pods: podsOf{a.pool}, Runtime: a.runtime, LogDir: a.LogsDir,
-		Service: a.serviceReport, Summary: figures.Summary, Resource: figures.Resource(),
+		KeepStreams: a.keepStreams, Service: a.serviceReport, Summary: figures.Summary, Resource: figures.Resource(),
 		Metrics: promhttp.HandlerFor(a.Metrics, promhttp.HandlerOpts{}), Log: a.Log,
 	}), nil
 }

@@ -26,6 +26,7 @@ import (
 
 	"keelson.dev/kit/follow"
 	"keelson.dev/kit/hostports"
+	"keelson.dev/kit/keptport"
 	"keelson.dev/services/nodeagent/internal/wholefile"
 )
 
@@ -71,12 +72,16 @@ type Network struct {
 	followed cache.InformerSynced
 	// firewall is what was written last, by this process; sync's own.
 	firewall *Firewall
+	// closing is held while the table of ports is closed: what was decided last is written last.
+	closing sync.Mutex
 
 	mu    sync.Mutex // guards all below
 	known map[string]Node
 	// problem keeps Pods from having a network; empty once they have one. Others are about other nodes.
 	problem string
 	others  []string
+	// streams is where the runtime was asked for sessions last, unless that is kept anyway.
+	streams []keptport.Port
 }
 
 // New returns the Network of a node.
@@ -204,13 +209,49 @@ func (n *Network) sync(ctx context.Context) error {
 // ClosePorts keeps what the machine keeps of its ports from Pods that have taken them before somebody said so. It asks
 // nobody: what is kept may be the way to the API.
 func (n *Network) ClosePorts() error {
-	if n.CNI.PortTable == "" {
+	n.closing.Lock()
+	defer n.closing.Unlock()
+	cni := n.cni()
+	if cni.PortTable == "" {
 		return nil
 	}
-	if err := hostports.Close(n.CNI.PortTable, n.CNI.Kept); err != nil {
+	if err := hostports.Close(cni.PortTable, cni.Kept); err != nil {
 		return fmt.Errorf("ports of the machine may be held by Pods: %w", err)
 	}
 	return nil
+}
+
+// KeepStreams keeps the address at which the runtime is about to be asked for a session, in the place of the one
+// before: it may choose a port anew whenever it starts, and tells of it with a session only. Without an error no Pod
+// answers there.
+func (n *Network) KeepStreams(at netip.AddrPort) error {
+	port := keptport.Port{Keeper: "runtime-streams", Protocol: keptport.TCP, First: at.Port(), Last: at.Port()}
+	if address := at.Addr().Unmap(); !address.IsUnspecified() {
+		port.Address = address
+	}
+	streams := []keptport.Port{port}
+	if slices.ContainsFunc(n.CNI.Kept, func(k keptport.Port) bool {
+		return !k.NodePorts && k.Has(port.Address, port.Protocol, port.First)
+	}) {
+		streams = nil
+	}
+	n.mu.Lock()
+	news := !slices.Equal(n.streams, streams)
+	n.streams = streams
+	n.mu.Unlock()
+	if news {
+		n.look() // plugins are told, too
+	}
+	return n.ClosePorts()
+}
+
+// cni is what the plugins are told by now.
+func (n *Network) cni() CNI {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	out := n.CNI
+	out.Kept = slices.Concat(n.CNI.Kept, n.streams)
+	return out
 }
 
 // guard writes the firewall unless it is there as it was written; only behind it the loopback address may pass.
@@ -242,7 +283,7 @@ func (n *Network) snapshot() (own Node, others []Node) {
 
 // configure writes the plugins' configuration where it differs; the runtime never reads half of it.
 func (n *Network) configure(plan Plan) error {
-	text, err := n.CNI.Config(plan)
+	text, err := n.cni().Config(plan)
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"net/url"
 	"sync"
 	"testing"
@@ -91,11 +92,15 @@ type node struct {
 	address string
 	logDir  string
 
-	mu       sync.Mutex
-	pod      *corev1.Pod
-	state    observed.Pod
-	stream   streaming.Server
-	asked    *cri.ExecRequest
+	mu     sync.Mutex
+	pod    *corev1.Pod
+	state  observed.Pod
+	stream streaming.Server
+	asked  *cri.ExecRequest
+	// kept are the addresses that were kept from Pods, unkept is why that fails. Streams is where the runtime listens.
+	kept     []string
+	unkept   error
+	streams  string
 	sessions sessions
 }
 
@@ -161,6 +166,7 @@ func (n *node) startStreaming() {
 	backend := httptest.NewUnstartedServer(nil)
 	config := streaming.DefaultConfig
 	config.BaseURL = &url.URL{Scheme: "http", Host: backend.Listener.Addr().String()}
+	n.streams = config.BaseURL.Host
 	server, err := streaming.NewServer(config, echo{&n.sessions})
 	if err != nil {
 		n.t.Fatal(err)
@@ -182,7 +188,13 @@ func (n *node) startServer(log *zap.Logger) {
 		ClientCAs: n.pool(),
 		Pods:      n,
 		Runtime:   n,
-		LogDir:    n.logDir,
+		KeepStreams: func(at netip.AddrPort) error {
+			n.mu.Lock()
+			defer n.mu.Unlock()
+			n.kept = append(n.kept, at.String())
+			return n.unkept
+		},
+		LogDir: n.logDir,
 		Summary: func(_ context.Context, only bool) (*statsapi.Summary, error) {
 			summary := &statsapi.Summary{Node: statsapi.NodeStats{NodeName: "n1", CPU: &statsapi.CPUStats{}}}
 			if !only {

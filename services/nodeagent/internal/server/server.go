@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -53,6 +54,9 @@ type Config struct {
 	ClientCAs   *x509.CertPool
 	Pods        Pods
 	Runtime     Runtime
+	// KeepStreams has no Pod answer at an address at which the runtime is about to be asked for a session. An error
+	// says that one may, so that the session must not be.
+	KeepStreams func(at netip.AddrPort) error
 	// LogDir is the folder below which all logs of containers lie.
 	LogDir string
 	// Summary returns the statistics of the node; Resource serves /metrics/resource, Metrics the agent's own /metrics.

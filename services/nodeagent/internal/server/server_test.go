@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -12,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -258,6 +260,29 @@ func TestExecErrors(t *testing.T) {
 	if code, body, _ := n.get("/exec/ns/web/app?output=1&command=sh"); code != 400 ||
 		body != "container app in pod web is not running\n" {
 		t.Errorf("not running: %d %s", code, body)
+	}
+}
+
+// No session begins before the runtime's address is kept from Pods, and none where that fails: who answers there could
+// speak for any container.
+func TestSessionsAreTheRuntimesOwn(t *testing.T) {
+	n := newNode(t)
+	execute(t, n, "/exec/ns/web/app?output=1&command=sh")
+	execute(t, n, "/attach/ns/web/app?output=1")
+	forward(t, n, "ping")
+	n.mu.Lock()
+	kept := slices.Clone(n.kept)
+	n.unkept = errors.New("the firewall is gone")
+	n.mu.Unlock()
+	if want := slices.Repeat([]string{n.streams}, 5); !slices.Equal(kept, want) {
+		t.Errorf("kept are %v, want %v, once for each session", kept, want)
+	}
+	for _, path := range []string{"/exec/ns/web/app?output=1&command=sh", "/attach/ns/web/app?output=1",
+		"/portForward/ns/web"} {
+		if code, body, _ := n.get(path); code != http.StatusInternalServerError ||
+			!strings.Contains(body, "the firewall is gone") {
+			t.Errorf("%s: %d %s", path, code, body)
+		}
 	}
 }
 

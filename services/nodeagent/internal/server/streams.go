@@ -3,6 +3,7 @@ package server
 import (
 	"fmt"
 	"net/http"
+	"net/netip"
 	"net/url"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -26,7 +27,7 @@ func (s *Server) exec(w http.ResponseWriter, r *http.Request) error {
 	target, err := s.config.Runtime.ExecURL(r.Context(), &cri.ExecRequest{
 		ContainerId: id, Cmd: command, Tty: options.TTY, Stdin: options.Stdin, Stdout: options.Stdout,
 		Stderr: options.Stderr})
-	return pass(w, r, target, err)
+	return s.pass(w, r, target, err)
 }
 
 // attach connects to the process of a running container.
@@ -37,7 +38,7 @@ func (s *Server) attach(w http.ResponseWriter, r *http.Request) error {
 	}
 	target, err := s.config.Runtime.AttachURL(r.Context(), &cri.AttachRequest{
 		ContainerId: id, Tty: options.TTY, Stdin: options.Stdin, Stdout: options.Stdout, Stderr: options.Stderr})
-	return pass(w, r, target, err)
+	return s.pass(w, r, target, err)
 }
 
 // session finds the container of an exec or attach request, and the streams that it asks for.
@@ -74,17 +75,22 @@ func (s *Server) portForward(w http.ResponseWriter, r *http.Request) error {
 	}
 	target, err := s.config.Runtime.PortForwardURL(r.Context(), &cri.PortForwardRequest{PodSandboxId: sandbox.ID,
 		Port: options.Ports})
-	return pass(w, r, target, err)
+	return s.pass(w, r, target, err)
 }
 
-// pass hands the connection over to the URL that the runtime has given.
-func pass(w http.ResponseWriter, r *http.Request, target string, err error) error {
+// pass hands the connection over to the URL that the runtime has given, once nobody else answers there.
+func (s *Server) pass(w http.ResponseWriter, r *http.Request, target string, err error) error {
 	if err != nil {
 		return fmt.Errorf("asking the runtime for a session: %w", err)
 	}
 	location, err := url.Parse(target)
 	if err != nil {
 		return fmt.Errorf("reading the runtime's URL: %w", err)
+	}
+	if at, err := netip.ParseAddrPort(location.Host); err == nil {
+		if err := s.config.KeepStreams(at); err != nil {
+			return fmt.Errorf("asking the runtime for a session: %w", err)
+		}
 	}
 	handler := proxy.NewUpgradeAwareHandler(location, nil, false, true, responder{})
 	handler.UseLocationHost = true
