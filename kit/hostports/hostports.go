@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"keelson.dev/kit/keptport"
+	"keelson.dev/kit/netdump"
 	"keelson.dev/kit/nftrule"
 )
 
@@ -132,7 +133,7 @@ func isClosed(conn *nftables.Conn, name string, kept []keptport.Port) (bool, err
 
 // forget ends the connections to the machine's kept ports that somebody else answers. Those of Services are theirs.
 func forget(kept []keptport.Port) error {
-	addresses, err := netlink.AddrList(nil, unix.AF_INET)
+	addresses, err := netdump.Whole(func() ([]netlink.Addr, error) { return netlink.AddrList(nil, unix.AF_INET) })
 	if err != nil {
 		return fmt.Errorf("reading the machine's addresses: %w", err)
 	}

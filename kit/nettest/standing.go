@@ -1,13 +1,14 @@
 package nettest
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"testing"
 
 	"github.com/google/nftables"
 	"github.com/vishvananda/netlink"
+
+	"keelson.dev/kit/netdump"
 )
 
 // Standing names what the network of the calling thread holds, in order: firewall tables, links, and of both families
@@ -41,15 +42,10 @@ func Standing(t testing.TB) []string {
 	return all
 }
 
-// whole reads a list of the kernel's again as long as somebody changes it meanwhile.
+// whole fails the test where the list cannot be read.
 func whole[T any](t testing.TB, list func() ([]T, error)) []T {
 	t.Helper()
-	const tries = 100
-	var all []T
-	var err error = netlink.ErrDumpInterrupted
-	for i := 0; i < tries && errors.Is(err, netlink.ErrDumpInterrupted); i++ {
-		all, err = list()
-	}
+	all, err := netdump.Whole(list)
 	must(t, err)
 	return all
 }

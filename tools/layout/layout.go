@@ -127,6 +127,10 @@ func checkFile(name string, content []byte, k kept) ([]Finding, error) {
 		found = append(found, Finding{fmt.Sprintf("%s:%d", name, line),
 			"multiplies a number with a unit of time: kit/seconds does so without overflow"})
 	}
+	for _, line := range dumps(name, files, file) {
+		found = append(found, Finding{fmt.Sprintf("%s:%d", name, line),
+			"takes a list of the kernel's that may be changed meanwhile: kit/netdump reads it whole"})
+	}
 	for _, line := range beyond(name, files, file, k) {
 		found = append(found, Finding{fmt.Sprintf("%s:%d", name, line),
 			"a test reads a file outside of its module, whose changes the go command overlooks: name its package in " +

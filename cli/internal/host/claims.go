@@ -8,6 +8,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"keelson.dev/kit/netdump"
 )
 
 // claimTable is a routing table that no rule names, so that no packet goes by it.
@@ -55,8 +57,9 @@ func ClaimedByOthers(mesh int) ([]netip.Prefix, error) {
 }
 
 func listClaims() ([]netlink.Route, error) {
-	claims, err := netlink.RouteListFiltered(netlink.FAMILY_V4, &netlink.Route{Table: claimTable},
-		netlink.RT_FILTER_TABLE)
+	claims, err := netdump.Whole(func() ([]netlink.Route, error) {
+		return netlink.RouteListFiltered(netlink.FAMILY_V4, &netlink.Route{Table: claimTable}, netlink.RT_FILTER_TABLE)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("listing the ranges that meshes have claimed: %w", err)
 	}

@@ -14,6 +14,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"keelson.dev/kit/netdump"
 )
 
 // capSysResource is the number of CAP_SYS_RESOURCE.
@@ -129,7 +131,7 @@ func EnsureBridge(name string, prefix netip.Prefix, gateway netip.Addr) error {
 
 // MTU is what the link with an address of the machine carries at once; 0 where it cannot be told.
 func MTU(address netip.Addr) int {
-	all, err := netlink.AddrList(nil, netlink.FAMILY_ALL)
+	all, err := netdump.Whole(func() ([]netlink.Addr, error) { return netlink.AddrList(nil, netlink.FAMILY_ALL) })
 	if err != nil {
 		return 0
 	}

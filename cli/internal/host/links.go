@@ -9,6 +9,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"keelson.dev/kit/netdump"
 	"keelson.dev/kit/podroute"
 )
 
@@ -16,7 +17,9 @@ import (
 // mesh: over links whose names begin as its own do, and what is reserved of the range of its Pods or led to other
 // nodes. Without a range it has none yet.
 func Routes(ownLinks string, pods netip.Prefix) ([]netip.Prefix, error) {
-	routes, err := netlink.RouteList(nil, netlink.FAMILY_V4)
+	routes, err := netdump.Whole(func() ([]netlink.Route, error) {
+		return netlink.RouteList(nil, netlink.FAMILY_V4)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("listing the machine's routes: %w", err)
 	}
@@ -61,7 +64,9 @@ func leadsToPods(route netlink.Route, pods netip.Prefix) bool {
 
 // RemovePodRoutes removes the ways to other nodes' parts of a range that nodeagents have left.
 func RemovePodRoutes(pods netip.Prefix) error {
-	routes, err := netlink.RouteList(nil, netlink.FAMILY_V4)
+	routes, err := netdump.Whole(func() ([]netlink.Route, error) {
+		return netlink.RouteList(nil, netlink.FAMILY_V4)
+	})
 	if err != nil {
 		return fmt.Errorf("listing the machine's routes: %w", err)
 	}
@@ -96,7 +101,7 @@ func RemoveLinks(prefix string) error {
 
 // eachLink calls do for every link whose name begins so; nothing begins with an empty one, lest that be all.
 func eachLink(prefix string, do func(netlink.Link) error) error {
-	links, err := netlink.LinkList()
+	links, err := netdump.Whole(netlink.LinkList)
 	if err != nil {
 		return fmt.Errorf("listing the machine's links: %w", err)
 	}

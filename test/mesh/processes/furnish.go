@@ -9,6 +9,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"keelson.dev/kit/netdump"
 )
 
 // uplink is the device by which a network namespace of its own has addresses and default routes, beyond its other end.
@@ -24,7 +26,7 @@ var gateways = map[string]string{"192.0.2.1": resolver + "/24", "2001:db8::1": "
 // sockets of containerd's shims that no other part of the tests sees. Where the network has more than its loopback
 // device, all is left as it is.
 func Furnish() error {
-	links, err := netlink.LinkList()
+	links, err := netdump.Whole(netlink.LinkList)
 	if err != nil {
 		return fmt.Errorf("listing the devices: %w", err)
 	}
@@ -75,7 +77,7 @@ func furnishNetwork() error {
 	if err := netlink.LinkAdd(device); err != nil {
 		return fmt.Errorf("making the device %s: %w", uplink, err)
 	}
-	links, err := netlink.LinkList()
+	links, err := netdump.Whole(netlink.LinkList)
 	if err != nil {
 		return fmt.Errorf("listing the devices: %w", err)
 	}

@@ -12,6 +12,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"keelson.dev/kit/netdump"
 )
 
 // claimTable and the usual ranges are keel's: where it keeps the ranges of the machine's meshes, and which it takes
@@ -48,8 +50,10 @@ func ClaimUsualRanges() (release func(), err error) {
 // the one that another run of the tests is about to take.
 func FreeRange(t testing.TB) netip.Prefix {
 	t.Helper()
-	routes, err := netlink.RouteListFiltered(netlink.FAMILY_V4, &netlink.Route{Table: unix.RT_TABLE_UNSPEC},
-		netlink.RT_FILTER_TABLE)
+	routes, err := netdump.Whole(func() ([]netlink.Route, error) {
+		return netlink.RouteListFiltered(netlink.FAMILY_V4, &netlink.Route{Table: unix.RT_TABLE_UNSPEC},
+			netlink.RT_FILTER_TABLE)
+	})
 	if err != nil {
 		t.Fatalf("listing the machine's routes: %v", err)
 	}

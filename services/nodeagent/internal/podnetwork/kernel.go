@@ -12,6 +12,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"keelson.dev/kit/netdump"
 	"keelson.dev/kit/podroute"
 )
 
@@ -27,7 +28,7 @@ type kernel struct {
 
 // underlayMTU is what the link with one of the addresses carries at once.
 func underlayMTU(addresses []netip.Addr) int {
-	all, err := netlink.AddrList(nil, netlink.FAMILY_ALL)
+	all, err := netdump.Whole(func() ([]netlink.Addr, error) { return netlink.AddrList(nil, netlink.FAMILY_ALL) })
 	if err != nil {
 		return defaultMTU
 	}
@@ -144,7 +145,7 @@ func switchOn(link netlink.Link) error {
 
 // setAddresses gives the link the addresses and takes away others of the cluster.
 func (k kernel) setAddresses(link netlink.Link, want []netip.Prefix) error {
-	have, err := netlink.AddrList(link, netlink.FAMILY_ALL)
+	have, err := netdump.Whole(func() ([]netlink.Addr, error) { return netlink.AddrList(link, netlink.FAMILY_ALL) })
 	if err != nil {
 		return fmt.Errorf("listing the addresses of %s: %w", link.Attrs().Name, err)
 	}
@@ -226,8 +227,10 @@ func (k kernel) setRoute(route Route, tunnel int, there bool) error {
 
 // routes returns our routes into the cluster's ranges.
 func (k kernel) routes() (map[netip.Prefix]netlink.Route, error) {
-	all, err := netlink.RouteListFiltered(netlink.FAMILY_ALL, &netlink.Route{Protocol: podroute.Protocol},
-		netlink.RT_FILTER_PROTOCOL)
+	all, err := netdump.Whole(func() ([]netlink.Route, error) {
+		return netlink.RouteListFiltered(netlink.FAMILY_ALL, &netlink.Route{Protocol: podroute.Protocol},
+			netlink.RT_FILTER_PROTOCOL)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("listing the routes: %w", err)
 	}

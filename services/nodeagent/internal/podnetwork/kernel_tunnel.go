@@ -8,6 +8,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"keelson.dev/kit/netdump"
 )
 
 // VXLANPort is where the tunnels of nodes are reached over UDP: the standard's.
@@ -86,7 +88,7 @@ func (t *Tunnel) setPeers(index int) error {
 
 // setEntries adds what is missing of the entries of a table and removes what is too much.
 func setEntries(index, table int, flags, family int, want map[entry]bool) error {
-	have, err := netlink.NeighList(index, table)
+	have, err := netdump.Whole(func() ([]netlink.Neigh, error) { return netlink.NeighList(index, table) })
 	if err != nil {
 		return fmt.Errorf("listing what is known of other nodes' tunnels: %w", err)
 	}
