@@ -93,6 +93,18 @@ func skipped(dir string) bool {
 	return base == "testdata" || dir == "bin" || (len(base) > 1 && strings.HasPrefix(base, "."))
 }
 
+// lineRules are those of single lines; broken returns the lines of a file that break one.
+var lineRules = []struct {
+	broken  func(name string, files *token.FileSet, file *ast.File) []int
+	message string
+}{
+	{sleeps, "a test sleeps: use testing/synctest, a fake clock, or wait for a condition"},
+	{graces, "names a grace period: a Pod keeps its own, only podgc's collector of that name forces a deletion"},
+	{goroutines, "starts a goroutine on the way of requests, whose panic would end the daemon: use package contained"},
+	{overflows, "multiplies a number with a unit of time: kit/seconds does so without overflow"},
+	{dumps, "takes a list of the kernel's that may be changed meanwhile: kit/netdump reads it whole"},
+}
+
 // checkFile checks a file of Go.
 func checkFile(name string, content []byte, k kept) ([]Finding, error) {
 	files := token.NewFileSet()
@@ -111,25 +123,10 @@ func checkFile(name string, content []byte, k kept) ([]Finding, error) {
 	if slices.Contains(bannedNames, file.Name.Name) {
 		found = append(found, Finding{name, fmt.Sprintf("package %s: name it after what it does", file.Name.Name)})
 	}
-	for _, line := range sleeps(name, files, file) {
-		found = append(found, Finding{fmt.Sprintf("%s:%d", name, line),
-			"a test sleeps: use testing/synctest, a fake clock, or wait for a condition"})
-	}
-	for _, line := range graces(name, files, file) {
-		found = append(found, Finding{fmt.Sprintf("%s:%d", name, line),
-			"names a grace period: a Pod keeps its own, only podgc's collector of that name forces a deletion"})
-	}
-	for _, line := range goroutines(name, files, file) {
-		found = append(found, Finding{fmt.Sprintf("%s:%d", name, line),
-			"starts a goroutine on the way of requests, whose panic would end the daemon: use package contained"})
-	}
-	for _, line := range overflows(name, files, file) {
-		found = append(found, Finding{fmt.Sprintf("%s:%d", name, line),
-			"multiplies a number with a unit of time: kit/seconds does so without overflow"})
-	}
-	for _, line := range dumps(name, files, file) {
-		found = append(found, Finding{fmt.Sprintf("%s:%d", name, line),
-			"takes a list of the kernel's that may be changed meanwhile: kit/netdump reads it whole"})
+	for _, rule := range lineRules {
+		for _, line := range rule.broken(name, files, file) {
+			found = append(found, Finding{fmt.Sprintf("%s:%d", name, line), rule.message})
+		}
 	}
 	for _, line := range beyond(name, files, file, k) {
 		found = append(found, Finding{fmt.Sprintf("%s:%d", name, line),
