@@ -137,7 +137,7 @@ var filters = []filter{
 			return genericfilters.WithMaxInFlightLimit(h, c.MaxRequestsInFlight, c.MaxMutatingRequestsInFlight,
 				c.LongRunningFunc)
 		}},
-	// Next to nothing, for what is about no Secret.
+	// Next to nothing, for what does not ask for the metadata of objects.
 	{
 		name:  "answer-form",
 		after: []string{"request-info"},

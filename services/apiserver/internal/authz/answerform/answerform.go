@@ -12,6 +12,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -27,6 +28,9 @@ type Form struct {
 }
 
 type key struct{}
+
+// metadataKind is the kind of an answer that holds the metadata of an object.
+const metadataKind = "PartialObjectMetadata"
 
 // With marks requests that prefer the metadata of objects, and sees to it that these get nothing else: what they would
 // accept besides is struck out.
@@ -71,14 +75,18 @@ func releases(r *http.Request) bool {
 }
 
 // metadataOf returns what a request accepts of the metadata of objects; empty if that is not what it accepts first. Who
-// weighs one form against the other is not taken to prefer it.
+// weighs one form against the other is not taken to prefer it. Hardly any request names the form, and only those that
+// do are read closely.
 func metadataOf(accept []string) string {
+	if !slices.ContainsFunc(accept, func(line string) bool { return strings.Contains(line, metadataKind) }) {
+		return ""
+	}
 	var kept []string
 	for at, clause := range strings.Split(strings.Join(accept, ","), ",") {
 		_, parameters, err := mime.ParseMediaType(clause)
 		_, weighed := parameters["q"]
 		as := parameters["as"]
-		is := parameters["g"] == "meta.k8s.io" && (as == "PartialObjectMetadata" || as == "PartialObjectMetadataList")
+		is := parameters["g"] == "meta.k8s.io" && (as == metadataKind || as == metadataKind+"List")
 		if err != nil || weighed || at == 0 && !is {
 			return ""
 		}

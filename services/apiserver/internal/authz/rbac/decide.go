@@ -61,15 +61,18 @@ func (r *Request) allowedByConfined(rules []rbacv1.PolicyRule) bool {
 	return slices.ContainsFunc(rules, func(rule rbacv1.PolicyRule) bool {
 		ofAll := slices.Contains(rule.APIGroups, rbacv1.APIGroupAll) &&
 			slices.Contains(rule.Resources, rbacv1.ResourceAll)
-		if ofAll && (r.Subresource != "" || r.ShowsSecrets() || r.changes() && !r.Form.Release) {
+		if ofAll && (r.Subresource != "" || r.IsConfined()) {
 			return false
 		}
 		return r.allowedBy(rule)
 	})
 }
 
-// ShowsSecrets tells whether the answer to the request holds what is in Secrets.
-func (r *Request) ShowsSecrets() bool {
+// IsConfined tells whether roles that are confined do not allow the request in its form, but may in another one.
+func (r *Request) IsConfined() bool { return r.showsSecrets() || r.changes() && !r.Form.Release }
+
+// showsSecrets tells whether the answer to the request holds what is in Secrets.
+func (r *Request) showsSecrets() bool {
 	return r.APIGroup == "" && r.Resource == "secrets" && r.Subresource == "" && !r.Form.Metadata &&
 		slices.Contains([]string{"get", "list", "watch", "patch", "update", "delete", "deletecollection"}, r.Verb)
 }
