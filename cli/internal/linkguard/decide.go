@@ -9,6 +9,7 @@ package linkguard
 
 import (
 	"net/netip"
+	"slices"
 
 	"github.com/google/nftables/binaryutil"
 	"github.com/google/nftables/expr"
@@ -56,18 +57,18 @@ func (l Link) dropped() [][]expr.Any {
 	told := outside(expr.PayloadBaseTransportHeader, icmpTarget, append(l.of(true), l.linkLocal()))
 	return [][]expr.Any{
 		field(expr.PayloadBaseLLHeader, etherSource, expr.CmpOpNeq, l.Hardware[:]),
-		match(frame(expr.CmpOpEq, unix.ETH_P_ARP),
+		slices.Concat(frame(expr.CmpOpEq, unix.ETH_P_ARP),
 			field(expr.PayloadBaseNetworkHeader, arpHardware, expr.CmpOpNeq, l.Hardware[:])),
-		match(frame(expr.CmpOpEq, unix.ETH_P_ARP), sender),
-		match(frame(expr.CmpOpEq, unix.ETH_P_IP), four),
-		match(frame(expr.CmpOpEq, unix.ETH_P_IPV6), six),
-		match(frame(expr.CmpOpEq, unix.ETH_P_IPV6), icmp(advertisement), told),
-		match(frame(expr.CmpOpEq, unix.ETH_P_IPV6), icmp(routerAdvertisement)),
-		match(frame(expr.CmpOpEq, unix.ETH_P_IPV6), icmp(redirect)),
-		match(frame(expr.CmpOpNeq, unix.ETH_P_ARP), frame(expr.CmpOpNeq, unix.ETH_P_IP),
+		slices.Concat(frame(expr.CmpOpEq, unix.ETH_P_ARP), sender),
+		slices.Concat(frame(expr.CmpOpEq, unix.ETH_P_IP), four),
+		slices.Concat(frame(expr.CmpOpEq, unix.ETH_P_IPV6), six),
+		slices.Concat(frame(expr.CmpOpEq, unix.ETH_P_IPV6), icmp(advertisement), told),
+		slices.Concat(frame(expr.CmpOpEq, unix.ETH_P_IPV6), icmp(routerAdvertisement)),
+		slices.Concat(frame(expr.CmpOpEq, unix.ETH_P_IPV6), icmp(redirect)),
+		slices.Concat(frame(expr.CmpOpNeq, unix.ETH_P_ARP), frame(expr.CmpOpNeq, unix.ETH_P_IP),
 			frame(expr.CmpOpNeq, unix.ETH_P_IPV6)),
 		// One in pieces may have what it is about in another one, and nobody who heeds RFC 6980 takes it.
-		match(frame(expr.CmpOpEq, unix.ETH_P_IPV6), icmp(advertisement), inPieces()),
+		slices.Concat(frame(expr.CmpOpEq, unix.ETH_P_IPV6), icmp(advertisement), inPieces()),
 	}
 }
 
@@ -88,14 +89,6 @@ func (l Link) linkLocal() netip.Prefix {
 	address := netip.AddrFrom16([16]byte{0: 0xfe, 1: 0x80, 8: h[0] ^ 2, 9: h[1], 10: h[2], 11: 0xff, 12: 0xfe,
 		13: h[3], 14: h[4], 15: h[5]})
 	return netip.PrefixFrom(address, address.BitLen())
-}
-
-func match(parts ...[]expr.Any) []expr.Any {
-	var all []expr.Any
-	for _, part := range parts {
-		all = append(all, part...)
-	}
-	return all
 }
 
 // frame compares what a frame carries.
