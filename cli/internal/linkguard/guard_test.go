@@ -155,19 +155,20 @@ func datagram(sender netip.Addr) []byte {
 	udp := binary.BigEndian.AppendUint16([]byte{30, 97, 30, 97}, uint16(8+len(said))) // port 7777
 	udp = append(append(udp, 0, 0), said...)
 	if sender.Is6() {
-		binary.BigEndian.PutUint16(udp[6:], checksum(pseudo(sender, gateway6.Addr(), unix.IPPROTO_UDP, udp)))
+		binary.BigEndian.PutUint16(udp[6:], nettest.Checksum(pseudo(sender, gateway6.Addr(), unix.IPPROTO_UDP, udp)))
 		return six(sender, gateway6.Addr(), unix.IPPROTO_UDP, udp)
 	}
 	header := []byte{0x45, 0, 0, byte(20 + len(udp)), 0, 0, 0, 0, 64, unix.IPPROTO_UDP, 0, 0}
 	header = append(append(header, sender.AsSlice()...), gateway.Addr().AsSlice()...)
-	binary.BigEndian.PutUint16(header[10:], checksum(header))
+	binary.BigEndian.PutUint16(header[10:], nettest.Checksum(header))
 	return append(header, udp...)
 }
 
 // icmpv6 is a message of neighbour discovery to the machine.
 func icmpv6(sender netip.Addr, kind byte, rest ...byte) []byte {
 	message := append([]byte{kind, 0, 0, 0}, rest...)
-	binary.BigEndian.PutUint16(message[2:], checksum(pseudo(sender, gateway6.Addr(), unix.IPPROTO_ICMPV6, message)))
+	whole := pseudo(sender, gateway6.Addr(), unix.IPPROTO_ICMPV6, message)
+	binary.BigEndian.PutUint16(message[2:], nettest.Checksum(whole))
 	return six(sender, gateway6.Addr(), unix.IPPROTO_ICMPV6, message)
 }
 
@@ -180,20 +181,6 @@ func six(from, to netip.Addr, protocol byte, payload []byte) []byte {
 func pseudo(from, to netip.Addr, protocol byte, payload []byte) []byte {
 	all := append(append([]byte{}, from.AsSlice()...), to.AsSlice()...)
 	return append(append(all, 0, 0, 0, byte(len(payload)), 0, 0, 0, protocol), payload...)
-}
-
-func checksum(data []byte) uint16 {
-	sum := uint32(0)
-	for ; len(data) > 1; data = data[2:] {
-		sum += uint32(binary.BigEndian.Uint16(data))
-	}
-	if len(data) == 1 {
-		sum += uint32(data[0]) << 8
-	}
-	for sum > 0xffff {
-		sum = sum>>16 + sum&0xffff
-	}
-	return ^uint16(sum)
 }
 
 // knows returns the hardware address that the machine has for one of a Pod.

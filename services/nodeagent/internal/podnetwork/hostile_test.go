@@ -107,20 +107,11 @@ func encapsulated(number uint32, from, to *site, said []byte) []byte {
 	packet = binary.BigEndian.AppendUint16(append(packet, 0x45, 0), uint16(headers+len(said)))
 	packet = append(packet, 0, 0, 0, 0, 64, proto, 0, 0)
 	packet = append(append(packet, from.address.AsSlice()...), to.address.AsSlice()...)
-	binary.BigEndian.PutUint16(packet[begin+10:], checksum(packet[begin:]))
+	binary.BigEndian.PutUint16(packet[begin+10:], nettest.Checksum(packet[begin:]))
 	for _, field := range []int{7777, 7777, 8 + len(said), 0} { // ports, length, no checksum
 		packet = binary.BigEndian.AppendUint16(packet, uint16(field))
 	}
 	return append(packet, said...)
-}
-
-// checksum is that of a header of IPv4 whose own is zero.
-func checksum(header []byte) uint16 {
-	sum := uint32(0)
-	for i := 0; i < len(header); i += 2 {
-		sum += uint32(binary.BigEndian.Uint16(header[i:]))
-	}
-	return ^uint16(sum + sum>>16)
 }
 
 // send sends one datagram from an address of the peer.
