@@ -39,6 +39,15 @@ type Port struct {
 	NodePorts bool `json:"nodePorts,omitempty"`
 }
 
+// At is the port of a keeper that listens there; the unspecified address is all of the machine's.
+func At(keeper, protocol string, at netip.AddrPort) Port {
+	p := Port{Keeper: keeper, Protocol: protocol, First: at.Port(), Last: at.Port()}
+	if address := at.Addr().Unmap(); !address.IsUnspecified() {
+		p.Address = address
+	}
+	return p
+}
+
 // NodePorts are the ports of Services at every address of a machine.
 func NodePorts() []Port {
 	var out []Port

@@ -33,11 +33,7 @@ type keptInput struct {
 func decideKept(in keptInput) []keptport.Port {
 	kept := slices.Clone(in.Named)
 	add := func(keeper, protocol string, at netip.AddrPort) {
-		p := keptport.Port{Keeper: keeper, Protocol: protocol, First: at.Port(), Last: at.Port()}
-		if !at.Addr().IsUnspecified() {
-			p.Address = at.Addr().Unmap()
-		}
-		kept = append(kept, p)
+		kept = append(kept, keptport.At(keeper, protocol, at))
 	}
 	if bind, err := netip.ParseAddr(in.Bind); err == nil && in.Port != 0 {
 		add(name, keptport.TCP, netip.AddrPortFrom(bind, uint16(in.Port)))

@@ -225,10 +225,7 @@ func (n *Network) ClosePorts() error {
 // before: it may choose a port anew whenever it starts, and tells of it with a session only. Without an error no Pod
 // answers there.
 func (n *Network) KeepStreams(at netip.AddrPort) error {
-	port := keptport.Port{Keeper: "runtime-streams", Protocol: keptport.TCP, First: at.Port(), Last: at.Port()}
-	if address := at.Addr().Unmap(); !address.IsUnspecified() {
-		port.Address = address
-	}
+	port := keptport.At("runtime-streams", keptport.TCP, at)
 	streams := []keptport.Port{port}
 	if slices.ContainsFunc(n.CNI.Kept, func(k keptport.Port) bool {
 		return !k.NodePorts && k.Has(port.Address, port.Protocol, port.First)
