@@ -17,11 +17,9 @@ import (
 // mesh: over links whose names begin as its own do, and what is reserved of the range of its Pods or led to other
 // nodes. Without a range it has none yet.
 func Routes(ownLinks string, pods netip.Prefix) ([]netip.Prefix, error) {
-	routes, err := netdump.Whole(func() ([]netlink.Route, error) {
-		return netlink.RouteList(nil, netlink.FAMILY_V4)
-	})
+	routes, err := listRoutes()
 	if err != nil {
-		return nil, fmt.Errorf("listing the machine's routes: %w", err)
+		return nil, err
 	}
 	own := map[int]bool{}
 	if err := eachLink(ownLinks, func(link netlink.Link) error {
@@ -38,6 +36,14 @@ func Routes(ownLinks string, pods netip.Prefix) ([]netip.Prefix, error) {
 		}
 	}
 	return prefixes, nil
+}
+
+func listRoutes() ([]netlink.Route, error) {
+	routes, err := netdump.Whole(func() ([]netlink.Route, error) { return netlink.RouteList(nil, netlink.FAMILY_V4) })
+	if err != nil {
+		return nil, fmt.Errorf("listing the machine's routes: %w", err)
+	}
+	return routes, nil
 }
 
 // destination is the network that an IPv4 route leads to, that of all addresses for a default route.
@@ -64,11 +70,9 @@ func leadsToPods(route netlink.Route, pods netip.Prefix) bool {
 
 // RemovePodRoutes removes the ways to other nodes' parts of a range that nodeagents have left.
 func RemovePodRoutes(pods netip.Prefix) error {
-	routes, err := netdump.Whole(func() ([]netlink.Route, error) {
-		return netlink.RouteList(nil, netlink.FAMILY_V4)
-	})
+	routes, err := listRoutes()
 	if err != nil {
-		return fmt.Errorf("listing the machine's routes: %w", err)
+		return err
 	}
 	var failed error
 	for _, route := range routes {
