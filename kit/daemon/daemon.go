@@ -167,6 +167,11 @@ func (d Daemon) start(ctx context.Context, flags *pflag.FlagSet, common *commonF
 		return UsageError(err)
 	}
 	logging.Capture(log)
+	if stderr == os.Stderr {
+		if err := logging.CaptureStderr(log); err != nil {
+			return err
+		}
+	}
 	limit := memory.Keep(ctx, common.memory)
 	e := &Environment{
 		Log: log, Live: &status.Live, Ready: &status.Ready, Metrics: status.Metrics, State: introspect.NewState(d.Name,

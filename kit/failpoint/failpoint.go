@@ -150,7 +150,8 @@ func (t term) run(name string) error {
 	case sleeping:
 		time.Sleep(t.delay)
 	case crashing:
-		fmt.Fprintf(os.Stderr, "failpoint %s: crash\n", name)
+		// Past os.Stderr, which may be a pipe to a goroutine of this process.
+		_, _ = syscall.Write(syscall.Stderr, fmt.Appendf(nil, "failpoint %s: crash\n", name))
 		// SIGKILL, not os.Exit: nothing deferred, flushed or released may run.
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		select {}

@@ -18,8 +18,10 @@ import (
 
 // Capture routes klog and the standard library's log into the logger for the rest of the process. Verbose levels (V(1)
 // and above) count as debug, and so does an error that only says that a connection ended: closed by the other half of
-// the same stream, by a client that went away, or by the caller itself, which needs the answer no more.
+// the same stream, by a client that went away, or by the caller itself, which needs the answer no more. Of lines that
+// come too fast some are left out.
 func Capture(to *zap.Logger) {
+	to = boundLines(to)
 	lowered := to.WithOptions(zap.WrapCore(func(c zapcore.Core) zapcore.Core { return normalEnds{c} }))
 	klog.SetLoggerWithOptions(zapr.NewLogger(lowered.Named("klog")), klog.ContextualLogger(true))
 	log.SetFlags(0)
@@ -28,7 +30,12 @@ func Capture(to *zap.Logger) {
 }
 
 // ForHTTP is the ErrorLog of an http.Server: what a client is to blame for is no error of the daemon's.
-func ForHTTP(to *zap.Logger) *log.Logger { return log.New(lines{to}, "", 0) }
+func ForHTTP(to *zap.Logger) *log.Logger { return log.New(lines{boundLines(to)}, "", 0) }
+
+// boundLines is a logger for what others make a library say.
+func boundLines(to *zap.Logger) *zap.Logger {
+	return to.WithOptions(zap.WrapCore(func(c zapcore.Core) zapcore.Core { return bounded{c, &allowance{}} }))
+}
 
 // normalEnds lowers errors about normal ends to the level debug.
 type normalEnds struct{ zapcore.Core }
@@ -86,6 +93,9 @@ func tellsOfEnd(err error) bool {
 		}
 	}
 	text := err.Error()
+	if strings.HasSuffix(text, ": "+context.Canceled.Error()) { // wrapped by its words
+		return true
+	}
 	return slices.ContainsFunc(worded, func(end string) bool { return strings.Contains(text, end) })
 }
 

@@ -33,6 +33,8 @@ func TestRoute(t *testing.T) {
 		{&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}, zapcore.ErrorLevel},
 		{fmt.Errorf("watching: %w", &url.Error{Op: "Get", URL: "https://a", Err: context.Canceled}),
 			zapcore.DebugLevel},
+		{errors.New("apiserver received an error that is not an metav1.Status: context canceled"),
+			zapcore.DebugLevel},
 		{&url.Error{Op: "Get", URL: "https://a", Err: context.DeadlineExceeded}, zapcore.ErrorLevel},
 		{errors.New("websocket: close 1000 (normal)"), zapcore.DebugLevel},
 		{errors.New("websocket: close 1001 (going away)"), zapcore.DebugLevel},
