@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"google.golang.org/grpc"
 
+	"keelson.dev/kit/connections"
 	"keelson.dev/kit/contained"
 )
 
@@ -63,7 +64,7 @@ func Listen(o Options, metrics *Metrics) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--status-address: listening on %s: %w", o.Address, err)
 	}
-	s.listener = tls.NewListener(listener, config)
+	s.listener = tls.NewListener(connections.Bound(listener, connections.OfProcess()), config)
 	return s, nil
 }
 

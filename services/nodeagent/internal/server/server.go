@@ -22,6 +22,7 @@ import (
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 	statsapi "k8s.io/kubelet/pkg/apis/stats/v1alpha1"
 
+	"keelson.dev/kit/connections"
 	"keelson.dev/kit/contained"
 	"keelson.dev/kit/logging"
 	"keelson.dev/services/nodeagent/internal/observed"
@@ -69,8 +70,9 @@ type Config struct {
 
 // Server answers requests. Make it with New.
 type Server struct {
-	config Config
-	http   *http.Server
+	config      Config
+	http        *http.Server
+	connections *connections.Listener
 }
 
 // shutdownTime is how long running requests get at the end.
@@ -80,7 +82,7 @@ const shutdownTime = 5 * time.Second
 func New(config Config) *Server {
 	s := &Server{config: config}
 	s.http = &http.Server{
-		Handler:           authorize(s.routes()),
+		Handler:           s.authorize(s.routes()),
 		ReadHeaderTimeout: 30 * time.Second,
 		ErrorLog:          logging.ForHTTP(config.Log),
 		TLSConfig: &tls.Config{
@@ -102,7 +104,8 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		defer cancel()
 		stopped <- s.http.Shutdown(grace)
 	}, func(err error) { stopped <- err })
-	err := s.http.ServeTLS(listener, "", "")
+	s.connections = connections.Bound(listener, connections.OfProcess())
+	err := s.http.ServeTLS(s.connections, "", "")
 	if stop() { // ended before ctx did
 		return fmt.Errorf("serving the node API: %w", err)
 	}
@@ -136,7 +139,7 @@ func (s *Server) routes() http.Handler {
 }
 
 // authorize lets only the API server and masters through. TLS has verified the certificate.
-func authorize(next http.Handler) http.Handler {
+func (s *Server) authorize(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.TLS == nil || len(r.TLS.PeerCertificates) == 0 {
 			http.Error(w, "a client certificate is required", http.StatusUnauthorized)
@@ -148,6 +151,7 @@ func authorize(next http.Handler) http.Handler {
 				subject.CommonName, apiserverUser, mastersGroup), http.StatusForbidden)
 			return
 		}
+		s.connections.Known(r, subject.CommonName)
 		next.ServeHTTP(w, r)
 	})
 }

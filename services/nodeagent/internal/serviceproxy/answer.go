@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"keelson.dev/kit/connections"
 	"keelson.dev/kit/logging"
 )
 
@@ -53,7 +54,8 @@ func (a answerer) serve(ctx context.Context, listener net.Listener) {
 		WriteTimeout: 10 * time.Second, ErrorLog: logging.ForHTTP(a.log)}
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+	bounded := connections.Bound(listener, connections.OfProcess())
+	if err := server.Serve(bounded); !errors.Is(err, http.ErrServerClosed) {
 		a.log.Warn("answering load balancers ended", zap.Error(err))
 	}
 }

@@ -1,0 +1,156 @@
+// Package connections bounds how many connections a server keeps. Each takes a file descriptor and memory, also one
+// that says nothing; without a bound, whoever reaches the port takes what there is of them, and nobody else is let in.
+//
+// A connection is of its network address until its server knows who speaks on it. Where there are more than may be, the
+// oldest of who has the most is closed: somebody new gets in however many one other has.
+package connections
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"syscall"
+)
+
+// Limits are how many connections there may be.
+type Limits struct {
+	// Unknown is how many of those on which nobody has said who he is, Known how many others.
+	Unknown, Known int
+}
+
+// Within are the limits for a process that may open so many files: of those an eighth for who is unknown, and no more
+// than 4,096, and half for the others.
+func Within(files uint64) Limits {
+	const most = 1 << 30
+	n := int(min(files, most))
+	return Limits{Unknown: max(min(n/8, 4096), 1), Known: max(n/2, 1)}
+}
+
+// OfProcess are the limits by what this process may open.
+func OfProcess() Limits {
+	var files syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
+		return Within(1024) // what every system lets a process open
+	}
+	return Within(files.Cur)
+}
+
+// Listener keeps no more connections of the listener behind it than its limits allow. Make it with Bound.
+type Listener struct {
+	net.Listener
+
+	mu             sync.Mutex // guards what follows
+	open           map[ends]*conn
+	unknown, known crowd
+}
+
+// ends are the two addresses of a connection.
+type ends struct{ local, remote netip.AddrPort }
+
+// Bound returns a listener with the limits.
+func Bound(l net.Listener, limits Limits) *Listener {
+	return &Listener{Listener: l, open: map[ends]*conn{}, unknown: newCrowd(limits.Unknown),
+		known: newCrowd(limits.Known)}
+}
+
+// Accept implements net.Listener.
+func (l *Listener) Accept() (net.Conn, error) {
+	accepted, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	at := ends{addressOf(accepted.LocalAddr()), addressOf(accepted.RemoteAddr())}
+	c := &conn{Conn: accepted, of: l, at: at, owner: at.remote.Addr().String()}
+	l.begin(c).end()
+	return c, nil
+}
+
+// begin counts a new connection, and returns one that is to be closed for it.
+func (l *Listener) begin(c *conn) (tooMany *conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.open[c.at] = c
+	l.unknown.add(c)
+	return l.leave(l.unknown.surplus())
+}
+
+// Known says that a request of this client came on the connection.
+func (l *Listener) Known(r *http.Request, client string) {
+	if at, ok := endsOf(r); ok {
+		l.know(at, client).end()
+	}
+}
+
+// know counts a connection as the client's, and returns one that is to be closed for it.
+func (l *Listener) know(at ends, client string) (tooMany *conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c := l.open[at]
+	if c == nil || c.in == &l.known {
+		return nil
+	}
+	l.unknown.remove(c)
+	c.owner = client
+	l.known.add(c)
+	return l.leave(l.known.surplus())
+}
+
+// leave counts a connection no more. The lock is held.
+func (l *Listener) leave(c *conn) *conn {
+	if c == nil || c.in == nil {
+		return nil
+	}
+	c.in.remove(c)
+	if l.open[c.at] == c { // its addresses may be another's by now
+		delete(l.open, c.at)
+	}
+	return c
+}
+
+func endsOf(r *http.Request) (ends, bool) {
+	local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	from, err := netip.ParseAddrPort(r.RemoteAddr)
+	return ends{addressOf(local), unmapped(from)}, err == nil && local != nil
+}
+
+// addressOf is the address of a TCP connection; of another it is none.
+func addressOf(a net.Addr) netip.AddrPort {
+	tcp, ok := a.(*net.TCPAddr)
+	if !ok {
+		return netip.AddrPort{}
+	}
+	return unmapped(tcp.AddrPort())
+}
+
+func unmapped(at netip.AddrPort) netip.AddrPort {
+	return netip.AddrPortFrom(at.Addr().Unmap(), at.Port())
+}
+
+// conn is a connection that is counted until it is closed. The listener's lock guards what it has of its own.
+type conn struct {
+	net.Conn
+	of *Listener
+	at ends
+	// owner is whose it is.
+	owner string
+	// in is where it is counted, number how many came there before it; older and newer are the owner's others there.
+	in           *crowd
+	number       uint64
+	older, newer *conn
+}
+
+// Close implements net.Conn.
+func (c *conn) Close() error {
+	c.of.mu.Lock()
+	c.of.leave(c)
+	c.of.mu.Unlock()
+	return c.Conn.Close()
+}
+
+// end closes the connection, if there is one: its server hears that reading failed.
+func (c *conn) end() {
+	if c != nil {
+		_ = c.Conn.Close()
+	}
+}
