@@ -6,16 +6,15 @@ package longrunning
 import (
 	"fmt"
 	"net/http"
-	"strings"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apiserver/pkg/authentication/serviceaccount"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/endpoints/request"
 
+	"keelson.dev/services/apiserver/internal/fairshare"
 	"keelson.dev/services/apiserver/internal/negotiated"
 )
 
@@ -46,7 +45,7 @@ func (l Limit) With(handler http.Handler) http.Handler {
 			handler.ServeHTTP(w, r)
 			return
 		}
-		client := clientOf(by.GetName())
+		client := fairshare.Client(by.GetName())
 		if !open.begin(client, l.PerClient) {
 			negotiated.Writer{
 				Serializer: l.Serializer,
@@ -61,16 +60,6 @@ func (l Limit) With(handler http.Handler) http.Handler {
 		defer open.end(client)
 		handler.ServeHTTP(w, r)
 	})
-}
-
-// clientOf is whom a user's requests are counted for. Whoever may make ServiceAccounts has as many users as he likes:
-// those of a namespace count as one.
-func clientOf(name string) string {
-	namespace, _, err := serviceaccount.SplitUsername(name)
-	if err != nil {
-		return name
-	}
-	return strings.TrimSuffix(serviceaccount.MakeUsername(namespace, ""), ":")
 }
 
 func tooMany(client string, limit int) error {

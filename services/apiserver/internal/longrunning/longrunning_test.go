@@ -6,21 +6,6 @@ import (
 	"testing"
 )
 
-func TestClientOf(t *testing.T) {
-	for user, want := range map[string]string{
-		"ann":                                "ann",
-		"system:node:node-1":                 "system:node:node-1",
-		"system:serviceaccount:team-a:one":   "system:serviceaccount:team-a",
-		"system:serviceaccount:team-a:other": "system:serviceaccount:team-a",
-		"system:serviceaccount:team-b:one":   "system:serviceaccount:team-b",
-		"system:serviceaccount:team-a":       "system:serviceaccount:team-a",
-	} {
-		if got := clientOf(user); got != want {
-			t.Errorf("%s counts as %s, want %s", user, got, want)
-		}
-	}
-}
-
 // One more than the limit is refused, whoever else has how many, until one ends; nothing is remembered of who has none.
 func TestCounts(t *testing.T) {
 	c := &counts{of: map[string]int{}}

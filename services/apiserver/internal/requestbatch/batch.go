@@ -20,6 +20,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 
 	"keelson.dev/kit/batch"
+	"keelson.dev/services/apiserver/internal/fairshare"
 	"keelson.dev/services/apiserver/internal/negotiated"
 )
 
@@ -39,16 +40,16 @@ type server struct {
 	each http.Handler
 	// open are the batches that are answered, underWay their requests, reading the bytes of those that still come, and
 	// answers what waits to be sent.
-	open, underWay, reading, answers *shares
+	open, underWay, reading, answers *fairshare.Shares
 }
 
 // Over answers batches, each of their requests by each, and lets next answer everything else. It stands behind
 // authentication; what is not known, nobody sends together.
 func Over(next, each http.Handler, c Config) http.Handler {
 	register()
-	s := &server{Config: c, each: each, open: newShares(int64(c.Limits.Open)),
-		underWay: newShares(int64(c.Limits.UnderWay)), reading: newShares(c.Limits.Reading),
-		answers: newShares(c.Limits.Answers)}
+	s := &server{Config: c, each: each, open: fairshare.New(int64(c.Limits.Open)),
+		underWay: fairshare.New(int64(c.Limits.UnderWay)), reading: fairshare.New(c.Limits.Reading),
+		answers: fairshare.New(c.Limits.Answers)}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		who, sends := sender(r)
 		if !sends {
@@ -60,12 +61,12 @@ func Over(next, each http.Handler, c Config) http.Handler {
 			s.refuse(w, r, err)
 			return
 		}
-		defer s.open.give(who, 1)
+		defer s.open.Give(who, 1)
 		s.serve(w, r, items, who)
 	})
 }
 
-// sender is who sends a batch; false if the request is none, or nobody has said who it is.
+// sender is the client that sends a batch; false if the request is none, or nobody has said who it is.
 func sender(r *http.Request) (name string, sends bool) {
 	if r.Method != http.MethodPost || r.URL.Path != batch.Path {
 		return "", false
@@ -78,7 +79,7 @@ func sender(r *http.Request) (name string, sends bool) {
 	if !known || who.GetName() == user.Anonymous {
 		return "", false
 	}
-	return who.GetName(), true
+	return fairshare.Client(who.GetName()), true
 }
 
 func (s *server) refuse(w http.ResponseWriter, r *http.Request, err error) {
@@ -100,9 +101,9 @@ func (s *server) take(w http.ResponseWriter, r *http.Request, who string) ([]*it
 	for _, of := range requests {
 		items = append(items, s.item(of))
 	}
-	if !s.open.take(who, 1) {
+	if !s.open.Take(who, 1) {
 		return nil, apierrors.NewTooManyRequests(fmt.Sprintf(
-			"the server answers at most %d batches at a time, of one user a quarter of what others leave",
+			"the server answers at most %d batches at a time, of one client a quarter of what others leave",
 			s.Limits.Open), 1)
 	}
 	return items, nil
@@ -115,12 +116,12 @@ func (s *server) read(w http.ResponseWriter, r *http.Request, who string) ([]byt
 		return nil, tooLarge
 	}
 	n := weight(r.ContentLength, leastRead, batch.MaxBytes)
-	if !s.reading.take(who, n) {
+	if !s.reading.Take(who, n) {
 		return nil, apierrors.NewTooManyRequests(fmt.Sprintf(
-			"the server reads at most %d bytes of batches at a time, of one user a quarter of what others leave",
+			"the server reads at most %d bytes of batches at a time, of one client a quarter of what others leave",
 			s.Limits.Reading), 1)
 	}
-	defer s.reading.give(who, n)
+	defer s.reading.Give(who, n)
 	to := http.NewResponseController(w)
 	if err := to.SetReadDeadline(time.Now().Add(s.Limits.ReadTime)); err != nil {
 		return nil, apierrors.NewInternalError(fmt.Errorf("bounding the time in which a batch comes: %w", err))

@@ -1,14 +1,5 @@
 package requestbatch
 
-// part says which fraction of what others leave one user may have: of all a quarter, of what another has left of it a
-// quarter again. However many names somebody has, something is left for the next.
-const part = 4
-
-// fits is whether a user who has taken mine may take more, of a total of which others have taken theirs.
-func fits(total, others, mine, more int64) bool {
-	return more <= 0 || mine+more <= (total-others)/part
-}
-
 // mayBegin is whether one more request of a batch may begin. underWay are those that have begun; held is how many bytes
 // their answers and those that wait to be sent have taken, largest how many one has, room how many all may. There must
 // be room if each takes as much; otherwise answers are sent first. Where there are none, waiting frees nothing.

@@ -6,7 +6,7 @@ import (
 	"keelson.dev/kit/batch"
 )
 
-// Limits bound what batches take of the server, beside what bounds each of their requests. Of each total one user may
+// Limits bound what batches take of the server, beside what bounds each of their requests. Of each total one client may
 // have a quarter of what others leave.
 type Limits struct {
 	// Open is how many batches are answered at a time, UnderWay how many of their requests.
@@ -20,7 +20,7 @@ type Limits struct {
 }
 
 // DefaultLimits let all batches together hold 128 MiB of ordinary answers and 64 MiB of large ones, and those of one
-// user a quarter of that.
+// client a quarter of that.
 func DefaultLimits() Limits {
 	return Limits{
 		Open: 64, UnderWay: 4 * batch.MaxItems,

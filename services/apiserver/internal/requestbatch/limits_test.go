@@ -83,7 +83,7 @@ func TestTooManyBatches(t *testing.T) {
 	}
 	response := sendAll(t, s, "ann", named("p"))
 	if text, _ := io.ReadAll(response.Body); response.StatusCode != 429 || response.Header.Get("Retry-After") != "1" ||
-		!strings.Contains(string(text), "at most 64 batches at a time, of one user a quarter of what others leave") {
+		!strings.Contains(string(text), "at most 64 batches at a time, of one client a quarter of what others leave") {
 		t.Errorf("%d %v %s", response.StatusCode, response.Header, text)
 	}
 	if response := sendAll(t, s, "bob", named("p")); response.StatusCode != 200 {
@@ -133,7 +133,7 @@ func TestLateBatch(t *testing.T) {
 	}
 }
 
-// What is being read has a bound too, by what it says that it will be, and of one user a quarter.
+// What is being read has a bound too, by what it says that it will be, and of one client a quarter.
 func TestReadingIsBounded(t *testing.T) {
 	limits := DefaultLimits()
 	limits.Reading, limits.ReadTime = 6*leastRead, time.Hour // one batch of ann, and one of bob beside it

@@ -3,6 +3,8 @@ package requestbatch
 import (
 	"context"
 	"sync"
+
+	"keelson.dev/services/apiserver/internal/fairshare"
 )
 
 // room is what one batch may take of memory and of requests under way.
@@ -10,14 +12,14 @@ type room struct {
 	*Limits
 	user string
 	// underWay and answers are shared with all batches.
-	underWay, answers *shares
+	underWay, answers *fairshare.Shares
 
 	mu sync.Mutex // guards what follows
 	// begun are the requests of this batch that are under way, held what their answers and those that wait to be sent
 	// have taken, largest what one has.
 	begun, held, largest int64
 	closed               bool
-	freed                signal
+	freed                fairshare.Signal
 }
 
 // begin waits until one more request may begin. It returns false where ctx ends before.
@@ -33,7 +35,7 @@ func (r *room) begin(ctx context.Context) bool {
 			return false
 		}
 	}
-	if !r.underWay.await(ctx, r.user, 1) {
+	if !r.underWay.Await(ctx, r.user, 1) {
 		r.ended()
 		return false
 	}
@@ -47,12 +49,12 @@ func (r *room) tryBegin() (freed <-chan struct{}, begins bool) {
 		r.begun++
 		return nil, true
 	}
-	return r.freed.next(), false
+	return r.freed.Next(), false
 }
 
 // end says that a request that has begun is answered; took is what its answer has taken.
 func (r *room) end(took int64) {
-	r.underWay.give(r.user, 1)
+	r.underWay.Give(r.user, 1)
 	r.mu.Lock()
 	r.largest = max(r.largest, took)
 	r.mu.Unlock()
@@ -63,14 +65,14 @@ func (r *room) ended() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.begun--
-	r.freed.tell()
+	r.freed.Tell()
 }
 
 // take returns whether an answer may hold n bytes more.
 func (r *room) take(n int64) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.closed || r.held+n > r.PerBatch || !r.answers.take(r.user, n) {
+	if r.closed || r.held+n > r.PerBatch || !r.answers.Take(r.user, n) {
 		return false
 	}
 	r.held += n
@@ -84,9 +86,9 @@ func (r *room) give(n int64) {
 	if n == 0 || r.closed {
 		return
 	}
-	r.answers.give(r.user, n)
+	r.answers.Give(r.user, n)
 	r.held -= n
-	r.freed.tell()
+	r.freed.Tell()
 }
 
 // close gives back everything, also what is taken for answers that nobody will send.
@@ -94,7 +96,7 @@ func (r *room) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.held > 0 {
-		r.answers.give(r.user, r.held)
+		r.answers.Give(r.user, r.held)
 	}
 	r.closed = true
 }
