@@ -1,6 +1,8 @@
 package admission
 
 import (
+	"net/netip"
+
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/initializer"
@@ -34,11 +36,13 @@ type Config struct {
 	// Pods reads the Pods of a namespace from the watch cache.
 	Pods podsecurity.Pods
 	// Nodes reads all Nodes from the watch cache.
-	Nodes      noderestriction.Nodes
-	RESTMapper meta.RESTMapper
-	Authorizer authorizer.Authorizer
-	Features   featuregate.FeatureGate
-	Version    compatibility.EffectiveVersion
+	Nodes noderestriction.Nodes
+	// ServiceRanges are those of which Services get their addresses.
+	ServiceRanges []netip.Prefix
+	RESTMapper    meta.RESTMapper
+	Authorizer    authorizer.Authorizer
+	Features      featuregate.FeatureGate
+	Version       compatibility.EffectiveVersion
 	// Drained is closed when no request will come any more.
 	Drained <-chan struct{}
 	// Services finds the Services of webhooks, Webhooks how to identify to them.
@@ -51,14 +55,15 @@ func (c Config) initializers() admission.PluginInitializer {
 		initializer.NewAPIServerIDInitializer(c.ServerID),
 		initializer.New(c.Client, c.Dynamic, c.Informers, c.Authorizer, c.Features, c.Version, c.Drained, c.RESTMapper),
 		webhookinitializer.NewPluginInitializer(c.Webhooks, c.Services),
-		withObjects{c.Pods, c.Nodes},
+		withObjects{c.Pods, c.Nodes, c.ServiceRanges},
 	}
 }
 
-// withObjects gives plugins the way to read Pods and Nodes.
+// withObjects gives plugins the way to read Pods and Nodes, and the ranges of Services.
 type withObjects struct {
-	pods  podsecurity.Pods
-	nodes noderestriction.Nodes
+	pods     podsecurity.Pods
+	nodes    noderestriction.Nodes
+	services []netip.Prefix
 }
 
 // Initialize implements PluginInitializer.
@@ -68,5 +73,8 @@ func (w withObjects) Initialize(p admission.Interface) {
 	}
 	if wants, ok := p.(noderestriction.WantsNodes); ok {
 		wants.SetNodes(w.nodes)
+	}
+	if wants, ok := p.(noderestriction.WantsServiceRanges); ok {
+		wants.SetServiceRanges(w.services)
 	}
 }

@@ -9,7 +9,10 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	restclient "k8s.io/client-go/rest"
@@ -71,7 +74,7 @@ func (n *nodes) run(t *testing.T, node, name string) *corev1.Pod {
 	pod, err := n.Client.CoreV1().Pods(n.namespace).Create(t.Context(), &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: corev1.PodSpec{
-			NodeName: node, ServiceAccountName: name,
+			NodeName: node, ServiceAccountName: name, Volumes: volumes(name),
 			Containers: []corev1.Container{{Name: "c", Image: "i", EnvFrom: []corev1.EnvFromSource{
 				{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: name}}},
 			}}},
@@ -81,6 +84,18 @@ func (n *nodes) run(t *testing.T, node, name string) *corev1.Pod {
 		t.Fatalf("creating the Pod %s: %v", name, err)
 	}
 	return pod
+}
+
+// volumes are a token for an audience, one of a driver, and a claim.
+func volumes(claim string) []corev1.Volume {
+	return []corev1.Volume{
+		{Name: "token", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
+			Sources: []corev1.VolumeProjection{{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{
+				Audience: "vault", Path: "token"}}}}}},
+		{Name: "inline", VolumeSource: corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{Driver: "inline.example.com"}}},
+		{Name: "claimed", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.
+			PersistentVolumeClaimVolumeSource{ClaimName: claim}}},
+	}
 }
 
 // refused wants a 403 with the reason.
@@ -176,10 +191,82 @@ func testTokens(t *testing.T, n *nodes) {
 	allowed(t, "a token for its Pod", err)
 	_, err = accounts.CreateToken(t.Context(), "theirs", request, metav1.CreateOptions{})
 	refused(t, "a token of another node's account", err, unrelated)
+	testAudiences(t, n, request)
 	_, err = accounts.Get(t.Context(), "mine", metav1.GetOptions{})
 	allowed(t, "reading the account of its Pod", err)
 	_, err = accounts.Get(t.Context(), "theirs", metav1.GetOptions{})
 	refused(t, "reading the account of another node's Pod", err, unrelated)
+}
+
+// testAudiences: with a token for somebody else a node would speak to him in its Pod's name; so the audience is one
+// that the Pod names, a driver of its volumes, or a role.
+func testAudiences(t *testing.T, n *nodes, request *authenticationv1.TokenRequest) {
+	ctx := t.Context()
+	ask := func(audiences ...string) error {
+		with := request.DeepCopy()
+		with.Spec.Audiences = audiences
+		_, err := n.a.CoreV1().ServiceAccounts(n.namespace).CreateToken(ctx, "mine", with, metav1.CreateOptions{})
+		return err
+	}
+	allowed(t, "a token for who its Pod names", ask("vault"))
+	refused(t, "a token for two", ask("vault", "bank"), "spec.audiences: node may only request 0 or 1 audiences, not 2")
+	refused(t, "a token for somebody else", ask("bank"), `spec.audiences: audience "bank" not found in pod spec volume`)
+	for name, audience := range map[string]string{"inline.example.com": "inline", "claimed.example.com": "claimed",
+		"others.example.com": "others"} {
+		driver := &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: name},
+			Spec: storagev1.CSIDriverSpec{TokenRequests: []storagev1.TokenRequest{{Audience: audience}}}}
+		if _, err := n.Client.StorageV1().CSIDrivers().Create(ctx, driver, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	claimVolume(t, n)
+	servertest.Eventually(t, "a token for the driver of a claimed volume", func(context.Context) string {
+		if err := ask("claimed"); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
+	allowed(t, "a token for the driver of a volume that the Pod describes", ask("inline"))
+	refused(t, "a token for another driver", ask("others"), "not found in pod spec volume")
+	rule := rbacv1.PolicyRule{Verbs: []string{"request-serviceaccounts-token-audience"}, APIGroups: []string{""},
+		Resources: []string{"bank"}}
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "bank-tokens"}, Rules: []rbacv1.PolicyRule{rule}}
+	if _, err := n.Client.RbacV1().ClusterRoles().Create(ctx, role, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	given := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: role.Name}, RoleRef: rbacv1.RoleRef{
+		APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name}, Subjects: []rbacv1.Subject{{
+		APIGroup: rbacv1.GroupName, Kind: "Group", Name: "system:nodes"}}}
+	if _, err := n.Client.RbacV1().ClusterRoleBindings().Create(ctx, given, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	servertest.Eventually(t, "a token for whom a role names", func(context.Context) string {
+		if err := ask("bank"); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
+}
+
+// claimVolume makes the volume of a driver and binds it to the claim of the Pod mine.
+func claimVolume(t *testing.T, n *nodes) {
+	t.Helper()
+	class := ""
+	size := corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
+	volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "disk"}, Spec: corev1.PersistentVolumeSpec{
+		Capacity: size, AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+		PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{
+			Driver: "claimed.example.com", VolumeHandle: "1"}}}}
+	if _, err := n.Client.CoreV1().PersistentVolumes().Create(t.Context(), volume, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "mine"},
+		Spec: corev1.PersistentVolumeClaimSpec{VolumeName: volume.Name, StorageClassName: &class,
+			AccessModes: volume.Spec.AccessModes, Resources: corev1.VolumeResourceRequirements{Requests: size}}}
+	if _, err := n.Client.CoreV1().PersistentVolumeClaims(n.namespace).Create(t.Context(), claim,
+		metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func testNodesAndLeases(t *testing.T, n *nodes) {

@@ -40,6 +40,10 @@ func (s *Server) admission() (chain genericadmission.Interface, mapper meta.Rese
 	if err != nil {
 		return nil, nil, fmt.Errorf("making the loopback client: %w", err)
 	}
+	ranges, err := serviceRanges(s.options.ServiceClusterIPRange)
+	if err != nil {
+		return nil, nil, err
+	}
 	mapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(s.client.Discovery()))
 	chain, err = admission.New(admission.Config{
 		Plugins:  s.plugins,
@@ -52,11 +56,12 @@ func (s *Server) admission() (chain genericadmission.Interface, mapper meta.Rese
 		Nodes: func(ctx context.Context) ([]corev1.Node, error) {
 			return s.objects.Nodes(ctx, labels.Everything())
 		},
-		Authorizer: s.authority,
-		Features:   utilfeature.DefaultFeatureGate,
-		Version:    s.config.EffectiveVersion,
-		Drained:    s.config.DrainedNotify(),
-		Services:   services{&s.objects},
+		ServiceRanges: ranges,
+		Authorizer:    s.authority,
+		Features:      utilfeature.DefaultFeatureGate,
+		Version:       s.config.EffectiveVersion,
+		Drained:       s.config.DrainedNotify(),
+		Services:      services{&s.objects},
 		Webhooks: webhook.NewDefaultAuthenticationInfoResolverWrapper(nil, nil, s.config.LoopbackClientConfig,
 			s.config.TracerProvider),
 	})

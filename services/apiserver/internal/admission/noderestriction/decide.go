@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -169,30 +168,6 @@ func checkLease(node, namespace, name string) error {
 	}
 	if name != node {
 		return fmt.Errorf("can only access node lease with the same name as the requesting node")
-	}
-	return nil
-}
-
-// checkTokenRequest lets a Node ask for tokens of Pods only; the Pod is named with its UID.
-func checkTokenRequest(request *authenticationv1.TokenRequest) error {
-	ref := request.Spec.BoundObjectRef
-	switch {
-	case ref == nil || ref.APIVersion != "v1" || ref.Kind != "Pod" || ref.Name == "":
-		return fmt.Errorf("node requested token not bound to a pod")
-	case ref.UID == "":
-		return fmt.Errorf("node requested token with a pod binding without a uid")
-	}
-	return nil
-}
-
-// checkTokenPod lets a Node ask for tokens of the Pods that run on it.
-func checkTokenPod(node string, request *authenticationv1.TokenRequest, pod *corev1.Pod) error {
-	if request.Spec.BoundObjectRef.UID != pod.UID {
-		return fmt.Errorf("the UID in the bound object reference (%s) does not match the UID in record. The object "+
-			"might have been deleted and then recreated", request.Spec.BoundObjectRef.UID)
-	}
-	if pod.Spec.NodeName != node {
-		return fmt.Errorf("node requested token bound to a pod scheduled on a different node")
 	}
 	return nil
 }

@@ -12,9 +12,9 @@ import (
 var broadcast = netip.AddrFrom4([4]byte{255, 255, 255, 255})
 
 // checkAddresses lets a node newly say that it is reached by what can be its machine's: as a host by its own name, so
-// that it keeps no other node from its name, and by addresses of one machine in the form in which others compare them.
-// old is nil for a new Node.
-func checkAddresses(node string, updated, old *corev1.Node) error {
+// that it keeps no other node from its name, and by addresses of one machine in the form in which others compare them,
+// none of the ranges of Services. old is nil for a new Node.
+func checkAddresses(node string, updated, old *corev1.Node, services []netip.Prefix) error {
 	var had []corev1.NodeAddress
 	if old != nil {
 		had = old.Status.Addresses
@@ -45,6 +45,10 @@ func checkAddresses(node string, updated, old *corev1.Node) error {
 					a.Type,
 					a.Address,
 				)
+			}
+			if i := slices.IndexFunc(services, func(r netip.Prefix) bool { return r.Contains(ip) }); i >= 0 {
+				return fmt.Errorf("%s: node %q is not allowed to have the %s %s: it is of the Services' range %s",
+					path, node, a.Type, ip, services[i])
 			}
 		}
 	}

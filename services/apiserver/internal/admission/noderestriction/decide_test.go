@@ -227,6 +227,13 @@ func TestTokens(t *testing.T) {
 			t.Errorf("%s: the Pod must be named with its UID", name)
 		}
 	}
+	for n, want := range []bool{true, true, false} {
+		other := request("Pod", "web", "1")
+		other.Spec.Audiences = make([]string, n)
+		if got := checkTokenRequest(other) == nil; got != want {
+			t.Errorf("%d audiences at once: allowed %v", n, got)
+		}
+	}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "u1"}, Spec: corev1.PodSpec{NodeName: "n1"}}
 	if err := checkTokenPod("n1", good, pod); err != nil {
 		t.Errorf("its own Pod: %v", err)

@@ -8,8 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/initializer"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/client-go/kubernetes"
 
 	"keelson.dev/kit/election"
@@ -30,8 +31,10 @@ const PluginName = "NodeRestriction"
 // Plugin checks what Nodes write. It works on the final objects, so that no other plugin can change them afterwards.
 type Plugin struct {
 	*admission.Handler
-	client kubernetes.Interface
-	nodes  Nodes
+	client     kubernetes.Interface
+	authorizer authorizer.Authorizer
+	nodes      Nodes
+	services   []netip.Prefix
 }
 
 // Nodes reads all Nodes, which it must not change. What was written a moment ago may be missing.
@@ -42,13 +45,20 @@ type WantsNodes interface {
 	SetNodes(nodes Nodes)
 }
 
+// WantsServiceRanges is what a plugin implements that knows of which ranges Services get their addresses.
+type WantsServiceRanges interface {
+	SetServiceRanges(ranges []netip.Prefix)
+}
+
 // allocatorLease is held by who gives Nodes their ranges of Pods, if there is one.
 const allocatorLease = "workload-controllers.nodeipam"
 
 var (
 	_ admission.ValidationInterface          = &Plugin{}
 	_ initializer.WantsExternalKubeClientSet = &Plugin{}
+	_ initializer.WantsAuthorizer            = &Plugin{}
 	_ WantsNodes                             = &Plugin{}
+	_ WantsServiceRanges                     = &Plugin{}
 )
 
 // Register makes the plugin known to the chain.
@@ -61,14 +71,22 @@ func Register(plugins *admission.Plugins) {
 // SetExternalKubeClientSet implements WantsExternalKubeClientSet.
 func (p *Plugin) SetExternalKubeClientSet(client kubernetes.Interface) { p.client = client }
 
+// SetAuthorizer implements WantsAuthorizer.
+func (p *Plugin) SetAuthorizer(a authorizer.Authorizer) { p.authorizer = a }
+
 // SetNodes implements WantsNodes.
 func (p *Plugin) SetNodes(nodes Nodes) { p.nodes = nodes }
+
+// SetServiceRanges implements WantsServiceRanges.
+func (p *Plugin) SetServiceRanges(ranges []netip.Prefix) { p.services = ranges }
 
 // ValidateInitialization implements InitializationValidator.
 func (p *Plugin) ValidateInitialization() error {
 	switch {
 	case p.client == nil:
 		return errors.New("it has no client")
+	case p.authorizer == nil:
+		return errors.New("it has nobody to ask for rights")
 	case p.nodes == nil:
 		return errors.New("it has no way to read Nodes")
 	}
@@ -127,7 +145,7 @@ func (p *Plugin) checkNode(ctx context.Context, node string, a admission.Attribu
 		if err := checkNewNode(node, created); err != nil {
 			return err
 		}
-		if err := checkAddresses(node, created, nil); err != nil {
+		if err := checkAddresses(node, created, nil, p.services); err != nil {
 			return err
 		}
 		return p.checkClaims(ctx, node, newClaims(created, nil))
@@ -139,7 +157,7 @@ func (p *Plugin) checkNode(ctx context.Context, node string, a admission.Attribu
 		if err := checkNodeUpdate(node, created, old); err != nil {
 			return err
 		}
-		if err := checkAddresses(node, created, old); err != nil {
+		if err := checkAddresses(node, created, old, p.services); err != nil {
 			return err
 		}
 		return p.checkClaims(ctx, node, newClaims(created, old))
@@ -202,21 +220,6 @@ func (p *Plugin) checkMirror(ctx context.Context, node string, pod *corev1.Pod) 
 		return fmt.Errorf("reading the node %s: %w", node, err)
 	}
 	return checkNewPod(node, owner.UID, pod)
-}
-
-func (p *Plugin) checkToken(ctx context.Context, node string, a admission.Attributes) error {
-	request, ok := a.GetObject().(*authenticationv1.TokenRequest)
-	if a.GetSubresource() != "token" || !ok {
-		return nil
-	}
-	if err := checkTokenRequest(request); err != nil {
-		return err
-	}
-	pod, err := p.pod(ctx, a.GetNamespace(), request.Spec.BoundObjectRef.Name)
-	if err != nil {
-		return err
-	}
-	return checkTokenPod(node, request, pod)
 }
 
 // pod reads a Pod from the watch cache, which is at least as new as what the Node has seen.

@@ -84,6 +84,9 @@ func (s *tokenStorage) Create(ctx context.Context, name string, obj runtime.Obje
 			return nil, err
 		}
 	}
+	if len(req.Spec.Audiences) == 0 { // admission is to see whether somebody asked for them
+		req.Spec.Audiences = s.tokens.Audiences
+	}
 	bound, err := s.bound(ctx, account, req.Spec.BoundObjectRef)
 	if err != nil {
 		return nil, err
@@ -113,9 +116,6 @@ func (s *tokenStorage) prepare(req *authenticationv1.TokenRequest, account *core
 			"metadata.namespace: the token is asked for in %q, the path names %q", req.Namespace, account.Namespace))
 	}
 	req.Name, req.Namespace, req.CreationTimestamp = account.Name, account.Namespace, metav1.NewTime(s.now())
-	if len(req.Spec.Audiences) == 0 {
-		req.Spec.Audiences = s.tokens.Audiences
-	}
 	if errs := ValidateTokenRequest(req); len(errs) > 0 {
 		return apierrors.NewInvalid(tokenRequestKind.GroupKind(), account.Name, errs)
 	}
