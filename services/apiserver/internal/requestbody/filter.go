@@ -34,7 +34,7 @@ type Limits struct {
 func (l Limits) With(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if check := l.checkFor(r); check != nil {
-			body, err := l.read(r)
+			body, err := Whole(r, l.MaxBytes)
 			if err == nil {
 				err = check(body)
 			}
@@ -42,7 +42,6 @@ func (l Limits) With(handler http.Handler) http.Handler {
 				negotiated.Writer{Serializer: l.Serializer, Version: metav1.Unversioned}.Error(w, r, err)
 				return
 			}
-			r.Body = io.NopCloser(bytes.NewReader(body))
 		}
 		handler.ServeHTTP(w, r)
 	})
@@ -76,15 +75,17 @@ func (l Limits) checkFor(r *http.Request) func([]byte) error {
 	return nil
 }
 
-// read takes the whole body, as the library does afterwards.
-func (l Limits) read(r *http.Request) ([]byte, error) {
-	body, err := io.ReadAll(io.LimitReader(r.Body, l.MaxBytes+1))
+// Whole waits for the whole body, which the request keeps, and returns it. The error of one that has more than maxBytes
+// or breaks off is for the client.
+func Whole(r *http.Request, maxBytes int64) ([]byte, error) {
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxBytes+1))
 	switch {
 	case err != nil:
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("reading the body: %v", err))
-	case int64(len(body)) > l.MaxBytes:
-		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", l.MaxBytes))
+	case int64(len(body)) > maxBytes:
+		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", maxBytes))
 	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
 	return body, nil
 }
 

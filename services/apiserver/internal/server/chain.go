@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"slices"
 
+	"k8s.io/apiserver/pkg/authentication/user"
 	genericapifilters "k8s.io/apiserver/pkg/endpoints/filters"
 	"k8s.io/apiserver/pkg/endpoints/filters/impersonation"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
@@ -13,6 +14,9 @@ import (
 
 	"keelson.dev/services/apiserver/internal/authz/answerform"
 	"keelson.dev/services/apiserver/internal/carriedfields"
+	"keelson.dev/services/apiserver/internal/fairshare"
+	"keelson.dev/services/apiserver/internal/inflight"
+	"keelson.dev/services/apiserver/internal/largework"
 	"keelson.dev/services/apiserver/internal/longrunning"
 	"keelson.dev/services/apiserver/internal/requestbatch"
 	"keelson.dev/services/apiserver/internal/requestbody"
@@ -105,6 +109,10 @@ var filters = []filter{
 		}},
 	// 2.2 µs, 18 allocations, by a token file.
 	{name: "authentication", after: []string{"audit-init"}, wrap: withAuthentication},
+	// 0.6 µs, 1 allocation.
+	{name: "known-connection", after: []string{"authentication"},
+		on:   func(o *Options, _ *genericapiserver.Config) bool { return o.accepted != nil },
+		wrap: withKnownConnection},
 	// Behind authentication, so that the user decides whether the trace of the client is carried on.
 	// 10 µs, 44 allocations where no request is sampled.
 	{name: "tracing", after: []string{"received-timestamp", "request-info", "authentication"},
@@ -130,9 +138,15 @@ var filters = []filter{
 	// 6.7 µs, 57 allocations more than the limit in its place.
 	{name: "priority-and-fairness", after: []string{"request-info", "deadline", "impersonation"},
 		on: hasFlowControl, wrap: withPriorityAndFairness},
+	// 0.3 µs, for who is counted.
+	{name: "client-share", after: []string{"request-info", "impersonation"}, on: noFlowControl,
+		wrap: func(h http.Handler, _ *Options, c *genericapiserver.Config) http.Handler {
+			return inflight.Limit{ReadOnly: c.MaxRequestsInFlight, Mutating: c.MaxMutatingRequestsInFlight,
+				LongRunning: c.LongRunningFunc, Serializer: c.Serializer}.With(h)
+		}},
 	// 0.4 µs.
 	{name: "in-flight-limit", after: []string{"request-info", "impersonation"},
-		on: func(o *Options, c *genericapiserver.Config) bool { return !hasFlowControl(o, c) },
+		on: noFlowControl,
 		wrap: func(h http.Handler, _ *Options, c *genericapiserver.Config) http.Handler {
 			return genericfilters.WithMaxInFlightLimit(h, c.MaxRequestsInFlight, c.MaxMutatingRequestsInFlight,
 				c.LongRunningFunc)
@@ -156,6 +170,12 @@ var filters = []filter{
 		flag: "max-long-running-requests-per-client",
 		wrap: func(h http.Handler, o *Options, c *genericapiserver.Config) http.Handler {
 			return longrunning.Limit{PerClient: o.MaxLongRunningPerClient, Is: c.LongRunningFunc,
+				Serializer: c.Serializer}.With(h)
+		}},
+	// 1 µs, 2 allocations.
+	{name: "large-work", after: []string{"request-info", "authorization"},
+		wrap: func(h http.Handler, _ *Options, c *genericapiserver.Config) http.Handler {
+			return largework.Limit{MaxBodyBytes: c.MaxRequestBodyBytes, LongRunning: c.LongRunningFunc,
 				Serializer: c.Serializer}.With(h)
 		}},
 	// 0.1 µs, for a request without body.
@@ -211,7 +231,20 @@ func withAuthentication(h http.Handler, _ *Options, c *genericapiserver.Config) 
 		c.Authentication.APIAudiences, c.Authentication.RequestHeaderConfig)
 }
 
+// withKnownConnection tells the listener whose connection a request came on. It is the first user's of whom somebody
+// knows who he is.
+func withKnownConnection(h http.Handler, o *Options, _ *genericapiserver.Config) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if by, found := genericapirequest.UserFrom(r.Context()); found && by.GetName() != user.Anonymous {
+			o.accepted.Known(r, fairshare.Client(by.GetName()))
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
 func hasFlowControl(_ *Options, c *genericapiserver.Config) bool { return c.FlowControl != nil }
+
+func noFlowControl(_ *Options, c *genericapiserver.Config) bool { return c.FlowControl == nil }
 
 func withPriorityAndFairness(h http.Handler, _ *Options, c *genericapiserver.Config) http.Handler {
 	work := flowcontrolrequest.NewWorkEstimator(c.StorageObjectCountTracker.Get,

@@ -54,20 +54,22 @@ func TestFilterFlags(t *testing.T) {
 func TestSwitches(t *testing.T) {
 	always := []string{"audit-init", "panic-recovery", "received-timestamp", "request-info", "joined-flushes",
 		"cache-control", "watch-termination", "wait-group", "deadline", "timeout", "stack", "warnings",
-		"authentication", "impersonation", "answer-form", "authorization", "request-body", "carried-fields"}
+		"authentication", "impersonation", "answer-form", "authorization", "large-work", "request-body",
+		"carried-fields"}
 	rows := map[string]struct {
 		change func(*Options, *genericapiserver.Config)
 		also   []string
 	}{
-		"by default": {func(*Options, *genericapiserver.Config) {}, []string{"in-flight-limit", "long-running-limit"}},
+		"by default": {func(*Options, *genericapiserver.Config) {},
+			[]string{"client-share", "in-flight-limit", "long-running-limit"}},
 		"audit": {func(o *Options, _ *genericapiserver.Config) { o.Audit.PolicyFile = "policy.yaml" },
-			[]string{"audit", "in-flight-limit", "long-running-limit"}},
+			[]string{"audit", "client-share", "in-flight-limit", "long-running-limit"}},
 		"tracing": {func(o *Options, _ *genericapiserver.Config) { o.Tracing.ConfigFile = "tracing.yaml" },
-			[]string{"tracing", "in-flight-limit", "long-running-limit"}},
+			[]string{"tracing", "client-share", "in-flight-limit", "long-running-limit"}},
 		"priority and fairness": {func(_ *Options, c *genericapiserver.Config) { c.FlowControl = flowControl() },
 			[]string{"priority-and-fairness", "long-running-limit"}},
 		"no limit of what lasts": {func(o *Options, _ *genericapiserver.Config) { o.MaxLongRunningPerClient = 0 },
-			[]string{"in-flight-limit"}},
+			[]string{"client-share", "in-flight-limit"}},
 	}
 	for name, row := range rows {
 		t.Run(name, func(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 
+	"keelson.dev/kit/connections"
 	"keelson.dev/services/apiserver/internal/admission"
 	"keelson.dev/services/apiserver/internal/longrunning"
 	"keelson.dev/services/apiserver/internal/nodeproxy"
@@ -68,10 +69,13 @@ type Options struct {
 	// MaxLongRunningPerClient is how many watches and other lasting requests one client may have open; zero is no
 	// limit.
 	MaxLongRunningPerClient int
-	// Batches bound what batches of requests take; no flag sets them.
-	Batches requestbatch.Limits
+	// Batches bound what batches of requests take, Connections how many there may be; no flag sets them.
+	Batches     requestbatch.Limits
+	Connections connections.Limits
 
 	delegates delegates
+	// accepted are the connections of the server; nil as long as it does not serve.
+	accepted *connections.Listener
 }
 
 // NewOptions returns the defaults.
@@ -87,6 +91,7 @@ func NewOptions() *Options {
 		ServiceClusterIPRange: "10.96.0.0/16",
 		EventTTL:              time.Hour,
 		Batches:               requestbatch.DefaultLimits(),
+		Connections:           connections.OfProcess(),
 
 		MaxLongRunningPerClient: longrunning.Default,
 	}

@@ -179,7 +179,7 @@ func (s *Server) openServing(context.Context) (err error) {
 		return s.options.chain(s.batches.Over(h), c)
 	}
 	if listener, ok := s.listener.(*net.TCPListener); ok {
-		s.starting, err = serveStarting(listener, s.config.SecureServing)
+		s.starting, err = serveStarting(listener, s.config.SecureServing, s.options.Connections)
 	}
 	return err
 }

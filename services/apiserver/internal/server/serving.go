@@ -14,6 +14,7 @@ import (
 	restclient "k8s.io/client-go/rest"
 	netutils "k8s.io/utils/net"
 
+	"keelson.dev/kit/connections"
 	"keelson.dev/kit/cork"
 	"keelson.dev/kit/daemon"
 )
@@ -42,7 +43,8 @@ func (o *Options) listen(ctx context.Context) (net.Listener, error) {
 // serve fills in HTTPS serving and the loopback connection.
 func (o *Options) serve(config *genericapiserver.Config, listener net.Listener) error {
 	serving := genericoptions.NewSecureServingOptions()
-	serving.Listener = cork.Listener(listener)
+	o.accepted = connections.Bound(listener, o.Connections)
+	serving.Listener = cork.Listener(o.accepted)
 	serving.HTTP2MaxStreamsPerConnection = streamsPerConnection
 	serving.ServerCert.CertKey = genericoptions.CertKey{CertFile: o.TLSCertFile, KeyFile: o.TLSPrivateKeyFile}
 	if o.TLSCertFile == "" {

@@ -15,6 +15,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	genericapiserver "k8s.io/apiserver/pkg/server"
+
+	"keelson.dev/kit/connections"
 )
 
 const (
@@ -35,8 +37,9 @@ type starting struct {
 	served chan struct{}
 }
 
-// serveStarting begins to answer on listener with the certificate of info.
-func serveStarting(listener *net.TCPListener, info *genericapiserver.SecureServingInfo) (*starting, error) {
+// serveStarting begins to answer on listener with the certificate of info, on no more connections than the limits.
+func serveStarting(listener *net.TCPListener, info *genericapiserver.SecureServingInfo,
+	limits connections.Limits) (*starting, error) {
 	certificate, err := tls.X509KeyPair(info.Cert.CurrentCertKeyContent())
 	if err != nil {
 		return nil, fmt.Errorf("reading the serving certificate: %w", err)
@@ -53,7 +56,7 @@ func serveStarting(listener *net.TCPListener, info *genericapiserver.SecureServi
 	}
 	go func() {
 		defer close(s.served)
-		_ = s.server.ServeTLS(s.lent, "", "")
+		_ = s.server.ServeTLS(connections.Bound(s.lent, limits), "", "")
 	}()
 	return s, nil
 }

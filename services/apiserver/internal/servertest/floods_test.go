@@ -2,16 +2,27 @@ package servertest_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
+	"fmt"
 	"net"
+	"net/http"
 	"runtime"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
+	"keelson.dev/kit/batch"
+	"keelson.dev/kit/connections"
+	"keelson.dev/services/apiserver/inproc"
 	"keelson.dev/services/apiserver/internal/servertest"
 )
 
@@ -68,6 +79,108 @@ func TestFloodsOfHTTP2(t *testing.T) {
 		}
 		answers(t)
 	})
+}
+
+// TestSilentConnections: however many connections somebody opens and says nothing on, whoever comes next is let in, and
+// who was there before stays.
+func TestSilentConnections(t *testing.T) {
+	const most, silent = 16, 100
+	s := servertest.Start(t, func(c *inproc.Config) {
+		c.Connections = connections.Limits{Unknown: most, Known: most}
+	})
+	before, err := s.Client.CoreV1().Namespaces().Watch(t.Context(), metav1.ListOptions{ResourceVersion: "0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed := make(chan struct{}, silent)
+	for range silent {
+		conn, err := net.Dial("tcp", s.Address())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+		go func() {
+			if _, err := conn.Read(make([]byte, 1)); err != nil {
+				closed <- struct{}{}
+			}
+		}()
+	}
+	for range silent - most {
+		<-closed
+	}
+	if _, err := s.As(t, "ann").CoreV1().Namespaces().Get(t.Context(), "default", metav1.GetOptions{}); !apierrors.
+		IsForbidden(err) {
+		t.Errorf("who comes next is told %v", err)
+	}
+	name := s.Namespace(t, "beside-silence")
+	for event := range before.ResultChan() {
+		if of, ok := event.Object.(metav1.Object); ok && of.GetName() == name {
+			return
+		}
+	}
+	t.Error("the watch that was open before has ended")
+}
+
+// TestLargeObjectsKeepNobodyWaiting: while a client has large objects patched, in several batches at once, what another
+// asks is answered again and again.
+func TestLargeObjectsKeepNobodyWaiting(t *testing.T) {
+	const objects, size = 40, 900_000
+	s := servertest.Start(t)
+	ns := s.Namespace(t, "large")
+	maps := s.Client.CoreV1().ConfigMaps(ns)
+	ann := s.As(t, "ann").CoreV1().ConfigMaps(ns)
+	mayEdit(t, s, ns, "ann")
+	var items []batch.Request
+	for i := range objects {
+		create(t, maps, configMap(fmt.Sprint("m", i), map[string]string{"a": strings.Repeat("x", size)}))
+		items = append(items, batch.Request{Method: http.MethodPatch, Accept: "application/json",
+			ContentType: string(types.MergePatchType), Body: []byte(`{"data":{"b":"patched"}}`),
+			Target: fmt.Sprintf("/api/v1/namespaces/%s/configmaps/m%d?dryRun=All", ns, i)})
+	}
+	servertest.Eventually(t, "ann may patch", func(ctx context.Context) string {
+		if _, err := ann.Patch(ctx, "m0", types.MergePatchType, []byte(`{}`), metav1.PatchOptions{}); err != nil {
+			return err.Error()
+		}
+		return ""
+	})
+	sender := exchangeAs(t, s, "ann")
+	sender.together(t, items) // how large they are is known from now on
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		var batches sync.WaitGroup
+		for range 4 {
+			batches.Go(func() { sender.together(t, items) })
+		}
+		batches.Wait()
+	}()
+	answered := 0
+	for {
+		select {
+		case <-done:
+			if answered < objects {
+				t.Errorf("beside %d large requests of another, only %d small ones were answered", 4*objects, answered)
+			}
+			return
+		default:
+		}
+		if _, err := s.Client.CoreV1().Namespaces().Get(t.Context(), "default", metav1.GetOptions{}); err != nil {
+			t.Errorf("another client meanwhile: %v", err)
+		}
+		answered++
+	}
+}
+
+// mayEdit gives the user the role edit in the namespace.
+func mayEdit(t *testing.T, s *servertest.Server, ns, name string) {
+	t.Helper()
+	if _, err := s.Client.RbacV1().RoleBindings(ns).Create(t.Context(), &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "edit"},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: name}},
+	}, metav1.CreateOptions{}); err != nil {
+		t.Fatalf("binding: %v", err)
+	}
 }
 
 // flooder is a client that says what no library would.

@@ -1,0 +1,155 @@
+// Package largework bounds how many bytes of large objects and lists the server holds and works on at a time. Decoding,
+// patching and encoding one takes a processor for tens of milliseconds; hundreds at once would keep all small requests
+// waiting, those for the Leases of the daemons among them.
+package largework
+
+import (
+	"net/http"
+	goruntime "runtime"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/endpoints/responsewriter"
+
+	"keelson.dev/services/apiserver/internal/fairshare"
+	"keelson.dev/services/apiserver/internal/negotiated"
+	"keelson.dev/services/apiserver/internal/requestbody"
+)
+
+const (
+	// large is from how many bytes on a request counts.
+	large = 64 << 10
+	// perProcessor is how many bytes are worked on for each processor: the work of about a tenth of a second.
+	perProcessor = 4 << 20
+	// bodies is how many bytes of large bodies there may be at a time, those that still come with them.
+	bodies = 256 << 20
+	// packed is how many bytes one of a compressed answer stands for.
+	packed = 8
+)
+
+// Limit is how much large work is done at a time.
+type Limit struct {
+	// Bytes is the total, of which one client may have a quarter of what others leave; zero is 4 MiB for each
+	// processor.
+	Bytes int64
+	// Bodies is how many bytes of large bodies there may be at a time, of one client a quarter of what others leave;
+	// zero is 256 MiB.
+	Bodies int64
+	// MaxBodyBytes is how long the body of a request may be.
+	MaxBodyBytes int64
+	// LongRunning tells the requests that last: they are sent as they come, not made at once.
+	LongRunning request.LongRunningRequestCheck
+	// Serializer encodes a refusal as the client asks for it.
+	Serializer runtime.NegotiatedSerializer
+}
+
+// With lets small requests through to the handler, and large ones when it is their client's turn.
+func (l Limit) With(handler http.Handler) http.Handler {
+	if l.Bytes == 0 {
+		l.Bytes = perProcessor * int64(goruntime.GOMAXPROCS(0))
+	}
+	if l.Bodies == 0 {
+		l.Bodies = bodies
+	}
+	g := &gate{Limit: l, next: handler, bodies: fairshare.New(l.Bodies), work: fairshare.New(l.Bytes),
+		sizes: newSizes()}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		info, known := request.RequestInfoFrom(r.Context())
+		by, found := request.UserFrom(r.Context())
+		if !known || !found || !info.IsResourceRequest || l.LongRunning(r, info) {
+			handler.ServeHTTP(w, r)
+			return
+		}
+		if err := g.serve(w, r, info, fairshare.Client(by.GetName())); err != nil {
+			negotiated.Writer{Serializer: l.Serializer, Version: metav1.Unversioned}.Error(w, r, err)
+		}
+	})
+}
+
+var errNoRoom = apierrors.NewTimeoutError("the time was up before the server had room for so large a request", 1)
+
+// gate is what large requests wait at.
+type gate struct {
+	Limit
+	next http.Handler
+	// bodies are those that are there or come, work is what is worked on.
+	bodies, work *fairshare.Shares
+	sizes        *sizes
+}
+
+// serve answers a request, or returns why it is not answered.
+func (g *gate) serve(w http.ResponseWriter, r *http.Request, info *request.RequestInfo, client string) error {
+	at := place{client, info.APIGroup, info.Resource, info.Namespace, info.Name == ""}
+	target := r.URL.Path
+	if at.many {
+		target = r.URL.RequestURI()
+	}
+	sent := g.sent(r)
+	n := weight(sent, g.sizes.of(target, at, time.Now()), g.work.Most())
+	if n > 0 {
+		if !g.bodies.Await(r.Context(), client, sent) {
+			return errNoRoom
+		}
+		defer g.bodies.Give(client, sent)
+		if err := g.whole(r); err != nil {
+			return err
+		}
+		if !g.work.Await(r.Context(), client, n) {
+			return errNoRoom
+		}
+		defer g.work.Give(client, n)
+	}
+	answer := &counted{ResponseWriter: w}
+	g.next.ServeHTTP(responsewriter.WrapForHTTP1Or2(answer), r)
+	if info.Verb != "create" { // its answer is about one object below the target
+		g.sizes.learn(target, at, answer.length(), time.Now())
+	}
+	return nil
+}
+
+// sent is how many bytes the request brings.
+func (g *gate) sent(r *http.Request) int64 {
+	if r.Body == nil || r.Body == http.NoBody {
+		return 0
+	}
+	if r.ContentLength < 0 {
+		return g.MaxBodyBytes
+	}
+	return r.ContentLength
+}
+
+// whole waits for the body, so that nobody waits for who sends it.
+func (g *gate) whole(r *http.Request) error {
+	if r.Body == nil {
+		return nil
+	}
+	_, err := requestbody.Whole(r, g.MaxBodyBytes)
+	return err
+}
+
+// counted counts the bytes of an answer.
+type counted struct {
+	http.ResponseWriter
+	written int64
+}
+
+// Write implements http.ResponseWriter.
+func (c *counted) Write(p []byte) (int, error) {
+	n, err := c.ResponseWriter.Write(p)
+	c.written += int64(n)
+	return n, err
+}
+
+// Unwrap implements responsewriter.UserProvidedDecorator.
+func (c *counted) Unwrap() http.ResponseWriter { return c.ResponseWriter }
+
+// length is about how many bytes were encoded.
+func (c *counted) length() int64 {
+	if c.Header().Get("Content-Encoding") == "" {
+		return c.written
+	}
+	return c.written * packed
+}
