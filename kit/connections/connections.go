@@ -1,8 +1,9 @@
 // Package connections bounds how many connections a server keeps. Each takes a file descriptor and memory, also one
 // that says nothing; without a bound, whoever reaches the port takes what there is of them, and nobody else is let in.
 //
-// A connection is of its network address until its server knows who speaks on it. Where there are more than may be, the
-// oldest of who has the most is closed: somebody new gets in however many one other has.
+// A connection is of its network address until its server knows who speaks on it. One address or client has a quarter
+// of what there may be at most; with more it loses its oldest. Where all together have more, the oldest of who has the
+// most is closed: somebody new gets in however many others have.
 package connections
 
 import (
@@ -19,12 +20,12 @@ type Limits struct {
 	Unknown, Known int
 }
 
-// Within are the limits for a process that may open so many files: of those an eighth for who is unknown, and no more
-// than 4,096, and half for the others.
+// Within are the limits for a process that may open so many files: of those an eighth for who is unknown and half for
+// the others, and no more than 16,384 each. A connection takes some 20 KiB of memory, one with requests about 64.
 func Within(files uint64) Limits {
-	const most = 1 << 30
-	n := int(min(files, most))
-	return Limits{Unknown: max(min(n/8, 4096), 1), Known: max(n/2, 1)}
+	const most = 16_384
+	n := int(min(files, 8*most))
+	return Limits{Unknown: max(min(n/8, most), 1), Known: max(min(n/2, most), 1)}
 }
 
 // OfProcess are the limits by what this process may open.
@@ -72,7 +73,7 @@ func (l *Listener) begin(c *conn) (tooMany *conn) {
 	defer l.mu.Unlock()
 	l.open[c.at] = c
 	l.unknown.add(c)
-	return l.leave(l.unknown.surplus())
+	return l.leave(l.unknown.surplus(c))
 }
 
 // Known says that a request of this client came on the connection.
@@ -93,7 +94,7 @@ func (l *Listener) know(at ends, client string) (tooMany *conn) {
 	l.unknown.remove(c)
 	c.owner = client
 	l.known.add(c)
-	return l.leave(l.known.surplus())
+	return l.leave(l.known.surplus(c))
 }
 
 // leave counts a connection no more. The lock is held.

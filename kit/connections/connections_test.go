@@ -16,9 +16,9 @@ func TestWithin(t *testing.T) {
 	for files, want := range map[uint64]Limits{
 		0:          {1, 1},
 		1024:       {128, 512},
-		32_768:     {4096, 16_384},
-		1_048_576:  {4096, 524_288},
-		^uint64(0): {4096, 1 << 29},
+		20_000:     {2500, 10_000},
+		1_048_576:  {16_384, 16_384},
+		^uint64(0): {16_384, 16_384},
 	} {
 		if got := Within(files); got != want {
 			t.Errorf("of %d files: %+v, want %+v", files, got, want)
@@ -42,17 +42,22 @@ func (s *silent) Close() error {
 func TestWhoHasTheMostLosesTheOldest(t *testing.T) {
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 0))
-		l := Bound(nil, Limits{Unknown: 1 + random.IntN(6), Known: 1 + random.IntN(6)})
+		l := Bound(nil, Limits{Unknown: 1 + random.IntN(16), Known: 1 + random.IntN(16)})
 		var unknown, known []*conn
 		lose := func(of *[]*conn, most int) {
-			if len(*of) <= most {
-				return
-			}
 			has := map[string]int{}
 			for _, c := range *of {
 				has[c.owner]++
 			}
+			last := (*of)[len(*of)-1].owner
+			alone := has[last] > max(most/4, 1)
+			if len(*of) <= most && !alone {
+				return
+			}
 			i := slices.IndexFunc(*of, func(c *conn) bool {
+				if alone {
+					return c.owner == last
+				}
 				for _, n := range has {
 					if n > has[c.owner] {
 						return false
@@ -67,8 +72,8 @@ func TestWhoHasTheMostLosesTheOldest(t *testing.T) {
 			}
 			*of = slices.Delete(*of, i, i+1)
 		}
-		for port := range uint16(60) {
-			address := fmt.Sprintf("192.0.2.%d", random.IntN(3))
+		for port := range uint16(120) {
+			address := fmt.Sprintf("192.0.2.%d", random.IntN(6))
 			switch of := random.IntN(4); {
 			case of < 2:
 				c := &conn{Conn: &silent{}, of: l, owner: address,
@@ -79,7 +84,7 @@ func TestWhoHasTheMostLosesTheOldest(t *testing.T) {
 			case of == 2 && len(unknown) > 0:
 				i := random.IntN(len(unknown))
 				c := unknown[i]
-				l.know(c.at, fmt.Sprint("client", random.IntN(3))).end()
+				l.know(c.at, fmt.Sprint("client", random.IntN(6))).end()
 				l.know(c.at, "another").end()
 				unknown, known = slices.Delete(unknown, i, i+1), append(known, c)
 				lose(&known, l.known.most)
@@ -110,7 +115,7 @@ func TestSilentConnectionsKeepNobodyOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := Bound(inner, Limits{Unknown: 4, Known: 4})
+	l := Bound(inner, Limits{Unknown: 16, Known: 4})
 	server := &http.Server{ReadHeaderTimeout: time.Minute,
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			l.Known(r, "ann")

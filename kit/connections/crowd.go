@@ -54,9 +54,15 @@ func (w *crowd) remove(c *conn) {
 	c.in = nil
 }
 
-// surplus is the connection that is to be closed because there are too many, the oldest of who has the most; nil if
-// there are not.
-func (w *crowd) surplus() *conn {
+// part says which fraction of what there may be one owner may have.
+const part = 4
+
+// surplus is the connection that is to be closed because there are too many beside the one that came last: the oldest
+// of its owner if he has more than his part, else of who has the most; nil if there are not too many.
+func (w *crowd) surplus(last *conn) *conn {
+	if of := w.owners[last.owner]; of.length > max(w.most/part, 1) {
+		return of.oldest
+	}
 	if w.size <= w.most {
 		return nil
 	}
