@@ -99,32 +99,43 @@ func (g *graph) input(uid types.UID) (Input, bool) {
 	return in, true
 }
 
+// longestCircle bounds how many objects are looked at for a circle each time that one of them changes, whoever made
+// them. Those of a longer one wait until somebody breaks it up.
+const longestCircle = 1000
+
 // circle returns the objects whose foreground deletions wait for the object's and that it waits for, itself among them;
 // nil without a circle.
 func (g *graph) circle(object *Object) map[types.UID]bool {
 	if !object.isForeground() {
 		return nil
 	}
-	// waiting are those that wait for the object, directly or through others.
-	waiting := map[types.UID]*Object{}
+	// waiting are those that wait for the object, directly or through others; holds are who holds each back.
+	waiting, holds := map[types.UID]bool{}, map[types.UID][]types.UID{}
 	for next := []*Object{object}; len(next) > 0; next = next[1:] {
 		for _, ref := range next[0].Owners {
 			owner := g.objects[ref.UID]
-			if owner != nil && owner.isForeground() && waiting[ref.UID] == nil && blocks(ref) {
-				waiting[ref.UID] = owner
+			if owner == nil || !owner.isForeground() || !blocks(ref) {
+				continue
+			}
+			holds[ref.UID] = append(holds[ref.UID], next[0].UID)
+			if !waiting[ref.UID] {
+				waiting[ref.UID] = true
 				next = append(next, owner)
 			}
 		}
+		if len(waiting) > longestCircle {
+			return nil
+		}
 	}
-	if waiting[object.UID] == nil {
+	if !waiting[object.UID] {
 		return nil
 	}
 	circle := map[types.UID]bool{object.UID: true}
-	for grown := true; grown; {
-		grown = false
-		for uid, o := range waiting {
-			if !circle[uid] && holdsBack(o, circle) {
-				circle[uid], grown = true, true
+	for next := []types.UID{object.UID}; len(next) > 0; next = next[1:] {
+		for _, uid := range holds[next[0]] {
+			if waiting[uid] && !circle[uid] {
+				circle[uid] = true
+				next = append(next, uid)
 			}
 		}
 	}

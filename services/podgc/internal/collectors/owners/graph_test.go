@@ -94,3 +94,20 @@ func TestStrippingChangesNothingInTheGraph(t *testing.T) {
 		}
 	}
 }
+
+// A ring of foreground deletions is a circle up to a length that nobody makes by mistake; a longer one costs no more.
+func TestCirclesAreBounded(t *testing.T) {
+	for length, want := range map[int]int{2: 2, longestCircle: longestCircle, longestCircle + 1: 0, 20_000: 0} {
+		g := newGraph()
+		for i := range length {
+			g.observe(deleting(object(types.UID(fmt.Sprint(i)), ref(types.UID(fmt.Sprint((i+1)%length)), true)),
+				metav1.FinalizerDeleteDependents))
+		}
+		if got := len(g.circle(g.objects["0"])); got != want {
+			t.Errorf("a ring of %d: a circle of %d, want %d", length, got, want)
+		}
+		if most := testing.AllocsPerRun(1, func() { g.circle(g.objects["0"]) }); most > 20*longestCircle {
+			t.Errorf("a ring of %d takes %v allocations", length, most)
+		}
+	}
+}

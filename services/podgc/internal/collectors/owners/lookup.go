@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/metadata"
 	"k8s.io/utils/lru"
 
@@ -17,6 +18,14 @@ import (
 
 // rememberAbsent bounds the memory of owners that are gone. A UID never comes back, so an entry is true for ever.
 const rememberAbsent = 10_000
+
+// named is an owner as a dependent names it. That there is none of the UID in one place says nothing of another:
+// whoever names somebody else's UID in a place of his own must not make that owner absent.
+type named struct {
+	resource        schema.GroupVersionResource
+	namespace, name string
+	uid             types.UID
+}
 
 // lookup asks the server for owners that were never observed, so that nothing is deleted on the word of a cache alone.
 type lookup struct {
@@ -31,9 +40,6 @@ type lookup struct {
 
 // find returns what the server says of one owner of the dependent. An error means that it could not be found out.
 func (l *lookup) find(ctx context.Context, dependent *Object, ref metav1.OwnerReference) (OwnerState, error) {
-	if _, known := l.absent.Get(ref.UID); known {
-		return Absent, nil
-	}
 	version, err := schema.ParseGroupVersion(ref.APIVersion)
 	if err != nil {
 		return Unknown, fmt.Errorf("owner %s %s of %s %s: %w", ref.Kind, ref.Name, dependent.Kind, dependent.Name, err)
@@ -52,29 +58,30 @@ func (l *lookup) find(ctx context.Context, dependent *Object, ref metav1.OwnerRe
 	if resource.Namespaced {
 		namespace = dependent.Namespace
 	}
+	owner := named{resource.GroupVersionResource, namespace, ref.Name, ref.UID}
+	if _, known := l.absent.Get(owner); known {
+		return Absent, nil
+	}
 	// Many dependents of one owner ask at once.
-	state, err, _ := l.flight.Do(string(ref.UID)+"/"+namespace, func() (any, error) {
-		return l.get(ctx, resource, namespace, ref)
-	})
+	state, err, _ := l.flight.Do(fmt.Sprint(owner), func() (any, error) { return l.get(ctx, owner, ref.Kind) })
 	if err != nil {
 		return Unknown, err
 	}
 	return state.(OwnerState), nil
 }
 
-func (l *lookup) get(ctx context.Context, resource resources.Resource, namespace string,
-	ref metav1.OwnerReference) (OwnerState, error) {
-	var getter metadata.ResourceInterface = l.client.Resource(resource.GroupVersionResource)
-	if namespace != "" {
-		getter = l.client.Resource(resource.GroupVersionResource).Namespace(namespace)
+func (l *lookup) get(ctx context.Context, of named, kind string) (OwnerState, error) {
+	var getter metadata.ResourceInterface = l.client.Resource(of.resource)
+	if of.namespace != "" {
+		getter = l.client.Resource(of.resource).Namespace(of.namespace)
 	}
-	owner, err := getter.Get(ctx, ref.Name, metav1.GetOptions{})
+	owner, err := getter.Get(ctx, of.name, metav1.GetOptions{})
 	switch {
-	case apierrors.IsNotFound(err) || err == nil && owner.UID != ref.UID:
-		l.absent.Add(ref.UID, struct{}{})
+	case apierrors.IsNotFound(err) || err == nil && owner.UID != of.uid:
+		l.absent.Add(of, struct{}{})
 		return Absent, nil
 	case err != nil:
-		return Unknown, fmt.Errorf("looking for owner %s %s: %w", ref.Kind, ref.Name, err)
+		return Unknown, fmt.Errorf("looking for owner %s %s: %w", kind, of.name, err)
 	default:
 		return stateOf(owner.DeletionTimestamp != nil && slices.Contains(owner.Finalizers,
 			metav1.FinalizerDeleteDependents)), nil
