@@ -100,7 +100,8 @@ func TestDepth(t *testing.T) {
 		"no YAML":          {"a: [", false},
 		"100,000 of lists": {strings.Repeat("- ", 100_000) + "a", false},
 	} {
-		if err := checkYAML([]byte(row.body)); (err == nil) != row.ok || err != nil && !apierrors.IsBadRequest(err) {
+		err := checkYAML([]byte(row.body), 3<<20)
+		if (err == nil) != row.ok || err != nil && !apierrors.IsBadRequest(err) {
 			t.Errorf("YAML, %s: %v", name, err)
 		}
 	}

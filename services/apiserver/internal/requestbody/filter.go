@@ -69,8 +69,10 @@ func (l Limits) checkFor(r *http.Request) func([]byte) error {
 			}
 			return checkStrategic(body)
 		}
+	case kind == runtime.ContentTypeProtobuf:
+		return checkProtobuf
 	case kind == runtime.ContentTypeYAML, kind == string(types.ApplyYAMLPatchType), err != nil:
-		return checkYAML
+		return func(body []byte) error { return checkYAML(body, l.MaxBytes) }
 	}
 	return nil
 }
@@ -78,7 +80,7 @@ func (l Limits) checkFor(r *http.Request) func([]byte) error {
 // Whole waits for the whole body, which the request keeps, and returns it. The error of one that has more than maxBytes
 // or breaks off is for the client.
 func Whole(r *http.Request, maxBytes int64) ([]byte, error) {
-	body, err := io.ReadAll(io.LimitReader(r.Body, maxBytes+1))
+	body, err := readAll(io.LimitReader(r.Body, maxBytes+1), min(r.ContentLength, maxBytes))
 	switch {
 	case err != nil:
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("reading the body: %v", err))
@@ -89,10 +91,20 @@ func Whole(r *http.Request, maxBytes int64) ([]byte, error) {
 	return body, nil
 }
 
+// readAll is io.ReadAll of about so many bytes, for which it makes room at once.
+func readAll(from io.Reader, length int64) ([]byte, error) {
+	to := bytes.NewBuffer(make([]byte, 0, max(length, 0)+bytes.MinRead))
+	_, err := to.ReadFrom(from)
+	return to.Bytes(), err
+}
+
 // checkYAML judges YAML by the JSON that it stands for. What clients send to apply is mostly JSON already.
-func checkYAML(body []byte) error {
+func checkYAML(body []byte, maxBytes int64) error {
 	if json.Valid(body) {
 		return checkDepth(body)
+	}
+	if err := checkAliases(body, maxBytes); err != nil {
+		return err
 	}
 	converted, err := yaml.YAMLToJSON(body)
 	if err != nil {
