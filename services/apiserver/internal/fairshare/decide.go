@@ -1,10 +1,15 @@
 package fairshare
 
 // part says which fraction of what others leave one client may have: of all a quarter, of what another has left of it a
-// quarter again. However many names somebody has, something is left for the next.
+// quarter again.
 const part = 4
 
-// fits is whether a client that has taken mine may take more, of a total of which others have taken theirs.
-func fits(total, others, mine, more int64) bool {
-	return more <= 0 || mine+more <= (total-others)/part
+// room is how many more a client may take that has mine, of a total of which others have taken theirs. Who has none may
+// take the least, whatever others have: however many names somebody has, nobody is kept out.
+func room(total, least, others, mine int64) int64 {
+	may := (total-others)/part - mine
+	if mine == 0 {
+		may = max(may, least)
+	}
+	return max(may, 0)
 }

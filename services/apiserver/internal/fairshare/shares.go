@@ -9,7 +9,7 @@ import (
 
 // Shares are a number of things that clients have in turns, and no client too many of. Make them with New.
 type Shares struct {
-	total int64
+	total, least int64
 
 	mu    sync.Mutex // guards what follows
 	taken int64
@@ -17,39 +17,48 @@ type Shares struct {
 	freed Signal
 }
 
-// New makes shares of a total of which nothing is taken.
-func New(total int64) *Shares { return &Shares{total: total, of: map[string]int64{}} }
-
-// Most is how many one client may have where others have none.
-func (s *Shares) Most() int64 { return s.total / part }
+// New makes shares of a total of which nothing is taken. A client that has none may always take the least.
+func New(total, least int64) *Shares {
+	return &Shares{total: total, least: least, of: map[string]int64{}}
+}
 
 // Take returns whether the client has got n more.
-func (s *Shares) Take(client string, n int64) bool {
+func (s *Shares) Take(client string, n int64) bool { return n <= 0 || s.take(client, n, n) == n }
+
+// take takes as many as the client may have, but no more than most; fewer than the least are none.
+func (s *Shares) take(client string, least, most int64) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	mine := s.of[client]
-	if !fits(s.total, s.taken-mine, mine, n) {
-		return false
+	n := min(room(s.total, s.least, s.taken-mine, mine), most)
+	if n < least || n <= 0 {
+		return 0
 	}
 	s.taken += n
 	s.of[client] = mine + n
-	return true
+	return n
 }
 
 // Await takes n as soon as the client may have them. It returns false where ctx ends before.
 func (s *Shares) Await(ctx context.Context, client string, n int64) bool {
-	if s.Take(client, n) {
-		return true
+	return n <= 0 || s.AwaitSome(ctx, client, n, n) == n
+}
+
+// AwaitSome takes as many as the client may have, at least and at most so many, as soon as it may have the least. It
+// returns how many these are: none where ctx ends before.
+func (s *Shares) AwaitSome(ctx context.Context, client string, least, most int64) int64 {
+	if n := s.take(client, least, most); n > 0 {
+		return n
 	}
 	for {
 		freed := s.whenFreed()
-		if s.Take(client, n) {
-			return true
+		if n := s.take(client, least, most); n > 0 {
+			return n
 		}
 		select {
 		case <-freed:
 		case <-ctx.Done():
-			return false
+			return 0
 		}
 	}
 }
@@ -62,6 +71,9 @@ func (s *Shares) whenFreed() <-chan struct{} {
 
 // Give gives back n of what the client has taken.
 func (s *Shares) Give(client string, n int64) {
+	if n == 0 {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.taken -= n

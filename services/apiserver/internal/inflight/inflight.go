@@ -30,7 +30,7 @@ type Limit struct {
 // With lets a client's requests through to the handler unless it has its share in flight. Members of system:masters are
 // not counted, as by the library's limit.
 func (l Limit) With(handler http.Handler) http.Handler {
-	readOnly, mutating := fairshare.New(int64(l.ReadOnly)), fairshare.New(int64(l.Mutating))
+	readOnly, mutating := fairshare.New(int64(l.ReadOnly), 1), fairshare.New(int64(l.Mutating), 1)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		info, known := request.RequestInfoFrom(r.Context())
 		by, found := request.UserFrom(r.Context())

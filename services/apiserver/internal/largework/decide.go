@@ -1,11 +1,12 @@
 package largework
 
+import "keelson.dev/services/apiserver/internal/objectsize"
+
 // weight is how many bytes a request counts: those that it sends, or that its object or list has as far as anybody
-// knows, whichever is more, and at most what one client may have. Zero is one that waits for nobody.
-func weight(sent, known, most int64) int64 {
-	n := max(sent, known)
-	if n < large {
-		return 0
+// knows, whichever is more. Zero is one that waits for nobody.
+func weight(sent, known int64) int64 {
+	if n := max(sent, known); n >= objectsize.Large {
+		return n
 	}
-	return min(n, most)
+	return 0
 }

@@ -6,28 +6,34 @@ package largework
 import (
 	"net/http"
 	goruntime "runtime"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/endpoints/responsewriter"
 
+	"keelson.dev/kit/contained"
 	"keelson.dev/services/apiserver/internal/fairshare"
 	"keelson.dev/services/apiserver/internal/negotiated"
+	"keelson.dev/services/apiserver/internal/objectsize"
 	"keelson.dev/services/apiserver/internal/requestbody"
 )
 
 const (
-	// large is from how many bytes on a request counts.
-	large = 64 << 10
 	// perProcessor is how many bytes are worked on for each processor: the work of about a tenth of a second.
 	perProcessor = 4 << 20
 	// bodies is how many bytes of large bodies there may be at a time, those that still come with them.
 	bodies = 256 << 20
-	// packed is how many bytes one of a compressed answer stands for.
-	packed = 8
+	// longest is for how long a request keeps others waiting. One that takes longer is either sent slowly, because its
+	// client does not read, or one of few.
+	longest = time.Second
+	// compressed is what an answer has at least that the library compresses, packed how many bytes one of it stands
+	// for.
+	compressed, packed = 128 << 10, 8
 )
 
 // Limit is how much large work is done at a time.
@@ -40,6 +46,8 @@ type Limit struct {
 	Bodies int64
 	// MaxBodyBytes is how long the body of a request may be.
 	MaxBodyBytes int64
+	// Sizes knows how large objects and lists are, and learns it of lists.
+	Sizes *objectsize.Book
 	// LongRunning tells the requests that last: they are sent as they come, not made at once.
 	LongRunning request.LongRunningRequestCheck
 	// Serializer encodes a refusal as the client asks for it.
@@ -54,12 +62,12 @@ func (l Limit) With(handler http.Handler) http.Handler {
 	if l.Bodies == 0 {
 		l.Bodies = bodies
 	}
-	g := &gate{Limit: l, next: handler, bodies: fairshare.New(l.Bodies), work: fairshare.New(l.Bytes),
-		sizes: newSizes()}
+	g := &gate{Limit: l, next: handler, bodies: fairshare.New(l.Bodies, l.MaxBodyBytes),
+		work: fairshare.New(l.Bytes, objectsize.Large)}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		info, known := request.RequestInfoFrom(r.Context())
 		by, found := request.UserFrom(r.Context())
-		if !known || !found || !info.IsResourceRequest || l.LongRunning(r, info) {
+		if !known || !found || l.LongRunning(r, info) {
 			handler.ServeHTTP(w, r)
 			return
 		}
@@ -77,18 +85,12 @@ type gate struct {
 	next http.Handler
 	// bodies are those that are there or come, work is what is worked on.
 	bodies, work *fairshare.Shares
-	sizes        *sizes
 }
 
 // serve answers a request, or returns why it is not answered.
 func (g *gate) serve(w http.ResponseWriter, r *http.Request, info *request.RequestInfo, client string) error {
-	at := place{client, info.APIGroup, info.Resource, info.Namespace, info.Name == ""}
-	target := r.URL.Path
-	if at.many {
-		target = r.URL.RequestURI()
-	}
 	sent := g.sent(r)
-	n := weight(sent, g.sizes.of(target, at, time.Now()), g.work.Most())
+	n := weight(sent, g.known(info))
 	if n > 0 {
 		if !g.bodies.Await(r.Context(), client, sent) {
 			return errNoRoom
@@ -97,17 +99,45 @@ func (g *gate) serve(w http.ResponseWriter, r *http.Request, info *request.Reque
 		if err := g.whole(r); err != nil {
 			return err
 		}
-		if !g.work.Await(r.Context(), client, n) {
+		took := g.work.AwaitSome(r.Context(), client, min(n, objectsize.Large), n)
+		if took == 0 {
 			return errNoRoom
 		}
-		defer g.work.Give(client, n)
+		give := sync.OnceFunc(func() { g.work.Give(client, took) })
+		defer give()
+		defer contained.After(longest, "letting others go on beside a large request", give, nil).Stop()
+	}
+	if info.IsResourceRequest && info.Name != "" {
+		g.next.ServeHTTP(w, r)
+		return nil
 	}
 	answer := &counted{ResponseWriter: w}
 	g.next.ServeHTTP(responsewriter.WrapForHTTP1Or2(answer), r)
-	if info.Verb != "create" { // its answer is about one object below the target
-		g.sizes.learn(target, at, answer.length(), time.Now())
+	if info.Verb != "create" { // its answer is about one object
+		g.Sizes.Answered(listOf(info), answer.length(), time.Now())
 	}
 	return nil
+}
+
+// known is how large what the request is about is known to be. A create is about what it sends.
+func (g *gate) known(info *request.RequestInfo) int64 {
+	resource := schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}
+	switch {
+	case info.IsResourceRequest && info.Name != "":
+		return g.Sizes.OfObject(objectsize.Object{Resource: resource, Namespace: info.Namespace, Name: info.Name})
+	case info.Verb == "create":
+		return 0
+	default:
+		return g.Sizes.OfList(listOf(info), time.Now())
+	}
+}
+
+func listOf(info *request.RequestInfo) objectsize.List {
+	if !info.IsResourceRequest {
+		return objectsize.List{Path: info.Path}
+	}
+	return objectsize.List{Resource: schema.GroupResource{Group: info.APIGroup, Resource: info.Resource},
+		Namespace: info.Namespace}
 }
 
 // sent is how many bytes the request brings.
@@ -118,7 +148,7 @@ func (g *gate) sent(r *http.Request) int64 {
 	if r.ContentLength < 0 {
 		return g.MaxBodyBytes
 	}
-	return r.ContentLength
+	return min(r.ContentLength, g.MaxBodyBytes)
 }
 
 // whole waits for the body, so that nobody waits for who sends it.
@@ -151,5 +181,5 @@ func (c *counted) length() int64 {
 	if c.Header().Get("Content-Encoding") == "" {
 		return c.written
 	}
-	return c.written * packed
+	return max(c.written*packed, compressed)
 }

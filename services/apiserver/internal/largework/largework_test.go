@@ -14,59 +14,28 @@ import (
 	"testing/synctest"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	genericfilters "k8s.io/apiserver/pkg/server/filters"
 	"k8s.io/client-go/kubernetes/scheme"
+
+	"keelson.dev/services/apiserver/internal/objectsize"
 )
 
 func TestWeight(t *testing.T) {
 	for _, row := range []struct{ sent, known, want int64 }{
 		{0, 0, 0},
-		{large - 1, large - 1, 0},
-		{large, 0, large},
-		{0, large, large},
+		{objectsize.Large - 1, objectsize.Large - 1, 0},
+		{objectsize.Large, 0, objectsize.Large},
+		{0, objectsize.Large, objectsize.Large},
 		{200_000, 300_000, 300_000},
-		{1 << 30, 0, 1 << 20},
-		{10, 1 << 30, 1 << 20},
+		{10, 1 << 30, 1 << 30},
 	} {
-		if got := weight(row.sent, row.known, 1<<20); got != row.want {
+		if got := weight(row.sent, row.known); got != row.want {
 			t.Errorf("%d bytes to one of %d: %d, want %d", row.sent, row.known, got, row.want)
 		}
-	}
-}
-
-func TestSizes(t *testing.T) {
-	const big = 1 << 20
-	start := time.Now()
-	mine, theirs := place{client: "ann", resource: "configmaps", namespace: "a"}, place{client: "bob",
-		resource: "configmaps", namespace: "a"}
-	s := newSizes()
-	s.learn("/small", mine, large-1, start)
-	s.learn("/large", mine, big, start)
-	for _, row := range []struct {
-		target string
-		in     place
-		after  time.Duration
-		want   int64
-	}{
-		{"/large", mine, 0, big},
-		{"/large", theirs, time.Hour, big},
-		{"/small", mine, lately - 1, big}, // nobody knows that it is small
-		{"/other", mine, lately - 1, big},
-		{"/other", mine, lately, 0},
-		{"/other", theirs, 0, 0},
-		{"/other", place{client: "ann", resource: "configmaps", namespace: "b"}, 0, 0},
-		{"/other", place{client: "ann", resource: "configmaps", namespace: "a", many: true}, 0, 0},
-	} {
-		if got := s.of(row.target, row.in, start.Add(row.after)); got != row.want {
-			t.Errorf("%s of %+v after %s: %d, want %d", row.target, row.in, row.after, got, row.want)
-		}
-	}
-	s.learn("/large", theirs, 1, start)
-	if got := s.of("/large", theirs, start); got != 0 {
-		t.Errorf("what has become small counts %d bytes", got)
 	}
 }
 
@@ -74,76 +43,115 @@ func TestSizes(t *testing.T) {
 // request stays until it is let go.
 type served struct {
 	http.Handler
-	underWay, most atomic.Int64
-	leave          chan struct{}
+	sizes    objectsize.Book
+	underWay atomic.Int64
+	leave    chan struct{}
 }
 
 func serve() *served {
 	s := &served{leave: make(chan struct{})}
-	s.Handler = Limit{Bytes: 800_000, Bodies: 3_200_000, MaxBodyBytes: 200_000, Serializer: scheme.Codecs,
-		LongRunning: genericfilters.BasicLongRunningRequestCheck(sets.NewString("watch"), nil)}.With(http.HandlerFunc(
-		func(w http.ResponseWriter, r *http.Request) {
-			s.most.Store(max(s.most.Load(), s.underWay.Add(1)))
-			defer s.underWay.Add(-1)
-			_, _ = io.Copy(io.Discard, r.Body)
-			<-s.leave
-			if strings.Contains(r.URL.Path, "large") {
-				_, _ = w.Write(make([]byte, 100_000))
-			}
-		}))
+	limit := Limit{Bytes: 800_000, Bodies: 3_200_000, MaxBodyBytes: 200_000, Sizes: &s.sizes,
+		Serializer:  scheme.Codecs,
+		LongRunning: genericfilters.BasicLongRunningRequestCheck(sets.NewString("watch"), nil)}
+	s.Handler = limit.With(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.underWay.Add(1)
+		defer s.underWay.Add(-1)
+		_, _ = io.Copy(io.Discard, r.Body)
+		<-s.leave
+		if r.URL.Path == "/list" {
+			_, _ = w.Write(make([]byte, 100_000))
+		}
+	}))
 	return s
 }
 
 func (s *served) ask(ctx context.Context, name, verb, path string, body io.Reader) *httptest.ResponseRecorder {
 	ctx = request.WithUser(ctx, &user.DefaultInfo{Name: name})
-	ctx = request.WithRequestInfo(ctx, &request.RequestInfo{IsResourceRequest: true, Verb: verb, Namespace: "a",
-		Resource: "configmaps", Name: strings.Trim(path, "/")})
+	info := &request.RequestInfo{IsResourceRequest: true, Verb: verb, Namespace: "a", Resource: "configmaps"}
+	if path != "/list" {
+		info.Name = strings.Trim(path, "/")
+	}
+	ctx = request.WithRequestInfo(ctx, info)
 	w := httptest.NewRecorder()
 	s.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodPatch, path, body))
 	return w
 }
 
-// TestLargeRequestsWaitForTheirTurn: of a client's requests about large objects no more than its share are worked on,
-// whether they bring much or are answered much, and whatever they are, small ones wait for none of them.
+// TestLargeRequestsWaitForTheirTurn: of a client's requests about large things no more than its share are worked on,
+// whether they bring much or are about much, and whatever they are, small ones and others' wait for none of them.
 func TestLargeRequestsWaitForTheirTurn(t *testing.T) {
-	for name, path := range map[string]string{"much is sent": "/small", "much is answered": "/large"} {
-		synctest.Test(t, func(t *testing.T) {
-			s := serve()
-			if path == "/large" { // somebody has read it
-				go s.ask(t.Context(), "bob", "get", "/large", nil)
+	for name, row := range map[string]struct {
+		verb, path string
+		sent       int
+	}{
+		"much is sent":   {"patch", "/small", 100_000},
+		"a large object": {"patch", "/large", 2},
+		"a long list":    {"list", "/list", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := serve()
+				s.sizes.Note(func() objectsize.Object {
+					return objectsize.Object{Namespace: "a", Name: "large",
+						Resource: schema.GroupResource{Resource: "configmaps"}}
+				}, 100_000)
+				go s.ask(t.Context(), "bob", "list", "/list", nil) // from now on it is known how long it is
 				s.leave <- struct{}{}
 				synctest.Wait()
-				s.most.Store(0)
-			}
-			var all sync.WaitGroup
-			for range 20 {
-				all.Go(func() {
-					body := []byte("{}")
-					if path == "/small" {
-						body = make([]byte, 100_000)
-					}
-					if w := s.ask(t.Context(), "ann", "patch", path, bytes.NewReader(body)); w.Code != http.StatusOK {
+				ask := func(who string) {
+					w := s.ask(t.Context(), who, row.verb, row.path, bytes.NewReader(make([]byte, row.sent)))
+					if w.Code != http.StatusOK {
 						t.Errorf("%d %s", w.Code, w.Body)
 					}
-				})
-			}
-			synctest.Wait()
-			if got := s.underWay.Load(); got != 2 {
-				t.Errorf("%s: %d are worked on", name, got)
-			}
-			for i := range 5 {
-				go s.ask(t.Context(), "ann", "patch", fmt.Sprint("/tiny", i), strings.NewReader("{}"))
-			}
-			go s.ask(t.Context(), "ann", "watch", path, nil)
-			go s.ask(t.Context(), "carl", "patch", path, bytes.NewReader(make([]byte, 100_000)))
-			synctest.Wait()
-			if got := s.underWay.Load(); got != 2+5+1+1 {
-				t.Errorf("%s: beside them %d are worked on", name, got-2)
-			}
-			close(s.leave)
-			all.Wait()
+				}
+				var all sync.WaitGroup
+				for range 20 {
+					all.Go(func() { ask("ann") })
+				}
+				synctest.Wait()
+				if got := s.underWay.Load(); got != 2 {
+					t.Errorf("%d are worked on", got)
+				}
+				for i := range 5 {
+					tiny := fmt.Sprint("/tiny", i)
+					all.Go(func() { s.ask(t.Context(), "ann", "patch", tiny, strings.NewReader("{}")) })
+				}
+				all.Go(func() { s.ask(t.Context(), "ann", "watch", row.path, nil) })
+				all.Go(func() { ask("carl") })
+				synctest.Wait()
+				if got := s.underWay.Load(); got != 2+5+1+1 {
+					t.Errorf("beside them %d are worked on", got-2)
+				}
+				close(s.leave)
+				all.Wait()
+			})
 		})
 	}
+}
+
+// TestSomebodyNewWaitsForNobody: however much others do, and however long they take to read what they are sent, who has
+// nothing under way is answered, and also what is larger than everything that one may have.
+func TestSomebodyNewWaitsForNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := serve()
+		s.sizes.Answered(objectsize.List{Namespace: "a", Resource: schema.GroupResource{Resource: "configmaps"}}, 1<<40,
+			time.Now())
+		for i := range 50 {
+			for range 3 {
+				go s.ask(t.Context(), fmt.Sprint("client", i), "list", "/list", nil)
+			}
+		}
+		synctest.Wait()
+		if got := s.underWay.Load(); got != 50 {
+			t.Errorf("of 50 clients, %d requests are worked on", got)
+		}
+		time.Sleep(longest)
+		synctest.Wait()
+		if got := s.underWay.Load(); got != 100 {
+			t.Errorf("after %s %d", longest, got)
+		}
+		close(s.leave)
+	})
 }
 
 // TestNobodyWaitsForASlowBody: who sends slowly what is large holds no room meanwhile, and whose time is up while he
@@ -163,7 +171,7 @@ func TestNobodyWaitsForASlowBody(t *testing.T) {
 		if got := s.underWay.Load(); got != 2 {
 			t.Errorf("%d of 2 are worked on beside slow ones", got)
 		}
-		brief, cancel := context.WithTimeout(t.Context(), time.Second)
+		brief, cancel := context.WithTimeout(t.Context(), longest/2)
 		defer cancel()
 		w := s.ask(brief, "ann", "patch", "/small", bytes.NewReader(make([]byte, 100_000)))
 		if w.Code != http.StatusGatewayTimeout ||
@@ -186,7 +194,7 @@ func TestLargeBodiesAreBounded(t *testing.T) {
 			go s.ask(t.Context(), "ann", "patch", "/small", slow)
 		}
 		synctest.Wait()
-		brief, cancel := context.WithTimeout(t.Context(), time.Second)
+		brief, cancel := context.WithTimeout(t.Context(), longest/2)
 		defer cancel()
 		for _, row := range []struct {
 			name  string

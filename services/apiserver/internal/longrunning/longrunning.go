@@ -6,6 +6,7 @@ package longrunning
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -46,27 +47,29 @@ func (l Limit) With(handler http.Handler) http.Handler {
 			return
 		}
 		client := fairshare.Client(by.GetName())
-		if !open.begin(client, l.PerClient) {
-			negotiated.Writer{
-				Serializer: l.Serializer,
-				Version:    metav1.Unversioned,
-			}.Error(
-				w,
-				r,
-				tooMany(client, l.PerClient),
-			)
+		n := weight(r.URL)
+		if !open.begin(client, n, l.PerClient) {
+			negotiated.Writer{Serializer: l.Serializer, Version: metav1.Unversioned}.Error(w, r,
+				tooMany(client, l.PerClient))
 			return
 		}
-		defer open.end(client)
+		defer open.end(client, n)
 		handler.ServeHTTP(w, r)
 	})
 }
+
+// selectors is how many bytes of selectors one request keeps in memory; one with more counts as several.
+const selectors = 4 << 10
+
+// weight is as how many a request counts.
+func weight(of *url.URL) int { return 1 + len(of.RawQuery)/selectors }
 
 func tooMany(client string, limit int) error {
 	const retryAfter = 1 // second
 	return apierrors.NewTooManyRequests(
 		fmt.Sprintf("%s has %d watches and other lasting requests open, as many as one "+
-			"may have (--max-long-running-requests-per-client): close some", client, limit),
+			"may have (--max-long-running-requests-per-client): close some; one whose selectors are longer than %d "+
+			"bytes counts as several", client, limit, selectors),
 		retryAfter,
 	)
 }
@@ -77,21 +80,21 @@ type counts struct {
 	of map[string]int
 }
 
-// begin counts one more unless there are as many as the limit.
-func (c *counts) begin(client string, limit int) bool {
+// begin counts n more unless there are more than the limit then.
+func (c *counts) begin(client string, n, limit int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.of[client] >= limit {
+	if c.of[client]+n > limit {
 		return false
 	}
-	c.of[client]++
+	c.of[client] += n
 	return true
 }
 
-func (c *counts) end(client string) {
+func (c *counts) end(client string, n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.of[client]--; c.of[client] == 0 {
+	if c.of[client] -= n; c.of[client] == 0 {
 		delete(c.of, client)
 	}
 }

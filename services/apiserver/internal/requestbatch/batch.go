@@ -47,9 +47,9 @@ type server struct {
 // authentication; what is not known, nobody sends together.
 func Over(next, each http.Handler, c Config) http.Handler {
 	register()
-	s := &server{Config: c, each: each, open: fairshare.New(int64(c.Limits.Open)),
-		underWay: fairshare.New(int64(c.Limits.UnderWay)), reading: fairshare.New(c.Limits.Reading),
-		answers: fairshare.New(c.Limits.Answers)}
+	s := &server{Config: c, each: each, open: fairshare.New(int64(c.Limits.Open), 1),
+		underWay: fairshare.New(int64(c.Limits.UnderWay), 1), reading: fairshare.New(c.Limits.Reading, leastRead),
+		answers: fairshare.New(c.Limits.Answers, 0)}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		who, sends := sender(r)
 		if !sends {

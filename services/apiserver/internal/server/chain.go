@@ -174,8 +174,8 @@ var filters = []filter{
 		}},
 	// 1 µs, 2 allocations.
 	{name: "large-work", after: []string{"request-info", "authorization"},
-		wrap: func(h http.Handler, _ *Options, c *genericapiserver.Config) http.Handler {
-			return largework.Limit{MaxBodyBytes: c.MaxRequestBodyBytes, LongRunning: c.LongRunningFunc,
+		wrap: func(h http.Handler, o *Options, c *genericapiserver.Config) http.Handler {
+			return largework.Limit{MaxBodyBytes: c.MaxRequestBodyBytes, Sizes: o.sizes, LongRunning: c.LongRunningFunc,
 				Serializer: c.Serializer}.With(h)
 		}},
 	// 0.1 µs, for a request without body.

@@ -17,6 +17,7 @@ import (
 	"keelson.dev/services/apiserver/internal/admission"
 	"keelson.dev/services/apiserver/internal/longrunning"
 	"keelson.dev/services/apiserver/internal/nodeproxy"
+	"keelson.dev/services/apiserver/internal/objectsize"
 	"keelson.dev/services/apiserver/internal/requestbatch"
 	"keelson.dev/services/apiserver/internal/storage"
 )
@@ -76,6 +77,8 @@ type Options struct {
 	delegates delegates
 	// accepted are the connections of the server; nil as long as it does not serve.
 	accepted *connections.Listener
+	// sizes are those of large objects and lists.
+	sizes *objectsize.Book
 }
 
 // NewOptions returns the defaults.
@@ -92,6 +95,7 @@ func NewOptions() *Options {
 		EventTTL:              time.Hour,
 		Batches:               requestbatch.DefaultLimits(),
 		Connections:           connections.OfProcess(),
+		sizes:                 &objectsize.Book{},
 
 		MaxLongRunningPerClient: longrunning.Default,
 	}

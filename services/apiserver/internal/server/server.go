@@ -220,7 +220,7 @@ func (s *Server) openStore(ctx context.Context) (err error) {
 		}
 		client = s.embedded.Client()
 	}
-	s.store = storage.New(client, s.scheme, s.codecs)
+	s.store = storage.New(client, s.scheme, s.codecs, s.options.sizes)
 	s.doing("preparing to serve", "")
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"go.etcd.io/etcd/api/v3/version"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/kubernetes"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -31,6 +32,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"keelson.dev/services/apiserver/internal/intern"
+	"keelson.dev/services/apiserver/internal/objectsize"
 	"keelson.dev/services/apiserver/internal/scheme"
 	"keelson.dev/services/apiserver/internal/watchstream"
 )
@@ -56,6 +58,7 @@ type Store struct {
 	compactor etcd3.Compactor
 	progress  *progress
 	interned  *intern.Pool
+	sizes     *objectsize.Book
 	scheme    *runtime.Scheme
 	codecs    serializer.CodecFactory
 	stop      func()
@@ -63,8 +66,9 @@ type Store struct {
 
 var _ generic.RESTOptionsGetter = &Store{}
 
-// New returns the store behind client. Close it before the client's server ends.
-func New(client *kubernetes.Client, scheme *runtime.Scheme, codecs serializer.CodecFactory) *Store {
+// New returns the store behind client, which notes how large objects are. Close it before the client's server ends.
+func New(client *kubernetes.Client, scheme *runtime.Scheme, codecs serializer.CodecFactory,
+	sizes *objectsize.Book) *Store {
 	if len(client.Endpoints()) == 0 {
 		// The in-process client has no endpoint that the library could ask for its version.
 		etcdfeature.DefaultFeatureSupportChecker.CheckClient(client.Ctx(), embeddedVersion{},
@@ -73,8 +77,9 @@ func New(client *kubernetes.Client, scheme *runtime.Scheme, codecs serializer.Co
 	client.KV = etcd3.NewETCDLatencyTracker(client.KV)
 	keepNoSnapshots()
 	compactor := etcd3.NewCompactor(client.Client, compactInterval, clock.RealClock{}, nil)
+	endGrowth := followGrowth(client.Client)
 	return &Store{client: client, compactor: compactor, progress: &progress{now: time.Now}, interned: intern.New(),
-		scheme: scheme, codecs: codecs, stop: compactor.Stop}
+		sizes: sizes, scheme: scheme, codecs: codecs, stop: func() { endGrowth(); compactor.Stop() }}
 }
 
 // keepNoSnapshots switches off, for the whole process, that watch caches keep a snapshot of each version of the last 75
@@ -151,8 +156,8 @@ func (s *Store) open(
 	indexers *cache.Indexers,
 ) (genericstorage.Interface, factory.DestroyFunc, error) {
 	versioner := genericstorage.APIObjectVersioner{}
-	store, err := etcd3.New(s.client, s.compactor, watched{config.Codec, s.interned}, newFunc, newListFunc,
-		config.Prefix, resourcePrefix,
+	watched := watched{config.Codec, config.GroupResource, s.interned, s.sizes}
+	store, err := etcd3.New(s.client, s.compactor, watched, newFunc, newListFunc, config.Prefix, resourcePrefix,
 		config.GroupResource, identity.NewEncryptCheckTransformer(), config.LeaseManagerConfig,
 		etcd3.NewDefaultDecoder(config.Codec, versioner), versioner)
 	if err != nil {
@@ -194,7 +199,9 @@ func (s *Store) open(
 type watched struct {
 	runtime.Codec
 
+	of       schema.GroupResource
 	interned *intern.Pool
+	sizes    *objectsize.Book
 }
 
 // Decode implements runtime.Decoder.
@@ -202,9 +209,19 @@ func (w watched) Decode(data []byte, defaults *schema.GroupVersionKind, into run
 	*schema.GroupVersionKind, error) {
 	object, kind, err := w.Codec.Decode(data, defaults, into)
 	if err == nil {
+		w.sizes.Note(func() objectsize.Object { return w.name(object) }, int64(len(data)))
 		w.interned.Object(object, len(data))
 	}
 	return object, kind, err
+}
+
+// name says which object one is.
+func (w watched) name(object runtime.Object) objectsize.Object {
+	of, err := meta.Accessor(object)
+	if err != nil {
+		return objectsize.Object{Resource: w.of}
+	}
+	return objectsize.Object{Resource: w.of, Namespace: of.GetNamespace(), Name: of.GetName()}
 }
 
 // embeddedVersion answers the library's question which version the in-process etcd has.

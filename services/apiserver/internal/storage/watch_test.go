@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,18 +21,30 @@ import (
 	genericstorage "k8s.io/apiserver/pkg/storage"
 	"k8s.io/component-base/metrics/legacyregistry"
 
+	"keelson.dev/services/apiserver/internal/objectsize"
 	"keelson.dev/services/apiserver/internal/scheme"
 )
 
 // configMaps is the storage of ConfigMaps on a store of its own.
 func configMaps(t *testing.T) genericstorage.Interface {
 	t.Helper()
+	return configMapsOf(t, embedded(t), &objectsize.Book{})
+}
+
+func embedded(t *testing.T) *Embedded {
+	t.Helper()
 	e, err := StartEmbedded(t.Context(), filepath.Join(t.TempDir(), "data"), zap.NewNop())
 	must(t, err)
 	t.Cleanup(e.Close)
+	return e
+}
+
+// configMapsOf is the storage of ConfigMaps on a store, which notes how large they are.
+func configMapsOf(t *testing.T, e *Embedded, sizes *objectsize.Book) genericstorage.Interface {
+	t.Helper()
 	types, err := scheme.New()
 	must(t, err)
-	store := New(e.Client(), types, scheme.Codecs(types))
+	store := New(e.Client(), types, scheme.Codecs(types), sizes)
 	t.Cleanup(store.Close)
 	options, err := store.GetRESTOptions(schema.GroupResource{Resource: "configmaps"}, &corev1.ConfigMap{})
 	must(t, err)
@@ -72,6 +85,43 @@ func metric(t *testing.T, name string) float64 {
 		}
 	}
 	return 0
+}
+
+// How large an object is, is known as soon as it is written, as it is changed, and after a start.
+func TestSizesAreNoted(t *testing.T) {
+	e, sizes := embedded(t), &objectsize.Book{}
+	s := configMapsOf(t, e, sizes)
+	of := func(name string) objectsize.Object {
+		return objectsize.Object{Resource: schema.GroupResource{Resource: "configmaps"}, Namespace: "a", Name: name}
+	}
+	expect := func(sizes *objectsize.Book, name string, want int64) {
+		t.Helper()
+		must(t, wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true,
+			func(context.Context) (bool, error) {
+				got := sizes.OfObject(of(name))
+				return got >= want && got <= want+1000 && (got > 0) == (want > 0), nil
+			}))
+	}
+	create := func(name string, bytes int) {
+		c := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: name},
+			Data: map[string]string{"a": strings.Repeat("x", bytes)}}
+		must(t, s.Create(t.Context(), "/configmaps/"+name, c, nil, 0))
+	}
+	create("small", 1000)
+	create("large", 500_000)
+	create("shrinks", 100_000)
+	expect(sizes, "large", 500_000)
+	expect(sizes, "small", 0)
+	expect(sizes, "shrinks", 100_000)
+	must(t, s.GuaranteedUpdate(t.Context(), "/configmaps/shrinks", &corev1.ConfigMap{}, false, nil,
+		genericstorage.SimpleUpdate(func(o runtime.Object) (runtime.Object, error) {
+			o.(*corev1.ConfigMap).Data = nil
+			return o, nil
+		}), nil))
+	expect(sizes, "shrinks", 0)
+	again := &objectsize.Book{}
+	configMapsOf(t, e, again)
+	expect(again, "large", 500_000)
 }
 
 // A client that reads nothing while 4,000 objects are made is not ended, however small the buffers of the watch cache

@@ -18,6 +18,7 @@ import (
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	genericstorage "k8s.io/apiserver/pkg/storage"
 
+	"keelson.dev/services/apiserver/internal/objectsize"
 	"keelson.dev/services/apiserver/internal/registry/rest"
 	"keelson.dev/services/apiserver/internal/scheme"
 	"keelson.dev/services/apiserver/internal/storage"
@@ -50,7 +51,7 @@ func newWorld(t testing.TB, kinds ...rest.Entry) *world {
 	w := &world{scheme: s}
 	client := etcd.Client()
 	client.KV, client.Watcher = counted{client.KV, w}, delayed{client.Watcher, w}
-	w.Store = storage.New(client, s, scheme.Codecs(s))
+	w.Store = storage.New(client, s, scheme.Codecs(s), &objectsize.Book{})
 	t.Cleanup(w.Close)
 	return w
 }
