@@ -124,7 +124,11 @@ func (g *gate) known(info *request.RequestInfo) int64 {
 	resource := schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}
 	switch {
 	case info.IsResourceRequest && info.Name != "":
-		return g.Sizes.OfObject(objectsize.Object{Resource: resource, Namespace: info.Namespace, Name: info.Name})
+		of := objectsize.Object{Resource: resource, Namespace: info.Namespace, Name: info.Name}
+		if resource == (schema.GroupResource{Resource: "namespaces"}) { // the library says that each is in itself
+			of.Namespace = ""
+		}
+		return g.Sizes.OfObject(of)
 	case info.Verb == "create":
 		return 0
 	default:

@@ -129,6 +129,24 @@ func TestLargeRequestsWaitForTheirTurn(t *testing.T) {
 	}
 }
 
+// A Namespace lies in none, whatever the library says of a request for it.
+func TestANamespaceIsKnown(t *testing.T) {
+	g := &gate{Limit: Limit{Sizes: &objectsize.Book{}}}
+	namespaces := schema.GroupResource{Resource: "namespaces"}
+	g.Sizes.Note(func() objectsize.Object { return objectsize.Object{Resource: namespaces, Name: "a"} }, 100_000)
+	resolver := &request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"),
+		GrouplessAPIPrefixes: sets.NewString("api")}
+	for path, want := range map[string]int64{"/api/v1/namespaces/a": 100_000, "/api/v1/namespaces/a/pods/a": 0} {
+		info, err := resolver.NewRequestInfo(httptest.NewRequest(http.MethodPatch, path, nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := g.known(info); got != want {
+			t.Errorf("%s: %d, want %d", path, got, want)
+		}
+	}
+}
+
 // TestSomebodyNewWaitsForNobody: however much others do, and however long they take to read what they are sent, who has
 // nothing under way is answered, and also what is larger than everything that one may have.
 func TestSomebodyNewWaitsForNobody(t *testing.T) {
