@@ -21,6 +21,7 @@ import (
 	"keelson.dev/kit/gather"
 	"keelson.dev/services/workload-controllers/internal/controllers"
 	"keelson.dev/services/workload-controllers/internal/controllers/attachdetach"
+	"keelson.dev/services/workload-controllers/internal/controllers/cronjob"
 	"keelson.dev/services/workload-controllers/internal/controllers/endpoint"
 	"keelson.dev/services/workload-controllers/internal/controllers/endpointslice"
 	"keelson.dev/services/workload-controllers/internal/controllers/endpointslicemirroring"
@@ -64,6 +65,8 @@ type Config struct {
 	ConcurrentSyncs int
 	// Autoscaling are the settings of the autoscaler; without any they are those of its flags' defaults.
 	Autoscaling horizontalpodautoscaler.Settings
+	// CronJob are the settings of cronjob.
+	CronJob cronjob.Settings
 	// AttachDetach are the settings of attachdetach.
 	AttachDetach attachdetach.Settings
 	// NodeIPAM are the ranges of Pods that nodes get their shares of; without any they get none.
@@ -82,7 +85,7 @@ func Run(ctx context.Context, c Config) error {
 		RootCA: c.RootCA, Volumes: volumes, Endpoint: c.Endpoint, EndpointSlice: c.EndpointSlice,
 		Mirroring:  c.Mirroring,
 		Concurrent: c.ConcurrentSyncs, Autoscaling: c.Autoscaling, NodeIPAM: c.NodeIPAM,
-		AttachDetach: c.AttachDetach,
+		CronJob: c.CronJob, AttachDetach: c.AttachDetach,
 	})
 	mask, err := fieldmask.New(scheme.Scheme, podfeed.Decoded()...)
 	if err != nil {

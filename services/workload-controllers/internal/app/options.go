@@ -15,6 +15,7 @@ import (
 	"keelson.dev/kit/daemon"
 	"keelson.dev/services/workload-controllers/internal/controllers"
 	"keelson.dev/services/workload-controllers/internal/controllers/attachdetach"
+	"keelson.dev/services/workload-controllers/internal/controllers/cronjob"
 	"keelson.dev/services/workload-controllers/internal/controllers/endpoint"
 	"keelson.dev/services/workload-controllers/internal/controllers/endpointslice"
 	"keelson.dev/services/workload-controllers/internal/controllers/endpointslicemirroring"
@@ -42,6 +43,7 @@ type options struct {
 	autoscaling horizontalpodautoscaler.Settings
 	nodeIPAM    nodeipam.Settings
 	attach      attachdetach.Settings
+	cronJob     cronjob.Settings
 }
 
 // Daemon describes the program.
@@ -57,7 +59,7 @@ func newOptions() *options {
 	return &options{controllers: []string{"*"}, concurrent: DefaultConcurrentSyncs,
 		slices:      endpointslice.Options{MaxEndpoints: DefaultEndpointsPerSlice},
 		mirroring:   endpointslicemirroring.Options{MaxEndpoints: DefaultMirroredEndpoints},
-		autoscaling: horizontalpodautoscaler.DefaultSettings()}
+		autoscaling: horizontalpodautoscaler.DefaultSettings(), cronJob: cronjob.DefaultSettings()}
 }
 
 // AddFlags implements daemon.Options.
@@ -81,6 +83,7 @@ func (o *options) AddFlags(fs *pflag.FlagSet) {
 	o.autoscaling.AddFlags(fs)
 	o.nodeIPAM.AddFlags(fs)
 	o.attach.AddFlags(fs)
+	o.cronJob.AddFlags(fs)
 }
 
 // Validate implements daemon.Options.
@@ -94,7 +97,7 @@ func (o *options) Validate() error {
 	if o.concurrent < 1 {
 		return fmt.Errorf("--concurrent-syncs: %d must be at least 1", o.concurrent)
 	}
-	if err := cmp.Or(o.autoscaling.Validate(), o.nodeIPAM.Validate()); err != nil {
+	if err := cmp.Or(o.autoscaling.Validate(), o.nodeIPAM.Validate(), o.cronJob.Validate()); err != nil {
 		return err
 	}
 	if slices.Contains(o.controllers, rootca.Name) && o.rootCAFile == "" {
@@ -145,7 +148,7 @@ func (o *options) run(ctx context.Context, e *daemon.Environment) error {
 	return Run(ctx, Config{
 		Environment: e, REST: rest, RootCA: rootCA, Controllers: o.controllers, ConcurrentSyncs: o.concurrent,
 		Endpoint: o.endpoint, EndpointSlice: o.slices, Mirroring: o.mirroring,
-		Autoscaling: o.autoscaling, NodeIPAM: o.nodeIPAM, AttachDetach: o.attach,
+		Autoscaling: o.autoscaling, NodeIPAM: o.nodeIPAM, CronJob: o.cronJob, AttachDetach: o.attach,
 	})
 }
 

@@ -44,6 +44,8 @@ type Options struct {
 	Volumes *persistentvolume.Volumes
 	// Autoscaling are the settings of horizontalpodautoscaler.
 	Autoscaling horizontalpodautoscaler.Settings
+	// CronJob are the settings of cronjob.
+	CronJob cronjob.Settings
 	// AttachDetach are the settings of attachdetach.
 	AttachDetach attachdetach.Settings
 	// NodeIPAM are the settings of nodeipam; without a range that controller does not exist.
@@ -55,7 +57,7 @@ func All(o Options) []controller.Registration {
 	feed := podfeed.New()
 	all := []controller.Registration{
 		attachdetach.Registration(o.AttachDetach, o.Concurrent),
-		cronjob.Registration(o.Concurrent),
+		cronjob.Registration(o.CronJob, o.Concurrent),
 		daemonset.Registration(feed, o.Concurrent),
 		deployment.Registration(feed, o.Concurrent),
 		disruption.Registration(feed, o.Concurrent),

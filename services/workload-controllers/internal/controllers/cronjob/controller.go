@@ -4,6 +4,7 @@
 //	  decide_times      which scheduled time is due, and when the next one is
 //	  decide_history    which finished Jobs are more than may stay
 //	  decide_status     which Jobs run, and when one succeeded last
+//	settings.go         what an operator may choose
 //	events.go           the events that users see (pure)
 //	reconcile.go        observe, apply
 //	controller.go       what it reads and writes, and what wakes a CronJob up
@@ -36,7 +37,7 @@ import (
 const Name = "cronjob"
 
 // Registration describes the controller. concurrent is how many CronJobs it works on at once.
-func Registration(concurrent int) controller.Registration {
+func Registration(settings Settings, concurrent int) controller.Registration {
 	return controller.Registration{
 		Name:        Name,
 		Explains:    []string{"CronJob"},
@@ -51,11 +52,11 @@ func Registration(concurrent int) controller.Registration {
 				"create", "delete"}},
 			rights.Events,
 		},
-		Setup: func(s *controller.Setup) (controller.Runnable, error) { return setup(s, concurrent) },
+		Setup: func(s *controller.Setup) (controller.Runnable, error) { return setup(s, settings, concurrent) },
 	}
 }
 
-func setup(s *controller.Setup, concurrent int) (controller.Runnable, error) {
+func setup(s *controller.Setup, settings Settings, concurrent int) (controller.Runnable, error) {
 	cronJobs, err := gate.StoreOf(s.Cache, &batchv1.CronJob{})
 	if err != nil {
 		return nil, err
@@ -70,7 +71,7 @@ func setup(s *controller.Setup, concurrent int) (controller.Runnable, error) {
 	}
 	own, pending := client.WithFieldOwner(s.Client, Name), gate.New()
 	c := &Controller{
-		client: own, live: s.Live, owned: owned, gate: pending, recorder: s.Recorder, now: time.Now,
+		client: own, live: s.Live, owned: owned, gate: pending, recorder: s.Recorder, now: time.Now, settings: settings,
 		cronJobs: &write.Writer{Client: own, Kind: "cronjob", Gate: pending, Store: cronJobs},
 		jobs:     &write.Writer{Client: own, Kind: "cronjob.job", Gate: pending, Store: jobs},
 	}

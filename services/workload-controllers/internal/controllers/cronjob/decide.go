@@ -24,6 +24,8 @@ type Input struct {
 	Location *time.Location
 	// LocationError says why the zone is not known.
 	LocationError error
+	// TooManyMissed says what becomes of a CronJob that has missed more than a hundred times.
+	TooManyMissed TooManyMissed
 }
 
 // Plan names every effect of one pass. The fields stand in the order in which they are carried out; a failure ends the
@@ -75,10 +77,10 @@ func Decide(in Input) Plan {
 	if err != nil {
 		return plan.saying(unparseable(c, err))
 	}
-	t, err := timesOf(c, schedule, in.Location, in.Now)
+	t := timesOf(c, schedule, in.Location, in.Now)
 	plan.Wake = t.next
-	if err != nil {
-		return plan.saying(tooManyMissed())
+	if t.tooMany && in.TooManyMissed == StartNone {
+		return plan.saying(stoppedByTooManyMissed())
 	}
 	if t.due.IsZero() {
 		if !t.late.IsZero() {
@@ -86,7 +88,11 @@ func Decide(in Input) Plan {
 		}
 		return plan
 	}
-	return plan.start(c, jobs, t.due)
+	plan = plan.start(c, jobs, t.due)
+	if t.tooMany && plan.Start != nil {
+		plan = plan.saying(tooManyMissed())
+	}
+	return plan
 }
 
 func (p Plan) saying(e events.Event) Plan {

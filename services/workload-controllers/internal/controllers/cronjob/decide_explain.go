@@ -29,6 +29,7 @@ func account(in Input, plan Plan) explain.Account {
 	case isSuspended(c):
 		a.Wait(explain.Wait{Reason: "Suspended", For: "the end of its suspension", Ends: "spec.suspend is false"})
 	}
+	stopped := false
 	for _, e := range plan.Events {
 		switch e.Reason {
 		case alreadyActive().Reason:
@@ -36,14 +37,19 @@ func account(in Input, plan Plan) explain.Account {
 				"%s to finish: spec.concurrencyPolicy is Forbid", explain.Count(len(plan.Status.Active),
 					"running Job")),
 				Ends: "they finish, or are deleted"})
-		case "MissSchedule", "TooManyMissedTimes", "UnparseableSchedule", "UnknownTimeZone":
+		case "TooManyMissedTimes":
+			if stopped = plan.Start == nil; stopped {
+				a.Wait(explain.Wait{Since: last, Reason: e.Reason, For: "somebody to look: " + e.Message,
+					Ends: "the starting deadline is set or shortened"})
+			}
+		case "MissSchedule", "UnparseableSchedule", "UnknownTimeZone":
 			a.Wait(explain.Wait{
 				Since: last, Reason: e.Reason, For: "somebody to look: " + e.Message,
 				Ends: "the schedule, time zone or starting deadline is changed, or the next time comes",
 			})
 		}
 	}
-	if !plan.Wake.IsZero() {
+	if !plan.Wake.IsZero() && !stopped { // the next time is one more that is missed
 		a.Wait(explain.Wait{Since: last, Reason: "Schedule", For: fmt.Sprintf("the next time of its schedule %q",
 			c.Spec.Schedule), Ends: "it is " + explain.At(plan.Wake)})
 	}

@@ -13,14 +13,11 @@ import (
 	"keelson.dev/kit/seconds"
 )
 
-// mostMissed is how many scheduled times in a row may have been missed: with more, it is unclear what went wrong, and
-// nothing is started until a person says how far back to look.
+// mostMissed is how many scheduled times in a row may have been missed without a word: with more, it is unclear what
+// went wrong.
 const mostMissed = 100
 
-var (
-	errTooManyMissed = errors.New("too many missed start times")
-	errNoSchedule    = errors.New("no schedule after the time zone")
-)
+var errNoSchedule = errors.New("no schedule after the time zone")
 
 // parse reads a schedule. One that is nothing but a time zone the library does not survive.
 func parse(schedule string) (cron.Schedule, error) {
@@ -37,13 +34,15 @@ type times struct {
 	due time.Time
 	// late is a time that has come too long ago to start anything for it; zero: there is none.
 	late time.Time
+	// tooMany says that more times were missed than may be without a word.
+	tooMany bool
 	// next is the first time after now; zero: there is none.
 	next time.Time
 }
 
 // timesOf says which of the schedule's times are due. It takes a bounded number of steps, however far in the past the
 // last start was.
-func timesOf(c *batchv1.CronJob, schedule cron.Schedule, location *time.Location, now time.Time) (times, error) {
+func timesOf(c *batchv1.CronJob, schedule cron.Schedule, location *time.Location, now time.Time) times {
 	last := c.CreationTimestamp.Time
 	if c.Status.LastScheduleTime != nil {
 		last = c.Status.LastScheduleTime.Time
@@ -61,11 +60,30 @@ func timesOf(c *batchv1.CronJob, schedule cron.Schedule, location *time.Location
 	at := after(schedule, last, from)
 	for count := 0; !at.IsZero() && !at.After(now); at = schedule.Next(at) {
 		if count++; count > mostMissed {
-			return t, errTooManyMissed
+			t.tooMany, t.due = true, latestUntil(schedule, at, now)
+			break
 		}
 		t.due = at
 	}
-	return t, nil
+	return t
+}
+
+// latestUntil is the last of the schedule's times that is not after now; at is one of them.
+func latestUntil(schedule cron.Schedule, at, now time.Time) time.Time {
+	if every, ok := schedule.(cron.ConstantDelaySchedule); ok {
+		return at.Add(now.Sub(at) / every.Delay * every.Delay)
+	}
+	// The first time after a moment is never before that after an earlier one: the last moment whose next time has come
+	// is searched for between one that is and one that is not.
+	for is, not := at, now; not.Sub(is) > time.Second; {
+		middle := is.Add(not.Sub(is) / 2)
+		if next := schedule.Next(middle); next.IsZero() || next.After(now) {
+			not = middle
+		} else {
+			is, at = next, next
+		}
+	}
+	return at
 }
 
 // after is the schedule's first time after from, which is not before last. Times of an interval count from last.

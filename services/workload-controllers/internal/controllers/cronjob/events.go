@@ -46,6 +46,11 @@ func missed(at time.Time) events.Event {
 }
 
 func tooManyMissed() events.Event {
+	return events.Warning("TooManyMissedTimes", "too many missed start times (> %d), only the latest is made up for. "+
+		"Set or decrease .spec.startingDeadlineSeconds or check clock skew", mostMissed)
+}
+
+func stoppedByTooManyMissed() events.Event {
 	return events.Warning("TooManyMissedTimes", "Cannot determine if job needs to be started: too many missed start "+
 		"times (> %d). Set or decrease .spec.startingDeadlineSeconds or check clock skew", mostMissed)
 }

@@ -41,6 +41,7 @@ type Controller struct {
 	gate     *gate.Gate
 	recorder recorder
 	now      func() time.Time
+	settings Settings
 }
 
 // steps are what a pass over a CronJob consists of.
@@ -57,7 +58,8 @@ func (c *Controller) steps() *pass.Steps[*batchv1.CronJob, Input, Plan] {
 
 // observe reads the input of a decision. All of it is shared with the cache.
 func (c *Controller) observe(cronJob *batchv1.CronJob) Input {
-	in := Input{Now: c.now(), CronJob: cronJob, Jobs: c.owned.Owned(cronJob.UID), Location: time.Local}
+	in := Input{Now: c.now(), CronJob: cronJob, Jobs: c.owned.Owned(cronJob.UID), Location: time.Local,
+		TooManyMissed: c.settings.TooManyMissed}
 	if zone := cronJob.Spec.TimeZone; zone != nil {
 		in.Location, in.LocationError = time.LoadLocation(*zone)
 	}
