@@ -124,7 +124,7 @@ func TestSilentConnections(t *testing.T) {
 // TestLargeObjectsKeepNobodyWaiting: while a client has large objects patched, in several batches at once, what another
 // asks is answered again and again.
 func TestLargeObjectsKeepNobodyWaiting(t *testing.T) {
-	const objects, size = 40, 900_000
+	const objects, size = 16, 900_000
 	s := servertest.Start(t)
 	ns := s.Namespace(t, "large")
 	maps := s.Client.CoreV1().ConfigMaps(ns)
