@@ -28,8 +28,7 @@ const (
 	perProcessor = 4 << 20
 	// bodies is how many bytes of large bodies there may be at a time, those that still come with them.
 	bodies = 256 << 20
-	// longest is for how long a request keeps others waiting. One that takes longer is either sent slowly, because its
-	// client does not read, or one of few.
+	// longest is for how long an answer that is being sent keeps others waiting: its client may not read it.
 	longest = time.Second
 	// compressed is what an answer has at least that the library compresses, packed how many bytes one of it stands
 	// for.
@@ -89,7 +88,7 @@ type gate struct {
 
 // serve answers a request, or returns why it is not answered.
 func (g *gate) serve(w http.ResponseWriter, r *http.Request, info *request.RequestInfo, client string) error {
-	sent := g.sent(r)
+	sent, answer := g.sent(r), &counted{ResponseWriter: w}
 	n := weight(sent, g.known(info))
 	if n > 0 {
 		if !g.bodies.Await(r.Context(), client, sent) {
@@ -105,15 +104,15 @@ func (g *gate) serve(w http.ResponseWriter, r *http.Request, info *request.Reque
 		}
 		give := sync.OnceFunc(func() { g.work.Give(client, took) })
 		defer give()
-		defer contained.After(longest, "letting others go on beside a large request", give, nil).Stop()
+		answer.begun = func() { contained.After(longest, "letting others go on beside a slow reader", give, nil) }
 	}
-	if info.IsResourceRequest && info.Name != "" {
+	aboutOne := info.IsResourceRequest && (info.Name != "" || info.Verb == "create")
+	if aboutOne && n == 0 {
 		g.next.ServeHTTP(w, r)
 		return nil
 	}
-	answer := &counted{ResponseWriter: w}
 	g.next.ServeHTTP(responsewriter.WrapForHTTP1Or2(answer), r)
-	if info.Verb != "create" { // its answer is about one object
+	if !aboutOne {
 		g.Sizes.Answered(listOf(info), answer.length(), time.Now())
 	}
 	return nil
@@ -168,10 +167,16 @@ func (g *gate) whole(r *http.Request) error {
 type counted struct {
 	http.ResponseWriter
 	written int64
+	// begun is called before the first are sent, if it is not nil.
+	begun func()
 }
 
 // Write implements http.ResponseWriter.
 func (c *counted) Write(p []byte) (int, error) {
+	if c.begun != nil {
+		c.begun()
+		c.begun = nil
+	}
 	n, err := c.ResponseWriter.Write(p)
 	c.written += int64(n)
 	return n, err
