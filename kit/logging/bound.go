@@ -1,6 +1,7 @@
 package logging
 
 import (
+	"fmt"
 	"sync"
 	"time"
 
@@ -8,23 +9,51 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-const (
-	// perSecond is how many lines of libraries are logged in a second over a long time. What a client does wrong a
-	// library may tell in a line for each request; this is 2 GB in a day at most.
-	perSecond = 100
-	// atOnce is how many come one after the other before any is left out.
-	atOnce = 2000
+// What a client does wrong, a daemon or one of its libraries may tell in a line for each request or object: none of
+// them is to fill a disk by it. Lines of level debug somebody has asked for.
+var (
+	// ofLibraries is for the lines of libraries: 100 in a second over a long time, 2,000 one after the other.
+	ofLibraries = rate{each: time.Second / 100, most: 2000}
+	// ofAll is for the bytes of all lines: 100 KiB in a second, which are 8 GiB in a day, 16 MiB at once.
+	ofAll = rate{each: time.Second / (100 << 10), most: 16 << 20}
 )
+
+const (
+	// longestValue is how much is logged of one text. What is about an object holds texts of whoever made it.
+	longestValue = 2 << 10
+	// longestStack is how much is logged of a stack.
+	longestStack = 32 << 10
+	// otherValue is what a value that is no text counts.
+	otherValue = 100
+)
+
+// rate is one for each so much time, of which the most may come at once.
+type rate struct {
+	each time.Duration
+	most int
+}
 
 // bounded leaves lines out where there are too many, and says how many they were.
 type bounded struct {
 	zapcore.Core
-	lines *allowance
+	left *allowance
+	// cost is what a line takes of it.
+	cost func(zapcore.Entry, []zapcore.Field) int
+}
+
+// byLine bounds the number of lines.
+func byLine(c zapcore.Core) zapcore.Core {
+	return bounded{c, &allowance{rate: ofLibraries}, func(zapcore.Entry, []zapcore.Field) int { return 1 }}
+}
+
+// byLength bounds the bytes of lines, and those of each text in them.
+func byLength(c zapcore.Core) zapcore.Core {
+	return bounded{shortened{c}, &allowance{rate: ofAll}, length}
 }
 
 // With implements zapcore.Core.
 func (b bounded) With(fields []zapcore.Field) zapcore.Core {
-	return bounded{b.Core.With(fields), b.lines}
+	return bounded{b.Core.With(fields), b.left, b.cost}
 }
 
 // Check implements zapcore.Core.
@@ -37,10 +66,13 @@ func (b bounded) Check(entry zapcore.Entry, checked *zapcore.CheckedEntry) *zapc
 
 // Write implements zapcore.Core.
 func (b bounded) Write(entry zapcore.Entry, fields []zapcore.Field) error {
-	allowed, before := b.lines.take(entry.Time)
+	if entry.Level < zapcore.InfoLevel {
+		return b.Core.Write(entry, fields)
+	}
+	allowed, before := b.left.take(entry.Time, b.cost(entry, fields))
 	if before > 0 {
 		told := zapcore.Entry{Level: zapcore.WarnLevel, Time: entry.Time, LoggerName: entry.LoggerName,
-			Message: "Lines of libraries were left out: there were too many"}
+			Message: "Lines were left out: there were too many"}
 		if err := b.Core.Write(told, []zapcore.Field{zap.Int("lines", before)}); err != nil {
 			return err
 		}
@@ -51,8 +83,10 @@ func (b bounded) Write(entry zapcore.Entry, fields []zapcore.Field) error {
 	return b.Core.Write(entry, fields)
 }
 
-// allowance is how many lines there may still be: it fills up by perSecond, to atOnce.
+// allowance is how much there may still be.
 type allowance struct {
+	rate
+
 	mu sync.Mutex // guards what follows
 	// full is when it is filled up again if nothing is taken.
 	full time.Time
@@ -60,19 +94,88 @@ type allowance struct {
 	omitted int
 }
 
-// take says whether a line may be logged, and of how many that were left out before it must be told.
-func (a *allowance) take(now time.Time) (allowed bool, before int) {
+// take says whether a line of that cost may be logged, and of how many that were left out before it must be told.
+func (a *allowance) take(now time.Time, cost int) (allowed bool, before int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.full.Before(now) {
 		a.full = now
 	}
-	const each = time.Second / perSecond
-	if a.full.Add(each).After(now.Add(atOnce * each)) {
+	until := a.full.Add(time.Duration(cost) * a.each)
+	if until.After(now.Add(time.Duration(a.most) * a.each)) {
 		a.omitted++
 		return false, 0
 	}
-	a.full = a.full.Add(each)
+	a.full = until
 	before, a.omitted = a.omitted, 0
 	return true, before
+}
+
+// shortened cuts long texts.
+type shortened struct{ zapcore.Core }
+
+// With implements zapcore.Core.
+func (s shortened) With(fields []zapcore.Field) zapcore.Core {
+	return shortened{s.Core.With(shorten(fields))}
+}
+
+// Write implements zapcore.Core.
+func (s shortened) Write(entry zapcore.Entry, fields []zapcore.Field) error {
+	entry.Message, entry.Stack = cut(entry.Message, longestValue), cut(entry.Stack, longestStack)
+	return s.Core.Write(entry, shorten(fields))
+}
+
+// shorten returns the fields with their texts cut. It changes none of them.
+func shorten(fields []zapcore.Field) []zapcore.Field {
+	var out []zapcore.Field
+	for i, f := range fields {
+		text, is := textOf(f)
+		most := longestValue
+		if f.Key == stackKey {
+			most = longestStack
+		}
+		if !is || len(text) <= most {
+			continue
+		}
+		if out == nil {
+			out = append(out, fields...)
+		}
+		out[i] = zap.String(f.Key, cut(text, most))
+	}
+	if out == nil {
+		return fields
+	}
+	return out
+}
+
+// textOf is the text of a field; false if it is none.
+func textOf(f zapcore.Field) (text string, is bool) {
+	switch of := f.Interface.(type) {
+	case error:
+		return of.Error(), true
+	case fmt.Stringer:
+		return of.String(), true
+	case []byte:
+		return string(of), true
+	}
+	return f.String, f.Type == zapcore.StringType
+}
+
+func cut(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return fmt.Sprintf("%s... (%d bytes)", text[:most], len(text))
+}
+
+// length is about how many bytes a line has once its texts are cut.
+func length(entry zapcore.Entry, fields []zapcore.Field) int {
+	n := min(len(entry.Message), longestValue) + min(len(entry.Stack), longestStack) + otherValue
+	for _, f := range fields {
+		n += len(f.Key) + otherValue
+		if text, is := textOf(f); is {
+			n += min(len(text), longestValue)
+		}
+	}
+	return n
 }

@@ -34,7 +34,7 @@ func ForHTTP(to *zap.Logger) *log.Logger { return log.New(lines{boundLines(to)},
 
 // boundLines is a logger for what others make a library say.
 func boundLines(to *zap.Logger) *zap.Logger {
-	return to.WithOptions(zap.WrapCore(func(c zapcore.Core) zapcore.Core { return bounded{c, &allowance{}} }))
+	return to.WithOptions(zap.WrapCore(byLine))
 }
 
 // normalEnds lowers errors about normal ends to the level debug.

@@ -29,7 +29,7 @@ func (o Options) Validate() error {
 	return nil
 }
 
-// New returns a logger that writes whole lines to out.
+// New returns a logger that writes whole lines to out, cuts long texts, and leaves lines out where there are too many.
 func New(o Options, out io.Writer) (*zap.Logger, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -39,7 +39,7 @@ func New(o Options, out io.Writer) (*zap.Logger, error) {
 		return nil, err
 	}
 	core := zapcore.NewCore(encoder(o.Format), zapcore.Lock(zapcore.AddSync(out)), level)
-	return zap.New(core, zap.ErrorOutput(zapcore.Lock(zapcore.AddSync(out)))), nil
+	return zap.New(byLength(core), zap.ErrorOutput(zapcore.Lock(zapcore.AddSync(out)))), nil
 }
 
 func (o Options) level() (zapcore.Level, error) {
@@ -52,9 +52,12 @@ func (o Options) level() (zapcore.Level, error) {
 	}
 }
 
+// stackKey is the field of stacks.
+const stackKey = "stack"
+
 func encoder(format string) zapcore.Encoder {
 	keys := zapcore.EncoderConfig{
-		TimeKey: "time", LevelKey: "level", NameKey: "logger", MessageKey: "message", StacktraceKey: "stack",
+		TimeKey: "time", LevelKey: "level", NameKey: "logger", MessageKey: "message", StacktraceKey: stackKey,
 		EncodeTime: zapcore.RFC3339NanoTimeEncoder, EncodeLevel: zapcore.LowercaseLevelEncoder,
 		EncodeDuration: zapcore.StringDurationEncoder, EncodeName: zapcore.FullNameEncoder,
 	}
