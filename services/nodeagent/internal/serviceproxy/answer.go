@@ -49,12 +49,15 @@ func (a answerer) open(ctx context.Context, address string) <-chan struct{} {
 	return ended
 }
 
+// askers is how many connections load balancers may have to one Service's answer, of which there may be hundreds.
+const askers = 256
+
 func (a answerer) serve(ctx context.Context, listener net.Listener) {
 	server := &http.Server{Handler: a.handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute,
 		WriteTimeout: 10 * time.Second, ErrorLog: logging.ForHTTP(a.log)}
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
-	bounded := connections.Bound(listener, connections.OfProcess())
+	bounded := connections.Bound(listener, connections.Limits{Unknown: askers})
 	if err := server.Serve(bounded); !errors.Is(err, http.ErrServerClosed) {
 		a.log.Warn("answering load balancers ended", zap.Error(err))
 	}
