@@ -46,7 +46,7 @@ func (l *lookup) find(ctx context.Context, dependent *Object, ref metav1.OwnerRe
 	}
 	resource, served := l.resourceOf(version.WithKind(ref.Kind).GroupKind())
 	if !served {
-		return Unknown, fmt.Errorf("owner %s %s of %s %s/%s: kind %s of %s is not served", ref.Kind, ref.Name,
+		return Unknown, fmt.Errorf("owner %s of %s %s/%s: kind %s of %s is not served", ref.Name,
 			dependent.Kind, dependent.Namespace, dependent.Name, ref.Kind, ref.APIVersion)
 	}
 	if resource.Namespaced && dependent.Namespace == "" {
