@@ -1,9 +1,9 @@
 // Package connections bounds how many connections a server keeps. Each takes a file descriptor and memory, also one
 // that says nothing; without a bound, whoever reaches the port takes what there is of them, and nobody else is let in.
 //
-// A connection is of its network address until its server knows who speaks on it. One address or client has a quarter
-// of what there may be at most; with more it loses its oldest. Where all together have more, the oldest of who has the
-// most is closed: somebody new gets in however many others have.
+// A connection is of its network address until its server knows who speaks on it. One address or client has so many at
+// most; with more it loses its oldest. Where all together have more than there may be, the oldest of who has the most
+// is closed: somebody new gets in however many others have.
 package connections
 
 import (
@@ -18,14 +18,20 @@ import (
 type Limits struct {
 	// Unknown is how many of those on which nobody has said who he is, Known how many others.
 	Unknown, Known int
+	// PerAddress is how many of the first one network address may have, PerClient how many of the others one client;
+	// zero is a quarter of all.
+	PerAddress, PerClient int
 }
 
-// Within are the limits for a process that may open so many files: of those an eighth for who is unknown and half for
-// the others, and no more than 16,384 each. A connection takes some 20 KiB of memory, one with requests about 64.
+// Within are the limits for a process that may open so many files: of those an eighth for who is unknown, and no more
+// than 1,024, and half for the others, and no more than 16,384, of one client 1,024. A connection takes up to 1 MiB of
+// memory, while the header of a request comes on it.
 func Within(files uint64) Limits {
-	const most = 16_384
-	n := int(min(files, 8*most))
-	return Limits{Unknown: max(min(n/8, most), 1), Known: max(min(n/2, most), 1)}
+	const mostUnknown, mostKnown, mostOfOne = 1024, 16_384, 1024
+	n := int(min(files, 8*mostKnown))
+	l := Limits{Unknown: max(min(n/8, mostUnknown), 1), Known: max(min(n/2, mostKnown), 1)}
+	l.PerClient = max(min(l.Known/part, mostOfOne), 1)
+	return l
 }
 
 // OfProcess are the limits by what this process may open.
@@ -51,8 +57,8 @@ type ends struct{ local, remote netip.AddrPort }
 
 // Bound returns a listener with the limits.
 func Bound(l net.Listener, limits Limits) *Listener {
-	return &Listener{Listener: l, open: map[ends]*conn{}, unknown: newCrowd(limits.Unknown),
-		known: newCrowd(limits.Known)}
+	return &Listener{Listener: l, open: map[ends]*conn{}, unknown: newCrowd(limits.Unknown, limits.PerAddress),
+		known: newCrowd(limits.Known, limits.PerClient)}
 }
 
 // Accept implements net.Listener.

@@ -14,11 +14,11 @@ import (
 
 func TestWithin(t *testing.T) {
 	for files, want := range map[uint64]Limits{
-		0:          {1, 1},
-		1024:       {128, 512},
-		20_000:     {2500, 10_000},
-		1_048_576:  {16_384, 16_384},
-		^uint64(0): {16_384, 16_384},
+		0:          {1, 1, 0, 1},
+		1024:       {128, 512, 0, 128},
+		20_000:     {1024, 10_000, 0, 1024},
+		1_048_576:  {1024, 16_384, 0, 1024},
+		^uint64(0): {1024, 16_384, 0, 1024},
 	} {
 		if got := Within(files); got != want {
 			t.Errorf("of %d files: %+v, want %+v", files, got, want)

@@ -1,8 +1,12 @@
 package connections
 
+import "cmp"
+
 // crowd are connections by whose they are, each owner's from the oldest to the newest.
 type crowd struct {
-	most, size int
+	// most is how many there may be, each how many of one owner.
+	most, each int
+	size       int
 	added      uint64
 	owners     map[string]*row
 }
@@ -13,7 +17,9 @@ type row struct {
 	length         int
 }
 
-func newCrowd(most int) crowd { return crowd{most: most, owners: map[string]*row{}} }
+func newCrowd(most, each int) crowd {
+	return crowd{most: most, each: cmp.Or(each, max(most/part, 1)), owners: map[string]*row{}}
+}
 
 func (w *crowd) add(c *conn) {
 	of := w.owners[c.owner]
@@ -54,13 +60,13 @@ func (w *crowd) remove(c *conn) {
 	c.in = nil
 }
 
-// part says which fraction of what there may be one owner may have.
+// part says which fraction of what there may be one owner may have where nothing else is said.
 const part = 4
 
 // surplus is the connection that is to be closed because there are too many beside the one that came last: the oldest
-// of its owner if he has more than his part, else of who has the most; nil if there are not too many.
+// of its owner if he has too many, else of who has the most; nil if there are not too many.
 func (w *crowd) surplus(last *conn) *conn {
-	if of := w.owners[last.owner]; of.length > max(w.most/part, 1) {
+	if of := w.owners[last.owner]; of.length > w.each {
 		return of.oldest
 	}
 	if w.size <= w.most {
