@@ -5,6 +5,43 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/authentication/serviceaccount"
+	"k8s.io/apiserver/pkg/authentication/user"
+)
+
+// class is which of the totals a client's things are counted of: however much tenants and nodes take, the mesh's own
+// daemons go on.
+type class int
+
+const (
+	tenants class = iota
+	nodes
+	mesh
+	// Classes is how many there are.
+	Classes
+)
+
+// classOf is the class of a client. Nobody but who has the mesh gives somebody a name of its own.
+func classOf(client string) class {
+	switch {
+	case strings.HasPrefix(client, nodePrefix):
+		return nodes
+	case strings.HasPrefix(client, meshAccounts):
+		return mesh
+	case client == user.Anonymous, strings.HasPrefix(client, serviceaccount.ServiceAccountUsernamePrefix):
+		return tenants
+	case strings.HasPrefix(client, "system:"):
+		return mesh
+	}
+	return tenants
+}
+
+// OfMesh is whether a client is one of the mesh's own daemons.
+func OfMesh(client string) bool { return classOf(client) == mesh }
+
+// nodePrefix begins the name of each node, meshAccounts that of each ServiceAccount of the mesh's own namespace.
+const (
+	nodePrefix   = "system:node:"
+	meshAccounts = serviceaccount.ServiceAccountUsernamePrefix + metav1.NamespaceSystem + ":"
 )
 
 // Client is whom a user's requests are counted for. Whoever may make ServiceAccounts has as many users as he likes, so

@@ -7,12 +7,13 @@ import (
 	"sync"
 )
 
-// Shares are a number of things that clients have in turns, and no client too many of. Make them with New.
+// Shares are a number of things that clients have in turns, and no client too many of. There are as many for tenants,
+// for nodes and for the mesh's own daemons. Make them with New.
 type Shares struct {
 	total, least int64
 
 	mu    sync.Mutex // guards what follows
-	taken int64
+	taken [Classes]int64
 	of    map[string]int64
 	freed Signal
 }
@@ -29,12 +30,12 @@ func (s *Shares) Take(client string, n int64) bool { return n <= 0 || s.take(cli
 func (s *Shares) take(client string, least, most int64) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	mine := s.of[client]
-	n := min(room(s.total, s.least, s.taken-mine, mine), most)
+	mine, taken := s.of[client], &s.taken[classOf(client)]
+	n := min(room(s.total, s.least, *taken-mine, mine), most)
 	if n < least || n <= 0 {
 		return 0
 	}
-	s.taken += n
+	*taken += n
 	s.of[client] = mine + n
 	return n
 }
@@ -76,7 +77,7 @@ func (s *Shares) Give(client string, n int64) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.taken -= n
+	s.taken[classOf(client)] -= n
 	if s.of[client] -= n; s.of[client] == 0 {
 		delete(s.of, client)
 	}

@@ -1,11 +1,12 @@
-// Package largework bounds how many bytes of large objects and lists the server holds and works on at a time. Decoding,
-// patching and encoding one takes a processor for tens of milliseconds; hundreds at once would keep all small requests
-// waiting, those for the Leases of the daemons among them.
+// Package largework bounds how many bytes of objects and lists the server holds and works on at a time. Decoding,
+// patching and encoding a large one takes a processor for tens of milliseconds; hundreds at once would keep all small
+// requests waiting, those for the Leases of the daemons among them.
 package largework
 
 import (
 	"net/http"
 	goruntime "runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/endpoints/responsewriter"
 
@@ -62,7 +64,7 @@ func (l Limit) With(handler http.Handler) http.Handler {
 		l.Bodies = bodies
 	}
 	g := &gate{Limit: l, next: handler, bodies: fairshare.New(l.Bodies, l.MaxBodyBytes),
-		work: fairshare.New(l.Bytes, objectsize.Large)}
+		work: fairshare.New(l.Bytes, ordinary)}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		info, known := request.RequestInfoFrom(r.Context())
 		by, found := request.UserFrom(r.Context())
@@ -70,7 +72,7 @@ func (l Limit) With(handler http.Handler) http.Handler {
 			handler.ServeHTTP(w, r)
 			return
 		}
-		if err := g.serve(w, r, info, fairshare.Client(by.GetName())); err != nil {
+		if err := g.serve(w, r, info, by); err != nil {
 			negotiated.Writer{Serializer: l.Serializer, Version: metav1.Unversioned}.Error(w, r, err)
 		}
 	})
@@ -87,27 +89,33 @@ type gate struct {
 }
 
 // serve answers a request, or returns why it is not answered.
-func (g *gate) serve(w http.ResponseWriter, r *http.Request, info *request.RequestInfo, client string) error {
+func (g *gate) serve(w http.ResponseWriter, r *http.Request, info *request.RequestInfo, by user.Info) error {
+	client := fairshare.Client(by.GetName())
+	trusted := fairshare.OfMesh(client) || slices.Contains(by.GetGroups(), user.SystemPrivilegedGroup)
 	sent, answer := g.sent(r), &counted{ResponseWriter: w}
-	n := weight(sent, g.known(info))
+	n := weight(sent, g.known(info), trusted)
 	if n > 0 {
-		if !g.bodies.Await(r.Context(), client, sent) {
-			return errNoRoom
+		if sent >= objectsize.Large {
+			if !g.bodies.Await(r.Context(), client, sent) {
+				return errNoRoom
+			}
+			defer g.bodies.Give(client, sent)
 		}
-		defer g.bodies.Give(client, sent)
 		if err := g.whole(r); err != nil {
 			return err
 		}
-		took := g.work.AwaitSome(r.Context(), client, min(n, objectsize.Large), n)
+		took := g.work.AwaitSome(r.Context(), client, min(n, ordinary), n)
 		if took == 0 {
 			return errNoRoom
 		}
 		give := sync.OnceFunc(func() { g.work.Give(client, took) })
 		defer give()
-		answer.begun = func() { contained.After(longest, "letting others go on beside a slow reader", give, nil) }
+		if n > ordinary {
+			answer.begun = func() { contained.After(longest, "letting others go on beside a slow reader", give, nil) }
+		}
 	}
 	aboutOne := info.IsResourceRequest && (info.Name != "" || info.Verb == "create")
-	if aboutOne && n == 0 {
+	if aboutOne && n <= ordinary {
 		g.next.ServeHTTP(w, r)
 		return nil
 	}

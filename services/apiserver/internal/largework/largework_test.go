@@ -25,21 +25,22 @@ import (
 )
 
 func TestWeight(t *testing.T) {
-	for _, row := range []struct{ sent, known, want int64 }{
-		{0, 0, 0},
-		{objectsize.Large - 1, objectsize.Large - 1, 0},
-		{objectsize.Large, 0, objectsize.Large},
-		{0, objectsize.Large, objectsize.Large},
-		{200_000, 300_000, 300_000},
-		{10, 1 << 30, 1 << 30},
+	for _, row := range []struct{ sent, known, trusted, others int64 }{
+		{0, 0, 0, ordinary},
+		{objectsize.Large - 1, objectsize.Large - 1, 0, ordinary},
+		{objectsize.Large, 0, objectsize.Large, ordinary},
+		{0, objectsize.Large, objectsize.Large, ordinary},
+		{ordinary, ordinary + 1, ordinary + 1, ordinary + 1},
+		{10, 1 << 30, 1 << 30, 1 << 30},
 	} {
-		if got := weight(row.sent, row.known); got != row.want {
-			t.Errorf("%d bytes to one of %d: %d, want %d", row.sent, row.known, got, row.want)
+		trusted, others := weight(row.sent, row.known, true), weight(row.sent, row.known, false)
+		if trusted != row.trusted || others != row.others {
+			t.Errorf("%+v: %d of who is trusted, %d of others", row, trusted, others)
 		}
 	}
 }
 
-// served is a handler behind a limit of eight objects of 100,000 bytes: one client has two of them at a time. Each
+// served is a handler behind a limit of eight objects of 1,000,000 bytes: one client has two of them at a time. Each
 // request stays until it is let go.
 type served struct {
 	http.Handler
@@ -50,7 +51,7 @@ type served struct {
 
 func serve() *served {
 	s := &served{leave: make(chan struct{})}
-	limit := Limit{Bytes: 800_000, Bodies: 3_200_000, MaxBodyBytes: 200_000, Sizes: &s.sizes,
+	limit := Limit{Bytes: 8_000_000, Bodies: 32_000_000, MaxBodyBytes: 2_000_000, Sizes: &s.sizes,
 		Serializer:  scheme.Codecs,
 		LongRunning: genericfilters.BasicLongRunningRequestCheck(sets.NewString("watch"), nil)}
 	s.Handler = limit.With(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -62,7 +63,7 @@ func serve() *served {
 		}
 		<-s.leave
 		if r.URL.Path == "/list" {
-			_, _ = w.Write(make([]byte, 100_000))
+			_, _ = w.Write(make([]byte, 1_000_000))
 		}
 	}))
 	return s
@@ -80,14 +81,18 @@ func (s *served) ask(ctx context.Context, name, verb, path string, body io.Reade
 	return w
 }
 
+// scheduler is one of the mesh's own daemons.
+const scheduler = "system:kube-scheduler"
+
 // TestLargeRequestsWaitForTheirTurn: of a client's requests about large things no more than its share are worked on,
-// whether they bring much or are about much, and whatever they are, small ones and others' wait for none of them.
+// whether they bring much or are about much, and whatever they are, others' and small ones of daemons wait for none of
+// them.
 func TestLargeRequestsWaitForTheirTurn(t *testing.T) {
 	for name, row := range map[string]struct {
 		verb, path string
 		sent       int
 	}{
-		"much is sent":   {"patch", "/small", 100_000},
+		"much is sent":   {"patch", "/small", 1_000_000},
 		"a large object": {"patch", "/large", 2},
 		"a long list":    {"list", "/list", 0},
 	} {
@@ -97,7 +102,7 @@ func TestLargeRequestsWaitForTheirTurn(t *testing.T) {
 				s.sizes.Note(func() objectsize.Object {
 					return objectsize.Object{Namespace: "a", Name: "large",
 						Resource: schema.GroupResource{Resource: "configmaps"}}
-				}, 100_000)
+				}, 1_000_000)
 				go s.ask(t.Context(), "bob", "list", "/list", nil) // from now on it is known how long it is
 				s.leave <- struct{}{}
 				synctest.Wait()
@@ -117,7 +122,7 @@ func TestLargeRequestsWaitForTheirTurn(t *testing.T) {
 				}
 				for i := range 5 {
 					tiny := fmt.Sprint("/tiny", i)
-					all.Go(func() { s.ask(t.Context(), "ann", "patch", tiny, strings.NewReader("{}")) })
+					all.Go(func() { s.ask(t.Context(), scheduler, "patch", tiny, strings.NewReader("{}")) })
 				}
 				all.Go(func() { s.ask(t.Context(), "ann", "watch", row.path, nil) })
 				all.Go(func() { ask("carl") })
@@ -132,14 +137,32 @@ func TestLargeRequestsWaitForTheirTurn(t *testing.T) {
 	}
 }
 
+// TestSmallRequestsOfTenantsAreBounded: of what a tenant or a node asks, however small it is, no more is worked on at a
+// time than leaves others their turn; what daemons ask is.
+func TestSmallRequestsOfTenantsAreBounded(t *testing.T) {
+	for client, want := range map[string]int64{"ann": 7, "system:node:node-1": 7, scheduler: 20} {
+		synctest.Test(t, func(t *testing.T) {
+			s := serve()
+			for range 20 {
+				go s.ask(t.Context(), client, "patch", "/small", strings.NewReader("{}"))
+			}
+			synctest.Wait()
+			if got := s.underWay.Load(); got != want {
+				t.Errorf("of 20 small requests of %s %d are worked on, want %d", client, got, want)
+			}
+			close(s.leave)
+		})
+	}
+}
+
 // A Namespace lies in none, whatever the library says of a request for it.
 func TestANamespaceIsKnown(t *testing.T) {
 	g := &gate{Limit: Limit{Sizes: &objectsize.Book{}}}
 	namespaces := schema.GroupResource{Resource: "namespaces"}
-	g.Sizes.Note(func() objectsize.Object { return objectsize.Object{Resource: namespaces, Name: "a"} }, 100_000)
+	g.Sizes.Note(func() objectsize.Object { return objectsize.Object{Resource: namespaces, Name: "a"} }, 1_000_000)
 	resolver := &request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"),
 		GrouplessAPIPrefixes: sets.NewString("api")}
-	for path, want := range map[string]int64{"/api/v1/namespaces/a": 100_000, "/api/v1/namespaces/a/pods/a": 0} {
+	for path, want := range map[string]int64{"/api/v1/namespaces/a": 1_000_000, "/api/v1/namespaces/a/pods/a": 0} {
 		info, err := resolver.NewRequestInfo(httptest.NewRequest(http.MethodPatch, path, nil))
 		if err != nil {
 			t.Fatal(err)
@@ -186,7 +209,7 @@ func TestNobodyWaitsForASlowBody(t *testing.T) {
 		}
 		synctest.Wait()
 		for range 2 {
-			go s.ask(t.Context(), "ann", "patch", "/small", bytes.NewReader(make([]byte, 100_000)))
+			go s.ask(t.Context(), "ann", "patch", "/small", bytes.NewReader(make([]byte, 1_000_000)))
 		}
 		synctest.Wait()
 		if got := s.underWay.Load(); got != 2 {
@@ -194,7 +217,7 @@ func TestNobodyWaitsForASlowBody(t *testing.T) {
 		}
 		brief, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		w := s.ask(brief, "ann", "patch", "/small", bytes.NewReader(make([]byte, 100_000)))
+		w := s.ask(brief, "ann", "patch", "/small", bytes.NewReader(make([]byte, 1_000_000)))
 		if w.Code != http.StatusGatewayTimeout ||
 			!strings.Contains(w.Body.String(), "before the server had room for so large a request") {
 			t.Errorf("%d %s", w.Code, w.Body)
@@ -211,7 +234,7 @@ func TestLargeBodiesAreBounded(t *testing.T) {
 		s := serve()
 		close(s.leave)
 		slow, send := io.Pipe()
-		for range 4 { // 200,000 bytes each, of 3,200,000
+		for range 4 { // 2,000,000 bytes each, of 32,000,000
 			go s.ask(t.Context(), "ann", "patch", "/small", slow)
 		}
 		synctest.Wait()
@@ -222,9 +245,9 @@ func TestLargeBodiesAreBounded(t *testing.T) {
 			bytes int
 			want  int
 		}{
-			{"ann", 100_000, http.StatusGatewayTimeout},
+			{"ann", 1_000_000, http.StatusGatewayTimeout},
 			{"ann", 100, http.StatusOK},
-			{"bob", 100_000, http.StatusOK},
+			{"bob", 1_000_000, http.StatusOK},
 		} {
 			w := s.ask(brief, row.name, "patch", "/small", bytes.NewReader(make([]byte, row.bytes)))
 			if w.Code != row.want {
@@ -233,7 +256,7 @@ func TestLargeBodiesAreBounded(t *testing.T) {
 		}
 		_ = send.Close()
 		synctest.Wait()
-		w := s.ask(t.Context(), "ann", "patch", "/small", bytes.NewReader(make([]byte, 100_000)))
+		w := s.ask(t.Context(), "ann", "patch", "/small", bytes.NewReader(make([]byte, 1_000_000)))
 		if w.Code != http.StatusOK {
 			t.Errorf("once there is room: %d %s", w.Code, w.Body)
 		}

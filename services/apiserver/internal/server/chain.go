@@ -141,7 +141,8 @@ var filters = []filter{
 	// 0.3 µs, for who is counted.
 	{name: "client-share", after: []string{"request-info", "impersonation"}, on: noFlowControl,
 		wrap: func(h http.Handler, _ *Options, c *genericapiserver.Config) http.Handler {
-			return inflight.Limit{ReadOnly: c.MaxRequestsInFlight, Mutating: c.MaxMutatingRequestsInFlight,
+			return inflight.Limit{ReadOnly: c.MaxRequestsInFlight / inFlightRoom,
+				Mutating:    c.MaxMutatingRequestsInFlight / inFlightRoom,
 				LongRunning: c.LongRunningFunc, Serializer: c.Serializer}.With(h)
 		}},
 	// 0.4 µs.

@@ -63,7 +63,7 @@ func postBatch(t *testing.T, url string, body io.Reader, header http.Header, see
 // and counts by itself for the limit of requests in flight.
 func TestBatchInChain(t *testing.T) {
 	options, config := chainConfig(t)
-	config.MaxMutatingRequestsInFlight, config.RequestTimeout = 8, time.Minute // two of one user
+	config.MaxMutatingRequestsInFlight, config.RequestTimeout = 8*inFlightRoom, time.Minute // two of one user
 	var mu sync.Mutex
 	records, release := map[*audit.AuditContext]bool{}, make(chan struct{})
 	server := httptest.NewServer(options.chain(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -15,6 +15,7 @@ import (
 	basecompatibility "k8s.io/component-base/compatibility"
 
 	"keelson.dev/kit/daemon"
+	"keelson.dev/services/apiserver/internal/fairshare"
 	"keelson.dev/services/apiserver/internal/openapi"
 	"keelson.dev/services/apiserver/internal/registry"
 	"keelson.dev/services/apiserver/internal/scheme"
@@ -30,6 +31,9 @@ const (
 	// about 3 % more. Members of system:masters and watches are not limited.
 	maxRequestsInFlight         = 3000
 	maxMutatingRequestsInFlight = 1000
+	// inFlightRoom is how many times as many the library's limit lets through, which counts all clients together:
+	// tenants, nodes and daemons have as many each, and who has none has one more.
+	inFlightRoom = int(fairshare.Classes) + 1
 
 	// watchDrain is how long a stop waits for open watches to end by themselves.
 	watchDrain = 500 * time.Millisecond
@@ -42,8 +46,8 @@ func (o *Options) newConfig(s *runtime.Scheme, listener net.Listener) (*generica
 	config.EffectiveVersion = servedVersion{compatibility.DefaultBuildEffectiveVersion()}
 	config.EnableProfiling = false
 	config.EnableIndex = true
-	config.MaxRequestsInFlight = maxRequestsInFlight
-	config.MaxMutatingRequestsInFlight = maxMutatingRequestsInFlight
+	config.MaxRequestsInFlight = maxRequestsInFlight * inFlightRoom
+	config.MaxMutatingRequestsInFlight = maxMutatingRequestsInFlight * inFlightRoom
 	config.ShutdownWatchTerminationGracePeriod = watchDrain
 	config.LongRunningFunc = genericfilters.BasicLongRunningRequestCheck(
 		sets.NewString("watch", "proxy"), sets.NewString("attach", "exec", "proxy", "log", "portforward"))
