@@ -23,6 +23,9 @@ type domains struct {
 	filters []overDomains[*rules.Filter]
 	scores  []overDomains[*rules.Score]
 	counts  []columns.Count
+	// numbers are the counts' places while the class is made. There may be as many as terms of all Pods that select it,
+	// whoever made them.
+	numbers map[columns.Identity]int
 	tables  []*columns.Domains // by count; nil before the first question
 
 	buckets   []bucket // by bucketID
@@ -56,13 +59,17 @@ func of[T, R any](d *domains, it T, judge rules.Judge[R]) overDomains[T] {
 }
 
 func (d *domains) number(c columns.Count) int {
-	for i := range d.counts {
-		if d.counts[i].Same(c) {
-			return i
-		}
+	if d.numbers == nil {
+		d.numbers = map[columns.Identity]int{}
 	}
-	d.counts = append(d.counts, c)
-	return len(d.counts) - 1
+	of := c.Identity()
+	i, known := d.numbers[of]
+	if !known {
+		i = len(d.counts)
+		d.numbers[of] = i
+		d.counts = append(d.counts, c)
+	}
+	return i
 }
 
 // any reports whether the class looks at domains.

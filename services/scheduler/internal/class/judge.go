@@ -92,6 +92,7 @@ func newJudge(j rules.Judgement) judge {
 		out.named = out.named || s.Judge.On() == rules.OnName
 	}
 	out.shared = slices.Concat(out.scores, out.images, spread)
+	out.domain.numbers = nil
 	return out
 }
 

@@ -19,11 +19,18 @@ type Count struct {
 	ByNode bool
 }
 
-// Same reports whether both count the same.
-func (c Count) Same(other Count) bool {
-	return c.Term == other.Term && c.Carriers == other.Carriers && c.ByNode == other.ByNode &&
-		c.scope() == other.scope()
+// Identity is what counts of the same have alike, and others do not.
+type Identity struct {
+	term             *Term
+	carriers, byNode bool
+	scope            string
 }
+
+// Identity says what is counted.
+func (c Count) Identity() Identity { return Identity{c.Term, c.Carriers, c.ByNode, c.scope()} }
+
+// Same reports whether both count the same.
+func (c Count) Same(other Count) bool { return c.Identity() == other.Identity() }
 
 func (c Count) scope() string {
 	if c.Scope == nil {
