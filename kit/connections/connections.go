@@ -7,6 +7,7 @@
 package connections
 
 import (
+	"container/list"
 	"net"
 	"net/http"
 	"net/netip"
@@ -141,10 +142,10 @@ type conn struct {
 	at ends
 	// owner is whose it is.
 	owner string
-	// in is where it is counted, number how many came there before it; older and newer are the owner's others there.
-	in           *crowd
-	number       uint64
-	older, newer *conn
+	// in is where it is counted, number how many came there before it, place where it stands among the owner's.
+	in     *crowd
+	number uint64
+	place  *list.Element
 }
 
 // Close implements net.Conn.
