@@ -1,9 +1,7 @@
 package requestbatch
 
 import (
-	"bytes"
 	"context"
-	"io"
 	"maps"
 	"net/http"
 	"time"
@@ -14,6 +12,7 @@ import (
 
 	"keelson.dev/kit/batch"
 	"keelson.dev/kit/contained"
+	"keelson.dev/services/apiserver/internal/requestbody"
 	"keelson.dev/services/apiserver/internal/stack"
 )
 
@@ -162,7 +161,7 @@ func (s *server) handle(w http.ResponseWriter, outer *http.Request, header http.
 	r := (&http.Request{Method: it.Method, URL: it.url, RequestURI: it.Target, Host: outer.Host,
 		Proto: outer.Proto, ProtoMajor: outer.ProtoMajor, ProtoMinor: outer.ProtoMinor,
 		RemoteAddr: outer.RemoteAddr, TLS: outer.TLS, Header: maps.Clone(header),
-		Body:          io.NopCloser(bytes.NewReader(it.Body)),
+		Body:          requestbody.Of(it.Body),
 		ContentLength: int64(len(it.Body))}).WithContext(own{outer.Context()})
 	set(r.Header, "Accept", it.Accept)
 	set(r.Header, "Content-Type", it.ContentType)

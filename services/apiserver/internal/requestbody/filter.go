@@ -78,18 +78,33 @@ func (l Limits) checkFor(r *http.Request) func([]byte) error {
 }
 
 // Whole waits for the whole body, which the request keeps, and returns it. The error of one that has more than maxBytes
-// or breaks off is for the client.
+// or breaks off is for the client. Whoever asks next, before it is read, waits for nothing.
 func Whole(r *http.Request, maxBytes int64) ([]byte, error) {
-	body, err := readAll(io.LimitReader(r.Body, maxBytes+1), min(r.ContentLength, maxBytes))
+	if of, is := r.Body.(*body); is && int64(len(of.content)) <= maxBytes {
+		return of.content, nil
+	}
+	content, err := readAll(io.LimitReader(r.Body, maxBytes+1), min(r.ContentLength, maxBytes))
 	switch {
 	case err != nil:
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("reading the body: %v", err))
-	case int64(len(body)) > maxBytes:
+	case int64(len(content)) > maxBytes:
 		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", maxBytes))
 	}
-	r.Body = io.NopCloser(bytes.NewReader(body))
-	return body, nil
+	r.Body = Of(content)
+	return content, nil
 }
+
+// body is one that is there.
+type body struct {
+	*bytes.Reader
+	content []byte
+}
+
+// Of is the body of a request that is there already.
+func Of(content []byte) io.ReadCloser { return &body{bytes.NewReader(content), content} }
+
+// Close implements io.Closer.
+func (*body) Close() error { return nil }
 
 // readAll is io.ReadAll of about so many bytes, for which it makes room at once.
 func readAll(from io.Reader, length int64) ([]byte, error) {
