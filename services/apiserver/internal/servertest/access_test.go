@@ -30,14 +30,7 @@ func testAccess(t *testing.T, s *servertest.Server) {
 	if !apierrors.IsForbidden(err) || err.Error() != want {
 		t.Errorf("without a role: %v\nwant %s", err, want)
 	}
-	_, err = s.Client.RbacV1().RoleBindings(ns).Create(ctx, &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: "ann"},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "view"},
-		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "ann"}},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatalf("binding: %v", err)
-	}
+	bind(t, s, ns, "view", "ann")
 	servertest.Eventually(t, "the role takes effect", func(ctx context.Context) string {
 		if _, err := ann.CoreV1().ConfigMaps(ns).List(ctx, metav1.ListOptions{}); err != nil {
 			return err.Error()

@@ -129,7 +129,7 @@ func TestLargeObjectsKeepNobodyWaiting(t *testing.T) {
 	ns := s.Namespace(t, "large")
 	maps := s.Client.CoreV1().ConfigMaps(ns)
 	ann := s.As(t, "ann").CoreV1().ConfigMaps(ns)
-	mayEdit(t, s, ns, "ann")
+	bind(t, s, ns, "edit", "ann")
 	var items []batch.Request
 	for i := range objects {
 		create(t, maps, configMap(fmt.Sprint("m", i), map[string]string{"a": strings.Repeat("x", size)}))
@@ -171,12 +171,12 @@ func TestLargeObjectsKeepNobodyWaiting(t *testing.T) {
 	}
 }
 
-// mayEdit gives the user the role edit in the namespace.
-func mayEdit(t *testing.T, s *servertest.Server, ns, name string) {
+// bind gives the user a role of the cluster in the namespace.
+func bind(t *testing.T, s *servertest.Server, ns, role, name string) {
 	t.Helper()
 	if _, err := s.Client.RbacV1().RoleBindings(ns).Create(t.Context(), &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "edit"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: name}},
 	}, metav1.CreateOptions{}); err != nil {
 		t.Fatalf("binding: %v", err)
