@@ -138,12 +138,23 @@ func TestReadingIsBounded(t *testing.T) {
 	limits := DefaultLimits()
 	limits.Reading, limits.ReadTime = 6*leastRead, time.Hour // one batch of ann, and one of bob beside it
 	s := limited(t, limits, func(http.ResponseWriter, *http.Request) {})
-	from, to := io.Pipe()
-	var first sync.WaitGroup
-	first.Go(func() { send(t, s, "ann", 100, from) })
-	defer first.Wait()
-	defer func() { _ = to.Close() }()
+	begin := func() (end func(), ended <-chan struct{}) {
+		from, to := io.Pipe()
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			send(t, s, "ann", 100, from)
+		}()
+		return func() { _ = to.Close(); <-done }, done
+	}
+	end, ended := begin()
+	defer func() { end() }()
 	for deadline := time.Now().Add(time.Minute); ; {
+		select {
+		case <-ended: // it was refused, since one of those below was being read
+			end, ended = begin()
+		default:
+		}
 		response := sendAll(t, s, "ann", named("p"))
 		if text, _ := io.ReadAll(response.Body); response.StatusCode == 429 &&
 			strings.Contains(string(text), "reads at most 393216 bytes of batches at a time") {
