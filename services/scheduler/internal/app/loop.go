@@ -90,7 +90,7 @@ func (l *loop) run(ctx context.Context) {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for ctx.Err() == nil {
-		handled := l.handle()
+		handled := l.handle(ctx)
 		decided := l.decide(ctx)
 		l.publishGroups()
 		if handled || decided == burst {
@@ -109,13 +109,16 @@ func (l *loop) run(ctx context.Context) {
 	}
 }
 
-// handle takes in everything that arrived and reports whether there was anything.
-func (l *loop) handle() bool {
+// handle takes in everything that arrived, until ctx ends, and reports whether there was anything.
+func (l *loop) handle(ctx context.Context) bool {
 	l.mu.Lock()
 	batch := l.incoming
 	l.incoming = nil
 	l.mu.Unlock()
 	for _, m := range batch {
+		if ctx.Err() != nil {
+			return true
+		}
 		if m.call != nil {
 			m.call()
 			continue
@@ -197,7 +200,7 @@ func (l *loop) decide(ctx context.Context) int {
 	l.bindSettled(ctx)
 	l.takeAnswers(ctx)
 	n := 0
-	for ; n < burst && l.inFlight < bind.MaxInFlight; n++ {
+	for ; n < burst && ctx.Err() == nil && l.inFlight < bind.MaxInFlight; n++ {
 		start := l.now()
 		v, ok := l.cycle.Next(start)
 		if !ok {

@@ -51,7 +51,8 @@ func (f *domainFixture) remove(uid types.UID) {
 
 func (f *domainFixture) join(p *corev1.Pod) *class.Class {
 	subject := rules.PodOf(p, f.Usage(p))
-	subject.Terms, subject.SelectedBy = f.carry(p), f.TermsThatSelect(p)
+	subject.Terms = f.carry(p)
+	subject.SelectedBy = f.TermsThatSelect(p, subject.Terms)
 	return f.set.Join(&f.profile, subject)
 }
 

@@ -10,6 +10,7 @@ import (
 func (s *State) Awaited(t *Term) iter.Seq[Slot] {
 	if t.awaited == nil {
 		t.awaited = map[Slot]int32{}
+		s.terms.file(t)
 		for slot, on := range s.reserved.on {
 			for i := range on {
 				if t.Selects(on[i].Pod) {
@@ -38,11 +39,14 @@ func (s *State) await(slot Slot, r *Reservation, by int32) {
 	for _, t := range s.selecting(r.Pod) {
 		t.await(slot, by)
 	}
-	awaitCarried(slot, s.terms.ofPod[r.UID], by)
+	s.awaitCarried(slot, s.terms.ofPod[r.UID], by)
 }
 
-func awaitCarried(slot Slot, carried []*Term, by int32) {
+func (s *State) awaitCarried(slot Slot, carried []*Term, by int32) {
 	for _, t := range carried {
+		if by > 0 {
+			s.terms.place(t)
+		}
 		t.await(slot, by)
 	}
 }

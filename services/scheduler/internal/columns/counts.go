@@ -29,6 +29,9 @@ func (s *State) countSelected(slot Slot, t *Term, by int32) {
 
 func (s *State) countCarried(slot Slot, carried []*Term, by int32) {
 	for _, t := range carried {
+		if by > 0 {
+			s.terms.place(t)
+		}
 		bump(t.carried, slot, by)
 		for _, d := range t.domains {
 			if d.Carriers {

@@ -35,7 +35,8 @@ type TermSpec struct {
 // TermID names a term; 0 is none. An ID is never used for a second term.
 type TermID uint32
 
-// Term is a TermSpec that Pods carry. Equal ones are one Term, which lasts while some Pod carries it.
+// Term is a TermSpec that Pods carry. Equal ones are one Term, which lasts while some Pod carries it. To Pods that do
+// not carry it, it says nothing before one that does has been placed.
 type Term struct {
 	TermSpec
 	ID TermID
@@ -49,10 +50,16 @@ type Term struct {
 	// namespaces are the labels of all namespaces, the State's.
 	namespaces map[string]labels.Set
 	idle       bool // nobody carries it, and it is kept
+	placed     bool // a Pod that carries it was given a node, or is nominated for one
+	filed      bool // the Pods that it selects are looked for
 }
 
 // Carried reports whether some Pod still carries the term, or may soon.
 func (t *Term) Carried() bool { return t.carriers > 0 || t.idle }
+
+// Placed reports whether a Pod that carries the term was given a node, or a place that is kept for it, since there is
+// the term. What is carried only by Pods that wait is in nobody's way, however much it is.
+func (t *Term) Placed() bool { return t.placed }
 
 // Selects reports whether the term selects the Pod.
 func (t *Term) Selects(p *corev1.Pod) bool {
@@ -63,7 +70,8 @@ func (t *Term) selects(namespace string, of labels.Set, leaving bool) bool {
 	return (!t.LiveOnly || !leaving) && t.inNamespace(namespace, t.namespaces[namespace]) && t.selectsByLabels(of)
 }
 
-// terms is all terms, filed by a label that each Pod has which they select, so that an event of a Pod looks at few.
+// terms is all terms. Those that are placed or count the Pods that they select are filed, by a label that each Pod has
+// which they select, so that an event of a Pod looks at few.
 type terms struct {
 	byKey    map[string]*Term
 	byLabel  map[label][]*Term  // those that ask for a value
@@ -71,7 +79,7 @@ type terms struct {
 	others   []*Term
 	last     TermID
 	ofPod    map[types.UID][]*Term // what each Pod carries
-	changed  []*Term               // new or dropped since TakeTerms
+	changed  []*Term               // placed or dropped since TakeTerms
 	idle     []*Term               // that nobody carries, the one that was carried last at the end
 	selected []*Term               // of the last call of selecting, to be used again
 
@@ -88,24 +96,27 @@ func newTerms() terms {
 // Terms returns how many terms there are.
 func (s *State) Terms() int { return len(s.terms.byKey) }
 
-// TakeTerms returns the terms that are new, or that nobody carries any more, since the last call: the Pods that they
-// select are to be looked at anew. Of those that are OneSided it returns the dropped ones.
+// TakeTerms returns the terms that are placed, or that nobody carries any more, since the last call: the Pods that the
+// placed ones select are to be looked at anew. Of those that are OneSided it returns the dropped ones.
 func (s *State) TakeTerms() []*Term {
 	changed := s.terms.changed
 	s.terms.changed = nil
 	return changed
 }
 
-// TermsThatSelect returns the terms that select the Pod, in the order of their IDs, but for those that are OneSided.
-func (s *State) TermsThatSelect(p *corev1.Pod) []*Term {
-	selecting := slices.DeleteFunc(s.selecting(p), func(t *Term) bool { return t.OneSided })
-	if len(selecting) == 0 {
+// TermsThatSelect returns the terms that select the Pod and have something to say to it: those that it carries itself,
+// and of the others those that are placed and not OneSided. They are in the order of their IDs, each once.
+func (s *State) TermsThatSelect(p *corev1.Pod, own []*Term) []*Term {
+	found := slices.DeleteFunc(s.selecting(p), func(t *Term) bool { return t.OneSided || !t.placed })
+	found = appendSelecting(found, own, p)
+	if len(found) == 0 {
 		return nil
 	}
-	return slices.SortedFunc(slices.Values(selecting), func(a, b *Term) int { return cmp.Compare(a.ID, b.ID) })
+	return slices.Compact(slices.SortedFunc(slices.Values(found),
+		func(a, b *Term) int { return cmp.Compare(a.ID, b.ID) }))
 }
 
-// selecting is TermsThatSelect in no order; the result is valid until the next call.
+// selecting returns the filed terms that select the Pod, in no order; the result is valid until the next call.
 func (s *State) selecting(p *corev1.Pod) []*Term {
 	if len(s.terms.byKey) == 0 {
 		return nil
@@ -152,8 +163,8 @@ func (s *State) Carry(uid types.UID, specs []TermSpec) []*Term {
 		s.journal.note(at.slot, false)
 	}
 	if slot, ok := s.reserved.slots[uid]; ok {
-		awaitCarried(slot, before, -1)
-		awaitCarried(slot, now, 1)
+		s.awaitCarried(slot, before, -1)
+		s.awaitCarried(slot, now, 1)
 		s.journal.note(slot, !assigned)
 	}
 	if len(now) == 0 {
@@ -174,10 +185,6 @@ func (t *terms) acquire(spec *TermSpec) *Term {
 		term = &Term{TermSpec: *spec, ID: t.last, key: key, carried: map[Slot]int32{},
 			namespaces: t.namespaces}
 		t.byKey[key] = term
-		t.file(term, func(list []*Term) []*Term { return append(list, term) })
-		if !term.OneSided {
-			t.changed = append(t.changed, term)
-		}
 	}
 	if term.idle {
 		t.idle, term.idle = slices.DeleteFunc(t.idle, func(other *Term) bool { return other == term }), false
@@ -210,14 +217,36 @@ func (t *terms) release(list []*Term) {
 
 func (t *terms) drop(term *Term) {
 	delete(t.byKey, term.key)
-	t.file(term, func(list []*Term) []*Term {
-		return slices.DeleteFunc(list, func(other *Term) bool { return other == term })
-	})
+	if term.filed {
+		t.refile(term, func(list []*Term) []*Term {
+			return slices.DeleteFunc(list, func(other *Term) bool { return other == term })
+		})
+	}
 	t.changed = append(t.changed, term)
 }
 
-// file changes the lists where the term belongs.
-func (t *terms) file(term *Term, change func([]*Term) []*Term) {
+// place notes that a Pod which carries the term was given a node, or is nominated for one.
+func (t *terms) place(term *Term) {
+	if term.placed {
+		return
+	}
+	term.placed = true
+	t.file(term)
+	if !term.OneSided {
+		t.changed = append(t.changed, term)
+	}
+}
+
+// file has the Pods looked for that the term selects.
+func (t *terms) file(term *Term) {
+	if !term.filed {
+		term.filed = true
+		t.refile(term, func(list []*Term) []*Term { return append(list, term) })
+	}
+}
+
+// refile changes the lists where the term belongs.
+func (t *terms) refile(term *Term, change func([]*Term) []*Term) {
 	key, values := term.label()
 	switch {
 	case key == "":

@@ -4,8 +4,10 @@ import (
 	"slices"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 func TestSelects(t *testing.T) {
@@ -28,13 +30,20 @@ func TestSelects(t *testing.T) {
 		p.DeletionTimestamp = &metav1.Time{}
 		s := New(0)
 		term := s.Carry("x", []TermSpec{test.spec})[0]
+		place(s, "x")
 		if got := term.Selects(p); got != test.want {
 			t.Errorf("%s: selects is %v", name, got)
 		}
-		if got := len(s.TermsThatSelect(p)) == 1; got != test.want {
+		if got := len(s.TermsThatSelect(p, nil)) == 1; got != test.want {
 			t.Errorf("%s: is found: %v", name, got)
 		}
 	}
+}
+
+// place gives a Pod without labels a node.
+func place(s *State, uid types.UID) {
+	p := identified(uid)
+	s.SetPod(p, "n", s.Usage(p))
 }
 
 // Terms that say the same are one; each other one has its own ID.
@@ -75,12 +84,15 @@ func TestTermsLastAsLongAsTheyAreCarried(t *testing.T) {
 		t.Error("a Pod without terms carries some")
 	}
 	terms := s.Carry("p", spec)
-	if got := s.TakeTerms(); !slices.Equal(got, terms) || len(s.TakeTerms()) != 0 {
-		t.Errorf("%d terms are new, want 3, once", len(got))
+	if got := s.TakeTerms(); len(got) != 0 {
+		t.Errorf("%d terms say something before a Pod that carries them is placed", len(got))
 	}
 	s.Carry("q", spec[:1])
 	p := labelled("p", nil)
 	s.SetPod(p, "n", s.Usage(p))
+	if got := s.TakeTerms(); !slices.Equal(got, terms) || len(s.TakeTerms()) != 0 {
+		t.Errorf("%d terms are placed, want 3, once", len(got))
+	}
 	s.RemovePod("p") // its binding failed
 	if s.Carry("p", slices.Clone(spec)); s.Terms() != 3 || len(s.TakeTerms()) != 0 {
 		t.Errorf("%d terms after what changes none", s.Terms())
@@ -99,6 +111,35 @@ func TestTermsLastAsLongAsTheyAreCarried(t *testing.T) {
 	}
 }
 
+// What a Pod carries says nothing to others before it is given a node or nominated for one, and is not looked at when
+// others come: many that wait for ever with many terms cost those beside them nothing.
+func TestTermsOfWhatWaitsSayNothing(t *testing.T) {
+	asked := labelled("asked", map[string]string{"app": "web"})
+	for name, place := range map[string]func(*State, *corev1.Pod){
+		"given a node": func(s *State, p *corev1.Pod) { s.SetPod(p, "n", s.Usage(p)) },
+		"nominated": func(s *State, p *corev1.Pod) {
+			s.Reserve("n", Reservation{UID: p.UID, Pod: p, Usage: s.Usage(p)})
+		},
+	} {
+		s := New(0)
+		carrier := identified("carrier")
+		terms := s.Carry(carrier.UID, []TermSpec{{Selectors: selecting("!a")}, {Selectors: selecting("app=db")}})
+		if got := s.TermsThatSelect(asked, nil); len(got)+len(s.terms.others)+len(s.terms.byLabel) != 0 {
+			t.Errorf("%s: before, %d terms say something, %d are filed", name, len(got), len(s.terms.others))
+		}
+		if got := s.TermsThatSelect(asked, terms); !slices.Equal(got, terms[:1]) {
+			t.Errorf("%s: before, %d terms say something to who carries them, want 1", name, len(got))
+		}
+		place(s, carrier)
+		if got := s.TermsThatSelect(asked, nil); !slices.Equal(got, terms[:1]) || !terms[0].Placed() {
+			t.Errorf("%s: %d terms say something, want 1", name, len(got))
+		}
+		if got := s.TermsThatSelect(asked, terms); !slices.Equal(got, terms[:1]) {
+			t.Errorf("%s: %d terms say something to who carries them, want 1, once", name, len(got))
+		}
+	}
+}
+
 // The terms that select a Pod come in the order of their IDs, each once, whatever they select by.
 func TestTermsThatSelect(t *testing.T) {
 	s := New(0)
@@ -110,14 +151,15 @@ func TestTermsThatSelect(t *testing.T) {
 		{Selectors: selecting("app=web")},
 		{Selectors: selecting("tier=2")},
 	})
+	place(s, "x")
 	want := []*Term{terms[0], terms[1], terms[2], terms[4]}
 	for range 10 {
-		got := s.TermsThatSelect(labelled("p", map[string]string{"app": "web", "tier": "1", "i": "7"}))
+		got := s.TermsThatSelect(labelled("p", map[string]string{"app": "web", "tier": "1", "i": "7"}), nil)
 		if !slices.Equal(got, want) {
 			t.Fatalf("%d terms select the Pod, want 4", len(got))
 		}
 	}
-	if got := s.TermsThatSelect(labelled("p", map[string]string{"nobody": "", "i": "7"})); got != nil {
+	if got := s.TermsThatSelect(labelled("p", map[string]string{"nobody": "", "i": "7"}), nil); got != nil {
 		t.Errorf("%d terms select a Pod that none selects", len(got))
 	}
 }

@@ -337,7 +337,7 @@ func (c *Cycle) fitTogether(members []*pod) bool {
 		if !c.takeNomination(p, &one.verdict) {
 			break
 		}
-		c.assign(p, one.verdict.Node)
+		c.assignBeside(p, one.verdict.Node)
 		placed = append(placed, one)
 	}
 	c.undo(members, placed, mark)

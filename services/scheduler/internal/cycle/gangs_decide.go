@@ -13,6 +13,7 @@ import (
 	"keelson.dev/services/scheduler/internal/class"
 	"keelson.dev/services/scheduler/internal/columns"
 	"keelson.dev/services/scheduler/internal/gang"
+	"keelson.dev/services/scheduler/internal/volumes"
 )
 
 // given is a Pod of a group that was given a node, which may be taken back.
@@ -144,10 +145,17 @@ func (c *Cycle) give(g *gangState, members []*pod, among []columns.Slot) (placed
 			full[p.class] = !p.class.LooksAtDomains() && len(p.asks) == 0
 			continue
 		}
-		one.verdict.Steps = c.assign(p, one.verdict.Node)
+		one.verdict.Steps = c.assignBeside(p, one.verdict.Node)
 		placed = append(placed, one)
 	}
 	return placed
+}
+
+// assignBeside gives a Pod its node for now, so that the others of the group heed what it carries.
+func (c *Cycle) assignBeside(p *pod, node string) []volumes.Step {
+	steps := c.assign(p, node)
+	c.rekey()
+	return steps
 }
 
 // giveFree finds one of the nodes, any if they are nil, that can take the Pod though nobody leaves: the one that it is

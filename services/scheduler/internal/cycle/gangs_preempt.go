@@ -88,7 +88,7 @@ func (c *Cycle) roomForEach(g *gangState, members []*pod, among []columns.Slot) 
 		r := room{given: c.turn(g, p)}
 		if c.giveFree(&r.given, among) || c.makeRoom(g, p, &r, among) {
 			r.plan.Slot = c.state.Slot(r.verdict.Node)
-			c.assign(p, r.verdict.Node)
+			c.assignBeside(p, r.verdict.Node)
 			rooms, placed = append(rooms, r), append(placed, r.given)
 		}
 	}

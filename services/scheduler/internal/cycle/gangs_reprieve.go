@@ -97,7 +97,7 @@ func (c *Cycle) stand(rooms []room) *pod {
 		if !c.fitsChosen(p, rooms[i].plan.Slot) {
 			return p
 		}
-		c.assign(p, rooms[i].verdict.Node)
+		c.assignBeside(p, rooms[i].verdict.Node)
 	}
 	return nil
 }

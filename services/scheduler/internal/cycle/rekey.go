@@ -32,12 +32,7 @@ func termsOf(profiles []rules.Profile) (terms []func(*corev1.Pod) []columns.Term
 func (c *Cycle) join(profile *rules.Profile, o *corev1.Pod) *class.Class {
 	subject := rules.PodOf(o, c.state.Usage(o))
 	subject.Terms = c.carry(o, c.asks(profile, o)...)
-	subject.SelectedBy = c.state.TermsThatSelect(o)
-	for _, t := range subject.Terms {
-		if t.OneSided && t.Selects(o) {
-			subject.SelectedBy = append(subject.SelectedBy, t)
-		}
-	}
+	subject.SelectedBy = c.state.TermsThatSelect(o, subject.Terms)
 	subject.Volumes = c.book.Demand(o)
 	return c.classes.Join(profile, subject)
 }
@@ -69,15 +64,15 @@ func (c *Cycle) carry(o *corev1.Pod, specs ...columns.TermSpec) []*columns.Term 
 	return c.state.Carry(o.UID, specs)
 }
 
-// rekey finds the class anew of each waiting Pod that is selected by a term that is new, or that nobody carries any
-// more. Where the Pods stand in the queue they stay.
+// rekey finds the class anew of each waiting Pod that is selected by a term that is placed, or that was and that nobody
+// carries any more. Where the Pods stand in the queue they stay.
 func (c *Cycle) rekey() {
 	changed := c.state.TakeTerms()
 	if len(changed) == 0 {
 		return
 	}
 	defer c.classes.ForgetOutdated()
-	changed = slices.DeleteFunc(changed, func(t *columns.Term) bool { return t.OneSided })
+	changed = slices.DeleteFunc(changed, func(t *columns.Term) bool { return t.OneSided || !t.Placed() })
 	if len(changed) == 0 {
 		return
 	}

@@ -52,7 +52,8 @@ func (c *Cluster) carrying(rule rules.Rule, p *corev1.Pod) rules.Pod {
 	for _, other := range c.running {
 		c.state.Carry(other.UID, rule.Terms(other))
 	}
-	subject.Terms, subject.SelectedBy = c.state.Carry(p.UID, rule.Terms(p)), c.state.TermsThatSelect(p)
+	subject.Terms = c.state.Carry(p.UID, rule.Terms(p))
+	subject.SelectedBy = c.state.TermsThatSelect(p, subject.Terms)
 	return subject
 }
 
