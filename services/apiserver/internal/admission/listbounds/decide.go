@@ -2,9 +2,11 @@ package listbounds
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -12,14 +14,22 @@ import (
 // of it, for the patch as for what is stored.
 const longest = 1000
 
+// longestOf is how many elements a list of the type may have at most, where it is fewer. What a Pod says of other Pods
+// the scheduler counts for every domain and heeds for each of these.
+var longestOf = map[reflect.Type]int{
+	reflect.TypeFor[corev1.PodAffinityTerm]():          50,
+	reflect.TypeFor[corev1.WeightedPodAffinityTerm]():  50,
+	reflect.TypeFor[corev1.TopologySpreadConstraint](): 50,
+}
+
 // shape is where in a type there are such lists. The shape of a type that holds itself does so too.
 type shape struct{ parts []part }
 
 type part struct {
-	index  int
-	name   string
-	merged bool
-	inner  *shape // nil when there is no such list below
+	index   int
+	name    string
+	longest int    // 0 when it is no such list
+	inner   *shape // nil when there is no such list below
 }
 
 // shapes keeps what was found in each type.
@@ -48,19 +58,32 @@ func look(t reflect.Type, within map[reflect.Type]*shape) *shape {
 		if !f.IsExported() || name == "-" {
 			continue
 		}
-		at := part{index: i, name: name, merged: f.Type.Kind() == reflect.Slice &&
-			strings.Contains(f.Tag.Get("patchStrategy"), "merge")}
+		at := part{index: i, name: name, longest: longestIn(f)}
 		if inner := structOf(f.Type); inner != nil {
 			_, circular := within[inner]
 			if at.inner = look(inner, within); !circular && len(at.inner.parts) == 0 {
 				at.inner = nil
 			}
 		}
-		if at.merged || at.inner != nil {
+		if at.longest > 0 || at.inner != nil {
 			found.parts = append(found.parts, at)
 		}
 	}
 	return found
+}
+
+// longestIn is how many elements the field may list; 0 when that is not bounded here.
+func longestIn(f reflect.StructField) int {
+	if f.Type.Kind() != reflect.Slice {
+		return 0
+	}
+	if n, few := longestOf[f.Type.Elem()]; few {
+		return n
+	}
+	if strings.Contains(f.Tag.Get("patchStrategy"), "merge") {
+		return longest
+	}
+	return 0
 }
 
 // structOf is the struct that a field of the type holds, points to or lists; nil if there is none.
@@ -92,8 +115,8 @@ func tooLong(value reflect.Value, s *shape, path *field.Path) field.ErrorList {
 		case reflect.Struct:
 			errs = append(errs, tooLong(inner, at.inner, path)...)
 		case reflect.Slice:
-			if at.merged && inner.Len() > longest {
-				errs = append(errs, field.TooMany(path, inner.Len(), longest))
+			if at.longest > 0 && inner.Len() > at.longest {
+				errs = append(errs, field.TooMany(path, inner.Len(), at.longest))
 				continue
 			}
 			for i := range inner.Len() {
@@ -102,4 +125,14 @@ func tooLong(value reflect.Value, s *shape, path *field.Path) field.ErrorList {
 		}
 	}
 	return errs
+}
+
+// grown leaves out of what is too long what was so before, and has not become longer: what was stored before there was
+// the bound can still be changed otherwise.
+func grown(now, before field.ErrorList) field.ErrorList {
+	return slices.DeleteFunc(now, func(e *field.Error) bool {
+		return slices.ContainsFunc(before, func(b *field.Error) bool {
+			return b.Field == e.Field && e.BadValue.(int) <= b.BadValue.(int)
+		})
+	})
 }

@@ -4,12 +4,34 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
+
+const (
+	affinity  = "template.spec.affinity."
+	required  = "requiredDuringSchedulingIgnoredDuringExecution"
+	preferred = "preferredDuringSchedulingIgnoredDuringExecution"
+	few       = ": Too many: 51: must have at most 50 items "
+)
+
+// affine is a template of Pods that say n things of each kind about other Pods.
+func affine(n int) corev1.PodTemplate {
+	terms, weighted := make([]corev1.PodAffinityTerm, n), make([]corev1.WeightedPodAffinityTerm, n)
+	return corev1.PodTemplate{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+		Affinity: &corev1.Affinity{
+			PodAffinity: &corev1.PodAffinity{
+				RequiredDuringSchedulingIgnoredDuringExecution:  terms,
+				PreferredDuringSchedulingIgnoredDuringExecution: weighted},
+			PodAntiAffinity: &corev1.PodAntiAffinity{
+				RequiredDuringSchedulingIgnoredDuringExecution:  terms,
+				PreferredDuringSchedulingIgnoredDuringExecution: weighted}},
+		TopologySpreadConstraints: make([]corev1.TopologySpreadConstraint, n)}}}
+}
 
 func TestTooLong(t *testing.T) {
 	containers := func(n int) []corev1.Container { return make([]corev1.Container, n) }
@@ -45,6 +67,11 @@ func TestTooLong(t *testing.T) {
 			Spec: corev1.PodSpec{Containers: containers(1000)}}}, "[]"},
 		"1000 variables of 1000 containers": {corev1.Pod{Spec: corev1.PodSpec{Containers: slices.Repeat(
 			[]corev1.Container{{Env: make([]corev1.EnvVar, 1000)}}, 1000)}}, "[]"},
+		"50 terms about other Pods": {affine(50), "[]"},
+		"51 terms about other Pods": {affine(51), "[" + affinity + "podAffinity." + required + few + affinity +
+			"podAffinity." + preferred + few + affinity + "podAntiAffinity." + required + few + affinity +
+			"podAntiAffinity." + preferred + few + "template.spec.topologySpreadConstraints" +
+			strings.TrimRight(few, " ") + "]"},
 		"two lists": {corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{
 			{VolumeMounts: make([]corev1.VolumeMount, 1001), Ports: make([]corev1.ContainerPort, 1002)}}}},
 			"[spec.containers[0].ports: Too many: 1002: must have at most 1000 items " +
@@ -77,12 +104,31 @@ func TestTooLong(t *testing.T) {
 	}
 }
 
+// What was stored before there was a bound stays as it is, and can be changed in everything else.
+func TestGrown(t *testing.T) {
+	for name, row := range map[string]struct {
+		before, now int
+		want        int // lists that are refused
+	}{
+		"new":                     {0, 51, 5},
+		"as long as before":       {60, 60, 0},
+		"shorter, still too long": {60, 59, 0},
+		"longer":                  {60, 61, 5},
+		"within the bound":        {60, 50, 0},
+	} {
+		before, now := affine(row.before), affine(row.now)
+		if got := grown(tooLongIn(&now), tooLongIn(&before)); len(got) != row.want {
+			t.Errorf("%s: %d lists are refused, want %d: %v", name, len(got), row.want, got)
+		}
+	}
+}
+
 // Each write walks the shape of its object: it holds nothing but the way to lists that are bounded.
 func TestShapesAreLean(t *testing.T) {
 	var walk func(at string, s *shape)
 	walk = func(at string, s *shape) {
 		for _, part := range s.parts {
-			if !part.merged && part.inner == nil {
+			if part.longest == 0 && part.inner == nil {
 				t.Errorf("%s.%s bounds nothing", at, part.name)
 			}
 			if part.inner != nil {

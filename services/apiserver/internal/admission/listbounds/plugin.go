@@ -1,5 +1,6 @@
-// Package listbounds is an admission plugin that bounds the lists which patches merge, in every object: neither a write
-// nor the next patch may keep the server busy for seconds.
+// Package listbounds is an admission plugin that bounds lists in every object: those which patches merge, as neither a
+// write nor the next patch may keep the server busy for seconds, and those of what Pods say of other Pods, which the
+// scheduler heeds for each of these.
 package listbounds
 
 import (
@@ -8,6 +9,8 @@ import (
 	"reflect"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/admission"
 )
 
@@ -28,12 +31,20 @@ func Register(plugins *admission.Plugins) {
 
 // Validate looks at the object as it would be stored.
 func (p *Plugin) Validate(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
-	value := reflect.Indirect(reflect.ValueOf(a.GetObject()))
-	if value.Kind() != reflect.Struct {
-		return nil
+	errs := tooLongIn(a.GetObject())
+	if len(errs) > 0 && a.GetOperation() == admission.Update {
+		errs = grown(errs, tooLongIn(a.GetOldObject()))
 	}
-	if errs := tooLong(value, shapeOf(value.Type()), nil); len(errs) > 0 {
+	if len(errs) > 0 {
 		return apierrors.NewInvalid(a.GetKind().GroupKind(), a.GetName(), errs)
 	}
 	return nil
+}
+
+func tooLongIn(object runtime.Object) field.ErrorList {
+	value := reflect.Indirect(reflect.ValueOf(object))
+	if value.Kind() != reflect.Struct {
+		return nil
+	}
+	return tooLong(value, shapeOf(value.Type()), nil)
 }
