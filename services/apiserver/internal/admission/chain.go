@@ -57,7 +57,9 @@ var plugins = []plugin{
 }
 
 // configurable are the plugins that take a configuration, and what says what is wrong with one.
-var configurable = map[string]func([]byte) error{podsecurity.PluginName: podsecurity.Check}
+var configurable = map[string]func([]byte) error{
+	podsecurity.PluginName: podsecurity.Check, resourcequota.PluginName: resourcequota.Check,
+}
 
 // ReadConfiguration returns what the file says about plugins; without a path that is nothing. An error names the path
 // in the file.

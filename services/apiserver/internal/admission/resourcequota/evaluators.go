@@ -124,9 +124,26 @@ func (e evaluator[O]) MatchingScopes(item runtime.Object, requirements []corev1.
 	}), err
 }
 
-// UncoveredQuotaScopes implements Evaluator. No scope is closed to who has no quota for it.
-func (evaluator[O]) UncoveredQuotaScopes(_, _ []corev1.ScopedResourceSelectorRequirement,
+// uncovered is the error about limited scopes of which no quota bounds the object.
+type uncovered []corev1.ScopedResourceSelectorRequirement
+
+// Error implements error.
+func (u uncovered) Error() string {
+	return fmt.Sprintf("insufficient quota to match these scopes: %v", []corev1.ScopedResourceSelectorRequirement(u))
+}
+
+// UncoveredQuotaScopes implements Evaluator: a limited scope is open to what a quota of that scope bounds. The library
+// does not make a refusal of what is left, so it is an error at once.
+func (evaluator[O]) UncoveredQuotaScopes(limited, bounded []corev1.ScopedResourceSelectorRequirement,
 ) ([]corev1.ScopedResourceSelectorRequirement, error) {
+	left := slices.DeleteFunc(slices.Clone(limited), func(r corev1.ScopedResourceSelectorRequirement) bool {
+		return slices.ContainsFunc(bounded, func(by corev1.ScopedResourceSelectorRequirement) bool {
+			return by.ScopeName == r.ScopeName
+		})
+	})
+	if len(left) > 0 {
+		return left, uncovered(left)
+	}
 	return nil, nil
 }
 

@@ -1,7 +1,8 @@
 // Package resourcequota is the admission plugin ResourceQuota: it holds what all objects of a namespace take together
 // to the quotas of the namespace. The library decides and batches (NewQuotaEvaluator); what single objects take is
 // kit/quota's, and how quotas are read and written is the accessor's. The library's own plugin reads a quota that was
-// changed meanwhile from the informer only, so that with several servers requests fail by a conflict.
+// changed meanwhile from the informer only, so that with several servers requests fail by a conflict. A configuration
+// names what nobody may have where no quota allows it.
 package resourcequota
 
 import (
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/initializer"
 	libraryquota "k8s.io/apiserver/pkg/admission/plugin/resourcequota"
+	libraryapi "k8s.io/apiserver/pkg/admission/plugin/resourcequota/apis/resourcequota"
 	"k8s.io/apiserver/pkg/quota/v1/generic"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
@@ -33,6 +35,7 @@ type Plugin struct {
 	*admission.Handler
 	quotas    accessor
 	drained   <-chan struct{}
+	limited   *libraryapi.Configuration
 	evaluator libraryquota.Evaluator
 }
 
@@ -45,9 +48,17 @@ var (
 
 // Register makes the plugin known to the chain.
 func Register(plugins *admission.Plugins) {
-	plugins.Register(PluginName, func(io.Reader) (admission.Interface, error) {
+	plugins.Register(PluginName, func(file io.Reader) (admission.Interface, error) {
+		var data []byte
+		if file != nil {
+			var err error
+			if data, err = io.ReadAll(file); err != nil {
+				return nil, err
+			}
+		}
+		limited, err := parse(data)
 		return &Plugin{Handler: admission.NewHandler(admission.Create, admission.Update),
-			quotas: accessor{latest: newLatest()}}, nil
+			quotas: accessor{latest: newLatest()}, limited: limited}, err
 	})
 }
 
@@ -75,8 +86,8 @@ func (p *Plugin) ValidateInitialization() error {
 	case p.drained == nil:
 		return errors.New("it is not told of the end")
 	}
-	p.evaluator = libraryquota.NewQuotaEvaluator(&p.quotas, quota.Ignored, generic.NewRegistry(evaluators()), nil, nil,
-		workers, p.drained)
+	p.evaluator = libraryquota.NewQuotaEvaluator(&p.quotas, quota.Ignored, generic.NewRegistry(evaluators()), nil,
+		p.limited, workers, p.drained)
 	return nil
 }
 
@@ -88,10 +99,16 @@ func (p *Plugin) Validate(_ context.Context, a admission.Attributes, _ admission
 	if !p.WaitForReady() {
 		return admission.NewForbidden(a, errors.New("not yet ready to handle request"))
 	}
-	if bounded, err := p.quotas.any(a.GetNamespace()); err != nil || !bounded {
+	if bounded, err := p.quotas.any(a.GetNamespace()); err != nil ||
+		!bounded && len(p.limited.LimitedResources) == 0 {
 		return err
 	}
-	return p.evaluator.Evaluate(asAsked(a))
+	of := asAsked(a)
+	err := p.evaluator.Evaluate(of)
+	if closed := (uncovered)(nil); errors.As(err, &closed) {
+		return admission.NewForbidden(of, err)
+	}
+	return err
 }
 
 // asked is a request whose object is called as the client has called it: by the prefix of a generated name, so that one

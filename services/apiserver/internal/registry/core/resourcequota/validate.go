@@ -147,12 +147,21 @@ func validateScopeSelector(spec *corev1.ResourceQuotaSpec) field.ErrorList {
 		at := path.Index(i)
 		scopes = append(scopes, requirement.ScopeName)
 		errs = append(errs, validateScope(requirement.ScopeName, spec, at.Child("scopeName"))...)
-		errs = append(errs, validateRequirement(&requirement, at)...)
+		errs = append(errs, validateValues(&requirement, at)...)
 	}
 	return append(errs, validateConflicts(scopes, path)...)
 }
 
-func validateRequirement(requirement *corev1.ScopedResourceSelectorRequirement, path *field.Path) field.ErrorList {
+// ValidateRequirement says what is wrong with a requirement of scopes, whatever it bounds.
+func ValidateRequirement(requirement *corev1.ScopedResourceSelectorRequirement, path *field.Path) field.ErrorList {
+	if !knownScopes.Has(requirement.ScopeName) {
+		return field.ErrorList{field.NotSupported(path.Child("scopeName"), requirement.ScopeName,
+			sets.List(knownScopes))}
+	}
+	return validateValues(requirement, path)
+}
+
+func validateValues(requirement *corev1.ScopedResourceSelectorRequirement, path *field.Path) field.ErrorList {
 	values := path.Child("values")
 	switch operator := requirement.Operator; {
 	case operator != corev1.ScopeSelectorOpExists && hasNoValues(requirement.ScopeName):
