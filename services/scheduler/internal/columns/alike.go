@@ -111,7 +111,7 @@ func (s *State) selectedByNode(t *Term) map[Slot]int32 {
 		}
 	}
 	t.selected = map[Slot]int32{}
-	s.terms.file(t)
+	s.terms.count(t)
 	for a := range s.selections.among(t) {
 		if !t.selects(a.namespace, a.labels, a.leaving) {
 			continue

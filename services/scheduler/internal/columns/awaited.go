@@ -10,7 +10,7 @@ import (
 func (s *State) Awaited(t *Term) iter.Seq[Slot] {
 	if t.awaited == nil {
 		t.awaited = map[Slot]int32{}
-		s.terms.file(t)
+		s.terms.count(t)
 		for slot, on := range s.reserved.on {
 			for i := range on {
 				if t.Selects(on[i].Pod) {
@@ -36,7 +36,7 @@ func (t *Term) await(slot Slot, by int32) {
 
 // await is that of all terms that select the Pod or that it carries.
 func (s *State) await(slot Slot, r *Reservation, by int32) {
-	for _, t := range s.selecting(r.Pod) {
+	for _, t := range s.terms.counting.selecting(r.Pod) {
 		t.await(slot, by)
 	}
 	s.awaitCarried(slot, s.terms.ofPod[r.UID], by)

@@ -9,7 +9,7 @@ import (
 // countPod adds (by 1) or takes back (by -1) a Pod on a node, for the terms that select it and those that it carries.
 func (s *State) countPod(slot Slot, p *corev1.Pod, by int32) {
 	s.selections.count(slot, p, int(by))
-	for _, t := range s.selecting(p) {
+	for _, t := range s.terms.counting.selecting(p) {
 		s.countSelected(slot, t, by)
 	}
 	s.countCarried(slot, s.terms.ofPod[p.UID], by)
@@ -50,10 +50,10 @@ func (s *State) recount(slot Slot, before, now *corev1.Pod) {
 	}
 	s.selections.count(slot, before, -1)
 	s.selections.count(slot, now, 1)
-	for _, t := range s.selecting(before) {
+	for _, t := range s.terms.counting.selecting(before) {
 		s.countSelected(slot, t, -1)
 	}
-	for _, t := range s.selecting(now) {
+	for _, t := range s.terms.counting.selecting(now) {
 		s.countSelected(slot, t, 1)
 	}
 	s.journal.note(slot, false)

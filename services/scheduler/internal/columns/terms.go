@@ -7,7 +7,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -51,7 +50,7 @@ type Term struct {
 	namespaces map[string]labels.Set
 	idle       bool // nobody carries it, and it is kept
 	placed     bool // a Pod that carries it was given a node, or is nominated for one
-	filed      bool // the Pods that it selects are looked for
+	counting   bool // the Pods that it selects are counted
 }
 
 // Carried reports whether some Pod still carries the term, or may soon.
@@ -70,26 +69,21 @@ func (t *Term) selects(namespace string, of labels.Set, leaving bool) bool {
 	return (!t.LiveOnly || !leaving) && t.inNamespace(namespace, t.namespaces[namespace]) && t.selectsByLabels(of)
 }
 
-// terms is all terms. Those that are placed or count the Pods that they select are filed, by a label that each Pod has
-// which they select, so that an event of a Pod looks at few.
+// terms is all terms.
 type terms struct {
 	byKey    map[string]*Term
-	byLabel  map[label][]*Term  // those that ask for a value
-	byName   map[string][]*Term // those that ask for a label of any value
-	others   []*Term
+	speaking file // those that say something to Pods that do not carry them
+	counting file // those that count the Pods that they select
 	last     TermID
 	ofPod    map[types.UID][]*Term // what each Pod carries
 	changed  []*Term               // placed or dropped since TakeTerms
 	idle     []*Term               // that nobody carries, the one that was carried last at the end
-	selected []*Term               // of the last call of selecting, to be used again
 
 	namespaces map[string]labels.Set // the labels of each namespace that has some
 }
 
-type label struct{ key, value string }
-
 func newTerms() terms {
-	return terms{byKey: map[string]*Term{}, byLabel: map[label][]*Term{}, byName: map[string][]*Term{},
+	return terms{byKey: map[string]*Term{}, speaking: newFile(), counting: newFile(),
 		ofPod: map[types.UID][]*Term{}, namespaces: map[string]labels.Set{}}
 }
 
@@ -107,37 +101,12 @@ func (s *State) TakeTerms() []*Term {
 // TermsThatSelect returns the terms that select the Pod and have something to say to it: those that it carries itself,
 // and of the others those that are placed and not OneSided. They are in the order of their IDs, each once.
 func (s *State) TermsThatSelect(p *corev1.Pod, own []*Term) []*Term {
-	found := slices.DeleteFunc(s.selecting(p), func(t *Term) bool { return t.OneSided || !t.placed })
-	found = appendSelecting(found, own, p)
+	found := appendSelecting(s.terms.speaking.selecting(p), own, p)
 	if len(found) == 0 {
 		return nil
 	}
 	return slices.Compact(slices.SortedFunc(slices.Values(found),
 		func(a, b *Term) int { return cmp.Compare(a.ID, b.ID) }))
-}
-
-// selecting returns the filed terms that select the Pod, in no order; the result is valid until the next call.
-func (s *State) selecting(p *corev1.Pod) []*Term {
-	if len(s.terms.byKey) == 0 {
-		return nil
-	}
-	found := s.terms.selected[:0]
-	for key, value := range p.Labels {
-		found = appendSelecting(found, s.terms.byLabel[label{key, value}], p)
-		found = appendSelecting(found, s.terms.byName[key], p)
-	}
-	found = appendSelecting(found, s.terms.others, p)
-	s.terms.selected = found
-	return found
-}
-
-func appendSelecting(found, among []*Term, p *corev1.Pod) []*Term {
-	for _, t := range among {
-		if t.Selects(p) {
-			found = append(found, t)
-		}
-	}
-	return found
 }
 
 // Carry notes which terms a Pod carries, whether it has a node or waits for one, and returns them in the order of the
@@ -217,10 +186,11 @@ func (t *terms) release(list []*Term) {
 
 func (t *terms) drop(term *Term) {
 	delete(t.byKey, term.key)
-	if term.filed {
-		t.refile(term, func(list []*Term) []*Term {
-			return slices.DeleteFunc(list, func(other *Term) bool { return other == term })
-		})
+	if term.placed && !term.OneSided {
+		t.speaking.remove(term)
+	}
+	if term.counting {
+		t.counting.remove(term)
 	}
 	t.changed = append(t.changed, term)
 }
@@ -231,57 +201,18 @@ func (t *terms) place(term *Term) {
 		return
 	}
 	term.placed = true
-	t.file(term)
 	if !term.OneSided {
+		t.speaking.add(term)
 		t.changed = append(t.changed, term)
 	}
 }
 
-// file has the Pods looked for that the term selects.
-func (t *terms) file(term *Term) {
-	if !term.filed {
-		term.filed = true
-		t.refile(term, func(list []*Term) []*Term { return append(list, term) })
+// count has the Pods counted from now on that the term selects.
+func (t *terms) count(term *Term) {
+	if !term.counting {
+		term.counting = true
+		t.counting.add(term)
 	}
-}
-
-// refile changes the lists where the term belongs.
-func (t *terms) refile(term *Term, change func([]*Term) []*Term) {
-	key, values := term.label()
-	switch {
-	case key == "":
-		t.others = change(t.others)
-	case len(values) == 0:
-		put(t.byName, key, change(t.byName[key]))
-	}
-	for _, value := range values {
-		at := label{key, value}
-		put(t.byLabel, at, change(t.byLabel[at]))
-	}
-}
-
-func put[K comparable](lists map[K][]*Term, key K, list []*Term) {
-	if len(list) == 0 {
-		delete(lists, key)
-		return
-	}
-	lists[key] = list
-}
-
-// label returns a label that each Pod has which the term selects, and its values; no value for any, no key for none.
-func (t *Term) label() (key string, values []string) {
-	for _, selector := range t.Selectors {
-		requirements, _ := selector.Requirements()
-		for _, r := range requirements {
-			switch r.Operator() {
-			case selection.In, selection.Equals, selection.DoubleEquals:
-				return r.Key(), r.ValuesUnsorted()
-			case selection.Exists:
-				key = r.Key()
-			}
-		}
-	}
-	return key, nil
 }
 
 // key is equal for equal specs.

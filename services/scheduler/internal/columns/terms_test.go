@@ -40,6 +40,8 @@ func TestSelects(t *testing.T) {
 	}
 }
 
+func (f *file) len() int { return len(f.byLabel) + len(f.byName) + len(f.others) }
+
 // place gives a Pod without labels a node.
 func place(s *State, uid types.UID) {
 	p := identified(uid)
@@ -103,7 +105,7 @@ func TestTermsLastAsLongAsTheyAreCarried(t *testing.T) {
 		t.Errorf("%d terms were dropped, %d are left", len(got), s.Terms())
 	}
 	s.Carry("q", nil)
-	if s.Terms() != 0 || len(s.terms.byLabel)+len(s.terms.byName)+len(s.terms.others)+len(s.terms.ofPod) != 0 {
+	if s.Terms() != 0 || s.terms.speaking.len()+s.terms.counting.len()+len(s.terms.ofPod) != 0 {
 		t.Errorf("something is left: %+v", s.terms)
 	}
 	if again := s.Carry("q", spec)[0]; again.ID != 4 {
@@ -124,8 +126,17 @@ func TestTermsOfWhatWaitsSayNothing(t *testing.T) {
 		s := New(0)
 		carrier := identified("carrier")
 		terms := s.Carry(carrier.UID, []TermSpec{{Selectors: selecting("!a")}, {Selectors: selecting("app=db")}})
-		if got := s.TermsThatSelect(asked, nil); len(got)+len(s.terms.others)+len(s.terms.byLabel) != 0 {
-			t.Errorf("%s: before, %d terms say something, %d are filed", name, len(got), len(s.terms.others))
+		if got := s.TermsThatSelect(
+			asked,
+			nil,
+		); len(
+			got,
+		)+len(
+			s.terms.speaking.others,
+		)+len(
+			s.terms.counting.others,
+		) != 0 {
+			t.Errorf("%s: before, %d terms say something to others", name, len(got))
 		}
 		if got := s.TermsThatSelect(asked, terms); !slices.Equal(got, terms[:1]) {
 			t.Errorf("%s: before, %d terms say something to who carries them, want 1", name, len(got))

@@ -217,11 +217,12 @@ func (c *Cycle) readClaims(now time.Time) {
 	}
 }
 
-// reread finds the class of a Pod anew whose claims have changed since.
+// reread finds the class of a Pod anew whose claims, or whose terms of others, have changed since.
 func (c *Cycle) reread(p *pod) {
 	if p.unread {
 		c.classify(p, p.object)
 	}
+	c.heed(p)
 }
 
 // explainClaims says what a Pod waits for that has its node.

@@ -62,6 +62,7 @@ type pod struct {
 	class   *class.Class
 	gated   bool
 	unread  bool       // its claims have changed since its class was found
+	stale   bool       // a term that selects it was placed or dropped since its class was found
 	node    string     // the node it was given
 	claims  *wait      // of a Pod that was given a node, what its claims wait for; nil when it waits for none
 	last    *Verdict   // of the last try
@@ -350,7 +351,7 @@ func (c *Cycle) classify(p *pod, o *corev1.Pod) bool {
 		c.dequeue(p)
 		p.last, p.answer = nil, nil
 	}
-	p.object, p.class, p.gated, p.unread = o, joined, gated, false
+	p.object, p.class, p.gated, p.unread, p.stale = o, joined, gated, false, false
 	p.tell()
 	p.asks = c.extenders.asked(o)
 	p.Class, p.Priority = joined.ID, columns.Priority(o)

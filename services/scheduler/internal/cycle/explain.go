@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"keelson.dev/services/scheduler/internal/queue"
-	"keelson.dev/services/scheduler/internal/remedy"
 )
 
 // Explanation says where a Pod stands and why.
@@ -70,7 +69,7 @@ func (c *Cycle) Explain(name types.NamespacedName) (Explanation, bool) {
 			Message: p.last.Message()})
 	}
 	out.Facts = append(out.Facts, explainPreemption(p.last)...)
-	report := remedy.Survey(c.state, remedy.Subject{Profile: p.profile, Pod: p.class.Pod, UID: p.UID})
+	report := c.survey(p)
 	out.Facts = append(out.Facts, explainNodes(report, c.state.Nodes())...)
 	if !report.Feasible() {
 		out.Facts = append(out.Facts, c.explainOutlook(p)...)

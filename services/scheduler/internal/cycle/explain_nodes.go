@@ -150,5 +150,11 @@ func (c *Cycle) Remedies(uid types.UID) []remedy.Change {
 	if p == nil || p.node != "" {
 		return nil
 	}
-	return remedy.Survey(c.state, remedy.Subject{Profile: p.profile, Pod: p.class.Pod, UID: uid}).Changes
+	return c.survey(p).Changes
+}
+
+// survey says what speaks against each node for a Pod without a node, and what would help.
+func (c *Cycle) survey(p *pod) remedy.Report {
+	c.heed(p)
+	return remedy.Survey(c.state, remedy.Subject{Profile: p.profile, Pod: p.class.Pod, UID: p.UID})
 }

@@ -9,10 +9,11 @@ import (
 	"keelson.dev/services/scheduler/internal/remedy"
 )
 
-// WaitingClasses returns how many classes the Pods without a node are of.
+// WaitingClasses returns how many classes the Pods without a node are of, once they have heeded each other.
 func (c *Cycle) WaitingClasses() int {
 	ids := map[class.ID]bool{}
 	for _, p := range c.pods {
+		c.heed(p)
 		ids[p.Class] = true
 	}
 	return len(ids)
@@ -23,8 +24,7 @@ func (c *Cycle) KnownClasses() int { return c.classes.Len() }
 
 // Survey returns what speaks against each node for a Pod without a node, and what would help.
 func (c *Cycle) Survey(uid types.UID) remedy.Report {
-	p := c.pods[uid]
-	return remedy.Survey(c.state, remedy.Subject{Profile: p.profile, Pod: p.class.Pod, UID: uid})
+	return c.survey(c.pods[uid])
 }
 
 // BoundAcross bounds the work of a preemption across nodes.

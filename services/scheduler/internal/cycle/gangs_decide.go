@@ -38,6 +38,9 @@ func (c *Cycle) decideGang(g *gangState, now time.Time) {
 		return // it is told when it is
 	}
 	members, n := g.members(), g.count()
+	for _, p := range members {
+		c.heed(p)
+	}
 	if c.consultGang(g, members, now) {
 		return
 	}
@@ -172,11 +175,13 @@ func (c *Cycle) turn(g *gangState, p *pod) given {
 		verdict: Verdict{Pod: p.object, Nodes: c.state.Nodes(), Attempt: g.Attempts + 1}}
 }
 
-// renew finds the class of a Pod with volumes anew: others may have been promised what it would get.
+// renew finds the class of a Pod with volumes anew, as others may have been promised what it would get, and that of one
+// that has terms of others to heed.
 func (c *Cycle) renew(p *pod) {
 	if p.class.Pod.Volumes != nil {
 		c.classify(p, p.object)
 	}
+	c.heed(p)
 }
 
 func (c *Cycle) giveNominated(p *pod, v *Verdict, among []columns.Slot) bool {

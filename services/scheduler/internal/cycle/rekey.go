@@ -64,8 +64,10 @@ func (c *Cycle) carry(o *corev1.Pod, specs ...columns.TermSpec) []*columns.Term 
 	return c.state.Carry(o.UID, specs)
 }
 
-// rekey finds the class anew of each waiting Pod that is selected by a term that is placed, or that was and that nobody
-// carries any more. Where the Pods stand in the queue they stay.
+// rekey notes which waiting Pods are selected by a term that is placed, or that was and that nobody carries any more.
+// What there is of such terms has a price for each Pod, so it is heeded when the Pod is looked at: what is placed helps
+// nobody who waits, and where carriers leave the old class of a Pod tells. Who is nominated heeds it at once, as others
+// look at its class.
 func (c *Cycle) rekey() {
 	changed := c.state.TakeTerms()
 	if len(changed) == 0 {
@@ -77,21 +79,34 @@ func (c *Cycle) rekey() {
 		return
 	}
 	for _, p := range c.pods {
-		if p.node != "" || !slices.ContainsFunc(changed, func(t *columns.Term) bool { return t.Selects(p.object) }) {
+		selects := func(t *columns.Term) bool { return t.Selects(p.object) }
+		if p.node != "" || p.stale || !slices.ContainsFunc(changed, selects) {
 			continue
 		}
-		joined := c.join(p.profile, p.object)
-		c.classes.Leave(p.class)
-		if joined == p.class {
-			continue
+		if p.stale = true; p.nominated != "" {
+			c.heed(p)
 		}
-		c.mayLeaveRoom(p)
-		p.class = joined
-		c.queue.Reclass(&p.Entry, joined.ID)
-		if c.queue.HasUnschedulable(joined.ID) {
-			c.unschedulable.add(joined)
-			c.unschedulable.again[joined.ID] = joined
-		}
+	}
+}
+
+// heed finds the class of a Pod anew for which terms of others were placed or dropped. Where it stands in the queue it
+// stays.
+func (c *Cycle) heed(p *pod) {
+	if !p.stale {
+		return
+	}
+	p.stale = false
+	joined := c.join(p.profile, p.object)
+	c.classes.Leave(p.class)
+	if joined == p.class {
+		return
+	}
+	c.unschedulable.again[p.class.ID] = p.class // it may have been requeued in place of another
+	p.class = joined
+	c.queue.Reclass(&p.Entry, joined.ID)
+	if c.queue.HasUnschedulable(joined.ID) {
+		c.unschedulable.add(joined)
+		c.unschedulable.again[joined.ID] = joined
 	}
 }
 

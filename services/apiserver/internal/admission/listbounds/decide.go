@@ -17,9 +17,9 @@ const longest = 1000
 // longestOf is how many elements a list of the type may have at most, where it is fewer. What a Pod says of other Pods
 // the scheduler counts for every domain and heeds for each of these.
 var longestOf = map[reflect.Type]int{
-	reflect.TypeFor[corev1.PodAffinityTerm]():          50,
-	reflect.TypeFor[corev1.WeightedPodAffinityTerm]():  50,
-	reflect.TypeFor[corev1.TopologySpreadConstraint](): 50,
+	reflect.TypeFor[corev1.PodAffinityTerm]():          20,
+	reflect.TypeFor[corev1.WeightedPodAffinityTerm]():  20,
+	reflect.TypeFor[corev1.TopologySpreadConstraint](): 20,
 }
 
 // shape is where in a type there are such lists. The shape of a type that holds itself does so too.

@@ -16,7 +16,7 @@ const (
 	affinity  = "template.spec.affinity."
 	required  = "requiredDuringSchedulingIgnoredDuringExecution"
 	preferred = "preferredDuringSchedulingIgnoredDuringExecution"
-	few       = ": Too many: 51: must have at most 50 items "
+	few       = ": Too many: 21: must have at most 20 items "
 )
 
 // affine is a template of Pods that say n things of each kind about other Pods.
@@ -67,8 +67,8 @@ func TestTooLong(t *testing.T) {
 			Spec: corev1.PodSpec{Containers: containers(1000)}}}, "[]"},
 		"1000 variables of 1000 containers": {corev1.Pod{Spec: corev1.PodSpec{Containers: slices.Repeat(
 			[]corev1.Container{{Env: make([]corev1.EnvVar, 1000)}}, 1000)}}, "[]"},
-		"50 terms about other Pods": {affine(50), "[]"},
-		"51 terms about other Pods": {affine(51), "[" + affinity + "podAffinity." + required + few + affinity +
+		"20 terms about other Pods": {affine(20), "[]"},
+		"21 terms about other Pods": {affine(21), "[" + affinity + "podAffinity." + required + few + affinity +
 			"podAffinity." + preferred + few + affinity + "podAntiAffinity." + required + few + affinity +
 			"podAntiAffinity." + preferred + few + "template.spec.topologySpreadConstraints" +
 			strings.TrimRight(few, " ") + "]"},
@@ -110,11 +110,11 @@ func TestGrown(t *testing.T) {
 		before, now int
 		want        int // lists that are refused
 	}{
-		"new":                     {0, 51, 5},
-		"as long as before":       {60, 60, 0},
-		"shorter, still too long": {60, 59, 0},
-		"longer":                  {60, 61, 5},
-		"within the bound":        {60, 50, 0},
+		"new":                     {0, 21, 5},
+		"as long as before":       {30, 30, 0},
+		"shorter, still too long": {30, 29, 0},
+		"longer":                  {30, 31, 5},
+		"within the bound":        {30, 20, 0},
 	} {
 		before, now := affine(row.before), affine(row.now)
 		if got := grown(tooLongIn(&now), tooLongIn(&before)); len(got) != row.want {
