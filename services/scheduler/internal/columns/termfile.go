@@ -1,13 +1,15 @@
 package columns
 
 import (
+	"cmp"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/selection"
 )
 
-// file is terms, filed by a label that each Pod has which they select, so that an event of a Pod looks at few.
+// file is terms, filed by a label that each Pod has which they select, so that an event of a Pod looks at few. Each
+// list is in the order of their IDs.
 type file struct {
 	byLabel map[label][]*Term  // those that ask for a value
 	byName  map[string][]*Term // those that ask for a label of any value
@@ -40,14 +42,20 @@ func appendSelecting(found, among []*Term, p *corev1.Pod) []*Term {
 }
 
 func (f *file) add(term *Term) {
-	f.change(term, func(list []*Term) []*Term { return append(list, term) })
+	f.change(term, func(list []*Term) []*Term {
+		at, _ := slices.BinarySearchFunc(list, term, byID)
+		return slices.Insert(list, at, term)
+	})
 }
 
 func (f *file) remove(term *Term) {
 	f.change(term, func(list []*Term) []*Term {
-		return slices.DeleteFunc(list, func(other *Term) bool { return other == term })
+		at, _ := slices.BinarySearchFunc(list, term, byID)
+		return slices.Delete(list, at, at+1)
 	})
 }
+
+func byID(a, b *Term) int { return cmp.Compare(a.ID, b.ID) }
 
 // change changes the lists where the term belongs.
 func (f *file) change(term *Term, change func([]*Term) []*Term) {
@@ -72,14 +80,15 @@ func put[K comparable](lists map[K][]*Term, key K, list []*Term) {
 	lists[key] = list
 }
 
-// label returns a label that each Pod has which the term selects, and its values; no value for any, no key for none.
+// label returns a label that each Pod has which the term selects, and its values, each once; no value for any, no key
+// for none.
 func (t *Term) label() (key string, values []string) {
 	for _, selector := range t.Selectors {
 		requirements, _ := selector.Requirements()
 		for _, r := range requirements {
 			switch r.Operator() {
 			case selection.In, selection.Equals, selection.DoubleEquals:
-				return r.Key(), r.ValuesUnsorted()
+				return r.Key(), slices.Compact(slices.Sorted(slices.Values(r.ValuesUnsorted())))
 			case selection.Exists:
 				key = r.Key()
 			}

@@ -1,7 +1,6 @@
 package columns
 
 import (
-	"cmp"
 	"slices"
 	"strconv"
 
@@ -105,8 +104,7 @@ func (s *State) TermsThatSelect(p *corev1.Pod, own []*Term) []*Term {
 	if len(found) == 0 {
 		return nil
 	}
-	return slices.Compact(slices.SortedFunc(slices.Values(found),
-		func(a, b *Term) int { return cmp.Compare(a.ID, b.ID) }))
+	return slices.Compact(slices.SortedFunc(slices.Values(found), byID))
 }
 
 // Carry notes which terms a Pod carries, whether it has a node or waits for one, and returns them in the order of the

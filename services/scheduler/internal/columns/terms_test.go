@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -200,5 +201,25 @@ func TestTermsAreFiledByALabel(t *testing.T) {
 		if key, values := term.label(); key != want.key || len(values) != want.values {
 			t.Errorf("%q is filed by %q and %v", text, key, values)
 		}
+	}
+}
+
+// A selector that names a value twice counts a Pod that has it once.
+func TestAValueThatIsNamedTwice(t *testing.T) {
+	twice, err := labels.NewRequirement("app", selection.In, []string{"web", "web"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := New(0)
+	term := s.Carry("x", []TermSpec{{Selectors: []labels.Selector{labels.NewSelector().Add(*twice)}}})[0]
+	s.selectedByNode(term)
+	p := labelled("p", map[string]string{"app": "web"})
+	s.SetPod(p, "n", s.Usage(p))
+	if got := term.selected[s.Slot("n")]; got != 1 {
+		t.Errorf("one Pod counts as %d", got)
+	}
+	s.Carry("x", nil)
+	if s.terms.counting.len() != 0 {
+		t.Errorf("something is left: %+v", s.terms.counting)
 	}
 }
