@@ -53,9 +53,9 @@ func RemoveCgroups(ctx context.Context, cgroup string) error {
 	return failed
 }
 
-// removeTree retries for a while: a killed process leaves its cgroup a moment later.
+// removeTree retries for a while: a killed process leaves its cgroup a moment later, hundreds on a busy machine many.
 func removeTree(ctx context.Context, root string) error {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	ticker := time.NewTicker(100 * time.Millisecond)
 	defer ticker.Stop()

@@ -128,14 +128,9 @@ func (g *gate) serve(w http.ResponseWriter, r *http.Request, info *request.Reque
 
 // known is how large what the request is about is known to be. A create is about what it sends.
 func (g *gate) known(info *request.RequestInfo) int64 {
-	resource := schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}
 	switch {
 	case info.IsResourceRequest && info.Name != "":
-		of := objectsize.Object{Resource: resource, Namespace: info.Namespace, Name: info.Name}
-		if resource == (schema.GroupResource{Resource: "namespaces"}) { // the library says that each is in itself
-			of.Namespace = ""
-		}
-		return g.Sizes.OfObject(of)
+		return g.Sizes.OfObject(objectsize.About(info))
 	case info.Verb == "create":
 		return 0
 	default:

@@ -1,4 +1,4 @@
-// Package objectsize remembers which objects are large, and how large lists are, so that the server can tell what a
+// Package objectsize remembers which objects are not small, and how large lists are, so that the server can tell what a
 // request will cost before it is begun.
 package objectsize
 
@@ -8,11 +8,14 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
 const (
-	// Large is from how many bytes on something is remembered.
+	// Large is from how many bytes on something takes long to be worked on.
 	Large = 64 << 10
+	// noted is from how many bytes on an object is remembered.
+	noted = 16 << 10
 	// remembered bounds how much is, of objects and of lists each. One of several is forgotten for the next.
 	remembered = 64 << 10
 	// fresh is for how long the length of a list is believed.
@@ -23,6 +26,16 @@ const (
 type Object struct {
 	Resource        schema.GroupResource
 	Namespace, Name string
+}
+
+// About is the object of a request about one that has a name.
+func About(info *request.RequestInfo) Object {
+	of := Object{Resource: schema.GroupResource{Group: info.APIGroup, Resource: info.Resource},
+		Namespace: info.Namespace, Name: info.Name}
+	if of.Resource == (schema.GroupResource{Resource: "namespaces"}) { // the library says that each is in itself
+		of.Namespace = ""
+	}
+	return of
 }
 
 // List names the objects of a resource in a namespace, or in all; or the path of what is no object.
@@ -47,15 +60,15 @@ type answer struct {
 }
 
 // Note says how many bytes an object has in the store. Small ones, which most are, cost nothing unless others are
-// large.
+// not.
 func (b *Book) Note(o func() Object, bytes int64) {
-	if bytes < Large && !b.any.Load() {
+	if bytes < noted && !b.any.Load() {
 		return
 	}
 	of := o()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if bytes < Large {
+	if bytes < noted {
 		delete(b.objects, of)
 		return
 	}

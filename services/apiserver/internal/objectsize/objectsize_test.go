@@ -12,16 +12,16 @@ func object(name string) Object {
 	return Object{Resource: schema.GroupResource{Resource: "configmaps"}, Namespace: "a", Name: name}
 }
 
-// Large objects are remembered until they are small; the small ones are not even asked for their names as long as there
-// are no others.
+// What is not small is remembered until it is; what is small is not even asked for its name as long as there is nothing
+// else.
 func TestObjects(t *testing.T) {
 	b := &Book{}
-	b.Note(func() Object { t.Error("asked for"); return Object{} }, Large-1)
+	b.Note(func() Object { t.Error("asked for"); return Object{} }, noted-1)
 	note := func(name string, bytes int64) { b.Note(func() Object { return object(name) }, bytes) }
-	note("one", Large)
-	note("two", 10*Large)
-	note("three", Large-1)
-	for name, want := range map[string]int64{"one": Large, "two": 10 * Large, "three": 0, "four": 0} {
+	note("one", noted)
+	note("two", 10*noted)
+	note("three", noted-1)
+	for name, want := range map[string]int64{"one": noted, "two": 10 * noted, "three": 0, "four": 0} {
 		if got := b.OfObject(object(name)); got != want {
 			t.Errorf("%s: %d, want %d", name, got, want)
 		}
@@ -31,7 +31,7 @@ func TestObjects(t *testing.T) {
 		t.Errorf("what has become small counts %d bytes", got)
 	}
 	for i := range remembered + 100 {
-		note(fmt.Sprint(i), Large)
+		note(fmt.Sprint(i), noted)
 	}
 	if got := len(b.objects); got != remembered {
 		t.Errorf("%d are remembered", got)

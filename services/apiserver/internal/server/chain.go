@@ -18,9 +18,11 @@ import (
 	"keelson.dev/services/apiserver/internal/inflight"
 	"keelson.dev/services/apiserver/internal/largework"
 	"keelson.dev/services/apiserver/internal/longrunning"
+	"keelson.dev/services/apiserver/internal/recentwrites"
 	"keelson.dev/services/apiserver/internal/requestbatch"
 	"keelson.dev/services/apiserver/internal/requestbody"
 	"keelson.dev/services/apiserver/internal/stack"
+	"keelson.dev/services/apiserver/internal/storage"
 	"keelson.dev/services/apiserver/internal/watchstream"
 )
 
@@ -171,6 +173,12 @@ var filters = []filter{
 		flag: "max-long-running-requests-per-client",
 		wrap: func(h http.Handler, o *Options, c *genericapiserver.Config) http.Handler {
 			return longrunning.Limit{PerClient: o.MaxLongRunningPerClient, Is: c.LongRunningFunc,
+				Serializer: c.Serializer}.With(h)
+		}},
+	// 0.3 µs, for a write of a tenant.
+	{name: "recent-writes", after: []string{"request-info", "authorization"},
+		wrap: func(h http.Handler, o *Options, c *genericapiserver.Config) http.Handler {
+			return recentwrites.Limit{MaxBodyBytes: c.MaxRequestBodyBytes, Sizes: o.sizes, Cached: storage.Cached,
 				Serializer: c.Serializer}.With(h)
 		}},
 	// 1 µs, 2 allocations.

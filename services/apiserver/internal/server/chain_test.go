@@ -54,8 +54,8 @@ func TestFilterFlags(t *testing.T) {
 func TestSwitches(t *testing.T) {
 	always := []string{"audit-init", "panic-recovery", "received-timestamp", "request-info", "joined-flushes",
 		"cache-control", "watch-termination", "wait-group", "deadline", "timeout", "stack", "warnings",
-		"authentication", "impersonation", "answer-form", "authorization", "large-work", "request-body",
-		"carried-fields"}
+		"authentication", "impersonation", "answer-form", "authorization", "recent-writes", "large-work",
+		"request-body", "carried-fields"}
 	rows := map[string]struct {
 		change func(*Options, *genericapiserver.Config)
 		also   []string

@@ -52,6 +52,9 @@ const (
 // them are the store's own.
 var uncached = sets.New(schema.GroupResource{Resource: "events"})
 
+// Cached reports whether a watch cache keeps late versions of the resource's objects in memory.
+func Cached(resource schema.GroupResource) bool { return !uncached.Has(resource) }
+
 // Store hands out the storage of each resource. All share one client and one compactor.
 type Store struct {
 	client    *kubernetes.Client
@@ -164,7 +167,7 @@ func (s *Store) open(
 		return nil, nil, fmt.Errorf("opening the store of %s: %w", config.GroupResource, err)
 	}
 	backend := progressing{faulty{store}, s.progress}
-	if uncached.Has(config.GroupResource) {
+	if !Cached(config.GroupResource) {
 		return backend, store.Close, nil
 	}
 	cached, err := cacher.NewCacherFromConfig(cacher.Config{
