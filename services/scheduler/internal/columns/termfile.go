@@ -23,6 +23,9 @@ func newFile() file { return file{byLabel: map[label][]*Term{}, byName: map[stri
 
 // selecting returns the terms that select the Pod, in no order; the result is valid until the next call.
 func (f *file) selecting(p *corev1.Pod) []*Term {
+	if len(f.byLabel)+len(f.byName)+len(f.others) == 0 {
+		return nil
+	}
 	found := f.found[:0]
 	for key, value := range p.Labels {
 		found = appendSelecting(found, f.byLabel[label{key, value}], p)
