@@ -4,19 +4,63 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/utils/ptr"
 
+	"keelson.dev/test/mesh"
 	"keelson.dev/test/scenario"
 )
 
 // bareNodes is a world of nodes that nobody stands behind: Pods get nodes and never start.
 type bareNodes struct{ *scenario.World }
+
+// bare is a world on a mesh without nodes, which is so again when the test ends.
+func bare(t testing.TB, m mesh.Mesh) bareNodes {
+	t.Helper()
+	s := bareNodes{scenario.In(t, m)}
+	clearAway(s.World, s.Namespace)
+	return s
+}
+
+// clearAway ends a namespace at the end of the test on a mesh whose nodes are all stand-ins, and these with it: Pods
+// are deleted at once, since nobody ends them.
+func clearAway(w *scenario.World, namespace string) {
+	w.Cleanup(func() {
+		core := w.Client.CoreV1()
+		err := core.Namespaces().Delete(context.Background(), namespace, metav1.DeleteOptions{})
+		if err != nil {
+			w.Errorf("deleting %s: %v", namespace, err)
+		}
+		atOnce := metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}
+		err = wait.PollUntilContextTimeout(context.Background(), 50*time.Millisecond, time.Minute, true,
+			func(ctx context.Context) (bool, error) {
+				if err := core.Pods(namespace).DeleteCollection(ctx, atOnce, metav1.ListOptions{}); err != nil {
+					return false, err
+				}
+				_, err := core.Namespaces().Get(ctx, namespace, metav1.GetOptions{})
+				if apierrors.IsNotFound(err) {
+					return true, nil
+				}
+				return false, err
+			})
+		if err != nil {
+			w.Errorf("clearing %s away: %v", namespace, err)
+		}
+		err = core.Nodes().DeleteCollection(context.Background(), metav1.DeleteOptions{}, metav1.ListOptions{})
+		if err != nil {
+			w.Errorf("clearing the nodes away: %v", err)
+		}
+	})
+}
 
 // node makes a node that nobody stands behind.
 func (s bareNodes) node(name, cpu string, labels map[string]string) {
@@ -58,6 +102,9 @@ func (s bareNodes) run(name, cpu string, managed corev1.ResourceName, priority i
 		s.KubectlWith(
 			fmt.Sprintf("{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: %s}, value: %d}",
 				class, priority), "apply", "-f", "-")
+		s.Cleanup(func() {
+			_ = s.Client.SchedulingV1().PriorityClasses().Delete(context.Background(), class, metav1.DeleteOptions{})
+		})
 	}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PodSpec{
 		AutomountServiceAccountToken: ptr.To(false), PriorityClassName: class,

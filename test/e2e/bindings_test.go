@@ -25,8 +25,8 @@ const slowAndUnanswered = "scheduler/bind.before=sleep(5s);scheduler/bind.after=
 //
 // SAF-121 POD-025
 func TestWhatHappensBeforeABinding(t *testing.T) {
-	m := processes.New(t, 0)
-	s := bareNodes{scenario.In(t, m)}
+	m := processes.Shared(t, 0)
+	s := bare(t, m)
 	m.Kill(t, mesh.Scheduler)
 	giveUp(s.World, mesh.Scheduler)
 	scheduler := m.StartArmed(t, mesh.Scheduler, slowAndUnanswered)
@@ -91,8 +91,8 @@ func TestWhatHappensBeforeABinding(t *testing.T) {
 //
 // SAF-121 SCH-041
 func TestPreemptionThroughCrashes(t *testing.T) {
-	m := processes.New(t, 0)
-	s := bareNodes{scenario.In(t, m)}
+	m := processes.Shared(t, 0)
+	s := bare(t, m)
 	for i, failpoint := range []string{"status.after", "victim.status.after", "victim.delete.before",
 		"victim.delete.after"} {
 		node, urgent := fmt.Sprint("n", i), fmt.Sprint("urgent", i)

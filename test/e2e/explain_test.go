@@ -1,11 +1,13 @@
 package e2e
 
 import (
+	"context"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"keelson.dev/test/mesh/processes"
 	"keelson.dev/test/scenario"
@@ -135,14 +137,21 @@ spec:
 
 // TestExplain asks keel about an object of each kind: the controller that leads says what it waits for.
 func TestExplain(t *testing.T) {
-	m := processes.New(t, 0)
-	w := scenario.In(t, m)
+	m := processes.Shared(t, 0)
+	w := bare(t, m).World
+	w.Cleanup(func() {
+		_ = w.Client.CoreV1().PersistentVolumes().Delete(context.Background(), "explained", metav1.DeleteOptions{})
+	})
 	w.KubectlWith(explained, "apply", "-f", "-")
 	held := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "held", Finalizers: []string{"example.com/hold"}}}
 	if _, err := w.Client.CoreV1().ConfigMaps("explained").Create(t.Context(), held,
 		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
+	w.Cleanup(func() {
+		_, _ = w.Client.CoreV1().ConfigMaps("explained").Patch(context.Background(), held.Name, types.MergePatchType,
+			[]byte(`{"metadata": {"finalizers": null}}`), metav1.PatchOptions{})
+	})
 	w.Kubectl("delete", "namespace", "explained", "--wait=false")
 	set := ""
 	w.Await("the ReplicaSet", func() scenario.Answer {

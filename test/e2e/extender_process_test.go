@@ -40,6 +40,10 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	code := m.Run()
+	if err := processes.EndShared(); err != nil {
+		fmt.Println(err)
+		code = 1
+	}
 	release()
 	os.Exit(code)
 }

@@ -124,7 +124,7 @@ func (s *extenderStage) waitsWithout(name, why string) {
 }
 
 func newExtenderStage(t *testing.T) *extenderStage {
-	m := processes.New(t, 0)
+	m := processes.Shared(t, 0)
 	// At this loopback address the port stays free while the extender is away: other connections are from 127.0.0.1.
 	listener, err := net.Listen("tcp", "127.0.66.1:0")
 	if err != nil {
@@ -140,7 +140,7 @@ func newExtenderStage(t *testing.T) *extenderStage {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &extenderStage{bareNodes: bareNodes{scenario.In(t, m)}, command: subprocess.Command{Name: extender,
+	s := &extenderStage{bareNodes: bare(t, m), command: subprocess.Command{Name: extender,
 		Path: program,
 		Log:  filepath.Join(t.TempDir(), "extender.log"),
 		Env:  []string{extenderAddress + "=" + address, extenderKubeconfig + "=" + m.Kubeconfig()}}}

@@ -29,8 +29,8 @@ const pause = 30 * time.Second
 //
 // SAF-121 POD-025
 func TestNoRoomLeaksThroughHandOvers(t *testing.T) {
-	m := processes.New(t, 0)
-	s := bareNodes{scenario.In(t, m)}
+	m := processes.Shared(t, 0)
+	s := bare(t, m)
 	const nodes, each = 3, 4
 	for i := range nodes {
 		s.node(fmt.Sprint("n", i), fmt.Sprint(each), nil)

@@ -100,7 +100,7 @@ func expectLine(t *testing.T, program string, args []string, status int, want st
 // TestADataDirectoryIsUsedOnce starts an apiserver on the data of one that runs, and a second `keel up` on a mesh that
 // is up.
 func TestADataDirectoryIsUsedOnce(t *testing.T) {
-	m := processes.New(t, 0)
+	m := processes.Shared(t, 0)
 	expectLine(t, "keelson-apiserver", []string{
 		"--data-dir", filepath.Join(m.DataDir, "apiserver"), "--bind-address=127.0.0.1", "--secure-port=0",
 		"--log-level=error",

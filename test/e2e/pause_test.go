@@ -17,18 +17,20 @@ import (
 	"keelson.dev/kit/subprocess"
 	"keelson.dev/test/mesh"
 	"keelson.dev/test/mesh/processes"
+	"keelson.dev/test/scenario"
 )
 
 // TestAPausedLeaderWritesNothing stops the leader of each daemon that is elected by SIGSTOP until a copy leads, kills
 // the copy, and lets the first one go on with work at hand. What it then writes it writes under its own Lease again,
 // not under the copy's.
 func TestAPausedLeaderWritesNothing(t *testing.T) {
-	m := processes.New(t, 0)
+	m := processes.Shared(t, 0)
 	client, err := kubernetes.NewForConfig(m.Admin())
 	if err != nil {
 		t.Fatal(err)
 	}
 	prepareWork(t, client)
+	clearAway(&scenario.World{TB: t, Client: client}, work)
 	for _, test := range []struct {
 		daemon mesh.Daemon
 		lease  string

@@ -38,9 +38,9 @@ status: {allocatable: {cpu: "16", memory: 64Gi, pods: "110"}}
 // TestSimulate asks keel what would fit, on the live mesh and on a snapshot of it, and then sees that it is so: two of
 // three Pods get a node, and keel explains what would help the third.
 func TestSimulate(t *testing.T) {
-	m := processes.New(t, 0)
+	m := processes.Shared(t, 0)
 	m.Restart(t, mesh.PodGC, "--node-monitor-grace-period=24h", "--node-startup-grace-period=24h")
-	w := scenario.In(t, m)
+	w := bare(t, m).World
 	for _, name := range []string{"one", "two"} {
 		if err := simnode.Register(t.Context(), w.Client, name); err != nil {
 			t.Fatal(err)

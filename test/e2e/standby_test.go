@@ -41,7 +41,7 @@ func roles(d mesh.Daemon, names ...string) (leases []string) {
 // TestStandbyTakesOver kills the leader of each daemon that is elected while a second copy of it runs. The copy holds
 // every Lease of the daemon soon.
 func TestStandbyTakesOver(t *testing.T) {
-	m := processes.New(t, 0)
+	m := processes.Shared(t, 0)
 	client, err := kubernetes.NewForConfig(m.Admin())
 	if err != nil {
 		t.Fatal(err)

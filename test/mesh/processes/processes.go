@@ -51,40 +51,57 @@ const WithDNS = "--dns=coredns"
 // lines of every daemon's log.
 func New(t testing.TB, nodes int, flags ...string) *Mesh {
 	t.Helper()
-	m := &Mesh{DataDir: shortTempDir(t), nodes: nodes, restarted: map[string]subprocess.Process{},
-		flags: append(Known(t, "keel", []string{"up"}, []string{"--dns=none"}), flags...)}
+	m := newMesh(t, nodes, flags...)
 	t.Cleanup(func() {
 		if t.Failed() {
 			m.showLogs(t)
 		}
-		if out, err := m.Keel(context.Background(), "down"); err != nil {
-			t.Errorf("keel down: %v\n%s", err, out)
+		if err := m.down(); err != nil {
+			t.Error(err)
 		}
 	})
-	m.up(t)
-	m.config = filepath.Join(m.DataDir, "kubeconfig", "admin.kubeconfig")
-	admin, err := clientcmd.BuildConfigFromFlags("", m.config)
-	if err != nil {
-		t.Fatalf("reading the kubeconfig: %v", err)
+	if err := m.begin(); err != nil {
+		t.Fatal(err)
 	}
-	admin.QPS = -1
-	m.admin = admin
 	return m
 }
 
-// shortTempDir is a temporary folder whose sockets' paths stay below the kernel's limit of 108 bytes.
-func shortTempDir(t testing.TB) string {
+// newMesh is one that is not up yet.
+func newMesh(t testing.TB, nodes int, flags ...string) *Mesh {
 	t.Helper()
+	flags = append(Known(t, "keel", []string{"up"}, []string{"--dns=none"}), flags...)
+	// The paths of sockets stay below the kernel's limit of 108 bytes.
 	dir, err := os.MkdirTemp("", "keel")
 	if err != nil {
 		t.Fatalf("making the data directory: %v", err)
 	}
-	t.Cleanup(func() {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Errorf("removing the data directory after keel down: %v", err)
-		}
-	})
-	return dir
+	return &Mesh{DataDir: dir, nodes: nodes, restarted: map[string]subprocess.Process{}, flags: flags}
+}
+
+// begin brings the mesh up for the first time.
+func (m *Mesh) begin() error {
+	if err := m.start(); err != nil {
+		return err
+	}
+	m.config = filepath.Join(m.DataDir, "kubeconfig", "admin.kubeconfig")
+	admin, err := clientcmd.BuildConfigFromFlags("", m.config)
+	if err != nil {
+		return fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	admin.QPS = -1
+	m.admin = admin
+	return nil
+}
+
+// down ends the mesh and removes its folder.
+func (m *Mesh) down() error {
+	if out, err := m.Keel(context.Background(), "down"); err != nil {
+		return fmt.Errorf("keel down: %w\n%s", err, out)
+	}
+	if err := os.RemoveAll(m.DataDir); err != nil {
+		return fmt.Errorf("removing the data directory after keel down: %w", err)
+	}
+	return nil
 }
 
 // Admin implements mesh.Mesh.
@@ -205,11 +222,19 @@ func (m *Mesh) Keel(ctx context.Context, args ...string) (string, error) {
 
 func (m *Mesh) up(t testing.TB) {
 	t.Helper()
+	if err := m.start(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// start has keel start what does not run.
+func (m *Mesh) start() error {
 	out, err := m.Keel(context.Background(), append([]string{"up", "--nodes", fmt.Sprint(m.nodes), "--sample=false",
 		"--bind-address=0.0.0.0"}, m.flags...)...)
 	if err != nil {
-		t.Fatalf("keel up: %v\n%s", err, out)
+		return fmt.Errorf("keel up: %w\n%s", err, out)
 	}
+	return nil
 }
 
 // processes reads what keel up has started, in the order of the names.
