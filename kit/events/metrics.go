@@ -25,8 +25,7 @@ var (
 	dropped = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "keelson_events_dropped_total",
 		Help: "Events that were not written: too many were waiting (overflow), too many were about one object " +
-			"(flood), " +
-			"the apiserver refused them (refused) or could not be reached for too long (unreachable).",
+			"(flood), the apiserver refused them (refused) or could not be reached for too long (unreachable).",
 	}, []string{"reason"})
 )
 

@@ -26,8 +26,7 @@ func Autoscale(t *testing.T, m mesh.Mesh) {
 		"jsonpath={.spec.metrics[0].resource.target.averageUtilization}")
 	w.awaitOutput([]string{"Reference:", "Deployment/web", "Min replicas:", "1", "Max replicas:", "3",
 		"ScalingActive  False   FailedGetResourceMetric  the HPA was unable to compute the replica count: failed to " +
-			"get " +
-			"cpu utilization: ", "SuccessfulRescale", "New size: 3; reason: Current number of replicas above " +
+			"get cpu utilization: ", "SuccessfulRescale", "New size: 3; reason: Current number of replicas above " +
 			"Spec.MaxReplicas"}, "describe", "hpa", "web")
 	w.Kubectl("delete", "hpa", "web")
 	w.says("horizontalpodautoscaler.autoscaling/web autoscaled", "autoscale", "deployment/web", "--min=1", "--max=3")

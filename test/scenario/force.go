@@ -134,8 +134,7 @@ func (w *World) forceDelete(name string) {
 		w.Errorf("the forced deletion: status %d, %q, want %q", r.Code, r.Stdout, want)
 	}
 	const warning = "Warning: Immediate deletion does not wait for confirmation that the running resource has been " +
-		"terminated. " +
-		"The resource may continue to run on the cluster indefinitely."
+		"terminated. The resource may continue to run on the cluster indefinitely."
 	if !strings.Contains(r.Stderr, warning) {
 		w.Errorf("the forced deletion warned of %q, want %q", r.Stderr, warning)
 	}

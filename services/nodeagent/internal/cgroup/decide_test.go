@@ -33,12 +33,10 @@ func TestSliceNames(t *testing.T) {
 // is looked for where it is, or nothing is known of what it uses and nothing of it is killed.
 func TestPathsOfUnits(t *testing.T) {
 	for path, want := range map[string]string{
-		"/kubepods": "/kubepods.slice",
-		"/kubepods/burstable/podA-1": "/kubepods.slice/kubepods-burstable.slice/" +
-			"kubepods-burstable-podA_1.slice",
-		"/keelson/node-1": "/keelson.slice/keelson-node_1.slice",
-		"/kubepods/podA-1/cri-containerd-4f2a.scope": "/kubepods.slice/kubepods-podA_1.slice/" +
-			"cri-containerd-4f2a.scope",
+		"/kubepods":                  "/kubepods.slice",
+		"/kubepods/burstable/podA-1": "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-podA_1.slice",
+		"/keelson/node-1":            "/keelson.slice/keelson-node_1.slice",
+		"/kubepods/podA-1/cri-containerd-4f2a.scope": "/kubepods.slice/kubepods-podA_1.slice/cri-containerd-4f2a.scope",
 	} {
 		unit := unitOf(path)
 		m, err := systemd.NewUnifiedManager(unit, "")

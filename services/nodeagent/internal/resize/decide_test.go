@@ -151,8 +151,7 @@ func TestHeld(t *testing.T) {
 		{"none", nil, ""},
 		{"all is in use", []Lowered{{"", 10, 10}, {"c", 5, 5}}, ""},
 		{"a byte more of the Pod", []Lowered{{"", 10, 11}, {"c", 5, 5}},
-			"cannot decrease memory limits: [attempting to " +
-				"set pod memory limit (10) below current usage (11)]"},
+			"cannot decrease memory limits: [attempting to set pod memory limit (10) below current usage (11)]"},
 		{"a byte more of a container", []Lowered{{"c", 5, 6}}, "cannot decrease memory limits: [attempting to set " +
 			`container "c" memory limit (5) below current usage (6)]`},
 	} {

@@ -33,8 +33,7 @@ func weights(p rules.Profile) string {
 }
 
 const all = "ImageLocality=1 InterPodAffinity=2! NodeAffinity=2! NodeName! NodePorts! " +
-	"NodeResourcesBalancedAllocation=1 " +
-	"NodeResourcesFit=1! " +
+	"NodeResourcesBalancedAllocation=1 NodeResourcesFit=1! " +
 	"NodeUnschedulable! NodeVolumeLimits! PodTopologySpread=2! TaintToleration=3! VolumeBinding=1! " +
 	"VolumeRestrictions! VolumeZone!"
 
@@ -57,9 +56,7 @@ func TestProfiles(t *testing.T) {
 		"all scores but one off": {"profiles: [{plugins: {score: {disabled: [{name: '*'}], enabled: [{name: " +
 			"NodeResourcesFit, weight: 5}]}}}]", corev1.DefaultSchedulerName,
 			"InterPodAffinity! NodeAffinity! NodeName! NodePorts! NodeResourcesFit=5! NodeUnschedulable! " +
-				"NodeVolumeLimits! " +
-				"PodTopologySpread! " +
-				"TaintToleration! VolumeBinding! VolumeRestrictions! VolumeZone!"},
+				"NodeVolumeLimits! PodTopologySpread! TaintToleration! VolumeBinding! VolumeRestrictions! VolumeZone!"},
 		"the extension point wins over multiPoint": {"profiles: [{plugins: {multiPoint: {enabled: [{name: " +
 			"NodeAffinity, weight: 4}]}, score: {enabled: [{name: NodeAffinity, weight: 6}]}}}]",
 			corev1.DefaultSchedulerName, strings.Replace(all, "NodeAffinity=2", "NodeAffinity=6", 1)},
@@ -99,13 +96,11 @@ func TestSpreadDefaults(t *testing.T) {
 		"System": {spreadArgs("defaultingType: System"),
 			"kubernetes.io/hostname topology.kubernetes.io/zone"},
 		"List, SCH-092": {
-			spreadList("maxSkew: 1, topologyKey: topology.kubernetes.io/zone, " +
-				"whenUnsatisfiable: ScheduleAnyway"),
+			spreadList("maxSkew: 1, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: ScheduleAnyway"),
 			"topology.kubernetes.io/zone"},
 		"an empty List": {spreadArgs("defaultingType: List"), ""},
 		"an empty List that says its kind": {
-			spreadArgs("apiVersion: kubescheduler.config.k8s.io/v1, " +
-				"kind: PodTopologySpreadArgs, defaultingType: List"),
+			spreadArgs("apiVersion: kubescheduler.config.k8s.io/v1, kind: PodTopologySpreadArgs, defaultingType: List"),
 			""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -174,8 +169,7 @@ func TestArguments(t *testing.T) {
 
 func TestMistakes(t *testing.T) {
 	const names = "only DefaultBinder, DefaultPreemption, GangScheduling, ImageLocality, InterPodAffinity, " +
-		"NodeAffinity, NodeName, " +
-		"NodePorts, " +
+		"NodeAffinity, NodeName, NodePorts, " +
 		"NodeResourcesBalancedAllocation, NodeResourcesFit, NodeUnschedulable, NodeVolumeLimits, PodGroupPodsCount, " +
 		"PodTopologySpread, PrioritySort, SchedulingGates, TaintToleration, TopologyPlacement, VolumeBinding, " +
 		"VolumeRestrictions, VolumeZone"

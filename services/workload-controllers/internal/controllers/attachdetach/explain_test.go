@@ -46,8 +46,7 @@ func TestExplain(t *testing.T) {
 			"waits for PersistentVolume pv to be attached to node b: " +
 				"node a holds it since 2026-11-23T12:00:00Z for Pod ns/one"},
 		"held by nobody": {"two", with(podOn("two", "b"), attachmentTo("a", done)),
-			"waits for PersistentVolume pv to be attached to node b: " +
-				"node a holds it since 2026-11-23T12:00:00Z"},
+			"waits for PersistentVolume pv to be attached to node b: node a holds it since 2026-11-23T12:00:00Z"},
 		"without a node":                    {"one", with(podOn("one", "")), "unknown"},
 		"without a volume that is attached": {"one", []client.Object{podOn("one", "a"), nodeOf("a")}, "unknown"},
 	} {

@@ -43,8 +43,7 @@ func TestWhatIsInTheWay(t *testing.T) {
 			[]string{
 				"Warning InvalidSelector couldn't convert selector into a corresponding internal selector object: away",
 				"Warning FailedComputeMetricsReplicas couldn't convert selector into a corresponding internal " +
-					"selector " +
-					"object: away"}},
+					"selector object: away"}},
 		{"two for the same Pods", func(in *Input) { in.Rivals = []string{"ns/other", "ns/web"} }, able,
 			"False AmbiguousSelector pods by selector app=web are controlled by multiple HPAs: [ns/other ns/web]",
 			[]string{"Warning AmbiguousSelector pods by selector app=web are controlled by multiple HPAs: [ns/other " +

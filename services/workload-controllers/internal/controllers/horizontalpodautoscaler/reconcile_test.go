@@ -243,8 +243,7 @@ func TestWithoutMetrics(t *testing.T) {
 			Target: target}},
 			"failed to get hits external metric value: unable to get external metric ns/hits/<none>: unable to fetch " +
 				"metrics from external metrics API: no external metrics API (external.metrics.k8s.io) registered, or " +
-				"it " +
-				"does not know the metric"},
+				"it does not know the metric"},
 	} {
 		t.Run(string(row.metric.Type), func(t *testing.T) {
 			w := newWorld(t, 2, autoscaler("a", func(a *autoscalingv2.HorizontalPodAutoscaler) {

@@ -196,8 +196,7 @@ func TestProvision(t *testing.T) {
 		{"at once", ClaimInput{Claim: claim("a", ofClass(localClass)), Class: storageClass(localClass,
 			"local.keelson.dev")}, `Pending; Warning ProvisioningFailed: StorageClass "keelson-local": ` +
 			"volumeBindingMode must be WaitForFirstConsumer for the provisioner local.keelson.dev, whose volumes are " +
-			"on " +
-			"the Pod's node"},
+			"on the Pod's node"},
 		{"by hand", ClaimInput{Claim: claim("a"), Class: storageClass("fast", "kubernetes.io/no-provisioner")},
 			`Pending; Warning ProvisioningFailed: no volume of StorageClass "fast" suits this claim, and its ` +
 				"provisioner kubernetes.io/no-provisioner makes none"},

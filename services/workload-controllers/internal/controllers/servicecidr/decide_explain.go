@@ -24,8 +24,7 @@ func account(in Input, plan Plan) explain.Account {
 	case len(plan.InUse) > 0:
 		a.Wait(explain.Wait{Since: gone.Time, Reason: "Terminating", For: fmt.Sprintf("%s to be given back: %s",
 			count(len(plan.InUse)), shown(plan)),
-			Ends: "the Services that have them are gone, or another ServiceCIDR " +
-				"has these addresses too"})
+			Ends: "the Services that have them are gone, or another ServiceCIDR has these addresses too"})
 	case plan.After > 0:
 		a.Wait(explain.Wait{Since: gone.Time, Reason: "Terminating", For: "all apiservers to notice that it goes",
 			Ends: "it is " + explain.At(gone.Add(notice))})

@@ -409,8 +409,7 @@ func TestSpecIsConfirmed(t *testing.T) {
 // SET-003, SET-066, SET-070: whoever has the name of a Pod, no second one is made. The server is asked whose it is.
 func TestNameTaken(t *testing.T) {
 	const says = "Warning FailedCreate create Pod web-0 in StatefulSet web failed error: a Pod of that name exists " +
-		"and " +
-		"is not the StatefulSet's"
+		"and is not the StatefulSet's"
 	taken := apierrors.NewAlreadyExists(schema.GroupResource{Resource: "pods"}, "web-0")
 	for _, row := range []struct {
 		name         string
