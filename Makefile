@@ -177,6 +177,10 @@ repeat: ## run the unit tests ROUNDS times beside a load, and tell which do not 
 	@cd $(ROOT)/tools && $(GO) build -o $(STAMPS)/repeat ./cmd/repeat && cd $(ROOT) && \
 	  $(STAMPS)/repeat -n $(ROUNDS) $(or $(PACKAGE),$(UNIT:%=./%/...))
 
+.PHONY: repeat-meshes
+repeat-meshes: ## run the tests with whole meshes ROUNDS times beside a load, and tell which do not pass every time (root)
+	@cd $(ROOT)/tools && $(GO) build -o $(STAMPS)/repeat ./cmd/repeat && cd $(ROOT) && $(STAMPS)/repeat -n $(ROUNDS) -make test-meshes 	  -events '$(BIN)/test-times/integration.json $(BIN)/test-times/e2e-*.json'
+
 .PHONY: test-all
 test-all: ## run every test whatever the caches hold, in another order, and the short form of those on machines
 	@$(MAKE) --no-print-directory test test-vm-short TESTFLAGS="-count=1 -shuffle=on"

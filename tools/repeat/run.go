@@ -25,6 +25,10 @@ type Options struct {
 	Packages, Flags []string
 	// Load is whether all processors are kept busy meanwhile.
 	Load bool
+	// Target is what make is asked for in place of building and running the packages: it runs tests with the flags in
+	// TESTFLAGS, and leaves their events in files that match one of the patterns Events.
+	Target string
+	Events []string
 }
 
 // binary is the built tests of a package.
@@ -37,10 +41,14 @@ func Run(o Options, say io.Writer) (*Outcomes, error) {
 		return nil, err
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
-	fmt.Fprintln(say, "==> building")
-	tests, err := build(o, folder)
-	if err != nil {
-		return nil, err
+	one := o.target
+	if o.Target == "" {
+		fmt.Fprintln(say, "==> building")
+		tests, err := build(o, folder)
+		if err != nil {
+			return nil, err
+		}
+		one = func(seed int64, outcomes *Outcomes, say io.Writer) error { return round(tests, seed, outcomes, say) }
 	}
 	if o.Load {
 		defer busy()()
@@ -49,11 +57,55 @@ func Run(o Options, say io.Writer) (*Outcomes, error) {
 	for i := range o.Rounds {
 		seed := o.First + int64(i)
 		fmt.Fprintf(say, "==> round %d of %d, seed %d\n", i+1, o.Rounds, seed)
-		if err := round(tests, seed, outcomes, say); err != nil {
+		if err := one(seed, outcomes, say); err != nil {
 			return nil, err
 		}
 	}
 	return outcomes, nil
+}
+
+// target has make run the tests once. What fails is in the events.
+func (o Options) target(seed int64, outcomes *Outcomes, say io.Writer) error {
+	if err := o.eachFile(os.Remove); err != nil {
+		return err
+	}
+	command := exec.Command("make", o.Target, fmt.Sprintf("TESTFLAGS=-count=1 -shuffle=%d", seed))
+	command.Stdout, command.Stderr = say, say
+	if err := command.Run(); err != nil {
+		fmt.Fprintf(say, "==> make %s: %v\n", o.Target, err)
+	}
+	seen := 0
+	err := o.eachFile(func(path string) error {
+		events, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		seen++
+		if err := outcomes.Add(seed, bytes.NewReader(events)); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		return nil
+	})
+	if err == nil && seen == 0 {
+		err = fmt.Errorf("make %s left no events in %s", o.Target, strings.Join(o.Events, ", "))
+	}
+	return errors.Join(err, outcomes.Print(say))
+}
+
+// eachFile does something with each file of events.
+func (o Options) eachFile(do func(path string) error) error {
+	for _, pattern := range o.Events {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			return fmt.Errorf("%s: %w", pattern, err)
+		}
+		for _, path := range files {
+			if err := do(path); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // build builds the tests of all packages that have any.
