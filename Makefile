@@ -31,7 +31,7 @@ TESTFLAGS ?=
 sum = mkdir -p $(BIN)/failed-once $(BIN)/test-times && rm -f $(BIN)/failed-once/$(1) && \
   $(BIN)/gotestsum --hide-summary=skipped --format=$(or $(4),standard-quiet) \
   --rerun-fails=1 --rerun-fails-max-failures=5 --rerun-fails-run-root-test --rerun-fails-report=$(BIN)/failed-once/$(1) \
-  --jsonfile-timing-events=$(BIN)/test-times/$(1).json --packages="$(2)" -- $(TESTFLAGS) $(3)
+  --jsonfile=$(BIN)/test-times/$(1).json --packages="$(2)" -- $(TESTFLAGS) $(3)
 
 .DEFAULT_GOAL := help
 .PHONY: help
@@ -95,7 +95,7 @@ TESTS := test-unit test-fuzz-requests test-placement test-meshes
 .PHONY: test
 test: ## run every test, and say what each step took
 	@rm -rf $(BIN)/test-times; mkdir -p $(BIN)/test-times; for step in $(TESTS); do begun=$$(date +%s); \
-	  $(MAKE) --no-print-directory $$step || exit 1; printf '%7s s  %s\n' $$(($$(date +%s) - begun)) $$step >>$(BIN)/test-times/steps; done; \
+	  $(MAKE) --no-print-directory $$step || { cd $(ROOT)/tools && $(GO) run ./cmd/failures $(BIN)/test-times/*.json; exit 1; }; printf '%7s s  %s\n' $$(($$(date +%s) - begun)) $$step >>$(BIN)/test-times/steps; done; \
 	$(MAKE) --no-print-directory test-times; echo "==> the steps"; cat $(BIN)/test-times/steps
 
 # The go command sees no change of what a test reads outside of its module: these run each time (tools/layout keeps the list whole).

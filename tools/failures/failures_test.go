@@ -1,0 +1,54 @@
+package failures
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+const events = `
+{"Action":"start","Package":"keelson.dev/a"}
+{"Action":"run","Package":"keelson.dev/a","Test":"TestOne"}
+{"Action":"output","Package":"keelson.dev/a","Test":"TestOne","Output":"=== RUN   TestOne\n"}
+{"Action":"run","Package":"keelson.dev/a","Test":"TestOne/row"}
+{"Action":"output","Package":"keelson.dev/a","Test":"TestOne/row","Output":"    a_test.go:1: 2, want 1\n"}
+{"Action":"output","Package":"keelson.dev/a","Test":"TestOne/row","Output":"    a_test.go:2: 3, want 1\n"}
+{"Action":"output","Package":"keelson.dev/a","Test":"TestOne/row","Output":"    a_test.go:3: 4, want 1\n"}
+{"Action":"output","Package":"keelson.dev/a","Test":"TestOne/row","Output":"    --- FAIL: TestOne/row (0.00s)\n"}
+{"Action":"fail","Package":"keelson.dev/a","Test":"TestOne/row"}
+{"Action":"fail","Package":"keelson.dev/a","Test":"TestOne"}
+{"Action":"fail","Package":"keelson.dev/a","Test":"TestTwice"}
+{"Action":"pass","Package":"keelson.dev/a","Test":"TestTwice"}
+{"Action":"pass","Package":"keelson.dev/a","Test":"TestWell"}
+{"Action":"fail","Package":"keelson.dev/a"}
+{"Action":"build-output","ImportPath":"keelson.dev/b","Output":"# keelson.dev/b\n"}
+{"Action":"build-output","ImportPath":"keelson.dev/b","Output":"b/b.go:1:1: undefined: x\n"}
+{"Action":"build-fail","ImportPath":"keelson.dev/b"}
+{"Action":"fail","Package":"keelson.dev/b"}
+`
+
+func TestPrint(t *testing.T) {
+	f := New()
+	if err := f.Add(strings.NewReader(events)); err != nil {
+		t.Fatal(err)
+	}
+	var got strings.Builder
+	const want = "a TestOne/row\n    a_test.go:1: 2, want 1\n    a_test.go:2: 3, want 1\n" +
+		"b \n    b/b.go:1:1: undefined: x\n"
+	if err := f.Print(&got); err != nil || got.String() != want {
+		t.Errorf("%q, %v, want %q", &got, err, want)
+	}
+	for i := range 2 * most {
+		f.note("fail", name{"keelson.dev/c", fmt.Sprintf("Test%02d", i)}, "")
+	}
+	got.Reset()
+	if err := f.Print(&got); err != nil || !strings.HasSuffix(got.String(), "c Test07\nand 12 more\n") {
+		t.Errorf("%q, %v", &got, err)
+	}
+}
+
+func TestAddSaysWhatIsNoEvent(t *testing.T) {
+	if err := New().Add(strings.NewReader("FAIL\n")); err == nil {
+		t.Error("FAIL passed for an event")
+	}
+}
