@@ -73,8 +73,10 @@ func (s *Subresource[O]) Connect(ctx context.Context, id string, opts runtime.Ob
 	if target.Scheme == "" {
 		target.Scheme = "http"
 	}
-	location := &url.URL{Scheme: target.Scheme, Host: target.Host,
-		Path: utilnet.JoinPreservingTrailingSlash("/", s.Path(options))}
+	location := &url.URL{Scheme: target.Scheme, Host: target.Host}
+	if path := s.Path(options); path != "" { // without one the handler redirects to "/", so that relative links work
+		location.Path = utilnet.JoinPreservingTrailingSlash("/", path)
+	}
 	return proxy.NewUpgradeAwareHandler(location, target.Transport, true, false, proxy.NewErrorResponder(responder)),
 		nil
 }

@@ -68,20 +68,27 @@ func TestSubresource(t *testing.T) {
 			return Target{Host: host, Transport: http.DefaultTransport}, nil
 		},
 	}
-	for _, row := range []struct{ id, path, want string }{
-		{"web", "", "GET /?a=b"},
-		{"http:web:80", "/", "GET /?a=b"},
-		{"web:http", "/a/b/", "GET /a/b/?a=b"},
-		{"web:http", "a", "GET /a?a=b"},
+	for _, row := range []struct{ method, id, path, want, location string }{
+		{"GET", "web", "", "", "/x/proxy/?a=b"},
+		{"HEAD", "web", "", "", "/x/proxy/?a=b"},
+		{"POST", "web", "", "POST /?a=b", ""},
+		{"GET", "http:web:80", "/", "GET /?a=b", ""},
+		{"GET", "web:http", "/a/b/", "GET /a/b/?a=b", ""},
+		{"GET", "web:http", "a", "GET /a?a=b", ""},
 	} {
-		responder := &answers{}
+		got = ""
+		responder, w := &answers{}, httptest.NewRecorder()
 		handler, err := sub.Connect(t.Context(), row.id, &corev1.PodProxyOptions{Path: row.path}, responder)
 		if err != nil {
 			t.Fatal(err)
 		}
-		handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/x/proxy"+row.path+"?a=b", nil))
-		if got != row.want || responder.err != nil {
-			t.Errorf("%s %s: %q, %v", row.id, row.path, got, responder.err)
+		handler.ServeHTTP(w, httptest.NewRequest(row.method, "/x/proxy"+row.path+"?a=b", nil))
+		if location := w.Header().Get(
+			"Location",
+		); got != row.want || responder.err != nil ||
+			location != row.location ||
+			(w.Code == http.StatusMovedPermanently) != (location != "") {
+			t.Errorf("%+v: %q, %v, %d, to %q", row, got, responder.err, w.Code, location)
 		}
 	}
 	if want := (Address{Name: "web", Port: "http"}); found != want {
