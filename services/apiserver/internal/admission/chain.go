@@ -17,6 +17,7 @@ import (
 	"keelson.dev/services/apiserver/internal/admission/noderestriction"
 	"keelson.dev/services/apiserver/internal/admission/pluginconfig"
 	"keelson.dev/services/apiserver/internal/admission/podsecurity"
+	"keelson.dev/services/apiserver/internal/admission/podtopologylabels"
 	"keelson.dev/services/apiserver/internal/admission/priority"
 	"keelson.dev/services/apiserver/internal/admission/protection"
 	"keelson.dev/services/apiserver/internal/admission/resourcequota"
@@ -44,6 +45,7 @@ var plugins = []plugin{
 	{name: priority.PluginName, register: priority.Register},
 	{name: limitranger.PluginName, register: limitranger.Register},
 	{name: tolerationseconds.PluginName, register: tolerationseconds.Register},
+	{name: podtopologylabels.PluginName, register: podtopologylabels.Register},
 	{name: defaultclass.Storage, register: defaultclass.RegisterStorage},
 	{name: defaultclass.Ingress, register: defaultclass.RegisterIngress},
 	{name: protection.StorageObjects, register: protection.RegisterStorageObjects},

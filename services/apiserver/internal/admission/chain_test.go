@@ -36,6 +36,7 @@ import (
 
 	"keelson.dev/services/apiserver/internal/admission/noderestriction"
 	"keelson.dev/services/apiserver/internal/admission/podsecurity"
+	"keelson.dev/services/apiserver/internal/admission/podtopologylabels"
 )
 
 // somewhere finds every Service at one place.
@@ -55,6 +56,7 @@ func complete(t *testing.T) Config {
 		Informers:  informers.NewSharedInformerFactory(client, time.Hour),
 		Pods:       func(context.Context, string) ([]corev1.Pod, error) { return nil, nil },
 		Nodes:      func(context.Context) ([]corev1.Node, error) { return nil, nil },
+		Node:       func(context.Context, string) (*corev1.Node, error) { return &corev1.Node{}, nil },
 		RESTMapper: meta.NewDefaultRESTMapper(nil),
 		Authorizer: authorizerfactory.NewAlwaysAllowAuthorizer(),
 		Features:   utilfeature.DefaultFeatureGate,
@@ -75,10 +77,26 @@ func TestNew(t *testing.T) {
 // The order is part of what the chain does: the account's secrets and the class's priority are there when the
 // checks run, and nothing is looked up for a namespace that ends.
 func TestOrder(t *testing.T) {
-	want := []string{"NamespaceLifecycle", "ServiceAccount", "NodeRestriction", "TaintNodesByCondition", "PodSecurity",
-		"Priority", "LimitRanger", "DefaultTolerationSeconds", "DefaultStorageClass", "DefaultIngressClass",
-		"StorageObjectInUseProtection", "PodGroupProtection",
-		"RuntimeClass", "PersistentVolumeClaimResize", "DenyServiceExternalIPs", "ListBounds", "ResourceQuota"}
+	want := []string{
+		"NamespaceLifecycle",
+		"ServiceAccount",
+		"NodeRestriction",
+		"TaintNodesByCondition",
+		"PodSecurity",
+		"Priority",
+		"LimitRanger",
+		"DefaultTolerationSeconds",
+		"PodTopologyLabels",
+		"DefaultStorageClass",
+		"DefaultIngressClass",
+		"StorageObjectInUseProtection",
+		"PodGroupProtection",
+		"RuntimeClass",
+		"PersistentVolumeClaimResize",
+		"DenyServiceExternalIPs",
+		"ListBounds",
+		"ResourceQuota",
+	}
 	const optional = "DenyServiceExternalIPs"
 	names := func(rows []plugin) (got []string) {
 		for _, p := range rows {
@@ -131,7 +149,10 @@ func (g *greedy) SetAuthenticationInfoResolverWrapper(w webhook.AuthenticationIn
 }
 func (g *greedy) SetPods(pods podsecurity.Pods)        { g.got.Pods = pods }
 func (g *greedy) SetNodes(nodes noderestriction.Nodes) { g.got.Nodes = nodes }
-func (*greedy) ValidateInitialization() error          { return nil }
+
+// SetNode implements WantsNode.
+func (g *greedy) SetNode(node podtopologylabels.Node) { g.got.Node = node }
+func (*greedy) ValidateInitialization() error         { return nil }
 
 var (
 	_ initializer.WantsAPIServerID                              = &greedy{}
@@ -169,7 +190,7 @@ func TestInitializers(t *testing.T) {
 		"the features": got.Features == c.Features, "the version": got.Version == c.Version,
 		"the end": got.Drained == c.Drained, "the services": got.Services == c.Services,
 		"the identity to webhooks": got.Webhooks != nil, "the Pods": got.Pods != nil,
-		"the Nodes": got.Nodes != nil,
+		"the Nodes": got.Nodes != nil, "a Node": got.Node != nil,
 	} {
 		if !same {
 			t.Errorf("the plugin did not get %s", what)
@@ -204,6 +225,8 @@ func TestLacking(t *testing.T) {
 			`failed to initialize admission plugin "NodeRestriction": it has no client`},
 		"NodeRestriction without Nodes": {only("NodeRestriction"), noObjects,
 			`failed to initialize admission plugin "NodeRestriction": it has no way to read Nodes`},
+		"PodTopologyLabels without Nodes": {only("PodTopologyLabels"), noObjects,
+			`failed to initialize admission plugin "PodTopologyLabels": it has no way to read a Node`},
 		"PodSecurity without anything": {only("PodSecurity"), admission.PluginInitializers{},
 			`failed to initialize admission plugin "PodSecurity": it has no client`},
 		"PodSecurity with a client only": {only("PodSecurity"), noInformers,

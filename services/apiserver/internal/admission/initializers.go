@@ -18,6 +18,7 @@ import (
 	"keelson.dev/services/apiserver/internal/admission/noderestriction"
 	"keelson.dev/services/apiserver/internal/admission/pluginconfig"
 	"keelson.dev/services/apiserver/internal/admission/podsecurity"
+	"keelson.dev/services/apiserver/internal/admission/podtopologylabels"
 )
 
 // Config is what plugins may want. A plugin says so by the library's interfaces (WantsExternalKubeClientSet, ...).
@@ -35,8 +36,9 @@ type Config struct {
 	Informers informers.SharedInformerFactory
 	// Pods reads the Pods of a namespace from the watch cache.
 	Pods podsecurity.Pods
-	// Nodes reads all Nodes from the watch cache.
+	// Nodes reads all Nodes from the watch cache, Node one of them.
 	Nodes noderestriction.Nodes
+	Node  podtopologylabels.Node
 	// ServiceRanges are those of which Services get their addresses.
 	ServiceRanges []netip.Prefix
 	RESTMapper    meta.RESTMapper
@@ -55,7 +57,7 @@ func (c Config) initializers() admission.PluginInitializer {
 		initializer.NewAPIServerIDInitializer(c.ServerID),
 		initializer.New(c.Client, c.Dynamic, c.Informers, c.Authorizer, c.Features, c.Version, c.Drained, c.RESTMapper),
 		webhookinitializer.NewPluginInitializer(c.Webhooks, c.Services),
-		withObjects{c.Pods, c.Nodes, c.ServiceRanges},
+		withObjects{c.Pods, c.Nodes, c.Node, c.ServiceRanges},
 	}
 }
 
@@ -63,6 +65,7 @@ func (c Config) initializers() admission.PluginInitializer {
 type withObjects struct {
 	pods     podsecurity.Pods
 	nodes    noderestriction.Nodes
+	node     podtopologylabels.Node
 	services []netip.Prefix
 }
 
@@ -73,6 +76,9 @@ func (w withObjects) Initialize(p admission.Interface) {
 	}
 	if wants, ok := p.(noderestriction.WantsNodes); ok {
 		wants.SetNodes(w.nodes)
+	}
+	if wants, ok := p.(podtopologylabels.WantsNode); ok {
+		wants.SetNode(w.node)
 	}
 	if wants, ok := p.(noderestriction.WantsServiceRanges); ok {
 		wants.SetServiceRanges(w.services)

@@ -58,6 +58,7 @@ func TestResources(t *testing.T) {
 		"cronjobs":               testCronJobs,
 		"ingress classes":        testIngressClasses,
 		"proxies":                testProxies,
+		"topology labels":        testTopologyLabels,
 		"refused proxies":        testRefusedProxies,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, s) })

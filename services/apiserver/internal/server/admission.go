@@ -56,6 +56,7 @@ func (s *Server) admission() (chain genericadmission.Interface, mapper meta.Rese
 		Nodes: func(ctx context.Context) ([]corev1.Node, error) {
 			return s.objects.Nodes(ctx, labels.Everything())
 		},
+		Node:          s.objects.CurrentNode,
 		ServiceRanges: ranges,
 		Authorizer:    s.authority,
 		Features:      utilfeature.DefaultFeatureGate,
