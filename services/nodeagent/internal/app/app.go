@@ -177,7 +177,7 @@ func (a *agent) build(ctx context.Context) (err error) {
 	a.buildDrivers()
 	a.probes = probe.New(probe.Config{
 		Executor: a.runtime, Version: kubernetesVersion, Changed: func(uid types.UID) { a.pool.Notify(uid) },
-		Failed: a.events.unhealthy,
+		Tell: a.events.probed,
 	})
 	var fromAPI apiPods
 	a.statuses = status.NewWriter(a.client.CoreV1(), a.Log,

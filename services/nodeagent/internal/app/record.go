@@ -25,11 +25,11 @@ func (a *agent) recordNode(e events.Event) {
 	a.events.Recorder.Record(&corev1.ObjectReference{Kind: "Node", Name: a.NodeName, UID: types.UID(a.NodeName)}, e)
 }
 
-// unhealthy writes the event about a probe that failed.
-func (r *recorder) unhealthy(target probe.Target, message string) {
+// probed writes the event about a probe that failed or warns.
+func (r *recorder) probed(target probe.Target, reason, message string) {
 	for _, e := range lifecycle.Entries(target.Pod) {
 		if e.Spec.Name == target.Container.Name {
-			r.Record(target.Pod, e.Path, events.Warning("Unhealthy", "%s", message))
+			r.Record(target.Pod, e.Path, events.Warning(reason, "%s", message))
 			return
 		}
 	}

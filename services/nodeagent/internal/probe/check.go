@@ -61,18 +61,21 @@ func (c *checker) exec(ctx context.Context, target Target, probe *corev1.Probe) 
 	return Success, result.Output()
 }
 
-// httpGet succeeds with a status code from 200 to 399.
+// httpGet succeeds with a status code from 200 to 399. A redirect that is not followed leads elsewhere: what is there
+// may be well or not, and the container told nothing of itself.
 func (c *checker) httpGet(ctx context.Context, target Target, get *corev1.HTTPGetAction) (Outcome, string) {
 	request, err := handlers.Request(ctx, get, target.Container, target.IP, c.version)
 	if err != nil {
 		return Unknown, err.Error()
 	}
-	code, _, err := handlers.Do(c.client, request)
+	code, body, err := handlers.Do(c.client, request)
 	switch {
 	case err != nil:
 		return Failure, err.Error()
-	case code >= http.StatusOK && code < http.StatusBadRequest:
+	case code >= http.StatusOK && code < http.StatusMultipleChoices:
 		return Success, ""
+	case code >= http.StatusMultipleChoices && code < http.StatusBadRequest:
+		return Warning, "Probe terminated redirects, Response body: " + body
 	}
 	return Failure, fmt.Sprintf("HTTP probe failed with statuscode: %d", code)
 }

@@ -64,12 +64,16 @@ func server(t *testing.T, start func(http.Handler) *httptest.Server) *httptest.S
 // POD-136: 200 to 399 succeed, everything else fails.
 func TestHTTP(t *testing.T) {
 	s := server(t, httptest.NewServer)
-	for code, want := range map[int]Outcome{200: Success, 204: Success, 301: Success, 399: Success, 400: Failure,
+	for code, want := range map[int]Outcome{200: Success, 204: Success, 299: Success, 300: Warning,
+		301: Warning, 399: Warning, 400: Failure,
 		404: Failure, 500: Failure} {
 		got, message := checkOn(t, s.Listener.Addr().String(),
 			httpHandler(func(g *corev1.HTTPGetAction) { g.Path = "/code/" + strconv.Itoa(code) }))
 		if got != want {
 			t.Errorf("%d: %s, %s", code, got, message)
+		}
+		if got == Warning && message != "Probe terminated redirects, Response body: " {
+			t.Errorf("%d: message %q", code, message)
 		}
 		if got == Failure && message != "HTTP probe failed with statuscode: "+strconv.Itoa(code) {
 			t.Errorf("%d: message %q", code, message)
@@ -104,7 +108,7 @@ func TestHTTPHeadersAndRedirects(t *testing.T) {
 		"query":                     {func(g *corev1.HTTPGetAction) { g.Path = "/redirect?to=/code/500" }, Failure},
 		"redirect to the same host": {func(g *corev1.HTTPGetAction) { g.Path = "/redirect?to=/code/200" }, Success},
 		"redirect to another host": {func(g *corev1.HTTPGetAction) { g.Path = "/redirect?to=http://192.0.2.1/" },
-			Success},
+			Warning},
 		"endless redirects":           {func(g *corev1.HTTPGetAction) { g.Path = "/redirect?to=/redirect" }, Failure},
 		"unknown port":                {func(g *corev1.HTTPGetAction) { g.Port = intstr.FromString("nope") }, Unknown},
 		"not encrypted":               {func(g *corev1.HTTPGetAction) { g.Scheme = corev1.URISchemeHTTPS }, Failure},

@@ -23,9 +23,10 @@ const (
 type Outcome string
 
 // The outcomes of a diagnostic. Unknown means that the diagnostic itself could not be carried out: it counts as
-// nothing.
+// nothing. Warning counts as Success, and is told of.
 const (
 	Success Outcome = "Success"
+	Warning Outcome = "Warning"
 	Failure Outcome = "Failure"
 	Unknown Outcome = "Unknown"
 )

@@ -31,14 +31,20 @@ type Target struct {
 	Stopping bool
 }
 
+// The reasons of events about probes.
+const (
+	unhealthy = "Unhealthy"
+	warned    = "ProbeWarning"
+)
+
 // Config is what a Prober needs.
 type Config struct {
 	Executor handlers.Executor
 	// Changed is called, without any lock, when the Result of an instance of the Pod has changed. It must not block.
 	Changed func(pod types.UID)
-	// Failed is called, without any lock, for each diagnostic that fails or cannot be carried out: the message is that
-	// of a Warning event with reason Unhealthy about the container. It must not block.
-	Failed func(target Target, message string)
+	// Tell is called, without any lock, for each diagnostic that fails, cannot be carried out or warns, with the reason
+	// and the message of a Warning event about the container. It must not block.
+	Tell func(target Target, reason, message string)
 	// Version is sent to containers as kube-probe/<version>.
 	Version string
 }
@@ -127,9 +133,12 @@ func (p *Prober) run(ctx context.Context, i *instance, kind Kind, probe *corev1.
 		}
 		switch outcome {
 		case Failure:
-			p.config.Failed(target, string(kind)+" probe failed: "+message)
+			p.config.Tell(target, unhealthy, string(kind)+" probe failed: "+message)
 		case Unknown:
-			p.config.Failed(target, string(kind)+" probe errored: "+message)
+			p.config.Tell(target, unhealthy, string(kind)+" probe errored: "+message)
+		case Warning:
+			p.config.Tell(target, warned, string(kind)+" probe warning: "+message)
+			outcome = Success
 		}
 		state, changed := i.observe(kind, outcome, probe)
 		if changed {

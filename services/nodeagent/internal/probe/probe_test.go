@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -13,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"keelson.dev/services/nodeagent/internal/runtime"
 )
@@ -55,11 +58,13 @@ func play(t *testing.T, test func(t *testing.T, s *script, p *Prober)) {
 		p := New(Config{
 			Executor: s,
 			Changed:  func(types.UID) { s.mu.Lock(); s.changes++; s.mu.Unlock() },
-			Failed: func(_ Target, message string) {
+			Tell: func(_ Target, reason, message string) {
 				s.mu.Lock()
-				s.failed = append(s.failed,
-					message)
+				s.failed = append(s.failed, message)
 				s.mu.Unlock()
+				if reason != "Unhealthy" {
+					t.Errorf("the reason is %s", reason)
+				}
 			},
 		})
 		defer p.Close()
@@ -296,3 +301,26 @@ func TestPodsAreApart(t *testing.T) {
 
 // pass lets time go by in the bubble of a test.
 func pass(d time.Duration) { <-time.After(d) }
+
+// A redirect elsewhere counts as success, and is told of by an event.
+func TestARedirectElsewhereIsToldOf(t *testing.T) {
+	s := server(t, httptest.NewServer)
+	told, changed := make(chan string, 100), make(chan types.UID, 100)
+	p := New(Config{Changed: func(pod types.UID) { changed <- pod },
+		Tell: func(_ Target, reason, message string) { told <- reason + ": " + message }})
+	defer p.Close()
+	address := s.Listener.Addr().(*net.TCPAddr)
+	probe := &corev1.Probe{TimeoutSeconds: 20, PeriodSeconds: 1, SuccessThreshold: 1, FailureThreshold: 1,
+		ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/redirect?to=http://192.0.2.1/",
+			Port: intstr.FromInt32(int32(address.Port))}}}
+	p.Sync("u", []Target{target(&corev1.Container{Name: "c", ReadinessProbe: probe},
+		func(to *Target) { to.IP = address.IP.String() })})
+	const want = "ProbeWarning: Readiness probe warning: Probe terminated redirects, Response body: "
+	if got := <-told; !strings.HasPrefix(got, want) {
+		t.Errorf("told %q, want %q...", got, want)
+	}
+	<-changed
+	if got, ok := p.Result("c1"); !ok || !got.Ready {
+		t.Errorf("%+v, want it ready", got)
+	}
+}
