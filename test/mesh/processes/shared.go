@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
 )
 
 // tidyTime is how long a test's objects may take to be gone once it has ended.
@@ -151,11 +152,13 @@ var passing = []schema.GroupResource{{Resource: "events"}, {Group: "events.k8s.i
 
 // objects names all objects of the mesh, in order.
 func (m *Mesh) objects(ctx context.Context) ([]string, error) {
-	kinds, err := discovery.NewDiscoveryClientForConfig(m.admin)
+	quiet := rest.CopyConfig(m.admin)
+	quiet.WarningHandler = rest.NoWarnings{} // of kinds that are deprecated
+	kinds, err := discovery.NewDiscoveryClientForConfig(quiet)
 	if err != nil {
 		return nil, fmt.Errorf("making a client: %w", err)
 	}
-	client, err := metadata.NewForConfig(m.admin)
+	client, err := metadata.NewForConfig(quiet)
 	if err != nil {
 		return nil, fmt.Errorf("making a client: %w", err)
 	}
