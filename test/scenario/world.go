@@ -10,7 +10,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 
 	"keelson.dev/test/mesh"
@@ -57,7 +59,7 @@ func In(t testing.TB, m mesh.Mesh) *World {
 		if t.Failed() {
 			w.describe()
 		}
-		_ = client.CoreV1().Namespaces().Delete(context.Background(), w.Namespace, metav1.DeleteOptions{})
+		w.end()
 	})
 	// Without it no Pod is taken, and the apiserver does not wait for it for long.
 	w.Await("the ServiceAccount of the namespace", func() Answer {
@@ -68,6 +70,18 @@ func In(t testing.TB, m mesh.Mesh) *World {
 		return ""
 	})
 	return w
+}
+
+// end deletes the namespace. The connection to an apiserver that was killed meanwhile breaks at the first try.
+func (w *World) end() {
+	err := wait.PollUntilContextTimeout(context.Background(), interval, 10*time.Second, true,
+		func(ctx context.Context) (bool, error) {
+			err := w.Client.CoreV1().Namespaces().Delete(ctx, w.Namespace, metav1.DeleteOptions{})
+			return err == nil || apierrors.IsNotFound(err), nil
+		})
+	if err != nil {
+		w.Logf("the namespace %s stays: it could not be deleted", w.Namespace)
+	}
 }
 
 // Alone is In for a scenario that counts on the room of the nodes. It begins when the Pods of those before it are gone.
