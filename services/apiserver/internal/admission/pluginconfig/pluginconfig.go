@@ -31,6 +31,14 @@ func (p Plugins) ConfigFor(name string) (io.Reader, error) {
 	return nil, nil
 }
 
+// Content is what a plugin that is made gets to read; nothing where it gets nil.
+func Content(from io.Reader) ([]byte, error) {
+	if from == nil {
+		return nil, nil
+	}
+	return io.ReadAll(from)
+}
+
 // Read returns what the file says; without a path that is nothing. The plugins that may be configured are those in
 // checks, which say what is wrong with a configuration. An error names the path in the file.
 func Read(path string, checks map[string]func([]byte) error) (Plugins, error) {

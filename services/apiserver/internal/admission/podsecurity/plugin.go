@@ -22,6 +22,8 @@ import (
 	standards "k8s.io/pod-security-admission/admission"
 	"k8s.io/pod-security-admission/api"
 	"k8s.io/pod-security-admission/policy"
+
+	"keelson.dev/services/apiserver/internal/admission/pluginconfig"
 )
 
 // PluginName is the name by which Kubernetes knows the plugin.
@@ -51,12 +53,9 @@ var (
 // Register makes the plugin known to the chain.
 func Register(plugins *admission.Plugins) {
 	plugins.Register(PluginName, func(file io.Reader) (admission.Interface, error) {
-		var data []byte
-		if file != nil {
-			var err error
-			if data, err = io.ReadAll(file); err != nil {
-				return nil, err
-			}
+		data, err := pluginconfig.Content(file)
+		if err != nil {
+			return nil, err
 		}
 		return newPlugin(data)
 	})

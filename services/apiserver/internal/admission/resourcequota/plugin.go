@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"keelson.dev/kit/quota"
+	"keelson.dev/services/apiserver/internal/admission/pluginconfig"
 )
 
 // PluginName is the name by which Kubernetes knows the plugin.
@@ -49,12 +50,9 @@ var (
 // Register makes the plugin known to the chain.
 func Register(plugins *admission.Plugins) {
 	plugins.Register(PluginName, func(file io.Reader) (admission.Interface, error) {
-		var data []byte
-		if file != nil {
-			var err error
-			if data, err = io.ReadAll(file); err != nil {
-				return nil, err
-			}
+		data, err := pluginconfig.Content(file)
+		if err != nil {
+			return nil, err
 		}
 		limited, err := parse(data)
 		return &Plugin{Handler: admission.NewHandler(admission.Create, admission.Update),
