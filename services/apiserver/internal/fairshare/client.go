@@ -1,6 +1,7 @@
 package fairshare
 
 import (
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,6 +34,11 @@ func classOf(client string) class {
 		return mesh
 	}
 	return tenants
+}
+
+// Trusted is whether a user is one of the mesh's own daemons or of its masters: they write what the mesh needs.
+func Trusted(u user.Info) bool {
+	return OfMesh(Client(u.GetName())) || slices.Contains(u.GetGroups(), user.SystemPrivilegedGroup)
 }
 
 // OfMesh is whether a client is one of the mesh's own daemons.

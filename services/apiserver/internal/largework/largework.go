@@ -6,7 +6,6 @@ package largework
 import (
 	"net/http"
 	goruntime "runtime"
-	"slices"
 	"sync"
 	"time"
 
@@ -91,9 +90,8 @@ type gate struct {
 // serve answers a request, or returns why it is not answered.
 func (g *gate) serve(w http.ResponseWriter, r *http.Request, info *request.RequestInfo, by user.Info) error {
 	client := fairshare.Client(by.GetName())
-	trusted := fairshare.OfMesh(client) || slices.Contains(by.GetGroups(), user.SystemPrivilegedGroup)
-	sent, answer := g.sent(r), &counted{ResponseWriter: w}
-	n := weight(sent, g.known(info), trusted)
+	sent, answer := requestbody.Length(r, g.MaxBodyBytes), &counted{ResponseWriter: w}
+	n := weight(sent, g.known(info), fairshare.Trusted(by))
 	if n > 0 {
 		if sent >= objectsize.Large {
 			if !g.bodies.Await(r.Context(), client, sent) {
@@ -144,17 +142,6 @@ func listOf(info *request.RequestInfo) objectsize.List {
 	}
 	return objectsize.List{Resource: schema.GroupResource{Group: info.APIGroup, Resource: info.Resource},
 		Namespace: info.Namespace}
-}
-
-// sent is how many bytes the request brings.
-func (g *gate) sent(r *http.Request) int64 {
-	if r.Body == nil || r.Body == http.NoBody {
-		return 0
-	}
-	if r.ContentLength < 0 {
-		return g.MaxBodyBytes
-	}
-	return min(r.ContentLength, g.MaxBodyBytes)
 }
 
 // whole waits for the body, so that nobody waits for who sends it.

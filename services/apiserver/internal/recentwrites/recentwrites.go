@@ -15,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/storage/cacher"
 
@@ -23,6 +22,7 @@ import (
 	"keelson.dev/services/apiserver/internal/fairshare"
 	"keelson.dev/services/apiserver/internal/negotiated"
 	"keelson.dev/services/apiserver/internal/objectsize"
+	"keelson.dev/services/apiserver/internal/requestbody"
 )
 
 const (
@@ -61,8 +61,8 @@ func (l Limit) With(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		info, known := request.RequestInfoFrom(r.Context())
 		by, found := request.UserFrom(r.Context())
-		if !known || !found || !l.stays(r, info) || trusted(by) ||
-			of.keep(fairshare.Client(by.GetName()), weight(r.ContentLength, l.MaxBodyBytes, l.known(info))) {
+		if !known || !found || !l.stays(r, info) || fairshare.Trusted(by) ||
+			of.keep(fairshare.Client(by.GetName()), weight(requestbody.Length(r, l.MaxBodyBytes), l.known(info))) {
 			handler.ServeHTTP(w, r)
 			return
 		}
@@ -70,12 +70,6 @@ func (l Limit) With(handler http.Handler) http.Handler {
 			apierrors.NewTooManyRequests(fmt.Sprintf("what %s has written within %s fills its share of the memory "+
 				"that is kept for watches; it may go on as the oldest of it is forgotten", by.GetName(), kept), again))
 	})
-}
-
-// trusted are the daemons of the mesh and its masters: they write what the mesh needs.
-func trusted(by user.Info) bool {
-	return fairshare.OfMesh(fairshare.Client(by.GetName())) ||
-		slices.Contains(by.GetGroups(), user.SystemPrivilegedGroup)
 }
 
 // stays tells whether what the request writes stays in memory.

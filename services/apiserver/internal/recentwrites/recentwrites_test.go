@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"keelson.dev/services/apiserver/internal/objectsize"
+	"keelson.dev/services/apiserver/internal/requestbody"
 )
 
 func TestWeight(t *testing.T) {
@@ -22,7 +23,9 @@ func TestWeight(t *testing.T) {
 		{0, 0, least}, {least - 1, 0, least}, {least + 1, 0, least + 1}, {10, least + 1, least + 1},
 		{10_000, 5000, 10_000}, {20_000, 0, 20_000}, {20_001, 0, 20_000}, {-1, 0, 20_000}, {-1, 30_000, 30_000},
 	} {
-		if got := weight(row.sent, 20_000, row.known); got != row.want {
+		r := httptest.NewRequest(http.MethodPost, "/x", strings.NewReader("a"))
+		r.ContentLength = row.sent
+		if got := weight(requestbody.Length(r, 20_000), row.known); got != row.want {
 			t.Errorf("%+v: %d", row, got)
 		}
 	}

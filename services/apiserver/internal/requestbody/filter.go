@@ -77,6 +77,17 @@ func (l Limits) checkFor(r *http.Request) func([]byte) error {
 	return nil
 }
 
+// Length is how many bytes of body the request brings at most, of which it may bring maxBytes.
+func Length(r *http.Request, maxBytes int64) int64 {
+	switch {
+	case r.Body == nil, r.Body == http.NoBody:
+		return 0
+	case r.ContentLength < 0:
+		return maxBytes
+	}
+	return min(r.ContentLength, maxBytes)
+}
+
 // Whole waits for the whole body, which the request keeps, and returns it. The error of one that has more than maxBytes
 // or breaks off is for the client. Whoever asks next, before it is read, waits for nothing.
 func Whole(r *http.Request, maxBytes int64) ([]byte, error) {
