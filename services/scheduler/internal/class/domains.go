@@ -23,9 +23,6 @@ type domains struct {
 	filters []overDomains[*rules.Filter]
 	scores  []overDomains[*rules.Score]
 	counts  []columns.Count
-	// numbers are the counts' places while the class is made. There may be as many as terms of all Pods that select it,
-	// whoever made them.
-	numbers map[columns.Identity]int
 	tables  []*columns.Domains // by count; nil before the first question
 
 	buckets   []bucket // by bucketID
@@ -49,27 +46,24 @@ type overDomains[T any] struct {
 	counts []int
 }
 
+// numbering is the places of a class's counts while it is made. There may be as many as terms of all Pods that select
+// it, whoever made them.
+type numbering map[columns.Identity]int
+
 // of numbers the counts of a judgement, equal ones alike.
-func of[T, R any](d *domains, it T, judge rules.Judge[R]) overDomains[T] {
+func of[T, R any](d *domains, numbers numbering, it T, judge rules.Judge[R]) overDomains[T] {
 	out := overDomains[T]{it: it}
 	for _, c := range judge.Counts() {
-		out.counts = append(out.counts, d.number(c))
+		id := c.Identity()
+		i, known := numbers[id]
+		if !known {
+			i = len(d.counts)
+			numbers[id] = i
+			d.counts = append(d.counts, c)
+		}
+		out.counts = append(out.counts, i)
 	}
 	return out
-}
-
-func (d *domains) number(c columns.Count) int {
-	if d.numbers == nil {
-		d.numbers = map[columns.Identity]int{}
-	}
-	of := c.Identity()
-	i, known := d.numbers[of]
-	if !known {
-		i = len(d.counts)
-		d.numbers[of] = i
-		d.counts = append(d.counts, c)
-	}
-	return i
 }
 
 // any reports whether the class looks at domains.

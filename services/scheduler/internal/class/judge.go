@@ -62,12 +62,13 @@ func newJudge(j rules.Judgement) judge {
 		refusals: make([]refusal, 1), refusalIDs: map[refusal]refusalID{},
 		traitsIDs: map[string]traitsID{}, imagedIDs: map[string]traitsID{}, verdicts: map[columns.ShapeID]verdict{},
 	}
+	numbers := numbering{}
 	for _, f := range j.Filters {
 		switch f.Judge.On() {
 		case rules.OnRoom:
 			out.room = append(out.room, f)
 		case rules.OnDomain:
-			out.domain.filters = append(out.domain.filters, of(&out.domain, f, f.Judge))
+			out.domain.filters = append(out.domain.filters, of(&out.domain, numbers, f, f.Judge))
 		default:
 			out.shape = append(out.shape, f)
 		}
@@ -82,7 +83,7 @@ func newJudge(j rules.Judgement) judge {
 		case rules.OnRoom:
 			out.own = append(out.own, s)
 		case rules.OnDomain:
-			out.domain.scores = append(out.domain.scores, of(&out.domain, s, s.Judge))
+			out.domain.scores = append(out.domain.scores, of(&out.domain, numbers, s, s.Judge))
 			spread = append(spread, s)
 		case rules.OnImages:
 			out.images = append(out.images, s)
@@ -92,7 +93,6 @@ func newJudge(j rules.Judgement) judge {
 		out.named = out.named || s.Judge.On() == rules.OnName
 	}
 	out.shared = slices.Concat(out.scores, out.images, spread)
-	out.domain.numbers = nil
 	return out
 }
 
