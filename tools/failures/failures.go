@@ -3,13 +3,13 @@ package failures
 
 import (
 	"cmp"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
 	"strings"
+
+	"keelson.dev/tools/testevents"
 )
 
 const (
@@ -38,17 +38,13 @@ func New() *Failures { return &Failures{failed: map[name]bool{}, said: map[name]
 
 // Add reads the events of `go test -json`.
 func (f *Failures) Add(events io.Reader) error {
-	for from := json.NewDecoder(events); ; {
-		var e struct{ Action, Package, ImportPath, Test, Output string }
-		err := from.Decode(&e)
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
+	for e, err := range testevents.All(events) {
 		if err != nil {
-			return fmt.Errorf("reading the events of tests: %w", err)
+			return err
 		}
 		f.note(e.Action, name{cmp.Or(e.Package, e.ImportPath), e.Test}, e.Output)
 	}
+	return nil
 }
 
 func (f *Failures) note(action string, n name, output string) {
@@ -70,17 +66,12 @@ func (f *Failures) note(action string, n name, output string) {
 
 // Print names what failed, and what it said first. Of a test and its parts it names the parts.
 func (f *Failures) Print(to io.Writer) error {
-	var names []name
-	for n := range f.failed {
-		part := func(other name) bool { return f.failed[other] && other.within(n) }
-		if !slices.ContainsFunc(slices.Collect(maps.Keys(f.failed)), part) {
-			names = append(names, n)
-		}
-	}
-	slices.SortFunc(
-		names,
-		func(a, b name) int { return cmp.Or(cmp.Compare(a.pkg, b.pkg), cmp.Compare(a.test, b.test)) },
-	)
+	all := slices.SortedFunc(maps.Keys(f.failed), func(a, b name) int {
+		return cmp.Or(cmp.Compare(a.pkg, b.pkg), cmp.Compare(a.test, b.test))
+	})
+	names := slices.DeleteFunc(slices.Clone(all), func(n name) bool {
+		return slices.ContainsFunc(all, func(part name) bool { return part.within(n) })
+	})
 	for i, n := range names {
 		if i == most {
 			_, err := fmt.Fprintf(to, "and %d more\n", len(names)-most)

@@ -7,9 +7,54 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"os"
 	"strings"
 	"time"
 )
+
+// Event is one line of what is printed.
+type Event struct {
+	Action, Package, Test, Output string
+	// ImportPath is what is built, in place of Package.
+	ImportPath string
+	Elapsed    float64 // seconds
+}
+
+// All returns the events in their order. It ends with an error at what is none.
+func All(from io.Reader) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		for events := json.NewDecoder(from); ; {
+			var e Event
+			err := events.Decode(&e)
+			if errors.Is(err, io.EOF) {
+				return
+			}
+			if err != nil {
+				yield(Event{}, fmt.Errorf("reading the events of tests: %w", err))
+				return
+			}
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Files has one after the other of these files read. The error names the file.
+func Files(names []string, read func(io.Reader) error) error {
+	for _, name := range names {
+		file, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		err = read(file)
+		file.Close()
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return nil
+}
 
 // End is how a package as a whole ended, or one of its tests that is not part of another.
 type End struct {
@@ -24,17 +69,9 @@ type End struct {
 // ran twice is there twice. It ends with an error at what is no event.
 func Ends(from io.Reader) iter.Seq2[End, error] {
 	return func(yield func(End, error) bool) {
-		for events := json.NewDecoder(from); ; {
-			var e struct {
-				Action, Package, Test string
-				Elapsed               float64 // seconds
-			}
-			err := events.Decode(&e)
-			if errors.Is(err, io.EOF) {
-				return
-			}
+		for e, err := range All(from) {
 			if err != nil {
-				yield(End{}, fmt.Errorf("reading the events of tests: %w", err))
+				yield(End{}, err)
 				return
 			}
 			passed := e.Action == "pass"

@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"keelson.dev/tools/failures"
+	"keelson.dev/tools/testevents"
 )
 
 func main() {
@@ -17,16 +18,8 @@ func main() {
 
 func run(files []string) error {
 	all := failures.New()
-	for _, name := range files {
-		file, err := os.Open(name)
-		if err != nil {
-			return err
-		}
-		err = all.Add(file)
-		file.Close()
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
+	if err := testevents.Files(files, all.Add); err != nil {
+		return err
 	}
 	fmt.Println("==> what failed")
 	return all.Print(os.Stdout)

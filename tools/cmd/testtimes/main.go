@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 
 	"keelson.dev/tools/testevents"
@@ -24,17 +25,13 @@ func main() {
 
 func run(files []string) error {
 	var packages, tests []testevents.End
-	for _, name := range files {
-		file, err := os.Open(name)
-		if err != nil {
-			return err
-		}
+	err := testevents.Files(files, func(file io.Reader) error {
 		ofPackages, ofTests, err := testtimes.Read(file)
-		file.Close()
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
 		packages, tests = append(packages, ofPackages...), append(tests, ofTests...)
+		return err
+	})
+	if err != nil {
+		return err
 	}
 	fmt.Printf("==> the %d slowest packages\n", slowestPackages)
 	if err := testtimes.Print(os.Stdout, testtimes.Slowest(packages, slowestPackages)); err != nil {
