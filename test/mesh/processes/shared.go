@@ -2,6 +2,7 @@ package processes
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -69,16 +70,13 @@ func borrow(t testing.TB, nodes int) *lending {
 	if l != nil {
 		return l
 	}
-	m := newMesh(t, nodes)
-	if err := m.begin(); err != nil {
-		t.Error(m.down())
-		t.Fatal(err)
+	l = &lending{mesh: newMesh(t, nodes)}
+	err := l.mesh.begin()
+	if err == nil {
+		l.usual, err = l.mesh.settled()
 	}
-	l = &lending{mesh: m}
-	var err error
-	if l.usual, err = m.settled(); err != nil {
-		t.Error(m.down())
-		t.Fatal(err)
+	if err != nil {
+		t.Fatal(errors.Join(err, l.mesh.down()))
 	}
 	return l
 }
@@ -87,17 +85,12 @@ func borrow(t testing.TB, nodes int) *lending {
 func EndShared() error {
 	lent.Lock()
 	defer lent.Unlock()
-	var failed []string
-	for nodes, l := range lent.of {
-		if err := l.mesh.down(); err != nil {
-			failed = append(failed, err.Error())
-		}
-		delete(lent.of, nodes)
+	var failed error
+	for _, l := range lent.of {
+		failed = errors.Join(failed, l.mesh.down())
 	}
-	if len(failed) > 0 {
-		return fmt.Errorf("ending the shared meshes: %s", strings.Join(failed, "; "))
-	}
-	return nil
+	clear(lent.of)
+	return failed
 }
 
 // tidy has keel start again what a test has ended or replaced, and waits until the objects are the usual ones.
