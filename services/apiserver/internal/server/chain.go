@@ -175,7 +175,7 @@ var filters = []filter{
 			return longrunning.Limit{PerClient: o.MaxLongRunningPerClient, Is: c.LongRunningFunc,
 				Serializer: c.Serializer}.With(h)
 		}},
-	// 0.3 µs, for a write of a tenant.
+	// 0.4 µs.
 	{name: "recent-writes", after: []string{"request-info", "authorization"},
 		wrap: func(h http.Handler, o *Options, c *genericapiserver.Config) http.Handler {
 			return recentwrites.Limit{MaxBodyBytes: c.MaxRequestBodyBytes, Sizes: o.sizes, Cached: storage.Cached,
