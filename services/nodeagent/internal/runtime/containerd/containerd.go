@@ -42,14 +42,12 @@ type Client struct {
 	sandboxes  sandboxes.StoreClient
 	// run carries a command out; tests put their own in its place.
 	run func(ctx context.Context, program string, args ...string) error
-	// asked are the orphaned shims that were asked to end; EndOrphans' own.
-	asked map[shim]bool
 }
 
 // New returns a client on a connection to a container runtime, which need not be containerd.
 func New(conn grpc.ClientConnInterface) *Client {
 	return &Client{containers: containers.NewContainersClient(conn), tasks: tasks.NewTasksClient(conn),
-		sandboxes: sandboxes.NewStoreClient(conn), run: run, asked: map[shim]bool{}}
+		sandboxes: sandboxes.NewStoreClient(conn), run: run}
 }
 
 // End kills and deletes the task of a container, and all that the OCI runtime has of the container. What is not there

@@ -7,10 +7,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -42,22 +40,18 @@ func (c *Client) EndOrphans(ctx context.Context, config string) (ended []string,
 	}
 	for _, of := range found.folders {
 		for _, f := range orphans(of.folders, recorded, found.bundles, of.shared, time.Now()) {
-			ended, problems = tell(f.id, c.endOrphan(ctx, of.runc, f), ended, problems)
+			if err := c.endOrphan(ctx, of.runc, f); err != nil {
+				problems = append(problems, err)
+				continue
+			}
+			ended = append(ended, f.id)
 		}
 	}
-	maps.DeleteFunc(c.asked, func(s shim, _ bool) bool { return !slices.Contains(found.shims, s) })
-	for _, s := range orphanShims(found.shims, recorded) {
-		ended, problems = tell(s.id, c.endShim(s), ended, problems)
+	shims := orphanShims(found.shims, recorded)
+	for _, s := range shims {
+		ended = append(ended, s.id)
 	}
-	return ended, errors.Join(problems...)
-}
-
-// tell adds one that was tried to those that have ended, or what kept it from it to the problems.
-func tell(id string, err error, ended []string, problems []error) ([]string, []error) {
-	if err != nil {
-		return ended, append(problems, err)
-	}
-	return append(ended, id), problems
+	return ended, errors.Join(append(problems, endShims(ctx, shims))...)
 }
 
 // findings is what one look finds of containers, whether containerd knows of them or not.

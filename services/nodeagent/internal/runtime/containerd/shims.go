@@ -1,13 +1,18 @@
 package containerd
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // listShims returns the shims that serve the containers of CRI of the containerd which listens at the endpoint.
@@ -41,25 +46,54 @@ func commandLine(pid int) []string {
 	return strings.Split(strings.TrimSuffix(string(content), "\x00"), "\x00")
 }
 
-// endShim asks a shim to end, whatever it waits for: it takes its socket with it. One that was asked before and is
-// still there is killed.
-func (c *Client) endShim(s shim) error {
+// A shim that was asked to end is killed if it is still there after shimGrace.
+const (
+	shimGrace = 2 * time.Second
+	shimLook  = 50 * time.Millisecond
+)
+
+// endShims asks shims to end, whatever they wait for, and kills those that do not: a shim that ends by itself takes its
+// socket with it. It returns when all are gone, or were killed.
+func endShims(ctx context.Context, shims []shim) error {
+	if len(shims) == 0 {
+		return nil
+	}
+	problems := signalAll(shims, syscall.SIGTERM)
+	ctx, cancel := context.WithTimeout(ctx, shimGrace)
+	defer cancel()
+	_ = wait.PollUntilContextCancel(ctx, shimLook, true, func(context.Context) (bool, error) {
+		return !slices.ContainsFunc(shims, shim.alive), nil
+	})
+	return errors.Join(append(problems, signalAll(shims, syscall.SIGKILL)...)...)
+}
+
+// signalAll sends a signal to the shims that are still there.
+func signalAll(shims []shim, signal syscall.Signal) (problems []error) {
+	for _, s := range shims {
+		problems = append(problems, s.signal(signal))
+	}
+	return problems
+}
+
+// signal sends a signal to the shim if it is still there.
+func (s shim) signal(signal syscall.Signal) error {
 	process, err := os.FindProcess(s.pid)
 	if err != nil {
 		return fmt.Errorf("finding the shim of %s: %w", s.id, err)
 	}
 	defer process.Release() //nolint:errcheck // there is nothing to be lost
 	// The process that was found is the shim only if it is still there after it was found.
-	if id, ok := shimOf(commandLine(s.pid), s.endpoint); !ok || id != s.id {
+	if !s.alive() {
 		return nil
 	}
-	signal := syscall.SIGTERM
-	if c.asked[s] {
-		signal = syscall.SIGKILL
-	}
-	c.asked[s] = true
 	if err := process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("ending the shim of %s: %w", s.id, err)
 	}
 	return nil
+}
+
+// alive says whether the process is still this shim.
+func (s shim) alive() bool {
+	id, ok := shimOf(commandLine(s.pid), s.endpoint)
+	return ok && id == s.id
 }
