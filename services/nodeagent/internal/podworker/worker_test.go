@@ -459,6 +459,8 @@ func TestRejection(t *testing.T) {
 		w.after(time.Second)
 		if s := w.get("u1").Status; s.Phase != corev1.PodFailed || s.Reason != "OutOfcpu" {
 			t.Errorf("phase %s, reason %q", s.Phase, s.Reason)
+		} else if len(s.ContainerStatuses) > 0 { // its reason hides the Pod's own from those who print it
+			t.Errorf("containers that never were: %+v", s.ContainerStatuses)
 		}
 		w.expect("calls", w.signals("RunSandbox"))
 	})

@@ -104,9 +104,10 @@ func (c *computation) initializedCondition(out *corev1.PodStatus) corev1.PodCond
 func (c *computation) initialized(out *corev1.PodStatus) bool { return len(c.uninitialized(out)) == 0 }
 
 // uninitialized lists the init containers that the main containers wait for. Once a main container has begun there are
-// none.
+// none, nor are there where the Pod ends after it was initialized: its sidecars end too.
 func (c *computation) uninitialized(out *corev1.PodStatus) []string {
-	if c.began {
+	was := podview.Condition(c.in.Pod, corev1.PodInitialized)
+	if c.began || c.in.Plan.Goal != podstate.Run && was != nil && was.Status == corev1.ConditionTrue {
 		return nil
 	}
 	var left []string

