@@ -48,9 +48,9 @@ type Plan struct {
 	// Sources may use the load balancer's addresses; empty means all. Guard names them.
 	Sources []netip.Prefix
 	Guard   ID
-	// Local are the addresses of the Pods of this node that may be endpoints.
-	Local  []netip.Addr
-	Health *Health
+	// Hairpins are the endpoints' addresses from which a Pod of this node may reach itself.
+	Hairpins []netip.Addr
+	Health   *Health
 	// Problems are sentences about what of the Service was left out.
 	Problems []string
 }
@@ -134,7 +134,7 @@ func Decide(in Input) Plan {
 	if !carried(in.Service) {
 		return p
 	}
-	d := decision{Input: in, plan: &p, keys: map[Key]bool{}, here: map[netip.Addr]bool{}, targets: targetsOf(in.Slices)}
+	d := decision{Input: in, plan: &p, keys: map[Key]bool{}, hairpins: map[netip.Addr]bool{}, targets: targetsOf(in.Slices)}
 	d.clusterIPs = d.addresses("spec.clusterIPs", clusterIPs(in.Service))
 	p.ClusterIPs = d.clusterIPs
 	d.sources()
@@ -172,9 +172,9 @@ type decision struct {
 	plan       *Plan
 	clusterIPs []netip.Addr
 	targets    map[portName][]target
-	// keys are those of the ports before, here the addresses of this node's endpoints.
-	keys map[Key]bool
-	here map[netip.Addr]bool
+	// keys are those of the ports before, hairpins those of the plan.
+	keys     map[Key]bool
+	hairpins map[netip.Addr]bool
 	// more says that not all problems are told.
 	more bool
 }
@@ -255,12 +255,12 @@ func (d *decision) port(index int, six bool) {
 	ready := d.endpoints(p)
 	p.Cluster, p.Local = d.bounded(index, ready.cluster(d.Node)), d.bounded(index, ready.local(d.Node))
 	for _, e := range p.Cluster {
-		if ready.here[e] {
-			d.isHere(e.Addr())
+		if ready.here[e] || ready.perhaps[e] {
+			d.hairpin(e.Addr())
 		}
 	}
 	for _, e := range p.Local {
-		d.isHere(e.Addr())
+		d.hairpin(e.Addr())
 	}
 	p.Frontends = d.frontends(p, number)
 	d.plan.Ports = append(d.plan.Ports, p)
@@ -282,10 +282,10 @@ func (d *decision) bounded(index int, endpoints []netip.AddrPort) []netip.AddrPo
 	return endpoints[:share]
 }
 
-func (d *decision) isHere(addr netip.Addr) {
-	if !d.here[addr] {
-		d.here[addr] = true
-		d.plan.Local = append(d.plan.Local, addr)
+func (d *decision) hairpin(addr netip.Addr) {
+	if !d.hairpins[addr] {
+		d.hairpins[addr] = true
+		d.plan.Hairpins = append(d.plan.Hairpins, addr)
 	}
 }
 

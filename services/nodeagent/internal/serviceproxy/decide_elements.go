@@ -92,7 +92,7 @@ func (p *Plan) elements(held func(Key) bool, put func(Element)) {
 	for _, a := range p.ClusterIPs {
 		put(Element{family(setClusters, a.Is6()), string(a.AsSlice()), ""})
 	}
-	for _, a := range p.Local {
+	for _, a := range p.Hairpins {
 		put(Element{family(setHairpin, a.Is6()), string(a.AsSlice()) + string(a.AsSlice()), ""})
 	}
 	guarded := false

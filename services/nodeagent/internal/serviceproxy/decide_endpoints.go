@@ -12,8 +12,8 @@ import (
 type candidates struct {
 	// ready take new connections; draining still answer while they end.
 	ready, draining []candidate
-	// here are those on this node.
-	here map[netip.AddrPort]bool
+	// here are those on this node, perhaps also those of which nobody says on which node they are.
+	here, perhaps map[netip.AddrPort]bool
 }
 
 type candidate struct {
@@ -67,7 +67,7 @@ func targetsOf(all []*discoveryv1.EndpointSlice) map[portName][]target {
 
 // endpoints gathers the candidates of a port from all slices.
 func (d *decision) endpoints(p Port) candidates {
-	out := candidates{here: map[netip.AddrPort]bool{}}
+	out := candidates{here: map[netip.AddrPort]bool{}, perhaps: map[netip.AddrPort]bool{}}
 	kind := discoveryv1.AddressTypeIPv4
 	if p.Six {
 		kind = discoveryv1.AddressTypeIPv6
@@ -89,6 +89,7 @@ func (d *decision) endpoints(p Port) candidates {
 			}
 			target := netip.AddrPortFrom(addr, uint16(t.port))
 			out.here[target] = out.here[target] || onNode(e, d.Node)
+			out.perhaps[target] = out.perhaps[target] || e.NodeName == nil
 			if ready {
 				out.ready = append(out.ready, candidate{target, e.Hints})
 			} else {

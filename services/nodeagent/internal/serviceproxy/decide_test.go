@@ -131,6 +131,17 @@ func TestEndpoints(t *testing.T) {
 	}
 }
 
+// A Pod may reach itself where an endpoint is on this node, and where nobody says on which node it is.
+func TestHairpins(t *testing.T) {
+	for endpoint, want := range map[string]int{"10.0.0.1 here": 1, "10.0.0.1": 1, "10.0.0.1 there": 0,
+		"10.0.0.1 here draining": 1, "10.0.0.1 unready": 0} {
+		got := decide(one(), slice(discoveryv1.AddressTypeIPv4, 8080, endpoint, "10.0.0.2 there"))
+		if len(got.Hairpins) != want {
+			t.Errorf("%q: hairpins %v, want %d", endpoint, got.Hairpins, want)
+		}
+	}
+}
+
 // frontends in words: address:port/protocol, class, and "guarded".
 func frontendWords(p Plan) []string {
 	classes := map[Class]string{Internal: "internal", InternalLocal: "internal-local", External: "external",
@@ -331,10 +342,9 @@ func TestBounds(t *testing.T) {
 					r.each)
 			}
 		}
-		if len(p.Problems) != r.problems || len(p.Local) != r.each {
+		if len(p.Problems) != r.problems || len(p.Hairpins) != r.each {
 			t.Errorf("%s: %d sentences, want %d; %d addresses here: %q", r.name, len(p.Problems), r.problems,
-				len(p.Local),
-				p.Problems[:min(len(p.Problems), 3)])
+				len(p.Hairpins), p.Problems[:min(len(p.Problems), 3)])
 		}
 	}
 }

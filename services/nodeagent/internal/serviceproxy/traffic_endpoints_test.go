@@ -44,6 +44,25 @@ func expectFrom(t *testing.T, what string, do func(func()), to netip.Addr, port 
 	})
 }
 
+// A Pod reaches itself by a Service whose only endpoint it is, also where its endpoint was written by hand and names no
+// node: each field that may be absent is, in turn and together.
+func TestPodReachesItself(t *testing.T) {
+	m := newMachine(t)
+	for what, edit := range map[string]func(string, *discoveryv1.Endpoint){
+		"as the controller writes it": func(string, *discoveryv1.Endpoint) {},
+		"of no node":                  func(_ string, e *discoveryv1.Endpoint) { e.NodeName = nil },
+		"of an unknown state": func(_ string, e *discoveryv1.Endpoint) {
+			e.NodeName, e.Conditions, e.Hints, e.Zone, e.TargetRef = nil, discoveryv1.EndpointConditions{}, nil, nil, nil
+		},
+	} {
+		s := newService()
+		m.put(append(withEndpoints(s, edit, m.a), s)...)
+		for _, to := range []netip.Addr{clusterIP, clusterIP6} {
+			expectFrom(t, what+", at "+to.String(), m.a.Do, to, servicePort, "a")
+		}
+	}
+}
+
 // Endpoints that end and still answer get connections while no other is ready, and none that is unready does.
 //
 // POD-163
