@@ -96,6 +96,8 @@ type agent struct {
 	before map[types.UID]bool
 	// podRange is what the runtime was told; of observe alone.
 	podRange string
+	// known is closed when every Pod of the node is known.
+	known chan struct{}
 	// settled says that every Pod of the node is known and nothing of any other is left.
 	settled atomic.Bool
 	// told is what the runtime said of itself last; nil before the node first looked.
@@ -125,7 +127,8 @@ func Run(ctx context.Context, c Config) error {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	a := &agent{Config: c, host: h, before: map[types.UID]bool{}, starts: newStartTimes(),
+	a := &agent{Config: c, host: h, before: map[types.UID]bool{}, known: make(chan struct{}),
+		starts:    newStartTimes(),
 		evictions: newEvictions()}
 	if err := a.build(ctx); err != nil {
 		return errors.Join(err, h.close())
@@ -323,6 +326,7 @@ func (a *agent) bringUp(ctx context.Context) {
 		return
 	}
 	a.pool.Settle()
+	close(a.known)
 	a.watcher.Settle()
 	a.Log.Info("all Pods of this node are known", zap.Int("pods", len(a.pool.Pods())))
 	parts.Go(func() { a.static.Mirror(ctx) })

@@ -85,8 +85,8 @@ func (a *agent) listen() (net.Listener, *server.Server, error) {
 		return nil, nil, fmt.Errorf("--port: listening on %s: %w", address, err)
 	}
 	return listener, server.New(server.Config{
-		Certificate: certificate, ClientCAs: clients, Pods: podsOf{a.pool}, Runtime: a.runtime, LogDir: a.LogsDir,
-		KeepStreams: a.keepStreams, Service: a.serviceReport, Summary: figures.Summary, Resource: figures.Resource(),
-		Metrics: promhttp.HandlerFor(a.Metrics, promhttp.HandlerOpts{}), Log: a.Log,
+		Certificate: certificate, ClientCAs: clients, Pods: podsOf{a.pool}, Known: a.known, Runtime: a.runtime,
+		LogDir: a.LogsDir, KeepStreams: a.keepStreams, Service: a.serviceReport, Summary: figures.Summary,
+		Resource: figures.Resource(), Metrics: promhttp.HandlerFor(a.Metrics, promhttp.HandlerOpts{}), Log: a.Log,
 	}), nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"keelson.dev/kit/seconds"
 	"keelson.dev/services/nodeagent/internal/containerlog"
+	"keelson.dev/services/nodeagent/internal/observed"
 )
 
 // logQuery is what a client wants of a log.
@@ -123,46 +124,64 @@ func statusOf(pod *corev1.Pod, name string) corev1.ContainerStatus {
 	return corev1.ContainerStatus{}
 }
 
-// loggedInstance returns the runtime's ID of the instance whose log is meant, or why there is none.
-func loggedInstance(pod *corev1.Pod, container string, previous bool) (string, error) {
+// loggedInstance returns the instance whose log is meant, of those that the runtime has, or why there is none. What the
+// API has of the Pod lags behind: it says only what a container without an instance waits for, and whether one that has
+// ended will be followed by another.
+func loggedInstance(pod *corev1.Pod, container string, previous bool, has observed.Pod) (*observed.Container, error) {
 	if !hasContainer(pod, container) {
-		return "", notFound("container %s is not in pod %s", container, pod.Name)
+		return nil, notFound("container %s is not in pod %s", container, pod.Name)
 	}
 	status := statusOf(pod, container)
-	last := terminatedID(status.LastTerminationState)
+	latest, before := lastTwo(has, container)
 	if previous {
-		if last == "" {
-			return "", badRequest("previous terminated container %q in pod %q not found", container, pod.Name)
+		if latest != nil && latest.State == observed.Exited && terminatedID(status.State) != latest.ID {
+			return latest, nil // another takes its place
 		}
-		return last, nil
+		if before == nil {
+			return nil, badRequest("previous terminated container %q in pod %q not found", container, pod.Name)
+		}
+		return before, nil
 	}
 	switch {
-	case status.State.Running != nil:
-		return bareID(status.ContainerID), nil
-	case terminatedID(status.State) != "":
-		return terminatedID(status.State), nil
-	case last != "":
-		return last, nil
+	case latest != nil && latest.State != observed.Created:
+		return latest, nil
+	case before != nil:
+		return before, nil
 	case status.State.Waiting != nil && slices.Contains([]string{"ErrImagePull", "ImagePullBackOff", "InvalidImageName",
 		"ErrImageNeverPull"}, status.State.Waiting.Reason):
-		return "", badRequest("container %q in pod %q is waiting to start: image can't be pulled", container, pod.Name)
+		return nil, badRequest("container %q in pod %q is waiting to start: image can't be pulled", container, pod.Name)
 	case status.State.Waiting != nil && status.State.Waiting.Reason != "":
-		return "", badRequest("container %q in pod %q is waiting to start: %v", container, pod.Name,
+		return nil, badRequest("container %q in pod %q is waiting to start: %v", container, pod.Name,
 			status.State.Waiting.Reason)
+	case terminatedID(status.State) != "":
+		return nil, notFound("unable to retrieve container logs for %s: the instance is gone",
+			terminatedID(status.State))
 	}
-	return "", badRequest("container %q in pod %q is waiting to start - no logs yet", container, pod.Name)
+	return nil, badRequest("container %q in pod %q is waiting to start - no logs yet", container, pod.Name)
+}
+
+// lastTwo returns the newest instance of a container and the newest one before it that has ended; nil for none.
+func lastTwo(has observed.Pod, container string) (latest, before *observed.Container) {
+	latest = has.Latest(container)
+	for i := range has.Containers {
+		c := &has.Containers[i]
+		if c.Name == container && c.ID != latest.ID && c.State == observed.Exited {
+			return latest, c
+		}
+	}
+	return latest, nil
 }
 
 // runningInstance returns the runtime's ID of the instance that runs, or why there is none.
-func runningInstance(pod *corev1.Pod, container string) (string, error) {
+func runningInstance(pod *corev1.Pod, container string, has observed.Pod) (string, error) {
 	if !hasContainer(pod, container) {
 		return "", notFound("container %s is not in pod %s", container, pod.Name)
 	}
-	status := statusOf(pod, container)
-	if status.State.Running == nil {
+	latest := has.Latest(container)
+	if latest == nil || latest.State != observed.Running {
 		return "", badRequest("container %s in pod %s is not running", container, pod.Name)
 	}
-	return bareID(status.ContainerID), nil
+	return latest.ID, nil
 }
 
 func terminatedID(state corev1.ContainerState) string {

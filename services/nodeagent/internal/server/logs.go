@@ -24,16 +24,13 @@ func (s *Server) logs(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	container := r.PathValue("container")
-	id, err := loggedInstance(pod, container, query.Previous)
+	has, err := s.observe(r.Context(), pod)
 	if err != nil {
 		return err
 	}
-	instance, err := s.instance(r.Context(), string(pod.UID), id)
+	instance, err := loggedInstance(pod, container, query.Previous, has)
 	if err != nil {
 		return err
-	}
-	if instance == nil {
-		return notFound("unable to retrieve container logs for %s: the instance is gone", id)
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	out := &flusher{ResponseWriter: w, controller: http.NewResponseController(w)}
@@ -41,8 +38,9 @@ func (s *Server) logs(w http.ResponseWriter, r *http.Request) error {
 		out.Flush() // a follower learns at once that the log is there
 	}
 	running := func(ctx context.Context) (bool, error) {
-		instance, err := s.instance(ctx, string(pod.UID), id)
-		return instance != nil && (instance.State == observed.Running || instance.State == observed.Created), err
+		now, err := s.observe(ctx, pod)
+		same := now.ByID(instance.ID)
+		return same != nil && (same.State == observed.Running || same.State == observed.Created), err
 	}
 	log := containerlog.Log{Root: plainfile.Root(s.config.LogDir), Path: instance.LogPath}
 	err = containerlog.Read(r.Context(), log, query.Options, running, containerlog.Writers{Stdout: out, Stderr: out})
@@ -54,15 +52,6 @@ func (s *Server) logs(w http.ResponseWriter, r *http.Request) error {
 			zap.String("container", container), zap.Error(err))
 	}
 	return nil
-}
-
-// instance asks the runtime for one container instance; nil if it has none of this ID.
-func (s *Server) instance(ctx context.Context, podUID, id string) (*observed.Container, error) {
-	state, err := s.config.Runtime.PodState(ctx, podUID)
-	if err != nil {
-		return nil, fmt.Errorf("asking the runtime for the container: %w", err)
-	}
-	return state.ByID(id), nil
 }
 
 // flusher lets a follower see each line when it has been written.

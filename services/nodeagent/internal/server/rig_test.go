@@ -97,6 +97,8 @@ type node struct {
 	state  observed.Pod
 	stream streaming.Server
 	asked  *cri.ExecRequest
+	// known is closed when the node knows all its Pods.
+	known chan struct{}
 	// kept are the addresses that were kept from Pods, unkept is why that fails. Streams is where the runtime listens.
 	kept     []string
 	unkept   error
@@ -143,7 +145,8 @@ func (s *sessions) none() <-chan struct{} {
 func newNode(t *testing.T) *node { return newNodeWith(t, zap.NewNop()) }
 
 func newNodeWith(t *testing.T, log *zap.Logger) *node {
-	n := &node{authority: newAuthority(t), logDir: t.TempDir()}
+	n := &node{authority: newAuthority(t), logDir: t.TempDir(), known: make(chan struct{})}
+	close(n.known)
 	n.pod = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "u"},
 		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "app"}}}}
 	n.state = observed.Pod{UID: "u", Sandboxes: []observed.Sandbox{{ID: "s1", Ready: true}},
@@ -187,6 +190,7 @@ func (n *node) startServer(log *zap.Logger) {
 			ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}),
 		ClientCAs: n.pool(),
 		Pods:      n,
+		Known:     n.known,
 		Runtime:   n,
 		KeepStreams: func(at netip.AddrPort) error {
 			n.mu.Lock()

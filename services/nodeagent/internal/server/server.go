@@ -54,7 +54,9 @@ type Config struct {
 	Certificate tls.Certificate
 	ClientCAs   *x509.CertPool
 	Pods        Pods
-	Runtime     Runtime
+	// Known is closed when all Pods of the node are known.
+	Known   <-chan struct{}
+	Runtime Runtime
 	// KeepStreams has no Pod answer at an address at which the runtime is about to be asked for a session. An error
 	// says that one may, so that the session must not be.
 	KeepStreams func(at netip.AddrPort) error
@@ -74,6 +76,9 @@ type Server struct {
 	http        *http.Server
 	connections *connections.Listener
 }
+
+// knownTime is how long a request for a Pod waits until all are known.
+const knownTime = 10 * time.Second
 
 // shutdownTime is how long running requests get at the end.
 const shutdownTime = 5 * time.Second
@@ -187,14 +192,33 @@ func answer(handler func(http.ResponseWriter, *http.Request) error) http.Handler
 	})
 }
 
-// pod finds the Pod that a path names.
+// pod finds the Pod that a path names. An agent that has just started takes its Pods in one after the other.
 func (s *Server) pod(r *http.Request) (*corev1.Pod, error) {
 	namespace, name := r.PathValue("namespace"), r.PathValue("pod")
-	pod, ok := s.config.Pods.Pod(namespace, name)
-	if !ok {
-		return nil, notFound("pod %s/%s is not on this node", namespace, name)
+	if pod, ok := s.config.Pods.Pod(namespace, name); ok {
+		return pod, nil
 	}
-	return pod, nil
+	wait, cancel := context.WithTimeout(r.Context(), knownTime)
+	defer cancel()
+	select {
+	case <-s.config.Known:
+	case <-wait.Done():
+		return nil, &statusError{http.StatusServiceUnavailable,
+			fmt.Sprintf("this node's agent has just started and does not know pod %s/%s yet: try again", namespace, name)}
+	}
+	if pod, ok := s.config.Pods.Pod(namespace, name); ok {
+		return pod, nil
+	}
+	return nil, notFound("pod %s/%s is not on this node", namespace, name)
+}
+
+// observe asks the runtime what it has of a Pod.
+func (s *Server) observe(ctx context.Context, pod *corev1.Pod) (observed.Pod, error) {
+	has, err := s.config.Runtime.PodState(ctx, string(pod.UID))
+	if err != nil {
+		return observed.Pod{}, fmt.Errorf("asking the runtime for the pod: %w", err)
+	}
+	return has, nil
 }
 
 func (s *Server) pods(w http.ResponseWriter, _ *http.Request) error {

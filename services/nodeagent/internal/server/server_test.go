@@ -10,12 +10,14 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/portforward"
@@ -93,6 +95,8 @@ func TestLogs(t *testing.T) {
 	n.mu.Lock()
 	n.state.Containers[0].LogPath, n.state.Containers[0].State = path, observed.Exited
 	n.mu.Unlock()
+	n.setState(corev1.ContainerStatus{Name: "app", State: corev1.ContainerState{
+		Terminated: &corev1.ContainerStateTerminated{ContainerID: "containerd://c1"}}})
 	for query, want := range map[string]string{
 		"": "one\ntwo\nthree\n", "?tailLines=1": "three\n", "?stream=Stderr": "two\n", "?limitBytes=5": "one\nt",
 		"?follow=true": "one\ntwo\nthree\n", "?timestamps=true&tailLines=1": "2026-01-31T10:00:00.000000000Z three\n",
@@ -143,40 +147,60 @@ func TestLogsOfPlainFilesOnly(t *testing.T) {
 	}
 }
 
-// POD-084, POD-085, POD-106: which instance is meant, in every state of a container.
+// POD-084, POD-085, POD-106: which instance is meant, in every state of a container, whatever the API knows of it yet.
 func TestLoggedInstance(t *testing.T) {
-	terminated := func(id string) corev1.ContainerState {
-		return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ContainerID: "containerd://" + id}}
-	}
+	const created, running, exited = observed.Created, observed.Running, observed.Exited
+	terminated := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ContainerID: "containerd://c1"}}
 	waiting := func(reason string) corev1.ContainerState {
 		return corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason}}
 	}
-	running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
+	up := corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
+	const nonePrevious = `previous terminated container "app" in pod "web" not found`
 	for _, row := range []struct {
-		name     string
-		status   corev1.ContainerStatus
-		previous bool
-		id, err  string
+		name string
+		// has are the states of the instances c0, c1, ..., told what the API has.
+		has           []observed.ContainerState
+		told          corev1.ContainerState
+		log, previous string
 	}{
-		{name: "running", status: corev1.ContainerStatus{State: running, ContainerID: "containerd://c2",
-			LastTerminationState: terminated("c1")}, id: "c2"},
-		{name: "the one before", status: corev1.ContainerStatus{State: running, ContainerID: "containerd://c2",
-			LastTerminationState: terminated("c1")}, previous: true, id: "c1"},
-		{name: "ended", status: corev1.ContainerStatus{State: terminated("c1")}, id: "c1"},
-		{name: "crashed", status: corev1.ContainerStatus{State: waiting("CrashLoopBackOff"),
-			LastTerminationState: terminated("c1")}, id: "c1"},
-		{name: "creating", status: corev1.ContainerStatus{State: waiting("ContainerCreating")},
-			err: `container "app" in pod "web" is waiting to start: ContainerCreating`},
-		{name: "no image", status: corev1.ContainerStatus{State: waiting("ImagePullBackOff")},
-			err: `container "app" in pod "web" is waiting to start: image can't be pulled`},
-		{name: "no status", err: `container "app" in pod "web" is waiting to start - no logs yet`},
+		{"running", []observed.ContainerState{exited, running}, up, "c1", "c0"},
+		{"running, and its hook too", []observed.ContainerState{running}, waiting("ContainerCreating"), "c0", nonePrevious},
+		{"running since a moment ago", []observed.ContainerState{running}, corev1.ContainerState{}, "c0", nonePrevious},
+		{"running again since a moment ago", []observed.ContainerState{exited, running}, waiting("CrashLoopBackOff"), "c1",
+			"c0"},
+		{"nobody knows whether it runs", []observed.ContainerState{observed.Unknown}, up, "c0", nonePrevious},
+		{"ended", []observed.ContainerState{exited, exited}, terminated, "c1", "c0"},
+		{"ended a moment ago", []observed.ContainerState{exited, exited}, up, "c1", "c1"},
+		{"crashed", []observed.ContainerState{exited}, waiting("CrashLoopBackOff"), "c0", "c0"},
+		{"made and not begun", []observed.ContainerState{created}, waiting("ContainerCreating"),
+			`container "app" in pod "web" is waiting to start: ContainerCreating`, nonePrevious},
+		{"made again and not begun", []observed.ContainerState{exited, created}, waiting("CrashLoopBackOff"), "c0", "c0"},
+		{"creating", nil, waiting("ContainerCreating"),
+			`container "app" in pod "web" is waiting to start: ContainerCreating`, nonePrevious},
+		{"no image", nil, waiting("ImagePullBackOff"),
+			`container "app" in pod "web" is waiting to start: image can't be pulled`, nonePrevious},
+		{"no status", nil, corev1.ContainerState{}, `container "app" in pod "web" is waiting to start - no logs yet`,
+			nonePrevious},
+		{"ended, and the record is gone", nil, terminated,
+			"unable to retrieve container logs for c1: the instance is gone", nonePrevious},
 	} {
 		pod := &corev1.Pod{Spec: corev1.PodSpec{InitContainers: []corev1.Container{{Name: "app"}}}}
-		pod.Name, row.status.Name = "web", "app"
-		pod.Status.InitContainerStatuses = []corev1.ContainerStatus{row.status}
-		id, err := loggedInstance(pod, "app", row.previous)
-		if id != row.id || (err == nil) != (row.err == "") || (err != nil && err.Error() != row.err) {
-			t.Errorf("%s: %q, %v", row.name, id, err)
+		pod.Name, pod.Status.InitContainerStatuses = "web", []corev1.ContainerStatus{{Name: "app", State: row.told}}
+		has := observed.Pod{Containers: []observed.Container{{ID: "other", Name: "other", State: exited}}}
+		for i, state := range row.has {
+			has.Containers = append(has.Containers, observed.Container{ID: fmt.Sprint("c", i), Name: "app",
+				Attempt: uint32(i), State: state})
+		}
+		has.Sort()
+		for previous, want := range map[bool]string{false: row.log, true: row.previous} {
+			instance, err := loggedInstance(pod, "app", previous, has)
+			got := fmt.Sprint(err)
+			if err == nil {
+				got = instance.ID
+			}
+			if got != want {
+				t.Errorf("%s, previous %v: %s, want %s", row.name, previous, got, want)
+			}
 		}
 	}
 }
@@ -236,6 +260,51 @@ func TestExecAndAttach(t *testing.T) {
 	}
 }
 
+// POD-086: a process may be asked for as soon as it runs, whatever the API says: while its postStart hook runs, the
+// container is none that runs there.
+func TestExecAsSoonAsItRuns(t *testing.T) {
+	n := newNode(t)
+	n.setState(corev1.ContainerStatus{Name: "app",
+		State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}}})
+	for name, got := range execute(t, n, "/exec/ns/web/app?output=1&command=sh") {
+		if got != "c1:sh:" {
+			t.Errorf("over %s: %q", name, got)
+		}
+	}
+}
+
+// An agent that has just started learns of its Pods before it says of one that it has none.
+func TestAnAgentThatHasJustStarted(t *testing.T) {
+	n := newNode(t)
+	n.mu.Lock()
+	n.pod.Name = "unknown"
+	n.mu.Unlock()
+	known := make(chan struct{})
+	server := New(Config{Pods: n, Known: known, Runtime: n})
+	ask := func(ctx context.Context) error {
+		r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/", http.NoBody)
+		r.SetPathValue("namespace", "ns")
+		r.SetPathValue("pod", "web")
+		_, err := server.pod(r)
+		return err
+	}
+	early, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	if got, ok := errors.AsType[*statusError](ask(early)); !ok || got.code != http.StatusServiceUnavailable {
+		t.Errorf("not known yet: %v", got)
+	}
+	answer := make(chan error)
+	go func() { answer <- ask(t.Context()) }()
+	n.mu.Lock()
+	n.pod = n.pod.DeepCopy()
+	n.pod.Name = "web"
+	n.mu.Unlock()
+	close(known)
+	if err := <-answer; err != nil {
+		t.Errorf("known by now: %v", err)
+	}
+}
+
 func TestExecErrors(t *testing.T) {
 	n := newNode(t)
 	for name, executor := range executors(t, n, "/exec/ns/web/app?output=1&command=fail") {
@@ -255,8 +324,9 @@ func TestExecErrors(t *testing.T) {
 			t.Errorf("%s: %d %s", path, code, body)
 		}
 	}
-	n.setState(corev1.ContainerStatus{Name: "app",
-		State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{}}})
+	n.mu.Lock()
+	n.state.Containers[0].State = observed.Created
+	n.mu.Unlock()
 	if code, body, _ := n.get("/exec/ns/web/app?output=1&command=sh"); code != 400 ||
 		body != "container app in pod web is not running\n" {
 		t.Errorf("not running: %d %s", code, body)

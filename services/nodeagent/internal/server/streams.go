@@ -51,7 +51,11 @@ func (s *Server) session(r *http.Request) (id string, options *remotecommand.Opt
 	if err != nil {
 		return "", nil, badRequest("%v", err)
 	}
-	id, err = runningInstance(pod, r.PathValue("container"))
+	has, err := s.observe(r.Context(), pod)
+	if err != nil {
+		return "", nil, err
+	}
+	id, err = runningInstance(pod, r.PathValue("container"), has)
 	return id, options, err
 }
 
@@ -65,11 +69,11 @@ func (s *Server) portForward(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return badRequest("%v", err)
 	}
-	state, err := s.config.Runtime.PodState(r.Context(), string(pod.UID))
+	has, err := s.observe(r.Context(), pod)
 	if err != nil {
-		return fmt.Errorf("asking the runtime for the pod: %w", err)
+		return err
 	}
-	sandbox := state.Sandbox()
+	sandbox := has.Sandbox()
 	if sandbox == nil || !sandbox.Ready {
 		return badRequest("pod %s is not running", pod.Name)
 	}
