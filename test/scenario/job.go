@@ -54,9 +54,10 @@ func JobAlone(t *testing.T, m mesh.Mesh) {
 	w.awaitNothing("pods", "jobs")
 }
 
-// JobSuspended suspends a Job, resumes it and lets it end; the Pods that were ended by that count for nothing.
+// JobSuspended suspends a Job, sends its Pods elsewhere, resumes it and lets it end; the Pods that were ended by that
+// count for nothing.
 //
-// JOB-003 JOB-141 JOB-142 JOB-143 JOB-144 JOB-147 JOB-148
+// JOB-003 JOB-141 JOB-142 JOB-143 JOB-144 JOB-147 JOB-148 JOB-152
 func JobSuspended(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	w.KubectlWith(`apiVersion: batch/v1
@@ -79,8 +80,12 @@ spec:
 	suspend(true)
 	w.Kubectl("wait", "--for=condition=Suspended", "job/myjob", "--timeout=60s")
 	w.awaitNothing("pods")
+	w.Await("the Job to rest", func() Answer {
+		return Left(w.Kubectl("get", "job", "myjob", "-o", "jsonpath={.status.startTime}{.status.active}"))
+	})
+	w.Kubectl("patch", "job/myjob", "--patch", `{"spec":{"template":{"metadata":{"labels":{"directed":"yes"}}}}}`)
 	suspend(false)
-	w.awaitActive("job-name=myjob", 1)
+	w.awaitActive("job-name=myjob,directed=yes", 1)
 	job, err := w.Client.BatchV1().Jobs(w.Namespace).Get(w.Context(), "myjob", metav1.GetOptions{})
 	if err != nil || job.Status.Failed != 0 || job.Status.Succeeded != 0 {
 		t.Errorf("resumed: %v, status %+v", err, job.Status)

@@ -17,11 +17,13 @@ import (
 // burst is the most Pods that one pass creates or removes; the rest is for the passes after it.
 const burst = 500
 
-// resume says whether the Job is suspended, and starts its clock when it is not.
+// resume says whether the Job is suspended, and starts its clock when it is not: one that is suspended has no start,
+// so that what says where its Pods go may change again (API reference v1.36, Job).
 func (r *round) resume() {
 	suspended := isTrue(&r.status, batchv1.JobSuspended)
 	now := stamp(r.in.Now)
 	if isSuspended(r.job) {
+		r.status.StartTime = nil
 		if !suspended {
 			r.setSuspended(corev1.ConditionTrue, "JobSuspended", suspendedMessage)
 			r.plan.Events = append(r.plan.Events, nowSuspended())

@@ -317,8 +317,11 @@ func TestSuspend(t *testing.T) {
 	if got := resumed.Status.StartTime; got == nil || !got.Time.Equal(start) {
 		t.Errorf("JOB-140 resumed, the Job runs since %v, want %v", got, start)
 	}
-	if got := Decide(inputOf(newJob(suspended, fresh), "")).Status.StartTime; got != nil {
-		t.Errorf("JOB-145 created suspended, the Job runs since %v", got)
+	for what, job := range map[string]*batchv1.Job{"created suspended": newJob(suspended, fresh),
+		"suspended after it ran": newJob(suspended), "suspended for long": newJob(suspended, is)} {
+		if got := Decide(inputOf(job, "")).Status.StartTime; got != nil {
+			t.Errorf("JOB-145 %s, the Job runs since %v", what, got)
+		}
 	}
 	if got := Decide(inputOf(newJob(fresh), "")).Status.StartTime; got == nil || !got.Time.Equal(start) {
 		t.Errorf("JOB-010 a new Job runs since %v, want %v", got, start)

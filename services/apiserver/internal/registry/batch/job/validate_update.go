@@ -50,23 +50,26 @@ func validateCompletionsUpdate(spec, old *batchv1.JobSpec) field.ErrorList {
 	return nil
 }
 
-// mutableIn is the template of old, with what may still change taken from the new one.
+// mutableIn is the template of old, with what may change while nothing is made of it taken from the new one.
 func mutableIn(old *batchv1.Job, template *corev1.PodTemplateSpec) *corev1.PodTemplateSpec {
-	if !ptr.Deref(old.Spec.Suspend, false) {
+	if !rests(old) {
 		return &old.Spec.Template
 	}
 	allowed := old.Spec.Template.DeepCopy()
-	if old.Status.StartTime == nil {
-		takePlacement(allowed, template)
-	}
-	if old.Status.Active == 0 {
-		takeResources(allowed.Spec.Containers, template.Spec.Containers)
-		takeResources(allowed.Spec.InitContainers, template.Spec.InitContainers)
-	}
+	takePlacement(allowed, template)
+	takeResources(allowed.Spec.Containers, template.Spec.Containers)
+	takeResources(allowed.Spec.InitContainers, template.Spec.InitContainers)
 	return allowed
 }
 
-// takePlacement takes what says where the Pods go: it may change until the Job starts for the first time.
+// rests says that a Job is suspended and has no Pod at work: it never had one, or its controller has seen that it is
+// suspended and ended those that it had.
+func rests(j *batchv1.Job) bool {
+	return ptr.Deref(j.Spec.Suspend, false) && j.Status.Active == 0 &&
+		(j.Status.StartTime == nil || isTrue(j, batchv1.JobSuspended))
+}
+
+// takePlacement takes what says where the Pods go.
 func takePlacement(template, from *corev1.PodTemplateSpec) {
 	template.Labels, template.Annotations = from.Labels, from.Annotations
 	template.Spec.NodeSelector = from.Spec.NodeSelector
@@ -88,7 +91,7 @@ func takeNodeAffinity(spec, from *corev1.PodSpec) {
 	}
 }
 
-// takeResources takes what containers ask for, by their place: it may change as long as no Pod runs. Claims may not.
+// takeResources takes what containers ask for, by their place. Claims stay as they are.
 func takeResources(containers, from []corev1.Container) {
 	if len(containers) != len(from) {
 		return

@@ -74,73 +74,77 @@ func TestTemplateUpdate(t *testing.T) {
 	podAffinity := &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{
 		{LabelSelector: &metav1.LabelSelector{}, TopologyKey: "zone"}}}
 	placed := func(edit func(*corev1.PodSpec)) edit { return func(j *batchv1.Job) { edit(&j.Spec.Template.Spec) } }
+	isSuspended := []batchv1.JobCondition{{Type: batchv1.JobSuspended, Status: corev1.ConditionTrue}}
 	always := all()
 	changes := map[string]struct {
-		old, edit         edit
-		placement, amount bool
+		old, edit edit
+		allowed   bool
 	}{
 		"node affinity": {always, placed(func(s *corev1.PodSpec) {
 			s.Affinity = &corev1.Affinity{NodeAffinity: nodeAffinity}
-		}), true, false},
+		}), true},
 		"node affinity beside another": {
 			placed(func(s *corev1.PodSpec) { s.Affinity = &corev1.Affinity{PodAffinity: podAffinity} }),
-			placed(func(s *corev1.PodSpec) { s.Affinity.NodeAffinity = nodeAffinity }), true, false,
+			placed(func(s *corev1.PodSpec) { s.Affinity.NodeAffinity = nodeAffinity }), true,
 		},
 		"node affinity, taken away": {
 			placed(func(s *corev1.PodSpec) { s.Affinity = &corev1.Affinity{NodeAffinity: nodeAffinity} }),
-			placed(func(s *corev1.PodSpec) { s.Affinity = nil }), true, false,
+			placed(func(s *corev1.PodSpec) { s.Affinity = nil }), true,
 		},
-		"an empty affinity": {always, placed(func(s *corev1.PodSpec) { s.Affinity = &corev1.Affinity{} }), true, false},
+		"an empty affinity": {always, placed(func(s *corev1.PodSpec) { s.Affinity = &corev1.Affinity{} }), true},
 		"node selector": {always, placed(func(s *corev1.PodSpec) {
 			s.NodeSelector = map[string]string{"disk": "ssd"}
-		}), true, false},
+		}), true},
 		"tolerations": {always, placed(func(s *corev1.PodSpec) {
 			s.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
-		}), true, false},
+		}), true},
 		"scheduling gates": {always, placed(func(s *corev1.PodSpec) {
 			s.SchedulingGates = []corev1.PodSchedulingGate{{Name: "a/b"}}
-		}), true, false},
-		"labels": {always, func(j *batchv1.Job) { j.Spec.Template.Labels["a"] = "b" }, true, false},
+		}), true},
+		"labels": {always, func(j *batchv1.Job) { j.Spec.Template.Labels["a"] = "b" }, true},
 		"annotations": {always, func(j *batchv1.Job) { j.Spec.Template.Annotations = map[string]string{"a": "b"} },
-			true, false},
+			true},
 		"requests of a container": {always, placed(func(s *corev1.PodSpec) {
 			s.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
-		}), false, true},
+		}), true},
 		"limits of an init container": {
 			placed(func(s *corev1.PodSpec) { s.InitContainers = []corev1.Container{{Name: "a", Image: "a:1"}} }),
 			placed(func(s *corev1.PodSpec) {
 				s.InitContainers[0].Resources.Limits = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
-			}), false, true,
+			}), true,
 		},
-		"the image": {always, placed(func(s *corev1.PodSpec) { s.Containers[0].Image = "b:2" }), false, false},
+		"the image": {always, placed(func(s *corev1.PodSpec) { s.Containers[0].Image = "b:2" }), false},
 		"a container": {always, placed(func(s *corev1.PodSpec) {
 			s.Containers = append(s.Containers, corev1.Container{Name: "b", Image: "b:1",
 				ImagePullPolicy: corev1.PullAlways, TerminationMessagePolicy: corev1.TerminationMessageReadFile})
-		}), false, false},
+		}), false},
 		"Pod affinity": {always,
 			placed(func(s *corev1.PodSpec) { s.Affinity = &corev1.Affinity{PodAffinity: podAffinity} }),
-			false, false},
+			false},
 		"Pod affinity, taken away": {
 			placed(func(s *corev1.PodSpec) {
 				s.Affinity = &corev1.Affinity{NodeAffinity: nodeAffinity, PodAffinity: podAffinity}
 			}),
-			placed(func(s *corev1.PodSpec) { s.Affinity = nil }), false, false,
+			placed(func(s *corev1.PodSpec) { s.Affinity = nil }), false,
 		},
 	}
 	for name, change := range changes {
 		for _, state := range []struct {
-			name              string
-			suspended         bool
-			status            batchv1.JobStatus
-			placement, amount bool
+			name      string
+			suspended bool
+			status    batchv1.JobStatus
+			rests     bool
 		}{
-			{name: "running", status: batchv1.JobStatus{StartTime: &metav1.Time{}, Active: 1}},
-			{name: "not suspended, not started yet"},
-			{name: "suspended from the start", suspended: true, placement: true, amount: true},
-			{name: "suspended, its Pods not gone yet", suspended: true,
-				status: batchv1.JobStatus{StartTime: &metav1.Time{}, Active: 1}},
-			{name: "suspended again", suspended: true, status: batchv1.JobStatus{StartTime: &metav1.Time{}},
-				amount: true},
+			{"running", false, batchv1.JobStatus{StartTime: &metav1.Time{}, Active: 1}, false},
+			{"not suspended, not started yet", false, batchv1.JobStatus{}, false},
+			{"suspended from the start", true, batchv1.JobStatus{}, true},
+			{"suspended, and its controller has not seen it", true, batchv1.JobStatus{StartTime: &metav1.Time{}}, false},
+			{"suspended, its Pods not gone yet", true, batchv1.JobStatus{Active: 1, Conditions: isSuspended}, false},
+			{"suspended again", true, batchv1.JobStatus{Conditions: isSuspended}, true},
+			{"suspended again, by a controller that keeps the start", true,
+				batchv1.JobStatus{StartTime: &metav1.Time{}, Conditions: isSuspended}, true},
+			{"suspended after it was resumed", true, batchv1.JobStatus{StartTime: &metav1.Time{},
+				Conditions: []batchv1.JobCondition{{Type: batchv1.JobSuspended, Status: corev1.ConditionFalse}}}, false},
 		} {
 			t.Run(name+"/"+state.name, func(t *testing.T) {
 				old := pi(change.old)
@@ -148,8 +152,7 @@ func TestTemplateUpdate(t *testing.T) {
 				updated := old.DeepCopy()
 				change.edit(updated)
 				var want []string
-				allowed := state.placement && change.placement || state.amount && change.amount
-				if !allowed {
+				if !state.rests || !change.allowed {
 					want = []string{"spec.template: Invalid value"}
 				}
 				fieldtest.Check(t, ValidateUpdate(updated, old), want...)
