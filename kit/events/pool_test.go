@@ -13,12 +13,15 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	dto "github.com/prometheus/client_model/go"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
 )
 
 // server answers each request once the test lets it.
@@ -341,6 +344,30 @@ func TestEventsAreSentAgain(t *testing.T) {
 			t.Errorf("%v are refused, want 2", lost)
 		}
 	})
+}
+
+// What is refused is told as an error, but for what is about something that goes with its namespace, or has gone.
+func TestRefusalsAreTold(t *testing.T) {
+	var told []string
+	klog.SetLogger(funcr.New(func(_, args string) { told = append(told, args) }, funcr.Options{}))
+	defer klog.ClearLogger()
+	w := write{event: &corev1.Event{}}
+	gone := apierrors.NewNotFound(corev1.Resource("namespaces"), "gone")
+	for _, row := range []struct {
+		err    error
+		ending bool
+		want   int
+	}{
+		{apierrors.NewForbidden(corev1.Resource("events"), "", nil), false, 1},
+		{apierrors.NewForbidden(corev1.Resource("events"), "", nil), true, 0},
+		{gone, false, 0},
+		{apierrors.NewAlreadyExists(corev1.Resource("events"), "e"), false, 0},
+	} {
+		told = nil
+		if !(&sink{}).settled(row.err, row.ending, w) || len(told) != row.want {
+			t.Errorf("%v, ending %v: told %q, want %d", row.err, row.ending, told, row.want)
+		}
+	}
 }
 
 // A batch that is refused for what is in it says nothing about each of its Events.

@@ -125,7 +125,7 @@ func (s *sink) settled(err error, ending bool, w write) bool {
 		return false
 	case apierrors.IsAlreadyExists(err):
 		return true
-	case !ending:
+	case !ending && !apierrors.IsNotFound(err): // or it is about what goes, or has gone, with its namespace
 		klog.Background().Error(err, "An Event was refused", "event", klog.KObj(w.event), "reason", w.event.Reason)
 	}
 	dropped.WithLabelValues(refused).Inc()
