@@ -7,8 +7,8 @@ import (
 	"keelson.dev/test/mesh"
 )
 
-// together is a Pod whose containers work with each other: an init container of another image leaves a file, a sidecar
-// and two main containers share network and folder, and the second main container ends when the first has.
+// together is a Pod whose containers work with each other: an init container of another image leaves a file and a
+// variable, a sidecar and two main containers share network and folder, and the second main container ends when the first has.
 const together = `apiVersion: v1
 kind: Pod
 metadata: {name: together}
@@ -16,7 +16,8 @@ spec:
   initContainers:
   - name: prepare
     image: ` + HelloV2 + `
-    command: ["sh", "-c", "echo version $VERSION at $POD_IP > /exchange/prepared"]
+    command: ["sh", "-c", "echo version $VERSION at $POD_IP > /exchange/prepared;
+      echo NAME=\\'$VERSION.0\\' > /exchange/env"]
     env: [{name: POD_IP, valueFrom: {fieldRef: {fieldPath: status.podIP}}}]
     volumeMounts: [{name: work, mountPath: /exchange}]
   - name: sidecar
@@ -27,6 +28,7 @@ spec:
   containers:
   - name: first
     image: ` + Server + `
+    env: [{name: NAME, valueFrom: {fileKeyRef: {volumeName: work, path: env, key: NAME}}}]
     args: ["-http=127.0.0.1:8080", "-term-delay=1s", "-termination-path=/exchange/end",
       "-termination-message=the first has ended"]
     volumeMounts: [{name: work, mountPath: /exchange}]
@@ -47,6 +49,7 @@ func Together(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	w.KubectlWith(together, "apply", "-f", "-")
 	w.Kubectl("wait", "--for=condition=Ready", "pod/together", "--timeout=60s")
+	w.says("2.0", "exec", "together", "-c", "first", "--", "sh", "-c", "echo $NAME")
 	ip := strings.TrimSpace(w.Kubectl("get", "pod", "together", "-o", "jsonpath={.status.podIP}"))
 	for _, test := range []struct{ from, write, port, read, want string }{
 		{"sidecar", "", "8080", "prepared", "version 2 at " + ip},

@@ -1,5 +1,5 @@
 // Package podenv computes what a container is started with: its environment, its command and its arguments. It is pure:
-// whoever calls it has gathered the ConfigMaps, Secrets and Services before.
+// whoever calls it has gathered the ConfigMaps, Secrets, files and Services before.
 //
 // An error of Resolve is one clear sentence about the container. The container then waits with reason
 // CreateContainerConfigError and this sentence as message, and is tried again when an object changes.
@@ -15,8 +15,9 @@ import (
 	"keelson.dev/services/nodeagent/internal/downward"
 )
 
-// Object is the outcome of looking one ConfigMap or Secret up. Exactly one of the two is set; an Err that is a
-// not-found error of the API counts as "does not exist" for optional references, any other one never does.
+// Object is the outcome of looking one ConfigMap, Secret or file up. Exactly one of the two is set; an Err that is a
+// not-found error of the API, or fs.ErrNotExist of a file, counts as "does not exist" for optional references, any other
+// one never does.
 type Object[T any] struct {
 	Value *T
 	Err   error
@@ -29,6 +30,8 @@ type Input struct {
 	// ConfigMaps and Secrets hold, by name, each object of the Pod's namespace that References names.
 	ConfigMaps map[string]Object[corev1.ConfigMap]
 	Secrets    map[string]Object[corev1.Secret]
+	// Files holds the text of each file that Files names.
+	Files map[File]Object[string]
 	// Services holds those of the Pod's namespace and the Service "kubernetes" of "default".
 	Services []*corev1.Service
 	// Allocatable is the node's, the default of limits.

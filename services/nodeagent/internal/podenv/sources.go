@@ -1,6 +1,7 @@
 package podenv
 
 import (
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -25,9 +26,11 @@ func (in Input) valueFrom(from *corev1.EnvVarSource) (value string, ok bool, err
 		ref := from.SecretKeyRef
 		data, err := in.secret(ref.Name, ref.Optional)
 		return key(in, data, "Secret", ref.Name, ref.Key, ref.Optional, err)
+	case from.FileKeyRef != nil:
+		return in.fileKey(from.FileKeyRef)
 	}
-	return "", false,
-		fmt.Errorf("unsupported valueFrom: use fieldRef, resourceFieldRef, configMapKeyRef or secretKeyRef")
+	return "", false, errors.New(
+		"unsupported valueFrom: use fieldRef, resourceFieldRef, configMapKeyRef, secretKeyRef or fileKeyRef")
 }
 
 func key[V string | []byte](in Input, data map[string]V, kind, name, key string, optional *bool, err error) (string,

@@ -127,7 +127,7 @@ func (s *Steps) environment(ctx context.Context, in ContainerInput) (podenv.Resu
 	configMaps, secrets := s.Objects.Environment(ctx, in.Pod, in.Entry.Spec)
 	result, err := podenv.Resolve(podenv.Input{
 		View:      downward.View{Pod: in.Pod, PodIPs: in.PodIPs, HostIPs: s.HostIPs()},
-		Container: in.Entry.Spec, ConfigMaps: configMaps, Secrets: secrets,
+		Container: in.Entry.Spec, ConfigMaps: configMaps, Secrets: secrets, Files: s.environmentFiles(in),
 		Services: s.Services(in.Pod.Namespace), Allocatable: s.Allocatable(),
 	})
 	if err != nil {
