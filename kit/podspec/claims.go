@@ -1,8 +1,6 @@
 package podspec
 
 import (
-	"errors"
-
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -89,29 +87,10 @@ func ValidateAccessModes(modes []corev1.PersistentVolumeAccessMode, fldPath *fie
 	return errs
 }
 
-// claimsUnserved is why a spec with claims of devices is refused: it would run without them.
-const claimsUnserved = "claims of devices (resource.k8s.io) are not served by this cluster, so the Pod would run " +
-	"without them; ask for devices as extended resources, in resources.limits of a container"
-
-// WithClaimsOf takes the refusal of resourceClaims from what is wrong with the successor of a spec that has some: what
-// was let in before they were refused can still be changed, reported on and deleted.
-func WithClaimsOf(old *corev1.PodSpec, errs field.ErrorList) field.ErrorList {
-	if len(old.ResourceClaims) == 0 {
-		return errs
-	}
-	return errs.Filter(func(err error) bool {
-		e := (*field.Error)(nil)
-		return errors.As(err, &e) && e.Type == field.ErrorTypeForbidden && e.Detail == claimsUnserved
-	})
-}
-
 // validateResourceClaims checks the devices that the Pod claims and returns the names its containers may use.
 func validateResourceClaims(claims []corev1.PodResourceClaim, fldPath *field.Path) (sets.Set[string], field.ErrorList) {
 	var errs field.ErrorList
 	names := sets.New[string]()
-	if len(claims) > 0 {
-		errs = append(errs, field.Forbidden(fldPath, claimsUnserved))
-	}
 	for i, claim := range claims {
 		at := fldPath.Index(i)
 		if names.Has(claim.Name) {

@@ -5,7 +5,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 )
 
@@ -125,47 +124,29 @@ func TestDeviceClaims(t *testing.T) {
 		}
 	}
 	const at, used = "spec.resourceClaims[0]", "spec.containers[0].resources.claims"
-	const refused = "spec.resourceClaims: Forbidden: " + claimsUnserved
 	runAll(t, []row{
 		{name: "malformed claim", change: pod(corev1.PodResourceClaim{Name: "a", ResourceClaimName: ptr.To("A")}),
-			want: []string{refused, at + `.resourceClaimName: Invalid value: "A": ` + notASub}},
+			want: []string{at + `.resourceClaimName: Invalid value: "A": ` + notASub}},
 		{name: "malformed template",
 			change: pod(corev1.PodResourceClaim{Name: "a", ResourceClaimTemplateName: ptr.To("A")}),
-			want:   []string{refused, at + `.resourceClaimTemplateName: Invalid value: "A": ` + notASub}},
+			want:   []string{at + `.resourceClaimTemplateName: Invalid value: "A": ` + notASub}},
 		{name: "name with a dot", change: pod(corev1.PodResourceClaim{Name: "a.b", ResourceClaimName: ptr.To("n")}),
-			want: []string{refused, at + `.name: Invalid value: "a.b": must not contain dots`}},
-		{name: "two claims, whole", change: uses(corev1.ResourceClaim{Name: "a"}, corev1.ResourceClaim{Name: "b"}),
-			want: []string{refused}},
+			want: []string{at + `.name: Invalid value: "a.b": must not contain dots`}},
+		{name: "two claims, whole", change: uses(corev1.ResourceClaim{Name: "a"}, corev1.ResourceClaim{Name: "b"})},
 		{name: "one part of each", change: uses(corev1.ResourceClaim{Name: "a", Request: "r"},
-			corev1.ResourceClaim{Name: "b", Request: "r"}),
-			want: []string{refused}},
+			corev1.ResourceClaim{Name: "b", Request: "r"})},
 		{name: "one claim twice", change: uses(corev1.ResourceClaim{Name: "a"}, corev1.ResourceClaim{Name: "a"}),
-			want: []string{refused, used + `[1]: Duplicate value: "a"`}},
+			want: []string{used + `[1]: Duplicate value: "a"`}},
 		{name: "one part twice", change: uses(corev1.ResourceClaim{Name: "a", Request: "r"},
 			corev1.ResourceClaim{Name: "a", Request: "r"}),
-			want: []string{refused, used + `[1]: Duplicate value: "a"`}},
+			want: []string{used + `[1]: Duplicate value: "a"`}},
 		{name: "in part and whole", change: uses(corev1.ResourceClaim{Name: "a", Request: "r"},
-			corev1.ResourceClaim{Name: "a"}), want: []string{refused, used + `[1]: Duplicate value: "a"`}},
+			corev1.ResourceClaim{Name: "a"}), want: []string{used + `[1]: Duplicate value: "a"`}},
 		{name: "part with a dot", change: uses(corev1.ResourceClaim{Name: "a", Request: "r.s"}),
-			want: []string{refused, used + `[0].request: Invalid value: "r.s": must not contain dots`}},
+			want: []string{used + `[0].request: Invalid value: "r.s": must not contain dots`}},
 		{name: "in an init container", change: func(s *corev1.PodSpec) {
 			withInit(corev1.Container{Name: "i", Image: "i", Resources: corev1.ResourceRequirements{
 				Claims: []corev1.ResourceClaim{{Name: "c"}}}})(s)
 		}, want: []string{`spec.initContainers[0].resources.claims[0].name: Not found: "c"`}},
 	})
-}
-
-// What has claims since before they were refused is refused nothing for them, and no other mistake is forgiven.
-func TestClaimsFromBefore(t *testing.T) {
-	spec := func(claims int) *corev1.PodSpec {
-		return &corev1.PodSpec{ResourceClaims: make([]corev1.PodResourceClaim, claims)}
-	}
-	claims, other := field.NewPath("resourceClaims"), field.Forbidden(field.NewPath("image"), "no")
-	errs := field.ErrorList{field.Forbidden(claims, claimsUnserved), field.Required(claims.Index(0), "a name"), other}
-	if got := WithClaimsOf(spec(0), errs); len(got) != 3 {
-		t.Errorf("without claims before: %v", got)
-	}
-	if got := WithClaimsOf(spec(1), errs); len(got) != 2 || got[0] != errs[1] || got[1] != other {
-		t.Errorf("with claims before: %v", got)
-	}
 }

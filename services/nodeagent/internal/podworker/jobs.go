@@ -65,8 +65,10 @@ func (j *job) prepare(ctx context.Context) outcome {
 // release takes down the step that the action names.
 func (j *job) release(ctx context.Context) outcome {
 	step := j.step()
-	if err := step.TearDown(ctx, j.pod); err != nil {
-		return outcome{err: err, reason: reasonFailedKillPod}
+	if step.TearDown != nil {
+		if err := step.TearDown(ctx, j.pod); err != nil {
+			return outcome{err: err, reason: reasonFailedKillPod}
+		}
 	}
 	return outcome{remember: func(m *podstate.Memory) {
 		m.Released[step.Name] = true

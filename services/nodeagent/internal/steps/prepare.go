@@ -2,6 +2,7 @@ package steps
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -15,12 +16,25 @@ import (
 // Preparation is what a Pod stands on, in the order in which it is set up.
 func (s *Steps) Preparation() []Step {
 	return []Step{
+		{Name: "claims", SetUp: awaitClaims, Reason: reasonUnallocated},
 		{Name: "objects", SetUp: s.watchObjects, TearDown: s.forgetObjects},
 		{Name: "folders", SetUp: s.makeFolders, TearDown: s.removeFolders},
 		{Name: "cgroup", SetUp: s.makeCgroup, TearDown: s.removeCgroup, Wide: true},
 		{Name: "volumes", SetUp: s.setUpVolumes, TearDown: s.takeVolumesDown},
 		{Name: "devices", SetUp: s.allocateDevices, TearDown: s.freeDevices, Reason: deviceplugin.ReasonUnexpected},
 	}
+}
+
+// reasonUnallocated is the reason of the event about a Pod whose claims are not allocated.
+const reasonUnallocated = "FailedPrepareDynamicResources"
+
+// awaitClaims keeps a Pod that claims devices from running without them: nobody allocates claims.
+func awaitClaims(_ context.Context, pod *corev1.Pod) (time.Time, error) {
+	if len(pod.Spec.ResourceClaims) > 0 {
+		return time.Time{}, errors.New("nobody allocates the Pod's ResourceClaims: resource.k8s.io is not served by " +
+			"this cluster")
+	}
+	return time.Time{}, nil
 }
 
 func (s *Steps) watchObjects(_ context.Context, pod *corev1.Pod) (time.Time, error) {

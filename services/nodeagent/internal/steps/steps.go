@@ -87,7 +87,7 @@ type Step struct {
 	Reason string
 	// Wide says that a Pod which is being resized is set up at the size that bounds the old and the new one.
 	Wide bool
-	// TearDown takes it away and needs nothing but the Pod's UID.
+	// TearDown takes it away and needs nothing but the Pod's UID; nil where there is nothing to be taken away.
 	TearDown func(ctx context.Context, pod *corev1.Pod) error
 }
 

@@ -73,3 +73,16 @@ func TestCredentials(t *testing.T) {
 		}
 	}
 }
+
+// A Pod that claims devices never runs without them.
+func TestClaimsAreAwaited(t *testing.T) {
+	for claims, waits := range []bool{false, true} {
+		pod := &corev1.Pod{Spec: corev1.PodSpec{ResourceClaims: make([]corev1.PodResourceClaim, claims)}}
+		if _, err := awaitClaims(t.Context(), pod); (err != nil) != waits {
+			t.Errorf("with %d claims: %v", claims, err)
+		}
+	}
+	if first := (&Steps{}).Preparation()[0]; first.Name != "claims" || first.TearDown != nil {
+		t.Errorf("the first step is %q", first.Name)
+	}
+}

@@ -3,6 +3,7 @@ package config
 import (
 	"keelson.dev/services/scheduler/internal/rules"
 	"keelson.dev/services/scheduler/internal/rules/balancedallocation"
+	"keelson.dev/services/scheduler/internal/rules/dynamicresources"
 	"keelson.dev/services/scheduler/internal/rules/imagelocality"
 	"keelson.dev/services/scheduler/internal/rules/interpodaffinity"
 	"keelson.dev/services/scheduler/internal/rules/nodeaffinity"
@@ -22,6 +23,7 @@ import (
 // what room it has: a node that the Pod does not ask for is counted for that reason alone.
 func catalog() []rules.Rule {
 	return []rules.Rule{
+		dynamicresources.Rule(),
 		nodename.Rule(),
 		nodeaffinity.Rule(),
 		nodeunschedulable.Rule(),
@@ -48,7 +50,6 @@ var absent = map[string]string{
 	"AzureDiskLimits":       inOne,
 	"CinderLimits":          inOne,
 	"DeferredPodScheduling": "no Pod is preempted for one that is resized",
-	"DynamicResources":      "ResourceClaims are not served",
 	"EBSLimits":             inOne,
 	"GCEPDLimits":           inOne,
 	"NodeDeclaredFeatures":  "nodes declare no features",

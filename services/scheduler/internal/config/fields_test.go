@@ -157,22 +157,23 @@ func TestPluginsThatAreNotHere(t *testing.T) {
 	c, err := Parse([]byte(head + `profiles:
 - plugins:
     multiPoint:
-      disabled: [{name: '*'}, {name: DynamicResources}]
+      disabled: [{name: '*'}, {name: DeferredPodScheduling}]
       enabled: [{name: PrioritySort}, {name: DefaultBinder}, {name: NodeName}, {name: NodeDeclaredFeatures, weight: 1}]
     queueSort: {disabled: [{name: PrioritySort}], enabled: [{name: PrioritySort}]}
     preScore: {disabled: [{name: '*'}]}
-  pluginConfig: [{name: DynamicResources, args: {filterTimeout: 1s}}, {name: DefaultBinder, args: {}},
+  pluginConfig: [{name: DeferredPodScheduling, args: {any: 1s}}, {name: DefaultBinder, args: {}},
     {name: DefaultPreemption, args: {minCandidateNodesAbsolute: 1}}]
 `))
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []string{
-		"profiles[0].pluginConfig[0]: there is no plugin DynamicResources here, ResourceClaims are not served",
+		"profiles[0].pluginConfig[0]: there is no plugin DeferredPodScheduling here, no Pod is preempted " +
+			"for one that is resized",
 		"profiles[0].pluginConfig[2].args: minCandidateNodesPercentage and minCandidateNodesAbsolute bound nothing, " +
 			"every node is considered",
-		"profiles[0].plugins.multiPoint.disabled[1]: there is no plugin DynamicResources here, ResourceClaims are " +
-			"not served",
+		"profiles[0].plugins.multiPoint.disabled[1]: there is no plugin DeferredPodScheduling here, no Pod " +
+			"is preempted for one that is resized",
 		"profiles[0].plugins.multiPoint.enabled[3]: there is no plugin NodeDeclaredFeatures here, nodes declare no " +
 			"features",
 		"profiles[0].plugins.preScore: a plugin is on wherever it is on at filter or score",

@@ -18,8 +18,8 @@ func Decoded() []fieldmask.Rule {
 		{Object: &corev1.Pod{}, Only: map[string][]string{
 			"metadata": append([]string{"ownerReferences"}, meta...),
 			"spec": {"nodeName", "schedulerName", "priority", "overhead", "resources", "containers", "initContainers",
-				"volumes", "schedulingGates", "nodeSelector", "affinity", "tolerations", "topologySpreadConstraints",
-				"preemptionPolicy", "schedulingGroup"},
+				"volumes", "schedulingGates", "resourceClaims", "nodeSelector", "affinity", "tolerations",
+				"topologySpreadConstraints", "preemptionPolicy", "schedulingGroup"},
 			"spec.containers":                     container,
 			"spec.containers.resources":           {"requests"},
 			"spec.initContainers":                 container,

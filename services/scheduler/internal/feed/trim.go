@@ -73,6 +73,7 @@ func trimPod(object any) (any, error) {
 		return p, nil
 	}
 	p.Spec.SchedulingGates = spec.SchedulingGates
+	p.Spec.ResourceClaims = spec.ResourceClaims
 	p.Spec.NodeSelector = spec.NodeSelector
 	p.Spec.Affinity = spec.Affinity
 	p.Spec.Tolerations = spec.Tolerations

@@ -155,5 +155,8 @@ func randomPod(fill *randfill.Filler, name string, r *rand.Rand) *corev1.Pod {
 	if r.Intn(4) > 0 {
 		p.Spec.SchedulingGates = nil
 	}
+	if r.Intn(8) > 0 {
+		p.Spec.ResourceClaims = nil
+	}
 	return p
 }

@@ -5,7 +5,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"keelson.dev/kit/fieldcheck"
-	"keelson.dev/kit/podspec"
 	"keelson.dev/services/apiserver/internal/registry/core/podtemplate"
 )
 
@@ -33,7 +32,7 @@ func Validate(d *appsv1.Deployment) field.ErrorList {
 
 // ValidateUpdate returns what is wrong with the spec of d as the successor of old.
 func ValidateUpdate(d, old *appsv1.Deployment) field.ErrorList {
-	errs := podspec.WithClaimsOf(&old.Spec.Template.Spec, Validate(d))
+	errs := Validate(d)
 	return append(errs, fieldcheck.Immutable(d.Spec.Selector, old.Spec.Selector, selectorPath)...)
 }
 

@@ -5,7 +5,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"keelson.dev/kit/fieldcheck"
-	"keelson.dev/kit/podspec"
 	"keelson.dev/services/apiserver/internal/registry/core/podtemplate"
 )
 
@@ -28,7 +27,7 @@ func Validate(rs *appsv1.ReplicaSet) field.ErrorList {
 
 // ValidateUpdate returns what is wrong with the spec of rs as the successor of old.
 func ValidateUpdate(rs, old *appsv1.ReplicaSet) field.ErrorList {
-	errs := podspec.WithClaimsOf(&old.Spec.Template.Spec, Validate(rs))
+	errs := Validate(rs)
 	return append(errs, fieldcheck.Immutable(rs.Spec.Selector, old.Spec.Selector, selectorPath)...)
 }
 

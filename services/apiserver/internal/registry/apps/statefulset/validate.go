@@ -129,7 +129,7 @@ func validateRetention(
 // ValidateUpdate returns what is wrong with the spec of s as the successor of old. What names the Pods and their claims
 // stays as it is.
 func ValidateUpdate(s, old *appsv1.StatefulSet) field.ErrorList {
-	errs := podspec.WithClaimsOf(&old.Spec.Template.Spec, Validate(s))
+	errs := Validate(s)
 	kept := s.Spec
 	kept.Replicas, kept.Ordinals, kept.Template = old.Spec.Replicas, old.Spec.Ordinals, old.Spec.Template
 	kept.UpdateStrategy, kept.MinReadySeconds = old.Spec.UpdateStrategy, old.Spec.MinReadySeconds

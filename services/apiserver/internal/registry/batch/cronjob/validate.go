@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"keelson.dev/kit/fieldcheck"
-	"keelson.dev/kit/podspec"
 	"keelson.dev/services/apiserver/internal/registry/batch/job"
 )
 
@@ -59,8 +58,7 @@ func validate(c *batchv1.CronJob, old *batchv1.CronJobSpec) field.ErrorList {
 		specPath.Child("startingDeadlineSeconds"))...)
 	errs = append(errs, fieldcheck.RequiredOneOf(spec.ConcurrencyPolicy, specPath.Child("concurrencyPolicy"),
 		batchv1.AllowConcurrent, batchv1.ForbidConcurrent, batchv1.ReplaceConcurrent)...)
-	errs = append(errs, podspec.WithClaimsOf(&old.JobTemplate.Spec.Template.Spec,
-		job.ValidateTemplate(&spec.JobTemplate, templatePath))...)
+	errs = append(errs, job.ValidateTemplate(&spec.JobTemplate, templatePath)...)
 	errs = append(errs, fieldcheck.NonNegativePtr(spec.SuccessfulJobsHistoryLimit,
 		specPath.Child("successfulJobsHistoryLimit"))...)
 	return append(errs, fieldcheck.NonNegativePtr(spec.FailedJobsHistoryLimit,

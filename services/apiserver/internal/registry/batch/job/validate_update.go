@@ -8,13 +8,12 @@ import (
 	"k8s.io/utils/ptr"
 
 	"keelson.dev/kit/fieldcheck"
-	"keelson.dev/kit/podspec"
 )
 
 // ValidateUpdate returns what is wrong with j as the successor of old.
 func ValidateUpdate(j, old *batchv1.Job) field.ErrorList {
 	spec, before := &j.Spec, &old.Spec
-	errs := podspec.WithClaimsOf(&before.Template.Spec, validateSelectedSpec(spec))
+	errs := validateSelectedSpec(spec)
 	errs = append(errs, validateCompletionsUpdate(spec, before)...)
 	errs = append(errs, fieldcheck.Immutable(&spec.Template, mutableIn(old, &spec.Template), templatePath)...)
 	for _, fixed := range []struct {

@@ -100,8 +100,8 @@ func validateChanged(p, old *corev1.Pod) field.ErrorList {
 	if len(p.Finalizers) >= len(old.Finalizers) && bytesOf(p) > bytesOf(old) {
 		errs = append(errs, validateSize(p)...)
 	}
-	return append(errs, podspec.WithClaimsOf(&old.Spec, podspec.Validate(&p.Spec, specPath,
-		podspec.Options{DeadlineLowered: old.Spec.ActiveDeadlineSeconds != nil}))...)
+	return append(errs, podspec.Validate(&p.Spec, specPath,
+		podspec.Options{DeadlineLowered: old.Spec.ActiveDeadlineSeconds != nil})...)
 }
 
 // validateAnnotationsUpdate checks what holds for every update, through whichever subresource: the rights of a node

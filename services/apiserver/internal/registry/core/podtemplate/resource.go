@@ -25,9 +25,7 @@ var Resource = rest.Resource[*corev1.PodTemplate]{
 		PrepareForCreate: func(t *corev1.PodTemplate) { podspec.DropUnserved(&t.Template.Spec) },
 		PrepareForUpdate: func(t, _ *corev1.PodTemplate) { podspec.DropUnserved(&t.Template.Spec) },
 		Validate:         validate,
-		ValidateUpdate: func(t, old *corev1.PodTemplate) field.ErrorList {
-			return podspec.WithClaimsOf(&old.Template.Spec, validate(t))
-		},
+		ValidateUpdate:   func(t, _ *corev1.PodTemplate) field.ErrorList { return validate(t) },
 	},
 	Columns: rest.NewColumns(
 		rest.NameColumn[*corev1.PodTemplate](),

@@ -6,7 +6,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"keelson.dev/kit/fieldcheck"
-	"keelson.dev/kit/podspec"
 	"keelson.dev/services/apiserver/internal/registry/core/podtemplate"
 )
 
@@ -35,12 +34,7 @@ func Validate(rc *corev1.ReplicationController) field.ErrorList {
 }
 
 // ValidateUpdate returns what is wrong with rc as the successor of old.
-func ValidateUpdate(rc, old *corev1.ReplicationController) field.ErrorList {
-	if old.Spec.Template == nil {
-		return Validate(rc)
-	}
-	return podspec.WithClaimsOf(&old.Spec.Template.Spec, Validate(rc))
-}
+func ValidateUpdate(rc, _ *corev1.ReplicationController) field.ErrorList { return Validate(rc) }
 
 // ValidateStatusUpdate returns what is wrong with rc's status: counts that contradict each other.
 func ValidateStatusUpdate(rc, _ *corev1.ReplicationController) field.ErrorList {
