@@ -6,6 +6,7 @@ import (
 
 	"keelson.dev/kit/daemon"
 	"keelson.dev/kit/keptport"
+	"keelson.dev/services/nodeagent/internal/conntrack"
 	"keelson.dev/services/nodeagent/internal/gc"
 	"keelson.dev/services/nodeagent/internal/imagepull"
 	"keelson.dev/services/nodeagent/internal/podnetwork"
@@ -53,6 +54,7 @@ type Config struct {
 	ServiceProxy, ServiceTable      string
 	ServiceHealth                   string
 	ServiceRanges                   []string
+	Conntrack                       conntrack.Settings
 	KeptPorts                       []keptport.Port
 
 	// Simulated makes a node of which only the API side is real: containers, mounts and cgroups exist in memory. Only

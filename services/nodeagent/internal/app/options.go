@@ -21,6 +21,7 @@ import (
 	"keelson.dev/kit/daemon"
 	"keelson.dev/kit/keptport"
 	"keelson.dev/services/nodeagent/internal/cgroup"
+	"keelson.dev/services/nodeagent/internal/conntrack"
 	"keelson.dev/services/nodeagent/internal/gc"
 	"keelson.dev/services/nodeagent/internal/podnetwork"
 	"keelson.dev/services/nodeagent/internal/pressure"
@@ -61,6 +62,7 @@ func Defaults(name string) Config {
 		PodNetwork: podnetwork.DefaultSettings(),
 		LogMaxSize: 10 << 20, LogMaxFiles: 5, ImageGC: gc.DefaultSettings(),
 		ServiceProxy: proxyNftables, ServiceTable: "keelson-services", ServiceHealth: ":10256",
+		Conntrack: conntrack.Default(),
 	}
 }
 
@@ -123,6 +125,7 @@ func (o *options) AddFlags(fs *pflag.FlagSet) {
 		"firewall table of --service-proxy=nftables; no two nodeagents of a machine may share it")
 	fs.StringVar(&c.ServiceHealth, "service-proxy-health-address", c.ServiceHealth,
 		"[IP]:PORT at which load balancers ask (/healthz) whether to send to this node; empty for none")
+	c.Conntrack.AddFlags(fs)
 	fs.StringSliceVar(&c.ServiceRanges, "service-cluster-ip-range", nil, "range of Services' own addresses, or one of "+
 		"each address family, comma-separated: no Service takes one of them, or of --cluster-cidr, as an external IP")
 	fs.StringSliceVar(&o.kept, "kept-ports", nil, "ports of the machine that no Pod gets as a hostPort and no Service "+
@@ -268,6 +271,9 @@ func (c *Config) validateServices() error {
 			return fmt.Errorf("--service-cluster-ip-range: %q must be a network without host bits, for example "+
 				"10.96.0.0/16", text)
 		}
+	}
+	if err := c.Conntrack.Validate(); err != nil {
+		return err
 	}
 	return checkListen("--service-proxy-health-address", c.ServiceHealth)
 }

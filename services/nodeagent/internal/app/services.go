@@ -30,7 +30,7 @@ func (a *agent) buildProxy() error {
 	}
 	a.proxy = serviceproxy.New(serviceproxy.Config{
 		Table: a.ServiceTable, Services: a.watches.service, Slices: a.watches.slices,
-		Nodes: a.watches.followNodes(), Log: a.Log,
+		Nodes: a.watches.followNodes(), Conntrack: a.Conntrack, Log: a.Log,
 	})
 	a.Metrics.MustRegister(a.proxy.Metrics()...)
 	return nil

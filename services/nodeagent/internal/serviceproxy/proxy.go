@@ -24,6 +24,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"keelson.dev/kit/follow"
+	"keelson.dev/services/nodeagent/internal/conntrack"
 )
 
 // Config is what a Proxy needs.
@@ -34,7 +35,9 @@ type Config struct {
 	Services, Slices cache.SharedIndexInformer
 	// Nodes are all Nodes.
 	Nodes cache.SharedIndexInformer
-	Log   *zap.Logger
+	// Conntrack says how the kernel follows the connections.
+	Conntrack conntrack.Settings
+	Log       *zap.Logger
 }
 
 const (
@@ -287,6 +290,9 @@ func (p *Proxy) Sync() error {
 	}
 	if whole {
 		flows = udp
+		if err := p.Conntrack.Apply(); err != nil { // the rules have the kernel follow connections
+			p.Log.Warn("Services: connections are followed as the kernel does by itself", zap.Error(err))
+		}
 	}
 	p.all, p.dirty = false, map[string]bool{}
 	p.track.written(time.Now())

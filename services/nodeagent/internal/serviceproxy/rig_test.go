@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"keelson.dev/kit/nettest"
+	"keelson.dev/services/nodeagent/internal/conntrack"
 )
 
 const (
@@ -56,7 +57,8 @@ type proxy struct {
 func newProxy(t *testing.T, table string) *proxy {
 	services := cache.NewSharedIndexInformer(nil, &corev1.Service{}, 0, cache.Indexers{})
 	endpoints := cache.NewSharedIndexInformer(nil, &discoveryv1.EndpointSlice{}, 0, Indexers)
-	p := &proxy{New(Config{Table: table, Services: services, Slices: endpoints, Log: zap.NewNop()}), t}
+	p := &proxy{New(Config{Table: table, Services: services, Slices: endpoints,
+		Conntrack: conntrack.Settings{TCPCloseWait: 90 * time.Second}, Log: zap.NewNop()}), t}
 	p.SetNode(Node{Name: "here", Zone: "z1", Addresses: []netip.Addr{nodeIP, nodeIP6},
 		PodRanges: []netip.Prefix{podRange, range6}})
 	return p

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -69,6 +70,17 @@ func TestClusterIP(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// The kernel follows connections as long as it was told, in this namespace alone.
+func TestConnectionsAreFollowed(t *testing.T) {
+	const closeWait = "/proc/sys/net/netfilter/nf_conntrack_tcp_timeout_close_wait"
+	m := newMachine(t)
+	s := newService()
+	m.put(append(newSlices(s, m.a), s)...)
+	if got, err := os.ReadFile(closeWait); err != nil || strings.TrimSpace(string(got)) != "90" {
+		t.Errorf("half-closed connections are followed for %q seconds, %v; want 90", got, err)
 	}
 }
 
