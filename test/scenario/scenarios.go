@@ -53,6 +53,8 @@ var Contained = []Scenario{
 	{"StatefulSetData", StatefulSetData},
 	{"Together", Together},
 	{"Termination", Termination},
+	{"Hooked", Hooked},
+	{"NeverRan", NeverRan},
 	{"CrashLoop", CrashLoop},
 	{"HostPort", HostPort},
 	{"ForcedNamesake", ForcedNamesake},

@@ -1,0 +1,112 @@
+package scenario
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"keelson.dev/test/mesh"
+)
+
+// hooked is a Pod whose container is made ready by somebody from outside: its postStart hook waits for a file.
+const hooked = `apiVersion: v1
+kind: Pod
+metadata: {name: hooked}
+spec:
+  terminationGracePeriodSeconds: 1
+  containers:
+  - name: main
+    image: ` + Server + `
+    lifecycle: {postStart: {exec: {command: [sh, -c, "until [ -f /tmp/go ]; do sleep 0.1; done"]}}}
+`
+
+// Hooked goes into a container while its postStart hook runs, for which the API shows none that runs yet, and attaches
+// to one that was added a moment ago.
+//
+// POD-086, SAF-017
+func Hooked(t *testing.T, m mesh.Mesh) {
+	w := In(t, m)
+	w.KubectlWith(hooked, "apply", "-f", "-")
+	w.Await("a process beside the hook", func() Answer {
+		return Left(w.TryKubectl("", "exec", "hooked", "--", "touch", "/tmp/go").Stderr)
+	})
+	w.Kubectl("wait", "--for=condition=Ready", "pod/hooked", "--timeout=60s")
+	for _, name := range []string{"one", "two", "three"} {
+		got := w.KubectlWith("heard by "+name, "debug", "hooked", "--quiet", "--image="+Server, "--container="+name,
+			"--image-pull-policy=Never", "--profile=general", "--stdin", "--", "cat")
+		if got != "heard by "+name {
+			t.Errorf("container %s heard %q", name, got)
+		}
+	}
+}
+
+// NeverRan ends Pods whose containers never ran, of which nothing is said how these ended, and makes some that wait for
+// claims that nobody allocates.
+//
+// POD-078, JOB-091
+func NeverRan(t *testing.T, m mesh.Mesh) {
+	w := In(t, m)
+	w.KubectlWith(strings.Replace(job("initialized", "", "backoffLimit: 0",
+		"podFailurePolicy: {rules: [{action: FailJob, onExitCodes: {operator: In, values: [137]}}]}"),
+		"      containers:", "      initContainers: [{name: prepare, image: "+Server+"}]\n      containers:", 1),
+		"apply", "-f", "-")
+	began := func(pod *corev1.Pod) bool {
+		all := pod.Status.InitContainerStatuses
+		return len(all) > 0 && all[0].State.Running != nil
+	}
+	w.Await("a Pod that is being initialized", w.onePod("of=initialized", began))
+	first := w.Pods("of=initialized")[0]
+	last := w.deletePod(first.Name)
+	if s := last.Status.ContainerStatuses; len(s) != 1 || s[0].State.Waiting == nil {
+		t.Errorf("the container that never ran: %+v", s)
+	}
+	w.says("", "get", "job", "initialized", "-o", "jsonpath={.status.conditions[?(@.type=='FailureTarget')].type}")
+
+	w.KubectlWith(`apiVersion: v1
+kind: Pod
+metadata: {name: elsewhere}
+spec:
+  nodeName: `+w.Mesh.Nodes()[0]+`
+  nodeSelector: {no: where}
+  containers: [{name: main, image: `+Server+`}]
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: late}
+spec:
+  activeDeadlineSeconds: 1
+  containers: [{name: main, image: keelson.dev/nowhere:1, imagePullPolicy: Never}]
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: claiming}
+spec:
+  resourceClaims: [{name: gpu, resourceClaimName: gpu}]
+  containers: [{name: main, image: `+Server+`, resources: {claims: [{name: gpu}]}}]
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: bound}
+spec:
+  nodeName: `+w.Mesh.Nodes()[0]+`
+  resourceClaims: [{name: gpu, resourceClaimName: gpu}]
+  containers: [{name: main, image: `+Server+`}]
+`, "apply", "-f", "-")
+	w.awaitOutput([]string{"NodeAffinity"}, "get", "pod", "elsewhere")
+	w.awaitOutput([]string{"DeadlineExceeded"}, "get", "pod", "late")
+	const unallocated = "nobody allocates the Pod's ResourceClaims"
+	w.awaitOutput([]string{"FailedScheduling", unallocated}, "describe", "pod", "claiming")
+	w.awaitOutput([]string{"FailedPrepareDynamicResources", unallocated}, "describe", "pod", "bound")
+}
+
+// onePod returns a look at whether there is a Pod as it should be, and no other.
+func (w *World) onePod(selector string, as func(*corev1.Pod) bool) func() Answer {
+	return func() Answer {
+		pods := w.Pods(selector)
+		if len(pods) != 1 || !as(&pods[0]) {
+			return Sawf("%d Pods are not yet", len(pods))
+		}
+		return ""
+	}
+}
