@@ -11,6 +11,7 @@ import (
 	"keelson.dev/kit/conditions"
 	"keelson.dev/kit/podview"
 	"keelson.dev/services/nodeagent/internal/lifecycle"
+	"keelson.dev/services/nodeagent/internal/podstate"
 )
 
 // Reasons of conditions, in the API's words.
