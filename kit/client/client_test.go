@@ -40,6 +40,7 @@ func TestDaemonsAskForNothingCompressed(t *testing.T) {
 // What the API warns of is no line of a daemon's log.
 func TestDaemonsTellOfNoWarnings(t *testing.T) {
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Warning", `299 - "v1 Endpoints is deprecated"`)
 		_, _ = w.Write([]byte(`{"kind":"EndpointsList","apiVersion":"v1"}`))
 	}))

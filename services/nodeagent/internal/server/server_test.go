@@ -280,7 +280,7 @@ func TestAnAgentThatHasJustStarted(t *testing.T) {
 	n.pod.Name = "unknown"
 	n.mu.Unlock()
 	known := make(chan struct{})
-	server := New(Config{Pods: n, Known: known, Runtime: n})
+	server := &Server{config: Config{Pods: n, Known: known, Runtime: n}}
 	ask := func(ctx context.Context) error {
 		r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/", http.NoBody)
 		r.SetPathValue("namespace", "ns")
