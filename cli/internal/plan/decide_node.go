@@ -32,7 +32,7 @@ const (
 )
 
 // ContainerdConfig renders the configuration file of a node's containerd. Everything it keeps is below the node's
-// folder, so that a containerd of the host is never touched.
+// folder, so that a containerd of the host is never touched; how registries are reached it also reads where that does.
 func ContainerdConfig(in ContainerdInput) string {
 	return fmt.Sprintf(`# Written by keel.
 version = 3
@@ -60,6 +60,8 @@ disabled_plugins = ["io.containerd.internal.v1.tracing", "io.containerd.tracing.
   snapshotter = "overlayfs"
   [plugins.'io.containerd.cri.v1.images'.pinned_images]
     sandbox = %[6]s
+  [plugins.'io.containerd.cri.v1.images'.registry]
+    config_path = %[15]s
 
 [plugins.'io.containerd.cri.v1.runtime']
   restrict_oom_score_adj = %[7]s
@@ -81,7 +83,8 @@ disabled_plugins = ["io.containerd.internal.v1.tracing", "io.containerd.tracing.
 		toml(in.Node.Socket()), toml(in.Node.Socket()+".ttrpc"), toml(in.Node.Containerd("opt")),
 		toml(PauseImage), strconv.FormatBool(!in.SysResource), toml(filepath.Join(in.Programs, "runc")),
 		toml(filepath.Join(in.Programs, "cni")), toml(in.Node.CNI("conf")), toml(in.Node.Containerd("runc")),
-		in.CgroupDriver == Systemd, toml(in.Streams.Addr().String()), toml(strconv.Itoa(int(in.Streams.Port()))))
+		in.CgroupDriver == Systemd, toml(in.Streams.Addr().String()), toml(strconv.Itoa(int(in.Streams.Port()))),
+		toml(strings.Join([]string{in.Node.RegistryHosts(), machineRegistryHosts}, ":")))
 }
 
 // toml quotes a string: a JSON string without escapes beyond \uXXXX is a TOML basic string.
