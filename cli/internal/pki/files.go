@@ -67,3 +67,32 @@ func replaceFile(file string, content []byte) error {
 	}
 	return nil
 }
+
+// replacePair writes a key and its certificate as replaceFile does, the one right after the other: a daemon that looks
+// for a new pair between them finds two that do not belong together, says so and looks again.
+func replacePair(file string, key, certificate []byte) error {
+	var pair []*renameio.PendingFile
+	for _, part := range []struct {
+		suffix  string
+		content []byte
+	}{{".key", key}, {".crt", certificate}} {
+		pending, err := renameio.NewPendingFile(file+part.suffix, renameio.WithStaticPermissions(0o600))
+		if err != nil {
+			return fmt.Errorf("writing %s: %w", file+part.suffix, err)
+		}
+		defer pending.Cleanup() //nolint:errcheck // there is nothing left of it once it has its place
+		if _, err := pending.Write(part.content); err != nil {
+			return fmt.Errorf("writing %s: %w", file+part.suffix, err)
+		}
+		if err := pending.Sync(); err != nil { // here, where it delays nothing
+			return fmt.Errorf("writing %s: %w", file+part.suffix, err)
+		}
+		pair = append(pair, pending)
+	}
+	for _, pending := range pair {
+		if err := pending.CloseAtomicallyReplace(); err != nil {
+			return fmt.Errorf("writing %s: %w", pending.Name(), err)
+		}
+	}
+	return nil
+}

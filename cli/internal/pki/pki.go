@@ -138,11 +138,7 @@ func write(layout plan.Layout, file string, template *x509.Certificate, parent *
 	if err != nil {
 		return err
 	}
-	// The key comes first: a certificate on disk always has its key.
-	if err := replaceFile(layout.PKI(file+".key"), keyPEM); err != nil {
-		return err
-	}
-	return replaceFile(layout.PKI(file+".crt"), encodeCertificate(der))
+	return replacePair(layout.PKI(file), keyPEM, encodeCertificate(der))
 }
 
 func sameSet(a, b []string) bool {
