@@ -35,6 +35,7 @@ func TestNetwork(t *testing.T) {
 	t.Run("LoadBalancers", func(t *testing.T) { tellsLoadBalancers(t, m) })
 	t.Run("Explained", func(t *testing.T) { explainsServices(t, m) })
 	scenario.RunAll(t, m, scenario.Networked)
+	t.Run("BudgetHoldsDrain", func(t *testing.T) { scenario.BudgetHoldsDrain(t, m) })
 	t.Run("FromOutside", func(t *testing.T) { fromOutside(t, m) })
 	t.Run("APIServers", func(t *testing.T) {
 		scenario.APIServers(t, m, func(t testing.TB, node, ip string) func() { return joinAPIServer(t, m, node, ip) })

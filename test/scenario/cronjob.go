@@ -143,3 +143,39 @@ func (w *World) finish(job *batchv1.Job) {
 		w.Fatal(fmt.Errorf("reporting Job %s as complete: %w", job.Name, err))
 	}
 }
+
+// CronJobRuns has a CronJob run Pods, and the time to live of its Jobs take them away with what they ran.
+//
+// JOB-176 JOB-178 JOB-179 JOB-186 JOB-188
+func CronJobRuns(t *testing.T, m mesh.Mesh) {
+	w := In(t, m)
+	w.KubectlWith(`apiVersion: batch/v1
+kind: CronJob
+metadata: {name: ticks}
+spec:
+  schedule: "@every 2s"
+  jobTemplate:
+    spec:
+      ttlSecondsAfterFinished: 3
+      template:
+        metadata: {labels: {of: ticks}}
+        spec:
+          restartPolicy: Never
+          containers: [{name: main, image: `+Server+`, command: [echo, fired]}]
+`, "apply", "-f", "-")
+	w.Await("what a Pod of it says", func() Answer {
+		said := w.TryKubectl("", "logs", "--selector=of=ticks", "--tail=1")
+		if !strings.Contains(said.Stdout, "fired\n") {
+			return Saw(said.Stdout + said.Stderr)
+		}
+		return ""
+	})
+	w.Await("the time of its success", func() Answer {
+		if w.Kubectl("get", "cronjob", "ticks", "-o", "jsonpath={.status.lastSuccessfulTime}") == "" {
+			return "there is none"
+		}
+		return ""
+	})
+	w.Kubectl("patch", "cronjob", "ticks", "--patch", `{"spec":{"suspend":true}}`)
+	w.awaitNothing("jobs", "pods") // none of the last three goes for its number
+}

@@ -60,6 +60,7 @@ var Contained = []Scenario{
 	{"ForcedNamesake", ForcedNamesake},
 	{"ImageVolume", ImageVolume},
 	{"JobIndexed", JobIndexed},
+	{"CronJobRuns", CronJobRuns},
 	{"ExtendedResources", ExtendedResources},
 	{"Preemption", Preemption},
 	{"Evicted", Evicted},
