@@ -146,6 +146,26 @@ func makeNamespace(file string) error {
 	return <-made
 }
 
+// PortFreeIn tells whether nothing listens on a port of any address in the network namespace that is kept in a file.
+// Where there is no namespace yet, nothing does.
+func PortFreeIn(file string, port int) bool {
+	if !isNamespace(file) {
+		return true
+	}
+	free := make(chan bool)
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread, which is in the namespace, ends with the goroutine
+		inside, err := netns.GetFromPath(file)
+		if err != nil {
+			free <- true // it went this moment
+			return
+		}
+		defer inside.Close() //nolint:errcheck // a handle without contents
+		free <- netns.Set(inside) == nil && PortFree(netip.IPv4Unspecified(), port)
+	}()
+	return <-free
+}
+
 // RemoveNode removes a node's network; one that is not there is no error. What runs in it must have ended.
 func RemoveNode(n NodeNetwork) error {
 	var failed error

@@ -103,3 +103,57 @@ func expectReached(t *testing.T, file string, addresses ...string) {
 		}
 	}
 }
+
+// Each network namespace has ports of its own: what listens in one takes nothing from another.
+func TestPortsAreOfTheirNamespace(t *testing.T) {
+	nettest.Own(t)
+	dir := t.TempDir()
+	file, none := filepath.Join(dir, "node-2"), filepath.Join(dir, "none")
+	inside, err := ensureNamespace(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer inside.Close() //nolint:errcheck // a handle without contents
+	defer func() {
+		if err := RemoveNode(NodeNetwork{File: file, Link: "keeltest-none"}); err != nil {
+			t.Error(err)
+		}
+	}()
+	listen := func() net.Listener {
+		listener, err := net.Listen("tcp4", "127.0.0.1:10250")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return listener
+	}
+	own, err := netns.Get()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer own.Close() //nolint:errcheck // a handle without contents
+	expect := func(when string, machine, node bool) {
+		t.Helper()
+		if got := PortFree(netip.IPv4Unspecified(), 10250); got != machine {
+			t.Errorf("%s: free on the machine: %v", when, got)
+		}
+		if got := PortFreeIn(file, 10250); got != node {
+			t.Errorf("%s: free on the node: %v", when, got)
+		}
+		if !PortFreeIn(none, 10250) {
+			t.Errorf("%s: a namespace that is not there has no free port", when)
+		}
+	}
+	expect("nobody listens", true, true)
+	taken := listen()
+	expect("the machine listens", false, true)
+	taken.Close()
+	if err := netns.Set(inside); err != nil {
+		t.Fatal(err)
+	}
+	taken = listen()
+	if err := netns.Set(own); err != nil {
+		t.Fatal(err)
+	}
+	expect("the node listens", true, false)
+	taken.Close()
+}

@@ -173,7 +173,12 @@ func (m *Mesh) decidePorts(options Options, running []string) error {
 		Expected: m.State.Systemd})
 	m.State.Ports, err = plan.DecidePorts(plan.PortsInput{
 		Needs: needs, Remembered: m.State.Ports, Running: held,
-		Free: func(port int) bool { return host.PortFree(bind, port) },
+		Free: func(node string, port int) bool {
+			if node == "" {
+				return host.PortFree(bind, port)
+			}
+			return host.PortFreeIn(m.Layout.NetNS(node), port)
+		},
 	})
 	return err
 }

@@ -3,6 +3,7 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // The first ports that are tried. The apiserver and the nodeagents get the numbers that users of the field expect;
@@ -27,6 +28,8 @@ type PortNeed struct {
 	Fixed bool
 	// Expected is set where clients beyond this machine expect the port: a new data directory takes no other.
 	Expected bool
+	// Node is the node in whose network namespace the port is; empty for the machine's own.
+	Node string
 }
 
 // PortsInput is what choosing the ports depends on.
@@ -36,8 +39,15 @@ type PortsInput struct {
 	Remembered map[string]int
 	// Running names the needs whose process runs and holds its port.
 	Running map[string]bool
-	// Free tells whether nothing listens on a port. It must answer the same for the same port.
-	Free func(port int) bool
+	// Free tells whether nothing listens on a port in the network namespace of a node, or in the machine's own. It must
+	// answer the same for the same port.
+	Free func(node string, port int) bool
+}
+
+// place is a port where it is: each network namespace has ports of its own.
+type place struct {
+	node string
+	port int
 }
 
 // PortTakenError says that a port that cannot be changed is another's.
@@ -66,15 +76,15 @@ func (e *PortTakenError) Error() string {
 // DecidePorts gives every need its port, or says of each that cannot have one why.
 func DecidePorts(in PortsInput) (map[string]int, error) {
 	ports := map[string]int{}
-	used := map[int]bool{}
-	for _, port := range in.Remembered {
-		used[port] = true
+	used := map[place]bool{}
+	for name, port := range in.Remembered {
+		used[place{in.nodeOf(name), port}] = true
 	}
 	var failed error
 	for _, need := range in.Needs {
 		port, err := in.decide(need, used)
 		failed = errors.Join(failed, err)
-		used[port] = true
+		used[place{need.Node, port}] = true
 		ports[need.Name] = port
 	}
 	if failed != nil {
@@ -83,12 +93,22 @@ func DecidePorts(in PortsInput) (map[string]int, error) {
 	return ports, nil
 }
 
+// nodeOf is where the port of that name is. What is needed no more was the machine's, as far as anybody knows.
+func (in PortsInput) nodeOf(name string) string {
+	i := slices.IndexFunc(in.Needs, func(need PortNeed) bool { return need.Name == name })
+	if i < 0 {
+		return ""
+	}
+	return in.Needs[i].Node
+}
+
 // decide gives one need its port; those that are used are others'.
-func (in PortsInput) decide(need PortNeed, used map[int]bool) (int, error) {
+func (in PortsInput) decide(need PortNeed, used map[place]bool) (int, error) {
+	free := func(port int) bool { return in.Free(need.Node, port) }
 	port, remembered := in.Remembered[need.Name]
 	switch {
 	case remembered && (!need.Fixed || need.First == port):
-		if !in.Running[need.Name] && !in.Free(port) {
+		if !in.Running[need.Name] && !free(port) {
 			return 0, &PortTakenError{Name: need.Name, Port: port}
 		}
 	case remembered:
@@ -96,11 +116,12 @@ func (in PortsInput) decide(need PortNeed, used map[int]bool) (int, error) {
 			"--port: this data directory has used %d for %s, and its clients know that: leave the flag out", port,
 			need.Name)
 	case need.Fixed || need.Expected:
-		if port = need.First; used[port] || !in.Free(port) {
+		if port = need.First; used[place{need.Node, port}] || !free(port) {
 			return 0, &PortTakenError{Name: need.Name, Port: port, Flag: need.Fixed, Expected: need.Expected}
 		}
 	default:
-		if port = search(need.First, used, in.Free); port == 0 {
+		unused := func(port int) bool { return !used[place{need.Node, port}] && free(port) }
+		if port = search(need.First, unused); port == 0 {
 			return 0, fmt.Errorf("finding a port for %s: none of %d to %d is free", need.Name, need.First,
 				need.First+portTries-1)
 		}
@@ -108,9 +129,9 @@ func (in PortsInput) decide(need PortNeed, used map[int]bool) (int, error) {
 	return port, nil
 }
 
-func search(first int, used map[int]bool, free func(int) bool) int {
+func search(first int, unused func(int) bool) int {
 	for port := first; port < first+portTries; port++ {
-		if !used[port] && free(port) {
+		if unused(port) {
 			return port
 		}
 	}
@@ -120,7 +141,8 @@ func search(first int, used map[int]bool, free func(int) bool) int {
 // NeedsInput is what the ports of a mesh depend on.
 type NeedsInput struct {
 	Layout Layout
-	Nodes  []string
+	// Nodes are the nodes' names; the first is the machine itself.
+	Nodes []string
 	// APIServer is the port that the user named for it; 0 without one.
 	APIServer int
 	// Expected is set where clients beyond this machine are to find apiserver and nodeagent.
@@ -138,12 +160,15 @@ func PortNeeds(in NeedsInput) []PortNeed {
 	for _, daemon := range controlPlane {
 		needs = append(needs, PortNeed{Name: StatusPort(daemon), First: status})
 	}
-	for _, node := range in.Nodes {
-		agent := NodeagentProcess(node)
-		needs = append(needs, PortNeed{Name: agent, First: nodePort, Expected: in.Expected},
-			PortNeed{Name: StatusPort(agent), First: status},
-			PortNeed{Name: HealthPort(agent), First: healthPort, Expected: in.Expected},
-			PortNeed{Name: StreamPort(ContainerdProcess(node)), First: status})
+	for i, node := range in.Nodes {
+		agent, at := NodeagentProcess(node), node
+		if i == 0 {
+			at = "" // the machine itself
+		}
+		needs = append(needs, PortNeed{Name: agent, First: nodePort, Expected: in.Expected, Node: at},
+			PortNeed{Name: StatusPort(agent), First: status, Node: at},
+			PortNeed{Name: HealthPort(agent), First: healthPort, Expected: in.Expected, Node: at},
+			PortNeed{Name: StreamPort(ContainerdProcess(node)), First: status, Node: at})
 	}
 	return needs
 }

@@ -60,6 +60,14 @@ func TestDecidePorts(t *testing.T) {
 		"each that is taken is named": {needs: []PortNeed{{Name: "a", First: 10, Expected: true},
 			{Name: "b", First: 20, Expected: true}, {Name: "c", First: 30, Expected: true}}, taken: []int{10, 30},
 			wantError: "port 10, which a needs, is taken by another process: end it first\nport 30, which c needs"},
+		"each namespace has its own": {needs: []PortNeed{need("a", 10), {Name: "b", First: 10, Node: "n"},
+			{Name: "c", First: 10, Node: "m"}}, taken: []int{10}, want: map[string]int{"a": 11, "b": 10, "c": 10}},
+		"never one port for two of a namespace": {needs: []PortNeed{{Name: "b", First: 10, Node: "n"},
+			{Name: "c", First: 10, Node: "n"}}, want: map[string]int{"b": 10, "c": 11}},
+		"remembered in another namespace": {needs: []PortNeed{need("a", 10), {Name: "b", First: 10, Node: "n"}},
+			remembered: map[string]int{"b": 10}, want: map[string]int{"a": 10, "b": 10}},
+		"remembered, and taken on the machine alone": {needs: []PortNeed{{Name: "b", First: 10, Node: "n"}},
+			remembered: map[string]int{"b": 10}, taken: []int{10}, want: map[string]int{"b": 10}},
 		"the user changes their mind": {needs: []PortNeed{{Name: "a", First: 11, Fixed: true}},
 			remembered: map[string]int{"a": 10}, wantError: "has used 10 for a"},
 	} {
@@ -69,7 +77,7 @@ func TestDecidePorts(t *testing.T) {
 				taken[port] = true
 			}
 			got, err := DecidePorts(PortsInput{Needs: c.needs, Remembered: c.remembered, Running: c.running,
-				Free: func(p int) bool { return !taken[p] }})
+				Free: func(node string, p int) bool { return node != "" || !taken[p] }})
 			if c.wantError != "" {
 				if err == nil || !strings.Contains(err.Error(), c.wantError) {
 					t.Fatalf("got %v, want %q", err, c.wantError)
@@ -92,7 +100,7 @@ func TestDecidePorts(t *testing.T) {
 func TestTheLastPortThatIsTried(t *testing.T) {
 	for free, want := range map[int]int{10: 10, 509: 509, 510: 0, 9: 0} {
 		ports, err := DecidePorts(PortsInput{Needs: []PortNeed{{Name: "a", First: 10}},
-			Free: func(p int) bool { return p == free }})
+			Free: func(_ string, p int) bool { return p == free }})
 		if ports["a"] != want || (err == nil) != (want != 0) {
 			t.Errorf("with %d free: %v, %v; want %d", free, ports, err, want)
 		}
@@ -111,7 +119,7 @@ func TestPortNeeds(t *testing.T) {
 		{nil, 0, false, []PortNeed{{Name: "apiserver", First: 6443}}},
 		{nil, 1, false, []PortNeed{{Name: "apiserver", First: 1, Fixed: true}}},
 		{[]string{"node-1", "b"}, 7443, false, []PortNeed{{Name: "apiserver", First: 7443, Fixed: true},
-			{Name: "nodeagent-node-1", First: 10250}, {Name: "nodeagent-b", First: 10250}}},
+			{Name: "nodeagent-node-1", First: 10250}, {Name: "nodeagent-b", First: 10250, Node: "b"}}},
 		{[]string{"vm"}, 0, true, []PortNeed{{Name: "apiserver", First: 6443, Expected: true},
 			{Name: "nodeagent-vm", First: 10250, Expected: true}}},
 	} {
@@ -119,10 +127,14 @@ func TestPortNeeds(t *testing.T) {
 		for _, process := range []string{"apiserver", "scheduler", "workload-controllers", "podgc"} {
 			want = append(want, PortNeed{Name: process + ".status", First: status})
 		}
-		for _, node := range row.nodes {
-			want = append(want, PortNeed{Name: NodeagentProcess(node) + ".status", First: status},
-				PortNeed{Name: NodeagentProcess(node) + ".health", First: 10256, Expected: row.expected},
-				PortNeed{Name: ContainerdProcess(node) + ".stream", First: status})
+		for i, node := range row.nodes {
+			at := ""
+			if i > 0 {
+				at = node
+			}
+			want = append(want, PortNeed{Name: NodeagentProcess(node) + ".status", First: status, Node: at},
+				PortNeed{Name: NodeagentProcess(node) + ".health", First: 10256, Expected: row.expected, Node: at},
+				PortNeed{Name: ContainerdProcess(node) + ".stream", First: status, Node: at})
 		}
 		got := PortNeeds(NeedsInput{Layout: Layout{Dir: "/d"}, Nodes: row.nodes, APIServer: row.user,
 			Expected: row.expected})
@@ -145,7 +157,7 @@ func TestHexNumber(t *testing.T) {
 }
 
 func TestNoPortLeftIsAnError(t *testing.T) {
-	_, err := DecidePorts(PortsInput{Needs: []PortNeed{{Name: "a", First: 10}}, Free: func(int) bool { return false }})
+	_, err := DecidePorts(PortsInput{Needs: []PortNeed{{Name: "a", First: 10}}, Free: func(string, int) bool { return false }})
 	var taken *PortTakenError
 	if err == nil || errors.As(err, &taken) || !strings.Contains(err.Error(), "none of 10 to 509 is free") {
 		t.Errorf("got %v", err)
@@ -155,16 +167,17 @@ func TestNoPortLeftIsAnError(t *testing.T) {
 func TestPortNeedsCoverEveryProcess(t *testing.T) {
 	layout := Layout{Dir: "/d"}
 	needs := PortNeeds(NeedsInput{Layout: layout, Nodes: []string{"node-1", "node-2"}})
-	ports, err := DecidePorts(PortsInput{Needs: needs, Free: func(int) bool { return true }})
+	ports, err := DecidePorts(PortsInput{Needs: needs, Free: func(string, int) bool { return true }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen := map[int]string{}
-	for name, port := range ports {
-		if other, ok := seen[port]; ok {
-			t.Errorf("%s and %s both got %d", name, other, port)
+	seen := map[place]string{}
+	for _, need := range needs {
+		at := place{need.Node, ports[need.Name]}
+		if other, ok := seen[at]; ok {
+			t.Errorf("%s and %s both got %v", need.Name, other, at)
 		}
-		seen[port] = name
+		seen[at] = need.Name
 	}
 	in := ProcessInput{Layout: layout, Ports: ports, Nodes: []string{"node-1", "node-2"},
 		Ranges: Ranges{Pod: prefix("10.244.0.0/16")}}
@@ -173,6 +186,21 @@ func TestPortNeedsCoverEveryProcess(t *testing.T) {
 			if strings.HasSuffix(arg, ":0") || strings.HasSuffix(arg, "port=0") {
 				t.Errorf("%s has no port for %s", process.Name, arg)
 			}
+		}
+	}
+}
+
+// Clients find the agent of each node where they expect it.
+func TestEachAgentIsFoundWhereItIsExpected(t *testing.T) {
+	nodes := []string{"node-1", "node-2", "node-3"}
+	ports, err := DecidePorts(PortsInput{Needs: PortNeeds(NeedsInput{Layout: Layout{Dir: "/d"}, Nodes: nodes}),
+		Free: func(string, int) bool { return true }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, node := range nodes {
+		if agent := NodeagentProcess(node); ports[agent] != 10250 || ports[HealthPort(agent)] != 10256 {
+			t.Errorf("the agent of %s is at %d and %d", node, ports[agent], ports[HealthPort(agent)])
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 func input(nodes ...string) ProcessInput {
 	layout := Layout{Dir: "/d"}
 	needs := PortNeeds(NeedsInput{Layout: layout, Nodes: nodes})
-	ports, err := DecidePorts(PortsInput{Needs: needs, Free: func(int) bool { return true }})
+	ports, err := DecidePorts(PortsInput{Needs: needs, Free: func(string, int) bool { return true }})
 	if err != nil {
 		panic(err)
 	}
