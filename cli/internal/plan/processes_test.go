@@ -111,7 +111,7 @@ func TestTwoNodesShareNothing(t *testing.T) {
 			switch flag {
 			case "--kubeconfig", "--node-name", "--pod-bridge", "--cni-config-dir", "--node-ip", "--root-dir",
 				"--pod-logs-dir", "--pod-addresses-dir", "--container-runtime-endpoint", "--cgroup-root",
-				"--service-proxy-table", "--service-proxy-health-address", "--port", "--tls-cert-file",
+				"--service-proxy-table", "--service-proxy-health-address", "--bind-address", "--tls-cert-file",
 				"--status-address":
 				if other, ok := values[flag+value]; ok {
 					t.Errorf("%s and %s share %s", node, other, arg)
@@ -168,7 +168,7 @@ func TestAgentsKeepThePortsOfTheirMachine(t *testing.T) {
 // What a process says of itself it says on the loopback, or within the machine, to clients with a certificate of the
 // mesh.
 func TestStatusIsNotForEverybody(t *testing.T) {
-	ports := map[string]bool{}
+	statuses := map[string]bool{}
 	for _, process := range input("node-1", "node-2").flat() {
 		if process.Program == "containerd" {
 			continue
@@ -179,10 +179,10 @@ func TestStatusIsNotForEverybody(t *testing.T) {
 		if process.NetNS != "" {
 			want = "10.241.0.2" // its loopback is its own
 		}
-		if host != want || port == "0" || ports[port] {
+		if host != want || port == "0" || statuses[args["--status-address"]] {
 			t.Errorf("%s answers at %s", process.Name, args["--status-address"])
 		}
-		ports[port] = true
+		statuses[args["--status-address"]] = true
 		if args["--status-cert-file"] != "/d/pki/status.crt" || args["--status-key-file"] != "/d/pki/status.key" ||
 			args["--status-client-ca-file"] != "/d/pki/ca.crt" || args["--log-level"] != "info" {
 			t.Errorf("%s is started with %v", process.Name, process.Args)
@@ -198,8 +198,8 @@ func TestStatusIsNotForEverybody(t *testing.T) {
 			t.Errorf("%s is asked at %q and %q, want %s", process.Name, process.ReadyURL, process.Socket, want)
 		}
 	}
-	if len(ports) != 6 {
-		t.Errorf("%d processes have a status, want 6", len(ports))
+	if len(statuses) != 6 {
+		t.Errorf("%d processes have a status, want 6", len(statuses))
 	}
 }
 
@@ -275,7 +275,7 @@ func TestArguments(t *testing.T) {
 		"podgc": {"keelson-podgc", map[string]string{"--kubeconfig": "/d/kubeconfig/podgc.kubeconfig",
 			"--root-ca-file": ""}},
 		"nodeagent-node-2": {"keelson-nodeagent", map[string]string{"--kubeconfig": "/d/kubeconfig/node-2.kubeconfig",
-			"--node-name": "node-2", "--node-ip": "10.241.0.2", "--bind-address": "10.241.0.2", "--port": "10251",
+			"--node-name": "node-2", "--node-ip": "10.241.0.2", "--bind-address": "10.241.0.2", "--port": "10250",
 			"--pod-network": "vxlan", "--vxlan-id": strconv.Itoa(Layout{Dir: "/d"}.Number()),
 			"--cluster-cidr": "10.244.0.0/16", "--service-cluster-ip-range": "10.96.0.0/16",
 			"--kept-ports": fmt.Sprintf("10.241.0.2:%d/tcp=nodeagent-node-2.status,"+
@@ -286,7 +286,7 @@ func TestArguments(t *testing.T) {
 			"--pod-addresses-dir":            node + "/cni/addresses",
 			"--container-runtime-endpoint":   "unix://" + node + "/containerd.sock",
 			"--cgroup-root":                  Layout{Dir: "/d"}.CgroupRoot() + "/node-2",
-			"--service-proxy-health-address": "10.241.0.2:10257",
+			"--service-proxy-health-address": "10.241.0.2:10256",
 			"--service-proxy-table":          Layout{Dir: "/d"}.NetworkTable() + "-services-node-2",
 			"--tls-cert-file":                "/d/pki/node-2-serving.crt",
 			"--tls-private-key-file":         "/d/pki/node-2-serving.key", "--client-ca-file": "/d/pki/ca.crt"}},

@@ -32,7 +32,7 @@ func weights(p rules.Profile) string {
 	return strings.Join(out, " ")
 }
 
-const all = "ImageLocality=1 InterPodAffinity=2! NodeAffinity=2! NodeName! NodePorts! " +
+const all = "DynamicResources! ImageLocality=1 InterPodAffinity=2! NodeAffinity=2! NodeName! NodePorts! " +
 	"NodeResourcesBalancedAllocation=1 NodeResourcesFit=1! " +
 	"NodeUnschedulable! NodeVolumeLimits! PodTopologySpread=2! TaintToleration=3! VolumeBinding=1! " +
 	"VolumeRestrictions! VolumeZone!"
@@ -55,8 +55,8 @@ func TestProfiles(t *testing.T) {
 			corev1.DefaultSchedulerName, strings.Replace(all, "NodeAffinity=2! ", "", 1)},
 		"all scores but one off": {"profiles: [{plugins: {score: {disabled: [{name: '*'}], enabled: [{name: " +
 			"NodeResourcesFit, weight: 5}]}}}]", corev1.DefaultSchedulerName,
-			"InterPodAffinity! NodeAffinity! NodeName! NodePorts! NodeResourcesFit=5! NodeUnschedulable! " +
-				"NodeVolumeLimits! PodTopologySpread! TaintToleration! VolumeBinding! VolumeRestrictions! VolumeZone!"},
+			"DynamicResources! InterPodAffinity! NodeAffinity! NodeName! NodePorts! NodeResourcesFit=5! " +
+				"NodeUnschedulable! NodeVolumeLimits! PodTopologySpread! TaintToleration! VolumeBinding! VolumeRestrictions! VolumeZone!"},
 		"the extension point wins over multiPoint": {"profiles: [{plugins: {multiPoint: {enabled: [{name: " +
 			"NodeAffinity, weight: 4}]}, score: {enabled: [{name: NodeAffinity, weight: 6}]}}}]",
 			corev1.DefaultSchedulerName, strings.Replace(all, "NodeAffinity=2", "NodeAffinity=6", 1)},
@@ -168,8 +168,8 @@ func TestArguments(t *testing.T) {
 }
 
 func TestMistakes(t *testing.T) {
-	const names = "only DefaultBinder, DefaultPreemption, GangScheduling, ImageLocality, InterPodAffinity, " +
-		"NodeAffinity, NodeName, NodePorts, " +
+	const names = "only DefaultBinder, DefaultPreemption, DynamicResources, GangScheduling, ImageLocality, " +
+		"InterPodAffinity, NodeAffinity, NodeName, NodePorts, " +
 		"NodeResourcesBalancedAllocation, NodeResourcesFit, NodeUnschedulable, NodeVolumeLimits, PodGroupPodsCount, " +
 		"PodTopologySpread, PrioritySort, SchedulingGates, TaintToleration, TopologyPlacement, VolumeBinding, " +
 		"VolumeRestrictions, VolumeZone"
@@ -194,9 +194,9 @@ func TestMistakes(t *testing.T) {
 				"InterPodAffinity, NodeAffinity, NodeResourcesBalancedAllocation, NodeResourcesFit, " +
 				"PodTopologySpread, TaintToleration, VolumeBinding"},
 		"a score that filters": {head + "profiles: [{plugins: {filter: {enabled: [{name: ImageLocality}]}}}]",
-			"profiles[0].plugins.filter.enabled[0].name: ImageLocality has no part at filter, only InterPodAffinity, " +
-				"NodeAffinity, NodeName, NodePorts, NodeResourcesFit, NodeUnschedulable, NodeVolumeLimits, " +
-				"PodTopologySpread, TaintToleration, VolumeBinding, VolumeRestrictions, VolumeZone"},
+			"profiles[0].plugins.filter.enabled[0].name: ImageLocality has no part at filter, only " +
+				"DynamicResources, InterPodAffinity, NodeAffinity, NodeName, NodePorts, NodeResourcesFit, " +
+				"NodeUnschedulable, NodeVolumeLimits, PodTopologySpread, TaintToleration, VolumeBinding, VolumeRestrictions, VolumeZone"},
 		"a rule that preempts": {head + "profiles: [{plugins: {postFilter: {enabled: [{name: NodeName}]}}}]",
 			"profiles[0].plugins.postFilter.enabled[0].name: NodeName has no part at postFilter, " +
 				"only DefaultPreemption"},
