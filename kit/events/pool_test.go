@@ -13,7 +13,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/go-logr/logr/funcr"
 	dto "github.com/prometheus/client_model/go"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -21,7 +20,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"k8s.io/klog/v2"
 )
 
 // server answers each request once the test lets it.
@@ -347,25 +345,18 @@ func TestEventsAreSentAgain(t *testing.T) {
 }
 
 // What is refused is told as an error, but for what is about something that goes with its namespace, or has gone.
-func TestRefusalsAreTold(t *testing.T) {
-	var told []string
-	klog.SetLogger(funcr.New(func(_, args string) { told = append(told, args) }, funcr.Options{}))
-	defer klog.ClearLogger()
-	w := write{event: &corev1.Event{}}
-	gone := apierrors.NewNotFound(corev1.Resource("namespaces"), "gone")
+func TestWhichRefusalsAreTold(t *testing.T) {
+	refused := apierrors.NewForbidden(corev1.Resource("events"), "e", errors.New("not yours"))
 	for _, row := range []struct {
-		err    error
-		ending bool
-		want   int
+		err          error
+		ending, want bool
 	}{
-		{apierrors.NewForbidden(corev1.Resource("events"), "", nil), false, 1},
-		{apierrors.NewForbidden(corev1.Resource("events"), "", nil), true, 0},
-		{gone, false, 0},
-		{apierrors.NewAlreadyExists(corev1.Resource("events"), "e"), false, 0},
+		{refused, false, true},
+		{refused, true, false},
+		{apierrors.NewNotFound(corev1.Resource("namespaces"), "gone"), false, false},
 	} {
-		told = nil
-		if !(&sink{}).settled(row.err, row.ending, w) || len(told) != row.want {
-			t.Errorf("%v, ending %v: told %q, want %d", row.err, row.ending, told, row.want)
+		if got := isNews(row.err, row.ending); got != row.want {
+			t.Errorf("%v, ending %v: told %v", row.err, row.ending, got)
 		}
 	}
 }

@@ -125,12 +125,15 @@ func (s *sink) settled(err error, ending bool, w write) bool {
 		return false
 	case apierrors.IsAlreadyExists(err):
 		return true
-	case !ending && !apierrors.IsNotFound(err): // or it is about what goes, or has gone, with its namespace
+	case isNews(err, ending):
 		klog.Background().Error(err, "An Event was refused", "event", klog.KObj(w.event), "reason", w.event.Reason)
 	}
 	dropped.WithLabelValues(refused).Inc()
 	return true
 }
+
+// isNews is whether a refusal tells anybody something: one about what goes, or has gone, with its namespace does not.
+func isNews(refusal error, ending bool) bool { return !ending && !apierrors.IsNotFound(refusal) }
 
 // passing is whether the same request may succeed later: the apiserver could not be reached, or had no time.
 func passing(err error) bool {
