@@ -126,7 +126,7 @@ func (n NodeLayout) Containerd(name string) string { return filepath.Join(n.Dir,
 // machineRegistryHosts is where the containerd of a machine reads how registries are reached.
 const machineRegistryHosts = "/etc/containerd/certs.d"
 
-// RegistryHosts is where an operator says how the mesh reaches registries: in REGISTRY/hosts.toml, as containerd has it.
+// RegistryHosts is where an operator says how the mesh reaches registries: REGISTRY/hosts.toml, as containerd has it.
 func (n NodeLayout) RegistryHosts() string { return filepath.Join(n.mesh.Dir, "certs.d") }
 
 // RuntimeConfig is the configuration file of the node's containerd.

@@ -157,7 +157,8 @@ func TestHexNumber(t *testing.T) {
 }
 
 func TestNoPortLeftIsAnError(t *testing.T) {
-	_, err := DecidePorts(PortsInput{Needs: []PortNeed{{Name: "a", First: 10}}, Free: func(string, int) bool { return false }})
+	_, err := DecidePorts(PortsInput{Needs: []PortNeed{{Name: "a", First: 10}},
+		Free: func(string, int) bool { return false }})
 	var taken *PortTakenError
 	if err == nil || errors.As(err, &taken) || !strings.Contains(err.Error(), "none of 10 to 509 is free") {
 		t.Errorf("got %v", err)
