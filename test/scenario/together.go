@@ -8,7 +8,8 @@ import (
 )
 
 // together is a Pod whose containers work with each other: an init container of another image leaves a file and a
-// variable, a sidecar and two main containers share network and folder, and the second main container ends when the first has.
+// variable, a sidecar and two main containers share network and folder, and the second main container ends when the
+// first has.
 const together = `apiVersion: v1
 kind: Pod
 metadata: {name: together}

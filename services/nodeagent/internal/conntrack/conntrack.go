@@ -60,9 +60,10 @@ func (s *Settings) Apply() error {
 	var problems []error
 	for _, w := range decide(*s, runtime.NumCPU(), number(maxFile), number(hashFile)) {
 		err := os.WriteFile(w.path, []byte(w.value), 0)
-		if err != nil && !(w.shared && mayNot(err)) {
-			problems = append(problems, fmt.Errorf("setting %s to %s: %w", w.path, w.value, err))
+		if err == nil || w.shared && mayNot(err) {
+			continue
 		}
+		problems = append(problems, fmt.Errorf("setting %s to %s: %w", w.path, w.value, err))
 	}
 	return errors.Join(problems...)
 }

@@ -21,19 +21,21 @@ func TestDecide(t *testing.T) {
 		cores, table, buckets int
 		want                  string
 	}{
-		"few cores":             {Default(), 2, 65536, 16384, "max=131072! hashsize=32768! " + times},
-		"four cores":            {Default(), 4, 65536, 16384, "max=131072! hashsize=32768! " + times},
-		"many cores":            {Default(), 8, 65536, 16384, "max=262144! hashsize=65536! " + times},
-		"unknown table":         {Default(), 1, 0, 0, "max=131072! hashsize=32768! " + times},
-		"just as large":         {Default(), 2, 131072, 32768, times},
-		"larger":                {Default(), 2, 262144, 262144, times},
-		"larger, little index":  {Default(), 2, 262144, 65535, "hashsize=65536! " + times},
-		"all as it is":          {Settings{}, 64, 0, 0, ""},
-		"the table as it is":    {only(func(s *Settings) { s.Min = 5 }), 64, 0, 0, ""},
-		"no least table":        {only(func(s *Settings) { s.MaxPerCore = 8 }), 2, 0, 0, "max=16! hashsize=4!"},
-		"UDP":                   {only(func(s *Settings) { s.UDP, s.UDPStream = time.Second, time.Minute }), 1, 0, 0, "udp_timeout=1 udp_timeout_stream=60"},
-		"liberal":               {only(func(s *Settings) { s.TCPBeLiberal = true }), 1, 0, 0, "tcp_be_liberal=1"},
-		"one of the times only": {only(func(s *Settings) { s.TCPCloseWait = 90 * time.Second }), 1, 0, 0, "tcp_timeout_close_wait=90"},
+		"few cores":            {Default(), 2, 65536, 16384, "max=131072! hashsize=32768! " + times},
+		"four cores":           {Default(), 4, 65536, 16384, "max=131072! hashsize=32768! " + times},
+		"many cores":           {Default(), 8, 65536, 16384, "max=262144! hashsize=65536! " + times},
+		"unknown table":        {Default(), 1, 0, 0, "max=131072! hashsize=32768! " + times},
+		"just as large":        {Default(), 2, 131072, 32768, times},
+		"larger":               {Default(), 2, 262144, 262144, times},
+		"larger, little index": {Default(), 2, 262144, 65535, "hashsize=65536! " + times},
+		"all as it is":         {Settings{}, 64, 0, 0, ""},
+		"the table as it is":   {only(func(s *Settings) { s.Min = 5 }), 64, 0, 0, ""},
+		"no least table":       {only(func(s *Settings) { s.MaxPerCore = 8 }), 2, 0, 0, "max=16! hashsize=4!"},
+		"UDP": {only(func(s *Settings) { s.UDP, s.UDPStream = time.Second, time.Minute }), 1, 0, 0,
+			"udp_timeout=1 udp_timeout_stream=60"},
+		"liberal": {only(func(s *Settings) { s.TCPBeLiberal = true }), 1, 0, 0, "tcp_be_liberal=1"},
+		"one of the times only": {only(func(s *Settings) { s.TCPCloseWait = 90 * time.Second }), 1, 0, 0,
+			"tcp_timeout_close_wait=90"},
 	} {
 		var got []string
 		for _, w := range decide(row.settings, row.cores, row.table, row.buckets) {

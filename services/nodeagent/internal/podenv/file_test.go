@@ -70,14 +70,16 @@ func TestFileKey(t *testing.T) {
 		env  corev1.EnvVar
 		want string
 	}{
-		"there":                    {ref("env", "A", nil), "b true"},
-		"no such key":              {ref("env", "B", nil), "couldn't find key B in file env of volume vol"},
-		"no such key, optional":    {ref("env", "B", yes), " false"},
-		"no such file":             {ref("none", "A", nil), "couldn't read file none of volume vol: opening: file does not exist"},
-		"no such file, optional":   {ref("none", "A", yes), " false"},
-		"not looked for":           {ref("other", "A", nil), "couldn't read file other of volume vol: file does not exist"},
-		"no plain file, optional":  {ref("link", "A", yes), "couldn't read file link of volume vol: not a regular file"},
-		"no environment, optional": {ref("bad", "A", yes), "file bad of volume vol: line 1: the value of A must be in single quotes"},
+		"there":                 {ref("env", "A", nil), "b true"},
+		"no such key":           {ref("env", "B", nil), "couldn't find key B in file env of volume vol"},
+		"no such key, optional": {ref("env", "B", yes), " false"},
+		"no such file": {ref("none", "A", nil),
+			"couldn't read file none of volume vol: opening: file does not exist"},
+		"no such file, optional":  {ref("none", "A", yes), " false"},
+		"not looked for":          {ref("other", "A", nil), "couldn't read file other of volume vol: file does not exist"},
+		"no plain file, optional": {ref("link", "A", yes), "couldn't read file link of volume vol: not a regular file"},
+		"no environment, optional": {ref("bad", "A", yes),
+			"file bad of volume vol: line 1: the value of A must be in single quotes"},
 	} {
 		in := input(corev1.Container{Name: "c", Env: []corev1.EnvVar{row.env}})
 		in.Files = files

@@ -134,7 +134,8 @@ func TestResolveErrors(t *testing.T) {
 		{"unknown field", "unsupported fieldPath: spec.nope",
 			corev1.Container{Env: []corev1.EnvVar{{Name: "X", ValueFrom: from(corev1.EnvVarSource{
 				FieldRef: &corev1.ObjectFieldSelector{FieldPath: "spec.nope"}})}}}},
-		{"no source", "unsupported valueFrom: use fieldRef, resourceFieldRef, configMapKeyRef, secretKeyRef or fileKeyRef",
+		{"no source",
+			"unsupported valueFrom: use fieldRef, resourceFieldRef, configMapKeyRef, secretKeyRef or fileKeyRef",
 			corev1.Container{Env: []corev1.EnvVar{{Name: "X", ValueFrom: &corev1.EnvVarSource{}}}}},
 	} {
 		if _, err := Resolve(input(row.container)); err == nil || err.Error() != row.want {

@@ -203,8 +203,8 @@ func (s *Server) pod(r *http.Request) (*corev1.Pod, error) {
 	select {
 	case <-s.config.Known:
 	case <-wait.Done():
-		return nil, &statusError{http.StatusServiceUnavailable,
-			fmt.Sprintf("this node's agent has just started and does not know pod %s/%s yet: try again", namespace, name)}
+		return nil, &statusError{http.StatusServiceUnavailable, fmt.Sprintf(
+			"this node's agent has just started and does not know pod %s/%s yet: try again", namespace, name)}
 	}
 	if pod, ok := s.config.Pods.Pod(namespace, name); ok {
 		return pod, nil

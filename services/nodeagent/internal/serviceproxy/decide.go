@@ -134,7 +134,8 @@ func Decide(in Input) Plan {
 	if !carried(in.Service) {
 		return p
 	}
-	d := decision{Input: in, plan: &p, keys: map[Key]bool{}, hairpins: map[netip.Addr]bool{}, targets: targetsOf(in.Slices)}
+	d := decision{Input: in, plan: &p, keys: map[Key]bool{}, hairpins: map[netip.Addr]bool{},
+		targets: targetsOf(in.Slices)}
 	d.clusterIPs = d.addresses("spec.clusterIPs", clusterIPs(in.Service))
 	p.ClusterIPs = d.clusterIPs
 	d.sources()

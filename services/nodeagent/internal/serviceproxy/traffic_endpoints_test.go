@@ -52,7 +52,8 @@ func TestPodReachesItself(t *testing.T) {
 		"as the controller writes it": func(string, *discoveryv1.Endpoint) {},
 		"of no node":                  func(_ string, e *discoveryv1.Endpoint) { e.NodeName = nil },
 		"of an unknown state": func(_ string, e *discoveryv1.Endpoint) {
-			e.NodeName, e.Conditions, e.Hints, e.Zone, e.TargetRef = nil, discoveryv1.EndpointConditions{}, nil, nil, nil
+			e.NodeName, e.Hints, e.Zone, e.TargetRef = nil, nil, nil, nil
+			e.Conditions = discoveryv1.EndpointConditions{}
 		},
 	} {
 		s := newService()

@@ -36,8 +36,9 @@ func (c *computation) refused(out *corev1.PodStatus) bool {
 }
 
 // end says of each container of a Pod that has stopped how it ended. Of an initialized Pod nobody can tell of any main
-// container that it did not run, so that each counts as failed that is not known to have ended otherwise; so do the init
-// containers up to the last that has started. A Pod that was not initialized has main containers that wait for ever.
+// container that it did not run, so that each counts as failed that is not known to have ended otherwise; so do the
+// init containers up to the last that has started. A Pod that was not initialized has main containers that wait for
+// ever.
 func (c *computation) end(out *corev1.PodStatus) {
 	initialized := c.initialized(out)
 	for i := len(out.InitContainerStatuses) - 1; i >= 0; i-- {

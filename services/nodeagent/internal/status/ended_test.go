@@ -31,8 +31,8 @@ func reported(is corev1.ConditionStatus) func(*Input) {
 }
 
 // How containers ended, for each way in which a Pod ends and each state of its initialization. A main container counts
-// as failed where it may have run, and waits for ever where it cannot have; a Pod that failed as a whole before anything
-// had started says nothing of its containers, so that its own reason is shown.
+// as failed where it may have run, and waits for ever where it cannot have; a Pod that failed as a whole before
+// anything had started says nothing of its containers, so that its own reason is shown.
 //
 // SAF-138, POD-078
 func TestHowContainersEnded(t *testing.T) {

@@ -56,7 +56,8 @@ func TestProfiles(t *testing.T) {
 		"all scores but one off": {"profiles: [{plugins: {score: {disabled: [{name: '*'}], enabled: [{name: " +
 			"NodeResourcesFit, weight: 5}]}}}]", corev1.DefaultSchedulerName,
 			"DynamicResources! InterPodAffinity! NodeAffinity! NodeName! NodePorts! NodeResourcesFit=5! " +
-				"NodeUnschedulable! NodeVolumeLimits! PodTopologySpread! TaintToleration! VolumeBinding! VolumeRestrictions! VolumeZone!"},
+				"NodeUnschedulable! NodeVolumeLimits! PodTopologySpread! TaintToleration! VolumeBinding! " +
+				"VolumeRestrictions! VolumeZone!"},
 		"the extension point wins over multiPoint": {"profiles: [{plugins: {multiPoint: {enabled: [{name: " +
 			"NodeAffinity, weight: 4}]}, score: {enabled: [{name: NodeAffinity, weight: 6}]}}}]",
 			corev1.DefaultSchedulerName, strings.Replace(all, "NodeAffinity=2", "NodeAffinity=6", 1)},
@@ -196,7 +197,8 @@ func TestMistakes(t *testing.T) {
 		"a score that filters": {head + "profiles: [{plugins: {filter: {enabled: [{name: ImageLocality}]}}}]",
 			"profiles[0].plugins.filter.enabled[0].name: ImageLocality has no part at filter, only " +
 				"DynamicResources, InterPodAffinity, NodeAffinity, NodeName, NodePorts, NodeResourcesFit, " +
-				"NodeUnschedulable, NodeVolumeLimits, PodTopologySpread, TaintToleration, VolumeBinding, VolumeRestrictions, VolumeZone"},
+				"NodeUnschedulable, NodeVolumeLimits, PodTopologySpread, TaintToleration, VolumeBinding, " +
+				"VolumeRestrictions, VolumeZone"},
 		"a rule that preempts": {head + "profiles: [{plugins: {postFilter: {enabled: [{name: NodeName}]}}}]",
 			"profiles[0].plugins.postFilter.enabled[0].name: NodeName has no part at postFilter, " +
 				"only DefaultPreemption"},
