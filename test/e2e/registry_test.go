@@ -7,7 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"keelson.dev/test/mesh/processes"
+	"golang.org/x/sys/unix"
+
+	"keelson.dev/test/mesh"
 	"keelson.dev/test/registry"
 	"keelson.dev/test/scenario"
 )
@@ -25,14 +27,34 @@ func serveRegistry(t *testing.T, user, password string) (address string) {
 	return server.Listener.Addr().String()
 }
 
+// registryHosts is where the runtime reads how registries are reached.
+const registryHosts = "/etc/containerd/certs.d"
+
+// ownRegistryHosts gives the test, whose mount namespace is its own, an empty folder in the place of the machine's.
+func ownRegistryHosts(t *testing.T) string {
+	t.Helper()
+	if err := os.MkdirAll(registryHosts, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount("none", registryHosts, "tmpfs", 0, "mode=755"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(registryHosts, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	return registryHosts
+}
+
 // expectRegistries pulls an image that the mesh does not have from a mirror, which an operator names while the mesh
 // runs, and one from a registry that wants a password.
-func expectRegistries(t *testing.T, m *processes.Mesh) {
+func expectRegistries(t *testing.T, m mesh.Mesh) {
 	w := scenario.In(t, m)
 	mirror, private := serveRegistry(t, "", ""), serveRegistry(t, "me", "secret")
 	const name = "registry.example.com"
-	hosts := filepath.Join(m.DataDir, "certs.d", name)
-	if err := os.MkdirAll(hosts, 0o755); err != nil {
+	hosts := filepath.Join(ownRegistryHosts(t), name)
+	if err := os.Mkdir(hosts, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	text := "[host.\"http://" + mirror + "\"]\n  capabilities = [\"pull\", \"resolve\"]\n"

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"io"
 	"strings"
 	"testing"
 
@@ -33,11 +34,34 @@ func Hooked(t *testing.T, m mesh.Mesh) {
 	})
 	w.Kubectl("wait", "--for=condition=Ready", "pod/hooked", "--timeout=60s")
 	for _, name := range []string{"one", "two", "three"} {
-		got := w.KubectlWith("heard by "+name, "debug", "hooked", "--quiet", "--image="+Server, "--container="+name,
-			"--image-pull-policy=Never", "--profile=general", "--stdin", "--", "cat")
-		if got != "heard by "+name {
-			t.Errorf("container %s heard %q", name, got)
-		}
+		w.talkTo(name)
+	}
+}
+
+// talkTo adds a container to the Pod hooked that repeats what it hears, and says something to it.
+func (w *World) talkTo(name string) {
+	w.Helper()
+	command := w.kubectl("debug", "hooked", "--quiet", "--image="+Server, "--container="+name,
+		"--image-pull-policy=Never", "--profile=general", "--stdin", "--", "cat")
+	in, err := command.StdinPipe()
+	if err != nil {
+		w.Fatal(err)
+	}
+	out, err := command.StdoutPipe()
+	if err != nil {
+		w.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		w.Fatal(err)
+	}
+	if _, err := io.WriteString(in, "heard by "+name+"\n"); err != nil {
+		w.Fatal(err)
+	}
+	// Whoever hangs up before the answer gets none: the container's input stays open for others.
+	newLines(out).await(w, "heard by "+name)
+	in.Close()
+	if err := command.Wait(); err != nil {
+		w.Errorf("talking to container %s: %v", name, err)
 	}
 }
 
@@ -47,9 +71,9 @@ func Hooked(t *testing.T, m mesh.Mesh) {
 // POD-078, JOB-091
 func NeverRan(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
-	w.KubectlWith(strings.Replace(job("initialized", "", "backoffLimit: 0",
+	w.KubectlWith(strings.Replace(job("initialized", "", "backoffLimit: 3",
 		"podFailurePolicy: {rules: [{action: FailJob, onExitCodes: {operator: In, values: [137]}}]}"),
-		"      containers:", "      initContainers: [{name: prepare, image: "+Server+"}]\n      containers:", 1),
+		"      containers:", "      initContainers: [{name: prepare, image: "+Server+", args: [-http=, -term-exit-code=7]}]\n      containers:", 1),
 		"apply", "-f", "-")
 	began := func(pod *corev1.Pod) bool {
 		all := pod.Status.InitContainerStatuses

@@ -12,6 +12,10 @@ import (
 // PauseImage is what holds a Pod's namespaces.
 const PauseImage = "keelson.dev/pause:1"
 
+// RegistryHosts is where an operator says how registries are reached, in REGISTRY/hosts.toml: the folder of the field.
+// The runtime takes no more than one.
+const RegistryHosts = "/etc/containerd/certs.d"
+
 // ContainerdInput is what a node's containerd configuration depends on.
 type ContainerdInput struct {
 	Node NodeLayout
@@ -84,7 +88,7 @@ disabled_plugins = ["io.containerd.internal.v1.tracing", "io.containerd.tracing.
 		toml(PauseImage), strconv.FormatBool(!in.SysResource), toml(filepath.Join(in.Programs, "runc")),
 		toml(filepath.Join(in.Programs, "cni")), toml(in.Node.CNI("conf")), toml(in.Node.Containerd("runc")),
 		in.CgroupDriver == Systemd, toml(in.Streams.Addr().String()), toml(strconv.Itoa(int(in.Streams.Port()))),
-		toml(strings.Join([]string{in.Node.RegistryHosts(), machineRegistryHosts}, ":")))
+		toml(RegistryHosts))
 }
 
 // toml quotes a string: a JSON string without escapes beyond \uXXXX is a TOML basic string.

@@ -123,12 +123,6 @@ func (n NodeLayout) ShimSocket(sandbox string) string {
 // Containerd is the file or folder of that name that belongs to the node's containerd.
 func (n NodeLayout) Containerd(name string) string { return filepath.Join(n.Dir, "containerd", name) }
 
-// machineRegistryHosts is where the containerd of a machine reads how registries are reached.
-const machineRegistryHosts = "/etc/containerd/certs.d"
-
-// RegistryHosts is where an operator says how the mesh reaches registries: REGISTRY/hosts.toml, as containerd has it.
-func (n NodeLayout) RegistryHosts() string { return filepath.Join(n.mesh.Dir, "certs.d") }
-
 // RuntimeConfig is the configuration file of the node's containerd.
 func (n NodeLayout) RuntimeConfig() string { return n.Containerd("config.toml") }
 
