@@ -71,10 +71,11 @@ func (w *World) talkTo(name string) {
 // POD-078, JOB-091
 func NeverRan(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
-	w.KubectlWith(strings.Replace(job("initialized", "", "backoffLimit: 3",
-		"podFailurePolicy: {rules: [{action: FailJob, onExitCodes: {operator: In, values: [137]}}]}"),
-		"      containers:", "      initContainers: [{name: prepare, image: "+Server+", args: [-http=, -term-exit-code=7]}]\n      containers:", 1),
-		"apply", "-f", "-")
+	const containers = "      containers:"
+	initialized := job("initialized", "", "backoffLimit: 3",
+		"podFailurePolicy: {rules: [{action: FailJob, onExitCodes: {operator: In, values: [137]}}]}")
+	w.KubectlWith(strings.Replace(initialized, containers, "      initContainers: [{name: prepare, image: "+Server+
+		", args: [-http=, -term-exit-code=7]}]\n"+containers, 1), "apply", "-f", "-")
 	began := func(pod *corev1.Pod) bool {
 		all := pod.Status.InitContainerStatuses
 		return len(all) > 0 && all[0].State.Running != nil

@@ -75,9 +75,10 @@ func TestFileKey(t *testing.T) {
 		"no such key, optional": {ref("env", "B", yes), " false"},
 		"no such file": {ref("none", "A", nil),
 			"couldn't read file none of volume vol: opening: file does not exist"},
-		"no such file, optional":  {ref("none", "A", yes), " false"},
-		"not looked for":          {ref("other", "A", nil), "couldn't read file other of volume vol: file does not exist"},
-		"no plain file, optional": {ref("link", "A", yes), "couldn't read file link of volume vol: not a regular file"},
+		"no such file, optional": {ref("none", "A", yes), " false"},
+		"not looked for":         {ref("other", "A", nil), "couldn't read file other of volume vol: file does not exist"},
+		"no plain file, optional": {ref("link", "A", yes),
+			"couldn't read file link of volume vol: not a regular file"},
 		"no environment, optional": {ref("bad", "A", yes),
 			"file bad of volume vol: line 1: the value of A must be in single quotes"},
 	} {

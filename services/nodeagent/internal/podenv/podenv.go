@@ -16,8 +16,8 @@ import (
 )
 
 // Object is the outcome of looking one ConfigMap, Secret or file up. Exactly one of the two is set; an Err that is a
-// not-found error of the API, or fs.ErrNotExist of a file, counts as "does not exist" for optional references, any other
-// one never does.
+// not-found error of the API, or fs.ErrNotExist of a file, counts as "does not exist" for optional references, any
+// other one never does.
 type Object[T any] struct {
 	Value *T
 	Err   error

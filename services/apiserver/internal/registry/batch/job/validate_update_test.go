@@ -138,13 +138,14 @@ func TestTemplateUpdate(t *testing.T) {
 			{"running", false, batchv1.JobStatus{StartTime: &metav1.Time{}, Active: 1}, false},
 			{"not suspended, not started yet", false, batchv1.JobStatus{}, false},
 			{"suspended from the start", true, batchv1.JobStatus{}, true},
-			{"suspended, and its controller has not seen it", true, batchv1.JobStatus{StartTime: &metav1.Time{}}, false},
+			{"suspended, and its controller knows not", true, batchv1.JobStatus{StartTime: &metav1.Time{}}, false},
 			{"suspended, its Pods not gone yet", true, batchv1.JobStatus{Active: 1, Conditions: isSuspended}, false},
 			{"suspended again", true, batchv1.JobStatus{Conditions: isSuspended}, true},
 			{"suspended again, by a controller that keeps the start", true,
 				batchv1.JobStatus{StartTime: &metav1.Time{}, Conditions: isSuspended}, true},
 			{"suspended after it was resumed", true, batchv1.JobStatus{StartTime: &metav1.Time{},
-				Conditions: []batchv1.JobCondition{{Type: batchv1.JobSuspended, Status: corev1.ConditionFalse}}}, false},
+				Conditions: []batchv1.JobCondition{{Type: batchv1.JobSuspended, Status: corev1.ConditionFalse}},
+			}, false},
 		} {
 			t.Run(name+"/"+state.name, func(t *testing.T) {
 				old := pi(change.old)
