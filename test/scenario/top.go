@@ -91,7 +91,8 @@ func Top(t *testing.T, m mesh.Mesh) {
 		{"top nodes",
 			`^NAME +CPU\(cores\) +CPU\(%\) +MEMORY\(bytes\) +MEMORY\(%\) *\n(\S+ +[1-9]\d*m +\d+% +[1-9]\d*Mi +\d+% *\n)+$`},
 		{"top node " + m.Nodes()[0] + " --no-headers", `^` + m.Nodes()[0] + ` +[1-9]\d*m .*\n$`},
-		{"get podmetrics busy", `^NAME +CPU +MEMORY +WINDOW *\nbusy +\d+n +\d+Ki +[\d.ms]+ *\n$`},
+		// A quantity is written with the largest suffix that leaves it whole: now and then that is a larger one.
+		{"get podmetrics busy", `^NAME +CPU +MEMORY +WINDOW *\nbusy +\d+[num]? +\d+[KM]i +[\d.ms]+ *\n$`},
 		{"api-resources --api-group=metrics.k8s.io --no-headers", `^nodes +metrics.k8s.io/v1 +false +NodeMetrics *\n` +
 			`pods +metrics.k8s.io/v1 +true +PodMetrics *\n$`},
 		{"explain podmetrics.window", `(?s)KIND: +PodMetrics.*FIELD: window`},
