@@ -136,8 +136,9 @@ type station struct {
 
 // seen is what a node had when the pass began.
 type seen struct {
-	// occupied says that there is a Pod, perhaps on its way out, and failed that one has failed.
-	occupied, failed bool
+	// occupied says that there is a Pod, perhaps on its way out, failed that one has failed, and crowded that there are
+	// two of the current template or two of earlier ones, of which the pass ends one.
+	occupied, failed, crowded bool
 	// ready and available tell of the Pods that are not on their way out, and updated that there is one of the current
 	// template and none of another.
 	ready, available, updated bool
@@ -215,6 +216,7 @@ func (r *round) lookAt(s *station, pod *corev1.Pod) {
 		if slices.Contains(r.plan.History.Alike, pod.Labels[controllerrevision.HashLabel]) {
 			kept = &s.fresh
 		}
+		s.crowded = s.crowded || *kept != nil
 		r.first(kept, pod)
 	}
 }

@@ -65,6 +65,7 @@ func (r *round) update() {
 
 // updateWithSurge makes new Pods beside old ones, which go when the new ones serve. A Pod that does not serve may get a
 // second one at once; of those that serve, as many as the bound leaves. A node that gets no new Pods ends its old one.
+// One with an old Pod in excess gets a new one when that has been ended: whatever fails in between, it never has three.
 func (r *round) updateWithSurge() {
 	surging := 0
 	var candidates []string
@@ -74,7 +75,7 @@ func (r *round) updateWithSurge() {
 		case s.old == nil:
 		case s.verdict != runs:
 			r.end(s.old, podops.Outdated)
-		case s.fresh != nil || s.failed:
+		case s.fresh != nil || s.failed || s.crowded:
 			surging++
 		case !r.isAvailable(s.old):
 			r.plan.Create = append(r.plan.Create, s.node)

@@ -94,6 +94,8 @@ func TestSurge(t *testing.T) {
 			newPod("b", "n2", "agent:1", unready), next("n3", unready), olds[2]}, want: "+n2"},
 		{name: "and goes when it is there", pods: []*corev1.Pod{newPod("a", "n1", "agent:1", unready), olds[1],
 			next("n1", unready)}, want: "+n3, +n2, -a Outdated"},
+		{name: "one of two old ones goes before there is a new one", pods: []*corev1.Pod{newPod("a", "n1", "agent:1",
+			unready), newPod("c", "n1", "agent:1", unready), olds[1], olds[2]}, want: "-c ScaledDown"},
 		{name: "a second one that failed is not made anew beside it", pods: append([]*corev1.Pod{
 			next("n1", ended(corev1.PodFailed))}, olds...), want: "-new-n1 Recreated"},
 		{name: "a node that gets no new Pods ends the old one", nodes: []verdict{keeps, runs, runs}, pods: olds,
