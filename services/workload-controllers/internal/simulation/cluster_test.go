@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -18,41 +17,38 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"keelson.dev/kit/podview"
-	"keelson.dev/services/workload-controllers/internal/controllers/deployment"
-	"keelson.dev/services/workload-controllers/internal/podset"
-	"keelson.dev/services/workload-controllers/internal/replicas"
-	"keelson.dev/services/workload-controllers/internal/revision"
 )
 
-// cluster holds one Deployment with all that belongs to it. Objects are replaced, never changed, as in a cache.
-//
-// Each controller sees its own writes at once, as the gate grants. What the other one wrote it sees when that one's
-// turn has come: a ReplicaSet's status is as old as its last turn.
-type cluster struct {
-	t          *testing.T
-	random     *rand.Rand
-	now        time.Time
+// rollout is all that there is of a Deployment at one time.
+type rollout struct {
 	deployment *appsv1.Deployment
 	sets       map[types.UID]*appsv1.ReplicaSet
 	pods       map[types.UID]*corev1.Pod
-	index      *podset.Index
-	written    map[types.UID]time.Time
-	serial     int
+}
+
+func (r rollout) copied() rollout {
+	r.sets, r.pods = maps.Clone(r.sets), maps.Clone(r.pods)
+	return r
+}
+
+// cluster holds one Deployment with all that belongs to it, and the two controllers that keep it.
+type cluster struct {
+	*world[rollout]
+	deployments, replicas *process[rollout]
+	// statuses is when the ReplicaSet controller wrote each status.
+	statuses map[types.UID]time.Time
+	// late lets the controllers see changes when they look; else they see all at once.
+	late bool
 	// wake is until when a ReplicaSet waits for nothing but time.
 	wake time.Time
 	// refusing nodes take no Pod.
 	refusing bool
-	// chaos lets Pods that serve fail, too.
-	chaos bool
-	log   []string
 }
 
 func newCluster(t *testing.T, seed uint64, replicas int32, surge, unavailable intstr.IntOrString) *cluster {
 	limit, deadline := int32(2), int32(600)
-	return &cluster{
-		t: t, random: rand.New(rand.NewPCG(seed, 7)), now: time.Unix(1_700_000_000, 0),
-		sets: map[types.UID]*appsv1.ReplicaSet{}, pods: map[types.UID]*corev1.Pod{}, index: podset.NewIndex(),
-		written: map[types.UID]time.Time{},
+	w := newWorld(t, rand.New(rand.NewPCG(seed, 7)), rollout{
+		sets: map[types.UID]*appsv1.ReplicaSet{}, pods: map[types.UID]*corev1.Pod{},
 		deployment: &appsv1.Deployment{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "web", Generation: 1},
 			Spec: appsv1.DeploymentSpec{
@@ -64,7 +60,11 @@ func newCluster(t *testing.T, seed uint64, replicas int32, surge, unavailable in
 				},
 			},
 		},
-	}
+	}, rollout.copied)
+	c := &cluster{world: w, deployments: newProcess(w, "deployment", workloads, replicaSets, members),
+		replicas: newProcess(w, "replicaset", replicaSets, members), statuses: map[types.UID]time.Time{}}
+	w.shown, c.replicas.forget = c, func() { clear(c.statuses) }
+	return c
 }
 
 func template(image string) corev1.PodTemplateSpec {
@@ -74,22 +74,12 @@ func template(image string) corev1.PodTemplateSpec {
 	}
 }
 
-func (c *cluster) note(format string, args ...any) {
-	c.log = append(c.log, fmt.Sprintf(format, args...))
-}
-
-func (c *cluster) fail(format string, args ...any) {
-	c.t.Helper()
-	tail := c.log[max(0, len(c.log)-40):]
-	c.t.Fatalf("%s\nnow: %s\nwhat happened last:\n%s", fmt.Sprintf(format, args...), c, strings.Join(tail, "\n"))
-}
-
 // String shows each ReplicaSet as size, what its status says is available of how many, and what really is.
 func (c *cluster) String() string {
 	var text []string
-	for _, set := range c.allSets() {
+	for _, set := range c.last().allSets() {
 		var active, available int
-		for _, pod := range c.pods {
+		for _, pod := range c.last().pods {
 			if pod.OwnerReferences[0].UID == set.UID && podview.IsActive(pod) {
 				active++
 				if podview.IsReady(pod) {
@@ -105,127 +95,23 @@ func (c *cluster) String() string {
 
 // edit is what a user does.
 func (c *cluster) edit(what string, change func(*appsv1.Deployment)) {
-	d := c.deployment.DeepCopy()
-	change(d)
-	if !reflect.DeepEqual(d.Spec, c.deployment.Spec) {
-		d.Generation++
-	}
-	c.deployment = d
 	c.note("user: %s", what)
-}
-
-// stepDeployment is one pass of the Deployment controller. It says whether anything changed.
-func (c *cluster) stepDeployment() bool {
-	in := deployment.Input{Now: c.now, Deployment: c.deployment, ReplicaSets: c.allSets(),
-		Unfinished: map[types.UID]int{}}
-	for _, set := range in.ReplicaSets {
-		in.Unfinished[set.UID] = c.index.Unfinished(set.UID)
-	}
-	before := in.Deployment.DeepCopy()
-	plan := deployment.Decide(in)
-	if again := deployment.Decide(in); !reflect.DeepEqual(plan, again) {
-		c.fail("two decisions over one input differ")
-	}
-	if !reflect.DeepEqual(before, in.Deployment) {
-		c.fail("the decision changed its input")
-	}
-	if plan.Create != nil {
-		c.createSet(plan.Create.ReplicaSet)
-	}
-	for _, update := range plan.Updates {
-		to := update.To.DeepCopy()
-		to.Generation++
-		c.note("deployment: %s %d -> %d (%s); before: %s", image(to), *update.From.Spec.Replicas, *to.Spec.Replicas,
-			update.Reason, c)
-		c.sets[to.UID] = to
-	}
-	for _, deletion := range plan.Deletes {
-		c.note("deployment: delete %s", image(deletion.ReplicaSet))
-		delete(c.sets, deletion.ReplicaSet.UID)
-	}
-	next := c.deployment.DeepCopy()
-	next.Status = plan.Status
-	if plan.Revision != "" {
-		next.Annotations = maps.Clone(next.Annotations)
-		if next.Annotations == nil {
-			next.Annotations = map[string]string{}
+	c.change(func(r *rollout) {
+		before := r.deployment
+		r.deployment = before.DeepCopy()
+		if change(r.deployment); !reflect.DeepEqual(before.Spec, r.deployment.Spec) {
+			r.deployment.Generation++
 		}
-		next.Annotations[revision.Annotation] = plan.Revision
-	}
-	changed := plan.Create != nil || len(plan.Updates)+len(plan.Deletes) > 0 || !reflect.DeepEqual(next, c.deployment)
-	c.deployment = next
-	return changed
-}
-
-func (c *cluster) createSet(planned *appsv1.ReplicaSet) {
-	for _, set := range c.sets {
-		if set.Name == planned.Name {
-			c.fail("ReplicaSet %s is created twice", planned.Name)
-		}
-	}
-	set := planned.DeepCopy()
-	c.serial++
-	set.UID, set.Generation, set.CreationTimestamp = types.UID("rs-"+strconv.Itoa(c.serial)), 1, metav1.NewTime(c.now)
-	c.sets[set.UID] = set
-	c.note("deployment: create %s with %d", image(set), *set.Spec.Replicas)
-}
-
-// stepSet is one pass of the ReplicaSet controller. It says whether anything changed.
-func (c *cluster) stepSet(uid types.UID) bool {
-	set := c.sets[uid]
-	selector, err := metav1.LabelSelectorAsSelector(set.Spec.Selector)
-	if err != nil {
-		c.fail("selector: %v", err)
-	}
-	in := replicas.Input{Now: c.now, ReplicaSet: set, Written: c.written[uid]}
-	in.Counts = c.index.Observe(uid, podset.Spec{Selector: selector, Template: set.Spec.Template.Labels,
-		MinReady: time.Duration(set.Spec.MinReadySeconds) * time.Second}, c.now)
-	in.Candidates, in.Made = c.index.Ranked(uid, slices.Collect(maps.Keys(c.sets))), c.index.Made(uid)
-	plan := replicas.Decide(in)
-	if plan.Wake.After(c.wake) {
-		c.wake = plan.Wake
-	}
-	for range plan.Create {
-		c.createPod(set)
-	}
-	for _, victim := range plan.Delete {
-		pod := c.pods[victim.UID].DeepCopy()
-		pod.DeletionTimestamp = &metav1.Time{Time: c.now}
-		c.put(pod)
-		c.note("replicaset: end %s of %s (ready %t)", pod.Name, image(set), victim.Ready)
-	}
-	if plan.WriteStatus {
-		next := set.DeepCopy()
-		next.Status = plan.Status
-		c.sets[uid], c.written[uid] = next, c.now
-	}
-	return plan.Create+len(plan.Delete) > 0 || plan.WriteStatus
-}
-
-func (c *cluster) createPod(set *appsv1.ReplicaSet) {
-	c.serial++
-	yes := true
-	name := fmt.Sprintf("%s-%d", set.Name, c.serial)
-	c.put(&corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "default", Name: name, UID: types.UID(name), Labels: set.Spec.Template.Labels,
-			CreationTimestamp: metav1.NewTime(c.now),
-			OwnerReferences: []metav1.OwnerReference{{Kind: "ReplicaSet", Name: set.Name, UID: set.UID,
-				Controller: &yes}},
-		},
-		Spec: corev1.PodSpec{NodeName: fmt.Sprintf("node-%d", c.random.IntN(3)),
-			Containers: set.Spec.Template.Spec.Containers},
-		Status: corev1.PodStatus{Phase: corev1.PodPending},
 	})
 }
 
 // stepPod moves one Pod on. It says whether anything changed.
 func (c *cluster) stepPod(uid types.UID) bool {
-	pod := c.pods[uid].DeepCopy()
+	pod := c.last().pods[uid].DeepCopy()
 	switch {
 	case pod.DeletionTimestamp != nil:
-		delete(c.pods, uid)
-		c.index.Delete(pod)
+		c.note("node: %s has ended", pod.Name)
+		c.change(func(r *rollout) { delete(r.pods, uid) })
 		return true
 	case podview.IsReady(pod):
 		if !c.chaos || c.random.IntN(20) > 0 {
@@ -243,7 +129,8 @@ func (c *cluster) stepPod(uid types.UID) bool {
 		pod.Status.Phase = corev1.PodRunning
 		c.setReady(pod, corev1.ConditionTrue)
 	}
-	c.put(pod)
+	c.note("node: %s is %s, ready %t", pod.Name, pod.Status.Phase, podview.IsReady(pod))
+	c.change(func(r *rollout) { r.pods[uid] = pod })
 	return true
 }
 
@@ -252,21 +139,52 @@ func (c *cluster) setReady(pod *corev1.Pod, status corev1.ConditionStatus) {
 		LastTransitionTime: metav1.NewTime(c.now)}}
 }
 
-func (c *cluster) put(pod *corev1.Pod) {
-	c.pods[pod.UID] = pod
-	c.index.Upsert(pod)
+// collect ends a Pod whose ReplicaSet is gone. It says whether there was one.
+func (c *cluster) collect() bool {
+	for _, uid := range sorted(c.last().pods) {
+		pod := c.last().pods[uid]
+		if pod.DeletionTimestamp == nil && c.last().sets[pod.OwnerReferences[0].UID] == nil {
+			c.note("collector: %s", pod.Name)
+			c.change(func(r *rollout) { r.end(uid, c.now) })
+			return true
+		}
+	}
+	return false
+}
+
+// end tells a Pod to end.
+func (r rollout) end(uid types.UID, now time.Time) {
+	pod := r.pods[uid].DeepCopy()
+	pod.DeletionTimestamp = &metav1.Time{Time: now}
+	r.pods[uid] = pod
 }
 
 // step lets one thing happen.
 func (c *cluster) step() {
 	c.now = c.now.Add(time.Duration(c.random.IntN(2000)) * time.Millisecond)
-	switch sets, pods := sorted(c.sets), sorted(c.pods); {
+	switch pods := sorted(c.last().pods); {
+	case c.late && c.random.IntN(3) == 0:
+		[]*process[rollout]{c.deployments, c.replicas}[c.random.IntN(2)].look()
 	case c.random.IntN(4) == 0:
-		c.stepDeployment()
-	case c.random.IntN(3) == 0 && len(sets) > 0:
-		c.stepSet(sets[c.random.IntN(len(sets))])
+		c.lookAtAll()
+		c.passOfDeployment()
+	case c.random.IntN(3) == 0:
+		c.lookAtAll()
+		if sets := sorted(c.replicas.at(replicaSets).sets); len(sets) > 0 {
+			c.passOfSet(sets[c.random.IntN(len(sets))])
+		}
+	case c.random.IntN(20) == 0:
+		c.collect()
 	case len(pods) > 0:
 		c.stepPod(pods[c.random.IntN(len(pods))])
+	}
+}
+
+// lookAtAll lets the controllers see everything unless they are late.
+func (c *cluster) lookAtAll() {
+	if !c.late {
+		c.deployments.lookAtAll()
+		c.replicas.lookAtAll()
 	}
 }
 
@@ -288,37 +206,39 @@ func (c *cluster) settle() {
 // round lets everything happen once, within a second. It says whether anything changed.
 func (c *cluster) round() bool {
 	c.now = c.now.Add(time.Second)
-	changed := c.stepDeployment()
-	for _, uid := range sorted(c.sets) {
-		changed = c.stepSet(uid) || changed
+	c.deployments.lookAtAll()
+	changed := c.passOfDeployment()
+	c.replicas.lookAtAll()
+	for _, uid := range sorted(c.replicas.at(replicaSets).sets) {
+		changed = c.passOfSet(uid) || changed
 	}
-	for _, uid := range sorted(c.pods) {
+	for _, uid := range sorted(c.last().pods) {
 		changed = c.stepPod(uid) || changed
 	}
-	return changed
+	return c.collect() || changed
 }
 
-func (c *cluster) allSets() []*appsv1.ReplicaSet {
+func (r rollout) allSets() []*appsv1.ReplicaSet {
 	var sets []*appsv1.ReplicaSet
-	for _, uid := range sorted(c.sets) {
-		sets = append(sets, c.sets[uid])
+	for _, uid := range sorted(r.sets) {
+		sets = append(sets, r.sets[uid])
 	}
 	return sets
 }
 
 // wanted returns how many replicas all ReplicaSets together are told to have.
-func (c *cluster) wanted() int32 {
+func (r rollout) wanted() int32 {
 	var wanted int32
-	for _, set := range c.sets {
+	for _, set := range r.sets {
 		wanted += *set.Spec.Replicas
 	}
 	return wanted
 }
 
 // available returns how many Pods really serve.
-func (c *cluster) available() int32 {
+func (r rollout) available() int32 {
 	var available int32
-	for _, pod := range c.pods {
+	for _, pod := range r.pods {
 		if podview.IsActive(pod) && podview.IsReady(pod) {
 			available++
 		}
@@ -327,9 +247,9 @@ func (c *cluster) available() int32 {
 }
 
 // active returns how many Pods exist that are not on their way out.
-func (c *cluster) active() int32 {
+func (r rollout) active() int32 {
 	var active int32
-	for _, pod := range c.pods {
+	for _, pod := range r.pods {
 		if podview.IsActive(pod) {
 			active++
 		}

@@ -33,19 +33,20 @@ func anyBound(random *rand.Rand) intstr.IntOrString {
 // expectDone fails unless the Deployment is as it was asked to be, and says so.
 func expectDone(c *cluster) {
 	c.t.Helper()
-	replicas, _, _ := limits(c.deployment)
-	for _, set := range c.sets {
+	r := c.last()
+	replicas, _, _ := limits(r.deployment)
+	for _, set := range r.sets {
 		want := int32(0)
-		if image(set) == c.deployment.Spec.Template.Spec.Containers[0].Image {
+		if image(set) == r.deployment.Spec.Template.Spec.Containers[0].Image {
 			want = replicas
 		}
 		if *set.Spec.Replicas != want {
 			c.fail("%s has size %d, want %d", image(set), *set.Spec.Replicas, want)
 		}
 	}
-	status := c.deployment.Status
+	status := r.deployment.Status
 	if status.Replicas != replicas || status.UpdatedReplicas != replicas || status.AvailableReplicas != replicas ||
-		status.UnavailableReplicas != 0 || status.ObservedGeneration != c.deployment.Generation {
+		status.UnavailableReplicas != 0 || status.ObservedGeneration != r.deployment.Generation {
 		c.fail("status %+v with %d replicas", status, replicas)
 	}
 	for _, condition := range status.Conditions {
@@ -53,14 +54,29 @@ func expectDone(c *cluster) {
 			c.fail("condition %+v", condition)
 		}
 	}
-	if len(c.sets) > 3 { // DEP-142: the limit is 2
-		c.fail("%d ReplicaSets are left", len(c.sets))
+	if len(r.sets) > 3 { // DEP-142: the limit is 2
+		c.fail("%d ReplicaSets are left", len(r.sets))
 	}
 }
 
-// DEP-050, DEP-067, DEP-068, DEP-074, DEP-075, DEP-077: whatever the order of events and however old the statuses,
-// through updates, rollovers and ways back the controllers never ask for more than the most, and never end a Pod that
-// serves when fewer than the least would be left. In the end all is as asked for.
+// finish lets nothing fail any more, and asks for one good template.
+func finish(c *cluster, image string) {
+	c.faulty, c.chaos = false, false
+	c.edit("the end", func(d *appsv1.Deployment) {
+		d.Spec.Paused = false
+		d.Spec.Template = template(image)
+	})
+	c.settle()
+	expectDone(c)
+	if c.passOfDeployment() {
+		c.fail("at rest a pass changes something")
+	}
+}
+
+// DEP-050, DEP-067, DEP-068, DEP-074, DEP-075, DEP-077: whatever the order of events, however late the controllers see
+// them, whichever of their writes fail and whenever they end: through updates, rollovers and ways back they never ask
+// for more than the most, and never end a Pod that serves when fewer than the least would be left. In the end all is as
+// asked for.
 func TestBoundsHoldAtEveryStep(t *testing.T) {
 	for seed := range uint64(100) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -68,60 +84,51 @@ func TestBoundsHoldAtEveryStep(t *testing.T) {
 			c := newCluster(t, seed, random.Int32N(12), anyBound(random), anyBound(random))
 			c.settle()
 			expectDone(c)
-			_, least, most := limits(c.deployment)
+			_, least, most := limits(c.last().deployment)
+			c.faulty, c.late = true, seed%2 == 0
 			for range 300 {
 				if random.IntN(40) == 0 {
 					name := []string{"web:1", "web:2", "web:3", "web:bad"}[random.IntN(4)]
 					c.edit(name, func(d *appsv1.Deployment) { d.Spec.Template = template(name) })
 				}
-				before := c.available()
+				before := c.last().available()
 				c.step()
-				if wanted := c.wanted(); wanted > most {
+				if wanted := c.last().wanted(); wanted > most {
 					c.fail("%d replicas are asked for, at most %d are allowed", wanted, most)
 				}
-				if active := c.active(); active > most {
+				if active := c.last().active(); active > most {
 					c.fail("%d Pods exist, at most %d are allowed", active, most)
 				}
-				if now := c.available(); now < before && now < least {
+				if now := c.last().available(); now < before && now < least {
 					c.fail("%d Pods served, %d still do; at least %d have to", before, now, least)
 				}
 			}
-			c.edit("web:4", func(d *appsv1.Deployment) { d.Spec.Template = template("web:4") })
-			c.settle()
-			expectDone(c)
+			finish(c, "web:4")
 		})
 	}
 }
 
-// DEP-132, DEP-139: whatever users do and whichever Pods fail, when both have stopped the Deployment becomes what
-// its spec says.
+// DEP-132, DEP-139: whatever users do, whichever Pods and writes fail, and however old the picture is that a controller
+// begins with: when all of that has stopped the Deployment becomes what its spec says.
 func TestItAlwaysEndsWell(t *testing.T) {
 	for seed := range uint64(100) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 2))
 			c := newCluster(t, seed, random.Int32N(8), anyBound(random), anyBound(random))
-			c.chaos = true
+			c.faulty, c.stale, c.late, c.chaos = true, seed%2 == 0, seed%4 != 3, true
 			for range 400 {
 				if random.IntN(15) == 0 {
 					meddle(c, random)
 				}
-				wanted := c.wanted()
+				wanted := c.last().wanted()
 				c.step()
 				// Users may have lowered the bound; it must not be exceeded further.
-				if _, _, most := limits(c.deployment); c.wanted() > max(wanted, most) && !c.deployment.Spec.Paused {
-					c.fail("%d replicas are asked for after %d, at most %d are allowed", c.wanted(), wanted, most)
+				d, now := c.last().deployment, c.last().wanted()
+				if _, _, most := limits(d); !c.stale && !c.late && now > max(wanted, most) && !d.Spec.Paused {
+					c.fail("%d replicas are asked for after %d, at most %d are allowed", now, wanted, most)
 				}
 			}
-			c.chaos = false
-			c.edit("the end", func(d *appsv1.Deployment) {
-				d.Spec.Paused = false
-				d.Spec.Template = template("web:1")
-			})
-			c.settle()
-			expectDone(c)
-			if c.stepDeployment() {
-				c.fail("at rest a pass changes something")
-			}
+			finish(c, "web:1")
 		})
 	}
 }
@@ -149,7 +156,8 @@ func meddle(c *cluster, random *rand.Rand) {
 	}
 }
 
-// DEP-072: with Recreate Pods of two templates never exist at the same time.
+// DEP-072: with Recreate Pods of two templates never exist at the same time, whatever fails and however late the
+// controllers see it.
 func TestRecreateNeverMixes(t *testing.T) {
 	for seed := range uint64(60) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -159,6 +167,7 @@ func TestRecreateNeverMixes(t *testing.T) {
 				d.Spec.Strategy = appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType}
 			}
 			c.edit("recreate", recreate)
+			c.faulty, c.late = true, true
 			for range 300 {
 				if random.IntN(50) == 0 {
 					name := fmt.Sprintf("web:%d", random.IntN(4))
@@ -166,7 +175,7 @@ func TestRecreateNeverMixes(t *testing.T) {
 				}
 				c.step()
 				images := map[string]bool{}
-				for _, pod := range c.pods {
+				for _, pod := range c.last().pods {
 					images[pod.Spec.Containers[0].Image] = true
 				}
 				if len(images) > 1 {
@@ -183,12 +192,12 @@ func TestStuckRolloutIsReported(t *testing.T) {
 	c.settle()
 	c.edit("web:bad", func(d *appsv1.Deployment) { d.Spec.Template = template("web:bad") })
 	c.settle()
-	if got := c.active(); got != 4 || c.available() != 3 { // DEP-058
-		t.Fatalf("%d Pods, %d of them available; want 4 and 3", got, c.available())
+	if got := c.last().active(); got != 4 || c.last().available() != 3 { // DEP-058
+		t.Fatalf("%d Pods, %d of them available; want 4 and 3", got, c.last().available())
 	}
 	c.now = c.now.Add(700 * time.Second)
 	c.settle()
-	for _, condition := range c.deployment.Status.Conditions {
+	for _, condition := range c.last().deployment.Status.Conditions {
 		if condition.Type == appsv1.DeploymentProgressing && condition.Reason != "ProgressDeadlineExceeded" {
 			t.Errorf("condition %+v", condition)
 		}
@@ -202,7 +211,7 @@ func TestRefusedPodsAreFew(t *testing.T) {
 	for range 120 {
 		c.round()
 	}
-	if made := len(c.pods); made < 20 || made > 60 {
+	if made := len(c.last().pods); made < 20 || made > 60 {
 		t.Errorf("%d Pods in two minutes with 20 missing", made)
 	}
 	c.refusing = false

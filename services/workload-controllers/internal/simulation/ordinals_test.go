@@ -4,13 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
-	"testing"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -21,18 +18,7 @@ import (
 	"keelson.dev/services/workload-controllers/internal/controllers/statefulset"
 )
 
-// kind is one of those that a StatefulSet's controller reads.
-type kind int
-
-const (
-	sets kind = iota
-	members
-	revisions
-	claims
-	kinds
-)
-
-// state is all that there is at one time. Objects and maps are replaced, never changed.
+// state is all that there is of a StatefulSet at one time.
 type state struct {
 	set       *appsv1.StatefulSet
 	pods      map[string]*corev1.Pod
@@ -40,36 +26,15 @@ type state struct {
 	claims    map[string]*corev1.PersistentVolumeClaim
 }
 
-// ordinals is one StatefulSet with all that belongs to it. The controller sees each kind as it was a while ago, but no
-// earlier than what it wrote itself; one that has begun anew has forgotten what that was.
+func (s state) copied() state {
+	s.pods, s.revisions, s.claims = maps.Clone(s.pods), maps.Clone(s.revisions), maps.Clone(s.claims)
+	return s
+}
+
+// ordinals is one StatefulSet with all that belongs to it, and its controller.
 type ordinals struct {
-	t       *testing.T
-	random  *rand.Rand
-	now     time.Time
-	history []state
-	seen    [kinds]int // which state of each kind the controller sees
-	written [kinds]int // from which state on each kind shows all that this controller wrote
-	serial  int
-	ready   map[types.UID]bool // whether a Pod ever was
-	// faulty lets writes fail and the controller end after one, stale lets it begin anew with an older view, chaos lets
-	// Pods and nodes fail.
-	faulty, stale, chaos bool
-	log                  []string
-}
-
-var (
-	errRefused = errors.New("refused")
-	errEnded   = errors.New("the controller has ended")
-)
-
-func (o *ordinals) note(format string, args ...any) {
-	o.log = append(o.log, fmt.Sprintf(format, args...))
-}
-
-func (o *ordinals) fail(format string, args ...any) {
-	o.t.Helper()
-	tail := o.log[max(0, len(o.log)-60):]
-	o.t.Fatalf("%s\nnow: %s\nwhat happened last:\n%s", fmt.Sprintf(format, args...), o, strings.Join(tail, "\n"))
+	*process[state]
+	ready map[types.UID]bool // whether a Pod ever was
 }
 
 // String shows each Pod with its image and how it is.
@@ -81,16 +46,6 @@ func (o *ordinals) String() string {
 			pod.Status.Phase, podview.IsReady(pod), podview.IsTerminating(pod)))
 	}
 	return fmt.Sprintf("%d wanted; %s", *o.last().set.Spec.Replicas, strings.Join(text, ", "))
-}
-
-func (o *ordinals) last() state { return o.history[len(o.history)-1] }
-
-// change makes the next state.
-func (o *ordinals) change(edit func(*state)) {
-	next := o.last()
-	next.pods, next.revisions, next.claims = maps.Clone(next.pods), maps.Clone(next.revisions), maps.Clone(next.claims)
-	edit(&next)
-	o.history = append(o.history, next)
 }
 
 // edit is what a user does.
@@ -105,63 +60,27 @@ func (o *ordinals) edit(what string, change func(*appsv1.StatefulSet)) {
 	})
 }
 
-// write is what the controller does. It may be refused, and the controller may end right after it.
+// write is what the controller does.
 func (o *ordinals) write(k kind, what string, edit func(*state)) error {
-	if o.faulty && o.random.IntN(20) == 0 {
-		o.note("refused: %s", what)
-		return errRefused
-	}
-	o.note("controller: %s", what)
-	o.change(edit)
-	o.written[k] = len(o.history) - 1
-	if o.faulty && o.random.IntN(20) == 0 {
-		return errEnded
-	}
-	return nil
-}
-
-// begin starts the controller anew: it remembers nothing, and sees what its caches show.
-func (o *ordinals) begin() {
-	o.note("the controller begins")
-	for k := range o.seen {
-		o.written[k], o.seen[k] = 0, len(o.history)-1
-		if o.stale {
-			o.seen[k] = max(0, o.seen[k]-o.random.IntN(30))
-		}
-	}
-}
-
-// look lets the controller see more.
-func (o *ordinals) look() {
-	k := o.random.IntN(int(kinds))
-	o.seen[k] += o.random.IntN(len(o.history) - o.seen[k])
-}
-
-func (o *ordinals) lookAtAll() {
-	for k := range o.seen {
-		o.seen[k] = len(o.history) - 1
-	}
+	return o.process.write(o.last().set.UID, k, what, edit)
 }
 
 // input is what the controller sees.
 func (o *ordinals) input() statefulset.Input {
-	set := o.history[o.seen[sets]].set
-	in := statefulset.Input{Now: o.now, Set: set, Claims: o.history[o.seen[claims]].claims}
-	for _, name := range slices.Sorted(maps.Keys(o.history[o.seen[members]].pods)) {
-		in.Pods = append(in.Pods, o.history[o.seen[members]].pods[name])
+	in := statefulset.Input{Now: o.now, Set: o.at(workloads).set, Claims: o.at(claims).claims}
+	for _, name := range slices.Sorted(maps.Keys(o.at(members).pods)) {
+		in.Pods = append(in.Pods, o.at(members).pods[name])
 	}
-	for _, name := range slices.Sorted(maps.Keys(o.history[o.seen[revisions]].revisions)) {
-		in.Revisions = append(in.Revisions, o.history[o.seen[revisions]].revisions[name])
+	for _, name := range slices.Sorted(maps.Keys(o.at(revisions).revisions)) {
+		in.Revisions = append(in.Revisions, o.at(revisions).revisions[name])
 	}
 	return in
 }
 
 // pass is one pass of the controller. It says whether anything was written.
 func (o *ordinals) pass() bool {
-	for k := range o.seen {
-		if o.seen[k] < o.written[k] {
-			return false
-		}
+	if !o.isOpen(o.last().set.UID) {
+		return false
 	}
 	in := o.input()
 	plan := statefulset.Decide(in)
@@ -247,8 +166,7 @@ func (o *ordinals) create(creation statefulset.Creation) error {
 		o.fail("%s is made without its claim", creation.Pod.Name)
 	}
 	pod := creation.Pod.DeepCopy()
-	o.serial++
-	pod.UID, pod.CreationTimestamp = types.UID(strconv.Itoa(o.serial)), metav1.NewTime(o.now)
+	pod.UID, pod.CreationTimestamp = types.UID(strconv.Itoa(o.next())), metav1.NewTime(o.now)
 	pod.Status.Phase = corev1.PodPending
 	return o.write(members, "create "+pod.Name+" of "+pod.Spec.Containers[0].Image,
 		func(s *state) { s.pods[pod.Name] = pod })
@@ -278,7 +196,7 @@ func (o *ordinals) writeStatus(in statefulset.Input, plan statefulset.Plan) erro
 	if o.last().set != in.Set {
 		return errRefused
 	}
-	return o.write(sets, "status", func(s *state) {
+	return o.write(workloads, "status", func(s *state) {
 		s.set = s.set.DeepCopy()
 		s.set.Status = plan.Status
 	})

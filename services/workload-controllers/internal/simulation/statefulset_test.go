@@ -36,9 +36,12 @@ func newOrdinals(t *testing.T, seed uint64, policy appsv1.PodManagementPolicyTyp
 				WhenDeleted: "Retain", WhenScaled: retain[random.IntN(2)]},
 		},
 	}
-	return &ordinals{t: t, random: random, now: time.Unix(1_700_000_000, 0), ready: map[types.UID]bool{},
-		history: []state{{set: set, pods: map[string]*corev1.Pod{}, claims: map[string]*corev1.PersistentVolumeClaim{},
-			revisions: map[string]*appsv1.ControllerRevision{}}}}
+	w := newWorld(t, random, state{set: set, pods: map[string]*corev1.Pod{},
+		revisions: map[string]*appsv1.ControllerRevision{}, claims: map[string]*corev1.PersistentVolumeClaim{}},
+		state.copied)
+	o := &ordinals{newProcess(w, "statefulset", workloads, members, revisions, claims), map[types.UID]bool{}}
+	w.shown = o
+	return o
 }
 
 // step lets one thing happen.
