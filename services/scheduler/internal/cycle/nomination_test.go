@@ -1,7 +1,9 @@
 package cycle_test
 
 import (
+	"cmp"
 	"errors"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -118,6 +120,49 @@ func TestHigherPriorityTakesWhatIsKept(t *testing.T) {
 	f.end("b")
 	f.wait(time.Minute)
 	f.want("")
+}
+
+// SCH-043, SCH-045, SCH-065: two Pods of one priority, whose victims end slowly, in any order, and are replaced by Pods
+// that want the same room, do not chase each other from node to node: each keeps the node that it has chosen, nobody is
+// evicted beyond what both need, and both are placed.
+func TestNoLivelockOfTwoPreemptors(t *testing.T) {
+	for seed := range uint64(100) {
+		random := rand.New(rand.NewPCG(seed, 6))
+		f := newPreempting(t)
+		for _, node := range []string{"n", "m", "o"} {
+			f.node(node, "2")
+			f.running(pod(node+"1", "1", on(node, random.Int32N(3))), pod(node+"2", "1", on(node, random.Int32N(3))))
+		}
+		f.add(pod("p", "2", withPriority(100)), pod("q", "2", withPriority(100)))
+		var leaving []string
+		chosen, placed, evicted := map[string]string{}, map[string]string{}, 0
+		for range 400 {
+			for v, ok := f.Next(f.now); ok; v, ok = f.Next(f.now) {
+				if v.Plan != nil {
+					leaving = append(leaving, names(v.Plan.Victims)...)
+					evicted += len(v.Plan.Victims)
+					f.evict(v)
+				}
+				node := cmp.Or(v.Node, v.Nominated)
+				if before, ok := chosen[v.Pod.Name]; ok && node != before {
+					t.Fatalf("seed %d: %s goes to %q after %s", seed, v.Pod.Name, node, before)
+				}
+				if chosen[v.Pod.Name] = node; v.Node != "" {
+					placed[v.Pod.Name] = node
+				}
+			}
+			f.wait(time.Duration(random.IntN(60)) * time.Second)
+			if len(leaving) > 0 && random.IntN(20) == 0 {
+				at := random.IntN(len(leaving))
+				f.end(leaving[at])
+				f.add(pod("in-place-of-"+leaving[at], "1"))
+				leaving = slices.Delete(leaving, at, at+1)
+			}
+		}
+		if evicted != 4 || placed["p"] == "" || placed["q"] == "" || placed["p"] == placed["q"] {
+			t.Errorf("seed %d: %d Pods are evicted, want 4; placed are %v", seed, evicted, placed)
+		}
+	}
 }
 
 // A nominated Pod that goes, or whose node goes, leaves nothing behind.
