@@ -44,9 +44,13 @@ func (c *rivals) countsBeside(p *corev1.Pod, n *corev1.Node, other *corev1.Pod, 
 	for i := range hard {
 		s := &hard[i]
 		if shared(s.TopologyKey) && s.eligible(p, at, hard) && other.Namespace == p.Namespace &&
-			other.DeletionTimestamp == nil && s.selector.Matches(labels.Set(other.Labels)) {
+			other.DeletionTimestamp == nil && s.selector.Matches(labels.Set(other.Labels)) &&
+			c.filters("PodTopologySpread") {
 			return true
 		}
+	}
+	if !c.filters("InterPodAffinity") {
+		return false
 	}
 	with, against := sociability(p)
 	all := true

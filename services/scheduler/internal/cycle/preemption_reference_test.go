@@ -45,8 +45,8 @@ func (c *rivals) without(p *corev1.Pod, node string, lacks []*corev1.Pod) *clust
 	for _, other := range lacks {
 		delete(pods, other.UID)
 	}
-	return &cluster{Nodes: c.Nodes, Pods: pods, storage: c.storage, nominated: c.nominees,
-		sums: c.sums}
+	return &cluster{Nodes: c.Nodes, Pods: pods, storage: c.storage, nominated: c.nominees, sums: c.sums,
+		otherwise: c.otherwise}
 }
 
 // refuses returns why the node cannot take the Pod without those that it lacks: with the nominees that the Pod must
