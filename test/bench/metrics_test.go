@@ -2,6 +2,7 @@ package bench
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -81,13 +82,17 @@ func readMetrics(tb testing.TB, admin *rest.Config, host string) map[string]*dto
 		if response.StatusCode != http.StatusOK {
 			return nil, fmt.Errorf("the answer is %s", response.Status)
 		}
-		parser := expfmt.NewTextParser(model.UTF8Validation)
-		return parser.TextToMetricFamilies(response.Body)
+		return parseMetrics(response.Body)
 	}()
 	if err != nil {
 		tb.Fatalf("reading the metrics of %s: %v", host, err)
 	}
 	return families
+}
+
+func parseMetrics(text io.Reader) (map[string]*dto.MetricFamily, error) {
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	return parser.TextToMetricFamilies(text)
 }
 
 // count adds up a counter over all its labels but Leases.

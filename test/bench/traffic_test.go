@@ -17,6 +17,8 @@ import (
 type traffic struct {
 	// writes are requests that change something, by verb, resource, subresource and answer.
 	writes map[string]float64
+	// gets and lists are reads, of one object and of many; patches are those of the writes that are one.
+	gets, lists, patches float64
 	// events are those that watchers were sent; replayed is how many of them a watch began with, which had been sent
 	// before to a watcher that was ended and came back, or are what there was when a new one came.
 	events, replayed float64
@@ -30,13 +32,28 @@ type traffic struct {
 func readTraffic(tb testing.TB, m mesh.Mesh) traffic {
 	tb.Helper()
 	config := m.Admin()
-	families := readMetrics(tb, config, config.Host)
+	return trafficOf(readMetrics(tb, config, config.Host))
+}
+
+// trafficOf reads the apiserver's metrics.
+func trafficOf(families map[string]*dto.MetricFamily) traffic {
 	t := traffic{writes: map[string]float64{}}
 	for _, m := range families["apiserver_request_total"].GetMetric() {
-		l := labelsOf(m)
-		if slices.Contains([]string{"POST", "PUT", "PATCH", "DELETE"}, l["verb"]) && l["resource"] != "leases" {
+		l, n := labelsOf(m), m.GetCounter().GetValue()
+		if l["resource"] == "leases" {
+			continue
+		}
+		switch verb := l["verb"]; verb {
+		case "GET":
+			t.gets += n
+		case "LIST":
+			t.lists += n
+		case "PATCH":
+			t.patches += n
+			fallthrough
+		case "POST", "PUT", "DELETE":
 			name := strings.TrimSuffix(l["resource"]+"/"+l["subresource"], "/")
-			t.writes[l["verb"]+" "+name+" "+l["code"]] += m.GetCounter().GetValue()
+			t.writes[verb+" "+name+" "+l["code"]] += n
 		}
 	}
 	t.events = count(families, "apiserver_watch_events_total")
@@ -74,6 +91,9 @@ func (t traffic) report(b *testing.B, before traffic, units int, unit string) {
 		total += writes[what]
 	}
 	b.ReportMetric(total/float64(units), "writes/"+unit)
+	b.ReportMetric((t.patches-before.patches)/float64(units), "patches/"+unit)
+	b.ReportMetric((t.gets-before.gets)/float64(units), "gets/"+unit)
+	b.ReportMetric((t.lists-before.lists)/float64(units), "lists/"+unit)
 	b.ReportMetric((t.storeCalls-before.storeCalls)/float64(units), "store-calls/"+unit)
 	b.ReportMetric((t.events-before.events)/float64(units), "watch-events/"+unit)
 	b.ReportMetric((t.replayed-before.replayed)/float64(units), "replayed-events/"+unit)
@@ -83,5 +103,29 @@ func (t traffic) report(b *testing.B, before traffic, units int, unit string) {
 		if share := writes[what] / float64(units); share >= 0.005 {
 			b.Logf("%6.2f %s", share, what)
 		}
+	}
+}
+
+// What is asked is told apart: reads of one object and of many, and of what is written the patches. Leases are nobody's
+// work.
+func TestTraffic(t *testing.T) {
+	families, err := parseMetrics(strings.NewReader(`# TYPE apiserver_request_total counter
+apiserver_request_total{verb="GET",resource="pods",code="200"} 1
+apiserver_request_total{verb="LIST",resource="pods",code="200"} 2
+apiserver_request_total{verb="WATCH",resource="pods",code="200"} 4
+apiserver_request_total{verb="POST",resource="pods",code="201"} 8
+apiserver_request_total{verb="PATCH",resource="pods",subresource="status",code="200"} 16
+apiserver_request_total{verb="PUT",resource="leases",code="200"} 32
+apiserver_request_total{verb="GET",resource="leases",code="200"} 64
+# TYPE apiserver_terminated_watchers_total counter
+apiserver_terminated_watchers_total{resource="pods"} 3
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := trafficOf(families)
+	if got.gets != 1 || got.lists != 2 || got.patches != 16 || got.terminations != 3 || got.statusWrites() != 16 ||
+		!maps.Equal(got.writes, map[string]float64{"POST pods 201": 8, "PATCH pods/status 200": 16}) {
+		t.Errorf("%+v", got)
 	}
 }

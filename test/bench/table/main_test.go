@@ -1,6 +1,9 @@
 package main
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // A figure is the mean of what was measured, a ratio that of two means.
 func TestFigures(t *testing.T) {
@@ -19,6 +22,29 @@ func TestFigures(t *testing.T) {
 	} {
 		if figure, known := f.of(key); known != want.known || known && figure != want.figure {
 			t.Errorf("%q is %v, %v, want %v, %v", key, figure, known, want.figure, want.known)
+		}
+	}
+}
+
+// No figure stands twice, and beside all that a Pod costs stands what the apiserver and the scheduler have of it, and
+// how many watchers were too slow.
+func TestRows(t *testing.T) {
+	keys := map[string]bool{}
+	for _, r := range rows {
+		if keys[r.key] {
+			t.Errorf("%q has two rows", r.key)
+		}
+		keys[r.key] = true
+	}
+	for key := range keys {
+		benchmark, is := strings.CutSuffix(key, " all-cpu-ms/pod")
+		if !is {
+			continue
+		}
+		for _, unit := range []string{"apiserver-cpu-ms/pod", "scheduler-cpu-ms/pod", "terminated-watches"} {
+			if !keys[benchmark+" "+unit] {
+				t.Errorf("%s has no row of %s", benchmark, unit)
+			}
 		}
 	}
 }

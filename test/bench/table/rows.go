@@ -18,13 +18,19 @@ var rows = slices.Concat(requests, scheduling, lives, services, processes, idleP
 func life(what, phase, all, controllers string) []row {
 	return []row{
 		{what + ", everything, CPU ms", phase + " all-cpu-ms/pod", all},
+		{"same, apiserver alone, CPU ms", phase + " apiserver-cpu-ms/pod", ""},
+		{"same, scheduler alone, CPU ms", phase + " scheduler-cpu-ms/pod", ""},
 		{"same, workload-controllers alone, CPU ms", phase + " workload-controllers-cpu-ms/pod", controllers},
 		{"same, podgc alone, CPU ms", phase + " podgc-cpu-ms/pod", ""},
 		{"same, everything, KiB allocated", phase + " all-alloc-KiB/pod", ""},
 		{"same, writes", phase + " writes/pod", ""},
+		{"same, of these patches", phase + " patches/pod", ""},
+		{"same, gets", phase + " gets/pod", ""},
+		{"same, lists", phase + " lists/pod", ""},
 		{"same, store calls", phase + " store-calls/pod", ""},
 		{"same, events to watchers", phase + " watch-events/pod", ""},
 		{"same, of these sent again", phase + " replayed-events/pod", ""},
+		{"same, watches ended because their clients were slow, in all", phase + " terminated-watches", ""},
 	}
 }
 
@@ -35,9 +41,13 @@ var requests = []row{
 	{"Pod update, server and store, CPU ms", "API/PodUpdate all-cpu-ms/op", "0.8"},
 	{"Pod delete, server and store, CPU ms", "API/PodDelete all-cpu-ms/op", "0.6"},
 	{"place a Pod, 1,000 nodes, scheduler, CPU ms", "Placement/nodes=1000 scheduler-cpu-ms/pod", ""},
+	{"place a Pod, 1,000 nodes, apiserver, CPU ms", "Placement/nodes=1000 apiserver-cpu-ms/pod", ""},
 	{"place a Pod, 1,000 nodes, everything, CPU ms", "Placement/nodes=1000 all-cpu-ms/pod", ""},
 	{"place a Pod, 5,000 nodes, scheduler, CPU ms", "Placement/nodes=5000 scheduler-cpu-ms/pod", "0.25"},
+	{"place a Pod, 5,000 nodes, apiserver, CPU ms", "Placement/nodes=5000 apiserver-cpu-ms/pod", ""},
 	{"place a Pod, 5,000 nodes, everything, CPU ms", "Placement/nodes=5000 all-cpu-ms/pod", "1.8"},
+	{"watches ended because their clients were slow, 1,000 nodes", "Placement/nodes=1000 terminated-watches", ""},
+	{"watches ended because their clients were slow, 5,000 nodes", "Placement/nodes=5000 terminated-watches", ""},
 	{"Pods placed per second, 5,000 nodes", "Placement/nodes=5000 pods/s", ""},
 	{"peak memory of all, 5,000 nodes and 10,000 Pods, MiB", "Placement/nodes=5000 all-peak-MiB", "600"},
 	{"same, at the end", "Placement/nodes=5000 all-MiB", ""},
@@ -48,7 +58,9 @@ var requests = []row{
 func placed(what, benchmark, unit, scheduler, all string) []row {
 	return []row{
 		{what + ", scheduler, CPU ms", benchmark + " scheduler-cpu-ms/" + unit, scheduler},
+		{"same, apiserver, CPU ms", benchmark + " apiserver-cpu-ms/" + unit, ""},
 		{"same, everything, CPU ms", benchmark + " all-cpu-ms/" + unit, all},
+		{"same, watches ended because their clients were slow, in all", benchmark + " terminated-watches", ""},
 	}
 }
 
