@@ -47,6 +47,13 @@ func class(name *string) edit {
 	return func(c *corev1.PersistentVolumeClaim) { c.Spec.StorageClassName = name }
 }
 
+// annotated names the class in the older way.
+func annotated(name string) edit {
+	return func(c *corev1.PersistentVolumeClaim) {
+		c.Annotations = map[string]string{corev1.BetaStorageClassAnnotation: name}
+	}
+}
+
 func attributes(name *string) edit {
 	return func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeAttributesClassName = name }
 }
@@ -90,6 +97,7 @@ func TestDataSource(t *testing.T) {
 func TestValidateUpdate(t *testing.T) {
 	const immutable = "spec: Forbidden: spec is immutable after creation except resources.requests and " +
 		"volumeAttributesClassName for bound claims"
+	const annotation = "metadata.annotations[volume.beta.kubernetes.io/storage-class]: Invalid value"
 	for name, row := range map[string]struct {
 		old, new *corev1.PersistentVolumeClaim
 		want     []string
@@ -98,12 +106,21 @@ func TestValidateUpdate(t *testing.T) {
 		"it is bound": {data(), data(bound), nil},
 		"to another volume": {data(bound),
 			data(bound, func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeName = "pv-2" }), []string{immutable}},
-		"it is given its class": {data(), data(class(ptr.To("fast"))), nil},
-		"another class":         {data(class(ptr.To("slow"))), data(class(ptr.To("fast"))), []string{immutable}},
-		"no class any more":     {data(class(ptr.To("slow"))), data(), []string{immutable}},
-		"grows unbound":         {data(), data(asks("3Gi")), []string{immutable}},
-		"grows":                 {data(bound), data(bound, asks("3Gi")), nil},
-		"shrinks what it grew":  {data(bound, asks("4Gi")), data(bound, asks("2Gi")), nil},
+		"it is given its class":         {data(), data(class(ptr.To("fast"))), nil},
+		"another class":                 {data(class(ptr.To("slow"))), data(class(ptr.To("fast"))), []string{immutable}},
+		"no class any more":             {data(class(ptr.To("slow"))), data(), []string{immutable}},
+		"its class moves into the spec": {data(annotated("slow")), data(class(ptr.To("slow"))), nil},
+		"it moves as another":           {data(annotated("slow")), data(class(ptr.To("fast"))), []string{annotation}},
+		"an annotated class":            {data(), data(annotated("fast")), []string{annotation}},
+		"another annotated class":       {data(annotated("slow")), data(annotated("fast")), []string{annotation}},
+		"no annotated class any more":   {data(annotated("slow")), data(), []string{annotation}},
+		"an annotated class besides": {data(class(ptr.To("slow"))), data(class(ptr.To("slow")), annotated("fast")),
+			[]string{annotation}},
+		"only the other of two": {data(annotated("slow"), class(ptr.To("slow"))), data(class(ptr.To("slow"))),
+			[]string{annotation}},
+		"grows unbound":        {data(), data(asks("3Gi")), []string{immutable}},
+		"grows":                {data(bound), data(bound, asks("3Gi")), nil},
+		"shrinks what it grew": {data(bound, asks("4Gi")), data(bound, asks("2Gi")), nil},
 		"shrinks below it holds": {data(bound), data(bound, asks("2047Mi")),
 			[]string{"spec.resources.requests.storage: Forbidden: field can not be less than status.capacity"}},
 		"attributes":         {data(bound), data(bound, attributes(ptr.To("gold"))), nil},
@@ -121,6 +138,8 @@ func TestValidateStatusUpdate(t *testing.T) {
 	c := data(bound)
 	c.Status.ModifyVolumeStatus = &corev1.ModifyVolumeStatus{Status: corev1.PersistentVolumeClaimModifyVolumePending}
 	fieldtest.Check(t, ValidateStatusUpdate(c, c))
+	fieldtest.Check(t, ValidateStatusUpdate(data(bound, annotated("fast")), data(bound)),
+		"metadata.annotations[volume.beta.kubernetes.io/storage-class]: Invalid value")
 	c.Status.Capacity, c.Status.AllocatedResources = storage("-1"), storage("-1")
 	c.Status.ModifyVolumeStatus.Status = ""
 	fieldtest.Check(t, ValidateStatusUpdate(c, c), "status.capacity[storage]: Invalid value",

@@ -4,6 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	"keelson.dev/kit/fieldcheck"
 	"keelson.dev/kit/podspec"
@@ -35,7 +36,20 @@ func ValidateUpdate(c, old *corev1.PersistentVolumeClaim) field.ErrorList {
 	if held, known := old.Status.Capacity[corev1.ResourceStorage]; size.Cmp(before) < 0 && known && size.Cmp(held) < 0 {
 		errs = append(errs, field.Forbidden(sizePath, "field can not be less than status.capacity"))
 	}
+	errs = append(errs, validateAnnotatedClass(c, old)...)
 	return append(errs, validateAttributesClass(c, old)...)
+}
+
+// validateAnnotatedClass keeps the class that a claim names in the older way, by which quotas count the claim. It may
+// move into the spec.
+func validateAnnotatedClass(c, old *corev1.PersistentVolumeClaim) field.ErrorList {
+	class, before := c.Annotations[corev1.BetaStorageClassAnnotation], old.Annotations[corev1.BetaStorageClassAnnotation]
+	moved := class == "" && old.Spec.StorageClassName == nil && ptr.Deref(c.Spec.StorageClassName, "") == before
+	if class == before || moved {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(field.NewPath("metadata", "annotations").
+		Key(corev1.BetaStorageClassAnnotation), class, "field is immutable")}
 }
 
 // unchangeable is the spec of c with what may differ taken from old.
@@ -70,8 +84,9 @@ func validateAttributesClass(c, old *corev1.PersistentVolumeClaim) field.ErrorLi
 }
 
 // ValidateStatusUpdate returns what is wrong with c's status: amounts below zero, and a modification in no known state.
-func ValidateStatusUpdate(c, _ *corev1.PersistentVolumeClaim) field.ErrorList {
-	errs := fieldcheck.Amounts(c.Status.Capacity, statusPath.Child("capacity"))
+func ValidateStatusUpdate(c, old *corev1.PersistentVolumeClaim) field.ErrorList {
+	errs := validateAnnotatedClass(c, old)
+	errs = append(errs, fieldcheck.Amounts(c.Status.Capacity, statusPath.Child("capacity"))...)
 	errs = append(errs, fieldcheck.Amounts(c.Status.AllocatedResources, statusPath.Child("allocatedResources"))...)
 	if modify := c.Status.ModifyVolumeStatus; modify != nil {
 		errs = append(errs, fieldcheck.RequiredOneOf(modify.Status, statusPath.Child("modifyVolumeStatus", "status"),
