@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"keelson.dev/services/apiserver/internal/servertest"
@@ -156,6 +158,64 @@ func testQuotaScopes(t *testing.T, s *servertest.Server) {
 			return ""
 		})
 		must[*corev1.Pod](t, "creating")(pods.Create(ctx, scoped(row.out), metav1.CreateOptions{}))
+	}
+}
+
+// Of two Pods that come into a scope at once, whose quota has room for one, one stays where it is. What has come into
+// the scope is charged once.
+func testQuotaOfMoves(t *testing.T, s *servertest.Server) {
+	ctx, ns := t.Context(), s.Namespace(t, "quota-moves")
+	pods := s.Client.CoreV1().Pods(ns)
+	newQuota(t, s, ns, "terminating", amounts("pods", "4", "cpu", "1"), corev1.ResourceQuotaScopeTerminating)
+	newQuota(t, s, ns, "lasting", amounts("pods", "2"), corev1.ResourceQuotaScopeNotTerminating)
+	deadline := func(ctx context.Context, name, seconds string) error {
+		_, err := pods.Patch(ctx, name, types.MergePatchType, []byte(`{"spec":{"activeDeadlineSeconds":`+seconds+`}}`),
+			metav1.PatchOptions{})
+		return err
+	}
+	servertest.Eventually(t, "the quotas hold", func(ctx context.Context) string {
+		large := asking("large", amounts("cpu", "2"), nil)
+		large.Spec.ActiveDeadlineSeconds = ptr.To(int64(60))
+		_, err := pods.Create(ctx, large, metav1.CreateOptions{DryRun: []string{"All"}})
+		if err == nil || isUnknown(err) {
+			return fmt.Sprint("a Pod that is too large: ", err)
+		}
+		return ""
+	})
+	names := []string{"a", "b"}
+	for _, name := range names {
+		servertest.Eventually(t, "the Pod is made", func(ctx context.Context) string {
+			_, err := pods.Create(ctx, asking(name, amounts("cpu", "1"), nil), metav1.CreateOptions{})
+			if err != nil {
+				return err.Error()
+			}
+			return ""
+		})
+	}
+	errs := make([]error, len(names))
+	var running sync.WaitGroup
+	for i, name := range names {
+		running.Go(func() { errs[i] = deadline(ctx, name, "60") })
+	}
+	running.Wait()
+	moved := 0
+	if errs[moved] != nil {
+		moved = 1
+	}
+	if errs[moved] != nil {
+		t.Errorf("no Pod has come into the scope: %v", errs)
+	}
+	refused(t, errs[1-moved], `pods "`+names[1-moved]+`" is forbidden: exceeded quota: terminating, requested: cpu=1, `+
+		`used: cpu=1, limited: cpu=1`)
+	if err := deadline(ctx, names[moved], "59"); err != nil {
+		t.Errorf("a Pod that is in the scope already: %v", err)
+	}
+	for _, row := range []struct{ quota, of, want string }{
+		{"terminating", "pods", "1"}, {"terminating", "cpu", "1"}, {"lasting", "pods", "2"},
+	} {
+		if got := used(t, s, ns, row.quota, row.of); got != row.want {
+			t.Errorf("%s %s are used of the quota %s, want %s", got, row.of, row.quota, row.want)
+		}
 	}
 }
 

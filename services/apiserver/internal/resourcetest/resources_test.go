@@ -50,6 +50,7 @@ func TestResources(t *testing.T) {
 		"runtime classes":        testRuntimeClass,
 		"quotas of scopes":       testQuotaScopes,
 		"quotas of objects":      testQuotaOfObjects,
+		"quotas of moves":        testQuotaOfMoves,
 		"priorities of pods":     testPodPriorities,
 		"pods get an account":    testPodAccounts,
 		"tokens":                 testTokens,

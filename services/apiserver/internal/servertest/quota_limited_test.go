@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"keelson.dev/services/apiserver/inproc"
 	"keelson.dev/services/apiserver/internal/servertest"
@@ -74,6 +75,26 @@ func TestPrioritiesOfTheSystemAreLimited(t *testing.T) {
 		}
 		return ""
 	})
+}
+
+// What is limited where no quota allows it is not had by a change of what was made without it.
+func TestMovesToWhatIsLimited(t *testing.T) {
+	const bounded = "limitedResources: [{resource: pods, matchScopes: [{scopeName: Terminating, operator: Exists}]}]"
+	s := servertest.Start(t, func(c *inproc.Config) {
+		c.AdmissionControlConfigFile = writeConfig(t, t.TempDir(), "admission.yaml", limiting(bounded))
+	})
+	pods := s.Client.CoreV1().Pods(s.Namespace(t, "tenant"))
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: corev1.PodSpec{
+		Containers: []corev1.Container{{Name: "c", Image: "i"}}}}
+	if _, err := pods.Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := pods.Patch(t.Context(), "p", types.MergePatchType, []byte(`{"spec":{"activeDeadlineSeconds":60}}`),
+		metav1.PatchOptions{})
+	if !apierrors.IsForbidden(err) ||
+		!strings.Contains(err.Error(), "insufficient quota to match these scopes: [{Terminating Exists []}]") {
+		t.Errorf("a deadline where no quota allows one: %v", err)
+	}
 }
 
 // What is wrong in the configuration stops the start with one sentence and its path.

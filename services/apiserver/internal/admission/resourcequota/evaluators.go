@@ -86,7 +86,8 @@ func unsaid(bounded []corev1.ResourceName, pod *corev1.Pod) error {
 
 // evaluator tells the library what quotas count of one kind.
 type evaluator[O runtime.Object] struct {
-	kind        schema.GroupResource
+	kind schema.GroupResource
+	// handles recognises the requests that say what an object takes.
 	handles     func(admission.Attributes) bool
 	usage       func(O) corev1.ResourceList
 	constraints func(bounded []corev1.ResourceName, object O) error // nil where there are none
@@ -96,8 +97,22 @@ type evaluator[O runtime.Object] struct {
 // GroupResource implements Evaluator.
 func (e evaluator[O]) GroupResource() schema.GroupResource { return e.kind }
 
-// Handles implements Evaluator.
-func (e evaluator[O]) Handles(a admission.Attributes) bool { return e.handles(a) }
+// Handles implements Evaluator. Of an update that moves an object the library charges the quotas that count it from then
+// on for all that it takes.
+func (e evaluator[O]) Handles(a admission.Attributes) bool { return e.handles(a) || e.moves(a) }
+
+// moves tells whether a request changes the scopes of an object that is there, so that other quotas count it.
+func (e evaluator[O]) moves(a admission.Attributes) bool {
+	if a.GetOperation() != admission.Update {
+		return false
+	}
+	before, err := e.scopesOf(a.GetOldObject())
+	if err != nil {
+		return false // the request is about a subresource of another kind
+	}
+	after, err := e.scopesOf(a.GetObject())
+	return err == nil && before != after
+}
 
 // Constraints implements Evaluator.
 func (e evaluator[O]) Constraints(bounded []corev1.ResourceName, item runtime.Object) error {

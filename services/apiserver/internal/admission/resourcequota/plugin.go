@@ -2,7 +2,7 @@
 // to the quotas of the namespace. The library decides and batches (NewQuotaEvaluator); what single objects take is
 // kit/quota's, and how quotas are read and written is the accessor's. The library's own plugin reads a quota that was
 // changed meanwhile from the informer only, so that with several servers requests fail by a conflict. A configuration
-// names what nobody may have where no quota allows it.
+// names what nobody may have where no quota allows it; an update that moves an object is held to it as a create is.
 package resourcequota
 
 import (
@@ -17,6 +17,7 @@ import (
 	"k8s.io/apiserver/pkg/admission/initializer"
 	libraryquota "k8s.io/apiserver/pkg/admission/plugin/resourcequota"
 	libraryapi "k8s.io/apiserver/pkg/admission/plugin/resourcequota/apis/resourcequota"
+	quotav1 "k8s.io/apiserver/pkg/quota/v1"
 	"k8s.io/apiserver/pkg/quota/v1/generic"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
@@ -37,6 +38,7 @@ type Plugin struct {
 	quotas    accessor
 	drained   <-chan struct{}
 	limited   *libraryapi.Configuration
+	kinds     quotav1.Registry
 	evaluator libraryquota.Evaluator
 }
 
@@ -84,8 +86,8 @@ func (p *Plugin) ValidateInitialization() error {
 	case p.drained == nil:
 		return errors.New("it is not told of the end")
 	}
-	p.evaluator = libraryquota.NewQuotaEvaluator(&p.quotas, quota.Ignored, generic.NewRegistry(evaluators()), nil,
-		p.limited, workers, p.drained)
+	p.kinds = generic.NewRegistry(evaluators())
+	p.evaluator = libraryquota.NewQuotaEvaluator(&p.quotas, quota.Ignored, p.kinds, nil, p.limited, workers, p.drained)
 	return nil
 }
 
@@ -102,7 +104,10 @@ func (p *Plugin) Validate(_ context.Context, a admission.Attributes, _ admission
 		return err
 	}
 	of := asAsked(a)
-	err := p.evaluator.Evaluate(of)
+	err := p.checkMove(of)
+	if err == nil {
+		err = p.evaluator.Evaluate(of)
+	}
 	if closed := (uncovered)(nil); errors.As(err, &closed) {
 		return admission.NewForbidden(of, err)
 	}
