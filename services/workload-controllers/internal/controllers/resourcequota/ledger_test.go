@@ -3,6 +3,7 @@ package resourcequota
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -75,9 +76,11 @@ func TestLedger(t *testing.T) {
 func TestLedgerScopes(t *testing.T) {
 	l := NewLedger()
 	bounded, plain := newQuota(list("pods", "9"), nil, "Terminating"), newQuota(list("pods", "9"), nil)
-	plain.Name = "plain"
-	l.Open(bounded, now)
-	l.Open(plain, now)
+	lasting := newQuota(list("pods", "9"), nil, "NotTerminating")
+	plain.Name, lasting.Name = "plain", "lasting"
+	for _, q := range []*corev1.ResourceQuota{bounded, plain, lasting} {
+		l.Open(q, now)
+	}
 	l.Put("ns", "a", asking("1"))
 	in := asking("1")
 	in.scopes.Terminating = true
@@ -86,9 +89,14 @@ func TestLedgerScopes(t *testing.T) {
 	}
 	check(t, l, bounded, now, list("pods", "1"), corev1.ResourceList{})
 	check(t, l, plain, now, list("pods", "2"), corev1.ResourceList{})
-	l.Put("ns", "a", in) // it may only run for a time from now on
+	check(t, l, lasting, now, list("pods", "1"), corev1.ResourceList{})
+	// It may only run for a time from now on. Admission has charged the one quota for it, the other gets it back.
+	if got := slices.Sorted(slices.Values(l.Put("ns", "a", in))); !slices.Equal(got, []string{"lasting", "q"}) {
+		t.Errorf("a move wakes %v", got)
+	}
 	check(t, l, bounded, now, list("pods", "2"), corev1.ResourceList{})
 	check(t, l, plain, now, list("pods", "2"), corev1.ResourceList{})
+	check(t, l, lasting, now, list("pods", "0"), list("pods", "1"))
 }
 
 // A Pod whose node never confirms its end gives back what it took when it should have been gone for as long as it had.
