@@ -91,12 +91,13 @@ var daemonRoles = []role{
 		users:    []string{"system:keelson:podgc"},
 		confined: true,
 		rules: rules(leases("podgc", "namespace", "nodehealth", "owners", "podgroupprotection", "pods", "pvcprotection",
-			"pvprotection", "tainteviction", "ttlafterfinished"), []rbacv1.PolicyRule{
+			"pvprotection", "tainteviction", "ttlafterfinished", "vacprotection"), []rbacv1.PolicyRule{
 			rights.Events,
 			// Confined: it sees no Secret, and patches nothing but finalizers and owners.
 			rule(verbs("delete", "deletecollection", "get", "list", "patch", "watch"), "*", "*"),
 			rule(verbs("patch"), "", "nodes", "persistentvolumeclaims", "persistentvolumes"),
 			rule(verbs("patch"), "scheduling.k8s.io", "podgroups"),
+			rule(verbs("patch"), "storage.k8s.io", "volumeattributesclasses"),
 			rule(verbs("update"), "", "namespaces/finalize", "namespaces/status"),
 			rule(verbs("patch"), "", "nodes/status", "pods/status"),
 		}),

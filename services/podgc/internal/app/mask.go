@@ -29,7 +29,7 @@ func decoded() []fieldmask.Rule {
 		{Object: &batchv1.Job{}, Only: map[string][]string{
 			"metadata": meta, "spec": {"ttlSecondsAfterFinished"}, "status": {"conditions"},
 		}},
-		// What owners, claims, volumes and PodGroups are known by.
+		// What owners, claims, volumes, their classes and PodGroups are known by.
 		{Object: &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{
 			APIVersion: metav1.SchemeGroupVersion.String(), Kind: "PartialObjectMetadata",
 		}}, Only: map[string][]string{"metadata": meta}},

@@ -36,6 +36,7 @@ func All(o Options) []controller.Registration {
 		pods.Register(o.TerminatedPodThreshold, feed, evictions.Of),
 		protection.RegisterClaims(feed),
 		protection.RegisterVolumes(),
+		protection.RegisterClasses(),
 		protection.RegisterGroups(feed),
 		tainteviction.Register(feed, &evictions),
 		ttlafterfinished.Register(),

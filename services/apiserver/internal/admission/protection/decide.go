@@ -5,15 +5,17 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // The finalizers that podgc takes away when nothing uses the object any more.
 const (
-	claimFinalizer    = "kubernetes.io/pvc-protection"
-	volumeFinalizer   = "kubernetes.io/pv-protection"
-	podGroupFinalizer = "scheduling.k8s.io/podgroup-protection"
+	claimFinalizer           = "kubernetes.io/pvc-protection"
+	volumeFinalizer          = "kubernetes.io/pv-protection"
+	attributesClassFinalizer = "kubernetes.io/vac-protection"
+	podGroupFinalizer        = "scheduling.k8s.io/podgroup-protection"
 )
 
 func ofStorage(object runtime.Object) string {
@@ -22,6 +24,8 @@ func ofStorage(object runtime.Object) string {
 		return claimFinalizer
 	case *corev1.PersistentVolume:
 		return volumeFinalizer
+	case *storagev1.VolumeAttributesClass:
+		return attributesClassFinalizer
 	}
 	return ""
 }

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -23,6 +24,9 @@ func TestProtect(t *testing.T) {
 		"a volume with a finalizer": {ofStorage, &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{
 			Finalizers: []string{"local.keelson.dev/folder"}}},
 			[]string{"local.keelson.dev/folder", "kubernetes.io/pv-protection"}},
+		"a class of attributes": {ofStorage, &storagev1.VolumeAttributesClass{},
+			[]string{"kubernetes.io/vac-protection"}},
+		"a class of volumes":          {ofStorage, &storagev1.StorageClass{}, nil},
 		"something else than storage": {ofStorage, &corev1.Pod{}, nil},
 		"a group":                     {ofPodGroup, &schedulingv1beta1.PodGroup{}, []string{protects}},
 		"a group with a finalizer": {ofPodGroup, &schedulingv1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{

@@ -1,6 +1,6 @@
 // Package protection holds the admission plugins that let objects outlive their deletion while they are in use:
-// StorageObjectInUseProtection a claim that a Pod uses and a volume that is bound to a claim, PodGroupProtection a
-// PodGroup whose Pods have not ended.
+// StorageObjectInUseProtection a claim that a Pod uses, a volume that is bound to a claim and a VolumeAttributesClass
+// that a claim or a volume names, PodGroupProtection a PodGroup whose Pods have not ended.
 package protection
 
 import (

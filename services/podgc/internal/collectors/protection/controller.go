@@ -1,24 +1,27 @@
 // Package protection keeps a claim that is deleted until no Pod uses it, a volume that is deleted until no claim has
-// it, and a PodGroup that is deleted until its Pods have ended. The apiserver gives new objects the finalizers; older
-// ones get them here.
+// it, a VolumeAttributesClass that is deleted until no claim and no volume names it, and a PodGroup that is deleted
+// until its Pods have ended. The apiserver gives new objects the finalizers; older ones get them here.
 //
 //	decide.go      who is protected, and when that ends (pure)
 //	decide_explain.go  what a decision came to, in words
 //	reconcile.go   the second look, and the finalizers
-//	controller.go  the three collectors: what they read and write, and what wakes an object up
+//	controller.go  the four collectors: what they read and write, and what wakes an object up
 package protection
 
 import (
 	"context"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -34,15 +37,19 @@ import (
 const (
 	ClaimsName      = "pvcprotection"
 	VolumesName     = "pvprotection"
+	ClassesName     = "vacprotection"
 	GroupsName      = "podgroupprotection"
 	claimFinalizer  = "kubernetes.io/pvc-protection"
 	volumeFinalizer = "kubernetes.io/pv-protection"
+	classFinalizer  = "kubernetes.io/vac-protection"
 	groupFinalizer  = "scheduling.k8s.io/podgroup-protection"
 )
 
 const (
 	// workers is how many objects are looked at at once.
 	workers = 5
+	// letGo is how long a class waits after a claim or a volume has changed, so that a burst of them costs one look.
+	letGo = time.Second
 	// field is the name of the index of Pods by claim, groupField that of the one by PodGroup.
 	field      = "claim"
 	groupField = "podGroup"
@@ -69,6 +76,8 @@ var (
 		podUser(field, usesClaim)}
 	volumes = kind{"persistentvolume", corev1.SchemeGroupVersion.WithKind("PersistentVolume"), volumeFinalizer,
 		volumeUser}
+	classes = kind{"volumeattributesclass", storagev1.SchemeGroupVersion.WithKind("VolumeAttributesClass"),
+		classFinalizer, classUser}
 	groups = kind{"podgroup", schedulingv1beta1.SchemeGroupVersion.WithKind("PodGroup"), groupFinalizer,
 		podUser(groupField, usesGroup)}
 )
@@ -115,6 +124,31 @@ func RegisterVolumes() controller.Registration {
 			{APIGroups: []string{""}, Resources: []string{"persistentvolumeclaims"}, Verbs: []string{"get"}},
 		},
 		Setup: func(s *controller.Setup) (controller.Runnable, error) { return setup(s, volumes) },
+	}
+}
+
+// RegisterClasses describes the collector that protects VolumeAttributesClasses.
+func RegisterClasses() controller.Registration {
+	return controller.Registration{
+		Name: ClassesName, Explains: []string{classes.api.Kind},
+		Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{classes.api.Group}, Resources: []string{"volumeattributesclasses"},
+				Verbs: []string{"list", "watch", "patch"}},
+			{APIGroups: []string{""}, Resources: []string{"persistentvolumeclaims", "persistentvolumes"},
+				Verbs: []string{"list", "watch"}},
+		},
+		Setup: func(s *controller.Setup) (controller.Runnable, error) {
+			reconciler, err := setup(s, classes)
+			if err != nil {
+				return nil, err
+			}
+			for _, user := range []kind{claims, volumes} {
+				if err := reconciler.Watch(source.Kind(s.Cache, user.blank(), onUser(s.Client))); err != nil {
+					return nil, fmt.Errorf("watching objects of kind %s: %w", user.api.Kind, err)
+				}
+			}
+			return reconciler, nil
+		},
 	}
 }
 
@@ -173,5 +207,26 @@ func onPod(named func(*corev1.Pod) []string) func(last, now *corev1.Pod, q podfe
 		for _, name := range named(last) {
 			q.Add(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: last.Namespace, Name: name}})
 		}
+	}
+}
+
+// onUser wakes up the classes that are on their way out, of which there is mostly none, when a claim or a volume
+// changes or is gone: its metadata, which alone is watched, does not tell which of them it has let go of.
+func onUser(cached client.Reader) handler.TypedEventHandler[object, reconcile.Request] {
+	wake := func(ctx context.Context, q podfeed.Queue) {
+		all := &metav1.PartialObjectMetadataList{}
+		all.SetGroupVersionKind(classes.api.GroupVersion().WithKind(classes.api.Kind + "List"))
+		if cached.List(ctx, all, client.UnsafeDisableDeepCopy) != nil {
+			return // The cache ends, and the collector with it.
+		}
+		for i := range all.Items {
+			if class := &all.Items[i]; isGoing(class) && NeedsWork(class, classFinalizer) {
+				q.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{Name: class.Name}}, letGo)
+			}
+		}
+	}
+	return handler.TypedFuncs[object, reconcile.Request]{
+		UpdateFunc: func(ctx context.Context, _ event.TypedUpdateEvent[object], q podfeed.Queue) { wake(ctx, q) },
+		DeleteFunc: func(ctx context.Context, _ event.TypedDeleteEvent[object], q podfeed.Queue) { wake(ctx, q) },
 	}
 }

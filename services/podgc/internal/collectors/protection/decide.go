@@ -94,3 +94,18 @@ func usesVolume(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeC
 	return volume.Status.Phase == corev1.VolumeBound ||
 		claim != nil && claim.UID == holder && claim.Spec.VolumeName == volume.Name
 }
+
+// usesClass tells whether a claim has the class of attributes, asks for it or is on its way to it.
+func usesClass(claim *corev1.PersistentVolumeClaim, class string) bool {
+	modify := claim.Status.ModifyVolumeStatus
+	return is(claim.Spec.VolumeAttributesClassName, class) ||
+		is(claim.Status.CurrentVolumeAttributesClassName, class) ||
+		modify != nil && modify.TargetVolumeAttributesClassName == class
+}
+
+// hasClass tells whether a volume has the class of attributes.
+func hasClass(volume *corev1.PersistentVolume, class string) bool {
+	return is(volume.Spec.VolumeAttributesClassName, class)
+}
+
+func is(said *string, name string) bool { return said != nil && *said == name }

@@ -4,17 +4,22 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"keelson.dev/kit/podview"
@@ -267,6 +272,144 @@ func TestVolumes(t *testing.T) {
 			}
 		})
 	}
+}
+
+// class is a VolumeAttributesClass.
+func class(going bool, finalizers ...string) *storagev1.VolumeAttributesClass {
+	c := &storagev1.VolumeAttributesClass{ObjectMeta: metav1.ObjectMeta{Name: "gold", UID: "g", ResourceVersion: "7",
+		Finalizers: finalizers}}
+	if going {
+		c.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
+	}
+	return c
+}
+
+// A class of attributes goes when no claim has it, asks for it or is on its way to it, and no volume has it.
+func TestClasses(t *testing.T) {
+	const keeps = "kubernetes.io/vac-protection"
+	claimWith := func(edit func(*corev1.PersistentVolumeClaim)) *corev1.PersistentVolumeClaim {
+		c := claim()
+		edit(c)
+		return c
+	}
+	name := func(name string) *string { return &name }
+	asks := func(class string) *corev1.PersistentVolumeClaim {
+		return claimWith(func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeAttributesClassName = name(class) })
+	}
+	has := claimWith(func(c *corev1.PersistentVolumeClaim) {
+		c.Spec.VolumeAttributesClassName, c.Status.CurrentVolumeAttributesClassName = name("tin"), name("gold")
+	})
+	becomes := claimWith(func(c *corev1.PersistentVolumeClaim) {
+		c.Spec.VolumeAttributesClassName = name("tin")
+		c.Status.ModifyVolumeStatus = &corev1.ModifyVolumeStatus{TargetVolumeAttributesClassName: "gold"}
+	})
+	volume := func(class *string) *corev1.PersistentVolume {
+		return &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "v"},
+			Spec: corev1.PersistentVolumeSpec{VolumeAttributesClassName: class}}
+	}
+	for name, row := range map[string]struct {
+		class  *storagev1.VolumeAttributesClass
+		others []client.Object
+		refuse error
+		want   string
+	}{
+		"nothing has it":          {class(true, keeps), nil, nil, "gone"},
+		"a claim asks for it":     {class(true, keeps), []client.Object{asks("gold")}, nil, keeps},
+		"a claim has it":          {class(true, keeps), []client.Object{has}, nil, keeps},
+		"a claim becomes of it":   {class(true, keeps), []client.Object{becomes}, nil, keeps},
+		"a claim has another":     {class(true, keeps), []client.Object{asks("golden")}, nil, "gone"},
+		"a claim has none":        {class(true, keeps), []client.Object{claim()}, nil, "gone"},
+		"a volume has it":         {class(true, keeps), []client.Object{asks("tin"), volume(name("gold"))}, nil, keeps},
+		"a volume has another":    {class(true, keeps), []client.Object{volume(name("tin"))}, nil, "gone"},
+		"a volume has none":       {class(true, keeps), []client.Object{volume(nil)}, nil, "gone"},
+		"the apiserver fails":     {class(true, keeps), nil, errors.New("no"), keeps},
+		"one that stays, an old":  {class(false), nil, nil, keeps},
+		"one that stays and used": {class(false, keeps), []client.Object{asks("gold")}, nil, keeps},
+	} {
+		t.Run(name, func(t *testing.T) {
+			world := apis{cached: []client.Object{row.class.DeepCopy()},
+				live: append([]client.Object{row.class.DeepCopy()}, row.others...), refuse: row.refuse}
+			got, err := world.finalizersAfter(t, classes, "gold", "")
+			if !slices.Equal(got, []string{row.want}) || (err != nil) != (row.refuse != nil) {
+				t.Errorf("%v, %v, want %s", got, err, row.want)
+			}
+		})
+	}
+}
+
+// pages is an apiserver of many claims, of which it shows one at a time.
+type pages struct {
+	client.Reader
+	claims []*corev1.PersistentVolumeClaim
+}
+
+// List implements Reader.
+func (p pages) List(_ context.Context, list client.ObjectList, options ...client.ListOption) error {
+	claims, ok := list.(*corev1.PersistentVolumeClaimList)
+	if !ok {
+		return nil
+	}
+	at, _ := strconv.Atoi((&client.ListOptions{}).ApplyOptions(options).Continue)
+	claims.Items = []corev1.PersistentVolumeClaim{*p.claims[at]}
+	if at+1 < len(p.claims) {
+		claims.Continue = strconv.Itoa(at + 1)
+	}
+	return nil
+}
+
+// A claim of the last page is found, and the look ends with that page.
+func TestClassUserLooksAtAllPages(t *testing.T) {
+	gold, last := "gold", claim()
+	last.Name, last.Spec.VolumeAttributesClassName = "last", &gold
+	for want, claims := range map[string][]*corev1.PersistentVolumeClaim{
+		"": {claim(), claim(), claim()}, "PersistentVolumeClaim ns/last": {claim(), claim(), last},
+	} {
+		o := classes.blank()
+		o.Name = gold
+		if got, err := classUser(t.Context(), &collector{live: pages{claims: claims}}, o); got != want || err != nil {
+			t.Errorf("%q, %v, want %q", got, err, want)
+		}
+	}
+}
+
+// What wakes up when a claim or a volume lets go of something are the classes that are on their way out, once for a
+// burst, and no other.
+func TestOnUser(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const keeps = "kubernetes.io/vac-protection"
+		named := func(name string, c *storagev1.VolumeAttributesClass) client.Object {
+			c.Name = name
+			return c
+		}
+		cached := fake.NewClientBuilder().WithScheme(scheme.Scheme).WithObjects(named("going", class(true, keeps)),
+			named("staying", class(false, keeps)), named("let-go", class(true, "a/b"))).Build()
+		q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+		defer q.ShutDown()
+		wakes := onUser(cached)
+		for name, happens := range map[string]func(){
+			"a change": func() { wakes.Update(t.Context(), event.TypedUpdateEvent[object]{}, q) },
+			"the end":  func() { wakes.Delete(t.Context(), event.TypedDeleteEvent[object]{}, q) },
+		} {
+			happens()
+			happens()
+			if synctest.Wait(); q.Len() != 0 {
+				t.Errorf("%s: %d are looked at at once", name, q.Len())
+			}
+			time.Sleep(letGo)
+			if synctest.Wait(); q.Len() != 1 {
+				t.Fatalf("%s: %d are looked at, want 1", name, q.Len())
+			}
+			woken, _ := q.Get()
+			if q.Done(woken); woken.Name != "going" {
+				t.Errorf("%s: %v is looked at", name, woken)
+			}
+		}
+		wakes.Create(t.Context(), event.TypedCreateEvent[object]{}, q)
+		time.Sleep(letGo)
+		if synctest.Wait(); q.Len() != 0 {
+			t.Error("what is new has let go of nothing, and wakes up somebody")
+		}
+	})
 }
 
 // Who uses an object is told by who was found to use it.

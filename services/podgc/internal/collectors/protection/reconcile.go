@@ -12,7 +12,10 @@ import (
 	"keelson.dev/kit/pass"
 )
 
-// object is what the cache has of a claim, a volume or a PodGroup.
+// page is how many claims or volumes are read at a time.
+const page = 500
+
+// object is what the cache has of a claim, a volume, a class or a PodGroup.
 type object = *metav1.PartialObjectMetadata
 
 // collector protects the objects of one kind.
@@ -111,4 +114,45 @@ func volumeUser(ctx context.Context, c *collector, o object) (string, error) {
 		return "", nil
 	}
 	return "PersistentVolumeClaim " + ref.Namespace + "/" + ref.Name, nil
+}
+
+// classUser returns a claim or a volume that has the class, by the word of the apiserver alone. It looks at claims
+// first: what a claim lets go of its volume may still have.
+func classUser(ctx context.Context, c *collector, o object) (string, error) {
+	user, err := inPages(ctx, c.live, func(claims *corev1.PersistentVolumeClaimList) string {
+		for i := range claims.Items {
+			if claim := &claims.Items[i]; usesClass(claim, o.Name) {
+				return "PersistentVolumeClaim " + claim.Namespace + "/" + claim.Name
+			}
+		}
+		return ""
+	})
+	if user != "" || err != nil {
+		return user, err
+	}
+	return inPages(ctx, c.live, func(volumes *corev1.PersistentVolumeList) string {
+		for i := range volumes.Items {
+			if volume := &volumes.Items[i]; hasClass(volume, o.Name) {
+				return "PersistentVolume " + volume.Name
+			}
+		}
+		return ""
+	})
+}
+
+// inPages calls find with all objects of a kind, a page at a time, until it returns one.
+func inPages[L any, List interface {
+	*L
+	client.ObjectList
+}](ctx context.Context, live client.Reader, find func(List) string) (string, error) {
+	for next := ""; ; {
+		list := List(new(L))
+		if err := live.List(ctx, list, client.Limit(page), client.Continue(next)); err != nil {
+			return "", err
+		}
+		found := find(list)
+		if next = list.GetContinue(); found != "" || next == "" {
+			return found, nil
+		}
+	}
 }
