@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 	genericrest "k8s.io/apiserver/pkg/registry/rest"
 
 	"keelson.dev/services/apiserver/internal/nodeproxy"
@@ -16,12 +17,18 @@ import (
 // connection is a subresource that joins a client to a Pod through its node's agent: pods/exec, /attach and
 // /portforward. They differ in their options and in what they ask of the agent.
 type connection[O runtime.Object] struct {
-	pods  podSource
-	nodes *nodeproxy.Nodes
+	connected
 
 	newOptions func() O
 	// handler decides where at the agent the client is joined to; an error refuses the request.
 	handler func(p *corev1.Pod, options O, responder genericrest.Responder) (join, error)
+}
+
+// connected is what a connection joins, and who says for whom.
+type connected struct {
+	pods       podSource
+	nodes      *nodeproxy.Nodes
+	authorizer authorizer.Authorizer
 }
 
 // join makes the handler once the agent is known.
@@ -50,6 +57,9 @@ func (c *connection[O]) Connect(ctx context.Context, name string, opts runtime.O
 	if !ok {
 		return nil, fmt.Errorf("connecting to pod %s: unexpected options %T", name, opts)
 	}
+	if err := mayCreate(ctx, c.authorizer); err != nil {
+		return nil, err
+	}
 	p, err := c.pods.pod(ctx, name)
 	if err != nil {
 		return nil, err
@@ -68,9 +78,9 @@ func (c *connection[O]) Connect(ctx context.Context, name string, opts runtime.O
 	return join(agent), nil
 }
 
-func newExec(pods podSource, nodes *nodeproxy.Nodes) genericrest.Storage {
+func newExec(c connected) genericrest.Storage {
 	return &connection[*corev1.PodExecOptions]{
-		pods: pods, nodes: nodes,
+		connected:  c,
 		newOptions: func() *corev1.PodExecOptions { return &corev1.PodExecOptions{} },
 		handler: func(p *corev1.Pod, o *corev1.PodExecOptions, responder genericrest.Responder) (join, error) {
 			container, err := chooseContainer(p, o.Container)
@@ -87,9 +97,9 @@ func newExec(pods podSource, nodes *nodeproxy.Nodes) genericrest.Storage {
 	}
 }
 
-func newAttach(pods podSource, nodes *nodeproxy.Nodes) genericrest.Storage {
+func newAttach(c connected) genericrest.Storage {
 	return &connection[*corev1.PodAttachOptions]{
-		pods: pods, nodes: nodes,
+		connected:  c,
 		newOptions: func() *corev1.PodAttachOptions { return &corev1.PodAttachOptions{} },
 		handler: func(p *corev1.Pod, o *corev1.PodAttachOptions, responder genericrest.Responder) (join, error) {
 			container, err := chooseContainer(p, o.Container)
@@ -102,9 +112,9 @@ func newAttach(pods podSource, nodes *nodeproxy.Nodes) genericrest.Storage {
 	}
 }
 
-func newPortForward(pods podSource, nodes *nodeproxy.Nodes) genericrest.Storage {
+func newPortForward(c connected) genericrest.Storage {
 	return &connection[*corev1.PodPortForwardOptions]{
-		pods: pods, nodes: nodes,
+		connected:  c,
 		newOptions: func() *corev1.PodPortForwardOptions { return &corev1.PodPortForwardOptions{} },
 		handler: func(p *corev1.Pod, o *corev1.PodPortForwardOptions, responder genericrest.Responder) (join, error) {
 			location := nodeproxy.PortForwardLocation(p, o.Ports)

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 	genericrest "k8s.io/apiserver/pkg/registry/rest"
 
 	"keelson.dev/kit/podspec"
@@ -43,15 +44,26 @@ var Resource = rest.Resource[*corev1.Pod]{
 	ReturnDeleted: true,
 }
 
-// Entry is the Pod with all its subresources. The nodes are where logs come from and commands run, node finds the one
-// that a Pod is bound to, the budgets say which Pods may be evicted, the transport reaches the Pods' ports.
-func Entry(nodes *nodeproxy.Nodes, node nodeproxy.Lookup, budgets *poddisruptionbudget.Budgets,
-	transport http.RoundTripper) rest.Entry {
+// Config is what a Pod's subresources need beyond its store.
+type Config struct {
+	// Nodes are where logs come from and commands run, Node finds the one that a Pod is bound to.
+	Nodes *nodeproxy.Nodes
+	Node  nodeproxy.Lookup
+	// Budgets say which Pods may be evicted.
+	Budgets *poddisruptionbudget.Budgets
+	// Transport reaches the Pods' ports.
+	Transport http.RoundTripper
+	// Authorizer says who may be joined to containers.
+	Authorizer authorizer.Authorizer
+}
+
+// Entry is the Pod with all its subresources.
+func Entry(c Config) rest.Entry {
 	r := Resource
 	var shared *Binding
 	binding := func(s *rest.Storage) *Binding {
 		if shared == nil {
-			shared = newBinding(s.Store, node, room.New(s.Store))
+			shared = newBinding(s.Store, c.Node, room.New(s.Store))
 		}
 		return shared
 	}
@@ -59,25 +71,29 @@ func Entry(nodes *nodeproxy.Nodes, node nodeproxy.Lookup, budgets *poddisruption
 		"pods/binding": func(s *rest.Storage) genericrest.Storage { return binding(s) },
 		"bindings":     func(s *rest.Storage) genericrest.Storage { return &LegacyBinding{binding(s)} },
 		"pods/eviction": func(s *rest.Storage) genericrest.Storage {
-			return &Eviction{store: s, budgets: budgets}
+			return &Eviction{store: s, budgets: c.Budgets}
 		},
 
 		"pods/ephemeralcontainers": rest.Writes(ephemeralStrategy),
 		"pods/resize":              rest.Writes(resizeStrategy),
 
 		"pods/log": func(s *rest.Storage) genericrest.Storage {
-			return &Log{pods: podSource{s.Store},
-				nodes: nodes}
+			return &Log{pods: podSource{s.Store}, nodes: c.Nodes}
 		},
-		"pods/exec":   func(s *rest.Storage) genericrest.Storage { return newExec(podSource{s.Store}, nodes) },
-		"pods/attach": func(s *rest.Storage) genericrest.Storage { return newAttach(podSource{s.Store}, nodes) },
-		"pods/proxy":  func(s *rest.Storage) genericrest.Storage { return newProxy(podSource{s.Store}, transport) },
-		"pods/portforward": func(s *rest.Storage) genericrest.Storage {
-			return newPortForward(podSource{s.Store},
-				nodes)
+		"pods/exec":        c.connection(newExec),
+		"pods/attach":      c.connection(newAttach),
+		"pods/portforward": c.connection(newPortForward),
+		"pods/proxy": func(s *rest.Storage) genericrest.Storage {
+			return newProxy(podSource{s.Store}, c.Transport)
 		},
 	}
 	return r
+}
+
+func (c Config) connection(connect func(connected) genericrest.Storage) func(*rest.Storage) genericrest.Storage {
+	return func(s *rest.Storage) genericrest.Storage {
+		return connect(connected{pods: podSource{s.Store}, nodes: c.Nodes, authorizer: c.Authorizer})
+	}
 }
 
 // prepareForCreate gives a new Pod the status that it has before anything happened to it.

@@ -44,7 +44,7 @@ func TestPods(t *testing.T) {
 		"log":                     testLog, "log by websocket": testLogWebSocket, "follow a log": testFollowLog,
 		"log refused": testLogRefused,
 		"exec":        testExec, "attach": testAttach, "terminal": testTerminal, "exec refused": testExecRefused,
-		"port-forward": testPortForward,
+		"port-forward": testPortForward, "who is joined": testConnectionRights,
 	} {
 		t.Run(name, func(t *testing.T) {
 			namespace := c.Namespace(t, strings.NewReplacer(" ", "-", ",", "").Replace(name))
