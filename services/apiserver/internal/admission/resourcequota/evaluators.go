@@ -97,8 +97,8 @@ type evaluator[O runtime.Object] struct {
 // GroupResource implements Evaluator.
 func (e evaluator[O]) GroupResource() schema.GroupResource { return e.kind }
 
-// Handles implements Evaluator. Of an update that moves an object the library charges the quotas that count it from then
-// on for all that it takes.
+// Handles implements Evaluator. Of an update that moves an object the library charges the quotas that count it from
+// then on for all that it takes.
 func (e evaluator[O]) Handles(a admission.Attributes) bool { return e.handles(a) || e.moves(a) }
 
 // moves tells whether a request changes the scopes of an object that is there, so that other quotas count it.

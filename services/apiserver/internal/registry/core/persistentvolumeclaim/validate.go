@@ -43,13 +43,14 @@ func ValidateUpdate(c, old *corev1.PersistentVolumeClaim) field.ErrorList {
 // validateAnnotatedClass keeps the class that a claim names in the older way, by which quotas count the claim. It may
 // move into the spec.
 func validateAnnotatedClass(c, old *corev1.PersistentVolumeClaim) field.ErrorList {
-	class, before := c.Annotations[corev1.BetaStorageClassAnnotation], old.Annotations[corev1.BetaStorageClassAnnotation]
+	const annotation = corev1.BetaStorageClassAnnotation
+	class, before := c.Annotations[annotation], old.Annotations[annotation]
 	moved := class == "" && old.Spec.StorageClassName == nil && ptr.Deref(c.Spec.StorageClassName, "") == before
 	if class == before || moved {
 		return nil
 	}
 	return field.ErrorList{field.Invalid(field.NewPath("metadata", "annotations").
-		Key(corev1.BetaStorageClassAnnotation), class, "field is immutable")}
+		Key(annotation), class, "field is immutable")}
 }
 
 // unchangeable is the spec of c with what may differ taken from old.

@@ -35,8 +35,13 @@ func mayCreate(ctx context.Context, by authorizer.Authorizer) error {
 	if err != nil {
 		return apierrors.NewInternalError(fmt.Errorf("authorizing a connection: %w", err))
 	}
-	refusal := fmt.Errorf("user %q cannot create resource %q in API group %q in the namespace %q",
-		asked.GetUser().GetName(), asked.GetResource()+"/"+asked.GetSubresource(), asked.GetAPIGroup(), asked.GetNamespace())
+	refusal := fmt.Errorf(
+		"user %q cannot create resource %q in API group %q in the namespace %q",
+		asked.GetUser().GetName(),
+		asked.GetResource()+"/"+asked.GetSubresource(),
+		asked.GetAPIGroup(),
+		asked.GetNamespace(),
+	)
 	if reason != "" {
 		refusal = fmt.Errorf("%w: %s", refusal, reason)
 	}

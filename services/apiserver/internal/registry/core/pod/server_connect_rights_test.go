@@ -1,11 +1,12 @@
 package pod_test
 
 import (
+	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -37,7 +38,15 @@ func testConnectionRights(t *testing.T, c *cluster, pods typedcorev1.PodInterfac
 		} {
 			status, says := open(t, c, user, p.Namespace, asked, protocol)
 			if status != row.status || !strings.Contains(says, row.says) {
-				t.Errorf("%s by who may %v: got %d, %q, want %d, %q", asked, row.verbs, status, says, row.status, row.says)
+				t.Errorf(
+					"%s by who may %v: got %d, %q, want %d, %q",
+					asked,
+					row.verbs,
+					status,
+					says,
+					row.status,
+					row.says,
+				)
 			}
 		}
 	}
@@ -57,16 +66,16 @@ func grant(t *testing.T, c *cluster, namespace, user string, verbs []string) {
 		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
 	}, metav1.CreateOptions{})
 	must(t, err)
-	for ; ; time.Sleep(10 * time.Millisecond) {
-		review, err := c.Client.AuthorizationV1().SubjectAccessReviews().Create(t.Context(),
+	servertest.Eventually(t, "the server knows what "+user+" may", func(ctx context.Context) string {
+		review, err := c.Client.AuthorizationV1().SubjectAccessReviews().Create(ctx,
 			&authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: user,
 				ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: namespace, Verb: verbs[0],
 					Resource: "pods", Subresource: "exec"}}}, metav1.CreateOptions{})
-		must(t, err)
-		if review.Status.Allowed {
-			return
+		if err != nil || !review.Status.Allowed {
+			return fmt.Sprintf("%v, %v", review, err)
 		}
-	}
+		return ""
+	})
 }
 
 // open asks for a connection by WebSocket and returns the status of the answer and its body, if it is a refusal.
