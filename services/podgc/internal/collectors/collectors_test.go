@@ -4,7 +4,6 @@ import "testing"
 
 // silent are the collectors that do not answer keel explain themselves, and why.
 var silent = map[string]string{
-	"owners":        "nothing tells yet which dependents hold an owner back",
 	"tainteviction": "pods tells of its decisions, beside its own about the same Pods",
 }
 

@@ -29,7 +29,7 @@ const workers = 20
 // Register describes the collector.
 func Register(feed *podfeed.Feed) controller.Registration {
 	return controller.Registration{
-		Name: Name,
+		Name: Name, Explains: []string{explained},
 		Rules: []rbacv1.PolicyRule{
 			{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch", "patch",
 				"delete"}},
@@ -67,6 +67,7 @@ func setup(s *controller.Setup, feed *podfeed.Feed) (controller.Runnable, error)
 	if err := reconciler.Watch(source); err != nil {
 		return nil, fmt.Errorf("watching all resources: %w", err)
 	}
+	s.Explain(c.explain)
 	return reconciler, nil
 }
 

@@ -93,12 +93,17 @@ func decideForeground(in Input) Plan {
 }
 
 func isHeldBack(in Input) bool {
+	holds := in.holder()
+	return slices.ContainsFunc(in.Dependents, holds) || slices.ContainsFunc(in.Beside, holds)
+}
+
+// holder says of dependents whether they hold back the object, or the circle that it is in.
+func (in Input) holder() func(*Object) bool {
 	waiting := in.Circle
 	if waiting == nil {
 		waiting = map[types.UID]bool{in.Object.UID: true}
 	}
-	holds := func(d *Object) bool { return !in.Circle[d.UID] && holdsBack(d, waiting) }
-	return slices.ContainsFunc(in.Dependents, holds) || slices.ContainsFunc(in.Beside, holds)
+	return func(d *Object) bool { return !in.Circle[d.UID] && holdsBack(d, waiting) }
 }
 
 // holdsBack says whether the dependent holds back one of the owners.

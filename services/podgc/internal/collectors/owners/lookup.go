@@ -38,6 +38,11 @@ type lookup struct {
 	flight singleflight.Group
 }
 
+// telling is the lookup with another way to tell of references that can never be resolved.
+func (l *lookup) telling(misplaced func(*Object, metav1.OwnerReference)) *lookup {
+	return &lookup{client: l.client, resourceOf: l.resourceOf, misplaced: misplaced, absent: l.absent}
+}
+
 // find returns what the server says of one owner of the dependent. An error means that it could not be found out.
 func (l *lookup) find(ctx context.Context, dependent *Object, ref metav1.OwnerReference) (OwnerState, error) {
 	version, err := schema.ParseGroupVersion(ref.APIVersion)
