@@ -157,6 +157,9 @@ func (c *Cycle) settle(p *pod, now time.Time) {
 	p.claims = nil
 	c.book.Release(p.UID) // bound is bound
 	if err != nil {
+		if p.last != nil {
+			p.last.Vain = err.Error()
+		}
 		c.Failed(p.UID, now)
 	}
 }
@@ -228,12 +231,28 @@ func (c *Cycle) reread(p *pod) {
 // explainClaims says what a Pod waits for that has its node.
 func (c *Cycle) explainClaims(p *pod) Explanation {
 	waiting := strings.Join(c.book.Waiting(p.object), ", ")
+	facts := []Fact{{Time: p.claims.since, Reason: "WaitingForClaims", Message: "persistentvolumeclaims without a " +
+		"volume: " + waiting}}
+	facts = append(facts, c.explainUnmade(p)...)
 	return Explanation{
 		Summary: fmt.Sprintf("waits on node %s for its claims to be bound: %s", p.node, waiting),
-		Facts: []Fact{
-			{Time: p.claims.since, Reason: "WaitingForClaims", Message: "persistentvolumeclaims without a volume: " +
-				waiting},
-			{Time: p.claims.until, Reason: "Retry", Message: "is given another try then"},
-		},
+		Facts:   append(facts, Fact{Time: p.claims.until, Reason: "Retry", Message: "is given another try then"}),
 	}
+}
+
+// explainUnmade says for which claims of the Pod somebody has to make a volume.
+func (c *Cycle) explainUnmade(p *pod) (facts []Fact) {
+	for _, says := range c.book.Unmade(p.object) {
+		facts = append(facts, Fact{Reason: "VolumeMissing", Message: says})
+	}
+	return facts
+}
+
+// explainVain says that the Pod had a node and waited there for its claims in vain.
+func explainVain(p *pod, at time.Time) []Fact {
+	if p.last == nil || p.last.Vain == "" {
+		return nil
+	}
+	return []Fact{{Time: at, Reason: "ClaimsNotBound", Message: fmt.Sprintf("it waited on node %s for its claims in "+
+		"vain: %s", p.last.Node, p.last.Vain)}}
 }

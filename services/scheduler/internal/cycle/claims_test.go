@@ -85,6 +85,12 @@ func newClaims(t *testing.T, nodes ...string) (*fixture, *corev1.PersistentVolum
 	return f, c
 }
 
+// unmade is what is told of a claim for which a volume has yet to be made.
+func unmade(claim, told string) string {
+	return fmt.Sprintf("persistentvolumeclaim %q has no volume: the provisioner example.com/disk%s is to make one for "+
+		"the Pod's node, and nodes are judged as if it did", claim, told)
+}
+
 // settled returns what became of the Pod whose wait is over.
 func (f *fixture) settled() string {
 	s, ok := f.NextSettled(f.now)
@@ -114,8 +120,9 @@ func TestAPodWaitsForItsClaims(t *testing.T) {
 		t.Errorf("before: %s", got)
 	}
 	e, _ := f.Explain(types.NamespacedName{Namespace: "default", Name: "p"})
-	if e.Summary != "waits on node n for its claims to be bound: data" || len(e.Facts) != 2 ||
-		!e.Facts[0].Time.Equal(f.now) || !e.Facts[1].Time.Equal(f.now.Add(10*time.Minute)) {
+	if e.Summary != "waits on node n for its claims to be bound: data" || len(e.Facts) != 3 ||
+		!e.Facts[0].Time.Equal(f.now) || e.Facts[1].Message != unmade("data", ", which has no CSIDriver,") ||
+		!e.Facts[2].Time.Equal(f.now.Add(10*time.Minute)) {
 		t.Errorf("explained as %+v", e)
 	}
 	f.now = f.now.Add(time.Minute)
@@ -172,6 +179,91 @@ func TestAVainWait(t *testing.T) {
 			f.add(pod("q", "3"))
 			if want := map[bool]string{true: "q:-", false: "q:n"}[row.want == "waits"]; f.run() != want {
 				t.Errorf("then q does not go as %s", want)
+			}
+		})
+	}
+}
+
+// A Pod that waited for its claims in vain says so while it waits to be tried again, and that nodes are judged as if
+// volumes were made.
+func TestExplainTellsOfAVainWait(t *testing.T) {
+	f, c := newClaims(t, "n")
+	f.add(pod("p", "3", claiming("data")))
+	f.Next(f.now)
+	f.SetClaim(chosen(c, "2", "n"))
+	f.Await("uid-p", f.now)
+	f.SetClaim(chosen(c, "3", ""))
+	why := f.settled()
+	e, _ := f.Explain(types.NamespacedName{Namespace: "default", Name: "p"})
+	if want := "waits to be tried again: on node n it waited for its claims in vain: " + why; e.Summary != want {
+		t.Errorf("%q, want %q", e.Summary, want)
+	}
+	var facts []string
+	for _, fact := range e.Facts[2:] {
+		facts = append(facts, fact.Reason+": "+fact.Message)
+	}
+	if want := []string{"ClaimsNotBound: it waited on node n for its claims in vain: " + why,
+		"VolumeMissing: " + unmade("data", ", which has no CSIDriver,"),
+		"Nodes: 1 of 1: can take the Pod (n)"}; !slices.Equal(facts, want) {
+		t.Errorf("%q, want %q", facts, want)
+	}
+	f.now = f.now.Add(time.Minute)
+	f.add(pod("q", "4", withPriority(1)))
+	f.want("q:n p:-")
+	if e, _ := f.Explain(types.NamespacedName{Namespace: "default", Name: "p"}); strings.Contains(fmt.Sprint(e), why) {
+		t.Errorf("after the next try: %+v", e)
+	}
+}
+
+// A claim that may get a volume that is there, or has one, waits for no provisioner.
+func TestExplainTellsOfClaimsWithoutAVolume(t *testing.T) {
+	driver := &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: "example.com/disk"}}
+	free := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "free", ResourceVersion: "1"}}
+	free.Spec.StorageClassName = "wait"
+	free.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
+	free.Spec.Capacity = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
+	free.Status.Phase = corev1.VolumeAvailable
+	by := func(provisioner string) func(*fixture) {
+		return func(f *fixture) {
+			class := waitClass()
+			class.Provisioner = provisioner
+			f.SetClass(class)
+		}
+	}
+	for name, row := range map[string]struct {
+		change func(*fixture)
+		want   string
+	}{
+		"without a CSIDriver": {func(*fixture) {}, unmade("data", ", which has no CSIDriver,")},
+		"with a CSIDriver":    {func(f *fixture) { f.SetDriver(driver) }, unmade("data", "")},
+		"whose CSIDriver is gone": {func(f *fixture) {
+			f.SetDriver(driver)
+			f.RemoveDriver(driver.Name)
+		}, unmade("data", ", which has no CSIDriver,")},
+		"of who took over": {func(f *fixture) {
+			by("kubernetes.io/aws-ebs")(f)
+			f.SetDriver(&storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: "ebs.csi.aws.com"}})
+		}, strings.Replace(unmade("data", ""), "example.com/disk", "kubernetes.io/aws-ebs", 1)},
+		"of the mesh": {by("local.keelson.dev"),
+			strings.Replace(unmade("data", ""), "example.com/disk", "local.keelson.dev", 1)},
+		"that people make":   {by("kubernetes.io/no-provisioner"), ""},
+		"that is there":      {func(f *fixture) { f.SetVolume(free) }, ""},
+		"that it has got":    {func(f *fixture) { f.bound(waiting("data"), "n") }, ""},
+		"of no class at all": {func(f *fixture) { f.RemoveClass("wait") }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, _ := newClaims(t, "n")
+			row.change(f)
+			f.add(pod("p", "1", claiming("data")))
+			e, _ := f.Explain(types.NamespacedName{Namespace: "default", Name: "p"})
+			got := ""
+			for _, fact := range e.Facts {
+				if fact.Reason == "VolumeMissing" {
+					got += fact.Message
+				}
+			}
+			if got != row.want {
+				t.Errorf("%q, want %q", got, row.want)
 			}
 		})
 	}

@@ -68,7 +68,9 @@ func (c *Cycle) Explain(name types.NamespacedName) (Explanation, bool) {
 		out.Facts = append(out.Facts, Fact{Time: since, Reason: corev1.PodReasonUnschedulable,
 			Message: p.last.Message()})
 	}
+	out.Facts = append(out.Facts, explainVain(p, since)...)
 	out.Facts = append(out.Facts, explainPreemption(p.last)...)
+	out.Facts = append(out.Facts, c.explainUnmade(p)...)
 	report := c.survey(p)
 	out.Facts = append(out.Facts, explainNodes(report, c.state.Nodes())...)
 	if !report.Feasible() {
@@ -83,6 +85,10 @@ func summary(place queue.Place, p *pod) string {
 	case queue.Active:
 		return "waits for its turn"
 	case queue.Backoff:
+		if p.last != nil && p.last.Vain != "" {
+			return fmt.Sprintf("waits to be tried again: on node %s it waited for its claims in vain: %s", p.last.Node,
+				p.last.Vain)
+		}
 		return "waits to be tried again"
 	case queue.Held:
 		return "waits until an extender has answered about another Pod"

@@ -110,6 +110,7 @@ func (c *Cycle) explainMember(p *pod) Explanation {
 	group, _ := c.ExplainGroup(p.gang.name)
 	out := Explanation{Summary: "in pod group " + p.gang.name.Name + ": " + group.Summary}
 	out.Facts = append(out.Facts, explainPreemption(p.last)...)
+	out.Facts = append(out.Facts, c.explainUnmade(p)...)
 	out.Facts = slices.Concat(out.Facts, group.Facts)
 	return out
 }

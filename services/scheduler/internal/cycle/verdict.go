@@ -46,6 +46,8 @@ type Verdict struct {
 	Group string
 	// Steps are what the claims of the Pod get before it can be bound; nothing where they have their volumes.
 	Steps []volumes.Step
+	// Vain is why the Pod waited on its node for its claims in vain; empty where it did not.
+	Vain string
 }
 
 // Message says why no node can take the Pod, in the words that users of `kubectl describe pod` know.

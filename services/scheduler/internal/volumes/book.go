@@ -45,6 +45,7 @@ type Book struct {
 	volumes map[string]*Volume
 	free    map[string]map[string]*Volume // by class and name, those that a claim may get
 	classes map[string]*Class
+	drivers map[string]bool // that have a CSIDriver
 	tracked map[string]bool // CSI drivers that tell how much storage there is
 	// required are the CSI drivers that must be on the nodes of Pods with their volumes.
 	required map[string]bool
@@ -75,7 +76,7 @@ func New() *Book {
 	return &Book{
 		claims: map[types.NamespacedName]*corev1.PersistentVolumeClaim{}, volumes: map[string]*Volume{},
 		free: map[string]map[string]*Volume{}, classes: map[string]*Class{},
-		tracked: map[string]bool{}, required: map[string]bool{},
+		drivers: map[string]bool{}, tracked: map[string]bool{}, required: map[string]bool{},
 		users: map[types.NamespacedName]map[types.UID]bool{}, pods: map[types.UID]*pod{},
 		named: map[types.NamespacedName]map[types.UID]bool{}, stale: map[types.UID]bool{},
 		assumedVolumes: map[string]types.NamespacedName{}, assumedNodes: map[types.NamespacedName]string{},

@@ -14,6 +14,7 @@ import (
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/utils/ptr"
 
+	"keelson.dev/kit/localvolume"
 	"keelson.dev/kit/podview"
 	"keelson.dev/kit/volumename"
 	"keelson.dev/services/scheduler/internal/columns"
@@ -163,6 +164,28 @@ func (b *Book) Demand(p *corev1.Pod) *Demand {
 		b.attach(d, v)
 	}
 	return d
+}
+
+// Unmade says of each claim of the Pod that has no volume, and for which none that is there will do, who is to make
+// one. Nodes are judged as if that happened.
+func (b *Book) Unmade(p *corev1.Pod) (says []string) {
+	d := b.Demand(p)
+	if d == nil {
+		return nil
+	}
+	for i := range d.Needs {
+		n := &d.Needs[i]
+		if n.Bound != nil || !n.Provision || len(n.Choice) > 0 {
+			continue
+		}
+		class, told := b.classes[n.class], ""
+		if class.provisioner != localvolume.Driver && !b.drivers[class.driver] {
+			told = ", which has no CSIDriver,"
+		}
+		says = append(says, fmt.Sprintf("persistentvolumeclaim %q has no volume: the provisioner %s%s is to make one "+
+			"for the Pod's node, and nodes are judged as if it did", n.Claim.Name, class.provisioner, told))
+	}
+	return says
 }
 
 // turn orders claims: those that have a volume come first, then those for which a node was chosen, then the smallest.

@@ -12,12 +12,16 @@ import (
 
 // SetDriver notes a CSIDriver that is new or changed.
 func (b *Book) SetDriver(d *storagev1.CSIDriver) {
+	b.drivers[d.Name] = true
 	b.setDriver(d.Name, ptr.Deref(d.Spec.StorageCapacity, false),
 		ptr.Deref(d.Spec.PreventPodSchedulingIfMissing, false))
 }
 
 // RemoveDriver notes that a CSIDriver is gone.
-func (b *Book) RemoveDriver(name string) { b.setDriver(name, false, false) }
+func (b *Book) RemoveDriver(name string) {
+	delete(b.drivers, name)
+	b.setDriver(name, false, false)
+}
 
 // setDriver notes whether a driver is to be asked for volumes only where it said that it has the storage, and whether
 // Pods with volumes of it go only where it is.
