@@ -2,17 +2,20 @@ package persistentvolume
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 
+	"keelson.dev/kit/events"
 	"keelson.dev/kit/explain"
 	"keelson.dev/kit/localvolume"
 )
 
-// endings are what ends the wait that an event of a claim tells of, by its reason.
+// endings are what ends the wait that an event of a claim tells of, by its reason; consumed has the one that depends on
+// the claim's class.
 var endings = map[string]string{
-	"WaitForFirstConsumer": "a Pod that uses the claim is given a node",
 	"FailedBinding":        "a PersistentVolume that suffices is free, or the claim is made anew with a storage class",
 	"VolumeMismatch":       "the volume suffices for the claim, or the claim is made anew",
 	"ExternalProvisioning": "that provisioner has made a volume and bound it",
@@ -45,9 +48,16 @@ func claimAccount(in observedClaim, plan ClaimPlan) explain.Account {
 	case len(a.Does) > 0:
 		return a
 	}
+	if stuck, ok := unprovisioned(in, plan); ok {
+		a.Wait(stuck)
+	}
 	for _, e := range plan.Events {
+		ends := endings[e.Reason]
+		if e.Reason == waitForConsumer().Reason {
+			ends = consumed(in.Class)
+		}
 		a.Wait(explain.Wait{Since: claim.CreationTimestamp.Time, Reason: e.Reason, For: "a volume: " + e.Message,
-			Ends: endings[e.Reason]})
+			Ends: ends})
 	}
 	if len(plan.Events) == 0 {
 		a.Wait(explain.Wait{Since: claim.CreationTimestamp.Time, Reason: "VolumeMissing",
@@ -55,6 +65,44 @@ func claimAccount(in observedClaim, plan ClaimPlan) explain.Account {
 			Ends: "there is one of that name"})
 	}
 	return a
+}
+
+// consumed is what ends the wait of a claim for its first Pod.
+func consumed(class *storagev1.StorageClass) string {
+	const given = "a Pod that uses the claim is given a node"
+	switch class.Provisioner {
+	case noProvisioner:
+		return fmt.Sprintf("%s where a free PersistentVolume of StorageClass %q can be used: the provisioner %s makes "+
+			"none", given, class.Name, noProvisioner)
+	case localvolume.Driver:
+		return given + ", on which this controller then makes the volume"
+	}
+	return fmt.Sprintf("%s, for which the provisioner %s then makes the volume", given, class.Provisioner)
+}
+
+// unprovisioned is the wait of a claim that waits for its first Pod, or for a provisioner that is no part of the mesh,
+// and for which no volume is made as things stand, whichever node the Pod is given; false where one may be.
+func unprovisioned(in observedClaim, plan ClaimPlan) (explain.Wait, bool) {
+	claim, class := in.Claim, in.Class
+	if class == nil || !slices.ContainsFunc(plan.Events, func(e events.Event) bool {
+		return e.Reason == waitForConsumer().Reason || e.Reason == externalProvisioning("").Reason
+	}) {
+		return explain.Wait{}, false
+	}
+	byHand := fmt.Sprintf("somebody makes a PersistentVolume of StorageClass %q that suffices", class.Name)
+	if in.unheard {
+		return explain.Wait{Since: claim.CreationTimestamp.Time, Reason: "ProvisionerMissing",
+			For: fmt.Sprintf("the provisioner %s of StorageClass %q to run: nothing shows that it does, neither a "+
+				"CSIDriver of that name nor a PersistentVolume that it has made", class.Provisioner, class.Name),
+			Ends: "somebody installs it, or " + byHand}, true
+	}
+	if class.Provisioner != localvolume.Driver {
+		return explain.Wait{}, false
+	}
+	why := refusalAnywhere(claim, class)
+	return explain.Wait{Since: claim.CreationTimestamp.Time, Reason: "NeverProvisioned",
+		For:  fmt.Sprintf("a volume that %s makes on no node: %s", localvolume.Driver, why),
+		Ends: "that is put right in a claim that is made anew, or " + byHand}, why != ""
 }
 
 // volumeAccount tells what a decision about a volume came to.

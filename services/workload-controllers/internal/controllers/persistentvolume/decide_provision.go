@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -56,7 +57,21 @@ func waitForOther(claim *corev1.PersistentVolumeClaim, provisioner string) Claim
 
 // refusal tells why no folder on the chosen node can serve the claim; empty: one can.
 func refusal(in ClaimInput) string {
-	spec, class := &in.Claim.Spec, in.Class
+	if why := refusalAnywhere(in.Claim, in.Class); why != "" {
+		return why
+	}
+	switch {
+	case in.Node == nil:
+		return fmt.Sprintf("the selected node %q is gone", in.Claim.Annotations[annotationNode])
+	case in.Node.Labels[corev1.LabelHostname] == "":
+		return fmt.Sprintf("the selected node %q has no label %s", in.Node.Name, corev1.LabelHostname)
+	}
+	return ""
+}
+
+// refusalAnywhere tells why no folder on any node can serve a claim of the class.
+func refusalAnywhere(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass) string {
+	spec := &claim.Spec
 	shared := slices.IndexFunc(spec.AccessModes, func(m corev1.PersistentVolumeAccessMode) bool {
 		return m != corev1.ReadWriteOnce && m != corev1.ReadWriteOncePod
 	})
@@ -75,10 +90,6 @@ func refusal(in ClaimInput) string {
 	case len(class.Parameters) > 0 || len(class.MountOptions) > 0:
 		return fmt.Sprintf("StorageClass %q: %s takes neither parameters nor mountOptions", class.Name,
 			localvolume.Driver)
-	case in.Node == nil:
-		return fmt.Sprintf("the selected node %q is gone", in.Claim.Annotations[annotationNode])
-	case in.Node.Labels[corev1.LabelHostname] == "":
-		return fmt.Sprintf("the selected node %q has no label %s", in.Node.Name, corev1.LabelHostname)
 	}
 	return ""
 }

@@ -2,13 +2,20 @@ package persistentvolume
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"keelson.dev/kit/controller"
 	"keelson.dev/kit/explain"
 	"keelson.dev/kit/introspect"
+	"keelson.dev/kit/localvolume"
+	"keelson.dev/kit/volumename"
+	"keelson.dev/services/workload-controllers/internal/storeindex"
 )
 
 // Volumes answers for PersistentVolumes while the controller leads in this process; for claims its Registration does.
@@ -52,9 +59,31 @@ func (c *Controller) explainClaims() introspect.Explainer {
 	steps := c.claimSteps()
 	steps.Observe = func(ctx context.Context, claim *corev1.PersistentVolumeClaim) (observedClaim, bool, error) {
 		in, err := c.look(ctx, claim)
+		if err == nil && in.Class != nil {
+			in.unheard, err = c.isUnheard(ctx, in.Class.Provisioner)
+		}
 		return in, true, err
 	}
 	return explain.Explainer(steps, claimAccount, nil)
+}
+
+// isUnheard says that nothing in the API shows that a provisioner runs: it is no part of the mesh, has no CSIDriver and
+// has made no volume. One that is no CSI driver needs no CSIDriver, so that its first volume is what shows it.
+func (c *Controller) isUnheard(ctx context.Context, provisioner string) (bool, error) {
+	if provisioner == noProvisioner || provisioner == localvolume.Driver {
+		return false, nil
+	}
+	driver := volumename.DriverOf(provisioner)
+	err := c.client.Get(ctx, client.ObjectKey{Name: driver}, &storagev1.CSIDriver{})
+	if client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("looking for CSIDriver %s: %w", driver, err)
+	}
+	made := slices.ContainsFunc(storeindex.All[corev1.PersistentVolume](c.stores.volumes),
+		func(volume *corev1.PersistentVolume) bool {
+			of, _ := volumename.CSI(volume)
+			return of == driver || volume.Annotations[annotationProvisionedBy] == provisioner
+		})
+	return err != nil && !made, nil
 }
 
 // explainVolumes answers for volumes.

@@ -1,10 +1,14 @@
 package persistentvolume
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 func TestClaimAccount(t *testing.T) {
@@ -69,6 +73,98 @@ func TestVolumeAccount(t *testing.T) {
 		row.in.Now = now
 		if got := volumeAccount(row.in, DecideVolume(row.in)).Explanation().Summary; got != row.want {
 			t.Errorf("%s: got %q, want %q", row.name, got, row.want)
+		}
+	}
+}
+
+// A claim for which no volume is made says so, not only that it waits for its first Pod.
+func TestAccountOfAClaimThatIsNeverProvisioned(t *testing.T) {
+	many := claim("a", modes(corev1.ReadWriteMany))
+	chosen := []claimEdit{on("n1"), marked(annotationProvisioner, "disk.example.com"),
+		marked(annotationProvisionerV1, "disk.example.com")}
+	const first = "WaitForFirstConsumer: waits for a volume: waiting for first consumer to be created before " +
+		"binding; it ends when a Pod that uses the claim is given a node"
+	const byHand = `somebody makes a PersistentVolume of StorageClass "fast" that suffices`
+	const missing = `ProvisionerMissing: waits for the provisioner disk.example.com of StorageClass "fast" to run: ` +
+		"nothing shows that it does, neither a CSIDriver of that name nor a PersistentVolume that it has made; it " +
+		"ends when somebody installs it, or " + byHand
+	for _, row := range []struct {
+		name string
+		in   observedClaim
+		want []string
+	}{
+		{"a folder will do", observedClaim{ClaimInput: ClaimInput{Claim: claim("a"), Class: local()}},
+			[]string{first + ", on which this controller then makes the volume"}},
+		{"no folder will do", observedClaim{ClaimInput: ClaimInput{Claim: many, Class: local()}}, []string{
+			"NeverProvisioned: waits for a volume that local.keelson.dev makes on no node: spec.accessModes[0]: " +
+				"ReadWriteMany is not possible for a volume on one node: use ReadWriteOnce or ReadWriteOncePod; it " +
+				"ends when that is put right in a claim that is made anew, or somebody makes a PersistentVolume of " +
+				`StorageClass "` + localClass + `" that suffices`,
+			first + ", on which this controller then makes the volume"}},
+		{"people make them", observedClaim{ClaimInput: ClaimInput{Claim: many,
+			Class: storageClass("fast", noProvisioner, delayed)}}, []string{
+			first + ` where a free PersistentVolume of StorageClass "fast" can be used: the provisioner ` +
+				noProvisioner + " makes none"}},
+		{"somebody makes them", observedClaim{ClaimInput: ClaimInput{Claim: many,
+			Class: storageClass("fast", "disk.example.com", delayed)}},
+			[]string{first + ", for which the provisioner disk.example.com then makes the volume"}},
+		{"nobody makes them", observedClaim{ClaimInput: ClaimInput{Claim: claim("a"),
+			Class: storageClass("fast", "disk.example.com", delayed)}, unheard: true},
+			[]string{missing, first + ", for which the provisioner disk.example.com then makes the volume"}},
+		{"nobody makes one for the node", observedClaim{ClaimInput: ClaimInput{Claim: claim("a", chosen...),
+			Class: storageClass("fast", "disk.example.com", delayed)}, unheard: true}, []string{missing,
+			"ExternalProvisioning: waits for a volume: " + externalProvisioning("disk.example.com").Message +
+				"; it ends when that provisioner has made a volume and bound it"}},
+		{"it has its volume", observedClaim{ClaimInput: ClaimInput{Claim: claim("a", naming("v"), complete),
+			Volume: volume("v", kept("a", "uid-a")), Class: storageClass("fast", "disk.example.com", delayed)},
+			unheard: true}, nil},
+		{"it asks for a volume by its name", observedClaim{ClaimInput: ClaimInput{Claim: claim("a", naming("v")),
+			Class: storageClass("fast", "disk.example.com", delayed)}, unheard: true}, []string{
+			`VolumeMissing: waits for PersistentVolume "v", which spec.volumeName asks for; it ends when there is ` +
+				"one of that name"}},
+	} {
+		var got []string
+		for _, fact := range claimAccount(row.in, DecideClaim(row.in.ClaimInput)).Explanation().Facts {
+			got = append(got, fact.Reason+": "+fact.Message)
+		}
+		if !slices.Equal(got, row.want) {
+			t.Errorf("%s: got\n%q, want\n%q", row.name, got, row.want)
+		}
+	}
+}
+
+// A provisioner is heard of by its CSIDriver, by a volume of its driver, or by one that says who made it.
+func TestIsUnheard(t *testing.T) {
+	made := func(by string) volumeEdit {
+		return func(v *corev1.PersistentVolume) { v.Annotations = map[string]string{annotationProvisionedBy: by} }
+	}
+	of := func(driver string) volumeEdit {
+		return func(v *corev1.PersistentVolume) {
+			v.Spec.PersistentVolumeSource = corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{
+				Driver: driver, VolumeHandle: v.Name}}
+		}
+	}
+	driver := func(name string) *storagev1.CSIDriver {
+		return &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	}
+	for _, row := range []struct {
+		name, provisioner string
+		objects           []client.Object
+		want              bool
+	}{
+		{"of nothing", "disk.example.com", nil, true},
+		{"of others", "disk.example.com", []client.Object{driver("other"), volume("v"), volume("w", made("other")),
+			volume("x", of("other"))}, true},
+		{"its CSIDriver", "disk.example.com", []client.Object{driver("disk.example.com")}, false},
+		{"the CSIDriver of who took over", "kubernetes.io/aws-ebs", []client.Object{driver("ebs.csi.aws.com")}, false},
+		{"its driver's volume", "disk.example.com", []client.Object{volume("v", of("disk.example.com"))}, false},
+		{"a volume that it made", "example.com/nfs", []client.Object{volume("v", made("example.com/nfs"))}, false},
+		{"people", noProvisioner, nil, false},
+		{"the mesh itself", "local.keelson.dev", nil, false},
+	} {
+		got, err := newBench(t, row.objects...).controller.isUnheard(t.Context(), row.provisioner)
+		if err != nil || got != row.want {
+			t.Errorf("%s: %t, %v", row.name, got, err)
 		}
 	}
 }

@@ -46,6 +46,9 @@ type observedClaim struct {
 	ClaimInput
 	// contested says that another pass has a volume in its hands that would suit.
 	contested bool
+	// unheard says that nothing in the API shows that the provisioner of the claim's class runs; only who explains the
+	// claim looks for that.
+	unheard bool
 }
 
 // Reconcile makes a pass over a claim, or over a volume, which has no namespace.
