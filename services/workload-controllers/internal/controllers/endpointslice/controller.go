@@ -47,7 +47,7 @@ func Registration(feed *podfeed.Feed, o Options, concurrent int) controller.Regi
 	return controller.Registration{
 		Name:        Name,
 		EventSource: eventSource,
-		Explains:    []string{"Service"},
+		Explains:    []string{"Service", "EndpointSlice"},
 		Rules: []rbacv1.PolicyRule{
 			wake.QuotaRule,
 			{APIGroups: []string{""}, Resources: []string{"services", "pods", "nodes"},
@@ -81,7 +81,9 @@ func setup(s *controller.Setup, feed *podfeed.Feed, o Options, concurrent int) (
 	if err != nil {
 		return nil, err
 	}
-	s.Explain(explain.Explainer(c.stepsOf(c.see), account, leaves))
+	services := explain.Explainer(c.stepsOf(c.see), account, leaves)
+	s.Explain(services)
+	s.ExplainKind("EndpointSlice", slices.Explainer("Service", services, leavesSlice))
 	for kind, watch := range map[string]source.SyncingSource{
 		"Services": source.Kind(s.Cache, &corev1.Service{}, wake.Self(c.services.Put, c.forget)),
 		"Pods": &podfeed.Source{Feed: feed, Cache: s.Cache, Requests: c.services.OnPod,

@@ -181,3 +181,17 @@ func leaves(service *corev1.Service) string {
 	}
 	return "leaves it alone: it selects no Pods, so its endpoints are those of EndpointSlices that others write"
 }
+
+// leavesSlice says why an EndpointSlice is not this controller's.
+func leavesSlice(slice *discoveryv1.EndpointSlice) string {
+	by, service := slice.Labels[discoveryv1.LabelManagedBy], slice.Labels[discoveryv1.LabelServiceName]
+	switch {
+	case service == "":
+		return "leaves it alone: it is of no Service, having no label " + discoveryv1.LabelServiceName
+	case by == "":
+		return fmt.Sprintf("leaves it to who made it, having no label %s; Service %s has its endpoints too",
+			discoveryv1.LabelManagedBy, service)
+	}
+	return fmt.Sprintf("leaves it to %s, which its label %s names; Service %s has its endpoints too", by,
+		discoveryv1.LabelManagedBy, service)
+}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -87,6 +88,25 @@ func TestLeaves(t *testing.T) {
 	} {
 		if got := leaves(s); got != want {
 			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+func TestLeavesSlice(t *testing.T) {
+	const service, managed = discoveryv1.LabelServiceName, discoveryv1.LabelManagedBy
+	for _, row := range []struct {
+		labels map[string]string
+		want   string
+	}{
+		{map[string]string{managed: manager}, "leaves it alone: it is of no Service, having no label " + service},
+		{map[string]string{service: "web"}, "leaves it to who made it, having no label " + managed +
+			"; Service web has its endpoints too"},
+		{map[string]string{service: "web", managed: "example.com"}, "leaves it to example.com, which its label " +
+			managed + " names; Service web has its endpoints too"},
+	} {
+		slice := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Labels: row.labels}}
+		if got := leavesSlice(slice); got != row.want {
+			t.Errorf("%q, want %q", got, row.want)
 		}
 	}
 }

@@ -43,7 +43,7 @@ type Options struct {
 // Registration describes the controller. concurrent is how many Endpoints it works on at once.
 func Registration(o Options, concurrent int) controller.Registration {
 	return controller.Registration{
-		Name: Name, Explains: []string{"Endpoints"},
+		Name: Name, Explains: []string{"Endpoints", "EndpointSlice"},
 		Rules: []rbacv1.PolicyRule{
 			wake.QuotaRule,
 			{APIGroups: []string{""}, Resources: []string{"services", "endpoints"}, Verbs: []string{"list", "watch"}},
@@ -74,7 +74,11 @@ func setup(s *controller.Setup, o Options, concurrent int) (controller.Runnable,
 	if err != nil {
 		return nil, err
 	}
-	s.Explain(explain.Explainer(c.steps(), account, nil))
+	endpoints := explain.Explainer(c.steps(), account, nil)
+	s.Explain(endpoints)
+	// Of slices that it does not keep, the controller endpointslice tells.
+	s.ExplainKind("EndpointSlice", slices.Explainer("Endpoints", endpoints,
+		func(*discoveryv1.EndpointSlice) string { return "" }))
 	for kind, watch := range map[string]source.SyncingSource{
 		"Endpoints":      source.Kind(s.Cache, &corev1.Endpoints{}, c.onEndpoints(o.Batch)),
 		"Services":       source.Kind(s.Cache, &corev1.Service{}, onService()),

@@ -21,7 +21,7 @@ const Name = "serviceaccount"
 // Registration describes the controller. concurrent is how many namespaces it works on at once.
 func Registration(concurrent int) controller.Registration {
 	return controller.Registration{
-		Name: Name, Explains: []string{"Namespace"},
+		Name: Name, Explains: []string{"Namespace", "ServiceAccount"},
 		Rules: []rbacv1.PolicyRule{
 			wake.QuotaRule,
 			{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"list", "watch"}},
@@ -39,6 +39,7 @@ func setup(s *controller.Setup, concurrent int) (controller.Runnable, error) {
 		return nil, err
 	}
 	s.Explain(explain.Explainer(c.steps(), account, nil))
+	s.ExplainKind("ServiceAccount", c.explainAccount)
 	namespaces := source.Kind(s.Cache, &corev1.Namespace{}, &handler.TypedEnqueueRequestForObject[*corev1.Namespace]{})
 	if err := built.Watch(namespaces); err != nil {
 		return nil, fmt.Errorf("watching Namespaces: %w", err)

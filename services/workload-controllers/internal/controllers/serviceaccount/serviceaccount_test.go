@@ -92,3 +92,48 @@ func TestAccount(t *testing.T) {
 		}
 	}
 }
+
+// What is told of a ServiceAccount is what becomes of it when it is deleted, and of its Pods.
+func TestStanding(t *testing.T) {
+	account := func(name string, edits ...func(*corev1.ServiceAccount)) *corev1.ServiceAccount {
+		a := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name}}
+		for _, edit := range edits {
+			edit(a)
+		}
+		return a
+	}
+	going := func(a *corev1.ServiceAccount) { a.DeletionTimestamp = &metav1.Time{} }
+	mounts := func(mounts bool) func(*corev1.ServiceAccount) {
+		return func(a *corev1.ServiceAccount) { a.AutomountServiceAccountToken = &mounts }
+	}
+	const (
+		named = "Pods that name it have it; it is a user's own, and nobody makes it anew where somebody deletes it"
+		none  = "Pods that name no ServiceAccount have it; it is made anew where somebody deletes it, as long as its " +
+			"namespace stays"
+	)
+	for _, row := range []struct {
+		account *corev1.ServiceAccount
+		want    string
+	}{
+		{account(name), none},
+		{account(name, mounts(true)), none},
+		{account(name, going), "it is being deleted, and is made anew when it is gone, unless its namespace goes too"},
+		{account("robot"), named},
+		{account("robot", mounts(false)), named + "; its Pods get no token unless they ask for one: its " +
+			"automountServiceAccountToken is false"},
+		{account("robot", going), "it is being deleted, and nobody makes it anew"},
+	} {
+		if got := standing(row.account).Explanation().Summary; got != "waits for nothing: "+row.want {
+			t.Errorf("%q, want %q", got, row.want)
+		}
+	}
+	c := &Controller{client: fake.NewClientBuilder().WithObjects(account("robot")).Build()}
+	if e, known := c.explainAccount(t.Context(), "team", "robot"); !known || e.Summary != "waits for nothing: "+named {
+		t.Errorf("%q, %t", e.Summary, known)
+	}
+	for _, elsewhere := range [][2]string{{"team", "nosuch"}, {"other", "robot"}} {
+		if _, known := c.explainAccount(t.Context(), elsewhere[0], elsewhere[1]); known {
+			t.Errorf("%v is known", elsewhere)
+		}
+	}
+}
