@@ -21,6 +21,7 @@ import (
 	"keelson.dev/cli/internal/mesh"
 	"keelson.dev/cli/internal/plan"
 	"keelson.dev/cli/internal/terminal"
+	"keelson.dev/kit/podview"
 	introspectionv1 "keelson.dev/proto/keelson/introspection/v1"
 )
 
@@ -39,7 +40,8 @@ type DaemonView struct {
 	Facts   []*introspectionv1.Fact
 }
 
-// ExplainPod asks the API, the scheduler, the Pod's nodeagent, who makes its claims, and who takes Pods away.
+// ExplainPod asks the API, the scheduler, the Pod's nodeagent, who makes its claims and gives them volumes, and who
+// takes Pods away.
 func ExplainPod(ctx context.Context, m *mesh.Mesh, namespace, name string) (Account, error) {
 	client, err := m.Client()
 	if err != nil {
@@ -47,7 +49,7 @@ func ExplainPod(ctx context.Context, m *mesh.Mesh, namespace, name string) (Acco
 	}
 	pod, err := client.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return Account{}, fmt.Errorf("there is no Pod %s in namespace %s", name, namespace)
+		return Account{}, missing(ctx, client, "Pod", namespace, name)
 	}
 	if err != nil {
 		return Account{}, fmt.Errorf("reading the Pod: %w", err)
@@ -64,8 +66,31 @@ func ExplainPod(ctx context.Context, m *mesh.Mesh, namespace, name string) (Acco
 	if hasOwnClaims(pod) || isAnnounced(pod) {
 		account.Views = append(account.Views, ask(ctx, m, plan.WorkloadControllers, object, "has not seen the Pod yet"))
 	}
-	account.Views = append(account.Views, ask(ctx, m, plan.PodGC, object, "has not seen the Pod yet"))
+	for _, claim := range unboundClaims(ctx, client, pod) {
+		about := &introspectionv1.ObjectReference{Kind: "PersistentVolumeClaim", Namespace: namespace, Name: claim}
+		view := ask(ctx, m, plan.WorkloadControllers, about, "has not seen the claim yet")
+		view.Daemon += ", on PersistentVolumeClaim " + claim
+		account.Views = append(account.Views, view)
+	}
+	account.Views = append(account.Views, ask(ctx, m, plan.PodGC, object, "has not seen the Pod yet"),
+		askOwners(ctx, m, pod))
 	return account, nil
+}
+
+// unboundClaims are the claims that a Pod waits for: they are there and have no volume. One that cannot be read is told
+// of by who explains it.
+func unboundClaims(ctx context.Context, client kubernetes.Interface, pod *corev1.Pod) (names []string) {
+	if ended(pod) {
+		return nil
+	}
+	for _, name := range podview.ClaimNames(pod) {
+		claim, err := client.CoreV1().PersistentVolumeClaims(pod.Namespace).Get(ctx, name, metav1.GetOptions{})
+		gone := apierrors.IsNotFound(err) // which the scheduler tells
+		if !gone && (err != nil || claim.Status.Phase != corev1.ClaimBound) && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // hasOwnClaims says whether claims are made for the Pod.

@@ -12,11 +12,13 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/kubernetes"
 
 	"keelson.dev/cli/internal/mesh"
@@ -24,11 +26,10 @@ import (
 	introspectionv1 "keelson.dev/proto/keelson/introspection/v1"
 )
 
-// Kind is a kind of object that a controller explains.
+// Kind is a kind of object that is explained.
 type Kind struct {
-	// Name is the kind as the API writes it; others are what users may write, the shortest last.
-	Name   string
-	others []string
+	// Name is the kind as the API writes it; plural and group name its resource, short is what users may write, too.
+	Name, plural, group, short string
 	// cluster is set for a kind whose objects have no namespace; daemons are asked, in this order.
 	cluster bool
 	daemons []string
@@ -40,8 +41,10 @@ type getter[O metav1.Object] interface {
 	Get(ctx context.Context, name string, options metav1.GetOptions) (O, error)
 }
 
-func kindOf[O metav1.Object](name, plural, short string, of func(kubernetes.Interface, string) getter[O]) Kind {
-	return Kind{Name: name, others: []string{plural, short}, daemons: []string{plan.WorkloadControllers},
+// kindOf is a kind that controllers explain. Its resource is a plural, and the group behind it where that has a name.
+func kindOf[O metav1.Object](name, resource, short string, of func(kubernetes.Interface, string) getter[O]) Kind {
+	plural, group, _ := strings.Cut(resource, ".")
+	return Kind{Name: name, plural: plural, group: group, short: short, daemons: []string{plan.WorkloadControllers},
 		get: func(ctx context.Context, client kubernetes.Interface, namespace, name string) (metav1.Object, error) {
 			return of(client, namespace).Get(ctx, name, metav1.GetOptions{})
 		}}
@@ -53,9 +56,12 @@ func (k Kind) by(daemons ...string) Kind {
 	return k
 }
 
+// is says whether a kind is that of the resource.
+func (k Kind) is(group, plural string) bool { return k.group == group && k.plural == plural }
+
 // asked are the daemons that are asked about an object: about a Node, its own nodeagent too.
 func (k Kind) asked(name string) []string {
-	if k.Name == "Node" {
+	if k.is("", "nodes") {
 		return append([]string{plan.NodeagentProcess(name)}, k.daemons...)
 	}
 	return k.daemons
@@ -67,40 +73,48 @@ func (k Kind) ofCluster() Kind {
 	return k
 }
 
-// pod is the word for what ExplainPod explains, service the kind of explainService.
-const (
-	pod     = "pod"
-	service = "Service"
-)
-
+// kinds are those that daemons explain beside what keeps an object.
 var kinds = []Kind{
-	kindOf("Deployment", "deployments", "deploy", func(c kubernetes.Interface, ns string) getter[*appsv1.Deployment] {
-		return c.AppsV1().Deployments(ns)
+	kindOf("Pod", "pods", "po", func(c kubernetes.Interface, ns string) getter[*corev1.Pod] {
+		return c.CoreV1().Pods(ns)
 	}),
-	kindOf("ReplicaSet", "replicasets", "rs", func(c kubernetes.Interface, ns string) getter[*appsv1.ReplicaSet] {
+	kindOf(
+		"Deployment",
+		"deployments.apps",
+		"deploy",
+		func(c kubernetes.Interface, ns string) getter[*appsv1.Deployment] {
+			return c.AppsV1().Deployments(ns)
+		},
+	),
+	kindOf("ReplicaSet", "replicasets.apps", "rs", func(c kubernetes.Interface, ns string) getter[*appsv1.ReplicaSet] {
 		return c.AppsV1().ReplicaSets(ns)
 	}),
-	kindOf("StatefulSet", "statefulsets", "sts", func(c kubernetes.Interface, ns string) getter[*appsv1.StatefulSet] {
-		return c.AppsV1().StatefulSets(ns)
-	}),
-	kindOf("DaemonSet", "daemonsets", "ds", func(c kubernetes.Interface, ns string) getter[*appsv1.DaemonSet] {
+	kindOf(
+		"StatefulSet",
+		"statefulsets.apps",
+		"sts",
+		func(c kubernetes.Interface, ns string) getter[*appsv1.StatefulSet] {
+			return c.AppsV1().StatefulSets(ns)
+		},
+	),
+	kindOf("DaemonSet", "daemonsets.apps", "ds", func(c kubernetes.Interface, ns string) getter[*appsv1.DaemonSet] {
 		return c.AppsV1().DaemonSets(ns)
 	}),
-	kindOf("Job", "jobs", "job", func(c kubernetes.Interface, ns string) getter[*batchv1.Job] {
+	kindOf("Job", "jobs.batch", "job", func(c kubernetes.Interface, ns string) getter[*batchv1.Job] {
 		return c.BatchV1().Jobs(ns)
 	}).by(plan.WorkloadControllers, plan.PodGC),
-	kindOf("CronJob", "cronjobs", "cj", func(c kubernetes.Interface, ns string) getter[*batchv1.CronJob] {
+	kindOf("CronJob", "cronjobs.batch", "cj", func(c kubernetes.Interface, ns string) getter[*batchv1.CronJob] {
 		return c.BatchV1().CronJobs(ns)
 	}),
 	kindOf("ReplicationController", "replicationcontrollers", "rc",
 		func(c kubernetes.Interface, ns string) getter[*corev1.ReplicationController] {
 			return c.CoreV1().ReplicationControllers(ns)
 		}),
-	kindOf("PodDisruptionBudget", "poddisruptionbudgets", "pdb",
+	kindOf("PodDisruptionBudget", "poddisruptionbudgets.policy", "pdb",
 		func(c kubernetes.Interface, ns string) getter[*policyv1.PodDisruptionBudget] {
 			return c.PolicyV1().PodDisruptionBudgets(ns)
 		}),
-	kindOf("HorizontalPodAutoscaler", "horizontalpodautoscalers", "hpa",
+	kindOf("HorizontalPodAutoscaler", "horizontalpodautoscalers.autoscaling", "hpa",
 		func(c kubernetes.Interface, ns string) getter[*autoscalingv2.HorizontalPodAutoscaler] {
 			return c.AutoscalingV2().HorizontalPodAutoscalers(ns)
 		}),
@@ -116,17 +130,25 @@ var kinds = []Kind{
 		func(c kubernetes.Interface, _ string) getter[*corev1.PersistentVolume] {
 			return c.CoreV1().PersistentVolumes()
 		}).by(plan.WorkloadControllers, plan.PodGC).ofCluster(),
-	kindOf("PodGroup", "podgroups", "podgroup",
+	kindOf("PodGroup", "podgroups.scheduling.k8s.io", "podgroup",
 		func(c kubernetes.Interface, ns string) getter[*schedulingv1beta1.PodGroup] {
 			return c.SchedulingV1beta1().PodGroups(ns)
 		}).by(plan.Scheduler, plan.PodGC),
-	kindOf(service, "services", "svc", func(c kubernetes.Interface, ns string) getter[*corev1.Service] {
+	kindOf("Service", "services", "svc", func(c kubernetes.Interface, ns string) getter[*corev1.Service] {
 		return c.CoreV1().Services(ns)
 	}),
 	kindOf("Endpoints", "endpoints", "ep", func(c kubernetes.Interface, ns string) getter[*corev1.Endpoints] {
 		return c.CoreV1().Endpoints(ns)
 	}),
-	kindOf("ServiceCIDR", "servicecidrs", "servicecidr",
+	kindOf("EndpointSlice", "endpointslices.discovery.k8s.io", "endpointslice",
+		func(c kubernetes.Interface, ns string) getter[*discoveryv1.EndpointSlice] {
+			return c.DiscoveryV1().EndpointSlices(ns)
+		}),
+	kindOf("ServiceAccount", "serviceaccounts", "sa",
+		func(c kubernetes.Interface, ns string) getter[*corev1.ServiceAccount] {
+			return c.CoreV1().ServiceAccounts(ns)
+		}),
+	kindOf("ServiceCIDR", "servicecidrs.networking.k8s.io", "servicecidr",
 		func(c kubernetes.Interface, _ string) getter[*networkingv1.ServiceCIDR] {
 			return c.NetworkingV1().ServiceCIDRs()
 		}).ofCluster(),
@@ -138,9 +160,9 @@ var kinds = []Kind{
 	}).by(plan.WorkloadControllers, plan.PodGC).ofCluster(),
 }
 
-// KindNames are the kinds that are explained, as users write them.
+// KindNames are the kinds that daemons explain beside what keeps an object, as users write them.
 func KindNames() []string {
-	names := []string{pod}
+	names := make([]string, 0, len(kinds))
 	for _, kind := range kinds {
 		names = append(names, strings.ToLower(kind.Name))
 	}
@@ -150,21 +172,29 @@ func KindNames() []string {
 // Writer prints what is known of an object.
 type Writer interface{ Write(out io.Writer) }
 
-// Explain tells why an object is as it is. The word for the kind is its name, its plural or its short name.
+// Explain tells why an object is as it is. The word for the kind is its name, its plural or its short name; it may be
+// any that the API serves.
 func Explain(ctx context.Context, m *mesh.Mesh, word, namespace, name string) (Writer, error) {
-	kind, isPod, err := find(word)
-	switch {
-	case err != nil:
+	client, err := m.Client()
+	if err != nil {
 		return nil, err
-	case isPod:
+	}
+	kind, known := find(word)
+	if !known {
+		if kind, err = served(ctx, client.Discovery(), word); err != nil {
+			return nil, err
+		}
+	}
+	switch {
+	case kind.is("", "pods"):
 		return ExplainPod(ctx, m, namespace, name)
-	case kind.Name == service:
+	case kind.is("", "services"):
 		return explainService(ctx, m, kind, namespace, name)
 	}
 	return explainWorkload(ctx, m, kind, namespace, name)
 }
 
-// Workload is what is known of one object that a controller works on.
+// Workload is what is known of one object.
 type Workload struct {
 	Kind   string
 	Object metav1.Object
@@ -178,14 +208,13 @@ func explainWorkload(ctx context.Context, m *mesh.Mesh, kind Kind, namespace, na
 	if err != nil {
 		return Workload{}, err
 	}
-	where := " in namespace " + namespace
 	if kind.cluster {
-		namespace, where = "", ""
+		namespace = ""
 	}
 	object, err := kind.get(ctx, client, namespace, name)
 	switch {
 	case apierrors.IsNotFound(err):
-		return Workload{}, fmt.Errorf("there is no %s %s%s", kind.Name, name, where)
+		return Workload{}, missing(ctx, client, kind.Name, namespace, name)
 	case err != nil:
 		return Workload{}, fmt.Errorf("reading the %s: %w", kind.Name, err)
 	}
@@ -197,6 +226,7 @@ func explainWorkload(ctx context.Context, m *mesh.Mesh, kind Kind, namespace, na
 		w.Views = append(w.Views, ask(ctx, m, daemon, &introspectionv1.ObjectReference{Kind: kind.Name,
 			Namespace: namespace, Name: name}, "has not seen it yet, or does not run its controller"))
 	}
+	w.Views = append(w.Views, askOwners(ctx, m, object))
 	return w, nil
 }
 
@@ -215,23 +245,22 @@ func (w Workload) Write(out io.Writer) {
 	writeEvents(out, w.Events)
 }
 
-// CheckKind says what is wrong with a word for a kind.
+// CheckKind says what is wrong with a word for a kind, as far as that is seen without asking the API.
 func CheckKind(word string) error {
-	_, _, err := find(word)
-	return err
+	if wrong := validation.IsDNS1123Subdomain(strings.ToLower(word)); len(wrong) > 0 {
+		return fmt.Errorf("%q is no kind: write one as kubectl takes it, such as pod, deploy or deployments.apps", word)
+	}
+	return nil
 }
 
-// find returns the kind that a user means.
-func find(word string) (kind Kind, isPod bool, err error) {
+// find returns the kind that a user means, if it is one that daemons explain.
+func find(word string) (Kind, bool) {
 	word = strings.ToLower(word)
-	if slices.Contains([]string{pod, "pods", "po"}, word) {
-		return Kind{}, true, nil
-	}
 	for _, kind := range kinds {
-		if word == strings.ToLower(kind.Name) || slices.Contains(kind.others, word) {
-			return kind, false, nil
+		words := []string{strings.ToLower(kind.Name), kind.plural, kind.plural + "." + kind.group, kind.short}
+		if slices.Contains(words, word) {
+			return kind, true
 		}
 	}
-	return Kind{}, false, fmt.Errorf("%q is no kind that is explained, only %s are", word,
-		strings.Join(KindNames(), ", "))
+	return Kind{}, false
 }
