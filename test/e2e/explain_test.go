@@ -105,6 +105,40 @@ metadata: {name: explained}
 spec: {capacity: {storage: 1Mi}, accessModes: [ReadWriteOnce], storageClassName: explained,
   hostPath: {path: /explained}}
 ---
+apiVersion: storage.k8s.io/v1
+kind: StorageClass
+metadata: {name: explained}
+provisioner: nobody.example.com
+volumeBindingMode: WaitForFirstConsumer
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: never}
+spec: {accessModes: [ReadWriteMany], storageClassName: keelson-local, resources: {requests: {storage: 1Mi}}}
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: unmade}
+spec: {accessModes: [ReadWriteOnce], storageClassName: explained, resources: {requests: {storage: 1Mi}}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: unmade}
+spec:
+  nodeSelector: {no: where}
+  containers: [{name: c, image: x, volumeMounts: [{name: d, mountPath: /d}]}]
+  volumes: [{name: d, persistentVolumeClaim: {claimName: unmade}}]
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {name: own, labels: {kubernetes.io/service-name: outer}}
+addressType: IPv4
+endpoints: [{addresses: [192.0.2.3]}]
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: kept}
+---
 apiVersion: v1
 kind: Namespace
 metadata: {name: explained}
@@ -141,6 +175,7 @@ func TestExplain(t *testing.T) {
 	w := bare(t, m).World
 	w.Cleanup(func() {
 		_ = w.Client.CoreV1().PersistentVolumes().Delete(context.Background(), "explained", metav1.DeleteOptions{})
+		_ = w.Client.StorageV1().StorageClasses().Delete(context.Background(), "explained", metav1.DeleteOptions{})
 	})
 	w.KubectlWith(explained, "apply", "-f", "-")
 	held := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "held", Finalizers: []string{"example.com/hold"}}}
@@ -186,10 +221,28 @@ func TestExplain(t *testing.T) {
 		"namespace default": "waits for nothing: it is not being deleted",
 		"ns kube-system": "rootca waits for nothing: its ConfigMap kube-root-ca.crt says what it must; " +
 			"serviceaccount waits for nothing: it has the ServiceAccount default",
+		"pvc never": "waits for a volume that local.keelson.dev makes on no node: spec.accessModes[0]: ReadWriteMany " +
+			"is not possible",
+		"pvc unmade": `waits for the provisioner nobody.example.com of StorageClass "explained" to run`,
+		"pod unmade": "workload-controllers, on PersistentVolumeClaim unmade: waits for the provisioner " +
+			"nobody.example.com",
+		"pods unmade":       `VolumeMissing: persistentvolumeclaim "unmade" has no volume: the provisioner `,
+		"endpointslice own": "endpointslice leaves it to who made it",
+		"sa default": "waits for nothing: Pods that name no ServiceAccount have it; it is made anew where somebody " +
+			"deletes it",
+		"configmap kept": "podgc, on owners and finalizers: waits for nothing: it has no owner and stays until",
+		"replicasets.v1.apps " + set: "podgc, on owners and finalizers: waits for nothing: it stays as long as one " +
+			"of its owners does: Deployment web; its dependents go after it unless other owners keep them: Pod " + set,
+		"storageclass explained": "podgc, on owners and finalizers: waits for nothing: it has no owner",
+		"cm held -n explained": "podgc, on owners and finalizers: waits for whoever is responsible for the finalizer " +
+			"example.com/hold to take it off",
+		"cm held -n nosuch":    "there is no ConfigMap held in namespace nosuch: there is no such namespace\n",
+		"cm nosuch":            "there is no ConfigMap nosuch in namespace " + w.Namespace + "\n",
+		"nosuch x":             `"nosuch" is no kind that the API serves; kubectl api-resources lists them`,
 		"podgroup gang":        "waits for pod group gang to have at least 2 pods without scheduling gates",
 		"pv nosuch":            "there is no PersistentVolume nosuch\n",
 		"deployment nosuch":    "there is no Deployment nosuch in namespace " + w.Namespace,
-		"endpointslice nosuch": `"endpointslice" is no kind that is explained, only pod, deployment`,
+		"endpointslice nosuch": "there is no EndpointSlice nosuch in namespace " + w.Namespace,
 	} {
 		w.Await("keel explain "+what, func() scenario.Answer {
 			said, err := m.Keel(t.Context(), append([]string{"explain", "-n", w.Namespace}, strings.Fields(what)...)...)
