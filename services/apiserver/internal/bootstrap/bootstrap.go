@@ -101,6 +101,7 @@ func (b *Bootstrapper) ensure(ctx context.Context) error {
 		b.ensureRoles(),
 		b.aggregate(ctx),
 		b.ensureFrontProxy(ctx),
+		b.ensureTracking(ctx),
 		b.ensurePriorityClasses(ctx),
 		b.ensureStorageClass(ctx),
 		b.ensureServiceCIDR(ctx),

@@ -45,12 +45,17 @@ func (s *Server) addHooks(mapper meta.ResettableRESTMapper) ([]healthz.HealthChe
 	if err := s.followRoles(b); err != nil {
 		return nil, err
 	}
+	keeper, err := s.newKeeper()
+	if err != nil {
+		return nil, err
+	}
 	err = s.core.AddPostStartHook("keelson-bootstrap", func(hook genericapiserver.PostStartHookContext) error {
 		go b.Run(hook)
 		go s.awaitRoles(hook, synced)
 		go b.RunMember(hook)
 		go forget(hook, mapper.Reset)
 		go s.repairAddresses(hook)
+		go keeper.Run(hook)
 		return nil
 	})
 	if err != nil {

@@ -59,6 +59,17 @@ func (o *storedObjects) Secret(ctx context.Context, namespace, name string) (*co
 	return stored[*corev1.Secret](ctx, o, "secrets", namespace, name)
 }
 
+// CurrentServiceAccount implements satoken.Objects.
+func (o *storedObjects) CurrentServiceAccount(ctx context.Context, namespace, name string) (*corev1.ServiceAccount,
+	error) {
+	return read[*corev1.ServiceAccount](ctx, o, "serviceaccounts", namespace, name, &metav1.GetOptions{})
+}
+
+// CurrentSecret implements satoken.Objects.
+func (o *storedObjects) CurrentSecret(ctx context.Context, namespace, name string) (*corev1.Secret, error) {
+	return read[*corev1.Secret](ctx, o, "secrets", namespace, name, &metav1.GetOptions{})
+}
+
 // Node implements satoken.Objects.
 func (o *storedObjects) Node(ctx context.Context, name string) (*corev1.Node, error) {
 	return stored[*corev1.Node](ctx, o, "nodes", "", name)

@@ -26,6 +26,8 @@ const (
 	defaultPort = 6443
 	// defaultIssuer is the issuer of service-account tokens unless a flag says otherwise.
 	defaultIssuer = "https://kubernetes.default.svc"
+	// The use of tokens is recorded by the day.
+	defaultCleanUpPeriod, minCleanUpPeriod = 365 * 24 * time.Hour, 24 * time.Hour
 )
 
 // Options are the apiserver's settings; the doc of each is its flag's text.
@@ -50,6 +52,9 @@ type Options struct {
 	ServiceAccountSigningKeyFile string
 	ServiceAccountIssuer         string
 	APIAudiences                 []string
+	// LegacyTokenCleanUpPeriod is how long a token of a Secret stays unused before it is refused, and again before its
+	// Secret is deleted.
+	LegacyTokenCleanUpPeriod time.Duration
 
 	AdmissionControlConfigFile string
 	// EnableAdmissionPlugins are names of plugins.
@@ -97,7 +102,8 @@ func NewOptions() *Options {
 		Connections:           connections.OfProcess(),
 		sizes:                 &objectsize.Book{},
 
-		MaxLongRunningPerClient: longrunning.Default,
+		MaxLongRunningPerClient:  longrunning.Default,
+		LegacyTokenCleanUpPeriod: defaultCleanUpPeriod,
 	}
 }
 
@@ -130,6 +136,9 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 		"issuer of service-account tokens")
 	fs.StringSliceVar(&o.APIAudiences, "api-audiences", o.APIAudiences,
 		"audiences that service-account tokens must be meant for; default: the issuer")
+	fs.DurationVar(&o.LegacyTokenCleanUpPeriod, "legacy-service-account-token-clean-up-period",
+		o.LegacyTokenCleanUpPeriod, "how long a token in a Secret that was made for its account stays unused before it "+
+			"is refused, and again before the Secret is deleted")
 	fs.StringVar(&o.AdmissionControlConfigFile, "admission-control-config-file", o.AdmissionControlConfigFile,
 		"file with an apiserver.config.k8s.io/v1 AdmissionConfiguration, which may hold a PodSecurityConfiguration; "+
 			"default: namespaces without labels allow every Pod")
@@ -162,6 +171,8 @@ func (o *Options) Validate() error {
 	add((o.TLSCertFile == "") != (o.TLSPrivateKeyFile == ""),
 		"--tls-cert-file: needs --tls-private-key-file, and the reverse")
 	add(o.ServiceAccountIssuer == "", "--service-account-issuer: must not be empty")
+	add(o.LegacyTokenCleanUpPeriod < minCleanUpPeriod,
+		"--legacy-service-account-token-clean-up-period: %s is less than %s", o.LegacyTokenCleanUpPeriod, minCleanUpPeriod)
 	add(o.EventTTL < time.Second, "--event-ttl: %s is less than 1s", o.EventTTL)
 	add(o.MaxLongRunningPerClient < 0, "--max-long-running-requests-per-client: %d is less than 0",
 		o.MaxLongRunningPerClient)

@@ -245,7 +245,7 @@ func (s *Server) openAuth(ctx context.Context) (err error) {
 	}
 	s.config.Authorization.Authorizer = s.authority
 	s.config.RuleResolver = s.authority
-	if s.tokens, err = s.options.newTokens(&s.objects); err != nil {
+	if s.tokens, err = s.options.newTokens(&s.objects, s.recordUse); err != nil {
 		return err
 	}
 	c := authn.Config{

@@ -38,6 +38,9 @@ func TestRefusedStarts(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, "belongs to user id 12345"},
+		{"clean-up of tokens within a day", func(_ *testing.T, c *inproc.Config) {
+			c.LegacyTokenCleanUpPeriod = 24*time.Hour - time.Second
+		}, "--legacy-service-account-token-clean-up-period: 23h59m59s is less than 24h0m0s"},
 		{"directory is a file", func(t *testing.T, c *inproc.Config) {
 			if err := os.WriteFile(c.DataDir, nil, 0o600); err != nil {
 				t.Fatal(err)

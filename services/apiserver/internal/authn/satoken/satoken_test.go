@@ -1,6 +1,7 @@
 package satoken
 
 import (
+	"cmp"
 	"context"
 	"crypto"
 	"crypto/ecdsa"
@@ -30,6 +31,11 @@ type world struct {
 	pod     *corev1.Pod
 	secret  *corev1.Secret
 	node    *corev1.Node
+	// cachedSecret and cachedAccount are shown to who does not ask for what is current, if they are set.
+	cachedSecret  *corev1.Secret
+	cachedAccount *corev1.ServiceAccount
+	// recorded are the uses that were recorded, as SECRET DAY.
+	recorded []string
 }
 
 func newWorld() *world {
@@ -52,16 +58,26 @@ func found[O any](obj *O, name string) (*O, error) {
 }
 
 func (w *world) ServiceAccount(_ context.Context, _, name string) (*corev1.ServiceAccount, error) {
+	return found(cmp.Or(w.cachedAccount, w.account), name)
+}
+func (w *world) CurrentServiceAccount(_ context.Context, _, name string) (*corev1.ServiceAccount, error) {
 	return found(w.account, name)
 }
 func (w *world) Pod(_ context.Context, _, name string) (*corev1.Pod, error) {
 	return found(w.pod, name)
 }
 func (w *world) Secret(_ context.Context, _, name string) (*corev1.Secret, error) {
+	return found(cmp.Or(w.cachedSecret, w.secret), name)
+}
+func (w *world) CurrentSecret(_ context.Context, _, name string) (*corev1.Secret, error) {
 	return found(w.secret, name)
 }
 func (w *world) Node(_ context.Context, name string) (*corev1.Node, error) {
 	return found(w.node, name)
+}
+
+func (w *world) record(_ context.Context, secret *corev1.Secret, day string) {
+	w.recorded = append(w.recorded, secret.Name+" "+day)
 }
 
 func newSigner(t *testing.T, kind string) crypto.Signer {
@@ -89,7 +105,7 @@ func newPair(t *testing.T, kind string, w *world) (*Issuer, *Verifier) {
 	if err := keys.Add(issuer.Public()); err != nil {
 		t.Fatal(err)
 	}
-	verifier := NewVerifier([]string{issuerName}, []string{issuerName}, keys, w)
+	verifier := NewVerifier([]string{issuerName}, []string{issuerName}, keys, w, w.record)
 	verifier.now = func() time.Time { return start }
 	return issuer, verifier
 }

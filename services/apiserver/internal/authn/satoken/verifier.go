@@ -17,11 +17,14 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
-// Objects reads what tokens are bound to. A missing object is a NotFound error.
+// Objects reads what tokens are bound to, as it was a moment ago, or, with Current, as it is. A missing object is a
+// NotFound error.
 type Objects interface {
 	ServiceAccount(ctx context.Context, namespace, name string) (*corev1.ServiceAccount, error)
+	CurrentServiceAccount(ctx context.Context, namespace, name string) (*corev1.ServiceAccount, error)
 	Pod(ctx context.Context, namespace, name string) (*corev1.Pod, error)
 	Secret(ctx context.Context, namespace, name string) (*corev1.Secret, error)
+	CurrentSecret(ctx context.Context, namespace, name string) (*corev1.Secret, error)
 	Node(ctx context.Context, name string) (*corev1.Node, error)
 }
 
@@ -31,6 +34,7 @@ type Verifier struct {
 	audiences []string
 	keys      Keys
 	objects   Objects
+	record    func(ctx context.Context, secret *corev1.Secret, day string)
 	now       func() time.Time
 }
 
@@ -39,9 +43,12 @@ var _ authenticator.Token = &Verifier{}
 var algorithms = []jose.SignatureAlgorithm{jose.RS256, jose.ES256, jose.ES384, jose.ES512}
 
 // NewVerifier believes tokens of the issuers that the keys verify. A token
-// without an audience that the caller asks for must have one of audiences.
-func NewVerifier(issuers, audiences []string, keys Keys, objects Objects) *Verifier {
-	return &Verifier{issuers: issuers, audiences: audiences, keys: keys, objects: objects, now: time.Now}
+// without an audience that the caller asks for must have one of audiences. record is called when the use of a token
+// that a Secret holds is to be recorded, which is once a day.
+func NewVerifier(issuers, audiences []string, keys Keys, objects Objects,
+	record func(ctx context.Context, secret *corev1.Secret, day string)) *Verifier {
+	return &Verifier{issuers: issuers, audiences: audiences, keys: keys, objects: objects, record: record,
+		now: time.Now}
 }
 
 // AuthenticateToken implements authenticator.Token. A token of someone else is no error.
@@ -52,16 +59,16 @@ func (v *Verifier) AuthenticateToken(ctx context.Context, text string) (*authent
 	}
 	var public jwt.Claims
 	var p private
-	if err := v.verify(token, &public, &p); err != nil {
+	var l Legacy
+	if err := v.verify(token, &public, &p, &l); err != nil {
 		return nil, false, err
 	}
-	asked, ok := authenticator.AudiencesFrom(ctx)
-	if !ok {
-		asked = v.audiences
+	if l != (Legacy{}) || !slices.Contains(v.issuers, public.Issuer) {
+		return v.authenticateLegacy(ctx, text, public, l)
 	}
-	audiences := common(public.Audience, asked)
-	if len(audiences) == 0 {
-		return nil, false, fmt.Errorf("the token is for %q, not for %q", public.Audience, asked)
+	audiences, err := v.meantFor(ctx, public.Audience)
+	if err != nil {
+		return nil, false, err
 	}
 	bound, err := v.bound(ctx, p)
 	if err != nil {
@@ -71,6 +78,19 @@ func (v *Verifier) AuthenticateToken(ctx context.Context, text string) (*authent
 		return nil, false, err
 	}
 	return &authenticator.Response{User: userOf(public, p), Audiences: audiences}, true, nil
+}
+
+// meantFor returns the audiences that the caller asks for and that a token for these audiences is meant for.
+func (v *Verifier) meantFor(ctx context.Context, audiences jwt.Audience) (authenticator.Audiences, error) {
+	asked, ok := authenticator.AudiencesFrom(ctx)
+	if !ok {
+		asked = v.audiences
+	}
+	both := common(audiences, asked)
+	if len(both) == 0 {
+		return nil, fmt.Errorf("the token is for %q, not for %q", audiences, asked)
+	}
+	return both, nil
 }
 
 // parse returns nil for what is not a token of one of our issuers.
@@ -86,7 +106,7 @@ func (v *Verifier) parse(text string) (*jwt.JSONWebToken, error) {
 	if err := token.UnsafeClaimsWithoutVerification(&claims); err != nil {
 		return nil, fmt.Errorf("parsing a token's claims: %w", err)
 	}
-	if !slices.Contains(v.issuers, claims.Issuer) {
+	if claims.Issuer != LegacyIssuer && !slices.Contains(v.issuers, claims.Issuer) {
 		return nil, nil
 	}
 	return token, nil
