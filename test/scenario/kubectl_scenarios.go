@@ -50,6 +50,7 @@ var Kubectl = []Scenario{
 	{"QuotaOfAmounts", QuotaOfAmounts},
 	{"QuotaOfKinds", QuotaOfKinds},
 	{"PodSecurity", PodSecurity},
+	{"AccountToken", AccountToken},
 	{"Autoscale", Autoscale},
 	{"Overlap", Overlap},
 	{"ServiceEndpoints", ServiceEndpoints},
