@@ -159,13 +159,14 @@ func (k *Keeper) work(ctx context.Context) {
 		if broken := contained.Do("keeping a Secret with a token", func() { err = k.do(ctx, t) }); broken != nil {
 			err = broken
 		}
-		if err == nil {
+		if err != nil && !apierrors.IsConflict(err) && ctx.Err() == nil {
+			k.Log.Warn("keeping a Secret with a token", zap.String("namespace", t.namespace),
+				zap.String("secret", t.secret), zap.Error(err))
+		}
+		// Where a Secret has no room for what it lacks, its next change wakes it up.
+		if err == nil || apierrors.IsInvalid(err) {
 			k.queue.Forget(t)
-		} else if ctx.Err() == nil {
-			if !apierrors.IsConflict(err) {
-				k.Log.Warn("keeping a Secret with a token", zap.String("namespace", t.namespace),
-					zap.String("secret", t.secret), zap.Error(err))
-			}
+		} else {
 			k.queue.AddRateLimited(t)
 		}
 		k.queue.Done(t)

@@ -102,8 +102,11 @@ func (k *Keeper) unlist(ctx context.Context, t task) error {
 		return nil
 	}
 	_, err = k.Client.CoreV1().Secrets(t.namespace).Get(ctx, t.secret, metav1.GetOptions{})
+	if err == nil {
+		return nil
+	}
 	if !apierrors.IsNotFound(err) {
-		return err
+		return fmt.Errorf("reading the Secret %s/%s: %w", t.namespace, t.secret, err)
 	}
 	err = failpoint.Around("apiserver/legacytoken.unlist", func() error {
 		_, err := accounts.Update(ctx, without(account, t.secret), metav1.UpdateOptions{})

@@ -143,6 +143,7 @@ type remover struct{ who, once string }
 var removers = map[string]remover{
 	"kubernetes.io/pvc-protection": {"podgc's collector pvcprotection", "no Pod that may run uses the claim"},
 	"kubernetes.io/pv-protection":  {"podgc's collector pvprotection", "no claim has the volume"},
+	"kubernetes.io/vac-protection": {"podgc's collector vacprotection", "no claim and no volume names the class"},
 	"scheduling.k8s.io/podgroup-protection": {
 		"podgc's collector podgroupprotection",
 		"the Pods of the group have ended",
