@@ -88,12 +88,13 @@ func TestTracking(t *testing.T) {
 }
 
 func TestUsedBy(t *testing.T) {
+	environment := &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "environment"}}
 	pods := []corev1.Pod{{Spec: corev1.PodSpec{Volumes: []corev1.Volume{
 		{VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "mounted"}}},
 		{VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
 			LocalObjectReference: corev1.LocalObjectReference{Name: "config"}}}},
-	}}}, {Spec: corev1.PodSpec{Containers: []corev1.Container{{EnvFrom: []corev1.EnvFromSource{{
-		SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "environment"}}}}}}}}}
+	}}}, {Spec: corev1.PodSpec{Containers: []corev1.Container{{EnvFrom: []corev1.EnvFromSource{
+		{SecretRef: environment}}}}}}}
 	if used := usedBy(pods); len(used) != 2 || !used.HasAll("mounted", "environment") {
 		t.Errorf("used: %v", used)
 	}

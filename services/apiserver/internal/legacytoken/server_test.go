@@ -123,8 +123,8 @@ func (p *place) asked(token string) (warned []string, err error) {
 func (p *place) believed(token string, warnings int) {
 	p.t.Helper()
 	warned, err := p.asked(token)
-	if user := fmt.Sprintf("User %q cannot", "system:serviceaccount:"+p.namespace+":bot"); !apierrors.IsForbidden(err) ||
-		!strings.Contains(err.Error(), user) || len(warned) != warnings {
+	user := fmt.Sprintf("User %q cannot", "system:serviceaccount:"+p.namespace+":bot")
+	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), user) || len(warned) != warnings {
 		p.t.Errorf("the bearer of a token is told %v; warned of %q", err, warned)
 	}
 }
@@ -323,10 +323,11 @@ func TestUnusedTokensGo(t *testing.T) {
 		p.secret(name, "bot", corev1.SecretTypeServiceAccountToken)
 		tokens[name] = p.filled(name, nil)
 	}
+	mounted := corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "mounted"}}
 	must[*corev1.Pod](t)(p.Client.CoreV1().Pods("team").Create(t.Context(), &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "p"},
-		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}, Volumes: []corev1.Volume{{Name: "v",
-			VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "mounted"}}}}},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}},
+			Volumes: []corev1.Volume{{Name: "v", VolumeSource: mounted}}},
 	}, metav1.CreateOptions{}))
 
 	stop := p.keepAt(400 * day)

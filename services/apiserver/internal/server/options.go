@@ -137,8 +137,8 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&o.APIAudiences, "api-audiences", o.APIAudiences,
 		"audiences that service-account tokens must be meant for; default: the issuer")
 	fs.DurationVar(&o.LegacyTokenCleanUpPeriod, "legacy-service-account-token-clean-up-period",
-		o.LegacyTokenCleanUpPeriod, "how long a token in a Secret that was made for its account stays unused before it "+
-			"is refused, and again before the Secret is deleted")
+		o.LegacyTokenCleanUpPeriod, "how long a token in a Secret that was made for its account stays unused before "+
+			"it is refused, and again before the Secret is deleted")
 	fs.StringVar(&o.AdmissionControlConfigFile, "admission-control-config-file", o.AdmissionControlConfigFile,
 		"file with an apiserver.config.k8s.io/v1 AdmissionConfiguration, which may hold a PodSecurityConfiguration; "+
 			"default: namespaces without labels allow every Pod")
@@ -172,7 +172,8 @@ func (o *Options) Validate() error {
 		"--tls-cert-file: needs --tls-private-key-file, and the reverse")
 	add(o.ServiceAccountIssuer == "", "--service-account-issuer: must not be empty")
 	add(o.LegacyTokenCleanUpPeriod < minCleanUpPeriod,
-		"--legacy-service-account-token-clean-up-period: %s is less than %s", o.LegacyTokenCleanUpPeriod, minCleanUpPeriod)
+		"--legacy-service-account-token-clean-up-period: %s is less than %s", o.LegacyTokenCleanUpPeriod,
+		minCleanUpPeriod)
 	add(o.EventTTL < time.Second, "--event-ttl: %s is less than 1s", o.EventTTL)
 	add(o.MaxLongRunningPerClient < 0, "--max-long-running-requests-per-client: %d is less than 0",
 		o.MaxLongRunningPerClient)

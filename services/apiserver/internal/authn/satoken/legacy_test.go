@@ -41,7 +41,8 @@ func TestClaimsOfALegacyToken(t *testing.T) {
 		}
 		response, ok, err := verifier.AuthenticateToken(t.Context(), token)
 		if err != nil || !ok || response.User.GetName() != "system:serviceaccount:ns:bot" ||
-			response.User.GetUID() != "u1" || !slices.Contains(response.User.GetGroups(), "system:serviceaccounts:ns") ||
+			response.User.GetUID() != "u1" ||
+			!slices.Contains(response.User.GetGroups(), "system:serviceaccounts:ns") ||
 			!slices.Equal(response.Audiences, authenticator.Audiences{issuerName}) {
 			t.Errorf("%s: %+v, %v, %v", kind, response, ok, err)
 		}
@@ -116,9 +117,8 @@ func TestLegacyTokensOfOthers(t *testing.T) {
 	refused("no secret", sign(issuer, func(l *Legacy) { l.Secret = "" }))
 	refused("no account", sign(issuer, func(l *Legacy) { l.Account = "" }))
 	refused("no UID", sign(issuer, func(l *Legacy) { l.AccountUID = "" }))
-	if _, ok, err := verifier.AuthenticateToken(
-		authenticator.WithAudiences(t.Context(), authenticator.Audiences{"vault"}), sign(issuer, func(*Legacy) {})); ok ||
-		err == nil {
+	elsewhere := authenticator.WithAudiences(t.Context(), authenticator.Audiences{"vault"})
+	if _, ok, err := verifier.AuthenticateToken(elsewhere, sign(issuer, func(*Legacy) {})); ok || err == nil {
 		t.Errorf("for an audience of somebody else: %v, %v", ok, err)
 	}
 	// The legacy issuer's name gives a token no other audience and no end that its Secret's token has not.
