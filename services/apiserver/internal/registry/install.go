@@ -44,6 +44,7 @@ import (
 	"keelson.dev/services/apiserver/internal/registry/batch/cronjob"
 	"keelson.dev/services/apiserver/internal/registry/batch/job"
 	"keelson.dev/services/apiserver/internal/registry/coordination/lease"
+	"keelson.dev/services/apiserver/internal/registry/core/componentstatus"
 	"keelson.dev/services/apiserver/internal/registry/core/configmap"
 	"keelson.dev/services/apiserver/internal/registry/core/endpoints"
 	"keelson.dev/services/apiserver/internal/registry/core/event"
@@ -97,6 +98,9 @@ type Config struct {
 	Node nodeproxy.Lookup
 	// Objects are the Pods and nodes of which metrics.k8s.io tells what they use.
 	Objects metrics.Objects
+	// Leases are by which the daemons tell that they work, Store tells why the store does not answer.
+	Leases componentstatus.Leases
+	Store  func() error
 	// Transport reaches what users run in Pods and on nodes.
 	Transport http.RoundTripper
 	// Services are given addresses and ports from here.
@@ -120,6 +124,7 @@ func Groups(c Config) []Group {
 	var guard policy.Authority = c.Authorizer
 	return []Group{
 		{corev1.GroupName, []rest.Entry{
+			componentstatus.Entry(c.Leases, c.Store),
 			configmap.Resource,
 			endpoints.Resource,
 			events,

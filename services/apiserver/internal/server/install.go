@@ -105,6 +105,8 @@ func (s *Server) registryConfig() (registry.Config, error) {
 		Nodes:          nodes,
 		Node:           s.objects.CurrentNode,
 		Objects:        &s.objects,
+		Leases:         &s.objects,
+		Store:          s.store.Check,
 		Transport:      transport,
 		Services: service.Config{ClusterIPs: clusterip.NewPool(ranges), Endpoints: &s.objects,
 			Transport: transport, Tell: s.tellOfAddress},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -28,10 +29,11 @@ type storedObjects struct {
 
 var _ satoken.Objects = &storedObjects{}
 
-// open takes the stores of the groups that are read: the core, what stands behind Services, and what attaches volumes.
+// open takes the stores of the groups that are read: the core, what stands behind Services, what attaches volumes, and
+// by what daemons tell that they work.
 func (o *storedObjects) open(group string, storages map[string]genericrest.Storage) {
 	switch group {
-	case corev1.GroupName, discoveryv1.GroupName, storagev1.GroupName:
+	case corev1.GroupName, coordinationv1.GroupName, discoveryv1.GroupName, storagev1.GroupName:
 	default:
 		return
 	}
@@ -130,6 +132,15 @@ func (o *storedObjects) Service(ctx context.Context, namespace, name string) (*c
 func (o *storedObjects) Slices(ctx context.Context, namespace, service string) ([]discoveryv1.EndpointSlice, error) {
 	list, err := listed[*discoveryv1.EndpointSliceList](ctx, o, "endpointslices", namespace,
 		labels.SelectorFromSet(labels.Set{discoveryv1.LabelServiceName: service}))
+	if err != nil {
+		return nil, err
+	}
+	return list.Items, nil
+}
+
+// Leases implements componentstatus.Leases.
+func (o *storedObjects) Leases(ctx context.Context, namespace string) ([]coordinationv1.Lease, error) {
+	list, err := listed[*coordinationv1.LeaseList](ctx, o, "leases", namespace, labels.Everything())
 	if err != nil {
 		return nil, err
 	}

@@ -227,13 +227,20 @@ func (s *Server) openStore(ctx context.Context) (err error) {
 
 func (s *Server) openConfig(context.Context) (err error) {
 	s.config.RESTOptionsGetter = s.store
-	s.config.AddReadyzChecks(healthz.NamedCheck("store",
-		func(r *http.Request) error { return s.store.Check(r.Context()) }))
+	s.addStoreChecks()
 	if s.client, err = clientset.NewForConfig(s.config.LoopbackClientConfig); err != nil {
 		return fmt.Errorf("making the loopback client: %w", err)
 	}
 	s.informers = informers.NewSharedInformerFactory(s.client, 10*time.Hour)
 	return nil
+}
+
+// addStoreChecks says by the field's names whether the store answers. They are two so that who leaves out of /readyz
+// what /livez says does not leave out this.
+func (s *Server) addStoreChecks() {
+	answers := func(*http.Request) error { return s.store.Check() }
+	s.config.AddHealthChecks(healthz.NamedCheck("etcd", answers))
+	s.config.AddReadyzChecks(healthz.NamedCheck("etcd-readiness", answers))
 }
 
 func (s *Server) openAuth(ctx context.Context) (err error) {

@@ -62,6 +62,7 @@ type Store struct {
 	progress  *progress
 	interned  *intern.Pool
 	sizes     *objectsize.Book
+	health    *probe
 	scheme    *runtime.Scheme
 	codecs    serializer.CodecFactory
 	stop      func()
@@ -81,8 +82,10 @@ func New(client *kubernetes.Client, scheme *runtime.Scheme, codecs serializer.Co
 	keepNoSnapshots()
 	compactor := etcd3.NewCompactor(client.Client, compactInterval, clock.RealClock{}, nil)
 	endGrowth := followGrowth(client.Client)
-	return &Store{client: client, compactor: compactor, progress: &progress{now: time.Now}, interned: intern.New(),
+	s := &Store{client: client, compactor: compactor, progress: &progress{now: time.Now}, interned: intern.New(),
 		sizes: sizes, scheme: scheme, codecs: codecs, stop: func() { endGrowth(); compactor.Stop() }}
+	s.health = newProbe(s.ask)
+	return s
 }
 
 // keepNoSnapshots switches off, for the whole process, that watch caches keep a snapshot of each version of the last 75
@@ -95,9 +98,10 @@ var keepNoSnapshots = sync.OnceFunc(func() {
 })
 
 // Check fails when the store does not answer.
-func (s *Store) Check(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, healthProbeLimit)
-	defer cancel()
+func (s *Store) Check() error { return s.health.check() }
+
+// ask reads from the store.
+func (s *Store) ask(ctx context.Context) error {
 	if _, err := s.client.KV.Get(ctx, healthKey); err != nil {
 		return fmt.Errorf("reading from the store: %w", err)
 	}

@@ -20,6 +20,8 @@ type Computed[O Object] struct {
 	Group, Name string
 	// Singular is what clients may call one, for example "podmetrics".
 	Singular string
+	// ShortNames are what kubectl also accepts.
+	ShortNames []string
 	// ClusterScoped is true for objects without a namespace.
 	ClusterScoped bool
 	New           func() O
@@ -73,6 +75,7 @@ var (
 	_ genericrest.Lister               = &computed[Object]{}
 	_ genericrest.Scoper               = &computed[Object]{}
 	_ genericrest.SingularNameProvider = &computed[Object]{}
+	_ genericrest.ShortNamesProvider   = &computed[Object]{}
 )
 
 // New returns an empty object.
@@ -89,6 +92,9 @@ func (c *computed[O]) NamespaceScoped() bool { return !c.resource.ClusterScoped 
 
 // GetSingularName is the resource's name in the singular.
 func (c *computed[O]) GetSingularName() string { return c.resource.Singular }
+
+// ShortNames are the resource's shorter names.
+func (c *computed[O]) ShortNames() []string { return c.resource.ShortNames }
 
 // Get makes one object.
 func (c *computed[O]) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {

@@ -1,0 +1,56 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// healthProbeInterval is how soon a store is asked again whether it answers, as with the library's own check.
+const healthProbeInterval = healthProbeLimit / 2
+
+var errNotAsked = errors.New("the store has not answered yet")
+
+// probe tells whether the store answers. It asks once in an interval however many want to know, and gives the store its
+// time to answer; who comes meanwhile is told what came of the last answer. So a store that hangs is not asked more and
+// more, and nobody waits for it longer than that time.
+type probe struct {
+	ask func(context.Context) error
+
+	mu sync.Mutex // guards what follows
+	// asked is when the store was last asked, and answered the asking of which last is the answer.
+	asked, answered time.Time
+	last            error
+}
+
+func newProbe(ask func(context.Context) error) *probe { return &probe{ask: ask, last: errNotAsked} }
+
+func (p *probe) check() error {
+	now, last, due := p.begin()
+	if !due {
+		return last
+	}
+	// What comes of it is told to others, too: it does not end with the request that it is for.
+	ctx, cancel := context.WithTimeout(context.Background(), healthProbeLimit)
+	defer cancel()
+	err := p.ask(ctx)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if now.After(p.answered) {
+		p.answered, p.last = now, err
+	}
+	return err
+}
+
+// begin tells whether the store is to be asked now, and otherwise what it answered last.
+func (p *probe) begin() (now time.Time, last error, due bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now = time.Now()
+	if now.Sub(p.asked) < healthProbeInterval {
+		return now, p.last, false
+	}
+	p.asked = now
+	return now, nil, true
+}
