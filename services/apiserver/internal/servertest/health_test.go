@@ -55,7 +55,8 @@ func TestStoreChecks(t *testing.T) {
 	}
 	check := func(path string, status int, says string) {
 		t.Helper()
-		if got, body := answered(t.Context(), client, config.Host, path); got != status || !strings.Contains(body, says) {
+		got, body := answered(t.Context(), client, config.Host, path)
+		if got != status || !strings.Contains(body, says) {
 			t.Errorf("%s: %d %s, want %d and %q", path, got, body, status, says)
 		}
 	}

@@ -27,9 +27,9 @@ type probe struct {
 func newProbe(ask func(context.Context) error) *probe { return &probe{ask: ask, last: errNotAsked} }
 
 func (p *probe) check() error {
-	now, last, due := p.begin()
+	now, due := p.begin()
 	if !due {
-		return last
+		return p.latest()
 	}
 	// What comes of it is told to others, too: it does not end with the request that it is for.
 	ctx, cancel := context.WithTimeout(context.Background(), healthProbeLimit)
@@ -43,14 +43,21 @@ func (p *probe) check() error {
 	return err
 }
 
-// begin tells whether the store is to be asked now, and otherwise what it answered last.
-func (p *probe) begin() (now time.Time, last error, due bool) {
+// latest is what the store answered last.
+func (p *probe) latest() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.last
+}
+
+// begin tells whether the store is to be asked now.
+func (p *probe) begin() (now time.Time, due bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now = time.Now()
 	if now.Sub(p.asked) < healthProbeInterval {
-		return now, p.last, false
+		return now, false
 	}
 	p.asked = now
-	return now, nil, true
+	return now, true
 }
