@@ -102,7 +102,7 @@ spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Mi}}}
 apiVersion: v1
 kind: PersistentVolume
 metadata: {name: explained}
-spec: {capacity: {storage: 1Mi}, accessModes: [ReadWriteOnce], storageClassName: explained,
+spec: {capacity: {storage: 1Mi}, accessModes: [ReadWriteOnce], storageClassName: by-hand,
   hostPath: {path: /explained}}
 ---
 apiVersion: storage.k8s.io/v1
