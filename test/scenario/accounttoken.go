@@ -42,7 +42,9 @@ func AccountToken(t *testing.T, m mesh.Mesh) {
 	}
 	// kubectl prefers the user's certificate where there is one, so it is given the server alone.
 	as := func(args ...string) Result {
-		kubeconfig := w.directory(map[string]string{"config": "apiVersion: v1\nkind: Config\n", "ca.crt": held["ca\\.crt"]})
+		kubeconfig := w.directory(map[string]string{
+			"config": "apiVersion: v1\nkind: Config\n", "ca.crt": held["ca\\.crt"],
+		})
 		return w.TryKubectl("", append(args, "--kubeconfig", kubeconfig+"/config", "--server", m.Admin().Host,
 			"--certificate-authority", kubeconfig+"/ca.crt", "--token", held["token"])...)
 	}
