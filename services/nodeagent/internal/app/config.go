@@ -12,6 +12,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/podnetwork"
 	"keelson.dev/services/nodeagent/internal/pressure"
 	"keelson.dev/services/nodeagent/internal/reserved"
+	"keelson.dev/services/nodeagent/internal/review"
 )
 
 // name is the daemon's.
@@ -41,6 +42,8 @@ type Config struct {
 	BindAddress                     string
 	Port                            int
 	CertFile, KeyFile, ClientCAFile string
+	Reviews                         review.Settings
+	SystemLogs                      bool
 	ClusterDNS                      []string
 	ClusterDomain                   string
 	ResolvConf                      string

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"keelson.dev/services/nodeagent/internal/review"
 )
 
 // filled returns the options that flags and a kubelet's file make, and what is wrong with them; FILE is the file.
@@ -36,7 +38,8 @@ func TestKubeletConfig(t *testing.T) {
 	body := `
 address: 127.0.0.1
 allowedUnsafeSysctls: [net.core.somaxconn]
-authentication: {x509: {clientCAFile: /ca}}
+authentication: {x509: {clientCAFile: /ca}, webhook: {enabled: false, cacheTTL: 1m}}
+authorization: {webhook: {cacheAuthorizedTTL: 2m, cacheUnauthorizedTTL: 3m}}
 cgroupDriver: systemd
 cgroupRoot: /pods
 clusterDNS: [10.0.0.10]
@@ -44,6 +47,7 @@ clusterDomain: example.org
 containerLogMaxFiles: 3
 containerLogMaxSize: 1Mi
 containerRuntimeEndpoint: unix:///c.sock
+enableSystemLogHandler: false
 enforceNodeAllocatable: [none]
 evictionHard: {memory.available: 1Gi}
 evictionMaxPodGracePeriod: 7
@@ -102,6 +106,8 @@ tlsPrivateKeyFile: /key
 		"reclaim": rules.Thresholds[1].Reclaim.Of(0) == 1<<20, "transition": rules.Transition == 7*time.Second,
 		"Pods' grace": rules.MaxPodGrace == 7*time.Second, "reserved": reserved.Cpu().MilliValue() == 300 &&
 			reserved.Memory().Value() == 1<<30,
+		"reviews": c.Reviews == review.Settings{TokenTTL: time.Minute, AllowedTTL: 2 * time.Minute,
+			DeniedTTL: 3 * time.Minute}, "the machine's logs": !c.SystemLogs,
 		"seccomp": c.SeccompDefault, "cert": c.CertFile == "/cert", "key": c.KeyFile == "/key",
 	} {
 		if !ok {

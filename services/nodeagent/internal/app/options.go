@@ -26,6 +26,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/podnetwork"
 	"keelson.dev/services/nodeagent/internal/pressure"
 	"keelson.dev/services/nodeagent/internal/reserved"
+	"keelson.dev/services/nodeagent/internal/review"
 	"keelson.dev/services/nodeagent/internal/runtime/cri"
 )
 
@@ -59,7 +60,7 @@ func Defaults(name string) Config {
 		ResolvConf: "/etc/resolv.conf",
 		PidsLimit:  4096,
 		Reserved:   reserved.DefaultSettings(), Pressure: pressure.DefaultSettings(),
-		PodNetwork: podnetwork.DefaultSettings(),
+		PodNetwork: podnetwork.DefaultSettings(), Reviews: review.DefaultSettings(), SystemLogs: true,
 		LogMaxSize: 10 << 20, LogMaxFiles: 5, ImageGC: gc.DefaultSettings(),
 		ServiceProxy: proxyNftables, ServiceTable: "keelson-services", ServiceHealth: ":10256",
 		Conntrack: conntrack.Default(),
@@ -103,6 +104,9 @@ func (o *options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&c.CertFile, "tls-cert-file", "", "PEM certificate of the node API")
 	fs.StringVar(&c.KeyFile, "tls-private-key-file", "", "PEM key of --tls-cert-file")
 	fs.StringVar(&c.ClientCAFile, "client-ca-file", "", "PEM bundle of the CA that signs the clients of the node API")
+	c.Reviews.AddFlags(fs)
+	fs.BoolVar(&c.SystemLogs, "enable-system-log-handler", c.SystemLogs,
+		"show the machine's logs (/var/log) at /logs/ of the node API, for reading")
 	fs.StringSliceVar(&c.ClusterDNS, "cluster-dns", nil, "addresses of the cluster's DNS servers, comma-separated")
 	fs.StringVar(&c.ClusterDomain, "cluster-domain", c.ClusterDomain, "domain of the cluster's names")
 	fs.StringVar(&c.ResolvConf, "resolv-conf", c.ResolvConf,
@@ -189,7 +193,7 @@ func (c *Config) validate() error {
 		return fmt.Errorf("--container-runtime-endpoint: %w", err)
 	}
 	return cmp.Or(c.validateCgroups(), c.Reserved.Validate(), c.Pressure.Validate(), c.validateNumbers(),
-		c.ImagePulls.Validate(), c.ImageGC.Validate(), c.validateServer(), c.validateNetwork())
+		c.ImagePulls.Validate(), c.ImageGC.Validate(), c.validateServer(), c.Reviews.Validate(), c.validateNetwork())
 }
 
 func (c *Config) validateCgroups() error {

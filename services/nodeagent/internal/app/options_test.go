@@ -46,6 +46,12 @@ func TestValidate(t *testing.T) {
 		{"--port=70000", "--port: "},
 		{"--port=10250 --tls-cert-file=/c --tls-private-key-file=/k", "--client-ca-file: "},
 		{"--bind-address=all", "--bind-address: "},
+		{"--authentication-token-webhook-cache-ttl=0s --authorization-webhook-cache-authorized-ttl=0s " +
+			"--authorization-webhook-cache-unauthorized-ttl=0s", ""},
+		{"--authentication-token-webhook-cache-ttl=-1ns",
+			"--authentication-token-webhook-cache-ttl: -1ns must be at least 0s"},
+		{"--authorization-webhook-cache-authorized-ttl=-1ns", "--authorization-webhook-cache-authorized-ttl: "},
+		{"--authorization-webhook-cache-unauthorized-ttl=-1ns", "--authorization-webhook-cache-unauthorized-ttl: "},
 		{"--pod-cidr=10.1.0.0", "--pod-cidr: "},
 		{"--pod-network=routes --cluster-cidr=10.244.0.0/16", ""},
 		{"--pod-network=vxlan --cluster-cidr=10.244.0.0/16,fd00::/48 --host-port-table= --pod-bridge=fourteen-chars",

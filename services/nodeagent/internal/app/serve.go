@@ -14,6 +14,7 @@ import (
 	"keelson.dev/services/nodeagent/internal/diskusage"
 	"keelson.dev/services/nodeagent/internal/localvolume"
 	"keelson.dev/services/nodeagent/internal/podworker"
+	"keelson.dev/services/nodeagent/internal/review"
 	"keelson.dev/services/nodeagent/internal/server"
 	"keelson.dev/services/nodeagent/internal/stats"
 	"keelson.dev/services/nodeagent/internal/volume/kinds"
@@ -58,6 +59,14 @@ func folderOf(use *localvolume.Use) string {
 	return use.Path
 }
 
+// systemLogDir is where a machine keeps its logs, empty if they are not shown.
+func (a *agent) systemLogDir() string {
+	if !a.SystemLogs {
+		return ""
+	}
+	return "/var/log"
+}
+
 // listen opens the port of the node API; both results are nil if it is switched off.
 func (a *agent) listen() (net.Listener, *server.Server, error) {
 	if a.Port == 0 || a.Simulated {
@@ -85,8 +94,21 @@ func (a *agent) listen() (net.Listener, *server.Server, error) {
 		return nil, nil, fmt.Errorf("--port: listening on %s: %w", address, err)
 	}
 	return listener, server.New(server.Config{
-		Certificate: certificate, ClientCAs: clients, Pods: podsOf{a.pool}, Known: a.known, Runtime: a.runtime,
-		LogDir: a.LogsDir, KeepStreams: a.keepStreams, Service: a.serviceReport, Summary: figures.Summary,
-		Resource: figures.Resource(), Metrics: promhttp.HandlerFor(a.Metrics, promhttp.HandlerOpts{}), Log: a.Log,
+		Certificate: certificate,
+		ClientCAs:   clients,
+		Pods:        podsOf{a.pool},
+		Known:       a.known,
+		Runtime:     a.runtime,
+		Reviews: review.New(review.Config{Settings: a.Reviews, TokenReviews: a.client.AuthenticationV1().TokenReviews(),
+			AccessReviews: a.client.AuthorizationV1().SubjectAccessReviews(), Log: a.Log, Node: a.NodeName}),
+		LogDir:       a.LogsDir,
+		SystemLogDir: a.systemLogDir(),
+		SyncLoop:     a.pool.SyncLoop,
+		KeepStreams:  a.keepStreams,
+		Service:      a.serviceReport,
+		Summary:      figures.Summary,
+		Resource:     figures.Resource(),
+		Metrics:      promhttp.HandlerFor(a.Metrics, promhttp.HandlerOpts{}),
+		Log:          a.Log,
 	}), nil
 }

@@ -31,13 +31,15 @@ type Pool struct {
 	// listed says that the runtime was listed since the agent started, live which Pods ran then.
 	listed bool
 	live   map[types.UID]types.NamespacedName
+	passes passes
 }
 
 // NewPool returns an empty pool. Its workers stop when ctx ends, and leave their containers as they are: whoever comes
 // next adopts them.
 func NewPool(ctx context.Context, config Config) *Pool {
 	p := &Pool{ctx: ctx, config: config, workers: map[types.UID]*worker{}, deleted: map[types.UID]bool{},
-		resizing: map[types.UID]bool{}, live: map[types.UID]types.NamespacedName{}}
+		resizing: map[types.UID]bool{}, live: map[types.UID]types.NamespacedName{},
+		passes: passes{begun: map[types.UID]time.Time{}}}
 	for _, step := range config.Preparation {
 		p.steps = append(p.steps, step.Name)
 	}

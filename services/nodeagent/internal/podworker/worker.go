@@ -105,8 +105,10 @@ func (w *worker) run(ctx context.Context) {
 		w.reject(w.refused)
 	}
 	for {
+		w.pool.passes.begin(w.uid)
 		w.takeUpdates()
 		wake, gone := w.pass(ctx)
+		w.pool.passes.end(w.uid)
 		if gone {
 			w.cleanUp(ctx)
 			return

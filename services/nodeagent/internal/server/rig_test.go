@@ -89,8 +89,10 @@ func (a *authority) pool() *x509.CertPool {
 // node is a Server with a runtime in memory whose sessions are served by the library that real runtimes use.
 type node struct {
 	*authority
-	address string
-	logDir  string
+	address    string
+	logDir     string
+	systemLogs string
+	api        *api
 
 	mu     sync.Mutex
 	pod    *corev1.Pod
@@ -99,6 +101,8 @@ type node struct {
 	asked  *cri.ExecRequest
 	// known is closed when the node knows all its Pods.
 	known chan struct{}
+	// stuck is why Pods are no longer looked after.
+	stuck error
 	// kept are the addresses that were kept from Pods, unkept is why that fails. Streams is where the runtime listens.
 	kept     []string
 	unkept   error
@@ -145,7 +149,8 @@ func (s *sessions) none() <-chan struct{} {
 func newNode(t *testing.T) *node { return newNodeWith(t, zap.NewNop()) }
 
 func newNodeWith(t *testing.T, log *zap.Logger) *node {
-	n := &node{authority: newAuthority(t), logDir: t.TempDir(), known: make(chan struct{})}
+	n := &node{authority: newAuthority(t), logDir: t.TempDir(), systemLogs: t.TempDir(), known: make(chan struct{}),
+		api: &api{}}
 	close(n.known)
 	n.pod = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web", UID: "u"},
 		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "app"}}}}
@@ -189,6 +194,7 @@ func (n *node) startServer(log *zap.Logger) {
 		Certificate: n.sign(&x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 			ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}),
 		ClientCAs: n.pool(),
+		Reviews:   n.api.reviewer(),
 		Pods:      n,
 		Known:     n.known,
 		Runtime:   n,
@@ -198,7 +204,13 @@ func (n *node) startServer(log *zap.Logger) {
 			n.kept = append(n.kept, at.String())
 			return n.unkept
 		},
-		LogDir: n.logDir,
+		LogDir:       n.logDir,
+		SystemLogDir: n.systemLogs,
+		SyncLoop: func() error {
+			n.mu.Lock()
+			defer n.mu.Unlock()
+			return n.stuck
+		},
 		Summary: func(_ context.Context, only bool) (*statsapi.Summary, error) {
 			summary := &statsapi.Summary{Node: statsapi.NodeStats{NodeName: "n1", CPU: &statsapi.CPUStats{}}}
 			if !only {
@@ -230,6 +242,13 @@ func (n *node) Pod(namespace, name string) (*corev1.Pod, bool) {
 
 // Pods implements Pods.
 func (n *node) Pods() []*corev1.Pod { return []*corev1.Pod{n.pod} }
+
+// ListPods implements Runtime.
+func (n *node) ListPods(context.Context) ([]observed.Pod, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return []observed.Pod{n.state}, nil
+}
 
 // PodState implements Runtime.
 func (n *node) PodState(context.Context, string) (observed.Pod, error) {
@@ -312,13 +331,32 @@ func (n *node) get(path string, certificates ...tls.Certificate) (int, string, e
 	if len(certificates) == 0 {
 		certificates = []tls.Certificate{n.client("system:keelson:apiserver")}
 	}
+	return n.ask(http.MethodGet, path, nil, certificates...)
+}
+
+// ask sends a request with headers, which name a token for example, and returns status and body.
+func (n *node) ask(method, path string, header http.Header, certificates ...tls.Certificate) (int, string, error) {
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: n.pool(), Certificates: certificates}}
 	defer transport.CloseIdleConnections()
-	response, err := (&http.Client{Transport: transport}).Get("https://" + n.address + path)
+	request, err := http.NewRequestWithContext(n.t.Context(), method, "https://"+n.address+path, http.NoBody)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	request.Header = header
+	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}}
+	response, err := client.Do(request)
 	if err != nil {
 		return 0, "", err
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
+	if to := response.Header.Get("Location"); to != "" {
+		body = append(body, "-> "+to...)
+	}
 	return response.StatusCode, string(body), err
 }
+
+// withToken are the headers of who has the token.
+func withToken(token string) http.Header { return http.Header{"Authorization": {"Bearer " + token}} }

@@ -1,7 +1,9 @@
 // Package server is the nodeagent's HTTPS API: what the API server asks a node for on behalf of a client (logs, exec,
-// attach, port-forward), and what an operator may look at (Pods, statistics, metrics).
+// attach, port-forward), and what an operator and his tools may look at (Pods, statistics, metrics, logs of the
+// machine).
 //
-// Every request needs a client certificate of the cluster's CA, of the API server or of a member of system:masters.
+// A client shows a certificate of the cluster's CA or a bearer token. The API server and members of system:masters may
+// do everything by their certificates; of everybody else the API server is asked (package review).
 package server
 
 import (
@@ -14,7 +16,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -26,12 +27,7 @@ import (
 	"keelson.dev/kit/contained"
 	"keelson.dev/kit/logging"
 	"keelson.dev/services/nodeagent/internal/observed"
-)
-
-// Who may ask.
-const (
-	apiserverUser = "system:keelson:apiserver"
-	mastersGroup  = "system:masters"
+	"keelson.dev/services/nodeagent/internal/review"
 )
 
 // Pods are the Pods of the node with their newest status. What is returned is never changed.
@@ -42,6 +38,7 @@ type Pods interface {
 
 // Runtime is what of a runtime.Runtime this package needs.
 type Runtime interface {
+	ListPods(ctx context.Context) ([]observed.Pod, error)
 	PodState(ctx context.Context, podUID string) (observed.Pod, error)
 	ExecURL(ctx context.Context, request *cri.ExecRequest) (string, error)
 	AttachURL(ctx context.Context, request *cri.AttachRequest) (string, error)
@@ -53,7 +50,9 @@ type Config struct {
 	// Certificate is shown to clients; ClientCAs have signed theirs.
 	Certificate tls.Certificate
 	ClientCAs   *x509.CertPool
-	Pods        Pods
+	// Reviews says who has a token, and what a user may do.
+	Reviews *review.Reviewer
+	Pods    Pods
 	// Known is closed when all Pods of the node are known.
 	Known   <-chan struct{}
 	Runtime Runtime
@@ -62,6 +61,10 @@ type Config struct {
 	KeepStreams func(at netip.AddrPort) error
 	// LogDir is the folder below which all logs of containers lie.
 	LogDir string
+	// SystemLogDir is the folder of the machine's logs; empty to show none.
+	SystemLogDir string
+	// SyncLoop says why Pods are no longer looked after, if so.
+	SyncLoop func() error
 	// Summary returns the statistics of the node; Resource serves /metrics/resource, Metrics the agent's own /metrics.
 	Summary           func(ctx context.Context, onlyCPUAndMemory bool) (*statsapi.Summary, error)
 	Resource, Metrics http.Handler
@@ -83,20 +86,30 @@ const knownTime = 10 * time.Second
 // shutdownTime is how long running requests get at the end.
 const shutdownTime = 5 * time.Second
 
-// New makes a server that does not listen yet.
+// idleTime is how long a connection may stay without a request.
+const idleTime = 90 * time.Second
+
+// New makes a server that does not listen yet. It speaks HTTP/1.1 alone, so that the bound of connections is one of
+// requests at once.
 func New(config Config) *Server {
 	s := &Server{config: config}
 	s.http = &http.Server{
 		Handler:           s.authorize(s.routes()),
+		Protocols:         new(http.Protocols),
 		ReadHeaderTimeout: 30 * time.Second,
+		IdleTimeout:       idleTime,
 		ErrorLog:          logging.ForHTTP(config.Log),
+		ConnState:         renew,
 		TLSConfig: &tls.Config{
 			MinVersion:   tls.VersionTLS12,
+			NextProtos:   []string{"http/1.1"},
 			Certificates: []tls.Certificate{config.Certificate},
-			ClientAuth:   tls.RequireAndVerifyClientCert,
+			ClientAuth:   tls.VerifyClientCertIfGiven,
 			ClientCAs:    config.ClientCAs,
 		},
 	}
+	s.http.Protocols.SetHTTP1(true)
+	widen(s.http.TLSConfig)
 	return s
 }
 
@@ -110,7 +123,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		stopped <- s.http.Shutdown(grace)
 	}, func(err error) { stopped <- err })
 	s.connections = connections.Bound(listener, connections.OfProcess())
-	err := s.http.ServeTLS(s.connections, "", "")
+	err := s.http.ServeTLS(narrowListener{s.connections}, "", "")
 	if stop() { // ended before ctx did
 		return fmt.Errorf("serving the node API: %w", err)
 	}
@@ -123,11 +136,13 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 // routes is the whole API.
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET /healthz", answer(func(w http.ResponseWriter, _ *http.Request) error {
-		_, err := w.Write([]byte("ok"))
-		return err
-	}))
+	for _, path := range []string{"/healthz", "/healthz/syncloop"} {
+		mux.Handle("GET "+path, answer(s.healthz))
+	}
+	mux.Handle("GET /healthz/ping", answer(healthy))
 	mux.Handle("GET /pods", answer(s.pods))
+	mux.Handle("GET /runningpods/{$}", answer(s.runningPods))
+	mux.Handle("GET /logs/{path...}", answer(s.systemLogs))
 	mux.Handle("GET /stats/summary", answer(s.summary))
 	mux.Handle("GET /metrics/resource", s.config.Resource)
 	if s.config.Metrics != nil {
@@ -141,24 +156,6 @@ func (s *Server) routes() http.Handler {
 		mux.Handle(method+" /portForward/{namespace}/{pod}", answer(s.portForward))
 	}
 	return mux
-}
-
-// authorize lets only the API server and masters through. TLS has verified the certificate.
-func (s *Server) authorize(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.TLS == nil || len(r.TLS.PeerCertificates) == 0 {
-			http.Error(w, "a client certificate is required", http.StatusUnauthorized)
-			return
-		}
-		subject := r.TLS.PeerCertificates[0].Subject
-		if subject.CommonName != apiserverUser && !slices.Contains(subject.Organization, mastersGroup) {
-			http.Error(w, fmt.Sprintf("user %q may not use the node API: only %s and members of %s may",
-				subject.CommonName, apiserverUser, mastersGroup), http.StatusForbidden)
-			return
-		}
-		s.connections.Known(r, subject.CommonName)
-		next.ServeHTTP(w, r)
-	})
 }
 
 // statusError is an error with the status code that a client gets.
@@ -187,6 +184,12 @@ func answer(handler func(http.ResponseWriter, *http.Request) error) http.Handler
 		code := http.StatusInternalServerError
 		if status := (*statusError)(nil); errors.As(err, &status) {
 			code = status.code
+		}
+		switch code {
+		case http.StatusUnauthorized:
+			w.Header().Set("WWW-Authenticate", "Bearer")
+		case http.StatusTooManyRequests:
+			w.Header().Set("Retry-After", "1")
 		}
 		http.Error(w, err.Error(), code)
 	})
@@ -219,6 +222,28 @@ func (s *Server) observe(ctx context.Context, pod *corev1.Pod) (observed.Pod, er
 		return observed.Pod{}, fmt.Errorf("asking the runtime for the pod: %w", err)
 	}
 	return has, nil
+}
+
+// healthz says whether the agent does its work.
+func (s *Server) healthz(w http.ResponseWriter, r *http.Request) error {
+	if err := s.config.SyncLoop(); err != nil {
+		return err
+	}
+	return healthy(w, r)
+}
+
+func healthy(w http.ResponseWriter, _ *http.Request) error {
+	_, err := w.Write([]byte("ok"))
+	return err
+}
+
+// runningPods tells what the runtime runs, whatever the API says.
+func (s *Server) runningPods(w http.ResponseWriter, r *http.Request) error {
+	has, err := s.config.Runtime.ListPods(r.Context())
+	if err != nil {
+		return fmt.Errorf("asking the runtime for its pods: %w", err)
+	}
+	return writeJSON(w, runningPods(has))
 }
 
 func (s *Server) pods(w http.ResponseWriter, _ *http.Request) error {

@@ -3,7 +3,6 @@ package server
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -28,35 +27,21 @@ import (
 	"keelson.dev/services/nodeagent/internal/plainfile/plainfiletest"
 )
 
-func TestOnlyTheAPIServerAndMastersMayAsk(t *testing.T) {
-	n := newNode(t)
-	stranger := newAuthority(t).client("system:keelson:apiserver")
-	for name, row := range map[string]struct {
-		certificate tls.Certificate
-		want        int
-	}{
-		"the API server":        {n.client("system:keelson:apiserver"), http.StatusOK},
-		"a master":              {n.client("anybody", "system:authenticated", "system:masters"), http.StatusOK},
-		"another user":          {n.client("system:node:n1", "system:nodes"), http.StatusForbidden},
-		"certificate of others": {stranger, 0},
-		"no certificate":        {tls.Certificate{}, 0},
-	} {
-		for _, path := range []string{"/healthz", "/metrics/resource", "/stats/summary",
-			"/stats/summary?only_cpu_and_memory=true"} {
-			code, _, err := n.get(path, row.certificate)
-			if code != row.want || (row.want == 0) != (err != nil) {
-				t.Errorf("%s: %s: %d, %v", name, path, code, err)
-			}
-		}
-	}
-}
-
 func TestPlainAnswers(t *testing.T) {
 	n := newNode(t)
-	for path, want := range map[string]string{"/healthz": "ok", "/metrics": "up 1\n",
-		"/metrics/resource": "used 1\n"} {
+	for path, want := range map[string]string{"/healthz": "ok", "/healthz/ping": "ok", "/healthz/syncloop": "ok",
+		"/metrics": "up 1\n", "/metrics/resource": "used 1\n"} {
 		if code, body, err := n.get(path); code != 200 || body != want {
 			t.Errorf("%s: %d, %q, %v", path, code, body, err)
+		}
+	}
+	n.mu.Lock()
+	n.stuck = errors.New("a Pod is stuck")
+	n.mu.Unlock()
+	for path, want := range map[string]string{"/healthz": "500 a Pod is stuck\n",
+		"/healthz/syncloop": "500 a Pod is stuck\n", "/healthz/ping": "200 ok"} {
+		if code, body, err := n.get(path); fmt.Sprint(code, " ", body) != want {
+			t.Errorf("%s: %d, %q, %v, want %s", path, code, body, err, want)
 		}
 	}
 	_, body, _ := n.get("/pods")

@@ -1,0 +1,43 @@
+package podworker
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// passes are those that workers are making now. Their lock is held for nothing else, so that they can be looked at
+// while all the rest is stuck.
+type passes struct {
+	mu    sync.Mutex // guards begun
+	begun map[types.UID]time.Time
+}
+
+func (p *passes) begin(uid types.UID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.begun[uid] = time.Now()
+}
+
+func (p *passes) end(uid types.UID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.begun, uid)
+}
+
+// oldest is when the pass began that has been under way longest; zero if there is none.
+func (p *passes) oldest() time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var oldest time.Time
+	for _, began := range p.begun {
+		if oldest.IsZero() || began.Before(oldest) {
+			oldest = began
+		}
+	}
+	return oldest
+}
+
+// SyncLoop says what is wrong if a worker no longer gets to the end of its pass.
+func (p *Pool) SyncLoop() error { return overdue(p.passes.oldest(), time.Now()) }
