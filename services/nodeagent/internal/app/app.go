@@ -78,13 +78,14 @@ type agent struct {
 	drivers *csivolume.Volumes
 	csiNode *csinode.Teller
 	// devices are those of device plugins.
-	devices   *deviceplugin.Manager
-	starts    startTimes
-	imageFs   *imageFolder
-	disk      *diskusage.Survey
-	pressure  *pressure.Watcher
-	evictions evictions
-	images    imageList
+	devices      *deviceplugin.Manager
+	starts       startTimes
+	imageFs      *imageFolder
+	disk         *diskusage.Survey
+	pressure     *pressure.Watcher
+	evictions    evictions
+	terminations terminations
+	images       imageList
 	// imageRecords are nil on a simulated node.
 	imageRecords *imagepull.Records
 	// proxy is nil if this agent does not carry Services, podNetwork where the network of Pods is left to others.
@@ -129,7 +130,7 @@ func Run(ctx context.Context, c Config) error {
 	defer cancel()
 	a := &agent{Config: c, host: h, before: map[types.UID]bool{}, known: make(chan struct{}),
 		starts:    newStartTimes(),
-		evictions: newEvictions()}
+		evictions: newEvictions(), terminations: newTerminations()}
 	if err := a.build(ctx); err != nil {
 		return errors.Join(err, h.close())
 	}
@@ -221,7 +222,7 @@ func (a *agent) workerConfig() podworker.Config {
 		Statuses: statuses{a.statuses, a.static}, Gone: a.static.Gone,
 		Events: a.events, Records: a.records, HostIPs: a.hostIPs, RuntimeName: a.version.Name, Admit: a.admit,
 		Started: a.starts.observe, Allocatable: a.allocatable,
-		Devices: a.devices.Health,
+		Devices: a.devices.Health, Ended: a.terminations.count,
 	}
 }
 

@@ -103,6 +103,8 @@ type Config struct {
 	Devices func(uid types.UID) map[string][]corev1.ResourceStatus
 	// Started is called with how long a Pod took from its arrival until it ran.
 	Started func(took time.Duration)
+	// Ended is called once for each instance that has exited; nil tells nobody.
+	Ended func(kind lifecycle.Kind, c *observed.Container)
 	// Gone is called when nothing of a Pod is left and its worker has ended; nil tells nobody.
 	Gone func(uid types.UID)
 	// HostIPs are the node's addresses.

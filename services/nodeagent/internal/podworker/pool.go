@@ -3,6 +3,7 @@ package podworker
 import (
 	"context"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,6 +32,8 @@ type Pool struct {
 	// listed says that the runtime was listed since the agent started, live which Pods ran then.
 	listed bool
 	live   map[types.UID]types.NamespacedName
+	// began is when the pool did.
+	began  time.Time
 	passes passes
 }
 
@@ -38,7 +41,7 @@ type Pool struct {
 // next adopts them.
 func NewPool(ctx context.Context, config Config) *Pool {
 	p := &Pool{ctx: ctx, config: config, workers: map[types.UID]*worker{}, deleted: map[types.UID]bool{},
-		resizing: map[types.UID]bool{}, live: map[types.UID]types.NamespacedName{},
+		resizing: map[types.UID]bool{}, live: map[types.UID]types.NamespacedName{}, began: time.Now(),
 		passes: passes{begun: map[types.UID]time.Time{}}}
 	for _, step := range config.Preparation {
 		p.steps = append(p.steps, step.Name)

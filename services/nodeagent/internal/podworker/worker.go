@@ -321,13 +321,17 @@ func (w *worker) recordWaiting(plan podstate.Plan) {
 	}
 }
 
-// readMessages reads the termination messages of instances that have exited.
+// readMessages reads the termination messages of instances that have exited, and tells of those that did so since there
+// is a pool.
 func (w *worker) readMessages() {
 	for _, e := range lifecycle.Entries(w.pod) {
 		for i := range w.seen.Containers {
 			c := &w.seen.Containers[i]
 			if _, known := w.messages[c.ID]; c.Name == e.Spec.Name && c.State == observed.Exited && !known {
 				w.messages[c.ID] = w.config.Steps.Message(w.pod, e, c)
+				if w.config.Ended != nil && !c.FinishedAt.Before(w.pool.began) {
+					w.config.Ended(e.Kind, c)
+				}
 			}
 		}
 	}
