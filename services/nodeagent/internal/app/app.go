@@ -177,6 +177,7 @@ func (a *agent) build(ctx context.Context) (err error) {
 	}
 	a.node = node.New(node.Config{Client: a.client, Log: a.Log, Facts: a.facts, Health: a.health,
 		Devices:  a.devices.Amounts,
+		Record:   a.recordNode,
 		Reported: func(names []corev1.UniqueVolumeName) { a.drivers.Reported(names) }})
 	a.buildDrivers()
 	a.probes = probe.New(probe.Config{
@@ -199,7 +200,7 @@ func (a *agent) build(ctx context.Context) (err error) {
 	a.imageFs = &imageFolder{runtime: a.runtime, otherwise: a.RootDir}
 	a.disk = a.newDisk()
 	a.garbage = gc.New(gc.Config{Runtime: a.runtime, Log: a.Log, ImageFs: a.imageFs.find,
-		Images: a.ImageGC, Records: a.imageRecords, AddressesDir: a.AddressesDir})
+		Images: a.ImageGC, Records: a.imageRecords, AddressesDir: a.AddressesDir, Record: a.recordNode})
 	a.pressure = pressure.New(a.pressureConfig())
 	a.show()
 	return nil
@@ -258,6 +259,7 @@ func (a *agent) run(ctx context.Context) error {
 	}
 	below, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
+	a.recordStart()
 	if a.podNetwork != nil {
 		if err := a.podNetwork.ClosePorts(); err != nil {
 			a.Log.Warn("keeping the machine's ports failed, trying again later", zap.Error(err))

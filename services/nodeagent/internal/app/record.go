@@ -25,6 +25,14 @@ func (a *agent) recordNode(e events.Event) {
 	a.events.Recorder.Record(&corev1.ObjectReference{Kind: "Node", Name: a.NodeName, UID: types.UID(a.NodeName)}, e)
 }
 
+// recordStart says that the agent is there, and that its Pods are held to what the node has for them.
+func (a *agent) recordStart() {
+	a.recordNode(events.Normal("Starting", "Starting kubelet."))
+	if a.Reserved.HoldsPods() {
+		a.recordNode(events.Normal("NodeAllocatableEnforced", "Updated Node Allocatable limit across pods"))
+	}
+}
+
 // probed writes the event about a probe that failed or warns.
 func (r *recorder) probed(target probe.Target, reason, message string) {
 	for _, e := range lifecycle.Entries(target.Pod) {

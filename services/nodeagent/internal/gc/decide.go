@@ -5,6 +5,7 @@ package gc
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -95,6 +96,35 @@ func unusedImages(images []runtime.Image, uses map[string]imageUse, need uint64,
 		need -= min(need, image.Size)
 	}
 	return out
+}
+
+// sizeOf is the size of an image.
+func sizeOf(images []runtime.Image, id string) uint64 {
+	for i := range images {
+		if images[i].ID == id {
+			return images[i].Size
+		}
+	}
+	return 0
+}
+
+// tooLittle says, in the field's words, that images gave back less than was needed.
+func tooLittle(need, freed uint64) string {
+	return fmt.Sprintf("Failed to garbage collect required amount of images. Attempted to free %d bytes, but only found "+
+		"%d bytes eligible to free.", need, freed)
+}
+
+// failing counts the rounds that have failed one after the other.
+type failing int
+
+// began takes the end of a round in, and reports whether so many have failed now as tell.
+func (f *failing) began(err error, rounds failing) bool {
+	if err == nil {
+		*f = 0
+		return false
+	}
+	*f++
+	return *f == rounds
 }
 
 // toFree returns how many bytes images must give back on a file system of total bytes: none while less than high

@@ -12,6 +12,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"keelson.dev/kit/events"
 	"keelson.dev/kit/failpoint"
 	"keelson.dev/services/nodeagent/internal/imagepull"
 	"keelson.dev/services/nodeagent/internal/observed"
@@ -36,6 +37,8 @@ type Config struct {
 	// AddressesDir is where host-local keeps the addresses of this runtime's Pods; nothing is given back if it is
 	// empty.
 	AddressesDir string
+	// Record writes an event about the node; nil writes none.
+	Record func(events.Event)
 }
 
 // Collector removes what Pods have left.
@@ -44,6 +47,9 @@ type Collector struct {
 
 	mu   sync.Mutex // guards uses
 	uses map[string]imageUse
+	// containersFail and imagesFail say how the last rounds have ended, short in how many of them images gave back too
+	// little; of Run alone.
+	containersFail, imagesFail, short failing
 }
 
 // New returns a Collector that does nothing yet.
@@ -54,7 +60,7 @@ func (c *Collector) Run(ctx context.Context) {
 	containers, images := time.NewTicker(containersEvery), time.NewTicker(imagesEvery)
 	defer containers.Stop()
 	defer images.Stop()
-	err := c.images(ctx)
+	err := c.tellImages(c.images(ctx))
 	for {
 		if err != nil && ctx.Err() == nil {
 			c.Log.Warn("removing what Pods have left failed in part", zap.Error(err))
@@ -63,10 +69,25 @@ func (c *Collector) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-containers.C:
-			err = errors.Join(c.Containers(ctx), c.Runtime.EndOrphans(ctx), c.addresses(ctx))
+			err = c.Containers(ctx)
+			c.tell(c.containersFail.began(err, 1), "ContainerGCFailed", err)
+			err = errors.Join(err, c.Runtime.EndOrphans(ctx), c.addresses(ctx))
 		case <-images.C:
-			err = c.images(ctx)
+			err = c.tellImages(c.images(ctx))
 		}
+	}
+}
+
+// tellImages tells of image rounds that fail again and again: the first may come before the runtime knows its disk.
+func (c *Collector) tellImages(err error) error {
+	c.tell(c.imagesFail.began(err, 2), "ImageGCFailed", err)
+	return err
+}
+
+// tell writes an event about a failure.
+func (c *Collector) tell(due bool, reason string, err error) {
+	if due && c.Record != nil {
+		c.Record(events.Warning(reason, "%v", err))
 	}
 }
 
@@ -92,7 +113,13 @@ func (c *Collector) Containers(ctx context.Context) error {
 // of the images down to the low percentage.
 func (c *Collector) images(ctx context.Context) error {
 	need, err := c.needed(ctx)
-	return errors.Join(err, c.removeImages(ctx, need))
+	freed, failed := c.removeImages(ctx, need)
+	var short error
+	if failed == nil && freed < need {
+		short = errors.New(tooLittle(need, freed))
+	}
+	c.tell(c.short.began(short, 1), "FreeDiskSpaceFailed", short)
+	return errors.Join(err, failed, short)
 }
 
 // needed returns how many bytes images must give back.
@@ -105,42 +132,49 @@ func (c *Collector) needed(ctx context.Context) (uint64, error) {
 	if err := syscall.Statfs(dir, &fs); err != nil {
 		return 0, fmt.Errorf("looking at the file system of %s: %w", dir, err)
 	}
+	if fs.Blocks == 0 {
+		return 0, errors.New("invalid capacity 0 on image filesystem")
+	}
 	block := uint64(fs.Bsize)
 	return toFree(fs.Blocks*block, fs.Bavail*block, c.Images.HighPercent, c.Images.LowPercent), nil
 }
 
 // UnusedImages removes all images that nothing uses, except new ones.
 func (c *Collector) UnusedImages(ctx context.Context) error {
-	return c.removeImages(ctx, math.MaxUint64)
+	_, err := c.removeImages(ctx, math.MaxUint64)
+	return err
 }
 
 // removeImages removes images that were unused for too long, and others that are unused until at least need bytes
-// become free, if there are as many.
-func (c *Collector) removeImages(ctx context.Context, need uint64) error {
+// become free, if there are as many. It returns how many those have taken that it has removed.
+func (c *Collector) removeImages(ctx context.Context, need uint64) (freed uint64, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	mark := c.Records.Mark()
 	images, err := c.Runtime.ListImages(ctx)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	pods, err := c.Runtime.ListPods(ctx)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	inUse, err := c.imagesOf(ctx, pods)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	now := time.Now()
 	c.note(images, inUse, now)
 	problems := []error{c.Records.Forget(images, mark)}
 	for _, id := range unusedImages(unused(images, inUse), c.uses, need, c.Images, now) {
 		c.Log.Info("removing an image that nothing uses", zap.String("image", id))
-		problems = append(problems, failpoint.Around("nodeagent/image.collect",
-			func() error { return c.Runtime.RemoveImage(ctx, id) }))
+		failed := failpoint.Around("nodeagent/image.collect", func() error { return c.Runtime.RemoveImage(ctx, id) })
+		if failed == nil {
+			freed += sizeOf(images, id)
+		}
+		problems = append(problems, failed)
 	}
-	return errors.Join(problems...)
+	return freed, errors.Join(problems...)
 }
 
 // imagesOf returns the images that containers were made from or have as volumes.

@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"keelson.dev/kit/conditions"
+	"keelson.dev/kit/events"
 	"keelson.dev/kit/failpoint"
 )
 
@@ -39,6 +40,8 @@ type Config struct {
 	Devices func() (capacity, allocatable corev1.ResourceList)
 	// Reported is told which volumes the API server now knows to be in use; nil to tell nobody. It must not block.
 	Reported func([]corev1.UniqueVolumeName)
+	// Record writes an event about the node; nil writes none.
+	Record func(events.Event)
 }
 
 // Node keeps the API's picture of this node up to date.
@@ -137,8 +140,10 @@ func (n *Node) Observe(node *corev1.Node) {
 		n.mu.Unlock()
 		return
 	}
+	before := n.current
 	n.current = node
 	n.mu.Unlock()
+	n.record(cordoned(node.Name, before, node))
 	if !apiequality.Semantic.DeepEqual(allocatable, node.Status.Allocatable) ||
 		conditions.NodeIsSilent(node.Status.Conditions) {
 		n.Look()
@@ -175,6 +180,7 @@ func (n *Node) create(ctx context.Context) error {
 			return fmt.Errorf("creating the node: %w", err)
 		}
 		n.Log.Info("registered the node", zap.String("node", created.Name))
+		n.record(changes(created.Name, &corev1.NodeStatus{}, &created.Status))
 		n.Observe(created)
 		return nil
 	})
@@ -207,7 +213,8 @@ func (n *Node) report(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("reading the node: %w", err)
 	}
-	live.Status = statusOf(n.facts(), health, &live.Status, now)
+	before := live.Status
+	live.Status = statusOf(n.facts(), health, &before, now)
 	stored, err := n.Client.CoreV1().Nodes().UpdateStatus(ctx, live, metav1.UpdateOptions{})
 	if err != nil {
 		return fmt.Errorf("updating the node's status: %w", err)
@@ -215,8 +222,19 @@ func (n *Node) report(ctx context.Context) error {
 	n.mu.Lock()
 	n.current, n.writtenAt = stored, now
 	n.mu.Unlock()
+	n.record(changes(stored.Name, &before, &stored.Status))
 	n.tell(health)
 	return failpoint.Inject("nodeagent/node.status.after")
+}
+
+// record writes events about the node.
+func (n *Node) record(all []events.Event) {
+	if n.Record == nil {
+		return
+	}
+	for _, e := range all {
+		n.Record(e)
+	}
 }
 
 // tell says which volumes the API server knows to be in use. Writes come one after the other, so that none which says

@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"keelson.dev/kit/events"
 	"keelson.dev/services/nodeagent/internal/podstate"
 	"keelson.dev/services/nodeagent/internal/qos"
 )
@@ -56,26 +55,4 @@ func tolerates(pod *corev1.Pod, key string) bool {
 	taint := &corev1.Taint{Key: key, Effect: corev1.TaintEffectNoSchedule}
 	return slices.ContainsFunc(pod.Spec.Tolerations,
 		func(t corev1.Toleration) bool { return t.ToleratesTaint(logr.Discard(), taint, true) })
-}
-
-// transitions are the events about conditions that have come and gone, in the field's words.
-func transitions(before, after []corev1.NodeConditionType) []events.Event {
-	var out []events.Event
-	for _, c := range []struct {
-		condition  corev1.NodeConditionType
-		come, gone string
-	}{
-		{corev1.NodeMemoryPressure, "NodeHasInsufficientMemory", "NodeHasSufficientMemory"},
-		{corev1.NodeDiskPressure, "NodeHasDiskPressure", "NodeHasNoDiskPressure"},
-		{corev1.NodePIDPressure, "NodeHasInsufficientPID", "NodeHasSufficientPID"},
-	} {
-		was, is := slices.Contains(before, c.condition), slices.Contains(after, c.condition)
-		switch {
-		case is && !was:
-			out = append(out, events.Normal(c.come, "Node status is now: %s", c.come))
-		case was && !is:
-			out = append(out, events.Normal(c.gone, "Node status is now: %s", c.gone))
-		}
-	}
-	return out
 }

@@ -100,9 +100,6 @@ func (w *Watcher) Look(ctx context.Context) (Verdict, Input) {
 	w.mu.Unlock()
 	if !slices.Equal(before, after) {
 		w.Log.Info("what the node is short of has changed", zap.Any("before", before), zap.Any("now", after))
-		for _, e := range transitions(before, after) {
-			w.Record(e)
-		}
 		w.Changed()
 	}
 	return verdict, in

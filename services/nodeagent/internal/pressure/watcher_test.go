@@ -113,7 +113,7 @@ func TestWatcher(t *testing.T) {
 		w.logged("all is well", "")
 		w.has(99, 500)
 		pass()
-		w.logged("memory is short", "NodeHasInsufficientMemory; changed: [MemoryPressure]; EvictionThresholdMet; "+
+		w.logged("memory is short", "changed: [MemoryPressure]; EvictionThresholdMet; "+
 			"count memory.available; evict large")
 		pass()
 		w.logged("the Pod has not ended", "EvictionThresholdMet")
@@ -126,11 +126,11 @@ func TestWatcher(t *testing.T) {
 		pass()
 		w.logged("memory was short a moment ago", "")
 		pass()
-		w.logged("it is no longer", "NodeHasSufficientMemory; changed: []")
+		w.logged("it is no longer", "changed: []")
 		w.has(500, 901)
 		w.run()
 		pass()
-		w.logged("nobody is left", "NodeHasInsufficientPID; changed: [PIDPressure]; EvictionThresholdMet")
+		w.logged("nobody is left", "changed: [PIDPressure]; EvictionThresholdMet")
 		cancel()
 		synctest.Wait()
 	})
@@ -142,7 +142,7 @@ func TestAllocatableMemory(t *testing.T) {
 	w.run(podOf("only", 0, "", 1))
 	for _, r := range []struct{ used, want string }{
 		{"500Ki", ""},
-		{"501Ki", "NodeHasInsufficientMemory; changed: [MemoryPressure]; EvictionThresholdMet; " +
+		{"501Ki", "changed: [MemoryPressure]; EvictionThresholdMet; " +
 			"count allocatableMemory.available; evict only"},
 	} {
 		used := rulesOf(t, "--eviction-hard=memory.available<"+r.used).Thresholds[0].Least.Of(0)
@@ -157,7 +157,7 @@ func TestReclaimFirst(t *testing.T) {
 	w := newWorld(t, "--eviction-hard=nodefs.available<99.99%")
 	w.run(podOf("only", 0, "", 1))
 	w.Pass(t.Context())
-	w.logged("the disk is short", "NodeHasDiskPressure; changed: [DiskPressure]; EvictionThresholdMet; "+
+	w.logged("the disk is short", "changed: [DiskPressure]; EvictionThresholdMet; "+
 		"remove containers that have ended; remove images that nothing uses; count nodefs.available; evict only")
 
 	w = newWorld(t, "--eviction-hard=nodefs.available<99.99%")
@@ -172,7 +172,7 @@ func TestReclaimFirst(t *testing.T) {
 		t.Skipf("/dev/shm is not an empty file system: %+v, %v", level, err)
 	}
 	w.Pass(t.Context())
-	w.logged("removing containers was enough", "NodeHasDiskPressure; changed: [DiskPressure]; EvictionThresholdMet; "+
+	w.logged("removing containers was enough", "changed: [DiskPressure]; EvictionThresholdMet; "+
 		"remove containers that have ended")
 }
 
