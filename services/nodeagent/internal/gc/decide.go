@@ -110,8 +110,8 @@ func sizeOf(images []runtime.Image, id string) uint64 {
 
 // tooLittle says, in the field's words, that images gave back less than was needed.
 func tooLittle(need, freed uint64) string {
-	return fmt.Sprintf("Failed to garbage collect required amount of images. Attempted to free %d bytes, but only found "+
-		"%d bytes eligible to free.", need, freed)
+	return fmt.Sprintf("Failed to garbage collect required amount of images. Attempted to free %d bytes, "+
+		"but only found %d bytes eligible to free.", need, freed)
 }
 
 // failing counts the rounds that have failed one after the other.

@@ -15,8 +15,8 @@ import (
 	"keelson.dev/services/nodeagent/internal/runtime/fake"
 )
 
-// A failure is told when it begins, that of images when they fail the second time, and again only after a round that went
-// well.
+// A failure is told when it begins, that of images when they fail the second time, and again only after a round that
+// went well.
 func TestFailuresAreTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		images := fake.New()
@@ -66,8 +66,8 @@ func TestTooLittleIsTold(t *testing.T) {
 		time.Sleep(time.Hour)
 		cancel()
 		synctest.Wait()
-		words := regexp.MustCompile(`^Failed to garbage collect required amount of images\. Attempted to free \d+ bytes, ` +
-			`but only found \d+ bytes eligible to free\.$`)
+		words := regexp.MustCompile(`^Failed to garbage collect required amount of images\. Attempted to free \d+ ` +
+			`bytes, but only found \d+ bytes eligible to free\.$`)
 		if len(told) != 2 || told[0].Reason != "FreeDiskSpaceFailed" || told[1].Reason != "ImageGCFailed" ||
 			!words.MatchString(told[0].Message) || !words.MatchString(told[1].Message) {
 			t.Errorf("told: %+v", told)

@@ -83,7 +83,8 @@ func TestCordoned(t *testing.T) {
 		{"as before", node("", true), node("", true), nil},
 		{"closed", node("", false), node("", true),
 			[]string{"Normal NodeNotSchedulable: Node n status is now: NodeNotSchedulable"}},
-		{"open", node("", true), node("", false), []string{"Normal NodeSchedulable: Node n status is now: NodeSchedulable"}},
+		{"open", node("", true), node("", false),
+			[]string{"Normal NodeSchedulable: Node n status is now: NodeSchedulable"}},
 	} {
 		if got := texts(cordoned("n", row.before, row.after)); !slices.Equal(got, row.want) {
 			t.Errorf("%s: %q, want %q", row.name, got, row.want)

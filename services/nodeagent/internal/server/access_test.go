@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/http/httptrace"
 	"strings"
 	"testing"
@@ -265,5 +266,15 @@ func TestOneRequestAtATime(t *testing.T) {
 	}
 	if _, err := tls.Dial("tcp", n.address, &tls.Config{RootCAs: n.pool(), NextProtos: []string{"h2"}}); err == nil {
 		t.Error("HTTP/2 is spoken")
+	}
+}
+
+// Nobody behind the node API sees a token: a session's request goes on to the runtime.
+func TestTokensGoNoFurther(t *testing.T) {
+	s := &Server{config: Config{Reviews: (&api{}).reviewer()}}
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", http.NoBody)
+	r.Header = withToken("prometheus")
+	if user, err := s.admit(r); user != "prometheus" || err != nil || len(r.Header) > 0 {
+		t.Errorf("%q, %v; what is left of the headers: %v", user, err, r.Header)
 	}
 }

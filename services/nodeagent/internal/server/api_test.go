@@ -50,7 +50,8 @@ func (a tokenReviews) Create(_ context.Context, review *authenticationv1.TokenRe
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	review = review.DeepCopy()
-	review.Status.User, review.Status.Authenticated = tokens[review.Spec.Token], tokens[review.Spec.Token].Username != ""
+	review.Status.User = tokens[review.Spec.Token]
+	review.Status.Authenticated = review.Status.User.Username != ""
 	return review, a.fails
 }
 
