@@ -64,6 +64,7 @@ var Contained = []Scenario{
 	{"ExtendedResources", ExtendedResources},
 	{"Preemption", Preemption},
 	{"Evicted", Evicted},
+	{"NodeAPI", NodeAPI},
 	{"Top", Top},
 	{"AutoscaledUnderLoad", AutoscaledUnderLoad},
 	{"Resize", Resize},
