@@ -78,6 +78,7 @@ func TestWhoMayAsk(t *testing.T) {
 		{"a certificate of nobody's", &stranger, "", "/metrics", 0, ""},
 		{"a certificate of nobody's, and a token", &stranger, "prometheus", "/metrics", 0, ""},
 		{"a certificate without a name", own(n, "", "g"), "", "/metrics", 401, "a client certificate or"},
+		{"a master without a name", own(n, "", mastersGroup), "", "/metrics", 401, "a client certificate or"},
 		{"a certificate without a name, and a token", own(n, "", "g"), "prometheus", "/metrics", 200, ""},
 		{"another daemon", own(n, "system:kube-scheduler"), "", "/metrics", 403,
 			`user "system:kube-scheduler" may not get nodes/metrics of this node`},
