@@ -74,3 +74,16 @@ func TestTooLittleIsTold(t *testing.T) {
 		}
 	})
 }
+
+// What is broken off because the agent ends has not failed.
+func TestAnEndIsNoFailure(t *testing.T) {
+	told := 0
+	c := New(Config{Record: func(events.Event) { told++ }})
+	ctx, cancel := context.WithCancel(t.Context())
+	c.tell(ctx, true, "ContainerGCFailed", errors.New("no runtime"))
+	cancel()
+	c.tell(ctx, true, "ContainerGCFailed", ctx.Err())
+	if told != 1 {
+		t.Errorf("told %d times, want once", told)
+	}
+}

@@ -60,7 +60,7 @@ func (c *Collector) Run(ctx context.Context) {
 	containers, images := time.NewTicker(containersEvery), time.NewTicker(imagesEvery)
 	defer containers.Stop()
 	defer images.Stop()
-	err := c.tellImages(c.images(ctx))
+	err := c.tellImages(ctx, c.images(ctx))
 	for {
 		if err != nil && ctx.Err() == nil {
 			c.Log.Warn("removing what Pods have left failed in part", zap.Error(err))
@@ -70,23 +70,23 @@ func (c *Collector) Run(ctx context.Context) {
 			return
 		case <-containers.C:
 			err = c.Containers(ctx)
-			c.tell(c.containersFail.began(err, 1), "ContainerGCFailed", err)
+			c.tell(ctx, c.containersFail.began(err, 1), "ContainerGCFailed", err)
 			err = errors.Join(err, c.Runtime.EndOrphans(ctx), c.addresses(ctx))
 		case <-images.C:
-			err = c.tellImages(c.images(ctx))
+			err = c.tellImages(ctx, c.images(ctx))
 		}
 	}
 }
 
 // tellImages tells of image rounds that fail again and again: the first may come before the runtime knows its disk.
-func (c *Collector) tellImages(err error) error {
-	c.tell(c.imagesFail.began(err, 2), "ImageGCFailed", err)
+func (c *Collector) tellImages(ctx context.Context, err error) error {
+	c.tell(ctx, c.imagesFail.began(err, 2), "ImageGCFailed", err)
 	return err
 }
 
-// tell writes an event about a failure.
-func (c *Collector) tell(due bool, reason string, err error) {
-	if due && c.Record != nil {
+// tell writes an event about a failure; that the agent ends is none.
+func (c *Collector) tell(ctx context.Context, due bool, reason string, err error) {
+	if due && c.Record != nil && ctx.Err() == nil {
 		c.Record(events.Warning(reason, "%v", err))
 	}
 }
@@ -118,7 +118,7 @@ func (c *Collector) images(ctx context.Context) error {
 	if failed == nil && freed < need {
 		short = errors.New(tooLittle(need, freed))
 	}
-	c.tell(c.short.began(short, 1), "FreeDiskSpaceFailed", short)
+	c.tell(ctx, c.short.began(short, 1), "FreeDiskSpaceFailed", short)
 	return errors.Join(err, failed, short)
 }
 
