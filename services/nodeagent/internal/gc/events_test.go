@@ -20,6 +20,7 @@ import (
 func TestFailuresAreTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		images := fake.New()
+		images.SetImageFs(t.TempDir())
 		var told []string
 		began := time.Now()
 		ctx, cancel := context.WithCancel(t.Context())
@@ -31,7 +32,6 @@ func TestFailuresAreTold(t *testing.T) {
 			Record: func(e events.Event) {
 				told = append(told, e.Type+" "+e.Reason+" "+time.Since(began).String())
 			}}).Run(ctx)
-		images.SetImageFs(t.TempDir())
 		synctest.Wait()
 		for range 2 {
 			time.Sleep(4*time.Minute + 30*time.Second) // 4:30, 24:30
