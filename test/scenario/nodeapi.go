@@ -63,8 +63,10 @@ func NodeAPI(t *testing.T, m mesh.Mesh) {
 			{"a token of nobody's", "nobody", "/metrics", 401, "the bearer token is not valid"},
 			{"no token", "", "/metrics", 401, "a client certificate or a bearer token is required"},
 		} {
-			if code, said := w.askAgent(node, row.path, row.token); code != row.want || !strings.Contains(said, row.says) {
-				t.Errorf("%s: %s of %s: %d %.300s, want %d %q", row.name, row.path, node, code, said, row.want, row.says)
+			code, said := w.askAgent(node, row.path, row.token)
+			if code != row.want || !strings.Contains(said, row.says) {
+				t.Errorf("%s: %s of %s: %d %.300s, want %d %q", row.name, row.path, node, code, said, row.want,
+					row.says)
 			}
 		}
 		proxy := "/api/v1/nodes/" + node + "/proxy"

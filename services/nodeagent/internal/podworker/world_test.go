@@ -89,7 +89,8 @@ func (w *world) start() {
 		Log: zap.NewNop(), Runtime: w.runtime, Steps: stepsOf{w}, Preparation: w.preparation(), Hooks: hooksOf{w},
 		Probes: probesOf{w}, Statuses: apiOf{w}, Events: eventsOf{w},
 		Records: records, HostIPs: func() []string { return []string{"10.0.0.1"} }, RuntimeName: "fake",
-		Started: func(time.Duration) {}, Ended: w.hear, Allocatable: func() corev1.ResourceList { return amounts("4", "8Gi") },
+		Started: func(time.Duration) {}, Ended: w.hear,
+		Allocatable: func() corev1.ResourceList { return amounts("4", "8Gi") },
 	})
 	pool := w.pool
 	go func() { _ = w.runtime.Watch(ctx, func(e runtime.Event) { pool.Wake(types.UID(e.PodUID)) }) }()

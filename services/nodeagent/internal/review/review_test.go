@@ -79,8 +79,8 @@ func (a tokenReviews) Create(ctx context.Context, review *authenticationv1.Token
 type accessReviews struct{ *api }
 
 // Create implements AccessReviews.
-func (a accessReviews) Create(ctx context.Context, review *authorizationv1.SubjectAccessReview, _ metav1.CreateOptions) (
-	*authorizationv1.SubjectAccessReview, error) {
+func (a accessReviews) Create(ctx context.Context, review *authorizationv1.SubjectAccessReview,
+	_ metav1.CreateOptions) (*authorizationv1.SubjectAccessReview, error) {
 	err := a.begin(ctx)
 	defer a.mu.Unlock()
 	review = review.DeepCopy()
