@@ -44,20 +44,7 @@ const hold = 2 * time.Second
 // SAF-187 SAF-188 SAF-189 SAF-190 SAF-191 SAF-192
 func AttachedVolume(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
-	a := &attached{World: w, driver: w.Namespace + ".example.com"}
-	two := m.Nodes()[:2]
-	for _, node := range two {
-		w.Kubectl("label", "node", node, "storagecluster="+w.Namespace)
-	}
-	t.Cleanup(func() {
-		for _, node := range two {
-			_, _ = w.Client.CoreV1().Nodes().Patch(context.Background(), node, types.MergePatchType,
-				[]byte(`{"metadata":{"labels":{"storagecluster":null}}}`), metav1.PatchOptions{})
-		}
-		_ = w.Client.CoreV1().PersistentVolumes().Delete(context.Background(), w.Namespace, metav1.DeleteOptions{})
-	})
-	w.KubectlWith(strings.ReplaceAll(attachable, "NS", w.Namespace), "apply", "-f", "-")
-	w.prints("pvc/data", "{.status.phase}", "Bound")
+	a, two := attachTo(w), m.Nodes()[:2]
 
 	// Part 1. The driver takes its time: the Pod is bound to one of the two nodes, and waits there.
 	w.KubectlWith(attaching("one", ""), "apply", "-f", "-")
@@ -112,6 +99,25 @@ type attached struct {
 	driver string
 	// audit sees each attachment that the driver comes to, among all, and says whether it goes on with it; nil: always.
 	audit func(ctx context.Context, va *storagev1.VolumeAttachment, all []storagev1.VolumeAttachment) bool
+}
+
+// attachTo makes a volume that may be attached to two nodes, with its claim, until the test ends.
+func attachTo(w *World) *attached {
+	w.Helper()
+	nodes := w.Mesh.Nodes()[:2]
+	for _, node := range nodes {
+		w.Kubectl("label", "node", node, "storagecluster="+w.Namespace)
+	}
+	w.Cleanup(func() {
+		for _, node := range nodes {
+			_, _ = w.Client.CoreV1().Nodes().Patch(context.Background(), node, types.MergePatchType,
+				[]byte(`{"metadata":{"labels":{"storagecluster":null}}}`), metav1.PatchOptions{})
+		}
+		_ = w.Client.CoreV1().PersistentVolumes().Delete(context.Background(), w.Namespace, metav1.DeleteOptions{})
+	})
+	w.KubectlWith(strings.ReplaceAll(attachable, "NS", w.Namespace), "apply", "-f", "-")
+	w.prints("pvc/data", "{.status.phase}", "Bound")
+	return &attached{World: w, driver: w.Namespace + ".example.com"}
 }
 
 // drive attaches and detaches what it is asked for, until the test ends.

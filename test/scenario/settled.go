@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/metadata"
 
@@ -77,6 +79,29 @@ kind: PersistentVolumeClaim
 metadata: {name: unused}
 spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Mi}}}
 ---
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: web}
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}
+  minReplicas: 1
+  maxReplicas: 5
+---
+apiVersion: v1
+kind: Service
+metadata: {name: elsewhere}
+spec: {ports: [{port: 80}]}
+---
+apiVersion: v1
+kind: Endpoints
+metadata: {name: elsewhere}
+subsets: [{addresses: [{ip: 192.0.2.7}], ports: [{port: 80}]}]
+---
+apiVersion: networking.k8s.io/v1
+kind: ServiceCIDR
+metadata: {name: NAMESPACE}
+spec: {cidrs: [10.97.6.0/28]}
+---
 `
 
 // Settled makes an object of every kind of workload and expects that a mesh in which nothing changes any more writes
@@ -85,9 +110,13 @@ spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Mi}}}
 // POD-010
 func Settled(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
-	w.KubectlWith(web(3, HelloV1, "")+"---\n"+service+strings.ReplaceAll(oneOfEach, "IMAGE", HelloV1), "apply", "-f",
-		"-")
+	t.Cleanup(func() {
+		_ = w.Client.NetworkingV1().ServiceCIDRs().Delete(context.Background(), w.Namespace, metav1.DeleteOptions{})
+	})
+	w.KubectlWith(web(3, HelloV1, "")+"---\n"+service+strings.NewReplacer("IMAGE", HelloV1, "NAMESPACE", w.Namespace).
+		Replace(oneOfEach), "apply", "-f", "-")
 	w.AwaitAvailable("web", 3)
+	w.settleOthers()
 	// A recorder of Events that was not heard tries again after up to ten seconds.
 	const quiet, long = 12 * time.Second, 32 * time.Second
 	w.Await("a mesh with nothing left to do", func() Answer {
@@ -100,6 +129,36 @@ func Settled(t *testing.T, m mesh.Mesh) {
 		t.Errorf("a settled mesh made %d writes in %v beside those of Leases; changed are%s", n, long,
 			w.changedSince(since))
 	}
+}
+
+// settleOthers makes what somebody has to act upon: a Pod with a claim of its own, one with a volume that a driver
+// attached, a group that is scheduled, and a Job that is over and has a day to live.
+func (w *World) settleOthers() {
+	w.Helper()
+	w.KubectlWith(strings.Replace(scratch, "NAME", "scratching", 1), "apply", "-f", "-")
+	a := attachTo(w)
+	a.drive()
+	w.KubectlWith(attaching("attaching", ""), "apply", "-f", "-")
+	node := w.Mesh.Nodes()[0]
+	label := "tests.keelson.dev/" + w.Namespace
+	w.Kubectl("label", "node", node, label+"=yes")
+	w.Cleanup(func() {
+		_, _ = w.Client.CoreV1().Nodes().Patch(context.Background(), node, types.MergePatchType,
+			fmt.Appendf(nil, `{"metadata":{"labels":{%q:null}}}`, label), metav1.PatchOptions{})
+	})
+	w.KubectlWith(fmt.Sprintf(gang, label), "apply", "-f", "-")
+	w.Kubectl("wait", "pod", "scratching", "attaching", "easy", "picky", "--for=condition=Ready", "--timeout=60s")
+	w.KubectlWith(
+		strings.Replace(managedJob, "spec:", "spec:\n  ttlSecondsAfterFinished: 86400", 1),
+		"apply",
+		"-f",
+		"-",
+	)
+	job, err := w.Client.BatchV1().Jobs(w.Namespace).Get(w.Context(), "pi", metav1.GetOptions{})
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.finish(job)
 }
 
 // writesIn counts the writes into the store in a time from now on that are not of Leases, and returns the version of

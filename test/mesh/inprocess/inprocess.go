@@ -171,9 +171,9 @@ func (m *Mesh) start(d mesh.Daemon) (stop func() error, err error) {
 }
 
 func (m *Mesh) startServer(ctx context.Context) (func() error, error) {
-	listener, err := net.Listen("tcp", net.JoinHostPort(m.config.BindAddress, fmt.Sprint(m.config.SecurePort)))
+	listener, err := listen(m.config)
 	if err != nil {
-		return nil, fmt.Errorf("taking the apiserver's port: %w", err)
+		return nil, err
 	}
 	// The same port after a restart, so that clients find it again.
 	m.config.SecurePort = listener.Addr().(*net.TCPAddr).Port
@@ -195,6 +195,40 @@ func (m *Mesh) startServer(ctx context.Context) (func() error, error) {
 		return nil, fmt.Errorf("writing the kubeconfig: %w", err)
 	}
 	return h.Stop, nil
+}
+
+func listen(config *apiserver.Config) (net.Listener, error) {
+	listener, err := net.Listen("tcp", net.JoinHostPort(config.BindAddress, fmt.Sprint(config.SecurePort)))
+	if err != nil {
+		return nil, fmt.Errorf("taking the apiserver's port: %w", err)
+	}
+	return listener, nil
+}
+
+// Second starts a second apiserver on the store of the first, which ends with the test, and returns a connection to it
+// with all rights.
+func (m *Mesh) Second(t testing.TB) *rest.Config {
+	t.Helper()
+	config := *m.config
+	config.SecurePort = 0
+	config.Etcd.Servers = []string{"unix://" + filepath.Join(config.DataDir, "etcd.sock")}
+	var err error
+	if config.Listener, err = listen(&config); err != nil {
+		t.Fatal(err)
+	}
+	h, err := apiserver.Start(context.Background(), &config, zap.NewNop())
+	if err != nil {
+		_ = config.Listener.Close()
+		t.Fatalf("starting the second apiserver: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := h.Stop(); err != nil {
+			t.Errorf("stopping the second apiserver: %v", err)
+		}
+	})
+	admin := m.Admin()
+	admin.Host = "https://" + h.Address()
+	return admin
 }
 
 func (m *Mesh) startNodes(ctx context.Context) (func() error, error) {
