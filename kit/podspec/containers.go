@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"keelson.dev/kit/fieldcheck"
+	"keelson.dev/kit/podview"
 )
 
 // containerScope is what the containers of one Pod can refer to.
@@ -16,11 +17,6 @@ type containerScope struct {
 	spec    *corev1.PodSpec
 	volumes map[string]corev1.VolumeSource
 	claims  sets.Set[string]
-}
-
-// IsSidecar reports whether an init container keeps running beside the main containers.
-func IsSidecar(c *corev1.Container) bool {
-	return c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
 }
 
 func (s containerScope) validateContainers(fldPath *field.Path) field.ErrorList {
@@ -35,9 +31,7 @@ func (s containerScope) validateContainers(fldPath *field.Path) field.ErrorList 
 		errs = append(errs, s.validateContainer(c, at)...)
 		errs = append(errs, s.validateProbes(c, at)...)
 		errs = append(errs, s.validateLifecycle(c.Lifecycle, at.Child("lifecycle"))...)
-		if c.RestartPolicy != nil {
-			errs = append(errs, field.Forbidden(at.Child("restartPolicy"), "may not be set for non-init containers"))
-		}
+		errs = append(errs, validateRestart(c, at)...)
 		errs = append(errs, hostPortConflicts(c.Ports, at.Child("ports"), hostPorts)...)
 	}
 	return errs
@@ -55,9 +49,8 @@ func (s containerScope) validateInitContainers(fldPath *field.Path) field.ErrorL
 		c, at := &s.spec.InitContainers[i], fldPath.Index(i)
 		errs = append(errs, validateContainerName(c.Name, at, names)...)
 		errs = append(errs, s.validateContainer(c, at)...)
-		errs = append(errs, fieldcheck.OneOfPtr(c.RestartPolicy, at.Child("restartPolicy"),
-			corev1.ContainerRestartPolicyAlways)...)
-		if IsSidecar(c) {
+		errs = append(errs, validateRestart(c, at)...)
+		if podview.IsSidecar(c) {
 			errs = append(errs, s.validateProbes(c, at)...)
 			errs = append(errs, s.validateLifecycle(c.Lifecycle, at.Child("lifecycle"))...)
 		} else {
@@ -104,9 +97,6 @@ func (s containerScope) validateContainer(c *corev1.Container, fldPath *field.Pa
 	errs = append(errs, validateTerminationMessage(c, fldPath)...)
 	errs = append(errs, fieldcheck.RequiredOneOf(c.ImagePullPolicy, fldPath.Child("imagePullPolicy"),
 		corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever)...)
-	if len(c.RestartPolicyRules) > 0 {
-		errs = append(errs, field.Forbidden(fldPath.Child("restartPolicyRules"), "is not served by this cluster"))
-	}
 	errs = append(errs, validatePorts(c.Ports, fldPath.Child("ports"))...)
 	errs = append(errs, s.validateEnv(c.Env, fldPath.Child("env"))...)
 	errs = append(errs, validateEnvFrom(c.EnvFrom, fldPath.Child("envFrom"))...)

@@ -76,7 +76,8 @@ func TestContainersOfAllKinds(t *testing.T) {
 				init + `.securityContext.runAsUser: Invalid value: -1: must be between 0 and 2147483647, inclusive`}},
 		{name: "restart rules of an init container", change: withInit(corev1.Container{Name: "i", Image: "i",
 			RestartPolicyRules: []corev1.ContainerRestartRule{{Action: "Restart"}}}),
-			want: []string{init + `.restartPolicyRules: Forbidden: is not served by this cluster`}},
+			want: []string{init + `.restartPolicy: Required value: must specify restartPolicy when restart rules are used`,
+				init + `.restartPolicyRules[0].exitCodes: Required value: must be specified`}},
 		{name: "SAF-009 an init container as target", change: ephemeral(target("first"))},
 		{name: "SAF-009 another ephemeral container as target", change: ephemeral(target("one")),
 			want: []string{`spec.ephemeralContainers[1].targetContainerName: Not found: "one"`}},
@@ -91,8 +92,7 @@ func TestContainersOfAllKinds(t *testing.T) {
 		{name: "SAF-008 restart rules", change: ephemeral(debug(func(c *corev1.EphemeralContainerCommon) {
 			c.RestartPolicyRules = []corev1.ContainerRestartRule{{Action: "Restart"}}
 		})), want: []string{
-			`spec.ephemeralContainers[1].restartPolicyRules: Forbidden: cannot be set for an Ephemeral Container`,
-			`spec.ephemeralContainers[1].restartPolicyRules: Forbidden: is not served by this cluster`}},
+			`spec.ephemeralContainers[1].restartPolicyRules: Forbidden: cannot be set for an Ephemeral Container`}},
 	})
 }
 

@@ -71,15 +71,6 @@ func TestValidateContainers(t *testing.T) {
 			want: []string{
 				`spec.containers[0].terminationMessagePolicy: Unsupported value: "x": supported values: "File", "FallbackToLogsOnError"`,
 			}},
-		{name: "restart policy on a main container",
-			change: first(func(c *corev1.Container) { c.RestartPolicy = always }),
-			want:   []string{`spec.containers[0].restartPolicy: Forbidden: may not be set for non-init containers`}},
-		{name: "restart rules",
-			change: first(func(c *corev1.Container) {
-				c.RestartPolicyRules = []corev1.ContainerRestartRule{
-					{Action: "Restart"}}
-			}),
-			want: []string{`spec.containers[0].restartPolicyRules: Forbidden: is not served by this cluster`}},
 		{name: "resize policy", change: first(func(c *corev1.Container) {
 			c.ResizePolicy = []corev1.ContainerResizePolicy{{ResourceName: "cpu", RestartPolicy: "NotRequired"}}
 		})},
@@ -121,11 +112,11 @@ func TestValidateInitContainers(t *testing.T) {
 			change: withInit(corev1.Container{Name: "i", Image: "i", RestartPolicy: always,
 				LivenessProbe: &corev1.Probe{}}),
 			want: []string{`spec.initContainers[0].livenessProbe: Required value: must specify a handler type`}},
-		{name: "other restart policies",
+		{name: "another restart policy",
 			change: withInit(corev1.Container{Name: "i", Image: "i",
-				RestartPolicy: ptr.To(corev1.ContainerRestartPolicy("Never"))}),
-			want: []string{
-				`spec.initContainers[0].restartPolicy: Unsupported value: "Never": supported values: "Always"`}},
+				RestartPolicy: ptr.To(corev1.ContainerRestartPolicy("Sometimes"))}),
+			want: []string{`spec.initContainers[0].restartPolicy: Unsupported value: "Sometimes": supported values: ` +
+				`"Always", "OnFailure", "Never"`}},
 		{name: "POD-185 an init container is checked as any other",
 			change: withInit(corev1.Container{Name: "i", Ports: []corev1.ContainerPort{{ContainerPort: 70000}}}),
 			want: []string{

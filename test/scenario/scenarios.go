@@ -56,6 +56,7 @@ var Contained = []Scenario{
 	{"Hooked", Hooked},
 	{"NeverRan", NeverRan},
 	{"CrashLoop", CrashLoop},
+	{"RestartedByRule", RestartedByRule},
 	{"HostPort", HostPort},
 	{"ForcedNamesake", ForcedNamesake},
 	{"ImageVolume", ImageVolume},

@@ -56,34 +56,13 @@ func Entries(pod *corev1.Pod) []Entry {
 	return out
 }
 
-// Restarts reports whether an instance of the container that ended with exitCode is followed by another one.
+// Restarts reports whether an instance of the container that ended with exitCode is followed by another one. An
+// ordinary init container that has succeeded is never run again, and an ephemeral container is never restarted.
 func (e Entry) Restarts(pod *corev1.Pod, exitCode int32) bool {
-	switch e.policy(pod) {
-	case corev1.RestartPolicyAlways:
-		return true
-	case corev1.RestartPolicyOnFailure:
-		return exitCode != 0
-	default:
+	if e.Kind == Ephemeral || e.Kind == Init && exitCode == 0 {
 		return false
 	}
-}
-
-// policy is the restart policy that holds for the container: its own one if it states one, and else that of the Pod.
-// An ordinary init container that has succeeded is never run again, and an ephemeral container is never restarted.
-func (e Entry) policy(pod *corev1.Pod) corev1.RestartPolicy {
-	policy := pod.Spec.RestartPolicy
-	if own := e.Spec.RestartPolicy; own != nil {
-		policy = corev1.RestartPolicy(*own)
-	}
-	switch {
-	case e.Kind == Ephemeral:
-		return corev1.RestartPolicyNever
-	case e.Kind == Init && policy != corev1.RestartPolicyNever:
-		return corev1.RestartPolicyOnFailure
-	case policy == "":
-		return corev1.RestartPolicyAlways
-	}
-	return policy
+	return podview.Restarts(pod.Spec.RestartPolicy, e.Spec, exitCode)
 }
 
 // ResetAfter is how long an instance must have run for its container's back-off to start anew.

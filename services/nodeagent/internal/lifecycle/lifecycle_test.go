@@ -50,6 +50,24 @@ func TestRestarts(t *testing.T) {
 	}
 }
 
+// Rules go before policies, but for an init container that has succeeded, and an ephemeral one.
+func TestRestartsByRule(t *testing.T) {
+	for kind, want := range map[Kind]map[int32]bool{
+		Main: {0: true, 1: false, 42: true}, Init: {0: false, 1: false, 42: true},
+		Sidecar: {0: true, 1: true, 42: true}, Ephemeral: {0: false, 1: false, 42: false},
+	} {
+		e := entry(kind)
+		e.Spec.RestartPolicyRules = []corev1.ContainerRestartRule{{Action: corev1.ContainerRestartRuleActionRestart,
+			ExitCodes: &corev1.ContainerRestartRuleOnExitCodes{Operator: "In", Values: []int32{0, 42}}}}
+		pod := &corev1.Pod{Spec: corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever}}
+		for code, restarts := range want {
+			if got := e.Restarts(pod, code); got != restarts {
+				t.Errorf("%s after exit code %d: %v, want %v", kind, code, got, restarts)
+			}
+		}
+	}
+}
+
 // POD-100 POD-101
 func TestCrashDelay(t *testing.T) {
 	want := []time.Duration{0, 10, 20, 40, 80, 160, 300, 300, 300}

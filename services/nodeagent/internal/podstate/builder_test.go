@@ -82,6 +82,17 @@ func ephemeral(name string) func(*Input) {
 	}
 }
 
+// restarted gives a container a policy of its own, and a rule that restarts it after the exit codes, if there are any.
+func restarted(policy corev1.ContainerRestartPolicy, codes ...int32) func(*corev1.Container) {
+	return func(c *corev1.Container) {
+		c.RestartPolicy = &policy
+		if len(codes) > 0 {
+			c.RestartPolicyRules = []corev1.ContainerRestartRule{{Action: corev1.ContainerRestartRuleActionRestart,
+				ExitCodes: &corev1.ContainerRestartRuleOnExitCodes{Operator: "In", Values: codes}}}
+		}
+	}
+}
+
 func policy(p corev1.RestartPolicy) func(*Input) {
 	return func(in *Input) { in.Pod.Spec.RestartPolicy = p }
 }

@@ -1,7 +1,7 @@
 package podstate
 
 import (
-	corev1 "k8s.io/api/core/v1"
+	"slices"
 
 	"keelson.dev/kit/podview"
 	"keelson.dev/kit/seconds"
@@ -72,10 +72,12 @@ func (v *view) initFailed() bool {
 	return false
 }
 
-// lost: the sandbox has died under containers that are never restarted.
+// lost: the sandbox has died under main containers that are never restarted.
 func (v *view) lost() bool {
-	return v.pod.Spec.RestartPolicy == corev1.RestartPolicyNever && v.sandbox != nil && !v.sandbox.Ready &&
-		len(v.in.Observed.Containers) > 0
+	return v.sandbox != nil && !v.sandbox.Ready && len(v.in.Observed.Containers) > 0 &&
+		!slices.ContainsFunc(v.entries, func(e lifecycle.Entry) bool {
+			return e.Kind == lifecycle.Main && podview.MayRestart(v.pod.Spec.RestartPolicy, e.Spec)
+		})
 }
 
 // ended reports whether the container has come to its end: its newest instance has exited and no other will follow.

@@ -2,10 +2,13 @@
 package qos
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/component-helpers/resource"
 	"k8s.io/utils/ptr"
 
+	"keelson.dev/kit/podview"
 	"keelson.dev/kit/systempriority"
 )
 
@@ -79,12 +82,18 @@ func OOMScore(pod *corev1.Pod, container *corev1.Container, memoryCapacity int64
 	}
 	shared := sharedMemory(pod)
 	score := burstableScore(container, shared, memoryCapacity)
-	if container.RestartPolicy != nil && *container.RestartPolicy == corev1.ContainerRestartPolicyAlways {
+	if isSidecar(pod, container) {
 		for i := range pod.Spec.Containers {
 			score = min(score, burstableScore(&pod.Spec.Containers[i], shared, memoryCapacity))
 		}
 	}
 	return score
+}
+
+// isSidecar says whether a container of the Pod is an init container that keeps running.
+func isSidecar(pod *corev1.Pod, container *corev1.Container) bool {
+	return podview.IsSidecar(container) && slices.ContainsFunc(pod.Spec.InitContainers,
+		func(c corev1.Container) bool { return c.Name == container.Name })
 }
 
 // sharedMemory is what of the memory that a Pod requests as a whole none of its containers has requested, in bytes for

@@ -93,6 +93,9 @@ func TestOOMScore(t *testing.T) {
 		Resources: corev1.ResourceRequirements{Requests: list("", "3Gi")}}}
 	ends := burstable("2Gi")
 	ends.Spec.InitContainers = []corev1.Container{{RestartPolicy: ptr.To(corev1.ContainerRestartPolicyOnFailure)}}
+	restarted := podOf(corev1.ResourceRequirements{Requests: list("", "2Gi")}, corev1.ResourceRequirements{})
+	restarted.Spec.Containers[0].Name, restarted.Spec.Containers[1].Name = "a", "b"
+	restarted.Spec.Containers[1].RestartPolicy = ptr.To(corev1.ContainerRestartPolicyAlways)
 	// The Pod asks for 3Gi, of which the containers have not asked for 2Gi: 1Gi for each of the two.
 	whole := podWith(corev1.ResourceRequirements{Requests: list("", "3Gi")},
 		corev1.ResourceRequirements{Requests: list("", "1Gi")}, corev1.ResourceRequirements{})
@@ -119,6 +122,7 @@ func TestOOMScore(t *testing.T) {
 		{"node critical", critical, nil, -997},
 		{"sidecar", sidecar, &sidecar.Spec.InitContainers[0], 500},
 		{"a sidecar that asks for more", larger, &larger.Spec.InitContainers[0], 250},
+		{"a main container that is always restarted", restarted, &restarted.Spec.Containers[1], 999},
 		{"an init container that ends", ends, &ends.Spec.InitContainers[0], 999},
 		{"more than the node", burstable("5Gi"), nil, 3},
 		{"its own and a share of the Pod's", whole, nil, 500},

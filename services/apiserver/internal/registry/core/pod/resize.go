@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"keelson.dev/kit/podspec"
+	"keelson.dev/kit/podview"
 	"keelson.dev/services/apiserver/internal/registry/rest"
 )
 
@@ -124,7 +124,7 @@ func validatePodResize(resources, old *corev1.ResourceRequirements, fldPath *fie
 func validateInitResize(c, old *corev1.Container, fldPath *field.Path) field.ErrorList {
 	errs := validateContainerResize(c, old, fldPath)
 	restarts := func(p corev1.ContainerResizePolicy) bool { return p.RestartPolicy == corev1.RestartContainer }
-	if !podspec.IsSidecar(old) && slices.ContainsFunc(old.ResizePolicy, restarts) &&
+	if !podview.IsSidecar(old) && slices.ContainsFunc(old.ResizePolicy, restarts) &&
 		!apiequality.Semantic.DeepEqual(c.Resources, old.Resources) {
 		errs = append(errs, field.Forbidden(fldPath,
 			"non-sidecar init containers with a resize policy of RestartContainer cannot be resized"))

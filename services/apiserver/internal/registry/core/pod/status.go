@@ -6,12 +6,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	netutils "k8s.io/utils/net"
 
-	"keelson.dev/kit/podspec"
+	"keelson.dev/kit/podview"
 )
 
 // agreeOnIPs makes each single address and the list that has it first say the same. The single address wins, because
@@ -89,31 +88,33 @@ func validateConditions(conditions []corev1.PodCondition, fldPath *field.Path) f
 	return errs
 }
 
-// validateRestarts refuses to take a container back from its end if the Pod's policy does not restart it.
+// validateRestarts refuses to take a container back from its end if it is not restarted.
 func validateRestarts(p, old *corev1.Pod) field.ErrorList {
-	sidecars := sets.New[string]()
-	for i := range p.Spec.InitContainers {
-		if podspec.IsSidecar(&p.Spec.InitContainers[i]) {
-			sidecars.Insert(p.Spec.InitContainers[i].Name)
-		}
-	}
-	errs := refuseRestarts(p.Status.ContainerStatuses, old.Status.ContainerStatuses, p.Spec.RestartPolicy, sidecars,
-		statusPath.Child("containerStatuses"))
+	errs := refuseRestarts(p.Status.ContainerStatuses, old.Status.ContainerStatuses, func(name string, code int32) bool {
+		return podview.Restarts(p.Spec.RestartPolicy, containerNamed(p.Spec.Containers, name), code)
+	}, statusPath.Child("containerStatuses"))
 	return append(errs, refuseRestarts(p.Status.InitContainerStatuses, old.Status.InitContainerStatuses,
-		p.Spec.RestartPolicy,
-		sidecars, statusPath.Child("initContainerStatuses"))...)
+		func(name string, code int32) bool {
+			return podview.Restarts(p.Spec.RestartPolicy, containerNamed(p.Spec.InitContainers, name), code)
+		}, statusPath.Child("initContainerStatuses"))...)
 }
 
-func refuseRestarts(statuses, old []corev1.ContainerStatus, policy corev1.RestartPolicy, sidecars sets.Set[string],
-	fldPath *field.Path) field.ErrorList {
-	if policy == corev1.RestartPolicyAlways {
-		return nil
+// containerNamed returns the container of that name, and one that says nothing where there is none.
+func containerNamed(all []corev1.Container, name string) *corev1.Container {
+	for i := range all {
+		if all[i].Name == name {
+			return &all[i]
+		}
 	}
+	return &corev1.Container{}
+}
+
+func refuseRestarts(statuses, old []corev1.ContainerStatus, restarts func(name string, exitCode int32) bool,
+	fldPath *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for _, before := range old {
 		ended := before.State.Terminated
-		if ended == nil || sidecars.Has(before.Name) || (policy == corev1.RestartPolicyOnFailure &&
-			ended.ExitCode != 0) {
+		if ended == nil || restarts(before.Name, ended.ExitCode) {
 			continue
 		}
 		for i, after := range statuses {

@@ -197,6 +197,37 @@ func TestValidateRestarts(t *testing.T) {
 	}
 }
 
+// A container's own policy and rules go before the Pod's policy.
+func TestValidateRestartsByOwnPolicy(t *testing.T) {
+	never, onFailure := corev1.ContainerRestartPolicyNever, corev1.ContainerRestartPolicyOnFailure
+	rules := []corev1.ContainerRestartRule{{Action: corev1.ContainerRestartRuleActionRestart,
+		ExitCodes: &corev1.ContainerRestartRuleOnExitCodes{Operator: "In", Values: []int32{42}}}}
+	for name, row := range map[string]struct {
+		policy corev1.RestartPolicy
+		own    *corev1.ContainerRestartPolicy
+		rules  []corev1.ContainerRestartRule
+		exit   int32
+		taken  bool
+	}{
+		"never, where the Pod says always":      {corev1.RestartPolicyAlways, &never, nil, 1, false},
+		"on failure, where the Pod says never":  {corev1.RestartPolicyNever, &onFailure, nil, 1, true},
+		"on failure, after a success":           {corev1.RestartPolicyAlways, &onFailure, nil, 0, false},
+		"a rule, where the container is never":  {corev1.RestartPolicyNever, &never, rules, 42, true},
+		"another exit code than that of a rule": {corev1.RestartPolicyAlways, &never, rules, 41, false},
+	} {
+		old := nginx()
+		old.Spec.RestartPolicy = row.policy
+		old.Spec.Containers[0].RestartPolicy, old.Spec.Containers[0].RestartPolicyRules = row.own, row.rules
+		old.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "nginx", State: corev1.ContainerState{
+			Terminated: &corev1.ContainerStateTerminated{ExitCode: row.exit}}}}
+		p := old.DeepCopy()
+		p.Status.ContainerStatuses[0].State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
+		if errs := ValidateStatusUpdate(p, old); (len(errs) == 0) != row.taken {
+			t.Errorf("%s: %v, taken %v", name, errs.ToAggregate(), row.taken)
+		}
+	}
+}
+
 // Sidecars restart whatever the Pod's policy is; ordinary init containers follow it.
 func TestValidateRestartsOfInitContainers(t *testing.T) {
 	always := corev1.ContainerRestartPolicyAlways

@@ -6,7 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"keelson.dev/kit/podspec"
+	"keelson.dev/kit/podview"
 )
 
 // Reasons that a Pod's own status does not have in this form.
@@ -67,7 +67,7 @@ func summarize(p *corev1.Pod) summary {
 func (s *summary) addInitContainers(p *corev1.Pod) (initializing bool) {
 	sidecars := map[string]bool{}
 	for i := range p.Spec.InitContainers {
-		if c := &p.Spec.InitContainers[i]; podspec.IsSidecar(c) {
+		if c := &p.Spec.InitContainers[i]; podview.IsSidecar(c) {
 			sidecars[c.Name] = true
 			s.containers++
 		}
