@@ -11,7 +11,8 @@ import (
 // Pod's. An init container that has succeeded is done all the same, and ephemeral containers are never started again.
 // Source: KEP-5307.
 func Restarts(policy corev1.RestartPolicy, c *corev1.Container, exitCode int32) bool {
-	if slices.ContainsFunc(c.RestartPolicyRules, func(r corev1.ContainerRestartRule) bool { return names(r, exitCode) }) {
+	named := func(rule corev1.ContainerRestartRule) bool { return names(rule, exitCode) }
+	if slices.ContainsFunc(c.RestartPolicyRules, named) {
 		return true
 	}
 	switch own(policy, c) {

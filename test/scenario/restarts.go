@@ -59,8 +59,8 @@ func RestartedByRule(t *testing.T, m mesh.Mesh) {
 		}
 		ended := status.State.Terminated
 		if status.RestartCount != restarts || ended == nil || ended.ExitCode != code {
-			t.Errorf("%s: %d restarts, ended with %+v; want %d and exit code %d", status.Name, status.RestartCount, ended,
-				restarts, code)
+			t.Errorf("%s: %d restarts, ended with %+v; want %d and exit code %d", status.Name, status.RestartCount,
+				ended, restarts, code)
 		}
 	}
 }

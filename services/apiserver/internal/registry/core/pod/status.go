@@ -90,31 +90,18 @@ func validateConditions(conditions []corev1.PodCondition, fldPath *field.Path) f
 
 // validateRestarts refuses to take a container back from its end if it is not restarted.
 func validateRestarts(p, old *corev1.Pod) field.ErrorList {
-	errs := refuseRestarts(p.Status.ContainerStatuses, old.Status.ContainerStatuses, func(name string, code int32) bool {
-		return podview.Restarts(p.Spec.RestartPolicy, containerNamed(p.Spec.Containers, name), code)
-	}, statusPath.Child("containerStatuses"))
+	errs := refuseRestarts(p.Status.ContainerStatuses, old.Status.ContainerStatuses, p.Spec.RestartPolicy,
+		p.Spec.Containers, statusPath.Child("containerStatuses"))
 	return append(errs, refuseRestarts(p.Status.InitContainerStatuses, old.Status.InitContainerStatuses,
-		func(name string, code int32) bool {
-			return podview.Restarts(p.Spec.RestartPolicy, containerNamed(p.Spec.InitContainers, name), code)
-		}, statusPath.Child("initContainerStatuses"))...)
+		p.Spec.RestartPolicy, p.Spec.InitContainers, statusPath.Child("initContainerStatuses"))...)
 }
 
-// containerNamed returns the container of that name, and one that says nothing where there is none.
-func containerNamed(all []corev1.Container, name string) *corev1.Container {
-	for i := range all {
-		if all[i].Name == name {
-			return &all[i]
-		}
-	}
-	return &corev1.Container{}
-}
-
-func refuseRestarts(statuses, old []corev1.ContainerStatus, restarts func(name string, exitCode int32) bool,
+func refuseRestarts(statuses, old []corev1.ContainerStatus, policy corev1.RestartPolicy, containers []corev1.Container,
 	fldPath *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for _, before := range old {
 		ended := before.State.Terminated
-		if ended == nil || restarts(before.Name, ended.ExitCode) {
+		if ended == nil || podview.Restarts(policy, containerNamed(containers, before.Name), ended.ExitCode) {
 			continue
 		}
 		for i, after := range statuses {
@@ -125,6 +112,16 @@ func refuseRestarts(statuses, old []corev1.ContainerStatus, restarts func(name s
 		}
 	}
 	return errs
+}
+
+// containerNamed returns the container of that name, and one that says nothing where there is none.
+func containerNamed(all []corev1.Container, name string) *corev1.Container {
+	for i := range all {
+		if all[i].Name == name {
+			return &all[i]
+		}
+	}
+	return &corev1.Container{}
 }
 
 // validateIPs wants valid addresses, at most one of each family.
