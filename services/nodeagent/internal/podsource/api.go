@@ -18,6 +18,8 @@ import (
 // api is one watch with a field selector on the node's name.
 type api struct {
 	informer cache.SharedIndexInformer
+	// handed says that the workers, and not only the informer's store, have what the first list held.
+	handed cache.InformerSynced
 }
 
 // API returns the source of the Pods that the API binds to a node. known tells of which Pods the node had something
@@ -29,12 +31,13 @@ func API(client kubernetes.Interface, nodeName string, workers Workers, known fu
 		}),
 		informers.WithTransform(strip))
 	s := &api{informer: factory.Core().V1().Pods().Informer()}
-	_, err := s.informer.AddEventHandler(follow.Handler(
+	registration, err := s.informer.AddEventHandler(follow.Handler(
 		func(pod *corev1.Pod) { workers.Set(pod, known(pod.UID)) },
 		func(pod *corev1.Pod) { workers.Remove(pod.UID) }))
 	if err != nil {
 		return nil, fmt.Errorf("watching Pods: %w", err)
 	}
+	s.handed = registration.HasSynced
 	return s, nil
 }
 
@@ -43,7 +46,7 @@ func (s *api) Run(ctx context.Context) { s.informer.RunWithContext(ctx) }
 
 // Synced implements Source.
 func (s *api) Synced(ctx context.Context) bool {
-	return cache.WaitForCacheSync(ctx.Done(), s.informer.HasSynced)
+	return cache.WaitForCacheSync(ctx.Done(), s.handed)
 }
 
 // strip drops what the node never reads, to keep Pods small in memory.
