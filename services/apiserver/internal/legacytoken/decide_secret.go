@@ -83,12 +83,6 @@ func belongs(s *corev1.Secret, account *corev1.ServiceAccount) bool {
 	return account != nil && (uid == "" || uid == account.UID)
 }
 
-// lists is whether the account names the Secret as one of its own: by that Secrets that were made for an account are
-// told from those that somebody made by hand.
-func lists(account *corev1.ServiceAccount, secret string) bool {
-	return slices.ContainsFunc(account.Secrets, func(r corev1.ObjectReference) bool { return r.Name == secret })
-}
-
 // without is the account without the Secret in its list.
 func without(account *corev1.ServiceAccount, secret string) *corev1.ServiceAccount {
 	changed := account.DeepCopy()

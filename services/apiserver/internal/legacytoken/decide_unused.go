@@ -53,7 +53,7 @@ func DecideUnused(u Use) Verdict {
 	if last, ok := s.Labels[satoken.LastUsedLabel]; ok && !before(last, limit) {
 		return Keep
 	}
-	if !belongs(s, u.Account) || !lists(u.Account, s.Name) {
+	if !belongs(s, u.Account) || !satoken.Lists(u.Account, s.Name) {
 		return Keep
 	}
 	since := s.Labels[satoken.InvalidSinceLabel]

@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"keelson.dev/kit/failpoint"
+	"keelson.dev/services/apiserver/internal/authn/satoken"
 )
 
 // look gives the Secret what it lacks, or deletes it. That somebody else was faster is no failure: it wakes the Secret
@@ -98,7 +99,7 @@ func (k *Keeper) unlist(ctx context.Context, t task) error {
 	if err != nil {
 		return fmt.Errorf("reading the ServiceAccount %s/%s: %w", t.namespace, t.account, err)
 	}
-	if t.accountUID != "" && t.accountUID != account.UID || !lists(account, t.secret) {
+	if t.accountUID != "" && t.accountUID != account.UID || !satoken.Lists(account, t.secret) {
 		return nil
 	}
 	_, err = k.Client.CoreV1().Secrets(t.namespace).Get(ctx, t.secret, metav1.GetOptions{})
