@@ -3,7 +3,6 @@ package bootstrap
 import (
 	"context"
 	"fmt"
-	"maps"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -31,7 +30,9 @@ func (b *Bootstrapper) ensureFrontProxy(ctx context.Context) error {
 		return fmt.Errorf("making the Secret %s: %w", frontProxySecret, err)
 	}
 	// Known before it is used: who is shown a certificate looks it up.
-	if err := b.ensureExtensionConfig(ctx, extensionData(pair, b.ClientAuthority())); err != nil {
+	data := extensionData(pair, b.ClientAuthority())
+	err = b.ensureConfigMap(ctx, extensionConfig, func(map[string]string) map[string]string { return data })
+	if err != nil {
 		return describe("ConfigMap", extensionConfig, err)
 	}
 	if err := b.FrontProxy.Use(pair); err != nil {
@@ -93,23 +94,6 @@ func extensionData(pair frontproxy.Pair, clients []byte) map[string]string {
 		data["client-ca-file"] = string(clients)
 	}
 	return data
-}
-
-func (b *Bootstrapper) ensureExtensionConfig(ctx context.Context, data map[string]string) error {
-	client := b.Client.CoreV1().ConfigMaps(metav1.NamespaceSystem)
-	have, err := client.Get(ctx, extensionConfig, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		_, err = client.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: extensionConfig}, Data: data},
-			metav1.CreateOptions{})
-		return err
-	}
-	if err != nil || maps.Equal(have.Data, data) {
-		return err
-	}
-	changed := have.DeepCopy()
-	changed.Data = data
-	_, err = client.Update(ctx, changed, metav1.UpdateOptions{})
-	return err
 }
 
 // extensionRole lets who is bound to it read the ConfigMap.
