@@ -3,7 +3,6 @@ package legacytoken_test
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -23,7 +22,6 @@ import (
 	"keelson.dev/services/apiserver/inproc"
 	"keelson.dev/services/apiserver/internal/legacytoken"
 	"keelson.dev/services/apiserver/internal/servertest"
-	"keelson.dev/services/apiserver/internal/storage"
 )
 
 const bundle = "-----BEGIN CERTIFICATE-----\n"
@@ -241,15 +239,10 @@ func TestAFailedWriteIsTriedAgain(t *testing.T) {
 
 // Two apiservers that both look after a Secret write it once, and each believes what the other one signed.
 func TestTwoServersFillASecretOnce(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "etcd")
-	etcd, err := storage.StartEmbedded(t.Context(), dir, zap.NewNop())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(etcd.Close)
+	shared := servertest.SharedStore(t)
 	key := ""
 	external := func(c *inproc.Config) {
-		c.Etcd.Servers = []string{"unix://" + filepath.Join(dir, "etcd.sock")}
+		shared(c)
 		if key == "" {
 			key = c.ServiceAccountSigningKeyFile
 		}

@@ -4,13 +4,11 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 
-	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,25 +16,12 @@ import (
 
 	"keelson.dev/services/apiserver/inproc"
 	"keelson.dev/services/apiserver/internal/servertest"
-	"keelson.dev/services/apiserver/internal/storage"
 )
-
-// sharedStore starts a store and returns what makes an apiserver use it.
-func sharedStore(t *testing.T) func(*inproc.Config) {
-	t.Helper()
-	dir := filepath.Join(t.TempDir(), "etcd")
-	etcd, err := storage.StartEmbedded(t.Context(), dir, zap.NewNop())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(etcd.Close)
-	return func(c *inproc.Config) { c.Etcd.Servers = []string{"unix://" + filepath.Join(dir, "etcd.sock")} }
-}
 
 // TestAddressesOfAnEarlierVersion: Services from before there were IPAddresses keep their cluster IPs: the first write
 // after the start gives each its IPAddress before it takes anything.
 func TestAddressesOfAnEarlierVersion(t *testing.T) {
-	ctx, external := t.Context(), sharedStore(t)
+	ctx, external := t.Context(), servertest.SharedStore(t)
 	service := func(name, ip string) *corev1.Service {
 		return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"},
 			Spec: corev1.ServiceSpec{ClusterIP: ip, Ports: []corev1.ServicePort{{Port: 80}}}}
@@ -65,7 +50,7 @@ func TestAddressesOfAnEarlierVersion(t *testing.T) {
 
 // TestALostAddressIsTold: whoever repairs what differs between Services and addresses says so by an Event.
 func TestALostAddressIsTold(t *testing.T) {
-	ctx, external := t.Context(), sharedStore(t)
+	ctx, external := t.Context(), servertest.SharedStore(t)
 	before := servertest.Start(t, external)
 	service := func(name string) *corev1.Service {
 		return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -96,7 +81,7 @@ func TestALostAddressIsTold(t *testing.T) {
 // of them twice and none for nothing, also where both are asked for a Service of one name; and so it is with the ports.
 func TestTwoServersShareTheAddresses(t *testing.T) {
 	const all = 30 - 1 // those of a /27, without the one of the API
-	small, external := func(c *inproc.Config) { c.ServiceClusterIPRange = "10.96.0.0/27" }, sharedStore(t)
+	small, external := func(c *inproc.Config) { c.ServiceClusterIPRange = "10.96.0.0/27" }, servertest.SharedStore(t)
 	servers := []*servertest.Server{servertest.Start(t, external, small), servertest.Start(t, external, small)}
 	namespace := servers[0].Namespace(t, "two-servers")
 	// each calls for each of some names by both servers at the same time.

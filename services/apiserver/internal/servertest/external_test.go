@@ -3,7 +3,6 @@ package servertest_test
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -13,18 +12,11 @@ import (
 
 	"keelson.dev/services/apiserver/inproc"
 	"keelson.dev/services/apiserver/internal/servertest"
-	"keelson.dev/services/apiserver/internal/storage"
 )
 
 // TestEtcdServers: two servers share an etcd that runs elsewhere; what one writes the other shows.
 func TestEtcdServers(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "etcd")
-	etcd, err := storage.StartEmbedded(t.Context(), dir, zap.NewNop())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(etcd.Close)
-	external := func(c *inproc.Config) { c.Etcd.Servers = []string{"unix://" + filepath.Join(dir, "etcd.sock")} }
+	external := servertest.SharedStore(t)
 	one, two := servertest.Start(t, external), servertest.Start(t, external)
 	create(t, one.Client.CoreV1().ConfigMaps("default"), configMap("a", map[string]string{"k": "v"}))
 	w, err := two.Client.CoreV1().ConfigMaps("default").Watch(t.Context(),
@@ -44,15 +36,10 @@ func TestEtcdServers(t *testing.T) {
 
 // TestEndpointsOfTheServers: the Service of the apiserver leads to each that serves, and to none that has stopped.
 func TestEndpointsOfTheServers(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "etcd")
-	etcd, err := storage.StartEmbedded(t.Context(), dir, zap.NewNop())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(etcd.Close)
+	shared := servertest.SharedStore(t)
 	external := func(address string) func(*inproc.Config) {
 		return func(c *inproc.Config) {
-			c.Etcd.Servers = []string{"unix://" + filepath.Join(dir, "etcd.sock")}
+			shared(c)
 			c.AdvertiseAddress = address
 		}
 	}

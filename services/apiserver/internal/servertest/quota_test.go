@@ -3,33 +3,23 @@ package servertest_test
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 
-	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"keelson.dev/services/apiserver/inproc"
 	"keelson.dev/services/apiserver/internal/servertest"
-	"keelson.dev/services/apiserver/internal/storage"
 )
 
 // DEP-136: of a hundred creates at once, by two servers of one store, no more succeed than the quota has room for, and
 // as many as it has; each of the others is refused and none fails by a conflict of the servers.
 func TestQuotaIsNeverExceeded(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "etcd")
-	etcd, err := storage.StartEmbedded(t.Context(), dir, zap.NewNop())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(etcd.Close)
-	external := func(c *inproc.Config) { c.Etcd.Servers = []string{"unix://" + filepath.Join(dir, "etcd.sock")} }
+	external := servertest.SharedStore(t)
 	servers := []*servertest.Server{servertest.Start(t, external), servertest.Start(t, external)}
 	for _, servers := range [][]*servertest.Server{servers[:1], servers} {
 		t.Run(fmt.Sprint(len(servers)), func(t *testing.T) {
