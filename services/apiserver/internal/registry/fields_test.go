@@ -18,8 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/discovery"
 
-	"keelson.dev/services/apiserver/internal/registry"
-	"keelson.dev/services/apiserver/internal/scheme"
 	"keelson.dev/services/apiserver/internal/servertest"
 )
 
@@ -125,13 +123,7 @@ func TestEveryFieldIsClassified(t *testing.T) {
 // with.
 func servedTypes(t *testing.T) []reflect.Type {
 	t.Helper()
-	s, err := scheme.New()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := registry.AddToScheme(s); err != nil {
-		t.Fatal(err)
-	}
+	s := newScheme(t)
 	client, err := discovery.NewDiscoveryClientForConfig(servertest.Start(t).ConfigAs(servertest.Admin))
 	if err != nil {
 		t.Fatal(err)

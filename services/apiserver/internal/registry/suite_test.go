@@ -56,8 +56,8 @@ type exception struct {
 // readOnly reports whether the resource is only read: it is made when somebody asks for it.
 func (s *subject) readOnly() bool { return s.Object == nil }
 
-// installed are all resources that are stored or read.
-func installed(t *testing.T) []*subject {
+// newScheme has all types that are served.
+func newScheme(t *testing.T) *runtime.Scheme {
 	t.Helper()
 	s, err := scheme.New()
 	if err != nil {
@@ -66,6 +66,13 @@ func installed(t *testing.T) []*subject {
 	if err := registry.AddToScheme(s); err != nil {
 		t.Fatal(err)
 	}
+	return s
+}
+
+// installed are all resources that are stored or read.
+func installed(t *testing.T) []*subject {
+	t.Helper()
+	s := newScheme(t)
 	// The server does not offer CBOR yet; the types are ready for it.
 	codecs := serializer.NewCodecFactory(s, serializer.WithSerializer(cbor.NewSerializerInfo))
 	var all []*subject

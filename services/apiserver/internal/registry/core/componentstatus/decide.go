@@ -66,5 +66,5 @@ func unled(in Input, daemon string) error {
 // isHeld tells whether a Lease that has been renewed names a holder and has not run out.
 func isHeld(lease *coordinationv1.LeaseSpec, now time.Time) bool {
 	return lease.HolderIdentity != nil && *lease.HolderIdentity != "" && lease.LeaseDurationSeconds != nil &&
-		!now.After(lease.RenewTime.Add(seconds.Of(int64(*lease.LeaseDurationSeconds))))
+		!now.After(lease.RenewTime.Add(seconds.Of(*lease.LeaseDurationSeconds)))
 }
