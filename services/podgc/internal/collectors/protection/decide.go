@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"keelson.dev/kit/podview"
 )
@@ -98,14 +99,12 @@ func usesVolume(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeC
 // usesClass tells whether a claim has the class of attributes, asks for it or is on its way to it.
 func usesClass(claim *corev1.PersistentVolumeClaim, class string) bool {
 	modify := claim.Status.ModifyVolumeStatus
-	return is(claim.Spec.VolumeAttributesClassName, class) ||
-		is(claim.Status.CurrentVolumeAttributesClassName, class) ||
+	return ptr.Deref(claim.Spec.VolumeAttributesClassName, "") == class ||
+		ptr.Deref(claim.Status.CurrentVolumeAttributesClassName, "") == class ||
 		modify != nil && modify.TargetVolumeAttributesClassName == class
 }
 
 // hasClass tells whether a volume has the class of attributes.
 func hasClass(volume *corev1.PersistentVolume, class string) bool {
-	return is(volume.Spec.VolumeAttributesClassName, class)
+	return ptr.Deref(volume.Spec.VolumeAttributesClassName, "") == class
 }
-
-func is(said *string, name string) bool { return said != nil && *said == name }
