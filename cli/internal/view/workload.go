@@ -175,12 +175,12 @@ type Writer interface{ Write(out io.Writer) }
 // Explain tells why an object is as it is. The word for the kind is its name, its plural or its short name; it may be
 // any that the API serves.
 func Explain(ctx context.Context, m *mesh.Mesh, word, namespace, name string) (Writer, error) {
-	client, err := m.Client()
-	if err != nil {
-		return nil, err
-	}
 	kind, known := find(word)
 	if !known {
+		client, err := m.Client()
+		if err != nil {
+			return nil, err
+		}
 		if kind, err = served(ctx, client.Discovery(), word); err != nil {
 			return nil, err
 		}
