@@ -108,19 +108,24 @@ func TestWhoMayAsk(t *testing.T) {
 		{"who may read all else, and act", nil, "proxier", "/exec/ns/web/app?command=sh&output=1", 403,
 			`user "proxier" may not create nodes/proxy of this node`},
 	} {
-		var header http.Header
-		if row.token != "" {
-			header = withToken(row.token)
-		}
-		var certificates []tls.Certificate
-		if row.certificate != nil {
-			certificates = append(certificates, *row.certificate)
-		}
-		code, body, err := n.ask(http.MethodGet, row.path, header, certificates...)
+		code, body, err := n.askBy(row.path, row.token, row.certificate)
 		if code != row.want || (row.want == 0) != (err != nil) || !strings.Contains(body, row.says) {
 			t.Errorf("%s: %s: %d %q, %v, want %d %q", row.name, row.path, code, body, err, row.want, row.says)
 		}
 	}
+}
+
+// askBy asks for a path by a token, a certificate, or both: an empty one and nil are left out.
+func (n *node) askBy(path, token string, certificate *tls.Certificate) (int, string, error) {
+	var header http.Header
+	if token != "" {
+		header = withToken(token)
+	}
+	var certificates []tls.Certificate
+	if certificate != nil {
+		certificates = append(certificates, *certificate)
+	}
+	return n.ask(http.MethodGet, path, header, certificates...)
 }
 
 func own(n *node, user string, groups ...string) *tls.Certificate {
@@ -159,15 +164,7 @@ func TestWhileReviewsFail(t *testing.T) {
 		{"the API server", own(n, apiserverUser), "", 200, "up 1\n"},
 		{"a master", own(n, "ann", mastersGroup), "", 200, "up 1\n"},
 	} {
-		var header http.Header
-		if row.token != "" {
-			header = withToken(row.token)
-		}
-		var certificates []tls.Certificate
-		if row.certificate != nil {
-			certificates = append(certificates, *row.certificate)
-		}
-		if code, body, err := n.ask(http.MethodGet, "/metrics", header, certificates...); code != row.want ||
+		if code, body, err := n.askBy("/metrics", row.token, row.certificate); code != row.want ||
 			body != row.says {
 			t.Errorf("%s: %d %q, %v, want %d", row.name, code, body, err, row.want)
 		}
