@@ -177,10 +177,7 @@ func (f *fleet) pass() bool {
 		return false
 	}
 	in := f.input()
-	plan := daemonset.Decide(in)
-	if again := daemonset.Decide(in); !reflect.DeepEqual(plan, again) {
-		f.fail("two decisions over one input differ")
-	}
+	plan := decided(f.fail, daemonset.Decide, in)
 	f.wake = plan.Wake
 	before := len(f.history)
 	if errors.Is(f.apply(in, plan), errEnded) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -59,6 +60,15 @@ func (w *world[S]) fail(format string, args ...any) {
 	w.t.Helper()
 	tail := w.log[max(0, len(w.log)-60):]
 	w.t.Fatalf("%s\nnow: %s\nwhat happened last:\n%s", fmt.Sprintf(format, args...), w.shown, strings.Join(tail, "\n"))
+}
+
+// decided is what decide makes of its input, which must be the same a second time.
+func decided[I, P any](fail func(format string, args ...any), decide func(I) P, in I) P {
+	plan := decide(in)
+	if again := decide(in); !reflect.DeepEqual(plan, again) {
+		fail("two decisions over one input differ")
+	}
+	return plan
 }
 
 func (w *world[S]) last() S { return w.history[len(w.history)-1] }
