@@ -165,8 +165,8 @@ func TestWithout(t *testing.T) {
 	a := account()
 	a.Secrets = []corev1.ObjectReference{{Name: "x"}, {Name: "s"}, {Name: "y"}}
 	changed := without(a, "s")
-	if len(changed.Secrets) != 2 || satoken.Lists(changed, "s") || !satoken.Lists(changed, "x") || !satoken.Lists(changed, "y") ||
-		!satoken.Lists(a, "s") {
+	if len(changed.Secrets) != 2 || satoken.Lists(changed, "s") || !satoken.Lists(changed, "x") ||
+		!satoken.Lists(changed, "y") || !satoken.Lists(a, "s") {
 		t.Errorf("%v has become %v", a.Secrets, changed.Secrets)
 	}
 }
