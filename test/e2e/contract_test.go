@@ -2,10 +2,12 @@ package e2e
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -29,12 +31,14 @@ func expectContract(t *testing.T, m *processes.Mesh) {
 		Image: scenario.Server, Sleep: []string{"sleep", "infinity"}, End: []string{"sh", "-c", "exit 3"},
 		LogDir: t.TempDir(), CgroupParent: m.CgroupRoot() + "/contract", UIDs: "contract",
 		Orphan: func(ctx context.Context, id string) error {
-			out, err := exec.CommandContext(ctx, filepath.Join(scenario.BinDir(), "ctr"), "--address", sockets[0],
-				"--namespace", "k8s.io", "tasks", "start", "--detach", "--null-io", id).CombinedOutput()
-			if err != nil {
-				return fmt.Errorf("starting a task behind CRI: %w: %s", err, out)
-			}
-			return nil
+			return behindCRI(ctx, sockets[0], "tasks", "start", "--detach", "--null-io", id)
+		},
+		GiveUp: func(ctx context.Context) (func() (string, error), error) {
+			id := fmt.Sprintf("%x", sha256.Sum256([]byte(t.Name())))
+			return func() (string, error) { return remains(m, id) }, behindCRI(ctx, sockets[0], "run", "--detach",
+				"--null-io", "--label", "io.cri-containerd.kind=sandbox",
+				"--runc-root", filepath.Join(filepath.Dir(sockets[0]), "containerd", "runc"),
+				"--runc-binary", filepath.Join(scenario.BinDir(), "runc"), scenario.Server, id, "sleep", "infinity")
 		},
 		Remains: func(id string) (string, error) {
 			left, err := leavings["runc's folders"](m)
@@ -44,6 +48,31 @@ func expectContract(t *testing.T, m *processes.Mesh) {
 			return "its folder among those of runc", nil
 		},
 	})
+}
+
+// behindCRI has a node's containerd carry a command of ctr out in the namespace of CRI.
+func behindCRI(ctx context.Context, socket string, command ...string) error {
+	out, err := exec.CommandContext(ctx, filepath.Join(scenario.BinDir(), "ctr"),
+		append([]string{"--address", socket, "--namespace", "k8s.io"}, command...)...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("ctr %s behind CRI: %w: %s", strings.Join(command, " "), err, out)
+	}
+	return nil
+}
+
+// remains says where the machine still has something that bears the ID of a sandbox.
+func remains(m *processes.Mesh, id string) (string, error) {
+	var where []string
+	for _, what := range []string{"containers", "tasks", "shims", "bundles", "mounts", "runc's folders"} {
+		left, err := leavings[what](m)
+		if err != nil {
+			return "", err
+		}
+		if slices.ContainsFunc(left, func(one string) bool { return strings.Contains(one, id) }) {
+			where = append(where, what)
+		}
+	}
+	return strings.Join(where, ", "), nil
 }
 
 // endShims ends the shims that there were not before. The contract deletes tasks after those of their sandboxes, as it

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -202,6 +203,35 @@ func interruptedStarts(t *testing.T, s *suite) {
 			t.Fatalf("stopping after a start that ended so: %v: %v", started, err)
 		}
 		s.remove(t, id)
+	}
+}
+
+// interruptedSandboxes breaks the making of sandboxes off at any moment, as the death of the agent does, and expects
+// that what the runtime lists of them can be removed. What it does not list is an orphan.
+func interruptedSandboxes(t *testing.T, s *suite) {
+	const sandboxes, apart = 12, 20 * time.Millisecond
+	for i := range sandboxes {
+		config := s.config()
+		config.Metadata.Attempt = uint32(i)
+		ctx, cancel := context.WithTimeout(s.ctx, time.Duration(i+1)*apart)
+		_, _ = s.r.RunSandbox(ctx, config, "") // it may succeed, or fail in any way
+		cancel()
+	}
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for pod := s.state(t); !pod.Empty(); pod = s.state(t) {
+		var problems []error
+		for _, sandbox := range pod.Sandboxes {
+			problems = append(problems, s.r.StopSandbox(s.ctx, sandbox.ID), s.r.RemoveSandbox(s.ctx, sandbox.ID))
+		}
+		select {
+		case <-tick.C:
+		case <-s.ctx.Done():
+			t.Fatalf("the runtime still lists %+v: %v", pod, errors.Join(problems...))
+		}
+	}
+	if err := s.r.EndOrphans(s.ctx); err != nil {
+		t.Errorf("ending orphans: %v", err)
 	}
 }
 

@@ -60,3 +60,28 @@ func orphans(t *testing.T, s *suite) {
 		t.Errorf("the sandbox is %+v, want it ready", sb)
 	}
 }
+
+// givenUp looks for orphans when the runtime has given up a sandbox without ending it. That one ends, no other does.
+func givenUp(t *testing.T, s *suite) {
+	if s.GiveUp == nil {
+		t.Skip("there is no such runtime behind this one")
+	}
+	s.runSandbox(t)
+	remains, err := s.GiveUp(s.ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if where, err := remains(); err != nil || where == "" {
+		t.Fatalf("nothing is there of the sandbox before it is ended (error %v)", err)
+	}
+	if err := s.r.EndOrphans(s.ctx); err != nil {
+		t.Errorf("ending a sandbox that was given up: %v", err)
+	}
+	if where, err := remains(); err != nil || where != "" {
+		t.Errorf("something is left of the sandbox among the %s (error %v)", where, err)
+	}
+	pod := s.state(t)
+	if sb := pod.Sandbox(); sb == nil || !sb.Ready {
+		t.Errorf("the sandbox is %+v, want it ready", sb)
+	}
+}

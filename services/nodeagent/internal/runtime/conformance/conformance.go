@@ -30,6 +30,9 @@ type Options struct {
 	// Lose makes the runtime lose its record of a container that runs, and returns what brings the record back; nil
 	// where that cannot be done.
 	Lose func(ctx context.Context, containerID string) (back func(context.Context) error, err error)
+	// GiveUp runs a sandbox of which the runtime keeps the container and its process, but lists nothing, and returns
+	// what says where something is left of it, empty for nowhere; nil where that cannot be done.
+	GiveUp func(ctx context.Context) (remains func() (string, error), err error)
 	// Remains says what is left of a removed container, empty for nothing; nil where nobody can tell.
 	Remains func(containerID string) (string, error)
 }
@@ -47,8 +50,10 @@ func Run(t *testing.T, r runtime.Runtime, o Options) {
 		"exec in what does not run": execGone,
 		"limits of what runs":       limits,
 		"interrupted starts":        interruptedStarts,
+		"interrupted sandboxes":     interruptedSandboxes,
 		"a start that failed late":  orphan,
 		"containers that were lost": orphans,
+		"a sandbox given up":        givenUp,
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)

@@ -3,6 +3,8 @@
 //
 //   - containerd has made the task when the call ends, but CRI takes the start for failed: the task stays, and the
 //     container "cannot be deleted" while it has one;
+//   - so does that of a sandbox whose RunPodSandbox call is cut off, but then CRI forgets the sandbox's container: it
+//     removes the sandbox without it, and lists it no more;
 //   - the shim gets the container ready only after containerd has given it up: it waits for the deletion that nobody
 //     asks for, and outlives its sandbox;
 //   - containerd gives the start up while the OCI runtime makes the container: the OCI runtime keeps a folder, and
@@ -20,12 +22,13 @@ import (
 	"time"
 
 	containers "github.com/containerd/containerd/api/services/containers/v1"
+	leases "github.com/containerd/containerd/api/services/leases/v1"
 	sandboxes "github.com/containerd/containerd/api/services/sandbox/v1"
 	tasks "github.com/containerd/containerd/api/services/tasks/v1"
+	version "github.com/containerd/containerd/api/services/version/v1"
 	"golang.org/x/sys/unix"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 )
 
@@ -40,6 +43,8 @@ type Client struct {
 	containers containers.ContainersClient
 	tasks      tasks.TasksClient
 	sandboxes  sandboxes.StoreClient
+	leases     leases.LeasesClient
+	version    version.VersionClient
 	// run carries a command out; tests put their own in its place.
 	run func(ctx context.Context, program string, args ...string) error
 }
@@ -47,15 +52,15 @@ type Client struct {
 // New returns a client on a connection to a container runtime, which need not be containerd.
 func New(conn grpc.ClientConnInterface) *Client {
 	return &Client{containers: containers.NewContainersClient(conn), tasks: tasks.NewTasksClient(conn),
-		sandboxes: sandboxes.NewStoreClient(conn), run: run}
+		sandboxes: sandboxes.NewStoreClient(conn), leases: leases.NewLeasesClient(conn),
+		version: version.NewVersionClient(conn), run: run}
 }
 
 // End kills and deletes the task of a container, and all that the OCI runtime has of the container. What is not there
 // is no error, nor is a runtime that is not containerd. The container itself stays, to be removed by CRI. It must not
 // be called for a container that CRI may still be starting.
 func (c *Client) End(ctx context.Context, id string) error {
-	ctx, cancel := context.WithTimeout(metadata.AppendToOutgoingContext(ctx, "containerd-namespace", namespace),
-		callTime)
+	ctx, cancel := context.WithTimeout(inNamespace(ctx), callTime)
 	defer cancel()
 	record, err := c.containers.Get(ctx, &containers.GetContainerRequest{ID: id})
 	switch status.Code(err) {

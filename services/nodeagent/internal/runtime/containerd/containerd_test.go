@@ -9,8 +9,10 @@ import (
 	"testing"
 
 	containers "github.com/containerd/containerd/api/services/containers/v1"
+	leases "github.com/containerd/containerd/api/services/leases/v1"
 	sandboxes "github.com/containerd/containerd/api/services/sandbox/v1"
 	tasks "github.com/containerd/containerd/api/services/tasks/v1"
+	version "github.com/containerd/containerd/api/services/version/v1"
 	"github.com/containerd/containerd/api/types"
 	"github.com/containerd/containerd/api/types/runc/options"
 	"google.golang.org/grpc"
@@ -28,10 +30,12 @@ type server struct {
 	runtime *containers.Container_Runtime
 	fails   map[string]error
 	calls   []string
-	// recorded are the IDs of the containers that it has.
-	recorded []string
+	// recorded are the IDs of the containers that it has, recordedPauses those of them that CRI made as sandboxes.
+	recorded, recordedPauses []string
 	// recordedSandboxes are those that it has beside them.
 	recordedSandboxes []string
+	leased            []string
+	version           string
 }
 
 func (s *server) called(ctx context.Context, call string) error {
@@ -51,6 +55,10 @@ func (s containersServer) Get(ctx context.Context, r *containers.GetContainerReq
 	*containers.GetContainerResponse, error) {
 	return &containers.GetContainerResponse{Container: &containers.Container{ID: r.ID, Runtime: s.runtime}},
 		s.called(ctx, "get "+r.ID)
+}
+
+func (s containersServer) Delete(ctx context.Context, r *containers.DeleteContainerRequest) (*emptypb.Empty, error) {
+	return &emptypb.Empty{}, s.called(ctx, "forget "+r.ID)
 }
 
 type tasksServer struct {
@@ -87,6 +95,28 @@ func (s sandboxesServer) List(
 		answer.List = append(answer.List, &types.Sandbox{SandboxID: id})
 	}
 	return answer, s.called(ctx, "list sandboxes")
+}
+
+type leasesServer struct {
+	leases.UnimplementedLeasesServer
+	*server
+}
+
+func (s leasesServer) List(ctx context.Context, _ *leases.ListRequest) (*leases.ListResponse, error) {
+	answer := &leases.ListResponse{}
+	for _, id := range s.leased {
+		answer.Leases = append(answer.Leases, &leases.Lease{ID: id})
+	}
+	return answer, s.called(ctx, "list leases")
+}
+
+type versionServer struct {
+	version.UnimplementedVersionServer
+	*server
+}
+
+func (s versionServer) Version(context.Context, *emptypb.Empty) (*version.VersionResponse, error) {
+	return &version.VersionResponse{Version: s.version}, nil
 }
 
 func TestEnd(t *testing.T) {
@@ -145,6 +175,8 @@ func serve(t *testing.T, s *server) *grpc.ClientConn {
 	containers.RegisterContainersServer(g, containersServer{server: s})
 	tasks.RegisterTasksServer(g, tasksServer{server: s})
 	sandboxes.RegisterStoreServer(g, sandboxesServer{server: s})
+	leases.RegisterLeasesServer(g, leasesServer{server: s})
+	version.RegisterVersionServer(g, versionServer{server: s})
 	go func() { _ = g.Serve(listener) }()
 	t.Cleanup(g.Stop)
 	conn, err := grpc.NewClient("passthrough:containerd", grpc.WithTransportCredentials(insecure.NewCredentials()),

@@ -18,6 +18,9 @@ type setup struct {
 	endpoint string
 }
 
+// nothing says that nothing can be looked for.
+func (s setup) nothing() bool { return len(s.runcs) == 0 && s.endpoint == "" }
+
 // runc is an OCI runtime and the folder in which it has one for each container of this namespace.
 type runc struct {
 	program, root string

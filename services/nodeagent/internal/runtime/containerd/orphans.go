@@ -15,20 +15,27 @@ import (
 	containers "github.com/containerd/containerd/api/services/containers/v1"
 	sandboxes "github.com/containerd/containerd/api/services/sandbox/v1"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	"keelson.dev/services/nodeagent/internal/plainfile"
 )
 
-// EndOrphans ends and removes what runc has of sandboxes and containers of which containerd has no record any more, and
-// the shims that serve nothing else, and returns their IDs. config is the configuration that containerd tells with its
-// status. What is being made, and what belongs to another containerd of the machine, is not touched.
-func (c *Client) EndOrphans(ctx context.Context, config string) (ended []string, err error) {
+// EndOrphans ends and removes the sandboxes of which CRI knows nothing any more, what runc has of sandboxes and
+// containers of which containerd has no record, and the shims that serve nothing else, and returns their IDs. config is
+// the configuration that containerd tells with its status. What is being made, and what belongs to another containerd
+// of the machine, is not touched.
+func (c *Client) EndOrphans(ctx context.Context, config string, listed Listed) (ended []string, err error) {
 	with, err := readSetup(config)
-	if err != nil {
+	if err != nil || with.nothing() {
 		return nil, err
 	}
+	lost, failed := c.endLost(ctx, listed)
+	unrecorded, err := c.endUnrecorded(ctx, with) // what the end of the lost has left among it
+	return append(lost, unrecorded...), errors.Join(failed, err)
+}
+
+// endUnrecorded ends that of which containerd has no record.
+func (c *Client) endUnrecorded(ctx context.Context, with setup) (ended []string, err error) {
 	found, err := look(with)
 	problems := []error{err}
 	if found.nothing() {
@@ -89,15 +96,15 @@ func look(with setup) (findings, error) {
 
 // recorded returns the IDs of all containers and sandboxes of which containerd has a record.
 func (c *Client) recorded(ctx context.Context) (map[string]bool, error) {
-	ctx, cancel := context.WithTimeout(metadata.AppendToOutgoingContext(ctx, "containerd-namespace", namespace),
-		callTime)
+	ctx, cancel := context.WithTimeout(inNamespace(ctx), callTime)
 	defer cancel()
 	ids := map[string]bool{}
 	return ids, errors.Join(c.recordedContainers(ctx, ids), c.recordedSandboxes(ctx, ids))
 }
 
-func (c *Client) recordedContainers(ctx context.Context, into map[string]bool) error {
-	stream, err := c.containers.ListStream(ctx, &containers.ListContainersRequest{})
+// recordedContainers adds those that match one of the filters, all where there is none.
+func (c *Client) recordedContainers(ctx context.Context, into map[string]bool, filters ...string) error {
+	stream, err := c.containers.ListStream(ctx, &containers.ListContainersRequest{Filters: filters})
 	for err == nil {
 		var record *containers.ListContainerMessage
 		if record, err = stream.Recv(); err == nil {

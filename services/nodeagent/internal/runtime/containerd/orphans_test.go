@@ -21,6 +21,9 @@ type runcRoot struct {
 	*testing.T
 	*server
 	dir, config string
+	// listed are the sandboxes of CRI; unlisted says that it does not tell.
+	listed   []string
+	unlisted error
 }
 
 func newRuncRoot(t *testing.T) *runcRoot {
@@ -67,7 +70,10 @@ func (r *runcRoot) sweep() (ended []string, err error) {
 		r.calls = append(r.calls, call)
 		return errors.Join(r.fails[call], os.RemoveAll(filepath.Join(r.dir, args[len(args)-1])))
 	}
-	return client.EndOrphans(r.Context(), r.config)
+	return client.EndOrphans(r.Context(), r.config, func(context.Context) (map[string]bool, error) {
+		r.calls = append(r.calls, "list of CRI")
+		return sets(r.listed...), r.unlisted
+	})
 }
 
 func (r *runcRoot) left() []string {
@@ -81,15 +87,19 @@ func (r *runcRoot) left() []string {
 	return names
 }
 
-func (s containersServer) ListStream(_ *containers.ListContainersRequest,
+func (s containersServer) ListStream(r *containers.ListContainersRequest,
 	stream containers.Containers_ListStreamServer) error {
-	for _, id := range s.recorded {
+	ids, call := s.recorded, "list"
+	if slices.Equal(r.Filters, []string{sandboxesOnly}) {
+		ids, call = s.recordedPauses, "list what CRI made as sandboxes"
+	}
+	for _, id := range ids {
 		err := stream.Send(&containers.ListContainerMessage{Container: &containers.Container{ID: id}})
 		if err != nil {
 			return err
 		}
 	}
-	return s.called(stream.Context(), "list")
+	return s.called(stream.Context(), call)
 }
 
 // What runc has of containers that are recorded stays, whatever else lies there; the others go, by runc itself where it
@@ -123,7 +133,8 @@ func TestOrphansEnd(t *testing.T) {
 	if got, want := r.left(), []string{"--he", "0000", "1111", "aaaa", "bbbb", "ffff"}; !slices.Equal(got, want) {
 		t.Errorf("left is what begins with %v, want %v", got, want)
 	}
-	want := []string{"list", "list sandboxes", "runc --root " + r.dir + " delete --force " + id("c")}
+	want := []string{"list what CRI made as sandboxes", "list", "list sandboxes",
+		"runc --root " + r.dir + " delete --force " + id("c")}
 	if !slices.Equal(r.calls, want) {
 		t.Errorf("calls %q, want %q", r.calls, want)
 	}

@@ -69,7 +69,7 @@ func TestOrphanedShimsEnd(t *testing.T) {
 	startShim(t, id("c"), endpoint+".other", "none")
 	orphan, deaf := startShim(t, id("d"), endpoint, "none"), startShim(t, id("e"), endpoint, "SIGTERM")
 
-	ended, err := client.EndOrphans(t.Context(), r.config)
+	ended, err := client.EndOrphans(t.Context(), r.config, nothingListed)
 	slices.Sort(ended)
 	if want := []string{id("d"), id("e")}; err != nil || !slices.Equal(ended, want) {
 		t.Errorf("ended %v, error %v; want %v", ended, err, want)
@@ -80,7 +80,7 @@ func TestOrphanedShimsEnd(t *testing.T) {
 	if got := deaf(); got != syscall.SIGKILL {
 		t.Errorf("the deaf one was ended by %v", got)
 	}
-	if ended, err := client.EndOrphans(t.Context(), r.config); err != nil || len(ended) > 0 {
+	if ended, err := client.EndOrphans(t.Context(), r.config, nothingListed); err != nil || len(ended) > 0 {
 		t.Errorf("ended %v afterwards, error %v; want nothing", ended, err)
 	}
 }

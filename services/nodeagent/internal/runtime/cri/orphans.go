@@ -15,9 +15,22 @@ func (r *Runtime) EndOrphans(ctx context.Context) error {
 	if err != nil {
 		return failed("asking for its configuration", err)
 	}
-	ended, err := r.behind.EndOrphans(ctx, answer.Info["config"])
+	ended, err := r.behind.EndOrphans(ctx, answer.Info["config"], r.listSandboxes)
 	if len(ended) > 0 {
 		r.log.Info("ended containers of which the container runtime knew nothing", zap.Strings("containers", ended))
 	}
 	return err
+}
+
+// listSandboxes returns the IDs of all sandboxes, the nodeagent's and others.
+func (r *Runtime) listSandboxes(ctx context.Context) (map[string]bool, error) {
+	answer, err := r.runtime.ListPodSandbox(ctx, &cri.ListPodSandboxRequest{})
+	if err != nil {
+		return nil, failed("listing sandboxes", err)
+	}
+	ids := make(map[string]bool, len(answer.GetItems()))
+	for _, s := range answer.GetItems() {
+		ids[s.GetId()] = true
+	}
+	return ids, nil
 }
