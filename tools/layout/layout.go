@@ -1,7 +1,7 @@
 // Package layout checks what no linter of the field knows: the length of files, the names of packages, that the
 // features of one service do not import each other, that nobody forces a deletion who may not, that tests do not sleep,
 // that no request can end its daemon by a goroutine and no connections take all files, that no number of seconds
-// overflows, and what each module requires.
+// overflows, that who keeps what an informer tells knows when that is whole, and what each module requires.
 package layout
 
 import (
@@ -103,6 +103,7 @@ var lineRules = []struct {
 	{goroutines, "starts a goroutine on the way of requests, whose panic would end the daemon: use package contained"},
 	{overflows, "multiplies a number with a unit of time: kit/seconds does so without overflow"},
 	{servers, "serves whoever connects: kit/connections bounds how many connections there are"},
+	{followers, "drops what tells when a handler has every object: keep the registration, and wait for its HasSynced"},
 	{dumps, "takes a list of the kernel's that may be changed meanwhile: kit/netdump reads it whole"},
 }
 

@@ -265,8 +265,11 @@ func (a *agent) run(ctx context.Context) error {
 			a.Log.Warn("keeping the machine's ports failed, trying again later", zap.Error(err))
 		}
 	}
+	if err := a.watches.observe(func(n *corev1.Node) { a.observe(below, n) }); err != nil {
+		return err
+	}
 	var parts sync.WaitGroup
-	parts.Go(func() { a.watches.run(below, func(n *corev1.Node) { a.observe(below, n) }) })
+	parts.Go(func() { a.watches.run(below) })
 	parts.Go(func() { a.carryServices(below) })
 	parts.Go(func() { a.statuses.Run(below) })
 	failed := make(chan error, 1)

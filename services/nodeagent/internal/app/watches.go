@@ -24,6 +24,8 @@ import (
 type watches struct {
 	node    cache.SharedIndexInformer
 	service cache.SharedIndexInformer
+	// observed says whether the node's object was observed as it was first.
+	observed cache.InformerSynced
 	// slices are nil unless the agent carries Services.
 	slices cache.SharedIndexInformer
 	// nodes are all Nodes, with what others need to know of them; nil while nobody asks for them.
@@ -66,12 +68,18 @@ func (w *watches) followNodes() cache.SharedIndexInformer {
 	return w.nodes
 }
 
-// run follows until ctx ends and calls observe for what becomes of the node's object.
-func (w *watches) run(ctx context.Context, observe func(*corev1.Node)) {
-	_, err := w.node.AddEventHandler(follow.Handler(observe, func(*corev1.Node) {}))
+// observe has run call set for what becomes of the node's object.
+func (w *watches) observe(set func(*corev1.Node)) error {
+	observed, err := w.node.AddEventHandler(follow.Handler(set, func(*corev1.Node) {}))
 	if err != nil {
-		return // only an informer that has stopped refuses
+		return fmt.Errorf("watching the Node: %w", err)
 	}
+	w.observed = observed.HasSynced
+	return nil
+}
+
+// run follows until ctx ends.
+func (w *watches) run(ctx context.Context) {
 	var all sync.WaitGroup
 	defer all.Wait()
 	all.Go(func() { w.node.RunWithContext(ctx) })
@@ -84,8 +92,10 @@ func (w *watches) run(ctx context.Context, observe func(*corev1.Node)) {
 	w.service.RunWithContext(ctx)
 }
 
+// synced waits until the node's object was observed and all Services are known; it says whether that came before ctx
+// ended.
 func (w *watches) synced(ctx context.Context) bool {
-	return cache.WaitForCacheSync(ctx.Done(), w.node.HasSynced, w.service.HasSynced)
+	return cache.WaitForCacheSync(ctx.Done(), w.observed, w.service.HasSynced)
 }
 
 // servicesFor returns the Services of a namespace and the API server's own.

@@ -115,7 +115,7 @@ func (p *Proxy) SetNode(n Node) {
 
 // Run keeps the table until ctx ends. The table stays: connections go on while no agent runs.
 func (p *Proxy) Run(ctx context.Context) {
-	known, err := p.follow()
+	told, err := p.follow()
 	if err != nil {
 		p.Log.Error("Services are not carried", zap.Error(err))
 		return
@@ -124,7 +124,7 @@ func (p *Proxy) Run(ctx context.Context) {
 	if _, there := p.kernel.usage(); there {
 		p.track.found(time.Now())
 	}
-	if !cache.WaitForCacheSync(ctx.Done(), p.Services.HasSynced, p.Slices.HasSynced, known) {
+	if !cache.WaitForCacheSync(ctx.Done(), told...) {
 		return
 	}
 	look := time.NewTicker(lookEvery)
@@ -183,10 +183,11 @@ func (p *Proxy) look() {
 	}
 }
 
-// follow returns what tells whether all Nodes that there were are among the peers.
-func (p *Proxy) follow() (cache.InformerSynced, error) {
+// follow returns what tells whether everything that there was has been taken in.
+func (p *Proxy) follow() ([]cache.InformerSynced, error) {
 	service := func(s *corev1.Service) { p.mark(s.Namespace + "/" + s.Name) }
-	if _, err := p.Services.AddEventHandler(follow.Handler(service, service)); err != nil {
+	services, err := p.Services.AddEventHandler(follow.Handler(service, service))
+	if err != nil {
 		return nil, fmt.Errorf("following Services: %w", err)
 	}
 	nodes, err := p.Nodes.AddEventHandler(follow.Handler(
@@ -194,12 +195,12 @@ func (p *Proxy) follow() (cache.InformerSynced, error) {
 	if err != nil {
 		return nil, fmt.Errorf("following Nodes: %w", err)
 	}
-	_, err = p.Slices.AddEventHandler(follow.Handler(
+	endpoints, err := p.Slices.AddEventHandler(follow.Handler(
 		func(s *discoveryv1.EndpointSlice) { p.own(s, true) }, func(s *discoveryv1.EndpointSlice) { p.own(s, false) }))
 	if err != nil {
 		return nil, fmt.Errorf("following EndpointSlices: %w", err)
 	}
-	return nodes.HasSynced, nil
+	return []cache.InformerSynced{services.HasSynced, nodes.HasSynced, endpoints.HasSynced}, nil
 }
 
 // setPeer takes in a Node. Where something of it is new, the Services that may have named its addresses are looked at.

@@ -23,7 +23,7 @@ func TestNodesAreFollowed(t *testing.T) {
 		t.Fatal(err)
 	}
 	factory.Start(t.Context().Done())
-	if !cache.WaitForCacheSync(t.Context().Done(), known) {
+	if !cache.WaitForCacheSync(t.Context().Done(), known...) {
 		t.Fatal("the Nodes are never known")
 	}
 	there := func() bool {
