@@ -101,11 +101,15 @@ test: ## run every test, and say what each step took
 # The go command sees no change of what a test reads outside of its module: these run each time (tools/layout keeps the list whole).
 UNCACHED := cli/internal/clusterdns services/nodeagent/internal/kubeletconfig services/scheduler/internal/config tools/layout tools/mutate tools/rules
 UNIT     := $(filter-out test,$(MODULES))
+# Data races are watched for where more than one thing may happen at once: tools/racing finds where that is.
+RACING := Dir,ImportPath,GoFiles,CgoFiles,TestGoFiles,XTestGoFiles
 .PHONY: test-unit
 test-unit: $(STAMPS)/golangci-lint $(STAMPS)/gotestsum ## run the tests of every module but test/ (no cluster needed), watching for data races
-	@echo "==> testing $(UNIT)"; cd $(ROOT) && packages=$$($(GO) list $(UNIT:%=./%/...)) || exit 1; \
-	for p in $(UNCACHED); do packages=$$(echo "$$packages" | grep -vx "keelson.dev/$$p"); done; \
-	$(call sum,unit,$$(echo $$packages),-race -timeout 20m) || fail=1; \
+	@echo "==> testing $(UNIT)"; cd $(ROOT) && $(GO) list -json=$(RACING) $(UNIT:%=./%/...) >$(STAMPS)/unit.json && \
+	  (cd tools && $(GO) build -o $(STAMPS)/racing ./cmd/racing) || exit 1; \
+	split() { $(STAMPS)/racing "$$@" $(UNCACHED:%=keelson.dev/%) <$(STAMPS)/unit.json; }; races=$$(split) && serial=$$(split -not) || exit 1; \
+	$(call sum,unit,$$(echo $$races),-race -timeout 20m) || fail=1; \
+	$(call sum,unit-serial,$$(echo $$serial),-timeout 20m) || fail=1; \
 	$(call sum,uncached,$(UNCACHED:%=./%),-race -count 1 -timeout 20m) || fail=1; \
 	for m in $(ALONE); do echo "==> testing $$m"; \
 	  (cd $(ROOT)/$$m && export GOWORK=off && $(call sum,$$(echo $$m | tr / -),./...,-race -timeout 20m)) || fail=1; \
