@@ -12,6 +12,9 @@ import (
 func TestScenarios(t *testing.T) {
 	m := processes.New(t, 1)
 	scenario.RunAll(t, m, slices.Concat(scenario.Contained, scenario.Everywhere))
+	t.Run("Kubectl", func(t *testing.T) {
+		scenario.RunSideBySide(t, m, slices.Concat(scenario.Kubectl, scenario.KubectlContained))
+	})
 	t.Run("Registries", func(t *testing.T) { expectRegistries(t, m) })
 	t.Run("RuntimeContract", func(t *testing.T) { expectContract(t, m) })
 	t.Run("NothingIsLeft", func(t *testing.T) { expectNothingLeft(t, m) })

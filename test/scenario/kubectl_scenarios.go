@@ -1,7 +1,7 @@
 package scenario
 
-// Kubectl lists what the unmodified kubectl shows and does. Simulated nodes suffice, and since no scenario ends a
-// daemon they may run side by side.
+// Kubectl lists what the unmodified kubectl shows and does on any mesh, one node and real containers included. No
+// scenario ends a daemon, so they may run side by side.
 var Kubectl = []Scenario{
 	{"ApplyAndDelete", ApplyAndDelete},
 	{"RecursiveDirectories", RecursiveDirectories},
@@ -14,23 +14,17 @@ var Kubectl = []Scenario{
 	{"PauseAndResume", PauseAndResume},
 	{"Restart", Restart},
 	{"WatchReplicaSets", WatchReplicaSets},
-	{"ScaledInARollout", ScaledInARollout},
 	{"SelectorReduced", SelectorReduced},
 	{"ProgressLines", ProgressLines},
-	{"DeadlineExceeded", DeadlineExceeded},
-	{"RollbackOnFailure", RollbackOnFailure},
 	{"ReplicaSetAlone", ReplicaSetAlone},
 	{"ReplicationControllerAlone", ReplicationControllerAlone},
 	{"ReplicationControllerDeletion", ReplicationControllerDeletion},
-	{"StatefulSetInParallel", StatefulSetInParallel},
 	{"StatefulSetOnDelete", StatefulSetOnDelete},
 	{"StatefulSetTemplate", StatefulSetTemplate},
-	{"StatefulSetStuck", StatefulSetStuck},
 	{"JobAlone", JobAlone},
 	{"JobSuspended", JobSuspended},
 	{"JobFails", JobFails},
 	{"JobHandOver", JobHandOver},
-	{"JobDisrupted", JobDisrupted},
 	{"JobPatterns", JobPatterns},
 	{"CronJobFires", CronJobFires},
 	{"CronJobCreated", CronJobCreated},
@@ -40,20 +34,48 @@ var Kubectl = []Scenario{
 	{"Proxy", Proxy},
 	{"DescribePod", DescribePod},
 	{"DescribeDeployment", DescribeDeployment},
-	{"ForcedDeletion", ForcedDeletion},
-	{"ForcedStateful", ForcedStateful},
-	{"PartitionedNamespace", PartitionedNamespace},
-	{"Drain", Drain},
-	{"BudgetHoldsDrain", BudgetHoldsDrain},
 	{"BudgetByShare", BudgetByShare},
 	{"QuotaHoldsRollout", QuotaHoldsRollout},
 	{"QuotaOfAmounts", QuotaOfAmounts},
 	{"QuotaOfKinds", QuotaOfKinds},
 	{"PodSecurity", PodSecurity},
 	{"AccountToken", AccountToken},
-	{"Autoscale", Autoscale},
 	{"Overlap", Overlap},
 	{"ServiceEndpoints", ServiceEndpoints},
 	{"EndpointsMirrored", EndpointsMirrored},
 	{"DaemonsBehindServices", DaemonsBehindServices},
+	{"EveryKind", EveryKind},
+	{"SetFields", SetFields},
+	{"RolloutOfEachKind", RolloutOfEachKind},
+	{"NodeByHand", NodeByHand},
+	{"Asking", Asking},
+	{"Creating", Creating},
+}
+
+// KubectlContained lists what it shows and does of real containers alone.
+var KubectlContained = []Scenario{
+	{"DebugNode", DebugNode},
+	{"DebugPod", DebugPod},
+	{"CopyTrees", CopyTrees},
+	{"Sessions", Sessions},
+	{"WaitForEach", WaitForEach},
+	{"Exposing", Exposing},
+	{"ScaleOfEachKind", ScaleOfEachKind},
+}
+
+// KubectlSimulated lists what it shows and does where nodes are simulated: there are several, what runs there fails when
+// it is told to, and what a Pod uses is unknown.
+var KubectlSimulated = []Scenario{
+	{"ScaledInARollout", ScaledInARollout},
+	{"DeadlineExceeded", DeadlineExceeded},
+	{"RollbackOnFailure", RollbackOnFailure},
+	{"StatefulSetInParallel", StatefulSetInParallel},
+	{"StatefulSetStuck", StatefulSetStuck},
+	{"JobDisrupted", JobDisrupted},
+	{"ForcedDeletion", ForcedDeletion},
+	{"ForcedStateful", ForcedStateful},
+	{"PartitionedNamespace", PartitionedNamespace},
+	{"Drain", Drain},
+	{"BudgetHoldsDrain", BudgetHoldsDrain},
+	{"Autoscale", Autoscale},
 }

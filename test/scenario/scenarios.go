@@ -3,6 +3,8 @@ package scenario
 import (
 	"testing"
 
+	"golang.org/x/sync/errgroup"
+
 	"keelson.dev/test/mesh"
 )
 
@@ -87,4 +89,18 @@ func RunAll(t *testing.T, m mesh.Mesh, scenarios []Scenario) {
 	for _, s := range scenarios {
 		t.Run(s.Name, func(t *testing.T) { s.Run(t, m) })
 	}
+}
+
+// RunSideBySide runs the scenarios on the mesh, a few at a time: each has its own namespace, and waits more than it
+// works.
+func RunSideBySide(t *testing.T, m mesh.Mesh, scenarios []Scenario) {
+	var all errgroup.Group
+	all.SetLimit(4)
+	for _, s := range scenarios {
+		all.Go(func() error {
+			t.Run(s.Name, func(t *testing.T) { s.Run(t, m) })
+			return nil
+		})
+	}
+	_ = all.Wait()
 }

@@ -109,6 +109,17 @@ spec: {cidrs: [10.97.6.0/28]}
 //
 // POD-010
 func Settled(t *testing.T, m mesh.Mesh) {
+	w := AtRest(t, m)
+	const long = 32 * time.Second
+	if n, since := w.WritesIn(long); n != 0 {
+		t.Errorf("a settled mesh made %d writes in %v beside those of Leases; changed are%s", n, long,
+			w.ChangedSince(since))
+	}
+}
+
+// AtRest makes an object of every kind of workload, and waits until the mesh has nothing left to do.
+func AtRest(t *testing.T, m mesh.Mesh) *World {
+	t.Helper()
 	w := In(t, m)
 	t.Cleanup(func() {
 		_ = w.Client.NetworkingV1().ServiceCIDRs().Delete(context.Background(), w.Namespace, metav1.DeleteOptions{})
@@ -117,28 +128,33 @@ func Settled(t *testing.T, m mesh.Mesh) {
 		Replace(oneOfEach), "apply", "-f", "-")
 	w.AwaitAvailable("web", 3)
 	w.settleOthers()
-	// A recorder of Events that was not heard tries again after up to ten seconds.
-	const quiet, long = 12 * time.Second, 32 * time.Second
+	// A recorder of Events that was not heard tries again after up to ten seconds. Real Pods are measured, which an
+	// autoscaler looks at every 15 s.
+	quiet := 12 * time.Second
+	if m.RealContainers() {
+		quiet = 20 * time.Second
+	}
 	w.Await("a mesh with nothing left to do", func() Answer {
-		if n, _ := w.writesIn(quiet); n > 0 {
-			return Sawf("%v writes", n)
+		if n, since := w.WritesIn(quiet); n > 0 {
+			return Sawf("%v writes; changed are%s", n, w.ChangedSince(since))
 		}
 		return ""
 	})
-	if n, since := w.writesIn(long); n != 0 {
-		t.Errorf("a settled mesh made %d writes in %v beside those of Leases; changed are%s", n, long,
-			w.changedSince(since))
-	}
+	return w
 }
 
 // settleOthers makes what somebody has to act upon: a Pod with a claim of its own, one with a volume that a driver
-// attached, a group that is scheduled, and a Job that is over and has a day to live.
+// attached, a group that is scheduled, and a Job that is over and has a day to live. The scenario plays the driver, which
+// real containers would need on their node, too.
 func (w *World) settleOthers() {
 	w.Helper()
 	w.KubectlWith(strings.Replace(scratch, "NAME", "scratching", 1), "apply", "-f", "-")
-	a := attachTo(w)
-	a.drive()
-	w.KubectlWith(attaching("attaching", ""), "apply", "-f", "-")
+	pods := []string{"scratching", "easy", "picky"}
+	if !w.Mesh.RealContainers() {
+		attachTo(w).drive()
+		w.KubectlWith(attaching("attaching", ""), "apply", "-f", "-")
+		pods = append(pods, "attaching")
+	}
 	node := w.Mesh.Nodes()[0]
 	label := "tests.keelson.dev/" + w.Namespace
 	w.Kubectl("label", "node", node, label+"=yes")
@@ -147,7 +163,7 @@ func (w *World) settleOthers() {
 			fmt.Appendf(nil, `{"metadata":{"labels":{%q:null}}}`, label), metav1.PatchOptions{})
 	})
 	w.KubectlWith(fmt.Sprintf(gang, label), "apply", "-f", "-")
-	w.Kubectl("wait", "pod", "scratching", "attaching", "easy", "picky", "--for=condition=Ready", "--timeout=60s")
+	w.Kubectl(append([]string{"wait", "pod", "--for=condition=Ready", "--timeout=60s"}, pods...)...)
 	w.KubectlWith(
 		strings.Replace(managedJob, "spec:", "spec:\n  ttlSecondsAfterFinished: 86400", 1),
 		"apply",
@@ -161,9 +177,9 @@ func (w *World) settleOthers() {
 	w.finish(job)
 }
 
-// writesIn counts the writes into the store in a time from now on that are not of Leases, and returns the version of
+// WritesIn counts the writes into the store in a time from now on that are not of Leases, and returns the version of
 // the store before: every write raises it by one.
-func (w *World) writesIn(period time.Duration) (others, since int64) {
+func (w *World) WritesIn(period time.Duration) (others, since int64) {
 	w.Helper()
 	leases := w.Client.CoordinationV1().Leases(metav1.NamespaceAll)
 	version := func() (string, int64) {
@@ -208,8 +224,8 @@ func (w *World) number(version string) int64 {
 	return n
 }
 
-// changedSince names the objects that were written after a version of the store.
-func (w *World) changedSince(version int64) string {
+// ChangedSince names the objects that were written after a version of the store.
+func (w *World) ChangedSince(version int64) string {
 	w.Helper()
 	client, err := metadata.NewForConfig(w.Mesh.Admin())
 	if err != nil {

@@ -96,7 +96,7 @@ func (j *writeJournal) note(resource string, event watch.Event) {
 func (j *writeJournal) expect(w *World, what string, most map[string]int) {
 	w.Helper()
 	w.Await("a mesh with nothing left to do", func() Answer {
-		if n, _ := w.writesIn(2 * time.Second); n > 0 {
+		if n, _ := w.WritesIn(2 * time.Second); n > 0 {
 			return "it writes"
 		}
 		return ""

@@ -29,8 +29,8 @@ import (
 
 // NeverReady is an image whose containers start and never get ready; NeverStart is one that cannot be pulled.
 const (
-	NeverReady = "sim.keelson.dev/never-ready"
-	NeverStart = "sim.keelson.dev/never-start"
+	NeverReady = "sim.keelson.dev/never-ready:1"
+	NeverStart = "sim.keelson.dev/never-start:1"
 )
 
 // workers is how many Pods are worked on at once.
