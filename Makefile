@@ -186,20 +186,25 @@ repeat-meshes: ## run the tests with whole meshes ROUNDS times beside a load, an
 	@cd $(ROOT)/tools && $(GO) build -o $(STAMPS)/repeat ./cmd/repeat && cd $(ROOT) && $(STAMPS)/repeat -n $(ROUNDS) -make test-meshes 	  -events '$(BIN)/test-times/integration.json $(BIN)/test-times/e2e-*.json'
 
 .PHONY: test-all
-test-all: ## run every test whatever the caches hold, in another order, and the short form of those on machines
-	@$(MAKE) --no-print-directory test test-vm-short TESTFLAGS="-count=1 -shuffle=on"
+test-all: ## run every test whatever the caches hold, in another order, what simulated nodes suffice for on real ones, and the short form of those on machines
+	@KEELSON_ALL=1 $(MAKE) --no-print-directory test test-vm-short TESTFLAGS="-count=1 -shuffle=on"
 
 .PHONY: test-times
 test-times: ## tell what took longest of the tests that ran last
 	@cd $(ROOT)/tools && $(GO) run ./cmd/testtimes $(BIN)/test-times/*.json
 
-# Long targets, on real daemons: make soak SOAK=1h; make kills KILLS=1000 KILL_SEED=7
+# Long targets, on real daemons: make soak SOAK=1h; make settled SETTLED=1h; make kills KILLS=1000 KILL_SEED=7
 SOAK      ?= 10m
+SETTLED   ?= 6m
 KILLS     ?= 200
 KILL_SEED ?= 0
 .PHONY: soak
 soak: build images ## make and delete a hundred Pods again and again for SOAK, and see that nothing grows (root)
 	@cd $(ROOT)/test && KEELSON_BIN=$(BIN) $(GO) test -count 1 -timeout 24h -run '^TestSoak$$' -v ./e2e/ -soak=$(SOAK)
+
+.PHONY: settled
+settled: build images ## count for SETTLED what a mesh of real nodes at rest writes, and who (root)
+	@cd $(ROOT)/test && KEELSON_BIN=$(BIN) $(GO) test -count 1 -timeout 24h -run '^TestSettled$$' -v ./e2e/ -settled=$(SETTLED)
 
 .PHONY: kills
 kills: build images ## kill nodeagent, containerd or shims at KILLS random moments of starts and stops (root)

@@ -2,6 +2,7 @@
 package e2e
 
 import (
+	"os"
 	"slices"
 	"testing"
 
@@ -12,9 +13,11 @@ import (
 func TestScenarios(t *testing.T) {
 	m := processes.New(t, 1)
 	scenario.RunAll(t, m, slices.Concat(scenario.Contained, scenario.Everywhere))
-	t.Run("Kubectl", func(t *testing.T) {
-		scenario.RunSideBySide(t, m, slices.Concat(scenario.Kubectl, scenario.KubectlContained))
-	})
+	kubectl := slices.Concat(scenario.KubectlContained, scenario.Kubectl)
+	if os.Getenv("KEELSON_ALL") != "" { // make test-all
+		kubectl = append(kubectl, scenario.KubectlObjects...)
+	}
+	t.Run("Kubectl", func(t *testing.T) { scenario.RunSideBySide(t, m, kubectl) })
 	t.Run("Registries", func(t *testing.T) { expectRegistries(t, m) })
 	t.Run("RuntimeContract", func(t *testing.T) { expectContract(t, m) })
 	t.Run("NothingIsLeft", func(t *testing.T) { expectNothingLeft(t, m) })

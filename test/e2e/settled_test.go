@@ -34,8 +34,8 @@ rules:
 - {level: Metadata}
 `
 
-// TestSettled counts what a mesh at rest writes that has an object of every kind that a controller keeps, on real nodes:
-// Leases are renewed, and each node tells its status now and then. Nobody asks for any other change.
+// TestSettled counts what a mesh of real nodes at rest writes, which has an object of every kind that a controller
+// keeps: Leases are renewed, and each node tells its status now and then. Nobody asks for any other change.
 //
 // POD-010
 func TestSettled(t *testing.T) {

@@ -37,17 +37,22 @@ var everyWorkload = every("v1", "Pod", "spec: {terminationGracePeriodSeconds: 1,
 	every("batch/v1", "CronJob", `spec: {schedule: "0 0 1 1 *", jobTemplate: {spec: {`+
 		template("cj", "restartPolicy: Never, ")+"}}}")
 
+// everyService is before the Pods of the Deployment.
+var everyService = every("v1", "Service", "spec: {selector: {of: deploy}, ports: [{port: 80, targetPort: 8080}]}")
+
 // everyOther has an object of each kind that workloads stand on.
 var everyOther = every("v1", "ConfigMap", "data: {colour: blue}") +
 	every("v1", "Secret", "data: {word: aHVzaA==}") +
 	every("v1", "ServiceAccount", "") +
-	every("v1", "Service", "spec: {selector: {of: deploy}, ports: [{port: 80, targetPort: 8080}]}") +
-	every("v1", "PersistentVolumeClaim", "spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Mi}}}") +
-	every("v1", "LimitRange", "spec: {limits: [{type: Container, default: {memory: 64Mi}, defaultRequest: {memory: 8Mi}}]}") +
+	everyService +
+	every("v1", "PersistentVolumeClaim",
+		"spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Mi}}}") +
+	every("v1", "LimitRange",
+		"spec: {limits: [{type: Container, default: {memory: 64Mi}, defaultRequest: {memory: 8Mi}}]}") +
 	every("v1", "ResourceQuota", `spec: {hard: {pods: "90"}}`) +
 	every("v1", "PodTemplate", template("pt", "")) +
 	every("autoscaling/v2", "HorizontalPodAutoscaler",
-		"spec: {scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: every}, minReplicas: 1, maxReplicas: 2}") +
+		"spec: {scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: every}, maxReplicas: 2}") +
 	every("policy/v1", "PodDisruptionBudget", "spec: {minAvailable: 1, selector: {matchLabels: {of: deploy}}}") +
 	every("rbac.authorization.k8s.io/v1", "Role", `rules: [{apiGroups: [""], resources: [pods], verbs: [get]}]`) +
 	every("rbac.authorization.k8s.io/v1", "RoleBinding", "roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, "+

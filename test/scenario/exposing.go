@@ -10,8 +10,7 @@ import (
 // Exposing puts Services before what has Pods by kubectl expose, and asks each for its Pods through the apiserver.
 func Exposing(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
-	w.KubectlWith(everyWorkload+every("v1", "Service", "spec: {selector: {of: deploy}, ports: [{port: 80, targetPort: 8080}]}"),
-		"apply", "-f", "-")
+	w.KubectlWith(everyWorkload+everyService, "apply", "-f", "-")
 	w.Kubectl("label", "pod", "every", "of=pod")
 	w.Kubectl("wait", "pods", "-l", "of", "--for=condition=Ready", "--timeout=90s")
 	for _, row := range []struct {
@@ -27,7 +26,8 @@ func Exposing(t *testing.T, m mesh.Mesh) {
 			"--target-port=8080"}, row.flags...)...)
 		w.says(`{"of":"`+row.of+`"}`, "get", "service", name, "-o", "jsonpath={.spec.selector}")
 		w.Await("who answers for "+name, func() Answer {
-			r := w.TryKubectl("", "get", "--raw", "/api/v1/namespaces/"+w.Namespace+"/services/"+name+":80/proxy/hostname")
+			r := w.TryKubectl("", "get", "--raw",
+				"/api/v1/namespaces/"+w.Namespace+"/services/"+name+":80/proxy/hostname")
 			if !strings.HasPrefix(r.Stdout, "every") {
 				return Saw(r.Stdout + r.Stderr)
 			}

@@ -23,8 +23,11 @@ func NodeByHand(t *testing.T, m mesh.Mesh) {
 	key := "tests.keelson.dev/" + w.Namespace
 	taint, name := []string{"taint", "node", node}, "node/"+node
 	w.says(name+" tainted", append(taint, key+"=a:PreferNoSchedule")...)
-	w.refuses("", []string{"already has " + key + " taint(s) with same effect(s) and --overwrite is false"}, append(taint,
-		key+"=b:PreferNoSchedule")...)
+	w.refuses(
+		"",
+		[]string{"already has " + key + " taint(s) with same effect(s) and --overwrite is false"},
+		append(taint,
+			key+"=b:PreferNoSchedule")...)
 	w.says(name+" modified", append(taint, key+"=b:PreferNoSchedule", "--overwrite")...)
 	w.awaitOutput([]string{"Taints:", key + "=b:PreferNoSchedule"}, "describe", "node", node)
 	w.says(name+" untainted", append(taint, key+"-")...)

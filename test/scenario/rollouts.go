@@ -99,8 +99,13 @@ func (r rollout) pauses() {
 	r.Helper()
 	if r.kind != "deployment" {
 		for _, verb := range []string{"pause", "resume"} {
-			r.refuses("", []string{`"every" ` + strings.TrimSuffix(verb, "e") + "ing is not supported"}, "rollout", verb,
-				r.kind+"/every")
+			r.refuses(
+				"",
+				[]string{`"every" ` + strings.TrimSuffix(verb, "e") + "ing is not supported"},
+				"rollout",
+				verb,
+				r.kind+"/every",
+			)
 		}
 		return
 	}

@@ -34,8 +34,16 @@ func ScaleOfEachKind(t *testing.T, m mesh.Mesh) {
 	}
 	for _, owner := range owners {
 		w.awaitActive("of="+owner.of, 1)
-		w.says("horizontalpodautoscaler.autoscaling/"+owner.of+" autoscaled", "autoscale", owner.kind+"/every", "--name",
-			owner.of, "--min=2", "--max=3", "--cpu=90%")
+		w.says(
+			"horizontalpodautoscaler.autoscaling/"+owner.of+" autoscaled",
+			"autoscale",
+			owner.kind+"/every",
+			"--name",
+			owner.of,
+			"--min=2",
+			"--max=3",
+			"--cpu=90%",
+		)
 	}
 	w.refuses("", []string{"cannot autoscale a DaemonSet: could not find scale subresource"}, "autoscale",
 		"daemonset/every", "--max=3")

@@ -94,13 +94,14 @@ func RunAll(t *testing.T, m mesh.Mesh, scenarios []Scenario) {
 // RunSideBySide runs the scenarios on the mesh, a few at a time: each has its own namespace, and waits more than it
 // works.
 func RunSideBySide(t *testing.T, m mesh.Mesh, scenarios []Scenario) {
+	const atOnce = 4
 	var all errgroup.Group
-	all.SetLimit(4)
+	all.SetLimit(atOnce)
 	for _, s := range scenarios {
 		all.Go(func() error {
 			t.Run(s.Name, func(t *testing.T) { s.Run(t, m) })
 			return nil
 		})
 	}
-	_ = all.Wait()
+	_ = all.Wait() // none returns an error
 }

@@ -15,8 +15,8 @@ func Sessions(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	w.KubectlWith(everyWorkload+everyOther, "apply", "-f", "-")
 	w.Kubectl("wait", "pods", "-l", "of", "--for=condition=Ready", "--timeout=90s")
-	for _, name := range []string{"deployment", "replicaset", "replicationcontroller", "statefulset", "daemonset", "job",
-		"service"} {
+	for name := range strings.FieldsSeq(
+		"deployment replicaset replicationcontroller statefulset daemonset job service") {
 		w.awaitOutput([]string{"serving http on "}, "logs", name+"/every", "--pod-running-timeout=60s")
 		w.says("there", "exec", name+"/every", "--", "echo", "there")
 	}

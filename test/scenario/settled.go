@@ -144,8 +144,8 @@ func AtRest(t *testing.T, m mesh.Mesh) *World {
 }
 
 // settleOthers makes what somebody has to act upon: a Pod with a claim of its own, one with a volume that a driver
-// attached, a group that is scheduled, and a Job that is over and has a day to live. The scenario plays the driver, which
-// real containers would need on their node, too.
+// attached, a group that is scheduled, and a Job that is over and has a day to live. The scenario plays the driver, but
+// not its part on the nodes, without which no real container starts.
 func (w *World) settleOthers() {
 	w.Helper()
 	w.KubectlWith(strings.Replace(scratch, "NAME", "scratching", 1), "apply", "-f", "-")
