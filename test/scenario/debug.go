@@ -1,7 +1,6 @@
 package scenario
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -78,7 +77,6 @@ func DebugPod(t *testing.T, m mesh.Mesh) {
 		t.Errorf("the copy is on %s, with the labels %v and owners %v", copied.Spec.NodeName, copied.Labels,
 			copied.OwnerReferences)
 	}
-	// The sleeping container does not hear of its end.
-	_ = w.Client.CoreV1().Pods(w.Namespace).Delete(context.Background(), "copy",
-		*metav1.NewDeleteOptions(1))
+	// Its sleeping container does not hear of its end.
+	w.Kubectl("delete", "pod", "copy", "--grace-period=1", "--wait=false")
 }

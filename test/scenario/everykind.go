@@ -109,7 +109,7 @@ func EveryKind(t *testing.T, m mesh.Mesh) {
 	w.refuses("", []string{"'tier' already has a value (one), and --overwrite is false"}, "label", "-f", file,
 		"tier=two")
 	all("labeled", "label", "tier=two", "--overwrite")
-	all("", "get", "-o", "name", "--show-labels=false")
+	all("condition met", "wait", "--for=jsonpath={.metadata.labels.tier}=two")
 	all("unlabeled", "label", "tier-")
 	all("annotated", "annotate", "note=of interest")
 	all("patched", "patch", "-p", `{"metadata":{"annotations":{"note":null}}}`)
