@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"keelson.dev/kit/namespaces"
 )
 
 // Command is everything that starting a process again needs.
@@ -23,8 +25,10 @@ type Command struct {
 	// Env is added to the environment of the one who starts it.
 	Env []string `json:"env,omitempty"`
 	Dir string   `json:"dir,omitempty"`
-	// NetNS is the file of the network namespace that it runs in; empty for the starter's own.
-	NetNS string `json:"netns,omitempty"`
+	// NetNS, UTSNS and MountNS are the files of the namespaces that it runs in; empty for the starter's own.
+	NetNS   string `json:"netns,omitempty"`
+	UTSNS   string `json:"utsns,omitempty"`
+	MountNS string `json:"mntns,omitempty"`
 	// Log takes its output, appended.
 	Log string `json:"log"`
 }
@@ -70,7 +74,8 @@ func Start(command Command) (Process, error) {
 	child.Env = append(os.Environ(), command.Env...)
 	child.Dir, child.Stdout, child.Stderr = command.Dir, log, log
 	child.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if err := startIn(command.NetNS, child); err != nil {
+	inside := namespaces.Files{Net: command.NetNS, UTS: command.UTSNS, Mount: command.MountNS}
+	if err := inside.Do(child.Start); err != nil {
 		return Process{}, fmt.Errorf("starting %s: %w", command.Name, err)
 	}
 	// The child stays readable in /proc until the goroutine below reaps it.

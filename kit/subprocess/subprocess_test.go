@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -332,32 +333,44 @@ func TestOutdatedIsAProcessWhoseProgramWasReplaced(t *testing.T) {
 	}
 }
 
-// A process runs in the network namespace that its command names, also when it is started again; its starter stays.
-func TestAProcessRunsInItsNetwork(t *testing.T) {
-	own, err := os.Readlink("/proc/self/ns/net")
-	if err != nil {
-		t.Fatal(err)
+// A process runs in the namespaces that its command names, also when it is started again; its starter stays.
+func TestAProcessRunsInItsNamespaces(t *testing.T) {
+	kinds := []string{"net", "uts", "mnt"}
+	in := func(process string) (links []string) {
+		t.Helper()
+		for _, kind := range kinds {
+			link, err := os.Readlink("/proc/" + process + "/ns/" + kind)
+			if err != nil {
+				t.Error(err)
+			}
+			links = append(links, link)
+		}
+		return links
 	}
+	own := in("self")
 	// Whoever lives in another namespace keeps it for the test.
 	keeper := exec.Command("sleep", "600")
-	keeper.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
+	keeper.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWUTS | syscall.CLONE_NEWNS}
 	if err := keeper.Start(); err != nil {
-		t.Fatalf("a network namespace for the test, which needs root: %v", err)
+		t.Fatalf("namespaces for the test, which needs root: %v", err)
 	}
 	defer func() { _, _ = keeper.Process.Kill(), keeper.Wait() }()
-	file := fmt.Sprintf("/proc/%d/ns/net", keeper.Process.Pid)
-	want, err := os.Readlink(file)
-	if err != nil || want == own {
-		t.Fatalf("the other namespace is %s, %v", want, err)
+	pid := strconv.Itoa(keeper.Process.Pid)
+	want, files := in(pid), "/proc/"+pid+"/ns/"
+	for i := range kinds {
+		if want[i] == own[i] {
+			t.Fatalf("the other namespace is this process's: %s", own[i])
+		}
 	}
-	p, err := Start(Command{Name: "inside", Path: "/bin/sleep", Args: []string{"600"}, NetNS: file,
-		Log: filepath.Join(t.TempDir(), "log")})
+	p, err := Start(Command{Name: "inside", Path: "/bin/sleep", Args: []string{"600"}, NetNS: files + "net",
+		UTSNS: files + "uts", MountNS: files + "mnt", Log: filepath.Join(t.TempDir(), "log")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if got, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", p.PID)); err != nil || got != want {
-			t.Errorf("it runs in %s, %v, want %s", got, err, want)
+		if got := in(strconv.Itoa(p.PID)); !slices.Equal(got, want) {
+			t.Errorf("it runs in %s, want %s", got, want)
 		}
 		if err := Kill(t.Context(), p); err != nil {
 			t.Fatal(err)
@@ -369,8 +382,10 @@ func TestAProcessRunsInItsNetwork(t *testing.T) {
 	if err := Kill(t.Context(), p); err != nil {
 		t.Error(err)
 	}
-	if got, err := os.Readlink("/proc/thread-self/ns/net"); err != nil || got != own {
-		t.Errorf("the starter has moved to %s, %v", got, err)
+	for _, which := range []string{"self", "thread-self"} {
+		if got := in(which); !slices.Equal(got, own) {
+			t.Errorf("the starter has moved to %s", got)
+		}
 	}
 	_, err = Start(Command{Name: "lost", Path: "/bin/sleep", NetNS: "/none", Log: filepath.Join(t.TempDir(), "log")})
 	if err == nil || !strings.Contains(err.Error(), "starting lost: opening its network namespace: open /none") {

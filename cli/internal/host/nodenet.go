@@ -4,16 +4,15 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net"
 	"net/netip"
-	"os"
 	"path/filepath"
-	"runtime"
 
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
+
+	"keelson.dev/kit/namespaces"
 )
 
 // innerLink is the name of a node's link in its own network.
@@ -115,35 +114,11 @@ func (n NodeNetwork) furnish(inside *netlink.Handle) error {
 // ensureNamespace opens the network namespace that is kept in a file, and makes it where there is none.
 func ensureNamespace(file string) (netns.NsHandle, error) {
 	if !isNamespace(file) {
-		if err := makeNamespace(file); err != nil {
+		if err := makeNamespace(file, "net", func() error { return unix.Unshare(unix.CLONE_NEWNET) }); err != nil {
 			return netns.None(), err
 		}
 	}
 	return netns.GetFromPath(file)
-}
-
-func isNamespace(file string) bool {
-	var stat unix.Statfs_t
-	return unix.Statfs(file, &stat) == nil && stat.Type == unix.NSFS_MAGIC
-}
-
-func makeNamespace(file string) error {
-	if err := os.MkdirAll(filepath.Dir(file), 0o711); err != nil {
-		return err
-	}
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		return err
-	}
-	made := make(chan error)
-	go func() {
-		runtime.LockOSThread() // never unlocked: the thread, which is in the new namespace, ends with the goroutine
-		err := unix.Unshare(unix.CLONE_NEWNET)
-		if err == nil {
-			err = unix.Mount("/proc/thread-self/ns/net", file, "none", unix.MS_BIND, "")
-		}
-		made <- err
-	}()
-	return <-made
 }
 
 // PortFreeIn tells whether nothing listens on a port of any address in the network namespace that is kept in a file.
@@ -152,33 +127,17 @@ func PortFreeIn(file string, port int) bool {
 	if !isNamespace(file) {
 		return true
 	}
-	free := make(chan bool)
-	go func() {
-		runtime.LockOSThread() // never unlocked: the thread, which is in the namespace, ends with the goroutine
-		inside, err := netns.GetFromPath(file)
-		if err != nil {
-			free <- true // it went this moment
-			return
-		}
-		defer inside.Close() //nolint:errcheck // a handle without contents
-		free <- netns.Set(inside) == nil && PortFree(netip.IPv4Unspecified(), port)
-	}()
-	return <-free
+	free := true // also if it went this moment
+	_ = namespaces.Files{Net: file}.Do(func() error {
+		free = PortFree(netip.IPv4Unspecified(), port)
+		return nil
+	})
+	return free
 }
 
 // RemoveNode removes a node's network; one that is not there is no error. What runs in it must have ended.
 func RemoveNode(n NodeNetwork) error {
-	var failed error
-	for isNamespace(n.File) { // it may be mounted more than once
-		if err := unix.Unmount(n.File, unix.MNT_DETACH); err != nil {
-			failed = fmt.Errorf("removing the network %s: %w", n.File, err)
-			break
-		}
-	}
-	if err := os.Remove(n.File); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		failed = errors.Join(failed, fmt.Errorf("removing the network: %w", err))
-	}
-	return errors.Join(failed, RemoveLink(n.Link))
+	return errors.Join(removeNamespace(n.File), RemoveLink(n.Link))
 }
 
 // ReserveRange makes the machine refuse what goes to a range and to nobody in it, instead of sending it out. Other

@@ -90,7 +90,8 @@ func (m *Mesh) takeNodesDown(ctx context.Context) error {
 	}
 	var failed error
 	if known := m.knownRuntimes(); len(known) > 0 {
-		failed = m.removePods(ctx, known, childRuntimes{m})
+		// A runtime that has to be started again finds its mounts gone after a boot.
+		failed = errors.Join(host.EnsureHosts(m.Layout, known), m.removePods(ctx, known, childRuntimes{m}))
 	}
 	failed = errors.Join(failed, m.stopProcesses(ctx,
 		func(name string) bool { _, ok := plan.NodeOfContainerd(name); return ok }))
@@ -114,7 +115,7 @@ func (m *Mesh) sweep(ctx context.Context) error {
 	for _, n := range m.State.Nodes {
 		host.KillByArgument("containerd-shim-runc-v2", m.Layout.Node(n.Name).Socket())
 	}
-	failed = errors.Join(failed, m.removeCgroups(ctx), host.UnmountBelow(m.Layout.Nodes()))
+	failed = errors.Join(failed, m.removeCgroups(ctx), host.RemoveHosts(m.Layout), host.UnmountBelow(m.Layout.Nodes()))
 	for _, n := range m.State.Nodes {
 		files := m.Layout.Node(n.Name)
 		// No Pod is left, so every address is free, whatever the runtime failed to give back.

@@ -155,6 +155,7 @@ func (m *Mesh) processInput(programs, logLevel string) (plan.ProcessInput, error
 		PodNetwork: m.State.PodNetwork,
 		Layout:     m.Layout, Ranges: m.State.Ranges, Ports: m.State.Ports, Nodes: m.State.NodeNames(),
 		BindAddress: bind, Advertise: advertise, Programs: programs, LogLevel: logLevel,
+		Hosts: !m.State.Systemd,
 	}, err
 }
 

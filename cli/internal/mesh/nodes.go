@@ -13,9 +13,14 @@ import (
 	"keelson.dev/cli/internal/plan"
 )
 
-// prepareNodes sets the network between the nodes up and writes each node's configuration. The network of their Pods is
-// the nodeagents' part.
+// prepareNodes makes the nodes beside the machine, sets the network between them up and writes each one's
+// configuration. The network of their Pods is the nodeagents' part.
 func (m *Mesh) prepareNodes(options Options) error {
+	if !m.State.Systemd {
+		if err := host.EnsureHosts(m.Layout, m.State.NodeNames()); err != nil {
+			return err
+		}
+	}
 	if m.State.Ranges.Nodes.IsValid() {
 		if err := m.prepareNetworks(); err != nil {
 			return err

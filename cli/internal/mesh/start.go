@@ -75,17 +75,32 @@ func (m *Mesh) startOne(process plan.Process, programs string) error {
 	if err := removeStaleSocket(process.Socket); err != nil {
 		return err
 	}
+	process = m.where(process)
 	started, err := subprocess.Start(subprocess.Command{
 		Name: process.Name, Path: filepath.Join(programs, process.Program), Args: process.Args,
 		// containerd looks for its shim in the path.
 		Env: []string{"PATH=" + programs + string(os.PathListSeparator) + os.Getenv("PATH")},
-		Dir: m.Layout.Dir, Log: m.Layout.Log(process.Name), NetNS: process.NetNS,
+		Dir: m.Layout.Dir, Log: m.Layout.Log(process.Name),
+		NetNS: process.NetNS, UTSNS: process.UTSNS, MountNS: process.MountNS,
 	})
 	if err != nil {
 		return err
 	}
 	m.State.Put(started)
 	return m.State.Save(m.Layout)
+}
+
+// where has a process of a node stay where the node's runtime has been started since the last Down, and with it the
+// mounts of its Pods: an earlier keel gave nodes none of their own.
+func (m *Mesh) where(process plan.Process) plan.Process {
+	node, ok := plan.NodeOfAgent(process.Name)
+	if !ok {
+		node, ok = plan.NodeOfContainerd(process.Name)
+	}
+	if runtime, started := m.State.Find(plan.ContainerdProcess(node)); ok && started {
+		process.NetNS, process.UTSNS, process.MountNS = runtime.NetNS, runtime.UTSNS, runtime.MountNS
+	}
+	return process
 }
 
 // removeStaleSocket takes away what a killed containerd has left; its lock on the folder keeps a living one safe.

@@ -113,14 +113,27 @@ func ImagesDue(archives []string, sums, imported map[string]string) []string {
 
 // MountsBelow lists the mount points below a folder, the innermost first, from the text of /proc/self/mountinfo.
 func MountsBelow(mountinfo, dir string) []string {
+	return mountPoints(mountinfo, func(point, _ string) bool {
+		return strings.HasPrefix(point, strings.TrimSuffix(dir, "/")+"/")
+	})
+}
+
+// KeptNamespaces lists the mount points that keep a namespace, from the same text.
+func KeptNamespaces(mountinfo string) []string {
+	return mountPoints(mountinfo, func(_, filesystem string) bool { return filesystem == "nsfs" })
+}
+
+// mountPoints lists those that are chosen by where they are and what is mounted there, the innermost first.
+func mountPoints(mountinfo string, chosen func(point, filesystem string) bool) []string {
 	var points []string
 	for line := range strings.Lines(mountinfo) {
-		fields := strings.Fields(line)
+		before, after, _ := strings.Cut(line, " - ") // of the fields before it there is no fixed number
+		filesystem, _, _ := strings.Cut(after, " ")
+		fields := strings.Fields(before)
 		if len(fields) < 5 {
 			continue
 		}
-		point := unescape(fields[4])
-		if strings.HasPrefix(point, strings.TrimSuffix(dir, "/")+"/") {
+		if point := unescape(fields[4]); chosen(point, filesystem) {
 			points = append(points, point)
 		}
 	}

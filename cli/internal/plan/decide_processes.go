@@ -50,8 +50,8 @@ type Process struct {
 	// ReadyURL answers 200 once the process is ready; Socket takes its place for containerd.
 	ReadyURL string
 	Socket   string
-	// NetNS is the file of its network namespace; empty for the machine's own.
-	NetNS string
+	// NetNS, UTSNS and MountNS are the files of its namespaces; empty for the machine's own.
+	NetNS, UTSNS, MountNS string
 }
 
 // ProcessInput is what the processes' arguments depend on.
@@ -74,6 +74,8 @@ type ProcessInput struct {
 	LogLevel string
 	// SharedDisk says that the machine's disk is another's matter: it is filled and emptied by what is not the mesh's.
 	SharedDisk bool
+	// Hosts says that each node has a host name and mounts of its own beside the machine's.
+	Hosts bool
 }
 
 // sharedDisk keeps a node's Pods and images on a disk that is rather full, as it may be on a developer's machine, to
@@ -92,8 +94,8 @@ func DecideProcesses(in ProcessInput) (tiers [][]Process) {
 		rest = append(rest, in.client(daemon))
 	}
 	for i, node := range in.Nodes {
-		first = append(first, in.containerd(node, i))
-		rest = append(rest, in.nodeagent(node, i))
+		first = append(first, in.inside(node, i, in.containerd(node)))
+		rest = append(rest, in.inside(node, i, in.nodeagent(node, i)))
 	}
 	return [][]Process{first, rest}
 }
@@ -127,12 +129,15 @@ func (in ProcessInput) nodeAddress(index int) netip.Addr {
 	return NodeAddress(in.Ranges.Nodes, index)
 }
 
-// netNS is the network namespace of the node at an index: the first one is the machine itself.
-func (in ProcessInput) netNS(index int) string {
-	if index == 0 {
-		return ""
+// inside is a process in the namespaces of the node at an index: the first one has the machine's network.
+func (in ProcessInput) inside(node string, index int, process Process) Process {
+	if index > 0 {
+		process.NetNS = in.Layout.NetNS(node)
 	}
-	return in.Layout.NetNS(in.Nodes[index])
+	if in.Hosts {
+		process.UTSNS, process.MountNS = in.Layout.UTSNS(node), in.Layout.MountNS(node)
+	}
+	return process
 }
 
 // StatusAddress is where a process answers about itself.
@@ -225,8 +230,8 @@ func (in ProcessInput) nodeagent(node string, index int) Process {
 	if in.SharedDisk {
 		args = append(args, sharedDisk...)
 	}
-	return Process{Name: name, Program: "keelson-nodeagent", Args: args, NetNS: in.netNS(index),
-		ReadyURL: "https://" + in.StatusAddress(name) + "/readyz"}
+	return Process{Name: name, Program: "keelson-nodeagent", Args: args, ReadyURL: "https://" + in.StatusAddress(name) +
+		"/readyz"}
 }
 
 // keptPorts are those of the machine of a node at which other processes than its agent are asked, and at which all of
@@ -251,12 +256,12 @@ func (in ProcessInput) keptPorts(index int) string {
 	return strings.Join(kept, ",")
 }
 
-func (in ProcessInput) containerd(node string, index int) Process {
+func (in ProcessInput) containerd(node string) Process {
 	files := in.Layout.Node(node)
 	return Process{
 		Name: ContainerdProcess(node), Program: "containerd",
 		Args:   []string{"--config", files.RuntimeConfig(), "--log-level", "warn"},
-		Socket: files.Socket(), NetNS: in.netNS(index),
+		Socket: files.Socket(),
 	}
 }
 

@@ -96,6 +96,16 @@ func (l Layout) Nodes() string { return filepath.Join(l.Dir, "nodes") }
 // NetNS is the file of a node's network namespace.
 func (l Layout) NetNS(node string) string { return filepath.Join(l.Dir, "netns", node) }
 
+// Hosts is the folder of what makes nodes hosts of their own beside the machine: it keeps mount namespaces, for which it
+// is a mount itself.
+func (l Layout) Hosts() string { return filepath.Join(l.Dir, "hosts") }
+
+// UTSNS is the file of the namespace with a node's host name.
+func (l Layout) UTSNS(node string) string { return filepath.Join(l.Hosts(), node+".uts") }
+
+// MountNS is the file of a node's mount namespace.
+func (l Layout) MountNS(node string) string { return filepath.Join(l.Hosts(), node+".mnt") }
+
 // Node names the files of one node.
 func (l Layout) Node(name string) NodeLayout {
 	return NodeLayout{Name: name, Dir: filepath.Join(l.Nodes(), name), mesh: l}

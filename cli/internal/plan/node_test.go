@@ -87,6 +87,16 @@ func TestMountsBelow(t *testing.T) {
 	}
 }
 
+func TestKeptNamespaces(t *testing.T) {
+	table := "short line\n22 1 0:1 / / rw shared:1 - ext4 x rw\n" +
+		"30 22 0:4 net:[4026532918] /run/netns/a rw shared:2 - nsfs nsfs rw\n" +
+		"31 22 0:4 net:[4026532918] /d/with\\040space rw shared:2 master:1 - nsfs nsfs rw\n" +
+		"32 22 0:5 / /nsfs rw - tmpfs nsfs rw\n33 22 0:4 /\n"
+	if got := KeptNamespaces(table); !slices.Equal(got, []string{"/d/with space", "/run/netns/a"}) {
+		t.Errorf("got %q", got)
+	}
+}
+
 // Whatever the data directory is called, it stays one string of the configuration.
 func TestTOMLStrings(t *testing.T) {
 	for text, want := range map[string]string{

@@ -248,6 +248,27 @@ func TestFurtherNodesAreInNetworksOfTheirOwn(t *testing.T) {
 	}
 }
 
+// What runs of a node beside the machine sees the node's host name and mounts; the control plane is the machine's.
+func TestNodesAreHostsOfTheirOwn(t *testing.T) {
+	for _, hosts := range []bool{true, false} {
+		in := input("node-1", "node-2")
+		in.Hosts = hosts
+		for _, process := range in.flat() {
+			node, ok := NodeOfAgent(process.Name)
+			if !ok {
+				node, ok = NodeOfContainerd(process.Name)
+			}
+			uts, mounts := "", ""
+			if ok && hosts {
+				uts, mounts = "/d/hosts/"+node+".uts", "/d/hosts/"+node+".mnt"
+			}
+			if process.UTSNS != uts || process.MountNS != mounts {
+				t.Errorf("hosts %t: %s is in %q and %q", hosts, process.Name, process.UTSNS, process.MountNS)
+			}
+		}
+	}
+}
+
 // Each daemon has the identity that is its own, and nothing of another's.
 func TestArguments(t *testing.T) {
 	found := map[string]Process{}
