@@ -20,6 +20,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	registration "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
+
+	"keelson.dev/kit/namespaces"
 )
 
 // Driver is the driver on one node.
@@ -29,6 +31,8 @@ type Driver struct {
 	Storage *Storage
 	// Node is the node's name, AgentRoot the folder of its agent.
 	Node, AgentRoot string
+	// Mounts is where it mounts: among those of the agent.
+	Mounts namespaces.Files
 
 	calls  sync.Mutex // one call at a time
 	server *grpc.Server
@@ -103,7 +107,7 @@ func (d *Driver) NodeStageVolume(_ context.Context, r *csi.NodeStageVolumeReques
 	if err := os.MkdirAll(folder, 0o777); err != nil {
 		return nil, err
 	}
-	return &csi.NodeStageVolumeResponse{}, bind(folder, r.GetStagingTargetPath(), false)
+	return &csi.NodeStageVolumeResponse{}, d.bind(folder, r.GetStagingTargetPath(), false)
 }
 
 // NodePublishVolume implements the node service.
@@ -114,7 +118,7 @@ func (d *Driver) NodePublishVolume(_ context.Context, r *csi.NodePublishVolumeRe
 	if err := os.MkdirAll(r.GetTargetPath(), 0o750); err != nil {
 		return nil, err
 	}
-	return &csi.NodePublishVolumeResponse{}, bind(r.GetStagingTargetPath(), r.GetTargetPath(), r.GetReadonly())
+	return &csi.NodePublishVolumeResponse{}, d.bind(r.GetStagingTargetPath(), r.GetTargetPath(), r.GetReadonly())
 }
 
 // NodeUnpublishVolume implements the node service.
@@ -122,7 +126,7 @@ func (d *Driver) NodeUnpublishVolume(_ context.Context, r *csi.NodeUnpublishVolu
 	*csi.NodeUnpublishVolumeResponse, error) {
 	d.calls.Lock()
 	defer d.calls.Unlock()
-	if err := unmount(r.GetTargetPath()); err != nil {
+	if err := d.unmount(r.GetTargetPath()); err != nil {
 		return nil, err
 	}
 	if err := os.Remove(r.GetTargetPath()); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -136,7 +140,7 @@ func (d *Driver) NodeUnstageVolume(_ context.Context, r *csi.NodeUnstageVolumeRe
 	*csi.NodeUnstageVolumeResponse, error) {
 	d.calls.Lock()
 	defer d.calls.Unlock()
-	if err := unmount(r.GetStagingTargetPath()); err != nil {
+	if err := d.unmount(r.GetStagingTargetPath()); err != nil {
 		return nil, err
 	}
 	d.Storage.unstage(r.GetVolumeId(), d.Node)

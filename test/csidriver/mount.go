@@ -8,6 +8,10 @@ import (
 )
 
 // bind shows a folder at a target, once.
+func (d *Driver) bind(folder, target string, readOnly bool) error {
+	return d.Mounts.Do(func() error { return bind(folder, target, readOnly) })
+}
+
 func bind(folder, target string, readOnly bool) error {
 	var stat unix.Statx_t
 	if err := unix.Statx(unix.AT_FDCWD, target, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_TYPE, &stat); err != nil {
@@ -26,8 +30,8 @@ func bind(folder, target string, readOnly bool) error {
 }
 
 // unmount undoes bind; what is not mounted is no error.
-func unmount(target string) error {
-	err := unix.Unmount(target, unix.UMOUNT_NOFOLLOW)
+func (d *Driver) unmount(target string) error {
+	err := d.Mounts.Do(func() error { return unix.Unmount(target, unix.UMOUNT_NOFOLLOW) })
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOENT) {
 		return nil
 	}

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"keelson.dev/kit/namespaces"
 	"keelson.dev/kit/subprocess"
 	"keelson.dev/kit/volumename"
 	"keelson.dev/test/csidriver"
@@ -74,7 +75,9 @@ func newCSI(t *testing.T) *csiWorld {
 		node := strings.TrimPrefix(agent.Name, string(mesh.NodeAgent)+"-")
 		at := slices.IndexFunc(agent.Args, func(arg string) bool { return strings.HasPrefix(arg, "--root-dir=") })
 		c.drivers[node] = &csidriver.Driver{Storage: c.storage, Node: node,
-			AgentRoot: strings.TrimPrefix(agent.Args[at], "--root-dir=")}
+			AgentRoot: strings.TrimPrefix(agent.Args[at], "--root-dir="),
+			// As those of Pods that mount Bidirectional, its mounts are the node's.
+			Mounts: namespaces.Files{Mount: agent.MountNS}}
 		c.startDriver(node)
 		t.Cleanup(func() { c.drivers[node].Kill() })
 	}
@@ -279,19 +282,14 @@ func (c *csiWorld) gone(node string) {
 // mounts are the mounts of CSI volumes in the folder of a node's agent.
 func (c *csiWorld) mounts(node string) []string {
 	c.Helper()
-	content, err := os.ReadFile("/proc/self/mounts")
-	if err != nil {
-		c.Fatal(err)
-	}
 	var found []string
-	for line := range strings.Lines(string(content)) {
-		at := strings.Fields(line)[1]
-		csi := strings.Contains(at, "kubernetes.io~csi") || strings.HasSuffix(at, "/globalmount")
-		if csi && strings.HasPrefix(at, c.drivers[node].AgentRoot) {
-			found = append(found, at)
-		}
-	}
-	return found
+	must(c, c.m.OnNode(node, func() (err error) {
+		found, err = mountsBelow(c.drivers[node].AgentRoot)
+		return err
+	}))
+	return slices.DeleteFunc(found, func(at string) bool {
+		return !strings.Contains(at, "kubernetes.io~csi") && !strings.HasSuffix(at, "/globalmount")
+	})
 }
 
 // inUse are the volumes that a Node says it uses.

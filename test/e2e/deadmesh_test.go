@@ -38,7 +38,7 @@ func TestDownOfADeadMesh(t *testing.T) {
 	}
 	takeDown(t, dead, before)
 	for _, m := range []*processes.Mesh{dead, alive} {
-		if left, err := mounts(m); err != nil || len(left) > 0 {
+		if left, err := mountsBelow(m.DataDir); err != nil || len(left) > 0 {
 			t.Errorf("mounts of %s: %v, %v", m.DataDir, left, err)
 		}
 		for _, root := range []string{"/sys/fs/cgroup/", "/sys/fs/cgroup/*/"} {

@@ -60,7 +60,7 @@ func TestDownAfterShimsWereKilled(t *testing.T) {
 	}
 }
 
-// Of the network of two nodes, their Pods and Services nothing is left in the kernel.
+// Of the network of two nodes, their Pods and Services nothing is left in the kernel, nor of the nodes' names and mounts.
 func TestDownLeavesNoNetwork(t *testing.T) {
 	before := nettest.Standing(t)
 	m := processes.New(t, 2)
@@ -76,10 +76,10 @@ func TestDownLeavesNoNetwork(t *testing.T) {
 			t.Fatalf("this test does not see %q of a mesh that is up:\n%s", what, added)
 		}
 	}
+	t.Run("Hosts", func(t *testing.T) { nodesAreHosts(t, m) })
 	takeDown(t, m, before)
-	table, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil || strings.Contains(string(table), m.DataDir+"/") {
-		t.Errorf("something is mounted below %s: %v\n%s", m.DataDir, err, table)
+	if left, err := mountsBelow(m.DataDir); err != nil || len(left) > 0 {
+		t.Errorf("mounts of %s: %v, %v", m.DataDir, left, err)
 	}
 }
 
@@ -227,9 +227,8 @@ func TestDownWithoutANetworkConfiguration(t *testing.T) {
 				killDown(t, m, filepath.Join(node, "cni", "conf", "99-keelson-down.conflist"))
 			}
 			takeDown(t, m, before)
-			mounted, err := os.ReadFile("/proc/self/mountinfo")
-			if err != nil || strings.Contains(string(mounted), m.DataDir+"/") {
-				t.Errorf("something is mounted below %s: %v\n%s", m.DataDir, err, mounted)
+			if left, err := mountsBelow(m.DataDir); err != nil || len(left) > 0 {
+				t.Errorf("mounts of %s: %v, %v", m.DataDir, left, err)
 			}
 			for _, pattern := range []string{"/sys/fs/cgroup" + groups, "/sys/fs/cgroup/*" + groups,
 				node + "/containerd/state/io.containerd.grpc.v1.cri/netns/*", node + "/cni/conf/*",

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -87,21 +88,30 @@ func below(pattern string) func(*processes.Mesh) ([]string, error) {
 	}
 }
 
-// mounts returns what is mounted below the nodes' directories.
-func mounts(m *processes.Mesh) ([]string, error) {
-	table, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		return nil, err
+// mounts returns what is mounted below the nodes' directories, on the machine and on the nodes that there are.
+func mounts(m *processes.Mesh) (left []string, err error) {
+	look := func() error {
+		below, err := mountsBelow(filepath.Join(m.DataDir, "nodes"))
+		left = append(left, below...)
+		return err
 	}
-	var left []string
+	err = look()
+	for _, node := range m.Nodes() {
+		err = errors.Join(err, m.OnNode(node, look))
+	}
+	return left, err
+}
+
+// mountsBelow returns what is mounted below a folder where the calling thread is.
+func mountsBelow(dir string) (points []string, err error) {
+	table, err := os.ReadFile("/proc/thread-self/mountinfo")
 	for line := range strings.Lines(string(table)) {
 		const mountPoint = 4
-		if fields := strings.Fields(line); strings.HasPrefix(fields[mountPoint], filepath.Join(m.DataDir, "nodes")+
-			"/") {
-			left = append(left, fields[mountPoint])
+		if fields := strings.Fields(line); strings.HasPrefix(fields[mountPoint], dir+"/") {
+			points = append(points, fields[mountPoint])
 		}
 	}
-	return left, nil
+	return points, err
 }
 
 // cgroups returns the Pods' cgroups of this mesh in every hierarchy. The mesh's own root is known by its nodeagent's

@@ -110,14 +110,11 @@ func nodeDisk(t *testing.T, m *processes.Mesh, size int) string {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%d", size)); err != nil {
+	if err := m.OnNode(m.Nodes()[0], func() error {
+		return unix.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%d", size))
+	}); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
-			t.Errorf("unmounting the node's disk: %v", err)
-		}
-	})
 	return dir
 }
 

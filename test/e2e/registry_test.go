@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"errors"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -9,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"keelson.dev/test/mesh"
+	"keelson.dev/test/mesh/processes"
 	"keelson.dev/test/registry"
 	"keelson.dev/test/scenario"
 )
@@ -30,37 +31,28 @@ func serveRegistry(t *testing.T, user, password string) (address string) {
 // registryHosts is where the runtime reads how registries are reached.
 const registryHosts = "/etc/containerd/certs.d"
 
-// ownRegistryHosts gives the test, whose mount namespace is its own, an empty folder in the place of the machine's.
-func ownRegistryHosts(t *testing.T) string {
+// nameHosts says on a node how a registry is reached, in an empty folder in the place of the machine's.
+func nameHosts(t *testing.T, m *processes.Mesh, node, registry, text string) {
 	t.Helper()
-	if err := os.MkdirAll(registryHosts, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.Mount("none", registryHosts, "tmpfs", 0, "mode=755"); err != nil {
-		t.Fatal(err)
-	}
+	hosts := filepath.Join(registryHosts, registry)
+	must(t, os.MkdirAll(registryHosts, 0o755))
+	must(t, m.OnNode(node, func() error {
+		return errors.Join(unix.Mount("none", registryHosts, "tmpfs", 0, "mode=755"), os.Mkdir(hosts, 0o755),
+			os.WriteFile(filepath.Join(hosts, "hosts.toml"), []byte(text), 0o600))
+	}))
 	t.Cleanup(func() {
-		if err := unix.Unmount(registryHosts, unix.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
+		must(t, m.OnNode(node, func() error { return unix.Unmount(registryHosts, unix.MNT_DETACH) }))
 	})
-	return registryHosts
 }
 
 // expectRegistries pulls an image that the mesh does not have from a mirror, which an operator names while the mesh
 // runs, and one from a registry that wants a password.
-func expectRegistries(t *testing.T, m mesh.Mesh) {
+func expectRegistries(t *testing.T, m *processes.Mesh) {
 	w := scenario.In(t, m)
 	mirror, private := serveRegistry(t, "", ""), serveRegistry(t, "me", "secret")
 	const name = "registry.example.com"
-	hosts := filepath.Join(ownRegistryHosts(t), name)
-	if err := os.Mkdir(hosts, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	text := "[host.\"http://" + mirror + "\"]\n  capabilities = [\"pull\", \"resolve\"]\n"
-	if err := os.WriteFile(filepath.Join(hosts, "hosts.toml"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	nameHosts(t, m, m.Nodes()[0], name,
+		"[host.\"http://"+mirror+"\"]\n  capabilities = [\"pull\", \"resolve\"]\n")
 	w.Kubectl("run", "mirrored", "--image="+name+"/any/hello:7")
 	w.Kubectl("wait", "--for=condition=Ready", "pod/mirrored", "--timeout=60s")
 	if got := w.Kubectl("exec", "mirrored", "--", "env"); !strings.Contains(got, "VERSION=2\n") {

@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"keelson.dev/kit/failpoint"
+	"keelson.dev/kit/namespaces"
 	"keelson.dev/kit/subprocess"
 	"keelson.dev/test/mesh"
 	"keelson.dev/test/scenario"
@@ -257,6 +258,16 @@ func (m *Mesh) processes() []subprocess.Process {
 	// keel has those last that it started last.
 	slices.SortFunc(state.Processes, func(a, b subprocess.Process) int { return strings.Compare(a.Name, b.Name) })
 	return state.Processes
+}
+
+// OnNode does something among the mounts of a node and under its host name.
+func (m *Mesh) OnNode(name string, do func() error) error {
+	for _, p := range m.processes() {
+		if p.Name == string(mesh.NodeAgent)+"-"+name {
+			return namespaces.Files{UTS: p.UTSNS, Mount: p.MountNS}.Do(do)
+		}
+	}
+	return fmt.Errorf("there is no node %s", name)
 }
 
 func (m *Mesh) showLogs(t testing.TB) {
