@@ -213,7 +213,12 @@ func (n newcomer) installTheirs(configs string) {
 	}
 	inside, link := secondNode(n, n.mesh)
 	must(n, inside.RouteAdd(&netlink.Route{LinkIndex: link.Attrs().Index, Dst: to, Gw: internalIP(other)}))
+	n.configureTheirs(configs)
+}
 
+// configureTheirs writes a configuration of another network for the node's range.
+func (n newcomer) configureTheirs(configs string) {
+	n.Helper()
 	subnet := ""
 	n.Await("a range for the node", func() scenario.Answer {
 		if subnet = n.node(n.name).Spec.PodCIDR; subnet == "" {

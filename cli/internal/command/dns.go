@@ -20,9 +20,10 @@ func installDNS(ctx context.Context, m *mesh.Mesh) error {
 	return m.Part(ctx, "cluster DNS", m.InstallDNS)
 }
 
-// awaitDNS waits until cluster DNS answers. A mesh whose DNS takes longer is up all the same.
+// awaitDNS waits until cluster DNS answers, unless it needs what others install. A mesh whose DNS takes longer is up all
+// the same.
 func awaitDNS(ctx context.Context, m *mesh.Mesh) {
-	if !m.HasDNS() {
+	if !m.HasDNS() || !m.Network().Names {
 		return
 	}
 	client, err := m.Client()

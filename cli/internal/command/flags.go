@@ -19,7 +19,8 @@ type meshFlags struct {
 	podRange, serviceRange  string
 	bindAddress             string
 	port                    int
-	podNetwork, dns, domain string
+	podNetwork, proxy       string
+	dns, domain             string
 	programs, images, level string
 	deadline
 }
@@ -34,7 +35,9 @@ func (f *meshFlags) add(set *pflag.FlagSet, timeout time.Duration, port string) 
 		"IPv4 address that the apiserver listens on; Pods reach it only there")
 	set.IntVar(&f.port, "port", 0, port)
 	set.StringVar(&f.podNetwork, "pod-network", plan.Routes, "how Pods of different nodes reach each other: "+
-		"routes or vxlan; default later: as it is")
+		"routes or vxlan, or none where others keep the network of Pods; default later: as it is")
+	set.StringVar(&f.proxy, "service-proxy", plan.NFTables, "who carries the traffic of Services: nftables for the "+
+		"nodeagents, none for another proxy; default later: as it is")
 	set.StringVar(&f.dns, "dns", plan.CoreDNS, "who answers for the names of Services and Pods: coredns, which is "+
 		"installed, none, or the address of what others install; default later: as it is")
 	set.StringVar(&f.domain, "cluster-domain", plan.DefaultDomain, "domain of the names of Services and Pods; "+
@@ -82,8 +85,11 @@ func (f *meshFlags) options(dataDir string, given func(flag string) bool) (mesh.
 
 // keptOptions takes over what was typed; what was not stays as it is.
 func (f *meshFlags) keptOptions(options *mesh.Options, given func(flag string) bool) error {
-	if f.podNetwork != plan.Routes && f.podNetwork != plan.VXLAN {
-		return fmt.Errorf("--pod-network: %q must be routes or vxlan", f.podNetwork)
+	if err := plan.CheckPodNetwork(f.podNetwork); err != nil {
+		return err
+	}
+	if err := plan.CheckServiceProxy(f.proxy); err != nil {
+		return err
 	}
 	if err := plan.CheckDNS(f.dns); err != nil {
 		return err
@@ -93,6 +99,9 @@ func (f *meshFlags) keptOptions(options *mesh.Options, given func(flag string) b
 	}
 	if given("pod-network") {
 		options.PodNetwork = f.podNetwork
+	}
+	if given("service-proxy") {
+		options.ServiceProxy = f.proxy
 	}
 	if given("dns") {
 		options.DNS = f.dns

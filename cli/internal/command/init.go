@@ -45,6 +45,7 @@ func initialize(ctx context.Context, out io.Writer, options mesh.Options) error 
 	if err := installDNS(ctx, m); err != nil {
 		return err
 	}
+	m.SayWhatOthersBring(options.Programs)
 	awaitDNS(ctx, m)
 	fmt.Fprintf(out, "\nThe mesh is up at %s, and systemd starts it with the machine (systemctl status "+
 		"'keelson-*').\n\n", m.ServerURL())

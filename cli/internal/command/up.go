@@ -87,7 +87,8 @@ func up(ctx context.Context, out io.Writer, options mesh.Options) error {
 	if err := installDNS(ctx, m); err != nil {
 		return err
 	}
-	if options.Sample && len(m.State.Nodes) > 0 {
+	m.SayWhatOthersBring(options.Programs)
+	if options.Sample && m.Network().PodsStart {
 		err := m.Part(ctx, "sample Deployment hello", func(ctx context.Context) error { return runSample(ctx, m) })
 		if err != nil {
 			return err

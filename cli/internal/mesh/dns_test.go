@@ -15,20 +15,26 @@ func TestSettingsAreDecidedOnce(t *testing.T) {
 		want    string
 		refused string
 	}{
-		"a new mesh": {want: "routes coredns cluster.local cgroupfs"},
-		"asked for":  {asked: Options{DNS: "none", Domain: "kube.local"}, want: "routes none kube.local cgroupfs"},
-		"again":      {have: state.State{DNS: "none", Domain: "kube.local"}, want: "routes none kube.local cgroupfs"},
+		"a new mesh": {want: "routes nftables coredns cluster.local cgroupfs"},
+		"asked for":  {asked: Options{DNS: "none", Domain: "kube.local"}, want: "routes nftables none kube.local cgroupfs"},
+		"again":      {have: state.State{DNS: "none", Domain: "kube.local"}, want: "routes nftables none kube.local cgroupfs"},
 		"the same": {have: state.State{DNS: "none"}, asked: Options{DNS: "none"},
-			want: "routes none cluster.local cgroupfs"},
-		"an older mesh":    {asked: Options{DNS: "none"}, want: "routes none cluster.local cgroupfs"},
-		"on systemd":       {asked: Options{CgroupDriver: "systemd"}, want: "routes coredns cluster.local systemd"},
-		"on systemd again": {have: state.State{CgroupDriver: "systemd"}, want: "routes coredns cluster.local systemd"},
+			want: "routes nftables none cluster.local cgroupfs"},
+		"an older mesh":    {asked: Options{DNS: "none"}, want: "routes nftables none cluster.local cgroupfs"},
+		"on systemd":       {asked: Options{CgroupDriver: "systemd"}, want: "routes nftables coredns cluster.local systemd"},
+		"on systemd again": {have: state.State{CgroupDriver: "systemd"}, want: "routes nftables coredns cluster.local systemd"},
 		"another driver": {have: state.State{CgroupDriver: "cgroupfs"}, asked: Options{CgroupDriver: "systemd"},
 			refused: "--cgroup-driver: this data directory has used cgroupfs from its start: leave the flag out"},
-		"over VXLAN":       {asked: Options{PodNetwork: "vxlan"}, want: "vxlan coredns cluster.local cgroupfs"},
-		"again over VXLAN": {have: state.State{PodNetwork: "vxlan"}, want: "vxlan coredns cluster.local cgroupfs"},
+		"over VXLAN":       {asked: Options{PodNetwork: "vxlan"}, want: "vxlan nftables coredns cluster.local cgroupfs"},
+		"again over VXLAN": {have: state.State{PodNetwork: "vxlan"}, want: "vxlan nftables coredns cluster.local cgroupfs"},
 		"over VXLAN from now on": {have: state.State{PodNetwork: "routes"}, asked: Options{PodNetwork: "vxlan"},
 			refused: "--pod-network: this data directory has used routes from its start: leave the flag out"},
+		"left to others": {asked: Options{PodNetwork: "none", ServiceProxy: "none"},
+			want: "none none coredns cluster.local cgroupfs"},
+		"left to others again": {have: state.State{PodNetwork: "none", ServiceProxy: "none"},
+			want: "none none coredns cluster.local cgroupfs"},
+		"left to others from now on": {have: state.State{ServiceProxy: "nftables"}, asked: Options{ServiceProxy: "none"},
+			refused: "--service-proxy: this data directory has used nftables from its start: leave the flag out"},
 		"another": {have: state.State{DNS: "coredns", Domain: "a"}, asked: Options{DNS: "none"},
 			refused: "--dns: this data directory has used coredns from its start: leave the flag out"},
 		"another domain": {have: state.State{DNS: "coredns", Domain: "a"}, asked: Options{Domain: "b"},
@@ -44,7 +50,7 @@ func TestSettingsAreDecidedOnce(t *testing.T) {
 				return
 			}
 			s := m.State
-			got := strings.Join([]string{s.PodNetwork, s.DNS, s.Domain, s.CgroupDriver}, " ")
+			got := strings.Join([]string{s.PodNetwork, s.ServiceProxy, s.DNS, s.Domain, s.CgroupDriver}, " ")
 			if err != nil || got != row.want {
 				t.Errorf("got %s, %v; want %s", got, err, row.want)
 			}

@@ -58,6 +58,9 @@ func Init(ctx context.Context, m *Mesh, options Options) error {
 			return err
 		}
 	}
+	if !m.Network().PodsStart {
+		return nil // no node is ready without a network
+	}
 	return m.step(ctx, "waiting for the node "+m.State.Nodes[0].Name, m.awaitNode)
 }
 

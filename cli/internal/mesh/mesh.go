@@ -152,11 +152,29 @@ func (m *Mesh) processInput(programs, logLevel string) (plan.ProcessInput, error
 	bind, advertise, err := m.addresses()
 	return plan.ProcessInput{
 		DNS: plan.DNSServer(m.State.DNS, m.State.Ranges.Service), Domain: m.State.Domain,
-		PodNetwork: m.State.PodNetwork,
-		Layout:     m.Layout, Ranges: m.State.Ranges, Ports: m.State.Ports, Nodes: m.State.NodeNames(),
+		PodNetwork: m.State.PodNetwork, ServiceProxy: m.State.ServiceProxy,
+		Layout: m.Layout, Ranges: m.State.Ranges, Ports: m.State.Ports, Nodes: m.State.NodeNames(),
 		BindAddress: bind, Advertise: advertise, Programs: programs, LogLevel: logLevel,
 		Hosts: !m.State.Systemd,
 	}, err
+}
+
+// Network is what is done of the mesh's network, and what can be waited for.
+func (m *Mesh) Network() plan.Network {
+	return plan.DecideNetwork(plan.NetworkInput{PodNetwork: m.State.PodNetwork, ServiceProxy: m.State.ServiceProxy,
+		Nodes: len(m.State.Nodes)})
+}
+
+// SayWhatOthersBring says what Pods, or names, wait for that others install.
+func (m *Mesh) SayWhatOthersBring(programs string) {
+	switch network := m.Network(); {
+	case len(m.State.Nodes) == 0 || network.Names:
+	case network.PodsStart:
+		m.say("    Services have no traffic before another service proxy carries it (--service-proxy=none)")
+	default:
+		m.say("    Pods start once others have written the configuration of their network (--pod-network=none): for "+
+			"each node to %s, for plugins in %s", m.Layout.Node("NODE").CNI("conf"), filepath.Join(programs, "cni"))
+	}
 }
 
 // ServerURL is where this machine's clients reach the apiserver.

@@ -69,6 +69,9 @@ func (m *Mesh) prepareNetworks() error {
 			return err
 		}
 	}
+	if !m.Network().Masquerade {
+		return nil
+	}
 	if err := host.SetNetworkRules(m.Layout.NetworkTable(), between, ranges.Pod); err != nil {
 		// Without them Pods still reach each other and the machine, which is all that most work on one machine needs.
 		m.say("\n    Pods of further nodes cannot reach beyond this machine: %v", err)

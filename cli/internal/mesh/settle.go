@@ -24,9 +24,9 @@ type Options struct {
 	BindAddress  netip.Addr
 	Port         int
 	Sample       bool
-	// PodNetwork is plan.Routes or plan.VXLAN, DNS plan.CoreDNS, plan.NoDNS or an address, Domain that of the cluster's
-	// names; empty keeps what there is.
-	PodNetwork, DNS, Domain string
+	// PodNetwork is plan.Routes, plan.VXLAN or plan.Others, ServiceProxy plan.NFTables or plan.Others, DNS plan.CoreDNS,
+	// plan.NoDNS or an address, Domain that of the cluster's names; empty keeps what there is.
+	PodNetwork, ServiceProxy, DNS, Domain string
 	// CgroupDriver is plan.Cgroupfs or plan.Systemd; empty keeps what there is.
 	CgroupDriver string
 	// NodeName is that of the machine's own node; empty keeps what there is.
@@ -183,7 +183,8 @@ func (m *Mesh) decidePorts(options Options, running []string) error {
 	return err
 }
 
-// decideSettings settles how Pods reach each other, who answers for names, in which domain, and who keeps the cgroups.
+// decideSettings settles how Pods reach each other, who carries the traffic of Services, who answers for names, in which
+// domain, and who keeps the cgroups.
 // Pods keep what they had at their start, so nothing of it changes afterwards.
 func (m *Mesh) decideSettings(options Options) error {
 	for _, setting := range []struct {
@@ -191,6 +192,7 @@ func (m *Mesh) decideSettings(options Options) error {
 		recorded               *string
 	}{
 		{"--pod-network", options.PodNetwork, plan.Routes, &m.State.PodNetwork},
+		{"--service-proxy", options.ServiceProxy, plan.NFTables, &m.State.ServiceProxy},
 		{"--dns", options.DNS, plan.CoreDNS, &m.State.DNS},
 		{"--cluster-domain", options.Domain, plan.DefaultDomain, &m.State.Domain},
 		{"--cgroup-driver", options.CgroupDriver, plan.Cgroupfs, &m.State.CgroupDriver},

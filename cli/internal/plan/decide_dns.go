@@ -11,12 +11,6 @@ const (
 	NoDNS   = "none"
 )
 
-// How Pods of different nodes reach each other.
-const (
-	Routes = "routes"
-	VXLAN  = "vxlan"
-)
-
 // DefaultDomain is that of the cluster's names where nothing is said.
 const DefaultDomain = "cluster.local"
 

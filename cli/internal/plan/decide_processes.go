@@ -63,8 +63,8 @@ type ProcessInput struct {
 	// BindAddress is where the apiserver listens, Advertise the address at which Pods reach the machine.
 	BindAddress netip.Addr
 	Advertise   netip.Addr
-	// PodNetwork is Routes or VXLAN.
-	PodNetwork string
+	// PodNetwork is Routes, VXLAN or Others, ServiceProxy is NFTables or Others.
+	PodNetwork, ServiceProxy string
 	// DNS is the address of the Service that answers for names, if there is one, Domain that of the cluster's.
 	DNS    netip.Addr
 	Domain string
@@ -215,6 +215,7 @@ func (in ProcessInput) nodeagent(node string, index int) Process {
 		"--pod-addresses-dir="+files.CNI("addresses"),
 		"--container-runtime-endpoint=unix://"+files.Socket(),
 		"--cgroup-root="+files.CgroupRoot(),
+		"--service-proxy="+in.ServiceProxy,
 		"--service-proxy-table="+in.Layout.ServiceTable(node),
 		"--service-proxy-health-address="+health.String(),
 		"--bind-address="+address,

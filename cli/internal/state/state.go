@@ -35,10 +35,12 @@ type State struct {
 	Ports       map[string]int `json:"ports"`
 	BindAddress string         `json:"bindAddress"`
 	Advertise   string         `json:"advertiseAddress"`
-	// PodNetwork is how Pods reach each other, DNS who answers for names, Domain that of the cluster's: kept as well.
-	PodNetwork string `json:"podNetwork"`
-	DNS        string `json:"dns"`
-	Domain     string `json:"clusterDomain"`
+	// PodNetwork is how Pods reach each other, ServiceProxy who carries the traffic of Services, DNS who answers for
+	// names, Domain that of the cluster's: kept as well.
+	PodNetwork   string `json:"podNetwork"`
+	ServiceProxy string `json:"serviceProxy,omitempty"`
+	DNS          string `json:"dns"`
+	Domain       string `json:"clusterDomain"`
 	// CgroupDriver is plan.Cgroupfs or plan.Systemd: kept as well.
 	CgroupDriver string `json:"cgroupDriver,omitempty"`
 	// Systemd is set where `keel init` has made the mesh: systemd runs its processes, which are not recorded.
