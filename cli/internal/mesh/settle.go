@@ -80,7 +80,7 @@ func (m *Mesh) decideRanges(options Options, nodes int) error {
 		return err
 	}
 	in := plan.RangesInput{Pod: options.PodRange, Service: options.ServiceRange, Routes: routes, Claimed: claimed,
-		Nodes: nodes, Apart: m.State.Systemd}
+		Nodes: nodes, PodNetwork: m.State.PodNetwork, Apart: m.State.Systemd}
 	if recorded := m.State.Ranges; recorded.Pod.IsValid() {
 		if err := sameRange("--pod-range", recorded.Pod, in.Pod); err != nil {
 			return err

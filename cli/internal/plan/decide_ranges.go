@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 )
 
 // Candidates in the order in which they are tried: the ranges that users of the field expect first.
@@ -28,6 +29,8 @@ type RangesInput struct {
 	// Claimed are what other meshes of the machine have.
 	Claimed []netip.Prefix
 	Nodes   int
+	// PodNetwork is what an earlier run recorded. Others lead to the Pods of the kept range as they please.
+	PodNetwork string
 	// Apart is set where each node is a machine of its own: nothing is needed between them.
 	Apart bool
 }
@@ -43,6 +46,11 @@ type Ranges struct {
 // DecideRanges chooses ranges that collide neither with the machine's networks nor with each other.
 func DecideRanges(in RangesInput) (Ranges, error) {
 	ranges := Ranges{Pod: in.Pod, Service: in.Service, Nodes: in.Between}
+	if in.Kept && in.PodNetwork == Others {
+		in.Routes = slices.DeleteFunc(slices.Clone(in.Routes), func(route netip.Prefix) bool {
+			return in.Pod.Bits() <= route.Bits() && in.Pod.Contains(route.Addr())
+		})
+	}
 	for _, check := range []struct {
 		flag   string
 		prefix netip.Prefix
