@@ -60,7 +60,8 @@ func TestDownAfterShimsWereKilled(t *testing.T) {
 	}
 }
 
-// Of the network of two nodes, their Pods and Services nothing is left in the kernel, nor of the nodes' names and mounts.
+// Of the network of two nodes, their Pods and Services nothing is left in the kernel, nor of the nodes' names and
+// mounts.
 func TestDownLeavesNoNetwork(t *testing.T) {
 	before := nettest.Standing(t)
 	m := processes.New(t, 2)

@@ -38,8 +38,8 @@ func nodesAreHosts(t *testing.T, m *processes.Mesh) {
 	for _, node := range m.Nodes() {
 		pod, folder := "on-"+node, t.TempDir()
 		must(t, os.Mkdir(filepath.Join(folder, "inner"), 0o755))
-		w.KubectlWith(strings.NewReplacer("POD", pod, "NODE", node, "FOLDER", folder).Replace(propagating), "apply", "-f",
-			"-")
+		manifest := strings.NewReplacer("POD", pod, "NODE", node, "FOLDER", folder).Replace(propagating)
+		w.KubectlWith(manifest, "apply", "-f", "-")
 		w.Kubectl("wait", "pod", pod, "--for=condition=Ready", "--timeout=60s")
 		if got := w.Kubectl("exec", pod, "-c", "seeing", "--", "hostname"); got != node+"\n" {
 			t.Errorf("on %s the host's name is %q", node, got)

@@ -12,8 +12,8 @@ import (
 	"keelson.dev/test/scenario"
 )
 
-// TestNetworkOfOthers runs a mesh that leaves Pods' network and Services to others from its start. Pods run once another
-// CNI plugin is configured, and nothing of the mesh is in the kernel's firewall.
+// TestNetworkOfOthers runs a mesh that leaves Pods' network and Services to others from its start. Pods run once
+// another CNI plugin is configured, and nothing of the mesh is in the kernel's firewall.
 func TestNetworkOfOthers(t *testing.T) {
 	before, tables := nettest.Standing(t), firewallTables(t)
 	m := processes.New(t, 1, "--pod-network=none", "--service-proxy=none")

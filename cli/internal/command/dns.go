@@ -20,8 +20,8 @@ func installDNS(ctx context.Context, m *mesh.Mesh) error {
 	return m.Part(ctx, "cluster DNS", m.InstallDNS)
 }
 
-// awaitDNS waits until cluster DNS answers, unless it needs what others install. A mesh whose DNS takes longer is up all
-// the same.
+// awaitDNS waits until cluster DNS answers, unless it needs what others install. A mesh whose DNS takes longer is up
+// all the same.
 func awaitDNS(ctx context.Context, m *mesh.Mesh) {
 	if !m.HasDNS() || !m.Network().Names {
 		return

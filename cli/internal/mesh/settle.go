@@ -24,8 +24,8 @@ type Options struct {
 	BindAddress  netip.Addr
 	Port         int
 	Sample       bool
-	// PodNetwork is plan.Routes, plan.VXLAN or plan.Others, ServiceProxy plan.NFTables or plan.Others, DNS plan.CoreDNS,
-	// plan.NoDNS or an address, Domain that of the cluster's names; empty keeps what there is.
+	// PodNetwork is plan.Routes, plan.VXLAN or plan.Others, ServiceProxy plan.NFTables or plan.Others, DNS is
+	// plan.CoreDNS, plan.NoDNS or an address, Domain that of the cluster's names; empty keeps what there is.
 	PodNetwork, ServiceProxy, DNS, Domain string
 	// CgroupDriver is plan.Cgroupfs or plan.Systemd; empty keeps what there is.
 	CgroupDriver string
@@ -183,8 +183,8 @@ func (m *Mesh) decidePorts(options Options, running []string) error {
 	return err
 }
 
-// decideSettings settles how Pods reach each other, who carries the traffic of Services, who answers for names, in which
-// domain, and who keeps the cgroups.
+// decideSettings settles how Pods reach each other, who carries the traffic of Services, who answers for names, in
+// which domain, and who keeps the cgroups.
 // Pods keep what they had at their start, so nothing of it changes afterwards.
 func (m *Mesh) decideSettings(options Options) error {
 	for _, setting := range []struct {

@@ -96,8 +96,8 @@ func (l Layout) Nodes() string { return filepath.Join(l.Dir, "nodes") }
 // NetNS is the file of a node's network namespace.
 func (l Layout) NetNS(node string) string { return filepath.Join(l.Dir, "netns", node) }
 
-// Hosts is the folder of what makes nodes hosts of their own beside the machine: it keeps mount namespaces, for which it
-// is a mount itself.
+// Hosts is the folder of what makes nodes hosts of their own beside the machine: it keeps mount namespaces, for which
+// it is a mount itself.
 func (l Layout) Hosts() string { return filepath.Join(l.Dir, "hosts") }
 
 // UTSNS is the file of the namespace with a node's host name.

@@ -297,7 +297,8 @@ func TestArguments(t *testing.T) {
 			"--root-ca-file": ""}},
 		"nodeagent-node-2": {"keelson-nodeagent", map[string]string{"--kubeconfig": "/d/kubeconfig/node-2.kubeconfig",
 			"--node-name": "node-2", "--node-ip": "10.241.0.2", "--bind-address": "10.241.0.2", "--port": "10250",
-			"--pod-network": "vxlan", "--service-proxy": "nftables", "--vxlan-id": strconv.Itoa(Layout{Dir: "/d"}.Number()),
+			"--pod-network": "vxlan", "--service-proxy": "nftables",
+			"--vxlan-id":     strconv.Itoa(Layout{Dir: "/d"}.Number()),
 			"--cluster-cidr": "10.244.0.0/16", "--service-cluster-ip-range": "10.96.0.0/16",
 			"--kept-ports": fmt.Sprintf("10.241.0.2:%d/tcp=nodeagent-node-2.status,"+
 				"127.0.0.1:%d/tcp=containerd-node-2.stream", input("node-1", "node-2").Ports["nodeagent-node-2.status"],

@@ -89,14 +89,15 @@ func TestDecideRanges(t *testing.T) {
 			claimed: []string{"10.0.0.0/16", "10.3.1.0/24"}, nodes: 1, wantPod: "10.1.0.0/16",
 			wantService: "10.2.0.0/16"},
 		"kept, and led to by others": {pod: "10.1.0.0/16", service: "10.2.0.0/16", kept: "10.3.0.0/24", network: Others,
-			routes: []string{"10.1.4.0/24", "10.1.0.0/16"}, nodes: 1, wantPod: "10.1.0.0/16", wantService: "10.2.0.0/16"},
+			routes: []string{"10.1.4.0/24", "10.1.0.0/16"}, nodes: 1, wantPod: "10.1.0.0/16",
+			wantService: "10.2.0.0/16"},
 		"kept, and led to by others beyond it": {pod: "10.1.0.0/16", service: "10.2.0.0/16", kept: "10.3.0.0/24",
 			network: Others, routes: []string{"10.0.0.0/15"}, nodes: 1, wantError: "--pod-range: 10.1.0.0/16, which " +
 				"this data directory has used from its start, overlaps 10.0.0.0/15, which this machine routes already"},
 		"kept, and led to where nodes lead to Pods": {pod: "10.1.0.0/16", service: "10.2.0.0/16", kept: "10.3.0.0/24",
 			network: Routes, routes: []string{"10.1.4.0/24"}, nodes: 1, wantError: "--pod-range: 10.1.0.0/16, which"},
-		"asked for, and led to by others": {pod: "10.1.0.0/16", network: Others, routes: []string{"10.1.4.0/24"}, nodes: 1,
-			wantError: "--pod-range: 10.1.0.0/16 overlaps 10.1.4.0/24, which this machine routes already"},
+		"asked for, and led to by others": {pod: "10.1.0.0/16", network: Others, routes: []string{"10.1.4.0/24"},
+			nodes: 1, wantError: "--pod-range: 10.1.0.0/16 overlaps 10.1.4.0/24, which this machine routes already"},
 		"no room for Services": {routes: []string{"10.0.0.0/9"}, nodes: 1, wantError: "--service-range: every network"},
 		"no nodes":             {pod: "10.1.0.0/24", nodes: 0, wantPod: "10.1.0.0/24", wantService: "10.96.0.0/16"},
 		"one node too many": {pod: "10.1.0.0/24", nodes: 2, wantError: "--nodes: 2 nodes with a /24 each do not fit " +
