@@ -9,6 +9,7 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle"
 
+	"keelson.dev/services/apiserver/internal/admission/certificaterequests"
 	"keelson.dev/services/apiserver/internal/admission/claimresize"
 	"keelson.dev/services/apiserver/internal/admission/defaultclass"
 	"keelson.dev/services/apiserver/internal/admission/denyexternalips"
@@ -52,6 +53,9 @@ var plugins = []plugin{
 	{name: protection.PodGroups, register: protection.RegisterPodGroups},
 	{name: runtimeclass.PluginName, register: runtimeclass.Register},
 	{name: claimresize.PluginName, register: claimresize.Register},
+	{name: certificaterequests.Approval, register: certificaterequests.RegisterApproval},
+	{name: certificaterequests.Signing, register: certificaterequests.RegisterSigning},
+	{name: certificaterequests.SubjectRestriction, register: certificaterequests.RegisterSubjectRestriction},
 	{name: denyexternalips.PluginName, register: denyexternalips.Register, optional: true},
 	{name: listbounds.PluginName, register: listbounds.Register},
 	// Last: what another plugin refuses is not charged.

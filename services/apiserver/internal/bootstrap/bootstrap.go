@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -128,7 +129,7 @@ func (b *Bootstrapper) ensureNamespaces(ctx context.Context) error {
 // it lacks. What an operator added stays, but for subjects of a vacant binding.
 func (b *Bootstrapper) ensureRoles() error {
 	var errs []error
-	for _, r := range append(append([]role{}, userRoles...), daemonRoles...) {
+	for _, r := range slices.Concat(userRoles, certificateRoles, daemonRoles) {
 		roles := reconciliation.ReconcileRoleOptions{
 			Role: reconciliation.ClusterRoleRuleOwner{ClusterRole: r.clusterRole()}, Confirm: true,
 			Client: reconciliation.ClusterRoleModifier{Client: b.Client.RbacV1().ClusterRoles()},

@@ -1,6 +1,7 @@
 package bootstrap
 
 import (
+	certificatesv1 "k8s.io/api/certificates/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apiserver/pkg/authentication/user"
 
@@ -33,10 +34,11 @@ var daemonRoles = []role{
 		name:     "system:keelson:workload-controllers",
 		users:    []string{"system:keelson:workload-controllers"},
 		confined: true,
-		rules: rules(leases("workload-controllers", "attachdetach", "cronjob", "daemonset", "deployment", "disruption",
-			"endpoint", "endpointslice", "endpointslicemirroring", "ephemeralvolume", "horizontalpodautoscaler", "job",
-			"nodeipam", "persistentvolume", "replicaset", "replicationcontroller", "resourcequota", "rootca",
+		rules: rules(leases("workload-controllers", "attachdetach", "cronjob", "csrapproving", "csrcleaner",
+			"csrsigning", "daemonset", "deployment", "disruption", "endpoint", "endpointslice",
+			"endpointslicemirroring", "ephemeralvolume", "horizontalpodautoscaler", "job", "nodeipam", "persistentvolume", "replicaset", "replicationcontroller", "resourcequota", "rootca",
 			"serviceaccount", "servicecidr", "statefulset"),
+			requests(),
 			[]rbacv1.PolicyRule{
 				rights.Events,
 				rule(verbs("list", "watch"), "", "namespaces", "services"),
@@ -135,6 +137,25 @@ var daemonRoles = []role{
 			rule(verbs("*"), "", "nodes/log", "nodes/metrics", "nodes/proxy", "nodes/stats"),
 		},
 	},
+}
+
+// requests are the rights of who approves nodes' own requests for certificates, issues what the signers of Kubernetes
+// issue, and takes away what has had its time.
+func requests() []rbacv1.PolicyRule {
+	signers := func(verb string, names ...string) rbacv1.PolicyRule {
+		right := rule(verbs(verb), certificatesv1.GroupName, "signers")
+		right.ResourceNames = names
+		return right
+	}
+	return []rbacv1.PolicyRule{
+		rule(verbs("delete", "list", "watch"), certificatesv1.GroupName, requestsName),
+		rule(verbs("update"), certificatesv1.GroupName, requestsName+"/approval",
+			requestsName+"/status"),
+		signers("approve", certificatesv1.KubeAPIServerClientKubeletSignerName),
+		signers("sign", certificatesv1.KubeAPIServerClientSignerName,
+			certificatesv1.KubeAPIServerClientKubeletSignerName, certificatesv1.KubeletServingSignerName),
+		rule(verbs("create"), "authorization.k8s.io", "subjectaccessreviews"),
+	}
 }
 
 // leases are the rights to a service's Leases, one of each controller.

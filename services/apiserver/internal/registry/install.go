@@ -13,6 +13,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batchv1 "k8s.io/api/batch/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -43,6 +44,7 @@ import (
 	"keelson.dev/services/apiserver/internal/registry/autoscaling/horizontalpodautoscaler"
 	"keelson.dev/services/apiserver/internal/registry/batch/cronjob"
 	"keelson.dev/services/apiserver/internal/registry/batch/job"
+	"keelson.dev/services/apiserver/internal/registry/certificates/certificatesigningrequest"
 	"keelson.dev/services/apiserver/internal/registry/coordination/lease"
 	"keelson.dev/services/apiserver/internal/registry/core/componentstatus"
 	"keelson.dev/services/apiserver/internal/registry/core/configmap"
@@ -157,6 +159,7 @@ func Groups(c Config) []Group {
 			cronjob.Resource,
 			job.Resource,
 		}},
+		{certificatesv1.GroupName, []rest.Entry{certificatesigningrequest.Resource}},
 		{coordinationv1.GroupName, []rest.Entry{lease.Resource}},
 		{discoveryv1.GroupName, []rest.Entry{endpointslice.Resource}},
 		{eventsv1.GroupName, []rest.Entry{newerEvents}},

@@ -57,6 +57,7 @@ func TestResources(t *testing.T) {
 		"node restriction":       testNodeRestriction,
 		"jobs":                   testJobs,
 		"cronjobs":               testCronJobs,
+		"certificates":           testCertificates,
 		"ingress classes":        testIngressClasses,
 		"proxies":                testProxies,
 		"topology labels":        testTopologyLabels,

@@ -12,6 +12,7 @@ import (
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batchv1 "k8s.io/api/batch/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -65,6 +66,7 @@ var groups = []group{
 		conversions: addAutoscalerConversions,
 	},
 	{versions: []version{{batchv1.SchemeGroupVersion, batchv1.AddToScheme}}},
+	{versions: []version{{certificatesv1.SchemeGroupVersion, certificatesv1.AddToScheme}}},
 	{versions: []version{{coordinationv1.SchemeGroupVersion, coordinationv1.AddToScheme}}},
 	{versions: []version{{discoveryv1.SchemeGroupVersion, discoveryv1.AddToScheme}}},
 	{

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/netip"
 
+	certificatesv1 "k8s.io/api/certificates/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -131,6 +132,12 @@ func (p *Plugin) check(ctx context.Context, node string, a admission.Attributes)
 				node)
 		}
 		return checkVolume(node, updated, old)
+	case certificatesv1.Resource("certificatesigningrequests"):
+		asked, is := a.GetObject().(*certificatesv1.CertificateSigningRequest)
+		if a.GetOperation() != admission.Create || a.GetSubresource() != "" || !is {
+			return nil
+		}
+		return checkRequest(a.GetUserInfo().GetName(), asked)
 	case storagev1.Resource("csinodes"):
 		obj, _ := meta.Accessor(a.GetObject())
 		return checkDrivers(node, nameOf(a.GetName(), obj))

@@ -2,6 +2,7 @@ package rest
 
 import (
 	"context"
+	"strings"
 
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -45,7 +46,8 @@ type Strategy[O Object] struct {
 	Graceful func(obj O, options *metav1.DeleteOptions) bool
 	// Dependents says what a delete without a propagation policy does; empty: dependents go too.
 	Dependents genericrest.GarbageCollectionPolicy
-	// ResetFields are the fields that this strategy takes from the stored object, so that no manager comes to own them.
+	// ResetFields are the fields that this strategy takes from the stored object, so that no manager comes to own them;
+	// for example "spec" or "status.certificate".
 	ResetFields []string
 }
 
@@ -172,7 +174,11 @@ func (s *strategy[O]) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	for _, version := range s.versions {
 		set := fieldpath.NewSet()
 		for _, name := range s.ResetFields {
-			set.Insert(fieldpath.MakePathOrDie(name))
+			var path []any
+			for part := range strings.SplitSeq(name, ".") {
+				path = append(path, part)
+			}
+			set.Insert(fieldpath.MakePathOrDie(path...))
 		}
 		out[fieldpath.APIVersion(version.String())] = set
 	}

@@ -1,0 +1,44 @@
+package certificaterequests
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	"keelson.dev/kit/certrequest"
+)
+
+// everything is the group whose members may do everything.
+const everything = "system:masters"
+
+// signs says whether a write of /status issues a certificate or says something about whether one is issued.
+func signs(updated, old *certificatesv1.CertificateSigningRequest) bool {
+	return !bytes.Equal(updated.Status.Certificate, old.Status.Certificate) ||
+		!equality.Semantic.DeepEqual(updated.Status.Conditions, old.Status.Conditions)
+}
+
+// allOfDomain is the name by which a right is one to all signers of the signer's domain.
+func allOfDomain(signer string) string {
+	domain, _, _ := strings.Cut(signer, "/")
+	return domain + "/*"
+}
+
+// checkSubject refuses a request for a client certificate of the API itself that makes its holder a member of
+// everything.
+func checkSubject(asked *certificatesv1.CertificateSigningRequest) error {
+	if asked.Spec.SignerName != certificatesv1.KubeAPIServerClientSignerName {
+		return nil
+	}
+	request, err := certrequest.Parse(asked.Spec.Request)
+	if err != nil {
+		return fmt.Errorf("spec.request: %w", err)
+	}
+	if slices.Contains(request.Subject.Organization, everything) {
+		return fmt.Errorf("use of %s signer with %s group is not allowed", asked.Spec.SignerName, everything)
+	}
+	return nil
+}
