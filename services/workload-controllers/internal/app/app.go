@@ -30,6 +30,7 @@ import (
 	"keelson.dev/services/workload-controllers/internal/controllers/persistentvolume"
 	"keelson.dev/services/workload-controllers/internal/podfeed"
 	"keelson.dev/services/workload-controllers/internal/podops"
+	"keelson.dev/services/workload-controllers/internal/signers"
 )
 
 // name is the daemon's, and so the first half of its Leases' names.
@@ -71,6 +72,8 @@ type Config struct {
 	AttachDetach attachdetach.Settings
 	// NodeIPAM are the ranges of Pods that nodes get their shares of; without any they get none.
 	NodeIPAM nodeipam.Settings
+	// Signing is the authority that signs certificates; without one nobody does.
+	Signing signers.Files
 }
 
 // Run stands for the controllers' Leases until ctx ends, and returns when all of them have stopped.
@@ -85,7 +88,7 @@ func Run(ctx context.Context, c Config) error {
 		RootCA: c.RootCA, Volumes: volumes, Endpoint: c.Endpoint, EndpointSlice: c.EndpointSlice,
 		Mirroring:  c.Mirroring,
 		Concurrent: c.ConcurrentSyncs, Autoscaling: c.Autoscaling, NodeIPAM: c.NodeIPAM,
-		CronJob: c.CronJob, AttachDetach: c.AttachDetach,
+		CronJob: c.CronJob, AttachDetach: c.AttachDetach, Signing: c.Signing,
 	})
 	mask, err := fieldmask.New(scheme.Scheme, podfeed.Decoded()...)
 	if err != nil {

@@ -16,12 +16,14 @@ import (
 	"keelson.dev/services/workload-controllers/internal/controllers"
 	"keelson.dev/services/workload-controllers/internal/controllers/attachdetach"
 	"keelson.dev/services/workload-controllers/internal/controllers/cronjob"
+	"keelson.dev/services/workload-controllers/internal/controllers/csrsigning"
 	"keelson.dev/services/workload-controllers/internal/controllers/endpoint"
 	"keelson.dev/services/workload-controllers/internal/controllers/endpointslice"
 	"keelson.dev/services/workload-controllers/internal/controllers/endpointslicemirroring"
 	"keelson.dev/services/workload-controllers/internal/controllers/horizontalpodautoscaler"
 	"keelson.dev/services/workload-controllers/internal/controllers/nodeipam"
 	"keelson.dev/services/workload-controllers/internal/controllers/rootca"
+	"keelson.dev/services/workload-controllers/internal/signers"
 )
 
 const (
@@ -44,6 +46,7 @@ type options struct {
 	nodeIPAM    nodeipam.Settings
 	attach      attachdetach.Settings
 	cronJob     cronjob.Settings
+	signing     signers.Files
 }
 
 // Daemon describes the program.
@@ -59,7 +62,8 @@ func newOptions() *options {
 	return &options{controllers: []string{"*"}, concurrent: DefaultConcurrentSyncs,
 		slices:      endpointslice.Options{MaxEndpoints: DefaultEndpointsPerSlice},
 		mirroring:   endpointslicemirroring.Options{MaxEndpoints: DefaultMirroredEndpoints},
-		autoscaling: horizontalpodautoscaler.DefaultSettings(), cronJob: cronjob.DefaultSettings()}
+		autoscaling: horizontalpodautoscaler.DefaultSettings(), cronJob: cronjob.DefaultSettings(),
+		signing: signers.DefaultFiles()}
 }
 
 // AddFlags implements daemon.Options.
@@ -84,6 +88,7 @@ func (o *options) AddFlags(fs *pflag.FlagSet) {
 	o.nodeIPAM.AddFlags(fs)
 	o.attach.AddFlags(fs)
 	o.cronJob.AddFlags(fs)
+	o.signing.AddFlags(fs)
 }
 
 // Validate implements daemon.Options.
@@ -97,7 +102,8 @@ func (o *options) Validate() error {
 	if o.concurrent < 1 {
 		return fmt.Errorf("--concurrent-syncs: %d must be at least 1", o.concurrent)
 	}
-	if err := cmp.Or(o.autoscaling.Validate(), o.nodeIPAM.Validate(), o.cronJob.Validate()); err != nil {
+	if err := cmp.Or(o.autoscaling.Validate(), o.nodeIPAM.Validate(), o.cronJob.Validate(),
+		o.signing.Validate()); err != nil {
 		return err
 	}
 	if slices.Contains(o.controllers, rootca.Name) && o.rootCAFile == "" {
@@ -105,6 +111,9 @@ func (o *options) Validate() error {
 	}
 	if slices.Contains(o.controllers, nodeipam.Name) && len(o.nodeIPAM.ClusterCIDRs) == 0 {
 		return fmt.Errorf("--controllers: %s needs --cluster-cidr", nodeipam.Name)
+	}
+	if slices.Contains(o.controllers, csrsigning.Name) && !o.signing.Named() {
+		return fmt.Errorf("--controllers: %s needs --cluster-signing-cert-file", csrsigning.Name)
 	}
 	if err := o.validateEndpoints(); err != nil {
 		return err
@@ -149,6 +158,7 @@ func (o *options) run(ctx context.Context, e *daemon.Environment) error {
 		Environment: e, REST: rest, RootCA: rootCA, Controllers: o.controllers, ConcurrentSyncs: o.concurrent,
 		Endpoint: o.endpoint, EndpointSlice: o.slices, Mirroring: o.mirroring,
 		Autoscaling: o.autoscaling, NodeIPAM: o.nodeIPAM, CronJob: o.cronJob, AttachDetach: o.attach,
+		Signing: o.signing,
 	})
 }
 

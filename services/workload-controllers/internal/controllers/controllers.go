@@ -10,6 +10,9 @@ import (
 	"keelson.dev/kit/controller"
 	"keelson.dev/services/workload-controllers/internal/controllers/attachdetach"
 	"keelson.dev/services/workload-controllers/internal/controllers/cronjob"
+	"keelson.dev/services/workload-controllers/internal/controllers/csrapproving"
+	"keelson.dev/services/workload-controllers/internal/controllers/csrcleaner"
+	"keelson.dev/services/workload-controllers/internal/controllers/csrsigning"
 	"keelson.dev/services/workload-controllers/internal/controllers/daemonset"
 	"keelson.dev/services/workload-controllers/internal/controllers/deployment"
 	"keelson.dev/services/workload-controllers/internal/controllers/disruption"
@@ -29,6 +32,7 @@ import (
 	"keelson.dev/services/workload-controllers/internal/controllers/servicecidr"
 	"keelson.dev/services/workload-controllers/internal/controllers/statefulset"
 	"keelson.dev/services/workload-controllers/internal/podfeed"
+	"keelson.dev/services/workload-controllers/internal/signers"
 )
 
 // Options are what the controllers are built with.
@@ -50,6 +54,8 @@ type Options struct {
 	AttachDetach attachdetach.Settings
 	// NodeIPAM are the settings of nodeipam; without a range that controller does not exist.
 	NodeIPAM nodeipam.Settings
+	// Signing is the authority of csrsigning; without one that controller does not exist.
+	Signing signers.Files
 }
 
 // All returns every controller, sorted by name.
@@ -58,6 +64,8 @@ func All(o Options) []controller.Registration {
 	all := []controller.Registration{
 		attachdetach.Registration(o.AttachDetach, o.Concurrent),
 		cronjob.Registration(o.CronJob, o.Concurrent),
+		csrapproving.Registration(o.Concurrent),
+		csrcleaner.Registration(o.Concurrent),
 		daemonset.Registration(feed, o.Concurrent),
 		deployment.Registration(feed, o.Concurrent),
 		disruption.Registration(feed, o.Concurrent),
@@ -81,13 +89,17 @@ func All(o Options) []controller.Registration {
 	if len(o.NodeIPAM.ClusterCIDRs) > 0 {
 		all = append(all, nodeipam.Registration(o.NodeIPAM))
 	}
+	if o.Signing.Named() {
+		all = append(all, csrsigning.Registration(o.Signing, o.Concurrent))
+	}
 	slices.SortFunc(all, func(a, b controller.Registration) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }
 
 // Whole are options with which every controller exists; they say what there can be, and are of no use to run it.
 func Whole() Options {
-	return Options{RootCA: []byte("any"), NodeIPAM: nodeipam.Settings{ClusterCIDRs: []string{"10.244.0.0/16"}}}
+	return Options{RootCA: []byte("any"), NodeIPAM: nodeipam.Settings{ClusterCIDRs: []string{"10.244.0.0/16"}},
+		Signing: signers.Files{Certificate: "any", Key: "any"}}
 }
 
 // Names returns the names of all controllers that there can be, sorted.

@@ -49,8 +49,9 @@ var wishes = map[string]func(*wild) any{
 }
 
 // countless are the controllers whose objects name no number of things to make.
-var countless = []string{"attachdetach", "endpoint", "endpointslice", "endpointslicemirroring", "ephemeralvolume",
-	"nodeipam", "persistentvolume", "resourcequota", "rootca", "serviceaccount", "servicecidr"}
+var countless = []string{"attachdetach", "csrapproving", "csrcleaner", "csrsigning", "endpoint", "endpointslice",
+	"endpointslicemirroring", "ephemeralvolume", "nodeipam", "persistentvolume", "resourcequota", "rootca",
+	"serviceaccount", "servicecidr"}
 
 const (
 	// passes are as many that one that walks over all that is wished for does not come to an end in a test's time.

@@ -1,0 +1,58 @@
+// Package csrapproving approves what nodes ask for, and who may ask for it in their place: the client certificates of
+// nodes. What anybody else asks for, and the certificates by which nodes serve, people approve.
+//
+//	decide.go           which requests are approved (pure)
+//	decide_explain.go   what a decision came to, in words (pure)
+//	reconcile.go        observe and apply
+//	controller.go       what it reads and writes, and what wakes a request up
+package csrapproving
+
+import (
+	"fmt"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"keelson.dev/kit/controller"
+	"keelson.dev/kit/explain"
+)
+
+// Name is the controller's folder, half of its Lease's name, and its field manager.
+const Name = "csrapproving"
+
+// Registration describes the controller. concurrent is how many requests it works on at once.
+func Registration(concurrent int) controller.Registration {
+	groups := []string{certificatesv1.GroupName}
+	return controller.Registration{
+		Name:     Name,
+		Explains: []string{"CertificateSigningRequest"},
+		Rules: []rbacv1.PolicyRule{
+			{APIGroups: groups, Resources: []string{"certificatesigningrequests"}, Verbs: []string{"list", "watch"}},
+			{APIGroups: groups, Resources: []string{"certificatesigningrequests/approval"}, Verbs: []string{"update"}},
+			{APIGroups: groups, Resources: []string{"signers"}, Verbs: []string{"approve"},
+				ResourceNames: []string{certificatesv1.KubeAPIServerClientKubeletSignerName}},
+			{APIGroups: []string{authorizationv1.GroupName}, Resources: []string{"subjectaccessreviews"},
+				Verbs: []string{"create"}},
+		},
+		Setup: func(s *controller.Setup) (controller.Runnable, error) { return setup(s, concurrent) },
+	}
+}
+
+func setup(s *controller.Setup, concurrent int) (controller.Runnable, error) {
+	c := &Controller{client: client.WithFieldOwner(s.Client, Name)}
+	built, err := controller.NewReconciler(s, concurrent, c.steps())
+	if err != nil {
+		return nil, err
+	}
+	s.Explain(explain.Explainer(c.steps(), account, nil))
+	requests := source.Kind(s.Cache, &certificatesv1.CertificateSigningRequest{},
+		&handler.TypedEnqueueRequestForObject[*certificatesv1.CertificateSigningRequest]{})
+	if err := built.Watch(requests); err != nil {
+		return nil, fmt.Errorf("watching CertificateSigningRequests: %w", err)
+	}
+	return built, nil
+}

@@ -1,0 +1,75 @@
+// Package csrcleaner takes away requests for certificates that have had their time.
+//
+//	decide.go           when a request goes (pure)
+//	decide_explain.go   what a decision came to, in words (pure)
+//	controller.go       what it reads and writes, what wakes a request up, and the pass
+package csrcleaner
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"keelson.dev/kit/controller"
+	"keelson.dev/kit/explain"
+	"keelson.dev/kit/pass"
+	"keelson.dev/services/workload-controllers/internal/write"
+)
+
+// Name is the controller's folder, half of its Lease's name, and its field manager.
+const Name = "csrcleaner"
+
+// Registration describes the controller. concurrent is how many requests it works on at once.
+func Registration(concurrent int) controller.Registration {
+	return controller.Registration{
+		Name:     Name,
+		Explains: []string{"CertificateSigningRequest"},
+		Rules: []rbacv1.PolicyRule{{APIGroups: []string{certificatesv1.GroupName},
+			Resources: []string{"certificatesigningrequests"}, Verbs: []string{"delete", "list", "watch"}}},
+		Setup: func(s *controller.Setup) (controller.Runnable, error) { return setup(s, concurrent) },
+	}
+}
+
+func setup(s *controller.Setup, concurrent int) (controller.Runnable, error) {
+	own := client.WithFieldOwner(s.Client, Name)
+	c := &Controller{writer: &write.Writer{Client: own, Kind: "certificatesigningrequest"}}
+	built, err := controller.NewReconciler(s, concurrent, c.steps())
+	if err != nil {
+		return nil, err
+	}
+	s.Explain(explain.Explainer(c.steps(), account, nil))
+	requests := source.Kind(s.Cache, &certificatesv1.CertificateSigningRequest{},
+		&handler.TypedEnqueueRequestForObject[*certificatesv1.CertificateSigningRequest]{})
+	if err := built.Watch(requests); err != nil {
+		return nil, fmt.Errorf("watching CertificateSigningRequests: %w", err)
+	}
+	return built, nil
+}
+
+// Controller deletes requests. It needs no gate: each delete carries the version that it is about.
+type Controller struct{ writer *write.Writer }
+
+// steps are what a pass over a request consists of.
+func (c *Controller) steps() *pass.Steps[*certificatesv1.CertificateSigningRequest, Input, Plan] {
+	return &pass.Steps[*certificatesv1.CertificateSigningRequest, Input, Plan]{
+		Reader: c.writer.Client,
+		New:    func() *certificatesv1.CertificateSigningRequest { return &certificatesv1.CertificateSigningRequest{} },
+		Observe: func(_ context.Context, r *certificatesv1.CertificateSigningRequest) (Input, bool, error) {
+			return Input{Request: r, Now: time.Now()}, r.DeletionTimestamp == nil, nil
+		},
+		Decide: Decide,
+		Apply: func(ctx context.Context, in Input, plan Plan) error {
+			if !plan.Delete {
+				return nil
+			}
+			return c.writer.Delete(ctx, in.Request.UID, in.Request)
+		},
+		After: func(_ Input, plan Plan) time.Duration { return plan.After },
+	}
+}

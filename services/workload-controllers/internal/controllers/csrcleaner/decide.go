@@ -1,0 +1,82 @@
+package csrcleaner
+
+import (
+	"crypto/x509"
+	"encoding/pem"
+	"time"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+)
+
+// How long requests are kept: those that are decided about for people to read, those that are not for people to decide.
+const (
+	decidedFor = time.Hour
+	pendingFor = 24 * time.Hour
+)
+
+// Input is all that a decision depends on. Decide changes none of it.
+type Input struct {
+	Request *certificatesv1.CertificateSigningRequest
+	Now     time.Time
+}
+
+// Plan is what one pass does.
+type Plan struct {
+	// Due is when the request goes, Because why; zero for one that is kept until that changes.
+	Due     time.Time
+	Because string
+	// Delete says that the time has come, After how long it is until then.
+	Delete bool
+	After  time.Duration
+}
+
+// Decide says when a request goes. One that is approved stays until its signer has issued the certificate.
+func Decide(in Input) Plan {
+	var plan Plan
+	until := func(due time.Time, because string) {
+		if plan.Due.IsZero() || due.Before(plan.Due) {
+			plan.Due, plan.Because = due, because
+		}
+	}
+	r := in.Request
+	issued := len(r.Status.Certificate) > 0
+	if len(r.Status.Conditions) == 0 {
+		until(r.CreationTimestamp.Add(pendingFor), "nobody has decided about it")
+	}
+	for _, c := range r.Status.Conditions {
+		switch decided := c.LastUpdateTime; {
+		case decided.IsZero():
+		case c.Type == certificatesv1.CertificateDenied:
+			until(decided.Add(decidedFor), "it is denied")
+		case c.Type == certificatesv1.CertificateFailed:
+			until(decided.Add(decidedFor), "it has failed")
+		case c.Type == certificatesv1.CertificateApproved && issued:
+			until(decided.Add(decidedFor), "its certificate is issued")
+		}
+		if end := expires(r.Status.Certificate); c.Type == certificatesv1.CertificateApproved && !end.IsZero() {
+			until(end, "its certificate has expired")
+		}
+	}
+	if plan.Due.IsZero() {
+		return plan
+	}
+	plan.Delete = plan.Due.Before(in.Now)
+	if !plan.Delete {
+		// What is due at this very moment is not over yet.
+		plan.After = plan.Due.Sub(in.Now) + time.Second
+	}
+	return plan
+}
+
+// expires is when an issued certificate ends; zero if there is none.
+func expires(text []byte) time.Time {
+	block, _ := pem.Decode(text)
+	if block == nil {
+		return time.Time{}
+	}
+	certificate, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return time.Time{}
+	}
+	return certificate.NotAfter
+}
