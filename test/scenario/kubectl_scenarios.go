@@ -56,6 +56,7 @@ var KubectlObjects = []Scenario{
 	{"ServiceEndpoints", ServiceEndpoints},
 	{"EndpointsMirrored", EndpointsMirrored},
 	{"Asking", Asking},
+	{"Certificates", Certificates},
 }
 
 // KubectlSimulated lists what it shows and does where nodes are simulated: there are several, what runs there fails

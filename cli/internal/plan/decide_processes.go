@@ -189,7 +189,8 @@ func (in ProcessInput) apiserver() Process {
 func (in ProcessInput) client(daemon string) Process {
 	args := append(in.common(daemon), "--kubeconfig="+in.Layout.Kubeconfig(daemon))
 	if daemon == WorkloadControllers {
-		args = append(args, "--root-ca-file="+in.Layout.PKI("ca.crt"), podRangeFlag+"="+in.Ranges.Pod.String())
+		args = append(args, "--root-ca-file="+in.Layout.PKI("ca.crt"), podRangeFlag+"="+in.Ranges.Pod.String(),
+			"--cluster-signing-cert-file="+in.Layout.PKI("ca.crt"), "--cluster-signing-key-file="+in.Layout.PKI("ca.key"))
 	}
 	return Process{Name: daemon, Program: "keelson-" + daemon, Args: args, ReadyURL: "https://" +
 		in.StatusAddress(daemon) + "/readyz"}

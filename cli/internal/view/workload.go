@@ -11,6 +11,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	batchv1 "k8s.io/api/batch/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -151,6 +152,10 @@ var kinds = []Kind{
 	kindOf("ServiceCIDR", "servicecidrs.networking.k8s.io", "servicecidr",
 		func(c kubernetes.Interface, _ string) getter[*networkingv1.ServiceCIDR] {
 			return c.NetworkingV1().ServiceCIDRs()
+		}).ofCluster(),
+	kindOf("CertificateSigningRequest", "certificatesigningrequests.certificates.k8s.io", "csr",
+		func(c kubernetes.Interface, _ string) getter[*certificatesv1.CertificateSigningRequest] {
+			return c.CertificatesV1().CertificateSigningRequests()
 		}).ofCluster(),
 	kindOf("Node", "nodes", "no", func(c kubernetes.Interface, _ string) getter[*corev1.Node] {
 		return c.CoreV1().Nodes()

@@ -268,6 +268,8 @@ func (m *Mesh) startControllers(ctx context.Context) (stop func() error) {
 		config := workloads.Config{REST: m.as(mesh.WorkloadControllers, workloads.Rules(names...)),
 			RootCA: m.admin.CAData, Controllers: names}
 		config.NodeIPAM.ClusterCIDRs = []string{podRange}
+		config.Signing.Certificate = m.config.ClientCAFile
+		config.Signing.Key = filepath.Join(filepath.Dir(m.config.ClientCAFile), authorityKey)
 		stops = append(stops, workloads.Start(ctx, config).Stop)
 	}
 	return func() error {

@@ -56,6 +56,9 @@ func serverConfig(dir string) (*apiserver.Config, error) {
 		0o600)); err != nil {
 		return nil, fmt.Errorf("writing the serving certificate: %w", err)
 	}
+	if err := writeAuthority(config, dir); err != nil {
+		return nil, err
+	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, fmt.Errorf("making the signing key: %w", err)
@@ -70,6 +73,35 @@ func serverConfig(dir string) (*apiserver.Config, error) {
 		return nil, fmt.Errorf("writing the signing key: %w", err)
 	}
 	return config, nil
+}
+
+// authorityKey is the file of the key of the authority whose certificate is ClientCAFile.
+const authorityKey = "ca.key"
+
+// writeAuthority makes the authority of client certificates.
+func writeAuthority(config *apiserver.Config, dir string) error {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return fmt.Errorf("making the authority's key: %w", err)
+	}
+	certificate, err := certutil.NewSelfSignedCACert(certutil.Config{CommonName: "mesh"}, key)
+	if err != nil {
+		return fmt.Errorf("making the authority's certificate: %w", err)
+	}
+	der, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		return fmt.Errorf("encoding the authority's key: %w", err)
+	}
+	config.ClientCAFile = filepath.Join(dir, "ca.crt")
+	for path, block := range map[string]*pem.Block{
+		config.ClientCAFile:              {Type: "CERTIFICATE", Bytes: certificate.Raw},
+		filepath.Join(dir, authorityKey): {Type: "EC PRIVATE KEY", Bytes: der},
+	} {
+		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
+			return fmt.Errorf("writing the authority: %w", err)
+		}
+	}
+	return nil
 }
 
 // dialExtension leads to an API server that listens on a loopback address, where the apiserver itself goes not.

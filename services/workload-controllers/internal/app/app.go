@@ -72,7 +72,7 @@ type Config struct {
 	AttachDetach attachdetach.Settings
 	// NodeIPAM are the ranges of Pods that nodes get their shares of; without any they get none.
 	NodeIPAM nodeipam.Settings
-	// Signing is the authority that signs certificates; without one nobody does.
+	// Signing is the authority that signs certificates; without one nobody does. Longest is by default that of the flag.
 	Signing signers.Files
 }
 
@@ -143,6 +143,7 @@ func withDefaults(c Config) Config {
 	if c.ConcurrentSyncs == 0 {
 		c.ConcurrentSyncs = DefaultConcurrentSyncs
 	}
+	c.Signing.Longest = cmp.Or(c.Signing.Longest, signers.DefaultFiles().Longest)
 	c.Autoscaling = cmp.Or(c.Autoscaling, horizontalpodautoscaler.DefaultSettings())
 	return c
 }
