@@ -24,8 +24,8 @@ import (
 	"keelson.dev/services/apiserver/internal/servertest"
 )
 
-// asking is a request to the signer for a client certificate of this name and these groups.
-func asking(t *testing.T, name, signer string, subject pkix.Name) *certificatesv1.CertificateSigningRequest {
+// certificateFor is a request to the signer for a client certificate of this name and these groups.
+func certificateFor(t *testing.T, name, signer string, subject pkix.Name) *certificatesv1.CertificateSigningRequest {
 	t.Helper()
 	key := must[*ecdsa.PrivateKey](t, "making a key")(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
 	der := must[[]byte](t, "making a request")(x509.CreateCertificateRequest(rand.Reader,
@@ -70,7 +70,7 @@ func testCertificates(t *testing.T, s *servertest.Server) {
 				Subjects: []rbacv1.Subject{{Kind: "User", Name: "csr-" + name}}}, metav1.CreateOptions{}))
 	}
 	asker := impersonate(t, s, "csr-asker", "askers", "system:authenticated")
-	asked := asking(t, "asked", signer, pkix.Name{CommonName: "ann"})
+	asked := certificateFor(t, "asked", signer, pkix.Name{CommonName: "ann"})
 	asked.Spec.Username, asked.Spec.Groups = "root", []string{"system:masters"}
 	asked.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{Type: "Approved", Status: "True"}}
 	servertest.Eventually(t, "somebody may ask", func(ctx context.Context) string {
@@ -104,7 +104,7 @@ func testCertificates(t *testing.T, s *servertest.Server) {
 func testRequestStays(t *testing.T, asker kubernetes.Interface, made *certificatesv1.CertificateSigningRequest) {
 	changed := made.DeepCopy()
 	changed.Labels = map[string]string{"a": "b"}
-	changed.Spec = asking(t, "", "kubernetes.io/kube-apiserver-client", pkix.Name{CommonName: "eve"}).Spec
+	changed.Spec = certificateFor(t, "", "kubernetes.io/kube-apiserver-client", pkix.Name{CommonName: "eve"}).Spec
 	changed.Status.Certificate = selfSigned(t)
 	changed.Status.Conditions = []certificatesv1.CertificateSigningRequestCondition{{Type: "Approved", Status: "True"}}
 	updated := must[*certificatesv1.CertificateSigningRequest](t, "updating")(
@@ -192,7 +192,7 @@ func testIssue(t *testing.T, s *servertest.Server) {
 func testForbiddenRequests(t *testing.T, s *servertest.Server) {
 	ctx := t.Context()
 	create := func(client kubernetes.Interface, signer string, subject pkix.Name) error {
-		_, err := client.CertificatesV1().CertificateSigningRequests().Create(ctx, asking(t, "dry", signer, subject),
+		_, err := client.CertificatesV1().CertificateSigningRequests().Create(ctx, certificateFor(t, "dry", signer, subject),
 			metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		return err
 	}
