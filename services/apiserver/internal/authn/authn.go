@@ -1,5 +1,5 @@
 // Package authn answers who sends a request: client certificates, bearer
-// tokens from a file, service-account tokens, anonymous.
+// tokens from a file, service-account tokens, bootstrap tokens, anonymous.
 package authn
 
 import (
@@ -33,6 +33,8 @@ type Config struct {
 	TokenFile string
 	// ServiceAccounts verifies service-account tokens; nil: they are not believed.
 	ServiceAccounts authenticator.Token
+	// BootstrapTokens verifies bootstrap tokens; nil: they are not believed.
+	BootstrapTokens authenticator.Token
 	// Audiences are the names that this server goes by in tokens.
 	Audiences authenticator.Audiences
 	// Anonymous lets requests without credentials in as system:anonymous.
@@ -78,6 +80,9 @@ func (c Config) tokens() (authenticator.Token, error) {
 	}
 	if c.ServiceAccounts != nil {
 		all = append(all, c.ServiceAccounts)
+	}
+	if c.BootstrapTokens != nil {
+		all = append(all, authenticator.WrapAudienceAgnosticToken(c.Audiences, c.BootstrapTokens))
 	}
 	if len(all) == 0 {
 		return nil, nil

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	genericapiserver "k8s.io/apiserver/pkg/server"
@@ -16,6 +17,7 @@ import (
 	"keelson.dev/kit/follow"
 	"keelson.dev/services/apiserver/internal/authz"
 	"keelson.dev/services/apiserver/internal/bootstrap"
+	"keelson.dev/services/apiserver/internal/bootstraptoken"
 )
 
 // addHooks adds what runs once the server serves, and returns what must be true before it is ready.
@@ -56,6 +58,10 @@ func (s *Server) addHooks(mapper meta.ResettableRESTMapper) ([]healthz.HealthChe
 		go forget(hook, mapper.Reset)
 		go s.repairAddresses(hook)
 		go keeper.Run(hook)
+		if s.options.EnableBootstrapTokenAuth {
+			tokens := &bootstraptoken.Keeper{Client: s.client, Now: time.Now, Log: s.log.Named("bootstraptoken")}
+			go tokens.Run(hook)
+		}
 		return nil
 	})
 	if err != nil {

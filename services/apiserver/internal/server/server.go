@@ -21,6 +21,7 @@ import (
 	"keelson.dev/services/apiserver/internal/admission/pluginconfig"
 	"keelson.dev/services/apiserver/internal/aggregation"
 	"keelson.dev/services/apiserver/internal/authn"
+	"keelson.dev/services/apiserver/internal/authn/bootstraptoken"
 	"keelson.dev/services/apiserver/internal/authz"
 	"keelson.dev/services/apiserver/internal/authz/node"
 	"keelson.dev/services/apiserver/internal/authz/rbac"
@@ -262,6 +263,10 @@ func (s *Server) openAuth(ctx context.Context) (err error) {
 	}
 	if s.tokens != nil {
 		c.ServiceAccounts = s.tokens.verifier
+	}
+	if s.options.EnableBootstrapTokenAuth {
+		c.BootstrapTokens = &bootstraptoken.Authenticator{Secret: s.objects.Secret, Now: time.Now,
+			Log: s.log.Named("bootstraptoken")}
 	}
 	ca, err := s.options.clientCA(s.config)
 	if err != nil {
