@@ -57,6 +57,7 @@ var KubectlObjects = []Scenario{
 	{"EndpointsMirrored", EndpointsMirrored},
 	{"Asking", Asking},
 	{"Certificates", Certificates},
+	{"BootstrapToken", BootstrapToken},
 }
 
 // KubectlSimulated lists what it shows and does where nodes are simulated: there are several, what runs there fails

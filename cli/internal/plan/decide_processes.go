@@ -177,6 +177,7 @@ func (in ProcessInput) apiserver() Process {
 		"--tls-cert-file="+in.Layout.PKI(apiserverCertificate+".crt"),
 		"--tls-private-key-file="+in.Layout.PKI(apiserverCertificate+".key"),
 		"--client-ca-file="+in.Layout.PKI("ca.crt"),
+		"--enable-bootstrap-token-auth",
 		"--service-account-signing-key-file="+in.Layout.PKI("service-account.key"),
 		serviceRangeFlag+"="+in.Ranges.Service.String(),
 		"--nodeagent-client-certificate="+in.Layout.PKI(APIServerToNodeagent+".crt"),

@@ -41,6 +41,7 @@ func serverConfig(dir string) (*apiserver.Config, error) {
 	config.DataDir = filepath.Join(dir, "data")
 	config.BindAddress, config.SecurePort = "127.0.0.1", 0
 	config.DialExtension = dialExtension
+	config.EnableBootstrapTokenAuth = true
 	config.TokenAuthFile = filepath.Join(dir, "tokens.csv")
 	if err := os.WriteFile(config.TokenAuthFile, []byte(strings.TrimSpace(tokenFile)), 0o600); err != nil {
 		return nil, fmt.Errorf("writing the tokens: %w", err)
