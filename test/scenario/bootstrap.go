@@ -56,7 +56,8 @@ func BootstrapToken(t *testing.T, m mesh.Mesh) {
 	}
 	_, request := w.certificateRequest(pkix.Name{CommonName: "system:node:" + w.Namespace,
 		Organization: []string{"system:nodes"}})
-	asked := asks(w.Namespace, "kubernetes.io/kube-apiserver-client-kubelet", request, "digital signature", "client auth")
+	asked := asks(w.Namespace, "kubernetes.io/kube-apiserver-client-kubelet", request, "digital signature",
+		"client auth")
 	w.Await("the token to ask", func() Answer {
 		if r := as(asked, id+".0123456789abcdef", "create", "-f", "-"); r.Code != 0 &&
 			!strings.Contains(r.Stderr, "already exists") {

@@ -48,8 +48,9 @@ func Certificates(t *testing.T, m mesh.Mesh) {
 		"--clusterrole=system:certificates.k8s.io:certificatesigningrequests:selfnodeclient")
 	t.Cleanup(func() { w.TryKubectl("", "delete", "clusterrolebinding", w.Namespace) })
 	_, request = w.certificateRequest(pkix.Name{CommonName: user, Organization: []string{"system:nodes"}})
-	w.KubectlWith(asks(node, "kubernetes.io/kube-apiserver-client-kubelet", request, "digital signature", "client auth"),
-		"create", "-f", "-", "--as="+user, "--as-group=system:nodes", "--as-group=system:authenticated")
+	asked := asks(node, "kubernetes.io/kube-apiserver-client-kubelet", request, "digital signature", "client auth")
+	w.KubectlWith(asked, "create", "-f", "-", "--as="+user, "--as-group=system:nodes",
+		"--as-group=system:authenticated")
 	w.awaitOutput([]string{user, "Approved,Issued"}, "get", "csr", node)
 	if certificate := w.Kubectl("get", "csr", denied, "-o", "jsonpath={.status.certificate}"); certificate != "" {
 		t.Errorf("what is denied was signed: %s", certificate)
@@ -67,7 +68,8 @@ func (w *World) holds(key, name string) {
 	dir := w.directory(map[string]string{"config": "apiVersion: v1\nkind: Config\n", "tls.key": key,
 		"tls.crt": string(certificate), "ca.crt": string(w.Mesh.Admin().CAData)})
 	r := w.TryKubectl("", "get", "secrets", "--kubeconfig", dir+"/config", "--server", w.Mesh.Admin().Host,
-		"--certificate-authority", dir+"/ca.crt", "--client-certificate", dir+"/tls.crt", "--client-key", dir+"/tls.key")
+		"--certificate-authority", dir+"/ca.crt", "--client-certificate", dir+"/tls.crt",
+		"--client-key", dir+"/tls.key")
 	if r.Code == 0 || !strings.Contains(r.Stderr, `User "ann" cannot list resource "secrets"`) {
 		w.Errorf("the certificate's holder: status %d, %q, %q", r.Code, r.Stdout, r.Stderr)
 	}

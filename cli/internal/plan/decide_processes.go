@@ -190,8 +190,9 @@ func (in ProcessInput) apiserver() Process {
 func (in ProcessInput) client(daemon string) Process {
 	args := append(in.common(daemon), "--kubeconfig="+in.Layout.Kubeconfig(daemon))
 	if daemon == WorkloadControllers {
-		args = append(args, "--root-ca-file="+in.Layout.PKI("ca.crt"), podRangeFlag+"="+in.Ranges.Pod.String(),
-			"--cluster-signing-cert-file="+in.Layout.PKI("ca.crt"), "--cluster-signing-key-file="+in.Layout.PKI("ca.key"))
+		ca := in.Layout.PKI("ca.crt")
+		args = append(args, "--root-ca-file="+ca, podRangeFlag+"="+in.Ranges.Pod.String(),
+			"--cluster-signing-cert-file="+ca, "--cluster-signing-key-file="+in.Layout.PKI("ca.key"))
 	}
 	return Process{Name: daemon, Program: "keelson-" + daemon, Args: args, ReadyURL: "https://" +
 		in.StatusAddress(daemon) + "/readyz"}

@@ -36,8 +36,9 @@ var daemonRoles = []role{
 		confined: true,
 		rules: rules(leases("workload-controllers", "attachdetach", "cronjob", "csrapproving", "csrcleaner",
 			"csrsigning", "daemonset", "deployment", "disruption", "endpoint", "endpointslice",
-			"endpointslicemirroring", "ephemeralvolume", "horizontalpodautoscaler", "job", "nodeipam", "persistentvolume", "replicaset", "replicationcontroller", "resourcequota", "rootca",
-			"serviceaccount", "servicecidr", "statefulset"),
+			"endpointslicemirroring", "ephemeralvolume", "horizontalpodautoscaler", "job", "nodeipam",
+			"persistentvolume", "replicaset", "replicationcontroller", "resourcequota", "rootca", "serviceaccount",
+			"servicecidr", "statefulset"),
 			requests(),
 			[]rbacv1.PolicyRule{
 				rights.Events,

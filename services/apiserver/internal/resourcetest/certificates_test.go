@@ -192,8 +192,11 @@ func testIssue(t *testing.T, s *servertest.Server) {
 func testForbiddenRequests(t *testing.T, s *servertest.Server) {
 	ctx := t.Context()
 	create := func(client kubernetes.Interface, signer string, subject pkix.Name) error {
-		_, err := client.CertificatesV1().CertificateSigningRequests().Create(ctx, certificateFor(t, "dry", signer, subject),
-			metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		_, err := client.CertificatesV1().CertificateSigningRequests().Create(
+			ctx,
+			certificateFor(t, "dry", signer, subject),
+			metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}},
+		)
 		return err
 	}
 	node := impersonate(t, s, "system:node:n1", "system:nodes", "system:authenticated")
@@ -209,7 +212,8 @@ func testForbiddenRequests(t *testing.T, s *servertest.Server) {
 		{"everything", "kubernetes.io/kube-apiserver-client", s.Client, masters, "system:masters group is not allowed"},
 		{"everything, of another signer", "example.com/clients", s.Client, masters, ""},
 		{"a node's own", "kubernetes.io/kubelet-serving", node, own, ""},
-		{"another node's", "kubernetes.io/kubelet-serving", node, other, "can only create a node CSR with CN=system:node:n1"},
+		{"another node's", "kubernetes.io/kubelet-serving", node, other,
+			"can only create a node CSR with CN=system:node:n1"},
 	} {
 		err := create(row.by, row.signer, row.subject)
 		if row.want == "" && err != nil || row.want != "" && (!apierrors.IsForbidden(err) ||

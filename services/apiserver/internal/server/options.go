@@ -130,7 +130,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.AnonymousAuth, "anonymous-auth", o.AnonymousAuth,
 		"let requests without credentials in as system:anonymous")
 	fs.BoolVar(&o.EnableBootstrapTokenAuth, "enable-bootstrap-token-auth", o.EnableBootstrapTokenAuth,
-		"let Secrets of type bootstrap.kubernetes.io/token in kube-system be used as bearer tokens, and look after them")
+		"let Secrets of type bootstrap.kubernetes.io/token in kube-system be bearer tokens, and look after them")
 	fs.StringSliceVar(&o.ServiceAccountKeyFiles, "service-account-key-file", o.ServiceAccountKeyFiles,
 		"PEM files of keys that verify service-account tokens; default: the signing key")
 	fs.StringVar(&o.ServiceAccountSigningKeyFile, "service-account-signing-key-file", o.ServiceAccountSigningKeyFile,

@@ -72,7 +72,8 @@ type Config struct {
 	AttachDetach attachdetach.Settings
 	// NodeIPAM are the ranges of Pods that nodes get their shares of; without any they get none.
 	NodeIPAM nodeipam.Settings
-	// Signing is the authority that signs certificates; without one nobody does. Longest is by default that of the flag.
+	// Signing is the authority that signs certificates; without one nobody does. The default of Longest
+	// is that of the flag.
 	Signing signers.Files
 }
 

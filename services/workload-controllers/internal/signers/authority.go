@@ -30,8 +30,8 @@ func DefaultFiles() Files { return Files{Longest: 365 * 24 * time.Hour} }
 // AddFlags binds the flags.
 func (f *Files) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&f.Certificate, "cluster-signing-cert-file", f.Certificate,
-		"PEM certificate of the authority that signs what CertificateSigningRequests ask the signers of Kubernetes for; "+
-			"without it nobody signs here")
+		"PEM certificate of the authority that signs what CertificateSigningRequests ask the signers of Kubernetes "+
+			"for; without it nobody signs here")
 	fs.StringVar(&f.Key, "cluster-signing-key-file", f.Key, "PEM key of --cluster-signing-cert-file")
 	fs.DurationVar(&f.Longest, "cluster-signing-duration", f.Longest,
 		"how long a certificate lasts that is signed with --cluster-signing-key-file, unless less is asked for")

@@ -73,7 +73,10 @@ func checkKey(key any) error {
 		}
 	case *ecdsa.PublicKey:
 		if !slices.Contains([]elliptic.Curve{elliptic.P256(), elliptic.P384(), elliptic.P521()}, key.Curve) {
-			return fmt.Errorf("an ECDSA key must be of the curve P-256, P-384 or P-521, not %s", key.Curve.Params().Name)
+			return fmt.Errorf(
+				"an ECDSA key must be of the curve P-256, P-384 or P-521, not %s",
+				key.Curve.Params().Name,
+			)
 		}
 	case ed25519.PublicKey:
 	default:
@@ -147,7 +150,11 @@ func checkNodeServing(request *x509.CertificateRequest, usages []certificatesv1.
 // checkNode is what certificates of nodes have in common.
 func checkNode(request *x509.CertificateRequest) error {
 	if !slices.Equal(request.Subject.Organization, []string{nodesGroup}) {
-		return fmt.Errorf("subject: the organization must be %s alone, not %q", nodesGroup, request.Subject.Organization)
+		return fmt.Errorf(
+			"subject: the organization must be %s alone, not %q",
+			nodesGroup,
+			request.Subject.Organization,
+		)
 	}
 	if name := request.Subject.CommonName; !strings.HasPrefix(name, nodePrefix) || name == nodePrefix {
 		return fmt.Errorf("subject: the common name must be %sNAME, not %q", nodePrefix, name)

@@ -93,7 +93,8 @@ func TestCheck(t *testing.T) {
 		{"a client", client, nil, ofClient, ""},
 		{"a client with all that is allowed", client, []edit{organizations("a", "b"), hosts("a"), address, mail, uri},
 			uses{signature, enciphers, asClient}, ""},
-		{"a client that is a node", client, []edit{named("system:node:n1"), organizations("system:nodes")}, ofClient, ""},
+		{"a client that is a node", client, []edit{named("system:node:n1"), organizations("system:nodes")},
+			ofClient, ""},
 		{"a client of everything", client, []edit{organizations("a", "system:masters")}, ofClient,
 			"no certificate is issued for the group system:masters"},
 		{"a client that serves", client, nil, uses{asClient, asServer},
@@ -115,7 +116,8 @@ func TestCheck(t *testing.T) {
 		{"a node of the group twice", node, []edit{organizations("system:nodes", "system:nodes")}, ofNode, alone},
 		{"a node of everything", node, []edit{organizations("system:nodes", "system:masters")}, ofNode,
 			"no certificate is issued for the group system:masters"},
-		{"no node", node, []edit{named("ann")}, ofNode, "subject: the common name must be system:node:NAME, not \"ann\""},
+		{"no node", node, []edit{named("ann")}, ofNode,
+			"subject: the common name must be system:node:NAME, not \"ann\""},
 		{"a node with no name", node, []edit{named("system:node:")}, ofNode, "subject: the common name must be"},
 		{"a node by another name", node, []edit{named("xsystem:node:n1")}, ofNode, "subject: the common name must be"},
 		{"a node at a host", node, []edit{hosts("n1")}, ofNode, "subjectAltName: DNS names and IP addresses"},
@@ -164,7 +166,8 @@ func TestCheck(t *testing.T) {
 				edit(template)
 			}
 			err := Check(row.signer, request(t, template, ecdsaKey(t, elliptic.P256())), row.usages)
-			if row.want == "" && err != nil || row.want != "" && (err == nil || !strings.Contains(err.Error(), row.want)) {
+			if row.want == "" && err != nil ||
+				row.want != "" && (err == nil || !strings.Contains(err.Error(), row.want)) {
 				t.Errorf("%v, want %q", err, row.want)
 			}
 		})

@@ -70,7 +70,11 @@ func TestHowLongACertificateLasts(t *testing.T) {
 		{"no longer than the authority", nil, time.Hour, time.Hour},
 	} {
 		spec := &certificatesv1.CertificateSigningRequestSpec{ExpirationSeconds: row.asked}
-		got := Template(&x509.CertificateRequest{}, spec, Terms{Longest: year, AuthorityEnds: now.Add(row.end), Now: now})
+		got := Template(
+			&x509.CertificateRequest{},
+			spec,
+			Terms{Longest: year, AuthorityEnds: now.Add(row.end), Now: now},
+		)
 		if !got.NotBefore.Equal(now.Add(-5*time.Minute)) || !got.NotAfter.Equal(now.Add(row.want)) {
 			t.Errorf("%s: from %s to %s", row.name, got.NotBefore.Sub(now), got.NotAfter.Sub(now))
 		}
@@ -143,11 +147,14 @@ func TestFiles(t *testing.T) {
 	}{
 		{"an authority", good, ""},
 		{"none", DefaultFiles(), ""},
-		{"no key", edited(func(f *Files) { f.Key = "" }), "--cluster-signing-cert-file: needs --cluster-signing-key-file"},
+		{"no key", edited(func(f *Files) { f.Key = "" }),
+			"--cluster-signing-cert-file: needs --cluster-signing-key-file"},
 		{"a key alone", edited(func(f *Files) { f.Certificate = "" }), "--cluster-signing-cert-file: needs"},
-		{"somebody else's key", edited(func(f *Files) { f.Key = other.Key }), "--cluster-signing-cert-file: tls: private"},
+		{"somebody else's key", edited(func(f *Files) { f.Key = other.Key }),
+			"--cluster-signing-cert-file: tls: private"},
 		{"a missing file", edited(func(f *Files) { f.Key += "x" }), "--cluster-signing-cert-file: open "},
-		{"no authority", leaf, "--cluster-signing-cert-file: " + leaf.Certificate + " must begin with the certificate of"},
+		{"no authority", leaf,
+			"--cluster-signing-cert-file: " + leaf.Certificate + " must begin with the certificate of"},
 		{"ten minutes", edited(func(f *Files) { f.Longest = 10 * time.Minute }), ""},
 		{"less", edited(func(f *Files) { f.Longest = 10*time.Minute - 1 }), "--cluster-signing-duration: "},
 	} {

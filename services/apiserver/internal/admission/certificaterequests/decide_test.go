@@ -103,7 +103,8 @@ func TestSignerRight(t *testing.T) {
 		want                      string // what the refusal says; empty: none
 	}{
 		{"approving", Approval, "approval", rights{has: []string{"approve " + signer}}, approve, ""},
-		{"approving all of a domain", Approval, "approval", rights{has: []string{"approve example.com/*"}}, approve, ""},
+		{"approving all of a domain", Approval, "approval", rights{has: []string{"approve example.com/*"}}, approve,
+			""},
 		{"approving without a right", Approval, "approval", rights{}, approve,
 			`user not permitted to approve requests with signerName "example.com/clients"`},
 		{"who signs", Approval, "approval", rights{has: []string{"sign " + signer}}, approve,
@@ -134,7 +135,8 @@ func TestSignerRight(t *testing.T) {
 			updated := old.DeepCopy()
 			row.write(updated)
 			err := plugin(row.plugin, row.rights).Validate(t.Context(), attributes(updated, old, row.subresource), nil)
-			if row.want == "" && err != nil || row.want != "" && (err == nil || !strings.Contains(err.Error(), row.want)) {
+			if row.want == "" && err != nil ||
+				row.want != "" && (err == nil || !strings.Contains(err.Error(), row.want)) {
 				t.Errorf("%v, want %q", err, row.want)
 			}
 		})
@@ -150,9 +152,9 @@ func (w withAuthorizer) Initialize(p admission.Interface) {
 }
 
 func attributes(updated, old runtime.Object, subresource string) admission.Attributes {
+	resource := certificatesv1.SchemeGroupVersion.WithResource("certificatesigningrequests")
 	return admission.NewAttributesRecord(updated, old, certificatesv1.SchemeGroupVersion.WithKind("x"), "", "ann",
-		certificatesv1.SchemeGroupVersion.WithResource("certificatesigningrequests"), subresource, admission.Update, nil,
-		false, &user.DefaultInfo{Name: "bob"})
+		resource, subresource, admission.Update, nil, false, &user.DefaultInfo{Name: "bob"})
 }
 
 func approve(r *certificatesv1.CertificateSigningRequest) { set(r, certificatesv1.CertificateApproved) }

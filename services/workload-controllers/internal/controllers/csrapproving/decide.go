@@ -28,9 +28,11 @@ var (
 	nodeClient = form{"nodeclient", "Auto approving kubelet client certificate after SubjectAccessReview."}
 )
 
+type csr = certificatesv1.CertificateSigningRequest
+
 // Input is all that a decision depends on. Decide changes none of it.
 type Input struct {
-	Request *certificatesv1.CertificateSigningRequest
+	Request *csr
 	// Allowed are the subresources, of those that formsOf has asked about, to which who made the request has the right.
 	Allowed map[string]bool
 	Now     time.Time
@@ -48,7 +50,7 @@ type Plan struct {
 
 // formsOf are those of a request that nobody has decided about, the one that is most its own first. Of what is for
 // others to approve there are none.
-func formsOf(r *certificatesv1.CertificateSigningRequest) []form {
+func formsOf(r *csr) []form {
 	if len(r.Status.Certificate) > 0 || r.Spec.SignerName != certificatesv1.KubeAPIServerClientKubeletSignerName ||
 		decided(r) {
 		return nil
@@ -63,7 +65,7 @@ func formsOf(r *certificatesv1.CertificateSigningRequest) []form {
 	return []form{nodeClient}
 }
 
-func decided(r *certificatesv1.CertificateSigningRequest) bool {
+func decided(r *csr) bool {
 	for _, c := range r.Status.Conditions {
 		if c.Type == certificatesv1.CertificateApproved || c.Type == certificatesv1.CertificateDenied ||
 			c.Type == certificatesv1.CertificateFailed {

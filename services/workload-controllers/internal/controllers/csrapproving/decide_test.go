@@ -15,8 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-type csr = certificatesv1.CertificateSigningRequest
-
 var now = time.Date(2026, 1, 10, 12, 0, 0, 0, time.UTC)
 
 // asking is what a node that asks for itself sends, edited.
@@ -74,8 +72,8 @@ func TestDecide(t *testing.T) {
 		{"a node that may both", asking(t, "system:node:n1", nodes), both, "approved self"},
 		{"a node that may not", asking(t, "system:node:n1", nodes), "", "lacks " + both},
 		{"a bootstrap token", asking(t, "system:node:n1", nodes, by("system:bootstrap:abcdef")), node, "approved"},
-		{"a bootstrap token with the right to itself", asking(t, "system:node:n1", nodes, by("system:bootstrap:abcdef")),
-			own, "lacks " + node},
+		{"a bootstrap token with the right to itself",
+			asking(t, "system:node:n1", nodes, by("system:bootstrap:abcdef")), own, "lacks " + node},
 		{"a node for another one", asking(t, "system:node:n2", nodes), own, "lacks " + node},
 		{"somebody who asks for himself", asking(t, "ann", nodes, by("ann")), both, ""},
 		{"a node of everything", asking(t, "system:node:n1", []string{"system:masters"}), both, ""},

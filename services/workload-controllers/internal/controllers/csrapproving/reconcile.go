@@ -17,16 +17,18 @@ import (
 type Controller struct{ client client.Client }
 
 // steps are what a pass over a request consists of.
-func (c *Controller) steps() *pass.Steps[*certificatesv1.CertificateSigningRequest, Input, Plan] {
-	return &pass.Steps[*certificatesv1.CertificateSigningRequest, Input, Plan]{
+func (c *Controller) steps() *pass.Steps[*csr, Input, Plan] {
+	return &pass.Steps[*csr, Input, Plan]{
 		Reader:  c.client,
-		New:     func() *certificatesv1.CertificateSigningRequest { return &certificatesv1.CertificateSigningRequest{} },
-		Observe: c.observe, Decide: Decide, Apply: c.apply,
-		After: func(_ Input, plan Plan) time.Duration { return plan.After },
+		New:     func() *csr { return &csr{} },
+		Observe: c.observe,
+		Decide:  Decide,
+		Apply:   c.apply,
+		After:   func(_ Input, plan Plan) time.Duration { return plan.After },
 	}
 }
 
-func (c *Controller) observe(ctx context.Context, r *certificatesv1.CertificateSigningRequest) (Input, bool, error) {
+func (c *Controller) observe(ctx context.Context, r *csr) (Input, bool, error) {
 	if r.DeletionTimestamp != nil {
 		return Input{}, false, nil
 	}

@@ -23,7 +23,7 @@ func TestReconcile(t *testing.T) {
 	var asked []authorizationv1.SubjectAccessReviewSpec
 	answer, broken := authorizationv1.SubjectAccessReviewStatus{}, errors.New("broken")
 	approvals := 0
-	api := fake.NewClientBuilder().WithScheme(scheme.Scheme).WithObjects(request).WithInterceptorFuncs(interceptor.Funcs{
+	answers := interceptor.Funcs{
 		Create: func(_ context.Context, _ client.WithWatch, object client.Object, _ ...client.CreateOption) error {
 			review := object.(*authorizationv1.SubjectAccessReview)
 			asked, review.Status = append(asked, review.Spec), answer
@@ -38,7 +38,8 @@ func TestReconcile(t *testing.T) {
 			approvals++
 			return nil
 		},
-	}).Build()
+	}
+	api := fake.NewClientBuilder().WithScheme(scheme.Scheme).WithObjects(request).WithInterceptorFuncs(answers).Build()
 	c := &Controller{client: api}
 	pass := func() (reconcile.Result, error) {
 		return c.steps().Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(request)})

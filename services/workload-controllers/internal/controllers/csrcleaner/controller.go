@@ -56,11 +56,11 @@ func setup(s *controller.Setup, concurrent int) (controller.Runnable, error) {
 type Controller struct{ writer *write.Writer }
 
 // steps are what a pass over a request consists of.
-func (c *Controller) steps() *pass.Steps[*certificatesv1.CertificateSigningRequest, Input, Plan] {
-	return &pass.Steps[*certificatesv1.CertificateSigningRequest, Input, Plan]{
+func (c *Controller) steps() *pass.Steps[*csr, Input, Plan] {
+	return &pass.Steps[*csr, Input, Plan]{
 		Reader: c.writer.Client,
-		New:    func() *certificatesv1.CertificateSigningRequest { return &certificatesv1.CertificateSigningRequest{} },
-		Observe: func(_ context.Context, r *certificatesv1.CertificateSigningRequest) (Input, bool, error) {
+		New:    func() *csr { return &csr{} },
+		Observe: func(_ context.Context, r *csr) (Input, bool, error) {
 			return Input{Request: r, Now: time.Now()}, r.DeletionTimestamp == nil, nil
 		},
 		Decide: Decide,

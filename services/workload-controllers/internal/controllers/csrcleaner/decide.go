@@ -14,9 +14,11 @@ const (
 	pendingFor = 24 * time.Hour
 )
 
+type csr = certificatesv1.CertificateSigningRequest
+
 // Input is all that a decision depends on. Decide changes none of it.
 type Input struct {
-	Request *certificatesv1.CertificateSigningRequest
+	Request *csr
 	Now     time.Time
 }
 

@@ -34,7 +34,8 @@ func Registration(files signers.Files, concurrent int) controller.Registration {
 		Rules: []rbacv1.PolicyRule{
 			{APIGroups: groups, Resources: []string{"certificatesigningrequests"}, Verbs: []string{"list", "watch"}},
 			{APIGroups: groups, Resources: []string{"certificatesigningrequests/status"}, Verbs: []string{"update"}},
-			{APIGroups: groups, Resources: []string{"signers"}, Verbs: []string{"sign"}, ResourceNames: signers.Names()},
+			{APIGroups: groups, Resources: []string{"signers"}, Verbs: []string{"sign"},
+				ResourceNames: signers.Names()},
 		},
 		Setup: func(s *controller.Setup) (controller.Runnable, error) { return setup(s, files, concurrent) },
 	}

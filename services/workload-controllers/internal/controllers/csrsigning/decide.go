@@ -17,9 +17,11 @@ import (
 // reasonRefused is why a request has failed that its signer's rules forbid.
 const reasonRefused = "SignerValidationFailure"
 
+type csr = certificatesv1.CertificateSigningRequest
+
 // Input is all that a decision depends on. Decide changes none of it.
 type Input struct {
-	Request *certificatesv1.CertificateSigningRequest
+	Request *csr
 	// Authority is the certificate of who signs, Longest how long what it signs lasts at most.
 	Authority *x509.Certificate
 	Longest   time.Duration
@@ -41,13 +43,13 @@ type Plan struct {
 
 // isDue says whether a request waits for one of the signers here: it is approved, and has neither failed nor got its
 // certificate.
-func isDue(r *certificatesv1.CertificateSigningRequest) bool {
+func isDue(r *csr) bool {
 	return r.DeletionTimestamp == nil && slices.Contains(signers.Names(), r.Spec.SignerName) &&
 		len(r.Status.Certificate) == 0 && has(r, certificatesv1.CertificateApproved) &&
 		!has(r, certificatesv1.CertificateDenied) && !has(r, certificatesv1.CertificateFailed)
 }
 
-func has(r *certificatesv1.CertificateSigningRequest, kind certificatesv1.RequestConditionType) bool {
+func has(r *csr, kind certificatesv1.RequestConditionType) bool {
 	return slices.ContainsFunc(r.Status.Conditions, func(c certificatesv1.CertificateSigningRequestCondition) bool {
 		return c.Type == kind && c.Status == corev1.ConditionTrue
 	})

@@ -17,8 +17,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-type csr = certificatesv1.CertificateSigningRequest
-
 var now = time.Date(2026, 1, 10, 12, 0, 0, 0, time.UTC)
 
 func newKey(t *testing.T) *ecdsa.PrivateKey {
@@ -78,7 +76,8 @@ func TestDecide(t *testing.T) {
 		{name: "not approved after all", request: asking(t, func(r *csr) {
 			r.Status.Conditions[0].Status = "False"
 		}), want: "waits for nothing: it signs nothing that is not approved"},
-		{name: "failed", request: asking(t, told(certificatesv1.CertificateFailed)), want: "waits for nothing: it has failed"},
+		{name: "failed", request: asking(t, told(certificatesv1.CertificateFailed)),
+			want: "waits for nothing: it has failed"},
 		{name: "issued", request: asking(t, func(r *csr) {
 			r.Status.Certificate = []byte("x")
 		}), want: "waits for nothing: its certificate is issued"},

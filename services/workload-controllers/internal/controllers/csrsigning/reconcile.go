@@ -21,16 +21,18 @@ type Controller struct {
 }
 
 // steps are what a pass over a request consists of.
-func (c *Controller) steps() *pass.Steps[*certificatesv1.CertificateSigningRequest, Input, Plan] {
-	return &pass.Steps[*certificatesv1.CertificateSigningRequest, Input, Plan]{
+func (c *Controller) steps() *pass.Steps[*csr, Input, Plan] {
+	return &pass.Steps[*csr, Input, Plan]{
 		Reader:  c.writer.Client,
-		New:     func() *certificatesv1.CertificateSigningRequest { return &certificatesv1.CertificateSigningRequest{} },
-		Observe: c.observe, Decide: Decide, Apply: c.apply,
+		New:     func() *csr { return &csr{} },
+		Observe: c.observe,
+		Decide:  Decide,
+		Apply:   c.apply,
 	}
 }
 
 // observe reads the authority only where there is something to sign, and then anew: its files may be replaced.
-func (c *Controller) observe(_ context.Context, r *certificatesv1.CertificateSigningRequest) (Input, bool, error) {
+func (c *Controller) observe(_ context.Context, r *csr) (Input, bool, error) {
 	in := Input{Request: r, Longest: c.files.Longest, Now: time.Now()}
 	if !isDue(r) {
 		return in, r.DeletionTimestamp == nil, nil
@@ -68,7 +70,7 @@ func (c *Controller) apply(ctx context.Context, in Input, plan Plan) error {
 		return nil
 	}
 	_, err := write.Status(ctx, c.writer, in.Request, *status,
-		func(r *certificatesv1.CertificateSigningRequest) *certificatesv1.CertificateSigningRequestStatus {
+		func(r *csr) *certificatesv1.CertificateSigningRequestStatus {
 			return &r.Status
 		})
 	return err

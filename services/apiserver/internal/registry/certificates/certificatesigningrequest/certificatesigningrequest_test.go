@@ -81,8 +81,8 @@ func TestValidate(t *testing.T) {
 		{"the signer of earlier versions", func(r *csr) { r.Spec.SignerName = "kubernetes.io/legacy-unknown" },
 			[]string{"spec.signerName: Invalid value"}},
 		{"ten minutes", lasts(600), nil},
-		{"less than ten minutes", lasts(599), []string{"spec.expirationSeconds: Invalid value: 599: may not specify a " +
-			"duration less than 600 seconds (10 minutes)"}},
+		{"less than ten minutes", lasts(599), []string{"spec.expirationSeconds: Invalid value: 599: may not specify " +
+			"a duration less than 600 seconds (10 minutes)"}},
 		{"no time", lasts(0), []string{"spec.expirationSeconds: Invalid value: 0"}},
 		{"time that is over", lasts(-1 << 31), []string{"spec.expirationSeconds: Invalid value: -2147483648"}},
 		{"the longest time", lasts(1<<31 - 1), nil},
@@ -166,22 +166,23 @@ func TestValidateUpdate(t *testing.T) {
 			path + `[0].status: Unsupported value: "False": supported values: "True"`, path + ": Forbidden"},
 			byWhoApprove: []string{path + `[0].status: Unsupported value: "False"`}},
 		{name: "something else that is not so", now: of("Seen")},
-		{name: "of no status", now: []condition{{Type: "Seen"}}, byOthers: []string{path + "[0].status: Required value"},
+		{name: "of no status", now: []condition{{Type: "Seen"}},
+			byOthers:     []string{path + "[0].status: Required value"},
 			byWhoApprove: []string{path + "[0].status: Required value"}},
 		{name: "a chain", nowIssued: append(append([]byte("for people\n"), certificate...), another...)},
 		{name: "no certificate", nowIssued: []byte("hello"),
-			byOthers:     []string{"status.certificate: Invalid value: \"<certificate data>\": must contain at least one"},
+			byOthers:     []string{"status.certificate: Invalid value: \"<certificate data>\": must contain at least"},
 			byWhoApprove: []string{"status.certificate: Invalid value"}},
 		{name: "a key", nowIssued: append(append([]byte(nil), certificate...), block("PRIVATE KEY", []byte("x"))...),
-			byOthers: []string{"status.certificate: Invalid value: \"<certificate data>\": only CERTIFICATE PEM blocks " +
-				"are allowed, found \"PRIVATE KEY\""}, byWhoApprove: []string{"status.certificate: Invalid value"}},
+			byOthers: []string{"status.certificate: Invalid value: \"<certificate data>\": only CERTIFICATE PEM " +
+				"blocks are allowed, found \"PRIVATE KEY\""}, byWhoApprove: []string{"status.certificate: Invalid value"}},
 		{name: "a header", nowIssued: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Headers: map[string]string{
 			"a": "b"}}), byOthers: []string{"status.certificate: Invalid value: \"<certificate data>\": no PEM block " +
 			"headers"}, byWhoApprove: []string{"status.certificate: Invalid value"}},
 		{name: "an empty block", nowIssued: block("CERTIFICATE", nil),
 			byOthers: []string{"status.certificate: Invalid value"}, byWhoApprove: []string{"status.certificate: Inv"}},
 		{name: "another certificate", wasIssued: certificate, nowIssued: another,
-			byOthers:     []string{"status.certificate: Forbidden: updates may not modify existing certificate content"},
+			byOthers:     []string{"status.certificate: Forbidden: updates may not modify existing certificate"},
 			byWhoApprove: []string{"status.certificate: Forbidden"}},
 		{name: "the certificate taken away", wasIssued: certificate,
 			byOthers:     []string{"status.certificate: Forbidden: updates may not clear existing certificate content"},

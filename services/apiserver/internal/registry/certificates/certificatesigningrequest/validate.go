@@ -82,8 +82,8 @@ func ValidateUpdate(r, old *csr) field.ErrorList {
 	for _, kind := range verdicts {
 		switch now, was := find(r, kind), find(old, kind); {
 		case len(now) > len(was):
-			errs = append(errs, field.Forbidden(conditionsPath, fmt.Sprintf("updates may not add a condition of type %q",
-				kind)))
+			errs = append(errs, field.Forbidden(conditionsPath,
+				fmt.Sprintf("updates may not add a condition of type %q", kind)))
 		case len(now) == len(was) && !equality.Semantic.DeepEqual(now, was):
 			errs = append(errs, field.Forbidden(conditionsPath,
 				fmt.Sprintf("updates may not modify a condition of type %q", kind)))
