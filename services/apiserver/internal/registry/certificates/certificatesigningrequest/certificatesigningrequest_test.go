@@ -175,7 +175,8 @@ func TestValidateUpdate(t *testing.T) {
 			byWhoApprove: []string{"status.certificate: Invalid value"}},
 		{name: "a key", nowIssued: append(append([]byte(nil), certificate...), block("PRIVATE KEY", []byte("x"))...),
 			byOthers: []string{"status.certificate: Invalid value: \"<certificate data>\": only CERTIFICATE PEM " +
-				"blocks are allowed, found \"PRIVATE KEY\""}, byWhoApprove: []string{"status.certificate: Invalid value"}},
+				"blocks are allowed, found \"PRIVATE KEY\""},
+			byWhoApprove: []string{"status.certificate: Invalid value"}},
 		{name: "a header", nowIssued: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Headers: map[string]string{
 			"a": "b"}}), byOthers: []string{"status.certificate: Invalid value: \"<certificate data>\": no PEM block " +
 			"headers"}, byWhoApprove: []string{"status.certificate: Invalid value"}},
