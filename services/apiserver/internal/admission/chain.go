@@ -2,12 +2,17 @@
 package admission
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle"
+	mutatingpolicy "k8s.io/apiserver/pkg/admission/plugin/policy/mutating"
+	validatingpolicy "k8s.io/apiserver/pkg/admission/plugin/policy/validating"
+	mutatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/mutating"
+	validatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/validating"
 
 	"keelson.dev/services/apiserver/internal/admission/certificaterequests"
 	"keelson.dev/services/apiserver/internal/admission/claimresize"
@@ -26,6 +31,7 @@ import (
 	"keelson.dev/services/apiserver/internal/admission/serviceaccount"
 	"keelson.dev/services/apiserver/internal/admission/taintnodesbycondition"
 	"keelson.dev/services/apiserver/internal/admission/tolerationseconds"
+	"keelson.dev/services/apiserver/internal/admission/webhookconfig"
 )
 
 // plugin is a row of the chain: the library's, or one of ours that looks the same.
@@ -34,6 +40,8 @@ type plugin struct {
 	register func(*admission.Plugins)
 	// optional ones are off unless an operator names them.
 	optional bool
+	// check says what is wrong with the plugin's configuration; nil: it takes none.
+	check func([]byte) error
 }
 
 // plugins are the chain: first every plugin changes the request in this order, then every plugin checks the result.
@@ -42,7 +50,7 @@ var plugins = []plugin{
 	{name: serviceaccount.PluginName, register: serviceaccount.Register},
 	{name: noderestriction.PluginName, register: noderestriction.Register},
 	{name: taintnodesbycondition.PluginName, register: taintnodesbycondition.Register},
-	{name: podsecurity.PluginName, register: podsecurity.Register},
+	{name: podsecurity.PluginName, register: podsecurity.Register, check: podsecurity.Check},
 	{name: priority.PluginName, register: priority.Register},
 	{name: limitranger.PluginName, register: limitranger.Register},
 	{name: tolerationseconds.PluginName, register: tolerationseconds.Register},
@@ -58,51 +66,76 @@ var plugins = []plugin{
 	{name: certificaterequests.SubjectRestriction, register: certificaterequests.RegisterSubjectRestriction},
 	{name: denyexternalips.PluginName, register: denyexternalips.Register, optional: true},
 	{name: listbounds.PluginName, register: listbounds.Register},
+	// What users bring sees what the plugins above have made, and the checks above see what users' webhooks have made.
+	{name: mutatingpolicy.PluginName, register: mutatingpolicy.Register},
+	{name: mutatingwebhook.PluginName, register: mutatingwebhook.Register, check: webhookconfig.Check},
+	{name: validatingpolicy.PluginName, register: validatingpolicy.Register},
+	{name: validatingwebhook.PluginName, register: validatingwebhook.Register, check: webhookconfig.Check},
 	// Last: what another plugin refuses is not charged.
-	{name: resourcequota.PluginName, register: resourcequota.Register},
-}
-
-// configurable are the plugins that take a configuration, and what says what is wrong with one.
-var configurable = map[string]func([]byte) error{
-	podsecurity.PluginName: podsecurity.Check, resourcequota.PluginName: resourcequota.Check,
+	{name: resourcequota.PluginName, register: resourcequota.Register, check: resourcequota.Check},
 }
 
 // ReadConfiguration returns what the file says about plugins; without a path that is nothing. An error names the path
 // in the file.
 func ReadConfiguration(path string) (pluginconfig.Plugins, error) {
+	configurable := map[string]func([]byte) error{}
+	for _, p := range plugins {
+		if p.check != nil {
+			configurable[p.name] = p.check
+		}
+	}
 	return pluginconfig.Read(path, configurable)
 }
 
-// CheckEnabled says what is wrong with the names of plugins that an operator wants to be on. Those that are on by
-// themselves may be among them.
-func CheckEnabled(names []string) error {
-	for _, name := range names {
-		if !slices.ContainsFunc(plugins, func(p plugin) bool { return p.name == name }) {
-			var on, off []string
-			for _, p := range plugins {
-				if p.optional {
-					off = append(off, p.name)
-				} else {
-					on = append(on, p.name)
-				}
-			}
-			return fmt.Errorf("%q is no admission plugin of this server: there are %s, and always on are %s", name,
-				strings.Join(off, ", "), strings.Join(on, ", "))
+// Standard are the names of the plugins that are on by themselves, in their order.
+func Standard() []string { return names(func(p plugin) bool { return !p.optional }) }
+
+// Optional are the names of those that are off unless an operator names them.
+func Optional() []string { return names(func(p plugin) bool { return p.optional }) }
+
+func names(which func(plugin) bool) []string {
+	var found []string
+	for _, p := range plugins {
+		if which(p) {
+			found = append(found, p.name)
 		}
 	}
-	return nil
+	return found
 }
 
-// enabled are the plugins that are on, of which the optional ones are named.
-func enabled(names []string) []plugin {
+// CheckNames says what is wrong with the names of plugins that an operator wants to be on, and to be off.
+func CheckNames(enable, disable []string) error {
+	known := names(func(plugin) bool { return true })
+	var errs []error
+	for _, list := range []struct {
+		flag  string
+		names []string
+	}{{"--enable-admission-plugins", enable}, {"--disable-admission-plugins", disable}} {
+		for _, name := range list.names {
+			if !slices.Contains(known, name) {
+				errs = append(errs, fmt.Errorf("%s: %q is no admission plugin of this server: on by themselves are %s, "+
+					"off are %s", list.flag, name, strings.Join(Standard(), ", "), strings.Join(Optional(), ", ")))
+			}
+		}
+	}
+	for _, name := range disable {
+		if slices.Contains(enable, name) {
+			errs = append(errs, fmt.Errorf("--disable-admission-plugins: %q is in --enable-admission-plugins too", name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// enabled are the plugins that are on: all but the optional ones, as an operator wants it.
+func enabled(enable, disable []string) []plugin {
 	return slices.DeleteFunc(slices.Clone(plugins), func(p plugin) bool {
-		return p.optional && !slices.Contains(names, p.name)
+		return slices.Contains(disable, p.name) || p.optional && !slices.Contains(enable, p.name)
 	})
 }
 
 // New returns the chain. Each plugin gets what it wants of c; one that lacks something is an error.
 func New(c Config) (admission.Interface, error) {
-	return build(enabled(c.Enabled), c.Plugins, c.initializers())
+	return build(enabled(c.Enabled, c.Disabled), c.Plugins, c.initializers())
 }
 
 func build(rows []plugin, configured pluginconfig.Plugins, initializer admission.PluginInitializer) (

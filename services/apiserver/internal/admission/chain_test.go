@@ -15,10 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/initializer"
-	validatingpolicy "k8s.io/apiserver/pkg/admission/plugin/policy/validating"
 	webhookinitializer "k8s.io/apiserver/pkg/admission/plugin/webhook/initializer"
-	mutatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/mutating"
-	validatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/validating"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
@@ -29,8 +26,8 @@ import (
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	basecompatibility "k8s.io/component-base/compatibility"
 	"k8s.io/component-base/featuregate"
 
@@ -47,7 +44,11 @@ func (somewhere) ResolveEndpoint(string, string, int32) (*url.URL, error) { retu
 
 // complete has everything that a plugin may want.
 func complete(t *testing.T) Config {
-	client := fake.NewClientset()
+	// The fake client has no OpenAPI, which a plugin asks for.
+	client, err := kubernetes.NewForConfig(&rest.Config{Host: "http://127.0.0.1:1"})
+	if err != nil {
+		t.Fatal(err)
+	}
 	drained := make(chan struct{})
 	t.Cleanup(func() { close(drained) })
 	return Config{
@@ -69,8 +70,12 @@ func complete(t *testing.T) Config {
 
 // The chain that is served has what each of its plugins wants.
 func TestNew(t *testing.T) {
-	if _, err := New(complete(t)); err != nil {
-		t.Error(err)
+	chain, err := New(complete(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !chain.Handles(admission.Connect) { // of ours none does
+		t.Error("webhooks do not see connections")
 	}
 }
 
@@ -98,6 +103,10 @@ func TestOrder(t *testing.T) {
 		"CertificateSubjectRestriction",
 		"DenyServiceExternalIPs",
 		"ListBounds",
+		"MutatingAdmissionPolicy",
+		"MutatingAdmissionWebhook",
+		"ValidatingAdmissionPolicy",
+		"ValidatingAdmissionWebhook",
 		"ResourceQuota",
 	}
 	const optional = "DenyServiceExternalIPs"
@@ -107,26 +116,38 @@ func TestOrder(t *testing.T) {
 		}
 		return got
 	}
-	if got := names(enabled([]string{"ListBounds", optional})); !slices.Equal(got, want) {
+	if got := names(enabled([]string{"ListBounds", optional}, nil)); !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
+	if got := names(enabled([]string{optional}, []string{"Priority", "ResourceQuota"})); len(got) != len(want)-2 ||
+		slices.Contains(got, "Priority") || slices.Contains(got, "ResourceQuota") {
+		t.Errorf("without two: %v", got)
+	}
 	want = slices.DeleteFunc(want, func(name string) bool { return name == optional })
-	if got := names(enabled(nil)); !slices.Equal(got, want) {
+	if got := names(enabled(nil, nil)); !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
 }
 
-// Who names a plugin that there is not reads which there are.
-func TestCheckEnabled(t *testing.T) {
-	if err := CheckEnabled([]string{"DenyServiceExternalIPs", "NodeRestriction"}); err != nil {
+// Who names a plugin that there is not reads which there are, and nobody can have a plugin on and off.
+func TestCheckNames(t *testing.T) {
+	if err := CheckNames([]string{"DenyServiceExternalIPs", "NodeRestriction"}, []string{"Priority"}); err != nil {
 		t.Error(err)
 	}
-	err := CheckEnabled([]string{"DenyServiceExternalIPs", "AlwaysPullImages"})
-	const want = `"AlwaysPullImages" is no admission plugin of this server: there are DenyServiceExternalIPs, and always ` +
-		`on are NamespaceLifecycle, ServiceAccount, NodeRestriction, `
-	if err == nil || !strings.HasPrefix(err.Error(), want) ||
-		strings.Count(err.Error(), "DenyServiceExternalIPs") != 1 {
-		t.Errorf("%v, want %s...", err, want)
+	const known = ` is no admission plugin of this server: on by themselves are NamespaceLifecycle, `
+	for _, row := range []struct {
+		enable, disable []string
+		want            string
+	}{
+		{[]string{"DenyServiceExternalIPs", "Nothing"}, nil, `--enable-admission-plugins: "Nothing"` + known},
+		{nil, []string{"Nothing"}, `--disable-admission-plugins: "Nothing"` + known},
+		{[]string{"Priority"}, []string{"Priority"},
+			`--disable-admission-plugins: "Priority" is in --enable-admission-plugins too`},
+	} {
+		err := CheckNames(row.enable, row.disable)
+		if err == nil || !strings.HasPrefix(err.Error(), row.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%v, %v: %v, want %s...", row.enable, row.disable, err, row.want)
+		}
 	}
 }
 
@@ -281,22 +302,6 @@ type clientOnly struct{ client kubernetes.Interface }
 func (c clientOnly) Initialize(p admission.Interface) {
 	if wants, ok := p.(initializer.WantsExternalKubeClientSet); ok {
 		wants.SetExternalKubeClientSet(c.client)
-	}
-}
-
-// Webhooks and CEL policies of the library are a row each.
-func TestLibraryPlugins(t *testing.T) {
-	rows := slices.Concat(plugins, []plugin{
-		{name: mutatingwebhook.PluginName, register: mutatingwebhook.Register},
-		{name: validatingpolicy.PluginName, register: validatingpolicy.Register},
-		{name: validatingwebhook.PluginName, register: validatingwebhook.Register},
-	})
-	chain, err := build(rows, nil, complete(t).initializers())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !chain.Handles(admission.Connect) { // of ours none does
-		t.Error("the library's plugins do not see the requests")
 	}
 }
 

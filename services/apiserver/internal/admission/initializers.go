@@ -3,7 +3,10 @@ package admission
 import (
 	"net/netip"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/initializer"
 	webhookinitializer "k8s.io/apiserver/pkg/admission/plugin/webhook/initializer"
@@ -25,8 +28,8 @@ import (
 type Config struct {
 	// Plugins are the configurations of those that have one.
 	Plugins pluginconfig.Plugins
-	// Enabled are the names of optional plugins that are on.
-	Enabled []string
+	// Enabled are the names of optional plugins that are on, Disabled those of others that are off.
+	Enabled, Disabled []string
 	// ServerID tells this server from the others of its store.
 	ServerID string
 	// Client and Dynamic read the API with all rights.
@@ -57,6 +60,7 @@ func (c Config) initializers() admission.PluginInitializer {
 		initializer.NewAPIServerIDInitializer(c.ServerID),
 		initializer.New(c.Client, c.Dynamic, c.Informers, c.Authorizer, c.Features, c.Version, c.Drained, c.RESTMapper),
 		webhookinitializer.NewPluginInitializer(c.Webhooks, c.Services),
+		withoutReviews{},
 		withObjects{c.Pods, c.Nodes, c.Node, c.ServiceRanges},
 	}
 }
@@ -82,5 +86,25 @@ func (w withObjects) Initialize(p admission.Interface) {
 	}
 	if wants, ok := p.(noderestriction.WantsServiceRanges); ok {
 		wants.SetServiceRanges(w.services)
+	}
+}
+
+// reviews are asked for by who decides about requests: no webhook and no policy of users stands in the way of that.
+var reviews = []schema.GroupResource{
+	{Group: authenticationv1.GroupName, Resource: "selfsubjectreviews"},
+	{Group: authenticationv1.GroupName, Resource: "tokenreviews"},
+	{Group: authorizationv1.GroupName, Resource: "localsubjectaccessreviews"},
+	{Group: authorizationv1.GroupName, Resource: "selfsubjectaccessreviews"},
+	{Group: authorizationv1.GroupName, Resource: "selfsubjectrulesreviews"},
+	{Group: authorizationv1.GroupName, Resource: "subjectaccessreviews"},
+}
+
+// withoutReviews tells plugins what is none of their business.
+type withoutReviews struct{}
+
+// Initialize implements PluginInitializer.
+func (withoutReviews) Initialize(p admission.Interface) {
+	if wants, ok := p.(initializer.WantsExcludedAdmissionResources); ok {
+		wants.SetExcludedAdmissionResources(reviews)
 	}
 }

@@ -101,7 +101,11 @@ func (e *extension) target(ctx context.Context, objects Objects) (string, Verdic
 	if e.unusable != nil {
 		return "", unavailable("FailedDiscoveryCheck", e.unusable.Error())
 	}
-	ref := e.spec.Service
+	return Target(ctx, objects, e.spec.Service)
+}
+
+// Target is an endpoint of the Service, HOST:PORT, that takes requests, or why there is none.
+func Target(ctx context.Context, objects Objects, ref *apiregistration.ServiceReference) (string, Verdict) {
 	service, err := objects.Service(ctx, ref.Namespace, ref.Name)
 	if err != nil {
 		return "", Verdict{apiregistration.ConditionUnknown, "ServiceAccessError", err.Error()}

@@ -14,12 +14,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/endpoints/handlers/fieldmanager"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	genericrest "k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/util/dryrun"
 
 	"keelson.dev/kit/contained"
 	"keelson.dev/kit/lanes"
+	"keelson.dev/services/apiserver/internal/carriedfields"
 )
 
 // atOnce is how many Events of a batch are stored at a time: the store puts what comes together into one write to disk.
@@ -47,6 +49,8 @@ type writer struct {
 	Config
 	kind   schema.GroupVersionKind
 	fields *managedfields.FieldManager
+	// admit is the chain with the check of the managed fields that a webhook has changed.
+	admit admission.Interface
 }
 
 var _ admission.ObjectInterfaces = &writer{}
@@ -58,7 +62,8 @@ func newWriter(c Config) (*writer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("managing the fields of Events: %w", err)
 	}
-	return &writer{Scheme: c.Scheme, Config: c, kind: kind, fields: fields}, nil
+	return &writer{Scheme: c.Scheme, Config: c, kind: kind, fields: fields,
+		admit: fieldmanager.NewManagedFieldsValidatingAdmissionController(carriedfields.Over(c.Admission))}, nil
 }
 
 // createAll stores the Events, those about one object in their order, and returns what is wrong with each. What breaks
@@ -93,9 +98,9 @@ func (w *writer) create(ctx context.Context, e *corev1.Event, options *metav1.Cr
 	obj := w.fields.UpdateNoErrors(&corev1.Event{}, e, manager)
 	attributes := admission.NewAttributesRecord(obj, nil, w.kind, e.Namespace, e.Name, resource, "", admission.Create,
 		options, dryrun.IsDryRun(options.DryRun), user)
-	admit := admission.WithAudit(w.Admission)
+	ctx = carriedfields.Offer(ctx, nil)
+	admit := admission.WithAudit(w.admit)
 	if mutating, ok := admit.(admission.MutationInterface); ok && mutating.Handles(admission.Create) {
-		// No plugin of ours writes managed fields: they need no check for one that leaves them invalid.
 		if err := mutating.Admit(ctx, attributes, w); err != nil {
 			return err
 		}

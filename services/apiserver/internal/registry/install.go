@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -33,6 +34,12 @@ import (
 	"keelson.dev/services/apiserver/internal/authn"
 	"keelson.dev/services/apiserver/internal/authz"
 	"keelson.dev/services/apiserver/internal/nodeproxy"
+	"keelson.dev/services/apiserver/internal/registry/admissionregistration/mutatingadmissionpolicy"
+	"keelson.dev/services/apiserver/internal/registry/admissionregistration/mutatingadmissionpolicybinding"
+	"keelson.dev/services/apiserver/internal/registry/admissionregistration/mutatingwebhookconfiguration"
+	"keelson.dev/services/apiserver/internal/registry/admissionregistration/validatingadmissionpolicy"
+	"keelson.dev/services/apiserver/internal/registry/admissionregistration/validatingadmissionpolicybinding"
+	"keelson.dev/services/apiserver/internal/registry/admissionregistration/validatingwebhookconfiguration"
 	"keelson.dev/services/apiserver/internal/registry/apiregistration/apiservice"
 	"keelson.dev/services/apiserver/internal/registry/apps/controllerrevision"
 	"keelson.dev/services/apiserver/internal/registry/apps/daemonset"
@@ -143,6 +150,14 @@ func Groups(c Config) []Group {
 			secret.Resource,
 			service.Entry(c.Services),
 			serviceaccount.Entry(c.Tokens),
+		}},
+		{admissionregistrationv1.GroupName, []rest.Entry{
+			mutatingadmissionpolicy.Resource,
+			mutatingadmissionpolicybinding.Resource,
+			mutatingwebhookconfiguration.Resource,
+			validatingadmissionpolicy.Resource,
+			validatingadmissionpolicybinding.Resource,
+			validatingwebhookconfiguration.Resource,
 		}},
 		{apiregistrationv1.GroupName, []rest.Entry{apiservice.Resource}},
 		{appsv1.GroupName, []rest.Entry{

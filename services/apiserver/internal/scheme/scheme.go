@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -54,6 +55,7 @@ type version struct {
 
 var groups = []group{
 	{versions: []version{{corev1.SchemeGroupVersion, corev1.AddToScheme}}},
+	{versions: []version{{admissionregistrationv1.SchemeGroupVersion, admissionregistrationv1.AddToScheme}}},
 	{versions: []version{{apiregistrationv1.SchemeGroupVersion, addAPIServices}}},
 	{versions: []version{{appsv1.SchemeGroupVersion, appsv1.AddToScheme}}},
 	{versions: []version{{authenticationv1.SchemeGroupVersion, authenticationv1.AddToScheme}}},

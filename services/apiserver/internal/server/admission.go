@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"time"
@@ -11,16 +12,17 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	genericadmission "k8s.io/apiserver/pkg/admission"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
-	"k8s.io/apiserver/pkg/util/proxy"
 	"k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
-	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/restmapper"
-	"k8s.io/client-go/tools/cache"
+	apiregistration "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 
 	"keelson.dev/kit/daemon"
 	"keelson.dev/services/apiserver/internal/admission"
+	"keelson.dev/services/apiserver/internal/aggregation"
+	"keelson.dev/services/apiserver/internal/httpproxy"
+	"keelson.dev/services/apiserver/internal/webhookcall"
 )
 
 // mapperAge bounds how long plugins do not know a resource that is new.
@@ -44,12 +46,17 @@ func (s *Server) admission() (chain genericadmission.Interface, mapper meta.Rese
 	if err != nil {
 		return nil, nil, err
 	}
+	client, err := newWaitingClient(s.client, s.informers, s.config.DrainedNotify())
+	if err != nil {
+		return nil, nil, err
+	}
 	mapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(s.client.Discovery()))
 	chain, err = admission.New(admission.Config{
 		Plugins:  s.plugins,
 		Enabled:  s.options.EnableAdmissionPlugins,
+		Disabled: s.options.DisableAdmissionPlugins,
 		ServerID: s.config.APIServerID,
-		Client:   s.client, Dynamic: dynamicClient, Informers: s.informers, RESTMapper: mapper,
+		Client:   client, Dynamic: dynamicClient, Informers: s.informers, RESTMapper: mapper,
 		Pods: func(ctx context.Context, namespace string) ([]corev1.Pod, error) {
 			return s.objects.Pods(ctx, namespace, labels.Everything())
 		},
@@ -63,8 +70,9 @@ func (s *Server) admission() (chain genericadmission.Interface, mapper meta.Rese
 		Version:       s.config.EffectiveVersion,
 		Drained:       s.config.DrainedNotify(),
 		Services:      services{&s.objects},
-		Webhooks: webhook.NewDefaultAuthenticationInfoResolverWrapper(nil, nil, s.config.LoopbackClientConfig,
-			s.config.TracerProvider),
+		Webhooks: webhookcall.Bounded(webhook.NewDefaultAuthenticationInfoResolverWrapper(nil, nil,
+			s.config.LoopbackClientConfig, s.config.TracerProvider), webhookcall.Config{
+			CheckAddress: httpproxy.CheckAddress, Dial: s.options.DialExtension}),
 	})
 	return chain, mapper, err
 }
@@ -83,18 +91,16 @@ func forget(ctx context.Context, drop func()) {
 	}
 }
 
-// services finds the Services of webhooks at their cluster IPs.
-type services struct{ objects *storedObjects }
+// services finds the endpoints of webhooks' Services, as those of APIServices are found: the apiserver may be on a
+// machine that has no way to cluster IPs.
+type services struct{ aggregation.Objects }
 
 // ResolveEndpoint implements webhook.ServiceResolver.
 func (s services) ResolveEndpoint(namespace, name string, port int32) (*url.URL, error) {
-	service, err := stored[*corev1.Service](context.Background(), s.objects, "services", namespace, name)
-	if err != nil {
-		return nil, err
+	host, verdict := aggregation.Target(context.Background(), s.Objects,
+		&apiregistration.ServiceReference{Namespace: namespace, Name: name, Port: &port})
+	if host == "" {
+		return nil, errors.New(verdict.Message)
 	}
-	found := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
-	if err := found.Add(service); err != nil {
-		return nil, err
-	}
-	return proxy.ResolveCluster(corelisters.NewServiceLister(found), namespace, name, port)
+	return &url.URL{Scheme: "https", Host: host}, nil
 }

@@ -7,41 +7,42 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
-	genericrest "k8s.io/apiserver/pkg/registry/rest"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/utils/ptr"
 )
 
-// oneService is a store with the Service hook in the namespace default.
-type oneService struct{ genericrest.Storage }
+// oneService has the Service hook in the namespace default, with one endpoint.
+type oneService struct{}
 
-// Get implements genericrest.Getter.
-func (oneService) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
-	namespace, _ := genericapirequest.NamespaceFrom(ctx)
+// Service implements aggregation.Objects.
+func (oneService) Service(_ context.Context, namespace, name string) (*corev1.Service, error) {
 	if namespace != "default" || name != "hook" {
-		return nil, apierrors.NewNotFound(corev1.Resource("services"), name)
+		return nil, nil
 	}
-	return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: corev1.ServiceSpec{
-		Type: corev1.ServiceTypeClusterIP, ClusterIP: "10.96.0.7", Ports: []corev1.ServicePort{{Port: 8443}}}}, nil
+	return &corev1.Service{Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 8443}}}}, nil
 }
 
-// A webhook's Service is found at its cluster IP, on a port that it has.
+// Slices implements aggregation.Objects.
+func (oneService) Slices(context.Context, string, string) ([]discoveryv1.EndpointSlice, error) {
+	return []discoveryv1.EndpointSlice{{AddressType: discoveryv1.AddressTypeIPv4,
+		Ports:     []discoveryv1.EndpointPort{{Port: ptr.To(int32(9443))}},
+		Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"10.1.0.7"}}}}}, nil
+}
+
+// A webhook's Service is found at an endpoint, by a port that it has.
 func TestServices(t *testing.T) {
-	found := services{&storedObjects{storages: map[string]genericrest.Storage{"services": oneService{}}}}
 	for _, row := range []struct {
 		namespace, name string
 		port            int32
 		want            string
 	}{
-		{"default", "hook", 8443, "https://10.96.0.7:8443"},
-		{"default", "hook", 8444, ""},
-		{"default", "none", 8443, ""},
-		{"other", "hook", 8443, ""},
+		{"default", "hook", 8443, "https://10.1.0.7:9443"},
+		{"default", "hook", 8444, "the service default/hook has no port 8444"},
+		{"default", "none", 8443, "there is no service default/none"},
+		{"other", "hook", 8443, "there is no service other/hook"},
 	} {
-		got, err := found.ResolveEndpoint(row.namespace, row.name, row.port)
-		if (err != nil) != (row.want == "") || err == nil && got.String() != row.want {
+		got, err := services{oneService{}}.ResolveEndpoint(row.namespace, row.name, row.port)
+		if err != nil && err.Error() != row.want || err == nil && got.String() != row.want {
 			t.Errorf("%s/%s:%d: %v, %v, want %q", row.namespace, row.name, row.port, got, err, row.want)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -58,12 +59,12 @@ type Options struct {
 	LegacyTokenCleanUpPeriod time.Duration
 
 	AdmissionControlConfigFile string
-	// EnableAdmissionPlugins are names of plugins.
-	EnableAdmissionPlugins []string
+	// EnableAdmissionPlugins and DisableAdmissionPlugins are names of plugins.
+	EnableAdmissionPlugins, DisableAdmissionPlugins []string
 
 	Nodeagents nodeproxy.Config
 
-	// DialExtension connects to the endpoints of APIServices in place of a dialer that reaches no address of this
+	// DialExtension connects to the endpoints of APIServices and webhooks in place of a dialer that reaches no address of this
 	// machine alone; tests set it.
 	DialExtension func(ctx context.Context, network, address string) (net.Conn, error)
 
@@ -143,11 +144,13 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 		o.LegacyTokenCleanUpPeriod, "how long a token in a Secret that was made for its account stays unused before "+
 			"it is refused, and again before the Secret is deleted")
 	fs.StringVar(&o.AdmissionControlConfigFile, "admission-control-config-file", o.AdmissionControlConfigFile,
-		"file with an apiserver.config.k8s.io/v1 AdmissionConfiguration, which may hold a PodSecurityConfiguration; "+
-			"default: namespaces without labels allow every Pod")
+		"file with an apiserver.config.k8s.io/v1 AdmissionConfiguration: the configurations of admission plugins")
 	fs.StringSliceVar(&o.EnableAdmissionPlugins, "enable-admission-plugins", o.EnableAdmissionPlugins,
-		"names of admission plugins that are to be on beside those that always are, comma-separated: "+
-			"DenyServiceExternalIPs lets no Service have new spec.externalIPs")
+		"names of admission plugins that are to be on beside those that are on by themselves, comma-separated: "+
+			strings.Join(admission.Optional(), ", "))
+	fs.StringSliceVar(&o.DisableAdmissionPlugins, "disable-admission-plugins", o.DisableAdmissionPlugins,
+		"names of admission plugins that are to be off though they are on by themselves, comma-separated: "+
+			strings.Join(admission.Standard(), ", "))
 	fs.IntVar(&o.MaxLongRunningPerClient, "max-long-running-requests-per-client", o.MaxLongRunningPerClient,
 		"how many watches, logs, exec and other requests that last one client may have open, the ServiceAccounts of a "+
 			"namespace together; 0 is no limit")
@@ -180,9 +183,7 @@ func (o *Options) Validate() error {
 	add(o.EventTTL < time.Second, "--event-ttl: %s is less than 1s", o.EventTTL)
 	add(o.MaxLongRunningPerClient < 0, "--max-long-running-requests-per-client: %d is less than 0",
 		o.MaxLongRunningPerClient)
-	if err := admission.CheckEnabled(o.EnableAdmissionPlugins); err != nil {
-		errs = append(errs, fmt.Errorf("--enable-admission-plugins: %w", err))
-	}
+	errs = append(errs, admission.CheckNames(o.EnableAdmissionPlugins, o.DisableAdmissionPlugins))
 	if _, err := serviceRanges(o.ServiceClusterIPRange); err != nil {
 		errs = append(errs, err)
 	}

@@ -59,5 +59,5 @@ func TestUnknownAdmissionPlugin(t *testing.T) {
 	config := servertest.NewConfig(t, t.TempDir())
 	config.EnableAdmissionPlugins = []string{"NodeRestriction", "DenyEverything"}
 	refusesToStart(t, config, `--enable-admission-plugins: "DenyEverything" is no admission plugin of this server: `+
-		"there are DenyServiceExternalIPs, and always on are ")
+		"on by themselves are NamespaceLifecycle, ")
 }

@@ -1,0 +1,45 @@
+// Package mutatingadmissionpolicy is the resource MutatingAdmissionPolicy of group admissionregistration.k8s.io: changes
+// of requests by expressions, which bindings put in force.
+package mutatingadmissionpolicy
+
+import (
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"keelson.dev/kit/defaults"
+	"keelson.dev/services/apiserver/internal/registry/admissionregistration/match"
+	"keelson.dev/services/apiserver/internal/registry/rest"
+)
+
+type policy = admissionregistrationv1.MutatingAdmissionPolicy
+
+// Resource is the MutatingAdmissionPolicy.
+var Resource = rest.Resource[*policy]{
+	Group:         admissionregistrationv1.GroupName,
+	Name:          "mutatingadmissionpolicies",
+	Singular:      "mutatingadmissionpolicy",
+	Categories:    []string{"api-extensions"},
+	ClusterScoped: true,
+	New:           func() *policy { return &policy{} },
+	NewList:       func() runtime.Object { return &admissionregistrationv1.MutatingAdmissionPolicyList{} },
+	Default:       Default,
+	Spec:          rest.PartOf(func(p *policy) *admissionregistrationv1.MutatingAdmissionPolicySpec { return &p.Spec }),
+	Strategy: rest.Strategy[*policy]{
+		Validate: Validate, ValidateUpdate: ValidateUpdate, RequireResourceVersion: true,
+	},
+	Columns: rest.NewColumns(
+		rest.NameColumn[*policy](),
+		rest.Column("Mutations", "integer", "Mutations indicates the number of mutations rules defined in this "+
+			"configuration", func(p *policy) any { return int64(len(p.Spec.Mutations)) }),
+		rest.Column("ParamKind", "string", "ParamKind specifies the kind of resources used to parameterize this policy",
+			func(p *policy) any { return match.ParamKindCell(p.Spec.ParamKind) }),
+		rest.AgeColumn[*policy](),
+	),
+}
+
+// Default makes a policy that fails refuse, and fills in what it is about.
+func Default(p *policy) {
+	defaults.SetPtr(&p.Spec.FailurePolicy, admissionregistrationv1.Fail)
+	defaults.Set(&p.Spec.ReinvocationPolicy, admissionregistrationv1.NeverReinvocationPolicy)
+	match.Default(p.Spec.MatchConstraints)
+}

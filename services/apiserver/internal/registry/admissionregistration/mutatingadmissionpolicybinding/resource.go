@@ -1,0 +1,50 @@
+// Package mutatingadmissionpolicybinding is the resource MutatingAdmissionPolicyBinding of group
+// admissionregistration.k8s.io: what puts a MutatingAdmissionPolicy in force, for what, and with which parameters.
+package mutatingadmissionpolicybinding
+
+import (
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"keelson.dev/services/apiserver/internal/registry/admissionregistration/match"
+	"keelson.dev/services/apiserver/internal/registry/rest"
+)
+
+type binding = admissionregistrationv1.MutatingAdmissionPolicyBinding
+
+// Resource is the MutatingAdmissionPolicyBinding.
+var Resource = rest.Resource[*binding]{
+	Group:         admissionregistrationv1.GroupName,
+	Name:          "mutatingadmissionpolicybindings",
+	Singular:      "mutatingadmissionpolicybinding",
+	Categories:    []string{"api-extensions"},
+	ClusterScoped: true,
+	New:           func() *binding { return &binding{} },
+	NewList:       func() runtime.Object { return &admissionregistrationv1.MutatingAdmissionPolicyBindingList{} },
+	Default:       Default,
+	Spec: rest.PartOf(func(b *binding) *admissionregistrationv1.MutatingAdmissionPolicyBindingSpec {
+		return &b.Spec
+	}),
+	Strategy: rest.Strategy[*binding]{Validate: Validate, RequireResourceVersion: true},
+	Columns: rest.NewColumns(
+		rest.NameColumn[*binding](),
+		rest.Column("PolicyName", "string", "PolicyName indicates the policy definition which the policy binding binded "+
+			"to", func(b *binding) any { return b.Spec.PolicyName }),
+		rest.Column("ParamRef", "string", "ParamRef indicates the param resource which sets the configration param",
+			func(b *binding) any { return match.ParamRefCell(b.Spec.ParamRef) }),
+		rest.AgeColumn[*binding](),
+	),
+}
+
+// Default fills in what the binding is about.
+func Default(b *binding) { match.Default(b.Spec.MatchResources) }
+
+// Validate returns what is wrong with a defaulted binding.
+func Validate(b *binding) field.ErrorList {
+	spec, path := &b.Spec, field.NewPath("spec")
+	errs := match.PolicyName(spec.PolicyName, path.Child("policyName"))
+	errs = append(errs, match.ParamRef(spec.ParamRef, path.Child("paramRef"))...)
+	errs = append(errs, match.NoDeletes(spec.MatchResources, path.Child("matchResources"))...)
+	return append(errs, match.Resources(spec.MatchResources, path.Child("matchResources"))...)
+}

@@ -1,0 +1,66 @@
+// Package mutatingwebhookconfiguration is the resource MutatingWebhookConfiguration of group admissionregistration.k8s.io: servers that
+// change requests.
+package mutatingwebhookconfiguration
+
+import (
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"keelson.dev/services/apiserver/internal/registry/admissionregistration/webhook"
+	"keelson.dev/services/apiserver/internal/registry/rest"
+)
+
+type configuration = admissionregistrationv1.MutatingWebhookConfiguration
+
+// Resource is the MutatingWebhookConfiguration.
+var Resource = rest.Resource[*configuration]{
+	Group:         admissionregistrationv1.GroupName,
+	Name:          "mutatingwebhookconfigurations",
+	Singular:      "mutatingwebhookconfiguration",
+	Categories:    []string{"api-extensions"},
+	ClusterScoped: true,
+	New:           func() *configuration { return &configuration{} },
+	NewList:       func() runtime.Object { return &admissionregistrationv1.MutatingWebhookConfigurationList{} },
+	Default:       Default,
+	// The webhooks are counted as other kinds count their spec.
+	Spec: rest.PartOf(func(c *configuration) *[]admissionregistrationv1.MutatingWebhook { return &c.Webhooks }),
+	Strategy: rest.Strategy[*configuration]{
+		Validate: Validate, ValidateUpdate: ValidateUpdate, RequireResourceVersion: true,
+	},
+	Columns: rest.NewColumns(
+		rest.NameColumn[*configuration](),
+		rest.Column("Webhooks", "integer", "Webhooks indicates the number of webhooks registered in this configuration",
+			func(c *configuration) any { return int64(len(c.Webhooks)) }),
+		rest.AgeColumn[*configuration](),
+	),
+}
+
+// Default fills in what the webhooks leave out.
+func Default(c *configuration) {
+	for _, w := range webhooks(c) {
+		w.Default()
+	}
+}
+
+// Validate returns what is wrong with a defaulted configuration.
+func Validate(c *configuration) field.ErrorList { return ValidateUpdate(c, &configuration{}) }
+
+// ValidateUpdate returns what is wrong with c as the successor of old.
+func ValidateUpdate(c, old *configuration) field.ErrorList {
+	return webhook.Validate(webhooks(c), webhook.Conditions(webhooks(old)), field.NewPath("webhooks"))
+}
+
+func webhooks(c *configuration) []webhook.Webhook {
+	all := make([]webhook.Webhook, len(c.Webhooks))
+	for i := range c.Webhooks {
+		w := &c.Webhooks[i]
+		all[i] = webhook.Webhook{
+			Name: w.Name, Client: &w.ClientConfig, Rules: w.Rules, FailurePolicy: &w.FailurePolicy,
+			MatchPolicy: &w.MatchPolicy, NamespaceSelector: &w.NamespaceSelector, ObjectSelector: &w.ObjectSelector,
+			SideEffects: w.SideEffects, TimeoutSeconds: &w.TimeoutSeconds, Versions: w.AdmissionReviewVersions,
+			Conditions: w.MatchConditions, Reinvocation: &w.ReinvocationPolicy,
+		}
+	}
+	return all
+}

@@ -1,0 +1,50 @@
+// Package validatingadmissionpolicy is the resource ValidatingAdmissionPolicy of group admissionregistration.k8s.io:
+// checks of requests by expressions, which bindings put in force.
+package validatingadmissionpolicy
+
+import (
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"keelson.dev/kit/defaults"
+	"keelson.dev/services/apiserver/internal/registry/admissionregistration/match"
+	"keelson.dev/services/apiserver/internal/registry/rest"
+)
+
+type policy = admissionregistrationv1.ValidatingAdmissionPolicy
+
+// Resource is the ValidatingAdmissionPolicy with its /status.
+var Resource = rest.Resource[*policy]{
+	Group:         admissionregistrationv1.GroupName,
+	Name:          "validatingadmissionpolicies",
+	Singular:      "validatingadmissionpolicy",
+	Categories:    []string{"api-extensions"},
+	ClusterScoped: true,
+	New:           func() *policy { return &policy{} },
+	NewList:       func() runtime.Object { return &admissionregistrationv1.ValidatingAdmissionPolicyList{} },
+	Default:       Default,
+	Spec: rest.PartOf(func(p *policy) *admissionregistrationv1.ValidatingAdmissionPolicySpec {
+		return &p.Spec
+	}),
+	Status: rest.PartOf(func(p *policy) *admissionregistrationv1.ValidatingAdmissionPolicyStatus {
+		return &p.Status
+	}),
+	Strategy: rest.Strategy[*policy]{
+		Validate: Validate, ValidateUpdate: ValidateUpdate, RequireResourceVersion: true,
+	},
+	StatusStrategy: rest.Strategy[*policy]{ValidateUpdate: ValidateStatusUpdate, RequireResourceVersion: true},
+	Columns: rest.NewColumns(
+		rest.NameColumn[*policy](),
+		rest.Column("Validations", "integer", "Validations indicates the number of validation rules defined in this "+
+			"configuration", func(p *policy) any { return int64(len(p.Spec.Validations)) }),
+		rest.Column("ParamKind", "string", "ParamKind specifies the kind of resources used to parameterize this policy",
+			func(p *policy) any { return match.ParamKindCell(p.Spec.ParamKind) }),
+		rest.AgeColumn[*policy](),
+	),
+}
+
+// Default makes a policy that fails refuse, and fills in what it is about.
+func Default(p *policy) {
+	defaults.SetPtr(&p.Spec.FailurePolicy, admissionregistrationv1.Fail)
+	match.Default(p.Spec.MatchConstraints)
+}
