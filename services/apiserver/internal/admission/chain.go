@@ -14,14 +14,18 @@ import (
 	mutatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/mutating"
 	validatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/validating"
 
+	"keelson.dev/services/apiserver/internal/admission/alwayspullimages"
 	"keelson.dev/services/apiserver/internal/admission/certificaterequests"
 	"keelson.dev/services/apiserver/internal/admission/claimresize"
 	"keelson.dev/services/apiserver/internal/admission/defaultclass"
 	"keelson.dev/services/apiserver/internal/admission/denyexternalips"
+	"keelson.dev/services/apiserver/internal/admission/eventratelimit"
 	"keelson.dev/services/apiserver/internal/admission/limitranger"
 	"keelson.dev/services/apiserver/internal/admission/listbounds"
 	"keelson.dev/services/apiserver/internal/admission/noderestriction"
+	"keelson.dev/services/apiserver/internal/admission/ownerpermissions"
 	"keelson.dev/services/apiserver/internal/admission/pluginconfig"
+	"keelson.dev/services/apiserver/internal/admission/podnodeselector"
 	"keelson.dev/services/apiserver/internal/admission/podsecurity"
 	"keelson.dev/services/apiserver/internal/admission/podtopologylabels"
 	"keelson.dev/services/apiserver/internal/admission/priority"
@@ -50,15 +54,19 @@ var plugins = []plugin{
 	{name: serviceaccount.PluginName, register: serviceaccount.Register},
 	{name: noderestriction.PluginName, register: noderestriction.Register},
 	{name: taintnodesbycondition.PluginName, register: taintnodesbycondition.Register},
+	{name: alwayspullimages.PluginName, register: alwayspullimages.Register, optional: true},
 	{name: podsecurity.PluginName, register: podsecurity.Register, check: podsecurity.Check},
+	{name: podnodeselector.PluginName, register: podnodeselector.Register, optional: true, check: podnodeselector.Check},
 	{name: priority.PluginName, register: priority.Register},
 	{name: limitranger.PluginName, register: limitranger.Register},
 	{name: tolerationseconds.PluginName, register: tolerationseconds.Register},
+	{name: eventratelimit.PluginName, register: eventratelimit.Register, optional: true, check: eventratelimit.Check},
 	{name: podtopologylabels.PluginName, register: podtopologylabels.Register},
 	{name: defaultclass.Storage, register: defaultclass.RegisterStorage},
 	{name: defaultclass.Ingress, register: defaultclass.RegisterIngress},
 	{name: protection.StorageObjects, register: protection.RegisterStorageObjects},
 	{name: protection.PodGroups, register: protection.RegisterPodGroups},
+	{name: ownerpermissions.PluginName, register: ownerpermissions.Register, optional: true},
 	{name: runtimeclass.PluginName, register: runtimeclass.Register},
 	{name: claimresize.PluginName, register: claimresize.Register},
 	{name: certificaterequests.Approval, register: certificaterequests.RegisterApproval},

@@ -26,8 +26,8 @@ import (
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/rest"
 	basecompatibility "k8s.io/component-base/compatibility"
 	"k8s.io/component-base/featuregate"
 
@@ -43,12 +43,9 @@ type somewhere struct{}
 func (somewhere) ResolveEndpoint(string, string, int32) (*url.URL, error) { return &url.URL{}, nil }
 
 // complete has everything that a plugin may want.
-func complete(t *testing.T) Config {
-	// The fake client has no OpenAPI, which a plugin asks for.
-	client, err := kubernetes.NewForConfig(&rest.Config{Host: "http://127.0.0.1:1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+func complete(t testing.TB) Config {
+	t.Helper()
+	client := withoutDocuments{fake.NewClientset()}
 	drained := make(chan struct{})
 	t.Cleanup(func() { close(drained) })
 	return Config{
@@ -87,15 +84,19 @@ func TestOrder(t *testing.T) {
 		"ServiceAccount",
 		"NodeRestriction",
 		"TaintNodesByCondition",
+		"AlwaysPullImages",
 		"PodSecurity",
+		"PodNodeSelector",
 		"Priority",
 		"LimitRanger",
 		"DefaultTolerationSeconds",
+		"EventRateLimit",
 		"PodTopologyLabels",
 		"DefaultStorageClass",
 		"DefaultIngressClass",
 		"StorageObjectInUseProtection",
 		"PodGroupProtection",
+		"OwnerReferencesPermissionEnforcement",
 		"RuntimeClass",
 		"PersistentVolumeClaimResize",
 		"CertificateApproval",
@@ -109,21 +110,25 @@ func TestOrder(t *testing.T) {
 		"ValidatingAdmissionWebhook",
 		"ResourceQuota",
 	}
-	const optional = "DenyServiceExternalIPs"
+	optional := []string{"AlwaysPullImages", "PodNodeSelector", "EventRateLimit", "OwnerReferencesPermissionEnforcement",
+		"DenyServiceExternalIPs"}
+	if got := Optional(); !slices.Equal(got, optional) {
+		t.Errorf("off are %v", got)
+	}
 	names := func(rows []plugin) (got []string) {
 		for _, p := range rows {
 			got = append(got, p.name)
 		}
 		return got
 	}
-	if got := names(enabled([]string{"ListBounds", optional}, nil)); !slices.Equal(got, want) {
+	if got := names(enabled(append(optional, "ListBounds"), nil)); !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
-	if got := names(enabled([]string{optional}, []string{"Priority", "ResourceQuota"})); len(got) != len(want)-2 ||
+	if got := names(enabled(optional, []string{"Priority", "ResourceQuota"})); len(got) != len(want)-2 ||
 		slices.Contains(got, "Priority") || slices.Contains(got, "ResourceQuota") {
 		t.Errorf("without two: %v", got)
 	}
-	want = slices.DeleteFunc(want, func(name string) bool { return name == optional })
+	want = slices.DeleteFunc(want, func(name string) bool { return slices.Contains(optional, name) })
 	if got := names(enabled(nil, nil)); !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}

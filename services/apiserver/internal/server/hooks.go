@@ -51,6 +51,10 @@ func (s *Server) addHooks(mapper meta.ResettableRESTMapper) ([]healthz.HealthChe
 	if err != nil {
 		return nil, err
 	}
+	checker, err := s.newPolicyChecker(mapper)
+	if err != nil {
+		return nil, err
+	}
 	err = s.core.AddPostStartHook("keelson-bootstrap", func(hook genericapiserver.PostStartHookContext) error {
 		go b.Run(hook)
 		go s.awaitRoles(hook, synced)
@@ -62,6 +66,7 @@ func (s *Server) addHooks(mapper meta.ResettableRESTMapper) ([]healthz.HealthChe
 			tokens := &bootstraptoken.Keeper{Client: s.client, Now: time.Now, Log: s.log.Named("bootstraptoken")}
 			go tokens.Run(hook)
 		}
+		go checker.Run(hook)
 		return nil
 	})
 	if err != nil {

@@ -6,13 +6,36 @@ import (
 	"sync"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apiserver/pkg/admission/plugin/policy/validating"
+	"k8s.io/apiserver/pkg/cel/openapi/resolver"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/informers"
 	clientset "k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/openapi"
+	openapiclient "k8s.io/client-go/openapi"
 
 	"keelson.dev/kit/follow"
+	"keelson.dev/services/apiserver/internal/openapi"
+	"keelson.dev/services/apiserver/internal/policystatus"
 )
+
+// newPolicyChecker returns who tells what is wrong with the expressions of policies. What it knows of the kinds is made
+// for the first policy.
+func (s *Server) newPolicyChecker(mapper meta.RESTMapper) (*policystatus.Checker, error) {
+	types := sync.OnceValue(func() *validating.TypeChecker {
+		own := resolver.NewDefinitionsSchemaResolver(openapi.GetOpenAPIDefinitions, s.scheme)
+		return &validating.TypeChecker{RestMapper: mapper,
+			SchemaResolver: own.Combine(&resolver.ClientDiscoveryResolver{Discovery: s.client.Discovery()})}
+	})
+	return policystatus.New(policystatus.Config{
+		Client:   s.client.AdmissionregistrationV1().ValidatingAdmissionPolicies(),
+		Policies: s.informers.Admissionregistration().V1().ValidatingAdmissionPolicies().Informer(),
+		Check: func(p *admissionregistrationv1.ValidatingAdmissionPolicy) []admissionregistrationv1.ExpressionWarning {
+			return types().Check(p)
+		},
+		Log: s.log.Named("policystatus"),
+	})
+}
 
 // waitingClient is a client whose OpenAPI documents are asked for once a policy needs them. The library's plugin asks
 // every five seconds from its start on, and what is asked for is kept: tens of MiB, for policies that nobody has.
@@ -51,17 +74,17 @@ type waitingDiscovery struct {
 }
 
 // OpenAPIV3 implements discovery.DiscoveryInterface.
-func (d waitingDiscovery) OpenAPIV3() openapi.Client {
+func (d waitingDiscovery) OpenAPIV3() openapiclient.Client {
 	return waitingDocuments{d.DiscoveryInterfaces.OpenAPIV3(), d.client}
 }
 
 type waitingDocuments struct {
-	openapi.Client
+	openapiclient.Client
 	client waitingClient
 }
 
-// Paths implements openapi.Client.
-func (d waitingDocuments) Paths() (map[string]openapi.GroupVersion, error) {
+// Paths implements openapiclient.Client.
+func (d waitingDocuments) Paths() (map[string]openapiclient.GroupVersion, error) {
 	select {
 	case <-d.client.needed:
 		return d.Client.Paths()

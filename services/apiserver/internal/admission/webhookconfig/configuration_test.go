@@ -14,11 +14,11 @@ func TestCheck(t *testing.T) {
 		t.Fatal(err)
 	}
 	for text, want := range map[string]string{
-		head:                            "",
-		head + "kubeConfigFile: " + file: "",
-		"":                              `apiVersion: ""`,
-		head + "kubeConfigFile: config": `kubeConfigFile: "config" must be an absolute path`,
-		head + "kubeConfigFile: " + file + "s":       "kubeConfigFile: stat " + file + "s",
+		head:                                   "",
+		head + "kubeConfigFile: " + file:       "",
+		"":                                     `apiVersion: ""`,
+		head + "kubeConfigFile: config":        `kubeConfigFile: "config" must be an absolute path`,
+		head + "kubeConfigFile: " + file + "s": "kubeConfigFile: stat " + file + "s",
 		head + "staticManifestsDir: /etc/keelson":    "staticManifestsDir: webhooks are not read from files",
 		head + "kubeconfigfile: " + file:             "kubeconfigfile: WebhookAdmissionConfiguration has no such field",
 		strings.Replace(head, "Webhook", "Quota", 1): `kind: "QuotaAdmissionConfiguration"`,

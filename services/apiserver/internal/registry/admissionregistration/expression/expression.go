@@ -73,7 +73,9 @@ func (c *Checker) WithVariables(variables []admissionregistrationv1.Variable, pa
 }
 
 // Check returns what is wrong with an expression. It may ask for the rights of who makes the request.
-func (c *Checker) Check(e Expression, path *field.Path) field.ErrorList { return c.check(e, c.variables, path) }
+func (c *Checker) Check(e Expression, path *field.Path) field.ErrorList {
+	return c.check(e, c.variables, path)
+}
 
 // CheckMessage is Check for an expression that makes a message, which asks for no rights.
 func (c *Checker) CheckMessage(e Expression, path *field.Path) field.ErrorList {

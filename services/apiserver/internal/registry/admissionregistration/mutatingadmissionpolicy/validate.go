@@ -82,4 +82,3 @@ func validateOne(checker *expression.Checker, m *admissionregistrationv1.Mutatio
 	}
 	return errs
 }
-

@@ -1,0 +1,125 @@
+// Package podnodeselector is the admission plugin PodNodeSelector: the Pods of a namespace go to the nodes that the
+// namespace or the operator says. It is off unless an operator asks for it.
+package podnodeselector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/admission/initializer"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	corelisters "k8s.io/client-go/listers/core/v1"
+
+	"keelson.dev/services/apiserver/internal/admission/pluginconfig"
+	"keelson.dev/services/apiserver/internal/admission/podrequest"
+)
+
+// PluginName is the name by which Kubernetes knows the plugin.
+const PluginName = "PodNodeSelector"
+
+// Plugin completes and checks the node selectors of new Pods.
+type Plugin struct {
+	*admission.Handler
+	selectors  map[string]labels.Set
+	client     kubernetes.Interface
+	namespaces corelisters.NamespaceLister
+}
+
+var (
+	_ admission.MutationInterface                  = &Plugin{}
+	_ admission.ValidationInterface                = &Plugin{}
+	_ initializer.WantsExternalKubeClientSet       = &Plugin{}
+	_ initializer.WantsExternalKubeInformerFactory = &Plugin{}
+)
+
+// Register makes the plugin known to the chain.
+func Register(plugins *admission.Plugins) {
+	plugins.Register(PluginName, func(from io.Reader) (admission.Interface, error) {
+		data, err := pluginconfig.Content(from)
+		if err != nil {
+			return nil, err
+		}
+		selectors, err := parse(data)
+		return &Plugin{Handler: admission.NewHandler(admission.Create), selectors: selectors}, err
+	})
+}
+
+// SetExternalKubeClientSet implements WantsExternalKubeClientSet.
+func (p *Plugin) SetExternalKubeClientSet(client kubernetes.Interface) { p.client = client }
+
+// SetExternalKubeInformerFactory implements WantsExternalKubeInformerFactory.
+func (p *Plugin) SetExternalKubeInformerFactory(f informers.SharedInformerFactory) {
+	namespaces := f.Core().V1().Namespaces()
+	p.namespaces = namespaces.Lister()
+	p.SetReadyFunc(namespaces.Informer().HasSynced)
+}
+
+// ValidateInitialization implements InitializationValidator.
+func (p *Plugin) ValidateInitialization() error {
+	switch {
+	case p.client == nil:
+		return errors.New("it has no client")
+	case p.namespaces == nil:
+		return errors.New("it has no informers")
+	}
+	return nil
+}
+
+// Admit adds what the namespace selects.
+func (p *Plugin) Admit(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	pod, selected, err := p.selected(ctx, a)
+	if pod == nil || err != nil {
+		return err
+	}
+	if pod.Spec.NodeSelector, err = merge(pod.Spec.NodeSelector, selected); err != nil {
+		return admission.NewForbidden(a, err)
+	}
+	return nil
+}
+
+// Validate refuses a Pod for nodes that are not its namespace's.
+func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	pod, selected, err := p.selected(ctx, a)
+	if pod == nil || err != nil {
+		return err
+	}
+	if err := check(pod.Spec.NodeSelector, selected, p.selectors[a.GetNamespace()]); err != nil {
+		return admission.NewForbidden(a, err)
+	}
+	return nil
+}
+
+// selected are the Pod that a request makes, nil for another request, and what its namespace selects.
+func (p *Plugin) selected(ctx context.Context, a admission.Attributes) (*corev1.Pod, labels.Set, error) {
+	pod, err := podrequest.Pod(a)
+	if pod == nil || err != nil {
+		return nil, nil, err
+	}
+	if !p.WaitForReady() {
+		return nil, nil, admission.NewForbidden(a, errors.New("namespaces are not known yet"))
+	}
+	namespace, err := p.namespaces.Get(a.GetNamespace())
+	if apierrors.IsNotFound(err) {
+		// A namespace that was made a moment ago.
+		namespace, err = p.client.CoreV1().Namespaces().Get(ctx, a.GetNamespace(), metav1.GetOptions{})
+	}
+	if apierrors.IsNotFound(err) {
+		return nil, nil, err
+	}
+	if err != nil {
+		return nil, nil, apierrors.NewInternalError(fmt.Errorf("reading the namespace: %w", err))
+	}
+	selected, err := ofNamespace(namespace, p.selectors[everywhere])
+	if err != nil {
+		return nil, nil, admission.NewForbidden(a, err)
+	}
+	return pod, selected, nil
+}
