@@ -44,19 +44,13 @@ type waitingClient struct {
 	needed, ended <-chan struct{}
 }
 
-// newWaitingClient waits for the first policy that applies configurations, or for the end.
+// newWaitingClient waits for the first MutatingAdmissionPolicy, or for the end.
 func newWaitingClient(client clientset.Interface, all informers.SharedInformerFactory, ended <-chan struct{}) (
 	clientset.Interface, error) {
 	needed := make(chan struct{})
 	tell := sync.OnceFunc(func() { close(needed) })
 	_, err := all.Admissionregistration().V1().MutatingAdmissionPolicies().Informer().AddEventHandler(
-		follow.Handler(func(p *admissionregistrationv1.MutatingAdmissionPolicy) {
-			for _, m := range p.Spec.Mutations {
-				if m.PatchType == admissionregistrationv1.PatchTypeApplyConfiguration {
-					tell()
-				}
-			}
-		}, func(*admissionregistrationv1.MutatingAdmissionPolicy) {}))
+		follow.Changes(tell))
 	if err != nil {
 		return nil, fmt.Errorf("watching MutatingAdmissionPolicies: %w", err)
 	}
