@@ -56,7 +56,12 @@ var plugins = []plugin{
 	{name: taintnodesbycondition.PluginName, register: taintnodesbycondition.Register},
 	{name: alwayspullimages.PluginName, register: alwayspullimages.Register, optional: true},
 	{name: podsecurity.PluginName, register: podsecurity.Register, check: podsecurity.Check},
-	{name: podnodeselector.PluginName, register: podnodeselector.Register, optional: true, check: podnodeselector.Check},
+	{
+		name:     podnodeselector.PluginName,
+		register: podnodeselector.Register,
+		optional: true,
+		check:    podnodeselector.Check,
+	},
 	{name: priority.PluginName, register: priority.Register},
 	{name: limitranger.PluginName, register: limitranger.Register},
 	{name: tolerationseconds.PluginName, register: tolerationseconds.Register},
@@ -121,14 +126,20 @@ func CheckNames(enable, disable []string) error {
 	}{{"--enable-admission-plugins", enable}, {"--disable-admission-plugins", disable}} {
 		for _, name := range list.names {
 			if !slices.Contains(known, name) {
-				errs = append(errs, fmt.Errorf("%s: %q is no admission plugin of this server: on by themselves are %s, "+
-					"off are %s", list.flag, name, strings.Join(Standard(), ", "), strings.Join(Optional(), ", ")))
+				errs = append(
+					errs,
+					fmt.Errorf("%s: %q is no admission plugin of this server: on by themselves are %s, "+
+						"off are %s", list.flag, name, strings.Join(Standard(), ", "), strings.Join(Optional(), ", ")),
+				)
 			}
 		}
 	}
 	for _, name := range disable {
 		if slices.Contains(enable, name) {
-			errs = append(errs, fmt.Errorf("--disable-admission-plugins: %q is in --enable-admission-plugins too", name))
+			errs = append(
+				errs,
+				fmt.Errorf("--disable-admission-plugins: %q is in --enable-admission-plugins too", name),
+			)
 		}
 	}
 	return errors.Join(errs...)

@@ -110,8 +110,13 @@ func TestOrder(t *testing.T) {
 		"ValidatingAdmissionWebhook",
 		"ResourceQuota",
 	}
-	optional := []string{"AlwaysPullImages", "PodNodeSelector", "EventRateLimit", "OwnerReferencesPermissionEnforcement",
-		"DenyServiceExternalIPs"}
+	optional := []string{
+		"AlwaysPullImages",
+		"PodNodeSelector",
+		"EventRateLimit",
+		"OwnerReferencesPermissionEnforcement",
+		"DenyServiceExternalIPs",
+	}
 	if got := Optional(); !slices.Equal(got, optional) {
 		t.Errorf("off are %v", got)
 	}

@@ -64,8 +64,8 @@ type Options struct {
 
 	Nodeagents nodeproxy.Config
 
-	// DialExtension connects to the endpoints of APIServices and webhooks in place of a dialer that reaches no address of this
-	// machine alone; tests set it.
+	// DialExtension connects to the endpoints of APIServices and webhooks in place of a dialer that reaches no address
+	// of this machine alone; tests set it.
 	DialExtension func(ctx context.Context, network, address string) (net.Conn, error)
 
 	Audit   *genericoptions.AuditOptions

@@ -143,8 +143,11 @@ func testPolicyParameters(t *testing.T, p policed) {
 	}
 	p.check(t, admissionregistrationv1.ValidatingAdmissionPolicySpec{
 		ParamKind: &admissionregistrationv1.ParamKind{APIVersion: "v1", Kind: "ConfigMap"},
-		Validations: []admissionregistrationv1.Validation{{Expression: `size(object.data["a"]) <= int(params.data["most"])`,
-			MessageExpression: `"more than " + params.data["most"]`}}})
+		Validations: []admissionregistrationv1.Validation{
+			{Expression: `size(object.data["a"]) <= int(params.data["most"])`,
+				MessageExpression: `"more than " + params.data["most"]`},
+		},
+	})
 	p.bind(t, func(b *admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec) {
 		b.ParamRef = &admissionregistrationv1.ParamRef{Name: "bounds", Namespace: p.ns,
 			ParameterNotFoundAction: new(admissionregistrationv1.DenyAction)}
@@ -195,10 +198,13 @@ func testPolicyTypes(t *testing.T, p policed) {
 func (p policed) mutate(t *testing.T, mutations ...admissionregistrationv1.Mutation) {
 	t.Helper()
 	client := p.Client.AdmissionregistrationV1()
-	if _, err := client.MutatingAdmissionPolicies().Create(t.Context(), &admissionregistrationv1.MutatingAdmissionPolicy{
-		ObjectMeta: metav1.ObjectMeta{Name: p.ns}, Spec: admissionregistrationv1.MutatingAdmissionPolicySpec{
-			MatchConstraints: about(admissionregistrationv1.Create), Mutations: mutations}},
-		metav1.CreateOptions{}); err != nil {
+	if _, err := client.MutatingAdmissionPolicies().Create(
+		t.Context(),
+		&admissionregistrationv1.MutatingAdmissionPolicy{
+			ObjectMeta: metav1.ObjectMeta{Name: p.ns}, Spec: admissionregistrationv1.MutatingAdmissionPolicySpec{
+				MatchConstraints: about(admissionregistrationv1.Create), Mutations: mutations}},
+		metav1.CreateOptions{},
+	); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := client.MutatingAdmissionPolicyBindings().Create(t.Context(),

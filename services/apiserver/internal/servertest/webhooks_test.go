@@ -65,7 +65,8 @@ func testWebhookDenies(t *testing.T, h *hooks, ns string) {
 
 func testWebhookPatches(t *testing.T, h *hooks, ns string) {
 	h.mutate(t, ns, mutating(h.hook(ns, "patch", says(patch(
-		`[{"op":"add","path":"/metadata/labels","value":{"by":"webhook"}},{"op":"add","path":"/data/a","value":"b"}]`)))))
+		`[{"op":"add","path":"/metadata/labels","value":{"by":"webhook"}},{"op":"add","path":"/data/a","value":"b"}]`,
+	)))))
 	made, err := h.make(t, ns, "patched", func(m *corev1.ConfigMap) { m.Data = map[string]string{"c": "d"} })
 	if err != nil || made.Labels["by"] != "webhook" || made.Data["a"] != "b" {
 		t.Errorf("%+v, %v", made, err)
@@ -90,7 +91,9 @@ func nowhere(t *testing.T) string {
 func testWebhookFails(t *testing.T, h *hooks, ns string) {
 	strict, lax := h.hook(ns, "strict", nil), h.hook(ns, "lax", nil)
 	named := func(name string) []admissionregistrationv1.MatchCondition {
-		return []admissionregistrationv1.MatchCondition{{Name: "named", Expression: `object.metadata.name == "` + name + `"`}}
+		return []admissionregistrationv1.MatchCondition{
+			{Name: "named", Expression: `object.metadata.name == "` + name + `"`},
+		}
 	}
 	strict.ClientConfig.URL, strict.MatchConditions = new(nowhere(t)), named("strict")
 	lax.ClientConfig.URL, lax.MatchConditions = new(nowhere(t)), named("lax")
@@ -136,7 +139,12 @@ func testWebhookConditions(t *testing.T, h *hooks, ns string) {
 		{Name: "may", Expression: `authorizer.group("").resource("configmaps").check("create").allowed()`},
 	}
 	h.validate(t, ns, conditional)
-	if _, err := h.make(t, ns, "matched", func(m *corev1.ConfigMap) { m.Data = map[string]string{"a": "b"} }); err == nil {
+	if _, err := h.make(
+		t,
+		ns,
+		"matched",
+		func(m *corev1.ConfigMap) { m.Data = map[string]string{"a": "b"} },
+	); err == nil {
 		t.Error("what matches is let through")
 	}
 	if _, err := h.make(t, ns, "free"); err != nil {
@@ -165,7 +173,8 @@ func testWebhookDryRun(t *testing.T, h *hooks, ns string) {
 	_, err = h.Client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(t.Context(),
 		&admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: ns + "-effects"},
 			Webhooks: []admissionregistrationv1.ValidatingWebhook{effects}}, metav1.CreateOptions{})
-	if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), `webhooks[0].sideEffects: Unsupported value: "Some"`) {
+	if !apierrors.IsInvalid(err) ||
+		!strings.Contains(err.Error(), `webhooks[0].sideEffects: Unsupported value: "Some"`) {
 		t.Errorf("a webhook that would have effects in a dry run: %v", err)
 	}
 }
@@ -238,9 +247,17 @@ func testWebhookEquivalent(t *testing.T, h *hooks, ns string) {
 	equivalent.Rules, exact.Rules = rules, rules
 	h.validate(t, ns, equivalent, exact)
 	_, err := h.Client.AutoscalingV1().HorizontalPodAutoscalers(ns).Create(t.Context(),
-		&autoscalingv1.HorizontalPodAutoscaler{ObjectMeta: metav1.ObjectMeta{Name: "made"},
-			Spec: autoscalingv1.HorizontalPodAutoscalerSpec{MaxReplicas: 3, TargetCPUUtilizationPercentage: new(int32(7)),
-				ScaleTargetRef: autoscalingv1.CrossVersionObjectReference{Kind: "Deployment", Name: "d"}}},
+		&autoscalingv1.HorizontalPodAutoscaler{
+			ObjectMeta: metav1.ObjectMeta{Name: "made"},
+			Spec: autoscalingv1.HorizontalPodAutoscalerSpec{
+				MaxReplicas:                    3,
+				TargetCPUUtilizationPercentage: new(int32(7)),
+				ScaleTargetRef: autoscalingv1.CrossVersionObjectReference{
+					Kind: "Deployment",
+					Name: "d",
+				},
+			},
+		},
 		metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -337,8 +354,12 @@ func testWebhooksSeeBatches(t *testing.T, h *hooks, ns string) {
 		t.Error("a ConfigMap of a batch is not asked about")
 	}
 	binding := func(name string) batch.Request {
-		return batch.Request{Method: "POST", Target: path + "pods/" + name + "/binding", ContentType: "application/json",
-			Body: body("Binding", name, `,"target":{"kind":"Node","name":"nobody"}`)}
+		return batch.Request{
+			Method:      "POST",
+			Target:      path + "pods/" + name + "/binding",
+			ContentType: "application/json",
+			Body:        body("Binding", name, `,"target":{"kind":"Node","name":"nobody"}`),
+		}
 	}
 	answers := x.together(t, []batch.Request{binding("good"), binding("bad")})
 	if answers[1].Status != http.StatusTeapot || answers[0].Status == http.StatusTeapot {

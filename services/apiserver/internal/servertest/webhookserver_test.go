@@ -139,8 +139,11 @@ func (h *hooks) hook(ns, name string, answer http.HandlerFunc) admissionregistra
 	defer h.mu.Unlock()
 	h.paths[path] = answer
 	return admissionregistrationv1.ValidatingWebhook{
-		Name:                    name + "." + ns + ".example.com",
-		ClientConfig:            admissionregistrationv1.WebhookClientConfig{URL: new(h.server.URL + path), CABundle: h.bundle},
+		Name: name + "." + ns + ".example.com",
+		ClientConfig: admissionregistrationv1.WebhookClientConfig{
+			URL:      new(h.server.URL + path),
+			CABundle: h.bundle,
+		},
 		SideEffects:             new(admissionregistrationv1.SideEffectClassNone),
 		AdmissionReviewVersions: []string{"v1"},
 		Rules: []admissionregistrationv1.RuleWithOperations{{

@@ -29,8 +29,8 @@ const (
 
 // Config says how the Services of webhooks are reached.
 type Config struct {
-	// CheckAddress refuses addresses, IP:PORT, to which nothing is sent for a Service: who may write its endpoints is not
-	// who may write webhooks. Dial, if set, connects in place of that.
+	// CheckAddress refuses addresses, IP:PORT, to which nothing is sent for a Service: who may write its endpoints is
+	// not who may write webhooks. Dial, if set, connects in place of that.
 	CheckAddress func(address string) error
 	Dial         func(ctx context.Context, network, address string) (net.Conn, error)
 }

@@ -34,26 +34,40 @@ func TestValidate(t *testing.T) {
 		{"who may both", "delete n configmaps m,update n pods/finalizers p", owned("Pod", true), ""},
 		{"an unknown owner", "delete n configmaps m", owned("Nothing", true), "is not known"},
 	} {
-		allowed := authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string,
-			error) {
-			resource := a.GetResource()
-			if a.GetSubresource() != "" {
-				resource += "/" + a.GetSubresource()
-			}
-			asked := strings.Join([]string{a.GetVerb(), a.GetNamespace(), resource, a.GetName()}, " ")
-			for right := range strings.SplitSeq(row.rights, ",") {
-				if right == asked && a.GetUser().GetName() == "ann" {
-					return authorizer.DecisionAllow, "", nil
+		allowed := authorizer.AuthorizerFunc(
+			func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string,
+				error) {
+				resource := a.GetResource()
+				if a.GetSubresource() != "" {
+					resource += "/" + a.GetSubresource()
 				}
-			}
-			return authorizer.DecisionNoOpinion, "no", nil
-		})
+				asked := strings.Join([]string{a.GetVerb(), a.GetNamespace(), resource, a.GetName()}, " ")
+				for right := range strings.SplitSeq(row.rights, ",") {
+					if right == asked && a.GetUser().GetName() == "ann" {
+						return authorizer.DecisionAllow, "", nil
+					}
+				}
+				return authorizer.DecisionNoOpinion, "no", nil
+			},
+		)
 		p := &Plugin{Handler: admission.NewHandler(admission.Create)}
 		p.SetRESTMapper(mapper)
 		p.SetAuthorizer(allowed)
-		err := p.Validate(t.Context(), admission.NewAttributesRecord(row.object, nil,
-			corev1.SchemeGroupVersion.WithKind("ConfigMap"), "n", "m", corev1.SchemeGroupVersion.WithResource("configmaps"),
-			"", admission.Create, nil, false, &user.DefaultInfo{Name: "ann"}), nil)
+		err := p.Validate(t.Context(), admission.NewAttributesRecord(
+			row.object,
+			nil,
+			corev1.SchemeGroupVersion.WithKind(
+				"ConfigMap",
+			),
+			"n",
+			"m",
+			corev1.SchemeGroupVersion.WithResource("configmaps"),
+			"",
+			admission.Create,
+			nil,
+			false,
+			&user.DefaultInfo{Name: "ann"},
+		), nil)
 		if (err == nil) != (row.want == "") || err != nil && !strings.Contains(err.Error(), row.want) {
 			t.Errorf("%s: %v, want %q", row.name, err, row.want)
 		}

@@ -63,16 +63,16 @@ func TestOfNamespace(t *testing.T) {
 }
 
 func TestConfiguration(t *testing.T) {
-	got, err := parse([]byte("podNodeSelectorPluginConfig:\n  clusterDefaultNodeSelector: a=b\n  n: c=d,e=f\n"))
-	if err != nil || got[everywhere]["a"] != "b" || got["n"]["e"] != "f" {
+	got, err := parse([]byte("podNodeSelectorPluginConfig:\n  clusterDefaultNodeSelector: a=b\n  team: c=d,e=f\n"))
+	if err != nil || got[everywhere]["a"] != "b" || got["team"]["e"] != "f" {
 		t.Errorf("%v, %v", got, err)
 	}
 	if err := Check(nil); err != nil {
 		t.Error(err)
 	}
 	for text, want := range map[string]string{
-		"podNodeSelectorPluginConfig: {n: c}": "podNodeSelectorPluginConfig.n: ",
-		"other: {}":                           "podNodeSelectorPluginConfig: labels by namespace are wanted",
+		"podNodeSelectorPluginConfig: {team: c}": "podNodeSelectorPluginConfig.team: ",
+		"other: {}":                              "podNodeSelectorPluginConfig: labels by namespace are wanted",
 	} {
 		if err := Check([]byte(text)); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)

@@ -1,5 +1,5 @@
-// Package webhookconfig checks the configuration of the plugins MutatingAdmissionWebhook and ValidatingAdmissionWebhook:
-// a WebhookAdmissionConfiguration, which names a kubeconfig by whose users the apiserver identifies to webhooks.
+// Package webhookconfig checks the configuration of MutatingAdmissionWebhook and ValidatingAdmissionWebhook: a
+// WebhookAdmissionConfiguration, which names a kubeconfig by whose users the apiserver identifies to webhooks.
 package webhookconfig
 
 import (

@@ -66,10 +66,13 @@ func NoDeletes(m *admissionregistrationv1.MatchResources, path *field.Path) fiel
 	for i := range m.ResourceRules {
 		for j, operation := range m.ResourceRules[i].Operations {
 			if operation == admissionregistrationv1.Delete {
-				errs = append(errs, field.NotSupported(path.Child("resourceRules").Index(i).Child("operations").Index(j),
-					operation, []admissionregistrationv1.OperationType{admissionregistrationv1.OperationAll,
-						admissionregistrationv1.Connect, admissionregistrationv1.Create,
-						admissionregistrationv1.Update}))
+				errs = append(
+					errs,
+					field.NotSupported(path.Child("resourceRules").Index(i).Child("operations").Index(j),
+						operation, []admissionregistrationv1.OperationType{admissionregistrationv1.OperationAll,
+							admissionregistrationv1.Connect, admissionregistrationv1.Create,
+							admissionregistrationv1.Update}),
+				)
 			}
 		}
 	}

@@ -1,4 +1,5 @@
-// Package match has what webhooks and policies have in common: which requests they are about, and with which parameters.
+// Package match has what webhooks and policies have in common: which requests they are about, and with which
+// parameters.
 package match
 
 import (

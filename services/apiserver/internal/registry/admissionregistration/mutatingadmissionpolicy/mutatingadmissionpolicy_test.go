@@ -56,7 +56,8 @@ func TestValidate(t *testing.T) {
 		}, []string{"spec.mutations[0].applyConfiguration: Forbidden", "spec.mutations[1].jsonPatch: Forbidden"}},
 		{"an unknown patch", func(p *policy) {
 			p.Spec.Mutations = []admissionregistrationv1.Mutation{{PatchType: "Merge"}, {}}
-		}, []string{`spec.mutations[0].patchType: Unsupported value: "Merge"`, "spec.mutations[1].patchType: Required"}},
+		}, []string{`spec.mutations[0].patchType: Unsupported value: "Merge"`,
+			"spec.mutations[1].patchType: Required"}},
 		{"no patches", func(p *policy) {
 			p.Spec.Mutations[0].JSONPatch = &admissionregistrationv1.JSONPatch{Expression: "true"}
 			p.Spec.Mutations[1].ApplyConfiguration = &admissionregistrationv1.ApplyConfiguration{}

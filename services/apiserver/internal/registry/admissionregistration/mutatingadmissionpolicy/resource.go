@@ -1,5 +1,5 @@
-// Package mutatingadmissionpolicy is the resource MutatingAdmissionPolicy of group admissionregistration.k8s.io: changes
-// of requests by expressions, which bindings put in force.
+// Package mutatingadmissionpolicy is the resource MutatingAdmissionPolicy of group admissionregistration.k8s.io:
+// changes of requests by expressions, which bindings put in force.
 package mutatingadmissionpolicy
 
 import (

@@ -1,5 +1,5 @@
-// Package mutatingwebhookconfiguration is the resource MutatingWebhookConfiguration of group admissionregistration.k8s.io: servers that
-// change requests.
+// Package mutatingwebhookconfiguration is the resource MutatingWebhookConfiguration of group
+// admissionregistration.k8s.io: servers that change requests.
 package mutatingwebhookconfiguration
 
 import (

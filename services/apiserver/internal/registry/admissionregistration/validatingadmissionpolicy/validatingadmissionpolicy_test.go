@@ -47,7 +47,8 @@ func TestValidate(t *testing.T) {
 	}{
 		{"as it is", func(*policy) {}, nil},
 		{"nothing", func(p *policy) { p.Spec = admissionregistrationv1.ValidatingAdmissionPolicySpec{} },
-			[]string{"spec.matchConstraints: Required", "spec.validations: Required", "spec.auditAnnotations: Required"}},
+			[]string{"spec.matchConstraints: Required", "spec.validations: Required",
+				"spec.auditAnnotations: Required"}},
 		{"an unknown failure policy", func(p *policy) {
 			p.Spec.FailurePolicy = new(admissionregistrationv1.FailurePolicyType("Maybe"))
 		}, []string{`spec.failurePolicy: Unsupported value: "Maybe"`}},

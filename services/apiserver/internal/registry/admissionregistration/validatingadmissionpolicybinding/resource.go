@@ -31,8 +31,13 @@ var Resource = rest.Resource[*binding]{
 	Strategy: rest.Strategy[*binding]{Validate: Validate, RequireResourceVersion: true},
 	Columns: rest.NewColumns(
 		rest.NameColumn[*binding](),
-		rest.Column("PolicyName", "string", "PolicyName indicates the policy definition which the policy binding binded "+
-			"to", func(b *binding) any { return b.Spec.PolicyName }),
+		rest.Column(
+			"PolicyName",
+			"string",
+			"PolicyName indicates the policy definition which the policy binding binded "+
+				"to",
+			func(b *binding) any { return b.Spec.PolicyName },
+		),
 		rest.Column("ParamRef", "string", "ParamRef indicates the param resource which sets the configration param",
 			func(b *binding) any { return match.ParamRefCell(b.Spec.ParamRef) }),
 		rest.AgeColumn[*binding](),

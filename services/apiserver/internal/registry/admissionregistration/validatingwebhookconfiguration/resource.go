@@ -1,5 +1,5 @@
-// Package validatingwebhookconfiguration is the resource ValidatingWebhookConfiguration of group admissionregistration.k8s.io: servers that
-// check requests.
+// Package validatingwebhookconfiguration is the resource ValidatingWebhookConfiguration of group
+// admissionregistration.k8s.io: servers that check requests.
 package validatingwebhookconfiguration
 
 import (

@@ -54,7 +54,8 @@ func TestValidate(t *testing.T) {
 	}{
 		{"as it is", func(*hook) {}, nil},
 		{"no name", func(w *hook) { w.Name = "" }, []string{"w[0].name: Required value"}},
-		{"a name with two parts", func(w *hook) { w.Name = "example.com" }, []string{`w[0].name: Invalid value: "example.com"`}},
+		{"a name with two parts", func(w *hook) { w.Name = "example.com" },
+			[]string{`w[0].name: Invalid value: "example.com"`}},
 		{"no versions", func(w *hook) { w.AdmissionReviewVersions = nil },
 			[]string{"w[0].admissionReviewVersions: Required value: must specify one of v1, v1beta1"}},
 		{"a version that is spoken among others", func(w *hook) {
@@ -69,7 +70,8 @@ func TestValidate(t *testing.T) {
 		{"side effects", func(w *hook) { w.SideEffects = new(admissionregistrationv1.SideEffectClassSome) },
 			[]string{`w[0].sideEffects: Unsupported value: "Some"`}},
 		{"the shortest time", func(w *hook) { w.TimeoutSeconds = new(int32(1)) }, nil},
-		{"no time", func(w *hook) { w.TimeoutSeconds = new(int32(0)) }, []string{"w[0].timeoutSeconds: Invalid value: 0"}},
+		{"no time", func(w *hook) { w.TimeoutSeconds = new(int32(0)) },
+			[]string{"w[0].timeoutSeconds: Invalid value: 0"}},
 		{"the longest time", func(w *hook) { w.TimeoutSeconds = new(int32(30)) }, nil},
 		{"a second more", func(w *hook) { w.TimeoutSeconds = new(int32(31)) },
 			[]string{"w[0].timeoutSeconds: Invalid value: 31"}},
@@ -96,7 +98,8 @@ func TestValidate(t *testing.T) {
 		{"a wrong Service", func(w *hook) {
 			w.ClientConfig.Service = &admissionregistrationv1.ServiceReference{Port: new(int32(65536)), Path: new("a")}
 		}, []string{"w[0].clientConfig.service.name: Required", "w[0].clientConfig.service.namespace: Required",
-			"w[0].clientConfig.service.port: Invalid value: 65536", `w[0].clientConfig.service.path: Invalid value: "a"`}},
+			"w[0].clientConfig.service.port: Invalid value: 65536",
+			`w[0].clientConfig.service.path: Invalid value: "a"`}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			fieldtest.Check(t, Validate([]Webhook{webhook(row.change)}, nil, field.NewPath("w")), row.want...)
