@@ -56,8 +56,7 @@ func TestConfiguration(t *testing.T) {
 		"limits: []": "limits: Required value",
 		"limits: [{type: Server, qps: 0, burst: 1}]":                               "limits[0].qps: Invalid value: 0",
 		"limits: [{type: Server, qps: 1, burst: 0}]":                               "limits[0].burst: Invalid value: 0",
-		"limits: [{type: User, qps: 1, burst: 1, cacheSize: -1}]":
-			"limits[0].cacheSize: Invalid value: -1",
+		"limits: [{type: User, qps: 1, burst: 1, cacheSize: -1}]":                  "limits[0].cacheSize: Invalid value: -1",
 		"limits: [{type: Node, qps: 1, burst: 1}]":                                 "limits[0].type: Unsupported value",
 		"limits: [{type: User, qps: 1, burst: 1}, {type: User, qps: 1, burst: 1}]": "limits[1].type: Duplicate value",
 		"limit: []": "limit: Configuration has no such field",
