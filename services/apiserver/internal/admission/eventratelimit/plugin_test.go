@@ -51,14 +51,15 @@ func TestLimits(t *testing.T) {
 }
 
 func TestConfiguration(t *testing.T) {
+	const one = "limits: [{type: User, qps: 1, burst: 1"
 	for text, want := range map[string]string{
 		"limits: [{type: Server, qps: 1, burst: 1}, {type: User, qps: 5, burst: 9, cacheSize: 7}]": "",
 		"limits: []": "limits: Required value",
-		"limits: [{type: Server, qps: 0, burst: 1}]":                               "limits[0].qps: Invalid value: 0",
-		"limits: [{type: Server, qps: 1, burst: 0}]":                               "limits[0].burst: Invalid value: 0",
-		"limits: [{type: User, qps: 1, burst: 1, cacheSize: -1}]":                  "limits[0].cacheSize: Invalid value: -1",
-		"limits: [{type: Node, qps: 1, burst: 1}]":                                 "limits[0].type: Unsupported value",
-		"limits: [{type: User, qps: 1, burst: 1}, {type: User, qps: 1, burst: 1}]": "limits[1].type: Duplicate value",
+		"limits: [{type: Server, qps: 0, burst: 1}]": "limits[0].qps: Invalid value: 0",
+		"limits: [{type: Server, qps: 1, burst: 0}]": "limits[0].burst: Invalid value: 0",
+		one + ", cacheSize: -1}]":                    "limits[0].cacheSize: Invalid value: -1",
+		"limits: [{type: Node, qps: 1, burst: 1}]":   "limits[0].type: Unsupported value",
+		one + "}, {type: User, qps: 1, burst: 1}]":   "limits[1].type: Duplicate value",
 		"limit: []": "limit: Configuration has no such field",
 	} {
 		err := Check([]byte(head + text))
