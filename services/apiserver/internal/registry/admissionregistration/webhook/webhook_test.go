@@ -99,7 +99,8 @@ func TestValidate(t *testing.T) {
 			w.ClientConfig.Service = &admissionregistrationv1.ServiceReference{Port: new(int32(65536)), Path: new("a")}
 		}, []string{"w[0].clientConfig.service.name: Required", "w[0].clientConfig.service.namespace: Required",
 			"w[0].clientConfig.service.port: Invalid value: 65536",
-			`w[0].clientConfig.service.path: Invalid value: "a"`}},
+			`w[0].clientConfig.service.path: Invalid value: "a": must start with`,
+			`w[0].clientConfig.service.path: Invalid value: "a": segment[0]`}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			fieldtest.Check(t, Validate([]Webhook{webhook(row.change)}, nil, field.NewPath("w")), row.want...)
