@@ -15,6 +15,7 @@ import (
 	validatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/validating"
 
 	"keelson.dev/services/apiserver/internal/admission/alwayspullimages"
+	"keelson.dev/services/apiserver/internal/admission/asked"
 	"keelson.dev/services/apiserver/internal/admission/certificaterequests"
 	"keelson.dev/services/apiserver/internal/admission/claimresize"
 	"keelson.dev/services/apiserver/internal/admission/defaultclass"
@@ -80,10 +81,10 @@ var plugins = []plugin{
 	{name: denyexternalips.PluginName, register: denyexternalips.Register, optional: true},
 	{name: listbounds.PluginName, register: listbounds.Register},
 	// What users bring sees what the plugins above have made, and the checks above see what users' webhooks have made.
-	{name: mutatingpolicy.PluginName, register: mutatingpolicy.Register},
-	{name: mutatingwebhook.PluginName, register: mutatingwebhook.Register, check: webhookconfig.Check},
-	{name: validatingpolicy.PluginName, register: validatingpolicy.Register},
-	{name: validatingwebhook.PluginName, register: validatingwebhook.Register, check: webhookconfig.Check},
+	{name: mutatingpolicy.PluginName, register: asked.RegisterMutatingPolicy},
+	{name: mutatingwebhook.PluginName, register: asked.RegisterMutatingWebhook, check: webhookconfig.Check},
+	{name: validatingpolicy.PluginName, register: asked.RegisterValidatingPolicy},
+	{name: validatingwebhook.PluginName, register: asked.RegisterValidatingWebhook, check: webhookconfig.Check},
 	// Last: what another plugin refuses is not charged.
 	{name: resourcequota.PluginName, register: resourcequota.Register, check: resourcequota.Check},
 }
