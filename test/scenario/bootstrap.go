@@ -35,14 +35,14 @@ func BootstrapToken(t *testing.T, m mesh.Mesh) {
 	w := In(t, m)
 	id := "t" + w.Namespace[len(w.Namespace)-5:]
 	secret, group := "secret/bootstrap-token-"+id, "system:bootstrappers:"+w.Namespace
-	t.Cleanup(func() {
+	defer func() {
 		w.TryKubectl("", "delete", "-n", "kube-system", secret, "--ignore-not-found")
 		w.TryKubectl("", "delete", "-n", "kube-public", "configmap/cluster-info", "--ignore-not-found")
 		w.TryKubectl("", "delete", "clusterrolebinding", w.Namespace+"-asks", w.Namespace+"-has", "--ignore-not-found")
 		w.TryKubectl("", "delete", "csr", w.Namespace, "--ignore-not-found")
-	})
-	w.KubectlWith(fmt.Sprintf(bootstrapToken, id, w.Namespace), "create", "-f", "-")
-	w.KubectlWith(clusterInfo, "create", "-f", "-")
+	}()
+	w.KubectlWith(fmt.Sprintf(bootstrapToken, id, w.Namespace), "create", "-n", "kube-system", "-f", "-")
+	w.KubectlWith(clusterInfo, "create", "-n", "kube-public", "-f", "-")
 	w.awaitOutput([]string{"jws-kubeconfig-" + id}, "get", "-n", "kube-public", "configmap/cluster-info", "-o", "yaml")
 	w.Kubectl("create", "clusterrolebinding", w.Namespace+"-asks", "--clusterrole=system:node-bootstrapper",
 		"--group="+group)

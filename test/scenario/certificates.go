@@ -24,7 +24,7 @@ func Certificates(t *testing.T, m mesh.Mesh) {
 	ann, denied, forbidden, node := w.Namespace+"-ann", w.Namespace+"-denied", w.Namespace+"-forbidden",
 		w.Namespace+"-node"
 	names := []string{ann, denied, forbidden, node}
-	t.Cleanup(func() { w.TryKubectl("", append([]string{"delete", "csr", "--ignore-not-found"}, names...)...) })
+	defer func() { w.TryKubectl("", append([]string{"delete", "csr", "--ignore-not-found"}, names...)...) }()
 	const client = "kubernetes.io/kube-apiserver-client"
 	w.KubectlWith(asks(ann, client, request, "client auth"), "create", "-f", "-")
 	w.awaitOutput([]string{client, "kubernetes-admin", "24h", "Pending"}, "get", "csr", ann)
@@ -41,12 +41,13 @@ func Certificates(t *testing.T, m mesh.Mesh) {
 	w.KubectlWith(asks(forbidden, client, request, "server auth"), "create", "-f", "-")
 	w.Kubectl("certificate", "approve", forbidden)
 	w.awaitOutput([]string{"Approved,Failed"}, "get", "csr", forbidden)
-	w.awaitOutput([]string{`usages: "server auth" is not allowed beside "client auth"`}, "describe", "csr", forbidden)
+	w.awaitOutput([]string{`usages: "server auth" is not allowed beside "client auth"`}, "get", "csr", forbidden, "-o",
+		"jsonpath={.status.conditions[*].message}")
 
 	user := "system:node:" + w.Namespace
 	w.Kubectl("create", "clusterrolebinding", w.Namespace, "--user="+user,
 		"--clusterrole=system:certificates.k8s.io:certificatesigningrequests:selfnodeclient")
-	t.Cleanup(func() { w.TryKubectl("", "delete", "clusterrolebinding", w.Namespace) })
+	defer func() { w.TryKubectl("", "delete", "clusterrolebinding", w.Namespace) }()
 	_, request = w.certificateRequest(pkix.Name{CommonName: user, Organization: []string{"system:nodes"}})
 	asked := asks(node, "kubernetes.io/kube-apiserver-client-kubelet", request, "digital signature", "client auth")
 	w.KubectlWith(asked, "create", "-f", "-", "--as="+user, "--as-group=system:nodes",
