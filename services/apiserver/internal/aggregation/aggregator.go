@@ -67,6 +67,8 @@ type Aggregator struct {
 	extensions map[string]*extension
 	// told are the resources of each version that answered, the last time that it did.
 	told map[schema.GroupVersion][]apidiscoveryv2.APIResourceDiscovery
+	// defined are the versions of each group that CustomResourceDefinitions have.
+	defined map[string][]string
 }
 
 // New returns an Aggregator that knows of no APIService yet.
@@ -118,6 +120,25 @@ func (a *Aggregator) Delete(s *apiregistration.APIService) {
 	}
 }
 
+// Define takes the versions of each group that CustomResourceDefinitions have now: nothing is handed on for them, but a
+// group may have versions of both kinds.
+func (a *Aggregator) Define(versions map[string][]string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	last := a.defined
+	a.defined = versions
+	for group := range last {
+		if len(versions[group]) == 0 {
+			a.tellGroup(group)
+		}
+	}
+	for group := range versions {
+		if !slices.Equal(versions[group], last[group]) {
+			a.tellGroup(group)
+		}
+	}
+}
+
 // wake makes the named APIService be looked at now.
 func (a *Aggregator) wake(name string) { a.queue.Add(name) }
 
@@ -142,7 +163,7 @@ func (a *Aggregator) groupLocked(name string) (metav1.APIGroup, bool) {
 			specs = append(specs, &e.spec)
 		}
 	}
-	return decideGroup(specs)
+	return decideGroup(name, specs, a.defined[name])
 }
 
 // answered notes what the server of e said, unless another one has taken its place.
@@ -177,7 +198,12 @@ func (a *Aggregator) untell(e *extension) {
 	a.tellGroup(version.Group)
 }
 
+// tellGroup says at /apis which versions a group has. Groups of the apiserver's own it says itself. The caller holds
+// the lock.
 func (a *Aggregator) tellGroup(name string) {
+	if _, builtIn := a.Served[name]; builtIn {
+		return
+	}
 	if group, ok := a.groupLocked(name); ok {
 		a.Groups.AddGroup(group)
 	} else {

@@ -2,6 +2,7 @@ package aggregation
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -10,20 +11,31 @@ import (
 	apiregistration "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 )
 
-// decideGroup is what /apis tells of a group whose versions these are; false if there is none. A version that does not
-// answer is told of too, so that clients say that they could not read it rather than take it for gone.
-func decideGroup(specs []*apiregistration.APIServiceSpec) (metav1.APIGroup, bool) {
-	if len(specs) == 0 {
+// definedPriority is how much a version that a CustomResourceDefinition has counts among those of its group, of which
+// nobody can say otherwise. The number is that of Kubernetes.
+const definedPriority = 100
+
+// decideGroup is what /apis tells of a group of which these versions are handed on and those are defined; false if
+// there is none. A version that does not answer is told of too, so that clients say that they could not read it rather
+// than take it for gone.
+func decideGroup(name string, handedOn []*apiregistration.APIServiceSpec, defined []string) (metav1.APIGroup, bool) {
+	priorities := map[string]int32{}
+	for _, version := range defined {
+		priorities[version] = definedPriority
+	}
+	for _, spec := range handedOn {
+		priorities[spec.Version] = spec.VersionPriority
+	}
+	if len(priorities) == 0 {
 		return metav1.APIGroup{}, false
 	}
-	specs = slices.SortedFunc(slices.Values(specs), func(a, b *apiregistration.APIServiceSpec) int {
-		return cmp.Or(cmp.Compare(b.VersionPriority, a.VersionPriority),
-			version.CompareKubeAwareVersionStrings(b.Version, a.Version))
+	versions := slices.SortedFunc(maps.Keys(priorities), func(a, b string) int {
+		return cmp.Or(cmp.Compare(priorities[b], priorities[a]), version.CompareKubeAwareVersionStrings(b, a))
 	})
-	group := metav1.APIGroup{TypeMeta: metav1.TypeMeta{Kind: "APIGroup", APIVersion: "v1"}, Name: specs[0].Group}
-	for _, spec := range specs {
-		group.Versions = append(group.Versions, metav1.GroupVersionForDiscovery{Version: spec.Version,
-			GroupVersion: schema.GroupVersion{Group: spec.Group, Version: spec.Version}.String()})
+	group := metav1.APIGroup{TypeMeta: metav1.TypeMeta{Kind: "APIGroup", APIVersion: "v1"}, Name: name}
+	for _, version := range versions {
+		group.Versions = append(group.Versions, metav1.GroupVersionForDiscovery{Version: version,
+			GroupVersion: schema.GroupVersion{Group: name, Version: version}.String()})
 	}
 	group.PreferredVersion = group.Versions[0]
 	return group, true

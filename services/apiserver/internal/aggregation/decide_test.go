@@ -128,14 +128,14 @@ func TestDecideStatus(t *testing.T) {
 
 // The version of the highest priority is preferred; of equal ones the more stable and newer.
 func TestDecideGroup(t *testing.T) {
-	if _, ok := decideGroup(nil); ok {
+	if _, ok := decideGroup("g", nil, nil); ok {
 		t.Error("there is a group without versions")
 	}
 	spec := func(version string, priority int32) *apiregistration.APIServiceSpec {
 		return &apiregistration.APIServiceSpec{Group: "g", Version: version, VersionPriority: priority}
 	}
-	group, _ := decideGroup([]*apiregistration.APIServiceSpec{spec("v1beta1", 10), spec("v1", 10), spec("v2", 10),
-		spec("v1alpha1", 20)})
+	group, _ := decideGroup("g", []*apiregistration.APIServiceSpec{spec("v1beta1", 10), spec("v1", 10), spec("v2", 10),
+		spec("v1alpha1", 20)}, nil)
 	var got []string
 	for _, version := range group.Versions {
 		got = append(got, version.GroupVersion)
@@ -143,5 +143,29 @@ func TestDecideGroup(t *testing.T) {
 	if !slices.Equal(got, []string{"g/v1alpha1", "g/v2", "g/v1", "g/v1beta1"}) ||
 		group.PreferredVersion.Version != "v1alpha1" {
 		t.Errorf("the versions are %v, preferred is %s", got, group.PreferredVersion.Version)
+	}
+}
+
+// What is defined is told beside what is handed on, as of the priority 100; a version that is both is told once.
+func TestDecideGroupOfDefinedVersions(t *testing.T) {
+	for _, row := range []struct {
+		priority int32
+		want     []string
+	}{
+		{99, []string{"g/v2", "g/v1", "g/v3"}},
+		{100, []string{"g/v3", "g/v2", "g/v1"}},
+		{101, []string{"g/v3", "g/v2", "g/v1"}},
+	} {
+		group, _ := decideGroup("g", []*apiregistration.APIServiceSpec{
+			{Group: "g", Version: "v3", VersionPriority: row.priority},
+			{Group: "g", Version: "v1", VersionPriority: 100},
+		}, []string{"v1", "v2"})
+		var got []string
+		for _, version := range group.Versions {
+			got = append(got, version.GroupVersion)
+		}
+		if !slices.Equal(got, row.want) {
+			t.Errorf("beside one of the priority %d: %v, want %v", row.priority, got, row.want)
+		}
 	}
 }

@@ -6,8 +6,6 @@ import (
 	"time"
 
 	genericapiserver "k8s.io/apiserver/pkg/server"
-	"k8s.io/apiserver/pkg/server/mux"
-	"k8s.io/apiserver/pkg/server/routes"
 	"k8s.io/kube-openapi/pkg/common"
 
 	"keelson.dev/kit/contained"
@@ -20,14 +18,13 @@ const (
 	keptFor = 10 * time.Minute
 )
 
-// Serve answers requests at the paths of OpenAPI with what the handler serves elsewhere. The library builds all
-// documents when a server starts and keeps them for as long as it runs; here the first request does.
-func Serve(handler *genericapiserver.APIServerHandler, v2 *common.Config, v3 *common.OpenAPIV3Config) {
+// Serve answers requests at the paths of OpenAPI with what the handler serves elsewhere, and with the kinds that are
+// defined. The library builds all documents when a server starts and keeps them for as long as it runs; here the first
+// request does.
+func Serve(handler *genericapiserver.APIServerHandler, v2 *common.Config, v3 *common.OpenAPIV3Config, defined Defined) {
 	d := &documents{build: func() http.Handler {
-		built := mux.NewPathRecorderMux("openapi")
-		routes.OpenAPI{Config: v2}.InstallV2(handler.GoRestfulContainer, built)
-		routes.OpenAPI{V3Config: v3}.InstallV3(handler.GoRestfulContainer, built)
-		return built
+		services := handler.GoRestfulContainer.RegisteredWebServices()
+		return newPublished(append(services, defined.WebServices()...), v2, v3, defined)
 	}}
 	handler.NonGoRestfulMux.Handle(v2Path, d)
 	handler.NonGoRestfulMux.Handle(v3Path, d)

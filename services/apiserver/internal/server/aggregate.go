@@ -36,6 +36,9 @@ func (s *Server) aggregate(next genericapiserver.DelegationTarget) (healthz.Heal
 		Log:          s.log.Named("aggregation"),
 	})
 	s.core.RegisterDestroyFunc(s.aggregator.Close)
+	if err := s.extensions.Follow(func() { s.aggregator.Define(s.extensions.Versions()) }); err != nil {
+		return nil, err
+	}
 	others := next.UnprotectedHandler()
 	if others == nil {
 		others = http.NotFoundHandler()

@@ -15,6 +15,7 @@ import (
 	basecompatibility "k8s.io/component-base/compatibility"
 
 	"keelson.dev/kit/daemon"
+	"keelson.dev/services/apiserver/internal/apiextensions"
 	"keelson.dev/services/apiserver/internal/fairshare"
 	"keelson.dev/services/apiserver/internal/openapi"
 	"keelson.dev/services/apiserver/internal/registry"
@@ -51,7 +52,7 @@ func (o *Options) newConfig(s *runtime.Scheme, listener net.Listener) (*generica
 	config.ShutdownWatchTerminationGracePeriod = watchDrain
 	config.LongRunningFunc = genericfilters.BasicLongRunningRequestCheck(
 		sets.NewString("watch", "proxy"), sets.NewString("attach", "exec", "proxy", "log", "portforward"))
-	config.OpenAPIConfig, config.OpenAPIV3Config = openapi.Configs(s)
+	config.OpenAPIConfig, config.OpenAPIV3Config = openapi.Configs(s, apiextensions.Scheme)
 	config.MergedResourceConfig = serverstorage.NewResourceConfig()
 	for _, group := range registry.Groups(registry.Config{}) {
 		config.MergedResourceConfig.EnableVersions(group.Versions(s)...)

@@ -23,24 +23,21 @@ type link struct {
 // link must be complete when build returns, since the one before takes over its hooks and checks then.
 type build func(config *genericapiserver.Config, next genericapiserver.DelegationTarget) (link, error)
 
-// delegates are the places in the delegation chain beside the core's. Nobody fills them yet.
+// delegates are further links at the ends of the chain. Only tests have any.
 type delegates struct {
-	// aggregation sends the requests for an APIService's group to its own server.
-	aggregation build
-	// apiextensions serves the resources of CustomResourceDefinitions.
-	apiextensions build
+	before, behind build
 }
 
-// delegation builds the servers in the order in which they are asked: aggregation, core, apiextensions, and in the end
-// an index that finds nothing. All share one discovery document. The result runs them all.
-func (d delegates) delegation(config *genericapiserver.Config, core build) (link, error) {
+// delegation builds the servers in the order in which they are asked: core, apiextensions, and in the end an index that
+// finds nothing. All share one discovery document. The result runs them all.
+func (d delegates) delegation(config *genericapiserver.Config, core, apiextensions build) (link, error) {
 	config.AggregatedDiscoveryGroupManager = discoveryendpoint.NewResourceManager("apis")
 	var (
 		next  = genericapiserver.NewEmptyDelegate()
 		first link
 		ready []healthz.HealthChecker
 	)
-	for _, build := range slices.Backward([]build{d.aggregation, core, d.apiextensions}) {
+	for _, build := range slices.Backward([]build{d.before, core, apiextensions, d.behind}) {
 		if build == nil {
 			continue
 		}

@@ -175,8 +175,8 @@ func TestDelegates(t *testing.T) {
 	alone := start(t, delegates{})
 	wait(t, alone, func(status int, _ string) bool { return status == http.StatusOK })
 	for name, place := range map[string]func(*delegates, build){
-		"before": func(d *delegates, b build) { d.aggregation = b },
-		"behind": func(d *delegates, b build) { d.apiextensions = b },
+		"before": func(d *delegates, b build) { d.before = b },
+		"behind": func(d *delegates, b build) { d.behind = b },
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newDelegate()
@@ -274,7 +274,7 @@ func TestDelegateFails(t *testing.T) {
 	reason, destroyed := errors.New("no room"), false
 	options := NewOptions()
 	options.Listener, options.DataDir = listener, filepath.Join(t.TempDir(), "data")
-	options.delegates.apiextensions = func(c *genericapiserver.Config, n genericapiserver.DelegationTarget) (link,
+	options.delegates.behind = func(c *genericapiserver.Config, n genericapiserver.DelegationTarget) (link,
 		error) {
 		built, err := newDelegate().build(c, n)
 		if err == nil {
@@ -282,7 +282,7 @@ func TestDelegateFails(t *testing.T) {
 		}
 		return built, err
 	}
-	options.delegates.aggregation = func(*genericapiserver.Config, genericapiserver.DelegationTarget) (link, error) {
+	options.delegates.before = func(*genericapiserver.Config, genericapiserver.DelegationTarget) (link, error) {
 		return link{}, reason
 	}
 	if _, err := New(t.Context(), options, zap.NewNop()); !errors.Is(err, reason) || !destroyed {
@@ -293,7 +293,7 @@ func TestDelegateFails(t *testing.T) {
 // What comes first may have a way of its own to serve: it runs the whole.
 func TestFirstRuns(t *testing.T) {
 	ran := make(chan struct{})
-	s := start(t, delegates{aggregation: func(c *genericapiserver.Config, n genericapiserver.DelegationTarget) (link,
+	s := start(t, delegates{before: func(c *genericapiserver.Config, n genericapiserver.DelegationTarget) (link,
 		error) {
 		server, err := c.Complete(nil).New("first", n)
 		return link{server: server, run: func(ctx context.Context) error {

@@ -9,7 +9,6 @@ import (
 	"net/netip"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/healthz"
 	"k8s.io/client-go/tools/cache"
@@ -21,7 +20,7 @@ import (
 )
 
 // addHooks adds what runs once the server serves, and returns what must be true before it is ready.
-func (s *Server) addHooks(mapper meta.ResettableRESTMapper) ([]healthz.HealthChecker, error) {
+func (s *Server) addHooks() ([]healthz.HealthChecker, error) {
 	synced, err := authz.Feed(s.policy, s.informers)
 	if err != nil {
 		return nil, err
@@ -59,7 +58,7 @@ func (s *Server) addHooks(mapper meta.ResettableRESTMapper) ([]healthz.HealthChe
 		go b.Run(hook)
 		go s.awaitRoles(hook, synced)
 		go b.RunMember(hook)
-		go forget(hook, mapper.Reset)
+		go forget(hook, s.mapper.Reset)
 		go s.repairAddresses(hook)
 		go keeper.Run(hook)
 		if s.options.EnableBootstrapTokenAuth {

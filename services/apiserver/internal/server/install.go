@@ -7,6 +7,7 @@ import (
 	genericrest "k8s.io/apiserver/pkg/registry/rest"
 
 	"keelson.dev/kit/daemon"
+	"keelson.dev/services/apiserver/internal/apiextensions"
 	"keelson.dev/services/apiserver/internal/clusterip"
 	"keelson.dev/services/apiserver/internal/eventbatch"
 	"keelson.dev/services/apiserver/internal/httpproxy"
@@ -39,9 +40,11 @@ func (s *Server) install() error {
 		groups = append(groups, served)
 	}
 	s.served = versionsOf(groups)
+	s.served[apiextensions.Group] = []string{apiextensions.Version}
 	if err := s.serveGroups(groups); err != nil {
 		return err
 	}
+	s.tellOfExtensions()
 	return s.serveDiscovery(s.core.Handler.NonGoRestfulMux)
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"go.etcd.io/etcd/client/v3/kubernetes"
 	"go.uber.org/zap"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	genericapiserver "k8s.io/apiserver/pkg/server"
@@ -20,6 +21,7 @@ import (
 
 	"keelson.dev/services/apiserver/internal/admission/pluginconfig"
 	"keelson.dev/services/apiserver/internal/aggregation"
+	"keelson.dev/services/apiserver/internal/apiextensions"
 	"keelson.dev/services/apiserver/internal/authn"
 	"keelson.dev/services/apiserver/internal/authn/bootstraptoken"
 	"keelson.dev/services/apiserver/internal/authz"
@@ -56,10 +58,14 @@ type Server struct {
 	objects   storedObjects
 	informers informers.SharedInformerFactory
 	client    clientset.Interface
-	batches   eventbatch.Batches
+	// mapper is what admission plugins know of the served resources.
+	mapper  meta.ResettableRESTMapper
+	batches eventbatch.Batches
 	// frontProxy is who the apiserver is to the servers of APIServices, aggregator hands requests on to them.
 	frontProxy frontproxy.Identity
 	aggregator *aggregation.Aggregator
+	// extensions serves what CustomResourceDefinitions define.
+	extensions *apiextensions.Server
 	// served are the versions of each group.
 	served map[string][]string
 
@@ -177,7 +183,7 @@ func (s *Server) openServing(context.Context) (err error) {
 		return err
 	}
 	s.config.BuildHandlerChainFunc = func(h http.Handler, c *genericapiserver.Config) http.Handler {
-		return s.options.chain(s.batches.Over(h), c)
+		return s.options.chain(s.batches.Over(s.extended(h, c.Serializer)), c)
 	}
 	if listener, ok := s.listener.(*net.TCPListener); ok {
 		s.starting, err = serveStarting(listener, s.config.SecureServing, s.options.Connections)
@@ -284,7 +290,10 @@ func (s *Server) openAuth(ctx context.Context) (err error) {
 }
 
 func (s *Server) openServers(context.Context) (err error) {
-	s.first, err = s.options.delegates.delegation(s.config, s.buildCore)
+	if s.config.AdmissionControl, s.mapper, err = s.admission(); err != nil {
+		return err
+	}
+	s.first, err = s.options.delegates.delegation(s.config, s.buildCore, s.extend)
 	return err
 }
 
@@ -293,11 +302,6 @@ func (s *Server) buildCore(
 	config *genericapiserver.Config, next genericapiserver.DelegationTarget,
 ) (_ link, err error) {
 	s.config = config
-	chain, mapper, err := s.admission()
-	if err != nil {
-		return link{}, err
-	}
-	config.AdmissionControl = chain
 	config.SkipOpenAPIInstallation = true
 	s.core, err = config.Complete(s.informers).New("keelson-apiserver", next)
 	if err != nil {
@@ -316,7 +320,7 @@ func (s *Server) buildCore(
 	if err != nil {
 		return link{}, err
 	}
-	openapi.Serve(s.core.Handler, config.OpenAPIConfig, config.OpenAPIV3Config)
-	ready, err := s.addHooks(mapper)
+	openapi.Serve(s.core.Handler, config.OpenAPIConfig, config.OpenAPIV3Config, s.extensions)
+	ready, err := s.addHooks()
 	return link{server: s.core, ready: append(ready, aggregated)}, err
 }

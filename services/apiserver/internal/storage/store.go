@@ -120,6 +120,10 @@ func (s *Store) GetRESTOptions(resource schema.GroupResource, example runtime.Ob
 	if err != nil {
 		return generic.RESTOptions{}, fmt.Errorf("finding the storage form of %s: %w", resource, err)
 	}
+	return s.options(resource, config), nil
+}
+
+func (s *Store) options(resource schema.GroupResource, config *storagebackend.ConfigForResource) generic.RESTOptions {
 	return generic.RESTOptions{
 		StorageConfig:           config,
 		Decorator:               s.open,
@@ -127,7 +131,7 @@ func (s *Store) GetRESTOptions(resource schema.GroupResource, example runtime.Ob
 		DeleteCollectionWorkers: deleteWorkers,
 		ResourcePrefix:          strings.TrimPrefix(resource.Group+"/"+resource.Resource, "/"),
 		CountMetricPollPeriod:   countInterval,
-	}, nil
+	}
 }
 
 func (s *Store) config(resource schema.GroupResource, example runtime.Object) (*storagebackend.ConfigForResource,
@@ -136,9 +140,16 @@ func (s *Store) config(resource schema.GroupResource, example runtime.Object) (*
 	if err != nil {
 		return nil, err
 	}
+	return configOf(resource, s.codecs, version)
+}
+
+// configOf stores a resource as protobuf of a version.
+func configOf(
+	resource schema.GroupResource, codecs serializer.CodecFactory, version schema.GroupVersion,
+) (*storagebackend.ConfigForResource, error) {
 	codec, versioner, err := serverstorage.NewStorageCodec(serverstorage.StorageCodecConfig{
 		StorageMediaType:  runtime.ContentTypeProtobuf,
-		StorageSerializer: s.codecs,
+		StorageSerializer: codecs,
 		StorageVersion:    version,
 		MemoryVersion:     schema.GroupVersion{Group: resource.Group, Version: runtime.APIVersionInternal},
 	})
