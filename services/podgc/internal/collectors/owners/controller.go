@@ -54,7 +54,7 @@ func setup(s *controller.Setup, feed *podfeed.Feed) (controller.Runnable, error)
 			return feed.Follow(ctx, s.Cache, follower)
 		},
 		client: objects, server: server, failed: s.Failed, observe: c.observe, remove: c.remove,
-		informed: map[schema.GroupVersionResource]informed{},
+		informed: map[schema.GroupVersionResource]informed{}, redefined: make(chan struct{}, 1),
 	}
 	c.lookup = &lookup{client: objects, resourceOf: w.resourceOf, absent: lru.New(rememberAbsent),
 		misplaced: reportMisplaced(s.Recorder)}

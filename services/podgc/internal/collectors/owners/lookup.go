@@ -22,7 +22,7 @@ const rememberAbsent = 10_000
 // named is an owner as a dependent names it. That there is none of the UID in one place says nothing of another:
 // whoever names somebody else's UID in a place of his own must not make that owner absent.
 type named struct {
-	resource        schema.GroupVersionResource
+	kind            schema.GroupKind
 	namespace, name string
 	uid             types.UID
 }
@@ -49,8 +49,12 @@ func (l *lookup) find(ctx context.Context, dependent *Object, ref metav1.OwnerRe
 	if err != nil {
 		return Unknown, fmt.Errorf("owner %s %s of %s %s: %w", ref.Kind, ref.Name, dependent.Kind, dependent.Name, err)
 	}
-	resource, served := l.resourceOf(version.WithKind(ref.Kind).GroupKind())
+	kind := version.WithKind(ref.Kind).GroupKind()
+	resource, served := l.resourceOf(kind)
 	if !served {
+		if l.wentBefore(kind, dependent, ref) {
+			return Absent, nil
+		}
 		return Unknown, fmt.Errorf("owner %s of %s %s/%s: kind %s of %s is not served", ref.Name,
 			dependent.Kind, dependent.Namespace, dependent.Name, ref.Kind, ref.APIVersion)
 	}
@@ -63,22 +67,37 @@ func (l *lookup) find(ctx context.Context, dependent *Object, ref metav1.OwnerRe
 	if resource.Namespaced {
 		namespace = dependent.Namespace
 	}
-	owner := named{resource.GroupVersionResource, namespace, ref.Name, ref.UID}
+	owner := named{kind, namespace, ref.Name, ref.UID}
 	if _, known := l.absent.Get(owner); known {
 		return Absent, nil
 	}
 	// Many dependents of one owner ask at once.
-	state, err, _ := l.flight.Do(fmt.Sprint(owner), func() (any, error) { return l.get(ctx, owner, ref.Kind) })
+	state, err, _ := l.flight.Do(fmt.Sprint(owner), func() (any, error) { return l.get(ctx, resource, owner) })
 	if err != nil {
 		return Unknown, err
 	}
 	return state.(OwnerState), nil
 }
 
-func (l *lookup) get(ctx context.Context, of named, kind string) (OwnerState, error) {
-	var getter metadata.ResourceInterface = l.client.Resource(of.resource)
+// saw notes that an object has gone that was observed. Where its definition goes after it, nobody can ask for it any
+// more, and what it owned must not stay for that.
+func (l *lookup) saw(gone *Object) {
+	l.absent.Add(named{schema.GroupKind{Group: gone.Resource.Group, Kind: gone.Kind}, gone.Namespace, gone.Name,
+		gone.UID}, struct{}{})
+}
+
+// wentBefore reports whether an owner of a kind that is not served has been seen to go. That the kind is not served
+// says nothing: its objects may still be stored.
+func (l *lookup) wentBefore(kind schema.GroupKind, dependent *Object, ref metav1.OwnerReference) bool {
+	_, beside := l.absent.Get(named{kind, dependent.Namespace, ref.Name, ref.UID})
+	_, above := l.absent.Get(named{kind, "", ref.Name, ref.UID})
+	return beside || above
+}
+
+func (l *lookup) get(ctx context.Context, resource resources.Resource, of named) (OwnerState, error) {
+	var getter metadata.ResourceInterface = l.client.Resource(resource.GroupVersionResource)
 	if of.namespace != "" {
-		getter = l.client.Resource(of.resource).Namespace(of.namespace)
+		getter = l.client.Resource(resource.GroupVersionResource).Namespace(of.namespace)
 	}
 	owner, err := getter.Get(ctx, of.name, metav1.GetOptions{})
 	switch {
@@ -86,7 +105,7 @@ func (l *lookup) get(ctx context.Context, of named, kind string) (OwnerState, er
 		l.absent.Add(of, struct{}{})
 		return Absent, nil
 	case err != nil:
-		return Unknown, fmt.Errorf("looking for owner %s %s: %w", kind, of.name, err)
+		return Unknown, fmt.Errorf("looking for owner %s %s: %w", of.kind.Kind, of.name, err)
 	default:
 		return stateOf(owner.DeletionTimestamp != nil && slices.Contains(owner.Finalizers,
 			metav1.FinalizerDeleteDependents)), nil

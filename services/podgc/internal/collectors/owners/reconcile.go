@@ -75,6 +75,9 @@ func (c *collector) observe(o *Object) []types.UID {
 func (c *collector) remove(uid types.UID) []types.UID {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if gone := c.graph.objects[uid]; gone != nil && len(c.graph.dependents[uid]) > 0 {
+		c.lookup.saw(gone)
+	}
 	return c.graph.remove(uid)
 }
 

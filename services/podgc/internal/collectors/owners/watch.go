@@ -20,8 +20,16 @@ import (
 	"keelson.dev/services/podgc/internal/resources"
 )
 
-// rediscovery is how often new resources are looked for, for example after a CRD was added.
-const rediscovery = 30 * time.Second
+const (
+	// rediscovery is how often new resources are looked for where nothing says that there may be some.
+	rediscovery = 30 * time.Second
+	// soon is when they are looked for after a CustomResourceDefinition has changed, and settled when once more: the
+	// apiserver may tell of its kind a moment later.
+	soon, settled = 100 * time.Millisecond, time.Second
+)
+
+// definitions are the resource whose objects make other resources come and go.
+var definitions = schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}
 
 type queue = workqueue.TypedRateLimitingInterface[types.UID]
 
@@ -42,6 +50,8 @@ type watcher struct {
 	// observe and remove change the graph and return what to look at again.
 	observe func(*Object) []types.UID
 	remove  func(types.UID) []types.UID
+	// redefined holds a token when a CustomResourceDefinition has changed since resources were last looked for.
+	redefined chan struct{}
 
 	mu       sync.Mutex // guards what follows
 	set      *resources.Set
@@ -59,21 +69,46 @@ func (w *watcher) Start(ctx context.Context, q queue) error {
 	if err := w.refresh(ctx, q); err != nil {
 		return err
 	}
-	go func() {
-		ticker := time.NewTicker(rediscovery)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-ticker.C:
-				if err := w.refresh(ctx, q); err != nil {
-					w.failed(err)
-				}
-			}
+	go w.rediscover(ctx, func() {
+		if err := w.refresh(ctx, q); err != nil {
+			w.failed(err)
 		}
-	}()
+	})
 	return nil
+}
+
+// rediscover calls look now and then, and soon after definitions have changed, until ctx ends.
+func (w *watcher) rediscover(ctx context.Context, look func()) {
+	next := time.NewTimer(rediscovery)
+	defer next.Stop()
+	expected := false
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.redefined:
+			if !expected {
+				next.Reset(soon)
+			}
+			expected = true
+		case <-next.C:
+			look()
+			if expected {
+				next.Reset(settled)
+			} else {
+				next.Reset(rediscovery)
+			}
+			expected = false
+		}
+	}
+}
+
+// redefine says that a definition has changed.
+func (w *watcher) redefine() {
+	select {
+	case w.redefined <- struct{}{}:
+	default: // it has been said already
+	}
 }
 
 // WaitForSync implements source.TypedSyncingSource. Nothing may be decided before every resource has been listed: an
@@ -170,9 +205,13 @@ func (w *watcher) followPods(ctx context.Context, r resources.Resource, q queue)
 
 // handler brings what an informer says into the graph.
 func (w *watcher) handler(r resources.Resource, q queue) cache.ResourceEventHandler {
+	changed := func() {}
+	if r.GroupResource() == definitions {
+		changed = w.redefine
+	}
 	return follow.Handler(
-		func(o metav1.Object) { addAll(q, w.observe(objectOf(o, r))) },
-		func(o metav1.Object) { addAll(q, w.remove(o.GetUID())) })
+		func(o metav1.Object) { addAll(q, w.observe(objectOf(o, r))); changed() },
+		func(o metav1.Object) { addAll(q, w.remove(o.GetUID())); changed() })
 }
 
 func addAll(q queue, uids []types.UID) {
