@@ -15,6 +15,8 @@ const (
 	inFlight = 2 * time.Minute
 	// resync is how often all objects are counted anew.
 	resync = 5 * time.Minute
+	// relook is how often a kind is looked for that nobody serves yet: until it is found, admission lets none of it in.
+	relook = 10 * time.Second
 )
 
 // Input is all that a decision depends on. Decide changes none of it.
@@ -48,6 +50,9 @@ func Decide(in Input) Plan {
 	for name := range in.Quota.Spec.Hard {
 		counted, ok := in.Counted[name]
 		if !ok {
+			if _, kind := quota.Kind(name); kind {
+				plan.wakeAt(in.Now.Add(relook))
+			}
 			continue
 		}
 		used := counted

@@ -49,7 +49,7 @@ func TestDecide(t *testing.T) {
 		{"one may still come", list("pods", "4"), list("pods", "3"), nil, 2*time.Minute - 1, list("pods", "4"), 1},
 		{"one will never come", list("pods", "4"), list("pods", "3"), nil, 2 * time.Minute, list("pods", "3"),
 			5 * time.Minute},
-		{"what cannot be counted", list("pods", "4"), nil, nil, 0, corev1.ResourceList{}, 5 * time.Minute},
+		{"a kind that is not served", list("pods", "4"), nil, nil, 0, corev1.ResourceList{}, 10 * time.Second},
 		{"what is not bounded any more", list("pods", "1", "secrets", "4"), list("pods", "1", "secrets", "4"), nil, 0,
 			list("pods", "1"), 5 * time.Minute},
 	} {
@@ -69,5 +69,9 @@ func TestDecide(t *testing.T) {
 	plan := Decide(Input{Now: now, Quota: grown, Counted: list("pods", "3"), Overdue: now.Add(time.Second)})
 	if !equality.Semantic.DeepEqual(plan.Status.Hard, list("pods", "20")) || !plan.Wake.Equal(now.Add(time.Second)) {
 		t.Errorf("a quota that grows, and a Pod that is overdue soon: %v", plan)
+	}
+	plan = Decide(Input{Now: now, Quota: newQuota(list("example.com/unknown", "1"), nil)})
+	if len(plan.Status.Used) != 0 || !plan.Wake.Equal(now.Add(5*time.Minute)) {
+		t.Errorf("what cannot be counted: %v", plan)
 	}
 }
