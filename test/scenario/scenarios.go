@@ -46,6 +46,8 @@ var Simulated = []Scenario{
 	{"OwnersWrite", OwnersWrite},
 	{"AutoscaledByOthers", AutoscaledByOthers},
 	{"BudgetOfOthers", BudgetOfOthers},
+	{"CustomResourceOwns", CustomResourceOwns},
+	{"CustomResourceInNamespace", CustomResourceInNamespace},
 }
 
 // Contained lists the scenarios that need real containers.
