@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/labels"
 	genericadmission "k8s.io/apiserver/pkg/admission"
+	genericapiserver "k8s.io/apiserver/pkg/server"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/client-go/discovery/cached/memory"
@@ -70,11 +71,18 @@ func (s *Server) admission() (chain genericadmission.Interface, mapper meta.Rese
 		Version:       s.config.EffectiveVersion,
 		Drained:       s.config.DrainedNotify(),
 		Services:      services{&s.objects},
-		Webhooks: webhookcall.Bounded(webhook.NewDefaultAuthenticationInfoResolverWrapper(nil, nil,
-			s.config.LoopbackClientConfig, s.config.TracerProvider), webhookcall.Config{
-			CheckAddress: httpproxy.CheckAddress, Dial: s.options.DialExtension}),
+		Webhooks:      s.webhooks(s.config, webhookcall.MaxAnswer),
 	})
 	return chain, mapper, err
+}
+
+// webhooks is how the apiserver calls webhooks, of whose answers it takes at most so many bytes.
+func (s *Server) webhooks(
+	config *genericapiserver.Config, maxAnswer int,
+) webhook.AuthenticationInfoResolverWrapper {
+	return webhookcall.Bounded(webhook.NewDefaultAuthenticationInfoResolverWrapper(nil, nil,
+		config.LoopbackClientConfig, config.TracerProvider),
+		webhookcall.Config{MaxAnswer: maxAnswer, CheckAddress: httpproxy.CheckAddress, Dial: s.options.DialExtension})
 }
 
 // forget drops now and then what is known of the served resources.

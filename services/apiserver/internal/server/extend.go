@@ -8,9 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	genericapiserver "k8s.io/apiserver/pkg/server"
-	"k8s.io/apiserver/pkg/util/webhook"
 
 	"keelson.dev/services/apiserver/internal/apiextensions"
+	"keelson.dev/services/apiserver/internal/webhookcall"
 )
 
 // extend makes the server of the kinds that CustomResourceDefinitions define.
@@ -20,9 +20,8 @@ func (s *Server) extend(config *genericapiserver.Config, next genericapiserver.D
 			Version: apiextensions.Version}),
 		Objects:  s.store.Untyped(),
 		Services: services{&s.objects},
-		Webhooks: webhook.NewDefaultAuthenticationInfoResolverWrapper(nil, nil, config.LoopbackClientConfig,
-			config.TracerProvider),
-		Shared: len(s.options.Etcd.Servers) > 0,
+		Webhooks: s.webhooks(config, webhookcall.MaxConversion),
+		Shared:   len(s.options.Etcd.Servers) > 0,
 	})
 	if err != nil {
 		return link{}, err

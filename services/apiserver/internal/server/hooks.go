@@ -50,7 +50,7 @@ func (s *Server) addHooks() ([]healthz.HealthChecker, error) {
 	if err != nil {
 		return nil, err
 	}
-	checker, err := s.newPolicyChecker(mapper)
+	checker, err := s.newPolicyChecker(s.mapper)
 	if err != nil {
 		return nil, err
 	}

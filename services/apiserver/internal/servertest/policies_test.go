@@ -47,13 +47,8 @@ func (p policed) try(ctx context.Context, t *testing.T, value string) (*corev1.C
 	made, err := client.CoreV1().ConfigMaps(p.ns).Create(ctx, &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: "tried"}, Data: map[string]string{"a": value}},
 		metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-	return made, told.all, err
+	return made, told.text, err
 }
-
-type warnings struct{ all []string }
-
-// HandleWarningHeader implements rest.WarningHandler.
-func (w *warnings) HandleWarningHeader(_ int, _, text string) { w.all = append(w.all, text) }
 
 // await tries a value until what comes of it contains the text.
 func (p policed) await(t *testing.T, value, text string) {

@@ -18,6 +18,8 @@ import (
 const (
 	// MaxAnswer is how many bytes an answer may have. A patch that writes the largest object anew has 4 MiB.
 	MaxAnswer = 5 << 20
+	// MaxConversion is how many an answer may have that converts all objects of a page of a list.
+	MaxConversion = 64 << 20
 	// small is how much of an answer is taken of whoever answers, largeAtOnce how many webhooks may be read from at a
 	// time whose answers are longer.
 	small       = 256 << 10
@@ -27,8 +29,10 @@ const (
 	keepAlive   = 30 * time.Second
 )
 
-// Config says how the Services of webhooks are reached.
+// Config says how the Services of webhooks are reached, and what is taken of webhooks.
 type Config struct {
+	// MaxAnswer is how many bytes an answer may have.
+	MaxAnswer int
 	// CheckAddress refuses addresses, IP:PORT, to which nothing is sent for a Service: who may write its endpoints is
 	// not who may write webhooks. Dial, if set, connects in place of that.
 	CheckAddress func(address string) error
@@ -44,7 +48,7 @@ func Bounded(identify apiserverwebhook.AuthenticationInfoResolverWrapper, c Conf
 			return nil, err
 		}
 		config = rest.CopyConfig(config)
-		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &bounded{next, large} })
+		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &bounded{next, large, c.MaxAnswer} })
 		return config, nil
 	}
 	return func(resolver apiserverwebhook.AuthenticationInfoResolver) apiserverwebhook.AuthenticationInfoResolver {
@@ -78,6 +82,7 @@ func (c Config) dial() func(context.Context, string, string) (net.Conn, error) {
 type bounded struct {
 	next  http.RoundTripper
 	large chan struct{}
+	most  int
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -90,11 +95,11 @@ func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	case response.StatusCode >= http.StatusMultipleChoices && response.StatusCode < http.StatusBadRequest:
 		_ = response.Body.Close()
 		return nil, fmt.Errorf("it answers %s, and no redirect is followed", response.Status)
-	case response.ContentLength > MaxAnswer:
+	case response.ContentLength > int64(b.most):
 		_ = response.Body.Close()
-		return nil, fmt.Errorf("its answer has %d bytes, more than %d", response.ContentLength, MaxAnswer)
+		return nil, fmt.Errorf("its answer has %d bytes, more than %d", response.ContentLength, b.most)
 	}
-	response.Body = &answer{ReadCloser: response.Body, ctx: r.Context(), large: b.large}
+	response.Body = &answer{ReadCloser: response.Body, ctx: r.Context(), large: b.large, most: b.most}
 	return response, nil
 }
 
@@ -106,7 +111,8 @@ type answer struct {
 	io.ReadCloser
 	ctx   context.Context //nolint:containedctx // A body is read by who knows no context.
 	large chan struct{}
-	read  int
+	// read is how much of it was taken, most how much it may be.
+	read, most int
 	// holds says that it is one of the large ones.
 	holds bool
 }
@@ -122,8 +128,8 @@ func (a *answer) Read(p []byte) (int, error) {
 		}
 	}
 	n, err := a.ReadCloser.Read(p)
-	if a.read += n; a.read > MaxAnswer {
-		return 0, fmt.Errorf("its answer has more than %d bytes", MaxAnswer)
+	if a.read += n; a.read > a.most {
+		return 0, fmt.Errorf("its answer has more than %d bytes", a.most)
 	}
 	return n, err
 }

@@ -34,7 +34,7 @@ func identify(config *rest.Config) apiserverwebhook.AuthenticationInfoResolverWr
 // transport is what a webhook is reached by, which answers what it is told.
 func transport(t *testing.T, answers saying) http.RoundTripper {
 	t.Helper()
-	config, err := webhookcall.Bounded(identify(&rest.Config{}), webhookcall.Config{})(nil).ClientConfigFor("a:443")
+	config, err := webhookcall.Bounded(identify(&rest.Config{}), webhookcall.Config{MaxAnswer: webhookcall.MaxAnswer})(nil).ClientConfigFor("a:443")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func TestLargeAnswersTakeTurns(t *testing.T) {
 // A Service does not lead to the apiserver's own machine, whatever its endpoints say; a URL may.
 func TestAddressesOfServices(t *testing.T) {
 	resolver := webhookcall.Bounded(identify(&rest.Config{}),
-		webhookcall.Config{CheckAddress: httpproxy.CheckAddress})(nil)
+		webhookcall.Config{MaxAnswer: webhookcall.MaxAnswer, CheckAddress: httpproxy.CheckAddress})(nil)
 	config, err := resolver.ClientConfigForService("hook", "default", 443)
 	if err != nil {
 		t.Fatal(err)
