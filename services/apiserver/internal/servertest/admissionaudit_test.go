@@ -22,14 +22,18 @@ func TestWebhooksInTheAuditLog(t *testing.T) {
 		c.Audit.LogOptions.Path = path
 	})
 	ns := h.Namespace(t, "noted")
-	h.mutate(t, ns, mutating(h.hook(ns, "notes", says(func(r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
-		answer := patch(`[{"op":"add","path":"/data/b","value":"c"}]`)(r)
-		answer.AuditAnnotations = map[string]string{"why": "because"}
-		if r.Name == sentinel {
-			return allow(r)
-		}
-		return answer
-	}))))
+	h.mutate(
+		t,
+		ns,
+		mutating(h.hook(ns, "notes", says(func(r *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
+			answer := patch(`[{"op":"add","path":"/data/b","value":"c"}]`)(r)
+			answer.AuditAnnotations = map[string]string{"why": "because"}
+			if r.Name == sentinel {
+				return allow(r)
+			}
+			return answer
+		}))),
+	)
 	if _, err := h.make(t, ns, "made", func(m *corev1.ConfigMap) { m.Data = map[string]string{"a": "b"} }); err != nil {
 		t.Fatal(err)
 	}

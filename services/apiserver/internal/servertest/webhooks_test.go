@@ -402,7 +402,7 @@ func testWebhooksNotAboutThemselves(t *testing.T, h *hooks, ns string) {
 		t.Fatal(err)
 	}
 	stored.Labels = map[string]string{"a": "b"}
-	if stored, err = client.Update(t.Context(), stored, metav1.UpdateOptions{}); err != nil {
+	if _, err := client.Update(t.Context(), stored, metav1.UpdateOptions{}); err != nil {
 		t.Error(err)
 	}
 	if _, err := h.make(t, "default", "other"); err == nil {

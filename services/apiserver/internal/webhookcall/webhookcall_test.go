@@ -34,7 +34,8 @@ func identify(config *rest.Config) apiserverwebhook.AuthenticationInfoResolverWr
 // transport is what a webhook is reached by, which answers what it is told.
 func transport(t *testing.T, answers saying) http.RoundTripper {
 	t.Helper()
-	config, err := webhookcall.Bounded(identify(&rest.Config{}), webhookcall.Config{MaxAnswer: webhookcall.MaxAnswer})(nil).ClientConfigFor("a:443")
+	resolver := webhookcall.Bounded(identify(&rest.Config{}), webhookcall.Config{MaxAnswer: webhookcall.MaxAnswer})(nil)
+	config, err := resolver.ClientConfigFor("a:443")
 	if err != nil {
 		t.Fatal(err)
 	}

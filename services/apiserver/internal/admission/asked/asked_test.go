@@ -81,7 +81,8 @@ func TestExclusionFollowsTheObjects(t *testing.T) {
 		factory := informers.NewSharedInformerFactory(client, 0)
 		configurations := client.AdmissionregistrationV1().ValidatingWebhookConfigurations()
 		var s subjects
-		s.follow(factory.Admissionregistration().V1().ValidatingWebhookConfigurations().Informer(), ofValidatingWebhooks)
+		s.follow(factory.Admissionregistration().V1().ValidatingWebhookConfigurations().Informer(),
+			ofValidatingWebhooks)
 		expect := func(when string, pods, secrets bool) {
 			t.Helper()
 			synctest.Wait()

@@ -1,6 +1,6 @@
 // Package asked lets the library's plugins for webhooks and policies be asked only about resources that a webhook or
-// policy may be about. Most writes are about others, and where nobody has any, all are: looking through the webhooks and
-// policies for each write costs more than the rest of its admission.
+// policy may be about. Most writes are about others, and all are where nobody has any: looking through the webhooks
+// and policies for each write costs more than the rest of its admission.
 //
 //	plugins.go          the four plugins
 //	subjects.go         what is known of the objects of a kind

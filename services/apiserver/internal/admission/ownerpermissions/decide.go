@@ -9,7 +9,7 @@ import (
 
 // changes says whether a write gives an object other owners; old are none for a new object.
 func changes(updated, old []metav1.OwnerReference) bool {
-	return !(len(updated) == 0 && len(old) == 0) && !equality.Semantic.DeepEqual(updated, old)
+	return (len(updated) > 0 || len(old) > 0) && !equality.Semantic.DeepEqual(updated, old)
 }
 
 // blocking are the owners whose deletion a write makes wait for the object.

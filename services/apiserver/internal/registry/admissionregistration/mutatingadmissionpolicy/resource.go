@@ -29,9 +29,13 @@ var Resource = rest.Resource[*policy]{
 	},
 	Columns: rest.NewColumns(
 		rest.NameColumn[*policy](),
-		rest.Column("Mutations", "integer", "Mutations indicates the number of mutations rules defined in this "+
-			"configuration", func(p *policy) any { return int64(len(p.Spec.Mutations)) }),
-		rest.Column("ParamKind", "string", "ParamKind specifies the kind of resources used to parameterize this policy",
+		rest.Column(
+			"Mutations",
+			"integer",
+			"How many mutations there are",
+			func(p *policy) any { return int64(len(p.Spec.Mutations)) },
+		),
+		rest.Column("ParamKind", "string", "The kind of the objects from which the policy has its parameters",
 			func(p *policy) any { return match.ParamKindCell(p.Spec.ParamKind) }),
 		rest.AgeColumn[*policy](),
 	),

@@ -32,11 +32,10 @@ var Resource = rest.Resource[*binding]{
 		rest.Column(
 			"PolicyName",
 			"string",
-			"PolicyName indicates the policy definition which the policy binding binded "+
-				"to",
+			"The policy that is put in force",
 			func(b *binding) any { return b.Spec.PolicyName },
 		),
-		rest.Column("ParamRef", "string", "ParamRef indicates the param resource which sets the configration param",
+		rest.Column("ParamRef", "string", "The object from which the policy has its parameters",
 			func(b *binding) any { return match.ParamRefCell(b.Spec.ParamRef) }),
 		rest.AgeColumn[*binding](),
 	),

@@ -35,9 +35,13 @@ var Resource = rest.Resource[*policy]{
 	StatusStrategy: rest.Strategy[*policy]{ValidateUpdate: ValidateStatusUpdate, RequireResourceVersion: true},
 	Columns: rest.NewColumns(
 		rest.NameColumn[*policy](),
-		rest.Column("Validations", "integer", "Validations indicates the number of validation rules defined in this "+
-			"configuration", func(p *policy) any { return int64(len(p.Spec.Validations)) }),
-		rest.Column("ParamKind", "string", "ParamKind specifies the kind of resources used to parameterize this policy",
+		rest.Column(
+			"Validations",
+			"integer",
+			"How many validations there are",
+			func(p *policy) any { return int64(len(p.Spec.Validations)) },
+		),
+		rest.Column("ParamKind", "string", "The kind of the objects from which the policy has its parameters",
 			func(p *policy) any { return match.ParamKindCell(p.Spec.ParamKind) }),
 		rest.AgeColumn[*policy](),
 	),

@@ -30,7 +30,7 @@ var Resource = rest.Resource[*configuration]{
 	},
 	Columns: rest.NewColumns(
 		rest.NameColumn[*configuration](),
-		rest.Column("Webhooks", "integer", "Webhooks indicates the number of webhooks registered in this configuration",
+		rest.Column("Webhooks", "integer", "How many webhooks there are",
 			func(c *configuration) any { return int64(len(c.Webhooks)) }),
 		rest.AgeColumn[*configuration](),
 	),
