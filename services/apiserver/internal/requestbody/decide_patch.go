@@ -39,6 +39,7 @@ var merged = map[string][]string{
 	"imagePullSecrets":                     {"name"},
 	"initContainers":                       {"name"},
 	"mapping":                              {"name"},
+	"matchConditions":                      {"name"},
 	"nodeAllocatableResourceClaimStatuses": {"resourceClaimName"},
 	"overhead":                             {"name"},
 	"ownerReferences":                      {"uid"},
@@ -51,9 +52,11 @@ var merged = map[string][]string{
 	"secrets":                              {"name"},
 	"storageHealth":                        {"name"},
 	"topologySpreadConstraints":            {"topologyKey"},
+	"variables":                            {"name"},
 	"volumeDevices":                        {"devicePath"},
 	"volumeMounts":                         {"mountPath"},
 	"volumes":                              {"name"},
+	"webhooks":                             {"name"},
 }
 
 // checkStrategic refuses a strategic merge patch that the library would work on for seconds or break off at: it

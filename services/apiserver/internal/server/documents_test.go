@@ -5,6 +5,7 @@ import (
 	"net/http/httptest"
 	"testing"
 
+	"github.com/emicklei/go-restful/v3"
 	"k8s.io/apiserver/pkg/server/mux"
 	"k8s.io/apiserver/pkg/server/routes"
 )
@@ -14,9 +15,13 @@ import (
 func TestDocumentsAreTheLibrarys(t *testing.T) {
 	s := start(t, delegates{})
 	wait(t, s, func(status int, _ string) bool { return status == http.StatusOK })
-	library := mux.NewPathRecorderMux("library")
-	routes.OpenAPI{Config: s.config.OpenAPIConfig}.InstallV2(s.core.Handler.GoRestfulContainer, library)
-	routes.OpenAPI{V3Config: s.config.OpenAPIV3Config}.InstallV3(s.core.Handler.GoRestfulContainer, library)
+	library, services := mux.NewPathRecorderMux("library"), restful.NewContainer()
+	for _, service := range append(s.core.Handler.GoRestfulContainer.RegisteredWebServices(),
+		s.extensions.WebServices()...) {
+		services.Add(service)
+	}
+	routes.OpenAPI{Config: s.config.OpenAPIConfig}.InstallV2(services, library)
+	routes.OpenAPI{V3Config: s.config.OpenAPIV3Config}.InstallV3(services, library)
 	for _, path := range []string{"/openapi/v2", "/openapi/v3", "/openapi/v3/api/v1", "/openapi/v3/apis/apps/v1"} {
 		w := httptest.NewRecorder()
 		library.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, http.NoBody))

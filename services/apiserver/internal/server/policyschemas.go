@@ -1,7 +1,6 @@
 package server
 
 import (
-	"errors"
 	"fmt"
 	"sync"
 
@@ -83,6 +82,6 @@ func (d waitingDocuments) Paths() (map[string]openapiclient.GroupVersion, error)
 	case <-d.client.needed:
 		return d.Client.Paths()
 	case <-d.client.ended:
-		return nil, errors.New("the server has ended")
+		return nil, nil // nobody asks any more, and the library would log an error
 	}
 }
