@@ -167,18 +167,20 @@ func testQuotaOfMoves(t *testing.T, s *servertest.Server) {
 	ctx, ns := t.Context(), s.Namespace(t, "quota-moves")
 	pods := s.Client.CoreV1().Pods(ns)
 	newQuota(t, s, ns, "terminating", amounts("pods", "4", "cpu", "1"), corev1.ResourceQuotaScopeTerminating)
-	newQuota(t, s, ns, "lasting", amounts("pods", "2"), corev1.ResourceQuotaScopeNotTerminating)
+	newQuota(t, s, ns, "lasting", amounts("pods", "2", "cpu", "2"), corev1.ResourceQuotaScopeNotTerminating)
 	deadline := func(ctx context.Context, name, seconds string) error {
 		_, err := pods.Patch(ctx, name, types.MergePatchType, []byte(`{"spec":{"activeDeadlineSeconds":`+seconds+`}}`),
 			metav1.PatchOptions{})
 		return err
 	}
 	servertest.Eventually(t, "the quotas hold", func(ctx context.Context) string {
-		large := asking("large", amounts("cpu", "2"), nil)
-		large.Spec.ActiveDeadlineSeconds = ptr.To(int64(60))
-		_, err := pods.Create(ctx, large, metav1.CreateOptions{DryRun: []string{"All"}})
-		if err == nil || isUnknown(err) {
-			return fmt.Sprint("a Pod that is too large: ", err)
+		for _, seconds := range []*int64{ptr.To(int64(60)), nil} {
+			large := asking("large", amounts("cpu", "3"), nil)
+			large.Spec.ActiveDeadlineSeconds = seconds
+			_, err := pods.Create(ctx, large, metav1.CreateOptions{DryRun: []string{"All"}})
+			if err == nil || isUnknown(err) {
+				return fmt.Sprint("a Pod that is too large: ", err)
+			}
 		}
 		return ""
 	})
